@@ -56,13 +56,13 @@ static void test_begin(void)
 	is_int(t.time.off_ns[XPU_OFF_LOCK], 4 * MS, "blocked time is summed up");
 	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 1 * MS, "runnable time is summed up");
 	is_int(t.state, XPU_THREAD_RUNNING, "the thread is running again");
-	is_whole(&t, "blocked, then runnable");
+	is_whole(&t, "blocked, then runnable, then running");
 
 	t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_IO, 0);
 	xpu_thread__begin(&t, 15 * MS);
 	is_int(t.time.off_ns[XPU_OFF_IO], 5 * MS,
-	       "never seen woken: all time off the CPU is blocked");
-	is_whole(&t, "never seen woken");
+	       "waking not seen: all time off the CPU is blocked");
+	is_whole(&t, "waking not seen");
 
 	t = stopped(XPU_THREAD_RUNNABLE, XPU_OFF_RUNNABLE, 0);
 	xpu_thread__begin(&t, 15 * MS);
@@ -94,8 +94,8 @@ static void test_clocks(void)
 	is_whole(&t, "stopped before it was woken");
 	xpu_thread__ran(&t, 15 * MS + 30000);
 	is_int(t.time.run_ns, 9 * MS + 2919,
-	       "stopped before it was woken: it runs on from the later time");
-	is_whole(&t, "runs on");
+	       "stopped before it was woken: its running time begins at the later time");
+	is_whole(&t, "running since the later time");
 
 	t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_SLEEP, 10 * MS - 50 * US);
 	off = xpu_thread__begin(&t, 10 * MS + 50 * US);
@@ -117,11 +117,12 @@ static void test_unseen(void)
 
 	xpu_thread__begin(&t, xpu_thread__unseen_begin(&t, 9 * MS + 300 * US, 15 * MS));
 	xpu_thread__ran(&t, 15 * MS);
-	is_int(t.time.off_ns[XPU_OFF_IO], 4 * MS, "beginning unseen: blocked until it was woken");
-	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 700 * US, "beginning unseen: runnable after that");
+	is_int(t.time.off_ns[XPU_OFF_IO], 4 * MS, "beginning not seen: blocked until it was woken");
+	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 700 * US,
+	       "beginning not seen: runnable since it was woken");
 	is_int(t.time.run_ns, 9 * MS + 300 * US,
-	       "beginning unseen: it ran as long as the kernel reports");
-	is_whole(&t, "beginning unseen");
+	       "beginning not seen: it ran as long as the kernel reports");
+	is_whole(&t, "beginning not seen");
 
 	t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_IO, 14 * MS);
 	xpu_thread__begin(&t, xpu_thread__unseen_begin(&t, 9 * MS + 1 * MS + 27081, 15 * MS));
@@ -134,11 +135,11 @@ static void test_unseen(void)
 
 	t = stopped(XPU_THREAD_RUNNABLE, XPU_OFF_RUNNABLE, 0);
 	is_int(xpu_thread__unseen_begin(&t, 90 * MS, 15 * MS), 10 * MS,
-	       "unseen begin: it is no earlier than the thread's last stop");
+	       "beginning not seen: a run begins no earlier than the thread's last stop");
 	is_int(xpu_thread__unseen_begin(&t, 1 * MS, 15 * MS), 15 * MS,
-	       "unseen begin: a running time below 0 counts as 0");
+	       "beginning not seen: a running time below 0 counts as 0");
 	is_int(xpu_thread__unseen_begin(&t, 90 * MS, 9 * MS), 9 * MS,
-	       "unseen begin: a clock that goes back is accepted");
+	       "beginning not seen: a clock that goes back is accepted");
 }
 
 /* Tests many lives with clocks that differ by up to 200 us. */

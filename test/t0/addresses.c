@@ -94,7 +94,7 @@ static void test_random(uint32_t spread)
 		addresses__remove(&a, plain[at].address, plain[at].idx);
 		plain__remove(at);
 	}
-	is_int(a.pieces.nr, 0, "%u addresses: nothing is left", spread);
+	is_int(a.pieces.nr, 0, "%u addresses: all can be removed", spread);
 	addresses__free(&a);
 }
 
@@ -115,7 +115,7 @@ static void test_falling(void)
 	is_int(nr_wrong, 0, "%u addresses in falling order are sorted", NR_FALLING);
 	for (i = 0; i < NR_FALLING; i++)
 		addresses__remove(&a, (uint64_t)i << 21, i);
-	is_int(a.pieces.nr, 0, "addresses removed in rising order: nothing is left");
+	is_int(a.pieces.nr, 0, "addresses removed in rising order: all are removed");
 	addresses__free(&a);
 }
 

@@ -66,14 +66,15 @@ static void spans(void)
 	bins__init(&b, 10000, &plain);
 	/* The span covers a half, three whole bins of 1024 ns, and a quarter. */
 	bins__add(&b, 1, 512, 4352, &(struct bin_value){ .ns = 3840, .nr = 1, .bytes = 7 });
-	is_int(ns_at(&b, 1, 0), 512, "the first bin has the span's part in it");
+	is_int(ns_at(&b, 1, 0), 512, "the first bin has the part of the span that is in it");
 	is_int(ns_at(&b, 1, 2048), 1024, "a bin inside the span has its whole length");
-	is_int(ns_at(&b, 1, 4100), 256, "the last bin has the span's part in it");
+	is_int(ns_at(&b, 1, 4100), 256, "the last bin has the part of the span that is in it");
 	is_int(b.list.v[0].nr + b.list.v[0].bytes, 8, "the span's counts are in its first bin");
-	is_int(b.list.nr, 5, "a span has no bins beyond its own");
+	is_int(b.list.nr, 5, "there are no bins outside a span");
 	/* A wait that is shared out has fewer ns than its span. */
 	bins__add(&b, 2, 0, 4096, &(struct bin_value){ .ns = 10, .nr = 1 });
-	is_int(sum_of(&b, 2).ns, 10, "ns that do not divide evenly are all in the bins");
+	is_int(sum_of(&b, 2).ns, 10,
+	       "the bins have all ns of a span, even if the ns do not divide evenly");
 	is_int(ns_at(&b, 2, 0) + ns_at(&b, 2, 1024), 5, "ns are spread evenly over the span");
 	/* The count of a sum of many short times is spread, too, as in filter__cut(). */
 	bins__add(&b, 5, 0, 4096, &(struct bin_value){ .ns = 10, .nr = 6 });
@@ -109,7 +110,7 @@ static void growth(void)
 	ok(b.list.nr <= 2000 && b.scale.last - b.scale.first < BINS_MAX,
 	   "there are at most as many sums as allowed");
 	ok(b.scale.first < b.scale.last, "there are still several bins");
-	is_int(bins__finish(&b, 1500), 0, "bins are finished");
+	is_int(bins__finish(&b, 1500), 0, "bins can be finished");
 	for (i = 1; i < b.list.nr; i++)
 		in_order &= b.list.v[i - 1].key < b.list.v[i].key ||
 			    (b.list.v[i - 1].key == b.list.v[i].key &&
@@ -175,12 +176,13 @@ static void groups(void)
 	is_int(bins__finish(&b, 10000), 0, "many keys: finished");
 	ok(b.list.nr <= 10000, "many keys: %zu sums", b.list.nr);
 	ok(sum_of_all(&b, &nr) == all && nr == 500000, "many keys: nothing is lost");
-	is_int(sum_of(&b, 50).ns, 100 * 1000, "a large key has times of its own");
-	is_int(sum_of(&b, 51).ns, 0, "a small key has no times of its own");
-	is_int(bins__key(&b, 51), BINS_GROUP(1), "a small key's times are in its group");
-	ok(b.nr_grouped > 4000 && b.nr_grouped <= 4900, "%lu keys are in groups",
+	is_int(sum_of(&b, 50).ns, 100 * 1000, "many keys: a key with much time keeps its own sum");
+	is_int(sum_of(&b, 51).ns, 0, "many keys: a key with little time has no sum of its own");
+	is_int(bins__key(&b, 51), BINS_GROUP(1),
+	       "many keys: the time of a key with little time is in its group");
+	ok(b.nr_grouped > 4000 && b.nr_grouped <= 4900, "many keys: %lu keys are in groups",
 	   (unsigned long)b.nr_grouped);
-	ok(b.scale.last - b.scale.first >= BINS_MIN / 2, "there are still enough bins");
+	ok(b.scale.last - b.scale.first >= BINS_MIN / 2, "many keys: there are still enough bins");
 	bins__exit(&b);
 
 	/* Keys that their owner can merge, while small keys have much of the time. */
@@ -189,7 +191,7 @@ static void groups(void)
 	is_int(bins__finish(&b, 10000), 0, "coarser keys: finished");
 	ok(sum_of_all(&b, &nr) == all && nr == 500000, "coarser keys: nothing is lost");
 	ok(b.is_coarse, "coarser keys: keys were merged");
-	ok(sum_of(&b, 48).ns >= 100 * 1000, "coarser keys: four keys are one");
+	ok(sum_of(&b, 48).ns >= 100 * 1000, "coarser keys: one sum has the time of four keys");
 	is_int(bins__key(&b, 50), 48, "coarser keys: the merged key is found");
 	is_int(sum_of(&b, 50).ns, 0, "coarser keys: a merged key has no sum of its own");
 	bins__exit(&b);
@@ -215,7 +217,7 @@ static void last_keys(void)
 	bins__init(&b, 1000, &plain);
 	bins__add(&b, UINT32_MAX, 0, 1000, &(struct bin_value){ .ns = 7, .nr = 1 });
 	bins__add(&b, BINS_GROUP(0) + 2, 0, 1000, &(struct bin_value){ .ns = 8, .nr = 1 });
-	is_int(bins__finish(&b, 1000), 0, "the last keys: finished");
+	is_int(bins__finish(&b, 1000), 0, "more keys than numbers: finished");
 	is_int(sum_of(&b, BINS_GROUP(1)).ns, 7, "a key beyond the last number is in its group");
 	is_int(sum_of(&b, BINS_GROUP(0)).ns, 8,
 	       "a key beyond the last number is in the other group, too");
@@ -252,7 +254,7 @@ static void devices(void)
 	busy__finish(&busy[1]);
 	times__thread(&t, 3, "worker", LEAF_CPU, 10 * MS, 20 * MS, 10 * MS);
 	is_int(times__finish(&t, busy, 2), 0, "row times are finished");
-	is_int(t.row_list.nr, 0, "rows that are not wanted are not kept");
+	is_int(t.row_list.nr, 0, "rows that nobody asked for are not kept");
 	t.wanted = true;
 	times__thread(&t, 3, "worker", LEAF_CPU, 10 * MS, 20 * MS, 10 * MS);
 	is_int(times__finish(&t, busy, 2), 0, "rows are finished");
@@ -261,7 +263,8 @@ static void devices(void)
 		if (t.row_list.v[t.rows.list.v[i].key].device)
 			ns += t.rows.list.v[i].ns;
 	is_int(ns, 30 * MS, "overlapping works of a device count once");
-	ok(t.sums.scale.shift >= t.rows.scale.shift, "rows are at least as fine as sums");
+	ok(t.sums.scale.shift >= t.rows.scale.shift,
+	   "bins of rows are at most as long as bins of sums");
 	times__exit(&t);
 	busy__free(&busy[1]);
 }

@@ -150,7 +150,8 @@ static void test_small(void)
 			gen__batch_end(&g);
 	}
 	ok(survives(p, u, &g, &bytes), "launches and kernels survive");
-	if (!ok(bytes <= 16 * NR, "they take at most 16 bytes each: %zu", g.nr / NR))
+	if (!ok(bytes <= 16 * NR,
+		"launches and kernels take at most 16 bytes each: %zu", g.nr / NR))
 		diag("%zu bytes, %.1f each", bytes, (double)bytes / NR);
 	free(launches);
 	gen__free(&g);
@@ -199,7 +200,7 @@ static void test_proportion(void)
 		gen__bytes(&g, "\0\0\0\0\0\0\0", 8);
 	ok(survives(p, u, &g, &bytes), "4 MB of zeros survive");
 	ok(bytes >= BYTES / XPU_BLOCK_RATIO,
-	   "4 MB of zeros take as many bytes as a reader demands: %zu", bytes);
+	   "4 MB of zeros take at least as many bytes as a reader demands: %zu", bytes);
 
 	/* A block of another writer, in which only the size of the result is invalid. */
 	b = calloc(1, sizeof(*b) + 8192);
@@ -217,7 +218,7 @@ static void test_proportion(void)
 	b->header_crc = 0;
 	b->header_crc = crc32(0, (const void *)b, sizeof(*b));
 	is_int(block__header(b, b->hdr.size, &header), sizeof(header),
-	       "%u times as many bytes are accepted",
+	       "a block that unpacks to %u times its bytes is accepted",
 	       XPU_BLOCK_RATIO);
 	free(b);
 	gen__free(&g);
@@ -293,7 +294,7 @@ static void test_noise(void)
 		free(copy);
 		free(out);
 	}
-	ok(nr_refused > nr / 10, "of %d damaged columns %d are refused, and none does harm", nr,
+	ok(nr_refused > nr / 10, "of %d damaged columns %d are refused, without a crash", nr,
 	   nr_refused);
 	gen__free(&g);
 	columns__free(c);

@@ -237,7 +237,7 @@ static void is_exact(const char *while_)
 {
 	ok(!blame_of(HONEST), "%s: no loss is charged to the honest process", while_);
 	ok(blame_of(HOSTILE) && !strcmp(blame_of(HOSTILE)->comm, "app 666"),
-	   "%s: the hostile process is known by pid and name", while_);
+	   "%s: the loss names the hostile process by pid and name", while_);
 	is_int(stats.nr_no_memory, 0, "%s: no message about a lack of memory", while_);
 }
 
@@ -571,8 +571,9 @@ static void test_kernel_frames(void)
 	reader__close(&reader);
 	unlink(path);
 	is_int(nr_chains, 1, "a launch with kernel addresses as frames has a call chain");
-	is_int(flags, XPU_CHAIN_SHIM, "its call chain has the flags of a launch");
-	is_int(nr_ksyms, 0, "its kernel addresses get no names of kernel functions");
+	is_int(flags, XPU_CHAIN_SHIM, "a call chain of kernel addresses has the flags of a launch");
+	is_int(nr_ksyms, 0,
+	       "kernel addresses in a launch's call chain get no names of kernel functions");
 }
 
 int main(void)

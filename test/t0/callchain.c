@@ -179,9 +179,10 @@ static void test_static(void)
 	is_str(resolve(&c, 0, CHAIN(BELOW_CUDART, IN(CUDART, 0), IN(APP, LAUNCH_ALL),
 				    IN(APP, STEP))),
 	       "step(Net*);cudaLaunchAll;cudaLaunchKernel",
-	       "behind the dynamic runtime no frame is taken for a static runtime");
+	       "outside of the dynamic runtime no frame is taken for a static runtime");
 	is_str(resolve(&c, 0, CHAIN(IN(APP, STATIC_API), IN(APP, STEP))),
-	       "step(Net*);cudaLaunchKernel;cuApi", "API functions that are not next to CUDA stay");
+	       "step(Net*);cudaLaunchKernel;cuApi",
+	"frames of API functions that are not next to CUDA's frames stay");
 	callchains__exit(&c);
 }
 

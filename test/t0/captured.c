@@ -43,14 +43,14 @@ static void two_processes(void)
 	take(&c, 0, 2, 1000, 0);	/* killed */
 	captured__sort(&c);
 	is_int(c.windows.nr, 4, "two processes have four windows");
-	is_int(at(&c, 1, 99), 0, "before the first window: none");
+	is_int(at(&c, 1, 99), 0, "a time before the first window is in no window");
 	is_int(at(&c, 1, 100), 1, "the moment a window opens is in it");
 	is_int(at(&c, 1, 200), 1, "the moment a window closes is in it");
-	is_int(at(&c, 1, 201), 0, "after a window: none");
-	is_int(at(&c, 1, 350), 2, "in the second window");
+	is_int(at(&c, 1, 201), 0, "a time after a window is in no window");
+	is_int(at(&c, 1, 350), 2, "a time in the second window is found there");
 	is_int(at(&c, 0, 350), 0, "the other process's windows do not count");
 	is_int(at(&c, 0, 1u << 30), 2, "a window without an end is open forever");
-	is_int(at(&c, 2, 150), 0, "a process without windows: none");
+	is_int(at(&c, 2, 150), 0, "a process without windows has none at any time");
 	is_int(captured__at(&c, 1, 350)->nr_launches, 20, "a window has its launches");
 
 	captured_window__extend(captured__at(&c, 1, 350), 500);
@@ -58,13 +58,13 @@ static void two_processes(void)
 	captured__collect(&c, NULL, 0, &nr, &recorded);
 	is_int(nr, 4, "four windows are summed up");
 	is_int(busy__ns(&recorded), 150 + 200 + 500,
-	       "their sum counts overlaps once, up to the end of their device work");
+	       "the sum of the windows counts overlaps once, up to the end of their device work");
 	is_int(filter__set(&f, FILTER_WINDOW, "2-7", why), 0, "--window 2-7 is accepted");
 	busy__free(&recorded);
 	memset(&recorded, 0, sizeof(recorded));
 	captured__collect(&c, &f, 0, &nr, &recorded);
 	is_int(nr, 2, "--window 2-7 selects the second windows");
-	is_int(busy__ns(&recorded), 200 + 500, "the sum of the selected windows");
+	is_int(busy__ns(&recorded), 200 + 500, "only the selected windows are in the sum");
 	busy__free(&recorded);
 	filter__free(&f);
 	captured__free(&c);
@@ -87,7 +87,8 @@ static void strange_records(void)
 	is_int(c.windows.nr, 2, "a window that opens twice or goes back in time is left out");
 	is_int(c.windows.v[0].close_ns, 300,
 	       "a window without an end ends when the next one opens");
-	is_int(c.windows.v[1].close_ns, UINT64_MAX, "the end of another window is not used");
+	is_int(c.windows.v[1].close_ns, UINT64_MAX,
+	       "the end of a window with another number is not used");
 	is_int(take(&c, 0, 4, UINT64_MAX - 5, 0), 0, "a window at the end of time is accepted");
 	captured__free(&c);
 }

@@ -70,9 +70,10 @@ static void test_pod(void)
 	       ID "|||", "a kubelet with another prefix: the container without its pod");
 	is_str(labels_of("0::/kubepods/pod0123456789abcdef0123456789abcdef/" ID),
 	       ID "|0123456789abcdef0123456789abcdef||", "a static pod, whose id has no hyphens");
-	is_str(labels_of("0::/podman-thing/pod1"), "|||", "a name that only begins like a pod");
+	is_str(labels_of("0::/podman-thing/pod1"), "|||",
+	       "a name that only begins like a pod's is no pod");
 	is_str(labels_of("0::/pod01234567-89ab-cdef-0123-456789abcdeg"), "|||",
-	       "a pod's id with a letter that is no hexadecimal digit");
+	       "a pod's id with a letter that is not hexadecimal is no id");
 }
 
 static void test_slurm(void)
@@ -85,8 +86,10 @@ static void test_slurm(void)
 	       "||4711|batch", "Slurm, v1, the batch step");
 	is_str(labels_of("0::/slurm_node1/uid_0/job_7/step_extern/task_0"), "||7|extern",
 	       "Slurm, v1, with a node's name");
-	is_str(labels_of("0::/home/job_4711/step_0"), "|||", "Slurm's names in another place");
-	is_str(labels_of("0::/slurm/job_x/step_0"), "|||0", "a job whose number is not one");
+	is_str(labels_of("0::/home/job_4711/step_0"), "|||",
+	       "Slurm's names outside of Slurm's group are no labels");
+	is_str(labels_of("0::/slurm/job_x/step_0"), "|||0",
+	       "a job whose number has letters is no job");
 	is_str(labels_of(
 		       "0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_3/docker/" ID),
 	       ID "||4711|0", "a container in a job has both labels");
@@ -97,21 +100,22 @@ static void test_hostile(void)
 	char line[8192] = "0::";
 	size_t i;
 
-	is_str(labels_of(""), "|||", "an empty text");
-	is_str(labels_of("0::/"), "|||", "the root cgroup");
-	is_str(labels_of("0::"), "|||", "an empty path");
-	is_str(labels_of("garbage"), "|||", "an invalid line");
-	is_str(labels_of("0::////"), "|||", "a path without names");
-	is_str(labels_of("0::/lxc.payload.\x01\x02"), "|||", "control characters");
-	is_str(labels_of("0::/docker/" ID "0"), "|||", "an id with one digit too many");
+	is_str(labels_of(""), "|||", "an empty text has no labels");
+	is_str(labels_of("0::/"), "|||", "the root cgroup has no labels");
+	is_str(labels_of("0::"), "|||", "an empty path has no labels");
+	is_str(labels_of("garbage"), "|||", "an invalid line has no labels");
+	is_str(labels_of("0::////"), "|||", "a path without names has no labels");
+	is_str(labels_of("0::/lxc.payload.\x01\x02"), "|||",
+	       "a name with control characters is no label");
+	is_str(labels_of("0::/docker/" ID "0"), "|||", "an id with one digit too many is no id");
 	is_str(labels_of("0::/slurm/job_99999999999999999999999999999999999999"), "|||",
-	       "a number that does not fit");
+	       "a number that does not fit is no label");
 	memset(line + 3, 'x', 5000);
 	memcpy(line + 3, "/lxc.payload.", 13);
-	is_str(labels_of(line), "|||", "a name of 5000 characters");
+	is_str(labels_of(line), "|||", "a name of 5000 characters is no label");
 	for (i = 3; i < sizeof(line) - 3; i += 2)
 		memcpy(line + i, "/a", 3);
-	is_str(labels_of(line), "|||", "a path of 4000 levels");
+	is_str(labels_of(line), "|||", "a path of 4000 levels has no labels");
 }
 
 int main(void)

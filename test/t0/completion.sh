@@ -33,7 +33,7 @@ for program in xpuload xpumerge; do
 		"$XPU_BUILD/$program" "$option=" </dev/null 2>&1 | grep -q 'there is no option' &&
 			echo "$option"
 	done <offered >wrong
-	is "$(cat wrong)" "" "$program: it accepts all offered options"
+	is "$(cat wrong)" "" "$program: the program accepts all options that completion offers"
 done
 
 echo >a.data

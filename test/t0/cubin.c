@@ -148,7 +148,8 @@ static void compare_all(const struct cubin_lines *l)
 		if (!strncmp(names + s[i].sh_name, ".text.", 6))
 			nr += compare(correlation, l, names + s[i].sh_name + 6, s[i].sh_size,
 				      &nr_same);
-	ok(nr > 20 && nr_same == nr, "of %u places %u have the line that CUPTI gives", nr, nr_same);
+	ok(nr > 20 && nr_same == nr,
+	   "of %u addresses %u have the line that CUPTI gives", nr, nr_same);
 }
 
 static uint32_t rnd(uint32_t below)
@@ -220,22 +221,23 @@ static void check_inlined(void)
 	is_int(blob ? cubin_lines__read(&l, blob, bytes) : -1, 0,
 	       "a module with inlined functions is read");
 	is_str(inlined_at(&l, "k_shaped", 0), "14",
-	       "a place of the kernel itself has the kernel's line");
+	       "an address in the kernel itself has the kernel's line");
 	is_str(inlined_at(&l, "k_shaped", 0x10),
 	       "5 in _Z9of_threadi at inlined.cu:11 in _Z5placeILi2EEPfS0_ at inlined.cu:16",
-	       "a place in two nested inlined calls has both calls");
+	       "an address in two nested inlined calls has both calls");
 	is_str(inlined_at(&l, "k_shaped", 0x20), "11 in _Z5placeILi2EEPfS0_ at inlined.cu:16",
-	       "a place in one inlined call has that call");
-	is_str(inlined_at(&l, "k_shaped", 0x40), "18", "a place behind the inlined calls has none");
+	       "an address in one inlined call has that call");
+	is_str(inlined_at(&l, "k_shaped", 0x40), "18",
+	       "an address after the inlined calls has no inlined call");
 	is_str(inlined_at(&l, "k_shaped", 0x80), "5 in _Z9of_threadi at inlined.cu:19",
-	       "the same function inlined at another line has that line");
+	       "a function inlined at a second line has that line");
 	compare_all(&l);
 	cubin_lines__free(&l);
 	bytes -= 2;			/* of the names */
 	is_int(cubin_lines__read(&l, blob, bytes), 0,
 	       "a module without the end of its names is read");
 	is_str(inlined_at(&l, "k_shaped", 0x80), "5 in  at inlined.cu:19",
-	       "an inlined function without a name has its lines");
+	       "an inlined function without a name still has lines");
 	cubin_lines__free(&l);
 	damage(blob, bytes);
 	free(blob);
@@ -250,15 +252,18 @@ int main(void)
 
 	read_file("shaped.cubin");
 	blob = cubin__lines(file, file_bytes, &bytes);
-	ok(blob && bytes < file_bytes / 4, "a module's lines are %zu bytes of %zu", bytes,
+	ok(blob && bytes < file_bytes / 4,
+	   "the lines are a part of the module: %zu bytes of %zu", bytes,
 	   file_bytes);
 	is_int(cubin_lines__read(&l, blob, bytes), 0, "a module's lines are read");
 	is_int(l.functions.nr, 2, "a module's lines have two functions");
-	is_str(at(&l, "k_shaped", 0), "shaped.cu:8", "the first place of a function has its line");
+	is_str(at(&l, "k_shaped", 0), "shaped.cu:8",
+	       "the first address of a function has its line");
 	is_str(at(&l, "k_other", 0), "shaped.cu:17",
-	       "the first place of another function, also at 0, has its own line");
+	       "the first address of another function, which is also 0, has its own line");
 	is_str(at(&l, "k_none", 0), "none", "a missing function has no line");
-	is_str(at(&l, "k_shaped", 1 << 20), "none", "a place behind a function's end has no line");
+	is_str(at(&l, "k_shaped", 1 << 20), "none",
+	       "an address after a function's end has no line");
 	compare_all(&l);
 	cubin_lines__free(&l);
 	damage(blob, bytes);

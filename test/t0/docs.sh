@@ -22,7 +22,7 @@ is "$(while read -r page file; do
 		[ -e "$found" ] || echo "$page: $file"
 		break
 	done
-done <"$OLDPWD/files")" "" "each named file exists"
+done <"$OLDPWD/files")" "" "each file that a page names exists"
 
 quoted '[a-z][A-Za-z0-9_]*\(\)' | grep -e ^CONTRIBUTING -e ^doc/architecture |
 	sed 's/()$//' >"$OLDPWD/functions"
@@ -33,7 +33,7 @@ find record bpf lib preload loader merge test/lib test/t2 -name '*.[chS]' -exec 
 	sort -u >"$OLDPWD/known"
 is "$(while read -r page name; do
 	grep -qx "$name(" "$OLDPWD/known" || grep -qw "$name" bpf/*.c || echo "$page: $name()"
-done <"$OLDPWD/functions")" "" "each named function exists"
+done <"$OLDPWD/functions")" "" "each function that a page names exists"
 
 quoted 'make [a-z][^`]*' | sed 's/^\([^ ]*\) make \([a-z0-9_.-]*\).*/\1 \2/' |
 	sort -u >"$OLDPWD/targets"
@@ -41,12 +41,12 @@ quoted 'make [a-z][^`]*' | sed 's/^\([^ ]*\) make \([a-z0-9_.-]*\).*/\1 \2/' |
 ok $? "$(wc -l <"$OLDPWD/targets") names of make's targets"
 is "$(while read -r page target; do
 	grep -qE "^$target:" GNUmakefile test/test.mk || echo "$page: make $target"
-done <"$OLDPWD/targets")" "" "each named target exists"
+done <"$OLDPWD/targets")" "" "each target of make that a page names exists"
 
 # shellcheck disable=SC2086
 is "$(grep -oE '\]\([^)#:]+[)#]' $pages | sed 's/[)#]$//' | sed 's/:\](/ /' |
 	while read -r page link; do
 	[ -e "$(dirname "$page")/$link" ] || echo "$page: $link"
-done)" "" "links between pages lead somewhere"
-is "$(find . -maxdepth 1 -name README.md -size +5600c)" "" "the README is short"
+done)" "" "links between pages lead to pages and headings that exist"
+is "$(find . -maxdepth 1 -name README.md -size +5600c)" "" "the README is not too long"
 done_testing

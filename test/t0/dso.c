@@ -126,8 +126,8 @@ static void check_program(const char *name, const char *local, const char *globa
 		nr++;
 	}
 	is_int(pclose(f), 0, "%s: the program ran", name);
-	is_int(nr, 2, "%s: it printed both functions", name);
-	is_int(dso->state, DSO_LOADED, "%s: its file was read", name);
+	is_int(nr, 2, "%s: the program printed the addresses of both functions", name);
+	is_int(dso->state, DSO_LOADED, "%s: the program's file was read", name);
 	end();
 }
 
@@ -344,7 +344,7 @@ static void test_aliases(void)
 		   "%s before %s", a->name, b->name);
 	}
 	is_int(symtab_candidate__cmp(&pairs[0].better, &pairs[0].better), 0,
-	       "a name is as good as itself");
+	       "a name is not better than itself");
 }
 
 /* ---- which file ----------------------------------------------------------------------------- */
@@ -372,7 +372,7 @@ static void test_build_id(void)
 	       "another path with the same build-id is another file");
 	dso = get(absolute("a.so"), id_b, 20, 7);
 	is_str(name_at(dso, 0x1000), "", "a file with another build-id is not used");
-	is_int(dso->state, DSO_MISMATCH, "the mismatch of build-ids is noted");
+	is_int(dso->state, DSO_MISMATCH, "a mismatch of build-ids is recorded");
 	dsos__report(&dsos, &msgs);
 	is_int(msgs.lines.nr, 0, "a mismatch is not reported if nobody asked for a symbol");
 	dso->nr_unnamed = 1;
@@ -397,7 +397,7 @@ static void test_build_id(void)
 	dso = get(absolute("none.so"), id_a, 20, 0);
 	is_str(name_at(dso, 0x1000), "",
 	       "a file without a build-id is not used for a mapping that has one");
-	is_int(dso->state, DSO_MISMATCH, "a missing build-id is noted as a mismatch");
+	is_int(dso->state, DSO_MISMATCH, "a missing build-id is recorded as a mismatch");
 	end();
 
 	/* The file was unlinked while the program ran, and was made again since. */
@@ -440,8 +440,9 @@ static void test_names(void)
 		dso = get(checks[i].path, NULL, 0, i);
 		is_str(dso->name, checks[i].name, "'%s' is shown as '%s'", checks[i].path,
 		       checks[i].name);
-		is_int(dso->role, checks[i].role, "'%s': its role is recognized", checks[i].path);
-		is_str(name_at(dso, 0x10), "", "'%s': it has no symbol", checks[i].path);
+		is_int(dso->role, checks[i].role,
+		       "'%s': the role of the mapping is recognized", checks[i].path);
+		is_str(name_at(dso, 0x10), "", "'%s': the mapping has no symbol", checks[i].path);
 	}
 	end();
 }

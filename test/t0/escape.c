@@ -64,7 +64,7 @@ static void test_script(void)
 {
 	is_str(escaped("</script>\"\\\n", ESCAPE_SCRIPT), "\\u003c/script>\\\"\\\\\\u000a",
 	       "JSON in a script has nothing that could end the script");
-	is_str(escaped("a<b>", ESCAPE_JSON), "a<b>", "elsewhere '<' stays");
+	is_str(escaped("a<b>", ESCAPE_JSON), "a<b>", "outside of scripts JSON does not escape '<'");
 }
 
 /* Printing writes runs of characters: the result must equal printing them one by one. */
@@ -107,7 +107,7 @@ int main(void)
 	is_str(escaped("a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xd8\x9c" "d\xe2\x80\x8f", ESCAPE_TEXT),
 	       "a?b?c?d?", "characters that change the order of text are replaced");
 	ok(passes("\xe2\x80\x90\xe2\x81\xaa\xd8\x9b\xe2\x80\xa7"),
-	   "their neighbours in Unicode stay");
+	   "the characters next to those that change the order of text stay");
 	is_str(escaped("a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xd8\x9c" "d\xe2\x80\x8f", ESCAPE_JSON),
 	       "a\\u202eb\\u2066c\\u061cd\\u200f",
 	       "for programs, characters that change the order of text are escaped");

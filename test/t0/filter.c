@@ -70,18 +70,19 @@ static void test_cut(void)
 				sum.nr += s.nr;
 				sum.to_ns += s.to_ns - s.from_ns;
 				ok(s.from_ns >= f.from_ns && s.to_ns <= f.to_ns,
-				   "span %zu from %s: its part is inside the window", i, edges[k]);
+				   "span %zu, window from %s: the part is inside", i, edges[k]);
 			}
 			filter__free(&f);
 		}
-		ok(sum.ns == spans[i].ns && sum.nr == spans[i].nr, "span %zu: its parts add up", i);
+		ok(sum.ns == spans[i].ns && sum.nr == spans[i].nr,
+		   "span %zu: the ns and counts of its parts add up", i);
 		is_int(sum.to_ns, spans[i].to_ns - spans[i].from_ns,
 		       "... and the times of its parts add up");
 	}
 	memset(&f, 0, sizeof(f));
 	filter__set(&f, FILTER_FROM, "150ns", why);
 	ok(filter__cut(&f, 0, &(struct filter_span){ 100, 200, 100, 1 }),
-	   "a span that ends in the window is kept");
+	   "a span that ends after the window's begin is kept");
 	ok(!filter__cut(&f, 0, &(struct filter_span){ 100, 150, 50, 1 }),
 	   "a span that ends where the window begins is dropped");
 	ok(!filter__cut(&f, 50, &(struct filter_span){ 100, 200, 100, 1 }),
@@ -135,8 +136,9 @@ int main(void)
 	filter__set(&f, FILTER_PID, "11", why);
 	ok(filter__active(&f), "several options make the filter active");
 	is_str(f.text.v, "--pid 10 --tid 21 --pid 11", "options are printed as they were given");
-	is_int(filter__keeps(&f, &a), 0, "an event must pass all options");
-	is_int(filter__keeps(&f, &b), 1, "an option given twice passes both its values");
+	is_int(filter__keeps(&f, &a), 0,
+	       "an event that does not fit one of the options is not kept");
+	is_int(filter__keeps(&f, &b), 1, "an option given twice keeps events with either value");
 	is_int(filter__set(&f, FILTER_KERNEL, "a", why), 0, "a regular expression is accepted");
 	is_int(filter__set(&f, FILTER_KERNEL, "b", why), -EINVAL,
 	       "a second regular expression is refused");

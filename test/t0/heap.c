@@ -175,7 +175,7 @@ static void test_blocks(void)
 	is_int(p->reserved.now, 88 * MB, "mapped: memory lives as long as its mapping");
 	put(XPU_ALLOC_FREED, XPU_SPACE_BLOCK, 0x700000000 + MB, 2 * MB, 6);
 	put(XPU_ALLOC_FREED, XPU_SPACE_MAPPING, 0x700000000, 4 * MB, 5);
-	is_int(p->reserved.now, 84 * MB, "mapped: memory is gone after its mapping");
+	is_int(p->reserved.now, 84 * MB, "mapped: memory is freed when its mapping ends");
 	is_int(h.nr_unknown + h.nr_bad, 0, "mapped: no event is invalid");
 	/* NCCL does this with memory that it is given. */
 	put(XPU_ALLOC_MADE, XPU_SPACE_PHYSICAL, 0x53, 2 * MB, 5);
@@ -184,10 +184,11 @@ static void test_blocks(void)
 	put(XPU_ALLOC_RETAINED, XPU_SPACE_PHYSICAL, 0x53, 0, 5);
 	put(XPU_ALLOC_FREED, XPU_SPACE_PHYSICAL, 0x53, 0, 5);
 	put(XPU_ALLOC_FREED, XPU_SPACE_MAPPING, 0x700000000, 2 * MB, 5);
-	is_int(p->reserved.now, 86 * MB, "retained and released: the memory's own handle keeps it");
+	is_int(p->reserved.now, 86 * MB,
+	       "retained and released: memory lives as long as one of its handles");
 	put(XPU_ALLOC_FREED, XPU_SPACE_PHYSICAL, 0x53, 0, 5);
 	is_int(p->reserved.now, 84 * MB,
-	       "retained and released: memory is gone with its last handle");
+	       "retained and released: memory is freed with its last handle");
 	is_int(h.nr_unknown + h.nr_bad, 0, "retained: no event is invalid");
 	put(XPU_ALLOC_CONTEXT_END, 0, 0, 0, 0);
 	is_int(p->reserved.now, 7 * MB,
@@ -213,7 +214,7 @@ static void test_node_of_segments(void)
 	       "a node on a path of segments has no memory of its own");
 	heap__finish(&h, 1000 + order);
 	is_int(h.places.v[place].reserved.now, 0,
-	       "a node on a path of segments leaves nothing at the end");
+	       "a node on a path of segments has no memory left at the end");
 }
 
 /* The frees of blocks are lost, and other blocks are made at their addresses. */
@@ -234,7 +235,7 @@ static void test_lost_frees(void)
 	put(XPU_ALLOC_FREED, XPU_SPACE_BLOCK, 0x10000000, 3 * MB, 2);
 	h.version[HEAP_ASKED]++;
 	is_int(sum_at(HEAP_ASKED, HEAP_FRAGMENTATION, 1).bytes, MB,
-	       "blocks inside one another: a freed one is unused");
+	       "blocks inside one another: the bytes of a freed block are unused");
 	put(XPU_ALLOC_FREED, XPU_SPACE_DEVICE, 0x10000000, 0, 1);
 	h.version[HEAP_ASKED]++;
 	is_int(sum_at(HEAP_ASKED, HEAP_FRAGMENTATION, 1).bytes, 0,
@@ -253,7 +254,7 @@ static void test_levels(void)
 	put(XPU_ALLOC_MADE, XPU_SPACE_POOL, 0x10000, 5 * MB, 1);
 	put(XPU_ALLOC_MADE, XPU_SPACE_GRAPHS, 0x800000, 9 * MB, 2);
 	p = &h.places.v[place];
-	is_int(p->reserved.now, 5 * MB, "levels: a graph's node has no memory itself");
+	is_int(p->reserved.now, 5 * MB, "levels: a node of a graph has no memory before a launch");
 	put(XPU_ALLOC_FREED, XPU_SPACE_DEVICE, 0x800000, 0, 2);
 	put(XPU_ALLOC_FREED, XPU_SPACE_DEVICE, 0x800000, 0, 2);
 	is_int(h.nr_unknown + h.nr_bad, 0,
@@ -274,7 +275,7 @@ static void test_levels(void)
 	put(XPU_ALLOC_LEVEL, XPU_SPACE_REST, 80 * MB, 10 * MB, 0);
 	h.version[HEAP_ASKED]++;
 	is_int(sum_at(HEAP_ASKED, HEAP_REST, NO_INDEX).bytes, 0,
-	       "levels: less in use than is known leaves no rest");
+	       "levels: if CUDA reports less than the known memory, there is no rest");
 	is_int(sum_at(HEAP_ASKED, HEAP_UNUSED, NO_INDEX).bytes, 0,
 	       "levels: a trimmed pool has no unused memory");
 	put(XPU_ALLOC_LEVEL, XPU_SPACE_GRAPHS, 0, UINT64_MAX, 0);
@@ -313,7 +314,7 @@ static void test_growth(void)
 		0, 0, "growth that is given back before the end");
 	is_growth((const uint64_t[HEAP_PARTS]){ [8] = 1, [9] = 1, [10] = UINT64_MAX, [11] = 5,
 						[12] = 7, [13] = 7, [14] = 8 }, 4, 4,
-		  "growth with an hour of much more");
+		  "growth with three parts of much more memory");
 }
 
 /* ---- what cannot be -------------------------------------------------------------------------- */
@@ -328,7 +329,7 @@ static void test_odd(void)
 	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x1000, 50, 2);
 	is_int(h.nr_bad, 1, "an address given twice is counted");
 	is_int(h.places.v[place].used.now, 50,
-	       "an address given twice: the first allocation is gone");
+	       "an address given twice: the first allocation counts as freed");
 	put(XPU_ALLOC_FREED, XPU_SPACE_DEVICE, 0x2000, 0, 1);
 	is_int(h.nr_unknown, 1, "a free of nothing is counted");
 	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x3000, UINT64_MAX, 1);

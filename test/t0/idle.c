@@ -70,7 +70,7 @@ static void gaps(void)
 	is_int(row_ns(&i, IDLE_ON_CPU, 2, 6), 2 * MS,
 	       "half of the time on a CPU is blamed on the second path");
 	is_int(row_ns(&i, IDLE_OFF_CPU, 3, 9), 5 * MS,
-	       "an interval that outlasts the gap is blamed for its part");
+	       "an interval that outlasts the gap is blamed for its part in the gap");
 	is_int(row_ns(&i, IDLE_UNSEEN, 3, NO_INDEX), 15 * MS, "the rest of the gap was not seen");
 	is_int(row_ns(&i, IDLE_SHORT, NO_INDEX, NO_INDEX), 5000, "short gaps are blamed on nobody");
 	is_int(row_ns(&i, IDLE_NOBODY, NO_INDEX, NO_INDEX), 9 * MS,
@@ -128,7 +128,7 @@ static void windows(void)
 		idles__work(&i, 0, 2, 30 * MS, 40 * MS);
 		idles__work(&i, 0, 9, 15 * MS + 5000, 20 * MS);
 		idles__did(&i, 2, IDLE_OFF_CPU, "io", 7, 18 * MS, 28 * MS);
-		is_int(idles__finish(&i), 0, "window %zu: finishes", k);
+		is_int(idles__finish(&i), 0, "window %zu: gaps are finished", k);
 		busy_ns += i.gpus.v[0].busy_ns;
 		nr_gaps += i.gpus.v[0].nr_gaps;
 		blocked_ns += row_ns(&i, IDLE_OFF_CPU, 2, 7);
@@ -140,11 +140,14 @@ static void windows(void)
 		       "window %zu: the device is covered up to the edges", k);
 		idles__exit(&i);
 	}
-	is_int(busy_ns, 30 * MS - 5000, "all windows: the busy time is the same as in one");
-	is_int(gaps_ns, 30 * MS + 5000, "all windows: the idle time is the same as in one");
-	is_int(nr_gaps, 2, "all windows: each gap counts once");
-	is_int(blocked_ns, 8 * MS, "all windows: the blocked time is the same as in one");
-	is_int(short_ns, 5000, "all windows: the short gaps are the same as in one");
+	is_int(busy_ns, 30 * MS - 5000,
+	       "all windows together have the busy time of one large window");
+	is_int(gaps_ns, 30 * MS + 5000,
+	       "all windows together have the idle time of one large window");
+	is_int(nr_gaps, 2, "all windows together count each gap once");
+	is_int(blocked_ns, 8 * MS,
+	       "all windows together have the blocked time of one large window");
+	is_int(short_ns, 5000, "all windows together have the short gaps of one large window");
 }
 
 int main(void)

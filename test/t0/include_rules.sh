@@ -149,7 +149,7 @@ changing() {
 is "$(changing $loader $merge $preload)" "" \
 	"files are made, renamed and removed only through lib/safefile.h"
 [ "$(changing lib/safefile.c lib/invoker.c | wc -l)" -gt 5 ]
-ok $? "the rule finds such functions in lib/"
+ok $? "the rule finds functions that make, rename or remove files in lib/"
 
 # needs FILE PATTERN NAME: no library that FILE needs matches PATTERN.
 needs() {
@@ -164,8 +164,8 @@ if command -v readelf >/dev/null; then
 		"the shim needs none of libbfd, libelf, libbpf, CUDA, libstdc++"
 	needs "$XPULOAD" 'bfd|cupti|cuda' "xpuload needs neither libbfd nor CUDA"
 	needs "$XPUMERGE" 'bpf|cupti|cuda' "xpumerge needs neither libbpf nor CUDA"
-	needs "$XPULOAD" 'curl|ssl|crypto' "xpuload needs no library of the network"
-	needs "$XPUMERGE" 'curl|ssl|crypto' "xpumerge needs no library of the network"
+	needs "$XPULOAD" 'curl|ssl|crypto' "xpuload needs no library for networks"
+	needs "$XPUMERGE" 'curl|ssl|crypto' "xpumerge needs no library for networks"
 else
 	skip "what the programs link" "no readelf"
 fi

@@ -27,7 +27,7 @@ ok $? "install: the shim exists if it was built"
 
 getcap=$(command -v getcap || echo /sbin/getcap)
 is "$(stat -c %a "a b/usr/bin/xpuload") $("$getcap" "a b/usr/bin/xpuload" 2>/dev/null)" "755 " \
-	"install with DESTDIR: a package sets no capabilities"
+	"install with DESTDIR: no capabilities are set"
 
 "$XPU_BUILD/gen_data" -o xpu.data --launches 100
 "a b/usr/bin/xpumerge" -f folded >want 2>/dev/null
@@ -43,7 +43,7 @@ is $? 0 "uninstall: exit status 0" || diag "$(tail -n 3 log)"
 is "$(cd "a b" && find . -type f | LC_ALL=C sort | tr '\n' ' ')" \
 	"./usr/lib/theirs.so ./usr/lib/xpuload/theirs " "uninstall: only foreign files are left"
 [ ! -e "a b/usr/share/doc/xpuload" ]
-ok $? "uninstall: our directory is gone"
+ok $? "uninstall: the program's own directory is removed"
 run_make uninstall
 is $? 0 "a second uninstall: exit status 0"
 
@@ -62,7 +62,7 @@ if [ "$(id -u)" != 0 ]; then
 	install_here nobody
 	is $? 0 "install, not as root: exit status 0" || diag "$(tail -n 3 log)"
 	like "$(cat log)" 'no capabilities are set: only root can. Run it with sudo$' \
-		"install, not as root: it says that no capabilities are set"
+		"install, not as root: a message says that no capabilities are set"
 elif [ ! -x "$getcap" ] || [ -z "$group" ]; then
 	skip "install, as root" "no getcap, or no group"
 else
@@ -74,7 +74,7 @@ else
 	is $? 0 "install, no group: exit status 0" || diag "$(tail -n 3 log)"
 	like "$(cat log)" \
 		'no capabilities are set: the group no-such-group is missing and cannot be made. Run it with sudo$' \
-		"install, no group: it says that the group cannot be made"
+		"install, no group: a message says that the group cannot be made"
 	sees "install, no group: everybody may run it, as before" "755 root:root"
 
 	install_here "$group"
@@ -83,16 +83,16 @@ else
 		skip "install, as root" "this file system holds no capabilities"
 	else
 		like "$(cat log)" "xpuload: members of $group may record their own processes now" \
-			"install, as root: it says who may record now"
+			"install, as root: a message says who may record now"
 		like "$(cat log)" "^to add one: usermod -aG $group USER" \
-			"install, as root: it says how to add a member"
+			"install, as root: a message says how to add a member"
 		sees "install, as root: only the group may run it, and no capability is effective" \
 			"750 root:$group cap_bpf,cap_perfmon=p"
 	fi
 	install_here "$group" uninstall
 	is $? 0 "uninstall, as root: exit status 0" || diag "$(tail -n 3 log)"
 	like "$(cat log)" "^the group $group is still there: groupdel $group removes it$" \
-		"uninstall, as root: it says that the group is left"
+		"uninstall, as root: a message says that the group is not removed"
 	is "$(find "$here" -type f | wc -l)" 0 "uninstall, as root: no file is left"
 fi
 done_testing

@@ -27,12 +27,12 @@ static const char *at(uint64_t addr)
 int main(void)
 {
 	parse("1000 20 first\n2000 10 LazyCompile:~f /a b.js:1\n1020 8 second\n");
-	is_str(at(0x1000), "first", "the first byte of a function");
-	is_str(at(0x101f), "first", "the last byte of a function");
-	is_str(at(0x1020), "second", "the next function, whose line is out of order");
+	is_str(at(0x1000), "first", "the first byte of a function has its name");
+	is_str(at(0x101f), "first", "the last byte of a function has its name");
+	is_str(at(0x1020), "second", "a function whose line is out of order is found");
 	is_str(at(0x1028), "", "an address between functions has no name");
 	is_str(at(0xfff), "", "an address before all functions has no name");
-	is_str(at(0x200f), "LazyCompile:~f /a b.js:1", "a name with spaces");
+	is_str(at(0x200f), "LazyCompile:~f /a b.js:1", "a name may have spaces");
 	is_str(at(UINT64_MAX), "", "the last address belongs to the last function");
 
 	parse("1000 100 old\n1040 20 inner\n1000 80 new\n");
@@ -49,7 +49,7 @@ int main(void)
 	is_str(at(0x1030), "", "a line with an empty name is ignored");
 	is_str(at(0x1040), "", "a function of no bytes is ignored");
 	is_str(at(0x1050), "", "a function beyond the end of all addresses is ignored");
-	is_str(at(0x1060), "good", "bad lines do not harm good ones");
+	is_str(at(0x1060), "good", "lines after bad ones are read");
 	is_str(at(0x1070), "last", "the last line needs no newline");
 	is_int(map.symbols.nr, 3, "no other functions are read");
 

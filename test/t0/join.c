@@ -70,7 +70,7 @@ static void end(struct join *j, const char *expected, const char *name)
 	       "%s: each launch is matched or pending", name);
 	is_int(j->nr_works, j->nr_works_matched + j->nr_orphans,
 	       "%s: each record is matched or an orphan", name);
-	is_int(j->nr_waiting, 0, "%s: no launch or record waits", name);
+	is_int(j->nr_waiting, 0, "%s: no launch or record is left waiting", name);
 }
 
 static void test_order(void)
@@ -99,7 +99,7 @@ static void test_order(void)
 	work(&j, 1, 10, 100);
 	launch(&j, 1, 11, 2, true);
 	end(&j, "m1/100 m2/110 ", "launches and records mixed: all match");
-	is_int(j.nr_forgotten, 2, "single-record launches are forgotten once matched");
+	is_int(j.nr_forgotten, 2, "launches of one record are removed when they are matched");
 	join__exit(&j);
 }
 
@@ -118,7 +118,7 @@ static void test_many(void)
 	end(&j, "m1/100 +1/101 +1/102 m2/200 +1/103 ", "one launch, many records: all match");
 	is_int(j.nr_matched, 2, "one launch, many records: the launches count as matched");
 	is_int(j.nr_works_matched, 5, "one launch, many records: the records count as matched");
-	is_int(j.nr_forgotten, 0, "one launch, many records: no launch is forgotten");
+	is_int(j.nr_forgotten, 0, "one launch, many records: no launch is removed");
 	join__exit(&j);
 }
 
@@ -135,7 +135,7 @@ static void test_missing(void)
 	end(&j, "m3/120 p1 o110 o111 ",
 	    "a launch or record without its counterpart is pending or an orphan");
 	is_int(j.nr_pending, 1, "pending launches are counted");
-	is_int(j.nr_orphans, 2, "orphans are counted");
+	is_int(j.nr_orphans, 2, "records without a launch are counted");
 	join__exit(&j);
 
 	/* Correlation id 0 means none: two launches without an id do not match each other. */
@@ -202,10 +202,10 @@ static void test_forgotten(void)
 	begin(&j);
 	launch(&j, 1, 10, 1, true);
 	work(&j, 1, 10, 100);
-	ok(!join__wants_rescan(&j), "without late records no rescan is wanted");
+	ok(!join__wants_rescan(&j), "without late records no rescan is asked for");
 	work(&j, 1, 10, 101);
 	work(&j, 1, 11, 110);
-	ok(join__wants_rescan(&j), "a second record for a forgotten launch asks for a rescan");
+	ok(join__wants_rescan(&j), "a second record for a removed launch asks for a rescan");
 	again(&j, 1, 10, 1);
 	again(&j, 1, 12, 3);
 	end(&j, "m1/100 +1/101 o110 ", "the rescan matches the late record");
@@ -218,7 +218,7 @@ static void test_forgotten(void)
 	launch(&j, 1, 12, 1, true);
 	work(&j, 1, 11, 110);
 	ok(!join__wants_rescan(&j),
-	   "an orphan alone wants no rescan: all launches are still known");
+	   "an orphan asks for no rescan if no launch was removed");
 	end(&j, "o110 p1 ", "an orphan without a launch stays one");
 	join__exit(&j);
 }

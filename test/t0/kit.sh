@@ -44,5 +44,5 @@ python3 "$XPU_SRC/scripts/coverage.py" build >out
 is $? 0 "coverage: exit status 0"
 is "$(awk '{ print $1, $2, $3, $5 } !NF { exit }' out | tr '\n' ';')" \
 	"lines run share ;4 2 50.0 lib;2 2 100.0 merge/join;6 4 66.7 all;   ;" \
-		"coverage: each room's lines are counted"
+		"coverage: the lines of each directory are counted"
 done_testing

@@ -65,7 +65,7 @@ static void test_precedence(void)
 	is_str(READ("HOME", "/"), "", "without a launcher there are no labels");
 	is_str(READ(TORCHRUN, "TORCHELASTIC_RUN_ID", "none"),
 	       " rank=5:1 local=1:1 size=8:1 local_size=4:1 node_rank=1:1",
-	       "torchrun, whose run has no name");
+	       "torchrun without a name of the run: there is no job");
 	is_str(READ(TORCHRUN, "TORCHELASTIC_RUN_ID", "r7"),
 	       " rank=5:1 local=1:1 size=8:1 local_size=4:1 node_rank=1:1 job=r7:1 run=r7:1",
 	       "torchrun: the run is the job");
@@ -82,13 +82,13 @@ static void test_precedence(void)
 	       "RANK that equals srun's rank: the rest comes from srun");
 	is_str(READ(SRUN, "RANK", "1", "WORLD_SIZE", "8"),
 	       " rank=1:1 size=8:1 job=4711:7 step=0:7 node=n1:7",
-	       "an equal RANK in a world of another size: srun's numbers are not used");
+	       "RANK equals srun's in a world of another size: srun's numbers are not used");
 	is_str(READ(BATCH, "SLURM_PROCID", "0", "SLURM_NTASKS", "8", "OMPI_COMM_WORLD_RANK", "3",
 		    "OMPI_COMM_WORLD_SIZE", "8", "OMPI_COMM_WORLD_LOCAL_RANK", "3",
 		    "OMPI_COMM_WORLD_LOCAL_SIZE", "8", "OMPI_COMM_WORLD_NODE_RANK", "3",
 		    "PMIX_RANK", "3"),
 	       " rank=3:3 local=3:3 size=8:3 local_size=8:3 job=4711:7 node=n1:7",
-	       "mpirun in a batch; OMPI_COMM_WORLD_NODE_RANK is not a node's number");
+	       "mpirun in a batch: OMPI_COMM_WORLD_NODE_RANK is not taken for a node's number");
 	is_str(READ("PMI_RANK", "2", "PMI_SIZE", "4", "MPI_LOCALRANKID", "2", "MPI_LOCALNRANKS",
 		    "4"),
 	       " rank=2:5 local=2:5 size=4:5 local_size=4:5", "MPICH");
@@ -98,7 +98,7 @@ static void test_precedence(void)
 	is_str(READ("JAX_PROCESS_INDEX", "2", "JAX_NUM_PROCESSES", "4"), " rank=2:2 size=4:2",
 	       "JAX");
 	is_str(READ("JAX_PROCESS_ID", "1", "JAX_PROCESS_COUNT", "4"), " rank=1:2 size=4:2",
-	       "JAX, with other names");
+	       "JAX: other variables have the rank, too");
 	is_str(READ("PBS_JOBID", "12.server"), " job=12.server:8", "PBS");
 }
 
@@ -106,18 +106,21 @@ static void test_slurm_nodes(void)
 {
 	is_str(READ("SLURM_PROCID", "9", "SLURM_NODEID", "3", "SLURM_STEP_TASKS_PER_NODE",
 		    "2,4(x2),3"),
-	       " rank=9:7 local_size=3:7 node_rank=3:7", "tasks per node: the last node");
+	       " rank=9:7 local_size=3:7 node_rank=3:7",
+	"tasks per node: the last node has its number of tasks");
 	is_str(READ("SLURM_PROCID", "4", "SLURM_NODEID", "2", "SLURM_STEP_TASKS_PER_NODE",
 		    "2,4(x2),3"),
-	       " rank=4:7 local_size=4:7 node_rank=2:7", "tasks per node: a node in a range");
+	       " rank=4:7 local_size=4:7 node_rank=2:7",
+	"tasks per node: a node in a range has its number of tasks");
 	is_str(READ("SLURM_PROCID", "4", "SLURM_NODEID", "4", "SLURM_STEP_TASKS_PER_NODE",
 		    "2,4(x2),3"),
-	       " rank=4:7 node_rank=4:7", "tasks per node: a node beyond the list");
+	       " rank=4:7 node_rank=4:7", "tasks per node: a node beyond the list has no number");
 	is_str(READ("SLURM_PROCID", "4", "SLURM_NODEID", "1", "SLURM_STEP_TASKS_PER_NODE", "2(x,4"),
-	       " rank=4:7 node_rank=1:7", "tasks per node: an invalid list");
+	       " rank=4:7 node_rank=1:7", "tasks per node: an invalid list gives no number");
 	is_str(READ("SLURM_PROCID", "4", "SLURM_NODEID", "1", "SLURM_STEP_TASKS_PER_NODE",
 		    "4294967295(x4294967295),99999999999999999999"),
-	       " rank=4:7 node_rank=1:7", "tasks per node: too many repetitions");
+	       " rank=4:7 node_rank=1:7",
+	"tasks per node: a list with too many repetitions gives no number");
 }
 
 static void test_kubernetes(void)

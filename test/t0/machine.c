@@ -40,7 +40,7 @@ static void fixture__read(struct fixture *f)
 		else
 			machine__add_event(&f->m, rec);
 	}
-	is_int(machine__finish(&f->m), 0, "events are put in order");
+	is_int(machine__finish(&f->m), 0, "events are sorted by time");
 }
 
 static void fixture__end(struct fixture *f)
@@ -80,16 +80,17 @@ static void test_lookup(void)
 	gen__mmap(&f.g, 20, 1, 0x7000, 0x1000, 0, "b", NULL, 0);
 	gen__mmap(&f.g, 20, 2, 0x5000, 0x1000, 0, "other", NULL, 0);
 	fixture__read(&f);
-	is_str(at(&f, 1, 99, 0x5000), "a+0x100", "the first byte of a map");
-	is_str(at(&f, 1, 99, 0x6fff), "a+0x20ff", "the last byte of a map");
-	is_str(at(&f, 1, 99, 0x7000), "b+0x0", "the first byte of the next map");
+	is_str(at(&f, 1, 99, 0x5000), "a+0x100", "the first byte of a map is in its file");
+	is_str(at(&f, 1, 99, 0x6fff), "a+0x20ff", "the last byte of a map is in its file");
+	is_str(at(&f, 1, 99, 0x7000), "b+0x0",
+	       "the first byte of the next map is in the next file");
 	is_str(at(&f, 1, 99, 0x4fff), "", "an address below all maps has no file");
 	is_str(at(&f, 1, 99, 0x8000), "", "an address between maps has no file");
 	is_str(at(&f, 1, 99, 0xa000), "", "an address above all maps has no file");
 	is_str(at(&f, 2, 99, 0x5000), "other+0x0",
 	       "an equal address in another process has that process's file");
 	is_str(at(&f, 3, 99, 0x5000), "", "an address in an unknown process has no file");
-	is_int(nr_epochs(&f, 1), 0, "no remap is counted");
+	is_int(nr_epochs(&f, 1), 0, "maps that do not overlap are no remap");
 	fixture__end(&f);
 
 	/* Each CPU has a buffer of its own, so a later event may be read first. */
@@ -97,8 +98,10 @@ static void test_lookup(void)
 	gen__mmap(&f.g, 200, 1, 0x1000, 0x1000, 0, "new", NULL, 0);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "old", NULL, 0);
 	fixture__read(&f);
-	is_str(at(&f, 1, 150, 0x1000), "old+0x0", "the earlier mapping, which is read later");
-	is_str(at(&f, 1, 250, 0x1000), "new+0x0", "the later mapping, which is read first");
+	is_str(at(&f, 1, 150, 0x1000), "old+0x0",
+	       "at the earlier time the earlier mapping counts, though it is read later");
+	is_str(at(&f, 1, 250, 0x1000), "new+0x0",
+	       "at the later time the later mapping counts, though it is read first");
 	fixture__end(&f);
 }
 
@@ -112,16 +115,19 @@ static void test_remap(void)
 	gen__mmap(&f.g, 200, 1, 0x2000, 0x1000, 0x500, "new", NULL, 0);
 	gen__mmap(&f.g, 250, 1, 0x9000, 0x1000, 0, "late", NULL, 0);
 	fixture__read(&f);
-	is_int(nr_epochs(&f, 1), 1, "a remap makes one more epoch");
-	is_str(at(&f, 1, 199, 0x2000), "old+0x1000", "before the remap: the old file");
-	is_str(at(&f, 1, 200, 0x2000), "new+0x500", "since the remap: the new file");
-	is_str(at(&f, 1, 200, 0x2fff), "new+0x14ff", "the last byte of the new file");
-	is_str(at(&f, 1, 200, 0x1fff), "old+0xfff", "below the new file the old one goes on");
+	is_int(nr_epochs(&f, 1), 1, "a remap begins a new epoch");
+	is_str(at(&f, 1, 199, 0x2000), "old+0x1000", "before the remap the old file is found");
+	is_str(at(&f, 1, 200, 0x2000), "new+0x500", "since the remap the new file is found");
+	is_str(at(&f, 1, 200, 0x2fff), "new+0x14ff",
+	       "the last byte of the new mapping is in the new file");
+	is_str(at(&f, 1, 200, 0x1fff), "old+0xfff",
+	       "below the new mapping there is still the old file");
 	is_str(at(&f, 1, 200, 0x3000), "old+0x2000",
-	       "above the new file the old one goes on at the right offset");
+	       "above the new mapping there is still the old file, at the right offset");
 	is_str(at(&f, 1, 199, 0x3000), "old+0x2000",
-	       "the address above always belonged to the old file");
-	is_str(at(&f, 1, 150, 0x9000), "late+0x0", "a range with one meaning needs no time");
+	       "above the new mapping there was the old file before, too");
+	is_str(at(&f, 1, 150, 0x9000), "late+0x0",
+	       "a range that was mapped once is found at any time");
 	fixture__end(&f);
 
 	/* Repeated mappings, each of which covers several others. */
@@ -133,17 +139,17 @@ static void test_remap(void)
 	gen__mmap(&f.g, 400, 1, 0x1000, 0x1000, 0, "a", NULL, 0);
 	fixture__read(&f);
 	is_int(nr_epochs(&f, 1), 3, "three remaps are counted");
-	is_str(at(&f, 1, 100, 0x1900), "a+0x900", "epoch 0, a");
-	is_str(at(&f, 1, 100, 0x2700), "b+0x700", "epoch 0, b");
-	is_str(at(&f, 1, 200, 0x1900), "c+0x100", "epoch 1, c over a");
-	is_str(at(&f, 1, 200, 0x1700), "a+0x700", "epoch 1, the rest of a");
-	is_str(at(&f, 1, 200, 0x2700), "c+0xf00", "epoch 1, c over b");
-	is_str(at(&f, 1, 200, 0x2900), "b+0x900", "epoch 1, the rest of b");
-	is_str(at(&f, 1, 300, 0x1900), "d+0x1900", "epoch 2, d over all");
-	is_str(at(&f, 1, 300, 0x2900), "d+0x2900", "epoch 2, d over the rest of b");
-	is_str(at(&f, 1, 400, 0x1900), "a+0x900", "epoch 3, a again");
-	is_str(at(&f, 1, 400, 0x2900), "d+0x2900", "epoch 3, the rest of d");
-	is_str(at(&f, 1, 0, 0x1900), "a+0x900", "before everything: epoch 0");
+	is_str(at(&f, 1, 100, 0x1900), "a+0x900", "epoch 0: mapping a is found");
+	is_str(at(&f, 1, 100, 0x2700), "b+0x700", "epoch 0: mapping b is found");
+	is_str(at(&f, 1, 200, 0x1900), "c+0x100", "epoch 1: c is found where it covers a");
+	is_str(at(&f, 1, 200, 0x1700), "a+0x700", "epoch 1: the rest of a is found");
+	is_str(at(&f, 1, 200, 0x2700), "c+0xf00", "epoch 1: c is found where it covers b");
+	is_str(at(&f, 1, 200, 0x2900), "b+0x900", "epoch 1: the rest of b is found");
+	is_str(at(&f, 1, 300, 0x1900), "d+0x1900", "epoch 2: d is found where it covers c");
+	is_str(at(&f, 1, 300, 0x2900), "d+0x2900", "epoch 2: d is found where it covers b");
+	is_str(at(&f, 1, 400, 0x1900), "a+0x900", "epoch 3: a is found again");
+	is_str(at(&f, 1, 400, 0x2900), "d+0x2900", "epoch 3: the rest of d is found");
+	is_str(at(&f, 1, 0, 0x1900), "a+0x900", "a time before all mappings is in epoch 0");
 	fixture__end(&f);
 }
 
@@ -163,9 +169,12 @@ static void test_same(void)
 	gen__mmap(&f.g, 400, 1, 0x3000, 0x4000, 0x3000, "lib", NULL, 0);
 	fixture__read(&f);
 	is_int(nr_epochs(&f, 1), 0, "the same mapping again is no remap");
-	is_str(at(&f, 1, 100, 0x1000), "lib+0x1000", "the part that only the first mapping has");
-	is_str(at(&f, 1, 100, 0x4fff), "lib+0x4fff", "the part that both mappings have");
-	is_str(at(&f, 1, 100, 0x6fff), "lib+0x6fff", "the part that only the last mapping has");
+	is_str(at(&f, 1, 100, 0x1000), "lib+0x1000",
+	       "equal mappings: the part that only the first one has is found");
+	is_str(at(&f, 1, 100, 0x4fff), "lib+0x4fff",
+	       "equal mappings: the part that several of them have is found");
+	is_str(at(&f, 1, 100, 0x6fff), "lib+0x6fff",
+	       "equal mappings: the part that only the last one has is found");
 	fixture__end(&f);
 
 	fixture__begin(&f);
@@ -173,8 +182,10 @@ static void test_same(void)
 	gen__mmap(&f.g, 200, 1, 0x1000, 0x1000, 0x1000, "lib", NULL, 0);
 	fixture__read(&f);
 	is_int(nr_epochs(&f, 1), 1, "another part of the same file is a remap");
-	is_str(at(&f, 1, 100, 0x1000), "lib+0x0", "before the remap: the first part of the file");
-	is_str(at(&f, 1, 200, 0x1000), "lib+0x1000", "since the remap: the other part of the file");
+	is_str(at(&f, 1, 100, 0x1000), "lib+0x0",
+	       "before that remap the first part of the file is found");
+	is_str(at(&f, 1, 200, 0x1000), "lib+0x1000",
+	       "since that remap the other part of the file is found");
 	fixture__end(&f);
 
 	fixture__begin(&f);
@@ -191,10 +202,13 @@ static void test_same(void)
 	gen__mmap(&f.g, 200, 1, 0x1000, 0x1000, 0, "b", NULL, 0);
 	gen__mmap(&f.g, 300, 1, 0x1000, 0x3000, 0, "b", NULL, 0);
 	fixture__read(&f);
-	is_int(nr_epochs(&f, 1), 1, "grown alike: no further epoch");
-	is_str(at(&f, 1, 100, 0x1000), "a+0x0", "grown alike: before the remap");
-	is_str(at(&f, 1, 250, 0x1000), "b+0x0", "grown alike: after the remap");
-	is_str(at(&f, 1, 350, 0x3000), "b+0x2000", "grown alike: the new part");
+	is_int(nr_epochs(&f, 1), 1, "a file mapped again, with more bytes: no further epoch");
+	is_str(at(&f, 1, 100, 0x1000), "a+0x0",
+		"a file mapped again, with more bytes: before it the old file is found");
+	is_str(at(&f, 1, 250, 0x1000), "b+0x0",
+	       "a file mapped again, with more bytes: since its first mapping it is found");
+	is_str(at(&f, 1, 350, 0x3000), "b+0x2000",
+	       "a file mapped again, with more bytes: the new part is found");
 	fixture__end(&f);
 }
 
@@ -215,8 +229,10 @@ static void test_fork(void)
 	is_str(at(&f, 2, 250, 0x1000), "a+0x0", "a child has its parent's maps");
 	is_str(at(&f, 2, 350, 0x1000), "a+0x0",
 	       "a child's maps are the parent's maps at the time of the fork");
-	is_str(at(&f, 1, 350, 0x1000), "parent+0x0", "the parent's later maps are its own");
-	is_str(at(&f, 2, 450, 0x1000), "child+0x0", "the child's later maps are its own");
+	is_str(at(&f, 1, 350, 0x1000), "parent+0x0",
+	       "a child does not have its parent's later maps");
+	is_str(at(&f, 2, 450, 0x1000), "child+0x0",
+	       "a parent does not have its child's later maps");
 	is_str(at(&f, 2, 450, 0x1900), "a+0x900", "inherited maps stay next to the child's own");
 	is_int(nr_epochs(&f, 2), 1, "a child that maps over an inherited map has a remap");
 	is_str(at(&f, 4, 550, 0x1900), "a+0x900", "a grandchild inherits from its grandparent");
@@ -238,11 +254,12 @@ static void test_exec(void)
 	gen__mmap(&f.g, 200, 1, 0x8000, 0x1000, 0, "new", NULL, 0);
 	gen__comm(&f.g, 0, 300, 1, 1, "renamed");
 	fixture__read(&f);
-	is_str(at(&f, 1, 199, 0x1000), "old+0x0", "before the exec: the old map");
+	is_str(at(&f, 1, 199, 0x1000), "old+0x0", "before the exec the old map is found");
 	is_str(at(&f, 1, 200, 0x1000), "", "an exec drops all maps");
 	is_str(at(&f, 1, 200, 0x8000), "new+0x0", "the new image has its own maps");
 	is_str(at(&f, 1, 300, 0x8000), "new+0x0", "a new name alone drops no maps");
-	is_str(at(&f, 1, 10, 0x1000), "old+0x0", "before the first event: the first image");
+	is_str(at(&f, 1, 10, 0x1000), "old+0x0",
+	       "a time before the first event belongs to the first image");
 	fixture__end(&f);
 
 	/* The kernel uses a pid twice; the fork's event begins a new image. */
@@ -252,8 +269,10 @@ static void test_exec(void)
 	gen__fork(&f.g, 500, 5, 5, 1, 1);
 	gen__mmap(&f.g, 510, 5, 0x1000, 0x1000, 0, "second", NULL, 0);
 	fixture__read(&f);
-	is_str(at(&f, 5, 400, 0x1000), "first+0x0", "pid used twice: the first process");
-	is_str(at(&f, 5, 520, 0x1000), "second+0x0", "pid used twice: the second process");
+	is_str(at(&f, 5, 400, 0x1000), "first+0x0",
+	       "pid used twice: the first process has its own map");
+	is_str(at(&f, 5, 520, 0x1000), "second+0x0",
+	       "pid used twice: the second process has its own map");
 	is_int(nr_epochs(&f, 5), 0, "a pid that is used twice is not a remap");
 	fixture__end(&f);
 }
@@ -299,9 +318,10 @@ static void test_extremes(void)
 	gen__mmap(&f.g, 3, 1, 0x1000, 0, 0, "empty", NULL, 0);
 	gen__mmap(&f.g, 4, 1, 0, UINT64_MAX, 0, "everything", NULL, 0);
 	fixture__read(&f);
-	is_str(at(&f, 1, 1, UINT64_MAX - 0xfff), "[vsyscall]+0x0", "a map at the end of memory");
+	is_str(at(&f, 1, 1, UINT64_MAX - 0xfff), "[vsyscall]+0x0",
+	       "a map at the end of memory is found");
 	is_str(at(&f, 1, 3, 0x1000), "", "an empty map has no bytes");
-	is_str(at(&f, 1, 4, 0x1000), "everything+0x1000", "a map of all memory");
+	is_str(at(&f, 1, 4, 0x1000), "everything+0x1000", "a map of all memory is found");
 	fixture__end(&f);
 }
 
@@ -377,7 +397,8 @@ static void test_many(void)
 	is_str(at(&f, 1, NR, top - (NR - 1) * 0x2000ull), "jit+0x0",
 	       "many maps: the last one is found");
 	is_str(at(&f, 1, NR, top), "jit+0x0", "many maps: the first one is found");
-	ok(clock() - start < 10 * CLOCKS_PER_SEC, "%u maps, each below the one before: %.2f s", NR,
+	ok(clock() - start < 10 * CLOCKS_PER_SEC,
+	   "%u maps, each below the one before, are read in %.2f s", NR,
 	   (double)(clock() - start) / CLOCKS_PER_SEC);
 	fixture__end(&f);
 }
@@ -404,16 +425,17 @@ static void test_comm(void)
 	gen__fork(&f.g, 500, 2, 2, 1, 11);
 	gen__fork(&f.g, 600, 1, 11, 1, 1);
 	fixture__read(&f);
-	is_str(comm(&f, 1, 1, 150), "app", "the name since the exec");
-	is_str(comm(&f, 1, 1, 50), "app", "before any event: the first name that is known");
+	is_str(comm(&f, 1, 1, 150), "app", "since the exec a thread has the new name");
+	is_str(comm(&f, 1, 1, 50), "app",
+	       "before any event a thread has the first name that is known");
 	is_str(comm(&f, 1, 11, 250), "app", "a new thread has its parent's name");
 	is_str(comm(&f, 1, 11, 300), "worker", "a renamed thread has its new name");
 	is_str(comm(&f, 1, 1, 350), "app", "a renamed thread does not rename others");
-	is_str(comm(&f, 1, 1, 450), "0123456789abcdef", "a name of 16 bytes without a NUL");
+	is_str(comm(&f, 1, 1, 450), "0123456789abcdef", "a name of 16 bytes without a NUL is read");
 	is_str(comm(&f, 2, 2, 550), "worker",
 	       "a new process has the name of the thread that forked it");
 	is_str(comm(&f, 1, 11, 650), "0123456789abcdef",
-	       "a tid used twice: the second thread's name");
+	       "a tid used twice: the second thread has its own name");
 	is_str(comm(&f, 3, 3, 100), "", "an unknown thread has no name");
 	fixture__end(&f);
 }

@@ -78,12 +78,12 @@ static void limits(void)
 	is_str(memory_limit__why(&l, -EINVAL), strerror(EINVAL),
 	       "another error keeps its own message");
 	p = malloc(128 * MIB);
-	ok(!p, "another error does not lift the limit");
+	ok(!p, "another error does not remove the limit");
 	is_str(memory_limit__why(&l, -ENOMEM),
 	       "needs more than the 64M of memory that --max-memory allows",
 	       "the message names --max-memory");
 	p = malloc(128 * MIB);
-	ok(p, "memory_limit__why() lifts the limit");
+	ok(p, "memory_limit__why() removes the limit");
 }
 #endif
 
@@ -94,16 +94,16 @@ int main(void)
 	begin("machine");
 	put("/proc/meminfo",
 	    "MemTotal:       2097152 kB\nMemFree: 1 kB\nMemAvailable:   1048576 kB\n");
-	is_free(1024, "without groups: the machine's free memory");
+	is_free(1024, "without groups the free memory is that of the machine");
 	put("/proc/self/cgroup", "1:cpu:/x\n0::/\n");
-	is_free(1024, "a group without files: the machine's free memory");
+	is_free(1024, "in a group without files the free memory is that of the machine");
 
 	begin("v2");
 	put("/proc/meminfo", "MemAvailable:   1048576 kB\n");
 	put("/proc/self/cgroup", "0::/outer/inner\n");
 	put("/sys/fs/cgroup/outer/inner/memory.max", "max\n");
 	put("/sys/fs/cgroup/outer/inner/memory.current", "1048576\n");
-	is_free(1024, "version 2, without a limit: the machine's free memory");
+	is_free(1024, "version 2, without a limit: the free memory is that of the machine");
 	put("/sys/fs/cgroup/outer/memory.max", "536870912\n");
 	put("/sys/fs/cgroup/outer/memory.current", "209715200\n");
 	is_free(312, "version 2: the limit of an outer group counts");
@@ -113,7 +113,7 @@ int main(void)
 	put("/sys/fs/cgroup/outer/inner/memory.max", "10485760\n");
 	is_free(9, "version 2: the smaller of both limits counts");
 	put("/sys/fs/cgroup/outer/inner/memory.current", "20971520\n");
-	is_free(0, "version 2: a group that uses more than allowed has none free");
+	is_free(0, "version 2: a group that uses more than its limit has no free memory");
 
 	begin("v1");
 	put("/proc/meminfo", "MemAvailable:   1048576 kB\n");
@@ -122,7 +122,7 @@ int main(void)
 	put("/sys/fs/cgroup/memory/memory.usage_in_bytes", "134217728\n");
 	put("/sys/fs/cgroup/memory/memory.stat",
 	    "inactive_file 1\ntotal_inactive_file 33554432\ntotal_active_file 33554432\n");
-	is_free(192, "version 1: a container that sees no outer group");
+	is_free(192, "version 1: a container that sees no outer group has the limit of its own");
 
 	limits();
 	return done_testing();

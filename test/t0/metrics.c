@@ -186,7 +186,7 @@ static void refuse(struct metrics *m, const struct xpu_record_metric *like, cons
 
 	memcpy(room, like, sizeof(*like));
 	strcpy(((struct xpu_record_metric *)room)->data, "x");
-	is_int(metrics__define(m, 0, (void *)room), -EINVAL, "refused: %s", what);
+	is_int(metrics__define(m, 0, (void *)room), -EINVAL, "it is refused: %s", what);
 }
 
 /* Rows in windows that adjoin: amounts are shared out, means stay, and all add up. */
@@ -221,7 +221,7 @@ static void cut(void)
 			const struct metric_row *r = &m.sets.v[0].rows.v[row];
 
 			ok(r->begin_ns >= edges[k] && r->end_ns <= edges[k + 1],
-			   "window %zu: the row lies within", k);
+			   "window %zu: the row is inside the window", k);
 			ok(metric_set__row(&m.sets.v[0], row)[0] == 40,
 			   "window %zu: a mean is unchanged", k);
 			ns += r->end_ns - r->begin_ns;
@@ -229,11 +229,11 @@ static void cut(void)
 		}
 		if (k == 1)
 			ok(metric_set__row(&m.sets.v[0], 0)[1] == 4,
-			   "half of a row has half of its amount");
+			   "a window with half of a row has half of the row's amount");
 		metrics__exit(&m);
 	}
-	ok(ns == 1000, "all windows have all of the time");
-	ok(sum > 15.99 && sum < 16.01, "all windows have all of the amount");
+	ok(ns == 1000, "all windows together have all of the time");
+	ok(sum > 15.99 && sum < 16.01, "all windows together have all of the amount");
 	strpool__free(&strings);
 }
 

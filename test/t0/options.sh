@@ -43,7 +43,7 @@ for program in xpuload xpumerge; do
 	ok $? "$program: --list-options lists the same options" || diag "$(diff help listed)"
 	awk '$1 == "option" { for (i = 5; i <= NF; i++) print $2, $i }' table >words
 	[ "$(wc -l <words)" -ge 9 ]
-	ok $? "$program: its options know $(wc -l <words) words"
+	ok $? "$program: $(wc -l <words) words of its options are found"
 	is "$(while read -r option word; do
 		grep -qE "^([.]It )?[.]?(.* )?(Cm|Li|Fl)( .*)?[ ,]$word( |,|\$)" "$page" ||
 			echo "--$option $word"
@@ -90,7 +90,7 @@ sed -n 's/.*row([A-Z_]*,[^0-9]*\(1 << [0-9]*\),[^0-9]*\(1 << [0-9]*\),.*/\1 \2/p
 		echo "$(($a $b $c)) a process, $(($d $e $f)) in all"
 	done | sort -u >limits
 [ "$(wc -l <limits)" -gt 2 ]
-ok $? "xpuload: $(wc -l <limits) limits of tables"
+ok $? "xpuload has $(wc -l <limits) limits of tables"
 grep -oE '[0-9]+ a process, [0-9]+ in all' "$XPU_BUILD/doc/xpuload.1" | grep -v '^32 ' |
 	sort -u >man
 cmp -s limits man

@@ -25,7 +25,8 @@ is "$wrong" "" "each module is in the script"
 [ "$(at 'const data = ')" -lt "$(at 'const state = ')" ] &&
 	[ "$(at 'const state = ')" -lt "$(at 'setUpHeader();')" ]
 ok $? "data.js comes before model.js, and model.js before main.js"
-is "$(grep -cE '^(import|export)\b|from "\./' page.js)" 0 "no import and no export is left"
+is "$(grep -cE '^(import|export)\b|from "\./' page.js)" 0 \
+	"the joined script has neither imports nor exports"
 
 cp src/help.js help.js
 echo 'import "./main.js";' | sed 's/import/import { main } from/' >>src/help.js

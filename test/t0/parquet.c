@@ -180,7 +180,7 @@ static void round_trip(const char *name, fill_fn fill, size_t nr, size_t max_row
 	for (i = 0; i < u.nr_rows; i++)
 		for (k = 0; k < NR; k++)
 			nr_wrong += !same(&u.columns[k], &u.columns[k].v[i], cells[i][k]);
-	is_int(nr_wrong, 0, "%s: each value is as it was written", name);
+	is_int(nr_wrong, 0, "%s: each value that is read equals the written one", name);
 	unparquet__free(&u);
 	free(cells);
 }
@@ -217,7 +217,8 @@ static void test_encodings(void)
 	is_int(encodings(NUMBER), IS_DICTIONARY, "few different numbers have a dictionary");
 	is_int(encodings(TEXT), IS_DICTIONARY, "few different texts have a dictionary");
 	is_int(encodings(DELTA), IS_DELTA, "times are stored as differences");
-	is_int(encodings(PLAIN_TEXT), IS_PLAIN, "a plain column is stored plainly");
+	is_int(encodings(PLAIN_TEXT), IS_PLAIN,
+	       "a column that is declared plain has no dictionary");
 	round_trip("many", random_cells, 150000, 140000);
 	is_int(encodings(NUMBER), IS_DELTA, "too many different numbers are stored as differences");
 	is_int(encodings(TEXT), IS_PLAIN, "too many different texts are stored plainly");
@@ -280,7 +281,8 @@ static void test_long_text(void)
 	finish(p, f);
 	is_int(unparquet__read(&u, PATH), 0, "both rows are read again %s", u.error);
 	ok(u.nr_rows == 2 && !strcmp(u.columns[TEXT].v[0].s, s) &&
-	   !strcmp(u.columns[PLAIN_TEXT].v[1].s, "b"), "both strings are as they were written");
+	   !strcmp(u.columns[PLAIN_TEXT].v[1].s, "b"),
+	"both strings that are read equal the written ones");
 	unparquet__free(&u);
 	free(s);
 	free(shorter);

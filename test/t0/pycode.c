@@ -128,10 +128,11 @@ int main(void)
 	is_int(id_of(p, &f), 0, "an unreadable code object has no id");
 	mprotect(code, PAGE_BYTES, PROT_READ);
 	nr = meet(p, &f, 100, &id);
-	ok(id, "once readable, it has an id when it was met %u more times", nr);
+	ok(id, "a code object that became readable has an id after %u more tries", nr);
 	ok(r->id == id && r->first_line == LINE && r->name_bytes == strlen(NAME) &&
-	   !memcmp(r->data, NAME, strlen(NAME)), "its record is written");
-	is_int(id_of(p, &f), id, "it keeps its id");
+	   !memcmp(r->data, NAME, strlen(NAME)),
+	"the record of a code object that became readable is written");
+	is_int(id_of(p, &f), id, "a code object that has an id keeps it");
 
 	code = make_code(&f);
 	is_full = true;
@@ -147,7 +148,7 @@ int main(void)
 	for (i = 0; i < 1000000; i++)
 		id_of(p, &f);
 	ok(nr_asked > 5 && nr_asked < 50,
-	   "an unreadable code object met a million times is tried %u times", nr_asked);
+	   "an unreadable code object seen a million times is read %u times", nr_asked);
 
 	/* One sample tries only a few unreadable code objects. */
 	nr_asked = 0;
@@ -157,9 +158,9 @@ int main(void)
 		pycodes__id(p, process, &f, &nr);
 	}
 	is_int(nr, LIMIT_BAD_CODES,
-	       "of a thousand unreadable code objects in one sample, LIMIT_BAD_CODES are tried");
+	       "of a thousand unreadable code objects in one sample, LIMIT_BAD_CODES are read");
 	is_int(process->maps[MAP_CODES].nr, 3 + LIMIT_BAD_CODES,
-	       "tried code objects are remembered");
+	       "code objects that were read are not read again");
 	pycodes__free(p);
 	processes__free(processes);
 	return done_testing();

@@ -105,12 +105,12 @@ int main(void)
 	find_text(&start, &pgoff);
 
 	is_int(pyelf__find(fd, start, pgoff, 0, &python), 0, "3.13: the interpreter is found");
-	is_int(python.minor, 13, "3.13: its version is right");
+	is_int(python.minor, 13, "3.13: the version is right");
 	ok(python.runtime == (uintptr_t)&_PyRuntime, "3.13: _PyRuntime is found");
 	ok(python.code_type == (uintptr_t)PyCode_Type &&
 		   python.unicode_type == (uintptr_t)PyUnicode_Type,
 	   "3.13: the types are found");
-	is_int(python.runtime_main, 640, "3.13: its debug offsets are used");
+	is_int(python.runtime_main, 640, "3.13: the offsets in _PyRuntime are used");
 	cookie = offset_of(&_PyRuntime);
 	file[cookie] = 'y';
 	is_int(find(file_bytes, start, pgoff, 13, &python), -EPROTO,
@@ -119,7 +119,7 @@ int main(void)
 
 	is_int(find_version(0x030c01f0, start, pgoff, 0, &python), 0,
 	       "3.12: the interpreter is found");
-	is_int(python.minor, 12, "3.12: its version is the one in the file");
+	is_int(python.minor, 12, "3.12: the version is read from the file");
 	is_int(find_version(0x030b02f0, start, pgoff, 12, &python), 0,
 	       "3.11: the interpreter is found");
 	is_int(python.minor, 11, "3.11: the version in the file counts, not the file's name");
@@ -134,9 +134,9 @@ int main(void)
 		if (!memcmp(file + i, "Py_Version", sizeof("Py_Version")))
 			file[i] = 'Q';
 	is_int(find(file_bytes, start, pgoff, 10, &python), 0, "3.10: the interpreter is found");
-	is_int(python.minor, 10, "3.10: its version is the one in the file's name");
+	is_int(python.minor, 10, "3.10: the version is taken from the file's name");
 	is_int(find(file_bytes, start, pgoff, 0, &python), -EPROTO,
-	       "a file without a version in it or in its name is refused");
+	       "a file with a version neither in it nor in its name is refused");
 
 	/* Any file gives an answer. A truncated one never gives an address. */
 	memcpy(file, whole, file_bytes);

@@ -26,8 +26,8 @@ static void refused(struct gen *g, int err, const char *word, const char *name)
 {
 	struct reader r;
 
-	is_int(open_gen(&r, g), err, "%s: refused", name);
-	if (!ok(strstr(r.error, word), "%s: says '%s'", name, word))
+	is_int(open_gen(&r, g), err, "%s: the file is refused", name);
+	if (!ok(strstr(r.error, word), "%s: the message contains '%s'", name, word))
 		diag("said: %s", r.error);
 	gen__free(g);
 }
@@ -99,9 +99,9 @@ static void test_files(void)
 	struct reader r;
 
 	is_int(reader__open(&r, "no/such/file"), -ENOENT, "a missing file is refused");
-	ok(strstr(r.error, "No such file"), "a missing file: the message says so");
+	ok(strstr(r.error, "No such file"), "a missing file: the message says that it is missing");
 	is_int(reader__open(&r, "."), -EINVAL, "a directory is refused");
-	ok(strstr(r.error, "not a regular file"), "a directory: the message says so");
+	ok(strstr(r.error, "not a regular file"), "a directory: the message says that it is one");
 	is_int(reader__open(&r, "/dev/zero"), -EINVAL, "a device is refused");
 	is_int(mkfifo("fifo", 0600), 0, "a FIFO is made");
 	is_int(reader__open(&r, "fifo"), -EINVAL, "a FIFO is refused without waiting for it");
@@ -129,7 +129,7 @@ static int walk(const struct gen *g, struct record_iter *it, uint16_t *last_type
 	reader__rewind(&r, it);
 	for (; (rec = record_iter__next(it)); nr++)
 		*last_type = rec->type;
-	ok(!record_iter__next(it), "an ended walk stays ended");
+	ok(!record_iter__next(it), "a walk that has ended gives no further record");
 	return nr;
 }
 
@@ -297,7 +297,7 @@ static int walk_batch(const struct gen *g, struct record_iter *it)
 	while ((rec = record_iter__next(it)))
 		nr++;
 	ok((rec = record_iter__next(&outer)) && rec->type == XPU_RECORD_END,
-	   "after the batch the walk of the file goes on");
+	   "after a batch the walk of the file finds the next record");
 	return nr;
 }
 
@@ -373,7 +373,7 @@ static void test_batch(void)
 		((struct xpu_record_calls *)(g.v + at))->nr += i;
 		gen__batch_end(&g);
 		gen__end(&g, 3, 0);
-		is_int(walk_batch(&g, &it), !i, "CALLS with %d too many", i);
+		is_int(walk_batch(&g, &it), !i, "CALLS that claims %d calls too many", i);
 		is_int(it.end, i ? RECORDS_CORRUPT : RECORDS_WHOLE,
 		       "CALLS: the walk ends as expected");
 	}
@@ -401,7 +401,7 @@ static void test_batch(void)
 				       sizeof(payload);
 		gen__end(&g, 1, 0);
 		is_int(walk_batch(&g, &it), !i, "RANGE, %s",
-		       i ? "with a longer payload" : "with a payload");
+		       i ? "with a longer payload" : "with the right payload");
 		is_int(it.end, i ? RECORDS_CORRUPT : RECORDS_WHOLE,
 		       "RANGE with a payload: the walk ends as expected");
 	}
@@ -484,7 +484,8 @@ static void test_cut(void)
 		}
 		gen__free(&cut);
 	}
-	ok(right, "cut at each of %zu bytes: the walk ends with the last complete record", g.nr);
+	ok(right,
+	   "a file cut at each of %zu bytes: the walk ends with the last complete record", g.nr);
 	gen__free(&g);
 }
 

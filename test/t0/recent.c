@@ -51,24 +51,24 @@ int main(void)
 
 	r = recent__new();
 	add(1, false, 1, small);
-	is_int(take(1), 0, "before an exec is seen nothing is kept");
+	is_int(take(1), 0, "events of a process are kept only after its exec");
 
 	add(1, true, 1, small);
 	add(2, true, 2, small);
 	add(1, false, 3, small);
 	ok(take(1) == 2 && taken[0] == 1 && taken[1] == 3,
 	   "events of one process are kept, in their order");
-	is_int(take(1), 0, "events are taken once");
+	is_int(take(1), 0, "events that were taken are not taken again");
 	ok(take(2) == 1 && taken[0] == 2, "events of the other process are kept");
 
 	add(1, true, 1, small);
 	add(1, true, 2, small);
-	ok(take(1) == 1 && taken[0] == 2, "an exec forgets the events of the earlier image");
+	ok(take(1) == 1 && taken[0] == 2, "an exec removes the events of the earlier image");
 
 	add(1, true, 1, small);
 	recent__forget(r, 1);
 	add(1, false, 2, small);
-	is_int(take(1), 0, "events of an ended process are forgotten");
+	is_int(take(1), 0, "events of an ended process are removed");
 
 	add(1, true, 1, small);
 	now_ns += 20 * SECOND;
@@ -76,7 +76,8 @@ int main(void)
 	add(2, true, 3, small);
 	now_ns += 20 * SECOND;
 	add(2, false, 4, small);
-	is_int(take(1), 0, "if the oldest event is too old, none of that process is taken");
+	is_int(take(1), 0,
+	       "if the oldest event of a process is too old, none of its events are taken");
 	is_int(take(2), 2, "events of other processes are kept");
 
 	add(2, true, 1, small);

@@ -263,7 +263,7 @@ static void test_living(const struct xpu_file_header *header)
 		if (record->type != XPU_RECORD_ACCOUNT || nr == sizeof(cases) / sizeof(cases[0]))
 			continue;
 		is_int(a->end_ns - a->start_ns, cases[nr].life_ns,
-		       "%s: its life is right", cases[nr].name);
+		       "%s: the length of its life is right", cases[nr].name);
 		is_int(a->time.run_ns, cases[nr].run_ns,
 		       "%s: its time on the CPU is right", cases[nr].name);
 		is_int(a->time.off_ns[XPU_OFF_LOCK], cases[nr].blocked_ns,
@@ -279,7 +279,8 @@ static void test_living(const struct xpu_file_header *header)
 	}
 	is_int(nr, sizeof(cases) / sizeof(cases[0]),
 	       "each thread that is still alive has an account");
-	is_int(sums_ns, 6000 + 6000 + 6300, "the sums contain its blocked and runnable times");
+	is_int(sums_ns, 6000 + 6000 + 6300,
+	       "the sums contain the blocked and runnable times of threads that are alive");
 	reader__close(&r);
 	unlink(path);
 }
@@ -391,7 +392,7 @@ int main(void)
 	process(3, 2, XPU_MISC_PROCESS_EXEC, 3);
 	batch(3, 0, false, NULL, 0);
 	is_int(recorder__nr_awake(rec), 1,
-	       "an image that an exec has replaced owes no work");
+	       "no records are awaited from an image that an exec has replaced");
 	launch(3, 1, 100);
 	launch(3, 3, 200);
 	process_exit(1, DETACH_NS - 1);
@@ -404,7 +405,8 @@ int main(void)
 	launch(3, 7, DETACH_NS + 10);
 	launch(3, 9, DETACH_NS + 20);
 	batch(3, 5, true, ids, 5);
-	is_int(recorder__nr_awake(rec), 0, "a process that has sent its last batch owes no work");
+	is_int(recorder__nr_awake(rec), 0,
+	       "no records are awaited from a process that has sent its last batch");
 	process_exit(3, DETACH_NS + 100);
 
 	recorder__stats(rec, &stats);
@@ -417,9 +419,10 @@ int main(void)
 	    session__process(&s, &r, 1))
 		bail("cannot read it");
 	is_int(s.sums.loss.nr_launches, 2, "the recording has the launches up to the detach");
-	is_int(s.sums.loss.nr_matched, 2, "the launches up to the detach have their work");
-	is_int(s.sums.loss.nr_orphans, 0, "no work is without a launch");
-	is_int(s.sums.loss.after_detach, 3, "work of launches after the detach is counted apart");
+	is_int(s.sums.loss.nr_matched, 2, "the launches up to the detach have their device work");
+	is_int(s.sums.loss.nr_orphans, 0, "no device work is without a launch");
+	is_int(s.sums.loss.after_detach, 3,
+	       "device work of launches after the detach is counted apart");
 	is_int(s.sums.loss.missing_launches, 0, "launches after the detach are not missing");
 	session__exit(&s);
 	reader__close(&r);

@@ -66,7 +66,7 @@ static void test_read(struct gen *g, uint16_t type)
 	struct xpu_record *rec;
 
 	what = refusal(g, type);
-	ok(!what, "%s: its skeleton is read", t->name);
+	ok(!what, "%s: a record of the least size is read", t->name);
 	if (what)
 		diag("%s", what);
 	at = one(g, type, 7);
@@ -152,7 +152,7 @@ static void test_pack(void)
 		at += rec->size;
 	}
 	ok(same && at == plain.nr, "records of all types are the same after packing");
-	is_int(it.end, RECORDS_WHOLE, "the blocks are whole");
+	is_int(it.end, RECORDS_WHOLE, "the blocks end without damage");
 	reader__close(&r);
 	gen__free(&plain);
 	gen__free(&blocks);
@@ -170,12 +170,14 @@ static void test_table(uint16_t type)
 		nr_tails += f->kind >= FIELD_TAIL;
 		nr_rows += f->kind == FIELD_ROWS;
 	}
-	ok(t->text[0] && nr_tails <= 1, "%s: it has a meaning, and one tail at most", t->name);
-	ok(t->pack != RECORD_ROWS || nr_rows, "%s: it has rows if they are packed", t->name);
+	ok(t->text[0] && nr_tails <= 1,
+	   "%s: the type has a description, and one tail at most", t->name);
+	ok(t->pack != RECORD_ROWS || nr_rows,
+	   "%s: the type has rows if its rows are packed", t->name);
 	ok(t->split != RECORD_CARRY || t->where != RECORD_IN_BATCH || nr_keys,
-	   "%s: it has a key if splitting repeats it", t->name);
+	   "%s: the type has a key if splitting repeats its records", t->name);
 	ok(t->split != RECORD_HOLD || type == XPU_RECORD_LAUNCHES || record__at(type, FIELD_LAUNCH),
-	   "%s: it names a launch if splitting holds it", t->name);
+	   "%s: the type names a launch if splitting holds its records back", t->name);
 }
 
 int main(void)

@@ -16,7 +16,7 @@ done
 is "$(cat one.status two.status | tr '\n' ' ')" "0 1 " "run.sh has the test's exit status"
 is "$(awk '{ print $2 }' times | tr '\n' ' ')" "one.sh two.sh " "each test has a line in the times"
 awk '$2 == "one.sh" && $1 >= 0.3 && $1 < 60 { found = 1 } END { exit !found }' times
-ok $? "the line has the seconds that the test took" || diag "$(cat times)"
+ok $? "a line in the times has the seconds that the test took" || diag "$(cat times)"
 is "$(cat notrun)" "NOT RUN: one.sh: no such device" "a skipped test is listed with its reason"
 is "$(grep -c '^# stderr: why' two.out)" 1 "a failing test's stderr is shown"
 like "$(cat two.out)" '^two.sh: not ok 1 - wrong$' "the check that failed is shown"

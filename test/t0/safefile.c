@@ -133,7 +133,7 @@ static void test_making(void)
 	is_str(get("old"), "old", "the old file still exists");
 	safefile__close(&f);
 	close(f.fd);
-	is_int(nr_tmp("."), 0, "a file that is given up leaves nothing");
+	is_int(nr_tmp("."), 0, "a file that is given up leaves no temporary file");
 	is_str(get("old"), "old", "a file that is given up leaves the old one unchanged");
 	is_int(make("old", "new", 0), 0, "the new file is made");
 	is_str(get("old"), "new", "the new file has the name");
@@ -244,7 +244,7 @@ static void test_links(void)
 			bail("cannot link");
 	}
 	is_int(make("chain0", "a", SAFEFILE_LINKS), -ELOOP,
-	       "a chain of links without an end is refused");
+	       "links that form a circle are refused");
 
 	if (geteuid())
 		return skip(1, "another user's link: not root");

@@ -90,7 +90,7 @@ static void test_refs(void)
 	gen__kernel(&f.g, 0, 1500, 100, 6, 77, 88);	/* neither string 77 nor stream 88 exists */
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.bad_refs, 7, "references: undefined ones are counted");
+	is_int(s->sums.loss.bad_refs, 7, "references: references to undefined things are counted");
 	is_int(s->sums.loss.nr_matched, 5,
 	       "references: all launches of existing processes are matched");
 	is_int(s->sums.loss.nr_orphans, 1,
@@ -207,10 +207,10 @@ static void test_late(void)
 	batch(&f, 1, 1);
 	batch(&f, 1, 3);
 	s = fixture__run(&f);
-	is_int(s->join.nr_forgotten, 1, "kernel launch: forgotten when matched");
+	is_int(s->join.nr_forgotten, 1, "kernel launch: removed when it is matched");
 	is_int(s->join.nr_late, 1, "kernel launch: a second record is matched by a second look");
-	is_int(s->sums.loss.nr_launches, 2, "kernel launch: counted once");
-	is_int(s->sums.loss.nr_matched, 1, "kernel launch: matched once");
+	is_int(s->sums.loss.nr_launches, 2, "kernel launch: the launch is counted once");
+	is_int(s->sums.loss.nr_matched, 1, "kernel launch: the launch is matched once");
 	is_int(s->sums.loss.nr_orphans, 1, "kernel launch: the further record is an orphan");
 	fixture__end(&f);
 
@@ -221,12 +221,12 @@ static void test_late(void)
 	batch(&f, 1, 1);
 	batch(&f, 1, 1);
 	s = fixture__run(&f);
-	is_int(s->join.nr_late, 0, "graph launch: no second look");
+	is_int(s->join.nr_late, 0, "graph launch: no second look is taken");
 	is_int(s->join.nr_works_matched, 3, "graph launch: all its records are matched");
-	is_int(s->sums.aggregates.nr, 1, "graph launch: it has one line");
-	is_int(s->sums.aggregates.v[0].nr, 3, "graph launch: its line has three records");
+	is_int(s->sums.aggregates.nr, 1, "graph launch: the launch has one line");
+	is_int(s->sums.aggregates.v[0].nr, 3, "graph launch: the line has three records");
 	is_int(s->sums.aggregates.v[0].sum_ns, 300,
-	       "graph launch: its line has the time of all records");
+	       "graph launch: the line has the time of all records");
 	fixture__end(&f);
 }
 
@@ -251,11 +251,12 @@ static void test_refused(void)
 	batch(&f, 1, 1);
 	batch(&f, 1, 3);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.nr_refused, 1, "refused: counted apart");
-	is_int(s->sums.loss.nr_no_bytes, 1, "refused: a copy of no bytes is counted apart");
-	is_int(s->sums.loss.nr_launches, 2, "refused: not counted as launches");
-	is_int(s->sums.loss.nr_matched, 2, "refused: existing work is matched");
-	is_int(s->sums.loss.nr_pending, 0, "refused: no launch is pending");
+	is_int(s->sums.loss.nr_refused, 1, "refused launches: they are counted apart");
+	is_int(s->sums.loss.nr_no_bytes, 1,
+	       "refused launches: a copy of no bytes is counted apart");
+	is_int(s->sums.loss.nr_launches, 2, "refused launches: they are not counted as launches");
+	is_int(s->sums.loss.nr_matched, 2, "refused launches: existing work is matched");
+	is_int(s->sums.loss.nr_pending, 0, "refused launches: no launch is pending");
 	fixture__end(&f);
 }
 
@@ -292,10 +293,10 @@ static void test_gpus(void)
 	device(&f, 3, 0, "GPU-A", 1);
 	device(&f, 4, 2, "GPU-B", 1);
 	s = fixture__run(&f);
-	is_int(gpus__nr_used(&s->model.gpus), 2, "GPUs: two are used");
+	is_int(gpus__nr_used(&s->model.gpus), 2, "GPUs: two GPUs are used");
 	is_int(gpu_index(s, 0), 0, "GPUs: the first one has number 0");
 	is_int(gpu_index(s, 1), 1,
-	       "GPUs: a second one with the same number gets the next free number");
+	       "GPUs: a second GPU with the same number gets the next free number");
 	is_int(gpu_index(s, 2), 0, "GPUs: a known UUID is the same GPU");
 	is_int(gpu_index(s, 3), 1,
 	       "GPUs: a known UUID is the same GPU, whatever its number in the process");
@@ -308,7 +309,7 @@ static void test_gpus(void)
 	device(&f, 1, 3, NULL, 2);
 	device(&f, 2, 3, NULL, 1);
 	s = fixture__run(&f);
-	is_int(gpus__nr_used(&s->model.gpus), 2, "GPUs without UUID: two are used");
+	is_int(gpus__nr_used(&s->model.gpus), 2, "GPUs without UUID: two GPUs are used");
 	is_int(gpu_index(s, 1), 3, "GPUs without UUID: the number identifies a GPU");
 	is_int(gpu_index(s, 2), 3,
 	       "GPUs without UUID: the number identifies a GPU in all processes");
@@ -360,15 +361,18 @@ static void test_account(void)
 	gen__kernel(&f.g, 0, 0, 5, 52, 3, 1);
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.missing_launches, 4, "account: missing launches, by the last total");
-	is_int(s->sums.loss.missing_works, 2, "account: missing device records");
-	is_int(s->sums.loss.missing_batches, 2, "account: missing batches");
+	is_int(s->sums.loss.missing_launches, 4,
+	       "account: missing launches are counted, by the last total");
+	is_int(s->sums.loss.missing_works, 2, "account: missing device records are counted");
+	is_int(s->sums.loss.missing_batches, 2, "account: missing batches are counted");
 	is_int(s->sums.loss.dropped_cupti, 110,
-	       "account: records dropped by CUPTI, over all processes");
-	is_int(s->sums.loss.dropped_shim, 20, "account: records dropped by the shim");
-	is_int(s->sums.loss.unfinished, 1, "account: unfinished work");
-	is_int(s->sums.loss.bad_times, 2, "account: work without times, except unfinished work");
-	is_int(loss__lost(&s->sums.loss), 4 + 2 + 110 + 20, "account: the sum of all losses");
+	       "account: records dropped by CUPTI are summed up over all processes");
+	is_int(s->sums.loss.dropped_shim, 20, "account: records dropped by the shim are counted");
+	is_int(s->sums.loss.unfinished, 1, "account: unfinished work is counted");
+	is_int(s->sums.loss.bad_times, 2,
+	       "account: work without times is counted, except unfinished work");
+	is_int(loss__lost(&s->sums.loss), 4 + 2 + 110 + 20,
+	       "account: the sum of all losses is right");
 	ok(!loss__clean(&s->sums.loss), "account: the recording is not clean");
 	fixture__end(&f);
 }
@@ -388,7 +392,7 @@ static void test_old_account(void)
 	gen__batch_end(&f.g);
 	s = fixture__run(&f);
 	is_int(s->status, 0, "old account: the recording is not damaged");
-	is_int(s->sums.loss.missing_launches, 2, "old account: its missing launches are counted");
+	is_int(s->sums.loss.missing_launches, 2, "old account: missing launches are counted");
 	is_int(s->sums.loss.missing_calls, 0, "old account: no calls are missing");
 	is_int(s->sums.loss.bad_calls, 0, "old account: no calls are bad");
 	fixture__end(&f);
@@ -444,14 +448,15 @@ static void test_graph(void)
 	graph_begin(&f);
 	s = fixture__run(&f);
 	is_int(path_ns(s, 1), 100, "graph: a captured node's work is at the capturing launch");
-	is_int(path_ns(s, 3), 30, "graph: the work of a node made by hand is at its maker's path");
+	is_int(path_ns(s, 3), 30,
+	       "graph: the work of a node added by the program is at the path that added it");
 	is_int(path_ns(s, 2), 5,
-	       "graph: the work of a node whose making nobody saw is at the launch");
-	is_int(s->sums.loss.unknown_nodes, 1, "graph: a node whose making nobody saw is counted");
+	       "graph: the work of a node of unknown origin is at the graph's launch");
+	is_int(s->sums.loss.unknown_nodes, 1, "graph: a node of unknown origin is counted");
 	is_int(s->sums.loss.nr_launches, 1, "graph: a captured launch is not among the launches");
-	is_int(s->sums.loss.nr_captured, 1, "graph: it is counted apart");
+	is_int(s->sums.loss.nr_captured, 1, "graph: a captured launch is counted apart");
 	is_int(s->sums.loss.nr_matched, 1, "graph: the graph's launch is matched");
-	is_int(s->sums.loss.nr_pending, 0, "graph: nothing is pending");
+	is_int(s->sums.loss.nr_pending, 0, "graph: no launch is pending");
 	is_int(s->sums.loss.no_stack, 3, "graph: launches and nodes without a stack are counted");
 	fixture__end(&f);
 
@@ -459,16 +464,17 @@ static void test_graph(void)
 	f.opts.graph = GRAPH_LAUNCH;
 	s = fixture__run(&f);
 	is_int(path_ns(s, 2), 135, "graph, by launch: all work is at the graph launch");
-	is_int(s->sums.loss.unknown_nodes, 0, "graph, by launch: no node is missed");
+	is_int(s->sums.loss.unknown_nodes, 0, "graph, by launch: no node counts as unknown");
 	is_int(s->sums.loss.nr_captured, 1, "graph, by launch: the captured launch is not pending");
 	fixture__end(&f);
 
 	graph_begin(&f);
 	f.opts.graph = GRAPH_BOTH;
 	s = fixture__run(&f);
-	is_int(path_ns(s, 1) + path_ns(s, 3), 0, "graph, both: no line lacks its launch");
-	is_int(path_ns(s, 2), 5, "graph, both: an unknown node's work has its launch only");
-	is_int(s->sums.aggregates.nr, 3, "graph, both: each pair has a line");
+	is_int(path_ns(s, 1) + path_ns(s, 3), 0, "graph, both: each line has the graph's launch");
+	is_int(path_ns(s, 2), 5,
+	       "graph, both: the work of an unknown node has only the graph's launch");
+	is_int(s->sums.aggregates.nr, 3, "graph, both: each pair of capture and launch has a line");
 	fixture__end(&f);
 
 	/* Without its launch, the work of a node is an orphan, but its capture path is known. */
@@ -557,9 +563,10 @@ static void test_attach(void)
 	s = fixture__run(&f);
 	is_int(s->sums.loss.nr_launches, 10, "attach: launches with work are counted");
 	is_int(s->sums.loss.nr_matched, 10, "attach: all launches are matched");
-	is_int(s->sums.loss.at_detach, 1, "attach: one launch is in flight at the detach");
-	is_int(s->sums.loss.before_attach, 2, "attach: two records are of earlier launches");
-	is_int(loss__unmatched(&s->sums.loss), 0, "attach: none of these is unmatched");
+	is_int(s->sums.loss.at_detach, 1, "attach: one launch has no record yet at the detach");
+	is_int(s->sums.loss.before_attach, 2,
+	       "attach: two records belong to launches before the attach");
+	is_int(loss__unmatched(&s->sums.loss), 0, "attach: no other launch or record is unmatched");
 	is_int(loss__lost(&s->sums.loss), 0, "attach: records sent before the attach are no loss");
 	is_int(s->sums.loss.unfinished, 0,
 	       "attach: work unfinished before the attach does not count");
@@ -579,9 +586,9 @@ static void test_attach(void)
 	batch(&f, 1, 175);
 	s = fixture__run(&f);
 	is_int(s->sums.loss.before_attach, 3,
-	       "edges: a record of a launch that another thread was in at the attach");
+	       "edges: records of launches that ran at the attach are counted apart");
 	is_int(s->sums.loss.after_detach, 2,
-	       "edges: a record of a launch that another thread was in at the detach");
+	       "edges: records of launches that ran at the detach are counted apart");
 	is_int(s->sums.loss.nr_orphans, 2, "edges: records between the edges are orphans");
 	fixture__end(&f);
 	attach_begin(&f, 4);
@@ -589,7 +596,8 @@ static void test_attach(void)
 	batch(&f, 1, 175);
 	batch(&f, 1, 145);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.nr_orphans, 1, "edges: they are as wide as the process has threads");
+	is_int(s->sums.loss.nr_orphans, 1,
+	       "edges: at most one launch of each thread ran at an edge");
 	fixture__end(&f);
 
 	/*
@@ -602,15 +610,18 @@ static void test_attach(void)
 	s = fixture__run(&f);
 	is_int(s->sums.loss.before_attach, 4,
 	       "late: all records of a launch in progress at the attach are counted apart");
-	is_int(s->sums.loss.nr_orphans, 0, "late: they are no orphans");
+	is_int(s->sums.loss.nr_orphans, 0,
+	       "late: records of a launch in progress at the attach are no orphans");
 	fixture__end(&f);
 	late_begin(&f);
 	batch(&f, 1, 145);
 	batch(&f, 1, 135);
 	batch(&f, 1, 175);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.before_attach, 3, "late: each thread was in one launch at most");
-	is_int(s->sums.loss.nr_orphans, 2, "late: a thread that began later was in none");
+	is_int(s->sums.loss.before_attach, 3,
+	       "late: at most one launch of each thread was in progress");
+	is_int(s->sums.loss.nr_orphans, 2,
+	       "late: no launch of a thread that began later was in progress");
 	fixture__end(&f);
 
 	/* A batch that is lost in between counts as a loss. */
@@ -624,16 +635,20 @@ static void test_attach(void)
 	c.nr_unfinished += 1;
 	counters(&f, 1, c);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.missing_batches, 2, "attach: batches missing since the attach");
-	is_int(s->sums.loss.missing_works, 4, "attach: device records missing since the attach");
-	is_int(s->sums.loss.dropped_cupti, 7, "attach: records dropped by CUPTI since the attach");
+	is_int(s->sums.loss.missing_batches, 2,
+	       "attach: batches missing since the attach are counted");
+	is_int(s->sums.loss.missing_works, 4,
+	       "attach: device records missing since the attach are counted");
+	is_int(s->sums.loss.dropped_cupti, 7,
+	       "attach: records dropped by CUPTI since the attach are counted");
 	is_int(s->sums.loss.dropped_shim, 9,
-	       "attach: records dropped by the shim since the attach");
+	       "attach: records dropped by the shim since the attach are counted");
 	is_int(s->sums.loss.taken, 13,
-	       "attach: records that the program itself collected since the attach");
-	is_int(s->sums.loss.at_edges, 3, "attach: launches at the edges");
+	       "attach: records that the program collected since the attach are counted");
+	is_int(s->sums.loss.at_edges, 3, "attach: launches at the edges are counted");
 	is_int(s->sums.loss.missing_launches, 0, "attach: launches at the edges are not missing");
-	is_int(s->sums.loss.unfinished_at_detach, 1, "attach: work still running at the detach");
+	is_int(s->sums.loss.unfinished_at_detach, 1,
+	       "attach: work still running at the detach is counted");
 	fixture__end(&f);
 
 	/* A process that ends while it is recorded has no detach record. */
@@ -644,7 +659,7 @@ static void test_attach(void)
 	gen__process_exit(&f.g, 3000, 1, 10, 0);
 	s = fixture__run(&f);
 	is_int(s->sums.loss.at_detach, 0,
-	       "attach, then exit: no launch counts as in flight at a detach");
+	       "attach, then exit: no launch counts as waiting for records at a detach");
 	is_int(s->sums.loss.nr_pending, 1, "attach, then exit: a launch without work is pending");
 	is_int(s->sums.loss.unfinished, 1, "attach, then exit: unfinished work is counted");
 	fixture__end(&f);
@@ -728,39 +743,42 @@ static void test_several(void)
 		bail("out of memory");
 	is_int(s.sums.loss.nr_matched, 3, "two recordings: all launches are matched");
 	is_int(s.sums.loss.nr_orphans, 0,
-	       "two recordings: ids of one do not match ids of the other");
+	       "two recordings: equal ids of both recordings do not match");
 	is_int(s.model.machine.procs.nr, 2,
-	       "two recordings: each has a process, with the same pid");
+	       "two recordings: each has a process, and both have the same pid");
 	is_str(model__proc_name(&s.model, 0), "one",
 	       "two recordings: the first process has its name");
 	is_str(model__proc_name(&s.model, 1), "two",
 	       "two recordings: the second process has its name");
-	is_int(s.sums.aggregates.nr, 2, "two recordings: each has a line");
+	is_int(s.sums.aggregates.nr, 2, "two recordings: each recording has a line");
 	is_str(comm_of(&s, 1), "two",
 	       "two recordings: the second line has the second thread's name");
-	is_int(gpus__nr_used(&s.model.gpus), 1, "two recordings of one host: one GPU");
-	is_int(s.model.realtime, false, "one boot: both use the monotonic clock");
-	is_int(s.sums.first_ns, 5000500, "one boot: the time of the first launch");
-	is_int(s.sums.last_ns, 7002100, "one boot: the time of the end");
+	is_int(gpus__nr_used(&s.model.gpus), 1, "two recordings of one host have one GPU");
+	is_int(s.model.realtime, false, "one boot: both recordings use the monotonic clock");
+	is_int(s.sums.first_ns, 5000500, "one boot: the time of the first launch is right");
+	is_int(s.sums.last_ns, 7002100, "one boot: the time of the end is right");
 	is_int(loss__lost(&s.model.inputs.v[0].loss), 0,
 	       "two recordings: the first one has lost nothing");
 	is_int(loss__lost(&s.model.inputs.v[1].loss), 3,
 	       "two recordings: the second one has lost records");
-	is_int(loss__lost(&s.sums.loss), 3, "two recordings: the sum of all losses");
-	is_str(model__host(&s.model, 1), "", "one host is not named");
+	is_int(loss__lost(&s.sums.loss), 3, "two recordings: the sum of all losses is right");
+	is_str(model__host(&s.model, 1), "", "a host that is the only one is not named");
 	session__exit(&s);
 
 	if (session__init(&s, &(struct session_opts){ .trim = true }) ||
 	    session__process(&s, readers, 3))
 		bail("out of memory");
 	is_int(s.sums.loss.nr_matched, 7, "two hosts: all launches are matched");
-	is_int(gpus__nr_used(&s.model.gpus), 2, "two hosts: two GPUs, though both are number 0");
-	is_int(s.model.realtime, true, "two hosts: they have no monotonic clock in common");
+	is_int(gpus__nr_used(&s.model.gpus), 2,
+	       "two hosts: there are two GPUs, though both have number 0");
+	is_int(s.model.realtime, true,
+	       "two hosts: the recordings have no monotonic clock in common");
 	is_int(s.sums.first_ns, 1700000005000500, "two hosts: the first launch is in real time");
 	is_int(s.sums.last_ns, 1700000007002100,
 	       "two hosts: recordings of one boot use the first one's real time");
 	is_str(model__host(&s.model, 2), "node2", "two hosts: a process has its host's name");
-	is_str(comm_of(&s, 2), "three", "two hosts: threads have their names, whatever the clock");
+	is_str(comm_of(&s, 2), "three",
+	       "two hosts: threads have their names, whatever the clock is");
 	session__exit(&s);
 	for (i = 0; i < 3; i++)
 		gen__free(&gens[i]);
@@ -780,7 +798,7 @@ static void test_lost(void)
 	is_int(loss__lost(&l), 810,
 	       "lost: records in lost batches are counted by the shim's totals");
 	l.missing_works = 0;
-	is_int(loss__lost(&l), 12, "lost: the same losses are not counted twice");
+	is_int(loss__lost(&l), 12, "lost: losses that recorder and shim both count are not added");
 	l.recorder[XPU_LOST_DISK] = 4096;
 	is_int(loss__lost(&l), 13, "lost: lost bytes are not records");
 
@@ -796,11 +814,11 @@ static void test_lost(void)
 		s = fixture__run(&f);
 		/* Malformed entries were not launches. */
 		ok((loss__lost(&s->sums.loss) > 0) == (kind != XPU_LOST_MALFORMED),
-		   "lost, kind %u: it counts as lost, unless it was no launch", kind);
+		   "lost, kind %u: the records count as lost, unless they were no launches", kind);
 		out = open_memstream(&text, &size);
 		loss__print(&s->sums.loss, out, "");
 		fclose(out);
-		ok(strstr(text, "\n           7 "), "lost, kind %u: it is reported", kind);
+		ok(strstr(text, "\n           7 "), "lost, kind %u: the loss is reported", kind);
 		free(text);
 		fixture__end(&f);
 	}
@@ -829,7 +847,7 @@ static void test_bad_batch(void)
 	batch(&f, 1, 3);
 	s = fixture__run(&f);
 	is_int(s->status, -EBADMSG, "a batch damaged inside: the status reports damage");
-	is_int(s->sums.loss.bad_batches, 1, "a batch damaged inside: it is counted");
+	is_int(s->sums.loss.bad_batches, 1, "a batch damaged inside: the damaged batch is counted");
 	is_int(s->sums.loss.nr_matched, 2, "a batch damaged inside: the records around it count");
 	is_int(s->msgs.lines.nr, 1, "a batch damaged inside: one message is printed");
 	fixture__end(&f);
@@ -884,12 +902,14 @@ static void test_below_zero(void)
 	is_int(s->sums.loss.bad_refs, 0, "a time below zero is no damage");
 	is_int(sum_of(s, "runnable", &nr, &max_ns), 0, "a time below zero counts as 0 ns");
 	is_int(nr, 1, "a time below zero is counted");
-	is_int(max_ns, 0, "the longest time of only times below zero is 0");
+	is_int(max_ns, 0, "if all times are below zero, the longest time is 0");
 	is_int(sum_of(s, "lock", &nr, &max_ns), 60000 - 27081,
-	       "with others, a time below zero is subtracted from the sum");
-	is_int(nr, 3, "with others, all times are counted");
-	is_int(max_ns, (60000 - 27081) / 3, "with others, the longest time is the average");
-	is_int(sum_of(s, "sleep", &nr, &max_ns), 5000000, "the time before it is unchanged");
+	       "a time below zero is subtracted from the sum of the other times");
+	is_int(nr, 3, "a time below zero among others: all times are counted");
+	is_int(max_ns, (60000 - 27081) / 3,
+	       "a time below zero among others: the longest time is the average");
+	is_int(sum_of(s, "sleep", &nr, &max_ns), 5000000,
+	       "the time before a time below zero is unchanged");
 	is_int(s->sums.accounts.nr, 2, "both accounts are read");
 	is_int(s->sums.accounts.v[0].time.off_ns[XPU_OFF_RUNNABLE], 0,
 	       "account: the runnable time is 0");

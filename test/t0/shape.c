@@ -113,7 +113,7 @@ static void test_unknown(void)
 	ok(shape__occupancy(&shape, &none) < 0, "an unknown device has no occupancy");
 	memset(shape.block, 0xff, sizeof(shape.block));
 	ok(shape__occupancy(&shape, &limits) <= 0,
-	   "a block of more threads than fit a number has no occupancy");
+	   "a block of more threads than a 32-bit number holds has no occupancy");
 	memset(shape.block, 0, sizeof(shape.block));
 	ok(shape__occupancy(&shape, &limits) < 0, "a block without threads has no occupancy");
 	memset(&limits, 0xff, sizeof(limits));
@@ -166,10 +166,10 @@ static void test_shapes(void)
 	is_int(shapes.nr, 10000, "each shape exists once");
 	is_int(shapes__at(&shapes, 4711)->local_bytes, 4711, "a shape is found by its number");
 	ok(!shapes__at(&shapes, NO_INDEX) && !shapes__at(&shapes, SHAPE_SEVERAL),
-	   "no shape and several shapes have no numbers");
-	is_int(shape__common(3, 3), 3, "two equal shapes have that shape in common");
+	   "neither an unknown shape nor several shapes have dimensions");
+	is_int(shape__common(3, 3), 3, "two equal shapes give that shape");
 	is_int(shape__common(3, NO_INDEX), SHAPE_SEVERAL,
-	       "a known and an unknown shape count as several");
+	       "a known and an unknown shape give several shapes");
 	shapes__exit(&shapes);
 }
 

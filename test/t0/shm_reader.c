@@ -50,7 +50,7 @@ static void start(void)
 static void stop(void)
 {
 	shm_reader__free(r);
-	is_int(reader()->state, XPU_SHM_CLOSED, "the process learns that it is over");
+	is_int(reader()->state, XPU_SHM_CLOSED, "the process can see that the reader has ended");
 	munmap(map, bytes);
 }
 
@@ -117,17 +117,17 @@ static void check_order(void)
 			break;
 	}
 	is_int(nr_taken, 20000, "many ringfuls: all records are read");
-	is_int(nr_wrong, 0, "many ringfuls: each record is as it was, in order");
-	is_int(reader()->tail, writer()->head, "the process learns how far the ring was read");
+	is_int(nr_wrong, 0, "many ringfuls: each record is unchanged and in order");
+	is_int(reader()->tail, writer()->head, "the process can see how far the ring was read");
 
 	head = writer()->head;
 	put_launch(20001, 3, XPU_SHM_BUSY);
 	put_launch(20002, 3, XPU_SHM_DONE);
 	ok(!shm_reader__drain(r, on_record, NULL) && nr_taken == 20000,
-	   "a record that is being written holds back itself and all behind it");
+	   "neither a record that is being written nor a later one is read");
 	finish_last(head);
 	ok(shm_reader__drain(r, on_record, NULL) && nr_taken == 20002 && !nr_wrong,
-	   "they are read when it is done");
+	   "the later records are read when that record is written");
 	stop();
 }
 
@@ -143,7 +143,7 @@ static void check_kill(void)
 	put_launch(3, 2, XPU_SHM_DONE);
 	put_launch(0, 5, 0);
 	shm_reader__drain(r, on_record, NULL);
-	is_int(nr_taken, 1, "killed while it wrote: earlier records are read");
+	is_int(nr_taken, 1, "killed while it wrote a record: earlier records are read");
 
 	writer()->nr_threads = 3;
 	writer()->log_at = 128;
@@ -155,7 +155,7 @@ static void check_kill(void)
 	log->tail = 130;
 	shm_reader__finish(r, on_record, NULL);
 	is_int(last_id, 3, "killed: all complete records are read");
-	is_int(nr_wrong, 0, "killed: each record is as it was");
+	is_int(nr_wrong, 0, "killed: each record is unchanged");
 	is_int(shm_reader__nr_lost(r, XPU_LOST_BATCH), 1,
 	       "killed: the incomplete record is counted as a lost batch");
 	ok(nr_taken == 4 && last_log.nr == 3 && last_log.first == 130 && last_log.log_id == 7 &&
@@ -184,7 +184,8 @@ static void check_hole(void)
 	is_int(lost_in_hole(log), 0,
 	       "killed before a log was written: nothing is lost, the log is in the thread's "
 	       "pages");
-	is_int(lost_in_hole(log + 8), 1, "a hole larger than any log counts as a batch");
+	is_int(lost_in_hole(log + 8), 1,
+	       "missing bytes that are more than any log counts as a batch");
 }
 
 static void check_broken(void)
@@ -197,10 +198,10 @@ static void check_broken(void)
 	is_int(shm_reader__nr_lost(r, XPU_LOST_READ), 1, "an impossible head is counted");
 	writer()->dropped[XPU_LOST_LAUNCH] = UINT64_MAX;
 	ok(shm_reader__nr_lost(r, XPU_LOST_LAUNCH) <= 1ull << 48,
-	   "no forged count makes a sum overflow");
+	   "forged counts make no sum overflow");
 	writer()->dropped[XPU_LOST_PROCESS] = 5;
 	is_int(shm_reader__nr_lost(r, XPU_LOST_PROCESS), 0,
-	       "only the counts of a process itself are believed");
+	       "only losses that a process can count itself are read from its memory");
 	writer()->nr_threads = UINT32_MAX;
 	writer()->log_at = UINT32_MAX;
 	shm_reader__finish(r, on_record, NULL);
@@ -223,29 +224,29 @@ static void check_memory(void)
 
 	is_int(shm_reader__ring_bytes(300000), 524288, "the size of a ring becomes a power of two");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_GROW | F_SEAL_SEAL)),
-	       -EPROTO, "memory that can be made shorter is not taken");
+	       -EPROTO, "memory that can still be made shorter is refused");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_SHRINK | F_SEAL_SEAL)),
-	       -EPROTO, "memory that can be made longer is not taken");
-	is_int(offer(shm_memory__file(0, bytes, 0)), -EPROTO, "memory without seals is not taken");
+	       -EPROTO, "memory that can still be made longer is refused");
+	is_int(offer(shm_memory__file(0, bytes, 0)), -EPROTO, "memory without seals is refused");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes - 4096, SHM_SEALS)), -EPROTO,
-	       "memory of a smaller size is not taken");
+	       "memory of a smaller size is refused");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes + 4096, SHM_SEALS)), -EPROTO,
-	       "memory of a larger size is not taken");
+	       "memory of a larger size is refused");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, 1ull << 40, SHM_SEALS)), -EPROTO,
-	       "memory of a huge size is not taken");
+	       "memory of a huge size is refused");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, 0, SHM_SEALS)), -EPROTO,
-	       "empty memory is not taken");
-	is_int(offer(open("/dev/zero", O_RDWR)), -EPROTO, "a device is not taken");
-	is_int(offer(open(".", O_RDONLY)), -EPROTO, "a directory is not taken");
-	is_int(offer(open(".", O_PATH)), -EPROTO, "a descriptor of a path is not taken");
+	       "empty memory is refused");
+	is_int(offer(open("/dev/zero", O_RDWR)), -EPROTO, "a device is refused");
+	is_int(offer(open(".", O_RDONLY)), -EPROTO, "a directory is refused");
+	is_int(offer(open(".", O_PATH)), -EPROTO, "a descriptor of a path is refused");
 	is_int(offer(open("file", O_RDWR | O_CREAT, 0600)), -EPROTO,
-	       "a file on a disk is not taken");
+	       "a file on a disk is refused");
 	if (!pipe(pipe_fds)) {
 		close(pipe_fds[1]);
-		is_int(offer(pipe_fds[0]), -EPROTO, "a pipe is not taken");
+		is_int(offer(pipe_fds[0]), -EPROTO, "a pipe is refused");
 	}
 	fd = shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_WRITE | SHM_SEALS);
-	ok(offer(fd) < 0, "memory that cannot be written to is not taken");
+	ok(offer(fd) < 0, "memory that cannot be written to is refused");
 }
 
 int main(void)

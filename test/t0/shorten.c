@@ -79,7 +79,7 @@ int main(void)
 	      "at::native::vectorized_element...l<4, FillFunctor<float>, X>");
 	check("characters", accents, 1, 5, "\xc3\xa4\xc3\xb6...");
 	is_int(shorten__width("核a한é\xcc\x81😀"), 8,
-	       "characters of two columns, of one, and of none");
+	       "characters of two columns, one column and none are counted right");
 	check("wide characters", wide, 2, 18, "核函数注意力");
 	check("wide characters", wide, 2, 11, "核函...力");
 	check("wide characters", wide, 2, 10, "核函...力");

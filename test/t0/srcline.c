@@ -74,19 +74,19 @@ int main(void)
 		is_str(v[0].file, "source.c", "the function has its file");
 		ok(v[0].line >= 2 && v[0].line <= 4, "the function has its line");
 	}
-	ok(s.pid > 0 && s.pid != getpid(), "another process has read the lines");
+	ok(s.pid > 0 && s.pid != getpid(), "the lines were read by a child process");
 	kill(s.pid, SIGKILL);
 	is_int(srclines__find(&s, a, address_of(a, "outer"), v), 0,
-	       "when that process died there is no answer");
-	ok(a->no_lines, "the file is not read again after that");
+	       "when the child process died there is no line");
+	ok(a->no_lines, "the file with which the child died is not read again");
 	is_int(srclines__find(&s, a, address_of(a, "main"), v), 0,
-	       "another address in that file has no answer either");
-	is_int(s.pid, 0, "no process is started for that file");
+	       "another address in the file with which the child died has no line");
+	is_int(s.pid, 0, "no child is started again for the file with which it died");
 	is_int(srclines__find(&s, b, address_of(b, "outer"), v), 1, "another file is still read");
 	dsos__report(&dsos, &msgs);
-	is_int(msgs.lines.nr, 1, "one file is reported");
+	is_int(msgs.lines.nr, 1, "one file is reported as unreadable");
 	srclines__exit(&s);
-	is_int(waitpid(-1, NULL, WNOHANG), -1, "no process is left at the end");
+	is_int(waitpid(-1, NULL, WNOHANG), -1, "no child process is left at the end");
 	msgs__free(&msgs);
 	dsos__exit(&dsos);
 	strpool__free(&strings);

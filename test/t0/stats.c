@@ -82,14 +82,15 @@ int main(void)
 	   "a single value is its own mean and median");
 	is_int(stats__add_part(&s, 100, 30, false), 0, "a part without its value is added");
 	ok(s.nr == 1 && stats__sum(&s) == 7 && stats__total(&s) == 37,
-	   "such a part is in the total alone");
-	is_int(stats__add_part(&s, 100, 70, true), 0, "the other part is added, with the value");
+	   "a part without its value is only in the total");
+	is_int(stats__add_part(&s, 100, 70, true), 0, "the other part is added with its value");
 	ok(s.nr == 2 && stats__sum(&s) == 107 && stats__total(&s) == 107,
-	   "the total is the sum again");
+	   "with all parts the total equals the sum");
 	stats__free(&s);
 	stats__add(&s, 7);
-	is_int(stats__add(&s, UINT64_MAX), 0, "the greatest");
-	ok(s.min == 7 && stats__max(&s) == UINT64_MAX, "two values have the right extremes");
+	is_int(stats__add(&s, UINT64_MAX), 0, "the greatest value is added");
+	ok(s.min == 7 && stats__max(&s) == UINT64_MAX,
+	   "the least and the greatest of two values are right");
 	stats__free(&s);
 	is_int(stats__add(&s, 1000000007), 0, "one");
 	ok(stats__median(&s) == 1000000007, "a single value is exactly its own median");

@@ -24,9 +24,9 @@ static void test_array(void)
 	ok(right, "an array keeps what was pushed");
 	is_int(array__reserve(&a.v, &a.cap, SIZE_MAX / 2, sizeof(*a.v)), -ENOMEM,
 	       "a size that overflows is refused");
-	is_int(a.v[99999], 99999 * 3, "and leaves the array as it was");
+	is_int(a.v[99999], 99999 * 3, "after a refused size the array is unchanged");
 	array_free(&a);
-	ok(!a.v && !a.nr && !a.cap, "freed, it is empty");
+	ok(!a.v && !a.nr && !a.cap, "a freed array is empty");
 }
 
 static void test_arena(void)
@@ -112,7 +112,7 @@ static void test_ids(void)
 				 ids__add(&ids, 2, i * 1000, i) != 1))
 			bail("out of memory");
 	is_int(ids__add(&ids, 0, 7, 9), 0, "an id in a list is added once");
-	is_int(ids__add(&ids, 2, 7000, 9), 0, "an id outside the lists is added once");
+	is_int(ids__add(&ids, 2, 7000, 9), 0, "an id that is not in a list is added once");
 	for (i = 1; i <= 10000; i++) {
 		if (i == 500)
 			continue;
@@ -120,11 +120,11 @@ static void test_ids(void)
 			 value == (i == 70 ? 71 : i == 71 ? 70 : i);
 		right &= ids__get(&ids, 2, i * 1000, &value) && value == i;
 	}
-	ok(right, "ids in order and others are found with their values");
+	ok(right, "ids in lists and others are found with their values");
 	ok(!ids__get(&ids, 0, 500, &value) && !ids__get(&ids, 0, 0, &value) &&
 	   !ids__get(&ids, 0, 10001, &value) && !ids__get(&ids, 1, 1, &value) &&
-	   !ids__get(&ids, 2, 1, &value), "nothing else is found");
-	is_int(ids__add(&ids, 0, 500, 1), 1, "an id fills the gap");
+	   !ids__get(&ids, 2, 1, &value), "ids that were not added are not found");
+	is_int(ids__add(&ids, 0, 500, 1), 1, "an id can be added that fills the gap");
 	ok(ids__get(&ids, 0, 500, &value) && value == 1,
 	   "the id in the gap is found with its value");
 	ok(ids.lists.v[0].nr == 10000 && ids.lists.v[2].nr == 0, "only ids in order are in lists");

@@ -6,12 +6,13 @@
 version=$(sed -n 's/^VERSION[\t ]*:= *//p' "$XPU_SRC/GNUmakefile")
 like "$version" '^[0-9]+\.[0-9]+\.[0-9]+$' "GNUmakefile: VERSION has three numbers"
 for program in xpuload xpumerge; do
-	is "$($program --version)" "$program $version" "$program --version prints it"
+	is "$($program --version)" "$program $version" \
+		"$program --version prints the version of GNUmakefile"
 done
 like "$(grep -m 1 '^## ' "$XPU_SRC/CHANGELOG.md")" \
 	"^## $(echo "$version" |
 	sed 's/\./\\./g') \((not released yet|20[0-9]{2}-[0-9]{2}-[0-9]{2})\)$" \
-	"CHANGELOG.md: its first heading has it"
+	"CHANGELOG.md: the first heading has the version of GNUmakefile"
 # Recordings of a version, and packages of other projects, may contain version numbers.
 found=$(cd "$XPU_SRC" &&
 	grep -rlF --exclude-dir='build*' --exclude-dir=.git --exclude-dir=third_party \

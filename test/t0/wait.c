@@ -113,23 +113,24 @@ static void windows(void)
 		work(1, 7, 0, 500, 1200, 0, true);
 		work(1, 7, 1, 1100, 1200, 0, true);
 		work(1, 8, 2, 1150, 1403, 0, true);
-		is_int(share(0), 0, "from %s: the wait is shared out", edges[i]);
+		is_int(share(0), 0, "from %s: the time of the wait is divided", edges[i]);
 		filter = NULL;
 		filter__free(&f);
 		for (k = 0; k < NR_LEAVES + 2; k++) {
 			sum_ns[k] += told[0].part_ns[k];
 			is_int(told[0].when_ns[k], told[0].part_ns[k],
-			       "from %s, leaf %zu: its times add up to its part", edges[i], k);
+			       "from %s, leaf %zu: times add up to the leaf's part", edges[i], k);
 		}
 		if (!i)
 			is_int(told[0].part_ns[0], 100,
-			       "the first window has the first work alone");
+			       "the first window has only the first work");
 		if (i == 3)
 			is_int(told[0].part_ns[IDLE], 398,
 			       "a later window has the time when the device was idle");
 	}
 	for (k = 0; k < NR_LEAVES + 2; k++)
-		is_int(sum_ns[k], told[0].ns[k], "leaf %zu: parts add up to the share", k);
+		is_int(sum_ns[k], told[0].ns[k],
+		       "leaf %zu: the parts in all windows add up to its share", k);
 }
 
 static void scopes(void)
@@ -147,25 +148,28 @@ static void scopes(void)
 	work(2, 7, 3, 0, 9000, 0, true);	/* work of another context */
 	work(1, 7, 4, 2000, 2100, 0, true);	/* work after the wait */
 	work(1, 7, 5, 900, 1000, 0, true);	/* work before the wait */
-	is_int(share(0), 0, "times are shared");
-	is_int(told[0].ns[0], 150, "stream wait: work that ran alone, then with another work");
+	is_int(share(0), 0, "times of waits are divided");
+	is_int(told[0].ns[0], 150,
+	       "stream wait: work that ran alone, then with other work, has its part");
 	is_int(told[0].ns[1], 50, "stream wait: the other work of the stream has its part");
 	is_int(told[0].ns[2], 0, "stream wait: work of another stream gets nothing");
-	is_int(told[0].ns[OTHER], 200, "stream wait: time in which only another stream worked");
-	is_int(told[0].ns[IDLE], 600, "stream wait: time in which nothing worked");
+	is_int(told[0].ns[OTHER], 200,
+	       "stream wait: time in which only another stream worked is counted apart");
+	is_int(told[0].ns[IDLE], 600, "stream wait: time in which nothing worked is counted apart");
 	is_int(told[1].ns[2], 200,
-	       "NULL stream wait: other streams' work, while the NULL stream has none");
-	is_int(told[1].ns[0] + told[1].ns[1], 200, "NULL stream wait: its own work");
+	       "NULL stream wait: other streams' work counts while the NULL stream has none");
+	is_int(told[1].ns[0] + told[1].ns[1], 200,
+	       "NULL stream wait: work of the NULL stream has its part");
 	is_int(told[1].ns[OTHER], 0, "NULL stream wait: no time goes to other streams");
 	is_int(told[2].ns[0], 100 + 25 + 50 / 3 + 1,
-	       "context wait: all running works share each instant");
-	is_int(told[2].ns[2], 200 + 16, "context wait: the last work, with the rest of a division");
-	is_int(told[2].ns[IDLE], 600, "context wait: idle time");
+	       "context wait: each instant is divided among all running works");
+	is_int(told[2].ns[2], 200 + 16, "context wait: the last work gets the rest of a division");
+	is_int(told[2].ns[IDLE], 600, "context wait: idle time is counted apart");
 	is_int(told[3].ns[0] + told[3].ns[2] + told[3].ns[IDLE], 0,
 	       "a copy is no wait if the device worked less than half of the time");
 	is_int(told[4].ns[0] + told[4].ns[1] + told[4].ns[2], 400,
 	       "a copy is a wait if the device worked at least half of the time");
-	is_int(told[4].ns[IDLE], 200, "a copy that is a wait is one as a whole");
+	is_int(told[4].ns[IDLE], 200, "all the time of a copy that is a wait counts as a wait");
 	is_int(told[0].ns[3] + told[2].ns[3] + told[2].ns[4] + told[2].ns[5], 0,
 	       "work of other contexts, earlier work and later work get nothing");
 }
@@ -181,7 +185,7 @@ static void launches(void)
 	work(1, 7, 0, 1000, 1700, 41, true);
 	work(1, 7, 1, 1800, 3000, 42, true);
 	work(1, 8, 2, 1200, 1800, 43, false);
-	is_int(share(0), 0, "times are shared");
+	is_int(share(0), 0, "times of launches are divided");
 	is_int(told[0].ns[0], 700, "a waiting launch waits for earlier work in its stream");
 	is_int(told[0].ns[1], 0, "a waiting launch does not wait for its own kernel");
 	is_int(told[0].ns[2], 0, "a waiting launch does not wait for another stream");
@@ -202,7 +206,7 @@ static void nonsense(void)
 	is_int(add(0, 100, 0, 0, 0), 0, "a wait without a duration is accepted");
 	is_int(waits__ready(&waits), 0, "waits are ready");
 	work(1, 0, 0, 50, 150, 0, true);
-	is_int(share(0), 0, "times are shared");
+	is_int(share(0), 0, "the time of a wait without a duration is divided");
 	is_int(told[2].ns[0] + told[2].ns[IDLE], 0, "a wait without a duration shares nothing");
 	begin();
 	add(0, 100, 10, 0, 0);
