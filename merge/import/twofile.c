@@ -760,6 +760,9 @@ static void twofiles__summarize(const struct twofiles *t, const struct align *a)
 	out->jitter_ns = a->jitter_ns;
 	out->drift_ppm = a->drift_ppm;
 	out->nr_offsets = a->nr_offsets;
+	memcpy(out->stretches, a->stretches, sizeof(out->stretches));
+	out->nr_stretches = a->nr_stretches;
+	out->was_set = a->was_set;
 	out->nr_stacks = t->events.nr;
 	out->nr_paths = t->stacks.nr;
 	out->nr_launches = t->launches.nr;
@@ -786,10 +789,36 @@ static bool twofiles__lacks_tids(const struct twofiles *t)
 	return threads && threads < t->gpu_lanes.nr;
 }
 
+/* Sets @text to the offsets of all stretches. Return: @text. */
+static const char *twofile__stretches(const struct twofile *t, char *text, size_t size)
+{
+	const struct align_stretch *s = t->stretches;
+	size_t len = 0;
+	uint32_t i;
+
+	text[0] = 0;
+	for (i = 0; i < t->nr_stretches && len < size; i++, s++) {
+		len += snprintf(text + len, size - len, "%s%s", i ? ", then " : "",
+				s->known ? "" : "unknown");
+		if (s->known && len < size)
+			len += snprintf(text + len, size - len, "%+.6f ms", s->offset_ns / 1e6);
+		if (len < size)
+			len += snprintf(text + len, size - len, " for %" PRIu32 " %s", s->nr,
+					PLURAL(s->nr, "stack", "stacks"));
+	}
+	return text;
+}
+
 /* Adds a message that says why launches are uncertain, and how to make them certain. */
 static void twofiles__explain(const struct twofiles *t, const struct align *a,
 			      const struct twofile_opts *opts)
 {
+	char text[ALIGN_STRETCHES * 64];
+
+	if (t->out->was_set)
+		msgs__add(t->msgs, "%s: a clock seems to have been set during the recording: the "
+			  "best offset to the clock of %s is %s", opts->cpu, opts->gpu,
+			  twofile__stretches(t->out, text, sizeof(text)));
 	if (a->nr_offsets > 1)
 		msgs__add(t->msgs,
 			  "%s: several clock offsets fit equally well, %.6f ms and %.6f ms "
@@ -797,8 +826,8 @@ static void twofiles__explain(const struct twofiles *t, const struct align *a,
 			  "matched",
 			  opts->cpu, a->offset_ns / 1e6, a->other_offset_ns / 1e6);
 	else if (!a->nr_offsets && t->events.nr && t->launches.nr)
-		msgs__add(t->msgs, "%s: no clock offset brings its stacks near the calls in %s: "
-			  "only what names tell is matched", opts->cpu, opts->gpu);
+		msgs__add(t->msgs, "%s: no clock offset brings all its stacks near the calls in "
+			  "%s: only what names tell is matched", opts->cpu, opts->gpu);
 	if (!t->out->nr_uncertain)
 		return;
 	if (twofiles__lacks_tids(t))
@@ -885,6 +914,8 @@ static double percent(uint64_t part, uint64_t whole)
 
 void twofile__print(const struct twofile *t, FILE *f, bool summary)
 {
+	char text[ALIGN_STRETCHES * 64];
+
 	if (t->nr_stacks)
 		fprintf(f, "by time: launches %" PRIu64 " certain %" PRIu64 " uncertain %" PRIu64
 			" without stack %" PRIu64 "; stacks %" PRIu64 " without launch %" PRIu64
@@ -901,7 +932,11 @@ void twofile__print(const struct twofile *t, FILE *f, bool summary)
 		t->nr_stack_threads, t->nr_launch_threads, t->nr_pairs);
 	fprintf(f, "  %" PRIu32 " of %" PRIu32 " call paths name the kernel that they launch\n",
 		t->nr_named, t->nr_paths);
-	if (t->nr_offsets == 1)
+	if (t->was_set || (t->nr_offsets == 1 && t->nr_stretches > 1))
+		fprintf(f, "  clock of the stacks against the clock of the calls%s: %s; jitter "
+			"%.1f us\n", t->was_set ? ", one of which seems to have been set" : "",
+			twofile__stretches(t, text, sizeof(text)), t->jitter_ns / 1e3);
+	else if (t->nr_offsets == 1)
 		fprintf(f, "  clock of the stacks %+.6f ms against that of the calls, drift %+.1f "
 			"ppm, jitter %.1f us\n", t->offset_ns / 1e6, t->drift_ppm,
 			t->jitter_ns / 1e3);

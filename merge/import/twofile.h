@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "import/align/align.h"
 #include "import/import.h"
 #include "import/input.h"
 #include "util.h"
@@ -35,6 +36,10 @@ struct twofile {
 	uint64_t stacks_ns, gpu_ns, work_ns;	/* time spans of the stacks and of the records;
 						 * total time of device work */
 	int64_t offset_ns;
+	struct align_stretch stretches[ALIGN_STRETCHES];
+	uint32_t nr_stretches;			/* more than one: one offset does not fit all
+						 * stacks */
+	bool was_set;				/* a clock seems to have been set */
 	double jitter_ns, drift_ppm;
 	uint32_t nr_offsets, nr_pairs, nr_stack_threads, nr_launch_threads;
 	bool damaged;

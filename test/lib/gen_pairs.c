@@ -15,8 +15,8 @@
  * is added to it; "shape" is the distribution of jitter and work. After every "burst" launches,
  * work takes "pause" more. Losses come in runs of "run" on average. The file of calls lacks the
  * first "head" of the time, the file of stacks the last "tail". Both lack the first "both" and the
- * last "both_end", cut at one instant. The stacks' clock steps by "step" ms in the middle. With
- * "apis" there are copies, sets and graphs, too.
+ * last "both_end", cut at one instant. The stacks' clock steps by "step" ms after the share
+ * "step_at" of the time. With "apis" there are copies, sets and graphs, too.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -33,7 +33,7 @@ struct opts {
 	double lost, lost_calls, lost_works, cut;
 	double offset, drift;		/* ms, ppm */
 	double loop, own, apart;
-	double run, head, tail, late, both, both_end, step, apis;
+	double run, head, tail, late, both, both_end, step, step_at, apis;
 	const char *shape;		/* distribution of times: uniform, exp */
 	const char *tids;		/* same, other, pid */
 	const char *names;		/* none, nvcc, hip, plain, caller, template */
@@ -88,6 +88,7 @@ static void set(struct opts *o, const char *key, const char *value)
 		{ "apart", &o->apart }, { "run", &o->run }, { "head", &o->head },
 		{ "tail", &o->tail }, { "late", &o->late }, { "step", &o->step },
 		{ "apis", &o->apis }, { "both", &o->both }, { "both_end", &o->both_end },
+		{ "step_at", &o->step_at },
 	};
 	const struct {
 		const char *key;
@@ -218,7 +219,7 @@ static void run(const struct opts *o, struct launch *launches)
 					 launches[i].stack_ns <= (1 - o->both_end) * last;
 		launches[i].has_call &= launches[i].call_ns >= o->both * last &&
 					launches[i].call_ns <= (1 - o->both_end) * last;
-		if (o->step && launches[i].stack_ns > last / 2)
+		if (o->step && launches[i].stack_ns > o->step_at * last)
 			launches[i].stack_ns += 1e6 * o->step;
 		launches[i].stack_ns = launches[i].stack_ns * (1 + o->drift * 1e-6) +
 				       1e6 * o->offset + 1000 * o->noise * uniform();
@@ -388,7 +389,7 @@ int main(int argc, char **argv)
 	struct opts o = {
 		.nr = 2000, .threads = 1, .procs = 1, .devices = 1, .kernels = 30, .paths = 1,
 		.gap = 0.3, .work = 20, .delay = 1, .jitter = 3, .dur = 2, .dur_jitter = 1,
-		.offset = 370, .apart = 5000, .shape = "uniform", .tids = "same",
+		.offset = 370, .apart = 5000, .step_at = 0.5, .shape = "uniform", .tids = "same",
 		.names = "none", .kernel = "mangled",
 	};
 	int n;

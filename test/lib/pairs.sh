@@ -34,14 +34,15 @@ pairs_truth() {
 			c("|||lost_calls=0.01|lost_calls=0.05|lost_calls=0.2|head=0.1|head=0.1 tail=0.1|tail=0.2|late=0.1"),
 			c("|||drift=40|drift=-40|step=0.05|step=2|step=20"), c("|apis=1|apis=1"),
 			c("kernels=30|kernels=3|kernels=1000|kernels=8000"), c("|||names=nvcc"),
-			c("||loop=10|loop=200|noise=0.1") }')
+			c("||loop=10|loop=200|noise=0.1"),
+			c("|||step_at=0.1|step_at=0.3|step_at=0.8|step_at=0.95") }')
 		pairs_one "$pairs_keys"
 		pairs_left=$((pairs_left - 1))
 	done
 }
 
 # pairs_search SEED NR: makes and checks NR small recordings. Each of their times varies from 0.1 us
-# to 2 ms, and their ends are cut in all ways.
+# to 2 ms, their ends are cut in all ways, and their clocks are set by 1 us to 100 ms.
 pairs_search() {
 	pairs_seed=$1 pairs_left=$2
 	while [ "$pairs_left" -gt 0 ]; do
@@ -61,23 +62,14 @@ pairs_search() {
 			c("|||lost_calls=0.01|lost_calls=0.1|lost_calls=0.3"),
 			c("||head=" us(-3, -0.5) "|tail=" us(-3, -0.5) "|head=0.1 tail=0.1|late=" us(-3, -0.7) \
 			  "|both=0.1 both_end=0.1|both=0.3 both_end=0.3|cut=1|cut=3"),
-			c("|||drift=40|drift=-40|step=0.05"), c("|||||apis=1"),
-			"kernels=" c("30|8000|8000"),
+			c("|||drift=40|drift=-40|step=0.05|step=0.05|step=" us(-3, 2) "|step=-" us(-3, 1)),
+			c("|||||apis=1"), "kernels=" c("30|8000|8000"),
 			c("||||||names=nvcc"), c("|||loop=2|loop=3|loop=10|noise=0.1|noise=1"),
-			c("||||paths=3|own=1"),
-			c("|||apart=0|apart=0|apart=1") }')
-		pairs_left=$((pairs_left - 1))
-		# Open: a clock that is set by half of the time between two launches is not always
-		# noticed.
-		case $pairs_keys in
-		*" step="*)
-			pairs_steps=$((${pairs_steps:-0} + 1))
-			continue ;;
-		esac
+			c("||||paths=3|own=1"), c("|||apart=0|apart=0|apart=1"),
+			c("|||step_at=0.1|step_at=0.3|step_at=0.8|step_at=0.95") }')
 		pairs_one "$pairs_keys"
+		pairs_left=$((pairs_left - 1))
 	done
-	skip "${pairs_steps:-0} recordings with a clock that was set" \
-		"open: seed=2501 has 98 wrong of 188 certain matches"
 }
 
 # pairs_families: recordings in which matches were once wrong, or launches invented.
@@ -99,6 +91,11 @@ pairs_families() {
 	# recording.
 	pairs_one "seed=778366 nr=200 tids=other gap=29.6 work=0.128 jitter=8.81 delay=6.89 dur=39.5 dur_jitter=0 shape=exp step=0.05 kernels=8000 apart=1"
 	pairs_one "seed=753675 nr=200 threads=16 tids=other gap=3.28744 work=16.5069 shape=exp delay=0.1 jitter=0.1 dur=3 dur_jitter=300 lost_calls=0.01 tail=0.1 step=20 apis=1 kernels=8000 noise=0.1 paths=3 apart=0"
+	pairs_one "seed=2501 nr=200 tids=pid gap=27.3 work=11.7 jitter=1.25 delay=0.588 dur=2.82 dur_jitter=0 shape=exp burst=200 pause=429 cut=1 step=0.05 kernels=8000 loop=3 apart=0"
+	pairs_one "seed=4339 nr=2000 tids=other gap=7.02 work=140 jitter=0.384 delay=7.8 dur=11.2 dur_jitter=0 shape=exp cut=1 step=0.05 step_at=0.95 kernels=8000 own=1"
+	pairs_one "seed=6151 nr=2000 threads=4 gap=9.86 work=0.658 jitter=201 delay=1.69 dur=1.23 dur_jitter=40.8 lost=0.01 lost_calls=0.1 step=2 step_at=0.95 paths=3"
+	pairs_one "seed=6140 nr=2000 gap=1.16e+03 work=881 jitter=414 delay=1.96 dur=67.8 dur_jitter=120 shape=exp burst=10 pause=13.7 cut=3 step=20 step_at=0.95 kernels=8000 loop=2 paths=3"
+	pairs_one "seed=764 nr=1000 threads=2 gap=20 work=28.1 jitter=83.2 delay=0.375 dur=3.46 dur_jitter=0 lost_calls=0.01 step=-0.0562 step_at=0.1 noise=1 apart=0"
 	# A clock that was set, where names tell all call paths.
 	pairs_one "seed=777468 nr=200 tids=pid gap=10 work=2 jitter=10 dur=5 dur_jitter=20 late=0.1 step=2 kernels=2 names=hip loop=3"
 	# The process id instead of the thread id, several APIs, 5 to 20 % lost.
@@ -138,6 +135,33 @@ pairs_ordinary() {
 		"threads=4 tids=pid apis=1" "threads=4 tids=pid names=nvcc"; do
 		pairs_one "$usual $keys"
 	done
+}
+
+# pairs_clock CLOCK KEYS: makes and imports such a recording, and checks what --summary says about
+# the clocks.
+pairs_clock() {
+	# shellcheck disable=SC2086 # words are arguments
+	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $2 || exit 1
+	"${XPU_PAIRS_MERGE:-$XPU_BUILD/xpumerge}" --cpu cpu.txt --gpu gpu.json --summary -f perf \
+		>pairs.out 2>pairs.log
+	like "$(grep '^  clock of the stacks' pairs.log)" "$1" "the clocks: $2"
+}
+
+# pairs_clocks: what the account says about clocks that were set, and about clocks that were not.
+pairs_clocks() {
+	pairs_clock="  clock of the stacks against the clock of the calls"
+	pairs_set="$pairs_clock, one of which seems to have been set:"
+	pairs_clock "  clock of the stacks \\+369[.]99.* ms against that of the calls, drift " "nr=2000 names=nvcc"
+	pairs_clock "$pairs_set \\+369[.]99.* ms for 94[0-9] stacks, then \\+371[.]99.* ms for 105[0-9] stacks; jitter " "nr=2000 step=2"
+	pairs_clock "$pairs_set \\+369[.]99.* ms for 178[0-9] stacks, then \\+371[.]99.* ms for 21[0-9] stacks; jitter " \
+		"nr=2000 step=2 step_at=0.9 gap=2 work=30 shape=exp"
+	pairs_clock "$pairs_set \\+369[.]99.* ms for [0-9]+ stacks, then \\+367[.]99.* ms for [0-9]+ stacks; jitter " "nr=2000 step=-2 gap=2 work=30 shape=exp"
+	pairs_clock "$pairs_set \\+369[.]99.* ms for 28 stacks, then \\+371[.]99.* ms for 137 stacks, then unknown for 35 stacks; " \
+		"seed=777468 nr=200 tids=pid gap=10 work=2 jitter=10 dur=5 dur_jitter=20 late=0.1 step=2 kernels=2 names=hip loop=3"
+	pairs_clock "$pairs_set unknown for 94 stacks, then unknown for 105 stacks; " \
+		"seed=2501 nr=200 tids=pid gap=27.3 work=11.7 jitter=1.25 delay=0.588 dur=2.82 dur_jitter=0 shape=exp burst=200 pause=429 cut=1 step=0.05 kernels=8000 loop=3 apart=0"
+	pairs_clock "$pairs_clock: unknown for 363 stacks, then \\+369[.]99.* ms for 1637 stacks; " \
+		"nr=2000 head=0.2 gap=2 work=30 shape=exp names=nvcc"
 }
 
 # pairs_waits SEED NR: makes and checks NR recordings whose threads wait for each other in their

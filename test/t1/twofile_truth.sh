@@ -8,6 +8,7 @@ pairs_truth 1 120
 pairs_waits 1 6
 pairs_search 1 60
 pairs_families
+pairs_clocks
 
 # Where the order decides, nearly all launches are certain.
 truth_row() {

@@ -26,7 +26,10 @@
  * wrong. An answer is the call path of a stack. All other launches are uncertain: that no stack is
  * near does not prove that the stack was lost. A stack is said to have no launch only if it is
  * outside the time of all calls, and if there are more such stacks than uncertain launches. In an
- * ambiguous recording only answers that all offsets agree about are taken.
+ * ambiguous recording only answers that all offsets agree about are taken. If a clock was set, one
+ * offset may put all stacks in order, but be wrong for a stretch of the recording. The distances of
+ * that stretch are unlike the others, and are more like them if its stacks belong to earlier or
+ * later launches (align_order.c): nothing is taken then.
  * 5. If all stacks that name a kernel are one call path, all launches of that kernel get this call
  * path.
  */
@@ -64,6 +67,15 @@ struct align_opts {
 	uint64_t max_offset_ns;		/* offsets up to this are tried before all others */
 };
 
+#define ALIGN_STRETCHES	3
+
+/* A part of the recording that has one offset. */
+struct align_stretch {
+	uint32_t nr;			/* number of stacks */
+	bool known;			/* whether any offset fits */
+	int64_t offset_ns;		/* the best one, at the first stack */
+};
+
 #define ALIGN_NONE	NO_INDEX
 #define ALIGN_UNCERTAIN	(NO_INDEX - 1)
 
@@ -80,6 +92,13 @@ struct align {
 	double jitter_ns;		/* mean distance of a match, without the offset */
 	uint32_t nr_offsets;		/* offsets that explain the recording about equally well */
 	int64_t other_offset_ns;	/* the second best offset, if nr_offsets > 1 */
+	/*
+	 * More than one stretch if one offset does not fit all stacks: then a clock was set, or
+	 * one side lacks a part. offset_ns is only for the stretch that it equals.
+	 */
+	struct align_stretch stretches[ALIGN_STRETCHES];
+	uint32_t nr_stretches;
+	bool was_set;			/* a clock seems to have been set in mid-recording */
 };
 
 /**

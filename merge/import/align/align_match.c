@@ -1132,16 +1132,6 @@ static bool matcher__agree(const struct matcher *m, const uint32_t *matches, con
 	return nr_same >= AGREE_MIN * nr && nr;
 }
 
-/* Return: the sum, clamped to the range of int64_t, because the files may hold any number. */
-static int64_t later_by(int64_t ns, double shift)
-{
-	int64_t sum;
-
-	if (__builtin_add_overflow(ns, llround(shift), &sum))
-		return ns < 0 ? INT64_MIN : INT64_MAX;
-	return sum;
-}
-
 int aligner__match(struct aligner *al)
 {
 	uint32_t *matches = NULL, *back = NULL;
@@ -1173,10 +1163,13 @@ int aligner__match(struct aligner *al)
 	al->out->nr_offsets = nr;
 	if (!nr)
 		goto out;
-	al->out->offset_ns = later_by(al->out->offset_ns, shifts[0].later);
+	al->out->offset_ns = add_offset(al->out->offset_ns, shifts[0].later);
+	for (i = 0; i < (int)al->out->nr_stretches; i++)
+		al->out->stretches[i].offset_ns =
+			add_offset(al->out->stretches[i].offset_ns, shifts[0].later);
 	if (nr > 1)
 		al->out->other_offset_ns =
-			later_by(al->out->offset_ns, shifts[1].later - shifts[0].later);
+			add_offset(al->out->offset_ns, shifts[1].later - shifts[0].later);
 	if (nr > MAX_SHIFTS)
 		goto out;
 	al->out->jitter_ns = shifts[0].jitter;

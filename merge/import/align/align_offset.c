@@ -31,6 +31,10 @@
 #define NR_DECAY	1024		/* size of the table of exp(-x), for x up to REACH */
 #define JITTER_MIN	100.0		/* ns: the resolution of clocks */
 #define NOISE		0.05		/* share of the stacks that may have no launch */
+#define REST_MIN	16		/* stacks without a launch, in a row, that are noticed */
+#define REST_MASS	0.5		/* share of them that another offset must fit */
+#define REST_SCORE	30.0		/* score that such an offset must have */
+#define REST_CLEAR	0.5		/* share of its score that others may have */
 #define DRIFT_MAX	200e-6
 #define DRIFT_USUAL	50e-6
 
@@ -57,6 +61,7 @@ struct finder {
 	double decay[NR_DECAY + 2];
 	struct track tracks[MAX_TRACKS];
 	uint32_t nr_tracks;
+	bool steady;			/* the clocks drift steadily under the first track */
 };
 
 /*
@@ -290,6 +295,9 @@ static double finder__offset(const struct finder *f, const struct track *t, doub
 	double here = finder__chunk_time(f, chunk), there;
 	uint32_t other = time < here ? chunk - 1 : chunk + 1;
 
+	/* Before the first middle and after the last one, the drift goes on. */
+	if (other >= f->nr_chunks)
+		other = other == chunk + 1 ? chunk - 1 : chunk + 1;
 	if (other >= f->nr_chunks)
 		return t->offsets[chunk];
 	there = finder__chunk_time(f, other);
@@ -560,7 +568,8 @@ static void finder__conclude(struct finder *f, double ahead)
 	 * If the offset cannot be straightened, a clock was set, or the offset is wrong and fits by
 	 * chance: report no offset.
 	 */
-	if (!finder__straighten(f, t) && al->out->nr_offsets == 1)
+	f->steady = finder__straighten(f, t);
+	if (!f->steady && al->out->nr_offsets == 1)
 		al->out->nr_offsets = 0;
 	for (i = 0; i < al->cpu.in->nr; i++) {
 		time = al->cpu.time[i];
@@ -572,6 +581,191 @@ static void finder__conclude(struct finder *f, double ahead)
 	al->out->jitter_ns = al->jitter;
 	al->out->drift_ppm = (t->offsets[f->nr_chunks - 1] - t->offsets[0]) /
 			     fmax(al->cpu.span, 1) * 1e6;
+}
+
+/* ---- clocks that were set ------------------------------------------------------------------- */
+
+/*
+ * Takes the offset of that chunk in which the first track was found, whatever happened to the
+ * clocks before or after it.
+ */
+static void finder__hold(struct finder *f)
+{
+	struct aligner *al = f->al;
+	const struct track *t = &f->tracks[0];
+	uint32_t chunk = t->c.at / CHUNK, i;
+	double offset = t->offsets[chunk], mass;
+
+	finder__learn(f, chunk * CHUNK, finder__chunk_end(f, chunk), &offset, &al->jitter, 0, 8,
+		      &mass);
+	for (i = 0; i < al->cpu.in->nr; i++)
+		al->stack_time[i] = al->cpu.time[i] - offset;
+	al->out->jitter_ns = al->jitter;
+}
+
+/*
+ * Sets @scores, by stack, to how well the first track, or @offset if not NULL, explains the stack:
+ * the logarithm of how much more probable its time is than without any launch near.
+ */
+static void finder__score_stacks(struct finder *f, const double *offset, double jitter,
+				 double *scores)
+{
+	struct aligner *al = f->al;
+	double inverse = NR_DECAY / (REACH * jitter), at, sum;
+	uint32_t i, k, end;
+
+	aligner__rewind(al);
+	for (i = 0; i < al->cpu.in->nr; i++) {
+		at = offset ? al->cpu.time[i] - *offset : al->stack_time[i];
+		k = aligner__near(al, i, at, REACH * jitter, &end);
+		for (sum = 0; k < end; k++)
+			sum += f->decay[min_t(uint32_t, fabs(at - al->time[k]) * inverse,
+					      NR_DECAY + 1)];
+		scores[i] = log(NOISE + sum * (1 - NOISE) /
+				(2 * jitter * al->group_rate[al->group[i]]));
+	}
+}
+
+/* Finds the stretch [*@first, *@end) of stacks with the largest sum of scores. */
+static void find_stretch(const double *scores, uint32_t nr, uint32_t *first, uint32_t *end)
+{
+	double sum = 0, best = 0;
+	uint32_t i, start = 0;
+
+	*first = *end = 0;
+	for (i = 0; i < nr; i++) {
+		sum += scores[i];
+		if (sum > best) {
+			best = sum;
+			*first = start;
+			*end = i + 1;
+		}
+		if (sum < 0) {
+			sum = 0;
+			start = i + 1;
+		}
+	}
+}
+
+/*
+ * Return: how many stacks come before the clock was set: up to there @before explains most, and
+ * from there @after.
+ */
+static uint32_t find_split(const double *before, const double *after, uint32_t nr)
+{
+	double sum = 0, best = 0;
+	uint32_t i, split = 0;
+
+	for (i = 0; i < nr; i++) {
+		sum += before[i] - after[i];
+		if (sum > best) {
+			best = sum;
+			split = i + 1;
+		}
+	}
+	return split;
+}
+
+/*
+ * Finds the offset of the last stacks before *@bound, or of the first stacks after it if @late. The
+ * first track does not fit them. Their launches come before the launches of later stacks, and after
+ * the launches of earlier stacks.
+ * @main: scores of the first track
+ * @scores: room for more of them
+ * @bound: moved to where the first track ends to fit better
+ *
+ * Return: whether one offset, and no other, fits.
+ */
+static bool finder__find_rest(struct finder *f, bool late, const double *main, double *scores,
+			      uint32_t *bound, double *offset)
+{
+	struct aligner *al = f->al;
+	uint32_t nr_stacks = al->cpu.in->nr, i, nr, nr_bins = FEW_BINS, a, z;
+	uint32_t split, best_split = 0;
+	uint32_t nr_near = min_t(uint32_t, late ? nr_stacks - *bound : *bound, WINDOW_EVENTS);
+	uint32_t first = late ? *bound : *bound - nr_near, end = first + nr_near;
+	double far = REACH * al->jitter, score, mass, best = REST_SCORE, second = 0, at, jitter;
+	struct candidate candidates[2 * NR_SCALES * PEAKS];
+	double near = SHIFT_SPACINGS * al->spacing;
+	const double *time = al->cpu.time;
+
+	while (nr_bins < NR_BINS && nr_bins / 16 < (uint64_t)nr_near * al->gpu.in->nr)
+		nr_bins *= 2;
+	nr = finder__vote(f, first, nr_near, -al->gpu.span - 1e6, al->cpu.span + 1e6, nr_bins,
+			  candidates);
+	qsort(candidates, nr, sizeof(*candidates), candidate__compare);
+	/* Launches at about equal intervals fit nearly as well when they are shifted. */
+	if (nr && candidates[0].offset + near > candidates[0].offset - near)
+		nr += finder__vote(f, first, nr_near, candidates[0].offset - near,
+				   candidates[0].offset + near, NEAR_BINS, candidates + nr);
+	for (i = 0; i < nr; i++) {
+		at = candidates[i].offset;
+		jitter = candidates[i].jitter;
+		finder__learn(f, first, end, &at, &jitter, 0, 4, &mass);
+		score = finder__fit(f, first, end, &at, &jitter, false, &mass);
+		if (score < second || mass < REST_MASS * nr_near)
+			continue;
+		finder__score_stacks(f, &at, jitter, scores);
+		split = late ? find_split(main, scores, nr_stacks) :
+			       find_split(scores, main, nr_stacks);
+		/* A few stacks near the split may be on the wrong side of it. */
+		if (split < REST_MIN / 2 || split > nr_stacks - REST_MIN / 2)
+			continue;
+		a = split - REST_MIN / 2;
+		z = split + REST_MIN / 2 - 1;
+		if (late ? time[z] - at < al->stack_time[a] - far :
+			   time[a] - at > al->stack_time[z] + far)
+			continue;
+		if (best > REST_SCORE && fabs(at - *offset) > 3 * jitter)
+			second = fmin(score, best);
+		if (score > best) {
+			best = score;
+			*offset = at;
+			best_split = split;
+		}
+	}
+	if (best <= REST_SCORE || second > REST_CLEAR * best)
+		return false;
+	*bound = best_split;
+	return true;
+}
+
+/* Lists the stretches of the recording that have one offset each. */
+static int finder__list_stretches(struct finder *f, double ahead)
+{
+	struct aligner *al = f->al;
+	uint32_t nr = al->cpu.in->nr, bounds[] = { 0, 0, nr, nr }, i;
+	double *main = malloc(2 * (size_t)nr * sizeof(*main)), offsets[3] = { 0 };
+	bool known[] = { false, true, false };
+
+	if (!main)
+		return -ENOMEM;
+	if (!f->steady)
+		finder__hold(f);
+	finder__score_stacks(f, NULL, al->jitter, main);
+	find_stretch(main, nr, &bounds[1], &bounds[2]);
+	if (bounds[1] < REST_MIN)
+		bounds[1] = 0;
+	else
+		known[0] = finder__find_rest(f, false, main, main + nr, &bounds[1], &offsets[0]);
+	if (nr - bounds[2] < REST_MIN)
+		bounds[2] = nr;
+	else
+		known[2] = finder__find_rest(f, true, main, main + nr, &bounds[2], &offsets[2]);
+	bounds[2] = max_t(uint32_t, bounds[1], bounds[2]);
+	free(main);
+	al->out->was_set = known[0] || known[2];
+	for (i = 0; i < 3; i++) {
+		if (bounds[i] >= bounds[i + 1])
+			continue;
+		if (i == 1)
+			offsets[1] = al->cpu.time[bounds[1]] - al->stack_time[bounds[1]];
+		al->out->stretches[al->out->nr_stretches++] = (struct align_stretch){
+			.nr = bounds[i + 1] - bounds[i], .known = known[i],
+			.offset_ns = known[i] ? llround(offsets[i] + ahead) : 0,
+		};
+	}
+	return 0;
 }
 
 int aligner__find_offset(struct aligner *al)
@@ -617,6 +811,7 @@ int aligner__find_offset(struct aligner *al)
 	} while (f->tracks[0].offsets != best && f->nr_tracks < MAX_TRACKS);
 	finder__prefer_mass(f);
 	finder__conclude(f, ahead);
+	err = finder__list_stretches(f, ahead);
 out:
 	for (i = 0; i < f->nr_tracks; i++)
 		free(f->tracks[i].offsets);

@@ -32,8 +32,10 @@
 #define ROOM_RATIO	8		/* ... or at least 1 / ROOM_RATIO of the widest range */
 #define INSIDE_MIN	2		/* stacks that may come inside an earlier call, ... */
 #define INSIDE_MAX	0.02		/* ... and this share of all stacks */
-#define SET_APART	3		/* a change by 3 spreads means that a clock was set, ... */
-#define SET_GAPS	0.125		/* ... if it is also this share of a launch gap */
+#define STRETCH_MIN	4		/* stacks by which a stretch of the recording is judged */
+#define SET_PRIOR	5.0		/* -log of the chance that a clock was set, to any time */
+#define UNSEEN_DRIFT	100e-6		/* drift of a short recording, at most */
+#define TURN_LOST	3.0		/* -log of the chance that a stack has no launch */
 #define JITTER_MIN	100.0		/* ns: the resolution of clocks */
 
 /* One thread as seen by both sides. */
@@ -48,6 +50,9 @@ struct order {
 	const struct aligner *al;
 	const struct lanes *lanes;
 	double range, per_ns;		/* the range of offsets is from -range to range */
+	double from, to;		/* only stacks at these times are counted */
+	double drift, drift_from;	/* how much faster the stacks' clock is than stack_time
+					 * says, by distances before and after that time */
 	int32_t *turns;			/* by offset: stacks followed by a launch, as changes */
 	int32_t *steps;			/* by offset: launches that come after stacks, as changes */
 	uint32_t stride;		/* only every stride-th BLOCK is counted */
@@ -97,6 +102,12 @@ static uint32_t order__bin(const struct order *o, double offset)
 	double at = (offset + o->range) * o->per_ns;
 
 	return at < 0 ? 0 : at >= NR_BINS ? NR_BINS : (uint32_t)at;
+}
+
+/* Return: the offset in the middle of a bin. */
+static double order__offset(const struct order *o, uint32_t bin)
+{
+	return (bin + 0.5) / o->per_ns - o->range;
 }
 
 static void order__count(struct order *o, const struct turns *t)
@@ -157,6 +168,10 @@ static bool order__turns(const struct order *o, uint32_t b, bool self, struct tu
 		return false;
 	t->stacks = l->stacks + l->stacks_begin[a];
 	t->nr_stacks = l->stacks_begin[a + 1] - l->stacks_begin[a];
+	for (; t->nr_stacks && o->al->stack_time[*t->stacks] < o->from; t->nr_stacks--)
+		t->stacks++;
+	while (t->nr_stacks && o->al->stack_time[t->stacks[t->nr_stacks - 1]] >= o->to)
+		t->nr_stacks--;
 	return true;
 }
 
@@ -177,61 +192,39 @@ static void order__run(struct order *o, bool self)
 	}
 }
 
-static int compare_distances(const void *a, const void *b)
-{
-	return cmp3(*(const double *)a, *(const double *)b);
-}
-
-/* Distances from stacks to launches, of one half of the recording. */
-struct half {
-	double *d;			/* has room for NR_STACKS + BLOCK */
-	uint32_t nr;
+/* How far a stack is from the launch that follows it. */
+struct distance {
+	double time, d;
 };
 
+static int compare_distances(const void *a, const void *b)
+{
+	return cmp3(((const struct distance *)a)->d, ((const struct distance *)b)->d);
+}
+
+static int compare_distance_times(const void *a, const void *b)
+{
+	return cmp3(((const struct distance *)a)->time, ((const struct distance *)b)->time);
+}
+
+#define NR_DISTANCES	(NR_STACKS + BLOCK)
+
 /*
- * Sorts @nr distances.
- * @apart: set to half of their interquartile range
+ * Lists how far the stacks are from the launches that follow them, with @offset taken off.
+ * @v: room for NR_DISTANCES
+ * @inside: set to how many stacks come inside an earlier call
  *
- * Return: their median.
+ * Return: how many.
  */
-static double median(double *d, uint32_t nr, double *apart)
+static uint32_t order__distances(const struct order *o, bool self, double offset,
+				 struct distance *v, uint32_t *inside)
 {
-	qsort(d, nr, sizeof(*d), compare_distances);
-	*apart = (d[nr - 1 - nr / 4] - d[nr / 4]) / 2;
-	return d[nr / 2];
-}
-
-/*
- * Return: whether the distances differ between the two halves. If so, one of the clocks was set,
- * and in one half each stack is paired with the launch before or after its own.
- */
-static bool order__was_set(const struct order *o, const struct half *first,
-			   const struct half *second)
-{
-	double apart[2], moved;
-
-	if (!first->nr || !second->nr)
-		return false;
-	moved = fabs(median(first->d, first->nr, &apart[0]) -
-		     median(second->d, second->nr, &apart[1]));
-	return moved > SET_APART * (apart[0] + apart[1]) && moved > SET_GAPS * o->al->median;
-}
-
-/*
- * Measures how far the stacks are from the launches that follow them, with @offset subtracted.
- * @broken: set if no single offset can give these distances
- */
-static int order__measure(const struct order *o, bool self, double offset, struct shift *s,
-			  bool *broken)
-{
-	double *d = malloc(3 * (NR_STACKS + BLOCK + 1) * sizeof(*d)), at, next, sum = 0;
-	struct half halves[2] = { { .d = d + NR_STACKS + BLOCK + 1 },
-				  { .d = d + 2 * (NR_STACKS + BLOCK + 1) } }, *half;
-	uint32_t b, i, k, nr = 0, near, inside = 0;
+	const double *time = o->al->gpu.time;
+	uint32_t b, i, k, nr = 0;
 	struct turns t;
+	double at, next;
 
-	if (!d)
-		return -ENOMEM;
+	*inside = 0;
 	for (b = 0; b < o->al->gpu.in->nr_threads; b++) {
 		if (!order__turns(o, b, self, &t))
 			continue;
@@ -243,37 +236,53 @@ static int order__measure(const struct order *o, bool self, double offset, struc
 			at = turns__stack(&t, i) - offset;
 			next = i + 1 < t.nr_stacks ? turns__stack(&t, i + 1) - offset : INFINITY;
 			k = turns__first_at(&t, at);
-			inside += k && k < t.nr_launches &&
-				at > o->al->gpu.time[t.launches[k - 1]] + COARSE_NS &&
-				at + COARSE_NS < side__returned(&o->al->gpu, t.launches[k - 1],
-								t.launches[k]);
-			if (k < t.nr_launches && o->al->gpu.time[t.launches[k]] < next &&
-			    turns__fit(&t, i, k)) {
-				half = &halves[2 * i >= t.nr_stacks];
-				d[nr++] = o->al->gpu.time[t.launches[k]] - at;
-				half->d[half->nr++] = d[nr - 1];
-			}
+			*inside += k && k < t.nr_launches &&
+				   at > time[t.launches[k - 1]] + COARSE_NS &&
+				   at + COARSE_NS < side__returned(&o->al->gpu, t.launches[k - 1],
+								   t.launches[k]);
+			if (k < t.nr_launches && time[t.launches[k]] < next &&
+			    turns__fit(&t, i, k))
+				v[nr++] = (struct distance){
+					at + offset,
+					time[t.launches[k]] - at +
+						o->drift * (at + offset - o->drift_from),
+				};
 		}
 	}
-	qsort(d, nr, sizeof(*d), compare_distances);
+	return nr;
+}
+
+/*
+ * Measures how far the stacks are from the launches that follow them, with @offset taken off.
+ * @inside: set to how many stacks come inside an earlier call
+ */
+static int order__measure(const struct order *o, bool self, double offset, struct shift *s,
+			  uint32_t *inside)
+{
+	struct distance *v = malloc(NR_DISTANCES * sizeof(*v));
+	uint32_t i, nr, near;
+	double sum = 0;
+
+	if (!v)
+		return -ENOMEM;
+	nr = order__distances(o, self, offset, v, inside);
+	qsort(v, nr, sizeof(*v), compare_distances);
 	*s = (struct shift){ .ordered = !self, .jitter = JITTER_MIN };
 	if (nr) {
-		s->phase = d[nr / 2];
+		s->phase = v[nr / 2].d;
 		/*
 		 * Leave out the longest distances: if a launch was lost, the next launch is far
 		 * from the stack.
 		 */
 		near = nr - nr / 32 - (nr > 8);
 		for (i = 0; i < near; i++)
-			sum += fabs(d[i] - d[nr / 2]);
+			sum += fabs(v[i].d - v[nr / 2].d);
 		s->jitter = fmax(sum / near, JITTER_MIN);
 	}
 	s->later = offset - s->phase;
 	if (self)
 		s->jitter = fmax(s->jitter, o->al->jitter);
-	*broken = inside > INSIDE_MIN + INSIDE_MAX * o->nr ||
-		  order__was_set(o, &halves[0], &halves[1]);
-	free(d);
+	free(v);
 	return 0;
 }
 
@@ -331,8 +340,7 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 	struct shift ways[NR_STEPS];
 	double lost, limit;
 	int step, nr = 0, err = 0, n;
-	uint32_t i, top;
-	bool broken;
+	uint32_t i, top, inside;
 
 	top = self ? order__bin(o, 0) + 1 : order__top(o);
 	if (!self && o->turns[top] < TURNS_MIN * fmin(o->nr, o->nr_launches))
@@ -367,9 +375,8 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		    b->width * ROOM_RATIO < best[MAX_STEPS].width)
 			continue;
 		i = step ? (b->first + b->last) / 2 : top;
-		err = order__measure(o, self, (i + 0.5) / o->per_ns - o->range, &ways[nr++],
-				     &broken);
-		if (!err && !step && !self && broken)
+		err = order__measure(o, self, order__offset(o, i), &ways[nr++], &inside);
+		if (!err && !step && !self && inside > INSIDE_MIN + INSIDE_MAX * o->nr)
 			return 0;
 	}
 	if (err)
@@ -382,13 +389,236 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 	return nr > (self ? 1 : MAX_SHIFTS) ? MAX_SHIFTS + 1 : nr;
 }
 
+/* ---- clocks that were set ------------------------------------------------------------------- */
+
+/*
+ * Compares two samples as Kolmogorov and Smirnov do. Both are sorted.
+ * Return: the statistic K. Samples of one distribution are so unlike with a probability of about
+ * 2 * exp(-2 * K * K).
+ */
+static double unlike(const struct distance *x, uint32_t nr_x, const struct distance *y,
+		     uint32_t nr_y)
+{
+	uint32_t i = 0, k = 0;
+	double most = 0, at;
+
+	while (i < nr_x && k < nr_y) {
+		at = fmin(x[i].d, y[k].d);
+		while (i < nr_x && x[i].d <= at)
+			i++;
+		while (k < nr_y && y[k].d <= at)
+			k++;
+		most = fmax(most, fabs((double)i / nr_x - (double)k / nr_y));
+	}
+	return nr_x && nr_y ? most * sqrt((double)nr_x * nr_y / ((double)nr_x + nr_y)) : 0;
+}
+
+/*
+ * Return: how unlike the distances before and after @time are.
+ * @v: sorted by distance
+ * @before: how many are before
+ */
+static double unlike_at(const struct distance *v, uint32_t nr, double time, uint32_t before)
+{
+	double most = 0, x = 1.0 / before, y = 1.0 / (nr - before), sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		sum += v[i].time < time ? x : -y;
+		if (i + 1 == nr || v[i + 1].d > v[i].d)
+			most = fmax(most, fabs(sum));
+	}
+	return most * sqrt((double)before * (nr - before) / nr);
+}
+
+/*
+ * Finds the place where distances change most.
+ * @v: sorted by time
+ * @sorted: set to @v sorted by distance
+ * @split: set to the number of distances before that place
+ *
+ * Return: how unlike both sides are.
+ */
+static double find_change(const struct distance *v, uint32_t nr, struct distance *sorted,
+			  uint32_t *split)
+{
+	uint32_t n, k, at;
+	double best = 0, now;
+
+	memcpy(sorted, v, nr * sizeof(*v));
+	qsort(sorted, nr, sizeof(*v), compare_distances);
+	for (n = STRETCH_MIN; 2 * n <= nr; n += 1 + n / 16) {
+		for (k = 0; k < 2; k++) {
+			at = k ? nr - n : n;
+			if (v[at - 1].time == v[at].time)
+				continue;
+			now = unlike_at(sorted, nr, v[at].time, at);
+			if (now > best) {
+				best = now;
+				*split = at;
+			}
+		}
+	}
+	return best;
+}
+
+/* The stacks before or after the time at which a clock was set. */
+struct part {
+	double from, to;
+	const struct distance *now;	/* sorted */
+	uint32_t nr;
+};
+
+/*
+ * Looks for a way to put the stacks of @part with other launches than under @offset, so that their
+ * distances become like the distances of @other.
+ * @change: how unlike the distances of both parts are now
+ * @v: room for NR_DISTANCES
+ * @gain: raised if the new way is better: the logarithm of how much more probable it is
+ *
+ * Return: whether *@later was set: how much later the stacks of @part are than stack_time says.
+ */
+static bool order__fits_shifted(struct order *o, double offset, const struct part *part,
+				const struct part *other, double change, struct distance *v,
+				double *gain, double *later)
+{
+	struct step_turns best[NR_STEPS] = { 0 };
+	double at, left, better;
+	uint32_t inside, nr;
+	bool found = false;
+	int step;
+
+	o->from = part->from;
+	o->to = part->to;
+	order__run(o, false);
+	order__find_best(o, min_t(uint32_t, order__bin(o, offset), NR_BINS - 1), best);
+	for (step = -MAX_STEPS; step <= MAX_STEPS; step++) {
+		const struct step_turns *b = &best[step + MAX_STEPS];
+
+		if (!step || !b->turns)
+			continue;
+		at = order__offset(o, (b->first + b->last) / 2);
+		nr = order__distances(o, false, at, v, &inside);
+		if (!nr)
+			continue;
+		qsort(v, nr, sizeof(*v), compare_distances);
+		at += other->now[other->nr / 2].d - v[nr / 2].d;
+		at = fmin(fmax(at, order__offset(o, b->first)), order__offset(o, b->last));
+		nr = order__distances(o, false, at, v, &inside);
+		if (!nr)
+			continue;
+		qsort(v, nr, sizeof(*v), compare_distances);
+		left = unlike(v, nr, other->now, other->nr);
+		better = 2 * (change * change - left * left) - SET_PRIOR -
+			 TURN_LOST * fmax((double)part->nr - nr, 0);
+		if (better > *gain) {
+			*gain = better;
+			*later = at - v[nr / 2].d;
+			found = true;
+		}
+	}
+	o->from = -INFINITY;
+	o->to = INFINITY;
+	return found;
+}
+
+/*
+ * Sets o->drift to the drift that aligner__find_offset() could not see, because it follows means,
+ * and few events say little about means. Takes it off all distances.
+ * @v: sorted by time
+ * @sorted: room for all distances
+ */
+static void order__learn_drift(struct order *o, struct distance *v, uint32_t nr,
+			       struct distance *sorted)
+{
+	uint32_t part = nr / 3, i;
+	double first, last, span;
+
+	if (!part)
+		return;
+	span = v[nr - 1 - part / 2].time - v[part / 2].time;
+	memcpy(sorted, v, part * sizeof(*v));
+	memcpy(sorted + part, v + nr - part, part * sizeof(*v));
+	qsort(sorted, part, sizeof(*v), compare_distances);
+	qsort(sorted + part, part, sizeof(*v), compare_distances);
+	first = sorted[part / 2].d;
+	last = sorted[part + part / 2].d;
+	o->drift = fmin(fmax((first - last) / fmax(span, 1), -UNSEEN_DRIFT), UNSEEN_DRIFT);
+	o->drift_from = v[nr / 2].time;
+	for (i = 0; i < nr; i++)
+		v[i].d += o->drift * (v[i].time - o->drift_from);
+}
+
+/*
+ * Says that the stacks' clock was set at @time, and was @more ahead after that. If only one offset
+ * puts all stacks in order then, the stretches have it.
+ */
+static void order__set_stretches(struct order *o, double time, double more)
+{
+	struct align *out = o->al->out;
+	struct shift shifts[MAX_SHIFTS];
+	uint32_t nr = o->al->cpu.in->nr, i;
+	bool known;
+
+	for (i = nr; i && o->al->stack_time[i - 1] >= time; i--)
+		o->al->stack_time[i - 1] -= more;
+	order__run(o, false);
+	known = order__compare(o, shifts, false) == 1;
+	out->was_set = true;
+	out->nr_stretches = 2;
+	out->stretches[0] = (struct align_stretch){ .nr = i, .known = known };
+	out->stretches[1] = (struct align_stretch){ .nr = nr - i, .known = known };
+	out->stretches[0].offset_ns = add_offset(out->offset_ns, known ? shifts[0].later : 0);
+	out->stretches[1].offset_ns = add_offset(out->stretches[0].offset_ns, more);
+}
+
+/*
+ * If a clock was set in mid-recording, one offset may still bring stacks and launches in order: in
+ * one part of the recording each stack is then with the launch before or after its own. The
+ * distances of that part include the time between two launches. Sets the stretches in al->out.
+ * Return: whether a clock was set, as far as anybody can tell: distances change somewhere, and
+ * change less if the stacks of one part are with other launches; or -ENOMEM.
+ */
+static int order__was_set(struct order *o, const struct shift *s)
+{
+	struct distance *v = malloc(3 * (size_t)NR_DISTANCES * sizeof(*v)), *sorted, *room;
+	double change, gain = 0, offset = s->later + s->phase, later[2];
+	uint32_t nr, split = 0, inside;
+	struct part before, after;
+
+	if (!v)
+		return -ENOMEM;
+	sorted = v + NR_DISTANCES;
+	room = sorted + NR_DISTANCES;
+	nr = order__distances(o, false, offset, v, &inside);
+	qsort(v, nr, sizeof(*v), compare_distance_times);
+	order__learn_drift(o, v, nr, sorted);
+	change = find_change(v, nr, sorted, &split);
+	if (2 * change * change > SET_PRIOR) {
+		before = (struct part){ -INFINITY, v[split].time, sorted, split };
+		after = (struct part){ v[split].time, INFINITY, sorted + split, nr - split };
+		memcpy(sorted, v, nr * sizeof(*v));
+		qsort(sorted, split, sizeof(*v), compare_distances);
+		qsort(sorted + split, nr - split, sizeof(*v), compare_distances);
+		later[1] = offset - after.now[after.nr / 2].d;
+		order__fits_shifted(o, offset, &before, &after, change, room, &gain, &later[0]);
+		if (order__fits_shifted(o, offset, &after, &before, change, room, &gain, &later[1]))
+			later[0] = offset - before.now[split / 2].d;
+	}
+	if (gain > 0)
+		order__set_stretches(o, v[split].time, later[1] - later[0]);
+	free(v);
+	return gain > 0;
+}
+
 int aligner__find_shifts(const struct aligner *al, const struct lanes *lanes, struct shift *shifts)
 {
 	struct order o = {
 		.al = al, .lanes = lanes, .stride = 1 + al->cpu.in->nr / NR_STACKS,
 		.range = SHIFT_SPACINGS * al->spacing + 8 * al->jitter,
+		.from = -INFINITY, .to = INFINITY,
 	};
-	int nr = -ENOMEM;
+	int nr = -ENOMEM, set;
 
 	o.per_ns = NR_BINS / (2 * o.range);
 	o.turns = malloc((NR_BINS + 1) * sizeof(*o.turns));
@@ -397,6 +627,10 @@ int aligner__find_shifts(const struct aligner *al, const struct lanes *lanes, st
 		goto out;
 	order__run(&o, false);
 	nr = o.nr ? order__compare(&o, shifts, false) : -ENOENT;
+	if (nr > 0) {
+		set = order__was_set(&o, &shifts[0]);
+		nr = set < 0 ? set : set ? 0 : nr;
+	}
 	/* No pair of threads helps. Check instead whether each launch looks like the next one. */
 	if (nr == -ENOENT) {
 		order__run(&o, true);

@@ -8,6 +8,8 @@
 #ifndef MERGE_ALIGNER_H
 #define MERGE_ALIGNER_H
 
+#include <math.h>
+
 #include "import/align/align.h"
 
 #define ALIGNER_NEAR	512		/* more launches than this near a stack are ignored */
@@ -195,6 +197,16 @@ int aligner__find_offset(struct aligner *al);
  * Poisson distribution. Of fewer than 1000 answers none may be wrong.
  */
 double align__allowed_wrong(double nr);
+
+/* Return: the sum, clamped to the range of int64_t: the files may hold any number. */
+static inline int64_t add_offset(int64_t ns, double more)
+{
+	int64_t sum;
+
+	if (__builtin_add_overflow(ns, llround(more), &sum))
+		return ns < 0 ? INT64_MIN : INT64_MAX;
+	return sum;
+}
 
 /*
  * Matches stacks and launches by the known offset, and sets the rest of al->out. Return: 0 or
