@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "sink.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,18 +10,76 @@
 
 #define ROW_MAX_NS	4000000000ull	/* a row's times are 32-bit offsets from base_ns */
 
+#define WAITING_BYTES	(32u << 20)
+
 static int sink_fd;
 static uint16_t nr_sets;
+
+/*
+ * Records that wait for room in the socket's queue, which takes about ten of them. So sampling goes
+ * on while xpuload attaches, is short of CPU time, or is stopped.
+ */
+static struct {
+	uint8_t *room;
+	size_t begin, end;		/* of the records in @room */
+} waiting;
 
 void sink__init(int fd)
 {
 	sink_fd = fd;
 }
 
+/* Return: false if the socket's queue is full. @flags: MSG_DONTWAIT, or 0 to wait */
+static bool try_send(const void *record, size_t bytes, int flags)
+{
+	if (send(sink_fd, record, bytes, MSG_NOSIGNAL | flags) == (ssize_t)bytes)
+		return true;
+	if (errno != EAGAIN)
+		exit(1);
+	return false;
+}
+
+static void send_waiting(int flags)
+{
+	const struct xpu_record *rec;
+
+	for (; waiting.begin < waiting.end; waiting.begin += rec->size) {
+		rec = (const void *)(waiting.room + waiting.begin);
+		if (!try_send(rec, rec->size, flags))
+			return;
+	}
+	waiting.begin = waiting.end = 0;
+}
+
+void sink__send_waiting(void)
+{
+	send_waiting(MSG_DONTWAIT);
+}
+
+void sink__end(void)
+{
+	send_waiting(0);
+}
+
 static void send_record(const void *record, size_t bytes)
 {
-	if (send(sink_fd, record, bytes, MSG_NOSIGNAL) != (ssize_t)bytes)
-		exit(1);
+	send_waiting(0);
+	try_send(record, bytes, 0);
+}
+
+/* Sends a record as soon as there is room for it. Waits only if too many records wait already. */
+static void send_soon(const void *record, size_t bytes)
+{
+	if (!waiting.end && try_send(record, bytes, MSG_DONTWAIT))
+		return;
+	if (!waiting.room)
+		waiting.room = malloc(WAITING_BYTES);	/* takes memory as it is used */
+	if (!waiting.room || bytes > WAITING_BYTES - waiting.end) {
+		send_record(record, bytes);
+		return;
+	}
+	memcpy(waiting.room + waiting.end, record, bytes);
+	waiting.end += bytes;
 }
 
 static size_t padded(size_t bytes)
@@ -38,7 +97,7 @@ static void send_message(unsigned int level, const char *text, size_t bytes)
 	m->hdr.size = padded(sizeof(*m) + bytes);
 	m->bytes = bytes;
 	memcpy(m->data, text, bytes);
-	send_record(m, m->hdr.size);
+	send_soon(m, m->hdr.size);
 }
 
 void sink__message(unsigned int level, const char *fmt, ...)
@@ -107,7 +166,7 @@ void set__flush(struct set *set)
 	};
 	memset(room + m->hdr.size - 8, 0, 8);
 	memcpy(m->words, set->words, bytes);
-	send_record(m, m->hdr.size);
+	send_soon(m, m->hdr.size);
 	set->account.nr_rows += set->nr_waiting;
 	set->nr_waiting = 0;
 }
@@ -143,5 +202,5 @@ void set__end(struct set *set)
 	set__flush(set);
 	set->account.hdr = (struct xpu_record){ XPU_RECORD_METRICS_END, 0, sizeof(set->account) };
 	set->account.set = set->id;
-	send_record(&set->account, sizeof(set->account));
+	send_soon(&set->account, sizeof(set->account));
 }

@@ -36,6 +36,12 @@ void sink__init(int fd);
 /* Has xpuload print a message for the user. @level: enum xpu_message_level */
 void sink__message(unsigned int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Sends records that wait for room in the socket's queue, as far as there is room. */
+void sink__send_waiting(void);
+
+/* Waits until xpuload has everything. */
+void sink__end(void);
+
 /* Tells xpuload not to wait any longer: everything that can start has started. */
 void sink__ready(void);
 

@@ -119,19 +119,22 @@ static void run(int nr, int drain)
 	int tick = drain < NVML_MS ? drain : NVML_MS, i;
 	unsigned int turn;
 
-	for (turn = 1; poll(&p, 1, tick) <= 0; turn++)
+	for (turn = 1; poll(&p, 1, tick) <= 0; turn++) {
+		sink__send_waiting();
 		for (i = 0; i < nr; i++) {
 			if (turn % (drain / tick) == 0)
 				pm_gpu__drain(&gpus[i].pm);
 			if (turn % (NVML_MS / tick) == 0)
 				nvml_gpu__sample(&gpus[i].nvml);
 		}
+	}
 	for (i = 0; i < nr; i++)
 		pm_gpu__stop(&gpus[i].pm);
 	for (i = 0; i < nr; i++) {
 		pm_gpu__end(&gpus[i].pm);
 		nvml_gpu__end(&gpus[i].nvml);
 	}
+	sink__end();
 }
 
 int main(int argc, char **argv)

@@ -114,6 +114,12 @@ xpuload --gpu-metrics -o late.data sh -c 'sleep 0.5; p=$(pgrep -P $PPID -x xpulo
 	kill -STOP "$p"; sleep 1.5; kill -CONT "$p"; sleep 0.7' 2>load.log
 like "$(cat load.log)" 'GPU metrics: ([1-9]|0\.[1-9]).* s without' \
 	"late drain: a message counts the time without samples" || diag "$(cat load.log)"
+# A recorder that does not read for a while, because it attaches or is stopped, costs no samples.
+xpuload --gpu-metrics -o stopped.data sh -c 'kill -STOP $PPID; sleep 6; kill -CONT $PPID; sleep 0.3' 2>load.log
+unlike "$(cat load.log)" 'GPU metrics: ' "xpuload is stopped for 6 s: no sample is lost" || diag "$(cat load.log)"
+nr=$(nr_samples)
+[ "${nr:-0}" -gt 6000 ]
+ok $? "xpuload is stopped for 6 s: there are $nr samples"
 
 XPU_SIM_NVML=old XPU_SIM_PM=busy
 export XPU_SIM_NVML XPU_SIM_PM
