@@ -3,6 +3,7 @@
 # Ranks that report their operations through NVIDIA's NVTX headers, as NCCL does: every operation is
 # paired, and the rank that loads its data slowly is found, with its call path.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live.sh"
 need root bpf
 use_sim
 nccl=$XPU_BUILD/workload/nccl
@@ -58,11 +59,14 @@ like "$(late_path own.data)" "^1,.*load_batch" \
 	"not blocking: the table begins with the late rank and its call path"
 
 # Ranks that run already: their communicator was made before the attach, and its end is recorded.
-LD_PRELOAD="$XPU_SHIM" "$nccl" 3 600 1 >out 2>/dev/null &
+LD_PRELOAD="$XPU_SHIM" "$nccl" 3 300 1 until go >out 2>ready &
 pid=$!
-sleep 0.7
-xpuload --off-cpu -p $pid -o late.data >/dev/null 2>load.log
-is $? 0 "attached: exit status 0" || diag "$(cat load.log)"
+wait_for grep -q ready ready
+attach late --off-cpu -p $pid
+wait_for are_awake late 3
+touch go
+wait "$late_pid"
+is $? 0 "attached: exit status 0" || diag "$(cat late.log)"
 wait $pid
 xpumerge ranks late.data --json >ranks.json 2>log
 diag "$(grep -h '^launches' log) $(sed -n 's/.*"account": //p' ranks.json)"

@@ -3,7 +3,7 @@
  * nccl.cu - ranks that make the NVTX calls of NCCL 2.28 for its operations, by NVIDIA's own NVTX
  * headers
  *
- *	nccl RANKS STEPS SLOW [nonblocking]
+ *	nccl RANKS STEPS SLOW [nonblocking | until FILE]
  *
  * Each rank is a process. In a step it loads a batch, for which rank SLOW takes 5 ms more. Then it
  * launches a kernel, an all-reduce, and a group of two all-reduces. In each third step it also
@@ -11,7 +11,8 @@
  * in a communicator that was split off, with the ranks in reverse order. Kernels of one operation
  * end at about the same time. At the end the communicator is destroyed. With "nonblocking" it does
  * not block: its id is not known yet when the call that makes it returns, and each launch is on a
- * thread of its own. Prints how many operations and kernels there are.
+ * thread of its own. With "until" it prints "ready" on stderr after some steps, and makes STEPS
+ * more when FILE exists. Prints how many operations and kernels there are.
  */
 #if __has_include(<nvtx3/nvToolsExtPayload.h>)
 #include <nvtx3/nvToolsExtPayload.h>
@@ -23,6 +24,7 @@ int main()
 					 * or have other names for them */
 }
 #else
+#include <limits.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -89,7 +91,11 @@ static const nvtxPayloadSchemaEntry_t operation_entries[] = {
 
 static nvtxDomainHandle_t domain;
 static cudaStream_t stream;
-static pthread_barrier_t *barrier;
+static struct shared {
+	pthread_barrier_t barrier;
+	int nr_steps;
+} *shared;
+static const char *until;		/* a file */
 static int nr_ranks, rank_nr, slow;
 static bool blocking = true;
 static pthread_t launcher;
@@ -292,6 +298,17 @@ static NOINLINE void forward(void)
 	NO_TAIL_CALL();
 }
 
+/* The first rank sets the end of all, before the others can reach it. */
+static void look_for_end(int step, int nr_steps)
+{
+	if (!until || rank_nr)
+		return;
+	if (step == 5)
+		fprintf(stderr, "ready\n");
+	if (step > 5 && shared->nr_steps == INT_MAX && !access(until, F_OK))
+		shared->nr_steps = step + nr_steps;
+}
+
 static int run_rank(int nr_steps)
 {
 	int i;
@@ -301,9 +318,10 @@ static int run_rank(int nr_steps)
 	if (blocking)
 		split_communicator();
 	all_reduce(false);
-	for (i = 0; i < nr_steps; i++) {
+	for (i = 0; i < *(volatile int *)&shared->nr_steps; i++) {
 		CHECK(cudaStreamSynchronize(stream));
-		pthread_barrier_wait(barrier);
+		look_for_end(i, nr_steps);
+		pthread_barrier_wait(&shared->barrier);
 		load_batch();
 		forward();
 		all_reduce(true);
@@ -323,19 +341,21 @@ int main(int argc, char **argv)
 	int nr_steps, nr_rings, status, failed = 0, i;
 	pthread_barrierattr_t attr;
 
-	if (argc < 4 || argc > 5)
+	if (argc < 4 || argc > 6)
 		return 2;
-	blocking = argc == 4 || strcmp(argv[4], "nonblocking");
+	blocking = argc != 5 || strcmp(argv[4], "nonblocking");
+	until = argc == 6 ? argv[5] : NULL;
 	nr_ranks = atoi(argv[1]);
 	nr_steps = atoi(argv[2]);
 	slow = atoi(argv[3]);
-	barrier = (pthread_barrier_t *)mmap(NULL, sizeof(*barrier), PROT_READ | PROT_WRITE,
-					    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (barrier == MAP_FAILED)
+	shared = (struct shared *)mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (shared == MAP_FAILED)
 		return 1;
+	shared->nr_steps = until ? INT_MAX : nr_steps;
 	pthread_barrierattr_init(&attr);
 	pthread_barrierattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
-	pthread_barrier_init(barrier, &attr, nr_ranks);
+	pthread_barrier_init(&shared->barrier, &attr, nr_ranks);
 	for (rank_nr = 0; rank_nr < nr_ranks; rank_nr++) {
 		switch (fork()) {
 		case -1:
@@ -349,6 +369,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < nr_ranks; i++)
 		if (wait(&status) < 0 || status)
 			failed = 1;
+	nr_steps = shared->nr_steps;
 	nr_rings = (nr_steps + 2) / 3 * (blocking ? 2 : 1);
 	printf("ops %d kernels %d\n", nr_ranks * (1 + nr_steps * 3 + nr_rings * 2),
 	       nr_ranks * (1 + nr_steps * 2 + nr_rings));
