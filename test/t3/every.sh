@@ -97,6 +97,13 @@ ask a "burst 100" >/dev/null
 "$XPULOAD" -p "$a_pid" --every 0.1 -o live.%n.data 2>load.log &
 live_pid=$!
 wait_for grep -q 'attached to' load.log
+# The shim wakes up a while later.
+has_some() {
+	ask a "burst 10" >/dev/null
+	# shellcheck disable=SC2046 # several files
+	xpumerge $(parts live 2>/dev/null) -f folded 2>&1 >/dev/null | grep -q '^launches [1-9]'
+}
+wait_for has_some
 for i in 1 2 3 4 5; do
 	ask a "burst 200" >/dev/null
 	sleep 0.1
