@@ -26,6 +26,11 @@
  * has read before it moves the tail. So a word that is not written yet is 0, and if its writer was
  * killed before it could write the word, the next nonzero word begins the next record.
  *
+ * If xpuload has no perf events (XPU_SHM_WANTS_MAPS), the process also writes its executable
+ * mappings and the names of its threads, as MMAP and COMM records: all of them before its first
+ * launch, later what was added. Their pids are 0. A time of 0 means that the mapping may be as old
+ * as the image; another time is a time at which the mapping did not exist.
+ *
  * Entries that are still in a thread's log when its process ends are read from the thread's pages.
  */
 #ifndef XPU_SHM_H
@@ -44,7 +49,7 @@
 #define XPU_SHM_WANTS_RANGES	1	/* a flag: NVTX ranges are recorded */
 
 #define XPU_SHM_MAGIC		0x6d687378	/* xshm */
-#define XPU_SHM_VERSION		3
+#define XPU_SHM_VERSION		4
 #define XPU_SHM_PAGE		4096
 #define XPU_SHM_THREAD_BYTES	(4 * XPU_SHM_PAGE)
 #define XPU_SHM_NR_THREADS	1024	/* threads at a time whose logs are shared */
@@ -56,6 +61,7 @@ struct xpu_shm_hello {
 	__u64	image;			/* when this image of the process began, CLOCK_MONOTONIC */
 	__u32	pid;			/* the pid in the process's own pid namespace */
 	__u32	flags;			/* XPU_SHM_HELLO_* */
+	char	comm[16];		/* the process's name, if XPU_SHM_WANTS_MAPS */
 };
 
 #define XPU_SHM_HELLO_COUNTED	1	/* xpu_shm_counts.nr_processes includes this process */
@@ -65,10 +71,14 @@ struct xpu_shm_hello {
  * recorded.
  */
 
+#define XPU_SHM_WANTS_MAPS	1	/* xpuload gets no mappings from the kernel */
+
 struct xpu_shm_counts {
 	__u8	token[XPU_SHM_TOKEN_BYTES];	/* identifies the memory: ids are reused */
 	__u64	nr_processes;		/* process images that began to use CUDA */
 	__u64	nr_launches;		/* launches of processes that ended without connecting */
+	__u32	flags;			/* XPU_SHM_WANTS_*, written by xpuload */
+	__u32	reserved;
 };
 
 enum xpu_shm_state {
@@ -90,6 +100,11 @@ struct xpu_shm_writer {
 	__u32	nr_threads;		/* the number of threads whose pages were ever used */
 	__u32	log_at;			/* offset of the struct xpu_log in a thread's pages */
 	__u64	dropped[XPU_SHM_NR_LOST];	/* lost because the ring was full, by kind */
+	__u64	told_code, met_code;	/* versions of the process's code, which grow: the last one
+					 * whose mappings are in the ring; the last one that a launch
+					 * came from */
+	__u32	has_maps;		/* 1: told_code is valid */
+	__u32	reserved;
 };
 
 struct xpu_shm_word {
@@ -124,9 +139,9 @@ static inline __u64 xpu_shm__bytes(__u64 ring_bytes)
 	return xpu_shm__ring_at() + ring_bytes;
 }
 
-_Static_assert(sizeof(struct xpu_shm_hello) == 40, "an ABI");
-_Static_assert(sizeof(struct xpu_shm_counts) == 32, "an ABI");
-_Static_assert(sizeof(struct xpu_shm_writer) == 144, "an ABI");
+_Static_assert(sizeof(struct xpu_shm_hello) == 56, "an ABI");
+_Static_assert(sizeof(struct xpu_shm_counts) == 40, "an ABI");
+_Static_assert(sizeof(struct xpu_shm_writer) == 168, "an ABI");
 _Static_assert(sizeof(struct xpu_shm_word) == 8, "an ABI");
 
 #endif /* XPU_SHM_H */

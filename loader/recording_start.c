@@ -70,7 +70,7 @@ static void on_process(void *ctx, const struct xpu_record_process *p)
 	label(r, p);
 	if (r->shared) {
 		if (r->blind && p->hdr.misc != XPU_MISC_PROCESS_ROOT)
-			sideband__look(r->sideband, p->pid, true, p->time_ns, r->writer);
+			sideband__look(r->sideband, p->pid, p->comm, p->time_ns, r->writer);
 		return;
 	}
 	if (p->hdr.misc != XPU_MISC_PROCESS_ROOT)	/* the root has not run its exec yet */
@@ -127,7 +127,23 @@ static bool on_paths(void *ctx, pid_t pid, uint64_t time_ns)
 {
 	struct recording *r = ctx;
 
-	return !r->blind || sideband__look(r->sideband, pid, false, time_ns, r->writer);
+	return !r->blind || sideband__look(r->sideband, pid, NULL, time_ns, r->writer);
+}
+
+static void on_mapped(void *ctx, struct xpu_record *record, size_t size, uint64_t begin_ns)
+{
+	struct recording *r = ctx;
+
+	if (r->blind)
+		sideband__take(r->sideband, record, size, begin_ns, r->writer);
+}
+
+static void on_left(void *ctx, pid_t pid, bool unseen, bool all_code)
+{
+	struct recording *r = ctx;
+
+	if (r->blind)
+		sideband__leave_image(r->sideband, pid, unseen, all_code);
 }
 
 static void on_task(void *ctx, enum sideband_task what, pid_t pid, pid_t other, uint64_t time_ns)
@@ -222,7 +238,8 @@ static int start_shared(struct recording *r)
 		.ranges = r->opts->nvtx,
 	};
 	const struct shared_listener listener = {
-		.record = on_record, .settle = on_settle, .paths = on_paths, .ctx = r,
+		.record = on_record, .settle = on_settle, .paths = on_paths, .mapped = on_mapped,
+		.left = on_left, .ctx = r,
 	};
 	int err;
 

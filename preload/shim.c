@@ -37,6 +37,7 @@
 #include "launch/allocs.h"
 #include "launch/calls.h"
 #include "launch/launch.h"
+#include "launch/maps.h"
 #include "launch/torch.h"
 #include "base/libc.h"
 #include "base/lock.h"
@@ -990,12 +991,15 @@ static void follow_listeners(void)
 }
 
 /*
- * With shared memory: hands it over to xpuload, or reports its contents, unless xpuload already has
- * it.
+ * With shared memory: hands new mappings over, and the memory itself to xpuload, or reports its
+ * contents, unless xpuload already has it. @wait_ns: 0: the process goes on
  */
 static void tell_recorder(uint64_t wait_ns)
 {
-	if (probe__way == PROBE_SHM && !shm__is_told())
+	if (probe__way != PROBE_SHM)
+		return;
+	maps__hand_over(wait_ns != 0);
+	if (!shm__is_told())
 		shm__tell(launch__nr(), wait_ns);
 }
 
@@ -1212,6 +1216,7 @@ static void in_forked_child(void)
 	torch__watch(false);
 	calls__forked();
 	launch__forked();
+	maps__forked();
 	shm__forked();
 	ranges__set_mode(RANGES_OFF);
 }
@@ -1280,6 +1285,7 @@ static void initialize(void)
 	follow_listeners();		/* now, so that the first launch is recorded, too */
 	shim.begins = false;
 	capture__unlock();
+	maps__hand_over(false);		/* now, because the process may be killed at any time */
 	if (why && shim.state == AWAKE)
 		activity__message(XPU_MESSAGE_WARNING, why);
 	if (shim.state != AWAKE)

@@ -66,6 +66,7 @@ struct member {
 	uint64_t ended_ns;		/* when the end was noticed; 0: not ended */
 	struct shm_reader *reader;	/* NULL: the image has not connected */
 	uint64_t image;			/* the image's number, from its hello */
+	uint64_t begin_ns;		/* when the image began */
 	pid_t ns_pid;			/* the process's number in its own pid namespace */
 	struct thread *threads;
 	int64_t look_ns;		/* how long looking for threads may take, ... */
@@ -346,6 +347,8 @@ static void on_record(void *ctx, struct xpu_record *record, size_t size)
 	struct xpu_ring_launch *launch = (struct xpu_ring_launch *)record;
 	struct xpu_record_batch *batch = (struct xpu_record_batch *)record;
 	struct xpu_ring_log *log = (struct xpu_ring_log *)record;
+	struct xpu_record_mmap *map = (struct xpu_record_mmap *)record;
+	struct xpu_record_comm *comm = (struct xpu_record_comm *)record;
 	struct member *m = ctx;
 	struct shared *s = m->shared;
 	uint64_t now;
@@ -363,6 +366,15 @@ static void on_record(void *ctx, struct xpu_record *record, size_t size)
 		if (batch->time_ns < s->start_ns || batch->time_ns > now)
 			batch->time_ns = now;
 		break;
+	case XPU_RECORD_MMAP:
+		map->pid = map->tid = m->pid;
+		s->listener.mapped(s->listener.ctx, record, size, m->begin_ns);
+		return;
+	case XPU_RECORD_COMM:
+		comm->pid = m->pid;
+		comm->tid = member__tid(m, comm->tid);
+		s->listener.mapped(s->listener.ctx, record, size, m->begin_ns);
+		return;
 	default:
 		launch->proc_id = m->proc_id;
 		launch->tid = member__tid(m, launch->ns_tid);
@@ -433,7 +445,8 @@ static bool member__read(struct shared *s, struct member *m, bool over)
 	if (shm_reader__is_broken(m->reader) && !was_broken)
 		msg__warn("pid %d has overwritten the memory that it shares with xpuload: it is "
 			  "recorded no further", m->pid);
-	if (m->paths_ns && s->listener.paths(s->listener.ctx, m->pid, m->paths_ns))
+	/* When an image is over, its pid may have another one. */
+	if (m->paths_ns && !over && s->listener.paths(s->listener.ctx, m->pid, m->paths_ns))
 		m->paths_ns = 0;
 	return all;
 }
@@ -477,6 +490,7 @@ static void member__leave_image(struct shared *s, struct member *m)
 	if (!m->reader)
 		return;
 	member__read(s, m, true);
+	s->listener.left(s->listener.ctx, m->pid, m->paths_ns, shm_reader__has_all_code(m->reader));
 	shm_reader__free(m->reader);
 	m->reader = NULL;
 	memset(m->nr_lost, 0, sizeof(m->nr_lost));
@@ -484,9 +498,10 @@ static void member__leave_image(struct shared *s, struct member *m)
 	s->nr_readers--;
 }
 
-/* Begins a new image of @m, at @time_ns. @how: XPU_MISC_PROCESS_* */
+/* Begins a new image of @m, at @time_ns. @how: XPU_MISC_PROCESS_*; @hello: its hello, or NULL */
 static void member__enter_image(struct shared *s, struct member *m, uint16_t how,
-				uint32_t parent_proc_id, uint64_t time_ns)
+				uint32_t parent_proc_id, uint64_t time_ns,
+				const struct xpu_shm_hello *hello)
 {
 	struct xpu_record_process r = {
 		.hdr = { XPU_RECORD_PROCESS, how, sizeof(r) },
@@ -498,7 +513,12 @@ static void member__enter_image(struct shared *s, struct member *m, uint16_t how
 
 	member__leave_image(s, m);
 	m->proc_id = r.proc_id;
-	read_comm(m->pid, r.comm);
+	m->begin_ns = time_ns;
+	/* By now the process may run another program, or have ended. */
+	if (hello && hello->comm[0])
+		memcpy(r.comm, hello->comm, sizeof(r.comm) - 1);
+	else
+		read_comm(m->pid, r.comm);
 	s->listener.record(s->listener.ctx, &r, sizeof(r));
 }
 
@@ -560,8 +580,10 @@ void shared__start(struct shared *s, pid_t pid, bool reports)
 	struct member *m = add_member(s, pid);
 
 	s->reports = reports;
+	if (s->counts)
+		s->counts->flags = reports ? 0 : XPU_SHM_WANTS_MAPS;
 	if (m)
-		member__enter_image(s, m, XPU_MISC_PROCESS_ROOT, 0, clock__now());
+		member__enter_image(s, m, XPU_MISC_PROCESS_ROOT, 0, clock__now(), NULL);
 }
 
 static void add_fork(struct shared *s, pid_t pid, const struct member *parent, uint64_t time_ns)
@@ -573,7 +595,8 @@ static void add_fork(struct shared *s, pid_t pid, const struct member *parent, u
 	m = add_member(s, pid);
 	if (!m)
 		return;
-	member__enter_image(s, m, XPU_MISC_PROCESS_FORK, parent ? parent->proc_id : 0, time_ns);
+	member__enter_image(s, m, XPU_MISC_PROCESS_FORK, parent ? parent->proc_id : 0, time_ns,
+			    NULL);
 }
 
 void shared__report(struct shared *s, enum shared_report what, pid_t pid, pid_t parent,
@@ -587,7 +610,7 @@ void shared__report(struct shared *s, enum shared_report what, pid_t pid, pid_t 
 		break;
 	case SHARED_EXEC:
 		if (m)
-			member__enter_image(s, m, XPU_MISC_PROCESS_EXEC, m->proc_id, time_ns);
+			member__enter_image(s, m, XPU_MISC_PROCESS_EXEC, m->proc_id, time_ns, NULL);
 		break;
 	case SHARED_EXIT:
 		if (m)
@@ -631,9 +654,9 @@ static struct member *find_caller(struct shared *s, pid_t pid, const struct xpu_
 		/* Nobody reported the fork: make the process a child of the root. */
 		m = add_member(s, pid);
 		if (m)
-			member__enter_image(s, m, XPU_MISC_PROCESS_FORK, 1, time_ns);
+			member__enter_image(s, m, XPU_MISC_PROCESS_FORK, 1, time_ns, hello);
 	} else if (m->reader || !s->reports) {
-		member__enter_image(s, m, XPU_MISC_PROCESS_EXEC, m->proc_id, time_ns);
+		member__enter_image(s, m, XPU_MISC_PROCESS_EXEC, m->proc_id, time_ns, hello);
 	}
 	return m;
 }

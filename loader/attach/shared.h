@@ -38,6 +38,16 @@ struct shared_listener {
 	 * be called again later.
 	 */
 	bool (*paths)(void *ctx, pid_t pid, uint64_t time_ns);
+	/*
+	 * Called for an MMAP or COMM record of a process about its image that began at @begin_ns. The
+	 * record's pid and size are right, and everything else is as the process wrote it.
+	 */
+	void (*mapped)(void *ctx, struct xpu_record *record, size_t size, uint64_t begin_ns);
+	/*
+	 * Called after the last record of an image. @unseen: paths() should have been called again;
+	 * @all_code: the process says that it has told the mappings of all code that it launched from
+	 */
+	void (*left)(void *ctx, pid_t pid, bool unseen, bool all_code);
 	void *ctx;
 };
 
@@ -51,7 +61,7 @@ const char *shared__env(const struct shared *s);
 
 /*
  * Makes our child @pid the root of the recorded tree. @reports: whether shared__report() will be
- * called for forks, execs and ends
+ * called for forks, execs and ends; if not, the processes are asked for their mappings
  */
 void shared__start(struct shared *s, pid_t pid, bool reports);
 

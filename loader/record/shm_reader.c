@@ -121,9 +121,18 @@ uint64_t shm_reader__nr_lost(const struct shm_reader *r, enum xpu_lost_kind kind
 
 	/* The process counts only losses of these kinds. */
 	if (kind == XPU_LOST_LAUNCH || kind == XPU_LOST_BATCH || kind == XPU_LOST_WAIT ||
-	    kind == XPU_LOST_RANGE || kind == XPU_LOST_ALLOC)
+	    kind == XPU_LOST_RANGE || kind == XPU_LOST_ALLOC || kind == XPU_LOST_SIDEBAND)
 		nr = __atomic_load_n(&r->writer->dropped[kind], __ATOMIC_RELAXED);
 	return r->nr_lost[kind] + (nr < MAX_LOST ? nr : MAX_LOST);
+}
+
+bool shm_reader__has_all_code(const struct shm_reader *r)
+{
+	const struct xpu_shm_writer *w = r->writer;
+
+	return !r->broken && __atomic_load_n(&w->has_maps, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&w->told_code, __ATOMIC_RELAXED) >=
+	       __atomic_load_n(&w->met_code, __ATOMIC_RELAXED);
 }
 
 double shm_reader__fullness(const struct shm_reader *r)
@@ -170,6 +179,12 @@ static void take(struct shm_reader *r, size_t bytes, shm_record_fn fn, void *ctx
 		break;
 	case XPU_RECORD_BATCH:
 		least = sizeof(struct xpu_record_batch);
+		break;
+	case XPU_RECORD_MMAP:
+		least = sizeof(struct xpu_record_mmap) + 1;
+		break;
+	case XPU_RECORD_COMM:
+		least = sizeof(struct xpu_record_comm);
 		break;
 	default:
 		r->nr_lost[XPU_LOST_READ]++;

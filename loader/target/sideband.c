@@ -30,6 +30,7 @@
 #include "target/running.h"
 #include "base/entry_table.h"
 #include "base/numbers.h"
+#include "util.h"
 #include "record/writer.h"
 #include "xpu_time.h"
 
@@ -45,6 +46,8 @@
 #define MAX_KNOWN	(1u << 18)	/* mappings kept of a process, which may map any number */
 #define LOOK_PAUSES	4		/* the next look waits for so many times its length */
 #define FEW_RING_PAGES	64
+#define MAX_TOLD	(1u << 17)	/* records about itself that are taken from a process's image */
+#define MAX_TOLD_PATH	8192
 
 /* Not in the headers of every supported distribution. */
 #ifndef PERF_RECORD_MISC_MMAP_BUILD_ID
@@ -76,6 +79,8 @@ struct viewed {
 	pid_t pid;
 	struct numbers known;		/* hashes of mappings and thread names that were written */
 	uint64_t next_ns;		/* do not read it again before this */
+	uint32_t nr_taken;		/* records that the process itself has made */
+	bool missed;			/* /proc had nothing after launches from new call paths */
 };
 
 struct sideband {
@@ -831,12 +836,32 @@ static bool synthesize_maps(struct sideband *s, pid_t pid, uint64_t time_ns, str
 	return any;
 }
 
-static void synthesize_comm(struct sideband *s, pid_t pid, pid_t tid, uint64_t time_ns, bool exec,
+/* @comm: at most XPU_COMM_LEN bytes; @misc: XPU_MISC_COMM_* */
+static void write_name(struct sideband *s, pid_t pid, pid_t tid, uint64_t time_ns, uint16_t misc,
+		       const char *comm, struct writer *w)
+{
+	uint64_t words[1 + XPU_COMM_LEN / 8] = { tid };
+	struct xpu_record_comm *r;
+
+	strncpy((char *)(words + 1), comm, XPU_COMM_LEN - 1);
+	if (is_known(s, words, sizeof(words) / sizeof(words[0])))
+		return;
+	r = writer__reserve(w, sizeof(*r));
+	if (!r)
+		return;
+	*r = (struct xpu_record_comm){
+		.hdr = { XPU_RECORD_COMM, misc, sizeof(*r) },
+		.time_ns = time_ns,
+		.pid = pid,
+		.tid = tid,
+	};
+	memcpy(r->comm, words + 1, sizeof(r->comm));
+}
+
+static void synthesize_comm(struct sideband *s, pid_t pid, pid_t tid, uint64_t time_ns,
 			    struct writer *w)
 {
-	struct xpu_record_comm *r;
 	char path[64], comm[XPU_COMM_LEN + 1] = "";
-	uint64_t words[1 + XPU_COMM_LEN / 8 + 1] = { tid };
 	FILE *f;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", pid, tid);
@@ -847,19 +872,7 @@ static void synthesize_comm(struct sideband *s, pid_t pid, pid_t tid, uint64_t t
 		comm[0] = '\0';
 	fclose(f);
 	comm[strcspn(comm, "\n")] = '\0';
-	strcpy((char *)(words + 1), comm);
-	if (is_known(s, words, sizeof(words) / sizeof(words[0])))
-		return;
-	r = writer__reserve(w, sizeof(*r));
-	if (!r)
-		return;
-	*r = (struct xpu_record_comm){
-		.hdr = { XPU_RECORD_COMM, exec ? XPU_MISC_COMM_EXEC : 0, sizeof(*r) },
-		.time_ns = time_ns,
-		.pid = pid,
-		.tid = tid,
-	};
-	memcpy(r->comm, comm, sizeof(r->comm) - 1);
+	write_name(s, pid, tid, time_ns, 0, comm, w);
 }
 
 /*
@@ -887,7 +900,7 @@ static void synthesize_comms(struct sideband *s, pid_t pid, uint64_t time_ns, st
 	dir = opendir(path);
 	while (dir && (d = readdir(dir)))
 		if (isdigit((unsigned char)d->d_name[0]))
-			synthesize_comm(s, pid, atoi(d->d_name), time_ns, false, w);
+			synthesize_comm(s, pid, atoi(d->d_name), time_ns, w);
 	if (dir)
 		closedir(dir);
 }
@@ -919,27 +932,106 @@ static void adopt_running(struct sideband *s, pid_t pid, uint64_t since_ns, stru
 	synthesize_comms(s, pid, time_ns, w);
 }
 
-bool sideband__look(struct sideband *s, pid_t pid, bool is_new, uint64_t time_ns, struct writer *w)
+bool sideband__look(struct sideband *s, pid_t pid, const char *comm, uint64_t time_ns,
+		    struct writer *w)
 {
 	uint64_t start_ns = clock__now();
+	bool is_new = comm, permitted;
 	struct viewed *v;
 
-	if (permit__check(pid) == -EACCES)
-		return true;
 	table_get(s->viewed, pid, pid, v);
 	if (!v || (!is_new && start_ns < v->next_ns))
 		return !v;
 	if (is_new || v->known.nr > MAX_KNOWN)
 		numbers__free(&v->known);
+	if (is_new)
+		v->nr_taken = 0;
 	s->viewing = v;
 	if (is_new)
-		synthesize_comm(s, pid, pid, time_ns, true, w);
-	if (!synthesize_maps(s, pid, time_ns, w) && is_new)
-		s->nr_lost++;
-	synthesize_comms(s, pid, time_ns, w);
+		write_name(s, pid, pid, time_ns, XPU_MISC_COMM_EXEC, comm, w);
+	permitted = permit__check(pid) != -EACCES;
+	v->missed = !(permitted && synthesize_maps(s, pid, time_ns, w)) && !is_new;
+	if (permitted)
+		synthesize_comms(s, pid, time_ns, w);
 	s->viewing = NULL;
 	v->next_ns = clock__now() + LOOK_PAUSES * (clock__now() - start_ns);
 	return true;
+}
+
+void sideband__leave_image(struct sideband *s, pid_t pid, bool unseen, bool all_code)
+{
+	struct viewed *v;
+
+	table_find(s->viewed, pid, pid, v);
+	if (!v)
+		return;
+	s->nr_lost += (v->missed || unseen) && !all_code;
+	v->missed = false;
+}
+
+/* ---- mappings that a process tells itself ---------------------------------------------------- */
+
+/* Whether a process can have such a mapping. */
+static bool is_possible(const struct xpu_record_mmap *r, size_t size)
+{
+	size_t room = size - sizeof(*r);
+
+	return room && room <= MAX_TOLD_PATH && memchr(r->filename, 0, room) && r->filename[0] &&
+	       r->len && r->start + r->len > r->start && r->build_id_len <= XPU_BUILD_ID_LEN;
+}
+
+/* Its names stay out of the keeper: a process could name files that it may not read. */
+static bool take_mmap(struct viewed *v, const struct xpu_record_mmap *told, size_t size,
+		      uint64_t begin_ns, struct writer *w)
+{
+	const uint64_t key[] = { told->start, told->start + told->len, told->pgoff, told->ino,
+				 (uint64_t)told->dev_major << 32 | told->dev_minor };
+	struct xpu_record_mmap *r;
+
+	if (!is_possible(told, size))
+		return false;
+	/*
+	 * It was read in /proc, too. Later ones are written in any case: another mapping may have
+	 * been at the address meanwhile.
+	 */
+	if (!told->time_ns && numbers__find(&v->known, numbers__hash((const __u64 *)key, ARRAY_SIZE(key))))
+		return true;
+	r = writer__reserve(w, size);
+	if (!r)
+		return true;
+	memcpy(r, told, size);
+	r->hdr.misc = XPU_MISC_MMAP_SYNTH | (r->build_id_len ? XPU_MISC_MMAP_BUILD_ID : 0);
+	r->hdr.size = size;
+	if (r->time_ns < begin_ns || r->time_ns > clock__now())
+		r->time_ns = begin_ns;
+	r->prot = PROT_EXEC | (r->prot & (PROT_READ | PROT_WRITE));
+	r->flags &= MAP_SHARED | MAP_PRIVATE;
+	memset(r->reserved, 0, sizeof(r->reserved));
+	if (!r->build_id_len)
+		add_vdso_build_id(r);
+	return true;
+}
+
+void sideband__take(struct sideband *s, const struct xpu_record *record, size_t size,
+		    uint64_t begin_ns, struct writer *w)
+{
+	const struct xpu_record_mmap *map = (const struct xpu_record_mmap *)record;
+	const struct xpu_record_comm *comm = (const struct xpu_record_comm *)record;
+	struct viewed *v;
+
+	table_get(s->viewed, pid, (pid_t)map->pid, v);
+	if (!v || v->nr_taken >= MAX_TOLD) {
+		s->nr_lost++;
+		return;
+	}
+	v->nr_taken++;
+	if (record->type == XPU_RECORD_MMAP) {
+		s->nr_lost += !take_mmap(v, map, size, begin_ns, w);
+		return;
+	}
+	s->viewing = v;
+	write_name(s, comm->pid, comm->tid, begin_ns, 0, comm->comm, w);
+	s->viewing = NULL;
 }
 
 void sideband__unlook(struct sideband *s, pid_t pid)

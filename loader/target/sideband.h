@@ -15,6 +15,7 @@ struct keeper;
 struct pyfind;
 struct sideband;
 struct writer;
+struct xpu_record;
 
 /**
  * sideband__open - follow @pid and its future descendants
@@ -46,12 +47,27 @@ void sideband__set_task(struct sideband *s, sideband_task_fn fn, void *ctx);
 
 /*
  * For a process that is not followed: writes the new mappings and names of threads from /proc, as
- * events at @time_ns. @is_new: this is the first call for the current image; if the process has
- * ended already, its mappings count as lost. sideband__unlook() drops the process. Return: false if
- * /proc was not read, because the last reading was recent and took long.
+ * events at @time_ns. @comm: the name of a new image in the first call for it; NULL in later calls,
+ * which follow launches from new call paths. sideband__unlook() forgets the process. Return: false
+ * if it was not looked at, because the last time was recent and took long.
  */
-bool sideband__look(struct sideband *s, pid_t pid, bool is_new, uint64_t time_ns,
+bool sideband__look(struct sideband *s, pid_t pid, const char *comm, uint64_t time_ns,
 		    struct writer *w);
+
+/*
+ * For such a process: writes an MMAP or COMM record that the process itself has made about its
+ * image, which began at @begin_ns. Believes nothing in it but the pid and tid. What is not possible,
+ * or too much, is counted as lost.
+ */
+void sideband__take(struct sideband *s, const struct xpu_record *record, size_t size,
+		    uint64_t begin_ns, struct writer *w);
+
+/*
+ * Ends the image of such a process. @unseen: it has launched from call paths that no
+ * sideband__look() has followed. If that is so, or /proc had nothing by then, mappings are counted as
+ * lost, unless @all_code: the process has told the mappings of all code that it launched from.
+ */
+void sideband__leave_image(struct sideband *s, pid_t pid, bool unseen, bool all_code);
 void sideband__unlook(struct sideband *s, pid_t pid);
 
 /**

@@ -3,12 +3,16 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <stdatomic.h>
 
 #include "base/hot.h"
 #include "base/libc.h"
 
 HOT_DATA const volatile uint64_t *generation__nr_loads;
 HOT_DATA const volatile uint32_t *generation__nr_loaded;
+
+static uint64_t met;
+_Atomic(uint64_t *) generation__met = &met;
 
 struct counts {
 	uint64_t loads, loaded;
@@ -110,4 +114,14 @@ bool generation__find(void)
 		found = try_generation(global, nr, names[i]);
 	dlerror();			/* hide the error from the application */
 	return found;
+}
+
+void generation__meet(uint64_t now)
+{
+	uint64_t *newest = atomic_load(&generation__met);
+	uint64_t before = __atomic_load_n(newest, __ATOMIC_RELAXED);
+
+	while (before < now && !__atomic_compare_exchange_n(newest, &before, now, false,
+							    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
 }

@@ -28,4 +28,13 @@ static inline uint64_t generation(void)
 	       (generation__nr_loaded ? *generation__nr_loaded : 0);
 }
 
+/*
+ * The newest generation that a launch has met. Points into the shared memory where xpuload wants the
+ * process's mappings.
+ */
+extern _Atomic(uint64_t *) generation__met;
+
+/* Called where a thread that unwinds finds that the code has changed. Safe in signal handlers. */
+void generation__meet(uint64_t now);
+
 #endif /* XPU_PRELOAD_GENERATION_H */

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/call.h"
 #include "base/clock.h"
 #include "base/libc.h"
 #include "base/memory.h"
@@ -51,6 +52,7 @@ static struct {
 	socklen_t address_bytes;
 	uint8_t token[XPU_SHM_TOKEN_BYTES];
 	bool wants_ranges;
+	bool wants_maps;
 	int counts_id;			/* shmat() id of the page with @counts, or -1 */
 	pid_t recorder;			/* in this process's pid namespace, or 0 */
 
@@ -142,17 +144,6 @@ bool shm__wants_ranges(void)
 	return shm.wants_ranges;
 }
 
-/* System calls without the C library's functions, at which a thread could be cancelled. */
-static long call(long nr, long a, long b, long c, long d, long e)
-{
-	long ret = syscall(nr, a, b, c, d, e);
-
-	return ret < 0 ? -errno : ret;
-}
-
-#define CALL(nr, a, b, c, d, e)	\
-	call(SYS_##nr, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e))
-
 /*
  * Counts the process, so that xpuload knows that it is missing if it cannot hand over its memory.
  */
@@ -161,12 +152,14 @@ static void count_process(void)
 	long at = shm.counts_id < 0 ? -EINVAL : CALL(shmat, shm.counts_id, NULL, 0, 0, 0);
 	struct xpu_shm_counts *counts = (struct xpu_shm_counts *)at;
 
+	shm.wants_maps = true;		/* unless xpuload says otherwise */
 	if (at < 0)
 		return;
 	if (memcmp(counts->token, shm.token, sizeof(shm.token))) {
 		CALL(shmdt, counts, 0, 0, 0, 0);
 		return;
 	}
+	shm.wants_maps = __atomic_load_n(&counts->flags, __ATOMIC_RELAXED) & XPU_SHM_WANTS_MAPS;
 	__atomic_fetch_add(&counts->nr_processes, 1, __ATOMIC_RELAXED);
 	shm.counts = counts;
 	shm.hello.flags |= XPU_SHM_HELLO_COUNTED;
@@ -250,6 +243,20 @@ static int make_memory(void)
 	shm.ino = st.st_ino;
 	shm.reader->state = XPU_SHM_OPEN;
 	return fd;
+}
+
+bool shm__read_name(const char *path, char *name, size_t len)
+{
+	long fd = CALL(openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0, 0), n;
+
+	if (fd < 0)
+		return false;
+	n = CALL(read, fd, name, len - 1, 0, 0);
+	CALL(close, fd, 0, 0, 0, 0);
+	name[n > 0 ? n : 0] = '\0';
+	if (n > 0 && name[n - 1] == '\n')
+		name[n - 1] = '\0';
+	return n > 0;
 }
 
 /* ---- handing it over ------------------------------------------------------------------------- */
@@ -361,6 +368,8 @@ static void start(void)
 	};
 	memcpy(shm.hello.token, shm.token, sizeof(shm.token));
 	count_process();
+	if (shm.wants_maps)
+		shm__read_name("/proc/self/comm", shm.hello.comm, sizeof(shm.hello.comm));
 	shm.memory = make_memory();
 	atomic_store(&shm.started, shm.memory < 0 ? NO_MEMORY : OPEN);
 	hand_over();
@@ -759,4 +768,41 @@ void shm__log(const struct xpu_log *log, uint64_t end)
 	};
 	memcpy(r->entries, e, nr * sizeof(*e));
 	commit(r);
+}
+
+/* ---- mappings -------------------------------------------------------------------------------- */
+
+bool shm__wants_maps(void)
+{
+	return shm.wants_maps && is_open();
+}
+
+void shm__map(const struct xpu_record *record)
+{
+	void *room = reserve(record->size, XPU_LOST_SIDEBAND);
+
+	while (!room && extend(record->size))
+		room = reserve(record->size, XPU_LOST_SIDEBAND);
+	if (!room) {
+		shm__lose_map();
+		return;
+	}
+	memcpy(room, record, record->size);
+	commit(room);
+}
+
+void shm__lose_map(void)
+{
+	drop(XPU_LOST_SIDEBAND, 1);
+}
+
+uint64_t *shm__met_code(void)
+{
+	return (uint64_t *)&shm.writer->met_code;
+}
+
+void shm__told_code(uint64_t generation)
+{
+	__atomic_store_n(&shm.writer->told_code, generation, __ATOMIC_RELAXED);
+	__atomic_store_n(&shm.writer->has_maps, 1, __ATOMIC_RELEASE);
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "xpu_record.h"
 #include "xpu_slot.h"
 
 /*
@@ -77,5 +78,24 @@ void shm__give_pages(unsigned int number);
 void shm__launch(const struct xpu_slot *slot);
 void shm__batch(const void *records, size_t bytes);
 void shm__log(const struct xpu_log *log, uint64_t end);
+
+/* Whether xpuload wants mappings and names of threads: it has no perf events. */
+bool shm__wants_maps(void);
+
+/* Writes an MMAP or COMM record. Without room, it is counted as lost. */
+void shm__map(const struct xpu_record *record);
+
+/* Counts a mapping as lost. */
+void shm__lose_map(void);
+
+/*
+ * Sets the generation whose mappings were handed over. When the process has ended, xpuload compares
+ * it with the newest one that a launch has met, which is written to shm__met_code().
+ */
+void shm__told_code(uint64_t generation);
+uint64_t *shm__met_code(void);
+
+/* Reads a name of a thread from a file in /proc. Return: whether it could be read. */
+bool shm__read_name(const char *path, char *name, size_t len);
 
 #endif /* XPU_PRELOAD_SHM_H */

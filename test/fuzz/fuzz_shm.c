@@ -66,6 +66,12 @@ static void on_record(void *ctx, struct xpu_record *r, size_t size)
 	case XPU_RECORD_BATCH:
 		check(size >= sizeof(struct xpu_record_batch), "a batch is too small");
 		break;
+	case XPU_RECORD_MMAP:
+		check(size > sizeof(struct xpu_record_mmap), "a mapping is too small");
+		break;
+	case XPU_RECORD_COMM:
+		check(size >= sizeof(struct xpu_record_comm), "a name is too small");
+		break;
 	default:
 		check(0, "a type");
 	}

@@ -27,9 +27,9 @@ class Caller:
         s.connect(self.address)
         return s
 
-    def hello(self, image=None, version=3, token=None, flags=0):
-        return struct.pack("=II16sQII", 0x6D687378, version, token or self.token,
-                           image or time.monotonic_ns(), os.getpid(), flags)
+    def hello(self, image=None, version=4, token=None, flags=0):
+        return struct.pack("=II16sQII16s", 0x6D687378, version, token or self.token,
+                           image or time.monotonic_ns(), os.getpid(), flags, b"")
 
     # Return: the connection, which the shim closes at once.
     def send(self, fds=(), **hello):
@@ -37,6 +37,19 @@ class Caller:
         control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))] if fds else []
         s.sendmsg([self.hello(**hello)], control)
         return s
+
+
+# Writes @record, of a multiple of 8 bytes, into the mapped memory @m.
+def put_record(m, record):
+    head = struct.unpack_from("=Q", m, 4096)[0]
+    m[RING_AT + head:RING_AT + head + 8 + len(record)] = struct.pack("=II", len(record), 1 << 9) + record
+    struct.pack_into("=Q", m, 4096, head + 8 + len(record))
+
+
+# Return: an MMAP record with everything that a process can lie about. @name: with its NUL and padding
+def mmap_record(start, length, name, time_ns=0, id_len=0):
+    return struct.pack("=HHIQIIQQQQIIIIB20s3x", 5, 0xffff, 96 + len(name), time_ns, 1, 1, start, length, 0, 7, 8, 1,
+                       0xffffffff, 0xffffffff, id_len, b"evil") + name
 
 
 # Writes @count launches of cudaLaunchKernel into the memory @fd, as the shim does with --probe launch.

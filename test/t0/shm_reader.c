@@ -188,6 +188,57 @@ static void check_hole(void)
 	       "missing bytes that are more than any log counts as a batch");
 }
 
+/* Puts a record of @type, of @size bytes. */
+static void put_other(uint16_t type, uint32_t size)
+{
+	struct {
+		struct xpu_record record;
+		uint64_t rest[64];
+	} out = { .record = { type, 0, 8 } };
+	struct xpu_shm_word word = { size, XPU_SHM_DONE };
+	uint64_t head = writer()->head;
+
+	writer()->head += sizeof(word) + size;
+	put(head, &word, sizeof(word));
+	put(head + sizeof(word), &out, size);
+}
+
+static void on_other(void *ctx, struct xpu_record *record, size_t size)
+{
+	(void)ctx;
+	nr_wrong += record->size != size ||
+		    (record->type != XPU_RECORD_MMAP && record->type != XPU_RECORD_COMM);
+	nr_taken++;
+}
+
+static void check_maps(void)
+{
+	start();
+	put_other(XPU_RECORD_MMAP, sizeof(struct xpu_record_mmap) + 8);
+	put_other(XPU_RECORD_COMM, sizeof(struct xpu_record_comm));
+	put_other(XPU_RECORD_MMAP, sizeof(struct xpu_record_mmap));
+	put_other(XPU_RECORD_COMM, sizeof(struct xpu_record_comm) - 8);
+	put_other(XPU_RECORD_PROCESS, 128);
+	shm_reader__drain(r, on_other, NULL);
+	ok(nr_taken == 2 && !nr_wrong, "mappings and names are read, with their true size");
+	is_int(shm_reader__nr_lost(r, XPU_LOST_READ), 3,
+	       "shorter ones, and records that a process may not write, are counted");
+	ok(!shm_reader__has_all_code(r), "a process that has not said so lacks mappings");
+	writer()->has_maps = 1;
+	ok(shm_reader__has_all_code(r), "a process that launched from no new code has told all");
+	writer()->met_code = 5;
+	writer()->told_code = 4;
+	ok(!shm_reader__has_all_code(r), "a launch came from code that was not told");
+	writer()->told_code = 6;
+	ok(shm_reader__has_all_code(r), "the code was told later");
+	writer()->dropped[XPU_LOST_SIDEBAND] = 2;
+	is_int(shm_reader__nr_lost(r, XPU_LOST_SIDEBAND), 2, "mappings without room are counted");
+	writer()->head = ring_bytes * 3;
+	shm_reader__drain(r, on_other, NULL);
+	ok(!shm_reader__has_all_code(r), "of invalid memory nothing is believed");
+	stop();
+}
+
 static void check_broken(void)
 {
 	start();
@@ -254,6 +305,7 @@ int main(void)
 	check_order();
 	check_kill();
 	check_hole();
+	check_maps();
 	check_broken();
 	check_memory();
 	return done_testing();

@@ -19,7 +19,7 @@ export EXACT="$exact" SECONDS_EACH="${HOSTILE_SECONDS:-2}"
 cat >hostile.py <<-'END'
 	import ctypes, errno, fcntl, mmap, os, random, signal, socket, struct, subprocess, sys, time
 	sys.path.insert(0, os.environ["XPU_SRC"] + "/test/lib")
-	from shm_caller import Caller, put_launches, SHRINK, GROW, SEAL, WRITE, RING_AT
+	from shm_caller import Caller, put_launches, put_record, mmap_record, SHRINK, GROW, SEAL, WRITE, RING_AT
 	c = Caller()
 	what = sys.argv[1]
 	seconds = float(os.environ["SECONDS_EACH"])
@@ -141,6 +141,37 @@ cat >hostile.py <<-'END'
 	    at = libc.shmat(int(os.environ["XPUSHIM_SHM"].split(":")[4], 16), None, 0)
 	    ctypes.memset(at + 16, 0x7f, 16)
 	    exact(1000)
+	elif what == "maps":
+	    # It lies about its mappings and its threads.
+	    print(os.getpid(), file=open("liar", "w"))
+	    fd = c.memory()
+	    put_launches(fd, 10)
+	    m = mmap.mmap(fd, 0)
+	    good = b"/etc/shadow\0\0\0\0\0"
+	    for bad in (mmap_record(0x1000, 0x1000, b"without an end !"),
+	                mmap_record(0x1000, 0x1000, bytes(8)),			# no name
+	                mmap_record(0x1000, 0, good), mmap_record(2**64 - 4096, 8192, good),
+	                mmap_record(0x1000, 0x1000, good, id_len=21),
+	                mmap_record(0x1000, 0x1000, b"/" * 16000 + bytes(8))):
+	        put_record(m, bad)
+	    put_record(m, mmap_record(0x400000, 0x1000, good, id_len=20))
+	    put_record(m, mmap_record(0x500000, 0x1000, good, time_ns=2**64 - 1))
+	    put_record(m, struct.pack("=HHIQII16s", 6, 0xffff, 40, 1, 1, os.getpid(), b"x" * 16))
+	    c.send([fd]).close()
+	    one = mmap_record(0x1000, 0x1000, b"/m\0\0\0\0\0\0", time_ns=1)
+	    one = struct.pack("=II", len(one), 1 << 9) + one
+	    def number(at):
+	        return struct.unpack_from("=Q", m, at)[0]
+	    head, ring = number(4096), c.bytes - RING_AT
+	    for i in range(140000):
+	        while head + len(one) - number(0) > ring:
+	            time.sleep(0.001)
+	        at, part = RING_AT + head % ring, ring - head % ring
+	        m[at:at + len(one[:part])] = one[:part]
+	        m[RING_AT:RING_AT + len(one[part:])] = one[part:]
+	        head += len(one)
+	        struct.pack_into("=Q", m, 4096, head)
+	    exact(1000)
 	elif what == "crowd":
 	    # More processes than are mapped at a time.
 	    r, w = os.pipe()
@@ -161,11 +192,13 @@ cat >hostile.py <<-'END'
 	        except ChildProcessError: break
 END
 
-# hostile WHAT: records it; log, w.data
+# hostile WHAT [COMMAND...]: records it, with xpuload run by COMMAND; log, w.data
 hostile() {
-	timeout -s KILL $((${HOSTILE_SECONDS:-2} + 300)) "$XPULOAD" --transport shm -F 1 -o w.data \
-		python3 hostile.py "$1" >out 2>log
-	is $? 0 "$1: xpuload and its target end as they should" || diag "$(cat log)"
+	what=$1
+	shift
+	timeout -s KILL $((${HOSTILE_SECONDS:-2} + 300)) "$@" "$XPULOAD" --transport shm ${rate--F 1} -o w.data \
+		python3 hostile.py "$what" >out 2>log
+	is $? 0 "$what: xpuload and its target end as they should" || diag "$(cat log)"
 	xpumerge -i w.data --by comm -f folded --unit count -o w.folded 2>mlog
 	honest=$(awk '/^exact;|\[exact\]|^\[comm exact\]/ { n += $NF } END { print n + 0 }' \
 		w.folded)
@@ -199,6 +232,24 @@ is $((got + ${more:-0})) "$made" \
 	diag "$(tail -n 4 log)"
 hostile counts
 is "$honest $(lost)" "1000 1048576" "forged counts: the counted losses are bounded"
+# Without perf events a process reports its mappings. 131,072 records are taken. The rest, and six
+# impossible ones, are counted. The process does not say that its mappings are complete.
+rate=	# no CPU samples without perf events
+hostile maps "$XPU_BUILD/workload/refuse" perf --
+unset rate
+is "$honest $(sed -n 's/.*lost: \([0-9]*\) mmap or comm.*/\1/p' log)" "1000 $((6 + 140000 + 3 + 6 - 131072))" \
+	"maps: impossible mappings, and those beyond a limit, are counted" || diag "$(cat log)"
+xpumerge dump w.data | grep -E ' (MMAP|COMM) .*(shadow|xxx)' >told
+is "$(sed 's/.* \(MMAP\|COMM\) /\1 /; s/time_ns=[0-9]* //; s/[pt]id=[0-9]* //g' told)" "$(cat <<-'END'
+	MMAP misc=BUILD_ID|SYNTH start=0x400000 len=0x1000 pgoff=0 ino=7 dev_major=8 dev_minor=1 prot=0x7 flags=0x3 build_id=6576696c00000000000000000000000000000000 "/etc/shadow"
+	MMAP misc=SYNTH start=0x500000 len=0x1000 pgoff=0 ino=7 dev_major=8 dev_minor=1 prot=0x7 flags=0x3 "/etc/shadow"
+	COMM comm="xxxxxxxxxxxxxxx"
+END
+)" "maps: what is possible is written, with no flag of the process" || diag "$(cat told)"
+is "$(grep -o ' pid=[0-9]* tid=[0-9]*' told | sort -u)" "$(sed 's/.*/ pid=& tid=&/' liar)" \
+	"maps: what is written is about the process itself"
+[ ! -e w.data.files ]
+ok $? "maps: no file is copied because a process names it"
 hostile crowd
 like "$(grep ' launches from ' log)" '^xpuload: 4300 launches .* lost 0$' \
 	"crowd: of 1,101 processes at a time none is lost" || diag "$(cat log)"

@@ -114,14 +114,14 @@ else
 	skip "where BPF is allowed, xpuload uses it" "$(grep MISSING check.log | head -n 1)"
 fi
 
-# ---- children; where nothing is allowed, the mappings of a process are read while it lives
+# ---- children
 
 cat >home/children.sh <<-'END'
 	"$1" -n 300 || exit 1				# fork before CUDA, then exec
 	i=3
 	while [ $i -lt 10 ]; do eval "exec $i>&-"; i=$((i + 1)); done
-	setsid "$2" -n 300 -p 600 >/dev/null || exit 2	# in a session of its own, with no descriptor left open
-	(cd / && exec env -u PWD "$2" -n 300 -p 600) >/dev/null
+	setsid "$2" -n 300 >/dev/null || exit 2	# in a session of its own, with no descriptor left open
+	(cd / && exec env -u PWD "$2" -n 300) >/dev/null
 END
 for wall in "" "$refuse bpf perf --"; do
 	# shellcheck disable=SC2086 # words
