@@ -13,6 +13,7 @@ HOT_DATA const volatile uint32_t *generation__nr_loaded;
 
 static uint64_t met;
 _Atomic(uint64_t *) generation__met = &met;
+atomic_bool generation__other_code;
 
 struct counts {
 	uint64_t loads, loaded;

@@ -10,6 +10,7 @@
 #ifndef XPU_PRELOAD_GENERATION_H
 #define XPU_PRELOAD_GENERATION_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -33,6 +34,9 @@ static inline uint64_t generation(void)
  * process's mappings.
  */
 extern _Atomic(uint64_t *) generation__met;
+
+/* Set when a thread has found no table for code: a program may also map code itself. */
+extern atomic_bool generation__other_code;
 
 /* Called where a thread that unwinds finds that the code has changed. Safe in signal handlers. */
 void generation__meet(uint64_t now);

@@ -309,28 +309,44 @@ static void hand_over_names(void)
 
 /* ---- both ------------------------------------------------------------------------------------ */
 
-void maps__hand_over(bool all)
+/* Whether the mappings may have changed, as the dynamic loader and the threads that unwind know. */
+static bool may_be_new(uint64_t loads, uint64_t now, bool ends)
 {
-	uint64_t now, loads;
+	if (!maps.begun || (generation__nr_loads && loads != maps.generation))
+		return true;
+	return (!generation__nr_loads || atomic_load(&generation__other_code)) &&
+	       (ends || now >= maps.pause_ns);
+}
+
+static void hand_over(bool ends)
+{
+	uint64_t now = clock__ns(), loads = generation__nr_loads ? generation() : 0;
+	bool new = may_be_new(loads, now, ends);
+
+	if (new) {
+		atomic_store(&generation__other_code, false);
+		if (!hand_over_maps())
+			return;
+		maps.begun = true;
+		maps.generation = loads;
+		maps.read_ns = now;
+		shm__told_code(loads);
+	}
+	if (new || ends)
+		hand_over_names();
+	if (new)
+		maps.pause_ns = now + PAUSES * (clock__ns() - now);
+}
+
+void maps__hand_over(bool ends)
+{
 	int saved_errno = errno;
 
 	if (!shm__wants_maps())
 		return;
 	if (!maps.begun)
 		atomic_store(&generation__met, shm__met_code());
-	now = clock__ns();
-	loads = generation__nr_loads ? generation() : 0;
-	if (maps.begun && !all &&
-	    (generation__nr_loads ? loads == maps.generation : now < maps.pause_ns))
-		return;
-	if (hand_over_maps()) {
-		hand_over_names();
-		shm__told_code(loads);
-		maps.begun = true;
-		maps.generation = loads;
-		maps.read_ns = now;
-		maps.pause_ns = now + PAUSES * (clock__ns() - now);
-	}
+	hand_over(ends);
 	errno = saved_errno;
 }
 

@@ -13,11 +13,10 @@
 #include <stdbool.h>
 
 /*
- * Hands new mappings over, if xpuload wants them. @all: looks for new ones although the dynamic
- * loader has loaded nothing, since a program may also map code itself. To be called by one thread
- * at a time. Keeps errno.
+ * Hands new mappings over, if xpuload wants them. @ends: the process ends, so that names of new
+ * threads are handed over, too. To be called by one thread at a time. Keeps errno.
  */
-void maps__hand_over(bool all);
+void maps__hand_over(bool ends);
 
 /* In a forked child, whose parent has the shared memory. */
 void maps__forked(void);

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "launch/cfi.h"
 #include "launch/code.h"
+#include "launch/generation.h"
 
 #define CFA_BITS	24
 #define BP_BITS		18
@@ -77,8 +78,10 @@ enum kind rule__describe(uint64_t ip, bool exact, struct cfi_row *row)
 {
 	uint8_t code[BEFORE + AFTER];
 
-	if (cfi__find(ip - !exact, row))
+	if (cfi__find(ip - !exact, row)) {
+		atomic_store(&generation__other_code, true);
 		return look_at_code(ip, exact, row);
+	}
 	/*
 	 * @ip may be the end of a function that ends with a call that never returns, or the start
 	 * of the next function.
