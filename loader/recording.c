@@ -64,7 +64,8 @@ static void take_signals(struct recording *r)
 static uint64_t nr_lost(const struct recording *r, enum xpu_lost_kind kind)
 {
 	if (kind == XPU_LOST_SIDEBAND)
-		return sideband__nr_lost(r->sideband) + (r->shared ? shared__nr_lost(r->shared, kind) : 0);
+		return sideband__nr_lost(r->sideband) +
+		       (r->shared ? shared__nr_lost(r->shared, kind) : 0);
 	if (kind == XPU_LOST_SAMPLE && r->own_sampler)
 		return own_sampler__nr_lost(r->own_sampler) + r->nr_strangers;
 	return r->shared ? shared__nr_lost(r->shared, kind) : probes__nr_lost(r->probes, kind);

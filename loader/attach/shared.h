@@ -39,13 +39,15 @@ struct shared_listener {
 	 */
 	bool (*paths)(void *ctx, pid_t pid, uint64_t time_ns);
 	/*
-	 * Called for an MMAP or COMM record of a process about its image that began at @begin_ns. The
-	 * record's pid and size are right, and everything else is as the process wrote it.
+	 * Called for an MMAP or COMM record of a process about its image that began at
+	 * @begin_ns. The record's pid and size are right, and everything else is as the process
+	 * wrote it.
 	 */
 	void (*mapped)(void *ctx, struct xpu_record *record, size_t size, uint64_t begin_ns);
 	/*
-	 * Called after the last record of an image. @unseen: paths() should have been called again;
-	 * @all_code: the process says that it has told the mappings of all code that it launched from
+	 * Called after the last record of an image. @unseen: paths() should have been called
+	 * again; @all_code: the process says that it has told the mappings of all code that it
+	 * launched from
 	 */
 	void (*left)(void *ctx, pid_t pid, bool unseen, bool all_code);
 	void *ctx;

@@ -46,7 +46,7 @@
 #define MAX_KNOWN	(1u << 18)	/* mappings kept of a process, which may map any number */
 #define LOOK_PAUSES	4		/* the next look waits for so many times its length */
 #define FEW_RING_PAGES	64
-#define MAX_TOLD	(1u << 17)	/* records about itself that are taken from a process's image */
+#define MAX_TOLD	(1u << 17)	/* records that an image may make of itself */
 #define MAX_TOLD_PATH	8192
 
 /* Not in the headers of every supported distribution. */
@@ -994,7 +994,8 @@ static bool take_mmap(struct viewed *v, const struct xpu_record_mmap *told, size
 	 * It was read in /proc, too. Later ones are written in any case: another mapping may have
 	 * been at the address meanwhile.
 	 */
-	if (!told->time_ns && numbers__find(&v->known, numbers__hash((const __u64 *)key, ARRAY_SIZE(key))))
+	if (!told->time_ns &&
+	    numbers__find(&v->known, numbers__hash((const __u64 *)key, ARRAY_SIZE(key))))
 		return true;
 	r = writer__reserve(w, size);
 	if (!r)

@@ -56,16 +56,16 @@ bool sideband__look(struct sideband *s, pid_t pid, const char *comm, uint64_t ti
 
 /*
  * For such a process: writes an MMAP or COMM record that the process itself has made about its
- * image, which began at @begin_ns. Believes nothing in it but the pid and tid. What is not possible,
- * or too much, is counted as lost.
+ * image, which began at @begin_ns. Believes nothing in it but the pid and tid. Impossible records,
+ * and too many, are counted as lost.
  */
 void sideband__take(struct sideband *s, const struct xpu_record *record, size_t size,
 		    uint64_t begin_ns, struct writer *w);
 
 /*
  * Ends the image of such a process. @unseen: it has launched from call paths that no
- * sideband__look() has followed. If that is so, or /proc had nothing by then, mappings are counted as
- * lost, unless @all_code: the process has told the mappings of all code that it launched from.
+ * sideband__look() has followed. If that is so, or /proc had nothing by then, mappings are counted
+ * as lost, unless @all_code: the process has told the mappings of all code that it launched from.
  */
 void sideband__leave_image(struct sideband *s, pid_t pid, bool unseen, bool all_code);
 void sideband__unlook(struct sideband *s, pid_t pid);

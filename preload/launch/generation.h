@@ -30,8 +30,8 @@ static inline uint64_t generation(void)
 }
 
 /*
- * The newest generation that a launch has met. Points into the shared memory where xpuload wants the
- * process's mappings.
+ * The newest generation that a launch has met. Points into the shared memory where xpuload wants
+ * the process's mappings.
  */
 extern _Atomic(uint64_t *) generation__met;
 

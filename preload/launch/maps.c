@@ -42,7 +42,7 @@ static struct {
 					 * the next list */
 	uint32_t nr_told;
 	uint64_t read_ns;		/* when the last list was begun */
-	uint64_t pause_ns;		/* not to be read again before this, unless code was loaded */
+	uint64_t pause_ns;		/* no reading before this, unless code was loaded */
 	uint64_t generation;
 } maps;
 
@@ -99,13 +99,14 @@ static bool line__read(struct line *l, const char *at, const char *end)
 
 static bool same_file(const struct map *a, const struct map *b)
 {
-	return a->ino && a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+	return a->ino && a->ino == b->ino && a->dev_major == b->dev_major &&
+	       a->dev_minor == b->dev_minor;
 }
 
 static bool same_map(const struct map *a, const struct map *b)
 {
-	return a->start == b->start && a->end == b->end && a->pgoff == b->pgoff && a->ino == b->ino &&
-	       a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
+	return a->start == b->start && a->end == b->end && a->pgoff == b->pgoff &&
+	       a->ino == b->ino && a->dev_major == b->dev_major && a->dev_minor == b->dev_minor;
 }
 
 /* ---- build-ids ------------------------------------------------------------------------------- */
@@ -146,7 +147,8 @@ static void find_build_id(int memory, uint64_t base, struct xpu_record_mmap *r)
 
 	if (memory < 0 || CALL(pread64, memory, head, sizeof(head), base, 0) != sizeof(head) ||
 	    memcmp(ehdr->e_ident, ELFMAG, SELFMAG) || ehdr->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    ehdr->e_phentsize != sizeof(*phdr) || ehdr->e_phoff % 8 || ehdr->e_phoff > sizeof(head) ||
+	    ehdr->e_phentsize != sizeof(*phdr) || ehdr->e_phoff % 8 ||
+	    ehdr->e_phoff > sizeof(head) ||
 	    ehdr->e_phnum > (sizeof(head) - ehdr->e_phoff) / sizeof(*phdr))
 		return;
 	phdr = (const Elf64_Phdr *)(head + ehdr->e_phoff);
