@@ -89,12 +89,10 @@ static int resolve(struct second_pass *p, const struct alloc_event *held, struct
 			return err;
 		at.thread = NO_INDEX;
 		at.comm = model__proc_comm(m, proc, held->time_ns);
-		/*
-		 * These events describe a whole device, and no part of its processes, threads or
-		 * time.
-		 */
-		if (!filter__has_only(p->opts->filter, FILTER_DEVICE))
+		/* These events describe a whole device, and no part of its processes or threads. */
+		if (!filter__has_only_moments(p->opts->filter))
 			return 0;
+		e->key.elsewhen = filter__is_timed(p->opts->filter);
 	} else {
 		return 1;
 	}
@@ -113,6 +111,7 @@ static int take(struct second_pass *p, const struct alloc_event *held)
 		.extra = held->event.extra, .what = held->event.what, .space = held->event.space,
 		.carried = held->carried,
 	};
+	bool elsewhen;
 	int keep, err;
 
 	if (held->ends)
@@ -125,12 +124,16 @@ static int take(struct second_pass *p, const struct alloc_event *held)
 	err = held->carried ? 0 : heap__count(&p->allocs->heap, held->proc);
 	if (err)
 		return err;
+	elsewhen = !wanted__cut(p->opts->filter, p->model, &(struct filter_span){
+		.from_ns = e.time_ns, .to_ns = e.time_ns,
+	});
+	e.key.elsewhen = elsewhen;
 	keep = resolve(p, held, &e);
 	if (p->allocs->heap.pass == HEAP_SUM && !held->carried)
 		sums__see_time(p->sums, e.time_ns, e.time_ns);
-	if (keep <= 0)
-		return keep;
-	err = p->allocs->heap.pass == HEAP_SUM && !held->carried ?
+	if (keep <= 0 || (elsewhen && e.what == XPU_ALLOC_FAILED))
+		return min_t(int, keep, 0);
+	err = p->allocs->heap.pass == HEAP_SUM && !held->carried && !elsewhen ?
 	      tell__alloc(p, &e, p->allocs->heap.places.v[e.key.place].gpu) : 0;
 	return err ?: heap__event(&p->allocs->heap, &e);
 }
@@ -383,6 +386,8 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 	h->start_ns = p->model->start_ns;
 	h->at_ns = opts->memory_at_ns;
 	h->nr_at = opts->nr_memory_at;
+	h->begin_ns = filter__begin_ns(opts->filter, h->start_ns);
+	h->end_ns = filter__end_ns(opts->filter, h->start_ns);
 	h->until_ns = in->next_is_here ? h->to_ns : UINT64_MAX;
 	err = set_ends(p);
 	for (i = 0; i < f->sent.nr && !err; i++)
@@ -412,6 +417,8 @@ static struct heap_sum sum_of(const struct session_opts *opts, const struct heap
 	     held = !heap_kind__is_programs(holder->key.kind);
 	enum heap_moment moment;
 
+	if (holder->key.elsewhen && opts->memory != MEMORY_PEAK && !h->has_asked)
+		return none;
 	switch (opts->memory) {
 	case MEMORY_LIVE:
 		return failed ? none : h->has_asked ? holder__at(h, holder, HEAP_ASKED) :
@@ -453,7 +460,8 @@ static int add_holder(struct session *s, const struct heap *h, const struct hold
 	const struct holder_key *key = &holder->key;
 	enum heap_kind kind = key->kind;
 	const char *name = heap_kind__name(kind);
-	bool with_made = s->opts.memory_made && kind != HEAP_FAILED && kind != HEAP_FRAGMENTATION;
+	bool with_made = s->opts.memory_made && kind != HEAP_FAILED && kind != HEAP_FRAGMENTATION &&
+			 !key->elsewhen;
 	uint32_t leaf;
 	int err;
 

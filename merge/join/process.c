@@ -102,7 +102,8 @@ static int session__finish_samples(struct session *s)
 {
 	struct metric_sums *metrics = &s->sums.metrics;
 	struct stall_sums *stalls = &s->sums.stalls;
-	int err = stall_sums__finish(stalls, &s->model, metrics->works.v, metrics->works.nr);
+	int err = stall_sums__finish(stalls, &s->model, s->opts.filter, metrics->works.v,
+				     metrics->works.nr);
 
 	s->sums.loss.stalls_uncovered_us = (stalls->kernels_ns - stalls->covered_ns + 999) / 1000;
 	return err ?:

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "xpu_time.h"
+
 void stall_sums__exit(struct stall_sums *s)
 {
 	array_free(&s->parts);
@@ -18,6 +20,17 @@ struct stall_share {
 };
 
 typedef ARRAY(struct stall_share) stall_shares_t;
+
+/* how long the works of a window ran, in all, and until the times at which windows are cut */
+struct window_time {
+	uint64_t ns, before_ns, until_ns;
+};
+
+/* what cuts windows of samples; times is NULL without FILTER_FROM and FILTER_TO */
+struct stall_cut {
+	uint64_t begin_ns, end_ns;
+	struct window_time *times;	/* by window */
+};
 
 static int window__cmp(const void *va, const void *vb, void *ctx)
 {
@@ -75,12 +88,32 @@ static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_
 	return low;
 }
 
+/* Adds a work's time in a window, as far as it is within the times of @cut. */
+static int add_share(stall_shares_t *shares, const struct stall_cut *cut, uint32_t window,
+		     const struct metric_work *w, uint64_t from_ns, uint64_t to_ns)
+{
+	struct window_time *time = cut->times ? &cut->times[window] : NULL;
+
+	if (time) {
+		time->ns += to_ns - from_ns;
+		time->before_ns += xpu_ns_between(from_ns, min_t(uint64_t, to_ns, cut->begin_ns));
+		time->until_ns += xpu_ns_between(from_ns, min_t(uint64_t, to_ns, cut->end_ns));
+		from_ns = max_t(uint64_t, from_ns, cut->begin_ns);
+		to_ns = min_t(uint64_t, to_ns, cut->end_ns);
+		if (from_ns >= to_ns)
+			return 0;
+	}
+	return array_push(shares, ((struct stall_share){
+		window, w->chain, w->leaf, to_ns - from_ns,
+	}));
+}
+
 /*
  * Adds a work's time in the windows of its launch, and in the windows of its function without a
  * launch.
  */
 static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32_t *order,
-		    uint32_t function, const struct metric_work *w)
+		    const struct stall_cut *cut, uint32_t function, const struct metric_work *w)
 {
 	const struct stall_window *window;
 	uint64_t from, to;
@@ -93,8 +126,7 @@ static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32
 		window = &s->windows.v[order[i]];
 		if (window->function != function || window->correlation_id != w->correlation_id)
 			break;
-		err = array_push(shares, ((struct stall_share){ order[i], w->chain, w->leaf,
-							       w->end_ns - w->start_ns }));
+		err = add_share(shares, cut, order[i], w, w->start_ns, w->end_ns);
 	}
 	for (i = first_after(s, order, function, 0, w->start_ns); i < s->windows.nr && !err; i++) {
 		window = &s->windows.v[order[i]];
@@ -105,10 +137,15 @@ static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32
 		from = max_t(uint64_t, window->begin_ns, w->start_ns);
 		to = min_t(uint64_t, window->end_ns, w->end_ns);
 		if (from < to)
-			err = array_push(shares, ((struct stall_share){ order[i], w->chain, w->leaf,
-								       to - from }));
+			err = add_share(shares, cut, order[i], w, from, to);
 	}
 	return err;
+}
+
+/* Return: @ns / @all_ns of a number, rounded down. */
+static uint64_t part_of(uint64_t number, uint64_t ns, uint64_t all_ns)
+{
+	return (unsigned __int128)number * ns / all_ns;
 }
 
 /* Sums up shares with equal window and path. */
@@ -190,6 +227,35 @@ static int share_windows(struct stall_sums *s, const struct stalls *stalls,
 	return err;
 }
 
+/*
+ * Cuts a window's samples at the times of @cut: in proportion to the time that its works ran, or
+ * evenly, if none of them is known. Samples in adjoining times add up to all.
+ */
+static void cut_window(struct stalls *s, struct stall_window *w, const struct stall_cut *cut,
+		       const struct window_time *time)
+{
+	struct window_time t = *time;
+	size_t i;
+
+	if (!t.ns) {
+		t.ns = max_t(uint64_t, w->end_ns - w->begin_ns, 1);
+		t.before_ns = min_t(uint64_t, xpu_ns_between(w->begin_ns, cut->begin_ns), t.ns);
+		t.until_ns = min_t(uint64_t, xpu_ns_between(w->begin_ns, cut->end_ns), t.ns);
+	}
+	w->samples = 0;
+	for (i = w->first; i < w->first + w->nr; i++) {
+		struct stall_count *c = &s->counts.v[i];
+
+		c->samples = part_of(c->samples, t.until_ns, t.ns) -
+			     part_of(c->samples, t.before_ns, t.ns);
+		c->not_issued = part_of(c->not_issued, t.until_ns, t.ns) -
+				part_of(c->not_issued, t.before_ns, t.ns);
+		/* Both are rounded, each by itself. */
+		c->not_issued = min_t(uint64_t, c->not_issued, c->samples);
+		w->samples += c->samples;
+	}
+}
+
 /* Whether a leaf has the name of the function, perhaps followed by a shape (--by shape). */
 static bool is_name_of(const char *function, const char *leaf)
 {
@@ -267,7 +333,7 @@ static int share_late(stall_shares_t *shares, const struct model *m,
 	for (i = 0; i < s->windows.nr; i++) {
 		while (k < shares->nr && shares->v[k].window < i)
 			k++;
-		if (!s->windows.v[i].correlation_id &&
+		if (!s->windows.v[i].correlation_id && s->windows.v[i].samples &&
 		    (k == shares->nr || shares->v[k].window != i))
 			order[nr++] = i;
 	}
@@ -371,10 +437,23 @@ static int sum_covered(struct stall_sums *s, const struct model *m, const struct
 	return 0;
 }
 
-int stall_sums__finish(struct stall_sums *s, const struct model *m, const struct metric_work *works,
-		       size_t nr_works)
+/* Cuts all windows, if a filter has times. */
+static void cut_windows(struct stalls *s, const struct stall_cut *cut)
 {
-	const struct stalls *stalls = &m->stalls;
+	size_t i;
+
+	for (i = 0; cut->times && i < s->windows.nr; i++)
+		cut_window(s, &s->windows.v[i], cut, &cut->times[i]);
+}
+
+int stall_sums__finish(struct stall_sums *s, struct model *m, const struct filter *filter,
+		       const struct metric_work *works, size_t nr_works)
+{
+	struct stalls *stalls = &m->stalls;
+	struct stall_cut cut = {
+		.begin_ns = filter__begin_ns(filter, m->start_ns),
+		.end_ns = filter__end_ns(filter, m->start_ns),
+	};
 	stall_shares_t shares = { 0 };
 	struct idmap known = { 0 };
 	uint32_t *order, function;
@@ -384,21 +463,27 @@ int stall_sums__finish(struct stall_sums *s, const struct model *m, const struct
 	if (err || !stalls->windows.nr)
 		return err;
 	order = malloc(stalls->windows.nr * sizeof(*order));
-	if (!order)
+	if (filter__is_timed(filter))
+		cut.times = calloc(stalls->windows.nr, sizeof(*cut.times));
+	if (!order || (filter__is_timed(filter) && !cut.times)) {
+		free(order);
+		free(cut.times);
 		return -ENOMEM;
+	}
 	for (i = 0; i < stalls->windows.nr; i++)
 		order[i] = i;
-	qsort_r(order, stalls->windows.nr, sizeof(*order), window__cmp, (void *)stalls);
+	qsort_r(order, stalls->windows.nr, sizeof(*order), window__cmp, stalls);
 	for (i = 0; i < nr_works && !err; i++) {
 		if (works[i].kernel == NO_INDEX)
 			continue;
 		err = find_function(m, &works[i], &known, &function);
 		if (!err && function != NO_INDEX)
-			err = add_work(&shares, stalls, order, function, &works[i]);
+			err = add_work(&shares, stalls, order, &cut, function, &works[i]);
 		if (shares.nr > (1u << 22))
 			merge_shares(&shares);
 	}
 	merge_shares(&shares);
+	cut_windows(stalls, &cut);
 	err = err ?: share_late(&shares, m, works, nr_works, &known, order);
 	merge_shares(&shares);
 	err = err ?: share_windows(s, stalls, &shares);
@@ -406,6 +491,7 @@ int stall_sums__finish(struct stall_sums *s, const struct model *m, const struct
 	idmap__free(&known);
 	array_free(&shares);
 	free(order);
+	free(cut.times);
 	return err;
 }
 

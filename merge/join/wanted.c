@@ -97,7 +97,7 @@ int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t t
 		.tid = thread != NO_INDEX ? m->threads.v[thread].tid : NO_INDEX,
 		.comm = comm,
 		.timed = true,
-		.time_ns = xpu_ns_between(m->start_ns, time_ns),
+		.time_ns = f ? f->from_ns : 0,
 		.device = gpu != NO_INDEX ? m->gpus.list.v[gpu].number : NO_INDEX,
 		.stream = NO_INDEX,
 	};

@@ -50,7 +50,7 @@ static inline int wanted__cut_work(struct filter *f, struct model *m, uint32_t c
 int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const char *comm,
 		 uint64_t time_ns);
 
-/* Whether memory passes; @gpu: an index in gpus.list, or NO_INDEX. */
+/* Whether memory passes, at all times of FILTER_FROM and FILTER_TO. @gpu: an index or NO_INDEX */
 int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t thread,
 		   const char *comm, uint64_t time_ns, uint32_t gpu);
 

@@ -235,12 +235,13 @@ static int filter__has_kernel(struct filter *f, const char *name)
 	return idmap__put(&f->kernels, (uintptr_t)name, match) ?: match;
 }
 
-bool filter__has_only(const struct filter *f, enum filter_kind kind)
+bool filter__has_only_moments(const struct filter *f)
 {
-	enum filter_kind other;
+	enum filter_kind kind;
 
-	for (other = 0; other < NR_FILTERS; other++)
-		if (other != kind && filter__given(f, other))
+	for (kind = 0; kind < NR_FILTERS; kind++)
+		if (filter__given(f, kind) && kind != FILTER_DEVICE && kind != FILTER_FROM &&
+		    kind != FILTER_TO)
 			return false;
 	return true;
 }

@@ -93,8 +93,8 @@ static inline bool filter__given(const struct filter *f, enum filter_kind kind)
 	return f && f->given[kind];
 }
 
-/* Return: whether @kind is the only option that was given. */
-bool filter__has_only(const struct filter *f, enum filter_kind kind);
+/* Return: whether all options that were given are FILTER_DEVICE, FILTER_FROM or FILTER_TO. */
+bool filter__has_only_moments(const struct filter *f);
 
 /* Return: whether @number is in the list of an option, or the option was not given. */
 bool filter__has_number(const struct filter *f, enum filter_kind kind, uint32_t number);

@@ -112,7 +112,7 @@ void heap__init(struct heap *h, uint32_t first_proc)
 	h->secret = secret();
 	h->first_proc = first_proc;
 	h->is_last = h->has_peak = true;
-	h->until_ns = UINT64_MAX;
+	h->until_ns = h->end_ns = UINT64_MAX;
 	h->free_alloc = NO_INDEX;
 }
 
@@ -418,10 +418,11 @@ static bool may_be_segment(const struct heap *h, const struct heap_event *e,
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-static bool level__add(struct heap_level *l, int64_t bytes, uint64_t time_ns)
+/* Return: whether the level has a new peak. */
+static bool heap__raise(const struct heap *h, struct heap_level *l, int64_t bytes, uint64_t time_ns)
 {
 	l->now += bytes;
-	if ((int64_t)l->now <= (int64_t)l->peak)
+	if ((int64_t)l->now <= (int64_t)l->peak || time_ns < h->begin_ns || time_ns >= h->end_ns)
 		return false;
 	l->peak = l->now;
 	l->peak_ns = time_ns;
@@ -492,12 +493,11 @@ void heap__parts_at(const struct heap *h, enum heap_moment moment, struct heap_p
 	}
 }
 
-uint64_t heap__reserved_at(const struct heap *h, const struct heap_place *p, uint64_t time_ns)
+/* Return: how many points of the track are not after @time_ns. */
+static size_t heap_place__points_until(const struct heap_place *p, uint64_t time_ns)
 {
 	size_t lo = 0, hi = p->track.nr, mid;
 
-	if (time_ns > h->until_ns)
-		return 0;
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
 		if (p->track.v[mid].time_ns <= time_ns)
@@ -505,13 +505,27 @@ uint64_t heap__reserved_at(const struct heap *h, const struct heap_place *p, uin
 		else
 			hi = mid;
 	}
-	return lo ? p->track.v[lo - 1].reserved : 0;
+	return lo;
+}
+
+size_t heap_place__first_point(const struct heap *h, const struct heap_place *p)
+{
+	size_t nr = heap_place__points_until(p, h->begin_ns);
+
+	return nr ? nr - 1 : 0;
+}
+
+uint64_t heap__reserved_at(const struct heap *h, const struct heap_place *p, uint64_t time_ns)
+{
+	size_t nr = time_ns > h->until_ns ? 0 : heap_place__points_until(p, time_ns);
+
+	return nr ? p->track.v[nr - 1].reserved : 0;
 }
 
 static bool key__is(const struct holder_key *a, const struct holder_key *b)
 {
 	return a->chain == b->chain && a->thread == b->thread && a->comm == b->comm &&
-	       a->place == b->place && a->kind == b->kind;
+	       a->place == b->place && a->kind == b->kind && a->elsewhen == b->elsewhen;
 }
 
 static int heap__holder(struct heap *h, const struct holder_key *key, enum heap_kind kind,
@@ -575,9 +589,9 @@ static void heap__use(struct heap *h, uint32_t place, int64_t bytes, uint64_t ti
 {
 	struct heap_place *p = &h->places.v[place];
 
-	if (level__add(&p->used, bytes, time_ns))
+	if (heap__raise(h, &p->used, bytes, time_ns))
 		p->version[HEAP_DEVICE_PEAK]++;
-	if (p->gpu != NO_INDEX && level__add(&h->used, bytes, time_ns))
+	if (p->gpu != NO_INDEX && heap__raise(h, &h->used, bytes, time_ns))
 		h->version[HEAP_PEAK]++;
 }
 
@@ -593,7 +607,7 @@ static int heap__track(struct heap *h, uint32_t place, uint64_t time_ns)
 	 * Read the peak only here: in the middle of an event, a block and the fragmentation that it
 	 * replaces may both be held.
 	 */
-	level__add(&p->reserved, 0, time_ns);
+	heap__raise(h, &p->reserved, 0, time_ns);
 	last = p->track.nr ? &p->track.v[p->track.nr - 1] : NULL;
 	if (last && time_ns < last->time_ns + width_ns) {
 		last->used = max_t(uint64_t, last->used, now.used);
@@ -647,6 +661,25 @@ static int heap__hand_over(struct heap *h, uint64_t time_ns)
 	return err;
 }
 
+/* Begins the time that has peaks: the first of them is what is held by then. */
+static int heap__begin(struct heap *h)
+{
+	int err = heap__hand_over(h, h->begin_ns);
+	size_t i;
+
+	h->has_begun = true;
+	for (i = 0; i < h->places.nr; i++) {
+		struct heap_place *p = &h->places.v[i];
+
+		p->version[HEAP_DEVICE_PEAK] += heap__raise(h, &p->used, 0, h->begin_ns);
+		heap__raise(h, &p->reserved, 0, h->begin_ns);
+		heap__raise(h, &p->blocks, 0, h->begin_ns);
+		heap__raise(h, &p->segments, 0, h->begin_ns);
+	}
+	h->version[HEAP_PEAK] += heap__raise(h, &h->used, 0, h->begin_ns);
+	return err;
+}
+
 /*
  * Takes the requested moments that pass before the next event, at @time_ns. Return: 0 or -ENOMEM.
  */
@@ -655,6 +688,8 @@ static int heap__pass_time(struct heap *h, uint64_t time_ns)
 	uint64_t moment_ns;
 	int err = 0;
 
+	if (h->pass == HEAP_SUM && !h->has_begun && time_ns >= h->begin_ns)
+		err = heap__begin(h);
 	while (!err && h->pass == HEAP_SUM && !h->asked_is_failure && h->next_at < h->nr_at &&
 	       time_ns > (moment_ns = h->start_ns + h->at_ns[h->next_at])) {
 		err = heap__hand_over(h, moment_ns) ?: heap__note_instant(h, h->next_at);
@@ -759,7 +794,7 @@ static int heap__block(struct heap *h, struct heap_proc *p, const struct heap_al
 	if (covered < block->bytes)
 		a->uncovered += made ? block->bytes - covered : covered - block->bytes;
 	heap__cover_before(h, a);
-	level__add(&h->places.v[block->place].blocks, bytes, time_ns);
+	heap__raise(h, &h->places.v[block->place].blocks, bytes, time_ns);
 	heap__use(h, block->place, bytes, time_ns);
 	return 0;
 }
@@ -778,7 +813,7 @@ static int heap__reserve(struct heap *h, struct heap_proc *p, const struct heap_
 		heap__use(h, a->place, bytes, time_ns);
 		return 0;
 	}
-	level__add(&place->segments, bytes, time_ns);
+	heap__raise(h, &place->segments, bytes, time_ns);
 	err = proc__allocator(p, a->place, &allocator);
 	if (!err)
 		allocator->segments += bytes;
@@ -964,7 +999,7 @@ static int heap__freed_unknown(struct heap *h, struct heap_proc *p, const struct
 	a->blocks_before -= bytes;
 	heap__hold(h, a->before, -bytes, -1);
 	heap__cover_before(h, a);
-	level__add(&h->places.v[e->key.place].blocks, -bytes, e->time_ns);
+	heap__raise(h, &h->places.v[e->key.place].blocks, -bytes, e->time_ns);
 	heap__use(h, e->key.place, -bytes, e->time_ns);
 	return 0;
 }
@@ -1051,7 +1086,7 @@ static int heap__totals(struct heap *h, struct heap_proc *p, const struct heap_e
 			return err;
 		a->has_before = true;
 		heap__hold(h, a->before, a->blocks_before, 0);
-		level__add(&place->blocks, a->blocks_before, e->time_ns);
+		heap__raise(h, &place->blocks, a->blocks_before, e->time_ns);
 		if (reserved > a->segments)
 			err = heap__take_from_rest(h, place, reserved - a->segments, e->time_ns);
 	}
@@ -1059,7 +1094,7 @@ static int heap__totals(struct heap *h, struct heap_proc *p, const struct heap_e
 	if (p->late && reserved >= a->segments && reserved - a->segments < INT64_MAX) {
 		more = reserved - a->segments - a->segments_before;
 		a->segments_before += more;
-		level__add(&place->segments, more, e->time_ns);
+		heap__raise(h, &place->segments, more, e->time_ns);
 	}
 	heap__cover_before(h, a);
 	/* Do this last: the peak may be here, and all holders must be up to date. */
@@ -1319,8 +1354,8 @@ static int heap__let_go(struct heap *h, struct heap_proc *p, uint64_t time_ns)
 			heap__leave(h, a->before, a->blocks_before, 0);
 			heap__hold(h, a->before, -a->blocks_before, 0);
 		}
-		level__add(&h->places.v[a->place].blocks, -a->blocks_before, time_ns);
-		level__add(&h->places.v[a->place].segments, -a->segments_before, time_ns);
+		heap__raise(h, &h->places.v[a->place].blocks, -a->blocks_before, time_ns);
+		heap__raise(h, &h->places.v[a->place].segments, -a->segments_before, time_ns);
 		heap__use(h, a->place, -a->blocks_before, time_ns);
 	}
 	for (i = 0; i < p->cuda.nr; i++) {

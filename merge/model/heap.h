@@ -90,6 +90,8 @@ struct holder_key {
 	const char *comm;
 	uint32_t place;			/* index in heap.places */
 	uint32_t kind;			/* enum heap_kind */
+	bool elsewhen;			/* allocated outside of heap.begin_ns to end_ns: has a part
+					 * in moments, and in nothing else */
 };
 
 struct holder {
@@ -266,6 +268,8 @@ struct heap {
 	size_t nr_at, next_at;
 	ARRAY(struct heap_instant) instants;	/* every place, at each moment */
 	uint64_t from_ns, to_ns;	/* first and last time of all events */
+	uint64_t begin_ns, end_ns;	/* peaks are of the time between, without end_ns itself */
+	bool has_begun;			/* begin_ns has passed */
 	unsigned int part;		/* the part of its events that the current process is in */
 	bool at_end;			/* a process ends: frees are not the program's own */
 	bool at_finish;			/* the process runs on after the recording */
@@ -345,6 +349,9 @@ bool heap__moment(const struct heap *h, const struct heap_place *p, enum heap_mo
 
 /* Sums the memory of all holders at a moment, into @parts, by place. */
 void heap__parts_at(const struct heap *h, enum heap_moment moment, struct heap_parts *parts);
+
+/* Return: the index in p->track of the point with the levels at h->begin_ns, or of the first. */
+size_t heap_place__first_point(const struct heap *h, const struct heap_place *p);
 
 /*
  * Return: how much of the place the processes had reserved at a time; approximate where events are

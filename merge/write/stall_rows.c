@@ -27,6 +27,8 @@ int stall_rows__collect(const struct stalls *s, struct stall_reason_row **v, siz
 		for (k = w->first; k < w->first + w->nr; k++) {
 			const struct stall_place *place = &s->places.v[s->counts.v[k].place];
 
+			if (!s->counts.v[k].samples && !s->counts.v[k].not_issued)
+				continue;	/* all were outside of --from and --to */
 			(*v)[(*nr)++] = (struct stall_reason_row){
 				s->functions.v[w->function].name, place->place, place->reason,
 				s->counts.v[k].samples, s->counts.v[k].not_issued,

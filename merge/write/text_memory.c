@@ -296,6 +296,8 @@ static int holder_rows__add(struct holder_rows *rows, const struct session *s, c
 		return err;
 	row->bytes += sum.bytes;
 	row->nr += sum.nr;
+	if (holder->key.elsewhen)
+		return 0;
 	row->made_bytes += holder->made.bytes;
 	row->nr_made += holder->made.nr;
 	row->nr_freed += holder->nr_freed;
@@ -447,8 +449,12 @@ static void memory_churn__head(const struct section_rows *rows, FILE *f)
 		nr += row[i].nr_made;
 		bytes += row[i].made_bytes;
 	}
-	for (i = 0; i < rows->s->sums.heaps.nr; i++)
-		ns += rows->s->sums.heaps.v[i].to_ns - rows->s->sums.heaps.v[i].from_ns;
+	for (i = 0; i < rows->s->sums.heaps.nr; i++) {
+		const struct heap *h = &rows->s->sums.heaps.v[i];
+
+		ns += xpu_ns_between(max_t(uint64_t, h->from_ns, h->begin_ns),
+				     min_t(uint64_t, h->to_ns, h->end_ns));
+	}
 	fprintf(f, "memory churn: %" PRIu64 " allocation%s of call paths that free again, %.0f a "
 		"second, %s a second\n", nr, PLURAL(nr, "", "s"), ns ? nr * 1e9 / ns : 0,
 		human__bytes(rate, ns ? bytes * 1e9 / ns : 0));
@@ -637,13 +643,14 @@ static int common_points__add(common_points_t *points, const struct heap *h,
 	const struct heap_point *at = p->track.v, *end = at + p->track.nr;
 	int err = 0;
 
+	before_ns = max_t(uint64_t, before_ns, h->begin_ns);
 	/*
 	 * Some processes begin in this file earlier than others: let all begin when the earlier
 	 * file ends.
 	 */
 	while (at + 1 < end && at[1].time_ns <= before_ns)
 		at++;
-	for (; at < end && !err; at++)
+	for (; at < end && at->time_ns < h->end_ns && !err; at++)
 		err = array_push(points, ((struct common_point){
 			max_t(uint64_t, at->time_ns, before_ns + 1), at->used, gpu,
 		}));

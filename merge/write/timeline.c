@@ -745,17 +745,21 @@ static const struct heap_place *heap_place_of(const struct heap *h, uint32_t gpu
 static int memory_points(const struct session *s, uint32_t gpu, bool used, counter_points_t *points)
 {
 	const struct heap_place *p;
+	const struct heap *h;
 	uint64_t value;
 	size_t i, k;
 	int err = 0;
 
 	for (i = 0; i < s->sums.heaps.nr; i++) {
-		p = heap_place_of(&s->sums.heaps.v[i], gpu);
-		for (k = 0; p && k < p->track.nr && !err; k++) {
+		h = &s->sums.heaps.v[i];
+		p = heap_place_of(h, gpu);
+		for (k = p ? heap_place__first_point(h, p) : 0; p && k < p->track.nr && !err; k++) {
+			if (p->track.v[k].time_ns >= h->end_ns)
+				break;
 			value = used ? p->track.v[k].used : p->track.v[k].reserved;
 			if (!points->nr || points->v[points->nr - 1].value != value)
 				err = array_push(points, ((struct counter_point){
-					p->track.v[k].time_ns, value,
+					max_t(uint64_t, p->track.v[k].time_ns, h->begin_ns), value,
 				}));
 		}
 	}

@@ -6,6 +6,14 @@
  *
  * Prints the truth, a line KIND BEGIN END for each time, in ns since the recording began. Launches
  * come long before their work.
+ *
+ * Other shapes have one kind of data each, with words of their own before BEGIN and END:
+ *
+ *	memory BYTES PATH	held by a call path; graphs BYTES: held by graphs
+ *	stalls, exact: sample KERNEL PLACE	PC samples, one every 10 us. They were read every
+ *				50 ms, or after each launch
+ *	nccl RANK, nccl_wait RANK	the two parts of a kernel of NCCL, of two ranks
+ *	captured NUMBER		a kernel of a capture window; open NUMBER: the window
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,6 +26,7 @@
 #define END_NS		3950000000ull
 #define PROC		1
 #define PID		100
+#define IDS		100
 #define DRIVER		1
 #define SAMPLE_NS	1000000
 #define SUM_NS		10000000	/* that short times off the CPU are summed up over */
@@ -44,6 +53,8 @@ static const struct shape {
 
 struct state {
 	struct gen g, batch;
+	uint32_t proc;			/* of the next records; its ids of threads and call paths
+					 * are above (proc - 1) * IDS */
 	uint32_t correlation_id;
 	uint64_t first_ns, nr, sum_ns;	/* of times off the CPU that are summed up */
 };
@@ -52,7 +63,7 @@ static void emit_batch(struct state *s, bool full)
 {
 	if (!s->batch.nr || (!full && s->batch.nr < 40000))
 		return;
-	gen__batch_begin(&s->g, START_NS + END_NS, PROC, PID);
+	gen__batch_begin(&s->g, START_NS + END_NS, s->proc, s->proc * PID);
 	gen__bytes(&s->g, s->batch.v, s->batch.nr);
 	gen__batch_end(&s->g);
 	s->batch.nr = 0;
@@ -136,6 +147,20 @@ static void add(struct state *s, enum kind kind, uint64_t ns, uint64_t end_ns, u
 	emit_batch(s, false);
 }
 
+/* Return: a number below @below, of a fixed sequence. */
+static uint64_t chance(uint64_t below)
+{
+	static uint64_t state = 1;
+
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (state >> 33) % below;
+}
+
+static uint32_t id_of(const struct state *s, uint32_t id)
+{
+	return (s->proc - 1) * IDS + id;
+}
+
 static void add_names(struct state *s)
 {
 	static const struct {
@@ -154,31 +179,33 @@ static void add_names(struct state *s)
 	gen__string(&s->batch, 9, "Simulated GPU");
 	gen__string(&s->batch, 10, "kernel");
 	gen__string(&s->batch, 11, "node");
-	gen__device(&s->batch, 0, 9, "0123456789abcde");
+	gen__string(&s->batch, 12, "ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+	gen__device(&s->batch, 0, 9, s->proc == PROC ? "0123456789abcde" : "123456789abcdef");
 	for (i = 1; i <= 3; i++)
 		gen__stream(&s->batch, i, 0, 1, 6 + i);
 	emit_batch(s, true);
-	gen__range(&s->g, START_NS, PROC, 1, 0, "", "launching");
-	gen__range(&s->g, START_NS, PROC, 2, 0, "", "range");
+	gen__range(&s->g, START_NS, s->proc, 1, 0, "", "launching");
+	gen__range(&s->g, START_NS, s->proc, 2, 0, "", "range");
 }
 
 static void add_path(struct state *s, uint32_t path, uint16_t flags, uint32_t cbid)
 {
 	const uint64_t frames[] = { 0x400100 + path * 16, 0x400040 };
 
-	gen__callchain(&s->g, flags, START_NS, path, PROC, cbid ? DRIVER : 0, cbid, frames, 2);
+	gen__callchain(&s->g, flags, START_NS, id_of(s, path), s->proc, cbid ? DRIVER : 0, cbid,
+		       frames, 2);
 }
 
-static void generate(struct state *s, const struct shape *shape)
+/* Begins a process, with its threads, call paths and names. */
+static void add_process(struct state *s, uint32_t proc)
 {
-	uint64_t ns, length_ns, every_ns;
 	uint32_t i;
 
-	gen__header(&s->g);
-	gen__process(&s->g, XPU_MISC_PROCESS_ROOT, START_NS, PROC, PID, 0, "app");
-	gen__comm(&s->g, XPU_MISC_COMM_EXEC, START_NS, PID, PID, "app");
+	s->proc = proc;
+	gen__process(&s->g, XPU_MISC_PROCESS_ROOT, START_NS, proc, proc * PID, 0, "app");
+	gen__comm(&s->g, XPU_MISC_COMM_EXEC, START_NS, proc * PID, proc * PID, "app");
 	for (i = 1; i <= NR_THREADS; i++)
-		gen__thread(&s->g, i, PROC, PID + i - 1);
+		gen__thread(&s->g, id_of(s, i), proc, proc * PID + i - 1);
 	add_path(s, P_KERNEL, 0, CBID_LAUNCH);
 	add_path(s, P_COPY, 0, CBID_COPY);
 	add_path(s, P_GRAPH, 0, CBID_GRAPH);
@@ -187,6 +214,285 @@ static void generate(struct state *s, const struct shape *shape)
 	add_path(s, P_OFF, XPU_CHAIN_CPU | XPU_CHAIN_OFF, 0);
 	add_path(s, P_CPU, XPU_CHAIN_CPU, 0);
 	add_names(s);
+}
+
+/* ---- one kind each --------------------------------------------------------------------------- */
+
+static struct xpu_alloc allocs[4000];
+static uint64_t alloc_ns[4000];
+static uint32_t nr_allocs;
+
+static void add_alloc(uint64_t ns, uint8_t what, uint8_t space, uint64_t address, uint64_t bytes,
+		      uint32_t path)
+{
+	alloc_ns[nr_allocs] = ns;
+	allocs[nr_allocs++] = (struct xpu_alloc){
+		.path_id = path,
+		.thread_id = T_LAUNCH,
+		.what = what,
+		.space = space,
+		.address = address,
+		.bytes = bytes,
+	};
+}
+
+static int by_alloc_time(const void *va, const void *vb)
+{
+	uint64_t a = alloc_ns[*(const uint32_t *)va], b = alloc_ns[*(const uint32_t *)vb];
+
+	return a < b ? -1 : a > b;
+}
+
+/* Memory that is held all the time, for longer than 1 s, and for some ms; and levels of graphs. */
+static void add_memory(struct state *s)
+{
+	static const uint64_t life_ns[] = { 0, 1300000011, 3100007 };
+	static const uint64_t every_ns[] = { 900000001, 700000003, 37000009 };
+	static const uint32_t paths[] = { P_KERNEL, P_COPY, P_GRAPH };
+	struct xpu_record_allocs rec = { .proc_id = PROC, .nr = 1, .order = 1 };
+	uint64_t ns, bytes, end_ns, address = 0x100000;
+	uint32_t order[4000], i;
+
+	add_alloc(0, XPU_ALLOC_START, 0, 0, 0, 0);
+	for (i = 0; i < 3; i++)
+		for (ns = 50000000 + 1370011 * i; ns < END_NS; ns += every_ns[i]) {
+			address += 1 << 24;
+			bytes = 1000000 + chance(8000000);
+			end_ns = life_ns[i] && ns + life_ns[i] < END_NS ? ns + life_ns[i] : END_NS;
+			printf("memory %" PRIu64 " %u %" PRIu64 " %" PRIu64 "\n", bytes, paths[i],
+			       ns, end_ns);
+			add_alloc(ns, XPU_ALLOC_MADE, XPU_SPACE_DEVICE, address, bytes, paths[i]);
+			if (end_ns < END_NS)
+				add_alloc(end_ns, XPU_ALLOC_FREED, XPU_SPACE_DEVICE, address, 0,
+					  paths[i]);
+		}
+	for (ns = 200000017; ns < END_NS; ns += 500000000) {
+		bytes = chance(20000000);
+		end_ns = ns + 500000000 < END_NS ? ns + 500000000 : END_NS;
+		printf("graphs %" PRIu64 " 0 %" PRIu64 " %" PRIu64 "\n", bytes, ns, end_ns);
+		add_alloc(ns, XPU_ALLOC_LEVEL, XPU_SPACE_GRAPHS, 0, bytes, 0);
+	}
+	for (i = 0; i < nr_allocs; i++)
+		order[i] = i;
+	qsort(order, nr_allocs, sizeof(order[0]), by_alloc_time);
+	for (i = 0; i < nr_allocs; i++) {
+		rec.time_ns = START_NS + alloc_ns[order[i]];
+		gen__record(&s->g, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), &allocs[order[i]],
+			    sizeof(allocs[0]));
+		rec.order += i > 0; /* the first event, START, has the number of the next one */
+	}
+}
+
+enum { READ_NS = 50000000,
+       PHASE_NS = 400000000,
+       TICK_NS = 10000,
+       NR_PLACES = 3,
+       S_REASON = 13 };
+
+static void add_stalls(struct state *s, uint16_t misc, uint64_t begin_ns, uint64_t end_ns,
+		       uint32_t kernel, const uint32_t *samples)
+{
+	struct xpu_stall stalls[NR_PLACES];
+	struct xpu_record_stalls rec = {
+		.begin_ns = begin_ns,
+		.end_ns = end_ns,
+		.context = 1,
+		.function = kernel,
+	};
+	uint32_t i;
+
+	for (i = 0; i < NR_PLACES; i++)
+		if (samples[i])
+			stalls[rec.nr++] = (struct xpu_stall){ 16 * i, 3, samples[i], 0 };
+	if (rec.nr)
+		gen__record(&s->batch, XPU_RECORD_STALLS, misc, &rec, sizeof(rec), stalls,
+			    rec.nr * sizeof(stalls[0]));
+}
+
+/* Adds the samples of a kernel that were taken in READ_NS until @ns. */
+static void add_read(struct state *s, uint64_t ns, uint32_t kernel, const uint32_t *samples)
+{
+	add_stalls(s, 0, START_NS + ns - READ_NS, START_NS + ns, 10 + kernel, samples);
+}
+
+/* Two kernels take turns, and are launched from two call paths. @exact: some of them last 0.3 s */
+static void add_samples(struct state *s, bool exact)
+{
+	static const char *const names[] = { "kernel", "node" };
+	const struct xpu_record_stall_reason reason = { .index = 3, .name = S_REASON };
+	struct xpu_record_stalls_account account = {
+		.context = 1,
+		.interval_cycles = 1 << 14,
+		.begin_ns = START_NS,
+		.end_ns = START_NS + END_NS,
+	};
+	uint32_t samples[2][NR_PLACES] = { { 0 } }, nr = 0, id, kind;
+	uint64_t ns, length_ns, read_ns = READ_NS, place;
+
+	gen__string(&s->batch, S_REASON, "smsp__pcsamp_warps_issue_stalled_wait");
+	gen__record(&s->batch, XPU_RECORD_STALL_REASON, 0, &reason, sizeof(reason), NULL, 0);
+	for (ns = 60000000; ns < END_NS - 500000000; ns += length_ns + 700000, nr++) {
+		length_ns = exact && nr % 50 == 49 ? 300000000 : 2000000 + TICK_NS * chance(300);
+		for (; read_ns <= ns && !exact; read_ns += READ_NS)
+			for (id = 0; id < 2; id++) {
+				add_read(s, read_ns, id, samples[id]);
+				memset(samples[id], 0, sizeof(samples[id]));
+			}
+		/* No kernel crosses a time of reading. */
+		if (!exact && ns + length_ns > read_ns)
+			length_ns = (read_ns - ns) / TICK_NS * TICK_NS;
+		if (!length_ns)
+			continue;
+		kind = nr % 3 == 0;
+		place = ns / PHASE_NS % NR_PLACES;
+		id = add_launch(s, START_NS + ns, 10000, nr % 2 ? P_COPY : P_KERNEL);
+		gen__kernel(&s->batch, 0, START_NS + ns, length_ns, id, 10 + kind, 1);
+		printf("sample %s %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", names[kind],
+		       16 * place, ns, ns + length_ns);
+		account.recorded += length_ns / TICK_NS;
+		samples[kind][place] += length_ns / TICK_NS;
+		if (!exact)
+			continue;
+		add_stalls(s, XPU_MISC_STALLS_LAUNCH, id, START_NS + ns + length_ns, 10 + kind,
+			   samples[kind]);
+		memset(samples[kind], 0, sizeof(samples[kind]));
+	}
+	for (id = 0; id < 2; id++)
+		add_read(s, read_ns, id, samples[id]);
+	account.total = account.recorded;
+	gen__record(&s->batch, XPU_RECORD_STALLS_ACCOUNT, 0, &account, sizeof(account), NULL, 0);
+}
+
+static void add_reads(struct state *s)
+{
+	add_samples(s, false);
+}
+
+static void add_exact(struct state *s)
+{
+	add_samples(s, true);
+}
+
+/* Collectives of two ranks, in which the one that comes first waits for the other. */
+static void add_nccl(struct state *s)
+{
+	static const uint64_t late_ns[] = { 3000017, 41000003, 190000001, 7001, 1200000011 };
+	struct xpu_range_payload p = {
+		.comm = 7,
+		.nr_ranks = 2,
+		.fields = XPU_COLLECTIVE_COMM | XPU_COLLECTIVE_RANK | XPU_COLLECTIVE_NR_RANKS,
+	};
+	const uint32_t range = 22;
+	uint64_t ns, begin_ns, end_ns, wait_ns;
+	uint32_t rank, nr, late;
+
+	for (rank = 0; rank < 2; rank++) {
+		const struct xpu_range_event made = {
+			.range_id = 21,
+			.thread_id = rank * IDS + T_LAUNCH,
+			.what = XPU_RANGE_MARK,
+		};
+
+		p.rank = rank;
+		gen__nccl_range(&s->g, START_NS, PROC + rank, 21, 0, "ncclCommInitRankConfig", &p);
+		gen__nccl_range(&s->g, START_NS, PROC + rank, range, 0, "ncclAllReduce", &p);
+		gen__ranges(&s->g, START_NS + 1000, &made, 1);
+	}
+	for (ns = 60000000, nr = 1;; ns = end_ns + 1000000 + chance(30000000), nr++) {
+		wait_ns = late_ns[nr % 5];
+		end_ns = ns + wait_ns + 5000000 + chance(20000000);
+		if (end_ns > END_NS)
+			break;
+		late = chance(2);
+		for (rank = 0; rank < 2; rank++) {
+			uint32_t thread = rank * IDS + T_LAUNCH;
+			const struct xpu_launch launch = {
+				.correlation_id = nr,
+				.path_id = rank * IDS + P_KERNEL,
+				.thread_id = thread,
+			};
+			const struct xpu_range_event events[] = {
+				{ .range_id = range, .thread_id = thread, .what = XPU_RANGE_PUSH },
+				{ .thread_id = thread, .delta_ns = 8000, .what = XPU_RANGE_POP },
+			};
+
+			begin_ns = ns + (rank == late ? wait_ns : 0);
+			gen__ranges(&s->g, START_NS + begin_ns - 10000, events, 2);
+			gen__launches_in(&s->g, START_NS + begin_ns - 5000, &launch, &range, 1);
+			gen__batch_begin(&s->g, START_NS + end_ns, PROC + rank,
+					 (PROC + rank) * PID);
+			gen__kernel(&s->g, 0, START_NS + begin_ns, end_ns - begin_ns, nr, 12, 1);
+			gen__batch_end(&s->g);
+			if (rank != late)
+				printf("nccl_wait %u %" PRIu64 " %" PRIu64 "\n", rank, ns,
+				       ns + wait_ns);
+			printf("nccl %u %" PRIu64 " %" PRIu64 "\n", rank, ns + wait_ns, end_ns);
+		}
+	}
+}
+
+/* Capture windows of 0.4 s, with kernels that may end after their window. */
+static void add_captured(struct state *s)
+{
+	struct xpu_record_window w = { .number = 0 };
+	uint64_t ns, open_ns, close_ns;
+
+	for (open_ns = 150000000; open_ns < END_NS - 600000000; open_ns += 650000011) {
+		close_ns = open_ns + 400000000;
+		w.number++;
+		w.nr_launches = 0;
+		w.open_ns = w.time_ns = START_NS + open_ns;
+		gen__record(&s->batch, XPU_RECORD_WINDOW, XPU_MISC_WINDOW_OPEN, &w, sizeof(w),
+			    NULL, 0);
+		for (ns = open_ns + 3000000; ns - 2000000 < close_ns; ns += 35000011) {
+			w.nr_launches++;
+			gen__kernel(&s->batch, 0, START_NS + ns, 30000003,
+				    add_launch(s, START_NS + ns, 2000000, P_KERNEL), 10, 1);
+			printf("captured %u %" PRIu64 " %" PRIu64 "\n", w.number, ns,
+			       ns + 30000003);
+		}
+		w.time_ns = START_NS + close_ns;
+		gen__record(&s->batch, XPU_RECORD_WINDOW, XPU_MISC_WINDOW_CLOSED, &w, sizeof(w),
+			    NULL, 0);
+		printf("open %u %" PRIu64 " %" PRIu64 "\n", w.number, open_ns, close_ns);
+	}
+}
+
+static const struct part {
+	const char *name;
+	void (*add)(struct state *s);
+} parts[] = {
+	{ "memory", add_memory },
+	{ "stalls", add_reads },
+	{ "exact", add_exact },
+	{ "nccl", add_nccl },
+	{ "captured", add_captured },
+};
+
+static void generate_part(struct state *s, const struct part *part)
+{
+	gen__header(&s->g);
+	add_process(s, PROC);
+	if (part->add == add_nccl)
+		add_process(s, PROC + 1);
+	s->proc = PROC;
+	part->add(s);
+	emit_batch(s, true);
+	if (part->add == add_nccl)
+		gen__process_exit(&s->g, START_NS + END_NS, PROC + 1, 2 * PID, 0);
+	gen__process_exit(&s->g, START_NS + END_NS, PROC, PID, 0);
+	gen__end(&s->g, START_NS + END_NS, 0);
+}
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+static void generate(struct state *s, const struct shape *shape)
+{
+	uint64_t ns, length_ns, every_ns;
+	uint32_t i;
+
+	gen__header(&s->g);
+	add_process(s, PROC);
 	gen__graph_node(&s->g, START_NS, 50, PROC, 0, P_NODE, T_LAUNCH);
 	for (i = 0; i < NR_KINDS; i++) {
 		length_ns = i == CPU ? shape->cpu_ns : shape->ns;
@@ -208,15 +514,19 @@ int main(int argc, char **argv)
 	size_t i;
 	int err;
 
-	for (i = 0; argc == 3 && i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-		if (strcmp(argv[1], shapes[i].name))
-			continue;
-		generate(&s, &shapes[i]);
-		err = gen__save(&s.g, argv[2]);
-		gen__free(&s.g);
-		gen__free(&s.batch);
-		return err ? 1 : 0;
+	for (i = 0; argc == 3 && i < sizeof(shapes) / sizeof(shapes[0]); i++)
+		if (!strcmp(argv[1], shapes[i].name))
+			generate(&s, &shapes[i]);
+	for (i = 0; argc == 3 && i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (!strcmp(argv[1], parts[i].name))
+			generate_part(&s, &parts[i]);
+	if (!s.g.nr) {
+		fputs("usage: gen_windows long|across|tiny|memory|stalls|exact|nccl|captured"
+		      " FILE\n", stderr);
+		return 2;
 	}
-	fputs("usage: gen_windows long|across|tiny FILE\n", stderr);
-	return 2;
+	err = gen__save(&s.g, argv[2]);
+	gen__free(&s.g);
+	gen__free(&s.batch);
+	return err ? 1 : 0;
 }

@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Windows of time (--from, --to) of data whose times are shared or not known one by one: memory at
+# its peak, PC samples that are read together or with their launch, waits in kernels of NCCL, which
+# depend on another rank, and capture windows.
+. "$XPU_SRC/test/lib/tap.sh"
+command -v python3 >/dev/null || skip_all "python3 is missing"
+
+export PYTHONPATH="$XPU_SRC/test/lib" PYTHONDONTWRITEBYTECODE=1
+for shape in memory stalls exact nccl captured; do
+	"$XPU_BUILD/gen_windows" $shape $shape.data >$shape.truth
+	python3 "$XPU_SRC/test/lib/windows_parts.py" "$XPU_BUILD/xpumerge" $shape $shape.data \
+		$shape.truth >verdict
+	sed 's/^/# /' verdict
+	case $shape in
+	memory)	rows=12 ;;
+	stalls | exact) rows=9 ;;
+	nccl)	rows=6 ;;
+	*)	rows=4 ;;
+	esac
+	is "$(grep -c ' compared | ' verdict) $(grep -c WRONG verdict)" "$rows 0" \
+		"$shape: each window is right in each format, and all add up to the whole"
+done
+done_testing
