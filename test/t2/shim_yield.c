@@ -210,7 +210,7 @@ static void unfinished(void)
 	device__launch(function, another, 2000 * MS);
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL);
 	ok(wait_awake(),
-	   "a kernel of the program's profile was still running: afterwards the shim records again");
+	   "a kernel of the program's profile still ran: afterwards the shim records again");
 	had_kernels = nr_kernels;
 	is_int(had_kernels, 1, "the shim waited until the program had the record of its kernel");
 	ok(records(), "the listener gets later kernels");
