@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""btf-of-image.py IMAGE: writes the kernel types (BTF) that are in a bootable arm64 kernel to stdout.
+"""btf-of-image.py IMAGE: writes the kernel types (BTF) of a bootable arm64 kernel to stdout
 
 Such an image is no ELF file: the types are found by the header that they begin with.
 """
@@ -8,7 +8,8 @@ import gzip
 import struct
 import sys
 
-HEADER = struct.Struct("<HBBIIIII")	# magic, version, flags, header's size, types at, size, strings at, size
+# magic, version, flags, header's size, types at, size, strings at, size
+HEADER = struct.Struct("<HBBIIIII")
 
 
 def find(image):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """make -Bn V=1 ... | compile-commands.py DIRECTORY: compile_commands.json, on stdout
 
-For clangd and others that want to know how a file is compiled: the commands that make would run, and
-that name a source file. A file that several commands compile has the first of them.
+For clangd and others that want to know how a file is compiled: the commands that make would run,
+and that name a source file. A file that several commands compile has the first of them.
 """
 import json
 import shlex

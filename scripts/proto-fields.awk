@@ -3,11 +3,13 @@
 # awk -f proto-fields.awk FILE.proto: a C header with the numbers of its fields and enumerators
 #
 # Field clock_id of message Clock in message ClockSnapshot is CLOCK_SNAPSHOT__CLOCK__CLOCK_ID; an
-# enumerator has the name of the message around its enum in front. The file consists of messages, enums
-# and their fields. Anything else ends the script with status 1, so that no number is left out.
+# enumerator has the name of the message around its enum in front. The file consists of messages,
+# enums and their fields. Anything else ends the script with status 1, so that no number is left
+# out.
 
 function fail(text) {
-	print FILENAME ": expected a field, an enumerator, a message or an enum: " text >"/dev/stderr"
+	print FILENAME ": expected a field, an enumerator, a message or an enum: " text \
+		>"/dev/stderr"
 	failed = 1
 	exit 1
 }

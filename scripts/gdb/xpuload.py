@@ -7,7 +7,7 @@
 
 (gdb) print tables->paths		struct idmap: key = value
 
-(gdb) print *rec			struct xpu_record: the whole record that this is the header of
+(gdb) print *rec			struct xpu_record: the whole record of this header
 
 (gdb) print/r ...			as gdb itself prints it
 """

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """comments.py FILE...: no comment begins with "What ..." as a noun, or with "The same ..."
 
-Such a comment can only be read together with the code, or with the comment before it. A comment names the
-thing instead: "Return: ...", "Writes ...", "The flags that ...".
+Such a comment can only be read together with the code, or with the comment before it. A comment
+names the thing instead: "Return: ...", "Writes ...", "The flags that ...".
 """
 import re
 import sys
@@ -38,7 +38,8 @@ def main():
         comments = list(block_comments(text)) if is_c else []
         if not is_c or path.endswith((".js", ".cc", ".cu")):
             comments += line_comments(text)
-        found += [f"{path}:{number}: a comment that begins with \"{FIRST.match(words)[1]}\": name the thing"
+        found += [f"{path}:{number}: a comment that begins with \"{FIRST.match(words)[1]}\": "
+                  "name the thing"
                   for number, words in comments if FIRST.match(words)]
     print("\n".join(found), end="\n" if found else "")
     sys.exit(bool(found))

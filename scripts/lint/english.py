@@ -2,20 +2,20 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """english.py [-v] FILE...: comments, tests' names and documents are English that is read once
 
-Each pattern below makes a reader look for a noun that the sentence has left out, or for its verb. Do not change
-words until the pattern no longer matches: write what a native engineer would say.
+Each pattern below makes a reader look for a noun that the sentence has left out, or for its verb.
+Do not change words until the pattern no longer matches: write what a native engineer would say.
 
-It reads the comments of a source file, the texts of a table (.def), the names of a test's checks, the paragraphs of
-a document (.md) and the text of a manual page (.in). With -v it also reads the messages of a C file. A sentence that
-is right as it stands is excused by a line "PATH: SENTENCE" in english.txt next to this file, where SENTENCE is its
-first 60 characters.
+It reads the comments of a source file, the texts of a table (.def), the names of a test's checks,
+the paragraphs of a document (.md) and the text of a manual page (.in). With -v it also reads the
+messages of a C file. A sentence that is right as it stands is excused by a line "PATH: SENTENCE" in
+english.txt next to this file, where SENTENCE is its first 60 characters.
 """
 import os
 import re
 import sys
 
-PREPOSITION = "about|after|as|at|before|behind|below|by|during|for|from|in|into|like|of|on|over|since|than|through|to|" \
-    "under|until|with|without"
+PREPOSITION = "about|after|as|at|before|behind|below|by|during|for|from|in|into|like|of|on|over|" \
+    "since|than|through|to|under|until|with|without"
 
 PATTERNS = [
     (r"\w's(?=[,.;:)\]?!]|$)", "a noun is missing behind \"'s\""),
@@ -26,8 +26,8 @@ PATTERNS = [
     (r"\btheirs\b", "name the noun again"),
     (r"\b(?:%s) what\b" % PREPOSITION, "a preposition and \"what\": say which thing"),
     (r"\btold of\b|\btells? (?:of|its)\b", "reports, names, describes"),
-    (r"\b(?:(?<!there )(?:is|are|was|were) there(?! (?:is|are|was|were))\b(?=[,.;:)]|$)|is none\b|are none\b)",
-     "exists, is present, has no"),
+    (r"\b(?:(?<!there )(?:is|are|was|were) there(?! (?:is|are|was|were))\b(?=[,.;:)]|$)"
+     r"|is none\b|are none\b)", "exists, is present, has no"),
     (r"\bwith such\b", "name the noun"),
     (r"(?<!@)\bbeside\b(?!\.md)", "next to, with, also, except"),
     (r"\bbut for\b", "except for"),
@@ -40,47 +40,55 @@ COMPILED = [(re.compile(pattern, re.IGNORECASE), why) for pattern, why in PATTER
 OPENING = re.compile(r"(?:And|But|So|Else|Nor|Or)\b(?! (?:far|long|that)\b)")
 
 VERBS = set("""
-am are be been being can cannot could did do does doing done had has have having is isn may might must need needs
-ought shall should was were will would let lets
+am are be been being can cannot could did do does doing done had has have having is isn may might
+must need needs ought shall should was were will would let lets
 """.split())
 BASES = """
-abort accept access accumulate act adapt add adjust advance age agree aim align allocate allow alter answer append apply
-approximate arrange arrive ask assert assign assume attach avoid await awake back balance become begin believe belong bind
-blame block bound branch break bring buffer build bundle call cancel cap care carry cast catch cause change charge check choose
-clamp clean clear clip clone close collapse collect color combine come commit compare compile complete compress compute
-concatenate confirm connect consider consist construct consume contain continue convert copy correct correlate cost count
-cover crash create cross cut damage decide declare decode decrement default defer define delay delete deliver depend
-deref derive describe deserve destroy detach detect determine die differ disable disagree discard disconnect display
-distinguish divide document double doubt drain draw drive drop duplicate dump emit empty enable enclose encode encounter end enforce
-enlarge enqueue ensure enter enumerate equal escape estimate evaluate evict examine exceed exchange exclude exec execute exist exit
-expand expect expire explain export expose extend extract fail fake fall feed fetch fill filter find finish fire fit fix
-flag flush fold follow forbid force forget fork form format forward free freeze gain gather generate get give go grant
-group grow guard guess hand handle hang happen hash help hide hint hit hold hook identify ignore imitate implement imply
-import include increase increment indicate infer inherit init initialize inject inline insert inspect install intend
-interrupt introduce invalidate invent invoke join judge jump keep kill know label lack land last lay lead leak learn leave
-lengthen lie like limit line link list listen live load locate lock log look lose lower make manage map mark mask match
-matter mean measure meet mention merge mirror miss mix model modify move multiply name nest normalize note notice number
-observe obtain occupy occur offer omit open order outlive overflow overlap overtake overwrite own pack pad page pair parse
-pass patch pause pay perform permit pick pin place plan play plot point poll pop populate post prefer prefix prepare
-present preserve press prevent print proceed process produce profile promise prove provide publish pull push put query
-queue quit quote race raise reach read realign receive recognize recompute reconnect record recover redirect reduce refer
-refresh refuse register reject relate relax release relocate rely remain remap remember remove rename render reopen repeat
-replace report represent request require reserve reset resize resolve respect restart restore restrict resume retry return
-reuse reverse revert rewrite ride round rotate run sample save say scale scan schedule score search see seek seem select
-send separate serialize serve set settle shadow shape share shift shorten show shrink shut signal simulate sit skip sleep
-slice slow sort spare span spawn speak spend spill spin split stall stand start state stay steal step stick stop store
-stream stretch strip subtract succeed suffice suit sum summarize supply support suppose survive suspend swap switch sync
-synchronize take talk target tell tend terminate test throw time toggle tolerate touch trace track trail translate
-traverse treat trigger trim truncate trust try turn unblock underflow undo unlink unload unlock unmap unwind update use
-validate vanish vary verify view violate visit wait wake walk want warn waste watch weigh win wipe work wrap write yield
-zero zoom yields steps
+abort accept access accumulate act adapt add adjust advance age agree aim align allocate allow alter
+answer append apply approximate arrange arrive ask assert assign assume attach avoid await awake
+back balance become begin believe belong bind blame block bound branch break bring buffer build
+bundle call cancel cap care carry cast catch cause change charge check choose clamp clean clear clip
+clone close collapse collect color combine come commit compare compile complete compress compute
+concatenate confirm connect consider consist construct consume contain continue convert copy correct
+correlate cost count cover crash create cross cut damage decide declare decode decrement default
+defer define delay delete deliver depend deref derive describe deserve destroy detach detect
+determine die differ disable disagree discard disconnect display distinguish divide document double
+doubt drain draw drive drop duplicate dump emit empty enable enclose encode encounter end enforce
+enlarge enqueue ensure enter enumerate equal escape estimate evaluate evict examine exceed exchange
+exclude exec execute exist exit expand expect expire explain export expose extend extract fail fake
+fall feed fetch fill filter find finish fire fit fix flag flush fold follow forbid force forget fork
+form format forward free freeze gain gather generate get give go grant group grow guard guess hand
+handle hang happen hash help hide hint hit hold hook identify ignore imitate implement imply import
+include increase increment indicate infer inherit init initialize inject inline insert inspect
+install intend interrupt introduce invalidate invent invoke join judge jump keep kill know label
+lack land last lay lead leak learn leave lengthen lie like limit line link list listen live load
+locate lock log look lose lower make manage map mark mask match matter mean measure meet mention
+merge mirror miss mix model modify move multiply name nest normalize note notice number observe
+obtain occupy occur offer omit open order outlive overflow overlap overtake overwrite own pack pad
+page pair parse pass patch pause pay perform permit pick pin place plan play plot point poll pop
+populate post prefer prefix prepare present preserve press prevent print proceed process produce
+profile promise prove provide publish pull push put query queue quit quote race raise reach read
+realign receive recognize recompute reconnect record recover redirect reduce refer refresh refuse
+register reject relate relax release relocate rely remain remap remember remove rename render reopen
+repeat replace report represent request require reserve reset resize resolve respect restart restore
+restrict resume retry return reuse reverse revert rewrite ride round rotate run sample save say
+scale scan schedule score search see seek seem select send separate serialize serve set settle
+shadow shape share shift shorten show shrink shut signal simulate sit skip sleep slice slow sort
+spare span spawn speak spend spill spin split stall stand start state stay steal step stick stop
+store stream stretch strip subtract succeed suffice suit sum summarize supply support suppose
+survive suspend swap switch sync synchronize take talk target tell tend terminate test throw time
+toggle tolerate touch trace track trail translate traverse treat trigger trim truncate trust try
+turn unblock underflow undo unlink unload unlock unmap unwind update use validate vanish vary verify
+view violate visit wait wake walk want warn waste watch weigh win wipe work wrap write yield zero
+zoom yields steps
 """
 IRREGULAR = """
-became began begun bound broke broken brought built came caught chose chosen cost cut drawn drew driven drove fallen fed
-fell felt found gave given gone got grew grown held hidden hung kept knew known laid lain lay led left lent lit lost made
-meant met overtaken overwritten paid put read ran risen rode rose run said sat saw seen sent set shown shrank shrunk shut slept
-spent split spoke spoken spun stood stole stolen stuck taken taught thought threw thrown told took understood undone went
-woke woken won written wrote dies lies ties
+became began begun bound broke broken brought built came caught chose chosen cost cut drawn drew
+driven drove fallen fed fell felt found gave given gone got grew grown held hidden hung kept knew
+known laid lain lay led left lent lit lost made meant met overtaken overwritten paid put read ran
+risen rode rose run said sat saw seen sent set shown shrank shrunk shut slept spent split spoke
+spoken spun stood stole stolen stuck taken taught thought threw thrown told took understood undone
+went woke woken won written wrote dies lies ties
 """
 
 
@@ -88,7 +96,8 @@ def inflected():
     for verb in BASES.split():
         stem = verb[:-1] if verb.endswith("e") else verb
         twice = verb + verb[-1]
-        yield from (verb, verb + "s", verb + "es", stem + "ed", stem + "ing", twice + "ed", twice + "ing")
+        yield from (verb, verb + "s", verb + "es", stem + "ed", stem + "ing", twice + "ed",
+                    twice + "ing")
         if verb.endswith("y"):
             yield from (verb[:-1] + "ies", verb[:-1] + "ied")
     yield from IRREGULAR.split()
@@ -101,9 +110,10 @@ SENTENCE_END = re.compile(r"(?<=[.?!])(?<!e\.g\.)(?<!i\.e\.)(?<!etc\.)\s+(?=[A-Z
 
 
 def has_verb(sentence):
-    """A sentence of five words or more, with a capital and a full stop, has one; less is a label."""
+    """A sentence of five words or more, with a capital and a full stop, has a verb."""
     words = WORD.findall(sentence)
-    if len(words) < 5 or sentence.startswith("Source:") or not sentence[0].isupper() or not sentence.endswith("."):
+    if len(words) < 5 or sentence.startswith("Source:") or not sentence[0].isupper() or \
+            not sentence.endswith("."):
         return True
     return any(word.lower() in VERBS or re.search(r"n't$|'ll$|'re$", word) for word in words)
 
@@ -125,7 +135,7 @@ def faults_of(sentence, opening):
 
 
 def paragraphs(lines):
-    """Yields (number of the first line, text) of each paragraph of (number, text), and of each row of a table."""
+    """Yields (number of the first line, text) of each paragraph, and of each row of a table."""
     first, words = 0, []
     for number, line in lines:
         starts = not line or re.search(r"\t|\S {3,}\S", line) or re.match(
@@ -145,7 +155,8 @@ def in_line(text):
     return "" if re.match(r" *\*\t", text) else text.strip().strip("*").strip()
 
 
-BLOCK = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'|/\*(.*?)\*/|(?<!:)//([^\n]*)", re.DOTALL)
+BLOCK = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'|/\*(.*?)\*/|(?<!:)//([^\n]*)",
+                   re.DOTALL)
 
 
 def c_comments(text):
@@ -168,7 +179,8 @@ def c_comments(text):
 def hash_comments(text):
     run = []
     for number, line in enumerate(text.split("\n"), 1):
-        match = re.match(r"\s*#(?!!)\s?(.*)$", line) or re.match(r".*?[;)}\w\"'\\]\t+#\s(.*)$", line)
+        match = re.match(r"\s*#(?!!)\s?(.*)$", line) or \
+            re.match(r".*?[;)}\w\"'\\]\t+#\s(.*)$", line)
         whole = match and re.match(r"\s*#", line)
         if match and not whole:
             yield [(number, match[1].strip())]
@@ -191,7 +203,9 @@ def python_strings(text):
 C_TOKEN = re.compile(r"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])+'|[()\[\]{},;]|[^\"'()\[\]{},;]+")
 C_STRING = re.compile(r"\"((?:\\.|[^\"\\\n])*)\"")
 C_CHECK = re.compile(r"\b(?:(ok)|is_int|is_str)(?=\()")
-SH_CHECK = re.compile(r"^[^#\n]*?(?:^|[;&|{(!]|\b(?:do|then|else|if)\b)[ \t]*(?:(ok)|is|like|unlike)(?=[ \t])", re.MULTILINE)
+SH_CHECK = re.compile(
+    r"^[^#\n]*?(?:^|[;&|{(!]|\b(?:do|then|else|if)\b)[ \t]*(?:(ok)|is|like|unlike)(?=[ \t])",
+    re.MULTILINE)
 
 
 def c_arguments(text, at):
@@ -271,13 +285,16 @@ def manual(text):
         if line.startswith((".Bd", ".Ed")):
             literal = line.startswith(".Bd")
         if line.startswith(".") or literal:
-            line = re.sub(r"^\.(?:Nm|Ar|Fl|Pa|Xr|Cm|Ql|Dq|Ev|Sy|Em|Dv|Va|Nd|Op)\b", "X", line) if not literal else ""
+            macro = r"^\.(?:Nm|Ar|Fl|Pa|Xr|Cm|Ql|Dq|Ev|Sy|Em|Dv|Va|Nd|Op)\b"
+            line = re.sub(macro, "X", line) if not literal else ""
             line = "" if line.startswith(".") else line
         lines.append((number, line.strip()))
     yield lines
 
 
-MESSAGE = re.compile(r"\b(?:msg__\w+|fprintf|usage__\w+|fail|warn\w*)\s*\((?:[^\";]*,)?\s*((?:\"(?:\\.|[^\"\\])*\"\s*)+)")
+MESSAGE = re.compile(
+    r"\b(?:msg__\w+|fprintf|usage__\w+|fail|warn\w*)\s*\((?:[^\";]*,)?\s*"
+    r"((?:\"(?:\\.|[^\"\\])*\"\s*)+)")
 
 
 def messages(text):

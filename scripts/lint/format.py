@@ -3,7 +3,7 @@
 """format.py FILE...: indentation and spaces are as clang-format has them
 
 clang-format would rewrite a tenth of the tree: it knows no tabs before a comment or in a table, and
-where a line ends is the author's choice. So what it would replace is looked at, and this is reported:
+where a line ends is the author's choice. Only these of its changes are reported:
 - another indentation of a statement,
 - a space between two words or signs where there should be none, or the other way round,
 - space at the end of a line, two empty lines.
@@ -55,7 +55,8 @@ def check_replacements(text, replacements, lines):
             moved = end
         elif not breaks and bool(old) != bool(wanted):
             # Without knowing types it takes a pointer for a product, and a macro for a call.
-            if CPP_WORD.search(text[max(0, offset - 6):offset]) or CPP_WORD.match(text[end:end + 8]):
+            if CPP_WORD.search(text[max(0, offset - 6):offset]) or \
+                    CPP_WORD.match(text[end:end + 8]):
                 continue
             before, after = text[offset - 1:offset], text[end:end + 2]
             if before in b"*&" or after[:1] in b"*&":

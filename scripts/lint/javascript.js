@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// node --experimental-vm-modules javascript.js FILE...: whether they can be parsed; those that import
-// or export, as modules. Modules must find what they import from each other, and import in no circle.
+// node --experimental-vm-modules javascript.js FILE...: whether they can be parsed; those that
+// import or export, as modules. Modules must find what they import from each other, and import in
+// no circle.
 "use strict";
 
 const fs = require("fs");

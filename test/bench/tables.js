@@ -8,10 +8,12 @@
 const fs = require("fs");
 const { DuckDBInstance } = require("@duckdb/node-api");
 
-const RECIPES = ["top_paths", "stragglers", "straggler_paths", "regressed", "idle", "idle_host", "collectives", "host_waits"];
+const RECIPES = ["top_paths", "stragglers", "straggler_paths", "regressed", "idle", "idle_host",
+	"collectives", "host_waits"];
 
 function recipe(name) {
-	return fs.readFileSync(`${process.env.XPU_SRC}/scripts/sql/${name}.sql`, "utf8").replace(/^--.*$/gm, "");
+	return fs.readFileSync(`${process.env.XPU_SRC}/scripts/sql/${name}.sql`, "utf8")
+		.replace(/^--.*$/gm, "");
 }
 
 async function main() {

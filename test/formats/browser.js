@@ -19,8 +19,10 @@ let browser;
  */
 async function open(file, options = {}) {
 	const [name, hash] = file.split(/(#.*)/s);
-	const address = file.includes("://") ? file : pathToFileURL(path.resolve(name)).href, url = address + (hash || "");
-	const context = await browser.newContext({ viewport: { width: 1400, height: 800 }, ...options });
+	const address = file.includes("://") ? file : pathToFileURL(path.resolve(name)).href,
+		url = address + (hash || "");
+	const context = await browser.newContext({ viewport: { width: 1400, height: 800 },
+		...options });
 	const page = await context.newPage();
 
 	page.complaints = [];
@@ -42,10 +44,12 @@ async function shot(page, name) {
 /* Return: the serious findings of axe. */
 async function findings(page) {
 	await page.evaluate(fs.readFileSync(require.resolve("axe-core/axe.min.js"), "utf8"));
-	const result = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
+	const result = await page.evaluate(() =>
+		globalThis.axe.run(document, { resultTypes: ["violations"] }));
 
 	return result.violations.filter(v => ["serious", "critical"].includes(v.impact))
-		.map(v => `${v.id}: ${v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).slice(0, 3).join("; ")}`);
+		.map(v =>
+			`${v.id}: ${v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).slice(0, 3).join("; ")}`);
 }
 
 /* Runs @tests with a browser, and reports the result. */

@@ -81,5 +81,6 @@ run(async () => {
 	   `the summary has the duration of ${told}`);
 	await page.waitForTimeout(500);
 	await shot(page, "timeline");
-	is(page.complaints.filter(c => c.startsWith("error")).join("\n"), "", "no exception is thrown");
+	is(page.complaints.filter(c => c.startsWith("error")).join("\n"), "",
+		"no exception is thrown");
 });

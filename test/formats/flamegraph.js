@@ -17,11 +17,14 @@ const leaf = line => line[0][line[0].length - 1];
 
 /* Return: the page's name for a piece of work, from its name in folded stacks. */
 function shown(name) {
-	const m = /^\[(GPU\d*_Kernel|GPU\d*_Memcpy|GPU\d*_Memset|GPU_Launch_Pending|Off_CPU|GPU_Wait)\](.*)$/s.exec(name);
+	const m =
+		/^\[(GPU\d*_Kernel|GPU\d*_Memcpy|GPU\d*_Memset|GPU_Launch_Pending|Off_CPU|GPU_Wait)\](.*)$/s.exec(name);
 	const what = m && m[1].replace(/^GPU\d*_/, "");
 
-	return !m ? name : what === "Kernel" ? m[2] : what === "Memcpy" ? "copy " + m[2] : what === "Memset" ? "set" :
-	       what === "Launch_Pending" ? "pending launch" : what === "Wait" ? "wait for " + m[2] : "off CPU: " + m[2];
+	return !m ? name : what === "Kernel" ? m[2] : what === "Memcpy" ? "copy " + m[2] :
+		what === "Memset" ? "set" :
+	       what === "Launch_Pending" ? "pending launch" : what === "Wait" ? "wait for " + m[2] :
+		"off CPU: " + m[2];
 }
 
 async function ready(page) {
@@ -31,7 +34,8 @@ async function ready(page) {
 
 /* The page draws at once; the result is visible in the next frame of the screen. */
 async function settle(page) {
-	await page.evaluate(() => new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f))));
+	await page.evaluate(() => new Promise(f =>
+		requestAnimationFrame(() => requestAnimationFrame(f))));
 }
 
 /* Returns the frames that the page has drawn: the name, place and colour of each. */
@@ -39,13 +43,15 @@ function drawn(page) {
 	return page.$$eval("#chart svg", list => list.flatMap(svg => {
 		const box = svg.getBoundingClientRect();
 
-		return svg.frames.map(p => ({ name: p.name, x: box.x + p.x, y: box.y + p.y, width: p.w, fill: p.fill,
+		return svg.frames.map(p =>
+			({ name: p.name, x: box.x + p.x, y: box.y + p.y, width: p.w, fill: p.fill,
 					      faded: Boolean(p.d.fade) }));
 	}));
 }
 
 async function frame(page, name) {
-	return (await drawn(page)).filter(f => f.name === name).sort((a, b) => b.width - a.width)[0];
+	return (await drawn(page)).filter(f => f.name === name)
+		.sort((a, b) => b.width - a.width)[0];
 }
 
 /*
@@ -97,4 +103,5 @@ const rows = page => page.$$eval("#top tbody tr", list => list.map(tr => {
 
 const number = text => parseFloat(text.replace(/,/g, ""));
 
-module.exports = { folded, sum, leaf, rows, shown, ready, settle, drawn, frame, click, tip, number };
+module.exports = { folded, sum, leaf, rows, shown, ready, settle, drawn, frame, click, tip,
+	number };

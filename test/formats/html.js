@@ -14,7 +14,8 @@ async function testGraph() {
 	const chart = await page.$eval("#chart", e => e.clientWidth);
 
 	ok(all.length > 50, "frames are drawn", all.length);
-	ok(all.every(f => f.x >= 0 && f.x + f.width <= chart + 1), "all frames are inside the chart");
+	ok(all.every(f => f.x >= 0 && f.x + f.width <= chart + 1),
+		"all frames are inside the chart");
 	near((await frame(page, "all")).width, chart - 16, "the root takes the whole width");
 
 	/* Widths are sums. */
@@ -47,13 +48,15 @@ async function testGraph() {
 	await page.click('[data-kind="memcpy"]');
 	await settle(page);
 	is(number((await tip(page, "all")).total),
-	   sum(lines.filter(l => !/_Memcpy\]/.test(leaf(l)))), "copies left out: the total is smaller by as much");
+	   sum(lines.filter(l => !/_Memcpy\]/.test(leaf(l)))),
+	   "copies left out: the total is smaller by as much");
 	is(await page.getAttribute('[data-kind="memcpy"]', "aria-pressed"), "false",
 	   "copies left out: the button is not pressed");
 	await page.click('[data-kind="memcpy"]', { modifiers: ["Shift"] });
 	await settle(page);
 	is(number((await tip(page, "all")).total),
-	   sum(lines.filter(l => /_Memcpy\]/.test(leaf(l)))), "copies alone: the total is their sum");
+	   sum(lines.filter(l => /_Memcpy\]/.test(leaf(l)))),
+	   "copies alone: the total is their sum");
 	await shot(page, "html-kinds");
 	for (const kind of ["kernel", "pending"])
 		await page.click(`[data-kind="${kind}"]`);
@@ -63,7 +66,8 @@ async function testGraph() {
 	   "one device: the total is that of this device");
 	await page.selectOption("#gpu", "all");
 	await settle(page);
-	is(number((await tip(page, "all")).total), total, "all devices: the total is complete again");
+	is(number((await tip(page, "all")).total), total,
+		"all devices: the total is complete again");
 	is(page.complaints.join("\n"), "", "no error, no message, no request");
 	await page.context().close();
 }
@@ -105,14 +109,16 @@ async function testMoving() {
 
 	/* Search. */
 	const term = leaf(lines.find(isKernel)).replace(/^\[[^\]]*\]/, "").replace(/\(.*/, "");
-	const found = sum(lines.filter(l => l[0].some(n => n.toLowerCase().includes(term.toLowerCase()))));
+	const found = sum(lines.filter(l =>
+		l[0].some(n => n.toLowerCase().includes(term.toLowerCase()))));
 
 	await page.keyboard.press("/");
 	await page.keyboard.type(term);
 	await settle(page);
 	near(number(await page.textContent("#matched")), 100 * found / sum(lines),
 	     `search ${term}: the share of all matches is right`, .01);
-	ok((await drawn(page)).some(d => d.fill === "#e65cf0"), "search: matches have their colour");
+	ok((await drawn(page)).some(d => d.fill === "#e65cf0"),
+		"search: matches have their colour");
 	await shot(page, "html-search");
 	await page.fill("#search", "operator[](");
 	is(await page.getAttribute("#search", "aria-invalid"), "true",
@@ -130,13 +136,15 @@ async function testMoving() {
 	await shot(page, "html-icicle");
 	await page.keyboard.press("i");
 	await settle(page);
-	ok((await frame(page, "worker")).y < (await frame(page, "all")).y, "flame: the root is below");
+	ok((await frame(page, "worker")).y < (await frame(page, "all")).y,
+		"flame: the root is below");
 
 	/* By keyboard alone. */
 	await page.focus("#chart");
 	for (const key of ["ArrowUp", "ArrowUp", "ArrowUp"])
 		await page.keyboard.press(key);
-	const folds = async () => (await drawn(page)).filter(d => / \(\d+ frames\)$/.test(d.name)).length;
+	const folds = async () => (await drawn(page))
+		.filter(d => / \(\d+ frames\)$/.test(d.name)).length;
 	const nrFolds = await folds();
 
 	ok(nrFolds > 0, "frames that all paths share are folded", nrFolds);
@@ -173,7 +181,8 @@ async function testMoving() {
 	await page.fill("#search", `^${parent.replace(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`);
 	await settle(page);
 	is(number(await page.textContent("#top tbody tr:first-child td:nth-child(5)")),
-	   sum(folded("app.count").filter(l => l[0].includes(parent))), "top: launches below a frame are counted");
+	   sum(folded("app.count").filter(l => l[0].includes(parent))),
+	   "top: launches below a frame are counted");
 	await page.fill("#search", "");
 	await settle(page);
 	await shot(page, "html-top");
@@ -183,7 +192,8 @@ async function testMoving() {
 	await page.click("#top tbody tr:nth-child(2) .name button");
 	await page.click("#show-in-graph");
 	await settle(page);
-	ok((await page.textContent("#matched")).includes("matched") && !(await page.isHidden("#graph")),
+	ok((await page.textContent("#matched")).includes("matched") &&
+		!(await page.isHidden("#graph")),
 	   "a row leads to the flame graph, with its frames marked");
 	is(page.complaints.join("\n"), "", "no error, no message, no request");
 	await page.context().close();
@@ -201,7 +211,8 @@ async function testLoss() {
 	ok(await page.isVisible("#accounts .loss summary"), "the loss is visible without a click");
 	ok(/unmatched 16 lost 19/.test(await page.textContent("#accounts .loss summary")),
 	   "the loss has its counts");
-	ok((await page.$eval("header", e => e.offsetHeight)) <= 80, "the header is no higher than 80 pixels");
+	ok((await page.$eval("header", e => e.offsetHeight)) <= 80,
+		"the header is no higher than 80 pixels");
 	await page.click("#accounts .loss summary");
 	ok(await page.isVisible("#accounts pre"), "a click shows the notes");
 	await shot(page, "html-notes");
@@ -226,7 +237,8 @@ async function testHostile() {
 
 	await ready(page);
 	await page.click("#tab-top");
-	const names = new Set(await page.$$eval("#top td.name", cells => cells.map(c => c.textContent)));
+	const names = new Set(await page.$$eval("#top td.name",
+		cells => cells.map(c => c.textContent)));
 	const missing = lines.map(l => shown(leaf(l))).filter(name => !names.has(name));
 
 	is(missing.join("\n"), "", "hostile names are shown the same as in folded stacks");
@@ -238,7 +250,8 @@ async function testHostile() {
 	await settle(page);
 	await shot(page, "html-hostile");
 	for (const f of (await drawn(page)).filter(d => /alert|bad|semi/.test(d.name))) {
-		is((await tip(page, f.name)).name, f.name, "tooltip of a hostile name: it is unchanged");
+		is((await tip(page, f.name)).name, f.name,
+			"tooltip of a hostile name: it is unchanged");
 	}
 	const long = lines.map(l => shown(leaf(l))).sort((a, b) => b.length - a.length)[0];
 
@@ -277,7 +290,8 @@ async function testThin() {
 	const page = await open("thin.html");
 
 	await ready(page);
-	const nr = (await drawn(page)).length, elements = await page.$$eval("#chart *", list => list.length);
+	const nr = (await drawn(page)).length,
+		elements = await page.$$eval("#chart *", list => list.length);
 
 	ok(nr > 5000, "thousands of frames are hardly wider than a pixel", nr);
 	ok(elements < 500, "narrow frames share their elements", elements);
@@ -316,7 +330,8 @@ async function testDiff() {
 
 	near(number(t.A), sum(lines, 1), "diff: A is right, normalized", 1e-6);
 	is(number(t.B), sum(lines, 2), "diff: B is right");
-	ok(/^[+\u2212]/.test(t["B \u2212 A"]), "diff: the difference has its sign", t["B \u2212 A"]);
+	ok(/^[+\u2212]/.test(t["B \u2212 A"]), "diff: the difference has its sign",
+		t["B \u2212 A"]);
 	const gone = Object.keys(by).filter(n => by[n][0] && !by[n][1]);
 
 	ok(gone.length > 0, "diff: some frames exist in A alone");
@@ -329,9 +344,11 @@ async function testDiff() {
 		 * Frames with this name elsewhere may have changed in other ways; these have not.
 		 */
 		if (!pair[1])
-			ok(/^hsl\(214,/.test(f.fill), `${f.name} exists in A alone, and is blue`, f.fill);
+			ok(/^hsl\(214,/.test(f.fill), `${f.name} exists in A alone, and is blue`,
+				f.fill);
 		if (!pair[0])
-			ok(/^hsl\(4,/.test(f.fill), `${f.name} exists in B alone, and is red`, f.fill);
+			ok(/^hsl\(4,/.test(f.fill), `${f.name} exists in B alone, and is red`,
+				f.fill);
 	}
 	await page.selectOption("#width", "b");
 	await settle(page);
@@ -343,7 +360,8 @@ async function testDiff() {
 					 cells => cells.map(c => c.textContent));
 	const numbers = deltas.map(d => number(d.slice(1)));
 
-	ok(numbers.every((n, i) => !i || n <= numbers[i - 1]), "top: the largest differences come first");
+	ok(numbers.every((n, i) => !i || n <= numbers[i - 1]),
+		"top: the largest differences come first");
 	await shot(page, "html-diff-top");
 	is(page.complaints.join("\n"), "", "diff: no error, no message, no request");
 	await page.context().close();
@@ -371,7 +389,8 @@ async function testBig() {
 
 	await page.waitForSelector("html[data-ready]");
 	/* Drawn, too. */
-	await page.evaluate(() => new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f))));
+	await page.evaluate(() => new Promise(f =>
+		requestAnimationFrame(() => requestAnimationFrame(f))));
 	const seconds = (Date.now() - start) / 1000;
 	const frames = await page.evaluate(
 		"JSON.parse(document.getElementById('xpu-data').textContent).nodes.frame.length");
@@ -391,11 +410,14 @@ async function testBig() {
 
 /* Lines of kernels, compared with the table. */
 async function testLines() {
-	const table = JSON.parse(fs.readFileSync("stalls.json")).stalls, page = await open("stalls.html");
-	const rows = () => page.$$eval("#lines tbody tr", list => list.map(tr => [...tr.cells].map(c =>
+	const table = JSON.parse(fs.readFileSync("stalls.json")).stalls,
+		page = await open("stalls.html");
+	const rows = () => page.$$eval("#lines tbody tr",
+		list => list.map(tr => [...tr.cells].map(c =>
 		c.classList.contains("bar-cell") ? c.lastChild.textContent : c.textContent)));
 	const expected = kernel => table.filter(r => r.kernel === kernel)
-		.sort((a, b) => b.samples - a.samples).map(r => `${r.samples} ${r.place} ${r.reason}`).join();
+		.sort((a, b) => b.samples - a.samples)
+		.map(r => `${r.samples} ${r.place} ${r.reason}`).join();
 	const got = list => list.map(r => `${number(r[0])} ${r[4]} ${r[3].split(" ")[0]}`).join();
 
 	await ready(page);
@@ -412,9 +434,11 @@ async function testLines() {
 	await page.selectOption("#lines-kernel", other);
 	is(got(await rows()), expected(other), "another kernel: the same as in the table, too");
 	ok(await page.$$eval("#lines .reasons", list => list.every(e => Math.abs(
-		[...e.children].reduce((n, c) => n + parseFloat(c.style.width), 0) - 100) < .1)), "the parts of each bar add up to its whole width");
+		[...e.children].reduce((n, c) => n + parseFloat(c.style.width), 0) - 100) < .1)),
+			"the parts of each bar add up to its whole width");
 	await page.fill("#search", "0x1a0");
-	is((await rows()).length, table.filter(r => r.kernel === other && /0x1a0/.test(r.place)).length,
+	is((await rows()).length,
+		table.filter(r => r.kernel === other && /0x1a0/.test(r.place)).length,
 	   "the search narrows the lines down");
 	await page.fill("#search", "");
 
@@ -423,7 +447,8 @@ async function testLines() {
 	await settle(page);
 	await click(page, (await drawn(page)).find(f => f.name === first).name);
 	await page.click("#show-lines");
-	is(await page.$eval("#lines-kernel", e => e.value), first, "a kernel's frame leads to its lines");
+	is(await page.$eval("#lines-kernel", e => e.value), first,
+		"a kernel's frame leads to its lines");
 	is(page.complaints.join("\n"), "", "no error, no message, no request");
 	await page.context().close();
 
@@ -432,14 +457,16 @@ async function testLines() {
 	await ready(both);
 	await both.click("#tab-lines");
 	ok(await both.$eval("#lines tbody tr", tr => tr.cells.length === 9 &&
-		tr.cells[0].textContent === tr.cells[4].textContent), "two recordings: samples of both are shown");
+		tr.cells[0].textContent === tr.cells[4].textContent),
+			"two recordings: samples of both are shown");
 	await shot(both, "html-lines-diff");
 	await both.context().close();
 
 	const none = await open("app.html");
 
 	await ready(none);
-	is(await none.isVisible("#tab-lines"), false, "a recording without samples has no lines view");
+	is(await none.isVisible("#tab-lines"), false,
+		"a recording without samples has no lines view");
 	await none.context().close();
 }
 

@@ -18,24 +18,30 @@ async function testModes() {
 	await ready(page);
 	is(await page.getAttribute('[data-mode="gpu"]', "aria-checked"), "true",
 	   "the page opens on GPU time");
-	is(await total(page), sum(lines.filter(isDevice)), "GPU time: the total is the time of device work");
-	is(number(await chip(page, "gpu")), sum(lines.filter(isDevice)), "GPU time: the chip has its total");
+	is(await total(page), sum(lines.filter(isDevice)),
+		"GPU time: the total is the time of device work");
+	is(number(await chip(page, "gpu")), sum(lines.filter(isDevice)),
+		"GPU time: the chip has its total");
 	is(number(await chip(page, "thread")), sum(lines.filter(l => !isDevice(l))),
 	   "thread time: the chip has its total");
 	is(number(await chip(page, "both")), sum(lines), "both: the chip has the total of both");
 	for (const [mode, of] of [["thread", l => !isDevice(l)], ["both", () => true]]) {
 		await page.click(`[data-mode="${mode}"]`);
 		await settle(page);
-		is(await total(page), sum(lines.filter(of)), `${mode}: the graph has the same total`);
+		is(await total(page), sum(lines.filter(of)),
+			`${mode}: the graph has the same total`);
 	}
-	ok((await drawn(page)).some(f => f.name === "on CPU"), "a function's own CPU time has a frame");
-	ok(!(await drawn(page)).some(f => /^\[(GPU|Off)/.test(f.name)), "no label repeats what the colour says");
+	ok((await drawn(page)).some(f => f.name === "on CPU"),
+		"a function's own CPU time has a frame");
+	ok(!(await drawn(page)).some(f => /^\[(GPU|Off)/.test(f.name)),
+		"no label repeats what the colour says");
 	await page.context().close();
 }
 
 async function testTables() {
 	for (const name of ["app", "all"]) {
-		const table = JSON.parse(fs.readFileSync(`${name}.kernels.json`)).kernels, page = await open(`${name}.html#unit=ns&view=top`);
+		const table = JSON.parse(fs.readFileSync(`${name}.kernels.json`)).kernels,
+			page = await open(`${name}.html#unit=ns&view=top`);
 
 		await ready(page);
 		const top = new Map((await rows(page)).map(row => [row[0], row]));
@@ -43,11 +49,13 @@ async function testTables() {
 		const wrong = table.filter(r => {
 			const row = top.get(r.name);
 
-			return !row || number(row[2]) !== r.total_ns || number(row[3]) !== r.instances;
+			return !row || number(row[2]) !== r.total_ns ||
+				number(row[3]) !== r.instances;
 		});
 
 		ok(table.length > 1 && all > 0, `${name}: there are kernels`, table.length);
-		is(JSON.stringify(wrong), "[]", `${name}: Top has the kernels' times and counts, over all devices`);
+		is(JSON.stringify(wrong), "[]",
+			`${name}: Top has the kernels' times and counts, over all devices`);
 		is(number(await page.textContent('[data-kind="kernel"] b')), all,
 		   `${name}: Top has the sum of the kernels`);
 		await page.context().close();
@@ -56,7 +64,8 @@ async function testTables() {
 
 /* The peak of memory: one line in the header, and all of it in its panel. */
 async function testPeak() {
-	const [device] = JSON.parse(fs.readFileSync("all.devices.json")).memory_devices.filter(r => /^GPU/.test(r.device));
+	const [device] = JSON.parse(fs.readFileSync("all.devices.json")).memory_devices.filter(r =>
+		/^GPU/.test(r.device));
 	const [, held, path] = /^largest holder then: (\d+) bytes \(\S+ \S+\): (.*)$/m
 		.exec(fs.readFileSync("all.txt", "utf8"));
 	const page = await open("all.html"), line = "#memory summary";
@@ -64,7 +73,8 @@ async function testPeak() {
 	await ready(page);
 	const text = await page.textContent(line);
 
-	is(/at most ([\d.]+ \w+)/.exec(text)[1], `${device.used_peak / 1048576} MiB`, "the header has the peak of memory");
+	is(/at most ([\d.]+ \w+)/.exec(text)[1], `${device.used_peak / 1048576} MiB`,
+		"the header has the peak of memory");
 	is(/largest holder ([\d.]+ \w+)/.exec(text)[1], `${held / 1048576} MiB`,
 	   "the header has the largest holder");
 	ok(text.endsWith(`: ${path.split(" > ").slice(0, -1).reverse().join(" \u2190 ")}`),
@@ -74,7 +84,8 @@ async function testPeak() {
 	await page.click(line);
 	const panel = await page.innerText("#memory .panel");
 
-	ok(panel.includes(`${device.used_peak.toLocaleString("en")} bytes`) && panel.includes(`${(+held).toLocaleString("en")} bytes`),
+	ok(panel.includes(`${device.used_peak.toLocaleString("en")} bytes`) &&
+		panel.includes(`${(+held).toLocaleString("en")} bytes`),
 	   "a click shows peak and holder to the byte", panel);
 	is((await findings(page)).join("\n"), "", "axe finds no fault in the panel");
 	await shot(page, "html-peak");
@@ -119,7 +130,8 @@ async function testGroups() {
 		expected[l[0][0]] = (expected[l[0][0]] || 0) + l[1];
 	ok(Object.keys(expected).length > 1, "there is work in ranges, and work outside of them");
 	for (const [range, ns] of Object.entries(expected))
-		is(number((await tip(page, range.replace(/^\[NVTX\]|^\[(no NVTX range)\]/, "$1"))).total), ns,
+		is(number((await tip(page,
+			range.replace(/^\[NVTX\]|^\[(no NVTX range)\]/, "$1"))).total), ns,
 		   `by NVTX range: ${range} has all its work, with inner ranges`);
 	await page.context().close();
 }
@@ -128,13 +140,15 @@ async function testGroups() {
 
 /* Return: the ns of kernels and copies in a stretch, from the timeline. */
 function timelineIn(from, to) {
-	const trace = JSON.parse(fs.readFileSync("app.json")), base = BigInt(trace.otherData.base_ns);
+	const trace = JSON.parse(fs.readFileSync("app.json")),
+		base = BigInt(trace.otherData.base_ns);
 	const sums = { kernel: 0, memcpy: 0, nr: 0 };
 
 	for (const e of trace.traceEvents) {
 		if (e.ph !== "X" || !(e.cat in sums))
 			continue;
-		const start = Number(base) + Math.round(e.ts * 1000), end = start + Math.round(e.dur * 1000);
+		const start = Number(base) + Math.round(e.ts * 1000),
+			end = start + Math.round(e.dur * 1000);
 
 		sums[e.cat] += Math.max(0, Math.min(end, to) - Math.max(start, from));
 		sums.nr += start >= from && start < to;
@@ -162,11 +176,13 @@ async function testStretch() {
 	const t = await page.evaluate(() => {
 		const times = JSON.parse(document.getElementById("xpu-data").textContent).times;
 
-		return { start: Number(times.start_ns) + times.from_ns, width: times.bin_ns, nr: times.nr };
+		return { start: Number(times.start_ns) + times.from_ns, width: times.bin_ns,
+			nr: times.nr };
 	});
 
 	await ready(page);
-	is(await page.$$eval('#strip-rows path[data-kind="kernel"]', p => p.length), 2, "the overview has both devices");
+	is(await page.$$eval('#strip-rows path[data-kind="kernel"]', p => p.length), 2,
+		"the overview has both devices");
 	await drag(page, .25, .5);
 	const params = new URLSearchParams(new URL(page.url()).hash.slice(1));
 	const from = +params.get("from"), to = +params.get("to");
@@ -180,12 +196,14 @@ async function testStretch() {
 	   "the stretch has the same kernel time as the timeline, to the ns");
 	is(number(await page.textContent('[data-kind="memcpy"] b')), expected.memcpy,
 	   "the stretch has the same copy time as the timeline, to the ns");
-	is(await total(page), expected.kernel + expected.memcpy, "the graph shows the stretch alone");
+	is(await total(page), expected.kernel + expected.memcpy,
+		"the graph shows the stretch alone");
 	is(number((await tip(page, "all")).count), expected.nr,
 	   "counts are of work that began in the stretch");
 	await shot(page, "html-stretch");
 	await page.click("#tab-top");
-	is((await rows(page)).reduce((n, row) => n + (number(row[1]) || 0), 0), expected.kernel + expected.memcpy,
+	is((await rows(page)).reduce((n, row) => n + (number(row[1]) || 0), 0),
+		expected.kernel + expected.memcpy,
 	   "the Top list shows the stretch alone");
 	await page.goBack();
 	await page.goBack();
@@ -210,8 +228,10 @@ async function testStretch() {
 /* ---- the address ---------------------------------------------------------------------------- */
 
 const look = async page => JSON.stringify([(await drawn(page))
-	.map(f => [f.name, f.x, f.y, f.width].map(v => typeof v === "number" ? Math.round(v) : v).concat(f.fill).join(" ")).sort(),
-	await page.textContent("#matched"), await page.isVisible("#detail"), await page.inputValue("#by")]);
+	.map(f => [f.name, f.x, f.y, f.width].map(v => typeof v === "number" ? Math.round(v) : v)
+		.concat(f.fill).join(" ")).sort(),
+	await page.textContent("#matched"), await page.isVisible("#detail"),
+		await page.inputValue("#by")]);
 
 async function testAddress() {
 	const lines = folded("app.folded"), page = await open("app.html"), steps = [];
@@ -239,7 +259,8 @@ async function testAddress() {
 
 	await ready(again);
 	is(await look(again), last, "a page that is opened with the address shows the same");
-	is(again.complaints.join("\n"), "", "a page that is opened with the address has no complaint");
+	is(again.complaints.join("\n"), "",
+		"a page that is opened with the address has no complaint");
 	await again.context().close();
 	while (steps.length) {
 		const [name, before] = steps.pop();
@@ -256,13 +277,17 @@ async function testAddress() {
 	await page.context().close();
 
 	/* Addresses may come from anybody. */
-	for (const hash of ["zoom=99999999&frame=7777777", "by=__proto__&time=constructor&unit=x&of=-5&view=lines2",
-			    "search=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&kernel=%3Cscript%3E", "narrow=0-999999-0&zoom=1",
-			    "from=9&to=3", "from=-1&to=1e9", "open=1.2.3.x", "%%%&&&=&=", "without=gpu.cpu&sort=toString"]) {
+	for (const hash of ["zoom=99999999&frame=7777777",
+		"by=__proto__&time=constructor&unit=x&of=-5&view=lines2",
+			    "search=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&kernel=%3Cscript%3E",
+			    "narrow=0-999999-0&zoom=1",
+			    "from=9&to=3", "from=-1&to=1e9", "open=1.2.3.x", "%%%&&&=&=",
+			    "without=gpu.cpu&sort=toString"]) {
 		const odd = await open("app.html#" + hash);
 
 		await ready(odd);
-		ok((await drawn(odd)).length > 3 || /search/.test(hash), `#${hash}: the page is drawn`);
+		ok((await drawn(odd)).length > 3 || /search/.test(hash),
+			`#${hash}: the page is drawn`);
 		is(odd.complaints.join("\n"), "", "a foreign address: there is no complaint");
 		await odd.context().close();
 	}
@@ -277,12 +302,14 @@ async function testKeys() {
 	await page.keyboard.press("?");
 	ok(await page.isVisible("#help"), "? shows the keys");
 	for (const key of ["/", "t", "c", "s", "b", "Esc"])
-		ok((await page.$$eval("#help kbd", list => list.map(k => k.textContent))).includes(key),
+		ok((await page.$$eval("#help kbd", list => list.map(k => k.textContent)))
+			.includes(key),
 		   `the list of keys has ${key}`);
 	await page.keyboard.press("Escape");
 	ok(!(await page.isVisible("#help")), "Escape closes the list of keys");
 	await page.keyboard.press("t");
-	is(await page.getAttribute('[data-mode="thread"]', "aria-checked"), "true", "t goes to thread time");
+	is(await page.getAttribute('[data-mode="thread"]', "aria-checked"), "true",
+		"t goes to thread time");
 	await page.keyboard.press("o");
 	ok(!(await page.isVisible("#strip")), "o hides the overview");
 	await page.keyboard.press("2");
@@ -297,7 +324,8 @@ async function testKeys() {
 	ok(await page.isVisible("#top"), "arrow keys change the view");
 	await page.context().close();
 
-	const app = await open("app.html"), path = lines.find(l => l[0][0] === "worker" && isDevice(l))[0];
+	const app = await open("app.html"),
+		path = lines.find(l => l[0][0] === "worker" && isDevice(l))[0];
 
 	await ready(app);
 	await app.evaluate(() => {
@@ -305,7 +333,8 @@ async function testKeys() {
 	});
 	await app.keyboard.press("f");
 	await settle(app);
-	ok(!(await drawn(app)).some(d => / \(\d+ frames\)$/.test(d.name)), "f opens all folded frames");
+	ok(!(await drawn(app)).some(d => / \(\d+ frames\)$/.test(d.name)),
+		"f opens all folded frames");
 	await app.keyboard.press("f");
 	await click(app, "worker");
 	await click(app, shown(path[path.length - 1]));
@@ -316,7 +345,8 @@ async function testKeys() {
 	   "c copies the call path: a line for each frame");
 	ok(copied.startsWith("worker\n") && copied.trim().endsWith(shown(path[path.length - 1])),
 	   "the copied path begins at the root", copied);
-	await app.evaluate(() => { navigator.clipboard.writeText = () => Promise.reject(new Error("no")); });
+	await app.evaluate(() => { navigator.clipboard.writeText = () =>
+		Promise.reject(new Error("no")); });
 	await app.click("#copy-path");
 	is(app.complaints.join("\n"), "", "without access to the clipboard, there is no complaint");
 	await app.keyboard.press("s");
@@ -329,7 +359,8 @@ async function testKeys() {
 /* ---- callers and callees -------------------------------------------------------------------- */
 
 async function testSandwich() {
-	const lines = folded("app.folded"), page = await open("app.html#unit=ns&view=top&sort=total");
+	const lines = folded("app.folded"),
+		page = await open("app.html#unit=ns&view=top&sort=total");
 
 	await ready(page);
 	/* Selects a function in the middle, with callers and callees. */
@@ -339,7 +370,8 @@ async function testSandwich() {
 		const at = list.map(g => +g.querySelector("rect").getAttribute("y"));
 		const y = edge === "low" ? Math.max(...at) : Math.min(...at);
 
-		return list.filter((_, k) => at[k] === y).map(g => g.querySelector("title").textContent.split("\n"));
+		return list.filter((_, k) => at[k] === y)
+			.map(g => g.querySelector("title").textContent.split("\n"));
 	}, edge);
 	const expected = by => {
 		const sums = {};
@@ -356,9 +388,11 @@ async function testSandwich() {
 	is(await page.textContent("#focus-name"), name, "a row leads to its callers and callees");
 	is(number(await page.textContent("#focus-total")), sum(of),
 	   "their sum is the sum of all stacks with the function");
-	is(sorted(got(await level("callers", "low"))), sorted(expected(-1)), "each caller has its part");
+	is(sorted(got(await level("callers", "low"))), sorted(expected(-1)),
+		"each caller has its part");
 	is(sorted(got((await level("callees", "high")).filter(([n]) => !/^\d+ frames?$/.test(n)))),
-	   sorted(Object.fromEntries(Object.entries(expected(1)).filter(([n]) => n !== undefined))), "each callee has its part");
+	   sorted(Object.fromEntries(Object.entries(expected(1)).filter(([n]) => n !== undefined))),
+	   "each callee has its part");
 	await shot(page, "html-sandwich");
 	await page.click("#callers g.frame >> nth=0");
 	await settle(page);
@@ -406,13 +440,15 @@ async function testNarrow() {
 /* ---- for everybody -------------------------------------------------------------------------- */
 
 async function testAxe() {
-	const looks = [["light", {}], ["dark", { colorScheme: "dark" }], ["narrow", { viewport: { width: 500, height: 800 } }]];
+	const looks = [["light", {}], ["dark", { colorScheme: "dark" }],
+		["narrow", { viewport: { width: 500, height: 800 } }]];
 
 	for (const [name, options] of looks) {
 		const page = await open("all.html#time=both", options);
 
 		await ready(page);
-		is((await findings(page)).join("\n"), "", `axe finds no fault, ${name}: the flame graph`);
+		is((await findings(page)).join("\n"), "",
+			`axe finds no fault, ${name}: the flame graph`);
 		await page.keyboard.press("ArrowUp");
 		await click(page, "app");
 		is((await findings(page)).join("\n"), "",
@@ -423,11 +459,13 @@ async function testAxe() {
 		is((await findings(page)).join("\n"), "",
 		   `axe finds no fault, ${name}: Top, callers and callees`);
 		await page.keyboard.press("3");
-		is((await findings(page)).join("\n"), "", `axe finds no fault, ${name}: lines of kernels`);
+		is((await findings(page)).join("\n"), "",
+			`axe finds no fault, ${name}: lines of kernels`);
 		await page.keyboard.press("?");
 		is((await findings(page)).join("\n"), "", `axe finds no fault, ${name}: the keys`);
 		await page.keyboard.press("Escape");
-		ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), `${name}: fits its window`);
+		ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
+			`${name}: fits its window`);
 		await page.context().close();
 	}
 }

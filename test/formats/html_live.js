@@ -19,7 +19,8 @@ async function testKinds() {
 
 	await ready(page);
 	await shot(page, "html-live");
-	is(await page.textContent("#strip-names div"), `GPU 0 ${busy("live.txt")}%`, "the GPU is as busy as the summary says");
+	is(await page.textContent("#strip-names div"), `GPU 0 ${busy("live.txt")}%`,
+		"the GPU is as busy as the summary says");
 	is(await page.$$eval("#strip .gap", list => list.length), 0,
 	   "no part of the time is marked as not recorded");
 	ok((await page.textContent("#strip-legend")).includes("waits for the GPU"),
@@ -38,13 +39,15 @@ async function testKinds() {
 	/* Stacks of threads are higher than the window. */
 	await page.click('[data-mode="thread"]');
 	await settle(page);
-	const all = (await drawn(page)).find(f => f.name === "all"), chart = await (await page.$("#chart")).boundingBox();
+	const all = (await drawn(page)).find(f => f.name === "all"),
+		chart = await (await page.$("#chart")).boundingBox();
 
 	ok(all.y > chart.y && all.y < chart.y + chart.height, "the root stays in view");
 	await page.click('[data-mode="both"]');
 	await page.selectOption("#unit", "ns");
 	await settle(page);
-	is(number((await tip(page, "all")).total), sum(lines), "the total is the sum of all stacks");
+	is(number((await tip(page, "all")).total), sum(lines),
+		"the total is the sum of all stacks");
 	for (const kind of kinds) {
 		const total = sum(lines.filter(l => ENDS[kind].test(leaf(l))));
 
@@ -75,7 +78,8 @@ async function testWindows() {
 	   await page.textContent("#stretch-words"));
 	ok((await page.textContent("#strip-legend")).includes("not recorded"),
 	   "windows: the mark is explained");
-	const gap = await page.$$eval("#strip-area .gap", list => list.map(e => e.getBoundingClientRect())
+	const gap = await page.$$eval("#strip-area .gap",
+		list => list.map(e => e.getBoundingClientRect())
 		.sort((a, b) => b.width - a.width)[0].toJSON());
 	const move = at => page.mouse.move(gap.x + gap.width * at, gap.y + 5);
 
@@ -108,12 +112,15 @@ async function testMemory() {
 	ok(/^memory events \d+ lost 0/.test(await page.textContent(".account")),
 	   "memory: the page has the number of events",
 	   await page.textContent(".account"));
-	is((await page.$$eval("#unit option", list => list.map(o => o.value))).join(), "bytes,count",
+	is((await page.$$eval("#unit option", list => list.map(o => o.value))).join(),
+		"bytes,count",
 	   "memory: times cannot be chosen as the unit");
-	const bytes = await page.evaluate("JSON.parse(document.getElementById('xpu-data').textContent).cells.values[0].bytes" +
+	const bytes =
+		await page.evaluate("JSON.parse(document.getElementById('xpu-data').textContent).cells.values[0].bytes" +
 					  ".reduce((a, b) => a + b)");
 
-	is(bytes, sum(folded("memory.bytes")), "memory: the bytes are the same as in folded stacks");
+	is(bytes, sum(folded("memory.bytes")),
+		"memory: the bytes are the same as in folded stacks");
 	ok(/[\d.]+ [KMG]iB/.test(await page.textContent('[data-kind="memory"] b')),
 	   "memory: the chip has a sum in bytes");
 	await page.selectOption("#unit", "count");

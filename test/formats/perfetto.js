@@ -41,7 +41,9 @@ function wanted(file, nr) {
 	const sums = new Map();
 
 	for (const [frames, value] of folded(file).filter(([f]) => WORK.test(f[f.length - 1])))
-		add(sums, called([frames[0], ...frames.slice(nr ? Math.max(-nr - 1, 1 - frames.length) : 1)]
+		add(sums,
+			called([frames[0], ...frames.slice(nr ?
+				Math.max(-nr - 1, 1 - frames.length) : 1)]
 				 .join(";")), value);
 	return sums;
 }
@@ -70,8 +72,10 @@ async function work(engine, format, unit) {
 		const path = r.path ?? [r.caller, r.api].filter(f => f).map(frame).join(";");
 		const name = r.category === "kernel" ? r.name : r.name.slice("memcpy ".length);
 
-		add(sums, called(`${frame(r.comm)};${path};[GPU${several ? r.gpu.split(" ")[1] : ""}_` +
-				 `${labels[r.category]}]${frame(name)}`), unit === "ns" ? r.dur : 1);
+		add(sums,
+			called(`${frame(r.comm)};${path};[GPU${several ? r.gpu.split(" ")[1] : ""}_` +
+				 `${labels[r.category]}]${frame(name)}`),
+					unit === "ns" ? r.dur : 1);
 	}
 	return sums;
 }
@@ -82,7 +86,8 @@ async function testFile(name, format) {
 					"where value > 0 and severity not in ('info', 'notice')");
 	const count = async what => (await engine.rows(`select count(*) as n from ${what}`))[0].n;
 
-	is(stats.map(s => `${s.name} ${s.value}`).join("\n"), "", `${name}.${format}: there is no complaint`);
+	is(stats.map(s => `${s.name} ${s.value}`).join("\n"), "",
+		`${name}.${format}: there is no complaint`);
 	for (const unit of ["ns", "count"]) {
 		const want = wanted(`${name}.${unit}`, nr);
 
@@ -103,7 +108,8 @@ async function samples(engine) {
 
 	for (const r of await engine.rows("select c.id, c.parent_id as parent, f.name from " +
 			"stack_profile_callsite c join stack_profile_frame f on f.id = c.frame_id order by c.id"))
-		sites.set(r.id, (r.parent === null ? "" : sites.get(r.parent) + ";") + frame(r.name));
+		sites.set(r.id, (r.parent === null ? "" : sites.get(r.parent) + ";") +
+			frame(r.name));
 	for (const r of await engine.rows("select callsite_id as id, thread.name as comm from perf_sample " +
 					  "join thread using (utid)"))
 		add(sums, `${frame(r.comm)};${sites.get(r.id)}`, 1);

@@ -17,7 +17,8 @@ const CHUNK_BYTES = 32 << 20;
 function script() {
 	const edits = [
 		["this.useMemory64 = hasMemory64Support();", "this.useMemory64 = false;"],
-		["locateFile: (s) => s,", "locateFile: (s) => s, wasmBinary: globalThis.perfettoWasm,"],
+		["locateFile: (s) => s,",
+			"locateFile: (s) => s, wasmBinary: globalThis.perfettoWasm,"],
 		["const wasmBridge = new wasm_bridge_1.WasmBridge();",
 		 "const wasmBridge = globalThis.perfettoBridge = new wasm_bridge_1.WasmBridge();"],
 	];
@@ -55,7 +56,8 @@ async function load(file) {
 				rows.push(Object.fromEntries(result.columns().map(c => {
 					const value = it.get(c);
 
-					return [c, typeof value === "bigint" ? Number(value) : value];
+					return [c, typeof value === "bigint" ?
+						Number(value) : value];
 				})));
 			return rows;
 		}
@@ -69,7 +71,8 @@ async function load(file) {
 	globalThis.self = globalThis;
 	globalThis.WorkerGlobalScope = function () {};
 	globalThis.location = { href: pathToFileURL(dir).href + "/" };
-	globalThis.perfettoWasm = new Uint8Array(fs.readFileSync(path.join(dir, "trace_processor.wasm")));
+	globalThis.perfettoWasm = new Uint8Array(fs.readFileSync(path.join(dir,
+		"trace_processor.wasm")));
 	vm.runInThisContext(script(), { filename: "engine_bundle.js" });
 	globalThis.perfettoBridge.initialize(port1);
 

@@ -8,19 +8,24 @@ const tables = name => JSON.parse(fs.readFileSync(`${name}.json`, "utf8"));
 
 /* Return: the rows of the table of ranks, as objects by the columns' titles. */
 const rows = page => page.$$eval("#ranks-table tbody tr", list => {
-	const titles = [...document.querySelectorAll("#ranks-table thead th")].map(th => th.textContent);
+	const titles = [...document.querySelectorAll("#ranks-table thead th")]
+		.map(th => th.textContent);
 
 	return list.map(tr => Object.fromEntries([...tr.cells].map((cell, k) =>
-		[titles[k], cell.title && / ns$/.test(cell.title) ? cell.title : cell.textContent])));
+		[titles[k], cell.title && / ns$/.test(cell.title) ?
+			cell.title : cell.textContent])));
 });
 const text = (page, id) => page.textContent("#" + id);
 /* Returns the complaints without the browser's message about heatRow(). */
-const complaints = page => page.complaints.filter(line => !line.includes("willReadFrequently")).join("\n");
+const complaints = page =>
+	page.complaints.filter(line => !line.includes("willReadFrequently")).join("\n");
 const shownTab = page => page.$eval('[role="tab"][aria-selected="true"]', e => e.textContent);
 
 /* Return: the mean colour of a row of the strip of @nr rows, as [red, green, blue]. */
 const heatRow = (page, y, nr) => page.$eval("#heat", (canvas, [y, nr]) => {
-	const h = canvas.height / nr, d = canvas.getContext("2d").getImageData(0, Math.floor((y + .4) * h), canvas.width, 1).data;
+	const h = canvas.height / nr,
+		d = canvas.getContext("2d")
+		.getImageData(0, Math.floor((y + .4) * h), canvas.width, 1).data;
 	const sum = [0, 0, 0];
 
 	d.forEach((v, i) => { if (i % 4 < 3) sum[i % 4] += v * 4 / d.length; });
@@ -33,10 +38,13 @@ async function testTable() {
 	await ready(page);
 	await shot(page, "ranks");
 	is(await shownTab(page), "Ranks", "the page opens on the ranks");
-	const byCaused = [...t.ranks].sort((a, b) => b.caused_ns - a.caused_ns || a.rank - b.rank), list = await rows(page);
+	const byCaused = [...t.ranks].sort((a, b) => b.caused_ns - a.caused_ns || a.rank - b.rank),
+		list = await rows(page);
 
-	is(list.map(r => r.Rank).join(), byCaused.map(r => r.rank).join(), "the table has each rank, the worst straggler first");
-	for (const [title, key] of [["Caused", "caused_ns"], ["Waiting", "wait_ns"], ["Transfer", "transfer_ns"], ["Own work", "own_ns"],
+	is(list.map(r => r.Rank).join(), byCaused.map(r => r.rank).join(),
+		"the table has each rank, the worst straggler first");
+	for (const [title, key] of [["Caused", "caused_ns"], ["Waiting", "wait_ns"],
+		["Transfer", "transfer_ns"], ["Own work", "own_ns"],
 				    ["Busy", "busy_ns"]])
 		is(list.map(r => number(r[title])).join(), byCaused.map(r => r[key]).join(),
 		   `${title}: the same as in the tables`);
@@ -46,16 +54,20 @@ async function testTable() {
 	   "the first line names the late rank");
 	ok(/load_batch › nanosleep › off CPU: sleep/.test(await text(page, "ranks-answer")),
 	   "the first line has the rank's late path");
-	is(list.filter(r => r.Rank !== "2").every(r => /^2 \(/.test(r["Waited for"])), true, "all others waited for it longest");
+	is(list.filter(r => r.Rank !== "2").every(r => /^2 \(/.test(r["Waited for"])), true,
+		"all others waited for it longest");
 	for (const [sort, key] of [["wait_ns", "wait_ns"], ["number", "rank"]]) {
 		await page.click(`[data-sort="${sort}"]`);
 		const sign = key === "rank" ? 1 : -1;
 
-		is((await rows(page)).map(r => r.Rank).join(), [...t.ranks].sort((a, b) => sign * (a[key] - b[key]) || a.rank - b.rank)
+		is((await rows(page)).map(r => r.Rank).join(),
+			[...t.ranks].sort((a, b) => sign * (a[key] - b[key]) || a.rank - b.rank)
 			.map(r => r.rank).join(), `sorted by ${sort}`);
-		is(await page.evaluate("document.activeElement.dataset.sort"), sort, "the focus stays on the column");
+		is(await page.evaluate("document.activeElement.dataset.sort"), sort,
+			"the focus stays on the column");
 	}
-	for (const [term, expected] of [["0-2,7", "0,1,2,7"], ["node1", "1,3,5,7"], ["node1 0-3", "1,3"], ["nobody", ""], ["3", "3"]]) {
+	for (const [term, expected] of [["0-2,7", "0,1,2,7"], ["node1", "1,3,5,7"],
+		["node1 0-3", "1,3"], ["nobody", ""], ["3", "3"]]) {
 		await page.fill("#ranks-filter", term);
 		is((await rows(page)).map(r => r.Rank).join(), expected,
 		   `filter ${term}: exactly these ranks are shown`);
@@ -70,13 +82,16 @@ async function testTable() {
 }
 
 async function testPaths() {
-	for (const [name, rank, words, kind] of [["eight", 2, "off CPU: sleep", "off_cpu"], ["gpu", 1, "matmul", "device"]]) {
-		const late = tables(name).late_paths.find(p => p.rank === rank && p.kind === kind), page = await open(`${name}.html#unit=ns`);
+	for (const [name, rank, words, kind] of [["eight", 2, "off CPU: sleep", "off_cpu"],
+		["gpu", 1, "matmul", "device"]]) {
+		const late = tables(name).late_paths.find(p => p.rank === rank && p.kind === kind),
+			page = await open(`${name}.html#unit=ns`);
 
 		await ready(page);
 		await page.click("#ranks-table tr.culprit td:nth-child(3)");
 		await settle(page);
-		is(await shownTab(page), "Flame graph", `${name}: a straggler's row leads to its call paths`);
+		is(await shownTab(page), "Flame graph",
+			`${name}: a straggler's row leads to its call paths`);
 		ok(await frame(page, words),
 		   `${name}: the late path is drawn`, (await drawn(page)).map(f => f.name).join());
 		const t = await tip(page, words);
@@ -107,7 +122,8 @@ async function testHeat() {
 
 	for (let y = 0; y < 8; y++)
 		waits.push(light(await heatRow(page, y, 8)));
-	is(waits.indexOf(Math.max(...waits)), 2, "waits over time: the straggler's row is the palest");
+	is(waits.indexOf(Math.max(...waits)), 2,
+		"waits over time: the straggler's row is the palest");
 	await page.click('[data-heat="caused"]');
 	const caused = [];
 
@@ -128,13 +144,15 @@ async function testHeat() {
 
 	await page.mouse.move(box.x + box.width / 2, box.y + box.height * 5.5 / 8);
 	await page.waitForSelector("#tip", { state: "visible" });
-	ok(/^rank 5/.test(await text(page, "tip")) && /for rank 2/.test(await text(page, "tip")), "a tooltip says who waited for whom",
+	ok(/^rank 5/.test(await text(page, "tip")) && /for rank 2/.test(await text(page, "tip")),
+		"a tooltip says who waited for whom",
 	   await text(page, "tip"));
 	await page.focus("#heat-box");
 	await page.keyboard.press("ArrowRight");
 	await page.keyboard.press("Enter");
 	await settle(page);
-	is(`${await shownTab(page)} ${await page.inputValue("#rank")}`, "Flame graph 2", "Enter shows the straggler's call paths");
+	is(`${await shownTab(page)} ${await page.inputValue("#rank")}`, "Flame graph 2",
+		"Enter shows the straggler's call paths");
 	await page.keyboard.press("Escape");
 	await page.keyboard.press("Escape");
 	is(await shownTab(page), "Ranks", "Escape returns to the ranks");
@@ -145,11 +163,14 @@ async function testCollectives() {
 	const t = tables("eight"), page = await open("eight.html");
 
 	await ready(page);
-	const list = await page.$$eval("#ranks-collectives tbody tr", trs => trs.map(tr => [...tr.cells].map(c => c.textContent)));
+	const list = await page.$$eval("#ranks-collectives tbody tr",
+		trs => trs.map(tr => [...tr.cells].map(c => c.textContent)));
 
 	is(list.map(r => `${r[0]} ${r[1]} ${r[6]} ${r[7]}`).join("\n"), t.collectives.map(c =>
-		`${c.operation.replace(/^NCCL:/, "")} ${c.communicator} ${c.count} ${c.ranks}`).join("\n"), "collectives: the same as in the tables");
-	ok(list.some(r => r[0] === "sends and receives"), "the collectives include sends and receives");
+		`${c.operation.replace(/^NCCL:/, "")} ${c.communicator} ${c.count} ${c.ranks}`)
+			.join("\n"), "collectives: the same as in the tables");
+	ok(list.some(r => r[0] === "sends and receives"),
+		"the collectives include sends and receives");
 	await page.click('#ranks-collectives [data-collective="1"]');
 	ok((await text(page, "heat-words")).includes(t.collectives[1].communicator),
 	   "a click shows the waits of one collective");
@@ -157,7 +178,8 @@ async function testCollectives() {
 	   "a click on a collective keeps the focus");
 	ok(/collective=1/.test(page.url()), "the address keeps the collective");
 	await page.keyboard.press("Enter");
-	ok(!(await text(page, "heat-words")).includes("only"), "a second click shows all waits again");
+	ok(!(await text(page, "heat-words")).includes("only"),
+		"a second click shows all waits again");
 	is(await page.$$eval("#ranks-rest h2", l => l.map(h => h.textContent).join()), "Clocks",
 	   "two hosts: the page shows their clocks");
 	is(complaints(page), "", "there is no complaint");
@@ -182,7 +204,8 @@ async function testMany() {
 	await page.fill("#ranks-filter", "300-320");
 	is((await rows(page)).length, 21, "a filter by number leaves 21 ranks");
 	await page.fill("#ranks-filter", "node62");
-	is((await rows(page)).map(r => r.Rank).sort().join(), t.ranks.filter(r => r.host === "node62").map(r => String(r.rank)).sort().join(),
+	is((await rows(page)).map(r => r.Rank).sort().join(),
+		t.ranks.filter(r => r.host === "node62").map(r => String(r.rank)).sort().join(),
 	   "a filter by host leaves its ranks");
 	is((await page.$$("#rank option")).length, 65, "64 stragglers have call paths");
 	is(complaints(page), "", "there is no complaint");
@@ -194,7 +217,8 @@ async function testHostile() {
 
 	await ready(page);
 	await shot(page, "ranks-hostile");
-	is((await rows(page))[0].Host, "<b onclick=alert(3)>1", "a hostile host name is shown as text");
+	is((await rows(page))[0].Host, "<b onclick=alert(3)>1",
+		"a hostile host name is shown as text");
 	await page.click("#ranks-table tr.culprit td:nth-child(3)");
 	await settle(page);
 	ok((await drawn(page)).some(f => f.name.includes("alert(1)")),
@@ -212,7 +236,8 @@ async function testHostile() {
 	ok(/Nothing of what is chosen/.test(await text(one, "chart")),
 	   "one rank alone: there are no call paths");
 	is(one.complaints.join("\n"), "", "there is no complaint");
-	for (const hash of ["#rank=99&view=ranks&collective=77777&over=x", "#ranks=constructor&only=%00((&rank=-1", "#rank=<b>&collective=-5"]) {
+	for (const hash of ["#rank=99&view=ranks&collective=77777&over=x",
+		"#ranks=constructor&only=%00((&rank=-1", "#rank=<b>&collective=-5"]) {
 		const odd = await open(`eight.html${hash}`);
 
 		await ready(odd);
@@ -224,14 +249,16 @@ async function testHostile() {
 }
 
 async function testAxe() {
-	const looks = [["light", {}], ["dark", { colorScheme: "dark" }], ["narrow", { viewport: { width: 500, height: 800 } }]];
+	const looks = [["light", {}], ["dark", { colorScheme: "dark" }],
+		["narrow", { viewport: { width: 500, height: 800 } }]];
 
 	for (const [name, options] of looks) {
 		const page = await open("eight.html", options);
 
 		await ready(page);
 		is((await findings(page)).join("\n"), "", `axe finds no fault, ${name}: the ranks`);
-		ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), `${name}: fits its window`);
+		ok(await page.evaluate("document.documentElement.scrollWidth <= innerWidth"),
+			`${name}: fits its window`);
 		await shot(page, `ranks-${name}`);
 		await page.click("#ranks-answer button");
 		await settle(page);

@@ -13,7 +13,8 @@ async function imported(file) {
 	const base64 = fs.readFileSync(file).toString("base64");
 
 	/* speedscope's command line does this. */
-	fs.writeFileSync("load.js", `speedscope.loadFileFromBase64(${JSON.stringify(file)}, "${base64}")`);
+	fs.writeFileSync("load.js",
+		`speedscope.loadFileFromBase64(${JSON.stringify(file)}, "${base64}")`);
 	fs.writeFileSync("load.html", `<script>window.location = ${JSON.stringify(
 		pathToFileURL(index) + "#localProfilePath=" + path.resolve("load.js"))}</script>`);
 	const page = await open("load.html", { acceptDownloads: true });
@@ -98,7 +99,8 @@ run(async () => {
 	   "perf: the stacks are the same as in folded stacks");
 	ok(got.length === wanted.size, `perf: all ${wanted.size} stacks are there`, got.length);
 
-	is(differences(stacks(await imported("app.pb.gz")), wanted), "", "pprof: each stack has its nanoseconds");
+	is(differences(stacks(await imported("app.pb.gz")), wanted), "",
+		"pprof: each stack has its nanoseconds");
 
 	/*
 	 * Each track is a profile; the profiles of streams show the work on them. Times are in
@@ -109,12 +111,14 @@ run(async () => {
 
 	for (const [name, us] of leaves(stacks({ ...json, profiles: streams }))) {
 		/* speedscope appends the arguments to the name. */
-		const leaf = name.replace(/ \{"correlation":.*/, "").replace(/^memcpy /, "[GPU_Memcpy]")
+		const leaf = name.replace(/ \{"correlation":.*/, "")
+			.replace(/^memcpy /, "[GPU_Memcpy]")
 			.replace(/^(?!\[)/, "[GPU_Kernel]");
 
 		if (name)
 			ran.set(leaf, (ran.get(leaf) || 0) + Math.round(us * 1000));
 	}
-	is(differences(ran, leaves(wanted)), "", `json: each of ${ran.size} kernels has its nanoseconds`);
+	is(differences(ran, leaves(wanted)), "",
+		`json: each of ${ran.size} kernels has its nanoseconds`);
 	is(json.profiles.length - streams.length, 4, "json: each thread has a profile");
 });

@@ -16,7 +16,8 @@ function csv(file) {
 	const rows = fs.readFileSync(file, "utf8").split("\n").filter(line => line).map(line => {
 		const cells = [];
 
-		for (const [, quoted, plain] of line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g))
+		for (const [, quoted,
+			plain] of line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g))
 			cells.push(quoted === undefined ? plain : quoted.replace(/""/g, "\""));
 		return cells;
 	});
@@ -27,7 +28,8 @@ function csv(file) {
 
 /* Return: the recipe without its comments; @limit replaces the number of rows for each rank. */
 function recipe(name, limit) {
-	const text = fs.readFileSync(`${process.env.XPU_SRC}/scripts/sql/${name}.sql`, "utf8").replace(/^--.*$/gm, "");
+	const text = fs.readFileSync(`${process.env.XPU_SRC}/scripts/sql/${name}.sql`, "utf8")
+		.replace(/^--.*$/gm, "");
 
 	return limit ? text.replace(/<= [12]0\b/, `<= ${limit}`).replace(/LIMIT \d+/g, m =>
 		/LIMIT 1$/.test(m) ? m : `LIMIT ${limit}`) : text;
@@ -93,22 +95,25 @@ async function main() {
 	is(lines(rows.map(r => [r.rank, r.device_ns])),
 	   lines(sites.flatMap((table, rank) => table.slice(0, 10).map(r => [rank, r.total_ns]))),
 	   "top_paths: the ten largest of each rank");
-	ok(rows.every(r => Math.abs(r.percent - 100 * r.device_ns / sum(sites[r.rank], "total_ns")) <= .05),
+	ok(rows.every(r => Math.abs(r.percent -
+		100 * r.device_ns / sum(sites[r.rank], "total_ns")) <= .05),
 	   "top_paths: the shares are right");
 
 	/* ---- stragglers */
 	const work = RANKS.map(rank => ({
 		launches: Number(/^launches (\d+) matched \1 /m.exec(fs.readFileSync(`rank${rank}.log`, "utf8"))[1]),
 		device: sum(sites[rank], "total_ns"),
-		own: sum(csv(`rank${rank}.kernels.csv`).filter(r => !r.name.startsWith("nccl")), "total_ns") +
-			sum(csv(`rank${rank}.memory_time.csv`), "total_ns"),
+		own: sum(csv(`rank${rank}.kernels.csv`).filter(r => !r.name.startsWith("nccl")),
+			"total_ns") + sum(csv(`rank${rank}.memory_time.csv`), "total_ns"),
 	}));
 
 	rows = await query(recipe("stragglers"));
 	is(lines(rows.map(r => [r.rank, r.launches, r.device_ns, r.own_ns])),
-	   lines(work.map((w, rank) => [rank, w.launches, w.device, w.own])), "stragglers: the same as in xpumerge's kernels and copies");
+	   lines(work.map((w, rank) => [rank, w.launches, w.device, w.own])),
+	   "stragglers: the same as in xpumerge's kernels and copies");
 	is(rows[0].rank, 3, "stragglers: the slow rank is the first row");
-	is(rows[0].own_of_median, Math.round(1000 * work[3].own / median(work.map(w => w.own))) / 1000,
+	is(rows[0].own_of_median,
+		Math.round(1000 * work[3].own / median(work.map(w => w.own))) / 1000,
 	   "stragglers: the difference is to the median");
 
 	rows = await query(recipe("straggler_paths", ALL));
@@ -127,20 +132,26 @@ async function main() {
 	await db.run("CREATE VIEW before.device AS FROM read_parquet('ranks/device/rank=0/*.parquet')");
 	await db.run("CREATE VIEW after.device AS FROM read_parquet('ranks/device/rank=3/*.parquet')");
 	rows = await query(recipe("regressed", ALL));
-	const runs = [0, 3].map(rank => new Map(csv(`rank${rank}.kernels.csv`).map(r => [r.name, r])));
+	const runs = [0, 3].map(rank =>
+		new Map(csv(`rank${rank}.kernels.csv`).map(r => [r.name, r])));
 	const kernels = [...new Set(runs.flatMap(r => [...r.keys()]))];
 
-	is(lines(rows.map(r => [r.name, r.launches_before, r.launches_after, r.ns_before, r.ns_after])),
+	is(lines(rows.map(r => [r.name, r.launches_before, r.launches_after, r.ns_before,
+		r.ns_after])),
 	   lines(kernels.map(name => [name, ...["instances", "total_ns"].flatMap(key =>
-		runs.map(r => r.has(name) ? r.get(name)[key] : 0))])), "regressed: kernels of both runs, the same as in xpumerge");
-	ok(rows[0].avg_ns_after > 1.3 * rows[0].avg_ns_before && rows.filter(r => r.name.startsWith("nccl"))
-		.every(r => r.slower_ns < rows[0].slower_ns / 2), "regressed: slower kernels come before equal ones");
+		runs.map(r => r.has(name) ? r.get(name)[key] : 0))])),
+			"regressed: kernels of both runs, the same as in xpumerge");
+	ok(rows[0].avg_ns_after > 1.3 * rows[0].avg_ns_before &&
+		rows.filter(r => r.name.startsWith("nccl"))
+		.every(r => r.slower_ns < rows[0].slower_ns / 2),
+		"regressed: slower kernels come before equal ones");
 
 	/* ---- collectives */
 	rows = await query(recipe("collectives"));
 	const ranks = csv("ranks.csv");
 
-	ok(sum(ranks, "wait_ns") > 0 && sum(ranks, "paired") > 1000, `collectives: ${sum(ranks, "paired")} operations`);
+	ok(sum(ranks, "wait_ns") > 0 && sum(ranks, "paired") > 1000,
+		`collectives: ${sum(ranks, "paired")} operations`);
 	is(lines(rows.map(r => [r.rank, r.collectives, r.waited_ns, r.transfer_ns])),
 	   lines(ranks.map(r => [r.rank, r.paired, r.wait_ns, r.transfer_ns])),
 	   "collectives: waits and transfers of each rank, the same as in xpumerge ranks");
@@ -163,7 +174,8 @@ async function main() {
 	}
 	for (const r of rows)
 		idle.set(`${r.gpu} ${r.tid}`, (idle.get(`${r.gpu} ${r.tid}`) || 0) + r.idle_ns);
-	ok(told.size > 1 && sum(rows, "gaps") > 10, `idle: ${sum(rows, "gaps")} gaps of ${told.size} threads`);
+	ok(told.size > 1 && sum(rows, "gaps") > 10,
+		`idle: ${sum(rows, "gaps")} gaps of ${told.size} threads`);
 	is(lines([...idle]), lines([...told]),
 	   "idle: by device and thread, the same as in xpumerge's idle table");
 
@@ -173,7 +185,8 @@ async function main() {
 
 	for (const r of rows) {
 		const label = r.kind === "gpu_wait" ? "[GPU_Wait]" : "[Off_CPU]";
-		const line = `${r.comm.replace(/;/g, ":")};${r.path};${label}${r.name.replace(/;/g, ":")}`;
+		const line =
+			`${r.comm.replace(/;/g, ":")};${r.path};${label}${r.name.replace(/;/g, ":")}`;
 
 		shown.set(line, (shown.get(line) || 0) + r.ns);
 	}
@@ -186,42 +199,50 @@ async function main() {
 	 * there
 	 */
 	await open("windows");
-	rows = await query("SELECT \"window\", open_ns, close_ns, launches FROM windows ORDER BY open_ns");
+	rows =
+		await query("SELECT \"window\", open_ns, close_ns, launches FROM windows ORDER BY open_ns");
 	const closed = [...fs.readFileSync("windows.dump", "utf8").matchAll(
 		/WINDOW misc=closed number=(\d+) time_ns=(\d+) open_ns=(\d+) nr_launches=(\d+)/g)];
 
 	is(closed.length, 5, "windows: five were recorded");
-	is(lines(rows.map(r => [r.window, r.close_ns, r.open_ns, r.launches])), lines(closed.map(m => m.slice(1))), "windows: each has a row");
+	is(lines(rows.map(r => [r.window, r.close_ns, r.open_ns, r.launches])),
+		lines(closed.map(m => m.slice(1))), "windows: each has a row");
 	const longest = Math.max(...rows.map(r => r.close_ns - r.open_ns));
 
 	rows = await query(recipe("idle", ALL));
-	ok(rows.every(r => r.longest_ns <= longest), "idle: no gap reaches back to before its window",
+	ok(rows.every(r => r.longest_ns <= longest),
+		"idle: no gap reaches back to before its window",
 	   `${Math.max(...rows.map(r => r.longest_ns))} ns, of ${longest}`);
 
 	/* ---- memory, except physical memory, whose mappings the recipe does not follow */
 	await open("memory");
 	rows = await query(recipe("memory", ALL));
-	for (const [view, key] of [["allocated", "allocated_bytes"], ["leaked", "never_freed_bytes"]]) {
+	for (const [view, key] of [["allocated", "allocated_bytes"],
+		["leaked", "never_freed_bytes"]]) {
 		const held = fs.readFileSync(`memory.${view}`, "utf8").split("\n").filter(line =>
 			line && !/\](physical|fragmentation|before the recording) \d+$/.test(line));
-		const of = rows.filter(r => r.space !== "physical" && r[key]).map(r => `${r.comm.replace(/;/g, ":")};${r.path};` +
+		const of = rows.filter(r => r.space !== "physical" && r[key])
+			.map(r => `${r.comm.replace(/;/g, ":")};${r.path};` +
 			`[${/pinned|registered/.test(r.space) ? "Host" : "GPU"}_Memory]${r.space} ${r[key]}`);
 
 		ok(held.length > 10, `memory: ${held.length} call paths and kinds, ${view}`);
-		is(lines(of), lines(held), `memory: ${view}, the same as with xpumerge --memory ${view}`);
+		is(lines(of), lines(held),
+			`memory: ${view}, the same as with xpumerge --memory ${view}`);
 	}
 	await open("live");
 
 	/* Computes samples in gaps without slots: piece of work by piece of work. */
 	rows = await query(recipe("idle_host", ALL));
-	const plain = await query(`WITH ends AS (SELECT gpu, process_id, launch_tid AS tid, start_ns AS to_ns,
+	const plain =
+		await query(`WITH ends AS (SELECT gpu, process_id, launch_tid AS tid, start_ns AS to_ns,
 			max(start_ns + duration_ns) OVER (PARTITION BY gpu ORDER BY start_ns, duration_ns
 				ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS from_ns FROM device)
 		SELECT g.gpu, s.process_id::VARCHAR AS process, s.path_id, count(*) AS n FROM samples AS s JOIN ends AS g
 			ON s.process_id = g.process_id AND s.tid = g.tid AND s.time_ns >= g.from_ns AND s.time_ns < g.to_ns
 		WHERE g.to_ns - g.from_ns >= 10000 GROUP BY ALL`);
 
-	is(lines(rows.map(r => r.samples)), lines(plain.map(r => r.n)), "idle_host: each sample in a gap, by call path");
+	is(lines(rows.map(r => r.samples)), lines(plain.map(r => r.n)),
+		"idle_host: each sample in a gap, by call path");
 	ok(rows.length > 0, `idle_host: ${sum(rows, "samples")} samples in gaps`);
 }
 

@@ -10,7 +10,8 @@ const path = require("path");
 const { pathToFileURL } = require("url");
 const { ok, is, run } = require("./tap.js");
 
-const TABLES = ["launches", "device", "paths", "frames", "processes", "ranges", "calls", "samples", "waits", "allocations",
+const TABLES = ["launches", "device", "paths", "frames", "processes", "ranges", "calls", "samples",
+	"waits", "allocations",
 		"metrics", "windows", "losses"];
 
 /* Imports a package that is a module, from NODE_PATH. */
@@ -26,14 +27,19 @@ function text(value) {
 }
 
 function same(got, wanted) {
-	return got === wanted || (got !== "NULL" && /[.e]/.test(wanted) && Number(got) === Number(wanted));
+	return got === wanted || (got !== "NULL" && /[.e]/.test(wanted) &&
+		Number(got) === Number(wanted));
 }
 
-/* Compares a reader's rows, objects by name of the column, with the lines of the tests' own reader. */
+/*
+ * Compares a reader's rows, objects by name of the column, with the lines of the tests' own reader.
+ */
 function compare(reader, file, rows) {
-	const lines = fs.readFileSync(`${file}.tsv`, "utf8").split("\n").slice(0, -1).map(l => l.split("\t"));
+	const lines = fs.readFileSync(`${file}.tsv`, "utf8").split("\n").slice(0, -1)
+		.map(l => l.split("\t"));
 	const names = lines.shift();
-	let wrong = rows.length === lines.length ? null : `${rows.length} rows, not ${lines.length}`;
+	let wrong = rows.length === lines.length ? null :
+		`${rows.length} rows, not ${lines.length}`;
 
 	for (let i = 0; i < lines.length && !wrong; i++) {
 		names.forEach((name, k) => {
@@ -43,14 +49,16 @@ function compare(reader, file, rows) {
 				wrong = `row ${i}, ${name}: '${got}', not '${lines[i][k]}'`;
 		});
 	}
-	ok(!wrong, `${reader}: ${file.replace(/rank=(.*)\/.*/, "$1")}: ${lines.length} rows of ${names.length} columns`,
+	ok(!wrong,
+		`${reader}: ${file.replace(/rank=(.*)\/.*/, "$1")}: ${lines.length} rows of ${names.length} columns`,
 	   wrong);
 }
 
 async function main() {
 	const dirs = process.argv.slice(2);
 	const { DuckDBInstance } = require("@duckdb/node-api");
-	const { parquetReadObjects, parquetMetadataAsync, asyncBufferFromFile } = await load("hyparquet");
+	const { parquetReadObjects, parquetMetadataAsync,
+		asyncBufferFromFile } = await load("hyparquet");
 	const { compressors } = await load("hyparquet-compressors");
 	const { readParquet } = await load("parquet-wasm");
 	const arrow = require("apache-arrow");
@@ -70,22 +78,27 @@ async function main() {
 					if (!name.endsWith(".parquet"))
 						continue;
 					nr++;
-					compare("DuckDB", file, await duckdb(`SELECT * FROM '${file}'`));
+					compare("DuckDB", file,
+						await duckdb(`SELECT * FROM '${file}'`));
 					const buffer = await asyncBufferFromFile(file);
 					const meta = await parquetMetadataAsync(buffer);
 
 					compare("hyparquet", file, Number(meta.num_rows) ?
-						await parquetReadObjects({ file: buffer, compressors }) : []);
-					const wasm = readParquet(new Uint8Array(fs.readFileSync(file)));
+						await parquetReadObjects({ file: buffer,
+							compressors }) : []);
+					const wasm =
+						readParquet(new Uint8Array(fs.readFileSync(file)));
 
 					compare("parquet-wasm", file,
-						arrow.tableFromIPC(wasm.intoIPCStream()).toArray().map(r => r.toJSON()));
+						arrow.tableFromIPC(wasm.intoIPCStream()).toArray()
+						.map(r => r.toJSON()));
 				}
 			}
 			/* Engines skip row groups by their statistics. */
 			if (["launches", "device"].includes(table)) {
 				const all = `read_parquet('${dir}/${table}/*/*.parquet')`;
-				const [{ n, half }] = await duckdb(`SELECT count(*) n, median(correlation_id)::BIGINT half
+				const [{ n, half }] =
+					await duckdb(`SELECT count(*) n, median(correlation_id)::BIGINT half
 					FROM ${all}`);
 				const [{ less }] = await duckdb(`SELECT count(*) less FROM ${all}
 					WHERE correlation_id < ${half}`);
@@ -94,10 +107,12 @@ async function main() {
 				const [{ none }] = await duckdb(`SELECT count(*) "none" FROM ${all}
 					WHERE correlation_id IS NULL`);
 
-				is(less + more + none, n, `DuckDB: ${dir}/${table}: statistics hide no row`);
+				is(less + more + none, n,
+					`DuckDB: ${dir}/${table}: statistics hide no row`);
 			}
 		}
-		const ranks = await duckdb(`SELECT DISTINCT rank FROM '${dir}/processes/*/*.parquet'`);
+		const ranks =
+			await duckdb(`SELECT DISTINCT rank FROM '${dir}/processes/*/*.parquet'`);
 
 		ok(ranks.length && ranks.every(r => fs.existsSync(`${dir}/device/rank=${r.rank}`)),
 		   `${dir}: the directories' names have the ranks`);

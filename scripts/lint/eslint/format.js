@@ -5,4 +5,5 @@
 const path = require("path");
 
 module.exports = results => results.flatMap(({ filePath, messages }) => messages.map(m =>
-	`${path.relative(process.cwd(), filePath)}:${m.line || 1}: ${m.message} [${m.ruleId || "parser"}]\n`)).join("");
+	`${path.relative(process.cwd(), filePath)}:${m.line || 1}: ` +
+	`${m.message} [${m.ruleId || "parser"}]\n`)).join("");

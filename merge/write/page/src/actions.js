@@ -14,8 +14,8 @@ export function onStep(update) {
 }
 
 /*
- * Changes choices, which are members of state. This is a step that the browser's Back undoes; with @replace, it belongs
- * to the last step.
+ * Changes choices, which are members of state. This is a step that the browser's Back undoes; with
+ * @replace, it belongs to the last step.
  */
 export function go(choices, replace = false) {
 	const before = { ...state };

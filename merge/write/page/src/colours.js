@@ -13,10 +13,13 @@ const MATCH = "#e65cf0";
 const KIND_COLOURS = {
 	kernel: [212, 14, 74, 66], memcpy: [174, 10, 52, 56], memset: [262, 10, 54, 73],
 	pending: [338, 8, 62, 74], cpu: [26, 8, 92, 62], off_cpu: [215, 8, 6, 68],
-	gpu_wait: [216, 8, 70, 84], memory: [152, 16, 42, 64], nccl: [292, 6, 46, 76], host: [46, 6, 62, 70],
+	gpu_wait: [216, 8, 70, 84], memory: [152, 16, 42, 64], nccl: [292, 6, 46, 76],
+	host: [46, 6, 62, 70],
 };
 
-/* Gives few shades, because frames with one colour are drawn together. Return: a number in [0, 1). */
+/*
+ * Gives few shades, because frames with one colour are drawn together. Return: a number in [0, 1).
+ */
 function hash(text) {
 	let h = 2166136261;
 
@@ -38,8 +41,9 @@ export function kindColour(kind, vector) {
 export const frameColours = new Map();
 
 /*
- * The colour follows from the name, so a function has one colour everywhere. The frame for the time that an NCCL kernel
- * waited for other ranks, which comes after the kernel's frame, has its own colour.
+ * The colour follows from the name, so a function has one colour everywhere. The frame for the time
+ * that an NCCL kernel waited for other ranks, which comes after the kernel's frame, has its own
+ * colour.
  */
 export function frameColour(frame) {
 	let colour = frameColours.get(frame);
@@ -84,9 +88,13 @@ export function colour(i) {
 	return paler(!i ? hsl(215, 10, 88) : diff ? deltaColour(i) : frameColour(frameOf[i]));
 }
 
-/* Return: the colour of a frame that is no node: of CPU time, of narrow frames, or of folded frames. */
+/*
+ * Return: the colour of a frame that is no node: of CPU time, of narrow frames, or of folded
+ * frames.
+ */
 export function specialColour(what, matched) {
 	if (matched)
 		return MATCH;
-	return paler(what === "cpu" ? kindColour(kinds.indexOf("cpu"), .5) : hsl(215, 8, what === "fold" ? 90 : 86));
+	return paler(what === "cpu" ? kindColour(kinds.indexOf("cpu"), .5) :
+		hsl(215, 8, what === "fold" ? 90 : 86));
 }

@@ -2,7 +2,8 @@
 /* controls.js - the buttons and lists above the graph */
 import { TABS, flip, go, select, showTab } from "./actions.js";
 import { dark, frameColours, hsl, kindColour } from "./colours.js";
-import { NONE, data, diff, haveLines, isDevice, kinds, ofMemory, present, ranks, sides, times, units } from "./data.js";
+import { NONE, data, diff, haveLines, isDevice, kinds, ofMemory, present, ranks, sides, times,
+	units } from "./data.js";
 import { el, make } from "./dom.js";
 import { openHelp } from "./help.js";
 import { MODES, hasMode, kindsOf, state, sumsOfKinds } from "./model.js";
@@ -38,12 +39,14 @@ function toggleKind(k, alone) {
 
 function setUpModes() {
 	for (const mode of MODES.filter(hasMode))
-		el("modes").append(make("button", { type: "button", role: "radio", "data-mode": mode,
+		el("modes").append(make("button",
+			{ type: "button", role: "radio", "data-mode": mode,
 			onclick: () => go({ mode }) }, MODE_WORDS[mode], " ", make("b")));
 	setShown("modes", hasMode("gpu") && hasMode("thread"));
 	kinds.forEach((kind, k) => {
 		if (present[k])
-			el("kinds").append(make("button", { type: "button", class: "kind", "data-kind": kind,
+			el("kinds").append(make("button",
+				{ type: "button", class: "kind", "data-kind": kind,
 				title: "Count or leave out; with Shift, this one only",
 				onclick: event => toggleKind(k, event.shiftKey) },
 				make("span", { class: "swatch" }), kindWords(k), " ", make("b")));
@@ -52,20 +55,24 @@ function setUpModes() {
 
 /* Return: each sum in words; for both recordings, if there are two. */
 function sumWords(list, of) {
-	return list.map(sums => format(sums.reduce((sum, v, k) => sum + (of(k) ? v : 0), 0))).join(" \u2192 ");
+	return list.map(sums => format(sums.reduce((sum, v, k) => sum + (of(k) ? v : 0), 0)))
+		.join(" \u2192 ");
 }
 
 /* Units count only device records, if any exist. */
-const hasUnit = k => ofMemory || isDevice[k] || (state.unit !== "bytes" && (state.unit !== "count" || state.mode === "thread"));
+const hasUnit = k => ofMemory || isDevice[k] ||
+	(state.unit !== "bytes" && (state.unit !== "count" || state.mode === "thread"));
 
 /* Shows the choices in the controls, and how much each choice would count. */
 export function paintChoices() {
-	const sums = sides.map((_, s) => sumsOfKinds(s)), off = offKinds(), of = kindsOf(state.mode);
+	const sums = sides.map((_, s) => sumsOfKinds(s)), off = offKinds(),
+		of = kindsOf(state.mode);
 
 	for (const b of el("modes").children) {
 		b.setAttribute("aria-checked", b.dataset.mode === state.mode);
 		b.tabIndex = b.dataset.mode === state.mode ? 0 : -1;
-		b.lastChild.textContent = sumWords(sums, k => kindsOf(b.dataset.mode)[k] && hasUnit(k));
+		b.lastChild.textContent = sumWords(sums,
+			k => kindsOf(b.dataset.mode)[k] && hasUnit(k));
 	}
 	for (const b of el("kinds").children) {
 		const k = kinds.indexOf(b.dataset.kind);
@@ -85,7 +92,8 @@ export function paintChoices() {
 
 function paintLegend() {
 	if (diff)
-		el("legend").replaceChildren(`less in ${ranks ? "this rank" : "B"} `, make("span", { class: "scale", style:
+		el("legend").replaceChildren(`less in ${ranks ? "this rank" : "B"} `,
+			make("span", { class: "scale", style:
 			`background:linear-gradient(90deg,${hsl(214, 82, 56)},${hsl(0, 0, 94)},` +
 			`${hsl(4, 82, 56)})` }), ` more in ${ranks ? "this rank" : "B"}`);
 }
@@ -94,9 +102,11 @@ function paintLegend() {
 function setUpRank() {
 	setShown("rank-label", Boolean(ranks));
 	if (ranks)
-		setOptions("rank", [["all", "all stragglers"], ...culprits().map(r => [ranks.list.number[r],
-			`${ranks.list.number[r]}, waits of ${formatTime(ranks.list.caused_ns[r], "auto")}`])],
-			   rank => go({ rank, zoom: 0, group: "", selected: NONE }));
+		setOptions("rank", [["all", "all stragglers"],
+			...culprits().map(r => [ranks.list.number[r],
+				`${ranks.list.number[r]}, waits of ` +
+				formatTime(ranks.list.caused_ns[r], "auto")])],
+			rank => go({ rank, zoom: 0, group: "", selected: NONE }));
 }
 
 function setUpTabs() {
@@ -104,7 +114,9 @@ function setUpTabs() {
 	el("tab-ranks").hidden = !ranks;
 	for (const tab of TABS)
 		el("tab-" + tab).addEventListener("click", () => showTab(tab));
-	/* The arrow keys move through the tabs and the modes, as usual for tabs and radio buttons. */
+	/*
+	 * The arrow keys move through the tabs and the modes, as usual for tabs and radio buttons.
+	 */
 	for (const [id, attribute] of [["tabs", "aria-selected"], ["modes", "aria-checked"]])
 		el(id).addEventListener("keydown", event => {
 			const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -129,15 +141,19 @@ export function setUpControls(redraw) {
 		for (const gpu of side.gpus)
 			gpus.set(gpu.number, gpu.name);
 	setOptions("by", groupings(), by => go({ by }));
-	el("by").title = data.without.length ? `Left out, for the page would be too large: ${data.without.join(", ")}` : "";
+	el("by").title = data.without.length ?
+		`Left out, for the page would be too large: ${data.without.join(", ")}` : "";
 	setOptions("gpu", [["all", "all"], ...[...gpus].sort((a, b) => a[0] - b[0])
-		.map(([number, name]) => [number, `GPU ${number}${name ? " " + name : ""}`])], gpu => go({ gpu }));
+		.map(([number, name]) => [number, `GPU ${number}${name ? " " + name : ""}`])],
+			gpu => go({ gpu }));
 	setShown("gpu-label", gpus.size > 1);
-	setOptions("unit", units.map(unit => [unit, unit === "auto" ? "time" : unit]), unit => go({ unit }));
+	setOptions("unit", units.map(unit => [unit, unit === "auto" ? "time" : unit]),
+		unit => go({ unit }));
 	setUpRank();
 	setShown("width-label", diff);
 	if (ranks)
-		["larger of both", "median", "this rank"].forEach((name, k) => { el("width").options[k].textContent = name; });
+		["larger of both", "median", "this rank"]
+		.forEach((name, k) => { el("width").options[k].textContent = name; });
 	setShown("overview", Boolean(times));
 	el("width").addEventListener("change", () => go({ width: el("width").value }));
 	el("order").addEventListener("change", () => go({ order: el("order").value }));

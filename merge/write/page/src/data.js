@@ -9,7 +9,8 @@ export const data = JSON.parse(document.getElementById("xpu-data").textContent);
 export const sides = data.sides;
 export const diff = sides.length === 2;
 /*
- * Data of communicating ranks, for the page of "xpumerge ranks", as merge/write/ranks_html.c describes them; or null.
+ * Data of communicating ranks, for the page of "xpumerge ranks", as merge/write/ranks_html.c
+ * describes them; or null.
  */
 export const ranks = data.ranks || null;
 export const sideNames = ranks ? ["median", "rank"] : ["A", "B"];
@@ -19,7 +20,8 @@ export const haveLines = !ranks && sides.some(side => side.stalls.samples.length
 export const NONE = -1;
 
 /*
- * Call paths without the frames that grouping puts at the root. Node i of the page is base node i + 1; 0 is the root.
+ * Call paths without the frames that grouping puts at the root. Node i of the page is base node i +
+ * 1; 0 is the root.
  */
 export const base = (() => {
 	const nr = data.nodes.frame.length + 1, at = [0];
@@ -47,23 +49,33 @@ export const cells = {
 	})),
 };
 
-/* Return: a name that can be seen: one of blanks or characters without width is replaced by its code points. */
+/*
+ * Return: a name that can be seen: one of blanks or characters without width is replaced by its
+ * code points.
+ */
 export function seen(name) {
 	if (/[^\s\p{Cf}\p{Cc}\u034f\u115f\u1160\u2800\u3164\uffa0]/u.test(name))
 		return name;
-	const points = [...name].slice(0, 8).map(c => " U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0"));
+	const points = [...name].slice(0, 8)
+		.map(c => " U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0"));
 
 	return `[blank name${points.join("")}]`;
 }
 
-/* Return: a name for use within other text, which stays in order even if the name is written from right to left. */
-export const isolated = name =>
-	/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u.test(name) ? `\u2068${name}\u2069` : name;
+const RIGHT_TO_LEFT =
+	/[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
+/*
+ * Return: a name for use within other text, which stays in order even if the name is written from
+ * right to left.
+ */
+export const isolated = name => RIGHT_TO_LEFT.test(name) ? `\u2068${name}\u2069` : name;
 
 /* Names of work include its kind, in the words of the page. */
 const LEAF_NAMES = {
 	memcpy: name => "copy " + name, memset: () => "set", pending: () => "pending launch",
-	off_cpu: name => "off CPU: " + name, gpu_wait: name => "wait for " + name, memory: name => "memory: " + name,
+	off_cpu: name => "off CPU: " + name, gpu_wait: name => "wait for " + name,
+	memory: name => "memory: " + name,
 };
 
 export const frames = {
@@ -94,7 +106,8 @@ export function rootFrame(name) {
 	return f;
 }
 
-export const isDevice = kinds.map(kind => ["kernel", "memcpy", "memset", "pending", "nccl"].includes(kind));
+export const isDevice = kinds.map(kind =>
+	["kernel", "memcpy", "memset", "pending", "nccl"].includes(kind));
 export const present = new Array(kinds.length).fill(false);
 for (let c = 0; c < cells.nr; c++)
 	present[cells.kind[c]] = true;
@@ -118,8 +131,9 @@ export const rankOfOwner = (ranks ? data.owners.rank : []).map(label =>
 const MAX_BINS = 1024;		/* bins of the overview, if it includes bins without events */
 
 /*
- * Return: { from_ns, nr, before }: @nr bins, starting at @from_ns, that cover all recorded time; @before of them
- * precede the first bin with events. If that would be too many bins, only the bins with events.
+ * Return: { from_ns, nr, before }: @nr bins, starting at @from_ns, that cover all recorded time;
+ * @before of them precede the first bin with events. If that would be too many bins, only the bins
+ * with events.
  */
 function wholeScale({ from_ns: from, bin_ns: width, nr }, { recorded, nr_windows: nrWindows }) {
 	/* The edges of windows are exact; without windows, less than half a bin does not count. */
@@ -127,17 +141,19 @@ function wholeScale({ from_ns: from, bin_ns: width, nr }, { recorded, nr_windows
 	const last = recorded.length - 1, before = bins(last < 0 ? 0 : from - recorded[0][0]);
 	const all = before + nr + bins(last < 0 ? 0 : recorded[last][1] - from - nr * width);
 
-	return all > Math.max(MAX_BINS, nr) ? { from_ns: from, nr, before: 0 } : { from_ns: from - before * width, nr: all, before };
+	return all > Math.max(MAX_BINS, nr) ? { from_ns: from, nr, before: 0 } :
+		{ from_ns: from - before * width, nr: all, before };
 }
 
 const moved = (bins, by) => Int32Array.from(bins, bin => bin + by);
 
 /*
- * The times of the work of cells. Cell c has the bins from first[c] up to, but not including, first[c + 1]. null: times
- * are unknown, or nothing took time.
+ * The times of the work of cells. Cell c has the bins from first[c] up to, but not including,
+ * first[c + 1]. null: times are unknown, or nothing took time.
  */
 export const times = data.times && data.times.rows.list.length ? (() => {
-	const t = data.times, nr = t.bin.length, whole = wholeScale(t, t), rows = wholeScale(t.rows, t);
+	const t = data.times, nr = t.bin.length, whole = wholeScale(t, t),
+		rows = wholeScale(t.rows, t);
 	const first = new Int32Array(cells.nr + 1), bytes = new Float64Array(nr);
 	let at = 0;
 
@@ -148,10 +164,12 @@ export const times = data.times && data.times.rows.list.length ? (() => {
 			for (let k = first[c]; k < first[c + 1]; k++)
 				bytes[k] = t.bytes[at++];
 	return {
-		from: whole.from_ns, width: t.bin_ns, nr: whole.nr, rest: t.nr_rest, first, bin: moved(t.bin, whole.before),
+		from: whole.from_ns, width: t.bin_ns, nr: whole.nr, rest: t.nr_rest, first,
+		bin: moved(t.bin, whole.before),
 		ns: Float64Array.from(t.ns), count: Float64Array.from(t.count), bytes,
 		rows: { from_ns: rows.from_ns, bin_ns: t.rows.bin_ns, nr: rows.nr,
-			list: t.rows.list.map(row => ({ ...row, bin: moved(row.bin, rows.before) })) },
+			list: t.rows.list.map(row =>
+				({ ...row, bin: moved(row.bin, rows.before) })) },
 		nrWindows: t.nr_windows, recorded: t.recorded,
 	};
 })() : null;

@@ -64,7 +64,8 @@ function kindTable(i) {
 		body.append(make("tr", null,
 			make("td", null, kindWords(kind) + (diff ? ` (${sideNames[s]})` : "")),
 			...[r.ns, r.self].map(ns => ofMemory ? make("td") :
-				make("td", { title: integer.format(ns) + " ns" }, formatTime(ns, "auto"))),
+				make("td", { title: integer.format(ns) + " ns" },
+					formatTime(ns, "auto"))),
 			make("td", null, integer.format(r.nr)),
 			make("td", null, r.bytes ? formatBytes(r.bytes) : "")));
 	}));
@@ -103,7 +104,8 @@ async function copy(text) {
 export async function copyPath() {
 	if (state.selected === NONE)
 		return;
-	await copy(pathOf(state.selected).map((name, depth) => " ".repeat(depth) + name).join("\n") + "\n");
+	await copy(pathOf(state.selected).map((name, depth) => " ".repeat(depth) + name)
+		.join("\n") + "\n");
 	el("said").textContent = "The call path is copied.";
 	const button = el("copy-path");
 
@@ -117,8 +119,12 @@ function buttons(i) {
 
 	return make("p", { class: "actions" },
 		button("copy-path", "Copy path", copyPath),
-		...(i ? [button("show-sandwich", "Callers and callees", () => go({ tab: "top", focus: frameOf[i] }))] : []),
-		...(kernel ? [button("show-lines", "Its lines", () => go({ tab: "lines", kernel }))] : []));
+		...(i ?
+			[button("show-sandwich", "Callers and callees",
+				() => go({ tab: "top", focus: frameOf[i] }))] : []),
+		...(kernel ?
+			[button("show-lines", "Its lines", () => go({ tab: "lines", kernel }))] :
+			[]));
 }
 
 export function showDetail() {
@@ -145,7 +151,8 @@ export function showDetail() {
 		make("button", { type: "button", class: "close", "aria-label": "Close",
 				 onclick: () => select(NONE, false) }, "\u00d7"),
 		make("h2", { tabindex: "0" }, nameOf(i)), list, buttons(i),
-		make("h3", null, "Below it, whatever is chosen above" + (isPicked() ? ", in this stretch" : "")),
+		make("h3", null, "Below it, whatever is chosen above" +
+			(isPicked() ? ", in this stretch" : "")),
 		kindTable(i),
 		make("h3", null, "Call path, innermost first"),
 		make("ul", { class: "path" }, ...path.map(n => make("li", null,

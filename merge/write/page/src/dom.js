@@ -31,7 +31,8 @@ export function keepFocus(box, redraw) {
 
 	redraw();
 	for (const [key, value] of Object.entries(data)) {
-		const again = [...box.querySelectorAll(`[data-${key}]`)].find(e => e.dataset[key] === value);
+		const again = [...box.querySelectorAll(`[data-${key}]`)]
+			.find(e => e.dataset[key] === value);
 
 		if (again)
 			again.focus({ preventScroll: true });

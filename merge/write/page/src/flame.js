@@ -2,8 +2,8 @@
 /*
  * flame.js - draws the frames of a flame graph, and finds the frame under the pointer
  *
- * Thousands of frames are hardly wider than a pixel. An element for each would take seconds, so frames too narrow for a
- * label are drawn together, one path for each colour.
+ * Thousands of frames are hardly wider than a pixel. An element for each would take seconds, so
+ * frames too narrow for a label are drawn together, one path for each colour.
  */
 import { draw, el } from "./dom.js";
 
@@ -11,8 +11,8 @@ const ROW = 18, LABEL_PIXELS = 22, PADDING = 4, FONT = 12;
 const MIN_LABEL = 2, MAX_LABEL = 1000;	/* characters; no label is longer, because none is wider */
 
 /*
- * The drawn frames, { d, name, fill, x, y, w }, in pixels of the drawing; and the same frames by level, from left to
- * right.
+ * The drawn frames, { d, name, fill, x, y, w }, in pixels of the drawing; and the same frames by
+ * level, from left to right.
  */
 let placed = [], levels = [];
 
@@ -39,9 +39,11 @@ function fit(text, pixels) {
 
 	if (all <= pixels && start === text)
 		return text;
-	for (let nr = Math.min(start.length, Math.ceil(start.length * pixels / all)); nr >= MIN_LABEL; nr--) {
+	for (let nr = Math.min(start.length, Math.ceil(start.length * pixels / all));
+		nr >= MIN_LABEL; nr--) {
 		/* Keep surrogate pairs together. */
-		const label = start.slice(0, nr).replace(/[\ud800-\udbff]$/, "").trimEnd() + "\u2026";
+		const label = start.slice(0, nr).replace(/[\ud800-\udbff]$/, "").trimEnd() +
+			"\u2026";
 
 		if (ruler.measureText(label).width <= pixels)
 			return label;
@@ -58,7 +60,8 @@ function place(root, pixels, flame) {
 	placed = [];
 	levels = [];
 	while (todo.length) {
-		const { d, x, level } = todo.pop(), p = { d, x, y: 0, w: d.v * scale, level, name: "", fill: "" };
+		const { d, x, level } = todo.pop(),
+			p = { d, x, y: 0, w: d.v * scale, level, name: "", fill: "" };
 		let at = x;
 
 		placed.push(p);
@@ -81,7 +84,8 @@ const drawnWidth = p => Math.max(p.w * .7, p.w - .7);
 
 function labelled(p) {
 	const box = draw("g", { class: p.d.fade ? "frame fade" : "frame" },
-		draw("rect", { x: p.x.toFixed(2), y: p.y, width: drawnWidth(p).toFixed(2), height: ROW - 1, fill: p.fill }));
+		draw("rect", { x: p.x.toFixed(2), y: p.y, width: drawnWidth(p).toFixed(2),
+			height: ROW - 1, fill: p.fill }));
 	const label = fit(p.name, p.w - 2 * PADDING);
 
 	if (label)
@@ -95,14 +99,19 @@ function paths(list) {
 	for (const p of list) {
 		const w = drawnWidth(p).toFixed(2);
 
-		byColour.set(p.fill, `${byColour.get(p.fill) || ""}M${p.x.toFixed(2)} ${p.y}h${w}v${ROW - 1}h-${w}z`);
+		byColour.set(p.fill, (byColour.get(p.fill) || "") +
+			`M${p.x.toFixed(2)} ${p.y}h${w}v${ROW - 1}h-${w}z`);
 	}
 	return [...byColour].map(([fill, d]) => draw("path", { d, fill }));
 }
 
-const outlineRect = id => draw("rect", { id, class: "outline", height: ROW - 1, visibility: "hidden" });
+const outlineRect = id => draw("rect",
+	{ id, class: "outline", height: ROW - 1, visibility: "hidden" });
 
-/* Draws a tree, replacing the contents of the box. @name, @fill: functions for the name and the colour of a frame */
+/*
+ * Draws a tree, replacing the contents of the box. @name, @fill: functions for the name and the
+ * colour of a frame
+ */
 export function drawFlame(box, root, { pixels, flame, name, fill }) {
 	place(root, pixels, flame);
 	ruler.font = `${FONT}px ${getComputedStyle(box).fontFamily}`;
@@ -113,7 +122,8 @@ export function drawFlame(box, root, { pixels, flame, name, fill }) {
 	const svg = draw("svg", { class: "flame", width: pixels, height: levels.length * ROW,
 				  viewBox: `0 0 ${pixels} ${levels.length * ROW}` },
 		...paths(placed.filter(p => p.w < LABEL_PIXELS)),
-		...placed.filter(p => p.w >= LABEL_PIXELS).map(labelled), outlineRect("chosen"), outlineRect("hovered"));
+		...placed.filter(p => p.w >= LABEL_PIXELS).map(labelled), outlineRect("chosen"),
+		outlineRect("hovered"));
 
 	/* Frames without elements of their own are listed here, also for tests. */
 	svg.frames = placed;
@@ -143,7 +153,8 @@ export function frameAt(event) {
 
 	if (!svg)
 		return null;
-	const box = svg.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+	const box = svg.getBoundingClientRect(), x = event.clientX - box.left,
+		y = event.clientY - box.top;
 	const row = levels.find(list => y >= list[0].y && y < list[0].y + ROW) || [];
 	let low = 0, high = row.length;
 

@@ -11,7 +11,8 @@ import { hideTip } from "./tooltip.js";
 import { endOf, forChildren, frameOf, isRoot, kindOf, nameOf, nrNodes, parentOf } from "./tree.js";
 import { integer, percent, plural } from "./words.js";
 
-const GROUP_PIXELS = 150;		/* width of a frame that stands for narrow ones, if they are many */
+/* width of a frame that stands for narrow ones, if they are many */
+const GROUP_PIXELS = 150;
 
 /*
  * A drawn frame is { i, v, children } for a node, or has "what" and stands for several nodes:
@@ -25,7 +26,8 @@ export function labelOf(d) {
 	switch (d.what) {
 	case "cpu": return "on CPU";
 	case "narrow": return narrowWords(d);
-	case "fold": return `${isolated(nameOf(d.run[0]))} \u22ef ${isolated(nameOf(d.run[d.run.length - 1]))} (${d.run.length} frames)`;
+	case "fold": return `${isolated(nameOf(d.run[0]))} \u22ef ` +
+		`${isolated(nameOf(d.run[d.run.length - 1]))} (${d.run.length} frames)`;
 	default: return nameOf(d.i);
 	}
 }
@@ -38,11 +40,12 @@ function fillOf(d) {
 	return specialColour(d.what, within);
 }
 
-const opened = () => state.open === "all" ? null : new Set(state.open.split(".").filter(Boolean).map(Number));
+const opened = () => state.open === "all" ? null :
+	new Set(state.open.split(".").filter(Boolean).map(Number));
 
 /*
- * Return: the frames that all calls below a root share: each has one child, and nothing else that could be drawn. The
- * last one, where paths part, is excluded.
+ * Return: the frames that all calls below a root share: each has one child, and nothing else that
+ * could be drawn. The last one, where paths part, is excluded.
  */
 function sharedRun(root, least) {
 	const run = [];
@@ -54,7 +57,8 @@ function sharedRun(root, least) {
 			if (only === NONE || width[c] > width[only])
 				only = c;
 		});
-		if (only === NONE || width[at] - width[only] >= least || kindOf(only) !== NONE || isRoot(only))
+		if (only === NONE || width[at] -
+			width[only] >= least || kindOf(only) !== NONE || isRoot(only))
 			break;
 		run.push(only);
 		at = only;
@@ -117,7 +121,8 @@ function groupNarrow(parent, list, least, tally) {
 		return [];
 	}
 	return Array.from({ length: nr }, (_, k) => {
-		const d = { i: parent, what: "narrow", first: list[at], v: 0, nr: 0, limit: least, children: [] };
+		const d = { i: parent, what: "narrow", first: list[at], v: 0, nr: 0, limit: least,
+			children: [] };
 
 		for (; at < list.length; at++) {
 			if (k < nr - 1 && done + d.v >= (k + 1) * sum / nr)
@@ -160,11 +165,12 @@ function drawnChildren(d, least, only, tally) {
 }
 
 /*
- * Return: the frames to draw. They are the ancestors of the zoomed frame, and the frames below it that are at least a
- * pixel wide.
+ * Return: the frames to draw. They are the ancestors of the zoomed frame, and the frames below it
+ * that are at least a pixel wide.
  */
 function visibleTree(pixels) {
-	const zoom = state.zoom, all = state.group ? groupWidth() : width[zoom], least = all / pixels;
+	const zoom = state.zoom, all = state.group ? groupWidth() : width[zoom],
+		least = all / pixels;
 	const tally = { hidden: 0, hiddenSum: 0 };
 	const top = { i: zoom, v: all, children: [] }, todo = [top];
 	let root = top;
@@ -182,7 +188,8 @@ function visibleTree(pixels) {
 			tallyBeside(run, tally);
 			d.children = drawnChildren({ i: last }, least, null, tally);
 		} else if (!d.what) {
-			d.children = drawnChildren(d, least, d === top && state.group ? inGroup() : null, tally);
+			d.children = drawnChildren(d, least,
+				d === top && state.group ? inGroup() : null, tally);
 		}
 		todo.push(...d.children.filter(c => !c.what));
 	}
@@ -191,7 +198,8 @@ function visibleTree(pixels) {
 	for (let i = parentOf[zoom]; i !== NONE; i = parentOf[i]) {
 		const run = folds.get(i);
 
-		root = run ? { i: run[0], what: "fold", run, v: all, fade: true, children: [root] } :
+		root = run ? { i: run[0], what: "fold", run, v: all, fade: true,
+			children: [root] } :
 		       { i, v: all, fade: true, children: [root] };
 		if (run)
 			i = run[0];
@@ -200,21 +208,24 @@ function visibleTree(pixels) {
 }
 
 function note(drawn) {
-	const parts = [], nothing = nrNodes - shownBefore[nrNodes], all = state.group ? groupWidth() : width[state.zoom];
+	const parts = [], nothing = nrNodes - shownBefore[nrNodes],
+		all = state.group ? groupWidth() : width[state.zoom];
 	let pending = 0;
 
 	if (state.group)
 		parts.push("Frames that were too narrow to draw; Esc goes back.");
 	if (drawn.hidden)
 		parts.push(`${plural(drawn.hidden, "frame")} narrower than a pixel, ` +
-			   `${percent(drawn.hiddenSum, all)} of the width, not drawn: zoom in to see them.`);
+			`${percent(drawn.hiddenSum, all)} of the width, not drawn: ` +
+			"zoom in to see them.");
 	for (let c = 0; c < cells.nr; c++)
 		if (kinds[cells.kind[c]] === "pending")
 			pending += state.tab === "graph" ? sumOfCell(c) : 0;
 	if (pending && measure() !== "nr")
-		parts.push(`${integer.format(pending)} pending launch${pending === 1 ? "" : "es"} without ` +
-			   "time: unit count shows them.");
-	else if (nothing && !drawn.hidden && state.zoom === 0 && !isPicked() && state.mode === "both")
+		parts.push(`${integer.format(pending)} pending ` +
+			`launch${pending === 1 ? "" : "es"} without time: unit count shows them.`);
+	else if (nothing && !drawn.hidden && state.zoom === 0 && !isPicked() &&
+		state.mode === "both")
 		parts.push(`${plural(nothing, "frame")} without any of what is chosen.`);
 	el("note").textContent = parts.join(" ");
 	el("note").hidden = !parts.length;
@@ -236,7 +247,8 @@ function drawEmpty(box) {
 
 	box.replaceChildren(make("p", { id: "empty" }, ...(counted ?
 		["What is chosen took no time. ", make("button", { type: "button", id: "show-count",
-			onclick: () => go({ unit: "count" }) }, "Show its count")] : [emptyWords()])));
+			onclick: () => go({ unit: "count" }) }, "Show its count")] :
+				[emptyWords()])));
 	note({});
 }
 
@@ -254,7 +266,8 @@ export function drawGraph() {
 		drawEmpty(box);
 		return;
 	}
-	const drawn = visibleTree(pixels), fromRoot = box.scrollHeight - box.clientHeight - box.scrollTop;
+	const drawn = visibleTree(pixels),
+		fromRoot = box.scrollHeight - box.clientHeight - box.scrollTop;
 
 	drawFlame(box, drawn.root, { pixels, flame: state.flame, name: labelOf, fill: fillOf });
 	/* Frames near the root stay where they are, whatever grows or shrinks above them. */
@@ -267,7 +280,10 @@ export function drawGraph() {
 /* Return: the place of a node, see flame.js; undefined if it is not drawn. */
 export const placeOf = i => findPlaced(d => (!d.what || d.what === "fold") && d.i === i);
 
-/* Return: the first and the last node of the frame that shows @i: other nodes than @i if it is folded. */
+/*
+ * Return: the first and the last node of the frame that shows @i: other nodes than @i if it is
+ * folded.
+ */
 export function endsOf(i) {
 	const run = folds.get(i);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* header.js - the title, the account and the facts of the recordings, and their memory peak, in a line each */
+/*
+ * header.js - the title, the account and the facts of the recordings, and their memory peak, in a
+ * line each
+ */
 import { data, diff, isolated, ranks, seen, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { formatBytes, formatTime, integer, plural } from "./words.js";
@@ -20,10 +23,14 @@ function fact(side, label) {
 
 /* Makes a line that opens a panel below it. */
 function panel(props, line, ...content) {
-	return make("details", props, make("summary", null, line), make("div", { class: "panel" }, ...content));
+	return make("details", props, make("summary", null, line),
+		make("div", { class: "panel" }, ...content));
 }
 
-/* Closes all open panels, except the one that contains @inside. Return: the last closed panel, or null. */
+/*
+ * Closes all open panels, except the one that contains @inside. Return: the last closed panel, or
+ * null.
+ */
 export function closePanels(inside) {
 	let closed = null;
 
@@ -38,7 +45,8 @@ export function closePanels(inside) {
 function account(side, s) {
 	const t = side.totals, clean = !t.unmatched && !t.lost && t.clean;
 	const [summary, ...lines] = side.account.concat(side.messages);
-	const words = (compared ? "AB"[s] + ": " : "") + summary + (lines.length ? `; ${plural(lines.length, "note")}` : "");
+	const words = (compared ? "AB"[s] + ": " : "") + summary +
+		(lines.length ? `; ${plural(lines.length, "note")}` : "");
 
 	if (!lines.length)
 		return make("span", { class: "account" }, words);
@@ -50,12 +58,14 @@ function account(side, s) {
 /* Makes the facts of each recording, which are hidden until a reader opens them. */
 function about() {
 	return panel({ class: "account" }, "Recording",
-		...shownSides.flatMap((side, s) => side.recordings.slice(0, MAX_ABOUT).map(recording =>
+		...shownSides.flatMap((side, s) =>
+			side.recordings.slice(0, MAX_ABOUT).map(recording =>
 			make("dl", null, ...(compared ? [["", "AB"[s]], ...recording] : recording)
 				.flatMap(([key, value]) =>
 					[make("dt", null, key), make("dd", null, value)])))),
 		...shownSides.filter(side => side.recordings.length > MAX_ABOUT)
-			.map(side => make("p", null, `and ${plural(side.recordings.length - MAX_ABOUT, "more recording")}`)));
+			.map(side => make("p", null, "and " +
+				plural(side.recordings.length - MAX_ABOUT, "more recording"))));
 }
 
 /* Return: numbers as "0, 2-5". */
@@ -67,7 +77,8 @@ function rangesOf(numbers) {
 			runs[runs.length - 1][1] = n;
 		else
 			runs.push([n, n]);
-	return runs.flatMap(([a, b]) => a === b ? [a] : b === a + 1 ? [a, b] : [`${a}\u2013${b}`]).join(", ");
+	return runs.flatMap(([a, b]) => a === b ? [a] : b === a + 1 ? [a, b] : [`${a}\u2013${b}`])
+		.join(", ");
 }
 
 /* Return: "GPU 0, 1 NVIDIA H100". */
@@ -86,31 +97,40 @@ const memoryKind = name => name.replace(/^\[GPU\d*_Memory\]/, "").replace(/_/g, 
 
 /* the parts of the memory that --memory peak shows, in the words of the summary */
 const PARTS = [
-	["held", "held, in all"], ["reserved", "of that, reserved"], ["rest", "rest of the devices"], ["host", "of the host"],
-	["used", "of reserved, used"], ["fragmentation", "fragmentation"], ["unused", "unused in pools"],
+	["held", "held, in all"], ["reserved", "of that, reserved"],
+	["rest", "rest of the devices"], ["host", "of the host"],
+	["used", "of reserved, used"], ["fragmentation", "fragmentation"],
+	["unused", "unused in pools"],
 	["blocks", "of used, blocks"], ["outside", "outside of allocators"],
 ];
 
 function peakPanel(p, prefix) {
 	const path = (p.path || []).slice(0, -1).reverse().map(seen);
 	const kind = p.holder_bytes ? memoryKind(p.path[p.path.length - 1]) : "";
-	const holder = kind && `; largest holder ${formatBytes(p.holder_bytes)} (${kind}): ${path.map(isolated).join(" \u2190 ")}`;
+	const holder = kind && `; largest holder ${formatBytes(p.holder_bytes)} (${kind}): ` +
+		path.map(isolated).join(" \u2190 ");
 
-	return panel({ class: "account" }, `${prefix}GPU memory: at most ${formatBytes(p.bytes)}, ` +
+	return panel({ class: "account" },
+		`${prefix}GPU memory: at most ${formatBytes(p.bytes)}, ` +
 		`${formatTime(p.at_ns, "auto")} after the start${holder}`,
 		make("dl", null, ...[
-			["at most", `${integer.format(p.bytes)} bytes` + (p.nr_recordings > 1 ? ", in one of the recordings" : "")],
+			["at most", `${integer.format(p.bytes)} bytes` +
+				(p.nr_recordings > 1 ? ", in one of the recordings" : "")],
 			["then", `${formatTime(p.at_ns, "auto")} after the start`],
 			...PARTS.map(([key, words]) => [words, `${integer.format(p[key])} bytes`]),
-			...(kind ? [["largest holder", `${integer.format(p.holder_bytes)} bytes (${kind})`],
+			...(kind ?
+				[["largest holder",
+					`${integer.format(p.holder_bytes)} bytes (${kind})`],
 				    ...path.map((name, i) => [i ? "called by" : "in", name])] : []),
-			["all of it", "xpumerge RECORDING --memory peak -o memory.html draws who held it"],
+			["all of it", "xpumerge RECORDING --memory peak -o memory.html " +
+				"draws who held it"],
 		].flatMap(([key, value]) => [make("dt", null, key), make("dd", null, value)])));
 }
 
 function setUpMemory() {
 	/* Two moments of one recording have the same peak. */
-	const same = compared && JSON.stringify(shownSides[0].peak) === JSON.stringify(shownSides[1].peak);
+	const same = compared && JSON.stringify(shownSides[0].peak) ===
+		JSON.stringify(shownSides[1].peak);
 	const peaks = shownSides.slice(0, same ? 1 : 2).flatMap((side, s) =>
 		side.peak ? [peakPanel(side.peak, compared && !same ? `${"AB"[s]}: ` : "")] : []);
 
@@ -120,7 +140,8 @@ function setUpMemory() {
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-const rankFacts = () => `${plural(ranks.list.number.length, "rank")} on ${plural(ranks.hosts.length, "host")}`;
+const rankFacts = () =>
+	`${plural(ranks.list.number.length, "rank")} on ${plural(ranks.hosts.length, "host")}`;
 
 function more() {
 	const nr = compared ? 0 : shownSides[0].recordings.length - 1;
@@ -132,8 +153,10 @@ export function setUpHeader() {
 	const title = shownSides.map(side => fact(side, "command") || fact(side, "recording"))
 		.filter((t, s, all) => s === all.indexOf(t)).join("  \u2192  ") + more();
 	const facts = shownSides.map((side, s) => (compared ? `${"AB"[s]}: ` : "") +
-		[side.memory, compared ? fact(side, "recording") : "", ranks ? rankFacts() : fact(side, "host"), fact(side, "start"),
-		 ...(ranks ? [] : gpuFacts(side)), side.filter && "only " + side.filter].filter(Boolean).map(isolated).join(" \u00b7 "));
+		[side.memory, compared ? fact(side, "recording") : "",
+			ranks ? rankFacts() : fact(side, "host"), fact(side, "start"),
+		 ...(ranks ? [] : gpuFacts(side)), side.filter && "only " + side.filter]
+			.filter(Boolean).map(isolated).join(" \u00b7 "));
 
 	document.title = `${title.slice(0, 120)} \u2013 xpuload`;
 	el("title").textContent = title;

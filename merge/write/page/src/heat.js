@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * heat.js - waits over time, a row for each rank: how much of each stretch of time it waited, or others waited for it
+ * heat.js - waits over time, a row for each rank: how much of each stretch of time it waited, or
+ * others waited for it
  *
- * With many ranks, a row of pixels stands for several, and shows the largest value, so that no waiting rank is lost.
+ * With many ranks, a row of pixels stands for several, and shows the largest value, so that no
+ * waiting rank is lost.
  */
 import { go } from "./actions.js";
 import { dark, hsl } from "./colours.js";
@@ -20,10 +22,15 @@ let rankOrder = [], heatLines = [], top = 1, height = 0, cursor = null;
 
 const showsWaits = () => state.heat === "waits";
 
-/* The waits that are shown. With many ranks, one list has them by waiting rank, another by the rank waited for. */
+/*
+ * The waits that are shown. With many ranks, one list has them by waiting rank, another by the rank
+ * waited for.
+ */
 const shownWaits = () => showsWaits() ? ranks.waits : ranks.caused || ranks.waits;
-export const tellsCollectives = () => Boolean(shownWaits()) && !shownWaits().collective.includes(LEFT_OUT);
-const isCounted = (w, k) => state.collective === NONE || !tellsCollectives() || w.collective[k] === state.collective;
+export const tellsCollectives = () => Boolean(shownWaits()) &&
+	!shownWaits().collective.includes(LEFT_OUT);
+const isCounted = (w, k) => state.collective === NONE || !tellsCollectives() ||
+	w.collective[k] === state.collective;
 
 /* Return: { ns, start } by rank, each by bin. */
 function sums() {
@@ -52,7 +59,8 @@ function makeLines() {
 
 	heatLines = [];
 	for (let first = 0; first < rankOrder.length; first += each) {
-		const line = { first, last: Math.min(rankOrder.length, first + each), ns: new Float64Array(nr),
+		const line = { first, last: Math.min(rankOrder.length, first + each),
+			ns: new Float64Array(nr),
 			       start: new Float64Array(nr), rank: new Int32Array(nr).fill(NONE) };
 
 		for (let i = first; i < line.last; i++) {
@@ -69,8 +77,11 @@ function makeLines() {
 		}
 		heatLines.push(line);
 	}
-	/* One long wait must not hide all others, so one in a thousand bins may exceed the scale. */
-	const all = heatLines.flatMap(line => [...line.ns].filter((ns, b) => ns > line.start[b])).sort((a, b) => a - b);
+	/*
+	 * One long wait must not hide all others, so one in a thousand bins may exceed the scale.
+	 */
+	const all = heatLines.flatMap(line => [...line.ns].filter((ns, b) => ns > line.start[b]))
+		.sort((a, b) => a - b);
 
 	top = all.length ? all[Math.min(all.length - 1, Math.floor(all.length * .999))] : 1;
 }
@@ -79,7 +90,8 @@ function colourOf(ns, isStart) {
 	const part = Math.sqrt(Math.min(1, ns / top)), hue = showsWaits() ? 292 : 8;
 
 	if (isStart)
-		return dark.matches ? `hsl(215,8%,${26 + 26 * part}%)` : `hsl(215,10%,${92 - 34 * part}%)`;
+		return dark.matches ? `hsl(215,8%,${26 + 26 * part}%)` :
+		`hsl(215,10%,${92 - 34 * part}%)`;
 	return dark.matches ? `hsl(${hue},${30 + 40 * part}%,${18 + 50 * part}%)` :
 	       `hsl(${hue},${50 + 20 * part}%,${95 - 52 * part}%)`;
 }
@@ -87,7 +99,8 @@ function colourOf(ns, isStart) {
 const cssColour = name => globalThis.getComputedStyle(document.body).getPropertyValue(name);
 
 function paint() {
-	const canvas = el("heat"), box = el("heat-box"), wide = Math.max(50, box.clientWidth), scale = globalThis.devicePixelRatio || 1;
+	const canvas = el("heat"), box = el("heat-box"), wide = Math.max(50, box.clientWidth),
+		scale = globalThis.devicePixelRatio || 1;
 	const row = height / heatLines.length, nr = shownWaits().nr, ctx = canvas.getContext("2d");
 
 	canvas.width = wide * scale;
@@ -101,13 +114,15 @@ function paint() {
 			if (!line.ns[b])
 				continue;
 			ctx.fillStyle = colourOf(line.ns[b], line.start[b] * 2 > line.ns[b]);
-			ctx.fillRect(Math.floor(b * wide / nr), y * row, Math.ceil(wide / nr) + .3, row > 4 ? row - 1 : row);
+			ctx.fillRect(Math.floor(b * wide / nr), y * row, Math.ceil(wide / nr) + .3,
+				row > 4 ? row - 1 : row);
 		}
 	});
 	if (cursor) {
 		ctx.strokeStyle = cssColour("--text");
 		ctx.lineWidth = 2;
-		ctx.strokeRect(cursor.bin * wide / nr - 1, cursor.y * row - 1, wide / nr + 2, Math.max(4, row) + 1);
+		ctx.strokeRect(cursor.bin * wide / nr - 1, cursor.y * row - 1, wide / nr + 2,
+			Math.max(4, row) + 1);
 	}
 }
 
@@ -115,20 +130,27 @@ function drawLabels() {
 	const row = height / heatLines.length, step = Math.max(1, Math.ceil(LABEL / row));
 
 	el("heat-names").style.height = height + "px";
-	el("heat-names").replaceChildren(...heatLines.filter((_, y) => y % step === 0).map((line, k) =>
-		make("div", { style: `top:${(k * step * row).toFixed(1)}px` }, String(ranks.list.number[rankOrder[line.first]]))));
+	el("heat-names").replaceChildren(...heatLines.filter((_, y) => y % step === 0)
+		.map((line, k) =>
+		make("div", { style: `top:${(k * step * row).toFixed(1)}px` },
+			String(ranks.list.number[rankOrder[line.first]]))));
 }
 
-const momentOf = b => formatTime(Math.max(0, shownWaits().from_ns + b * shownWaits().bin_ns), "auto");
+const momentOf = b => formatTime(Math.max(0, shownWaits().from_ns + b * shownWaits().bin_ns),
+	"auto");
 
 const numberOf = r => `rank ${ranks.list.number[r]}`;
 
-/* Return: [other rank, ns] of a rank's waits in a bin: the rank that it waited for, or that waited for it. */
+/*
+ * Return: [other rank, ns] of a rank's waits in a bin: the rank that it waited for, or that waited
+ * for it.
+ */
 function others(r, bin) {
 	const w = shownWaits(), by = new Map();
 
 	forWaits(w, (k, b, ns) => {
-		const [one, other] = showsWaits() ? [w.rank[k], w.culprit[k]] : [w.culprit[k], w.rank[k]];
+		const [one, other] = showsWaits() ? [w.rank[k], w.culprit[k]] :
+			[w.culprit[k], w.rank[k]];
 
 		if (b === bin && one === r && other !== LEFT_OUT && isCounted(w, k))
 			by.set(other, (by.get(other) || 0) + ns);
@@ -138,29 +160,40 @@ function others(r, bin) {
 
 /* Return: the words for a place, and its straggler. */
 function describeSpot(y, bin) {
-	const line = heatLines[y], r = line.rank[bin] === NONE ? rankOrder[line.first] : line.rank[bin], list = others(r, bin);
+	const line = heatLines[y],
+		r = line.rank[bin] === NONE ? rankOrder[line.first] : line.rank[bin],
+		list = others(r, bin);
 	const span = `${momentOf(bin)} to ${momentOf(bin + 1)}`, ns = line.ns[bin];
 	const nr = line.last - line.first;
 	const who = numberOf(r) + (nr > 1 ? `, the most of ${nr}` : "");
-	const first = list.find(([other]) => other !== NONE), known = first ? first[0] : list.length ? NONE : ranks.list.waited_for[r];
+	const first = list.find(([other]) => other !== NONE),
+		known = first ? first[0] : list.length ? NONE : ranks.list.waited_for[r];
 	const culprit = !ns ? NONE : showsWaits() ? known : r;
 
 	if (!ns)
-		return { head: who, rows: [[span, showsWaits() ? "it waited for nobody" : "nobody waited for it"]], culprit };
+		return { head: who,
+			rows: [[span, showsWaits() ? "it waited for nobody" :
+				"nobody waited for it"]], culprit };
 	return { head: who, culprit, rows: [
-		[span, `${formatTime(ns, "auto")}${showsWaits() ? `, ${percent(ns, shownWaits().bin_ns)} of it` : ""}`],
+		[span, formatTime(ns, "auto") +
+			(showsWaits() ? `, ${percent(ns, shownWaits().bin_ns)} of it` : "")],
 		...list.slice(0, 6).map(([other, of]) => [other === NONE ? "while ranks started" :
 			(showsWaits() ? "for " : "of ") + numberOf(other), formatTime(of, "auto")]),
 		...(list.length > 6 ? [["", `and ${list.length - 6} more`]] : []),
-		...(isCulprit(culprit) ? [["", `a click shows the call paths of ${numberOf(culprit)}`]] : []),
+		...(isCulprit(culprit) ?
+			[["", `a click shows the call paths of ${numberOf(culprit)}`]] : []),
 	] };
 }
 
 function spotAt(event) {
 	const box = el("heat").getBoundingClientRect();
 
-	return { bin: Math.min(shownWaits().nr - 1, Math.max(0, Math.floor((event.clientX - box.left) / box.width * shownWaits().nr))),
-		 y: Math.min(heatLines.length - 1, Math.max(0, Math.floor((event.clientY - box.top) / box.height * heatLines.length))) };
+	return { bin: Math.min(shownWaits().nr - 1,
+		Math.max(0, Math.floor((event.clientX - box.left) / box.width * shownWaits().nr))),
+		 y: Math.min(heatLines.length - 1,
+			Math.max(0,
+				Math.floor((event.clientY - box.top) / box.height *
+					heatLines.length))) };
 }
 
 function showPlace(place, event) {
@@ -173,7 +206,9 @@ function showPlace(place, event) {
 	moveTip(event);
 }
 
-export const showPaths = r => go({ tab: "graph", rank: String(ranks.list.number[r]), zoom: 0, group: "", selected: NONE });
+export const showPaths = r =>
+	go({ tab: "graph", rank: String(ranks.list.number[r]), zoom: 0, group: "",
+		selected: NONE });
 
 function followSpot(place) {
 	const { culprit } = describeSpot(place.y, place.bin);
@@ -183,19 +218,23 @@ function followSpot(place) {
 }
 
 function onHeatKey(event) {
-	const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+	const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1],
+		ArrowDown: [0, 1] }[event.key];
 
 	if (step && heatLines.length) {
 		const now = cursor || { bin: 0, y: 0 }, far = event.shiftKey ? 10 : 1;
 
 		event.preventDefault();
 		event.stopPropagation();
-		cursor = cursor ? { bin: Math.min(shownWaits().nr - 1, Math.max(0, now.bin + step[0] * far)),
-				    y: Math.min(heatLines.length - 1, Math.max(0, now.y + step[1] * far)) } : now;
+		cursor = cursor ?
+			{ bin: Math.min(shownWaits().nr - 1, Math.max(0, now.bin + step[0] * far)),
+				    y: Math.min(heatLines.length - 1,
+					Math.max(0, now.y + step[1] * far)) } : now;
 		paint();
 		const what = describeSpot(cursor.y, cursor.bin);
 
-		el("heat-words").textContent = `${what.head}: ${what.rows.map(row => row.filter(Boolean).join(": ")).join("; ")}`;
+		el("heat-words").textContent = `${what.head}: ` +
+			what.rows.map(row => row.filter(Boolean).join(": ")).join("; ");
 	} else if (event.key === "Enter" && cursor) {
 		followSpot(cursor);
 	}
@@ -211,24 +250,34 @@ export function drawHeat(of) {
 	rankOrder = of;
 	cursor = null;
 	makeLines();
-	height = heatLines.length * Math.max(1, Math.min(HEAT_ROW, Math.floor(MAX_HEIGHT / heatLines.length)));
+	height = heatLines.length * Math.max(1,
+		Math.min(HEAT_ROW, Math.floor(MAX_HEIGHT / heatLines.length)));
 	paint();
 	drawLabels();
 	const c = ranks.collectives;
 
-	el("heat-words").textContent = `${formatTime(w.nr * w.bin_ns, "auto")} in steps of ${formatTime(w.bin_ns, "auto")}` +
-		(state.collective === NONE || !tellsCollectives() ? "" : `; only ${c.operation[state.collective]} of ${c.communicator[state.collective]}`);
+	el("heat-words").textContent =
+		`${formatTime(w.nr * w.bin_ns, "auto")} in steps of ` +
+		formatTime(w.bin_ns, "auto") +
+		(state.collective === NONE || !tellsCollectives() ? "" :
+			`; only ${c.operation[state.collective]} ` +
+			`of ${c.communicator[state.collective]}`);
 	el("heat-legend").replaceChildren(
-		make("span", { class: "scale", style: `background:linear-gradient(90deg,${[0, .1, .3, .6, 1]
+		make("span", { class: "scale",
+			style: `background:linear-gradient(90deg,${[0, .1, .3, .6, 1]
 			.map(part => colourOf(part * top, false)).join(",")})` }),
 		` up to ${formatTime(top, "auto")} in a step, of all communicators`,
-		...(showsWaits() ? [" ", make("span", { class: "swatch", style: `background:${colourOf(top / 2, true)}` }),
+		...(showsWaits() ?
+			[" ",
+				make("span", { class: "swatch",
+					style: `background:${colourOf(top / 2, true)}` }),
 				    " while ranks start"] : []));
 }
 
 /* Makes a strip of the waits in one kind of collective, over time. */
 export function collectiveStrip(values) {
-	const canvas = make("canvas", { width: values.length, height: 1, class: "mini", "aria-hidden": "true" });
+	const canvas = make("canvas",
+		{ width: values.length, height: 1, class: "mini", "aria-hidden": "true" });
 	const ctx = canvas.getContext("2d"), most = Math.max(1, ...values);
 
 	values.forEach((ns, b) => {
@@ -236,7 +285,8 @@ export function collectiveStrip(values) {
 			return;
 		const part = Math.sqrt(ns / most);
 
-		ctx.fillStyle = dark.matches ? hsl(292, 60, 26 + 50 * part) : hsl(292, 60, 94 - 50 * part);
+		ctx.fillStyle = dark.matches ? hsl(292, 60, 26 + 50 * part) :
+			hsl(292, 60, 94 - 50 * part);
 		ctx.fillRect(b, 0, 1, 1);
 	});
 	return canvas;

@@ -6,12 +6,12 @@ import { el, make } from "./dom.js";
 const KEY_WORDS = [
 	["/", "search: a regular expression; a capital letter makes case matter"],
 	["1 2 3", "flame graph, Top, lines of kernels"],
-	...(ranks ? [["4", "ranks; there the arrow keys go over the waits, and Enter shows the call paths of the rank " +
-		"that was waited for"]] : []),
+	...(ranks ? [["4", "ranks; there the arrow keys go over the waits, and Enter shows the " +
+		"call paths of the rank that was waited for"]] : []),
 	["t", "GPU time, thread time, both"],
 	["b", "group by the next of: thread name, thread, process ..."],
-	["arrow keys", "in the graph: the parent, the widest child, the neighbours; in Top: the rows; in the overview: move " +
-	 "the stretch, with Shift make it longer or shorter"],
+	["arrow keys", "in the graph: the parent, the widest child, the neighbours; in Top: the " +
+		"rows; in the overview: move the stretch, with Shift make it longer or shorter"],
 	["Enter", "zoom to the chosen frame; show what a frame stands for"],
 	["u", "zoom out to the parent"],
 	["s", "callers and callees of the chosen frame"],
@@ -30,7 +30,8 @@ export function openHelp() {
 	if (!box.firstChild)
 		box.append(make("h2", { id: "help-title" }, "Keys"),
 			   make("dl", null, ...KEY_WORDS.flatMap(([key, what]) =>
-				[make("dt", null, make("kbd", null, key)), make("dd", null, what)])),
+				[make("dt", null, make("kbd", null, key)),
+					make("dd", null, what)])),
 			   make("button", { type: "button", onclick: () => box.close() }, "Close"));
 	box.showModal();
 }

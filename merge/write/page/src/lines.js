@@ -13,7 +13,8 @@ const LINES_ROWS = 500;
 
 /* Hues of the most frequent reasons; other hues follow from the name. */
 const HUES = {
-	long_scoreboard: 212, short_scoreboard: 190, barrier: 0, membar: 330, wait: 48, math_pipe_throttle: 30,
+	long_scoreboard: 212, short_scoreboard: 190, barrier: 0, membar: 330, wait: 48,
+	math_pipe_throttle: 30,
 	mio_throttle: 280, lg_throttle: 250, tex_throttle: 235, no_instructions: 130, no_inst: 130,
 	dispatch_stall: 20, sleeping: 80, drain: 165, branch_resolve: 100, imc_miss: 310, gmma: 15,
 	not_selected: 60, selected: 110,
@@ -58,7 +59,10 @@ const samplesOf = list => list.reduce((sum, p) => sum + p.samples, 0);
 const names = [...kernels.keys()].sort((a, b) =>
 	samplesOf(kernels.get(b).sums) - samplesOf(kernels.get(a).sums) || (a < b ? -1 : 1));
 
-/* Return: the kernel of a node, if the node is a kernel or a part of one, and has lines; otherwise "". */
+/*
+ * Return: the kernel of a node, if the node is a kernel or a part of one, and has lines; otherwise
+ * "".
+ */
 export function kernelOf(i) {
 	if (!haveLines || i < 1 || kinds[kindOf(i)] !== "kernel")
 		return "";
@@ -85,8 +89,10 @@ function bar(place) {
 	for (const [reason, nr] of [...place.reasons].sort((a, b) => b[1] - a[1]))
 		if (nr)
 			box.append(make("span", {
-				style: `width:${100 * nr / place.samples}%;background:${reasonColour(reason)}`,
-				title: `${reason}: ${integer.format(nr)}, ${percent(nr, place.samples)}`,
+				style: `width:${100 * nr / place.samples}%;` +
+					`background:${reasonColour(reason)}`,
+				title: `${reason}: ${integer.format(nr)}, ` +
+					percent(nr, place.samples),
 			}));
 	return box;
 }
@@ -103,7 +109,8 @@ function largest(place) {
 function legend(sum) {
 	return make("div", { class: "legend" }, ...[...sum.reasons].sort((a, b) => b[1] - a[1])
 		.filter(([, nr]) => nr).map(([reason, nr]) => make("span", null,
-			make("span", { class: "swatch", style: `background:${reasonColour(reason)}` }),
+			make("span", { class: "swatch",
+				style: `background:${reasonColour(reason)}` }),
 			`${reason} ${percent(nr, sum.samples)}`)));
 }
 
@@ -116,7 +123,8 @@ function chooser() {
 	const kernel = make("select", { id: "lines-kernel", "aria-label": "Kernel", onchange: () =>
 		go({ kernel: kernel.value }) }, ...names.map(n => make("option", { value: n }, n)));
 	const order = make("select", { id: "lines-by", onchange: () =>
-		go({ linesBy: order.value }) }, ...[["samples", "by samples"], ["place", "by line"]].map(([v, text]) =>
+		go({ linesBy: order.value }) },
+			...[["samples", "by samples"], ["place", "by line"]].map(([v, text]) =>
 		make("option", { value: v }, text)));
 
 	kernel.value = kernels.has(state.kernel) ? state.kernel : names[0];
@@ -129,11 +137,13 @@ function cellsOf(place, sum) {
 	return [make("td", null, integer.format(place.samples)),
 		make("td", null, percent(place.samples, sum.samples)),
 		make("td", null, percent(place.notIssued, place.samples)),
-		make("td", { class: "bar-cell" }, bar(place), make("div", { class: "outer" }, largest(place)))];
+		make("td", { class: "bar-cell" }, bar(place),
+			make("div", { class: "outer" }, largest(place)))];
 }
 
 export function drawLines() {
-	const k = kernels.get(state.kernel) || kernels.get(names[0]), head = make("tr"), body = make("tbody");
+	const k = kernels.get(state.kernel) || kernels.get(names[0]), head = make("tr"),
+		body = make("tbody");
 	const rows = [...k.places].filter(([place]) => !pattern || pattern.test(place));
 
 	rows.sort(([a, pa], [b, pb]) => state.linesBy === "samples" ?
@@ -142,15 +152,19 @@ export function drawLines() {
 		const side = diff ? " " + sideNames[s] : "";
 
 		for (const text of ["Samples", "%", "No issue %", "Reasons"])
-			head.append(make("th", { scope: "col", class: text === "Reasons" ? "name" : "" }, text + side));
+			head.append(make("th", { scope: "col",
+				class: text === "Reasons" ? "name" : "" }, text + side));
 	});
 	head.append(make("th", { scope: "col", class: "name" }, "Line"));
 	for (const [place, list] of rows.slice(0, LINES_ROWS))
-		body.append(make("tr", null, ...list.flatMap((p, s) => cellsOf(p, k.sums[s])), placeCell(place)));
+		body.append(make("tr", null, ...list.flatMap((p, s) => cellsOf(p, k.sums[s])),
+			placeCell(place)));
 	el("lines").replaceChildren(chooser(), ...k.sums.map(legend),
 		make("table", null, make("thead", null, head), body),
 		make("p", null, `${integer.format(rows.length)} lines, ` +
-			`${k.sums.map(s => integer.format(s.samples)).join(" and ")} samples, of all call paths` +
+			k.sums.map(s => integer.format(s.samples)).join(" and ") +
+			" samples, of all call paths" +
 			(isPicked() ? " and all of the time" : "") +
-			(rows.length > LINES_ROWS ? `; the first ${LINES_ROWS} are shown` : "") + "."));
+			(rows.length > LINES_ROWS ? `; the first ${LINES_ROWS} are shown` : "") +
+			"."));
 }

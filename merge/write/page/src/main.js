@@ -2,15 +2,16 @@
 /*
  * main.js - the interactive flame graph of `xpumerge -f html`
  *
- * The page has the merged call paths: merge/write/html.h describes them. The user chooses on the page which work to
- * count (kinds, device, unit, a stretch of time) and how to group it, so the page makes the tree (tree.js) and all sums
- * (model.js). Frames that are at least a pixel wide at the current zoom are drawn (graph.js says which, flame.js draws
- * them). actions.js handles each choice, url.js keeps it in the address, and view.js shows it.
+ * The page has the merged call paths: merge/write/html.h describes them. The user chooses on the
+ * page which work to count (kinds, device, unit, a stretch of time) and how to group it, so the
+ * page makes the tree (tree.js) and all sums (model.js). Frames that are at least a pixel wide at
+ * the current zoom are drawn (graph.js says which, flame.js draws them). actions.js handles each
+ * choice, url.js keeps it in the address, and view.js shows it.
  *
  * scripts/join-page.sh joins these modules into one script, which xpumerge embeds.
  *
- * A page of "xpumerge ranks" has another tab (ranks.js, heat.js); its two sides are a straggler and the median of the
- * other ranks.
+ * A page of "xpumerge ranks" has another tab (ranks.js, heat.js); its two sides are a straggler and
+ * the median of the other ranks.
  *
  * Names come from other people's programs: they enter the document as text, never as markup.
  */

@@ -1,19 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* model.js - the choices of the user, and the sums over the whole tree that follow from them */
 import {
-	NONE, cells, data, diff, gpuOfOwner, isDevice, kinds, present, rankOfOwner, ranks, sides, times, units,
+	NONE, cells, data, diff, gpuOfOwner, isDevice, kinds, present, rankOfOwner, ranks, sides,
+	times, units,
 } from "./data.js";
 import { asked, group, kindOf, nodeOfCell, nrNodes, parentOf } from "./tree.js";
 
 /* the time that is counted: of devices, of threads, or of both */
 export const MODES = ["gpu", "thread", "both"];
-export const kindsOf = mode => present.map((p, k) => p && (mode === "both" || isDevice[k] === (mode === "gpu")));
+export const kindsOf = mode =>
+	present.map((p, k) => p && (mode === "both" || isDevice[k] === (mode === "gpu")));
 export const hasMode = mode => kindsOf(mode).some(Boolean);
-const firstMode = ranks && hasMode("both") ? "both" : !hasMode("gpu") && hasMode("thread") ? "thread" : "gpu";
+const firstMode = ranks && hasMode("both") ? "both" : !hasMode("gpu") && hasMode("thread") ?
+	"thread" : "gpu";
 
 export const DEFAULTS = {
 	mode: firstMode,
-	/* The kinds that are left out. At first a page of stragglers shows what they did themselves, without NCCL. */
+	/*
+	 * The kinds that are left out. At first a page of stragglers shows what they did
+	 * themselves, without NCCL.
+	 */
 	off: ranks && present.some((p, k) => p && kinds[k] !== "nccl") ? "nccl" : "",
 	by: asked,
 	gpu: "all",
@@ -32,7 +38,8 @@ export const DEFAULTS = {
 	focus: NONE,		/* the frame whose callers and callees are shown */
 	from: 0,		/* first bin of the picked stretch */
 	to: times ? times.nr : 0,
-	kernel: "",		/* the kernel whose lines are shown; "": the one with most samples */
+	/* the kernel whose lines are shown; "": the one with most samples */
+	kernel: "",
 	linesBy: "samples",
 	strip: true,
 	ranksBy: "caused",	/* the column by which the table of ranks is sorted */
@@ -57,7 +64,8 @@ export let width, shownBefore;
 /* By cell, for each side: the values in the picked stretch, or all values. */
 let values = cells.values;
 
-export const measure = () => state.unit === "count" ? "nr" : state.unit === "bytes" ? "bytes" : "ns";
+export const measure = () => state.unit === "count" ? "nr" : state.unit === "bytes" ?
+	"bytes" : "ns";
 
 /* Makes the tree for the chosen grouping. */
 export function regroup() {
@@ -75,7 +83,8 @@ export function pick() {
 		values = cells.values;
 		return;
 	}
-	const ns = new Float64Array(cells.nr), nr = new Float64Array(cells.nr), bytes = new Float64Array(cells.nr);
+	const ns = new Float64Array(cells.nr), nr = new Float64Array(cells.nr),
+		bytes = new Float64Array(cells.nr);
 
 	for (let c = 0; c < cells.nr; c++)
 		for (let k = times.first[c]; k < times.first[c + 1]; k++) {
@@ -95,11 +104,12 @@ const onDevice = c => ranks ? state.rank === "all" || rankOfOwner[cells.owner[c]
 	gpuOfOwner[cells.owner[c]] === +state.gpu;
 
 /*
- * Whether the chosen unit applies to a kind. Times apply to all. Counts and bytes belong to device records; samples and
- * waits are counted only if no kind of device work is chosen.
+ * Whether the chosen unit applies to a kind. Times apply to all. Counts and bytes belong to device
+ * records; samples and waits are counted only if no kind of device work is chosen.
  */
 function unitIsOf(counted, kind) {
-	return measure() === "ns" || isDevice[kind] || !kinds.some((_, k) => isDevice[k] && counted[k]);
+	return measure() === "ns" || isDevice[kind] ||
+		!kinds.some((_, k) => isDevice[k] && counted[k]);
 }
 
 /* Return: by kind, the sum over all cells, whatever kinds are chosen, in the chosen unit. */
@@ -119,7 +129,8 @@ function sumUp(totals) {
 
 function sumCells(s) {
 	const v = values[s][measure()], nr = values[s].nr, scale = sides[s].scale;
-	const counted = kinds.map((_, k) => chosen(k)), fits = kinds.map((_, k) => counted[k] && unitIsOf(counted, k));
+	const counted = kinds.map((_, k) => chosen(k)),
+		fits = kinds.map((_, k) => counted[k] && unitIsOf(counted, k));
 	const devices = kinds.some((_, k) => counted[k] && isDevice[k]);
 
 	self[s].fill(0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ranks.js - ranks that communicate: the ranks that made others wait and why, all ranks, their collectives, waits over
- * time
+ * ranks.js - ranks that communicate: the ranks that made others wait and why, all ranks, their
+ * collectives, waits over time
  */
 import { go } from "./actions.js";
 import { kindColour } from "./colours.js";
@@ -10,15 +10,17 @@ import { el, keepFocus, make } from "./dom.js";
 import { collectiveStrip, drawHeat, setUpHeat, showPaths, tellsCollectives } from "./heat.js";
 import { state } from "./model.js";
 import {
-	culprits, forWaits, hostOf, isCulprit, lateBy, rankList, matcher, nameOfRank, nrRanks, sumOf,
+	culprits, forWaits, hostOf, isCulprit, lateBy, rankList, matcher, nameOfRank, nrRanks,
+	sumOf,
 } from "./ranks_data.js";
 import { formatBytes, formatTime, integer, percent, plural } from "./words.js";
 
 const MAX_ROWS = 1000, MAX_COLLECTIVES = 200, MAX_OTHERS = 100, MAX_SHOWN_FRAMES = 4;
-const MIN_SHARE = .02;		/* least share of the waits for another straggler to be named in the answer */
+/* least share of the waits for another straggler to be named in the answer */
+const MIN_SHARE = .02;
 const time = ns => formatTime(ns, "auto");
 
-/* ---- the answer ------------------------------------------------------------------------------- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 const pathWords = frames => (frames.length > MAX_SHOWN_FRAMES ? "\u2026 \u203a " : "") +
 	frames.slice(-MAX_SHOWN_FRAMES).join(" \u203a ");
@@ -28,66 +30,96 @@ function answerOf(r) {
 
 	return make("p", { class: "answer" },
 		make("button", { type: "button", onclick: () => showPaths(r) }, `Rank ${number}`),
-		` on ${hostOf(r) || "an unknown host"} made other ranks wait ${time(rankList.caused_ns[r])}, ` +
-		`${percent(rankList.caused_ns[r], caused)} of all waits for stragglers; it came last ` +
+		` on ${hostOf(r) || "an unknown host"} made other ranks wait ` +
+		`${time(rankList.caused_ns[r])}, ${percent(rankList.caused_ns[r], caused)} ` +
+		"of all waits for stragglers; it came last " +
 		`${rankList.last[r] === 1 ? "once" : integer.format(rankList.last[r]) + " times"}.`,
-		...(why ? [" Before that: ", make("code", { title: why.frames.join("\n") }, pathWords(why.frames)),
-			   ` for ${time(why.ns)}, the median of the other ranks ${time(why.median)}.`] : []));
+		...(why ? [" Before that: ",
+			make("code", { title: why.frames.join("\n") }, pathWords(why.frames)),
+			` for ${time(why.ns)}, the median of the other ranks ` +
+			`${time(why.median)}.`] : []));
 }
 
 function drawAnswer() {
 	const all = rankList.caused_ns.filter(Boolean).length, caused = sumOf(rankList.caused_ns);
-	const shown = culprits().filter((r, k) => k < 3 && (!k || rankList.caused_ns[r] >= caused * MIN_SHARE));
+	const shown = culprits().filter((r, k) => k < 3 &&
+		(!k || rankList.caused_ns[r] >= caused * MIN_SHARE));
 
 	el("ranks-answer").replaceChildren(...shown.map(answerOf),
-		...(all > shown.length ? [make("p", { class: "dim" }, `${plural(all - shown.length, "more straggler")} below.`)] : []),
-		...(all ? [] : [make("p", null, "No rank made others wait in operations that are paired.")]),
+		...(all > shown.length ?
+			[make("p", { class: "dim" },
+				`${plural(all - shown.length, "more straggler")} below.`)] : []),
+		...(all ? [] :
+			[make("p", null,
+				"No rank made others wait in operations that are paired.")]),
 		make("details", null, make("summary", null, ranks.account[0]),
-		     make("pre", { tabindex: "0", "aria-label": "Account of operations" }, ranks.account.slice(1).join("\n"))));
+		     make("pre", { tabindex: "0", "aria-label": "Account of operations" },
+			ranks.account.slice(1).join("\n"))));
 }
 
-/* ---- the table of ranks ------------------------------------------------------------------------- */
+/* ---- the table of ranks ---------------------------------------------------------------------- */
 
 /* Makes a bar of device time: own work, transfers, waits. */
 function workBar(r, most) {
-	const parts = [["kernel", rankList.own_ns[r]], ["memcpy", rankList.transfer_ns[r]], ["nccl", rankList.wait_ns[r]]];
+	const parts = [["kernel", rankList.own_ns[r]], ["memcpy", rankList.transfer_ns[r]],
+		["nccl", rankList.wait_ns[r]]];
 
-	return make("span", { class: "work", "aria-hidden": "true" }, ...parts.map(([kind, ns]) => make("span", {
-		style: `width:${(100 * ns / most).toFixed(2)}%;background:${kindColour(kinds.indexOf(kind), .5)}`,
-	})));
+	return make("span", { class: "work", "aria-hidden": "true" },
+		...parts.map(([kind, ns]) => make("span", {
+			style: `width:${(100 * ns / most).toFixed(2)}%;` +
+				`background:${kindColour(kinds.indexOf(kind), .5)}`,
+		})));
 }
 
-const most = () => rankList.own_ns.reduce((a, own, r) => Math.max(a, own + rankList.transfer_ns[r] + rankList.wait_ns[r]), 1);
+const most = () => rankList.own_ns.reduce((a, own, r) =>
+	Math.max(a, own + rankList.transfer_ns[r] + rankList.wait_ns[r]), 1);
 
 function whomWords(r) {
 	const other = rankList.waited_for[r], all = rankList.wait_ns[r] - rankList.start_wait_ns[r];
 
-	return other !== NONE ? `${rankList.number[other]} (${percent(rankList.waited_for_ns[r], all)})` : "";
+	return other !== NONE ?
+		`${rankList.number[other]} (${percent(rankList.waited_for_ns[r], all)})` : "";
 }
 
 function reasonCell(r) {
 	const why = lateBy(r);
 
-	return why ? make("span", { title: why.frames.join("\n") }, `+${time(why.ns - why.median)} ${pathWords(why.frames.slice(-2))}`) : "";
+	return why ? make("span", { title: why.frames.join("\n") },
+		`+${time(why.ns - why.median)} ${pathWords(why.frames.slice(-2))}`) : "";
 }
 
-/* [title, key to sort by, cell, class, explanation]; columns in which all values are 0 are left out. */
+/*
+ * [title, key to sort by, cell, class, explanation]; columns in which all values are 0 are left
+ * out.
+ */
 const COLUMNS = [
 	["Rank", "number", null, "", ""],
-	["Device time", null, r => workBar(r, most()), "bar-cell", "own work, transfers, waits in collectives"],
-	["Caused", "caused", r => rankList.caused_ns[r] ? time(rankList.caused_ns[r]) : "", "", "waits of other ranks for this one"],
-	["Last", "last", r => rankList.last[r] || "", "", "operations in which others waited for it"],
-	["Late by", null, reasonCell, "name late", "the work that took longest beyond the median of the other ranks"],
-	["Waiting", "wait_ns", r => time(rankList.wait_ns[r]), "", "in collectives, for other ranks"],
-	["Waited for", null, whomWords, "", "the rank that it waited for longest, its part of the waits for stragglers"],
-	["Transfer", "transfer_ns", r => time(rankList.transfer_ns[r]), "", "in collectives, when all ranks had come"],
-	["Unpaired", "unpaired_ns", r => time(rankList.unpaired_ns[r]), "", "in operations without a partner"],
-	["Own work", "own_ns", r => time(rankList.own_ns[r]), "", "sum of all device work that is not NCCL's"],
+	["Device time", null, r => workBar(r, most()), "bar-cell",
+		"own work, transfers, waits in collectives"],
+	["Caused", "caused", r => rankList.caused_ns[r] ? time(rankList.caused_ns[r]) : "", "",
+		"waits of other ranks for this one"],
+	["Last", "last", r => rankList.last[r] || "", "",
+		"operations in which others waited for it"],
+	["Late by", null, reasonCell, "name late",
+		"the work that took longest beyond the median of the other ranks"],
+	["Waiting", "wait_ns", r => time(rankList.wait_ns[r]), "",
+		"in collectives, for other ranks"],
+	["Waited for", null, whomWords, "",
+		"the rank that it waited for longest, its part of the waits for stragglers"],
+	["Transfer", "transfer_ns", r => time(rankList.transfer_ns[r]), "",
+		"in collectives, when all ranks had come"],
+	["Unpaired", "unpaired_ns", r => time(rankList.unpaired_ns[r]), "",
+		"in operations without a partner"],
+	["Own work", "own_ns", r => time(rankList.own_ns[r]), "",
+		"sum of all device work that is not NCCL's"],
 	["Busy", "busy_ns", r => time(rankList.busy_ns[r]), "", "its devices had work"],
-	["Host waits", "host_wait_ns", r => time(rankList.host_wait_ns[r]), "", "its threads waited for a device"],
+	["Host waits", "host_wait_ns", r => time(rankList.host_wait_ns[r]), "",
+		"its threads waited for a device"],
 	["Launches", "launches", r => integer.format(rankList.launches[r]), "", ""],
-	["Operations", "ops", r => integer.format(rankList.ops[r]) + (rankList.paired[r] === rankList.ops[r] ? "" :
-		` (${integer.format(rankList.ops[r] - rankList.paired[r])} unpaired)`), "", "of NCCL"],
+	["Operations", "ops", r => integer.format(rankList.ops[r]) +
+		(rankList.paired[r] === rankList.ops[r] ? "" :
+		` (${integer.format(rankList.ops[r] - rankList.paired[r])} unpaired)`), "",
+			"of NCCL"],
 	["Pid", "pid", r => rankList.pid[r], "", ""],
 	["Host", "host", hostOf, "name", ""],
 	["Name", "name", nameOfRank, "name", ""],
@@ -102,7 +134,8 @@ function sorted(rows) {
 	const key = state.ranksBy, column = key === "caused" ? rankList.caused_ns : rankList[key];
 
 	return rows.sort(key === "host" ? byText(hostOf) : key === "name" ? byText(nameOfRank) :
-		key === "number" || key === "pid" ? (a, b) => column[a] - column[b] || a - b : (a, b) => column[b] - column[a] || a - b);
+		key === "number" || key === "pid" ? (a, b) => column[a] - column[b] || a - b :
+			(a, b) => column[b] - column[a] || a - b);
 }
 
 /* Return: the exact time, for the tooltip. */
@@ -116,32 +149,41 @@ function rankRow(r, columns) {
 	const number = String(rankList.number[r]), open = isCulprit(r);
 
 	return make("tr", open ? { onclick: () => showPaths(r), class: "culprit" } : null,
-		make("th", { scope: "row" }, open ? make("button", { type: "button", class: "plain", "data-rank": number,
-			title: "Its call paths, beside the median of the other ranks" }, number) : number),
-		...columns.slice(1).map(([, key, cell, cls]) => make("td", { class: cls, ...exact(key, r) }, cell(r))));
+		make("th", { scope: "row" },
+			open ? make("button", { type: "button", class: "plain", "data-rank": number,
+			title: "Its call paths, beside the median of the other ranks" }, number) :
+				number),
+		...columns.slice(1).map(([, key, cell, cls]) =>
+			make("td", { class: cls, ...exact(key, r) }, cell(r))));
 }
 
 function header([title, key, , cls, words]) {
 	const ascending = ["number", "host", "name", "pid"].includes(key);
 
 	return make("th", { scope: "col", class: cls, title: words,
-			    ...(key && key === state.ranksBy ? { "aria-sort": ascending ? "ascending" : "descending" } : {}) },
-		    ...(key ? [make("button", { type: "button", "data-sort": key, onclick: () => go({ ranksBy: key }) }, title)] : [title]));
+			    ...(key && key === state.ranksBy ?
+				{ "aria-sort": ascending ? "ascending" : "descending" } : {}) },
+		    ...(key ?
+			[make("button", { type: "button", "data-sort": key,
+				onclick: () => go({ ranksBy: key }) }, title)] : [title]));
 }
 
 function drawRankTable(rows) {
-	const columns = columnsHere(), shown = sorted(rows.slice()).slice(0, MAX_ROWS), table = make("tbody");
+	const columns = columnsHere(), shown = sorted(rows.slice()).slice(0, MAX_ROWS),
+		table = make("tbody");
 
 	for (const r of shown)
 		table.append(rankRow(r, columns));
 	el("ranks-table").replaceChildren(make("table", null,
 		make("caption", { class: "hidden" }, "Ranks"),
 		make("thead", null, make("tr", null, ...columns.map(header))), table));
-	el("ranks-count").textContent = rows.length === nrRanks && shown.length === nrRanks ? plural(nrRanks, "rank") +
-		`, numbered ${ranks.numbered}` : `${integer.format(shown.length)} of ${plural(nrRanks, "rank")}`;
+	el("ranks-count").textContent = rows.length === nrRanks && shown.length === nrRanks ?
+		plural(nrRanks, "rank") +
+		`, numbered ${ranks.numbered}` :
+		`${integer.format(shown.length)} of ${plural(nrRanks, "rank")}`;
 }
 
-/* ---- collectives ---------------------------------------------------------------------------------- */
+/* ---- collectives ----------------------------------------------------------------------------- */
 
 /* Return: by collective, the waits in each bin; null where they are left out. */
 function waitsOfCollectives() {
@@ -158,39 +200,58 @@ function waitsOfCollectives() {
 }
 
 function collectiveRow(i, waits) {
-	const c = ranks.collectives, chosen = state.collective === i, values = waits && waits.get(i);
+	const c = ranks.collectives, chosen = state.collective === i,
+		values = waits && waits.get(i);
 	const name = c.operation[i].replace(/^NCCL:/, ""), filters = values && tellsCollectives();
 
 	return make("tr", { class: chosen ? "selected" : "" },
-		make("td", { class: "name" }, filters ? make("button", { type: "button", class: "plain", "data-collective": i,
+		make("td", { class: "name" },
+			filters ?
+			make("button", { type: "button", class: "plain", "data-collective": i,
 			"aria-pressed": String(chosen), title: "Only its waits above",
 			onclick: () => go({ collective: chosen ? NONE : i }) }, name) : name),
 		make("td", { class: "name" }, c.communicator[i]),
 		make("td", { class: "bar-cell" }, values ? collectiveStrip(values) : ""),
 		make("td", null, time(c.wait_ns[i])), make("td", null, time(c.longest_wait_ns[i])),
-		make("td", null, time(c.transfer_ns[i])), make("td", null, integer.format(c.count[i])),
-		make("td", null, integer.format(c.ranks[i])), make("td", null, c.bytes[i] ? formatBytes(c.bytes[i]) : ""));
+		make("td", null, time(c.transfer_ns[i])),
+		make("td", null, integer.format(c.count[i])),
+		make("td", null, integer.format(c.ranks[i])),
+		make("td", null, c.bytes[i] ? formatBytes(c.bytes[i]) : ""));
 }
 
 function drawCollectives() {
-	const c = ranks.collectives, nr = Math.min(MAX_COLLECTIVES, c.count.length), waits = waitsOfCollectives();
-	const titles = ["Operation", "Communicator", "Waits over time", "Waiting", "Longest wait", "Transfer", "Count", "Ranks", "Bytes"];
+	const c = ranks.collectives, nr = Math.min(MAX_COLLECTIVES, c.count.length),
+		waits = waitsOfCollectives();
+	const titles = ["Operation", "Communicator", "Waits over time", "Waiting", "Longest wait",
+		"Transfer", "Count", "Ranks", "Bytes"];
 
 	el("ranks-collectives").hidden = !nr;
-	el("ranks-collectives").replaceChildren(make("h2", null, "Collectives"), make("div", { class: "wide" }, make("table", null,
+	el("ranks-collectives").replaceChildren(make("h2", null, "Collectives"),
+		make("div", { class: "wide" }, make("table", null,
 		make("caption", { class: "hidden" }, "Collectives"),
-		make("thead", null, make("tr", null, ...titles.map((title, k) => make("th", { scope: "col", class: k < 2 ? "name" : k === 2 ? "bar-cell" : "" }, title)))),
-		make("tbody", null, ...Array.from({ length: nr }, (_, i) => collectiveRow(i, waits))))),
-		make("p", { class: "dim" }, (c.count.length > nr ? `and ${plural(c.count.length - nr, "more")}. ` : "") +
-			"Count and bytes are of one rank; of sends and receives, all sends. Times are of all ranks."));
+		make("thead", null, make("tr", null,
+			...titles.map((title, k) =>
+				make("th", { scope: "col",
+					class: k < 2 ? "name" : k === 2 ? "bar-cell" : "" },
+						title)))),
+		make("tbody", null, ...Array.from({ length: nr },
+			(_, i) => collectiveRow(i, waits))))),
+		make("p", { class: "dim" },
+			(c.count.length > nr ?
+				`and ${plural(c.count.length - nr, "more")}. ` : "") +
+			"Count and bytes are of one rank; of sends and receives, all sends. " +
+			"Times are of all ranks."));
 }
 
-/* ---- other tables ----------------------------------------------------------------------------------- */
+/* ---- other tables ---------------------------------------------------------------------------- */
 
 function section(title, titles, rows, more) {
-	return make("section", null, make("h2", null, title), make("div", { class: "wide" }, make("table", null,
+	return make("section", null, make("h2", null, title),
+		make("div", { class: "wide" }, make("table", null,
 		make("caption", { class: "hidden" }, title),
-		make("thead", null, make("tr", null, ...titles.map(t => make("th", { scope: "col", class: t.startsWith("<") ? "name" : "" },
+		make("thead", null, make("tr", null,
+			...titles.map(t => make("th",
+				{ scope: "col", class: t.startsWith("<") ? "name" : "" },
 			t.replace("<", ""))))),
 		make("tbody", null, ...rows.map(row => make("tr", null, ...row.map((cell, k) =>
 			make("td", { class: titles[k].startsWith("<") ? "name" : "" }, cell))))))),
@@ -201,22 +262,32 @@ function drawRest() {
 	const real = n => n.toFixed(3), parts = [];
 
 	if (ranks.others.length)
-		parts.push(section("Other kernels that communicate", ["Rank", "Count", "Time", "<Library", "<Kernel"],
+		parts.push(section("Other kernels that communicate",
+			["Rank", "Count", "Time", "<Library", "<Kernel"],
 			ranks.others.slice(0, MAX_OTHERS).map(([r, nr, ns, library, kernel]) =>
-				[rankList.number[r], integer.format(nr), time(ns), library, kernel]),
-			"Nothing tells which of them belong together." + (ranks.others.length + ranks.others_left_out > MAX_OTHERS ?
-				` And ${plural(ranks.others.length + ranks.others_left_out - MAX_OTHERS, "more")}.` : "")));
+				[rankList.number[r], integer.format(nr), time(ns), library,
+					kernel]),
+			"Nothing tells which of them belong together." +
+			(ranks.others.length + ranks.others_left_out > MAX_OTHERS ? " And " +
+				plural(ranks.others.length + ranks.others_left_out - MAX_OTHERS,
+					"more") + "." : "")));
 	if (ranks.clocks.length > 1)
-		parts.push(section("Clocks", ["<Host", "<Aligned by", "Collectives", "Ahead, \u00b5s", "Error, \u00b5s", "Drift, ppm"],
-			ranks.clocks.slice(0, MAX_OTHERS).map(([host, by, nr, ...numbers]) => [host, by, integer.format(nr), ...numbers.map(real)]),
-			"Half of the collectives that a clock is aligned by end no further apart than its error."));
+		parts.push(section("Clocks",
+			["<Host", "<Aligned by", "Collectives", "Ahead, \u00b5s", "Error, \u00b5s",
+				"Drift, ppm"],
+			ranks.clocks.slice(0, MAX_OTHERS)
+				.map(([host, by, nr, ...numbers]) =>
+					[host, by, integer.format(nr), ...numbers.map(real)]),
+			"Half of the collectives that a clock is aligned by end no further apart " +
+			"than its error."));
 	el("ranks-rest").replaceChildren(...parts);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 export function drawRanks() {
-	const fits = matcher(state.ranksTerm), rows = Array.from({ length: nrRanks }, (_, r) => r).filter(fits);
+	const fits = matcher(state.ranksTerm),
+		rows = Array.from({ length: nrRanks }, (_, r) => r).filter(fits);
 
 	for (const b of el("heat-modes").children) {
 		b.setAttribute("aria-checked", b.dataset.heat === state.heat);
@@ -237,7 +308,8 @@ export function setUpRanks() {
 	if (!ranks)
 		return;
 	setUpHeat();
-	el("ranks-filter").addEventListener("input", () => go({ ranksTerm: el("ranks-filter").value }, true));
+	el("ranks-filter").addEventListener("input",
+		() => go({ ranksTerm: el("ranks-filter").value }, true));
 	for (const b of el("heat-modes").children)
 		b.addEventListener("click", () => go({ heat: b.dataset.heat }));
 	el("heat-modes").addEventListener("keydown", event => {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* ranks_data.js - conclusions from the waits of ranks: who waited for whom, and what made a straggler late */
+/*
+ * ranks_data.js - conclusions from the waits of ranks: who waited for whom, and what made a
+ * straggler late
+ */
 import { base, cells, frames, kinds, rankOfOwner, ranks } from "./data.js";
 
 export const rankList = ranks && ranks.list;
@@ -10,15 +13,17 @@ export const nameOfRank = r => ranks.names[rankList.name[r]];
 export const sumOf = column => column.reduce((a, b) => a + b, 0);
 
 /* The keys by which the table of ranks can be sorted. */
-export const SORTS = ["number", "busy_ns", "own_ns", "wait_ns", "transfer_ns", "unpaired_ns", "host_wait_ns", "launches",
-	"ops", "last", "caused", "host", "name", "pid"];
+export const SORTS = ["number", "busy_ns", "own_ns", "wait_ns", "transfer_ns", "unpaired_ns",
+	"host_wait_ns", "launches", "ops", "last", "caused", "host", "name", "pid"];
 
 let worst = null;
 
 /* Return: the stragglers whose call paths are in the page, the worst first. */
 export function culprits() {
-	worst ||= Array.from({ length: nrRanks }, (_, r) => r).filter(r => rankList.caused_ns[r] > 0)
-		.sort((a, b) => rankList.caused_ns[b] - rankList.caused_ns[a] || a - b).slice(0, ranks ? ranks.compared : 0);
+	worst ||= Array.from({ length: nrRanks }, (_, r) => r)
+		.filter(r => rankList.caused_ns[r] > 0)
+		.sort((a, b) => rankList.caused_ns[b] - rankList.caused_ns[a] || a - b)
+		.slice(0, ranks ? ranks.compared : 0);
 	return worst;
 }
 
@@ -32,7 +37,10 @@ export function isCulprit(r) {
 /* marks properties that the page of many ranks leaves out */
 export const LEFT_OUT = -2;
 
-/* Calls @visit(key, bin, ns) for each bin of waits @w; key is an index in its rank, culprit and collective. */
+/*
+ * Calls @visit(key, bin, ns) for each bin of waits @w; key is an index in its rank, culprit and
+ * collective.
+ */
 export function forWaits(w, visit) {
 	let at = 0;
 
@@ -45,7 +53,10 @@ export function forWaits(w, visit) {
 
 let reasons = null;
 
-/* Return: the work that made a straggler exceed the median most, { frames, ns, median }; or undefined. */
+/*
+ * Return: the work that made a straggler exceed the median most, { frames, ns, median }; or
+ * undefined.
+ */
 export function lateBy(r) {
 	if (!reasons) {
 		const [median, own] = cells.values.map(v => v.ns), best = new Map();
@@ -55,7 +66,8 @@ export function lateBy(r) {
 
 			/* Waiting for others is not a reason. */
 			if (more > 0 && kinds[cells.kind[c]] !== "nccl" &&
-			    (!best.has(rank) || more > own[best.get(rank)] - median[best.get(rank)]))
+			    (!best.has(rank) || more > own[best.get(rank)] -
+				median[best.get(rank)]))
 				best.set(rank, c);
 		}
 		reasons = new Map([...best].map(([rank, c]) => {
@@ -70,16 +82,18 @@ export function lateBy(r) {
 }
 
 /*
- * Return: a test that finds ranks for a text that the user typed: "3" or "0-7,16" are numbers; other words are parts of
- * hosts and names.
+ * Return: a test that finds ranks for a text that the user typed: "3" or "0-7,16" are numbers;
+ * other words are parts of hosts and names.
  */
 export function matcher(term) {
 	const words = term.toLowerCase().split(/\s+/).filter(Boolean).map(word => {
 		if (!/^\d+(-\d+)?(,\d+(-\d+)?)*,?$/.test(word))
 			return r => `${hostOf(r)}\n${nameOfRank(r)}`.toLowerCase().includes(word);
-		const spans = word.split(",").filter(Boolean).map(span => span.split("-").map(Number));
+		const spans = word.split(",").filter(Boolean)
+			.map(span => span.split("-").map(Number));
 
-		return r => spans.some(([from, to = from]) => rankList.number[r] >= from && rankList.number[r] <= to);
+		return r => spans.some(([from, to = from]) => rankList.number[r] >= from &&
+			rankList.number[r] <= to);
 	});
 
 	return r => words.every(fits => fits(r));

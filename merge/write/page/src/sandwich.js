@@ -2,8 +2,8 @@
 /*
  * sandwich.js - one function, with all its callers above it and all its callees below it
  *
- * Both sides are merged over all calls of the function. If it calls itself, only the outermost call counts, as in the
- * total of the Top list.
+ * Both sides are merged over all calls of the function. If it calls itself, only the outermost call
+ * counts, as in the total of the Top list.
  */
 import { go } from "./actions.js";
 import { frameColour } from "./colours.js";
@@ -27,7 +27,10 @@ function outermostNodes(frame) {
 	return list;
 }
 
-/* Groups pairs of a node and its width by frame. Return: merged frames, { frame, v, pairs }, the widest first. */
+/*
+ * Groups pairs of a node and its width by frame. Return: merged frames, { frame, v, pairs }, the
+ * widest first.
+ */
 function merge(pairs) {
 	const byFrame = new Map();
 
@@ -45,7 +48,8 @@ function merge(pairs) {
 }
 
 /* Return: the callers of the nodes, each as wide as the node that it calls. */
-const callers = pairs => pairs.filter(p => parentOf[p.i] > 0).map(p => ({ i: parentOf[p.i], v: p.v }));
+const callers = pairs => pairs.filter(p => parentOf[p.i] > 0)
+	.map(p => ({ i: parentOf[p.i], v: p.v }));
 
 function callees(pairs) {
 	const list = [];
@@ -58,7 +62,10 @@ function callees(pairs) {
 	return list;
 }
 
-/* Return: the frames of one side, { label, frame, v, x, level }, in pixels; narrow ones are put together. */
+/*
+ * Return: the frames of one side, { label, frame, v, x, level }, in pixels; narrow ones are put
+ * together.
+ */
 function layOut(pairs, next, all, pixels) {
 	const placed = [], least = all / pixels;
 	let rows = [{ pairs, x: 0 }];
@@ -80,7 +87,8 @@ function layOut(pairs, next, all, pixels) {
 				x += m.v / all * pixels;
 			}
 			if (narrow >= least)
-				placed.push({ frame: NONE, v: narrow, x, level, words: plural(nr, "frame") });
+				placed.push({ frame: NONE, v: narrow, x, level,
+					words: plural(nr, "frame") });
 		}
 		rows = below;
 	}
@@ -91,10 +99,13 @@ function rect(p, y, all, pixels) {
 	const w = p.v / all * pixels;
 	const name = p.frame === NONE ? p.words : frames.name[p.frame];
 	const chars = Math.floor((w - 6) / 6.7);
-	const box = draw("g", { class: p.frame === NONE ? "frame rest" : "frame", "data-frame": p.frame },
+	const box = draw("g", { class: p.frame === NONE ? "frame rest" : "frame",
+		"data-frame": p.frame },
 		draw("title", null, `${name}\n${format(p.v)}, ${percent(p.v, width[0])} of all`),
-		draw("rect", { x: p.x.toFixed(2), y, width: Math.max(.5, w - .6).toFixed(2), height: SANDWICH_ROW - 1,
-			       fill: p.frame === NONE ? "hsl(215,8%,80%)" : frameColour(p.frame) }));
+		draw("rect", { x: p.x.toFixed(2), y, width: Math.max(.5, w - .6).toFixed(2),
+			height: SANDWICH_ROW - 1,
+			       fill: p.frame === NONE ? "hsl(215,8%,80%)" :
+			frameColour(p.frame) }));
 
 	if (chars >= 3)
 		box.append(draw("text", { x: (p.x + 3).toFixed(2), y: y + 13 },
@@ -108,14 +119,17 @@ function chart(id, placed, up, all, pixels, words) {
 
 	if (!levels)
 		return make("p", { id, class: "nothing" }, words);
-	return draw("svg", { id, width: pixels, height: levels * SANDWICH_ROW, viewBox: `0 0 ${pixels} ${levels * SANDWICH_ROW}`, "aria-hidden": "true" },
-		...placed.map(p => rect(p, (up ? levels - 1 - p.level : p.level) * SANDWICH_ROW, all, pixels)));
+	return draw("svg", { id, width: pixels, height: levels * SANDWICH_ROW,
+		viewBox: `0 0 ${pixels} ${levels * SANDWICH_ROW}`, "aria-hidden": "true" },
+		...placed.map(p => rect(p, (up ? levels - 1 - p.level : p.level) * SANDWICH_ROW,
+			all, pixels)));
 }
 
 /* Makes a list of the nearest callers or callees, for people who do not see the drawing. */
 function listOf(title, placed) {
 	return make("div", { class: "hidden keys" }, make("h3", null, title), make("ul", null,
-		...placed.filter(p => !p.level && p.frame !== NONE).slice(0, 50).map(p => make("li", null,
+		...placed.filter(p => !p.level && p.frame !== NONE).slice(0, 50)
+		.map(p => make("li", null,
 			make("button", { type: "button", onclick: () => go({ focus: p.frame }) },
 			     `${isolated(frames.name[p.frame])}: ${format(p.v)}`)))));
 }
@@ -137,23 +151,30 @@ function showInGraph() {
 
 export function drawSandwich() {
 	const box = el("sandwich"), nodes = outermostNodes(state.focus);
-	const pairs = nodes.map(i => ({ i, v: width[i] })), all = pairs.reduce((sum, p) => sum + p.v, 0);
+	const pairs = nodes.map(i => ({ i, v: width[i] })),
+		all = pairs.reduce((sum, p) => sum + p.v, 0);
 	const pixels = Math.max(160, box.clientWidth - 24);
-	const up = all ? layOut(pairs, callers, all, pixels) : [], down = all ? layOut(pairs, callees, all, pixels) : [];
+	const up = all ? layOut(pairs, callers, all, pixels) : [],
+		down = all ? layOut(pairs, callees, all, pixels) : [];
 	const own = nodes.reduce((sum, i) => sum + onCpu(i), 0);
 
 	box.replaceChildren(
 		make("p", { class: "actions" },
-		     make("button", { type: "button", id: "show-in-graph", onclick: showInGraph }, "Show in the flame graph"),
-		     make("button", { type: "button", class: "close", "aria-label": "Close callers and callees",
+		     make("button", { type: "button", id: "show-in-graph", onclick: showInGraph },
+			"Show in the flame graph"),
+		     make("button", { type: "button", class: "close",
+			"aria-label": "Close callers and callees",
 				      onclick: () => go({ focus: NONE }) }, "\u00d7")),
 		make("h3", null, "Called by"),
-		chart("callers", up, true, all, pixels, "Nothing: it is where calls begin."), listOf("Callers", up),
-		make("h2", { id: "focus-name", tabindex: "0",
-			     style: `background:${frameColour(state.focus)}` }, frames.name[state.focus]),
+		chart("callers", up, true, all, pixels, "Nothing: it is where calls begin."),
+		listOf("Callers", up), make("h2", { id: "focus-name", tabindex: "0",
+			     style: `background:${frameColour(state.focus)}` },
+				frames.name[state.focus]),
 		make("p", { id: "focus-total" }, all ?
-		     `${figures(nodes)} in ${plural(nodes.length, "place")}, ${percent(all, width[0])} of all` +
-		     (own ? `; itself on CPU ${format(own)}` : "") : "Nothing of what is chosen is in it."),
+		     `${figures(nodes)} in ${plural(nodes.length, "place")}, ` +
+		     `${percent(all, width[0])} of all` +
+		     (own ? `; itself on CPU ${format(own)}` : "") :
+		"Nothing of what is chosen is in it."),
 		make("h3", null, "Calls"),
 		chart("callees", down, false, all, pixels, "Nothing."), listOf("Callees", down));
 	box.onclick = event => {

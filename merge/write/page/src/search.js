@@ -27,7 +27,9 @@ export function search(term) {
 	try {
 		regex = new RegExp(term, flags);
 	} catch {
-		/* The term may be half typed, or may be "operator[]": search for the text itself. */
+		/*
+		 * The term may be half typed, or may be "operator[]": search for the text itself.
+		 */
 		input.setAttribute("aria-invalid", "true");
 		isText = true;
 		regex = new RegExp(term.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), flags);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * strip.js - the run at a glance: how busy each device was over time, what threads did, and how many CPUs were in use.
- * The user can pick a stretch of time, and everything below follows.
+ * strip.js - the run at a glance: how busy each device was over time, what threads did, and how
+ * many CPUs were in use. The user can pick a stretch of time, and everything below follows.
  *
- * Rows may have finer bins than the sums of call paths; a stretch begins and ends at bins of the sums. Outside of
- * capture windows nothing was recorded: that time is marked, and devices count as neither busy nor idle in it.
+ * Rows may have finer bins than the sums of call paths; a stretch begins and ends at bins of the
+ * sums. Outside of capture windows nothing was recorded: that time is marked, and devices count as
+ * neither busy nor idle in it.
  */
 import { go } from "./actions.js";
 import { dark, kindColour } from "./colours.js";
@@ -27,7 +28,8 @@ function recordedIn(from, to) {
 		if (begin >= to)
 			break;
 		if (end > from)
-			sum += ns * (Math.min(end, to) - Math.max(begin, from)) / (end - begin || 1);
+			sum += ns * (Math.min(end, to) - Math.max(begin, from)) /
+			(end - begin || 1);
 	}
 	return sum;
 }
@@ -40,7 +42,8 @@ function gaps() {
 	for (const [begin, end] of [...times.recorded, [first + span, first + span]]) {
 		if (begin - at > span / MAX_GAPS)
 			list.push(make("div", { class: "gap", style:
-				`left:${100 * (at - first) / span}%;width:${100 * (begin - at) / span}%` }));
+				`left:${100 * (at - first) / span}%;` +
+				`width:${100 * (begin - at) / span}%` }));
 		at = Math.max(at, end);
 	}
 	return list;
@@ -60,8 +63,8 @@ function series(list) {
 const sumOfRows = list => list.reduce((sum, row) => sum + row.ns.reduce((a, b) => a + b, 0), 0);
 
 /*
- * Return: lines of the strip, { name, layers: [[kind, values]], nr }, where nr is the number of threads, devices or
- * CPUs.
+ * Return: lines of the strip, { name, layers: [[kind, values]], nr }, where nr is the number of
+ * threads, devices or CPUs.
  */
 function stripLines() {
 	const list = times.rows.list, width = times.rows.bin_ns, all = [];
@@ -73,7 +76,9 @@ function stripLines() {
 		const key = `${row.pid} ${row.tid}`;
 
 		if (!threads.has(key))
-			threads.set(key, { name: `${isolated(seen(row.name))} ${row.tid === undefined ? "" : row.tid}`, rows: [], active: 0 });
+			threads.set(key, { rows: [], active: 0,
+				name: isolated(seen(row.name)) + " " +
+					(row.tid === undefined ? "" : row.tid) });
 		const thread = threads.get(key);
 
 		thread.rows.push(row);
@@ -83,9 +88,11 @@ function stripLines() {
 	const kernel = kinds.indexOf("kernel");
 
 	for (const row of gpus.slice(0, MAX_DEVICES))
-		all.push({ name: `GPU ${row.gpu}`, nr: 1, device: true, layers: [[kernel, series([row])]] });
+		all.push({ name: `GPU ${row.gpu}`, nr: 1, device: true,
+			layers: [[kernel, series([row])]] });
 	if (gpus.length > MAX_DEVICES)
-		all.push({ name: plural(gpus.length - MAX_DEVICES, "more GPU"), device: true, nr: gpus.length - MAX_DEVICES,
+		all.push({ name: plural(gpus.length - MAX_DEVICES, "more GPU"), device: true,
+			nr: gpus.length - MAX_DEVICES,
 			   layers: [[kernel, series(gpus.slice(MAX_DEVICES))]] });
 	const byActivity = [...threads.values()].sort((a, b) => b.active - a.active);
 
@@ -93,13 +100,16 @@ function stripLines() {
 		all.push({ name: thread.name, nr: 1, layers: STATES.filter(k => k >= 0).map(kind =>
 			[kind, series(thread.rows.filter(row => row.kind === kind))]) });
 	if (byActivity.length > MAX_THREADS) {
-		const rest = byActivity.slice(MAX_THREADS).flatMap(thread => thread.rows), nr = byActivity.length - MAX_THREADS;
+		const rest = byActivity.slice(MAX_THREADS).flatMap(thread => thread.rows),
+			nr = byActivity.length - MAX_THREADS;
 
-		all.push({ name: plural(nr, "more thread"), nr, layers: STATES.filter(k => k >= 0).map(kind =>
+		all.push({ name: plural(nr, "more thread"), nr,
+			layers: STATES.filter(k => k >= 0).map(kind =>
 			[kind, series(rest.filter(row => row.kind === kind))]) });
 	}
 	if (onCpu.length) {
-		const v = series(onCpu), most = Math.max(1, Math.ceil(v.reduce((a, b) => Math.max(a, b), 0) / width - .05));
+		const v = series(onCpu), most = Math.max(1,
+			Math.ceil(v.reduce((a, b) => Math.max(a, b), 0) / width - .05));
 
 		all.push({ name: `CPU use, of ${most}`, nr: most, layers: [[cpu, v]] });
 	}
@@ -108,7 +118,10 @@ function stripLines() {
 
 let rows = null, full = null, painted = null;
 
-/* Return: by bin, how much of it was recorded, which is the value of a full row; without windows, the whole bin. */
+/*
+ * Return: by bin, how much of it was recorded, which is the value of a full row; without windows,
+ * the whole bin.
+ */
 function fullBins() {
 	const { from_ns: from, bin_ns: width, nr } = times.rows;
 
@@ -141,8 +154,10 @@ function drawRows() {
 		return [draw("rect", { class: "ground", x: 0, y, width: nr, height: HEIGHT }),
 			...row.layers.map(([kind, values]) => {
 				const high = low.map((v, b) => v + values[b]);
-				const path = draw("path", { d: outlineOf(low, high, row.nr, y), fill: kindColour(kind, .5),
-							    "data-kind": kinds[kind], "data-row": row.name });
+				const path = draw("path", { d: outlineOf(low, high, row.nr, y),
+					fill: kindColour(kind, .5),
+							    "data-kind": kinds[kind],
+							"data-row": row.name });
 
 				low = high;
 				return path;
@@ -158,7 +173,8 @@ function drawRows() {
 function drawLegend() {
 	const shown = new Set(rows.filter(row => !row.device).flatMap(row => row.layers
 		.filter(([, values]) => values.some(Boolean)).map(([kind]) => kind)));
-	const entry = (cls, style, words) => make("span", null, make("span", { class: cls, style }), words);
+	const entry = (cls, style, words) =>
+		make("span", null, make("span", { class: cls, style }), words);
 
 	el("strip-legend").replaceChildren(
 		...STATES.filter(kind => shown.has(kind)).map(kind =>
@@ -167,7 +183,8 @@ function drawLegend() {
 }
 
 /* Return: the ns of a layer in the bins of rows from @first to before @last. */
-const sumBins = (values, first, last) => values.subarray(first, last).reduce((sum, v) => sum + v, 0);
+const sumBins = (values, first, last) =>
+	values.subarray(first, last).reduce((sum, v) => sum + v, 0);
 
 const share = (part, whole) => whole > 0 ? (100 * part / whole).toFixed(1) + "%" : "\u2013";
 
@@ -178,14 +195,19 @@ const rowBin = b => Math.min(times.rows.nr, Math.max(0,
 /* Draws the names of rows. A device's name includes how busy it was in the picked stretch. */
 function drawNames() {
 	const { from_ns: from, bin_ns: width } = times.rows;
-	const first = isPicked() ? rowBin(state.from) : 0, last = isPicked() ? rowBin(state.to) : times.rows.nr;
-	const whole = isPicked() ? recordedIn(from + first * width, from + last * width) : recordedIn(-Infinity, Infinity);
+	const first = isPicked() ? rowBin(state.from) : 0,
+		last = isPicked() ? rowBin(state.to) : times.rows.nr;
+	const whole = isPicked() ? recordedIn(from + first * width, from + last * width) :
+		recordedIn(-Infinity, Infinity);
 
 	el("strip-names").replaceChildren(...rows.map(row => {
-		const busy = row.device ? share(sumBins(row.layers[0][1], first, last), whole * row.nr) : "";
+		const busy = row.device ? share(sumBins(row.layers[0][1], first, last),
+			whole * row.nr) : "";
 
-		return make("div", { title: row.name + (busy && `: busy ${busy} of the time` + (isPicked() ? " picked" : "") +
-				(times.nrWindows ? " that was recorded" : "")) }, row.name + (busy && " " + busy));
+		return make("div", { title: row.name +
+			(busy && `: busy ${busy} of the time` + (isPicked() ? " picked" : "") +
+				(times.nrWindows ? " that was recorded" : "")) },
+					row.name + (busy && " " + busy));
 	}));
 }
 
@@ -218,23 +240,27 @@ const at = b => formatMoment(Math.max(0, times.from + b * times.width), times.wi
 
 /* Return: "; 3.4 ms of it recorded", or "" if all of it was recorded. */
 function recordedWords() {
-	const ns = recordedIn(times.from + state.from * times.width, times.from + state.to * times.width);
+	const ns = recordedIn(times.from + state.from * times.width,
+		times.from + state.to * times.width);
 
 	return times.nrWindows ? `; ${formatTime(ns, "auto")} of it recorded` : "";
 }
 
 function describeStrip() {
 	const { from, to } = state;
-	const words = isPicked() ? `${at(from)} to ${at(to)}: ${formatTime((to - from) * times.width, "auto")} of ` +
+	const words = isPicked() ?
+		`${at(from)} to ${at(to)}: ${formatTime((to - from) * times.width, "auto")} of ` +
 		formatTime(times.nr * times.width, "auto") + recordedWords() :
 		`all of the time, ${at(0)} to ${at(times.nr)}${recordedWords()}` +
 		(times.nrWindows ? ` in ${plural(times.nrWindows, "window")}` : "");
 
 	el("stretch-words").replaceChildren(words, ...(!isPicked() && times.nr > 1 ?
 		[make("span", { class: "drag" }, ": drag over a stretch to see it alone")] : []));
-	el("stretch-words").title = `Steps of ${formatTime(times.width, "auto")}. Time that has no place on this line, ` +
-		"such as many short waits recorded as one sum, is left out of a stretch." +
-		(times.rest ? ` ${plural(times.rest, "small call path")} stand together there.` : "");
+	el("stretch-words").title =
+		`Steps of ${formatTime(times.width, "auto")}. Time that has no place on this ` +
+		"line, such as many short waits recorded as one sum, is left out of a stretch." +
+		(times.rest ?
+			` ${plural(times.rest, "small call path")} stand together there.` : "");
 	el("all-time").hidden = !isPicked();
 	el("strip-area").setAttribute("aria-valuetext", words);
 	el("strip-area").setAttribute("aria-valuenow", state.from);
@@ -290,7 +316,8 @@ function listenToDrag() {
 	area.addEventListener("pointerup", event => {
 		if (start === null)
 			return;
-		const [from, to] = Math.abs(event.clientX - startX) > 3 ? ends(event) : [0, times.nr];
+		const [from, to] = Math.abs(event.clientX - startX) > 3 ?
+			ends(event) : [0, times.nr];
 
 		start = null;
 		go({ from, to });
@@ -304,7 +331,8 @@ function listenToDrag() {
 
 /* Shows the time under the pointer, and the row's values in that bin. */
 function hover(event) {
-	const box = el("strip-rows").getBoundingClientRect(), { from_ns: from, bin_ns: width, nr } = times.rows;
+	const box = el("strip-rows").getBoundingClientRect(),
+		{ from_ns: from, bin_ns: width, nr } = times.rows;
 	const b = Math.floor((event.clientX - box.left) / box.width * nr);
 	const row = rows[Math.floor((event.clientY - box.top) / (HEIGHT + GAP))];
 
@@ -312,13 +340,15 @@ function hover(event) {
 		hideTip();
 		return;
 	}
-	const recorded = !times.nrWindows || recordedIn(from + b * width, from + (b + 1) * width) > 0;
+	const recorded = !times.nrWindows ||
+		recordedIn(from + b * width, from + (b + 1) * width) > 0;
 	const parts = row.layers.filter(([, values]) => values[b] > 0).map(([kind, values]) =>
 		[row.device ? "busy" : kindWords(kind), share(values[b], full[b] * row.nr)]);
 
 	showWords(event, row.name, [["at", formatMoment(Math.max(0, from + b * width), width)],
 				    ["in", formatTime(width, "auto")],
-				    ...(parts.length ? parts : [["", recorded ? "nothing" : "not recorded"]])]);
+				    ...(parts.length ? parts :
+					[["", recorded ? "nothing" : "not recorded"]])]);
 }
 
 export function drawStrip() {

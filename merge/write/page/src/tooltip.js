@@ -18,10 +18,12 @@ function addNumbers(add, i) {
 
 		for (const s of [0, 1])
 			add(sideNames[s], `${format(total[s][i])} (${sharesOf(i, s)})`);
-		add(`${sideNames[1]} \u2212 ${sideNames[0]}`, `${formatDelta(delta)} (${percent(delta, total[0][i])} of ${sideNames[0]})`,
+		add(`${sideNames[1]} \u2212 ${sideNames[0]}`,
+			`${formatDelta(delta)} (${percent(delta, total[0][i])} of ${sideNames[0]})`,
 		    delta > 0 ? "up" : delta < 0 ? "down" : "");
 		if (!ranks)
-			add("count", `${integer.format(count[0][i])}, ${integer.format(count[1][i])}`);
+			add("count",
+				`${integer.format(count[0][i])}, ${integer.format(count[1][i])}`);
 	} else {
 		add("total", format(total[0][i]));
 		add("self", format(self[0][i]));
@@ -65,7 +67,8 @@ export function showTip(event, d) {
 
 /* Shows a title, and below it pairs of a label and a value. */
 export function showWords(event, title, pairs) {
-	el("tip").replaceChildren(make("strong", null, title), make("dl", null, ...pairs.flatMap(([label, value]) =>
+	el("tip").replaceChildren(make("strong", null, title),
+		make("dl", null, ...pairs.flatMap(([label, value]) =>
 		[make("dt", null, label), make("dd", null, value)])));
 	el("tip").hidden = false;
 	moveTip(event);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* top.js - the table of functions and kernels, over all devices and threads; next to it, callers and callees */
+/*
+ * top.js - the table of functions and kernels, over all devices and threads; next to it, callers
+ * and callees
+ */
 import { go } from "./actions.js";
 import { frameColour } from "./colours.js";
 import { NONE, diff, frames, sideNames, sides } from "./data.js";
@@ -13,11 +16,15 @@ import { format, formatDelta, integer, percent, plural } from "./words.js";
 
 const TOP_ROWS = 500;
 
-/* Sums by frame. A recursive call adds nothing to the total of its frame, which already includes it. */
+/*
+ * Sums by frame. A recursive call adds nothing to the total of its frame, which already includes
+ * it.
+ */
 function frameRows() {
 	const nr = frames.name.length, sums = () => sides.map(() => new Float64Array(nr));
 	const selfs = sums(), totals = sums(), counts = sums();
-	const until = new Int32Array(nr);	/* by frame: the node after its current outermost call */
+	/* by frame: the node after its current outermost call */
+	const until = new Int32Array(nr);
 
 	for (let i = 1; i < nrNodes; i++) {
 		const f = frameOf[i], outermost = i >= until[f];
@@ -33,11 +40,13 @@ function frameRows() {
 	const rows = [];
 
 	/* Include work that took no time. */
-	const present = f => totals.some(t => t[f] > 0) || (measure() === "ns" && counts.some(n => n[f] > 0));
+	const present = f => totals.some(t => t[f] > 0) ||
+		(measure() === "ns" && counts.some(n => n[f] > 0));
 
 	for (let f = 0; f < nr; f++)
 		if (present(f) && !frames.root[f] && (!matches || matches[f]))
-			rows.push({ frame: f, self: selfs.map(v => v[f]), total: totals.map(v => v[f]),
+			rows.push({ frame: f, self: selfs.map(v => v[f]),
+				total: totals.map(v => v[f]),
 				    count: counts.map(v => v[f]) });
 	return rows;
 }
@@ -61,10 +70,12 @@ function topColumns() {
 			     ["", null, r => percent(r.total[s], total[s][0])]);
 		/* Nothing is counted if the unit or the kinds have no counts. */
 		if (count[s][0])
-			columns.push(["Count" + side, "count", r => r.count[s] ? integer.format(r.count[s]) : ""]);
+			columns.push(["Count" + side, "count",
+				r => r.count[s] ? integer.format(r.count[s]) : ""]);
 	});
 	if (diff)
-		columns.push([`Total ${sideNames[1]} \u2212 ${sideNames[0]}`, "delta", r => formatDelta(delta(r))]);
+		columns.push([`Total ${sideNames[1]} \u2212 ${sideNames[0]}`, "delta",
+			r => formatDelta(delta(r))]);
 	return columns;
 }
 
@@ -73,11 +84,14 @@ function topRow(r, columns, reached) {
 	const name = frames.name[r.frame], focus = () => go({ focus: r.frame });
 
 	return make("tr", { onclick: focus, title: name.slice(0, 2000),
-			    ...(r.frame === state.focus ? { "aria-selected": "true", class: "selected" } : {}) },
-		...columns.map(([, sort, cell]) => make("td", { class: sort ? "" : "share" }, cell(r))),
+			    ...(r.frame === state.focus ?
+				{ "aria-selected": "true", class: "selected" } : {}) },
+		...columns.map(([, sort, cell]) =>
+			make("td", { class: sort ? "" : "share" }, cell(r))),
 		make("td", { class: "name" },
 		     make("span", { class: "swatch", style: `background:${frameColour(r.frame)}` }),
-		     make("button", { type: "button", class: "plain", "data-frame": r.frame, tabindex: reached ? "0" : "-1" }, name)));
+		     make("button", { type: "button", class: "plain", "data-frame": r.frame,
+			tabindex: reached ? "0" : "-1" }, name)));
 }
 
 function drawTopTable() {
@@ -88,7 +102,10 @@ function drawTopTable() {
 	const header = (text, sort, cls) => make("th", {
 		scope: "col", class: cls, ...(sort && sort === state.sortBy ?
 			{ "aria-sort": sort === "name" ? "ascending" : "descending" } : {}),
-	}, ...(sort ? [make("button", { type: "button", "data-sort": sort, onclick: () => go({ sortBy: sort }) }, text)] :
+	},
+		...(sort ?
+			[make("button", { type: "button", "data-sort": sort,
+				onclick: () => go({ sortBy: sort }) }, text)] :
 		[make("span", { title: "of all that is chosen" }, "%")]));
 
 	for (const r of rows) {
@@ -98,22 +115,26 @@ function drawTopTable() {
 	rows.sort((a, b) => b.key - a.key || b.second - a.second || byName(a, b));
 	columns.forEach(([text, sort]) => head.append(header(text, sort, sort ? "" : "share")));
 	head.append(header("Name", "name", "name"));
-	const shown = rows.slice(0, TOP_ROWS), focus = Math.max(0, shown.findIndex(r => r.frame === state.focus));
+	const shown = rows.slice(0, TOP_ROWS),
+		focus = Math.max(0, shown.findIndex(r => r.frame === state.focus));
 
 	shown.forEach((r, k) => body.append(topRow(r, columns, k === focus)));
 	el("top-list").replaceChildren(
 		make("table", null, make("thead", null, head), body),
 		make("p", null, rows.length > TOP_ROWS ?
-			`${integer.format(rows.length - TOP_ROWS)} more rows; search to narrow them down.` : !rows.length ?
+			`${integer.format(rows.length - TOP_ROWS)} more rows; ` +
+			"search to narrow them down." : !rows.length ?
 			matches ? "Nothing of what is chosen matches the search." : emptyWords() :
-			`${plural(rows.length, "row")}. A click shows a row's callers and callees.`));
+			plural(rows.length, "row") +
+			". A click shows a row's callers and callees."));
 }
 
 /* Lets the arrow keys go from row to row. */
 export function listenToTop() {
 	el("top-list").addEventListener("keydown", event => {
 		const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], now = document.activeElement;
-		const list = [...el("top-list").querySelectorAll("[data-frame]")], next = list[list.indexOf(now) + step];
+		const list = [...el("top-list").querySelectorAll("[data-frame]")],
+			next = list[list.indexOf(now) + step];
 
 		if (!step || !list.includes(now))
 			return;

@@ -2,8 +2,9 @@
 /*
  * tree.js - the tree that is shown: call paths below the frames that the user groups them by
  *
- * It is made again when the grouping changes. Node 0 is the root, "all"; parents come before their children, and the
- * descendants of a node follow it. Modules that import these variables see each new tree.
+ * It is made again when the grouping changes. Node 0 is the root, "all"; parents come before their
+ * children, and the descendants of a node follow it. Modules that import these variables see each
+ * new tree.
  */
 import { NONE, base, cells, data, frames, isolated, kinds, rootFrame, seen } from "./data.js";
 
@@ -15,8 +16,10 @@ export let nodeOfCell;			/* by cell */
 /* ---- what calls can be grouped by ----------------------------------------------------------- */
 
 const WORDS = {
-	comm: "thread name", tid: "thread", pid: "process", host: "host", rank: "rank", node: "node", pod: "pod",
-	container: "container", job: "job", device: "device", stream: "stream", nvtx: "NVTX range", none: "nothing",
+	comm: "thread name", tid: "thread", pid: "process", host: "host", rank: "rank",
+	node: "node", pod: "pod",
+	container: "container", job: "job", device: "device", stream: "stream", nvtx: "NVTX range",
+	none: "nothing",
 };
 
 /* Return: a label of an owner, shorter than in folded stacks. */
@@ -24,12 +27,14 @@ function shortLabel(by, label) {
 	const m = /^\[(\w+) (.*)\]$/s.exec(label);
 
 	if (by === "nvtx")
-		return label === "[no NVTX range]" ? "no NVTX range" : label.replace(/^\[NVTX\]/, "");
+		return label === "[no NVTX range]" ? "no NVTX range" :
+		label.replace(/^\[NVTX\]/, "");
 	if (!m || by === "comm")
 		return label;
 	if (m[2] === "unknown")
 		return by === "device" ? "no device" : `no ${WORDS[by] || by}`;
-	return by === "device" ? `GPU ${m[2]}` : by === "host" ? m[2] : `${WORDS[by] || by} ${m[2]}`;
+	return by === "device" ? `GPU ${m[2]}` : by === "host" ? m[2] :
+		`${WORDS[by] || by} ${m[2]}`;
 }
 
 function labelOfOwner(by, owner) {
@@ -50,9 +55,11 @@ function rootsOf(by, owner) {
 	if (by !== "tid")
 		return [shortLabel(by, labelOfOwner(by, owner))];
 	/* Threads of several processes may have the same tid. */
-	const process = data.owners.pid && distinct("pid") > 1 ? `, ${shortLabel("pid", labelOfOwner("pid", owner))}` : "";
+	const process = data.owners.pid && distinct("pid") > 1 ?
+		`, ${shortLabel("pid", labelOfOwner("pid", owner))}` : "";
 
-	return [`${isolated(seen(labelOfOwner("comm", owner)))} ${labelOfOwner(by, owner).replace(/^\[tid (.*)\]$/s, "$1")}${process}`];
+	return [isolated(seen(labelOfOwner("comm", owner))) + " " +
+		labelOfOwner(by, owner).replace(/^\[tid (.*)\]$/s, "$1") + process];
 }
 
 const counts = new Map();
@@ -92,7 +99,8 @@ function rootTree(by) {
 
 		for (const name of lists.flatMap(b => rootsOf(b, owner))) {
 			if (!at.below.has(name))
-				at.below.set(name, { frame: rootFrame(name), name, below: new Map(), cells: [] });
+				at.below.set(name, { frame: rootFrame(name), name, below: new Map(),
+					cells: [] });
 			at = at.below.get(name);
 		}
 		return at;

@@ -9,23 +9,30 @@ import { DEFAULTS, MODES, hasMode, state } from "./model.js";
 import { SORTS, culprits } from "./ranks_data.js";
 import { groupings } from "./tree.js";
 
-const number = (low, high) => text => /^-?\d+$/.test(text) && +text >= low && +text <= high ? +text : undefined;
+const number = (low, high) => text => /^-?\d+$/.test(text) && +text >= low && +text <= high ?
+	+text : undefined;
 const one = list => text => list().includes(text) ? text : undefined;
 const text = limit => t => t.length <= limit ? t : undefined;
 const numbers = t => /^(all|\d+(\.\d+)*)?$/.test(t) && t.length <= 4000 ? t : undefined;
 /*
- * Ids of nodes depend on the grouping, which is known only after the whole address was read, so view.js checks their
- * range.
+ * Ids of nodes depend on the grouping, which is known only after the whole address was read, so
+ * view.js checks their range.
  */
 const node = number(NONE, 2 ** 31 - 1);
 
 const devices = () => ["all", ...sides.flatMap(side => side.gpus.map(gpu => String(gpu.number)))];
 
-/* By member of state: its name in the address, and a function that converts the text there to a value. */
+/*
+ * By member of state: its name in the address, and a function that converts the text there to a
+ * value.
+ */
 const PARAMS = {
-	tab: ["view", one(() => ["graph", "top", ...(haveLines ? ["lines"] : []), ...(ranks ? ["ranks"] : [])])],
+	tab: ["view",
+		one(() => ["graph", "top", ...(haveLines ? ["lines"] : []),
+			...(ranks ? ["ranks"] : [])])],
 	mode: ["time", one(() => MODES.filter(hasMode))],
-	off: ["without", t => !t || t.split(".").every(kind => kinds.includes(kind)) ? t : undefined],
+	off: ["without", t => !t || t.split(".").every(kind => kinds.includes(kind)) ?
+		t : undefined],
 	by: ["by", one(() => groupings().map(([by]) => by))],
 	gpu: ["device", one(devices)],
 	unit: ["unit", one(() => units)],
@@ -80,8 +87,12 @@ export function writeUrl(replace) {
 	if (hash === location.hash.slice(1))
 		return;
 	try {
-		history[replace ? "replaceState" : "pushState"](null, "", hash ? "#" + hash : location.pathname + location.search);
+		history[replace ? "replaceState" : "pushState"](null, "",
+			hash ? "#" + hash : location.pathname + location.search);
 	} catch {
-		/* Some browsers limit the rate of changes: the address is then out of date until the next choice. */
+		/*
+		 * Some browsers limit the rate of changes: the address is then out of date until
+		 * the next choice.
+		 */
 	}
 }

@@ -58,7 +58,8 @@ function follow(before) {
 	if (differs(SUMS))
 		compute();
 	hideTip();
-	if (!differs(Object.keys(DEFAULTS).filter(member => member !== "selected")) && state.tab === "graph") {
+	if (!differs(Object.keys(DEFAULTS).filter(member => member !== "selected")) &&
+		state.tab === "graph") {
 		markSelected();
 		showDetail();
 		return;
@@ -73,7 +74,8 @@ function update(before) {
 
 	follow(before);
 	if (focused && document.activeElement === document.body)
-		el(state.tab === "top" && state.focus !== NONE ? "sandwich" : REFUGE[state.tab]).focus({ preventScroll: true });
+		el(state.tab === "top" && state.focus !== NONE ? "sandwich" : REFUGE[state.tab])
+		.focus({ preventScroll: true });
 }
 
 /* Shows the choices in the address when the browser goes back or forward. */

@@ -6,7 +6,9 @@ import { state } from "./model.js";
 export const TIMES = { ns: 1, "\u00b5s": 1e3, ms: 1e6, s: 1e9 };
 export const integer = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const fraction = new Intl.NumberFormat("en", { maximumFractionDigits: 3 });
-const decimals = digits => new Intl.NumberFormat("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+const decimals = digits =>
+	new Intl.NumberFormat("en",
+		{ minimumFractionDigits: digits, maximumFractionDigits: digits });
 const thousandths = decimals(3);
 
 export function formatTime(ns, unit) {
@@ -22,7 +24,8 @@ export function formatMoment(ns, step_ns) {
 	const unit = ns < 1e3 ? "ns" : ns < 1e6 ? "\u00b5s" : ns < 1e9 ? "ms" : "s";
 	const digits = Math.max(0, Math.ceil(Math.log10(TIMES[unit] / step_ns)));
 
-	return digits > 3 ? decimals(Math.min(9, digits)).format(ns / TIMES[unit]) + " " + unit : formatTime(ns, "auto");
+	return digits > 3 ? decimals(Math.min(9, digits)).format(ns / TIMES[unit]) + " " + unit :
+		formatTime(ns, "auto");
 }
 
 export function formatBytes(bytes) {
