@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Ranks that report their operations through NVIDIA's NVTX headers, as NCCL does: every operation is
 # paired, and the rank that loads its data slowly is found, with its call path.
+# timing
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -61,7 +62,7 @@ like "$(late_path own.data)" "^1,.*load_batch" \
 # Ranks that run already: their communicator was made before the attach, and its end is recorded.
 LD_PRELOAD="$XPU_SHIM" "$nccl" 3 300 1 until go >out 2>ready &
 pid=$!
-wait_for grep -q ready ready
+wait_for grep -qs ready ready
 attach late --off-cpu -p $pid
 wait_for are_awake late 3
 touch go
