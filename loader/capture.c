@@ -20,16 +20,14 @@ static int check_regex(const char *text)
 	int err;
 
 	if (!*text) {
-		msg__error("--capture " XPU_CAPTURE_NVTX
-			   ": expected a regular expression behind it, for "
-			   "NAME or DOMAIN:NAME of a range");
+		msg__error("--capture " XPU_CAPTURE_NVTX "REGEX: expected a regular expression for "
+			   "the NAME or DOMAIN:NAME of a range");
 		return -EINVAL;
 	}
 	if (strlen(text) > XPU_CAPTURE_REGEX_MAX || xpu_capture__refers_back(text)) {
-		msg__error("--capture " XPU_CAPTURE_NVTX ": expected an expression of at most %d "
-			   "bytes, without back-references such as \\1: one that takes long would "
-			   "hold the program",
-			   XPU_CAPTURE_REGEX_MAX);
+		msg__error("--capture " XPU_CAPTURE_NVTX "REGEX: expected at most %d bytes, "
+			   "without back-references such as \\1: a slow expression would slow down "
+			   "the program", XPU_CAPTURE_REGEX_MAX);
 		return -EINVAL;
 	}
 	err = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
@@ -67,7 +65,7 @@ static int check_launches(const char *text)
 		at++;
 	if (good && !*at && last >= first)
 		return 0;
-	msg__error("--capture " XPU_CAPTURE_LAUNCH "%s: expected numbers from 1 on: N-M, N- or N",
+	msg__error("--capture " XPU_CAPTURE_LAUNCH "%s: expected numbers of 1 or more: N, N- or N-M",
 		   text);
 	return -EINVAL;
 }
@@ -111,7 +109,8 @@ int capture__parse(struct capture *c, const char *arg)
 		c->what = NULL;
 		if (parse_clock(c, arg))
 			return 0;
-		msg__error("--capture %s: expected after:SECONDS,for:SECONDS, or one of them", arg);
+		msg__error("--capture %s: expected after:SECONDS,for:SECONDS or one of the two",
+			   arg);
 		return -EINVAL;
 	}
 	c->after_ns = UINT64_MAX;
@@ -144,13 +143,13 @@ int capture__parse_end(struct capture *c, const char *arg)
 		return 0;
 	}
 	if (!strcmp(arg, "none"))
-		msg__error("--capture-end none: windows have ends, but for launch:N- and after:");
+		msg__error("--capture-end none: only windows of launch:N- and after:S have no end");
 	else if (!strncmp(arg, "stop-shutdown", 13) || !strncmp(arg, "repeat-shutdown", 15))
-		msg__error("--capture-end %s: xpuload ends no program: expected stop or repeat:N",
+		msg__error("--capture-end %s: xpuload ends no programs: expected stop or repeat:N",
 			   arg);
 	else
 		msg__error("--capture-end: expected together, stop, repeat, or repeat:N with N "
-			   "from 1 on");
+			   "of 1 or more");
 	return -EINVAL;
 }
 

@@ -364,7 +364,7 @@ static void supervise(struct supervisor *s)
 			take_commands(s);
 	}
 	if (s->target.pid && s->open_ns != UINT64_MAX && !s->ends)
-		msg__warn("the command has ended before --capture after: nothing is recorded");
+		msg__warn("the command has ended before the window opened: nothing is recorded");
 	/*
 	 * The target has ended, so the recorder takes the ring's last records and ends by itself.
 	 */
@@ -404,7 +404,7 @@ int control__run(struct options *opts, int *wait_status)
 	signal(SIGPIPE, SIG_IGN);
 	s.signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (s.signal_fd < 0) {
-		msg__error("cannot take signals: %s", strerror(errno));
+		msg__error("cannot receive signals: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
 	if (opts->mode == PROBES_RUN)

@@ -26,7 +26,7 @@ static int open_fifo(const char *name)
 	int fd = safefile__open_fifo(name);
 
 	if (fd == -ENOTSUP)
-		msg__error("--control: %s is no FIFO, as mkfifo makes them", name);
+		msg__error("--control: %s is not a FIFO: make one with mkfifo", name);
 	else if (fd < 0)
 		msg__error("--control: cannot open %s: %s", name, strerror(-fd));
 	return fd;
@@ -60,8 +60,7 @@ int control__open(struct control *c)
 	int err = c->fifos ? open_fifos(c) : 0;
 
 	if (!err && is_loop(c)) {
-		msg__error("--control: commands and answers by one FIFO: expected a second one for "
-			   "answers");
+		msg__error("--control: commands and answers need two FIFOs, not the same one");
 		err = -EINVAL;
 	}
 	return err;
@@ -95,7 +94,7 @@ int control__parse(struct control *c, const char *arg)
 		err = take_fd(&at, &c->ack_fd);
 	}
 	if (err == -EBADF)
-		msg__error("--control %s: there is no such descriptor", arg);
+		msg__error("--control %s: the descriptor is not open", arg);
 	else if (err || *at)
 		msg__error("--control %s: expected fifo:CTL[,ACK] or fd:CTL[,ACK]", arg);
 	return err || *at ? -EINVAL : 0;

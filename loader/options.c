@@ -550,13 +550,12 @@ static const struct cmdline_option rows[] = {
 	  .help = "also the calls of CUDA's API that can take time, their begins and ends;\n"
 		  "all: every call; costs the program some 0.25 us a call" },
 	{ "capture", 0, "WHAT", .set = set_capture,
-	  .help = "nothing outside of windows that COMMAND opens: cuda-profiler-api, by\n"
-		  "cudaProfilerStart() and Stop(); nvtx:REGEX, while a range that matches\n"
-		  "is open; launch:N-M, from its launch number N to number M; or that the\n"
-		  "clock opens: after:S,for:S" },
+	  .help = "only windows that COMMAND opens: cuda-profiler-api, by cudaProfilerStart()\n"
+		  "and Stop(); nvtx:REGEX, while a range that matches is open; launch:N-M,\n"
+		  "from launch number N to number M; or that the clock opens: after:S,for:S" },
 	{ "control", 0, "HOW", .set = set_control,
-	  .help = "nothing until enable comes by fifo:CTL[,ACK] or fd:CTL[,ACK], and then until\n"
-		  "disable: each time a recording of its own; stop, ping, as perf record's" },
+	  .help = "only between the commands enable and disable, read from fifo:CTL[,ACK] or\n"
+		  "fd:CTL[,ACK]: each time a new recording; stop and ping, as in perf record" },
 	{ "capture-end", 0, "HOW", .set = set_capture_end, .names = capture_end_names,
 	  .help = "several windows: together (default) in one recording; stop: only the\n"
 		  "first one is recorded; repeat: each has a result of its own, -o w%n.html;\n"
@@ -646,7 +645,7 @@ static const struct cmdline cmdline = {
 static bool only_for_command(const char *option, bool given, const char *env)
 {
 	if (given)
-		msg__error("%s is for a COMMAND to start; with -p and -a, %s in the program's "
+		msg__error("%s needs a COMMAND to start; with -p and -a, %s in the program's "
 			   "environment decides", option, env);
 	return !given;
 }
@@ -668,13 +667,13 @@ static const struct exclusion {
 } exclusions[] = {
 	{ "check", "records nothing",
 	  { "output", "pid", "all", "duration", "every", "push", "control", "capture", NULL } },
-	{ "quiet", "says less", { "verbose", NULL } },
+	{ "quiet", "prints less", { "verbose", NULL } },
 	{ "memory-only", "records memory and nothing else",
 	  { "gpu-only", "cpu-only", "freq", "off-cpu", "off-cpu-min", "api", "stalls", "probe",
 	    NULL } },
 	{ "gpu-only", "takes no CPU samples", { "cpu-only", "freq", NULL } },
-	{ "gpu-only", "looks at no threads", { "off-cpu", "off-cpu-min", NULL } },
-	{ "cpu-only", "knows of no CUDA",
+	{ "gpu-only", "records no time off the CPU", { "off-cpu", "off-cpu-min", NULL } },
+	{ "cpu-only", "records nothing of CUDA",
 	  { "api", "stalls", "gpu-metrics", "memory", "nvtx", "probe", "cupti", "capture-end",
 	    NULL } },
 	{ "control", "makes a recording of each window", { "every", "push", NULL } },
@@ -698,7 +697,7 @@ static bool options__have_effect(const struct options *opts)
 		for (other = e->others; options__given(opts, e->option) && *other; other++) {
 			if (!options__given(opts, *other))
 				continue;
-			msg__error("%s%s %s: it cannot be together with --%s",
+			msg__error("%s%s %s: it cannot be combined with --%s",
 				   strcmp(e->option, "top") ? "--" : "", e->option, e->why, *other);
 			return false;
 		}
@@ -760,44 +759,41 @@ static const struct {
 } conflicts[] = {
 	{ STALLS | METRICS_LIST, 0,
 	  "a GPU takes PC samples or samples its counters, one at a time: --stalls cannot "
-	  "be together with --gpu-metrics=LIST" },
+	  "be combined with --gpu-metrics=LIST" },
 	{ CUPTI | EXACT_STALLS, 0,
-	  "--stalls=exact runs kernels one at a time, beside no other profiler: it cannot "
-	  "be together with --cupti" },
+	  "--stalls=exact runs kernels one at a time, without another profiler: it cannot "
+	  "be combined with --cupti" },
 	{ MEMORY_ONLY, COMMAND,
-	  "--memory-only is for a COMMAND to start: with -p and -a, take --memory "
-	  "--gpu-only" },
+	  "--memory-only needs a COMMAND to start: with -p and -a, use --memory --gpu-only" },
 	{ CPU_ONLY | PYTHON_ONLY, 0,
-	  "--python only is for launches: not with --cpu-only" },
+	  "--python only is for launches: it cannot be combined with --cpu-only" },
 	{ CPU_ONLY | CAPTURE, 0,
-	  "--cpu-only knows of no CUDA: it cannot be together with --capture" },
+	  "--cpu-only records nothing of CUDA: it cannot be combined with --capture" },
 	{ PYTHON_ON, STACKS,
-	  "--python on takes --call-graph dwarf: with fp, only or off" },
+	  "--python on needs --call-graph dwarf: with fp, use --python only or off" },
 	{ OFF_CPU | CAPTURE, 0,
-	  "--off-cpu accounts for whole lives of threads: it cannot be together with "
-	  "--capture" },
+	  "--off-cpu records threads from begin to end: it cannot be combined with --capture" },
 	{ MEMORY_ONLY | CAPTURE, 0,
-	  "--memory-only records no launches: it cannot be together with --capture" },
+	  "--memory-only records no launches: it cannot be combined with --capture" },
 	{ CAPTURE_NVTX, NVTX,
-	  "--nvtx=off hears of no range: it cannot be together with --capture nvtx:" },
+	  "--nvtx=off records no ranges: it cannot be combined with --capture nvtx:" },
 	{ CUPTI_SHARE | CAPTURE, 0,
-	  "--cupti share serves a profiler all the time: it cannot be together with "
+	  "--cupti share serves another profiler all the time: it cannot be combined with "
 	  "--capture" },
 	{ CAPTURE_END, CAPTURE,
-	  "--capture-end is for windows that the program opens by --capture" },
+	  "--capture-end is for windows that the program opens: it needs --capture" },
 	{ CAPTURE | CONTROL, 0,
-	  "--control opens windows: it cannot be together with --capture, but for after: "
-	  "and for:" },
+	  "--control opens the windows: --capture can only be after:S or for:S" },
 	{ BY_HAND | SHM, 0,
-	  "--transport shm attaches to no running program: it cannot be together with "
-	  "--control, after: and for:" },
+	  "--transport shm cannot attach to a running program: it cannot be combined with "
+	  "--control, or --capture with after: or for:" },
 	{ BY_HAND | CPU_ONLY | ALL, 0,
-	  "--control, after: and for: cannot be together with -a --cpu-only" },
+	  "--control, and --capture with after: or for:, cannot be combined with -a --cpu-only" },
 	{ BY_HAND | DURATION, 0,
-	  "--duration is not for --control and --capture after:S: for:S says how long" },
+	  "--duration cannot be combined with --control or --capture after:S: use for:S" },
 	{ CUPTI_SHARE | API, 0,
-	  "--cupti share cannot serve a profiler beside all of the API's calls: it cannot "
-	  "be together with --api" },
+	  "--cupti share cannot serve another profiler if all API calls are recorded: it "
+	  "cannot be combined with --api" },
 	{ PIDS | ALL, 0,
 	  "-p is for some processes and -a for all: not together" },
 	{ NO_CHILDREN, SOME,
@@ -807,9 +803,10 @@ static const struct {
 	{ CGROUP | CONTAINER, 0,
 	  "--cgroup and --container both name a cgroup: not together" },
 	{ SHM, COMMAND,
-	  "--transport shm is for a COMMAND to start: -p and -a attach by BPF" },
+	  "--transport shm needs a COMMAND to start: -p and -a attach by BPF" },
 	{ SHM | OFF_CPU, 0,
-	  "--transport shm sees no time off the CPU: it cannot be together with --off-cpu" },
+	  "--transport shm records no time off the CPU: it cannot be combined with "
+	  "--off-cpu" },
 	{ TOP_ONLY, TOP,
 	  "--batch and --frames are for xpuload top" },
 	{ EVERY | MORE_FILES, 0,
@@ -817,13 +814,13 @@ static const struct {
 	{ PUSH_LABELS, PUSH,
 	  "--push-labels is for --push" },
 	{ EVERY | CAPTURE, 0,
-	  "--capture opens and closes the recording itself: it cannot be together with "
+	  "--capture opens and closes the recording itself: it cannot be combined with "
 	  "--every and --push" },
 	{ KEEP, EVERY,
 	  "--keep is for --every" },
 	{ EVERY | EXACT_STALLS, 0,
-	  "--stalls=exact needs each launch beside its samples: it cannot be together "
-	  "with --every and --push" },
+	  "--stalls=exact needs each launch in one file with its samples: it cannot be "
+	  "combined with --every and --push" },
 	{ DURATION | COMMAND, 0,
 	  "--duration is for -p and -a; a COMMAND is recorded until it ends: see "
 	  "timeout(1)" },

@@ -836,7 +836,7 @@ static int options__check_memory(struct options *o)
 	if (!o->view)
 		return 0;
 	if (o->gpu_only || o->cpu_only) {
-		complain("--memory shows memory alone: it cannot be together with --%s",
+		complain("--memory shows memory alone: it cannot be combined with --%s",
 			 o->gpu_only ? "gpu-only" : "cpu-only");
 		return -EINVAL;
 	}
@@ -847,7 +847,7 @@ static int options__check_memory(struct options *o)
 		return -EINVAL;
 	}
 	if (o->write.table && !text__is_of_memory(o->write.table)) {
-		complain("--memory shows memory alone: it cannot be together with --table %s",
+		complain("--memory shows memory alone: it cannot be combined with --table %s",
 			 o->write.table);
 		return -EINVAL;
 	}
@@ -886,7 +886,7 @@ static int options__check_by(const struct options *o)
 	if (wrong)
 		return -EINVAL;
 	if (o->by_shape && (o->cpu_only || o->view)) {
-		complain("--by shape tells kernels apart: it cannot be together with --%s",
+		complain("--by shape tells kernels apart: it cannot be combined with --%s",
 			 o->view ? "memory" : "cpu-only");
 		return -EINVAL;
 	}

@@ -80,47 +80,48 @@ load "--freq 99 and --freq 199: one or the other" "-F 99 -F 199 true"
 load "--duration 1 and --duration 2: one or the other" "-a --duration 1 --duration 2"
 load "--transport bpf and --transport shm: one or the other" "--transport bpf --transport shm true"
 for with in gpu-only cpu-only freq=99 off-cpu off-cpu-min=1 api stalls probe=launch; do
-	load "--memory-only records memory and nothing else: it cannot be together with --${with%=*}" \
+	load "--memory-only records memory and nothing else: it cannot be combined with --${with%=*}" \
 		"--memory-only --$with true"
-	load "--memory-only records memory and nothing else: it cannot be together with --${with%=*}" \
+	load "--memory-only records memory and nothing else: it cannot be combined with --${with%=*}" \
 		"--$with --memory-only true"
 done
 for with in api stalls gpu-metrics memory nvtx=off probe=path cupti=share; do
-	load "--cpu-only knows of no CUDA: it cannot be together with --${with%%=*}" \
+	load "--cpu-only records nothing of CUDA: it cannot be combined with --${with%%=*}" \
 		"--cpu-only --$with true"
 done
-load "--gpu-only takes no CPU samples: it cannot be together with --freq" "--gpu-only -F 99 true"
-load "--gpu-only looks at no threads: it cannot be together with --off-cpu-min" \
+load "--gpu-only takes no CPU samples: it cannot be combined with --freq" "--gpu-only -F 99 true"
+load "--gpu-only records no time off the CPU: it cannot be combined with --off-cpu-min" \
 	"--gpu-only --off-cpu-min 5 true"
-load "--quiet says less: it cannot be together with --verbose" "-q -v true"
-load "--control makes a recording of each window: it cannot be together with --every" \
+load "--quiet prints less: it cannot be combined with --verbose" "-q -v true"
+load "--control makes a recording of each window: it cannot be combined with --every" \
 	"--control fd:0 --every 1 true"
-load "--control makes a recording of each window: it cannot be together with --push" \
+load "--control makes a recording of each window: it cannot be combined with --push" \
 	"--control fd:0 --push parca+http://x:1 true"
-load "--python on takes --call-graph dwarf: with fp, only or off" "--call-graph fp --python on true"
-load "--check records nothing: it cannot be together with --all" "--check -a"
+load "--python on needs --call-graph dwarf: with fp, use --python only or off" \
+	"--call-graph fp --python on true"
+load "--check records nothing: it cannot be combined with --all" "--check -a"
 load "true: --check records nothing: it takes no COMMAND" "--check true"
 for with in output=x.html keep=2 control=fd:0 capture=after:1 api stalls gpu-metrics off-cpu \
 	memory; do
-	load "top shows device work and CPU samples, and makes no file: it cannot be together with --${with%=*}" \
+	load "top shows device work and CPU samples, and makes no file: it cannot be combined with --${with%=*}" \
 		"top --$with"
 done
-load "--capture opens and closes the recording itself: it cannot be together with --every and --push" \
+load "--capture opens and closes the recording itself: it cannot be combined with --every and --push" \
 	"--capture launch:1 --push parca+http://x:1 true"
 load "-o x.html: --every and --push make recordings, each of which xpumerge can merge: name them .data" \
 	"-o x.html --push parca+http://x:1 true"
-load "--capture is for a COMMAND to start; with -p and -a, XPUSHIM_CAPTURE in the program's environment decides" \
+load "--capture needs a COMMAND to start; with -p and -a, XPUSHIM_CAPTURE in the program's environment decides" \
 	"-a --capture launch:1"
-load "--duration is not for --control and --capture after:S: for:S says how long" \
+load "--duration cannot be combined with --control or --capture after:S: use for:S" \
 	"-a --capture after:1 --duration 1"
 merge "--format folded and --format html: one or the other" "-f folded -f html"
 merge "--by tid and --by shape: one or the other" "-f folded --by tid --by shape"
 merge "--memory live and --memory peak: one or the other" "--memory live --memory peak"
 merge "--from 1 and --from 2: one or the other" "--from 1 --from 2"
 merge "--sort count and --sort avg: one or the other" "--sort count --sort avg"
-merge "--by shape tells kernels apart: it cannot be together with --cpu-only" \
+merge "--by shape tells kernels apart: it cannot be combined with --cpu-only" \
 	"--by shape --cpu-only"
-merge "--memory shows memory alone: it cannot be together with --table threads" \
+merge "--memory shows memory alone: it cannot be combined with --table threads" \
 	"--memory peak --table threads"
 merge "--sort avg: no table of memory has such a column, and --memory shows no other" \
 	"--memory live --sort avg --csv"
