@@ -11,7 +11,10 @@
 #define US	1000ull
 #define MS	1000000ull
 
-/* Return: a thread that was born at 1 ms and stopped running at 10 ms, for @kind. */
+/*
+ * Return: a thread that began at 1 ms and stopped running at 10 ms, off the CPU for the reason
+ * @kind.
+ */
 static struct xpu_thread_state stopped(uint32_t state, uint32_t kind, uint64_t wake_ns)
 {
 	return (struct xpu_thread_state){
@@ -77,7 +80,7 @@ static void test_begin(void)
 	is_whole(&t, "in a call that waits");
 }
 
-/* Tests a later event with a time that is some us earlier. */
+/* Tests a later event whose time is some us too early. */
 static void test_clocks(void)
 {
 	struct xpu_thread_state t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_SLEEP, 15 * MS + 27081);

@@ -47,7 +47,10 @@ static void plain__remove(size_t at)
 	memmove(&plain[at], &plain[at + 1], (--nr_plain - at) * sizeof(plain[0]));
 }
 
-/* Return: whether both have equal entries behind @address, in the same order, up to @most. */
+/*
+ * Return: whether both have equal entries after @address, in the same order; compares @most at
+ * most.
+ */
 static bool is_same(const struct addresses *a, uint64_t address, size_t most)
 {
 	struct addresses_at at = addresses__before(a, address);
@@ -62,7 +65,7 @@ static bool is_same(const struct addresses *a, uint64_t address, size_t most)
 	return i < nr_plain || !addresses__next(a, &at);
 }
 
-/* @spread: how many addresses there are; few make many equal ones. */
+/* @spread: the number of different addresses; if it is small, many are equal. */
 static void test_random(uint32_t spread)
 {
 	struct addresses a = { 0 };
@@ -84,7 +87,7 @@ static void test_random(uint32_t spread)
 			plain__add(address, i);
 		}
 		if (below(100) == 0)
-			addresses__remove(&a, address, UINT32_MAX);	/* not in it */
+			addresses__remove(&a, address, UINT32_MAX);	/* not in the array */
 		nr_wrong += !is_same(&a, (uint64_t)below(spread) << 21, 5);
 	}
 	nr_wrong += !is_same(&a, 0, SIZE_MAX);

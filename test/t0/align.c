@@ -16,7 +16,7 @@
 struct setup {
 	const char *name;
 	struct gen_launches gen;
-	uint32_t nr_labels;		/* number of different stacks; 0: one per launch */
+	uint32_t nr_labels;		/* number of different stacks; 0: each launch has its own */
 	/*
 	 * The limits of the result: wrong matches as a share of all launches, right matches as a
 	 * share of the launches that have a stack.
@@ -135,7 +135,7 @@ int main(void)
 			   .lost_stacks = 0.01, .base_ns = 1700000000000000000ull },
 		  .refused = true, .max_wrong = 0, .min_right = 0 },
 		/*
-		 * After each call its thread takes at least 12 us: the stack may be of the next
+		 * After each call its thread takes at least 12 us: the stack may belong to the next
 		 * call.
 		 */
 		{ .name = "one thread that never launches again at once",
@@ -181,13 +181,14 @@ int main(void)
 		  .gen = { .nr = 5000, .nr_threads = 1, .gap_us = 100, .fixed = 1,
 			   .jitter_us = 3, .offset_ms = 370, .base_ns = 1700000000000000000ull },
 		  .refused = true, .nr_labels = 1, .max_wrong = 0, .min_right = 1 },
-		/* A stack may be nearer to the previous call than to its own call. */
+		/* A stack may be nearer in time to the previous call than to its own call. */
 		{ .name = "far before their launches",
 		  .gen = { .nr = FEWER, .nr_threads = 1, .gap_us = 5, .fixed = 0.5,
 			   .jitter_us = 10, .offset_ms = 370, .base_ns = 1700000000000000000ull },
 		  .max_wrong = 0.001, .min_right = 0 },
 		/*
-		 * With so few, one tool may have missed the first one, and the other tool the last.
+		 * With so few launches, one tool may have missed the first one, and the other tool
+		 * the last.
 		 */
 		{ .name = "few",
 		  .gen = { .nr = 10, .nr_threads = 1, .gap_us = 1000, .jitter_us = 3,

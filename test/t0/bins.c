@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Sums over time: no span loses time, however the bins grow, and the number of bins is bounded. A
- * device that runs several works at a time is busy once.
+ * Sums over time: no span loses time, however the bins grow, and the number of bins is bounded. The
+ * time in which a device runs several works counts once as busy.
  */
 #include <stdlib.h>
 
@@ -48,7 +48,7 @@ static uint32_t group_of(void *ctx, uint32_t key)
 	return key % 2;
 }
 
-/* Keys 4n to 4n + 3 may become one. */
+/* Keys 4n to 4n + 3 may be merged into one. */
 static int by_four(void *ctx, uint32_t key, uint32_t *to)
 {
 	(void)ctx;
@@ -81,7 +81,7 @@ static void spans(void)
 	is_int(sum_of(&b, 5).nr, 6, "the bins have the whole count of a sum");
 	is_int(b.list.v[b.list.nr - 1].nr + b.list.v[b.list.nr - 2].nr, 3,
 	       "the count of a sum is spread evenly");
-	/* A span that ends at the end of a bin; then a span without length. */
+	/* A span that ends exactly at the end of a bin, then a span without length. */
 	bins__add(&b, 3, 1024, 2048, &(struct bin_value){ .ns = 1024, .nr = 1 });
 	is_int(ns_at(&b, 3, 2048), 0, "a span has no part in the bin after its end");
 	bins__add(&b, 4, 2048, 2048, &(struct bin_value){ .nr = 1 });
@@ -185,7 +185,7 @@ static void groups(void)
 	ok(b.scale.last - b.scale.first >= BINS_MIN / 2, "many keys: there are still enough bins");
 	bins__exit(&b);
 
-	/* Keys that their owner can merge, while small keys have much of the time. */
+	/* Keys that the caller can merge, while keys with little time have much of the total. */
 	bins__init(&b, 20000, &in_fours);
 	all = add_keys(&b, 5000, 10);
 	is_int(bins__finish(&b, 10000), 0, "coarser keys: finished");
@@ -196,7 +196,7 @@ static void groups(void)
 	is_int(sum_of(&b, 50).ns, 0, "coarser keys: a merged key has no sum of its own");
 	bins__exit(&b);
 
-	/* Keys without groups: the bins become longer instead. */
+	/* Keys without groups: bins become longer instead. */
 	bins__init(&b, 2000, &no_groups);
 	all = add_keys(&b, 500, 10);
 	is_int(bins__finish(&b, 600), 0, "no groups: finished");
@@ -224,7 +224,7 @@ static void last_keys(void)
 	bins__exit(&b);
 }
 
-/* Counts that would not fit stay in several sums. */
+/* Counts whose sum would not fit stay in several sums. */
 static void counts(void)
 {
 	struct bins b;

@@ -184,7 +184,7 @@ static void test_header(void)
 	block_packer__free(p);
 }
 
-/* A small block must not unpack to a great many records, whoever wrote the block. */
+/* A small block must not unpack to very many records, even if the block was forged. */
 static void test_proportion(void)
 {
 	enum { BYTES = XPU_BLOCK_MAX / 2 };
@@ -226,7 +226,9 @@ static void test_proportion(void)
 	block_unpacker__free(u);
 }
 
-/* Return: the CPU time, in ns, of unpacking as many pieces as fit, of @nr_columns columns. */
+/*
+ * Return: the CPU time, in ns, of unpacking a block that is full of pieces of @nr_columns columns.
+ */
 static uint64_t unpack_pieces(uint32_t nr_tables, uint32_t nr_columns)
 {
 	size_t bytes = XPU_BLOCK_MAX, i;
@@ -252,7 +254,7 @@ static uint64_t unpack_pieces(uint32_t nr_tables, uint32_t nr_columns)
 	return (to.tv_sec - from.tv_sec) * 1000000000ll + to.tv_nsec - from.tv_nsec;
 }
 
-/* Each piece is read once, not once for each column. */
+/* Unpacking reads each piece once, not once for each column. */
 static void test_pieces(void)
 {
 	double ratio, best = 1e9;
@@ -266,7 +268,7 @@ static void test_pieces(void)
 	ok(best < 20, "a million pieces take 512 columns %.1f times as long as one", best);
 }
 
-/* Damaged packed columns do no harm, and most of the damage is noticed. */
+/* Damaged packed columns cause no crash, and most of the damage is noticed. */
 static void test_noise(void)
 {
 	struct columns *c = columns__new();

@@ -20,8 +20,8 @@
 
 #define MB		1024		/* in kB, the unit of /proc */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZER	(600 * MB)	/* what a sanitizer may need for itself and for freed
-					 * memory */
+#define SANITIZER	(600 * MB)	/* memory that a sanitizer may need for itself and keep for
+					 * freed blocks */
 #else
 #define SANITIZER	0
 #endif
@@ -373,7 +373,7 @@ static void test_flood_of_paths(void)
 }
 
 /*
- * Tests more short paths than are remembered at a time: they are written again, and nothing is
+ * Tests more short paths than the table holds at a time: paths are written again, and nothing is
  * lost.
  */
 static void test_many_paths(void)

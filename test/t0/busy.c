@@ -55,7 +55,8 @@ int main(void)
 	check("any order", 500, 3000, NS / 2);
 
 	/*
-	 * More islands than are kept, nearly in order. The gaps between joined islands are known.
+	 * More islands than are kept, nearly in order. The gaps between islands that are joined are
+	 * known.
 	 */
 	for (i = 0; i < 3000000; i++)
 		err |= busy__add(&b, 1000 + 10 * (i ^ 3), 1000 + 10 * (i ^ 3) + 5);

@@ -14,7 +14,7 @@
 
 #define FUNC	ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
 
-/* Where each file is mapped: its code, at offset 0x1000 of the file. */
+/* Where each file is mapped: its code, from offset 0x1000 of the file. */
 enum { APP = 0x100000, CUDART = 0x200000, CUDA = 0x300000, CUPTI = 0x400000, SHIM = 0x500000,
        LIB = 0x600000, MISSING = 0x700000, ANON = 0x800000, NOWHERE = 0x900000 };
 

@@ -79,8 +79,8 @@ static void strange_records(void)
 	take(&c, 0, 1, 100, 0);
 	take(&c, 0, 1, 100, 0);		/* opens twice */
 	take(&c, 0, 2, 300, 0);		/* the end of the first was lost */
-	take(&c, 0, 1, 100, 200);	/* comes late, although the records of a process are in
-					 * order */
+	take(&c, 0, 1, 100, 200);	/* comes late, although the records of a process should be
+					 * in order */
 	take(&c, 0, 2, 310, 400);	/* the end of another window */
 	take(&c, 0, 3, 250, 0);		/* goes back in time */
 	captured__sort(&c);

@@ -51,7 +51,7 @@ static int fake_clock_gettime(clockid_t id, struct timespec *ts)
 #define clock_gettime fake_clock_gettime
 #include "base/clock.c"
 
-/* ---- a log, as paths.c has one --------------------------------------------------------------- */
+/* ---- a log, as in paths.c -------------------------------------------------------------------- */
 
 #define MS		1e6
 #define NR_ENTRIES	128

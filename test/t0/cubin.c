@@ -2,7 +2,7 @@
 /*
  * Source lines of device code: what the shim takes out of a module's file, and what is read from
  * it. If CUPTI is installed, each place is compared with the line that CUPTI's own function gives,
- * which needs no GPU. Damaged files and tables give no lines or wrong ones, and do no other harm.
+ * which needs no GPU. Damaged files and tables give no lines or wrong lines, but no crash.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -105,8 +105,8 @@ static correlation_t *find_cupti(void)
 #endif
 
 /*
- * Compares all places of a function. Return: how many there are. *@nr_same: how many have CUPTI's
- * line.
+ * Compares all addresses of a function. Return: how many there are. *@nr_same: for how many CUPTI
+ * gives the same line.
  */
 static unsigned int compare(correlation_t *correlation, const struct cubin_lines *l,
 			    const char *function, uint64_t bytes, unsigned int *nr_same)
@@ -233,7 +233,7 @@ static void check_inlined(void)
 	       "a function inlined at a second line has that line");
 	compare_all(&l);
 	cubin_lines__free(&l);
-	bytes -= 2;			/* of the names */
+	bytes -= 2;			/* bytes of the names */
 	is_int(cubin_lines__read(&l, blob, bytes), 0,
 	       "a module without the end of its names is read");
 	is_str(inlined_at(&l, "k_shaped", 0x80), "5 in  at inlined.cu:19",

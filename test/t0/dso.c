@@ -143,8 +143,8 @@ static void test_compiled(void)
 		{ "high_base", "-fno-pie -no-pie -Wl,-Ttext-segment=0x12340000", "local_function",
 		  "global_function" },
 		/*
-		 * .symtab is gone, and .dynsym lacks the function: it has no name, and does not get
-		 * a neighbour's name.
+		 * .symtab was removed, and .dynsym lacks the function: the function has no name,
+		 * and does not get a neighbour's name.
 		 */
 		{ "stripped", "-fPIE -pie -s", "", "" },
 		{ "stripped_exports", "-fPIE -pie -rdynamic -s", "", "global_function" },
@@ -166,7 +166,7 @@ static void test_compiled(void)
 	}
 }
 
-/* ---- symbol tables with a mind of their own ------------------------------------------------- */
+/* ---- unusual symbol tables ------------------------------------------------------------------- */
 
 #define FUNC(bind)	ELF64_ST_INFO(STB_##bind, STT_FUNC)
 #define LABEL(bind)	ELF64_ST_INFO(STB_##bind, STT_NOTYPE)
@@ -308,7 +308,10 @@ static void test_aliases(void)
 		  { .name = "clone@@GLIBC_2.2.5", .bind = STB_WEAK, SIZED } },
 		{ { .name = "read", .bind = STB_WEAK, SIZED },
 		  { .name = "__GI___libc_read", .bind = STB_LOCAL, SIZED } },
-		/* Old versions, which no program links to any more: memmove was memcpy, too. */
+		/*
+		 * Old versions of symbols, which no program is linked to any more: memmove was
+		 * memcpy, too.
+		 */
 		{ { .name = "memmove", .bind = STB_GLOBAL, SIZED },
 		  { .name = "memcpy", .bind = STB_GLOBAL, SIZED, .old = true } },
 		{ { .name = "__lseek", .bind = STB_GLOBAL, SIZED },
@@ -538,7 +541,7 @@ static void test_vdso(void)
 
 /* ---- damage --------------------------------------------------------------------------------- */
 
-/* Tests damaged files: no crash (the sanitizers watch), and equal answers when asked twice. */
+/* Tests damaged files: no crash, as the sanitizers check, and equal answers to equal questions. */
 static void test_damaged(void)
 {
 	static const struct gen_symbol symbols[] = {
@@ -595,7 +598,7 @@ static void test_damaged(void)
 	end();
 }
 
-/* ---- what is packed -------------------------------------------------------------------------- */
+/* ---- packed symbols -------------------------------------------------------------------------- */
 
 /* Makes a file that has only MiniDebugInfo, which is @bytes long when it is unpacked. */
 static void make_packed(struct gen *g, size_t bytes)
@@ -636,7 +639,7 @@ static void make_packed(struct gen *g, size_t bytes)
 	free(plain);
 }
 
-/* A few bytes in a file may unpack to a great many, and there may be many files like that. */
+/* A few bytes in a file may unpack to very many, and there may be many such files. */
 static void test_packed(void)
 {
 	uint64_t left = 3 << 20, before;
@@ -663,7 +666,7 @@ static void test_packed(void)
 	gen__free(&g);
 }
 
-/* Asks for one name in each of @nr files that do not exist; the last one has the most frames. */
+/* Asks for one name in each of @nr files that do not exist; the last file has the most frames. */
 static void report_missing(unsigned int nr, struct msgs *msgs)
 {
 	struct dso *dso;

@@ -67,7 +67,7 @@ static void test_script(void)
 	is_str(escaped("a<b>", ESCAPE_JSON), "a<b>", "outside of scripts JSON does not escape '<'");
 }
 
-/* Printing writes runs of characters: the result must equal printing them one by one. */
+/* Printing writes runs of characters: the output must equal characters printed one by one. */
 static void test_print(enum escape how)
 {
 	int c, nr_wrong = 0;

@@ -43,12 +43,12 @@ int main(void)
 	add(&g, &recs[1], 0x200000001, 0);
 	add(&g, &recs[2], 0x300000001, 0);
 	/*
-	 * An original made before the recording, copied during it: the call path of the copy means
-	 * nothing.
+	 * An original made before the recording, copied during it: the call path of the copy is not
+	 * the place of the launch.
 	 */
 	add(&g, &recs[3], 0x500000001, 0);
 	copy(&g, 0x500000001, 0x400000001);
-	/* A node that is no copy. */
+	/* A node that is not a copy. */
 	add(&g, &recs[4], 0x600000001, 0);
 	/* Nodes in a circle, and a tail that leads into a circle. */
 	add(&g, &recs[5], 1, 0);

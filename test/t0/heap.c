@@ -69,7 +69,7 @@ static struct heap_sum sum_at(enum heap_moment moment, enum heap_kind kind, uint
 	return sum;
 }
 
-/* ---- random, next to a model ----------------------------------------------------------------- */
+/* ---- random events, compared with a model ---------------------------------------------------- */
 
 static struct {
 	uint64_t bytes;
@@ -128,7 +128,7 @@ static void test_random(void)
 static void some_blocks(void)
 {
 	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x10000000, 20 * MB, 1);
-	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x90000000, 64 * MB, 2);	/* is no segment */
+	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x90000000, 64 * MB, 2);	/* is not in a segment */
 	put(XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0x10000000, 5 * MB, 3);
 	put(XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0x10000000 + 8 * MB, 7 * MB, 4);
 	put(XPU_ALLOC_TOTALS, XPU_SPACE_BLOCK, 12 * MB, 20 * MB, 4);
@@ -177,7 +177,7 @@ static void test_blocks(void)
 	put(XPU_ALLOC_FREED, XPU_SPACE_MAPPING, 0x700000000, 4 * MB, 5);
 	is_int(p->reserved.now, 84 * MB, "mapped: memory is freed when its mapping ends");
 	is_int(h.nr_unknown + h.nr_bad, 0, "mapped: no event is invalid");
-	/* NCCL does this with memory that it is given. */
+	/* NCCL does this with memory that the program gives to it. */
 	put(XPU_ALLOC_MADE, XPU_SPACE_PHYSICAL, 0x53, 2 * MB, 5);
 	put(XPU_ALLOC_HANDLE, XPU_SPACE_MAPPING, 0x53, 0, 5);
 	put(XPU_ALLOC_MADE, XPU_SPACE_MAPPING, 0x700000000, 2 * MB, 5);
@@ -243,7 +243,7 @@ static void test_lost_frees(void)
 	heap__finish(&h, 1000 + order);
 }
 
-/* ---- what CUDA holds itself ------------------------------------------------------------------ */
+/* ---- what CUDA holds for itself -------------------------------------------------------------- */
 
 static void test_levels(void)
 {
@@ -317,7 +317,7 @@ static void test_growth(void)
 		  "growth with three parts of much more memory");
 }
 
-/* ---- what cannot be -------------------------------------------------------------------------- */
+/* ---- impossible events ----------------------------------------------------------------------- */
 
 static void test_odd(void)
 {

@@ -31,8 +31,8 @@ static void gaps(void)
 	is_int(i.spans.nr, 0, "nothing is kept if idle gaps are not wanted");
 	i.wanted = true;
 	/*
-	 * The gaps are 10 to 20, with a short gap; 30 to 40, with another gap inside; 60 to 70.
-	 * They are out of order.
+	 * Work from 10 to 20, with a short gap. Work from 30 to 40, with other work inside. Work
+	 * from 60 to 70. All of it out of order.
 	 */
 	idles__work(&i, 0, 3, 60 * MS, 70 * MS);
 	idles__work(&i, 0, 1, 10 * MS, 15 * MS);
@@ -109,7 +109,7 @@ static void sums(void)
 	idles__exit(&i);
 }
 
-/* Gaps are cut at the edges of windows: what is in windows that adjoin adds up. */
+/* Gaps are cut at the edges of windows: the parts in adjoining windows add up. */
 static void windows(void)
 {
 	static const uint64_t edges[] = { 0, 12 * MS, 15 * MS + 1000, 26 * MS, 29 * MS, 64 * MS,

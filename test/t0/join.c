@@ -40,7 +40,7 @@ static void begin(struct join *j)
 	join__init(j);
 }
 
-/* Adds a launch. @number, which follows the key, identifies it in said[]. */
+/* Adds a launch. @number, which is stored behind the key, is its name in said[]. */
 static void launch(struct join *j, uint32_t proc, uint32_t id, uint32_t number, bool one_record)
 {
 	struct launch l = { .chain = number };
@@ -182,7 +182,7 @@ static void test_duplicates(void)
 	join__exit(&j);
 
 	/*
-	 * Correlation ids are 32 bits and wrap around: an id is free again once its launch is
+	 * Correlation ids are 32 bits and wrap around: an id may be used again once its launch is
 	 * matched.
 	 */
 	begin(&j);

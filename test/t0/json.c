@@ -66,7 +66,8 @@ int main(void)
 	ok(json__string(&j, &raw) && span__is(raw, "b") && j.p == j.end, "the next string is read");
 
 	/*
-	 * Python writes these values, which JSON lacks: they are no numbers, and reading goes on.
+	 * Python writes these values, which JSON lacks: they are not read as numbers, and reading
+	 * continues after them.
 	 */
 	json__init(&j, "[NaN,-Infinity,Infinity,1]", 26);
 	ok(json__enter(&j, '[') && json__next_item(&j) && json__number(&j, &raw) &&

@@ -15,7 +15,7 @@ enum expected { OTHER, SAME, UNKNOWN };
 struct setup {
 	const char *name;
 	const char *kernels[MAX_NAMES];
-	/* The expected verdicts of the first path on the first kernel and on the second kernel. */
+	/* Whether the first path may launch the first kernel and the second kernel, as expected. */
 	const char *paths[MAX_NAMES];
 	enum expected first, second;
 };

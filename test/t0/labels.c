@@ -25,7 +25,9 @@ static char *get(const char *name)
 
 static struct labels all;
 
-/* Prints the labels that are known: "rank=5:1 ... job=4711:7", each with its source. */
+/*
+ * Prints the labels that are known, "rank=5:1 ... job=4711:7", each with the number of its source.
+ */
 static const char *read_all(const char *const *env)
 {
 	static const char *const names[] = {

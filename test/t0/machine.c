@@ -330,7 +330,7 @@ static void test_model(void)
 {
 	enum { PAGES = 48, STEPS = 600, FORK = STEPS / 2, PIDS = 2, FILES = 3, PAGE = 0x1000 };
 	static const char *const files[FILES] = { "a", "b", "c" };
-	/* file is 0 for none, or 1 + index; offset is in pages */
+	/* file is 0 for none, or 1 + its index; offset is in pages */
 	struct page { uint8_t file, offset; };
 	struct page (*model)[PIDS][PAGES] = calloc(STEPS + 1, sizeof(*model));
 	uint32_t step, pid, page, nr_wrong = 0, nr_looked_up = 0;
@@ -343,7 +343,7 @@ static void test_model(void)
 	fixture__begin(&f);
 	for (step = 1; step <= STEPS; step++) {
 		uint32_t start = random() % PAGES, nr = 1 + random() % 6, file = random() % FILES;
-		/* Often maps the present contents again, or a part of them. */
+		/* Often maps the present contents again, or a part of the contents. */
 		uint32_t offset = random() % 3 ? start : random() % 4, i;
 
 		memcpy(model[step], model[step - 1], sizeof(*model));
@@ -365,7 +365,10 @@ static void test_model(void)
 			for (page = 0; page < PAGES; page++) {
 				struct page p = model[step][pid][page];
 
-				/* Where nothing is mapped yet, the next mapping is reported. */
+				/*
+				 * Where nothing is mapped yet, the address of the next mapping is
+				 * reported.
+				 */
 				if (!p.file)
 					continue;
 				snprintf(want, sizeof(want), "%s+0x%x", files[p.file - 1],
@@ -380,7 +383,10 @@ static void test_model(void)
 	free(model);
 }
 
-/* Tests maps in the kernel's order: downwards, so each map is put before all others. */
+/*
+ * Tests maps in the order of the kernel, which is downwards: each map is inserted before all
+ * others.
+ */
 static void test_many(void)
 {
 	const uint64_t top = 0x7f0000000000;

@@ -189,7 +189,7 @@ static void refuse(struct metrics *m, const struct xpu_record_metric *like, cons
 	is_int(metrics__define(m, 0, (void *)room), -EINVAL, "it is refused: %s", what);
 }
 
-/* Rows in windows that adjoin: amounts are shared out, means stay, and all add up. */
+/* Rows in adjoining windows: amounts are divided, means stay the same, and all parts add up. */
 static void cut(void)
 {
 	static const uint64_t edges[] = { 0, 1000, 1250, 1600, 2000, UINT64_MAX };

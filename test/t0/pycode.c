@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Python code objects that cannot be read when a sample meets them, but may be readable later. */
+/* Python code objects that cannot be read at the first sample, but may be readable later. */
 #include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -91,7 +91,7 @@ static uint8_t *make_code(struct xpu_python_frame *f)
 	return code;
 }
 
-/* Meets the code object until it has an id, at most @max times. Return: how often. */
+/* Looks up the code object until it has an id, at most @max times. Return: how often. */
 static unsigned int meet(struct pycodes *p, const struct xpu_python_frame *f, unsigned int max,
 			 uint32_t *id)
 {

@@ -129,7 +129,7 @@ int main(void)
 	is_int(find_version(0x030c01f0, start, pgoff + (1 << 30), 0, &python), -ENOENT,
 	       "a mapping of other bytes than its code is refused");
 
-	/* Without Py_Version, the file's name tells the version. */
+	/* Without Py_Version, the file's name gives the version. */
 	for (i = 0; i + sizeof("Py_Version") < file_bytes; i++)
 		if (!memcmp(file + i, "Py_Version", sizeof("Py_Version")))
 			file[i] = 'Q';

@@ -267,7 +267,10 @@ static void test_damage(void)
 	ends(&g, RECORDS_CORRUPT, "KSYM without an end");
 	begin(&g);
 	gen__launches(&g, 1, launches, 2);
-	/* 0x10000002 * 16 is 32 in 32 bits, so the reader must divide instead of multiplying. */
+	/*
+	 * 0x10000002 * 16 is 32 in 32-bit arithmetic, so the reader must divide instead of
+	 * multiplying.
+	 */
 	LAST(&g, struct xpu_record_launches)->nr = 0x10000002;
 	ends(&g, RECORDS_CORRUPT, "LAUNCHES with a count that overflows");
 	begin(&g);
@@ -322,7 +325,7 @@ static void test_batch(void)
 		begin(&g);
 		gen__batch_begin(&g, 1, 1, 1);
 		at = g.nr;
-		gen__string(&g, 1, "abc");		/* 16 bytes and 4, padded to 24 */
+		gen__string(&g, 1, "abc");		/* 16 bytes and 4 bytes, padded to 24 */
 		s = (void *)(g.v + at);
 		if (i == 2)
 			s->data[3] = 'd';

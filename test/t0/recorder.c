@@ -398,8 +398,8 @@ int main(void)
 	process_exit(1, DETACH_NS - 1);
 
 	/*
-	 * Process 5 passes a probe that is already detached, process 7 an attached one, process 9
-	 * neither.
+	 * Process 5 reaches a probe that is already detached, process 7 an attached probe, process
+	 * 9 no probe.
 	 */
 	recorder__detaching(rec, DETACH_NS);
 	launch(3, 7, DETACH_NS + 10);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The table of records: whatever is in it can be packed, read, checked and printed. */
+/* The table of record types: every type in it can be packed, read, checked and printed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,7 +158,7 @@ static void test_pack(void)
 	gen__free(&blocks);
 }
 
-/* Tests the facts that code relies on when it asks the table. */
+/* Tests the facts that other code relies on when it uses the table. */
 static void test_table(uint16_t type)
 {
 	const struct record_type *t = &record_types[type];

@@ -197,8 +197,8 @@ static void test_late(void)
 	struct fixture f;
 
 	/*
-	 * A kernel launch is forgotten when its record has come. One more record is found by a
-	 * second look; a further record is an orphan.
+	 * A kernel launch is removed when its record has come. One more record is found by a second
+	 * look; a further record is an orphan.
 	 */
 	fixture__begin(&f);
 	gen__launch(&f.g, 1000, 1, 1, 1);
@@ -230,7 +230,7 @@ static void test_late(void)
 	fixture__end(&f);
 }
 
-/* Nobody waits for the work of a refused launch. If there is work, it is matched. */
+/* Nobody waits for the work of a refused launch. Work of such a launch is still matched. */
 static void test_refused(void)
 {
 	struct session *s;
@@ -351,7 +351,7 @@ static void test_account(void)
 	});
 	counters(&f, 1, (struct xpu_record_counters){ .nr_batches = 6, .nr_launches = 4 });
 	gen__process(&f.g, XPU_MISC_PROCESS_FORK, 500, 2, 20, 1, "other");
-	/* More launches have arrived than the last total counts: nothing is missing. */
+	/* More launches have arrived than the last total says: nothing is missing. */
 	gen__thread(&f.g, 3, 2, 20);
 	gen__launch(&f.g, 1000, 1, 0, 3);
 	counters(&f, 2, (struct xpu_record_counters){ .nr_batches = 1, .nr_dropped_cupti = 100 });
@@ -377,7 +377,7 @@ static void test_account(void)
 	fixture__end(&f);
 }
 
-/* Totals of version 1.1 have fewer members; the bytes behind them belong to the next record. */
+/* Totals of version 1.1 have fewer members; the bytes after them belong to the next record. */
 static void test_old_account(void)
 {
 	struct xpu_record_counters c = { .nr_batches = 1, .nr_launches = 2, .nr_slots = 1 };
@@ -575,8 +575,8 @@ static void test_attach(void)
 	fixture__end(&f);
 
 	/*
-	 * Between taking its id and the probe, a thread may be overtaken by one launch of each
-	 * other thread.
+	 * Between taking its id and calling the probe, a thread may be overtaken by one launch of
+	 * each other thread.
 	 */
 	attach_begin(&f, 2);
 	batch(&f, 1, 105);
@@ -812,7 +812,7 @@ static void test_lost(void)
 		gen__lost(&f.g, 1000, kind, 3);
 		gen__lost(&f.g, 2000, kind, 4);
 		s = fixture__run(&f);
-		/* Malformed entries were not launches. */
+		/* Malformed entries were not launches, so they do not count. */
 		ok((loss__lost(&s->sums.loss) > 0) == (kind != XPU_LOST_MALFORMED),
 		   "lost, kind %u: the records count as lost, unless they were no launches", kind);
 		out = open_memstream(&text, &size);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Launch shapes: their text, each of them once, and occupancy as NVIDIA's own calculator gives it.
+ * Launch shapes: their text, that each is stored once, and that occupancy equals the result of
+ * NVIDIA's own calculator.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -29,7 +30,9 @@ static const struct device {
 	{ "B200", { 100, 148, 32, 2048, 32, 65536, 233472, 65536, 1024, 0 }, 49152, 232448 },
 };
 
-/* Return: the blocks that NVIDIA's calculator lets a multiprocessor have; -1: it refuses. */
+/*
+ * Return: the blocks that fit on a multiprocessor by NVIDIA's calculator; -1: it refuses the shape.
+ */
 static int calculate(const struct device *d, const struct xpu_shape *shape, int threads)
 {
 	const struct xpu_device_limits *l = &d->limits;

@@ -78,7 +78,7 @@ static void put(uint64_t at, const void *data, size_t size)
 		map[ring_at + at++ % ring_bytes] = *from++;
 }
 
-/* Reserves room as the shim does. @state: 0: the word is not written */
+/* Reserves room as the shim does. @state: the state word; 0: it is not written */
 static void put_launch(uint64_t id, uint32_t nr_frames, unsigned int state)
 {
 	static uint64_t record[sizeof(struct xpu_ring_launch) / 8 + 64];

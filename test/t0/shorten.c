@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Names and call paths in a column: they fit, and different ones look different. */
+/* Shortens names and call paths to a column: they fit, and different texts still look different. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

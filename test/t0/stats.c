@@ -25,7 +25,7 @@ static uint64_t deviation(size_t nr)
 
 	for (i = 0; i < nr; i++)
 		sum += values[i];
-	/* Multiplied by nr, so that the mean need not be rounded. */
+	/* Multiplied by nr, so that the mean is not rounded. */
 	for (i = 0; i < nr; i++) {
 		__int128 d = (__int128)values[i] * nr - (__int128)sum;
 
@@ -53,7 +53,7 @@ static void check(const char *name, size_t nr)
 	err |= stats__merge(&s, &half);
 	is_int(err, 0, "%s: all values are added", name);
 	got = stats__stddev(&s);
-	/* The reference rounds once more than the code under test. */
+	/* The test's own deviation is rounded once more than the code under test. */
 	ok(got - deviation(nr) + 1 <= 2, "%s: deviation %" PRIu64 ", of those kept %" PRIu64, name,
 	   got, deviation(nr));
 	qsort(values, nr, sizeof(*values), cmp);

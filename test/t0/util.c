@@ -145,7 +145,7 @@ static void test_hashes(void)
 			bail("out of memory");
 	for (i = 0; i < 3; i++)
 		for (at = HASHES_START; hashes__next(&h, i - 1, &at, &index);) {
-			right &= i != 0 || index < 100;		/* UINT32_MAX, 0, 1 */
+			right &= i != 0 || index < 100;		/* the hashes UINT32_MAX, 0, 1 */
 			right &= i != 1 || (index >= 100 && index < 200);
 			seen[index] = true;
 		}

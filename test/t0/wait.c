@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A wait's time is shared among the work that it waited for, and no other: in equal shares at every
- * instant, to the nanosecond.
+ * A wait's time is divided among the work that it waited for, and no other work: in equal shares at
+ * every instant, to the nanosecond.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@
 #define IDLE		NR_LEAVES
 #define OTHER		(NR_LEAVES + 1)
 
-/* The results of waits__share(), by the wait's path id, and how often each was given. */
+/* The results of waits__share(), by the wait's path id, and how often each result came. */
 static struct told {
 	uint64_t ns[NR_LEAVES + 2], part_ns[NR_LEAVES + 2], when_ns[NR_LEAVES + 2];
 	int nr[NR_LEAVES + 2];
 } told[MAX_WAITS];
-static const struct filter *filter;	/* what begin() and share() are to ask */
+static const struct filter *filter;	/* what begin() and share() ask waits__share() for */
 
 static struct xpu_record_wait recs[MAX_WAITS];
 static int nr_recs;
@@ -38,7 +38,7 @@ static int tell(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns, 
 	return *(int *)ctx;
 }
 
-/* Each time of a share comes once. */
+/* Each time of a share comes in one call. */
 static int when(void *ctx, const struct wait *wait, uint32_t leaf, const struct filter_span *s)
 {
 	uint32_t i = leaf == WAIT_LEAF_IDLE ? IDLE : leaf == WAIT_LEAF_OTHER ? OTHER : leaf;
@@ -93,7 +93,10 @@ static int share(int status)
 	return err;
 }
 
-/* Parts of shares in windows of time: of the work that ran then, and they add up to the shares. */
+/*
+ * Parts of shares in windows of time: each part belongs to work that ran in the window, and the
+ * parts add up to the shares.
+ */
 static void windows(void)
 {
 	static const char *const edges[] = { "0", "1100ns", "1151ns", "1400ns", "1801ns", "1s" };
@@ -316,7 +319,10 @@ static void compare(unsigned int seed)
 			uint64_t a = told[i].ns[k], b = parts[k] * US / 840;
 
 			sum += told[i].ns[k];
-			/* At each change, rounding loses less than 1 ns of each piece. */
+			/*
+			 * At each change of the running works, rounding loses less than 1 ns of
+			 * each piece.
+			 */
 			bad_share += (a > b ? a - b : b - a) > 200;
 			bad_nr += told[i].nr[k] > 1 || (told[i].ns[k] && !told[i].nr[k]);
 		}

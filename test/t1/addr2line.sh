@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Our names of 10,000 places in each of several libraries are compared with addr2line's names.
+# xpumerge's names of 10,000 addresses in each of several libraries are compared with addr2line's
+# names.
 . "$XPU_SRC/test/lib/tap.sh"
 need addr2line readelf nm perl
 

@@ -14,7 +14,7 @@ leftovers() {		# prints temporary files that were not removed
 
 "$gen" -o xpu.data --launches 2000 --threads 4 --memcpy-every 4
 
-# ---- what goes where
+# ---- standard output, standard error and files
 
 xpumerge >out 2>log
 is $? 0 "no arguments: exit status 0"

@@ -138,7 +138,7 @@ like "$(cat out.json)" '"cat":"cpu"' \
 fails "the two files' stacks beside Nsight Systems" 'go with --gpu, not with --nsys' --cpu both \
 	--nsys one.sqlite
 
-# A thread that the trace knows, too, is one thread, and belongs to the trace's process.
+# A thread that is in the trace, too, is one thread, and belongs to the trace's process.
 cat >p.txt <<'END'
 python3  1235 1.000000:    1000000 cpu-clock: 
 	1234 work (/usr/bin/python3)
@@ -154,7 +154,7 @@ xpumerge --cpu p.txt --gpu one.json --by pid,tid,comm -f folded --unit ns >out 2
 is "$(cat out)" "[pid 1234];[tid 1235];python3;[no stack];cudaLaunchKernel;[GPU_Kernel]k 9000
 [pid 1234];[tid 1235];python3;work 1000000" "a thread in both files is one thread of the result"
 
-# ---- stacks at probes on CUDA's functions are the stacks of launches
+# ---- stacks of probes on CUDA's functions become the stacks of launches
 
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=5000 threads=3 >/dev/null
 xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit ns >want 2>want.log

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Recordings made to be slow to read. Each has as many as possible of a thing that is looked up or
- * compared. Reading four times as many may take about four times as long, but not sixteen times.
+ * Recordings made to be slow to read. Each has as many as possible of one kind of thing that is
+ * looked up or compared. Reading four times as many may take about four times as long, but not
+ * sixteen times.
  *
  * The CPU time of the best of a few tries is compared, because other programs can make it longer
  * but not shorter.
@@ -16,7 +17,7 @@
 
 #define TRIES		5
 #define RATIO		9
-#define LEAST_NS	4000000		/* shorter times count as nothing */
+#define LEAST_NS	4000000		/* shorter times are not compared */
 
 static void begin(struct gen *g)
 {
@@ -108,7 +109,7 @@ static void make_jit(struct gen *g, uint32_t nr)
 	launches(g, nr / 100, 0x100000);
 }
 
-/* Adds node ids that shared one hash slot while the hash's multiplier was a known constant. */
+/* Adds node ids that would share one hash slot if the hash's multiplier were a known constant. */
 static void make_nodes(struct gen *g, uint32_t nr)
 {
 	uint64_t golden = 0x9e3779b97f4a7c15ull, inverse = golden, key;
@@ -201,7 +202,10 @@ static void make_wide_blocks(struct gen *g, uint32_t nr)
 		alloc(g, 1, XPU_ALLOC_MADE, XPU_SPACE_BLOCK, first + i, (uint64_t)nr << 21, 0);
 }
 
-/* Return: the CPU time of reading the recording, in ns. *@crowded: how many things were left out */
+/*
+ * Return: the CPU time of reading the recording, in ns. *@crowded: how many things the merge left
+ * out
+ */
 static uint64_t measure(void (*make)(struct gen *g, uint32_t nr), uint32_t nr, uint64_t *crowded)
 {
 	static const struct session_opts opts = { .trim = true };

@@ -218,7 +218,7 @@ static void test_huge(void)
 		merged__free(&m);
 		gen__free(&g);
 
-		/* Ids may be any number: the memory for them does not depend on their size. */
+		/* Ids may be any number: the memory for ids does not depend on their size. */
 		gen__header(&g);
 		gen__process(&g, 1, 1, huge[i], huge[i], 0, "app");
 		gen__thread(&g, huge[i], huge[i], huge[i]);

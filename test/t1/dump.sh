@@ -56,7 +56,7 @@ done
 ok $? "$(wc -l <out.records) records are dumped equally with and without blocks" ||
 	diag "$(diff plain.dump.records out.records | head -n 5)"
 
-# Members of each kind: numbers, names, flags, text, rows, and frames behind the fixed part.
+# Members of each kind: numbers, names, flags, text, rows, and frames after the fixed part.
 while read -r line; do
 	grep -qF -- "$line" out
 	ok $? "$line"

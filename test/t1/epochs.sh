@@ -62,7 +62,7 @@ for format in chrome stacks sql; do
 	check $format 900 runs=200 nr=7
 done
 check chrome 1000 driver=1
-# Work that may belong to two launches is counted.
+# Device work that may belong to two launches is counted.
 python3 "$gen" chrome gpu.json together=1 runs=2 late=100000 >/dev/null
 xpumerge --gpu gpu.json --strict -f folded >out 2>log
 is "$? $(grep -c 'device records may be of several calls' log)" "1 1" \

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --pid, --tid and so on: in every format the result is that part of the whole.
+# --pid, --tid and so on: in every format the result is the part of the whole that the options
+# select.
 . "$XPU_SRC/test/lib/tap.sh"
 "$XPU_BUILD/gen_data" -o xpu.data --launches 4000 --threads 4 --procs 2 --memcpy-every 5 \
 	--graph-every 3 --streams 3 --gpus 2 --lose-record 9
@@ -56,7 +57,7 @@ part "--stream 8,9" '$5 ~ /^\[stream [89]\]$/'
 part "--kernel site[2-4]\\(" '$NF ~ /^\[GPU._Kernel\]site[2-4]\(/'
 part "--device 0 --tid $tid" "\$4 == \"[GPU 0]\" && \$2 == \"[tid $tid]\""
 
-# By time: the timeline of the whole has the expected events, in microseconds after its base.
+# By time: the timeline without a window has the expected events, in microseconds after its base.
 xpumerge -o all.json 2>log
 xpumerge >all.txt 2>/dev/null
 from=$(sed -n 's/^first to last.*, from \([0-9.]*\) s on$/\1/p' all.txt)

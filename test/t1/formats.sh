@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Every format has the contents of the folded stacks, read by other people's readers: protoc's
+# Every format has the contents of the folded stacks, read by readers of other projects: protoc's
 # readers, for formats that are published as .proto files.
 . "$XPU_SRC/test/lib/tap.sh"
 need protoc
@@ -50,7 +50,7 @@ both=
 
 # ---- several functions and their lines in one place, of a program that was built with inlining
 
-# The program's size decides which offsets lie in its code: some must.
+# The program's size decides which offsets lie in its code: some offsets must.
 cp "$XPUMERGE" program
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	"$gen" -o inline.data --launches 300 --paths 60 --map "$PWD/program"

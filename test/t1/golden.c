@@ -174,12 +174,12 @@ static void make_tour(const char *name)
 	c.nr_batches = 2;
 	gen__counters(&g, &c);
 	gen__kernel(&g, XPU_MISC_BAD_TIME, 0, 0, 105, 11, 1);
-	/* This kernel has no launch. */
+	/* The next kernel has no launch. */
 	gen__kernel(&g, 0, 8000, 700, 999, 11, 1);
 	gen__kernel(&g, 0, 8800, 400, 108, 11, 2);
 	gen__batch_end(&g);
 
-	/* One path again, after another library has replaced the first one. */
+	/* This path was launched before; since then another library has replaced the first one. */
 	gen__mmap(&g, 10000, 100, PLUGIN, 0x1000, 0x1000, path("plugin_b.so"), NULL, 0);
 	gen__launch(&g, 11000, 109, 8, 1);
 	gen__batch_begin(&g, 12000, 2, 102);
@@ -356,12 +356,12 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 	gen__stack(g, 0, 6010, 0, 1, period_ns, regs, stack, sizeof(stack), 0);
 	g->nr_python = 0;
 	/*
-	 * In the kernel. One block of the stack has changed: the walk takes another way to the same
-	 * root.
+	 * In the kernel. One block of the stack has changed: the walk reaches the same root through
+	 * other frames.
 	 */
 	stack[2] = IN(APP, WORKER);
 	gen__stack(g, XPU_MISC_STACK_DELTA, 6100, 7, 1, period_ns, regs, stack, sizeof(stack), 1);
-	/* The stack is 64 bytes deeper, and cut before its root. */
+	/* The stack is 64 bytes deeper, and its end is before the root. */
 	regs[XPU_REG_SP] -= 64;
 	memmove(stack + 8, stack, sizeof(stack) - 64);
 	gen__stack(g, XPU_MISC_STACK_DELTA, 6200, 0, 1, period_ns, regs, stack, 31 * 8, 3);

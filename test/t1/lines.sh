@@ -75,7 +75,8 @@ compare='
 	for my $i (0 .. $#$ours) {
 		my ($o, $t) = ($ours->[$i], $theirs->[$i]);
 		next if "@$o" eq "@$t";
-		# Where DWARF has no name, addr2line takes the symbol, which is compared elsewhere.
+		# Where DWARF has no name, addr2line prints the symbol; another test compares
+		# symbols.
 		if ("@$o[1, 2]" eq "?? ??:0" && $t->[2] =~ /:\?$/) {
 			$explained++;
 			next;

@@ -34,7 +34,7 @@ exceeds() {
 	is "$(ls out.folded* .out.folded* 2>/dev/null)" "" "$name: nothing is written"
 }
 
-# ---- contents that unpack to more, or have no end
+# ---- compressed or endless input
 
 { echo '{"traceEvents":['; head -c 200000000 /dev/zero | tr '\0' ' '; } | gzip -1 >bomb.json.gz
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=2000 >/dev/null
@@ -47,7 +47,7 @@ mkfifo endless
 yes '{"type":"KERNEL"}' >endless 2>/dev/null &
 exceeds "a pipe without an end" endless 100M --gpu endless --max-memory 100M
 wait
-# A FIFO that is opened twice would make its writer fail.
+# A FIFO that is opened twice would make the writer fail.
 for i in 1 2 3; do
 	{
 		while echo \

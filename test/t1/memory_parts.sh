@@ -56,11 +56,11 @@ cat >peak <<X
 "GPU 1" $((2000010 + 100011)) 500003 $((4194304 - 2000010 - 100011)) 1006 $((1000009 - 500003 - 1006))
 "host" 0 4004 0 0 0
 X
-# The first block of GPU 1 is freed.
+# The first block on GPU 1 is freed.
 sed 's/^"GPU 1" [0-9]* \([0-9]*\) [0-9]*/"GPU 1" 100011 \1 4094293/' peak >failed
 sed 's/^"GPU 0".*/"GPU 0" 3000001 1020020 5388607 60005 '$((11000014 - 8388608 - 60005 - 1020020))'/' failed >later
 
-# parts FILE: prints the parts in folded stacks, in this form
+# parts FILE: prints the parts in folded stacks, as the lines of the file peak
 parts() {
 	awk '{
 		line = $0; sub(/ [0-9]+$/, "", line); sub(/.*\[/, "", line)

@@ -16,7 +16,7 @@ held() {
 }
 
 # Of the device 50 bytes are contexts. Process 1 has 30 bytes and asks CUDA; process 2 has 20 and
-# asks; process 1 has 200 more and asks.
+# asks, too; then process 1 has 200 more and asks again.
 first() {
 	cat <<-'X'
 		record 1 10000 1
@@ -77,7 +77,7 @@ is "$(held a.data other.data --memory live --at 10500ns)" "device 50,rest 130 in
 is "$(held a.data later.data --memory live)" "device 460,rest 140" \
 	"two recordings of different times each have their own rest"
 
-# Split files: the rest goes on as it was, whatever the other process has allocated since.
+# Split files: the rest stays as it was, whatever the other process has allocated since.
 for cut in 1 2 3; do
 	{
 		echo "blocks"; echo "proc 1"; echo "proc 2"; echo "device 1 0 7"; echo \
@@ -110,8 +110,8 @@ done
 is "$(held gone.data --memory live --at 10750ns)" "device 30,rest 50" \
 	"the memory of an ended process is not in the rest"
 
-# Attached late: when CUDA was asked, the memory that PyTorch's allocator had before was in the
-# rest.
+# Attached late: when CUDA was asked, the memory that PyTorch's allocator had before the attach was
+# in the rest.
 { echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" late.data
 	record 1 10000 1
 	START 0 1023 0 1 0

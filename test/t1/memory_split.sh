@@ -89,7 +89,7 @@ moments() {
 		reserved[at] }' | sort
 }
 
-# With two processes the rest of a device depends on who comes first, so it is left out.
+# With two processes the rest of a device depends on which process comes first, so it is left out.
 nr_files=0
 for seed in 1 2 3 4 5 6; do
 	rm -f file.*
@@ -187,7 +187,7 @@ is "$(awk '$1 != $2' sums)$(wc -l <sums)" 19 \
 like "$(cat sums)" '1127 1127 at 19.97' \
 	"an idle process with late events: at 19.97 s there are 1127 bytes"
 
-# Next to another recording: the moment when both together had most.
+# Merged with another recording: the moment when both together had most.
 printf '%s\n' 'start 7' 'proc 3' 'record 3 9000000000 1' 'START 0 1023 0 0 0' \
 	'MADE DEVICE 0 0x1000 5 0 1' |
 	"$XPU_BUILD/gen_memory" beside.data
@@ -217,7 +217,7 @@ for file in rest.1 rest.2 rest.3; do
 done >rests
 is "$(tr '\n' ' ' <rests)" "400 400 400 " "the rest of a device is the same in each file"
 
-# A segment without a block while a file is written: the file says that it is a segment.
+# A segment without a block at the time of a file: the file says that the memory is a segment.
 "$XPU_BUILD/gen_memory" empty.data <<'X'
 blocks
 proc 1
@@ -242,8 +242,8 @@ done | uniq -c >empties
 is "$(sed 's/^ *//' empties)" "3 [GPU_Memory]device 100,[GPU_Memory]fragmentation 4194304" \
 	"a segment without blocks is in each file"
 
-# A process's end reaches files later than the ends of its threads. Until then its mappings are
-# known.
+# The end of a process comes to the files later than the ends of its threads. Until then its
+# mappings are known.
 "$XPU_BUILD/gen_memory" gone.data <<'X'
 blocks
 proc 1

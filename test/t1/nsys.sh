@@ -123,7 +123,7 @@ like "$(cat out.json)" \
 	'"demangled": "saxpy<float>\(float\*, int\)", "grid": \[2, 1, 1\], "block": \[128, 1, 1\], "registersPerThread": 32, "sharedMemory": 24' \
 	"a kernel's arguments have its launch shape"
 
-# ---- where the script is wrong
+# ---- exports that the script reads wrong
 
 {
 	schema
@@ -134,7 +134,7 @@ like "$(cat out.json)" \
 	call 1200 1300 $((P1 + 101)) 2 1 NULL
 	kernel 2200 2300 1 7 2 $P1
 	range 900 1400 59 "'both'" $((P1 + 101)) NULL
-	# Another thread's launch at that time is not in the range.
+	# Another thread's launch at that time is not in the range of the first thread.
 	call 1150 1160 $((P1 + 102)) 3 1 NULL
 	kernel 5000 5100 0 8 3 $P1
 	# A process of another VM with an equal pid and equal correlation ids.
@@ -447,7 +447,7 @@ END
 	call 110 120 $((P1 + 101)) 1 15 NULL
 	call 200 300 $((P1 + 101)) 2 1 2	# captured at site_b
 	call 240 260 $((P1 + 102)) 30 3 4	# another thread at that time
-	call 300 400 $((P1 + 101)) 3 44 3	# made by an explicit call
+	call 300 400 $((P1 + 101)) 3 44 3	# made by an explicit call, not captured
 	call 420 500 $((P1 + 101)) 4 45 4	# the copies
 	call 600 650 $((P1 + 101)) 5 2 4	# launched
 	call 660 690 $((P1 + 101)) 6 1 4
@@ -495,7 +495,7 @@ like "$(xpumerge --nsys nodes.sqlite -f text 2>&1)" 'unmatched 0 lost 0' \
 # The thread is off the CPU 5 ns before the session begins, runs from 100 to 1100 ns, waits for a
 # lock with a stack until 1600, runs until 2000, sleeps until 2300 in a call without a stack, runs
 # until 3000, waits in a CUDA call until 3500, runs until 4000, is off until 4250 in no call at all,
-# and runs until 5000. Other threads do not matter.
+# and runs until 5000. Events of other threads change nothing.
 {
 	schema
 	cat <<END
@@ -554,8 +554,8 @@ is "$(cat out.folded)" \
 
 # ---- times before the session
 
-# All events of an export begin before its time 0. One row is more than a day before it, and two
-# rows end before they begin.
+# All events of an export begin before time 0. One row is more than a day before it, and two rows
+# end before they begin.
 before() {		# before SHIFT: prints an export with times that are SHIFT later
 	schema
 	nvtx
@@ -661,7 +661,7 @@ for with in "1 2 3 4" "2 3 4 5" "2 1 1 3" "7 8 9 10"; do
 	ok $? "waits whose numbers are $with: the call decides what was waited for" ||
 		diag "$(cat diff log)"
 done
-# If a call's name does not say what it waits for, the export's table of names does.
+# If a call's name does not say what it waits for, the export's table of names says it.
 { numbers 7 8 9 10 21; names 7 8 9 10 21; } |
 	sed "s/'cuda\(Event\|Stream\|Device\)\(Sync[a-z]*\|Wait[A-Za-z]*\)_v3020'/'cudaUnknown\1'/" |
 	"$sqlite" named.sqlite

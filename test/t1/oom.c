@@ -220,7 +220,7 @@ int main(void)
 		bail("/dev/null cannot be written");
 	setvbuf(out, buf, _IOFBF, sizeof(buf));
 	make(&g);
-	/* One allocation fails, or it and all later ones. */
+	/* Either one allocation fails, or that one and all later ones. */
 	for (mode = 0; mode < 2 * NR_SINKS; mode++) {
 		nr_allocations = 0;
 		is_int(merge(&g, mode / 2, out, &right), 0,
@@ -229,7 +229,7 @@ int main(void)
 		ok(total > 100, "a merge makes %lu allocations", total);
 		ok(right.nr_matched == 78 && right.nr_works == 162,
 		   "with enough memory the account is right");
-		/* Tables take time to write, and so do threads. */
+		/* Tables need time to write, and so do threads. */
 		for (n = 1; n <= total; n += steps[mode / 2]) {
 			nr_allocations = 0;
 			fail_from = n;

@@ -53,7 +53,7 @@ static void run(const char *args, FILE *out)
 	broken = ranked__run(data, size, 1, out, &err);
 	total = nr_allocations;
 	ok(!broken && !err && total > 100, "%s: %lu allocations, %zu bytes", args, total, size);
-	/* One allocation fails, or it and all later ones. */
+	/* Either one allocation fails, or that one and all later ones. */
 	for (mode = 0; mode < 2; mode++) {
 		for (n = 1; n <= total; n++) {
 			nr_allocations = 0;

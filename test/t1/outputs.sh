@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Several outputs at once, compressed outputs, names that look like mistakes, and comparisons for
-# automatic tests. No privileges are needed.
+# Several outputs at once, compressed outputs, names of files that look like mistakes, and
+# comparisons for automatic tests. No privileges are needed.
 . "$XPU_SRC/test/lib/tap.sh"
 gen="$XPU_BUILD/gen_data"
 "$gen" -o a.data --launches 400
@@ -28,7 +28,7 @@ is "$? $(wc -l <d.folded | tr -d ' ')" \
 	"0 $(xpumerge diff a.data b.data -f folded 2>log | wc -l | tr -d ' ')" \
 	"diff: both outputs are written"
 
-# Nothing is written if one of them cannot be.
+# Nothing is written if one of the outputs cannot be written.
 rm -f x.* y.*
 while read -r said args; do
 	# shellcheck disable=SC2086 # several arguments on purpose

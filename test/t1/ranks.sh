@@ -8,7 +8,7 @@ make() {		# make KEY=VALUE...: makes recordings, and writes the truth
 	"$XPU_BUILD/gen_ranks" . "$@" >truth
 }
 
-# Prints xpumerge's results in the words of the generator.
+# Prints xpumerge's results in the form of the generator's truth.
 found() {
 	awk -F, '/^account/ { next }
 		$1 == "#" || !NF { table = ""; next }
@@ -81,7 +81,7 @@ is "$(awk '/;\[NCCL_Wait\] / { w += $NF } /ncclDevKernel[^;]* [0-9]*$/ { t += $N
 xpumerge 0.data -f folded --unit ns >folded 2>/dev/null
 is "$(grep -c NCCL_Wait folded)" 0 "folded: a single rank's recording has no [NCCL_Wait]"
 
-# ---- who is late
+# ---- late ranks
 
 first() {		# first: rank, kind and path of the first row of the late paths
 	sed -n '/^late_paths/{n;n;s/"//g;p}' ranks.csv | cut -d, -f1,5,6,7
@@ -112,7 +112,7 @@ like "$(cat log)" 'launches [0-9]+ matched [0-9]+ unmatched 0 lost 0' \
 
 # ---- the page
 
-# page_waits FILE: prints the waits that it has: the sums of its lists, of ranks, of stragglers
+# page_waits FILE: prints the page's sums of waits: of its lists, of ranks, of stragglers
 page_waits() {
 	sed -n '/id="xpu-data"/,/<\/script>/p' "$1" | sed '1d;$d' | python3 -c '
 import json, sys
@@ -183,7 +183,7 @@ is "$(account ops)" \
 	"a recording is missing: $(account paired) operations are paired with existing ranks"
 xpumerge ranks 0.data --json >ranks.json 2>log
 is "$(account alone)" "$(account ops)" "one recording: all operations lack partners"
-# Each communicator of the generator has one stream, in one order on all ranks.
+# Each communicator of the generator has one stream, in the same order on all ranks.
 for seed in 1 2 3; do
 	make ranks=4 payload=0 seed=$seed
 	xpumerge ranks ./*.data --csv >ranks.csv 2>log
@@ -210,7 +210,7 @@ like "$(sed -n '/^others/{n;n;p}' ranks.csv)" \
 	'^0,[1-9][0-9]*,[1-9][0-9]*,"NCCL","ncclDevKernel_AllReduce' \
 	"no payloads, one recording: its kernels are listed as NCCL's kernels"
 
-# Another library's kernels are listed as its own, and are a rank's own work.
+# Another library's kernels are listed as its own, and count as a rank's own work.
 make ranks=3 other=1
 pairs "next to NVSHMEM"
 is "$(sed -n '/^others/,/^$/p' ranks.csv | sed '1,2d' | sort)" \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Several recordings, as of the ranks of a job: the result is the sum of their own results, whatever
-# their order. The memory depends on the result, not on the sum of the files.
+# Several recordings, as of the ranks of a job: the result is the sum of the results of each, in any
+# order. The memory depends on the result, not on the sum of the files.
 . "$XPU_SRC/test/lib/tap.sh"
 
 nr=8

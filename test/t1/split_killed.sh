@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge split is killed again and again while it reads. Its successor goes on from the journal in
-# the same pipe, at the right place. Bytes in a recording that are no block are left out, and
-# counted.
+# xpumerge split is killed again and again while it reads. The next xpumerge continues from the
+# journal, in the same pipe, at the right place. Bytes in a recording that are not a block are left
+# out, and counted.
 . "$XPU_SRC/test/lib/tap.sh"
 
 launches=300000

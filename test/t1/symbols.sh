@@ -151,7 +151,8 @@ else
 	skip "the roots of stacks in a stripped libc" "no debug symbols of it (Debian: libc6-dbg)"
 fi
 
-# The start of a thread is the only function that fits, whatever registers the compiler used.
+# The start of a thread is the only function that fits, independent of the registers that the
+# compiler used.
 thread_library() {	# thread_library MORE BODY
 	cat >thread.s <<-END
 		.text
@@ -193,7 +194,7 @@ is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x648(%r9), %rdi; call *%rax"
 is "$(thread_library "lea other(%rip), %rax" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" "??" \
 	"if two functions may be the start of a thread, neither is named so"
 
-# The caller of main(), whatever form its call has.
+# The caller of main(), for each form of the call.
 main_library() {	# main_library CALL
 	cat >main.s <<-END
 		.text

@@ -108,7 +108,7 @@ is "$(count graphs launches)" "$(rows graphs device | cut -f 1,2 | sed 1d | sort
 same plain --tid 301000
 same plain --kernel site2
 
-# Each version's recording, with samples, waits, ranges, metrics and stalls.
+# The recording of each version, with samples, waits, ranges, metrics and stalls.
 for file in "$XPU_SRC"/test/t1/corpus/*.xpu; do
 	name=$(basename "$file" .xpu)
 	cp "$file" "$name.data"
@@ -216,7 +216,7 @@ is "$("$XPU_BUILD/unparquet" job/losses/rank=7/*.parquet |
 xpumerge -o job/ four.data --rank 5 2>/dev/null
 is "$(count job launches)" 2000 \
 	"--rank removes rows of that recording's other ranks, and no other rows"
-# An older merge knew other ranks.
+# An older merge into the same directory had other ranks.
 mkdir job/device/rank=99
 for recording in job/device/rank=3/*; do
 	cp "$recording" job/device/rank=99/

@@ -81,7 +81,7 @@ for kind in sign last future past; do
 	done
 done
 
-# A recording without its end: the latest time that the recorder reported counts.
+# A recording without its end: the latest time that the recorder reported is taken as the end.
 xpumerge dump future/r.data >/dev/null || exit 1
 head -c -24 future/r.data >cut.data
 xpumerge -i cut.data >cut.text 2>cut.log

@@ -51,7 +51,7 @@ is "$(xpumerge --gpu odd.json --json --table kernels 2>/dev/null |
 	grep -c '"name": "saxpy", "grid": "", "block": ""')" 1 \
 	"shapes that are not three numbers are left out"
 
-# ---- lines of Python: their own time and their total
+# ---- lines of Python: own time and total time
 
 gen t.json seed=6
 # awk: a line of Python is FILE.py(LINE): FUNCTION, or has <...> in place of the file.

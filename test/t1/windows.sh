@@ -26,8 +26,8 @@ for shape in long across tiny; do
 		"$shape: each window's sums are right, and all windows add up to the whole"
 done
 
-# Sums of short times off the CPU cover 10 ms: where a window cuts them, the account says how far
-# that may be wrong.
+# Sums of short times off the CPU cover 10 ms: where a window cuts them, the account says how large
+# the error may be.
 account() {		# account FROM TO
 	xpumerge -i tiny.data -f folded --from "$1" --to "$2" 2>&1 >/dev/null |
 		grep '^times off the CPU'

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* device.h - the first CUDA calls of a program, by which the driver finds the shim; and launches */
+/* device.h - the first CUDA calls of a program, at which the driver loads the shim; and launches */
 #ifndef TEST_T2_DEVICE_H
 #define TEST_T2_DEVICE_H
 

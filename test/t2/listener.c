@@ -300,7 +300,7 @@ static void hear_range(const struct xpu_log *log, const struct xpu_log_entry *e)
 	COUNT(nr_range_events, 1);
 }
 
-/* @range_id: the range that the launch is in */
+/* @range_id: the range in which the launch was made */
 static void hear_logged(const struct xpu_log *log, const struct xpu_log_entry *e, uint32_t range_id)
 {
 	struct listener_launch *l = &listener.launches[listener.nr_launches];
@@ -339,7 +339,7 @@ static void hear_alloc(const struct listener_alloc *a)
 	COUNT(nr_allocs, 1);
 }
 
-/* @e: the entries of an event of memory, of which @nr are left to be sent */
+/* @e: the entries of an event of memory, of which @nr have not come yet */
 static void hear_logged_alloc(const struct xpu_log_entry *e, uint64_t nr)
 {
 	struct xpu_log_alloc a;
@@ -360,7 +360,7 @@ static void hear_logged_alloc(const struct xpu_log_entry *e, uint64_t nr)
 	});
 }
 
-/* An event for which its thread's log had no room, because another thread was sending the log. */
+/* An event for which its thread's log had no room: another thread was sending the log. */
 static void hear_single_alloc(const struct xpu_record_alloc *r)
 {
 	COUNT(nr_bad, r->hdr.size != sizeof(*r) || !r->time_ns);
@@ -449,7 +449,7 @@ void xpu_live_launch(const struct xpu_slot *slot)
 	lock__give(&listener__lock, &old);
 }
 
-/* Receives a batch of its own, which the loader does not pass on. */
+/* Receives a batch of a kind that the loader does not pass on. */
 static void hear_python(const struct xpu_record_python *r)
 {
 	const struct xpu_python *p = &r->python;
@@ -481,7 +481,7 @@ static void hear_string(const struct xpu_record_string *s)
 	} else if (!listener.strings[place]) {
 		listener.strings[place] = strdup(s->data);
 	} else if (strcmp(listener.strings[place], s->data)) {
-		COUNT(nr_bad, 1);	/* the definition was repeated and differs */
+		COUNT(nr_bad, 1);	/* the definition was sent again with another text */
 	}
 }
 

@@ -28,9 +28,9 @@ struct listener_launch {
 	uint32_t cbid;
 	uint16_t flags;
 	uint32_t nr_frames;
-	const uint64_t *frames;		/* kept only with listener.keep_frames */
-	uint32_t path_id;		/* 0: the launch was not in a log */
-	bool by_ticks;			/* the log had ticks for this launch */
+	const uint64_t *frames;		/* only with listener.keep_frames */
+	uint32_t path_id;		/* 0: the launch did not come by a log */
+	bool by_ticks;			/* the log had the time of this launch in ticks */
 	uint64_t time_ns;		/* only for launches with a path_id */
 	uint32_t range_id;
 };
@@ -38,7 +38,7 @@ struct listener_launch {
 struct listener_range {
 	uint32_t parent;
 	const char *name, *domain;
-	struct xpu_range_payload payload;	/* all 0: none */
+	struct xpu_range_payload payload;	/* all bytes 0: there is no payload */
 };
 
 struct listener_range_event {
@@ -100,14 +100,14 @@ struct listener {
 	struct listener_range_event range_events[LISTENER_MAX];
 	uint32_t nr_ranges, nr_repeated_ranges, nr_range_events;
 	bool keep_frames;
-	const char *strings[3 * 4096];	/* by id; names of functions, which have high ids, last */
+	const char *strings[3 * 4096];	/* by id; names of functions are last */
 	struct {
 		uint32_t name, filename;	/* string ids */
 	} pycodes[4096];		/* by id */
 	uint32_t nr_string_records;	/* string definitions, repeated ones included */
 	uint32_t nr_streams, nr_apis, nr_devices, nr_shapes;
-	uint32_t api_names[2][4096];	/* string ids of names, of the driver and of the runtime,
-					 * by cbid */
+	uint32_t api_names[2][4096];	/* string ids of the names of functions of the driver and of
+					 * the runtime, by cbid */
 	struct listener_call calls[1 << 17];
 	uint32_t nr_calls;
 	struct listener_alloc allocs[1 << 17];

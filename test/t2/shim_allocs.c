@@ -28,8 +28,8 @@ int main(void)
 #else
 
 #define TRAP_FLAG	0x100
-#define MAX_SIGNALS	1200		/* for one of the program's actions ... */
-#define AT_A_TIME	16		/* ... which get this many each time they run */
+#define MAX_SIGNALS	1200		/* at most, for one action of the program */
+#define AT_A_TIME	16		/* of these in each run of the action */
 #define FIRST_ID	0x70000000
 #define PAGE_SHIFT	12
 #define CUDA_DEVICE	1		/* c10::Device: of type CUDA, number 0 */
@@ -43,7 +43,7 @@ static CUcontext context;
 static uint32_t next_id = FIRST_ID;
 static uint64_t nr_launches, nr_made, nr_freed;		/* allocations and blocks */
 static uint64_t handlers_piece, handlers_block;
-/* left counts instructions until the next signal, apart those from one signal to the next */
+/* left: instructions until the next signal; apart: instructions from one signal to the next */
 static long left, apart;
 static long nr_traps;
 static unsigned int nr_signals;
@@ -79,7 +79,7 @@ static uint64_t next_address(void)
 	return (__atomic_add_fetch(&nr_made, 1, __ATOMIC_SEQ_CST)) << PAGE_SHIFT;
 }
 
-/* Sizes also distinguish allocations from one another. */
+/* The size also identifies an allocation. */
 static uint64_t bytes_of(uint64_t address)
 {
 	return (address >> PAGE_SHIFT) * 3;
@@ -146,7 +146,7 @@ static void on_trap(int sig, siginfo_t *info, void *ctx)
 	handlers_block = make_block();
 }
 
-/* The next instruction but one is the first with a trap after it. */
+/* The trap after the next instruction is not taken yet: the one after it is the first. */
 static inline __attribute__((always_inline)) void trap(bool on)
 {
 	asm volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\t"
@@ -208,7 +208,7 @@ static void everywhere(const char *what, void (*action)(void), void (*before)(vo
 	ok(nr_signals > 50, "%s: %u signals at its %ld instructions", what, nr_signals, nr);
 }
 
-/* ---- what was heard -------------------------------------------------------------------------- */
+/* ---- the events that were received ----------------------------------------------------------- */
 
 /* Checks that each event arrived once, with its bytes, and each free after its allocation. */
 static void check_events(void)
@@ -290,8 +290,8 @@ int main(void)
 	everywhere("a free", free_pieces, make_pieces);
 	everywhere("a block of PyTorch's", make_blocks, NULL);
 	everywhere("a free of one", free_blocks, make_blocks);
-	report(handlers_block, 0);		/* neither made nor freed */
-	device__launch(function, NULL, 1);	/* its record comes with all counts */
+	report(handlers_block, 0);		/* an event that neither makes nor frees it */
+	device__launch(function, NULL, 1);	/* the record that comes with all counts */
 	cuCtxSynchronize();
 	nr_launches++;
 	for (i = 0; i < 100 && !(is_told() && heard(nr_launches) >= nr_launches); i++)

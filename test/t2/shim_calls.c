@@ -22,8 +22,7 @@
 #include "tap.h"
 
 #define NR_THREADS	4
-#define NR_CALLS	3000		/* calls by each thread: more than one record has room
-					 * for */
+#define NR_CALLS	3000		/* calls by each thread: more than fit into one record */
 #define MS		1000000ull
 
 #define DRIVER(name)	CUPTI_DRIVER_TRACE_CBID_##name
@@ -102,8 +101,8 @@ static void trifles(void)
 }
 
 /*
- * Every function in the toolkit's headers, whose names the simulated CUPTI has, is a trifle or is
- * not.
+ * Every function in the toolkit's headers, whose names the simulated CUPTI has, is classified as a
+ * short call or as one that may take time.
  */
 static void all_functions(void)
 {
@@ -190,7 +189,7 @@ static void nested(void)
 	is_int(found, 1, "the call of the launch has the launch's correlation id");
 }
 
-/* One end of a runtime call, as CUPTI reports it. */
+/* Makes one end of a runtime call, as CUPTI reports it. */
 static __attribute__((noinline)) void call_end(CUpti_ApiCallbackSite site, uint32_t cbid,
 					       uint32_t id)
 {
@@ -218,14 +217,14 @@ static __attribute__((noinline)) void call_within(uint32_t cbid, uint32_t id)
 static void *leave_calls(void *arg)
 {
 	(void)arg;
-	call_end(CUPTI_API_EXIT, 9, 1000001);		/* began before anybody listened */
+	call_end(CUPTI_API_EXIT, 9, 1000001);		/* begins before anybody listens */
 	call_end(CUPTI_API_ENTER, 9, 1000002);
-	call_within(10, 1000003);			/* is part of the outer call */
+	call_within(10, 1000003);			/* a driver call inside of the outer call */
 	call_end(CUPTI_API_EXIT, 9, 1000002);
 	call_end(CUPTI_API_ENTER, 9, 1000004);		/* left by a jump */
 	call_end(CUPTI_API_ENTER, 9, 1000005);
 	call_end(CUPTI_API_EXIT, 9, 1000005);
-	call_end(CUPTI_API_ENTER, 9, 1000006);		/* the thread ends in it */
+	call_end(CUPTI_API_ENTER, 9, 1000006);		/* a call in which the thread ends */
 	return NULL;
 }
 

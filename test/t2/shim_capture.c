@@ -23,7 +23,7 @@ static void CUPTIAPI see(void *userdata, CUpti_CallbackDomain domain, CUpti_Call
 	nr_seen++;
 }
 
-/* Makes one end of a launch. Return: whether it was passed on. */
+/* Makes one end of a launch. Return: whether the shim passed the launch on. */
 static bool launch(CUpti_ApiCallbackSite site)
 {
 	unsigned int before = nr_seen;
@@ -47,8 +47,8 @@ static int in_window(void)
 	if (!launch(CUPTI_API_EXIT) || !launch(CUPTI_API_EXIT))
 		return 3;		/* both ends of the outer launch belong to the window */
 	if (!launch(CUPTI_API_ENTER) || launch(CUPTI_API_ENTER))
-		return 4;		/* the third launch is in the window, the fourth, inside it,
-					 * is not */
+		return 4;		/* the third launch is in the window; the fourth launch,
+					 * inside the third, is not */
 	if (launch(CUPTI_API_EXIT) || !launch(CUPTI_API_EXIT))
 		return 5;
 	return launch(CUPTI_API_ENTER) || launch(CUPTI_API_EXIT) ? 6 : 0;

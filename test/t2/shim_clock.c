@@ -22,7 +22,7 @@ static CUfunction function;
 static CUstream stream;
 static struct {
 	uint64_t before, after;
-} around[LISTENER_MAX];			/* by index of the launch */
+} around[LISTENER_MAX];			/* times, by index of the launch */
 static uint32_t nr_made;
 
 static __attribute__((noinline)) void launch(void)
@@ -61,7 +61,7 @@ static void check(const char *what)
 	for (i = nr_checked; i < nr_made; i++) {
 		l = &listener.launches[i];
 		if (!l->time_ns)
-			continue;	/* a call of the probe, which has its own time */
+			continue;	/* a launch that called the probe, which has its own time */
 		nr_logged++;
 		nr_by_ticks += l->by_ticks;
 		off = off_by(l->time_ns, i);

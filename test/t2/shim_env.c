@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The CUDA driver loads the shim into a process that has threads. The shim must not change the
- * environment, which those threads may be reading. The shim that is part of this test is another
- * one, which was loaded before.
+ * environment, which those threads may be reading. This test is linked with another copy of the
+ * shim, which was loaded before.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -59,7 +59,7 @@ static int load(const char *shim, int nr_threads)
 	if (nr_threads && pthread_create(&thread, NULL, wait_for_end, NULL))
 		return 2;
 	unsetenv("NVTX_INJECTION64_PATH");
-	unsetenv(XPU_INJECTION_ENV);	/* set by this test's own shim */
+	unsetenv(XPU_INJECTION_ENV);	/* set by the copy of the shim in this test */
 	take_picture(&before);
 	if (!dlopen(shim, RTLD_NOW | RTLD_LOCAL))
 		return 3;

@@ -115,7 +115,7 @@ static void test_ending_thread(void)
 	       "both launches of a thread that is ending are received");
 }
 
-/* ---- CUPTI cannot be had --------------------------------------------------------------------- */
+/* ---- CUPTI is missing ------------------------------------------------------------------------ */
 
 /*
  * Tests that each listener gets the message, with the environment at the program's first CUDA call.
@@ -137,7 +137,7 @@ static int tell_each_listener(void)
 		heard(nr_bad);
 }
 
-/* ---- no thread can be had -------------------------------------------------------------------- */
+/* ---- no thread can be started ---------------------------------------------------------------- */
 
 static bool no_thread;
 
@@ -161,7 +161,7 @@ static void at_end(void)
 		_exit(2);
 }
 
-/* Tests that the shim notices the program's end and sends everything then. */
+/* Tests that the shim notices the end of the program, and sends everything at that time. */
 static int without_thread(void)
 {
 	CUmodule module;

@@ -114,7 +114,7 @@ static CUcontext context;
 static CUfunction function;
 static CUstream stream;
 
-/* ---- NVTX, as a module has it ---------------------------------------------------------------- */
+/* ---- the tables of NVTX in a module ---------------------------------------------------------- */
 
 #define NR_CORE		16
 #define NR_CORE2	16
@@ -417,7 +417,7 @@ static void test_payloads(void)
 	       "a payload that ends before the communicator has no fields");
 	domain_pop(nccl);
 
-	/* The payload of ncclCommInitRank is known at the end of the range. */
+	/* The payload of ncclCommInitRank comes only at the end of the range. */
 	data = (struct nvtx_payload_data){ id, sizeof(text), &text };
 	is_int(push_payload(nccl, &data, 1), 0,
 	       "a range with a payload and no other attribute is pushed");
@@ -811,7 +811,7 @@ int main(void)
 	is_int(heard(counters.nr_dropped_ranges), ranges__nr_dropped(),
 	       "the shim counts the dropped ranges");
 
-	/* The listener leaves for a while: ranges that were open are forgotten. */
+	/* The listener leaves for a while: ranges that were open are removed. */
 	listener__want_ranges(false);
 	listener__detach();
 	for (i = 0; i < 10; i++)
@@ -829,7 +829,7 @@ int main(void)
 	launch();
 	is_str(last_path(), "again", "a launch is in the range that was pushed again");
 
-	/* Listeners leave and come back before the shim's thread notices. */
+	/* Listeners leave and come back before the shim's thread has noticed that. */
 	listener__settle();
 	listener__want_ranges(false);
 	pop();

@@ -27,7 +27,7 @@
 #define BITS		14		/* bits of a call path: each selects a function at one
 					 * level */
 #define NR_PATHS	(1 << BITS)	/* more paths than a thread can remember */
-#define NR_HELD		(4u * XPU_LOG_ENTRIES)	/* launches while another thread sends the log */
+#define NR_HELD		(4u * XPU_LOG_ENTRIES)	/* launches while a log is being sent */
 #define NESTED_ID	0x70000000u
 #define NESTED_CBID	1
 
@@ -38,7 +38,7 @@ static CUfunction function;
 
 struct way {
 	uint32_t bits;
-	int left;			/* levels still to go */
+	int left;			/* levels that are still to be called */
 	CUstream stream;
 };
 
@@ -58,7 +58,7 @@ static inline __attribute__((always_inline)) void step(const struct way *way, in
 
 	if (caller >= 0)
 		__atomic_store_n(&return_addresses[caller], return_address, __ATOMIC_RELAXED);
-	/* Without branches, so that each function has one such call. */
+	/* Without branches, so that each function has exactly one such call. */
 	steps[which[!!way->left][way->bits & 1]](&next, me);
 	asm volatile("" : : "r"(&next) : "memory");	/* prevents a tail call */
 }
@@ -87,7 +87,10 @@ static void launch(uint32_t bits, CUstream stream)
 	steps[bits & 1](&way, -1);
 }
 
-/* Return: the path that a launch was heard with; -1 for none. Frames come innermost first. */
+/*
+ * Return: the number of the path with which a launch was received; -1 for none. Frames come
+ * innermost first.
+ */
 static int heard_bits(const struct listener_launch *l)
 {
 	int bits = 0, nr = 0;
@@ -158,7 +161,7 @@ static const struct unwind_trace *again(void *slot, const struct unwind_miss *mi
 	return paths__guess_again(own_paths, slot, PYTHON_OFF, miss);
 }
 
-/* Launches by a guess, as launch.c does. */
+/* Launches with a guess of the path, as launch.c does. */
 static __attribute__((noinline)) void launch_by_guess(uint32_t id)
 {
 	struct xpu_slot slot = { .size = sizeof(slot), .correlation_id = id, .cbid = NESTED_CBID,
@@ -215,7 +218,7 @@ static void (*const places[NR_PLACES])(uint32_t id) = {
 
 /*
  * Launches in random order, sometimes through one more function. Nearly every guess is wrong, and
- * the path that is found then is the right one.
+ * the path that is found instead is right.
  */
 static __attribute__((noinline)) void through(unsigned int place, uint32_t id)
 {
@@ -248,8 +251,8 @@ static void test_random_order(uint32_t *id)
 	for (i = 0; i < NR_RANDOM; i++) {
 		const struct listener_launch *l = &listener.launches[before + i];
 		/*
-		 * Places differ in the innermost frame; with one more function, they also differ in
-		 * the number of frames.
+		 * Launches differ in the innermost frame; with one more function, they also differ
+		 * in the number of frames.
 		 */
 		uint64_t frame = l->frames[0] ^ (uint64_t)l->nr_frames << 56;
 
@@ -311,7 +314,7 @@ static void test_guesses(void)
 	   "one path on two stacks, each before another path: %u of 400 are not unwound",
 	   nr_right);
 	test_random_order(&id);
-	for (i = 0; i < 1000; i++)	/* from more call sites than are remembered */
+	for (i = 0; i < 1000; i++)	/* from more call sites than the table holds */
 		anywhere(++id, 16 + i * 7 % 40 * 16);
 	paths__send(own_paths);
 	is_int(heard(nr_launches) - before, 300 + 200 + 400 + NR_RANDOM + 1000,
@@ -364,7 +367,7 @@ static void test_unmapped(void)
 	paths__start(own_paths, &slot);
 	for (i = 0; i < NR_UNMAPPED; i++)
 		here(++id);
-	if (madvise(own_paths, paths__bytes(), MADV_DONTNEED))	/* the file has them */
+	if (madvise(own_paths, paths__bytes(), MADV_DONTNEED))	/* the object files of the frames */
 		bail("madvise failed");
 	listener__interrupt_log = see_pages;
 	paths__send(own_paths);
@@ -520,7 +523,7 @@ static void step_of(unsigned int nr, uint32_t pads)
 	}
 }
 
-/* Counts how many are unwound after the fourth. All are made at one place. */
+/* Counts how many steps are unwound after the fourth. All steps are made at one place. */
 static __attribute__((noinline)) void same_steps(unsigned int nr)
 {
 	unsigned int i;
@@ -544,8 +547,8 @@ static void random_steps(int nr)
 		plan = (struct plan){
 			.bits = next_random(32), .left = 12, .what = what[next_random(5)],
 			/*
-			 * Often the outer functions shift the inner ones, or all but the inner
-			 * ones.
+			 * Often one of the two outermost functions has more stack, so that the
+			 * frames inside it move.
 			 */
 			.pads = next_random(3) ? 0 : next_random(2) ? 0x000001 : 0x000004,
 		};
@@ -638,7 +641,7 @@ static void test_events(void)
 	is_int(nr_walked, 0, "events before launches, in a circle: no event is unwound");
 	is_int(nr_right, 20 * NR_OPS, "events before launches, in a circle: no launch is unwound");
 
-	/* The frames stay, but at other addresses: traces are written again. */
+	/* The frames stay the same, but at other addresses: chains are written again. */
 	for (i = 0; i < 200; i++)
 		step_of(NR_OPS, i % 3 ? 0 : i % 2 ? 0x010000 : 0x000004);
 	random_steps(8000);
@@ -683,7 +686,9 @@ static void test_events(void)
 	is_int(nr_wrong_frames, 0,
 	       "after the kinds of frames changed each of %u events has its own frames", nr_events);
 
-	/* More paths and places than there is room for; the step's own paths are among them. */
+	/*
+	 * More paths and places than the tables have room for; the step's own paths are among them.
+	 */
 	nr_events = 0;
 	for (i = 0; i < 3 * NR_PATHS; i++) {
 		plan = (struct plan){

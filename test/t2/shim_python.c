@@ -2,8 +2,8 @@
 /*
  * Python's frames in call chains. Wherever py_stacks.py launches, the call chain must equal
  * Python's own, in every CPython of this machine; so must the chain of an event of memory just
- * before. A library that differs from the known versions of CPython must do no harm: the test makes
- * up its memory, which is read as memory of each version.
+ * before. A library that differs from the known versions of CPython must do no harm. The test
+ * builds the memory of such a library, which is read as memory of each version.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -27,7 +27,7 @@ struct site {
 	char *chain;
 };
 
-/* ---- inside: a program with Python in it ----------------------------------------------------- */
+/* ---- inside: a program that contains Python -------------------------------------------------- */
 
 static void append(char *to, size_t size, const char *what)
 {
@@ -39,8 +39,8 @@ static void append(char *to, size_t size, const char *what)
 enum function { NONE_OF_THESE, LOOP, THROUGH };
 
 /*
- * Return: the function called at @word. The answers are kept, because dladdr() searches a whole
- * symbol table each time.
+ * Return: the function called at @word. Results are kept, because dladdr() searches a whole symbol
+ * table each time.
  */
 static enum function function_at(uint64_t word)
 {
@@ -329,7 +329,7 @@ static int fake(const char *scenario)
 	return 0;
 }
 
-/* ---- outside --------------------------------------------------------------------------------- */
+/* ---- outside: the test, which runs these programs -------------------------------------------- */
 
 /*
  * Runs this program again with @args. @line is set to the last line that it prints. Return: its
@@ -445,7 +445,7 @@ int main(int argc, char **argv)
 	}
 
 	snprintf(args, sizeof(args), "sh '%s/test/workload/py_find.sh'", src);
-	/* The Pythons that could be found are not of the emulator's machine. */
+	/* The Pythons that could be found are for another machine than the emulator's machine. */
 	find = getenv("XPU_EMULATED") ? NULL : popen(args, "r");
 	i = 0;
 	while (find && fgets(line, sizeof(line), find)) {

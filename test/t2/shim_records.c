@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shim's output: each launch is tagged on its own thread and each record is packed, all exactly
- * once.
+ * The shim's output: each launch is tagged exactly once, on its own thread, and each record is sent
+ * exactly once.
  */
 #include <cuda.h>
 #include <pthread.h>

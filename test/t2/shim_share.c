@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * XPUSHIM_CUPTI_FOR=share: a program's profiler next to the shim. Both get everything that they
- * asked for. If the program makes a call that the shim cannot serve, the shim gives CUPTI back.
+ * XPUSHIM_CUPTI_FOR=share: a program's profiler next to the shim. Both get all records that they
+ * ask for. If the program makes a call that the shim cannot serve, the shim gives CUPTI back.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -117,7 +117,7 @@ static void set_all(void)
 static atomic_int nr_entries, nr_exits, nr_wrong_words, nr_without_name, nr_no_context;
 static atomic_bool gone, leaves_inside, left;
 static atomic_bool finalizes_inside;
-static atomic_bool alone;		/* with CUPTI, whose words are undefined at first */
+static atomic_bool alone;		/* without the shim: words are undefined at first */
 static CUpti_SubscriberHandle subscriber;
 
 static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
@@ -219,7 +219,7 @@ static void callbacks(CUpti_SubscriberHandle s)
 static void *flusher(void *arg)
 {
 	(void)arg;
-	/* Like a program that calls CUPTI while it holds its lock. */
+	/* Does as a program that calls CUPTI while it holds its own lock. */
 	pthread_mutex_lock(&lock);
 	pause_ms(600);
 	pthread_mutex_unlock(&lock);
@@ -301,7 +301,7 @@ static void *launcher(void *arg)
 		device__launch(function, own, 1);
 		cuStreamSynchronize(own);
 		if (launchers_pause)
-			pause_ms(1);	/* the listener takes a million launches */
+			pause_ms(1);	/* the listener needs time for a million launches */
 	}
 	cuStreamDestroy(own);
 	return NULL;
@@ -386,7 +386,7 @@ static void buffers(void)
 	nr_requested = 0;
 	one_window(0);
 	is_int(nr_sets, NR_SETS, "buffers of one record each hold all records");
-	/* The thread that delivers also asks for one in advance. */
+	/* The thread that delivers a buffer also asks for a buffer in advance. */
 	ok(nr_requested >= NR_SETS && nr_requested <= NR_SETS + 2,
 	   "as many buffers of one record are requested as there are records (%d)", nr_requested);
 	max_records = 0;

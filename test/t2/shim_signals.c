@@ -58,7 +58,7 @@ __attribute__((visibility("default"))) int pthread_mutex_unlock(pthread_mutex_t 
 	if (!real)
 		*(void **)&real = dlsym(RTLD_NEXT, "pthread_mutex_unlock");
 	if (armed && mutex != &listener__lock) {
-		armed = false;		/* later steps take mutexes, too */
+		armed = false;		/* later steps lock mutexes, too */
 		pthread_kill(pthread_self(), SIGUSR1);
 		armed = true;
 	}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A program that uses CUPTI itself, and a listener. Each gets its own buffers and its own records,
- * whoever is registered with CUPTI when a buffer comes back. The shim never touches memory before
- * one of the program's buffers.
+ * no matter who is registered with CUPTI when a buffer comes back. The shim never touches memory
+ * before one of the program's buffers.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -169,7 +169,7 @@ static bool was_told(const char *what)
 	return false;
 }
 
-/* ---- what a program may do ------------------------------------------------------------------- */
+/* ---- actions of the program ------------------------------------------------------------------ */
 
 /* Tests full buffers of the program that CUPTI still has when the shim is back. */
 static void flush_late(size_t where, const char *name)
@@ -344,7 +344,7 @@ static void replaced(void)
 	ok(records(), "after a buffer of the program at an old address the shim still records");
 }
 
-/* ---- without a thread of the shim's ---------------------------------------------------------- */
+/* ---- the shim without its thread ------------------------------------------------------------- */
 
 static bool no_thread;
 
@@ -408,7 +408,7 @@ static int without_thread(void)
 	return nr_sets == NR_SETS && !nr_scribbled && heard(nr_launches) == 1 ? 0 : 5;
 }
 
-/* ---- threads on their way into a callback ---------------------------------------------------- */
+/* ---- threads that are about to enter a callback ---------------------------------------------- */
 
 #define NR_LAUNCHERS	4
 
@@ -459,7 +459,7 @@ static int late_callbacks(void)
 	return 0;
 }
 
-/* ---- functions that the shim has, too -------------------------------------------------------- */
+/* ---- functions of CUPTI that the shim defines, too ------------------------------------------- */
 
 static CUpti_SubscriberHandle own_handle;
 static atomic_int nr_called_inside;

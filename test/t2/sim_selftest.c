@@ -35,7 +35,7 @@ KERNEL(k_long)
 KERNEL(k_first)
 KERNEL(k_second)
 
-/* ---- results: from the scenario to the test by stdout ---------------------------------------- */
+/* ---- results, which the scenario sends to the test through stdout ---------------------------- */
 
 static __attribute__((format(printf, 2, 3))) bool check(bool cond, const char *fmt, ...)
 {
@@ -722,7 +722,7 @@ static void scenario_graph(void)
 	CHECK(cudaFree(dev));
 }
 
-/* Whether the two branches of scenario_fork_join() ran at once. */
+/* Return: whether the two branches of scenario_fork_join() ran at once. */
 static bool at_once(void)
 {
 	const struct seen *first = NULL, *second = NULL;
@@ -1296,7 +1296,7 @@ static void scenario_injection(void)
 	check(seen && !strcmp(seen, "1"), "cuInit does not call the library again");
 }
 
-/* Tests a cuInit inside cuInit: it succeeds, and breaks the outer one. */
+/* Tests a cuInit inside cuInit: the inner one succeeds, and breaks the outer one. */
 static void scenario_injected_cuinit(void)
 {
 	setenv("SIM_INJECT_CALLS_CUDA", "init", 1);
@@ -1368,7 +1368,7 @@ static void dump_event(void *userdata, CUpti_CallbackDomain domain, CUpti_Callba
 		uint64_t node = 0, original = 0;
 		uint32_t graph = 0, stream = 0;
 
-		switch (cbid) {	/* other fields may hold anything */
+		switch (cbid) {	/* other fields of the data may hold anything */
 		case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
 			cuptiGetGraphNodeId(g->originalNode, &original);
 			/* fall through */
@@ -1527,7 +1527,7 @@ static void scenario_dump(void)
 	DUMP(cuptiFinalize());
 }
 
-/* ---- running them ---------------------------------------------------------------------------- */
+/* ---- running the scenarios ------------------------------------------------------------------- */
 
 static const struct scenario {
 	const char *name;

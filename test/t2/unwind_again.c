@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A walk stops where it meets the last walk. Its chain must equal the chain of a walk from scratch,
- * in each frame and each stack pointer, whatever changed in between. If all inputs of an earlier
- * walk are unchanged, its chain must equal the chain of a new walk.
+ * A walk ends where its frames equal the last walk's frames, and takes the rest from there. Its
+ * chain must equal the chain of a complete walk, in each frame and each stack pointer, whatever
+ * changed in between. If all inputs of an earlier walk are unchanged, its chain must equal the
+ * chain of a new walk.
  */
 #include <setjmp.h>
 #include <stdbool.h>
@@ -43,7 +44,7 @@ static struct earlier {
 	};
 	uint64_t frames[XPU_MAX_FRAMES];
 	uint32_t nr_frames;		/* 0: no walk */
-	bool again;			/* a new walk would give an equal chain */
+	bool again;			/* a complete walk would give an equal chain */
 } earlier[NR_TRACES];
 static unsigned int nr_again, nr_traced;
 
@@ -156,7 +157,7 @@ static NOINLINE void name(int depth)					\
 PLAIN(plain_0, 40) PLAIN(plain_1, 40) PLAIN(plain_2, 40) PLAIN(plain_3, 40)
 PLAIN(large_0, 200) PLAIN(large_1, 1000)
 
-/* The caller's frame is found by rbp. */
+/* The walk finds the caller's frame by rbp. */
 static NOINLINE void with_alloca(int depth)
 {
 	volatile char *pad = __builtin_alloca(16 + any(4) * 16);
@@ -208,7 +209,9 @@ static void (*const kinds[])(int) = {
 	plain_0, plain_1, plain_2, plain_3, large_0, large_1, with_alloca, with_variable, aligned,
 };
 
-/* Walks now and then. Goes deeper from one of two places, comes back, and may go deeper again. */
+/*
+ * Walks now and then. Calls deeper functions from one of two places, returns, and may do so again.
+ */
 static NOINLINE void go_on(int depth)
 {
 	int times = 1 + !any(3);
@@ -267,7 +270,7 @@ static void test_stacks(void)
 	munmap(stacks, 2 << 20);
 }
 
-/* ---- stacks that go away --------------------------------------------------------------------- */
+/* ---- stacks that are freed ------------------------------------------------------------------- */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static void test_smaller_stack(void)
@@ -305,8 +308,8 @@ NOINLINE void run_here(int depth)
 }
 
 /*
- * Tests a coroutine's stack that is gone. A smaller stack has replaced its inner part and comes to
- * that place with equal frames, but the memory above no longer exists.
+ * Tests a coroutine's stack that was freed. A smaller stack has replaced its inner part and comes
+ * to that place with equal frames, but the memory above no longer exists.
  */
 static void test_smaller_stack(void)
 {

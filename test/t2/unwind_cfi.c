@@ -22,7 +22,7 @@
 #define NR_LOOKUPS	500		/* lookups in each round */
 
 struct image {
-	uint8_t *copy;			/* its size is exact: memory after it is poisoned */
+	uint8_t *copy;			/* of exact size: memory after it is poisoned */
 	size_t bytes;
 	size_t hdr;			/* offset of .eh_frame_hdr, which .eh_frame follows */
 	size_t frames;

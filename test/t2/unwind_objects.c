@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of loaded objects, which replaces _dl_find_object() before glibc 2.35: what it finds,
- * when it is made again, and that its answers are never out of date while libraries come and go.
+ * The table of loaded objects, which replaces _dl_find_object() before glibc 2.35: what the table
+ * finds, when it is made again, and that its answers are never out of date while libraries come and
+ * go.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -24,7 +25,7 @@
 #define FAKE_BYTES	0x1000
 #define NR_LOADS	1000
 
-/* This program defines it, so the table is used with any C library. */
+/* This program defines the function, so the table is used with any C library. */
 int _dl_find_object(void *pc, struct dl_find_object *result)
 {
 	(void)pc;

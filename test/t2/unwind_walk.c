@@ -67,8 +67,8 @@ static int take_frame(struct _Unwind_Context *context, void *arg)
 	if (c->nr == MAX || !ip)
 		return 5;		/* _URC_END_OF_STACK */
 	/*
-	 * Two addresses are not return addresses: where a signal struck, and where its handler
-	 * returns to.
+	 * Two addresses in a chain are not return addresses: the instruction that a signal
+	 * interrupted, and the one to which its handler returns.
 	 */
 	if (exact && c->nr)
 		c->frames[c->nr - 1]++;
@@ -340,7 +340,7 @@ static void *first_walk(void *arg)
 	return NULL;
 }
 
-/* Return: whether a thread that never walked before can do so, while the caller holds its locks. */
+/* Return: whether a thread that has never walked can walk while the caller holds its locks. */
 static bool thread_can_walk(void)
 {
 	struct timespec pause = { 0, 1000000 };
@@ -370,7 +370,7 @@ static void test_loader_locks(void)
 	bool walked = false;
 	void *handle;
 
-	launch();	/* before glibc 2.35, the first look-up after a change takes that lock */
+	launch();	/* before glibc 2.35, the first look-up after a change takes the lock */
 	dl_iterate_phdr(in_iterate, &walked);
 	ok(walked, "while dl_iterate_phdr() holds its lock, another thread walks for the first "
 	   "time");
@@ -390,7 +390,7 @@ const char *__tsan_default_suppressions(void)
 	return "race:_dl_\nrace:ld-linux\n";
 }
 
-/* ---- all at once ----------------------------------------------------------------------------- */
+/* ---- all of these at once -------------------------------------------------------------------- */
 
 #define NR_LOADERS	3
 #define NR_WALKERS	3
@@ -545,7 +545,7 @@ static void test_jit(void)
 }
 
 /*
- * lie(f, bp) calls f() with that frame pointer, and its unwind tables claim that its frame is at
+ * lie(f, bp) calls f() with frame pointer @bp, and its unwind tables claim that its frame is at
  * @bp.
  */
 void lie(void (*f)(void), uint64_t bp);
@@ -625,7 +625,7 @@ static void test_many(void)
 		machine_stub(stubs + i * STUB_BYTES, i);
 	__builtin___clear_cache((char *)stubs, (char *)stubs + NR_STUBS * STUB_BYTES);
 	for (i = 0; i < 100000; i++) {
-		a = i / 5 % NR_STUBS;			/* mostly the last callers */
+		a = i / 5 % NR_STUBS;			/* mostly the most recent callers */
 		x = x * 1103515245 + 12345;
 		b = (x >> 8) % NR_STUBS;
 		inner_stub = b;
@@ -759,7 +759,7 @@ static int count_syscalls(void)
 	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
 
 	signal(SIGSYS, on_sigsys);
-	recurse(40, walk_1000);			/* makes the walk warm */
+	recurse(40, walk_1000);			/* reads all unwind rules that the walk needs */
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
 	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
 		return 99;
@@ -767,7 +767,7 @@ static int count_syscalls(void)
 	recurse(30, walk_1000);
 	if (nr_syscalls)
 		return 1;
-	getppid();				/* this call must be trapped */
+	getppid();				/* tests the trap: this call must be trapped */
 	return nr_syscalls == 1 ? 0 : 2;
 }
 
@@ -790,7 +790,7 @@ static void test_warm(void)
 	else
 		is_int(status, 0, "2000 warm walks make no system call");
 keeps_errno:
-	dlclose(dlopen("libm.so.6", RTLD_NOW));	/* makes the unwinder forget all rules */
+	dlclose(dlopen("libm.so.6", RTLD_NOW));	/* makes the unwinder drop all rules */
 	errno = 12345;
 	walk(0);
 	is_int(errno, 12345, "a cold walk keeps errno");

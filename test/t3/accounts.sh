@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --off-cpu: the account of each thread's life; the expected figures are those that the program has
-# measured itself. Real BPF on the simulated device.
-# timing
+# --off-cpu: the account of each thread's life, compared with the times that the program itself has
+# measured. Real BPF on the simulated device. timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
@@ -86,7 +85,7 @@ is "$line" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" \
 	"all options on: every launch is matched, under its own site"
 
 # Accounts add up to the nanosecond, although the CPUs' clocks differ; and no account has more time
-# off the CPU than all threads lived.
+# off the CPU than the threads have lived together.
 for name in run gaps exact; do
 	[ -e $name.data ] || continue
 	xpumerge -i $name.data --table threads --csv --limit 0 2>/dev/null | awk -F, '
@@ -121,8 +120,8 @@ is "$(xpumerge -i min.data --table threads --csv 2>/dev/null | awk -F, '$5 > 450
 
 xpuload --gpu-only --off-cpu true 2>load.log
 is $? 125 "--gpu-only with --off-cpu: refused"
-# Many call paths of blocked threads, more than the programs in the kernel remember with a small -m:
-# none is lost.
+# Many call paths of blocked threads, more than the BPF programs can hold with a small -m: none is
+# lost.
 cat >paths.py <<'END'
 import time
 

@@ -40,7 +40,7 @@ mkfifo fifo
 timeout 300 "$XPULOAD" -o fifo true 2>log
 is "$? $(cat log)" "125 xpuload: cannot write fifo: No such device or address" \
 	"a FIFO that nobody reads: refused"
-exec 6<>fifo			# neither side waits for the other one to open it
+exec 6<>fifo			# so neither side of the FIFO waits until the other side opens it
 cat fifo >read.data 6>&- &
 xpuload -o fifo true 2>log 6>&-
 is $? 0 "a FIFO that somebody reads: exit status 0"

@@ -54,7 +54,7 @@ timed far run_far
 is "$(grep -c '"cat":"api","name":"cudaPeekAtLastError"' far.json)" 100 \
 	"in a pid namespace: calls of a thread without launches are recorded, too"
 
-# --api: except for trifles, as many calls of each function as with --api=all.
+# --api: except for short calls, as many calls of each function as with --api=all.
 trifle='_*cu(da)?[A-Za-z]*(Get|Peek|Is|Can|Query|Push|Pop|Occupancy|Current|Exchange|Elapsed)([^a-z][A-Za-z]*)?'
 timed='(Count|External|Func|Function|Graph|Ipc|Kernel|Library|Mem|Module|Properties|Symbol)([^a-z]|$)'
 functions() {		# functions FILE: "NUMBER NAME" of each

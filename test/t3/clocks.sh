@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CPU time is what the threads' own clocks say, not the number of samples: in a loop, in bursts that
-# come and go with a timer, in many threads and short ones, in threads that block all the time, in
-# forks and in a shell. The clocks leave out other programs' time, so that the load of the machine
-# changes nothing.
+# CPU time comes from the threads' own clocks, not from the number of samples: in a loop, in bursts
+# that come and go with a timer, in many threads and short ones, in threads that block all the time,
+# in forks and in a shell. The clocks leave out other programs' time, so that the load of the
+# machine changes nothing.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf

@@ -10,11 +10,11 @@ use_sim
 family="$XPU_BUILD/workload/family"
 confine="$XPU_BUILD/workload/confine"
 
-says() {		# says OBSERVER: waits until it has attached
+says() {		# says OBSERVER: waits until xpuload has attached
 	wait_for grep -qs 'Ctrl-C ends' "$1.log" || diag "$1 does not attach: $(cat "$1.log")"
 }
 
-# All that a container's runtime does to a program; its pids are 1 and so on.
+# Everything that a container's runtime does to a program; the program's pids begin at 1.
 mkdir -p root/proc root/tmp image
 cp "$family" "$confine" "$XPU_SHIM" image
 cp "$XPU_BUILD"/sim/*.so* image

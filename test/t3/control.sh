@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # --control and --capture after:S,for:S: the program runs with CUPTI asleep, not even loaded, until
-# it is told to record; each window is a recording of its own, with exactly its launches.
+# a command or the clock opens a window; each window is a recording of its own, with exactly its
+# launches.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -84,9 +85,9 @@ ok $? "by the clock: the launches in the window are recorded"
 is "$(grep -c 'kernel_0\|copy' clock.folded)" 0 \
 	"by the clock: no launch after the window is recorded"
 
-# The time begins when the program is recorded, however long that takes; the window may open with
-# the program. On a busy machine two seconds may end before the first launch: then it tries again,
-# for longer.
+# The time of for: begins when xpuload has begun to record, however long that takes; the window may
+# open with the program. On a busy machine two seconds may end before the first launch: then the
+# test tries again with a longer time.
 for seconds in 2 20; do
 	xpuload --gpu-only --capture for:$seconds -o for.data "$XPU_BUILD/workload/exact" -t 2 \
 		-n $((20000 * seconds)) -p 10000 >/dev/null 2>for.log
@@ -102,7 +103,7 @@ unlike "$(cat for.log)" 'no process has the shim' \
 	"for:$seconds from the start: no warning about a program that is being started"
 xpuload --capture after:100,for:1 -o none.data sh -c 'exit 4' 2>log
 is "$? $(cat log)" \
-	"4 xpuload: warning: the command has ended before --capture after: nothing is recorded" \
+	"4 xpuload: warning: the command has ended before the window opened: nothing is recorded" \
 	"a program that ends before its window: a warning, and the program's exit status"
 xpuload --capture for:100 -o short.data "$XPU_BUILD/workload/exact" -t 1 -n 10 >/dev/null 2>log
 is $? 0 "a program that ends in its window: exit status 0" || diag "$(cat log)"
@@ -143,13 +144,13 @@ wait $p_pid
 is "$? $(ls d*.data 2>/dev/null)" "0 " "-p: a command that follows stop is not obeyed" ||
 	diag "$(cat d.log)"
 finish d
-exec 5<&-			# forgets that enable
+exec 5<&-			# drops the enable that was not read
 exec 5<>ctl
 "$XPULOAD" --control fifo:ctl -p 999999999 2>log
 is "$? $(cat log)" "125 xpuload: pid 999999999: No such process" \
 	"-p of a process that does not exist is refused at once"
 
-# Where a recording cannot be made, the answer is not ack.
+# If a recording cannot be made, the answer is not ack.
 start e "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'nowhere/w%n.data' "$live" -s 600 -t 1
 is "$(order enable)" "error: the recording has failed" \
 	"a recording that cannot be made: enable is answered by an error"
@@ -173,7 +174,7 @@ kill $yes_pid
 printf stop | timeout 60 "$XPULOAD" --gpu-only --control fd:0 -a -o 'f%n.data' 2>log
 is "$? $(cat log)" "0 " "a command without a newline, at the end of a pipe, is obeyed"
 
-# Commands cannot be read from a directory: one message says so, and the program goes on.
+# Commands cannot be read from a directory: one message says that, and the program runs to its end.
 "$XPULOAD" --gpu-only --control fd:6 -o 'x%n.data' sh -c "$until_log" 6</tmp 2>log
 like "$? $(cat log)" '^3 xpuload: warning: --control: cannot read commands: Is a directory$' \
 	"commands from a directory: one warning, and the program goes on"

@@ -71,7 +71,7 @@ else
 	skip "--unit bytes" "xpumerge has no --unit bytes"
 fi
 
-# Copies and sets of no bytes give a device no work: nobody waits for them.
+# Copies and sets of no bytes give a device no work: no record of them is awaited.
 for only in '' --gpu-only; do
 	# shellcheck disable=SC2086
 	xpuload $only -o none.data "$XPU_BUILD/workload/apis" -n 10 -z >none.out 2>none.log

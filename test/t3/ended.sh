@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs that end before a busy recorder reads about them: /proc no longer has their mappings.
-# Their launches get names all the same, or the loss is counted.
+# Programs that end before a busy recorder reads their events: then /proc no longer has their
+# mappings. Their launches get names all the same, or the loss is counted.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf

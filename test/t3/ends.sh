@@ -108,7 +108,7 @@ for how in running running_exit; do
 		"$how: the last kernel is recorded"
 done
 
-# Other threads go on launching while the process ends.
+# Other threads still launch while the process ends.
 for how in threads threads_exit; do
 	run $how
 	[ "$nr_all" -gt "$made" ] && [ $((nr_matched + nr_unmatched)) = "$nr_all" ]

@@ -90,8 +90,8 @@ like "$(tail -n 1 dump)" 'END misc=CONTINUES' \
 run graph 3000 --every 0.01 -- "$XPU_BUILD/workload/graph"
 run shm 20000 --every 0.02 --transport shm -- "$XPU_BUILD/workload/exact" -t 4 -n 20000
 
-# A program that runs on: launches before, during and after the recording, and kernels of two
-# seconds across each cut.
+# A program that runs before and after the recording: launches before, during and after the
+# recording, and kernels of two seconds across each cut.
 start_dormant a -t 4
 ask a "burst 100" >/dev/null
 "$XPULOAD" -p "$a_pid" --every 0.1 -o live.%n.data 2>load.log &
@@ -166,7 +166,7 @@ if unshare -m true 2>/dev/null; then
 	xpuload -q -o ns.%n.data --every 0.2 unshare -m sh inside.sh "$XPU_BUILD/workload/stacks" \
 		"$XPU_BUILD/sim" -n 100000 virtual >/dev/null 2>load.log
 	last=$(parts ns | tail -n 1)
-	# On a slow machine the program may begin only after the second file.
+	# On a slow machine the program may begin only after the end of the second file.
 	for part in $(parts ns | sed 1d); do
 		xpumerge "$part" -f folded 2>>merge.log
 	done >later.folded

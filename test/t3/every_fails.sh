@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # xpuload --every, and -o: files cannot be written for a while, or the process that writes them is
-# killed. The recording goes on, says so, and counts what is lost.
+# killed. The recording continues, prints a message, and counts the losses.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 . "$XPU_SRC/test/lib/live.sh"
@@ -61,8 +61,8 @@ later() {
 	burst_until reached "$1" $(($(newest "$1") + 2))
 }
 
-# recorded: prints how many launches xpuload had; there may have been launches before the shim was
-# awake
+# recorded: prints how many launches xpuload has received; there may have been launches before the
+# shim was awake
 recorded() {
 	sed -n 's/^xpuload: \([0-9]*\) launches from.*/\1/p' load.log
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Other programs damage a recording while it is written: losses are reported and counted, the exit
-# status is not 0, and the target goes on.
+# status is not 0, and the target runs to its end.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf

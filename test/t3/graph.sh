@@ -52,7 +52,8 @@ is $? 0 "exit status 0"
 like "$(cat a.out)" 'graphs: launches 70 kernels 120' \
 	"the target's output is the same as without xpuload"
 like "$(cat a.log)" ' 120 device records.* lost 0' "every kernel of every graph is recorded"
-# 2 + 10 nodes are made by capture, 9 by calls, and 26 as copies, which CUPTI also reports as made.
+# 2 + 10 nodes are made by capture and 9 by calls. 26 are copies, which CUPTI reports as made and as
+# copied.
 is "$(perl records.pl a.data)" "captured 12 explicit 35 clones 26 strange 0" \
 	"each node has a record of its creation, or of the node that it copies"
 

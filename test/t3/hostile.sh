@@ -143,8 +143,8 @@ else
 	skip "a mapped file with a hole" "this file system has none"
 fi
 
-# A file system that a user runs never answers a read of its file: whoever asks the kernel for the
-# file's build-id waits.
+# A file system that a user runs never answers a read of its file: a process that asks the kernel
+# for the file's build-id waits.
 if [ -w /dev/fuse ] && unshare -m true 2>/dev/null; then
 	mkdir "mounted.$$"
 	unshare -m "$XPU_BUILD/workload/mute" "mounted.$$" 120 >mute.out 2>mute.err &
@@ -162,7 +162,7 @@ if [ -w /dev/fuse ] && unshare -m true 2>/dev/null; then
 	is "$(grep \
 		-c "mounted.$$/file: its file system does not answer: no build-ids of its files" \
 		mute.log)" 1 "a file system that does not answer: one message reports that"
-	kill -KILL $mute_pid		# every process that waits for it goes on
+	kill -KILL $mute_pid		# then every process that waits for the answer can continue
 	wait $all_pid
 	is $? 0 "a file system that does not answer: exit status 0"
 	like "$(xpumerge -i mute.data -f text 2>&1)" 'CPU samples' \

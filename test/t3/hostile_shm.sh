@@ -44,7 +44,7 @@ cat >hostile.py <<-'END'
 	        os.waitpid(pid, 0)
 	if what == "kinds":
 	    r, w = os.pipe()
-	    each(lambda: send([c.memory(seals=GROW | SEAL)]),		# may be made shorter
+	    each(lambda: send([c.memory(seals=GROW | SEAL)]),		# memory that can be made shorter
 	         lambda: send([c.memory(seals=0)]),
 	         lambda: send([c.memory(flags=0, seals=0)]),
 	         lambda: send([c.memory(size=4096)]),
@@ -56,7 +56,7 @@ cat >hostile.py <<-'END'
 	         lambda: send([os.open("/proc/self/mem", os.O_RDWR)]),
 	         lambda: send([r]),
 	         lambda: send([socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).detach()]),
-	         lambda: send([]),					# no memory at all
+	         lambda: send([]),					# no descriptor
 	         lambda: send([c.memory()], version=2))
 	    exact(1000)
 	elif what == "hellos":

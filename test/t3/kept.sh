@@ -100,7 +100,7 @@ unlike "$(folded jit.data)" 'generated code' \
 	"a map that is newer than the program's end is not used"
 rm -f "$map"
 like "$(folded jit.data)" ';scenario_jit\(\);\[anon\];' "without a map, generated code has no names"
-# A program that runs for longer than the tolerance of times goes on adding to its map.
+# A program that runs for longer than the tolerance of times still adds lines to its map.
 cat >longer.sh <<-'END'
 	"$@" &
 	until [ -s /tmp/perf-$!.map ]; do sleep 0.02; done

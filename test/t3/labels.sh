@@ -110,7 +110,7 @@ else
 		20 "--rank 0,2: shows the launches of both ranks"
 fi
 
-# A process that ran before. Each listener gets its labels.
+# A process that ran before the recording. Each listener gets its labels.
 start_dormant a -t 1
 finish a
 start a env RANK=7 LD_PRELOAD="$XPU_SHIM" "$live" -s 1800 -t 1

@@ -28,7 +28,7 @@ ranks() {
 			"launches $((100 + i)) matched $((100 + i)) unmatched 0 lost 0" \
 				"$2: the launches of rank $i are exact"
 	done
-	# The files are given in another order: labels tell whose they are.
+	# The files are given in another order: labels say which rank each file is from.
 	is "$(xpumerge "$1"3.data "$1"1.data "$1"0.data "$1"2.data -f folded --unit count \
 		--by node,rank 2>log |
 		sed 's/^\[node \([^]]*\)\];\[rank \([^]]*\)\];.* \([0-9]*\)$/\2 \1 \3/' |

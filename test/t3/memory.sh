@@ -10,7 +10,7 @@ need root bpf
 quiet_sanitizers
 use_sim
 
-exact() {		# exact NAME: compares NAME.data with what the program said
+exact() {		# exact NAME: compares NAME.data with the program's output
 	memory_wrong "$1.data" "$1.out" >verdict
 	[ "$(tail -n 1 verdict)" = "wrong 0" ] || diag "$(cat verdict)"
 	is "$(grep -c ': [0-9]* sums' verdict) $(tail -n 1 verdict)" "$2 wrong 0" \
@@ -94,7 +94,8 @@ xpuload --memory-only -o exact.data "$XPU_BUILD/workload/exact" -t 2 -n 1000 >ex
 like "$(cat load.log)" ': 0 launches .* 0 device records, ' \
 	"--memory-only: launches of a program with launches are not recorded"
 
-# Two programs at a time on one device: each has its own memory, and the common peak is a third one.
+# Two programs at a time on one device: each has its own peak, and the peak of both together is
+# another one.
 xpuload --memory --gpu-only -o two.data sh -c "'$XPU_BUILD/workload/memory' -n 100 >a.out &
 	'$XPU_BUILD/workload/memory' -n 200 -r 5 >b.out; wait" 2>load.log
 for pid in $(xpumerge dump two.data 2>/dev/null | grep 'PROCESS misc=.* comm="memory"' |
@@ -130,11 +131,11 @@ is "$(xpumerge dump without.data | grep -c ' ALLOCS ')" 0 \
 	"without --memory: no memory event is recorded"
 xpuload --memory --cpu-only true 2>load.log
 is $? 125 "--memory with --cpu-only: exit status 125"
-like "$(cat load.log)" 'cannot be together with --memory' \
+like "$(cat load.log)" 'cannot be combined with --memory' \
 	"--memory with --cpu-only: the message says why"
 xpuload --memory-only --capture launch:1-2 true 2>load.log
 is $? 125 "--memory-only with --capture: exit status 125"
-like "$(cat load.log)" '--memory-only records no launches: it cannot be together with --capture' \
+like "$(cat load.log)" '--memory-only records no launches: it cannot be combined with --capture' \
 	"--memory-only with --capture: the message says why"
 
 # Launches are recorded in windows alone, but memory outside of them, too: the allocator of

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # --memory with --every: each file shows all memory that is held, under the call path that allocated
-# it, whenever that was; and together the files are the same as one recording.
+# it, whenever that was; and all files together equal one recording.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
@@ -46,8 +46,8 @@ together() {
 	done <moments
 }
 
-# The last moment that a file has is the moment of its last event: memory that is held then is in
-# the next file, too.
+# The last moment of a file is the time of its last event: memory that is held then is in the next
+# file, too.
 for how in bpf shm; do
 	xpuload --memory --gpu-only --transport $how --every 0.1 -o every.data \
 		"$XPU_BUILD/workload/memory" -n 200 -p 40 >every.out 2>load.log
@@ -129,7 +129,7 @@ for how in plain -e; do
 done
 unset XPU_SIM_DEVICES
 
-# A program that is attached to and goes on: its files are from the middle of its run.
+# A program that runs before and after the recording: its files are from the middle of its run.
 start goes env LD_PRELOAD="$XPU_SHIM" "$XPU_BUILD/workload/memory_ends" loop
 "$XPULOAD" --memory --gpu-only --every 0.2 --keep 2 -o goes.data -p "$goes_pid" 2>load.log &
 loader=$!

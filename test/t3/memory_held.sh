@@ -22,7 +22,7 @@ is "$(xpumerge -i held.data --table memory_devices --csv 2>/dev/null |
 	awk -F, '/GPU/ { print $1 }')" "$((4 * 32 + 64 << 20))" \
 		"unused parts of pools, and memory outside of pools, do not count as used, as in PyTorch"
 
-# Attached late: the memory that is held already is asked for, too.
+# Attached late: the shim also asks CUDA for the memory that is held already.
 has_rest() {		# the recording says how much of the device is used
 	[ -n "$(xpumerge -i late.data --memory live -f folded 2>/dev/null)" ]
 }

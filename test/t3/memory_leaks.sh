@@ -33,7 +33,7 @@ done
 like "$(xpumerge -i leaks.data 2>/dev/null | grep '^memory never freed')" \
 	'; 4 of 8 call paths grew steadily' "the summary counts the paths that grew steadily"
 
-# Two programs, one after the other: each has parts of its own.
+# Two programs, one after the other: each program's time is divided into parts of its own.
 xpuload --memory-only -o two.data sh \
 	-c "'$XPU_BUILD/workload/leaks' 200; '$XPU_BUILD/workload/leaks' 300" 2>load.log
 xpumerge -i two.data --table memory_leaks --csv 2>/dev/null | tr -d '"' | awk -F, 'NR > 1 && $1 {
@@ -50,8 +50,8 @@ together() {
 		's/.* memory of the . recordings together: about \([0-9]*\) bytes[^,]* used, by their clocks: --memory live --at \([0-9]*ns\).*/\1 \2/p' ranks.txt)
 	xpumerge rank?.data --by rank --memory live --at "${said#* }" \
 		-f folded 2>/dev/null >ranks.folded
-	# Many events in a short while are one point, at the time of the first of them, with the
-	# largest sum.
+	# In the page, many events in a short time are one point, at the time of the first of them,
+	# with the largest sum.
 	awk -v said="${said% *}" \
 		'{ sum += $NF } END { exit !(sum && sum <= said && sum > .95 * said) }' ranks.folded
 	ok $? \

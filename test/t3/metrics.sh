@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # xpuload --gpu-metrics on the simulated GPU: its counters, power and energy are recorded together
-# with every launch, joined by time, and shown. Whatever prevents this costs nothing else.
+# with every launch, joined by time, and shown. If something prevents that, nothing else is lost.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
@@ -108,8 +108,8 @@ unset XPU_SIM_PM
 like "$(cat load.log merge.log)" "times the GPU's memory for its metrics was full" \
 	"hardware buffer full: a message counts the overflows"
 launches=4000
-# A sampler that was kept from running finds more samples than it has room for: the rest is lost,
-# and counted.
+# A sampler that could not run for a while finds more samples than it has room for: the rest is
+# lost, and counted.
 xpuload --gpu-metrics -o late.data sh -c 'sleep 0.5; p=$(pgrep -P $PPID -x xpuload-metrics)
 	kill -STOP "$p"; sleep 1.5; kill -CONT "$p"; sleep 0.7' 2>load.log
 like "$(cat load.log)" 'GPU metrics: ([1-9]|0\.[1-9]).* s without' \

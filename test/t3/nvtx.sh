@@ -98,7 +98,7 @@ is $? 125 "--nvtx=some: refused"
 like "$(cat log)" 'expected on or off' "--nvtx=some: the message says what is expected"
 
 # A running program: ranges that were opened before the attach are unknown, later ones are recorded.
-# This is done twice, because nothing of the first time may be left.
+# This is done twice, because nothing of the first recording may be left.
 slow=false
 case ${XPU_TOOLS_SAN:-} in *thread*) slow=true ;; esac
 LD_PRELOAD="$XPU_SHIM" "$ranges" -t 2 -n 100000000 >/dev/null &

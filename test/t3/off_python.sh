@@ -110,13 +110,13 @@ record() {
 }
 
 deep=$(printf ';block.py:deep:19%.0s' $(seq 61))
-# test/long/pythons.sh tests every one.
+# test/long/pythons.sh tests every Python.
 sh "$XPU_SRC/test/workload/py_find.sh" "${XPU_PYTHONS:-two}" >pythons
 nr=0
 while read -r version python rest; do
 	nr=$((nr + 1)) last=$python
-	# If a hypervisor stops the machine, a thread seems to run, although it does not: then try
-	# again.
+	# If a hypervisor stops the machine, a thread seems to run, although it does not: then the
+	# test tries again.
 	for try in 1 2 3; do
 		record
 		grep -q WRONG verdict || break

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The children of a recorder that root runs have no capabilities except those that SECURITY.md
-# names, now and in whatever they execute, and gain none; under sudo they have none at all. The
-# files get into a user's directory even if nobody else may enter it.
+# names, neither now nor in programs that they execute, and can gain none; under sudo they have none
+# at all. The files get into a user's directory even if nobody else may enter it.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf

@@ -34,7 +34,7 @@ record fork_exit 2000 "a child of a program that has used CUDA, which ends by ex
 record vfork 2000 "vfork and exec in a program that has used CUDA" \
 	"$XPU_BUILD/workload/ends" vfork
 
-# One pid used three times, by images with equal correlation ids.
+# One pid used three times, by process images with equal correlation ids.
 if [ -w /proc/sys/kernel/ns_last_pid ]; then
 	record reuse 1900 "a pid used again and again" unshare -pf --propagation unchanged \
 		--mount-proc sh -c "

@@ -49,7 +49,8 @@ for how in "late 0" "late 4" "kineto 0" "kineto 4"; do
 	unlike "$(cat "$name.folded")" ';profiled;.*\[GPU_Memset\]' \
 		"$how: work that the program profiled itself is not recorded"
 done
-# --cupti share: the shim stays the subscriber, and both have everything.
+# --cupti share: the shim stays the subscriber, and both the program and the recording have all
+# records.
 for threads in 0 4; do
 	xpuload --cupti share -o share.data timeout 300 "$own" kineto \
 		$threads >share.out 2>share.log

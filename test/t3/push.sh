@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # xpuload --push: receivers that are built from the published protocol definitions accept every
 # profile, find no fault in it, and get the same sums as the recording. Receivers that refuse,
-# stall, answer falsely or do not exist cost profiles, which are counted, and nothing else.
+# stall, answer falsely or do not exist cause lost profiles, which are counted, and nothing else.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 . "$XPU_SRC/test/lib/formats.sh"
@@ -71,7 +71,7 @@ has_all() {		# has_all KIND: whether the profiles of all files have come
 
 # record NAME KIND OPTIONS...: records a program that works three times, each time until profiles
 # have come, and at the end until all have. On a busy machine files may come faster than they are
-# merged: then it tries again, with longer intervals.
+# merged: then the test tries again, with longer intervals.
 record() {
 	files=$1 push=$2
 	shift 2
@@ -130,7 +130,7 @@ is "$(look \
 	True "kernels are under their call paths"
 is "$(ls ./*.gpu_kernel_time ./*.cpu ./*.otlp 2>/dev/null)" "" "no profile is left on the disk"
 
-# Without -o, the files are removed after they are merged; the path of a whole URL tells the
+# Without -o, the files are removed after they are merged; in a whole URL the path says which
 # protocol.
 : >requests
 mkdir alone && (cd alone &&

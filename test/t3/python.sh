@@ -43,7 +43,7 @@ same() {		# same NAME: compares expected and got, which are sorted
 		diag "$(head -n 6 diff)" "$(cat load.log merge.log)"
 }
 
-# test/long/pythons.sh tests every one.
+# test/long/pythons.sh tests every Python.
 sh "$XPU_SRC/test/workload/py_find.sh" "${XPU_PYTHONS:-two}" >pythons
 [ -s pythons ] || skip_all "no CPython 3.8 to 3.13"
 first=
@@ -111,7 +111,7 @@ like "$(cat run.folded)" '_PyEval_EvalFrameDefault' \
 	"--python off: the interpreter's frames are kept"
 
 record "$first" released --call-graph fp --python on
-like "$(cat load.log)" "--python on takes --call-graph dwarf" \
+like "$(cat load.log)" "--python on needs --call-graph dwarf" \
 	"--python on --call-graph fp: a message says that this is impossible"
 unlike "$(folded)" '\.py:' "--python on --call-graph fp: no Python frame is shown"
 record "$first" released --call-graph fp

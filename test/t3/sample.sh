@@ -133,7 +133,7 @@ grep -o '\[vdso\]+0x[0-9a-f]*' vdso.folded | sort -u | perl -e '
 	print grep { $at >= $_->[0] && $at < $_->[0] + $_->[1] } @s }' >named
 is "$(cat named)" "" "the vdso: each address in a function with a symbol has the function's name"
 
-# Programs into which nothing can be preloaded, and short programs.
+# Programs that load no shim, and short programs.
 record static 999 -- "${cpu}_static" 200 user
 near "$(count static.folded 'main;call_user;burn_user$')" 200 8 "a static binary is sampled"
 record short 99 -- true
@@ -157,7 +157,7 @@ like "$(cat default.txt)" '^CPU samples [0-9]+ lost 0$' \
 unlike "$(cat default.txt)" 'launch|kernels' \
 	"the summary of a recording without launches has no launches"
 
-# 64 threads on all CPUs: no sample is lost, and only CPU time is sampled.
+# 64 threads on all CPUs: no sample is lost, and time off the CPU is not sampled.
 record many 999 -- "$cpu" 20 threads=64
 near "$(count many.folded .)" $((us * 999 / 1000000)) 4 \
 	"64 threads: the number of samples matches the CPU time"

@@ -65,7 +65,7 @@ near() {
 	ok $? "$3: $1 samples" || diag "expected about $2, $gone ms of CPU time were stolen"
 }
 
-# test/long/pythons.sh tests every one.
+# test/long/pythons.sh tests every Python.
 sh "$XPU_SRC/test/workload/py_find.sh" "${XPU_PYTHONS:-two}" >pythons
 nr=0
 while read -r version python rest; do

@@ -69,10 +69,10 @@ is "$(xpumerge -i api.data --table api_calls --csv 2>/dev/null |
 	awk -F, '/cudaMemset/ { sum += $3 } END { print sum }')" \
 	400 "--api: each memory set has its API call"
 
-# Threads launch all the time while profilers come and go.
+# Threads launch all the time while profilers attach and leave.
 for i in 1 2 3; do
 	XPU_SIM_LATE_CALLBACKS=$((i == 3)) run threads -- threads
-	# Of each of the four threads one launch may be under way while the shim changes over.
+	# One launch of each of the four threads may be in progress while the shim subscribes again.
 	is "$(awk '$1 == "launches" { print ($2 > 600 && $2 - $4 <= 4), $8 }' merge.log)" "1 0" \
 		"other threads launch, $i: every launch has its device work" ||
 		diag "$(cat merge.log)"

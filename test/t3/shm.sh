@@ -88,7 +88,7 @@ is "$? $(grep -c 'cannot sample CPUs without BPF: perf_event_open: Operation not
 like "$(cat home/r.log)" 'not recorded without BPF: CPU samples' \
 	"without -F where perf_event_open() is refused: a message says that samples are missing"
 
-# The user's choice.
+# The transport that the user chooses.
 bare "$inst" --transport bpf -o x.data "$exact" >out 2>log
 is "$? $(wc -l <log)" "125 1" "--transport bpf where it is not allowed: refused, with one line"
 like "$(cat log)" '^xpuload: cannot .*not permitted.*: ' \
@@ -148,7 +148,7 @@ xpuload --transport shm -o ns.data unshare -pf --propagation unchanged "$exact" 
 	-n 1000 >out 2>log
 exact ns 1000 "in its own pid namespace: every launch is matched, under its own site"
 
-# Where no connection is possible, the target goes on, is not recorded, and a message says so.
+# If no connection is possible, the target runs without a recording, and a message says that.
 bare "$inst" --strict --transport shm -o no.data "$refuse" connect -- "$exact" -n 1000 >out 2>log
 is $? 125 "xpuload cannot be reached: --strict fails"
 is "$(cat out)" "exact: threads 8 sites 16 launches 1000" \
@@ -284,7 +284,7 @@ done
 is $bad 0 \
 	"the target killed, $kills times: every launch before the kill is recorded, under its own site"
 
-# xpuload is killed: the target goes on, and the file can be read.
+# xpuload is killed: the target runs to its end, and the file can be read.
 bad=0 n=0
 while [ $n -lt "$kills" ]; do
 	n=$((n + 1))

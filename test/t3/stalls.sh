@@ -81,8 +81,8 @@ like "$(xpumerge -i one.data 2>/dev/null)" \
 	'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
 	"a kernel with one call path: all its samples belong to that path"
 
-# One kernel at a time: each sample knows its launch, and so belongs to the path of that launch.
-# This is also true while modules are unloaded, when samples are read, too.
+# One kernel at a time: each sample is from one known launch, and so belongs to the path of that
+# launch. This is also true while modules are unloaded, when samples are read, too.
 args=--stalls=exact record serial -n 4000
 like "$(cat load.log)" 'kernels run one at a time' \
 	"--stalls=exact: a message says that kernels run one at a time"
@@ -135,8 +135,8 @@ for how in "" unfetched; do
 		END { print (n > 100), r - n }' >got
 	is "$(cat got)" "1 0" "a short program, ${how:-fetched}: each sample is recorded"
 done
-# A program that is killed cannot wait for them. Which kernels have samples by then depends on the
-# moment, so the program is stopped again and again, until some kernels have none.
+# A program that is killed cannot wait for its last samples. Which kernels have samples by then
+# depends on the moment, so the program is stopped again and again, until some kernels have none.
 is_stopped_early() {
 	pkill -STOP -P $pid -x exact
 	sleep 0.5		# while xpuload writes what it has
@@ -230,8 +230,8 @@ like "$(cat load.log)" 'no stall reasons are recorded: CUPTI before 12.8' \
 	"an older CUPTI: a message says that it is too old"
 unset XPU_SIM_CUPTI_VERSION
 
-# A GPU has one sampler. CUPTI lets a second one begin, but then reports nothing to either: so no
-# second one begins.
+# A GPU has one sampler. CUPTI lets a second one begin, but then reports nothing to either: so the
+# shim does not begin a second one.
 start first xpuload --stalls -o first.data "$live" -t 1
 ask first "burst 100" >/dev/null
 record second -n 4000

@@ -55,7 +55,7 @@ grep -E '^Sig(Blk|Ign|Cgt)' /proc/self/status >outside
 cmp inside outside
 ok $? "xpumerge gets the original signal mask and dispositions, so that Ctrl-C ends it"
 
-# Started by a program that ignores its children.
+# xpuload is started by a program that ignores SIGCHLD.
 timeout 300 perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' \
 	"$XPULOAD" -q -o a.data sh -c 'exit 3' 2>log
 is $? 3 "SIGCHLD ignored: the target's exit status 3 is passed on"

@@ -53,7 +53,7 @@ is "$(cat status; grep -c . capture)" "0
 0" "-q: nothing is printed" || diag "$(cat capture)"
 end
 
-# A line that runs over the edge of a small terminal could not be taken back.
+# A line that runs over the edge of a small terminal could not be removed.
 columns=20
 screen "$XPULOAD -p $a_pid -o a.data --duration 3.5"
 wait_for test -e status

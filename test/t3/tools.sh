@@ -10,7 +10,8 @@ exact="$XPU_BUILD/workload/exact"
 
 # ---- another subscriber -------------------------------------------------------------------------
 
-# Another subscriber before the recording: it has CUPTI when xpuload comes, and lets it go later.
+# Another subscriber before the recording: it has CUPTI when xpuload attaches, and leaves CUPTI
+# later.
 start_dormant a -t 2
 is "$(ask a subscribe)" "subscribe 0" "shim asleep: CUPTI is free for other tools"
 attach one -p "$a_pid"
@@ -80,7 +81,7 @@ like "$(cat own.log)" \
 	"own_cupti before CUDA: a message says that the program uses CUPTI itself"
 exact own 100 "own_cupti before CUDA: all later launches are recorded"
 
-# A subscriber that never lets CUPTI go.
+# A subscriber that never leaves CUPTI.
 attach three -p "$a_pid"
 wait_for grep -qs 'CUPTI is in use' three.log
 ask a "burst 100" >/dev/null

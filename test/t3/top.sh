@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload top: each interval's work is shown, and each piece of it once; on a terminal, its keys,
-# its size, and its end.
+# xpuload top: each interval's work is shown exactly once. On a terminal: its keys, the terminal's
+# size, and how it ends.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 . "$XPU_SRC/test/lib/live.sh"

@@ -48,7 +48,7 @@ says alone 1 "--no-children"
 says own_e 4 "LD_PRELOAD of children"
 says own_f 4 "CUDA_INJECTION64_PATH of children"
 is "$(ask a "burst 500")" "burst 4000" "present children keep running"
-# Workers that come and go, each of which launches as soon as it has begun.
+# Workers that begin and end all the time, each of which launches as soon as it has begun.
 answer=$(ask a "churn 20 $((${TREE_SECONDS:-1} * 1000))")
 nr=${answer#churn }
 for i in 1 2 3 4 5; do		# after 256 workers, xpuload leaves those that have ended
@@ -71,7 +71,7 @@ unlike "$(cat tree.log)" 'warning' \
 	"present children, and those that come and go: there is no warning"
 like "$(cat alone.log)" '^xpuload: 0 launches ' "--no-children: no launch of a child is recorded"
 exact own_f 900 "CUDA_INJECTION64_PATH of children: every launch is matched, under its own site"
-# A new child that is quicker than xpuload is not missing silently.
+# A new child that is quicker than xpuload is recorded, or a message says that it is missing.
 line=$(verdict own_e)
 like "$line" '^launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0$' \
 	"LD_PRELOAD of children: every launch is matched, under its own site"
@@ -168,7 +168,7 @@ like "$(cat all.folded)" '^cpu;.*;main;call_user;burn_user [1-9]' \
 	"-a --cpu-only: a running program is sampled"
 unlike "$(cat all.folded)" '^swapper' "-a --cpu-only: idle CPUs are not sampled"
 
-# Refused, in one line.
+# Each refusal is one line.
 refused() {		# refused ARGS LINE
 	# shellcheck disable=SC2086 # several arguments
 	xpuload -o none.data $1 2>log

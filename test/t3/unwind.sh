@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Call chains from the target's own unwinder, through the kernel, to names: the expected chains, and
-# what xpuload does where there are none.
+# the result where no chain can be found.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers: their own frames are in the way"
 need root bpf
@@ -99,7 +99,7 @@ like "$(cat run.txt)" ' 0 unwound in the process, 3 by frame pointers' \
 	"--call-graph fp: call chains come from frame pointers"
 
 # Where the C library cannot tell which object an address is in, as before glibc 2.35, the shim's
-# own table does. Where the loader's counters are not known, nothing tells when a table of unwind
+# own table is used. Where the loader's counters are not known, nothing tells when a table of unwind
 # rules is out of date.
 cat >unknown.c <<-'END'
 	int dl_iterate_phdr(int (*f)(void *, unsigned long, void *), void *data);

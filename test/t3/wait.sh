@@ -56,7 +56,7 @@ run copy -t 1 -w copy
 most copy 0 'cudaMemcpy;\[GPU_Wait\]k_work0' "the thread waits for the kernel before the copy"
 
 # The launches wait, and the rest of the wait is in the synchronization; the gaps between the
-# kernels are not waiting.
+# kernels do not count as waiting.
 run queue -t 1 -r 2500
 perl -ne 'BEGIN { $sum = 0 } print "# a full queue: ";
 	/ launch (\d+) \d+ (-?\d+) / or die;

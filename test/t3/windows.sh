@@ -20,7 +20,7 @@ is "$(xpumerge -i run.data --table threads --csv --limit 0 2>/dev/null | awk -F,
 	END { print (NR > 9), wrong + 0 }')" "1 0" \
 	"CPU time and off-CPU time of each thread add up to its life"
 
-# A sleep that lasts at the end of the recording counts up to there.
+# A sleep that lasts at the end of the recording counts up to the end.
 "$XPU_BUILD/workload/blocks" 12 >/dev/null &
 blocks=$!
 xpuload -q --cpu-only --off-cpu --duration 4 -p $blocks -o cut.data 2>load.log
