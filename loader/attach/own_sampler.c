@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/machine.h"
+#include "base/arch.h"
 
 /*
  * Pages of a ring, a power of two. If the invoker may not lock the largest ring, smaller ones are
@@ -22,7 +22,7 @@
 #define MAX_STACK	(24u << 10)	/* several samples fit into a small ring */
 #define MAX_EVENT	(UINT16_MAX + 1)
 
-static const uint8_t regs[XPU_NR_REGS] = { MACHINE_PERF_REGS };
+static const uint8_t regs[XPU_NR_REGS] = { ARCH_PERF_REGS };
 
 struct own_ring {
 	int fd;

@@ -6,7 +6,7 @@
 #include "base/entry_table.h"
 #include "xpu_record.h"
 
-struct window {
+struct capture_window {
 	UT_hash_handle hh;
 	uint32_t proc_id;
 	uint64_t open_ns, close_ns;	/* close_ns 0: the window is open */
@@ -15,7 +15,7 @@ struct window {
 };
 
 struct windows {
-	struct window *of_images;
+	struct capture_window *of_images;
 	uint32_t last;			/* the largest number of a window */
 };
 
@@ -26,7 +26,7 @@ struct windows *windows__new(void)
 
 void windows__free(struct windows *w)
 {
-	struct window *e, *next;
+	struct capture_window *e, *next;
 
 	if (!w)
 		return;
@@ -41,7 +41,7 @@ void windows__take(struct windows *w, const void *record, size_t size)
 {
 	const struct xpu_record_batch *batch = record;
 	const struct xpu_record_window *r;
-	struct window *e;
+	struct capture_window *e;
 
 	if (size < sizeof(*batch) || batch->hdr.type != XPU_RECORD_BATCH ||
 	    batch->bytes != sizeof(struct xpu_record_counters) + sizeof(*r) ||
@@ -72,7 +72,7 @@ uint32_t windows__last(const struct windows *w)
 
 bool windows__has(const struct windows *w, uint32_t proc_id, uint64_t time_ns)
 {
-	struct window *e;
+	struct capture_window *e;
 
 	table_find(w->of_images, proc_id, proc_id, e);
 	if (!e)

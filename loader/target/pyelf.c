@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/machine.h"
+#include "base/arch.h"
 #include "xpu_pylayout.h"
 
 #define MAX_SEGMENTS	64
@@ -69,7 +69,7 @@ static int pyelf__read_head(struct pyelf *e, Elf64_Ehdr *head)
 	if (err)
 		return err;
 	if (memcmp(head->e_ident, ELFMAG, SELFMAG) || head->e_ident[EI_CLASS] != ELFCLASS64 ||
-	    head->e_ident[EI_DATA] != ELFDATA2LSB || head->e_machine != MACHINE_ELF ||
+	    head->e_ident[EI_DATA] != ELFDATA2LSB || head->e_machine != ARCH_ELF ||
 	    head->e_phentsize != sizeof(Elf64_Phdr) || head->e_phnum > MAX_SEGMENTS ||
 	    head->e_shentsize != sizeof(Elf64_Shdr) || !head->e_shnum ||
 	    head->e_shnum > MAX_SECTIONS)

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "base/child.h"
-#include "base/machine.h"
+#include "base/arch.h"
 #include "base/mapped.h"
 #include "base/msg.h"
 #include "target/pyelf.h"
@@ -64,7 +64,7 @@ static int forbid_system_calls(void)
 {
 	static struct sock_filter filter[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MACHINE_AUDIT, 1, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_AUDIT, 1, 0),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
 		ALLOW(recvmsg), ALLOW(sendto), ALLOW(openat), ALLOW(pread64), ALLOW(close),

@@ -23,7 +23,7 @@ is "$(sed -n 's/.* launches from \([0-9]*\) .*/\1/p' path.log)" \
 		"both modes give equally many call paths"
 
 export XPUSHIM_PROBE=launch
-for test in exact graph coverage; do
+for test in exact graph every_call; do
 	mkdir "$test"
 	(cd "$test" && sh "$XPU_SRC/test/t3/$test.sh" >out 2>err)
 	ok $? \

@@ -13,7 +13,7 @@
 #include <sys/mman.h>
 #include <ucontext.h>
 
-#include "machine.h"
+#include "assembly.h"
 #include "tap.h"
 #include "launch/unwind.h"
 #include "xpu_record.h"
@@ -173,9 +173,9 @@ static NOINLINE void with_alloca(int depth)
 #define aligned		with_alloca
 #else
 /* Here the frame pointer is an ordinary variable, which called functions save. */
-#ifdef MACHINE_WITH_VALUE
+#ifdef ASSEMBLY_WITH_VALUE
 void with_value(void (*f)(int), int depth, uint64_t value);
-__asm__(MACHINE_WITH_VALUE);
+__asm__(ASSEMBLY_WITH_VALUE);
 
 static NOINLINE void with_variable(int depth)
 {
@@ -185,7 +185,7 @@ static NOINLINE void with_variable(int depth)
 #else
 static NOINLINE void with_variable(int depth)
 {
-	register uint64_t variable __asm__(MACHINE_BP_NAME) = any(1000);
+	register uint64_t variable __asm__(ASSEMBLY_BP_NAME) = any(1000);
 
 	__asm__ volatile("" : "+r"(variable));
 	go_on(depth);
@@ -282,7 +282,7 @@ static void test_smaller_stack(void)
 void run_here(int depth);
 void run_there(char *top, int depth);
 
-__asm__(MACHINE_RUN_THERE);
+__asm__(ASSEMBLY_RUN_THERE);
 
 #define SMALL	(64u << 10)
 #define LARGE	(256u << 10)

@@ -23,7 +23,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "machine.h"
+#include "assembly.h"
 #include "tap.h"
 #include "launch/unwind.h"
 #include "xpu_record.h"
@@ -124,7 +124,7 @@ static NOINLINE bool check(unsigned int level)
 	same = mine.nr == theirs.nr && mine.nr > 1 && !mine.flags &&
 	       !memcmp(mine.frames + 1, theirs.frames + 1, 8ull * (mine.nr - 1));
 	/* The library ends where the linkage table has no unwind information. */
-	same |= MACHINE_BARE_STUBS && mine.nr > theirs.nr && theirs.nr > 1 && !mine.flags &&
+	same |= ASSEMBLY_BARE_STUBS && mine.nr > theirs.nr && theirs.nr > 1 && !mine.flags &&
 		!memcmp(mine.frames + 1, theirs.frames + 1, 8ull * (theirs.nr - 1));
 	if (!same && !__atomic_fetch_add(&nr_differ, 1, __ATOMIC_SEQ_CST)) {
 		show("ours", &mine);
@@ -474,12 +474,12 @@ static call_fn *emit_wild(uint64_t bp)
 	call_fn *call;
 
 	memcpy(bytes, machine_wild, sizeof(bytes));
-	memcpy(bytes + MACHINE_WILD_BP, &bp, 8);
+	memcpy(bytes + ASSEMBLY_WILD_BP, &bp, 8);
 	*(void **)&call = emit(bytes, sizeof(bytes));
 	return call;
 }
 
-static MACHINE_FRAME NOINLINE void call_it(call_fn *call, void (*f)(void))
+static ASSEMBLY_FRAME NOINLINE void call_it(call_fn *call, void (*f)(void))
 {
 	call(f);
 	NO_TAIL_CALL();
@@ -550,7 +550,7 @@ static void test_jit(void)
  */
 void lie(void (*f)(void), uint64_t bp);
 
-__asm__(MACHINE_LIE);
+__asm__(ASSEMBLY_LIE);
 
 static void test_wild(void)
 {
@@ -593,7 +593,7 @@ static void test_wild(void)
 
 /* More return addresses than a thread remembers, with frames of different sizes. */
 #define NR_STUBS	20000
-#define STUB_BYTES	MACHINE_STUB_BYTES
+#define STUB_BYTES	ASSEMBLY_STUB_BYTES
 
 static unsigned char *stubs;
 
@@ -607,7 +607,7 @@ static call_fn *stub(unsigned int i)
 
 static unsigned int inner_stub;
 
-static MACHINE_FRAME NOINLINE void call_inner(void)
+static ASSEMBLY_FRAME NOINLINE void call_inner(void)
 {
 	call_it(stub(inner_stub), walk_only);
 	NO_TAIL_CALL();
@@ -631,8 +631,8 @@ static void test_many(void)
 		inner_stub = b;
 		call_it(stub(a), call_inner);
 		failed += mine.flags || mine.nr < 6 ||
-			  mine.frames[1] != base + b * STUB_BYTES + MACHINE_STUB_RETURN ||
-			  mine.frames[4] != base + a * STUB_BYTES + MACHINE_STUB_RETURN;
+			  mine.frames[1] != base + b * STUB_BYTES + ASSEMBLY_STUB_RETURN ||
+			  mine.frames[4] != base + a * STUB_BYTES + ASSEMBLY_STUB_RETURN;
 	}
 	is_int(failed, 0, "walks among %d return addresses are right", NR_STUBS);
 	munmap(stubs, NR_STUBS * STUB_BYTES);
@@ -673,7 +673,7 @@ static call_fn *emit_switch(void *stack)
 	call_fn *call;
 
 	memcpy(bytes, machine_switch, sizeof(bytes));
-	memcpy(bytes + MACHINE_SWITCH_TO, &stack, 8);
+	memcpy(bytes + ASSEMBLY_SWITCH_TO, &stack, 8);
 	*(void **)&call = emit(bytes, sizeof(bytes));
 	return call;
 }

@@ -28,7 +28,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "machine.h"
+#include "assembly.h"
 #include "kernels.h"
 
 KERNEL(k_launch)
@@ -187,7 +187,7 @@ NOINLINE __attribute__((noreturn)) void never_returns(jmp_buf *where)
 }
 
 extern "C" void cfa_in_rbx(void (*)());
-__asm__(MACHINE_CFA_IN_RBX);
+__asm__(ASSEMBLY_CFA_IN_RBX);
 
 NOINLINE void scenario_frames()
 {
@@ -359,12 +359,12 @@ static void set_handler(int sig, int flags)
 }
 
 extern "C" void traps();
-__asm__(MACHINE_TRAPS);
+__asm__(ASSEMBLY_TRAPS);
 
 static void skip_trap(int, siginfo_t *, void *uc)
 {
 	launch();
-	MACHINE_SKIP_TRAP(static_cast<ucontext_t *>(uc));
+	ASSEMBLY_SKIP_TRAP(static_cast<ucontext_t *>(uc));
 }
 
 NOINLINE void trap_somewhere()

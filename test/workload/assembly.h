@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * machine.h - the processor's parts of tests and workloads: assembly, generated code, signal frames
+ * assembly.h - the processor's parts of tests and workloads: assembly, machine code, signals
  *
  * For C and C++. Functions in assembly are texts, each for one __asm__.
  */
-#ifndef TEST_MACHINE_H
-#define TEST_MACHINE_H
+#ifndef TEST_ASSEMBLY_H
+#define TEST_ASSEMBLY_H
 
 #include <string.h>
 
 #if defined(__x86_64__)
 
-#define MACHINE_BP_NAME	"rbp"
+#define ASSEMBLY_BP_NAME	"rbp"
 
 /* Whether linkers write no unwind information for the linkage table. */
-#define MACHINE_BARE_STUBS	0
+#define ASSEMBLY_BARE_STUBS	0
 
 /* Makes a function that can be found behind generated code. */
-#define MACHINE_FRAME
+#define ASSEMBLY_FRAME
 
-/* Goes on behind an instruction of MACHINE_TRAPS that has trapped. */
-#define MACHINE_SKIP_TRAP(uc)	((uc)->uc_mcontext.gregs[REG_RIP] += 2)
+/* Goes on behind an instruction of ASSEMBLY_TRAPS that has trapped. */
+#define ASSEMBLY_SKIP_TRAP(uc)	((uc)->uc_mcontext.gregs[REG_RIP] += 2)
 
 /* traps(): is interrupted at its first instruction and again at each later one. */
-#define MACHINE_TRAPS								\
+#define ASSEMBLY_TRAPS								\
 	".text\n"								\
 	".type traps, %function\n"						\
 	"traps:\n"								\
@@ -47,7 +47,7 @@
  * cfa_in_rbx(f): code whose CFA is in a register that other code seldom uses for it. A walk that
  * follows only the stack pointer and the frame pointer cannot pass it.
  */
-#define MACHINE_CFA_IN_RBX							\
+#define ASSEMBLY_CFA_IN_RBX							\
 	".text\n"								\
 	".type cfa_in_rbx, %function\n"						\
 	"cfa_in_rbx:\n"								\
@@ -72,7 +72,7 @@
 /*
  * lie(f, bp): calls f() with that frame pointer; its unwind tables claim that its frame is at bp.
  */
-#define MACHINE_LIE								\
+#define ASSEMBLY_LIE								\
 	".text\n"								\
 	"lie:\n"								\
 	"	.cfi_startproc\n"						\
@@ -87,7 +87,7 @@
 	"	.cfi_endproc\n"
 
 /* run_there(top, arg): calls run_here(arg) on another stack, whose outermost frame is its own. */
-#define MACHINE_RUN_THERE							\
+#define ASSEMBLY_RUN_THERE							\
 	".text\n"								\
 	"run_there:\n"								\
 	"	.cfi_startproc\n"						\
@@ -131,7 +131,7 @@ static const unsigned char machine_trampoline[] = {
 	0xc3,				/* ret */
 };
 
-/* f(g): calls g() with a frame pointer whose value is at MACHINE_WILD_BP. */
+/* f(g): calls g() with a frame pointer whose value is at ASSEMBLY_WILD_BP. */
 static const unsigned char machine_wild[] = {
 	0x55,					/* push %rbp */
 	0x48, 0xbd, 0, 0, 0, 0, 0, 0, 0, 0,	/* mov $rbp, %rbp */
@@ -139,11 +139,11 @@ static const unsigned char machine_wild[] = {
 	0x31, 0xc0,				/* xor %eax, %eax */
 	0x5d, 0xc3,				/* pop %rbp; ret */
 };
-#define MACHINE_WILD_BP	3
+#define ASSEMBLY_WILD_BP	3
 
 /*
  * f(g): calls g() as Go calls C: with the caller's frame pointer, on the stack at
- * MACHINE_SWITCH_TO.
+ * ASSEMBLY_SWITCH_TO.
  */
 static const unsigned char machine_switch[] = {
 	0x55, 0x48, 0x89, 0xe5,			/* push %rbp; mov %rsp, %rbp */
@@ -153,14 +153,14 @@ static const unsigned char machine_switch[] = {
 	0x48, 0x89, 0xdc,			/* mov %rbx, %rsp */
 	0x5b, 0x5d, 0xc3,			/* pop %rbx; pop %rbp; ret */
 };
-#define MACHINE_SWITCH_TO	10
+#define ASSEMBLY_SWITCH_TO	10
 
-/* f(g), with a frame of one of seven sizes; g() returns to MACHINE_STUB_RETURN. */
-#define MACHINE_STUB_BYTES	16
-#define MACHINE_STUB_RETURN	6
+/* f(g), with a frame of one of seven sizes; g() returns to ASSEMBLY_STUB_RETURN. */
+#define ASSEMBLY_STUB_BYTES	16
+#define ASSEMBLY_STUB_RETURN	6
 static inline void machine_stub(unsigned char *at, unsigned int size)
 {
-	static const unsigned char bytes[MACHINE_STUB_BYTES] = {
+	static const unsigned char bytes[ASSEMBLY_STUB_BYTES] = {
 		0x48, 0x83, 0xec, 0,			/* sub $size, %rsp */
 		0xff, 0xd7,				/* call *%rdi */
 		0x48, 0x83, 0xc4, 0, 0xc3,		/* add $size, %rsp; ret */
@@ -172,16 +172,16 @@ static inline void machine_stub(unsigned char *at, unsigned int size)
 
 #elif defined(__aarch64__)
 
-#define MACHINE_BP_NAME	"x29"
+#define ASSEMBLY_BP_NAME	"x29"
 
-#define MACHINE_BARE_STUBS	1
+#define ASSEMBLY_BARE_STUBS	1
 
 /* Without unwind information, only frame pointers lead to the caller's frame. */
-#define MACHINE_FRAME	__attribute__((optimize("no-omit-frame-pointer")))
+#define ASSEMBLY_FRAME	__attribute__((optimize("no-omit-frame-pointer")))
 
-#define MACHINE_SKIP_TRAP(uc)	((uc)->uc_mcontext.pc += 4)
+#define ASSEMBLY_SKIP_TRAP(uc)	((uc)->uc_mcontext.pc += 4)
 
-#define MACHINE_TRAPS								\
+#define ASSEMBLY_TRAPS								\
 	".text\n"								\
 	".type traps, %function\n"						\
 	"traps:\n"								\
@@ -203,7 +203,7 @@ static inline void machine_stub(unsigned char *at, unsigned int size)
 	"	.cfi_endproc\n"							\
 	".size traps, . - traps\n"
 
-#define MACHINE_CFA_IN_RBX							\
+#define ASSEMBLY_CFA_IN_RBX							\
 	".text\n"								\
 	".type cfa_in_rbx, %function\n"						\
 	"cfa_in_rbx:\n"								\
@@ -227,7 +227,7 @@ static inline void machine_stub(unsigned char *at, unsigned int size)
 	"	.cfi_endproc\n"							\
 	".size cfa_in_rbx, . - cfa_in_rbx\n"
 
-#define MACHINE_LIE								\
+#define ASSEMBLY_LIE								\
 	".text\n"								\
 	"lie:\n"								\
 	"	.cfi_startproc\n"						\
@@ -244,7 +244,7 @@ static inline void machine_stub(unsigned char *at, unsigned int size)
 	"	ret\n"								\
 	"	.cfi_endproc\n"
 
-#define MACHINE_RUN_THERE							\
+#define ASSEMBLY_RUN_THERE							\
 	".text\n"								\
 	"run_there:\n"								\
 	"	.cfi_startproc\n"						\
@@ -263,7 +263,7 @@ static inline void machine_stub(unsigned char *at, unsigned int size)
  * with_value(f, depth, value): calls f(depth) with that value in the frame pointer, where compilers
  * other than GCC may have any value.
  */
-#define MACHINE_WITH_VALUE							\
+#define ASSEMBLY_WITH_VALUE							\
 	".text\n"								\
 	"with_value:\n"								\
 	"	.cfi_startproc\n"						\
@@ -308,7 +308,7 @@ static const unsigned int machine_wild[] = {
 	0xd65f03c0,			/* ret */
 	0, 0,
 };
-#define MACHINE_WILD_BP	20
+#define ASSEMBLY_WILD_BP	20
 
 static const unsigned int machine_switch[] = {
 	0xa9be7bfd,			/* stp x29, x30, [sp, #-32]! */
@@ -324,10 +324,10 @@ static const unsigned int machine_switch[] = {
 	0xd65f03c0,			/* ret */
 	0, 0,
 };
-#define MACHINE_SWITCH_TO	44
+#define ASSEMBLY_SWITCH_TO	44
 
-#define MACHINE_STUB_BYTES	32
-#define MACHINE_STUB_RETURN	12
+#define ASSEMBLY_STUB_BYTES	32
+#define ASSEMBLY_STUB_RETURN	12
 static inline void machine_stub(unsigned char *at, unsigned int size)
 {
 	const unsigned int words = 2 + size % 7 * 2, insns[] = {
@@ -343,4 +343,4 @@ static inline void machine_stub(unsigned char *at, unsigned int size)
 
 #endif
 
-#endif /* TEST_MACHINE_H */
+#endif /* TEST_ASSEMBLY_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* machine.h - everything in xpuload that depends on the processor */
-#ifndef LOADER_MACHINE_H
-#define LOADER_MACHINE_H
+/* arch.h - everything in xpuload that depends on the processor */
+#ifndef LOADER_ARCH_H
+#define LOADER_ARCH_H
 
 #include <asm/perf_regs.h>
 #include <elf.h>
@@ -9,11 +9,11 @@
 
 #if defined(__x86_64__)
 
-#define MACHINE_ELF	EM_X86_64
-#define MACHINE_AUDIT	AUDIT_ARCH_X86_64
+#define ARCH_ELF	EM_X86_64
+#define ARCH_AUDIT	AUDIT_ARCH_X86_64
 
 /* The kernel's numbers of the registers, in the order of XPU_REG_*. */
-#define MACHINE_PERF_REGS							\
+#define ARCH_PERF_REGS							\
 	PERF_REG_X86_AX, PERF_REG_X86_DX, PERF_REG_X86_CX, PERF_REG_X86_BX,	\
 	PERF_REG_X86_SI, PERF_REG_X86_DI, PERF_REG_X86_BP, PERF_REG_X86_SP,	\
 	PERF_REG_X86_R8, PERF_REG_X86_R9, PERF_REG_X86_R10, PERF_REG_X86_R11,	\
@@ -22,10 +22,10 @@
 
 #elif defined(__aarch64__)
 
-#define MACHINE_ELF	EM_AARCH64
-#define MACHINE_AUDIT	AUDIT_ARCH_AARCH64
+#define ARCH_ELF	EM_AARCH64
+#define ARCH_AUDIT	AUDIT_ARCH_AARCH64
 
-#define MACHINE_PERF_REGS							\
+#define ARCH_PERF_REGS							\
 	PERF_REG_ARM64_X19, PERF_REG_ARM64_X20, PERF_REG_ARM64_X21,		\
 	PERF_REG_ARM64_X22, PERF_REG_ARM64_X23, PERF_REG_ARM64_X24,		\
 	PERF_REG_ARM64_X29, PERF_REG_ARM64_SP, PERF_REG_ARM64_X25,		\
@@ -37,4 +37,4 @@
 # error "the recorder is for x86-64 and aarch64 only"
 #endif
 
-#endif /* LOADER_MACHINE_H */
+#endif /* LOADER_ARCH_H */
