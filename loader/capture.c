@@ -65,7 +65,7 @@ static int check_launches(const char *text)
 		at++;
 	if (good && !*at && last >= first)
 		return 0;
-	msg__error("--capture " XPU_CAPTURE_LAUNCH "%s: expected numbers of 1 or more: N, N- or N-M",
+	msg__error("--capture " XPU_CAPTURE_LAUNCH "%s: expected numbers from 1: N, N- or N-M",
 		   text);
 	return -EINVAL;
 }

@@ -25,7 +25,7 @@ static void check(bool right, const char *what)
 	abort();
 }
 
-/* Whether each line has a value that memory can have. */
+/* Whether each line has a value that is possible for memory. */
 static bool is_possible(const char *folded)
 {
 	const char *line = folded, *end, *value;
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct session s;
 	int err = 0;
 
-	/* Takes records as far as their sizes say where the next ones begin. */
+	/* Takes records as long as their sizes lead to a next record. */
 	for (i = 0; size > 3 && i < data[3] && first + sizeof(*rec) <= bytes; i++) {
 		rec = (const void *)(data + HEAD + first);
 		if (rec->size < sizeof(*rec) || rec->size % 8 || rec->size > bytes - first)
@@ -103,7 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 /*
- * Keeps the sizes of records right most of the time. Otherwise nothing behind the first one would
+ * Keeps the sizes of records right most of the time. Otherwise nothing after the first record would
  * be read.
  */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)

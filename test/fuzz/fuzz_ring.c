@@ -77,7 +77,7 @@ static uint64_t take(size_t bytes)
 	return value;
 }
 
-/* Return: a value that is likely to matter. */
+/* Return: a value at or near a limit, or one that is used elsewhere. */
 static uint64_t odd_value(void)
 {
 	static const uint64_t values[] = {
@@ -328,7 +328,7 @@ static void honest__launch(struct honest *h, unsigned int site, uint32_t correla
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* Return: the site of a launch of the honest processes, which also tells the kernel. */
+/* Return: the site of a launch of the honest processes, which also determines the kernel. */
 static unsigned int site_of(uint32_t correlation_id)
 {
 	return correlation_id % NR_SITES;
@@ -477,7 +477,7 @@ static bool honest__step(struct honest *h)
 	return true;
 }
 
-/* ---- the hostile one ------------------------------------------------------------------------- */
+/* ---- the hostile process --------------------------------------------------------------------- */
 
 static void hostile_launch(uint16_t type)
 {
@@ -820,7 +820,7 @@ static void hostile_step(uint8_t op)
 	}
 }
 
-/* ---- what must hold -------------------------------------------------------------------------- */
+/* ---- checks of the result -------------------------------------------------------------------- */
 
 static void fail(const char *what, uint32_t proc_id)
 {

@@ -22,8 +22,8 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 
 /*
- * The input is records. They are put into blocks here, so that the fuzzed bytes are behind the
- * checksums.
+ * The input is records. They are put into blocks here, so that the checksums are right for the
+ * fuzzed bytes.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 /*
- * Keeps the sizes of records right most of the time. Otherwise nothing behind the first one would
+ * Keeps the sizes of records right most of the time. Otherwise nothing after the first record would
  * be read.
  */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # accounts.pl OUT CSV FOLDED: compares the measurements of test/workload/shares (OUT) with
 # xpumerge's table of threads (CSV) and with the call paths (FOLDED, in ns). Prints a line for each
-# thread, with WRONG for each figure that is off.
+# thread, with WRONG for each figure that differs too much.
 #
 # A share may be off by 5 %, or by 3 ms. On a busy machine a thread waits for a CPU within the times
 # that it measures, so the kernel measures how long it was blocked. The wait for the device is at

@@ -1,15 +1,16 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# agree.pl NAMES NR FILE [DEBUG_FILE] - compares our names of NR random places in the code of FILE
-# with addr2line -fCi, outermost function. DEBUG_FILE has the symbols that were stripped from it.
+# agree.pl NAMES NR FILE [DEBUG_FILE] - compares xpumerge's names of NR random addresses in the
+# code of FILE with addr2line -fCi, outermost function. DEBUG_FILE has the symbols that were
+# stripped from it.
 #
 # A rule must explain each difference by FILE's own symbol tables:
 #	alias	both are names of one symbol
-#	beyond	addr2line takes the last symbol before the place; that one ended before it
-#	plt	we name the PLT's entries
-#	root	we name stripped functions at the root of stacks (roots.h)
-#	nested	both functions cover the place; ours begins later
+#	beyond	addr2line takes the last symbol before the address; the symbol ended before it
+#	plt	xpumerge names the PLT's entries
+#	root	xpumerge names stripped functions at the root of stacks (roots.h)
+#	nested	both functions cover the address; xpumerge's function begins later
 #	clone	a part or a copy that the compiler made, which has the whole function's name in DWARF: f.cold
 # Prints a line of figures, up to 5 examples of each rule as comments, and fails on differences that
 # no rule explains.
@@ -19,7 +20,7 @@ use warnings;
 my ($names, $nr, $file, $debug) = @ARGV;
 srand(4711);
 
-# Places in executable sections, by size.
+# The addresses are in executable sections, by size.
 my (@sections, $total);
 for (`readelf -SW '$file' 2>/dev/null`) {
 	next unless /^\s*\[\s*\d+\]\s+(\S+)\s+PROGBITS\s+([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s+\S+\s+AX/;

@@ -50,7 +50,7 @@ def gdb_chain():
             chain.append(frame.pc() + (1 if exact else 0))
             interrupted = kind == gdb.SIGTRAMP_FRAME
             if last:
-                break           # not called: gdb's caller is wrong
+                break           # gdb's caller is wrong, because nothing called it
         frame = frame.older()
     # The shim's own frame: its exact address does not matter.
     shim = gdb.solib_name(chain[0])

@@ -3,7 +3,7 @@
  * gen.h - recordings with given contents, for tests
  *
  * Appends records, in the order of the calls, to a buffer in memory. Nothing is checked: a test may
- * want nonsense. A test that runs out of memory aborts.
+ * need invalid records. A test that runs out of memory aborts.
  *
  *	struct gen g = { 0 };
  *
@@ -52,9 +52,7 @@ void gen__record(struct gen *g, uint16_t type, uint16_t misc, const void *fixed,
 void gen__header(struct gen *g);
 /* Turns the header at the start of @g into the header of a recording of blocks. */
 void gen__seal(struct gen *g);
-/*
- * Adds records as blocks of @block_bytes bytes of records; a longer record gets a block of its own.
- */
+/* Adds records as blocks of @block_bytes bytes of records; a longer record gets a whole block. */
 void gen__pack(struct gen *g, struct block_packer *p, const void *records, size_t bytes,
 	       size_t block_bytes);
 /* Makes @g the recording @plain, which has no blocks, in blocks. */
@@ -125,13 +123,13 @@ void gen__end(struct gen *g, uint64_t time_ns, uint32_t wait_status);
 
 void gen__batch_begin(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t tid);
 void gen__batch_end(struct gen *g);
-size_t gen__batch_bytes(const struct gen *g);		/* size of the open batch so far */
+size_t gen__batch_bytes(const struct gen *g);		/* bytes of the open batch so far */
 void gen__string(struct gen *g, uint32_t id, const char *s);
 void gen__api(struct gen *g, uint32_t domain, uint32_t cbid, uint32_t name);
 void gen__device(struct gen *g, uint32_t device, uint32_t name, const void *uuid);
 /* As gen__device(), with the limits of an H100. */
 void gen__limits(struct gen *g, uint32_t device, uint32_t name, const void *uuid);
-/* Describes how kernels with that string were launched. */
+/* Describes how kernels were launched that have this string as name. */
 void gen__shape(struct gen *g, uint32_t name, const struct xpu_shape *shape);
 void gen__stream(struct gen *g, uint32_t id, uint32_t device, uint32_t context, uint32_t stream);
 void gen__kernel(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t duration_ns,

@@ -34,9 +34,9 @@ enum { CBID_KERNEL = 307, CBID_MEMCPY = 276, CBID_GRAPH = 514, CBID_INNER = 40 }
 struct options {
 	uint64_t launches, paths, frames, threads, procs, streams, gpus;
 	uint64_t window;		/* the largest number of launches in flight */
-	uint64_t jitter;		/* the next launch to finish is one of the oldest, up to
-					 * this many; 0: any launch */
-	uint64_t thread_batch;		/* how many launches of a thread come together */
+	uint64_t jitter;		/* the next launch to end is among this many oldest ones;
+					 * 0: any launch */
+	uint64_t thread_batch;		/* number of launches that a thread makes together */
 	uint64_t memcpy_every, graph_every, graph_nodes;
 	uint64_t parts;			/* how many files begin while a graph runs, and between
 					 * @early device records and their launches */
@@ -46,13 +46,13 @@ struct options {
 	uint64_t block_bytes;		/* bytes of records per block; 0: no blocks */
 	uint64_t level;			/* compression level of the blocks */
 	uint64_t host;			/* number of the host, which has it in its name; 0: none */
-	uint64_t pid;			/* of the first process */
+	uint64_t pid;			/* pid of the first process */
 	uint64_t nccl_every;		/* every Nth call path is an operation of NCCL */
 	uint64_t slow;			/* how many percent longer other kernels last */
 	uint64_t samples_every;		/* a CPU sample for every N launches */
 	uint64_t off_every;		/* a time off the CPU for every N launches */
-	uint64_t pause_every;		/* nothing is launched for 100 us after every N launches */
-	uint64_t noise;			/* up to N ns are added to times, at random */
+	uint64_t pause_every;		/* 100 us without a launch after every N launches */
+	uint64_t noise;			/* random ns, up to N, that are added to times */
 	uint64_t rank;			/* rank of the first process, from which the next ones count
 					 * on; UINT64_MAX: none */
 	bool early;			/* device records before their launches */
@@ -61,8 +61,7 @@ struct options {
 	bool api;			/* with calls of the API, too: each launch, and a call
 					 * within it */
 	bool no_end;
-	bool name_all;			/* names for threads and functions as well, taken from
-					 * --names */
+	bool name_all;			/* takes names of threads and functions from --names, too */
 	const char *map;
 	const char *names;		/* file of names for the first paths' kernels, each ended
 					 * by NUL */
@@ -79,14 +78,14 @@ struct flight {
 
 struct held {
 	struct xpu_launch *launches;
-	uint32_t *ranges;		/* with nccl_every: the ranges that the launches are in */
+	uint32_t *ranges;		/* with nccl_every: the ranges of the launches */
 	size_t nr;
 	uint64_t base_ns;
 };
 
 struct state {
 	const struct options *o;
-	struct gen g;			/* records that go out next */
+	struct gen g;			/* records of the batch that is written next */
 	struct gen batch;		/* records of the next batch */
 	struct held *held;		/* launches not written yet: one list for all threads,
 					 * or one for each */
@@ -203,7 +202,10 @@ static void emit_held(struct state *s, struct held *h)
 	h->nr = 0;
 }
 
-/* With thread batches, launches do not wait for device records, nor records for launches. */
+/*
+ * With thread batches, launches are written without waiting for device records, and the other way
+ * around.
+ */
 static void emit_launches(struct state *s)
 {
 	if (!s->o->thread_batch)
@@ -366,8 +368,7 @@ static void launch_one(struct state *s, uint32_t correlation_id)
 }
 
 /*
- * Return: the next name in the file, which begins again after its last name; @fallback without a
- * file.
+ * Return: the next name in the file, after the last name the first one; @fallback without a file.
  */
 static const char *next_name(FILE *names, char **buf, size_t *size, const char *fallback)
 {

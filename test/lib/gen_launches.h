@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gen_launches.h - launches as two tools see them, neither of which knows both stacks and calls
+ * gen_launches.h - launches as two tools record them, one with stacks, the other one with calls
  *
  * One tool took the stacks, the other saw the calls, each with its own clock and its own losses.
  * The truth is stored with their events.
@@ -24,8 +24,8 @@ enum gen_tids {
 struct gen_launches {
 	uint32_t nr, nr_threads;
 	double gap_us;			/* mean gap between launches of a thread */
-	double fixed;			/* constant share of the gap */
-	uint32_t burst;			/* launches that follow one another closely */
+	double fixed;			/* constant part of the gap */
+	uint32_t burst;			/* launches that come close together */
 	double jitter_us;		/* largest time from a stack to its call, */
 	double spread_us;		/* and the largest time that one in 100 has more */
 	double lost_stacks, lost_launches;
@@ -38,7 +38,7 @@ struct gen_launches {
 struct gen_event {
 	uint64_t time_ns;
 	uint32_t thread;
-	uint32_t launch;		/* the truth: index of the launch, below nr */
+	uint32_t launch;		/* the truth: number of the launch, below nr */
 };
 
 struct gen_seen {

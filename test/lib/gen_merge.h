@@ -197,7 +197,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	reader__close(&r);
 }
 
-/* ---- what must hold ------------------------------------------------------------------------- */
+/* ---- rules for every result ------------------------------------------------------------------ */
 
 static inline const char *json__value(const char *p, int depth);
 
@@ -380,7 +380,7 @@ static inline bool pprof__valid(const char *pprof, size_t size, uint64_t sum_ns)
 	return !sum_ns;
 }
 
-/* Return: what is inconsistent in a merge that got as far as writing, or NULL. */
+/* Return: what is inconsistent in a merge that has reached its writers, or NULL. */
 static inline const char *merged__broken(const struct merged *m)
 {
 	const struct loss *l = &m->loss;

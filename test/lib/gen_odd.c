@@ -25,7 +25,7 @@
 
 enum { DRIVER = 1, CBID_LAUNCH = 307, PROC = 1, PID = 1000, S_LAUNCH = 1, S_MAIN, S_GPU, S_FIRST };
 
-/* A recording in the making. The batches come after all other records. */
+/* A recording that is being made. The batches come after all other records. */
 struct odd {
 	struct gen records, batches;
 	uint32_t nr_launches, nr_strings, nr_allocs;

@@ -155,7 +155,7 @@ static void print_stub(FILE *f, const struct opts *o, uint32_t k)
 	}
 }
 
-/* ---- what happens --------------------------------------------------------------------------- */
+/* ---- events ---------------------------------------------------------------------------------- */
 
 static uint32_t kernel_of(const struct opts *o, uint32_t thread, uint32_t step)
 {
@@ -326,7 +326,7 @@ static int make(const struct opts *o, const char *cpu_name, const char *gpu_name
 	return fclose(cpu) || fclose(gpu) || fclose(truth);
 }
 
-/* ---- what came of it ------------------------------------------------------------------------ */
+/* ---- verdicts -------------------------------------------------------------------------------- */
 
 /* Counts verdicts; "no stack" is wrong for a launch that has one. */
 static int verdict(const char *truth_name)

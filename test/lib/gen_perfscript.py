@@ -53,7 +53,7 @@ def stack():
             rng.choice([0x1234, 0x20ce7, 0x401000])
         if shown is None:
             shown = "libc.so.6+0x%x" % address
-        # A frame without a file is known only by the line that says "(inlined)".
+        # A frame without a file can be recognized only by the line that says "(inlined)".
         if opts["inline"] and not kernel and "(" not in name and name[0] != "[" and rng.random() < 0.3:
             lines.append("\t%16x %s (inlined)" % (address, name.split("+")[0]))
             folded.append(name.split("+")[0].replace(";", ":") + " (inlined)")

@@ -59,7 +59,7 @@ struct rank {
 	struct range ranges[4096];
 	uint32_t nr_ranges;
 	uint64_t wait_ns, transfer_ns;
-	double rate;			/* of its host's clock */
+	double rate;			/* rate of its host's clock */
 	int64_t ahead_ns;
 	bool done;
 	bool quiet;			/* it is not recorded yet */
@@ -132,7 +132,7 @@ static void count(uint32_t comm, uint32_t rank)
 	nr_paired += has_partner(comm, rank) && (!o.attach || o.destroy);
 }
 
-/* ---- what a rank records --------------------------------------------------------------------- */
+/* ---- the records of a rank ------------------------------------------------------------------- */
 
 static void range_event(struct rank *r, uint32_t thread, uint32_t what, uint32_t id)
 {
@@ -197,7 +197,10 @@ static uint32_t launch(struct rank *r, uint32_t thread, uint32_t path, uint32_t 
 	return l.correlation_id;
 }
 
-/* A launch of NCCL. If calls do not block, it is on another thread, which has no range open. */
+/*
+ * A launch by NCCL. If calls do not block, the launch is on another thread, which has no range
+ * open.
+ */
 static uint32_t launch_nccl(struct rank *r, uint32_t thread, uint32_t range)
 {
 	return o.blocking ? launch(r, thread, P_NCCL, range) : launch(r, 1, P_NCCL, 0);
@@ -525,7 +528,7 @@ static void make_again(void)
 	}
 }
 
-/* ---- a rank's own work ----------------------------------------------------------------------- */
+/* ---- a rank's other work --------------------------------------------------------------------- */
 
 /* Loads data, then runs a kernel; one rank may be slow in one of them. */
 static void do_own_work(void)

@@ -29,7 +29,7 @@
 #define IDS		100
 #define DRIVER		1
 #define SAMPLE_NS	1000000
-#define SUM_NS		10000000	/* that short times off the CPU are summed up over */
+#define SUM_NS		10000000	/* over which short times off the CPU are summed up */
 
 enum { CBID_LAUNCH = 307, CBID_COPY = 276, CBID_GRAPH = 514, CBID_SYNC = 17 };
 enum { P_KERNEL = 1, P_COPY, P_GRAPH, P_NODE, P_SYNC, P_OFF, P_CPU };
@@ -56,7 +56,7 @@ struct state {
 	uint32_t proc;			/* of the next records; its ids of threads and call paths
 					 * are above (proc - 1) * IDS */
 	uint32_t correlation_id;
-	uint64_t first_ns, nr, sum_ns;	/* of times off the CPU that are summed up */
+	uint64_t first_ns, nr, sum_ns;	/* of summed-up times off the CPU */
 };
 
 static void emit_batch(struct state *s, bool full)

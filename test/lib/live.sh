@@ -13,8 +13,8 @@ uptime_s() {
 	echo "${now_s%.*}"
 }
 
-# wait_for COMMAND...: waits until COMMAND succeeds, for two minutes at most; says if it does not.
-# COMMAND may itself wait.
+# wait_for COMMAND...: waits until COMMAND succeeds, for two minutes at most; prints a message if
+# COMMAND does not succeed. COMMAND may itself wait.
 wait_for() {
 	set -- $(($(uptime_s) + 120)) "$@"
 	until behind_limit "$@"; do
@@ -43,7 +43,7 @@ start() {
 	wait_for grep -qs ready "$name.out" || diag "$name does not get ready"
 }
 
-start_dormant() {	# start_dormant NAME ARGS...: with the shim, outside of any session
+start_dormant() {	# start_dormant NAME ARGS...: with the shim, outside of any recording
 	name=$1
 	shift
 	start "$name" env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800 "$@"
@@ -58,7 +58,7 @@ is_over() {
 	! dd if=/dev/null of="$1.cmd" oflag=nonblock conv=nocreat,notrunc status=none 2>/dev/null
 }
 
-has_answered() {	# has_answered NAME LINES: succeeds if it has, or cannot answer any more
+has_answered() {	# has_answered NAME LINES: succeeds if the target has answered, or has ended
 	has_lines "$1.out" "$2" || is_over "$1"
 }
 
@@ -114,13 +114,13 @@ is_awake() {
 		END { exit !found }'
 }
 
-# are_awake OBSERVER NUMBER: so many processes have sent something
+# are_awake OBSERVER NUMBER: succeeds if NUMBER processes have sent something
 are_awake() {
 	[ "$("$XPUMERGE" dump "$1.data" 2>/dev/null |
 		sed -n 's/.* BATCH .*\(proc_id=[0-9]*\).*/\1/p' | sort -u | wc -l)" -ge "$2" ]
 }
 
-# has_launches OBSERVER NUMBER: so many are in the recording already, or more
+# has_launches OBSERVER NUMBER: succeeds if at least NUMBER are in the recording
 has_launches() {
 	nr_there=$("$XPUMERGE" -i "$1.data" -f folded 2>&1 >/dev/null |
 		sed -n 's/^launches \([0-9]*\) .*/\1/p')
@@ -140,7 +140,7 @@ holds() {		# holds FILE NUMBER
 	"$XPUMERGE" -i "$1" -f folded 2>&1 >/dev/null | grep -q " matched $2 "
 }
 
-# asleep NAME: waits until the target's shim has let go of CUPTI, because nobody listens any more
+# asleep NAME: waits until the target's shim has left CUPTI, because nobody listens any more
 asleep() {
 	wait_for gets_cupti "$1" && ask "$1" unsubscribe >/dev/null
 }

@@ -38,7 +38,8 @@ def number_of(names, what):
     return next(n for n in names if what in names[n].values())
 
 
-# The samples of the GPU are in the order of time. Its clock is compared with ours now and then.
+# The samples of the GPU are in the order of time. Its clock is compared with xpuload's clock now
+# and then.
 pm = rows[number_of(sets, "SM active")]
 assert len(pm) > 100, len(pm)
 for (begin, end, values), (next_begin, _, next_values) in zip(pm, pm[1:]):

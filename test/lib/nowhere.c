@@ -2,7 +2,7 @@
 /*
  * nowhere - to be preloaded: hides _dl_find_object(), which the C library lacks before glibc 2.35
  *
- * Only libgcc_s, which was built for this C library and relies on it, gets its answers.
+ * Only libgcc_s, which was built for this C library and needs the function, gets its results.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -3,7 +3,7 @@
  * oom.h - an allocator that fails on request; to be included by one file of a program
  *
  * Its functions replace glibc's in this process, libraries included. A sanitizer has an allocator
- * of its own: then OOM_CANNOT is defined, and nothing else.
+ * of its own: then only OOM_CANNOT is defined.
  */
 #ifndef XPU_TEST_OOM_H
 #define XPU_TEST_OOM_H

@@ -83,7 +83,7 @@ pairs_families() {
 	pairs_one "$waits"
 	pairs_one "seed=550576 nr=1000 tids=other gap=3.46 work=1.54 jitter=1850 delay=1.76 dur=33.3 shape=exp both=0.1 both_end=0.1 kernels=8000 paths=3"
 	pairs_one "seed=589690 nr=400 tids=other gap=54.2 work=15.8 jitter=1610 delay=7.67 dur=42.2 dur_jitter=4.93 shape=exp burst=2 pause=49 late=0.00118 loop=10 apart=0"
-	# Few events, of which both files lack some.
+	# Few events; both files lack some of them.
 	pairs_one "seed=71982 nr=60 gap=448 work=1.91 jitter=0.604 delay=2.31 dur=14.7 dur_jitter=43.4 shape=exp cut=3 paths=3 apart=0"
 	pairs_one "seed=680096 nr=60 threads=3 gap=36.3 work=5.84 jitter=2.84 delay=8.88 dur=32.1 dur_jitter=14.5 shape=uniform head=0.1 tail=0.1 kernels=8000 loop=10 apart=0"
 	pairs_one "nr=4 tids=other gap=255 work=4.33 jitter=0.27 delay=0.217 dur=18.1 dur_jitter=5.58 shape=exp cut=1 kernels=8000 seed=754473"
@@ -206,7 +206,7 @@ pairs_table() {
 	pairs 0 "$tight lost=0.01"
 	pairs 0 "$tight lost=0.01 shape=exp"
 	pairs 0 "$tight shape=exp jitter=10"
-	# The time from a stack to its call varies as work does; the time back hardly varies.
+	# The time from a stack to its call varies like work; the time back hardly varies.
 	pairs 0 "shape=exp jitter=50 gap=10 work=0.2 lost=0.01"
 	pairs 0 "shape=exp jitter=200 work=0.2 dur_jitter=0.3 threads=8 cut=1"
 	pairs 0 "shape=exp jitter=100 gap=10 work=0.2 lost=0.02 lost_calls=0.02 seed=2"

@@ -2,7 +2,7 @@
 /*
  * ranks_merge.h - runs "xpumerge ranks" in memory, with all its outputs, and checks its results
  *
- * For tests and fuzzers that link libmerge. The checks hold whatever the input is.
+ * For tests and fuzzers that link libmerge. The checks hold for any input.
  */
 #ifndef TEST_LIB_RANKS_MERGE_H
 #define TEST_LIB_RANKS_MERGE_H

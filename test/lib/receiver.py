@@ -251,7 +251,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         try:
             check = CHECKS.get(url.path)
             profiles = check(url.path, query, self.headers, body, errors) if check else []
-        except Exception as e:  # a receiver says what it could not read, whatever that was
+        except Exception as e:  # a receiver reports any input that it could not read
             errors.append(repr(e))
         totals = {}
         stacks = {}

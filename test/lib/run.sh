@@ -77,7 +77,7 @@ if [ "$status" != 0 ]; then
 	awk -v name="$name" '/^(not )?ok / { bad = /^not/ && !/# TODO/ }
 		bad { print name ": " $0 }' out.log | head -n 60 >&2
 fi
-if [ -n "${XPU_TEST_LOGS:-}" ]; then		# all output, diagnostics included
+if [ -n "${XPU_TEST_LOGS:-}" ]; then		# the log has all output, with diagnostics
 	cat out.log stderr.log >"$XPU_TEST_LOGS/$(echo "$name" | tr / _).log"
 fi
 [ -n "$XPU_TEST_NOTRUN" ] && sed -n "s|^.*# SKIP \(.*\)|NOT RUN: $name: \1|p" out.log \

@@ -10,9 +10,8 @@
  *		return done_testing();
  *	}
  *
- * Each check prints its line at once and returns its result, so that diag() can say more. stdout
- * is flushed at every line: a test that crashes has shown how far it came, and a forked child
- * repeats nothing.
+ * Each check prints its line at once and returns its result, so that diag() can say more. stdout is
+ * flushed at every line: the output shows where a test crashed, and a forked child repeats nothing.
  */
 #ifndef TEST_LIB_TAP_H
 #define TEST_LIB_TAP_H

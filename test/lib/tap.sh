@@ -16,11 +16,12 @@ if [ ! -x "$XPULOAD" ] && [ -x "$XPU_BUILD/bin/xpuload" ]; then
 	XPU_SHIM=$XPU_BUILD/lib/xpuload/libxpushim.so
 fi
 
-# lines_of NAME: prints FILE:LINE of each check of the test that has NAME, whatever its variables
-# are
+# lines_of NAME: prints FILE:LINE of each check of the test that has NAME, for any values of its
+# variables
 lines_of() {
 	name=$1 awk -v file="${0#"$XPU_SRC"/}" '
-		# mawk finds no leftmost match of several alternatives: each is asked for alone.
+		# mawk finds no leftmost match of several alternatives: so the search is for one
+		# alternative at a time.
 		function variable_length(text) {
 			if (match(text, /^\$\(+[^()]*(\([^()]*\)[^()]*)*\)+/) || match(text, /^\$[{][^}]*[}]/) ||
 			    match(text, /^\$[A-Za-z_]+/))
@@ -113,7 +114,7 @@ skip_all() {
 	exit 0
 }
 
-# need CAPABILITY...: skips the whole test, loudly, if a capability is missing; fails if
+# need CAPABILITY...: skips the whole test, with a message, if a capability is missing; fails if
 # XPU_TEST_REQUIRE says that this machine has it.
 need() {
 	for cap; do

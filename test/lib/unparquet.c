@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zstd.h>
 
-/* The file, or a page of it. */
+/* The file, or one page of the file. */
 struct in {
 	const uint8_t *v;
 	size_t nr, at;

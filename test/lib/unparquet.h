@@ -2,11 +2,11 @@
 /*
  * unparquet.h - reads Parquet files as strictly as possible, for tests of the writer
  *
- * It is written from the format's documents and shares no code with the writer. It knows the
- * features that our files may have: flat columns, data pages of version 1, zstd, and the encodings
- * PLAIN, RLE_DICTIONARY and DELTA_BINARY_PACKED. It checks what readers may take for granted: sizes
- * and offsets that fit one another, pages without bytes left over, statistics that match the
- * values.
+ * It is written after the format's documents and shares no code with the writer. It reads only
+ * features that xpumerge's files may have: flat columns, data pages of version 1, zstd, and the
+ * encodings PLAIN, RLE_DICTIONARY and DELTA_BINARY_PACKED. It checks what readers may take for
+ * granted: sizes and offsets that fit one another, pages without bytes left over, statistics that
+ * match the values.
  */
 #ifndef TEST_LIB_UNPARQUET_H
 #define TEST_LIB_UNPARQUET_H
@@ -21,7 +21,7 @@ struct unparquet_value {
 	bool null;
 	int64_t n;			/* INT64 and BOOL */
 	double d;
-	char *s;			/* with a NUL behind its bytes */
+	char *s;			/* with a NUL after its bytes */
 	size_t bytes;
 };
 
@@ -30,7 +30,7 @@ struct unparquet_column {
 	int type;
 	bool optional;
 	struct unparquet_value *v;	/* by row */
-	unsigned int encodings;		/* 1 << encoding, of the values, or'ed */
+	unsigned int encodings;		/* or of 1 << encoding, of all encodings of the values */
 };
 
 struct unparquet {
@@ -38,8 +38,8 @@ struct unparquet {
 	struct unparquet_column *columns;
 	size_t nr_pairs;
 	char **keys, **values;
-	char error[256];		/* why it cannot be read */
-	struct unparquet_memory *memory;	/* all of it */
+	char error[256];		/* why the file cannot be read */
+	struct unparquet_memory *memory;	/* all bytes of the file */
 };
 
 /* Return: 0, or -1 with u->error set. To be freed in both cases. */

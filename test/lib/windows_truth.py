@@ -59,7 +59,7 @@ def tables(window):
     sums, all_tables = {}, json.loads(run("--json", "--limit", "0", *window) or "{}")
     for row in all_tables.get("kernels", []):
         add(sums, row["name"], row["total_ns"], row["instances"])
-        # An average is of whole kernels; it is unknown if none began here.
+        # An average is of whole kernels; it is unknown if no kernel began here.
         assert row["avg_ns"] is None if not row["instances"] else row["avg_ns"] == lengths["kernel"], row
     for row in all_tables.get("memory_time", []):
         add(sums, "memcpy", row["total_ns"], row["count"])
@@ -214,7 +214,7 @@ for size, first, last in SIZES:
             error = abs(got[0] - true[0])
             if error > 0.01 * true[0]:
                 wrong = wrong or f"{begin}-{end}: {got[0]} of {true[0]} ns"
-            # A wait counts once for each piece of work; a sum of short times says how many there were in all.
+            # A wait counts once for each piece of work; a sum of short times has their number.
             if kind != "wait" and abs(got[1] - true[1]) > (kind == "off" and 0.01 * true[1] + 1):
                 wrong = wrong or f"{begin}-{end}: {got[1]} of {true[1]}"
             wrong = wrong or (differs(result, kind) or "") and f"{begin}-{end}: {differs(result, kind)}"
@@ -237,7 +237,7 @@ for part, window, cells, lines in stretches(("0-0.3", "0.3-0.5", "0.5-0.505", "0
             continue
         got, want = cells.get(kind, (0, 0)), merged.get(kind, (0, 0))
         wrong = "" if got == want else "the page differs"
-        # The lines of the overview are of threads, and of devices as a whole.
+        # The overview has a line for each thread and for each device.
         if kind in ("cpu", "off", "wait") and lines.get(kind, 0) != want[0]:
             wrong = f"the overview has {lines.get(kind, 0)}"
         words = " ".join(window)[7:].replace("ns --to ", "-")
