@@ -72,7 +72,7 @@ perl -e '
 		my $q = ($p{$f} + ($x{$f} // 0)) / ($np + $nx);
 		my $sd = sqrt($q * (1 - $q) * (1 / $np + 1 / $nx)) || 1;
 		my $z = ($b - $a) / $sd;
-		# Of twenty parts, one is above 3 in one of twenty runs.
+		# By chance one of the twenty parts is above 3 in one of twenty runs.
 		$bad++ if abs($z) > 3;
 		printf "%-28.28s %8.2f %8.2f %7.1f\n", $f, 100 * $a, 100 * $b, $z;
 	}

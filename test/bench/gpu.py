@@ -74,7 +74,7 @@ OURS = ["path", "launch", "shm", "fp", "memory", "api", "api-all", "merge", "all
 CUPTI = ["floor", "callbacks", "calls-runtime", "calls-both", "calls-records"]
 ROWS = (["bare", "dormant"] + CUPTI + OURS +
         ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys", "nsys-calls", "nsys-all"])
-# The row of Nsight Systems that records as much as a row of ours.
+# The row of Nsight Systems that records as much as a row of xpuload.
 PEERS = {"api-all": "nsys-calls", "merge": "nsys-all", "all": "nsys-all"}
 NSYS = {"nsys": ["-s", "none", "--cpuctxsw", "none"],
         "nsys-calls": ["-s", "none", "--cpuctxsw", "none", "--cuda-trace-all-apis=true"],
@@ -120,7 +120,7 @@ def check(statement):
     return None
 
 
-# ---- what there is -------------------------------------------------------------------------------
+# ---- what the machine has ------------------------------------------------------------------------
 
 class Tools:
     """The programs of this bench, built in the current directory, and the machine's tools."""
@@ -259,7 +259,7 @@ class Program:
         self.row = row
         self.name = name
         self.data = f"{self.name}.data"
-        self.why = None             # why it failed
+        self.why = None             # why the program failed
         self.fds = []
         for end in ("go", "said"):
             os.mkfifo(f"{self.name}.{end}")
@@ -401,7 +401,7 @@ def added(figures, row, of, to):
     if not a or not b or statistics.mean(b) <= 0:
         return None
     share = statistics.mean(a) / statistics.mean(b)
-    # Both shares have one base, and so its errors.
+    # Both shares are relative to one base, and share its errors.
     return share, error([x - share * y for x, y in zip(a, b)]) / statistics.mean(b)
 
 

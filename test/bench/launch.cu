@@ -52,7 +52,7 @@ struct worker {
 static struct worker workers[MAX_THREADS];
 static int nr_threads = 1;
 static long nr_launches = 100000;	/* per thread */
-static double seconds;			/* not 0: run this long instead */
+static double seconds;			/* not 0: run for this time instead of @nr launches */
 static double rate;			/* not 0: launches a second, of all threads */
 static const char *control;		/* name of the FIFOs; NULL: one turn */
 static unsigned char order[NR_ORDER];	/* order of sites */

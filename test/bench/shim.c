@@ -71,10 +71,10 @@ static void *pages(size_t bytes)
 
 static uint32_t correlation_id;
 static struct unwinder *unwinder;
-static struct unwind_trace *trace;	/* the trace to compare with; NULL: walk */
+static struct unwind_trace *trace;	/* the trace to compare the stack with; NULL: walk */
 static uint64_t nr_again;
 static struct paths *paths;
-static struct xpu_slot slots[NR_SITES];	/* slots whose chains were unwound before */
+static struct xpu_slot slots[NR_SITES];	/* slots whose chains were unwound beforehand */
 
 static void CUPTIAPI nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 			     const void *data)
@@ -236,7 +236,7 @@ static __attribute__((noinline)) void unwind(void)
 
 	if (unwinder__chain(unwinder, 0, &slot, trace, NULL, NULL))
 		nr_again++;
-	else if (trace)			/* the first time only */
+	else if (trace)			/* only the first time */
 		unwinder__trace(unwinder, trace);
 	asm volatile("" : : "r"(&slot) : "memory");
 }
@@ -420,7 +420,7 @@ static __attribute__((noinline)) void measure_cold(unsigned int nr_inner)
 	callback = nothing;
 	calls = cold_ns(nr_inner, &event);
 	callback = launch__callback;
-	cold_ns(nr_inner, &event);	/* not measured: here all paths are new */
+	cold_ns(nr_inner, &event);	/* not measured: all paths are new here */
 	all = cold_ns(nr_inner, &event);
 	printf("  %-52s %6.1f, with the calls %6.1f\n", "the whole, --probe path, 120 cold paths",
 	       all - calls, all);

@@ -78,7 +78,7 @@ static int measure(void)
 	return 0;
 }
 
-/* 64 functions that call one another in a ring, so that return addresses and frames differ. */
+/* 64 functions, each of which calls the next one, so that return addresses and frames differ. */
 #define EIGHT(p, q) \
 	FN(f_##p##0, f_##p##1) FN(f_##p##1, f_##p##2) FN(f_##p##2, f_##p##3) \
 	FN(f_##p##3, f_##p##4) FN(f_##p##4, f_##p##5) FN(f_##p##5, f_##p##6) \

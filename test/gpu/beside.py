@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 # beside.py [THREADS]: ten windows of torch.profiler, CPU and CUDA, with stacks, while THREADS other
-# threads go on launching. For each window it prints the counts of this thread's device and CPU
-# events by name, how many of them have stacks, and how much device work began before its call or
-# ended after the last call; then how many of its kernels the whole program has launched.
+# threads still launch. For each window it prints the counts of this thread's device and CPU events
+# by name, how many of them have stacks, and how much device work began before its call or ended
+# after the last call; then how many of its kernels the whole program has launched.
 import collections
 import json
 import sys

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whether cuptiActivityGetNextRecord() reads buffers that CUPTI never saw. It should step over a
- * record by its kind alone, whatever its contents and its place, and refuse one that is cut short.
- * Needs CUPTI, but neither a driver nor a GPU. Prints how many kinds have records, and for how many
- * of them this is not so.
+ * Tests whether cuptiActivityGetNextRecord() reads buffers that did not come from CUPTI. It should
+ * step over a record by its kind alone, whatever its contents and its place, and refuse one that is
+ * cut short. Needs CUPTI, but neither a driver nor a GPU. Prints how many kinds have records, and
+ * for how many of them this is not so.
  */
 #include <cupti.h>
 #include <stdint.h>
@@ -33,7 +33,7 @@ static void fill(uint8_t *at, uint32_t kind)
 		memcpy(at + i, &kind, sizeof(kind));
 }
 
-/* Whether the step over a record of @bytes is equal with other contents at another place. */
+/* Whether the step over a record of @bytes is the same with other contents and at another place. */
 static int is_plain(uint8_t *at, uint32_t kind, size_t bytes)
 {
 	CUpti_Activity *record = NULL;

@@ -95,7 +95,7 @@ struct Server {
 	NOINLINE void handle_request(size_t nr)
 	{
 		if (!(nr % 3)) {
-			conversations.emplace_back();		/* and no conversation ever ends */
+			conversations.emplace_back();		/* no conversation ever ends */
 			conversations.back().pages.reserve(NR_PAGES);
 		}
 		Conversation &c = conversations.back();

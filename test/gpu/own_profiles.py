@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# own_profiles.py [THREADS]: runs torch.profiler three times, while THREADS other threads go on
-# launching. Prints each profile's counts of this thread's kernels and copies, which no other thread
+# own_profiles.py [THREADS]: runs torch.profiler three times, while THREADS other threads still
+# launch. Prints each profile's counts of this thread's kernels and copies, which no other thread
 # makes.
 import sys
 import threading

@@ -317,7 +317,7 @@ static void *mix_graphs(void *arg)
 		k_null<<<1, 32, 0, stream>>>();
 	}
 	CHECK(cudaStreamEndCapture(stream, &graph));
-	count(10, 0);		/* they are recorded as launches without kernels */
+	count(10, 0);		/* these launches are recorded without kernels */
 	CHECK(cudaGraphInstantiate(&exec, graph, 0));
 	while (!is_over) {
 		for (int i = 0; i < 10; i++)

@@ -246,7 +246,7 @@ static void how_green(void)
 	say();
 }
 
-/* ---- work that is no kernel ------------------------------------------------------------------ */
+/* ---- work that is not a kernel --------------------------------------------------------------- */
 
 static void on_host(void *arg)
 {
@@ -1210,8 +1210,8 @@ static void how_bad_launch(void)
 {
 	start();
 	for (int i = 0; i < 10; i++) {
-		kernel_main<<<1, 4096, 0, stream>>>(counter);	/* fails: too many threads per
-								 * block */
+		kernel_main<<<1, 4096, 0, stream>>>(counter);	/* the launch fails: too many
+								 * threads per block */
 		printf("strange: %s\n", cudaGetErrorString(cudaGetLastError()));
 		site_main(stream, counter);
 	}

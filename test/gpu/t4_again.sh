@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload attaches again and again, on a real GPU, to servers whose threads launch and wait all the
-# time. Each recording is exact, also after a detach at a moment when threads were inside calls that
-# wait.
+# xpuload attaches many times, on a real GPU, to servers whose threads launch and wait all the time.
+# Each recording is exact, also after a detach at a moment when threads were inside calls that wait.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root gpu nvcc bpf

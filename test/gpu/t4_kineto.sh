@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# An imported profile of torch.profiler: the device's time is the file's own, and launches are under
-# the operators and Python functions of the file.
+# An imported profile of torch.profiler: the device's time equals the time in the file, and launches
+# are under the operators and Python functions of the file.
 . "$XPU_SRC/test/lib/tap.sh"
 need gpu torch
 

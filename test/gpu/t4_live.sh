@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload attaches to a PyTorch loop again and again: no crash, no hang, no growth, equal results.
+# xpuload attaches to a PyTorch loop many times: without a crash, a hang or growth, and with equal
+# results.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 times=${XPU_ATTACH_TIMES:-20}

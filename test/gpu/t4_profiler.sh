@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# torch.profiler inside the target, three profiles one after the other while other threads go on
-# launching. Its counts equal the counts of a run without xpuload, xpuload reports the work that it
-# did not record, and nothing crashes in XPU_PROFILER_RUNS runs (default 100), XPU_PROFILER_JOBS at
-# a time. After a crash it prints the stack. If a run crashes or has other counts, it also reports
-# how as many runs without xpuload end.
+# torch.profiler inside the target, three profiles one after the other while other threads still
+# launch. Its counts equal the counts of a run without xpuload, xpuload reports the work that it did
+# not record, and nothing crashes in XPU_PROFILER_RUNS runs (default 100), XPU_PROFILER_JOBS at a
+# time. After a crash it prints the stack. If a run crashes or has other counts, it also reports how
+# as many runs without xpuload end.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 runs=${XPU_PROFILER_RUNS:-100}

@@ -27,7 +27,7 @@ is "$(diff want got)" "" "each shape has a row with its number of launches" ||
 	diag "$(cat kernels.csv)"
 registers=$(cuobjdump -res-usage shapes 2>/dev/null | sed -n 's/.*REG:\([0-9]*\).*/\1/p' |
 	head -n 1)
-# The device gives each thread at least 16.
+# The device gives each thread at least 16 registers.
 [ "$registers" -ge 16 ] || registers=16
 is "$(awk -F, 'NR > 1 { print $(NF - 4) }' kernels.csv | sort -u)" "$registers" \
 	"registers are those that cuobjdump prints"

@@ -123,7 +123,7 @@ if python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
 fi
 wait
 
-# ---- what came of it -----------------------------------------------------------------------------
+# ---- results -------------------------------------------------------------------------------------
 
 for name in $all; do
 	more=0

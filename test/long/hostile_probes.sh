@@ -83,7 +83,7 @@ check_merge() {		# check_merge NAME TEST
 	for format in folded chrome pprof perf text html; do
 		timeout 300 "$XPUMERGE" -i "$1.data" -f $format -o "$1.$format" 2>"$1.mlog"
 		status=$?
-		# Batches that are nonsense are reported as damage.
+		# Invalid batches are reported as damage.
 		[ $status -le 2 ] || {
 			failed=$((failed + 1))
 			diag "-f $format: status $status: $(tail -n 3 "$1.mlog")"

@@ -127,8 +127,8 @@ unlike "$(cat log)" 'a child of|root records them' \
 kill $pid
 wait $pid 2>/dev/null
 
-# A child of the user's process that became another user's process, and all that it has forked
-# since.
+# A child of the user's process that became another user's process, and all processes that it has
+# forked since.
 cat >parent.sh <<'END'
 "$1" 50 "$2" own wait <&3 >ready &
 while [ ! -e stop ]; do sleep 0.05; done
@@ -230,7 +230,7 @@ like "$(cat log)" 'warning: 1 process gained privileges' \
 	"an attached process that executes a set-user-ID program: a message says so"
 hasnt home/x.data "an attached process that executes a set-user-ID program"
 
-# The COMMAND itself becomes another user's process.
+# COMMAND itself becomes another user's process.
 load --cpu-only -F 999 -z 0 -o x.data "$PWD/suid" 100 $terces word 2>log
 is $? 0 "a COMMAND that is set-user-ID: exit status 0"
 like "$(cat log)" '^xpuload: warning: 1 process gained privileges' \

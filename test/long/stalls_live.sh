@@ -38,7 +38,7 @@ like "$(xpumerge -i one.data 2>/dev/null)" \
 	'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path' \
 	"attached: samples are under call paths"
 
-# Nobody listens: samples are read, and the next listener gets none of them.
+# Without a listener samples are read, and the next listener gets none of them.
 ask a "burst 3000" >/dev/null
 sleep 1
 attach two --stalls -p "$a_pid"
@@ -96,7 +96,7 @@ finish a
 is $? 0 "the target ends with exit status 0"
 is "$(wc -c <a.err)" 0 "nothing was printed on the target's stderr"
 
-# All running programs.
+# All running programs are recorded.
 start_dormant b -t 2
 attach all --stalls -a
 awake all

@@ -35,7 +35,7 @@ struct buffer {
 					 * delivered */
 	bool closed;			/* takes no more records */
 	unsigned int client;
-	bool posted;			/* is on its way to the client, which owns the data since
+	bool posted;			/* is being given to the client, which owns the data since
 					 * then */
 	struct buffer *next;		/* in live_buffers, then in the queue */
 };
@@ -66,13 +66,13 @@ static struct client {
 	request_v2_t request_v2;
 	complete_v2_t complete_v2;
 	uint8_t kinds[NR_KINDS];	/* enabled kinds */
-	bool zeroed;			/* its buffers are zeroed:
+	bool zeroed;			/* the client's buffers are zeroed:
 					 * CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER */
 } clients[NR_CLIENTS];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct lane *lanes;
-static struct buffer *live_buffers;	/* requested and not posted */
+static struct buffer *live_buffers;	/* buffers that were requested and are not posted yet */
 
 static struct {
 	pthread_cond_t changed;
@@ -544,7 +544,9 @@ static struct lane *lane__get(void)
 	return lane;
 }
 
-/* Leaves the buffer in the lane. Flushes find it there, and the next thread goes on filling it. */
+/*
+ * Leaves the buffer in the lane. Flushes find it there, and the next thread continues to fill it.
+ */
 void activity__thread_exit(void *data)
 {
 	struct lane *lane = data;
@@ -628,7 +630,7 @@ static struct buffer *lane__append(unsigned int client, const void *record, size
 		lane->buffers[client] = NULL;
 		buffer->closed = true;
 		if (!buffer->nr_incomplete)
-			buffer__post(buffer);	/* or the last of its records to end posts it */
+			buffer__post(buffer);	/* or the last of its records that ends posts it */
 		buffer = NULL;
 	}
 	if (!buffer && lane)
@@ -698,8 +700,8 @@ void *activity__reserve(const struct sim_activity *act)
 }
 
 /*
- * Times of 0 mean that the work was given up. A buffer that a forced flush took does not belong to
- * us any more.
+ * Times of 0 mean that the work was given up. A buffer that a forced flush took belongs to the
+ * client.
  */
 static void record__end(struct record *record, uint64_t start_ns, uint64_t end_ns)
 {

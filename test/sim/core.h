@@ -86,7 +86,7 @@ struct work {
 	uint64_t duration_ns;
 	uint64_t not_before_ns;		/* end of the nodes that a graph node depends on */
 	bool in_graph;			/* ordered by not_before_ns, not by the stream's tail */
-	void *record;			/* the tool's record, or NULL */
+	void *record;			/* the tool's handle for the record, or NULL */
 	void *dst;
 	const void *src;
 	void *staging;			/* owned copy of pageable memory as it was at the call */
@@ -100,7 +100,7 @@ struct thread {
 	uint32_t correlation_id;	/* id of the outermost API call; 0 outside of calls */
 	uint32_t depth;
 	bool in_callback;
-	bool is_stuck;			/* keeps its correlation id */
+	bool is_stuck;			/* the thread keeps its correlation id after a call */
 	bool has_destructor;
 	void *tool_data;
 	struct CUctx_st *contexts[SIM_MAX_CONTEXTS];
@@ -159,7 +159,7 @@ const char *kernel__told(struct CUfunc_st *kernel);
 uint64_t kernel__duration(const struct CUfunc_st *kernel, void *const *params);
 uint64_t copy__duration(size_t bytes);
 
-/* Takes bytes of a device's memory, or gives them back. Return: whether it has as many. */
+/* Takes bytes of a device's memory, or gives them back. Return: whether the device has so many. */
 bool memory__take(int device, size_t bytes);
 void memory__give(int device, size_t bytes);
 /* Returns the bytes that the device's default pool has reserved and does not use. */

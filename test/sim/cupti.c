@@ -36,11 +36,12 @@ static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards subscribing, but not
 								 * callbacks */
 static struct CUpti_Subscriber_st *current[NR_CLIENTS];	/* NULL: no such client */
-static struct CUpti_Subscriber_st *subscribers;		/* all so far, the latest first */
+static struct CUpti_Subscriber_st *subscribers;		/* all clients so far, the latest first */
 static bool late_callbacks;
 static uint8_t enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* bits of clients */
-static uint8_t singled_out[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* disabled individually: bits of
-								 * clients */
+static uint8_t singled_out[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* bits of clients that have
+								 * disabled the callback
+								 * individually */
 static uint32_t version;
 /* Not in dynamic TLS: LeakSanitizer guesses there, and takes the bytes before it for a header. */
 static __thread CUptiResult last_error __attribute__((tls_model("initial-exec")));
@@ -145,9 +146,8 @@ static void tool_api_enter(struct sim_call *call)
 }
 
 /*
- * Whether CUPTI 13.0 loses count if the callback of the call is disabled while a thread is inside
- * the call. This concerns all driver calls except launches, copies and sets, which it tracks
- * itself.
+ * Whether CUPTI 13.0 miscounts if the callback of the call is disabled while a thread is inside the
+ * call. This concerns all driver calls except launches, copies and sets, which it tracks itself.
  */
 static bool loses_count(const struct sim_call *call)
 {
@@ -163,7 +163,8 @@ static bool loses_count(const struct sim_call *call)
 /*
  * A client that subscribes during the call gets no exit without an entry. If the callback was
  * disabled individually during the call, all later calls of the thread have the call's correlation
- * id, whoever subscribes after that. Disabling the whole domain, or unsubscribing, does no harm.
+ * id, whoever subscribes after that. Disabling the whole domain, or unsubscribing, does not cause
+ * that.
  */
 static void tool_api_exit(struct sim_call *call)
 {

@@ -28,9 +28,9 @@
 #define NSEC_PER_SEC		1000000000ull
 #define LAUNCH_LATENCY_NS	1500	/* time from a call to the earliest start of its work */
 #define STREAM_GAP_NS		100	/* time between two pieces of work in a stream */
-#define COARSE_NS		200000	/* how late work may end while nobody waits for it */
-#define MAX_PENDING		1024	/* pieces of work in a stream; beyond it the next launch
-					 * waits */
+#define COARSE_NS		200000	/* how late work may complete while nobody waits for it */
+#define MAX_PENDING		1024	/* pieces of work in a stream; the launch after them waits
+					 * */
 #define FIRST_STREAM_ID		7	/* CUPTI's id of a context's NULL stream */
 #define HIDDEN_STREAMS		6	/* streams of the driver's own, which take the next ids */
 #define TRACE_BYTES		65536
@@ -38,14 +38,14 @@
 struct device {
 	int ordinal;
 	pthread_mutex_t lock;
-	pthread_cond_t wake;		/* for the device's thread: something changed */
+	pthread_cond_t wake;		/* for the device's thread: there is something to do */
 	pthread_cond_t progress;	/* for all other threads: done_ns grew, or the thread
 					 * ended */
 	struct work **heap;		/* ordered by (end_ns, seq) */
 	size_t nr_heap;
 	size_t size_heap;
 	struct work *finishing;		/* taken off the heap, not yet done */
-	uint64_t done_ns;		/* all work with an end up to here has ended */
+	uint64_t done_ns;		/* all work that ends at or before this time has ended */
 	uint64_t next_seq;
 	uint64_t kernel_tail_ns;	/* end of the last kernel; CUPTI_ACTIVITY_KIND_KERNEL
 					 * serializes kernels */
@@ -147,7 +147,7 @@ static const char *const stat_names[SIM_STAT_NR] = {
 	[SIM_STAT_CUPTI_AFTER_FORK]	= "cupti_after_fork",
 };
 
-/* ---- small things ---------------------------------------------------------------------------- */
+/* ---- small functions ------------------------------------------------------------------------- */
 
 uint64_t now_ns(void)
 {
@@ -642,7 +642,7 @@ bool device__is_done(struct device *dev, uint64_t time_ns)
 	pthread_mutex_lock(&dev->lock);
 	done = dev->done_ns >= time_ns;
 	if (!done && now_ns() >= time_ns)
-		/* The work would end without that, but late. */
+		/* Without that, the work would end, too, but late. */
 		pthread_cond_signal(&dev->wake);
 	pthread_mutex_unlock(&dev->lock);
 	return done;

@@ -20,8 +20,8 @@ struct CUmod_st {
 
 /* Guarded by the registry lock. */
 static struct CUmod_st *modules;
-static struct CUfunc_st *unused;	/* functions of modules that are gone; their handles are
-					 * used again */
+static struct CUfunc_st *unused;	/* functions of unloaded modules, whose handles are used
+					 * again */
 
 /* ---- init, devices, contexts ----------------------------------------------------------------- */
 
@@ -800,7 +800,7 @@ static CUresult mem_free_async(CUdeviceptr ptr, CUstream handle, bool per_thread
 
 	if (err)
 		return err;
-	if (stream->branch)		/* a node of a graph, whose memory stays */
+	if (stream->branch)		/* memory of a graph's node, which stays */
 		return CUDA_SUCCESS;
 	device__wait(stream->ctx->dev, stream__tail(stream));
 	return memory__free((void *)ptr, 0);

@@ -48,7 +48,7 @@ struct CUgraphExec_st {
 	struct CUgraph_st *hidden;	/* owned; a second graph that CUPTI reports, with an id */
 	struct CUgraphNode_st **steps;	/* all nodes; nodes of child graphs come after their node */
 	size_t nr_steps;
-	uint32_t *first_dep;		/* by step, as work__submit_graph() takes them */
+	uint32_t *first_dep;		/* by step, as work__submit_graph() expects them */
 	uint32_t *deps;
 };
 
@@ -1172,7 +1172,7 @@ static CUresult capture_info_v3(CUstream handle, CUstreamCaptureStatus *status, 
 				CUgraph *graph, const CUgraphNode **nodes, size_t *nr_nodes,
 				bool per_thread)
 {
-	/* The nodes would have to outlive the lock. No caller here asks for them. */
+	/* The nodes would have to stay valid after the unlock. No caller here asks for them. */
 	if (nodes)
 		*nodes = NULL;
 	if (nr_nodes)

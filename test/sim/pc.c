@@ -38,7 +38,7 @@
 #define NR_PLACES	4
 #define MAX_FUNCTIONS	65536
 #define MAX_CONTEXTS	16
-#define OTHERS		7		/* samples of other programs, in each reading */
+#define OTHERS		7		/* samples of other programs that each reading has */
 #define DROPPED		3
 #define FETCHES_EVERY	CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_WORKER_THREAD_PERIODIC_SLEEP_SPAN
 
@@ -46,7 +46,7 @@ static const char *const names[NR_REASONS] = {
 	"selected", "long_scoreboard", "wait", "barrier", "mio_throttle",
 };
 
-/* Each context has its own. */
+/* Each context has its own sampler. */
 struct function {
 	const char *name;
 	uint32_t correlation_id;	/* 0: of any launch */
@@ -54,7 +54,7 @@ struct function {
 	uint64_t samples[NR_PLACES];	/* fetched, and not yet read */
 	uint64_t taken[NR_PLACES];	/* not yet fetched ... */
 	uint64_t span;			/* ... since the first unfetched one */
-	int nr_seen;			/* number of readings that came too early */
+	int nr_seen;			/* readings that came too early */
 };
 
 static uint32_t latest_launch;		/* of any thread */
@@ -179,7 +179,7 @@ void pc__ends(uint32_t correlation_id)
 		usleep(300);
 }
 
-/* CUPTI cannot start kernel records in that time. */
+/* CUPTI cannot enable kernel records during that time. */
 bool pc__is_on(void)
 {
 	bool on = false;

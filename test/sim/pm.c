@@ -54,7 +54,7 @@ struct CUpti_PmSampling_Object {
 	uint64_t interval_ns, next_ns;
 	uint64_t starved_ns;		/* how long its thread had waited for a CPU when it had read
 					 * all samples */
-	unsigned int nr_enables;	/* of all objects, when it had read all samples */
+	unsigned int nr_enables;	/* of all objects together, when it had read all samples */
 	bool runs;
 };
 

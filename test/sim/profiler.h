@@ -10,8 +10,8 @@
 #include "layout.h"
 #include "sim.h"
 
-#define NR_KINDS	64		/* more than there are activity kinds */
-#define NR_CBIDS	1024		/* more than there are callback ids in a domain */
+#define NR_KINDS	64		/* more than the number of activity kinds */
+#define NR_CBIDS	1024		/* more than the number of callback ids in a domain */
 
 /*
  * Clients. Number 0 is the client of the functions without a subscriber; there is only one. Since
@@ -38,7 +38,7 @@ uint64_t profiler__env(const char *name);
 bool activity__any_enabled(void);
 /* Whether functions without a subscriber are in use. */
 bool activity__is_used_alone(void);
-/* Forgets the kinds that a client has enabled. Its buffers go back to it. */
+/* Clears the kinds that a client has enabled. Its buffers go back to it. */
 void activity__leave(unsigned int client);
 bool activity__serializes(void);
 bool activity__wants_call(const struct sim_call *call);
@@ -67,7 +67,7 @@ void pc__over(void);
 
 bool pc__is_on(void);
 
-/* Every exported function begins with this. */
+/* Every exported function calls this first. */
 #define PROFILER_CHECK()							\
 	do {									\
 		if (!profiler__ready())						\

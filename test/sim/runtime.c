@@ -299,7 +299,7 @@ static cudaError_t with_context(void)
 #define DRIVER_CALL(expression)	to_error(expression)
 #define CALL(expression)	IN_CONTEXT(to_error(expression))
 
-/* ---- what nvcc's output calls: kernels and variables ----------------------------------------- */
+/* ---- kernels and variables, for the code that nvcc generates --------------------------------- */
 
 struct fat_binary {
 	struct fat_binary *self;	/* a handle is a void **: it points to itself */

@@ -108,7 +108,7 @@ struct sim_activity {
 	uint32_t correlation_id;	/* 0: CUPTI was not in use */
 	const char *name;		/* name of a kernel; lives until exit */
 	const char *told;		/* the name that CUPTI reports */
-	uint64_t queued_ns;		/* CLOCK_MONOTONIC, like the next two times */
+	uint64_t queued_ns;		/* CLOCK_MONOTONIC, as the next two times */
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint32_t device;
@@ -214,7 +214,7 @@ struct sim_core {
 					 * value */
 	uint64_t (*now_ns)(void);	/* CLOCK_MONOTONIC */
 	void (*set_clock_offset)(int64_t offset_ns);	/* records' clock - CLOCK_MONOTONIC */
-	CUresult (*check)(void);	/* may API calls go on? */
+	CUresult (*check)(void);	/* whether API calls may be made */
 	bool (*forked)(void);		/* this is a child of the process that called cuInit */
 	uint32_t (*nr_devices)(void);
 	CUcontext (*current)(void);

@@ -295,7 +295,7 @@ DRIVER_API(cuArrayCreate_v2, (CUarray *out, const CUDA_ARRAY_DESCRIPTOR *desc), 
 	   array_create(out, desc))
 DRIVER_API(cuArrayDestroy, (CUarray array), (array), NULL, array_destroy(array))
 
-/* CUDA never makes more levels than lead down to a single element. */
+/* CUDA never makes more levels than are needed down to a single element. */
 static CUresult mipmaps_create(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 			       unsigned int levels)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * again.cu - threads that are nearly always inside a call that waits for the device: for tests that
- * attach again and again
+ * again.cu - threads that are nearly always inside a call that waits for the device, for tests that
+ * attach many times
  *
  *	again [-s SECONDS] [-t THREADS] [-w MS] [-k KIND]
  *
@@ -87,7 +87,7 @@ static void wait_free(struct own *o)
 	CHECK(cudaFree(p));
 }
 
-/* Waits by asking again and again. */
+/* Waits by asking for the state all the time. */
 static void wait_none(struct own *o)
 {
 	while (cudaStreamQuery(o->stream) == cudaErrorNotReady)

@@ -27,8 +27,7 @@ struct worker {
 	pid_t tid;
 	long nr_calls;
 	unsigned long long sync_ns;
-	unsigned long long delayed_ns;	/* the part of the time in which the thread may have
-					 * waited for a CPU */
+	unsigned long long delayed_ns;	/* ns in which the thread may have waited for a CPU */
 };
 
 KERNEL(kernel_round)

@@ -118,11 +118,11 @@ static void *worker(void *arg)
 	for (round = 0; round < nr_windows; round++) {
 		for (i = 0; i < nr_launches; i++)
 			site_out(stream);
-		pthread_barrier_wait(&barrier);	/* the window opens */
+		pthread_barrier_wait(&barrier);	/* the window is opened */
 		pthread_barrier_wait(&barrier);
 		for (i = 0; i < nr_launches && !(some_are_empty && round % 2); i++)
 			site_in(stream);
-		pthread_barrier_wait(&barrier);	/* the window closes */
+		pthread_barrier_wait(&barrier);	/* the window is closed */
 		pthread_barrier_wait(&barrier);
 	}
 	for (i = 0; i < nr_launches; i++)

@@ -191,7 +191,7 @@ int main(int argc, char **argv)
 	for (i = 1; i < argc; i++) {
 		begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 		children_begin_ns = children_ns();
-		prctl(PR_SET_NAME, argv[i]);	/* children and threads inherit it */
+		prctl(PR_SET_NAME, argv[i]);	/* children and threads inherit the name */
 		if (!strcmp(argv[i], "shell")) {
 			child(argv[i + 1]);
 			argc = 0;

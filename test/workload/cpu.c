@@ -50,8 +50,8 @@ static uint64_t cpu_ns(void)
 }
 
 /*
- * Reads the clock seldom, so that nearly all of the time is spent in this function and not in the
- * vDSO. The salt keeps the compiler from merging several of these functions.
+ * Reads the clock seldom, so that nearly all time is spent in this function and not in the vDSO.
+ * The salt makes several of these functions different, so that the compiler does not merge them.
  */
 #define BURN(salt)						\
 	do {							\

@@ -25,7 +25,7 @@
 #define NR_STREAMS	4		/* streams of a thread */
 #define COPY_BYTES	4096
 #define MAX_DEPTH	5
-#define PACE_NS		1000000		/* how often a thread checks whether it is too fast */
+#define PACE_NS		1000000		/* time between two checks of the rate */
 
 struct worker {
 	pthread_t thread;
@@ -123,7 +123,7 @@ extern "C" NOINLINE void site_set(struct worker *w)
 
 static const site_fn copy_sites[] = { site_h2d, site_d2h, site_d2d, site_set };
 
-/* Two functions that go deeper, so that many call paths reach a site. */
+/* Two functions that call the site deeper, so that many call paths reach it. */
 extern "C" void down_left(struct worker *w, site_fn site, unsigned int path, int depth);
 extern "C" void down_right(struct worker *w, site_fn site, unsigned int path, int depth);
 

@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 		case 'n':
 			number = optarg;
 			break;
-		case 'a':	/* internal: this image was executed by the first one */
+		case 'a':	/* internal: the first image has executed this one */
 			is_again = true;
 			break;
 		default:

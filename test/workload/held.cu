@@ -100,7 +100,7 @@ static void launch_captured(cudaStream_t stream)
 	cudaGraphExec_t exec;
 	cudaGraph_t graph;
 
-	/* No capture ends here. */
+	/* This stream is not captured, so no capture can be ended. */
 	check(cudaStreamEndCapture(stream, &graph) != cudaErrorIllegalState,
 	      "cudaStreamEndCapture of none");
 	cudaGetLastError();

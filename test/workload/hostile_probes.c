@@ -168,7 +168,7 @@ static void spoil(struct prng *r, void *record, size_t bytes)
 	}
 }
 
-/* ---- what goes through the probes ------------------------------------------------------------ */
+/* ---- data that goes through the probes ------------------------------------------------------- */
 
 static void call_site(struct prng *r, unsigned int first, const void *a, uint64_t b, uint64_t bytes)
 {
@@ -284,9 +284,7 @@ static void send_batch(struct prng *r)
 	if (is_there(at, bytes) && bytes >= sizeof(counters)) {
 		if (one_in(r, 8))
 			spoil(r, &counters, sizeof(counters));
-		/*
-		 * In this case nothing of this process is recorded, and xpuload's status shows it.
-		 */
+		/* Then nothing of this process is recorded, and xpuload's status shows that. */
 		if (one_in(r, 2)) {
 			memcpy(at, &counters, sizeof(counters));
 			used = sizeof(counters);

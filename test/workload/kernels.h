@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kernels.h - kernels that last as long as they are told, on a GPU and on the simulated device
+ * kernels.h - kernels that last as long as their argument says, on a GPU and on the simulated
+ * device
  *
  *	KERNEL(k_norm)				at file scope
  *	LAUNCH(k_norm, stream, 20000)		20 us of it, by <<<>>>
@@ -75,7 +76,7 @@ static __device__ __forceinline__ void kernels_spin(unsigned long long ns)
 
 #define LAUNCH(name, stream, ns) name<<<1, 1, 0, (stream)>>>(ns)
 
-#else /* by hand, the code that nvcc generates */
+#else /* the code that nvcc generates, written by hand */
 
 #ifdef __cplusplus
 extern "C" {
@@ -114,7 +115,7 @@ static inline void kernels_register(const void *func, const char *name)
 	kernels_set_cost(func);
 }
 
-/* Runs once per kernel; all threads would set an equal value. */
+/* Runs once per kernel; if several threads run it, they set equal values. */
 static inline cudaKernel_t kernels_get(cudaKernel_t *cached, const void *func)
 {
 	cudaKernel_t kernel = __atomic_load_n(cached, __ATOMIC_ACQUIRE);

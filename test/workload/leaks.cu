@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * leaks.cu - memory that is never freed, or freed late, in patterns that look like a leak or are
- * one
+ * leaks.cu - memory that is never freed, or freed late, in patterns that are a leak or look like a
+ * leak
  *
  *	leaks [STEPS [stay]]
  *

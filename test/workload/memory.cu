@@ -131,7 +131,7 @@ static CUmemAllocationProp on_device(void)
 	return prop;
 }
 
-/* All possible levels, of which a program may leave some out. */
+/* All possible levels; a program may leave some of them out. */
 static void allocate_mipmaps(struct live *l)
 {
 	CUDA_ARRAY3D_DESCRIPTOR desc;
@@ -228,7 +228,7 @@ static void free_it(struct live *l)
 		free(l->at);
 		break;
 	case PHYSICAL:
-		/* Handle or mapping may be the last to be released. */
+		/* The handle or the mapping may be the last reference that is released. */
 		if (l->handle && l->site % 4)
 			check(cu.release(l->handle), "cuMemRelease");
 		check(cu.unmap((CUdeviceptr)l->at, l->bytes), "cuMemUnmap");

@@ -33,7 +33,7 @@ static void answer(int fd, uint64_t unique, int error, const void *body, size_t 
 	};
 	struct iovec iov[2] = { { &head, sizeof(head) }, { (void *)body, size } };
 
-	if (writev(fd, iov, 2) < 0 && errno != ENOENT)	/* the asking process is gone */
+	if (writev(fd, iov, 2) < 0 && errno != ENOENT)	/* the process that asked has ended */
 		err(1, "fuse: write");
 }
 
@@ -46,7 +46,7 @@ static struct fuse_attr attr_of(uint64_t ino)
 	};
 }
 
-/* Return: whether the request is one that is never answered. */
+/* Return: whether the request is of a kind that is never answered. */
 static bool serve_one(int fd, const struct fuse_in_header *in)
 {
 	const char *name = (const char *)(in + 1);

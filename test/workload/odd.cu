@@ -129,7 +129,7 @@ static pthread_t thread_new(void *(*fn)(void *), void *arg)
 	return thread;
 }
 
-/* ---- ends ------------------------------------------------------------------------------------ */
+/* ---- ends of the program --------------------------------------------------------------------- */
 
 static void early_handler(void)
 {
@@ -615,7 +615,7 @@ static void how_unloads(void)
 	say();
 }
 
-/* ---- what CUDA refuses ----------------------------------------------------------------------- */
+/* ---- launches that CUDA refuses -------------------------------------------------------------- */
 
 static NOINLINE void site_bad(void)
 {
@@ -647,7 +647,7 @@ static void how_refused(void)
 	say();
 }
 
-/* ---- what is forbidden ----------------------------------------------------------------------- */
+/* ---- forbidden system calls and resources ---------------------------------------------------- */
 
 static void how_closefrom(void)
 {

@@ -4,7 +4,7 @@
  * us
  *
  * It has twenty functions; the n-th works n times as long as the first. Each is called many times,
- * so that no sampling clock gets into step with it. Some of the work is system calls.
+ * so that no sampling clock is in phase with it. Some of the work is system calls.
  */
 #include <stdint.h>
 #include <stdio.h>

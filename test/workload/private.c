@@ -45,7 +45,7 @@ __attribute__((noinline, noclone)) static void work(uint64_t ms)
 
 __attribute__((noinline, noclone)) static void work_with_word(uint64_t ms, const char *drow)
 {
-	volatile char word[64];		/* for programs that look at this stack */
+	volatile char word[64];		/* for programs that read this stack */
 	size_t i, n = strnlen(drow, sizeof(word) - 1);
 	char name[64];
 	int fd;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * procs.c - ways of becoming another process, before the program in its arguments is run
+ * procs.c - becomes another process in several ways, and then runs the program in its arguments
  *
  *	procs HOW... COMMAND [ARG]...
  *
@@ -44,7 +44,7 @@ static void run_twice(char **argv)
 	}
 }
 
-/* Tries several times, because another process may fork in between. */
+/* Tries several times, because another process may get the pid in between. */
 static void with_pid(long wanted)
 {
 	for (int i = 0; i < 50; i++) {

@@ -110,7 +110,7 @@ static void in_domain(cudaStream_t stream)
 	a.messageType = NVTX_MESSAGE_TYPE_REGISTERED;
 	a.message.registered = three;
 	nvtxDomainRangePushEx(other, &a);
-	nvtxRangePop();			/* pops "thread", if it counted for this domain */
+	nvtxRangePop();			/* pops "thread", if this domain counted it */
 	nvtxRangePushA("thread");
 	site_03(stream);
 	nvtxDomainRangePop(other);
@@ -183,7 +183,7 @@ static int measure(void)
 	int i, round;
 
 	CHECK(cudaFree(NULL));
-	sleep(1);			/* gives the shim time to measure its clock */
+	sleep(1);			/* time for the shim to measure its clock */
 	for (round = 0; round < rounds; round++) {
 		ns = now_ns();
 		for (i = 0; i < nr; i++) {

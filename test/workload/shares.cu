@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * shares.cu - threads that spend known times in known ways, and measure themselves
+ * shares.cu - threads that spend known times in known ways, and measure these times
  *
  *	shares [-t THREADS] [-s SCALE] [-w WAIT] [-r ROUNDS]
  *
@@ -149,7 +149,7 @@ extern "C" NOINLINE void phase_gpu(struct worker *w)
 	if (!strcmp(wait_in, "event"))
 		CHECK(cudaEventRecord(w->event, w->stream));
 	add(&w->phases[LAUNCH_GPU], t);
-	/* Reading the kernel's figures has taken time, too. */
+	/* Reading the kernel's figures takes time, too. */
 	w->phases[LAUNCH_GPU].wall_ns = clock_ns(CLOCK_MONOTONIC) - t.wall_ns;
 	if (!strcmp(wait_in, "context")) {
 		CHECK(cudaDeviceSynchronize());
