@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Ranks that report their operations through NVIDIA's NVTX headers, as NCCL does: every operation is
 # paired, and the rank that loads its data slowly is found, with its call path.
-# timing
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
 need root bpf
@@ -15,11 +14,11 @@ account() {		# account KEY
 	sed -n "s/.*\"account\": {.*\"$1\": \([0-9]*\).*/\1/p" ranks.json
 }
 
-# late_path FILE: the first of the paths that were late, without the time for which a busy machine
-# gave a rank no CPU
+# late_path FILE: the first of the paths that were late. Left out is the time for which a busy
+# machine gave a rank no CPU (runnable), and for which such a rank held the others (lock).
 late_path() {
 	xpumerge ranks "$1" --csv 2>/dev/null | sed -n '/^late_paths/,/^$/p' |
-		grep -v 'Off_CPU\]runnable' | sed -n 3p
+		grep -v 'Off_CPU\]\(runnable\|lock\)' | sed -n 3p
 }
 
 for how in bpf shm; do
