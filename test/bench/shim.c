@@ -34,7 +34,7 @@
 #define CBID		CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel
 #define NR_SITES	8		/* call paths, which take turns */
 
-static double now_ns(void)
+static double time_ns_now(void)
 {
 	struct timespec ts;
 
@@ -48,12 +48,12 @@ static double best_ns(void (*part)(void))
 	int i, round;
 
 	for (round = 0; round < ROUNDS; round++) {
-		start = now_ns();
+		start = time_ns_now();
 		/* One call site, so that all launches come from one place. */
 #pragma GCC unroll 1
 		for (i = 0; i < LAUNCHES; i++)
 			part();
-		ns = (now_ns() - start) / LAUNCHES;
+		ns = (time_ns_now() - start) / LAUNCHES;
 		if (ns < best)
 			best = ns;
 	}
