@@ -27,8 +27,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/activity.h"
-#include "device/buffers.h"
+#include "gpu/cupti/activity.h"
+#include "gpu/cupti/buffers.h"
 #include "nvtx/capture.h"
 #include "launch/notes.h"
 #include "base/clock.h"
@@ -56,9 +56,9 @@
 #include "launch/unwind.h"
 #include "launch/wait.h"
 #include "launch/window.h"
-#include "device/share.h"
-#include "device/stalls.h"
-#include "device/yield.h"
+#include "gpu/cupti/share.h"
+#include "gpu/cupti/stalls.h"
+#include "gpu/cupti/yield.h"
 #include "xpu_record.h"
 #include "xpu_shm.h"
 

@@ -314,9 +314,9 @@ $(RECORDER_TESTS): T0_OBJ = $(RECORDER_OBJ)
 $(O)/test/t0/shape.t: T0_EXTRA = $(CUPTI_CFLAGS)
 
 # It also tests the shim's part.
-$(O)/test/t0/cubin.t: $(O)/preload/device/cubin.o
+$(O)/test/t0/cubin.t: $(O)/preload/gpu/cupti/cubin.o
 $(O)/test/t0/cubin.t: T0_EXTRA = -Ipreload $(CUPTI_CFLAGS)
-$(O)/test/t0/cubin.t: T0_OBJ = $(O)/preload/device/cubin.o
+$(O)/test/t0/cubin.t: T0_OBJ = $(O)/preload/gpu/cupti/cubin.o
 
 # It tests the shim's clock.
 $(O)/test/t0/clock.t: T0_EXTRA = -Ipreload

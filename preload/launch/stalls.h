@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stalls.h - functions of device/stalls.c for CUPTI's callbacks; without --stalls they do nothing
+ * stalls.h - functions of gpu/cupti/stalls.c for CUPTI's callbacks; without --stalls they do nothing
  */
 #ifndef XPU_PRELOAD_LAUNCH_STALLS_H
 #define XPU_PRELOAD_LAUNCH_STALLS_H

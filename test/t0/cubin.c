@@ -13,7 +13,7 @@
 #include <cupti.h>
 #include <cupti_pcsampling.h>
 
-#include "device/cubin.h"
+#include "gpu/cupti/cubin.h"
 #include "symbols/cubin_lines.h"
 #include "tap.h"
 

@@ -80,13 +80,15 @@ arrows $preload $loader $metrics $merge $lib >"$work/arrows"
 
 # floors PROGRAM ROOM...: the rooms from the top floor down. No file includes a header of a higher
 # floor; rooms joined by + share a floor and do not include each other. The program's own files are
-# above all rooms.
+# above all rooms. A room may be a folder of a folder.
 floors() {
 	program=$1
 	shift
 	is "$(awk -v program="$program" -v rooms="$*" '
 		function room(file, part) {
 			split(file, part, "/")
+			if (part[2] "/" part[3] in floor)
+				return part[2] "/" part[3]
 			return part[3] == "" ? "." : part[2]
 		}
 		BEGIN {
@@ -110,7 +112,7 @@ floors() {
 
 floors merge stream+write join+import read symbols model
 floors loader target attach record base
-floors preload device nvtx launch python wire base arch
+floors preload gpu/cupti nvtx launch python wire base arch
 
 # A file and its header count as one.
 is "$(sed -E 's/\.[chS]( |$)/\1/g' "$work/arrows" | awk '$1 != $2' | tsort 2>&1 >/dev/null)" "" \

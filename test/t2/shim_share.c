@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/copies.h"
+#include "gpu/cupti/copies.h"
 #include "device.h"
 #include "listener.h"
 #include "sim.h"

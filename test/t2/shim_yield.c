@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/activity.h"
+#include "gpu/cupti/activity.h"
 #include "device.h"
 #include "listener.h"
 #include "sim.h"

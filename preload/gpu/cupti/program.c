@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "device/program.h"
+#include "gpu/cupti/program.h"
 
 #include <stdatomic.h>
 #include <stdint.h>

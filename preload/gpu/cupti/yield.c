@@ -13,7 +13,7 @@
  * This works for programs that are linked to CUPTI. A program that looks its functions up with
  * dlsym() finds CUPTI in use.
  */
-#include "device/yield.h"
+#include "gpu/cupti/yield.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>
@@ -21,14 +21,14 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "device/buffers.h"
+#include "gpu/cupti/buffers.h"
 #include "base/cupti_lib.h"
 #include "base/cupti_real.h"
 #include "wire/probe.h"
 #include "base/life.h"
-#include "device/copies.h"
-#include "device/program.h"
-#include "device/share.h"
+#include "gpu/cupti/copies.h"
+#include "gpu/cupti/program.h"
+#include "gpu/cupti/share.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

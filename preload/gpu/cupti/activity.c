@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "device/activity.h"
+#include "gpu/cupti/activity.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -29,10 +29,10 @@
 #include "launch/refused.h"
 #include "launch/window.h"
 #include "wire/wire.h"
-#include "device/copies.h"
-#include "device/program.h"
-#include "device/share.h"
-#include "device/yield.h"
+#include "gpu/cupti/copies.h"
+#include "gpu/cupti/program.h"
+#include "gpu/cupti/share.h"
+#include "gpu/cupti/yield.h"
 
 /*
  * A buffer holds about 4,600 kernel records: large enough that CUPTI's per-buffer work is noise,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "device/copies.h"
+#include "gpu/cupti/copies.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/lock.h"
-#include "device/buffers.h"
-#include "device/program.h"
+#include "gpu/cupti/buffers.h"
+#include "gpu/cupti/program.h"
 
 #define BLOCK_BYTES	(256 * 1024)
 #define MAX_BLOCKS	1024

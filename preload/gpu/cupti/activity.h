@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #include "base/cupti_lib.h"
-#include "device/buffers.h"
+#include "gpu/cupti/buffers.h"
 
 /* To be called before the other functions here. */
 void activity__init(void);

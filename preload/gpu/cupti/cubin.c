@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "device/cubin.h"
+#include "gpu/cupti/cubin.h"
 
 #include <elf.h>
 #include <stdbool.h>

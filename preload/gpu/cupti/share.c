@@ -10,7 +10,7 @@
  * is no lock here: a thread that hands CUPTI over waits, for a limited time, until no call is being
  * served.
  */
-#include "device/share.h"
+#include "gpu/cupti/share.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -28,9 +28,9 @@
 #include "base/libc.h"
 #include "base/lock.h"
 #include "base/threads.h"
-#include "device/buffers.h"
-#include "device/copies.h"
-#include "device/program.h"
+#include "gpu/cupti/buffers.h"
+#include "gpu/cupti/copies.h"
+#include "gpu/cupti/program.h"
 #include "launch/launch.h"
 #include "launch/window.h"
 #include "xpu_slot.h"

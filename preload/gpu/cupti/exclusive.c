@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "device/exclusive.h"
+#include "gpu/cupti/exclusive.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "device/stalls.h"
+#include "gpu/cupti/stalls.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -17,9 +17,9 @@
 #include "base/environment.h"
 #include "base/lock.h"
 #include "base/number.h"
-#include "device/activity.h"
-#include "device/cubin.h"
-#include "device/exclusive.h"
+#include "gpu/cupti/activity.h"
+#include "gpu/cupti/cubin.h"
+#include "gpu/cupti/exclusive.h"
 #include "launch/stalls.h"
 #include "wire/wire.h"
 #include "xpu_slot.h"
