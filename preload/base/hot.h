@@ -13,4 +13,7 @@
 #define HOT_MEMORY	__attribute__((section(".text.hot.memory")))
 #define HOT_DATA	__attribute__((section("xpu_hot")))
 
+/* For declarations of such data: the compiler then needs no word that holds the data's address. */
+#define HIDDEN		__attribute__((visibility("hidden")))
+
 #endif /* XPU_PRELOAD_HOT_H */

@@ -47,3 +47,15 @@ int libc__wait_until(sem_t *sem, const struct timespec *deadline)
 {
 	return clockwait ? clockwait(sem, CLOCK_MONOTONIC, deadline) : poll_until(sem, deadline);
 }
+
+bool libc__wait_seconds(sem_t *sem, int seconds)
+{
+	struct timespec deadline;
+
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_sec += seconds;
+	while (libc__wait_until(sem, &deadline))
+		if (errno != EINTR)
+			return false;
+	return true;
+}

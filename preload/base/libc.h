@@ -49,6 +49,9 @@ void libc__init(void);
 /* Waits as sem_timedwait() does, until @deadline by CLOCK_MONOTONIC. */
 int libc__wait_until(sem_t *sem, const struct timespec *deadline);
 
+/* Return: whether @sem was posted before @seconds were over. */
+bool libc__wait_seconds(sem_t *sem, int seconds);
+
 #undef WEAK
 
 #endif /* XPU_PRELOAD_LIBC_H */

@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -149,4 +150,32 @@ void threads__barrier(void)
 		atomic_store(&is_registered, !syscall(SYS_membarrier, BARRIER_REGISTER_PRIVATE, 0));
 	if (syscall(SYS_membarrier, BARRIER_PRIVATE, 0))
 		threads__wait_moved(BLIND_PAUSE_NS);	/* seccomp, or an old kernel */
+}
+
+static pthread_key_t end_key;
+static bool have_end_key;
+static void (*at_end)(void);
+
+/*
+ * @arg: the process that the thread belonged to when it was first watched. A child made by a bare
+ * system call ran no fork handlers, and has copies of the thread memory of its parent, some of it
+ * shared: leave that alone.
+ */
+static void ends(void *arg)
+{
+	if ((pid_t)(uintptr_t)arg == getpid())
+		at_end();
+}
+
+void threads__call_at_end(void (*fn)(void))
+{
+	at_end = fn;
+	have_end_key = !pthread_key_create(&end_key, ends);
+}
+
+bool threads__watch_end(void)
+{
+	void *process = (void *)(uintptr_t)getpid();
+
+	return have_end_key && !pthread_setspecific(end_key, process);
 }

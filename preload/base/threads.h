@@ -5,6 +5,7 @@
 #ifndef XPU_PRELOAD_THREADS_H
 #define XPU_PRELOAD_THREADS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -21,5 +22,18 @@ int threads__wait_moved(uint64_t timeout_ns);
  * caller, and the caller's earlier stores to it. Costs the other threads nothing at other times.
  */
 void threads__barrier(void);
+
+/*
+ * Sets the function that is called as a watched thread ends. To be called early, to get one of the
+ * process's first keys: for a later key the C library allocates memory when a thread first uses it,
+ * which a signal handler must not do.
+ */
+void threads__call_at_end(void (*fn)(void));
+
+/*
+ * Watches the calling thread, which has memory of the shim. Return: whether the function will be
+ * called. Safe in signal handlers.
+ */
+bool threads__watch_end(void);
 
 #endif /* XPU_PRELOAD_THREADS_H */

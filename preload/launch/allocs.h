@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * allocs.h - memory that the program gets from CUDA and gives back
+ * allocs.h - memory that the program gets from the GPU's API and gives back
  *
- * CUPTI calls back at the entry and the exit of each driver call that makes or frees memory; an
- * allocation's address is known at the exit. Each event has a number, which orders the events of an
- * address correctly without a lock or a clock (see XPU_RECORD_ALLOCS). An event goes into its
- * thread's log, among the thread's launches. While nobody wants memory events, no call is watched,
- * and this costs nothing.
+ * The vendor, or a hook of an allocator, reports each event by launch__tell_alloc(). An allocation
+ * is reported when its call returns; a free takes its number when its call begins. Each event has a
+ * number, which orders the events of an address correctly without a lock or a clock (see
+ * XPU_RECORD_ALLOCS). An event goes into its thread's log, among the thread's launches. While
+ * nobody wants memory events, no call is watched, and this costs nothing.
  */
 #ifndef XPU_PRELOAD_ALLOCS_H
 #define XPU_PRELOAD_ALLOCS_H
@@ -15,11 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <cupti.h>
-
 #include "base/hot.h"
-
-struct cupti;
 
 /* An event; the members mean the same as in struct xpu_alloc. */
 struct alloc {
@@ -31,7 +27,7 @@ struct alloc {
 };
 
 /* Whether events are recorded. Read at any time, on any thread. */
-extern atomic_bool allocs__on;
+extern atomic_bool allocs__on HIDDEN;
 
 static inline bool allocs__are_on(void)
 {
@@ -44,7 +40,7 @@ static inline bool allocs__are_on(void)
  */
 extern struct allocs_order {
 	_Alignas(128) atomic_uint_fast64_t last;
-} allocs__last;
+} allocs__last HIDDEN;
 
 /* Takes @nr numbers for events. Return: the first of them. */
 static inline uint64_t allocs__order(unsigned int nr)
@@ -53,61 +49,75 @@ static inline uint64_t allocs__order(unsigned int nr)
 }
 
 /*
- * Whether the driver call @name with callback id @cbid has to be watched, since it makes or frees
- * memory.
- */
-bool allocs__watch(uint32_t cbid, const char *name);
-
-/*
  * Starts recording; not to be called again before allocs__stop(). @late: the process has already
- * used CUDA.
+ * used the GPU.
  */
-void allocs__start(const struct cupti *c, bool late);
+void allocs__start(bool late);
 void allocs__stop(void);
 
 /* Tells a new listener which number comes next, and that it has missed the events before that. */
 void allocs__repeat(void);
 
-/*
- * Asks CUDA about memory that it takes by itself, see levels.h. Called now and then by the shim's
- * thread.
- */
-void allocs__look(void);
+/* Whether the listener has missed events. */
+bool allocs__are_late(void);
+
+/* Reports that @space has @bytes; with XPU_SPACE_REST, @total is the device's size. */
+void allocs__tell_level(uint16_t device, uint8_t space, uint64_t bytes, uint64_t total);
 
 /*
- * The process exits: contexts that end now are ended by CUDA, not by the program, and are not
- * recorded.
- */
-void allocs__exiting(void);
-
-/* Records that a watched call begins or ends on the calling thread. */
-void allocs__call(CUpti_CallbackId cbid, const CUpti_CallbackData *d);
-
-/* Records that a context is about to end, with all memory that it owns. */
-void allocs__end_context(CUcontext context);
-
-/*
- * A thread's frees in progress: several if a signal handler frees, too. Each launcher in launch.c
- * has one.
+ * A thread's frees in progress: several if a signal handler frees, too. See launch__alloc_call().
  */
 struct alloc_call {
 	struct alloc_free {
 		uint64_t order;		/* the event's number; 0: unused */
-		uint32_t id;		/* CUPTI's id of the call */
+		uint32_t id;		/* the vendor's id of the call */
 	} frees[4];
-	uint64_t device;		/* of the last context: CUPTI's id of it << 16 | the
-					 * device's number; 0: none */
+	uint64_t device;		/* for the vendor: of the last context; 0: none */
 };
 
-/* The following are in launch.c: */
+/* The last number before allocs__start(). */
+extern atomic_uint_fast64_t allocs__order_at_start HIDDEN;
 
 /*
- * Records an event of the calling thread, with its call path to function @cbid of @domain. Takes no
- * lock and makes no system call once the thread is warm.
+ * Whether the free is in progress. A number from before allocs__start() is left over from a free
+ * whose end was not recorded.
  */
-void launch__tell_alloc(const struct alloc *a, uint32_t domain, uint32_t cbid);
+static inline bool alloc_free__is_begun(const struct alloc_free *f)
+{
+	return f->order > atomic_load_explicit(&allocs__order_at_start, memory_order_relaxed);
+}
 
-/* Return: the struct of the calling thread, or NULL without memory. */
-struct alloc_call *launch__alloc_call(void);
+/*
+ * The call @id begins to free. A signal handler that frees in between uses another place, or has
+ * left this one free again.
+ */
+static inline void alloc_call__begin_free(struct alloc_call *call, uint32_t id)
+{
+	struct alloc_free *f = call->frees,
+			  *end = f + sizeof(call->frees) / sizeof(call->frees[0]) - 1;
+	uint64_t order = allocs__order(1);
+
+	while (f < end && alloc_free__is_begun(f))
+		f++;
+	f->order = order;
+	atomic_signal_fence(memory_order_seq_cst);
+	f->id = id;
+}
+
+/* Return: the number of a free that ends; 0: its beginning was not recorded. */
+static inline uint64_t alloc_call__end_free(struct alloc_call *call, uint32_t id)
+{
+	struct alloc_free *f = call->frees, *end = f + sizeof(call->frees) / sizeof(call->frees[0]);
+	uint64_t order;
+
+	while (f < end && (f->id != id || !alloc_free__is_begun(f)))
+		f++;
+	if (f == end)
+		return 0;
+	order = f->order;
+	atomic_signal_fence(memory_order_seq_cst);
+	f->order = 0;
+	return order;
+}
 
 #endif /* XPU_PRELOAD_ALLOCS_H */

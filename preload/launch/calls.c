@@ -7,11 +7,9 @@
 #include "base/clock.h"
 #include "base/hot.h"
 #include "base/libc.h"
-#include "launch/wait.h"
 #include "wire/probe.h"
 #include "xpu_record.h"
 
-#define MAX_CBID	WAIT_MAX_CBID	/* twice as many as CUDA 13 has */
 #define NR_ENTRIES	248u		/* as one record they take 4 KB in the recorder's ring */
 
 /*
@@ -21,7 +19,7 @@
 #define OTHER_DOMAIN_BYTES	16384
 
 /* Ids of the strings that name functions, far above the ids of wire.c, which count from 1. */
-#define NAME_ID(domain, cbid)	(0xc0000000u | (domain) << 16 | (cbid))
+#define NAME_ID(domain, call)	(0xc0000000u | (domain) << 16 | (call))
 
 struct call_entry {
 	uint64_t start, end;		/* CLOCK_MONOTONIC, ns; with XPU_LOG_TICKS, ticks */
@@ -76,21 +74,10 @@ static const char *const taking_time[] = {	/* all other known names have one of 
 	"Write", NULL,
 };
 
-/*
- * libcudart asks the driver for the kernel's name before each launch, for callbacks that need it.
- * The program does not make these calls, of which there are as many as launches.
- */
-static const char asked_for_tools[] = "cuKernelGetName";
-
-static const struct cupti *_Atomic cupti;
+static _Atomic(calls_name_fn) name_of;
 static HOT_DATA atomic_uint opening;	/* 0: no calls are wanted; else a number for each start */
 static unsigned int last_opening;
-static const CUpti_CallbackDomain domains[] = { CUPTI_CB_DOMAIN_DRIVER_API,
-						CUPTI_CB_DOMAIN_RUNTIME_API };
-static enum calls_wanted have;		/* calls whose callbacks are enabled */
-static bool enabled[2][MAX_CBID];	/* callbacks enabled for calls, by domain */
-static unsigned int nr_enabled;
-static atomic_uchar named[2][MAX_CBID];	/* functions whose names were sent */
+static atomic_uchar named[1 << 16];	/* functions whose names were sent, as in struct xpu_call */
 static atomic_uint_fast64_t nr_bad;
 
 static __thread bool is_shims __attribute__((tls_model("initial-exec")));
@@ -117,68 +104,25 @@ enum call_weight calls__weigh(const char *name)
 	return has_word(name, taking_time) ? CALL_TAKES_TIME : CALL_UNKNOWN;
 }
 
-static bool is_wanted(enum calls_wanted wanted, const char *name)
+bool calls__is_wanted(enum calls_wanted wanted, const char *name)
 {
-	if (wanted == CALLS_NONE || !strcmp(name, asked_for_tools))
-		return false;
-	return wanted == CALLS_ALL || calls__weigh(name) != CALL_TRIFLE;
+	return wanted == CALLS_ALL ||
+	       (wanted == CALLS_TIMED && calls__weigh(name) != CALL_TRIFLE);
 }
 
-static void open_again(void)
+void calls__open(calls_name_fn name)
 {
+	atomic_store(&name_of, name);
+	if (calls__are_wanted())
+		return;
 	if (!++last_opening)		/* after 2^32 openings */
 		last_opening = 1;
 	atomic_store(&opening, last_opening);
 }
 
-bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum calls_wanted wanted,
-		 bool (*used)(uint32_t cbid, const char *name))
+void calls__close(void)
 {
-	const char *name;
-	uint32_t cbid;
-	unsigned int i;
-
-	if (wanted == CALLS_NONE) {
-		atomic_store(&opening, 0);
-		return true;
-	}
-	atomic_store(&cupti, c);
-	for (i = 0; i < 2 && wanted > have; i++) {
-		for (cbid = 1; cbid < MAX_CBID; cbid++) {
-			name = NULL;
-			if (enabled[i][cbid] ||
-			    c->get_callback_name(domains[i], cbid, &name) != CUPTI_SUCCESS ||
-			    !name || !is_wanted(wanted, name))
-				continue;
-			/*
-			 * Set the flag first: without it the callback would take the call for a
-			 * launch.
-			 */
-			if (!i)
-				wait__time(cbid, true, !used(cbid, name));
-			enabled[i][cbid] = (!i && used(cbid, name)) ||
-					   c->enable_callback(1, subscriber, domains[i], cbid) ==
-						   CUPTI_SUCCESS;
-			nr_enabled += enabled[i][cbid];
-		}
-	}
-	if (wanted > have)
-		have = wanted;
-	if (!calls__are_wanted())
-		open_again();
-	return nr_enabled;
-}
-
-void calls__disabled(void)
-{
-	uint32_t cbid;
-
-	for (cbid = 1; cbid < MAX_CBID; cbid++)
-		if (enabled[0][cbid])
-			wait__time(cbid, false, false);
-	memset(enabled, 0, sizeof(enabled));
-	nr_enabled = 0;
-	have = CALLS_NONE;
+	atomic_store(&opening, 0);
 }
 
 bool calls__are_wanted(void)
@@ -201,30 +145,24 @@ void calls__count_bad(void)
 	atomic_fetch_add(&nr_bad, 1);
 }
 
-void calls__forked(void)
-{
-	atomic_store(&opening, 0);
-	have = CALLS_NONE;
-}
-
 /* ---- names ----------------------------------------------------------------------------------- */
 
 /*
  * Sends the name of a function, as a batch of its own: the launching thread must not wait for the
  * lock of wire.c.
  */
-static void send_name(bool runtime, uint32_t cbid)
+static void send_name(uint16_t call)
 {
-	const uint32_t domain = runtime ? CUPTI_CB_DOMAIN_RUNTIME_API : CUPTI_CB_DOMAIN_DRIVER_API;
 	struct {
 		struct xpu_record_api api;
 		struct xpu_record_string string;
 		char room[128];		/* longer than any name */
 	} batch;
-	const char *name = NULL;
+	uint32_t domain, number;
+	const char *name = atomic_load(&name_of)(call, &domain, &number);
 	size_t len, bytes;
 
-	if (atomic_load(&cupti)->get_callback_name(domain, cbid, &name) != CUPTI_SUCCESS || !name)
+	if (!name)
 		return;
 	len = strnlen(name, sizeof(batch.room) - 1);
 	bytes = (sizeof(batch.string) + len + 1 + 7) & ~7ul;
@@ -232,8 +170,8 @@ static void send_name(bool runtime, uint32_t cbid)
 	batch.api = (struct xpu_record_api){
 		.hdr = { XPU_RECORD_API, 0, sizeof(batch.api) },
 		.domain = domain,
-		.cbid = cbid,
-		.name = NAME_ID(domain, cbid),
+		.cbid = number,
+		.name = NAME_ID(domain, number),
 	};
 	batch.string.hdr = (struct xpu_record){ XPU_RECORD_STRING, 0, bytes };
 	batch.string.id = batch.api.name;
@@ -242,28 +180,24 @@ static void send_name(bool runtime, uint32_t cbid)
 	probe__batch(&batch, sizeof(batch.api) + bytes);
 }
 
-static inline bool is_named(uint16_t cbid)
+static inline bool is_named(uint16_t call)
 {
-	return atomic_load_explicit(&named[!!(cbid & XPU_CALL_RUNTIME)][cbid & (MAX_CBID - 1)],
-				    memory_order_relaxed);
+	return atomic_load_explicit(&named[call], memory_order_relaxed);
 }
 
-static __attribute__((noinline, cold)) void name_call(uint16_t cbid)
+static __attribute__((noinline, cold)) void name_call(uint16_t call)
 {
-	bool runtime = cbid & XPU_CALL_RUNTIME;
-
-	cbid &= ~XPU_CALL_RUNTIME;
-	if (!atomic_exchange(&named[runtime][cbid], 1))
-		send_name(runtime, cbid);
+	if (!atomic_exchange(&named[call], 1))
+		send_name(call);
 }
 
 void calls__repeat_definitions(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < 2 * MAX_CBID; i++)
-		if (atomic_load_explicit(&named[i / MAX_CBID][i % MAX_CBID], memory_order_relaxed))
-			send_name(i / MAX_CBID, i % MAX_CBID);
+	for (i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+		if (is_named(i))
+			send_name(i);
 }
 
 /* ---- the log --------------------------------------------------------------------------------- */
@@ -427,8 +361,7 @@ static bool was_left(const struct call_log *l, uint16_t cbid, const void *frame)
 	return (uintptr_t)frame >= (uintptr_t)l->frame + apart;
 }
 
-HOT_CODE void call_log__begin(struct call_log *l, uint16_t cbid, const CUpti_CallbackData *d,
-			      const void *frame)
+HOT_CODE void call_log__begin(struct call_log *l, uint16_t cbid, uint32_t id, const void *frame)
 {
 	unsigned int now = atomic_load_explicit(&opening, memory_order_acquire);
 	unsigned int open = atomic_load_explicit(&l->open, memory_order_relaxed);
@@ -447,7 +380,7 @@ HOT_CODE void call_log__begin(struct call_log *l, uint16_t cbid, const CUpti_Cal
 	atomic_store_explicit(&l->inside, true, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst);
 	l->cbid = cbid;
-	l->correlation_id = d->correlationId;
+	l->correlation_id = id;
 	l->frame = frame;
 	l->start = call_log__now(l);
 	atomic_store_explicit(&l->open, now, memory_order_relaxed);
@@ -455,12 +388,12 @@ HOT_CODE void call_log__begin(struct call_log *l, uint16_t cbid, const CUpti_Cal
 	atomic_store_explicit(&l->inside, false, memory_order_relaxed);
 }
 
-HOT_CODE void call_log__end(struct call_log *l, uint16_t cbid, const CUpti_CallbackData *d)
+HOT_CODE void call_log__end(struct call_log *l, uint16_t cbid, uint32_t id)
 {
 	unsigned int open = atomic_load_explicit(&l->open, memory_order_relaxed);
 	uint64_t end;
 
-	if (!open || l->cbid != cbid || l->correlation_id != d->correlationId)
+	if (!open || l->cbid != cbid || l->correlation_id != id)
 		return;			/* ends an inner call, or one that began too early */
 	if (__builtin_expect(atomic_load_explicit(&l->inside, memory_order_relaxed), 0))
 		return;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * calls.h - calls of CUDA's API, and how long each takes
+ * calls.h - calls of the GPU's API, and how long each takes
  *
- * CUPTI calls back at both ends of a call, on its thread, which logs the call in its own memory.
- * Most calls of a program such as PyTorch ask for a thread's state and return at once; a callback
- * takes several times as long. So CUPTI calls back for them only if all calls are wanted. (CUPTI's
- * activity records of calls cost more: even a record that it is told to leave out costs half as
- * much as one that it makes.) A driver call inside a runtime call is part of that call, and is not
- * recorded separately.
+ * The vendor calls back at both ends of a call, on its thread, which logs the call in its own
+ * memory. Most calls of a program such as PyTorch ask for a thread's state and return at once; a
+ * callback takes several times as long. So there are callbacks for them only if all calls are
+ * wanted. A driver call inside a runtime call is part of that call, and is not recorded separately.
  *
  * A log is sent as an XPU_RECORD_CALLS when it is full, and with the thread's log of launches.
  * Calls in progress when the recording begins, or when it ends before the program, are not
@@ -19,8 +17,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-#include "base/cupti_lib.h"
 
 enum calls_wanted {
 	CALLS_NONE,
@@ -40,22 +36,21 @@ enum call_weight {
  */
 enum call_weight calls__weigh(const char *name);
 
-/**
- * calls__want - start or stop recording calls
- * @used: whether another part of the shim has enabled the callback of the driver's function
- *
- * Callbacks stay enabled when calls are no longer wanted. If one is disabled while a thread is
- * inside its call, CUPTI 13.0 gives all later calls of that thread the same correlation id, so that
- * its launches cannot be told apart. Disabling a whole domain does no harm: see calls__disabled().
- *
- * Called by the shim's thread, or under capture__lock(). Return: whether CUPTI knows any wanted
- * call.
- */
-bool calls__want(const struct cupti *c, CUpti_SubscriberHandle subscriber, enum calls_wanted wanted,
-		 bool (*used)(uint32_t cbid, const char *name));
+/* Whether the calls of the function @name are wanted. */
+bool calls__is_wanted(enum calls_wanted wanted, const char *name);
 
-/* Both of CUPTI's domains of API calls have been disabled. */
-void calls__disabled(void);
+/*
+ * Return: the name of the function @call, numbered as in struct xpu_call, with its @domain and its
+ * @number there; or NULL. Called on any thread.
+ */
+typedef const char *(*calls_name_fn)(uint16_t call, uint32_t *domain, uint32_t *number);
+
+/*
+ * Start and stop recording calls. Called by the shim's thread, or under capture__lock(), in a
+ * forked child, too.
+ */
+void calls__open(calls_name_fn name);
+void calls__close(void);
 
 /* Marks the calling thread as one of the shim, whose calls are not recorded. */
 void calls__leave_me_out(void);
@@ -66,9 +61,6 @@ void calls__count_bad(void);
 
 /* Sends the names of all functions called so far again. May be called on any thread. */
 void calls__repeat_definitions(void);
-
-/* In a forked child. */
-void calls__forked(void);
 
 /* ---- the log of one thread ---- */
 
@@ -84,13 +76,13 @@ void call_log__start(struct call_log *l);
  * call_log__begin, call_log__end - a call begins and ends
  * @l: the calling thread's log
  * @cbid: as in struct xpu_call
- * @frame: an address in the stack frame of CUPTI's callback
+ * @id: its correlation id
+ * @frame: an address in the stack frame of the vendor's callback
  *
  * May be called in signal handlers, too.
  */
-void call_log__begin(struct call_log *l, uint16_t cbid, const CUpti_CallbackData *d,
-		     const void *frame);
-void call_log__end(struct call_log *l, uint16_t cbid, const CUpti_CallbackData *d);
+void call_log__begin(struct call_log *l, uint16_t cbid, uint32_t id, const void *frame);
+void call_log__end(struct call_log *l, uint16_t cbid, uint32_t id);
 
 /* Whether call_log__begin() would log a call. */
 bool calls__are_wanted(void);

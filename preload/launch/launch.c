@@ -1,183 +1,41 @@
 // SPDX-License-Identifier: MIT
 /*
- * The launch path. A warm thread does what the callback below shows and nothing more: it finds its
+ * The launch path. A warm thread does what launch__entered() shows and nothing more: it finds its
  * call path, and makes an entry in its log or calls the probe, all in memory of its own. It takes
- * no lock, allocates nothing, makes no system call and touches no shared cache line. For programs
- * that unload modules see names.h.
+ * no lock, allocates nothing, makes no system call and touches no shared cache line.
  */
 #include "launch/launch.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <time.h>
 
 #include "arch/machine.h"
 #include "base/clock.h"
-#include "base/cupti_lib.h"
 #include "base/hot.h"
 #include "base/lock.h"
-#include "base/memory.h"
-#include "base/threads.h"
-#include "launch/allocs.h"
-#include "launch/calls.h"
 #include "base/walk_fp.h"
-#include "launch/in_range.h"
-#include "launch/names.h"
-#include "launch/notes.h"
-#include "launch/stalls.h"
+#include "launch/calls.h"
+#include "launch/launcher.h"
 #include "launch/paths.h"
-#include "wire/probe.h"
-#include "wire/shm.h"
-#include "python/python.h"
+#include "launch/ranges.h"
 #include "launch/refused.h"
-#include "base/life.h"
 #include "launch/unwind.h"
-#include "launch/wait.h"
 #include "launch/window.h"
+#include "python/python.h"
+#include "wire/probe.h"
 #include "xpu_record.h"
-#include "xpu_shm.h"
 
-#define CLOSE_PAUSE_NS	20000
-#define CLOSE_WAIT_NS	100000000	/* a launch may wait for a queue that needs this thread */
-
-/*
- * One for each thread that has launched, in pages of its own, so that its totals outlive the
- * thread.
- */
-struct launcher {
-	struct xpu_slot slot;
-	struct paths *paths;			/* in memory behind this struct */
-	struct unwinder *unwinder;		/* in memory behind paths, or NULL */
-	struct python *python;			/* NULL without Python on this thread */
-	struct call_log *calls;			/* in memory behind unwinder */
-	unsigned int level;			/* launches in progress: 2 or more in signal
-						 * handlers */
-	atomic_uint range_logged;		/* the range_id that the log's entries belong to */
-	atomic_uint_fast64_t nr_launches;	/* written by the thread alone */
-	atomic_uint_fast64_t nr_ranges;		/* the same */
-	uint32_t stuck_id;			/* a launch that launch__close() has waited for;
-						 * under lock */
-	atomic_uint_fast64_t nr_allocs;		/* the same */
-	struct alloc_call alloc_call;
-	struct launcher *next;
-	unsigned int pages;			/* of shared memory: see shm__take_pages() */
-	atomic_bool dead;			/* the thread has ended */
-} __attribute__((aligned(128)));		/* threads share no (pair of) cache lines */
-
-_Static_assert(sizeof(struct launcher) + PATHS_LOG_END <= XPU_SHM_THREAD_BYTES,
-	       "the first pages have the log");
-
-#define INITIAL_EXEC __attribute__((tls_model("initial-exec")))
-
-static __thread struct launcher *this_thread INITIAL_EXEC;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* see lock.h */
-static struct launcher *threads;			/* used under lock */
-static struct launch_totals dead;		/* totals of threads that have ended */
-static atomic_uint_fast64_t nr_nested;		/* launches in signal handlers that interrupted a
-						 * launch */
-static atomic_uint_fast64_t nr_untagged;	/* launches that had no memory for a tag; reported
-						 * as missing */
-static HOT_DATA atomic_uint gate;		/* 0: closed; else a number for each opening */
-static atomic_uint last_gate;
-
-const struct cupti *launch__cupti;
-
-/* Notes that the calling thread is in the launch @id; 0: in none. launch__close() reads it. */
-static inline void set_launch(struct launcher *t, uint32_t id)
-{
-	__atomic_store_n(&t->slot.correlation_id, id, __ATOMIC_RELEASE);
-}
-
-/* Return: the launch that @t's thread is in, or 0. On any thread. */
-static uint32_t launch_of(const struct launcher *t)
-{
-	return __atomic_load_n(&t->slot.correlation_id, __ATOMIC_ACQUIRE);
-}
-
-void launch__exit(void)
-{
-	struct launcher *t = this_thread;
-
-	if (!t)
-		return;
-	this_thread = NULL;
-	if (call_log__is_open(t->calls))
-		calls__count_bad();
-	paths__send(t->paths);
-	atomic_store_explicit(&t->dead, true, memory_order_release);
-}
-
-/* Return: the offset of the log of calls behind the struct. */
-static size_t calls_at(void)
-{
-	return (paths__bytes() + unwinder__bytes() + 63) & ~63ul;
-}
-
-static size_t launcher_bytes(void)
-{
-	return sizeof(struct launcher) + calls_at() + call_log__bytes();
-}
-
-static void launcher__free(struct launcher *t)
-{
-	unsigned int pages = t->pages;
-
-	munmap(t, launcher_bytes());
-	if (pages)
-		shm__give_pages(pages);
-}
-
-/*
- * Makes the struct at the first launch of a thread. Return: NULL if memory is short, which leaves
- * the launch untagged. This may run in a signal handler that interrupted malloc(), and a signal may
- * arrive while the lock is held.
- */
-static __attribute__((noinline, cold)) struct launcher *launcher__new(void)
+/* Gives the calling thread its struct, and the range events that wait for a log. */
+static __attribute__((noinline, cold)) struct launcher *start_thread(void)
 {
 	int saved_errno = errno;
 	struct launcher *t;
 	sigset_t old;
 
 	signals__block(&old);
-	t = this_thread;
-	if (t)
-		goto out;		/* a signal handler has made it meanwhile */
-	t = memory__map(launcher_bytes());
-	if (!t)
-		goto out;
-	pthread_mutex_lock(&lock);
-	if (probe__way == PROBE_SHM &&
-	    !shm__take_pages(t, sizeof(*t) + paths__log_at(), &t->pages)) {
-		munmap(t, launcher_bytes());
-		t = NULL;
-		goto unlock;
-	}
-	if (!shim__watch_thread()) {
-		launcher__free(t);
-		t = NULL;
-		goto unlock;
-	}
-	t->slot.size = sizeof(t->slot);
-	t->slot.home = (uintptr_t)&t->slot;
-	t->paths = (struct paths *)(t + 1);
-	paths__start(t->paths, &t->slot);
-	if (unwinder__bytes())
-		t->unwinder = (struct unwinder *)((char *)(t + 1) + paths__bytes());
-	t->calls = (struct call_log *)((char *)(t + 1) + calls_at());
-	call_log__start(t->calls);
-	t->next = threads;
-	threads = t;
-	this_thread = t;
-unlock:
-	pthread_mutex_unlock(&lock);
+	t = launcher__new();
 	if (t)
 		ranges__have_log();
-out:
 	signals__restore(&old);
 	errno = saved_errno;
 	return t;
@@ -190,7 +48,7 @@ out:
 static __attribute__((noinline, cold)) void log_range(struct launcher *t)
 {
 	if (ranges__sync() && atomic_load(&t->range_logged) != t->slot.range_id)
-		launch__log_range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
+		launcher__log_range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
 }
 
 /*
@@ -265,132 +123,76 @@ tell(struct launcher *t, struct xpu_slot *slot, unsigned int level)
  * Records a launch of a signal handler that interrupted the recording of another launch, without
  * any effect on that launch.
  */
-static __attribute__((noinline, cold)) void tell_nested(struct launcher *t, CUpti_CallbackId cbid,
-							const CUpti_CallbackData *d)
+static __attribute__((noinline, cold)) void tell_nested(struct launcher *t, uint32_t domain,
+							uint32_t call, uint32_t id)
 {
 	struct xpu_slot slot = {
 		.size = sizeof(slot),
-		.correlation_id = d->correlationId,
-		.cbid = cbid,
-		.domain = CUPTI_CB_DOMAIN_DRIVER_API,
+		.correlation_id = id,
+		.cbid = call,
+		.domain = domain,
 		.home = (uintptr_t)&t->slot,
 		.range_id = t->slot.range_id,
 	};
 
 	tell(t, &slot, t->level);
-	atomic_fetch_add(&nr_nested, 1);
+	atomic_fetch_add(&launcher__nr_nested, 1);
 }
 
 /*
- * Records a new graph node. During the capture of a launch the slot still names that launch, so
- * that nobody waits for its device record; in an explicit call the slot names no launch.
+ * During the capture of a launch the slot still names that launch, so that nobody waits for its
+ * device record; in an explicit call the slot names no launch.
  */
-static __attribute__((noinline, cold)) void graph_node_created(const CUpti_GraphData *graph)
+__attribute__((cold)) void launch__node_made(uint64_t node, uint32_t domain, uint32_t call)
 {
-	struct launcher *t = this_thread;
-	uint32_t cbid, domain;
-	uint64_t node;
+	struct launcher *t = launcher__this;
+	uint32_t old_call, old_domain;
 
-	if (!launch__cupti->get_graph_node_id)
-		return;
-	if (!t && !(t = launcher__new())) {
-		atomic_fetch_add(&nr_untagged, 1);
+	if (!t && !(t = start_thread())) {
+		atomic_fetch_add(&launcher__nr_untagged, 1);
 		return;
 	}
-	if (launch__cupti->get_graph_node_id(graph->node, &node) == CUPTI_SUCCESS) {
-		if (names__wanted())
-			names__captured(node, t->slot.correlation_id);
-		t->slot.graph_node_id = node;
-		cbid = t->slot.cbid;
-		domain = t->slot.domain;
-		if (!t->slot.correlation_id) {
-			t->slot.cbid = CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED;
-			t->slot.domain = CUPTI_CB_DOMAIN_RESOURCE;
-		}
-		tell(t, &t->slot, t->level);
-		t->slot.cbid = cbid;
+	t->slot.graph_node_id = node;
+	old_call = t->slot.cbid;
+	old_domain = t->slot.domain;
+	if (!t->slot.correlation_id) {
+		t->slot.cbid = call;
 		t->slot.domain = domain;
 	}
+	tell(t, &t->slot, t->level);
+	t->slot.cbid = old_call;
+	t->slot.domain = old_domain;
 	t->slot.graph_node_id = 0;
 }
 
-static __attribute__((noinline, cold)) void graph_node_cloned(const CUpti_GraphData *graph)
-{
-	uint64_t node, original;
-
-	if (!launch__cupti->get_graph_node_id ||
-	    launch__cupti->get_graph_node_id(graph->node, &node) != CUPTI_SUCCESS ||
-	    launch__cupti->get_graph_node_id(graph->originalNode, &original) != CUPTI_SUCCESS)
-		return;
-	if (names__wanted())
-		names__cloned(node, original);
-	activity__graph_clone(node, original);
-}
-
-static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
-							const CUpti_ResourceData *resource)
-{
-	const CUpti_ModuleResourceData *module;
-
-	/* Also while nobody listens: samples are always read. */
-	if (cbid == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
-		stalls__end_module();	/* the names of its functions are lost afterwards */
-	if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
-		stalls__remove_context(resource->context);
-		allocs__end_context(resource->context);
-	}
-	if (!probe__launch_attached() || !atomic_load(&gate))
-		return;
-	switch (cbid) {
-	case CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED:
-		graph_node_created(resource->resourceDescriptor);
-		break;
-	case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
-		graph_node_cloned(resource->resourceDescriptor);
-		break;
-	case CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING:
-		names__start();
-		break;
-	case CUPTI_CBID_RESOURCE_MODULE_LOADED:
-		module = resource->resourceDescriptor;
-		stalls__add_module(module->pCubin, module->cubinSize);
-		break;
-	case CUPTI_CBID_RESOURCE_CONTEXT_CREATED:
-		stalls__add_context(resource->context);
-		break;
-	case CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING:
-		names__start();
-		launch__cupti->activity_flush_all(0);	/* before the context's records are lost */
-		break;
-	}
-}
+/* ---- calls that wait ------------------------------------------------------------------------- */
 
 /* Begins to measure a call, since @ticks, or since now if @ticks is 0. */
-static inline void begin_call(struct launcher *t, CUpti_CallbackId cbid,
-			      const CUpti_CallbackData *d, uint64_t ticks)
+static inline void begin_call(struct launcher *t, uint64_t *start, uint32_t timed, uint64_t ticks)
 {
-	if (!wait__call(cbid))
+	if (!timed)
 		return;
 	t->slot.in_call = 1;
-	*d->correlationData = ticks ? ticks : clock__ticks();
+	*start = ticks ? ticks : clock__ticks();
 }
 
-/*
- * Records a call that took long, so it may have waited for the device. The call has ended, so this
- * may take time.
- */
-static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
-						   const CUpti_CallbackData *d)
+/* The call has ended, so this may take time. */
+__attribute__((cold)) void launch__waited(uint32_t domain, uint32_t call, const struct gpu_wait *w)
 {
-	struct launcher *t = this_thread;		/* measuring the call has made it */
+	struct launcher *t = launcher__this;		/* measuring the call has made it */
 	struct xpu_slot slot = {
 		.size = sizeof(slot),
-		.cbid = cbid,
-		.domain = CUPTI_CB_DOMAIN_DRIVER_API,
+		.correlation_id = w->correlation_id,
+		.cbid = call,
+		.domain = domain,
+		.wait_ns = w->ns,
+		.wait_start_ns = w->start_ns,
+		.wait_context = w->context,
+		.wait_stream = w->stream,
+		.wait_flags = w->flags,
 	};
 
-	if (!t || !probe__launch_attached() || !atomic_load(&gate) ||
-	    !wait__describe(&slot, cbid, d, *d->correlationData))
+	if (!t || !launch__is_on())
 		return;
 	slot.home = t->slot.home;
 	slot.range_id = t->slot.range_id;
@@ -400,76 +202,88 @@ static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 /* Announces the slot of a thread that waits but has never launched anything. */
 static __attribute__((noinline, cold)) struct launcher *introduce(void)
 {
-	struct launcher *t = launcher__new();
+	struct launcher *t = start_thread();
 
 	if (t)
 		probe__launch(&t->slot);
 	return t;
 }
 
-/*
- * Handles a call that is no launch, but waits, records an event that may be waited for, or makes or
- * frees memory.
- */
-static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
-						   const CUpti_CallbackData *d)
+void launch__wait_entered(uint64_t *start)
 {
-	uint8_t call = wait__call(cbid) & ~WAIT_NO_LAUNCH;
-	bool record = (call & ~WAIT_ALLOC) >= WAIT_RECORD;
-	struct launcher *t = this_thread;
+	struct launcher *t = launcher__this;
 
-	if (call & WAIT_ALLOC && allocs__are_on())
-		allocs__call(cbid, d);
-	if ((call & ~WAIT_ALLOC) < WAIT_STREAM)
-		return;
-	if (d->callbackSite != CUPTI_API_ENTER) {
-		if (t)
-			t->slot.in_call = 0;
-		if (!record && wait__is_long(*d->correlationData))
-			waited(cbid, d);
-		return;
-	}
-	*d->correlationData = 0;
-	if (!probe__launch_attached() || !atomic_load_explicit(&gate, memory_order_acquire))
-		return;
-	if (record) {
-		wait__event_recorded(cbid, d);
-		return;
-	}
-	if (t || (t = introduce()))
-		begin_call(t, cbid, d, 0);
+	*start = 0;
+	if (launch__is_on() && (t || (t = introduce())))
+		begin_call(t, start, true, 0);
 }
 
-static inline __attribute__((always_inline)) void call_returned(struct launcher *t,
-								CUpti_CallbackId cbid,
-								const CUpti_CallbackData *d)
+void launch__wait_left(void)
 {
-	const CUresult *result = d->functionReturnValue;
-	uint8_t call = wait__call(cbid);
+	if (launcher__this)
+		launcher__this->slot.in_call = 0;
+}
 
-	if (result && __builtin_expect(*result, 0))
-		refused__add(d->correlationId, *result);
-	else if (wait__has_no_bytes(cbid, d))
-		refused__add(d->correlationId, XPU_REFUSED_NO_BYTES);
-	if (t && !t->level) {	/* else it is in a signal handler, see tell_nested() */
-		set_launch(t, 0);	/* the launch is over */
-		t->slot.in_call = 0;
-		if (call && __builtin_expect(wait__is_long(*d->correlationData), 0))
-			waited(cbid, d);
+/* ---- launches -------------------------------------------------------------------------------- */
+
+/* Apart from launch__left(), so that it needs no stack frame. */
+static __attribute__((noinline, cold)) void left_refused(uint32_t id, uint32_t refused)
+{
+	refused__add(id, refused);	/* first: launcher__close() waits for it */
+	launch__left(id, 0);
+}
+
+HOT_CODE void launch__left(uint32_t id, uint32_t refused)
+{
+	struct launcher *t = launcher__this;
+
+	if (__builtin_expect(refused, 0)) {
+		left_refused(id, refused);
+		return;
 	}
+	if (t && !t->level) {		/* else it is in a signal handler, see tell_nested() */
+		launcher__set_launch(t, 0);	/* the launch is over */
+		t->slot.in_call = 0;
+	}
+}
+
+/*
+ * No start time was stored for a launch that began before the window: the word has another value.
+ */
+void launch__forget_start(uint64_t *start)
+{
+	if (launcher__this && !launcher__this->slot.in_call)
+		*start = 0;
+}
+
+bool launch__is_on(void)
+{
+	return probe__launch_attached() &&
+	       atomic_load_explicit(&launcher__gate, memory_order_acquire);
+}
+
+bool launch__is_inside(void)
+{
+	return launcher__inside();
+}
+
+uint32_t launch__current(void)
+{
+	return launcher__this ? launcher__this->slot.correlation_id : 0;
 }
 
 /*
  * Announces the launch that the thread is about to record. If the window closes meanwhile, either
- * this function notices that, or launch__close() sees the launch and waits for it. Return: false if
- * the window has closed.
+ * this function notices that, or launcher__close() sees the launch and waits for it. Return: false
+ * if the window has closed.
  */
 static inline __attribute__((always_inline)) bool is_inside(struct launcher *t, uint32_t id,
 							    unsigned int now)
 {
 	atomic_signal_fence(memory_order_seq_cst);
-	if (__builtin_expect(atomic_load_explicit(&gate, memory_order_relaxed) != now, 0)) {
-		set_launch(t, 0);
+	if (__builtin_expect(atomic_load_explicit(&launcher__gate, memory_order_relaxed) !=
+			     now, 0)) {
+		launcher__set_launch(t, 0);
 		atomic_signal_fence(memory_order_seq_cst);
 		t->level = 0;
 		return false;
@@ -479,46 +293,34 @@ static inline __attribute__((always_inline)) bool is_inside(struct launcher *t, 
 }
 
 /*
- * Handles a launch, copy or set; inlined, see tell(). @windows: a constant, whether launches are
- * recorded only in windows.
+ * Handles the entry of a launch, copy or set; inlined, see tell(). @windows: a constant, whether
+ * launches are recorded only in windows.
  */
-static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackId cbid,
-								 const CUpti_CallbackData *d,
-								 bool windows)
+static inline __attribute__((always_inline)) void
+on_launch(uint32_t domain, uint32_t call, uint32_t id, uint64_t *start, uint32_t timed,
+	  bool windows)
 {
-	struct launcher *t = this_thread;
+	struct launcher *t = launcher__this;
 	unsigned int now;
 	uint64_t ticks;
 
-	if (d->callbackSite != CUPTI_API_ENTER) {
-		/*
-		 * No start time was stored for a launch that began before the window: the word has
-		 * another value.
-		 */
-		if (windows && t && !t->slot.in_call)
-			*d->correlationData = 0;
-		call_returned(t, cbid, d);
-		return;
-	}
 	if (windows)
-		*d->correlationData = 0;
-	now = atomic_load_explicit(&gate, memory_order_acquire);
+		*start = 0;
+	now = atomic_load_explicit(&launcher__gate, memory_order_acquire);
 	if (!probe__launch_attached() || !now)
 		return;
 	if (__builtin_expect(!t, 0)) {
-		t = launcher__new();
+		t = start_thread();
 		if (!t) {
-			atomic_fetch_add(&nr_untagged, 1);
+			atomic_fetch_add(&launcher__nr_untagged, 1);
 			return;
 		}
 	}
-	if (__builtin_expect(names__wanted(), 0))
-		names__launch(cbid, d);
 	if (__builtin_expect(t->level, 0)) {
 		if (windows)
-			window__mark(d->correlationId);
-		tell_nested(t, cbid, d);
-		begin_call(t, cbid, d, 0);
+			window__mark(id);
+		tell_nested(t, domain, call, id);
+		begin_call(t, start, timed, 0);
 		return;
 	}
 	if (__builtin_expect(atomic_load_explicit(&t->range_logged, memory_order_relaxed) !=
@@ -526,114 +328,64 @@ static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackI
 		log_range(t);
 	t->level = 1;
 	atomic_signal_fence(memory_order_seq_cst);
-	set_launch(t, d->correlationId);
-	if (windows && !is_inside(t, d->correlationId, now))
+	launcher__set_launch(t, id);
+	if (windows && !is_inside(t, id, now))
 		return;
-	t->slot.cbid = cbid;
-	t->slot.domain = CUPTI_CB_DOMAIN_DRIVER_API;
+	t->slot.cbid = call;
+	t->slot.domain = domain;
 	ticks = tell(t, &t->slot, 0);
 	/*
 	 * Counted after the launch is logged: a thread that sees the count can also send the
 	 * launch.
 	 */
 	machine__count(&t->nr_launches);
-	begin_call(t, cbid, d, ticks);
+	begin_call(t, start, timed, ticks);
 }
 
-/* Logs the call @cbid, numbered as in struct xpu_call, at its entry and exit. */
-static inline __attribute__((always_inline)) void time_call(uint16_t cbid,
-							    const CUpti_CallbackData *d)
+HOT_CODE void launch__entered(uint32_t domain, uint32_t call, uint32_t id, uint64_t *start,
+			      uint32_t timed)
 {
-	struct launcher *t = this_thread;
+	on_launch(domain, call, id, start, timed, false);
+}
 
-	if (d->callbackSite != CUPTI_API_ENTER) {
-		if (t)
-			call_log__end(t->calls, cbid, d);
-		return;
-	}
+void launch__entered_in_windows(uint32_t domain, uint32_t call, uint32_t id, uint64_t *start,
+				uint32_t timed)
+{
+	on_launch(domain, call, id, start, timed, true);
+}
+
+/* ---- calls of the API ------------------------------------------------------------------------ */
+
+HOT_CODE void launch__call_entered(uint16_t call, uint32_t id, const void *frame)
+{
+	struct launcher *t = launcher__this;
+
 	if (__builtin_expect(!t, 0)) {
 		if (!calls__are_wanted())
 			return;
-		t = launcher__new();
+		t = start_thread();
 		if (!t) {
 			calls__count_bad();
 			return;
 		}
 	}
-	call_log__begin(t->calls, cbid, d, __builtin_frame_address(0));
+	call_log__begin(t->calls, call, id, frame);
 }
 
-/* Calls of the runtime have callbacks only to be logged. */
-static HOT_CODE __attribute__((noinline)) void on_runtime_call(CUpti_CallbackId cbid,
-							       const CUpti_CallbackData *d)
+HOT_CODE void launch__call_left(uint16_t call, uint32_t id)
 {
-	time_call(cbid | XPU_CALL_RUNTIME, d);
-}
-
-/* on_call() for driver calls that are logged as API calls or launch nothing. */
-static inline __attribute__((always_inline)) void
-on_other(CUpti_CallbackId cbid, const CUpti_CallbackData *d, bool windows)
-{
-	if (wait__flags(cbid) & WAIT_TIMED)
-		time_call(cbid, d);
-	if (wait__call(cbid) < WAIT_STREAM)
-		on_launch_call(cbid, d, windows);
-	else
-		on_wait_call(cbid, d);
-}
-
-static HOT_CODE __attribute__((noinline)) void on_other_call(CUpti_CallbackId cbid,
-							     const CUpti_CallbackData *d)
-{
-	on_other(cbid, d, false);
-}
-
-static __attribute__((noinline)) void on_other_call_in_windows(CUpti_CallbackId cbid,
-							       const CUpti_CallbackData *d)
-{
-	on_other(cbid, d, true);
-}
-
-static inline __attribute__((always_inline)) void
-on_call(CUpti_CallbackDomain domain, CUpti_CallbackId cbid, const void *data, bool windows)
-{
-	if (__builtin_expect(domain != CUPTI_CB_DOMAIN_DRIVER_API, 0)) {
-		if (domain == CUPTI_CB_DOMAIN_RUNTIME_API)
-			on_runtime_call(cbid, data);
-		else if (domain == CUPTI_CB_DOMAIN_RESOURCE)
-			on_resource(cbid, data);
-		return;
-	}
-	if (__builtin_expect(wait__flags(cbid) < WAIT_STREAM, 1))
-		on_launch_call(cbid, data, windows);
-	else if (windows)
-		on_other_call_in_windows(cbid, data);
-	else
-		on_other_call(cbid, data);
-}
-
-HOT_CODE void CUPTIAPI launch__callback(void *userdata, CUpti_CallbackDomain domain,
-					CUpti_CallbackId cbid, const void *data)
-{
-	(void)userdata;
-	on_call(domain, cbid, data, false);
-}
-
-void CUPTIAPI launch__callback_in_windows(void *userdata, CUpti_CallbackDomain domain,
-					  CUpti_CallbackId cbid, const void *data)
-{
-	(void)userdata;
-	on_call(domain, cbid, data, true);
+	if (launcher__this)
+		call_log__end(launcher__this->calls, call, id);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
 HOT_MEMORY struct alloc_call *launch__alloc_call(void)
 {
-	struct launcher *t = this_thread;
+	struct launcher *t = launcher__this;
 
 	if (__builtin_expect(!t, 0))
-		t = launcher__new();
+		t = start_thread();
 	return t ? &t->alloc_call : NULL;
 }
 
@@ -785,9 +537,9 @@ tell_event(struct launcher *t, const struct alloc *a, uint32_t domain, uint32_t 
 static __attribute__((noinline, cold)) void tell_apart(const struct alloc *a, uint32_t domain,
 						       uint32_t cbid)
 {
-	struct launcher *t = this_thread;
+	struct launcher *t = launcher__this;
 
-	if (!t && !(t = launcher__new())) {
+	if (!t && !(t = start_thread())) {
 		send_alloc(NULL, a, 0);
 		return;
 	}
@@ -803,7 +555,7 @@ static __attribute__((noinline, cold)) void tell_apart(const struct alloc *a, ui
 
 HOT_MEMORY void launch__tell_alloc(const struct alloc *a, uint32_t domain, uint32_t cbid)
 {
-	struct launcher *t = this_thread;
+	struct launcher *t = launcher__this;
 
 	if (!probe__launch_attached())
 		return;
@@ -811,237 +563,4 @@ HOT_MEMORY void launch__tell_alloc(const struct alloc *a, uint32_t domain, uint3
 		tell_apart(a, domain, cbid);
 	else
 		tell_event(t, a, domain, cbid, true);
-}
-
-bool launch__is_launch(const char *name)
-{
-	static const char *const prefixes[] = {
-		"cuLaunch", "cuGraphLaunch", "cuMemcpy", "cuMemset",
-	};
-	static const char *const others[] = { "cuLaunchHostFunc" };
-	size_t i;
-
-	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		if (!strncmp(name, others[i], strlen(others[i])))
-			return false;
-	for (i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (!strncmp(name, prefixes[i], strlen(prefixes[i])))
-			return true;
-	return false;
-}
-
-bool launch__inside(void)
-{
-	return this_thread && this_thread->level;
-}
-
-bool launch__make_log(void)
-{
-	return this_thread || launcher__new();
-}
-
-atomic_uint *launch__range_logged(void)
-{
-	return this_thread ? &this_thread->range_logged : NULL;
-}
-
-bool launch__log_range(uint64_t time_ns, uint32_t id, uint32_t code)
-{
-	struct launcher *t = this_thread;
-	bool logged;
-
-	if (__builtin_expect(!t, 0) && !(t = launcher__new()))
-		return false;
-	t->level = 1;
-	atomic_signal_fence(memory_order_seq_cst);
-	logged = paths__range(t->paths, time_ns, id, code);
-	if (logged) {
-		if (XPU_LOG_RANGE_WHAT(code) != XPU_RANGE_MARK)
-			atomic_store_explicit(&t->range_logged, id, memory_order_relaxed);
-		machine__count(&t->nr_ranges);
-	}
-	atomic_signal_fence(memory_order_seq_cst);
-	t->level = 0;
-	return logged;
-}
-
-void launch__set_range(uint32_t id, bool logged)
-{
-	struct launcher *t = this_thread;
-
-	if (!t)
-		return;
-	t->slot.range_id = id;
-	if (!logged)
-		atomic_store_explicit(&t->range_logged, LAUNCH_RANGE_UNKNOWN, memory_order_relaxed);
-}
-
-void launch__forget_ranges(void)
-{
-	struct launcher *t;
-	sigset_t old;
-
-	lock__take(&lock, &old);
-	for (t = threads; t; t = t->next)
-		atomic_store(&t->range_logged, LAUNCH_RANGE_UNKNOWN);
-	lock__give(&lock, &old);
-}
-
-void launch__enable(bool on)
-{
-	unsigned int next = 0;
-
-	while (on && !next)		/* 0 after 2^32 openings */
-		next = atomic_fetch_add(&last_gate, 1) + 1;
-	atomic_store(&gate, next);
-}
-
-/* Return: whether a thread is inside a launch that was recorded. Called with the lock held. */
-static bool any_in_launch(void)
-{
-	struct launcher *t;
-	uint32_t id;
-
-	for (t = threads; t; t = t->next) {
-		id = launch_of(t);
-		if (id && id != t->stuck_id && !atomic_load(&t->dead) && t != this_thread)
-			return true;
-	}
-	return false;
-}
-
-void launch__close(void)
-{
-	const struct timespec pause = { 0, CLOSE_PAUSE_NS };
-	uint64_t end = clock__ns() + CLOSE_WAIT_NS;
-	struct launcher *t;
-	sigset_t old;
-	bool any;
-
-	launch__enable(false);
-	threads__barrier();
-	for (;;) {
-		lock__take(&lock, &old);
-		any = any_in_launch();
-		if (any && clock__ns() < end) {
-			lock__give(&lock, &old);
-			nanosleep(&pause, NULL);
-			continue;
-		}
-		for (t = threads; t; t = t->next)
-			t->stuck_id = any ? launch_of(t) : 0;
-		lock__give(&lock, &old);
-		break;
-	}
-}
-
-static void add_totals(struct launch_totals *totals, struct launcher *t)
-{
-	totals->nr_launches += atomic_load_explicit(&t->nr_launches, memory_order_acquire);
-	totals->nr_ranges += atomic_load_explicit(&t->nr_ranges, memory_order_acquire);
-	totals->nr_allocs += atomic_load_explicit(&t->nr_allocs, memory_order_acquire);
-	totals->nr_calls += call_log__nr(t->calls);
-	totals->nr_threads++;
-}
-
-uint64_t launch__nr(void)
-{
-	struct launch_totals totals;
-	struct launcher *t;
-	sigset_t old;
-
-	lock__take(&lock, &old);
-	totals = dead;
-	for (t = threads; t; t = t->next)
-		add_totals(&totals, t);
-	lock__give(&lock, &old);
-	return totals.nr_launches + atomic_load(&nr_nested);
-}
-
-void launch__send(struct launch_totals *totals)
-{
-	struct launcher **link = &threads, *t;
-	bool is_dead;
-	sigset_t old;
-
-	lock__take(&lock, &old);
-	*totals = dead;
-	totals->nr_launches += atomic_load(&nr_untagged) + atomic_load(&nr_nested);
-	while ((t = *link)) {
-		is_dead = atomic_load_explicit(&t->dead, memory_order_acquire);
-		add_totals(totals, t);
-		paths__send(t->paths);
-		call_log__send(t->calls);
-		if (is_dead) {
-			add_totals(&dead, t);
-			*link = t->next;
-			python__free(t->python);
-			paths__free(t->paths);
-			launcher__free(t);
-		} else {
-			link = &t->next;
-		}
-	}
-	lock__give(&lock, &old);
-}
-
-void launch__repeat_definitions(void)
-{
-	struct launcher *t;
-	sigset_t old;
-
-	paths__new_listener();
-	lock__take(&lock, &old);
-	for (t = threads; t; t = t->next)
-		paths__repeat(t->paths);
-	lock__give(&lock, &old);
-	if (probe__ranges_wanted())
-		ranges__repeat();
-	calls__repeat_definitions();
-}
-
-void launch__cut_calls(void)
-{
-	struct launcher *t;
-	sigset_t old;
-
-	lock__take(&lock, &old);
-	for (t = threads; t; t = t->next)
-		if (!atomic_load(&t->dead) && call_log__is_open(t->calls))
-			calls__count_bad();
-	lock__give(&lock, &old);
-}
-
-void launch__discard(void)
-{
-	struct launcher *t;
-	sigset_t old;
-
-	lock__take(&lock, &old);
-	for (t = threads; t; t = t->next) {
-		paths__discard(t->paths);
-		call_log__discard(t->calls);
-		t->slot.range_id = 0;
-	}
-	lock__give(&lock, &old);
-}
-
-void launch__forked(void)
-{
-	struct launcher *t, *next;
-
-	/* The parent goes on using the pages that it shares with the recorder. */
-	for (t = threads; t; t = next) {
-		next = t->next;
-		if (t->pages)
-			shm__leave_pages(t);
-	}
-	threads = NULL;
-	atomic_store(&gate, 0);
-	pthread_mutex_init(&lock, NULL);
-	/*
-	 * The parent sends the entries of this thread's log; the child must not call a probe site
-	 * here.
-	 */
-	this_thread = NULL;
 }

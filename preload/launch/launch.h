@@ -1,108 +1,88 @@
 /* SPDX-License-Identifier: MIT */
-/* launch.h - what happens on the launching thread */
+/*
+ * launch.h - what happens on the launching thread
+ *
+ * A vendor's callback (gpu/) calls these functions inside the program's calls. A call is named by
+ * its domain and its number in that domain, as the vendor's API numbers them. Each function can be
+ * called in signal handlers, and takes no lock and makes no system call once the thread is warm.
+ */
 #ifndef XPU_PRELOAD_LAUNCH_H
 #define XPU_PRELOAD_LAUNCH_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <cupti.h>
+#include "launch/allocs.h"
+#include "launch/wait.h"
 
-struct cupti;
-
-/* Set before the callbacks are enabled. */
-extern const struct cupti *launch__cupti;
-
-/*
- * CUPTI calls this inside the application's launch calls (driver domain), and for graph nodes and
- * contexts (resource domain).
- */
-void launch__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-		      const void *data);
-
-/* The callback if launches are recorded only in windows: see window.h. */
-void launch__callback_in_windows(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-				 const void *data);
-
-/* Whether the driver API call @name puts work on a device for which CUPTI makes a record. */
-bool launch__is_launch(const char *name);
-
-/* Starts and stops tagging, at once for every thread. */
-void launch__enable(bool on);
-
-/*
- * Stops tagging at once for every thread, and waits at most a tenth of a second for tagged launches
- * to return.
- */
-void launch__close(void);
-
-/*
- * Counts so far: launches, threads, range events, memory events and API calls, all of which were
- * sent.
- */
-struct launch_totals {
-	uint64_t nr_launches, nr_threads, nr_ranges, nr_allocs, nr_calls;
-};
-
-/* Return: how many launches were recorded so far. */
-uint64_t launch__nr(void);
-
-/* Sends all threads' logs. */
-void launch__send(struct launch_totals *totals);
-
-/* ---- for ranges.c, about the calling thread ---- */
-
-/* Whether the caller interrupts a launch, as a signal handler may. */
-bool launch__inside(void);
-
-/* Gives the thread a log. Return: whether it has one; false without memory. */
-bool launch__make_log(void);
+/* ---- launches, copies and sets ---- */
 
 /**
- * launch__log_range - log an event of NVTX ranges
- * @time_ns: 0: now
- * @id: the innermost open range, or the mark with XPU_RANGE_MARK
- * @code: a range's value of struct xpu_log_entry.path_id
+ * launch__entered - a launch begins: records it
+ * @id: its correlation id, which its device work has, too
+ * @start: a word that the vendor keeps until the call ends: when it began, in ticks of the CPU
+ * @timed: not 0: sets @start, and notes that the thread is in a call that may wait
  *
- * Return: whether it was logged.
+ * A vendor's callback should end with this call, so that the compiler makes it a jump: a frame of
+ * its own would be one more to unwind.
  */
-bool launch__log_range(uint64_t time_ns, uint32_t id, uint32_t code);
+void launch__entered(uint32_t domain, uint32_t call, uint32_t id, uint64_t *start,
+		     uint32_t timed);
+
+/* As launch__entered(), if launches are recorded only in windows: see window.h. */
+void launch__entered_in_windows(uint32_t domain, uint32_t call, uint32_t id, uint64_t *start,
+				uint32_t timed);
 
 /*
- * Sets the range of the thread's next launches. @logged: the thread's log has it; if not,
- * ranges__sync() is called before the next launch.
+ * The launch @id returns. @refused: 0, or why no device work follows: the API's error, or
+ * XPU_REFUSED_NO_BYTES. A timed launch that took long is then reported to launch__waited().
  */
-void launch__set_range(uint32_t id, bool logged);
+void launch__left(uint32_t id, uint32_t refused);
+
+/* If launches are recorded only in windows: sets *@start to 0 for a launch without a start time. */
+void launch__forget_start(uint64_t *start);
+
+/* Whether launches are recorded at the moment. */
+bool launch__is_on(void);
+
+/* Whether the calling thread is recording a launch, which a signal handler may interrupt. */
+bool launch__is_inside(void);
+
+/* Return: the launch that the calling thread is in, or 0. */
+uint32_t launch__current(void);
+
+/* ---- calls that wait ---- */
+
+/* A call begins that may wait, but launches nothing. @start: as for launch__entered() */
+void launch__wait_entered(uint64_t *start);
+void launch__wait_left(void);
+
+/* A timed call, with @w from wait__measure() and the vendor, may have waited for the device. */
+void launch__waited(uint32_t domain, uint32_t call, const struct gpu_wait *w);
+
+/* ---- graphs ---- */
 
 /*
- * Marks the range in every thread's log as out of date, so that ranges__sync() is called before the
- * next launch.
+ * A graph has got a new node: by the launch that the thread is in, while it is captured; otherwise
+ * by @call of @domain.
  */
-void launch__forget_ranges(void);
+void launch__node_made(uint64_t node, uint32_t domain, uint32_t call);
+
+/* ---- calls of the API, see calls.h ---- */
+
+/* @call: as in struct xpu_call; @frame: an address in the stack frame of the vendor's callback */
+void launch__call_entered(uint16_t call, uint32_t id, const void *frame);
+void launch__call_left(uint16_t call, uint32_t id);
+
+/* ---- memory, see allocs.h ---- */
 
 /*
- * Return: the address of the id of the NVTX range that this thread's log entries belong to; NULL if
- * the thread has no log. Another thread may set the id to LAUNCH_RANGE_UNKNOWN.
+ * Records an event of the calling thread, with its call path to function @call of @domain. Takes no
+ * lock and makes no system call once the thread is warm.
  */
-#define LAUNCH_RANGE_UNKNOWN	0xffffffffu
-_Atomic unsigned int *launch__range_logged(void);
+void launch__tell_alloc(const struct alloc *a, uint32_t domain, uint32_t call);
 
-/* Sends the definition of every call path again, for a new listener. */
-void launch__repeat_definitions(void);
-
-/*
- * Drops the entries that threads logged while nobody listened. To be called before
- * launch__enable(true).
- */
-void launch__discard(void);
-
-/* At the process's end: counts the calls that other threads are in. */
-void launch__cut_calls(void);
-
-/* The calling thread ends. */
-void launch__exit(void);
-
-/* In a forked child: none of the parent's threads exist, and CUPTI must not be called. */
-void launch__forked(void);
+/* Return: the struct of the calling thread, or NULL without memory. */
+struct alloc_call *launch__alloc_call(void);
 
 #endif /* XPU_PRELOAD_LAUNCH_H */

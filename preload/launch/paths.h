@@ -29,6 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hot.h"
 #include "python/python.h"
 #include "launch/unwind.h"
 #include "xpu_slot.h"
@@ -40,7 +41,7 @@ struct paths;		/* the paths of one thread */
  * Whether launches are logged: XPUSHIM_PROBE=launch|path, with path as the default. If not, every
  * launch calls the probe, and the logs are for ranges.c only.
  */
-extern bool paths__enabled;
+extern bool paths__enabled HIDDEN;
 
 /*
  * Reads XPUSHIM_PROBE. To be called before any launch is tagged; only the first call does anything.

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "launch/notes.h"
+#include "wire/sender.h"
 #include "wire/wire.h"
 #include "xpu_record.h"
 
@@ -24,7 +24,7 @@ void refused__add(uint32_t correlation_id, uint32_t result)
 
 	atomic_store(&refused[n % NR_REFUSED], (uint64_t)result << 32 | correlation_id);
 	if (n % NR_WAKE == NR_WAKE - 1)
-		activity__wake();
+		sender__wake();
 }
 
 bool refused__drain(void)

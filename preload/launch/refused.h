@@ -15,7 +15,7 @@
  */
 void refused__add(uint32_t correlation_id, uint32_t result);
 
-/* Packs the refused launches, with the activity lock held. Return: whether there were any. */
+/* Packs the refused launches, under the lock of sender.h. Return: whether there were any. */
 bool refused__drain(void);
 
 #endif /* XPU_PRELOAD_REFUSED_H */

@@ -10,7 +10,7 @@
 
 #include "base/hot.h"
 #include "base/lock.h"
-#include "launch/allocs.h"
+#include "launch/launch.h"
 #include "xpu_record.h"
 #include "xpu_slot.h"
 

@@ -13,12 +13,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hot.h"
+
 /* Up to 255 ids in a row with the same place here have different marks. */
 #define WINDOW_MARKS	(1u << 22)
 
 /* Whether windows are used; if not, everything is recorded. */
-extern bool window__are_used;
-extern uint8_t window__marks[WINDOW_MARKS];
+extern bool window__are_used HIDDEN;
+extern uint8_t window__marks[WINDOW_MARKS] HIDDEN;
 
 static inline uint8_t window__mark_of(uint32_t id)
 {

@@ -7,23 +7,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/cupti_lib.h"
 #include "base/environment.h"
-#include "base/life.h"
 #include "base/lock.h"
 #include "base/number.h"
-#include "launch/wait.h"
+#include "launch/ranges.h"
 #include "launch/window.h"
-#include "nvtx/ranges.h"
 #include "xpu_record.h"
 #include "xpu_slot.h"
 
 /*
- * If launch numbers bound a window, CUPTI starts to collect this many launches earlier. These
+ * If launch numbers bound a window, the vendor starts to collect this many launches earlier. These
  * launches and their device work are not recorded.
  */
 #define EARLY		256u
-#define MAX_CBID	4096
 
 #define MAX_DOMAINS	8		/* in which a thread has an open range that matches */
 #define MAX_STARTED	256		/* open started ranges that match */
@@ -40,8 +36,8 @@ static struct {
 	bool is_open;
 	const char *message;
 
-	uint32_t start_cbid, stop_cbid;	/* PROFILER */
-	CUpti_CallbackFunc inner;
+	void (*opens)(void);		/* called as windows open and close, or NULL */
+	void (*closes)(void);
 
 	uint64_t first, last;		/* LAUNCHES: numbers; the first launch is 1 */
 	atomic_uint_fast64_t nr_launches;
@@ -80,6 +76,12 @@ void capture__unlock(void)
 	lock__give(&lock, &old);
 }
 
+void capture__call_at_windows(void (*opens)(void), void (*closes)(void))
+{
+	capture.opens = opens;
+	capture.closes = closes;
+}
+
 bool capture__is_armed(void)
 {
 	return capture.what != NOTHING;
@@ -98,10 +100,8 @@ static void change(bool more)
 	capture.is_open = more;
 	capture.nr_closed += !more;
 	capture.over = !more && capture.most && capture.nr_closed >= capture.most;
-	if (more)
-		shim__open_window();
-	else
-		shim__close_window();
+	if (more ? capture.opens : capture.closes)
+		(more ? capture.opens : capture.closes)();
 }
 
 static void change_now(bool more)
@@ -151,90 +151,53 @@ static bool count_launch(uint64_t nr)
 	return nr >= capture.first && nr <= capture.last;
 }
 
-/* ---- CUPTI's callback ------------------------------------------------------------------------ */
-
-/*
- * The window opens when cuProfilerStart() returns, and closes when cuProfilerStop() begins, as in
- * NVIDIA's own tools.
- */
-static void profiler_call(bool start, const CUpti_CallbackData *d)
+bool capture__by_launches(void)
 {
-	if (start != (d->callbackSite == CUPTI_API_EXIT))
-		return;
+	return capture.what == LAUNCHES;
+}
+
+bool capture__launch_begins(void)
+{
+	in_launches = in_launches << 1 |
+		      count_launch(atomic_fetch_add(&capture.nr_launches, 1) + 1);
+	return in_launches & 1;
+}
+
+bool capture__launch_is_inside(void)
+{
+	return in_launches & 1;
+}
+
+void capture__launch_ends(void)
+{
+	bool is_inside = in_launches & 1;
+
+	in_launches >>= 1;
+	if (is_inside)
+		launch_ended();
+}
+
+/* ---- calls of the program that open and close a window --------------------------------------- */
+
+bool capture__by_profiler(void)
+{
+	return capture.what == PROFILER;
+}
+
+void capture__profiler(bool start)
+{
 	capture__lock();
 	if (start ? !capture.nr_open : capture.nr_open > 0)	/* a second call has no effect */
 		change(start);
 	capture__unlock();
 }
 
-void CUPTIAPI capture__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-				const void *data)
+bool capture__watch(void)
 {
-	const CUpti_CallbackData *d = data;
-	bool ends, is_inside;
-
-	if (domain != CUPTI_CB_DOMAIN_DRIVER_API) {
-		capture.inner(userdata, domain, cbid, data);
-		return;
-	}
-	if (capture.what == PROFILER && (cbid == capture.start_cbid || cbid == capture.stop_cbid)) {
-		profiler_call(cbid == capture.start_cbid, d);
-		return;
-	}
-	if (capture.what != LAUNCHES || wait__call(cbid) >= WAIT_STREAM) {
-		capture.inner(userdata, domain, cbid, data);
-		return;
-	}
-	ends = d->callbackSite != CUPTI_API_ENTER;
-	if (!ends)
-		in_launches = in_launches << 1 |
-			      count_launch(atomic_fetch_add(&capture.nr_launches, 1) + 1);
-	is_inside = in_launches & 1;
-	if (is_inside)
-		capture.inner(userdata, domain, cbid, data);
-	else
-		*d->correlationData = 0;
-	if (ends)
-		in_launches >>= 1;
-	if (ends && is_inside)
-		launch_ended();
-}
-
-static uint32_t find_cbid(const struct cupti *c, const char *wanted)
-{
-	const char *name;
-	uint32_t cbid;
-
-	for (cbid = 1; cbid < MAX_CBID; cbid++) {
-		name = NULL;
-		if (c->get_callback_name(CUPTI_CB_DOMAIN_DRIVER_API, cbid, &name) ==
-			    CUPTI_SUCCESS &&
-		    name && !strcmp(name, wanted))
-			return cbid;
-	}
-	return 0;
-}
-
-bool capture__watch(const struct cupti *c, CUpti_SubscriberHandle subscriber,
-		    CUpti_CallbackFunc inner)
-{
-	capture.inner = inner;
-	switch (capture.what) {
-	case PROFILER:
-		capture.start_cbid = find_cbid(c, "cuProfilerStart");
-		capture.stop_cbid = find_cbid(c, "cuProfilerStop");
-		c->enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, capture.start_cbid);
-		c->enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, capture.stop_cbid);
-		break;
-	case LAUNCHES:
-		if (capture.first > EARLY || atomic_load(&capture.opened))
-			break;
+	if (capture.what == LAUNCHES && capture.first <= EARLY && !atomic_load(&capture.opened)) {
 		atomic_store(&capture.opened, true);
 		capture.nr_open = 1;
 		capture.is_open = true;
-		break;
-	default:
-		break;
 	}
 	return capture.is_open;
 }

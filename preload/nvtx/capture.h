@@ -3,8 +3,8 @@
  * capture.h - the windows of a recording that the program itself opens and closes
  *
  * XPU_CAPTURE_ENV says what opens them: cudaProfilerStart(), an NVTX range, or a number of
- * launches. The shim then subscribes to CUPTI when the process first uses CUDA, and enables only
- * the callbacks that report this. The thread that makes the call opens or closes the window before
+ * launches. The shim is then awake as soon as the process uses a GPU, and the vendor reports only
+ * what opens and closes windows. The thread that makes the call opens or closes the window before
  * the call continues. So the program's own order decides which launches, of any thread, are in the
  * window.
  */
@@ -14,9 +14,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <cupti.h>
-
-struct cupti;
 struct range;
 
 /*
@@ -36,18 +33,33 @@ void capture__lock(void);
 void capture__unlock(void);
 
 /*
- * Enables the callbacks that open and close windows, after a subscription with capture__callback(),
- * which calls @inner. Called under the lock. Return: whether a window is open now, which the caller
+ * Sets functions to call as a window opens and closes: on the thread that does so, under the lock,
+ * which blocks signals.
+ */
+void capture__call_at_windows(void (*opens)(void), void (*closes)(void));
+
+/*
+ * The shim is awake now. Called under the lock. Return: whether a window is open, which the caller
  * has to begin.
  */
-bool capture__watch(const struct cupti *c, CUpti_SubscriberHandle subscriber,
-		    CUpti_CallbackFunc inner);
+bool capture__watch(void);
 
 /* Whether the callbacks of launches are needed outside of windows, too. */
 bool capture__counts_launches(void);
 
-void CUPTIAPI capture__callback(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
-				const void *data);
+/*
+ * Whether launch numbers open windows. If so, a vendor calls the following for each launch of the
+ * calling thread, where launches of signal handlers are inside others. capture__launch_begins() and
+ * capture__launch_is_inside() return whether the innermost launch belongs to a window.
+ */
+bool capture__by_launches(void);
+bool capture__launch_begins(void);
+bool capture__launch_is_inside(void);
+void capture__launch_ends(void);
+
+/* Whether calls of the program's profiler API open windows; such a call opens or closes one. */
+bool capture__by_profiler(void);
+void capture__profiler(bool start);
 
 /*
  * For NVTX ranges: pushed ranges of the calling thread, and started ranges of the process.

@@ -10,16 +10,11 @@
 #include "nvtx/capture.h"
 #include "nvtx/nvtx_abi.h"
 #include "nvtx/payload.h"
+#include "launch/ranges.h"
 #include "wire/probe.h"
-#include "nvtx/ranges.h"
-#include "base/life.h"
 #include "xpu_record.h"
 
 #define INJECTION_ENV	"NVTX_INJECTION64_PATH"
-
-__attribute__((visibility("default"))) int InitializeInjectionNvtx2(nvtx_get_export_table_fn get);
-__attribute__((visibility("default"))) int
-InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module);
 
 static const char *why_not;		/* why the program's NVTX will not find the shim */
 
@@ -365,15 +360,13 @@ static void watch_forks(void)
 	__register_atfork(ranges__forking, ranges__has_forked, ranges__forked, &__dso_handle);
 }
 
-/* Called by each module's copy of NVTX, perhaps on several threads at a time. 1 is success. */
-int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
+int nvtx__fill(nvtx_get_export_table_fn get)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const struct nvtx_callbacks *callbacks = get ? get(NVTX_ABI_TABLE_CALLBACKS) : NULL;
 
 	if (!callbacks || callbacks->struct_size < sizeof(*callbacks))
 		return 0;
-	shim__load();
 	if (!libc__is_glibc())
 		return 0;
 	pthread_once(&once, watch_forks);
@@ -382,11 +375,7 @@ int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
 	return 1;
 }
 
-/*
- * Called by each module's copy of an extension, after InitializeInjectionNvtx2(). 1 is success:
- * NVTX then does nothing in the functions that were not filled in.
- */
-int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module)
+int nvtx__fill_extension(const struct nvtx_ext_module *module)
 {
 	const struct nvtx_ext_segment *segment;
 	size_t i;
@@ -395,7 +384,6 @@ int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module)
 	    module->module_id != NVTX_ABI_PAYLOAD_MODULE ||
 	    module->compat_id >> 8 != NVTX_ABI_PAYLOAD_MAJOR || !module->nr_segments)
 		return 0;
-	shim__load();
 	segment = module->segments;
 	if (!libc__is_glibc() || !segment || !segment->slots)
 		return 0;

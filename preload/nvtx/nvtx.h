@@ -11,6 +11,15 @@
 
 #include <stdbool.h>
 
+#include "nvtx/nvtx_abi.h"
+
+/*
+ * Fill the table of functions of a module's NVTX, and of its payload extension; once the shim is
+ * loaded. Return: 1, or 0 if the table is not as expected.
+ */
+int nvtx__fill(nvtx_get_export_table_fn get);
+int nvtx__fill_extension(const struct nvtx_ext_module *module);
+
 /*
  * Makes NVTX find the shim, if ranges are wanted or may be wanted later; called when the shim is
  * loaded.

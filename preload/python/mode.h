@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/hot.h"
+
 enum python_mode {
 	PYTHON_OFF,
 	PYTHON_ON,
@@ -13,7 +15,7 @@ enum python_mode {
 };
 
 /* How python__chain() works; PYTHON_OFF until an interpreter is found. */
-extern _Atomic enum python_mode python__mode;
+extern _Atomic enum python_mode python__mode HIDDEN;
 
 /*
  * Looks for an interpreter in the process, and reads XPUSHIM_PYTHON=on|off|only. Calls are cheap,

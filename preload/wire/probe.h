@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/hot.h"
 #include "arch/machine.h"
 #include "wire/shm.h"
 #include "xpu_slot.h"
@@ -41,14 +42,14 @@ extern PROBE_ABI volatile unsigned short xpu_range_semaphore, xpu_live_range_sem
  */
 enum probe_way { PROBE_RUN, PROBE_LIVE, PROBE_SHM };
 
-extern uint8_t probe__way;
+extern uint8_t probe__way HIDDEN;
 
 /*
  * Set in a child whose parent had listeners when it forked. The kernel copies the parent's counts,
  * but until a listener attaches to the child itself, any listener that leaves a process takes them
  * back.
  */
-extern atomic_bool probe__inherited;
+extern atomic_bool probe__inherited HIDDEN;
 
 static inline bool probe__live(void)
 {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "wire/wire.h"
 
-#include <dlfcn.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cuda.h>
 
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
@@ -52,14 +49,9 @@ struct api {
 	} key;
 };
 
-struct device {
-	struct device *next;
-	uint32_t ordinal;
-};
-
 /*
- * CUPTI returns the same pointer each time for a kernel's name. This cache saves hashing the name;
- * it still compares the text.
+ * A vendor returns the same pointer each time for a kernel's name. This cache saves hashing the
+ * name; it still compares the text.
  */
 #define NAME_CACHE	256		/* a power of two */
 
@@ -76,7 +68,6 @@ static struct definition *definitions, **definitions_tail = &definitions;
 static struct string *strings;
 static struct stream *streams;
 static struct api *apis;
-static struct device *devices;
 static uint32_t last_string_id, last_stream_id;
 static struct kernel *kernels;
 static size_t shape_bytes;		/* bytes of names of kernels with a shape */
@@ -277,95 +268,21 @@ uint32_t wire__kernel(const char *name, const struct xpu_shape *shape)
 	return k ? k->id : id;
 }
 
-static void read_limits(struct xpu_device_limits *limits, CUdevice device, void *cuda)
+void wire__device(const struct xpu_record_device *device, const char *name)
 {
-	CUresult (*get)(int *, CUdevice_attribute, CUdevice);
-	const struct {
-		uint32_t *to;
-		CUdevice_attribute attribute;
-	} all[] = {
-#define LIMIT(member, name)	{ &limits->member, CU_DEVICE_ATTRIBUTE_##name }
-		LIMIT(capability, COMPUTE_CAPABILITY_MAJOR),
-		LIMIT(reserved, COMPUTE_CAPABILITY_MINOR),
-		LIMIT(nr_multiprocessors, MULTIPROCESSOR_COUNT),
-		LIMIT(warp_threads, WARP_SIZE),
-		LIMIT(max_threads, MAX_THREADS_PER_MULTIPROCESSOR),
-		LIMIT(max_blocks, MAX_BLOCKS_PER_MULTIPROCESSOR),
-		LIMIT(registers, MAX_REGISTERS_PER_MULTIPROCESSOR),
-		LIMIT(shared_bytes, MAX_SHARED_MEMORY_PER_MULTIPROCESSOR),
-		LIMIT(block_registers, MAX_REGISTERS_PER_BLOCK),
-		LIMIT(block_reserved_bytes, RESERVED_SHARED_MEMORY_PER_BLOCK),
-#undef LIMIT
-	};
-	size_t i;
-	int value;
-
-	*(void **)&get = dlsym(cuda, "cuDeviceGetAttribute");
-	for (i = 0; get && i < sizeof(all) / sizeof(all[0]); i++) {
-		value = 0;
-		if (get(&value, all[i].attribute, device) == CUDA_SUCCESS && value > 0)
-			*all[i].to = value;
-	}
-	limits->capability = 10 * limits->capability + limits->reserved;
-	limits->reserved = 0;
-}
-
-/* Sends a record with the driver's name for a device, if the driver gives one. */
-static void define_device(uint32_t ordinal)
-{
-	CUresult (*get)(CUdevice *, int), (*get_name)(char *, int, CUdevice);
-	CUresult (*get_uuid)(CUuuid *, CUdevice);
-	struct xpu_device_limits limits = {};
+	uint32_t name_id = wire__string(name);
+	struct definition *d = definition__new(XPU_RECORD_DEVICE, sizeof(*device));
 	struct xpu_record_device *r;
-	struct definition *d;
-	char name[256] = "";
-	CUuuid uuid = {};
-	CUdevice device;
-	uint32_t name_id;
-	void *cuda;
+	struct xpu_record hdr;
 
-	cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-	if (!cuda)
-		return;
-	*(void **)&get = dlsym(cuda, "cuDeviceGet");
-	*(void **)&get_name = dlsym(cuda, "cuDeviceGetName");
-	*(void **)&get_uuid = dlsym(cuda, "cuDeviceGetUuid_v2");
-	if (get && get_name && get(&device, ordinal) == CUDA_SUCCESS) {
-		if (get_name(name, sizeof(name), device) != CUDA_SUCCESS)
-			name[0] = '\0';
-		if (get_uuid)
-			get_uuid(&uuid, device);
-		read_limits(&limits, device, cuda);
-	}
-	dlclose(cuda);
-
-	name_id = wire__string(name);
-	d = definition__new(XPU_RECORD_DEVICE, sizeof(*r));
 	if (!d)
 		return;
 	r = (struct xpu_record_device *)d->record;
-	r->device = ordinal;
+	hdr = r->hdr;
+	*r = *device;
+	r->hdr = hdr;
 	r->name = name_id;
-	_Static_assert(sizeof(r->uuid) == sizeof(uuid.bytes), "a UUID is 16 bytes");
-	memcpy(r->uuid, uuid.bytes, sizeof(r->uuid));
-	r->limits = limits;
 	send_definition(d);
-}
-
-static void need_device(uint32_t ordinal)
-{
-	struct device *device;
-
-	for (device = devices; device; device = device->next)
-		if (device->ordinal == ordinal)
-			return;
-	device = calloc(1, sizeof(*device));
-	if (!device)
-		return;
-	device->ordinal = ordinal;
-	device->next = devices;
-	devices = device;
-	define_device(ordinal);
 }
 
 uint32_t wire__stream(uint32_t device, uint32_t context, uint32_t stream)
@@ -391,7 +308,6 @@ uint32_t wire__stream(uint32_t device, uint32_t context, uint32_t stream)
 	HASH_ADD(hh, streams, key, sizeof(s->key), s);
 	if (!s->hh.tbl)
 		goto free_stream;
-	need_device(device);
 	d = definition__new(XPU_RECORD_STREAM, sizeof(*r));
 	if (!d)
 		goto del_stream;

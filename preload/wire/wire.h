@@ -3,7 +3,7 @@
  * wire.h - packs records and sends them out of the process
  *
  * Packs records into a batch, interns the strings and streams that they refer to, and hands full
- * batches to the probe site. Not thread-safe: the caller holds the activity lock (activity.c).
+ * batches to the probe site. Not thread-safe: the caller holds the lock of sender.h.
  */
 #ifndef XPU_PRELOAD_WIRE_H
 #define XPU_PRELOAD_WIRE_H
@@ -35,10 +35,13 @@ uint32_t wire__string(const char *name);
  */
 uint32_t wire__kernel(const char *name, const struct xpu_shape *shape);
 
-/* The id of a stream, defined on its first use, with its device's name. 0 if memory is short. */
+/* Defines a device, before its streams. The header and the name's id in @device are ignored. */
+void wire__device(const struct xpu_record_device *device, const char *name);
+
+/* The id of a stream, defined on its first use. 0 if memory is short. */
 uint32_t wire__stream(uint32_t device, uint32_t context, uint32_t stream);
 
-/* Defines the name of a callback id, once for each (domain, cbid). */
+/* Defines the name of a function, once for each (domain, number). */
 void wire__api(uint32_t domain, uint32_t cbid, const char *name);
 
 /* Sends that graph node @node_id is a copy of @original_id. */

@@ -20,13 +20,16 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/cupti_lib.h"
+#include "gpu/cupti/callback.h"
+#include "gpu/cupti/cumem.h"
+#include "gpu/cupti/cupti_lib.h"
+#include "gpu/cupti/kinds.h"
 #include "launch/allocs.h"
 #include "launch/launch.h"
+#include "launch/launcher.h"
 #include "launch/paths.h"
 #include "wire/probe.h"
 #include "launch/unwind.h"
-#include "launch/wait.h"
 #include "xpu_record.h"
 
 #define ROUNDS		2000
@@ -86,7 +89,7 @@ static void CUPTIAPI nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_
 	asm volatile("" : : : "memory");
 }
 
-static CUpti_CallbackFunc volatile callback = launch__callback;
+static CUpti_CallbackFunc volatile callback = callback__call;
 
 static __attribute__((noinline)) void whole(void)
 {
@@ -223,11 +226,11 @@ static void watch_pool(void)
 {
 	static const struct cupti cupti = { .get_device_id = first_device };
 
-	allocs__watch(POOL_CBID(cuMemAllocAsync), "cuMemAllocAsync");
-	allocs__watch(POOL_CBID(cuMemFreeAsync), "cuMemFreeAsync");
-	wait__watch_alloc(POOL_CBID(cuMemAllocAsync));
-	wait__watch_alloc(POOL_CBID(cuMemFreeAsync));
-	allocs__start(&cupti, false);
+	cumem__watch(POOL_CBID(cuMemAllocAsync), "cuMemAllocAsync");
+	cumem__watch(POOL_CBID(cuMemFreeAsync), "cuMemFreeAsync");
+	kinds__watch_alloc(POOL_CBID(cuMemAllocAsync));
+	kinds__watch_alloc(POOL_CBID(cuMemFreeAsync));
+	cumem__start(&cupti, false);
 }
 
 static __attribute__((noinline)) void unwind(void)
@@ -419,7 +422,7 @@ static __attribute__((noinline)) void measure_cold(unsigned int nr_inner)
 
 	callback = nothing;
 	calls = cold_ns(nr_inner, &event);
-	callback = launch__callback;
+	callback = callback__call;
 	cold_ns(nr_inner, &event);	/* not measured: all paths are new here */
 	all = cold_ns(nr_inner, &event);
 	printf("  %-52s %6.1f, with the calls %6.1f\n", "the whole, --probe path, 120 cold paths",
@@ -482,7 +485,7 @@ static void measure(void)
 	nr_frames[depth_index] = slot.nr_frames;
 	callback = nothing;
 	calls_ns = best_ns(whole);
-	callback = launch__callback;
+	callback = callback__call;
 	unwind_ns[depth_index] = best_ns(unwind);
 	trace = calloc(1, unwinder__trace_bytes(unwinder));
 	again_ns[depth_index] = best_ns(unwind);
@@ -557,13 +560,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "shim: %s\n", why);
 		return 1;
 	}
-	wait__watch(CBID, "cuLaunchKernel");
+	kinds__watch(CBID, "cuLaunchKernel");
 	clock__init();
 	for (i = 0; i < 5; i++) {
 		usleep(60000);
 		clock__watch();
 	}
-	launch__enable(true);
+	launcher__enable(true);
 
 	if (argc > 1 && !strcmp(argv[1], "--cold")) {
 		is_counted = argc > 2;

@@ -112,7 +112,23 @@ floors() {
 
 floors merge stream+write join+import read symbols model
 floors loader target attach record base
-floors preload gpu/cupti nvtx launch python wire base arch
+floors preload gpu/cupti life gpu nvtx launch python wire base arch
+
+is "$(grep -lE '#include <(cu|nv)[a-z_]*\.h>' $preload | grep -v '^preload/gpu/cupti/')" "" \
+	"only preload/gpu/cupti/ includes NVIDIA's headers"
+
+# A function that a lower room declares and a higher one defines is an include in disguise.
+below() {
+	python3 scripts/lint/below.py "$@"
+}
+if command -v python3 >/dev/null; then
+	is "$(below preload gpu/cupti life gpu nvtx launch python wire base arch)" "" \
+		"in preload/ no function is declared below and defined above"
+	[ "$(below --count preload)" -gt 300 ]
+	ok $? "the rule finds functions that are declared and defined"
+else
+	skip "functions declared below and defined above" "no python3"
+fi
 
 # A file and its header count as one.
 is "$(sed -E 's/\.[chS]( |$)/\1/g' "$work/arrows" | awk '$1 != $2' | tsort 2>&1 >/dev/null)" "" \

@@ -7,7 +7,7 @@
 #include <cupti.h>
 #include <stdint.h>
 
-#include "launch/launch.h"
+#include "gpu/cupti/callback.h"
 
 int InitializeInjection(void);
 
@@ -44,9 +44,9 @@ static inline void device__call_back(uint32_t correlation_id)
 		.functionReturnValue = &result,
 	};
 
-	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);
+	callback__call(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);
 	d.callbackSite = CUPTI_API_EXIT;
-	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);
+	callback__call(NULL, CUPTI_CB_DOMAIN_DRIVER_API, 1, &d);
 }
 
 #endif /* TEST_T2_DEVICE_H */

@@ -69,9 +69,9 @@ static void call_back(CUpti_CallbackId cbid, const void *params)
 		.contextUid = 5,
 	};
 
-	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &d);
+	callback__call(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &d);
 	d.callbackSite = CUPTI_API_EXIT;
-	launch__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &d);
+	callback__call(NULL, CUPTI_CB_DOMAIN_DRIVER_API, cbid, &d);
 }
 
 static uint64_t next_address(void)

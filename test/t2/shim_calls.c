@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "launch/calls.h"
-#include "launch/launch.h"
-#include "base/cupti_lib.h"
+#include "gpu/cupti/callback.h"
+#include "gpu/cupti/cupti_lib.h"
 #include "device.h"
 #include "listener.h"
 #include "sim.h"
@@ -116,7 +116,7 @@ static void all_functions(void)
 	for (domain = 0; domain < 2; domain++)
 		for (cbid = 1; cbid < 4096; cbid++) {
 			name = NULL;
-			launch__cupti->get_callback_name(domains[domain], cbid, &name);
+			callback__cupti->get_callback_name(domains[domain], cbid, &name);
 			if (!name)
 				continue;
 			nr++;
@@ -202,7 +202,7 @@ static __attribute__((noinline)) void call_end(CUpti_ApiCallbackSite site, uint3
 		.functionReturnValue = &result,
 	};
 
-	launch__callback(NULL, CUPTI_CB_DOMAIN_RUNTIME_API, cbid, &d);
+	callback__call(NULL, CUPTI_CB_DOMAIN_RUNTIME_API, cbid, &d);
 }
 
 static __attribute__((noinline)) void call_within(uint32_t cbid, uint32_t id)
@@ -255,10 +255,8 @@ static void far_apart(void)
 	call_log__start(l);
 	begin = now_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < 2; i++) {
-		CUpti_CallbackData d = { .correlationId = 2000000 + i };
-
-		call_log__begin(l, cbid, &d, &d);
-		call_log__end(l, cbid, &d);
+		call_log__begin(l, cbid, 2000000 + i, &begin);
+		call_log__end(l, cbid, 2000000 + i);
 		if (!i)
 			nanosleep(&pause, NULL);
 	}

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/cupti_lib.h"
+#include "gpu/cupti/callback.h"
 #include "listener.h"
 #include "nvtx/capture.h"
 #include "tap.h"
@@ -30,17 +30,16 @@ static bool launch(CUpti_ApiCallbackSite site)
 	uint64_t correlation = 1;
 	const CUpti_CallbackData data = { .callbackSite = site, .correlationData = &correlation };
 
-	capture__callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel,
-			  &data);
+	callback__count_windows(NULL, CUPTI_CB_DOMAIN_DRIVER_API,
+				CUPTI_DRIVER_TRACE_CBID_cuLaunchKernel, &data);
 	return nr_seen == before + 1 && correlation;
 }
 
 static int in_window(void)
 {
-	const struct cupti none = { 0 };
-
 	capture__lock();
-	capture__watch(&none, NULL, see);
+	callback__watch_windows(see, 0, 0);
+	capture__watch();
 	capture__unlock();
 	if (!launch(CUPTI_API_ENTER) || !launch(CUPTI_API_ENTER))
 		return 2;

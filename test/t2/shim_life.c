@@ -16,7 +16,7 @@
 
 #include "device.h"
 #include "listener.h"
-#include "nvtx/ranges.h"
+#include "launch/ranges.h"
 #include "tap.h"
 
 static CUcontext context;

@@ -13,7 +13,7 @@
 #include "device.h"
 #include "listener.h"
 #include "nvtx/nvtx_abi.h"
-#include "nvtx/ranges.h"
+#include "launch/ranges.h"
 #include "tap.h"
 #include "xpu_slot.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "device.h"
-#include "launch/allocs.h"
+#include "launch/launch.h"
 #include "listener.h"
 #include "tap.h"
 #include "xpu_slot.h"

@@ -15,7 +15,7 @@
 
 #include "device.h"
 #include "listener.h"
-#include "nvtx/ranges.h"
+#include "launch/ranges.h"
 #include "tap.h"
 
 #define WAIT_MS		20000		/* limit for steps that take no time; enough for slow

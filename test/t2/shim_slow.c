@@ -9,7 +9,7 @@
 
 #include "device.h"
 #include "listener.h"
-#include "base/life.h"
+#include "life/life.h"
 #include "tap.h"
 
 #define NR_THREADS	40		/* each thread has a buffer from CUPTI */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "device.h"
-#include "launch/wait.h"
+#include "gpu/cupti/kinds.h"
 #include "listener.h"
 #include "sim.h"
 #include "tap.h"
@@ -102,11 +102,11 @@ int main(void)
 	sim_core(SIM_ABI)->kernel_cost_arg(function, 0);
 	find_ids();
 
-	is_int(wait__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D8_v2_ptds], 3 | 4 << 4,
+	is_int(kinds__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D8_v2_ptds], 3 | 4 << 4,
 	       "sizes of a set in two dimensions are known");
 	/* The parameters of these calls end before the third word. */
-	is_int(wait__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemsetD8] |
-	       wait__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD], 0,
+	is_int(kinds__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemsetD8] |
+	       kinds__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD], 0,
 	       "sizes of the old 32-bit calls are not known");
 
 	begin();

@@ -2,8 +2,6 @@
 #include "gpu/cupti/activity.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,22 +12,14 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/environment.h"
-#include "launch/calls.h"
-#include "launch/launch.h"
-#include "base/libc.h"
-#include "base/lock.h"
 #include "base/memory.h"
 #include "base/threads.h"
-#include "launch/names.h"
-#include "launch/notes.h"
-#include "wire/probe.h"
-#include "python/python.h"
-#include "nvtx/ranges.h"
-#include "launch/refused.h"
 #include "launch/window.h"
-#include "wire/wire.h"
+#include "wire/sender.h"
+#include "wire/work.h"
 #include "gpu/cupti/copies.h"
+#include "gpu/cupti/device.h"
+#include "gpu/cupti/names.h"
 #include "gpu/cupti/program.h"
 #include "gpu/cupti/share.h"
 #include "gpu/cupti/yield.h"
@@ -119,15 +109,7 @@ static atomic_int_fast64_t shift_ns;
 static struct buffer *_Atomic completed;
 static atomic_uint nr_completed;
 
-/* A graph node and the node that it is a copy of, not yet sent. */
-struct clone {
-	struct clone *next;
-	uint64_t node_id, original_id;
-};
-
-static struct clone *_Atomic clones;
-
-static atomic_uint_fast64_t nr_dropped_cupti, nr_dropped_shim;
+static atomic_uint_fast64_t nr_dropped_cupti;
 static atomic_uint nr_packed;		/* buffers packed: a sign of progress */
 static atomic_uint nr_strange;		/* buffers of unknown owners, not yet reported */
 static int64_t packed_shift_ns;		/* of the buffer being packed */
@@ -144,9 +126,6 @@ static atomic_bool late_writers;
 /* Buffers that came back in a flush that the program forced: threads may still write to them. */
 static atomic_int nr_forcing, nr_out;
 static struct buffer *_Atomic resting;
-
-static sem_t wakeup;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* wire.c, packing; lock.h */
 
 static const CUpti_ActivityKind kinds[] = {
 	CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -368,28 +347,11 @@ void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t
 	while (!atomic_compare_exchange_weak(&completed, &b->next, b))
 		;
 	atomic_fetch_add(&nr_completed, 1);
-	sem_post(&wakeup);
+	sender__wake();
 	errno = saved_errno;
 }
 
 /* ---- packing --------------------------------------------------------------------------------- */
-
-/* Sets the times of a packed record and returns its misc. */
-static uint16_t pack_times(uint64_t start, uint64_t end, __u64 *start_ns, __u64 *duration_ns)
-{
-	if ((start || forced || packed_forced) && !end) {
-		wire__counters.nr_unfinished++;
-	} else if (!start || end < start) {
-		wire__counters.nr_bad_times++;
-	} else {
-		*start_ns = start + packed_shift_ns;
-		*duration_ns = end - start;
-		return 0;
-	}
-	*start_ns = 0;
-	*duration_ns = 0;
-	return XPU_MISC_BAD_TIME;
-}
 
 static struct xpu_shape shape_of(const CUpti_ActivityKernel10 *k)
 {
@@ -410,68 +372,53 @@ static struct xpu_shape shape_of(const CUpti_ActivityKernel10 *k)
 	return shape;
 }
 
+/* The members that all records of device work share, by their names in CUPTI's structures. */
+#define WORK_OF(record_type, r)								\
+	{										\
+		.type = record_type,							\
+		.correlation_id = (r)->correlationId,					\
+		.stream = device__stream((r)->deviceId, (r)->contextId, (r)->streamId),	\
+		.start = (r)->start,							\
+		.end = (r)->end,							\
+		.shift_ns = packed_shift_ns,						\
+		.may_be_unfinished = forced || packed_forced,				\
+		.graph_node_id = cupti->version >= VERSION_GRAPH_NODE ?			\
+				 (r)->graphNodeId : 0,					\
+		.graph_id = cupti->version >= VERSION_GRAPH ? (r)->graphId : 0,		\
+	}
+
 static void pack_kernel(const CUpti_Activity *record)
 {
 	const CUpti_ActivityKernel10 *k = (const void *)record;	/* a prefix, see above */
-	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? k->graphNodeId : 0;
-	uint32_t stream = wire__stream(k->deviceId, k->contextId, k->streamId);
+	struct gpu_work w = WORK_OF(XPU_RECORD_KERNEL, k);
 	struct xpu_shape shape = shape_of(k);
-	uint32_t name = wire__kernel(names__of(node, k->correlationId) ?: k->name, &shape);
-	struct xpu_record_kernel *r;
 
-	r = wire__reserve(XPU_RECORD_KERNEL, node ? XPU_MISC_GRAPH_NODE : 0,
-			  sizeof(*r) + (node ? sizeof(node) : 0));
-	r->hdr.misc |= pack_times(k->start, k->end, &r->start_ns, &r->duration_ns);
-	r->correlation_id = k->correlationId;
-	r->name = name;
-	r->stream = stream;
-	if (node) {
-		r->graph_id = cupti->version >= VERSION_GRAPH ? k->graphId : 0;
-		r->graph_node_id[0] = node;
-	}
-	wire__counters.nr_kernels++;
+	w.name = wire__kernel(names__of(w.graph_node_id, k->correlationId) ?: k->name, &shape);
+	wire__work(&w);
 }
 
-/* Packs the members that copies and sets share, by their common names in CUPTI's structures. */
-#define PACK_MEMORY(type, m, async)							\
-({											\
-	uint64_t node = cupti->version >= VERSION_GRAPH_NODE ? (m)->graphNodeId : 0;	\
-	uint32_t stream = wire__stream((m)->deviceId, (m)->contextId, (m)->streamId);	\
-	struct xpu_record_memory *r;							\
-											\
-	r = wire__reserve(type, node ? XPU_MISC_GRAPH_NODE : 0,				\
-			  sizeof(*r) + (node ? sizeof(node) : 0));			\
-	r->hdr.misc |= pack_times((m)->start, (m)->end, &r->start_ns, &r->duration_ns);	\
-	r->correlation_id = (m)->correlationId;						\
-	r->stream = stream;								\
-	r->bytes = (m)->bytes;								\
-	r->is_async = !!((m)->flags & (async));						\
-	if (node) {									\
-		r->graph_id = cupti->version >= VERSION_GRAPH ? (m)->graphId : 0;	\
-		r->graph_node_id[0] = node;						\
-	}										\
-	r;										\
-})
-
+/* For the two structures of copies. */
 #define PACK_COPY(m)									\
 ({											\
-	struct xpu_record_memory *copy = PACK_MEMORY(XPU_RECORD_MEMCPY, m,		\
-						     CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC);	\
+	struct gpu_work w = WORK_OF(XPU_RECORD_MEMCPY, m);				\
 											\
-	copy->copy_kind = (m)->copyKind;						\
-	copy->src_kind = (m)->srcKind;							\
-	copy->dst_kind = (m)->dstKind;							\
-	wire__counters.nr_memcpys++;							\
+	w.bytes = (m)->bytes;								\
+	w.is_async = (m)->flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC;			\
+	w.copy_kind = (m)->copyKind;							\
+	w.src_kind = (m)->srcKind;							\
+	w.dst_kind = (m)->dstKind;							\
+	wire__work(&w);									\
 })
 
 static void pack_memset(const CUpti_Activity *record)
 {
 	const CUpti_ActivityMemset4 *m = (const void *)record;
-	struct xpu_record_memory *set = PACK_MEMORY(XPU_RECORD_MEMSET, m,
-						    CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC);
+	struct gpu_work w = WORK_OF(XPU_RECORD_MEMSET, m);
 
-	set->dst_kind = m->memoryKind;
-	wire__counters.nr_memsets++;
+	w.bytes = m->bytes;
+	w.is_async = m->flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC;
+	w.dst_kind = m->memoryKind;
+	wire__work(&w);
 }
 
 /* Gives the program copies of the records that it asked for. */
@@ -554,40 +501,6 @@ unsigned int activity__progress(void)
 	return atomic_load(&nr_completed) + atomic_load(&nr_packed);
 }
 
-/*
- * CUPTI calls this inside cuGraphInstantiate(), perhaps with locks of the driver held that packing
- * may take, too. So it must not wait for the packer.
- */
-void activity__graph_clone(uint64_t node_id, uint64_t original_id)
-{
-	int saved_errno = errno;
-	struct clone *c = malloc(sizeof(*c));
-
-	if (c) {
-		c->node_id = node_id;
-		c->original_id = original_id;
-		c->next = atomic_load(&clones);
-		while (!atomic_compare_exchange_weak(&clones, &c->next, c))
-			;
-	} else {
-		atomic_fetch_add(&nr_dropped_shim, 1);
-	}
-	errno = saved_errno;
-}
-
-/* Sends the recorded clones. Return: whether there were any. */
-static bool drain_clones(void)
-{
-	struct clone *c, *next, *all = atomic_exchange(&clones, NULL);
-
-	for (c = all; c; c = next) {
-		next = c->next;
-		wire__graph_clone(c->node_id, c->original_id);
-		free(c);
-	}
-	return all != NULL;
-}
-
 /* Reports buffers of unknown owners. The caller holds the lock. */
 static void tell_of_strangers(void)
 {
@@ -625,37 +538,20 @@ void activity__end_rest(void)
 	}
 }
 
-static bool drain(bool last)
+void *activity__take(void)
+{
+	return atomic_exchange(&completed, NULL);
+}
+
+void activity__pack(void *taken)
 {
 	struct buffer *b, *next, *oldest = NULL;
-	struct launch_totals totals;
-	bool done_any;
-	sigset_t old;
 
-	lock__take(&lock, &old);
-	/*
-	 * Full buffers are taken before launches are sent, and are sent after them, so that no
-	 * device work is sent before its launch: other threads launch all the time.
-	 */
-	b = atomic_exchange(&completed, NULL);
-	if (last)
-		launch__enable(false);
-	launch__send(&totals);
-	wire__counters.nr_launches = totals.nr_launches;
-	wire__counters.nr_slots = totals.nr_threads;
-	wire__counters.nr_ranges = totals.nr_ranges;
-	wire__counters.nr_allocs = totals.nr_allocs;
-	wire__counters.nr_calls = totals.nr_calls;
-	wire__counters.nr_bad_calls = calls__nr_bad();
-	wire__counters.nr_dropped_ranges = ranges__nr_dropped();
-	for (; b; b = next) {
+	for (b = taken; b; b = next) {
 		next = b->next;
 		b->next = oldest;
 		oldest = b;
 	}
-	done_any = python__drain();
-	done_any = drain_clones() || done_any || oldest;
-	done_any = refused__drain() || done_any;
 	tell_of_strangers();
 	for (b = oldest; b; b = next) {
 		next = b->next;
@@ -663,41 +559,25 @@ static bool drain(bool last)
 		rest_or_give(b);
 	}
 	copies__kept();
-	if (last) {
-		wire__repeat_definitions();
-		launch__repeat_definitions();
-	}
-	wire__counters.hdr.misc = last ? XPU_MISC_COUNTERS_LAST : 0;
 	wire__counters.nr_dropped_cupti = atomic_load(&nr_dropped_cupti);
-	wire__counters.nr_dropped_shim = atomic_load(&nr_dropped_shim);
-	if (done_any || last)
-		wire__flush();
-	lock__give(&lock, &old);
-	return oldest;
 }
 
-void activity__drain(bool last)
+void activity__drained(bool any, bool last)
 {
-	bool any = drain(last);
 	struct buffer *b;
 
 	if (last) {
 		pool__rest();
-	} else {
-		forced = false;		/* the process goes on after all: an exec has failed */
-		late_writers = false;
-		if (!any && atomic_load(&nr_pool) > POOL_READY) {
-			b = pool__take();
-			if (b)
-				buffer__free(b);
-		}
-		pool__fill();
+		return;
 	}
-}
-
-void activity__drain_for_program(void)
-{
-	drain(false);
+	forced = false;			/* the process goes on after all: an exec has failed */
+	late_writers = false;
+	if (!any && atomic_load(&nr_pool) > POOL_READY) {
+		b = pool__take();
+		if (b)
+			buffer__free(b);
+	}
+	pool__fill();
 }
 
 /* ---- starting and stopping ------------------------------------------------------------------- */
@@ -713,12 +593,6 @@ static uint64_t CUPTIAPI monotonic_ns(void)
 static uint64_t CUPTIAPI realtime_ns(void)
 {
 	return now_ns(CLOCK_REALTIME);
-}
-
-void activity__init(void)
-{
-	sem_init(&wakeup, 0, 0);
-	wire__labels(environment__labels());
 }
 
 /*
@@ -806,7 +680,6 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 
 	cupti = c;
 	forced = false;
-	wire__counters.hdr.misc = 0;	/* the last batch said that the shim stops */
 	pool__fill();
 	atomic_store(&is_among, c->among != NULL);
 	if (c->among)
@@ -927,83 +800,20 @@ bool activity__is_free(const struct cupti *c)
 	return !yield__buffers_are_out();
 }
 
-void activity__yield(void)
+bool activity__yield(void)
 {
+	bool took = false;
+
 	if (!cupti)
-		return;
+		return false;
 	/* If CUPTI kept a buffer of the shim, it would put the program's records there. */
 	if (buffers_are_out() && !yield__buffers_are_out()) {
 		activity__flush(true);
 		wait_for_writers();
-		activity__drain(true);
+		took = true;
 	}
 	if (have_clock)
 		cupti->activity_register_timestamp(program__clock() ?: realtime_ns);
 	have_clock = false;
-}
-
-void activity__count_taken(uint64_t nr)
-{
-	sigset_t old;
-
-	lock__take(&lock, &old);
-	wire__counters.nr_taken += nr;
-	lock__give(&lock, &old);
-}
-
-void activity__pack(void (*pack)(void *ctx), void *ctx)
-{
-	sigset_t old;
-
-	lock__take(&lock, &old);
-	pack(ctx);
-	lock__give(&lock, &old);
-}
-
-void activity__message(int level, const char *text)
-{
-	sigset_t old;
-
-	lock__take(&lock, &old);
-	wire__message(level, text);
-	lock__give(&lock, &old);
-}
-
-void activity__name_api(uint32_t domain, uint32_t cbid, const char *name)
-{
-	sigset_t old;
-
-	lock__take(&lock, &old);
-	wire__api(domain, cbid, name);
-	lock__give(&lock, &old);
-}
-
-void activity__repeat_definitions(void)
-{
-	sigset_t old;
-
-	lock__take(&lock, &old);
-	wire__repeat_definitions();
-	wire__flush();
-	launch__repeat_definitions();
-	lock__give(&lock, &old);
-}
-
-void activity__wait(long timeout_ns)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	ts.tv_nsec += timeout_ns;
-	ts.tv_sec += ts.tv_nsec / 1000000000;
-	ts.tv_nsec %= 1000000000;
-	while (libc__wait_until(&wakeup, &ts) && errno == EINTR)
-		;
-	while (!sem_trywait(&wakeup))	/* one drain takes all buffers */
-		;
-}
-
-void activity__wake(void)
-{
-	sem_post(&wakeup);
+	return took;
 }

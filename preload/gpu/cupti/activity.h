@@ -3,7 +3,7 @@
  * activity.h - CUPTI's activity buffers, and the packing of the records in them
  *
  * CUPTI asks for buffers and gives them back on threads of its choice, perhaps under its own lock,
- * so those callbacks only move memory. The records are read and packed by activity__drain(), on the
+ * so those callbacks only move memory. The records are read and packed by activity__pack(), on the
  * shim's own thread or, at exit, on the exiting thread.
  */
 #ifndef XPU_PRELOAD_ACTIVITY_H
@@ -11,11 +11,8 @@
 
 #include <stdbool.h>
 
-#include "base/cupti_lib.h"
+#include "gpu/cupti/cupti_lib.h"
 #include "gpu/cupti/buffers.h"
-
-/* To be called before the other functions here. */
-void activity__init(void);
 
 /**
  * activity__start - let CUPTI collect
@@ -53,37 +50,18 @@ void activity__stop(void);
  */
 bool activity__is_free(const struct cupti *c);
 
-/* Whether the shim collects as one subscriber of several. */
-bool activity__is_among(void);
-
-/* Leaves CUPTI to the program. To be called while the shim does not collect. */
-void activity__yield(void);
-
 /*
- * Adds @nr device records that the program collected itself to the counters, which go out with the
- * next batch.
+ * Leaves CUPTI to the program. To be called while the shim does not collect. Return: whether work
+ * was taken from CUPTI, which is to be drained.
  */
-void activity__count_taken(uint64_t nr);
+bool activity__yield(void);
 
-/* Calls @pack, which may use wire.h. */
-void activity__pack(void (*pack)(void *ctx), void *ctx);
-
-/* Sends a line for the user; @level is XPU_MESSAGE_*. */
-void activity__message(int level, const char *text);
-
-/* Names a callback id in the records. */
-void activity__name_api(uint32_t domain, uint32_t cbid, const char *name);
-
-/* Sends every definition again, for a new listener. */
-void activity__repeat_definitions(void);
+/* For struct gpu: takes the buffers that came back; packs them; cares for the empty ones. */
+void *activity__take(void);
+void activity__pack(void *taken);
+void activity__drained(bool any, bool last);
 
 /* Return: a number that changes with each buffer that CUPTI gives back or that is packed. */
 unsigned int activity__progress(void);
-
-/*
- * Waits until a buffer came back or @timeout_ns have passed; woken by activity__wake() (notes.h),
- * too.
- */
-void activity__wait(long timeout_ns);
 
 #endif /* XPU_PRELOAD_ACTIVITY_H */

@@ -19,6 +19,9 @@ void CUPTIAPI activity__requested(uint8_t **data, size_t *size, size_t *max_reco
 void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t *data, size_t size,
 				  size_t valid_bytes);
 
+/* Whether the shim collects as one subscriber of several. */
+bool activity__is_among(void);
+
 /* Whether CUPTI collects for the shim. */
 bool activity__collects(void);
 
@@ -35,18 +38,5 @@ void activity__flush_for_program(void);
  * Reuses the buffers of activity__flush_for_program(), once no thread can write to them. May wait.
  */
 void activity__end_rest(void);
-
-/**
- * activity__drain - pack and send every buffer that came back
- * @last: recording stops for now: mark this in the records, repeat every definition next time, free
- *	  the memory of the buffers
- */
-void activity__drain(bool last);
-
-/*
- * Packs the buffers that came back in the program's flush; other threads may flush at the same
- * time.
- */
-void activity__drain_for_program(void);
 
 #endif /* XPU_PRELOAD_BUFFERS_H */

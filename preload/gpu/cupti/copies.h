@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/cupti_lib.h"
+#include "gpu/cupti/cupti_lib.h"
 
 /* Notes the correlation id of a call that begins. */
 void copies__note_id(uint32_t id);

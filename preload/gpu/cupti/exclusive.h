@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/cupti_lib.h"
+#include "gpu/cupti/cupti_lib.h"
 
 /*
  * Takes the GPU with CUDA's number @device until the process ends; may be called again. Return:

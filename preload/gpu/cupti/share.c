@@ -21,18 +21,19 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/cupti_lib.h"
-#include "base/cupti_real.h"
+#include "gpu/cupti/cupti_lib.h"
+#include "gpu/cupti/cupti_real.h"
 #include "base/environment.h"
-#include "base/life.h"
 #include "base/libc.h"
 #include "base/lock.h"
 #include "base/threads.h"
 #include "gpu/cupti/buffers.h"
 #include "gpu/cupti/copies.h"
 #include "gpu/cupti/program.h"
-#include "launch/launch.h"
+#include "gpu/cupti/callback.h"
+#include "gpu/cupti/way.h"
 #include "launch/window.h"
+#include "life/drain.h"
 #include "xpu_slot.h"
 
 #define EXPORT		__attribute__((visibility("default")))
@@ -263,7 +264,7 @@ void CUPTIAPI share__callback(void *userdata, CUpti_CallbackDomain domain, CUpti
 	if (__builtin_expect(c && has(theirs, domain, cbid), 0))
 		call_program(c, domain, cbid, data);
 	if (has(own, domain, cbid))
-		launch__callback(userdata, domain, cbid, data);
+		callback__call(userdata, domain, cbid, data);
 }
 
 /* ---- the program's subscription -------------------------------------------------------------- */
@@ -307,7 +308,7 @@ static bool is_there(CUpti_SubscriberHandle subscriber)
 
 /*
  * Whether the callback is for entry and exit of calls, so that a thread may be inside such a call:
- * calls__want() explains why the shim does not disable such a callback while it records. The
+ * watch__calls() explains why the shim does not disable such a callback while it records. The
  * program is no longer called in any case.
  */
 static bool is_of_call(uint32_t domain)
@@ -525,13 +526,13 @@ static void collect(bool forced)
 
 	for (i = 0; i < NR_FLUSHES; i++) {
 		cupti->activity_flush_all(0);
-		activity__drain_for_program();
+		life__send();
 		if (!forced || !activity__has_buffers_out())
 			return;
 		nanosleep(&pause, NULL);
 	}
 	activity__flush_for_program();
-	activity__drain_for_program();
+	life__send();
 }
 
 /* Return: false if the program is not served, so that CUPTI itself has to flush. */
@@ -655,7 +656,7 @@ bool share__give_back(const char *function)
 			return false;
 		pause_a_little();
 	}
-	shim__yield(function);		/* after this the shim gets no more records */
+	way__yield(function);		/* after this the shim gets no more records */
 	subscribe_program();
 	kinds = copies__kinds();
 	for (kind = 0; kind < CUPTI_ACTIVITY_KIND_COUNT; kind++) {

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/cupti_lib.h"
+#include "gpu/cupti/cupti_lib.h"
 
 /* Whether the user asks for sharing, by XPU_CUPTI_ENV; whether nothing prevents it, either. */
 bool share__is_asked_for(void);

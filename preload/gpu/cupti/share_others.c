@@ -7,7 +7,7 @@
  */
 #include <stddef.h>
 
-#include "base/cupti_real.h"
+#include "gpu/cupti/cupti_real.h"
 
 #define EXPORT		__attribute__((visibility("default")))
 

@@ -17,10 +17,9 @@
 #include "base/environment.h"
 #include "base/lock.h"
 #include "base/number.h"
-#include "gpu/cupti/activity.h"
 #include "gpu/cupti/cubin.h"
 #include "gpu/cupti/exclusive.h"
-#include "launch/stalls.h"
+#include "wire/sender.h"
 #include "wire/wire.h"
 #include "xpu_slot.h"
 
@@ -208,7 +207,7 @@ static CUptiResult configure(struct sampled *c)
 	return CUPTI_SUCCESS;
 }
 
-/* ---- records: packed under the lock of activity.c -------------------------------------------- */
+/* ---- records: packed under the lock of sender.h -------------------------------------------- */
 
 static void pack_account(void *ctx)
 {
@@ -328,7 +327,7 @@ static void say(const char *what)
 	if (atomic_exchange(&has_said, true))
 		return;
 	snprintf(text, sizeof(text), "no stall reasons are recorded: %s", what);
-	activity__message(XPU_MESSAGE_WARNING, text);
+	sender__message(XPU_MESSAGE_WARNING, text);
 }
 
 static void say_error(const char *what, CUptiResult err)
@@ -350,7 +349,7 @@ static void say_broken(CUptiResult err)
 	snprintf(text, sizeof(text), "launches and device work are missing from the recording: "
 		 "cuptiPCSamplingGetData: %s (error %d): another program samples this GPU, "
 		 "perhaps; without --stalls they are recorded", cupti__strerror(cupti, err), err);
-	activity__message(XPU_MESSAGE_ERROR, text);
+	sender__message(XPU_MESSAGE_ERROR, text);
 }
 
 /*
@@ -388,7 +387,7 @@ static void read_context(struct sampled *c, bool tell)
 			reading.end_ns = clock__ns();
 		}
 		if (is_listening && (buffer.data.totalNumPcs || buffer.data.totalSamples)) {
-			activity__pack(pack_reading, &reading);
+			sender__pack(pack_reading, &reading);
 			tell = true;
 		}
 		/*
@@ -401,7 +400,7 @@ static void read_context(struct sampled *c, bool tell)
 	if (i < MAX_READS)
 		c->since_ns = now;
 	if (is_listening && tell)
-		activity__pack(pack_account, c);
+		sender__pack(pack_account, c);
 }
 
 /*
@@ -545,7 +544,7 @@ static void say_second(uint32_t device)
 		 "stall reasons of one context of GPU %u alone are recorded, the "
 		 "one that came first: CUPTI samples one at a time",
 		 device);
-	activity__message(XPU_MESSAGE_WARNING, text);
+	sender__message(XPU_MESSAGE_WARNING, text);
 }
 
 void stalls__add_context(CUcontext handle)
@@ -584,7 +583,7 @@ void stalls__add_context(CUcontext handle)
 	nr_contexts++;
 	atomic_store(&is_on, true);
 	if (is_listening)
-		activity__pack(pack_definitions, NULL);
+		sender__pack(pack_definitions, NULL);
 out:
 	unlock(&old);
 }
@@ -629,7 +628,7 @@ void stalls__add_module(const void *file, size_t bytes)
 			piece.bytes = piece.total - piece.offset;
 			if (piece.bytes > PIECE_BYTES)
 				piece.bytes = PIECE_BYTES;
-			activity__pack(pack_piece, &piece);
+			sender__pack(pack_piece, &piece);
 		}
 	}
 	free(lines);
@@ -660,7 +659,7 @@ void stalls__repeat_definitions(void)
 	if (!atomic_load(&is_on) || !lock_soon(&old))
 		return;
 	if (is_listening)
-		activity__pack(pack_definitions, NULL);
+		sender__pack(pack_definitions, NULL);
 	unlock(&old);
 }
 
@@ -694,7 +693,7 @@ void stalls__listen(bool on)
 	is_listening = on;
 	atomic_store(&only_launch, 0);
 	if (on && atomic_load(&is_on))
-		activity__pack(pack_definitions, NULL);
+		sender__pack(pack_definitions, NULL);
 	unlock(&old);
 }
 

@@ -12,8 +12,12 @@
 #define XPU_PRELOAD_STALLS_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-#include "base/cupti_lib.h"
+#include <cuda.h>
+
+#include "gpu/cupti/cupti_lib.h"
 
 /*
  * Called when the shim has CUPTI. @how: the value of XPU_STALLS_ENV. Reports functions that CUPTI
@@ -40,5 +44,36 @@ void stalls__give_up(void);
 
 /* Sends names and totals again, for a new listener. */
 void stalls__repeat_definitions(void);
+
+/* ---- for CUPTI's callbacks; without --stalls they do nothing ---- */
+
+void stalls__add_context(CUcontext context);
+void stalls__remove_context(CUcontext context);
+
+/* Takes the source lines of a loaded module, if its file has any. */
+void stalls__add_module(const void *file, size_t bytes);
+
+/*
+ * While kernels run one at a time: sets the only launch that the next samples can belong to; 0:
+ * unknown. CUPTI itself attributes samples to the latest launch of any thread.
+ */
+void stalls__set_launch(uint32_t correlation_id);
+
+/*
+ * Reads the available samples of all contexts. Waits at most a second for another thread that does
+ * so.
+ */
+void stalls__drain(void);
+
+/*
+ * Reads for the last time: also waits, normally 60 ms, for samples that CUPTI has not fetched yet.
+ */
+void stalls__drain_all(void);
+
+/*
+ * Reads the samples before a module is unloaded. The time until the next reading counts as possibly
+ * incomplete.
+ */
+void stalls__end_module(void);
 
 #endif /* XPU_PRELOAD_STALLS_H */

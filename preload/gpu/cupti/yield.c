@@ -22,12 +22,12 @@
 #include <string.h>
 
 #include "gpu/cupti/buffers.h"
-#include "base/cupti_lib.h"
-#include "base/cupti_real.h"
+#include "gpu/cupti/cupti_lib.h"
+#include "gpu/cupti/cupti_real.h"
 #include "wire/probe.h"
-#include "base/life.h"
 #include "gpu/cupti/copies.h"
 #include "gpu/cupti/program.h"
+#include "gpu/cupti/way.h"
 #include "gpu/cupti/share.h"
 
 #define EXPORT __attribute__((visibility("default")))
@@ -142,7 +142,7 @@ static void begin(const char *name)
 {
 	program__call_begins();
 	if (!share__give_back(name))
-		shim__yield(name);
+		way__yield(name);
 }
 
 #define REAL(fn)	CUPTI_REAL(fn, fn)
@@ -177,9 +177,11 @@ static CUptiResult subscribe_beside(__typeof__(&cuptiSubscribe_v2) real,
 {
 	CUptiResult err;
 
-	shim__make_room("cuptiSubscribe_v2");
+	/* The shim is one of several already, or will find the others when it subscribes. */
+	if (!activity__is_among())
+		way__make_room("cuptiSubscribe_v2");
 	err = real(subscriber, callback, userdata, params);
-	shim__join();
+	way__join();
 	return err;
 }
 

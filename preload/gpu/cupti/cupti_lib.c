@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/cupti_lib.h"
+#include "gpu/cupti/cupti_lib.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/number.h"
-#include "base/cupti_real.h"
+#include "gpu/cupti/cupti_real.h"
 #include "base/environment.h"
 
 #define SEVERAL_VERSION	130300		/* the first that allows several subscribers */

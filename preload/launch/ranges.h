@@ -28,6 +28,7 @@
 #include <stdint.h>
 #include <wchar.h>
 
+#include "base/hot.h"
 #include "wire/probe.h"
 #include "xpu_record.h"
 
@@ -39,7 +40,7 @@ enum ranges_mode {
 
 /* Sets the mode, for later events. Called by shim.c as listeners come and go. */
 void ranges__set_mode(enum ranges_mode mode);
-extern _Atomic enum ranges_mode ranges__mode;
+extern _Atomic enum ranges_mode ranges__mode HIDDEN;
 
 /* Notes that a range was opened or closed while nobody listened. */
 void ranges__miss(void);
@@ -95,10 +96,22 @@ void ranges__mark(struct range *range);
 void ranges__mark_payload(const struct domain *domain, const struct xpu_range_payload *payload);
 
 /*
- * Ends the ranges of a thread that ends. To be called before launch__exit(), because the ends go
+ * Ends the ranges of a thread that ends. To be called before launcher__exit(), because the ends go
  * into the log.
  */
 void ranges__exit(void);
+
+/* This thread has got a log: moves the waiting range events into it. */
+void ranges__have_log(void);
+
+/*
+ * Makes this thread's log agree with its slot: another thread has ended a range, or events wait for
+ * room in the log. Return: whether all events are in the log now.
+ */
+bool ranges__sync(void);
+
+/* Sends the definition of every path of ranges again. On any thread. */
+void ranges__repeat(void);
 
 /* At the process's end: drops the events that still wait for room. */
 void ranges__give_up(void);

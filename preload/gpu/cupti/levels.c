@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/levels.h"
+#include "gpu/cupti/levels.h"
 
 #include <dlfcn.h>
 #include <stdatomic.h>

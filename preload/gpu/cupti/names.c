@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/names.h"
+#include "gpu/cupti/names.h"
 
 #include <stddef.h>
 #include <string.h>

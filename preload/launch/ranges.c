@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "nvtx/ranges.h"
+#include "launch/ranges.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -13,11 +13,10 @@
 #include <uthash.h>
 
 #include "base/clock.h"
-#include "launch/in_range.h"
-#include "launch/launch.h"
+#include "launch/launcher.h"
 #include "base/lock.h"
 #include "base/memory.h"
-#include "base/life.h"
+#include "base/threads.h"
 #include "xpu_record.h"
 #include "xpu_utf8.h"
 
@@ -73,7 +72,7 @@ struct ranges {
 	atomic_bool inside;		/* the thread is in this file */
 	atomic_bool busy;		/* the half is being switched, or read by another thread */
 	atomic_uint nr_ended;
-	atomic_uint *logged;		/* see launch__range_logged() */
+	atomic_uint *logged;		/* see launcher__range_logged() */
 	struct node *last;		/* the path opened last */
 	bool early;			/* has events from before the process used CUDA */
 	atomic_size_t nr_waiting;	/* written by the thread itself */
@@ -142,7 +141,7 @@ void ranges__miss(void)
 	if (atomic_load_explicit(&missed, memory_order_relaxed) || atomic_exchange(&missed, true))
 		return;
 	atomic_fetch_add(&session, 1);
-	launch__forget_ranges();
+	launcher__forget_ranges();
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -231,7 +230,7 @@ static __attribute__((noinline, cold)) struct ranges *ranges__new(void)
 	r = this_ranges;
 	if (r)
 		goto out;		/* a signal handler has made it meanwhile */
-	r = shim__watch_thread() ? memory__map(sizeof(*r)) : NULL;
+	r = threads__watch_end() ? memory__map(sizeof(*r)) : NULL;
 	if (!r)
 		goto out;
 	r->number = atomic_fetch_add(&last_number, 1) + 1;
@@ -470,7 +469,7 @@ static bool ranges__flush(struct ranges *r)
 	if (__builtin_expect(!nr, 1))
 		return true;
 	for (done = 0; done < nr; done++)
-		if (!launch__log_range(r->waiting[done].time, r->waiting[done].correlation_id,
+		if (!launcher__log_range(r->waiting[done].time, r->waiting[done].correlation_id,
 				       r->waiting[done].path_id))
 			break;
 	memmove(r->waiting, r->waiting + done, (nr - done) * sizeof(r->waiting[0]));
@@ -490,13 +489,13 @@ static void ranges__log(struct ranges *r, uint64_t time_ns, struct node *n, uint
 		ranges__wait(r, time_ns, id, code);
 		return;
 	}
-	if (__builtin_expect(r->early, 0) && launch__make_log())
+	if (__builtin_expect(r->early, 0) && launcher__make_log())
 		ranges__have_log();
 	if (n && __builtin_expect(!n->told, 0))
 		tell(n);
-	if (!ranges__flush(r) || !launch__log_range(time_ns, id, code))
+	if (!ranges__flush(r) || !launcher__log_range(time_ns, id, code))
 		ranges__wait(r, time_ns, id, code);
-	launch__set_range(ranges__innermost(r), !r->nr_waiting);
+	launcher__set_range(ranges__innermost(r), !r->nr_waiting);
 }
 
 /* Closes the range at @place, which changes the paths of the ranges after it. */
@@ -559,7 +558,7 @@ static struct ranges *enter(void)
 		return NULL;
 	}
 	if (__builtin_expect(atomic_load_explicit(&r->inside, memory_order_relaxed) ||
-			     launch__inside(), 0)) {
+			     launcher__inside(), 0)) {
 		drop(1);
 		return NULL;
 	}
@@ -680,7 +679,7 @@ uint64_t ranges__start(struct range *range)
 		r->last_serial = 1;
 	if (ranges__open(r, range, r->last_serial) >= 0) {
 		id = (uint64_t)r->number << 32 | r->last_serial;
-		r->logged = launch__range_logged();
+		r->logged = launcher__range_logged();
 	}
 	leave(r);
 	return id;
@@ -786,9 +785,9 @@ void ranges__have_log(void)
 	}
 	/* Log the open range: events that opened it may have been dropped. */
 	if (ranges__flush(r))
-		launch__log_range(0, ranges__innermost(r), XPU_LOG_RANGE | XPU_RANGE_SET);
-	launch__set_range(ranges__innermost(r), !r->nr_waiting);
-	r->logged = launch__range_logged();
+		launcher__log_range(0, ranges__innermost(r), XPU_LOG_RANGE | XPU_RANGE_SET);
+	launcher__set_range(ranges__innermost(r), !r->nr_waiting);
+	r->logged = launcher__range_logged();
 }
 
 bool ranges__sync(void)
@@ -804,7 +803,7 @@ bool ranges__sync(void)
 	if (!r)
 		return false;
 	logged = ranges__flush(r);
-	launch__set_range(ranges__innermost(r), logged);
+	launcher__set_range(ranges__innermost(r), logged);
 	leave(r);
 	return logged;
 }

@@ -7,6 +7,8 @@
  * _exit() is called in signal handlers and exec in vforked children, so nothing here takes a lock,
  * and nothing is done except in the process that the shim was loaded into.
  */
+#include "life/ends.h"
+
 #include <dlfcn.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,7 +18,7 @@
 #include <unistd.h>
 
 #include "base/libc.h"
-#include "base/life.h"
+#include "life/life.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

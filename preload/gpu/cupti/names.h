@@ -17,8 +17,10 @@
 
 #include <cupti.h>
 
+#include "base/hot.h"
+
 struct names;
-extern struct names *_Atomic names__table;	/* NULL: no module was unloaded so far */
+extern struct names *_Atomic names__table HIDDEN;	/* NULL: no module was unloaded so far */
 
 static inline bool names__wanted(void)
 {

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* callback.h - the functions that CUPTI calls inside the program's calls */
+#ifndef XPU_PRELOAD_CUPTI_CALLBACK_H
+#define XPU_PRELOAD_CUPTI_CALLBACK_H
+
+#include <cupti.h>
+
+struct cupti;
+
+/* Set before the callbacks are enabled. */
+extern const struct cupti *callback__cupti;
+
+/*
+ * CUPTI calls this inside the application's launch calls (driver domain), and for graph nodes and
+ * contexts (resource domain).
+ */
+void CUPTIAPI callback__call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
+			     const void *data);
+
+/* The callback if launches are recorded only in windows: see window.h. */
+void CUPTIAPI callback__call_in_windows(void *userdata, CUpti_CallbackDomain domain,
+					CUpti_CallbackId cbid, const void *data);
+
+/* The callback if kernels run one at a time: see stalls.h. */
+void CUPTIAPI callback__call_in_turn(void *userdata, CUpti_CallbackDomain domain,
+				     CUpti_CallbackId cbid, const void *data);
+
+/*
+ * The callback if the program opens windows, see capture.h: calls @inner. Also sets the numbers of
+ * the two calls that open and close windows; 0: unknown.
+ */
+void callback__watch_windows(CUpti_CallbackFunc inner, CUpti_CallbackId start,
+			     CUpti_CallbackId stop);
+void CUPTIAPI callback__count_windows(void *userdata, CUpti_CallbackDomain domain,
+				      CUpti_CallbackId cbid, const void *data);
+
+#endif /* XPU_PRELOAD_CUPTI_CALLBACK_H */

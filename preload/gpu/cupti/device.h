@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+/* device.h - describes the GPUs that streams belong to; under the lock of sender.h */
+#ifndef XPU_PRELOAD_CUPTI_DEVICE_H
+#define XPU_PRELOAD_CUPTI_DEVICE_H
+
+#include <stdint.h>
+
+/* Return: the id of a stream, as wire__stream() does; defines the device on its first use. */
+uint32_t device__stream(uint32_t device, uint32_t context, uint32_t stream);
+
+#endif /* XPU_PRELOAD_CUPTI_DEVICE_H */

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kinds.h - what each of the driver's calls does: launch, copy, wait, make memory
+ *
+ * Calls whose purpose is to wait are watched only for that; launches and copies are watched anyway,
+ * and wait if their queue is full or if they block.
+ */
+#ifndef XPU_PRELOAD_CUPTI_KINDS_H
+#define XPU_PRELOAD_CUPTI_KINDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cupti.h>
+
+#include "base/hot.h"
+#include "launch/wait.h"
+
+struct cupti;
+
+#define KIND_MAX_CBID	4096
+
+/* The kinds of calls in kinds__calls[]. */
+enum {
+	KIND_PER_THREAD	= 1,		/* a NULL stream means the per-thread stream; ORed with the
+					 * kinds below */
+	KIND_LAUNCH	= 2,		/* waits when the queue is full */
+	KIND_COPY	= 4,		/* copy or set: waits for the NULL stream or a full queue */
+	KIND_STREAM	= 6,		/* this and the kinds below: watched only for waits */
+	KIND_CONTEXT	= 8,
+	KIND_EVENT	= 10,
+	KIND_FREE	= 12,		/* waits for the context, among other things */
+	KIND_RECORD	= 14,		/* does not wait: records an event */
+	KIND_ALLOC	= 16,		/* ORed with the above, or alone: cumem.h watches it */
+	KIND_TIMED	= 32,		/* ORed with the above and below: calls.h logs the call */
+	KIND_NO_LAUNCH	= 64,		/* ORed with KIND_TIMED: watched only for calls.h */
+};
+
+/* By callback id of the driver domain; all 0 if waits are not recorded. */
+extern uint8_t kinds__calls[KIND_MAX_CBID] HIDDEN;
+
+/*
+ * For copies and sets, even if waits are not recorded: the indices of the call's 8-byte parameters
+ * whose product is the size; 4 bits each, 0 for none.
+ */
+extern uint8_t kinds__sizes[KIND_MAX_CBID] HIDDEN;
+
+/* Return: the kind of call @cbid, KIND_TIMED included. */
+static inline uint8_t kind__flags(uint32_t cbid)
+{
+	return __atomic_load_n(&kinds__calls[cbid], __ATOMIC_RELAXED);
+}
+
+/*
+ * Return: the kind of call @cbid, without KIND_TIMED. Less than KIND_STREAM: a launch, copy or set.
+ */
+static inline uint8_t kind__call(uint32_t cbid)
+{
+	return kind__flags(cbid) & ~KIND_TIMED;
+}
+
+/*
+ * Notes the kind of the driver call @name, unless XPU_WAITS_ENV is "off". Return: whether the call
+ * must be watched for waits.
+ */
+bool kinds__watch(uint32_t cbid, const char *name);
+
+/* Marks the call @cbid as one that cumem__call() is called for. */
+void kinds__watch_alloc(uint32_t cbid);
+
+/*
+ * Sets whether calls.h logs the call @cbid. @no_launch: the call neither launches nor waits, and
+ * its callback is enabled only for calls.h. That mark stays, since callbacks may be in progress.
+ */
+void kinds__time(uint32_t cbid, bool on, bool no_launch);
+
+/* Whether the driver API call @name puts work on a device for which CUPTI makes a record. */
+bool kinds__is_launch(const char *name);
+
+/* @c: asked for the ids of contexts and streams */
+void kinds__start(const struct cupti *c);
+
+/*
+ * Describes the call @cbid that has waited, at its exit. Sets all members of @w that
+ * wait__measure() does not set.
+ */
+void kinds__describe(struct gpu_wait *w, uint32_t cbid, const CUpti_CallbackData *d);
+
+/* Return: whether the call @cbid copies or sets no bytes: then it puts nothing on a device. */
+static inline bool kind__has_no_bytes(uint32_t cbid, const CUpti_CallbackData *d)
+{
+	uint8_t sizes = __atomic_load_n(&kinds__sizes[cbid], __ATOMIC_RELAXED);
+	const uint64_t *params = sizes ? d->functionParams : NULL;
+
+	return params &&
+	       ((sizes & 15 && !params[sizes & 15]) || (sizes >> 4 && !params[sizes >> 4]));
+}
+
+/* Notes the stream of an event, at the entry of a call that records it. */
+void kinds__event_recorded(uint32_t cbid, const CUpti_CallbackData *d);
+
+#endif /* XPU_PRELOAD_CUPTI_KINDS_H */

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * turns.h - one launch at a time, while kernels run one at a time
+ *
+ * Launches take turns, since CUPTI attributes samples to the launch that any thread began last.
+ */
+#ifndef XPU_PRELOAD_CUPTI_TURNS_H
+#define XPU_PRELOAD_CUPTI_TURNS_H
+
+#include <stdint.h>
+
+/* To be called before the other functions here. */
+void turns__init(void);
+
+/* The calling thread begins or ends the launch @id; launches may be nested. */
+void turns__enter(uint32_t id);
+void turns__leave(void);
+
+#endif /* XPU_PRELOAD_CUPTI_TURNS_H */

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* watch.h - which of the driver's and the runtime's functions CUPTI calls the shim back for */
+#ifndef XPU_PRELOAD_CUPTI_WATCH_H
+#define XPU_PRELOAD_CUPTI_WATCH_H
+
+#include <stdbool.h>
+
+#include "gpu/cupti/cupti_lib.h"
+#include "launch/calls.h"
+
+/* Sets the subscription for the functions below. */
+void watch__start(const struct cupti *c, CUpti_SubscriberHandle subscriber);
+
+/*
+ * Enables the callbacks of every call that launches or waits, and of graphs, modules and contexts.
+ * Return: false if CUPTI knows no launch.
+ */
+bool watch__launches(void);
+
+/*
+ * Switches the callbacks of launches and graph nodes, which are needed only while launches are
+ * recorded. @all: the callbacks of calls that wait, too
+ */
+void watch__switch(bool on, bool all);
+
+/* Enables the callbacks of calls that make or free memory; of modules and contexts. */
+void watch__memory(void);
+void watch__modules(void);
+
+/*
+ * Starts or stops recording calls of the API, see calls.h.
+ *
+ * Callbacks stay enabled when calls are no longer wanted. If one is disabled while a thread is
+ * inside its call, CUPTI 13.0 gives all later calls of that thread the same correlation id, so that
+ * its launches cannot be told apart. Disabling a whole domain does no harm: see watch__nothing().
+ * (CUPTI's activity records of calls cost more than callbacks: even a record that it is told to
+ * leave out costs half as much as one that it makes.)
+ *
+ * Return: whether CUPTI knows any wanted call.
+ */
+bool watch__calls(enum calls_wanted wanted);
+
+/* For callback__count_windows(), which calls @inner: enables the calls that open windows. */
+void watch__profiler(CUpti_CallbackFunc inner);
+
+/*
+ * Disables the callbacks, well before cuptiUnsubscribe(): CUPTI frees a subscriber at once, and a
+ * thread that was preempted just before its callback would use the freed memory (seen with 13.0: it
+ * jumped to an invalid address). activity__stop() waits for such threads. Disables whole domains,
+ * not single callbacks: watch__calls() explains why.
+ */
+void watch__nothing(void);
+
+#endif /* XPU_PRELOAD_CUPTI_WATCH_H */

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* way.h - asks the shim's thread to give way to the program, which wants CUPTI for itself */
+#ifndef XPU_PRELOAD_CUPTI_WAY_H
+#define XPU_PRELOAD_CUPTI_WAY_H
+
+#include <stdbool.h>
+
+/*
+ * Sets the functions that let go of CUPTI and take it again. They run on the shim's thread; @yield
+ * runs on the caller's if the shim has no thread. To be called before life__used().
+ */
+void way__init(void (*yield)(void), void (*join)(void));
+
+/*
+ * The program is about to call @function of CUPTI, which serves one user only. Waits until the shim
+ * has let go of CUPTI.
+ */
+void way__yield(const char *function);
+
+/* Return: the function of CUPTI that the program wanted to call last. */
+const char *way__function(void);
+
+/*
+ * The program is about to call @function, which subscribes alongside others: does the work of
+ * way__yield(). After the call of @function, way__join() waits until the shim has subscribed again;
+ * until then way__is_joining().
+ */
+void way__make_room(const char *function);
+void way__join(void);
+bool way__is_joining(void);
+void way__has_joined(void);
+
+#endif /* XPU_PRELOAD_CUPTI_WAY_H */

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gpu.h - a vendor: what the shim asks of the library that traces one kind of GPU
+ *
+ * A vendor is a folder of gpu/ with one struct gpu. It calls life__used() when the program first
+ * uses its runtime. From then, the shim asks it by the functions below, on the shim's own thread or
+ * under capture__lock(), never inside a launch. The vendor reports by these:
+ *
+ *	launch/launch.h		calls that launch, wait, or make and free memory; nodes of graphs
+ *	launch/clones.h		copies of nodes of graphs
+ *	launch/allocs.h		numbers of memory events; memory that the runtime takes by itself
+ *	wire/work.h		device work, its streams and devices
+ *	wire/sender.h		messages, names of functions
+ *	life/life.h		the runtime is used; the vendor has to let go, or may come back
+ *
+ * Ids of launches are the vendor's, and unique in the process. Domains number the functions of each
+ * API; no two vendors use the same domain.
+ */
+#ifndef XPU_PRELOAD_GPU_H
+#define XPU_PRELOAD_GPU_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "launch/calls.h"
+
+enum gpu_state {
+	GPU_DORMANT,			/* reports nothing; may be asked to open again */
+	GPU_AWAKE,
+	GPU_FAILED,			/* cannot report; has said why */
+};
+
+struct gpu_wants {
+	bool windows;			/* records only in windows: see capture.h */
+	bool only_memory;		/* neither launches nor device work */
+};
+
+/* Functions without "may be NULL" are needed. */
+struct gpu {
+	const char *name;
+
+	/* ---- coming and going ---- */
+
+	/* Whether open() can succeed now. Asked several times a second. May be NULL: it can. */
+	bool (*may_open)(void);
+	/* Nobody listens: what was said is to be said again to the next listener. May be NULL. */
+	void (*forget_said)(void);
+	/*
+	 * Begins to report launches, and device work unless @wants says otherwise. Reports are
+	 * ignored until launcher__enable(true).
+	 */
+	enum gpu_state (*open)(const struct gpu_wants *wants);
+	/* Launches are recorded now, if they are wanted. May be NULL. */
+	void (*begin)(void);
+	/* Everything has begun, and definitions were sent. May be NULL. */
+	void (*has_begun)(void);
+	/* Nobody listens: whether stop() and close() are allowed now. May be NULL: they are. */
+	bool (*may_close)(void);
+	/* Ends all reports. Device work that has ended is still taken after that. */
+	void (*stop)(void);
+	/* Lets go, after the last work was taken. */
+	void (*close)(void);
+	/* The process is a forked child, in which the runtime is unusable. May be NULL. */
+	void (*forked)(void);
+
+	/* ---- what is wanted; each may be NULL ---- */
+
+	void (*want_calls)(enum calls_wanted wanted);
+	/* @late: the program has already used the GPU. Called before allocs__start(). */
+	void (*want_memory)(bool on, bool late);
+	/* Somebody listens: called when that begins, and then several times a second. */
+	void (*listened)(void);
+	/* Nobody listens any more, but may_close() says no. Return: whether to drain for good. */
+	bool (*unheard)(void);
+	/* Sends the vendor's definitions to a new listener. */
+	void (*repeat_definitions)(void);
+	/* A window opens or closes. close_window() returns whether device work goes on coming. */
+	void (*open_window)(void);
+	bool (*close_window)(void);
+	/* The last work of a window was taken. */
+	void (*window_is_over)(void);
+
+	/* ---- device work ---- */
+
+	/* Makes finished work available to take(). */
+	void (*flush)(void);
+	/* The process ends, or may end: unfinished work, too, and all that is late. */
+	void (*flush_all)(void);
+	/* Called several times a second; flushes if that is needed. */
+	void (*look)(void);
+	/* Return: the available work, for pack(), or NULL. Called before launches are sent. */
+	void *(*take)(void);
+	/* Sends work that was taken, by wire__work(), under the lock of sender.h. */
+	void (*pack)(void *taken);
+	/* The packed work is sent. @last: recording stops for now. May be NULL. */
+	void (*drained)(bool any, bool last);
+	/* Called under no lock after each turn of the shim's thread. May be NULL. */
+	void (*after)(void);
+	/* Whether work is still to come. */
+	bool (*has_more)(void);
+	/* Return: a number that changes as work arrives and is packed. */
+	unsigned int (*progress)(void);
+
+	/* ---- the process's end; each may be NULL ---- */
+
+	void (*exiting)(void);
+	/* Nothing is sent any more but messages, if somebody listens. */
+	void (*over)(bool heard);
+};
+
+#endif /* XPU_PRELOAD_GPU_H */

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* clones.h - notes that graph nodes are copies of other nodes, until they are sent */
+#ifndef XPU_PRELOAD_CLONES_H
+#define XPU_PRELOAD_CLONES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * Notes that graph node @node_id is a copy of @original_id. On any thread; never waits: the vendor
+ * may call this with locks of its driver held that packing may take, too.
+ */
+void clones__add(uint64_t node_id, uint64_t original_id);
+
+/* Packs the notes, under the lock of wire.h. Return: whether there were any. */
+bool clones__drain(void);
+
+/* Return: how many notes were lost, since memory was short. */
+uint64_t clones__nr_lost(void);
+
+#endif /* XPU_PRELOAD_CLONES_H */

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* launcher.h - the threads that have launched: each one's slot, paths and logs */
+#ifndef XPU_PRELOAD_LAUNCHER_H
+#define XPU_PRELOAD_LAUNCHER_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hot.h"
+#include "launch/allocs.h"
+#include "launch/calls.h"
+#include "launch/paths.h"
+#include "launch/unwind.h"
+#include "python/python.h"
+#include "xpu_shm.h"
+#include "xpu_slot.h"
+
+/*
+ * One for each thread that has launched, in pages of its own, so that its totals outlive the
+ * thread.
+ */
+struct launcher {
+	struct xpu_slot slot;
+	struct paths *paths;			/* in memory behind this struct */
+	struct unwinder *unwinder;		/* in memory behind paths, or NULL */
+	struct python *python;			/* NULL without Python on this thread */
+	struct call_log *calls;			/* in memory behind unwinder */
+	unsigned int level;			/* launches in progress: 2 or more in signal
+						 * handlers */
+	atomic_uint range_logged;		/* the range_id that the log's entries belong to */
+	atomic_uint_fast64_t nr_launches;	/* written by the thread alone */
+	atomic_uint_fast64_t nr_ranges;		/* the same */
+	uint32_t stuck_id;			/* a launch that launcher__close() has waited for;
+						 * under lock */
+	atomic_uint_fast64_t nr_allocs;		/* the same */
+	struct alloc_call alloc_call;
+	struct launcher *next;
+	unsigned int pages;			/* of shared memory: see shm__take_pages() */
+	atomic_bool dead;			/* the thread has ended */
+} __attribute__((aligned(128)));		/* threads share no (pair of) cache lines */
+
+_Static_assert(sizeof(struct launcher) + PATHS_LOG_END <= XPU_SHM_THREAD_BYTES,
+	       "the first pages have the log");
+
+/* NULL on a thread that has not launched yet. */
+extern __thread struct launcher *launcher__this
+	__attribute__((tls_model("initial-exec"))) HIDDEN;
+
+/* 0: launches are not recorded; else a number for each time that recording was enabled. */
+extern atomic_uint launcher__gate HIDDEN;
+
+/* Launches in signal handlers that interrupted a launch. */
+extern atomic_uint_fast64_t launcher__nr_nested;
+
+/* Launches without memory for a struct launcher; reported as missing. */
+extern atomic_uint_fast64_t launcher__nr_untagged;
+
+/* Notes that the calling thread is in the launch @id; 0: in none. launcher__close() reads it. */
+static inline void launcher__set_launch(struct launcher *t, uint32_t id)
+{
+	__atomic_store_n(&t->slot.correlation_id, id, __ATOMIC_RELEASE);
+}
+
+/*
+ * Makes the struct at the first launch of a thread. Return: NULL if memory is short, which leaves
+ * the launch untagged. This may run in a signal handler that interrupted malloc(), and a signal may
+ * arrive while the lock is held.
+ */
+struct launcher *launcher__new(void);
+
+/* Starts and stops tagging, at once for every thread. */
+void launcher__enable(bool on);
+
+/*
+ * Stops tagging at once for every thread, and waits at most a tenth of a second for tagged launches
+ * to return.
+ */
+void launcher__close(void);
+
+/*
+ * Counts so far: launches, threads, range events, memory events and API calls, all of which were
+ * sent.
+ */
+struct launch_totals {
+	uint64_t nr_launches, nr_threads, nr_ranges, nr_allocs, nr_calls;
+};
+
+/* Return: how many launches were recorded so far. */
+uint64_t launcher__nr(void);
+
+/* Sends all threads' logs. */
+void launcher__send(struct launch_totals *totals);
+
+/* Sends the definition of every call path again, for a new listener. */
+void launcher__repeat_definitions(void);
+
+/*
+ * Drops the entries that threads logged while nobody listened. To be called before
+ * launcher__enable(true).
+ */
+void launcher__discard(void);
+
+/* At the process's end: counts the calls that other threads are in. */
+void launcher__cut_calls(void);
+
+/* The calling thread ends. */
+void launcher__exit(void);
+
+/* In a forked child: none of the parent's threads exist. */
+void launcher__forked(void);
+
+/* ---- for ranges.c, about the calling thread ---- */
+
+/* Whether the caller interrupts a launch, as a signal handler may. */
+bool launcher__inside(void);
+
+/* Gives the thread a log. Return: whether it has one; false without memory. */
+bool launcher__make_log(void);
+
+/**
+ * launcher__log_range - log an event of NVTX ranges
+ * @time_ns: 0: now
+ * @id: the innermost open range, or the mark with XPU_RANGE_MARK
+ * @code: a range's value of struct xpu_log_entry.path_id
+ *
+ * Return: whether it was logged.
+ */
+bool launcher__log_range(uint64_t time_ns, uint32_t id, uint32_t code);
+
+/*
+ * Sets the range of the thread's next launches. @logged: the thread's log has it; if not,
+ * ranges__sync() is called before the next launch.
+ */
+void launcher__set_range(uint32_t id, bool logged);
+
+/*
+ * Marks the range in every thread's log as out of date, so that ranges__sync() is called before the
+ * next launch.
+ */
+void launcher__forget_ranges(void);
+
+/*
+ * Return: the address of the id of the NVTX range that this thread's log entries belong to; NULL if
+ * the thread has no log. Another thread may set the id to LAUNCH_RANGE_UNKNOWN.
+ */
+#define LAUNCH_RANGE_UNKNOWN	0xffffffffu
+_Atomic unsigned int *launcher__range_logged(void);
+
+#endif /* XPU_PRELOAD_LAUNCHER_H */

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* drain.h - sends what threads, Python and vendors have left for the shim's thread */
+#ifndef XPU_PRELOAD_DRAIN_H
+#define XPU_PRELOAD_DRAIN_H
+
+#include <stdbool.h>
+
+struct gpu;
+
+/* Adds a vendor; @gpu stays valid. Return: whether there was room for it. */
+bool drain__add(const struct gpu *gpu);
+
+/*
+ * Return: the vendors so far, each at one place for good, and their number. On any thread.
+ */
+#define MAX_GPUS	8
+const struct gpu *const *drain__gpus(unsigned int *nr);
+
+/**
+ * life__drain - send all that is there, device work after its launches
+ * @last: recording stops for now: says so in the records, and repeats every definition next time
+ *
+ * On any thread, except inside a launch.
+ */
+void life__drain(bool last);
+
+/* As life__drain(false), while other threads may be inside a vendor's library. */
+void life__send(void);
+
+/* Sends every definition again, for a new listener. */
+void life__repeat_definitions(void);
+
+/* Return: a number that changes as device work arrives and is packed. */
+unsigned int drain__progress(void);
+
+#endif /* XPU_PRELOAD_DRAIN_H */

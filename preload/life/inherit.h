@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * inherit.h - a child of a recorded process is recorded by its parent's listener until one has
+ * attached to the child itself
+ */
+#ifndef XPU_PRELOAD_INHERIT_H
+#define XPU_PRELOAD_INHERIT_H
+
+/* Notices forks. Called when the shim is loaded. */
+void inherit__init(void);
+
+/* Called periodically: ends the inheritance after a while. */
+void inherit__look(void);
+
+#endif /* XPU_PRELOAD_INHERIT_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* life.h - the life of the shim in a process, see life.c, for vendors and for the process's ends */
+#ifndef XPU_PRELOAD_LIFE_H
+#define XPU_PRELOAD_LIFE_H
+
+#include <stdbool.h>
+
+struct gpu;
+struct request;
+
+/*
+ * The program uses @gpu's runtime: the shim records it from now, if somebody listens. To be called
+ * once for each vendor, on a thread of the program, before the first launch.
+ */
+void life__used(const struct gpu *gpu);
+
+/*
+ * The process is about to end, or to run another program, without exit handlers: sends finished
+ * device work, and gives up after a second without progress. Async-signal-safe; does nothing in a
+ * process that does not use a GPU, in a forked or vforked child, and when nobody listens.
+ */
+void shim__before_end(void);
+
+/* ---- for vendors ---- */
+
+/* Whether @gpu is awake: see life.c. For the shim's thread. */
+bool life__is_awake(const struct gpu *gpu);
+
+/*
+ * For the shim's thread: wakes @gpu, if it is dormant and somebody listens; makes it dormant. A
+ * vendor that has let go says by may_open() when it can come back.
+ */
+void life__wake(const struct gpu *gpu);
+void life__doze(const struct gpu *gpu);
+
+/* Sends all that is there, where nothing more comes from @gpu for now. */
+void life__drain_last(const struct gpu *gpu);
+
+/* Adds a request that the shim's thread serves under capture__lock(). Call before life__used(). */
+void life__add_request(struct request *r);
+
+enum life_ask {
+	LIFE_ASK,			/* the shim's thread can be asked */
+	LIFE_HERE,			/* the shim has no thread: the caller has to do the work */
+	LIFE_NO,			/* the process ends, is a forked child, or uses no GPU; or
+					 * the caller is the shim's thread */
+};
+
+enum life_ask life__may_ask(void);
+
+#endif /* XPU_PRELOAD_LIFE_H */

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* requests.h - what other threads ask the shim's thread to do */
+#ifndef XPU_PRELOAD_REQUESTS_H
+#define XPU_PRELOAD_REQUESTS_H
+
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct request {
+	void (*fn)(void);		/* runs on the shim's thread */
+	struct request *next;
+	atomic_uint nr_wanted;
+	unsigned int nr_done;
+	sem_t done;
+};
+
+/* To be called once for each request, before request__ask(). */
+void request__init(struct request *r);
+
+/*
+ * Asks the shim's thread, and waits for it. Gives up after @seconds without progress; see
+ * requests__wait(). May be called in signal handlers.
+ */
+void request__ask(struct request *r, int seconds);
+
+/* For the shim's thread: does what was asked since the last call. */
+void request__serve(struct request *r);
+
+/*
+ * Return: whether the shim's thread posted @sem. Gives up after @seconds without progress, in which
+ * no device work arrived and none was packed: on a busy machine a flush may produce thousands of
+ * buffers. Gives up after MAX_WAIT_S in any case, since other threads of the program may make work
+ * arrive all the time.
+ */
+bool requests__wait(sem_t *sem, int seconds);
+
+#endif /* XPU_PRELOAD_REQUESTS_H */

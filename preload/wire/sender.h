@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sender.h - the lock of wire.h, short uses of wire.h under it, and what wakes the shim's thread
+ */
+#ifndef XPU_PRELOAD_SENDER_H
+#define XPU_PRELOAD_SENDER_H
+
+#include <signal.h>
+#include <stdint.h>
+
+/* To be called before the other functions here. */
+void sender__init(void);
+
+/* Signals are blocked while the lock is held. @old: for sender__unlock() */
+void sender__lock(sigset_t *old);
+void sender__unlock(const sigset_t *old);
+
+/* Calls @pack, which may use wire.h. */
+void sender__pack(void (*pack)(void *ctx), void *ctx);
+
+/* Sends a line for the user; @level is XPU_MESSAGE_*. */
+void sender__message(int level, const char *text);
+
+/* Names a function in the records. */
+void sender__name_api(uint32_t domain, uint32_t number, const char *name);
+
+/* Waits until there is something to send, or @timeout_ns have passed. For the shim's thread. */
+void sender__wait(long timeout_ns);
+
+/* Ends sender__wait(). On any thread, in signal handlers, too. */
+void sender__wake(void);
+
+#endif /* XPU_PRELOAD_SENDER_H */

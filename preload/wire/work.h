@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* work.h - device work, as vendors report it; under the lock of sender.h */
+#ifndef XPU_PRELOAD_WORK_H
+#define XPU_PRELOAD_WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire/wire.h"
+
+/* A kernel, a copy or a set. */
+struct gpu_work {
+	uint16_t type;			/* XPU_RECORD_KERNEL, _MEMCPY or _MEMSET */
+	uint32_t correlation_id;	/* of its launch */
+	uint32_t stream;		/* see wire__stream() */
+	uint64_t start, end;		/* ns; 0: unknown, or not ended */
+	int64_t shift_ns;		/* to add to them, for CLOCK_MONOTONIC */
+	bool may_be_unfinished;		/* an unknown end does not mean a fault */
+	uint64_t graph_node_id;		/* 0: not of a graph */
+	uint32_t graph_id;
+
+	uint32_t name;			/* of a kernel: see wire__kernel() */
+
+	uint64_t bytes;			/* of a copy or set, and the following */
+	bool is_async;
+	uint8_t copy_kind, src_kind, dst_kind;
+};
+
+/* Packs @w and counts it. */
+void wire__work(const struct gpu_work *w);
+
+#endif /* XPU_PRELOAD_WORK_H */
