@@ -346,43 +346,64 @@ int sums__split_kernels(struct sums *s, struct model *m)
 	return err;
 }
 
+/* what an aggregate of NCCL kernels waited */
+struct nccl_wait {
+	uint64_t ns;
+	uint32_t at;			/* index of the wait's aggregate */
+};
+
+/* Return: whether the wait of a kernel passes the filter. *@wait: the part of it that does */
+static bool nccl_wait__cut(const struct nccl_kernel *k, const struct model *m,
+			   const struct filter *filter, struct filter_span *wait)
+{
+	/* The wait is at the begin of the kernel. */
+	*wait = (struct filter_span){
+		.from_ns = k->start_ns, .to_ns = k->start_ns + k->wait_ns, .ns = k->wait_ns,
+	};
+	return filter__cut(filter, m->start_ns, wait);
+}
+
 int sums__split_nccl(struct sums *s, struct model *m, const struct filter *filter)
 {
 	struct aggregate whole, wait;
 	size_t i, nr = s->aggregates.nr;
-	uint64_t *wait_ns;
+	struct filter_span span;
+	struct nccl_wait *waits;
 	int err = 0;
 
 	if (!m->nccl.counts.wait_ns)
 		return 0;
-	wait_ns = calloc(nr + 1, sizeof(*wait_ns));
-	if (!wait_ns)
+	waits = calloc(nr + 1, sizeof(*waits));
+	if (!waits)
 		return -ENOMEM;
 	for (i = 0; i < m->nccl.kernels.nr; i++) {
 		const struct nccl_kernel *k = &m->nccl.kernels.v[i];
-		/* The wait is at the begin of the kernel. */
-		struct filter_span part = {
-			.from_ns = k->start_ns, .to_ns = k->start_ns + k->wait_ns, .ns = k->wait_ns,
-		};
 
-		if (k->aggregate < nr && filter__cut(filter, m->start_ns, &part))
-			wait_ns[k->aggregate] += part.ns;
+		if (k->aggregate < nr && nccl_wait__cut(k, m, filter, &span))
+			waits[k->aggregate].ns += span.ns;
 	}
 	for (i = 0; i < nr && !err; i++) {
-		if (!wait_ns[i])
+		if (!waits[i].ns)
 			continue;
 		wait = whole = s->aggregates.v[i];
-		wait.sum_ns = min_t(uint64_t, wait_ns[i], wait.sum_ns);
+		wait.sum_ns = min_t(uint64_t, waits[i].ns, wait.sum_ns);
 		wait.nr = 0;		/* count works once */
 		err = leaves__nccl_wait(&m->leaves, wait.leaf, &wait.leaf);
 		s->aggregates.v[i].sum_ns -= wait.sum_ns;
+		waits[i].at = s->aggregates.nr;
 		/* The shortest and longest time still refer to whole kernels. */
 		if (!err)
 			err = sums__split_spread(s, &whole, &wait) ?:
 			      sums__split_spread(s, &whole, &s->aggregates.v[i]) ?:
-			      array_push(&s->aggregates, wait) ?: array_push(&s->times.parts,
-				((struct times_part){ i, s->aggregates.nr - 1 }));
+			      array_push(&s->aggregates, wait);
 	}
-	free(wait_ns);
+	for (i = 0; i < m->nccl.kernels.nr && s->times.wanted && !err; i++) {
+		const struct nccl_kernel *k = &m->nccl.kernels.v[i];
+
+		if (k->aggregate < nr && k->start_ns && nccl_wait__cut(k, m, filter, &span))
+			err = bins__move(&s->times.sums, k->aggregate, waits[k->aggregate].at,
+					 span.from_ns, span.to_ns);
+	}
+	free(waits);
 	return err;
 }

@@ -385,8 +385,9 @@ static int bins__make_room(struct bins *b)
 	return 0;
 }
 
-int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
-	      const struct bin_value *value)
+/* Adds a span to the sums of a key, or with @take subtracts its ns. Return: 0 or -ENOMEM. */
+static int bins__add_span(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
+			  const struct bin_value *value, bool take)
 {
 	uint64_t span_ns, bin, end_ns, done_ns, bytes = value->bytes, ns = 0;
 	struct bin_value part;
@@ -415,9 +416,27 @@ int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
 		ns += part.ns;
 		nr += part.nr;
 		bytes = 0;
+		if (take)
+			part.ns = -part.ns;	/* a sum is right again when its parts are united */
 		err = bins__add_value(b, key, at, bin, &part);
 	}
 	return err;
+}
+
+int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
+	      const struct bin_value *value)
+{
+	return bins__add_span(b, key, from_ns, to_ns, value, false);
+}
+
+int bins__move(struct bins *b, uint32_t from, uint32_t to, uint64_t from_ns, uint64_t to_ns)
+{
+	const struct bin_value value = { .ns = to_ns - from_ns };
+
+	if (to_ns <= from_ns || bins__key(b, from) >= BINS_GROUP(0))
+		return 0;
+	return bins__add_span(b, to, from_ns, to_ns, &value, false) ?:
+	       bins__add_span(b, from, from_ns, to_ns, &value, true);
 }
 
 static int bins__add_to_group(struct bins *b, uint32_t group, uint64_t time_ns,

@@ -106,6 +106,12 @@ void bins__exit(struct bins *b);
 int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
 	      const struct bin_value *value);
 
+/*
+ * Moves the ns of a span, which is a part of spans that were added to key @from, to key @to. They
+ * stay where they are if key @from has been summed up by group. Return: 0 or -ENOMEM.
+ */
+int bins__move(struct bins *b, uint32_t from, uint32_t to, uint64_t from_ns, uint64_t to_ns);
+
 /**
  * bins__absorb - add all sums of @from
  * @keys: the new number of each key; NULL: add @first to keys

@@ -5,6 +5,7 @@
 Also checks that the page is complete and that nothing in its data can end the script element."""
 import html.parser
 import json
+import subprocess
 import sys
 
 
@@ -154,6 +155,14 @@ def stacks(text, unit, side=0):
         roots = [label for by in data["by"] for label in roots_of(data, by, owner)]
         names = names_of(data, path, gpu if len(gpus) > 1 and len(data["sides"]) == 1 else "")
         yield roots + names, cells["values"][side][unit][i]
+
+
+def stretches(tool, sources, text, parts):
+    """What the page's own modules find in stretches that are picked, see html_stretch.js."""
+    with open("page.html", "w", encoding="utf-8") as page:
+        page.write(text)
+    got = subprocess.run(["node", tool, sources, "page.html", *parts], stdout=subprocess.PIPE, check=True)
+    return json.loads(got.stdout)
 
 
 def main():

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""windows_parts.py XPUMERGE SHAPE RECORDING TRUTH: compares windows of time with the truth of gen_windows
+"""windows_parts.py XPUMERGE SHAPE RECORDING TRUTH [TOOL SOURCES]: compares windows of time with the truth of gen_windows
 
 Does what windows_truth.py does, for recordings with one kind of data: memory, PC samples, waits in NCCL's kernels,
 capture windows. A line for each quantity and length of windows has the number of comparisons, the sums of truth and
@@ -22,6 +22,7 @@ LAST, END = 3950 * MS, 4000 * MS
 SIZES = ((1000 * MS, 0, END), (100 * MS, 1000 * MS, 2500 * MS), (10 * MS, 1930 * MS, 2030 * MS))
 
 merge, shape, recording, truth_file = sys.argv[1:5]
+tool, sources = sys.argv[5:7] or (None, None)
 unparquet = os.path.join(os.path.dirname(merge), "unparquet")
 truth = [line.split() for line in open(truth_file, encoding="ascii")]
 truth = [(*words[:-2], int(words[-2]), int(words[-1])) for words in truth]
@@ -257,6 +258,16 @@ def nccl():
         time.same("all windows", sums, whole)
         time.close()
         html.close()
+    # The page that covers all times knows how much of each stretch was a wait.
+    for parts in (("0-0.3", "0.3-0.5", "0.5-0.505", "0.505-1"), [f"{nr / 40}-{(nr + 1) / 40}" for nr in range(40)]):
+        picked = Quantity(END // len(parts), "html: stretches that are picked", "ns", 0)
+        for stretch in html_folded.stretches(tool, sources, run("-f", "html"), parts) if tool else ():
+            begin, end = stretch["from"], stretch["to"]
+            for kind, name in (("nccl", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"), ("nccl_wait", "[NCCL_Wait]")):
+                picked.compare(f"{begin}-{end} {kind}", stretch["sums"].get(name, (0, 0))[0],
+                               sum(overlap(r[2], r[3], begin, end) for r in truth if r[0] == kind))
+        if tool:
+            picked.close()
 
 
 # ---- capture windows -------------------------------------------------------------------------------------------------

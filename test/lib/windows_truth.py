@@ -150,10 +150,7 @@ def of_window(spans, begin, end):
 
 def stretches(parts):
     """What the page's modules find in each picked stretch, with the window of the same bounds."""
-    with open("page.html", "w", encoding="utf-8") as page:
-        page.write(page_of(()))
-    got = subprocess.run(["node", tool, sources, "page.html", *parts], stdout=subprocess.PIPE, check=True)
-    for part, stretch in zip(parts, json.loads(got.stdout)):
+    for part, stretch in zip(parts, html_folded.stretches(tool, sources, page_of(()), parts)):
         window = ("--from", f"{max(stretch['from'], 0)}ns", "--to", f"{stretch['to']}ns")
         names = {"off_cpu": "off", "gpu_wait": "wait"}
         yield part, window, {names.get(kind, kind): tuple(sum) for kind, sum in stretch["sums"].items()}, \

@@ -209,6 +209,34 @@ static void groups(void)
 	bins__exit(&b);
 }
 
+/* Part of the time of a key moves to another key, bin by bin. */
+static void moves(void)
+{
+	uint64_t all, nr;
+	struct bins b;
+
+	bins__init(&b, 10000, &plain);
+	bins__add(&b, 1, 512, 4352, &(struct bin_value){ .ns = 3840, .nr = 1, .bytes = 7 });
+	bins__add(&b, 1, 5000, 6000, &(struct bin_value){ .ns = 1000, .nr = 1 });
+	is_int(bins__move(&b, 1, 3, 512, 2560) ?: bins__finish(&b, 10000), 0,
+	       "moved: succeeds");
+	is_int(sum_of(&b, 3).ns, 2048, "moved: the new key has the ns of the span");
+	is_int(ns_at(&b, 3, 0) + ns_at(&b, 1, 0), 512, "moved: a bin has as much as before");
+	is_int(ns_at(&b, 1, 0) + ns_at(&b, 1, 1024), 0, "moved: bins in the span are empty");
+	is_int(ns_at(&b, 1, 2048), 512, "moved: a bin that the span covers in part has the rest");
+	is_int(ns_at(&b, 1, 5000), 256 + 120, "moved: time after the span stays");
+	is_int(sum_of(&b, 1).nr + sum_of(&b, 1).bytes, 9, "moved: counts stay");
+	bins__exit(&b);
+
+	bins__init(&b, 20000, &plain);
+	all = add_keys(&b, 5000, 10);
+	is_int(bins__finish(&b, 10000) ?: bins__move(&b, 51, 6001, 1000 * MS, 1000 * MS + 50), 0,
+	       "moved, of a key in a group: succeeds");
+	ok(sum_of_all(&b, &nr) == all && !sum_of(&b, 6001).ns,
+	   "moved, of a key in a group: the time stays in the group");
+	bins__exit(&b);
+}
+
 /* More keys than there are numbers for keys. */
 static void last_keys(void)
 {
@@ -274,6 +302,7 @@ int main(void)
 	spans();
 	growth();
 	groups();
+	moves();
 	last_keys();
 	counts();
 	devices();
