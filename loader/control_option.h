@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* control_option.h - --control: who tells xpuload when to record */
+/* control_option.h - --control: the FIFOs or descriptors by which xpuload gets commands */
 #ifndef XPU_LOADER_CONTROL_OPTION_H
 #define XPU_LOADER_CONTROL_OPTION_H
 

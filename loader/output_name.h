@@ -22,7 +22,7 @@ int output_name__expand(const char *pattern, pid_t pid, char **name);
  */
 int output_name__expand_row(const char *pattern, pid_t pid, char **names);
 
-/* Return: the name of file @number of a series, or NULL without memory. */
+/* Return: the name of file @number of a series, or NULL if memory runs out. */
 char *output_name__of_row(const char *names, unsigned int number);
 
 /* Whether @pattern has a number. */

@@ -52,8 +52,8 @@ void http__post(struct http *h, const struct http_request *r, long timeout_ms,
 		struct http_answer *a);
 
 /*
- * Return: a copy of @text, escaped with %XX for a query, which the caller frees; NULL without
- * memory.
+ * Return: a copy of @text, escaped with %XX for a query, which the caller frees; NULL if memory
+ * runs out.
  */
 char *http__escape(struct http *h, const char *text);
 

@@ -57,7 +57,7 @@ static void name__add(void *ctx, const char *key, size_t key_len, const char *va
 	n->more = true;
 }
 
-/* Return: "xpuload{host=a,cluster=b}", to be freed, or NULL without memory. */
+/* Return: "xpuload{host=a,cluster=b}", to be freed, or NULL if memory runs out. */
 static char *receiver__name(const struct receiver *r)
 {
 	struct name n = { 0 };
@@ -111,7 +111,7 @@ static int send_pyroscope(struct receiver *r, const struct profile *p, long time
 
 /* ---- Parca ----------------------------------------------------------------------------------- */
 
-/* Return: @data in base64, to be freed, or NULL without memory. */
+/* Return: @data in base64, to be freed, or NULL if memory runs out. */
 static char *base64(const uint8_t *data, size_t bytes)
 {
 	static const char digits[] =
@@ -153,7 +153,7 @@ static void put_json_label(void *ctx, const char *key, size_t key_len, const cha
 	json_out__close(j, '}');
 }
 
-/* Writes a WriteRawRequest as JSON. Return: 0, or -1 without memory. */
+/* Writes a WriteRawRequest as JSON. Return: 0, or -1 if memory runs out. */
 static int write_raw(const struct receiver *r, const struct profile *p, FILE *f)
 {
 	char *raw = base64(p->data, p->bytes);

@@ -19,7 +19,7 @@ struct probes;
 
 enum probes_mode {
 	PROBES_RUN,			/* our child, see probes__adopt_next_child() */
-	PROBES_PID,			/* running ones, see probes__want(), probes__follow() */
+	PROBES_PID,			/* running processes: probes__want(), probes__follow() */
 	PROBES_ALL,			/* every process with the shim; every process if @shim is
 					 * NULL */
 };
@@ -27,7 +27,7 @@ enum probes_mode {
 /* A cgroup, identified as the BPF programs see it. */
 struct probes_cgroup {
 	uint64_t id;			/* the inode of its directory; 0: any */
-	uint32_t hierarchy;		/* as /proc/PID/cgroup numbers it; 0: cgroup v2 */
+	uint32_t hierarchy;		/* its number in /proc/PID/cgroup; 0: cgroup v2 */
 };
 
 struct probes_options {

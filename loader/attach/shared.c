@@ -30,7 +30,7 @@
 #define MAX_CALLERS	128		/* connections that have sent nothing yet */
 #define CALLER_NS	1000000000ull	/* how long a connection may stay silent */
 #define ACCEPT_NS	100000000ull	/* how long connections are taken before rings are read */
-#define DEAF_NS		20000000ull	/* how long listening pauses when no connection fits */
+#define DEAF_NS		20000000ull	/* pause before listening again, when no connection fits */
 #define MAX_READERS	1024		/* processes with mapped memory at a time; others wait */
 #define SPARE_FILES	32		/* descriptors reserved for connections */
 #define MAX_MISSING	(1u << 20)	/* missing processes; no honest count is larger */
@@ -53,16 +53,16 @@
 struct thread {
 	UT_hash_handle hh;
 	pid_t ns_tid;			/* in its own pid namespace */
-	pid_t tid;			/* in our pid namespace; equals @ns_tid if not found */
+	pid_t tid;			/* in xpuload's pid namespace; @ns_tid if not found */
 };
 
 /* A process of the recorded tree, with its current image. */
 struct member {
 	UT_hash_handle hh;
-	pid_t pid;			/* in our pid namespace */
+	pid_t pid;			/* in xpuload's pid namespace */
 	uint32_t proc_id;
 	int pid_fd;			/* -1: the process's end will not be noticed */
-	uint64_t exit_ns;		/* when its last thread to end so far did, if reported */
+	uint64_t exit_ns;		/* end of the thread that ended last so far, if reported */
 	uint64_t ended_ns;		/* when the end was noticed; 0: not ended */
 	struct shm_reader *reader;	/* NULL: the image has not connected */
 	uint64_t image;			/* the image's number, from its hello */
@@ -104,7 +104,7 @@ struct shared {
 	uint64_t ring_bytes;
 	struct xpu_shm_counts *counts;	/* a page shared with all processes, or NULL */
 	uint64_t nr_came;		/* connected processes that @counts includes */
-	int max_fd;			/* the largest number of a pid_fd */
+	int max_fd;			/* the largest of all pid_fds */
 	bool reports;
 	bool leaving;
 	bool over;
@@ -319,7 +319,8 @@ static bool member__find_threads(struct member *m)
 }
 
 /*
- * Return: the number in our pid namespace of the thread that is @ns_tid in its own pid namespace.
+ * Return: the number in xpuload's pid namespace of the thread that is @ns_tid in its own pid
+ * namespace.
  */
 static pid_t member__tid(struct member *m, pid_t ns_tid)
 {
@@ -445,7 +446,7 @@ static bool member__read(struct shared *s, struct member *m, bool over)
 	if (shm_reader__is_broken(m->reader) && !was_broken)
 		msg__warn("pid %d has overwritten the memory that it shares with xpuload: it is "
 			  "recorded no further", m->pid);
-	/* When an image is over, its pid may have another one. */
+	/* When an image is over, its pid may belong to another image. */
 	if (m->paths_ns && !over && s->listener.paths(s->listener.ctx, m->pid, m->paths_ns))
 		m->paths_ns = 0;
 	return all;
@@ -522,7 +523,7 @@ static void member__enter_image(struct shared *s, struct member *m, uint16_t how
 	s->listener.record(s->listener.ctx, &r, sizeof(r));
 }
 
-/* Adds a process, and watches for its end. Return: the process, or NULL without memory. */
+/* Adds a process, and watches for its end. Return: the process, or NULL if memory runs out. */
 static struct member *add_member(struct shared *s, pid_t pid)
 {
 	struct member *m;
@@ -633,8 +634,9 @@ static void lose(struct shared *s, pid_t pid, const char *why)
 }
 
 /*
- * Return: the caller's process, in the image that called; NULL without memory. Takes reports only
- * up to the time of the hello, because afterwards the process may have run another image, or ended.
+ * Return: the caller's process, in the image that called; NULL if memory runs out. Takes reports
+ * only up to the time of the hello, because afterwards the process may have run another image, or
+ * ended.
  */
 static struct member *find_caller(struct shared *s, pid_t pid, const struct xpu_shm_hello *hello)
 {

@@ -23,7 +23,7 @@ do {										\
 
 /*
  * Sets @e to the entry whose @key_member is @key, or to a new one, with all other members 0; to
- * NULL without memory.
+ * NULL if memory runs out.
  */
 #define table_get(head, key_member, key, e)					\
 do {										\

@@ -22,7 +22,7 @@ struct chain {
 	uint32_t nr_frames;
 };
 
-/* Return: NULL without memory. */
+/* Return: NULL if memory runs out. */
 struct chains *chains__new(struct writer *w, struct processes *ps);
 void chains__free(struct chains *c);
 
@@ -36,7 +36,7 @@ void chains__free(struct chains *c);
  * Chains are distinguished by a hash of 128 bits: see numbers__hash(). Beyond LIMIT_CHAIN_BYTES
  * returns chains__unknown(), and counts the call in @p->nr_beyond.
  *
- * Return: the id, or 0 without memory.
+ * Return: the id, or 0 if memory runs out.
  */
 uint32_t chains__id(struct chains *c, struct process *p, const struct chain *chain,
 		    const __u64 *frames, uint64_t time_ns, bool launch);
@@ -50,7 +50,7 @@ uint32_t chains__unknown(struct chains *c, struct process *p, const struct chain
 
 /*
  * Adds a chain without searching for an equal one, because the chain is new, or differs by
- * something other than its frames. Return: its id, or 0 without memory.
+ * something other than its frames. Return: its id, or 0 if memory runs out.
  */
 uint32_t chains__add(struct chains *c, struct process *p, const struct chain *chain,
 		     const __u64 *frames, uint64_t time_ns, bool launch);

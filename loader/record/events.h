@@ -11,7 +11,7 @@
 struct events;
 struct writer;
 
-/* @sample_period_ns: the time that each CPU sample stands for. Return: NULL without memory. */
+/* @sample_period_ns: the time that each CPU sample stands for. Return: NULL if memory runs out. */
 struct events *events__new(struct writer *w, uint32_t sample_period_ns);
 void events__free(struct events *e);
 

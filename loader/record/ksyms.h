@@ -14,7 +14,8 @@ struct ksyms;
 struct writer;
 
 /*
- * Return: NULL without memory. A thread starts to read /proc/kallsyms at the first ksyms__write().
+ * Return: NULL if memory runs out. A thread starts to read /proc/kallsyms at the first
+ * ksyms__write().
  */
 struct ksyms *ksyms__new(void);
 void ksyms__free(struct ksyms *k);

@@ -31,8 +31,8 @@
 struct launches {
 	struct parts parts;
 	bool want_ranges, want_memory;
-	uint64_t nr_no_memory;		/* launches of processes that got no struct process, without
-					 * memory */
+	uint64_t nr_no_memory;		/* launches of processes that got no struct process, if
+					 * memory runs out */
 };
 
 struct launches *launches__new(const struct parts *parts, bool ranges, bool memory)
@@ -99,7 +99,7 @@ static void launches__name_path(struct launches *l, struct process *p,
 
 /*
  * Return: the recording's id of path @number, which the shim may still define; beyond the limit,
- * the id of a chain without frames; 0 without memory.
+ * the id of a chain without frames; 0 if memory runs out.
  */
 static uint32_t launches__numbered_path(struct launches *l, struct process *p, uint32_t number,
 					uint64_t time_ns, uint32_t thread_id)

@@ -14,7 +14,7 @@ struct offcpu;
 struct parts;
 struct samples;
 
-/* @samples: takes the stacks; owned by the caller. Return: NULL without memory. */
+/* @samples: takes the stacks; owned by the caller. Return: NULL if memory runs out. */
 struct offcpu *offcpu__new(const struct parts *parts, struct samples *samples);
 void offcpu__free(struct offcpu *o);
 

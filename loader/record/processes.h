@@ -66,7 +66,7 @@ struct process {
 	uint64_t nr_untold;		/* launches whose call path is still undefined */
 	uint64_t nr_malformed;		/* entries that no shim writes */
 	uint64_t nr_beyond;		/* launches and other items beyond a limit */
-	uint64_t nr_no_memory;		/* launches dropped without memory */
+	uint64_t nr_no_memory;		/* launches dropped because memory ran out */
 	uint64_t nr_messages;
 	uint64_t chain_bytes, code_bytes;	/* written */
 	struct xpu_record_counters first, counters;
@@ -78,7 +78,7 @@ struct process {
  */
 typedef void (*processes_loss_fn)(void *ctx, uint32_t proc_id, struct xpu_loss *loss);
 
-/* Return: NULL without memory. */
+/* Return: NULL if memory runs out. */
 struct processes *processes__new(struct writer *w, processes_loss_fn loss, void *ctx);
 void processes__free(struct processes *ps);
 
@@ -86,7 +86,7 @@ void processes__free(struct processes *ps);
 void processes__attached(struct processes *ps, uint64_t time_ns);
 void processes__detaching(struct processes *ps, uint64_t time_ns);
 
-/* Return: the image, added if it is new; NULL without memory. */
+/* Return: the image, added if it is new; NULL if memory runs out. */
 struct process *processes__get(struct processes *ps, uint32_t proc_id);
 
 /* Return: the latest image of @pid that is not gone, or NULL. */
@@ -147,7 +147,7 @@ int processes__add(struct processes *ps, struct process *p, enum process_map map
 
 /*
  * processes__remove() removes @key, if it exists. processes__sift() removes the entries that @keep
- * refuses, or none without memory.
+ * refuses, or none if memory runs out.
  */
 void processes__remove(struct processes *ps, struct process *p, enum process_map map,
 		       struct numbers_key key);

@@ -18,7 +18,7 @@ struct processes;
 struct pycodes;
 struct writer;
 
-/* Return: NULL without memory. */
+/* Return: NULL if memory runs out. */
 struct pycodes *pycodes__new(struct writer *w, struct processes *ps);
 void pycodes__free(struct pycodes *c);
 

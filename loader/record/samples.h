@@ -14,7 +14,7 @@ struct samples;
 
 /*
  * @period_ns: the time that a sample stands for if its thread's own clock is not known. Return:
- * NULL without memory.
+ * NULL if memory runs out.
  */
 struct samples *samples__new(const struct parts *parts, uint32_t period_ns);
 void samples__free(struct samples *s);

@@ -10,7 +10,7 @@
 struct stacks;
 struct writer;
 
-/* Return: NULL without memory. */
+/* Return: NULL if memory runs out. */
 struct stacks *stacks__new(struct writer *w);
 void stacks__free(struct stacks *s);
 

@@ -12,12 +12,12 @@ struct processes;
 struct threads;
 struct writer;
 
-/* Return: NULL without memory. */
+/* Return: NULL if memory runs out. */
 struct threads *threads__new(struct writer *w, struct processes *ps);
 void threads__free(struct threads *t);
 
 /*
- * Return: the id of thread @tid of @p, a number of xpuload's pid namespace; 0 without memory.
+ * Return: the id of thread @tid of @p, a number of xpuload's pid namespace; 0 if memory runs out.
  * Threads beyond the limit share one id, with tid 0; @p->nr_beyond counts the calls for these
  * threads.
  */

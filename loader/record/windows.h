@@ -14,7 +14,7 @@
 
 struct windows;
 
-/* Return: NULL without memory. */
+/* Return: NULL if memory runs out. */
 struct windows *windows__new(void);
 void windows__free(struct windows *w);
 

@@ -137,7 +137,7 @@ static bool writer__pause(struct writer *w, int err)
 
 /*
  * Writes the records as one block; waits while the disk is full. Return: 0 with *@bytes written, or
- * 0 bytes without memory for packing; or -errno, with the file unchanged.
+ * 0 bytes if memory runs out for packing; or -errno, with the file unchanged.
  */
 static int writer__write_chunk(struct writer *w, const struct chunk *c, size_t *bytes)
 {

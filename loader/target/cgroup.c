@@ -131,7 +131,7 @@ static int compare(const void *a, const void *b)
 	return p->number < q->number ? -1 : p->number > q->number;
 }
 
-/* Return: all hierarchies, with cgroup v2 first, to be freed by free(); NULL without memory. */
+/* Return: all hierarchies, with cgroup v2 first, to be freed by free(); NULL if memory runs out. */
 static struct hierarchies *read_hierarchies(void)
 {
 	struct hierarchies *all = calloc(1, sizeof(*all));

@@ -275,7 +275,7 @@ static void keeper__refuse(struct keeper *k, uint64_t *counter, int error)
 	pthread_mutex_unlock(&k->lock);
 }
 
-/* Queues @job and owns it. NULL counts as a failure without memory. */
+/* Queues @job and owns it. NULL, for a job without memory, counts as a failure. */
 static void keeper__add(struct keeper *k, struct job *job)
 {
 	sigset_t all, old;
@@ -329,7 +329,7 @@ static bool keeper__meet(struct keeper *k, const struct xpu_record_mmap *r)
 	return false;
 }
 
-/* Return: a job that owns @fd, or NULL without memory, with @fd closed. */
+/* Return: a job that owns @fd, or NULL if memory runs out, with @fd closed. */
 static struct job *job__new(const struct xpu_record_mmap *r, int fd)
 {
 	struct job *job = calloc(1, sizeof(*job));

@@ -16,7 +16,7 @@
 
 struct recent;
 
-/* Return: NULL without memory. */
+/* Return: NULL if memory runs out. */
 struct recent *recent__new(void);
 void recent__free(struct recent *r);
 

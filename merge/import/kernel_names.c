@@ -134,8 +134,8 @@ static struct kernel_name kernel_names__name(struct kernel_names *n, const struc
 /*
  * Return: the kernel that a function stands for.
  * @stub: set if the function is a stub; otherwise it has the kernel's own name
- * @scoped: set to the form "ns::k", which is added if the other forms are; the base's id if there
- * is no namespace
+ * @add: adds the forms of the name that are new
+ * @scoped: set to the id of the form "ns::k", or of "k" if there is no namespace
  */
 static struct kernel_name kernel_names__parse(struct kernel_names *n, struct span s, bool add,
 					      bool *stub, uint32_t *scoped)

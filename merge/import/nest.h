@@ -22,7 +22,7 @@
 struct nest_range {
 	uint64_t start_ns, end_ns;
 	uint32_t thread;		/* any number that identifies the thread */
-	uint32_t item;			/* the caller's number of the point */
+	uint32_t item;			/* the caller's number for the point */
 };
 
 struct nest_point {

@@ -903,7 +903,7 @@ static int nsys__read_syncs(struct nsys *n)
 			s.correlation_id = 0;
 		if (err)
 			break;
-		/* Once ids have begun again, an id does not tell the call. */
+		/* Once ids have begun again, an id does not identify the call. */
 		if (n->epochs.nr_restarts)
 			s.correlation_id = 0;
 		type = nsys__sync_type(n, &s, enum__value(&types, column__u32(stmt, 6) ?:

@@ -327,7 +327,7 @@ int blocks__next(struct blocks *b, struct block *block)
 			continue;
 		}
 		follows = s->has_header && blocks__follows(b, s, &before);
-		/* Count one block if the damaged bytes do not tell how many they were. */
+		/* Count one block if the damaged bytes do not show how many they were. */
 		if (before.bytes && !before.nr_blocks)
 			before.nr_blocks = 1;
 		if (before.nr_blocks) {

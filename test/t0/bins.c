@@ -67,7 +67,7 @@ static void spans(void)
 	/* The span covers a half, three whole bins of 1024 ns, and a quarter. */
 	bins__add(&b, 1, 512, 4352, &(struct bin_value){ .ns = 3840, .nr = 1, .bytes = 7 });
 	is_int(ns_at(&b, 1, 0), 512, "the first bin has the part of the span that is in it");
-	is_int(ns_at(&b, 1, 2048), 1024, "a bin inside the span has its whole length");
+	is_int(ns_at(&b, 1, 2048), 1024, "a bin inside the span is full");
 	is_int(ns_at(&b, 1, 4100), 256, "the last bin has the part of the span that is in it");
 	is_int(b.list.v[0].nr + b.list.v[0].bytes, 8, "the span's counts are in its first bin");
 	is_int(b.list.nr, 5, "there are no bins outside a span");

@@ -282,7 +282,7 @@ static void test_map(void)
 	for (i = 0; i < 100000; i += 3)
 		numbers__remove(&m, (struct numbers_key){ i << 20, i % 3 });
 	numbers__remove(&m, (struct numbers_key){ 5, 5 });
-	is_int(m.nr, 100000 - 33334, "removed keys are gone");
+	is_int(m.nr, 100000 - 33334, "removed keys are not found");
 	for (i = 0; i < 100000; i++)
 		nr_wrong +=
 			!!numbers__find(&m, (struct numbers_key){ i << 20, i % 3 }) != (i % 3 != 0);

@@ -265,7 +265,7 @@ static void test_levels(void)
 	put(XPU_ALLOC_LEVEL, XPU_SPACE_UNUSED, 0, 3 * MB, 0);
 	is_int(p->reserved.now, 25 * MB,
 	       "levels: memory of graphs and unused memory of pools is reserved");
-	is_int(p->used.now, 22 * MB, "levels: unused memory of pools is not used");
+	is_int(p->used.now, 22 * MB, "levels: unused memory of pools does not count as used");
 	put(XPU_ALLOC_LEVEL, XPU_SPACE_REST, 80 * MB, 40 * MB, 0);
 	h.version[HEAP_ASKED]++;
 	is_int(sum_at(HEAP_ASKED, HEAP_REST, NO_INDEX).bytes, 15 * MB,

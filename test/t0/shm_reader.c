@@ -225,12 +225,13 @@ static void check_maps(void)
 	       "shorter ones, and records that a process may not write, are counted");
 	ok(!shm_reader__has_all_code(r), "a process that has not said so lacks mappings");
 	writer()->has_maps = 1;
-	ok(shm_reader__has_all_code(r), "a process that launched from no new code has told all");
+	ok(shm_reader__has_all_code(r),
+	   "a process that launched from no new code has sent all its mappings");
 	writer()->met_code = 5;
 	writer()->told_code = 4;
-	ok(!shm_reader__has_all_code(r), "a launch came from code that was not told");
+	ok(!shm_reader__has_all_code(r), "a launch came from code whose mapping was not sent");
 	writer()->told_code = 6;
-	ok(shm_reader__has_all_code(r), "the code was told later");
+	ok(shm_reader__has_all_code(r), "the mapping of the code was sent later");
 	writer()->dropped[XPU_LOST_SIDEBAND] = 2;
 	is_int(shm_reader__nr_lost(r, XPU_LOST_SIDEBAND), 2, "mappings without room are counted");
 	writer()->head = ring_bytes * 3;

@@ -161,5 +161,5 @@ is $? 1 "--strict fails if B has lost something"
 "$merge" diff a.data b.data --kernel nothing_like_it >out 2>log
 is "$?" 1 "a filter that leaves nothing on either side: exit status 1"
 like "$(cat log)" '^xpumerge: nothing in the recordings matches --kernel nothing_like_it$' \
-	"a filter that leaves nothing: a message says so"
+	"a filter that leaves nothing: a message says that nothing is left"
 done_testing

@@ -535,7 +535,7 @@ worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100
 worker;main;wait_for_batch;pthread_cond_wait;[Off_CPU]lock 500
 END
 sort out.folded | diff expected - >diff
-ok $? "off-CPU time lies between context switches; the thread's current call tells why and where" ||
+ok $? "off-CPU time lies between context switches; the thread's current call says why and where" ||
 	diag "$(cat diff log)"
 xpumerge --nsys switches.sqlite --table threads --csv 2>/dev/null >out
 is "$(python3 -c 'import csv

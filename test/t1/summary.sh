@@ -106,7 +106,7 @@ no.memory.in.the.recording --memory peak -f folded
 END
 xpumerge --table processes >out 2>log
 is "$? $(tail -n 1 log)" "0 xpumerge: --table processes: no rows" \
-	"--table of a table without rows: a message says so"
+	"--table of a table without rows: a message says that there are no rows"
 
 # Only terminals get colors and pagers.
 esc=$(printf '\033')

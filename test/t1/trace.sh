@@ -91,7 +91,7 @@ same "two ranks of one pid" all --gpu r0.json --gpu r1.json
 cp r0.json again.json
 xpumerge --gpu r0.json --gpu again.json -f folded >out 2>log
 like "$(cat log)" 'r0.json and again.json have the same rank, 0: both are counted' \
-	"two files of one rank: a message says so"
+	"two files of one rank: a message names both files"
 fails "ranks beside stacks" 'goes with one --gpu' --cpu x --gpu r0.json --gpu r1.json
 fails "one that is missing" 'nothere.json: cannot be read' --gpu r0.json --gpu nothere.json
 

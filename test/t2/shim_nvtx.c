@@ -304,7 +304,7 @@ static void test_extension(void)
 	module.module_id = NVTX_ABI_PAYLOAD_MODULE;
 	module.compat_id = 0x0200;
 	is_int(InitializeInjectionNvtxExtension(&module), 0,
-	       "a later version of payloads is refused");
+	       "a later version of the payload extension is refused");
 	module.compat_id = 0x0103;
 	segment.nr_slots = 2;
 	is_int(InitializeInjectionNvtxExtension(&module), 1,
@@ -562,15 +562,15 @@ static void test_many_names(void)
 	launch();
 	pop();
 	is_int(sort_launches(before), 2001,
-	       "more names than a thread can remember: all launches are received");
+	       "more names than a thread can keep: all launches are received");
 	for (i = 0; i < 2000; i++) {
 		snprintf(want, sizeof(want), "early;kept;name %04u ", i);
 		wrong += strncmp(path_of(listener.launches[before + i].range_id), want,
 				 strlen(want)) != 0;
 	}
-	is_int(wrong, 0, "more names than a thread can remember: each launch is in its own range");
+	is_int(wrong, 0, "more names than a thread can keep: each launch is in its own range");
 	is_str(path_of(listener.launches[before + 2000].range_id), "early;kept",
-	       "more names than a thread can remember: an open range stays the same");
+	       "more names than a thread can keep: an open range stays the same");
 }
 
 static void test_depth(void)

@@ -747,9 +747,9 @@ int main(int argc, char **argv)
 	for (i = 0; i < 3 * NR_PATHS; i++)
 		launch((5 + i * 12345) % NR_PATHS, stream);
 	is_int(listener__settle() - before, 3 * NR_PATHS,
-	       "more paths than can be remembered: all launches are received");
+	       "more paths than can be kept: all launches are received");
 	is_int(nr_wrong(before, 3 * NR_PATHS, 5, 12345, NR_PATHS), 0,
-	       "more paths than can be remembered: each launch has its own path");
+	       "more paths than can be kept: each launch has its own path");
 	cuStreamSynchronize(stream);
 
 	before = listener__settle();

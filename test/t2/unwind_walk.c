@@ -540,7 +540,7 @@ static void test_jit(void)
 		   (unsigned int)at + 1 < mine.nr &&
 		   mine.frames[mine.nr - 1] == reference.frames[reference.nr - 1] &&
 		   find_frame(&mine, (void *)call_it, 64) == at + 1,
-		   "generated code with %s is one frame, and the walk goes on", codes[i].name);
+		   "generated code with %s is one frame, and the walk continues", codes[i].name);
 	}
 }
 

@@ -177,7 +177,7 @@ is "$? $(cat log)" "0 " "a command without a newline, at the end of a pipe, is o
 # Commands cannot be read from a directory: one message says that, and the program runs to its end.
 "$XPULOAD" --gpu-only --control fd:6 -o 'x%n.data' sh -c "$until_log" 6</tmp 2>log
 like "$? $(cat log)" '^3 xpuload: warning: --control: cannot read commands: Is a directory$' \
-	"commands from a directory: one warning, and the program goes on"
+	"commands from a directory: one warning, and the program runs to its end"
 
 for bad in fifo: fifo:ctl,ctl fifo:/nonexistent/ctl fd:x fd:99 pipe:1 fifo:ctl,/nonexistent/ack; do
 	xpuload --control "$bad" true 2>log

@@ -191,7 +191,7 @@ exact again 1000 "a daemon is left behind: another xpuload does not record the d
 touch stop
 wait_for test -e daemon
 like "$(cat daemon)" '^daemon: launches [0-9]+000$' \
-	"a daemon is left behind: the daemon goes on, and ends by itself"
+	"a daemon is left behind: the daemon keeps running, and ends by itself"
 is "$(grep -vc '^xpuload: ' daemon.log)" 0 \
 	"a daemon is left behind: nothing is printed on the daemon's stderr"
 

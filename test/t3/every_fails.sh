@@ -156,7 +156,7 @@ kill -9 "$(split_of)"
 wait $load
 is $? 0 "$what: exit status 0" || diag "$(cat load.log)"
 like "$(cat load.log)" 'memory.data.[0-9]+ goes on after an end by force' \
-	"$what: a message says that the file goes on after a kill"
+	"$what: a message says that the file continues after a kill"
 for part in $(find . -name 'memory.data.*' | sort -rV); do
 	xpumerge -i "$part" --memory leaked -f folded -o last.folded 2>last.log
 	[ ! -s last.folded ] || break

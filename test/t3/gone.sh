@@ -26,7 +26,7 @@ record() {
 	wait_for begun_or_burst "$what.data"
 	ok $? "$what: the recording has begun"
 	"$@"
-	is "$(ask target "burst 20000")" "burst 20000" "$what: the target goes on"
+	is "$(ask target "burst 20000")" "burst 20000" "$what: the target keeps running"
 	finish target
 	status=$?
 	cp target.err "$what.log"
@@ -88,7 +88,7 @@ wait_for enough
 kill -9 $pid
 wait $pid 2>/dev/null
 kill "$(cat target.pid)"
-ok $? "xpuload killed: the target goes on"
+ok $? "xpuload killed: the target keeps running"
 xpumerge -i killed.data -f folded -o killed.folded 2>merge.log
 is $? 1 "xpuload killed: the file can be read, and is reported as incomplete"
 launches=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' merge.log)

@@ -38,7 +38,7 @@ unlike "$(folded ns.data)" 'program\+0x' "no function is shown by its address"
 mv ns.data.files elsewhere
 like "$(folded ns.data)" 'program\+0x' "without the kept files, functions are shown by address"
 like "$(cat merge.log)" 'private/program: no symbols, cannot be read' \
-	"without the kept files, a message says so"
+	"without the kept files, a message names the missing file"
 like "$(folded ns.data --buildid-dir elsewhere)" "$whole" \
 	"--buildid-dir: the kept files are found elsewhere"
 

@@ -53,7 +53,7 @@ like "$line" 'launches ([1-9][0-9]{2,}) matched \1 wrong 0 unmatched 0 lost 0' \
 	"a busy target: all launches while attached are matched; launches in flight at both ends are no loss" ||
 	diag "$(cat busy.log busy.mlog)"
 like "$(cat busy.log)" 'lost 0$' "a busy target: xpuload counts no loss"
-is "$(ask b off)" off "the busy target goes on"
+is "$(ask b off)" off "the busy target keeps running"
 
 # Attaching again to threads that are nearly always inside of calls that wait: each launch has an id
 # of its own, whatever was recorded of calls before; also in the middle of a recording.
@@ -210,7 +210,7 @@ awake killed
 ask d on >/dev/null
 sleep 0.2
 leave killed KILL
-is "$(ask d "burst 100")" "burst 100" "xpuload killed while attached: the target goes on"
+is "$(ask d "burst 100")" "burst 100" "xpuload killed while attached: the target keeps running"
 ask d off >/dev/null
 asleep d
 xpumerge -i killed.data -f folded -o killed.folded 2>killed.mlog
@@ -229,7 +229,8 @@ target=$(pgrep -P "$e_pid" -x live)
 ask e "burst 100" >/dev/null
 kill -KILL "$e_pid"
 wait "$e_pid" 2>/dev/null
-is "$(ask e "burst 100")" "burst 100" "xpuload killed while running its target: the target goes on"
+is "$(ask e "burst 100")" "burst 100" \
+	"xpuload killed while running its target: the target keeps running"
 xpuload -o next.data "$XPU_BUILD/workload/exact" -t 2 -n 1000 >/dev/null 2>next.log
 exact next 1000 \
 	"xpuload killed while running its target: another xpuload records only its own launches"
@@ -260,7 +261,7 @@ wait "$dead_pid" 2>/dev/null
 (ask dead "burst 1" >ask.out; echo $? >asked) >log 2>&1 &
 asker=$!
 wait_for [ -s asked ]
-is "$(cat asked 2>/dev/null)" 1 "a target that was killed: nobody waits for its answer"
+is "$(cat asked 2>/dev/null)" 1 "a target that was killed: the test does not wait for its answer"
 is "$(cat ask.out)" "# dead does not answer 'burst 1'" \
 	"a target that was killed: a message says that it does not answer"
 (finish dead; echo $? >finished) >log 2>&1 &

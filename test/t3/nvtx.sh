@@ -91,7 +91,7 @@ NVTX_INJECTION64_PATH=/nonexistent/tool.so xpuload -o other.data "$ranges" -t 1 
 is $? 0 "NVTX_INJECTION64_PATH names another library: exit status 0"
 like "$(cat other.log)" \
 	'NVTX ranges are not recorded: NVTX_INJECTION64_PATH names another library' \
-	"NVTX_INJECTION64_PATH names another library: a message says so"
+	"NVTX_INJECTION64_PATH names another library: a message says that ranges are not recorded"
 
 xpuload --nvtx=some true 2>log
 is $? 125 "--nvtx=some: refused"

@@ -154,7 +154,7 @@ is $? 125 "xpuload cannot be reached: --strict fails"
 is "$(cat out)" "exact: threads 8 sites 16 launches 1000" \
 	"xpuload cannot be reached: the target runs to its end"
 like "$(cat log)" '1 process used CUDA, could not reach xpuload, and is not recorded' \
-	"xpuload cannot be reached: a message says so"
+	"xpuload cannot be reached: a message says that nothing is recorded"
 like "$(cat log)" '; lost 1001$' \
 	"xpuload cannot be reached: the process and its launches are counted as lost"
 unlike "$(cat log)" 'made no CUDA launch' \
@@ -163,7 +163,7 @@ bare "$inst" --strict --transport shm -o no.data "$refuse" memfd -- "$exact" -n 
 is "$? $(cat out)" "125 exact: threads 8 sites 16 launches 1000" \
 	"no memory to share: the target runs to its end, --strict fails"
 like "$(cat log)" 'pid [0-9]+ is not recorded: it could make no memory to share' \
-	"no memory to share: a message says so"
+	"no memory to share: a message says that nothing is recorded"
 like "$(cat log)" '; lost 1$' "no memory to share: the process is counted as lost"
 unlike "$(cat log)" 'made no CUDA launch' \
 	"no memory to share: no message says that no launch was made"

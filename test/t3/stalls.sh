@@ -219,7 +219,7 @@ like "$(cat merge.log)" "times? the GPU's memory for PC samples was full" \
 XPU_SIM_PC=unsupported
 record unsupported -n 4000
 like "$(cat load.log)" 'no stall reasons are recorded: cuptiPCSamplingEnable' \
-	"a GPU without PC sampling: a message says so"
+	"a GPU without PC sampling: a message says that stalls are not recorded"
 is "$(xpumerge -i unsupported.data 2>/dev/null | grep -c '^stalls: [0-9]* samples')" 0 \
 	"a GPU without PC sampling: no table is shown"
 unset XPU_SIM_PC
