@@ -214,7 +214,7 @@ static __always_inline void change_time(struct task_struct *task, const struct x
 #define LATE_MIN_NS	1000000
 
 /*
- * Called when a thread is gone. The kernel frees the thread's memory after on_exit(). A short
+ * Called after a thread has ended. The kernel frees the thread's memory after on_exit(). A short
  * process spends a tenth of its time there, so that time is sent, too, summed up by process,
  * because the thread no longer has a name. It is left out if nobody waited for the process at once.
  */

@@ -170,7 +170,7 @@ static __always_inline void tell_stop(struct xpu_proc *proc)
 }
 
 /*
- * Whether to go on recording the process of @task, whose entry is @proc. If not, stops its
+ * Whether to continue to record the process of @task, whose entry is @proc. If not, stops its
  * recording: at the current time if an exec is the reason; otherwise, since nobody saw when the
  * reason arose, at the last time that the check passed.
  */

@@ -163,7 +163,9 @@ static long walk_frame(__u32 i, struct python_walk *w)
 	if (py->minor == 11)
 		ends = BLOCK_AT(__u8, frame, py->f_entry);
 	BOUND(bytes, BLOCK_BYTES);
-	/* Compute a number that tells a code object from a later one at the same address. */
+	/*
+	 * Compute a number that distinguishes a code object from a later one at the same address.
+	 */
 	if (!bpf_probe_read_user(code_block, bytes, (void *)code + from))
 		print = XPU_PYTHON_PRINT(BLOCK_AT(__u64, code_block, py->co_name - from),
 					 BLOCK_AT(__u64, code_block, py->co_linetable - from),

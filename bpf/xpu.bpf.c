@@ -478,8 +478,8 @@ static __always_inline void forget_log(struct task_struct *task)
 
 /*
  * Sends logs earlier than on_exit(), which before Linux 6.16 is called when the thread's memory is
- * gone. When a process is killed, ends or execs, each of its threads gets a SIGKILL, except the
- * thread that causes it. Entries that are sent twice are recognized by their numbers.
+ * freed already. When a process is killed, ends or execs, each of its threads gets a SIGKILL,
+ * except the thread that causes it. Entries that are sent twice are recognized by their numbers.
  */
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigaction *action)
@@ -568,8 +568,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 
 /*
  * Notes each signal that is sent to the root process. A signal to the whole foreground group
- * reaches the target without the loader's help; a signal to the loader alone does not. By this note
- * the loader tells which kind it got.
+ * reaches the target without the loader's help; a signal to the loader alone does not. From this
+ * note the loader learns which kind it got.
  */
 SEC("tp_btf/signal_generate")
 int BPF_PROG(on_signal, int sig, struct kernel_siginfo *info, struct task_struct *task)

@@ -8,7 +8,7 @@
 #ifndef XPU_MACHINE_H
 #define XPU_MACHINE_H
 
-/* XPU_OFF_* plus 1, so that 0 means: the system call does not tell. */
+/* XPU_OFF_* plus 1, so that 0 means: the system call does not say. */
 #define LOCK	(1 + XPU_OFF_LOCK)
 #define SLEEP	(1 + XPU_OFF_SLEEP)
 #define POLL	(1 + XPU_OFF_POLL)

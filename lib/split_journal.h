@@ -19,7 +19,7 @@ struct split_journal {
 	/* For --push, see merge/profiles.h. */
 	struct profile_counts {
 		uint64_t nr_made, nr_sent, nr_lost;	/* profiles */
-		uint64_t nr_unknown;	/* possibly sent: the process that could tell was killed */
+		uint64_t nr_unknown;	/* possibly sent: the process that knew it was killed */
 		uint64_t nr_unmerged;	/* files from which no profiles were made */
 		uint64_t nr_unknown_files;	/* files for which profiles may have been made */
 	} profiles;

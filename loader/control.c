@@ -239,7 +239,7 @@ static void take_commands(struct supervisor *s)
 		msg__warn("--control: cannot read commands: %s", strerror(errno));
 	else if (s->nr)
 		take_byte(s, '\n');
-	s->opts->control.fd = -1;	/* the writer closed the pipe: go on without commands */
+	s->opts->control.fd = -1;	/* the writer closed the pipe: continue without commands */
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 /*
  * sink.h - sends records of metrics and messages to xpuload through a socket
  *
- * Each message of the socket has whole records of xpu_record.h. When xpuload is gone, the program
+ * Each message of the socket has whole records of xpu_record.h. When xpuload has ended, the program
  * exits.
  */
 #ifndef METRICS_SINK_H

@@ -4,7 +4,7 @@
  *
  * records.def defines every record, for the shim, the BPF programs, the loader and the merger. This
  * header makes structures and assertions from it. Everything is native endian (little endian in
- * practice); struct xpu_file_header.endian tells the byte order.
+ * practice); struct xpu_file_header.endian has the byte order.
  *
  * Rules of the format: - A record starts with struct xpu_record. Its size includes header, payload
  * and padding, and is a multiple of 8. Records follow one another without gaps. - Structures grow

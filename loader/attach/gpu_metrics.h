@@ -4,7 +4,7 @@
  * --gpu-metrics
  *
  * It runs next to the recorder, with only the user's privileges, and touches no target. Without it,
- * or when it fails, the recording goes on.
+ * or when it fails, the recording continues.
  */
 #ifndef XPU_LOADER_GPU_METRICS_H
 #define XPU_LOADER_GPU_METRICS_H

@@ -58,7 +58,7 @@ struct shim {
 /*
  * The number of ended processes whose switches may stay attached. To detach a switch, the kernel
  * visits all processes with the shim, and lowers the semaphore of each process that nobody is
- * attached to. That may hit a child that was just forked; its shim goes on for two seconds with
+ * attached to. That may hit a child that was just forked; its shim works for two more seconds with
  * lowered semaphores. So switches are detached rarely, for many processes at a time.
  */
 #define MAX_ENDED	256

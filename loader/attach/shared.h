@@ -45,9 +45,9 @@ struct shared_listener {
 	 */
 	void (*mapped)(void *ctx, struct xpu_record *record, size_t size, uint64_t begin_ns);
 	/*
-	 * Called after the last record of an image. @unseen: paths() should have been called
-	 * again; @all_code: the process says that it has told the mappings of all code that it
-	 * launched from
+	 * Called after the last record of an image. @unseen: paths() should have been called again;
+	 * @all_code: the process says that it has sent the mappings of all code that it launched
+	 * from
 	 */
 	void (*left)(void *ctx, pid_t pid, bool unseen, bool all_code);
 	void *ctx;

@@ -99,9 +99,9 @@ void processes__exit(struct processes *ps, const struct xpu_record_process_exit 
 /**
  * processes__drained - all records that were in the rings at the last call have been taken
  * @now_ns: CLOCK_MONOTONIC
- * @keep_threads: keep the threads and stacks of processes that are gone
+ * @keep_threads: keep the threads and stacks of processes that have ended
  *
- * Frees the tables of processes that have been gone for so long that their last records have come.
+ * Frees the tables of processes that ended so long ago that their last records have come.
  */
 void processes__drained(struct processes *ps, uint64_t now_ns, bool keep_threads);
 

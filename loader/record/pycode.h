@@ -28,7 +28,7 @@ void pycodes__free(struct pycodes *c);
  * @f: the frame of the code object
  * @nr_bad: incremented if the code object is unreadable; beyond LIMIT_BAD_CODES nothing is read
  *
- * Return: the id; 0 if the code object is gone or invalid, or beyond a limit.
+ * Return: the id; 0 if the code object was freed or is invalid, or beyond a limit.
  */
 uint32_t pycodes__id(struct pycodes *c, struct process *p, const struct xpu_python_frame *f,
 		     unsigned int *nr_bad);

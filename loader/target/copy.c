@@ -37,7 +37,7 @@ static bool next_data(int fd, off_t at, off_t size, off_t *start, off_t *end)
 	if (*start < 0 && errno == ENXIO)
 		return false;
 	*end = *start < 0 ? -1 : lseek(fd, *start, SEEK_HOLE);
-	/* The file system cannot tell, or its answer is invalid. */
+	/* The file system cannot say, or its answer is invalid. */
 	if (*start < at || *end <= *start) {
 		*start = at;
 		*end = size;

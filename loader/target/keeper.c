@@ -185,7 +185,7 @@ static int job__find(struct job *job)
 	case JOB_LOOK:
 		if (job->fd < 0)
 			job->fd = mapped__open_in_root(job->pid, job->path, 0, false);
-		if (job->fd < 0)	/* the process is gone, but the same file may be here */
+		if (job->fd < 0)	/* the process has ended, but the same file may be here */
 			return access(job->path, F_OK) ? -ESRCH : 0;
 		here = is_regular(job->fd) ? is_here(job->fd, job->path, false) : 1;
 		return here < 0 ? here : !here;
@@ -388,7 +388,7 @@ static void keeper__file(struct keeper *k, const struct xpu_record_mmap *r)
 		return;
 	fd = mapped__open(r->pid, r->start, r->len, r->filename, true);
 	if (fd < 0 && errno != EAGAIN) {
-		/* The process is gone. That does not matter if the file is at its path here. */
+		/* The process has ended. That does not matter if the file is at its path here. */
 		here_fd = mapped__open_here(r->filename, true);
 		if (here_fd >= 0) {
 			close(here_fd);

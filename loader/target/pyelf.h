@@ -15,7 +15,7 @@
  * pyelf__find - find the addresses and offsets for reading a process that has mapped @fd
  * @fd: a file, open for reading
  * @start, @pgoff: an executable mapping of the file: its address and file offset
- * @minor: the minor version of Python 3, from the file's name, or 0; before 3.11 nothing else tells
+ * @minor: the minor version of Python 3, from the file's name, or 0; before 3.11 only the name has
  *	it
  *
  * Return: 0, -ENOENT if the file has no interpreter, -EPROTO if the version is unknown, -EINVAL if

@@ -51,7 +51,7 @@ struct answer {
 
 struct pyfind {
 	pid_t pid;
-	int fd;				/* -1: the child is gone */
+	int fd;				/* -1: the child has ended */
 };
 
 /* ---- the child ------------------------------------------------------------------------------- */

@@ -969,7 +969,7 @@ void sideband__leave_image(struct sideband *s, pid_t pid, bool unseen, bool all_
 	v->missed = false;
 }
 
-/* ---- mappings that a process tells itself ---------------------------------------------------- */
+/* ---- mappings that a process itself sends ---------------------------------------------------- */
 
 /* Whether a process can have such a mapping. */
 static bool is_possible(const struct xpu_record_mmap *r, size_t size)

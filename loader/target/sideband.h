@@ -65,7 +65,7 @@ void sideband__take(struct sideband *s, const struct xpu_record *record, size_t 
 /*
  * Ends the image of such a process. @unseen: it has launched from call paths that no
  * sideband__look() has followed. If that is so, or /proc had nothing by then, mappings are counted
- * as lost, unless @all_code: the process has told the mappings of all code that it launched from.
+ * as lost, unless @all_code: the process has sent the mappings of all code that it launched from.
  */
 void sideband__leave_image(struct sideband *s, pid_t pid, bool unseen, bool all_code);
 void sideband__unlook(struct sideband *s, pid_t pid);

@@ -6,7 +6,7 @@
  * several sessions, and several processes with one pid, so an id may name several calls. Each run
  * of ids is an epoch: it ends where an id that the epoch already had comes again. Device work
  * belongs to the latest call with its id, if no earlier call with that id can still wait for its
- * own work, and if no call that may have had the id was lost. Otherwise nothing tells whose work it
+ * own work, and if no call that may have had the id was lost. Otherwise nothing shows whose work it
  * is: it gets no id, and is counted.
  */
 #ifndef MERGE_EPOCHS_H

@@ -939,7 +939,7 @@ static int gputrace__text_call(struct gputrace *t, bool driver, uint64_t start_n
 	return gputrace__add_call(t, &c, name);
 }
 
-/* Reads a record. @p: the text after the word that tells the kind */
+/* Reads a record. @p: the text after the word for the kind */
 static int gputrace__text_record(struct gputrace *t, enum record_kind kind, const char *p,
 				 const char *end)
 {

@@ -9,7 +9,7 @@
  *  - the text of NVIDIA's sample printers, CONCURRENT_KERNEL [ start, end ] duration ...
  *  - JSON of AMD's rocprofv3: HIP's calls, kernels, copies, ROCTX ranges
  *
- * The contents tell which format a file has. Other lines are counted, but are no error: such files
+ * The contents show which format a file has. Other lines are counted, but are no error: such files
  * often have a program's own output between the records.
  */
 #ifndef MERGE_GPUTRACE_H

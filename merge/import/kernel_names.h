@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * kernel_names.h - tells which kernel a call path launches, if its frames name it
+ * kernel_names.h - finds the kernel that a call path launches, if its frames name it
  *
  * For each kernel the compiler makes a host function, its stub, which calls cudaLaunchKernel: nvcc
  * names it __device_stub__Z4k_upPfi, HIP __device_stub__k_up. Where the stub is inlined, the
@@ -51,8 +51,8 @@ void kernel_names__add_path(struct kernel_names *n, struct span path);
 int kernel_names__settle(struct kernel_names *n);
 
 /*
- * Return: a number for the kernel's name; 0 if the name tells nothing. A path launches only kernels
- * with the path's own number; if either number is 0, the path may launch the kernel.
+ * Return: a number for the kernel's name; 0 if the name is of no known form. A path launches only
+ * kernels with the path's own number; if either number is 0, the path may launch the kernel.
  */
 uint32_t kernel_names__of_kernel(const struct kernel_names *n, uint32_t kernel);
 uint32_t kernel_names__of_path(const struct kernel_names *n, uint32_t path);

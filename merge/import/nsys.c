@@ -835,7 +835,7 @@ static int nsys__read_events(struct nsys *n)
 	return err;
 }
 
-/* Return: whether the export tells the stream of the event that a thread waited for. */
+/* Return: whether the export has the stream of the event that a thread waited for. */
 static bool nsys__event_stream(const struct nsys *n, uint32_t proc, uint32_t event, uint32_t sync,
 			       uint32_t *stream)
 {
@@ -852,7 +852,7 @@ enum sync_type {			/* CUpti_ActivitySynchronizationType */
 
 /*
  * Return: the kind of wait, by the name of the waiting call. @number is not CUPTI's number in all
- * versions of Nsight Systems, so it counts only if the call is unknown or its name does not tell.
+ * versions of Nsight Systems, so it counts only if the call is unknown or its name does not say.
  */
 static enum sync_type nsys__sync_type(const struct nsys *n, const struct nsys_sync *s,
 				      sqlite3_int64 number)

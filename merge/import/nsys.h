@@ -254,7 +254,7 @@ int nsys__proc(struct nsys *n, uint64_t global, uint32_t *proc);
 
 /*
  * Reads a frame, whose columns are "id symbol stackDepth module unresolved". @kernel_mode: the
- * column that tells kernel mode, or 0.
+ * column that says whether it is kernel mode, or 0.
  */
 void nsys__frame(const struct nsys *n, struct sqlite3_stmt *stmt, int kernel_mode,
 		 struct nsys_frame *f);

@@ -525,7 +525,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 		memcpy(shape.cluster, from->cluster, sizeof(shape.cluster));
 		if (shape.grid[0] && shape.block[0])
 			w.shape = &shape;
-		/* The export has several processes, and does not tell whose work this is. */
+		/* The export has several processes, and does not say whose work this is. */
 		if (from->proc == NO_INDEX && !unknown)
 			unknown = import__process(i->im, 0, "", 0);
 		proc = from->proc == NO_INDEX ? unknown : nsys_importer__proc(i, from->proc);
@@ -579,7 +579,7 @@ static int gap__compare(const void *a, const void *b)
 /*
  * nsys__sample_period - find the period between samples of a running thread
  *
- * The export does not tell the period, and a thread that was off the CPU has longer gaps. So the
+ * The export does not have the period, and a thread that was off the CPU has longer gaps. So the
  * period is the median of all gaps.
  */
 static int nsys__sample_period(const struct nsys *n, uint32_t *period_ns)

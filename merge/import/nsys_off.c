@@ -4,7 +4,7 @@
  * libraries that threads were in
  *
  * A thread is off the CPU from one row of SCHED_EVENTS to the next. The thread's call in OSRT_API
- * at that time tells why the thread waited, and on which call path. Without context switches these
+ * at that time says why the thread waited, and on which call path. Without context switches these
  * calls are not read, because a thread may also run throughout a call.
  */
 #include "import/nsys_importer.h"

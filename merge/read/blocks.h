@@ -54,7 +54,7 @@ void blocks__free(struct blocks *b);
 void blocks__start(struct blocks *b, uint64_t offset);
 
 /**
- * blocks__next - go on to the next undamaged block
+ * blocks__next - continue to the next undamaged block
  * @block: set to the block
  *
  * Return: 1, 0 at the end, or -ENOMEM.

@@ -471,7 +471,7 @@ static void collect__see_period(struct collect *c, uint32_t period_ns)
 		in->sample_period_ns = period_ns;
 }
 
-/* If each sample stands for the time that its thread ran, samples do not tell their interval. */
+/* If each sample stands for the time that its thread ran, samples do not show their interval. */
 static void collect__see_interval(struct collect *c, const struct xpu_record_info *info)
 {
 	char text[24] = "";

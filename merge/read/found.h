@@ -54,7 +54,7 @@ struct stalls_def {
 	const struct xpu_record *rec;
 };
 
-/* The counters of one process's shim, which tell how much it sent. */
+/* The counters of one process's shim, which say how much it sent. */
 struct sent {
 	const struct xpu_record_counters *last;	/* nr_batches 0: no counters were ever sent */
 	uint64_t allocs_ns;			/* time of its last memory event */

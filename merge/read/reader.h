@@ -56,7 +56,7 @@ enum records_end {
 
 /*
  * A walk over one run of records: the records of a file without blocks, of a block, or of a batch.
- * After a block, the walk goes on with the next block.
+ * After a block, the walk continues with the next block.
  */
 struct record_iter {
 	const uint8_t *base;

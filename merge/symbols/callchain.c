@@ -526,7 +526,7 @@ bool frame__is_python(const struct frame *f)
 }
 
 /*
- * Return: whether the frame is in the kernel, the C library or CUDA, and so tells little about a
+ * Return: whether the frame is in the kernel, the C library or CUDA, and so says little about a
  * program.
  */
 static bool frame__is_anybodys(const struct frame *f)

@@ -120,7 +120,7 @@ const struct stack *callchains__resolve(struct callchains *c,
 					struct image *image, uint32_t epoch, const char *api);
 
 /*
- * Return: the path that begins with @a, goes on with a frame called @name and ends with @b, or
+ * Return: the path that begins with @a, continues with a frame called @name and ends with @b, or
  * NULL.
  */
 const struct stack *callchains__concat(struct callchains *c, const struct stack *a,

@@ -293,7 +293,7 @@ static int dsos__open(struct dsos *d, struct dso *dso)
 	if (dso->path[0] != '/' || dso->path[1] == '/')
 		return -ENXIO;
 	/*
-	 * A file unlinked or replaced during the run may be back: the build-id tells whether it is
+	 * A file unlinked or replaced during the run may be back: the build-id shows whether it is
 	 * the same.
 	 */
 	if (dso->build_id_len && len > strlen(DELETED) &&

@@ -5,7 +5,7 @@
  * DWARF is large, libraries that read it are not made for hostile files, and any file may be
  * recorded. So libbfd runs in a separate process with limits, and answers requests. If that process
  * dies or does not answer, the file has no source lines, the user gets a message, and everything
- * else goes on.
+ * else continues.
  */
 #ifndef MERGE_SRCLINE_H
 #define MERGE_SRCLINE_H

@@ -82,7 +82,7 @@ static bool is_old(const char *name, Elf_Data *versions, size_t i)
 	const char *at = strchr(name + 1, '@');
 	GElf_Versym version;
 
-	/* In .symtab the name tells: memcpy@GLIBC_2.2.5 is old, memcpy@@GLIBC_2.14 is not. */
+	/* In .symtab the name shows it: memcpy@GLIBC_2.2.5 is old, memcpy@@GLIBC_2.14 is not. */
 	if (at)
 		return at[1] != '@';
 	return versions && gelf_getversym(versions, i, &version) && version & HIDDEN;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * align.h - finds the launch of each stack when only times and names can tell
+ * align.h - finds the launch of each stack from times and names alone
  *
  * Two tools watched one program, each with its own clock: one took stacks, the other recorded API
  * calls. Neither says which stack belongs to which launch, either may have lost some events, and

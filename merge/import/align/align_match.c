@@ -172,7 +172,7 @@ static void matcher__learn_shape(struct matcher *m)
 	m->phase = i * 2 * m->reach / NR_SHAPE - m->reach;
 }
 
-/* Learns the distances from pairs of threads, whose order tells the launch of each stack. */
+/* Learns the distances from pairs of threads, whose order gives the launch of each stack. */
 static void matcher__measure_shape(struct matcher *m)
 {
 	const struct aligner *al = m->al;
@@ -363,7 +363,7 @@ static double matcher__best(const struct matcher *m, uint32_t launch, uint32_t *
 		}
 	}
 	wrong = fmax(wrong, m->doubt[launch] / (1 + m->doubt[launch]));
-	/* Whichever stack the launch has, the kernel's name may tell the call path. */
+	/* Whichever stack the launch has, the kernel's name may identify the call path. */
 	w = names__wrong(m->names, &m->al->gpu.in->events[launch], &same);
 	if (w < wrong) {
 		*match = same;
@@ -979,7 +979,7 @@ static bool matcher__fits_near(const struct matcher *m, uint32_t launch, uint32_
 
 /*
  * Each stack may be at a fixed distance from its own call, or at a fixed distance from the thread's
- * previous call. Where stacks have no thread, times cannot tell which is true: only kinds and names
+ * previous call. Where stacks have no thread, times cannot show which is true: only kinds and names
  * of calls can. If each stack belonged to the thread's next call, all stacks whose next call
  * differs from their near calls would have no launch now.
  *

@@ -295,7 +295,7 @@ static double finder__offset(const struct finder *f, const struct track *t, doub
 	double here = finder__chunk_time(f, chunk), there;
 	uint32_t other = time < here ? chunk - 1 : chunk + 1;
 
-	/* Before the first middle and after the last one, the drift goes on. */
+	/* Before the first middle and after the last one, the drift continues. */
 	if (other >= f->nr_chunks)
 		other = other == chunk + 1 ? chunk - 1 : chunk + 1;
 	if (other >= f->nr_chunks)

@@ -2,18 +2,19 @@
 /*
  * Rules out offsets between the clocks by the order of stacks and launches.
  *
- * A thread comes to a launch, where its stack is taken, makes the call, which returns, and goes on
- * to the next launch. So in each thread a stack comes after the previous call has returned, and is
- * followed by its own launch before the next stack comes. The distance from a stack to its launch
- * says little: it may vary more than the distance from a call to the next stack, and then each
- * stack is closer to the call before its own. The first and the last events say little, too: both
- * tools may begin and end in mid-recording, and then a call that waits probably lacks its stack.
- * But where a thread launches again at once, where a call takes long, where a thread pauses, or
- * where names differ, stacks and launches take turns only under the right offset.
+ * A thread comes to a launch, where its stack is taken, makes the call, which returns, and
+ * continues to the next launch. So in each thread a stack comes after the previous call has
+ * returned, and is followed by its own launch before the next stack comes. The distance from a
+ * stack to its launch says little: it may vary more than the distance from a call to the next
+ * stack, and then each stack is closer to the call before its own. The first and the last events
+ * say little, too: both tools may begin and end in mid-recording, and then a call that waits
+ * probably lacks its stack. But where a thread launches again at once, where a call takes long,
+ * where a thread pauses, or where names differ, stacks and launches take turns only under the right
+ * offset.
  *
  * So this counts, for all offsets near the one found, the stacks that are followed by a fitting
  * launch. An offset that is wrong by a launch or more, but has as many of these stacks, cannot be
- * told from the right one.
+ * distinguished from the right one.
  */
 #include <errno.h>
 #include <math.h>
@@ -576,8 +577,8 @@ static void order__set_stretches(struct order *o, double time, double more)
  * If a clock was set in mid-recording, one offset may still bring stacks and launches in order: in
  * one part of the recording each stack is then with the launch before or after its own. The
  * distances of that part include the time between two launches. Sets the stretches in al->out.
- * Return: whether a clock was set, as far as anybody can tell: distances change somewhere, and
- * change less if the stacks of one part are with other launches; or -ENOMEM.
+ * Return: whether a clock was set, as far as the data show: distances change somewhere, and change
+ * less if the stacks of one part are with other launches; or -ENOMEM.
  */
 static int order__was_set(struct order *o, const struct shift *s)
 {

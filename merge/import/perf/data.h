@@ -40,7 +40,7 @@ struct perf_side {
 	uint32_t seq;
 	enum perf_side_kind kind;
 	uint32_t pid, tid, ppid, ptid;
-	bool exec;			/* COMM: after an exec, all mappings are gone */
+	bool exec;			/* COMM: after an exec, all mappings are removed */
 	uint64_t start, len, pgoff, ino;	/* for MMAP */
 	uint32_t major, minor, prot, flags;
 	const char *name;		/* for MMAP and COMM; interned */
