@@ -21,7 +21,7 @@
 
 #define OFF_LONG_NS	1000000		/* an interval of at least this length gets a record */
 #define OFF_SPAN_NS	10000000	/* the intervals of a sum begin within this time, ... */
-#define OFF_GAP_NS	2000000		/* ... with less than this between them */
+#define OFF_GAP_NS	2000000		/* ... with shorter times than this between them */
 
 const volatile __u64 off_min_ns = 0;		/* shorter intervals are in no sum */
 

@@ -54,7 +54,7 @@ struct spread {
 	uint32_t nr_few;
 	union {
 		struct bucket *few;	/* used if nr_few <= HISTOGRAM_FEW; sorted by value */
-		uint64_t **octaves;	/* used if nr_few is larger */
+		uint64_t **octaves;	/* used instead of @few if nr_few is larger */
 	};
 };
 

@@ -50,7 +50,7 @@ struct process {
 	struct threads_ended threads_ended;	/* see threads__end() */
 	uint32_t other_threads;		/* id shared by threads beyond the limit; 0: none */
 	bool forked;			/* a new process, not an exec of a counted one */
-	bool attached;			/* it and its counters are older than the recording */
+	bool attached;			/* process and counters are older than the recording */
 	bool failed;			/* the shim reported that it cannot record the process */
 	bool gone;			/* exited, or replaced by another image of the process */
 	bool ended;			/* ended before the detach */

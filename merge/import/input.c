@@ -20,7 +20,7 @@ static bool input_file__map(struct input_file *in, const char *path)
 	void *base;
 	int fd;
 
-	/* Open a FIFO only once: after it is closed, its writer may be gone. */
+	/* Open a FIFO only once: after it is closed, its writer may have ended. */
 	if (stat(path, &st) || !S_ISREG(st.st_mode))
 		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

@@ -153,22 +153,22 @@ static void test_blocks(void)
 	begin(HEAP_SUM);
 	some_blocks();
 	p = &h.places.v[place];
-	is_int(p->reserved.now, 88 * MB, "blocks: reserved bytes");
-	is_int(p->segments.now, 24 * MB, "blocks: bytes in segments");
-	is_int(p->blocks.now, 9 * MB, "blocks: bytes in blocks");
-	is_int(p->blocks.peak, 12 * MB, "blocks: the peak of bytes in blocks");
-	is_int(p->used.now, 73 * MB, "blocks: used bytes");
+	is_int(p->reserved.now, 88 * MB, "blocks: the reserved bytes are right");
+	is_int(p->segments.now, 24 * MB, "blocks: the bytes in segments are right");
+	is_int(p->blocks.now, 9 * MB, "blocks: the bytes in blocks are right");
+	is_int(p->blocks.peak, 12 * MB, "blocks: the peak of bytes in blocks is right");
+	is_int(p->used.now, 73 * MB, "blocks: the used bytes are right");
 	is_int(p->used.peak, 76 * MB,
 	       "blocks: the peak of used bytes leaves out segments that had no blocks yet");
 	is_int(h.nr_totals, 1, "blocks: totals are compared");
 	is_int(h.nr_wrong_totals + h.nr_wrong_reserved, 0, "blocks: no total differs");
 	h.version[HEAP_ASKED]++;
 	is_int(sum_at(HEAP_ASKED, HEAP_FRAGMENTATION, 1).bytes, 13 * MB,
-	       "blocks: unused bytes of cudaMalloc's segment");
+	       "blocks: the unused bytes of cudaMalloc's segment are right");
 	is_int(sum_at(HEAP_ASKED, HEAP_FRAGMENTATION, 5).bytes, 2 * MB,
-	       "blocks: unused bytes of mapped memory");
+	       "blocks: the unused bytes of mapped memory are right");
 	is_int(sum_at(HEAP_ASKED, HEAP_DEVICE, 2).bytes, 64 * MB,
-	       "blocks: bytes of memory that is no segment");
+	       "blocks: the bytes of memory outside of segments are right");
 	/* One unmap of both pieces, after the handles were released. */
 	put(XPU_ALLOC_FREED, XPU_SPACE_PHYSICAL, 0x51, 0, 5);
 	put(XPU_ALLOC_FREED, XPU_SPACE_PHYSICAL, 0x52, 0, 5);

@@ -186,7 +186,7 @@ static void refuse(struct metrics *m, const struct xpu_record_metric *like, cons
 
 	memcpy(room, like, sizeof(*like));
 	strcpy(((struct xpu_record_metric *)room)->data, "x");
-	is_int(metrics__define(m, 0, (void *)room), -EINVAL, "it is refused: %s", what);
+	is_int(metrics__define(m, 0, (void *)room), -EINVAL, "a definition is refused: %s", what);
 }
 
 /* Rows in adjoining windows: amounts are divided, means stay the same, and all parts add up. */

@@ -210,7 +210,8 @@ static void nonsense(void)
 	is_int(waits__ready(&waits), 0, "waits are ready");
 	work(1, 0, 0, 50, 150, 0, true);
 	is_int(share(0), 0, "the time of a wait without a duration is divided");
-	is_int(told[2].ns[0] + told[2].ns[IDLE], 0, "a wait without a duration shares nothing");
+	is_int(told[2].ns[0] + told[2].ns[IDLE], 0,
+	       "a wait without a duration gives no time to any work");
 	begin();
 	add(0, 100, 10, 0, 0);
 	waits__ready(&waits);

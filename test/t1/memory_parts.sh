@@ -236,7 +236,7 @@ xpumerge all.data -o tables/ 2>/dev/null
 	END { print sum["block"], sum["device"] + sum["managed"] + sum["graphs"] + sum["unused"],
 	sum["pinned"] }' >events
 is "$(cat events)" "5100022 $((reserved0 + reserved1)) 4004" \
-	"Parquet: blocks, reserved bytes and the host's memory at the peak"
+	"Parquet has the blocks, the reserved bytes and the host's memory at the peak"
 
 # ---- several recordings, and one that was attached late
 
