@@ -412,8 +412,29 @@ TEST_ENV	= PATH="$(PYTHON_DIR):$$PATH" SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(
 		  ASAN_OPTIONS=$(ASAN_SET):quarantine_size_mb=16 \
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
+# A shim with one more vendor, whose runtime is in test/vendor/, too: see preload/gpu/gpu.h.
+VENDOR		:= $(if $(CUPTI_CFLAGS),$(addprefix $(O)/vendor/,libxpushim.so libtoy.so exact))
+VENDOR_FLAGS	= $(SHIM_CFLAGS) -Itest/vendor
+
+$(O)/vendor/libxpushim.so: test/vendor/gpu_toy.c $(SHIM_OBJ) $(O)/vendor/libtoy.so $(O)/flags
+	$(call say,CC)
+	$(Q)sed 's/^global:/&\n\tToyInjection;/' preload/libxpushim.map > $(@D)/shim.map
+	$(Q)$(CC) $(VENDOR_FLAGS) $(ALL_LDFLAGS) \
+		$(subst preload/libxpushim.map,$(@D)/shim.map,$(SHIM_LDFLAGS)) \
+		-o $@ $< $(SHIM_OBJ) -L$(@D) -ltoy -Wl,-rpath,'$$ORIGIN' $(OLD_LIBS)
+
+$(O)/vendor/libtoy.so: test/vendor/toy.c $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(BASE_CFLAGS) $(CFLAGS) -fPIC -shared $(ALL_LDFLAGS) -o $@ $< -lpthread -ldl
+
+$(O)/vendor/exact: test/vendor/exact.c $(O)/vendor/libtoy.so $(O)/flags
+	$(call say,CC)
+	$(Q)$(CC) $(BASE_CFLAGS) $(CFLAGS) $(ALL_LDFLAGS) -o $@ $< -L$(@D) -ltoy \
+		-Wl,-rpath,'$$ORIGIN' -lpthread
+
 # The programs that tests record, and the libraries that these load.
-TARGETS		= $(SHIM) $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) \
+TARGETS		= $(SHIM) $(VENDOR) $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) \
 		  $(TORCH_LIBS) $(RANGES_MODULE) \
 		  $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD) $(O)/test/t2/sim_inject.so)
 .PHONY: targets

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """below.py PROGRAM ROOM... - functions that a lower room declares and a higher one defines
 
-PROGRAM is a folder of C sources, and the rooms are its folders from the top floor down; rooms joined
-by + share a floor. Files of PROGRAM itself are above all rooms. Prints one line for each such
-function, and nothing if there are none. With --count, prints how many functions are declared in
-headers and defined in sources instead, so that a test can see that the script finds any.
+PROGRAM is a folder of C sources, and the rooms are its folders from the top floor down; rooms
+joined by + share a floor. Files of PROGRAM itself are above all rooms. Prints one line for each such
+function. With --count, prints how many functions are declared in headers and defined in sources
+instead, so that a test can see that the script finds some.
 """
 import os
 import re
@@ -15,8 +15,9 @@ COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 DIRECTIVE = re.compile(r'^[ \t]*#(?:[^\n]*\\\n)*[^\n]*', re.M)
 ATTRIBUTE = re.compile(r'__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)')
 # At the begin of a line, since the sources indent everything else.
-FUNCTION = re.compile(r'^(?!typedef|struct [^()]*\{|enum|union|static)([A-Za-z_][^;{}=]*?)\b([a-z]\w*)'
-                      r'\s*\(((?:[^;{}()]|\([^;{}()]*\))*)\)\s*([;{])', re.M)
+FUNCTION = re.compile(
+    r'^(?!typedef|struct [^()]*\{|enum|union|static)([A-Za-z_][^;{}=]*?)\b([a-z]\w*)'
+    r'\s*\(((?:[^;{}()]|\([^;{}()]*\))*)\)\s*([;{])', re.M)
 
 
 def functions(path):
