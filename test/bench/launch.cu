@@ -53,14 +53,14 @@ static struct worker workers[MAX_THREADS];
 static int nr_threads = 1;
 static long nr_launches = 100000;	/* per thread */
 static double seconds;			/* not 0: run for this time instead of @nr launches */
-static double rate;			/* not 0: launches a second, of all threads */
+static double rate;			/* not 0: launches a second, of all threads together */
 static const char *control;		/* name of the FIFOs; NULL: one turn */
-static unsigned char order[NR_ORDER];	/* order of sites */
+static unsigned char order[NR_ORDER];	/* the sites in the order of the launches */
 static bool mixed;			/* launches follow that order */
 static bool allocates, mix_allocates;
 static bool window;
 static bool done;
-static pthread_barrier_t turn;		/* for all threads and main() */
+static pthread_barrier_t turn;		/* a barrier for all threads and main() */
 static pthread_barrier_t start_line;	/* for all threads, when they are warm */
 
 static double now(void)

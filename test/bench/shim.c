@@ -147,7 +147,7 @@ static __attribute__((noinline)) void mixed(void)
 	asm volatile("");
 }
 
-/* Makes events of memory, from as many places. */
+/* Makes events of memory, from as many places as launches. */
 static uint8_t alloc_what;
 static uint32_t nr_events;
 

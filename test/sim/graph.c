@@ -21,7 +21,7 @@ struct CUgraphNode_st {
 	uint32_t index;			/* in graph->nodes */
 	uint64_t id;			/* an id of CUPTI */
 	struct CUgraph_st *graph;
-	struct CUgraphNode_st *original;	/* the original of a clone */
+	struct CUgraphNode_st *original;	/* the node of which this one is a clone */
 	CUgraphNodeType type;
 	struct work *work;		/* template, owned; NULL for an empty node */
 	struct CUgraph_st *child;	/* owned graph of a child graph node */

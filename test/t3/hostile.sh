@@ -80,7 +80,7 @@ is $? 1 "messages: no control characters for a terminal are printed"
 unlike "$(cat all.log)" "$(printf '\342\200\256')" \
 	"messages: no characters that reverse text are printed"
 
-# The hostile process takes more of the disk, but memory stays bounded.
+# The hostile process uses more disk space, but memory stays bounded.
 alongside paths 300000
 more=1
 [ $slow = false ] || more=4

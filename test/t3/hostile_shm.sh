@@ -105,7 +105,7 @@ cat >hostile.py <<-'END'
 	            except OSError: pass
 	    child.wait()
 	elif what == "flood":
-	    # Many processes make connections that say nothing, and others that are full.
+	    # Many processes make connections that send nothing, and others that send memory.
 	    def flood(silent):
 	        kept = []
 	        while True:

@@ -56,7 +56,7 @@ like "$(cat busy.log)" 'lost 0$' "a busy target: xpuload counts no loss"
 is "$(ask b off)" off "the busy target keeps running"
 
 # Attaching again to threads that are nearly always inside of calls that wait: each launch has an id
-# of its own, whatever was recorded of calls before; also in the middle of a recording.
+# of its own, no matter which calls were recorded before; also in the middle of a recording.
 # start_again ARGS...: starts the program, and waits until its threads launch
 start_again() {
 	LD_PRELOAD=$XPU_SHIM "$XPU_BUILD/workload/again" -s 1800 -w 60 "$@" >again.out &
@@ -121,7 +121,7 @@ exact outer 3009 "two xpuloads attached: the first has all launches of its time"
 finish b
 is $? 0 "two xpuloads attached: the target ends with exit status 0"
 
-# One observer leaves while another one comes.
+# One observer leaves while another one attaches.
 start_dormant c
 attach first -p "$c_pid"
 awake first
@@ -245,7 +245,8 @@ ok $? "xpuload killed while running its target: the target's results are unchang
 is "$(wc -c <e.err)" 0 \
 	"xpuload killed while running its target: nothing is printed on the target's stderr"
 
-# The target's threads begin and end while xpuload is attached: each has one slot, and none is left.
+# The target's threads begin and end while xpuload is attached: each thread has one slot, and no
+# slot is left.
 start_dormant f -t 32
 attach threads -p "$f_pid"
 awake threads

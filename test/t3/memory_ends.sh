@@ -79,7 +79,7 @@ sound killed '(that|told)' "target killed: no event is missing or impossible"
 is "$(awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' killed.folded)" 2 \
 	"target killed: the recording has exactly the memory that the target held"
 
-# The recorder is killed, and another one comes.
+# The recorder is killed, and another one attaches.
 start again env LD_PRELOAD="$XPU_SHIM" "$ends" loop
 "$XPULOAD" --memory --gpu-only -m 256M -o first.data -p "$again_pid" 2>load.log &
 loader=$!

@@ -11,7 +11,7 @@ quiet_sanitizers
 use_sim
 torch=$XPU_BUILD/workload/torch libs=$XPU_BUILD/workload/torch_libs
 
-# blocks NAME: compares the blocks of each call path at ten moments, in all and leaked
+# blocks NAME: compares the blocks of each call path at ten moments, in total, and leaked
 blocks() {
 	start=$(memory_start "$1.data")
 	grep '^moment' "$1.out" |
