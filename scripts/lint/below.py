@@ -4,8 +4,8 @@
 
 PROGRAM is a folder of C sources, and the rooms are its folders from the top floor down; rooms
 joined by + share a floor. Files of PROGRAM itself are above all rooms. Prints one line for each
-such function. With --count, prints how many functions are declared in headers and defined in sources
-instead, so that a test can see that the script finds some.
+such function. With --count, prints how many functions are declared in headers and defined in
+sources instead, so that a test can see that the script finds some.
 """
 import os
 import re

@@ -50,7 +50,8 @@ for round in $(seq "$rounds"); do
 	for way in $ways; do
 		echo "$($way)" >>"$way.us"
 		[ "$way" = bare ] || stat -c %s "$(case $way in perf_fp) echo perf.data ;;
-			perf_dwarf) echo dwarf.data ;; xpu_fp) echo fp.data ;; *) echo x.data ;; esac)" \
+			perf_dwarf) echo dwarf.data ;; xpu_fp) echo fp.data ;; *) echo x.data ;;
+			esac)" \
 			>>"$way.bytes"
 	done
 	fold_perf perf.data | self >>perf.self

@@ -81,16 +81,25 @@ done
 wait $loader
 echo "$(cat load.log)"
 awk -v before="$before" -v hz="$(getconf CLK_TCK)" '
-	{ t[NR] = $1; x[NR] = $2; s[NR] = $3; p[NR] = $4; d[NR] = $5; if ($6 > before) { cpu = $6; end = $1 } }
-	function peak(v, from, to, i, m) { m = 0; for (i = from; i <= to; i++) if (v[i] > m) m = v[i]; return m }
+	{ t[NR] = $1; x[NR] = $2; s[NR] = $3; p[NR] = $4; d[NR] = $5 }
+	$6 > before { cpu = $6; end = $1 }
+	function peak(v, from, to, i, m) {
+		m = 0
+		for (i = from; i <= to; i++)
+			if (v[i] > m)
+				m = v[i]
+		return m
+	}
 	# The figures before the receiver'"'"'s failures, and after all waiting profiles were sent.
 	function tell(name, v, a, b) {
 		a = peak(v, int(NR / 6) + 1, int(NR / 3)); b = peak(v, int(9 * NR / 10) + 1, NR - 1)
-		printf "%-12s peak KB: before %d, in between %d, at the end %d: %+.1f %%\n", name, a, peak(v, 1, NR), b,
+		printf "%-12s peak KB: before %d, in between %d, at the end %d: %+.1f %%\n",
+			name, a, peak(v, 1, NR), b,
 			a ? 100 * (b - a) / a : 0
 	}
 	END {
-		printf "xpuload and its children: %.2f %% of a core over %d s\n", 100 * (cpu - before) / hz / end, end
+		printf "xpuload and its children: %.2f %% of a core over %d s\n",
+			100 * (cpu - before) / hz / end, end
 		tell("xpuload", x); tell("xpumerge", s); tell("xpuload-push", p); tell("disk", d)
 	}' samples
 took=$($python -c "import json

@@ -32,12 +32,15 @@ bytes() {		# bytes TABLE...: prints the size of all files of these tables
 	done | awk '{ n += $1 } END { printf "%.0f", n }'
 }
 awk -v launches="$launches" '{ cpu += $2 + $3; wall += $1; if ($4 > peak) peak = $4 } END {
-	printf "written: %.1f s of CPU, %.1f s: %.2f million launches a second of a core; peak %d MB\n",
+	printf "written: %.1f s of CPU, %.1f s: " \
+		"%.2f million launches a second of a core; peak %d MB\n",
 		cpu, wall, launches * NR / cpu / 1e6, peak / 1024 }' figures
 echo "$(bytes launches device) $(bytes launches device paths frames processes ranges calls samples \
 	waits allocations metrics losses) $(awk '
 	{ n += $1 } END { printf "%.0f", n }' sizes)" | awk -v n=$((ranks * launches)) '{
-	printf "disk: %.1f bytes a launch for launches and device, %.1f for all tables; the recordings had %.1f\n", $1 / n, $2 / n, $3 / n }'
+	printf "disk: %.1f bytes a launch for launches and device, %.1f for all tables; ",
+		$1 / n, $2 / n
+	printf "the recordings had %.1f\n", $3 / n }'
 modules=${NODE_PATH:-$XPU_BUILD/formats/node_modules}
 if [ ! -d "$modules/@duckdb" ]; then
 	echo "recipes: not run, there is no DuckDB: make check-formats T=test/formats/sql.sh gets" \

@@ -75,8 +75,10 @@ is $? 0 "xpuload: exit status 0" || diag "$(cat load.log)"
 of() {
 	$python -c "import json
 rows = [r for r in map(json.loads, open('requests')) if r['spy'] == '$1']
-print(len(rows) > 0, {r['path'] for r in rows}, {r['labels'] for r in rows}, {r['format'] for r in rows},
-      all(r['samples'] and r['lines'] for r in rows), sorted(set.intersection(*(set(r['query']) for r in rows)) - {'sampleRate'}))"
+print(len(rows) > 0, {r['path'] for r in rows}, {r['labels'] for r in rows},
+      {r['format'] for r in rows},
+      all(r['samples'] and r['lines'] for r in rows),
+      sorted(set.intersection(*(set(r['query']) for r in rows)) - {'sampleRate'}))"
 }
 diag "Pyroscope's client: $(of nodespy)"
 diag "xpuload:            $(of xpuload)"

@@ -27,11 +27,15 @@ pairs_truth() {
 			BEGIN { srand(seed); tids = c("same|other|pid|pid")
 			print "seed=" seed, "nr=" c("1000|4000"), "tids=" tids,
 			"threads=" c("1|2|4|8|16"),
-			c("gap=0.3 work=0.2|gap=0.3 work=0.2 burst=200 pause=1000|gap=1 work=10 shape=exp|gap=10 work=100 shape=exp|" \
-			  "gap=2000 work=0.5|gap=100 work=2|gap=50 work=500 shape=exp|gap=0.3 work=20|gap=100 work=5 burst=50 pause=2000"),
+			c("gap=0.3 work=0.2|gap=0.3 work=0.2 burst=200 pause=1000|" \
+			  "gap=1 work=10 shape=exp|gap=10 work=100 shape=exp|gap=2000 work=0.5|" \
+			  "gap=100 work=2|gap=50 work=500 shape=exp|gap=0.3 work=20|" \
+			  "gap=100 work=5 burst=50 pause=2000"),
 			c("|delay=0.2 jitter=0.5|jitter=10|jitter=50 shape=exp"),
-			c("|lost=0.01|lost=0.05|lost=0.1|lost=0.2|lost=0.3|lost=0.05 run=20|lost=0.1 run=50|lost=0.2 run=100"),
-			c("|||lost_calls=0.01|lost_calls=0.05|lost_calls=0.2|head=0.1|head=0.1 tail=0.1|tail=0.2|late=0.1"),
+			c("|lost=0.01|lost=0.05|lost=0.1|lost=0.2|lost=0.3|" \
+			  "lost=0.05 run=20|lost=0.1 run=50|lost=0.2 run=100"),
+			c("|||lost_calls=0.01|lost_calls=0.05|lost_calls=0.2|" \
+			  "head=0.1|head=0.1 tail=0.1|tail=0.2|late=0.1"),
 			c("|||drift=40|drift=-40|step=0.05|step=2|step=20"), c("|apis=1|apis=1"),
 			c("kernels=30|kernels=3|kernels=1000|kernels=8000"), c("|||names=nvcc"),
 			c("||loop=10|loop=200|noise=0.1"),
@@ -60,9 +64,11 @@ pairs_search() {
 			c("|||burst=" c("2|3|10|50|200") " pause=" us(1, 3.5)),
 			c("|||lost=0.01|lost=0.1|lost=0.3|lost=0.1 run=20"),
 			c("|||lost_calls=0.01|lost_calls=0.1|lost_calls=0.3"),
-			c("||head=" us(-3, -0.5) "|tail=" us(-3, -0.5) "|head=0.1 tail=0.1|late=" us(-3, -0.7) \
+			c("||head=" us(-3, -0.5) "|tail=" us(-3, -0.5) "|head=0.1 tail=0.1|" \
+			  "late=" us(-3, -0.7) \
 			  "|both=0.1 both_end=0.1|both=0.3 both_end=0.3|cut=1|cut=3"),
-			c("|||drift=40|drift=-40|step=0.05|step=0.05|step=" us(-3, 2) "|step=-" us(-3, 1)),
+			c("|||drift=40|drift=-40|step=0.05|step=0.05|step=" us(-3, 2) \
+			  "|step=-" us(-3, 1)),
 			c("|||||apis=1"), "kernels=" c("30|8000|8000"),
 			c("||||||names=nvcc"), c("|||loop=2|loop=3|loop=10|noise=0.1|noise=1"),
 			c("||||paths=3|own=1"), c("|||apart=0|apart=0|apart=1"),
@@ -81,42 +87,66 @@ pairs_families() {
 		pairs_one "$waits $keys both_end=0.1"
 	done
 	pairs_one "$waits"
-	pairs_one "seed=550576 nr=1000 tids=other gap=3.46 work=1.54 jitter=1850 delay=1.76 dur=33.3 shape=exp both=0.1 both_end=0.1 kernels=8000 paths=3"
-	pairs_one "seed=589690 nr=400 tids=other gap=54.2 work=15.8 jitter=1610 delay=7.67 dur=42.2 dur_jitter=4.93 shape=exp burst=2 pause=49 late=0.00118 loop=10 apart=0"
+	pairs_one seed=550576 nr=1000 tids=other gap=3.46 work=1.54 jitter=1850 delay=1.76 \
+		dur=33.3 shape=exp both=0.1 both_end=0.1 kernels=8000 paths=3
+	pairs_one seed=589690 nr=400 tids=other gap=54.2 work=15.8 jitter=1610 delay=7.67 dur=42.2 \
+		dur_jitter=4.93 shape=exp burst=2 pause=49 late=0.00118 loop=10 apart=0
 	# Few events; both files lack some of them.
-	pairs_one "seed=71982 nr=60 gap=448 work=1.91 jitter=0.604 delay=2.31 dur=14.7 dur_jitter=43.4 shape=exp cut=3 paths=3 apart=0"
-	pairs_one "seed=680096 nr=60 threads=3 gap=36.3 work=5.84 jitter=2.84 delay=8.88 dur=32.1 dur_jitter=14.5 shape=uniform head=0.1 tail=0.1 kernels=8000 loop=10 apart=0"
-	pairs_one "nr=4 tids=other gap=255 work=4.33 jitter=0.27 delay=0.217 dur=18.1 dur_jitter=5.58 shape=exp cut=1 kernels=8000 seed=754473"
+	pairs_one seed=71982 nr=60 gap=448 work=1.91 jitter=0.604 delay=2.31 dur=14.7 \
+		dur_jitter=43.4 shape=exp cut=3 paths=3 apart=0
+	pairs_one seed=680096 nr=60 threads=3 gap=36.3 work=5.84 jitter=2.84 delay=8.88 dur=32.1 \
+		dur_jitter=14.5 shape=uniform head=0.1 tail=0.1 kernels=8000 loop=10 apart=0
+	pairs_one nr=4 tids=other gap=255 work=4.33 jitter=0.27 delay=0.217 dur=18.1 \
+		dur_jitter=5.58 shape=exp cut=1 kernels=8000 seed=754473
 	# A clock that was set: by half of the time between two launches; by the length of the
 	# recording.
-	pairs_one "seed=778366 nr=200 tids=other gap=29.6 work=0.128 jitter=8.81 delay=6.89 dur=39.5 dur_jitter=0 shape=exp step=0.05 kernels=8000 apart=1"
-	pairs_one "seed=753675 nr=200 threads=16 tids=other gap=3.28744 work=16.5069 shape=exp delay=0.1 jitter=0.1 dur=3 dur_jitter=300 lost_calls=0.01 tail=0.1 step=20 apis=1 kernels=8000 noise=0.1 paths=3 apart=0"
-	pairs_one "seed=2501 nr=200 tids=pid gap=27.3 work=11.7 jitter=1.25 delay=0.588 dur=2.82 dur_jitter=0 shape=exp burst=200 pause=429 cut=1 step=0.05 kernels=8000 loop=3 apart=0"
-	pairs_one "seed=4339 nr=2000 tids=other gap=7.02 work=140 jitter=0.384 delay=7.8 dur=11.2 dur_jitter=0 shape=exp cut=1 step=0.05 step_at=0.95 kernels=8000 own=1"
-	pairs_one "seed=6151 nr=2000 threads=4 gap=9.86 work=0.658 jitter=201 delay=1.69 dur=1.23 dur_jitter=40.8 lost=0.01 lost_calls=0.1 step=2 step_at=0.95 paths=3"
-	pairs_one "seed=6140 nr=2000 gap=1.16e+03 work=881 jitter=414 delay=1.96 dur=67.8 dur_jitter=120 shape=exp burst=10 pause=13.7 cut=3 step=20 step_at=0.95 kernels=8000 loop=2 paths=3"
-	pairs_one "seed=764 nr=1000 threads=2 gap=20 work=28.1 jitter=83.2 delay=0.375 dur=3.46 dur_jitter=0 lost_calls=0.01 step=-0.0562 step_at=0.1 noise=1 apart=0"
+	pairs_one seed=778366 nr=200 tids=other gap=29.6 work=0.128 jitter=8.81 delay=6.89 \
+		dur=39.5 dur_jitter=0 shape=exp step=0.05 kernels=8000 apart=1
+	pairs_one seed=753675 nr=200 threads=16 tids=other gap=3.28744 work=16.5069 shape=exp \
+		delay=0.1 jitter=0.1 dur=3 dur_jitter=300 lost_calls=0.01 tail=0.1 step=20 apis=1 \
+		kernels=8000 noise=0.1 paths=3 apart=0
+	pairs_one seed=2501 nr=200 tids=pid gap=27.3 work=11.7 jitter=1.25 delay=0.588 dur=2.82 \
+		dur_jitter=0 shape=exp burst=200 pause=429 cut=1 step=0.05 kernels=8000 loop=3 \
+		apart=0
+	pairs_one seed=4339 nr=2000 tids=other gap=7.02 work=140 jitter=0.384 delay=7.8 dur=11.2 \
+		dur_jitter=0 shape=exp cut=1 step=0.05 step_at=0.95 kernels=8000 own=1
+	pairs_one seed=6151 nr=2000 threads=4 gap=9.86 work=0.658 jitter=201 delay=1.69 dur=1.23 \
+		dur_jitter=40.8 lost=0.01 lost_calls=0.1 step=2 step_at=0.95 paths=3
+	pairs_one seed=6140 nr=2000 gap=1.16e+03 work=881 jitter=414 delay=1.96 dur=67.8 \
+		dur_jitter=120 shape=exp burst=10 pause=13.7 cut=3 step=20 step_at=0.95 \
+		kernels=8000 loop=2 paths=3
+	pairs_one seed=764 nr=1000 threads=2 gap=20 work=28.1 jitter=83.2 delay=0.375 dur=3.46 \
+		dur_jitter=0 lost_calls=0.01 step=-0.0562 step_at=0.1 noise=1 apart=0
 	# A clock that was set, where names tell all call paths.
-	pairs_one "seed=777468 nr=200 tids=pid gap=10 work=2 jitter=10 dur=5 dur_jitter=20 late=0.1 step=2 kernels=2 names=hip loop=3"
+	pairs_one seed=777468 nr=200 tids=pid gap=10 work=2 jitter=10 dur=5 dur_jitter=20 late=0.1 \
+		step=2 kernels=2 names=hip loop=3
 	# The process id instead of the thread id, several APIs, 5 to 20 % lost.
 	pid="tids=pid apis=1 kernels=8000"
 	pairs_one "seed=678 nr=8000 $pid threads=4 gap=0.68 work=4.19 shape=exp lost=0.2"
 	pairs_one "seed=276 nr=8000 $pid threads=8 gap=2.57 work=6.29 shape=exp lost=0.05"
 	pairs_one "seed=221 nr=8000 $pid threads=2 gap=5.74 work=43.4 shape=exp lost=0.1"
 	pairs_one "seed=668 nr=8000 $pid threads=8 gap=8.25 work=3.77 shape=exp lost=0.2 run=5"
-	pairs_one "seed=817779 nr=4000 $pid threads=2 procs=2 gap=0.1 work=0.1 dur=0.5 dur_jitter=0.1 lost=0.2 run=100"
+	pairs_one seed=817779 nr=4000 $pid threads=2 procs=2 gap=0.1 work=0.1 dur=0.5 \
+		dur_jitter=0.1 lost=0.2 run=100
 	# Bursts.
-	pairs_one "seed=580 nr=8000 kernels=8000 threads=2 gap=0.3 work=1.41 burst=10 pause=3000 jitter=10"
-	pairs_one "seed=809 nr=8000 kernels=8000 threads=8 gap=0.3 work=7.21 burst=10 pause=1000 jitter=62.8 tids=pid shape=exp"
+	pairs_one seed=580 nr=8000 kernels=8000 threads=2 gap=0.3 work=1.41 burst=10 pause=3000 \
+		jitter=10
+	pairs_one seed=809 nr=8000 kernels=8000 threads=8 gap=0.3 work=7.21 burst=10 pause=1000 \
+		jitter=62.8 tids=pid shape=exp
 	# The file of calls lacks the first 10 %.
 	head="head=0.1 kernels=8000 shape=exp"
-	pairs_one "seed=753 nr=300 $head burst=50 pause=1000 threads=2 gap=76.4 work=0.716 jitter=84.4 tids=pid"
-	pairs_one "seed=687 nr=300 $head burst=50 pause=1000 threads=4 gap=8.14 work=1.12 jitter=39.3 tids=pid"
+	pairs_one seed=753 nr=300 $head burst=50 pause=1000 threads=2 gap=76.4 work=0.716 \
+		jitter=84.4 tids=pid
+	pairs_one seed=687 nr=300 $head burst=50 pause=1000 threads=4 gap=8.14 work=1.12 \
+		jitter=39.3 tids=pid
 	pairs_one "seed=924 nr=2000 $head apis=1 threads=2 gap=5.27 work=173 jitter=46.9 tids=pid"
-	pairs_one "seed=437251 nr=4000 $head tids=pid gap=100 work=5 burst=50 pause=2000 jitter=50 dur=3 dur_jitter=300 lost=0.2 step=20"
+	pairs_one seed=437251 nr=4000 $head tids=pid gap=100 work=5 burst=50 pause=2000 jitter=50 \
+		dur=3 dur_jitter=300 lost=0.2 step=20
 	# Launches every 2 ms: the offset was wrong by 2 ms.
-	pairs_one "seed=86 nr=1000 kernels=8000 gap=2000 work=0.5 delay=1.21 jitter=917 shape=exp threads=4 lost=0.1 lost_calls=0.05"
-	pairs_one "seed=62 nr=1000 kernels=8000 gap=2000 work=0 delay=0.467 jitter=443 shape=exp lost=0.1"
+	pairs_one seed=86 nr=1000 kernels=8000 gap=2000 work=0.5 delay=1.21 jitter=917 shape=exp \
+		threads=4 lost=0.1 lost_calls=0.05
+	pairs_one seed=62 nr=1000 kernels=8000 gap=2000 work=0 delay=0.467 jitter=443 shape=exp \
+		lost=0.1
 }
 
 # pairs_ordinary: recordings like those that perf and Nsight Systems make of ordinary programs.
@@ -140,46 +170,61 @@ pairs_ordinary() {
 # pairs_clock CLOCK KEYS: makes and imports such a recording, and checks what --summary says about
 # the clocks.
 pairs_clock() {
-	# shellcheck disable=SC2086 # words are arguments
-	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $2 || exit 1
+	pairs_expected=$1
+	shift
+	# shellcheck disable=SC2048,SC2086 # words are arguments
+	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $* || exit 1
 	"${XPU_PAIRS_MERGE:-$XPU_BUILD/xpumerge}" --cpu cpu.txt --gpu gpu.json --summary -f perf \
 		>pairs.out 2>pairs.log
-	like "$(grep '^  clock of the stacks' pairs.log)" "$1" "the clocks: $2"
+	like "$(grep '^  clock of the stacks' pairs.log)" "$pairs_expected" "the clocks: $*"
 }
 
 # pairs_clocks: what the account says about clocks that were set, and about clocks that were not.
 pairs_clocks() {
 	pairs_clock="  clock of the stacks against the clock of the calls"
 	pairs_set="$pairs_clock, one of which seems to have been set:"
-	pairs_clock "  clock of the stacks \\+369[.]99.* ms against that of the calls, drift " "nr=2000 names=nvcc"
-	pairs_clock "$pairs_set \\+369[.]99.* ms for 94[0-9] stacks, then \\+371[.]99.* ms for 105[0-9] stacks; jitter " "nr=2000 step=2"
-	pairs_clock "$pairs_set \\+369[.]99.* ms for 178[0-9] stacks, then \\+371[.]99.* ms for 21[0-9] stacks; jitter " \
-		"nr=2000 step=2 step_at=0.9 gap=2 work=30 shape=exp"
-	pairs_clock "$pairs_set \\+369[.]99.* ms for [0-9]+ stacks, then \\+367[.]99.* ms for [0-9]+ stacks; jitter " "nr=2000 step=-2 gap=2 work=30 shape=exp"
-	pairs_clock "$pairs_set \\+369[.]99.* ms for 28 stacks, then \\+371[.]99.* ms for 137 stacks, then unknown for 35 stacks; " \
-		"seed=777468 nr=200 tids=pid gap=10 work=2 jitter=10 dur=5 dur_jitter=20 late=0.1 step=2 kernels=2 names=hip loop=3"
-	pairs_clock "$pairs_set unknown for 94 stacks, then unknown for 105 stacks; " \
-		"seed=2501 nr=200 tids=pid gap=27.3 work=11.7 jitter=1.25 delay=0.588 dur=2.82 dur_jitter=0 shape=exp burst=200 pause=429 cut=1 step=0.05 kernels=8000 loop=3 apart=0"
-	pairs_clock "$pairs_clock: unknown for 363 stacks, then \\+369[.]99.* ms for 1637 stacks; " \
-		"nr=2000 head=0.2 gap=2 work=30 shape=exp names=nvcc"
+	pairs_369="\\+369[.]99.* ms for" pairs_371="\\+371[.]99.* ms for"
+	pairs_clock "  clock of the stacks \\+369[.]99.* ms against that of the calls, drift " \
+		nr=2000 names=nvcc
+	pairs_clock \
+		"$pairs_set $pairs_369 94[0-9] stacks, then $pairs_371 105[0-9] stacks; jitter " \
+		nr=2000 step=2
+	pairs_clock \
+		"$pairs_set $pairs_369 178[0-9] stacks, then $pairs_371 21[0-9] stacks; jitter " \
+		nr=2000 step=2 step_at=0.9 gap=2 work=30 shape=exp
+	pairs_367="\\+367[.]99.* ms for [0-9]+ stacks"
+	pairs_clock "$pairs_set $pairs_369 [0-9]+ stacks, then $pairs_367; jitter " \
+		nr=2000 step=-2 gap=2 work=30 shape=exp
+	pairs_then="then $pairs_371 137 stacks, then unknown for 35 stacks"
+	pairs_clock "$pairs_set $pairs_369 28 stacks, $pairs_then; " seed=777468 nr=200 tids=pid \
+		gap=10 work=2 jitter=10 dur=5 dur_jitter=20 late=0.1 step=2 kernels=2 names=hip \
+		loop=3
+	pairs_clock "$pairs_set unknown for 94 stacks, then unknown for 105 stacks; " seed=2501 \
+		nr=200 tids=pid gap=27.3 work=11.7 jitter=1.25 delay=0.588 dur=2.82 dur_jitter=0 \
+		shape=exp burst=200 pause=429 cut=1 step=0.05 kernels=8000 loop=3 apart=0
+	pairs_clock "$pairs_clock: unknown for 363 stacks, then $pairs_369 1637 stacks; " nr=2000 \
+		head=0.2 gap=2 work=30 shape=exp names=nvcc
 }
 
 # pairs_waits SEED NR: makes and checks NR recordings whose threads wait for each other in their
 # calls. Each stack comes soon after the previous call, and long before its own call.
 pairs_waits() {
 	for pairs_seed in $(seq "$1" $(($1 + $2 - 1))); do
-		pairs_one "nr=1000 threads=2 tids=pid gap=0.3 work=0.2 burst=200 pause=1000 jitter=50 shape=exp lost=0.05 kernels=3 seed=$pairs_seed"
-		pairs_one "nr=1000 threads=$((pairs_seed % 8 + 1)) tids=same gap=10 work=2 jitter=100 shape=exp apart=0 late=0.02 seed=$pairs_seed"
+		pairs_one nr=1000 threads=2 tids=pid gap=0.3 work=0.2 burst=200 pause=1000 \
+			jitter=50 shape=exp lost=0.05 kernels=3 seed=$pairs_seed
+		pairs_one nr=1000 threads=$((pairs_seed % 8 + 1)) tids=same gap=10 work=2 \
+			jitter=100 shape=exp apart=0 late=0.02 seed=$pairs_seed
 	done
 }
 
-pairs_one() {		# pairs_one KEYS
-	# shellcheck disable=SC2086 # words are arguments
-	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $1 || exit 1
+# pairs_one KEY=VALUE...: makes and imports such a recording, and checks its row
+pairs_one() {
+	# shellcheck disable=SC2048,SC2086 # words are arguments
+	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $* || exit 1
 	"${XPU_PAIRS_MERGE:-$XPU_BUILD/xpumerge}" --cpu cpu.txt --gpu gpu.json \
 		-f perf >pairs.out 2>pairs.log
 	# shellcheck disable=SC2046 # words are arguments
-	truth_row "$1" $("$XPU_BUILD/gen_pairs" verdict truth <pairs.out) \
+	truth_row "$*" $("$XPU_BUILD/gen_pairs" verdict truth <pairs.out) \
 		"$(sed -n 's/^launches \([0-9]*\) .*/\1/p' pairs.log)"
 }
 

@@ -23,5 +23,6 @@ wrong=$(sed 's/;[^[][^;]*//g; s/;\(\[GPU[^;]*\)$/ \1/' "$1" | awk '
 			wrong += n
 	}
 	END { print wrong + 0 }')
-sed -n \
-	"s/^.*launches \([0-9]*\) matched \([0-9]*\) unmatched \([0-9]*\) lost \([0-9]*\).*/launches \1 matched \2 wrong $wrong unmatched \3 lost \4/p" "$2" | head -n 1
+n='\([0-9]*\)'
+verdict="launches \1 matched \2 wrong $wrong unmatched \3 lost \4"
+sed -n "s/^.*launches $n matched $n unmatched $n lost $n.*/$verdict/p" "$2" | head -n 1

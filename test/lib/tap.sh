@@ -23,7 +23,8 @@ lines_of() {
 		# mawk finds no leftmost match of several alternatives: so the search is for one
 		# alternative at a time.
 		function variable_length(text) {
-			if (match(text, /^\$\(+[^()]*(\([^()]*\)[^()]*)*\)+/) || match(text, /^\$[{][^}]*[}]/) ||
+			if (match(text, /^\$\(+[^()]*(\([^()]*\)[^()]*)*\)+/) ||
+			    match(text, /^\$[{][^}]*[}]/) ||
 			    match(text, /^\$[A-Za-z_]+/))
 				return RLENGTH
 			return 2
@@ -42,7 +43,8 @@ lines_of() {
 					return 0
 				rest = substr(rest, at + length(literal))
 			}
-			if (letters text !~ /[A-Za-z]/ || length(rest) < length(text) || (first && rest != text))
+			if (letters text !~ /[A-Za-z]/ || length(rest) < length(text) ||
+			    (first && rest != text))
 				return 0
 			return substr(rest, length(rest) - length(text) + 1) == text
 		}

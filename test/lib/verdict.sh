@@ -18,5 +18,6 @@ wrong=$(perl -ne '
 	my ($owner) = grep { /(?:^|::)(?:site_\w+|\Q$site\E)(?:$|[(<])/ } reverse @frames;
 	$wrong += $n unless defined $owner && $owner =~ /(?:^|::)\Q$site\E(?:$|[(<])/;
 	END { print $wrong + 0 }' "$1")
-sed -n \
-	"s/^.*launches \([0-9]*\) matched \([0-9]*\) unmatched \([0-9]*\) lost \([0-9]*\).*/launches \1 matched \2 wrong $wrong unmatched \3 lost \4/p" "$2" | head -n 1
+n='\([0-9]*\)'
+verdict="launches \1 matched \2 wrong $wrong unmatched \3 lost \4"
+sed -n "s/^.*launches $n matched $n unmatched $n lost $n.*/$verdict/p" "$2" | head -n 1

@@ -54,7 +54,8 @@ honest() {		# honest NAME PID
 		my ($nr) = $leaf =~ /^\[GPU\d*_Kernel\](?:.*::)?kernel_(\w+)/;
 		my ($site) = $path =~ /.*;site_(\w+)[;(]/;
 		$all += $n;
-		$wrong += $n unless defined $nr && defined $site && $nr eq $site && $frames[0] eq "exact";
+		$wrong += $n unless defined $nr && defined $site && $nr eq $site &&
+			$frames[0] eq "exact";
 		END { printf "launches %d wrong %d", $all, $wrong }' honest.folded
 }
 

@@ -13,7 +13,8 @@ quoted() {		# quoted EXTENDED_REGEX
 }
 
 # File names below the source's directories, with * or without.
-quoted '(record|bpf|lib|preload|loader|merge|scripts|test|doc|third_party|\.github)/[A-Za-z0-9_./*-]*' >"$OLDPWD/files"
+folders='record|bpf|lib|preload|loader|merge|scripts|test|doc|third_party|\.github'
+quoted "($folders)/[A-Za-z0-9_./*-]*" >"$OLDPWD/files"
 [ "$(wc -l <"$OLDPWD/files")" -gt 40 ]
 ok $? "$(wc -l <"$OLDPWD/files") names of files"
 is "$(while read -r page file; do

@@ -61,11 +61,10 @@ may "preload/ includes record/, bpf/, lib/ and itself" "preload record bpf lib" 
 may "loader/ includes record/, bpf/, lib/ and itself" "loader record bpf lib" \
 	"xpu.skel.h version.h" $loader
 may "metrics/ includes record/, bpf/, lib/ and itself" "metrics record bpf lib" "" $metrics
-may "push/ includes lib/ and itself" "push lib" \
-	"version.h opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h" \
-	$push
+protos=opentelemetry/proto/collector/profiles/v1development
+may "push/ includes lib/ and itself" "push lib" "version.h $protos/profiles_service.pb-c.h" $push
 may "merge/ includes record/, bpf/, lib/ and itself" "merge record bpf lib" \
-	"version.h profile.pb-c.h perfetto_fields.h opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h" $merge
+	"version.h profile.pb-c.h perfetto_fields.h $protos/profiles_service.pb-c.h" $merge
 
 # arrows FILE...: prints "FILE HEADER'S FILE" for each #include of our headers; the header may be
 # missing.

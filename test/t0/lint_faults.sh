@@ -51,6 +51,7 @@ fault format merge/one.c :5: "sed -i 's/if (a)/if(a)/' merge/one.c"
 fault format merge/one.c :6: "sed -i 's/return 1;/return 1; /' merge/one.c"
 fault columns merge/one.c :7: \
 	"sed -i 's,return 2;,return 2; /* $(printf '%090d' 0) */,' merge/one.c"
+fault columns merge/one.sh :3: "echo 'echo $(printf '%050d %050d' 0 0)' >>merge/one.sh"
 fault cppcheck merge/one.c :7: "sed -i 's/return 2;/int v[2]; return v[2 + 1];/' merge/one.c"
 fault shellcheck merge/one.sh :2: "sed -i 's/echo.*/rm -rf \$1\/*; [ \$1 == a ]/' merge/one.sh"
 fault javascript merge/one.js :1: "sed -i 's/1;/;/' merge/one.js"

@@ -143,8 +143,7 @@ second=$(($(awk '/BLOCK/ { print $1 }' whole | sed -n 2p)))
 poke bad.data $((second + 100)) 125
 dump bad.data 2 "a block damaged"
 like "$(cat out)" \
-	"^$(printf '%#x' \
-	$second) \[0x[0-9a-f]+\] DAMAGED: the bytes of a block have changed since they were written: 1 blocks with 0 launches lost" \
+	"$(printf '^%#x ' $second)\[0x[0-9a-f]+\] DAMAGED: the bytes of a block have changed since they were written: 1 blocks with 0 launches lost" \
 	"a block damaged: a line has the offset"
 grep -v "^$(printf '%#x' $second)[+ ]" whole >expected
 grep -v DAMAGED out >got

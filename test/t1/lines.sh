@@ -83,7 +83,8 @@ compare='
 		}
 		my ($name, $theirs) = ($o->[1], $t->[1]);
 		$t->[1] = $name;
-		if ("@$o" eq "@$t" && ($theirs eq $t->[-2] || @$t == 3 && $theirs =~ /\b\Q$name\E\b/)) {
+		if ("@$o" eq "@$t" &&
+		    ($theirs eq $t->[-2] || @$t == 3 && $theirs =~ /\b\Q$name\E\b/)) {
 			$explained++;
 			next;
 		}

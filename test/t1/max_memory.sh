@@ -51,7 +51,9 @@ wait
 for i in 1 2 3; do
 	{
 		while echo \
-			'{"type":"KERNEL", "comment":"a line is long, so that there are few of them"}'; do :; done
+			'{"type":"KERNEL", "comment":"a line is long, so that there are few of them"}'; do
+			:
+		done
 	} >endless 2>/dev/null &
 	sleep 0.1
 	exceeds "a FIFO is opened once, $i" endless 32M --gpu endless --max-memory 32M

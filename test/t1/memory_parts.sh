@@ -58,7 +58,8 @@ cat >peak <<X
 X
 # The first block on GPU 1 is freed.
 sed 's/^"GPU 1" [0-9]* \([0-9]*\) [0-9]*/"GPU 1" 100011 \1 4094293/' peak >failed
-sed 's/^"GPU 0".*/"GPU 0" 3000001 1020020 5388607 60005 '$((11000014 - 8388608 - 60005 - 1020020))'/' failed >later
+rest=$((11000014 - 8388608 - 60005 - 1020020))
+sed "s/^\"GPU 0\".*/\"GPU 0\" 3000001 1020020 5388607 60005 $rest/" failed >later
 
 # parts FILE: prints the parts in folded stacks, as the lines of the file peak
 parts() {
@@ -66,7 +67,8 @@ parts() {
 		line = $0; sub(/ [0-9]+$/, "", line); sub(/.*\[/, "", line)
 		at = line ~ /^Host/ ? "\"host\"" : "\"GPU " substr(line, 4, 1) "\"";
 		sub(/.*\]/, "", line)
-		part = line == "block" ? 1 : line == "fragmentation" ? 3 : line == "unused" ? 4 : line == "rest" ? 5 : 2
+		part = line == "block" ? 1 : line == "fragmentation" ? 3 : line == "unused" ? 4 : \
+			line == "rest" ? 5 : 2
 		seen[at] = 1; sum[at, part] += $NF
 	} END { for (at in seen) print at, sum[at, 1] + 0, sum[at, 2] + 0, sum[at, 3] + 0,
 	sum[at, 4] + 0, sum[at, 5] + 0
@@ -213,7 +215,8 @@ is "$(rank 0)" "block 3000001,device 1000013,fragmentation 5388607,managed 50000
 xpumerge all.data -f chrome 2>/dev/null >all.json
 for what in used reserved; do
 	is "$(python3 -c 'import json, sys
-events = [e for e in json.load(open("all.json"))["traceEvents"] if e["ph"] == "C" and "memory '$what'" in e["name"]]
+events = [e for e in json.load(open("all.json"))["traceEvents"]
+          if e["ph"] == "C" and "memory '$what'" in e["name"]]
 most = {}
 for e in events:
     most[e["name"], e["pid"]] = max(most.get((e["name"], e["pid"]), 0), *e["args"].values())

@@ -13,7 +13,8 @@ random() {
 	function below(n) { return int(rand() * n) }
 	function event(p, text) { line[p, ++nr[p]] = text }
 	function make(p, space, address, bytes) {
-		event(p, "MADE " space " " below(2) " " address " " bytes " %d " 1 + below(9) " 0 " 1 + below(3))
+		event(p, "MADE " space " " below(2) " " address " " bytes " %d " 1 + below(9) \
+			" 0 " 1 + below(3))
 	}
 	function step(p,    what, at) {
 		what = below(12); at = below(40) * 65536 + 65536
@@ -28,13 +29,16 @@ random() {
 			else { event(p, "MADE PINNED 1023 " at " " 1 + below(900) " %d 4");
 			live[p, "pin", at] = 1 }
 		} else if (what < 9) {
-			if ((p, "map", at) in live) {	# unmapped, and released unless that was done before
+			# It is unmapped, and released unless that was done before.
+			if ((p, "map", at) in live) {
 				event(p, "FREED MAPPING 0 " at + 1000000000 " 65536 %d 1")
 				if (held[p, at]) delete used[p, handle[p, at]]
-				for (; held[p, at]; held[p, at]--) event(p, "FREED PHYSICAL 0 " handle[p, at] " 0 %d 1")
+				for (; held[p, at]; held[p, at]--)
+					event(p, "FREED PHYSICAL 0 " handle[p, at] " 0 %d 1")
 				delete live[p, "map", at]
 			} else {
-				for (handle[p, at] = below(8) + 1; (p, handle[p, at]) in used;) handle[p, at]++
+				for (handle[p, at] = below(8) + 1; (p, handle[p, at]) in used;)
+					handle[p, at]++
 				make(p, "PHYSICAL", handle[p, at], 65536)
 				event(p, "HANDLE MAPPING 0 " handle[p, at] " 0 %d")
 				event(p, "MADE MAPPING 0 " at + 1000000000 " 65536 %d 1")
@@ -44,7 +48,8 @@ random() {
 				held[p, at]++ }
 				for (; held[p, at] && below(2); held[p, at]--)
 					event(p, "FREED PHYSICAL 0 " handle[p, at] " 0 %d 1")
-				if (held[p, at]) used[p, handle[p, at]] = 1	# or others may have it
+				# Otherwise others may have it.
+				if (held[p, at]) used[p, handle[p, at]] = 1
 				live[p, "map", at] = 1
 			}
 		} else if (what == 9) {
@@ -62,7 +67,9 @@ random() {
 			for (i = 0; i < 400; i++) step(p)
 			for (i = 1; i <= nr[p]; i++) { key[p, i] = i + below(20); order[p, i] = i }
 			for (i = 2; i <= nr[p]; i++)		# in the order in which they come
-				for (k = i; k > 1 && key[p, order[p, k]] < key[p, order[p, k - 1]]; k--) {
+				for (k = i; k > 1; k--) {
+					if (key[p, order[p, k]] >= key[p, order[p, k - 1]])
+						break
 					t = order[p, k]; order[p, k] = order[p, k - 1];
 					order[p, k - 1] = t
 				}

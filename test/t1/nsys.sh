@@ -459,8 +459,9 @@ END
 	call 4400 4500 $((P1 + 101)) 12 46 4
 	for launch in 5 8; do
 		for node in 21 22 23 77; do
-			echo "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ($((launch * 200 + node)), \
-				$((launch * 200 + 2 * node)), 0, 1, 7, $launch, $P1, 5, 4, 32, 2, 1, 1, 128, 1, 1, 16, 8, $node);"
+			echo "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ($((launch * 200 + node))," \
+				"$((launch * 200 + 2 * node)), 0, 1, 7, $launch, $P1, 5, 4, 32, 2, 1, 1, 128, 1," \
+				"1, 16, 8, $node);"
 		done
 	done
 } | "$sqlite" nodes.sqlite
@@ -540,7 +541,8 @@ ok $? "off-CPU time lies between context switches; the thread's current call say
 xpumerge --nsys switches.sqlite --table threads --csv 2>/dev/null >out
 is "$(python3 -c 'import csv
 for r in csv.DictReader(open("out")):
-    print(r["tid"], {k: int(v) for k, v in r.items() if k.endswith("_ns") and v not in ("", "0")}, r["switches"])')" \
+    print(r["tid"], {k: int(v) for k, v in r.items()
+                     if k.endswith("_ns") and v not in ("", "0")}, r["switches"])')" \
 	"101 {'life_ns': 5005, 'on_cpu_ns': 3350, 'lock_ns': 500, 'sleep_ns': 300, 'other_ns': 855} 6" \
 	"context switches: the table of threads has the thread's account" || diag "$(cat out)"
 grep -v SCHED_EVENTS switches.sql | grep -v '^	([0-9-]*, [0-9], [01],\|^	(700' >none.sql
@@ -747,10 +749,16 @@ is $? 0 "a file name with characters that URIs quote: exit status 0"
 	echo "BEGIN;"
 	awk -v p=$P1 'BEGIN {
 		for (i = 0; i < 100000; i++) {
-			printf "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (%d, %d, 0, %d, %d, 1, 0, NULL);\n", i * 1000, i * 1000 + 500, p + 101, i + 1
-			printf "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (%d, %d, 0, 1, 7, %d, %d, 5, 4, 32, 2, 1, 1, 128, 1, 1, 16, 8, NULL);\n", i * 1000 + 600, i * 1000 + 700, i + 1, p
+			printf "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES " \
+				"(%d, %d, 0, %d, %d, 1, 0, NULL);\n",
+				i * 1000, i * 1000 + 500, p + 101, i + 1
+			printf "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (%d, %d, 0, 1, 7, %d, %d, " \
+				"5, 4, 32, 2, 1, 1, 128, 1, 1, 16, 8, NULL);\n",
+				i * 1000 + 600, i * 1000 + 700, i + 1, p
 			if (i % 10 == 0)
-				printf "INSERT INTO NVTX_EVENTS VALUES (%d, %d, 59, NULL, NULL, NULL, \"r\", %d, NULL, NULL, NULL);\n", i * 1000, i * 1000 + 9999, p + 101
+				printf "INSERT INTO NVTX_EVENTS VALUES (%d, %d, 59, " \
+					"NULL, NULL, NULL, \"r\", %d, NULL, NULL, NULL);\n",
+					i * 1000, i * 1000 + 9999, p + 101
 		}
 	}'
 	echo "COMMIT;"

@@ -64,11 +64,14 @@ xpumerge --cpu cpu.txt --gpu gpu.json -o x.data 2>log
 is "$(xpumerge -f stacks x.data 2>/dev/null)" \
 	"2002 my_app 1000 1001 0 main;a b(int, char);site_0;cudaLaunchKernel
 3002 my_app 1000 1001 0 main;site_1;cudaLaunchKernel" "the lines of -f stacks are as expected"
-is "$(xpumerge -f cupti x.data 2>/dev/null)" '{"traceEvents":[
+cat >expected <<'END'
+{"traceEvents":[
 {"name":"Runtime: cudaLaunchKernel","ph":"X","ts":2.002,"dur":0.000,"cat":"CUDA_Runtime","tid":1001,"pid":1000,"args":{"correlationId":7}},
 {"name":"Runtime: cudaLaunchKernel","ph":"X","ts":3.002,"dur":0.000,"cat":"CUDA_Runtime","tid":1001,"pid":1000,"args":{"correlationId":8}},
 {"name":"Kernel: k\"0","ph":"X","ts":3.500,"dur":1.500,"cat":"GPU_Kernel","tid":"GPU0_Stream7","pid":"Device_0","args":{"correlationId":7,"processId":1000,"deviceId":0,"contextId":1,"streamId":7}},
-{"name":"Kernel: k1","ph":"X","ts":5.000,"dur":2.000,"cat":"GPU_Kernel","tid":"GPU0_Stream7","pid":"Device_0","args":{"correlationId":8,"processId":1000,"deviceId":0,"contextId":1,"streamId":7}}]}' \
+{"name":"Kernel: k1","ph":"X","ts":5.000,"dur":2.000,"cat":"GPU_Kernel","tid":"GPU0_Stream7","pid":"Device_0","args":{"correlationId":8,"processId":1000,"deviceId":0,"contextId":1,"streamId":7}}]}
+END
+is "$(xpumerge -f cupti x.data 2>/dev/null)" "$(cat expected)" \
 	"the calls and device work of -f cupti are as expected"
 
 # This script does what such tools' scripts do: it takes the stack nearest to the begin of each call

@@ -39,7 +39,8 @@ folded() {
 			kind = get("kind")
 			label = kind == "kernel" ? "Kernel" : kind == "memcpy" ? "Memcpy" : "Memset"
 			name = kind == "memset" ? "" : clean(get("name"))
-			add(path() ";[GPU" (numbered > 0 ? get("gpu") : "") "_" label "]" name, get("duration_ns"))
+			add(path() ";[GPU" (numbered > 0 ? get("gpu") : "") "_" label "]" name,
+				get("duration_ns"))
 		}
 		for (line in sum)
 			printf "%s %.0f\n", line, sum[line]

@@ -69,7 +69,8 @@ check "eight threads, 1 % lost" 50 970 threads=8 gap=60 lost=0.01
 NR=20000
 check "eight threads with other ids in the calls" 50 970 threads=8 gap=60 lost=0.01 tids=other
 check \
-	"eight threads, tid is pid: nothing distinguishes a stack's call from the thread's next call" 0 0 threads=8 gap=100 lost=0.01 tids=pid
+	"eight threads, tid is pid: nothing distinguishes a stack's call from the thread's next call" \
+	0 0 threads=8 gap=100 lost=0.01 tids=pid
 is "$(verdict out.folded)" "right 0 wrong 0 uncertain $NR none 0" \
 	"eight threads without thread ids: all launches are uncertain"
 check "calls are lost, too" 50 930 threads=8 gap=60 lost=0.01 lost_calls=0.02

@@ -52,7 +52,8 @@ done
 load "--cgroup and --container both name a cgroup: not together" "-a --cgroup x --container y"
 load "--comm: expected a name" "-a --comm="
 load "-o -: standard output is the target's own: name a file" "-o - true"
-load "-o x.data.gz: no output has the suffix .gz, perhaps .data: see --help; a recording has .data" "-o x.data.gz true"
+load "-o x.data.gz: no output has the suffix .gz, perhaps .data: see --help; a recording has .data" \
+	"-o x.data.gz true"
 load "-o x.pb: no output has the suffix .pb, perhaps .pb.gz: see --help; a recording has .data" \
 	"-o x.pb true"
 load "-o x.pngg: no output has the suffix .pngg, pictures are .html and, drawn by flamegraph.pl, .svg: see --help; a recording has .data" \
@@ -168,11 +169,14 @@ merge "there is no option -z: see --help" "xpu.data -z"
 merge "--format json: expected $(sed -n 's/^\tFORMAT([^,]*, "\([^"]*\)".*/\1/p' \
 	"$XPU_SRC/lib/formats.h" |
 	paste -sd, | sed 's/,\([^,]*\)$/ or \1/; s/,/, /g')" "-f json"
-merge "--table x: expected kernels, memory_time, memory_size, api_calls, launch_sites, python_lines,\
- cpu_functions, nvtx_ranges, processes, devices, streams, threads, idle, stalls, gpu_metrics, kernel_metrics,\
- path_metrics, memory_devices, memory_moments, memory_holders, memory_leaks, memory_churn or memory_failures" "--table x"
+merge "--table x: expected kernels, memory_time, memory_size, api_calls, launch_sites, \
+python_lines, cpu_functions, nvtx_ranges, processes, devices, streams, threads, idle, stalls, \
+gpu_metrics, kernel_metrics, path_metrics, memory_devices, memory_moments, memory_holders, \
+memory_leaks, memory_churn or memory_failures" \
+	"--table x"
 merge "a.svg: fold.sh --svg, in scripts/ or lib/xpuload/, draws one; or take .html" "-o a.svg"
-merge "xpu.data.gz: no format has this suffix, perhaps .data: give one with -f (--help lists them)" "-o xpu.data.gz"
+merge "xpu.data.gz: no format has this suffix, perhaps .data: give one with -f (--help lists them)" \
+	"-o xpu.data.gz"
 
 # ---- formats: the manual has the formats of the help, and the recorder knows their suffixes
 

@@ -22,7 +22,11 @@ foreign() {
 		return 0
 	}
 	$1 == "may" && $2 == "lib" { libs[$3] = 1; next }
-	$1 == "may" { if ($2 !~ /^#/ && NF > 2) { version[$2] = $3 != "-" && least != "" && later(least, $3) ? least : $3; weak[$2] = $4 != "" || $3 == "-" } next }
+	$1 == "may" && $2 !~ /^#/ && NF > 2 {
+		version[$2] = $3 != "-" && least != "" && later(least, $3) ? least : $3
+		weak[$2] = $4 != "" || $3 == "-"
+	}
+	$1 == "may" { next }
 	$1 == "lib" { if (!($2 in libs)) print "library", $2; next }
 	!($2 in version) { print $2, $3; next }
 	weak[$2] && $1 == "U" { print $2, "is not weak" }

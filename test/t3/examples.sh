@@ -15,7 +15,8 @@ commands() {		# commands PAGE
 		sed 's/^sudo //; s/^srun \(xpu\)/\1/; s/^torchrun .*--no-python //' |
 		grep -E '^(xpuload|xpumerge)( |$)' |
 		grep -v -e --container |
-		sed "s/-p PID/-p $a_pid/; s/--duration 10/--duration 0.5/; s/ top / top -n 1 /; s#/tmp/##"
+		sed -e "s/-p PID/-p $a_pid/; s/--duration 10/--duration 0.5/" \
+			-e "s/ top / top -n 1 /; s#/tmp/##"
 }
 
 cat >train.py <<END

@@ -196,8 +196,8 @@ END
 hostile() {
 	what=$1
 	shift
-	timeout -s KILL $((${HOSTILE_SECONDS:-2} + 300)) "$@" "$XPULOAD" --transport shm ${rate--F 1} -o w.data \
-		python3 hostile.py "$what" >out 2>log
+	timeout -s KILL $((${HOSTILE_SECONDS:-2} + 300)) "$@" "$XPULOAD" --transport shm \
+		${rate--F 1} -o w.data python3 hostile.py "$what" >out 2>log
 	is $? 0 "$what: xpuload and its target end as they should" || diag "$(cat log)"
 	xpumerge -i w.data --by comm -f folded --unit count -o w.folded 2>mlog
 	honest=$(awk '/^exact;|\[exact\]|^\[comm exact\]/ { n += $NF } END { print n + 0 }' \
@@ -237,10 +237,12 @@ is "$honest $(lost)" "1000 1048576" "forged counts: the counted losses are bound
 rate=	# no CPU samples without perf events
 hostile maps "$XPU_BUILD/workload/refuse" perf --
 unset rate
-is "$honest $(sed -n 's/.*lost: \([0-9]*\) mmap or comm.*/\1/p' log)" "1000 $((6 + 140000 + 3 + 6 - 131072))" \
+is "$honest $(sed -n 's/.*lost: \([0-9]*\) mmap or comm.*/\1/p' log)" \
+	"1000 $((6 + 140000 + 3 + 6 - 131072))" \
 	"maps: impossible mappings, and those beyond a limit, are counted" || diag "$(cat log)"
 xpumerge dump w.data | grep -E ' (MMAP|COMM) .*(shadow|xxx)' >told
-is "$(sed 's/.* \(MMAP\|COMM\) /\1 /; s/time_ns=[0-9]* //; s/[pt]id=[0-9]* //g' told)" "$(cat <<-'END'
+is "$(sed 's/.* \(MMAP\|COMM\) /\1 /; s/time_ns=[0-9]* //; s/[pt]id=[0-9]* //g' told)" \
+	"$(cat <<-'END'
 	MMAP misc=BUILD_ID|SYNTH start=0x400000 len=0x1000 pgoff=0 ino=7 dev_major=8 dev_minor=1 prot=0x7 flags=0x3 build_id=6576696c00000000000000000000000000000000 "/etc/shadow"
 	MMAP misc=SYNTH start=0x500000 len=0x1000 pgoff=0 ino=7 dev_major=8 dev_minor=1 prot=0x7 flags=0x3 "/etc/shadow"
 	COMM comm="xxxxxxxxxxxxxxx"

@@ -46,8 +46,9 @@ together() {
 	moment=$1
 	shift
 	xpumerge rank?.data 2>/dev/null | tr -s ' \n' ' ' >ranks.txt
-	said=$(sed -n \
-		's/.* memory of the . recordings together: about \([0-9]*\) bytes[^,]* used, by their clocks: --memory live --at \([0-9]*ns\).*/\1 \2/p' ranks.txt)
+	together='s/.* memory of the . recordings together: about \([0-9]*\) bytes[^,]* used, '
+	together=$together'by their clocks: --memory live --at \([0-9]*ns\).*/\1 \2/p'
+	said=$(sed -n "$together" ranks.txt)
 	xpumerge rank?.data --by rank --memory live --at "${said#* }" \
 		-f folded 2>/dev/null >ranks.folded
 	# In the page, many events in a short time are one point, at the time of the first of them,

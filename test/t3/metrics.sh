@@ -54,7 +54,8 @@ is "$(xpumerge -i all.data --kernel '^kernel_03' --json --table path_metrics 2>/
 	python3 -c 'import json, sys
 rows = json.load(sys.stdin)["path_metrics"]
 kept = sum(r["energy_j"] or 0 for r in rows[:-1])
-want = [r for r in json.load(open("kernel.json"))["kernel_metrics"] if r["name"].startswith("kernel_03")]
+want = [r for r in json.load(open("kernel.json"))["kernel_metrics"]
+        if r["name"].startswith("kernel_03")]
 print(len(want), rows[-1]["path"], abs(kept - want[0]["energy_j"]) < 1e-3 * kept)')" \
 "1 [idle] True" \
 	"a filter on kernels: the rest keeps its share of the energy"
@@ -115,8 +116,10 @@ xpuload --gpu-metrics -o late.data sh -c 'sleep 0.5; p=$(pgrep -P $PPID -x xpulo
 like "$(cat load.log)" 'GPU metrics: ([1-9]|0\.[1-9]).* s without' \
 	"late drain: a message counts the time without samples" || diag "$(cat load.log)"
 # A recorder that does not read for a while, because it attaches or is stopped, costs no samples.
-xpuload --gpu-metrics -o stopped.data sh -c 'kill -STOP $PPID; sleep 6; kill -CONT $PPID; sleep 0.3' 2>load.log
-unlike "$(cat load.log)" 'GPU metrics: ' "xpuload is stopped for 6 s: no sample is lost" || diag "$(cat load.log)"
+xpuload --gpu-metrics -o stopped.data sh \
+	-c 'kill -STOP $PPID; sleep 6; kill -CONT $PPID; sleep 0.3' 2>load.log
+unlike "$(cat load.log)" 'GPU metrics: ' "xpuload is stopped for 6 s: no sample is lost" ||
+	diag "$(cat load.log)"
 nr=$(nr_samples)
 [ "${nr:-0}" -gt 6000 ]
 ok $? "xpuload is stopped for 6 s: there are $nr samples"

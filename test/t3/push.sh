@@ -60,7 +60,8 @@ want_totals() {
 }
 
 got_totals() {
-	look '"\n".join(sorted("%s %d" % (k, sum(r["totals"].get(k, 0) for r in once)) for k in {k for r in once for k in r["totals"]}))' >got
+	look '"\n".join(sorted("%s %d" % (k, sum(r["totals"].get(k, 0) for r in once))
+		for k in {k for r in once for k in r["totals"]}))' >got
 }
 
 has_all() {		# has_all KIND: whether the profiles of all files have come

@@ -77,7 +77,8 @@ like "$(cat log)" "launches $((nr * 200)) matched $((nr * 200)) unmatched 0 lost
 
 # xpuload is not told that a process has ended, or which process a pid means by then.
 bare "$refuse" perf -- "$inst" --strict --transport shm -o p.data sh many.sh 50 200 >out 2>log
-is "$? $(account log)" "0 10000 0 0" "50 at once, no perf events: nothing is lost" || diag "$(cat log)"
+is "$? $(account log)" "0 10000 0 0" "50 at once, no perf events: nothing is lost" ||
+	diag "$(cat log)"
 exact home/p 10000 "50 at once, no perf events: every launch is matched, under its own site"
 
 # late NAME COMMAND...: the same, but xpuload sees nothing before COMMAND has ended
@@ -88,27 +89,34 @@ late() {
 	"$refuse" perf -- "$XPULOAD" --strict --transport shm -o "$late_name.data" sh -c \
 		'kill -STOP $PPID; "$@"; kill -CONT $PPID; sleep 0.5' sh "$@" >out 2>log
 	late_status=$?
-	xpumerge -i "$late_name.data" -f folded --unit count -o "$late_name.folded" 2>"$late_name.mlog"
+	xpumerge -i "$late_name.data" -f folded --unit count \
+		-o "$late_name.folded" 2>"$late_name.mlog"
 	return $late_status
 }
 
 late ended sh many.sh 60 200
-is "$? $(account log)" "0 12000 0 0" "60 that have ended before xpuload looks at them: nothing is lost" ||
+is "$? $(account log)" "0 12000 0 0" \
+	"60 that have ended before xpuload looks at them: nothing is lost" ||
 	diag "$(cat log)"
 exact ended 12000 "60 that have ended: every launch is matched, under its own site"
-is "$(grep -vc '^exact;' ended.folded)" 0 "60 that have ended: xpuload knows the names of the processes"
+is "$(grep -vc '^exact;' ended.folded)" 0 \
+	"60 that have ended: xpuload knows the names of the processes"
 # shellcheck disable=SC2016 # in the other shell
 late images sh -c '"$0" -n 300; exec "$1" -n 200' "$XPU_BUILD/workload/forks" "$exact"
-is $? 0 "a fork, and programs that follow one another, have ended: nothing is lost" || diag "$(cat log)"
+is $? 0 "a fork, and programs that follow one another, have ended: nothing is lost" ||
+	diag "$(cat log)"
 exact images 1100 "a fork and execs that have ended: every launch is matched, under its own site"
 
 # The kernel gives build-ids only of mapped files: the shim finds them in the process's memory.
-ids=$(xpumerge dump ended.data | sed -n 's/.* MMAP .* build_id=\([0-9a-f]*\) .*\/workload\/exact"$/\1/p' | sort -u)
-is "$ids" "$(readelf -n "$exact" | sed -n 's/.*Build ID: //p')" "each mapping of the program has its build-id"
+ids=$(xpumerge dump ended.data |
+	sed -n 's/.* MMAP .* build_id=\([0-9a-f]*\) .*\/workload\/exact"$/\1/p' | sort -u)
+is "$ids" "$(readelf -n "$exact" | sed -n 's/.*Build ID: //p')" \
+	"each mapping of the program has its build-id"
 
 late killed "$XPU_BUILD/workload/ends" -n 500 killed
 unlike "$(cat log)" 'mmap or comm events' "a process that is killed: it had reported its mappings"
-is "$(grep -v '\[no launch\]' killed.folded | grep -vc ';site_[a-z]*;')" 0 "a process that is killed: each launch has its path"
+is "$(grep -v '\[no launch\]' killed.folded | grep -vc ';site_[a-z]*;')" 0 \
+	"a process that is killed: each launch has its path"
 
 # A library that is loaded later is reported within 100 ms, or counted.
 if command -v python3 >/dev/null && [ -e "$XPU_BUILD/workload/py_launch.so" ]; then
@@ -123,8 +131,10 @@ if command -v python3 >/dev/null && [ -e "$XPU_BUILD/workload/py_launch.so" ]; t
 	ctypes.CDLL(None).syscall(62 if os.uname().machine == "x86_64" else 129, os.getpid(), 9)
 	END
 	late later python3 later.py 0.5
-	is "$(grep -c ';py_launch;' later.folded) $(sed -n 's/.*\(mmap\) or comm.*/\1/p' log)" "1 " \
-		"a library that is loaded later, before a kill: its functions have names" || diag "$(cat log later.folded)"
+	is "$(grep -c ';py_launch;' later.folded) $(sed -n 's/.*\(mmap\) or comm.*/\1/p' log)" \
+		"1 " \
+		"a library that is loaded later, before a kill: its functions have names" ||
+		diag "$(cat log later.folded)"
 	late soon python3 later.py 0
 	lost=$(sed -n 's/.*lost: \([0-9]*\) mmap or comm.*/\1/p' log)
 	diag "a library that is loaded just before a kill: lost ${lost:-0}"
@@ -138,7 +148,8 @@ if unshare -m true 2>/dev/null; then
 	# shellcheck disable=SC2016 # in the other shell
 	late hidden unshare -m sh -c 'mount -t tmpfs none /proc && exec "$0" -n 100' "$exact"
 	is $? 125 "a process without /proc has ended: --strict fails" || diag "$(cat log)"
-	like "$(cat log)" 'lost: 1 mmap or comm events' "the mappings that nobody could read are counted"
+	like "$(cat log)" 'lost: 1 mmap or comm events' \
+		"the mappings that nobody could read are counted"
 else
 	skip "a process without /proc" "no mount namespace"
 fi

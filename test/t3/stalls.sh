@@ -102,7 +102,8 @@ for line in sys.stdin:
     if m := re.search(r" KERNEL .*duration_ns=(\d+) correlation_id=(\d+) .*name=(\d+)", line):
         took[m[2], strings[m[3]]] = max(1, int(m[1]) // 1000)
     if m := re.search(r" STALLS .*begin_ns=(\d+) .*function=(\d+)", line):
-        nr[m[1], strings[m[2]]] += sum(int(n) for n in re.findall(r"reason=2[02468] samples=(\d+)", line))
+        nr[m[1], strings[m[2]]] += sum(int(n) for n in
+                                       re.findall(r"reason=2[02468] samples=(\d+)", line))
 print(len(took) > 1000, nr == took)' >got 2>&1
 	is "$(cat got)" "True True" \
 		"--stalls=exact, $name: each launch has as many samples as its duration in us"

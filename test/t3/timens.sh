@@ -135,7 +135,8 @@ if unshare --mount --time --monotonic 1 sh hidden.sh true 2>/dev/null; then
 
 	: >top.out
 	LD_PRELOAD=$XPU_SHIM sh -c \
-		"until grep -q launches/s top.out; do sleep 0.1; done; $hidden -p 400 & $exact -t 1 -s 4 -n 1000 -m -p 400; wait" >out &
+		"until grep -q launches/s top.out; do sleep 0.1; done
+			$hidden -p 400 & $exact -t 1 -s 4 -n 1000 -m -p 400; wait" >out &
 	xpuload top -p $! --batch >top.out 2>load.log
 	is $? 0 "top: exit status 0"
 	wait

@@ -66,7 +66,8 @@ for observer in tree alone own_e own_f; do
 	is $? 0 "$observer: exit status 0"
 done
 exact tree $launches \
-	"present children, and $((nr / 20)) that come and go: every launch is matched, under its own site" || diag "$(cat tree.log)"
+	"present children, and $((nr / 20)) that come and go: every launch is matched, under its own site" ||
+	diag "$(cat tree.log)"
 unlike "$(cat tree.log)" 'warning' \
 	"present children, and those that come and go: there is no warning"
 like "$(cat alone.log)" '^xpuload: 0 launches ' "--no-children: no launch of a child is recorded"

@@ -30,7 +30,8 @@ most() {
 		my ($launch) = $line =~ / launch (\d+)/ or die;
 		open my $folded, "<", "$name.folded";
 		/^shares-$n;.*;phase_gpu;$regex (\d+)$/ and $sum += $1 while <$folded>;
-		print "# $name, thread $n: $sum of 100000000 ns, launched in $launch, phase $wall\n";
+		print "# $name, thread $n: $sum of 100000000 ns, ",
+			"launched in $launch, phase $wall\n";
 		exit !($sum && $sum >= (100e6 - $launch) * 0.9 && $sum <= $wall)' "$1" "$2" "$3"
 	ok $? "$1, thread $2: $4"
 }
@@ -61,7 +62,8 @@ run queue -t 1 -r 2500
 perl -ne 'BEGIN { $sum = 0 } print "# a full queue: ";
 	/ launch (\d+) \d+ (-?\d+) / or die;
 	open my $folded, "<", "queue.folded";
-	/^shares-0;.*;phase_gpu;.*__cudaLaunchKernel;\[GPU_Wait\]k_work0 (\d+)$/ and $sum += $1 while <$folded>;
+	/^shares-0;.*;phase_gpu;.*__cudaLaunchKernel;\[GPU_Wait\]k_work0 (\d+)$/ and
+		$sum += $1 while <$folded>;
 	print "$sum ns of $1, blocked for $2\n";
 	exit !($sum && $sum >= $2 * 0.9 - 3e6 && $sum <= $1)' queue.out
 ok $? "full queue: launches waited for the work in the queue"
