@@ -273,6 +273,6 @@ for bad in 4 32 x '' exact,4 exactly; do
 	is "$? $(grep -c -e '--stalls' bad.log)" "125 1" "--stalls=$bad is refused"
 done
 xpuload --stalls=exact -p $$ >bad.log 2>&1
-like "$(cat bad.log)" 'is for a COMMAND' \
+like "$(cat bad.log)" 'needs a COMMAND to start' \
 	"-p: refused, because the shim reads the option at its start"
 done_testing
