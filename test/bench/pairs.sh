@@ -16,6 +16,10 @@ truth_row() {		# truth_row KEYS RIGHT WRONG UNCERTAIN NONE SEEN LAUNCHES
 	printf '%7s %7s %9s %8s %-6s %s\n' "$2" "$3" "$4" "$invented" "$mark" "$1"
 }
 
+empty_row() {		# empty_row KEYS MESSAGES
+	printf '%7s %7s %9s %8s %-6s %s\n' - - - - '' "$1"
+}
+
 row() {			# row NAMED KEYS RIGHT WRONG UNCERTAIN NONE SEEN
 	truth_row "$2" "$3" "$4" "$5" "$6" "$7" \
 		"$(sed -n 's/^launches \([0-9]*\) .*/\1/p' pairs.log)"

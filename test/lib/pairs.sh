@@ -98,6 +98,10 @@ pairs_families() {
 		dur_jitter=14.5 shape=uniform head=0.1 tail=0.1 kernels=8000 loop=10 apart=0
 	pairs_one nr=4 tids=other gap=255 work=4.33 jitter=0.27 delay=0.217 dur=18.1 \
 		dur_jitter=5.58 shape=exp cut=1 kernels=8000 seed=754473
+	# The cuts at both ends leave no event.
+	pairs_one seed=13338 nr=60 gap=0.223 work=0.17 jitter=2.77 delay=0.349 dur=0.524 \
+		shape=uniform lost=0.3 lost_calls=0.1 both=0.1 both_end=0.1 step=-0.00947 \
+		kernels=8000 loop=2
 	# A clock that was set: by half of the time between two launches; by the length of the
 	# recording.
 	pairs_one seed=778366 nr=200 tids=other gap=29.6 work=0.128 jitter=8.81 delay=6.89 \
@@ -223,9 +227,18 @@ pairs_one() {
 	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $* || exit 1
 	"${XPU_PAIRS_MERGE:-$XPU_BUILD/xpumerge}" --cpu cpu.txt --gpu gpu.json \
 		-f perf >pairs.out 2>pairs.log
+	if [ ! -s cpu.txt ]; then
+		empty_row "$*" "$(cat pairs.log)"
+		return
+	fi
 	# shellcheck disable=SC2046 # words are arguments
 	truth_row "$*" $("$XPU_BUILD/gen_pairs" verdict truth <pairs.out) \
 		"$(sed -n 's/^launches \([0-9]*\) .*/\1/p' pairs.log)"
+}
+
+# The cuts left no stack.
+empty_row() {		# empty_row KEYS MESSAGES
+	like "$2" '^xpumerge: cpu.txt: cannot find any stacks: ' "nothing to join: $1"
 }
 
 truth_row() {		# truth_row KEYS RIGHT WRONG UNCERTAIN NONE SEEN LAUNCHES
