@@ -512,6 +512,14 @@ static void hear_kernel(const struct xpu_record_kernel *k)
 	COUNT(nr_kernels, 1);
 }
 
+static void hear_stalls(const struct xpu_record_stalls *r)
+{
+	if (listener.nr_sampled == sizeof(listener.sampled) / sizeof(listener.sampled[0]))
+		return;
+	listener.sampled[listener.nr_sampled] = r->correlation_id;
+	COUNT(nr_sampled, 1);
+}
+
 static void hear_api(const struct xpu_record_api *api)
 {
 	bool runtime = api->domain == CUPTI_CB_DOMAIN_RUNTIME_API;
@@ -571,6 +579,9 @@ static void hear(const struct xpu_record *r)
 		break;
 	case XPU_RECORD_KERNEL:
 		hear_kernel((const void *)r);
+		break;
+	case XPU_RECORD_STALLS:
+		hear_stalls((const void *)r);
 		break;
 	case XPU_RECORD_MEMCPY:
 		COUNT(nr_memcpys, 1);

@@ -112,6 +112,8 @@ struct listener {
 	uint32_t nr_calls;
 	struct listener_alloc allocs[1 << 17];
 	uint32_t nr_allocs;
+	uint64_t sampled[64];		/* launches whose PC samples came, with --stalls=exact */
+	uint32_t nr_sampled;
 	struct xpu_record_counters counters;
 	uint32_t nr_messages;
 	uint16_t message_level;
