@@ -13,7 +13,7 @@
  *	wire/sender.h		messages, names of functions
  *	life/life.h		the runtime is used; the vendor has to let go, or may come back
  *
- * Ids of launches are the vendor's, and unique in the process. Domains number the functions of each
+ * The vendor chooses the ids of launches, which are unique in the process. Domains number the functions of each
  * API; no two vendors use the same domain.
  */
 #ifndef XPU_PRELOAD_GPU_H

@@ -17,10 +17,10 @@ bool drain__add(const struct gpu *gpu);
 const struct gpu *const *drain__gpus(unsigned int *nr);
 
 /**
- * life__drain - send all that is there, device work after its launches
+ * life__drain - send everything recorded so far, device work after its launches
  * @last: recording stops for now: says so in the records, and repeats every definition next time
  *
- * On any thread, except inside a launch.
+ * May be called on any thread, except inside a launch.
  */
 void life__drain(bool last);
 

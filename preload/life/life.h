@@ -33,7 +33,7 @@ bool life__is_awake(const struct gpu *gpu);
 void life__wake(const struct gpu *gpu);
 void life__doze(const struct gpu *gpu);
 
-/* Sends all that is there, where nothing more comes from @gpu for now. */
+/* Sends everything recorded so far, when nothing more comes from @gpu for now. */
 void life__drain_last(const struct gpu *gpu);
 
 /* Adds a request that the shim's thread serves under capture__lock(). Call before life__used(). */

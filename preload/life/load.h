@@ -13,8 +13,8 @@
 void shim__load(void);
 
 /*
- * Return: the shim's path, for variables by which a runtime finds it; NULL: it cannot be found.
- * *@may_set: whether the environment may be changed: no other thread can be reading it.
+ * Return: the shim's path, for variables by which a runtime finds it; NULL if it cannot be found.
+ * *@may_set: whether the environment may be changed, because no other thread can be reading it.
  */
 const char *load__path(bool *may_set);
 

@@ -125,7 +125,7 @@ ok "$(($(account paired) < $(account ops)))" \
 LD_PRELOAD="$XPU_SHIM" python3 "$ranks" single loader 250 >out 2>run.log &
 pid=$!
 for i in $(seq 1 120); do
-	[ "$(grep -c trains out)" = "$NR_RANKS" ] && break
+	[ "$(grep -o trains out | wc -l)" = "$NR_RANKS" ] && break	# two may share a line
 	sleep 0.5
 done
 xpuload --off-cpu -p $pid -o late.data >/dev/null 2>load.log

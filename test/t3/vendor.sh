@@ -5,7 +5,7 @@
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 need shim
-# xpuload takes the shim that is beside it.
+# xpuload takes the shim in its own directory.
 cp "$XPULOAD" "$XPU_BUILD/vendor/libxpushim.so" "$XPU_BUILD/vendor/libtoy.so" .
 is $? 0 "xpuload has the shim with one more vendor"
 XPULOAD=$PWD/xpuload

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * toy.h - a runtime that is nobody's, for the test of gpu.h: streams, kernels that sleep, a clock
+ * toy.h - an invented runtime for the test of gpu.h: streams, kernels that sleep, a clock
  *
  * At its first use, the runtime calls the function ToyInjection() if a library of the process has
  * it. That function may set a tracer.
@@ -31,7 +31,7 @@ struct toy_tracer {
 	/* A call begins and ends, on its thread. @id: of the launch; unique in the process */
 	void (*begins)(enum toy_call call, uint32_t stream, uint32_t id);
 	void (*ends)(enum toy_call call, uint32_t stream, uint32_t id);
-	/* A kernel has ended; on a thread of the runtime. Times are those of toy_clock(). */
+	/* A kernel has ended; on a thread of the runtime. Times are in ticks of toy_clock(). */
 	void (*done)(uint32_t stream, uint32_t id, const char *kernel, uint64_t begin,
 		     uint64_t end);
 };

@@ -63,7 +63,7 @@ static bool is_wait(const char *name)
 	       strncmp(name, "cuGraphLaunch", strlen("cuGraphLaunch")) && !strstr(name, "Async");
 }
 
-/* Older versions of CUPTI lack some of these, since they know no graphs: errors are ignored. */
+/* Older versions of CUPTI know no graphs and refuse some of these callbacks: errors are ignored. */
 static void watch_resources(void)
 {
 	static const CUpti_CallbackId resources[] = {
