@@ -13,8 +13,8 @@
  *	wire/sender.h		messages, names of functions
  *	life/life.h		the runtime is used; the vendor has to let go, or may come back
  *
- * The vendor chooses the ids of launches, which are unique in the process. Domains number the functions of each
- * API; no two vendors use the same domain.
+ * The vendor chooses the ids of launches, which are unique in the process. Domains number the
+ * functions of each API; no two vendors use the same domain.
  */
 #ifndef XPU_PRELOAD_GPU_H
 #define XPU_PRELOAD_GPU_H
