@@ -121,22 +121,21 @@ static int absorb_busy(struct sums *s, struct sums *from, const struct remap *r)
 	return err;
 }
 
-static int absorb_works(struct metric_sums *to, const struct metric_sums *from,
-			const struct remap *r)
+static int absorb_works(struct works *to, const struct works *from, const struct remap *r)
 {
 	size_t i;
 	int err = 0;
 
 	to->wanted |= from->wanted;
-	for (i = 0; i < from->works.nr && !err; i++) {
-		struct metric_work w = from->works.v[i];
+	for (i = 0; i < from->list.nr && !err; i++) {
+		struct kept_work w = from->list.v[i];
 
 		w.gpu = r->gpus[w.gpu];
 		w.leaf = remap__find(r->leaves, w.leaf);
 		w.chain = remap__move(w.chain, r->chain);
 		w.stream = remap__move(w.stream, r->stream);
 		w.kernel = remap__find(r->leaves, w.kernel);
-		err = array_push(&to->works, w);
+		err = array_push(&to->list, w);
 	}
 	return err;
 }
@@ -217,7 +216,7 @@ int sums__absorb(struct sums *s, struct model *m, struct sums *from, struct rema
 	err = absorb_aggregates(&s->aggregates, &from->aggregates, r) ?:
 	      absorb_leaf_stats(s, from, r) ?: absorb_calls(s, from, r) ?:
 	      absorb_accounts(s, from, r) ?: absorb_busy(s, from, r) ?:
-	      absorb_works(&s->metrics, &from->metrics, r) ?: absorb_heaps(s, from, r) ?:
+	      absorb_works(&s->works, &from->works, r) ?: absorb_heaps(s, from, r) ?:
 	      absorb_memory_made(s, from, first) ?:
 	      times__absorb(&s->times, &from->times, r, first) ?:
 	      idles__absorb(&s->idles, &from->idles, r);

@@ -122,7 +122,7 @@ int part__init_apart(struct part *p, struct session *s, size_t nr, struct passes
 		}
 	}
 	model__init_apart(&apart->model, &s->model);
-	apart->sums.metrics.wanted = s->has_metrics;
+	apart->sums.works.wanted = s->keeps_works;
 	if (s->opts.filter) {
 		apart->filter = *s->opts.filter;
 		memset(&apart->filter.kernels, 0, sizeof(apart->filter.kernels));
@@ -217,6 +217,18 @@ static int rescan_record(void *ctx, const struct record_iter *it, const struct x
 	return rec->type == XPU_RECORD_LAUNCHES ? device__relaunches(ctx, (const void *)rec) : 0;
 }
 
+/* Begins the features that have records of this or an earlier recording. Return: 0 or -ENOMEM. */
+static int part__begin_features(struct part *p)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; features[i] && !err; i++)
+		if (p->model->features[i] && features[i]->begin)
+			err = features[i]->begin(p->model->features[i], &p->pass);
+	return err;
+}
+
 /* Makes the first pass and resolves its ids. Return: 0 or -ENOMEM. */
 static int part__first_pass(struct part *p)
 {
@@ -230,14 +242,13 @@ static int part__first_pass(struct part *p)
 	p->sums->idles.wanted |= p->found.accounts.nr != 0;
 	p->sums->idles.begin_ns = filter__begin_ns(p->opts.filter, p->model->start_ns);
 	p->sums->idles.end_ns = filter__end_ns(p->opts.filter, p->model->start_ns);
-	p->sums->metrics.wanted |= p->model->metrics.sets.nr || p->found.stalls_accounts.nr;
 	if (p->found.to_ns != UINT64_MAX)
 		p->sums->loss.outside_windows +=
 			captured__leave_out(&p->model->captured, p->found.first_proc,
 					    p->found.from_ns + p->found.shift_ns,
 					    p->found.to_ns + p->found.shift_ns);
 	captured__sort(&p->model->captured);
-	return err ?: found__resolve(&p->found, p->model, &p->sums->loss);
+	return err ?: found__resolve(&p->found, p->model) ?: part__begin_features(p);
 }
 
 /* Makes the second pass, and the third if needed. Return: 0, -ENOMEM or the sink's error. */
@@ -338,7 +349,9 @@ int part__take(struct part *p)
 		err = p->opts.sink->named(p->opts.sink->ctx, p->model);
 	if (!err && p->apart)
 		err = model__absorb(&s->model, p->model, s->opts.with_shapes, &p->remap) ?:
-		      sums__absorb(&s->sums, &s->model, p->sums, &p->remap);
+		      sums__absorb(&s->sums, &s->model, p->sums, &p->remap) ?:
+		      features__absorb(&s->model, s->model.features, p->model->features,
+				       &p->remap);
 	if (!err && p->apart && s->opts.sink)
 		err = s->opts.sink->absorb(s->opts.sink->ctx, &s->model, p->opts.sink, &p->remap);
 	if (p->apart)

@@ -87,11 +87,11 @@ static int add_busy(struct second_pass *p, const struct work *w, const struct fi
 	return err ?: busy__add(&sums->busy.v[gpu], part->from_ns, part->to_ns);
 }
 
-static int meter_parts(struct second_pass *p, uint64_t key, const struct work *w,
+static int keep_parts(struct second_pass *p, uint64_t key, const struct work *w,
 		      const struct filter_span *part, uint32_t chain)
 {
-	struct metric_sums *metrics = &p->sums->metrics;
-	struct metric_work metered = {
+	struct works *works = &p->sums->works;
+	struct kept_work kept = {
 		.start_ns = w->start_ns,
 		.end_ns = w->start_ns ? w->start_ns + w->duration_ns : 0,
 		.gpu = p->model->streams.v[w->stream].gpu,
@@ -100,23 +100,23 @@ static int meter_parts(struct second_pass *p, uint64_t key, const struct work *w
 		.stream = w->stream,
 		.kernel = p->model->leaves.v[w->leaf].kind == LEAF_KERNEL ? w->leaf : NO_INDEX,
 		.correlation_id = key,
-	}, before = metered, within = metered, after = metered;
+	}, before = kept, within = kept, after = kept;
 
 	if (!part)
-		return metric_sums__work(metrics, &metered);
+		return works__add(works, &kept);
 	before.end_ns = within.start_ns = part->from_ns;
 	within.end_ns = after.start_ns = part->to_ns;
 	within.leaf = w->leaf;
 	within.chain = chain;
-	return metric_sums__work(metrics, &before) ?: metric_sums__work(metrics, &within) ?:
-	       metric_sums__work(metrics, &after);
+	return works__add(works, &before) ?: works__add(works, &within) ?:
+	       works__add(works, &after);
 }
 
-/* Passes a work to the metrics. @part: the part of it under @chain; NULL: the work is left out */
-static inline int meter_work(struct second_pass *p, uint64_t key, const struct work *w,
-			     const struct filter_span *part, uint32_t chain)
+/* Keeps a work. @part: the part of it under @chain; NULL: the work is left out */
+static inline int keep_work(struct second_pass *p, uint64_t key, const struct work *w,
+			    const struct filter_span *part, uint32_t chain)
 {
-	return p->sums->metrics.wanted ? meter_parts(p, key, w, part, chain) : 0;
+	return p->sums->works.wanted ? keep_parts(p, key, w, part, chain) : 0;
 }
 
 /* Passes device work, or the part that the filter left, to the sink of single events. */
@@ -226,7 +226,7 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 		}
 	}
 	if (!err && p->opts->without & 1u << m->leaves.v[w->leaf].kind)
-		return meter_work(p, key, w, NULL, NO_INDEX);
+		return keep_work(p, key, w, NULL, NO_INDEX);
 	if (err)
 		return err;
 	err = wanted__at(p->opts->filter, m, JOIN_KEY_PROC(key), l ? l->time_ns : 0);
@@ -240,12 +240,12 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 		err = work__cut(p, w, &part);
 	if (err <= 0) {
 		p->sums->nr_left_out += !err;
-		return err ?: meter_work(p, key, w, NULL, NO_INDEX);
+		return err ?: keep_work(p, key, w, NULL, NO_INDEX);
 	}
 	p->sums->nr_left_out += !part.nr;
 	p->sums->nr_parts += !part.nr;
 	err = count_work(p, w, &part) ?: add_busy(p, w, &part) ?:
-	      meter_work(p, key, w, &part, chain);
+	      keep_work(p, key, w, &part, chain);
 	if (range != NVTX_NO_RANGE) {
 		m->nvtx.ranges.v[range].nr_works += part.nr;
 		m->nvtx.ranges.v[range].gpu_ns += part.ns;

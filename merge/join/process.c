@@ -80,9 +80,11 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 		err = session__add_kept(s, &r[i]) ?: session__open_input(s, &r[i], i);
 		if (err)
 			return err;
-		s->has_metrics |= reader__has_metrics(&r[i]);
+		for (k = 0; features[k]; k++)
+			s->keeps_works |= features[k]->announced_by &&
+					  reader__begins_with(&r[i], features[k]->announced_by);
 	}
-	s->sums.metrics.wanted |= s->has_metrics;
+	s->sums.works.wanted |= s->keeps_works;
 	for (i = 0; i < nr && s->model.realtime; i++) {
 		for (k = 0; !input__same_boot(&s->model.inputs.v[k], &s->model.inputs.v[i]); k++)
 			;
@@ -97,18 +99,16 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 	return 0;
 }
 
-/* Attributes the GPUs' own samples to work. Return: 0 or -ENOMEM. */
-static int session__finish_samples(struct session *s)
+static int session__finish_features(struct session *s)
 {
-	struct metric_sums *metrics = &s->sums.metrics;
-	struct stall_sums *stalls = &s->sums.stalls;
-	int err = stall_sums__finish(stalls, &s->model, s->opts.filter, metrics->works.v,
-				     metrics->works.nr);
+	unsigned int i;
+	int err = 0;
 
-	s->sums.loss.stalls_uncovered_us = (stalls->kernels_ns - stalls->covered_ns + 999) / 1000;
-	return err ?:
-	       metric_sums__finish(metrics, &s->model.metrics) ?:
-	       sums__split_kernels(&s->sums, &s->model);
+	for (i = 0; features[i] && !err; i++)
+		if (s->model.features[i] && features[i]->finish)
+			err = features[i]->finish(s->model.features[i], s);
+	array_free(&s->sums.works.list);
+	return err;
 }
 
 /* Return: whether a process launched something and has no window. */
@@ -191,10 +191,8 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 		msgs__add(&s->msgs, "NCCL tells no communicators, as those before 2.25: %" PRIu64
 			  " of its kernels are paired across ranks by their order in streams",
 			  s->model.nccl.counts.nr_by_stream);
-	metrics__cut(&s->model.metrics, filter__begin_ns(s->opts.filter, s->model.start_ns),
-		     filter__end_ns(s->opts.filter, s->model.start_ns));
 	if (!err)
-		err = session__finish_samples(s);
+		err = session__finish_features(s);
 	if (!err)
 		err = times__finish(&s->sums.times, s->sums.busy.v, s->sums.busy.nr) ?:
 		      session__sum_windows(s);

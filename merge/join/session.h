@@ -59,7 +59,7 @@ struct session {
 	struct passes passes;
 	struct msgs msgs;		/* messages for the user about the input and the files that
 					 * it names */
-	bool has_metrics;		/* some recording has metrics of GPUs */
+	bool keeps_works;		/* a feature needs the works of all recordings */
 	bool ended;			/* each recording has an END record */
 	int status;			/* -EBADMSG: the recording is damaged; otherwise 0 */
 };

@@ -79,8 +79,7 @@ void sums__exit(struct sums *s)
 	busy__free(&s->windows);
 	times__exit(&s->times);
 	hashes__free(&s->by_path);
-	metric_sums__exit(&s->metrics);
-	stall_sums__exit(&s->stalls);
+	array_free(&s->works.list);
 	array_free(&s->accounts);
 	for (i = 0; i < s->heaps.nr; i++)
 		heap__exit(&s->heaps.v[i]);
@@ -290,31 +289,28 @@ static int sums__split_spread(struct sums *s, const struct aggregate *whole, str
 	return array_push(&s->aggregates.spreads, spread);
 }
 
-/* Splits an aggregate; its first part stays in its place. Return: 0 or -ENOMEM. */
-static int sums__split(struct sums *s, struct model *m, size_t at, const struct stall_part *parts,
-		       size_t nr)
+int sums__split(struct sums *s, struct model *m, size_t at, const struct sums_part *parts,
+		size_t nr)
 {
 	struct aggregate whole = s->aggregates.v[at], part;
 	uint64_t done_ns = 0, until_ns;
-	double samples = 0, done = 0;
+	double all = 0, done = 0;
 	size_t i;
 	int err;
 
 	for (i = 0; i < nr; i++)
-		samples += parts[i].samples;
-	if (!(samples > 0))
+		all += parts[i].weight;
+	if (!(all > 0))
 		return 0;
 	for (i = 0, err = 0; i < nr && !err; i++) {
-		done += parts[i].samples;
-		until_ns = i + 1 < nr ?
-			   min_t(uint64_t, whole.sum_ns * (done / samples), whole.sum_ns) :
-			   whole.sum_ns;
+		done += parts[i].weight;
+		until_ns = i + 1 < nr ? min_t(uint64_t, whole.sum_ns * (done / all), whole.sum_ns) :
+					whole.sum_ns;
 		part = whole;
 		part.nr = i ? 0 : whole.nr;	/* count works once */
 		part.sum_ns = until_ns - done_ns;
 		done_ns = until_ns;
-		err = leaves__stall(&m->leaves, whole.leaf, &m->stalls.places.v[parts[i].place],
-				    &part.leaf);
+		err = leaves__part(&m->leaves, whole.leaf, parts[i].place, &part.leaf);
 		if (err || (!part.nr && !part.sum_ns))
 			continue;
 		err = sums__split_spread(s, &whole, &part);
@@ -325,23 +321,6 @@ static int sums__split(struct sums *s, struct model *m, size_t at, const struct 
 				((struct times_part){ at, s->aggregates.nr - 1 }));
 		else
 			s->aggregates.v[at] = part;
-	}
-	return err;
-}
-
-int sums__split_kernels(struct sums *s, struct model *m)
-{
-	const struct stall_part *parts;
-	size_t i, nr, nr_parts;
-	int err = 0;
-
-	for (i = 0, nr = s->aggregates.nr; i < nr && s->stalls.parts.nr && !err; i++) {
-		if (m->leaves.v[s->aggregates.v[i].leaf].kind != LEAF_KERNEL ||
-		    leaf__part(&m->leaves, &m->leaves.v[s->aggregates.v[i].leaf]))
-			continue;
-		parts = stall_sums__of(&s->stalls, s->aggregates.v[i].chain,
-				       s->aggregates.v[i].leaf, &nr_parts);
-		err = sums__split(s, m, i, parts, nr_parts);
 	}
 	return err;
 }

@@ -9,11 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "join/metric_sums.h"
 #include "join/opts.h"
-#include "join/stall_sums.h"
 #include "model/busy.h"
 #include "join/times.h"
+#include "join/works.h"
 #include "model/heap.h"
 #include "model/idle.h"
 #include "model/loss.h"
@@ -111,8 +110,7 @@ struct sums {
 	ARRAY(struct thread_account) accounts;
 	struct idles idles;
 	ARRAY(struct busy) busy;	/* by GPU; with opts.stats or opts.by_time */
-	struct metric_sums metrics;
-	struct stall_sums stalls;
+	struct works works;		/* of all recordings, until features have finished */
 	struct times times;
 	struct hashes by_path;		/* for sums__coarser(): the first aggregate of each call
 					 * path */
@@ -204,11 +202,18 @@ static inline int sums__when(struct sums *s, uint64_t from_ns, uint64_t to_ns,
 	return times__sum(&s->times, s->aggregates.last, from_ns, to_ns, value);
 }
 
+/* a part of an aggregate's time */
+struct sums_part {
+	const struct leaf_place *place;
+	double weight;
+};
+
 /*
- * Splits the aggregates of kernels that have PC samples by place and reason, in proportion to their
- * samples; total times and numbers of works stay. Return: 0 or -ENOMEM.
+ * Splits an aggregate by place and reason, in proportion to the weights. Its total time and its
+ * number of works stay. The first part stays at index @at. Return: 0 or -ENOMEM.
  */
-int sums__split_kernels(struct sums *s, struct model *m);
+int sums__split(struct sums *s, struct model *m, size_t at, const struct sums_part *parts,
+		size_t nr);
 
 /*
  * Splits the aggregates of NCCL kernels: the time that they waited for other ranks, as far as it

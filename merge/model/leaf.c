@@ -91,7 +91,7 @@ void leaves__init(struct leaves *l, struct strpool *strings)
 void leaves__exit(struct leaves *l)
 {
 	hashes__free(&l->by_key);
-	idmap__free(&l->stalls);
+	idmap__free(&l->by_part);
 	array_free(&l->parts);
 	array_free(&l->waits);
 	array_free(l);
@@ -129,22 +129,33 @@ int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t sh
 	const char *interned = strpool__intern(l->strings, name, strlen(name));
 
 	return leaves__add(l, &(struct leaf){
-		.kind = LEAF_KERNEL, .gpu = gpu, .name = interned, .shape = shape,
-		.stall = NO_INDEX,
+		.kind = LEAF_KERNEL, .gpu = gpu, .name = interned, .shape = shape, .part = NO_INDEX,
 	}, split, idx);
 }
 
-int leaves__stall(struct leaves *l, uint32_t kernel, const struct stall_place *place, uint32_t *idx)
+char *leaf_place__frame(const char **at)
+{
+	size_t len = *at ? strcspn(*at, ";") : 0;
+	char *frame = *at && **at ? strndup(*at, len) : NULL;
+
+	if (frame)
+		*at += len + ((*at)[len] == ';');
+	else if (*at && !**at)
+		*at = NULL;
+	return frame;
+}
+
+int leaves__part(struct leaves *l, uint32_t kernel, const struct leaf_place *place, uint32_t *idx)
 {
 	struct leaf leaf = l->v[kernel];
 	uint64_t key = ID_KEY(kernel, place->id);
 	int err;
 
-	if (idmap__get(&l->stalls, key, idx))
+	if (idmap__get(&l->by_part, key, idx))
 		return 0;
-	leaf.stall = l->parts.nr;
+	leaf.part = l->parts.nr;
 	*idx = l->nr;
-	err = array_reserve(l, l->nr + 1) ?: idmap__put(&l->stalls, key, *idx) ?:
+	err = array_reserve(l, l->nr + 1) ?: idmap__put(&l->by_part, key, *idx) ?:
 	      array_push(&l->parts, ((struct leaf_part){ place, kernel }));
 	if (!err)
 		l->v[l->nr++] = leaf;
@@ -153,11 +164,11 @@ int leaves__stall(struct leaves *l, uint32_t kernel, const struct stall_place *p
 
 int leaves__nccl_wait(struct leaves *l, uint32_t kernel, uint32_t *idx)
 {
-	static const struct stall_place wait = {
+	static const struct leaf_place wait = {
 		.label = "[NCCL_Wait]", .place = "", .reason = "", .id = NO_INDEX,
 	};
 
-	return leaves__stall(l, kernel, &wait, idx);
+	return leaves__part(l, kernel, &wait, idx);
 }
 
 int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char *name,
@@ -166,7 +177,7 @@ int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char 
 	const char *interned = strpool__intern(l->strings, name, strlen(name));
 
 	return leaves__add(l, &(struct leaf){
-		.kind = kind, .gpu = gpu, .name = interned, .shape = NO_INDEX, .stall = NO_INDEX,
+		.kind = kind, .gpu = gpu, .name = interned, .shape = NO_INDEX, .part = NO_INDEX,
 	}, false, idx);
 }
 
@@ -189,7 +200,7 @@ int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx)
 						leaf_kind__prefix(l->v[leaf].kind), name);
 		err = leaves__add(l, &(struct leaf){
 			.kind = LEAF_GPU_WAIT, .gpu = NO_INDEX, .name = name, .shape = NO_INDEX,
-			.stall = NO_INDEX,
+			.part = NO_INDEX,
 		}, false, &l->waits.v[leaf]);
 	}
 	*idx = l->waits.v[leaf];

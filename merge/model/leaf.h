@@ -8,7 +8,6 @@
 
 #include "model/gpu.h"
 #include "model/shape.h"
-#include "model/stalls.h"
 #include "util.h"
 
 enum leaf_kind {
@@ -42,13 +41,31 @@ struct leaf {
 	const char *name;		/* kernel, demangled; "HtoD"; "" */
 	uint32_t shape;			/* of a kernel: index in shapes, SHAPE_SEVERAL, or NO_INDEX
 					 * if unknown */
-	uint32_t stall;			/* of a part of a kernel's time: index in parts; otherwise
+	uint32_t part;			/* of a part of a kernel's time: index in parts; otherwise
 					 * NO_INDEX */
 };
 
-/* the place where a kernel stood still, and the reason */
+#define LEAF_MAX_FRAMES	64		/* frames of a place; functions inlined deeper are left
+					 * out */
+
+/* Where a kernel stood still, and the reason; both are shown as frames. */
+struct leaf_place {
+	const char *label;		/* shown before the reason: "[stall]" */
+	const char *place;		/* interned: "+0x1a0", or "a.cu:9;f(int) at b.h:3" */
+	const char *reason;		/* interned: "long_scoreboard" */
+	uint32_t id;			/* its number among all places of its kind */
+};
+
+/*
+ * Takes the next frame of a place, the outermost first. *@at: the place, then the rest of it.
+ * Return: a copy, which the caller frees; or NULL: with *@at NULL at the end, otherwise because
+ * memory is short.
+ */
+char *leaf_place__frame(const char **at);
+
+/* a part of a kernel's time */
 struct leaf_part {
-	const struct stall_place *place;
+	const struct leaf_place *place;
 	uint32_t kernel;		/* the leaf of the whole kernel */
 };
 
@@ -60,7 +77,7 @@ struct leaves {
 	struct hashes by_key;
 	uint64_t secret;
 	ARRAY(struct leaf_part) parts;
-	struct idmap stalls;		/* (kernel, place): leaf */
+	struct idmap by_part;		/* (kernel, place): leaf */
 	ARRAY(uint32_t) waits;		/* by leaf: the leaf of waiting for it, or NO_INDEX */
 };
 
@@ -95,8 +112,7 @@ int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t sh
  * leaves.
  * Return: 0 or -ENOMEM.
  */
-int leaves__stall(struct leaves *l, uint32_t kernel, const struct stall_place *place,
-		  uint32_t *idx);
+int leaves__part(struct leaves *l, uint32_t kernel, const struct leaf_place *place, uint32_t *idx);
 
 /* Makes a leaf of the time that a kernel of NCCL waited for other ranks. Return: 0 or -ENOMEM. */
 int leaves__nccl_wait(struct leaves *l, uint32_t kernel, uint32_t *idx);
@@ -104,7 +120,7 @@ int leaves__nccl_wait(struct leaves *l, uint32_t kernel, uint32_t *idx);
 /* Return: the part of a kernel's time that the leaf is, or NULL. */
 static inline const struct leaf_part *leaf__part(const struct leaves *l, const struct leaf *leaf)
 {
-	return leaf->stall == NO_INDEX ? NULL : &l->parts.v[leaf->stall];
+	return leaf->part == NO_INDEX ? NULL : &l->parts.v[leaf->part];
 }
 
 /*

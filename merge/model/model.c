@@ -13,14 +13,13 @@ void model__init(struct model *m)
 	memset(m, 0, sizeof(*m));
 	machine__init(&m->machine, &m->strings);
 	gpus__init(&m->gpus, &m->strings);
-	metrics__init(&m->metrics, &m->strings);
-	stalls__init(&m->stalls);
 	shapes__init(&m->shapes);
 	leaves__init(&m->leaves, &m->strings);
 }
 
 void model__exit(struct model *m)
 {
+	features__free(m->features);
 	arena__free(&m->arena);
 	array_free(&m->messages);
 	leaves__exit(&m->leaves);
@@ -33,8 +32,6 @@ void model__exit(struct model *m)
 	nccl__exit(&m->nccl);
 	captured__free(&m->captured);
 	gpus__exit(&m->gpus);
-	metrics__exit(&m->metrics);
-	stalls__exit(&m->stalls);
 	machine__exit(&m->machine);
 	strpool__free(&m->strings);
 	array_free(&m->infos);

@@ -15,15 +15,14 @@
 
 #include "model/captured.h"
 #include "model/chain.h"
+#include "model/feature.h"
 #include "model/gpu.h"
 #include "model/leaf.h"
 #include "model/loss.h"
 #include "model/machine.h"
-#include "model/metrics.h"
 #include "model/nccl.h"
 #include "model/nvtx.h"
 #include "model/shape.h"
-#include "model/stalls.h"
 #include "util.h"
 #include "xpu_record.h"
 
@@ -90,8 +89,6 @@ struct model {
 	struct strpool strings;
 	struct machine machine;
 	struct gpus gpus;
-	struct metrics metrics;
-	struct stalls stalls;
 	struct nvtx nvtx;
 	struct nccl nccl;
 	struct captured captured;
@@ -102,6 +99,7 @@ struct model {
 	struct shapes shapes;
 	struct leaves leaves;
 	ARRAY(struct shim_message) messages;
+	void *features[NR_FEATURES + 1];	/* their states; NULL: asleep */
 	struct arena arena;		/* for call paths that are not in any record */
 };
 

@@ -259,96 +259,6 @@ static int absorb_nccl(struct nccl *to, const struct nccl *from, const struct re
 	return err;
 }
 
-/* ---- the GPUs' own samples ------------------------------------------------------------------- */
-
-/* Moves rows and values instead of copying them. */
-static int absorb_metrics(struct metrics *to, struct metrics *from, struct remap *r)
-{
-	size_t i;
-	uint32_t k;
-	int err = 0;
-
-	for (i = 0; i < from->sets.nr && !err; i++) {
-		struct metric_set set = from->sets.v[i];
-
-		for (k = 0; k < set.nr && !err; k++) {
-			struct metric_name name = from->names.v[set.names[k]];
-
-			name.name = remap__text(r, name.name);
-			name.unit = remap__text(r, name.unit);
-			err = metrics__add_name(to, &name, &set.names[k]);
-		}
-		set.gpu = remap__find(r->gpus, set.gpu);
-		err = err ?: metrics__add_set(to, &set);
-		if (!err)
-			memset(&from->sets.v[i], 0, sizeof(set));	/* @to owns it now */
-	}
-	return err;
-}
-
-static int absorb_stall_windows(struct stalls *to, const struct stalls *from,
-				const uint32_t *places, const uint32_t *functions)
-{
-	size_t first = to->counts.nr, i;
-	int err = 0;
-
-	for (i = 0; i < from->counts.nr && !err; i++) {
-		struct stall_count count = from->counts.v[i];
-
-		count.place = places[count.place];
-		err = array_push(&to->counts, count);
-	}
-	for (i = 0; i < from->windows.nr && !err; i++) {
-		struct stall_window window = from->windows.v[i];
-
-		window.function = functions[window.function];
-		window.first += first;
-		err = array_push(&to->windows, window);
-	}
-	return err;
-}
-
-static int absorb_stalls(struct stalls *to, const struct stalls *from, struct remap *r)
-{
-	uint32_t *places = calloc(from->places.nr + 1, sizeof(*places));
-	uint32_t *functions = calloc(from->functions.nr + 1, sizeof(*functions));
-	int err = places && functions ? 0 : -ENOMEM;
-	size_t i;
-
-	for (i = 0; i < from->places.nr && !err; i++) {
-		const struct stall_place *place = &from->places.v[i];
-		const char *text = remap__text(r, place->place),
-			   *reason = remap__text(r, place->reason);
-
-		err = text && reason ? stalls__place(to, text, reason, &places[i]) : -ENOMEM;
-	}
-	for (i = 0; i < from->functions.nr && !err; i++) {
-		const struct stall_function *f = &from->functions.v[i];
-		const char *name = remap__text(r, f->name);
-
-		err = name ?
-		      stalls__function(to, f->proc + r->proc, f->context, name, &functions[i]) :
-		      -ENOMEM;
-	}
-	if (!err)
-		err = absorb_stall_windows(to, from, places, functions);
-	for (i = 0; i < from->spans.nr && !err; i++) {
-		struct stall_span span = from->spans.v[i];
-
-		span.proc += r->proc;
-		err = array_push(&to->spans, span);
-	}
-	to->knows_spans |= from->knows_spans;
-	to->total += from->total;
-	to->others += from->others;
-	to->dropped += from->dropped;
-	to->nr_full += from->nr_full;
-	to->recorded += from->recorded;
-	free(functions);
-	free(places);
-	return err;
-}
-
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static int absorb_texts(struct model *m, const struct model *from, const struct remap *r)
@@ -390,8 +300,6 @@ int model__absorb(struct model *m, struct model *from, bool split, struct remap 
 	err = absorb_procs(m, from, r) ?: absorb_paths(m, from, r) ?: absorb_streams(m, from, r) ?:
 	      absorb_leaves(m, from, split, r) ?: absorb_ranges(&m->nvtx, &from->nvtx, r) ?:
 	      absorb_nccl(&m->nccl, &from->nccl, r) ?:
-	      absorb_metrics(&m->metrics, &from->metrics, r) ?:
-	      absorb_stalls(&m->stalls, &from->stalls, r) ?:
 	      absorb_captured(&m->captured, &from->captured, r) ?: absorb_texts(m, from, r);
 	return err ?: r->no_memory ? -ENOMEM : 0;
 }

@@ -72,38 +72,6 @@ static int collect__thread(struct collect *c, const struct xpu_record_thread *re
 	return err;
 }
 
-static int collect__metric(struct collect *c, const struct xpu_record_metric *rec)
-{
-	int err = metrics__define(&c->model->metrics, c->model->machine.recording, rec);
-
-	if (err != -EINVAL)
-		return err;
-	c->loss->bad_metrics++;
-	return 0;
-}
-
-static int collect__metrics(struct collect *c, const struct xpu_record_metrics *rec)
-{
-	uint32_t nr_bad;
-	int err;
-
-	err = metrics__add(&c->model->metrics, c->model->machine.recording, rec, c->found->shift_ns,
-			   &nr_bad);
-	c->loss->bad_metrics += nr_bad;
-	return err;
-}
-
-static void collect__metrics_end(struct collect *c, const struct xpu_record_metrics_end *rec)
-{
-	const struct metric_set *set = metrics__set(&c->model->metrics, c->model->machine.recording,
-						    rec->set);
-
-	if (set && rec->nr_rows > set->rows.nr)
-		c->loss->missing_metrics += rec->nr_rows - set->rows.nr;
-	c->loss->metric_overflows += rec->nr_overflows;
-	c->loss->metric_gap_us += rec->lost_ns / 1000;
-}
-
 static void collect__lost(struct collect *c, const struct xpu_record_lost *rec)
 {
 	if (rec->kind && rec->kind < XPU_LOST_NR)
@@ -184,8 +152,6 @@ static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 	case XPU_RECORD_INFO:
 	case XPU_RECORD_ACCOUNT:
 	case XPU_RECORD_DEVICE:
-	case XPU_RECORD_STALLS:
-	case XPU_RECORD_STALLS_ACCOUNT:
 	case XPU_RECORD_RANGE:
 	case XPU_RECORD_MESSAGE:
 		*rec = reader__keep(c->found->reader, *rec, (*rec)->size);
@@ -271,43 +237,6 @@ static int collect__pycode(struct found *f, uint32_t proc, const struct xpu_reco
 	return err > 0 ? array_push(&f->pycode_defs, rec) : err;
 }
 
-static int collect__stall_reason(struct found *f, uint32_t proc,
-				 const struct xpu_record_stall_reason *rec)
-{
-	int err = idmap__add(&f->stall_reasons, ID_KEY(proc, rec->index), rec->name);
-
-	return min_t(int, err, 0);
-}
-
-/* Takes the next piece of a module's lines; pieces out of order are left out. */
-static int collect__cubin(struct found *f, uint32_t proc, const struct xpu_record_cubin *rec)
-{
-	struct cubin_def *def = NULL;
-	size_t i;
-	int err;
-
-	for (i = f->cubins.nr; i-- && !def;)
-		if (f->cubins.v[i].proc == proc && f->cubins.v[i].crc == rec->crc)
-			def = &f->cubins.v[i];
-	if (!def) {
-		err = array_push(&f->cubins, ((struct cubin_def){
-			.proc = proc, .crc = rec->crc, .total_bytes = rec->total_bytes,
-		}));
-		if (err)
-			return err;
-		def = &f->cubins.v[f->cubins.nr - 1];
-	}
-	if (rec->offset != def->bytes.nr || def->total_bytes > XPU_CUBIN_MAX ||
-	    rec->bytes > def->total_bytes - def->bytes.nr)
-		return 0;
-	err = array_reserve(&def->bytes, def->bytes.nr + rec->bytes);
-	if (err || !rec->bytes)
-		return err;
-	memcpy(def->bytes.v + def->bytes.nr, rec->data, rec->bytes);
-	def->bytes.nr += rec->bytes;
-	return 0;
-}
-
 static int collect__refused(struct found *f, uint32_t proc, const struct xpu_record_refused *rec)
 {
 	int err = idmap__add(&f->refused, ID_KEY(proc, rec->correlation_id), rec->result);
@@ -318,6 +247,25 @@ static int collect__refused(struct found *f, uint32_t proc, const struct xpu_rec
 static int collect__message(struct model *m, uint32_t proc, const struct xpu_record_message *rec)
 {
 	return array_push(&m->messages, ((struct shim_message){ proc, rec->hdr.misc, rec->data }));
+}
+
+static int collect__take(struct collect *c, const struct collect_take *take, uint32_t proc,
+			 const struct xpu_record *rec)
+{
+	void **state = &c->model->features[take->feature];
+	int err = feature__wake(take->feature, c->model, state);
+
+	if (!err && take->how->held)
+		rec = reader__hold(c->found->reader, rec, rec->size);
+	return err ?: rec ? take->how->take(*state, c, proc, rec) : -ENOMEM;
+}
+
+/* Passes a record to the feature that takes its type, if any does. Return: 0 or -ENOMEM. */
+static inline int collect__feature(struct collect *c, uint32_t proc, const struct xpu_record *rec)
+{
+	const struct collect_take *take = &c->takes[rec->type % COLLECT_TYPES];
+
+	return take->how && take->how->type == rec->type ? collect__take(c, take, proc, rec) : 0;
 }
 
 /* @place: the place of the batch that contains the record */
@@ -343,14 +291,6 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, 
 	case XPU_RECORD_DEVICE:
 		return array_push(&f->device_defs,
 				  ((struct device_def){ proc, (const void *)rec }));
-	case XPU_RECORD_STALL_REASON:
-		return collect__stall_reason(f, proc, (const void *)rec);
-	case XPU_RECORD_CUBIN:
-		return collect__cubin(f, proc, (const void *)rec);
-	case XPU_RECORD_STALLS:
-		return array_push(&f->stalls_defs, ((struct stalls_def){ proc, rec }));
-	case XPU_RECORD_STALLS_ACCOUNT:
-		return array_push(&f->stalls_accounts, ((struct stalls_def){ proc, rec }));
 	case XPU_RECORD_GRAPH_CLONE:
 		clone = (const void *)rec;
 		return graphs__add_clone(&f->graphs, proc, clone->node_id, clone->original_id);
@@ -369,7 +309,7 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, 
 	case XPU_RECORD_MESSAGE:
 		return collect__message(c->model, proc, (const void *)rec);
 	default:
-		return 0;
+		return collect__feature(c, proc, rec);
 	}
 }
 
@@ -538,13 +478,6 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 		c->found->has_stacks = true;
 		collect__see_period(c, ((const struct xpu_record_stack *)rec)->period_ns);
 		return 0;
-	case XPU_RECORD_METRIC:
-		return collect__metric(c, (const void *)rec);
-	case XPU_RECORD_METRICS:
-		return collect__metrics(c, (const void *)rec);
-	case XPU_RECORD_METRICS_END:
-		collect__metrics_end(c, (const void *)rec);
-		return 0;
 	case XPU_RECORD_LOST:
 		collect__lost(c, (const void *)rec);
 		return 0;
@@ -562,7 +495,7 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 		in->wait_status = ((const struct xpu_record_end *)rec)->wait_status;
 		return 0;
 	default:
-		return 0;
+		return collect__feature(c, NO_INDEX, rec);
 	}
 }
 
@@ -598,12 +531,23 @@ static void collect__tell_damages(struct collect *c, const struct damages *all)
 			  (uint64_t)(all->nr - i), PLURAL(all->nr - i, "place", "places"));
 }
 
+static void collect__add_features(struct collect *c)
+{
+	const struct feature_record *how;
+	unsigned int i;
+
+	for (i = 0; features[i]; i++)
+		for (how = features[i]->records; how && how->type; how++)
+			c->takes[how->type] = (struct collect_take){ how, i };
+}
+
 int collect__run(struct collect *c, struct passes *passes)
 {
 	const struct reader *r = c->found->reader;
 	struct record_iter it;
 	int err;
 
+	collect__add_features(c);
 	/* This reads records itself, so no other iterator may hold one at this point. */
 	reader__file_number(r, &c->begin_ns);
 	c->begin_ns = min_t(uint64_t, c->begin_ns, r->header.start_mono_ns);

@@ -3,8 +3,16 @@
 #ifndef MERGE_COLLECT_H
 #define MERGE_COLLECT_H
 
+#include "model/feature.h"
 #include "read/found.h"
 #include "read/pass.h"
+
+#define COLLECT_TYPES	128		/* types of records below this number may go to a feature */
+
+struct collect_take {
+	const struct feature_record *how;	/* NULL: no feature takes the type */
+	enum feature_id feature;
+};
 
 struct collect {
 	struct found *found;		/* result: the definitions by id */
@@ -15,6 +23,7 @@ struct collect {
 	uint64_t begin_ns;		/* when the recording, or its first file, began */
 	uint64_t made_ns;		/* latest time in a record of the recorder or the kernel */
 	int status;			/* -EBADMSG: the recording is damaged; else 0 */
+	struct collect_take takes[COLLECT_TYPES];	/* set by collect__run() */
 };
 
 /**

@@ -21,8 +21,6 @@ void found__init(struct found *f, struct model *m, const struct input *in)
 
 void found__exit(struct found *f)
 {
-	size_t i;
-
 	pysources__exit(&f->pysources);
 	kallsyms__free(&f->kallsyms);
 	graphs__exit(&f->graphs);
@@ -33,17 +31,6 @@ void found__exit(struct found *f)
 	array_free(&f->ranges);
 	array_free(&f->waits);
 	array_free(&f->stream_defs);
-	idmap__free(&f->stall_reasons);
-	for (i = 0; i < f->cubins.nr; i++) {
-		if (f->cubins.v[i].lines)
-			cubin_lines__free(f->cubins.v[i].lines);
-		free(f->cubins.v[i].lines);
-		free(f->cubins.v[i].places);
-		array_free(&f->cubins.v[i].bytes);
-	}
-	array_free(&f->cubins);
-	array_free(&f->stalls_defs);
-	array_free(&f->stalls_accounts);
 	array_free(&f->device_defs);
 	array_free(&f->pycode_defs);
 	array_free(&f->string_defs);

@@ -13,7 +13,6 @@
 
 #include "model/graph.h"
 #include "model/model.h"
-#include "symbols/cubin_lines.h"
 #include "symbols/kallsyms.h"
 #include "symbols/pysource.h"
 #include "util.h"
@@ -36,22 +35,6 @@ struct device_def {
 struct stream_def {
 	uint32_t proc;
 	const struct xpu_record_stream *rec;
-};
-
-/* The source lines of a module, as far as their pieces have been read. */
-struct cubin_def {
-	uint32_t proc;
-	uint64_t crc;
-	uint32_t total_bytes;
-	ARRAY(uint8_t) bytes;
-	struct cubin_lines *lines;	/* NULL: not read yet */
-	const char **places;		/* one text for each line, interned; NULL: not made yet */
-};
-
-/* a record STALLS or STALLS_ACCOUNT */
-struct stalls_def {
-	uint32_t proc;
-	const struct xpu_record *rec;
 };
 
 /* The counters of one process's shim, which say how much it sent. */
@@ -96,9 +79,6 @@ struct found {
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(struct device_def) device_defs;
 	ARRAY(struct stream_def) stream_defs;
-	struct idmap stall_reasons;	/* from (proc, index) to the string id of the name */
-	ARRAY(struct cubin_def) cubins;	/* one for each process and CRC */
-	ARRAY(struct stalls_def) stalls_defs, stalls_accounts;
 	ARRAY(const struct xpu_record_wait *) waits;
 	ARRAY(const struct xpu_record_ranges *) ranges;
 	ARRAY(const struct xpu_record_account *) accounts;

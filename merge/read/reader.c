@@ -542,7 +542,7 @@ const struct xpu_record *record_iter__next(struct record_iter *it)
 	return NULL;
 }
 
-bool reader__has_metrics(const struct reader *r)
+bool reader__begins_with(const struct reader *r, uint16_t type)
 {
 	const struct xpu_record *rec;
 	struct record_iter it;
@@ -550,7 +550,7 @@ bool reader__has_metrics(const struct reader *r)
 
 	reader__rewind(r, &it);
 	for (i = 0; i < FIRST_RECORDS && (rec = record_iter__next(&it)); i++)
-		if (rec->type == XPU_RECORD_METRIC)
+		if (rec->type == type)
 			return true;
 	return false;
 }

@@ -101,8 +101,8 @@ void reader__rewind(const struct reader *r, struct record_iter *it);
 
 #define READER_HOST_MAX	256
 
-/* Return: whether metrics of GPUs are defined near the recording's beginning. */
-bool reader__has_metrics(const struct reader *r);
+/* Return: whether a record of the type is near the recording's beginning. */
+bool reader__begins_with(const struct reader *r, uint16_t type);
 
 /*
  * Copies the name of the host, which is in the first records, without a NUL.

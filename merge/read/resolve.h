@@ -6,6 +6,6 @@
 #include "read/found.h"
 
 /* Resolves the ids in @f, which does not change afterwards. Return: 0 or -ENOMEM. */
-int found__resolve(struct found *f, struct model *m, struct loss *loss);
+int found__resolve(struct found *f, struct model *m);
 
 #endif /* MERGE_RESOLVE_H */

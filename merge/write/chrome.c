@@ -635,41 +635,38 @@ static int write_counters(struct writer *w)
 	return err;
 }
 
-static int write_metric(struct writer *w, const struct metric_set *set, uint32_t metric)
+static void write_meter(struct writer *w, const struct meter *m)
 {
-	const char *title = w->s->model.metrics.names.v[set->names[metric]].title;
-	meter_points_t points = { 0 };
 	struct json_out *j = &w->json;
 	char value[32];
 	size_t i;
-	int err;
 
-	err = timeline__meter(set, metric, &points);
-	for (i = 0; i < points.nr && !err; i++) {
-		put_event(w, "C", PID_GPU + set->gpu, 0);
-		put_ts(w, points.v[i].time_ns);
+	for (i = 0; i < m->points.nr; i++) {
+		put_event(w, "C", PID_GPU + m->gpu, 0);
+		put_ts(w, m->points.v[i].time_ns);
 		json_out__key(j, "name");
-		json_out__string(j, title);
+		json_out__string(j, m->title);
 		json_out__key(j, "args");
 		json_out__open(j, '{');
 		json_out__key(j, "value");
-		snprintf(value, sizeof(value), "%.7g", points.v[i].value);
+		snprintf(value, sizeof(value), "%.7g", m->points.v[i].value);
 		json_out__literal(j, value);
 		end_event(w);
 	}
-	array_free(&points);
-	return err;
 }
 
-static int write_metrics(struct writer *w)
+static int write_meters(struct writer *w)
 {
-	const struct metrics *metrics = &w->s->model.metrics;
-	uint32_t i, k;
-	int err = 0;
+	struct meter_walk walk = { 0 };
+	struct meter meter;
+	int err;
 
-	for (i = 0; i < metrics->sets.nr; i++)
-		for (k = 0; k < metrics->sets.v[i].nr && !err; k++)
-			err = write_metric(w, &metrics->sets.v[i], k);
+	do {
+		err = meter_walk__next(&walk, w->s, true, &meter);
+		if (err > 0)
+			write_meter(w, &meter);
+		array_free(&meter.points);
+	} while (err > 0);
 	return err;
 }
 
@@ -707,7 +704,7 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 	for (i = 0; i < t->device.nr; i++)
 		write_device_event(&w, &t->device.v[i]);
 	if (!err)
-		err = write_counters(&w) ?: write_metrics(&w);
+		err = write_counters(&w) ?: write_meters(&w);
 	json_out__end_line(j);
 	json_out__close(j, ']');
 	json_out__close(j, '}');

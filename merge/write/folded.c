@@ -69,7 +69,7 @@ static int buf__put_frames(buf_t *buf, const char *place)
 	int err = 0;
 	char *name;
 
-	while (!err && (name = stall_place__frame(&place))) {
+	while (!err && (name = leaf_place__frame(&place))) {
 		err = buf__put_name(buf, name) ?: *place ? buf__put(buf, ";", 1) : 0;
 		free(name);
 	}

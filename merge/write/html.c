@@ -10,8 +10,8 @@
 #include "human.h"
 #include "json_out.h"
 #include "write/page.h"
+#include "write/page_json.h"
 #include "write/shorten.h"
-#include "write/stall_rows.h"
 #include "write/text.h"
 #include "write/tree.h"
 
@@ -22,41 +22,18 @@
 #define MAX_CELL_BINS	250000
 #define MAX_RECORDED	4000		/* spans in which something was recorded */
 
-/* Prints a number of an array. The lines are short, for people who open the file in an editor. */
-static void print_number(struct json_out *j, size_t i, uint64_t n)
-{
-	if (i && i % 64 == 0)
-		json_out__line(j, 0);
-	json_out__u64(j, n);
-}
-
 /* Prints one index of an array; NO_INDEX becomes -1. */
 static void print_index(struct json_out *j, size_t i, uint32_t idx)
 {
 	if (idx == NO_INDEX)
 		json_out__literal(j, "-1");
 	else
-		print_number(j, i, idx);
+		page__number(j, i, idx);
 }
 
 static void print_u64(struct json_out *j, const char *key, uint64_t n)
 {
 	json_out__member_u64(j, key, n);
-}
-
-/* Opens a member that is an array; the caller closes it. */
-static void open_array(struct json_out *j, const char *key)
-{
-	json_out__key(j, key);
-	json_out__open(j, '[');
-}
-
-/* Closes an array, and opens the next one on a new line. */
-static void next_array(struct json_out *j, const char *key)
-{
-	json_out__close(j, ']');
-	json_out__line(j, 0);
-	open_array(j, key);
 }
 
 /* ---- what was recorded ---------------------------------------------------------------------- */
@@ -174,74 +151,6 @@ static void print_totals(struct json_out *j, const struct loss *l)
 	json_out__close(j, '}');
 }
 
-/* Prints names in the order of rows: each once, so that rows can refer to its index. */
-struct names {
-	struct idmap known;
-	uint32_t nr;
-};
-
-static int print_name(struct json_out *j, struct names *names, const char *name)
-{
-	uint32_t idx;
-
-	if (idmap__get(&names->known, (uintptr_t)name, &idx))
-		return 0;
-	if (names->nr)
-		json_out__line(j, 0);
-	json_out__string(j, name);
-	return idmap__put(&names->known, (uintptr_t)name, names->nr++);
-}
-
-static void print_name_of(struct json_out *j, const struct names *names, size_t i, const char *name)
-{
-	uint32_t idx = 0;
-
-	idmap__get(&names->known, (uintptr_t)name, &idx);
-	print_number(j, i, idx);
-}
-
-/* Prints samples of kernels, whose lines do not depend on the call path. */
-static int print_stalls(struct json_out *j, const struct session *s)
-{
-	struct names kernels = { 0 }, places = { 0 }, reasons = { 0 };
-	struct stall_reason_row *v;
-	size_t nr, i;
-	int err = stall_rows__collect(&s->model.stalls, &v, &nr);
-
-	json_out__open(j, '{');
-	open_array(j, "kernels");
-	for (i = 0; i < nr && !err; i++)
-		err = print_name(j, &kernels, v[i].kernel);
-	next_array(j, "places");
-	for (i = 0; i < nr && !err; i++)
-		err = print_name(j, &places, v[i].place);
-	next_array(j, "reasons");
-	for (i = 0; i < nr && !err; i++)
-		err = print_name(j, &reasons, v[i].reason);
-	next_array(j, "kernel");
-	for (i = 0; i < nr && !err; i++)
-		print_name_of(j, &kernels, i, v[i].kernel);
-	next_array(j, "place");
-	for (i = 0; i < nr && !err; i++)
-		print_name_of(j, &places, i, v[i].place);
-	next_array(j, "reason");
-	for (i = 0; i < nr && !err; i++)
-		print_name_of(j, &reasons, i, v[i].reason);
-	next_array(j, "samples");
-	for (i = 0; i < nr && !err; i++)
-		print_number(j, i, v[i].samples);
-	next_array(j, "not_issued");
-	for (i = 0; i < nr && !err; i++)
-		print_number(j, i, v[i].not_issued);
-	json_out__close(j, ']');
-	json_out__close(j, '}');
-	idmap__free(&kernels.known);
-	idmap__free(&places.known);
-	idmap__free(&reasons.known);
-	free(v);
-	return err;
-}
-
 /* Prints a side without a recording. */
 static void print_no_side(struct json_out *j)
 {
@@ -251,85 +160,13 @@ static void print_no_side(struct json_out *j)
 
 	json_out__open(j, '{');
 	for (i = 0; i < ARRAY_SIZE(arrays); i++) {
-		open_array(j, arrays[i]);
+		page__open_array(j, arrays[i]);
 		json_out__close(j, ']');
 	}
 	print_totals(j, &none);
 	json_out__member_word(j, "filter", "");
 	print_u64(j, "scale", 1);
 	json_out__close(j, '}');
-}
-
-/* Prints which memory the page shows; "" if it shows times. */
-static void print_memory(struct json_out *j, const struct session *s)
-{
-	static const char *const views[] = {
-		[MEMORY_LIVE] = "GPU memory in use at the end",
-		[MEMORY_PEAK] = "GPU memory at its peak",
-		[MEMORY_ALLOCATED] = "GPU memory allocated in all",
-		[MEMORY_LEAKED] = "GPU memory never freed",
-		[MEMORY_FAILED] = "GPU memory that CUDA refused",
-	};
-	const struct session_opts *o = &s->opts;
-	char at[HUMAN_MAX], text[64];
-
-	if (o->memory == MEMORY_LIVE && o->memory_at_failure)
-		snprintf(text, sizeof(text), "GPU memory when CUDA last refused");
-	else if (o->memory == MEMORY_LIVE && o->nr_memory_at)
-		snprintf(text, sizeof(text), "GPU memory in use at %s",
-			 human__time(at, o->memory_at_ns[o->nr_memory_at - 1]));
-	else
-		snprintf(text, sizeof(text), "%s", views[o->memory] ?: "");
-	json_out__key(j, "memory");
-	json_out__string(j, text);
-	json_out__line(j, 0);
-}
-
-/* Prints the frames of a call path, root first, as an array. */
-static void print_path(struct json_out *j, char *path)
-{
-	const char frame[] = { SHORTEN_FRAME, '\0' };
-	char *rest = NULL, *name;
-
-	open_array(j, "path");
-	for (name = strtok_r(path, frame, &rest); name; name = strtok_r(NULL, frame, &rest))
-		json_out__string(j, name);
-	json_out__close(j, ']');
-}
-
-/* Prints when most memory was in use, and who held most of it. Return: 0 or -ENOMEM. */
-static int print_peak(struct json_out *j, const struct session *s)
-{
-	struct memory_peak peak;
-	int err = text__memory_peak(s, &peak);
-
-	json_out__key(j, "peak");
-	if (err || !peak.bytes) {
-		json_out__literal(j, "null");
-		goto out;
-	}
-	json_out__open(j, '{');
-	print_u64(j, "bytes", peak.bytes);
-	print_u64(j, "at_ns", peak.at_ns);
-	print_u64(j, "nr_recordings", peak.nr_recordings);
-	print_u64(j, "used", heap_parts__used(&peak.parts));
-	print_u64(j, "blocks", peak.parts.blocks);
-	print_u64(j, "outside", peak.parts.outside);
-	print_u64(j, "reserved", heap_parts__reserved(&peak.parts));
-	print_u64(j, "fragmentation", peak.parts.fragmentation);
-	print_u64(j, "unused", peak.parts.unused);
-	print_u64(j, "rest", peak.parts.rest);
-	print_u64(j, "host", peak.host_bytes);
-	print_u64(j, "held", heap_parts__held(&peak.parts) + peak.host_bytes);
-	if (peak.holder) {
-		print_u64(j, "holder_bytes", peak.holder_bytes);
-		print_path(j, peak.holder);
-	}
-	json_out__close(j, '}');
-out:
-	json_out__line(j, 0);
-	free(peak.holder);
-	return err;
 }
 
 static int print_side(struct json_out *j, const struct html_side *side)
@@ -352,7 +189,7 @@ static int print_side(struct json_out *j, const struct html_side *side)
 	l.unsymbolized = l.samples_truncated = 0;
 
 	json_out__open(j, '{');
-	open_array(j, "recordings");
+	page__open_array(j, "recordings");
 	for (i = 0; i < s->model.inputs.nr && !err; i++) {
 		if (i)
 			json_out__line(j, 0);
@@ -364,23 +201,23 @@ static int print_side(struct json_out *j, const struct html_side *side)
 	json_out__line(j, 0);
 	print_totals(j, &l);
 	json_out__line(j, 0);
-	open_array(j, "account");
+	page__open_array(j, "account");
 	err = err ?: print_text(j, s, 0, write_loss, print_line);
-	next_array(j, "messages");
+	page__next_array(j, "messages");
 	err = err ?: print_text(j, s, 0, write_messages, print_line);
 	json_out__close(j, ']');
 	json_out__line(j, 0);
 	json_out__key(j, "filter");
 	json_out__string(j, filter__active(s->opts.filter) ? s->opts.filter->text.v : "");
 	json_out__line(j, 0);
-	print_memory(j, s);
-	err = err ?: print_peak(j, s);
-	open_array(j, "gpus");
+	for (i = 0; features[i] && !err; i++)
+		err = features[i]->page_head ? features[i]->page_head(s, j) : 0;
+	page__open_array(j, "gpus");
 	print_gpus(j, s);
 	json_out__close(j, ']');
 	json_out__line(j, 0);
-	json_out__key(j, "stalls");
-	err = err ?: print_stalls(j, s);
+	for (i = 0; features[i] && !err; i++)
+		err = features[i]->page ? features[i]->page(s, j) : 0;
 	snprintf(scale, sizeof(scale), "%.17g", side->scale);
 	json_out__key(j, "scale");
 	json_out__literal(j, scale);
@@ -402,16 +239,16 @@ static void print_frames(struct json_out *j, const struct tree *t)
 
 	json_out__key(j, "frames");
 	json_out__open(j, '{');
-	open_array(j, "name");
+	page__open_array(j, "name");
 	for (i = 0; i < t->frames.nr; i++) {
 		if (i)
 			json_out__line(j, 0);
 		json_out__string(j, t->frames.v[i].name);
 	}
-	next_array(j, "file");
+	page__next_array(j, "file");
 	for (i = 0; i < t->frames.nr; i++)
-		print_number(j, i, t->frames.v[i].file);
-	next_array(j, "kind");
+		page__number(j, i, t->frames.v[i].file);
+	page__next_array(j, "kind");
 	for (i = 0; i < t->frames.nr; i++)
 		print_index(j, i, kind__number(t->frames.v[i].kind));
 	json_out__close(j, ']');
@@ -425,12 +262,12 @@ static void print_nodes(struct json_out *j, const struct tree *t)
 
 	json_out__key(j, "nodes");
 	json_out__open(j, '{');
-	open_array(j, "frame");
+	page__open_array(j, "frame");
 	for (i = 1; i < t->nodes.nr; i++)
-		print_number(j, i - 1, t->nodes.v[i].frame);
-	next_array(j, "depth");
+		page__number(j, i - 1, t->nodes.v[i].frame);
+	page__next_array(j, "depth");
 	for (i = 1; i < t->nodes.nr; i++)
-		print_number(j, i - 1, t->nodes.v[i].depth - 1);
+		page__number(j, i - 1, t->nodes.v[i].depth - 1);
 	json_out__close(j, ']');
 	json_out__close(j, '}');
 }
@@ -442,30 +279,30 @@ static void print_cells(struct json_out *j, const struct tree *t, unsigned int n
 
 	json_out__key(j, "cells");
 	json_out__open(j, '{');
-	open_array(j, "node");
+	page__open_array(j, "node");
 	for (i = 0; i < t->cells.nr; i++)
 		print_index(j, i,
 			    t->cells.v[i].node == TREE_ROOT ? NO_INDEX : t->cells.v[i].node - 1);
-	next_array(j, "kind");
+	page__next_array(j, "kind");
 	for (i = 0; i < t->cells.nr; i++)
-		print_number(j, i, kind__number(t->cells.v[i].kind));
-	next_array(j, "owner");
+		page__number(j, i, kind__number(t->cells.v[i].kind));
+	page__next_array(j, "owner");
 	for (i = 0; i < t->cells.nr; i++)
-		print_number(j, i, t->cells.v[i].owner);
-	next_array(j, "values");
+		page__number(j, i, t->cells.v[i].owner);
+	page__next_array(j, "values");
 	for (side = 0; side < nr_sides; side++) {
 		if (side)
 			json_out__line(j, 0);
 		json_out__open(j, '{');
-		open_array(j, "ns");
+		page__open_array(j, "ns");
 		for (i = 0; i < t->cells.nr; i++)
-			print_number(j, i, tree__value(t, &t->cells.v[i], side).ns);
-		next_array(j, "nr");
+			page__number(j, i, tree__value(t, &t->cells.v[i], side).ns);
+		page__next_array(j, "nr");
 		for (i = 0; i < t->cells.nr; i++)
-			print_number(j, i, tree__value(t, &t->cells.v[i], side).nr);
-		next_array(j, "bytes");
+			page__number(j, i, tree__value(t, &t->cells.v[i], side).nr);
+		page__next_array(j, "bytes");
 		for (i = 0; i < t->cells.nr; i++)
-			print_number(j, i, tree__value(t, &t->cells.v[i], side).bytes);
+			page__number(j, i, tree__value(t, &t->cells.v[i], side).bytes);
 		json_out__close(j, ']');
 		json_out__close(j, '}');
 	}
@@ -479,13 +316,13 @@ static void print_owners(struct json_out *j, const struct tree *t, uint32_t owne
 	size_t i, k;
 	int by;
 
-	open_array(j, "labels");
+	page__open_array(j, "labels");
 	for (i = 0; i < t->labels.nr; i++) {
 		if (i)
 			json_out__line(j, 0);
 		json_out__string(j, t->labels.v[i]);
 	}
-	next_array(j, "ranges");
+	page__next_array(j, "ranges");
 	for (i = 0; i < t->ranges.nr; i++) {
 		if (i)
 			json_out__line(j, 0);
@@ -502,14 +339,14 @@ static void print_owners(struct json_out *j, const struct tree *t, uint32_t owne
 		if (!(owners & 1u << by))
 			continue;
 		json_out__line(j, 0);
-		open_array(j, by_names[by]);
+		page__open_array(j, by_names[by]);
 		for (i = 0; i < t->owners.nr; i++)
 			print_index(j, i, t->owners.v[i].label[by]);
 		json_out__close(j, ']');
 	}
 	json_out__close(j, '}');
 	json_out__line(j, 0);
-	open_array(j, "without");
+	page__open_array(j, "without");
 	for (by = 0; by < NR_BY; by++)
 		if (left_out & 1u << by)
 			json_out__word(j, by_names[by]);
@@ -687,7 +524,7 @@ static void print_rows(struct json_out *j, const struct session *s)
 	json_out__key(j, "rows");
 	json_out__open(j, '{');
 	print_scale(j, s, &bins->scale);
-	open_array(j, "list");
+	page__open_array(j, "list");
 	for (i = 0; i < bins->list.nr; i = end) {
 		uint32_t key = bins->list.v[i].key;
 		const struct times_row rest = {
@@ -703,12 +540,12 @@ static void print_rows(struct json_out *j, const struct session *s)
 			print_u64(j, "gpu", s->model.gpus.list.v[row->gpu].number);
 		else
 			print_row_thread(j, s, row);
-		open_array(j, "bin");
+		page__open_array(j, "bin");
 		for (k = i; k < end; k++)
-			print_number(j, k - i, bins__index(&bins->scale, &bins->list.v[k]));
-		next_array(j, "ns");
+			page__number(j, k - i, bins__index(&bins->scale, &bins->list.v[k]));
+		page__next_array(j, "ns");
 		for (k = i; k < end; k++)
-			print_number(j, k - i, bins->list.v[k].ns);
+			page__number(j, k - i, bins->list.v[k].ns);
 		json_out__close(j, ']');
 		json_out__close(j, '}');
 	}
@@ -729,7 +566,7 @@ static void print_recorded(struct json_out *j, const struct session *s)
 	uint64_t least_ns = nr ? (v[nr - 1].end_ns - v->start_ns) / MAX_RECORDED : 0, ns;
 
 	print_u64(j, "nr_windows", sums->nr_windows);
-	open_array(j, "recorded");
+	page__open_array(j, "recorded");
 	for (i = 0; i < nr; i = end) {
 		ns = busy_span__ns(&v[i]);
 		for (end = i + 1; end < nr && v[end].start_ns - v[end - 1].end_ns < least_ns; end++)
@@ -749,11 +586,11 @@ static void print_bins_of_cells(struct json_out *j, const struct tree *t, const 
 {
 	size_t i, k = 0, nr;
 
-	open_array(j, "each");
+	page__open_array(j, "each");
 	for (i = 0; i < t->cells.nr; i++) {
 		for (nr = 0; k < cells->list.nr && cells->list.v[k].key == i; k++)
 			nr++;
-		print_number(j, i, nr);
+		page__number(j, i, nr);
 	}
 	json_out__close(j, ']');
 	json_out__line(j, 0);
@@ -779,19 +616,19 @@ static void print_bins(struct json_out *j, const struct session *s, const struct
 	print_u64(j, "nr_rest", s->sums.times.sums.nr_grouped);
 	print_recorded(j, s);
 	print_bins_of_cells(j, t, cells);
-	open_array(j, "bin");
+	page__open_array(j, "bin");
 	for (i = 0; i < nr; i++)
-		print_number(j, i, bins__index(&cells->scale, &v[i]));
-	next_array(j, "ns");
+		page__number(j, i, bins__index(&cells->scale, &v[i]));
+	page__next_array(j, "ns");
 	for (i = 0; i < nr; i++)
-		print_number(j, i, v[i].ns);
-	next_array(j, "count");
+		page__number(j, i, v[i].ns);
+	page__next_array(j, "count");
 	for (i = 0; i < nr; i++)
-		print_number(j, i, v[i].nr);
-	next_array(j, "bytes");
+		page__number(j, i, v[i].nr);
+	page__next_array(j, "bytes");
 	for (i = 0; i < nr; i++)
 		if (1u << t->cells.v[v[i].key].kind & LEAVES_WITH_BYTES)
-			print_number(j, nr_bytes++, v[i].bytes);
+			page__number(j, nr_bytes++, v[i].bytes);
 	json_out__close(j, ']');
 	json_out__line(j, 0);
 	print_rows(j, s);
@@ -846,7 +683,7 @@ static int print_sides(struct json_out *j, const struct html_side *sides, unsign
 	unsigned int side;
 	int err = 0;
 
-	open_array(j, "sides");
+	page__open_array(j, "sides");
 	for (side = 0; side < nr_sides && !err; side++) {
 		if (side)
 			json_out__line(j, 0);
@@ -875,21 +712,21 @@ static int print_data(FILE *f, const struct page *page, const struct html_side *
 	json_out__string(&j, opts->unit);
 	json_out__key(&j, "normalize");
 	json_out__string(&j, opts->normalize);
-	open_array(&j, "by");
+	page__open_array(&j, "by");
 	for (by = 0; by < by_list__nr(&opts->by); by++)
 		json_out__word(&j, by_names[opts->by.v[by]]);
 	json_out__close(&j, ']');
 	json_out__line(&j, 0);
 	err = print_sides(&j, sides, nr_sides);
 	json_out__line(&j, 0);
-	open_array(&j, "kinds");
+	page__open_array(&j, "kinds");
 	for (i = 0; i < NR_LEAF_KINDS; i++)
 		json_out__word(&j, leaf_kind__name(i));
 	if (opts->tree) {
 		json_out__word(&j, "nccl");
 		json_out__word(&j, "host");
 	}
-	next_array(&j, "files");
+	page__next_array(&j, "files");
 	for (i = 0; i < t->files.nr; i++) {
 		if (i)
 			json_out__line(&j, 0);

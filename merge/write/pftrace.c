@@ -45,7 +45,7 @@ enum annotation { ANNOTATION_NONE, ANNOTATION_CORRELATION, ANNOTATION_PATH, ANNO
 #define UUID_GPU	(4ull << 40)	/* GPU */
 #define UUID_STREAM	(5ull << 40)	/* track number */
 #define UUID_COUNTER	(6ull << 40)	/* GPU and counter */
-#define UUID_METRIC	(7ull << 40)	/* metric of a set */
+#define UUID_METER	(7ull << 40)	/* a value of a feature */
 #define UUID_WINDOWS	(8ull << 40)	/* process, for its capture windows */
 
 /* a message being made */
@@ -810,44 +810,41 @@ static int pftrace__counter(struct pftrace *p, uint32_t gpu, enum timeline_count
 	return err;
 }
 
-/* @nr: the track's number among all tracks of metrics */
-static int pftrace__metric(struct pftrace *p, const struct metric_set *set, uint32_t metric,
-			   uint32_t nr)
+/* @nr: the track's number among all tracks of meters */
+static void pftrace__meter(struct pftrace *p, const struct meter *m, uint32_t nr)
 {
-	const struct metric_name *name = &p->s->model.metrics.names.v[set->names[metric]];
-	uint64_t uuid = UUID_METRIC | nr;
-	meter_points_t points = { 0 };
+	uint64_t uuid = UUID_METER | nr;
 	size_t i;
-	int err;
 
-	err = timeline__meter(set, metric, &points);
-	if (!err && points.nr) {
+	if (m->points.nr) {
 		pftrace__clear_text(p);
-		pftrace__add_text(p, name->unit, ESCAPE_TEXT);
+		pftrace__add_text(p, m->unit, ESCAPE_TEXT);
 		msg__bytes(&p->event, COUNTER_DESCRIPTOR__UNIT_NAME, p->text.v, p->text.nr);
 		msg__message(&p->inner, TRACK_DESCRIPTOR__COUNTER, &p->event);
 		pftrace__clear_text(p);
-		pftrace__add_text(p, name->name, ESCAPE_TEXT);
-		pftrace__named_track(p, uuid, UUID_GPU | set->gpu);
+		pftrace__add_text(p, m->name, ESCAPE_TEXT);
+		pftrace__named_track(p, uuid, UUID_GPU | m->gpu);
 		pftrace__enter_track(p, uuid);
 	}
-	for (i = 0; i < points.nr && !err; i++) {
-		msg__double(&p->event, TRACK_EVENT__DOUBLE_COUNTER_VALUE, points.v[i].value);
-		pftrace__put_event(p, points.v[i].time_ns, TRACK_EVENT__TYPE_COUNTER, uuid);
+	for (i = 0; i < m->points.nr; i++) {
+		msg__double(&p->event, TRACK_EVENT__DOUBLE_COUNTER_VALUE, m->points.v[i].value);
+		pftrace__put_event(p, m->points.v[i].time_ns, TRACK_EVENT__TYPE_COUNTER, uuid);
 	}
-	array_free(&points);
-	return err;
 }
 
-static int pftrace__metrics(struct pftrace *p)
+static int pftrace__meters(struct pftrace *p)
 {
-	const struct metrics *metrics = &p->s->model.metrics;
-	uint32_t i, k, nr = 0;
-	int err = 0;
+	struct meter_walk walk = { 0 };
+	struct meter meter;
+	uint32_t nr = 0;
+	int err;
 
-	for (i = 0; i < metrics->sets.nr; i++)
-		for (k = 0; k < metrics->sets.v[i].nr && !err; k++)
-			err = pftrace__metric(p, &metrics->sets.v[i], k, nr++);
+	do {
+		err = meter_walk__next(&walk, p->s, true, &meter);
+		if (err > 0)
+			pftrace__meter(p, &meter, nr++);
+		array_free(&meter.points);
+	} while (err > 0);
 	return err;
 }
 
@@ -859,7 +856,7 @@ static int pftrace__counters(struct pftrace *p)
 	for (gpu = 0; gpu < p->s->model.gpus.list.nr; gpu++)
 		for (what = 0; what < NR_COUNTERS && !err; what++)
 			err = pftrace__counter(p, gpu, what);
-	return err ?: pftrace__metrics(p);
+	return err ?: pftrace__meters(p);
 }
 
 static void pftrace__clock(struct pftrace *p, uint32_t id, uint64_t time_ns)

@@ -291,36 +291,36 @@ out:
 	return id;
 }
 
-#define MAX_STALL_LINES	(STALL_MAX_FRAMES + 2)
+#define MAX_PLACE_LINES	(LEAF_MAX_FRAMES + 2)
 
 /*
  * Makes a kernel's places and reason look as if they were inlined in it; the innermost comes first.
  */
-static uint64_t pprof__stall(struct pprof *p, const struct stall_place *stall, const char *kernel)
+static uint64_t pprof__place(struct pprof *p, const struct leaf_place *place, const char *kernel)
 {
-	Perftools__Profiles__Line lines[MAX_STALL_LINES], *ptrs[MAX_STALL_LINES];
-	size_t i = MAX_STALL_LINES, first;
-	const char *at = stall->place;
+	Perftools__Profiles__Line lines[MAX_PLACE_LINES], *ptrs[MAX_PLACE_LINES];
+	size_t i = MAX_PLACE_LINES, first;
+	const char *at = place->place;
 	char *name;
 
-	for (first = 0; first < MAX_STALL_LINES; first++) {
+	for (first = 0; first < MAX_PLACE_LINES; first++) {
 		perftools__profiles__line__init(&lines[first]);
 		ptrs[first] = &lines[first];
 	}
 	lines[--i].function_id = pprof__function(p, kernel, "");
-	while (i > 1 && (name = stall_place__frame(&at))) {
+	while (i > 1 && (name = leaf_place__frame(&at))) {
 		lines[--i].function_id = pprof__function(p, name, "");
 		free(name);
 	}
 	if (at && *at)
 		p->err = -ENOMEM;
-	if (asprintf(&name, "%s%s", stall->label, stall->reason) < 0) {
+	if (asprintf(&name, "%s%s", place->label, place->reason) < 0) {
 		p->err = -ENOMEM;
 		return 0;
 	}
 	lines[--i].function_id = pprof__function(p, name, "");
 	free(name);
-	return pprof__put_location(p, &ptrs[i], MAX_STALL_LINES - i, NULL);
+	return pprof__put_location(p, &ptrs[i], MAX_PLACE_LINES - i, NULL);
 }
 
 /* Return: the location of the work itself, or 0 for CPU time, whose call path says everything. */
@@ -338,7 +338,7 @@ static uint64_t pprof__leaf(struct pprof *p, uint32_t idx, bool numbered)
 		return 0;
 	}
 	part = leaf__part(&p->s->model.leaves, leaf);
-	p->leaf_locations[idx] = part ? pprof__stall(p, part->place, name) :
+	p->leaf_locations[idx] = part ? pprof__place(p, part->place, name) :
 				 pprof__new_location(p, name);
 	free(name);
 	return p->leaf_locations[idx];

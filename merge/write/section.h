@@ -122,10 +122,6 @@ extern const struct section section_devices, section_streams;
 extern const struct section section_launch_sites, section_cpu_functions;
 /* text_python.c: lines of Python that caused the work */
 extern const struct section section_python_lines;
-/* text_metrics.c: the GPUs' own counters, by device, kernel and call path */
-extern const struct section section_gpu_metrics, section_kernel_metrics, section_path_metrics;
-/* text_stalls.c: where kernels stood still, and why */
-extern const struct section section_stalls;
 /* text_calls.c: CUDA API calls */
 extern const struct section section_api_calls;
 /* text_nvtx.c: the program's own ranges */
@@ -134,9 +130,5 @@ extern const struct section section_nvtx_ranges;
 extern const struct section section_processes;
 /* text_threads.c: activities of threads, and gaps of devices */
 extern const struct section section_threads, section_idle;
-
-/* text_memory.c: who held memory */
-extern const struct section section_memory_devices, section_memory_moments, section_memory_holders,
-	section_memory_leaks, section_memory_churn, section_memory_failures;
 
 #endif /* MERGE_SECTION_H */

@@ -16,6 +16,8 @@
 #include "util.h"
 #include "xpu_time.h"
 
+#define MAX_SECTIONS	64
+
 /* The tables are in the order of the output; --help and xpumerge(1) also list them. */
 static const struct section *const sections[] = {
 	&section_kernels,
@@ -31,16 +33,6 @@ static const struct section *const sections[] = {
 	&section_streams,
 	&section_threads,
 	&section_idle,
-	&section_stalls,
-	&section_gpu_metrics,
-	&section_kernel_metrics,
-	&section_path_metrics,
-	&section_memory_devices,
-	&section_memory_moments,
-	&section_memory_holders,
-	&section_memory_leaks,
-	&section_memory_churn,
-	&section_memory_failures,
 };
 
 static const char *unit__name(enum unit unit)
@@ -233,35 +225,53 @@ static int write_wrapped(const struct session *s, FILE *to, const struct text_op
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
+/* Return: table @i, or NULL. The tables of features follow the others. */
+static const struct section *section__at(size_t i)
+{
+	const struct section *const *of;
+	unsigned int k;
+
+	if (i < ARRAY_SIZE(sections))
+		return sections[i];
+	i -= ARRAY_SIZE(sections);
+	for (k = 0; features[k]; k++)
+		for (of = features[k]->sections; of && *of; of++)
+			if (!i--)
+				return *of;
+	return NULL;
+}
+
 const char *const *text__tables(void)
 {
-	static const char *names[ARRAY_SIZE(sections) + 1];
+	static const char *names[MAX_SECTIONS + 1];
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(sections); i++)
-		names[i] = sections[i]->name;
+	for (i = 0; i < MAX_SECTIONS && section__at(i); i++)
+		names[i] = section__at(i)->name;
 	return names;
 }
 
 bool text__has_column(const char *table, const char *column, bool memory)
 {
+	const struct section *section;
 	size_t i, k;
 
-	for (i = 0; i < ARRAY_SIZE(sections); i++)
-		for (k = 0; k < sections[i]->nr_columns && (sections[i]->of_memory || !memory); k++)
-			if (column__is(&sections[i]->columns[k], column) &&
-			    (!table || !strcmp(sections[i]->name, table)))
+	for (i = 0; (section = section__at(i)); i++)
+		for (k = 0; k < section->nr_columns && (section->of_memory || !memory); k++)
+			if (column__is(&section->columns[k], column) &&
+			    (!table || !strcmp(section->name, table)))
 				return true;
 	return false;
 }
 
 bool text__is_of_memory(const char *table)
 {
+	const struct section *section;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(sections); i++)
-		if (!strcmp(sections[i]->name, table))
-			return sections[i]->of_memory;
+	for (i = 0; (section = section__at(i)); i++)
+		if (!strcmp(section->name, table))
+			return section->of_memory;
 	return false;
 }
 
@@ -337,27 +347,29 @@ static int text__write_tables(const struct session *s, FILE *f, struct json_out 
 		.sort = opts->sort, .max_rows = opts->max_rows,
 	};
 	bool sorted = !opts->sort || opts->table;
+	const struct section *section;
 	int err = 0;
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(sections) && !err; i++, sorted |= t.sorts)
-		if (opts->table ? !strcmp(opts->table, sections[i]->name) :
-				  sections[i]->of_memory || !s->opts.memory)
-			err = section__write(sections[i], s, &t, opts, no_rows);
+	for (i = 0; (section = section__at(i)) && !err; i++, sorted |= t.sorts)
+		if (opts->table ? !strcmp(opts->table, section->name) :
+				  section->of_memory || !s->opts.memory)
+			err = section__write(section, s, &t, opts, no_rows);
 	*no_rows |= t.columns && !sorted;
 	return err;
 }
 
 bool text__why_no_rows(const char *table, const struct session *s, const char **why)
 {
+	const struct section *section;
 	size_t i;
 
 	*why = NULL;
-	for (i = 0; i < ARRAY_SIZE(sections); i++) {
-		if (strcmp(table, sections[i]->name))
+	for (i = 0; (section = section__at(i)); i++) {
+		if (strcmp(table, section->name))
 			continue;
-		*why = sections[i]->from;
-		return sections[i]->was_recorded && sections[i]->was_recorded(s);
+		*why = section->from;
+		return section->was_recorded && section->was_recorded(s);
 	}
 	return false;
 }
@@ -452,8 +464,9 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts, 
 		return text__write_json(s, f, opts, no_rows);
 	if (opts->format == TABLE_CSV || opts->table)
 		return text__write_tables(s, f, NULL, opts, no_rows);
-	err = text__write_answer(s, f, opts->width) ?:
-	      write_wrapped(s, f, opts, text__write_memory);
+	err = text__write_answer(s, f, opts->width);
+	for (i = 0; features[i] && !err; i++)
+		err = features[i]->summary ? write_wrapped(s, f, opts, features[i]->summary) : 0;
 	if (err)
 		return err;
 	fputc('\n', f);

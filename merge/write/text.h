@@ -56,24 +56,4 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f);
 /* Writes the messages of the shim, one on each line, after @prefix. */
 void text__write_messages(const struct session *s, FILE *f, const char *prefix);
 
-/* the time when most GPU memory was in use, and who held most of it */
-struct memory_peak {
-	uint64_t bytes;			/* 0: no memory was recorded, or none was used */
-	uint64_t at_ns;			/* time since the start */
-	size_t nr_recordings;		/* recordings with memory; the peak is of one recording */
-	/* Sums of --memory peak, for devices and for the host, at the peaks of all recordings. */
-	struct heap_parts parts;
-	uint64_t host_bytes;
-	bool by_device;			/* each device at its own peak */
-	uint64_t holder_bytes;
-	char *holder;			/* call path and kind of memory, with SHORTEN_FRAME between
-					 * them; NULL: none */
-};
-
-/* Return: 0 or -ENOMEM; the caller frees peak->holder, even after a failure. */
-int text__memory_peak(const struct session *s, struct memory_peak *peak);
-
-/* Writes the peak of memory and its largest holder, if memory was recorded. */
-void text__write_memory(const struct session *s, FILE *f);
-
 #endif /* MERGE_TEXT_H */

@@ -2,7 +2,6 @@
 #include "write/timeline.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -434,6 +433,8 @@ out:
 
 static int timeline__prepare_slices(struct timeline *t, const struct session *s)
 {
+	struct meter_walk meters = { 0 };
+	struct meter meter;
 	size_t i, nr = 0;
 	int err;
 
@@ -444,10 +445,8 @@ static int timeline__prepare_slices(struct timeline *t, const struct session *s)
 	t->slices.nr = nr;
 	for (i = 0; i < nr; i++)
 		t->first_ns = min_t(uint64_t, t->first_ns, t->slices.v[i].start_ns);
-	for (i = 0; i < s->model.metrics.sets.nr; i++)
-		if (s->model.metrics.sets.v[i].rows.nr)
-			t->first_ns = min_t(uint64_t, t->first_ns,
-					    s->model.metrics.sets.v[i].rows.v[0].begin_ns);
+	while (meter_walk__next(&meters, s, false, &meter) > 0)
+		t->first_ns = min_t(uint64_t, t->first_ns, meter.first_ns);
 	for (i = 0; i < s->sums.heaps.nr; i++)
 		t->first_ns = min_t(uint64_t, t->first_ns, s->sums.heaps.v[i].from_ns);
 	for (i = 0; i < s->model.captured.windows.nr; i++)
@@ -810,41 +809,31 @@ int timeline__count(const struct timeline *t, const struct session *s, uint32_t 
 	return err;
 }
 
-/* ---- metrics -------------------------------------------------------------------------------- */
+/* ---- values of features ---------------------------------------------------------------------- */
 
-static int meter__put(meter_points_t *points, uint64_t time_ns, double value)
+int meter_walk__next(struct meter_walk *w, const struct session *s, bool points,
+		     struct meter *meter)
 {
-	if (points->nr && points->v[points->nr - 1].value == value)
-		return 0;
-	return array_push(points, ((struct meter_point){ time_ns, value }));
-}
-
-int timeline__meter(const struct metric_set *set, uint32_t metric, meter_points_t *points)
-{
-	const struct metric_row *row, *last = NULL;
-	size_t i;
 	int err = 0;
 
-	for (i = 0; i < set->rows.nr && !err; i++) {
-		double value = metric_set__row(set, i)[metric];
-
-		row = &set->rows.v[i];
-		if (last && row->begin_ns - last->end_ns > row->end_ns - row->begin_ns)
-			err = meter__put(points, last->end_ns, 0);
-		if (!err && isfinite(value)) {
-			err = meter__put(points, row->begin_ns, value);
-			last = row;
-		}
+	for (; features[w->feature] && !err; w->nr = 0, w->feature++) {
+		*meter = (struct meter){ 0 };
+		if (features[w->feature]->meter)
+			err = features[w->feature]->meter(s, w->nr++, points, meter);
+		if (err)
+			return err;
 	}
-	return err ?: last ? meter__put(points, last->end_ns, 0) : 0;
+	return 0;
 }
 
 bool timeline__has_gpu(const struct session *s, uint32_t gpu)
 {
+	struct meter_walk meters = { 0 };
+	struct meter meter;
 	size_t i;
 
-	for (i = 0; i < s->model.metrics.sets.nr; i++)
-		if (s->model.metrics.sets.v[i].gpu == gpu && s->model.metrics.sets.v[i].rows.nr)
+	while (meter_walk__next(&meters, s, false, &meter) > 0)
+		if (meter.gpu == gpu && meter.first_ns != UINT64_MAX)
 			return true;
 	for (i = 0; i < s->sums.heaps.nr; i++)
 		if (heap_place_of(&s->sums.heaps.v[i], gpu))

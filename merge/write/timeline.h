@@ -116,18 +116,18 @@ const char *timeline_counter__name(enum timeline_counter what);
 int timeline__count(const struct timeline *t, const struct session *s, uint32_t gpu,
 		    enum timeline_counter what, counter_points_t *points);
 
-struct meter_point {			/* the value since that time */
-	uint64_t time_ns;
-	double value;
+/* a walk through the values over time of all features; zeroed */
+struct meter_walk {
+	unsigned int feature;
+	size_t nr;
 };
 
-typedef ARRAY(struct meter_point) meter_points_t;
-
 /*
- * Computes a metric over time, which is 0 where it has no samples. @points: empty; the caller frees
- * them, even after a failure. Return: 0 or -ENOMEM.
+ * Return: 1 with the next meter, 0 after the last one, or -ENOMEM. @points: with its points, which
+ * the caller frees, even after a failure.
  */
-int timeline__meter(const struct metric_set *set, uint32_t metric, meter_points_t *points);
+int meter_walk__next(struct meter_walk *w, const struct session *s, bool points,
+		     struct meter *meter);
 
 /* Return: whether the GPU has anything on the timeline. */
 bool timeline__has_gpu(const struct session *s, uint32_t gpu);

@@ -318,30 +318,20 @@ static int adder__owner(struct adder *a, const struct aggregate *agg, uint32_t *
 
 /* ---- frames --------------------------------------------------------------------------------- */
 
-/* Prints a kernel's metrics after its shape, except clocks and metrics that were always 0. */
-static int adder__print_metrics(struct adder *a, uint32_t leaf, FILE *f)
+/*
+ * Prints the words of features about a kernel. Return: 1 if they depend on the GPU, 0 if not, or
+ * -ENOMEM.
+ */
+static int adder__print_features(struct adder *a, uint32_t leaf, FILE *f)
 {
-	const struct session *s = a->session;
-	const struct metrics *metrics = &s->model.metrics;
-	struct metric_use *uses;
-	size_t i;
+	int by_gpu = 0, err = 0;
+	unsigned int i;
 
-	if (!metrics->names.nr)
-		return 0;
-	uses = calloc(metrics->names.nr, sizeof(*uses));
-	if (!uses)
-		return -ENOMEM;
-	metric_sums__of_leaf(&s->sums.metrics, metrics, leaf, uses);
-	for (i = 0; i < metrics->names.nr; i++) {
-		const struct metric_name *name = &metrics->names.v[i];
-		double value = metric_use__value(&uses[i], name->kind);
-
-		if (value >= (name->kind == XPU_METRIC_SUM ? 1e-6 : 0.01) &&
-		    strcmp(name->unit, "MHz"))
-			fprintf(f, "; %s %.3g %s", name->name, value, name->unit);
+	for (i = 0; features[i] && err >= 0; i++) {
+		err = features[i]->kernel ? features[i]->kernel(a->session, leaf, f) : 0;
+		by_gpu |= err > 0;
 	}
-	free(uses);
-	return 0;
+	return err < 0 ? err : by_gpu;
 }
 
 /* Return: the text of a kernel's frame, perhaps "", for the caller to free(); or NULL. */
@@ -351,34 +341,39 @@ static char *adder__kernel_text(struct adder *a, uint32_t leaf_idx)
 	const struct leaf *leaf = &m->leaves.v[leaf_idx];
 	const struct leaf_part *part = leaf__part(&m->leaves, leaf);
 	const struct xpu_shape *shape = shapes__at(&m->shapes, leaf->shape);
-	char *text = NULL, *how = NULL;
+	char *text = NULL, *how = NULL, *words = NULL;
 	size_t size;
 	FILE *f;
 	int err;
 
+	f = open_memstream(&words, &size);
+	if (!f)
+		return NULL;
+	err = adder__print_features(a, part ? part->kernel : leaf_idx, f);
+	if (fclose(f) || err < 0)
+		goto out;
 	if (shape) {
 		how = shape__describe(shape, &m->gpus.list.v[leaf->gpu].limits);
 		if (!how)
-			return NULL;
+			goto out;
 	}
 	f = open_memstream(&text, &size);
-	if (!f) {
-		free(how);
-		return NULL;
-	}
-	if (!a->by && m->metrics.names.nr && gpus__nr_used(&m->gpus) > 1)
+	if (!f)
+		goto out;
+	if (!a->by && err && gpus__nr_used(&m->gpus) > 1)
 		fprintf(f, "GPU %" PRIu32 ": ", m->gpus.list.v[leaf->gpu].number);
-	fputs(leaf->shape == SHAPE_SEVERAL ? "(several ways)" : how ?: "", f);
-	free(how);
-	err = adder__print_metrics(a, part ? part->kernel : leaf_idx, f);
-	if (fclose(f) || err) {
+	fprintf(f, "%s%s", leaf->shape == SHAPE_SEVERAL ? "(several ways)" : how ?: "", words);
+	if (fclose(f)) {
 		free(text);
-		return NULL;
+		text = NULL;
 	}
+out:
+	free(how);
+	free(words);
 	return text;
 }
 
-/* Finds or adds the frame of a kernel, which has its shape and metrics instead of a file. */
+/* Finds or adds the frame of a kernel, which has its shape, and words of features, but no file. */
 static int adder__kernel(struct adder *a, uint32_t leaf_idx, const char *label, uint32_t *idx)
 {
 	const struct leaf *leaf = &a->session->model.leaves.v[leaf_idx];
@@ -483,7 +478,7 @@ static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enu
 }
 
 /* Goes down to the frames of the place where a kernel stood still, and of the reason. */
-static int adder__stall(struct adder *a, const struct stall_place *place, enum leaf_kind kind,
+static int adder__place(struct adder *a, const struct leaf_place *place, enum leaf_kind kind,
 			uint32_t *node)
 {
 	const char *at = place->place;
@@ -491,7 +486,7 @@ static int adder__stall(struct adder *a, const struct stall_place *place, enum l
 	int err = 0;
 	char *name;
 
-	while (!err && (name = stall_place__frame(&at))) {
+	while (!err && (name = leaf_place__frame(&at))) {
 		err = adder__name(a, "", name, kind, NULL, &frame) ?:
 		      tree__descend(a->tree, node, frame);
 		free(name);
@@ -516,7 +511,7 @@ static int adder__descend(struct adder *a, const struct aggregate *agg, uint32_t
 	if (!err && leaf->kind != LEAF_CPU)
 		err = adder__leaf(a, agg->leaf, &frame) ?: tree__descend(a->tree, node, frame);
 	if (!err && leaf__part(&s->model.leaves, leaf))
-		err = adder__stall(a, leaf__part(&s->model.leaves, leaf)->place, leaf->kind, node);
+		err = adder__place(a, leaf__part(&s->model.leaves, leaf)->place, leaf->kind, node);
 	return err;
 }
 

@@ -14,7 +14,7 @@
 #include <cupti_pcsampling.h>
 
 #include "gpu/cupti/cubin.h"
-#include "symbols/cubin_lines.h"
+#include "stalls/cubin_lines.h"
 #include "tap.h"
 
 #define STEP		16		/* bytes of an instruction */

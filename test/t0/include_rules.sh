@@ -109,7 +109,16 @@ floors() {
 		}' "$work/arrows")" "" "in $program/ no include leads to a higher floor: $*"
 }
 
-floors merge stream+write join+import read symbols model
+# Each feature of merge/ is a room of its own, above the writers. Nobody includes it, not even the
+# program.
+features=$(sed -n 's/^\tFEATURE(\([a-z_]*\)).*/\1/p' merge/model/feature.h)
+for feature in $features; do
+	[ -d "merge/$feature" ] || echo "merge/$feature is missing"
+	includes merge/*.[ch] | grep " $feature/"
+done >"$work/features"
+is "$(cat "$work/features")" "" \
+	"each feature has a folder, and xpumerge's own files include no header of it"
+floors merge "$(echo $features | tr ' ' +)" stream+write join+import read symbols model
 floors loader target attach record base
 floors preload gpu/cupti life gpu nvtx launch python wire base arch
 
@@ -132,10 +141,12 @@ fi
 # A file and its header count as one.
 is "$(sed -E 's/\.[chS]( |$)/\1/g' "$work/arrows" | awk '$1 != $2' | tsort 2>&1 >/dev/null)" "" \
 	"no includes form a circle"
-is "$(grep -lE \
-	'#include "join/(second_pass|device|place|calls|samples|off|ranges|losses|frames)\.h"' \
-	$merge test/*/*.[ch] |
-	grep -v '^merge/join/')" "" "only merge/join/ includes the headers of the second pass"
+is "$(grep -lE '#include "join/(device|place|calls|samples|off|ranges|losses|frames)\.h"' \
+	$merge test/*/*.[ch] | grep -v '^merge/join/')" "" \
+	"only merge/join/ includes the headers of parts of the second pass"
+is "$(grep -l '#include "join/second_pass\.h"' $merge test/*/*.[ch] |
+	grep -vE "^merge/(join|$(echo $features | tr ' ' '|'))/")" "" \
+	"only merge/join/ and features include second_pass.h"
 is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/libbfd.c \
 	"only merge/symbols/libbfd.c includes libbfd's header"
 # The loader reads ELF files only to find the probe sites in our own shim.

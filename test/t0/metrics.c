@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "join/metric_sums.h"
+#include "metrics/metric_sums.h"
 #include "tap.h"
 
 #define NR_NS		400
@@ -40,7 +40,7 @@ static void use(struct metric_use *to, double ns, double value)
 }
 
 /* Adds the expected values of one nanosecond of one sample. */
-static void expect_ns(struct expected *e, const struct metric_work *works, uint64_t ns,
+static void expect_ns(struct expected *e, const struct kept_work *works, uint64_t ns,
 		      const float *values, double length)
 {
 	double amount = values[AMOUNT] / length;
@@ -49,7 +49,7 @@ static void expect_ns(struct expected *e, const struct metric_work *works, uint6
 	for (i = 0; i < NR_WORKS; i++)
 		nr += works[i].gpu == 0 && works[i].start_ns <= ns && ns < works[i].end_ns;
 	for (i = 0; i < NR_WORKS; i++) {
-		const struct metric_work *w = &works[i];
+		const struct kept_work *w = &works[i];
 
 		if (w->gpu || w->leaf == NO_INDEX || w->start_ns > ns || ns >= w->end_ns)
 			continue;
@@ -68,7 +68,7 @@ static void expect_ns(struct expected *e, const struct metric_work *works, uint6
 	}
 }
 
-static void make_works(struct metric_work *works)
+static void make_works(struct kept_work *works)
 {
 	unsigned int i;
 
@@ -98,7 +98,7 @@ static void define(struct metrics *m, uint16_t index, uint32_t kind, const char 
 }
 
 /* Adds samples, and the values that are expected of them. */
-static void make_rows(struct metrics *m, const struct metric_work *works, struct expected *e)
+static void make_rows(struct metrics *m, const struct kept_work *works, struct expected *e)
 {
 	char room[sizeof(struct xpu_record_metrics) + 64] __attribute__((aligned(8))) = { 0 };
 	struct xpu_record_metrics *rec = (void *)room;
@@ -144,8 +144,9 @@ static bool same_uses(const struct metric_use *got, const struct metric_use *wan
 /* Return: whether all values are as expected. */
 static bool check(void)
 {
-	struct metric_work works[NR_WORKS];
-	struct metric_sums sums = { .wanted = true };
+	struct kept_work works[NR_WORKS];
+	struct metric_sums sums = { 0 };
+	struct works kept = { .wanted = true };
 	struct expected e = { 0 };
 	struct strpool strings = { 0 };
 	struct metrics m;
@@ -159,8 +160,8 @@ static bool check(void)
 	make_rows(&m, works, &e);
 	m.sets.v[0].gpu = 0;
 	for (i = 0; i < NR_WORKS; i++)
-		right &= !metric_sums__work(&sums, &works[i]);
-	right &= !metric_sums__finish(&sums, &m);
+		right &= !works__add(&kept, &works[i]);
+	right &= !metric_sums__finish(&sums, &m, &kept);
 	for (i = 0; i < NR_LEAVES; i++) {
 		struct metric_use uses[NR_METRICS] = { 0 };
 
@@ -174,6 +175,7 @@ static bool check(void)
 		right &= same_uses(uses, e.chain[i]);
 	}
 	right &= same(sums.idle.v[AMOUNT].sum, e.idle) && e.total > 0;
+	array_free(&kept.list);
 	metric_sums__exit(&sums);
 	metrics__exit(&m);
 	strpool__free(&strings);

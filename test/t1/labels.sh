@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Labels of processes in each format: of a recording that has all of them, and next to one that has
-# none.
+# Labels of processes in each format: of a recording that has all of them, and metrics of a second
+# GPU, and next to one that has none.
 . "$XPU_SRC/test/lib/tap.sh"
 corpus=$XPU_SRC/test/t1/corpus
 cp "$corpus/2.6.xpu" new.data

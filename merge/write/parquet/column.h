@@ -40,6 +40,12 @@ static inline int64_t parquet__string(const char *s)
 	return s ? (intptr_t)s : PARQUET_NULL;
 }
 
+/* Return: a string for cells; NULL for an empty one. */
+static inline int64_t parquet__known(const char *s)
+{
+	return parquet__string(s && *s ? s : NULL);
+}
+
 static inline int64_t parquet__double(double d)
 {
 	union { double d; int64_t n; } u = { .d = d };

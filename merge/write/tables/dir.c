@@ -148,7 +148,7 @@ static void file_name(uint64_t recording, char name[NAME_BYTES])
 /* Opens TABLE/rank=R, making both. Return: a descriptor or -errno. */
 static int open_partition(const struct tables_dir *d, enum tables_id table, int64_t rank)
 {
-	int table_fd = safefile__result_dir(d->fd, tables_schemas[table].name, 0), fd;
+	int table_fd = safefile__result_dir(d->fd, tables__schema(table).name, 0), fd;
 	char name[NAME_BYTES];
 
 	if (table_fd < 0)
@@ -204,7 +204,7 @@ static bool has_file(const struct tables_dir *d, enum tables_id table, const cha
  */
 static int remove_old(const struct tables_dir *d, enum tables_id table, uint64_t recording)
 {
-	int table_fd = safefile__result_dir(d->fd, tables_schemas[table].name, 0), fd, err = 0;
+	int table_fd = safefile__result_dir(d->fd, tables__schema(table).name, 0), fd, err = 0;
 	const struct dirent *entry;
 	char name[NAME_BYTES];
 	DIR *dir;
@@ -237,7 +237,7 @@ static bool was_merged(const struct tables_dir *d, uint64_t recording, int64_t r
 	struct stat st;
 
 	file_name(recording, name);
-	snprintf(path, sizeof(path), "%s/rank=%" PRId64 "/%s", tables_schemas[tables_losses].name,
+	snprintf(path, sizeof(path), "%s/rank=%" PRId64 "/%s", tables__schema(tables_losses).name,
 		 rank, name);
 	return !fstatat(d->fd, path, &st, AT_SYMLINK_NOFOLLOW);
 }
@@ -256,7 +256,7 @@ int tables_dir__commit(struct tables_dir *d, uint64_t recording, int64_t rank)
 	for (i = 0; i < d->files.nr && !err; i++)
 		err = output__commit(&d->files.v[i]->out);
 	for (table = 0; again && table < NR_TABLES && !err; table++)
-		err = remove_old(d, table, recording);
+		err = tables__schema(table).columns ? remove_old(d, table, recording) : 0;
 	drop_files(d);
 	return err;
 }

@@ -2,7 +2,6 @@
 #include "write/tables/ends.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,12 +13,6 @@
 #include "xpu_time.h"
 
 #define PATHS_AT_ONCE	4096		/* paths whose texts are in memory at a time */
-
-/* Return: a string for cells; NULL for an empty one. */
-static int64_t known_string(const char *s)
-{
-	return parquet__string(s && *s ? s : NULL);
-}
 
 static int64_t known_time(uint64_t ns)
 {
@@ -95,18 +88,18 @@ static int put_processes(struct tables_recording *r, const struct model *m)
 			row.id, proc->pid ? (int64_t)proc->pid : PARQUET_NULL,
 			proc->parent_proc_id ?
 			tables_recording__process_id(r, proc->parent_proc_id) : PARQUET_NULL,
-			parquet__string(model__proc_name(m, i)), known_string(in->host),
+			parquet__string(model__proc_name(m, i)), parquet__known(in->host),
 			known_time(proc->time_ns), known_time(proc->exit_ns), exit_cell(proc),
 			h->start_real_ns ?
 			(int64_t)xpu_ns_between(h->start_mono_ns, h->start_real_ns) : PARQUET_NULL,
-			parquet__string(name), known_string(command),
+			parquet__string(name), parquet__known(command),
 			known_number(labels, XPU_LABEL_LOCAL_RANK),
 			known_number(labels, XPU_LABEL_WORLD_SIZE),
-			known_string(labels__text(labels, XPU_LABEL_NODE)),
-			known_string(labels__text(labels, XPU_LABEL_JOB)),
-			known_string(labels__text(labels, XPU_LABEL_POD)),
-			known_string(labels__text(labels, XPU_LABEL_NAMESPACE)),
-			known_string(labels__text(labels, XPU_LABEL_CONTAINER)),
+			parquet__known(labels__text(labels, XPU_LABEL_NODE)),
+			parquet__known(labels__text(labels, XPU_LABEL_JOB)),
+			parquet__known(labels__text(labels, XPU_LABEL_POD)),
+			parquet__known(labels__text(labels, XPU_LABEL_NAMESPACE)),
+			parquet__known(labels__text(labels, XPU_LABEL_CONTAINER)),
 		});
 	}
 	return err;
@@ -125,7 +118,7 @@ static int put_frames(struct tables_recording *r, const struct row_process *row,
 
 		err = parts__put(&r->parts, row->partition, tables_frames, (int64_t[]){
 			row->id, path_id, i, parquet__string(f->name),
-			f->dso ? known_string(f->dso->path) : PARQUET_NULL, f->symbolized,
+			f->dso ? parquet__known(f->dso->path) : PARQUET_NULL, f->symbolized,
 		});
 	}
 	return err;
@@ -180,44 +173,16 @@ static int put_paths(struct tables_recording *r, const struct model *m)
 	return err;
 }
 
-/* ---- metrics -------------------------------------------------------------------------------- */
+/* ---- tables of features ---------------------------------------------------------------------- */
 
-static int put_metric_row(struct tables_recording *r, const struct model *m, uint32_t partition,
-			  const struct metric_set *set, size_t row)
+static int put_features(struct tables_recording *r, const struct model *m, uint32_t partition)
 {
-	const struct gpu *gpu = &m->gpus.list.v[set->gpu];
-	const float *values = metric_set__row(set, row);
-	uint32_t i;
+	unsigned int i;
 	int err = 0;
 
-	for (i = 0; i < set->nr && !err; i++) {
-		const struct metric_name *name;
-
-		if (set->names[i] == NO_INDEX)
-			continue;
-		name = &m->metrics.names.v[set->names[i]];
-		err = parts__put(&r->parts, partition, tables_metrics, (int64_t[]){
-			known_string(m->inputs.v[r->nr].host), gpu->number, known_string(gpu->name),
-			parquet__string(name->key), parquet__string(name->unit),
-			set->rows.v[row].begin_ns - r->shift_ns,
-			set->rows.v[row].end_ns - r->shift_ns,
-			isfinite(values[i]) ? parquet__double(values[i]) : PARQUET_NULL,
-		});
-	}
-	return err;
-}
-
-static int put_metrics(struct tables_recording *r, const struct model *m, uint32_t partition)
-{
-	size_t i, row;
-	int err = 0;
-
-	for (i = 0; i < m->metrics.sets.nr && !err; i++) {
-		const struct metric_set *set = &m->metrics.sets.v[i];
-
-		for (row = 0; set->recording == r->nr && row < set->rows.nr && !err; row++)
-			err = put_metric_row(r, m, partition, set, row);
-	}
+	for (i = 0; features[i] && !err; i++)
+		if (features[i]->table && m->features[i])
+			err = features[i]->table->put(m, r, partition);
 	return err;
 }
 
@@ -294,6 +259,6 @@ int ends__write(struct tables_recording *r, const struct model *m)
 	uint32_t partition;
 	int err = parts__partition(&r->parts, tables_recording__rank(r, m), &partition);
 
-	return err ?: put_processes(r, m) ?: put_paths(r, m) ?: put_metrics(r, m, partition) ?:
+	return err ?: put_processes(r, m) ?: put_paths(r, m) ?: put_features(r, m, partition) ?:
 	       put_windows(r, m) ?: put_losses(r, m, partition);
 }

@@ -83,17 +83,17 @@ int parts__partition(struct parts *p, int64_t rank, uint32_t *nr)
 /* Begins a table of a partition, unless it exists. Return: 0 or -errno. */
 static int partition__begin(struct parts *p, struct partition *part, enum tables_id table)
 {
-	const struct tables_schema *schema = &tables_schemas[table];
+	struct tables_schema schema = tables__schema(table);
 	struct tables_file *file;
 
-	if (part->tables[table])
+	if (part->tables[table] || !schema.columns)
 		return 0;
 	p->err = tables_dir__create(&p->dir, table, part->rank, p->recording, &file);
 	if (p->err)
 		return p->err;
 	part->files[table] = file;
 	part->tables[table] =
-		parquet__new(p->encoder, file->out.f, schema->columns, schema->nr, GROUP_ROWS);
+		parquet__new(p->encoder, file->out.f, schema.columns, schema.nr, GROUP_ROWS);
 	return part->tables[table] ? 0 : -ENOMEM;
 }
 
@@ -125,7 +125,7 @@ static int parts__shrink(struct parts *p)
 	return err;
 }
 
-int parts__put(struct parts *p, uint32_t partition, enum tables_id table, const int64_t *cells)
+int parts__put(struct parts *p, uint32_t partition, unsigned int table, const int64_t *cells)
 {
 	struct partition *part = &p->list.v[partition];
 	int err = partition__begin(p, part, table) ?: parquet__put(part->tables[table], cells);
@@ -157,8 +157,9 @@ int parts__commit(struct parts *p, int64_t rank, const struct parquet_pair *pair
 
 	for (i = 0; i < p->list.nr && !err; i++) {
 		for (table = 0; table < NR_TABLES && !err; table++) {
-			err = partition__begin(p, &p->list.v[i], table) ?:
-			      parquet__finish(p->list.v[i].tables[table], pairs, nr);
+			err = partition__begin(p, &p->list.v[i], table);
+			if (!err && p->list.v[i].tables[table])
+				err = parquet__finish(p->list.v[i].tables[table], pairs, nr);
 		}
 	}
 	if (!err)

@@ -42,7 +42,7 @@ void parts__close(struct parts *p);
 int parts__partition(struct parts *p, int64_t rank, uint32_t *nr);
 
 /* Adds a row. Return: 0 or -errno; if p->err is set, it is the error of the file. */
-int parts__put(struct parts *p, uint32_t partition, enum tables_id table, const int64_t *cells);
+int parts__put(struct parts *p, uint32_t partition, unsigned int table, const int64_t *cells);
 
 /* Writes all rows of a table. Return: 0 or -ENOMEM. */
 int parts__flush(struct parts *p, enum tables_id table);

@@ -8,9 +8,13 @@
 #ifndef MERGE_TABLES_SCHEMA_H
 #define MERGE_TABLES_SCHEMA_H
 
+#include "model/feature.h"
 #include "write/parquet/parquet.h"
 
 #define TABLES_SCHEMA	1
+
+#define TABLES_COLUMN(name, type, encoding, optional) \
+	{ #name, PARQUET_##type, PARQUET_##encoding, optional },
 
 /* C(NAME, TYPE, ENCODING, whether it may be NULL) */
 #define LAUNCHES_COLUMNS(C)				\
@@ -132,16 +136,6 @@
 	C(path_id, INT64, DICTIONARY, true)		\
 	C(nvtx, STRING, DICTIONARY, true)
 
-#define METRICS_COLUMNS(C)				\
-	C(host, STRING, DICTIONARY, true)		\
-	C(gpu, INT64, DICTIONARY, false)		\
-	C(gpu_name, STRING, DICTIONARY, true)		\
-	C(metric, STRING, DICTIONARY, false)		\
-	C(unit, STRING, DICTIONARY, false)		\
-	C(begin_ns, INT64, DELTA, false)		\
-	C(end_ns, INT64, DELTA, false)			\
-	C(value, DOUBLE, PLAIN, true)
-
 #define WINDOWS_COLUMNS(C)				\
 	C(process_id, INT64, DICTIONARY, false)		\
 	C(window, INT64, DELTA, false)			\
@@ -168,20 +162,22 @@
 	T(samples, SAMPLES_COLUMNS)	\
 	T(waits, WAITS_COLUMNS)		\
 	T(allocations, ALLOCATIONS_COLUMNS)	\
-	T(metrics, METRICS_COLUMNS)	\
 	T(windows, WINDOWS_COLUMNS)	\
 	T(losses, LOSSES_COLUMNS)
 
-/* The ids are tables_launches and so on, in the order of TABLES(). */
+/*
+ * A feature's table has the number of the feature; the others are tables_launches and so on, in the
+ * order of TABLES().
+ */
 #define TABLES_ID(name, columns)	tables_##name,
-enum tables_id { TABLES(TABLES_ID) NR_TABLES };
+enum tables_id { TABLES_OF_FEATURES = NR_FEATURES - 1, TABLES(TABLES_ID) NR_TABLES };
 
 struct tables_schema {
 	const char *name;
-	const struct parquet_column *columns;
+	const struct parquet_column *columns;	/* NULL: the feature has no table */
 	size_t nr;
 };
 
-extern const struct tables_schema tables_schemas[NR_TABLES];
+struct tables_schema tables__schema(unsigned int table);
 
 #endif /* MERGE_TABLES_SCHEMA_H */

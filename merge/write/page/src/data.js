@@ -16,7 +16,8 @@ export const ranks = data.ranks || null;
 export const sideNames = ranks ? ["median", "rank"] : ["A", "B"];
 export const kinds = data.kinds;
 /* Whether the page has samples of where warps of kernels stood still. */
-export const haveLines = !ranks && sides.some(side => side.stalls.samples.length > 0);
+export const haveLines = !ranks &&
+	sides.some(side => side.stalls && side.stalls.samples.length > 0);
 export const NONE = -1;
 
 /*

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "write/section.h"
+#include "metrics/state.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "write/section.h"
 
 /* ---- GPUs: rows are one metric of one set ---------------------------------------------------- */
 
@@ -20,7 +22,7 @@ struct gpu_metric {
 static const struct metric_name *gpu_metric__name(const struct session *s,
 						  const struct gpu_metric *m)
 {
-	return &s->model.metrics.names.v[m->set->names[m->metric]];
+	return &metrics__of(&s->model)->names.v[m->set->names[m->metric]];
 }
 
 static void gpu_metric__sum(struct gpu_metric *m, enum xpu_metric_kind kind)
@@ -53,7 +55,8 @@ static int gpu_metric__cmp(const void *va, const void *vb, void *ctx)
 
 static int gpu_metrics__collect(struct section_rows *to)
 {
-	const struct metrics *metrics = &to->s->model.metrics;
+	const struct metric_sums *sums = &metrics_state__of(&to->s->model)->sums;
+	const struct metrics *metrics = metrics__of(&to->s->model);
 	ARRAY(struct gpu_metric) rows = { 0 };
 	size_t i;
 	int err = 0;
@@ -65,7 +68,7 @@ static int gpu_metrics__collect(struct section_rows *to)
 			struct gpu_metric sum = row;
 
 			gpu_metric__sum(&sum, gpu_metric__name(to->s, &row)->kind);
-			sum.idle = to->s->sums.metrics.idle.v[i * XPU_MAX_METRICS + row.metric].sum;
+			sum.idle = sums->idle.v[i * XPU_MAX_METRICS + row.metric].sum;
 			if (sum.nr)
 				err = array_push(&rows, sum);
 		}
@@ -111,7 +114,7 @@ SECTION(gpu_metrics, struct gpu_metric, .from = "xpuload --gpu-metrics records t
 
 static bool has_metrics(const struct session *s)
 {
-	return s->model.metrics.names.nr;
+	return metrics__of(&s->model)->names.nr;
 }
 
 /* ---- kernels and call paths ------------------------------------------------------------------ */
@@ -142,7 +145,7 @@ static int metered_rows__new(metered_rows_t *rows, const struct session *s, cons
 {
 	struct metered_row row = { .name = name, .stack = stack, .order = rows->nr };
 
-	row.uses = calloc(s->model.metrics.names.nr + 1, sizeof(*row.uses));
+	row.uses = calloc(metrics__of(&s->model)->names.nr + 1, sizeof(*row.uses));
 	if (!row.uses)
 		return -ENOMEM;
 	if (array_push(rows, row)) {
@@ -177,7 +180,7 @@ static int metered_rows__get(metered_rows_t *rows, struct idmap *index, const st
 static int metered_rows__columns(struct section_rows *to, const struct column *columns, size_t nr,
 				 size_t before, const metered_rows_t *rows)
 {
-	const struct metrics *metrics = &to->s->model.metrics;
+	const struct metrics *metrics = metrics__of(&to->s->model);
 	struct column *c;
 	size_t i, k;
 
@@ -224,7 +227,7 @@ static void metered_row__exit(const struct section_rows *rows, void *row)
 static int metered_row__put(const struct section_rows *rows, const struct metered_row *row,
 			    const char *name, struct table *t)
 {
-	const struct metrics *metrics = &rows->s->model.metrics;
+	const struct metrics *metrics = metrics__of(&rows->s->model);
 	bool idle = !row->name && !row->stack;
 	struct cell *cells;
 	size_t i, k;
@@ -254,13 +257,14 @@ static const struct column path_metrics_columns[] = { METERED_COLUMNS("path", CO
 static int kernel_metrics__collect(struct section_rows *to)
 {
 	const struct session *s = to->s;
+	const struct metrics_state *state = metrics_state__of(&s->model);
 	metered_rows_t rows = { 0 };
 	struct idmap index = { 0 };
 	struct metered_row *row;
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < s->sums.aggregates.nr && s->model.metrics.names.nr && !err; i++) {
+	for (i = 0; i < s->sums.aggregates.nr && metrics__of(&s->model)->names.nr && !err; i++) {
 		const struct aggregate *a = &s->sums.aggregates.v[i];
 
 		if (s->model.leaves.v[a->leaf].kind != LEAF_KERNEL)
@@ -277,7 +281,7 @@ static int kernel_metrics__collect(struct section_rows *to)
 
 		if (idmap__get(&index, (uintptr_t)s->model.leaves.v[i].name, &idx) &&
 		    s->model.leaves.v[i].kind == LEAF_KERNEL)
-			metric_sums__of_leaf(&s->sums.metrics, &s->model.metrics, i,
+			metric_sums__of_leaf(&state->sums, &state->metrics, i,
 					     rows.v[idx].uses);
 	}
 	err = metered_rows__finish(&rows, &index, err, to);
@@ -307,7 +311,7 @@ SECTION(kernel_metrics, struct metered_row, .exit_row = metered_row__exit,
  */
 static int path_metrics__idle(const struct session *s, metered_rows_t *rows)
 {
-	const struct metrics *metrics = &s->model.metrics;
+	const struct metrics *metrics = metrics__of(&s->model);
 	struct metered_row *row;
 	bool any = false;
 	size_t i, k;
@@ -320,7 +324,7 @@ static int path_metrics__idle(const struct session *s, metered_rows_t *rows)
 	for (i = 0; i < metrics->sets.nr; i++) {
 		for (k = 0; k < metrics->sets.v[i].nr; k++) {
 			const struct metric_use *use =
-				&s->sums.metrics.idle.v[i * XPU_MAX_METRICS + k];
+				&metrics_state__of(&s->model)->sums.idle.v[i * XPU_MAX_METRICS + k];
 
 			row->uses[metrics->sets.v[i].names[k]].ns += use->ns;
 			row->uses[metrics->sets.v[i].names[k]].sum += use->sum;
@@ -336,6 +340,7 @@ static int path_metrics__idle(const struct session *s, metered_rows_t *rows)
 static int path_metrics__collect(struct section_rows *to)
 {
 	const struct session *s = to->s;
+	const struct metrics_state *state = metrics_state__of(&s->model);
 	metered_rows_t rows = { 0 };
 	struct idmap index = { 0 };
 	struct metered_row *row;
@@ -343,7 +348,7 @@ static int path_metrics__collect(struct section_rows *to)
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < s->sums.aggregates.nr && s->model.metrics.names.nr && !err; i++) {
+	for (i = 0; i < s->sums.aggregates.nr && metrics__of(&s->model)->names.nr && !err; i++) {
 		const struct aggregate *a = &s->sums.aggregates.v[i];
 
 		if (!leaf_kind__is_device(s->model.leaves.v[a->leaf].kind))
@@ -357,9 +362,9 @@ static int path_metrics__collect(struct section_rows *to)
 	}
 	for (i = 0; i < s->model.chains.nr && rows.nr && !err; i++)
 		if (idmap__get(&index, (uintptr_t)s->model.chains.v[i].stack, &idx))
-			metric_sums__of_chain(&s->sums.metrics, &s->model.metrics, i,
+			metric_sums__of_chain(&state->sums, &state->metrics, i,
 					      rows.v[idx].uses);
-	if (!err && s->model.metrics.names.nr)
+	if (!err && metrics__of(&s->model)->names.nr)
 		err = path_metrics__idle(s, &rows);
 	err = metered_rows__finish(&rows, &index, err, to);
 	return err ?:

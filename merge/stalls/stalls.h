@@ -11,22 +11,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/leaf.h"
 #include "util.h"
 #include "xpu_record.h"
 
 #define STALL_LABEL	"[stall]"	/* before a reason */
-
-/* A sample's place and reason; both are shown as frames. */
-struct stall_place {
-	const char *label;		/* STALL_LABEL, shown before the reason; or "[NCCL_Wait]",
-					 * shown alone */
-	const char *place;		/* interned: "+0x1a0", or "a.cu:9;f(int) at b.h:3" */
-	const char *reason;		/* interned: "long_scoreboard" */
-	uint32_t id;			/* its index */
-};
-
-#define STALL_MAX_FRAMES	64	/* frames of a place; functions inlined deeper are left
-					 * out */
 
 struct stall_count {
 	uint32_t place;			/* index in places */
@@ -56,7 +45,7 @@ struct stall_span {
 };
 
 struct stalls {
-	ARRAY(struct stall_place) places;
+	ARRAY(struct leaf_place) places;
 	ARRAY(struct stall_count) counts;
 	ARRAY(struct stall_window) windows;
 	ARRAY(struct stall_function) functions;
@@ -76,12 +65,5 @@ void stalls__exit(struct stalls *s);
 int stalls__function(struct stalls *s, uint32_t proc, uint32_t context, const char *name,
 		     uint32_t *idx);
 int stalls__place(struct stalls *s, const char *place, const char *reason, uint32_t *idx);
-
-/*
- * Takes the next frame of a place, the outermost first. *@at: the place, then the rest of it.
- * Return: a copy, which the caller frees; or NULL: with *@at NULL at the end, otherwise because
- * memory is short.
- */
-char *stall_place__frame(const char **at);
 
 #endif /* MERGE_STALLS_H */

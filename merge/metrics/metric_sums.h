@@ -2,9 +2,6 @@
 /*
  * metric_sums.h - the values of GPU counters while the work of kernels and call paths ran
  *
- *	metric_sums__work(&s, ...);		every piece of device work
- *	metric_sums__finish(&s, ...);		then use the other functions
- *
  * A mean, such as a share of time, is averaged over the time in which the work ran, weighted by
  * overlap. An amount, such as energy, is divided: at each moment, all work that runs on the GPU
  * gets an equal part of it, so parts and rest add up to the whole.
@@ -15,19 +12,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/metrics.h"
+#include "join/works.h"
+#include "metrics/metrics.h"
 #include "util.h"
-
-struct metric_work {
-	uint64_t start_ns, end_ns;
-	uint32_t gpu;
-	uint32_t leaf, chain;		/* NO_INDEX: the work is left out, but gets its part
-					 * nevertheless */
-	uint32_t stream;
-	uint32_t kernel;		/* its leaf, even if it is left out; NO_INDEX: it is no
-					 * kernel */
-	uint32_t correlation_id;
-};
 
 struct metric_use {
 	double ns;			/* time of overlap with rows that have a value */
@@ -35,8 +22,6 @@ struct metric_use {
 };
 
 struct metric_sums {
-	bool wanted;			/* whether works are kept */
-	ARRAY(struct metric_work) works;
 	struct idmap by_leaf, by_chain;	/* from (index of leaf or chain, set) to the set's first
 					 * metric in uses */
 	ARRAY(struct metric_use) uses;
@@ -45,11 +30,8 @@ struct metric_sums {
 
 void metric_sums__exit(struct metric_sums *s);
 
-/* Adds a piece of device work, unless it has no duration. Return: 0 or -ENOMEM. */
-int metric_sums__work(struct metric_sums *s, const struct metric_work *work);
-
-/* Return: 0 or -ENOMEM. */
-int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics);
+/* Completes @s; puts the works in order. Return: 0 or -ENOMEM. */
+int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics, struct works *works);
 
 /*
  * Adds the uses of a leaf, or of a chain, to uses[], by index in metrics->names. Return: whether

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "join/metric_sums.h"
+#include "metrics/metric_sums.h"
 
 #include <errno.h>
 #include <math.h>
@@ -7,21 +7,15 @@
 
 void metric_sums__exit(struct metric_sums *s)
 {
-	array_free(&s->works);
 	array_free(&s->uses);
 	array_free(&s->idle);
 	idmap__free(&s->by_leaf);
 	idmap__free(&s->by_chain);
 }
 
-int metric_sums__work(struct metric_sums *s, const struct metric_work *work)
-{
-	return s->wanted && work->start_ns < work->end_ns ? array_push(&s->works, *work) : 0;
-}
-
 static int work__cmp(const void *va, const void *vb)
 {
-	const struct metric_work *a = va, *b = vb;
+	const struct kept_work *a = va, *b = vb;
 
 	return cmp3(a->gpu, b->gpu) ?: cmp3(a->start_ns, b->start_ns) ?:
 	       cmp3(a->end_ns, b->end_ns) ?: cmp3(a->leaf, b->leaf) ?: cmp3(a->chain, b->chain);
@@ -32,7 +26,7 @@ struct metered {
 	struct metric_sums *sums;
 	const struct metric_set *set;
 	uint32_t set_idx;
-	const struct metric_work *works;
+	const struct kept_work *works;
 	size_t nr;
 };
 
@@ -55,7 +49,7 @@ static int metered__uses(const struct metered *m, struct idmap *map, uint32_t of
 }
 
 /* Finds the uses of a work's leaf and chain. Return: 0 or -ENOMEM. */
-static int metered__of_work(const struct metered *m, const struct metric_work *w, uint32_t at[2])
+static int metered__of_work(const struct metered *m, const struct kept_work *w, uint32_t at[2])
 {
 	return metered__uses(m, &m->sums->by_leaf, w->leaf, &at[0]) ?:
 	       metered__uses(m, &m->sums->by_chain, w->chain, &at[1]);
@@ -87,7 +81,7 @@ static int metered__means(const struct metered *m, const struct metrics *metrics
 	int err = 0;
 
 	for (i = 0; i < m->nr && !err; i++) {
-		const struct metric_work *w = &m->works[i];
+		const struct kept_work *w = &m->works[i];
 
 		if (w->leaf == NO_INDEX)
 			continue;
@@ -171,7 +165,7 @@ static int metered__share(const struct metered *m, uint32_t metric,
 
 	for (i = 0; i < 2 * m->nr && !err; i++) {
 		const struct metric_event *e = &events[i];
-		const struct metric_work *w = &m->works[e->work];
+		const struct kept_work *w = &m->works[e->work];
 
 		sharing__advance(&s, e->ns);
 		if (e->begin) {
@@ -225,29 +219,29 @@ static int metered__amounts(const struct metered *m, const struct metrics *metri
 	return err;
 }
 
-int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics)
+int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics, struct works *works)
 {
 	static const struct metric_use none;
+	const struct kept_work *v = works->list.v;
 	struct metered m = { .sums = s };
-	size_t i, from, to;
+	size_t nr = works->list.nr, i, from, to;
 	int err = 0;
 
 	while (!err && s->idle.nr < metrics->sets.nr * XPU_MAX_METRICS)
 		err = array_push(&s->idle, none);
-	if (s->works.nr)
-		qsort(s->works.v, s->works.nr, sizeof(*s->works.v), work__cmp);
+	if (nr)
+		qsort(works->list.v, nr, sizeof(*v), work__cmp);
 	for (i = 0; i < metrics->sets.nr && !err; i++) {
 		m.set = &metrics->sets.v[i];
 		m.set_idx = i;
-		for (from = 0; from < s->works.nr && s->works.v[from].gpu != m.set->gpu; from++)
+		for (from = 0; from < nr && v[from].gpu != m.set->gpu; from++)
 			;
-		for (to = from; to < s->works.nr && s->works.v[to].gpu == m.set->gpu; to++)
+		for (to = from; to < nr && v[to].gpu == m.set->gpu; to++)
 			;
-		m.works = s->works.nr ? s->works.v + from : NULL;
+		m.works = nr ? v + from : NULL;
 		m.nr = to - from;
 		err = metered__means(&m, metrics) ?: metered__amounts(&m, metrics);
 	}
-	array_free(&s->works);
 	return err;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "write/stall_rows.h"
+#include "stalls/stall_rows.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ int stall_rows__collect(const struct stalls *s, struct stall_reason_row **v, siz
 		const struct stall_window *w = &s->windows.v[i];
 
 		for (k = w->first; k < w->first + w->nr; k++) {
-			const struct stall_place *place = &s->places.v[s->counts.v[k].place];
+			const struct leaf_place *place = &s->places.v[s->counts.v[k].place];
 
 			if (!s->counts.v[k].samples && !s->counts.v[k].not_issued)
 				continue;	/* all were outside of --from and --to */

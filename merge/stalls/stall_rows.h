@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "model/stalls.h"
+#include "stalls/stalls.h"
 
 struct stall_reason_row {
 	const char *kernel, *place, *reason;	/* interned */

@@ -11,8 +11,9 @@
 
 #include <stdint.h>
 
-#include "join/metric_sums.h"
+#include "join/works.h"
 #include "model/model.h"
+#include "stalls/stalls.h"
 #include "util.h"
 
 /* the samples of a kernel at a place, for a call path */
@@ -35,11 +36,11 @@ struct stall_sums {
 void stall_sums__exit(struct stall_sums *s);
 
 /*
- * Completes @s, and cuts the samples of m->stalls at the times of the filter. @works: in order of
+ * Completes @s, and cuts the samples of @stalls at the times of the filter. @works: in order of
  * time, of all GPUs. Return: 0 or -ENOMEM.
  */
-int stall_sums__finish(struct stall_sums *s, struct model *m, const struct filter *filter,
-		       const struct metric_work *works, size_t nr_works);
+int stall_sums__finish(struct stall_sums *s, struct stalls *stalls, const struct model *m,
+		       const struct filter *filter, const struct works *works);
 
 /* Return: the first part of a chain and leaf; *@nr: the number of parts, perhaps 0. */
 const struct stall_part *stall_sums__of(const struct stall_sums *s, uint32_t chain, uint32_t leaf,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "write/section.h"
+#include "memory/results.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,8 +8,8 @@
 
 #include "human.h"
 #include "join/allocs.h"
+#include "write/section.h"
 #include "write/shorten.h"
-#include "write/text.h"
 #include "xpu_time.h"
 
 #define GROWS_PARTS	3		/* memory grows if it came to stay in this many of
@@ -732,7 +732,7 @@ static int memory_peak__add_parts(struct memory_peak *peak, const struct session
 	return err;
 }
 
-int text__memory_peak(const struct session *s, struct memory_peak *peak)
+int memory__peak(const struct session *s, struct memory_peak *peak)
 {
 	struct section_rows rows = { .s = s };
 	const struct sums *sums = &s->sums;
@@ -817,12 +817,12 @@ static void print_parts(FILE *f, const struct memory_peak *peak)
 	fputc('\n', f);
 }
 
-void text__write_memory(const struct session *s, FILE *f)
+void memory__summary(const struct session *s, FILE *f)
 {
 	struct common_point all;
 	struct memory_peak peak;
 
-	if (text__memory_peak(s, &peak) || !peak.bytes)
+	if (memory__peak(s, &peak) || !peak.bytes)
 		goto out;
 	fputs("memory: at most ", f);
 	print_bytes(f, peak.bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "join/stall_sums.h"
+#include "stalls/stall_sums.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_
 
 /* Adds a work's time in a window, as far as it is within the times of @cut. */
 static int add_share(stall_shares_t *shares, const struct stall_cut *cut, uint32_t window,
-		     const struct metric_work *w, uint64_t from_ns, uint64_t to_ns)
+		     const struct kept_work *w, uint64_t from_ns, uint64_t to_ns)
 {
 	struct window_time *time = cut->times ? &cut->times[window] : NULL;
 
@@ -113,7 +113,7 @@ static int add_share(stall_shares_t *shares, const struct stall_cut *cut, uint32
  * launch.
  */
 static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32_t *order,
-		    const struct stall_cut *cut, uint32_t function, const struct metric_work *w)
+		    const struct stall_cut *cut, uint32_t function, const struct kept_work *w)
 {
 	const struct stall_window *window;
 	uint64_t from, to;
@@ -266,11 +266,10 @@ static bool is_name_of(const char *function, const char *leaf)
 }
 
 /* Finds the function of a kernel by its stream and leaf. */
-static int find_function(const struct model *m, const struct metric_work *w, struct idmap *known,
-			 uint32_t *function)
+static int find_function(const struct stalls *s, const struct model *m, const struct kept_work *w,
+			 struct idmap *known, uint32_t *function)
 {
 	const struct stream *stream = &m->streams.v[w->stream];
-	const struct stalls *s = &m->stalls;
 	const char *name = m->leaves.v[w->kernel].name;
 	size_t i;
 
@@ -299,11 +298,11 @@ static int window__cmp_end(const void *va, const void *vb, void *ctx)
  */
 static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint32_t *windows,
 		      size_t *nr, size_t nr_windows, uint64_t ns,
-		      const struct metric_work *const *latest)
+		      const struct kept_work *const *latest)
 {
 	for (; *nr < nr_windows; ++*nr) {
 		const struct stall_window *window = &s->windows.v[windows[*nr]];
-		const struct metric_work *w = latest[window->function];
+		const struct kept_work *w = latest[window->function];
 
 		if (window->end_ns > ns)
 			return 0;
@@ -318,12 +317,11 @@ static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint
  * Handles samples that came later than usual, and thus belong to an earlier launch of their
  * function: the latest launch gets them, with 0 ns. @order: room for all windows
  */
-static int share_late(stall_shares_t *shares, const struct model *m,
-		      const struct metric_work *works, size_t nr_works, struct idmap *known,
+static int share_late(stall_shares_t *shares, const struct stalls *s, const struct model *m,
+		      const struct kept_work *works, size_t nr_works, struct idmap *known,
 		      uint32_t *order)
 {
-	const struct metric_work **latest = calloc(m->stalls.functions.nr + 1, sizeof(*latest));
-	const struct stalls *s = &m->stalls;
+	const struct kept_work **latest = calloc(s->functions.nr + 1, sizeof(*latest));
 	size_t i, k = 0, nr = 0, done = 0;
 	uint32_t function;
 	int err = 0;
@@ -342,7 +340,7 @@ static int share_late(stall_shares_t *shares, const struct model *m,
 		if (works[i].kernel == NO_INDEX)
 			continue;
 		err = add_latest(shares, s, order, &done, nr, works[i].start_ns, latest) ?:
-		      find_function(m, &works[i], known, &function);
+		      find_function(s, m, &works[i], known, &function);
 		if (!err && function != NO_INDEX)
 			latest[function] = &works[i];
 	}
@@ -410,19 +408,19 @@ static uint64_t covered(const struct stall_span *v, size_t nr, const struct stal
  * Sums up how much of the kernels' time has samples, for kernels that are not left out. Return: 0
  * or -ENOMEM.
  */
-static int sum_covered(struct stall_sums *s, const struct model *m, const struct metric_work *works,
-		       size_t nr_works)
+static int sum_covered(struct stall_sums *s, const struct stalls *stalls, const struct model *m,
+		       const struct kept_work *works, size_t nr_works)
 {
-	size_t nr = m->stalls.spans.nr, i;
+	size_t nr = stalls->spans.nr, i;
 	struct stall_span *v = malloc((nr + 1) * sizeof(*v));
 
 	if (!v)
 		return -ENOMEM;
 	if (nr)
-		memcpy(v, m->stalls.spans.v, nr * sizeof(*v));
+		memcpy(v, stalls->spans.v, nr * sizeof(*v));
 	nr = join_spans(v, nr);
 	for (i = 0; i < nr_works; i++) {
-		const struct metric_work *w = &works[i];
+		const struct kept_work *w = &works[i];
 		const struct stream *stream = &m->streams.v[w->stream];
 
 		if (w->kernel == NO_INDEX || w->leaf == NO_INDEX || w->end_ns <= w->start_ns)
@@ -446,10 +444,11 @@ static void cut_windows(struct stalls *s, const struct stall_cut *cut)
 		cut_window(s, &s->windows.v[i], cut, &cut->times[i]);
 }
 
-int stall_sums__finish(struct stall_sums *s, struct model *m, const struct filter *filter,
-		       const struct metric_work *works, size_t nr_works)
+int stall_sums__finish(struct stall_sums *s, struct stalls *stalls, const struct model *m,
+		       const struct filter *filter, const struct works *all)
 {
-	struct stalls *stalls = &m->stalls;
+	const struct kept_work *works = all->list.v;
+	size_t nr_works = all->list.nr;
 	struct stall_cut cut = {
 		.begin_ns = filter__begin_ns(filter, m->start_ns),
 		.end_ns = filter__end_ns(filter, m->start_ns),
@@ -458,7 +457,7 @@ int stall_sums__finish(struct stall_sums *s, struct model *m, const struct filte
 	struct idmap known = { 0 };
 	uint32_t *order, function;
 	size_t i;
-	int err = stalls->knows_spans ? sum_covered(s, m, works, nr_works) : 0;
+	int err = stalls->knows_spans ? sum_covered(s, stalls, m, works, nr_works) : 0;
 
 	if (err || !stalls->windows.nr)
 		return err;
@@ -476,7 +475,7 @@ int stall_sums__finish(struct stall_sums *s, struct model *m, const struct filte
 	for (i = 0; i < nr_works && !err; i++) {
 		if (works[i].kernel == NO_INDEX)
 			continue;
-		err = find_function(m, &works[i], &known, &function);
+		err = find_function(stalls, m, &works[i], &known, &function);
 		if (!err && function != NO_INDEX)
 			err = add_work(&shares, stalls, order, &cut, function, &works[i]);
 		if (shares.nr > (1u << 22))
@@ -484,7 +483,7 @@ int stall_sums__finish(struct stall_sums *s, struct model *m, const struct filte
 	}
 	merge_shares(&shares);
 	cut_windows(stalls, &cut);
-	err = err ?: share_late(&shares, m, works, nr_works, &known, order);
+	err = err ?: share_late(&shares, stalls, m, works, nr_works, &known, order);
 	merge_shares(&shares);
 	err = err ?: share_windows(s, stalls, &shares);
 	merge_parts(s);

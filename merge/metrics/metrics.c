@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "model/metrics.h"
+#include "metrics/metrics.h"
 
 #include <ctype.h>
 #include <errno.h>

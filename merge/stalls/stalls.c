@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "model/stalls.h"
+#include "stalls/stalls.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,18 +39,6 @@ int stalls__function(struct stalls *s, uint32_t proc, uint32_t context, const ch
 	return err ?: array_push(&s->functions, ((struct stall_function){ proc, context, name }));
 }
 
-char *stall_place__frame(const char **at)
-{
-	size_t len = *at ? strcspn(*at, ";") : 0;
-	char *frame = *at && **at ? strndup(*at, len) : NULL;
-
-	if (frame)
-		*at += len + ((*at)[len] == ';');
-	else if (*at && !**at)
-		*at = NULL;
-	return frame;
-}
-
 int stalls__place(struct stalls *s, const char *place, const char *reason, uint32_t *idx)
 {
 	uint32_t hash = hash__mix((uintptr_t)place, (uintptr_t)reason, s->secret);
@@ -63,5 +51,5 @@ int stalls__place(struct stalls *s, const char *place, const char *reason, uint3
 	*idx = s->places.nr;
 	err = array_reserve(&s->places, *idx + 1) ?: hashes__add(&s->by_place, hash, *idx);
 	return err ?:
-	       array_push(&s->places, ((struct stall_place){ STALL_LABEL, place, reason, *idx }));
+	       array_push(&s->places, ((struct leaf_place){ STALL_LABEL, place, reason, *idx }));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "write/section.h"
+#include "stalls/state.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "human.h"
-#include "write/stall_rows.h"
+#include "stalls/stall_rows.h"
+#include "write/section.h"
 
 /* a place in a kernel, over all GPUs */
 struct stall_row {
@@ -40,7 +41,7 @@ static int stalls__collect(struct section_rows *to)
 	size_t nr, i, k;
 	int err;
 
-	err = stall_rows__collect(&to->s->model.stalls, &reasons, &nr);
+	err = stall_rows__collect(stalls__of(&to->s->model), &reasons, &nr);
 	for (i = 0; i < nr && !err; i = k) {
 		struct stall_row row = { .kernel = reasons[i].kernel, .place = reasons[i].place };
 
@@ -65,8 +66,8 @@ static int stalls__collect(struct section_rows *to)
 
 static void stalls__head(const struct section_rows *rows, FILE *f)
 {
-	const struct stall_sums *sums = &rows->s->sums.stalls;
-	const struct stalls *s = &rows->s->model.stalls;
+	const struct stall_sums *sums = &stalls_state__of(&rows->s->model)->sums;
+	const struct stalls *s = stalls__of(&rows->s->model);
 
 	uint64_t nr = sums->exact + sums->shared + sums->no_launch;
 	char some[HUMAN_MAX], all[HUMAN_MAX];
@@ -88,7 +89,7 @@ static void stalls__head(const struct section_rows *rows, FILE *f)
 /* Whether PC samples were requested: without any sample, the lines above the table say so. */
 static bool stalls__was_recorded(const struct session *s)
 {
-	return s->model.stalls.knows_spans;
+	return stalls__of(&s->model)->knows_spans;
 }
 
 static int stalls__row(const struct section_rows *rows, const void *vrow, struct table *t)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "symbols/cubin_lines.h"
+#include "stalls/cubin_lines.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* works.h - single pieces of device work, kept for features that divide the GPUs' own samples */
+#ifndef MERGE_WORKS_H
+#define MERGE_WORKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/remap.h"
+#include "util.h"
+
+struct kept_work {
+	uint64_t start_ns, end_ns;
+	uint32_t gpu;
+	uint32_t leaf, chain;		/* NO_INDEX: the work is left out, but gets its part
+					 * nevertheless */
+	uint32_t stream;
+	uint32_t kernel;		/* its leaf, even if it is left out; NO_INDEX: it is no
+					 * kernel */
+	uint32_t correlation_id;
+};
+
+struct works {
+	bool wanted;			/* unless set, no work is kept */
+	ARRAY(struct kept_work) list;
+};
+
+/* Keeps a piece of device work, unless it has no duration. Return: 0 or -ENOMEM. */
+static inline int works__add(struct works *s, const struct kept_work *work)
+{
+	return s->wanted && work->start_ns < work->end_ns ? array_push(&s->list, *work) : 0;
+}
+
+#endif /* MERGE_WORKS_H */

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* state.h - all that the feature has of the GPUs' own counters */
+#ifndef MERGE_METRICS_STATE_H
+#define MERGE_METRICS_STATE_H
+
+#include "metrics/metric_sums.h"
+#include "metrics/metrics.h"
+#include "model/feature.h"
+#include "model/model.h"
+
+struct metrics_state {
+	struct metrics metrics;
+	struct metric_sums sums;	/* complete after finish() */
+};
+
+/* Return: the state, which is empty while the feature sleeps. */
+const struct metrics_state *metrics_state__of(const struct model *m);
+
+static inline const struct metrics *metrics__of(const struct model *m)
+{
+	return &metrics_state__of(m)->metrics;
+}
+
+/* text_metrics.c: the GPUs' own counters, by device, kernel and call path */
+extern const struct section section_gpu_metrics, section_kernel_metrics, section_path_metrics;
+
+/* metrics_table.c */
+extern const struct feature_table metrics_table;
+
+#endif /* MERGE_METRICS_STATE_H */

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * feature.h - the list of features, and the interface between a feature and everything else
+ *
+ * A feature is a folder of merge/ and its line in FEATURES(). The folder defines NAME_feature; all
+ * other code reaches the feature only through this interface, and no feature includes a header of
+ * another. Without the folder and its line the rest builds and works.
+ *
+ * A feature has one state for each model. The state is made when a record comes that the feature
+ * takes. While it is NULL, the feature sleeps: it is not called, except for its tables.
+ */
+#ifndef MERGE_FEATURE_H
+#define MERGE_FEATURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "util.h"
+#include "xpu_record.h"
+
+/* Features finish in this order, and their tables are shown in this order. */
+#define FEATURES(FEATURE)	\
+	FEATURE(stalls)		\
+	FEATURE(metrics)	\
+	FEATURE(memory)
+
+#define FEATURE_ID(name)	FEATURE_##name,
+enum feature_id { FEATURES(FEATURE_ID) NR_FEATURES };
+
+struct collect;
+struct json_out;
+struct model;
+struct parquet_column;
+struct remap;
+struct second_pass;
+struct section;
+struct session;
+struct tables_recording;
+
+/* a type of record that a feature takes in the first pass */
+struct feature_record {
+	uint16_t type;			/* 0 ends a list */
+	bool held;			/* the record stays in memory until begin() was called */
+	/* @proc: the process of the batch that the record is in; NO_INDEX if it is in none */
+	int (*take)(void *state, struct collect *c, uint32_t proc, const struct xpu_record *rec);
+};
+
+struct meter_point {			/* the value since that time */
+	uint64_t time_ns;
+	double value;
+};
+
+/* a value of a GPU over time, for timelines */
+struct meter {
+	uint32_t gpu;			/* index in gpus.list */
+	const char *name, *title, *unit;
+	uint64_t first_ns;		/* UINT64_MAX: it never had a value */
+	ARRAY(struct meter_point) points;	/* if they were requested; the caller frees them */
+};
+
+/* a table for query engines */
+struct feature_table {
+	const struct parquet_column *columns;
+	size_t nr;
+	/*
+	 * Puts the rows of the recording that was read last; their table has the feature's number.
+	 * Return: as parts__put().
+	 */
+	int (*put)(const struct model *m, struct tables_recording *r, uint32_t partition);
+};
+
+/*
+ * Functions may be NULL. Those that return int return 0 or -ENOMEM, if no other values are named.
+ */
+struct feature {
+	const char *name;
+	void *(*new)(struct model *m);	/* NULL: memory is short */
+	void (*free)(void *state);
+
+	/* ---- reading a recording, perhaps apart from others, with a model of its own */
+	const struct feature_record *records;
+	/* If a recording begins with records of this type, all recordings keep their works. */
+	uint16_t announced_by;
+	int (*begin)(void *state, struct second_pass *p);	/* after the first pass */
+
+	/* ---- all recordings */
+	/* Adds a recording whose model and sums were added. Its contents may be moved. */
+	int (*absorb)(void *state, void *from, struct remap *r);
+	int (*finish)(void *state, struct session *s);
+
+	/* ---- results; these get a session in which the feature may sleep */
+	void (*summary)(const struct session *s, FILE *f);	/* lines below the first answer */
+	const struct section *const *sections;	/* tables of the summary; ended by NULL */
+	/* Members of the page: in the head of a recording's data, and after the list of GPUs. */
+	int (*page_head)(const struct session *s, struct json_out *j);
+	int (*page)(const struct session *s, struct json_out *j);
+	/* Prints words about a kernel, each after "; ". Return: 1 if GPUs may differ, else 0. */
+	int (*kernel)(const struct session *s, uint32_t leaf, FILE *f);
+	/* Return: 1 with meter @i; 0 if it does not exist; or -ENOMEM. */
+	int (*meter)(const struct session *s, size_t i, bool points, struct meter *meter);
+	const struct feature_table *table;	/* has the feature's name */
+};
+
+#define FEATURE_DECLARE(name)	extern const struct feature name##_feature;
+FEATURES(FEATURE_DECLARE)
+
+/* by enum feature_id; ended by NULL */
+extern const struct feature *const features[];
+
+/* Makes the state of @m, unless it exists. Return: 0 or -ENOMEM. */
+int feature__wake(enum feature_id id, struct model *m, void **state);
+
+void features__free(void *const *states);
+
+/* Adds the states @from to the states @to of @m. Return: 0 or -ENOMEM. */
+int features__absorb(struct model *m, void **to, void *const *from, struct remap *r);
+
+#endif /* MERGE_FEATURE_H */

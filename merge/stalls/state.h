@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* state.h - all that the feature has of PC samples */
+#ifndef MERGE_STALLS_STATE_H
+#define MERGE_STALLS_STATE_H
+
+#include "model/feature.h"
+#include "model/model.h"
+#include "stalls/definitions.h"
+#include "stalls/stall_sums.h"
+#include "stalls/stalls.h"
+
+struct stalls_state {
+	struct stalls stalls;
+	struct stall_sums sums;		/* complete after finish() */
+	struct stall_defs defs;		/* of the recording that is being read */
+};
+
+/* Return: the state, which is empty while the feature sleeps. */
+const struct stalls_state *stalls_state__of(const struct model *m);
+
+static inline const struct stalls *stalls__of(const struct model *m)
+{
+	return &stalls_state__of(m)->stalls;
+}
+
+/* text_stalls.c */
+extern const struct section section_stalls;
+
+/* page_stalls.c: prints samples of kernels, whose lines do not depend on the call path. */
+int stalls__page(const struct session *s, struct json_out *j);
+
+#endif /* MERGE_STALLS_STATE_H */

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# without.sh - a copy of the tree without some features of merge/ builds, and passes all tests of t0
+# and t1 that do not name one of them
+#
+#	features="stalls metrics"
+#	. "$XPU_SRC/test/lib/without.sh"
+. "$XPU_SRC/test/lib/tap.sh"
+
+tree=$PWD/tree
+mkdir tree build
+(cd "$XPU_SRC" && tar cf - --exclude='./build*' --exclude=./.git .) | tar xf - -C tree ||
+	bail "no copy of the tree"
+for feature in $features; do
+	[ -d "tree/merge/$feature" ] &&
+		grep -q "^	FEATURE($feature)" tree/merge/model/feature.h
+	ok $? "$feature has a folder and a line"
+	rm -rf "tree/merge/$feature"
+	sed -i "/^	FEATURE($feature)/d" tree/merge/model/feature.h
+done
+
+# names FILE: whether the test names one of the features
+names() {
+	grep -qwE "$(echo "$features" | tr ' ' '|')" "$1"
+}
+
+built="" scripts=""
+for test in "$tree"/test/t0/*.c "$tree"/test/t1/*.c "$tree"/test/t1/*.sh; do
+	names "$test" && continue
+	# The others do not link the merger.
+	case $test in
+	*.sh)	scripts="$scripts $test" ;;
+	*.c)	test=${test#"$tree/"}
+		nm "$XPU_BUILD/${test%.c}.t" 2>/dev/null | grep -qE ' T (model|reader|session)__' &&
+			built="$built $PWD/build/${test%.c}.t" ;;
+	esac
+done
+# Everything but the merger is taken from the build that is tested.
+# shellcheck disable=SC2086 # several files
+make -C tree O="$PWD/build" "$PWD/build/xpumerge" $built >make.log 2>&1
+is $? 0 "without $features xpumerge and the tests build" || diag "$(tail -n 20 make.log)"
+for file in "$XPU_BUILD"/*; do
+	[ -e "build/$(basename "$file")" ] || ln -s "$file" build
+done
+is "$(nm build/xpumerge | grep -E " [A-Za-z] ($(echo "$features" | tr ' ' '|'))_feature" |
+	head -n 1)" "" "xpumerge has none of them"
+
+failed=""
+for test in $built $scripts; do
+	XPU_SRC=$tree XPU_BUILD=$PWD/build sh "$tree/test/lib/run.sh" "$test" >test.log 2>&1 || {
+		failed="$failed $(basename "$test")"
+		sed 's/^/# /' test.log | tail -n 20
+	}
+done
+# shellcheck disable=SC2086 # several files
+is "$failed" "" \
+	"without $features all tests pass that do not name them: $(echo $built $scripts | wc -w)"
+done_testing
