@@ -5,7 +5,6 @@
 # the kernels' time. The rank that is slow in its data loader, or in a kernel, and its call path are
 # the first row. Also tested: ranks in a communicator that was split off, in one that does not
 # block, and ranks that xpuload attaches to. It takes some 3 minutes.
-attached to. It takes some 3 minutes.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 nr_gpus=$(nvidia-smi -L | wc -l)
