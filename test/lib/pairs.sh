@@ -98,6 +98,9 @@ pairs_families() {
 		dur_jitter=14.5 shape=uniform head=0.1 tail=0.1 kernels=8000 loop=10 apart=0
 	pairs_one nr=4 tids=other gap=255 work=4.33 jitter=0.27 delay=0.217 dur=18.1 \
 		dur_jitter=5.58 shape=exp cut=1 kernels=8000 seed=754473
+	pairs_one seed=2682 nr=60 tids=same gap=15 work=20.9 jitter=0.911 delay=2.88 dur=23.3 \
+		shape=uniform burst=2 pause=53.4 lost=0.1 run=20 both=0.1 both_end=0.1 step=0.05 \
+		apis=1 kernels=8000 step_at=0.8
 	# The cuts at both ends leave no event.
 	pairs_one seed=13338 nr=60 gap=0.223 work=0.17 jitter=2.77 delay=0.349 dur=0.524 \
 		shape=uniform lost=0.3 lost_calls=0.1 both=0.1 both_end=0.1 step=-0.00947 \

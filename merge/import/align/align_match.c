@@ -32,7 +32,6 @@
 #define DRIFT_FAR	50e-6		/* possible error of the drift at the recording's ends */
 #define NEXT_MIN	48		/* stacks expected without a launch: seeing only half as
 					 * many is e^7 times less probable */
-#define FEW		64		/* events that suffice to compare several shifts */
 #define NR_ANSWERS	4		/* labels that are distinguished at one launch */
 
 /*

@@ -314,6 +314,22 @@ static void aligner__refuse(struct aligner *al)
 	}
 }
 
+/*
+ * Return: whether the certain matches are too few to be trusted. In a short recording a clock may
+ * have been set unnoticed, by about the time between two launches. The stacks on one side of that
+ * moment then seem to belong to other launches, many of which are uncertain.
+ */
+static bool aligner__is_doubtful(const struct aligner *al)
+{
+	uint32_t i, nr = 0;
+
+	if (min_t(uint32_t, al->cpu.in->nr, al->gpu.in->nr) >= FEW)
+		return false;
+	for (i = 0; i < al->gpu.in->nr; i++)
+		nr += al->out->match[i] == ALIGN_UNCERTAIN;
+	return nr > al->gpu.in->nr / 8;
+}
+
 /* Gives uncertain launches the call path of their name, if the name has only one. */
 static void aligner__match_names(struct aligner *al)
 {
@@ -381,7 +397,7 @@ int align__run(struct align *a, const struct align_side *stacks,
 		err = aligner__match(&al);
 	else if (!err && a->nr_offsets)
 		aligner__refuse(&al);
-	if (!err && (!a->nr_offsets || a->nr_offsets > MAX_SHIFTS))
+	if (!err && (!a->nr_offsets || a->nr_offsets > MAX_SHIFTS || aligner__is_doubtful(&al)))
 		aligner__refuse(&al);
 	if (!err)
 		aligner__match_names(&al);

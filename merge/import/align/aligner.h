@@ -106,6 +106,7 @@ struct shift {
 #define COARSE_NS	1000		/* clocks may be as coarse as this, in ns */
 #define MASS_MIN	0.75		/* share of the smaller side that an offset must pair */
 #define MAX_SHIFTS	6
+#define FEW		64		/* events that suffice to compare several shifts */
 #define SHIFT_SPACINGS	32		/* reach of the search for shifts, in spacings */
 
 /**
