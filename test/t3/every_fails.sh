@@ -77,7 +77,7 @@ adds_up() {
 		[ $? -le 1 ] || bad="$bad $part"
 		grep -q 'that nothing defines' part.log && bad="$bad $part"
 		sum=$((sum + $(awk '/^launches / && !n { n = $2 }
-			/ launch.* (that the shim )?tagged/ && !t { t = $1 }
+			/ launch.* that the shim tagged/ && !t { t = $1 }
 			END { print n + t }' part.log)))
 	done <parts
 	is "$bad" "" "$what: each file can be read without the others"
