@@ -46,7 +46,7 @@ static struct {
 	uint64_t generation;
 } maps;
 
-static char text[TEXT_BYTES];
+static char text[TEXT_BYTES] __attribute__((aligned(8)));
 static uint8_t head[PAGE] __attribute__((aligned(8)));	/* of the object being looked at */
 
 static struct {
@@ -296,17 +296,25 @@ static void tell_thread(const char *tid)
 		shm__map(&r.hdr);
 }
 
+/* Reads the directory without opendir(), which allocates: a handler may end a thread in malloc(). */
 static void hand_over_names(void)
 {
-	DIR *dir = opendir("/proc/self/task");
-	struct dirent *d;
-	int nr = 0;
+	const struct dirent64 *d;
+	unsigned int nr = 0;
+	long fd, bytes, at;
 
-	while (dir && nr++ < MAX_THREADS && (d = readdir(dir)))
-		if (d->d_name[0] != '.')
+	fd = CALL(openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0);
+	if (fd < 0)
+		return;
+	while ((bytes = CALL(getdents64, fd, text, sizeof(text), 0, 0)) > 0)
+		for (at = 0; at < bytes && nr < MAX_THREADS; at += d->d_reclen) {
+			d = (const struct dirent64 *)(text + at);
+			if (d->d_name[0] == '.')
+				continue;
 			tell_thread(d->d_name);
-	if (dir)
-		closedir(dir);
+			nr++;
+		}
+	CALL(close, fd, 0, 0, 0, 0);
 }
 
 /* ---- both ------------------------------------------------------------------------------------ */
