@@ -296,7 +296,7 @@ static void tell_thread(const char *tid)
 		shm__map(&r.hdr);
 }
 
-/* Reads the directory without opendir(), which allocates: a handler may end a thread in malloc(). */
+/* Works without opendir(), which allocates: a handler may have ended a thread in malloc(). */
 static void hand_over_names(void)
 {
 	const struct dirent64 *d;
