@@ -408,6 +408,7 @@ ASAN_SET	= verify_asan_link_order=0:detect_stack_use_after_return=0
 TEST_ENV	= PATH="$(PYTHON_DIR):$$PATH" SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(CURDIR) \
 		  XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
 		  XPU_TEST_TIMES=$(abspath $(O))/times.log \
+		  XPU_TEST_FAILED=$(abspath $(O))/failed.log \
 		  XPU_SAN='$(SAN)' CC='$(CC)' \
 		  ASAN_OPTIONS=$(ASAN_SET):quarantine_size_mb=16 \
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
@@ -471,14 +472,16 @@ PROVE		= $(TEST_ENV) prove --timer -j$(JOBS) --exec 'sh test/lib/run.sh'
 
 .PHONY: check-built
 check-built: test-build
-	@rm -f $(O)/notrun.log $(O)/times.log
+	@rm -f $(O)/notrun.log $(O)/times.log $(O)/failed.log
 	@status=0; $(PROVE) $(or $(T),$(filter test/t3/%,$(TESTS)) \
 		$(filter-out test/t3/%,$(TESTS))) || status=1; \
 	echo; echo 'the slowest, in seconds:'; \
 	sort -rn $(O)/times.log | head -n 10 | sed 's/^/  /'; \
 	if [ -s $(O)/notrun.log ]; then echo; cat $(O)/notrun.log; fi; \
 	$(if $(T),,echo 'NOT RUN: slow tests: make check-long';) \
-	echo 'NOT RUN: t4: a real GPU: make check-gpu'; exit $$status
+	echo 'NOT RUN: t4: a real GPU: make check-gpu'; \
+	if [ -s $(O)/failed.log ]; then echo; echo 'what failed:'; cat $(O)/failed.log; fi; \
+	exit $$status
 
 # Slow tests that rarely fail. CI runs check-long, but not check-longest.
 .PHONY: check-long check-longest
@@ -498,7 +501,7 @@ CROSS_SKIPPED	= $(filter test/t0/% test/t1/% \
 
 .PHONY: check-cross-built
 check-cross-built: test-build
-	@rm -f $(O)/notrun.log $(O)/times.log
+	@rm -f $(O)/notrun.log $(O)/times.log $(O)/failed.log
 	@status=0; XPU_EMULATED=1 XPU_SYSROOT=$(SYSROOT) XPU_TEST_TIMEOUT=900 $(TEST_ENV) \
 		sh test/aarch64/emulate.sh $(SYSROOT) prove --timer -j$(CPUS) --exec \
 		'sh test/lib/run.sh' \

@@ -36,7 +36,7 @@ behind_limit() {
 start() {
 	name=$1
 	shift
-	rm -f "$name.cmd"
+	rm -f "$name.cmd" "$name.out"	# an earlier target's output says "ready", too
 	mkfifo "$name.cmd"
 	"$@" <>"$name.cmd" >"$name.out" 2>"$name.err" &
 	eval "${name}_pid=$!"

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # run.sh TEST: runs one test as prove's --exec, in a directory of its own, with a time limit.
-# Appends the reasons of skips to the log named by XPU_TEST_NOTRUN, and the test's time and CPU time
-# in seconds to the log named by XPU_TEST_TIMES.
+# Appends the reasons of skips to the log named by XPU_TEST_NOTRUN, the test's time and CPU time in
+# seconds to the log named by XPU_TEST_TIMES, and failed checks with the end of the test's errors to
+# the log named by XPU_TEST_FAILED.
 
 # The locale makes programs print and sort as the tests expect.
 export LC_ALL=C.UTF-8
@@ -75,7 +76,15 @@ if [ "$status" != 0 ]; then
 	sed 's/^/# stderr: /' stderr.log | tail -n 40
 	# prove shows no comments of stdout, and no names of checks.
 	awk -v name="$name" '/^(not )?ok / { bad = /^not/ && !/# TODO/ }
-		bad { print name ": " $0 }' out.log | head -n 60 >&2
+		bad && !/^1\.\./ { print name ": " $0 }' out.log | head -n 60 >failed.log
+	cat failed.log >&2
+	if [ -n "${XPU_TEST_FAILED:-}" ]; then
+		{
+			cat failed.log
+			[ "$status" = 1 ] || echo "$name: exit status $status"
+			sed "s|^|$name: stderr: |" stderr.log | tail -n 5
+		} >>"$XPU_TEST_FAILED"
+	fi
 fi
 if [ -n "${XPU_TEST_LOGS:-}" ]; then		# the log has all output, with diagnostics
 	cat out.log stderr.log >"$XPU_TEST_LOGS/$(echo "$name" | tr / _).log"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh keeps two facts of each test for the end of make check: the test's time, and the reason why
-# it was skipped.
+# run.sh keeps three facts of each test for the end of make check: the test's time, the reason why it
+# was skipped, and the checks that failed.
 . "$XPU_SRC/test/lib/tap.sh"
 
 mkdir src
@@ -10,7 +10,8 @@ printf 'echo "not ok 1 - wrong"\necho 1..1\necho why >&2\nexit 1\n' >src/two.sh
 for name in one two; do
 	# shellcheck disable=SC2097,SC2098 # the name of run.sh has the old value
 	XPU_SRC=$PWD/src XPU_TEST_TIMES=$PWD/times XPU_TEST_NOTRUN=$PWD/notrun XPU_TEST_LOGS='' \
-		sh "$XPU_SRC/test/lib/run.sh" "$PWD/src/$name.sh" >$name.out 2>&1
+		XPU_TEST_FAILED=$PWD/failed sh "$XPU_SRC/test/lib/run.sh" "$PWD/src/$name.sh" \
+		>$name.out 2>&1
 	echo $? >$name.status
 done
 is "$(cat one.status two.status | tr '\n' ' ')" "0 1 " "run.sh has the test's exit status"
@@ -20,6 +21,8 @@ ok $? "a line in the times has the seconds that the test took" || diag "$(cat ti
 is "$(cat notrun)" "NOT RUN: one.sh: no such device" "a skipped test is listed with its reason"
 is "$(grep -c '^# stderr: why' two.out)" 1 "a failing test's stderr is shown"
 like "$(cat two.out)" '^two.sh: not ok 1 - wrong$' "the check that failed is shown"
+is "$(cat failed)" "two.sh: not ok 1 - wrong
+two.sh: stderr: why" "failed checks are listed with the end of the test's stderr"
 
 # ---- a check that fails names its file and line
 
@@ -34,8 +37,8 @@ like abc \
 ok $? "three: $(echo three)" || diag "so"
 done_testing
 END
-XPU_TEST_TIMES='' XPU_TEST_NOTRUN='' XPU_TEST_LOGS='' sh "$XPU_SRC/test/lib/run.sh" \
-	"$PWD/src/three.sh" >three.out 2>&1
+XPU_TEST_TIMES='' XPU_TEST_NOTRUN='' XPU_TEST_LOGS='' XPU_TEST_FAILED='' sh \
+	"$XPU_SRC/test/lib/run.sh" "$PWD/src/three.sh" >three.out 2>&1
 is "$(grep -o '^# at .*:[0-9, a-z.:]*$' three.out | sed 's|.*/||' | tr '\n' ' ')" \
 	"three.sh:4 three.sh:6 three.sh:8 " \
 	"a failing check names its file and line" || diag "$(cat three.out)"
