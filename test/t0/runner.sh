@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh keeps three facts of each test for the end of make check: the test's time, the reason why it
-# was skipped, and the checks that failed.
+# run.sh keeps three facts of each test for the end of make check: its time, the reason why it was
+# skipped, and the checks that failed.
 . "$XPU_SRC/test/lib/tap.sh"
 
 mkdir src
