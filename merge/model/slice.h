@@ -31,7 +31,4 @@ struct slice {
 					 * the filter */
 };
 
-/* Return: a word for its kind, such as "api"; "launch" for a call that is a launch. */
-const char *slice__category(const struct slice *slice);
-
 #endif /* MERGE_SLICE_H */

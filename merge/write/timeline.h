@@ -172,4 +172,7 @@ uint32_t timeline__tid(const struct session *s, uint32_t thread);
  */
 uint32_t timeline__sort_index(const struct session *s, uint32_t proc);
 
+/* Return: a word for its kind, such as "api"; "launch" for a call that is a launch. */
+const char *slice__category(const struct slice *slice);
+
 #endif /* MERGE_TIMELINE_H */

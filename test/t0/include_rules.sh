@@ -107,6 +107,9 @@ floors() {
 			else if (floor[from] > floor[to] || from != to && floor[from] == floor[to])
 				print $1, "includes", $2
 		}' "$work/arrows")" "" "in $program/ no include leads to a higher floor: $*"
+	command -v python3 >/dev/null || return
+	is "$(python3 scripts/lint/below.py "$program" "$@")" "" \
+		"in $program/ no function is declared below and defined above"
 }
 
 # Each feature of merge/ is a room of its own, above the writers. Nobody includes it, not even the
@@ -125,14 +128,10 @@ floors preload gpu/cupti life gpu nvtx launch python wire base arch
 is "$(grep -lE '#include <(cu|nv)[a-z_]*\.h>' $preload | grep -v '^preload/gpu/cupti/')" "" \
 	"only preload/gpu/cupti/ includes NVIDIA's headers"
 
-# A function that a lower room declares and a higher one defines is an include in disguise.
-below() {
-	python3 scripts/lint/below.py "$@"
-}
+# A function that a lower room declares and a higher one defines is an include in disguise; floors()
+# looks for them, too.
 if command -v python3 >/dev/null; then
-	is "$(below preload gpu/cupti life gpu nvtx launch python wire base arch)" "" \
-		"in preload/ no function is declared below and defined above"
-	[ "$(below --count preload)" -gt 300 ]
+	[ "$(python3 scripts/lint/below.py --count preload)" -gt 300 ]
 	ok $? "the rule finds functions that are declared and defined"
 else
 	skip "functions declared below and defined above" "no python3"
