@@ -112,7 +112,6 @@ static atomic_uint nr_completed;
 static atomic_uint_fast64_t nr_dropped_cupti;
 static atomic_uint nr_packed;		/* buffers packed: a sign of progress */
 static atomic_uint nr_strange;		/* buffers of unknown owners, not yet reported */
-static int64_t packed_shift_ns;		/* of the buffer being packed */
 static bool packed_forced;		/* the buffer being packed has unfinished records */
 static atomic_bool forced;		/* CUPTI had to hand out unfinished records */
 
@@ -126,15 +125,6 @@ static atomic_bool late_writers;
 /* Buffers that came back in a flush that the program forced: threads may still write to them. */
 static atomic_int nr_forcing, nr_out;
 static struct buffer *_Atomic resting;
-
-static const CUpti_ActivityKind kinds[] = {
-	CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
-	CUPTI_ACTIVITY_KIND_MEMCPY,
-	CUPTI_ACTIVITY_KIND_MEMCPY2,
-	CUPTI_ACTIVITY_KIND_MEMSET,
-};
-
-#define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
 /* ---- buffers --------------------------------------------------------------------------------- */
 
@@ -373,24 +363,24 @@ static struct xpu_shape shape_of(const CUpti_ActivityKernel10 *k)
 }
 
 /* The members that all records of device work share, by their names in CUPTI's structures. */
-#define WORK_OF(record_type, r)								\
+#define WORK_OF(record_type, r, shift)							\
 	{										\
 		.type = record_type,							\
 		.correlation_id = (r)->correlationId,					\
 		.stream = device__stream((r)->deviceId, (r)->contextId, (r)->streamId),	\
 		.start = (r)->start,							\
 		.end = (r)->end,							\
-		.shift_ns = packed_shift_ns,						\
+		.shift_ns = shift,							\
 		.may_be_unfinished = forced || packed_forced,				\
 		.graph_node_id = cupti->version >= VERSION_GRAPH_NODE ?			\
 				 (r)->graphNodeId : 0,					\
 		.graph_id = cupti->version >= VERSION_GRAPH ? (r)->graphId : 0,		\
 	}
 
-static void pack_kernel(const CUpti_Activity *record)
+static void pack_kernel(const CUpti_Activity *record, int64_t shift)
 {
 	const CUpti_ActivityKernel10 *k = (const void *)record;	/* a prefix, see above */
-	struct gpu_work w = WORK_OF(XPU_RECORD_KERNEL, k);
+	struct gpu_work w = WORK_OF(XPU_RECORD_KERNEL, k, shift);
 	struct xpu_shape shape = shape_of(k);
 
 	w.name = wire__kernel(names__of(w.graph_node_id, k->correlationId) ?: k->name, &shape);
@@ -398,9 +388,9 @@ static void pack_kernel(const CUpti_Activity *record)
 }
 
 /* For the two structures of copies. */
-#define PACK_COPY(m)									\
+#define PACK_COPY(m, shift)								\
 ({											\
-	struct gpu_work w = WORK_OF(XPU_RECORD_MEMCPY, m);				\
+	struct gpu_work w = WORK_OF(XPU_RECORD_MEMCPY, m, shift);			\
 											\
 	w.bytes = (m)->bytes;								\
 	w.is_async = (m)->flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC;			\
@@ -410,15 +400,48 @@ static void pack_kernel(const CUpti_Activity *record)
 	wire__work(&w);									\
 })
 
-static void pack_memset(const CUpti_Activity *record)
+static void pack_copy(const CUpti_Activity *record, int64_t shift)
+{
+	PACK_COPY((const CUpti_ActivityMemcpy6 *)record, shift);
+}
+
+static void pack_peer_copy(const CUpti_Activity *record, int64_t shift)
+{
+	PACK_COPY((const CUpti_ActivityMemcpyPtoP4 *)record, shift);
+}
+
+static void pack_memset(const CUpti_Activity *record, int64_t shift)
 {
 	const CUpti_ActivityMemset4 *m = (const void *)record;
-	struct gpu_work w = WORK_OF(XPU_RECORD_MEMSET, m);
+	struct gpu_work w = WORK_OF(XPU_RECORD_MEMSET, m, shift);
 
 	w.bytes = m->bytes;
 	w.is_async = m->flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC;
 	w.dst_kind = m->memoryKind;
 	wire__work(&w);
+}
+
+/* The kinds of records that the shim packs: a new kind is a row. */
+static const struct kind {
+	/* @shift: ns to add to the record's times */
+	void (*pack)(const CUpti_Activity *record, int64_t shift);
+	uint8_t launch_at;		/* where the id of its launch is; 0: it has no launch */
+	bool is_collected;		/* activity__collect() makes CUPTI record it */
+} kinds[CUPTI_ACTIVITY_KIND_COUNT] = {
+#define WORK(pack, type, ...)	{ pack, offsetof(type, correlationId), ##__VA_ARGS__ }
+	[CUPTI_ACTIVITY_KIND_KERNEL] = WORK(pack_kernel, CUpti_ActivityKernel10),
+	[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] = WORK(pack_kernel, CUpti_ActivityKernel10, true),
+	[CUPTI_ACTIVITY_KIND_MEMCPY] = WORK(pack_copy, CUpti_ActivityMemcpy6, true),
+	[CUPTI_ACTIVITY_KIND_MEMCPY2] = WORK(pack_peer_copy, CUpti_ActivityMemcpyPtoP4, true),
+	[CUPTI_ACTIVITY_KIND_MEMSET] = WORK(pack_memset, CUpti_ActivityMemset4, true),
+#undef WORK
+};
+
+static const struct kind *kind_of(const CUpti_Activity *record)
+{
+	static const struct kind none;
+
+	return record->kind < CUPTI_ACTIVITY_KIND_COUNT ? &kinds[record->kind] : &none;
 }
 
 /* Gives the program copies of the records that it asked for. */
@@ -444,52 +467,25 @@ static void share_buffer(struct buffer *b)
 	}
 }
 
-/* Return: the correlation id of a record of device work; 0 for other records. */
-static uint32_t launch_of(const CUpti_Activity *record)
+static uint32_t launch_of(const CUpti_Activity *record, const struct kind *kind)
 {
-	switch (record->kind) {
-	case CUPTI_ACTIVITY_KIND_KERNEL:
-	case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-		return ((const CUpti_ActivityKernel10 *)record)->correlationId;
-	case CUPTI_ACTIVITY_KIND_MEMCPY:
-		return ((const CUpti_ActivityMemcpy6 *)record)->correlationId;
-	case CUPTI_ACTIVITY_KIND_MEMCPY2:
-		return ((const CUpti_ActivityMemcpyPtoP4 *)record)->correlationId;
-	case CUPTI_ACTIVITY_KIND_MEMSET:
-		return ((const CUpti_ActivityMemset4 *)record)->correlationId;
-	default:
-		return 0;
-	}
+	return *(const uint32_t *)((const uint8_t *)record + kind->launch_at);
 }
 
 static void pack_buffer(struct buffer *b)
 {
 	CUpti_Activity *record = NULL;
 	size_t nr_dropped = 0;
+	const struct kind *kind;
 
 	packed_forced = b->was_forced;
-	packed_shift_ns = b->shift_ns;
 	share_buffer(b);
 	while (cupti__next_record(cupti, b->data, b->valid_bytes, &record) == CUPTI_SUCCESS) {
-		if (window__are_used && !window__has(launch_of(record)))
+		kind = kind_of(record);
+		if (window__are_used && kind->launch_at && !window__has(launch_of(record, kind)))
 			continue;
-		switch (record->kind) {
-		case CUPTI_ACTIVITY_KIND_KERNEL:
-		case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-			pack_kernel(record);
-			break;
-		case CUPTI_ACTIVITY_KIND_MEMCPY:
-			PACK_COPY((const CUpti_ActivityMemcpy6 *)record);
-			break;
-		case CUPTI_ACTIVITY_KIND_MEMCPY2:
-			PACK_COPY((const CUpti_ActivityMemcpyPtoP4 *)record);
-			break;
-		case CUPTI_ACTIVITY_KIND_MEMSET:
-			pack_memset(record);
-			break;
-		default:
-			break;
-		}
+		if (kind->pack)
+			kind->pack(record, b->shift_ns);
 	}
 	if (cupti__num_dropped(cupti, b->context, b->stream_id, &nr_dropped) == CUPTI_SUCCESS)
 		atomic_fetch_add(&nr_dropped_cupti, nr_dropped);
@@ -658,19 +654,21 @@ bool activity__is_among(void)
 
 CUptiResult activity__collect(bool on)
 {
-	CUptiResult err;
-	size_t i;
+	CUptiResult err = CUPTI_SUCCESS;
+	CUpti_ActivityKind kind;
 
-	for (i = 0; i < NR_KINDS; i++) {
-		err = cupti__enable(cupti, kinds[i], on);
+	for (kind = 0; kind < CUPTI_ACTIVITY_KIND_COUNT; kind++) {
+		if (kinds[kind].is_collected)
+			err = cupti__enable(cupti, kind, on);
 		if (on && err != CUPTI_SUCCESS)
 			goto disable;
 	}
 	return CUPTI_SUCCESS;
 
 disable:
-	while (i--)
-		cupti__enable(cupti, kinds[i], false);
+	while (kind--)
+		if (kinds[kind].is_collected)
+			cupti__enable(cupti, kind, false);
 	return err;
 }
 
@@ -763,12 +761,12 @@ void activity__flush_for_program(void)
 
 bool activity__has_kind(CUpti_ActivityKind kind)
 {
-	size_t i;
+	return kind < CUPTI_ACTIVITY_KIND_COUNT && kinds[kind].is_collected;
+}
 
-	for (i = 0; i < NR_KINDS; i++)
-		if (kinds[i] == kind)
-			return true;
-	return false;
+bool activity__is_work(const CUpti_Activity *record)
+{
+	return kind_of(record)->launch_at;
 }
 
 /* Waits until no thread in CUPTI uses a buffer or callback that it got before this call. */

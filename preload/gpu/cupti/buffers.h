@@ -28,6 +28,9 @@ bool activity__collects(void);
 /* Whether the shim collects records of @kind. */
 bool activity__has_kind(CUpti_ActivityKind kind);
 
+/* Whether a record is about device work, which has a launch. */
+bool activity__is_work(const CUpti_Activity *record);
+
 /* Whether CUPTI holds buffers of the shim. */
 bool activity__has_buffers_out(void);
 

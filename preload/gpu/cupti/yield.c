@@ -84,19 +84,8 @@ static void count_records(uint8_t *data, size_t valid_bytes)
 
 	if (!next || !probe__is_heard())
 		return;
-	while (next(data, valid_bytes, &record) == CUPTI_SUCCESS) {
-		switch (record->kind) {
-		case CUPTI_ACTIVITY_KIND_KERNEL:
-		case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-		case CUPTI_ACTIVITY_KIND_MEMCPY:
-		case CUPTI_ACTIVITY_KIND_MEMCPY2:
-		case CUPTI_ACTIVITY_KIND_MEMSET:
-			nr++;
-			break;
-		default:
-			break;
-		}
-	}
+	while (next(data, valid_bytes, &record) == CUPTI_SUCCESS)
+		nr += activity__is_work(record);
 	atomic_fetch_add(&nr_records, nr);
 }
 
