@@ -20,20 +20,22 @@
 #include "version.h"
 #include "write/text.h"
 
-static const char usage[] =
+/* "%s": the lines, and the words, of the features' commands */
+static const char usage_format[] =
 "usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
 "       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B\n"
 "       xpumerge dump [-o FILE] [FILE]\n"
-"       xpumerge ranks [-o FILE] [OPTION...] FILE...\n"
+"%s"
 "       xpumerge [--cpu FILE] --gpu FILE [-t MS] [-s] [-f FORMAT] [-o FILE] [OPTION...]\n"
 "       xpumerge --nsys FILE [--cpu FILE] [-t ACTIVITY...] [-f FORMAT] [-o FILE] [OPTION...]\n"
 "       xpumerge --cpu FILE [-f FORMAT] [-o FILE] [OPTION...] [RECORDING...]\n"
 "\n"
 "Joins the launches and the device work of a recording made by xpuload, or of several,\n"
 "and writes a summary, folded stacks or a timeline; diff: what differs between two;\n"
-"dump: every record of one as a line of text, with its offset; ranks: which rank of a\n"
-"job made the others wait, and the call paths that made it late.\n"
+"dump: every record of one as a line of text, with its offset%s.\n"
 "\n";
+
+static char usage[4096];
 
 static const char footer[] =
 "\n"
@@ -570,7 +572,8 @@ static const struct cmdline_option rows[] = {
 
 _Static_assert(ARRAY_SIZE(rows) <= CMDLINE_MAX_OPTIONS, "options.given has a bit for each");
 
-static const char *const commands[] = { "diff", "dump", "split", "ranks", NULL };
+/* The commands of features follow. */
+static const char *commands[3 + NR_FEATURES + 1] = { "diff", "dump", "split" };
 
 static const struct cmdline cmdline = {
 	.version = "xpumerge " XPU_VERSION,
@@ -584,6 +587,60 @@ static const struct cmdline cmdline = {
 	.error = complain,
 	.invalid = complain_invalid,
 };
+
+/* ---- commands of features -------------------------------------------------------------------- */
+
+/* Completes the usage and the list of commands. */
+static void add_commands(void)
+{
+	char lines[1024] = "", words[1024] = "";
+	size_t i, nr = 3;
+
+	for (i = 0; features[i]; i++) {
+		const struct feature_command *c = features[i]->command;
+
+		if (!c)
+			continue;
+		commands[nr++] = features[i]->name;
+		snprintf(lines + strlen(lines), sizeof(lines) - strlen(lines),
+			 "       xpumerge %s %s\n", features[i]->name, c->arguments);
+		snprintf(words + strlen(words), sizeof(words) - strlen(words), "; %s: %s",
+			 features[i]->name, c->help);
+	}
+	snprintf(usage, sizeof(usage), usage_format, lines, words);
+}
+
+/* Return: the feature whose command has that name, or NULL. */
+static const struct feature *command__find(const char *name)
+{
+	size_t i;
+
+	for (i = 0; features[i]; i++)
+		if (features[i]->command && !strcmp(features[i]->name, name))
+			return features[i];
+	return NULL;
+}
+
+/* Return: @list, the formats of a command. */
+static const char *command__formats(const struct feature_command *c, char list[128])
+{
+	const char *names[8] = { NULL };
+	size_t i;
+
+	for (i = 0; c->writers[i].format && i + 1 < ARRAY_SIZE(names); i++)
+		names[i] = c->writers[i].format;
+	cmdline__join(list, 128, names, " or ");
+	return list;
+}
+
+const struct feature_writer *options__command_writer(const struct options *o)
+{
+	const struct feature_writer *w = o->command->command->writers;
+
+	while (w->format && strcmp(w->format, o->format->name))
+		w++;
+	return w->format ? w : NULL;
+}
 
 bool options__given(const struct options *o, const char *name)
 {
@@ -604,17 +661,27 @@ bool options__has_by(const struct options *o, enum by by)
 
 /* ---- options that exclude each other -------------------------------------------------------- */
 
-/* Return: why an option has no effect, or NULL. */
+static bool command__refuses(const struct feature_command *c, const struct cmdline_option *option)
+{
+	const char *const *name = c->refused;
+
+	while (*name && strcmp(*name, option->name))
+		name++;
+	return *name || (c->no_filters && option->set == set_filter);
+}
+
+/* Return: why an option has no effect, valid until the next call; or NULL. */
 static const char *option__refuses(const struct cmdline_option *option, const struct options *o)
 {
+	static char why[64];
 	const struct import_opts *im = &o->importer.opts;
 
 	if (o->dump)
 		return option->use == USE_ALWAYS ? NULL : "is not for dump";
-	if (o->ranks && (option->set == set_filter || option->set == set_by ||
-			 !strcmp(option->name, "table") || !strcmp(option->name, "gpu") ||
-			 !strcmp(option->name, "cpu") || !strcmp(option->name, "nsys")))
-		return "is not for ranks";
+	if (o->command && command__refuses(o->command->command, option)) {
+		snprintf(why, sizeof(why), "is not for %s", o->command->name);
+		return why;
+	}
 	switch (option->use) {
 	case USE_MERGE:
 		return o->diff ? "is not for diff" : NULL;
@@ -976,12 +1043,12 @@ static int options__complete(struct options *o)
 		complain("diff: expected one of the formats %s", formats__list(0, true, list));
 		return -EINVAL;
 	}
-	if (o->ranks && !format->write_ranks) {
-		complain("ranks: expected -f text or html");
+	if (o->command && !options__command_writer(o)) {
+		complain("%s: expected -f %s", o->command->name,
+			 command__formats(o->command->command, list));
 		return -EINVAL;
 	}
-	/* The time of all lines of a function counts together. */
-	if (o->ranks && !options__given(o, "python-frames"))
+	if (o->command && o->command->command->no_lines && !options__given(o, "python-frames"))
 		o->python_style = PYTHON_NO_LINE;
 	o->write.unit_given = options__given(o, "unit");
 	if (options__check_memory(o))
@@ -1032,11 +1099,11 @@ int options__parse(struct options *o, int argc, char **argv, size_t which)
 		complain("out of memory");
 		return -ENOMEM;
 	}
-	if (argc > 1 && (!strcmp(argv[1], "diff") || !strcmp(argv[1], "dump") ||
-			 !strcmp(argv[1], "ranks"))) {
-		o->diff = !strcmp(argv[1], "diff");
-		o->dump = !strcmp(argv[1], "dump");
-		o->ranks = !strcmp(argv[1], "ranks");
+	add_commands();
+	o->diff = argc > 1 && !strcmp(argv[1], "diff");
+	o->dump = argc > 1 && !strcmp(argv[1], "dump");
+	o->command = argc > 1 ? command__find(argv[1]) : NULL;
+	if (o->diff || o->dump || o->command) {
 		argv[1] = argv[0];
 		argc--;
 		argv++;

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/feature.h"
 #include "model/filter.h"
 #include "import/importer.h"
 #include "join/session.h"
@@ -50,7 +51,7 @@ struct options {
 	bool at_failure[MAX_MOMENTS];
 	bool strict;
 	bool diff;			/* the command is "diff": two recordings */
-	bool ranks;			/* the command is "ranks": processes that communicate */
+	const struct feature *command;	/* the feature whose command it is; NULL: none */
 	bool dump;			/* the command is "dump": records as text */
 	enum normalize normalize;
 	double fail_over;		/* percent; see diff__print_grown() */
@@ -71,6 +72,9 @@ struct options {
  */
 int options__parse(struct options *o, int argc, char **argv, size_t which);
 void options__free(struct options *o);
+
+/* Return: what writes the results of the command in the format; NULL: it has no such format. */
+const struct feature_writer *options__command_writer(const struct options *o);
 
 /* Return: whether the option called @name was given. */
 bool options__given(const struct options *o, const char *name);

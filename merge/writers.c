@@ -12,7 +12,7 @@ struct job {
 	struct options *o;
 	const struct session *session;
 	const struct diff *diff;
-	const struct ranks *ranks;
+	const void *command;
 	const struct reader *reader;
 	void *events;
 	struct folded_result *folded;
@@ -122,19 +122,19 @@ int writers__write_diff(struct options *o, const struct diff *d,
 	return write_output(o->output, &job, write_diff);
 }
 
-static int write_ranks(const struct job *job, FILE *f)
+static int write_command(const struct job *job, FILE *f)
 {
 	struct options *o = job->o;
 
 	return complain_error(&o->memory, o->inputs[0],
-			      o->format->format->write_ranks(job->ranks, f, &o->write));
+			      options__command_writer(o)->write(job->command, f, &o->write));
 }
 
-int writers__write_ranks(struct options *o, const struct ranks *r)
+int writers__write_command(struct options *o, const void *command)
 {
-	const struct job job = { .o = o, .ranks = r };
+	const struct job job = { .o = o, .command = command };
 
-	return write_output(o->output, &job, write_ranks);
+	return write_output(o->output, &job, write_command);
 }
 
 static int write_dump(const struct job *job, FILE *f)

@@ -6,7 +6,6 @@
 #include "write/diff.h"
 #include "write/dump.h"
 #include "write/folded.h"
-#include "write/ranks.h"
 #include "options.h"
 #include "join/session.h"
 
@@ -33,7 +32,8 @@ int writers__write(struct options *o, const struct session *s, void *events,
 int writers__write_diff(struct options *o, const struct diff *d,
 			struct folded_result *result);
 
-int writers__write_ranks(struct options *o, const struct ranks *r);
+/* Writes the results of a feature's command. */
+int writers__write_command(struct options *o, const void *command);
 
 /* Writes each record of @r as text. The caller calls dump_result__free(), even after a failure. */
 int writers__write_dump(struct options *o, const struct reader *r, struct dump_result *result);

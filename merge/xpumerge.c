@@ -439,45 +439,44 @@ out:
 	return ret;
 }
 
-/* Runs the command "ranks". */
-static int show_ranks(struct options *o, const struct reader *r)
+/* Runs the command of a feature. */
+static int run_command(struct options *o, const struct reader *r)
 {
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
 	struct session_opts opts = options__session(o, 0, &progress);
+	const struct feature_command *command = o->command->command;
 	struct folded_result folded = { 0 };
-	struct ranks *ranks = ranks__new();
+	void *state = command->new(&opts);
 	int err, ret = EXIT_BAD;
 	struct screen screen;
 	struct session s;
 
-	if (!ranks) {
+	if (!state) {
 		complain_error(&o->memory, o->inputs[0], -ENOMEM);
 		return EXIT_BAD;
 	}
-	opts.sink = &ranks->sink;
-	opts.by_range = opts.by_thread = opts.by_time = opts.stats = false;
 	progress.start_ns = now_ns(CLOCK_MONOTONIC);
 	err = session__init(&s, &opts);
 	if (err) {
 		complain_error(&o->memory, o->inputs[0], err);
-		goto out_ranks;
+		goto out_command;
 	}
-	err = session__process(&s, r, o->nr_inputs) ?: ranks__finish(ranks, &s);
+	err = session__process(&s, r, o->nr_inputs) ?: command->finish(state, &s);
 	progress__clear(&progress);
 	if (err) {
 		complain_error(&o->memory, o->inputs[s.passes.input], err);
 		goto out;
 	}
 	screen = screen__open(o);
-	if (!writers__write_ranks(o, ranks)) {
+	if (!writers__write_command(o, state)) {
 		report(&s, &folded, false, false);
 		ret = session__exit_status(&s, o->strict);
 	}
 	pager__finish(screen.pager);
 out:
 	session__exit(&s);
-out_ranks:
-	ranks__free(ranks);
+out_command:
+	command->free(state);
 	return ret;
 }
 
@@ -613,8 +612,8 @@ static int run(struct options *o)
 	}
 	if (o->dump)
 		ret = dump(o, readers);
-	else if (o->ranks)
-		ret = show_ranks(o, readers);
+	else if (o->command)
+		ret = run_command(o, readers);
 	else if (o->importer.opts.events_only || o->format->format->imported)
 		ret = convert(o);
 	else

@@ -3,8 +3,8 @@
 # compare_builds.sh OLD NEW DIR...: runs the xpumerge of two builds on all files of the directories,
 # in all formats, and fails if a result, a message or an exit status differs. It checks changes that
 # only move code.
-#   *.data, *.xpu	recordings: every format, dump
-#   *.data.N		dump, and every format of all together, with -j 1 and -j 2
+#   *.data, *.xpu	recordings: every format, dump, ranks
+#   *.data.N		dump, and every format and ranks of all together, with -j 1 and -j 2
 #   *.stream		what xpuload writes to xpumerge split: the files that split makes of it
 #   *.args arguments of an import, in the file's directory: every format, among them data
 set -u
@@ -49,6 +49,23 @@ merge_as() {
 	"$merge" "$@" -f "$format" -o out
 }
 
+ranks() {		# ranks NAME ARGUMENTS...
+	of=$1
+	shift
+	for format in text html json; do
+		both "$of ranks -f $format" merge_ranks "$format" "$@"
+	done
+}
+
+merge_ranks() {
+	format=$1
+	shift
+	case $format in
+	json)	"$merge" ranks "$@" --json -o out ;;
+	*)	"$merge" ranks "$@" -f "$format" -o out ;;
+	esac
+}
+
 merge_dump() {
 	"$merge" dump "$1"
 }
@@ -79,6 +96,7 @@ for dir; do
 		*.data.1)
 			for j in 1 2; do
 				formats "${name%.1}.* -j $j" -j $j "${file%.1}".*
+				ranks "${name%.1}.* -j $j" -j $j "${file%.1}".*
 			done ;;
 		esac
 		case $name in
@@ -87,7 +105,8 @@ for dir; do
 		esac
 		case $name in
 		*.data | *.xpu)
-			formats "$name" "$file" ;;
+			formats "$name" "$file"
+			ranks "$name" "$file" ;;
 		esac
 	done
 done

@@ -21,6 +21,7 @@
 
 /* Features finish in this order, and their tables are shown in this order. */
 #define FEATURES(FEATURE)	\
+	FEATURE(ranks)		\
 	FEATURE(stalls)		\
 	FEATURE(metrics)	\
 	FEATURE(memory)
@@ -36,7 +37,9 @@ struct remap;
 struct second_pass;
 struct section;
 struct session;
+struct session_opts;
 struct tables_recording;
+struct write_opts;
 
 /* a type of record that a feature takes in the first pass */
 struct feature_record {
@@ -70,6 +73,32 @@ struct feature_table {
 	int (*put)(const struct model *m, struct tables_recording *r, uint32_t partition);
 };
 
+/* writes the results of a command in one format */
+struct feature_writer {
+	const char *format;		/* NULL ends a list */
+	/* Return: 0 or -ENOMEM; an error of @f stays in its error flag. */
+	int (*write)(const void *command, FILE *f, const struct write_opts *opts);
+};
+
+/*
+ * a command of xpumerge, called as the feature: it reads recordings as a merge does, and writes
+ * results of its own
+ */
+struct feature_command {
+	const char *arguments, *help;	/* for --help; help may have line breaks */
+	const char *const *refused;	/* names of options that have no effect; ended by NULL */
+	bool no_filters;		/* neither do options that select what to merge */
+	bool no_lines;			/* unless an option says otherwise, all lines of a Python
+					 * function count together */
+	/*
+	 * Sets what the session has to do for the command. Return: a state; NULL: memory is short.
+	 */
+	void *(*new)(struct session_opts *opts);
+	void (*free)(void *command);
+	int (*finish)(void *command, const struct session *s);	/* all recordings were read */
+	const struct feature_writer *writers;
+};
+
 /*
  * Functions may be NULL. Those that return int return 0 or -ENOMEM, if no other values are named.
  */
@@ -100,6 +129,7 @@ struct feature {
 	/* Return: 1 with meter @i; 0 if it does not exist; or -ENOMEM. */
 	int (*meter)(const struct session *s, size_t i, bool points, struct meter *meter);
 	const struct feature_table *table;	/* has the feature's name */
+	const struct feature_command *command;	/* has the feature's name, too */
 };
 
 #define FEATURE_DECLARE(name)	extern const struct feature name##_feature;

@@ -75,3 +75,13 @@ const struct named_format *format__of_file(const char *path)
 		f = format__of_suffix(suffix);
 	return f && format__compresses(f, path) ? f : NULL;
 }
+
+const char *write_opts__page_unit(const struct write_opts *o)
+{
+	static const char *const names[] = {
+		[UNIT_NS] = "ns", [UNIT_US] = "\u00b5s", [UNIT_MS] = "ms", [UNIT_COUNT] = "count",
+		[UNIT_BYTES] = "bytes",
+	};
+
+	return o->unit_given ? names[o->unit] : "auto";
+}

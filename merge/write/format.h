@@ -33,7 +33,8 @@ struct write_opts {
 					 * by time */
 };
 
-struct ranks;
+/* Return: the unit that an html page shows first, named as in the page's list of units. */
+const char *write_opts__page_unit(const struct write_opts *o);
 
 /* Groups of options; a format accepts the groups that mean something to it. */
 #define FORMAT_MERGED	1u		/* options for joining, naming and filtering */
@@ -90,8 +91,6 @@ struct format {
 		     struct folded_result *result);
 	int (*write_diff)(const struct diff *d, FILE *f, const struct write_opts *opts,
 			  struct folded_result *result);	/* NULL: not for diff */
-	/* as write_diff(); NULL: not for ranks */
-	int (*write_ranks)(const struct ranks *r, FILE *f, const struct write_opts *opts);
 };
 
 #define DECLARE_FORMAT(id, name, suffix)	extern const struct format id##_format;

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "gen_merge.h"
-#include "write/ranks.h"
+#include "ranks/ranks.h"
 
 /* Return: what is inconsistent in the sums of ranks, or NULL. */
 static inline const char *ranks__broken(const struct ranks *r)

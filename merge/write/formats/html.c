@@ -2,23 +2,13 @@
 #include "write/format.h"
 #include "write/diff.h"
 #include "write/html.h"
-#include "write/ranks.h"
-
-/* Return: the unit that the page shows first, named as in the page's list of units. */
-static const char *page_unit(const struct write_opts *o)
-{
-	static const char *const names[] = {
-		[UNIT_NS] = "ns", [UNIT_US] = "\u00b5s", [UNIT_MS] = "ms", [UNIT_COUNT] = "count",
-		[UNIT_BYTES] = "bytes",
-	};
-
-	return o->unit_given ? names[o->unit] : "auto";
-}
 
 static int write_session(const struct session *s, FILE *f, const struct write_opts *o, void *events,
 			 struct folded_result *result)
 {
-	const struct html_opts opts = { .unit = page_unit(o), .normalize = "", .by = o->by };
+	const struct html_opts opts = {
+		.unit = write_opts__page_unit(o), .normalize = "", .by = o->by,
+	};
 
 	(void)events, (void)result;
 	return html__write(f, &(struct html_side){ s, 1 }, 1, &opts);
@@ -28,12 +18,7 @@ static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
 		      struct folded_result *result)
 {
 	(void)result;
-	return diff__write_html(d, f, page_unit(o));
-}
-
-static int write_ranks(const struct ranks *r, FILE *f, const struct write_opts *o)
-{
-	return ranks__write_html(r, f, page_unit(o));
+	return diff__write_html(d, f, write_opts__page_unit(o));
 }
 
 /*
@@ -51,5 +36,4 @@ const struct format html_format = {
 	.diff_units = UNITS_SUMS,
 	.write = write_session,
 	.write_diff = write_diff,
-	.write_ranks = write_ranks,
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "write/format.h"
 #include "write/diff.h"
-#include "write/ranks.h"
 #include "write/text.h"
 
 static int write_session(const struct session *s, FILE *f, const struct write_opts *o, void *events,
@@ -28,16 +27,6 @@ static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
 	return diff__write_text(d, f, &text);
 }
 
-static int write_ranks(const struct ranks *r, FILE *f, const struct write_opts *o)
-{
-	const struct ranks_opts opts = {
-		.unit = o->unit, .human = !o->unit_given, .max_rows = o->max_rows,
-		.format = o->table_format, .width = o->width, .color = o->color, .sort = o->sort,
-	};
-
-	return ranks__write_text(r, f, &opts);
-}
-
 /*
  * In the manual:
  * A summary, the default.
@@ -54,5 +43,4 @@ const struct format text_format = {
 	.stats = true,
 	.write = write_session,
 	.write_diff = write_diff,
-	.write_ranks = write_ranks,
 };

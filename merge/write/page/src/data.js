@@ -9,7 +9,7 @@ export const data = JSON.parse(document.getElementById("xpu-data").textContent);
 export const sides = data.sides;
 export const diff = sides.length === 2;
 /*
- * Data of communicating ranks, for the page of "xpumerge ranks", as merge/write/ranks_html.c
+ * Data of communicating ranks, for the page of "xpumerge ranks", as merge/ranks/page_ranks.c
  * describes them; or null.
  */
 export const ranks = data.ranks || null;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "json_out.h"
-#include "write/ranks.h"
+#include "ranks/ranks.h"
 #include "write/shorten.h"
 
 /* Return: the unit of a table's times, in words; "" if each time has its own. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "write/ranks.h"
+#include "ranks/ranks.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* ranks_late.c - for ranks.c: finds the paths that made ranks late */
-#include "write/ranks.h"
+#include "ranks/ranks.h"
 
 #include <errno.h>
 #include <stdio.h>

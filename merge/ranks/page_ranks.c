@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * ranks_html.c - the page of the command "ranks": the page of html.c with two sides and a member
+ * page_ranks.c - the page of the command "ranks": the page of html.c with two sides and a member
  * "ranks"
  *
  * The tree shows what each straggler did before others waited for it: side 1 is the straggler, side
@@ -42,7 +42,7 @@
 #include "json_out.h"
 #include "model/bins.h"
 #include "write/html.h"
-#include "write/ranks.h"
+#include "ranks/ranks.h"
 
 #define MAX_PATHS	40000		/* paths in the tree: about 60 bytes of a page each, plus
 					 * names */
