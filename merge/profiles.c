@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -269,16 +270,22 @@ static int write_profiles(const struct profiles *p, const struct session *s, con
 	return err;
 }
 
-/* Merges a file, in a child process. Return: its exit status. */
-static int merge_file(const struct profiles *p, const struct job *job)
+/*
+ * Merges a file, in a child process of @parent. SIGXCPU, at the limit of the CPU time or when the
+ * parent is killed, removes what was not written to its end. Return: the child's exit status.
+ */
+static int merge_file(const struct profiles *p, const struct job *job, pid_t parent)
 {
 	struct session_opts opts = { .by_thread = true, .by_stream = true, .trim = true };
-	struct rlimit limit = { MERGE_SECONDS, MERGE_SECONDS };
+	struct rlimit limit = { MERGE_SECONDS, MERGE_SECONDS + 1 };
 	struct filter filter = { 0 };
 	struct reader reader;
 	struct session s;
 	int err;
 
+	prctl(PR_SET_PDEATHSIG, SIGXCPU);
+	if (getppid() != parent)
+		return 1;
 	opts.filter = &filter;
 	setpriority(PRIO_PROCESS, 0, NICE);
 	setrlimit(RLIMIT_CPU, &limit);
@@ -297,11 +304,13 @@ static int merge_file(const struct profiles *p, const struct job *job)
 
 static void profiles__merge_next(struct profiles *p)
 {
+	pid_t parent = getpid();
+
 	if (p->merger || !p->nr_jobs)
 		return;
 	p->merger = fork();
 	if (!p->merger)
-		_exit(merge_file(p, &p->jobs[0]));
+		_exit(merge_file(p, &p->jobs[0], parent));
 	if (p->merger < 0)
 		p->merger = 0;		/* the next poll tries again */
 }
@@ -316,18 +325,13 @@ static void profiles__drop_job(struct profiles *p, size_t i)
 	memmove(&p->jobs[i], &p->jobs[i + 1], (p->nr_jobs - i) * sizeof(p->jobs[0]));
 }
 
-/*
- * Passes on the profiles that the child made, and removes other files of it. @whole: the child
- * succeeded
- */
-static void profiles__take(struct profiles *p, bool whole)
+/* Passes on the profiles that were made of a file if they are @whole, else removes them. */
+static void profiles__take(struct profiles *p, const struct job *job, bool whole)
 {
-	const struct job *job = &p->jobs[0];
 	const char *kind;
 	char *path;
 	int i;
 
-	*job->waits = PROFILES_HANDED;
 	for (i = 0; i <= NR_PROFILE_KINDS; i++) {
 		kind = i < NR_PROFILE_KINDS ? profile_kind__name(i) : "otlp";
 		if ((p->kind == PUSH_OTLP) != (i == NR_PROFILE_KINDS))
@@ -341,16 +345,19 @@ static void profiles__take(struct profiles *p, bool whole)
 			remove_file(path);
 		free(path);
 	}
-	p->counts->nr_unmerged += !whole;
 }
 
 static void profiles__watch_merger(struct profiles *p)
 {
 	int status;
+	bool whole;
 
 	if (p->merger && waitpid(p->merger, &status, WNOHANG) == p->merger) {
 		p->merger = 0;
-		profiles__take(p, WIFEXITED(status) && !WEXITSTATUS(status));
+		whole = WIFEXITED(status) && !WEXITSTATUS(status);
+		*p->jobs[0].waits = PROFILES_HANDED;
+		profiles__take(p, &p->jobs[0], whole);
+		p->counts->nr_unmerged += !whole;
 		profiles__drop_job(p, 0);
 	}
 	profiles__merge_next(p);
@@ -400,9 +407,12 @@ struct profiles *profiles__new(const char *url, const char *labels, const char *
 
 void profiles__add(struct profiles *p, char *name, const struct profile_time *time, uint64_t *waits)
 {
+	const struct job job = { name, *time, waits };
+
 	profiles__poll(p);
 	if (*waits == PROFILES_HANDED) {
 		p->counts->nr_unknown_files++;
+		profiles__take(p, &job, false);
 		if (p->remove)
 			remove_file(name);
 		*waits = 0;
@@ -414,7 +424,7 @@ void profiles__add(struct profiles *p, char *name, const struct profile_time *ti
 		profiles__drop_job(p, 1);
 		p->counts->nr_unmerged++;
 	}
-	p->jobs[p->nr_jobs++] = (struct job){ name, *time, waits };
+	p->jobs[p->nr_jobs++] = job;
 	profiles__merge_next(p);
 }
 
