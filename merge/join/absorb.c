@@ -203,15 +203,12 @@ static void absorb_counts(struct sums *s, const struct sums *from)
 	s->nr_calls += from->nr_calls;
 }
 
-int sums__absorb(struct sums *s, struct model *m, struct sums *from, struct remap *r)
+int sums__absorb(struct sums *s, struct sums *from, struct remap *r)
 {
-	size_t first = s->aggregates.nr, nr = m->nccl.kernels.nr;
+	size_t first = s->aggregates.nr;
 	int err;
 
-	/* The NCCL kernels that were absorbed last come from the model of @from. */
-	for (; nr && m->nccl.kernels.v[nr - 1].proc >= r->proc; nr--)
-		m->nccl.kernels.v[nr - 1].aggregate =
-			remap__move(m->nccl.kernels.v[nr - 1].aggregate, first);
+	r->aggregate = first;
 	absorb_counts(s, from);
 	err = absorb_aggregates(&s->aggregates, &from->aggregates, r) ?:
 	      absorb_leaf_stats(s, from, r) ?: absorb_calls(s, from, r) ?:

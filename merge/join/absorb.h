@@ -9,7 +9,6 @@
 /**
  * sums__absorb - add sums whose model has been absorbed
  * @s: the sums of all recordings
- * @m: their model
  * @from: the sums to add; their contents may be moved to @s
  * @r: from model__absorb()
  *
@@ -18,6 +17,6 @@
  *
  * Return: 0 or -ENOMEM.
  */
-int sums__absorb(struct sums *s, struct model *m, struct sums *from, struct remap *r);
+int sums__absorb(struct sums *s, struct sums *from, struct remap *r);
 
 #endif /* MERGE_ABSORB_H */

@@ -78,19 +78,25 @@ static int read_launch(struct second_pass *p, const struct xpu_record_launches *
 	return err < 0 ? err : nr_bad + err;
 }
 
-/* Passes launch @i to the NCCL operations, if it was made in a range. Return: 0 or -ENOMEM. */
-static int launch__nccl(struct second_pass *p, const struct xpu_record_launches *rec, uint32_t i,
-			const struct launch *l, uint64_t key)
+/* Passes launch @i to the features. Return: 0 or -ENOMEM. */
+static int launch__hooks(struct second_pass *p, const struct xpu_record_launches *rec, uint32_t i,
+			 const struct launch *l, uint64_t key)
 {
 	const __u32 *range_ids = (const void *)&rec->launches[rec->nr];
-	struct model *m = p->model;
-	uint32_t range;
-	int err;
+	const struct hooks *hooks = &p->launch_hooks;
+	struct placed_launch placed;
+	unsigned int k;
+	int err = 0;
 
-	if (!m->nccl.wanted || !(rec->hdr.misc & XPU_MISC_LAUNCHES_RANGES) || !range_ids[i])
+	if (!hooks->nr)
 		return 0;
-	err = nvtx__range(&m->nvtx, &m->strings, JOIN_KEY_PROC(key), range_ids[i], &range);
-	return err < 0 ? err : nccl__launch(&m->nccl, &m->nvtx, key, l->thread, range, l->time_ns);
+	placed = (struct placed_launch){
+		.key = key, .launch = l,
+		.range_id = rec->hdr.misc & XPU_MISC_LAUNCHES_RANGES ? range_ids[i] : 0,
+	};
+	for (k = 0; k < hooks->nr && !err; k++)
+		err = hooks->v[k].feature->launch(hooks->v[k].state, p, &placed);
+	return err;
 }
 
 static void thread__launches(struct thread *thread, uint32_t id)
@@ -138,7 +144,7 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 		if (timed)
 			sums__see_time(p->sums, l.time_ns, l.time_ns);
 		p->sums->loss.outside_launches += !timed;
-		err = launch__nccl(p, rec, i, &l, key);
+		err = launch__hooks(p, rec, i, &l, key);
 		if (err)
 			return err;
 		/* With a filter, the sink gets a launch as soon as it is known to pass. */

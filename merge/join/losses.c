@@ -73,6 +73,14 @@ static uint64_t losses__process(struct loss *l, const struct sent *sent, const s
 	return nr_unfinished;
 }
 
+/* Return: whether events of ranges may be missing of a process that has some. */
+static bool lost_ranges(const struct second_pass *p, const struct sent *sent,
+			const struct arrived *a)
+{
+	return a->nr_ranges && (p->nr_damages || SINCE(sent, nr_dropped_ranges) ||
+				(!a->window && missing(sent->last->nr_ranges, 0, a->nr_ranges)));
+}
+
 void losses__settle(struct second_pass *p)
 {
 	static const struct arrived none;
@@ -89,6 +97,9 @@ void losses__settle(struct second_pass *p)
 						 second_pass__outlived(p, f->first_proc + i),
 						 sent->final || !model__input(p->model)->continues);
 	}
+	for (i = 0; i < p->arrived.nr; i++)
+		p->arrived.v[i].lost_ranges = lost_ranges(p, found__sent(f, f->first_proc + i),
+							  &p->arrived.v[i]);
 	l->unfinished = nr_unfinished - l->unfinished_at_detach;
 	/* Work that still ran has no valid times either, but has its own line. */
 	l->bad_times -= min_t(uint64_t, l->bad_times, nr_unfinished);
@@ -100,23 +111,4 @@ void losses__settle(struct second_pass *p)
 	l->nr_works = p->join->nr_works;
 	l->nr_orphans = p->join->nr_orphans - l->before_attach - l->after_detach;
 	l->crowded += p->waits.nr_crowded + p->model->machine.nr_crowded;
-}
-
-int losses__nccl(struct second_pass *p)
-{
-	const struct found *f = p->found;
-	const struct arrived *a;
-	const struct sent *sent;
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < p->arrived.nr && p->model->nccl.wanted && !err; i++) {
-		a = &p->arrived.v[i];
-		sent = found__sent(f, f->first_proc + i);
-		if (a->nr_ranges && (p->nr_damages || SINCE(sent, nr_dropped_ranges) ||
-				     (!a->window &&
-				      missing(sent->last->nr_ranges, 0, a->nr_ranges))))
-			err = nccl__lose(&p->model->nccl, f->first_proc + i);
-	}
-	return err;
 }

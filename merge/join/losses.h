@@ -8,7 +8,4 @@
 /* Completes p->sums->loss, after the last pass. */
 void losses__settle(struct second_pass *p);
 
-/* Tells NCCL's operations which processes have incomplete ranges. Return: 0 or -ENOMEM. */
-int losses__nccl(struct second_pass *p);
-
 #endif /* MERGE_LOSSES_H */

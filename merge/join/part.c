@@ -43,10 +43,8 @@ static void part__enter(struct part *p)
 	p->first_ns = sums->first_ns;
 	p->last_ns = sums->last_ns;
 	p->last_range_ns = p->model->nvtx.last_ns;
-	p->nccl_wanted = p->model->nccl.wanted;
 	sums->first_ns = UINT64_MAX;
 	sums->last_ns = p->model->nvtx.last_ns = 0;
-	p->model->nccl.wanted = false;
 	memset(&sums->loss, 0, sizeof(sums->loss));
 }
 
@@ -57,7 +55,6 @@ static void part__leave(struct part *p)
 	sums->first_ns = min_t(uint64_t, sums->first_ns, p->first_ns);
 	sums->last_ns = max_t(uint64_t, sums->last_ns, p->last_ns);
 	p->model->nvtx.last_ns = max_t(uint64_t, p->model->nvtx.last_ns, p->last_range_ns);
-	p->model->nccl.wanted |= p->nccl_wanted;
 }
 
 static void part__begin(struct part *p)
@@ -217,15 +214,22 @@ static int rescan_record(void *ctx, const struct record_iter *it, const struct x
 	return rec->type == XPU_RECORD_LAUNCHES ? device__relaunches(ctx, (const void *)rec) : 0;
 }
 
-/* Begins the features that have records of this or an earlier recording. Return: 0 or -ENOMEM. */
+/*
+ * Begins the features that are awake, for this or an earlier recording. Return: 0 or -ENOMEM.
+ */
 static int part__begin_features(struct part *p)
 {
+	void **states = p->model->features;
 	unsigned int i;
 	int err = 0;
 
-	for (i = 0; features[i] && !err; i++)
-		if (p->model->features[i] && features[i]->begin)
-			err = features[i]->begin(p->model->features[i], &p->pass);
+	for (i = 0; features[i] && !err; i++) {
+		if (features[i]->wakes && features[i]->wakes(&p->pass))
+			err = feature__wake(i, p->model, &states[i]);
+		if (!err && states[i] && features[i]->begin)
+			err = features[i]->begin(states[i], &p->pass);
+	}
+	second_pass__add_hooks(&p->pass);
 	return err;
 }
 
@@ -314,6 +318,18 @@ static int part__go_on(struct part *p)
 	return part__later_passes(p);
 }
 
+static int part__settle_features(struct part *p)
+{
+	void *const *states = p->model->features;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; features[i] && !err; i++)
+		if (states[i] && features[i]->settle)
+			err = features[i]->settle(states[i], &p->pass);
+	return err;
+}
+
 /* Names the frames, and counts what is missing. Return: 0 or -ENOMEM. */
 static int part__name(struct part *p)
 {
@@ -324,7 +340,7 @@ static int part__name(struct part *p)
 	err = frames__run(&p->s->callchains, &p->found, &p->jitmaps, m, &p->sums->loss);
 	if (!err) {
 		losses__settle(&p->pass);
-		err = losses__nccl(&p->pass);
+		err = part__settle_features(p);
 	}
 	for (i = p->found.first_proc; i < m->machine.procs.nr; i++)
 		m->machine.procs.v[i].name = model__proc_name(m, i);
@@ -349,7 +365,7 @@ int part__take(struct part *p)
 		err = p->opts.sink->named(p->opts.sink->ctx, p->model);
 	if (!err && p->apart)
 		err = model__absorb(&s->model, p->model, s->opts.with_shapes, &p->remap) ?:
-		      sums__absorb(&s->sums, &s->model, p->sums, &p->remap) ?:
+		      sums__absorb(&s->sums, p->sums, &p->remap) ?:
 		      features__absorb(&s->model, s->model.features, p->model->features,
 				       &p->remap);
 	if (!err && p->apart && s->opts.sink)

@@ -161,42 +161,34 @@ static bool work__cut(const struct second_pass *p, const struct work *w, struct 
 }
 
 /*
- * Passes device work to the NCCL operations, which keep their own work. @kernel: set to its index
- * there, or NO_INDEX. Return: 0 or -ENOMEM.
+ * Passes device work to the features. @part: the part of it under @chain; NULL: it is left out.
+ * Return: 0 or -ENOMEM.
  */
-static int place__nccl(struct second_pass *p, uint64_t key, const struct work *w,
-		       const struct launch *l, uint32_t *kernel)
+static inline int place__hooks(struct second_pass *p, uint64_t key, const struct work *w,
+			       const struct launch *l, const struct filter_span *part,
+			       uint32_t chain)
 {
-	const struct leaf *leaf = &p->model->leaves.v[w->leaf];
-	bool loose = leaf->kind == LEAF_KERNEL && nccl__is_kernel(leaf->name);
-	struct nccl *n = &p->model->nccl;
-	const struct graph_node *node;
-	size_t nr = n->kernels.nr;
-	struct nccl_kernel k;
-	int err;
+	const struct hooks *hooks = &p->work_hooks;
+	struct placed_work placed;
+	unsigned int i;
+	int err = 0;
 
-	*kernel = NO_INDEX;
-	if (!l || !w->start_ns || (!n->wanted && !loose))
+	if (!hooks->nr)
 		return 0;
-	k = (struct nccl_kernel){
-		.start_ns = w->start_ns, .duration_ns = w->duration_ns, .stream = w->stream,
-		.proc = JOIN_KEY_PROC(key), .leaf = w->leaf, .aggregate = NO_INDEX,
-		.kernel = leaf->kind == LEAF_KERNEL, .gpu = p->model->streams.v[w->stream].gpu,
-		.launch_ns = l->time_ns, .thread = l->thread,
+	placed = (struct placed_work){
+		.key = key, .work = w, .launch = l, .part = part, .chain = chain,
+		.aggregate = part ? p->sums->aggregates.last : NO_INDEX,
 	};
-	if (w->node != NO_INDEX) {
-		node = &p->found->graphs.nodes.v[w->node];
-		k.graph = key;
-		key = JOIN_KEY(node->proc, node->rec->correlation_id);
-	}
-	err = n->wanted ? nccl__kernel(n, key, &k) : 0;
-	if (!err && n->kernels.nr == nr && loose) {
-		k.collective = !strstr(leaf->name, "SendRecv");
-		err = nccl__loose_kernel(n, &k);
-	}
-	if (!err && n->kernels.nr > nr)
-		*kernel = nr;
+	for (i = 0; i < hooks->nr && !err; i++)
+		err = hooks->v[i].feature->work(hooks->v[i].state, p, &placed);
 	return err;
+}
+
+/* Keeps device work that the options leave out, and passes it to the features. */
+static int place__left_out(struct second_pass *p, uint64_t key, const struct work *w,
+			   const struct launch *l)
+{
+	return keep_work(p, key, w, NULL, NO_INDEX) ?: place__hooks(p, key, w, l, NULL, NO_INDEX);
 }
 
 /*
@@ -210,10 +202,9 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 	uint32_t thread = l ? l->thread : NO_INDEX, range = m->chains.v[chain].range;
 	struct node_origin node = { .chain = NO_INDEX };
 	struct filter_span part;
-	uint32_t nccl;
-	int err = place__nccl(p, key, w, l, &nccl);
+	int err = 0;
 
-	if (!err && w->node != NO_INDEX) {
+	if (w->node != NO_INDEX) {
 		err = place__node(p, w->node, &node);
 		if (!err && p->opts->graph == GRAPH_CAPTURE) {
 			chain = node.chain;
@@ -226,7 +217,7 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 		}
 	}
 	if (!err && p->opts->without & 1u << m->leaves.v[w->leaf].kind)
-		return keep_work(p, key, w, NULL, NO_INDEX);
+		return place__left_out(p, key, w, l);
 	if (err)
 		return err;
 	err = wanted__at(p->opts->filter, m, JOIN_KEY_PROC(key), l ? l->time_ns : 0);
@@ -240,7 +231,7 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 		err = work__cut(p, w, &part);
 	if (err <= 0) {
 		p->sums->nr_left_out += !err;
-		return err ?: keep_work(p, key, w, NULL, NO_INDEX);
+		return err ?: place__left_out(p, key, w, l);
 	}
 	p->sums->nr_left_out += !part.nr;
 	p->sums->nr_parts += !part.nr;
@@ -252,8 +243,8 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 	}
 	if (!err)
 		err = tell__sum(p, chain, comm, thread, w->leaf, w, &part);
-	if (!err && nccl != NO_INDEX)
-		m->nccl.kernels.v[nccl].aggregate = p->sums->aggregates.last;
+	if (!err)
+		err = place__hooks(p, key, w, l, &part, chain);
 	if (!err && w->start_ns)
 		err = tell__device_time(p, w, &part);
 	if (!err)

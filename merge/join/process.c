@@ -185,13 +185,6 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	for (i = 0; i < s->sums.busy.nr && !err; i++)
 		err = busy__finish(&s->sums.busy.v[i]);
 	if (!err)
-		err = nccl__finish(&s->model.nccl, &s->model) ?:
-		      sums__split_nccl(&s->sums, &s->model, s->opts.filter);
-	if (!err && s->model.nccl.counts.nr_by_stream)
-		msgs__add(&s->msgs, "NCCL tells no communicators, as those before 2.25: %" PRIu64
-			  " of its kernels are paired across ranks by their order in streams",
-			  s->model.nccl.counts.nr_by_stream);
-	if (!err)
 		err = session__finish_features(s);
 	if (!err)
 		err = times__finish(&s->sums.times, s->sums.busy.v, s->sums.busy.nr) ?:

@@ -44,6 +44,20 @@ static int range__tell(struct second_pass *p, uint32_t thread, uint32_t range,
 	return tell__slice(p, &slice);
 }
 
+/* Passes an event to the features. Return: 0 or -ENOMEM. */
+static inline int range__hooks(struct second_pass *p, enum range_event event, uint32_t thread,
+			       uint32_t range, uint64_t time_ns)
+{
+	const struct hooks *hooks = &p->range_hooks;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < hooks->nr && !err; i++)
+		err = hooks->v[i].feature->range(hooks->v[i].state, p, event, thread, range,
+						   time_ns);
+	return err;
+}
+
 static int range__close(struct second_pass *p, uint32_t thread, struct nvtx_thread *t,
 			size_t place, uint64_t time_ns)
 {
@@ -51,11 +65,13 @@ static int range__close(struct second_pass *p, uint32_t thread, struct nvtx_thre
 	struct open_range open = t->open.v[place];
 	struct nvtx_name *name = &m->nvtx.names.v[m->nvtx.ranges.v[open.range].name];
 	struct filter_span part = { .from_ns = open.start_ns, .nr = 1 };
-	int keeps;
+	int keeps, err;
 
 	/* Another thread may have ended the range, and read the clock earlier. */
 	time_ns = max_t(uint64_t, time_ns, open.start_ns);
-	nccl__close(&m->nccl, &m->nvtx, thread, open.range, time_ns);
+	err = range__hooks(p, RANGE_CLOSES, thread, open.range, time_ns);
+	if (err)
+		return err;
 	t->open.nr--;
 	memmove(&t->open.v[place], &t->open.v[place + 1], (t->open.nr - place) * sizeof(open));
 	part.to_ns = time_ns;
@@ -87,8 +103,7 @@ static int range__set(struct second_pass *p, uint32_t thread, struct nvtx_thread
 		err = range__close(p, thread, t, t->open.nr - 1, time_ns);
 	for (; same < nr && !err; same++)
 		err = array_push(&t->open, ((struct open_range){ path[same], time_ns })) ?:
-		      nccl__open(&m->nccl, &m->nvtx, m->threads.v[thread].proc, thread, path[same],
-				 time_ns);
+		      range__hooks(p, RANGE_OPENS, thread, path[same], time_ns);
 	return err;
 }
 
@@ -157,7 +172,7 @@ static int range__event(struct second_pass *p, const struct xpu_range_event *e,
 	case XPU_RANGE_MARK:
 		if (range == NVTX_NO_RANGE)
 			return 0;
-		err = nccl__mark(&m->nccl, n, m->threads.v[thread].proc, range, time_ns);
+		err = range__hooks(p, RANGE_IS_MARK, thread, range, time_ns);
 		if (!err)
 			err = range__wanted(p, thread, range, time_ns);
 		return err <= 0 ? err : range__tell(p, thread, range, time_ns, time_ns, false);

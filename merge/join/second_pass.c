@@ -44,6 +44,26 @@ int second_pass__expect(struct second_pass *p, uint32_t proc)
 	return err;
 }
 
+static void hooks__add(struct hooks *hooks, const struct feature *feature, void *state)
+{
+	hooks->v[hooks->nr++] = (struct hook){ feature, state };
+}
+
+void second_pass__add_hooks(struct second_pass *p)
+{
+	void *const *states = p->model->features;
+	unsigned int i;
+
+	for (i = 0; features[i]; i++) {
+		if (states[i] && features[i]->launch)
+			hooks__add(&p->launch_hooks, features[i], states[i]);
+		if (states[i] && features[i]->work)
+			hooks__add(&p->work_hooks, features[i], states[i]);
+		if (states[i] && features[i]->range)
+			hooks__add(&p->range_hooks, features[i], states[i]);
+	}
+}
+
 int second_pass__open_windows(struct second_pass *p)
 {
 	const struct found *f = p->found;

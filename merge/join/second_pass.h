@@ -38,6 +38,7 @@ struct arrived {
 	uint64_t nr_works;
 	uint64_t nr_calls;
 	uint64_t nr_ranges;		/* events of NVTX ranges */
+	bool lost_ranges;		/* some of them may be missing; set by losses__settle() */
 	uint64_t nr_allocs;		/* memory events */
 	uint32_t nr_threads;
 	uint32_t unknown_stream;	/* stands for undefined streams, or NO_INDEX */
@@ -58,6 +59,32 @@ struct waiting_sample {
 	const struct wait *wait;
 };
 
+/* a launch, for features */
+struct placed_launch {
+	uint64_t key;			/* JOIN_KEY() */
+	const struct launch *launch;
+	uint32_t range_id;		/* the innermost NVTX range; 0: none */
+};
+
+/* a piece of device work, for features */
+struct placed_work {
+	uint64_t key;			/* JOIN_KEY() of its launch */
+	const struct work *work;
+	const struct launch *launch;	/* NULL: an orphan */
+	const struct filter_span *part;	/* the part that the options left; NULL: it is left out */
+	uint32_t chain;			/* its call path; NO_INDEX: it is left out */
+	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: it is left out */
+};
+
+/* features that are awake and take launches, device work, or events of ranges */
+struct hooks {
+	unsigned int nr;
+	struct hook {
+		const struct feature *feature;
+		void *state;
+	} v[NR_FEATURES + 1];
+};
+
 struct unwound_entry;
 
 struct second_pass {
@@ -68,6 +95,7 @@ struct second_pass {
 	struct copied_stacks *unwind;	/* NULL: the recording has no stacks to unwind */
 	struct join *join;
 	struct waits waits;
+	struct hooks launch_hooks, work_hooks, range_hooks;
 	uint64_t nr_damages;		/* number of damages of the recording so far */
 	ARRAY(struct arrived) arrived;	/* by process - found.first_proc */
 
@@ -109,6 +137,9 @@ static inline int second_pass__arrived(struct second_pass *p, uint32_t proc,
 		*arrived = &p->arrived.v[i];
 	return err;
 }
+
+/* Fills the lists of hooks, after begin() of all features. */
+void second_pass__add_hooks(struct second_pass *p);
 
 /*
  * Opens a window for each process that was not recorded from its beginning, or not to its end;

@@ -275,11 +275,7 @@ int sums__call(struct sums *s, const char *name, uint32_t *idx)
 	return err ?: idmap__put(&s->call_names, (uintptr_t)name, *idx);
 }
 
-/*
- * Gives @part, which was split off @whole, its own spread, with its part of the whole time. Return:
- * 0 or -ENOMEM.
- */
-static int sums__split_spread(struct sums *s, const struct aggregate *whole, struct aggregate *part)
+int sums__split_spread(struct sums *s, const struct aggregate *whole, struct aggregate *part)
 {
 	struct aggregate_spread spread = aggregate__spread(&s->aggregates, whole);
 
@@ -322,67 +318,5 @@ int sums__split(struct sums *s, struct model *m, size_t at, const struct sums_pa
 		else
 			s->aggregates.v[at] = part;
 	}
-	return err;
-}
-
-/* what an aggregate of NCCL kernels waited */
-struct nccl_wait {
-	uint64_t ns;
-	uint32_t at;			/* index of the wait's aggregate */
-};
-
-/* Return: whether the wait of a kernel passes the filter. *@wait: the part of it that does */
-static bool nccl_wait__cut(const struct nccl_kernel *k, const struct model *m,
-			   const struct filter *filter, struct filter_span *wait)
-{
-	/* The wait is at the begin of the kernel. */
-	*wait = (struct filter_span){
-		.from_ns = k->start_ns, .to_ns = k->start_ns + k->wait_ns, .ns = k->wait_ns,
-	};
-	return filter__cut(filter, m->start_ns, wait);
-}
-
-int sums__split_nccl(struct sums *s, struct model *m, const struct filter *filter)
-{
-	struct aggregate whole, wait;
-	size_t i, nr = s->aggregates.nr;
-	struct filter_span span;
-	struct nccl_wait *waits;
-	int err = 0;
-
-	if (!m->nccl.counts.wait_ns)
-		return 0;
-	waits = calloc(nr + 1, sizeof(*waits));
-	if (!waits)
-		return -ENOMEM;
-	for (i = 0; i < m->nccl.kernels.nr; i++) {
-		const struct nccl_kernel *k = &m->nccl.kernels.v[i];
-
-		if (k->aggregate < nr && nccl_wait__cut(k, m, filter, &span))
-			waits[k->aggregate].ns += span.ns;
-	}
-	for (i = 0; i < nr && !err; i++) {
-		if (!waits[i].ns)
-			continue;
-		wait = whole = s->aggregates.v[i];
-		wait.sum_ns = min_t(uint64_t, waits[i].ns, wait.sum_ns);
-		wait.nr = 0;		/* count works once */
-		err = leaves__nccl_wait(&m->leaves, wait.leaf, &wait.leaf);
-		s->aggregates.v[i].sum_ns -= wait.sum_ns;
-		waits[i].at = s->aggregates.nr;
-		/* The shortest and longest time still refer to whole kernels. */
-		if (!err)
-			err = sums__split_spread(s, &whole, &wait) ?:
-			      sums__split_spread(s, &whole, &s->aggregates.v[i]) ?:
-			      array_push(&s->aggregates, wait);
-	}
-	for (i = 0; i < m->nccl.kernels.nr && s->times.wanted && !err; i++) {
-		const struct nccl_kernel *k = &m->nccl.kernels.v[i];
-
-		if (k->aggregate < nr && k->start_ns && nccl_wait__cut(k, m, filter, &span))
-			err = bins__move(&s->times.sums, k->aggregate, waits[k->aggregate].at,
-					 span.from_ns, span.to_ns);
-	}
-	free(waits);
 	return err;
 }

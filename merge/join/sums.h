@@ -216,9 +216,9 @@ int sums__split(struct sums *s, struct model *m, size_t at, const struct sums_pa
 		size_t nr);
 
 /*
- * Splits the aggregates of NCCL kernels: the time that they waited for other ranks, as far as it
- * passes the filter, becomes a separate leaf. Return: 0 or -ENOMEM.
+ * Gives @part, which was split off @whole, its own spread, with its part of the whole time. Return:
+ * 0 or -ENOMEM.
  */
-int sums__split_nccl(struct sums *s, struct model *m, const struct filter *filter);
+int sums__split_spread(struct sums *s, const struct aggregate *whole, struct aggregate *part);
 
 #endif /* MERGE_SUMS_H */

@@ -7,7 +7,7 @@
  * another. Without the folder and its line the rest builds and works.
  *
  * A feature has one state for each model. The state is made when a record comes that the feature
- * takes. While it is NULL, the feature sleeps: it is not called, except for its tables.
+ * takes, or when wakes() says so. While it is NULL, the feature sleeps: it is not called, except for its tables.
  */
 #ifndef MERGE_FEATURE_H
 #define MERGE_FEATURE_H
@@ -32,6 +32,8 @@ enum feature_id { FEATURES(FEATURE_ID) NR_FEATURES };
 struct collect;
 struct json_out;
 struct model;
+struct placed_launch;
+struct placed_work;
 struct parquet_column;
 struct remap;
 struct second_pass;
@@ -47,6 +49,13 @@ struct feature_record {
 	bool held;			/* the record stays in memory until begin() was called */
 	/* @proc: the process of the batch that the record is in; NO_INDEX if it is in none */
 	int (*take)(void *state, struct collect *c, uint32_t proc, const struct xpu_record *rec);
+};
+
+/* what happens to an NVTX range */
+enum range_event {
+	RANGE_OPENS,
+	RANGE_CLOSES,
+	RANGE_IS_MARK,
 };
 
 struct meter_point {			/* the value since that time */
@@ -111,7 +120,17 @@ struct feature {
 	const struct feature_record *records;
 	/* If a recording begins with records of this type, all recordings keep their works. */
 	uint16_t announced_by;
+	/* Return: whether to wake for a recording that has no such record; after the first pass. */
+	bool (*wakes)(const struct second_pass *p);
 	int (*begin)(void *state, struct second_pass *p);	/* after the first pass */
+	/* each event of NVTX ranges, thread by thread, before all launches */
+	int (*range)(void *state, struct second_pass *p, enum range_event event, uint32_t thread,
+		     uint32_t range, uint64_t time_ns);
+	/* each launch; its device work follows, but other launches may come between them */
+	int (*launch)(void *state, struct second_pass *p, const struct placed_launch *launch);
+	/* each piece of device work, and before it its launch, after the work was summed up */
+	int (*work)(void *state, struct second_pass *p, const struct placed_work *work);
+	int (*settle)(void *state, struct second_pass *p);	/* all was read; losses are known */
 
 	/* ---- all recordings */
 	/* Adds a recording whose model and sums were added. Its contents may be moved. */

@@ -162,15 +162,6 @@ int leaves__part(struct leaves *l, uint32_t kernel, const struct leaf_place *pla
 	return err;
 }
 
-int leaves__nccl_wait(struct leaves *l, uint32_t kernel, uint32_t *idx)
-{
-	static const struct leaf_place wait = {
-		.label = "[NCCL_Wait]", .place = "", .reason = "", .id = NO_INDEX,
-	};
-
-	return leaves__part(l, kernel, &wait, idx);
-}
-
 int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char *name,
 		uint32_t *idx)
 {

@@ -114,9 +114,6 @@ int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t sh
  */
 int leaves__part(struct leaves *l, uint32_t kernel, const struct leaf_place *place, uint32_t *idx);
 
-/* Makes a leaf of the time that a kernel of NCCL waited for other ranks. Return: 0 or -ENOMEM. */
-int leaves__nccl_wait(struct leaves *l, uint32_t kernel, uint32_t *idx);
-
 /* Return: the part of a kernel's time that the leaf is, or NULL. */
 static inline const struct leaf_part *leaf__part(const struct leaves *l, const struct leaf *leaf)
 {

@@ -29,7 +29,6 @@ void model__exit(struct model *m)
 	array_free(&m->paths);
 	array_free(&m->threads);
 	nvtx__exit(&m->nvtx);
-	nccl__exit(&m->nccl);
 	captured__free(&m->captured);
 	gpus__exit(&m->gpus);
 	machine__exit(&m->machine);

@@ -20,7 +20,6 @@
 #include "model/leaf.h"
 #include "model/loss.h"
 #include "model/machine.h"
-#include "model/nccl.h"
 #include "model/nvtx.h"
 #include "model/shape.h"
 #include "util.h"
@@ -90,7 +89,6 @@ struct model {
 	struct machine machine;
 	struct gpus gpus;
 	struct nvtx nvtx;
-	struct nccl nccl;
 	struct captured captured;
 	ARRAY(struct thread) threads;
 	ARRAY(struct path) paths;

@@ -37,11 +37,16 @@ static bool has_comm(const struct xpu_record_range *rec)
 	return payload && payload->fields & XPU_COLLECTIVE_COMM && payload->comm;
 }
 
+bool nccl__is_range(const struct xpu_record_range *rec)
+{
+	return rec && !strcmp(rec->data + rec->name_bytes, "NCCL");
+}
+
 static enum nccl_kind range__kind(const struct xpu_record_range *rec)
 {
 	size_t i;
 
-	if (!rec || strcmp(rec->data + rec->name_bytes, "NCCL"))
+	if (!nccl__is_range(rec))
 		return NCCL_NONE;
 	if (!strncmp(rec->data, "ncclCommInitRank", 16) || !strcmp(rec->data, "ncclCommSplit") ||
 	    !strcmp(rec->data, "ncclCommInitAll") || !strcmp(rec->data, "ncclCommGrow"))
@@ -272,23 +277,32 @@ int nccl__launch(struct nccl *n, const struct nvtx *nvtx, uint64_t key, uint32_t
 	return err <= 0 ? err : array_push(&n->placed, placed);
 }
 
-int nccl__kernel(struct nccl *n, uint64_t key, const struct nccl_kernel *kernel)
+static uint32_t nccl_call__last_unit(const struct nccl_call *call)
 {
-	struct nccl_kernel k = *kernel;
+	return call->unit + (call->nr_units ? call->nr_units - 1 : 0);
+}
+
+const struct nccl_call *nccl__call(const struct nccl *n, uint64_t key)
+{
 	const struct nccl_placed *placed;
 	const struct nccl_call *call;
 	uint32_t i;
 
 	if (!idmap__get(&n->launches, key, &i))
-		return 0;
+		return NULL;
 	placed = &n->placed.v[i];
 	call = &n->threads.v[placed->thread].calls.v[placed->call];
-	if (call->unit == NO_INDEX)
-		return 0;
+	/* Units are missing in a group without operations. */
+	return call->unit != NO_INDEX && call->unit < n->units.nr &&
+	       nccl_call__last_unit(call) < n->units.nr ? call : NULL;
+}
+
+int nccl__kernel(struct nccl *n, const struct nccl_call *call, const struct nccl_kernel *kernel)
+{
+	struct nccl_kernel k = *kernel;
+
 	k.unit = call->unit;
-	k.last_unit = call->unit + (call->nr_units ? call->nr_units - 1 : 0);
-	if (k.unit >= n->units.nr || k.last_unit >= n->units.nr)
-		return 0;		/* a group without operations */
+	k.last_unit = nccl_call__last_unit(call);
 	return array_push(&n->kernels, k);
 }
 

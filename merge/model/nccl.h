@@ -17,7 +17,7 @@
  *
  *	nccl__open(), nccl__close(), nccl__mark()	each event of a range, thread by thread
  *	nccl__launch()					each launch in such a range
- *	nccl__kernel()					each device work of these launches
+ *	nccl__call(), nccl__kernel()			each device work of these launches
  *	nccl__finish()					at the end: the rest of this structure
  *
  * If xpuload attached to a rank after a communicator was made, the rank's first operations are
@@ -228,6 +228,9 @@ struct model;
 
 void nccl__exit(struct nccl *n);
 
+/* Return: whether NCCL made an NVTX range; @rec: its definition, or NULL. */
+bool nccl__is_range(const struct xpu_record_range *rec);
+
 /* Return: the kind of an NVTX range; NCCL_NONE if memory is short. */
 enum nccl_kind nccl__kind(struct nccl *n, const struct nvtx *nvtx, uint32_t range);
 
@@ -251,10 +254,13 @@ int nccl__launch(struct nccl *n, const struct nvtx *nvtx, uint64_t key, uint32_t
 		 uint32_t range, uint64_t time_ns);
 
 /*
- * Takes device work of the launch @key, or, with @kernel->graph set, of the graph node that the
- * launch @key made. Work of other launches is ignored. Return: 0 or -ENOMEM.
+ * Return: the NCCL call that made the launch @key and has operations; NULL if none did. For device
+ * work of a graph, @key is the launch that made the graph node.
  */
-int nccl__kernel(struct nccl *n, uint64_t key, const struct nccl_kernel *kernel);
+const struct nccl_call *nccl__call(const struct nccl *n, uint64_t key);
+
+/* Takes device work of a launch that @call made. Return: 0 or -ENOMEM. */
+int nccl__kernel(struct nccl *n, const struct nccl_call *call, const struct nccl_kernel *kernel);
 
 /*
  * Takes a kernel that only its name shows to be of NCCL, and whose operation is unknown. Return: 0
@@ -265,8 +271,8 @@ int nccl__loose_kernel(struct nccl *n, const struct nccl_kernel *kernel);
 /* Return: whether a kernel belongs to NCCL, by its name. */
 static inline bool nccl__is_kernel(const char *name)
 {
-	return !strncmp(name, "nccl", 4) && (!strncmp(name + 4, "DevKernel_", 10) ||
-					     !strncmp(name + 4, "Kernel_", 7));
+	return *name == 'n' && !strncmp(name, "nccl", 4) &&
+	       (!strncmp(name + 4, "DevKernel_", 10) || !strncmp(name + 4, "Kernel_", 7));
 }
 
 /*

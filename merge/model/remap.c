@@ -48,7 +48,6 @@ static int remap__count(struct remap *r, struct model *m, const struct model *fr
 	r->path = m->paths.nr;
 	r->chain = m->chains.nr;
 	r->stream = m->streams.nr;
-	r->nccl_kernel = m->nccl.kernels.nr;
 	/* The first range of both models stands for no range. */
 	if (from->nvtx.ranges.nr && !m->nvtx.ranges.nr)
 		err = array_push(&m->nvtx.ranges, none);
@@ -167,7 +166,7 @@ static int absorb_leaves(struct model *m, const struct model *from, bool split, 
 	return err;
 }
 
-/* ---- NVTX's ranges and NCCL's operations ----------------------------------------------------- */
+/* ---- NVTX's ranges ---------------------------------------------------------------------------- */
 
 static int absorb_ranges(struct nvtx *to, const struct nvtx *from, struct remap *r)
 {
@@ -193,69 +192,6 @@ static int absorb_ranges(struct nvtx *to, const struct nvtx *from, struct remap 
 		err = array_push(&to->ranges, range);
 	}
 	to->first_range = to->ranges.nr;
-	return err;
-}
-
-static int absorb_units(struct nccl *to, const struct nccl *from, const struct remap *r)
-{
-	uint32_t first_unit = to->units.nr, first_op = to->ops.nr;
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < from->ops.nr && !err; i++) {
-		struct nccl_op op = from->ops.v[i];
-
-		op.range = remap__range(r, op.range);
-		op.unit += first_unit;
-		err = array_push(&to->ops, op);
-	}
-	for (i = 0; i < from->units.nr && !err; i++) {
-		struct nccl_unit unit = from->units.v[i];
-
-		unit.proc += r->proc;
-		unit.thread = remap__move(unit.thread, r->thread);
-		unit.first_op += first_op;
-		err = array_push(&to->units, unit);
-	}
-	for (i = 0; i < from->kernels.nr && !err; i++) {
-		struct nccl_kernel k = from->kernels.v[i];
-
-		k.proc += r->proc;
-		k.graph += k.graph ? ID_KEY(r->proc, 0) : 0;
-		k.thread = remap__move(k.thread, r->thread);
-		k.gpu = remap__find(r->gpus, k.gpu);
-		k.stream = remap__move(k.stream, r->stream);
-		k.leaf = remap__find(r->leaves, k.leaf);
-		k.unit = remap__move(k.unit, first_unit);
-		k.last_unit = remap__move(k.last_unit, first_unit);
-		err = array_push(&to->kernels, k);
-	}
-	return err;
-}
-
-static int absorb_nccl(struct nccl *to, const struct nccl *from, const struct remap *r)
-{
-	size_t i;
-	int err = absorb_units(to, from, r);
-
-	for (i = 0; i < from->lives.nr && !err; i++) {
-		struct nccl_life life = from->lives.v[i];
-
-		life.proc += r->proc;
-		err = array_push(&to->lives, life);
-	}
-	for (i = 0; i < from->incomplete.nr && !err; i++)
-		if (from->incomplete.v[i])
-			err = nccl__lose(to, i + r->proc);
-	for (i = 1; i < from->kinds.nr && !err; i++) {
-		while (!err && to->kinds.nr <= i + r->range)
-			err = array_push(&to->kinds, NCCL_UNKNOWN);
-		if (!err)
-			to->kinds.v[i + r->range] = from->kinds.v[i];
-	}
-	to->wanted |= from->wanted;
-	to->loose |= from->loose;
-	to->counts.nr_launches_unplaced += from->counts.nr_launches_unplaced;
 	return err;
 }
 
@@ -299,7 +235,6 @@ int model__absorb(struct model *m, struct model *from, bool split, struct remap 
 
 	err = absorb_procs(m, from, r) ?: absorb_paths(m, from, r) ?: absorb_streams(m, from, r) ?:
 	      absorb_leaves(m, from, split, r) ?: absorb_ranges(&m->nvtx, &from->nvtx, r) ?:
-	      absorb_nccl(&m->nccl, &from->nccl, r) ?:
 	      absorb_captured(&m->captured, &from->captured, r) ?: absorb_texts(m, from, r);
 	return err ?: r->no_memory ? -ENOMEM : 0;
 }

@@ -19,7 +19,8 @@ struct remap {
 	uint32_t proc, thread, path, chain, stream;	/* number to add to an index */
 	uint32_t range;			/* number to add to an index of a range, except
 					 * NVTX_NO_RANGE */
-	uint32_t nccl_kernel;		/* number to add to an index of an NCCL kernel */
+	uint32_t aggregate;		/* number to add to an index of an aggregate; sums__absorb()
+					 * sets it */
 	uint32_t *gpus, *shapes, *leaves, *range_names;	/* by old index: the new index */
 	const struct strpool *from;
 	struct strpool *to;

@@ -43,6 +43,7 @@
 #include "model/bins.h"
 #include "write/html.h"
 #include "ranks/ranks.h"
+#include "ranks/state.h"
 
 #define MAX_PATHS	40000		/* paths in the tree: about 60 bytes of a page each, plus
 					 * names */
@@ -507,7 +508,7 @@ static void print_real(struct json_out *j, double d)
 
 static void print_clocks(struct json_out *j, const struct ranks *r)
 {
-	const struct nccl_clocks *clocks = &r->s->model.nccl.clocks;
+	const struct nccl_clocks *clocks = &nccl__of(&r->s->model)->clocks;
 	size_t i;
 
 	open_array(j, "clocks");

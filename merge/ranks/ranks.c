@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "ranks/ranks.h"
+#include "ranks/state.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -41,10 +42,10 @@ static int sink__work(void *ctx, const struct model *m, uint64_t key, const stru
 	};
 
 	(void)first;
-	/* The model's NCCL code takes each work before this function does. */
-	if (m->nccl.kernels.nr > r->nr_nccl)
-		e.nccl = m->nccl.kernels.nr - 1;
-	r->nr_nccl = m->nccl.kernels.nr;
+	/* The feature takes each work before this function does. */
+	if (nccl__of(m)->kernels.nr > r->nr_nccl)
+		e.nccl = nccl__of(m)->kernels.nr - 1;
+	r->nr_nccl = nccl__of(m)->kernels.nr;
 	return e.start_ns ? array_push(&r->events, e) : 0;
 }
 
@@ -132,7 +133,7 @@ static int sink__absorb(void *ctx, const struct model *m, struct session_sink *s
 		e.thread = remap__move(e.thread, map->thread);
 		e.chain = remap__move(e.chain, map->chain);
 		e.leaf = remap__find(map->leaves, e.leaf);
-		e.nccl = remap__move(e.nccl, map->nccl_kernel);
+		e.nccl = remap__move(e.nccl, ranks_state__of(m)->absorbed);
 		err = array_push(&r->events, e);
 	}
 	for (i = 0; i < part->launches.nr && !err; i++) {
@@ -143,7 +144,7 @@ static int sink__absorb(void *ctx, const struct model *m, struct session_sink *s
 		l.chain = remap__move(l.chain, map->chain);
 		err = array_push(&r->launches, l);
 	}
-	r->nr_nccl = m->nccl.kernels.nr;
+	r->nr_nccl = nccl__of(m)->kernels.nr;
 	return err;
 }
 
@@ -213,7 +214,7 @@ static int64_t rank__number(const struct model *m, const struct rank *rank, enum
 	uint32_t number;
 
 	if (how == RANKS_BY_COMM)
-		return proc__number(&m->nccl, rank->proc);
+		return proc__number(nccl__of(m), rank->proc);
 	number = model__rank(m, rank->proc);
 	return number == NO_INDEX ? -1 : (int64_t)number;
 }
@@ -374,7 +375,7 @@ static int ranks__sum_events(struct ranks *r, const struct model *m, struct idma
 
 static int ranks__sum_units(struct ranks *r, const struct model *m, struct idmap *known)
 {
-	const struct nccl *n = &m->nccl;
+	const struct nccl *n = nccl__of(m);
 	size_t i;
 	int err = 0;
 
@@ -417,7 +418,7 @@ static int ranks__sum_units(struct ranks *r, const struct model *m, struct idmap
 const char *ranks__unit_name(const struct model *m, const struct nccl_unit *u)
 {
 	return u->by_stream ? "by order in streams" : !u->nr_collectives ? "sends and receives" :
-	       u->nr_ops > 1 ? "group" : nvtx__name(&m->nvtx, m->nccl.ops.v[u->first_op].range);
+	       u->nr_ops > 1 ? "group" : nvtx__name(&m->nvtx, nccl__of(m)->ops.v[u->first_op].range);
 }
 
 static int collective__cmp(const void *va, const void *vb)
@@ -439,7 +440,7 @@ static int collective__cmp_wait(const void *va, const void *vb)
 static int ranks__add_meeting(struct ranks *r, const struct model *m,
 			      const struct nccl_meeting *meeting)
 {
-	const struct nccl *n = &m->nccl;
+	const struct nccl *n = nccl__of(m);
 	const struct nccl_unit *u = &n->units.v[n->met.v[meeting->first]];
 	struct rank_collective c = {
 		.comm = u->comm, .name = ranks__unit_name(m, u), .nr_ranks = meeting->nr,
@@ -464,7 +465,7 @@ static int ranks__add_meeting(struct ranks *r, const struct model *m,
 static int ranks__add_sends(struct ranks *r, const struct model *m, const struct nccl_unit *u,
 			    struct idmap *known)
 {
-	const struct nccl *n = &m->nccl;
+	const struct nccl *n = nccl__of(m);
 	struct rank_collective c = {
 		.comm = u->comm, .name = ranks__unit_name(m, u), .wait_ns = u->wait_ns,
 		.transfer_ns = u->busy_ns - u->wait_ns, .longest_wait_ns = u->wait_ns,
@@ -525,7 +526,7 @@ static int by_name__cmp(const void *va, const void *vb, void *ctx)
 
 static int ranks__sum_collectives(struct ranks *r, const struct model *m)
 {
-	const struct nccl *n = &m->nccl;
+	const struct nccl *n = nccl__of(m);
 	const char *sends = "";
 	struct idmap known = { 0 };
 	size_t i;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /* ranks_late.c - for ranks.c: finds the paths that made ranks late */
 #include "ranks/ranks.h"
+#include "ranks/state.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -44,7 +45,7 @@ static bool unit__is_first(const struct ranks *r, const struct nccl_unit *u)
 /* Blames the windows of a meeting on the rank that came last. */
 static void late__blame_meeting(struct late *l, const struct nccl_meeting *meeting)
 {
-	const struct nccl *n = &l->m->nccl;
+	const struct nccl *n = nccl__of(l->m);
 	const struct nccl_unit *last;
 	bool first = false;
 	uint32_t i;
@@ -67,7 +68,7 @@ static void late__blame_meeting(struct late *l, const struct nccl_meeting *meeti
 /* Blames the windows of sends and receives. */
 static void late__blame_unit(struct late *l, uint32_t unit)
 {
-	const struct nccl *n = &l->m->nccl;
+	const struct nccl *n = nccl__of(l->m);
 	const struct nccl_unit *u = &n->units.v[unit];
 
 	if (u->meeting != NO_INDEX || u->waited_for == NO_INDEX)
@@ -87,7 +88,7 @@ static void late__blame_unit(struct late *l, uint32_t unit)
  */
 static int late__count_wait(struct late *l, uint32_t unit)
 {
-	const struct nccl *n = &l->m->nccl;
+	const struct nccl *n = nccl__of(l->m);
 	const struct nccl_unit *u = &n->units.v[unit];
 	uint32_t waiter = l->r->by_proc[u->proc], culprit = NO_INDEX;
 
@@ -111,7 +112,7 @@ static int late__count_wait(struct late *l, uint32_t unit)
 
 static int late__blame(struct late *l)
 {
-	const struct nccl *n = &l->m->nccl;
+	const struct nccl *n = nccl__of(l->m);
 	size_t i;
 	int err = 0;
 
@@ -272,7 +273,7 @@ static int unit__cmp_proc(const void *va, const void *vb, void *ctx)
 
 static int windows__fill(struct windows *w, struct late *l, const uint32_t *units, size_t nr)
 {
-	const struct nccl *n = &l->m->nccl;
+	const struct nccl *n = nccl__of(l->m);
 	uint32_t rank, blamed;
 	size_t i;
 	int err = 0;
@@ -441,7 +442,7 @@ static int late__process(struct late *l, struct windows *w, const struct part *p
 static int late__processes(struct late *l)
 {
 	struct ranks *r = l->r;
-	const struct nccl *n = &l->m->nccl;
+	const struct nccl *n = nccl__of(l->m);
 	uint32_t *units = calloc(n->units.nr + 1, sizeof(*units));
 	size_t i, nr = 0, unit = 0, launch = 0, event = 0;
 	struct windows w = { 0 };
@@ -575,7 +576,7 @@ static int late__choose(struct late *l)
 		    r->ranks.v);
 	for (i = 0; i < r->stragglers.nr && i < RANKS_MAX_CULPRITS && !err; i++)
 		chosen[r->stragglers.v[i]] = true;
-	for (i = 0; i < l->m->nccl.units.nr && !err; i++)
+	for (i = 0; i < nccl__of(l->m)->units.nr && !err; i++)
 		if (l->blamed[i] != NO_INDEX && !chosen[l->blamed[i]])
 			l->blamed[i] = NO_INDEX;
 	free(chosen);

@@ -6,6 +6,7 @@
 
 #include "json_out.h"
 #include "ranks/ranks.h"
+#include "ranks/state.h"
 #include "write/shorten.h"
 
 /* Return: the unit of a table's times, in words; "" if each time has its own. */
@@ -258,7 +259,7 @@ static const struct column clock_columns[] = {
 
 static int write_clocks(const struct ranks *r, struct table *t)
 {
-	const struct nccl_clocks *clocks = &r->s->model.nccl.clocks;
+	const struct nccl_clocks *clocks = &nccl__of(&r->s->model)->clocks;
 	size_t i;
 
 	if (for_people(t) && clocks->list.nr < 2)
@@ -295,7 +296,7 @@ struct count {
 
 static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNTS])
 {
-	const struct nccl_counts *c = &r->s->model.nccl.counts;
+	const struct nccl_counts *c = &nccl__of(&r->s->model)->counts;
 	const struct count all[] = {
 		{ "ops", "operations of NCCL", c->nr_ops },
 		{ "paired", "paired", c->nr_paired },
@@ -334,7 +335,7 @@ static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNT
 
 void ranks__print_account(const struct ranks *r, FILE *f)
 {
-	const struct nccl_counts *c = &r->s->model.nccl.counts;
+	const struct nccl_counts *c = &nccl__of(&r->s->model)->counts;
 	struct count counts[MAX_COUNTS];
 	size_t i, nr = ranks__counts(r, counts);
 
@@ -360,7 +361,7 @@ static int write_tables(const struct ranks *r, struct table *t, const struct ran
 
 static int write_json(const struct ranks *r, FILE *f, const struct ranks_opts *opts)
 {
-	const struct nccl_counts *c = &r->s->model.nccl.counts;
+	const struct nccl_counts *c = &nccl__of(&r->s->model)->counts;
 	struct count counts[MAX_COUNTS];
 	size_t i, nr = ranks__counts(r, counts);
 	struct json_out j;

@@ -14,11 +14,12 @@
 
 #include "gen_merge.h"
 #include "ranks/ranks.h"
+#include "ranks/state.h"
 
 /* Return: what is inconsistent in the sums of ranks, or NULL. */
 static inline const char *ranks__broken(const struct ranks *r)
 {
-	const struct nccl_counts *c = &r->s->model.nccl.counts;
+	const struct nccl_counts *c = &nccl__of(&r->s->model)->counts;
 	uint64_t wait_ns = 0, caused_ns = 0, start_ns = 0, transfer_ns = 0, listed_ns = 0,
 		 over_ns = 0;
 	uint64_t nr_ops = 0, nr_paired = 0;
