@@ -7,7 +7,8 @@
  * another. Without the folder and its line the rest builds and works.
  *
  * A feature has one state for each model. The state is made when a record comes that the feature
- * takes, or when wakes() says so. While it is NULL, the feature sleeps: it is not called, except for its tables.
+ * takes, or when wakes() says so. While it is NULL, the feature sleeps: it is not called, except
+ * for its tables and its command.
  */
 #ifndef MERGE_FEATURE_H
 #define MERGE_FEATURE_H

@@ -166,7 +166,7 @@ static int absorb_leaves(struct model *m, const struct model *from, bool split, 
 	return err;
 }
 
-/* ---- NVTX's ranges ---------------------------------------------------------------------------- */
+/* ---- NVTX's ranges --------------------------------------------------------------------------- */
 
 static int absorb_ranges(struct nvtx *to, const struct nvtx *from, struct remap *r)
 {

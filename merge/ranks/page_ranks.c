@@ -41,9 +41,9 @@
 
 #include "json_out.h"
 #include "model/bins.h"
-#include "write/html.h"
 #include "ranks/ranks.h"
 #include "ranks/state.h"
+#include "write/html.h"
 
 #define MAX_PATHS	40000		/* paths in the tree: about 60 bytes of a page each, plus
 					 * names */

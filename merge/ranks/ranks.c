@@ -418,7 +418,8 @@ static int ranks__sum_units(struct ranks *r, const struct model *m, struct idmap
 const char *ranks__unit_name(const struct model *m, const struct nccl_unit *u)
 {
 	return u->by_stream ? "by order in streams" : !u->nr_collectives ? "sends and receives" :
-	       u->nr_ops > 1 ? "group" : nvtx__name(&m->nvtx, nccl__of(m)->ops.v[u->first_op].range);
+	       u->nr_ops > 1 ? "group" :
+	       nvtx__name(&m->nvtx, nccl__of(m)->ops.v[u->first_op].range);
 }
 
 static int collective__cmp(const void *va, const void *vb)

@@ -20,7 +20,7 @@
 #include <stdio.h>
 
 #include "join/session.h"
-#include "model/nccl.h"
+#include "ranks/nccl.h"
 #include "write/table.h"
 
 /* The kinds of time that make a rank late. */

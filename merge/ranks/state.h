@@ -4,7 +4,7 @@
 #define MERGE_RANKS_STATE_H
 
 #include "model/model.h"
-#include "model/nccl.h"
+#include "ranks/nccl.h"
 
 struct session;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "model/nccl_clock.h"
+#include "ranks/nccl_clock.h"
 
 #include <errno.h>
 #include <math.h>

@@ -47,8 +47,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/nccl_clock.h"
 #include "model/nvtx.h"
+#include "ranks/nccl_clock.h"
 #include "util.h"
 
 enum nccl_kind {

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "model/model.h"
-#include "model/nccl.h"
+#include "ranks/nccl.h"
 
 #define MAX_ENDS	(1u << 20)	/* differences of clocks that are kept */
 
