@@ -102,6 +102,24 @@ static int resolve(struct second_pass *p, const struct alloc_event *held, struct
 	return wanted__memory(p->opts->filter, m, at.chain, at.thread, at.comm, e->time_ns, gpu);
 }
 
+/* Passes an event to the features. Return: 0 or -ENOMEM. */
+static int tell_features(struct second_pass *p, const struct heap_event *e)
+{
+	const struct feature_memory event = {
+		.what = e->what, .space = e->space, .proc = e->proc, .extra = e->extra,
+		.time_ns = e->time_ns, .address = e->address, .bytes = e->bytes,
+		.chain = e->key.chain, .thread = e->key.thread, .comm = e->key.comm,
+	};
+	void *const *states = p->model->features;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; features[i] && !err; i++)
+		if (states[i] && features[i]->memory)
+			err = features[i]->memory(states[i], p, &event);
+	return err;
+}
+
 static int take(struct second_pass *p, const struct alloc_event *held)
 {
 	struct heap_event e = {
@@ -129,6 +147,9 @@ static int take(struct second_pass *p, const struct alloc_event *held)
 	});
 	e.key.elsewhen = elsewhen;
 	keep = resolve(p, held, &e);
+	err = keep >= 0 && p->allocs->heap.pass == HEAP_SUM ? tell_features(p, &e) : 0;
+	if (err)
+		return err;
 	if (p->allocs->heap.pass == HEAP_SUM && !held->carried)
 		sums__see_time(p->sums, e.time_ns, e.time_ns);
 	if (keep <= 0 || (elsewhen && e.what == XPU_ALLOC_FAILED))

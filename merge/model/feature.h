@@ -59,6 +59,17 @@ enum range_event {
 	RANGE_IS_MARK,
 };
 
+/* an event of memory; see struct xpu_alloc */
+struct feature_memory {
+	uint8_t what, space;		/* enum xpu_alloc_what and xpu_alloc_space */
+	uint32_t proc;
+	uint32_t extra;
+	uint64_t time_ns;		/* on the common clock */
+	uint64_t address, bytes;
+	uint32_t chain, thread;		/* of XPU_ALLOC_MADE */
+	const char *comm;
+};
+
 struct meter_point {			/* the value since that time */
 	uint64_t time_ns;
 	double value;
@@ -131,6 +142,11 @@ struct feature {
 	int (*launch)(void *state, struct second_pass *p, const struct placed_launch *launch);
 	/* each piece of device work, and before it its launch, after the work was summed up */
 	int (*work)(void *state, struct second_pass *p, const struct placed_work *work);
+	/*
+	 * The second pass: events of memory. The events of one process come in their order,
+	 * memory from before this file first. No filter leaves one out.
+	 */
+	int (*memory)(void *state, struct second_pass *p, const struct feature_memory *e);
 	int (*settle)(void *state, struct second_pass *p);	/* all was read; losses are known */
 
 	/* ---- all recordings */
