@@ -25,7 +25,8 @@
 	FEATURE(ranks)		\
 	FEATURE(stalls)		\
 	FEATURE(metrics)	\
-	FEATURE(memory)
+	FEATURE(memory)		\
+	FEATURE(migrations)
 
 #define FEATURE_ID(name)	FEATURE_##name,
 enum feature_id { FEATURES(FEATURE_ID) NR_FEATURES };

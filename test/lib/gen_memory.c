@@ -23,6 +23,9 @@
  *					NR events, each with the next number and STEP bytes behind
  *					the previous one
  *
+ *	migrate N WHAT NS DURATION ADDRESS VALUE NUMBER SOURCE TARGET
+ *					pages of managed memory: a MIGRATION record
+ *
  * WHAT and SPACE are as xpumerge dump has them, or numbers. Nothing is checked: a test may need
  * invalid events.
  */
@@ -80,6 +83,23 @@ static void flush(struct gen *g)
 		gen__record(g, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), events,
 			    nr * sizeof(events[0]));
 	is_open = false;
+}
+
+static void add_migration(struct gen *g, const char *what, const uint64_t n[10])
+{
+	static const char *const names[] = {
+		"NONE", "TO_DEVICE", "TO_HOST", "BETWEEN", "GPU_FAULTS", "CPU_FAULT", "THRASHING",
+	};
+	const struct xpu_record_migration m = {
+		.start_ns = n[3], .duration_ns = n[4], .address = n[5], .value = n[6],
+		.number = n[7], .source = n[8], .target = n[9],
+	};
+
+	gen__batch_begin(g, n[3] ?: 1000, n[1], 0);
+	gen__record(g, XPU_RECORD_MIGRATION,
+		    number_of(what, names, sizeof(names) / sizeof(names[0])), &m, sizeof(m),
+		    NULL, 0);
+	gen__batch_end(g);
 }
 
 static void add_process(struct gen *g, uint32_t proc)
@@ -168,6 +188,9 @@ static void take(struct gen *g, char *line)
 		rec = (struct xpu_record_allocs){ .time_ns = n[2], .order = n[3], .proc_id = n[1] };
 		nr_more = n[4];
 		is_open = true;
+	} else if (!strcmp(words[0], "migrate") && nr >= 10) {
+		flush(g);
+		add_migration(g, words[2], n);
 	} else if (!strcmp(words[0], "sum") && nr >= 9) {
 		for (i = 0; i < n[7]; i++)
 			add_event(words[1], words[2], n[3], n[4] + i * n[8], n[5], n[6] + i, 1, 0,

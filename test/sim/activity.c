@@ -271,6 +271,10 @@ static size_t record_bytes(CUpti_ActivityKind kind)
 	case CUPTI_ACTIVITY_KIND_RUNTIME:
 		bytes = sizeof(CUpti_ActivityAPI);
 		break;
+	case CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER:
+		bytes = profiler__version() < 130000 ? sizeof(CUpti_ActivityUnifiedMemoryCounter2) :
+						       sizeof(CUpti_ActivityUnifiedMemoryCounter3);
+		break;
 	case CUPTI_ACTIVITY_KIND_DEVICE:
 		bytes = profiler__version() < 20 ? sizeof(CUpti_ActivityDevice4) :
 						   sizeof(CUpti_ActivityDevice5);
@@ -738,6 +742,63 @@ void activity__abandon(void *record)
 {
 	pc__over();
 	record__end(record, 0, 0);
+}
+
+/* ---- managed memory -------------------------------------------------------------------------- */
+
+#define NR_COUNTERS	CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_COUNT
+
+static bool counter_is_on[NR_COUNTERS];
+
+SIM_EXPORT CUptiResult CUPTIAPI
+cuptiActivityConfigureUnifiedMemoryCounter(CUpti_ActivityUnifiedMemoryCounterConfig *config,
+					   uint32_t nr)
+{
+	uint64_t refused = profiler__env("XPU_SIM_NO_MIGRATIONS");
+
+	PROFILER_CHECK();
+	PROFILER_CHECK_ARG(config);
+	if (core->check())
+		return profiler__result(CUPTI_ERROR_NOT_INITIALIZED);
+	if (refused)
+		return profiler__result((CUptiResult)refused);
+	for (uint32_t i = 0; i < nr; i++)
+		PROFILER_CHECK_ARG(config[i].kind > 0 && config[i].kind < NR_COUNTERS);
+	for (uint32_t i = 0; i < nr; i++)
+		__atomic_store_n(&counter_is_on[config[i].kind], config[i].enable,
+				 __ATOMIC_RELAXED);
+	return CUPTI_SUCCESS;
+}
+
+void activity__migrate(const struct sim_migration *m)
+{
+	CUpti_ActivityUnifiedMemoryCounter3 r = {
+		.kind = CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER,
+		.counterKind = (CUpti_ActivityUnifiedMemoryCounterKind)m->counter,
+		.value = m->value,
+		.start = client_time(m->start_ns),
+		.end = client_time(m->end_ns),
+		.address = m->address,
+		.srcId = m->source,
+		.dstId = m->target,
+		.streamId = UINT32_MAX,
+		.processId = (uint32_t)getpid(),
+		.flags = m->flags,
+	};
+	size_t offset;
+
+	if (m->counter >= NR_COUNTERS || !wanted_by_any(r.kind) ||
+	    !__atomic_load_n(&counter_is_on[m->counter], __ATOMIC_RELAXED))
+		return;
+	if (every(drop_every, &nr_device_records)) {
+		count_dropped();
+		return;
+	}
+	pthread_mutex_lock(&lock);
+	for (unsigned int i = 0; i < NR_CLIENTS; i++)
+		if (wanted_by(i, r.kind))
+			lane__append(i, &r, record_bytes(r.kind), false, &offset);
+	pthread_mutex_unlock(&lock);
 }
 
 /* ---- API and device records ------------------------------------------------------------------ */

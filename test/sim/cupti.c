@@ -216,6 +216,7 @@ static const struct sim_tool the_tool = {
 	.reserve = activity__reserve,
 	.complete = activity__complete,
 	.abandon = activity__abandon,
+	.migrate = activity__migrate,
 	.thread_exit = activity__thread_exit,
 };
 
@@ -648,6 +649,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetResultString(CUptiResult result, const c
 		NAME(CUPTI_ERROR_INSUFFICIENT_PRIVILEGES),
 		NAME(CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED),
 		NAME(CUPTI_ERROR_HARDWARE_BUSY),
+		NAME(CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED),
 		NAME(CUPTI_ERROR_UNKNOWN),
 #undef NAME
 	};

@@ -183,6 +183,17 @@ void count(enum sim_stat stat, uint64_t nr)
 	__atomic_fetch_add(&stats[stat], nr, __ATOMIC_RELAXED);
 }
 
+void sim_migrate(const struct sim_migration *migration)
+{
+	const struct sim_tool *t = tool();
+	struct sim_migration m = *migration;
+
+	if (!m.start_ns)
+		m.start_ns = m.end_ns = now_ns();
+	if (t && __atomic_load_n(&tool_active, __ATOMIC_RELAXED))
+		t->migrate(&m);
+}
+
 uint64_t sim_stat(enum sim_stat stat)
 {
 	return stat < SIM_STAT_NR ? __atomic_load_n(&stats[stat], __ATOMIC_RELAXED) : 0;

@@ -149,6 +149,9 @@ static CUresult device_attribute(int *value, CUdevice_attribute attrib, CUdevice
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
 		*value = 0;
 		break;
+	case CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS:
+		*value = !getenv("XPU_SIM_NO_MIGRATIONS");
+		break;
 	case CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK:
 		*value = 49152;
 		break;

@@ -163,6 +163,23 @@ OFFSET(CUpti_ActivityDevice4, uuid, offsetof(CUpti_ActivityDevice5, uuid));
 OFFSET(CUpti_ActivityDevice4, name, offsetof(CUpti_ActivityDevice5, name));
 OFFSET(CUpti_ActivityDevice4, migUuid, offsetof(CUpti_ActivityDevice5, migUuid));
 
+#define MIGRATION_LAYOUT(type, bytes)						\
+	SIZE(type, bytes);							\
+	OFFSET(type, kind, 0);							\
+	OFFSET(type, counterKind, 4);						\
+	OFFSET(type, value, 8);							\
+	OFFSET(type, start, 16);						\
+	OFFSET(type, end, 24);							\
+	OFFSET(type, address, 32);						\
+	OFFSET(type, srcId, 40);						\
+	OFFSET(type, dstId, 44);						\
+	OFFSET(type, processId, 52);						\
+	OFFSET(type, flags, 56)
+
+MIGRATION_LAYOUT(CUpti_ActivityUnifiedMemoryCounter2, 64);
+MIGRATION_LAYOUT(CUpti_ActivityUnifiedMemoryCounter3, 104);
+SIZE(CUpti_ActivityUnifiedMemoryCounterConfig, 16);
+
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
 SIZE(CUpti_CallbackData, 72);
@@ -207,5 +224,6 @@ _Static_assert(CUPTI_RUNTIME_TRACE_CBID_cudaLaunchKernel_v7000 == 211, "callback
 #undef MEMCPY_LAYOUT
 #undef PEER_LAYOUT
 #undef MEMSET_LAYOUT
+#undef MIGRATION_LAYOUT
 
 #endif /* TEST_SIM_LAYOUT_H */

@@ -49,6 +49,7 @@ void activity__devices(void);
 void *activity__reserve(const struct sim_activity *act);
 void activity__complete(void *record, const struct sim_activity *act);
 void activity__abandon(void *record);
+void activity__migrate(const struct sim_migration *migration);
 void activity__thread_exit(void *lane);
 void activity__reset(void);
 

@@ -49,6 +49,8 @@
  *	XPU_SIM_DROP=N		every Nth device record is dropped, and counted as CUPTI counts it
  *	XPU_SIM_ZERO_TIMES=N	every Nth device record has start = end = 0
  *	XPU_SIM_FLUSH_US=N	a flush waits N us before it hands anything out
+ *	XPU_SIM_NO_MIGRATIONS=N	CUPTI refuses the counters of managed memory with error N; the
+ *				devices have no concurrent managed access
  *
  * The callbacks and records of CUPTI 13.0 for a call, their order and their ids were compared with
  * a real GPU (sim_selftest dump). Known differences: how cudart makes its first context, and the
@@ -56,10 +58,10 @@
  * updates of executable graphs (here the nodes keep their ids and nothing is reported), and copies
  * between devices, which have their own kind of record whether or not peer access was enabled.
  *
- * Not modelled: kernel bodies, device-side launches, textures, managed memory that migrates,
- * enabling of peer access, memory that pools keep (cudaMallocAsync allocates at once), IPC, MPS,
- * statically linked libcudart (it needs private export tables), CUPTI beyond callbacks and
- * activity.
+ * Not modelled: kernel bodies, device-side launches, textures, managed memory that migrates by
+ * itself (see sim_migrate), enabling of peer access, memory that pools keep (cudaMallocAsync
+ * allocates at once), IPC, MPS, statically linked libcudart (it needs private export tables), CUPTI
+ * beyond callbacks and activity.
  */
 #ifndef TEST_SIM_SIM_H
 #define TEST_SIM_SIM_H
@@ -78,7 +80,7 @@
 
 #define SIM_EXPORT	__attribute__((visibility("default")))
 
-#define SIM_ABI		2
+#define SIM_ABI		3
 
 /* Counters in libcuda, for tests. */
 enum sim_stat {
@@ -136,6 +138,15 @@ struct sim_activity {
 	uint32_t shared_bytes;
 };
 
+/* Pages of managed memory that migrate, or a page fault, as CUPTI's record describes it. */
+struct sim_migration {
+	uint32_t counter;		/* CUpti_ActivityUnifiedMemoryCounterKind */
+	uint32_t source, target;	/* devices, or CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID */
+	uint32_t flags;
+	uint64_t address, value;
+	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC; 0: sim_migrate() sets them */
+};
+
 /* The resources of a kernel depend on the length of its name, so that tests know them. */
 static inline uint32_t sim_registers(const char *name)
 {
@@ -176,9 +187,10 @@ struct sim_call {
  * struct sim_tool - the events that libcupti receives, installed with sim_core.set_tool
  *
  * api_enter, api_exit, resource and synchronized run on the calling thread, with no lock held.
- * reserve runs on the launching thread before the work is enqueued and returns a handle for its
- * activity record, or NULL. complete runs on the device's thread when the work has ended; abandon
- * when it never will. thread_exit gets what the thread put into *tool_data.
+ * migrate runs on the thread that calls sim_migrate. reserve runs on the launching thread before
+ * the work is enqueued and returns a handle for its activity record, or NULL. complete runs on the
+ * device's thread when the work has ended; abandon when it never will. thread_exit gets what the
+ * thread put into *tool_data.
  */
 struct sim_tool {
 	void (*api_enter)(struct sim_call *call);
@@ -189,6 +201,7 @@ struct sim_tool {
 	void *(*reserve)(const struct sim_activity *activity);
 	void (*complete)(void *record, const struct sim_activity *activity);
 	void (*abandon)(void *record);
+	void (*migrate)(const struct sim_migration *migration);
 	void (*thread_exit)(void *tool_data);
 };
 
@@ -245,6 +258,14 @@ SIM_EXPORT const struct sim_core *sim_core(uint32_t abi);
  * Exported by libcudart. Programs that also run on a real GPU find it with dlsym().
  */
 SIM_EXPORT void sim_kernel_cost_arg(const void *func, unsigned int arg);
+
+/**
+ * sim_migrate - let pages of managed memory migrate now, or a page fault happen
+ *
+ * Exported by libcuda. Programs that also run on a real GPU find it with dlsym(): there, pages
+ * migrate when the host or a kernel touches them.
+ */
+SIM_EXPORT void sim_migrate(const struct sim_migration *migration);
 
 /**
  * sim_stat - read a counter

@@ -232,7 +232,7 @@ done >wrong
 is "$(cat wrong)" "" "each view in each format is written, or refused with one line"
 xpumerge --memory live --csv "$XPU_SRC/test/t1/corpus/2.8.xpu" 2>/dev/null |
 	grep -x '[a-z_]\+' >tables
-is "$(grep -c '^memory_[dmhlcf]' tables) $(grep -vc '^memory_[dmhlcf]' tables)" "6 0" \
+is "$(grep -c '^memory_[dmhlcf]' tables) $(grep -vc '^memory_[dmhlcf]' tables)" "7 0" \
 	"with --memory only the tables of memory are printed"
 xpumerge --memory peak --sort pieces --limit 1 "$XPU_SRC/test/t1/corpus/2.8.xpu" >out 2>/dev/null
 is "$? $(grep -c '^memory holders' out) $(grep -c '^threads:' out)" "0 1 0" \

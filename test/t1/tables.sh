@@ -142,8 +142,8 @@ is "$(rows "$last" frames | awk -F'\t' 'NR > 1 { n[$2]++ } END { for (p in n) pr
 
 # ---- the schema equals its documentation
 
-for table in launches device paths frames processes ranges calls samples waits allocations metrics \
-	windows losses; do
+for table in launches device paths frames processes ranges calls samples waits allocations \
+	migrations metrics windows losses; do
 	awk -v table="**$table**" \
 		'index($0, table) == 1 { on = 1; next } on && /^\*\*|^## / { exit }
 		on && /^\| / && !/^\| column/ { gsub(/ *\| */, "|"); split($0, c, "|");

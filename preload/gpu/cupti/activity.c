@@ -19,6 +19,7 @@
 #include "wire/work.h"
 #include "gpu/cupti/copies.h"
 #include "gpu/cupti/device.h"
+#include "gpu/cupti/migrations.h"
 #include "gpu/cupti/names.h"
 #include "gpu/cupti/program.h"
 #include "gpu/cupti/share.h"
@@ -434,6 +435,7 @@ static const struct kind {
 	[CUPTI_ACTIVITY_KIND_MEMCPY] = WORK(pack_copy, CUpti_ActivityMemcpy6, true),
 	[CUPTI_ACTIVITY_KIND_MEMCPY2] = WORK(pack_peer_copy, CUpti_ActivityMemcpyPtoP4, true),
 	[CUPTI_ACTIVITY_KIND_MEMSET] = WORK(pack_memset, CUpti_ActivityMemset4, true),
+	[CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER] = { .pack = migrations__pack },
 #undef WORK
 };
 
@@ -783,6 +785,7 @@ void activity__stop(void)
 
 	activity__flush(false);
 	activity__collect(false);
+	migrations__end();
 	for (i = 0; i < STOP_PAUSES && buffers_are_out(); i++) {
 		nanosleep(&pause, NULL);
 		activity__flush(false);

@@ -11,6 +11,7 @@
 #include "base/hot.h"
 #include "gpu/cupti/cupti_lib.h"
 #include "gpu/cupti/levels.h"
+#include "gpu/cupti/migrations.h"
 #include "launch/launch.h"
 #include "xpu_record.h"
 
@@ -146,6 +147,7 @@ void cumem__start(const struct cupti *c, bool late)
 	}
 	levels__repeat(late);
 	allocs__start(late);
+	migrations__start(c, late);
 }
 
 void cumem__repeat(void)
@@ -441,6 +443,8 @@ static HOT_MEMORY void has_made(const struct call_row *row, struct alloc_call *c
 	launch__tell_alloc(&a, CUPTI_CB_DOMAIN_DRIVER_API, cbid);
 	if (!err)
 		see_levels(&a);
+	if (!err && a.space == XPU_SPACE_MANAGED)
+		migrations__begin();
 }
 
 /* ---- what a call frees ----------------------------------------------------------------------- */
