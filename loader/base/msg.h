@@ -21,13 +21,13 @@ MSG_FORMAT void msg__warn(const char *fmt, ...);
 MSG_FORMAT void msg__info(const char *fmt, ...);
 MSG_FORMAT void msg__debug(const char *fmt, ...);
 
-/* Prints a line that process @pid sent: at most 1023 of @len bytes, up to a NUL. */
 /*
  * Shows a line on the terminal at standard error, replacing the previous status line. The cursor
  * stays at its start, so that the next message replaces the line. "" removes the line.
  */
 void msg__status(const char *line);
 
+/* Prints a line that process @pid sent: at most 1023 of @len bytes, up to a NUL. */
 void msg__from_target(pid_t pid, bool warning, const char *text, size_t len);
 
 #endif /* XPU_LOADER_MSG_H */

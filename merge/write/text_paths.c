@@ -305,8 +305,9 @@ static char *launch_site__work(const struct session *s, const struct row *row)
 
 /*
  * Finds the number of a process's group: processes with the same texts for --by have one group.
- * @known: the number, counted from 1 in order of appearance; 0 if the process is new Return: 0 or
- * -ENOMEM.
+ * @known: the number, counted from 1 in order of appearance; 0 if the process is new
+ *
+ * Return: 0 or -ENOMEM.
  */
 static int process__group(const struct section_rows *rows, const struct aggregate *a,
 			  struct strpool *pool, folded_text_t *text, uint32_t *known)

@@ -163,9 +163,9 @@ static inline uint32_t sim_local_bytes(const char *name)
 	return 8 * (strlen(name) % 2);
 }
 
-/* One API call in progress; lives on the caller's stack. */
 #define SIM_NR_CLIENTS	4		/* clients of CUPTI at a time */
 
+/* One API call in progress; lives on the caller's stack. */
 struct sim_call {
 	uint32_t domain;		/* CUpti_CallbackDomain */
 	uint32_t cbid;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Which folder may include which: the rooms meet only through record/, bpf/'s headers and lib/, and
-# symbol code stays in merge/.
+# Which folder may include which: the folders (rooms) meet only through record/, bpf/'s headers and
+# lib/, and symbol code stays in merge/.
 . "$XPU_SRC/test/lib/tap.sh"
 work=$PWD
 cd "$XPU_SRC" || exit 1

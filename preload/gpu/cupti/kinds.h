@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kinds.h - what each of the driver's calls does: launch, copy, wait, make memory
+ * kinds.h - the kinds of the driver's calls: launch, copy, wait, make memory; kinds of activity
+ * records are in activity.c
  *
  * Calls whose purpose is to wait are watched only for that; launches and copies are watched anyway,
  * and wait if their queue is full or if they block.
