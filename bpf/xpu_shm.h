@@ -27,9 +27,10 @@
  * killed before it could write the word, the next nonzero word begins the next record.
  *
  * If xpuload has no perf events (XPU_SHM_WANTS_MAPS), the process also writes its executable
- * mappings and the names of its threads, as MMAP and COMM records: all of them before its first
- * launch, later what was added. Their pids are 0. A time of 0 means that the mapping may be as old
- * as the image; another time is a time at which the mapping did not exist.
+ * mappings as MMAP records: all of them before its first launch, later what was added. A time of 0
+ * means that the mapping may be as old as the image; another time is a time at which the mapping did
+ * not exist. A thread writes its name as a COMM record before its first launch. The pids of these
+ * records are 0.
  *
  * Entries that are still in a thread's log when its process ends are read from the thread's pages.
  */

@@ -980,6 +980,12 @@ static bool is_possible(const struct xpu_record_mmap *r, size_t size)
 	       r->len && r->start + r->len > r->start && r->build_id_len <= XPU_BUILD_ID_LEN;
 }
 
+/* Return: @time_ns, which a process says, or the beginning of its image if it cannot be right. */
+static uint64_t in_image(uint64_t time_ns, uint64_t begin_ns)
+{
+	return time_ns < begin_ns || time_ns > clock__now() ? begin_ns : time_ns;
+}
+
 /* Its names stay out of the keeper: a process could name files that it may not read. */
 static bool take_mmap(struct viewed *v, const struct xpu_record_mmap *told, size_t size,
 		      uint64_t begin_ns, struct writer *w)
@@ -1003,8 +1009,7 @@ static bool take_mmap(struct viewed *v, const struct xpu_record_mmap *told, size
 	memcpy(r, told, size);
 	r->hdr.misc = XPU_MISC_MMAP_SYNTH | (r->build_id_len ? XPU_MISC_MMAP_BUILD_ID : 0);
 	r->hdr.size = size;
-	if (r->time_ns < begin_ns || r->time_ns > clock__now())
-		r->time_ns = begin_ns;
+	r->time_ns = in_image(r->time_ns, begin_ns);
 	r->prot = PROT_EXEC | (r->prot & (PROT_READ | PROT_WRITE));
 	r->flags &= MAP_SHARED | MAP_PRIVATE;
 	memset(r->reserved, 0, sizeof(r->reserved));
@@ -1030,9 +1035,8 @@ void sideband__take(struct sideband *s, const struct xpu_record *record, size_t 
 		s->nr_lost += !take_mmap(v, map, size, begin_ns, w);
 		return;
 	}
-	s->viewing = v;
-	write_name(s, comm->pid, comm->tid, begin_ns, 0, comm->comm, w);
-	s->viewing = NULL;
+	/* Written even if it is known: an ended thread's tid may be another thread's by now. */
+	write_name(s, comm->pid, comm->tid, in_image(comm->time_ns, begin_ns), 0, comm->comm, w);
 }
 
 void sideband__unlook(struct sideband *s, pid_t pid)

@@ -13,7 +13,7 @@ HOT_DATA const volatile uint32_t *generation__nr_loaded;
 
 static uint64_t met;
 _Atomic(uint64_t *) generation__met = &met;
-atomic_bool generation__other_code;
+atomic_uint_fast64_t generation__nr_other;
 
 struct counts {
 	uint64_t loads, loaded;
@@ -122,7 +122,14 @@ void generation__meet(uint64_t now)
 	uint64_t *newest = atomic_load(&generation__met);
 	uint64_t before = __atomic_load_n(newest, __ATOMIC_RELAXED);
 
+	now += atomic_load(&generation__nr_other);
 	while (before < now && !__atomic_compare_exchange_n(newest, &before, now, false,
 							    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
+}
+
+void generation__meet_other(void)
+{
+	atomic_fetch_add(&generation__nr_other, 1);
+	generation__meet(generation__nr_loads ? generation() : 0);
 }

@@ -15,6 +15,7 @@
 #include "base/lock.h"
 #include "base/walk_fp.h"
 #include "launch/calls.h"
+#include "launch/generation.h"
 #include "launch/launcher.h"
 #include "launch/paths.h"
 #include "launch/ranges.h"
@@ -51,6 +52,13 @@ static __attribute__((noinline, cold)) void log_range(struct launcher *t)
 		launcher__log_range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
 }
 
+/* Without an unwinder, which would notice that the code has changed; see maps.h. */
+static void meet_code(const struct launcher *t)
+{
+	if (!t->unwinder && generation__nr_loads)
+		generation__meet(generation());
+}
+
 /*
  * Records the launch in @slot, whose chain was walked or is empty: adds Python's frames, then logs
  * the launch or calls the probe. @known: its path may be remembered.
@@ -59,6 +67,7 @@ static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct
 						      unsigned int level, enum python_mode python,
 						      bool known)
 {
+	meet_code(t);
 	if (python != PYTHON_OFF)
 		python__chain(&t->python, level,
 			      t->unwinder ? unwinder__stack(t->unwinder, level) : NULL, slot);
@@ -411,6 +420,7 @@ static __attribute__((noinline)) uint32_t number_walked(struct launcher *t, stru
 	uint64_t frames[XPU_FP_FRAMES];
 
 	complete(t, slot);
+	meet_code(t);
 	if (python != PYTHON_OFF)
 		python__chain(&t->python, 0, t->unwinder ? unwinder__stack(t->unwinder, 0) : NULL,
 			      slot);

@@ -13,6 +13,7 @@
 #include "base/lock.h"
 #include "base/memory.h"
 #include "base/threads.h"
+#include "launch/maps.h"
 #include "wire/probe.h"
 #include "wire/shm.h"
 #include "xpu_record.h"
@@ -104,6 +105,7 @@ __attribute__((cold)) struct launcher *launcher__new(void)
 	t->next = threads;
 	threads = t;
 	launcher__this = t;
+	maps__name_thread(((const struct xpu_log *)(uintptr_t)t->slot.log)->tid);
 unlock:
 	pthread_mutex_unlock(&lock);
 out:

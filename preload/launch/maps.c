@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "launch/maps.h"
 
-#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 
 #include "base/call.h"
 #include "base/clock.h"
@@ -20,7 +19,6 @@
 #include "xpu_record.h"
 
 #define MAX_MAPS	65536		/* executable mappings; further ones are counted as lost */
-#define MAX_THREADS	4096		/* threads whose names are handed over */
 #define TEXT_BYTES	(32u << 10)	/* at least as long as a line */
 #define PAUSES		50		/* pause after reading, as a multiple of its time */
 
@@ -43,10 +41,11 @@ static struct {
 	uint32_t nr_told;
 	uint64_t read_ns;		/* when the last list was begun */
 	uint64_t pause_ns;		/* no reading before this, unless code was loaded */
-	uint64_t generation;
+	uint64_t loads, other;		/* generations of the code in the last list */
+	bool by_time;			/* code may have been mapped without a new generation */
 } maps;
 
-static char text[TEXT_BYTES] __attribute__((aligned(8)));
+static char text[TEXT_BYTES];
 static uint8_t head[PAGE] __attribute__((aligned(8)));	/* of the object being looked at */
 
 static struct {
@@ -282,70 +281,53 @@ static bool hand_over_maps(void)
 
 /* ---- names of threads ------------------------------------------------------------------------ */
 
-static void tell_thread(const char *tid)
+void maps__name_thread(uint32_t tid)
 {
-	struct xpu_record_comm r = { .hdr = { XPU_RECORD_COMM, 0, sizeof(r) } };
-	uint64_t number;
-	char path[64];
+	struct xpu_record_comm r = {
+		.hdr = { XPU_RECORD_COMM, 0, sizeof(r) }, .time_ns = clock__ns(), .tid = tid,
+	};
 
-	if (!read_number(tid, 10, '\0', &number))
-		return;
-	r.tid = number;
-	snprintf(path, sizeof(path), "/proc/self/task/%u/comm", r.tid);
-	if (shm__read_name(path, r.comm, sizeof(r.comm)))
+	if (shm__wants_maps() && !CALL(prctl, PR_GET_NAME, r.comm, 0, 0, 0))
 		shm__map(&r.hdr);
 }
 
-/* Works without opendir(), which allocates: a handler may have ended a thread in malloc(). */
-static void hand_over_names(void)
-{
-	const struct dirent64 *d;
-	unsigned int nr = 0;
-	long fd, bytes, at;
+/* ---- outside --------------------------------------------------------------------------------- */
 
-	fd = CALL(openat, AT_FDCWD, "/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0, 0);
-	if (fd < 0)
-		return;
-	while ((bytes = CALL(getdents64, fd, text, sizeof(text), 0, 0)) > 0)
-		for (at = 0; at < bytes && nr < MAX_THREADS; at += d->d_reclen) {
-			d = (const struct dirent64 *)(text + at);
-			if (d->d_name[0] == '.')
-				continue;
-			tell_thread(d->d_name);
-			nr++;
-		}
-	CALL(close, fd, 0, 0, 0, 0);
+static uint64_t nr_loads(void)
+{
+	return generation__nr_loads ? generation() : 0;
 }
 
-/* ---- both ------------------------------------------------------------------------------------ */
-
 /* Whether the mappings may have changed, as the dynamic loader and the threads that unwind know. */
-static bool may_be_new(uint64_t loads, uint64_t now, bool ends)
+static bool may_be_new(uint64_t loads, uint64_t other, uint64_t now, bool ends)
 {
-	if (!maps.begun || (generation__nr_loads && loads != maps.generation))
+	if (!maps.begun || loads != maps.loads)
 		return true;
-	return (!generation__nr_loads || atomic_load(&generation__other_code)) &&
-	       (ends || now >= maps.pause_ns);
+	return (maps.by_time || other != maps.other) && (ends || now >= maps.pause_ns);
 }
 
 static void hand_over(bool ends)
 {
-	uint64_t now = clock__ns(), loads = generation__nr_loads ? generation() : 0;
-	bool new = may_be_new(loads, now, ends);
+	uint64_t now = clock__ns(), loads = nr_loads(), other = atomic_load(&generation__nr_other);
 
-	if (new) {
-		atomic_store(&generation__other_code, false);
-		if (!hand_over_maps())
-			return;
-		maps.begun = true;
-		maps.generation = loads;
-		maps.read_ns = now;
-		shm__told_code(loads);
+	if (!may_be_new(loads, other, now, ends) || !hand_over_maps())
+		return;
+	maps.begun = true;
+	maps.loads = loads;
+	maps.other = other;
+	maps.read_ns = now;
+	shm__told_code(loads + other);
+	maps.pause_ns = now + PAUSES * (clock__ns() - now);
+}
+
+/* Without the unwinder, no thread notices that a program maps code itself. */
+static void begin(void)
+{
+	if (!generation__nr_loads && !maps.by_time) {
+		maps.by_time = true;
+		generation__find();
 	}
-	if (new || ends)
-		hand_over_names();
-	if (new)
-		maps.pause_ns = now + PAUSES * (clock__ns() - now);
+	atomic_store(&generation__met, shm__met_code());
 }
 
 void maps__hand_over(bool ends)
@@ -355,7 +337,7 @@ void maps__hand_over(bool ends)
 	if (!shm__wants_maps())
 		return;
 	if (!maps.begun)
-		atomic_store(&generation__met, shm__met_code());
+		begin();
 	hand_over(ends);
 	errno = saved_errno;
 }

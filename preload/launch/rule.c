@@ -79,7 +79,7 @@ enum kind rule__describe(uint64_t ip, bool exact, struct cfi_row *row)
 	uint8_t code[BEFORE + AFTER];
 
 	if (cfi__find(ip - !exact, row)) {
-		atomic_store(&generation__other_code, true);
+		generation__meet_other();
 		return look_at_code(ip, exact, row);
 	}
 	/*

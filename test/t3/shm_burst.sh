@@ -85,8 +85,9 @@ exact home/p 10000 "50 at once, no perf events: every launch is matched, under i
 late() {
 	late_name=$1
 	shift
-	# shellcheck disable=SC2016 # in the other shell
-	"$refuse" perf -- "$XPULOAD" --strict --transport shm -o "$late_name.data" sh -c \
+	# shellcheck disable=SC2016,SC2086 # in the other shell; words, or none
+	"$refuse" perf -- "$XPULOAD" --strict --transport shm ${late_options:-} \
+		-o "$late_name.data" sh -c \
 		'kill -STOP $PPID; "$@"; kill -CONT $PPID; sleep 0.5' sh "$@" >out 2>log
 	late_status=$?
 	xpumerge -i "$late_name.data" -f folded --unit count \
@@ -107,6 +108,22 @@ is $? 0 "a fork, and programs that follow one another, have ended: nothing is lo
 	diag "$(cat log)"
 exact images 1100 "a fork and execs that have ended: every launch is matched, under its own site"
 
+# Threads that have ended when the process's end begins have their names, too.
+late names "$exact" -c -t 200 -n 1000
+is "$? $(account log)" "0 1000 0 0" "200 threads that have ended: nothing is lost" ||
+	diag "$(cat log)"
+xpumerge -i names.data --by comm -f folded --unit count -o names.folded 2>mlog
+awk '{ name = $1; sub(/;.*/, "", name); nr[name] += $NF }
+	END { for (name in nr) print name, nr[name] }' names.folded | sort >names
+is "$(cat names)" "$(seq -f 'thread-%03g 5' 0 199)" \
+	"200 threads that have ended: each launch has the name of its thread"
+if [ -z "${XPU_SAN:-}" ]; then
+	late in_malloc "$XPU_BUILD/workload/in_malloc" -n 300
+	exact in_malloc 300 "a process that ended inside malloc(): all launches are recorded"
+	is "$(grep -c 'while the thread is in malloc' log)" 0 \
+		"a process that ended inside malloc(): the shim allocates nothing"
+fi
+
 # The kernel gives build-ids only of mapped files: the shim finds them in the process's memory.
 ids=$(xpumerge dump ended.data |
 	sed -n 's/.* MMAP .* build_id=\([0-9a-f]*\) .*\/workload\/exact"$/\1/p' | sort -u)
@@ -120,27 +137,42 @@ is "$(grep -v '\[no launch\]' killed.folded | grep -vc ';site_[a-z]*;')" 0 \
 
 # A library that is loaded later is reported within 100 ms, or counted.
 if command -v python3 >/dev/null && [ -e "$XPU_BUILD/workload/py_launch.so" ]; then
+	# later.py SECONDS [generated]: launches once, SECONDS after py_launch.so was loaded
+	# or code was generated that calls py_launch()
 	cat >later.py <<-'END'
-	import ctypes, os, sys, time
+	import ctypes, mmap, os, sys, time
+	pc = os.uname().machine == "x86_64"
 	ctypes.CDLL("libcuda.so.1").cuInit(0)
 	time.sleep(0.3)
 	py = ctypes.CDLL(os.environ["XPU_BUILD"] + "/workload/py_launch.so")
 	py.py_launch_init()
+	launch = py.py_launch
+	if len(sys.argv) > 2:
+	    time.sleep(0.5)
+	    code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+	    code.write(bytes.fromhex("554889e54889f8bf01000000ffd05dc3" if pc else
+	        "fd7bbfa9fd030091e10300aa2000805220003fd6fd7bc1a8c0035fd6"))
+	    launch = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(
+	        ctypes.addressof(ctypes.c_char.from_buffer(code)))
 	time.sleep(float(sys.argv[1]))
-	py.py_launch(1)
-	ctypes.CDLL(None).syscall(62 if os.uname().machine == "x86_64" else 129, os.getpid(), 9)
+	launch(ctypes.cast(py.py_launch, ctypes.c_void_p) if len(sys.argv) > 2 else 1)
+	ctypes.CDLL(None).syscall(62 if pc else 129, os.getpid(), 9)
 	END
 	late later python3 later.py 0.5
 	is "$(grep -c ';py_launch;' later.folded) $(sed -n 's/.*\(mmap\) or comm.*/\1/p' log)" \
 		"1 " \
 		"a library that is loaded later, before a kill: its functions have names" ||
 		diag "$(cat log later.folded)"
-	late soon python3 later.py 0
-	lost=$(sed -n 's/.*lost: \([0-9]*\) mmap or comm.*/\1/p' log)
-	diag "a library that is loaded just before a kill: lost ${lost:-0}"
-	is $(($(grep -c ';py_launch;' soon.folded) + ${lost:-0})) 1 \
-		"a library that is loaded just before a kill: its functions have names, or one mapping is counted" ||
-		diag "$(cat log soon.folded)"
+	for how in "" "--call-graph fp" generated; do
+		late_options=${how%generated}
+		# shellcheck disable=SC2046 # a word, or none
+		late soon python3 later.py 0 $(echo "$how" | grep generated)
+		late_options=
+		lost=$(sed -n 's/.*lost: \([0-9]*\) mmap or comm.*/\1/p' log)
+		is "$(grep -c ';\[unknown\];' soon.folded)" "${lost:-0}" \
+			"${how:-a library}: code that is new just before a kill has a name, or one mapping is counted" ||
+			diag "$(cat log soon.folded)"
+	done
 else
 	skip "libraries that are loaded later" "no python3"
 fi

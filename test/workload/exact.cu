@@ -2,13 +2,14 @@
 /*
  * exact.cu - the exactness workload: every launch site has a kernel of its own
  *
- *	exact [-t THREADS] [-s SITES] [-n LAUNCHES] [-r SEED] [-p RATE] [-d] [-m]
+ *	exact [-t THREADS] [-s SITES] [-n LAUNCHES] [-r SEED] [-p RATE] [-c] [-d] [-m]
  *
  * Threads launch at the same time, each from random sites into random streams of its own, from
  * varying call depths. Kernels last differently, so they do not end in the order of their launches.
  * kernel_NN is launched by site_NN alone. A profile is exact if every kernel is under its site.
  *
  *	-p	RATE launches a second, of all threads together; without it as fast as possible
+ *	-c	gives each thread a name of its own, thread-NNN
  *	-d	every fourth launch by the driver API, cuLaunchKernel
  *	-m	also copies and sets, one for every eight launches, from site_h2d, site_d2h,
  *		site_d2d and site_set
@@ -29,6 +30,7 @@
 
 struct worker {
 	pthread_t thread;
+	int number;
 	uint64_t random;
 	long nr_launches;
 	long nr_copies;			/* number of copies made */
@@ -52,6 +54,7 @@ static long rate;			/* launches a second, of all threads together; 0: as fast
 					 * as possible */
 static bool use_driver;
 static bool use_copies;
+static bool use_names;
 static launch_fn driver_launch;		/* not linked: the runtime returns its address */
 
 /* Launches by the driver API, in the site's own frame. */
@@ -192,7 +195,11 @@ static void *worker_main(void *arg)
 	struct worker *w = (struct worker *)arg;
 	long per_look = rate ? rate / nr_threads * PACE_NS / 1000000000 + 1 : 0;
 	struct timespec start;
+	char name[16];
 
+	snprintf(name, sizeof(name), "thread-%03d", w->number);
+	if (use_names)
+		pthread_setname_np(pthread_self(), name);
 	for (int i = 0; i < NR_STREAMS; i++)
 		CHECK(cudaStreamCreateWithFlags(&w->streams[i], cudaStreamNonBlocking));
 	CHECK(cudaMallocHost((void **)&w->host, COPY_BYTES));
@@ -229,7 +236,7 @@ static void parse_options(int argc, char **argv)
 {
 	int opt;
 
-	while ((opt = getopt(argc, argv, "t:s:n:r:p:dm")) != -1) {
+	while ((opt = getopt(argc, argv, "t:s:n:r:p:cdm")) != -1) {
 		switch (opt) {
 		case 't':
 			nr_threads = (int)number(optarg, 1, 1024);
@@ -246,6 +253,9 @@ static void parse_options(int argc, char **argv)
 		case 'p':
 			rate = number(optarg, 1, 1000000000);
 			break;
+		case 'c':
+			use_names = true;
+			break;
 		case 'd':
 			use_driver = true;
 			break;
@@ -254,7 +264,7 @@ static void parse_options(int argc, char **argv)
 			break;
 		default:
 			fputs("usage: exact [-t THREADS] [-s SITES] [-n LAUNCHES] [-r SEED] [-p "
-			      "RATE] [-d] [-m]\n", stderr);
+			      "RATE] [-c] [-d] [-m]\n", stderr);
 			exit(2);
 		}
 	}
@@ -283,6 +293,7 @@ int main(int argc, char **argv)
 		}
 	}
 	for (int i = 0; i < nr_threads; i++) {
+		workers[i].number = i;
 		workers[i].random = (seed + (uint64_t)i + 1) * 0x9e3779b97f4a7c15ull;
 		workers[i].nr_launches = nr_launches / nr_threads + (i < nr_launches % nr_threads);
 		if (pthread_create(&workers[i].thread, NULL, worker_main, &workers[i])) {
