@@ -652,6 +652,29 @@ static void collect(uint64_t *flush_ns)
 			run->gpu->after();
 }
 
+/*
+ * Sends everything that is finished. A handler that interrupted malloc() may have ended the process:
+ * so the thread that ends it must not allocate, and waits while the shim's thread does this.
+ */
+static void send_last(void)
+{
+	struct run *run;
+
+	if (any_awake(NULL)) {
+		close_at_exit();
+		ranges__set_mode(RANGES_OFF);
+		ranges__give_up();
+		for_each_awake(run)
+			run->gpu->flush_all();
+		launcher__cut_calls();
+		life__drain(true);
+	}
+	for_each_run(run)
+		if (run->gpu->over)
+			run->gpu->over(probe__is_heard());
+	tell_recorder(TELL_NS);
+}
+
 static void *shim_thread(void *arg)
 {
 	uint64_t flush_ns = 0;
@@ -667,6 +690,7 @@ static void *shim_thread(void *arg)
 		if (any_awake(NULL))
 			collect(&flush_ns);
 	}
+	send_last();
 	sem_post(&life.ended);
 	return NULL;
 }
@@ -686,7 +710,7 @@ static void start_thread(void)
 
 /* ---- the process's beginning and end --------------------------------------------------------- */
 
-/* At exit, while the runtimes still work: sends everything that is finished. */
+/* At exit, while the runtimes still work: on the shim's thread, if it has one. */
 static void at_exit(void)
 {
 	struct run *run;
@@ -704,20 +728,9 @@ static void at_exit(void)
 			return;		/* the thread is stuck in a runtime: leave it alone */
 		pthread_join(life.thread, NULL);
 		life.have_thread = false;
+	} else {
+		send_last();
 	}
-	if (any_awake(NULL)) {
-		close_at_exit();
-		ranges__set_mode(RANGES_OFF);
-		ranges__give_up();
-		for_each_awake(run)
-			run->gpu->flush_all();
-		launcher__cut_calls();
-		life__drain(true);
-	}
-	for_each_run(run)
-		if (run->gpu->over)
-			run->gpu->over(probe__is_heard());
-	tell_recorder(TELL_NS);
 	life.over = true;
 	atomic_store(&life.awake, false);
 }

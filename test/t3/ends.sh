@@ -52,6 +52,20 @@ is "$(sed -n 's/.*\[GPU_Kernel\]\(kernel_[a-z]*\) /\1 /p' context.folded | sort 
 		"context: each kernel is under its own call path"
 all_matched exec 2000
 
+# A handler that interrupted malloc() ends the process: the thread must not allocate any more.
+if [ -n "${XPU_SAN:-}" ]; then
+	skip "a process that ends inside malloc()" "a sanitizer has an allocator of its own"
+else
+	for options in "" "--memory --api" "--transport shm"; do
+		# shellcheck disable=SC2086 # words, or none
+		"$XPULOAD" $options -o in_malloc.data "$XPU_BUILD/workload/in_malloc" >out 2>log
+		is $? 0 "a process that ends inside malloc()${options:+, $options}: it ends as it does alone" ||
+			diag "$(cat log)"
+		exact in_malloc 1000 \
+			"a process that ends inside malloc()${options:+, $options}: all launches are recorded"
+	done
+fi
+
 # Ends that the shim cannot notice: launches that it had not delivered are counted.
 all_counted segv
 
