@@ -28,9 +28,9 @@
  *
  * If xpuload has no perf events (XPU_SHM_WANTS_MAPS), the process also writes its executable
  * mappings as MMAP records: all of them before its first launch, later what was added. A time of 0
- * means that the mapping may be as old as the image; another time is a time at which the mapping did
- * not exist. A thread writes its name as a COMM record before its first launch. The pids of these
- * records are 0.
+ * means that the mapping may be as old as the image; another time is a time at which the mapping
+ * did not exist. A thread writes its name as a COMM record before its first launch. The pids of
+ * these records are 0.
  *
  * Entries that are still in a thread's log when its process ends are read from the thread's pages.
  */

@@ -36,14 +36,14 @@ static inline uint64_t generation(void)
 extern _Atomic(uint64_t *) generation__met;
 
 /*
- * How often a thread has found no table for code: a program may also map code itself. It counts as a
- * change in the newest generation that a launch has met.
+ * How often a thread has found no table for code: a program may also map code itself. It counts as
+ * a change in the newest generation that a launch has met.
  */
 extern atomic_uint_fast64_t generation__nr_other;
 
 /*
- * Called where a thread finds that the code has changed since its last launch, and where it finds no
- * table for code. Safe in signal handlers.
+ * Called where a thread finds that the code has changed since its last launch, and where it finds
+ * no table for code. Safe in signal handlers.
  */
 void generation__meet(uint64_t now);
 void generation__meet_other(void);

@@ -15,8 +15,8 @@
 
 /*
  * Hands new mappings over, if xpuload wants them. @ends: the process ends, so that this does not
- * wait for the next time. To be called by one thread at a time. Keeps errno. Allocates nothing, since
- * a signal handler that interrupted malloc() may have ended the process.
+ * wait for the next time. To be called by one thread at a time. Keeps errno. Allocates nothing,
+ * since a signal handler that interrupted malloc() may have ended the process.
  */
 void maps__hand_over(bool ends);
 

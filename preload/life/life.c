@@ -653,8 +653,9 @@ static void collect(uint64_t *flush_ns)
 }
 
 /*
- * Sends everything that is finished. A handler that interrupted malloc() may have ended the process:
- * so the thread that ends it must not allocate, and waits while the shim's thread does this.
+ * Sends everything that is finished. A handler that interrupted malloc() may have ended the
+ * process: so the thread that ends it must not allocate, and waits while the shim's thread does
+ * this.
  */
 static void send_last(void)
 {
