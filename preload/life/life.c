@@ -208,6 +208,7 @@ static void follow_memory(struct run *run, bool heard)
 		run->has_memory = want;
 		for_each_run(other)
 			any |= other->has_memory;
+		torch__watch(any);	/* before the start of memory events is sent */
 		if (run->gpu->want_memory)
 			run->gpu->want_memory(want, !run->begins);
 		if (want)
@@ -217,7 +218,6 @@ static void follow_memory(struct run *run, bool heard)
 			allocs__start(!run->begins);
 		if (!any)
 			allocs__stop();
-		torch__watch(any);
 	}
 	why = want ? torch__message() : NULL;
 	if (why)

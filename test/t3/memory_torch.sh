@@ -91,8 +91,8 @@ wait_for grep -qs waits late.out
 xpuload --memory --gpu-only -z 0 -o late.data -p "$late_pid" 2>load.log &
 loader=$!
 wait_for is_awake late
-# The shim watches the allocator just after it has sent the start of memory events, before its
-# thread waits again.
+# The shim records the allocator's events as soon as it has sent the start of memory events, before
+# its thread waits again.
 starts_memory() {
 	xpumerge dump late.data 2>/dev/null | grep -q ' ALLOCS .*{what=START'
 }
