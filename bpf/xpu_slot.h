@@ -292,6 +292,12 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 #define XPU_INJECTION_ENV	"CUDA_INJECTION64_PATH"
 #define XPU_CHAIN_ENV		"XPUSHIM_CHAIN_INJECTION"
 
+/* The variables with the options of the shim, which it reads once: they are described below. */
+#define XPU_SHIM_VARIABLES								\
+	XPU_CALL_GRAPH_ENV, XPU_MAX_FRAMES_ENV, XPU_PROBE_ENV, XPU_PYTHON_ENV,		\
+	XPU_SAMPLES_ENV, XPU_WAITS_ENV, XPU_API_ENV, XPU_CUPTI_ENV, XPU_STALLS_ENV,	\
+	XPU_CAPTURE_ENV, XPU_MEMORY_ENV
+
 /* How the shim makes call chains, "auto", "fp" or "dwarf", and their maximum number of frames. */
 #define XPU_CALL_GRAPH_ENV	"XPUSHIM_CALL_GRAPH"
 #define XPU_MAX_FRAMES_ENV	"XPUSHIM_MAX_FRAMES"

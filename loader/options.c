@@ -831,6 +831,39 @@ static bool is(const char *value, const char *word)
 	return value && !strcmp(value, word);
 }
 
+/* The options whose argument the shim gets as it is, in a variable of XPU_SHIM_VARIABLES. */
+static const struct {
+	const char *variable;
+	size_t member;			/* a const char *, or a uint32_t that is not 0 */
+	bool is_number;
+} for_shim[] = {
+	{ XPU_CALL_GRAPH_ENV, CMDLINE_MEMBER(const char *, call_graph), false },
+	{ XPU_MAX_FRAMES_ENV, CMDLINE_MEMBER(uint32_t, max_frames), true },
+	{ XPU_PYTHON_ENV, CMDLINE_MEMBER(const char *, python), false },
+	{ XPU_PROBE_ENV, CMDLINE_MEMBER(const char *, probe), false },
+	{ XPU_CUPTI_ENV, CMDLINE_MEMBER(const char *, cupti), false },
+};
+
+void options__set_environment(const struct options *opts)
+{
+	char number[16];
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(for_shim); i++) {
+		const void *member = (const char *)opts + for_shim[i].member;
+		const char *value = number;
+
+		if (!for_shim[i].is_number)
+			value = *(const char *const *)member;
+		else if (*(const uint32_t *)member)
+			snprintf(number, sizeof(number), "%u", *(const uint32_t *)member);
+		else
+			value = NULL;
+		if (value)
+			setenv(for_shim[i].variable, value, 1);
+	}
+}
+
 /* Return: whether no two options conflict; prints the first conflict. */
 static bool options__agree(const struct options *opts)
 {

@@ -98,6 +98,9 @@ struct options {
 int options__parse(struct options *opts, int argc, char **argv);
 void options__free(struct options *opts);
 
+/* Sets the variables of the shim that are the argument of an option. */
+void options__set_environment(const struct options *opts);
+
 /**
  * options__name - name the output and the recording; for a merged result, the recording is put next
  * to it

@@ -454,18 +454,13 @@ void recording__set_environment(const struct options *opts, bool by_bpf)
 	char number[32];
 
 	unsetenv(XPU_SHM_ENV);		/* an xpuload that runs this xpuload may have set it */
-	if (opts->call_graph)
-		setenv(XPU_CALL_GRAPH_ENV, opts->call_graph, 1);
+	options__set_environment(opts);
 	if (by_bpf && !opts->gpu_only && opts->stack_bytes)
 		setenv(XPU_SAMPLES_ENV, "1", 1);
-	if (opts->python)
-		setenv(XPU_PYTHON_ENV, opts->python, 1);
 	if (opts->gpu_only)
 		setenv(XPU_WAITS_ENV, "off", 1);
 	if (opts->api)
 		setenv(XPU_API_ENV, opts->all_api ? "all" : "on", 1);
-	if (opts->cupti)
-		setenv(XPU_CUPTI_ENV, opts->cupti, 1);
 	if (opts->memory)
 		setenv(XPU_MEMORY_ENV, opts->memory_only ? XPU_MEMORY_ONLY : "on", 1);
 	if (opts->stalls) {
@@ -477,12 +472,6 @@ void recording__set_environment(const struct options *opts, bool by_bpf)
 		msg__info("--stalls=exact: kernels run one at a time, and a launch takes some 0.5 "
 			  "ms more");
 	capture__set_environment(&opts->capture);
-	if (opts->probe)
-		setenv(XPU_PROBE_ENV, opts->probe, 1);
-	if (opts->max_frames) {
-		snprintf(number, sizeof(number), "%u", opts->max_frames);
-		setenv(XPU_MAX_FRAMES_ENV, number, 1);
-	}
 }
 
 static int report_exec(const char *name, int err)
