@@ -172,7 +172,7 @@ merge "--format json: expected $(sed -n 's/^\tFORMAT([^,]*, "\([^"]*\)".*/\1/p' 
 merge "--table x: expected kernels, memory_time, memory_size, api_calls, launch_sites, \
 python_lines, cpu_functions, nvtx_ranges, processes, devices, streams, threads, idle, stalls, \
 gpu_metrics, kernel_metrics, path_metrics, memory_devices, memory_moments, memory_holders, \
-memory_leaks, memory_churn or memory_failures" \
+memory_leaks, memory_churn, memory_failures or memory_migrations" \
 	"--table x"
 merge "a.svg: fold.sh --svg, in scripts/ or lib/xpuload/, draws one; or take .html" "-o a.svg"
 merge "xpu.data.gz: no format has this suffix, perhaps .data: give one with -f (--help lists them)" \
