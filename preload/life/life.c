@@ -54,7 +54,8 @@
 #define FLUSH_NS	200000000ll	/* between flushes of finished device work */
 #define SETTLE_NS	20000000ll	/* between flushes after a window has ended */
 /* Time limits of the shim's thread for a wait in which no work arrives and none is packed: */
-#define EXIT_WAIT_S	5		/* when the process ends */
+#define EXIT_WAIT_S	5		/* when the process ends: to leave its loop */
+#define LAST_WAIT_S	30		/* after that: to send everything */
 #define END_WAIT_S	1		/* when the process ends without exit handlers */
 #define TELL_NS		900000000ull	/* part of END_WAIT_S: to hand over shared memory */
 
@@ -691,6 +692,7 @@ static void *shim_thread(void *arg)
 		if (any_awake(NULL))
 			collect(&flush_ns);
 	}
+	sem_post(&life.ended);
 	send_last();
 	sem_post(&life.ended);
 	return NULL;
@@ -725,7 +727,8 @@ static void at_exit(void)
 	if (life.have_thread) {
 		atomic_store(&life.stop, true);
 		sender__wake();
-		if (!requests__wait(&life.ended, EXIT_WAIT_S))
+		if (!requests__wait(&life.ended, EXIT_WAIT_S) ||
+		    !requests__wait(&life.ended, LAST_WAIT_S))
 			return;		/* the thread is stuck in a runtime: leave it alone */
 		pthread_join(life.thread, NULL);
 		life.have_thread = false;
