@@ -218,6 +218,7 @@ static int print_side(struct json_out *j, const struct html_side *side)
 	json_out__line(j, 0);
 	for (i = 0; features[i] && !err; i++)
 		err = features[i]->page ? features[i]->page(s, j) : 0;
+	err = err ?: text__page(s, j);
 	snprintf(scale, sizeof(scale), "%.17g", side->scale);
 	json_out__key(j, "scale");
 	json_out__literal(j, scale);

@@ -43,6 +43,7 @@ struct section {
 	size_t row_bytes;
 
 	bool of_memory;			/* shown with --memory, and only then */
+	bool on_page;			/* of a feature: the html page has its first rows, too */
 
 	/* For a recording without rows: the option that records them, or NULL. */
 	const char *from;

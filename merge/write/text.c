@@ -11,11 +11,14 @@
 #include "escape.h"
 #include "human.h"
 #include "json_out.h"
+#include "write/page_json.h"
 #include "write/section.h"
 #include "write/text_answer.h"
 #include "util.h"
 #include "xpu_time.h"
 
+#define PAGE_WIDTH	140		/* columns of a table in the html page, ... */
+#define MAX_PAGE_ROWS	20		/* ... and its rows */
 #define MAX_SECTIONS	64
 
 /* The tables are in the order of the output; --help and xpumerge(1) also list them. */
@@ -356,6 +359,53 @@ static int text__write_tables(const struct session *s, FILE *f, struct json_out 
 				  section->of_memory || !s->opts.memory)
 			err = section__write(section, s, &t, opts, no_rows);
 	*no_rows |= t.columns && !sorted;
+	return err;
+}
+
+/* Writes the first rows of a table as it is for people. Return: 0 or -ENOMEM. */
+static int section__print(const struct section *section, const struct session *s, char **text)
+{
+	const struct text_opts opts = {
+		.format = TABLE_TEXT, .human = true, .max_rows = MAX_PAGE_ROWS,
+	};
+	struct table t = {
+		.format = TABLE_TEXT, .human = true, .width = PAGE_WIDTH, .max_rows = opts.max_rows,
+	};
+	bool no_rows;
+	size_t size;
+	int err;
+
+	*text = NULL;
+	t.f = open_memstream(text, &size);
+	if (!t.f)
+		return -ENOMEM;
+	err = section__write(section, s, &t, &opts, &no_rows);
+	return fclose(t.f) || !*text ? -ENOMEM : err;
+}
+
+int text__page(const struct session *s, struct json_out *j)
+{
+	const struct section *const *of;
+	bool any = false;
+	unsigned int i;
+	char *text;
+	int err = 0;
+
+	for (i = 0; features[i] && !err; i++)
+		for (of = features[i]->sections; of && *of && !err; of++) {
+			if (!(*of)->on_page)
+				continue;
+			err = section__print(*of, s, &text);
+			if (!err && text[0]) {
+				if (!any)
+					page__open_array(j, "tables");
+				any = true;
+				json_out__string(j, text + strspn(text, "\n"));
+			}
+			free(text);
+		}
+	if (any)
+		json_out__close(j, ']');
 	return err;
 }
 

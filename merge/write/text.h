@@ -56,4 +56,12 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f);
 /* Writes the messages of the shim, one on each line, after @prefix. */
 void text__write_messages(const struct session *s, FILE *f, const char *prefix);
 
+struct json_out;
+
+/*
+ * Prints the tables of features that the html page shows, as the member "tables" of a recording,
+ * if they have rows. Return: 0 or -ENOMEM.
+ */
+int text__page(const struct session *s, struct json_out *j);
+
 #endif /* MERGE_TEXT_H */

@@ -81,6 +81,14 @@ like "$(xpumerge all.data 2>/dev/null)" \
 	'^managed memory: 12.8 KiB moved to GPUs, 24.0 KiB to the host, 2.00 KiB between GPUs, 3 page faults' \
 	"the summary has the sums"
 
+# The page has the table as text, so names in it are never markup.
+xpumerge all.data --memory peak -o page.html 2>/dev/null
+like "$(grep -o '"tables":\["[^"]*"' page.html)" \
+	'^"tables":\["page migrations of managed memory, .*in no managed memory' \
+	"the html page has the table"
+xpumerge "$XPU_SRC/test/t1/corpus/2.11.xpu" -o none.html 2>/dev/null
+is "$? $(grep -c '"tables":' none.html)" "0 0" "without migrations the html page has no such table"
+
 for jobs in 1 2; do
 	rm -rf tables
 	xpumerge all.data again.data -j $jobs -o tables/ 2>/dev/null

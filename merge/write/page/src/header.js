@@ -68,6 +68,14 @@ function about() {
 				plural(side.recordings.length - MAX_ABOUT, "more recording"))));
 }
 
+/* Makes a panel for each table of a feature; its title is the beginning of its first line. */
+function tables() {
+	return shownSides.flatMap((side, s) => (side.tables || []).map(text =>
+		panel({ class: "account" },
+		      (compared ? "AB"[s] + ": " : "") + text.split(/[,:]/)[0],
+		      make("pre", { tabindex: "0", "aria-label": "Table" }, text))));
+}
+
 /* Return: numbers as "0, 2-5". */
 function rangesOf(numbers) {
 	const list = [...numbers].sort((a, b) => a - b), runs = [];
@@ -163,7 +171,7 @@ export function setUpHeader() {
 	el("title").title = title;
 	el("facts").textContent = [...facts, data.normalize].filter(Boolean).join("; ");
 	el("facts").title = el("facts").textContent;
-	el("accounts").append(...shownSides.map(account), about());
+	el("accounts").append(...shownSides.map(account), ...tables(), about());
 	setUpMemory();
 	/* One panel at a time, until something else is clicked. */
 	document.addEventListener("click", event => closePanels(event.target), true);
