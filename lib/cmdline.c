@@ -389,7 +389,7 @@ static bool conflicts(const struct cmdline *c, const struct cmdline_given *g,
 			continue;
 		option__print(&c->options[i], args[i], before, sizeof(before));
 		option__print(g->option, g->arg, now, sizeof(now));
-		c->error("%s and %s: one or the other", before, now);
+		c->error("%s and %s cannot be combined: give one of them", before, now);
 		return true;
 	}
 	return false;

@@ -24,8 +24,7 @@ static bool is_word(const char *s)
 const char *push_token__check(const char *token)
 {
 	if (token && !is_word(token))
-		return "expected printable characters of ASCII: it has a line end, a space or "
-		       "another";
+		return "expected printable ASCII characters, without spaces and line ends";
 	if (token && strlen(token) > PUSH_TOKEN_MAX)
 		return "is too long: expected 4000 characters at most";
 	return NULL;
@@ -54,7 +53,7 @@ const char *push_url__parse(struct push_url *u, const char *text)
 		return "expected pyroscope+http://, otlp+http:// or parca+http://, or https";
 	host = strstr(at, "//") + 2;
 	if (!*host || *host == '/' || !is_word(at) || strpbrk(at, "\"<>\\^`{|}?#"))
-		return "expected a host, and behind it a path at most";
+		return "expected a host, and at most a path after it";
 	if (strchr(host, '@'))
 		return "expected no password: others can see a command line; see "
 		       "XPULOAD_PUSH_TOKEN";

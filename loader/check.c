@@ -157,7 +157,7 @@ static void check_driver(void)
 		report(OK, "driver", "a device node is there; version unknown");
 	else
 		report(NOTE, "driver", "no NVIDIA driver is loaded: CUDA programs cannot run here, "
-		       "but for the simulated device");
+				       "except on the simulated device");
 }
 
 /* Only searches for CUPTI: the shim opens CUPTI inside the target, where paths may differ. */
@@ -192,8 +192,9 @@ static void check_cupti(void)
 			globfree(&g);
 		}
 	}
-	report(NOTE, "CUPTI", "no libcupti in CUDA_HOME, CUDA_PATH or /usr/local/cuda; one beside "
-	       "the target's libcudart (pip) is found when it runs, else set XPUSHIM_CUPTI");
+	report(NOTE, "CUPTI", "no libcupti in CUDA_HOME, CUDA_PATH or /usr/local/cuda; if the "
+			      "target has no CUPTI of its own (as from pip), set XPUSHIM_CUPTI to "
+			      "the path of one");
 }
 
 static void check_unwinding(void)

@@ -79,7 +79,7 @@ static int run_xpumerge(const struct command *c, int argc, char **argv)
 	else if (invoker__find(&why))
 		msg__error("%s", why);
 	else if (invoker__become())
-		msg__error("cannot become the user who called");
+		msg__error("cannot switch to the user who called xpuload");
 	else if (execv(tool, (char *const *)args))
 		msg__error("cannot run %s: %s", tool, strerror(errno));
 	free(args);
@@ -95,7 +95,7 @@ int commands__run(int argc, char **argv)
 			continue;
 		if (c->args[0])
 			return run_xpumerge(c, argc, argv);
-		msg__error("%s: %s; a program of this name is run by xpuload -- %s", c->name,
+		msg__error("%s: %s; to run a program with this name: xpuload -- %s", c->name,
 			   c->instead, c->name);
 		return STATUS_FAILED;
 	}

@@ -512,9 +512,9 @@ static const struct cmdline_option rows[] = {
 	  .list = list_suffixes },
 	{ "pid", 'p', "PID[,PID]", .set = set_pids, .many = true,
 	  .help = "attach to running programs that were started with the shim preloaded,\n"
-		  "and to their children, those that are there and those to come" },
+		  "and to their children, present and later ones" },
 	{ "no-children", CMDLINE_FLAG(no_children),
-	  .help = "with -p: to no children" },
+	  .help = "with -p: not to their children" },
 	{ "all", 'a', CMDLINE_VALUE(mode, PROBES_ALL),
 	  .help = "attach to every such program on this machine; with --cpu-only, to every\n"
 		  "process" },
@@ -528,20 +528,21 @@ static const struct cmdline_option rows[] = {
 	{ "duration", 0, "SECONDS", .set = set_duration,
 	  .help = "how long; without it until Ctrl-C, or until each PID has ended" },
 	{ "every", 0, "SECONDS", .set = set_every,
-	  .help = "a file for each so many seconds, which can be read alone; %n in its name\n"
-		  "is its number, which comes last otherwise" },
+	  .help = "a new file every SECONDS, which can be read alone; %n in its name is its\n"
+		  "number, which is otherwise put at the end" },
 	{ "push", 0, "URL", CMDLINE_STRING(push),
-	  .help = "send profiles of each --every (default 10): pyroscope+http://HOST:4040,\n"
+	  .help = "send profiles of each file of --every (default 10): "
+		  "pyroscope+http://HOST:4040,\n"
 		  "otlp+http://HOST:4318, parca+http://HOST:7070, or https; without -o, files\n"
 		  "are removed then" },
 	{ "push-labels", 0, "LIST", CMDLINE_STRING(push_labels),
-	  .help = "with --push: labels of the profiles: KEY=VALUE, with commas between" },
+	  .help = "with --push: labels of the profiles: KEY=VALUE,KEY=VALUE" },
 	{ "keep", 0, "N", CMDLINE_NUMBER(keep, 1, 1000000),
 	  .help = "with --every: keep the last N files, remove the others" },
 	{ "freq", 'F', "HZ", .set = set_freq, CMDLINE_RANGE(freq_hz, 1, MAX_HZ),
 	  .help = "CPU samples a second (default 99)" },
 	{ NULL, 'g', .set = set_nothing,
-	  .help = "nothing: call paths are always recorded" },
+	  .help = "no effect, as in perf record: call paths are always recorded" },
 	{ "gpu-only", CMDLINE_FLAG(gpu_only),
 	  .help = "launches and device work, no CPU samples and no waits" },
 	{ "cpu-only", CMDLINE_FLAG(cpu_only),
@@ -554,8 +555,9 @@ static const struct cmdline_option rows[] = {
 		  "and Stop(); nvtx:REGEX, while a range that matches is open; launch:N-M,\n"
 		  "from launch number N to number M; or that the clock opens: after:S,for:S" },
 	{ "control", 0, "HOW", .set = set_control,
-	  .help = "only between the commands enable and disable, read from fifo:CTL[,ACK] or\n"
-		  "fd:CTL[,ACK]: each time a new recording; stop and ping, as in perf record" },
+	  .help = "records only between the commands enable and disable, which it reads from\n"
+		  "fifo:CTL[,ACK] or fd:CTL[,ACK]: a new recording each time; also takes stop\n"
+		  "and ping, as perf record does" },
 	{ "capture-end", 0, "HOW", .set = set_capture_end, .names = capture_end_names,
 	  .help = "several windows: together (default) in one recording; stop: only the\n"
 		  "first one is recorded; repeat: each has a result of its own, -o w%n.html;\n"
@@ -566,11 +568,11 @@ static const struct cmdline_option rows[] = {
 	{ "memory-only", .set = set_memory_only,
 	  .help = "memory and nothing else: no launches, no device work, no CPU samples" },
 	{ "stalls", 0, "[=N|exact]", .set = set_stalls,
-	  .help = "also where in kernels warps stood still, and why: samples, each SM's\n"
-		  "once in 2^N cycles (default 18); exact: by launch, one kernel at a time" },
+	  .help = "also where and why warps stall in kernels: samples each SM once in 2^N\n"
+		  "cycles (default 18); exact: by launch, one kernel at a time" },
 	{ "gpu-metrics", 0, "[=HZ|LIST]", .set = set_gpu_metrics, .many = true,
 	  .help = "also the GPUs' own counters, HZ times a second (default 1000), power and\n"
-		  "energy; LIST: of NVIDIA's metrics, with commas between" },
+		  "energy; LIST: NVIDIA's names of metrics, separated by commas" },
 	{ "off-cpu", CMDLINE_FLAG(off_cpu),
 	  .help = "also where threads are blocked, by kind (lock, io, sleep, ...), and an\n"
 		  "account of each thread's life" },
@@ -592,9 +594,9 @@ static const struct cmdline_option rows[] = {
 		  "many launches at once; launch: at each one. Both are exact" },
 	{ "cupti", 0, "HOW", CMDLINE_WORD(cupti), .names = cupti_names,
 	  .help = "when COMMAND profiles itself, as torch.profiler does: yield (default):\n"
-		  "nothing is recorded until it is done; share: serve it beside this" },
+		  "nothing is recorded until it is done; share: both record" },
 	{ "transport", 0, "HOW", .set = set_transport, .names = transport_names,
-	  .help = "how launches come here: bpf; shm: through memory that is shared with\n"
+	  .help = "how launches reach xpuload: bpf; shm: through memory that is shared with\n"
 		  "COMMAND, which takes no privileges; auto (default): bpf where allowed" },
 	{ "ring-size", 'm', "BYTES", .set = set_ring_size,
 	  .help = "ring buffer (K, M, G; default 64M): larger for bursts of launches" },
@@ -610,11 +612,11 @@ static const struct cmdline_option rows[] = {
 	{ "check", CMDLINE_FLAG(check),
 	  .help = "say what this machine allows, and what to do about the rest" },
 	{ "no-buildid-cache", 'N', CMDLINE_FLAG(no_cache),
-	  .help = "keep no copies of mapped files that are not at their paths here" },
+	  .help = "do not copy mapped files that are not at their paths here" },
 	{ "quiet", 'q', .set = set_quiet,
 	  .help = "no summary at the end; warnings and errors stay" },
 	{ "verbose", 'v', .set = set_verbose,
-	  .help = "more; twice: libbpf's own messages" },
+	  .help = "print more; twice: also libbpf's own messages" },
 	{ "version", 'V', .set = cmdline__version,
 	  .help = "print the version" },
 	{ "help", 'h', .set = cmdline__help,
@@ -758,8 +760,8 @@ static const struct {
 	const char *why;
 } conflicts[] = {
 	{ STALLS | METRICS_LIST, 0,
-	  "a GPU takes PC samples or samples its counters, one at a time: --stalls cannot "
-	  "be combined with --gpu-metrics=LIST" },
+	  "a GPU cannot take PC samples and sample its counters at once: --stalls cannot be "
+	  "combined with --gpu-metrics=LIST" },
 	{ CUPTI | EXACT_STALLS, 0,
 	  "--stalls=exact runs kernels one at a time, without another profiler: it cannot "
 	  "be combined with --cupti" },
@@ -795,13 +797,13 @@ static const struct {
 	  "--cupti share cannot serve another profiler if all API calls are recorded: it "
 	  "cannot be combined with --api" },
 	{ PIDS | ALL, 0,
-	  "-p is for some processes and -a for all: not together" },
+	  "-p attaches to some processes, -a to all: they cannot be combined" },
 	{ NO_CHILDREN, SOME,
 	  "--no-children is for -p" },
 	{ PICK, ALL,
 	  "--cgroup, --container and --comm pick among all processes: they need -a" },
 	{ CGROUP | CONTAINER, 0,
-	  "--cgroup and --container both name a cgroup: not together" },
+	  "--cgroup and --container both name a cgroup: they cannot be combined" },
 	{ SHM, COMMAND,
 	  "--transport shm needs a COMMAND to start: -p and -a attach by BPF" },
 	{ SHM | OFF_CPU, 0,
@@ -984,7 +986,7 @@ static bool options__check_name(const struct options *opts, const char *pattern)
 	if (opts->capture.each && is_merged(pattern) &&
 	    (!output_name__has_number(pattern) || has_suffix(pattern, ".svg"))) {
 		msg__error("-o %s: --capture-end repeat makes a result for each window: expected "
-			   "%%n in the name, and no picture", pattern);
+			   "%%n in the name, and not .svg", pattern);
 		return false;
 	}
 	if (options__controlled(opts) && !output_name__has_number(pattern)) {
@@ -998,7 +1000,8 @@ static bool options__check_name(const struct options *opts, const char *pattern)
 		return false;
 	}
 	if (opts->mode == PROBES_ALL && output_name__has_pid(pattern)) {
-		msg__error("-o: %%p is the target's pid: -a has no single one");
+		msg__error("-o: %%p is the target's pid, and -a has several targets: leave %%p "
+			   "out");
 		return false;
 	}
 	err = output_name__expand(pattern, 0, &name);
@@ -1034,8 +1037,8 @@ static bool options__check_names(const struct options *opts)
 static bool options__complete_top(struct options *opts, int argc)
 {
 	if (optind < argc) {
-		msg__error("top: expected -p PID or -a: programs run already, with the shim "
-			   "preloaded");
+		msg__error("top: expected -p PID or -a: top shows programs that already run with "
+			   "the shim preloaded");
 		return false;
 	}
 	if (opts->mode == PROBES_RUN)

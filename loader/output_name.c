@@ -41,7 +41,7 @@ static const char *put_variable(const char *at, struct name *n)
 	char *name;
 
 	if (!end || end == at + 2) {
-		msg__error("-o: %%q wants the name of a variable: %%q{SLURM_PROCID}");
+		msg__error("-o: %%q: expected the name of a variable, such as %%q{SLURM_PROCID}");
 		return NULL;
 	}
 	name = strndup(at + 2, end - at - 2);
@@ -103,7 +103,7 @@ static bool put_all(const char *at, struct name *n)
 			at = put_variable(at, n);
 			break;
 		default:
-			msg__error("-o: %%%.1s is none of %%h (host), %%p (pid), %%n and %%i "
+			msg__error("-o: %%%.1s: expected one of %%h (host), %%p (pid), %%n and %%i "
 				   "(number), %%q{VAR} and %%%% (a percent sign)", at);
 			return false;
 		}

@@ -81,7 +81,7 @@ static void count_losses(const struct report *r, struct losses *l)
 		add_loss(l, st->nr_ranges_missing, "events of NVTX ranges logged but not seen");
 	}
 	if (r->opts->memory)
-		add_loss(l, st->nr_allocs_missing, "events of memory told of but not seen");
+		add_loss(l, st->nr_allocs_missing, "events of memory sent but not seen");
 	add_loss(l, st->nr_samples_no_memory, "CPU samples for want of memory");
 	add_loss(l, missing(r->nr_samples_taken, st->nr_samples + r->lost[XPU_LOST_SAMPLE]),
 		 "CPU samples taken but not seen");
@@ -157,7 +157,7 @@ static bool warn_of_others(const struct report *r)
 			  geteuid() ? "records them, too" : "needs cap_sys_ptrace to record them");
 	if (r->nr_stopped)
 		msg__warn("%llu process%s gained privileges, or ran a program that you may not "
-			  "read, and %s recorded no further: root may record %s",
+			  "read, and %s not recorded any more: root may record %s",
 			  U(r->nr_stopped), r->nr_stopped == 1 ? "" : "es",
 			  r->nr_stopped == 1 ? "was" : "were",
 			  r->nr_stopped == 1 ? "it" : "them");

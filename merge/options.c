@@ -440,7 +440,7 @@ static const struct cmdline_option rows[] = {
 	  .help = "ns, us (default) or ms of device time; folded also: count\n"
 		  "of device records, samples at --freq, bytes of copies" },
 	{ "by", 0, "LIST", .set = set_by, .names = by_names, .group = FORMAT_BY,
-	  .help = "folded, html: what the root frames tell, of comm (default), host,\n"
+	  .help = "folded, html: what the root frames show: comm (default), host,\n"
 		  "pid, rank, node, pod, container, job, tid, device, stream, nvtx\n"
 		  "(the ranges that were open at the launch, a frame each, in pprof\n"
 		  "a label); as in --by rank,comm; shape: kernels by their grid,\n"
@@ -453,13 +453,13 @@ static const struct cmdline_option rows[] = {
 	{ "cpu-only", CMDLINE_FLAG(cpu_only), .group = FORMAT_MERGED,
 	  .help = "what threads did, not launches and device work" },
 	{ "memory", 0, "WHAT", .set = set_memory, .names = memory_names, .group = FORMAT_MERGED,
-	  .help = "in place of times: memory in bytes, by call path: live (at the end,\n"
-		  "or --at), peak (when most was used), allocated (in all), leaked\n"
+	  .help = "memory in bytes, not times, by call path: live (at the end, or\n"
+		  "--at), peak (when most was used), allocated (in all), leaked\n"
 		  "(never freed), failed (that CUDA refused)" },
 	{ "at", 0, "TIME,...", .set = set_at, .group = FORMAT_MERGED,
 	  .help = "for --memory live: at TIME, as for --from, or failed: when CUDA last\n"
 		  "refused to give memory; TIME,TIME,...: the table memory_moments\n"
-		  "has all, the rest the last; in diff: of A and of B" },
+		  "shows all, other results the last; in diff: one for A, one for B" },
 	{ "graph", 0, "MODE", CMDLINE_NAME(graph, graph_names), .group = FORMAT_MERGED,
 	  .help = "work of CUDA graphs under the call path that made the node:\n"
 		  "capture (default); that launched the graph: launch; or both" },
@@ -478,18 +478,17 @@ static const struct cmdline_option rows[] = {
 	{ "comm", 0, "LIST", MANY(FILTER_COMM) },
 	{ "device", 0, "LIST", MANY(FILTER_DEVICE) },
 	{ "stream", 0, "LIST", MANY(FILTER_STREAM),
-	  .help = "only what is of one of them: numbers, as in 0,4-7, or names of\n"
-		  "threads" },
+	  .help = "only events of these: numbers, as in 0,4-7, or names of threads" },
 	{ "kernel", 0, "REGEX", MANY(FILTER_KERNEL),
 	  .help = "only kernels with a name that matches" },
 	{ "nvtx", 0, "REGEX", MANY(FILTER_NVTX),
-	  .help = "only what was launched in NVTX ranges of which one has such a name" },
+	  .help = "only launches inside an NVTX range with a name that matches" },
 	{ "window", 0, "LIST", MANY(FILTER_WINDOW),
-	  .help = "only what is of windows of a recording with such numbers" },
+	  .help = "only the capture windows with these numbers" },
 	{ "from", 0, "TIME", FILTER(FILTER_FROM) },
 	{ "to", 0, "TIME", FILTER(FILTER_TO),
-	  .help = "only what was in between, cut at both, counted from the start\n"
-		  "of the recording: seconds, or with ns, us, ms, s or m" },
+	  .help = "only events between these times, cut at both, counted from the\n"
+		  "start of the recording: seconds, or with ns, us, ms, s or m" },
 	{ "inline", CMDLINE_FLAG(show_inline), .group = FORMAT_MERGED,
 	  .help = "inlined functions as frames of their own" },
 	{ "srcline", CMDLINE_FLAG(show_srcline), .group = FORMAT_MERGED,
@@ -514,7 +513,7 @@ static const struct cmdline_option rows[] = {
 	  .help = "the tables of the summary for programs, with times in ns" },
 	{ "table", 0, "NAME", CMDLINE_WORD(write.table), .get_names = text__tables,
 	  .group = FORMAT_TABLES, .use = USE_MERGE,
-	  .help = "of them only this one: %s" },
+	  .help = "only this table of the summary: %s" },
 	{ "sort", 0, "COLUMN", .set = set_sort, .group = FORMAT_TABLES, .use = USE_MERGE,
 	  .help = "sort each table that has this column by it: its title or key, such\n"
 		  "as count, avg or max_ns (default: by time)" },
@@ -522,7 +521,7 @@ static const struct cmdline_option rows[] = {
 	  .help = "rows of each table of the summary, 0: all (default 20; for --csv\n"
 		  "and --json 0)" },
 	{ "width", 0, "N", CMDLINE_NUMBER(width, 0, MAX_WIDTH), .group = FORMAT_TABLES,
-	  .help = "of the summary, in characters; 0: leave out and cut nothing\n"
+	  .help = "of the summary, in characters; 0: no column is left out or cut\n"
 		  "(default: the terminal's, or $COLUMNS, or 80; with -o FILE 0)" },
 	{ "color", 0, "[=WHEN]", .set = set_color, .names = color_names, .use = USE_ALWAYS,
 	  .help = "auto (default): on a terminal, unless $NO_COLOR is set; always;\n"
@@ -532,17 +531,17 @@ static const struct cmdline_option rows[] = {
 	{ "strict", CMDLINE_FLAG(strict),
 	  .help = "exit with status 1 if anything is lost, unmatched or unnamed" },
 	{ "jobs", 'j', "N", CMDLINE_NUMBER(jobs, 1, MAX_JOBS),
-	  .help = "read so many recordings at a time (default: as many as there are\n"
+	  .help = "read N recordings at a time (default: as many as there are\n"
 		  "CPUs); the output is the same for all N" },
 	{ "max-memory", 0, "SIZE", .set = set_max_memory, .use = USE_ALWAYS,
 	  .help = "fail rather than take more memory, such as 512M or 4G (default:\n"
 		  "half of what is free)" },
 	{ "gpu", 'g', "FILE", .set = set_gpu, .many = true, .use = USE_MERGE,
-	  .help = "in place of a recording: CUPTI's records as other tools write\n"
+	  .help = "instead of a recording: CUPTI's records as other tools write\n"
 		  "them: Chrome JSON (PyTorch's profiler: with call paths), JSON\n"
 		  "lines or text; more than once: a file of each rank" },
 	{ "cpu", 'c', "FILE", CMDLINE_STRING(importer.opts.cpu), .use = USE_MERGE,
-	  .help = "what threads did, beside --gpu, --nsys or a recording, or alone:\n"
+	  .help = "what threads did, with --gpu, --nsys or a recording, or alone:\n"
 		  "perf.data, or the text of perf script. Or the stacks of launches\n"
 		  "in --gpu (default gpu_results.json), which are matched by time:\n"
 		  "lines 'timestamp_ns comm pid tid cpu frame;frame;...'" },
@@ -551,16 +550,16 @@ static const struct cmdline_option rows[] = {
 	  .help = "how far from its launch a stack may be once the offset between\n"
 		  "the clocks is taken off (default 10)" },
 	{ "summary", 's', CMDLINE_FLAG(importer.opts.summary), .use = USE_GPU,
-	  .help = "tell more about the match" },
+	  .help = "print more about the match" },
 	{ "nsys", 0, "FILE", CMDLINE_STRING(importer.opts.nsys), .use = USE_MERGE,
-	  .help = "in place of a recording: an export of Nsight Systems to SQLite;\n"
+	  .help = "instead of a recording: an export of Nsight Systems to SQLite;\n"
 		  "-f chrome writes the events of nsys2json" },
 	{ "activity-type", 't', "ACTIVITY...", .set = set_t, .many = true,
 	  .names = nsys_activity_names, .use = USE_IMPORT,
-	  .help = "of them kernel, nvtx, nvtx-kernel or cuda-api\n"
+	  .help = "which ones: kernel, nvtx, nvtx-kernel or cuda-api\n"
 		  "(default kernel nvtx-kernel)" },
 	{ "nvtx-event-prefix", 0, "PREFIX...", .set = set_prefixes, .many = true, .use = USE_NSYS,
-	  .help = "of NVTX ranges only those with such names" },
+	  .help = "only NVTX ranges with names that begin so" },
 	{ "nvtx-color-scheme", 0, "JSON", CMDLINE_STRING(importer.opts.events.colors),
 	  .use = USE_NSYS,
 	  .help = "{\"REGEX\": \"COLOR\", ...} for NVTX ranges" },
@@ -716,8 +715,8 @@ static int options__check_given(const struct options *o)
 			return -EINVAL;
 		}
 		if (rows[i].group && o->importer.opts.events_only) {
-			complain("--%s is not for what Nsight Systems exported as it is: "
-				 "-o x.data makes a recording of it", rows[i].name);
+			complain("--%s cannot change the events of an export of Nsight Systems: "
+				 "make a recording with -o x.data first", rows[i].name);
 			return -EINVAL;
 		}
 		if (rows[i].group & ~o->format->format->options) {
@@ -803,12 +802,12 @@ static int options__complete_import(struct options *o)
 	if (o->importer.opts.gpu && options__more_gpu(o))
 		return -EINVAL;
 	if (o->nr_inputs && (o->importer.opts.gpu || o->importer.opts.nsys)) {
-		complain("%s: a recording beside --%s: one or the other", o->inputs[0],
+		complain("%s: a recording cannot be combined with --%s", o->inputs[0],
 			 importer__option(&o->importer));
 		return -EINVAL;
 	}
 	if (o->importer.opts.nsys && o->importer.opts.gpu) {
-		complain("--nsys beside --gpu: one or the other");
+		complain("--nsys cannot be combined with --gpu");
 		return -EINVAL;
 	}
 	if (o->importer.opts.cpu && o->importer.opts.nr_more_gpu) {
@@ -820,7 +819,7 @@ static int options__complete_import(struct options *o)
 		return -EINVAL;
 	}
 	if (o->nr_inputs && o->format->format->imported) {
-		complain("%s: only what is imported is written as a recording, without others",
+		complain("%s: only imports are written as a recording, without other recordings",
 			 o->inputs[0]);
 		return -EINVAL;
 	}
@@ -1010,7 +1009,7 @@ static int options__complete(struct options *o)
 	format = o->format->format;
 	if (format->as && !o->diff) {
 		if (o->write.table_format && o->write.table_format != format->table_format) {
-			complain("--json and %s %s: one or the other",
+			complain("--json cannot be combined with %s %s",
 				 options__given(o, "format") ? "-f" : "-o",
 				 options__given(o, "format") ? o->format->name : o->output);
 			return -EINVAL;
@@ -1022,7 +1021,7 @@ static int options__complete(struct options *o)
 	if (!o->nr_inputs)
 		o->inputs[o->nr_inputs++] = "xpu.data";
 	if (format->imported && !importer__wanted(&o->importer)) {
-		complain("data: only what is imported is written as a recording");
+		complain("data: only imports are written as a recording");
 		return -EINVAL;
 	}
 	if (o->gpu_only && o->cpu_only) {
@@ -1058,7 +1057,8 @@ static int options__complete(struct options *o)
 	if (options__check_by(o))
 		return -EINVAL;
 	if (o->diff && (options__has_by(o, BY_PID) || options__has_by(o, BY_TID))) {
-		complain("--by pid and tid are not for diff: those of two recordings differ");
+		complain("--by pid and tid are not for diff: two recordings have different pids "
+			 "and tids");
 		return -EINVAL;
 	}
 	if (o->write.sort && o->write.table &&

@@ -53,7 +53,7 @@ struct profiles {
 	const char *url, *labels, *program;
 	enum push_kind kind;
 	bool remove;
-	struct job jobs[MAX_JOBS];	/* the oldest first; a child merges that one */
+	struct job jobs[MAX_JOBS];	/* oldest first; a child merges the oldest */
 	size_t nr_jobs;
 	pid_t merger;			/* the child, or 0 */
 	pid_t pusher;			/* xpuload-push, or 0 */

@@ -102,9 +102,9 @@ static void report(const struct split_result *result)
 	if (result->nr_forced)
 		complain("%" PRIu64 " %s, because of a limit: they may be in different files",
 			 result->nr_forced, PLURAL(result->nr_forced,
-			 "launch or device record was not held back until it had the other",
-			 "launches and device records were not held back until they had each "
-			 "other"));
+			 "launch or device record was not kept until its counterpart came",
+			 "launches and device records were not kept until their counterparts "
+			 "came"));
 	if (result->nr_beyond)
 		complain("%" PRIu64
 			 " %s not repeated in later files, because of a limit: names are "

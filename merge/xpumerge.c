@@ -104,8 +104,8 @@ static void warn_root(const char *path)
 
 	if (geteuid() || stat(path, &st) || !st.st_uid)
 		return;
-	complain("%s belongs to uid %u: as root this reads whatever files it names; "
-		 "better merge as that user", path, (unsigned int)st.st_uid);
+	complain("%s belongs to uid %u: root can read any file that it names: better merge as that "
+		 "user", path, (unsigned int)st.st_uid);
 }
 
 /*
@@ -156,7 +156,7 @@ static void report(const struct session *s, const struct folded_result *folded, 
 				"lines show 0 for less than half a unit each"),
 			 folded->rounded_away_ns, PLURAL(folded->nr_rounded_away, "it", "them"));
 	if (folded->nr_without_bytes)
-		complain("%" PRIu64 " %s 0: bytes are those of copies and sets",
+		complain("%" PRIu64 " %s 0: only copies and sets have bytes",
 			 folded->nr_without_bytes,
 			 PLURAL(folded->nr_without_bytes, "line of a kernel shows",
 				"lines of kernels show"));

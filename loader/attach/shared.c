@@ -445,7 +445,7 @@ static bool member__read(struct shared *s, struct member *m, bool over)
 	member__count_losses(s, m);
 	if (shm_reader__is_broken(m->reader) && !was_broken)
 		msg__warn("pid %d has overwritten the memory that it shares with xpuload: it is "
-			  "recorded no further", m->pid);
+			  "not recorded any more", m->pid);
 	/* When an image is over, its pid may belong to another image. */
 	if (m->paths_ns && !over && s->listener.paths(s->listener.ctx, m->pid, m->paths_ns))
 		m->paths_ns = 0;
@@ -674,7 +674,8 @@ static void take_memory(struct shared *s, const struct caller *c, const struct x
 	err = m ? shm_reader__new(memory, s->ring_bytes, &m->reader) : -ENOMEM;
 	if (err) {
 		lose(s, c->pid,
-		     err == -EPROTO ? "it sent no memory as the shim makes it" : strerror(-err));
+		     err == -EPROTO ? "the memory that it sent was not made by a "
+				      "shim" : strerror(-err));
 		return;
 	}
 	s->nr_readers++;
@@ -757,7 +758,7 @@ static bool hear(struct shared *s, const struct caller *c)
 	}
 	memory = receive_memory(c->fd);
 	if (memory < 0) {
-		lose(s, c->pid, "it could make no memory to share");
+		lose(s, c->pid, "it could not make memory to share");
 		return true;
 	}
 	take_memory(s, c, &hello, memory);

@@ -197,8 +197,8 @@ int cgroup__find(struct cgroup *c, const char *path, char *why, size_t len)
 		free(below);
 	}
 	if (err && as_it_is == -EINVAL)
-		snprintf(why, len, "not a cgroup, or one of a hierarchy without a controller: name "
-			 "that of cgroup v2, or of a controller such as memory");
+		snprintf(why, len, "not a cgroup, or a cgroup of a hierarchy without a controller: "
+				   "name a cgroup of version 2, or of a controller such as memory");
 	else if (err && !all->nr)
 		snprintf(why, len, "no cgroups are mounted here: see cgroups(7)");
 	else if (err)
@@ -273,7 +273,7 @@ int cgroup__find_container(struct cgroup *c, const char *name, char *why, size_t
 	}
 	if (s->nr > 1) {
 		err = -EINVAL;
-		snprintf(why, len, "several containers are called so: %s and %s", s->found[0],
+		snprintf(why, len, "several containers match: %s and %s", s->found[0],
 			 s->found[1]);
 	} else if (s->nr) {
 		err = open_cgroup(c, s->found[0], all);
@@ -281,9 +281,8 @@ int cgroup__find_container(struct cgroup *c, const char *name, char *why, size_t
 			snprintf(why, len, "%s: %s", s->found[0], strerror(-err));
 	} else {
 		snprintf(why, len,
-			 "no cgroup here is that of such a container: expected its id, or "
-			 "the first digits of that, at least %d; docker inspect -f '{{.Id}}' NAME "
-			 "tells it",
+			 "no cgroup here belongs to this container: expected its id, or at least "
+			 "the first %d digits of its id: see docker inspect -f '{{.Id}}' NAME",
 			 MIN_ID_LEN);
 	}
 out:

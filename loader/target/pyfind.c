@@ -276,8 +276,8 @@ void pyfind__drain(struct pyfind *f, pyfind_fn fn, void *ctx)
 			msg__debug("no Python frames of pid %u: %s", a.pid, strerror(-a.err));
 	}
 	if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {
-		msg__warn("the process that finds Python has ended: processes from now on have "
-			  "no Python frames");
+		msg__warn("the process that finds Python has ended: new processes have no Python "
+			  "frames");
 		pyfind__end(f);
 	}
 }

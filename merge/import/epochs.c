@@ -355,13 +355,13 @@ void epochs__complain(const struct epochs *e, const char *name, struct msgs *msg
 	if (!e->nr_restarts)
 		return;
 	msgs__add(msgs,
-		  "%s: correlation ids begin again %" PRIu64 " %s: the latest call before it has "
+		  "%s: correlation ids restart %" PRIu64 " %s: the latest call before it has "
 		  "the device work",
 		  name, e->nr_restarts, PLURAL(e->nr_restarts, "time", "times"));
 	if (e->nr_unclear)
 		msgs__add(msgs,
-			  "%s: %" PRIu64 " %s of several calls, because correlation ids begin "
-			  "again: [no launch]",
+			  "%s: %" PRIu64 " %s of several calls, because correlation ids restart: "
+					 "[no launch]",
 			  name, e->nr_unclear,
 			  PLURAL(e->nr_unclear, "device record may be", "device records may be"));
 }

@@ -807,7 +807,7 @@ const char *import__load_error(int err)
 {
 	switch (err) {
 	case -EBADMSG:
-		return "damaged or cut off: gzip -t tells more";
+		return "damaged or cut off: check it with gzip -t";
 	case -ENODEV:
 		return "it is a device: expected a file";
 	default:

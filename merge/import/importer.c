@@ -52,10 +52,10 @@ static int importer__open_cpu(struct importer *im, struct msgs *msgs)
 	im->import.file = NULL;
 	if (im->cpu.kind == CPU_SIDE_LINES && !o->gpu) {
 		msgs__add(msgs, o->nsys ?
-			  "%s: stacks of launches go with --gpu, not with --nsys, which may have "
-			  "its own" :
-			  "%s: expected perf.data or what perf script prints: stacks of launches "
-			  "go with --gpu", o->cpu);
+			  "%s: stacks of launches need --gpu: an export for --nsys has its own "
+			  "stacks, if any" :
+			  "%s: expected perf.data or the output of perf script: stacks of launches "
+			  "need --gpu", o->cpu);
 		return -EINVAL;
 	}
 	o->cpu_lines = cpu_side__lines(&im->cpu);

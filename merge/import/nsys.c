@@ -1060,10 +1060,11 @@ static void nsys__finish(struct nsys *n)
 				max_t(uint64_t, n->last_ns, n->ranges.v[i].start_ns);
 	epochs__complain(&n->epochs, n->path, n->msgs);
 	if (n->nr_ranges_nowhere)
-		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX %s of no thread ignored", n->path,
+		msgs__add(n->msgs, "%s: %" PRIu64 " NVTX %s without a thread ignored", n->path,
 			  n->nr_ranges_nowhere, PLURAL(n->nr_ranges_nowhere, "range", "ranges"));
 	if (n->nr_graphs_twice)
-		msgs__add(n->msgs, "%s: %" PRIu64 " %s in it as a whole, too: their nodes count",
+		msgs__add(n->msgs, "%s: %" PRIu64 " %s recorded both as a whole and by node: only "
+						  "the nodes count",
 			  n->path, n->nr_graphs_twice,
 			  PLURAL(n->nr_graphs_twice, "launch of a graph is",
 				 "launches of graphs are"));

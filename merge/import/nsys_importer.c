@@ -352,8 +352,7 @@ static int nsys_importer__ranges(struct nsys_importer *i)
 	}
 	if (!err && n->nr_too_deep)
 		msgs__add(n->msgs,
-			  "%s: %" PRIu64 " NVTX ranges are within more than %d others: passed "
-			  "over",
+			  "%s: %" PRIu64 " NVTX ranges are within more than %d others: ignored",
 			  n->path, n->nr_too_deep, XPU_RANGE_DEPTH);
 	free(points);
 	free(ranges);

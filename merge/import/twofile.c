@@ -827,13 +827,15 @@ static void twofiles__explain(const struct twofiles *t, const struct align *a,
 			  opts->cpu, a->offset_ns / 1e6, a->other_offset_ns / 1e6);
 	else if (!a->nr_offsets && t->events.nr && t->launches.nr)
 		msgs__add(t->msgs, "%s: no clock offset brings all its stacks near the calls in "
-			  "%s: only what names tell is matched", opts->cpu, opts->gpu);
+				   "%s: only stacks that name their kernel are "
+				   "matched", opts->cpu, opts->gpu);
 	if (!t->out->nr_uncertain)
 		return;
 	if (twofiles__lacks_tids(t))
 		msgs__add(t->msgs, "%s: its stacks have the process's id in place of the thread's, "
-			  "so nothing tells which are of one thread: record the thread's own id, "
-			  "the lower 32 bits of bpf_get_current_pid_tgid() or tid in bpftrace",
+				   "so stacks of several threads cannot be told apart: record the "
+				   "thread's own id, the lower 32 bits of "
+				   "bpf_get_current_pid_tgid() or tid in bpftrace",
 			  opts->cpu);
 	if (!t->out->nr_named)
 		msgs__add(t->msgs,

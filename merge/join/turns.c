@@ -68,7 +68,7 @@ int turns__next(struct session *s, size_t nr)
 	return read_next(s, nr, &s->passes);
 }
 
-/* Takes an input, whose turn it is, unless it or an earlier one failed. Return: 0 or -errno. */
+/* Takes the input whose turn it is, unless it or an earlier one failed. Return: 0 or -errno. */
 static int turns__take(struct turns *t, struct part *p, struct passes *passes, int err)
 {
 	bool again;

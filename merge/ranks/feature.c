@@ -221,7 +221,8 @@ static int ranks__finish_state(void *state, struct session *session)
 	n->wanted |= s->wanted_before;
 	err = nccl__finish(n, &session->model) ?: nccl_waits__split(n, session);
 	if (!err && n->counts.nr_by_stream)
-		msgs__add(&session->msgs, "NCCL tells no communicators, as those before 2.25: %"
+		msgs__add(&session->msgs, "this NCCL reports no communicators (2.25 and later do): "
+					  "%"
 			  PRIu64 " of its kernels are paired across ranks by their order in "
 			  "streams", n->counts.nr_by_stream);
 	return err;

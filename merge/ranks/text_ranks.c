@@ -320,7 +320,7 @@ static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNT
 		{ "unplaced", "launches in calls whose beginning is not recorded",
 		  c->nr_launches_unplaced },
 		{ "by_stream",
-		  "kernels of an NCCL that tells no communicator, paired by order in streams",
+		  "kernels of an NCCL that reports no communicator, paired by order in streams",
 		  c->nr_by_stream },
 		{ "own_threads", "kernels that NCCL's own threads launched, for calls that do not "
 		  "block, taken in their order", c->nr_own_threads },

@@ -256,8 +256,8 @@ static int split__save(struct split *s, uint64_t time_ns)
 	int err = journal__save(&s->journal, &s->header, s->carry, s->live, s->number, time_ns);
 
 	if (err)
-		split__say(s, "cannot keep definitions in memory: %s: should this program be "
-			   "killed, names are missing in later files", strerror(-err));
+		split__say(s, "cannot keep definitions in memory: %s: if this program is killed, "
+			      "later files lack names", strerror(-err));
 	return 0;
 }
 
@@ -590,7 +590,8 @@ static int split__read_header(struct split *s)
 
 	memcpy(h, s->journal.head->block, sizeof(*h));
 	if (err <= 0 || memcmp(h->magic, XPU_FILE_MAGIC, sizeof(h->magic)))
-		return split__fail(s, err < 0 ? err : -EINVAL, "this is no recording");
+		return split__fail(s, err < 0 ? err : -EINVAL, "this is not a recording of "
+							       "xpuload");
 	if (h->endian != XPU_FILE_ENDIAN || h->version_major != XPU_VERSION_MAJOR ||
 	    h->header_bytes < sizeof(*h) || h->header_bytes > JOURNAL_BLOCK)
 		return split__fail(s, -EPROTO,
@@ -657,7 +658,7 @@ static int split__read_block(struct split *s, size_t *bytes)
 	while (!(err = split__try_block(s, &h)) && split__nr(s))
 		skipped += split__skip(s);
 	if (skipped) {
-		split__say(s, "%" PRIu64 " bytes of the recording are no whole block: left out",
+		split__say(s, "%" PRIu64 " bytes of the recording are not a whole block: left out",
 			   skipped);
 		s->result->nr_skipped += skipped;
 		s->lost_bytes += skipped;
@@ -855,7 +856,8 @@ static int split__go_on(struct split *s)
 	err = err ?: split__open(s, s->end_ns);
 	if (s->journal.state.nr_blocks > s->journal.head->nr_blocks)
 		split__used(s);
-	split__say(s, "%s goes on after an end by force: what was read and not written yet is lost",
+	split__say(s, "%s continues after xpumerge split was killed: records that it had read and "
+		      "not written are lost",
 		   s->name ?: "");
 	return err ?: 1;
 }

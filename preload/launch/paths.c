@@ -109,7 +109,7 @@ struct paths {
 	struct path *_Atomic newest;
 	struct path *buckets[BUCKETS];
 	struct arena arena;		/* of paths */
-	struct arena traces;		/* of places and their traces */
+	struct arena traces;		/* memory of places and their traces */
 };
 
 _Static_assert(offsetof(struct paths, entries) ==

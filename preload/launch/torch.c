@@ -270,6 +270,6 @@ const char *torch__message(void)
 	search(&s);
 	is_over = s.has_allocator;
 	return s.has_allocator && !s.found ?
-	       "PyTorch's allocator tells of its blocks in a way that is not known here: its "
-	       "memory is recorded as what it has of CUDA" : NULL;
+	       "PyTorch's allocator reports its blocks in an unknown format: its memory is "
+	       "recorded only as segments that it got from CUDA" : NULL;
 }

@@ -56,7 +56,7 @@
 /* Time limits of the shim's thread for a wait in which no work arrives and none is packed: */
 #define EXIT_WAIT_S	5		/* when the process ends: to leave its loop */
 #define LAST_WAIT_S	30		/* after that: to send everything */
-#define END_WAIT_S	1		/* when the process ends without exit handlers */
+#define END_WAIT_S	1		/* the wait if the process ends without exit handlers */
 #define TELL_NS		900000000ull	/* part of END_WAIT_S: to hand over shared memory */
 
 /* A vendor's life. */
@@ -359,9 +359,9 @@ static void tell_of_labels(void)
 
 	if (!labels->nr_refused)
 		return;
-	snprintf(text, sizeof(text), "the value of %s is none that a launcher sets: it is not "
-		 "recorded as a label%s", labels->refused,
-		 labels->nr_refused > 1 ? ", nor those of others" : "");
+	snprintf(text, sizeof(text), "the environment variable %s has a value that no launcher "
+				     "sets: it is not recorded as a label%s", labels->refused,
+		 labels->nr_refused > 1 ? ", and neither are others" : "");
 	sender__message(XPU_MESSAGE_INFO, text);
 }
 
@@ -707,8 +707,9 @@ static void start_thread(void)
 	life.alone = !life.have_thread;
 	signals__restore(&old);
 	if (!life.have_thread && any_awake(NULL))
-		sender__message(XPU_MESSAGE_WARNING, "no thread can be made for the shim: what "
-				"devices do is sent when the program ends, until memory is full");
+		sender__message(XPU_MESSAGE_WARNING, "cannot create the shim's thread: device "
+						     "records wait in memory, and are sent when "
+						     "the program ends");
 }
 
 /* ---- the process's beginning and end --------------------------------------------------------- */

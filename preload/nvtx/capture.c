@@ -370,7 +370,7 @@ const char *capture__init(void)
 	if (!text)
 		return NULL;
 	if (!parse(text))
-		capture.message = XPU_CAPTURE_ENV " cannot be understood: everything is recorded";
+		capture.message = XPU_CAPTURE_ENV " is invalid: everything is recorded";
 	window__are_used = capture__is_armed();
 	return capture.message;
 }

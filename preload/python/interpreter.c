@@ -98,8 +98,8 @@ static bool check_debug_offsets(const struct py_debug_offsets *d, unsigned long 
 		return false;
 	}
 	if (!py_layout__debug(&L, d)) {
-		refuse(XPU_MESSAGE_WARNING, "Python's code objects are laid out in an unknown way: "
-		       "call chains are without Python's frames");
+		refuse(XPU_MESSAGE_WARNING, "Python's code objects have an unknown layout: call "
+					    "chains are without Python's frames");
 		return false;
 	}
 	return true;
@@ -193,8 +193,8 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 		return;
 	}
 	if (!py.code_type || !py.unicode_type || !py.bytes_type || !py.get_tstate) {
-		refuse(XPU_MESSAGE_WARNING, "this Python does not export what is needed: call "
-		       "chains are without its frames");
+		refuse(XPU_MESSAGE_WARNING, "this Python does not export the symbols that the shim "
+					    "needs: call chains are without its frames");
 		return;
 	}
 	if (L.minor == 13) {
@@ -211,13 +211,13 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 	find_loop(handle);
 	if (wanted == PYTHON_ON && !unwound) {
 		refuse(asked_for_it ? XPU_MESSAGE_WARNING : XPU_MESSAGE_INFO,
-		       "call chains are without Python's frames: those go with --call-graph dwarf, "
-		       "or alone, with --python only");
+		       "call chains are without Python's frames: use --call-graph dwarf or "
+		       "--python only");
 		return;
 	}
 	if (wanted == PYTHON_ON && !L.anchored && !py.loop_bytes) {
-		refuse(XPU_MESSAGE_WARNING, "this Python does not say where its evaluation loop "
-		       "is: its frames can be had with --python only");
+		refuse(XPU_MESSAGE_WARNING, "cannot find the evaluation loop of this Python: use "
+					    "--python only to record its frames");
 		return;
 	}
 	/* The interpreter must never be unloaded: launches call into it. */

@@ -233,7 +233,7 @@ async function testHostile() {
 	   "one rank alone: the page says that no rank made others wait");
 	await one.keyboard.press("1");
 	await settle(one);
-	ok(/Nothing of what is chosen/.test(await text(one, "chart")),
+	ok(/matches the selection/.test(await text(one, "chart")),
 	   "one rank alone: there are no call paths");
 	is(one.complaints.join("\n"), "", "there is no complaint");
 	for (const hash of ["#rank=99&view=ranks&collective=77777&over=x",

@@ -309,7 +309,7 @@ static void add_stalls(struct state *s, uint16_t misc, uint64_t begin_ns, uint64
 			    rec.nr * sizeof(stalls[0]));
 }
 
-/* Adds the samples of a kernel that were taken in READ_NS until @ns. */
+/* Adds the samples of a kernel that were taken in the READ_NS before @ns. */
 static void add_read(struct state *s, uint64_t ns, uint32_t kernel, const uint32_t *samples)
 {
 	add_stalls(s, 0, START_NS + ns - READ_NS, START_NS + ns, 10 + kernel, samples);

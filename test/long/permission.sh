@@ -69,7 +69,7 @@ hasnt() {		# hasnt FILE NAME: checks that the other word is nowhere
 load --cpu-only -F 999 -z 0 -o own.data "$private" 150 $drow word 2>log
 is $? 0 "the user's program: exit status 0" || diag "$(cat log)"
 like "$(cat log)" ' 1 process;.* lost 0$' "the user's program: nothing is lost"
-unlike "$(cat log)" 'recorded no further' "the user's program: it is recorded to its end"
+unlike "$(cat log)" 'not recorded any more' "the user's program: it is recorded to its end"
 has home/own.data "the user's program"
 
 # waits USER DIRECTORY DROW [STEP]: starts a process of USER, $pid, that has the word
@@ -185,7 +185,7 @@ stops() {
 			-c '"$0" 100 "$1" word; shift; exec "$@"' "$private" $drow "$@" 2>log
 		is $? 0 "$name $how: exit status 0" || diag "$(cat log)"
 		like "$(cat log)" \
-			'warning: 1 process gained privileges, or ran a program that you may not read, and was recorded no further: root may record it$' \
+			'warning: 1 process gained privileges, or ran a program that you may not read, and was not recorded any more: root may record it$' \
 			"$name $how: a message says so" ||
 			diag "$(cat log)"
 		[ "$(count $word home/x.data)" -gt 1 ]
@@ -217,7 +217,7 @@ later() {		# later DROW PROGRAM: recorded in home/x.data, with 100 ms before and
 }
 later $drow "$private"
 is $? 0 "an attached process that executes a program: exit status 0" || diag "$(cat log)"
-unlike "$(cat log)" 'recorded no further|left alone' \
+unlike "$(cat log)" 'not recorded any more|left alone' \
 	"an attached process that executes a program: it still belongs to the user"
 has home/x.data "an attached process that executes a program"
 xpumerge -i home/x.data -f folded --by comm,pid -o x.folded 2>mlog
@@ -284,7 +284,7 @@ is "$(count suid-true home/l.data)" 1 \
 if as $user unshare -Ur true 2>/dev/null; then
 	load -z 0 -o l.data unshare -Ur "$exact" -t 2 -n 1000 >/dev/null 2>log
 	exact home/l 1000 "in the user's own user namespace: exact" || diag "$(cat log)"
-	unlike "$(cat log)" 'recorded no further' \
+	unlike "$(cat log)" 'not recorded any more' \
 		"in the user's own user namespace: it is recorded to its end"
 else
 	skip "a user namespace of the user's own" "unshare -U is not allowed"

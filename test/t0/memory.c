@@ -53,7 +53,7 @@ static void is_free(uint64_t mib, const char *what)
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 static void limits(void)
 {
-	skip(1, "a sanitizer has the allocator");
+	skip(1, "a sanitizer replaces the allocator");
 }
 #else
 static void limits(void)

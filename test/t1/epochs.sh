@@ -45,7 +45,7 @@ check() {
 			diag "$(cat log)"
 		;;
 	esac
-	like "$(cat log)" 'correlation ids begin again [0-9]+ times?' \
+	like "$(cat log)" 'correlation ids restart [0-9]+ times?' \
 		"$name: a message says that ids begin again" || diag "$(cat log)"
 }
 

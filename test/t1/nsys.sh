@@ -354,8 +354,8 @@ ok $? \
 like "$(cat log)" 'recent.sqlite: Nsight Systems says: 7 events were lost' \
 	"the export's own warnings are printed"
 is "$(grep -c 'Nsight Systems says' log)" 1 "the export's own warnings are printed once each"
-like "$(cat log)" '1 NVTX range of no thread ignored' "ranges without a thread are counted"
-like "$(cat log)" '1 launch of a graph is in it as a whole, too' \
+like "$(cat log)" '1 NVTX range without a thread ignored' "ranges without a thread are counted"
+like "$(cat log)" '1 launch of a graph is recorded both as a whole and by node' \
 	"a graph that is exported as a whole and by nodes counts once"
 like "$(cat log)" '1 launch that CUDA refused' "a launch that failed is not pending"
 xpumerge --nsys recent.sqlite -f folded --unit ns --by nvtx --gpu-only -o out.folded 2>log
@@ -725,13 +725,13 @@ size=$(wc -c <hard.sqlite)
 head -c $((size - 4096)) hard.sqlite >cut.sqlite
 fails "a cut file" 'malformed' --nsys cut.sqlite
 fails "an unknown activity" 'kernel, nvtx' --nsys one.sqlite -t kernels
-fails "two kinds at once" 'one or the other' --nsys one.sqlite --gpu x
+fails "two kinds at once" 'cannot be combined' --nsys one.sqlite --gpu x
 fails \
-	"a filter on activities that are written unchanged" 'is not for what Nsight' \
+	"a filter on activities that are written unchanged" 'cannot change the events' \
 	--nsys one.sqlite -o out.json --kernel x
 fails "activities of another import" '^xpumerge: -t: activities are for --nsys' --gpu one.json \
 	-t kernel
-fails "a recording next to an export" 'one or the other' --nsys one.sqlite x.data
+fails "a recording next to an export" 'cannot be combined' --nsys one.sqlite x.data
 fails "colours that are not JSON" 'nvtx-color-scheme' --nsys one.sqlite -o out.json \
 	--nvtx-color-scheme '{a}'
 fails \

@@ -98,11 +98,11 @@ is "$(xpumerge --cpu p.txt x.data -f folded --by host 2>/dev/null | sed 's/;.*//
 	wc -l)" 1 "with a recording: samples count for the recording's host"
 xpumerge --cpu p.data x.data -o y.data 2>log
 is "$? $(cat log)" \
-	"2 xpumerge: x.data: only what is imported is written as a recording, without others" \
+	"2 xpumerge: x.data: only imports are written as a recording, without other recordings" \
 	"an import merged with a recording cannot be written as one recording"
 fails "a recording that is missing" 'nothere.data' --cpu p.data nothere.data
 python3 "$XPU_SRC/test/lib/gen_kineto.py" t.json seed=1
-fails "three kinds" 'one or the other' --cpu p.data --gpu t.json x.data
+fails "three kinds" 'cannot be combined' --cpu p.data --gpu t.json x.data
 
 # ---- perf itself
 

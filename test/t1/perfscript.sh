@@ -63,7 +63,7 @@ unlike "$(cat log)" 'ignored' "a byte order mark: no line is ignored"
 { repeat 300 "# a line of --header"; cat plain.txt; } | sed 's/$/\r/' >p.txt
 same "comments, with CR at the ends of lines" p.txt.folded --cpu p.txt
 repeat 1000 "a line of a program" >p.txt
-fails "no sample" 'p.txt: expected perf.data or what perf script prints' --cpu p.txt
+fails "no sample" 'p.txt: expected perf.data or the output of perf script' --cpu p.txt
 
 # ---- the time that a sample stands for
 
@@ -84,10 +84,10 @@ is "$(awk '{ s += $NF } END { print s }' out.folded)" 300000000 \
 	"without periods, each sample stands for 1 / frequency"
 gen p.txt event=instructions:u
 fails "no time" \
-	'^xpumerge: p.txt: has no samples of time on a CPU, which are .*, but of instructions:u$' \
+	'^xpumerge: p.txt: has no samples of CPU time, which .* give, but of instructions:u$' \
 	--cpu p.txt
 : >p.txt
-fails "an empty file" 'p.txt: expected perf.data or what perf script prints' --cpu p.txt
+fails "an empty file" 'p.txt: expected perf.data or the output of perf script' --cpu p.txt
 fails "a missing file" 'nothere: cannot be read' --cpu nothere
 
 # ---- with device work
@@ -135,7 +135,7 @@ same "beside an export of Nsight Systems" both --cpu p.txt --nsys one.sqlite
 xpumerge --cpu p.txt --nsys one.sqlite -o out.json 2>log
 like "$(cat out.json)" '"cat":"cpu"' \
 	"with an export of Nsight Systems: the timeline has the samples"
-fails "the two files' stacks beside Nsight Systems" 'go with --gpu, not with --nsys' --cpu both \
+fails "the two files' stacks beside Nsight Systems" 'need --gpu: an export for --nsys' --cpu both \
 	--nsys one.sqlite
 
 # A thread that is in the trace, too, is one thread, and belongs to the trace's process.

@@ -186,7 +186,7 @@ is "$?$(grep -c '^end:' out)" 00 "an import has no command and no end of a comma
 xpumerge diff imported.data imported.data -f text >out 2>log
 is $? 0 "-o .data: diff accepts it" || diag "$(cat log)"
 xpumerge imported.data -o again.data 2>log
-is "$? $(cat log)" "2 xpumerge: data: only what is imported is written as a recording" \
+is "$? $(cat log)" "2 xpumerge: data: only imports are written as a recording" \
 	"-o .data: a recording is not written again"
 # This name is larger than a block.
 perl -e 'print q([{"name":"Kernel: ), "Q" x 9000000, q(","ph":"X","ts":2101.5,"dur":1,
@@ -248,9 +248,9 @@ fails "no events" 'empty: cannot find CUDA events' --cpu cpu.txt --gpu empty
 fails "no JSON" 'cannot find CUDA events' --cpu cpu.txt --gpu "$XPUMERGE"
 head -c 200 gpu.json.gz >cut.gz
 fails "cut off gzip" 'cut.gz: cannot be read: damaged or cut off' --cpu cpu.txt --gpu cut.gz
-fails "stacks alone" 'expected perf.data or what perf script prints' --cpu cpu.txt
+fails "stacks alone" 'expected perf.data or the output of perf script' --cpu cpu.txt
 fails "a bad tolerance" 'number of milliseconds' --cpu cpu.txt --gpu gpu.json -t ms
-fails "a recording, too" 'one or the other' --gpu gpu.json x.data
+fails "a recording, too" 'cannot be combined' --gpu gpu.json x.data
 head -c 1000 gpu.json >cut.json
 xpumerge --cpu cpu.txt --gpu cut.json -f folded >out 2>log
 is $? 2 "cut JSON: exit status 2"

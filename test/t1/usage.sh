@@ -40,7 +40,7 @@ load "sleep: -p and -a attach and take no COMMAND; --duration SECONDS, Ctrl-C or
 load "--duration is for -p and -a; a COMMAND is recorded until it ends: see timeout(1)" \
 	"--duration 1 true"
 for both in "-a -p 1" "-p 1 -a"; do
-	load "-p is for some processes and -a for all: not together" "$both"
+	load "-p attaches to some processes, -a to all: they cannot be combined" "$both"
 done
 for pids in "1," ",1" 1,a 0 -1 1,,2 99999999999; do
 	load "-p $pids: expected the number of a process, or several: 12,34" "--pid=$pids"
@@ -49,7 +49,7 @@ load "--no-children is for -p" "-a --no-children"
 for pick in "--comm x true" "--cgroup x -p 1" "--container x -p 1"; do
 	load "--cgroup, --container and --comm pick among all processes: they need -a" "$pick"
 done
-load "--cgroup and --container both name a cgroup: not together" "-a --cgroup x --container y"
+load "--cgroup and --container both name a cgroup: they cannot be combined" "-a --cgroup x --container y"
 load "--comm: expected a name" "-a --comm="
 load "-o -: standard output is the target's own: name a file" "-o - true"
 load "-o x.data.gz: no output has the suffix .gz, perhaps .data: see --help; a recording has .data" \
@@ -59,27 +59,28 @@ load "-o x.pb: no output has the suffix .pb, perhaps .pb.gz: see --help; a recor
 load "-o x.pngg: no output has the suffix .pngg, pictures are .html and, drawn by flamegraph.pl, .svg: see --help; a recording has .data" \
 	"-o x.pngg true"
 load "-o x.data and -o y.data both name the recording" "-o x.data -o z.html -o y.data true"
-load "--python off and --python only: one or the other" "--python off --python only true"
-load "--max-stack 3 and --max-stack 4: one or the other" "--max-stack 3 --max-stack 4 true"
-merge "--csv and --json: one or the other" "--csv --json"
+load "--python off and --python only cannot be combined: give one of them" "--python off --python only true"
+load "--max-stack 3 and --max-stack 4 cannot be combined: give one of them" "--max-stack 3 --max-stack 4 true"
+merge "--csv and --json cannot be combined: give one of them" "--csv --json"
 merge "--jobs 9999: expected a number from 1 to 1024" "--jobs 9999"
 merge "a recording without a name: is a variable empty?" "--input="
 merge "-o: expected the name of a file" "--output="
-merge "--unit ns and --unit us: one or the other" "--unit ns --unit us"
+merge "--unit ns and --unit us cannot be combined: give one of them" "--unit ns --unit us"
 load "-o z.html: twice" "-o z.html -o z.html true"
 
 # An option that would silently replace an earlier one, or that has no effect because of another
 # one.
-load "--api and --api=all: one or the other" "--api --api=all true"
-load "--call-graph fp and --call-graph dwarf: one or the other" \
+load "--api and --api=all cannot be combined: give one of them" "--api --api=all true"
+load "--call-graph fp and --call-graph dwarf cannot be combined: give one of them" \
 	"--call-graph fp --call-graph dwarf true"
-load "--capture launch:1 and --capture nvtx:x: one or the other" \
+load "--capture launch:1 and --capture nvtx:x cannot be combined: give one of them" \
 	"--capture launch:1 --capture nvtx:x true"
-load "--capture after:1 and --capture for:1: one or the other" \
+load "--capture after:1 and --capture for:1 cannot be combined: give one of them" \
 	"--capture after:1 --capture for:1 true"
-load "--freq 99 and --freq 199: one or the other" "-F 99 -F 199 true"
-load "--duration 1 and --duration 2: one or the other" "-a --duration 1 --duration 2"
-load "--transport bpf and --transport shm: one or the other" "--transport bpf --transport shm true"
+load "--freq 99 and --freq 199 cannot be combined: give one of them" "-F 99 -F 199 true"
+load "--duration 1 and --duration 2 cannot be combined: give one of them" "-a --duration 1 --duration 2"
+load "--transport bpf and --transport shm cannot be combined: give one of them" \
+	"--transport bpf --transport shm true"
 for with in gpu-only cpu-only freq=99 off-cpu off-cpu-min=1 api stalls probe=launch; do
 	load "--memory-only records memory and nothing else: it cannot be combined with --${with%=*}" \
 		"--memory-only --$with true"
@@ -115,26 +116,26 @@ load "--capture needs a COMMAND to start; with -p and -a, XPUSHIM_CAPTURE in the
 	"-a --capture launch:1"
 load "--duration cannot be combined with --control or --capture after:S: use for:S" \
 	"-a --capture after:1 --duration 1"
-merge "--format folded and --format html: one or the other" "-f folded -f html"
-merge "--by tid and --by shape: one or the other" "-f folded --by tid --by shape"
-merge "--memory live and --memory peak: one or the other" "--memory live --memory peak"
-merge "--from 1 and --from 2: one or the other" "--from 1 --from 2"
-merge "--sort count and --sort avg: one or the other" "--sort count --sort avg"
+merge "--format folded and --format html cannot be combined: give one of them" "-f folded -f html"
+merge "--by tid and --by shape cannot be combined: give one of them" "-f folded --by tid --by shape"
+merge "--memory live and --memory peak cannot be combined: give one of them" "--memory live --memory peak"
+merge "--from 1 and --from 2 cannot be combined: give one of them" "--from 1 --from 2"
+merge "--sort count and --sort avg cannot be combined: give one of them" "--sort count --sort avg"
 merge "--by shape tells kernels apart: it cannot be combined with --cpu-only" \
 	"--by shape --cpu-only"
 merge "--memory shows memory alone: it cannot be combined with --table threads" \
 	"--memory peak --table threads"
 merge "--sort avg: no table of memory has such a column, and --memory shows no other" \
 	"--memory live --sort avg --csv"
-merge "--json and -f csv: one or the other" "-f csv --json"
-merge "--json and -o a.csv: one or the other" "-o a.csv --json"
+merge "--json cannot be combined with -f csv" "-f csv --json"
+merge "--json cannot be combined with -o a.csv" "-o a.csv --json"
 merge "--csv is for -f text" "-o a.html --csv"
 merge "--table is for -f text" "-o a.json --table kernels"
 merge "--width is for -f text" "-f folded --width 100"
 is "$(ls a.* 2>/dev/null)" "" "refused commands have written no file"
-load "stat: xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints how long they took; a program of this name is run by xpuload -- stat" \
+load "stat: xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints how long they took; to run a program with this name: xpuload -- stat" \
 	"stat ls"
-load "annotate: record with --stalls, then xpumerge --table stalls has the lines of kernels; xpumerge --srcline has those of call paths; a program of this name is run by xpuload -- annotate" \
+load "annotate: record with --stalls, then xpumerge --table stalls has the lines of kernels; xpumerge --srcline has those of call paths; to run a program with this name: xpuload -- annotate" \
 	annotate
 is "$(xpuload report --table kernels --csv 2>log)" "$(xpumerge --table kernels --csv 2>log)" \
 	"xpuload report runs xpumerge"

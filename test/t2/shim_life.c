@@ -172,7 +172,7 @@ static int without_thread(void)
 	no_thread = true;
 	InitializeInjection();
 	no_thread = false;
-	if (heard(nr_messages) != 1 || !strstr(listener.message, "no thread can be made") ||
+	if (heard(nr_messages) != 1 || !strstr(listener.message, "create the shim's thread") ||
 	    listener.message_level != XPU_MESSAGE_WARNING)
 		return 1;
 	device__start(&context, &module, &function);

@@ -97,7 +97,7 @@ burst_until reached killed 2
 ask a "burst 100" >/dev/null
 nice=$(ps -o ni= -p "$(split_of)")
 kill -9 "$(split_of)"
-burst_until says 'goes on after an end by force'
+burst_until says 'continues after xpumerge split was killed'
 like "$(cat load.log)" \
 	'xpumerge split, which writes the files, was ended by signal 9 \(Killed\): it is started again' \
 	"killed: a message reports the kill at once"
@@ -127,7 +127,7 @@ what="killed, --strict"
 begin --strict --every 0.2 -o strict.%n.data
 burst_until reached strict 2
 kill -9 "$(split_of)"
-burst_until says 'goes on after an end by force'
+burst_until says 'continues after xpumerge split was killed'
 end 125
 
 what="killed six times"
@@ -155,7 +155,7 @@ wait_for reached memory.data 2
 kill -9 "$(split_of)"
 wait $load
 is $? 0 "$what: exit status 0" || diag "$(cat load.log)"
-like "$(cat load.log)" 'memory.data.[0-9]+ goes on after an end by force' \
+like "$(cat load.log)" 'memory.data.[0-9]+ continues after xpumerge split was killed' \
 	"$what: a message says that the file continues after a kill"
 for part in $(find . -name 'memory.data.*' | sort -rV); do
 	xpumerge -i "$part" --memory leaked -f folded -o last.folded 2>last.log
@@ -184,7 +184,7 @@ if [ -e "$XPU_BUILD/xpuload-push" ]; then
 	}
 	burst_until stops
 	kill -9 "$(split_of)"
-	burst_until says 'goes on after an end by force'
+	burst_until says 'continues after xpumerge split was killed'
 	burst_until tried 2
 	end 0
 	kill -CONT "$stopped" 2>/dev/null

@@ -127,7 +127,7 @@ finish a
 # RANK has a value that cannot be a rank.
 RANK=captain xpuload -v -o none.data "$shapes" 10 1 >/dev/null 2>log
 is "$(labels none.data)" "" "an invalid rank makes no label"
-like "$(cat log)" "the value of RANK is none that a launcher sets" \
+like "$(cat log)" "the environment variable RANK has a value that no launcher sets" \
 	"an invalid rank: -v prints a message about it"
 end
 done_testing

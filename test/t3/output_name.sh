@@ -73,15 +73,15 @@ while read -r pattern said; do
 	[ ! -e ran ]
 	ok $? "$pattern: the command is not run"
 done <<'END'
-a%x.data %x.is.none.of
-a% %.is.none.of
-a%q.data %q.wants
-a%q{}.data %q.wants
+a%x.data %x:.expected.one.of
+a% %:.expected.one.of
+a%q.data %q:.expected.the.name
+a%q{}.data %q:.expected.the.name
 a%q{NO_SUCH_VARIABLE}.data NO_SUCH_VARIABLE.:.there.is.no
 no/such/folder/%p.data cannot.write
 END
 xpuload -a --duration 0.1 -o '%p.data' >bad.log 2>&1
-is "$? $(grep -c 'has no single one' bad.log)" "125 1" \
+is "$? $(grep -c 'has several targets' bad.log)" "125 1" \
 	"-a with %p is refused, because there is no single pid"
 xpuload -a --duration 0.1 -o 'all%%p.data' >bad.log 2>&1
 is "$? $(echo all*.data)" "0 all%p.data" \

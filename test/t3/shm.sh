@@ -162,7 +162,7 @@ unlike "$(cat log)" 'made no CUDA launch' \
 bare "$inst" --strict --transport shm -o no.data "$refuse" memfd -- "$exact" -n 1000 >out 2>log
 is "$? $(cat out)" "125 exact: threads 8 sites 16 launches 1000" \
 	"no memory to share: the target runs to its end, --strict fails"
-like "$(cat log)" 'pid [0-9]+ is not recorded: it could make no memory to share' \
+like "$(cat log)" 'pid [0-9]+ is not recorded: it could not make memory to share' \
 	"no memory to share: a message says that nothing is recorded"
 like "$(cat log)" '; lost 1$' "no memory to share: the process is counted as lost"
 unlike "$(cat log)" 'made no CUDA launch' \

@@ -175,7 +175,7 @@ like "$(xpumerge -i late.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of ke
 # A second context of a GPU is not sampled while the first one is, because CUPTI would fail.
 xpuload --stalls -o context.data "$XPU_BUILD/workload/ends" context >/dev/null 2>load.log
 is $? 0 "two contexts: exit status 0" || diag "$(cat load.log)"
-like "$(cat load.log)" 'stall reasons of one context of GPU 0 alone are recorded' \
+like "$(cat load.log)" 'stall reasons are recorded only for the first context of GPU 0' \
 	"two contexts: a message says that only one is recorded"
 like "$(xpumerge -i context.data -o context.folded 2>&1)" \
 	'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \

@@ -35,7 +35,7 @@ is "$(cat late.counts)" "after 200 before 200 during 200 " \
 	"the other profiler comes later: every memory set is under its own call path"
 like "$(cat merge.log)" '^launches 600 matched 600 unmatched 0 lost 0' \
 	"the other profiler comes later: nothing is lost"
-like "$(cat load.log)" 'several subscribers here: this is recorded beside another one' \
+like "$(cat load.log)" 'another profiler uses CUPTI in this program, too: both record' \
 	"the other profiler comes later: a message says that CUPTI has several subscribers"
 xpumerge -i late.data -o late.json 2>/dev/null
 is "$(python3 -c '
@@ -76,7 +76,7 @@ for i in 1 2 3; do
 	is "$(awk '$1 == "launches" { print ($2 > 600 && $2 - $4 <= 4), $8 }' merge.log)" "1 0" \
 		"other threads launch, $i: every launch has its device work" ||
 		diag "$(cat merge.log)"
-	like "$(cat load.log)" 'what other threads launched in the [0-9.]+ ms' \
+	like "$(cat load.log)" 'launches of other threads in the [0-9.]+ ms' \
 		"other threads launch, $i: a message says that some launches are not recorded"
 	is "$(cat threads.counts)" "after 200 before 200 during 200 " \
 		"other threads launch, $i: all memory sets of the first thread are recorded"

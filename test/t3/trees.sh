@@ -183,9 +183,9 @@ else
 	skip "-p of a thread of the kernel" "there is none in this pid namespace"
 fi
 refused "-a --container nobody-has-this-name" \
-	"--container nobody-has-this-name: no cgroup here is that\
- of such a container: expected its id, or the first digits of that, at least 4; docker inspect -f\
- '{{.Id}}' NAME tells it"
+	"--container nobody-has-this-name: no cgroup here belongs\
+ to this container: expected its id, or at least the first 4 digits of its id: see docker inspect\
+ -f '{{.Id}}' NAME"
 [ ! -e none.data ]
 ok $? "none of these failures left a recording behind"
 

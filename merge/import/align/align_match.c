@@ -371,7 +371,7 @@ static double matcher__best(const struct matcher *m, uint32_t launch, uint32_t *
 	return wrong;
 }
 
-/* Return: how many steps of doubt a probability is; each step divides it by exp(1/4). */
+/* Return: the probability in steps of doubt; each step divides it by exp(1/4). */
 static uint32_t doubt(double wrong)
 {
 	return wrong > 1 ? 0 : wrong < 1e-9 ? NR_DOUBTS - 1 :

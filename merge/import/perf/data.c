@@ -930,8 +930,8 @@ int perf_data__read(struct perf_data *d, const void *buf, size_t size, const cha
 	memset(d, 0, sizeof(*d));
 	d->clock = PERF_CLOCK_UNKNOWN;
 	if (!memcmp(buf, MAGIC_OTHER_ORDER, 8)) {
-		msgs__add(msgs, "%s: from a machine of the other byte order: give what perf script "
-			  "prints of it", path);
+		msgs__add(msgs, "%s: from a machine of the other byte order: give the output of "
+				"perf script", path);
 		return -EINVAL;
 	}
 	err = reader__file(&r);

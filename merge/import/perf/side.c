@@ -106,11 +106,11 @@ static int cpu_side__read_data(struct cpu_side *c, struct msgs *msgs)
 	if (d->nr_no_unwind)
 		msgs__add(msgs,
 			  "%s: %" PRIu64 " %s cannot be unwound, for lack of registers of x86-64: "
-			  "give what perf script prints of it",
+					 "give the output of perf script",
 			  c->path, d->nr_no_unwind, PLURAL(d->nr_no_unwind, "stack", "stacks"));
 	if (d->nr_launches)
-		msgs__add(msgs, "%s: %" PRIu64 " %s left out: for these, give what perf "
-			  "script prints of it", c->path, d->nr_launches,
+		msgs__add(msgs, "%s: %" PRIu64 " %s left out: give the output of perf script to "
+					       "have them", c->path, d->nr_launches,
 			  PLURAL(d->nr_launches, "stack of a launch", "stacks of launches"));
 	c->damaged = d->cut;
 	c->odd = d->nr_strange;
@@ -260,8 +260,8 @@ static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns
 			  c->path);
 	else if (last_ns == UINT64_MAX && told->last_ns < first_ns)
 		msgs__add(msgs,
-			  "%s: its times end at %.3f s, and those of %s begin at %.3f s: sums are "
-			  "right, but a timeline does not show the two together; %s",
+			  "%s: its times end at %.3f s, before the times of %s begin, at %.3f s: "
+			  "sums are right, but a timeline does not show the two together; %s",
 			  c->path, told->last_ns / 1e9, other, first_ns / 1e9, advice);
 	else if (told->first_ns > last_ns || told->last_ns < first_ns)
 		msgs__add(
@@ -368,16 +368,16 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 	if (!c->told.nr_samples && !(other && c->nr_launches)) {
 		msgs__add(msgs, c->nr_launches ? "%s: has stacks of launches only: give the device "
 			  "records with --gpu" :
-			  "%s: has no samples of time on a CPU, which are those of "
-			  "cpu-clock, task-clock or cycles%s%s", c->path, nr ? ", but of " : "",
+			  "%s: has no samples of CPU time, which the events cpu-clock, task-clock "
+			  "and cycles give%s%s", c->path, nr ? ", but of " : "",
 			  nr ? events->name : "");
 		return -EINVAL;
 	}
 	perf_events__complain(events, nr, c->path, msgs);
 	if (!is_data && !c->script.has_ids)
 		msgs__add(msgs,
-			  "%s: has no ids of threads (perf script -F +pid,+tid prints them): those "
-			  "of one name count as one",
+			  "%s: has no ids of threads (perf script -F +pid,+tid prints them): "
+			  "threads with the same name count as one",
 			  c->path);
 	cpu_side__compare_clocks(c, first_ns, last_ns, name, msgs);
 	script__exit(&c->script);

@@ -8,7 +8,7 @@
  * .Sx OTHER TOOLS' RECORDINGS .
  */
 const struct format data_format = {
-	.help = "of an import, a recording to be read again",
+	.help = "an import as a recording, to be read again",
 	.binary = true,
 	.imported = true,
 };

@@ -507,8 +507,9 @@ static void tell_of_strangers(void)
 
 	if (!nr)
 		return;
-	snprintf(text, sizeof(text), "CUPTI gave the shim %u buffer%s of activity records that "
-		 "another user of CUPTI in this program had lent it: that user lacks them", nr,
+	snprintf(text, sizeof(text), "CUPTI gave the shim %u buffer%s that another profiler in "
+				     "this program had supplied: that profiler lacks the activity "
+				     "records in them", nr,
 		 nr == 1 ? "" : "s");
 	wire__message(XPU_MESSAGE_WARNING, text);
 }

@@ -228,7 +228,7 @@ static enum gpu_state start_cupti(struct cupti *c, const struct gpu_wants *wants
 	if (!waits)
 		start_stalls();
 	if (!watch__launches()) {
-		snprintf(text, sizeof(text), "%s knows no launch callback", c->path);
+		snprintf(text, sizeof(text), "%s has no callbacks for launches", c->path);
 		watch__nothing();
 		activity__stop();
 		unsubscribe();
@@ -265,13 +265,13 @@ static enum gpu_state session__open(const struct gpu_wants *wants)
 static void tell_of_others(void)
 {
 	bool others = wire__counters.nr_slots > 1;
-	char text[256] = "CUPTI has several subscribers here: this is recorded beside another one";
+	char text[256] = "another profiler uses CUPTI in this program, too: both record";
 	size_t len = strlen(text);
 
 	if (session.left_ns)
 		snprintf(text + len, sizeof(text) - len,
-			 "; what other threads launched in the %.1f ms in "
-			 "which it subscribed is not recorded",
+			 "; launches of other threads in the %.1f ms in which it subscribed are "
+			 "not recorded",
 			 (clock__ns() - session.left_ns) / 1e6);
 	sender__message(session.left_ns && others ? XPU_MESSAGE_WARNING : XPU_MESSAGE_INFO, text);
 	session.left_ns = 0;
@@ -293,9 +293,10 @@ static void session__begin(void)
 static void session__has_begun(void)
 {
 	if (!session.cupti.among && !share__serves() && share__is_asked_for())
-		sender__message(XPU_MESSAGE_WARNING, "a profiler in the program is not served "
-				"beside this: not together with all of the API's calls, and not "
-				"by this version of CUPTI");
+		sender__message(XPU_MESSAGE_WARNING, "--cupti share cannot serve a profiler in "
+						     "this program: either all API calls are "
+						     "recorded, or this version of CUPTI does not "
+						     "allow it");
 }
 
 static bool session__may_open(void)

@@ -347,8 +347,9 @@ static void say_broken(CUptiResult err)
 	if (atomic_exchange(&said, true))
 		return;
 	snprintf(text, sizeof(text), "launches and device work are missing from the recording: "
-		 "cuptiPCSamplingGetData: %s (error %d): another program samples this GPU, "
-		 "perhaps; without --stalls they are recorded", cupti__strerror(cupti, err), err);
+				     "cuptiPCSamplingGetData: %s (error %d): perhaps another "
+				     "program samples this GPU: record without "
+				     "--stalls", cupti__strerror(cupti, err), err);
 	sender__message(XPU_MESSAGE_ERROR, text);
 }
 
@@ -541,8 +542,8 @@ static void say_second(uint32_t device)
 	if (atomic_exchange(&said, true))
 		return;
 	snprintf(text, sizeof(text),
-		 "stall reasons of one context of GPU %u alone are recorded, the "
-		 "one that came first: CUPTI samples one at a time",
+		 "stall reasons are recorded only for the first context of GPU %u: CUPTI samples "
+		 "one context at a time",
 		 device);
 	sender__message(XPU_MESSAGE_WARNING, text);
 }

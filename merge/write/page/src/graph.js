@@ -239,7 +239,7 @@ function sumOfCell(c) {
 export function emptyWords() {
 	if (!cells.nr && !ranks)
 		return "Nothing was recorded: no work of a device, no samples, no waits.";
-	return `Nothing of what is chosen is in this ${isPicked() ? "stretch" : "recording"}.`;
+	return `Nothing in this ${isPicked() ? "stretch" : "recording"} matches the selection.`;
 }
 
 function drawEmpty(box) {

@@ -174,7 +174,7 @@ export function drawSandwich() {
 		     `${figures(nodes)} in ${plural(nodes.length, "place")}, ` +
 		     `${percent(all, width[0])} of all` +
 		     (own ? `; itself on CPU ${format(own)}` : "") :
-		"Nothing of what is chosen is in it."),
+		"It has no time or work in this selection."),
 		make("h3", null, "Calls"),
 		chart("callees", down, false, all, pixels, "Nothing."), listOf("Callees", down));
 	box.onclick = event => {

@@ -124,7 +124,7 @@ function drawTopTable() {
 		make("p", null, rows.length > TOP_ROWS ?
 			`${integer.format(rows.length - TOP_ROWS)} more rows; ` +
 			"search to narrow them down." : !rows.length ?
-			matches ? "Nothing of what is chosen matches the search." : emptyWords() :
+			matches ? "Nothing in the selection matches the search." : emptyWords() :
 			plural(rows.length, "row") +
 			". A click shows a row's callers and callees."));
 }
