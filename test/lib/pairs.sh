@@ -186,6 +186,16 @@ pairs_clock() {
 	like "$(grep '^  clock of the stacks' pairs.log)" "$pairs_expected" "the clocks: $*"
 }
 
+# pairs_not_set KEYS: makes and imports such a recording, and checks that no message says that a
+# clock was set.
+pairs_not_set() {
+	# shellcheck disable=SC2048,SC2086 # words are arguments
+	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $* || exit 1
+	"${XPU_PAIRS_MERGE:-$XPU_BUILD/xpumerge}" --cpu cpu.txt --gpu gpu.json -f perf \
+		>pairs.out 2>pairs.log
+	is "$(grep 'to have been set' pairs.log)" "" "no clock was set: $*"
+}
+
 # pairs_clocks: what the account says about clocks that were set, and about clocks that were not.
 pairs_clocks() {
 	pairs_clock="  clock of the stacks against the clock of the calls"
@@ -211,6 +221,23 @@ pairs_clocks() {
 		shape=exp burst=200 pause=429 cut=1 step=0.05 kernels=8000 loop=3 apart=0
 	pairs_clock "$pairs_clock: unknown for 363 stacks, then $pairs_369 1637 stacks; " nr=2000 \
 		head=0.2 gap=2 work=30 shape=exp names=nvcc
+	# The clocks drift, which the offset does not follow.
+	pairs_not_set seed=100266 nr=2000 tids=same gap=748 work=87.4 jitter=0.202 delay=0.211 \
+		dur=1.58 dur_jitter=0 shape=uniform lost=0.1 late=0.1 drift=-40 kernels=30 apart=0
+	pairs_not_set seed=100190 nr=2000 tids=pid gap=350 work=1.19 jitter=54.8 delay=6.4 \
+		dur=7.73 dur_jitter=0.767 shape=exp lost=0.1 run=20 late=0.134 drift=-40 \
+		kernels=30 loop=10 apart=0
+	# Launches at equal intervals, and files without some of them at their ends.
+	pairs_not_set seed=100141 nr=4000 tids=other threads=2 gap=100 work=2 delay=0.2 jitter=0.5 \
+		lost=0.05 run=20 head=0.1 tail=0.1 kernels=8000 loop=10
+	pairs_not_set seed=100042 nr=1000 tids=pid gap=1.41e+03 work=6.88 jitter=4.99 delay=1.64 \
+		dur=42.9 dur_jitter=41.8 shape=exp lost=0.3 head=0.1 tail=0.1 kernels=8000 loop=3 \
+		own=1
+	# Parts of few stacks, which are like the rest by chance.
+	pairs_not_set seed=100331 nr=4000 tids=other threads=4 gap=100 work=5 burst=50 pause=2000 \
+		lost=0.1 drift=40 kernels=8000
+	pairs_not_set seed=100023 nr=1000 tids=same threads=4 gap=0.3 work=0.2 lost=0.1 run=50 \
+		head=0.1 tail=0.1 apis=1 kernels=3 names=nvcc
 }
 
 # pairs_waits SEED NR: makes and checks NR recordings whose threads wait for each other in their

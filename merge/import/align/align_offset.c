@@ -34,6 +34,7 @@
 #define REST_MIN	16		/* stacks without a launch, in a row, that are noticed */
 #define REST_MASS	0.5		/* share of them that another offset must fit */
 #define REST_SCORE	30.0		/* score that such an offset must have */
+#define SET_MIN_NS	400000.0	/* people set clocks by more */
 #define REST_CLEAR	0.5		/* share of its score that others may have */
 #define DRIFT_MAX	200e-6
 #define DRIFT_USUAL	50e-6
@@ -730,6 +731,12 @@ static bool finder__find_rest(struct finder *f, bool late, const double *main, d
 	return true;
 }
 
+/* Whether clocks would not drift from one offset to the other in the recording: one was set. */
+static bool finder__was_set(const struct finder *f, double one, double other)
+{
+	return fabs(one - other) > SET_MIN_NS + UNSEEN_DRIFT * f->al->cpu.span;
+}
+
 /* Lists the stretches of the recording that have one offset each. */
 static int finder__list_stretches(struct finder *f, double ahead)
 {
@@ -754,12 +761,16 @@ static int finder__list_stretches(struct finder *f, double ahead)
 		known[2] = finder__find_rest(f, true, main, main + nr, &bounds[2], &offsets[2]);
 	bounds[2] = max_t(uint32_t, bounds[1], bounds[2]);
 	free(main);
-	al->out->was_set = known[0] || known[2];
+	if (bounds[1] < bounds[2])
+		offsets[1] = al->cpu.time[bounds[1]] - al->stack_time[bounds[1]];
+	else
+		known[1] = false;
+	for (i = 0; i < 3; i++)
+		al->out->was_set |= known[i] && known[(i + 1) % 3] &&
+				    finder__was_set(f, offsets[i], offsets[(i + 1) % 3]);
 	for (i = 0; i < 3; i++) {
 		if (bounds[i] >= bounds[i + 1])
 			continue;
-		if (i == 1)
-			offsets[1] = al->cpu.time[bounds[1]] - al->stack_time[bounds[1]];
 		al->out->stretches[al->out->nr_stretches++] = (struct align_stretch){
 			.nr = bounds[i + 1] - bounds[i], .known = known[i],
 			.offset_ns = known[i] ? llround(offsets[i] + ahead) : 0,

@@ -35,7 +35,9 @@
 #define INSIDE_MAX	0.02		/* ... and this share of all stacks */
 #define STRETCH_MIN	4		/* stacks by which a stretch of the recording is judged */
 #define SET_PRIOR	5.0		/* -log of the chance that a clock was set, to any time */
-#define UNSEEN_DRIFT	100e-6		/* drift of a short recording, at most */
+#define SET_GAIN	1.5		/* gain from which a message says that a clock was set */
+#define SET_CLEAR	60.0		/* the gain from which nothing else matters */
+#define SET_COARSE	0.05		/* jitter, as a share of the time between launches */
 #define TURN_LOST	3.0		/* -log of the chance that a stack has no launch */
 #define JITTER_MIN	100.0		/* ns: the resolution of clocks */
 
@@ -554,7 +556,7 @@ static void order__learn_drift(struct order *o, struct distance *v, uint32_t nr,
  * Says that the stacks' clock was set at @time, and was @more ahead after that. If only one offset
  * puts all stacks in order then, the stretches have it.
  */
-static void order__set_stretches(struct order *o, double time, double more)
+static void order__set_stretches(struct order *o, double time, double more, bool was_set)
 {
 	struct align *out = o->al->out;
 	struct shift shifts[MAX_SHIFTS];
@@ -565,7 +567,7 @@ static void order__set_stretches(struct order *o, double time, double more)
 		o->al->stack_time[i - 1] -= more;
 	order__run(o, false);
 	known = order__compare(o, shifts, false) == 1;
-	out->was_set = true;
+	out->was_set |= was_set;
 	out->nr_stretches = 2;
 	out->stretches[0] = (struct align_stretch){ .nr = i, .known = known };
 	out->stretches[1] = (struct align_stretch){ .nr = nr - i, .known = known };
@@ -583,9 +585,10 @@ static void order__set_stretches(struct order *o, double time, double more)
 static int order__was_set(struct order *o, const struct shift *s)
 {
 	struct distance *v = malloc(3 * (size_t)NR_DISTANCES * sizeof(*v)), *sorted, *room;
-	double change, gain = 0, offset = s->later + s->phase, later[2];
+	double change, gain = 0, offset = s->later + s->phase, later[2] = { 0 };
 	uint32_t nr, split = 0, inside;
 	struct part before, after;
+	bool sure;
 
 	if (!v)
 		return -ENOMEM;
@@ -606,8 +609,15 @@ static int order__was_set(struct order *o, const struct shift *s)
 		if (order__fits_shifted(o, offset, &after, &before, change, room, &gain, &later[1]))
 			later[0] = offset - before.now[split / 2].d;
 	}
+	/*
+	 * aligner__find_offset() does not put all stacks with wrong launches and yet all of them
+	 * near: rather, launches come at equal intervals, and many at the ends are missing.
+	 */
+	sure = gain > SET_GAIN && (gain > SET_CLEAR ||
+				   o->al->jitter > SET_COARSE * o->al->spacing ||
+				   fmin(fabs(later[0]), fabs(later[1])) < o->al->spacing);
 	if (gain > 0)
-		order__set_stretches(o, v[split].time, later[1] - later[0]);
+		order__set_stretches(o, v[split].time, later[1] - later[0], sure);
 	free(v);
 	return gain > 0;
 }
