@@ -74,10 +74,11 @@ has home/own.data "the user's program"
 
 # waits USER DIRECTORY DROW [STEP]: starts a process of USER, $pid, that has the word
 waits() {
+	rm -f ready		# it may be from an earlier process
 	setpriv --reuid "$1" --regid "$1" --clear-groups sh \
 		-c 'cd "$1" && exec "$0" 50 "$2" $3 wait' "$private" "$2" "$3" "${4:-own}" >ready &
 	pid=$!
-	wait_for grep -q ready ready
+	wait_for grep -qs ready ready
 }
 
 waits $user home $drow

@@ -59,6 +59,7 @@ is "$(ask b off)" off "the busy target keeps running"
 # of its own, no matter which calls were recorded before; also in the middle of a recording.
 # start_again ARGS...: starts the program, and waits until its threads launch
 start_again() {
+	rm -f again.out		# it may have the "ready" of an earlier program
 	LD_PRELOAD=$XPU_SHIM "$XPU_BUILD/workload/again" -s 1800 -w 60 "$@" >again.out &
 	again=$!
 	wait_for grep -qs ready again.out
