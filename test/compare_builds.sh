@@ -3,8 +3,8 @@
 # compare_builds.sh OLD NEW DIR...: runs the xpumerge of two builds on all files of the directories,
 # in all formats, and fails if a result, a message or an exit status differs. It checks changes that
 # only move code.
-#   *.data, *.xpu	recordings: every format, dump, ranks
-#   *.data.N		dump, and every format and ranks of all together, with -j 1 and -j 2
+#   *.data, *.xpu	recordings: every format, dump, ranks, --memory
+#   *.data.N		dump, and the others of all together, with -j 1 and -j 2
 #   *.stream		what xpuload writes to xpumerge split: the files that split makes of it
 #   *.args arguments of an import, in the file's directory: every format, among them data
 set -u
@@ -66,6 +66,17 @@ merge_ranks() {
 	esac
 }
 
+memory() {		# memory NAME ARGUMENTS...
+	of=$1
+	shift
+	for view in live peak allocated leaked failed; do
+		for format in text pprof html; do
+			both "$of --memory $view -f $format" merge_as "$format" \
+				--memory "$view" "$@"
+		done
+	done
+}
+
 merge_dump() {
 	"$merge" dump "$1"
 }
@@ -97,6 +108,7 @@ for dir; do
 			for j in 1 2; do
 				formats "${name%.1}.* -j $j" -j $j "${file%.1}".*
 				ranks "${name%.1}.* -j $j" -j $j "${file%.1}".*
+				memory "${name%.1}.* -j $j" -j $j "${file%.1}".*
 			done ;;
 		esac
 		case $name in
@@ -106,7 +118,8 @@ for dir; do
 		case $name in
 		*.data | *.xpu)
 			formats "$name" "$file"
-			ranks "$name" "$file" ;;
+			ranks "$name" "$file"
+			memory "$name" "$file" ;;
 		esac
 	done
 done

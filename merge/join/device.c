@@ -74,7 +74,7 @@ static int read_launch(struct second_pass *p, const struct xpu_record_launches *
 	*key = JOIN_KEY(proc, rec->correlation_id);
 	*one_record = path != NO_INDEX && m->paths.v[path].one_record;
 	if (launches->hdr.misc & XPU_MISC_LAUNCHES_RANGES)
-		err = ranges__chain(p, proc, range_ids[i], &l->chain);
+		err = second_pass__in_range(p, proc, range_ids[i], &l->chain);
 	return err < 0 ? err : nr_bad + err;
 }
 

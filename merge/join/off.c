@@ -239,7 +239,7 @@ static int wait__where(struct second_pass *p, const struct wait *wait, uint32_t 
 			       &path);
 	if (*nr_bad < 0)
 		return *nr_bad;
-	err = ranges__chain(p, proc, wait->rec->range_id, &at->chain);
+	err = second_pass__in_range(p, proc, wait->rec->range_id, &at->chain);
 	if (err < 0)
 		return err;
 	*nr_bad += err;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "join/absorb.h"
-#include "join/allocs.h"
 #include "join/device.h"
 #include "join/frames.h"
 #include "join/losses.h"
@@ -157,7 +156,6 @@ static void part_results__free(struct part_results *apart)
 void part__exit(struct part *p)
 {
 	part__leave(p);
-	allocs__exit(&p->pass);
 	samples__exit(&p->pass);
 	second_pass__exit(&p->pass);
 	join__exit(&p->join);
@@ -173,6 +171,18 @@ void part__exit(struct part *p)
 }
 
 /* ---- the passes ------------------------------------------------------------------------------ */
+
+/* Passes a record to the features. Return: 0, -ENOMEM or the sink's error. */
+static int record__hooks(struct second_pass *p, const struct xpu_record *rec)
+{
+	const struct hooks *hooks = &p->record_hooks;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < hooks->nr && !err; i++)
+		err = hooks->v[i].feature->record(hooks->v[i].state, p, rec);
+	return err;
+}
 
 static int stream_record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
 {
@@ -191,8 +201,6 @@ static int stream_record(void *ctx, const struct record_iter *it, const struct x
 		return device__earlier(p, (const void *)rec);
 	case XPU_RECORD_BATCH:
 		return device__batch(p, it, (const void *)rec);
-	case XPU_RECORD_ALLOCS:
-		return allocs__read(p, (const void *)rec);
 	case XPU_RECORD_SAMPLES:
 		return samples__read(p, (const void *)rec);
 	case XPU_RECORD_STACK:
@@ -204,7 +212,7 @@ static int stream_record(void *ctx, const struct record_iter *it, const struct x
 	case XPU_RECORD_OFF:
 		return off__span(p, (const void *)rec);
 	default:
-		return 0;
+		return record__hooks(p, rec);
 	}
 }
 
@@ -255,6 +263,32 @@ static int part__first_pass(struct part *p)
 	return err ?: found__resolve(&p->found, p->model) ?: part__begin_features(p);
 }
 
+/* Return: 0, -ENOMEM or the sink's error. */
+static int part__open_features(struct part *p)
+{
+	void *const *states = p->model->features;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; features[i] && !err; i++)
+		if (states[i] && features[i]->open)
+			err = features[i]->open(states[i], &p->pass, p->passes);
+	return err;
+}
+
+/* Return: 0, -ENOMEM or the sink's error. */
+static int part__close_features(struct part *p)
+{
+	void *const *states = p->model->features;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; features[i] && !err; i++)
+		if (states[i] && features[i]->close)
+			err = features[i]->close(states[i], &p->pass);
+	return err;
+}
+
 /* Makes the second pass, and the third if needed. Return: 0, -ENOMEM or the sink's error. */
 static int part__second_pass(struct part *part)
 {
@@ -269,7 +303,7 @@ static int part__second_pass(struct part *part)
 	if (!err)
 		err = ranges__open(p);
 	if (!err)
-		err = allocs__open(p, part->passes);
+		err = part__open_features(part);
 	if (!err)
 		err = pass__run(r, part->passes, stream_record, p, 300, 950, &it);
 	if (!err && join__wants_rescan(p->join))
@@ -283,7 +317,7 @@ static int part__second_pass(struct part *part)
 	if (!err)
 		err = ranges__finish(p);
 	if (!err)
-		err = allocs__finish(p);
+		err = part__close_features(part);
 	return err ?: off__finish(p);
 }
 

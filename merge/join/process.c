@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "join/allocs.h"
 #include "join/hints.h"
 #include "join/session.h"
 #include "join/turns.h"
@@ -180,8 +179,6 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 		s->ended &= s->model.inputs.v[i].ended;
 	}
 	s->sums.loss = loss;
-	if (!err)
-		err = allocs__settle(s);
 	for (i = 0; i < s->sums.busy.nr && !err; i++)
 		err = busy__finish(&s->sums.busy.v[i]);
 	if (!err)

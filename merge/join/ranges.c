@@ -238,20 +238,3 @@ int ranges__finish(struct second_pass *p)
 	}
 	return err;
 }
-
-/* ---- chains ---------------------------------------------------------------------------------- */
-
-int ranges__chain(struct second_pass *p, uint32_t proc, uint32_t range_id, uint32_t *chain)
-{
-	struct model *m = p->model;
-	uint32_t range;
-	int nr_bad, err;
-
-	if (!range_id || !p->opts->by_range)
-		return 0;
-	nr_bad = nvtx__range(&m->nvtx, &m->strings, proc, range_id, &range);
-	if (nr_bad < 0)
-		return nr_bad;
-	err = chains__in_range(&m->chains, range, chain);
-	return err ?: nr_bad;
-}

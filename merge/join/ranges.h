@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * ranges.h - opens, closes and sums up NVTX ranges, passes them to the sink, and adds them to
- * chains
- */
+/* ranges.h - opens, closes and sums up NVTX ranges, and passes them to the sink */
 #ifndef MERGE_RANGES_H
 #define MERGE_RANGES_H
 
@@ -19,15 +16,5 @@ int ranges__open(struct second_pass *p);
  * error.
  */
 int ranges__finish(struct second_pass *p);
-
-/**
- * ranges__chain - find a chain in a range
- * @proc: the process of the id
- * @range_id: the id in the records, 0 for no range
- * @chain: with opts.by_range, replaced by the chain of its call path in that range
- *
- * Return: the number of undefined ids, or -ENOMEM.
- */
-int ranges__chain(struct second_pass *p, uint32_t proc, uint32_t range_id, uint32_t *chain);
 
 #endif /* MERGE_RANGES_H */

@@ -61,6 +61,8 @@ void second_pass__add_hooks(struct second_pass *p)
 			hooks__add(&p->work_hooks, features[i], states[i]);
 		if (states[i] && features[i]->range)
 			hooks__add(&p->range_hooks, features[i], states[i]);
+		if (states[i] && features[i]->record)
+			hooks__add(&p->record_hooks, features[i], states[i]);
 	}
 }
 
@@ -101,4 +103,19 @@ bool second_pass__outlived(const struct second_pass *p, uint32_t proc)
 
 	return i < p->arrived.nr && p->arrived.v[i].window &&
 	       !p->model->machine.procs.v[proc].exited;
+}
+
+int second_pass__in_range(struct second_pass *p, uint32_t proc, uint32_t range_id, uint32_t *chain)
+{
+	struct model *m = p->model;
+	uint32_t range;
+	int nr_bad, err;
+
+	if (!range_id || !p->opts->by_range)
+		return 0;
+	nr_bad = nvtx__range(&m->nvtx, &m->strings, proc, range_id, &range);
+	if (nr_bad < 0)
+		return nr_bad;
+	err = chains__in_range(&m->chains, range, chain);
+	return err ?: nr_bad;
 }

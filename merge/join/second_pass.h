@@ -7,7 +7,6 @@
  *	samples.c		CPU samples, and stacks that are unwound here
  *	off.c			off-CPU time; then waits, and accounts of threads
  *	ranges.c		the times of NVTX ranges, and which were open at a time
- *	allocs.c		events of memory, in order
  *
  * All of them use origin.c (the call path, thread and thread's name that the ids of a record mean),
  * wanted.c (the filter) and tell.h (the sums and the sink).
@@ -76,7 +75,7 @@ struct placed_work {
 	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: it is left out */
 };
 
-/* features that are awake and take launches, device work, or events of ranges */
+/* features that are awake and take launches, device work, events of ranges, or records */
 struct hooks {
 	unsigned int nr;
 	struct hook {
@@ -95,7 +94,7 @@ struct second_pass {
 	struct copied_stacks *unwind;	/* NULL: the recording has no stacks to unwind */
 	struct join *join;
 	struct waits waits;
-	struct hooks launch_hooks, work_hooks, range_hooks;
+	struct hooks launch_hooks, work_hooks, range_hooks, record_hooks;
 	uint64_t nr_damages;		/* number of damages of the recording so far */
 	ARRAY(struct arrived) arrived;	/* by process - found.first_proc */
 
@@ -109,7 +108,6 @@ struct second_pass {
 					 * [1] is for tids in their own pid namespace */
 		struct idmap stats;	/* (proc, cbid), perhaps with XPU_CALL_RUNTIME */
 	} calls;
-	struct alloc_order *allocs;	/* allocs.c; NULL: no memory events */
 	struct {			/* samples.c */
 		struct unwound_entry *unwound;
 		ARRAY(char) unwound_key;	/* to look up an unwound chain */
@@ -146,6 +144,17 @@ void second_pass__add_hooks(struct second_pass *p);
  * before the pass.
  */
 int second_pass__open_windows(struct second_pass *p);
+
+/**
+ * second_pass__in_range - find a chain in a range
+ * @proc: the process of the id
+ * @range_id: the id in the records, 0 for no range
+ * @chain: with opts.by_range, replaced by the chain of its call path in that range
+ *
+ * Return: the number of undefined ids, or -ENOMEM.
+ */
+int second_pass__in_range(struct second_pass *p, uint32_t proc, uint32_t range_id,
+			  uint32_t *chain);
 
 /* Return: whether the process ran before its recording began and still ran when it ended. */
 bool second_pass__outlived(const struct second_pass *p, uint32_t proc);

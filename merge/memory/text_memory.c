@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "human.h"
-#include "join/allocs.h"
+#include "memory/allocs.h"
 #include "write/section.h"
 #include "write/shorten.h"
 #include "xpu_time.h"

@@ -37,6 +37,7 @@ struct model;
 struct placed_launch;
 struct placed_work;
 struct parquet_column;
+struct passes;
 struct remap;
 struct second_pass;
 struct section;
@@ -139,15 +140,23 @@ struct feature {
 	/* each event of NVTX ranges, thread by thread, before all launches */
 	int (*range)(void *state, struct second_pass *p, enum range_event event, uint32_t thread,
 		     uint32_t range, uint64_t time_ns);
+	/*
+	 * before the second pass over the records, after all events of ranges; it may read the
+	 * recording on its own. As the other hooks up to close(), it may return the sink's error.
+	 */
+	int (*open)(void *state, struct second_pass *p, struct passes *passes);
+	/* each record of the second pass that no other code takes */
+	int (*record)(void *state, struct second_pass *p, const struct xpu_record *rec);
 	/* each launch; its device work follows, but other launches may come between them */
 	int (*launch)(void *state, struct second_pass *p, const struct placed_launch *launch);
 	/* each piece of device work, and before it its launch, after the work was summed up */
 	int (*work)(void *state, struct second_pass *p, const struct placed_work *work);
 	/*
-	 * The second pass: events of memory. The events of one process come in their order,
-	 * memory from before this file first. No filter leaves one out.
+	 * The second pass: events of memory, from the feature memory. The events of one process
+	 * come in their order, memory from before this file first. No filter leaves one out.
 	 */
 	int (*memory)(void *state, struct second_pass *p, const struct feature_memory *e);
+	int (*close)(void *state, struct second_pass *p);	/* after the last record */
 	int (*settle)(void *state, struct second_pass *p);	/* all was read; losses are known */
 
 	/* ---- all recordings */

@@ -348,38 +348,6 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 	return 0;
 }
 
-/* Notes which kinds of memory events the recording has, and when they happened. */
-static int collect__allocs(struct collect *c, const struct xpu_record_allocs *rec)
-{
-	struct found *f = c->found;
-	struct sent *sent;
-	uint32_t proc, i;
-	uint64_t ns;
-	int err;
-
-	err = machine__proc(&c->model->machine, rec->proc_id, &proc) ?:
-	      found__add_sent(f, proc, &sent);
-	if (err)
-		return err;
-	sent->nr_allocs += rec->hdr.misc & XPU_MISC_ALLOCS_CARRIED ? 0 : rec->nr;
-	if (!f->allocs.nr) {
-		f->allocs.proc_id = rec->proc_id;
-		f->allocs.from_ns = UINT64_MAX;
-	}
-	f->allocs.several_procs |= f->allocs.proc_id != rec->proc_id;
-	f->allocs.nr += rec->nr;
-	for (i = 0; i < rec->nr; i++) {
-		f->allocs.blocks |= rec->events[i].space == XPU_SPACE_BLOCK ||
-				    rec->events[i].what == XPU_ALLOC_SEGMENTS;
-		ns = rec->time_ns + (int64_t)rec->events[i].delta_ns;
-		if (ns >= f->from_ns)
-			f->allocs.from_ns = min_t(uint64_t, f->allocs.from_ns, ns);
-		f->allocs.to_ns = max_t(uint64_t, f->allocs.to_ns, ns);
-		sent->allocs_ns = max_t(uint64_t, sent->allocs_ns, ns);
-	}
-	return 0;
-}
-
 /*
  * Sets the begin time of the recording, if a recorder wrote its version. Imports have no recorder.
  */
@@ -399,8 +367,6 @@ static void collect__see_end(struct collect *c)
 	if (!c->has_recorder)
 		return;
 	f->to_ns = UINT64_MAX - more_ns < c->made_ns ? UINT64_MAX : c->made_ns + more_ns;
-	f->allocs.from_ns = found__nearest_ns(f, f->allocs.from_ns);
-	f->allocs.to_ns = found__nearest_ns(f, f->allocs.to_ns);
 }
 
 static void collect__see_period(struct collect *c, uint32_t period_ns)
@@ -463,8 +429,6 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 		return array_push(&c->found->waits, (const void *)rec);
 	case XPU_RECORD_RANGES:
 		return array_push(&c->found->ranges, (const void *)rec);
-	case XPU_RECORD_ALLOCS:
-		return collect__allocs(c, (const void *)rec);
 	case XPU_RECORD_ACCOUNT:
 		return array_push(&c->found->accounts, (const void *)rec);
 	case XPU_RECORD_PYSOURCE:

@@ -82,11 +82,6 @@ struct found {
 	ARRAY(const struct xpu_record_wait *) waits;
 	ARRAY(const struct xpu_record_ranges *) ranges;
 	ARRAY(const struct xpu_record_account *) accounts;
-	struct {			/* memory events */
-		uint64_t nr, from_ns, to_ns;	/* times by the recording's clock */
-		uint32_t proc_id;		/* of the first memory event */
-		bool several_procs, blocks;	/* blocks: some events are about allocator blocks */
-	} allocs;
 	ARRAY(struct sent) sent;	/* by process, from first_proc to the last sender */
 	struct arena counters;		/* memory of the counters that @sent points to */
 	ARRAY(struct exit_at) exits;	/* sorted by pid, then by time */

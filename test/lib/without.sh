@@ -5,6 +5,7 @@
 # is set.
 #
 #	features="stalls metrics"
+#	words="REGEX"		what names a feature in a test, unless its name does
 #	. "$XPU_SRC/test/lib/without.sh"
 . "$XPU_SRC/test/lib/tap.sh"
 
@@ -22,7 +23,7 @@ done
 
 # names FILE: whether the test names one of the features
 names() {
-	grep -qwE "$(echo "$features" | tr ' ' '|')" "$1"
+	grep -qwE -e "${words:-$(echo "$features" | tr ' ' '|')}" "$1"
 }
 
 slow=" oom.c cut.c damage.c epochs.sh max_memory.sh several.sh split_killed.sh split_late.sh

@@ -10,7 +10,14 @@
 #define MERGE_ALLOCS_H
 
 #include "join/second_pass.h"
+#include "memory/state.h"
 #include "read/pass.h"
+
+struct collect;
+
+/* In the first pass: notes what events a record has, and when they were. Return: 0 or -ENOMEM. */
+int allocs__take(struct alloc_records *records, struct collect *c,
+		 const struct xpu_record_allocs *rec);
 
 /*
  * Makes the heap, before the pass. If the events include blocks of an allocator, makes an extra
@@ -20,9 +27,9 @@ int allocs__open(struct second_pass *p, struct passes *passes);
 
 int allocs__read(struct second_pass *p, const struct xpu_record_allocs *rec);
 
-/* Takes the events that are still held, after the pass. Return: 0 or -ENOMEM. */
+/* Takes the events that are still held, and forgets them, after the pass. Return: 0 or -ENOMEM. */
 int allocs__finish(struct second_pass *p);
-void allocs__exit(struct second_pass *p);
+void allocs__exit(struct memory_state *state);
 
 struct session;
 struct session_opts;

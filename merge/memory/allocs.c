@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "join/allocs.h"
+#include "memory/allocs.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "join/origin.h"
-#include "join/ranges.h"
-#include "join/rests.h"
 #include "join/session.h"
 #include "join/tell.h"
 #include "join/wanted.h"
+#include "memory/rests.h"
 #include "model/alloc_queue.h"
+#include "read/collect.h"
 
 #define MAX_HELD	(4u << 20)	/* events of one process that wait for an event with a lower
 					 * number */
@@ -37,6 +37,51 @@ struct alloc_order {
 	uint64_t nr_timed, newest_ns;
 };
 
+static struct memory_state *state_of(const struct second_pass *p)
+{
+	return p->model->features[FEATURE_memory];
+}
+
+static struct alloc_order *order_of(const struct second_pass *p)
+{
+	return state_of(p)->order;
+}
+
+/* ---- the first pass -------------------------------------------------------------------------- */
+
+/* Notes which kinds of memory events the recording has, and when they happened. */
+int allocs__take(struct alloc_records *records, struct collect *c,
+		 const struct xpu_record_allocs *rec)
+{
+	struct found *f = c->found;
+	struct sent *sent;
+	uint32_t proc, i;
+	uint64_t ns;
+	int err;
+
+	err = machine__proc(&c->model->machine, rec->proc_id, &proc) ?:
+	      found__add_sent(f, proc, &sent);
+	if (err)
+		return err;
+	sent->nr_allocs += rec->hdr.misc & XPU_MISC_ALLOCS_CARRIED ? 0 : rec->nr;
+	if (!records->nr) {
+		records->proc_id = rec->proc_id;
+		records->from_ns = UINT64_MAX;
+	}
+	records->several_procs |= records->proc_id != rec->proc_id;
+	records->nr += rec->nr;
+	for (i = 0; i < rec->nr; i++) {
+		records->blocks |= rec->events[i].space == XPU_SPACE_BLOCK ||
+				   rec->events[i].what == XPU_ALLOC_SEGMENTS;
+		ns = rec->time_ns + (int64_t)rec->events[i].delta_ns;
+		if (ns >= f->from_ns)
+			records->from_ns = min_t(uint64_t, records->from_ns, ns);
+		records->to_ns = max_t(uint64_t, records->to_ns, ns);
+		sent->allocs_ns = max_t(uint64_t, sent->allocs_ns, ns);
+	}
+	return 0;
+}
+
 /* ---- one event ------------------------------------------------------------------------------- */
 
 /* Return: the label of memory without a call path. */
@@ -46,7 +91,7 @@ static enum label label_of(const struct second_pass *p, const struct heap_event 
 		return LABEL_BEFORE;
 	if (e->space != XPU_SPACE_REST)
 		return e->space == XPU_SPACE_GRAPHS ? LABEL_GRAPHS : LABEL_UNUSED;
-	return p->allocs->procs.v[e->proc - p->found->first_proc].late ?
+	return order_of(p)->procs.v[e->proc - p->found->first_proc].late ?
 	       LABEL_REST_LATE : LABEL_REST;
 }
 
@@ -67,10 +112,10 @@ static int resolve(struct second_pass *p, const struct alloc_event *held, struct
 			return err;
 		m->gpus.list.v[gpu].used = true;
 	}
-	err = heap__place(&p->allocs->heap, gpu, &e->key.place);
+	err = heap__place(&order_of(p)->heap, gpu, &e->key.place);
 	if (err)
 		return err;
-	if (p->allocs->heap.pass == HEAP_FIND)
+	if (order_of(p)->heap.pass == HEAP_FIND)
 		return 1;
 	/* A free is found by its address; its own call path does not matter. */
 	if (e->what == XPU_ALLOC_MADE || e->what == XPU_ALLOC_FAILED) {
@@ -79,7 +124,7 @@ static int resolve(struct second_pass *p, const struct alloc_event *held, struct
 		if (nr_bad < 0)
 			return nr_bad;
 		p->sums->loss.bad_refs += nr_bad;
-		nr_bad = ranges__chain(p, proc, held->event.range_id, &at.chain);
+		nr_bad = second_pass__in_range(p, proc, held->event.range_id, &at.chain);
 		if (nr_bad < 0)
 			return nr_bad;
 		p->sums->loss.bad_refs += nr_bad;
@@ -129,17 +174,18 @@ static int take(struct second_pass *p, const struct alloc_event *held)
 		.extra = held->event.extra, .what = held->event.what, .space = held->event.space,
 		.carried = held->carried,
 	};
+	struct heap *h = &order_of(p)->heap;
 	bool elsewhen;
 	int keep, err;
 
 	if (held->ends)
-		return heap__end_process(&p->allocs->heap, held->proc, e.time_ns);
+		return heap__end_process(h, held->proc, e.time_ns);
 	if (e.what >= XPU_ALLOC_NR || e.space >= XPU_SPACE_NR ||
 	    held->event.device > XPU_ALLOC_NO_DEVICE) {
-		p->allocs->heap.nr_bad++;
+		h->nr_bad++;
 		return 0;
 	}
-	err = held->carried ? 0 : heap__count(&p->allocs->heap, held->proc);
+	err = held->carried ? 0 : heap__count(h, held->proc);
 	if (err)
 		return err;
 	elsewhen = !wanted__cut(p->opts->filter, p->model, &(struct filter_span){
@@ -147,23 +193,23 @@ static int take(struct second_pass *p, const struct alloc_event *held)
 	});
 	e.key.elsewhen = elsewhen;
 	keep = resolve(p, held, &e);
-	err = keep >= 0 && p->allocs->heap.pass == HEAP_SUM ? tell_features(p, &e) : 0;
+	err = keep >= 0 && h->pass == HEAP_SUM ? tell_features(p, &e) : 0;
 	if (err)
 		return err;
-	if (p->allocs->heap.pass == HEAP_SUM && !held->carried)
+	if (h->pass == HEAP_SUM && !held->carried)
 		sums__see_time(p->sums, e.time_ns, e.time_ns);
 	if (keep <= 0 || (elsewhen && e.what == XPU_ALLOC_FAILED))
 		return min_t(int, keep, 0);
-	err = p->allocs->heap.pass == HEAP_SUM && !held->carried && !elsewhen ?
-	      tell__alloc(p, &e, p->allocs->heap.places.v[e.key.place].gpu) : 0;
-	return err ?: heap__event(&p->allocs->heap, &e);
+	err = h->pass == HEAP_SUM && !held->carried && !elsewhen ?
+	      tell__alloc(p, &e, h->places.v[e.key.place].gpu) : 0;
+	return err ?: heap__event(h, &e);
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
 static int take_timed(struct second_pass *p, bool all)
 {
-	struct alloc_order *o = p->allocs;
+	struct alloc_order *o = order_of(p);
 	struct alloc_event first;
 	uint64_t number;
 	int err = 0;
@@ -182,7 +228,7 @@ static int take_timed(struct second_pass *p, bool all)
 /* Passes on the next event of a process. */
 static int hand_on(struct second_pass *p, struct alloc_proc *proc, struct alloc_event *held)
 {
-	struct alloc_order *o = p->allocs;
+	struct alloc_order *o = order_of(p);
 
 	if (held->event.what == XPU_ALLOC_START)
 		proc->late |= held->event.bytes != 0;
@@ -211,6 +257,7 @@ static int start_late(struct second_pass *p, struct alloc_proc *proc,
 /* Passes on the events whose turn it is; with @all, also events after a gap. */
 static int go_on(struct second_pass *p, struct alloc_proc *proc, bool all)
 {
+	enum heap_pass pass = order_of(p)->heap.pass;
 	struct alloc_event first;
 	int err = 0;
 
@@ -218,7 +265,7 @@ static int go_on(struct second_pass *p, struct alloc_proc *proc, bool all)
 	       (all || proc->held.list.nr > (proc->started ? MAX_HELD : MAX_FIRST) ||
 		(proc->started && proc->held.list.v[0].order <= proc->next))) {
 		first = alloc_queue__pop(&proc->held, alloc_event__is_before);
-		if (proc->started && first.order > proc->next && p->allocs->heap.pass == HEAP_SUM)
+		if (proc->started && first.order > proc->next && pass == HEAP_SUM)
 			p->sums->loss.alloc_gaps += first.order - proc->next;
 		if (!proc->started)
 			err = start_late(p, proc, &first);
@@ -232,7 +279,7 @@ static int go_on(struct second_pass *p, struct alloc_proc *proc, bool all)
 
 static int alloc_proc(struct second_pass *p, uint32_t proc, struct alloc_proc **found)
 {
-	struct alloc_order *o = p->allocs;
+	struct alloc_order *o = order_of(p);
 	size_t i = proc - p->found->first_proc;
 	static const struct alloc_proc none;
 	int err = 0;
@@ -247,12 +294,13 @@ static int alloc_proc(struct second_pass *p, uint32_t proc, struct alloc_proc **
 /* Takes the events of a record, in both passes. */
 static int read_events(struct second_pass *p, const struct xpu_record_allocs *rec)
 {
+	struct alloc_order *o = order_of(p);
 	struct alloc_event held = { 0 };
 	struct alloc_proc *proc;
 	uint32_t i;
 	int err;
 
-	if (!p->allocs)		/* the records of memory have no event */
+	if (!o)		/* the records of memory have no event */
 		return 0;
 	err = machine__proc(&p->model->machine, rec->proc_id, &held.proc) ?:
 	      alloc_proc(p, held.proc, &proc);
@@ -266,7 +314,7 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 			held.time_ns = found__nearest_ns(
 				p->found, p->model->machine.procs.v[held.proc].time_ns);
 			p->sums->loss.outside_allocs +=
-				p->allocs->heap.pass == HEAP_SUM && !held.carried;
+				o->heap.pass == HEAP_SUM && !held.carried;
 		}
 		if (held.event.what == XPU_ALLOC_START) {
 			if (!proc->started)
@@ -282,7 +330,7 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 		} else if (!proc->started || held.order > proc->next) {
 			err = alloc_queue__push(&proc->held, &held, alloc_event__is_before);
 		} else if (held.order >= proc->first) {
-			p->allocs->heap.nr_bad += p->allocs->heap.pass == HEAP_SUM;
+			o->heap.nr_bad += o->heap.pass == HEAP_SUM;
 		}
 		err = err ?: go_on(p, proc, false);
 	}
@@ -315,7 +363,7 @@ static int find_record(void *ctx, const struct record_iter *it, const struct xpu
 static int add_ends(struct second_pass *p)
 {
 	const struct machine *m = &p->model->machine;
-	struct alloc_order *o = p->allocs;
+	struct alloc_order *o = order_of(p);
 	struct alloc_event held = { .ends = true };
 	size_t i;
 	int err = 0;
@@ -344,15 +392,15 @@ static void forget_order(struct alloc_order *o)
 
 static int start_pass(struct second_pass *p, enum heap_pass pass)
 {
-	forget_order(p->allocs);
-	heap__start(&p->allocs->heap, pass);
+	forget_order(order_of(p));
+	heap__start(&order_of(p)->heap, pass);
 	return add_ends(p);
 }
 
 /* Takes all held events, in order. */
 static int take_rest(struct second_pass *p)
 {
-	struct alloc_order *o = p->allocs;
+	struct alloc_order *o = order_of(p);
 	size_t i;
 	int err = 0;
 
@@ -375,31 +423,34 @@ static int set_ends(struct second_pass *p)
 
 	for (i = 0; i < f->sent.nr && in->next_is_here && !err; i++)
 		if (f->sent.v[i].allocs_ns && !m->procs.v[f->first_proc + i].exited)
-			err = heap__until(&p->allocs->heap, f->first_proc + i, f->shift_ns +
+			err = heap__until(&order_of(p)->heap, f->first_proc + i, f->shift_ns +
 					  allocs__until_ns(f->sent.v[i].allocs_ns, in->end_ns));
 	return err;
 }
 
 int allocs__open(struct second_pass *p, struct passes *passes)
 {
+	struct alloc_records *records = &state_of(p)->records;
 	const struct found *f = p->found;
 	const struct input *in = model__input(p->model);
 	const struct session_opts *opts = p->opts;
+	struct alloc_order *order;
 	struct record_iter it;
 	struct heap *h;
 	int err = 0;
 	size_t i;
 
-	if (!f->allocs.nr)
+	if (!records->nr)
 		return 0;
-	p->allocs = calloc(1, sizeof(*p->allocs));
-	if (!p->allocs)
+	allocs__exit(state_of(p));	/* an earlier recording may have failed */
+	order = state_of(p)->order = calloc(1, sizeof(*order));
+	if (!order)
 		return -ENOMEM;
-	p->allocs->by_time = f->allocs.several_procs;
-	h = &p->allocs->heap;
+	order->by_time = records->several_procs;
+	h = &order->heap;
 	heap__init(h, f->first_proc);
-	h->from_ns = f->allocs.from_ns + f->shift_ns;
-	h->to_ns = f->allocs.to_ns + f->shift_ns;
+	h->from_ns = found__nearest_ns(f, records->from_ns) + f->shift_ns;
+	h->to_ns = found__nearest_ns(f, records->to_ns) + f->shift_ns;
 	h->file = in->file;
 	h->recording = in->recording_ns + f->shift_ns;
 	h->has_asked = opts->nr_memory_at;
@@ -413,7 +464,7 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 	err = set_ends(p);
 	for (i = 0; i < f->sent.nr && !err; i++)
 		err = heap__expect(h, f->first_proc + i, f->sent.v[i].nr_allocs);
-	if (!err && f->allocs.blocks)
+	if (!err && records->blocks)
 		err = start_pass(p, HEAP_FIND) ?:
 		      pass__run(f->reader, passes, find_record, p, 300, 300, &it) ?: take_rest(p);
 	return err ?: start_pass(p, HEAP_SUM);
@@ -562,7 +613,7 @@ int allocs__settle(struct session *s)
 
 int allocs__finish(struct second_pass *p)
 {
-	struct alloc_order *o = p->allocs;
+	struct alloc_order *o = order_of(p);
 	struct heap *h;
 	int err;
 
@@ -577,15 +628,16 @@ int allocs__finish(struct second_pass *p)
 		err = array_push(&p->sums->heaps, *h);
 	if (!err)
 		memset(h, 0, sizeof(*h));	/* the sums now own it */
+	allocs__exit(state_of(p));
 	return err;
 }
 
-void allocs__exit(struct second_pass *p)
+void allocs__exit(struct memory_state *state)
 {
-	if (!p->allocs)
+	if (!state->order)
 		return;
-	heap__exit(&p->allocs->heap);
-	forget_order(p->allocs);
-	free(p->allocs);
-	p->allocs = NULL;
+	heap__exit(&state->order->heap);
+	forget_order(state->order);
+	free(state->order);
+	state->order = NULL;
 }

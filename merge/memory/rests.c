@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "join/rests.h"
+#include "memory/rests.h"
 
 #include <errno.h>
 #include <stdlib.h>

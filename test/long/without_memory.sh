@@ -1,0 +1,9 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The merger without events of memory, and without migrations, which need them. Many tests have the
+# word "memory" and mean the memory of the machine.
+# shellcheck disable=SC2034 # without.sh uses them
+features="memory migrations"
+words="--memory|gen_memory|XPU_RECORD_ALLOCS|gen__alloc.*|section_memory.*|events? of memory"
+words="$words|table of allocations|stalls, metrics, memory|migrations"
+. "$XPU_SRC/test/lib/without.sh"
