@@ -428,6 +428,26 @@ void profiles__add(struct profiles *p, char *name, const struct profile_time *ti
 	profiles__merge_next(p);
 }
 
+void profiles__give_up(struct profiles *p, const uint64_t *waits)
+{
+	size_t i;
+
+	for (i = 0; i < p->nr_jobs && p->jobs[i].waits != waits; i++)
+		;
+	if (i == p->nr_jobs)
+		return;
+	if (!i && p->merger) {
+		/* It removes the profile that it writes; it may be stopped. */
+		kill(p->merger, SIGXCPU);
+		kill(p->merger, SIGCONT);
+		waitpid(p->merger, NULL, 0);
+		p->merger = 0;
+		profiles__take(p, &p->jobs[0], false);
+	}
+	profiles__drop_job(p, i);
+	p->counts->nr_unmerged++;
+}
+
 void profiles__poll(struct profiles *p)
 {
 	profiles__answers(p);

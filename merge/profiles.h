@@ -40,6 +40,9 @@ struct profiles *profiles__new(const char *url, const char *labels, const char *
 void profiles__add(struct profiles *p, char *name, const struct profile_time *time,
 		   uint64_t *waits);
 
+/* Drops the file with that @waits, if it was not merged yet: no profiles are made of it. */
+void profiles__give_up(struct profiles *p, const uint64_t *waits);
+
 /*
  * Handles finished merges and answers, and starts new merges; never waits. Call it about every
  * second.

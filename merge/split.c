@@ -119,6 +119,11 @@ static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration
 	profiles__add(ctx, name, &(struct profile_time){ start_ns, duration_ns }, waits);
 }
 
+static void on_overdue(void *ctx, const uint64_t *waits)
+{
+	profiles__give_up(ctx, waits);
+}
+
 static void on_idle(void *ctx)
 {
 	profiles__poll(ctx);
@@ -169,6 +174,7 @@ static int split(const struct options *o, const char *input)
 		if (!opts.ctx)
 			return EXIT_BAD;
 		opts.whole = on_whole;
+		opts.overdue = on_overdue;
 		opts.idle = on_idle;
 	}
 	err = split__run(fd, &opts, &result);

@@ -281,9 +281,13 @@ static int split__checkpoint(struct split *s)
 static int split__open(struct split *s, uint64_t time_ns)
 {
 	struct xpu_file_header hdr = s->header;
+	struct journal_file *file;
 	int err;
 
 	s->number++;
+	file = split__file(s, s->number);
+	if (file->waits && s->opts->overdue)
+		s->opts->overdue(s->opts->ctx, &file->waits);
 	s->name = split__name(s->opts->pattern, s->number);
 	if (!s->name)
 		return split__fail(s, -ENOMEM, "out of memory");
@@ -295,7 +299,7 @@ static int split__open(struct split *s, uint64_t time_ns)
 	s->start_ns = time_ns;
 	err = part__open(&s->part, s->name, &hdr, s->opts->level);
 	s->open = !err;
-	*split__file(s, s->number) = (struct journal_file){
+	*file = (struct journal_file){
 		.number = s->number,
 		.start_ns = hdr.start_real_ns,
 		.waits = s->open && s->opts->whole,

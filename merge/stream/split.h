@@ -26,6 +26,8 @@ struct split_opts {
 	 */
 	void (*whole)(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns,
 		      uint64_t *waits);
+	/* Called before the memory of @waits becomes the memory of a later file; or NULL. */
+	void (*overdue)(void *ctx, const uint64_t *waits);
 	/* Called about once a second, and never for long; or NULL. */
 	void (*idle)(void *ctx);
 	/*

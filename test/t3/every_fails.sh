@@ -166,38 +166,49 @@ memory_truth memory.out leaked >expected
 is "$(diff got expected | head -n 4)" "" \
 	"$what: the last file has all live memory, whenever it was allocated"
 
-what="killed, --push"
-if [ -e "$XPU_BUILD/xpuload-push" ]; then
+# tried NUMBER: that many senders had a profile, and did not get rid of it
+tried() {
+	[ "$(grep -c 'tried again later' load.log)" -ge "$1" ]
+}
+
+# stops: the process that makes a profile stands still
+stops() {
+	stopped=$(pgrep -P "$(split_of)" -x xpumerge) && kill -STOP "$stopped" &&
+		grep -q '^State:.*stopped' "/proc/$stopped/status"
+}
+
+is_gone() {
+	[ ! -e "/proc/$1" ]
+}
+
+# The process that makes a profile stands still when its parent is killed: just before that, or for
+# more files than the journal has.
+for nr_files in 0 20; do
+	what="killed, --push, $nr_files files later"
+	if [ ! -e "$XPU_BUILD/xpuload-push" ]; then
+		skip "$what" "xpuload-push is not built"
+		continue
+	fi
 	mkdir pushed
 	(cd pushed && exec "$XPULOAD" -p "$a_pid" --every 0.1 \
 		--push http://127.0.0.1:9/v1development/profiles 2>../load.log) &
 	load=$!
 	wait_for grep -q 'attached to' load.log
-	tried() {	# tried NUMBER: that many senders had a profile, and did not get rid of it
-		[ "$(grep -c 'tried again later' load.log)" -ge "$1" ]
-	}
 	burst_until tried 1
-	# The process that makes a profile stands still while its parent is killed.
-	stops() {
-		stopped=$(pgrep -P "$(split_of)" -x xpumerge) && kill -STOP "$stopped" &&
-			grep -q '^State:.*stopped' "/proc/$stopped/status"
-	}
 	burst_until stops
+	[ $nr_files = 0 ] ||
+		burst_until reached pushed/xpu.data $(($(newest pushed/xpu.data) + nr_files))
 	kill -9 "$(split_of)"
 	burst_until says 'continues after xpumerge split was killed'
 	burst_until tried 2
 	end 0
 	kill -CONT "$stopped" 2>/dev/null
-	is_gone() {
-		[ ! -e "/proc/$1" ]
-	}
 	wait_for is_gone "$stopped"
 	like "$(cat load.log)" '0 profiles sent, [1-9][0-9]* lost; [0-9]+ files? without profiles' \
 		"$what: lost profiles are counted"
 	is "$(ls pushed)" "" "$what: no profile is left on the disk"
-else
-	skip "killed, --push" "xpuload-push is not built"
-fi
+	rm -rf pushed
+done
 
 # ---- a disk that is full for a while
 
