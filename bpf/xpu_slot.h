@@ -296,7 +296,7 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 #define XPU_SHIM_VARIABLES								\
 	XPU_CALL_GRAPH_ENV, XPU_MAX_FRAMES_ENV, XPU_PROBE_ENV, XPU_PYTHON_ENV,		\
 	XPU_SAMPLES_ENV, XPU_WAITS_ENV, XPU_API_ENV, XPU_CUPTI_ENV, XPU_STALLS_ENV,	\
-	XPU_CAPTURE_ENV, XPU_MEMORY_ENV
+	XPU_CAPTURE_ENV, XPU_MEMORY_ENV, XPU_MIGRATIONS_ENV
 
 /* How the shim makes call chains, "auto", "fp" or "dwarf", and their maximum number of frames. */
 #define XPU_CALL_GRAPH_ENV	"XPUSHIM_CALL_GRAPH"
@@ -325,6 +325,9 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 
 /* "on": the shim reports memory events, in processes that xpuload started; "only": nothing else. */
 #define XPU_MEMORY_ENV		"XPUSHIM_MEMORY"
+
+/* "on": where memory is recorded, page migrations of managed memory are recorded as well. */
+#define XPU_MIGRATIONS_ENV	"XPUSHIM_MIGRATIONS"
 #define XPU_MEMORY_ONLY		"only"
 
 /*

@@ -407,6 +407,15 @@ static int set_capture(void *target, const struct cmdline_given *given)
 	return capture__parse(&opts->capture, given->arg);
 }
 
+static int set_migrations(void *target, const struct cmdline_given *given)
+{
+	struct options *opts = target;
+
+	(void)given;
+	opts->memory = opts->migrations = true;
+	return 0;
+}
+
 static int set_memory_only(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;
@@ -567,6 +576,8 @@ static const struct cmdline_option rows[] = {
 		  "call path, and blocks of PyTorch's allocator: who holds the memory" },
 	{ "memory-only", .set = set_memory_only,
 	  .help = "memory and nothing else: no launches, no device work, no CPU samples" },
+	{ "migrations", .set = set_migrations,
+	  .help = "as --memory, and page migrations of managed memory (experimental)" },
 	{ "stalls", 0, "[=N|exact]", .set = set_stalls,
 	  .help = "also where and why warps stall in kernels: samples each SM once in 2^N\n"
 		  "cycles (default 18); exact: by launch, one kernel at a time" },
@@ -665,7 +676,7 @@ bool options__by_hand(const struct options *opts)
 /* Options that make other options useless. */
 static const struct exclusion {
 	const char *option, *why;
-	const char *others[13];		/* up to a NULL */
+	const char *others[14];		/* up to a NULL */
 } exclusions[] = {
 	{ "check", "records nothing",
 	  { "output", "pid", "all", "duration", "every", "push", "control", "capture", NULL } },
@@ -676,12 +687,12 @@ static const struct exclusion {
 	{ "gpu-only", "takes no CPU samples", { "cpu-only", "freq", NULL } },
 	{ "gpu-only", "records no time off the CPU", { "off-cpu", "off-cpu-min", NULL } },
 	{ "cpu-only", "records nothing of CUDA",
-	  { "api", "stalls", "gpu-metrics", "memory", "nvtx", "probe", "cupti", "capture-end",
-	    NULL } },
+	  { "api", "stalls", "gpu-metrics", "memory", "migrations", "nvtx", "probe", "cupti",
+	    "capture-end", NULL } },
 	{ "control", "makes a recording of each window", { "every", "push", NULL } },
 	{ "top", "shows device work and CPU samples, and makes no file",
 	  { "output", "keep", "push", "control", "capture", "api", "stalls", "gpu-metrics",
-	    "off-cpu", "off-cpu-min", "memory", "memory-only", NULL } },
+	    "off-cpu", "off-cpu-min", "memory", "migrations", "memory-only", NULL } },
 };
 
 static bool options__given(const struct options *opts, const char *name)
@@ -886,6 +897,7 @@ static bool options__agree(const struct options *opts)
 	       only_for_command("--cupti", opts->cupti, XPU_CUPTI_ENV) &&
 	       only_for_command("--stalls=", opts->stalls_have_how, XPU_STALLS_ENV) &&
 	       only_for_command("--api=all", opts->all_api, XPU_API_ENV) &&
+	       only_for_command("--migrations", opts->migrations, XPU_MIGRATIONS_ENV) &&
 	       only_for_command("--capture", opts->capture.what, XPU_CAPTURE_ENV) &&
 	       only_for_command("--probe", opts->probe, XPU_PROBE_ENV);
 }

@@ -42,6 +42,7 @@ struct options {
 	bool api;			/* record calls of CUDA's API that can take time */
 	bool all_api;			/* every call */
 	bool memory;			/* record memory events, too ... */
+	bool migrations;		/* ... and page migrations of managed memory */
 	bool memory_only;		/* ... or record only those */
 	uint32_t stalls;		/* PC samples: once in 2^N cycles; 0: none */
 	bool exact_stalls;		/* kernels run one at a time; samples know their launch */

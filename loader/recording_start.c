@@ -463,6 +463,8 @@ void recording__set_environment(const struct options *opts, bool by_bpf)
 		setenv(XPU_API_ENV, opts->all_api ? "all" : "on", 1);
 	if (opts->memory)
 		setenv(XPU_MEMORY_ENV, opts->memory_only ? XPU_MEMORY_ONLY : "on", 1);
+	if (opts->migrations)
+		setenv(XPU_MIGRATIONS_ENV, "on", 1);
 	if (opts->stalls) {
 		snprintf(number, sizeof(number), "%u%s", opts->stalls,
 			 opts->exact_stalls ? XPU_STALLS_EXACT : "");

@@ -31,7 +31,7 @@ MADE DEVICE 0 0x100 5 5 2
 X
 is "$(view huge live)" "1 [GPU_Memory]device 9223372036854710272,2 [GPU_Memory]device 5" \
 	"huge sizes: sums stay below 2^63"
-like "$(cat huge.log)" ' 4 events of memory that cannot be' "sizes beyond 2^63 are counted"
+like "$(cat huge.log)" ' 4 events of memory that are impossible' "sizes beyond 2^63 are counted"
 events large <<'X'
 sum MADE DEVICE 0 0x1000 0x10000000000 0 100 0x100
 X
@@ -102,7 +102,7 @@ MADE DEVICE 0 0x3000 4 1 1
 MADE DEVICE 0 0x4000 8 1 1
 X
 is "$(view twice live)" "1 [GPU_Memory]device 5" "repeated event numbers: the first event counts"
-like "$(cat twice.log)" ' 2 events of memory that cannot be' \
+like "$(cat twice.log)" ' 2 events of memory that are impossible' \
 	"repeated event numbers: the other events are counted as impossible"
 events gap <<'X'
 MADE DEVICE 0 0x1000 1 0 1
@@ -164,7 +164,7 @@ LEVEL REST 0 0 0xffffffffffffffff 12 0
 LEVEL UNUSED 0 0 0xffffffffffffffff 13 0
 X
 is "$(view odd live)" "" "impossible events have no memory"
-like "$(cat odd.log)" ' [0-9]+ events of memory that cannot be' "impossible events are counted"
+like "$(cat odd.log)" ' [0-9]+ events of memory that are impossible' "impossible events are counted"
 
 # ---- moments
 

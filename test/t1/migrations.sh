@@ -129,7 +129,7 @@ like "$(cat log)" '^ +2 device records without valid times' "records without a t
 is "$(grep -c 'at a time that is not known' got)" 1 "records without a time have a row"
 is "$(grep ' in no managed' got | cut -d ' ' -f 1)" 65536 \
 	"pages at the end of the address space are in no allocation"
-like "$(cat log)" ' event of memory that cannot be' "an impossible size is counted"
+like "$(cat log)" ' event of memory that is impossible' "an impossible size is counted"
 xpumerge -i bad.data --strict >/dev/null 2>&1
 is $? 1 "--strict: lost records fail"
 

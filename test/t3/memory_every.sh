@@ -158,7 +158,7 @@ is "$(files goes | wc -l)" 2 "attached: --keep 2 leaves two files"
 for file in $(files goes); do
 	xpumerge -i "$file" --memory live -f folded -o one.folded 2>one.log
 	awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' one.folded
-	grep 'events of memory that cannot be' one.log
+	grep 'events of memory that are impossible' one.log
 done >held
 is "$(tr '\n' ' ' <held)" "2 2 " "attached: each file has exactly the memory that the program holds"
 done_testing

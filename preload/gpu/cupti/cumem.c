@@ -8,12 +8,14 @@
 #include <cuda.h>
 
 #include "base/clock.h"
+#include "base/environment.h"
 #include "base/hot.h"
 #include "gpu/cupti/cupti_lib.h"
 #include "gpu/cupti/levels.h"
 #include "gpu/cupti/migrations.h"
 #include "launch/launch.h"
 #include "xpu_record.h"
+#include "xpu_slot.h"
 
 #define MAX_CBID	4096
 
@@ -147,7 +149,8 @@ void cumem__start(const struct cupti *c, bool late)
 	}
 	levels__repeat(late);
 	allocs__start(late);
-	migrations__start(c, late);
+	if (environment__get(XPU_MIGRATIONS_ENV))
+		migrations__start(c, late);
 }
 
 void cumem__repeat(void)
