@@ -270,6 +270,13 @@ static int write_profiles(const struct profiles *p, const struct session *s, con
 	return err;
 }
 
+static void on_limit(int sig)
+{
+	(void)sig;
+	output__abort_from_signal();
+	_exit(1);
+}
+
 /*
  * Merges a file, in a child process of @parent. SIGXCPU, at the limit of the CPU time or when the
  * parent is killed, removes what was not written to its end. Return: the child's exit status.
@@ -283,6 +290,7 @@ static int merge_file(const struct profiles *p, const struct job *job, pid_t par
 	struct session s;
 	int err;
 
+	signal(SIGXCPU, on_limit);
 	prctl(PR_SET_PDEATHSIG, SIGXCPU);
 	if (getppid() != parent)
 		return 1;

@@ -67,7 +67,7 @@ static void on_signal(int sig)
 
 static void catch_signals(void)
 {
-	static const int signals[] = { SIGBUS, SIGHUP, SIGINT, SIGTERM, SIGXCPU };
+	static const int signals[] = { SIGBUS, SIGHUP, SIGINT, SIGTERM };
 	struct sigaction old, sa = { .sa_handler = on_signal };
 	size_t i;
 

@@ -562,7 +562,7 @@ int main(int argc, char **argv)
 
 	strange = new_buffer();
 	activity__completed(NULL, 0, strange, SHIMS_BYTES, 0);
-	ok(was_told("CUPTI gave the shim 1 buffer of activity records"),
+	ok(was_told("CUPTI gave the shim 1 buffer that another profiler"),
 	   "a buffer of an unknown owner is left alone, and a message says so");
 	ok(records(), "after a buffer of an unknown owner the shim still records");
 

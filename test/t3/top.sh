@@ -60,7 +60,7 @@ while read -r said args; do
 		diag "$(cat log)"
 	like "$(cat log)" "$said" "$args: the message says why"
 done <<'END'
-programs.run.already top true
+programs.that.already.run top true
 top.shows.*and.makes.no.file top -o x.data
 are.for.xpuload.top --batch true
 are.for.xpuload.top -n 3 true
