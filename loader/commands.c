@@ -42,7 +42,7 @@ static const struct command commands[] = {
 	{ "sched", { NULL }, "xpuload --off-cpu COMMAND records where threads are blocked" },
 	{ "trace", { NULL }, "xpuload --api -o x.pftrace COMMAND records CUDA's calls" },
 	{ "annotate", { NULL }, "record with --stalls, then xpumerge --table stalls has the lines "
-	  "of kernels; xpumerge --srcline has those of call paths" },
+	  "of kernels, and xpumerge --srcline the lines of call paths" },
 	{ "stat", { NULL }, "xpuload -o FILE.txt COMMAND counts launches, copies and waits, and "
 	  "prints how long they took" },
 	{ "stats", { NULL },

@@ -135,7 +135,7 @@ merge "--width is for -f text" "-f folded --width 100"
 is "$(ls a.* 2>/dev/null)" "" "refused commands have written no file"
 load "stat: xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints how long they took; to run a program with this name: xpuload -- stat" \
 	"stat ls"
-load "annotate: record with --stalls, then xpumerge --table stalls has the lines of kernels; xpumerge --srcline has those of call paths; to run a program with this name: xpuload -- annotate" \
+load "annotate: record with --stalls, then xpumerge --table stalls has the lines of kernels, and xpumerge --srcline the lines of call paths; to run a program with this name: xpuload -- annotate" \
 	annotate
 is "$(xpuload report --table kernels --csv 2>log)" "$(xpumerge --table kernels --csv 2>log)" \
 	"xpuload report runs xpumerge"
