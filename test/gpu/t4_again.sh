@@ -40,10 +40,11 @@ is $? 0 "demo ends with exit status 0"
 # Threads that are nearly always inside calls that wait, of each kind; and threads of a kind that
 # only --api has callbacks for.
 for kind in '' '-k free -t 8'; do
+	rm -f out		# an earlier program's output says "ready", too
 	# shellcheck disable=SC2086
 	LD_PRELOAD=$XPU_SHIM ./again -s 60 -w 200 $kind >out &
 	pid=$!
-	wait_for grep -q ready out
+	wait_for grep -qs ready out
 	attach "again $kind" 0.7
 	attach "again $kind" 0.7 --api
 	attach "again $kind" 0.7 --api

@@ -94,9 +94,9 @@ run shm 20000 --every 0.02 --transport shm -- "$XPU_BUILD/workload/exact" -t 4 -
 # recording, and kernels of two seconds across each cut.
 start_dormant a -t 4
 ask a "burst 100" >/dev/null
-"$XPULOAD" -p "$a_pid" --every 0.1 -o live.%n.data 2>load.log &
+"$XPULOAD" -p "$a_pid" --every 0.1 -o live.%n.data 2>live.log &
 live_pid=$!
-wait_for grep -q 'attached to' load.log
+wait_for grep -qs 'attached to' live.log
 # The shim wakes up a while later.
 has_some() {
 	ask a "burst 10" >/dev/null
@@ -120,9 +120,9 @@ is "$(echo "$account" | awk '{ print $2 - $4 }')" 0 "live: all launches are matc
 # A server starts threads for each request: later files define only the threads that are still
 # alive.
 start_dormant a -t 8
-"$XPULOAD" -p "$a_pid" --every 0.1 -o churn.%n.data 2>load.log &
+"$XPULOAD" -p "$a_pid" --every 0.1 -o churn.%n.data 2>churn.log &
 churn_pid=$!
-wait_for grep -q 'attached to' load.log
+wait_for grep -qs 'attached to' churn.log
 for i in $(seq 60); do
 	ask a "burst 80" >/dev/null
 done

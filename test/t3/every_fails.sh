@@ -190,6 +190,7 @@ for nr_files in 0 20; do
 		continue
 	fi
 	mkdir pushed
+	: >load.log		# it may be from the round before
 	(cd pushed && exec "$XPULOAD" -p "$a_pid" --every 0.1 \
 		--push http://127.0.0.1:9/v1development/profiles 2>../load.log) &
 	load=$!

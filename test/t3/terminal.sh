@@ -8,13 +8,13 @@ quiet_sanitizers
 use_sim
 unset COLUMNS
 nr=0 columns=80
-# screen COMMAND: runs it in a terminal of $columns columns; its exit status is written to
-# $PWD/status
+# screen COMMAND: runs it in a terminal of $columns columns; its exit status is written to $status
 screen() {
 	nr=$((nr + 1))
 	socket=$PWD/tmux$nr
+	status=$PWD/status$nr
 	tmux -S "$socket" -f /dev/null new-session -d -x $columns -y 24 \
-		"env TERM=screen $1; echo \$? >$PWD/status; sleep 60"
+		"env TERM=screen $1; echo \$? >$status; sleep 60"
 }
 shows() {		# shows REGEX: waits until the terminal shows a line that matches
 	wait_for looks "$1"
@@ -30,7 +30,6 @@ works_and_shows() {
 }
 end() {
 	tmux -S "$socket" kill-server 2>/dev/null
-	rm -f status
 }
 
 start_dormant a -t 2
@@ -47,18 +46,18 @@ is "$(grep -c 'launches/s' capture)" 0 \
 end
 
 screen "$XPULOAD -q -p $a_pid -o a.data --duration 2"
-wait_for test -e status
+wait_for test -s "$status"
 tmux -S "$socket" capture-pane -p >capture
-is "$(cat status; grep -c . capture)" "0
+is "$(cat "$status"; grep -c . capture)" "0
 0" "-q: nothing is printed" || diag "$(cat capture)"
 end
 
 # A line that runs over the edge of a small terminal could not be removed.
 columns=20
 screen "$XPULOAD -p $a_pid -o a.data --duration 3.5"
-wait_for test -e status
+wait_for test -s "$status"
 tmux -S "$socket" capture-pane -p >capture
-is "$(cat status; grep -c 'launches/' capture)" "0
+is "$(cat "$status"; grep -c 'launches/' capture)" "0
 0" "20 columns: no part of the status line is left over" || diag "$(cat capture)"
 end
 columns=80
