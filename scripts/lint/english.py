@@ -280,15 +280,18 @@ def markdown(text):
 
 
 def manual(text):
-    lines, literal = [], False
+    lines, literal, section = [], False, ""
     for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith(".Sh"):
+            section = line[4:]
         if line.startswith((".Bd", ".Ed")):
             literal = line.startswith(".Bd")
         if line.startswith(".") or literal:
-            macro = r"^\.(?:Nm|Ar|Fl|Pa|Xr|Cm|Ql|Dq|Ev|Sy|Em|Dv|Va|Nd|Op)\b"
-            line = re.sub(macro, "X", line) if not literal else ""
+            macro = r"^\.(?:Nm|Ar|Fl|Pa|Xr|Cm|Ql|Dq|Sq|Ev|Sy|Em|Dv|Va|Nd|Op|Li|Ic|Fn|Sx|No|Pq)\b.*?" \
+                r"(?=(?: [.,;:)])*$)"
+            line = re.sub(macro, "X", line).replace(" ", "") if not literal else ""
             line = "" if line.startswith(".") else line
-        lines.append((number, line.strip()))
+        lines.append((number, "" if section == "SYNOPSIS" else line.strip()))
     yield lines
 
 
