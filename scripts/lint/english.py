@@ -287,8 +287,8 @@ def manual(text):
         if line.startswith((".Bd", ".Ed")):
             literal = line.startswith(".Bd")
         if line.startswith(".") or literal:
-            macro = r"^\.(?:Nm|Ar|Fl|Pa|Xr|Cm|Ql|Dq|Sq|Ev|Sy|Em|Dv|Va|Nd|Op|Li|Ic|Fn|Sx|No|Pq)\b.*?" \
-                r"(?=(?: [.,;:)])*$)"
+            macro = r"^\.(?:Nm|Ar|Fl|Pa|Xr|Cm|Ql|Dq|Sq|Ev|Sy|Em|Dv|Va|Nd|Op|Li|Ic|Fn|Sx|No|Pq)\b" \
+                r".*?(?=(?: [.,;:)])*$)"
             line = re.sub(macro, "X", line).replace(" ", "") if not literal else ""
             line = "" if line.startswith(".") else line
         lines.append((number, "" if section == "SYNOPSIS" else line.strip()))

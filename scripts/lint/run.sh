@@ -155,7 +155,8 @@ lint_comments() {
 lint_english() {
 	run english python3 '-o -name *.c -o -name *.h -o -name *.def -o -name *.cc -o -name *.cu
 		-o -name *.S -o -name *.css -o -name *.js -o -name *.sh -o -name *.py -o -name *.pl
-		-o -name *.mk -o -name GNUmakefile -o -name *.md ! -name CHANGELOG.md -o -name *.1.in' \
+		-o -name *.mk -o -name GNUmakefile -o -name *.md ! -name CHANGELOG.md
+		-o -name *.1.in' \
 		python3 scripts/lint/english.py
 }
 
