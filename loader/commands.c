@@ -95,7 +95,7 @@ int commands__run(int argc, char **argv)
 			continue;
 		if (c->args[0])
 			return run_xpumerge(c, argc, argv);
-		msg__error("%s: %s; to run a program with this name: xpuload -- %s", c->name,
+		msg__error("%s: %s; run a program with this name as xpuload -- %s", c->name,
 			   c->instead, c->name);
 		return STATUS_FAILED;
 	}

@@ -139,8 +139,8 @@ static bool is_output_name(const char *name)
 	if (!suffix || is_merged(name) || !strcmp(suffix, ".data"))
 		return true;
 	suffix__meant(name, suffixes, meant, sizeof(meant));
-	msg__error("-o %s: no output has the suffix %s%s%s: see --help; a recording has .data",
-		   name, suffix, *meant ? ", " : "", meant);
+	msg__error("-o %s: no output has the suffix %s%s%s; a recording has .data, and --help "
+		   "lists all suffixes", name, suffix, *meant ? ", " : "", meant);
 	return false;
 }
 
@@ -289,7 +289,7 @@ static int set_every(void *target, const struct cmdline_given *given)
 
 	seconds = strtod(given->arg, &end);
 	if (!(seconds >= MIN_EVERY && seconds <= MAX_SECONDS) || *end) {
-		msg__error("--every %s: expected a number of seconds, from %g on", given->arg,
+		msg__error("--every %s: expected a number of seconds, at least %g", given->arg,
 			   MIN_EVERY);
 		return -EINVAL;
 	}
@@ -368,8 +368,8 @@ static int set_stalls(void *target, const struct cmdline_given *given)
 			period = 0;
 	}
 	if (period < MIN_STALLS || period > MAX_STALLS) {
-		msg__error("--stalls %s: expected N, exact or exact,N; N from %d to %d: one sample "
-			   "in 2^N cycles", given->arg, MIN_STALLS, MAX_STALLS);
+		msg__error("--stalls %s: expected N, exact or exact,N, where N is %d to %d, for "
+			   "one sample in 2^N cycles", given->arg, MIN_STALLS, MAX_STALLS);
 		return -EINVAL;
 	}
 	opts->stalls = period;
@@ -939,7 +939,7 @@ static bool options__check_shim(const struct options *opts, int err)
 	if (opts->cpu_only)
 		return true;
 	if (err)
-		msg__error("libxpushim.so is neither beside xpuload nor in ../lib/xpuload: %s",
+		msg__error("libxpushim.so is neither next to xpuload nor in ../lib/xpuload: %s",
 			   strerror(-err));
 	else if (strpbrk(opts->shim, ": "))
 		msg__error("%s: LD_PRELOAD cannot hold a path with a blank or a colon; install "

@@ -206,8 +206,8 @@ static void start_gpu_metrics(struct recording *r)
 	const struct options *opts = r->opts;
 
 	if (opts->gpu_metrics && opts->stalls)
-		msg__info("--gpu-metrics beside --stalls: 10 a second, by NVML: a GPU cannot "
-			  "sample both");
+		msg__info("--gpu-metrics with --stalls: 10 samples a second, by NVML, because a "
+			  "GPU cannot sample both");
 	if (opts->gpu_metrics)
 		r->gpu_metrics = gpu_metrics__start(opts->stalls ? 0 : opts->gpu_metrics_hz,
 						    opts->gpu_metrics_names);
@@ -414,7 +414,8 @@ static int start_keeper(struct recording *r)
 		return 0;
 	err = keeper__new(r->opts->data, &r->keeper);
 	if (err) {
-		msg__error("cannot keep files beside %s: %s", r->opts->data, strerror(-err));
+		msg__error("cannot keep copies of files next to %s: %s", r->opts->data,
+			   strerror(-err));
 		return STATUS_FAILED;
 	}
 	sideband__set_keeper(r->sideband, r->keeper);

@@ -151,8 +151,8 @@ int splitter__start(const struct options *opts, int *fd, struct splitter **sp)
 	s->nice = getpriority(PRIO_PROCESS, 0);
 	if (opts->push && own_files__find("xpuload-push", s->path, sizeof(s->path))) {
 		msg__error(
-			"--push: xpuload-push is neither beside xpuload nor in ../lib/xpuload: it "
-			"is built where libcurl's headers are (libcurl4-openssl-dev)");
+			"--push: xpuload-push is neither next to xpuload nor in ../lib/xpuload; "
+			"it is built where libcurl's headers are (libcurl4-openssl-dev)");
 		free(s);
 		return -ENOENT;
 	}

@@ -939,8 +939,8 @@ void twofile__print(const struct twofile *t, FILE *f, bool summary)
 			"%.1f us\n", t->was_set ? ", one of which seems to have been set" : "",
 			twofile__stretches(t, text, sizeof(text)), t->jitter_ns / 1e3);
 	else if (t->nr_offsets == 1)
-		fprintf(f, "  clock of the stacks %+.6f ms against that of the calls, drift %+.1f "
-			"ppm, jitter %.1f us\n", t->offset_ns / 1e6, t->drift_ppm,
+		fprintf(f, "  clock of the stacks %+.6f ms against the clock of the calls, drift "
+			"%+.1f ppm, jitter %.1f us\n", t->offset_ns / 1e6, t->drift_ppm,
 			t->jitter_ns / 1e3);
 	fprintf(f, "  certain %.2f %%, uncertain %.2f %%, without stack %.2f %% of the launches\n",
 		percent(t->nr_certain, t->nr_launches), percent(t->nr_uncertain, t->nr_launches),

@@ -133,9 +133,8 @@ void session__print_loss(const struct session *s, FILE *f)
 		escape__print(f, s->opts.filter->text.v, ESCAPE_TEXT);
 		fputc('\n', f);
 		if (s->sums.nr_parts)
-			fprintf(f, "of these, %" PRIu64 " device record%s began before: a part of "
-				"the time is here\n", s->sums.nr_parts,
-				s->sums.nr_parts == 1 ? "" : "s");
+			fprintf(f, "%" PRIu64 " of these device records began before the time "
+				"shown: the part within it is counted\n", s->sums.nr_parts);
 		print_unsure(s, f);
 	}
 	for (i = 0; i < s->model.inputs.nr && s->model.inputs.nr > 1; i++) {
@@ -145,7 +144,7 @@ void session__print_loss(const struct session *s, FILE *f)
 		l.unsymbolized = 0;
 		if (loss__clean(&l))
 			continue;
-		fputs("of these, in ", f);
+		fputs("in ", f);
 		escape__print(f, s->model.inputs.v[i].reader->name, ESCAPE_TEXT);
 		fputs(":\n", f);
 		loss__print(&s->model.inputs.v[i].loss, f, "  ");

@@ -201,8 +201,8 @@ static void memory_moments__head(const struct section_rows *rows, FILE *f)
 {
 	const struct session_opts *o = &rows->s->opts;
 
-	fprintf(f, "memory at %s: used = blocks + outside of allocators; reserved = used + "
-		"fragmentation + unused in pools; held = reserved + rest of the device\n",
+	fprintf(f, "memory at %s: used = blocks + outside of allocators, reserved = used + "
+		"fragmentation + unused in pools, held = reserved + rest of the device\n",
 		o->memory_at_failure ? "the last refusal" :
 		o->nr_memory_at ? "the moments asked for" : "the peak");
 }

@@ -293,8 +293,8 @@ static int kernel_metrics__collect(struct section_rows *to)
 static void kernel_metrics__head(const struct section_rows *rows, FILE *f)
 {
 	fprintf(f,
-		"kernels and GPU metrics: averages over the time in which each ran, whatever ran "
-		"beside it%s\n",
+		"kernels and GPU metrics: averages over the time in which each ran, whatever "
+		"else ran then%s\n",
 		rows->times);
 }
 
@@ -375,7 +375,7 @@ static int path_metrics__collect(struct section_rows *to)
 static void path_metrics__head(const struct section_rows *rows, FILE *f)
 {
 	fprintf(f, "launch paths and GPU metrics: averages over the time in which their work ran, "
-		"whatever ran beside it;\n  amounts in equal parts to all that ran%s\n",
+		"whatever else ran then;\n  amounts in equal parts to all work that ran%s\n",
 		rows->times);
 }
 

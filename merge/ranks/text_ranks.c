@@ -73,7 +73,7 @@ static int write_late(const struct ranks *r, struct table *t, const struct ranks
 		return 0;
 	if (for_people(t))
 		fprintf(t->f, "\nlate paths: %zu%s, before collectives that other ranks waited in,"
-			" beside the median of the other ranks%s\n", r->late.nr,
+			" compared with the median of the other ranks%s\n", r->late.nr,
 			r->stragglers.nr > RANKS_MAX_CULPRITS ? " of the 64 worst stragglers" : "",
 			times(opts));
 	table__begin(t, "late_paths", late_columns, ARRAY_SIZE(late_columns));

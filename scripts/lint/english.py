@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""english.py [-v] FILE...: comments, tests' names and documents are English that is read once
+"""english.py FILE...: comments, tests' names and documents are English that is read once
 
 Each pattern below makes a reader look for a noun that the sentence has left out, or for its verb.
 Do not change words until the pattern no longer matches: write what a native engineer would say.
 
-It reads the comments of a source file, the texts of a table (.def), the names of a test's checks,
-the paragraphs of a document (.md) and the text of a manual page (.in). With -v it also reads the
-messages of a C file. A sentence that is right as it stands is excused by a line "PATH: SENTENCE" in
-english.txt next to this file, where SENTENCE is its first 60 characters.
+It reads the comments of a source file, the messages of a C file, the texts of a table (.def), the
+names of a test's checks, the paragraphs of a document (.md) and the text of a manual page (.in). A
+sentence that is right as it stands is excused by a line "PATH: SENTENCE" in english.txt next to
+this file, where SENTENCE is its first 60 characters.
 """
 import os
 import re
@@ -307,7 +307,7 @@ def messages(text):
             yield text.count("\n", 0, match.start(1)) + 1, words.strip()
 
 
-def texts(path, text, verbose):
+def texts(path, text):
     """Yields (number, paragraph, whether it opens a comment)."""
     if path.endswith(".md"):
         blocks = markdown(text)
@@ -331,21 +331,20 @@ def texts(path, text, verbose):
     if path.endswith(".def"):
         for match in re.finditer(r'"([^"\n]* [^"\n]*)"', text):
             yield text.count("\n", 0, match.start()) + 1, match[1], False
-    if verbose and path.endswith(".c") and not path.startswith("test/"):
+    if path.endswith(".c") and not path.startswith("test/"):
         for number, words in messages(text):
             yield number, words, False
 
 
 def main():
     args = sys.argv[1:]
-    verbose = args[:1] == ["-v"]
     with open(os.path.join(os.path.dirname(__file__), "english.txt"), encoding="utf-8") as f:
         excused = {line.strip() for line in f if line.strip() and not line.startswith("#")}
     found, used = [], set()
-    for path in args[verbose:]:
+    for path in args:
         with open(path, encoding="utf-8", errors="replace") as f:
             text = f.read()
-        for number, paragraph, opening in texts(path, text, verbose):
+        for number, paragraph, opening in texts(path, text):
             for i, sentence in enumerate(SENTENCE_END.split(paragraph)):
                 excuse = f"{path}: {sentence[:60]}".strip()
                 for fault in faults_of(sentence, opening and i == 0):

@@ -201,7 +201,7 @@ pairs_clocks() {
 	pairs_clock="  clock of the stacks against the clock of the calls"
 	pairs_set="$pairs_clock, one of which seems to have been set:"
 	pairs_369="\\+369[.]99.* ms for" pairs_371="\\+371[.]99.* ms for"
-	pairs_clock "  clock of the stacks \\+369[.]99.* ms against that of the calls, drift " \
+	pairs_clock "  clock of the stacks \\+369[.]99.* ms against the clock of the calls, drift " \
 		nr=2000 names=nvcc
 	pairs_clock \
 		"$pairs_set $pairs_369 94[0-9] stacks, then $pairs_371 105[0-9] stacks; jitter " \

@@ -80,6 +80,10 @@ fault english merge/one.sh :2: \
 	"sed -i 's,echo,# But for one file all is there.\\necho,' merge/one.sh"
 fault english CONTRIBUTING.md :3: \
 	"printf '# One\\n\\nA file has those of the process.\\n' >CONTRIBUTING.md"
+fault english doc/limits.md :[0-9]+: "echo 'A file tells of what is there.' >>doc/limits.md"
+fault english doc/xpumerge.1.in :[0-9]+: \
+	"printf '.Pp\nAll files beside\n.Li a ,\nand those of\n.Nm .\n' >>doc/xpumerge.1.in"
+fault english merge/one.c :9: "echo 'void f(void) { fail(\"no file is there\"); }' >>merge/one.c"
 fault mandoc doc/xpumerge.1.in :[0-9]+: \
 	"sed -i 's/^\.Sh DESCRIPTION/.Xx DESCRIPTION/' doc/xpumerge.1.in"
 

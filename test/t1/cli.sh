@@ -376,7 +376,7 @@ xpumerge rank0.data rank1.data -o both.json 2>/dev/null
 is "$(grep -c '"process_name".*(pid ' both.json)" 4 "two recordings: each process has a track"
 "$gen" -o rank2.data --launches 1000 --lose-record 10
 xpumerge rank0.data -i rank2.data -f folded -o a.folded 2>log
-is "$(sed -n 's/^of these, in \(.*\):$/\1/p' log)" rank2.data \
+is "$(sed -n 's/^in \(.*\):$/\1/p' log)" rank2.data \
 	"two recordings: the account names the recording with losses"
 like "$(cat log)" '^  launches 1000 matched 900 unmatched 100 lost 100' \
 	"two recordings: the account shows this recording's losses"

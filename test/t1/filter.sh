@@ -82,7 +82,7 @@ is "$(grep -c '"cat":"\(kernel\|memcpy\|memset\)".*"part":1' part.json)" "$cut" 
 	"--from, --to: $cut slices are cut, and marked as parts"
 like "$(cat log)" "^left out: $(($(wc -l <slices) - begin)) of " \
 	"--from, --to: the account says how many device records are left out"
-like "$(cat log)" "^of these, $((want - begin)) device records? began before" \
+like "$(cat log)" "^$((want - begin)) of these device records began before the time shown" \
 	"--from, --to: the account says how many device records are cut"
 xpumerge --pid 1 -f folded >got 2>log
 is "$?$(cat got)" 1 "a filter that leaves nothing: an empty result, and exit status 1"

@@ -52,11 +52,11 @@ done
 load "--cgroup and --container both name a cgroup: they cannot be combined" "-a --cgroup x --container y"
 load "--comm: expected a name" "-a --comm="
 load "-o -: standard output is the target's own: name a file" "-o - true"
-load "-o x.data.gz: no output has the suffix .gz, perhaps .data: see --help; a recording has .data" \
+load "-o x.data.gz: no output has the suffix .gz, perhaps .data; a recording has .data, and --help lists all suffixes" \
 	"-o x.data.gz true"
-load "-o x.pb: no output has the suffix .pb, perhaps .pb.gz: see --help; a recording has .data" \
+load "-o x.pb: no output has the suffix .pb, perhaps .pb.gz; a recording has .data, and --help lists all suffixes" \
 	"-o x.pb true"
-load "-o x.pngg: no output has the suffix .pngg, pictures are .html and, drawn by flamegraph.pl, .svg: see --help; a recording has .data" \
+load "-o x.pngg: no output has the suffix .pngg, pictures are .html and, drawn by flamegraph.pl, .svg; a recording has .data, and --help lists all suffixes" \
 	"-o x.pngg true"
 load "-o x.data and -o y.data both name the recording" "-o x.data -o z.html -o y.data true"
 load "--python off and --python only cannot be combined: give one of them" "--python off --python only true"
@@ -133,9 +133,9 @@ merge "--csv is for -f text" "-o a.html --csv"
 merge "--table is for -f text" "-o a.json --table kernels"
 merge "--width is for -f text" "-f folded --width 100"
 is "$(ls a.* 2>/dev/null)" "" "refused commands have written no file"
-load "stat: xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints how long they took; to run a program with this name: xpuload -- stat" \
+load "stat: xpuload -o FILE.txt COMMAND counts launches, copies and waits, and prints how long they took; run a program with this name as xpuload -- stat" \
 	"stat ls"
-load "annotate: record with --stalls, then xpumerge --table stalls has the lines of kernels, and xpumerge --srcline the lines of call paths; to run a program with this name: xpuload -- annotate" \
+load "annotate: record with --stalls, then xpumerge --table stalls has the lines of kernels, and xpumerge --srcline the lines of call paths; run a program with this name as xpuload -- annotate" \
 	annotate
 is "$(xpuload report --table kernels --csv 2>log)" "$(xpumerge --table kernels --csv 2>log)" \
 	"xpuload report runs xpumerge"

@@ -253,7 +253,7 @@ unset XPU_SIM_PM
 like "$(cat load.log)" 'no stall reasons are recorded: another program samples this GPU' \
 	"another program samples the GPU: a message says that no samples are taken"
 args="--stalls --gpu-metrics" record beside -n 4000
-like "$(cat load.log)" '--gpu-metrics beside --stalls: 10 a second, by NVML' \
+like "$(cat load.log)" '--gpu-metrics with --stalls: 10 samples a second, by NVML' \
 	"with --gpu-metrics: a message says that NVML's metrics remain"
 like "$(xpumerge -i beside.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' \
 	"with --gpu-metrics: PC samples are taken"

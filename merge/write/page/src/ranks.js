@@ -151,8 +151,8 @@ function rankRow(r, columns) {
 	return make("tr", open ? { onclick: () => showPaths(r), class: "culprit" } : null,
 		make("th", { scope: "row" },
 			open ? make("button", { type: "button", class: "plain", "data-rank": number,
-			title: "Its call paths, beside the median of the other ranks" }, number) :
-				number),
+			title: "Its call paths, compared with the median of the other ranks" },
+			number) : number),
 		...columns.slice(1).map(([, key, cell, cls]) =>
 			make("td", { class: cls, ...exact(key, r) }, cell(r))));
 }
