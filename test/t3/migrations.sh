@@ -5,23 +5,10 @@
 # program that knows the truth. No record is made without managed memory, or without --migrations.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/migrations.sh"
 need root bpf
 quiet_sanitizers
 use_sim
-
-# figures FILE...: the table, in the words of the program
-figures() {
-	xpumerge "$@" --table memory_migrations --csv 2>merge.log | awk -F, '
-		function add(what, n) { if (n) sum[what " " site] += n }
-		NR > 1 {
-			site = $0 ~ /several/ ? "several" : "none"
-			if (match($0, /mg_site_[0-9]/))
-				site = substr($0, RSTART, RLENGTH)
-			add("to_gpu", $2); add("to_host", $3); add("gpu_faults", $7)
-			add("cpu_faults", $8); add("thrashing", $9)
-		}
-		END { for (i in sum) printf "%s %.0f\n", i, sum[i] }' | sort
-}
 
 exact() {		# exact NAME TEXT: compares NAME.data with the program's output
 	figures "$1.data" >got

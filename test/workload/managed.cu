@@ -4,18 +4,24 @@
  *
  *	managed [-n STEPS] [-r SEED] [-p MS] [-s]
  *
- * Functions mg_site_0 to mg_site_3 allocate managed memory, and other memory between. The host
- * writes it, a GPU touches it, the host reads it, in pieces of whole pages. On the simulated device
- * the program says how pages migrate (sim_migrate); on a real GPU they do. Each line of output is
- * the truth of a call path:
+ * Functions mg_site_0 to mg_site_3 allocate managed memory that is kept, and mg_site_4 and
+ * mg_site_5 allocate memory that is freed after its use: 16 MiB at most at any time. On the
+ * simulated device the program says how pages migrate (sim_migrate). A real GPU moves them: the
+ * host writes memory, the GPU touches it, and the host reads it. Three sites differ: memory of
+ * mg_site_1 is prefetched before each use, memory of mg_site_2 is first touched by the GPU, and
+ * only the host uses memory of mg_site_3. Each line of output is the truth of a call path:
  *
  *	to_gpu SITE BYTES	moved from the host to the GPU
  *	to_host SITE BYTES	moved back
- *	gpu_faults SITE NR	page faults of the GPU (simulated device)
- *	cpu_faults SITE NR	page faults of the CPU (simulated device)
- *	thrashing SITE BYTES	(simulated device)
+ *	moves SITE NR		how many times pages moved, either way
+ *	gpu_faults SITE NR	page faults of the GPU
+ *	cpu_faults SITE NR	page faults of the CPU
+ *	thrashing SITE BYTES	pages that are moved again and again
  *
- * SITE "none" is memory of no allocation, and "several" are pages that two sites share.
+ * SITE "none" is memory of no allocation, and "several" are pages that two sites share. Of a real
+ * GPU the bytes are exact. The driver decides how many faults and moves there are: a line has the
+ * least and the largest possible number, "launches NR" counts the program's launches, and
+ * "concurrent 0" says that memory moves as a whole, because a device cannot share it with the host.
  *
  *	-p	pause between steps
  *	-s	a step frees its memory and the next step gets it again, by another site
@@ -31,13 +37,14 @@
 
 #include "kernels.h"
 
-#define NR_SITES	4
+#define NR_KEPT		4
+#define NR_SITES	6
 #define PAGE		((size_t)64 << 10)
 #define MB		((size_t)1 << 20)
 #define CPU		UINT32_MAX
 
-/* CUPTI's numbers. */
-enum { TO_GPU = 1, TO_HOST = 2, CPU_FAULT = 3, GPU_FAULTS = 4, THRASHING = 5 };
+/* CUPTI's numbers, and a count of our own. */
+enum { TO_GPU = 1, TO_HOST = 2, CPU_FAULT = 3, GPU_FAULTS = 4, THRASHING = 5, MOVES = 6, NR_WHATS };
 
 struct migration {		/* struct sim_migration of test/sim/sim.h */
 	uint32_t counter, source, target, flags;
@@ -48,23 +55,17 @@ struct piece {
 	char *at;
 	size_t bytes;
 	int site;
+	int value;			/* of each byte that is touched */
+	int on_host;			/* the host has used it: its pages can move to the GPU */
 };
 
 static void (*sim_migrate_at)(const struct migration *m);
-static uint64_t truth[NR_SITES + 2][6];
+static uint64_t truth[NR_SITES + 2][NR_WHATS];	/* of a real GPU: the least */
 static long nr_steps = 40, pause_ms;
 static uint64_t seed = 1;
 
 #define NONE	NR_SITES
 #define SEVERAL	(NR_SITES + 1)
-
-#ifdef __CUDACC__
-static __global__ void touch(char *at, size_t bytes)
-{
-	for (size_t i = threadIdx.x * (size_t)4096; i < bytes; i += blockDim.x * (size_t)4096)
-		at[i]++;
-}
-#endif
 
 KERNEL(k_after)
 
@@ -84,6 +85,7 @@ static void migrate(int site, uint32_t counter, const char *at, uint64_t value)
 	m.start_ns = m.end_ns - 1;
 	sim_migrate_at(&m);
 	truth[site][counter] += counter == CPU_FAULT ? 1 : value;
+	truth[site][MOVES] += counter == TO_GPU || counter == TO_HOST;
 }
 
 static NOINLINE void allocate(struct piece *p)
@@ -100,14 +102,124 @@ static NOINLINE void allocate(struct piece *p)
 		NO_TAIL_CALL();							\
 	}
 
-SITE(0) SITE(1) SITE(2) SITE(3)
+SITE(0) SITE(1) SITE(2) SITE(3) SITE(4) SITE(5)
 
 static void (*const sites[NR_SITES])(struct piece *) = {
-	mg_site_0, mg_site_1, mg_site_2, mg_site_3,
+	mg_site_0, mg_site_1, mg_site_2, mg_site_3, mg_site_4, mg_site_5,
 };
 
-/* The host has the piece; the GPU touches it, and the host reads it. */
-static void use(const struct piece *p)
+#ifdef __CUDACC__
+#define SMALL_PAGE	((size_t)4 << 10)	/* the smallest piece that moves */
+#define BLOCK		(2 * MB)		/* the largest one */
+
+static uint64_t most[NR_SITES + 2][NR_WHATS];
+static long nr_launches;
+
+extern "C" __global__ void k_touch(char *at, size_t bytes)
+{
+	for (size_t i = threadIdx.x * SMALL_PAGE; i < bytes; i += blockDim.x * SMALL_PAGE)
+		at[i]++;
+}
+
+static void add(int site, int what, uint64_t least, uint64_t largest)
+{
+	truth[site][what] += least;
+	most[site][what] += largest;
+}
+
+static void moves(const struct piece *p, int what)
+{
+	add(p->site, what, p->bytes, p->bytes);
+	add(p->site, MOVES, p->bytes / BLOCK, p->bytes / SMALL_PAGE);
+}
+
+/* Pages that move to and fro within 0.5 ms would stay where they are, as thrashing. */
+static void rest(void)
+{
+	CHECK(cudaDeviceSynchronize());
+	usleep(5000);
+}
+
+static NOINLINE void touch(struct piece *p)
+{
+	k_touch<<<1, 256>>>(p->at, p->bytes);
+	nr_launches++;
+	p->value++;
+	rest();
+}
+
+static NOINLINE void prefetch(const struct piece *p, bool to_host)
+{
+#if CUDART_VERSION >= 13000
+	struct cudaMemLocation to;
+
+	to.type = to_host ? cudaMemLocationTypeHost : cudaMemLocationTypeDevice;
+	to.id = 0;
+	CHECK(cudaMemPrefetchAsync(p->at, p->bytes, to, 0, 0));
+#else
+	CHECK(cudaMemPrefetchAsync(p->at, p->bytes, to_host ? cudaCpuDeviceId : 0, 0));
+#endif
+	moves(p, to_host ? TO_HOST : TO_GPU);
+	rest();
+}
+
+/* The pages are on the host, or nowhere. The first use of each page is a fault of the CPU, too. */
+static void host_writes(struct piece *p)
+{
+	memset(p->at, p->value = 1, p->bytes);
+	p->on_host = true;
+	add(p->site, CPU_FAULT, 0, p->bytes / SMALL_PAGE);
+	rest();
+}
+
+static void host_reads(struct piece *p, bool from_gpu)
+{
+	for (size_t i = 0; i < p->bytes; i += SMALL_PAGE)
+		if (*(volatile char *)(p->at + i) != p->value)
+			exit(3);
+	p->on_host = true;
+	add(p->site, CPU_FAULT, from_gpu, p->bytes / SMALL_PAGE);
+	if (from_gpu)
+		moves(p, TO_HOST);
+	rest();
+}
+
+static void faults_to_gpu(struct piece *p)
+{
+	touch(p);
+	add(p->site, GPU_FAULTS, 1, UINT32_MAX);
+	if (p->on_host)
+		moves(p, TO_GPU);
+	p->on_host = false;
+}
+
+static void use_real(struct piece *p)
+{
+	switch (p->site) {
+	case 1:
+		host_writes(p);
+		prefetch(p, false);
+		touch(p);
+		prefetch(p, true);
+		host_reads(p, false);
+		break;
+	case 2:
+		faults_to_gpu(p);
+		host_reads(p, true);
+		break;
+	case 3:
+		host_writes(p);
+		host_reads(p, false);
+		break;
+	default:
+		host_writes(p);
+		faults_to_gpu(p);
+		host_reads(p, true);
+	}
+}
+#endif
+
+static void use(struct piece *p)
 {
 	if (sim_migrate_at) {
 		migrate(p->site, CPU_FAULT, p->at, 0x401000);
@@ -119,15 +231,14 @@ static void use(const struct piece *p)
 		return;
 	}
 #ifdef __CUDACC__
-	memset(p->at, 1, p->bytes);
-	touch<<<1, 256>>>(p->at, p->bytes);
-	CHECK(cudaDeviceSynchronize());
-	truth[p->site][TO_GPU] += p->bytes;
-	for (size_t i = 0; i < p->bytes; i += 4096)
-		if (*(volatile char *)(p->at + i) != 2)
-			exit(3);
-	truth[p->site][TO_HOST] += p->bytes;
+	use_real(p);
 #endif
+}
+
+static NOINLINE void after(void)
+{
+	LAUNCH(k_after, 0, 1000);
+	NO_TAIL_CALL();
 }
 
 static uint64_t next_random(uint64_t *state)
@@ -159,15 +270,40 @@ static void misbehave(void)
 	CHECK(cudaFree(device));
 }
 
-int main(int argc, char **argv)
+static void print_truth(void)
 {
 	static const char *const names[] = {
-		"", "to_gpu", "to_host", "cpu_faults", "gpu_faults", "thrashing",
+		"", "to_gpu", "to_host", "cpu_faults", "gpu_faults", "thrashing", "moves",
 	};
 	static const char *const places[] = {
-		"mg_site_0", "mg_site_1", "mg_site_2", "mg_site_3", "none", "several",
+		"mg_site_0", "mg_site_1", "mg_site_2", "mg_site_3", "mg_site_4", "mg_site_5",
+		"none", "several",
 	};
-	struct piece kept[NR_SITES];
+
+	for (int i = 0; i < NR_SITES + 2; i++)
+		for (int c = TO_GPU; c < NR_WHATS; c++) {
+#ifdef __CUDACC__
+			if (!sim_migrate_at && most[i][c])
+				printf("%s %s %llu %llu\n", names[c], places[i],
+				       (unsigned long long)truth[i][c],
+				       (unsigned long long)most[i][c]);
+#endif
+			if (sim_migrate_at && truth[i][c])
+				printf("%s %s %llu\n", names[c], places[i],
+				       (unsigned long long)truth[i][c]);
+		}
+#ifdef __CUDACC__
+	int concurrent;
+
+	CHECK(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, 0));
+	if (!sim_migrate_at)
+		printf("launches %ld\nconcurrent %d\n", nr_launches + nr_steps, concurrent);
+#endif
+}
+
+int main(int argc, char **argv)
+{
+	struct piece kept[NR_KEPT] = {};
 	bool reuse = false;
 	void *cuda;
 	int c;
@@ -183,29 +319,25 @@ int main(int argc, char **argv)
 	}
 	cuda = dlopen("libcuda.so.1", RTLD_NOW);
 	*(void **)&sim_migrate_at = cuda ? dlsym(cuda, "sim_migrate") : NULL;
-	for (int i = 0; i < NR_SITES; i++) {
-		kept[i].bytes = (2 + 2 * i) * MB;
+	for (int i = 0; i < NR_KEPT; i++) {
+		kept[i].bytes = 2 * MB;
 		sites[i](&kept[i]);
 	}
 	for (long step = 0; step < nr_steps; step++) {
 		struct timespec ts = { pause_ms / 1000, pause_ms % 1000 * 1000000 };
-		int i = next_random(&seed) % NR_SITES;
-		struct piece p;
+		int i = step < NR_KEPT ? step : next_random(&seed) % NR_KEPT;
+		struct piece p = {};
 
 		use(&kept[i]);
 		p.bytes = reuse ? 4 * MB : 2 * MB * (1 + next_random(&seed) % 4);
-		sites[(i + 1) % NR_SITES](&p);
+		sites[NR_KEPT + step % 2](&p);
 		use(&p);
 		CHECK(cudaFree(p.at));
-		LAUNCH(k_after, 0, 1000);
+		after();
 		nanosleep(&ts, NULL);
 	}
 	misbehave();
 	CHECK(cudaDeviceSynchronize());
-	for (int i = 0; i < NR_SITES + 2; i++)
-		for (c = TO_GPU; c <= THRASHING; c++)
-			if (truth[i][c])
-				printf("%s %s %llu\n", names[c], places[i],
-				       (unsigned long long)truth[i][c]);
+	print_truth();
 	return 0;
 }
