@@ -10,7 +10,7 @@
 #define PYTHON_BYTES	(XPU_MAX_PYTHON * sizeof(struct xpu_python_frame))
 #define LARGEST_STACK	(256ull << 20)	/* an end further away is the end of another stack */
 #define WINDOW_BYTES	2048		/* bytes of frames that are read at once */
-#define BLOCK_BYTES	128		/* bytes to read from a frame or a code object, at most */
+#define BLOCK_BYTES	128		/* most bytes to read from a frame or a code object */
 #define PYTHON_SCRATCH	(WINDOW_BYTES + 2 * BLOCK_BYTES)
 #define MIN(a, b)	((a) < (b) ? (a) : (b))
 #define MAX(a, b)	((a) > (b) ? (a) : (b))

@@ -37,10 +37,10 @@ struct xpu_slot {
 	__u64	frames;			/* address of nr_frames return addresses, innermost first;
 					 * for an instruction that a signal interrupted, its address
 					 * plus one */
-	__u64	graph_node_id;		/* not 0: this is no launch, but a new graph node, made by
-					 * the captured launch correlation_id; if that is 0, made
-					 * explicitly */
-	/* If wait_ns is not 0, this is no launch, but a call that waited for the device. */
+	__u64	graph_node_id;		/* not 0: this is not a launch, but a new graph node, which
+					 * the captured launch correlation_id made; if that is 0,
+					 * made explicitly */
+	/* If wait_ns is not 0, this is not a launch, but a call that waited for the device. */
 	__u64	wait_start_ns;		/* CLOCK_MONOTONIC */
 	__u64	wait_ns;
 	__u32	wait_context;		/* CUPTI's ids of the object waited for, ... */

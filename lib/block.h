@@ -66,7 +66,7 @@ void block_unpacker__free(struct block_unpacker *u);
 
 /**
  * block_unpacker__unpack - restore the records of a block
- * @header: as block__header() found it
+ * @header: the header that block__header() found
  * @data: header->stored_bytes bytes, which need not be aligned
  * @records: room for header->raw_bytes bytes, aligned to 8
  *

@@ -3,7 +3,7 @@
  * stats.h - sum, extremes, standard deviation and median, without storing the values
  *
  * All are exact except the median. The median comes from a histogram that is exact for values below
- * 128 and keeps only 7 bits after the leading bit of larger values, so it is off by 1/256 at most.
+ * 128 and keeps only 7 bits after the leading bit of larger values, so it is off by at most 1/256.
  *
  * There may be a struct stats for each of a million names, most of them with one value. So while
  * all values are equal, no sums and no histogram exist. After that the histogram is a list of the

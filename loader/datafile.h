@@ -12,7 +12,7 @@ struct writer;
  * datafile__create - begin a recording
  * @opts: the recording's name, and the options that its first records describe
  * @f: the file, to be removed or passed to safefile__close(); holds nothing on failure
- * @w: for writer__close()
+ * @w: the writer, which the caller closes
  * @splitter: with opts->every_ns the child that makes several files, for splitter__finish(): it
  *	gets the recording through a pipe, and @f holds nothing. Otherwise NULL
  *

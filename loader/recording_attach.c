@@ -151,8 +151,8 @@ static int choice__make(struct choice *c)
 
 /*
  * Prints an error if a process uses CUDA without the shim, because the shim cannot be added to a
- * running process. Processes without CUDA are no error: their children may have the shim. Return:
- * whether there was an error.
+ * running process. Processes without CUDA are not an error: their children may have the shim.
+ * Return: whether there was an error.
  */
 static bool lacks_shim(const struct recording *r, pid_t pid)
 {

@@ -518,7 +518,7 @@ static int open_inputs(struct options *o, struct reader *readers, size_t nr)
 				 ": xpuload makes one" : "");
 			break;
 		}
-		/* A dump reads no other files, so root is no danger. */
+		/* A dump reads no other files, so root is not a danger. */
 		if (!o->dump)
 			warn_root(o->inputs[i]);
 		if (stat(o->inputs[i], &stats[i]))

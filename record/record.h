@@ -10,7 +10,7 @@
 
 #include "xpu_record.h"
 
-#define RECORD_MAX	(256u << 20)	/* bytes of any record, at most */
+#define RECORD_MAX	(256u << 20)	/* most bytes of any record */
 /*
  * A record may grow by this many bytes in later versions. A larger size is taken for damage, and
  * not for a record that the end of the file cut off: otherwise a damaged size in the middle of a

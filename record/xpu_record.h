@@ -182,7 +182,7 @@ enum {	/* aarch64: x19 to x24, x29, SP, x25 to x28, x30, x15 to x17 (which stubs
 #define XPU_WORD_IS_PYTHON(w)	((w) >> 56 == 0xf7)
 #define XPU_WORD_WHERE(w)	(((w) >> 32 & 0xffffff) * 2)
 #define XPU_WORD_CODE(w)	((__u32)(w))
-#define XPU_MAX_PYTHON		2046		/* words of both kinds in a record, at most */
+#define XPU_MAX_PYTHON		2046		/* most words of both kinds in a record */
 
 #define XPU_PYTHON_PRINT(name, table, line) ((name) ^ (table) << 1 ^ (__u64)(line) << 40)
 

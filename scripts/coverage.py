@@ -3,7 +3,8 @@
 """coverage.py BUILD: how much of each room the tests have run, from gcov's counts in BUILD
 
 A room is a directory that has sources, such as merge/join. A line is counted once, however many
-programs it is in. Processes that end without exit handlers, as by _exit or a signal, tell nothing.
+programs it is in. Processes that end without exit handlers, for example by _exit or a signal,
+report nothing.
 """
 import json
 import os

@@ -5,7 +5,7 @@
 #
 # Sets up cross-building for another machine, aarch64: installs Debian's cross-compiler and
 # emulators, puts Debian's libraries for it below DIR, with a kernel, and that kernel's types into
-# the file BTF. Named PACKAGEs go there, too. The libraries are no packages of this system, which
+# the file BTF. Named PACKAGEs go there, too. The libraries are not packages of this system, which
 # stays of one architecture: apt has a state of its own in DIR.apt. MIRROR= names another mirror.
 
 machine=$1 dir=$2 btf=$3

@@ -84,7 +84,7 @@ HIDDEN int fstat64(int fd, struct stat64 *s)
 
 /*
  * Since glibc 2.34, the C library itself calls the program's constructors, and _start passes NULL
- * in place of a function that calls them. An older library calls only the function that it is
+ * instead of a function that calls them. An older library calls only the function that it is
  * passed.
  */
 typedef int main_fn(int argc, char **argv, char **envp);

@@ -12,7 +12,7 @@
 #include "record/threads.h"
 #include "record/writer.h"
 
-#define NO_PATH	(1ull << 32)		/* in place of an id: memory was short */
+#define NO_PATH	(1ull << 32)		/* instead of an id: memory was short */
 
 struct offcpu {
 	struct parts parts;

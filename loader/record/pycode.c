@@ -16,7 +16,7 @@
 #define MAX_MET		(1u << 16)	/* appearances after which an object is given up */
 
 /*
- * A flag in place of an id: the object could not be read so far. The other bits count how often
+ * A flag instead of an id: the object could not be read so far. The other bits count how often
  * samples had it, up to MAX_MET.
  */
 #define UNREAD		(1ull << 63)

@@ -10,9 +10,10 @@
 /**
  * copy__file - copy a plain file, with its holes
  * @from, @to: read and written from their beginning; @to is empty
- * @max_bytes: of data; the copy also takes at most half of the free space of @to's file system
+ * @max_bytes: most bytes of data to copy; the copy also takes at most half of the free space of
+ * @to's file system
  * @stop: checked after every few MB
- * @bytes: of data copied, also on failure
+ * @bytes: set to the bytes of data copied, even on failure
  *
  * Return: 0, -EFBIG beyond @max_bytes, -ENOSPC beyond half of the free space, -EINTR if @stop
  * became true, or the error of reading or writing.

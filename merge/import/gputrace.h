@@ -9,8 +9,8 @@
  *  - the text of NVIDIA's sample printers, CONCURRENT_KERNEL [ start, end ] duration ...
  *  - JSON of AMD's rocprofv3: HIP's calls, kernels, copies, ROCTX ranges
  *
- * The contents show which format a file has. Other lines are counted, but are no error: such files
- * often have a program's own output between the records.
+ * The contents show which format a file has. Other lines are counted, but are not an error: such
+ * files often have a program's own output between the records.
  */
 #ifndef MERGE_GPUTRACE_H
 #define MERGE_GPUTRACE_H
@@ -115,7 +115,7 @@ struct gputrace {
 	uint64_t nr_strange;		/* lines or events that could not be read */
 	uint64_t nr_begins;		/* events that begin and never end; they are left out */
 	uint64_t nr_ends;		/* events that end and never begin; they are left out */
-	uint64_t nr_not_finite;		/* values such as NaN in place of numbers */
+	uint64_t nr_not_finite;		/* values such as NaN instead of numbers */
 	uint64_t nr_other;		/* records of other kinds */
 	const char *damage;		/* JSON: the error, or NULL */
 	uint64_t damage_offset;		/* place of the error; everything before it has been read */

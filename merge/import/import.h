@@ -141,7 +141,7 @@ void import__refused(struct import *im, uint32_t proc, uint32_t correlation_id, 
 
 /*
  * Records that a call made a node of a graph. @correlation_id: the id of the captured launch; 0:
- * the call was no launch.
+ * the call was not a launch.
  */
 void import__graph_node(struct import *im, uint32_t proc, uint64_t time_ns, uint64_t node_id,
 			uint32_t correlation_id, uint32_t path, uint32_t thread);

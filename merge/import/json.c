@@ -253,7 +253,7 @@ size_t json_string__decode(struct span raw, char *out)
 				p += 6;
 			}
 		}
-		/* Six bytes of input give three bytes of output at most. */
+		/* Six bytes of input give at most three bytes of output. */
 		if (!c || (c >= 0xd800 && c < 0xe000))
 			c = 0xfffd;
 		out = utf8__put(out, c);

@@ -8,8 +8,8 @@
  *	nsys__close(&n);
  *
  * The tables and columns of an export depend on the version and on the traced APIs, so missing ones
- * are no error. The upper bits of globalTid and globalPid (hardware, VM, pid) tell processes apart;
- * a correlation id is unique only within a process.
+ * are not an error. The upper bits of globalTid and globalPid (hardware, VM, pid) tell processes
+ * apart; a correlation id is unique only within a process.
  */
 #ifndef MERGE_NSYS_H
 #define MERGE_NSYS_H
@@ -106,7 +106,7 @@ struct nsys_node {			/* a node of a CUDA graph, made or copied */
 	uint64_t time_ns;
 	uint64_t tid;			/* globalTid */
 	uint64_t id;
-	uint64_t original;		/* the node that was copied; 0: this is no copy */
+	uint64_t original;		/* the node that was copied; 0: this is not a copy */
 	uint32_t proc;
 };
 
@@ -214,7 +214,7 @@ struct nsys_events_opts {
  * @path: an SQLite file, which is opened read-only
  * @msgs: gets the reason of a failure, and warnings
  *
- * Return: 0; -EINVAL if the file is no export; or -ENOMEM.
+ * Return: 0; -EINVAL if the file is not an export; or -ENOMEM.
  */
 int nsys__open(struct nsys *n, const char *path, struct msgs *msgs);
 

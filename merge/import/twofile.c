@@ -279,7 +279,7 @@ static int twofiles__index_calls(struct twofiles *t)
 		if (other == NO_INDEX)
 			continue;
 		if (t->gpu.calls.v[other].driver && !c->driver) {
-			/* Store the time and name of the outer call in place of the inner call. */
+			/* Store the time and name of the outer call instead of the inner call. */
 			struct gpu_call *o = &t->gpu.calls.v[other], inner = *o;
 
 			*o = *c;
@@ -776,7 +776,7 @@ static void twofiles__summarize(const struct twofiles *t, const struct align *a)
 		out->stacks_ns = t->events.v[t->events.nr - 1].time_ns - t->events.v[0].time_ns;
 }
 
-/* Return: whether all stacks have the process id in place of a thread id. */
+/* Return: whether all stacks have the process id instead of a thread id. */
 static bool twofiles__lacks_tids(const struct twofiles *t)
 {
 	uint32_t i, threads = 0;

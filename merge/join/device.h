@@ -13,7 +13,7 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 int device__batch(struct second_pass *p, const struct record_iter *outer,
 		  const struct xpu_record_batch *batch);
 
-/* Takes launches that an earlier file of the recording counts. */
+/* Adds launches that an earlier file of the recording has already counted. */
 int device__earlier(struct second_pass *p, const struct xpu_record_launches *rec);
 
 /* Gives the join forgotten launches for which work waits; for the third pass. */

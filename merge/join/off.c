@@ -11,7 +11,7 @@
 
 /*
  * Older recordings have times that are negative by some us: the wake-up and the begin of running
- * had times from the clocks of two CPUs. Such times count as 0, and are no loss. A time that is
+ * had times from the clocks of two CPUs. Such times count as 0, and are not a loss. A time that is
  * more negative than this is damage.
  */
 #define CLOCKS_APART_NS	1000000000ull

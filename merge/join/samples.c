@@ -157,7 +157,7 @@ int samples__rest(struct second_pass *p, const struct xpu_record_cpu_rest *rec)
 	struct filter_span s = {
 		.from_ns = rec->from_ns + shift_ns, .to_ns = rec->end_ns + shift_ns, .ns = rec->ns,
 	};
-	struct launch at = { .thread = NO_INDEX };	/* without a time: it is no sample */
+	struct launch at = { .thread = NO_INDEX };	/* without a time: it is not a sample */
 	struct model *m = p->model;
 	uint32_t proc;
 	int err = machine__proc(&m->machine, rec->proc_id, &proc);

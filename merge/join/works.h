@@ -15,7 +15,7 @@ struct kept_work {
 	uint32_t leaf, chain;		/* NO_INDEX: the work is left out, but gets its part
 					 * nevertheless */
 	uint32_t stream;
-	uint32_t kernel;		/* its leaf, even if it is left out; NO_INDEX: it is no
+	uint32_t kernel;		/* its leaf, even if it is left out; NO_INDEX: it is not a
 					 * kernel */
 	uint32_t correlation_id;
 };

@@ -85,7 +85,10 @@ static bool is_before(const struct rest *other, const struct rest *r, unsigned i
 	       other->heap->recording == r->heap->recording && other->heap->file < r->heap->file;
 }
 
-/* Whether @r shows the rest. If the moments of recordings differ, the largest rest is shown. */
+/*
+ * Return: whether the rest of recording @r is the one to show: the largest, if recordings have
+ * different moments.
+ */
 static bool shows(const struct rests *rests, const struct rest *r, unsigned int moment)
 {
 	const struct rest *other;

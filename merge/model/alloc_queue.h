@@ -29,7 +29,7 @@ struct alloc_event {
 	uint64_t order, time_ns;	/* by the recording's clock */
 	struct xpu_alloc event;
 	uint32_t proc;
-	bool ends;			/* this is no event: the process ends */
+	bool ends;			/* this is not an event: the process ends */
 	bool carried;			/* it was in an earlier file of the recording */
 };
 

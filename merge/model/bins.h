@@ -140,7 +140,9 @@ int bins__widen(struct bins *b, unsigned int shift);
  */
 int bins__finish(struct bins *b, size_t max_sums);
 
-/* Return: the key that has the sums of a key, or BINS_GROUP() of its group. */
+/*
+ * Return: @key if it has sums of its own, or else BINS_GROUP() of the group that includes its sums.
+ */
 uint32_t bins__key(const struct bins *b, uint32_t key);
 
 #endif /* MERGE_BINS_H */

@@ -33,7 +33,7 @@ struct path {
 	uint32_t chain;			/* its chain in remap epoch 0, NO_INDEX until used */
 };
 
-/* A call path in one remap epoch, or a label in place of a call path. */
+/* A call path in one remap epoch, or a label instead of a call path. */
 struct chain {
 	uint32_t proc;
 	uint32_t path;			/* NO_INDEX: a launch without a call path, or no launch */

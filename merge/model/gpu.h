@@ -90,7 +90,7 @@ int gpus__get(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx);
 
 /**
  * gpus__absorb - add the GPUs of a recording that was read separately, and their sums
- * @from: with keeps_uses
+ * @from: must have keeps_uses set
  * @first_proc: what to add to its processes' indices
  * @map: set, for each GPU of @from, to its index in @to
  *

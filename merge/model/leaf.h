@@ -36,7 +36,7 @@ static inline bool leaf_kind__is_device(enum leaf_kind kind)
 
 struct leaf {
 	enum leaf_kind kind;
-	uint32_t gpu;			/* index in gpus.list; NO_INDEX if the leaf is no device
+	uint32_t gpu;			/* index in gpus.list; NO_INDEX if the leaf is not device
 					 * work */
 	const char *name;		/* kernel, demangled; "HtoD"; "" */
 	uint32_t shape;			/* of a kernel: index in shapes, SHAPE_SEVERAL, or NO_INDEX
@@ -138,8 +138,8 @@ void leaf__label(const struct gpus *gpus, const struct leaf *leaf, bool numbered
 const char *leaf_kind__name(enum leaf_kind kind);
 
 /*
- * Return: "memcpy ", "memset" or "". Before a leaf's name it tells copies and sets from kernels:
- * "memcpy HtoD", "memset".
+ * Return: "memcpy ", "memset" or "". Put before a leaf's name, it distinguishes copies and memsets
+ * from kernels: "memcpy HtoD", "memset".
  */
 const char *leaf_kind__prefix(enum leaf_kind kind);
 

@@ -128,7 +128,7 @@ uint64_t loss__lost(const struct loss *l)
 	 * The recorder's own count of its losses, and the difference to the number that the shim
 	 * sent, are two accounts of one set of launches and records. The bigger account is nearer
 	 * to the truth; their sum is not. A lost batch counts as one here, because only the shim
-	 * knows how much it held. Bytes that were not written to the disk, or that are no whole
+	 * knows how much it held. Bytes that were not written to the disk, or that are not a whole
 	 * record, also count as one.
 	 */
 	uint64_t recorder = l->recorder[XPU_LOST_LAUNCH] + l->recorder[XPU_LOST_SCRATCH] +

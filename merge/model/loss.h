@@ -23,7 +23,7 @@ struct loss {
 	uint64_t nr_duplicates;		/* those among nr_pending whose id was already in use */
 	uint64_t nr_captured;		/* counted separately: captured into graphs, not run */
 	uint64_t nr_refused;		/* counted separately: CUDA returned an error */
-	uint64_t nr_no_bytes;		/* counted separately: copies and sets of 0 bytes */
+	uint64_t nr_no_bytes;		/* counted separately: copies and memsets of 0 bytes */
 	uint64_t at_detach;		/* counted separately: without device work at the detach */
 	uint64_t nr_works;		/* device records */
 	uint64_t nr_orphans;		/* device records without a launch, except the next two */

@@ -7,10 +7,10 @@
  *	waits__work(&w, ...);		every piece of device work, in any order, then
  *	waits__share(&w, ...);		divides the time of each wait
  *
- * This weighs by time instead of joining by id: ids tell the process, the context and mostly the
- * stream of a wait, and the wait was for the work that ran there meanwhile. Pieces of work that run
- * at the same instant get equal shares of that instant; the shares of a wait add up to its time to
- * the nanosecond. Only device work that overlaps a wait is kept.
+ * This weighs by time instead of joining by id: ids identify the process, the context and mostly
+ * the stream of a wait, and the wait was for the work that ran there meanwhile. Pieces of work that
+ * run at the same instant get equal shares of that instant; the shares of a wait add up to its time
+ * to the nanosecond. Only device work that overlaps a wait is kept.
  *
  * A call that does more than wait, XPU_WAIT_WORK, counts completely as a wait if the device worked
  * for it at least half of the time, and otherwise not at all.

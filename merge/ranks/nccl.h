@@ -196,7 +196,7 @@ struct nccl_counts {
 	uint64_t nr_by_stream;		/* kernels that are paired by their order in streams */
 	uint64_t nr_own_threads;	/* kernels launched by NCCL's own threads, joined with calls
 					 * in order */
-	uint64_t nr_setup;		/* copies and sets that come with a kernel: NCCL connects
+	uint64_t nr_setup;		/* copies and memsets that come with a kernel: NCCL connects
 					 * ranks with them */
 	uint64_t setup_ns;
 	uint64_t nr_kernels_shared;	/* kernels of groups with several communicators that streams

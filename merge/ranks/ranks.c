@@ -338,7 +338,7 @@ static int ranks__add_other(struct ranks *r, const struct model *m, uint32_t pro
 	return 0;
 }
 
-/* @known: for ranks__add_other() */
+/* @known: passed to ranks__add_other() */
 static int ranks__sum_events(struct ranks *r, const struct model *m, struct idmap *known)
 {
 	uint64_t busy_to_ns = 0, end_ns;

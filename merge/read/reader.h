@@ -50,7 +50,7 @@ enum records_end {
 	RECORDS_MORE,			/* the walk is not at the end yet */
 	RECORDS_WHOLE,			/* the walk ended after the last record */
 	RECORDS_CUT,			/* the walk ended inside a record: the writer was stopped */
-	RECORDS_CORRUPT,		/* the walk ended at data that are no record */
+	RECORDS_CORRUPT,		/* the walk ended at data that are not a record */
 	RECORDS_NO_MEMORY,		/* the walk stopped because memory is short */
 };
 

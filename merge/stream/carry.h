@@ -49,7 +49,7 @@ void carry__write_infos(const struct carry *c, struct part *p);
 /**
  * carry__next - begin the next file: remove definitions that it does not need, and write the others
  * to it
- * @number: of the next file, at least 2
+ * @number: the next file's number, at least 2
  * @time_ns: when it begins
  */
 void carry__next(struct carry *c, struct part *p, uint64_t number, uint64_t time_ns);

@@ -28,7 +28,7 @@ struct part {
 /**
  * part__open - begin a file, which gets its name at once
  * @p: not open
- * @level: of compression, as block_packer__new() has it
+ * @level: the compression level for block_packer__new()
  *
  * Return: 0; on failure a negative errno, and @p is not open.
  */

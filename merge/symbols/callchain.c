@@ -601,7 +601,7 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 		*cf = (struct chain_frame){ .word = addr };
 		/*
 		 * A kernel address here means that a frame pointer was wrong: the remaining
-		 * addresses are no chain.
+		 * addresses are not a chain.
 		 */
 		if (cpu && !entry && XPU_FRAME_IS_KERNEL(addr))
 			break;

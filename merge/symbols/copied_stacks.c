@@ -285,7 +285,7 @@ int copied_stacks__record(struct copied_stacks *u, const struct xpu_record_stack
 						     &u->loop[n - 1], s);
 		if (result != CFI_STEPPED || !regs.v[XPU_REG_IP])
 			break;
-		if (regs.v[XPU_REG_IP] >> 56) {		/* this is no user address */
+		if (regs.v[XPU_REG_IP] >> 56) {		/* this is not a user address */
 			result = CFI_LOST;
 			break;
 		}

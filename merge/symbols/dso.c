@@ -11,7 +11,7 @@
 #include "symbols/roots.h"
 
 #define DELETED		" (deleted)"	/* the kernel appends it when a file is unlinked */
-#define MISSING_LINES	4		/* messages about files without symbols, at most */
+#define MISSING_LINES	4		/* most messages about files without symbols */
 
 /*
  * If a file was replaced during the recording, its path has two entries, distinguished by build-id

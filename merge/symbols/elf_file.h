@@ -32,7 +32,7 @@ struct elf_bytes {
  * @f: not open
  * @path: must be a plain file: opening a device or a FIFO could have side effects, and is refused
  *
- * Return: 0, -EINVAL if it is no plain file, -ENOEXEC if it is not ELF, or the error of open().
+ * Return: 0, -EINVAL if it is not a plain file, -ENOEXEC if it is not ELF, or the error of open().
  */
 int elf_file__open(struct elf_file *f, const char *path);
 

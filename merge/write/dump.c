@@ -618,7 +618,7 @@ static void dump__where(struct dump *d, const struct record_iter *it, uint64_t o
 		fprintf(d->f, "%#" PRIx64, offset);
 }
 
-/* @offset: of the record, in its block, or in the file if the file has no blocks */
+/* @offset: the record's offset in its block, or in the file if the file has no blocks */
 static void dump__record(struct dump *d, const struct record_iter *it, const struct xpu_record *rec,
 			 uint64_t offset)
 {

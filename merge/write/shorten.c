@@ -13,7 +13,7 @@
 #define GAP		"..."
 #define BETWEEN		" > "
 #define LEAST		8		/* columns of a cut frame at least */
-#define MAX_COMPARED	4096		/* texts that are compared with each other, at most */
+#define MAX_COMPARED	4096		/* most texts that are compared with each other */
 #define ROUNDS		3		/* rounds of telling apart texts that look alike */
 
 /* ---- characters ------------------------------------------------------------------------------ */

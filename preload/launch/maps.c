@@ -22,7 +22,7 @@
 #define TEXT_BYTES	(32u << 10)	/* at least as long as a line */
 #define PAUSES		50		/* pause after reading, as a multiple of its time */
 
-/* An executable mapping, as /proc tells it. */
+/* An executable mapping, as /proc shows it. */
 struct map {
 	uint64_t start, end, pgoff, ino;
 	uint32_t dev_major, dev_minor;

@@ -87,7 +87,7 @@ size_t unwinder__bytes(void);
  * @slot: gets frames, nr_frames and flags
  * @trace: the trace of an earlier chain of the calling function, or NULL
  * @other: asked for other traces if @trace does not match; or NULL
- * @ctx: for @other
+ * @ctx: passed to @other
  *
  * Return: true if @trace or the last one from @other matches; nothing else is set then.
  *

@@ -138,8 +138,8 @@ static void find_loop(void *handle)
 
 /*
  * Reports where the interpreter is, so that samples can have its frames. It may not have started
- * yet, and the process may never use CUDA. @handle: dlopen()'s, of the object that contains the
- * interpreter
+ * yet, and the process may never use CUDA. @handle: dlopen()'s handle of the object that contains
+ * the interpreter
  */
 static void tell(void *handle, bool early)
 {

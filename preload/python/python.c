@@ -134,8 +134,8 @@ static int known__line(const struct known *k, uint32_t where, const uint8_t **st
 }
 
 /*
- * Stores @fresh in place of an outdated entry of the same instruction, else of a free entry, else
- * of any.
+ * Stores @fresh over an outdated entry of the same instruction, otherwise in a free entry,
+ * otherwise over any entry.
  */
 static void python__remember(struct python *p, const struct known_line *fresh)
 {

@@ -13,7 +13,7 @@
 
 #define BYTES	4096
 
-/* Return: bytes from the record at @at to the next one; 0 if it is no record. */
+/* Return: bytes from the record at @at to the next one; 0 if it is not a record. */
 static size_t step(uint8_t *at)
 {
 	CUpti_Activity *record = NULL;

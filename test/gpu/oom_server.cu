@@ -11,7 +11,7 @@
 #include <vector>
 
 #define NOINLINE __attribute__((noinline, noclone))
-#define NR_PAGES 64	/* per conversation, at most */
+#define NR_PAGES 64	/* most per conversation */
 #define NR_LAYERS 32
 
 static size_t total;			/* bytes of the device that are free at first */

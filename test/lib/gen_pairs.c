@@ -16,7 +16,7 @@
  * work takes "pause" more. Losses come in runs of "run" on average. The file of calls lacks the
  * first "head" of the time, the file of stacks the last "tail". Both lack the first "both" and the
  * last "both_end", cut at one instant. The stacks' clock steps by "step" ms after the share
- * "step_at" of the time. With "apis" there are copies, sets and graphs, too.
+ * "step_at" of the time. With "apis" there are copies, memsets and graphs, too.
  */
 #include <inttypes.h>
 #include <math.h>

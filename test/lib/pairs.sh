@@ -124,7 +124,7 @@ pairs_families() {
 		kernels=8000 loop=2 paths=3
 	pairs_one seed=764 nr=1000 threads=2 gap=20 work=28.1 jitter=83.2 delay=0.375 dur=3.46 \
 		dur_jitter=0 lost_calls=0.01 step=-0.0562 step_at=0.1 noise=1 apart=0
-	# A clock that was set, where names tell all call paths.
+	# The clock was set, and the kernels' names identify all call paths.
 	pairs_one seed=777468 nr=200 tids=pid gap=10 work=2 jitter=10 dur=5 dur_jitter=20 late=0.1 \
 		step=2 kernels=2 names=hip loop=3
 	# The process id instead of the thread id, several APIs, 5 to 20 % lost.

@@ -100,7 +100,7 @@ class Quantity:
 
 
 def windows(size, first, last):
-    """Returns windows that adjoin, and what is before and after them."""
+    """Returns adjoining windows, and the times before and after them."""
     cut = [(at, at + size) for at in range(first, last, size)]
     return ([(0, first)] if first else []) + cut + ([(last, END)] if last < END else [])
 
@@ -294,7 +294,8 @@ def captured():
                 if size >= 100 * MS and number == "3":
                     work.same(f"{words} Parquet", sum(int(r["duration_ns"]) for r in parquet(window, "device")), true)
                 sums[number] = sums.get(number, 0) + true
-                # A window lasts until its last work has ended; shares are of its part between the times.
+                # A window lasts until its last work has ended; shares count only its part between
+                # the two times.
                 opened = next(r[2:] for r in truth if r[:2] == ("open", number))
                 lasts = overlap(opened[0], max([opened[1]] + [b for _, b in spans]), begin, end)
                 busy = [line for line in run(*window).splitlines() if "GPU 0 busy" in line]

@@ -46,7 +46,9 @@ static uint32_t version;
 /* Not in dynamic TLS: LeakSanitizer guesses there, and takes the bytes before it for a header. */
 static __thread CUptiResult last_error __attribute__((tls_model("initial-exec")));
 
-/* ---- what libcuda tells ---------------------------------------------------------------------- */
+/*
+ * ---- what libcuda reports ----------------------------------------------------------------------
+ */
 
 static bool is_set(uint8_t map[][NR_CBIDS], uint32_t domain, uint32_t cbid, unsigned int client)
 {

@@ -734,7 +734,7 @@ CUresult work__submit(struct work *work)
  * work__submit_graph - enqueue the nodes of one graph launch
  * @works: each after the nodes that it depends on; taken over as by
  *	work__submit; NULL for an empty node
- * @nr: of works
+ * @nr: the number of works
  * @first_dep: nr + 1 indices into @deps; node i depends on deps[first_dep[i]] and the next ones
  * @deps: indices into @works
  * @stream: the launch stream; all nodes start behind its tail, and its next work behind all nodes

@@ -48,8 +48,8 @@ static void plain__remove(size_t at)
 }
 
 /*
- * Return: whether both have equal entries after @address, in the same order; compares @most at
- * most.
+ * Return: whether both have equal entries after @address, in the same order; compares at most @most
+ * entries.
  */
 static bool is_same(const struct addresses *a, uint64_t address, size_t most)
 {

@@ -78,7 +78,7 @@ static void spans(void)
 	is_int(ns_at(&b, 2, 0) + ns_at(&b, 2, 1024), 5, "ns are spread evenly over the span");
 	/* The count of a sum of many short times is spread, too, as in filter__cut(). */
 	bins__add(&b, 5, 0, 4096, &(struct bin_value){ .ns = 10, .nr = 6 });
-	is_int(sum_of(&b, 5).nr, 6, "the bins have the whole count of a sum");
+	is_int(sum_of(&b, 5).nr, 6, "the counts of all bins add up to the sum's count");
 	is_int(b.list.v[b.list.nr - 1].nr + b.list.v[b.list.nr - 2].nr, 3,
 	       "the count of a sum is spread evenly");
 	/* A span that ends exactly at the end of a bin, then a span without length. */

@@ -142,7 +142,7 @@ static void test_trim(void)
 	       "main;cuLaunchKernel", "a call of the driver API is named as it was called");
 	is_str(resolve(&c, 0, CHAIN(SHIM, IN(CUPTI, 5), IN(CUDA, 1), IN(APP, MAIN))),
 	       "main;cuApi",
-	       "an outermost CUDA frame that is no API function is named by the callback id");
+	       "an outermost CUDA frame that is not an API function is named by the callback id");
 	is_str(resolve(&c, 0, CHAIN(SHIM, IN(CUPTI, 5), IN(CUDA, 2), IN(APP, MAIN))),
 	       "main;cuApi",
 	       "a function whose name only begins with cu is named by the callback id");

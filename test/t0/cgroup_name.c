@@ -52,7 +52,7 @@ static void test_container(void)
 	cgroup_name__container((struct cgroup_part){ ID, 64 }, parent, &is_id);
 	ok(is_id, "64 hexadecimal digits are an id");
 	cgroup_name__container((struct cgroup_part){ "lxc.payload.box", 15 }, parent, &is_id);
-	ok(!is_id, "a name is no id");
+	ok(!is_id, "a name is not an id");
 }
 
 static void test_pod(void)
@@ -71,9 +71,9 @@ static void test_pod(void)
 	is_str(labels_of("0::/kubepods/pod0123456789abcdef0123456789abcdef/" ID),
 	       ID "|0123456789abcdef0123456789abcdef||", "a static pod, whose id has no hyphens");
 	is_str(labels_of("0::/podman-thing/pod1"), "|||",
-	       "a name that only begins like a pod's is no pod");
+	       "a name that only begins like a pod's is not a pod");
 	is_str(labels_of("0::/pod01234567-89ab-cdef-0123-456789abcdeg"), "|||",
-	       "a pod's id with a letter that is not hexadecimal is no id");
+	       "a pod's id with a letter that is not hexadecimal is not an id");
 }
 
 static void test_slurm(void)
@@ -87,9 +87,9 @@ static void test_slurm(void)
 	is_str(labels_of("0::/slurm_node1/uid_0/job_7/step_extern/task_0"), "||7|extern",
 	       "Slurm, v1, with a node's name");
 	is_str(labels_of("0::/home/job_4711/step_0"), "|||",
-	       "Slurm's names outside of Slurm's group are no labels");
+	       "Slurm's names outside of Slurm's group are not labels");
 	is_str(labels_of("0::/slurm/job_x/step_0"), "|||0",
-	       "a job whose number has letters is no job");
+	       "a job whose number has letters is not a job");
 	is_str(labels_of(
 		       "0::/system.slice/slurmstepd.scope/job_4711/step_0/user/task_3/docker/" ID),
 	       ID "||4711|0", "a container in a job has both labels");
@@ -107,9 +107,10 @@ static void test_hostile(void)
 	is_str(labels_of("0::////"), "|||", "a path without names has no labels");
 	is_str(labels_of("0::/lxc.payload.\x01\x02"), "|||",
 	       "a name with control characters is no label");
-	is_str(labels_of("0::/docker/" ID "0"), "|||", "an id with one digit too many is no id");
+	is_str(labels_of("0::/docker/" ID "0"), "|||",
+	       "an id with one digit too many is not an id");
 	is_str(labels_of("0::/slurm/job_99999999999999999999999999999999999999"), "|||",
-	       "a number that does not fit is no label");
+	       "a number that does not fit is not a label");
 	memset(line + 3, 'x', 5000);
 	memcpy(line + 3, "/lxc.payload.", 13);
 	is_str(labels_of(line), "|||", "a name of 5000 characters is no label");

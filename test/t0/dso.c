@@ -474,7 +474,7 @@ static void test_no_file(void)
 		bail("text.so cannot be written");
 	dso = get(absolute("text.so"), NULL, 0, 0);
 	is_str(name_at(dso, 0), "", "a linker script has no symbols");
-	is_int(dso->state, DSO_NO_ELF, "a linker script is no ELF file");
+	is_int(dso->state, DSO_NO_ELF, "a linker script is not an ELF file");
 	end();
 }
 

@@ -90,7 +90,7 @@ int main(void)
 	ok(graphs__captured(&g, 0, 9), "another captured launch is known");
 	ok(!graphs__captured(&g, 0, 8) && !graphs__captured(&g, 1, 7),
 	   "other launches are not captured");
-	ok(!graphs__captured(&g, 0, 0), "id 0 is no captured launch");
+	ok(!graphs__captured(&g, 0, 0), "id 0 is not a captured launch");
 	graphs__exit(&g);
 	return done_testing();
 }

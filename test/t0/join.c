@@ -143,7 +143,7 @@ static void test_missing(void)
 	launch(&j, 1, 0, 1, true);
 	work(&j, 1, 0, 100);
 	end(&j, "p1 o100 ", "id 0 matches nothing");
-	is_int(j.nr_duplicates, 0, "id 0 is no duplicate");
+	is_int(j.nr_duplicates, 0, "id 0 is not a duplicate");
 	join__exit(&j);
 }
 
@@ -191,7 +191,8 @@ static void test_duplicates(void)
 	launch(&j, 1, 10, 2, true);
 	work(&j, 1, 10, 101);
 	end(&j, "m1/100 m2/101 ", "an id can be used again once its launch is done");
-	is_int(j.nr_duplicates, 0, "an id used again is no duplicate");
+	is_int(j.nr_duplicates, 0,
+	       "an id that is used again after its work ended is not a duplicate");
 	join__exit(&j);
 }
 

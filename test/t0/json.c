@@ -9,8 +9,8 @@
 #include "tap.h"
 
 /*
- * Checks the string @text. @meant: its expected value; NULL if @text is no string. The buffer ends
- * right after @text, so that sanitizers see a read beyond it.
+ * Checks the string @text. @meant: its expected value; NULL if @text is not a string. The buffer
+ * ends right after @text, so that sanitizers see a read beyond it.
  */
 static void check(const char *text, const char *meant)
 {
@@ -71,7 +71,7 @@ int main(void)
 	 */
 	json__init(&j, "[NaN,-Infinity,Infinity,1]", 26);
 	ok(json__enter(&j, '[') && json__next_item(&j) && json__number(&j, &raw) &&
-	   !span__decimal(raw, 0, &value), "NaN is no number");
+	   !span__decimal(raw, 0, &value), "NaN is not a number");
 	ok(json__next_item(&j) && json__skip(&j) && json__next_item(&j) && json__skip(&j),
 	   "infinities can be skipped");
 	ok(json__next_item(&j) && json__number(&j, &raw) && span__decimal(raw, 0, &value) &&

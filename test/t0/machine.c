@@ -90,7 +90,7 @@ static void test_lookup(void)
 	is_str(at(&f, 2, 99, 0x5000), "other+0x0",
 	       "an equal address in another process has that process's file");
 	is_str(at(&f, 3, 99, 0x5000), "", "an address in an unknown process has no file");
-	is_int(nr_epochs(&f, 1), 0, "maps that do not overlap are no remap");
+	is_int(nr_epochs(&f, 1), 0, "maps that do not overlap are not a remap");
 	fixture__end(&f);
 
 	/* Each CPU has a buffer of its own, so a later event may be read first. */
@@ -168,7 +168,7 @@ static void test_same(void)
 	gen__mmap(&f.g, 300, 1, 0x2000, 0x1000, 0x2000, "lib", NULL, 0);
 	gen__mmap(&f.g, 400, 1, 0x3000, 0x4000, 0x3000, "lib", NULL, 0);
 	fixture__read(&f);
-	is_int(nr_epochs(&f, 1), 0, "the same mapping again is no remap");
+	is_int(nr_epochs(&f, 1), 0, "the same mapping again is not a remap");
 	is_str(at(&f, 1, 100, 0x1000), "lib+0x1000",
 	       "equal mappings: the part that only the first one has is found");
 	is_str(at(&f, 1, 100, 0x4fff), "lib+0x4fff",

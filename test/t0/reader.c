@@ -426,7 +426,7 @@ static void test_unknown(void)
 	gen__thread(&g, 1, 1, 1);
 	is_int(walk(&g, &it, &type), 2, "unknown types are skipped");
 	is_int(it.nr_skipped, 3, "unknown types are counted");
-	is_int(it.end, RECORDS_WHOLE, "unknown types are no damage");
+	is_int(it.end, RECORDS_WHOLE, "unknown types are not damage");
 	is_int(type, XPU_RECORD_THREAD, "records after unknown types are read");
 	gen__free(&g);
 }
@@ -442,7 +442,7 @@ static void test_growth(void)
 	begin(&g);
 	gen__record(&g, XPU_RECORD_THREAD, 0, &t, sizeof(t), "more and more of it", 19);
 	is_int(walk(&g, &it, &type), 2, "a longer THREAD is read");
-	is_int(it.end, RECORDS_WHOLE, "a longer THREAD is no damage");
+	is_int(it.end, RECORDS_WHOLE, "a longer THREAD is not damage");
 	gen__free(&g);
 }
 

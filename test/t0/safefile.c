@@ -578,7 +578,7 @@ static void test_invoker(void)
 	is_int(make("new", "a", 0), -EACCES, "no file is made where only root may");
 	is_int(make("closed/new", "a", 0), -EACCES,
 	       "no file is made in a directory that the invoker cannot enter");
-	is_int(symlink("../closed", "open/dir"), 0, "a link in place of a directory is made");
+	is_int(symlink("../closed", "open/dir"), 0, "a link takes the directory's place");
 	is_int(make("open/dir/file", "a", 0), -EACCES,
 	       "no file is made through a link to a closed directory");
 	fd = safefile__open_parent("open/dir/file");

@@ -567,7 +567,8 @@ static void test_attach(void)
 	is_int(s->sums.loss.before_attach, 2,
 	       "attach: two records belong to launches before the attach");
 	is_int(loss__unmatched(&s->sums.loss), 0, "attach: no other launch or record is unmatched");
-	is_int(loss__lost(&s->sums.loss), 0, "attach: records sent before the attach are no loss");
+	is_int(loss__lost(&s->sums.loss), 0,
+	       "attach: records sent before the attach are not a loss");
 	is_int(s->sums.loss.unfinished, 0,
 	       "attach: work unfinished before the attach does not count");
 	s->sums.loss.no_stack = s->sums.loss.unsymbolized = 0;
@@ -611,7 +612,7 @@ static void test_attach(void)
 	is_int(s->sums.loss.before_attach, 4,
 	       "late: all records of a launch in progress at the attach are counted apart");
 	is_int(s->sums.loss.nr_orphans, 0,
-	       "late: records of a launch in progress at the attach are no orphans");
+	       "late: records of a launch in progress at the attach are not orphans");
 	fixture__end(&f);
 	late_begin(&f);
 	batch(&f, 1, 145);
@@ -814,7 +815,7 @@ static void test_lost(void)
 		s = fixture__run(&f);
 		/* Malformed entries were not launches, so they do not count. */
 		ok((loss__lost(&s->sums.loss) > 0) == (kind != XPU_LOST_MALFORMED),
-		   "lost, kind %u: the records count as lost, unless they were no launches", kind);
+		   "lost, kind %u: the records count as lost, unless they were not launches", kind);
 		out = open_memstream(&text, &size);
 		loss__print(&s->sums.loss, out, "");
 		fclose(out);
@@ -898,8 +899,8 @@ static void test_below_zero(void)
 	gen__account(&f.g, 1000, 1000 + 6005000 - 27081, 1, &one);
 	gen__account(&f.g, 1000, 1000 - 3, 2, &two);
 	s = fixture__run(&f);
-	ok(loss__clean(&s->sums.loss), "a time below zero is no loss");
-	is_int(s->sums.loss.bad_refs, 0, "a time below zero is no damage");
+	ok(loss__clean(&s->sums.loss), "a time below zero is not a loss");
+	is_int(s->sums.loss.bad_refs, 0, "a time below zero is not damage");
 	is_int(sum_of(s, "runnable", &nr, &max_ns), 0, "a time below zero counts as 0 ns");
 	is_int(nr, 1, "a time below zero is counted");
 	is_int(max_ns, 0, "if all times are below zero, the longest time is 0");

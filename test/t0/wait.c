@@ -169,7 +169,7 @@ static void scopes(void)
 	is_int(told[2].ns[2], 200 + 16, "context wait: the last work gets the rest of a division");
 	is_int(told[2].ns[IDLE], 600, "context wait: idle time is counted apart");
 	is_int(told[3].ns[0] + told[3].ns[2] + told[3].ns[IDLE], 0,
-	       "a copy is no wait if the device worked less than half of the time");
+	       "a copy is not a wait if the device worked less than half of the time");
 	is_int(told[4].ns[0] + told[4].ns[1] + told[4].ns[2], 400,
 	       "a copy is a wait if the device worked at least half of the time");
 	is_int(told[4].ns[IDLE], 200, "all the time of a copy that is a wait counts as a wait");

@@ -346,7 +346,7 @@ static void test_inside(void)
 	gen__header(&g);
 	gen__seal(&g);
 	b = block_packer__pack(p, records.v, 0);
-	gen__bytes(&g, b, b->hdr.size);		/* a block without records is no damage */
+	gen__bytes(&g, b, b->hdr.size);		/* a block without records is not damage */
 	add_block(&records, 0);
 	add_block(&records, 1);
 	gen__pack(&g, p, records.v, records.nr, SIZE_MAX);

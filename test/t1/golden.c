@@ -625,7 +625,7 @@ static void make_api(const char *name)
 	gen__free(&g);
 }
 
-/* Return: the contents of a file, with DIR in place of this directory's name, which varies. */
+/* Return: the contents of a file, with DIR instead of this directory's name, which varies. */
 static char *slurp(const char *name)
 {
 	FILE *f = fopen(name, "r");

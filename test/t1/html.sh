@@ -78,7 +78,7 @@ is "$(grep -ci '</script' page.html)" 2 "hostile names end no script of the page
 "$merge" deep.data -o page.html 2>page.log
 like "$(cat page.log)" "1 CPU sample whose call path is deeper than recorded" \
 	"a truncated sample is reported"
-is "$(grep -o '"clean":[a-z]*' page.html)" '"clean":true' "a truncated sample is no loss"
+is "$(grep -o '"clean":[a-z]*' page.html)" '"clean":true' "a truncated sample is not a loss"
 
 "$merge" many.data -f html --unit samples 2>err.log
 is $? 2 "--unit samples is refused"

@@ -78,7 +78,7 @@ done
 	same "recordings of all versions" 0 "$XPU_SRC"/test/t1/corpus/2.*.xpu -f text
 }
 
-# A file that is missing, or that is no recording, is reported before anything is read.
+# A file that is missing, or that is not a recording, is reported before anything is read.
 xpumerge -j 4 near.data nowhere.data api.data -f folded -o none >log 2>&1
 is $? 2 "a missing file: exit status 2"
 is "$(cat log)" "xpumerge: nowhere.data cannot be opened: No such file or directory" \

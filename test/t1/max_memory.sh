@@ -67,7 +67,7 @@ for device in "--gpu /dev/zero" "--cpu /dev/zero --gpu gpu.json"; do
 done
 yes | timeout 60 "$XPUMERGE" --max-memory 64M - 2>log
 is "$(cat log)" "xpumerge: standard input is not a recording of xpuload (wrong magic)" \
-	"standard input that is no recording is not read to its end"
+	"standard input that is not a recording is not read to its end"
 { printf 'XPUDATA\0'; yes; } 2>/dev/null | timeout 60 "$XPUMERGE" --max-memory 64M - 2>log
 is "$(cat log)" \
 	"xpumerge: standard input: needs more than the 64M of memory that --max-memory allows" \

@@ -551,7 +551,7 @@ sed -i '/^	globalTid INTEGER);$/d' none.sql
 xpumerge --nsys none.sqlite -f folded --unit ns -o out.folded 2>>log
 is "$(cat out.folded)" \
 	"worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100" \
-	"without context switches, calls that may be running are no time off the CPU" ||
+	"without context switches, calls that may be running are not time off the CPU" ||
 	diag "$(cat log)"
 
 # ---- times before the session

@@ -93,9 +93,9 @@ is "$(sed -n 's/^\([0-9]*\) call paths* takes* over 5 %.*/\1/p' log)" "$(cat gro
 is "$(grep -c '^  +[0-9.]*%, from \|^  new, from ' log)" "$(cat grown)" \
 	"--fail-over 5%: each call path has a line"
 over 5 b.data a.data
-is $? 0 "--fail-over 5: a decrease is no failure"
+is $? 0 "--fail-over 5: a decrease is not a failure"
 over 100000% a.data b.data
-is $? 0 "--fail-over 100000%: smaller growth is no failure"
+is $? 0 "--fail-over 100000%: smaller growth is not a failure"
 "$gen" -o empty.data --launches 0
 over 5% empty.data a.data
 is "$?" 1 "--fail-over: new call paths count as growth"

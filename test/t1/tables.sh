@@ -244,17 +244,17 @@ xpumerge -f parquet plain.data >out 2>log
 is "$? $(cat log) $(wc -c <out)" "2 xpumerge: expected -o DIR/: parquet is a directory of files 0" \
 	"tables need a directory, not stdout"
 xpumerge -o before/ plain.data 2>log
-is "$?" 2 "a file in place of the directory is refused"
+is "$?" 2 "a file instead of the directory is refused"
 xpumerge diff -f parquet -o d/ plain.data lossy.data 2>log
 is "$?" 2 "a comparison cannot be written as tables"
 
-# A link in place of a table's directory is not followed.
+# A link instead of a table's directory is not followed.
 mkdir link elsewhere
 xpumerge -o link/ plain.data 2>/dev/null
 rm -r link/device
 ln -s ../elsewhere link/device
 xpumerge -o link/ plain.data 2>log
-is "$? $(ls elsewhere)" "2 " "a link in place of a table is not followed"
+is "$? $(ls elsewhere)" "2 " "a link instead of a table is not followed"
 
 # A full disk leaves existing files unchanged.
 (

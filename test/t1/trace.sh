@@ -54,7 +54,7 @@ is "$(xpumerge --gpu odd.json --json --table kernels 2>/dev/null |
 # ---- lines of Python: own time and total time
 
 gen t.json seed=6
-# awk: a line of Python is FILE.py(LINE): FUNCTION, or has <...> in place of the file.
+# awk: a line of Python is FILE.py(LINE): FUNCTION, or has <...> instead of the file.
 awk '{ n = split(substr($0, 1, length($0) - length($NF) - 1), frame, ";"); launched = 0;
 	split("", seen)
 	for (i = n; i; i--) {

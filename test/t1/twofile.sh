@@ -118,7 +118,7 @@ xpumerge --cpu early.txt --gpu late.json -f text >out 2>log
 like "$(cat log)" 'certain 2900 .* without launch 99 uncertain 1$' \
 	"stacks older than the calls' clock are not matched"
 like "$(cat out)" '^first to last event: 0\.[0-9]+ s, from 0\.0' \
-	"stacks older than the calls' clock are at the beginning"
+	"the timeline begins with the stacks from before the first call"
 
 # ---- the contents of the files
 
@@ -160,7 +160,7 @@ sed 's/^[^;]*;\(\[no launch\]\|\[no stack\]\)/app;\1/' out | sort | diff expecte
 ok $? \
 	"a small recording: names with blanks, digits, colours; each record is in its place" ||
 	diag "$(cat diff)"
-like "$(cat log)" '1 line is not a stack' "a small recording: a line that is no stack is counted"
+like "$(cat log)" '1 line is not a stack' "a small recording: a line that is not a stack is counted"
 like "$(cat log)" \
 	'^by time: launches 5 certain 5 uncertain 0 without stack 0; stacks 5 without launch 0' \
 	"a small recording: the account is right"

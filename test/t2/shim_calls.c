@@ -282,7 +282,7 @@ static void at_end(void)
 		_exit(1);
 }
 
-/* Waits until the shim has noticed, for 20 s at most. */
+/* Waits at most 20 s until the shim has noticed. */
 static void want_calls(bool on)
 {
 	int tries;

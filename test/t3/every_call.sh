@@ -71,7 +71,8 @@ else
 	skip "--unit bytes" "xpumerge has no --unit bytes"
 fi
 
-# Copies and sets of no bytes give a device no work: no record of them is awaited.
+# Copies and memsets of 0 bytes give the device no work, so xpuload expects no device record for
+# them.
 for only in '' --gpu-only; do
 	# shellcheck disable=SC2086
 	xpuload $only -o none.data "$XPU_BUILD/workload/apis" -n 10 -z >none.out 2>none.log

@@ -19,7 +19,7 @@ dir=$PWD
 rank='eval "n=\$$0"; exec "$shapes" $((100 + n)) 1'
 
 # ranks PREFIX TITLE NODES: PREFIX0.data to PREFIX3.data are whole, and have the ranks 0 to 3; NODES
-# tells them apart
+# distinguishes them
 ranks() {
 	is "$(echo "$1"[0-9]*.data)" "${1}0.data ${1}1.data ${1}2.data ${1}3.data" \
 		"$2: each rank has a file" || diag "$(tail -n 5 launch.log)"

@@ -50,7 +50,7 @@ is $? 0 "--duration: exit status 0"
 line=$(verdict busy)
 diag "$line"
 like "$line" 'launches ([1-9][0-9]{2,}) matched \1 wrong 0 unmatched 0 lost 0' \
-	"a busy target: all launches while attached are matched; launches in flight at both ends are no loss" ||
+	"a busy target: all launches while attached are matched; launches in flight at both ends are not a loss" ||
 	diag "$(cat busy.log busy.mlog)"
 like "$(cat busy.log)" 'lost 0$' "a busy target: xpuload counts no loss"
 is "$(ask b off)" off "the busy target keeps running"

@@ -27,7 +27,7 @@ for how in "late 0" "late 4" "kineto 0" "kineto 4"; do
 	done
 	wait
 	is "$(cat "$name.wanted") $(grep -c ': 100 sets$' "$name.want")" "0 3" \
-		"$how: without xpuload the program's own profiler sees its memory sets, three times"
+		"$how: without xpuload the program's own profiler sees its memsets, three times"
 	failed=0
 	for i in $(seq $runs); do
 		[ "$(cat "$name.$i.status")" = 0 ] && cmp -s "$name.want" "$name.$i.out" && continue

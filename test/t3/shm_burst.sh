@@ -97,11 +97,11 @@ late() {
 
 late ended sh many.sh 60 200
 is "$? $(account log)" "0 12000 0 0" \
-	"60 that have ended before xpuload looks at them: nothing is lost" ||
+	"60 processes that end before xpuload looks at them: nothing is lost" ||
 	diag "$(cat log)"
 exact ended 12000 "60 that have ended: every launch is matched, under its own site"
 is "$(grep -vc '^exact;' ended.folded)" 0 \
-	"60 that have ended: xpuload knows the names of the processes"
+	"60 processes that have ended: xpuload knows their names"
 # shellcheck disable=SC2016 # in the other shell
 late images sh -c '"$0" -n 300; exec "$1" -n 200' "$XPU_BUILD/workload/forks" "$exact"
 is $? 0 "a fork, and programs that follow one another, have ended: nothing is lost" ||

@@ -45,7 +45,7 @@ for line in open("all.dump", errors="replace"):
         account = [int(n) for n in m.groups()]
 assert account[0] == sum(account[1:]), account
 assert account[3] == sum(nr.values()), (account, sum(nr.values()))
-# The table: each kernel has four places, and its name tells the reason.
+# The table: each kernel has four places, and its name says which stall reason it causes.
 for row in json.load(open("stalls.json"))["stalls"]:
     taken[row["kernel"]] += row["samples"]
     assert row["reason"] == reasons[len(row["kernel"]) % 5] and row["reason_percent"] == 100, row

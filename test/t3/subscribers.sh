@@ -32,7 +32,7 @@ run() {			# run NAME OPTIONS -- ARGS...: records; NAME.counts has the sets by ph
 
 run late --
 is "$(cat late.counts)" "after 200 before 200 during 200 " \
-	"the other profiler comes later: every memory set is under its own call path"
+	"the other profiler comes later: every memset is under its own call path"
 like "$(cat merge.log)" '^launches 600 matched 600 unmatched 0 lost 0' \
 	"the other profiler comes later: nothing is lost"
 like "$(cat load.log)" 'another profiler uses CUPTI in this program, too: both record' \
@@ -49,25 +49,25 @@ print(len(works), all(-1e6 < e["ts"] - at[e["args"]["correlation"]] < 3e7 for e 
 	"the other profiler comes later: device work is close to its launch, whatever CUPTI's clock"
 run first -- first
 is "$(cat first.counts)" "after 200 during 200 " \
-	"the other profiler comes first: every memory set is recorded"
+	"the other profiler comes first: every memset is recorded"
 like "$(cat merge.log)" '^launches 400 matched 400 unmatched 0 lost 0' \
 	"the other profiler comes first: nothing is lost"
 run share --cupti share -- first
-is "$(cat share.counts)" "after 200 during 200 " "--cupti share: every memory set is recorded"
+is "$(cat share.counts)" "after 200 during 200 " "--cupti share: every memset is recorded"
 run shm --transport shm --
 is "$(cat shm.counts)" "after 200 before 200 during 200 " \
-	"through shared memory: every memory set is recorded"
+	"through shared memory: every memset is recorded"
 run alone -- alone
 is "$(cat alone.counts)" "after 400 before 200 during 200 " \
-	"a profiler with the old API: memory sets that it did not collect are recorded"
+	"a profiler with the old API: memsets that it did not collect are recorded"
 like "$(tr '\n' ' ' <load.log)" \
 	'program uses CUPTI itself .*CUPTI is free again.*collected 200 device records itself' \
 	"a profiler with the old API: a message counts the records that it collected"
 run api --api -- first
-is "$(cat api.counts)" "after 200 during 200 " "--api: every memory set is recorded"
+is "$(cat api.counts)" "after 200 during 200 " "--api: every memset is recorded"
 is "$(xpumerge -i api.data --table api_calls --csv 2>/dev/null |
 	awk -F, '/cudaMemset/ { sum += $3 } END { print sum }')" \
-	400 "--api: each memory set has its API call"
+	400 "--api: each memset has its API call"
 
 # Threads launch all the time while profilers attach and leave.
 for i in 1 2 3; do
@@ -79,7 +79,7 @@ for i in 1 2 3; do
 	like "$(cat load.log)" 'launches of other threads in the [0-9.]+ ms' \
 		"other threads launch, $i: a message says that some launches are not recorded"
 	is "$(cat threads.counts)" "after 200 before 200 during 200 " \
-		"other threads launch, $i: all memory sets of the first thread are recorded"
+		"other threads launch, $i: all memsets of the first thread are recorded"
 done
 
 # CUPTI of 13.0 to 13.2 has one subscriber.

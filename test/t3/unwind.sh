@@ -98,8 +98,8 @@ record --call-graph fp "$stacks" virtual
 like "$(cat run.txt)" ' 0 unwound in the process, 3 by frame pointers' \
 	"--call-graph fp: call chains come from frame pointers"
 
-# Where the C library cannot tell which object an address is in, as before glibc 2.35, the shim's
-# own table is used. Where the loader's counters are not known, nothing tells when a table of unwind
+# Where the C library cannot say which object an address is in, as before glibc 2.35, the shim's own
+# table is used. Where the loader's counters are not known, nothing tells when a table of unwind
 # rules is out of date.
 cat >unknown.c <<-'END'
 	int dl_iterate_phdr(int (*f)(void *, unsigned long, void *), void *data);

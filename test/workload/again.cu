@@ -5,8 +5,8 @@
  *
  *	again [-s SECONDS] [-t THREADS] [-w MS] [-k KIND]
  *
- * THREADS threads of each KIND make launches of some short kernels and one of at most MS ms, from a
- * site of their kind. Then they wait for it in the call of their kind.
+ * Starts THREADS threads of each KIND. They launch some short kernels and then one of at most MS
+ * ms, from a function for their KIND. Then they wait for the last kernel in a call for their KIND.
  */
 #include <cuda_runtime.h>
 #include <dlfcn.h>

@@ -338,7 +338,7 @@ static void run_nowhere(struct prng *r)
 	sigset_t all, old;
 
 	/*
-	 * The kernel refuses other values of fs, and the processor a stack pointer that is no
+	 * The kernel refuses other values of fs, and the processor a stack pointer that is not a
 	 * canonical address.
 	 */
 	fs &= 0x7fffffffffff;

@@ -5,7 +5,7 @@
  *
  *	own_profiles late|kineto|stranger [THREADS]
  *
- * Three times: 100 sets that nobody collects, then a profile of 100 sets.
+ * Three times: 100 memsets that nobody collects, then a profile of 100 memsets.
  *
  *	late		collects without subscribing, disables, and flushes only 1.5 s later
  *	kineto		as PyTorch's profiler: subscribes and registers a clock once,

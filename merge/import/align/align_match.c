@@ -894,8 +894,8 @@ static void sets__doubt(struct sets *s, const bool *left)
 
 /*
  * Matches the events of threads that are in no pair, as sets.
- * @left: by thread of the stacks: the thread is in no pair
- * @launches_left: by thread of the launches: the thread is in no pair
+ * @left: for each thread of the stacks, whether it is in no pair
+ * @launches_left: for each thread of the launches, whether it is in no pair
  */
 static int matcher__match_sets(struct matcher *m, const bool *left, const bool *launches_left)
 {

@@ -10,7 +10,7 @@
 
 #include "import/align/aligner.h"
 
-#define NR_BINS		(1u << 20)	/* bins of the time differences' histogram, at most */
+#define NR_BINS		(1u << 20)	/* most bins of the time differences' histogram */
 #define FEW_BINS	(1u << 12)	/* bins of the time differences' histogram, at least */
 #define BINS_PER_GAP	64		/* bins for a mean gap between launches, in a wide range */
 #define VOTES		12		/* differences in a bin that suffice */

@@ -24,7 +24,7 @@
 #include "import/align/aligner.h"
 
 #define NR_BINS		(1u << 16)	/* number of offsets that are compared */
-#define NR_STACKS	32768		/* stacks that are counted, at most */
+#define NR_STACKS	32768		/* most stacks that are counted */
 #define BLOCK		256		/* stacks counted together */
 #define MAX_STEPS	SHIFT_SPACINGS	/* largest shift, in launches */
 #define TURNS_MIN	0.7		/* share of stacks that must take turns with launches */

@@ -82,7 +82,7 @@ static int aligner__compare_tids(struct aligner *al, uint32_t *threads)
 /*
  * Lists the launches of each group. A name's group has the launches of that name; the group for
  * stacks without a name has all launches of the group's kind and thread.
- * @places: by launch: its kind and thread
+ * @places: the kind and thread of each launch
  */
 static int aligner__list(struct aligner *al, const struct idmap *groups, const uint32_t *places)
 {

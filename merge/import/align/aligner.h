@@ -107,7 +107,7 @@ struct shift {
 #define MASS_MIN	0.75		/* share of the smaller side that an offset must pair */
 #define MAX_SHIFTS	6
 #define FEW		64		/* events that suffice to compare several shifts */
-#define UNSEEN_DRIFT	100e-6		/* drift of a short recording, at most */
+#define UNSEEN_DRIFT	100e-6		/* largest drift of a short recording */
 #define SHIFT_SPACINGS	32		/* reach of the search for shifts, in spacings */
 
 /**

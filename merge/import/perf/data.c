@@ -607,7 +607,7 @@ static int reader__sample(struct data_reader *r, struct bytes b, uint16_t misc)
 /* ---- what happens to processes --------------------------------------------------------------- */
 
 /*
- * Return: the time of a record that is no sample. The time's distance from the record's end is
+ * Return: the time of a record that is not a sample. The time's distance from the record's end is
  * fixed.
  */
 static uint64_t perf_data__side_time(const struct perf_data *d, const struct bytes *b)

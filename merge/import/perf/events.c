@@ -8,7 +8,7 @@
 
 #include "import/span.h"
 
-#define MAX_DISTANCES	(1u << 20)	/* distances to examine, at most */
+#define MAX_DISTANCES	(1u << 20)	/* most distances to examine */
 #define USUAL_NS	250000		/* time between samples at perf's default rate; used if the
 					 * rate is unknown */
 #define NR_CLASSES	(PERF_OTHER + 1)

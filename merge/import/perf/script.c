@@ -190,7 +190,7 @@ static size_t header__read_event(struct header *h, const struct span *words, siz
 	return 0;
 }
 
-/* Cuts @line into words. Return: how many, MAX_WORDS at most. */
+/* Cuts @line into words. Return: how many, at most MAX_WORDS. */
 static size_t split_words(struct span line, struct span *words)
 {
 	const char *end = line.s + line.len, *p = line.s;

@@ -596,7 +596,8 @@ static uint64_t CUPTIAPI realtime_ns(void)
 
 /*
  * Tells CUPTI whether buffers are zeroed, so that it need not clear them on the application's
- * thread. The shim's buffers are, the program's are not. Older versions of CUPTI cannot be told.
+ * thread. The shim's buffers are, the program's are not. Older versions of CUPTI have no such
+ * setting.
  */
 static void set_zeroed(uint8_t zeroed)
 {

@@ -104,8 +104,8 @@ static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 }
 
 /*
- * Handles a call that is no launch, but waits, records an event that may be waited for, or makes or
- * frees memory.
+ * Handles a call that is not a launch, but waits, records an event that may be waited for, or makes
+ * or frees memory.
  */
 static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)

@@ -209,8 +209,8 @@ static uint64_t format_bytes(CUarray_format format)
 }
 
 /*
- * @levels: of mipmaps, each half as wide, high and deep as the one before. CUDA makes no more than
- * there are down to a single element, so programs may ask for any number.
+ * @levels: the number of mipmap levels, each half as wide, high and deep as the one before. CUDA
+ * makes no more than there are down to a single element, so programs may ask for any number.
  */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *a, unsigned int levels)
 {

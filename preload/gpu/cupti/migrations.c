@@ -24,7 +24,7 @@ _Static_assert(offsetof(CUpti_ActivityUnifiedMemoryCounter3, dstId) == 44, "migr
 static const struct counter {
 	uint16_t what;			/* XPU_MIGRATION_*; 0: unused */
 	bool has_end, has_source, has_target;
-	bool is_one;			/* the record's value is no count: it stands for one */
+	bool is_one;			/* the record's value is not a count: it stands for one */
 } counters[NR_COUNTERS] = {
 #define COUNTER(name)	[CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_##name]
 	COUNTER(BYTES_TRANSFER_HTOD) = { XPU_MIGRATION_TO_DEVICE, true, false, true, false },

@@ -43,7 +43,7 @@ void names__cloned(uint64_t node, uint64_t original);
 /**
  * names__of - find a kernel's name, as its launch gave it
  * @node: the graph node of the kernel, or 0
- * @correlation_id: of the launch; used if @node is 0
+ * @correlation_id: the launch's id; used if @node is 0
  *
  * Return: the name, which is never freed; NULL if it was not noted.
  */

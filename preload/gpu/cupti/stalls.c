@@ -66,7 +66,7 @@ struct sampled {
 	uint64_t begin_ns;		/* when sampling began */
 	uint64_t span_ns;		/* no samples are missing since then */
 	uint64_t since_ns;		/* when samples were last read, or the beginning */
-	uint64_t late_ns;		/* how late samples are fetched, at most */
+	uint64_t late_ns;		/* longest delay before samples are fetched */
 	struct pcs kept;		/* CUPTI uses it as long as the context lives */
 	struct xpu_record_stalls_account account;
 	bool said_full;

@@ -89,7 +89,7 @@ export function colour(i) {
 }
 
 /*
- * Return: the colour of a frame that is no node: of CPU time, of narrow frames, or of folded
+ * Return: the colour of a frame that is not a node: of CPU time, of narrow frames, or of folded
  * frames.
  */
 export function specialColour(what, matched) {
