@@ -5,7 +5,7 @@
  *
  *	again [-s SECONDS] [-t THREADS] [-w MS] [-k KIND]
  *
- * Starts THREADS threads of each KIND. They launch some short kernels and then one of at most MS
+ * Starts THREADS threads of each KIND, which launch some short kernels and then one of at most MS
  * ms, from a function for their KIND. Then they wait for the last kernel in a call for their KIND.
  */
 #include <cuda_runtime.h>
