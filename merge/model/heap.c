@@ -661,7 +661,7 @@ static int heap__hand_over(struct heap *h, uint64_t time_ns)
 	return err;
 }
 
-/* Begins the time that has peaks: the first of them is what is held by then. */
+/* Begins the time in which peaks count: the first peak is the memory held at its beginning. */
 static int heap__begin(struct heap *h)
 {
 	int err = heap__hand_over(h, h->begin_ns);

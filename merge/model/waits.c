@@ -45,7 +45,7 @@ struct candidate {
 	bool own;			/* part of the work that the thread waited for */
 };
 
-/* The end times of the events that are going on, to count them. */
+/* The end times of the current events, to count them. */
 struct crowd {
 	size_t nr;
 	uint64_t end_ns[MAX_AT_ONCE];
@@ -402,7 +402,9 @@ static int sharing__share(struct sharing *sh, struct wait *wait)
 	       sharing__tell(sh, wait, WAIT_LEAF_IDLE, &sh->idle);
 }
 
-/* Adds an event; events come in order of begin. Return: false if too many go on at a time. */
+/*
+ * Adds an event; events come in order of begin. Return: false if too many are in progress at once.
+ */
 static bool crowd__enter(struct crowd *c, uint64_t start_ns, uint64_t end_ns)
 {
 	size_t i, left = 0;

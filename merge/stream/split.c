@@ -156,7 +156,7 @@ static void split__say(struct split *s, const char *fmt, ...)
 	s->opts->trouble(s->opts->ctx, text);
 }
 
-/* Reports the first of several files that cannot be written. Return: 0 to go on, or an error. */
+/* Reports the first of several files that cannot be written. Return: 0 to continue, or an error. */
 static int split__failed(struct split *s, int err)
 {
 	s->part.err = err;

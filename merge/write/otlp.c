@@ -472,7 +472,7 @@ static const char *label__attribute(uint32_t label)
 	}
 }
 
-/* Adds what is known of the process's place in its job. */
+/* Adds the labels of the process's place in its job. */
 static void otlp__labels(struct otlp *o, const struct labels *l, resource_msg *r)
 {
 	uint32_t label;

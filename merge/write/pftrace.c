@@ -419,7 +419,7 @@ static void pftrace__add_number(struct pftrace *p, const char *before, uint32_t 
 	pftrace__add_text(p, text, ESCAPE_TEXT);
 }
 
-/* Adds what is known of the process's place in its job to the descriptor. */
+/* Adds the labels of the process's place in its job to the descriptor. */
 static void pftrace__process_labels(struct pftrace *p, uint32_t proc)
 {
 	const struct model *m = &p->s->model;

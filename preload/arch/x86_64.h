@@ -128,7 +128,7 @@ struct context {
 	uint64_t rbx, bp, r12, r13, r14, r15, sp, ip;
 };
 
-/* Fills in a struct context. Used in the function that is to be the first of the walk. */
+/* Fills in a struct context. Used in the function at which the walk begins. */
 #define CONTEXT_TAKE(c)						\
 	asm volatile("leaq 1f(%%rip), %%rax\n"			\
 		     "1:	movq %%rax, 56(%0)\n\t"		\

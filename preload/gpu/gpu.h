@@ -43,7 +43,7 @@ struct gpu {
 
 	/* Whether open() can succeed now. Asked several times a second. May be NULL: it can. */
 	bool (*may_open)(void);
-	/* Nobody listens: what was said is to be said again to the next listener. May be NULL. */
+	/* Nobody listens any more: send all definitions again to the next listener. May be NULL. */
 	void (*forget_said)(void);
 	/*
 	 * Begins to report launches, and device work unless @wants says otherwise. Reports are
@@ -74,7 +74,7 @@ struct gpu {
 	bool (*unheard)(void);
 	/* Sends the vendor's definitions to a new listener. */
 	void (*repeat_definitions)(void);
-	/* A window opens or closes. close_window() returns whether device work goes on coming. */
+	/* A window opens or closes. close_window() returns whether more device work will come. */
 	void (*open_window)(void);
 	bool (*close_window)(void);
 	/* The last work of a window was taken. */

@@ -469,7 +469,7 @@ static bool run(struct machine *m, const struct fde *e, struct bytes b, uint64_t
 	return !b.bad;
 }
 
-/* The caller goes on where the return address says, wherever that is. */
+/* The caller continues at the return address, wherever that is. */
 static void return_to(struct cfi_row *row)
 {
 	const struct cfi_rule *ra = &row->regs[CFI_RA];
@@ -489,7 +489,7 @@ int cfi__find(uint64_t pc, struct cfi_row *row)
 		return err;
 	memset(row, 0, sizeof(*row));
 	if (!CFI_RA_IN_REGISTER)
-		row->regs[CFI_RA].how = CFI_UNDEFINED;	/* unless the instructions say where */
+		row->regs[CFI_RA].how = CFI_UNDEFINED;	/* unless instructions find it */
 	row->signal = e.signal;
 	row->start = e.pc;
 	row->end = e.pc + e.range;

@@ -257,7 +257,8 @@ HOT_CODE void launch__left(uint32_t id, uint32_t refused)
 }
 
 /*
- * No start time was stored for a launch that began before the window: the word has another value.
+ * Sets a launch's start to 0 if the launch began before the window: no start time was stored then,
+ * and @start has something else.
  */
 void launch__forget_start(uint64_t *start)
 {

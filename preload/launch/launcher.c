@@ -312,7 +312,7 @@ void launcher__forked(void)
 {
 	struct launcher *t, *next;
 
-	/* The parent goes on using the pages that it shares with the recorder. */
+	/* The parent continues to use the pages that it shares with the recorder. */
 	for (t = threads; t; t = next) {
 		next = t->next;
 		if (t->pages)

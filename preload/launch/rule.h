@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * rule.h - describes how a walk goes on from a return address
+ * rule.h - describes how a walk continues at a return address
  *
  * The rule comes from the unwind tables (cfi.h), or from the code itself if it has none, and is
  * packed into one word that can be remembered. Safe in signal handlers.

@@ -278,7 +278,7 @@ static void walk__not_a_return(struct walk *w)
 		w->frames[w->nr - 1]++;
 }
 
-/* Applies a rule of an unusual kind. Return: whether the walk goes on, with w->cfa set. */
+/* Applies a rule of an unusual kind. Return: whether the walk continues, with w->cfa set. */
 static __attribute__((noinline)) enum outcome walk__unusual(struct walk *w, rule_t rule,
 							    uint64_t sp, uint64_t bp)
 {

@@ -563,7 +563,7 @@ static void follow_listeners(void)
 
 /*
  * With shared memory: hands new mappings over, and the memory itself to xpuload, or reports its
- * contents, unless xpuload already has it. @wait_ns: 0: the process goes on
+ * contents, unless xpuload already has it. @wait_ns: 0: the process continues
  */
 static void tell_recorder(uint64_t wait_ns)
 {

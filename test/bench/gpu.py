@@ -202,8 +202,9 @@ class Tools:
 
     def own_xpuload(self, data):
         """
-        A copy for this recording: a uprobe is in a file, and every recording's programs run at it,
-        so recordings side by side would pay for one another.
+        Copies xpuload for this recording: a uprobe belongs to a file, and the BPF programs of all
+        recordings that use the file run at each hit, so simultaneous recordings would slow each
+        other down.
         """
         directory = f"{data}.xpuload"
         os.mkdir(directory)

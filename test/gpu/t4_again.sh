@@ -14,7 +14,7 @@ for name in demo again; do
 	ok $? "nvcc builds $name" || diag "$(cat nvcc.log)"
 done
 
-# attach NAME SECONDS OPTIONS...: to the server in $pid
+# attach NAME SECONDS OPTIONS...: attaches to the server, whose pid is $pid
 attach() {
 	name=$1 seconds=$2
 	shift 2

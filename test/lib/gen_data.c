@@ -224,7 +224,7 @@ static void emit_batch(struct state *s)
 	s->batch.nr = 0;
 }
 
-/* Writes all records except the last bytes, which are to be cut. */
+/* Writes all records except the last bytes, to cut the recording. */
 static void flush(struct state *s)
 {
 	struct gen *g = &s->g;

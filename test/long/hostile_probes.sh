@@ -117,7 +117,7 @@ LD_PRELOAD=$XPU_SHIM beside all $hostile_pid
 wait $hostile_pid
 is $? 0 "-a: the hostile program ends by itself" || diag "$(cat hostile.out)"
 diag "$(cat hostile.out)"
-is "$(ask idle "burst 100")" "burst 100" "-a: a program next to it goes on"
+is "$(ask idle "burst 100")" "burst 100" "-a: a program that runs at the same time continues"
 peak=$(sed -n 's/^VmHWM:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$all_pid/status")
 diag "xpuload: $((peak / 1024)) MiB at most"
 [ "$peak" -lt $((768 * 1024)) ]

@@ -1433,7 +1433,7 @@ CUresult core__init(void)
 	return core__check();
 }
 
-/* Return: whether an API call can go on. */
+/* Return: whether an API call can continue. */
 CUresult core__check(void)
 {
 	if (__atomic_load_n(&init.state, __ATOMIC_ACQUIRE) != INIT_DONE ||

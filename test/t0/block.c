@@ -117,9 +117,9 @@ static void test_none(void)
 	size_t bytes;
 
 	gen__bytes(&g, "", 0);
-	ok(survives(p, u, &g, &bytes), "a block without records survives");
+	ok(survives(p, u, &g, &bytes), "a block without records can be packed and unpacked");
 	gen__launches(&g, 1000, NULL, 0);
-	ok(survives(p, u, &g, &bytes), "a record of no launches survives");
+	ok(survives(p, u, &g, &bytes), "a record of no launches can be packed and unpacked");
 	gen__free(&g);
 	block_packer__free(p);
 	block_unpacker__free(u);
@@ -149,7 +149,7 @@ static void test_small(void)
 		if (i % 1024 == 1023)
 			gen__batch_end(&g);
 	}
-	ok(survives(p, u, &g, &bytes), "launches and kernels survive");
+	ok(survives(p, u, &g, &bytes), "launches and kernels can be packed and unpacked");
 	if (!ok(bytes <= 16 * NR,
 		"launches and kernels take at most 16 bytes each: %zu", g.nr / NR))
 		diag("%zu bytes, %.1f each", bytes, (double)bytes / NR);
@@ -198,7 +198,7 @@ static void test_proportion(void)
 	gen__bytes(&g, &rec, sizeof(rec));
 	for (i = sizeof(rec); i < BYTES; i += 8)
 		gen__bytes(&g, "\0\0\0\0\0\0\0", 8);
-	ok(survives(p, u, &g, &bytes), "4 MB of zeros survive");
+	ok(survives(p, u, &g, &bytes), "4 MB of zeros can be packed and unpacked");
 	ok(bytes >= BYTES / XPU_BLOCK_RATIO,
 	   "4 MB of zeros take at least as many bytes as a reader demands: %zu", bytes);
 

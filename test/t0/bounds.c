@@ -278,7 +278,7 @@ static void test_map(void)
 		nr_wrong += !value || *value != i + 1;
 		nr_wrong += !!numbers__find(&m, (struct numbers_key){ i << 20, 3 });
 	}
-	is_int(nr_wrong, 0, "a map has what was put into it, and nothing else");
+	is_int(nr_wrong, 0, "a map has the entries that were put into it, and no others");
 	for (i = 0; i < 100000; i += 3)
 		numbers__remove(&m, (struct numbers_key){ i << 20, i % 3 });
 	numbers__remove(&m, (struct numbers_key){ 5, 5 });

@@ -196,7 +196,10 @@ static void test_same(void)
 	is_int(nr_epochs(&f, 1), 1, "files with different build-ids are different");
 	fixture__end(&f);
 
-	/* After a remap of its first part, a larger mapping that means the same there. */
+	/*
+	 * The first part of a mapping is replaced; then a larger mapping has the same meaning
+	 * there.
+	 */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "a", NULL, 0);
 	gen__mmap(&f.g, 200, 1, 0x1000, 0x1000, 0, "b", NULL, 0);

@@ -151,7 +151,7 @@ cmp -s expected got
 ok $? "a block damaged: all other blocks are printed as before" ||
 	diag "$(diff expected got | head -n 5)"
 
-# A damaged record inside a batch ends the batch; the recording goes on.
+# A damaged record inside a batch ends the batch; the reader continues after the batch.
 string=$(($(sed -n 's/^\(0x[0-9a-f]*\) .*   STRING id=2 .*/\1/p' plain.dump)))
 cp plain.data bad.data
 poke bad.data $((string + 4)) 003

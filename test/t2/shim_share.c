@@ -621,7 +621,7 @@ static bool was_told(const char *what)
 	return is;
 }
 
-/* The program goes on with all that it had, without the shim. */
+/* The program continues with everything that it had, without the shim. */
 static void gives_back(CUpti_SubscriberHandle s)
 {
 	uint32_t launches, on = 0;

@@ -75,7 +75,7 @@ is "$(lines log)" 1 "not root: prints one line"
 like "$(cat log)" 'run it as root' "not root: the message says what to do"
 setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" --check 2>log
 is $? 1 "not root: --check fails"
-like "$(cat log)" 'MISSING +privileges' "not root: --check says what is missing"
+like "$(cat log)" 'MISSING +privileges' "as another user than root: --check says what is missing"
 setpriv --bounding-set -all "$XPULOAD" --transport bpf true 2>log
 is "$? $(grep -c 'root of a container needs' log)" "125 1" \
 	"root without capabilities: the message says what to do"

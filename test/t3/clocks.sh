@@ -51,9 +51,8 @@ for hz in 99 999; do
 	done
 done
 
-# The kernel goes on for a while in a process that has ended, so the last processes' ends are
-# missing.
-# shellcheck disable=SC2016 # the shell that is recorded expands it
+# The kernel still spends CPU time on a process after its exit, so the ends of the last processes
+# are missing. shellcheck disable=SC2016 # the shell that is recorded expands it
 record shell -F 999 "$clocks" shell \
 	'i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i + 1)); done; sleep 0.2'
 within "$(sum shell.ns "")" "$(awk '{ print $2 + $3 }' shell.out)" 2 \

@@ -247,9 +247,9 @@ is "$(sed 's/.* \(MMAP\|COMM\) /\1 /; s/time_ns=[0-9]* //; s/[pt]id=[0-9]* //g' 
 	MMAP misc=SYNTH start=0x500000 len=0x1000 pgoff=0 ino=7 dev_major=8 dev_minor=1 prot=0x7 flags=0x3 "/etc/shadow"
 	COMM comm="xxxxxxxxxxxxxxx"
 END
-)" "maps: what is possible is written, with no flag of the process" || diag "$(cat told)"
+)" "maps: possible mappings are written, without the process's own flags" || diag "$(cat told)"
 is "$(grep -o ' pid=[0-9]* tid=[0-9]*' told | sort -u)" "$(sed 's/.*/ pid=& tid=&/' liar)" \
-	"maps: what is written is about the process itself"
+	"maps: all written mappings belong to the process itself"
 [ ! -e w.data.files ]
 ok $? "maps: no file is copied because a process names it"
 hostile crowd

@@ -205,7 +205,7 @@ wait "$end_pid"
 is $? 0 "a target ends while attached: xpuload ends by itself"
 exact end 203 "a target ends while attached: all its launches are recorded"
 
-# xpuload is killed, and the target goes on.
+# xpuload is killed, and the target continues.
 attach killed -p "$d_pid"
 awake killed
 ask d on >/dev/null

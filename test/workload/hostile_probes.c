@@ -338,8 +338,8 @@ static void run_nowhere(struct prng *r)
 	sigset_t all, old;
 
 	/*
-	 * The kernel refuses other values of fs, and the processor a stack pointer that is not a
-	 * canonical address.
+	 * The kernel refuses other values of fs, and the processor refuses a stack pointer that is
+	 * not a canonical address.
 	 */
 	fs &= 0x7fffffffffff;
 	sp = (int64_t)(sp << 16) >> 16;

@@ -5,7 +5,7 @@
  *
  * The file system (FUSE) has one file, DIR/file. It answers when the file is looked up and opened,
  * and never when it is read. A child maps the file executable and prints "ready PID". Both end
- * after SECONDS, or when they are killed; then processes that wait for the file go on.
+ * after SECONDS, or when they are killed; then processes that wait for the file continue.
  */
 #include <err.h>
 #include <errno.h>

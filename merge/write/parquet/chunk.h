@@ -21,7 +21,7 @@ enum {
 	CODEC_ZSTD	= 6,
 };
 
-/* A column that is to be written. */
+/* A column to write. */
 struct chunk {
 	const struct parquet_column *column;
 	const int64_t *v;		/* a cell for each row */

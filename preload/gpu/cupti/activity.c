@@ -569,7 +569,7 @@ void activity__drained(bool any, bool last)
 		pool__rest();
 		return;
 	}
-	forced = false;			/* the process goes on after all: an exec has failed */
+	forced = false;			/* the process continues after all: an exec has failed */
 	late_writers = false;
 	if (!any && atomic_load(&nr_pool) > POOL_READY) {
 		b = pool__take();

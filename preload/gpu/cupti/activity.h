@@ -52,7 +52,7 @@ bool activity__is_free(const struct cupti *c);
 
 /*
  * Leaves CUPTI to the program. To be called while the shim does not collect. Return: whether work
- * was taken from CUPTI, which is to be drained.
+ * was taken from CUPTI; then drain it.
  */
 bool activity__yield(void);
 

@@ -24,8 +24,8 @@ void turns__init(void)
 }
 
 /*
- * Return: whether it is this launch's turn. It goes on without one if no turn ends for a while: the
- * program may make launches wait for each other.
+ * Return: whether it is this launch's turn. It continues without a turn if no turn ends for a
+ * while: the program may make launches wait for each other.
  */
 static bool take_turn(void)
 {
