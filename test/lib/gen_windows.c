@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_windows SHAPE FILE - a recording of 4 s with times of each kind. SHAPE is their length:
+ * gen_windows SHAPE FILE [MS] - a recording of 4 s with times of each kind. SHAPE is their length:
  * "long" ones are longer than windows of 1 s, "across" ones lie in many windows of 100 ms, "tiny"
  * ones are some us long
+ *
+ * With MS, a recording as xpuload --every writes it, for xpumerge split: it has a cut every MS ms,
+ * records in the order in which they come, and memory.
  *
  * Prints the truth, a line KIND BEGIN END for each time, in ns since the recording began. Launches
  * come long before their work.
@@ -57,6 +60,8 @@ struct state {
 					 * are above (proc - 1) * IDS */
 	uint32_t correlation_id;
 	uint64_t first_ns, nr, sum_ns;	/* of summed-up times off the CPU */
+	uint64_t cut_ns, cut_every_ns;	/* the next cut; 0: none */
+	uint32_t nr_allocs;		/* events of memory that were written */
 };
 
 static void emit_batch(struct state *s, bool full)
@@ -76,50 +81,70 @@ static void emit_off(struct state *s, uint64_t end_ns)
 	s->nr = s->sum_ns = 0;
 }
 
-/* Adds a launch that was made half a period before its work. */
-static uint32_t add_launch(struct state *s, uint64_t ns, uint64_t early_ns, uint32_t path)
+static void put_launch(struct state *s, uint64_t ns, uint32_t id, uint32_t path)
 {
 	const struct xpu_launch launch = {
-		.correlation_id = ++s->correlation_id, .path_id = path, .thread_id = T_LAUNCH,
+		.correlation_id = id, .path_id = path, .thread_id = T_LAUNCH,
 	};
 	const uint32_t range = path == P_KERNEL;
 
-	gen__launches_in(&s->g, ns - early_ns, &launch, &range, 1);
-	return launch.correlation_id;
+	gen__launches_in(&s->g, ns, &launch, &range, 1);
 }
 
-static void add_range(struct state *s, uint64_t ns, uint64_t end_ns)
+/* Adds a launch that was made @early_ns before its work. Return: its id. */
+static uint32_t add_launch(struct state *s, uint64_t ns, uint64_t early_ns, uint32_t path)
 {
-	const struct xpu_range_event events[] = {
-		{ .range_id = 2, .thread_id = T_RANGE, .what = XPU_RANGE_PUSH },
-		{ .thread_id = T_RANGE, .delta_ns = end_ns - ns, .what = XPU_RANGE_POP },
+	put_launch(s, ns - early_ns, ++s->correlation_id, path);
+	return s->correlation_id;
+}
+
+static void add_range_event(struct state *s, uint64_t ns, uint8_t what)
+{
+	const struct xpu_range_event e = {
+		.range_id = what == XPU_RANGE_PUSH ? 2 : 0, .thread_id = T_RANGE, .what = what,
 	};
 
-	gen__ranges(&s->g, ns, events, 2);
+	gen__ranges(&s->g, ns, &e, 1);
 }
 
-static void add(struct state *s, enum kind kind, uint64_t ns, uint64_t end_ns, uint64_t early_ns)
+/* Return: the correlation id of a piece of device work, the @nr-th one of its kind. */
+static uint32_t id_of_work(enum kind kind, uint64_t nr)
 {
-	const struct xpu_sample sample = { .path_id = P_CPU, .thread_id = T_CPU };
+	return 1 + kind + 3 * nr;
+}
+
+/* Adds the record that a time begins with: the launch of device work, or a range that opens. */
+static void add_begin(struct state *s, enum kind kind, uint64_t nr, uint64_t ns)
+{
+	static const uint32_t paths[] = {
+		[KERNEL] = P_KERNEL, [MEMCPY] = P_COPY, [NODE] = P_GRAPH,
+	};
+
+	if (kind == RANGE)
+		add_range_event(s, START_NS + ns, XPU_RANGE_PUSH);
+	else if (kind <= NODE)
+		put_launch(s, START_NS + ns, id_of_work(kind, nr), paths[kind]);
+}
+
+/* Adds the record that a time ends with. */
+static void add_end(struct state *s, enum kind kind, uint64_t nr, uint64_t ns, uint64_t end_ns)
+{
 	const struct xpu_call call = { .duration_ns = end_ns - ns, .cbid = CBID_SYNC };
-	uint64_t at;
+	uint32_t id = id_of_work(kind, nr);
 
 	printf("%s %" PRIu64 " %" PRIu64 "\n", kinds[kind], ns, end_ns);
 	ns += START_NS;
 	end_ns += START_NS;
 	switch (kind) {
 	case KERNEL:
-		gen__kernel(&s->batch, 0, ns, end_ns - ns, add_launch(s, ns, early_ns, P_KERNEL),
-			    10, 1);
+		gen__kernel(&s->batch, 0, ns, end_ns - ns, id, 10, 1);
 		break;
 	case MEMCPY:
-		gen__memcpy(&s->batch, 0, ns, end_ns - ns, add_launch(s, ns, early_ns, P_COPY), 2,
-			    1000, 1);
+		gen__memcpy(&s->batch, 0, ns, end_ns - ns, id, 2, 1000, 1);
 		break;
 	case NODE:
 		s->batch.node = 50;
-		gen__kernel(&s->batch, XPU_MISC_GRAPH_NODE, ns, end_ns - ns,
-			    add_launch(s, ns, early_ns, P_GRAPH), 11, 3);
+		gen__kernel(&s->batch, XPU_MISC_GRAPH_NODE, ns, end_ns - ns, id, 11, 3);
 		break;
 	case CALL:
 		gen__calls(&s->batch, ns, PID, &call, 1);
@@ -128,7 +153,7 @@ static void add(struct state *s, enum kind kind, uint64_t ns, uint64_t end_ns, u
 		gen__wait(&s->g, XPU_WAIT_STREAM, ns, end_ns - ns, P_SYNC, T_WAIT, 1, 7, 0);
 		break;
 	case RANGE:
-		add_range(s, ns, end_ns);
+		add_range_event(s, end_ns, XPU_RANGE_POP);
 		break;
 	case OFF:
 		if (s->nr && ns - s->first_ns >= SUM_NS)
@@ -140,9 +165,10 @@ static void add(struct state *s, enum kind kind, uint64_t ns, uint64_t end_ns, u
 		if (end_ns - ns >= SUM_NS)
 			emit_off(s, end_ns);
 		break;
-	default:
-		for (at = ns + SAMPLE_NS; at <= end_ns; at += SAMPLE_NS)
-			gen__samples(&s->g, at, SAMPLE_NS, &sample, 1);
+	default:		/* a CPU sample, which is at the end of its time */
+		gen__samples(&s->g, end_ns, end_ns - ns, &(struct xpu_sample){
+			.path_id = P_CPU, .thread_id = T_CPU,
+		}, 1);
 	}
 	emit_batch(s, false);
 }
@@ -220,7 +246,7 @@ static void add_process(struct state *s, uint32_t proc)
 
 static struct xpu_alloc allocs[4000];
 static uint64_t alloc_ns[4000];
-static uint32_t nr_allocs;
+static uint32_t alloc_order[4000], nr_allocs;
 
 static void add_alloc(uint64_t ns, uint8_t what, uint8_t space, uint64_t address, uint64_t bytes,
 		      uint32_t path)
@@ -243,15 +269,15 @@ static int by_alloc_time(const void *va, const void *vb)
 	return a < b ? -1 : a > b;
 }
 
-/* Memory that is held all the time, for longer than 1 s, and for some ms; and levels of graphs. */
-static void add_memory(struct state *s)
+/* Makes memory that is held all the time, for longer than 1 s, and for some ms; and levels of
+ * graphs. */
+static void make_memory(void)
 {
 	static const uint64_t life_ns[] = { 0, 1300000011, 3100007 };
 	static const uint64_t every_ns[] = { 900000001, 700000003, 37000009 };
 	static const uint32_t paths[] = { P_KERNEL, P_COPY, P_GRAPH };
-	struct xpu_record_allocs rec = { .proc_id = PROC, .nr = 1, .order = 1 };
 	uint64_t ns, bytes, end_ns, address = 0x100000;
-	uint32_t order[4000], i;
+	uint32_t i;
 
 	add_alloc(0, XPU_ALLOC_START, 0, 0, 0, 0);
 	for (i = 0; i < 3; i++)
@@ -273,14 +299,32 @@ static void add_memory(struct state *s)
 		add_alloc(ns, XPU_ALLOC_LEVEL, XPU_SPACE_GRAPHS, 0, bytes, 0);
 	}
 	for (i = 0; i < nr_allocs; i++)
-		order[i] = i;
-	qsort(order, nr_allocs, sizeof(order[0]), by_alloc_time);
-	for (i = 0; i < nr_allocs; i++) {
-		rec.time_ns = START_NS + alloc_ns[order[i]];
-		gen__record(&s->g, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), &allocs[order[i]],
+		alloc_order[i] = i;
+	qsort(alloc_order, nr_allocs, sizeof(alloc_order[0]), by_alloc_time);
+}
+
+/* Writes the events of memory before @until_ns. */
+static void emit_memory(struct state *s, uint64_t until_ns)
+{
+	struct xpu_record_allocs rec = { .proc_id = PROC, .nr = 1 };
+	uint32_t i;
+
+	for (; s->nr_allocs < nr_allocs; s->nr_allocs++) {
+		i = alloc_order[s->nr_allocs];
+		if (alloc_ns[i] >= until_ns)
+			break;
+		rec.time_ns = START_NS + alloc_ns[i];
+		/* The first event, START, has the number of the next one. */
+		rec.order = s->nr_allocs ?: 1;
+		gen__record(&s->g, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), &allocs[i],
 			    sizeof(allocs[0]));
-		rec.order += i > 0; /* the first event, START, has the number of the next one */
 	}
+}
+
+static void add_memory(struct state *s)
+{
+	make_memory();
+	emit_memory(s, UINT64_MAX);
 }
 
 enum { READ_NS = 50000000,
@@ -486,23 +530,98 @@ static void generate_part(struct state *s, const struct part *part)
 
 /* ---- shapes ---------------------------------------------------------------------------------- */
 
+static void cut(struct state *s)
+{
+	const struct xpu_record_cut rec = { .time_ns = START_NS + s->cut_ns };
+
+	gen__record(&s->g, XPU_RECORD_CUT, 0, &rec, sizeof(rec), NULL, 0);
+	s->cut_ns += s->cut_every_ns;
+}
+
+/* times of one kind */
+struct times {
+	uint64_t ns, length_ns, every_ns;	/* of the next one that ends */
+	uint64_t nr, nr_begun;
+};
+
+static uint64_t first_ns(enum kind kind)
+{
+	return 60000000 + 1370011 * kind;
+}
+
+/* Return: the time from the launch of the @nr-th piece of work to its beginning. */
+static uint64_t early_ns(uint64_t nr)
+{
+	return 10000 + 50000000 / (1 + nr % 3);
+}
+
+/* Adds all records before @until_ns, in the order of their times. */
+static void add_until(struct state *s, enum kind kind, struct times *t, uint64_t until_ns)
+{
+	uint64_t ns, begin_ns, end_ns;
+
+	for (;;) {
+		ns = t->ns + (t->nr_begun - t->nr) * t->every_ns;
+		begin_ns = ns + t->length_ns >= END_NS ? UINT64_MAX :
+			   kind <= NODE ? ns - early_ns(t->nr_begun) : ns;
+		end_ns = t->nr < t->nr_begun ? t->ns + t->length_ns : UINT64_MAX;
+		if (begin_ns >= until_ns && end_ns >= until_ns)
+			return;
+		if (begin_ns < end_ns) {
+			add_begin(s, kind, t->nr_begun++, begin_ns);
+			continue;
+		}
+		add_end(s, kind, t->nr++, t->ns, end_ns);
+		t->ns += t->every_ns;
+	}
+}
+
+/* Adds CPU samples before @until_ns. *@ns: the begin of the next one */
+static void add_samples_until(struct state *s, const struct shape *shape, uint64_t *ns,
+			      uint64_t until_ns)
+{
+	for (; *ns + SAMPLE_NS < until_ns; *ns += SAMPLE_NS) {
+		uint64_t at = *ns - first_ns(CPU), block = at / shape->cpu_every_ns;
+
+		if (first_ns(CPU) + block * shape->cpu_every_ns + shape->cpu_ns >= END_NS)
+			return;
+		if (at % shape->cpu_every_ns + SAMPLE_NS > shape->cpu_ns) {
+			*ns = first_ns(CPU) + (block + 1) * shape->cpu_every_ns - SAMPLE_NS;
+			continue;
+		}
+		add_end(s, CPU, 0, *ns, *ns + SAMPLE_NS);
+	}
+}
+
 static void generate(struct state *s, const struct shape *shape)
 {
-	uint64_t ns, length_ns, every_ns;
+	uint64_t until_ns, cpu_ns = first_ns(CPU);
+	struct times times[CPU];
 	uint32_t i;
 
 	gen__header(&s->g);
 	add_process(s, PROC);
 	gen__graph_node(&s->g, START_NS, 50, PROC, 0, P_NODE, T_LAUNCH);
-	for (i = 0; i < NR_KINDS; i++) {
-		length_ns = i == CPU ? shape->cpu_ns : shape->ns;
-		every_ns = i == CPU ? shape->cpu_every_ns : i == OFF ? shape->off_every_ns :
-			   shape->every_ns;
-		for (ns = 60000000 + 1370011 * i; ns + length_ns < END_NS; ns += every_ns)
-			add(s, i, ns, ns + length_ns,
-			    10000 + 50000000 / (1 + s->correlation_id % 3));
-		emit_off(s, START_NS + ns - every_ns + length_ns);
-	}
+	if (s->cut_ns)
+		make_memory();
+	for (i = 0; i < CPU; i++)
+		times[i] = (struct times){
+			.ns = first_ns(i),
+			.length_ns = shape->ns,
+			.every_ns = i == OFF ? shape->off_every_ns : shape->every_ns,
+		};
+	do {
+		until_ns = s->cut_ns && s->cut_ns < END_NS ? s->cut_ns : END_NS;
+		for (i = 0; i < CPU; i++)
+			add_until(s, i, &times[i], until_ns);
+		add_samples_until(s, shape, &cpu_ns, until_ns);
+		emit_batch(s, true);
+		emit_memory(s, until_ns);
+		if (until_ns < END_NS)
+			cut(s);
+	} while (until_ns < END_NS);
+	emit_off(s, START_NS + times[OFF].ns - shape->off_every_ns + shape->ns);
+	emit_memory(s, UINT64_MAX);
 	emit_batch(s, true);
 	gen__process_exit(&s->g, START_NS + END_NS, PROC, PID, 0);
 	gen__end(&s->g, START_NS + END_NS, 0);
@@ -510,22 +629,28 @@ static void generate(struct state *s, const struct shape *shape)
 
 int main(int argc, char **argv)
 {
+	struct gen blocks = { 0 };
 	struct state s = { 0 };
 	size_t i;
 	int err;
 
-	for (i = 0; argc == 3 && i < sizeof(shapes) / sizeof(shapes[0]); i++)
+	if (argc == 4)
+		s.cut_ns = s.cut_every_ns = strtoull(argv[3], NULL, 10) * 1000000;
+	for (i = 0; (argc == 3 || s.cut_ns) && i < sizeof(shapes) / sizeof(shapes[0]); i++)
 		if (!strcmp(argv[1], shapes[i].name))
 			generate(&s, &shapes[i]);
 	for (i = 0; argc == 3 && i < sizeof(parts) / sizeof(parts[0]); i++)
 		if (!strcmp(argv[1], parts[i].name))
 			generate_part(&s, &parts[i]);
 	if (!s.g.nr) {
-		fputs("usage: gen_windows long|across|tiny|memory|stalls|exact|nccl|captured"
-		      " FILE\n", stderr);
+		fputs("usage: gen_windows long|across|tiny FILE [MS]\n"
+		      "       gen_windows memory|stalls|exact|nccl|captured FILE\n", stderr);
 		return 2;
 	}
-	err = gen__save(&s.g, argv[2]);
+	if (s.cut_ns)
+		gen__blocks(&blocks, &s.g, 3, 65536);
+	err = gen__save(s.cut_ns ? &blocks : &s.g, argv[2]);
+	gen__free(&blocks);
 	gen__free(&s.g);
 	gen__free(&s.batch);
 	return err ? 1 : 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""windows_parts.py XPUMERGE SHAPE RECORDING TRUTH [TOOL SOURCES]: compares windows of time with the truth of gen_windows
+"""windows_parts.py XPUMERGE SHAPE FILES TRUTH [TOOL SOURCES]: compares windows of time with the truth of gen_windows
 
 Does what windows_truth.py does, for recordings with one kind of data: memory, PC samples, waits in NCCL's kernels,
 capture windows. A line for each quantity and length of windows has the number of comparisons, the sums of truth and
@@ -21,15 +21,17 @@ TICK = 10000
 LAST, END = 3950 * MS, 4000 * MS
 SIZES = ((1000 * MS, 0, END), (100 * MS, 1000 * MS, 2500 * MS), (10 * MS, 1930 * MS, 2030 * MS))
 
-merge, shape, recording, truth_file = sys.argv[1:5]
+merge, shape, files, truth_file = sys.argv[1:5]
 tool, sources = sys.argv[5:7] or (None, None)
 unparquet = os.path.join(os.path.dirname(merge), "unparquet")
 truth = [line.split() for line in open(truth_file, encoding="ascii")]
+if shape == "memory":		# of several files the truth has other kinds, too
+    truth = [words for words in truth if words[0] in ("memory", "graphs")]
 truth = [(*words[:-2], int(words[-2]), int(words[-1])) for words in truth]
 
 
 def run(*args):
-    got = subprocess.run([merge, "-i", recording, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    got = subprocess.run([merge, *files.split(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     assert got.returncode in (0, 1), (args, got.stderr)
     return got.stdout.decode()
 
@@ -126,6 +128,8 @@ def peak(begin, end):
 
 
 def memory():
+    # Of several files, the last one has live memory, without the time when it was allocated.
+    modes = ("allocated",) if " " in files else ("allocated", "live", "leaked")
     api = {"cuLaunchKernel": ("memory", "1"), "cuMemcpyHtoDAsync": ("memory", "2"), "cuGraphLaunch": ("memory", "3"),
            "[CUDA graphs]": ("graphs", "0")}
     key = lambda frames: api[next(f for f in frames if f in api)]
@@ -138,10 +142,11 @@ def memory():
             words, window = f"{begin}-{end}", options(begin, end)
             true, at, by = peak(begin, end)
             got = tables(window)
-            device = (got["memory_devices"] or [{"used_peak": 0, "used_peak_ns": 0}])[0]
+            # Each file of a recording has its own peak.
+            device = max(got["memory_devices"] or [{"used_peak": 0, "used_peak_ns": 0}], key=lambda d: d["used_peak"])
             peaks.compare(words, device["used_peak"], true)
             peaks.same(f"{words} at", device["used_peak_ns"], at)
-            peaks.same(f"{words} moment", [r["used"] for r in got["memory_moments"]], [true] if true else [])
+            peaks.same(f"{words} moment", [r["used"] for r in got["memory_moments"] if r["used"]], [true] if true else [])
             peaks.same(f"{words} holders", {key(r["path"].split(";")): r["held_bytes"] for r in got["memory_holders"]},
                        {k: v for k, v in by.items() if v})
             held = {}
@@ -159,7 +164,7 @@ def memory():
                 rows = [int(r["bytes"]) for r in parquet(window, "allocations") if r["what"] == "made"]
                 others.compare(f"{words} Parquet", sum(rows),
                                sum(int(n) for kind, n, _, a, _ in truth if kind == "memory" and begin <= a < end))
-            for mode in ("allocated", "live", "leaked"):
+            for mode in modes:
                 mine = {}
                 for path, value in folded(window, "--memory", mode):
                     mine[tuple(path)] = mine.get(tuple(path), 0) + value
@@ -167,7 +172,7 @@ def memory():
                 want = sum(int(n) for kind, n, _, a, b in truth if kind == "memory" and begin <= a < end and
                            (mode == "allocated" or b == LAST))
                 made.compare(f"{words} {mode}", sum(v for k, v in mine.items()), want)
-        for mode in ("allocated", "leaked"):
+        for mode in {"allocated", "leaked"} & set(modes):
             for path, value in folded((), "--memory", mode):
                 if "[CUDA graphs]" not in path:
                     made.same(f"all windows {mode} {path}", all_kinds.get((mode, tuple(path)), 0), value)

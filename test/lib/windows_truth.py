@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""windows_truth.py XPUMERGE SHAPE RECORDING TRUTH [TOOL SOURCES]: compares windows of time with the truth of gen_windows
+"""windows_truth.py XPUMERGE SHAPE FILES TRUTH [TOOL SOURCES]: compares windows of time with the truth of gen_windows
 
 Merges windows of 1 s over the whole recording, and of 100 ms and 10 ms over a part of it, in several formats.
 For each kind of time a line has the truth and the result of all windows, and of the window with the largest
@@ -22,14 +22,14 @@ KINDS = ("kernel", "memcpy", "node", "call", "wait", "range", "off", "cpu")
 MS = 1000000
 SIZES = ((1000 * MS, 0, 4000 * MS), (100 * MS, 1000 * MS, 2500 * MS), (10 * MS, 1930 * MS, 2130 * MS))
 
-merge, shape, recording, truth_file = sys.argv[1:5]
+merge, shape, files, truth_file = sys.argv[1:5]
 tool, sources = sys.argv[5:7] or (None, None)
 unparquet = os.path.join(os.path.dirname(merge), "unparquet")
 bytes_of = {}
 
 
 def run(*args):
-    got = subprocess.run([merge, "-i", recording, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    got = subprocess.run([merge, *files.split(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
     assert got.returncode in (0, 1), (args, got.stderr)
     return got.stdout.decode()
 
@@ -173,7 +173,9 @@ NO_COUNTS = {"html": (), "tables": (), "folded": ("cpu", "off", "wait"), "chrome
 lengths = {}
 truth = {kind: [] for kind in KINDS}
 for line in open(truth_file, encoding="ascii"):
-    name, a, b = line.split()
+    name, *_, a, b = line.split()
+    if name not in truth:		# memory
+        continue
     lengths[name] = int(b) - int(a)
     # A CPU sample stands for 1 ms.
     step = MS if name == "cpu" else lengths[name]
