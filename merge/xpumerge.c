@@ -257,7 +257,7 @@ static bool session__is_empty(const struct session *s)
 	const struct loss *l = &s->sums.loss;
 
 	return filter__active(s->opts.filter) && !s->sums.aggregates.nr && !s->sums.nr_calls &&
-	       !s->sums.accounts.nr && !session__has_windows(s) &&
+	       !s->sums.nr_accounts && !session__has_windows(s) &&
 	       (l->nr_works || l->nr_launches || s->model.threads.nr);
 }
 
@@ -278,7 +278,7 @@ static const char *session__lacks(const struct session *s, const struct options 
 	if (o->view && !s->sums.heaps.nr)
 		return "no memory in the recording: xpuload --memory records it";
 	/* Formats of single events may have events without sums. */
-	if (s->opts.sink || s->sums.aggregates.nr || s->sums.nr_calls || s->sums.accounts.nr)
+	if (s->opts.sink || s->sums.aggregates.nr || s->sums.nr_calls || s->sums.nr_accounts)
 		return NULL;
 	if (o->cpu_only)
 		return "no CPU samples and no waits in the recording, and --cpu-only leaves out "

@@ -91,21 +91,6 @@ static int absorb_calls(struct sums *s, const struct sums *from, struct remap *r
 	return err;
 }
 
-static int absorb_accounts(struct sums *s, const struct sums *from, struct remap *r)
-{
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < from->accounts.nr && !err; i++) {
-		struct thread_account a = from->accounts.v[i];
-
-		a.thread += r->thread;
-		a.comm = remap__text(r, a.comm);
-		err = array_push(&s->accounts, a);
-	}
-	return err;
-}
-
 /* ---- times ----------------------------------------------------------------------------------- */
 
 static int absorb_busy(struct sums *s, struct sums *from, const struct remap *r)
@@ -196,11 +181,11 @@ static void absorb_counts(struct sums *s, const struct sums *from)
 		s->nr_works[i] += from->nr_works[i];
 	s->nr_left_out += from->nr_left_out;
 	s->nr_parts += from->nr_parts;
-	s->off_unsure_ns += from->off_unsure_ns;
 	s->nr_pending_left_out += from->nr_pending_left_out;
 	s->nr_samples += from->nr_samples;
 	s->own_ns += from->own_ns;
 	s->nr_calls += from->nr_calls;
+	s->nr_accounts += from->nr_accounts;
 }
 
 int sums__absorb(struct sums *s, struct sums *from, struct remap *r)
@@ -212,10 +197,9 @@ int sums__absorb(struct sums *s, struct sums *from, struct remap *r)
 	absorb_counts(s, from);
 	err = absorb_aggregates(&s->aggregates, &from->aggregates, r) ?:
 	      absorb_leaf_stats(s, from, r) ?: absorb_calls(s, from, r) ?:
-	      absorb_accounts(s, from, r) ?: absorb_busy(s, from, r) ?:
+	      absorb_busy(s, from, r) ?:
 	      absorb_works(&s->works, &from->works, r) ?: absorb_heaps(s, from, r) ?:
 	      absorb_memory_made(s, from, first) ?:
-	      times__absorb(&s->times, &from->times, r, first) ?:
-	      idles__absorb(&s->idles, &from->idles, r);
+	      times__absorb(&s->times, &from->times, r, first);
 	return err ?: r->no_memory ? -ENOMEM : 0;
 }

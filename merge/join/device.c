@@ -254,12 +254,9 @@ static uint32_t work__node(struct second_pass *p, uint32_t proc, const struct xp
 	return node;
 }
 
-/* Reads the times of device work, for @w and for the waits for it. */
-static int work__time(struct second_pass *p, uint32_t proc, const struct xpu_record *rec,
-		      struct work *w)
+/* Reads the times of device work. They stay 0 if they are impossible. */
+static void work__time(struct second_pass *p, const struct xpu_record *rec, struct work *w)
 {
-	struct model *m = p->model;
-	const struct stream *stream = &m->streams.v[w->stream];
 	/* All device records begin with the same members: the times first. */
 	const struct xpu_record_kernel *k = (const void *)rec;
 	uint64_t end_ns;
@@ -268,25 +265,15 @@ static int work__time(struct second_pass *p, uint32_t proc, const struct xpu_rec
 	    __builtin_add_overflow(k->start_ns, k->duration_ns, &end_ns) ||
 	    __builtin_add_overflow(end_ns, p->found->shift_ns, &end_ns)) {
 		p->sums->loss.bad_times++;
-		return 0;
+		return;
 	}
 	if (!found__has_time(p->found, k->start_ns, k->start_ns + k->duration_ns)) {
 		p->sums->loss.outside_works++;
-		return 0;
+		return;
 	}
 	w->start_ns = k->start_ns + p->found->shift_ns;
 	w->duration_ns = k->duration_ns;
 	sums__see_time(p->sums, w->start_ns, end_ns);
-	return waits__work(&p->waits, &(struct wait_work){
-		.start_ns = w->start_ns,
-		.end_ns = end_ns,
-		.proc = proc,
-		.context = stream->context,
-		.stream = stream->stream,
-		.correlation_id = work__correlation_id(rec),
-		.leaf = w->leaf,
-		.kernel = rec->type == XPU_RECORD_KERNEL,
-	});
 }
 
 /* Finds the leaf of a kernel by its mangled name. Return: 0 or -ENOMEM. */
@@ -367,10 +354,9 @@ static int device__work(struct second_pass *p, uint32_t proc, const struct xpu_r
 		err = leaves__get(&m->leaves, copy ? LEAF_MEMCPY : LEAF_MEMSET, gpu, name, &w.leaf);
 		w.bytes = mem->bytes;
 	}
-	if (!err)
-		err = work__time(p, proc, rec, &w);
 	if (err)
 		return err;
+	work__time(p, rec, &w);
 	m->gpus.list.v[gpu].used = true;
 	return take(p, join__add_work(p->join, JOIN_KEY(proc, work__correlation_id(rec)), &w));
 }

@@ -110,5 +110,5 @@ void losses__settle(struct second_pass *p)
 	l->nr_duplicates = p->join->nr_duplicates;
 	l->nr_works = p->join->nr_works;
 	l->nr_orphans = p->join->nr_orphans - l->before_attach - l->after_detach;
-	l->crowded += p->waits.nr_crowded + p->model->machine.nr_crowded;
+	l->crowded += p->model->machine.nr_crowded;
 }

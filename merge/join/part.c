@@ -11,7 +11,6 @@
 #include "join/device.h"
 #include "join/frames.h"
 #include "join/losses.h"
-#include "join/off.h"
 #include "join/ranges.h"
 #include "join/samples.h"
 #include "read/collect.h"
@@ -207,10 +206,6 @@ static int stream_record(void *ctx, const struct record_iter *it, const struct x
 		return p->unwind ? samples__stack(p, (const void *)rec) : 0;
 	case XPU_RECORD_CPU_REST:
 		return samples__rest(p, (const void *)rec);
-	case XPU_RECORD_OFF_CPU:
-		return off__sum(p, (const void *)rec);
-	case XPU_RECORD_OFF:
-		return off__span(p, (const void *)rec);
 	default:
 		return record__hooks(p, rec);
 	}
@@ -251,9 +246,6 @@ static int part__first_pass(struct part *p)
 
 	err = collect__run(&c, p->passes);
 	p->status = c.status;
-	p->sums->idles.wanted |= p->found.accounts.nr != 0;
-	p->sums->idles.begin_ns = filter__begin_ns(p->opts.filter, p->model->start_ns);
-	p->sums->idles.end_ns = filter__end_ns(p->opts.filter, p->model->start_ns);
 	if (p->found.to_ns != UINT64_MAX)
 		p->sums->loss.outside_windows +=
 			captured__leave_out(&p->model->captured, p->found.first_proc,
@@ -273,6 +265,19 @@ static int part__open_features(struct part *p)
 	for (i = 0; features[i] && !err; i++)
 		if (states[i] && features[i]->open)
 			err = features[i]->open(states[i], &p->pass, p->passes);
+	return err;
+}
+
+/* Return: 0, -ENOMEM or the sink's error. */
+static int part__end_features(struct part *p)
+{
+	void *const *states = p->model->features;
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; features[i] && !err; i++)
+		if (states[i] && features[i]->last)
+			err = features[i]->last(states[i], &p->pass);
 	return err;
 }
 
@@ -299,8 +304,6 @@ static int part__second_pass(struct part *part)
 
 	err = second_pass__open_windows(p);
 	if (!err)
-		err = off__open_waits(p);
-	if (!err)
 		err = ranges__open(p);
 	if (!err)
 		err = part__open_features(part);
@@ -311,14 +314,12 @@ static int part__second_pass(struct part *part)
 	if (!err)
 		err = device__finish(p);
 	if (!err)
-		err = off__share_waits(p);
+		err = part__end_features(part);
 	if (!err)
 		err = samples__finish(p);
 	if (!err)
 		err = ranges__finish(p);
-	if (!err)
-		err = part__close_features(part);
-	return err ?: off__finish(p);
+	return err ?: part__close_features(part);
 }
 
 static int part__later_passes(struct part *p)

@@ -166,7 +166,7 @@ static bool work__cut(const struct second_pass *p, const struct work *w, struct 
  */
 static inline int place__hooks(struct second_pass *p, uint64_t key, const struct work *w,
 			       const struct launch *l, const struct filter_span *part,
-			       uint32_t chain)
+			       uint32_t chain, bool in_time)
 {
 	const struct hooks *hooks = &p->work_hooks;
 	struct placed_work placed;
@@ -177,6 +177,7 @@ static inline int place__hooks(struct second_pass *p, uint64_t key, const struct
 		return 0;
 	placed = (struct placed_work){
 		.key = key, .work = w, .launch = l, .part = part, .chain = chain,
+		.in_time = in_time,
 		.aggregate = part ? p->sums->aggregates.last : NO_INDEX,
 	};
 	for (i = 0; i < hooks->nr && !err; i++)
@@ -186,9 +187,10 @@ static inline int place__hooks(struct second_pass *p, uint64_t key, const struct
 
 /* Keeps device work that the options leave out, and passes it to the features. */
 static int place__left_out(struct second_pass *p, uint64_t key, const struct work *w,
-			   const struct launch *l)
+			   const struct launch *l, bool in_time)
 {
-	return keep_work(p, key, w, NULL, NO_INDEX) ?: place__hooks(p, key, w, l, NULL, NO_INDEX);
+	return keep_work(p, key, w, NULL, NO_INDEX) ?:
+	       place__hooks(p, key, w, l, NULL, NO_INDEX, in_time);
 }
 
 /*
@@ -202,6 +204,7 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 	uint32_t thread = l ? l->thread : NO_INDEX, range = m->chains.v[chain].range;
 	struct node_origin node = { .chain = NO_INDEX };
 	struct filter_span part;
+	bool in_time;
 	int err = 0;
 
 	if (w->node != NO_INDEX) {
@@ -217,21 +220,18 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 		}
 	}
 	if (!err && p->opts->without & 1u << m->leaves.v[w->leaf].kind)
-		return place__left_out(p, key, w, l);
+		return place__left_out(p, key, w, l, false);
 	if (err)
 		return err;
 	err = wanted__at(p->opts->filter, m, JOIN_KEY_PROC(key), l ? l->time_ns : 0);
 	if (err)
 		err = wanted__cut_work(p->opts->filter, m, chain, thread, comm, w);
-	if (err > 0 && w->start_ns && idles__work(&p->sums->idles, m->streams.v[w->stream].gpu,
-						  l ? l->thread : NO_INDEX, w->start_ns,
-						  w->start_ns + w->duration_ns))
-		err = -ENOMEM;
+	in_time = err > 0;
 	if (err > 0)
 		err = work__cut(p, w, &part);
 	if (err <= 0) {
 		p->sums->nr_left_out += !err;
-		return err ?: place__left_out(p, key, w, l);
+		return err ?: place__left_out(p, key, w, l, in_time);
 	}
 	p->sums->nr_left_out += !part.nr;
 	p->sums->nr_parts += !part.nr;
@@ -244,7 +244,7 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 	if (!err)
 		err = tell__sum(p, chain, comm, thread, w->leaf, w, &part);
 	if (!err)
-		err = place__hooks(p, key, w, l, &part, chain);
+		err = place__hooks(p, key, w, l, &part, chain, true);
 	if (!err && w->start_ns)
 		err = tell__device_time(p, w, &part);
 	if (!err)

@@ -57,6 +57,8 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 {
 	struct model *m = p->model;
 	struct filter_span s = { .ns = period_ns, .nr = 1 };
+	const struct hooks *hooks = &p->sample_hooks;
+	unsigned int i;
 	int err;
 
 	at->time_ns += p->found->shift_ns;
@@ -86,24 +88,37 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 	if (at->thread != NO_INDEX)
 		m->threads.v[at->thread].nr_samples += s.nr;
 	err = cpu_time__add(p, at, &s);
-	if (!err && at->thread != NO_INDEX)
-		err = idles__sample(&p->sums->idles, at->thread, at->chain, s.to_ns);
+	for (i = 0; i < hooks->nr && !err; i++)
+		err = hooks->v[i].feature->sample(hooks->v[i].state, p, &(struct placed_sample){
+			.time_ns = s.to_ns, .chain = at->chain, .thread = at->thread,
+		});
 	return err;
 }
 
 /*
- * Adds a sample, unless the thread waited for the device, perhaps spinning: this time counts as
- * waiting.
+ * Return: whether the time of a sample belongs to a feature, or, during the pass, whether it may.
+ * @time_ns: in the recording
  */
+static bool sample__is_owned(const struct second_pass *p, uint32_t thread_id, uint64_t time_ns)
+{
+	const struct hooks *hooks = &p->owner_hooks;
+	unsigned int i;
+
+	for (i = 0; i < hooks->nr; i++)
+		if (hooks->v[i].feature->owns_sample(hooks->v[i].state, thread_id,
+						     time_ns + p->found->shift_ns))
+			return true;
+	return false;
+}
+
+/* Adds a sample, unless its time may belong to a feature: samples__finish() asks again then. */
 static int sample__see(struct second_pass *p, uint32_t thread_id, struct launch *at,
 		       uint32_t period_ns)
 {
-	const struct wait *wait = waits__at(&p->waits, thread_id, at->time_ns + p->found->shift_ns);
-
-	if (!wait)
+	if (!sample__is_owned(p, thread_id, at->time_ns))
 		return sample__add(p, at, period_ns);
 	return array_push(&p->samples.waiting,
-			  ((struct waiting_sample){ *at, period_ns, wait }));
+			  ((struct waiting_sample){ *at, period_ns, thread_id }));
 }
 
 int samples__finish(struct second_pass *p)
@@ -114,7 +129,7 @@ int samples__finish(struct second_pass *p)
 	for (i = 0; i < p->samples.waiting.nr && !err; i++) {
 		struct waiting_sample *sample = &p->samples.waiting.v[i];
 
-		if (!sample->wait->counts)
+		if (!sample__is_owned(p, sample->thread_id, sample->at.time_ns))
 			err = sample__add(p, &sample->at, sample->period_ns);
 	}
 	array_free(&p->samples.waiting);

@@ -16,7 +16,6 @@ void second_pass__init(struct second_pass *p, const struct session_opts *opts,
 	p->sums = sums;
 	p->join = join;
 	p->unwind = unwind;
-	waits__init(&p->waits);
 }
 
 void second_pass__exit(struct second_pass *p)
@@ -31,7 +30,6 @@ void second_pass__exit(struct second_pass *p)
 	for (i = 0; i < p->arrived.nr; i++)
 		window__free(p->arrived.v[i].window);
 	array_free(&p->arrived);
-	waits__exit(&p->waits);
 }
 
 int second_pass__expect(struct second_pass *p, uint32_t proc)
@@ -63,6 +61,10 @@ void second_pass__add_hooks(struct second_pass *p)
 			hooks__add(&p->range_hooks, features[i], states[i]);
 		if (states[i] && features[i]->record)
 			hooks__add(&p->record_hooks, features[i], states[i]);
+		if (states[i] && features[i]->owns_sample)
+			hooks__add(&p->owner_hooks, features[i], states[i]);
+		if (states[i] && features[i]->sample)
+			hooks__add(&p->sample_hooks, features[i], states[i]);
 	}
 }
 

@@ -5,7 +5,6 @@
  *	device.c		launches and device work, through the join
  *	calls.c			calls of CUDA's API
  *	samples.c		CPU samples, and stacks that are unwound here
- *	off.c			off-CPU time; then waits, and accounts of threads
  *	ranges.c		the times of NVTX ranges, and which were open at a time
  *
  * All of them use origin.c (the call path, thread and thread's name that the ids of a record mean),
@@ -21,7 +20,6 @@
 #include "join/opts.h"
 #include "join/sums.h"
 #include "model/model.h"
-#include "model/waits.h"
 #include "model/window.h"
 #include "read/found.h"
 #include "symbols/copied_stacks.h"
@@ -51,11 +49,11 @@ struct node_origin {
 	const char *comm;
 };
 
-/* a sample in a call that may later turn out to be a wait */
+/* a sample whose time may later turn out to be another time */
 struct waiting_sample {
 	struct launch at;
 	uint32_t period_ns;
-	const struct wait *wait;
+	uint32_t thread_id;
 };
 
 /* a launch, for features */
@@ -72,10 +70,18 @@ struct placed_work {
 	const struct launch *launch;	/* NULL: an orphan */
 	const struct filter_span *part;	/* the part that the options left; NULL: it is left out */
 	uint32_t chain;			/* its call path; NO_INDEX: it is left out */
+	bool in_time;			/* it is left out only by FILTER_FROM or FILTER_TO, if it
+					 * is left out */
 	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: it is left out */
 };
 
-/* features that are awake and take launches, device work, events of ranges, or records */
+/* a CPU sample, for features */
+struct placed_sample {
+	uint64_t time_ns;		/* its own time, or FILTER_TO if that is earlier */
+	uint32_t chain, thread;
+};
+
+/* features that are awake and have a hook */
 struct hooks {
 	unsigned int nr;
 	struct hook {
@@ -93,8 +99,8 @@ struct second_pass {
 	struct sums *sums;
 	struct copied_stacks *unwind;	/* NULL: the recording has no stacks to unwind */
 	struct join *join;
-	struct waits waits;
-	struct hooks launch_hooks, work_hooks, range_hooks, record_hooks;
+	struct hooks launch_hooks, work_hooks, range_hooks, record_hooks, owner_hooks,
+		     sample_hooks;
 	uint64_t nr_damages;		/* number of damages of the recording so far */
 	ARRAY(struct arrived) arrived;	/* by process - found.first_proc */
 

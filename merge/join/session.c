@@ -90,22 +90,6 @@ static bool session__has_only_samples(const struct session *s)
 	       (s->sums.nr_samples || session__was_given(s, "--cpu-only", strlen("--cp")));
 }
 
-/* Prints how far the times off the CPU may be wrong, if that is more than 1 % of them. */
-static void print_unsure(const struct session *s, FILE *f)
-{
-	char unsure[HUMAN_MAX], all[HUMAN_MAX];
-	uint64_t all_ns = 0;
-	size_t i;
-
-	for (i = 0; i < s->sums.aggregates.nr; i++)
-		if (s->model.leaves.v[s->sums.aggregates.v[i].leaf].kind == LEAF_OFF_CPU)
-			all_ns += s->sums.aggregates.v[i].sum_ns;
-	if (s->sums.off_unsure_ns > all_ns / 100)
-		fprintf(f, "times off the CPU: %s, which may be wrong by up to %s: sums of short "
-			"times lie across --from or --to\n", human__time(all, all_ns),
-			human__time(unsure, s->sums.off_unsure_ns));
-}
-
 void session__print_loss(const struct session *s, FILE *f)
 {
 	const struct loss *all = &s->sums.loss;
@@ -135,7 +119,9 @@ void session__print_loss(const struct session *s, FILE *f)
 		if (s->sums.nr_parts)
 			fprintf(f, "%" PRIu64 " of these device records began before the time "
 				"shown: the part within it is counted\n", s->sums.nr_parts);
-		print_unsure(s, f);
+		for (i = 0; features[i]; i++)
+			if (features[i]->left_out)
+				features[i]->left_out(s, f);
 	}
 	for (i = 0; i < s->model.inputs.nr && s->model.inputs.nr > 1; i++) {
 		struct loss l = s->model.inputs.v[i].loss;

@@ -58,7 +58,6 @@ void sums__init(struct sums *s, const struct model *model, const struct session_
 {
 	memset(s, 0, sizeof(*s));
 	s->model = model;
-	idles__init(&s->idles);
 	times__init(&s->times, &(struct bins_keys){
 		.group = sums__group, .coarser = opts->times_by_path ? sums__coarser : NULL,
 		.ctx = s,
@@ -72,7 +71,6 @@ void sums__exit(struct sums *s)
 {
 	size_t i;
 
-	idles__exit(&s->idles);
 	for (i = 0; i < s->busy.nr; i++)
 		busy__free(&s->busy.v[i]);
 	array_free(&s->busy);
@@ -80,7 +78,6 @@ void sums__exit(struct sums *s)
 	times__exit(&s->times);
 	hashes__free(&s->by_path);
 	array_free(&s->works.list);
-	array_free(&s->accounts);
 	for (i = 0; i < s->heaps.nr; i++)
 		heap__exit(&s->heaps.v[i]);
 	array_free(&s->heaps);

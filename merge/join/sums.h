@@ -14,7 +14,6 @@
 #include "join/times.h"
 #include "join/works.h"
 #include "model/heap.h"
-#include "model/idle.h"
 #include "model/loss.h"
 #include "model/model.h"
 #include "stats.h"
@@ -94,21 +93,11 @@ static inline struct aggregate_spread aggregate__spread(const struct aggregates 
 	return (struct aggregate_spread){ each, each, a->sum_ns, 0 };
 }
 
-/* the lifetime of a thread, recorded with --off-cpu */
-struct thread_account {
-	const struct xpu_record_account *rec;
-	struct xpu_thread_time time;	/* the record's times, with negative times corrected */
-	uint32_t thread;
-	const char *comm;		/* its name at its end */
-};
-
 struct sums {
 	struct aggregates aggregates;
 	ARRAY(struct leaf_stats) leaf_stats;	/* by leaf, for the first leaves; with opts.stats */
 	ARRAY(struct call_stats) calls;
 	struct idmap call_names;	/* interned name: index in calls */
-	ARRAY(struct thread_account) accounts;
-	struct idles idles;
 	ARRAY(struct busy) busy;	/* by GPU; with opts.stats or opts.by_time */
 	struct works works;		/* of all recordings, until features have finished */
 	struct times times;
@@ -128,11 +117,10 @@ struct sums {
 	uint64_t nr_left_out;		/* device records that the filter left out, and ... */
 	uint64_t nr_parts;		/* ... how many of them are in the sums in part; ... */
 	uint64_t nr_pending_left_out;	/* ... launches without device records */
-	uint64_t off_unsure_ns;		/* how far the times off the CPU may be wrong, because the
-					 * filter cut sums of short times */
 	uint64_t nr_samples;		/* samples that passed the filter */
 	uint64_t own_ns;		/* CPU time of the shim's threads, which is left out */
 	uint64_t nr_calls;		/* calls that passed the filter */
+	uint64_t nr_accounts;		/* threads whose lives are accounted for, likewise */
 	const struct model *model;
 };
 

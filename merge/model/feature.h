@@ -22,6 +22,7 @@
 
 /* Features finish in this order, and their tables are shown in this order. */
 #define FEATURES(FEATURE)	\
+	FEATURE(waits)		\
 	FEATURE(ranks)		\
 	FEATURE(stalls)		\
 	FEATURE(metrics)	\
@@ -35,6 +36,7 @@ struct collect;
 struct json_out;
 struct model;
 struct placed_launch;
+struct placed_sample;
 struct placed_work;
 struct parquet_column;
 struct passes;
@@ -70,6 +72,13 @@ struct feature_memory {
 	uint64_t address, bytes;
 	uint32_t chain, thread;		/* of XPU_ALLOC_MADE */
 	const char *comm;
+};
+
+/* the GPUs of a first answer; at least one was busy */
+struct feature_answer {
+	size_t nr_gpus;
+	uint64_t idle_ns;		/* the time of all of them without work */
+	unsigned int width;		/* of the terminal; 0: none */
 };
 
 struct meter_point {			/* the value since that time */
@@ -156,7 +165,15 @@ struct feature {
 	 * come in their order, memory from before this file first. No filter leaves one out.
 	 */
 	int (*memory)(void *state, struct second_pass *p, const struct feature_memory *e);
-	int (*close)(void *state, struct second_pass *p);	/* after the last record */
+	/*
+	 * Whether the time of a CPU sample of a thread of the recording is another time, too, which
+	 * counts instead. During the pass: whether it may be; after last(): whether it is.
+	 */
+	bool (*owns_sample)(void *state, uint32_t thread_id, uint64_t time_ns);
+	/* each CPU sample that counts */
+	int (*sample)(void *state, struct second_pass *p, const struct placed_sample *sample);
+	int (*last)(void *state, struct second_pass *p);	/* after the last record */
+	int (*close)(void *state, struct second_pass *p);	/* after the last sample */
 	int (*settle)(void *state, struct second_pass *p);	/* all was read; losses are known */
 
 	/* ---- all recordings */
@@ -165,7 +182,10 @@ struct feature {
 	int (*finish)(void *state, struct session *s);
 
 	/* ---- results; these get a session in which the feature may sleep */
+	void (*answer)(const struct session *s, FILE *f, const struct feature_answer *a);
 	void (*summary)(const struct session *s, FILE *f);	/* lines below the first answer */
+	/* Prints lines about results that a filter left out. */
+	void (*left_out)(const struct session *s, FILE *f);
 	const struct section *const *sections;	/* tables of the summary; ended by NULL */
 	/* Members of the page: in the head of a recording's data, and after the list of GPUs. */
 	int (*page_head)(const struct session *s, struct json_out *j);

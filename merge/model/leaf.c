@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/waits.h"
 #include "xpu_record.h"
 
 const char *memcpy_kind__name(uint32_t kind)

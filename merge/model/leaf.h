@@ -24,6 +24,13 @@ enum leaf_kind {
 	NR_LEAF_KINDS
 };
 
+/* Replaces a leaf as the device work of a wait. */
+enum {
+	WAIT_LEAF_IDLE	= NO_INDEX - 1,	/* the device did nothing in that context */
+	WAIT_LEAF_OTHER	= NO_INDEX - 2,	/* it worked, but not in the stream that the thread waited
+					 * for */
+};
+
 #define LEAVES_DEVICE	(1u << LEAF_KERNEL | 1u << LEAF_MEMCPY | 1u << LEAF_MEMSET | \
 			 1u << LEAF_PENDING)
 #define LEAVES_CPU	(1u << LEAF_CPU | 1u << LEAF_OFF_CPU | 1u << LEAF_GPU_WAIT)

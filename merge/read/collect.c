@@ -141,7 +141,6 @@ static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 	case XPU_RECORD_EXIT:
 	case XPU_RECORD_CALLCHAIN:
 	case XPU_RECORD_GRAPH_NODE:
-	case XPU_RECORD_WAIT:
 	case XPU_RECORD_RANGES:
 	case XPU_RECORD_PYSOURCE:
 	case XPU_RECORD_KSYM:
@@ -150,7 +149,6 @@ static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 		*rec = reader__hold(c->found->reader, *rec, (*rec)->size);
 		return *rec ? 0 : -ENOMEM;
 	case XPU_RECORD_INFO:
-	case XPU_RECORD_ACCOUNT:
 	case XPU_RECORD_DEVICE:
 	case XPU_RECORD_RANGE:
 	case XPU_RECORD_MESSAGE:
@@ -425,12 +423,8 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 		return collect__batch(c, it, (const void *)rec);
 	case XPU_RECORD_GRAPH_NODE:
 		return collect__graph_node(c, (const void *)rec);
-	case XPU_RECORD_WAIT:
-		return array_push(&c->found->waits, (const void *)rec);
 	case XPU_RECORD_RANGES:
 		return array_push(&c->found->ranges, (const void *)rec);
-	case XPU_RECORD_ACCOUNT:
-		return array_push(&c->found->accounts, (const void *)rec);
 	case XPU_RECORD_PYSOURCE:
 		return pysources__add(&c->found->pysources, (const void *)rec);
 	case XPU_RECORD_KSYM:

@@ -129,7 +129,5 @@ extern const struct section section_api_calls;
 extern const struct section section_nvtx_ranges;
 /* text_processes.c: activities of processes, and their places in a job */
 extern const struct section section_processes;
-/* text_threads.c: activities of threads, and gaps of devices */
-extern const struct section section_threads, section_idle;
 
 #endif /* MERGE_SECTION_H */

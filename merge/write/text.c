@@ -34,8 +34,6 @@ static const struct section *const sections[] = {
 	&section_processes,
 	&section_devices,
 	&section_streams,
-	&section_threads,
-	&section_idle,
 };
 
 static const char *unit__name(enum unit unit)

@@ -10,6 +10,7 @@
 #include "human.h"
 #include "write/section.h"
 #include "write/shorten.h"
+#include "xpu_time.h"
 
 #define SHOWN_GPUS	4		/* with more GPUs, only the least and the most busy GPU are
 					 * shown */
@@ -76,6 +77,20 @@ static void print_busy(FILE *f, const busy_gpus_t *gpus)
 		PERMILLE_OF(most->permille), most->number);
 }
 
+/* Writes the lines of features. */
+static void write_answers(const struct session *s, FILE *f, const busy_gpus_t *gpus,
+			  uint64_t span_ns, unsigned int width)
+{
+	struct feature_answer a = { .nr_gpus = gpus->nr, .width = width };
+	size_t i;
+
+	for (i = 0; i < gpus->nr; i++)
+		a.idle_ns += xpu_ns_between(gpus->v[i].busy_ns, span_ns);
+	for (i = 0; features[i]; i++)
+		if (features[i]->answer)
+			features[i]->answer(s, f, &a);
+}
+
 /* Return: the CPU time that all samples stand for. */
 static uint64_t cpu_ns(const struct session *s)
 {
@@ -86,140 +101,6 @@ static uint64_t cpu_ns(const struct session *s)
 		if (s->model.leaves.v[s->sums.aggregates.v[i].leaf].kind == LEAF_CPU)
 			sum_ns += s->sums.aggregates.v[i].sum_ns;
 	return sum_ns;
-}
-
-/* ---- who waited for whom --------------------------------------------------------------------- */
-
-static const struct thread *longest_wait(const struct session *s, uint64_t *nr)
-{
-	const struct thread *longest = NULL;
-	size_t i;
-
-	*nr = 0;
-	for (i = 0; i < s->model.threads.nr; i++) {
-		const struct thread *t = &s->model.threads.v[i];
-
-		*nr += t->gpu_wait_ns != 0;
-		if (t->gpu_wait_ns > (longest ? longest->gpu_wait_ns : 0))
-			longest = t;
-	}
-	return longest;
-}
-
-/* Return: the call in which threads called @comm waited longest, or NULL. */
-static const char *longest_place(const struct session *s, const char *comm)
-{
-	const struct aggregate *longest = NULL;
-	const struct stack *stack;
-	size_t i;
-
-	for (i = 0; i < s->sums.aggregates.nr; i++) {
-		const struct aggregate *a = &s->sums.aggregates.v[i];
-
-		if (s->model.leaves.v[a->leaf].kind == LEAF_GPU_WAIT &&
-		    !strcmp(aggregate__owner(&s->sums.aggregates, a)->comm, comm) &&
-		    (!longest || a->sum_ns > longest->sum_ns))
-			longest = a;
-	}
-	stack = longest ? s->model.chains.v[longest->chain].stack : NULL;
-	return stack && stack->nr ? stack->frames[stack->nr - 1]->name : NULL;
-}
-
-/*
- * Return: the thread whose launches ended most of the idle time, or NULL; it is known with
- * --off-cpu.
- */
-static const struct thread *longest_idle(const struct session *s)
-{
-	const struct idle_row *rows = s->sums.idles.rows.v;
-	uint64_t most_ns = 0, *ns;
-	uint32_t longest = NO_INDEX;
-	size_t i;
-
-	ns = calloc(s->model.threads.nr + 1, sizeof(*ns));
-	for (i = 0; i < s->sums.idles.rows.nr && ns; i++) {
-		if (rows[i].thread == NO_INDEX)
-			continue;
-		ns[rows[i].thread] += rows[i].ns;
-		if (ns[rows[i].thread] > most_ns) {
-			most_ns = ns[rows[i].thread];
-			longest = rows[i].thread;
-		}
-	}
-	free(ns);
-	return longest == NO_INDEX ? NULL : &s->model.threads.v[longest];
-}
-
-static const char *thread__name(const struct session *s, const struct thread *t)
-{
-	return t->comm ?: model__proc_name(&s->model, t->proc);
-}
-
-/*
- * The parts of a line that says who waited for whom; middle parts are left out if it gets too wide.
- */
-struct waits_line {
-	char who[256];
-	char where[256], others[64];
-	char gpu[64];
-	char whom[64];
-};
-
-/* Prints to a member of struct waits_line, safe for a terminal. */
-#define PUT(to, ...)						\
-do {								\
-	char raw_[sizeof(to)];					\
-								\
-	snprintf(raw_, sizeof(raw_), __VA_ARGS__);		\
-	escape__line(to, sizeof(to), raw_, ESCAPE_TEXT);	\
-} while (0)
-
-static void waits_line__fill(struct waits_line *l, const struct session *s, const busy_gpus_t *gpus,
-			     uint64_t span_ns)
-{
-	uint64_t nr, idle_ns = 0;
-	const struct thread *t = longest_wait(s, &nr), *next = longest_idle(s);
-	const char *place;
-	char time[HUMAN_MAX];
-	size_t i;
-
-	memset(l, 0, sizeof(*l));
-	if (t) {
-		PUT(l->who, "%s waited %s for the GPU", thread__name(s, t),
-		    human__time(time, t->gpu_wait_ns));
-		place = longest_place(s, thread__name(s, t));
-		if (place)
-			PUT(l->where, " in %s", place);
-		if (nr > 1)
-			PUT(l->others, ", longest of %" PRIu64 " threads", nr);
-	} else {
-		PUT(l->who, "no waits for the GPU recorded");
-	}
-	for (i = 0; i < gpus->nr; i++)
-		idle_ns += span_ns - min_t(uint64_t, span_ns, gpus->v[i].busy_ns);
-	PUT(l->gpu, "; %s waited %s for work", gpus->nr > 1 ? "the GPUs" : "the GPU",
-	    human__time(time, idle_ns));
-	if (next)
-		PUT(l->whom, ", most for %s", thread__name(s, next));
-}
-
-static void print_waits(const struct session *s, FILE *f, const busy_gpus_t *gpus, uint64_t span_ns,
-			unsigned int width)
-{
-	struct waits_line l;
-	size_t len;
-
-	waits_line__fill(&l, s, gpus, span_ns);
-	len = shorten__width(l.who) + shorten__width(l.gpu);
-	if (width && len + shorten__width(l.whom) > width)
-		*l.whom = '\0';
-	len += shorten__width(l.whom);
-	if (width && len + shorten__width(l.others) > width)
-		*l.others = '\0';
-	len += shorten__width(l.others);
-	if (width && len + shorten__width(l.where) > width)
-		*l.where = '\0';
-	fprintf(f, "%s%s%s%s%s\n", l.who, l.where, l.others, l.gpu, l.whom);
 }
 
 /* ---- the largest kernel and call path -------------------------------------------------------- */
@@ -330,7 +211,7 @@ int text__write_answer(const struct session *s, FILE *f, unsigned int width)
 			ran_ns || s->sums.heaps.nr ? "no GPU work" : "nothing was recorded");
 	fputc('\n', f);
 	if (gpus.nr)
-		print_waits(s, f, &gpus, span_ns, width);
+		write_answers(s, f, &gpus, span_ns, width);
 	err = write_largest(s, f, width);
 out:
 	array_free(&gpus);

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "model/idle.h"
+#include "waits/idle.h"
 #include "tap.h"
 
 #define MS	1000000ull

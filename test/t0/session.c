@@ -10,6 +10,7 @@
 #include "read/reader.h"
 #include "join/session.h"
 #include "tap.h"
+#include "waits/state.h"
 
 struct fixture {
 	struct gen g;
@@ -883,6 +884,7 @@ static void test_below_zero(void)
 	const uint64_t less = -27081ull;
 	struct xpu_thread_time one = { .run_ns = 1000000, .nr_switches = 1 }, two;
 	uint64_t nr, max_ns;
+	const struct waits_state *w;
 	struct session *s;
 	struct fixture f;
 
@@ -911,16 +913,17 @@ static void test_below_zero(void)
 	       "a time below zero among others: the longest time is the average");
 	is_int(sum_of(s, "sleep", &nr, &max_ns), 5000000,
 	       "the time before a time below zero is unchanged");
-	is_int(s->sums.accounts.nr, 2, "both accounts are read");
-	is_int(s->sums.accounts.v[0].time.off_ns[XPU_OFF_RUNNABLE], 0,
+	w = waits_state__of(&s->model);
+	is_int(w->accounts.nr, 2, "both accounts are read");
+	is_int(w->accounts.v[0].time.off_ns[XPU_OFF_RUNNABLE], 0,
 	       "account: the runnable time is 0");
-	is_int(s->sums.accounts.v[0].time.off_ns[XPU_OFF_SLEEP], 5000000 - 27081,
+	is_int(w->accounts.v[0].time.off_ns[XPU_OFF_SLEEP], 5000000 - 27081,
 	       "account: the longest time is shortened by the difference");
-	is_int(s->sums.accounts.v[0].time.off_ns[XPU_OFF_IO], 5000,
+	is_int(w->accounts.v[0].time.off_ns[XPU_OFF_IO], 5000,
 	       "account: other times are unchanged");
-	is_int(s->sums.accounts.v[0].time.run_ns, 1000000,
+	is_int(w->accounts.v[0].time.run_ns, 1000000,
 	       "account: the time on the CPU is unchanged");
-	is_int(s->sums.accounts.v[1].time.run_ns, 0,
+	is_int(w->accounts.v[1].time.run_ns, 0,
 	       "account: a life below zero has no time on the CPU");
 	fixture__end(&f);
 
@@ -931,7 +934,7 @@ static void test_below_zero(void)
 	gen__account(&f.g, 2000001000, 1000, 1, &two);
 	s = fixture__run(&f);
 	is_int(s->sums.loss.bad_refs, 2, "a time far below zero is damage");
-	is_int(s->sums.accounts.nr, 0, "a time far below zero gives no account");
+	is_int(s->sums.nr_accounts, 0, "a time far below zero gives no account");
 	fixture__end(&f);
 }
 

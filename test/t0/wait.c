@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tap.h"
-#include "model/waits.h"
+#include "waits/waits.h"
 
 #define US		1000
 #define MAX_WAITS	64

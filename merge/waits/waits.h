@@ -22,15 +22,9 @@
 #include <stdint.h>
 
 #include "model/filter.h"
+#include "model/leaf.h"
 #include "xpu_record.h"
 #include "util.h"
-
-/* These replace a leaf in shares without device work. */
-enum {
-	WAIT_LEAF_IDLE	= NO_INDEX - 1,	/* the device did nothing in that context */
-	WAIT_LEAF_OTHER	= NO_INDEX - 2,	/* it worked, but not in the stream that the thread waited
-					 * for */
-};
 
 struct wait {
 	const struct xpu_record_wait *rec;	/* must stay valid */

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "join/off.h"
+#include "waits/off.h"
 
 #include <errno.h>
 
 #include "join/origin.h"
-#include "join/ranges.h"
 #include "join/tell.h"
 #include "join/wanted.h"
 #include "xpu_time.h"
@@ -123,8 +122,8 @@ static int off__when(struct second_pass *p, const struct launch *at, uint32_t le
 }
 
 /* Passes on one interval, or the part of it that the filter left. */
-static int off__interval(struct second_pass *p, const struct launch *at, uint32_t leaf,
-			 const struct filter_span *s)
+static int off__interval(struct waits_state *w, struct second_pass *p, const struct launch *at,
+			 uint32_t leaf, const struct filter_span *s)
 {
 	struct model *m = p->model;
 	int err;
@@ -137,7 +136,7 @@ static int off__interval(struct second_pass *p, const struct launch *at, uint32_
 		.thread = at->thread,
 		.leaf = leaf,
 	});
-	return err ?: idles__did(&p->sums->idles, at->thread, IDLE_OFF_CPU, m->leaves.v[leaf].name,
+	return err ?: idles__did(&w->idles, at->thread, IDLE_OFF_CPU, m->leaves.v[leaf].name,
 				 at->chain, s->from_ns, s->to_ns);
 }
 
@@ -156,7 +155,7 @@ static uint64_t off__unsure_ns(const struct filter_span *whole, const struct fil
 		     xpu_ns_between(least_ns, part->ns));
 }
 
-int off__sum(struct second_pass *p, const struct xpu_record_off_cpu *rec)
+int off__sum(struct waits_state *w, struct second_pass *p, const struct xpu_record_off_cpu *rec)
 {
 	const struct session_opts *opts = p->opts;
 	bool spans = rec->hdr.size >= sizeof(*rec) && rec->first_ns;
@@ -189,13 +188,13 @@ int off__sum(struct second_pass *p, const struct xpu_record_off_cpu *rec)
 	if (err || !spans)
 		return err;
 	if (rec->nr > 1)
-		p->sums->off_unsure_ns += off__unsure_ns(&whole, &s);
+		w->off_unsure_ns += off__unsure_ns(&whole, &s);
 	if (rec->nr == 1 && at.thread != NO_INDEX)
-		err = off__interval(p, &at, leaf, &s);
+		err = off__interval(w, p, &at, leaf, &s);
 	return err ?: off__when(p, &at, leaf, &s);
 }
 
-int off__span(struct second_pass *p, const struct xpu_record_off *rec)
+int off__span(struct waits_state *w, struct second_pass *p, const struct xpu_record_off *rec)
 {
 	struct filter_span s = {
 		.from_ns = rec->start_ns + p->found->shift_ns, .ns = rec->duration_ns, .nr = 1,
@@ -216,7 +215,7 @@ int off__span(struct second_pass *p, const struct xpu_record_off *rec)
 	err = off__where(p, rec->hdr.misc, rec->path_id, rec->thread_id, &at, &leaf);
 	if (err <= 0 || at.thread == NO_INDEX)
 		return min_t(int, err, 0);
-	return off__interval(p, &at, leaf, &s) ?: off__when(p, &at, leaf, &s);
+	return off__interval(w, p, &at, leaf, &s) ?: off__when(p, &at, leaf, &s);
 }
 
 /*
@@ -246,11 +245,16 @@ static int wait__where(struct second_pass *p, const struct wait *wait, uint32_t 
 	return wanted__work(p->opts->filter, m, at->chain, at->thread, at->comm, from_ns, NULL);
 }
 
+struct wait_context {
+	struct waits_state *state;
+	struct second_pass *p;
+};
+
 /* Adds a time in which a thread waited for a leaf to the sums over time; for waits__share(). */
 static int wait__when(void *ctx, const struct wait *wait, uint32_t device_leaf,
 		      const struct filter_span *when)
 {
-	struct second_pass *p = ctx;
+	struct second_pass *p = ((struct wait_context *)ctx)->p;
 	struct filter_span s = *when;
 	struct launch at;
 	uint32_t leaf;
@@ -274,7 +278,8 @@ static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf,
 		       uint64_t part_ns)
 {
 	struct filter_span s = { .from_ns = wait->start_ns, .ns = ns, .nr = 1 };
-	struct second_pass *p = ctx;
+	struct wait_context *c = ctx;
+	struct second_pass *p = c->p;
 	struct model *m = p->model;
 	struct launch at;
 	uint32_t leaf;
@@ -287,8 +292,9 @@ static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf,
 	err = wait__where(p, wait, device_leaf, s.from_ns, &at, &leaf, &nr_bad);
 	if (err >= 0)
 		p->sums->loss.bad_refs += nr_bad;
-	if (err > 0 && at.thread != NO_INDEX)
-		m->threads.v[at.thread].gpu_wait_ns += part_ns;
+	if (err > 0 && at.thread != NO_INDEX &&
+	    waits_state__waited(c->state, at.thread, part_ns))
+		return -ENOMEM;
 	if (err <= 0 || tell__leaves_out(p, leaf))
 		return min_t(int, err, 0);
 	err = sums__place(p->sums, p->opts, at.chain, at.comm, at.thread, leaf, NO_INDEX) ?:
@@ -298,15 +304,15 @@ static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf,
 	return err ?: tell_time(p, &at, s.from_ns, leaf, part_ns);
 }
 
-int off__open_waits(struct second_pass *p)
+int off__open_waits(struct waits_state *w, struct second_pass *p)
 {
 	const struct found *f = p->found;
 	uint32_t thread;
 	size_t i;
 	int err;
 
-	for (i = 0; i < f->waits.nr; i++) {
-		const struct xpu_record_wait *rec = f->waits.v[i];
+	for (i = 0; i < w->wait_records.nr; i++) {
+		const struct xpu_record_wait *rec = w->wait_records.v[i];
 
 		err = -EINVAL;
 		if (!found__has_time(f, rec->start_ns, rec->start_ns + rec->duration_ns)) {
@@ -314,33 +320,35 @@ int off__open_waits(struct second_pass *p)
 			continue;
 		}
 		if (idmap__get(&f->threads, rec->thread_id, &thread))
-			err = waits__add(&p->waits, p->model->threads.v[thread].proc,
+			err = waits__add(&w->waits, p->model->threads.v[thread].proc,
 					 rec->start_ns + f->shift_ns, rec);
 		if (err == -EINVAL)
 			p->sums->loss.bad_refs++;
 		else if (err)
 			return err;
 	}
-	return waits__ready(&p->waits);
+	return waits__ready(&w->waits);
 }
 
-int off__share_waits(struct second_pass *p)
+int off__share_waits(struct waits_state *w, struct second_pass *p)
 {
-	return waits__share(&p->waits, &(struct waits_listener){
+	struct wait_context c = { w, p };
+
+	return waits__share(&w->waits, &(struct waits_listener){
 		.filter = p->opts->filter, .start_ns = p->model->start_ns, .share = wait__share,
-		.when = p->sums->times.wanted ? wait__when : NULL, .ctx = p,
+		.when = p->sums->times.wanted ? wait__when : NULL, .ctx = &c,
 	});
 }
 
 /* Passes waits of threads for devices to idles. */
-static int off__idle_waits(struct second_pass *p)
+static int off__idle_waits(struct waits_state *w, struct second_pass *p)
 {
 	uint32_t path, proc;
 	size_t i;
 	int err;
 
-	for (i = 0; i < p->waits.list.nr; i++) {
-		const struct wait *wait = &p->waits.list.v[i];
+	for (i = 0; i < w->waits.list.nr; i++) {
+		const struct wait *wait = &w->waits.list.v[i];
 		struct launch l = { .time_ns = wait->rec->start_ns };
 
 		if (!wait->counts)
@@ -349,7 +357,7 @@ static int off__idle_waits(struct second_pass *p)
 		err = origin__read(p->found, p->model, wait->rec->path_id, wait->rec->thread_id,
 				   &l, &proc, &path);
 		if (err >= 0 && l.thread != NO_INDEX)
-			err = idles__did(&p->sums->idles, l.thread, IDLE_WAITED, "", l.chain,
+			err = idles__did(&w->idles, l.thread, IDLE_WAITED, "", l.chain,
 					 wait->start_ns, wait->start_ns + wait->rec->duration_ns);
 		if (err < 0)
 			return err;
@@ -358,7 +366,8 @@ static int off__idle_waits(struct second_pass *p)
 }
 
 /* Adds the account of a thread's lifetime. Return: 0, -ENOMEM or the sink's error. */
-static int off__account(struct second_pass *p, const struct xpu_record_account *rec)
+static int off__account(struct waits_state *w, struct second_pass *p,
+			const struct xpu_record_account *rec)
 {
 	struct thread_account a = { .rec = rec, .time = rec->time };
 	struct model *m = p->model;
@@ -374,19 +383,22 @@ static int off__account(struct second_pass *p, const struct xpu_record_account *
 	if (!p->opts->own_threads && thread_comm__is_ours(a.comm))
 		return 0;
 	err = wanted__thread(p->opts->filter, m, a.thread, a.comm);
-	return err <= 0 ? err : array_push(&p->sums->accounts, a);
+	if (err <= 0)
+		return err;
+	p->sums->nr_accounts++;
+	return array_push(&w->accounts, a);
 }
 
-int off__finish(struct second_pass *p)
+int off__finish(struct waits_state *w, struct second_pass *p)
 {
 	size_t i;
 	int err = 0;
 
-	if (p->sums->idles.wanted)
-		err = off__idle_waits(p);
+	if (w->idles.wanted)
+		err = off__idle_waits(w, p);
 	if (!err)
-		err = idles__finish(&p->sums->idles);
-	for (i = 0; i < p->found->accounts.nr && !err; i++)
-		err = off__account(p, p->found->accounts.v[i]);
+		err = idles__finish(&w->idles);
+	for (i = 0; i < w->account_records.nr && !err; i++)
+		err = off__account(w, p, w->account_records.v[i]);
 	return err;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "write/section.h"
+#include "waits/state.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "human.h"
+#include "join/session.h"
+#include "write/section.h"
 #include "xpu_time.h"
 
 /* ---- the lives of threads -------------------------------------------------------------------- */
@@ -26,7 +28,7 @@ static struct life thread_account__life(const struct session *s, const struct th
 	struct life l = {
 		.life_ns = xpu_ns_between(a->rec->start_ns, a->rec->end_ns),
 		.on_cpu_ns = t->run_ns,
-		.wait_ns = s->model.threads.v[a->thread].gpu_wait_ns,
+		.wait_ns = waits_state__waited_ns(&s->model, a->thread),
 	};
 	uint64_t spun_ns;
 	int kind;
@@ -67,15 +69,16 @@ static void *copy_rows(const void *v, size_t nr, size_t bytes)
 static int threads__collect(struct section_rows *rows)
 {
 	const struct session *s = rows->s;
+	const struct waits_state *w = waits_state__of(&s->model);
 
 	/* this is --gpu-only */
 	if (s->opts.without == LEAVES_CPU)
 		return 0;
-	rows->v = copy_rows(s->sums.accounts.v, s->sums.accounts.nr, sizeof(*s->sums.accounts.v));
+	rows->v = copy_rows(w->accounts.v, w->accounts.nr, sizeof(*w->accounts.v));
 	if (!rows->v)
 		return -ENOMEM;
-	rows->nr = s->sums.accounts.nr;
-	qsort(rows->v, rows->nr, sizeof(*s->sums.accounts.v), thread_account__cmp);
+	rows->nr = w->accounts.nr;
+	qsort(rows->v, rows->nr, sizeof(*w->accounts.v), thread_account__cmp);
 	return 0;
 }
 
@@ -206,16 +209,17 @@ static char *idle_row__name(const struct session *s, const struct idle_row *row)
 
 static bool has_accounts(const struct session *s)
 {
-	return s->sums.accounts.nr;
+	return s->sums.nr_accounts;
 }
 
 static int idle__collect(struct section_rows *to)
 {
 	const struct session *s = to->s;
-	size_t i, k = 0, nr = s->sums.idles.rows.nr;
+	const struct idles *idles = &waits_state__of(&s->model)->idles;
+	size_t i, k = 0, nr = idles->rows.nr;
 	struct idle_row *rows;
 
-	rows = copy_rows(s->sums.idles.rows.v, nr, sizeof(*rows));
+	rows = copy_rows(idles->rows.v, nr, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
 	to->v = rows;
@@ -239,7 +243,7 @@ static int idle__collect(struct section_rows *to)
 /* Prints "GPU 0 idle 41.2 % of 9.10 s, from its first to its last work". */
 static void print_idle_gpu(const struct session *s, FILE *f, uint32_t nr_gpu)
 {
-	const struct idle_gpu *gpu = &s->sums.idles.gpus.v[nr_gpu];
+	const struct idle_gpu *gpu = &waits_state__of(&s->model)->idles.gpus.v[nr_gpu];
 	uint64_t span_ns = gpu->to_ns - gpu->from_ns;
 	uint64_t permille = table__share(span_ns - gpu->busy_ns, span_ns);
 	char time[HUMAN_MAX];
@@ -254,10 +258,11 @@ static void print_idle_gpu(const struct session *s, FILE *f, uint32_t nr_gpu)
 static void idle__head(const struct section_rows *rows, FILE *f)
 {
 	const struct session *s = rows->s;
+	const struct idles *idles = &waits_state__of(&s->model)->idles;
 	size_t i;
 
-	for (i = 0; i < s->sums.idles.gpus.nr; i++)
-		if (s->sums.idles.gpus.v[i].to_ns > s->sums.idles.gpus.v[i].from_ns)
+	for (i = 0; i < idles->gpus.nr; i++)
+		if (idles->gpus.v[i].to_ns > idles->gpus.v[i].from_ns)
 			print_idle_gpu(s, f, i);
 }
 
@@ -265,7 +270,7 @@ static int idle__row(const struct section_rows *rows, const void *vrow, struct t
 {
 	const struct session *s = rows->s;
 	const struct idle_row *row = vrow;
-	const struct idle_gpu *gpu = &s->sums.idles.gpus.v[row->gpu];
+	const struct idle_gpu *gpu = &waits_state__of(&s->model)->idles.gpus.v[row->gpu];
 	const struct frame *place = idle_row__place(s, row);
 	char *name = idle_row__name(s, row);
 
@@ -292,3 +297,22 @@ static const struct column idle_columns[] = {
 
 SECTION(idle, struct idle_row,
 	.from = "xpuload --off-cpu records them", .was_recorded = has_accounts);
+
+/* ---- times that a filter cut ----------------------------------------------------------------- */
+
+/* Prints how far the times off the CPU may be wrong, if that is more than 1 % of them. */
+void waits__left_out(const struct session *s, FILE *f)
+{
+	const struct waits_state *w = waits_state__of(&s->model);
+	char unsure[HUMAN_MAX], all[HUMAN_MAX];
+	uint64_t all_ns = 0;
+	size_t i;
+
+	for (i = 0; i < s->sums.aggregates.nr; i++)
+		if (s->model.leaves.v[s->sums.aggregates.v[i].leaf].kind == LEAF_OFF_CPU)
+			all_ns += s->sums.aggregates.v[i].sum_ns;
+	if (w->off_unsure_ns > all_ns / 100)
+		fprintf(f, "times off the CPU: %s, which may be wrong by up to %s: sums of short "
+			"times lie across --from or --to\n", human__time(all, all_ns),
+			human__time(unsure, w->off_unsure_ns));
+}

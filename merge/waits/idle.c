@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "model/idle.h"
+#include "waits/idle.h"
 
 #include <stdlib.h>
 #include <string.h>

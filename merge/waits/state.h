@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * state.h - all that the feature has of threads that did not run: waits for GPUs, times off the
+ * CPU, lives of threads, and what threads did while GPUs were idle
+ */
+#ifndef MERGE_WAITS_STATE_H
+#define MERGE_WAITS_STATE_H
+
+#include "model/feature.h"
+#include "model/model.h"
+#include "waits/idle.h"
+#include "waits/waits.h"
+
+/* the lifetime of a thread, recorded with --off-cpu */
+struct thread_account {
+	const struct xpu_record_account *rec;
+	struct xpu_thread_time time;	/* the record's times, with negative times corrected */
+	uint32_t thread;
+	const char *comm;		/* its name at its end */
+};
+
+struct waits_state {
+	/* of the recording that is being read */
+	ARRAY(const struct xpu_record_wait *) wait_records;
+	ARRAY(const struct xpu_record_account *) account_records;
+	struct waits waits;
+	bool shared;			/* waits__share() was called: the waits that count are
+					 * known */
+	/* of all recordings */
+	struct idles idles;
+	ARRAY(struct thread_account) accounts;
+	ARRAY(uint64_t) waited_ns;	/* by thread, up to the last one that waited for a GPU */
+	uint64_t off_unsure_ns;		/* how far the times off the CPU may be wrong, because the
+					 * filter cut sums of short times */
+};
+
+/* Return: the state of the model; without times if it has none. */
+const struct waits_state *waits_state__of(const struct model *m);
+
+/* Adds a time in which a thread waited for a GPU. Return: 0 or -ENOMEM. */
+int waits_state__waited(struct waits_state *s, uint32_t thread, uint64_t ns);
+
+static inline uint64_t waits_state__waited_ns(const struct model *m, uint32_t thread)
+{
+	const struct waits_state *s = waits_state__of(m);
+
+	return thread < s->waited_ns.nr ? s->waited_ns.v[thread] : 0;
+}
+
+/* answer_waits.c, text_waits.c */
+struct session;
+
+void waits__answer(const struct session *s, FILE *f, const struct feature_answer *a);
+void waits__left_out(const struct session *s, FILE *f);
+
+struct section;
+
+extern const struct section section_threads, section_idle;
+
+#endif /* MERGE_WAITS_STATE_H */
