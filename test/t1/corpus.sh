@@ -3,7 +3,8 @@
 # Recordings of each version of the format, as that version's xpuload wrote them. This version of
 # xpumerge gives the expected results for them, and the current version's recording has every record
 # type. corpus/README.md says when a file is added. XPU_UPDATE_GOLDEN=1 writes the expected results
-# again, but never the recordings. The results have all features: stalls, metrics, memory.
+# again, but never the recordings. The results have all features: stalls, metrics, memory, waits
+# and nvtx.
 . "$XPU_SRC/test/lib/tap.sh"
 corpus=$XPU_SRC/test/t1/corpus
 records=$XPU_SRC/record/records.def
