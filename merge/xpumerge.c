@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "complain.h"
+#include "model/feature.h"
 #include "write/diff.h"
 #include "import/importer.h"
 #include "now.h"
@@ -275,8 +276,14 @@ static int session__exit_status(const struct session *s, bool strict)
 /* Return: why the recording has nothing to show for an option; NULL: it has something. */
 static const char *session__lacks(const struct session *s, const struct options *o)
 {
-	if (o->view && !s->sums.heaps.nr)
-		return "no memory in the recording: xpuload --memory records it";
+	const char *why;
+	unsigned int i;
+
+	for (i = 0; features[i]; i++) {
+		why = features[i]->lacks ? features[i]->lacks(s) : NULL;
+		if (why)
+			return why;
+	}
 	/* Formats of single events may have events without sums. */
 	if (s->opts.sink || s->sums.aggregates.nr || s->sums.nr_calls || s->sums.nr_accounts)
 		return NULL;

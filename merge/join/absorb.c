@@ -125,50 +125,6 @@ static int absorb_works(struct works *to, const struct works *from, const struct
 	return err;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
-
-static void holder_key__move(struct holder_key *key, struct remap *r)
-{
-	key->chain = remap__move(key->chain, r->chain);
-	key->thread = remap__move(key->thread, r->thread);
-	key->comm = remap__text(r, key->comm);
-}
-
-/* Moves the heaps of @from to @s. Return: 0 or -ENOMEM. */
-static int absorb_heaps(struct sums *s, struct sums *from, struct remap *r)
-{
-	size_t i, k;
-	int err = 0;
-
-	for (i = 0; i < from->heaps.nr && !err; i++) {
-		struct heap *h = &from->heaps.v[i];
-
-		for (k = 0; k < h->holders.nr; k++)
-			holder_key__move(&h->holders.v[k].key, r);
-		for (k = 0; k < h->failures.nr; k++)
-			holder_key__move(&h->failures.v[k].key, r);
-		err = heap__move_places(h, r->gpus) ?: array_push(&s->heaps, *h);
-		if (!err)
-			memset(h, 0, sizeof(*h));	/* @s owns it now */
-	}
-	return err;
-}
-
-/* @first: the index of the first absorbed aggregate */
-static int absorb_memory_made(struct sums *s, const struct sums *from, size_t first)
-{
-	static const struct heap_sum none;
-	size_t i;
-	int err = 0;
-
-	for (i = 0; i < from->memory_made.nr && !err; i++) {
-		while (!err && s->memory_made.nr < first + i)
-			err = array_push(&s->memory_made, none);
-		err = err ?: array_push(&s->memory_made, from->memory_made.v[i]);
-	}
-	return err;
-}
-
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static void absorb_counts(struct sums *s, const struct sums *from)
@@ -197,9 +153,7 @@ int sums__absorb(struct sums *s, struct sums *from, struct remap *r)
 	absorb_counts(s, from);
 	err = absorb_aggregates(&s->aggregates, &from->aggregates, r) ?:
 	      absorb_leaf_stats(s, from, r) ?: absorb_calls(s, from, r) ?:
-	      absorb_busy(s, from, r) ?:
-	      absorb_works(&s->works, &from->works, r) ?: absorb_heaps(s, from, r) ?:
-	      absorb_memory_made(s, from, first) ?:
+	      absorb_busy(s, from, r) ?: absorb_works(&s->works, &from->works, r) ?:
 	      times__absorb(&s->times, &from->times, r, first);
 	return err ?: r->no_memory ? -ENOMEM : 0;
 }

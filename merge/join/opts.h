@@ -8,7 +8,6 @@
 
 #include "join/join.h"
 #include "model/filter.h"
-#include "model/heap.h"
 #include "model/model.h"
 #include "model/slice.h"
 #include "symbols/callchain.h"
@@ -28,6 +27,11 @@ struct placed {
 	bool ends_after;		/* a part: the CPU sample was taken after --to */
 };
 
+struct tables_recording;
+
+/* Puts a row of a feature. Return: 0 or -errno. */
+typedef int (*put_table_row)(struct tables_recording *r, const struct model *m, const void *row);
+
 /*
  * Functions that take single events, in the order in which they are joined. Each returns 0, or
  * -errno to stop; functions that are not needed may be NULL. With a filter, a launch is passed when
@@ -46,11 +50,8 @@ struct session_sink {
 	int (*slice)(void *ctx, const struct model *m, const struct slice *slice);
 	/* A single time that a thread was off the CPU; placed() gets sums of these times. */
 	int (*off)(void *ctx, const struct model *m, const struct placed *off);
-	/*
-	 * A memory event, in the order of each process's numbers. @e->key has the call path and
-	 * thread of an allocation or a failure. @gpu: NO_INDEX for the host, or if unknown.
-	 */
-	int (*alloc)(void *ctx, const struct model *m, const struct heap_event *e, uint32_t gpu);
+	/* Calls put() for a row that a feature has for its table, if the sink has tables. */
+	int (*row)(void *ctx, const struct model *m, put_table_row put, const void *row);
 
 	/*
 	 * Makes a sink for one recording, so that several threads can read recordings separately.

@@ -10,6 +10,7 @@
 
 #include "escape.h"
 #include "human.h"
+#include "model/feature.h"
 #include "xpu_time.h"
 
 int session__init(struct session *s, const struct session_opts *opts)
@@ -70,8 +71,7 @@ static bool input__was_given(const struct model *m, const struct input *in, cons
 	return false;
 }
 
-/* Return: whether xpuload was given the option for all recordings. */
-static bool session__was_given(const struct session *s, const char *option, size_t least)
+bool session__was_given(const struct session *s, const char *option, size_t least)
 {
 	size_t i;
 
@@ -90,22 +90,26 @@ static bool session__has_only_samples(const struct session *s)
 	       (s->sums.nr_samples || session__was_given(s, "--cpu-only", strlen("--cp")));
 }
 
+static bool features__account(const struct session *s, FILE *f)
+{
+	unsigned int i;
+
+	for (i = 0; features[i]; i++)
+		if (features[i]->account && features[i]->account(s, f))
+			return true;
+	return false;
+}
+
 void session__print_loss(const struct session *s, FILE *f)
 {
 	const struct loss *all = &s->sums.loss;
-	uint64_t nr_events = 0;
 	size_t i;
 
-	for (i = 0; i < s->sums.heaps.nr; i++)
-		nr_events += s->sums.heaps.v[i].nr_events;
 	if (session__has_only_samples(s)) {
 		fprintf(f, "CPU samples %" PRIu64 " lost %" PRIu64 "\n", s->sums.nr_samples,
 			loss__lost(all));
 		loss__print_lines(all, f, "");
-	} else if (!all->nr_launches && !all->missing_launches &&
-		   (nr_events || session__was_given(s, "--memory-only", strlen("--memory-")))) {
-		fprintf(f, "memory events %" PRIu64 " lost %" PRIu64 "\n", nr_events,
-			loss__lost(all));
+	} else if (!all->nr_launches && !all->missing_launches && features__account(s, f)) {
 		loss__print_lines(all, f, "");
 	} else {
 		loss__print(all, f, "");

@@ -95,6 +95,12 @@ int session__process(struct session *s, const struct reader *r, size_t nr);
 int session__add(struct session *s, const struct reader *r);
 
 /*
+ * Return: whether xpuload was given the option, or at least its first @least characters, for all
+ * recordings.
+ */
+bool session__was_given(const struct session *s, const char *option, size_t least);
+
+/*
  * Prints the account of all recordings, only of samples if they have no launches. Then prints what
  * the filter left out and, for several recordings, the account of each recording that has losses.
  */

@@ -78,10 +78,6 @@ void sums__exit(struct sums *s)
 	times__exit(&s->times);
 	hashes__free(&s->by_path);
 	array_free(&s->works.list);
-	for (i = 0; i < s->heaps.nr; i++)
-		heap__exit(&s->heaps.v[i]);
-	array_free(&s->heaps);
-	array_free(&s->memory_made);
 	for (i = 0; i < s->calls.nr; i++)
 		stats__free(&s->calls.v[i].ns);
 	array_free(&s->calls);
@@ -225,17 +221,6 @@ int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, c
 	a->nr += part ? part->nr : 1;
 	a->sum_ns += part ? part->ns : w ? w->duration_ns : 0;
 	return 0;
-}
-
-int sums__add_memory(struct sums *s, const struct session_opts *opts, uint32_t chain,
-		     const char *comm, uint32_t thread, uint32_t leaf, const struct heap_sum *sum)
-{
-	const struct work w = { .bytes = sum->bytes, .stream = NO_INDEX, .node = NO_INDEX };
-	int err = sums__add(s, opts, chain, comm, thread, leaf, &w, NULL);
-
-	if (!err)
-		s->aggregates.v[s->aggregates.last].nr += sum->nr - 1;
-	return err;
 }
 
 int sums__add_sum(struct sums *s, uint64_t nr, uint64_t ns, uint64_t max_ns)

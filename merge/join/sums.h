@@ -13,7 +13,6 @@
 #include "model/busy.h"
 #include "join/times.h"
 #include "join/works.h"
-#include "model/heap.h"
 #include "model/loss.h"
 #include "model/model.h"
 #include "stats.h"
@@ -103,9 +102,6 @@ struct sums {
 	struct times times;
 	struct hashes by_path;		/* for sums__coarser(): the first aggregate of each call
 					 * path */
-	ARRAY(struct heap) heaps;	/* of recordings with memory events */
-	ARRAY(struct heap_sum) memory_made;	/* by aggregate, with opts.memory_made: all
-						 * allocated memory */
 	struct loss loss;		/* complete after session__process() */
 	uint64_t first_ns, last_ns;	/* begin of the earliest launch or work, end of the
 					 * latest */
@@ -168,10 +164,6 @@ int sums__place(struct sums *s, const struct session_opts *opts, uint32_t chain,
  */
 int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, const char *comm,
 	      uint32_t thread, uint32_t leaf, const struct work *w, const struct filter_span *part);
-
-/* Adds allocations to the sum for (chain, leaf, comm). Return: 0 or -ENOMEM. */
-int sums__add_memory(struct sums *s, const struct session_opts *opts, uint32_t chain,
-		     const char *comm, uint32_t thread, uint32_t leaf, const struct heap_sum *sum);
 
 /*
  * Adds @nr events, which took @ns together and @max_ns at most, to the sum that sums__place() found

@@ -58,11 +58,11 @@ static inline int tell__slice(struct second_pass *p, const struct slice *slice)
 	return sink && sink->slice ? sink->slice(sink->ctx, p->model, slice) : 0;
 }
 
-static inline int tell__alloc(struct second_pass *p, const struct heap_event *e, uint32_t gpu)
+static inline int tell__row(struct second_pass *p, put_table_row put, const void *row)
 {
 	const struct session_sink *sink = p->opts->sink;
 
-	return sink && sink->alloc ? sink->alloc(sink->ctx, p->model, e, gpu) : 0;
+	return sink && sink->row ? sink->row(sink->ctx, p->model, put, row) : 0;
 }
 
 static inline int tell__launch(struct second_pass *p, uint64_t key, const struct launch *l)

@@ -9,6 +9,7 @@
 #include "join/session.h"
 #include "join/tell.h"
 #include "join/wanted.h"
+#include "memory/allocations.h"
 #include "memory/rests.h"
 #include "model/alloc_queue.h"
 #include "read/collect.h"
@@ -201,7 +202,9 @@ static int take(struct second_pass *p, const struct alloc_event *held)
 	if (keep <= 0 || (elsewhen && e.what == XPU_ALLOC_FAILED))
 		return min_t(int, keep, 0);
 	err = h->pass == HEAP_SUM && !held->carried && !elsewhen ?
-	      tell__alloc(p, &e, h->places.v[e.key.place].gpu) : 0;
+	      tell__row(p, allocations__put, &(struct allocation){
+			&e, h->places.v[e.key.place].gpu,
+	      }) : 0;
 	return err ?: heap__event(h, &e);
 }
 
@@ -509,24 +512,33 @@ static struct heap_sum sum_of(const struct session_opts *opts, const struct heap
 	}
 }
 
-/* Adds to the aggregate that was changed last. */
-static int add_made(struct sums *s, const struct heap_sum *made)
+static int add_made(struct memory_state *s, size_t aggregate, const struct heap_sum *made)
 {
 	static const struct heap_sum none;
-	struct heap_sum *to;
 	int err = 0;
 
-	while (!err && s->memory_made.nr <= s->aggregates.last)
-		err = array_push(&s->memory_made, none);
+	while (!err && s->made.nr <= aggregate)
+		err = array_push(&s->made, none);
 	if (err)
 		return err;
-	to = &s->memory_made.v[s->aggregates.last];
-	to->bytes += made->bytes;
-	to->nr += made->nr;
+	s->made.v[aggregate].bytes += made->bytes;
+	s->made.v[aggregate].nr += made->nr;
 	return 0;
 }
 
-static int add_holder(struct session *s, const struct heap *h, const struct holder *holder)
+static int add_sum(struct session *s, const struct holder_key *key, uint32_t leaf,
+		   const struct heap_sum *sum)
+{
+	const struct work w = { .bytes = sum->bytes, .stream = NO_INDEX, .node = NO_INDEX };
+	int err = sums__add(&s->sums, &s->opts, key->chain, key->comm, key->thread, leaf, &w, NULL);
+
+	if (!err)
+		s->sums.aggregates.v[s->sums.aggregates.last].nr += sum->nr - 1;
+	return err;
+}
+
+static int add_holder(struct memory_state *state, struct session *s, const struct heap *h,
+		      const struct holder *holder)
 {
 	struct heap_sum sum = sum_of(&s->opts, h, holder);
 	const struct holder_key *key = &holder->key;
@@ -542,9 +554,8 @@ static int add_holder(struct session *s, const struct heap *h, const struct hold
 	if (s->opts.memory == MEMORY_ALLOCATED && kind == HEAP_FRAGMENTATION)
 		name = "segment";
 	err = leaves__get(&s->model.leaves, LEAF_MEMORY, h->places.v[key->place].gpu, name, &leaf);
-	err = err ?:
-	      sums__add_memory(&s->sums, &s->opts, key->chain, key->comm, key->thread, leaf, &sum);
-	return err || !with_made ? err : add_made(&s->sums, &holder->made);
+	err = err ?: add_sum(s, key, leaf, &sum);
+	return err || !with_made ? err : add_made(state, s->sums.aggregates.last, &holder->made);
 }
 
 /* Notes that another file follows, so that processes leave nothing at the end of this one. */
@@ -589,10 +600,10 @@ static void heap__compare_peaks(struct heap *a, struct heap *b)
 		}
 }
 
-int allocs__settle(struct session *s)
+int allocs__settle(struct memory_state *state, struct session *s)
 {
-	struct heap *h = s->sums.heaps.v;
-	size_t nr = s->sums.heaps.nr, i, k;
+	struct heap *h = state->heaps.v;
+	size_t nr = state->heaps.nr, i, k;
 	int err = 0;
 
 	for (i = 0; i < nr; i++)
@@ -604,10 +615,10 @@ int allocs__settle(struct session *s)
 			heap__compare_peaks(&h[i], &h[k]);
 			heap__compare_failures(&h[i], &h[k]);
 		}
-	err = rests__settle(&s->sums);
+	err = rests__settle(state);
 	for (i = 0; i < nr; i++)
 		for (k = 0; k < h[i].holders.nr && !err && s->opts.memory; k++)
-			err = add_holder(s, &h[i], &h[i].holders.v[k]);
+			err = add_holder(state, s, &h[i], &h[i].holders.v[k]);
 	return err;
 }
 
@@ -625,9 +636,9 @@ int allocs__finish(struct second_pass *p)
 		p->sums->loss.bad_allocs += h->nr_bad + h->nr_unknown;
 	p->sums->loss.crowded += h->nr_crowded;
 	if (!err)
-		err = array_push(&p->sums->heaps, *h);
+		err = array_push(&state_of(p)->heaps, *h);
 	if (!err)
-		memset(h, 0, sizeof(*h));	/* the sums now own it */
+		memset(h, 0, sizeof(*h));	/* the state now owns it */
 	allocs__exit(state_of(p));
 	return err;
 }

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "join/sums.h"
+#include "memory/state.h"
 
 #define MOMENTS		(HEAP_NR_MOMENTS + 1)	/* the last one is the end */
 
@@ -142,7 +142,7 @@ static int by_device(const void *va, const void *vb)
 	return cmp3(a->place->gpu, b->place->gpu) ?: cmp3(a->heap, b->heap);
 }
 
-int rests__settle(struct sums *s)
+int rests__settle(struct memory_state *s)
 {
 	ARRAY(struct rest) all = { 0 };
 	struct rests rests;

@@ -10,9 +10,9 @@
 #ifndef MERGE_RESTS_H
 #define MERGE_RESTS_H
 
-struct sums;
+struct memory_state;
 
 /* Makes one rest of several, at each moment, after all inputs. Return: 0 or -ENOMEM. */
-int rests__settle(struct sums *s);
+int rests__settle(struct memory_state *s);
 
 #endif /* MERGE_RESTS_H */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* state.h - all that the feature has of memory; the heaps of all recordings are in sums.heaps */
+/* state.h - the state of the feature memory, and the heaps of all recordings */
 #ifndef MERGE_MEMORY_STATE_H
 #define MERGE_MEMORY_STATE_H
 
 #include "model/feature.h"
+#include "model/heap.h"
 #include "model/model.h"
 
 struct alloc_order;
@@ -16,8 +17,14 @@ struct alloc_records {
 };
 
 struct memory_state {
+	ARRAY(struct heap) heaps;	/* of recordings with memory events */
+	ARRAY(struct heap_sum) made;	/* by aggregate, with opts.memory_made: all
+					 * allocated memory; it is set at the end */
 	struct alloc_records records;
 	struct alloc_order *order;	/* allocs.c; NULL: the recording has no events */
 };
+
+/* Return: the state of a model; without events of memory, an empty one. */
+const struct memory_state *memory_state__of(const struct model *m);
 
 #endif /* MERGE_MEMORY_STATE_H */

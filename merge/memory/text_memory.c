@@ -8,6 +8,7 @@
 
 #include "human.h"
 #include "memory/allocs.h"
+#include "memory/state.h"
 #include "write/section.h"
 #include "write/shorten.h"
 #include "xpu_time.h"
@@ -25,16 +26,16 @@ struct place_row {
 
 static int memory_devices__collect(struct section_rows *to)
 {
-	const struct sums *sums = &to->s->sums;
+	const struct memory_state *memory = memory_state__of(&to->s->model);
 	ARRAY(struct place_row) rows = { 0 };
 	size_t i, k;
 	int err = 0;
 
-	for (i = 0; i < sums->heaps.nr; i++)
-		for (k = 0; k < sums->heaps.v[i].places.nr && !err; k++)
-			if (sums->heaps.v[i].places.v[k].reserved.peak)
+	for (i = 0; i < memory->heaps.nr; i++)
+		for (k = 0; k < memory->heaps.v[i].places.nr && !err; k++)
+			if (memory->heaps.v[i].places.v[k].reserved.peak)
 				err = array_push(&rows, ((struct place_row){
-					&sums->heaps.v[i], &sums->heaps.v[i].places.v[k],
+					&memory->heaps.v[i], &memory->heaps.v[i].places.v[k],
 				}));
 	to->v = rows.v;
 	to->nr = rows.nr;
@@ -43,13 +44,14 @@ static int memory_devices__collect(struct section_rows *to)
 
 static void memory_devices__head(const struct section_rows *rows, FILE *f)
 {
+	const struct memory_state *memory = memory_state__of(&rows->s->model);
 	uint64_t nr_totals = 0, nr_wrong = 0, nr_events = 0;
 	size_t i;
 
-	for (i = 0; i < rows->s->sums.heaps.nr; i++) {
-		nr_totals += rows->s->sums.heaps.v[i].nr_totals;
-		nr_wrong += rows->s->sums.heaps.v[i].nr_wrong_totals;
-		nr_events += rows->s->sums.heaps.v[i].nr_events;
+	for (i = 0; i < memory->heaps.nr; i++) {
+		nr_totals += memory->heaps.v[i].nr_totals;
+		nr_wrong += memory->heaps.v[i].nr_wrong_totals;
+		nr_events += memory->heaps.v[i].nr_events;
 	}
 	fprintf(f, "memory: %" PRIu64 " event%s; used: blocks of allocators, and memory outside of "
 		"allocators; times since the start", nr_events, PLURAL(nr_events, "", "s"));
@@ -99,7 +101,7 @@ SECTION(memory_devices, struct place_row, .of_memory = true,
 
 static bool has_heaps(const struct session *s)
 {
-	return s->sums.heaps.nr;
+	return memory_state__of(&s->model)->heaps.nr;
 }
 
 /* ---- moments --------------------------------------------------------------------------------- */
@@ -123,7 +125,7 @@ typedef ARRAY(struct instant_row) instant_rows_t;
 static int instant_rows__add_asked(instant_rows_t *rows, const struct session *s,
 				   const struct heap *h, const struct heap_parts *last)
 {
-	bool is_alone = s->sums.heaps.nr == 1;
+	bool is_alone = memory_state__of(&s->model)->heaps.nr == 1;
 	size_t i;
 	int err = 0;
 
@@ -185,13 +187,14 @@ static int instant_rows__add(instant_rows_t *rows, const struct session *s, cons
 
 static int memory_moments__collect(struct section_rows *to)
 {
-	const struct sums *sums = &to->s->sums;
+	const struct memory_state *memory = memory_state__of(&to->s->model);
 	instant_rows_t rows = { 0 };
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < sums->heaps.nr && !err; i++)
-		err = instant_rows__add(&rows, to->s, &sums->heaps.v[i], !to->s->opts.nr_memory_at);
+	for (i = 0; i < memory->heaps.nr && !err; i++)
+		err = instant_rows__add(&rows, to->s, &memory->heaps.v[i],
+					!to->s->opts.nr_memory_at);
 	to->v = rows.v;
 	to->nr = rows.nr;
 	return err;
@@ -322,14 +325,14 @@ static int collect_holders(struct section_rows *to, bool (*wants)(const struct h
 			   int (*compare)(const void *a, const void *b), bool peak)
 {
 	struct holder_rows rows = { .secret = secret() };
-	const struct sums *sums = &to->s->sums;
+	const struct memory_state *memory = memory_state__of(&to->s->model);
 	size_t i, k;
 	int err = 0;
 
-	for (i = 0; i < sums->heaps.nr; i++)
-		for (k = 0; k < sums->heaps.v[i].holders.nr && !err; k++)
-			err = holder_rows__add(&rows, to->s, &sums->heaps.v[i],
-					       &sums->heaps.v[i].holders.v[k], peak);
+	for (i = 0; i < memory->heaps.nr; i++)
+		for (k = 0; k < memory->heaps.v[i].holders.nr && !err; k++)
+			err = holder_rows__add(&rows, to->s, &memory->heaps.v[i],
+					       &memory->heaps.v[i].holders.v[k], peak);
 	hashes__free(&rows.by_group);
 	for (i = 0; i < rows.list.nr; i++)
 		rows.list.v[i].growth = heap_growth__of(rows.list.v[i].low);
@@ -440,6 +443,7 @@ static int memory_churn__collect(struct section_rows *to)
 
 static void memory_churn__head(const struct section_rows *rows, FILE *f)
 {
+	const struct memory_state *memory = memory_state__of(&rows->s->model);
 	const struct holder_row *row = rows->v;
 	uint64_t nr = 0, bytes = 0, ns = 0;
 	char rate[HUMAN_MAX];
@@ -449,8 +453,8 @@ static void memory_churn__head(const struct section_rows *rows, FILE *f)
 		nr += row[i].nr_made;
 		bytes += row[i].made_bytes;
 	}
-	for (i = 0; i < rows->s->sums.heaps.nr; i++) {
-		const struct heap *h = &rows->s->sums.heaps.v[i];
+	for (i = 0; i < memory->heaps.nr; i++) {
+		const struct heap *h = &memory->heaps.v[i];
 
 		ns += xpu_ns_between(max_t(uint64_t, h->from_ns, h->begin_ns),
 				     min_t(uint64_t, h->to_ns, h->end_ns));
@@ -548,15 +552,15 @@ struct failure_row {
 
 static int memory_failures__collect(struct section_rows *to)
 {
-	const struct sums *sums = &to->s->sums;
+	const struct memory_state *memory = memory_state__of(&to->s->model);
 	ARRAY(struct failure_row) rows = { 0 };
 	size_t i, k;
 	int err = 0;
 
-	for (i = 0; i < sums->heaps.nr; i++)
-		for (k = 0; k < sums->heaps.v[i].failures.nr && !err; k++)
+	for (i = 0; i < memory->heaps.nr; i++)
+		for (k = 0; k < memory->heaps.v[i].failures.nr && !err; k++)
 			err = array_push(&rows, ((struct failure_row){
-				&sums->heaps.v[i].failures.v[k], &sums->heaps.v[i],
+				&memory->heaps.v[i].failures.v[k], &memory->heaps.v[i],
 			}));
 	to->v = rows.v;
 	to->nr = rows.nr;
@@ -565,11 +569,12 @@ static int memory_failures__collect(struct section_rows *to)
 
 static void memory_failures__head(const struct section_rows *rows, FILE *f)
 {
+	const struct memory_state *memory = memory_state__of(&rows->s->model);
 	uint64_t nr = 0;
 	size_t i;
 
-	for (i = 0; i < rows->s->sums.heaps.nr; i++)
-		nr += rows->s->sums.heaps.v[i].nr_failures;
+	for (i = 0; i < memory->heaps.nr; i++)
+		nr += memory->heaps.v[i].nr_failures;
 	fprintf(f, "memory refused: %" PRIu64 " times; free: on the device then; --memory live "
 		"--at failed shows who held it\n", nr);
 }
@@ -622,12 +627,12 @@ static int by_point(const void *va, const void *vb)
 }
 
 /* Return: until when an earlier file has the recording's memory; 0: no earlier file. */
-static uint64_t has_before_ns(const struct sums *sums, const struct heap *h)
+static uint64_t has_before_ns(const struct memory_state *memory, const struct heap *h)
 {
 	const struct heap *other;
 	uint64_t until_ns = 0;
 
-	for (other = sums->heaps.v; other < sums->heaps.v + sums->heaps.nr; other++)
+	for (other = memory->heaps.v; other < memory->heaps.v + memory->heaps.nr; other++)
 		if (other->recording == h->recording && other->file < h->file && !other->is_last)
 			until_ns = max_t(uint64_t, until_ns, other->until_ns);
 	return until_ns;
@@ -662,7 +667,7 @@ static int common_points__add(common_points_t *points, const struct heap *h,
  * Finds when all recordings together used most, by their clocks, and about how much. Return: 0 or
  * -ENOMEM.
  */
-static int common_peak(const struct sums *sums, struct common_point *peak)
+static int common_peak(const struct memory_state *memory, struct common_point *peak)
 {
 	common_points_t points = { 0 };
 	uint64_t *used = NULL, all = 0;
@@ -670,12 +675,13 @@ static int common_peak(const struct sums *sums, struct common_point *peak)
 	size_t i, k;
 	int err = 0;
 
-	for (i = 0; i < sums->heaps.nr; i++)
-		for (k = 0; k < sums->heaps.v[i].places.nr && !err; k++)
-			if (sums->heaps.v[i].places.v[k].gpu != NO_INDEX)
-				err = common_points__add(&points, &sums->heaps.v[i],
-							 &sums->heaps.v[i].places.v[k], nr_gpus++,
-							 has_before_ns(sums, &sums->heaps.v[i]));
+	for (i = 0; i < memory->heaps.nr; i++)
+		for (k = 0; k < memory->heaps.v[i].places.nr && !err; k++)
+			if (memory->heaps.v[i].places.v[k].gpu != NO_INDEX)
+				err = common_points__add(
+					&points, &memory->heaps.v[i],
+					&memory->heaps.v[i].places.v[k], nr_gpus++,
+					has_before_ns(memory, &memory->heaps.v[i]));
 	used = calloc(nr_gpus + 1, sizeof(*used));
 	if (err || !used) {
 		err = -ENOMEM;
@@ -709,12 +715,13 @@ static bool is_used(const struct holder_row *row)
 static int memory_peak__add_parts(struct memory_peak *peak, const struct session *s)
 {
 	struct heap_parts *to = &peak->parts;
+	const struct memory_state *memory = memory_state__of(&s->model);
 	instant_rows_t rows = { 0 };
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < s->sums.heaps.nr && !err; i++)
-		err = instant_rows__add(&rows, s, &s->sums.heaps.v[i], true);
+	for (i = 0; i < memory->heaps.nr && !err; i++)
+		err = instant_rows__add(&rows, s, &memory->heaps.v[i], true);
 	for (i = 0; i < rows.nr; i++) {
 		const struct heap_parts *p = &rows.v[i].parts;
 
@@ -735,22 +742,22 @@ static int memory_peak__add_parts(struct memory_peak *peak, const struct session
 int memory__peak(const struct session *s, struct memory_peak *peak)
 {
 	struct section_rows rows = { .s = s };
-	const struct sums *sums = &s->sums;
-	const struct heap *h, *most = sums->heaps.v;
+	const struct memory_state *memory = memory_state__of(&s->model);
+	const struct heap *h, *most = memory->heaps.v;
 	const struct holder_row *first;
 	int err;
 
 	*peak = (struct memory_peak){ 0 };
-	if (!sums->heaps.nr)
+	if (!memory->heaps.nr)
 		return 0;
-	for (h = sums->heaps.v; h < sums->heaps.v + sums->heaps.nr; h++)
+	for (h = memory->heaps.v; h < memory->heaps.v + memory->heaps.nr; h++)
 		if (h->used.peak > most->used.peak)
 			most = h;
 	if (!most->used.peak)
 		return 0;
 	peak->bytes = most->used.peak;
 	peak->at_ns = xpu_ns_between(s->model.start_ns, most->used.peak_ns);
-	for (h = sums->heaps.v; h < sums->heaps.v + sums->heaps.nr; h++)
+	for (h = memory->heaps.v; h < memory->heaps.v + memory->heaps.nr; h++)
 		peak->nr_recordings += h->is_last;
 	peak->by_device = filter__given(s->opts.filter, FILTER_DEVICE);
 	err = memory_peak__add_parts(peak, s) ?: collect_holders(&rows, is_used, by_bytes, true);
@@ -829,7 +836,7 @@ void memory__summary(const struct session *s, FILE *f)
 	fprintf(f, " of GPU memory were used%s, %.3f s after the start\n",
 		peak.nr_recordings > 1 ? " in one recording" : "", peak.at_ns / 1e9);
 	print_parts(f, &peak);
-	if (peak.nr_recordings > 1 && !common_peak(&s->sums, &all)) {
+	if (peak.nr_recordings > 1 && !common_peak(memory_state__of(&s->model), &all)) {
 		fprintf(f, "memory of the %zu recordings together: about ", peak.nr_recordings);
 		print_bytes(f, all.used);
 		fprintf(f, " used, by their clocks: --memory live --at %" PRIu64 "ns\n",

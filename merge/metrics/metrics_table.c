@@ -57,4 +57,6 @@ static int put_metrics(const struct model *m, struct tables_recording *r, uint32
 	return err;
 }
 
-const struct feature_table metrics_table = { columns, ARRAY_SIZE(columns), put_metrics };
+const struct feature_table metrics_table = {
+	.columns = columns, .nr = ARRAY_SIZE(columns), .put = put_metrics,
+};

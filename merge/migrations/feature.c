@@ -629,7 +629,9 @@ static int put_migrations(const struct model *m, struct tables_recording *r, uin
 	return err;
 }
 
-static const struct feature_table table = { columns, ARRAY_SIZE(columns), put_migrations };
+static const struct feature_table table = {
+	.columns = columns, .nr = ARRAY_SIZE(columns), .put = put_migrations,
+};
 
 const struct feature migrations_feature = {
 	.name = "migrations",

@@ -94,13 +94,31 @@ struct meter {
 	ARRAY(struct meter_point) points;	/* if they were requested; the caller frees them */
 };
 
+struct counter_point {			/* the value since that time */
+	uint64_t time_ns;
+	uint64_t value;
+};
+
+typedef ARRAY(struct counter_point) counter_points_t;
+
+/* whole numbers of a GPU over time, for timelines */
+struct feature_counters {
+	const char *const *names;	/* ended by NULL */
+	/* Adds the points of counter @i in order of time. Return: 0 or -ENOMEM. */
+	int (*count)(const struct session *s, uint32_t gpu, unsigned int i,
+		     counter_points_t *points);
+	bool (*has_gpu)(const struct session *s, uint32_t gpu);
+	uint64_t (*first_ns)(const struct session *s);	/* UINT64_MAX: none */
+};
+
 /* a table for query engines */
 struct feature_table {
 	const struct parquet_column *columns;
 	size_t nr;
+	const char *name;		/* NULL: the feature's name */
 	/*
 	 * Puts the rows of the recording that was read last; their table has the feature's number.
-	 * Return: as parts__put().
+	 * NULL: all rows were given to the sink. Return: as parts__put().
 	 */
 	int (*put)(const struct model *m, struct tables_recording *r, uint32_t partition);
 };
@@ -192,9 +210,18 @@ struct feature {
 	int (*page)(const struct session *s, struct json_out *j);
 	/* Prints words about a kernel, each after "; ". Return: 1 if GPUs may differ, else 0. */
 	int (*kernel)(const struct session *s, uint32_t leaf, FILE *f);
+	/* Return: whether the recordings have anything of the feature. */
+	bool (*recorded)(const struct session *s);
+	/* Prints the account of recordings that have nothing else. Return: whether it did. */
+	bool (*account)(const struct session *s, FILE *f);
+	/* Return: why the recordings have nothing to show for an option; NULL: no reason. */
+	const char *(*lacks)(const struct session *s);
+	/* Sets what an aggregate of leaf kind LEAF_MEMORY has of all allocated memory. */
+	void (*made)(const struct session *s, size_t aggregate, uint64_t *nr, uint64_t *bytes);
+	const struct feature_counters *counters;
 	/* Return: 1 with meter @i; 0 if it does not exist; or -ENOMEM. */
 	int (*meter)(const struct session *s, size_t i, bool points, struct meter *meter);
-	const struct feature_table *table;	/* has the feature's name */
+	const struct feature_table *table;
 	const struct feature_command *command;	/* has the feature's name, too */
 };
 

@@ -616,7 +616,7 @@ static int write_counters(struct writer *w)
 	size_t i;
 
 	for (gpu = 0; gpu < w->s->model.gpus.list.nr; gpu++) {
-		for (what = 0; what < NR_COUNTERS && !err; what++) {
+		for (what = 0; what < timeline__nr_counters() && !err; what++) {
 			counter_points_t points = { 0 };
 
 			err = timeline__count(w->t, w->s, gpu, what, &points);

@@ -787,9 +787,9 @@ static void pftrace__device(struct pftrace *p)
 	}
 }
 
-static int pftrace__counter(struct pftrace *p, uint32_t gpu, enum timeline_counter what)
+static int pftrace__counter(struct pftrace *p, uint32_t gpu, unsigned int what)
 {
-	uint64_t uuid = UUID_COUNTER | ((uint64_t)gpu * NR_COUNTERS + what);
+	uint64_t uuid = UUID_COUNTER | ((uint64_t)gpu * timeline__nr_counters() + what);
 	counter_points_t points = { 0 };
 	size_t i;
 	int err;
@@ -854,7 +854,7 @@ static int pftrace__counters(struct pftrace *p)
 	int err = 0;
 
 	for (gpu = 0; gpu < p->s->model.gpus.list.nr; gpu++)
-		for (what = 0; what < NR_COUNTERS && !err; what++)
+		for (what = 0; what < timeline__nr_counters() && !err; what++)
 			err = pftrace__counter(p, gpu, what);
 	return err ?: pftrace__meters(p);
 }

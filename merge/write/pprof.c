@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "escape.h"
+#include "model/feature.h"
 #include "model/loss.h"
 #include "profile.pb-c.h"
 #include "util.h"
@@ -439,7 +440,8 @@ static void pprof__labels(struct pprof *p, const struct aggregate *a, struct sam
 static void aggregate__values(const struct session *s, const struct aggregate *a,
 			      enum leaf_kind kind, int64_t *values)
 {
-	struct heap_sum made = { 0 };
+	uint64_t nr = 0, bytes = 0;
+	unsigned int i;
 
 	memset(values, 0, NR_VALUES * sizeof(*values));
 	switch (kind) {
@@ -459,10 +461,11 @@ static void aggregate__values(const struct session *s, const struct aggregate *a
 		values[VALUE_WAIT] = a->sum_ns;
 		break;
 	case LEAF_MEMORY:
-		made = (size_t)(a - s->sums.aggregates.v) < s->sums.memory_made.nr ?
-		       s->sums.memory_made.v[a - s->sums.aggregates.v] : made;
-		values[VALUE_ALLOC_OBJECTS] = made.nr;
-		values[VALUE_ALLOC_SPACE] = made.bytes;
+		for (i = 0; features[i]; i++)
+			if (features[i]->made)
+				features[i]->made(s, a - s->sums.aggregates.v, &nr, &bytes);
+		values[VALUE_ALLOC_OBJECTS] = nr;
+		values[VALUE_ALLOC_SPACE] = bytes;
 		values[VALUE_INUSE_OBJECTS] = a->nr;
 		values[VALUE_INUSE_SPACE] = aggregate__spread(&s->sums.aggregates, a).bytes;
 		break;

@@ -8,6 +8,7 @@
 
 #include "escape.h"
 #include "human.h"
+#include "model/feature.h"
 #include "write/section.h"
 #include "write/shorten.h"
 #include "xpu_time.h"
@@ -186,6 +187,16 @@ static int write_largest(const struct session *s, FILE *f, unsigned int width)
 	return err;
 }
 
+static bool features__recorded(const struct session *s)
+{
+	unsigned int i;
+
+	for (i = 0; features[i]; i++)
+		if (features[i]->recorded && features[i]->recorded(s))
+			return true;
+	return false;
+}
+
 int text__write_answer(const struct session *s, FILE *f, unsigned int width)
 {
 	uint64_t span_ns = sums__span_ns(&s->sums), ran_ns = cpu_ns(s);
@@ -208,7 +219,7 @@ int text__write_answer(const struct session *s, FILE *f, unsigned int width)
 	if (!gpus.nr && !s->opts.memory)
 		fprintf(f, "%s%s", ran_ns ? ", " : "",
 			s->sums.loss.nr_works ? "GPU work that took no time" :
-			ran_ns || s->sums.heaps.nr ? "no GPU work" : "nothing was recorded");
+			ran_ns || features__recorded(s) ? "no GPU work" : "nothing was recorded");
 	fputc('\n', f);
 	if (gpus.nr)
 		write_answers(s, f, &gpus, span_ns, width);

@@ -447,8 +447,10 @@ static int timeline__prepare_slices(struct timeline *t, const struct session *s)
 		t->first_ns = min_t(uint64_t, t->first_ns, t->slices.v[i].start_ns);
 	while (meter_walk__next(&meters, s, false, &meter) > 0)
 		t->first_ns = min_t(uint64_t, t->first_ns, meter.first_ns);
-	for (i = 0; i < s->sums.heaps.nr; i++)
-		t->first_ns = min_t(uint64_t, t->first_ns, s->sums.heaps.v[i].from_ns);
+	for (i = 0; features[i]; i++)
+		if (features[i]->counters)
+			t->first_ns = min_t(uint64_t, t->first_ns,
+					    features[i]->counters->first_ns(s));
 	for (i = 0; i < s->model.captured.windows.nr; i++)
 		if (captured_window__passes(&s->model.captured.windows.v[i], s->opts.filter))
 			t->first_ns = min_t(uint64_t, t->first_ns,
@@ -657,16 +659,52 @@ struct change {
 
 typedef ARRAY(struct change) changes_t;
 
-const char *timeline_counter__name(enum timeline_counter what)
+static unsigned int feature__nr_counters(const struct feature *f)
+{
+	unsigned int nr = 0;
+
+	while (f->counters && f->counters->names[nr])
+		nr++;
+	return nr;
+}
+
+unsigned int timeline__nr_counters(void)
+{
+	unsigned int i, nr = NR_COUNTERS;
+
+	for (i = 0; features[i]; i++)
+		nr += feature__nr_counters(features[i]);
+	return nr;
+}
+
+/*
+ * Return: the feature's counters that have the number *@what, which becomes an index in their
+ * names; NULL: it is an enum timeline_counter.
+ */
+static const struct feature_counters *counters__of(unsigned int *what)
+{
+	unsigned int i, nr, left = *what - NR_COUNTERS;
+
+	for (i = 0; features[i] && *what >= NR_COUNTERS; i++) {
+		nr = feature__nr_counters(features[i]);
+		if (left < nr) {
+			*what = left;
+			return features[i]->counters;
+		}
+		left -= nr;
+	}
+	return NULL;
+}
+
+const char *timeline_counter__name(unsigned int what)
 {
 	static const char *const names[NR_COUNTERS] = {
 		[COUNTER_IN_FLIGHT] = "work in flight",
 		[COUNTER_COPYING] = "bytes being copied",
-		[COUNTER_MEMORY_USED] = "memory used",
-		[COUNTER_MEMORY_RESERVED] = "memory reserved",
 	};
+	const struct feature_counters *counters = counters__of(&what);
 
-	return names[what];
+	return counters ? counters->names[what] : names[what];
 }
 
 #define DIGIT_BITS	12
@@ -733,41 +771,10 @@ static int timeline__changes(const struct timeline *t, const struct session *s, 
 	return err ?: changes__sort(changes);
 }
 
-/* Return: the GPU's place in a recording's heap, or NULL. */
-static const struct heap_place *heap_place_of(const struct heap *h, uint32_t gpu)
-{
-	uint32_t place;
-
-	return idmap__get(&h->by_gpu, gpu, &place) ? &h->places.v[place] : NULL;
-}
-
-static int memory_points(const struct session *s, uint32_t gpu, bool used, counter_points_t *points)
-{
-	const struct heap_place *p;
-	const struct heap *h;
-	uint64_t value;
-	size_t i, k;
-	int err = 0;
-
-	for (i = 0; i < s->sums.heaps.nr; i++) {
-		h = &s->sums.heaps.v[i];
-		p = heap_place_of(h, gpu);
-		for (k = p ? heap_place__first_point(h, p) : 0; p && k < p->track.nr && !err; k++) {
-			if (p->track.v[k].time_ns >= h->end_ns)
-				break;
-			value = used ? p->track.v[k].used : p->track.v[k].reserved;
-			if (!points->nr || points->v[points->nr - 1].value != value)
-				err = array_push(points, ((struct counter_point){
-					max_t(uint64_t, p->track.v[k].time_ns, h->begin_ns), value,
-				}));
-		}
-	}
-	return err;
-}
-
 int timeline__count(const struct timeline *t, const struct session *s, uint32_t gpu,
-		    enum timeline_counter what, counter_points_t *points)
+		    unsigned int what, counter_points_t *points)
 {
+	const struct feature_counters *counters;
 	uint64_t width_ns = 0, value = 0;
 	struct counter_point skipped;
 	changes_t changes = { 0 };
@@ -775,8 +782,9 @@ int timeline__count(const struct timeline *t, const struct session *s, uint32_t 
 	size_t i;
 	int err;
 
-	if (what == COUNTER_MEMORY_USED || what == COUNTER_MEMORY_RESERVED)
-		return memory_points(s, gpu, what == COUNTER_MEMORY_USED, points);
+	counters = counters__of(&what);
+	if (counters)
+		return counters->count(s, gpu, what, points);
 	err = timeline__changes(t, s, gpu, what, &changes);
 	if (changes.nr > MAX_POINTS)
 		width_ns =
@@ -835,8 +843,8 @@ bool timeline__has_gpu(const struct session *s, uint32_t gpu)
 	while (meter_walk__next(&meters, s, false, &meter) > 0)
 		if (meter.gpu == gpu && meter.first_ns != UINT64_MAX)
 			return true;
-	for (i = 0; i < s->sums.heaps.nr; i++)
-		if (heap_place_of(&s->sums.heaps.v[i], gpu))
+	for (i = 0; features[i]; i++)
+		if (features[i]->counters && features[i]->counters->has_gpu(s, gpu))
 			return true;
 	return gpu__has_work(&s->model.gpus.list.v[gpu]);
 }

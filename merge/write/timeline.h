@@ -10,6 +10,7 @@
 #define MERGE_TIMELINE_H
 
 #include "join/session.h"
+#include "model/feature.h"
 #include "model/slice.h"
 
 /*
@@ -87,34 +88,28 @@ int timeline__prepare(struct timeline *t, const struct session *s);
 enum timeline_counter {
 	COUNTER_IN_FLIGHT,		/* device records that are launched but not finished */
 	COUNTER_COPYING,		/* bytes of the copies that are running */
-	COUNTER_MEMORY_USED,		/* bytes; recorded with --memory, like the next one */
-	COUNTER_MEMORY_RESERVED,
-	NR_COUNTERS
+	NR_COUNTERS			/* counters of features have this number and higher ones */
 };
 
-struct counter_point {			/* the value since that time */
-	uint64_t time_ns;
-	uint64_t value;
-};
-
-typedef ARRAY(struct counter_point) counter_points_t;
+/* Return: the number of counters of a GPU, with the counters of features. */
+unsigned int timeline__nr_counters(void);
 
 /* Return: the counter's name. */
-const char *timeline_counter__name(enum timeline_counter what);
+const char *timeline_counter__name(unsigned int what);
 
 /**
  * timeline__count - compute a counter of one GPU over time
  * @t: prepared
  * @s: its session
  * @gpu: index in s->model.gpus
- * @what: which counter
+ * @what: which counter; less than timeline__nr_counters()
  * @points: empty; gets points in order of time. Where points are dense, peaks stand for changes too
  * short to see.
  *
  * Return: 0 or -ENOMEM; the caller frees @points, even after a failure.
  */
 int timeline__count(const struct timeline *t, const struct session *s, uint32_t gpu,
-		    enum timeline_counter what, counter_points_t *points);
+		    unsigned int what, counter_points_t *points);
 
 /* a walk through the values over time of all features; zeroed */
 struct meter_walk {

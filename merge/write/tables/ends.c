@@ -181,7 +181,7 @@ static int put_features(struct tables_recording *r, const struct model *m, uint3
 	int err = 0;
 
 	for (i = 0; features[i] && !err; i++)
-		if (features[i]->table && m->features[i])
+		if (features[i]->table && features[i]->table->put && m->features[i])
 			err = features[i]->table->put(m, r, partition);
 	return err;
 }

@@ -63,6 +63,12 @@ static inline int64_t tables_recording__time(const struct tables_recording *r, u
 	return ns && ns <= INT64_MAX ? (int64_t)ns : PARQUET_NULL;
 }
 
+/* Return: the thread, as a cell. */
+static inline int64_t thread__cell(const struct model *m, uint32_t thread)
+{
+	return thread == NO_INDEX ? PARQUET_NULL : (int64_t)m->threads.v[thread].tid;
+}
+
 /* Return: the index of the chain with the call path of @chain, but without NVTX ranges. */
 static inline uint32_t chain__path(const struct model *m, uint32_t chain)
 {

@@ -19,5 +19,6 @@ struct tables_schema tables__schema(unsigned int table)
 		return schemas[table];
 	if (!feature->table)
 		return (struct tables_schema){ .name = feature->name };
-	return (struct tables_schema){ feature->name, feature->table->columns, feature->table->nr };
+	return (struct tables_schema){ feature->table->name ?: feature->name,
+				       feature->table->columns, feature->table->nr };
 }

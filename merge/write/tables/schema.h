@@ -122,20 +122,6 @@
 	C(path_id, INT64, DICTIONARY, false)		\
 	C(nvtx, STRING, DICTIONARY, true)
 
-#define ALLOCATIONS_COLUMNS(C)				\
-	C(process_id, INT64, DICTIONARY, false)		\
-	C(number, INT64, DELTA, false)			\
-	C(time_ns, INT64, DELTA, false)			\
-	C(what, STRING, DICTIONARY, false)		\
-	C(space, STRING, DICTIONARY, false)		\
-	C(gpu, INT64, DICTIONARY, true)			\
-	C(address, INT64, DICTIONARY, true)		\
-	C(bytes, INT64, DICTIONARY, true)		\
-	C(tid, INT64, DICTIONARY, true)			\
-	C(comm, STRING, DICTIONARY, true)		\
-	C(path_id, INT64, DICTIONARY, true)		\
-	C(nvtx, STRING, DICTIONARY, true)
-
 #define WINDOWS_COLUMNS(C)				\
 	C(process_id, INT64, DICTIONARY, false)		\
 	C(window, INT64, DELTA, false)			\
@@ -161,7 +147,6 @@
 	T(calls, CALLS_COLUMNS)		\
 	T(samples, SAMPLES_COLUMNS)	\
 	T(waits, WAITS_COLUMNS)		\
-	T(allocations, ALLOCATIONS_COLUMNS)	\
 	T(windows, WINDOWS_COLUMNS)	\
 	T(losses, LOSSES_COLUMNS)
 

@@ -29,11 +29,6 @@ struct tables {
 
 /* ---- launches ------------------------------------------------------------------------------- */
 
-static int64_t thread__cell(const struct model *m, uint32_t thread)
-{
-	return thread == NO_INDEX ? PARQUET_NULL : (int64_t)m->threads.v[thread].tid;
-}
-
 static int put_launch(struct tables *t, const struct model *m, uint64_t key, const struct launch *l)
 {
 	struct tables_recording *r = &t->recording;
@@ -284,47 +279,14 @@ static int tables__slice(void *ctx, const struct model *m, const struct slice *s
 	       put_range(t, m, slice, &proc);
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- rows of features ------------------------------------------------------------------------ */
 
-static const char *const alloc_whats[XPU_ALLOC_NR] = {
-	[XPU_ALLOC_MADE] = "made", [XPU_ALLOC_FREED] = "freed", [XPU_ALLOC_FAILED] = "failed",
-	[XPU_ALLOC_NOT_FREED] = "not_freed", [XPU_ALLOC_CONTEXT_END] = "context_end",
-	[XPU_ALLOC_TOTALS] = "totals", [XPU_ALLOC_HANDLE] = "handle",
-	[XPU_ALLOC_RETAINED] = "retained", [XPU_ALLOC_LEVEL] = "level",
-};
-
-static const char *const alloc_spaces[XPU_SPACE_NR] = {
-	[XPU_SPACE_DEVICE] = "device", [XPU_SPACE_MANAGED] = "managed", [XPU_SPACE_POOL] = "pool",
-	[XPU_SPACE_PINNED] = "pinned", [XPU_SPACE_REGISTERED] = "registered",
-	[XPU_SPACE_PHYSICAL] = "physical", [XPU_SPACE_MAPPING] = "mapping",
-	[XPU_SPACE_ARRAY] = "array", [XPU_SPACE_IMPORTED] = "imported", [XPU_SPACE_BLOCK] = "block",
-	[XPU_SPACE_GRAPHS] = "graphs", [XPU_SPACE_UNUSED] = "unused", [XPU_SPACE_REST] = "rest",
-};
-
-static int tables__alloc(void *ctx, const struct model *m, const struct heap_event *e, uint32_t gpu)
+static int tables__row(void *ctx, const struct model *m, put_table_row put, const void *row)
 {
-	bool placed = e->what == XPU_ALLOC_MADE || e->what == XPU_ALLOC_FAILED;
-	uint32_t range = placed ? m->chains.v[e->key.chain].range : NVTX_NO_RANGE;
 	struct tables *t = ctx;
-	struct tables_recording *r = &t->recording;
-	struct row_process proc;
-	struct row_ranges in;
-	int err;
+	int err = tables__enter(t, m, m->machine.recording);
 
-	if (!alloc_whats[e->what])
-		return 0;
-	err = tables__enter(t, m, m->machine.recording) ?:
-	      tables_recording__process(r, m, e->proc, &proc) ?:
-	      tables_recording__nvtx(r, m, range, &in);
-	return err ?: parts__put(&r->parts, proc.partition, tables_allocations, (int64_t[]){
-		proc.id, e->order, e->time_ns - r->shift_ns, parquet__string(alloc_whats[e->what]),
-		parquet__string(alloc_spaces[e->space]),
-		gpu == NO_INDEX ? PARQUET_NULL : (int64_t)m->gpus.list.v[gpu].number,
-		e->address, e->bytes, placed ? thread__cell(m, e->key.thread) : PARQUET_NULL,
-		placed ? parquet__string(e->key.comm) : PARQUET_NULL,
-		placed ? tables_recording__path(r, m, e->key.chain) : PARQUET_NULL,
-		parquet__string(in.text),
-	});
+	return err ?: put(&t->recording, m, row);
 }
 
 /* ---- recordings that are read separately ----------------------------------------------------- */
@@ -398,7 +360,7 @@ static void tables__init(struct tables *t, bool filtered)
 		.work = tables__work,
 		.placed = tables__placed,
 		.slice = tables__slice,
-		.alloc = tables__alloc,
+		.row = tables__row,
 		.part = tables__part,
 		.free_part = tables__free_part,
 		.named = tables__named,

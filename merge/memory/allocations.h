@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* allocations.h - the table of allocations: each event of memory, as it is read */
+#ifndef MERGE_ALLOCATIONS_H
+#define MERGE_ALLOCATIONS_H
+
+#include "join/opts.h"
+#include "model/feature.h"
+
+struct heap_event;
+
+struct allocation {
+	const struct heap_event *event;	/* the key has the path of an allocation or a failure */
+	uint32_t gpu;			/* NO_INDEX: the host, or unknown */
+};
+
+extern const struct feature_table allocations_table;
+
+/* put_table_row of a struct allocation */
+int allocations__put(struct tables_recording *r, const struct model *m, const void *row);
+
+#endif /* MERGE_ALLOCATIONS_H */
