@@ -81,9 +81,17 @@ struct ranks_page {
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
+/* kinds that only this page has */
+enum page_kind {
+	KIND_NCCL = TREE_MORE,		/* NCCL work, among the work of ranks */
+	KIND_HOST,			/* unexplained time before a launch */
+};
+
+static const char *const page_kinds[] = { "nccl", "host", NULL };
+
 static uint32_t late_path__kind(const struct late_path *p, const struct model *m)
 {
-	return p->kind == LATE_NCCL ? TREE_NCCL : p->kind == LATE_HOST ? TREE_HOST :
+	return p->kind == LATE_NCCL ? KIND_NCCL : p->kind == LATE_HOST ? KIND_HOST :
 	       m->leaves.v[p->leaf_idx].kind;
 }
 
@@ -622,7 +630,8 @@ int ranks__write_html(const struct ranks *r, FILE *f, const char *unit)
 	const struct html_side sides[TREE_SIDES] = { { r->s, 1 }, { NULL, 1 } };
 	const struct html_opts opts = {
 		.unit = unit, .normalize = "", .by = { .nr = 1, .v = { BY_RANK } },
-		.tree = &page.tree, .owners = 1u << BY_RANK, .print_more = print_more, .ctx = &page,
+		.tree = &page.tree, .kinds = page_kinds, .owners = 1u << BY_RANK,
+		.print_more = print_more, .ctx = &page,
 	};
 	int err = page__make_tree(&page) ?: page__find_waits(&page) ?: page__find_culprits(&page);
 

@@ -723,10 +723,8 @@ static int print_data(FILE *f, const struct page *page, const struct html_side *
 	page__open_array(&j, "kinds");
 	for (i = 0; i < NR_LEAF_KINDS; i++)
 		json_out__word(&j, leaf_kind__name(i));
-	if (opts->tree) {
-		json_out__word(&j, "nccl");
-		json_out__word(&j, "host");
-	}
+	for (i = 0; opts->kinds && opts->kinds[i]; i++)
+		json_out__word(&j, opts->kinds[i]);
 	page__next_array(&j, "files");
 	for (i = 0; i < t->files.nr; i++) {
 		if (i)

@@ -58,8 +58,8 @@
  * not all work has times. A row says how long a device had work, or how long a thread was in a
  * state.
  *
- * If the caller provides the tree, the second side has no recording, and the kinds "nccl" and
- * "host" exist; the caller may add members.
+ * If the caller provides the tree, the second side has no recording, and the caller may add kinds
+ * and members.
  */
 #ifndef MERGE_HTML_H
 #define MERGE_HTML_H
@@ -83,6 +83,7 @@ struct html_opts {
 	struct by_list by;		/* what the frames at the root show first */
 	/* These replace the data of the sides. */
 	const struct tree *tree;	/* sorted; NULL: none */
+	const char *const *kinds;	/* the names of TREE_MORE and higher kinds; ended by NULL */
 	uint32_t owners;		/* properties that its owners have: 1 << enum by, or'ed */
 	/* Prints members into the page's object. Return: 0 or -ENOMEM. */
 	int (*print_more)(struct json_out *j, const void *ctx);

@@ -29,9 +29,7 @@
 /* kinds beyond enum leaf_kind */
 enum tree_kind {
 	TREE_FUNCTION = NR_LEAF_KINDS,	/* frames of threads and functions, no work */
-	TREE_NCCL,			/* NCCL work, among the work of ranks */
-	TREE_HOST,			/* unexplained time before a launch */
-	NR_TREE_KINDS,
+	TREE_MORE,			/* the first kind of html_opts.kinds; the others follow */
 };
 
 struct tree_value {
