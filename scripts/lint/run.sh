@@ -85,8 +85,8 @@ lint_format() {
 lint_columns() {
 	run columns python3 '-o -name *.c -o -name *.h -o -name *.def -o -name *.cc -o -name *.cu
 		-o -name *.cpp -o -name *.S -o -name *.awk -o -name *.css -o -name *.mk
-		-o -name GNUmakefile -o -name *.sh -o -path ./scripts/*.py
-		-o -path ./scripts/*.js -o -path ./merge/*.js' python3 scripts/lint/columns.py
+		-o -name GNUmakefile -o -name *.sh -o -name *.py -o -name *.js -o -name *.pl' \
+		python3 scripts/lint/columns.py
 }
 
 # Without the tests, of which some crash on purpose.

@@ -5,21 +5,25 @@ tools
 `make bench-gpu`; TREE= for a portable tree, SIM=1 for the simulated device. Settings:
 
   WORKLOADS  null1 null8         null kernels from 1 and 8 threads: ns per launch of a thread
-             cycle random        null kernels from one thread and 16 sites, in turn and in random order
-             alloc               cudaMallocAsync() and cudaFreeAsync(): ns of both; without torch and proton
+             cycle random        null kernels from one thread and 16 sites, in turn and in
+                                 random order
+             alloc               cudaMallocAsync() and cudaFreeAsync(): ns of both; without
+                                 torch and proton
              mixalloc            one of them, from 16 sites in random order
              step memstep graph matmul   PyTorch, see step.py: us per step
              cpu                 xpuload's own CPU time at 100,000 launches a second
-             calls               CUPTI alone: the cost of each way to observe a call of the API, added to
-                                 it, see calls.cu; without rows
+             calls               CUPTI alone: the cost of each way to observe a call of the API,
+                                 added to it, see calls.cu; without rows
   ROWS       bare                nothing on
              dormant             the shim preloaded, nobody attached
              floor               CUPTI's kernel activity alone, see floor.c: no tool gets kernel
                                  times for less
              callbacks           as floor, with callbacks at launches that do nothing
-             calls-runtime calls-both calls-records    and at all calls of the runtime; and at all calls of the
+             calls-runtime calls-both calls-records
+                                 and at all calls of the runtime; and at all calls of the
                                  driver, too; activity records of all calls instead
-             path launch         xpuload --gpu-only --probe path|launch: whole stacks by unwind tables
+             path launch         xpuload --gpu-only --probe path|launch: whole stacks by unwind
+                                 tables
              shm                 the first of these with --transport shm
              fp                  xpuload --gpu-only --call-graph fp
              memory              as path, with --memory
@@ -31,8 +35,8 @@ tools
              nsys                Nsight Systems, CUDA trace only: kernels, and the calls that it
                                  deems worth it; no stacks
              nsys-calls          as nsys, with all calls
-             nsys-all            as nsys, with CPU samples and context switches, of which it takes both or
-                                 none
+             nsys-all            as nsys, with CPU samples and context switches, of which it takes
+                                 both or none
   ROUNDS     rounds of turns, in tens (15)
   COPIES     copies of each row's program at a time (3)
   STARTS     how often all programs are started (1)
@@ -73,7 +77,8 @@ WINDOWS = ["capture", "captured"]
 OURS = ["path", "launch", "shm", "fp", "memory", "api", "api-all", "merge", "all"] + WINDOWS
 CUPTI = ["floor", "callbacks", "calls-runtime", "calls-both", "calls-records"]
 ROWS = (["bare", "dormant"] + CUPTI + OURS +
-        ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys", "nsys-calls", "nsys-all"])
+        ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys", "nsys-calls",
+         "nsys-all"])
 # The row of Nsight Systems that records as much as a row of xpuload.
 PEERS = {"api-all": "nsys-calls", "merge": "nsys-all", "all": "nsys-all"}
 NSYS = {"nsys": ["-s", "none", "--cpuctxsw", "none"],
@@ -166,7 +171,8 @@ class Tools:
         frames = ["-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
         source = [f"-I{SRC}/test/workload", f"{SRC}/test/bench/{name}.cu", "-o", name]
         if SIM:
-            output(os.environ.get("CXX") or "c++", "-std=gnu++17", "-O2", *frames, "-x", "c++", *source,
+            output(os.environ.get("CXX") or "c++", "-std=gnu++17", "-O2", *frames, "-x", "c++",
+                   *source,
                    "-x", "none", *self.cupti, "-lcudart", f"-Wl,{self.rpath}", "-lpthread", "-ldl")
         else:
             output(self.nvcc, "-std=c++17", "-O2", "-cudart", "shared",
@@ -178,8 +184,10 @@ class Tools:
 
     def why_not(self, row):
         """Returns None, or why there is no such row here."""
-        needs = {"path": "--probe", "launch": "--probe", "shm": "--transport", "memory": "--memory", "api": "--api", "api-all": "--api",
-                 "merge": "--freq", "all": "--off-cpu", "capture": "--capture", "captured": "--capture"}
+        needs = {"path": "--probe", "launch": "--probe", "shm": "--transport", "memory": "--memory",
+                 "api": "--api", "api-all": "--api",
+                 "merge": "--freq", "all": "--off-cpu", "capture": "--capture",
+                 "captured": "--capture"}
         if row in needs and not self.has(needs[row]):
             return f"xpuload has no {needs[row]}"
         if row.startswith("proton"):
@@ -196,7 +204,8 @@ class Tools:
             return ["-F", "99", "--off-cpu"]
         if row in WINDOWS:
             return ["--gpu-only", "--capture", "cuda-profiler-api"]
-        how = {"fp": ["--call-graph", "fp"], "memory": ["--probe", "path", "--memory"], "api": ["--api"], "api-all": ["--api=all"],
+        how = {"fp": ["--call-graph", "fp"], "memory": ["--probe", "path", "--memory"],
+               "api": ["--api"], "api-all": ["--api=all"],
                "shm": ["--probe", "path", "--transport", "shm"]}.get(row, ["--probe", row])
         return (["--gpu-only"] if self.has("--gpu-only") else []) + how
 
@@ -224,7 +233,8 @@ class Tools:
             if row.startswith("calls-"):
                 env["FLOOR_CALLS"] = row.removeprefix("calls-")
         elif row in NSYS:
-            command = [self.nsys, "profile", "-t", "cuda", *NSYS[row], "-f", "true", "-o", data] + command
+            command = [self.nsys, "profile", "-t", "cuda", *NSYS[row], "-f", "true", "-o",
+                       data] + command
         elif row in OURS:
             command = [self.own_xpuload(data), *self.options(row), "-o", data] + command
         return command, env
@@ -254,7 +264,7 @@ class Tools:
 # ---- programs that take turns --------------------------------------------------------------------
 
 class Program:
-    """A program of one row and one group of workloads; see launch.cu and step.py for its other end."""
+    """A program of one row and one group of workloads; launch.cu and step.py are its other end."""
 
     def __init__(self, tools, row, name, command):
         self.row = row
@@ -411,7 +421,8 @@ def show(value):
 
 
 def header():
-    print(LINE.format("workload", "row", "median", "least", "+-%", "unit", "x bare", "x floor", "of nsys",
+    print(LINE.format("workload", "row", "median", "least", "+-%", "unit", "x bare", "x floor",
+                      "of nsys",
                       " launches   matched wrong unmatched lost not whole"))
 
 
@@ -487,7 +498,8 @@ class Bench:
         ended = [program.end() for program in programs]
         for program in programs:
             if program.row == "memory":
-                print(f"{' '.join(workloads):8} {program.row:13} {program.nr_events()} events of memory")
+                print(f"{' '.join(workloads):8} {program.row:13} {program.nr_events()} events of "
+                      f"memory")
         with concurrent.futures.ThreadPoolExecutor(4) as pool:
             merges = [(program.row, pool.submit(Account, self.tools, program.data))
                       for program, good in zip(programs, ended) if program.row in OURS and good]
@@ -504,7 +516,8 @@ class Bench:
             if program.why:
                 self.complain(" ".join(workloads), program.row, program.why)
             elif not good and program.row not in NSYS:
-                self.complain(" ".join(workloads), program.row, f"status {program.process.returncode}")
+                self.complain(" ".join(workloads), program.row,
+                              f"status {program.process.returncode}")
         return figures
 
     def native(self, workload):
@@ -522,7 +535,8 @@ class Bench:
             if row == "captured":
                 return None
             tool = row if row.startswith(("torch", "proton")) else "none"
-            return lambda name: [PYTHON, f"{SRC}/test/bench/step.py", "--tool", tool, name, *workloads]
+            return lambda name: [PYTHON, f"{SRC}/test/bench/step.py", "--tool", tool, name,
+                                 *workloads]
         self.group("pytorch", workloads, "us/step", command)
 
     def cpu(self):
@@ -590,13 +604,17 @@ class Bench:
         lines += [(f"{w}: {best} / floor", ratio(f.get(w, {}), best, "floor"), 1.06)
                   for w in ("cycle", "random")]
         lines += [(f"{w}: added to bare by {row} / by {peer}", added(f[w], row, peer, "bare"), aim)
-                  for w in f for row, peer, aim in (("api", "nsys", 0.67), ("api-all", "nsys-calls", 1.00),
-                                                    ("merge", "nsys-all", 1.00), ("all", "nsys-all", 1.00))]
+                  for w in f for row, peer, aim in (("api", "nsys", 0.67),
+                                                    ("api-all", "nsys-calls", 1.00),
+                                                    ("merge", "nsys-all", 1.00),
+                                                    ("all", "nsys-all", 1.00))]
         lines += [(f"{w}: {row} / {best}", ratio(f[w], row, best), aim)
                   for w in f for row, aim in (("merge", 1.03), ("all", 1.06))]
         lines += [(f"{w}: dormant / bare", ratio(f[w], "dormant", "bare"), 1.00) for w in f]
-        lines += [(f"{w}: {row} / dormant", ratio(f[w], row, "dormant"), 1.00) for w in f for row in WINDOWS]
-        lines += [(f"{w}: memory / {best}", ratio(f[w], "memory", best), 1.02) for w in TORCH if w in f]
+        lines += [(f"{w}: {row} / dormant", ratio(f[w], row, "dormant"), 1.00) for w in f
+                  for row in WINDOWS]
+        lines += [(f"{w}: memory / {best}", ratio(f[w], "memory", best), 1.02) for w in TORCH
+                  if w in f]
         for w, nr in (("alloc", 2), ("mixalloc", 1)):
             events = within(f.get(w, {}), "memory", best, lambda x, y, nr=nr: (x - y) / nr)
             if events:
@@ -610,7 +628,8 @@ class Bench:
 
     def run(self):
         print(self.tools.machine())
-        print(f"{self.starts} starts, {self.copies} copies, {self.rounds} rounds of turns; +-%: half of "
+        print(f"{self.starts} starts, {self.copies} copies, {self.rounds} rounds of turns; +-%: "
+              f"half of "
               "the rounds are so near the median\n")
         header()
         for workload in self.workloads:
@@ -629,7 +648,7 @@ class Bench:
 
 
 def cpu_seconds(pid):
-    """Returns the CPU time of all its threads: exact if the kernel counts it, or else in clock ticks."""
+    """Returns the CPU time of all its threads: exact if the kernel counts it, else in ticks."""
     exact = glob.glob(f"/proc/{pid}/task/*/schedstat")
     if exact:
         return sum(int(read(path).split()[0]) for path in exact) / 1e9

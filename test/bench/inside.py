@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """inside.py: the cost of --stalls and --gpu-metrics on this machine's GPU, compared with --gpu-only
 
-Run `make bench-inside`; TREE= names a portable tree. Both work on the whole GPU, so programs do not run side by side but take turns: --gpu-only, the row, the row, --gpu-only, and so on. Settings:
+Run `make bench-inside`; TREE= names a portable tree. Both work on the whole GPU, so programs do not
+run side by side but take turns: --gpu-only, the row, the row, --gpu-only, and so on. Settings:
 
   WORKLOADS  null	null kernels, in steady state: ns a launch
              long	kernels of some 20 ms: us of 100
@@ -9,7 +10,9 @@ Run `make bench-inside`; TREE= names a portable tree. Both work on the whole GPU
   ROWS       stalls metrics all (both)
   STARTS     starts of each (6)
 
-A ratio is the mean over neighbours in time, followed by its standard error. MB is the median of the program's peak memory, and the difference to --gpu-only. `sampler` is the CPU time of xpuload-metrics, in percent of a core.
+A ratio is the mean over neighbours in time, followed by its standard error. MB is the median of the
+program's peak memory, and the difference to --gpu-only. `sampler` is the CPU time of
+xpuload-metrics, in percent of a core.
 """
 import glob
 import math
@@ -106,16 +109,20 @@ def main():
     nvcc = os.environ.get("NVCC") or shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
     os.chdir(tempfile.mkdtemp())
     subprocess.run([nvcc, "-std=c++17", "-O2", "-g", "-lineinfo", "-Xcompiler",
-                    "-fno-omit-frame-pointer", "-o", "stalls", f"{SRC}/test/gpu/stalls.cu"], check=True)
+                    "-fno-omit-frame-pointer", "-o", "stalls", f"{SRC}/test/gpu/stalls.cu"],
+                   check=True)
     commands = {"null": ["./stalls", "null", "600000"], "long": ["./stalls", "long"],
                 "step": [PYTHON, f"{SRC}/test/gpu/metrics.py", "--steps", "100"]}
-    if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL, check=False).returncode:
+    if subprocess.run([PYTHON, "-c", "import torch"], stderr=subprocess.DEVNULL,
+                      check=False).returncode:
         del commands["step"]
-    print(f"{'':8} {'row':8} {'ratio':>8} {'error':>8} {'MB':>8} {'more':>8} {'sampler':>8}   starts")
+    print(f"{'':8} {'row':8} {'ratio':>8} {'error':>8} {'MB':>8} {'more':>8} {'sampler':>8}   "
+          f"starts")
     for workload in settings("WORKLOADS", "null long step"):
         for row in settings("ROWS", "stalls metrics all"):
             if workload in commands:
-                row_of(xpuload, workload, row, commands[workload], int(os.environ.get("STARTS") or 6))
+                row_of(xpuload, workload, row, commands[workload],
+                       int(os.environ.get("STARTS") or 6))
 
 
 main()

@@ -39,7 +39,8 @@ def cpu_ms(pid):
 def record(xpuload, step):
     command = [xpuload, "--cpu-only", "-F", "999", "-o", "samples.data", cpu, "1000", step]
     ns = ms = 0
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as p:
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          text=True) as p:
         while p.poll() is None:
             try:
                 ns, ms = sampler_ns(p.pid) or ns, cpu_ms(p.pid) or ms
@@ -60,7 +61,8 @@ def main():
     with open(STATS, "w") as f:
         f.write("1")
     try:
-        print("%-24s %-6s %14s %15s %14s" % ("CPU sample", "", "in kernel, ns", "xpuload, ns", "in file, bytes"))
+        print("%-24s %-6s %14s %15s %14s" % ("CPU sample", "", "in kernel, ns", "xpuload, ns",
+                                             "in file, bytes"))
         for name, step in STACKS:
             runs = {who: [] for who in whose}
             for _ in range(5):

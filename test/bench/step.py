@@ -3,12 +3,16 @@
 
   step    forward through 12 transformer layers at batch 1, eager: some 120 launches
   graph   the step as one CUDA graph
-  memstep forward, backward and AdamW of the same layers: some 2,000 blocks of memory and their frees
+  memstep forward, backward and AdamW of these layers: some 2,000 blocks of memory and their frees
   matmul  ten 8192 x 8192 products in bfloat16: the device is busy, the host is not
 
-TOOL can be none, torch (torch.profiler, CUDA activity), torch-cpu (CPU and CUDA), torch-stack (with_stack as well), proton (of Triton, shadow context) or proton-python (Python context). It is on between the warm-up and the end. Its later processing of its data is left out.
+TOOL can be none, torch (torch.profiler, CUDA activity), torch-cpu (CPU and CUDA), torch-stack
+(with_stack as well), proton (of Triton, shadow context) or proton-python (Python context). It is on
+between the warm-up and the end. Its later processing of its data is left out.
 
-Says "ready" on the FIFO CONTROL.said; then reads names of workloads from CONTROL.go and answers each with the microseconds of a step: the median of a few, some 30 ms in all. A step ends with a synchronization. All programs of a bench use one CPU, one after the other.
+Says "ready" on the FIFO CONTROL.said; then reads names of workloads from CONTROL.go and answers
+each with the microseconds of a step: the median of a few, some 30 ms in all. A step ends with a
+synchronization. All programs of a bench use one CPU, one after the other.
 """
 import argparse
 import contextlib
@@ -119,7 +123,7 @@ def run(step, nr):
 
 
 def block(step, nr):
-    """Returns microseconds per step. Other programs have had their turns, so it warms up again first."""
+    """Returns microseconds per step. Warms up again first, because other programs have run."""
     run(step, nr // 5 + 1)
     times = []
     for _ in range(nr):

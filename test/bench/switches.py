@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""switches.c in Python: two processes on one CPU that wake each other in turn, each 30 functions deep.
+"""switches.c in Python: two processes on one CPU that wake each other, each 30 functions deep.
 
 switches.py N: N switches; prints ns for each
 """

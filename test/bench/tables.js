@@ -28,14 +28,19 @@ async function main() {
 		for (const statement of recipe("duckdb").split(";"))
 			if (statement.trim())
 				await db.run(statement);
-		await db.run("CREATE SCHEMA before; CREATE SCHEMA after; CREATE VIEW before.device AS FROM main.device;" +
+		await db.run("CREATE SCHEMA before; CREATE SCHEMA after; " +
+			     "CREATE VIEW before.device AS FROM main.device;" +
 			     "CREATE VIEW after.device AS FROM main.device");
 		const begin = process.hrtime.bigint(), cpu = process.cpuUsage();
 		const rows = (await db.runAndReadAll(recipe(name))).getRowObjects();
 		const used = process.cpuUsage(cpu);
 
-		console.log(`${name.padEnd(16)} ${(Number(process.hrtime.bigint() - begin) / 1e9).toFixed(1).padStart(7)} s` +
-			    ` ${((used.user + used.system) / 1e6).toFixed(1).padStart(7)} s of CPU ${String(rows.length).padStart(7)} rows`);
+		const seconds = Number(process.hrtime.bigint() - begin) / 1e9;
+		const cpuSeconds = (used.user + used.system) / 1e6;
+
+		console.log(`${name.padEnd(16)} ${seconds.toFixed(1).padStart(7)} s ` +
+			    `${cpuSeconds.toFixed(1).padStart(7)} s of CPU ` +
+			    `${String(rows.length).padStart(7)} rows`);
 		failed ||= !rows.length;
 		instance.closeSync?.();
 	}

@@ -49,7 +49,8 @@ async function findings(page) {
 
 	return result.violations.filter(v => ["serious", "critical"].includes(v.impact))
 		.map(v =>
-			`${v.id}: ${v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary).slice(0, 3).join("; ")}`);
+			`${v.id}: ` + v.nodes.map(n => n.target.join(" ") + " " + n.failureSummary)
+				.slice(0, 3).join("; "));
 }
 
 /* Runs @tests with a browser, and reports the result. */

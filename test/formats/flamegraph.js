@@ -17,8 +17,8 @@ const leaf = line => line[0][line[0].length - 1];
 
 /* Return: the page's name for a piece of work, from its name in folded stacks. */
 function shown(name) {
-	const m =
-		/^\[(GPU\d*_Kernel|GPU\d*_Memcpy|GPU\d*_Memset|GPU_Launch_Pending|Off_CPU|GPU_Wait)\](.*)$/s.exec(name);
+	const m = new RegExp("^\\[(GPU\\d*_Kernel|GPU\\d*_Memcpy|GPU\\d*_Memset|" +
+		"GPU_Launch_Pending|Off_CPU|GPU_Wait)\\](.*)$", "s").exec(name);
 	const what = m && m[1].replace(/^GPU\d*_/, "");
 
 	return !m ? name : what === "Kernel" ? m[2] : what === "Memcpy" ? "copy " + m[2] :

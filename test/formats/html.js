@@ -395,9 +395,11 @@ async function testBig() {
 	const frames = await page.evaluate(
 		"JSON.parse(document.getElementById('xpu-data').textContent).nodes.frame.length");
 
-	console.log(`# 5,000,000 launches: merged in ${(user + system).toFixed(1)} s of processor time, ` +
+	console.log(`# 5,000,000 launches: merged in ${(user + system).toFixed(1)} s ` +
+		    "of processor time, " +
 		    `${(kilobytes / 1024).toFixed(0)} MiB; page of ` +
-		    `${(fs.statSync("big.html").size / 1048576).toFixed(1)} MiB, ${frames} frames, ` +
+		    `${(fs.statSync("big.html").size / 1048576).toFixed(1)} MiB, ` +
+		    `${frames} frames, ` +
 		    `opens in ${seconds.toFixed(2)} s`);
 	ok(user + system < 15, "5 million launches: merged in less than 15 s");
 	ok(kilobytes < 300 << 10, "5 million launches: merged in less than 300 MiB");

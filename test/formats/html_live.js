@@ -28,7 +28,8 @@ async function testKinds() {
 	const area = await (await page.$("#strip-area")).boundingBox();
 
 	await page.mouse.move(area.x + area.width / 2, area.y + 5);
-	ok(/^GPU 0at[\d.]+ m?sin[\d.]+ m?s(busy[\d.]+%|nothing)$/.test(await page.textContent("#tip")),
+	ok(/^GPU 0at[\d.]+ m?sin[\d.]+ m?s(busy[\d.]+%|nothing)$/
+		.test(await page.textContent("#tip")),
 	   "the tooltip describes the moment under the pointer",
 	   await page.textContent("#tip"));
 	await page.mouse.move(1, 1);
@@ -116,8 +117,8 @@ async function testMemory() {
 		"bytes,count",
 	   "memory: times cannot be chosen as the unit");
 	const bytes =
-		await page.evaluate("JSON.parse(document.getElementById('xpu-data').textContent).cells.values[0].bytes" +
-					  ".reduce((a, b) => a + b)");
+		await page.evaluate("JSON.parse(document.getElementById('xpu-data').textContent)" +
+			".cells.values[0].bytes.reduce((a, b) => a + b)");
 
 	is(bytes, sum(folded("memory.bytes")),
 		"memory: the bytes are the same as in folded stacks");

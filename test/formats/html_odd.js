@@ -34,7 +34,9 @@ async function testNames() {
 		   `names, ${name}: Top has all visible names`);
 		is([...got].filter(blank).length, 0, "names: Top has no invisible name");
 		for (const n of expected.filter(blank))
-			ok(got.has(`[blank name${[...n].map(c => " U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")).join("")}]`),
+			ok(got.has(`[blank name${[...n].map(c => " U+" +
+				c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0"))
+				.join("")}]`),
 			   "names: an invisible name is shown by the numbers of its characters",
 			   [...got].join("\n"));
 		await page.click("#top tbody tr:nth-child(3) .name button");
@@ -106,7 +108,8 @@ async function testTimes() {
 			   `${name}: the graph has the sum of the times`);
 			const [, from,
 				to] =
-					/ time, ([\d.,]+ \S+) to ([\d.,]+ \S+?)[:;]/.exec(await page.textContent("#stretch-words"));
+					/ time, ([\d.,]+ \S+) to ([\d.,]+ \S+?)[:;]/
+						.exec(await page.textContent("#stretch-words"));
 
 			ok(from !== to,
 			   `${name}: the overview has different times at its ends`,
@@ -451,7 +454,8 @@ async function testAddress() {
 
 			await ready(odd);
 			ok(odd.complaints.length === 0,
-			   `${name}.html${encodeURI(h.replace("\ud800", "?")).slice(0, 40)}: the address of another page does no harm`,
+			   `${name}.html${encodeURI(h.replace("\ud800", "?")).slice(0, 40)}: ` +
+			   "the address of another page does no harm",
 			   odd.complaints.join("\n"));
 			await odd.context().close();
 		}

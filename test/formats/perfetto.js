@@ -59,8 +59,8 @@ async function work(engine, format, unit) {
 		from flow join slice o on o.id = slice_out join slice i on i.id = slice_in
 		join thread_track tt on tt.id = o.track_id join thread using (utid)
 		join track t on t.id = i.track_id join track gpu on gpu.id = t.parent_id` : `
-		select i.name, i.category, i.dur, gpu.name as gpu, thread.name as comm, o.name as api,
-		       extract_arg(o.arg_set_id, 'args.caller') as caller
+		select i.name, i.category, i.dur, gpu.name as gpu, thread.name as comm,
+		       o.name as api, extract_arg(o.arg_set_id, 'args.caller') as caller
 		from flow join slice o on o.id = slice_out join slice i on i.id = slice_in
 		join thread_track tt on tt.id = o.track_id join thread using (utid)
 		join thread_track gt on gt.id = i.track_id join thread g on g.utid = gt.utid
@@ -73,8 +73,9 @@ async function work(engine, format, unit) {
 		const name = r.category === "kernel" ? r.name : r.name.slice("memcpy ".length);
 
 		add(sums,
-			called(`${frame(r.comm)};${path};[GPU${several ? r.gpu.split(" ")[1] : ""}_` +
-				 `${labels[r.category]}]${frame(name)}`),
+			called(`${frame(r.comm)};${path};` +
+				`[GPU${several ? r.gpu.split(" ")[1] : ""}_` +
+				`${labels[r.category]}]${frame(name)}`),
 					unit === "ns" ? r.dur : 1);
 	}
 	return sums;
@@ -107,11 +108,12 @@ async function samples(engine) {
 	const sites = new Map(), sums = new Map();
 
 	for (const r of await engine.rows("select c.id, c.parent_id as parent, f.name from " +
-			"stack_profile_callsite c join stack_profile_frame f on f.id = c.frame_id order by c.id"))
+			"stack_profile_callsite c join stack_profile_frame f " +
+			"on f.id = c.frame_id order by c.id"))
 		sites.set(r.id, (r.parent === null ? "" : sites.get(r.parent) + ";") +
 			frame(r.name));
-	for (const r of await engine.rows("select callsite_id as id, thread.name as comm from perf_sample " +
-					  "join thread using (utid)"))
+	for (const r of await engine.rows("select callsite_id as id, thread.name as comm " +
+					  "from perf_sample join thread using (utid)"))
 		add(sums, `${frame(r.comm)};${sites.get(r.id)}`, 1);
 	return sums;
 }
@@ -124,7 +126,8 @@ run(async () => {
 			if (["calls", "live"].includes(name)) {
 				const calls = Number(fs.readFileSync(name + ".calls", "utf8"));
 				const [{ n }] = await engine.rows(
-					"select count(*) as n from slice where category in ('api', 'launch')");
+					"select count(*) as n from slice " +
+					"where category in ('api', 'launch')");
 
 				ok(calls > 0, `${name}.${format}: calls of the API were recorded`);
 				is(n, calls, `${name}.${format}: all calls are slices`);
@@ -140,12 +143,15 @@ run(async () => {
 			}
 			if (name === "calls") {
 				const [{ n, inner }] = await engine.rows(`
-					select count(*) as n, sum(a.dur = 100 and a.depth = 1) as inner
+					select count(*) as n,
+					       sum(a.dur = 100 and a.depth = 1) as inner
 					from slice l join slice a on a.parent_id = l.id
-					where l.category = 'launch' and l.dur = 250 and a.category = 'api'`);
+					where l.category = 'launch' and l.dur = 250
+					      and a.category = 'api'`);
 
 				is(`${n} ${inner}`, "3000 3000",
-				   `${format}: launches last as long as their calls, and others lie within them`);
+				   `${format}: launches last as long as their calls, ` +
+				   "and others lie within them");
 			}
 			engine[Symbol.dispose]();
 		}

@@ -101,7 +101,8 @@ async function main() {
 
 	/* ---- stragglers */
 	const work = RANKS.map(rank => ({
-		launches: Number(/^launches (\d+) matched \1 /m.exec(fs.readFileSync(`rank${rank}.log`, "utf8"))[1]),
+		launches: Number(/^launches (\d+) matched \1 /m
+			.exec(fs.readFileSync(`rank${rank}.log`, "utf8"))[1]),
 		device: sum(sites[rank], "total_ns"),
 		own: sum(csv(`rank${rank}.kernels.csv`).filter(r => !r.name.startsWith("nccl")),
 			"total_ns") + sum(csv(`rank${rank}.memory_time.csv`), "total_ns"),
@@ -129,8 +130,10 @@ async function main() {
 
 	/* ---- regressed */
 	await db.run("CREATE SCHEMA before; CREATE SCHEMA after");
-	await db.run("CREATE VIEW before.device AS FROM read_parquet('ranks/device/rank=0/*.parquet')");
-	await db.run("CREATE VIEW after.device AS FROM read_parquet('ranks/device/rank=3/*.parquet')");
+	await db.run("CREATE VIEW before.device AS " +
+		     "FROM read_parquet('ranks/device/rank=0/*.parquet')");
+	await db.run("CREATE VIEW after.device AS " +
+		     "FROM read_parquet('ranks/device/rank=3/*.parquet')");
 	rows = await query(recipe("regressed", ALL));
 	const runs = [0, 3].map(rank =>
 		new Map(csv(`rank${rank}.kernels.csv`).map(r => [r.name, r])));
@@ -186,7 +189,8 @@ async function main() {
 	for (const r of rows) {
 		const label = r.kind === "gpu_wait" ? "[GPU_Wait]" : "[Off_CPU]";
 		const line =
-			`${r.comm.replace(/;/g, ":")};${r.path};${label}${r.name.replace(/;/g, ":")}`;
+			`${r.comm.replace(/;/g, ":")};${r.path};${label}` +
+			r.name.replace(/;/g, ":");
 
 		shown.set(line, (shown.get(line) || 0) + r.ns);
 	}
@@ -200,7 +204,8 @@ async function main() {
 	 */
 	await open("windows");
 	rows =
-		await query("SELECT \"window\", open_ns, close_ns, launches FROM windows ORDER BY open_ns");
+		await query("SELECT \"window\", open_ns, close_ns, launches FROM windows " +
+			    "ORDER BY open_ns");
 	const closed = [...fs.readFileSync("windows.dump", "utf8").matchAll(
 		/WINDOW misc=closed number=(\d+) time_ns=(\d+) open_ns=(\d+) nr_launches=(\d+)/g)];
 
@@ -223,7 +228,8 @@ async function main() {
 			line && !/\](physical|fragmentation|before the recording) \d+$/.test(line));
 		const of = rows.filter(r => r.space !== "physical" && r[key])
 			.map(r => `${r.comm.replace(/;/g, ":")};${r.path};` +
-			`[${/pinned|registered/.test(r.space) ? "Host" : "GPU"}_Memory]${r.space} ${r[key]}`);
+			`[${/pinned|registered/.test(r.space) ? "Host" : "GPU"}_Memory]` +
+			`${r.space} ${r[key]}`);
 
 		ok(held.length > 10, `memory: ${held.length} call paths and kinds, ${view}`);
 		is(lines(of), lines(held),
@@ -234,11 +240,16 @@ async function main() {
 	/* Computes samples in gaps without slots: piece of work by piece of work. */
 	rows = await query(recipe("idle_host", ALL));
 	const plain =
-		await query(`WITH ends AS (SELECT gpu, process_id, launch_tid AS tid, start_ns AS to_ns,
-			max(start_ns + duration_ns) OVER (PARTITION BY gpu ORDER BY start_ns, duration_ns
-				ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS from_ns FROM device)
-		SELECT g.gpu, s.process_id::VARCHAR AS process, s.path_id, count(*) AS n FROM samples AS s JOIN ends AS g
-			ON s.process_id = g.process_id AND s.tid = g.tid AND s.time_ns >= g.from_ns AND s.time_ns < g.to_ns
+		await query(`WITH ends AS
+			(SELECT gpu, process_id, launch_tid AS tid, start_ns AS to_ns,
+				max(start_ns + duration_ns) OVER
+					(PARTITION BY gpu ORDER BY start_ns, duration_ns
+					 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+				AS from_ns FROM device)
+		SELECT g.gpu, s.process_id::VARCHAR AS process, s.path_id, count(*) AS n
+			FROM samples AS s JOIN ends AS g
+			ON s.process_id = g.process_id AND s.tid = g.tid
+			   AND s.time_ns >= g.from_ns AND s.time_ns < g.to_ns
 		WHERE g.to_ns - g.from_ns >= 10000 GROUP BY ALL`);
 
 	is(lines(rows.map(r => r.samples)), lines(plain.map(r => r.n)),

@@ -50,7 +50,8 @@ function compare(reader, file, rows) {
 		});
 	}
 	ok(!wrong,
-		`${reader}: ${file.replace(/rank=(.*)\/.*/, "$1")}: ${lines.length} rows of ${names.length} columns`,
+	   `${reader}: ${file.replace(/rank=(.*)\/.*/, "$1")}: ` +
+	   `${lines.length} rows of ${names.length} columns`,
 	   wrong);
 }
 
@@ -98,8 +99,8 @@ async function main() {
 			if (["launches", "device"].includes(table)) {
 				const all = `read_parquet('${dir}/${table}/*/*.parquet')`;
 				const [{ n, half }] =
-					await duckdb(`SELECT count(*) n, median(correlation_id)::BIGINT half
-					FROM ${all}`);
+					await duckdb(`SELECT count(*) n,
+					median(correlation_id)::BIGINT half FROM ${all}`);
 				const [{ less }] = await duckdb(`SELECT count(*) less FROM ${all}
 					WHERE correlation_id < ${half}`);
 				const [{ more }] = await duckdb(`SELECT count(*) more FROM ${all}

@@ -51,12 +51,15 @@ def other_thread():
 def out_of_order(prof):
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         prof.export_chrome_trace(file.name)
-        events = [e for e in json.load(open(file.name))["traceEvents"] if "correlation" in e.get("args", {})]
-    calls = {e["args"]["correlation"]: e for e in events if e["cat"] in ("cuda_runtime", "cuda_driver")}
+        events = [e for e in json.load(open(file.name))["traceEvents"]
+                  if "correlation" in e.get("args", {})]
+    calls = {e["args"]["correlation"]: e for e in events
+             if e["cat"] in ("cuda_runtime", "cuda_driver")}
     last = max(e["ts"] + e["dur"] for e in calls.values())
     nr = 0
     for e in events:
-        if e["cat"] in ("kernel", "gpu_memcpy", "gpu_memset") and any(n in e["name"] for n in DEVICE):
+        if e["cat"] in ("kernel", "gpu_memcpy", "gpu_memset") and \
+                any(n in e["name"] for n in DEVICE):
             call = calls.get(e["args"]["correlation"])
             nr += not call or e["ts"] < call["ts"] or e["ts"] + e["dur"] > last
     return nr

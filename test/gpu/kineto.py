@@ -13,7 +13,8 @@ class Block(nn.Module):
         super().__init__()
         self.attention = nn.MultiheadAttention(width, 4, batch_first=True)
         self.norm = nn.LayerNorm(width)
-        self.feed = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+        self.feed = nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(),
+                                  nn.Linear(4 * width, width))
 
     def forward(self, x):
         x = x + self.attention(x, x, x, need_weights=False)[0]

@@ -23,7 +23,8 @@ def op_softmax(): return torch.softmax(x, 0)
 
 ops = {op_sin: r"\bsin_kernel", op_cos: r"\bcos_kernel", op_exp: r"\bexp_kernel",
        op_tanh: r"\btanh_kernel", op_sigmoid: r"\bsigmoid_kernel", op_erf: r"\berf_kernel",
-       op_atan: r"\batan_kernel", op_sort: r"RadixSort", op_cumsum: r"DeviceScanKernel|tensor_kernel_scan",
+       op_atan: r"\batan_kernel", op_sort: r"RadixSort",
+       op_cumsum: r"DeviceScanKernel|tensor_kernel_scan",
        op_softmax: r"[Ss]oft[Mm]ax"}
 for _ in range(20):
     for op in ops:

@@ -3,8 +3,8 @@
 
 WHAT is
 
-    train       on each device, with checkpointing, a planted leak of 3 MB a step in plant_leak(), a planted
-                peak of 2 GB in plant_peak(), and a loader that pins memory
+    train       on each device, with checkpointing, a planted leak of 3 MB a step in plant_leak(), a
+                planted peak of 2 GB in plant_peak(), and a loader that pins memory
     devices     as train, but the leak is on the last device alone
     graph       a CUDA graph with a pool of its own
 
@@ -33,13 +33,15 @@ def say_moment():
     time.sleep(0.003)
     now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     for device in devices():
-        print("moment", now, device, torch.cuda.memory_allocated(device), torch.cuda.memory_reserved(device))
+        print("moment", now, device, torch.cuda.memory_allocated(device),
+              torch.cuda.memory_reserved(device))
     time.sleep(0.003)
 
 
 def say_peaks():
     for device in devices():
-        print("peak", device, torch.cuda.max_memory_allocated(device), torch.cuda.max_memory_reserved(device))
+        print("peak", device, torch.cuda.max_memory_allocated(device),
+              torch.cuda.max_memory_reserved(device))
 
 
 def plant_leak(device):

@@ -22,7 +22,8 @@ with torch.cuda.nvtx.range("step"):
     torch.cuda.nvtx.range_end(handle)
 torch.cuda.synchronize()
 
-model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU(), torch.nn.Linear(256, 256)).cuda()
+model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU(),
+                            torch.nn.Linear(256, 256)).cuda()
 y = torch.randn(64, 256, device="cuda")
 with torch.autograd.profiler.emit_nvtx():
     for _ in range(10):

@@ -20,8 +20,9 @@ SLOW_S = 0.03
 
 
 def start_ranks():
-    """Starts a process for each GPU, with the variables that torchrun sets. Returns the worst status."""
-    nr = int(os.environ.get("NR_RANKS") or len(subprocess.check_output(["nvidia-smi", "-L"]).splitlines()))
+    """Starts a process for each GPU, with torchrun's variables. Returns the worst status."""
+    nr = int(os.environ.get("NR_RANKS") or
+             len(subprocess.check_output(["nvidia-smi", "-L"]).splitlines()))
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
@@ -129,7 +130,8 @@ def main():
     """Runs one rank."""
     if what == "split":
         # With a device, the communicator is made at once, and new groups are split off from it.
-        dist.init_process_group("nccl", device_id=torch.device("cuda", int(os.environ["LOCAL_RANK"])))
+        dist.init_process_group("nccl",
+                                device_id=torch.device("cuda", int(os.environ["LOCAL_RANK"])))
     else:
         dist.init_process_group("nccl")
     if what == "ddp":

@@ -12,12 +12,14 @@ try:
 except ImportError:
     sys.exit(3)
 
-TABLES = "launches device paths frames processes ranges calls samples waits allocations metrics losses".split()
+TABLES = ("launches device paths frames processes ranges calls samples waits allocations metrics "
+          "losses").split()
 
 
 def rows(table):
     path = os.path.join(sys.argv[1], table)
-    return pyarrow.dataset.dataset(path, format="parquet", partitioning="hive").to_table().to_pylist()
+    return pyarrow.dataset.dataset(path, format="parquet",
+                                   partitioning="hive").to_table().to_pylist()
 
 
 def clean(name):
@@ -26,7 +28,8 @@ def clean(name):
 
 def main():
     tables = {name: rows(name) for name in TABLES}
-    print("pyarrow", pyarrow.__version__, {name: len(tables[name]) for name in TABLES}, file=sys.stderr)
+    print("pyarrow", pyarrow.__version__, {name: len(tables[name]) for name in TABLES},
+          file=sys.stderr)
     paths = {(r["process_id"], r["path_id"]): r["path"] for r in tables["paths"]}
     sums = collections.Counter()
 
@@ -41,7 +44,8 @@ def main():
     for r in tables["samples"]:
         add(r, "", r["period_ns"])
     for r in tables["waits"]:
-        add(r, ("[GPU_Wait]" if r["kind"] == "gpu_wait" else "[Off_CPU]") + clean(r["name"]), r["duration_ns"])
+        add(r, ("[GPU_Wait]" if r["kind"] == "gpu_wait" else "[Off_CPU]") + clean(r["name"]),
+            r["duration_ns"])
     for line in sorted(sums):
         print(line, sums[line])
 

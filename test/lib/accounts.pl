@@ -65,7 +65,8 @@ while (<$f>) {
 		if $row->{life_ns} < $wall{life} - 1e6 || $row->{life_ns} > $wall{whole} + 1e6;
 	push @wrong, "paths of waiting $path_ns{$name}"
 		if abs($path_ns{$name} - $row->{gpu_wait_ns}) > 1e6;
-	printf "thread %s on-CPU %.1f sleep %.1f lock %.1f read %.1f GPU %.1f runnable %.1f sum %.2f %%%s\n",
-		$name, (map { $_ / 1e6 } @$row{qw(on_cpu_ns sleep_ns lock_ns io_ns gpu_wait_ns runnable_ns)}),
+	my @keys = qw(on_cpu_ns sleep_ns lock_ns io_ns gpu_wait_ns runnable_ns);
+	printf "thread %s on-CPU %.1f sleep %.1f lock %.1f read %.1f GPU %.1f runnable %.1f " .
+		"sum %.2f %%%s\n", $name, (map { $_ / 1e6 } @$row{@keys}),
 		100 * $sum / $row->{life_ns}, @wrong ? " WRONG: @wrong" : '';
 }

@@ -11,7 +11,7 @@
 #	plt	xpumerge names the PLT's entries
 #	root	xpumerge names stripped functions at the root of stacks (roots.h)
 #	nested	both functions cover the address; xpumerge's function begins later
-#	clone	a part or a copy that the compiler made, which has the whole function's name in DWARF: f.cold
+#	clone	a part or copy of a function, which has the function's name in DWARF: f.cold
 # Prints a line of figures, up to 5 examples of each rule as comments, and fails on differences that
 # no rule explains.
 use strict;
@@ -23,7 +23,8 @@ srand(4711);
 # The addresses are in executable sections, by size.
 my (@sections, $total);
 for (`readelf -SW '$file' 2>/dev/null`) {
-	next unless /^\s*\[\s*\d+\]\s+(\S+)\s+PROGBITS\s+([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s+\S+\s+AX/;
+	next unless /^\s*\[\s*\d+\]\s+(\S+)\s+PROGBITS\s+([0-9a-f]+)\s+[0-9a-f]+\s+
+		([0-9a-f]+)\s+\S+\s+AX/x;
 	push @sections, [hex $2, hex $3];
 	$total += hex $3;
 }
@@ -66,7 +67,8 @@ my (@syms, %by_name);
 for my $f ($file, $debug // ()) {
 	for my $table ('', '-D') {
 		for (`nm -CS $table --defined-only '$f' 2>/dev/null`) {
-			my ($start, $size, $type, $name) = /^([0-9a-f]+) (?:([0-9a-f]+) )?(\S) (.*)$/ or next;
+			my ($start, $size, $type, $name) =
+				/^([0-9a-f]+) (?:([0-9a-f]+) )?(\S) (.*)$/ or next;
 			next if $type =~ /[bBdDrRaAN]/;
 			$name = plain($name);
 			push @{$by_name{$name}}, [hex $start, hex($size // '0')];
@@ -86,7 +88,8 @@ my %roots = map { $_ => 1 } qw(_start clone3 start_thread __libc_start_call_main
 sub explain {
 	my ($addr, $ours, $theirs) = @_;
 	return 'plt' if $ours =~ /\@plt$/;
-	(my $whole = $ours) =~ s/( \[clone [^]]*\]|\.(cold|part|constprop|isra|lto_priv|localalias)(\.\d+)?)+$//;
+	my $clone = qr/\.(cold|part|constprop|isra|lto_priv|localalias)(\.\d+)?/;
+	(my $whole = $ours) =~ s/( \[clone [^]]*\]|$clone)+$//;
 	return 'clone' if $whole ne $ours && same_function($whole, $theirs);
 	my $their = $by_name{$theirs} // [];
 	my $our = $by_name{$ours} // [];
@@ -97,7 +100,8 @@ sub explain {
 		return 'alias' if grep { $_->[0] == $o->[0] } @$their;
 		return 'nested' if grep { $_->[0] < $o->[0] } @$their;
 	}
-	return 'beyond' if !@covers && ($ours eq '??' || @$our) && grep { $_->[0] <= $addr } @$their;
+	return 'beyond' if !@covers && ($ours eq '??' || @$our) &&
+		grep { $_->[0] <= $addr } @$their;
 	return '';
 }
 
@@ -125,6 +129,7 @@ printf "# %s: addresses %d agree %d differ %d explained %d (%s)\n", $file =~ s{.
 	scalar @addr, $agree, $differ, $differ - $bad,
 	join(', ', map { "$_ $nr{$_}" } sort keys %nr) || 'none';
 for my $why (sort keys %examples) {
-	print "#   $why: $_\n" for @{$examples{$why}}[0 .. ($why eq 'UNEXPLAINED' ? $#{$examples{$why}} : 0)];
+	my $last = $why eq 'UNEXPLAINED' ? $#{$examples{$why}} : 0;
+	print "#   $why: $_\n" for @{$examples{$why}}[0 .. $last];
 }
 exit($bad ? 1 : 0);

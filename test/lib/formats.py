@@ -24,7 +24,8 @@ sys.path.insert(0, os.environ.get("PB_DIR", "."))
 
 def frame(name):
     """A name in the form that it has in a folded line."""
-    return re.sub("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", "?", name).replace(";", ":")
+    return re.sub("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", "?",
+                  name).replace(";", ":")
 
 
 def pprof(path, unit):
@@ -149,7 +150,7 @@ def check_nesting(spans):
 
 
 def chrome(path, unit):
-    """The device work that arrows lead to, under the call path of the launch where the arrows begin."""
+    """The device work that arrows lead to, under the call paths of their launches."""
     def ns(us):
         return int(us * 1000)
 
@@ -232,7 +233,7 @@ def unknown_fields(message):
 
 
 def pftrace(path, unit):
-    """Device slices, under the call paths of the launches from which flows lead to them; CPU samples."""
+    """Device slices, under the call paths of the launches that flows begin at; CPU samples."""
     import perfetto_pb2
     from google.protobuf.internal import decoder
     with open(path, "rb") as f:
@@ -280,7 +281,8 @@ def pftrace(path, unit):
             frames = [tables["frames"][i] for i in tables["callstacks"][s.callstack_iid].frame_ids]
             assert all(f.mapping_id in tables["mappings"] for f in frames)
             # Only the folded stacks have the duration of each launch.
-            yield ([threads[s.pid, s.tid]] + [tables["function_names"][f.function_name_id].str.decode()
+            yield ([threads[s.pid, s.tid]] +
+                   [tables["function_names"][f.function_name_id].str.decode()
                                               for f in frames], 1)
         if not packet.HasField("track_event"):
             continue

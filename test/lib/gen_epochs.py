@@ -34,7 +34,8 @@ def verdict(name):
 
 
 def make(form, out, keys):
-    opts = {"runs": 8, "nr": 1000, "first": 1000, "lost_calls": 0.0, "lost_works": 0.0, "late": 3000,
+    opts = {"runs": 8, "nr": 1000, "first": 1000, "lost_calls": 0.0, "lost_works": 0.0,
+            "late": 3000,
             "together": 0, "driver": 0, "seed": 1}
     for key in keys:
         name, value = key.split("=")
@@ -63,28 +64,37 @@ def make(form, out, keys):
         elif form == "chrome":
             events = []
             for at, i, c in calls:
-                events.append({"ph": "X", "cat": "cpu_op", "name": "site_%d" % i, "pid": 100, "tid": tid(i),
+                events.append({"ph": "X", "cat": "cpu_op", "name": "site_%d" % i, "pid": 100,
+                               "tid": tid(i),
                                "ts": (at - 100) / 1000, "dur": 3})
-                events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 100, "tid": tid(i),
+                events.append({"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel",
+                               "pid": 100, "tid": tid(i),
                                "ts": at / 1000, "dur": 2, "args": {"correlation": c}})
                 if opts["driver"]:
-                    events.append({"ph": "X", "cat": "cuda_driver", "name": "cuLaunchKernel", "pid": 100,
-                                   "tid": tid(i), "ts": (at + 200) / 1000, "dur": 1, "args": {"correlation": c}})
+                    events.append({"ph": "X", "cat": "cuda_driver", "name": "cuLaunchKernel",
+                                   "pid": 100,
+                                   "tid": tid(i), "ts": (at + 200) / 1000, "dur": 1,
+                                   "args": {"correlation": c}})
             for at, i, c in works:
-                events.append({"ph": "X", "cat": "kernel", "name": "kernel_%d" % i, "pid": 0, "tid": 7,
+                events.append({"ph": "X", "cat": "kernel", "name": "kernel_%d" % i, "pid": 0,
+                               "tid": 7,
                                "ts": at / 1000, "dur": (i + 1) / 1000,
                                "args": {"correlation": c, "device": 0, "context": 1, "stream": 7}})
             json.dump({"traceEvents": events}, f)
         elif form == "lines":
             for at, i, c in calls:
-                f.write(json.dumps({"type": "RUNTIME", "start": at, "end": at + 2000, "name": "cudaLaunchKernel_v7000",
-                                    "correlationId": c, "processId": 100, "threadId": tid(i)}) + "\n")
+                f.write(json.dumps({"type": "RUNTIME", "start": at, "end": at + 2000,
+                                    "name": "cudaLaunchKernel_v7000",
+                                    "correlationId": c, "processId": 100, "threadId": tid(i)}) +
+                        "\n")
             for at, i, c in works:
                 f.write(json.dumps({"type": "CONCURRENT_KERNEL", "start": at, "end": at + i + 1,
-                                    "name": "kernel_%d" % i, "correlationId": c, "deviceId": 0, "streamId": 7}) + "\n")
+                                    "name": "kernel_%d" % i, "correlationId": c, "deviceId": 0,
+                                    "streamId": 7}) + "\n")
         elif form == "text":
             for at, i, c in calls:
-                f.write('RUNTIME [ %d, %d ] duration 2000, "cudaLaunchKernel_v7000", cbid 211, processId 100, '
+                f.write('RUNTIME [ %d, %d ] duration 2000, "cudaLaunchKernel_v7000", cbid 211, '
+                        'processId 100, '
                         'threadId %d, correlationId %d\n' % (at, at + 2000, tid(i), c))
             for at, i, c in works:
                 f.write('CONCURRENT_KERNEL [ %d, %d ] duration %d, "kernel_%d", correlationId %d\n'
@@ -92,19 +102,27 @@ def make(form, out, keys):
         else:
             f.write("BEGIN; CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);\n"
                     "INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000');\n"
-                    "CREATE TABLE CUDA_CALLCHAINS (id INTEGER, symbol INTEGER, stackDepth INTEGER);\n"
-                    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, globalTid INTEGER,"
-                    " correlationId INTEGER, nameId INTEGER, returnValue INTEGER, callchainId INTEGER);\n"
-                    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId INTEGER,"
-                    " contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid INTEGER, shortName INTEGER);\n")
+                    "CREATE TABLE CUDA_CALLCHAINS (id INTEGER, symbol INTEGER, stackDepth "
+                    "INTEGER);\n"
+                    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start INTEGER, end INTEGER, "
+                    "globalTid INTEGER,"
+                    " correlationId INTEGER, nameId INTEGER, returnValue INTEGER, callchainId "
+                    "INTEGER);\n"
+                    "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, deviceId "
+                    "INTEGER,"
+                    " contextId INTEGER, streamId INTEGER, correlationId INTEGER, globalPid "
+                    "INTEGER, shortName INTEGER);\n")
             for i in range(opts["runs"] * opts["nr"]):
-                f.write("INSERT INTO StringIds VALUES (%d, 'site_%d'), (%d, 'kernel_%d');\n" % (2 * i + 10, i, 2 * i + 11, i))
+                f.write("INSERT INTO StringIds VALUES (%d, 'site_%d'), (%d, 'kernel_%d');\n" %
+                        (2 * i + 10, i, 2 * i + 11, i))
             for at, i, c in calls:
                 f.write("INSERT INTO CUDA_CALLCHAINS VALUES (%d, %d, 0);\n" % (i + 1, 2 * i + 10))
-                f.write("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (%d, %d, %d, %d, 1, 0, %d);\n"
+                f.write("INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (%d, %d, %d, %d, 1, 0, "
+                        "%d);\n"
                         % (at, at + 2000, (100 << 24) + tid(i), c, i + 1))
             for at, i, c in works:
-                f.write("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (%d, %d, 0, 1, 7, %d, %d, %d);\n"
+                f.write("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (%d, %d, 0, 1, 7, %d, %d, "
+                        "%d);\n"
                         % (at, at + i + 1, c, 100 << 24, 2 * i + 11))
             f.write("COMMIT;\n")
     print(len(calls), len(works))

@@ -60,21 +60,26 @@ class Thread:
         self.left -= 1
         start = self.pass_time()
         kind = rnd.randint(0, 9)
-        api, cat, name, leaf = "cudaLaunchKernel", "kernel", "gemm<%d>(int)" % rnd.randint(0, 5), None
+        api, cat, name, leaf = "cudaLaunchKernel", "kernel", \
+            "gemm<%d>(int)" % rnd.randint(0, 5), None
         if kind == 8:
-            api, cat, name, leaf = ("cudaMemcpyAsync", "gpu_memcpy", "Memcpy HtoD (Pageable -> Device)",
+            api, cat, name, leaf = ("cudaMemcpyAsync", "gpu_memcpy",
+                                    "Memcpy HtoD (Pageable -> Device)",
                                     "[GPU_Memcpy]HtoD")
         elif kind == 9:
-            api, cat, name, leaf = "cudaMemsetAsync", "gpu_memset", "Memset (Device)", "[GPU_Memset]"
+            api, cat, name = "cudaMemsetAsync", "gpu_memset", "Memset (Device)"
+            leaf = "[GPU_Memset]"
         end = self.pass_time()
         event("cuda_runtime", api, opts["pid"], self.tid, start, end, correlation=correlation)
         ns = rnd.randint(1, 5000) * step
-        event(cat, name, 0, 7, end + 900 * step, end + 900 * step + ns, device=0, context=1, stream=7,
+        event(cat, name, 0, 7, end + 900 * step, end + 900 * step + ns, device=0, context=1,
+              stream=7,
               correlation=correlation)
         leaf = leaf or "[GPU_Kernel]" + name
         path = self.frames or self.ranges or ["[no stack]"]
         folded[";".join([self.comm] + path + [api, leaf])] += ns
-        nvtx[";".join((["[NVTX]" + r for r in self.ranges] or ["[no NVTX range]"]) + path + [api, leaf])] += ns
+        nvtx[";".join((["[NVTX]" + r for r in self.ranges] or ["[no NVTX range]"]) +
+                      path + [api, leaf])] += ns
 
     def call(self, depth):
         what = rnd.choice(["python_function", "cpu_op", "cpu_op", "user_annotation"])
@@ -83,10 +88,13 @@ class Thread:
         if what == "python_function":
             self.python_id += 1
             args = {"Python id": self.python_id, "Python parent id": None}
-            name = rnd.choice(["train.py(41): step", "torch/nn/modules/linear.py(124): forward", "<string>(1): <module>",
-                               "<eval_with_key>.7(5): forward", "nn.Module: Linear_0", "<built-in method \"x\">"])
+            name = rnd.choice(["train.py(41): step", "torch/nn/modules/linear.py(124): forward",
+                               "<string>(1): <module>",
+                               "<eval_with_key>.7(5): forward", "nn.Module: Linear_0",
+                               "<built-in method \"x\">"])
         elif what == "cpu_op":
-            name = rnd.choice(["aten::mm", "<T as X>::copy", "autograd::engine::evaluate_function: Add"])
+            name = rnd.choice(["aten::mm", "<T as X>::copy",
+                               "autograd::engine::evaluate_function: Add"])
         else:
             name = rnd.choice(["ProfilerStep#7", "forward", "Optimizer.step#SGD.step"])
         stack = self.ranges if what == "user_annotation" else self.frames
@@ -115,7 +123,8 @@ for i in range(opts["threads"]):
 events.append({"ph": "M", "name": "process_name", "pid": opts["pid"], "tid": 0, "ts": 0,
                "args": {"name": "python3"}})
 rnd.shuffle(events)
-trace = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Simulated GPU", "smMemory": [1, 2]}]}
+trace = {"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "Simulated GPU",
+                                                   "smMemory": [1, 2]}]}
 if opts["base"]:
     trace["baseTimeNanoseconds"] = opts["base"]
 trace["traceEvents"] = events

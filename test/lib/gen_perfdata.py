@@ -13,7 +13,8 @@ import struct
 import subprocess
 import sys
 
-opts = {"seed": 1, "nr": 200, "event": "cpu-clock", "freq": 1000, "clockid": 1, "events": 1, "identifier": 0,
+opts = {"seed": 1, "nr": 200, "event": "cpu-clock", "freq": 1000, "clockid": 1, "events": 1,
+        "identifier": 0,
         "pipe": 0, "zstd": 0, "dwarf": 0, "chains": 1, "order": 0, "lost": 0, "start": 5000000000,
         "wall": 0, "big": 0, "cut": 0, "pid": 700}
 for arg in sys.argv[2:]:
@@ -23,7 +24,8 @@ rng = random.Random(opts["seed"])
 
 IP, TID, TIME, CALLCHAIN, ID, PERIOD, IDENTIFIER = 1, 2, 4, 0x20, 0x40, 0x100, 0x10000
 REGS, STACK = 0x1000, 0x2000
-TYPE = IP | TID | TIME | PERIOD | (CALLCHAIN if opts["chains"] else 0) | (ID if opts["events"] > 1 else 0)
+TYPE = IP | TID | TIME | PERIOD | (CALLCHAIN if opts["chains"] else 0) | \
+    (ID if opts["events"] > 1 else 0)
 TYPE |= (IDENTIFIER if opts["identifier"] else 0) | (REGS | STACK if opts["dwarf"] else 0)
 REGS_MASK = 0x1ff | 0xff0000
 KERNEL, USER = 2**64 - 128, 2**64 - 512
@@ -34,7 +36,8 @@ IDS = [[901, 902], [903]]
 def attr(name):
     kind, config = CONFIGS[name]
     flags = 1 << 10 | 1 << 18 | 1 << 23 | 1 << 24 | (1 << 25 if opts["clockid"] >= 0 else 0)
-    a = struct.pack("<IIQQQQQIIQQQQIiQ", kind, 112, config, opts["freq"], TYPE, 4, flags, 0, 0, 0, 0, 0,
+    a = struct.pack("<IIQQQQQIIQQQQIiQ", kind, 112, config, opts["freq"], TYPE, 4, flags, 0, 0, 0,
+                    0, 0,
                     REGS_MASK if opts["dwarf"] else 0, 512 if opts["dwarf"] else 0,
                     max(opts["clockid"], 0), 0)
     return a.ljust(112, b"\0")
@@ -115,12 +118,14 @@ def add(name, frames, ns):
 APP, LIB = 0x400000, 0x7f0000000000
 KSYMS = [(0xffffffffc0001000, 0x100, "bpf_prog_one"), (0xffffffffc0002000, 0x80, "bpf_prog_two")]
 records = []		# (time, bytes)
-begin = [record(17, struct.pack("<QIHH", a, n, 1, 0) + text(s) + side(0, 0, 0)) for a, n, s in KSYMS]
+begin = [record(17, struct.pack("<QIHH", a, n, 1, 0) + text(s) + side(0, 0, 0))
+         for a, n, s in KSYMS]
 pid, now = opts["pid"], opts["start"]
 # Mappings from before the recording.
 begin += [comm(pid, pid, "before", 0), mmap2(pid, APP, 0x10000, 0, "/nonexistent/app", 0),
           mmap(pid, 0x900000, 0x1000, 0, "/nonexistent/data", 0, data=True),
-          mmap(2**32 - 1, 0xffffffff80123000, 0x1000000, 0xffffffff80123000, "[kernel.kallsyms]_text", 0)]
+          mmap(2**32 - 1, 0xffffffff80123000, 0x1000000, 0xffffffff80123000,
+               "[kernel.kallsyms]_text", 0)]
 names = {(pid, pid): "before"}
 files = {pid: {APP: "app", LIB: None}}
 
@@ -130,7 +135,7 @@ def event(b):
 
 
 def maybe_change(i):
-    """Threads, processes, other programs and libraries appear: equal addresses get other meanings."""
+    """Threads, processes, programs and libraries appear: equal addresses get other meanings."""
     if i == 20:
         event(fork(pid, pid, pid + 1, pid, now))
         names[(pid, pid + 1)] = names[(pid, pid)]
@@ -198,7 +203,8 @@ for i in range(opts["nr"]):
         if not opts["dwarf"]:
             shown = shown[:1]
     else:
-        kernel_shown = ["bpf_prog_one_[k]" if kernel[0] < KSYMS[1][0] else "bpf_prog_two_[k]"] if kernel else []
+        kernel_shown = ["bpf_prog_one_[k]" if kernel[0] < KSYMS[1][0] else
+                        "bpf_prog_two_[k]"] if kernel else []
     event(sample(p, t, now, period, chain, 0, user))
     add(names[(p, t)], shown[::-1] + kernel_shown, period if opts["event"].endswith("clock") else
         10**9 // opts["freq"])
@@ -228,12 +234,14 @@ def event_desc():
 
 features = {3: string("host"), 4: string("6.1"), 6: string("x86_64"),
             11: struct.pack("<I", 2) + string("perf") + string("record"), 12: event_desc(),
-            2: record(0, struct.pack("<I20sB3x", 2**32 - 1, b"\x22" * 20, 20) + text("[kernel.kallsyms]"), 1 << 15)}
+            2: record(0, struct.pack("<I20sB3x", 2**32 - 1, b"\x22" * 20, 20) +
+                      text("[kernel.kallsyms]"), 1 << 15)}
 if opts["wall"]:
     features[29] = struct.pack("<IIQQ", 1, opts["clockid"], opts["wall"], opts["start"])
 if opts["zstd"]:
     # All records are one compressed stream, whose chunks begin and end within records.
-    packed = subprocess.run(["zstd", "-q", "-c"], input=body, stdout=subprocess.PIPE, check=True).stdout
+    packed = subprocess.run(["zstd", "-q", "-c"], input=body, stdout=subprocess.PIPE,
+                            check=True).stdout
     body = b""
     while packed:
         n = rng.randrange(1, 300)
@@ -260,7 +268,8 @@ else:
     at_attrs = at_ids + len(ids)
     at_data = at_attrs + len(section)
     bits = sum(1 << b for b in features)
-    out = b"PERFILE2" + struct.pack("<QQQQQQQQ4Q", 104, 128, at_attrs, len(section), at_data, len(body), 0, 0,
+    out = b"PERFILE2" + struct.pack("<QQQQQQQQ4Q", 104, 128, at_attrs, len(section), at_data,
+                                    len(body), 0, 0,
                                     bits, 0, 0, 0)
     table_at = at_data + len(body)
     at = table_at + 16 * len(features)

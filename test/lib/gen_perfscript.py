@@ -54,7 +54,8 @@ def stack():
         if shown is None:
             shown = "libc.so.6+0x%x" % address
         # A frame without a file can be recognized only by the line that says "(inlined)".
-        if opts["inline"] and not kernel and "(" not in name and name[0] != "[" and rng.random() < 0.3:
+        if opts["inline"] and not kernel and "(" not in name and name[0] != "[" and \
+                rng.random() < 0.3:
             lines.append("\t%16x %s (inlined)" % (address, name.split("+")[0]))
             folded.append(name.split("+")[0].replace(";", ":") + " (inlined)")
             continue
@@ -111,7 +112,8 @@ for i in range(opts["nr"]):
     if opts["junk"] and rng.random() < 0.1:
         text.append(rng.choice([
             "perf: a warning", "# a comment", "Samples for 'x' do not have CPU attribute set.",
-            "app 12 1.000000: PERF_RECORD_MMAP2 12/12: [0x1(0x1) @ 0 08:01 1 1]: r-xp /usr/bin/app"]))
+            "app 12 1.000000: PERF_RECORD_MMAP2 12/12: [0x1(0x1) @ 0 08:01 1 1]: r-xp "
+            "/usr/bin/app"]))
     time_ns += opts["distance"]
 with open(sys.argv[1], "w", newline="") as f:
     f.write(end.join(text) + end)

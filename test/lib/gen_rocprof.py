@@ -19,12 +19,16 @@ for arg in sys.argv[2:]:
 rng = random.Random(opts["seed"])
 truth = {}
 
-KINDS = [("NONE", []), ("HSA_CORE_API", ["hsa_init", "hsa_queue_create", "hsa_signal_store_relaxed"]),
-         ("HIP_RUNTIME_API", ["hipGetDevice", "hipLaunchKernel", "hipMemcpyAsync", "hipStreamSynchronize"]),
+KINDS = [("NONE", []), ("HSA_CORE_API", ["hsa_init", "hsa_queue_create",
+                                         "hsa_signal_store_relaxed"]),
+         ("HIP_RUNTIME_API", ["hipGetDevice", "hipLaunchKernel", "hipMemcpyAsync",
+                              "hipStreamSynchronize"]),
          ("MARKER_CORE_RANGE_API", ["roctxThreadRangeA"]),
-         ("MEMORY_COPY", ["MEMORY_COPY_NONE", "MEMORY_COPY_HOST_TO_HOST", "MEMORY_COPY_HOST_TO_DEVICE",
+         ("MEMORY_COPY", ["MEMORY_COPY_NONE", "MEMORY_COPY_HOST_TO_HOST",
+                          "MEMORY_COPY_HOST_TO_DEVICE",
                           "MEMORY_COPY_DEVICE_TO_HOST", "MEMORY_COPY_DEVICE_TO_DEVICE"]),
-         ("KERNEL_DISPATCH", ["KERNEL_DISPATCH_NONE", "KERNEL_DISPATCH_ENQUEUE", "KERNEL_DISPATCH_COMPLETE"])]
+         ("KERNEL_DISPATCH", ["KERNEL_DISPATCH_NONE", "KERNEL_DISPATCH_ENQUEUE",
+                              "KERNEL_DISPATCH_COMPLETE"])]
 SHORT = {2: "HtoD", 3: "DtoH", 4: "DtoD"}
 KERNELS = ["transpose(int const*, int*, int, int)", "gemm<float, 8>(\"a;b\")", "addition_kernel"]
 GPUS = [(2**63 + 5, 0, "AMD Instinct MI300X"), (77, 1, "AMD Instinct MI210")]
@@ -94,7 +98,8 @@ def process(pid):
                 r["dispatch_info"] = {
                     "size": 64, "agent_id": {"handle": gpu[0]}, "queue_id": {"handle": 2**63 + 1},
                     "kernel_id": 10 + k, "dispatch_id": number[0],
-                    "workgroup_size": {"x": 64, "y": 1, "z": 1}, "grid_size": {"x": 64, "y": 1, "z": 1}}
+                    "workgroup_size": {"x": 64, "y": 1, "z": 1},
+                    "grid_size": {"x": 64, "y": 1, "z": 1}}
                 dispatches.append(r)
                 add(comm, root + [label + "Kernel]" + KERNELS[k]], ns)
             else:
@@ -107,17 +112,21 @@ def process(pid):
                 add(comm, root + [label + "Memcpy]" + SHORT[op]], ns)
             if not opts["old"]:
                 r.update(place)
-    symbols = [{"kernel_id": 10 + i, "code_object_id": 1, "kernel_name": k} if opts["names"] == "kernel" else
+    symbols = [{"kernel_id": 10 + i, "code_object_id": 1, "kernel_name": k}
+               if opts["names"] == "kernel" else
                {"kernel_id": 10 + i, "kernel_name": "_Z%d.kd" % i, "formatted_kernel_name": k,
                 "truncated_kernel_name": "k"} for i, k in enumerate(KERNELS)]
-    agents = [{"size": 312, "id": {"handle": 1}, "type": 1, "name": "AMD EPYC", "logical_node_type_id": 0}]
+    agents = [{"size": 312, "id": {"handle": 1}, "type": 1, "name": "AMD EPYC",
+               "logical_node_type_id": 0}]
     agents += [{"id": {"handle": h}, "type": 2, "name": "gfx942", "product_name": n,
-                "logical_node_type_id": i, "mem_banks": [], "caches": [{"size": 1}]} for h, i, n in GPUS]
+                "logical_node_type_id": i, "mem_banks": [], "caches": [{"size": 1}]}
+               for h, i, n in GPUS]
     return {
         "metadata": {"pid": pid, "init_time": 1, "fini_time": 9, "config": {"x": [1, {"y": 2}]},
                      "command": ["/usr/bin/" + comm, "-n", "3"]},
         "agents": agents, "counters": [],
-        "strings": {"callback_records": [], "buffer_records": [{"kind": k, "operations": o} for k, o in KINDS],
+        "strings": {"callback_records": [], "buffer_records": [
+            {"kind": k, "operations": o} for k, o in KINDS],
                     "marker_api": texts, "correlation_id": {"external": []}},
         "code_objects": [], "kernel_symbols": symbols, "host_functions": [], "summary": [],
         "callback_records": {"counter_collection": []},

@@ -161,7 +161,8 @@ def stretches(tool, sources, text, parts):
     """What the page's own modules find in stretches that are picked, see html_stretch.js."""
     with open("page.html", "w", encoding="utf-8") as page:
         page.write(text)
-    got = subprocess.run(["node", tool, sources, "page.html", *parts], stdout=subprocess.PIPE, check=True)
+    got = subprocess.run(["node", tool, sources, "page.html", *parts], stdout=subprocess.PIPE,
+                         check=True)
     return json.loads(got.stdout)
 
 
@@ -169,7 +170,8 @@ def main():
     unit = sys.argv[1]
     side = int(sys.argv[2]) if len(sys.argv) > 2 else 0
     lines = {}
-    for names, value in stacks(sys.stdin.buffer.read().decode("utf-8"), "ns" if unit == "us" else unit, side):
+    for names, value in stacks(sys.stdin.buffer.read().decode("utf-8"),
+                               "ns" if unit == "us" else unit, side):
         line = ";".join(names)
         lines[line] = lines.get(line, 0) + value
     for path, value in sorted(lines.items(), key=lambda line: line[0].encode()):

@@ -66,7 +66,8 @@ for start, end, name in works:
     for length, values in overlaps(start, end):
         ns[strings[name]] += length
         sums[strings[name]] += length * values[1]
-tables = [next(v for k, v in json.load(open(path)).items() if k != "account") for path in sys.argv[2:]]
+tables = [next(v for k, v in json.load(open(path)).items() if k != "account")
+          for path in sys.argv[2:]]
 kernels, paths, gpus = tables
 assert len(kernels) == len(ns), (len(kernels), len(ns))
 for kernel in kernels:

@@ -92,7 +92,8 @@ def check_pyroscope(path, query, headers, body, errors):
              for part in message.iter_parts()}
     if set(parts) != {"profile", "sample_type_config"}:
         errors.append("parts %s" % set(parts))
-    kind, sums = check_pprof(parts["profile"], int(query["from"]) * 1e9, int(query["until"]) * 1e9, errors)
+    kind, sums = check_pprof(parts["profile"], int(query["from"]) * 1e9, int(query["until"]) * 1e9,
+                             errors)
     config = json.loads(parts["sample_type_config"])
     if set(config) != {kind} or config[kind] != {"units": "nanoseconds", "aggregation": "sum"}:
         errors.append("sample_type_config %s" % config)
@@ -110,17 +111,20 @@ def check_parca(path, query, headers, body, errors):
         if set(series) != {"labels", "samples"} or set(series["labels"]) != {"labels"}:
             errors.append("series")
         labels = {label["name"]: label["value"] for label in series["labels"]["labels"]}
-        if labels.get("__name__") != "xpuload" or not labels.get("host") or labels.get("cluster") != "x":
+        if labels.get("__name__") != "xpuload" or not labels.get("host") or \
+                labels.get("cluster") != "x":
             errors.append("labels %s" % labels)
         for sample in series["samples"]:
             if set(sample) != {"rawProfile"}:
                 errors.append("sample")
-            result.append(check_pprof(base64.b64decode(sample["rawProfile"], validate=True), None, None, errors))
+            result.append(check_pprof(base64.b64decode(sample["rawProfile"], validate=True), None,
+                                      None, errors))
     return result
 
 
 def check_otlp(path, query, headers, body, errors):
-    if path != "/v1development/profiles" or query or headers["content-type"] != "application/x-protobuf":
+    if path != "/v1development/profiles" or query or \
+            headers["content-type"] != "application/x-protobuf":
         errors.append("path or type")
     r = profiles_service_pb2.ExportProfilesServiceRequest.FromString(body)
     d = r.dictionary
@@ -173,8 +177,10 @@ def check_otlp(path, query, headers, body, errors):
 
     result = []
     for resource in r.resource_profiles:
-        about = {a.key: getattr(a.value, a.value.WhichOneof("value")) for a in resource.resource.attributes}
-        if not about.get("host.name") or not about.get("service.name") or about.get("process.pid", 0) <= 0 or \
+        about = {a.key: getattr(a.value, a.value.WhichOneof("value"))
+                 for a in resource.resource.attributes}
+        if not about.get("host.name") or not about.get("service.name") or \
+                about.get("process.pid", 0) <= 0 or \
                 not about.get("process.executable.name"):
             errors.append("resource %s" % about)
         want = json.loads(os.environ.get("RECEIVER_RESOURCE", "{}"))
@@ -190,14 +196,16 @@ def check_otlp(path, query, headers, body, errors):
                 if use("string", p.period_type.type_strindex) != kind or p.period < 1 or \
                         use("string", p.period_type.unit_strindex) != "nanoseconds":
                     errors.append("period")
-                if not -900e9 < p.time_unix_nano - time.time() * 1e9 < 5e9 or not 0 < p.duration_nano < 60e9:
+                if not -900e9 < p.time_unix_nano - time.time() * 1e9 < 5e9 or \
+                        not 0 < p.duration_nano < 60e9:
                     errors.append("time")
                 if len(p.profile_id) != 16 or not any(p.profile_id):
                     errors.append("profile id")
                 sums, identities = {}, set()
                 for s in p.samples:
                     about = attributes(s.attribute_indices)
-                    if not about.get("thread.name") or (kind.startswith("gpu") and "device" not in about):
+                    if not about.get("thread.name") or (kind.startswith("gpu") and
+                                                        "device" not in about):
                         errors.append("sample's attributes %s" % about)
                     identity = (s.stack_index, tuple(sorted(s.attribute_indices)))
                     if identity in identities:
@@ -217,7 +225,8 @@ def check_otlp(path, query, headers, body, errors):
     return result
 
 
-CHECKS = {"/ingest": check_pyroscope, "/profiles/writeraw": check_parca, "/v1development/profiles": check_otlp}
+CHECKS = {"/ingest": check_pyroscope, "/profiles/writeraw": check_parca,
+          "/v1development/profiles": check_otlp}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -259,8 +268,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
             totals[kind] = totals.get(kind, 0) + sum(sums.values())
             for stack, value in sums.items():
                 stacks[kind + " " + stack] = stacks.get(kind + " " + stack, 0) + value
-        self.log_request_line({"path": url.path, "mode": mode, "errors": errors[:5], "totals": totals,
-                               "stacks": {} if os.environ.get("RECEIVER_BRIEF") else stacks, "auth": self.headers.get("authorization"),
+        self.log_request_line({"path": url.path, "mode": mode, "errors": errors[:5],
+                               "totals": totals,
+                               "stacks": {} if os.environ.get("RECEIVER_BRIEF") else stacks,
+                               "auth": self.headers.get("authorization"),
                                "id": hashlib.sha256(body).hexdigest(),
                                "bytes": len(body)})
         if mode == "stall":
@@ -287,7 +298,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def main():
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("RECEIVER_PORT", "0"))), Handler)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1",
+                                              int(os.environ.get("RECEIVER_PORT", "0"))), Handler)
     server.daemon_threads = True
     server.lock = threading.Lock()
     with open(sys.argv[1] + ".new", "w") as f:

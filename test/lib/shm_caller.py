@@ -34,7 +34,8 @@ class Caller:
     # Return: the connection, which the shim closes at once.
     def send(self, fds=(), **hello):
         s = self.connect()
-        control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, struct.pack(f"{len(fds)}i", *fds))] if fds else []
+        control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
+                    struct.pack(f"{len(fds)}i", *fds))] if fds else []
         s.sendmsg([self.hello(**hello)], control)
         return s
 
@@ -42,22 +43,26 @@ class Caller:
 # Writes @record, of a multiple of 8 bytes, into the mapped memory @m.
 def put_record(m, record):
     head = struct.unpack_from("=Q", m, 4096)[0]
-    m[RING_AT + head:RING_AT + head + 8 + len(record)] = struct.pack("=II", len(record), 1 << 9) + record
+    m[RING_AT + head:RING_AT + head + 8 + len(record)] = \
+        struct.pack("=II", len(record), 1 << 9) + record
     struct.pack_into("=Q", m, 4096, head + 8 + len(record))
 
 
-# Return: an MMAP record with everything that a process can lie about. @name: with its NUL and padding
+# Return: an MMAP record with everything that a process can lie about. @name: with NUL and padding
 def mmap_record(start, length, name, time_ns=0, id_len=0):
-    return struct.pack("=HHIQIIQQQQIIIIB20s3x", 5, 0xffff, 96 + len(name), time_ns, 1, 1, start, length, 0, 7, 8, 1,
+    return struct.pack("=HHIQIIQQQQIIIIB20s3x", 5, 0xffff, 96 + len(name), time_ns, 1, 1, start,
+                       length, 0, 7, 8, 1,
                        0xffffffff, 0xffffffff, id_len, b"evil") + name
 
 
-# Writes @count launches of cudaLaunchKernel into the memory @fd, as the shim does with --probe launch.
+# Writes @count launches of cudaLaunchKernel into the memory @fd, as the shim does with --probe
+# launch.
 def put_launches(fd, count):
     with mmap.mmap(fd, 0) as m:
         head = struct.unpack_from("=Q", m, 4096)[0]
         for i in range(count):
-            record = struct.pack("=HHIQIIIIHHIQQIIIIII", 32, 0, 80, time.monotonic_ns(), 0, 0, i + 1, 211, 3, 0,
+            record = struct.pack("=HHIQIIIIHHIQQIIIIII", 32, 0, 80, time.monotonic_ns(), 0, 0,
+                                 i + 1, 211, 3, 0,
                                  0, 0, 0, 0, 0, 0, os.getpid(), 0, 0)
             at = RING_AT + head
             m[at:at + 88] = struct.pack("=II", len(record), 1 << 9) + record

@@ -25,7 +25,8 @@ while (<$f>) {
 # Returns the time off the CPU in waits, by thread.
 sub merged {
 	my %ns;
-	open my $m, '-|', "$xpumerge -i $recording --cpu-only -f folded --unit ns @_ 2>/dev/null" or die;
+	open my $m, '-|', "$xpumerge -i $recording --cpu-only -f folded --unit ns @_ 2>/dev/null"
+		or die;
 	while (<$m>) {
 		$ns{$1} += $2 if /^([^;]*);.*(?:nanosleep|mutex|futex).*\[Off_CPU\].* (\d+)$/;
 	}
@@ -79,13 +80,15 @@ for my $name (sort keys %spans) {
 		my $bound = $true * 0.01 > 20e3 ? $true * 0.01 : 20e3;
 		$bound = 1e6 if $to - $from < 0.0999;
 		my $right = abs($ns - $true) <= $bound || is_between($ns, $wall, $cpu);
-		printf "%-8s %-9s | %12.3f ms | %12.3f ms | %8.3f %%%s\n", $name, $window, $true / 1e6,
-			$ns / 1e6, $true ? 100 * ($ns - $true) / $true : 0,
+		printf "%-8s %-9s | %12.3f ms | %12.3f ms | %8.3f %%%s\n", $name, $window,
+			$true / 1e6, $ns / 1e6, $true ? 100 * ($ns - $true) / $true : 0,
 			$right ? '' : ' WRONG';
 	}
 	printf "%-8s all       | %12.3f ms | %12.3f ms | %8.3f %% sum %s%s\n", $name,
 		$true_within{$name} / 1e6, $within{$name} / 1e6, 100 * ($scale - 1),
-		$sums{$name} == ($whole->{$name} // 0) ? 'exact' : "WRONG: $sums{$name} of $whole->{$name} ns",
-		abs($scale - 1) <= 0.05 || is_between($within{$name}, $true_within{$name}, $cpu_within{$name}) ? '' :
+		$sums{$name} == ($whole->{$name} // 0) ? 'exact' :
+			"WRONG: $sums{$name} of $whole->{$name} ns",
+		abs($scale - 1) <= 0.05 ||
+			is_between($within{$name}, $true_within{$name}, $cpu_within{$name}) ? '' :
 			' WRONG';
 }

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""windows_parts.py XPUMERGE SHAPE FILES TRUTH [TOOL SOURCES]: compares windows of time with the truth of gen_windows
+"""windows_parts.py XPUMERGE SHAPE FILES TRUTH [TOOL SOURCES]: compares windows of time with the
+truth of gen_windows
 
-Does what windows_truth.py does, for recordings with one kind of data: memory, PC samples, waits in NCCL's kernels,
-capture windows. A line for each quantity and length of windows has the number of comparisons, the sums of truth and
-result, the largest error, and ends in WRONG with the first comparison that failed.
+Does what windows_truth.py does, for recordings with one kind of data: memory, PC samples, waits in
+NCCL's kernels, capture windows. A line for each quantity and length of windows has the number of
+comparisons, the sums of truth and result, the largest error, and ends in WRONG with the first
+comparison that failed.
 """
 import csv
 import glob
@@ -31,7 +33,8 @@ truth = [(*words[:-2], int(words[-2]), int(words[-1])) for words in truth]
 
 
 def run(*args):
-    got = subprocess.run([merge, *files.split(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    got = subprocess.run([merge, *files.split(), *args], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, check=False)
     assert got.returncode in (0, 1), (args, got.stderr)
     return got.stdout.decode()
 
@@ -59,7 +62,8 @@ def page_cells(window):
 def parquet(window, table):
     shutil.rmtree("tables", ignore_errors=True)
     run("-o", "tables/", *window)
-    for file in glob.glob(f"tables/{table}*/**/*.parquet", recursive=True) + glob.glob(f"tables/{table}*.parquet"):
+    for file in glob.glob(f"tables/{table}*/**/*.parquet",
+                          recursive=True) + glob.glob(f"tables/{table}*.parquet"):
         text = subprocess.run([unparquet, file], stdout=subprocess.PIPE, check=True).stdout.decode()
         yield from csv.DictReader(text.splitlines(), delimiter="\t", quoting=csv.QUOTE_NONE)
 
@@ -97,7 +101,8 @@ class Quantity:
             self.wrong = self.wrong or f"{what}: {got}, not {want}"
 
     def close(self):
-        print(f"{self.words} | {self.nr:5} compared | {self.true:14} {self.unit:5} | {self.got:14} | "
+        print(f"{self.words} | {self.nr:5} compared | {self.true:14} {self.unit:5} | {self.got:14} "
+              f"| "
               f"worst {self.worst:10}{' WRONG: ' + self.wrong if self.wrong else ''}")
 
 
@@ -107,7 +112,7 @@ def windows(size, first, last):
     return ([(0, first)] if first else []) + cut + ([(last, END)] if last < END else [])
 
 
-# ---- memory ----------------------------------------------------------------------------------------------------------
+# ---- memory --------------------------------------------------------------------------------------
 
 def level(at):
     """What is held after the events of that time, by path, and by graphs."""
@@ -130,11 +135,13 @@ def peak(begin, end):
 def memory():
     # Of several files, the last one has live memory, without the time when it was allocated.
     modes = ("allocated",) if " " in files else ("allocated", "live", "leaked")
-    api = {"cuLaunchKernel": ("memory", "1"), "cuMemcpyHtoDAsync": ("memory", "2"), "cuGraphLaunch": ("memory", "3"),
+    api = {"cuLaunchKernel": ("memory", "1"), "cuMemcpyHtoDAsync": ("memory", "2"),
+           "cuGraphLaunch": ("memory", "3"),
            "[CUDA graphs]": ("graphs", "0")}
     key = lambda frames: api[next(f for f in frames if f in api)]
     for size, first, last in SIZES:
-        peaks, made = Quantity(size, "peak: JSON", "bytes", 0), Quantity(size, "allocated, live, leaked", "bytes", 0)
+        peaks = Quantity(size, "peak: JSON", "bytes", 0)
+        made = Quantity(size, "allocated, live, leaked", "bytes", 0)
         by_path = Quantity(size, "peak: folded stacks by path", "bytes", 0)
         others = Quantity(size, "peak: html, chrome, Parquet's rows", "bytes", 0)
         all_kinds = {}
@@ -143,11 +150,14 @@ def memory():
             true, at, by = peak(begin, end)
             got = tables(window)
             # Each file of a recording has its own peak.
-            device = max(got["memory_devices"] or [{"used_peak": 0, "used_peak_ns": 0}], key=lambda d: d["used_peak"])
+            device = max(got["memory_devices"] or [{"used_peak": 0, "used_peak_ns": 0}],
+                         key=lambda d: d["used_peak"])
             peaks.compare(words, device["used_peak"], true)
             peaks.same(f"{words} at", device["used_peak_ns"], at)
-            peaks.same(f"{words} moment", [r["used"] for r in got["memory_moments"] if r["used"]], [true] if true else [])
-            peaks.same(f"{words} holders", {key(r["path"].split(";")): r["held_bytes"] for r in got["memory_holders"]},
+            peaks.same(f"{words} moment", [r["used"] for r in got["memory_moments"] if r["used"]],
+                       [true] if true else [])
+            peaks.same(f"{words} holders", {key(r["path"].split(";")): r["held_bytes"]
+                                            for r in got["memory_holders"]},
                        {k: v for k, v in by.items() if v})
             held = {}
             for path, value in folded(window, "--memory", "peak"):
@@ -161,26 +171,30 @@ def memory():
                       if e["ph"] == "C" and "memory used" in e["name"]]
             others.compare(f"{words} chrome", max((v for _, v in levels), default=0), true)
             if size >= 100 * MS:
-                rows = [int(r["bytes"]) for r in parquet(window, "allocations") if r["what"] == "made"]
+                rows = [int(r["bytes"]) for r in parquet(window, "allocations")
+                        if r["what"] == "made"]
                 others.compare(f"{words} Parquet", sum(rows),
-                               sum(int(n) for kind, n, _, a, _ in truth if kind == "memory" and begin <= a < end))
+                               sum(int(n) for kind, n, _, a, _ in truth if kind == "memory" and
+                                   begin <= a < end))
             for mode in modes:
                 mine = {}
                 for path, value in folded(window, "--memory", mode):
                     mine[tuple(path)] = mine.get(tuple(path), 0) + value
                     all_kinds[mode, tuple(path)] = all_kinds.get((mode, tuple(path)), 0) + value
-                want = sum(int(n) for kind, n, _, a, b in truth if kind == "memory" and begin <= a < end and
+                want = sum(int(n) for kind, n, _, a, b in truth if kind == "memory" and
+                           begin <= a < end and
                            (mode == "allocated" or b == LAST))
                 made.compare(f"{words} {mode}", sum(v for k, v in mine.items()), want)
         for mode in {"allocated", "leaked"} & set(modes):
             for path, value in folded((), "--memory", mode):
                 if "[CUDA graphs]" not in path:
-                    made.same(f"all windows {mode} {path}", all_kinds.get((mode, tuple(path)), 0), value)
+                    made.same(f"all windows {mode} {path}", all_kinds.get((mode, tuple(path)), 0),
+                              value)
         for quantity in (peaks, by_path, others, made):
             quantity.close()
 
 
-# ---- PC samples ------------------------------------------------------------------------------------------------------
+# ---- PC samples ----------------------------------------------------------------------------------
 
 def place_name(offset):
     return "+0" if offset == "0" else f"+{int(offset):#x}"
@@ -199,7 +213,8 @@ def stalls():
             true = {place: 0 for place in places}
             for _, kernel, offset, a, b in truth:
                 true[kernel, place_name(offset)] += overlap(a, b, begin, end)
-            got = {(r["kernel"], r["place"]): r["samples"] for r in tables(window).get("stalls", [])}
+            got = {(r["kernel"], r["place"]): r["samples"]
+                   for r in tables(window).get("stalls", [])}
             page = {}
             rows = page_of(window)["sides"][0]["stalls"]
             for kernel, place, nr in zip(rows["kernel"], rows["place"], rows["samples"]):
@@ -231,7 +246,7 @@ def stalls():
             quantity.close()
 
 
-# ---- waits in NCCL's kernels -----------------------------------------------------------------------------------------
+# ---- waits in NCCL's kernels ---------------------------------------------------------------------
 
 def nccl_sums(lines):
     sums = {}
@@ -247,7 +262,8 @@ def nccl():
     whole = nccl_sums(folded((), "--unit", "ns"))
     keys = {(row[0], row[1]) for row in truth}
     for size, first, last in SIZES:
-        time, html = Quantity(size, "waits and transfers: folded", "ns", 0), Quantity(size, "html", "ns", 0)
+        time = Quantity(size, "waits and transfers: folded", "ns", 0)
+        html = Quantity(size, "html", "ns", 0)
         sums = {}
         for begin, end in windows(size, first, last):
             words, window = f"{begin}-{end}", options(begin, end)
@@ -264,27 +280,32 @@ def nccl():
         time.close()
         html.close()
     # The page that covers all times knows how much of each stretch was a wait.
-    for parts in (("0-0.3", "0.3-0.5", "0.5-0.505", "0.505-1"), [f"{nr / 40}-{(nr + 1) / 40}" for nr in range(40)]):
+    for parts in (("0-0.3", "0.3-0.5", "0.5-0.505", "0.505-1"),
+                  [f"{nr / 40}-{(nr + 1) / 40}" for nr in range(40)]):
         picked = Quantity(END // len(parts), "html: stretches that are picked", "ns", 0)
-        for stretch in html_folded.stretches(tool, sources, run("-f", "html"), parts) if tool else ():
+        for stretch in html_folded.stretches(tool, sources, run("-f", "html"), parts) \
+                if tool else ():
             begin, end = stretch["from"], stretch["to"]
-            for kind, name in (("nccl", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"), ("nccl_wait", "[NCCL_Wait]")):
+            for kind, name in (("nccl", "ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
+                               ("nccl_wait", "[NCCL_Wait]")):
                 picked.compare(f"{begin}-{end} {kind}", stretch["sums"].get(name, (0, 0))[0],
                                sum(overlap(r[2], r[3], begin, end) for r in truth if r[0] == kind))
         if tool:
             picked.close()
 
 
-# ---- capture windows -------------------------------------------------------------------------------------------------
+# ---- capture windows -----------------------------------------------------------------------------
 
 def captured():
     numbers = sorted({row[1] for row in truth})
     for size, first, last in ((1000 * MS, 0, END), (100 * MS, 1000 * MS, 1500 * MS)):
-        work, share = Quantity(size, "kernels of a capture window", "ns", 0), Quantity(size, "recorded time", "ns", 0)
+        work = Quantity(size, "kernels of a capture window", "ns", 0)
+        share = Quantity(size, "recorded time", "ns", 0)
         sums = {}
         for begin, end in windows(size, first, last):
             for number in numbers:
-                words, window = f"{begin}-{end}, window {number}", ("--window", number, *options(begin, end))
+                words = f"{begin}-{end}, window {number}"
+                window = ("--window", number, *options(begin, end))
                 spans = [r[2:] for r in truth if r[:2] == ("captured", number)]
                 true = sum(overlap(a, b, begin, end) for a, b in spans)
                 nr = sum(begin <= a < end for a, _ in spans)
@@ -292,12 +313,15 @@ def captured():
                 rows = got.get("kernels", [])
                 work.compare(words, sum(r["total_ns"] for r in rows), true)
                 work.same(f"{words} count", sum(r["instances"] for r in rows), nr)
-                work.same(f"{words} folded", sum(v for _, v in folded(window, "--unit", "ns")), true)
+                work.same(f"{words} folded", sum(v for _, v in folded(window, "--unit", "ns")),
+                          true)
                 work.same(f"{words} html", sum(v for _, v in page_cells(window)), true)
                 work.same(f"{words} chrome", sum(round(e["dur"] * 1000) for e in chrome(window)
-                                                 if e["ph"] == "X" and e.get("cat") == "kernel"), true)
+                                                 if e["ph"] == "X" and e.get("cat") == "kernel"),
+                          true)
                 if size >= 100 * MS and number == "3":
-                    work.same(f"{words} Parquet", sum(int(r["duration_ns"]) for r in parquet(window, "device")), true)
+                    work.same(f"{words} Parquet",
+                              sum(int(r["duration_ns"]) for r in parquet(window, "device")), true)
                 sums[number] = sums.get(number, 0) + true
                 # A window lasts until its last work has ended; shares count only its part between
                 # the two times.
@@ -305,7 +329,8 @@ def captured():
                 lasts = overlap(opened[0], max([opened[1]] + [b for _, b in spans]), begin, end)
                 busy = [line for line in run(*window).splitlines() if "GPU 0 busy" in line]
                 percent = float(busy[0].split("GPU 0 busy ")[1].split(" %")[0]) if busy else 0
-                share.compare(words, round(percent * 10), round(1000 * true / lasts) if lasts else 0, 1)
+                share.compare(words, round(percent * 10),
+                              round(1000 * true / lasts) if lasts else 0, 1)
         for number in numbers:
             whole = sum(v for _, v in folded(("--window", number), "--unit", "ns"))
             work.same(f"all windows, window {number}", sums[number], whole)

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""windows_truth.py XPUMERGE SHAPE FILES TRUTH [TOOL SOURCES]: compares windows of time with the truth of gen_windows
+"""windows_truth.py XPUMERGE SHAPE FILES TRUTH [TOOL SOURCES]: compares windows of time with the
+truth of gen_windows
 
-Merges windows of 1 s over the whole recording, and of 100 ms and 10 ms over a part of it, in several formats.
-For each kind of time a line has the truth and the result of all windows, and of the window with the largest
-error. With TOOL, html_stretch.js, some stretches of the html page are compared with windows of the same bounds.
-A line ends in WRONG if a window is off by more than 1 %, or a count by one, if formats differ, if windows that
-adjoin do not add up to the whole, or if a stretch differs by a ns.
+Merges windows of 1 s over the whole recording, and of 100 ms and 10 ms over a part of it, in
+several formats. For each kind of time a line has the truth and the result of all windows, and of
+the window with the largest error. With TOOL, html_stretch.js, some stretches of the html page are
+compared with windows of the same bounds. A line ends in WRONG if a window is off by more than 1 %,
+or a count by one, if formats differ, if windows that adjoin do not add up to the whole, or if a
+stretch differs by a ns.
 """
 import csv
 import glob
@@ -20,7 +22,8 @@ import html_folded
 
 KINDS = ("kernel", "memcpy", "node", "call", "wait", "range", "off", "cpu")
 MS = 1000000
-SIZES = ((1000 * MS, 0, 4000 * MS), (100 * MS, 1000 * MS, 2500 * MS), (10 * MS, 1930 * MS, 2130 * MS))
+SIZES = ((1000 * MS, 0, 4000 * MS), (100 * MS, 1000 * MS, 2500 * MS),
+         (10 * MS, 1930 * MS, 2130 * MS))
 
 merge, shape, files, truth_file = sys.argv[1:5]
 tool, sources = sys.argv[5:7] or (None, None)
@@ -29,7 +32,8 @@ bytes_of = {}
 
 
 def run(*args):
-    got = subprocess.run([merge, *files.split(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    got = subprocess.run([merge, *files.split(), *args], stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, check=False)
     assert got.returncode in (0, 1), (args, got.stderr)
     return got.stdout.decode()
 
@@ -40,7 +44,8 @@ def add(sums, kind, ns, nr=0):
 
 
 def kind_of_leaf(leaf):
-    for label, kind in (("[GPU_Memcpy]", "memcpy"), ("[GPU_Kernel]", None), ("[Off_CPU]", "off"), ("[GPU_Wait]", "wait")):
+    for label, kind in (("[GPU_Memcpy]", "memcpy"), ("[GPU_Kernel]", None), ("[Off_CPU]", "off"),
+                        ("[GPU_Wait]", "wait")):
         if leaf.startswith(label):
             return kind or leaf[len(label):]
     return "cpu"
@@ -51,7 +56,8 @@ def folded(window):
     for unit in ("ns", "count"):
         for line in run("-f", "folded", "--unit", unit, *window).splitlines():
             path, value = line.rsplit(" ", 1)
-            add(sums, kind_of_leaf(path.rsplit(";", 1)[1]), int(value) * (unit == "ns"), int(value) * (unit == "count"))
+            add(sums, kind_of_leaf(path.rsplit(";", 1)[1]), int(value) * (unit == "ns"),
+                int(value) * (unit == "count"))
     return sums
 
 
@@ -60,7 +66,7 @@ def tables(window):
     for row in all_tables.get("kernels", []):
         add(sums, row["name"], row["total_ns"], row["instances"])
         # An average is of whole kernels; it is unknown if no kernel began here.
-        assert row["avg_ns"] is None if not row["instances"] else row["avg_ns"] == lengths["kernel"], row
+        assert row["avg_ns"] == (lengths["kernel"] if row["instances"] else None), row
     for row in all_tables.get("memory_time", []):
         add(sums, "memcpy", row["total_ns"], row["count"])
     for row in all_tables.get("memory_size", []):
@@ -78,9 +84,10 @@ def tables(window):
     device = tuple(sum(column) for column in zip(*device))
     for name, count in (("devices", "count"), ("streams", "count"), ("launch_sites", "instances")):
         rows = all_tables.get(name, [])
-        assert (sum(r["total_ns"] for r in rows), sum(r[count] for r in rows)) == device, (name, rows, device)
+        assert (sum(r["total_ns"] for r in rows),
+                sum(r[count] for r in rows)) == device, (name, rows, device)
     for row in all_tables.get("launch_sites", []):
-        assert row["avg_ns"] is None if not row["instances"] else row["avg_ns"] == lengths["kernel"], row
+        assert row["avg_ns"] == (lengths["kernel"] if row["instances"] else None), row
     return sums
 
 
@@ -100,7 +107,8 @@ def page_of(window):
 def chrome(window):
     sums = {}
     for event in json.loads(run("-f", "chrome", *window))["traceEvents"]:
-        kind = {"api": "call", "nvtx": "range", "kernel": event["name"]}.get(event.get("cat"), event.get("cat"))
+        kind = {"api": "call", "nvtx": "range",
+                "kernel": event["name"]}.get(event.get("cat"), event.get("cat"))
         if event["ph"] == "X" and kind in KINDS:
             add(sums, kind, round(event["dur"] * 1000))
     return sums
@@ -112,7 +120,8 @@ def perf(window):
     for line in run("-f", "perf", *window).splitlines():
         words = line.split()
         if line.endswith(":"):
-            event, ns = {"cpu-clock": "cpu", "off-cpu": "off", "gpu-wait": "wait"}.get(words[-1][:-1], ""), int(words[-2])
+            event, ns = {"cpu-clock": "cpu", "off-cpu": "off",
+                         "gpu-wait": "wait"}.get(words[-1][:-1], ""), int(words[-2])
         elif ns and words:
             leaf = line.split(" ", 1)[1].rsplit(" (", 1)[0]
             add(sums, event or kind_of_leaf(leaf), ns)
@@ -136,7 +145,8 @@ def parquet(window):
                 kind = "wait" if line["kind"] == "gpu_wait" else "off"
             if kind:
                 add(sums, kind, int(line["period_ns" if kind == "cpu" else "duration_ns"]))
-                bytes_of[kind] = bytes_of.get(kind, 0) + (int(line["bytes"]) if (line.get("bytes") or "").isdigit() else 0)
+                bytes_of[kind] = bytes_of.get(kind, 0) + \
+                    (int(line["bytes"]) if (line.get("bytes") or "").isdigit() else 0)
     return sums
 
 
@@ -153,21 +163,25 @@ def stretches(parts):
     for part, stretch in zip(parts, html_folded.stretches(tool, sources, page_of(()), parts)):
         window = ("--from", f"{max(stretch['from'], 0)}ns", "--to", f"{stretch['to']}ns")
         names = {"off_cpu": "off", "gpu_wait": "wait"}
-        yield part, window, {names.get(kind, kind): tuple(sum) for kind, sum in stretch["sums"].items()}, \
+        yield part, window, {names.get(kind, kind): tuple(sum)
+                             for kind, sum in stretch["sums"].items()}, \
             {names.get(kind, kind): ns for kind, ns in stretch["rows"].items()}
 
 
 def row(words, kind, true, got, worst, wrong):
     percent = lambda got, true: 100 * (got - true) / true if true else 0 if not got else 100
-    print(f"{shape:6} {words:18} {kind:6} | {true[0] / 1e6:10.3f} ms {true[1]:6} | {got[0] / 1e6:10.3f} ms {got[1]:6} | "
-          f"{worst[0]:22} | {worst[1] / 1e6:9.4f} ms | {worst[2] / 1e6:9.4f} ms | {percent(worst[2], worst[1]):7.3f} %"
+    print(f"{shape:6} {words:18} {kind:6} | {true[0] / 1e6:10.3f} ms {true[1]:6} | "
+          f"{got[0] / 1e6:10.3f} ms {got[1]:6} | "
+          f"{worst[0]:22} | {worst[1] / 1e6:9.4f} ms | {worst[2] / 1e6:9.4f} ms | "
+          f"{percent(worst[2], worst[1]):7.3f} %"
           f"{' WRONG: ' + wrong if wrong else ''}")
 
 
 READERS = {"html": html, "tables": tables, "folded": folded, "chrome": chrome, "perf": perf}
 LACKS = {"html": ("call", "range"), "tables": ("wait", "off"), "folded": ("call", "range"),
          "chrome": ("wait", "off", "cpu"), "perf": ("call", "range"), "parquet": ()}
-NO_COUNTS = {"html": (), "tables": (), "folded": ("cpu", "off", "wait"), "chrome": KINDS, "perf": KINDS,
+NO_COUNTS = {"html": (), "tables": (), "folded": ("cpu", "off", "wait"), "chrome": KINDS,
+             "perf": KINDS,
              "parquet": KINDS}
 
 lengths = {}
@@ -191,7 +205,8 @@ def differs(result, kind):
     ns, nr = of(result, kind)
     for name, sums in result.items():
         mine = sums.get(kind, (0, 0))
-        if kind not in LACKS[name] and (mine[0] != ns or (kind not in NO_COUNTS[name] and mine[1] != nr)):
+        if kind not in LACKS[name] and (mine[0] != ns or (kind not in NO_COUNTS[name] and
+                                                          mine[1] != nr)):
             return f"{name} has {mine}, others {ns, nr}"
     return None
 
@@ -205,7 +220,8 @@ for size, first, last in SIZES:
     windows = [(at, at + size) for at in range(first, last, size)]
     more = (("parquet", parquet),) if len(windows) < 10 else ()
     results = [read(("--from", f"{begin}ns", "--to", f"{end}ns"), more) for begin, end in windows]
-    rest = [read(window) for window in ([("--to", f"{first}ns")] if first else []) + [("--from", f"{last}ns")]]
+    rest = [read(window) for window in
+            ([("--to", f"{first}ns")] if first else []) + [("--from", f"{last}ns")]]
     for kind in KINDS:
         wrong, worst, all_true, all_got = differs(whole, kind) or "", None, [0, 0], [0, 0]
         for (begin, end), result in zip(windows, results):
@@ -216,10 +232,12 @@ for size, first, last in SIZES:
             # A wait counts once for each piece of work; a sum of short times has their number.
             if kind != "wait" and abs(got[1] - true[1]) > (kind == "off" and 0.01 * true[1] + 1):
                 wrong = wrong or f"{begin}-{end}: {got[1]} of {true[1]}"
-            wrong = wrong or (differs(result, kind) or "") and f"{begin}-{end}: {differs(result, kind)}"
+            wrong = wrong or (differs(result, kind) or "") and \
+                f"{begin}-{end}: {differs(result, kind)}"
             if not worst or error > abs(worst[2] - worst[1]):
                 worst = (f"{begin / MS:g}-{end / MS:g} ms", true[0], got[0])
-            all_true, all_got = ([x + y for x, y in zip(*pair)] for pair in ((all_true, true), (all_got, got)))
+            all_true, all_got = ([x + y for x, y in zip(*pair)]
+                                 for pair in ((all_true, true), (all_got, got)))
         for k in range(2):
             added = all_got[k] + sum(of(r, kind)[k] for r in rest)
             if added != of(whole, kind)[k]:
@@ -229,7 +247,8 @@ for size, first, last in SIZES:
 if bytes_of["memcpy"] != 1000 * len(truth["memcpy"]):
     print(f"{shape}: {bytes_of} bytes in the tables of all windows WRONG")
 
-for part, window, cells, lines in stretches(("0-0.3", "0.3-0.5", "0.5-0.505", "0.505-1")) if sources else ():
+for part, window, cells, lines in stretches(("0-0.3", "0.3-0.5", "0.5-0.505", "0.505-1")) \
+        if sources else ():
     merged = html(window)
     for kind in KINDS:
         if kind in LACKS["html"]:

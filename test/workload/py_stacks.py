@@ -203,7 +203,8 @@ def comprehensions():
 def names_of_all_kinds():
     for name in ("plain", "n\xe4me", "\u0438\u043c\u044f", "\U00020000"):
         space = {"launch": launch}
-        exec(compile("def %s():\n    launch()\n%s()" % (name, name), "<%s>.py" % name, "exec"), space)
+        exec(compile("def %s():\n    launch()\n%s()" % (name, name), "<%s>.py" % name, "exec"),
+             space)
 
 
 def exec_loop():
@@ -215,11 +216,13 @@ def exec_loop():
         exec(compile("%slaunch()" % ("\n" * (i % 5)), "gap.py", "exec"), space)
         exec(compile("a = 1\n%sb = 2\nlaunch()" % ("\n" * (i % 5)), "late.py", "exec"), space)
         exec(compile("def f%d():\n  launch()\nf%d()" % (i % 9, i % 9), "name.py", "exec"), space)
-        exec(compile("def g():\n%s  launch()\ng()" % ("  a = 1\n" * (i % 4)), "body.py", "exec"), space)
+        exec(compile("def g():\n%s  launch()\ng()" % ("  a = 1\n" * (i % 4)), "body.py", "exec"),
+             space)
 
 
 def long_function():
-    source = "def long(n):\n" + "".join("    if n == %d:\n        launch()\n" % i for i in range(400))
+    source = "def long(n):\n" + "".join("    if n == %d:\n        launch()\n" % i
+                                        for i in range(400))
     space = {"launch": launch}
     exec(compile(source, "long.py", "exec"), space)
     for n in (0, 1, 127, 128, 255, 256, 399):
