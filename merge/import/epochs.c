@@ -9,13 +9,15 @@
 #define MARGIN		16		/* ids of all threads rise, except for this many out of
 					 * order */
 #define EARLY_NS	1000000		/* work may seem to begin this long before its call */
+#define SKEW_NS		1000000000	/* no two clocks of a file differ more than this */
+#define NR_FIRST	256		/* works that show whether clocks differ */
 
 /* A call, together with the calls that it makes in the driver, which share its id. */
 struct outer {
 	uint64_t start_ns, end_ns, tid;
 	uint32_t proc, id, new_id;
 	uint32_t epoch;
-	uint32_t prev;			/* the previous call with this id, or NO_INDEX */
+	uint32_t prev, next;		/* the previous and next call with this id, or NO_INDEX */
 	uint32_t before, after;		/* the process's previous and next call, or NO_INDEX */
 	uint32_t nr_works, first_work;
 	bool others_wait;		/* an earlier call with this id may still lack its work */
@@ -44,6 +46,8 @@ struct renumber {
 	struct idmap latest;		/* from (index in procs, id) to the latest call */
 	struct idmap first;		/* from (index in procs, id) to the first call */
 	uint64_t steps;
+	uint64_t again;			/* calls that have the id of an earlier call */
+	uint64_t early_ns;		/* work may seem to begin this long before its call */
 };
 
 static int call__compare(const void *a, const void *b, void *ctx)
@@ -96,8 +100,8 @@ static int renumber__proc(struct renumber *r, uint32_t number, uint32_t *proc)
 	return idmap__put(&r->proc_ids, number, *proc) ?: array_push(&r->procs, none);
 }
 
-/* Finds the outer call of each call. *@again: how many calls have the id of an earlier call. */
-static int renumber__outers(struct renumber *r, uint64_t *again)
+/* Finds the outer call of each call. */
+static int renumber__outers(struct renumber *r)
 {
 	uint32_t i, proc, *known;
 	int err = 0;
@@ -106,7 +110,8 @@ static int renumber__outers(struct renumber *r, uint64_t *again)
 		const struct epoch_call *c = &r->calls[r->call_order[i]];
 		struct outer o = {
 			.start_ns = c->start_ns, .end_ns = c->end_ns, .tid = c->tid, .id = c->id,
-			.driver = c->driver, .works = c->works, .prev = NO_INDEX, .new_id = c->id,
+			.driver = c->driver, .works = c->works, .prev = NO_INDEX, .next = NO_INDEX,
+			.new_id = c->id,
 		};
 
 		r->outer_of[r->call_order[i]] = NO_INDEX;
@@ -131,8 +136,9 @@ static int renumber__outers(struct renumber *r, uint64_t *again)
 		r->procs.v[proc].max_id = max_t(uint32_t, r->procs.v[proc].max_id, c->id);
 		if (known) {
 			o.prev = *known;
+			r->outers.v[*known].next = r->outers.nr;
 			*known = r->outers.nr;
-			++*again;
+			r->again++;
 		} else {
 			err = idmap__put(&r->latest, ID_KEY(proc, c->id), r->outers.nr) ?:
 			      idmap__put(&r->first, ID_KEY(proc, c->id), r->outers.nr);
@@ -193,7 +199,18 @@ static void renumber__epochs(struct renumber *r)
 /* Return: whether a call may still lack its device work. */
 static bool outer__waits(const struct outer *o)
 {
-	return o->works == EPOCH_ANY_WORK || (o->works == EPOCH_ONE_WORK && !o->nr_works);
+	return o->works == EPOCH_ANY_WORK || (o->works != EPOCH_NO_WORK && !o->nr_works);
+}
+
+/* Return: whether @o cannot have caused @work, because it caused another work. */
+static bool outer__is_full(const struct renumber *r, const struct outer *o, uint32_t work)
+{
+	const struct epoch_work *w = &r->works[work], *first = &r->works[o->first_work];
+
+	if (!o->nr_works || (o->works != EPOCH_ONE_WORK && o->works != EPOCH_ONE_KERNEL))
+		return false;
+	return r->again || (o->works == EPOCH_ONE_KERNEL && w->kernel && first->kernel &&
+			    w->start_ns != first->start_ns);
 }
 
 static void renumber__unclear(struct renumber *r, uint32_t work)
@@ -202,10 +219,16 @@ static void renumber__unclear(struct renumber *r, uint32_t work)
 	r->works[work].id = 0;
 }
 
+static void renumber__foreign(struct renumber *r, uint32_t work)
+{
+	r->out->nr_foreign++;
+	r->works[work].id = 0;
+}
+
 static void renumber__give(struct renumber *r, uint32_t work, struct outer *o)
 {
-	/* A second work of a call that makes only one: one of the two belongs to a lost call. */
-	if (o->nr_works && o->works == EPOCH_ONE_WORK) {
+	/* One of the two works belongs to a lost call. */
+	if (outer__is_full(r, o, work)) {
 		renumber__unclear(r, o->first_work);
 		renumber__unclear(r, work);
 		return;
@@ -252,13 +275,18 @@ static void renumber__work(struct renumber *r, uint32_t work)
 		 * was lost.
 		 */
 		o = &r->outers.v[at];
-		if (o->start_ns - w->start_ns <= EARLY_NS)
+		if (o->start_ns - w->start_ns <= r->early_ns)
 			renumber__give(r, work, o);
 		else
-			w->id = 0;
+			renumber__foreign(r, work);
 		return;
 	}
 	o = &r->outers.v[at];
+	if (r->early_ns > EARLY_NS && o->next != NO_INDEX &&
+	    r->outers.v[o->next].start_ns - w->start_ns <= r->early_ns) {
+		renumber__unclear(r, work);
+		return;
+	}
 	/*
 	 * Ids rise, so ids above the id of the epoch's next call have not come in this epoch yet.
 	 */
@@ -269,9 +297,38 @@ static void renumber__work(struct renumber *r, uint32_t work)
 	if (o->others_wait || (lost && outer__waits(o)))
 		renumber__unclear(r, work);
 	else if (lost)
-		w->id = 0;
+		renumber__foreign(r, work);
 	else
 		renumber__give(r, work, o);
+}
+
+/*
+ * Sets early_ns. If most of the file's first works begin before their calls, the device's clock is
+ * ahead.
+ */
+static void renumber__clocks(struct renumber *r)
+{
+	uint64_t furthest = 0, early;
+	size_t i, nr = 0, nr_early = 0;
+	uint32_t proc, at;
+
+	r->early_ns = r->again ? EARLY_NS : SKEW_NS;
+	for (i = 0; r->again && i < r->nr_works && nr < NR_FIRST; i++) {
+		const struct epoch_work *w = &r->works[r->work_order[i]];
+
+		if (!w->id || !renumber__owner(r, w, &proc) ||
+		    !idmap__get(&r->first, ID_KEY(proc, w->id), &at))
+			continue;
+		nr++;
+		early = r->outers.v[at].start_ns - min_t(uint64_t, r->outers.v[at].start_ns,
+							 w->start_ns);
+		if (early <= EARLY_NS || early > SKEW_NS)
+			continue;
+		nr_early++;
+		furthest = max_t(uint64_t, furthest, early);
+	}
+	if (2 * nr_early > nr)
+		r->early_ns = furthest + EARLY_NS;
 }
 
 /* Goes through calls and device work in order of time. */
@@ -323,17 +380,17 @@ int epochs__renumber(struct epochs *e, struct epoch_call *calls, size_t nr_calls
 		.work_order = order_new(nr_works), .outer_of = order_new(nr_calls),
 	};
 	int err = r.call_order && r.work_order && r.outer_of ? 0 : -ENOMEM;
-	uint64_t again = 0;
 	size_t i;
 
 	memset(e, 0, sizeof(*e));
 	if (!err) {
 		array__sort(r.call_order, nr_calls, sizeof(*r.call_order), call__compare, calls);
-		err = renumber__outers(&r, &again);
+		err = renumber__outers(&r);
 	}
-	if (!err && again) {
+	if (!err) {
 		array__sort(r.work_order, nr_works, sizeof(*r.work_order), work__compare, works);
 		renumber__epochs(&r);
+		renumber__clocks(&r);
 		err = renumber__works(&r);
 		for (i = 0; i < nr_calls && !err; i++)
 			if (r.outer_of[i] != NO_INDEX)
@@ -352,16 +409,21 @@ int epochs__renumber(struct epochs *e, struct epoch_call *calls, size_t nr_calls
 
 void epochs__complain(const struct epochs *e, const char *name, struct msgs *msgs)
 {
-	if (!e->nr_restarts)
-		return;
-	msgs__add(msgs,
-		  "%s: correlation ids restart %" PRIu64 " %s: the latest call before it has "
-		  "the device work",
-		  name, e->nr_restarts, PLURAL(e->nr_restarts, "time", "times"));
+	if (e->nr_restarts)
+		msgs__add(msgs,
+			  "%s: correlation ids restart %" PRIu64 " %s: the latest call before it "
+			  "has the device work",
+			  name, e->nr_restarts, PLURAL(e->nr_restarts, "time", "times"));
 	if (e->nr_unclear)
 		msgs__add(msgs,
 			  "%s: %" PRIu64 " %s of several calls, because correlation ids restart: "
-					 "[no launch]",
+			  "[no launch]",
 			  name, e->nr_unclear,
 			  PLURAL(e->nr_unclear, "device record may be", "device records may be"));
+	if (e->nr_foreign && !e->nr_restarts)
+		msgs__add(msgs,
+			  "%s: %" PRIu64 " %s long before the call with the same correlation id: "
+			  "[no launch]",
+			  name, e->nr_foreign,
+			  PLURAL(e->nr_foreign, "device record begins", "device records begin"));
 }

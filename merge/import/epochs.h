@@ -8,6 +8,9 @@
  * belongs to the latest call with its id, if no earlier call with that id can still wait for its
  * own work, and if no call that may have had the id was lost. Otherwise nothing shows whose work it
  * is: it gets no id, and is counted.
+ *
+ * If the calls of all runs but one were lost, no id of a call comes again. Then two kernels of one
+ * launch, or work long before its call, show that ids began again.
  */
 #ifndef MERGE_EPOCHS_H
 #define MERGE_EPOCHS_H
@@ -20,7 +23,8 @@
 
 enum epoch_works {			/* how much device work a call may cause */
 	EPOCH_NO_WORK,
-	EPOCH_ONE_WORK,
+	EPOCH_ONE_WORK,			/* as a rule: copies may be cut into several */
+	EPOCH_ONE_KERNEL,		/* never two kernels */
 	EPOCH_ANY_WORK,
 };
 
@@ -37,11 +41,13 @@ struct epoch_work {
 	uint64_t start_ns;
 	uint32_t proc;			/* 0: unknown */
 	uint32_t id;			/* set to the id of the work's call, or 0 */
+	bool kernel;
 };
 
 struct epochs {
 	uint64_t nr_restarts;		/* how often ids begin again */
 	uint64_t nr_unclear;		/* device works that may belong to several calls */
+	uint64_t nr_foreign;		/* device works whose own call is certainly missing */
 };
 
 /*

@@ -75,6 +75,21 @@ enum call_kind cuda_api__kind(const char *name, size_t len)
 	return CALL_OTHER;
 }
 
+enum epoch_works call_kind__works(enum call_kind kind, const char *name)
+{
+	switch (kind) {
+	case CALL_KERNEL:
+		return strstr(name, "MultiDevice") ? EPOCH_ANY_WORK : EPOCH_ONE_KERNEL;
+	case CALL_MEMCPY:
+	case CALL_MEMSET:
+		return EPOCH_ONE_WORK;
+	case CALL_GRAPH:
+		return EPOCH_ANY_WORK;
+	default:
+		return EPOCH_NO_WORK;
+	}
+}
+
 /* The name must not contain a NUL, because readers would cut the name there. */
 int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span s)
 {
@@ -1099,10 +1114,6 @@ static bool is_chrome(const char *p, const char *end)
 /* Separates calls and works with equal ids, where correlation ids begin again in the file. */
 static int gputrace__renumber(struct gputrace *t)
 {
-	static const enum epoch_works works_of[] = {
-		[CALL_KERNEL] = EPOCH_ONE_WORK, [CALL_MEMCPY] = EPOCH_ONE_WORK,
-		[CALL_MEMSET] = EPOCH_ONE_WORK, [CALL_GRAPH] = EPOCH_ANY_WORK,
-	};
 	struct epoch_call *calls = calloc(t->calls.nr + 1, sizeof(*calls));
 	struct epoch_work *works = calloc(t->works.nr + 1, sizeof(*works));
 	int err = calls && works ? 0 : -ENOMEM;
@@ -1113,22 +1124,24 @@ static int gputrace__renumber(struct gputrace *t)
 
 		calls[i] = (struct epoch_call){
 			.start_ns = c->start_ns, .end_ns = c->end_ns, .tid = c->tid, .proc = c->pid,
-			.id = c->correlation_id, .driver = c->driver, .works = works_of[c->kind],
+			.id = c->correlation_id, .driver = c->driver,
+			.works = call_kind__works(c->kind, c->name),
 		};
 	}
 	for (i = 0; i < t->works.nr && !err; i++)
 		works[i] = (struct epoch_work){
 			.start_ns = t->works.v[i].w.start_ns, .proc = t->works.v[i].pid,
 			.id = t->works.v[i].w.correlation_id,
+			.kernel = t->works.v[i].kind == WORK_KERNEL,
 		};
 	if (!err)
 		err = epochs__renumber(&t->epochs, calls, t->calls.nr, works, t->works.nr);
 	/* Once ids have begun again, the call of a wait's record is unknown. */
 	if (t->epochs.nr_restarts)
 		t->syncs.nr = 0;
-	for (i = 0; i < t->calls.nr && !err && t->epochs.nr_restarts; i++)
+	for (i = 0; i < t->calls.nr && !err; i++)
 		t->calls.v[i].correlation_id = calls[i].id;
-	for (i = 0; i < t->works.nr && !err && t->epochs.nr_restarts; i++)
+	for (i = 0; i < t->works.nr && !err; i++)
 		t->works.v[i].w.correlation_id = works[i].id;
 	free(works);
 	free(calls);

@@ -182,4 +182,7 @@ void gputrace__complain(const struct gputrace *t, const char *name, struct msgs 
 bool cuda_api__parse(const char *s, size_t len, const char **name, size_t *name_len);
 enum call_kind cuda_api__kind(const char *name, size_t len);
 
+/* Return: how much device work a call with this @name causes. */
+enum epoch_works call_kind__works(enum call_kind kind, const char *name);
+
 #endif /* MERGE_GPUTRACE_H */

@@ -384,8 +384,7 @@ static int nsys__renumber(struct nsys *n)
 			.start_ns = c->start_ns, .end_ns = c->end_ns, .tid = c->tid,
 			.proc = 1 + c->proc, .id = c->correlation_id,
 			.driver = strncmp(c->name, "cuda", 4) != 0,
-			.works = kind == CALL_OTHER ? EPOCH_NO_WORK :
-				 kind == CALL_GRAPH ? EPOCH_ANY_WORK : EPOCH_ONE_WORK,
+			.works = call_kind__works(kind, c->name),
 		};
 	}
 	for (i = 0; i < n->works.nr && !err; i++) {
@@ -393,13 +392,15 @@ static int nsys__renumber(struct nsys *n)
 
 		works[i] = (struct epoch_work){
 			.start_ns = w->start_ns, .id = w->proc == NO_INDEX ? 0 : w->correlation_id,
-			.proc = 1 + w->proc,
+			.proc = 1 + w->proc, .kernel = w->type == XPU_RECORD_KERNEL,
 		};
 	}
 	if (!err)
 		err = epochs__renumber(&n->epochs, calls, n->calls.nr, works, n->works.nr);
-	for (i = 0; i < n->calls.nr && !err; i++)
+	for (i = 0; i < n->calls.nr && !err; i++) {
+		n->calls.v[i].file_id = n->calls.v[i].correlation_id;
 		n->calls.v[i].correlation_id = calls[i].id;
+	}
 	for (i = 0; i < n->works.nr && !err; i++)
 		if (n->works.v[i].proc != NO_INDEX)
 			n->works.v[i].correlation_id = works[i].id;
@@ -876,6 +877,51 @@ static enum sync_type nsys__sync_type(const struct nsys *n, const struct nsys_sy
 	return number;
 }
 
+static int file_id__compare(const void *a, const void *b, void *ctx)
+{
+	const struct nsys_call *calls = ctx;
+	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
+
+	return cmp3(calls[i].proc, calls[k].proc) ?: cmp3(calls[i].file_id, calls[k].file_id) ?:
+	       cmp3(i, k);
+}
+
+/* Return: all calls in order of process, id in the file, and time; or NULL. */
+static uint32_t *nsys__by_file_id(const struct nsys *n)
+{
+	uint32_t *order = calloc(n->calls.nr + 1, sizeof(*order)), i;
+
+	for (i = 0; order && i < n->calls.nr; i++)
+		order[i] = i;
+	if (order)
+		array__sort(order, n->calls.nr, sizeof(*order), file_id__compare, n->calls.v);
+	return order;
+}
+
+/*
+ * Return: the unique id of the call that has the id of wait @s in the file, or 0. A wait lies in
+ * its call, so its time shows which call that is. @order: see nsys__by_file_id().
+ */
+static uint32_t nsys__sync_call(const struct nsys *n, const uint32_t *order,
+				const struct nsys_sync *s)
+{
+	size_t low = 0, high = n->calls.nr, middle;
+	const struct nsys_call *c;
+
+	while (low < high) {
+		middle = low + (high - low) / 2;
+		c = &n->calls.v[order[middle]];
+		if ((cmp3(c->proc, s->proc) ?: cmp3(c->file_id, s->correlation_id) ?:
+		     cmp3(c->start_ns, s->start_ns)) > 0)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	c = low ? &n->calls.v[order[low - 1]] : NULL;
+	return c && c->proc == s->proc && c->file_id == s->correlation_id &&
+	       s->end_ns <= c->end_ns ? c->correlation_id : 0;
+}
+
 static int nsys__read_syncs(struct nsys *n)
 {
 	static const char table[] = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION";
@@ -883,12 +929,13 @@ static int nsys__read_syncs(struct nsys *n)
 		{ "EVENTSYNCHRONIZE", SYNC_EVENT }, { "STREAMWAITEVENT", SYNC_STREAM_WAIT_EVENT },
 		{ "STREAMSYNCHRONIZE", SYNC_STREAM }, { "CONTEXTSYNCHRONIZE", SYNC_CONTEXT }, { 0 },
 	};
+	uint32_t *order = n->epochs.nr_restarts ? nsys__by_file_id(n) : NULL;
+	int err = n->epochs.nr_restarts && !order ? -ENOMEM : 0;
 	struct idmap types = { 0 };
 	sqlite3_stmt *stmt = NULL;
 	enum sync_type type;
-	int err;
 
-	err = nsys__read_enum(n, "ENUM_CUPTI_SYNC_TYPE", words, &types);
+	err = err ?: nsys__read_enum(n, "ENUM_CUPTI_SYNC_TYPE", words, &types);
 	err = err ?: nsys__select(n, table, "start end contextId streamId correlationId globalPid "
 				  "syncType deprecatedSyncType eventId eventSyncId", 2, "", &stmt);
 	while (nsys__next(n, stmt, table, &err)) {
@@ -903,13 +950,13 @@ static int nsys__read_syncs(struct nsys *n)
 			s.correlation_id = 0;
 		if (err)
 			break;
-		/* Once ids have begun again, an id does not identify the call. */
-		if (n->epochs.nr_restarts)
-			s.correlation_id = 0;
+		if (!nsys__times(n, stmt, 0, &s.start_ns, &s.end_ns))
+			continue;
+		if (order && s.correlation_id)
+			s.correlation_id = nsys__sync_call(n, order, &s);
 		type = nsys__sync_type(n, &s, enum__value(&types, column__u32(stmt, 6) ?:
 								   column__u32(stmt, 7)));
-		if (type == SYNC_STREAM_WAIT_EVENT ||
-		    !nsys__times(n, stmt, 0, &s.start_ns, &s.end_ns))
+		if (type == SYNC_STREAM_WAIT_EVENT)
 			continue;
 		s.of_stream = type == SYNC_STREAM && !column__is_null(stmt, 3) &&
 			      s.stream != UINT32_MAX;
@@ -920,6 +967,7 @@ static int nsys__read_syncs(struct nsys *n)
 	}
 	sqlite3_finalize(stmt);
 	idmap__free(&types);
+	free(order);
 	return err;
 }
 

@@ -65,7 +65,8 @@ struct nsys_call {
 	uint64_t start_ns, end_ns;
 	uint64_t tid;			/* globalTid of the calling thread */
 	uint32_t proc;
-	uint32_t correlation_id;
+	uint32_t correlation_id;	/* unique in the process */
+	uint32_t file_id;		/* the correlation id in the file, which may begin again */
 	uint32_t callchain;		/* index in chains, NO_INDEX: none */
 	const char *name;
 	uint32_t result;		/* 0: the call succeeded */

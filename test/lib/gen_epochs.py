@@ -6,7 +6,9 @@ Launch i is made in site_i, launches kernel_i and takes i + 1 ns. FORMAT is chro
 sql (for gen_sqlite); "stacks" writes the launches' stacks, by the clock of the calls. Keys: runs of
 ids, nr launches each, first id, lost calls and works (shares), late (ns from a call to its work),
 together (1: the runs are of two processes with one pid, at one time), driver (1: calls of the
-driver, too), seed.
+driver, too), gap (ns between runs), seed. With turns=1, run r of n runs keeps only each n-th call.
+calls_of and works_of name a run whose calls, or works, alone are kept. The device's clock is ahead
+by ahead ns.
 
 gen_epochs.py verdict FOLDED prints how many works are right, are wrong, and have no launch.
 """
@@ -36,7 +38,8 @@ def verdict(name):
 def make(form, out, keys):
     opts = {"runs": 8, "nr": 1000, "first": 1000, "lost_calls": 0.0, "lost_works": 0.0,
             "late": 3000,
-            "together": 0, "driver": 0, "seed": 1}
+            "together": 0, "driver": 0, "gap": 20000, "turns": 0,
+            "calls_of": -1, "works_of": -1, "ahead": 0, "seed": 1}
     for key in keys:
         name, value = key.split("=")
         opts[name] = type(opts[name])(value)
@@ -45,18 +48,19 @@ def make(form, out, keys):
     def tid(i):
         return 101 + (i // opts["nr"] if opts["together"] else 0)
 
-    calls, works, time = [], [], 1000000
+    calls, works, time = [], [], 1000000 + opts["ahead"]
     for run in range(opts["runs"]):
         at = time if not opts["together"] else 1000000 + run * 777
         for k in range(opts["nr"]):
             i = run * opts["nr"] + k
             at += 8000 + rand.randrange(4000)
-            if rand.random() >= opts["lost_calls"]:
+            if (rand.random() >= opts["lost_calls"] and opts["calls_of"] in (-1, run)
+                    and not (opts["turns"] and k % opts["runs"] != run)):
                 calls.append((at, i, opts["first"] + k))
-            start = at + 2500 + rand.randrange(1 + opts["late"])
-            if rand.random() >= opts["lost_works"]:
+            start = at + 2500 + rand.randrange(1 + opts["late"]) - opts["ahead"]
+            if rand.random() >= opts["lost_works"] and opts["works_of"] in (-1, run):
                 works.append((start, i, opts["first"] + k))
-        time = at + 20000
+        time = at + opts["gap"]
     with open(out, "w") as f:
         if form == "stacks":
             for at, i, _ in calls:

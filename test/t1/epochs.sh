@@ -49,6 +49,28 @@ check() {
 		"$name: a message says that ids begin again" || diag "$(cat log)"
 }
 
+# foreign FORMAT RIGHT MESSAGE KEY=VALUE...: RIGHT kernels are under their own launch, none is under
+# another one; MESSAGE says why
+foreign() {
+	format=$1 right=$2 why=$3
+	shift 3
+	name="$format $*"
+	if [ "$format" = sql ]; then
+		python3 "$gen" sql out.sql "$@" >made
+		rm -f out.sqlite
+		"$XPU_BUILD/gen_sqlite" out.sqlite <out.sql
+		xpumerge --strict --nsys out.sqlite -f folded --unit count >out 2>log
+	else
+		python3 "$gen" "$format" gpu.json "$@" >made
+		xpumerge --strict --gpu gpu.json -f folded --unit count >out 2>log
+	fi
+	status=$?
+	made=$(cut -d' ' -f2 made)
+	is "$status: $(python3 "$gen" verdict out)" "1: $right 0 $((made - right))" \
+		"$name: $right kernels are under their launch, the others have none"
+	like "$(cat log)" "device records $why" "$name: a message says why"
+}
+
 for format in chrome lines text stacks sql; do
 	check $format 1000
 	check $format 1000 late=30000
@@ -67,6 +89,16 @@ python3 "$gen" chrome gpu.json together=1 runs=2 late=100000 >/dev/null
 xpumerge --gpu gpu.json --strict -f folded >out 2>log
 is "$? $(grep -c 'device records may be of several calls' log)" "1 1" \
 	"device work of two possible launches: a message counts it, and --strict fails"
+# No id of a call comes again, because the calls of the other run were lost.
+for format in chrome sql; do
+	for keys in "calls_of=0" "calls_of=1" "turns=1"; do
+		# shellcheck disable=SC2086 # words are arguments
+		foreign "$format" 0 'may be of several calls' runs=2 gap=50000000 $keys
+	done
+	foreign "$format" 0 'begin long before' runs=2 gap=5000000000 calls_of=1 works_of=0
+	# The device's clock is ahead, so only the first run's work has a single possible call.
+	foreign "$format" 1000 'may be of several calls' runs=3 nr=1000 gap=20000000 ahead=5000000
+done
 # Ids that are unique stay as they are, without a message.
 python3 "$gen" chrome gpu.json runs=1 driver=1 >/dev/null
 xpumerge --gpu gpu.json -f folded --unit count >out 2>log
