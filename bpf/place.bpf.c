@@ -7,11 +7,11 @@
  * The search runs once for each place, which is a stack pointer and an instruction. When a thread
  * is at a place again and all those words are unchanged, its callers are unchanged, too: beginning
  * with the innermost function, the return address of each determines where the caller's return
- * address is. Callers beyond the window are not compared.
+ * address is. Callers beyond these bytes are not compared.
  */
 
-#define PLACE_BYTES	4096		/* the window: bytes at the top of the stack */
-#define PLACE_RETURNS	48		/* maximum number of return addresses in a window */
+#define PLACE_BYTES	4096		/* bytes at the top of the stack that are read */
+#define PLACE_RETURNS	48		/* maximum number of return addresses in them */
 
 struct off_place_key {
 	__u32 proc_id;
@@ -22,7 +22,7 @@ struct off_place_key {
 struct off_place {
 	__u64 hash[2];			/* of ret[] */
 	__u32 nr;
-	__u32 at[PLACE_RETURNS];	/* the offset of each return address in the window */
+	__u32 at[PLACE_RETURNS];	/* the offset of each return address in these bytes */
 	__u64 ret[PLACE_RETURNS];
 };
 
@@ -35,7 +35,7 @@ struct {
 
 /* Kept in the scratch memory of this CPU. */
 struct place_scratch {
-	__u8 window[PLACE_BYTES + PAGE_BYTES];
+	__u8 top[PLACE_BYTES + PAGE_BYTES];
 	struct off_place place;
 };
 
@@ -54,9 +54,9 @@ static long scan_word(__u32 i, struct place_scan *s)
 	BOUND(at, PLACE_BYTES);
 	if (at >= s->bytes || nr >= PLACE_RETURNS)
 		return 1;
-	word = *(__u64 *)(s->scratch->window + at);
+	word = *(__u64 *)(s->scratch->top + at);
 	/* Skip words that are not addresses in user space, or are addresses in the stack itself. */
-	ret = machine_strip(word);
+	ret = arch_strip(word);
 	if (ret < PAGE_BYTES || ret >> USER_BITS ||
 	    ret - s->sp + LARGEST_STACK < 2 * LARGEST_STACK || !follows_call(ret))
 		return 0;
@@ -67,7 +67,7 @@ static long scan_word(__u32 i, struct place_scan *s)
 	return 0;
 }
 
-/* Whether the window has the words of @p, at the same offsets. */
+/* Whether the top of the stack has the words of @p, at the same offsets. */
 static __always_inline bool same_place(const struct off_place *p, const struct place_scratch *s,
 				       __u32 bytes)
 {
@@ -76,7 +76,7 @@ static __always_inline bool same_place(const struct off_place *p, const struct p
 	for (i = 0; i < PLACE_RETURNS && i < p->nr; i++) {
 		at = p->at[i];
 		BOUND(at, PLACE_BYTES);
-		if (at >= bytes || *(__u64 *)(s->window + at) != p->ret[i])
+		if (at >= bytes || *(__u64 *)(s->top + at) != p->ret[i])
 			return false;
 	}
 	return true;
@@ -95,7 +95,7 @@ static __always_inline void hash_place(struct task_struct *task, __u32 proc_id,
 {
 	struct pt_regs *regs = user_regs(task);
 	struct off_place_key key = {
-		.proc_id = proc_id, .sp = machine_sp(regs), .ip = machine_ip(regs),
+		.proc_id = proc_id, .sp = arch_sp(regs), .ip = arch_ip(regs),
 	};
 	struct place_scan scan = { .scratch = s, .sp = key.sp };
 	__u32 bytes = stack_size(task, key.sp, PLACE_BYTES), first;
@@ -106,11 +106,11 @@ static __always_inline void hash_place(struct task_struct *task, __u32 proc_id,
 	if (first > bytes)
 		first = bytes;
 	BOUND(first, PAGE_BYTES);
-	if (bpf_probe_read_user(s->window, first, (void *)key.sp))
+	if (bpf_probe_read_user(s->top, first, (void *)key.sp))
 		return;
 	bytes -= first;
 	BOUND(bytes, PAGE_BYTES);
-	if (bpf_probe_read_user(s->window + first, bytes, (void *)key.sp + first))
+	if (bpf_probe_read_user(s->top + first, bytes, (void *)key.sp + first))
 		bytes = 0;
 	scan.bytes = (first + bytes) & ~7u;
 	if (exact)

@@ -65,7 +65,7 @@ static __always_inline __u32 read_stacks(struct bpf_perf_event_data *ctx, struct
 
 	r->flags = XPU_CHAIN_CPU;
 	r->nr_python = r->stack_bytes = 0;
-	if (!machine_in_user(ctx)) {
+	if (!arch_in_user(ctx)) {
 		kernel_bytes = kernel_frames(r->frames,
 					     bpf_get_stack(ctx, r->frames, STACK_BYTES, 0));
 		if (kernel_bytes < 0)

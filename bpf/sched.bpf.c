@@ -132,7 +132,7 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs)) {
 		struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 
-		nr = machine_syscall(regs);
+		nr = arch_syscall(regs);
 	}
 	if (nr < sizeof(kind_of_call) && kind_of_call[nr])
 		return kind_of_call[nr] - 1;
@@ -237,7 +237,7 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 		return;
 	r->flags = XPU_CHAIN_CPU | XPU_CHAIN_OFF;
 	proc = sample_stack_bytes ? bpf_map_lookup_elem(&procs, &tgid) : NULL;
-	copy = proc && BPF_CORE_READ(task, mm) && machine_is_64bit(user_regs(task)) &&
+	copy = proc && BPF_CORE_READ(task, mm) && arch_is_64bit(user_regs(task)) &&
 	       bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop);
 	bytes = read_frames(ctx, r, !copy, &user_bytes);
 	for (i = 0; i < OFF_STACK_WORDS; i++) {

@@ -9,9 +9,9 @@
 #define REGS_BYTES	(XPU_NR_REGS * sizeof(__u64))
 #define PYTHON_BYTES	(XPU_MAX_PYTHON * sizeof(struct xpu_python_frame))
 #define LARGEST_STACK	(256ull << 20)	/* an end further away is the end of another stack */
-#define WINDOW_BYTES	2048		/* bytes of frames that are read at once */
+#define COPY_BYTES	2048		/* bytes of frames that are read at once */
 #define BLOCK_BYTES	128		/* most bytes to read from a frame or a code object */
-#define PYTHON_SCRATCH	(WINDOW_BYTES + 2 * BLOCK_BYTES)
+#define PYTHON_SCRATCH	(COPY_BYTES + 2 * BLOCK_BYTES)
 #define MIN(a, b)	((a) < (b) ? (a) : (b))
 #define MAX(a, b)	((a) > (b) ? (a) : (b))
 #define MAX_TSTATES	256		/* maximum number of threads to search */
@@ -45,12 +45,12 @@ struct python_walk {
 	__u32 *nr;
 	struct xpu_python_frame *out;
 	__u64 *hash;			/* hash of the frames, or NULL */
-	void *window;			/* a copy of WINDOW_BYTES of the target's memory */
-	__u64 start;			/* the address of the window in the target */
-	__u32 window_bytes;
+	void *copy;			/* a copy of COPY_BYTES of the target's memory */
+	__u64 start;			/* the address of the copy in the target */
+	__u32 copied_bytes;
 	__u32 frame_bytes;		/* how many bytes of a frame to read */
 	__u32 code_from, code_bytes;	/* the part of a code object to read */
-	__u64 tls;			/* machine_tls() of this thread */
+	__u64 tls;			/* arch_tls() of this thread */
 	__u64 tstate, frame, cframe;
 };
 
@@ -106,50 +106,50 @@ static __always_inline void put_python(struct python_walk *w, __u64 code, __u64 
 
 static long find_tstate(__u32 i, struct python_walk *w)
 {
-	if (!w->tstate || machine_is_self(w->tls, read64(w->tstate + w->py->ts_thread_id)))
+	if (!w->tstate || arch_is_self(w->tls, read64(w->tstate + w->py->ts_thread_id)))
 		return 1;
 	w->tstate = read64(w->tstate + PYTHON_TS_NEXT);
 	return 0;
 }
 
 /*
- * Return: the offset of @w->frame in the window, which is moved if needed. On Python's own stack
+ * Return: the offset of @w->frame in the copy, which is moved if needed. On Python's own stack
  * callers come before the frame, and the whole page of the frame is readable.
  */
-static __always_inline __u32 find_in_window(struct python_walk *w)
+static __always_inline __u32 find_in_copy(struct python_walk *w)
 {
 	__u64 frame = w->frame, at = frame - w->start;
 	__u32 bytes = w->frame_bytes;
 
-	if (at + bytes <= w->window_bytes && at < w->window_bytes)
+	if (at + bytes <= w->copied_bytes && at < w->copied_bytes)
 		return at;
 	w->start = frame;
 	if (w->py->minor > 10) {
 		w->start = frame & -(__u64)PAGE_BYTES;
-		if (frame + bytes - w->start > WINDOW_BYTES)
-			w->start = frame + bytes - WINDOW_BYTES;
+		if (frame + bytes - w->start > COPY_BYTES)
+			w->start = frame + bytes - COPY_BYTES;
 	}
-	w->window_bytes = bytes + (frame - w->start);
-	bytes = w->window_bytes;
-	BOUND(bytes, WINDOW_BYTES);
-	if (bpf_probe_read_user(w->window, bytes, (void *)w->start))
-		w->window_bytes = 0;		/* the window is all zero now */
+	w->copied_bytes = bytes + (frame - w->start);
+	bytes = w->copied_bytes;
+	BOUND(bytes, COPY_BYTES);
+	if (bpf_probe_read_user(w->copy, bytes, (void *)w->start))
+		w->copied_bytes = 0;		/* the copy is all zero now */
 	return frame - w->start;
 }
 
 static long walk_frame(__u32 i, struct python_walk *w)
 {
 	const struct xpu_python *py = w->py;
-	void *frame, *code_block = w->window + WINDOW_BYTES + BLOCK_BYTES;
+	void *frame, *code_block = w->copy + COPY_BYTES + BLOCK_BYTES;
 	__u32 at, bytes = w->code_bytes, from = w->code_from;
 	__u64 code, where, print = 0;
 	bool ends = py->minor == 10;
 
 	if (!w->frame)
 		return 1;
-	at = find_in_window(w);
-	BOUND(at, WINDOW_BYTES);
-	frame = w->window + at;
+	at = find_in_copy(w);
+	BOUND(at, COPY_BYTES);
+	frame = w->copy + at;
 	w->frame = BLOCK_AT(__u64, frame, py->f_previous);
 	if (py->minor > 10 && BLOCK_AT(__u8, frame, py->f_owner) == PYTHON_OWNED_BY_CSTACK) {
 		put_python(w, 0, w->start + at, 0);
@@ -219,12 +219,12 @@ static __always_inline void walk_python(struct task_struct *task, struct xpu_pro
 	}
 	if (!w.py)
 		return;
-	w.window = out + XPU_MAX_PYTHON;
+	w.copy = out + XPU_MAX_PYTHON;
 	set_blocks(&w);
 	/* Find the thread by the address of its C library data. */
-	w.tls = machine_tls(task);
+	w.tls = arch_tls(task);
 	w.tstate = *tstate;
-	if (!w.tstate || !machine_is_self(w.tls, read64(w.tstate + w.py->ts_thread_id))) {
+	if (!w.tstate || !arch_is_self(w.tls, read64(w.tstate + w.py->ts_thread_id))) {
 		w.tstate = read64(read64(w.py->runtime + w.py->runtime_main) +
 				  w.py->interp_threads);
 		bpf_loop(MAX_TSTATES, find_tstate, &w, 0);
@@ -284,7 +284,7 @@ static long copy_page(__u32 i, struct stack_copy *c)
 static __always_inline __u32 stack_size(struct task_struct *task, __u64 sp, __u32 max)
 {
 	__u64 to_arguments = BPF_CORE_READ(task, mm, start_stack) - sp;
-	__u64 to_tls = machine_tls(task) - sp;
+	__u64 to_tls = arch_tls(task) - sp;
 	__u64 bytes = to_arguments < to_tls ? to_arguments : to_tls;
 
 	if (bytes > LARGEST_STACK)
@@ -319,7 +319,7 @@ static __always_inline bool copy_stack(struct task_struct *task, void *to, __u32
 	__u64 *r = to;
 	int i;
 
-	if (machine_copy_regs(user_regs(task), r))
+	if (arch_copy_regs(user_regs(task), r))
 		return false;
 	c.sp = r[XPU_REG_SP];
 	c.max = stack_size(task, c.sp, max);

@@ -16,7 +16,7 @@
 #include "xpu_slot.h"
 #include "xpu_time.h"
 #include "xpu.h"
-#include "xpu_machine.h"
+#include "xpu_arch.h"
 
 #define SIGKILL	9
 

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/host_clock.h"
 #include "base/msg.h"
 #include "options.h"
 #include "recording.h"
@@ -65,7 +65,7 @@ static _Noreturn void record(struct supervisor *s, int ready_fd)
 
 	close(s->signal_fd);
 	own.control = (struct control){ .fd = -1, .ack_fd = -1 };
-	own.capture = (struct capture){ .after_ns = UINT64_MAX };
+	own.capture = (struct capture_opts){ .after_ns = UINT64_MAX };
 	own.ready_fd = ready_fd;
 	if (own.mode == PROBES_RUN) {
 		if (has_ended(pid)) {

@@ -10,7 +10,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/host_clock.h"
 #include "invoker.h"
 #include "target/keeper.h"
 #include "base/msg.h"

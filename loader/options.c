@@ -348,7 +348,7 @@ static int set_capture_end(void *target, const struct cmdline_given *given)
 	struct options *opts = target;
 
 	opts->capture_end = given->arg;
-	return capture__parse_end(&opts->capture, given->arg);
+	return capture_opts__parse_end(&opts->capture, given->arg);
 }
 
 static int set_stalls(void *target, const struct cmdline_given *given)
@@ -404,7 +404,7 @@ static int set_capture(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;
 
-	return capture__parse(&opts->capture, given->arg);
+	return capture_opts__parse(&opts->capture, given->arg);
 }
 
 static int set_migrations(void *target, const struct cmdline_given *given)

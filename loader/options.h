@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "attach/probes.h"
-#include "capture.h"
+#include "capture_opts.h"
 #include "control_option.h"
 
 #define STATUS_FAILED	125		/* xpuload itself failed; as in env(1) and timeout(1) */
@@ -50,7 +50,7 @@ struct options {
 	bool gpu_metrics;		/* the GPUs' own counters */
 	uint32_t gpu_metrics_hz;
 	const char *gpu_metrics_names;	/* separated by commas; NULL: xpuload-metrics chooses */
-	struct capture capture;		/* windows; nothing outside of them is recorded */
+	struct capture_opts capture;	/* windows; nothing outside of them is recorded */
 	struct control control;		/* where commands come from */
 	int ready_fd;			/* gets a byte once the targets are recorded; -1: none */
 	const char *capture_end;	/* "together", "stop" or NULL */

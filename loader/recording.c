@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/host_clock.h"
 #include "datafile.h"
 #include "human.h"
 #include "merger.h"

@@ -12,7 +12,7 @@
 
 #include "attach/advice.h"
 #include "attach/caps.h"
-#include "base/clock.h"
+#include "base/host_clock.h"
 #include "datafile.h"
 #include "target/keeper.h"
 #include "base/msg.h"
@@ -474,7 +474,7 @@ void recording__set_environment(const struct options *opts, bool by_bpf)
 	if (opts->exact_stalls)
 		msg__info("--stalls=exact: kernels run one at a time, and a launch takes some 0.5 "
 			  "ms more");
-	capture__set_environment(&opts->capture);
+	capture_opts__set_environment(&opts->capture);
 }
 
 static int report_exec(const char *name, int err)

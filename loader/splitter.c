@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/child.h"
-#include "base/clock.h"
+#include "base/host_clock.h"
 #include "base/msg.h"
 #include "base/own_files.h"
 #include "options.h"

@@ -3,7 +3,7 @@
 #ifndef MERGE_COMPLAIN_H
 #define MERGE_COMPLAIN_H
 
-#include "memory.h"
+#include "memory_limit.h"
 #include "util.h"
 
 /* Prints one line, with the program's name before it. */

@@ -12,7 +12,7 @@
 #include "model/filter.h"
 #include "import/importer.h"
 #include "join/session.h"
-#include "memory.h"
+#include "memory_limit.h"
 #include "write/diff.h"
 #include "write/format.h"
 

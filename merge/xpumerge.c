@@ -601,7 +601,7 @@ static int run(struct options *o)
 	size_t i, nr_files;
 
 	catch_signals();
-	memory__map_large();
+	memory_limit__map_large();
 	memory_limit__set(&o->memory, o->max_memory);
 	readers = calloc(o->nr_inputs, sizeof(*readers));
 	if (!readers) {

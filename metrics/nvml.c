@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
 #include "libraries.h"
+#include "metrics_clock.h"
 #include "util.h"
 
 #define CLOCK_SM	1

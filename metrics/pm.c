@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "clock.h"
 #include "libraries.h"
+#include "metrics_clock.h"
 #include "util.h"
 
 #define HARDWARE_BYTES	(64u << 20)

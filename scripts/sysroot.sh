@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# sysroot.sh MACHINE DIR BTF [PACKAGE...]
+# sysroot.sh ARCH DIR BTF [PACKAGE...]
 #
 # Sets up cross-building for another machine, aarch64: installs Debian's cross-compiler and
 # emulators, puts Debian's libraries for it below DIR, with a kernel, and that kernel's types into
 # the file BTF. Named PACKAGEs go there, too. The libraries are not packages of this system, which
 # stays of one architecture: apt has a state of its own in DIR.apt. MIRROR= names another mirror.
 
-machine=$1 dir=$2 btf=$3
+arch=$1 dir=$2 btf=$3
 shift 3
 suite=bookworm
 mirror=${MIRROR:-http://deb.debian.org/debian}
 keys=/usr/share/keyrings/debian-archive-keyring.gpg
-[ "$machine" = aarch64 ] || { echo "sysroot: $machine is not a machine to build for" >&2; exit 1; }
+[ "$arch" = aarch64 ] || { echo "sysroot: $arch is not an architecture to build for" >&2; exit 1; }
 packages="libc6-dev libstdc++6 libbpf-dev libelf-dev libdw-dev zlib1g-dev binutils-dev libiberty-dev
 	uthash-dev liblzma-dev libsqlite3-dev libzstd-dev libprotobuf-c-dev
 	libcurl4-openssl-dev libc6-dbg busybox-static perl-base

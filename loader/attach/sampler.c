@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "attach/caps.h"
-#include "base/clock.h"
+#include "base/host_clock.h"
 
 #define RESCAN_NS	1000000000ull
 

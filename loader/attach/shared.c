@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "base/bounds.h"
-#include "base/clock.h"
 #include "base/entry_table.h"
+#include "base/host_clock.h"
 #include "base/msg.h"
 #include "record/shm_reader.h"
 #include "xpu_slot.h"

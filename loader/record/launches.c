@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "record/chains.h"
-#include "record/events.h"
-#include "record/parts.h"
+#include "record/event_packer.h"
 #include "record/processes.h"
+#include "record/recorder_parts.h"
 #include "record/recorder_stats.h"
 #include "record/threads.h"
 #include "record/writer.h"
@@ -29,13 +29,13 @@
 #define PATH_THREAD(path)	PATH_NR_WAITS(path)
 
 struct launches {
-	struct parts parts;
+	struct recorder_parts parts;
 	bool want_ranges, want_memory;
 	uint64_t nr_no_memory;		/* launches of processes that got no struct process, if
 					 * memory runs out */
 };
 
-struct launches *launches__new(const struct parts *parts, bool ranges, bool memory)
+struct launches *launches__new(const struct recorder_parts *parts, bool ranges, bool memory)
 {
 	struct launches *l = calloc(1, sizeof(*l));
 
@@ -183,7 +183,7 @@ static void launches__add(struct launches *l, struct process *p, uint64_t time_n
 	 * Drop the range unless wanted: the shim may record ranges for another loader on this
 	 * machine.
 	 */
-	events__add_launch(l->parts.events, time_ns, launch, l->want_ranges ? range_id : 0);
+	event_packer__add_launch(l->parts.events, time_ns, launch, l->want_ranges ? range_id : 0);
 }
 
 /* Flags that a target may set in a slot. */
@@ -198,7 +198,7 @@ void launches__take(struct launches *l, const struct xpu_ring_launch *launch, si
 		.flags = launch->flags & SLOT_FLAGS,
 		.nr_frames = launch->nr_frames,
 	};
-	const struct parts *parts = &l->parts;
+	const struct recorder_parts *parts = &l->parts;
 	uint32_t thread_id, path_id;
 	struct process *p;
 
@@ -265,7 +265,7 @@ static void launches__add_range(struct launches *l, struct process *p, uint64_t 
 				 !processes__is_before_detach(l->parts.processes, time_ns))))
 		return;
 	p->nr_ranges++;
-	events__add_range(l->parts.events, time_ns, range);
+	event_packer__add_range(l->parts.events, time_ns, range);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -289,7 +289,7 @@ static void launches__add_alloc(struct launches *l, struct process *p, uint64_t 
 	if (!l->want_ranges)
 		alloc.range_id = 0;
 	p->nr_allocs += !shims_own;
-	events__add_alloc(l->parts.events, p->proc_id, time_ns, order, alloc);
+	event_packer__add_alloc(l->parts.events, p->proc_id, time_ns, order, alloc);
 }
 
 /*

@@ -10,7 +10,7 @@
 #include "xpu_record.h"
 
 struct launches;
-struct parts;
+struct recorder_parts;
 struct process;
 struct recorder_stats;
 
@@ -18,7 +18,7 @@ struct recorder_stats;
  * @ranges: NVTX ranges are recorded; @memory: memory events are recorded. Return: NULL if memory
  * runs out.
  */
-struct launches *launches__new(const struct parts *parts, bool ranges, bool memory);
+struct launches *launches__new(const struct recorder_parts *parts, bool ranges, bool memory);
 void launches__free(struct launches *l);
 
 /* Takes a launch, a graph node or a wait for the device, with its call chain; or only a chain. */

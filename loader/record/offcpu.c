@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 #include "record/chains.h"
-#include "record/parts.h"
 #include "record/processes.h"
+#include "record/recorder_parts.h"
 #include "record/samples.h"
 #include "record/threads.h"
 #include "record/writer.h"
@@ -15,11 +15,11 @@
 #define NO_PATH	(1ull << 32)		/* instead of an id: memory was short */
 
 struct offcpu {
-	struct parts parts;
+	struct recorder_parts parts;
 	struct samples *samples;
 };
 
-struct offcpu *offcpu__new(const struct parts *parts, struct samples *samples)
+struct offcpu *offcpu__new(const struct recorder_parts *parts, struct samples *samples)
 {
 	struct offcpu *o = calloc(1, sizeof(*o));
 

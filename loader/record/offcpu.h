@@ -11,11 +11,11 @@
 #include "xpu.h"
 
 struct offcpu;
-struct parts;
+struct recorder_parts;
 struct samples;
 
 /* @samples: takes the stacks; owned by the caller. Return: NULL if memory runs out. */
-struct offcpu *offcpu__new(const struct parts *parts, struct samples *samples);
+struct offcpu *offcpu__new(const struct recorder_parts *parts, struct samples *samples);
 void offcpu__free(struct offcpu *o);
 
 /* Takes a stack of a blocked thread, with the hash by which sums refer to it. */

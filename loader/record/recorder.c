@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "record/chains.h"
-#include "base/clock.h"
-#include "record/events.h"
+#include "base/host_clock.h"
+#include "record/event_packer.h"
 #include "record/launches.h"
 #include "record/offcpu.h"
-#include "record/parts.h"
+#include "record/recorder_parts.h"
 #include "record/processes.h"
 #include "record/samples.h"
 #include "base/entry_table.h"
@@ -30,7 +30,7 @@ struct found_python {
 };
 
 struct recorder {
-	struct parts parts;
+	struct recorder_parts parts;
 	struct launches *launches;
 	struct samples *samples;
 	struct offcpu *offcpu;
@@ -52,7 +52,7 @@ struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool
 			       bool memory, const struct recorder_listener *listener)
 {
 	struct recorder *rec = calloc(1, sizeof(*rec));
-	struct parts *parts;
+	struct recorder_parts *parts;
 
 	if (!rec)
 		return NULL;
@@ -62,7 +62,7 @@ struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool
 	parts->processes = processes__new(w, recorder__loss, rec);
 	parts->chains = chains__new(w, parts->processes);
 	parts->threads = threads__new(w, parts->processes);
-	parts->events = events__new(w, sample_period_ns);
+	parts->events = event_packer__new(w, sample_period_ns);
 	rec->launches = launches__new(parts, ranges, memory);
 	rec->samples = samples__new(parts, sample_period_ns);
 	rec->offcpu = offcpu__new(parts, rec->samples);
@@ -82,7 +82,7 @@ void recorder__free(struct recorder *rec)
 	samples__free(rec->samples);
 	launches__free(rec->launches);
 	processes__free(rec->parts.processes);
-	events__free(rec->parts.events);
+	event_packer__free(rec->parts.events);
 	threads__free(rec->parts.threads);
 	chains__free(rec->parts.chains);
 	free(rec);
@@ -100,7 +100,7 @@ void recorder__detaching(struct recorder *rec, uint64_t time_ns)
 
 void recorder__flush(struct recorder *rec)
 {
-	events__flush(rec->parts.events);
+	event_packer__flush(rec->parts.events);
 	recorder__lost(rec, XPU_LOST_MALFORMED, processes__nr_malformed(rec->parts.processes));
 }
 

@@ -6,17 +6,17 @@
 #include <string.h>
 
 #include "record/chains.h"
-#include "record/events.h"
-#include "record/parts.h"
+#include "record/event_packer.h"
 #include "record/processes.h"
 #include "record/pycode.h"
+#include "record/recorder_parts.h"
 #include "record/recorder_stats.h"
 #include "record/stacks.h"
 #include "record/threads.h"
 #include "record/writer.h"
 
 struct samples {
-	struct parts parts;
+	struct recorder_parts parts;
 	uint32_t period_ns;
 	struct pycodes *pycodes;
 	struct stacks *stacks;
@@ -25,7 +25,7 @@ struct samples {
 	uint64_t words[XPU_MAX_PYTHON];
 };
 
-struct samples *samples__new(const struct parts *parts, uint32_t period_ns)
+struct samples *samples__new(const struct recorder_parts *parts, uint32_t period_ns)
 {
 	struct samples *s = calloc(1, sizeof(*s));
 
@@ -163,7 +163,7 @@ void samples__take(struct samples *s, const struct xpu_ring_sample *sample, size
 		return;
 	}
 	if (!stack) {
-		events__add_sample(s->parts.events, sample->time_ns, (struct xpu_sample){
+		event_packer__add_sample(s->parts.events, sample->time_ns, (struct xpu_sample){
 			.path_id = path_id, .thread_id = thread_id, .cpu = sample->cpu,
 		}, sample->ran_ns);
 		return;

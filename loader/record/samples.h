@@ -8,7 +8,7 @@
 
 #include "xpu_record.h"
 
-struct parts;
+struct recorder_parts;
 struct recorder_stats;
 struct samples;
 
@@ -16,7 +16,7 @@ struct samples;
  * @period_ns: the time that a sample stands for if its thread's own clock is not known. Return:
  * NULL if memory runs out.
  */
-struct samples *samples__new(const struct parts *parts, uint32_t period_ns);
+struct samples *samples__new(const struct recorder_parts *parts, uint32_t period_ns);
 void samples__free(struct samples *s);
 
 void samples__take(struct samples *s, const struct xpu_ring_sample *sample, size_t size);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "block.h"
-#include "base/clock.h"
+#include "base/host_clock.h"
 
 #define CHUNK_BYTES	(256 * 1024)		/* bytes of records to pack into a block */
 #define MAX_QUEUED	(256ull * 1024 * 1024)	/* beyond this the disk is too slow, and records

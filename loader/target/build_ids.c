@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "base/child.h"
-#include "base/clock.h"
+#include "base/host_clock.h"
 #include "base/msg.h"
 
 #define WAIT_MS		2000

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/bounds.h"
-#include "base/clock.h"
+#include "base/host_clock.h"
 #include "target/copy.h"
 #include "invoker.h"
 #include "base/numbers.h"

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "attach/caps.h"
-#include "base/clock.h"
+#include "base/host_clock.h"
 #include "target/build_ids.h"
 #include "target/keeper.h"
 #include "attach/permit.h"

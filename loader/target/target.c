@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "attach/caps.h"
-#include "base/clock.h"
+#include "base/host_clock.h"
 #include "attach/probes.h"
 #include "target/witness.h"
 #include "xpu_slot.h"

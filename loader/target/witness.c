@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/child.h"
-#include "base/clock.h"
+#include "base/host_clock.h"
 
 struct witness {
 	pid_t pid;

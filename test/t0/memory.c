@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "memory.h"
+#include "memory_limit.h"
 #include "tap.h"
 
 #define MIB	(1ull << 20)
@@ -43,7 +43,7 @@ static void begin(const char *name)
 
 static void is_free(uint64_t mib, const char *what)
 {
-	uint64_t got = memory__free(root);
+	uint64_t got = memory_limit__available(root);
 
 	ok(got == mib * MIB, "%s: %" PRIu64 " of %" PRIu64 " MiB", what,
 	   (uint64_t)(got / MIB), mib);
@@ -69,7 +69,7 @@ static void limits(void)
 	}
 	getrlimit(RLIMIT_DATA, &before);
 	setrlimit(RLIMIT_DATA, &(struct rlimit){ 2 * MIB << 10, before.rlim_max });
-	free = memory__free("nothing");
+	free = memory_limit__available("nothing");
 	ok(free < 2 * MIB << 10 && free > MIB << 10, "a ulimit limits free memory");
 	setrlimit(RLIMIT_DATA, &before);
 	memory_limit__set(&l, 64 * MIB);
@@ -90,7 +90,8 @@ static void limits(void)
 int main(void)
 {
 	begin("nothing");
-	ok(memory__free(root) == UINT64_MAX, "without any files the free memory is unknown");
+	ok(memory_limit__available(root) == UINT64_MAX,
+	   "without any files the free memory is unknown");
 	begin("machine");
 	put("/proc/meminfo",
 	    "MemTotal:       2097152 kB\nMemFree: 1 kB\nMemAvailable:   1048576 kB\n");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * xpu_machine.h - everything in the BPF programs that depends on the processor
+ * xpu_arch.h - everything in the BPF programs that depends on the processor
  *
  * Another processor needs a part like the two below, with the same definitions. Register parameters
  * are user-space registers, from user_regs().
  */
-#ifndef XPU_MACHINE_H
-#define XPU_MACHINE_H
+#ifndef XPU_ARCH_H
+#define XPU_ARCH_H
 
 /* XPU_OFF_* plus 1, so that 0 means: the system call does not say. */
 #define LOCK	(1 + XPU_OFF_LOCK)
@@ -21,29 +21,29 @@
 #define USER_BITS	47
 
 /* Return: @ra unchanged; other processors may add a signature, to be removed here. */
-static __always_inline __u64 machine_strip(__u64 ra)
+static __always_inline __u64 arch_strip(__u64 ra)
 {
 	return ra;
 }
 
 /* Whether user-space registers are from a 64-bit program. */
-#define machine_is_64bit(regs)	(BPF_CORE_READ(regs, cs) != 0x23)
+#define arch_is_64bit(regs)	(BPF_CORE_READ(regs, cs) != 0x23)
 
 /*
  * Whether a perf event interrupted user space. A BPF context must be read in whole words, whatever
  * the type of cs.
  */
-#define machine_in_user(ctx)	(*(volatile __u64 *)&(ctx)->regs.cs & 3)
+#define arch_in_user(ctx)	(*(volatile __u64 *)&(ctx)->regs.cs & 3)
 
-#define machine_syscall(regs)	BPF_CORE_READ(regs, orig_ax)
-#define machine_sp(regs)	BPF_CORE_READ(regs, sp)
-#define machine_ip(regs)	BPF_CORE_READ(regs, ip)
+#define arch_syscall(regs)	BPF_CORE_READ(regs, orig_ax)
+#define arch_sp(regs)		BPF_CORE_READ(regs, sp)
+#define arch_ip(regs)		BPF_CORE_READ(regs, ip)
 
 /* The address of the data that the C library keeps for a thread, above its stack. */
-#define machine_tls(task)	BPF_CORE_READ(task, thread.fsbase)
+#define arch_tls(task)		BPF_CORE_READ(task, thread.fsbase)
 
 /* Whether pthread_self() is @self in the thread with @tls. */
-static __always_inline bool machine_is_self(__u64 tls, __u64 self)
+static __always_inline bool arch_is_self(__u64 tls, __u64 self)
 {
 	return tls == self;
 }
@@ -51,7 +51,7 @@ static __always_inline bool machine_is_self(__u64 tls, __u64 self)
 /*
  * Copies registers, in the order of enum xpu_reg. Return: 0, or -1 if this is not a 64-bit program.
  */
-static __always_inline int machine_copy_regs(const struct pt_regs *from, __u64 *r)
+static __always_inline int arch_copy_regs(const struct pt_regs *from, __u64 *r)
 {
 	struct pt_regs regs = {};
 
@@ -156,25 +156,25 @@ static const __u8 kind_of_call[512] = {
 
 #define USER_BITS	48
 
-static __always_inline __u64 machine_strip(__u64 ra)
+static __always_inline __u64 arch_strip(__u64 ra)
 {
 	return ra & ((1ull << USER_BITS) - 1);
 }
 
-#define machine_is_64bit(regs)	(!(BPF_CORE_READ(regs, pstate) & 0x10))
-#define machine_in_user(ctx)	(!((ctx)->regs.pstate & 0xf))
-#define machine_syscall(regs)	((__s64)BPF_CORE_READ(regs, syscallno))
-#define machine_sp(regs)	BPF_CORE_READ(regs, sp)
-#define machine_ip(regs)	BPF_CORE_READ(regs, pc)
-#define machine_tls(task)	BPF_CORE_READ(task, thread.uw.tp_value)
+#define arch_is_64bit(regs)	(!(BPF_CORE_READ(regs, pstate) & 0x10))
+#define arch_in_user(ctx)	(!((ctx)->regs.pstate & 0xf))
+#define arch_syscall(regs)	((__s64)BPF_CORE_READ(regs, syscallno))
+#define arch_sp(regs)		BPF_CORE_READ(regs, sp)
+#define arch_ip(regs)		BPF_CORE_READ(regs, pc)
+#define arch_tls(task)		BPF_CORE_READ(task, thread.uw.tp_value)
 
 /* The C library's struct pthread, of about 2000 bytes, ends where the register points to. */
-static __always_inline bool machine_is_self(__u64 tls, __u64 self)
+static __always_inline bool arch_is_self(__u64 tls, __u64 self)
 {
 	return tls - self < 4096;
 }
 
-static __always_inline int machine_copy_regs(const struct pt_regs *from, __u64 *r)
+static __always_inline int arch_copy_regs(const struct pt_regs *from, __u64 *r)
 {
 	const struct user_pt_regs *u = (const void *)from;
 	__u64 pstate;
@@ -267,4 +267,4 @@ static const __u8 kind_of_call[512] = {
 #undef IO
 #undef CHILD
 
-#endif /* XPU_MACHINE_H */
+#endif /* XPU_ARCH_H */

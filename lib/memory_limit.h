@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * memory.h - limits the memory of a program
+ * memory_limit.h - limits the memory of a program
  *
  * The kernel enforces the limit, so the limit includes libraries. Beyond it every allocation fails,
  * and our functions return -ENOMEM.
  */
-#ifndef LIB_MEMORY_H
-#define LIB_MEMORY_H
+#ifndef LIB_MEMORY_LIMIT_H
+#define LIB_MEMORY_LIMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,13 +19,13 @@ struct memory_limit {
 };
 
 /**
- * memory__free - how much memory this process may take
+ * memory_limit__available - how much memory this process may take
  * @root: prefix for paths in /proc and /sys; "" except in tests
  *
  * Return: the least of these amounts: the memory free in the machine, the memory free in each of
  * the process's control groups (cached files count as free), and the rest under ulimit -v and -d.
  */
-uint64_t memory__free(const char *root);
+uint64_t memory_limit__available(const char *root);
 
 /*
  * Sets the limit to @bytes or, if that is 0, to half of the free memory. Sanitizers reserve more
@@ -38,7 +38,7 @@ void memory_limit__set(struct memory_limit *l, uint64_t bytes);
  * kernel, and a growing one is not copied. By default, glibc stops doing so for blocks up to the
  * size of the largest block ever freed.
  */
-void memory__map_large(void);
+void memory_limit__map_large(void);
 
 /*
  * Return: the text of the negative errno @err. For -ENOMEM this lifts the limit, so that there is
@@ -46,4 +46,4 @@ void memory__map_large(void);
  */
 const char *memory_limit__why(struct memory_limit *l, int err);
 
-#endif /* LIB_MEMORY_H */
+#endif /* LIB_MEMORY_LIMIT_H */

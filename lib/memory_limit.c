@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "memory.h"
+#include "memory_limit.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -155,7 +155,7 @@ static uint64_t ulimit__free(int resource, const char *key)
 	return limit.rlim_cur - min_t(uint64_t, limit.rlim_cur, used);
 }
 
-uint64_t memory__free(const char *root)
+uint64_t memory_limit__available(const char *root)
 {
 	char path[MAX_PATH];
 	uint64_t kib, bytes;
@@ -194,7 +194,7 @@ void memory_limit__set(struct memory_limit *l, uint64_t bytes)
 
 	*l = (struct memory_limit){ .bytes = bytes, .by_default = !bytes };
 	if (l->by_default) {
-		l->bytes = memory__free("");
+		l->bytes = memory_limit__available("");
 		if (l->bytes == UINT64_MAX)
 			return;
 		l->bytes = max_t(uint64_t, l->bytes / 2, LEAST_BYTES);
@@ -209,7 +209,7 @@ void memory_limit__set(struct memory_limit *l, uint64_t bytes)
 	set_limit(l->bytes);
 }
 
-void memory__map_large(void)
+void memory_limit__map_large(void)
 {
 	mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
 	mallopt(M_TRIM_THRESHOLD, 2 * LARGE_BYTES);

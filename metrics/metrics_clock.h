@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* clock.h - CLOCK_MONOTONIC of the machine, which all records use, see loader/base/clock.h */
+/*
+ * metrics_clock.h - CLOCK_MONOTONIC of the machine, which all records use, see
+ * loader/base/host_clock.h
+ */
 #ifndef XPU_METRICS_CLOCK_H
 #define XPU_METRICS_CLOCK_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "record/events.h"
+#include "record/event_packer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ struct pack {
 	uint32_t nr;
 };
 
-struct events {
+struct event_packer {
 	struct writer *writer;
 	uint32_t sample_period_ns;
 
@@ -40,9 +40,9 @@ struct events {
 	struct xpu_alloc alloc[MAX_ALLOCS];
 };
 
-struct events *events__new(struct writer *w, uint32_t sample_period_ns)
+struct event_packer *event_packer__new(struct writer *w, uint32_t sample_period_ns)
 {
-	struct events *e = calloc(1, sizeof(*e));
+	struct event_packer *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
@@ -51,12 +51,12 @@ struct events *events__new(struct writer *w, uint32_t sample_period_ns)
 	return e;
 }
 
-void events__free(struct events *e)
+void event_packer__free(struct event_packer *e)
 {
 	free(e);
 }
 
-static void events__flush_launches(struct events *e)
+static void event_packer__flush_launches(struct event_packer *e)
 {
 	size_t bytes = e->launches.nr * sizeof(e->launch[0]);
 	size_t range_bytes = e->in_ranges ? e->launches.nr * sizeof(e->launch_range[0]) : 0;
@@ -83,7 +83,7 @@ static void events__flush_launches(struct events *e)
 	e->in_ranges = false;
 }
 
-static void events__flush_ranges(struct events *e)
+static void event_packer__flush_ranges(struct event_packer *e)
 {
 	size_t bytes = e->ranges.nr * sizeof(e->range[0]);
 	struct xpu_record_ranges *r;
@@ -102,7 +102,7 @@ static void events__flush_ranges(struct events *e)
 	e->ranges.nr = 0;
 }
 
-static void events__flush_samples(struct events *e)
+static void event_packer__flush_samples(struct event_packer *e)
 {
 	size_t bytes = e->samples.nr * sizeof(e->sample[0]);
 	size_t ran_bytes = e->has_ran ? e->samples.nr * sizeof(e->ran_ns[0]) : 0;
@@ -127,7 +127,7 @@ static void events__flush_samples(struct events *e)
 	e->has_ran = false;
 }
 
-static void events__flush_allocs(struct events *e)
+static void event_packer__flush_allocs(struct event_packer *e)
 {
 	size_t bytes = e->allocs.nr * sizeof(e->alloc[0]);
 	struct xpu_record_allocs *r;
@@ -148,20 +148,20 @@ static void events__flush_allocs(struct events *e)
 	e->allocs.nr = 0;
 }
 
-void events__flush(struct events *e)
+void event_packer__flush(struct event_packer *e)
 {
-	events__flush_launches(e);
-	events__flush_ranges(e);
-	events__flush_samples(e);
-	events__flush_allocs(e);
+	event_packer__flush_launches(e);
+	event_packer__flush_ranges(e);
+	event_packer__flush_samples(e);
+	event_packer__flush_allocs(e);
 }
 
 /*
  * Makes room for an event. Calls @flush if @pack is full, or if the event's time is too far from
  * the record's time. Return: the event's delta_ns.
  */
-static int32_t events__place(struct events *e, struct pack *pack, uint32_t max, uint64_t time_ns,
-			     void (*flush)(struct events *e))
+static int32_t event_packer__place(struct event_packer *e, struct pack *pack, uint32_t max,
+				   uint64_t time_ns, void (*flush)(struct event_packer *e))
 {
 	int64_t delta = time_ns - pack->base_ns;
 
@@ -173,40 +173,42 @@ static int32_t events__place(struct events *e, struct pack *pack, uint32_t max, 
 	return 0;
 }
 
-void events__add_launch(struct events *e, uint64_t time_ns, struct xpu_launch launch,
-			uint32_t range_id)
+void event_packer__add_launch(struct event_packer *e, uint64_t time_ns, struct xpu_launch launch,
+			      uint32_t range_id)
 {
-	launch.delta_ns = events__place(e, &e->launches, MAX_LAUNCHES, time_ns,
-					events__flush_launches);
+	launch.delta_ns = event_packer__place(e, &e->launches, MAX_LAUNCHES, time_ns,
+					      event_packer__flush_launches);
 	e->in_ranges |= range_id != 0;
 	e->launch_range[e->launches.nr] = range_id;
 	e->launch[e->launches.nr++] = launch;
 }
 
-void events__add_range(struct events *e, uint64_t time_ns, struct xpu_range_event range)
+void event_packer__add_range(struct event_packer *e, uint64_t time_ns, struct xpu_range_event range)
 {
-	range.delta_ns = events__place(e, &e->ranges, MAX_RANGES, time_ns, events__flush_ranges);
+	range.delta_ns =
+		event_packer__place(e, &e->ranges, MAX_RANGES, time_ns, event_packer__flush_ranges);
 	e->range[e->ranges.nr++] = range;
 }
 
-void events__add_sample(struct events *e, uint64_t time_ns, struct xpu_sample sample,
-			uint32_t ran_ns)
+void event_packer__add_sample(struct event_packer *e, uint64_t time_ns, struct xpu_sample sample,
+			      uint32_t ran_ns)
 {
-	sample.delta_ns = events__place(e, &e->samples, MAX_SAMPLES, time_ns,
-					events__flush_samples);
+	sample.delta_ns = event_packer__place(e, &e->samples, MAX_SAMPLES, time_ns,
+					      event_packer__flush_samples);
 	e->has_ran |= ran_ns != 0;
 	e->ran_ns[e->samples.nr] = ran_ns ?: e->sample_period_ns;
 	e->sample[e->samples.nr++] = sample;
 }
 
-void events__add_alloc(struct events *e, uint32_t proc_id, uint64_t time_ns, uint64_t order,
-		       struct xpu_alloc alloc)
+void event_packer__add_alloc(struct event_packer *e, uint32_t proc_id, uint64_t time_ns,
+			     uint64_t order, struct xpu_alloc alloc)
 {
 	int64_t delta = order - e->alloc_order;
 
 	if (e->alloc_proc_id != proc_id || delta > INT32_MAX || delta < INT32_MIN)
-		events__flush_allocs(e);
-	alloc.delta_ns = events__place(e, &e->allocs, MAX_ALLOCS, time_ns, events__flush_allocs);
+		event_packer__flush_allocs(e);
+	alloc.delta_ns =
+		event_packer__place(e, &e->allocs, MAX_ALLOCS, time_ns, event_packer__flush_allocs);
 	if (!e->allocs.nr) {
 		e->alloc_proc_id = proc_id;
 		e->alloc_order = order;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "base/clock.h"
+#include "base/host_clock.h"
 
 #include "timens.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "capture.h"
+#include "capture_opts.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -71,7 +71,7 @@ static int check_launches(const char *text)
 }
 
 /* Parses "after:S", "for:S", or both with a comma between. Return: whether @arg is valid. */
-static bool parse_clock(struct capture *c, const char *arg)
+static bool parse_clock(struct capture_opts *c, const char *arg)
 {
 	bool after = false, is_for = false;
 	double seconds;
@@ -101,7 +101,7 @@ static bool parse_clock(struct capture *c, const char *arg)
 	}
 }
 
-int capture__parse(struct capture *c, const char *arg)
+int capture_opts__parse(struct capture_opts *c, const char *arg)
 {
 	int err = 0;
 
@@ -129,7 +129,7 @@ int capture__parse(struct capture *c, const char *arg)
 	return err;
 }
 
-int capture__parse_end(struct capture *c, const char *arg)
+int capture_opts__parse_end(struct capture_opts *c, const char *arg)
 {
 	unsigned long most = 0;
 
@@ -153,7 +153,7 @@ int capture__parse_end(struct capture *c, const char *arg)
 	return -EINVAL;
 }
 
-int capture__set_environment(const struct capture *c)
+int capture_opts__set_environment(const struct capture_opts *c)
 {
 	char most[32] = "", *value;
 	int err;

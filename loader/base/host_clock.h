@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * clock.h - the current time, in ns
+ * host_clock.h - the current time, in ns
  *
  * BPF programs, perf events and records use CLOCK_MONOTONIC of the initial time namespace. In
  * another time namespace the recorder's clock differs.
  */
-#ifndef XPU_LOADER_CLOCK_H
-#define XPU_LOADER_CLOCK_H
+#ifndef XPU_LOADER_HOST_CLOCK_H
+#define XPU_LOADER_HOST_CLOCK_H
 
 #include "now.h"
 
@@ -19,4 +19,4 @@ static inline uint64_t clock__now(void)
 	return now_ns(CLOCK_MONOTONIC) - clock__ahead_ns;
 }
 
-#endif /* XPU_LOADER_CLOCK_H */
+#endif /* XPU_LOADER_HOST_CLOCK_H */
