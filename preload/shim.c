@@ -4,8 +4,8 @@
  * launch/torch.c and wire/probe.S export functions that programs or the kernel look for.
  */
 #include "life/load.h"
-#include "nvtx/nvtx.h"
 #include "nvtx/nvtx_abi.h"
+#include "nvtx/nvtx_injection.h"
 
 #define EXPORT __attribute__((visibility("default")))
 

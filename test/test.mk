@@ -346,9 +346,9 @@ $(O)/test/t0/cgroup_name.t: T0_EXTRA = -Iloader
 $(O)/test/t0/cgroup_name.t: T0_OBJ = $(O)/loader/target/cgroup_name.o
 
 # It tests the shim's labels.
-$(O)/test/t0/labels.t: $(O)/preload/base/labels.o
+$(O)/test/t0/labels.t: $(O)/preload/base/launcher_labels.o
 $(O)/test/t0/labels.t: T0_EXTRA = -Ipreload
-$(O)/test/t0/labels.t: T0_OBJ = $(O)/preload/base/labels.o
+$(O)/test/t0/labels.t: T0_OBJ = $(O)/preload/base/launcher_labels.o
 
 $(O)/test/t0/recent.t: $(O)/loader/target/recent.o
 $(O)/test/t0/recent.t: T0_EXTRA = -Iloader
@@ -390,7 +390,7 @@ comma		:= ,
 UNWIND_TEST_OBJ	= $(call obj,$(addprefix preload/,launch/unwind.c launch/rule.c launch/cfi.c \
 		  launch/code_$(ARCH).c \
 		  launch/objects.c launch/generation.c base/memory.c base/environment.c \
-		  base/labels.c))
+		  base/launcher_labels.c))
 
 $(call test_bin,$(T2_UNWIND_C)): $(O)/%.t: %.c $(UNWIND_TEST_OBJ) $(STACKS_PLUGINS) $(O)/flags
 	$(call say,CC)
@@ -413,7 +413,7 @@ TEST_ENV	= PATH="$(PYTHON_DIR):$$PATH" SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(
 		  ASAN_OPTIONS=$(ASAN_SET):quarantine_size_mb=16 \
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
-# A shim with one more vendor, whose runtime is in test/vendor/, too: see preload/gpu/gpu.h.
+# A shim with one more vendor, whose runtime is in test/vendor/, too: see preload/gpu/vendor.h.
 VENDOR		:= $(if $(CUPTI_CFLAGS),$(addprefix $(O)/vendor/,libxpushim.so libtoy.so exact))
 VENDOR_FLAGS	= $(SHIM_CFLAGS) -Itest/vendor
 

@@ -23,12 +23,12 @@
 
 #define USER_MAX	(1ull << 48)
 
-static inline void machine__count(atomic_uint_fast64_t *nr)
+static inline void arch__count(atomic_uint_fast64_t *nr)
 {
 	atomic_fetch_add_explicit(nr, 1, memory_order_release);
 }
 
-static inline uint64_t machine__load(uint64_t addr)
+static inline uint64_t arch__load(uint64_t addr)
 {
 	uint64_t value;
 
@@ -36,7 +36,7 @@ static inline uint64_t machine__load(uint64_t addr)
 	return value;
 }
 
-static inline uint8_t machine__load_byte(uint64_t addr)
+static inline uint8_t arch__load_byte(uint64_t addr)
 {
 	uint32_t value;
 
@@ -44,7 +44,7 @@ static inline uint8_t machine__load_byte(uint64_t addr)
 	return value;
 }
 
-static inline uint64_t machine__load_word(uint64_t addr, uint64_t nr)
+static inline uint64_t arch__load_word(uint64_t addr, uint64_t nr)
 {
 	uint64_t value;
 
@@ -52,7 +52,7 @@ static inline uint64_t machine__load_word(uint64_t addr, uint64_t nr)
 	return value;
 }
 
-static inline long machine__try_sigset(uint64_t set, long bytes)
+static inline long arch__try_sigset(uint64_t set, long bytes)
 {
 	register long x0 asm("x0") = -1, x2 asm("x2") = 0, x3 asm("x3") = bytes;
 	register long x8 asm("x8") = SYS_rt_sigprocmask;
@@ -65,7 +65,7 @@ static inline long machine__try_sigset(uint64_t set, long bytes)
 
 /* ---- the tick counter ------------------------------------------------------------------------ */
 
-static inline uint64_t machine__ticks(void)
+static inline uint64_t arch__ticks(void)
 {
 	uint64_t ticks;
 
@@ -74,7 +74,7 @@ static inline uint64_t machine__ticks(void)
 }
 
 /* The counter runs at 1 GHz on new processors, and with 25 to 100 MHz on older ones. */
-static inline uint64_t machine__ticks_at_3ghz(uint64_t ticks)
+static inline uint64_t arch__ticks_at_3ghz(uint64_t ticks)
 {
 	uint64_t rate;
 
@@ -83,12 +83,12 @@ static inline uint64_t machine__ticks_at_3ghz(uint64_t ticks)
 }
 
 /* The architecture requires a steady counter. */
-static inline bool machine__is_steady(void)
+static inline bool arch__is_steady(void)
 {
 	return true;
 }
 
-#define MACHINE_CLOCKS	"arch_sys_counter\n"
+#define ARCH_CLOCKS	"arch_sys_counter\n"
 
 /* ---- unwinding ------------------------------------------------------------------------------- */
 
@@ -141,7 +141,7 @@ static inline void context__registers(const struct context *c, uint64_t *regs)
 #define SIGNAL_SP	SIGNAL_GREG(CFI_SP)
 #define SIGNAL_IP	SIGNAL_GREG(CFI_IP)
 
-static inline uint64_t machine__signal_reg(unsigned int reg)
+static inline uint64_t arch__signal_reg(unsigned int reg)
 {
 	return SIGNAL_GREG(reg);
 }
@@ -149,7 +149,7 @@ static inline uint64_t machine__signal_reg(unsigned int reg)
 /*
  * A return address may be signed, in the bits above user space. The mask works on every processor.
  */
-static inline uint64_t machine__strip(uint64_t ra)
+static inline uint64_t arch__strip(uint64_t ra)
 {
 	return ra & (USER_MAX - 1);
 }
@@ -167,7 +167,7 @@ struct return_word {
 #define RA_BY_RULE	true
 
 /* DW_CFA_AARCH64_negate_ra_state_with_pc and DW_CFA_AARCH64_negate_ra_state */
-static inline bool machine__is_ra_state(uint8_t op)
+static inline bool arch__is_ra_state(uint8_t op)
 {
 	return op == 0x2c || op == 0x2d;
 }

@@ -31,7 +31,7 @@
  * Adds one to a count that only the calling thread and its signal handlers write. Another thread
  * that sees the new count also sees all writes before it.
  */
-static inline void machine__count(atomic_uint_fast64_t *nr)
+static inline void arch__count(atomic_uint_fast64_t *nr)
 {
 #ifdef __SANITIZE_THREAD__
 	atomic_fetch_add_explicit(nr, 1, memory_order_release);
@@ -41,7 +41,7 @@ static inline void machine__count(atomic_uint_fast64_t *nr)
 }
 
 /* Reads a word that sanitizers do not check. */
-static inline uint64_t machine__load(uint64_t addr)
+static inline uint64_t arch__load(uint64_t addr)
 {
 	uint64_t value;
 
@@ -49,7 +49,7 @@ static inline uint64_t machine__load(uint64_t addr)
 	return value;
 }
 
-static inline uint8_t machine__load_byte(uint64_t addr)
+static inline uint8_t arch__load_byte(uint64_t addr)
 {
 	uint8_t value;
 
@@ -58,7 +58,7 @@ static inline uint8_t machine__load_byte(uint64_t addr)
 }
 
 /* Reads the word that is @nr words behind @addr. */
-static inline uint64_t machine__load_word(uint64_t addr, uint64_t nr)
+static inline uint64_t arch__load_word(uint64_t addr, uint64_t nr)
 {
 	uint64_t value;
 
@@ -71,7 +71,7 @@ static inline uint64_t machine__load_word(uint64_t addr, uint64_t nr)
  * refuses the invalid "how". Return: the kernel's result, a negative errno; syscall() would set
  * errno.
  */
-static inline long machine__try_sigset(uint64_t set, long bytes)
+static inline long arch__try_sigset(uint64_t set, long bytes)
 {
 	long ret;
 
@@ -84,19 +84,19 @@ static inline long machine__try_sigset(uint64_t set, long bytes)
 
 /* ---- the tick counter ------------------------------------------------------------------------ */
 
-static inline uint64_t machine__ticks(void)
+static inline uint64_t arch__ticks(void)
 {
 	return __rdtsc();
 }
 
 /* Return: about as much time as @ticks at 3 GHz, in ticks of the counter. */
-static inline uint64_t machine__ticks_at_3ghz(uint64_t ticks)
+static inline uint64_t arch__ticks_at_3ghz(uint64_t ticks)
 {
 	return ticks;
 }
 
 /* Whether the processor says that its counter always runs at one rate, even asleep. */
-static inline bool machine__is_steady(void)
+static inline bool arch__is_steady(void)
 {
 	unsigned int eax, ebx, ecx, edx;
 
@@ -104,7 +104,7 @@ static inline bool machine__is_steady(void)
 }
 
 /* The kernel's clock sources that use this counter. */
-#define MACHINE_CLOCKS	"tsc\n", "kvm-clock\n", "hyperv_clocksource_tsc_page\n"
+#define ARCH_CLOCKS	"tsc\n", "kvm-clock\n", "hyperv_clocksource_tsc_page\n"
 
 /* ---- unwinding ------------------------------------------------------------------------------- */
 
@@ -162,7 +162,7 @@ static inline void context__registers(const struct context *c, uint64_t *regs)
 #define SIGNAL_SP	SIGNAL_GREG(15)
 #define SIGNAL_IP	SIGNAL_GREG(16)
 
-static inline uint64_t machine__signal_reg(unsigned int reg)
+static inline uint64_t arch__signal_reg(unsigned int reg)
 {
 	/* DWARF's order: rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8 to r15, rip. */
 	static const uint8_t gregs[CFI_NR_REGS] = { 13, 12, 14, 11, 9, 8, 10, 15,
@@ -172,7 +172,7 @@ static inline uint64_t machine__signal_reg(unsigned int reg)
 }
 
 /* Return: @ra without a signature, which other processors may add. */
-static inline uint64_t machine__strip(uint64_t ra)
+static inline uint64_t arch__strip(uint64_t ra)
 {
 	return ra;
 }
@@ -190,7 +190,7 @@ struct return_word {
 #define RA_BY_RULE	false
 
 /* Whether an instruction of unwind tables only says how return addresses are signed. */
-static inline bool machine__is_ra_state(uint8_t op)
+static inline bool arch__is_ra_state(uint8_t op)
 {
 	(void)op;
 	return false;

@@ -12,9 +12,9 @@
 
 #define READINGS	8		/* attempts, of which the closest pair is taken */
 /* A pair closer than this, about 0.1 us, is taken at once. */
-#define CLOSE_TICKS	machine__ticks_at_3ghz(300)
+#define CLOSE_TICKS	arch__ticks_at_3ghz(300)
 /* If every pair is further apart, there is no reading: the thread was interrupted each time. */
-#define APART_TICKS	machine__ticks_at_3ghz(5000)
+#define APART_TICKS	arch__ticks_at_3ghz(5000)
 #define RATE_NS		50000000ull	/* a rate is measured over at least this time */
 #define STEADY		2		/* readings in a row with the counter where it should be */
 
@@ -30,12 +30,12 @@ static atomic_uint_fast64_t rate;
  */
 static bool is_usable(void)
 {
-	static const char *const by_counter[] = { MACHINE_CLOCKS };
+	static const char *const by_counter[] = { ARCH_CLOCKS };
 	char name[64] = "";
 	size_t i;
 	int fd;
 
-	if (!machine__is_steady())
+	if (!arch__is_steady())
 		return false;
 	fd = open(SOURCE, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

@@ -16,13 +16,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arch/machine.h"
+#include "arch/this_arch.h"
 #include "now.h"
 #include "xpu_slot.h"
 
 static inline uint64_t clock__ticks(void)
 {
-	return machine__ticks();
+	return arch__ticks();
 }
 
 /*

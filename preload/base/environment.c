@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/labels.h"
+#include "base/launcher_labels.h"
 #include "xpu_slot.h"
 
 static const char *const names[] = {
@@ -17,7 +17,7 @@ static const char *const names[] = {
 
 static const char *values[NR_OPTIONS];
 static bool are_read;
-static struct labels labels;
+static struct launcher_labels labels;
 
 void environment__read(void)
 {
@@ -28,11 +28,11 @@ void environment__read(void)
 		value = getenv(names[i]);
 		values[i] = value ? strdup(value) : NULL;
 	}
-	labels__read(&labels, getenv);
+	launcher_labels__read(&labels, getenv);
 	are_read = true;
 }
 
-const struct labels *environment__labels(void)
+const struct launcher_labels *environment__labels(void)
 {
 	return &labels;
 }

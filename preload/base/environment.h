@@ -9,7 +9,7 @@
 #ifndef XPU_PRELOAD_ENVIRONMENT_H
 #define XPU_PRELOAD_ENVIRONMENT_H
 
-struct labels;
+struct launcher_labels;
 
 /* Remembers the variables as they are now. */
 void environment__read(void);
@@ -17,7 +17,7 @@ void environment__read(void);
 /*
  * Return: the labels that launchers' variables gave at environment__read(); empty before that call.
  */
-const struct labels *environment__labels(void);
+const struct launcher_labels *environment__labels(void);
 
 /*
  * Return: the value that @name, one of the variables in environment.c, had at environment__read();

@@ -22,7 +22,7 @@ bool memory__readable(uint64_t addr)
 	addr &= ~(PAGE - 1);
 	if (addr < PAGE || addr >= USER_MAX)
 		return false;
-	return machine__try_sigset(addr, _NSIG / 8) != -EFAULT;
+	return arch__try_sigset(addr, _NSIG / 8) != -EFAULT;
 }
 
 bool memory__readable_span(uint64_t from, uint64_t to)

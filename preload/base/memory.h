@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arch/machine.h"
+#include "arch/this_arch.h"
 
 #define PAGE		4096ull
 #define STACK_MAX	(256ull << 20)	/* the largest stack that is probed */
@@ -37,13 +37,13 @@ uint64_t memory__own_stack_end(uint64_t sp);
  */
 static inline uint64_t load(uint64_t addr)
 {
-	return machine__load(addr);
+	return arch__load(addr);
 }
 
 /* Reads the word that is @nr words behind @addr. */
 static inline uint64_t load_word(uint64_t addr, uint64_t nr)
 {
-	return machine__load_word(addr, nr);
+	return arch__load_word(addr, nr);
 }
 
 /* A span of memory that could be read when it was tried, with a stack in it. */

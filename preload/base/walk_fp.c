@@ -30,7 +30,7 @@ __attribute__((noinline)) uint32_t walk_fp(uint64_t *frames, uint32_t max)
 		}
 	}
 	while (nr < max && bp >= PAGE && !(bp % 8) && can_read(bp)) {
-		next = machine__strip(load(bp + FRAME_RA_OFF));
+		next = arch__strip(load(bp + FRAME_RA_OFF));
 		if (!next)
 			break;
 		frames[nr++] = next;

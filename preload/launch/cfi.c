@@ -282,7 +282,7 @@ static int find_entry(uint64_t pc, struct fde *e)
 
 #define MAX_REMEMBERED	4
 
-struct machine {
+struct cfi_interpreter {
 	struct cfi_row *row;
 	struct cfi_row initial;			/* after the CIE's instructions */
 	struct cfi_row remembered[MAX_REMEMBERED];
@@ -335,14 +335,14 @@ static bool run_location(const struct fde *e, uint8_t op, struct bytes *b, uint6
 	return true;
 }
 
-static void restore(struct machine *m, uint64_t reg)
+static void restore(struct cfi_interpreter *m, uint64_t reg)
 {
 	if (reg < CFI_NR_REGS)
 		m->row->regs[reg] = m->initial.regs[reg];
 }
 
 /* Runs @op if it says where a register of the caller is saved. Return: whether it does. */
-static bool run_register(struct machine *m, int64_t da, uint8_t op, struct bytes *b)
+static bool run_register(struct cfi_interpreter *m, int64_t da, uint8_t op, struct bytes *b)
 {
 	struct cfi_row *row = m->row;
 	uint64_t reg;
@@ -405,7 +405,7 @@ static bool run_register(struct machine *m, int64_t da, uint8_t op, struct bytes
  * Runs @op if it says where the frame is, or concerns the whole row. Return: whether @op is known
  * and valid.
  */
-static bool run_frame(struct machine *m, int64_t da, uint8_t op, struct bytes *b)
+static bool run_frame(struct cfi_interpreter *m, int64_t da, uint8_t op, struct bytes *b)
 {
 	struct cfi_row *row = m->row;
 	uint64_t reg;
@@ -447,11 +447,11 @@ static bool run_frame(struct machine *m, int64_t da, uint8_t op, struct bytes *b
 	case DW_CFA_nop:
 		return true;
 	}
-	return machine__is_ra_state(op);	/* ignored: return addresses are always stripped */
+	return arch__is_ra_state(op);		/* ignored: return addresses are always stripped */
 }
 
 /* Runs instructions until they apply to code after @pc. */
-static bool run(struct machine *m, const struct fde *e, struct bytes b, uint64_t pc)
+static bool run(struct cfi_interpreter *m, const struct fde *e, struct bytes b, uint64_t pc)
 {
 	uint64_t loc = e->pc;
 	uint8_t op;
@@ -481,7 +481,7 @@ static void return_to(struct cfi_row *row)
 
 int cfi__find(uint64_t pc, struct cfi_row *row)
 {
-	struct machine m;
+	struct cfi_interpreter m;
 	struct fde e;
 	int err = find_entry(pc, &e);
 

@@ -6,7 +6,7 @@
  * Takes no lock, allocates nothing, makes no system call; safe in signal handlers. All reads are
  * inside the mapping of the object that the address belongs to; invalid data are refused.
  *
- * Source: DWARF 5, section 6.4; LSB 5, "Exception Frames"; arch/machine.h has the processor's
+ * Source: DWARF 5, section 6.4; LSB 5, "Exception Frames"; arch/this_arch.h has the processor's
  * registers.
  */
 #ifndef XPU_PRELOAD_CFI_H
@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arch/machine.h"
+#include "arch/this_arch.h"
 
 enum cfi_how {		/* where the caller's value of a register is */
 	CFI_SAME,	/* in the register */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * code.h - judges an address by the instructions around it; code_MACHINE.c for each processor
+ * code.h - judges an address by the instructions around it; code_ARCH.c for each processor
  *
  * The caller has copied CODE_BEFORE bytes before the address and CODE_AFTER bytes at it; unreadable
  * bytes are 0.

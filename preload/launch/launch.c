@@ -9,19 +9,19 @@
 #include <errno.h>
 #include <stdatomic.h>
 
-#include "arch/machine.h"
+#include "arch/this_arch.h"
 #include "base/clock.h"
 #include "base/hot.h"
 #include "base/lock.h"
 #include "base/walk_fp.h"
 #include "launch/calls.h"
+#include "launch/capture_window.h"
 #include "launch/generation.h"
 #include "launch/launcher.h"
 #include "launch/paths.h"
 #include "launch/ranges.h"
 #include "launch/refused.h"
 #include "launch/unwind.h"
-#include "launch/window.h"
 #include "python/python.h"
 #include "wire/probe.h"
 #include "xpu_record.h"
@@ -52,7 +52,7 @@ static __attribute__((noinline, cold)) void log_range(struct launcher *t)
 		launcher__log_range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
 }
 
-/* Without an unwinder, which would notice that the code has changed; see maps.h. */
+/* Without an unwinder, which would notice that the code has changed; see own_maps.h. */
 static void meet_code(const struct launcher *t)
 {
 	if (!t->unwinder && generation__nr_loads)
@@ -298,7 +298,7 @@ static inline __attribute__((always_inline)) bool is_inside(struct launcher *t, 
 		t->level = 0;
 		return false;
 	}
-	window__mark(id);
+	capture_window__mark(id);
 	return true;
 }
 
@@ -328,7 +328,7 @@ on_launch(uint32_t domain, uint32_t call, uint32_t id, uint64_t *start, uint32_t
 	}
 	if (__builtin_expect(t->level, 0)) {
 		if (windows)
-			window__mark(id);
+			capture_window__mark(id);
 		tell_nested(t, domain, call, id);
 		begin_call(t, start, timed, 0);
 		return;
@@ -348,7 +348,7 @@ on_launch(uint32_t domain, uint32_t call, uint32_t id, uint64_t *start, uint32_t
 	 * Counted after the launch is logged: a thread that sees the count can also send the
 	 * launch.
 	 */
-	machine__count(&t->nr_launches);
+	arch__count(&t->nr_launches);
 	begin_call(t, start, timed, ticks);
 }
 
@@ -538,7 +538,7 @@ tell_event(struct launcher *t, const struct alloc *a, uint32_t domain, uint32_t 
 		tell_otherwise(t, a, domain, cbid, path);
 	atomic_signal_fence(memory_order_seq_cst);
 	t->level = 0;
-	machine__count(&t->nr_allocs);
+	arch__count(&t->nr_allocs);
 }
 
 /*
@@ -556,7 +556,7 @@ static __attribute__((noinline, cold)) void tell_apart(const struct alloc *a, ui
 	}
 	if (t->level) {			/* a signal handler interrupted the recording of a launch */
 		send_alloc(t, a, 0);
-		machine__count(&t->nr_allocs);
+		arch__count(&t->nr_allocs);
 		return;
 	}
 	if (!has_range(t))

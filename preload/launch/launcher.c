@@ -7,13 +7,13 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "arch/machine.h"
+#include "arch/this_arch.h"
+#include "base/all_threads.h"
 #include "base/clock.h"
 #include "base/hot.h"
 #include "base/lock.h"
 #include "base/memory.h"
-#include "base/threads.h"
-#include "launch/maps.h"
+#include "launch/own_maps.h"
 #include "wire/probe.h"
 #include "wire/shm.h"
 #include "xpu_record.h"
@@ -89,7 +89,7 @@ __attribute__((cold)) struct launcher *launcher__new(void)
 		t = NULL;
 		goto unlock;
 	}
-	if (!threads__watch_end()) {
+	if (!all_threads__watch_end()) {
 		launcher__free(t);
 		t = NULL;
 		goto unlock;
@@ -105,7 +105,7 @@ __attribute__((cold)) struct launcher *launcher__new(void)
 	t->next = threads;
 	threads = t;
 	launcher__this = t;
-	maps__name_thread(((const struct xpu_log *)(uintptr_t)t->slot.log)->tid);
+	own_maps__name_thread(((const struct xpu_log *)(uintptr_t)t->slot.log)->tid);
 unlock:
 	pthread_mutex_unlock(&lock);
 out:
@@ -142,7 +142,7 @@ bool launcher__log_range(uint64_t time_ns, uint32_t id, uint32_t code)
 	if (logged) {
 		if (XPU_LOG_RANGE_WHAT(code) != XPU_RANGE_MARK)
 			atomic_store_explicit(&t->range_logged, id, memory_order_relaxed);
-		machine__count(&t->nr_ranges);
+		arch__count(&t->nr_ranges);
 	}
 	atomic_signal_fence(memory_order_seq_cst);
 	t->level = 0;
@@ -203,7 +203,7 @@ void launcher__close(void)
 	bool any;
 
 	launcher__enable(false);
-	threads__barrier();
+	all_threads__barrier();
 	for (;;) {
 		lock__take(&lock, &old);
 		any = any_in_launch();

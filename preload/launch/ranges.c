@@ -16,7 +16,7 @@
 #include "launch/launcher.h"
 #include "base/lock.h"
 #include "base/memory.h"
-#include "base/threads.h"
+#include "base/all_threads.h"
 #include "xpu_record.h"
 #include "xpu_utf8.h"
 
@@ -230,7 +230,7 @@ static __attribute__((noinline, cold)) struct ranges *ranges__new(void)
 	r = this_ranges;
 	if (r)
 		goto out;		/* a signal handler has made it meanwhile */
-	r = threads__watch_end() ? memory__map(sizeof(*r)) : NULL;
+	r = all_threads__watch_end() ? memory__map(sizeof(*r)) : NULL;
 	if (!r)
 		goto out;
 	r->number = atomic_fetch_add(&last_number, 1) + 1;

@@ -34,7 +34,7 @@ static bool get_code(uint64_t ip, uint8_t *code)
 	if (to > page + PAGE && !memory__readable(to))
 		to = page + PAGE;
 	for (; from < to; from++)
-		code[from - ip + BEFORE] = machine__load_byte(from);
+		code[from - ip + BEFORE] = arch__load_byte(from);
 	return true;
 }
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arch/machine.h"
+#include "arch/this_arch.h"
 
 struct cfi_row;
 

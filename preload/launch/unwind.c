@@ -200,7 +200,7 @@ static bool walk__is_frame_pointer(struct walk *w, uint64_t sp, uint64_t bp)
 		return false;
 	if (sp - bp >= STACK_MAX && bp - sp >= STACK_MAX)
 		return bp >= PAGE && bp < USER_MAX && memory__readable_span(bp, bp + 16) &&
-		       rule__follows_call(machine__strip(load(bp + FRAME_RA_OFF)));
+		       rule__follows_call(arch__strip(load(bp + FRAME_RA_OFF)));
 	if (bp < sp)
 		return false;
 	if (!walk__has(w, bp + 8) && !walk__extend(w, bp + 8))
@@ -605,7 +605,7 @@ static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk
 			return CUT;
 		if (note)
 			return_word__set(&s->ra, ra_at, ip);
-		ip = machine__strip(ip);
+		ip = arch__strip(ip);
 		/* Callers are further up, unless the stack was switched. */
 		if (__builtin_expect(cfa <= sp, 0)) {
 			if (walk__has(w, sp))
@@ -717,7 +717,7 @@ static bool walk__apply(struct walk *w, const struct cfi_row *row, uint64_t *reg
 			break;
 		}
 	}
-	regs[CFI_IP] = machine__strip(regs[CFI_IP]);
+	regs[CFI_IP] = arch__strip(regs[CFI_IP]);
 	return true;
 }
 
@@ -748,7 +748,7 @@ static bool walk__apply_signal(struct walk *w, uint64_t *regs)
 	size_t i;
 
 	for (i = 0; i < CFI_NR_REGS; i++)
-		if (!walk__read(w, frame + machine__signal_reg(i), &regs[i]))
+		if (!walk__read(w, frame + arch__signal_reg(i), &regs[i]))
 			return false;
 	return walk__enter(w, regs[CFI_SP]);
 }

@@ -15,7 +15,7 @@
 #include "base/clock.h"
 
 /* Calls shorter than about 10 us are not recorded. That is ten times the cost of recording one. */
-#define WAIT_MIN_TICKS	machine__ticks_at_3ghz(30000)
+#define WAIT_MIN_TICKS	arch__ticks_at_3ghz(30000)
 
 /* A call that has waited. */
 struct gpu_wait {

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "gpu/gpu.h"
+#include "gpu/vendor.h"
 #include "launch/allocs.h"
 #include "launch/calls.h"
 #include "launch/clones.h"
@@ -17,24 +17,24 @@
 #include "wire/sender.h"
 #include "wire/wire.h"
 
-static const struct gpu *gpus[MAX_GPUS];
+static const struct vendor *vendors[MAX_VENDORS];
 static atomic_uint nr_gpus;
 
-bool drain__add(const struct gpu *gpu)
+bool drain__add(const struct vendor *vendor)
 {
 	unsigned int nr = atomic_load(&nr_gpus);
 
-	if (nr == MAX_GPUS)
+	if (nr == MAX_VENDORS)
 		return false;
-	gpus[nr] = gpu;
+	vendors[nr] = vendor;
 	atomic_store(&nr_gpus, nr + 1);
 	return true;
 }
 
-const struct gpu *const *drain__gpus(unsigned int *nr)
+const struct vendor *const *drain__vendors(unsigned int *nr)
 {
 	*nr = atomic_load(&nr_gpus);
-	return gpus;
+	return vendors;
 }
 
 static void repeat_launches(void)
@@ -60,7 +60,7 @@ static void send_launches(void)
 }
 
 /* @taken: set to each vendor's work, which may no longer be used. Return: how many vendors. */
-static unsigned int drain(bool last, void *taken[MAX_GPUS])
+static unsigned int drain(bool last, void *taken[MAX_VENDORS])
 {
 	unsigned int nr = atomic_load(&nr_gpus), i;
 	bool done_any = false;
@@ -72,7 +72,7 @@ static unsigned int drain(bool last, void *taken[MAX_GPUS])
 	 * work is sent before its launch: other threads launch all the time.
 	 */
 	for (i = 0; i < nr; i++) {
-		taken[i] = gpus[i]->take();
+		taken[i] = vendors[i]->take();
 		done_any |= taken[i] != NULL;
 	}
 	if (last)
@@ -82,7 +82,7 @@ static unsigned int drain(bool last, void *taken[MAX_GPUS])
 	done_any |= clones__drain();
 	done_any |= refused__drain();
 	for (i = 0; i < nr; i++)
-		gpus[i]->pack(taken[i]);
+		vendors[i]->pack(taken[i]);
 	if (last) {
 		wire__repeat_definitions();
 		repeat_launches();
@@ -97,17 +97,17 @@ static unsigned int drain(bool last, void *taken[MAX_GPUS])
 
 void life__drain(bool last)
 {
-	void *taken[MAX_GPUS];
+	void *taken[MAX_VENDORS];
 	unsigned int nr = drain(last, taken), i;
 
 	for (i = 0; i < nr; i++)
-		if (gpus[i]->drained)
-			gpus[i]->drained(taken[i], last);
+		if (vendors[i]->drained)
+			vendors[i]->drained(taken[i], last);
 }
 
 void life__send(void)
 {
-	void *taken[MAX_GPUS];
+	void *taken[MAX_VENDORS];
 
 	drain(false, taken);
 }
@@ -124,8 +124,8 @@ void life__repeat_definitions(void)
 	sender__unlock(&old);
 	allocs__repeat();
 	for (i = 0; i < nr; i++)
-		if (gpus[i]->repeat_definitions)
-			gpus[i]->repeat_definitions();
+		if (vendors[i]->repeat_definitions)
+			vendors[i]->repeat_definitions();
 }
 
 unsigned int drain__progress(void)
@@ -133,6 +133,6 @@ unsigned int drain__progress(void)
 	unsigned int nr = atomic_load(&nr_gpus), i, progress = 0;
 
 	for (i = 0; i < nr; i++)
-		progress += gpus[i]->progress();
+		progress += vendors[i]->progress();
 	return progress;
 }

@@ -5,16 +5,16 @@
 
 #include <stdbool.h>
 
-struct gpu;
+struct vendor;
 
-/* Adds a vendor; @gpu stays valid. Return: whether there was room for it. */
-bool drain__add(const struct gpu *gpu);
+/* Adds a vendor; @vendor stays valid. Return: whether there was room for it. */
+bool drain__add(const struct vendor *vendor);
 
 /*
  * Return: the vendors so far, each at one place for good, and their number. On any thread.
  */
-#define MAX_GPUS	8
-const struct gpu *const *drain__gpus(unsigned int *nr);
+#define MAX_VENDORS	8
+const struct vendor *const *drain__vendors(unsigned int *nr);
 
 /**
  * life__drain - send everything recorded so far, device work after its launches

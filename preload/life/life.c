@@ -24,14 +24,14 @@
 
 #include "base/clock.h"
 #include "base/environment.h"
-#include "base/labels.h"
+#include "base/launcher_labels.h"
 #include "base/libc.h"
 #include "base/lock.h"
-#include "gpu/gpu.h"
+#include "gpu/vendor.h"
 #include "launch/allocs.h"
 #include "launch/calls.h"
 #include "launch/launcher.h"
-#include "launch/maps.h"
+#include "launch/own_maps.h"
 #include "launch/paths.h"
 #include "launch/ranges.h"
 #include "launch/torch.h"
@@ -41,7 +41,7 @@
 #include "life/inherit.h"
 #include "life/requests.h"
 #include "nvtx/capture.h"
-#include "nvtx/nvtx.h"
+#include "nvtx/nvtx_injection.h"
 #include "python/python.h"
 #include "wire/probe.h"
 #include "wire/sender.h"
@@ -61,7 +61,7 @@
 
 /* A vendor's life. */
 struct run {
-	const struct gpu *gpu;
+	const struct vendor *vendor;
 	enum gpu_state state;		/* owned by the shim's thread while it runs; before and
 					 * after, by the thread that starts and joins it */
 	bool unheard;			/* awake although nobody listens; see follow_beside() */
@@ -71,7 +71,7 @@ struct run {
 };
 
 static struct {
-	struct run runs[MAX_GPUS];
+	struct run runs[MAX_VENDORS];
 	atomic_uint nr_runs;
 	bool over;			/* the process ends, or is a forked child */
 	uint64_t hello_ns;		/* when to repeat the definitions for a new listener */
@@ -102,12 +102,12 @@ static struct {
 	for_each_run(run)	\
 		if ((run)->state != GPU_AWAKE) continue; else
 
-static struct run *run_of(const struct gpu *gpu)
+static struct run *run_of(const struct vendor *vendor)
 {
 	struct run *run;
 
 	for_each_run(run)
-		if (run->gpu == gpu)
+		if (run->vendor == vendor)
 			return run;
 	return NULL;
 }
@@ -140,16 +140,16 @@ static void set_state(struct run *run, enum gpu_state state)
 	atomic_store(&life.awake, any_awake(NULL));
 }
 
-bool life__is_awake(const struct gpu *gpu)
+bool life__is_awake(const struct vendor *vendor)
 {
-	struct run *run = run_of(gpu);
+	struct run *run = run_of(vendor);
 
 	return run && run->state == GPU_AWAKE;
 }
 
-void life__drain_last(const struct gpu *gpu)
+void life__drain_last(const struct vendor *vendor)
 {
-	life__drain(!any_awake(run_of(gpu)));
+	life__drain(!any_awake(run_of(vendor)));
 }
 
 /* ---- what is wanted -------------------------------------------------------------------------- */
@@ -175,8 +175,8 @@ static enum calls_wanted calls_are_wanted(void)
 
 static void want_calls(struct run *run, enum calls_wanted wanted)
 {
-	if (run->gpu->want_calls)
-		run->gpu->want_calls(wanted);
+	if (run->vendor->want_calls)
+		run->vendor->want_calls(wanted);
 }
 
 /* As calls_are_wanted(), for memory events. */
@@ -210,8 +210,8 @@ static void follow_memory(struct run *run, bool heard)
 		for_each_run(other)
 			any |= other->has_memory;
 		torch__watch(any);	/* before the start of memory events is sent */
-		if (run->gpu->want_memory)
-			run->gpu->want_memory(want, !run->begins);
+		if (run->vendor->want_memory)
+			run->vendor->want_memory(want, !run->begins);
 		if (want)
 			sender__name_api(XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH,
 					 "[PyTorch's allocator]");
@@ -251,12 +251,12 @@ static void begin_window(void)
 
 	life.watches = false;
 	for_each_awake(run) {
-		if (run->gpu->open_window)
-			run->gpu->open_window();
+		if (run->vendor->open_window)
+			run->vendor->open_window();
 		run->stays = false;
 		want_calls(run, calls_are_wanted());
-		if (run->gpu->listened)
-			run->gpu->listened();
+		if (run->vendor->listened)
+			run->vendor->listened();
 	}
 	life.nr_windows++;
 	life.nr_before = launcher__nr();
@@ -274,7 +274,7 @@ static void end_window(void)
 	ranges__set_mode(RANGES_OFF);
 	life.settling = false;
 	for_each_awake(run) {
-		run->stays = run->gpu->close_window && run->gpu->close_window();
+		run->stays = run->vendor->close_window && run->vendor->close_window();
 		life.settling |= !run->stays;
 		want_calls(run, CALLS_NONE);
 	}
@@ -312,7 +312,7 @@ static bool work_is_coming(void)
 	struct run *run;
 
 	for_each_awake(run)
-		if (!run->stays && run->gpu->has_more())
+		if (!run->stays && run->vendor->has_more())
 			return true;
 	return false;
 }
@@ -326,15 +326,15 @@ static void settle(void)
 	struct run *run;
 
 	for_each_awake(run)
-		run->gpu->flush();
+		run->vendor->flush();
 	if (work_is_coming())
 		return;
 	capture__lock();
 	if (life.watches && !work_is_coming()) {
 		life__drain(false);
 		for_each_awake(run)
-			if (run->gpu->window_is_over)
-				run->gpu->window_is_over();
+			if (run->vendor->window_is_over)
+				run->vendor->window_is_over();
 		life.settling = false;
 	}
 	capture__unlock();
@@ -354,7 +354,7 @@ static void close_at_exit(void)
 /* Reports variables with values that no launcher sets: the program may use the names for itself. */
 static void tell_of_labels(void)
 {
-	const struct labels *labels = environment__labels();
+	const struct launcher_labels *labels = environment__labels();
 	char text[256];
 
 	if (!labels->nr_refused)
@@ -388,7 +388,7 @@ static void prepare(void)
 
 static void wake(struct run *run)
 {
-	const struct gpu *gpu = run->gpu;
+	const struct vendor *vendor = run->vendor;
 	const struct gpu_wants wants = {
 		.windows = capture__is_armed(),
 		.only_memory = memory_is_all(),
@@ -397,7 +397,7 @@ static void wake(struct run *run)
 
 	if (first)
 		wire__counters.hdr.misc = 0;	/* the last batch may say that recording stops */
-	set_state(run, gpu->open(&wants));
+	set_state(run, vendor->open(&wants));
 	if (run->state != GPU_AWAKE)
 		return;
 	run->unheard = run->stays = false;
@@ -411,14 +411,14 @@ static void wake(struct run *run)
 		if (first)
 			launcher__enable(true);
 	}
-	if (gpu->begin)
-		gpu->begin();
+	if (vendor->begin)
+		vendor->begin();
 	if (!life.watches) {
 		ranges__set_mode(RANGES_RECORD);
-		if (wants.windows && gpu->open_window)
-			gpu->open_window();	/* another vendor's begin has opened it */
-		if (gpu->listened)
-			gpu->listened();
+		if (wants.windows && vendor->open_window)
+			vendor->open_window();	/* another vendor's begin has opened it */
+		if (vendor->listened)
+			vendor->listened();
 	} else if (capture__watch()) {
 		begin_window();
 	} else {
@@ -427,13 +427,13 @@ static void wake(struct run *run)
 	life__repeat_definitions();
 	follow_memory(run, true);
 	python__tell(false);
-	if (gpu->has_begun)
-		gpu->has_begun();
+	if (vendor->has_begun)
+		vendor->has_begun();
 }
 
-void life__wake(const struct gpu *gpu)
+void life__wake(const struct vendor *vendor)
 {
-	struct run *run = run_of(gpu);
+	struct run *run = run_of(vendor);
 
 	if (run && run->state == GPU_DORMANT && probe__is_heard())
 		wake(run);
@@ -449,15 +449,15 @@ static void doze(struct run *run)
 	}
 	follow_memory(run, false);
 	want_calls(run, CALLS_NONE);
-	run->gpu->stop();
+	run->vendor->stop();
 	life__drain(last);
-	run->gpu->close();
+	run->vendor->close();
 	set_state(run, GPU_DORMANT);
 }
 
-void life__doze(const struct gpu *gpu)
+void life__doze(const struct vendor *vendor)
 {
-	struct run *run = run_of(gpu);
+	struct run *run = run_of(vendor);
 
 	if (run && run->state == GPU_AWAKE)
 		doze(run);
@@ -497,26 +497,26 @@ static void follow_beside(struct run *run, bool heard)
 	if (heard) {
 		life__repeat_definitions();
 		python__tell(false);
-	} else if (run->gpu->unheard && run->gpu->unheard()) {
-		life__drain_last(run->gpu);
+	} else if (run->vendor->unheard && run->vendor->unheard()) {
+		life__drain_last(run->vendor);
 	}
 }
 
 static void follow_dormant(struct run *run, bool heard)
 {
-	const struct gpu *gpu = run->gpu;
+	const struct vendor *vendor = run->vendor;
 
-	if (heard && (!gpu->may_open || gpu->may_open()))
+	if (heard && (!vendor->may_open || vendor->may_open()))
 		wake(run);
-	else if (!heard && gpu->forget_said)
-		gpu->forget_said();	/* the next listener must be told, too */
+	else if (!heard && vendor->forget_said)
+		vendor->forget_said();	/* the next listener must be told, too */
 }
 
 static void follow_awake(struct run *run, bool heard)
 {
-	const struct gpu *gpu = run->gpu;
+	const struct vendor *vendor = run->vendor;
 
-	if (!heard && (!gpu->may_close || gpu->may_close())) {
+	if (!heard && (!vendor->may_close || vendor->may_close())) {
 		doze(run);
 		return;
 	}
@@ -524,8 +524,8 @@ static void follow_awake(struct run *run, bool heard)
 	follow_memory(run, heard);
 	if (!life.watches && !memory_is_all())
 		want_calls(run, heard ? calls_are_wanted() : CALLS_NONE);
-	if (heard && !life.watches && gpu->listened)
-		gpu->listened();
+	if (heard && !life.watches && vendor->listened)
+		vendor->listened();
 }
 
 /* Checks who listens, and changes the states accordingly. */
@@ -569,7 +569,7 @@ static void tell_recorder(uint64_t wait_ns)
 {
 	if (probe__way != PROBE_SHM)
 		return;
-	maps__hand_over(wait_ns != 0);
+	own_maps__hand_over(wait_ns != 0);
 	if (!shm__is_told())
 		shm__tell(launcher__nr(), wait_ns);
 }
@@ -582,7 +582,7 @@ static void flush_all(void)
 	struct run *run;
 
 	for_each_awake(run)
-		run->gpu->flush_all();
+		run->vendor->flush_all();
 	life__drain(false);
 	life__repeat_definitions();
 	tell_recorder(TELL_NS);
@@ -644,13 +644,13 @@ static void collect(uint64_t *flush_ns)
 	if (clock__ns() >= *flush_ns) {
 		for_each_awake(run)
 			if (!life.watches || run->stays)
-				run->gpu->look();
+				run->vendor->look();
 		*flush_ns = clock__ns() + FLUSH_NS;
 	}
 	life__drain(false);
 	for_each_awake(run)
-		if (run->gpu->after)
-			run->gpu->after();
+		if (run->vendor->after)
+			run->vendor->after();
 }
 
 /*
@@ -667,13 +667,13 @@ static void send_last(void)
 		ranges__set_mode(RANGES_OFF);
 		ranges__give_up();
 		for_each_awake(run)
-			run->gpu->flush_all();
+			run->vendor->flush_all();
 		launcher__cut_calls();
 		life__drain(true);
 	}
 	for_each_run(run)
-		if (run->gpu->over)
-			run->gpu->over(probe__is_heard());
+		if (run->vendor->over)
+			run->vendor->over(probe__is_heard());
 	tell_recorder(TELL_NS);
 }
 
@@ -723,8 +723,8 @@ static void at_exit(void)
 	if (atomic_load(&life.forked) || getpid() != life.pid)
 		return;
 	for_each_run(run)
-		if (run->gpu->exiting)
-			run->gpu->exiting();
+		if (run->vendor->exiting)
+			run->vendor->exiting();
 	if (life.have_thread) {
 		atomic_store(&life.stop, true);
 		sender__wake();
@@ -756,13 +756,13 @@ static void in_forked_child(void)
 	atomic_store(&life.awake, false);
 	capture__forked();
 	for_each_run(run)
-		if (run->gpu->forked)
-			run->gpu->forked();
+		if (run->vendor->forked)
+			run->vendor->forked();
 	allocs__stop();
 	torch__watch(false);
 	calls__close();
 	launcher__forked();
-	maps__forked();
+	own_maps__forked();
 	shm__forked();
 	ranges__set_mode(RANGES_OFF);
 }
@@ -792,7 +792,7 @@ static void begin_with(struct run *run)
 	capture__lock();
 	follow_listeners();		/* now, so that the first launch is recorded, too */
 	capture__unlock();
-	maps__hand_over(false);		/* now, because the process may be killed at any time */
+	own_maps__hand_over(false);	/* now, because the process may be killed at any time */
 	if (why && run->state == GPU_AWAKE)
 		sender__message(XPU_MESSAGE_WARNING, why);
 	if (run->state != GPU_AWAKE)
@@ -802,7 +802,7 @@ static void begin_with(struct run *run)
 	start_thread();
 }
 
-void life__used(const struct gpu *gpu)
+void life__used(const struct vendor *vendor)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	unsigned int nr;
@@ -813,9 +813,9 @@ void life__used(const struct gpu *gpu)
 	nr = atomic_load(&life.nr_runs);
 	if (!nr)
 		begin();
-	if (drain__add(gpu)) {
+	if (drain__add(vendor)) {
 		run = &life.runs[nr];
-		run->gpu = gpu;
+		run->vendor = vendor;
 		run->begins = true;
 		atomic_store(&life.nr_runs, nr + 1);
 		if (!nr)

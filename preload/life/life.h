@@ -5,14 +5,14 @@
 
 #include <stdbool.h>
 
-struct gpu;
+struct vendor;
 struct request;
 
 /*
- * The program uses @gpu's runtime: the shim records it from now, if somebody listens. To be called
- * once for each vendor, on a thread of the program, before the first launch.
+ * The program uses @vendor's runtime: the shim records it from now, if somebody listens. To be
+ * called once for each vendor, on a thread of the program, before the first launch.
  */
-void life__used(const struct gpu *gpu);
+void life__used(const struct vendor *vendor);
 
 /*
  * The process is about to end, or to run another program, without exit handlers: sends finished
@@ -23,18 +23,18 @@ void shim__before_end(void);
 
 /* ---- for vendors ---- */
 
-/* Whether @gpu is awake: see life.c. For the shim's thread. */
-bool life__is_awake(const struct gpu *gpu);
+/* Whether @vendor is awake: see life.c. For the shim's thread. */
+bool life__is_awake(const struct vendor *vendor);
 
 /*
- * For the shim's thread: wakes @gpu, if it is dormant and somebody listens; makes it dormant. A
+ * For the shim's thread: wakes @vendor, if it is dormant and somebody listens; makes it dormant. A
  * vendor that has let go says by may_open() when it can come back.
  */
-void life__wake(const struct gpu *gpu);
-void life__doze(const struct gpu *gpu);
+void life__wake(const struct vendor *vendor);
+void life__doze(const struct vendor *vendor);
 
-/* Sends everything recorded so far, when nothing more comes from @gpu for now. */
-void life__drain_last(const struct gpu *gpu);
+/* Sends everything recorded so far, when nothing more comes from @vendor for now. */
+void life__drain_last(const struct vendor *vendor);
 
 /* Adds a request that the shim's thread serves under capture__lock(). Call before life__used(). */
 void life__add_request(struct request *r);

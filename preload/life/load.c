@@ -13,16 +13,16 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/all_threads.h"
 #include "base/clock.h"
 #include "base/libc.h"
 #include "base/lock.h"
-#include "base/threads.h"
 #include "launch/launcher.h"
 #include "launch/ranges.h"
 #include "life/ends.h"
 #include "life/inherit.h"
 #include "nvtx/capture.h"
-#include "nvtx/nvtx.h"
+#include "nvtx/nvtx_injection.h"
 #include "python/python.h"
 #include "wire/probe.h"
 #include "wire/shm.h"
@@ -88,7 +88,7 @@ static void load(void)
 		return;
 	libc__init();
 	clock__find_namespace();
-	threads__call_at_end(thread_ends);
+	all_threads__call_at_end(thread_ends);
 	choose_way();
 	inherit__init();
 	has_path = dladdr((const void *)&xpu_launch_semaphore, &self) &&

@@ -10,8 +10,8 @@
 #include "base/environment.h"
 #include "base/lock.h"
 #include "base/number.h"
+#include "launch/capture_window.h"
 #include "launch/ranges.h"
-#include "launch/window.h"
 #include "xpu_record.h"
 #include "xpu_slot.h"
 
@@ -371,7 +371,7 @@ const char *capture__init(void)
 		return NULL;
 	if (!parse(text))
 		capture.message = XPU_CAPTURE_ENV " is invalid: everything is recorded";
-	window__are_used = capture__is_armed();
+	capture_window__are_used = capture__is_armed();
 	return capture.message;
 }
 
@@ -383,5 +383,5 @@ void capture__has_forked(void)
 void capture__forked(void)
 {
 	capture.what = NOTHING;
-	window__are_used = false;
+	capture_window__are_used = false;
 }

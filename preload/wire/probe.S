@@ -26,7 +26,7 @@
  * The arguments stay where the calling convention puts them, in the first two registers, where the
  * BPF programs read them.
  */
-#include "arch/machine.h"
+#include "arch/this_arch.h"
 
 .macro PROBE_SITE name, plain=0
 	.section .text.probes, "ax"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/hot.h"
-#include "arch/machine.h"
+#include "arch/this_arch.h"
 #include "wire/shm.h"
 #include "xpu_slot.h"
 
@@ -94,7 +94,7 @@ static inline void probe__touch(const void *from, size_t bytes)
 	uint64_t at = (uintptr_t)from & ~(page - 1);
 
 	for (; at < (uintptr_t)from + bytes; at += page)
-		machine__load(at);
+		arch__load(at);
 }
 
 static inline void probe__batch(const void *records, size_t bytes)

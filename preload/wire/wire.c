@@ -9,7 +9,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "base/labels.h"
+#include "base/launcher_labels.h"
 #include "wire/probe.h"
 
 /* A definition, kept as a finished record to be repeated for a new listener. */
@@ -384,7 +384,7 @@ void wire__pycode(uint32_t id, const char *name, const char *filename, uint32_t 
 	send_definition(d);
 }
 
-void wire__labels(const struct labels *labels)
+void wire__labels(const struct launcher_labels *labels)
 {
 	struct xpu_record_label *r;
 	struct definition *d;

@@ -52,10 +52,10 @@ void wire__graph_clone(uint64_t node_id, uint64_t original_id);
  */
 void wire__pycode(uint32_t id, const char *name, const char *filename, uint32_t first_line);
 
-struct labels;
+struct launcher_labels;
 
 /* Defines the labels of this process; they are sent only when definitions are repeated. */
-void wire__labels(const struct labels *labels);
+void wire__labels(const struct launcher_labels *labels);
 
 /* Sends a line for the user at once; @level is XPU_MESSAGE_*. */
 void wire__message(uint16_t level, const char *text);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "arch/machine.h"
+#include "arch/this_arch.h"
 #include "tap.h"
 
 /* The simulated machine: the true time, and how its counter and its clock deviate from it. */
@@ -46,8 +46,8 @@ static int fake_clock_gettime(clockid_t id, struct timespec *ts)
 	return 0;
 }
 
-#define machine__ticks fake_ticks
-#define machine__ticks_at_3ghz(ticks) (ticks)
+#define arch__ticks fake_ticks
+#define arch__ticks_at_3ghz(ticks) (ticks)
 #define clock_gettime fake_clock_gettime
 #include "base/clock.c"
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/labels.h"
+#include "base/launcher_labels.h"
 #include "tap.h"
 
 /* The environment of a case: names and values in turn. */
@@ -23,7 +23,7 @@ static char *get(const char *name)
 	return NULL;
 }
 
-static struct labels all;
+static struct launcher_labels all;
 
 /*
  * Prints the labels that are known, "rank=5:1 ... job=4711:7", each with the number of its source.
@@ -41,7 +41,7 @@ static const char *read_all(const char *const *env)
 	size_t i, at = 0;
 
 	variables = env;
-	labels__read(&all, get);
+	launcher_labels__read(&all, get);
 	text[0] = '\0';
 	for (i = 0; i < all.nr; i++) {
 		const struct label *l = &all.v[i];

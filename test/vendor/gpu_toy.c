@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "gpu/gpu.h"
+#include "gpu/vendor.h"
 #include "launch/launch.h"
 #include "life/life.h"
 #include "life/load.h"
@@ -156,7 +156,7 @@ static void stop(void)
 	toy_trace(NULL);
 }
 
-static const struct gpu toy = {
+static const struct vendor toy = {
 	.name = "toy",
 	.open = open_toy,
 	.stop = stop,

@@ -13,8 +13,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/threads.h"
-#include "launch/window.h"
+#include "base/all_threads.h"
+#include "launch/capture_window.h"
 #include "wire/sender.h"
 #include "wire/work.h"
 #include "gpu/cupti/copies.h"
@@ -484,7 +484,8 @@ static void pack_buffer(struct buffer *b)
 	share_buffer(b);
 	while (cupti__next_record(cupti, b->data, b->valid_bytes, &record) == CUPTI_SUCCESS) {
 		kind = kind_of(record);
-		if (window__are_used && kind->launch_at && !window__has(launch_of(record, kind)))
+		if (capture_window__are_used && kind->launch_at &&
+		    !capture_window__has(launch_of(record, kind)))
 			continue;
 		if (kind->pack)
 			kind->pack(record, b->shift_ns);
@@ -530,7 +531,7 @@ void activity__end_rest(void)
 	struct buffer *b = atomic_exchange(&resting, NULL), *next;
 
 	if (b)
-		threads__wait_moved(WRITERS_WAIT_NS);
+		all_threads__wait_moved(WRITERS_WAIT_NS);
 	for (; b; b = next) {
 		next = b->next;
 		pool__give(b, b->bytes);
@@ -776,7 +777,7 @@ bool activity__is_work(const CUpti_Activity *record)
 /* Waits until no thread in CUPTI uses a buffer or callback that it got before this call. */
 static void wait_for_writers(void)
 {
-	threads__wait_moved(WRITERS_WAIT_NS);
+	all_threads__wait_moved(WRITERS_WAIT_NS);
 	atomic_store(&late_writers, false);
 }
 

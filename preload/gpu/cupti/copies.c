@@ -14,7 +14,7 @@
 
 #define BLOCK_BYTES	(256 * 1024)
 #define MAX_BLOCKS	1024
-#define NR_WINDOWS	16		/* the latest windows of each kind */
+#define NR_TAKEN	16		/* the latest spans of each kind */
 #define CLOCKS_NS	1000000		/* a rate needs two readings at least this far apart */
 #define DELIVER_NS	1000000000ull	/* how long to wait for another thread */
 
@@ -50,7 +50,7 @@ static const struct place {
 #undef KERNEL
 };
 
-struct window {
+struct taken_span {
 	uint64_t from_ns, to_ns;	/* to_ns is UINT64_MAX while it is open */
 	uint32_t from_id, to_id;	/* ids in (from_id, to_id] are inside */
 };
@@ -80,9 +80,9 @@ static atomic_bool complete_wanted;	/* the next delivery must flush */
 
 /* Guards everything below. The program is never called with this lock held. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct window windows[CUPTI_ACTIVITY_KIND_COUNT][NR_WINDOWS];
-static unsigned int nr_windows[CUPTI_ACTIVITY_KIND_COUNT];
-static uint32_t forgotten_id[CUPTI_ACTIVITY_KIND_COUNT];	/* the latest in dropped windows */
+static struct taken_span taken[CUPTI_ACTIVITY_KIND_COUNT][NR_TAKEN];
+static unsigned int nr_taken[CUPTI_ACTIVITY_KIND_COUNT];
+static uint32_t forgotten_id[CUPTI_ACTIVITY_KIND_COUNT];	/* the latest in dropped spans */
 static struct block *first_block, **last_block = &first_block;
 static struct theirs current;		/* the buffer that the program believes CUPTI is filling */
 static struct reading readings[2];	/* [1] is the later one */
@@ -127,14 +127,14 @@ uint64_t copies__kinds(void)
 
 void copies__enable(CUpti_ActivityKind kind)
 {
-	struct window *w;
+	struct taken_span *w;
 	sigset_t old;
 
 	copies__read_clocks();
 	lock__take(&lock, &old);
 	if (!(atomic_fetch_or(&kinds, UINT64_C(1) << kind) & UINT64_C(1) << kind)) {
-		w = &windows[kind][nr_windows[kind]++ % NR_WINDOWS];
-		if (nr_windows[kind] > NR_WINDOWS)
+		w = &taken[kind][nr_taken[kind]++ % NR_TAKEN];
+		if (nr_taken[kind] > NR_TAKEN)
 			forgotten_id[kind] = w->to_id;
 		atomic_store(&wanted, true);
 		w->from_ns = clock__ns();
@@ -147,12 +147,12 @@ void copies__enable(CUpti_ActivityKind kind)
 
 void copies__disable(CUpti_ActivityKind kind)
 {
-	struct window *w;
+	struct taken_span *w;
 	sigset_t old;
 
 	lock__take(&lock, &old);
 	if (atomic_fetch_and(&kinds, ~(UINT64_C(1) << kind)) & UINT64_C(1) << kind) {
-		w = &windows[kind][(nr_windows[kind] - 1) % NR_WINDOWS];
+		w = &taken[kind][(nr_taken[kind] - 1) % NR_TAKEN];
 		w->to_ns = clock__ns();
 		w->to_id = atomic_load(&latest_id);
 	}
@@ -251,7 +251,7 @@ static void map_times(const struct mapping *map, CUpti_Activity *record)
 
 /* ---- keeping --------------------------------------------------------------------------------- */
 
-static bool window__has(const struct window *w, uint64_t start, uint32_t id)
+static bool taken_span__has(const struct taken_span *w, uint64_t start, uint32_t id)
 {
 	if (!w->from_ns)
 		return false;
@@ -279,11 +279,11 @@ static bool is_theirs(const CUpti_Activity *record)
 	memcpy(&start, at + p->start, sizeof(start));
 	memcpy(&id, at + p->id, sizeof(id));
 	pthread_mutex_lock(&lock);	/* the packer has signals blocked */
-	for (i = 0; i < NR_WINDOWS && !is; i++)
-		is = window__has(&windows[record->kind][i], start, id);
-	if (!is && id && nr_windows[record->kind] > NR_WINDOWS &&
+	for (i = 0; i < NR_TAKEN && !is; i++)
+		is = taken_span__has(&taken[record->kind][i], start, id);
+	if (!is && id && nr_taken[record->kind] > NR_TAKEN &&
 	    (int32_t)(forgotten_id[record->kind] - id) >= 0)
-		atomic_fetch_add(&nr_dropped, 1);	/* its window was dropped: unknown */
+		atomic_fetch_add(&nr_dropped, 1);	/* its span was dropped: unknown */
 	pthread_mutex_unlock(&lock);
 	return is;
 }

@@ -15,7 +15,7 @@ struct cubin {
 	size_t names_bytes;
 };
 
-struct part {
+struct section_bytes {
 	const uint8_t *v;
 	size_t bytes;
 };
@@ -25,17 +25,17 @@ static bool inside(const struct cubin *c, uint64_t offset, uint64_t bytes)
 	return offset <= c->bytes && bytes <= c->bytes - offset;
 }
 
-static struct part part_of(const struct cubin *c, const Elf64_Shdr *s)
+static struct section_bytes bytes_of(const struct cubin *c, const Elf64_Shdr *s)
 {
 	if (!s || s->sh_type == SHT_NOBITS || !inside(c, s->sh_offset, s->sh_size))
-		return (struct part){ .v = NULL };
-	return (struct part){ c->file + s->sh_offset, s->sh_size };
+		return (struct section_bytes){ .v = NULL };
+	return (struct section_bytes){ c->file + s->sh_offset, s->sh_size };
 }
 
 static bool cubin__open(struct cubin *c, const void *file, size_t bytes)
 {
 	const Elf64_Ehdr *h = file;
-	struct part names;
+	struct section_bytes names;
 
 	*c = (struct cubin){ .file = file, .bytes = bytes };
 	if (bytes < sizeof(*h) || memcmp(h->e_ident, ELFMAG, SELFMAG) ||
@@ -46,7 +46,7 @@ static bool cubin__open(struct cubin *c, const void *file, size_t bytes)
 		return false;
 	c->sections = (const void *)(c->file + h->e_shoff);
 	c->nr_sections = h->e_shnum;
-	names = part_of(c, &c->sections[h->e_shstrndx]);
+	names = bytes_of(c, &c->sections[h->e_shstrndx]);
 	c->names = (const char *)names.v;
 	c->names_bytes = names.bytes;
 	return names.bytes && !c->names[names.bytes - 1];
@@ -64,7 +64,8 @@ static const Elf64_Shdr *section_of(const struct cubin *c, const char *name)
 }
 
 /* Return: the name of a symbol, or NULL. */
-static const char *symbol_name(struct part symbols, struct part strings, size_t idx)
+static const char *symbol_name(struct section_bytes symbols, struct section_bytes strings,
+			       size_t idx)
 {
 	Elf64_Sym symbol;
 
@@ -75,8 +76,9 @@ static const char *symbol_name(struct part symbols, struct part strings, size_t 
 }
 
 /* Fills in @functions; if NULL, only adds up the room that they need. */
-static size_t put_functions(struct part relocs, struct part symbols, struct part strings,
-			    struct xpu_cubin_function *functions, char *names, size_t *names_bytes)
+static size_t put_functions(struct section_bytes relocs, struct section_bytes symbols,
+			    struct section_bytes strings, struct xpu_cubin_function *functions,
+			    char *names, size_t *names_bytes)
 {
 	size_t nr = 0, at = 0, i;
 
@@ -101,7 +103,7 @@ static size_t put_functions(struct part relocs, struct part symbols, struct part
 
 struct xpu_cubin_lines *cubin__lines(const void *file, size_t file_bytes, size_t *bytes)
 {
-	struct part lines, relocs, symbols, strings, inlined;
+	struct section_bytes lines, relocs, symbols, strings, inlined;
 	struct xpu_cubin_lines *to;
 	size_t nr, names_bytes;
 	struct cubin c;
@@ -109,11 +111,11 @@ struct xpu_cubin_lines *cubin__lines(const void *file, size_t file_bytes, size_t
 
 	if (!cubin__open(&c, file, file_bytes))
 		return NULL;
-	lines = part_of(&c, section_of(&c, ".debug_line"));
-	relocs = part_of(&c, section_of(&c, ".rela.debug_line"));
-	symbols = part_of(&c, section_of(&c, ".symtab"));
-	strings = part_of(&c, section_of(&c, ".strtab"));
-	inlined = part_of(&c, section_of(&c, ".debug_str"));
+	lines = bytes_of(&c, section_of(&c, ".debug_line"));
+	relocs = bytes_of(&c, section_of(&c, ".rela.debug_line"));
+	symbols = bytes_of(&c, section_of(&c, ".symtab"));
+	strings = bytes_of(&c, section_of(&c, ".strtab"));
+	inlined = bytes_of(&c, section_of(&c, ".debug_str"));
 	if (!lines.bytes || !relocs.bytes || !strings.bytes || strings.v[strings.bytes - 1])
 		return NULL;
 	nr = put_functions(relocs, symbols, strings, NULL, NULL, &names_bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The shim's use of CUPTI: the functions that gpu.h asks for. */
+/* The shim's use of CUPTI: the functions that vendor.h asks for. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #include "gpu/cupti/watch.h"
 #include "gpu/cupti/way.h"
 #include "gpu/cupti/yield.h"
-#include "gpu/gpu.h"
+#include "gpu/vendor.h"
 #include "life/drain.h"
 #include "life/life.h"
 #include "life/load.h"
@@ -52,7 +52,7 @@ static struct {
 	uint64_t left_ns;		/* when the shim made room for the program; 0: it did not */
 } session;
 
-static const struct gpu gpu;
+static const struct vendor cupti;
 
 EXPORT int InitializeInjection(void);
 
@@ -458,7 +458,7 @@ static void session__forked(void)
 	share__forked();
 }
 
-static const struct gpu gpu = {
+static const struct vendor cupti = {
 	.name = "cupti",
 	.may_open = session__may_open,
 	.forget_said = session__forget_said,
@@ -495,7 +495,7 @@ static const struct gpu gpu = {
 static void leave(void)
 {
 	if (activity__yield())
-		life__drain_last(&gpu);
+		life__drain_last(&cupti);
 }
 
 /* Gives CUPTI to the program, which wants it for itself. */
@@ -503,11 +503,11 @@ static void yield(void)
 {
 	char text[256];
 
-	if (!life__is_awake(&gpu)) {
+	if (!life__is_awake(&cupti)) {
 		leave();		/* it may still have buffers of an earlier listener */
 		return;
 	}
-	life__doze(&gpu);
+	life__doze(&cupti);
 	leave();
 	session.nr_waits = 0;
 	session.left_ns = clock__ns();
@@ -526,7 +526,7 @@ static void yield(void)
 static void join(void)
 {
 	way__has_joined();
-	life__wake(&gpu);
+	life__wake(&cupti);
 }
 
 /* ---- being found by the driver --------------------------------------------------------------- */
@@ -552,7 +552,7 @@ static void initialize(void)
 	chain_injection();
 	turns__init();
 	way__init(yield, join);
-	life__used(&gpu);
+	life__used(&cupti);
 }
 
 /*

@@ -26,13 +26,13 @@
 #include "base/environment.h"
 #include "base/libc.h"
 #include "base/lock.h"
-#include "base/threads.h"
+#include "base/all_threads.h"
 #include "gpu/cupti/buffers.h"
 #include "gpu/cupti/copies.h"
 #include "gpu/cupti/program.h"
 #include "gpu/cupti/callback.h"
 #include "gpu/cupti/way.h"
-#include "launch/window.h"
+#include "launch/capture_window.h"
 #include "life/drain.h"
 #include "xpu_slot.h"
 
@@ -92,7 +92,7 @@ bool share__is_wanted(void)
 {
 	const char *api = environment__get(XPU_API_ENV);
 
-	return share__is_asked_for() && !api && !window__are_used;
+	return share__is_asked_for() && !api && !capture_window__are_used;
 }
 
 static bool has(bitmap map, uint32_t domain, uint32_t cbid)
@@ -408,7 +408,7 @@ static CUptiResult unsubscribe(CUpti_SubscriberHandle subscriber)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	if (real)
 		return cupti->unsubscribe(real);
-	threads__wait_moved(MOVED_WAIT_NS);	/* no thread calls the program after this */
+	all_threads__wait_moved(MOVED_WAIT_NS);	/* no thread calls the program after this */
 	return CUPTI_SUCCESS;
 }
 

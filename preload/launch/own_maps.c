@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "launch/maps.h"
+#include "launch/own_maps.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -281,7 +281,7 @@ static bool hand_over_maps(void)
 
 /* ---- names of threads ------------------------------------------------------------------------ */
 
-void maps__name_thread(uint32_t tid)
+void own_maps__name_thread(uint32_t tid)
 {
 	struct xpu_record_comm r = {
 		.hdr = { XPU_RECORD_COMM, 0, sizeof(r) }, .time_ns = clock__ns(), .tid = tid,
@@ -330,7 +330,7 @@ static void begin(void)
 	atomic_store(&generation__met, shm__met_code());
 }
 
-void maps__hand_over(bool ends)
+void own_maps__hand_over(bool ends)
 {
 	int saved_errno = errno;
 
@@ -342,7 +342,7 @@ void maps__hand_over(bool ends)
 	errno = saved_errno;
 }
 
-void maps__forked(void)
+void own_maps__forked(void)
 {
 	static uint64_t unused;
 

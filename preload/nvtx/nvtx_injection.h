@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * nvtx.h - the shim as NVTX's injection library, named by NVTX_INJECTION64_PATH
+ * nvtx_injection.h - the shim as NVTX's injection library, named by NVTX_INJECTION64_PATH
  *
  * Each module of a program that uses NVTX has its own table of function pointers, which
  * InitializeInjectionNvtx2() fills when the module makes its first call. While nobody listens to
  * ranges, a call costs a load and a branch here.
  */
-#ifndef XPU_PRELOAD_NVTX_H
-#define XPU_PRELOAD_NVTX_H
+#ifndef XPU_PRELOAD_NVTX_INJECTION_H
+#define XPU_PRELOAD_NVTX_INJECTION_H
 
 #include <stdbool.h>
 
@@ -31,4 +31,4 @@ void nvtx__init(const char *path, bool may_set);
 /* Return: a message for the user that says why requested ranges will be missing, or NULL. */
 const char *nvtx__message(void);
 
-#endif /* XPU_PRELOAD_NVTX_H */
+#endif /* XPU_PRELOAD_NVTX_INJECTION_H */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * gpu.h - a vendor: what the shim asks of the library that traces one kind of GPU
+ * vendor.h - a vendor: what the shim asks of the library that traces one kind of GPU
  *
- * A vendor is a folder of gpu/ with one struct gpu. It calls life__used() when the program first
+ * A vendor is a folder of gpu/ with one struct vendor. It calls life__used() when the program first
  * uses its runtime. From then, the shim asks it by the functions below, on the shim's own thread or
  * under capture__lock(), never inside a launch. The vendor reports by these:
  *
@@ -16,8 +16,8 @@
  * The vendor chooses the ids of launches, which are unique in the process. Domains number the
  * functions of each API; no two vendors use the same domain.
  */
-#ifndef XPU_PRELOAD_GPU_H
-#define XPU_PRELOAD_GPU_H
+#ifndef XPU_PRELOAD_VENDOR_H
+#define XPU_PRELOAD_VENDOR_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@ struct gpu_wants {
 };
 
 /* Functions without "may be NULL" are needed. */
-struct gpu {
+struct vendor {
 	const char *name;
 
 	/* ---- coming and going ---- */
@@ -108,4 +108,4 @@ struct gpu {
 	void (*over)(bool heard);
 };
 
-#endif /* XPU_PRELOAD_GPU_H */
+#endif /* XPU_PRELOAD_VENDOR_H */

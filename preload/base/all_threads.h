@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * threads.h - the other threads of the process
+ * all_threads.h - the other threads of the process
  */
-#ifndef XPU_PRELOAD_THREADS_H
-#define XPU_PRELOAD_THREADS_H
+#ifndef XPU_PRELOAD_ALL_THREADS_H
+#define XPU_PRELOAD_ALL_THREADS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,25 +15,25 @@
  *
  * Return: how many threads have not left it; -errno if the threads cannot be listed, after a pause.
  */
-int threads__wait_moved(uint64_t timeout_ns);
+int all_threads__wait_moved(uint64_t timeout_ns);
 
 /*
  * Makes every other thread run a full memory barrier: its earlier stores become visible to the
  * caller, and the caller's earlier stores to it. Costs the other threads nothing at other times.
  */
-void threads__barrier(void);
+void all_threads__barrier(void);
 
 /*
  * Sets the function that is called as a watched thread ends. To be called early, to get one of the
  * process's first keys: for a later key the C library allocates memory when a thread first uses it,
  * which a signal handler must not do.
  */
-void threads__call_at_end(void (*fn)(void));
+void all_threads__call_at_end(void (*fn)(void));
 
 /*
  * Watches the calling thread, which has memory of the shim. Return: whether the function will be
  * called. Safe in signal handlers.
  */
-bool threads__watch_end(void);
+bool all_threads__watch_end(void);
 
-#endif /* XPU_PRELOAD_THREADS_H */
+#endif /* XPU_PRELOAD_ALL_THREADS_H */

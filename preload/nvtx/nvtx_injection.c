@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "nvtx/nvtx.h"
+#include "nvtx/nvtx_injection.h"
 
 #include <pthread.h>
 #include <stdbool.h>

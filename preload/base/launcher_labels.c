@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/labels.h"
+#include "base/launcher_labels.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -65,13 +65,13 @@ static const struct variable texts[] = {
 	{ XPU_LABEL_BY_KUBERNETES, XPU_LABEL_NAMESPACE, "POD_NAMESPACE" },
 };
 
-static void refuse(struct labels *all, const char *name)
+static void refuse(struct launcher_labels *all, const char *name)
 {
 	if (!all->nr_refused++)
 		all->refused = name;
 }
 
-static const struct label *find(const struct labels *all, uint16_t label)
+static const struct label *find(const struct launcher_labels *all, uint16_t label)
 {
 	size_t i;
 
@@ -91,7 +91,7 @@ static uint32_t number(const char *text)
 	return number__read(&text, &n) && !*text && n <= MAX_NUMBER ? n : UNKNOWN;
 }
 
-static uint32_t read_number(struct labels *all, uint16_t source, uint16_t label,
+static uint32_t read_number(struct launcher_labels *all, uint16_t source, uint16_t label,
 			    char *(*get)(const char *name))
 {
 	const char *text;
@@ -147,7 +147,7 @@ static const char *name_of_rank(uint16_t source)
 /*
  * Reads a launcher's numbers into @n. Return: whether they have a rank, and agree with one another.
  */
-static bool read_launcher(struct labels *all, uint16_t source, uint32_t n[NR_NUMBERS],
+static bool read_launcher(struct launcher_labels *all, uint16_t source, uint32_t n[NR_NUMBERS],
 			  char *(*get)(const char *name))
 {
 	uint32_t *rank = &n[XPU_LABEL_RANK - 1], *local = &n[XPU_LABEL_LOCAL_RANK - 1];
@@ -174,7 +174,7 @@ static bool read_launcher(struct labels *all, uint16_t source, uint32_t n[NR_NUM
 	return true;
 }
 
-static void read_numbers(struct labels *all, char *(*get)(const char *name))
+static void read_numbers(struct launcher_labels *all, char *(*get)(const char *name))
 {
 	const size_t rank = XPU_LABEL_RANK - 1, size = XPU_LABEL_WORLD_SIZE - 1;
 	uint32_t n[NR_NUMBERS], first[NR_NUMBERS];
@@ -216,7 +216,7 @@ static size_t text_bytes(const char *text)
 	return i ? i + 1 : 0;
 }
 
-void labels__read(struct labels *all, char *(*get)(const char *name))
+void launcher_labels__read(struct launcher_labels *all, char *(*get)(const char *name))
 {
 	bool in_pod = get("KUBERNETES_SERVICE_HOST");
 	const char *text;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * maps.h - hands the process's executable mappings and the names of its threads over
+ * own_maps.h - hands the process's executable mappings and the names of its threads over
  *
  * Where xpuload has shared memory and no perf events, it reads both in /proc, which has nothing any
  * more about a process that has ended. So the shim reads them in time, and writes them into the
  * shared memory: mappings on its own thread, in cuInit, and at the process's end, and a thread's
  * name on the thread itself before its first launch.
  */
-#ifndef XPU_PRELOAD_MAPS_H
-#define XPU_PRELOAD_MAPS_H
+#ifndef XPU_PRELOAD_OWN_MAPS_H
+#define XPU_PRELOAD_OWN_MAPS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,15 +18,15 @@
  * wait for the next time. To be called by one thread at a time. Keeps errno. Allocates nothing,
  * since a signal handler that interrupted malloc() may have ended the process.
  */
-void maps__hand_over(bool ends);
+void own_maps__hand_over(bool ends);
 
 /*
  * Hands the calling thread's name over, if xpuload wants it; with one system call. @tid: gettid().
  * Safe in signal handlers.
  */
-void maps__name_thread(uint32_t tid);
+void own_maps__name_thread(uint32_t tid);
 
 /* In a forked child, whose parent has the shared memory. */
-void maps__forked(void);
+void own_maps__forked(void);
 
-#endif /* XPU_PRELOAD_MAPS_H */
+#endif /* XPU_PRELOAD_OWN_MAPS_H */

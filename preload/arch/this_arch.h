@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * machine.h - everything in the shim that depends on the processor
+ * this_arch.h - everything in the shim that depends on the processor
  *
  * Another processor needs a header next to these two, with the same definitions, and a file
- * launch/code_MACHINE.c. x86_64.h says what each definition is for.
+ * launch/code_ARCH.c. x86_64.h says what each definition is for.
  */
-#ifndef XPU_PRELOAD_MACHINE_H
-#define XPU_PRELOAD_MACHINE_H
+#ifndef XPU_PRELOAD_THIS_ARCH_H
+#define XPU_PRELOAD_THIS_ARCH_H
 
 #if defined(__x86_64__)
 # include "arch/x86_64.h"
@@ -16,4 +16,4 @@
 # error "the shim is for x86-64 and aarch64 only"
 #endif
 
-#endif /* XPU_PRELOAD_MACHINE_H */
+#endif /* XPU_PRELOAD_THIS_ARCH_H */

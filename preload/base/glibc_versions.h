@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * old_glibc.h - the versions of the C library's functions that glibc 2.28 has
+ * glibc_versions.h - the versions of the C library's functions that glibc 2.28 has
  *
  * Every file of the shim includes it, by an option of the compiler: a shim that was built with a
  * newer library then loads into a process with an older one. glibc 2.32 to 2.34 gave these
@@ -8,8 +8,8 @@
  * preload/imports.txt names; the functions are the same. Functions without an old version are in
  * libc.h.
  */
-#ifndef XPU_PRELOAD_OLD_GLIBC_H
-#define XPU_PRELOAD_OLD_GLIBC_H
+#ifndef XPU_PRELOAD_GLIBC_VERSIONS_H
+#define XPU_PRELOAD_GLIBC_VERSIONS_H
 
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__ASSEMBLER__)
 #ifdef __x86_64__
@@ -40,4 +40,4 @@ XPU_OLD(sem_trywait, 2.2.5);
 #undef XPU_OLD
 #endif
 
-#endif /* XPU_PRELOAD_OLD_GLIBC_H */
+#endif /* XPU_PRELOAD_GLIBC_VERSIONS_H */

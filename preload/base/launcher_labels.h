@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * labels.h - the place of this process in a job of many, from the variables that launchers set
+ * launcher_labels.h - the place of this process in a job of many, from the variables that launchers
+ * set
  *
  * Anybody may have set these variables: numbers are checked against one another, texts are bounded
  * and without control characters. Values that fail a check are left out, and counted.
  */
-#ifndef XPU_PRELOAD_LABELS_H
-#define XPU_PRELOAD_LABELS_H
+#ifndef XPU_PRELOAD_LAUNCHER_LABELS_H
+#define XPU_PRELOAD_LAUNCHER_LABELS_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +23,7 @@ struct label {
 	char text[XPU_LABEL_TEXT_MAX];
 };
 
-struct labels {
+struct launcher_labels {
 	struct label v[LABELS_MAX];
 	size_t nr;
 	size_t nr_refused;		/* variables with implausible values */
@@ -30,7 +31,7 @@ struct labels {
 };
 
 /**
- * labels__read - read the environment
+ * launcher_labels__read - read the environment
  * @get: getenv(), or a function like it
  *
  * Numbers come from the innermost launcher that gives a rank. From the innermost: torchrun or a
@@ -38,6 +39,6 @@ struct labels {
  * launcher further out adds missing numbers only if its rank is equal, for then both number the
  * same processes.
  */
-void labels__read(struct labels *all, char *(*get)(const char *name));
+void launcher_labels__read(struct launcher_labels *all, char *(*get)(const char *name));
 
-#endif /* XPU_PRELOAD_LABELS_H */
+#endif /* XPU_PRELOAD_LAUNCHER_LABELS_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "base/threads.h"
+#include "base/all_threads.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -116,7 +116,7 @@ static int others__list(struct other **others)
 	return nr;
 }
 
-int threads__wait_moved(uint64_t timeout_ns)
+int all_threads__wait_moved(uint64_t timeout_ns)
 {
 	uint64_t end = clock__ns() + timeout_ns;
 	struct other *others = NULL;
@@ -142,14 +142,14 @@ int threads__wait_moved(uint64_t timeout_ns)
 #define BARRIER_PRIVATE			(1 << 3)
 #define BARRIER_REGISTER_PRIVATE	(1 << 4)
 
-void threads__barrier(void)
+void all_threads__barrier(void)
 {
 	static atomic_bool is_registered;
 
 	if (!atomic_load(&is_registered))
 		atomic_store(&is_registered, !syscall(SYS_membarrier, BARRIER_REGISTER_PRIVATE, 0));
 	if (syscall(SYS_membarrier, BARRIER_PRIVATE, 0))
-		threads__wait_moved(BLIND_PAUSE_NS);	/* seccomp, or an old kernel */
+		all_threads__wait_moved(BLIND_PAUSE_NS);	/* seccomp, or an old kernel */
 }
 
 static pthread_key_t end_key;
@@ -167,13 +167,13 @@ static void ends(void *arg)
 		at_end();
 }
 
-void threads__call_at_end(void (*fn)(void))
+void all_threads__call_at_end(void (*fn)(void))
 {
 	at_end = fn;
 	have_end_key = !pthread_key_create(&end_key, ends);
 }
 
-bool threads__watch_end(void)
+bool all_threads__watch_end(void)
 {
 	void *process = (void *)(uintptr_t)getpid();
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * capture_window.h - which launches are in a window of the recording, and whose device work is
+ *
+ * With --capture, launches are recorded only in windows. A launch is in a window if its callback
+ * finds the gate open (launch__enable()). CUPTI records device work a little longer on both sides,
+ * so launches in a window are marked here by their correlation ids, and other device work is
+ * dropped.
+ */
+#ifndef XPU_PRELOAD_CAPTURE_WINDOW_H
+#define XPU_PRELOAD_CAPTURE_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hot.h"
+
+/* Up to 255 ids in a row with the same place here have different marks. */
+#define CAPTURE_MARKS	(1u << 22)
+
+/* Whether windows are used; if not, everything is recorded. */
+extern bool capture_window__are_used HIDDEN;
+extern uint8_t capture_window__marks[CAPTURE_MARKS] HIDDEN;
+
+static inline uint8_t capture_window__mark_of(uint32_t id)
+{
+	return 1 + id / CAPTURE_MARKS % 255;
+}
+
+/* Marks a recorded launch. Safe in signal handlers. */
+static inline void capture_window__mark(uint32_t id)
+{
+	__atomic_store_n(&capture_window__marks[id % CAPTURE_MARKS], capture_window__mark_of(id),
+			 __ATOMIC_RELAXED);
+}
+
+/* Return: whether the launch that caused some device work was recorded. */
+static inline bool capture_window__has(uint32_t id)
+{
+	return !capture_window__are_used || !id ||
+	       __atomic_load_n(&capture_window__marks[id % CAPTURE_MARKS], __ATOMIC_RELAXED) ==
+		       capture_window__mark_of(id);
+}
+
+#endif /* XPU_PRELOAD_CAPTURE_WINDOW_H */
