@@ -2,9 +2,9 @@
 /*
  * formats.h - the list of formats that xpumerge writes, in the order of help and messages
  *
- * FORMAT(IDENTIFIER, NAME, SUFFIX) adds the struct format IDENTIFIER_format, which a file in
- * merge/write/formats/ defines. -f takes its NAME, and an output whose name ends with SUFFIX gets
- * this format. SUFFIX is "/" for a directory.
+ * FORMAT(IDENTIFIER, NAME, SUFFIX) adds the struct format IDENTIFIER_format, which
+ * merge/write/formats/IDENTIFIER_format.c defines. -f takes its NAME, and an output whose name ends
+ * with SUFFIX gets this format. SUFFIX is "/" for a directory.
  */
 #ifndef LIB_FORMATS_H
 #define LIB_FORMATS_H

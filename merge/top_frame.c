@@ -19,9 +19,9 @@
 
 /* ---- sums of one interval -------------------------------------------------------------------- */
 
-/* a part of a row: the time of one aggregate */
-struct part {
-	uintptr_t key;			/* parts with equal keys make one row */
+/* a share of a row: the time of one aggregate */
+struct row_share {
+	uintptr_t key;			/* shares with equal keys make one row */
 	const struct stack *stack;	/* the call path, for rows of paths */
 	const char *name;		/* for a path, the name of all that it launches, or NULL;
 					 * otherwise the row's name */
@@ -29,52 +29,52 @@ struct part {
 	uint64_t ns, nr;
 };
 
-typedef ARRAY(struct part) parts_t;
+typedef ARRAY(struct row_share) row_shares_t;
 
-static int part__cmp_key(const void *va, const void *vb)
+static int row_share__cmp_key(const void *va, const void *vb)
 {
-	const struct part *a = va, *b = vb;
+	const struct row_share *a = va, *b = vb;
 
 	return cmp3(a->key, b->key) ?: strcmp(a->prefix, b->prefix);
 }
 
-static int part__cmp_ns(const void *va, const void *vb)
+static int row_share__cmp_ns(const void *va, const void *vb)
 {
-	const struct part *a = va, *b = vb;
+	const struct row_share *a = va, *b = vb;
 
 	return cmp3(b->ns, a->ns) ?: cmp3(b->nr, a->nr) ?: cmp3(a->key, b->key);
 }
 
-/* Makes one part of each key, the longest first. */
-static void parts__sum(parts_t *parts)
+/* Makes one share of each key, the longest first. */
+static void row_shares__sum(row_shares_t *shares)
 {
 	size_t i, nr = 0;
 
-	if (!parts->nr)
+	if (!shares->nr)
 		return;
-	qsort(parts->v, parts->nr, sizeof(*parts->v), part__cmp_key);
-	for (i = 1; i < parts->nr; i++) {
-		if (part__cmp_key(&parts->v[nr], &parts->v[i])) {
-			parts->v[++nr] = parts->v[i];
+	qsort(shares->v, shares->nr, sizeof(*shares->v), row_share__cmp_key);
+	for (i = 1; i < shares->nr; i++) {
+		if (row_share__cmp_key(&shares->v[nr], &shares->v[i])) {
+			shares->v[++nr] = shares->v[i];
 			continue;
 		}
-		if (parts->v[nr].name != parts->v[i].name)
-			parts->v[nr].name = NULL;
-		parts->v[nr].ns += parts->v[i].ns;
-		parts->v[nr].nr += parts->v[i].nr;
+		if (shares->v[nr].name != shares->v[i].name)
+			shares->v[nr].name = NULL;
+		shares->v[nr].ns += shares->v[i].ns;
+		shares->v[nr].nr += shares->v[i].nr;
 	}
-	parts->nr = nr + 1;
-	qsort(parts->v, parts->nr, sizeof(*parts->v), part__cmp_ns);
+	shares->nr = nr + 1;
+	qsort(shares->v, shares->nr, sizeof(*shares->v), row_share__cmp_ns);
 }
 
 /* Return: the name of a row, allocated, or NULL. */
-static char *part__name(const struct part *part)
+static char *row_share__name(const struct row_share *share)
 {
 	char *name;
 
-	if (part->stack)
-		return stack__path(part->stack, TABLE_TEXT, part->name);
-	return asprintf(&name, "%s%s", part->prefix, part->name) < 0 ? NULL : name;
+	if (share->stack)
+		return stack__path(share->stack, TABLE_TEXT, share->name);
+	return asprintf(&name, "%s%s", share->prefix, share->name) < 0 ? NULL : name;
 }
 
 static void frame__clear(struct top_frame *frame)
@@ -91,31 +91,31 @@ static void frame__clear(struct top_frame *frame)
 	frame->cpu_ns = 0;
 }
 
-static int frame__take(struct top_frame *frame, enum top_list list, parts_t *parts)
+static int frame__take(struct top_frame *frame, enum top_list list, row_shares_t *shares)
 {
 	int err = 0;
 	size_t i;
 
-	parts__sum(parts);
-	for (i = 0; i < parts->nr; i++)
-		frame->total_ns[list] += parts->v[i].ns;
-	for (i = 0; i < parts->nr && i < MAX_ROWS && !err; i++) {
-		char *name = part__name(&parts->v[i]);
+	row_shares__sum(shares);
+	for (i = 0; i < shares->nr; i++)
+		frame->total_ns[list] += shares->v[i].ns;
+	for (i = 0; i < shares->nr && i < MAX_ROWS && !err; i++) {
+		char *name = row_share__name(&shares->v[i]);
 
 		err = name ? array_push(&frame->lists[list],
-					((struct top_row){ name, parts->v[i].ns,
-							   parts->v[i].nr })) : -ENOMEM;
+					((struct top_row){ name, shares->v[i].ns,
+							   shares->v[i].nr })) : -ENOMEM;
 		if (err)
 			free(name);
 	}
-	array_free(parts);
+	array_free(shares);
 	return err;
 }
 
 /* Sums up the aggregates of the last recording, which start at @first. Return: 0 or -ENOMEM. */
 static int frame__sum(struct top_frame *frame, const struct session *s, size_t first)
 {
-	parts_t parts[NR_TOP_LISTS] = { { 0 } };
+	row_shares_t shares[NR_TOP_LISTS] = { { 0 } };
 	int err = 0;
 	size_t i;
 
@@ -125,24 +125,24 @@ static int frame__sum(struct top_frame *frame, const struct session *s, size_t f
 		const struct stack *stack = s->model.chains.v[a->chain].stack;
 
 		if (leaf_kind__is_device(leaf->kind)) {
-			err = array_push(&parts[TOP_WORK], ((struct part){
+			err = array_push(&shares[TOP_WORK], ((struct row_share){
 				(uintptr_t)leaf->name, NULL, leaf->name,
 				leaf_kind__prefix(leaf->kind), a->sum_ns, a->nr })) ?:
-			      array_push(&parts[TOP_PATHS], ((struct part){
+			      array_push(&shares[TOP_PATHS], ((struct row_share){
 				(uintptr_t)stack, stack, leaf->name, "", a->sum_ns, a->nr }));
 		} else if (leaf->kind == LEAF_CPU && stack->nr) {
 			const char *name = stack->frames[stack->nr - 1]->name;
 
 			frame->cpu_ns += a->sum_ns;
-			err = array_push(&parts[TOP_FUNCTIONS], ((struct part){
+			err = array_push(&shares[TOP_FUNCTIONS], ((struct row_share){
 				(uintptr_t)name, NULL, name, "", a->sum_ns, a->nr }));
 		}
 	}
 	for (i = 0; i < NR_TOP_LISTS; i++) {
 		if (err)
-			array_free(&parts[i]);
+			array_free(&shares[i]);
 		else
-			err = frame__take(frame, i, &parts[i]);
+			err = frame__take(frame, i, &shares[i]);
 	}
 	return err;
 }

@@ -27,7 +27,7 @@
 #include "write/text.h"
 #include "read/reader.h"
 #include "join/session.h"
-#include "split.h"
+#include "split_command.h"
 #include "top.h"
 #include "writers.h"
 

@@ -20,7 +20,7 @@ sed -n 's/^\tFORMAT(\([a-z0-9_]*\), "\(.*\)", "\(.*\)").*/\1 \2 \3/p' \
 {
 echo '.Bl -tag -width "chrome"'
 while read -r id name _; do
-	file=merge/write/formats/$id.c
+	file=merge/write/formats/${id}_format.c
 	echo ".It Cm $name"
 	sed -n '/^ \* In the manual:$/,/^ \*\/$/{
 		/^ \* In the manual:$/d; /^ \*\/$/d; s/^ \* //p; }' "$root/$file" >"$tmp/text"

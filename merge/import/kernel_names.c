@@ -20,7 +20,7 @@ enum form_flags {
 };
 
 /* The parts of a name. */
-struct parts {
+struct name_parts {
 	struct span base;		/* the name without namespace, template arguments,
 					 * parameters */
 	struct span full;		/* the name without the return type */
@@ -35,7 +35,7 @@ static bool is_identifier(char c)
 }
 
 /* Splits a name. The full form of "void ns::k<float>(float*)" is "ns::k<float>(float*)". */
-static bool parts__init(struct parts *p, struct span s)
+static bool name_parts__init(struct name_parts *p, struct span s)
 {
 	static const char anonymous[] = "(anonymous namespace)";
 	size_t begin = 0, base = 0, end = s.len, i;
@@ -117,7 +117,7 @@ static bool kernel_names__has(const struct kernel_names *n, uint32_t form)
  * Return: the forms of a name that is not mangled. @base: the real base, which may differ from
  * p->base.
  */
-static struct kernel_name kernel_names__name(struct kernel_names *n, const struct parts *p,
+static struct kernel_name kernel_names__name(struct kernel_names *n, const struct name_parts *p,
 					     struct span base, bool add)
 {
 	struct kernel_name name = { 0 };
@@ -143,7 +143,7 @@ static struct kernel_name kernel_names__parse(struct kernel_names *n, struct spa
 	struct kernel_name name = { 0 };
 	char *symbol = NULL, *pretty = NULL, *inner = NULL;
 	const char *at;
-	struct parts p;
+	struct name_parts p;
 	struct span base;
 	size_t len;
 
@@ -155,7 +155,7 @@ static struct kernel_name kernel_names__parse(struct kernel_names *n, struct spa
 		if (pretty)
 			s = span__of(pretty);
 	}
-	if (!parts__init(&p, s))
+	if (!name_parts__init(&p, s))
 		goto out;
 	base = p.base;
 	/* The names of stubs: __device_stub__k, __device_stub__Z1kPf, __wrapper__device_stub_k */
@@ -175,7 +175,7 @@ static struct kernel_name kernel_names__parse(struct kernel_names *n, struct spa
 			base.len--;
 		}
 		if (inner) {
-			if (!parts__init(&p, span__of(inner)))
+			if (!name_parts__init(&p, span__of(inner)))
 				goto out;
 			base = p.base;
 		}

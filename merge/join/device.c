@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "join/calls.h"
 #include "join/origin.h"
 #include "join/place.h"
-#include "join/ranges.h"
+#include "join/place_calls.h"
+#include "join/place_ranges.h"
 #include "join/tell.h"
 #include "symbols/demangle.h"
 
@@ -131,8 +131,8 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 		made_ns = l.time_ns - p->found->shift_ns;
 		if (!arrived->nr_launches++ || made_ns < arrived->first_ns)
 			arrived->first_ns = made_ns;
-		if (arrived->window) {
-			err = window__see(arrived->window, JOIN_KEY_ID(key));
+		if (arrived->attach_span) {
+			err = attach_span__see(arrived->attach_span, JOIN_KEY_ID(key));
 			if (err)
 				return err;
 		}

@@ -33,7 +33,7 @@ static void losses__missing(struct loss *l, const struct sent *sent, const struc
 
 	/* The shim notices with a short delay that probes were attached or detached. */
 	nr_missing = missing(last->nr_launches, first->nr_launches, a->nr_launches);
-	if (a->window && !sent->lost)
+	if (a->attach_span && !sent->lost)
 		l->at_edges += nr_missing;
 	else
 		l->missing_launches += nr_missing;
@@ -44,9 +44,9 @@ static void losses__missing(struct loss *l, const struct sent *sent, const struc
 	/* The batch with the baseline does not count as sent after it. */
 	l->missing_batches += missing(last->nr_batches, first->nr_batches, sent->nr_batches -
 				      (sent->baseline != 0 && !sent->carried));
-	if ((a->nr_ranges || first_ranges) && !a->window)
+	if ((a->nr_ranges || first_ranges) && !a->attach_span)
 		l->missing_ranges += missing(last->nr_ranges, first_ranges, a->nr_ranges);
-	if (a->nr_allocs && !a->window)
+	if (a->nr_allocs && !a->attach_span)
 		l->missing_allocs += missing(last->nr_allocs, sent->carried ? first->nr_allocs : 0,
 					     a->nr_allocs);
 }
@@ -77,8 +77,9 @@ static uint64_t losses__process(struct loss *l, const struct sent *sent, const s
 static bool lost_ranges(const struct second_pass *p, const struct sent *sent,
 			const struct arrived *a)
 {
-	return a->nr_ranges && (p->nr_damages || SINCE(sent, nr_dropped_ranges) ||
-				(!a->window && missing(sent->last->nr_ranges, 0, a->nr_ranges)));
+	return a->nr_ranges &&
+	       (p->nr_damages || SINCE(sent, nr_dropped_ranges) ||
+		(!a->attach_span && missing(sent->last->nr_ranges, 0, a->nr_ranges)));
 }
 
 void losses__settle(struct second_pass *p)

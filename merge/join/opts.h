@@ -58,21 +58,25 @@ struct session_sink {
 	 * Indices in its events refer to that recording's own model. Return: 0 or -errno. The
 	 * function itself is NULL if the sink can only take events of the session's model.
 	 */
-	int (*part)(void *ctx, struct session_sink **part);
+	int (*apart)(void *ctx, struct session_sink **sink);
 	/* Called in the order of the recordings. */
-	void (*free_part)(struct session_sink *part);
-	/* For a part: called when the recording has been read. May be NULL. */
+	void (*free_apart)(struct session_sink *sink);
+	/* For a sink made apart: called when the recording has been read. May be NULL. */
 	void (*end)(void *ctx);
 	/*
-	 * For a part: called in the order of the recordings, when frames of its model @m have
-	 * names. May be NULL.
+	 * For a sink made apart: called in the order of the recordings, when frames of its model @m
+	 * have names. May be NULL.
 	 * Return: 0 or -errno.
 	 */
 	int (*named)(void *ctx, const struct model *m);
-	/* Takes over the events of a part, in the order of the recordings. Return: 0 or -errno. */
-	int (*absorb)(void *ctx, const struct model *m, struct session_sink *part,
+	/*
+	 * Takes over the events of a sink made apart, in the order of the recordings. Return: 0 or
+	 * -errno.
+	 */
+	int (*absorb)(void *ctx, const struct model *m, struct session_sink *apart,
 		      const struct remap *r);
-	bool numbers_gpus;		/* parts need the numbers and names of GPUs to show */
+	bool numbers_gpus;		/* sinks made apart need the numbers and names of GPUs to
+					 * show */
 };
 
 /* the call path under which the work of a CUDA graph node is summed up */

@@ -324,7 +324,7 @@ static int see_firsts(struct second_pass *p, uint32_t proc, struct arrived *arri
 		machine__comm(&m->machine, m->machine.procs.v[proc].pid, t->tid, arrived->first_ns,
 			      &from_ns, &to_ns);
 		if (from_ns)		/* it already had a name then */
-			err = window__first(arrived->window, t->first_launch);
+			err = attach_span__first(arrived->attach_span, t->first_launch);
 	}
 	return err;
 }
@@ -338,7 +338,7 @@ static int is_late(struct second_pass *p, uint32_t proc, uint32_t id)
 	struct arrived *arrived = &p->arrived.v[proc - p->found->first_proc];
 	int err;
 
-	if (!arrived->window || p->model->machine.procs.v[proc].how != XPU_MISC_PROCESS_ATTACH)
+	if (!arrived->attach_span || p->model->machine.procs.v[proc].how != XPU_MISC_PROCESS_ATTACH)
 		return 0;
 	if (!arrived->firsts_seen) {
 		arrived->firsts_seen = true;
@@ -346,7 +346,7 @@ static int is_late(struct second_pass *p, uint32_t proc, uint32_t id)
 		if (err)
 			return err;
 	}
-	return window__is_late(arrived->window, id);
+	return attach_span__is_late(arrived->attach_span, id);
 }
 
 static int place__orphan(struct second_pass *p, uint64_t key, const struct work *w)
@@ -354,30 +354,30 @@ static int place__orphan(struct second_pass *p, uint64_t key, const struct work 
 	struct model *m = p->model;
 	uint32_t chain, proc = JOIN_KEY_PROC(key);
 	enum label label = LABEL_NO_LAUNCH;
-	const struct window *window;
-	enum window_place place;
+	const struct attach_span *span;
+	enum attach_place place;
 	const char *comm;
 	int err;
 
-	window = p->arrived.v[proc - p->found->first_proc].window;
-	place = window ? window__place(window, JOIN_KEY_ID(key)) : WINDOW_INSIDE;
-	if (place == WINDOW_INSIDE) {
+	span = p->arrived.v[proc - p->found->first_proc].attach_span;
+	place = span ? attach_span__place(span, JOIN_KEY_ID(key)) : ATTACH_INSIDE;
+	if (place == ATTACH_INSIDE) {
 		err = is_late(p, proc, JOIN_KEY_ID(key));
 		if (err < 0)
 			return err;
 		if (err)
-			place = WINDOW_BEFORE;
+			place = ATTACH_BEFORE;
 	}
 	switch (place) {
-	case WINDOW_BEFORE:
+	case ATTACH_BEFORE:
 		p->sums->loss.before_attach++;
 		label = LABEL_BEFORE;
 		break;
-	case WINDOW_AFTER:
+	case ATTACH_AFTER:
 		p->sums->loss.after_detach++;
 		label = LABEL_AFTER;
 		break;
-	case WINDOW_INSIDE:
+	case ATTACH_INSIDE:
 		break;
 	}
 	err = chains__of_label(&m->chains, proc, label, &chain);

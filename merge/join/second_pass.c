@@ -28,7 +28,7 @@ void second_pass__exit(struct second_pass *p)
 	array_free(&p->device.nodes);
 	array_free(&p->device.kernels);
 	for (i = 0; i < p->arrived.nr; i++)
-		window__free(p->arrived.v[i].window);
+		attach_span__free(p->arrived.v[i].attach_span);
 	array_free(&p->arrived);
 }
 
@@ -68,7 +68,7 @@ void second_pass__add_hooks(struct second_pass *p)
 	}
 }
 
-int second_pass__open_windows(struct second_pass *p)
+int second_pass__open_attach_spans(struct second_pass *p)
 {
 	const struct found *f = p->found;
 	const struct model *m = p->model;
@@ -91,9 +91,10 @@ int second_pass__open_windows(struct second_pass *p)
 		err = second_pass__arrived(p, i, &arrived);
 		if (err)
 			return err;
-		nr_slots = min_t(uint64_t, found__sent(f, i)->last->nr_slots, WINDOW_MAX_THREADS);
-		arrived->window = window__new(max_t(uint32_t, arrived->nr_threads, nr_slots));
-		if (!arrived->window)
+		nr_slots = min_t(uint64_t, found__sent(f, i)->last->nr_slots, ATTACH_MAX_THREADS);
+		arrived->attach_span =
+			attach_span__new(max_t(uint32_t, arrived->nr_threads, nr_slots));
+		if (!arrived->attach_span)
 			return -ENOMEM;
 	}
 	return 0;
@@ -103,7 +104,7 @@ bool second_pass__outlived(const struct second_pass *p, uint32_t proc)
 {
 	size_t i = proc - p->found->first_proc;
 
-	return i < p->arrived.nr && p->arrived.v[i].window &&
+	return i < p->arrived.nr && p->arrived.v[i].attach_span &&
 	       !p->model->machine.procs.v[proc].exited;
 }
 

@@ -3,9 +3,9 @@
  * second_pass.h - the input of the second pass over a recording, and the data of its parts
  *
  *	device.c		launches and device work, through the join
- *	calls.c			calls of CUDA's API
- *	samples.c		CPU samples, and stacks that are unwound here
- *	ranges.c		the times of NVTX ranges, and which were open at a time
+ *	place_calls.c		calls of CUDA's API
+ *	place_samples.c		CPU samples, and stacks that are unwound here
+ *	place_ranges.c		the times of NVTX ranges, and which were open at a time
  *
  * All of them use origin.c (the call path, thread and thread's name that the ids of a record mean),
  * wanted.c (the filter) and tell.h (the sums and the sink).
@@ -19,16 +19,16 @@
 #include "join/join.h"
 #include "join/opts.h"
 #include "join/sums.h"
+#include "model/attach_span.h"
 #include "model/model.h"
-#include "model/window.h"
 #include "read/found.h"
 #include "symbols/copied_stacks.h"
 #include "util.h"
 
 /* counts of the records that arrived from one process */
 struct arrived {
-	struct window *window;		/* NULL: recorded from its beginning to its end */
-	bool firsts_seen;		/* window__first() was called */
+	struct attach_span *attach_span;	/* NULL: recorded from its beginning to its end */
+	bool firsts_seen;		/* attach_span__first() was called */
 	uint64_t nr_launches;
 	uint64_t first_ns;		/* time of the first launch, by the recording's clock */
 	uint64_t launch_ns;		/* time of the last launch with a possible time, or 0 */
@@ -109,12 +109,12 @@ struct second_pass {
 						 * as it was last looked up, or NO_INDEX */
 		ARRAY(struct node_origin) nodes;
 	} device;
-	struct {			/* calls.c */
+	struct {			/* place_calls.c */
 		struct idmap tids[2];	/* (proc, tid): threads that the first pass did not find;
 					 * [1] is for tids in their own pid namespace */
 		struct idmap stats;	/* (proc, cbid), perhaps with XPU_CALL_RUNTIME */
 	} calls;
-	struct {			/* samples.c */
+	struct {			/* place_samples.c */
 		struct unwound_entry *unwound;
 		ARRAY(char) unwound_key;	/* to look up an unwound chain */
 		ARRAY(struct waiting_sample) waiting;
@@ -146,10 +146,10 @@ static inline int second_pass__arrived(struct second_pass *p, uint32_t proc,
 void second_pass__add_hooks(struct second_pass *p);
 
 /*
- * Opens a window for each process that was not recorded from its beginning, or not to its end;
- * before the pass.
+ * Opens an attach span for each process that was not recorded from its beginning, or not to its
+ * end; before the pass.
  */
-int second_pass__open_windows(struct second_pass *p);
+int second_pass__open_attach_spans(struct second_pass *p);
 
 /**
  * second_pass__in_range - find a chain in a range

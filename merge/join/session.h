@@ -13,8 +13,8 @@
  * sums. A third pass is made only if records wait for a launch that was forgotten (see join.h).
  * struct model has the things that the results refer to.
  *
- * Each recording has a struct part, with a struct found, and perhaps a model and sums of its own,
- * which are later added to the session: see turns.h. The session's sums and model cover all
+ * Each recording has a struct read_job, with a struct found, and perhaps a model and sums of its
+ * own, which are later added to the session: see turns.h. The session's sums and model cover all
  * recordings. The writers then read the sums. A writer of single events, such as a timeline, gets
  * them while they are joined, through struct session_sink.
  *
@@ -22,7 +22,7 @@
  *
  *	process.c		several recordings, their clocks
  *	turns.c			reads several of them at a time
- *	part.c			one recording: the order of the passes
+ *	read_job.c		one recording: the order of the passes
  *	read/collect.c		first pass
  *	read/resolve.c		resolves ids, before the second pass
  *	second_pass.h		the second pass, and its files

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "join/part.h"
+#include "join/read_job.h"
 
 struct turns {
 	struct session *s;
@@ -52,13 +52,13 @@ static void turns__tell(void *ctx, unsigned int permille)
  */
 static int read_next(struct session *s, size_t nr, struct passes *passes)
 {
-	struct part part;
-	int err = part__init(&part, s, nr, passes);
+	struct read_job job;
+	int err = read_job__init(&job, s, nr, passes);
 
 	if (err)
 		return err;
-	err = part__read(&part) ?: part__take(&part);
-	part__exit(&part);
+	err = read_job__read(&job) ?: read_job__take(&job);
+	read_job__exit(&job);
 	return err;
 }
 
@@ -69,20 +69,21 @@ int turns__next(struct session *s, size_t nr)
 }
 
 /* Takes the input whose turn it is, unless it or an earlier one failed. Return: 0 or -errno. */
-static int turns__take(struct turns *t, struct part *p, struct passes *passes, int err)
+static int turns__take(struct turns *t, struct read_job *p, struct passes *passes, int err)
 {
 	bool again;
 
-	err = err ?: part__take(p);
+	err = err ?: read_job__take(p);
 	again = !err && p->again;
-	part__exit(p);
+	read_job__exit(p);
 	return again ? read_next(t->s, p->nr, passes) : err;
 }
 
 /* ---- the numbers of GPUs --------------------------------------------------------------------- */
 
 /*
- * Whether the contents of a part depend on GPU numbers, which must then be known while it is read.
+ * Whether the results of a read job depend on GPU numbers, which must then be known while it is
+ * read.
  */
 static bool turns__number_gpus(const struct session *s)
 {
@@ -107,8 +108,8 @@ static void turns__have_met(struct turns *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Numbers GPUs in the order of the inputs, as in the session. Return: see struct part. */
-static int turns__meet(void *ctx, struct part *p)
+/* Numbers GPUs in the order of the inputs, as in the session. Return: see struct read_job. */
+static int turns__meet(void *ctx, struct read_job *p)
 {
 	struct turns *t = ctx;
 	int err;
@@ -123,9 +124,9 @@ static int turns__meet(void *ctx, struct part *p)
 
 /* ---- turns ----------------------------------------------------------------------------------- */
 
-/* Reads an input. Return: 0 or -errno; *@open: whether part__exit() must be called for @p. */
-static int turns__read(struct turns *t, size_t nr, struct part *p, struct turn_progress *progress,
-		       struct passes *passes, bool *open)
+/* Reads an input. Return: 0 or -errno; *@open: whether read_job__exit() must be called for @p. */
+static int turns__read(struct turns *t, size_t nr, struct read_job *p,
+		       struct turn_progress *progress, struct passes *passes, bool *open)
 {
 	bool meets = turns__number_gpus(t->s);
 	int err;
@@ -136,14 +137,14 @@ static int turns__read(struct turns *t, size_t nr, struct part *p, struct turn_p
 	};
 	if (nr + t->jobs < t->s->model.inputs.nr)
 		reader__read_ahead(t->s->model.inputs.v[nr + t->jobs].reader);
-	err = part__init_apart(p, t->s, nr, passes);
+	err = read_job__init_apart(p, t->s, nr, passes);
 	*open = !err;
 	if (!err && meets) {
 		p->meet = turns__meet;
 		p->meet_ctx = t;
 	}
 	if (!err)
-		err = part__read(p);
+		err = read_job__read(p);
 	if (meets && (!*open || p->meet)) {
 		turns__wait_to_meet(t, nr);
 		turns__have_met(t);
@@ -157,7 +158,7 @@ static void *turns__thread(void *ctx)
 	struct turn_progress progress;
 	struct turns *t = ctx;
 	struct passes passes;
-	struct part part;
+	struct read_job job;
 	int err, before;
 	bool open;
 	size_t nr;
@@ -166,14 +167,14 @@ static void *turns__thread(void *ctx)
 	while (t->next < t->s->model.inputs.nr && !t->err) {
 		nr = t->next++;
 		pthread_mutex_unlock(&t->lock);
-		err = turns__read(t, nr, &part, &progress, &passes, &open);
+		err = turns__read(t, nr, &job, &progress, &passes, &open);
 		pthread_mutex_lock(&t->lock);
 		while (t->turn != nr)
 			pthread_cond_wait(&t->changed, &t->lock);
 		before = t->err;
 		pthread_mutex_unlock(&t->lock);
 		if (open)
-			err = turns__take(t, &part, &passes, before ?: err);
+			err = turns__take(t, &job, &passes, before ?: err);
 		pthread_mutex_lock(&t->lock);
 		if (!before) {
 			t->err = err;
@@ -234,7 +235,7 @@ int turns__run(struct session *s)
 	size_t nr = s->model.inputs.nr, i;
 	int err = 0;
 
-	if (nr > 1 && (!s->opts.sink || s->opts.sink->part))
+	if (nr > 1 && (!s->opts.sink || s->opts.sink->apart))
 		return turns__apart(s);
 	for (i = 0; i < nr && !err; i++) {
 		if (i + 1 < nr)

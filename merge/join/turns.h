@@ -2,15 +2,16 @@
 /*
  * turns.h - reads the recordings of a session, several at a time, and takes their results in order
  *
- * Each of opts.jobs threads reads one recording after the other, separately (see part.h). After
+ * Each of opts.jobs threads reads one recording after the other, separately (see read_job.h). After
  * reading one, it waits until all earlier recordings have been taken, then takes it. So the
  * session's results do not depend on the number of threads or on which one is done first, and at
  * most one recording per thread is in memory.
  *
  * A recording is read with the session's own model, in its turn, if a sink of single events does
- * not support parts, or if reading shows that it cannot be read separately (part.again).
+ * not support reading apart, or if reading shows that it cannot be read separately
+ * (read_job.again).
  *
- * The number of a GPU depends on earlier recordings. If the contents of a part depend on it,
+ * The number of a GPU depends on earlier recordings. If the results of a read job depend on it,
  * threads also wait for each other after the first pass, and GPUs are numbered in the order of the
  * recordings.
  */

@@ -3,8 +3,8 @@
 
 #include "memory/state.h"
 #include "model/heap.h"
-#include "write/tables/recording.h"
 #include "write/tables/schema.h"
+#include "write/tables/tables_recording.h"
 
 #define ALLOCATIONS_COLUMNS(C)				\
 	C(process_id, INT64, DICTIONARY, false)		\
@@ -56,7 +56,7 @@ int allocations__put(struct tables_recording *r, const struct model *m, const vo
 		return 0;
 	err = tables_recording__process(r, m, e->proc, &proc) ?:
 	      tables_recording__nvtx(r, m, range, &in);
-	return err ?: parts__put(&r->parts, proc.partition, FEATURE_memory, (int64_t[]){
+	return err ?: partitions__put(&r->partitions, proc.partition, FEATURE_memory, (int64_t[]){
 		proc.id, e->order, e->time_ns - r->shift_ns, parquet__string(alloc_whats[e->what]),
 		parquet__string(alloc_spaces[e->space]),
 		gpu == NO_INDEX ? PARQUET_NULL : (int64_t)m->gpus.list.v[gpu].number,

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "memory/allocations.h"
-#include "memory/allocs.h"
+#include "memory/place_allocs.h"
 #include "memory/results.h"
 #include "memory/state.h"
 #include "model/remap.h"

@@ -21,7 +21,7 @@ struct memory_state {
 	ARRAY(struct heap_sum) made;	/* by aggregate, with opts.memory_made: all
 					 * allocated memory; it is set at the end */
 	struct alloc_records records;
-	struct alloc_order *order;	/* allocs.c; NULL: the recording has no events */
+	struct alloc_order *order;	/* place_allocs.c; NULL: the recording has no events */
 };
 
 /* Return: the state of a model; without events of memory, an empty one. */

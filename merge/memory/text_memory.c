@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "human.h"
-#include "memory/allocs.h"
+#include "memory/place_allocs.h"
 #include "memory/state.h"
 #include "write/section.h"
 #include "write/shorten.h"

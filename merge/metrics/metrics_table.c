@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "metrics/state.h"
-#include "write/tables/recording.h"
+#include "write/tables/tables_recording.h"
 
 #define METRICS_COLUMNS(C)				\
 	C(host, STRING, DICTIONARY, true)		\
@@ -30,7 +30,7 @@ static int put_metric_row(struct tables_recording *r, const struct model *m, uin
 		if (set->names[i] == NO_INDEX)
 			continue;
 		name = &metrics__of(m)->names.v[set->names[i]];
-		err = parts__put(&r->parts, partition, FEATURE_metrics, (int64_t[]){
+		err = partitions__put(&r->partitions, partition, FEATURE_metrics, (int64_t[]){
 			parquet__known(m->inputs.v[r->nr].host), gpu->number,
 			parquet__known(gpu->name),
 			parquet__string(name->key), parquet__string(name->unit),

@@ -19,7 +19,7 @@
 #include "read/collect.h"
 #include "write/section.h"
 #include "write/shorten.h"
-#include "write/tables/recording.h"
+#include "write/tables/tables_recording.h"
 
 /* whether the allocation is known, and if not, why */
 enum known { KNOWN, IN_NONE, IN_SEVERAL, UNTIMED, NR_KNOWN };
@@ -602,7 +602,8 @@ static int put_migration(const struct model *m, struct tables_recording *r,
 	struct row_process proc;
 	int err = tables_recording__process(r, m, x->proc, &proc);
 
-	return err ?: parts__put(&r->parts, proc.partition, FEATURE_migrations, (int64_t[]){
+	return err ?: partitions__put(&r->partitions, proc.partition, FEATURE_migrations,
+				      (int64_t[]){
 		proc.id, parquet__string(whats[x->what]),
 		x->start_ns ? tables_recording__time(r, x->start_ns) : PARQUET_NULL,
 		x->start_ns ? (int64_t)x->duration_ns : PARQUET_NULL,

@@ -104,30 +104,30 @@ static void ranks__sort(void *ctx)
 
 /* ---- recordings that are read separately ----------------------------------------------------- */
 
-static int sink__part(void *ctx, struct session_sink **sink)
+static int sink__apart(void *ctx, struct session_sink **sink)
 {
-	struct ranks *part = ranks__new();
+	struct ranks *apart = ranks__new();
 
 	(void)ctx;
-	*sink = part ? &part->sink : NULL;
-	return part ? 0 : -ENOMEM;
+	*sink = apart ? &apart->sink : NULL;
+	return apart ? 0 : -ENOMEM;
 }
 
-static void sink__free_part(struct session_sink *part)
+static void sink__free_apart(struct session_sink *sink)
 {
-	ranks__free(part->ctx);
+	ranks__free(sink->ctx);
 }
 
 static int sink__absorb(void *ctx, const struct model *m, struct session_sink *sink,
 			const struct remap *map)
 {
-	const struct ranks *part = sink->ctx;
+	const struct ranks *apart = sink->ctx;
 	struct ranks *r = ctx;
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < part->events.nr && !err; i++) {
-		struct ranks_event e = part->events.v[i];
+	for (i = 0; i < apart->events.nr && !err; i++) {
+		struct ranks_event e = apart->events.v[i];
 
 		e.proc += map->proc;
 		e.thread = remap__move(e.thread, map->thread);
@@ -136,8 +136,8 @@ static int sink__absorb(void *ctx, const struct model *m, struct session_sink *s
 		e.nccl = remap__move(e.nccl, ranks_state__of(m)->absorbed);
 		err = array_push(&r->events, e);
 	}
-	for (i = 0; i < part->launches.nr && !err; i++) {
-		struct ranks_launch l = part->launches.v[i];
+	for (i = 0; i < apart->launches.nr && !err; i++) {
+		struct ranks_launch l = apart->launches.v[i];
 
 		l.proc += map->proc;
 		l.thread = remap__move(l.thread, map->thread);
@@ -155,8 +155,8 @@ struct ranks *ranks__new(void)
 	if (r)
 		r->sink = (struct session_sink){
 			.ctx = r, .launch = sink__launch, .work = sink__work,
-			.placed = sink__placed, .off = sink__off, .part = sink__part,
-			.free_part = sink__free_part, .end = ranks__sort, .absorb = sink__absorb,
+			.placed = sink__placed, .off = sink__off, .apart = sink__apart,
+			.free_apart = sink__free_apart, .end = ranks__sort, .absorb = sink__absorb,
 		};
 	return r;
 }

@@ -3,9 +3,9 @@
  * ranks.h - the command "ranks": which rank made the others wait in collectives, and why it was
  * late
  *
- * A rank is a process that used a GPU. The time between two collectives of a rank is a window.
- * Where ranks waited for the last one to come, its window before the collective is compared with
- * the same window of the others: device work by call path and kernel, and time of threads by call
+ * A rank is a process that used a GPU. The time between two collectives of a rank is a lap.
+ * Where ranks waited for the last one to come, its lap before the collective is compared with
+ * the same lap of the others: device work by call path and kernel, and time of threads by call
  * path. A path is late by the time that it exceeds the median of the other ranks.
  *
  * A thread's time before a launch counts only if that thread makes the process's next launch,

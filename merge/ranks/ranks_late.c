@@ -11,7 +11,7 @@
 #include "escape.h"
 #include "symbols/callchain.h"
 
-/* the time of one rank on one path, in the windows that one rank is blamed for */
+/* the time of one rank on one path, in the laps that one rank is blamed for */
 struct late_sum {
 	uint32_t blamed, rank;
 	enum late_kind kind;
@@ -26,9 +26,9 @@ struct late {
 	ARRAY(struct late_sum) sums;
 	struct hashes by_key;
 	uint64_t secret;
-	struct idmap windows;		/* (blamed, rank): pairs that share windows */
-	uint32_t *nr_others;		/* by blamed rank: how many ranks share windows with it */
-	uint32_t *blamed;		/* by NCCL unit: the rank that its window is blamed on */
+	struct idmap laps;		/* (blamed, rank): pairs that share laps */
+	uint32_t *nr_others;		/* by blamed rank: how many ranks share laps with it */
+	uint32_t *blamed;		/* by NCCL unit: the rank that its lap is blamed on */
 	bool *starts;			/* by unit: ranks start, nobody is blamed for the wait */
 	bool *last;			/* by unit: others waited for it */
 };
@@ -42,7 +42,7 @@ static bool unit__is_first(const struct ranks *r, const struct nccl_unit *u)
 	return rank != NO_INDEX && u->launch_ns == r->ranks.v[rank].first_unit_ns;
 }
 
-/* Blames the windows of a meeting on the rank that came last. */
+/* Blames the laps of a meeting on the rank that came last. */
 static void late__blame_meeting(struct late *l, const struct nccl_meeting *meeting)
 {
 	const struct nccl *n = nccl__of(l->m);
@@ -65,7 +65,7 @@ static void late__blame_meeting(struct late *l, const struct nccl_meeting *meeti
 	}
 }
 
-/* Blames the windows of sends and receives. */
+/* Blames the laps of sends and receives. */
 static void late__blame_unit(struct late *l, uint32_t unit)
 {
 	const struct nccl *n = nccl__of(l->m);
@@ -236,9 +236,9 @@ static int late__add_event(struct late *l, const struct ranks_event *e, enum lat
 	return sum.path && sum.leaf ? late__add(l, &sum) : -ENOMEM;
 }
 
-/* ---- windows --------------------------------------------------------------------------------- */
+/* ---- laps ------------------------------------------------------------------------------------ */
 
-/* the end of a window */
+/* the end of a lap */
 struct cut {
 	uint64_t time_ns;
 	uint32_t blamed;
@@ -255,10 +255,10 @@ static int cut__cmp(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * This has the windows of one rank. On the host they end when an NCCL kernel is launched, on the
+ * This has the laps of one rank. On the host they end when an NCCL kernel is launched, on the
  * device when it begins.
  */
-struct windows {
+struct laps {
 	cuts_t host, device;
 };
 
@@ -271,7 +271,7 @@ static int unit__cmp_proc(const void *va, const void *vb, void *ctx)
 	return cmp3(n->units.v[*a].proc, n->units.v[*b].proc) ?: cmp3(*a, *b);
 }
 
-static int windows__fill(struct windows *w, struct late *l, const uint32_t *units, size_t nr)
+static int laps__fill(struct laps *w, struct late *l, const uint32_t *units, size_t nr)
 {
 	const struct nccl *n = nccl__of(l->m);
 	uint32_t rank, blamed;
@@ -288,7 +288,7 @@ static int windows__fill(struct windows *w, struct late *l, const uint32_t *unit
 		      array_push(&w->device, ((struct cut){ u->begin_ns, blamed }));
 		if (err || blamed == NO_INDEX)
 			continue;
-		err = idmap__add(&l->windows, ID_KEY(blamed, rank), 0);
+		err = idmap__add(&l->laps, ID_KEY(blamed, rank), 0);
 		if (err > 0 && blamed != rank)
 			l->nr_others[blamed]++;
 		err = min_t(int, err, 0);
@@ -298,7 +298,7 @@ static int windows__fill(struct windows *w, struct late *l, const uint32_t *unit
 	return err;
 }
 
-/* Return: index of the first window that ends after @time_ns. */
+/* Return: index of the first lap that ends after @time_ns. */
 static size_t cuts__after(const cuts_t *cuts, uint64_t time_ns)
 {
 	size_t low = 0, high = cuts->nr, mid;
@@ -313,8 +313,8 @@ static size_t cuts__after(const cuts_t *cuts, uint64_t time_ns)
 	return low;
 }
 
-/* Adds device work to all windows in which it ran. */
-static int windows__add_work(struct windows *w, struct late *l, const struct ranks_event *e)
+/* Adds device work to all laps in which it ran. */
+static int laps__add_work(struct laps *w, struct late *l, const struct ranks_event *e)
 {
 	enum late_kind kind = e->nccl == NO_INDEX ? LATE_DEVICE : LATE_NCCL;
 	uint64_t end_ns = e->start_ns + e->ns, from_ns, to_ns;
@@ -417,26 +417,26 @@ static int launches__add_rest(struct late *l, const struct ranks_launch *launche
 /* ---- one rank after the other ---------------------------------------------------------------- */
 
 /* the sorted events and launches of one process */
-struct part {
+struct rank_events {
 	struct ranks_launch *launches;
 	size_t nr_launches;
 	const struct ranks_event *events;
 	size_t nr_events;
 };
 
-static int late__process(struct late *l, struct windows *w, const struct part *part)
+static int late__process(struct late *l, struct laps *w, const struct rank_events *of)
 {
 	size_t i;
 	int err = 0;
 
-	launches__blame(part->launches, part->nr_launches, &w->host);
-	for (i = 0; i < part->nr_events && !err; i++) {
-		const struct ranks_event *e = &part->events[i];
+	launches__blame(of->launches, of->nr_launches, &w->host);
+	for (i = 0; i < of->nr_events && !err; i++) {
+		const struct ranks_event *e = &of->events[i];
 
-		err = e->thread == NO_INDEX ? windows__add_work(w, l, e) :
-		      launches__add_span(l, part->launches, part->nr_launches, e);
+		err = e->thread == NO_INDEX ? laps__add_work(w, l, e) :
+		      launches__add_span(l, of->launches, of->nr_launches, e);
 	}
-	return err ?: launches__add_rest(l, part->launches, part->nr_launches);
+	return err ?: launches__add_rest(l, of->launches, of->nr_launches);
 }
 
 static int late__processes(struct late *l)
@@ -445,7 +445,7 @@ static int late__processes(struct late *l)
 	const struct nccl *n = nccl__of(l->m);
 	uint32_t *units = calloc(n->units.nr + 1, sizeof(*units));
 	size_t i, nr = 0, unit = 0, launch = 0, event = 0;
-	struct windows w = { 0 };
+	struct laps w = { 0 };
 	int err = units ? 0 : -ENOMEM;
 
 	for (i = 0; i < n->units.nr && !err; i++)
@@ -454,7 +454,7 @@ static int late__processes(struct late *l)
 	if (!err)
 		array__sort(units, nr, sizeof(*units), unit__cmp_proc, (void *)n);
 	for (i = 0; i < l->m->machine.procs.nr && !err; i++) {
-		struct part part = {
+		struct rank_events of = {
 			.launches = launch < r->launches.nr ? &r->launches.v[launch] : NULL,
 			.events = event < r->events.nr ? &r->events.v[event] : NULL,
 		};
@@ -463,13 +463,13 @@ static int late__processes(struct late *l)
 		while (unit < nr && n->units.v[units[unit]].proc == i)
 			unit++;
 		for (; launch < r->launches.nr && r->launches.v[launch].proc == i; launch++)
-			part.nr_launches++;
+			of.nr_launches++;
 		for (; event < r->events.nr && r->events.v[event].proc == i; event++)
-			part.nr_events++;
+			of.nr_events++;
 		if (unit == first || r->by_proc[i] == NO_INDEX)
 			continue;
-		err = windows__fill(&w, l, units + first, unit - first) ?:
-		      late__process(l, &w, &part);
+		err = laps__fill(&w, l, units + first, unit - first) ?:
+		      late__process(l, &w, &of);
 	}
 	array_free(&w.host);
 	array_free(&w.device);
@@ -597,7 +597,7 @@ int ranks__find_late(struct ranks *r, const struct model *m)
 			err = array_push(&r->late, r->compared.v[i]);
 	array_free(&l.sums);
 	hashes__free(&l.by_key);
-	idmap__free(&l.windows);
+	idmap__free(&l.laps);
 	free(l.nr_others);
 	free(l.blamed);
 	free(l.starts);

@@ -179,9 +179,9 @@ static const char *place_of(struct model *m, const struct cubin_def *cubin, cons
 	return *place;
 }
 
-/* Adds the samples at one place to @w, the last window. */
-static int window__add(struct stalls *s, struct stall_window *w, const char *place,
-		       const struct xpu_stall *stall, const struct stall_reason *reason)
+/* Adds the samples at one place to @w, the last reading. */
+static int reading__add(struct stalls *s, struct stall_reading *w, const char *place,
+			const struct xpu_stall *stall, const struct stall_reason *reason)
 {
 	uint32_t idx;
 	size_t i;
@@ -212,10 +212,10 @@ static int window__add(struct stalls *s, struct stall_window *w, const char *pla
 	return 0;
 }
 
-static int resolve_window(const struct resolving *by, uint32_t proc,
-			  const struct xpu_record_stalls *rec)
+static int resolve_reading(const struct resolving *by, uint32_t proc,
+			   const struct xpu_record_stalls *rec)
 {
-	struct stall_window w = { .first = by->to->counts.nr };
+	struct stall_reading w = { .first = by->to->counts.nr };
 	const struct found *f = by->f;
 	struct cubin_def *cubin;
 	const char *mangled = found__string(f, proc, rec->function), *name;
@@ -242,10 +242,10 @@ static int resolve_window(const struct resolving *by, uint32_t proc,
 	for (i = 0; i < rec->nr && !err; i++) {
 		struct stall_reason reason = stall_reason(by, proc, rec->stalls[i].reason);
 
-		err = window__add(by->to, &w, place_of(by->m, cubin, mangled, rec->stalls[i].pc),
-				  &rec->stalls[i], &reason);
+		err = reading__add(by->to, &w, place_of(by->m, cubin, mangled, rec->stalls[i].pc),
+				   &rec->stalls[i], &reason);
 	}
-	return err ?: array_push(&by->to->windows, w);
+	return err ?: array_push(&by->to->readings, w);
 }
 
 static bool same_context(const struct stalls_def *a, const struct stalls_def *b)
@@ -315,7 +315,7 @@ int stall_defs__resolve(struct stall_defs *d, struct stalls *to, struct second_p
 	int err = 0;
 
 	for (i = 0; i < d->stalls.nr && !err; i++)
-		err = resolve_window(&by, d->stalls.v[i].proc, (const void *)d->stalls.v[i].rec);
+		err = resolve_reading(&by, d->stalls.v[i].proc, (const void *)d->stalls.v[i].rec);
 	return err ?: resolve_accounts(&by);
 }
 

@@ -90,8 +90,8 @@ static int stalls__begin(void *state, struct second_pass *p)
 	return err;
 }
 
-static int absorb_stall_windows(struct stalls *to, const struct stalls *from,
-				const uint32_t *places, const uint32_t *functions)
+static int absorb_stall_readings(struct stalls *to, const struct stalls *from,
+				 const uint32_t *places, const uint32_t *functions)
 {
 	size_t first = to->counts.nr, i;
 	int err = 0;
@@ -102,12 +102,12 @@ static int absorb_stall_windows(struct stalls *to, const struct stalls *from,
 		count.place = places[count.place];
 		err = array_push(&to->counts, count);
 	}
-	for (i = 0; i < from->windows.nr && !err; i++) {
-		struct stall_window window = from->windows.v[i];
+	for (i = 0; i < from->readings.nr && !err; i++) {
+		struct stall_reading reading = from->readings.v[i];
 
-		window.function = functions[window.function];
-		window.first += first;
-		err = array_push(&to->windows, window);
+		reading.function = functions[reading.function];
+		reading.first += first;
+		err = array_push(&to->readings, reading);
 	}
 	return err;
 }
@@ -137,7 +137,7 @@ static int stalls__absorb(void *state, void *from_state, struct remap *r)
 		      -ENOMEM;
 	}
 	if (!err)
-		err = absorb_stall_windows(to, from, places, functions);
+		err = absorb_stall_readings(to, from, places, functions);
 	for (i = 0; i < from->spans.nr && !err; i++) {
 		struct stall_span span = from->spans.v[i];
 

@@ -12,31 +12,31 @@ void stall_sums__exit(struct stall_sums *s)
 	array_free(&s->parts);
 }
 
-/* a call path's time in a window */
+/* a call path's time in a reading */
 struct stall_share {
-	size_t window;
+	size_t reading;
 	uint32_t chain, leaf;
 	uint64_t ns;
 };
 
 typedef ARRAY(struct stall_share) stall_shares_t;
 
-/* how long the works of a window ran, in all, and until the times at which windows are cut */
-struct window_time {
+/* how long the works of a reading ran, in all, and until the times at which readings are cut */
+struct reading_time {
 	uint64_t ns, before_ns, until_ns;
 };
 
-/* what cuts windows of samples; times is NULL without FILTER_FROM and FILTER_TO */
+/* what cuts readings of samples; times is NULL without FILTER_FROM and FILTER_TO */
 struct stall_cut {
 	uint64_t begin_ns, end_ns;
-	struct window_time *times;	/* by window */
+	struct reading_time *times;	/* by reading */
 };
 
-static int window__cmp(const void *va, const void *vb, void *ctx)
+static int reading__cmp(const void *va, const void *vb, void *ctx)
 {
 	const struct stalls *s = ctx;
 	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
-	const struct stall_window *wa = &s->windows.v[a], *wb = &s->windows.v[b];
+	const struct stall_reading *wa = &s->readings.v[a], *wb = &s->readings.v[b];
 
 	return cmp3(wa->function, wb->function) ?: cmp3(wa->correlation_id, wb->correlation_id) ?:
 	       cmp3(wa->begin_ns, wb->begin_ns) ?: cmp3(wa->end_ns, wb->end_ns) ?: cmp3(a, b);
@@ -46,7 +46,7 @@ static int share__cmp(const void *va, const void *vb)
 {
 	const struct stall_share *a = va, *b = vb;
 
-	return cmp3(a->window, b->window) ?: cmp3(a->chain, b->chain) ?: cmp3(a->leaf, b->leaf);
+	return cmp3(a->reading, b->reading) ?: cmp3(a->chain, b->chain) ?: cmp3(a->leaf, b->leaf);
 }
 
 static int part__cmp(const void *va, const void *vb)
@@ -65,20 +65,20 @@ static int part__cmp_samples(const void *va, const void *vb)
 }
 
 /*
- * Return: the index in @order of the function's first window of that launch. @launch 0: of its
- * first window without a launch that ends after @ns. If there is no such window, the index after
+ * Return: the index in @order of the function's first reading of that launch. @launch 0: of its
+ * first reading without a launch that ends after @ns. If there is no such reading, the index after
  * its place.
  */
 static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_t function,
 			  uint32_t launch, uint64_t ns)
 {
-	size_t low = 0, high = s->windows.nr, middle;
+	size_t low = 0, high = s->readings.nr, middle;
 
 	while (low < high) {
-		const struct stall_window *w;
+		const struct stall_reading *w;
 
 		middle = low + (high - low) / 2;
-		w = &s->windows.v[order[middle]];
+		w = &s->readings.v[order[middle]];
 		if ((cmp3(w->function, function) ?: cmp3(w->correlation_id, launch) ?:
 		     w->end_ns <= ns && !launch ? -1 : 0) < 0)
 			low = middle + 1;
@@ -88,11 +88,11 @@ static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_
 	return low;
 }
 
-/* Adds a work's time in a window, as far as it is within the times of @cut. */
-static int add_share(stall_shares_t *shares, const struct stall_cut *cut, uint32_t window,
+/* Adds a work's time in a reading, as far as it is within the times of @cut. */
+static int add_share(stall_shares_t *shares, const struct stall_cut *cut, uint32_t reading,
 		     const struct kept_work *w, uint64_t from_ns, uint64_t to_ns)
 {
-	struct window_time *time = cut->times ? &cut->times[window] : NULL;
+	struct reading_time *time = cut->times ? &cut->times[reading] : NULL;
 
 	if (time) {
 		time->ns += to_ns - from_ns;
@@ -104,38 +104,38 @@ static int add_share(stall_shares_t *shares, const struct stall_cut *cut, uint32
 			return 0;
 	}
 	return array_push(shares, ((struct stall_share){
-		window, w->chain, w->leaf, to_ns - from_ns,
+		reading, w->chain, w->leaf, to_ns - from_ns,
 	}));
 }
 
 /*
- * Adds a work's time in the windows of its launch, and in the windows of its function without a
+ * Adds a work's time in the readings of its launch, and in the readings of its function without a
  * launch.
  */
 static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32_t *order,
 		    const struct stall_cut *cut, uint32_t function, const struct kept_work *w)
 {
-	const struct stall_window *window;
+	const struct stall_reading *reading;
 	uint64_t from, to;
 	int err = 0;
 	size_t i;
 
 	for (i = w->correlation_id ? first_after(s, order, function, w->correlation_id, 0) :
-		 s->windows.nr;
-	     i < s->windows.nr && !err; i++) {
-		window = &s->windows.v[order[i]];
-		if (window->function != function || window->correlation_id != w->correlation_id)
+		 s->readings.nr;
+	     i < s->readings.nr && !err; i++) {
+		reading = &s->readings.v[order[i]];
+		if (reading->function != function || reading->correlation_id != w->correlation_id)
 			break;
 		err = add_share(shares, cut, order[i], w, w->start_ns, w->end_ns);
 	}
-	for (i = first_after(s, order, function, 0, w->start_ns); i < s->windows.nr && !err; i++) {
-		window = &s->windows.v[order[i]];
-		if (window->function != function || window->correlation_id)
+	for (i = first_after(s, order, function, 0, w->start_ns); i < s->readings.nr && !err; i++) {
+		reading = &s->readings.v[order[i]];
+		if (reading->function != function || reading->correlation_id)
 			break;
-		if (window->begin_ns >= w->end_ns)
+		if (reading->begin_ns >= w->end_ns)
 			break;
-		from = max_t(uint64_t, window->begin_ns, w->start_ns);
-		to = min_t(uint64_t, window->end_ns, w->end_ns);
+		from = max_t(uint64_t, reading->begin_ns, w->start_ns);
+		to = min_t(uint64_t, reading->end_ns, w->end_ns);
 		if (from < to)
 			err = add_share(shares, cut, order[i], w, from, to);
 	}
@@ -148,7 +148,7 @@ static uint64_t part_of(uint64_t number, uint64_t ns, uint64_t all_ns)
 	return (unsigned __int128)number * ns / all_ns;
 }
 
-/* Sums up shares with equal window and path. */
+/* Sums up shares with equal reading and path. */
 static void merge_shares(stall_shares_t *shares)
 {
 	size_t i, nr = 0;
@@ -182,11 +182,11 @@ static void merge_parts(struct stall_sums *s)
 	qsort(s->parts.v, s->parts.nr, sizeof(*s->parts.v), part__cmp_samples);
 }
 
-/* Gives a window's samples to the @nr paths. */
-static int share_window(struct stall_sums *s, const struct stalls *stalls,
-			const struct stall_share *shares, size_t nr)
+/* Gives a reading's samples to the @nr paths. */
+static int share_reading(struct stall_sums *s, const struct stalls *stalls,
+			 const struct stall_share *shares, size_t nr)
 {
-	const struct stall_window *w = &stalls->windows.v[shares->window];
+	const struct stall_reading *w = &stalls->readings.v[shares->reading];
 	double whole = 0;
 	size_t i, k;
 	int err = 0;
@@ -206,35 +206,35 @@ static int share_window(struct stall_sums *s, const struct stalls *stalls,
 	return err;
 }
 
-static int share_windows(struct stall_sums *s, const struct stalls *stalls,
-			 const stall_shares_t *shares)
+static int share_readings(struct stall_sums *s, const struct stalls *stalls,
+			  const stall_shares_t *shares)
 {
 	uint64_t all = 0;
 	size_t i, k;
 	int err = 0;
 
 	for (i = 0; i < shares->nr && !err; i = k) {
-		for (k = i + 1; k < shares->nr && shares->v[k].window == shares->v[i].window; k++)
+		for (k = i + 1; k < shares->nr && shares->v[k].reading == shares->v[i].reading; k++)
 			;
-		err = share_window(s, stalls, &shares->v[i], k - i);
+		err = share_reading(s, stalls, &shares->v[i], k - i);
 		/* Windows of many parts must not take much more memory than their sums. */
 		if (s->parts.nr > (1u << 22))
 			merge_parts(s);
 	}
-	for (i = 0; i < stalls->windows.nr; i++)
-		all += stalls->windows.v[i].samples;
+	for (i = 0; i < stalls->readings.nr; i++)
+		all += stalls->readings.v[i].samples;
 	s->no_launch = all - s->exact - s->shared;
 	return err;
 }
 
 /*
- * Cuts a window's samples at the times of @cut: in proportion to the time that its works ran, or
+ * Cuts a reading's samples at the times of @cut: in proportion to the time that its works ran, or
  * evenly, if none of them is known. Samples in adjoining times add up to all.
  */
-static void cut_window(struct stalls *s, struct stall_window *w, const struct stall_cut *cut,
-		       const struct window_time *time)
+static void cut_reading(struct stalls *s, struct stall_reading *w, const struct stall_cut *cut,
+			const struct reading_time *time)
 {
-	struct window_time t = *time;
+	struct reading_time t = *time;
 	size_t i;
 
 	if (!t.ns) {
@@ -284,30 +284,30 @@ static int find_function(const struct stalls *s, const struct model *m, const st
 	return idmap__put(known, ID_KEY(w->stream, w->kernel), *function);
 }
 
-static int window__cmp_end(const void *va, const void *vb, void *ctx)
+static int reading__cmp_end(const void *va, const void *vb, void *ctx)
 {
 	const struct stalls *s = ctx;
 	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
 
-	return cmp3(s->windows.v[a].end_ns, s->windows.v[b].end_ns) ?: cmp3(a, b);
+	return cmp3(s->readings.v[a].end_ns, s->readings.v[b].end_ns) ?: cmp3(a, b);
 }
 
 /*
- * Adds shares for windows that have none yet: each goes to its function's latest work before the
- * window's end.
+ * Adds shares for readings that have none yet: each goes to its function's latest work before the
+ * reading's end.
  */
-static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint32_t *windows,
-		      size_t *nr, size_t nr_windows, uint64_t ns,
+static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint32_t *readings,
+		      size_t *nr, size_t nr_readings, uint64_t ns,
 		      const struct kept_work *const *latest)
 {
-	for (; *nr < nr_windows; ++*nr) {
-		const struct stall_window *window = &s->windows.v[windows[*nr]];
-		const struct kept_work *w = latest[window->function];
+	for (; *nr < nr_readings; ++*nr) {
+		const struct stall_reading *reading = &s->readings.v[readings[*nr]];
+		const struct kept_work *w = latest[reading->function];
 
-		if (window->end_ns > ns)
+		if (reading->end_ns > ns)
 			return 0;
 		if (w && array_push(shares,
-				    ((struct stall_share){ windows[*nr], w->chain, w->leaf, 0 })))
+				    ((struct stall_share){ readings[*nr], w->chain, w->leaf, 0 })))
 			return -ENOMEM;
 	}
 	return 0;
@@ -315,7 +315,7 @@ static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint
 
 /*
  * Handles samples that came later than usual, and thus belong to an earlier launch of their
- * function: the latest launch gets them, with 0 ns. @order: room for all windows
+ * function: the latest launch gets them, with 0 ns. @order: room for all readings
  */
 static int share_late(stall_shares_t *shares, const struct stalls *s, const struct model *m,
 		      const struct kept_work *works, size_t nr_works, struct idmap *known,
@@ -328,14 +328,14 @@ static int share_late(stall_shares_t *shares, const struct stalls *s, const stru
 
 	if (!latest)
 		return -ENOMEM;
-	for (i = 0; i < s->windows.nr; i++) {
-		while (k < shares->nr && shares->v[k].window < i)
+	for (i = 0; i < s->readings.nr; i++) {
+		while (k < shares->nr && shares->v[k].reading < i)
 			k++;
-		if (!s->windows.v[i].correlation_id && s->windows.v[i].samples &&
-		    (k == shares->nr || shares->v[k].window != i))
+		if (!s->readings.v[i].correlation_id && s->readings.v[i].samples &&
+		    (k == shares->nr || shares->v[k].reading != i))
 			order[nr++] = i;
 	}
-	qsort_r(order, nr, sizeof(*order), window__cmp_end, (void *)s);
+	qsort_r(order, nr, sizeof(*order), reading__cmp_end, (void *)s);
 	for (i = 0; i < nr_works && nr && !err; i++) {
 		if (works[i].kernel == NO_INDEX)
 			continue;
@@ -435,13 +435,13 @@ static int sum_covered(struct stall_sums *s, const struct stalls *stalls, const 
 	return 0;
 }
 
-/* Cuts all windows, if a filter has times. */
-static void cut_windows(struct stalls *s, const struct stall_cut *cut)
+/* Cuts all readings, if a filter has times. */
+static void cut_readings(struct stalls *s, const struct stall_cut *cut)
 {
 	size_t i;
 
-	for (i = 0; cut->times && i < s->windows.nr; i++)
-		cut_window(s, &s->windows.v[i], cut, &cut->times[i]);
+	for (i = 0; cut->times && i < s->readings.nr; i++)
+		cut_reading(s, &s->readings.v[i], cut, &cut->times[i]);
 }
 
 int stall_sums__finish(struct stall_sums *s, struct stalls *stalls, const struct model *m,
@@ -459,19 +459,19 @@ int stall_sums__finish(struct stall_sums *s, struct stalls *stalls, const struct
 	size_t i;
 	int err = stalls->knows_spans ? sum_covered(s, stalls, m, works, nr_works) : 0;
 
-	if (err || !stalls->windows.nr)
+	if (err || !stalls->readings.nr)
 		return err;
-	order = malloc(stalls->windows.nr * sizeof(*order));
+	order = malloc(stalls->readings.nr * sizeof(*order));
 	if (filter__is_timed(filter))
-		cut.times = calloc(stalls->windows.nr, sizeof(*cut.times));
+		cut.times = calloc(stalls->readings.nr, sizeof(*cut.times));
 	if (!order || (filter__is_timed(filter) && !cut.times)) {
 		free(order);
 		free(cut.times);
 		return -ENOMEM;
 	}
-	for (i = 0; i < stalls->windows.nr; i++)
+	for (i = 0; i < stalls->readings.nr; i++)
 		order[i] = i;
-	qsort_r(order, stalls->windows.nr, sizeof(*order), window__cmp, stalls);
+	qsort_r(order, stalls->readings.nr, sizeof(*order), reading__cmp, stalls);
 	for (i = 0; i < nr_works && !err; i++) {
 		if (works[i].kernel == NO_INDEX)
 			continue;
@@ -482,10 +482,10 @@ int stall_sums__finish(struct stall_sums *s, struct stalls *stalls, const struct
 			merge_shares(&shares);
 	}
 	merge_shares(&shares);
-	cut_windows(stalls, &cut);
+	cut_readings(stalls, &cut);
 	err = err ?: share_late(&shares, stalls, m, works, nr_works, &known, order);
 	merge_shares(&shares);
-	err = err ?: share_windows(s, stalls, &shares);
+	err = err ?: share_readings(s, stalls, &shares);
 	merge_parts(s);
 	idmap__free(&known);
 	array_free(&shares);

@@ -2,7 +2,7 @@
 /*
  * stall_sums.h - divides PC samples among the call paths that launched their function
  *
- * Samples are exact for their function. The samples of a window are divided among the call paths
+ * Samples are exact for their function. The samples of a reading are divided among the call paths
  * whose launches of the function ran in it, in proportion to their device time in it. If only one
  * path launched it, or if samples know their launch, they are also exact for the path.
  */
@@ -25,9 +25,9 @@ struct stall_part {
 
 struct stall_sums {
 	ARRAY(struct stall_part) parts;	/* by chain and leaf, then the most samples first */
-	uint64_t exact;			/* samples in windows with one call path */
+	uint64_t exact;			/* samples in readings with one call path */
 	uint64_t shared;
-	uint64_t no_launch;		/* samples in windows without a known launch */
+	uint64_t no_launch;		/* samples in readings without a known launch */
 	uint64_t kernels_ns;		/* device time of all kernels ... */
 	uint64_t covered_ns;		/* ... and how much of it has samples; both 0 without
 					 * spans */

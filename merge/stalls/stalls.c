@@ -14,7 +14,7 @@ void stalls__exit(struct stalls *s)
 {
 	array_free(&s->places);
 	array_free(&s->counts);
-	array_free(&s->windows);
+	array_free(&s->readings);
 	array_free(&s->spans);
 	array_free(&s->functions);
 	hashes__free(&s->by_place);

@@ -24,7 +24,7 @@ struct stall_count {
 };
 
 /* The samples of a function that were read at one time, or the samples of one launch. */
-struct stall_window {
+struct stall_reading {
 	uint64_t begin_ns, end_ns;	/* samples were usually taken in this time */
 	uint32_t function;		/* index in functions */
 	uint32_t correlation_id;	/* correlation id of the launch; 0: unknown */
@@ -47,7 +47,7 @@ struct stall_span {
 struct stalls {
 	ARRAY(struct leaf_place) places;
 	ARRAY(struct stall_count) counts;
-	ARRAY(struct stall_window) windows;
+	ARRAY(struct stall_reading) readings;
 	ARRAY(struct stall_function) functions;
 	struct hashes by_place, by_function;
 	ARRAY(struct stall_span) spans;	/* in no order; they may overlap */

@@ -748,22 +748,22 @@ void carry__recalled(struct carry *c)
 
 /* ---- the next file --------------------------------------------------------------------------- */
 
-static void records__write(const struct records *r, struct part *p)
+static void records__write(const struct records *r, struct outfile *p)
 {
 	const struct xpu_record *rec;
 	size_t at;
 
 	records__each(r, at, rec)
-		part__append(p, rec);
+		outfile__append(p, rec);
 }
 
-void carry__write_infos(const struct carry *c, struct part *p)
+void carry__write_infos(const struct carry *c, struct outfile *p)
 {
 	records__write(&c->infos, p);
 }
 
 /* Writes the nested definitions of a process, in batches. */
-static void process__write_nested(const struct carried_process *p, struct part *part,
+static void process__write_nested(const struct carried_process *p, struct outfile *outfile,
 				  uint64_t time_ns)
 {
 	size_t from = 0, at;
@@ -774,7 +774,7 @@ static void process__write_nested(const struct carried_process *p, struct part *
 		rec = records__at(&p->nested, at);
 		if (rec && (at == from || at + rec->size - from <= BATCH_BYTES))
 			continue;
-		r = part__reserve(part, sizeof(*r) + at - from);
+		r = outfile__reserve(outfile, sizeof(*r) + at - from);
 		if (r) {
 			*r = (struct xpu_record_batch){
 				.hdr = { XPU_RECORD_BATCH, XPU_MISC_BATCH_CARRIED,
@@ -791,12 +791,12 @@ static void process__write_nested(const struct carried_process *p, struct part *
 	}
 }
 
-static void process__write_counters(const struct carried_process *p, struct part *part)
+static void process__write_counters(const struct carried_process *p, struct outfile *outfile)
 {
 	uint16_t misc = (p->final_in ? XPU_MISC_CARRIED_FINAL : 0) |
 			(p->lost ? XPU_MISC_CARRIED_LOST : 0);
 	bool attached = p->how == XPU_MISC_PROCESS_ATTACH;
-	struct xpu_record_carried *r = part__reserve(part, sizeof(*r));
+	struct xpu_record_carried *r = outfile__reserve(outfile, sizeof(*r));
 
 	if (!r)
 		return;
@@ -826,7 +826,7 @@ static void process__write_counters(const struct carried_process *p, struct part
 }
 
 /* Writes which ranges are open on each thread, and counts the ranges by process. */
-static void carry__write_ranges(const struct carry *c, struct part *part, uint64_t time_ns)
+static void carry__write_ranges(const struct carry *c, struct outfile *outfile, uint64_t time_ns)
 {
 	struct carried_thread *t, *next;
 	struct carried_process *p;
@@ -834,7 +834,7 @@ static void carry__write_ranges(const struct carry *c, struct part *part, uint64
 
 	HASH_ITER(hh, c->threads, t, next) {
 		p = t->range_id ? carry__find(c, t->proc_id) : NULL;
-		r = p ? part__reserve(part, sizeof(*r) + sizeof(r->events[0])) : NULL;
+		r = p ? outfile__reserve(outfile, sizeof(*r) + sizeof(r->events[0])) : NULL;
 		if (!r)
 			continue;
 		*r = (struct xpu_record_ranges){
@@ -915,14 +915,14 @@ static void carry__prune_threads(struct carry *c)
 	}
 }
 
-static void pid__write(const struct carried_pid *p, struct part *part)
+static void pid__write(const struct carried_pid *p, struct outfile *outfile)
 {
 	size_t i;
 
 	for (i = 0; i < p->images.nr; i++)
-		records__write(&p->images.v[i].events, part);
+		records__write(&p->images.v[i].events, outfile);
 	for (i = 0; i < p->names.nr; i++)
-		part__append(part, &p->names.v[i].comm.hdr);
+		outfile__append(outfile, &p->names.v[i].comm.hdr);
 }
 
 /*
@@ -941,25 +941,25 @@ static bool carry__has_process(const struct carry *c, uint32_t pid)
 	return false;
 }
 
-void carry__save(struct carry *c, struct part *part, uint64_t time_ns)
+void carry__save(struct carry *c, struct outfile *outfile, uint64_t time_ns)
 {
 	struct carried_process *p, *next_process;
 	struct carried_pid *pid, *next_pid;
 	struct xpu_record_process_exit *end;
 
-	records__write(&c->infos, part);
-	records__write(&c->others, part);
+	records__write(&c->infos, outfile);
+	records__write(&c->others, outfile);
 	HASH_ITER(hh, c->pids, pid, next_pid)
-		pid__write(pid, part);
+		pid__write(pid, outfile);
 	HASH_ITER(hh, c->processes, p, next_process)
-		records__write(&p->top, part);
-	carry__write_ranges(c, part, time_ns);
+		records__write(&p->top, outfile);
+	carry__write_ranges(c, outfile, time_ns);
 	HASH_ITER(hh, c->processes, p, next_process) {
 		p->nr_open_ranges = 0;
-		process__write_counters(p, part);
-		process__write_nested(p, part, time_ns);
+		process__write_counters(p, outfile);
+		process__write_nested(p, outfile, time_ns);
 		p->unsaved = false;
-		end = p->ended ? part__reserve(part, sizeof(*end)) : NULL;
+		end = p->ended ? outfile__reserve(outfile, sizeof(*end)) : NULL;
 		if (end)
 			*end = (struct xpu_record_process_exit){
 				.hdr = { XPU_RECORD_PROCESS_EXIT, 0, sizeof(*end) },
@@ -968,31 +968,31 @@ void carry__save(struct carry *c, struct part *part, uint64_t time_ns)
 	}
 }
 
-void carry__save_counts(struct carry *c, struct part *part)
+void carry__save_counts(struct carry *c, struct outfile *outfile)
 {
 	struct carried_process *p, *next;
 
 	HASH_ITER(hh, c->processes, p, next) {
 		if (p->unsaved)
-			process__write_counters(p, part);
+			process__write_counters(p, outfile);
 		p->unsaved = false;
 	}
 }
 
-void carry__next(struct carry *c, struct part *part, uint64_t number, uint64_t time_ns)
+void carry__next(struct carry *c, struct outfile *outfile, uint64_t number, uint64_t time_ns)
 {
 	struct carried_process *p, *next_process;
 	struct carried_pid *pid, *next_pid;
 
 	c->number = number;
-	records__write(&c->others, part);
+	records__write(&c->others, outfile);
 	HASH_ITER(hh, c->pids, pid, next_pid) {
 		pid__prune(pid, number);
 		if (pid->ended_in && pid->ended_in + FINAL_AFTER <= number &&
 		    !carry__has_process(c, pid->pid))
 			pid__free(c, pid);
 		else
-			pid__write(pid, part);
+			pid__write(pid, outfile);
 	}
 	HASH_ITER(hh, c->processes, p, next_process) {
 		if (p->final_in && !p->nr_children) {
@@ -1003,16 +1003,16 @@ void carry__next(struct carry *c, struct part *part, uint64_t number, uint64_t t
 			p->final_in = number;
 	}
 	carry__prune_threads(c);
-	carry__write_ranges(c, part, time_ns);
+	carry__write_ranges(c, outfile, time_ns);
 	HASH_ITER(hh, c->processes, p, next_process) {
-		records__write(&p->top, part);
+		records__write(&p->top, outfile);
 		/*
 		 * The counters of a process that is kept only for its children were compared in an
 		 * earlier file.
 		 */
 		if (!p->final_in || p->final_in == number)
-			process__write_counters(p, part);
-		process__write_nested(p, part, time_ns);
+			process__write_counters(p, outfile);
+		process__write_nested(p, outfile, time_ns);
 		p->nr_open_ranges = 0;
 	}
 }

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "stream/part.h"
+#include "stream/outfile.h"
 #include "xpu_record.h"
 
 #define CARRY_MAX_BYTES	(256u << 20)	/* bytes of definitions of one process */
@@ -44,7 +44,7 @@ void carry__count_alloc(struct carry *c, uint32_t proc_id);
 uint32_t carry__proc_of(const struct carry *c, uint32_t thread_id, uint32_t path_id);
 
 /* Writes the INFO records, which come first in a file. */
-void carry__write_infos(const struct carry *c, struct part *p);
+void carry__write_infos(const struct carry *c, struct outfile *p);
 
 /**
  * carry__next - begin the next file: remove definitions that it does not need, and write the others
@@ -52,7 +52,7 @@ void carry__write_infos(const struct carry *c, struct part *p);
  * @number: the next file's number, at least 2
  * @time_ns: when it begins
  */
-void carry__next(struct carry *c, struct part *p, uint64_t number, uint64_t time_ns);
+void carry__next(struct carry *c, struct outfile *p, uint64_t number, uint64_t time_ns);
 
 /*
  * With @written, notes that all counted records are in files. Otherwise the records counted since
@@ -71,12 +71,12 @@ void carry__recalled(struct carry *c);
  * another program passes these records, including the CARRIED ones, to carry__record() and
  * carry__nested().
  */
-void carry__save(struct carry *c, struct part *p, uint64_t time_ns);
+void carry__save(struct carry *c, struct outfile *p, uint64_t time_ns);
 
 /*
  * Writes the counts of processes that have more, or fewer, records in files than at the last save.
  */
-void carry__save_counts(struct carry *c, struct part *p);
+void carry__save_counts(struct carry *c, struct outfile *p);
 
 /* Keeps a thread, even after its end, because its launches or memory are still to be written. */
 void carry__keep_thread(struct carry *c, uint32_t thread_id);

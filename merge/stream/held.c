@@ -111,12 +111,12 @@ uint64_t held__nr_forced(const struct held *h)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-static void pack__flush(struct launch_pack *k, struct part *p)
+static void pack__flush(struct launch_pack *k, struct outfile *p)
 {
 	size_t bytes = k->nr * sizeof(k->v[0]);
 	size_t range_bytes = k->in_ranges ? k->nr * sizeof(k->range[0]) : 0;
 	size_t size = (sizeof(struct xpu_record_launches) + bytes + range_bytes + 7) & ~(size_t)7;
-	struct xpu_record_launches *r = k->nr ? part__reserve(p, size) : NULL;
+	struct xpu_record_launches *r = k->nr ? outfile__reserve(p, size) : NULL;
 
 	if (r) {
 		memset((char *)r + size - 8, 0, 8);
@@ -132,7 +132,7 @@ static void pack__flush(struct launch_pack *k, struct part *p)
 	k->in_ranges = false;
 }
 
-static void pack__add(struct launch_pack *k, struct part *p, uint64_t time_ns,
+static void pack__add(struct launch_pack *k, struct outfile *p, uint64_t time_ns,
 		      struct xpu_launch launch, uint32_t range_id)
 {
 	int64_t delta = time_ns - k->base_ns;
@@ -149,7 +149,7 @@ static void pack__add(struct launch_pack *k, struct part *p, uint64_t time_ns,
 	k->v[k->nr++] = launch;
 }
 
-static void held__write(struct held *h, struct part *p, struct launch_pack *k,
+static void held__write(struct held *h, struct outfile *p, struct launch_pack *k,
 			const struct held_launch *l)
 {
 	pack__add(k, p, l->time_ns, (struct xpu_launch){
@@ -159,13 +159,13 @@ static void held__write(struct held *h, struct part *p, struct launch_pack *k,
 		carry__count_launch(h->carry, KEY_PROC(l->key));
 }
 
-static void held__flush_works(struct held *h, struct part *p)
+static void held__flush_works(struct held *h, struct outfile *p)
 {
 	struct xpu_record_batch *r = NULL;
 	size_t size = sizeof(*r) + h->works.nr;
 
 	if (h->works.nr)
-		r = part__reserve(p, size);
+		r = outfile__reserve(p, size);
 	if (r) {
 		*r = h->batch;
 		r->hdr = (struct xpu_record){ XPU_RECORD_BATCH, XPU_MISC_BATCH_CARRIED, size };
@@ -176,7 +176,7 @@ static void held__flush_works(struct held *h, struct part *p)
 }
 
 /* Writes device records in the order in which they came, and frees them. */
-static int held__write_works(struct held *h, struct part *p, uint32_t proc_id,
+static int held__write_works(struct held *h, struct outfile *p, uint32_t proc_id,
 			     struct held_work *last)
 {
 	struct held_work *w, *next, *first = NULL;
@@ -207,7 +207,7 @@ static int held__write_works(struct held *h, struct part *p, uint32_t proc_id,
 	return err;
 }
 
-void held__flush(struct held *h, struct part *p)
+void held__flush(struct held *h, struct outfile *p)
 {
 	pack__flush(&h->launches, p);
 	pack__flush(&h->earlier, p);
@@ -236,7 +236,7 @@ static struct held_launch *held__add(struct held *h, const struct held_launch *l
  * Writes everything that the entry holds. The entry stays, so that later records for it are not
  * held.
  */
-static int held__let_go(struct held *h, struct part *p, struct held_launch *l)
+static int held__let_go(struct held *h, struct outfile *p, struct held_launch *l)
 {
 	struct held_work *works = l->state == HELD_WORKS ? l->works : NULL;
 	int state = l->state;
@@ -286,7 +286,7 @@ static bool is_held(const struct held_launch *l)
  * Makes room if there are too many entries. Removes entries that hold nothing; if that is not
  * enough, writes all held records.
  */
-static int held__limit(struct held *h, struct part *p)
+static int held__limit(struct held *h, struct outfile *p)
 {
 	size_t i;
 	int err;
@@ -309,7 +309,7 @@ static enum held_state served_by(const struct xpu_record *rec)
 	return graph ? HELD_GRAPH : HELD_SERVED;
 }
 
-static int held__launch(struct held *h, struct part *p, struct held_launch *l)
+static int held__launch(struct held *h, struct outfile *p, struct held_launch *l)
 {
 	struct held_launch *known = KEY_ID(l->key) ? held__find(h, l->key) : NULL;
 	struct held_work *works;
@@ -331,7 +331,7 @@ static int held__launch(struct held *h, struct part *p, struct held_launch *l)
 	return works ? held__write_works(h, p, KEY_PROC(l->key), works) : 0;
 }
 
-int held__launches(struct held *h, struct part *p, const struct xpu_record_launches *rec)
+int held__launches(struct held *h, struct outfile *p, const struct xpu_record_launches *rec)
 {
 	const __u32 *range_ids = (const void *)&rec->launches[rec->nr];
 	uint32_t i;
@@ -353,7 +353,7 @@ int held__launches(struct held *h, struct part *p, const struct xpu_record_launc
 	return err;
 }
 
-static int held__hold(struct held *h, struct part *p, struct held_launch *l, uint64_t key,
+static int held__hold(struct held *h, struct outfile *p, struct held_launch *l, uint64_t key,
 		      const struct xpu_record_batch *batch, const struct xpu_record *rec)
 {
 	struct held_work *w;
@@ -379,7 +379,7 @@ static int held__hold(struct held *h, struct part *p, struct held_launch *l, uin
 	return 0;
 }
 
-int held__work(struct held *h, struct part *p, const struct xpu_record_batch *batch,
+int held__work(struct held *h, struct outfile *p, const struct xpu_record_batch *batch,
 	       const struct xpu_record *rec)
 {
 	uint32_t id = record__u32(rec, FIELD_LAUNCH);
@@ -402,7 +402,7 @@ int held__work(struct held *h, struct part *p, const struct xpu_record_batch *ba
 	return 1;
 }
 
-int held__captured(struct held *h, struct part *p, uint32_t proc_id, uint32_t correlation_id)
+int held__captured(struct held *h, struct outfile *p, uint32_t proc_id, uint32_t correlation_id)
 {
 	uint64_t key = KEY(proc_id, correlation_id);
 	struct held_launch *l = correlation_id ? held__find(h, key) : NULL;
@@ -463,7 +463,7 @@ void held__keep_threads(const struct held *h)
 }
 
 /* Ages an entry, because a file was begun. Return: 0 or -ENOMEM. */
-static int held__grow_older(struct held *h, struct part *p, struct held_launch *l,
+static int held__grow_older(struct held *h, struct outfile *p, struct held_launch *l,
 			    uint32_t works_age, uint32_t graph_age)
 {
 	bool final = carry__is_final(h->carry, KEY_PROC(l->key));
@@ -477,7 +477,7 @@ static int held__grow_older(struct held *h, struct part *p, struct held_launch *
 	return 0;
 }
 
-int held__next(struct held *h, struct part *p, uint64_t time_ns)
+int held__next(struct held *h, struct outfile *p, uint64_t time_ns)
 {
 	int err = held__note_begin(h, time_ns);
 	uint32_t works_age = held__age(h, time_ns, WORKS_NS);
@@ -489,7 +489,7 @@ int held__next(struct held *h, struct part *p, uint64_t time_ns)
 	return err ?: held__sift(h, is_wanted);
 }
 
-void held__finish(struct held *h, struct part *p)
+void held__finish(struct held *h, struct outfile *p)
 {
 	size_t i;
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "stream/part.h"
+#include "stream/outfile.h"
 #include "xpu_record.h"
 
 /*
@@ -28,7 +28,7 @@ struct held *held__new(struct carry *c);
 void held__free(struct held *h);
 
 /* Takes launches, and writes those that have device work to @p. Return: 0 or -ENOMEM. */
-int held__launches(struct held *h, struct part *p, const struct xpu_record_launches *rec);
+int held__launches(struct held *h, struct outfile *p, const struct xpu_record_launches *rec);
 
 /**
  * held__work - take a device record, or the record of a refused launch
@@ -37,17 +37,17 @@ int held__launches(struct held *h, struct part *p, const struct xpu_record_launc
  * Return: 1 if the record's launch is in this file, so that the record may be written there, too; 0
  * if the record is held; or -ENOMEM.
  */
-int held__work(struct held *h, struct part *p, const struct xpu_record_batch *batch,
+int held__work(struct held *h, struct outfile *p, const struct xpu_record_batch *batch,
 	       const struct xpu_record *rec);
 
 /*
  * Takes a launch that was captured into a graph, and so will never have device work. Return: 0 or
  * -ENOMEM.
  */
-int held__captured(struct held *h, struct part *p, uint32_t proc_id, uint32_t correlation_id);
+int held__captured(struct held *h, struct outfile *p, uint32_t proc_id, uint32_t correlation_id);
 
 /* Writes the launches and device records that wait for a full record. */
-void held__flush(struct held *h, struct part *p);
+void held__flush(struct held *h, struct outfile *p);
 
 /* Calls carry__keep_thread() for the threads whose launches are still to be written. */
 void held__keep_threads(const struct held *h);
@@ -62,10 +62,10 @@ void held__keep_threads(const struct held *h);
  * files are.
  * Return: 0 or -ENOMEM.
  */
-int held__next(struct held *h, struct part *p, uint64_t time_ns);
+int held__next(struct held *h, struct outfile *p, uint64_t time_ns);
 
 /* At the end: writes all held launches and records. */
-void held__finish(struct held *h, struct part *p);
+void held__finish(struct held *h, struct outfile *p);
 
 /* Return: how many launches and records were written early because of HELD_MAX. */
 uint64_t held__nr_forced(const struct held *h);

@@ -33,8 +33,8 @@ int journal__open(struct journal *j, int fd)
 
 void journal__close(struct journal *j, bool stays)
 {
-	if (j->part.packer)
-		part__close(&j->part);
+	if (j->outfile.packer)
+		outfile__close(&j->outfile);
 	if (j->head && !stays)
 		munmap(j->head, sizeof(*j->head));
 }
@@ -89,10 +89,10 @@ void journal__commit(struct journal *j)
 {
 	uint32_t next = !(j->head->current & 1);
 
-	if (j->part.packer)
-		part__flush(&j->part);
-	if (j->part.packer && !j->part.err)
-		j->state.end = j->base + j->part.written;
+	if (j->outfile.packer)
+		outfile__flush(&j->outfile);
+	if (j->outfile.packer && !j->outfile.err)
+		j->state.end = j->base + j->outfile.written;
 	j->head->states[next] = j->state;
 	__atomic_store_n(&j->head->current, next, __ATOMIC_RELEASE);
 }
@@ -115,43 +115,43 @@ int journal__save(struct journal *j, const struct xpu_file_header *hdr, struct c
 		journal__commit(j);
 		return 0;
 	}
-	if (j->part.packer)
-		part__close(&j->part);
+	if (j->outfile.packer)
+		outfile__close(&j->outfile);
 	fd = fcntl(j->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
 	/* Append, so that the old definitions stay valid until the new ones are complete. */
 	j->base = lseek(fd, 0, SEEK_END);
-	err = part__begin(&j->part, fd, hdr, 0);
+	err = outfile__begin(&j->outfile, fd, hdr, 0);
 	if (err)
 		return err;
-	part__append(&j->part, &part.r.hdr);
-	carry__save(c, &j->part, time_ns);
-	err = live__save(l, &j->part, time_ns);
-	part__flush(&j->part);
-	err = err ?: j->part.err;
+	outfile__append(&j->outfile, &part.r.hdr);
+	carry__save(c, &j->outfile, time_ns);
+	err = live__save(l, &j->outfile, time_ns);
+	outfile__flush(&j->outfile);
+	err = err ?: j->outfile.err;
 	if (err)
 		return err;
 	j->state.saved_at = j->base;
 	journal__commit(j);
-	j->saved_bytes = j->part.written;
+	j->saved_bytes = j->outfile.written;
 	fallocate(j->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, BEGIN, j->base - BEGIN);
 	return 0;
 }
 
 void journal__add(struct journal *j, const struct xpu_record *rec)
 {
-	if (j->part.packer)
-		part__append(&j->part, rec);
+	if (j->outfile.packer)
+		outfile__append(&j->outfile, rec);
 }
 
 void journal__add_nested(struct journal *j, uint32_t proc_id, const struct xpu_record *rec)
 {
 	struct xpu_record_batch *r;
 
-	if (!j->part.packer)
+	if (!j->outfile.packer)
 		return;
-	r = part__reserve(&j->part, sizeof(*r) + rec->size);
+	r = outfile__reserve(&j->outfile, sizeof(*r) + rec->size);
 	if (!r)
 		return;
 	*r = (struct xpu_record_batch){
@@ -163,5 +163,5 @@ void journal__add_nested(struct journal *j, uint32_t proc_id, const struct xpu_r
 
 bool journal__is_long(const struct journal *j)
 {
-	return j->part.packer && j->part.written > 2 * j->saved_bytes + LONG_BYTES;
+	return j->outfile.packer && j->outfile.written > 2 * j->saved_bytes + LONG_BYTES;
 }

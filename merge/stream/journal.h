@@ -20,7 +20,7 @@
 #include "split_journal.h"
 #include "stream/carry.h"
 #include "stream/live.h"
-#include "stream/part.h"
+#include "stream/outfile.h"
 
 #define JOURNAL_BLOCK	(sizeof(struct xpu_record_block) + 2 * XPU_BLOCK_MAX)	/* packed */
 
@@ -65,8 +65,8 @@ struct journal {
 	struct journal_head *head;	/* mapped */
 	struct journal_state state;	/* state to write at the next journal__commit() */
 	int fd;				/* -1: there is no file, and no program can continue */
-	struct part part;		/* the definitions; not open if @fd is -1 */
-	uint64_t base;			/* where @part begins in the file */
+	struct outfile outfile;		/* the definitions; not open if @fd is -1 */
+	uint64_t base;			/* where @outfile begins in the file */
 	uint64_t saved_bytes;		/* bytes written by the last journal__save() */
 };
 

@@ -120,11 +120,11 @@ static int live__proc(struct live *l, uint32_t proc_id, uint32_t *idx)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-void live__flush(struct live *l, struct part *p)
+void live__flush(struct live *l, struct outfile *p)
 {
 	struct alloc_pack *k = &l->pack;
 	size_t bytes = k->nr * sizeof(k->v[0]);
-	struct xpu_record_allocs *r = k->nr ? part__reserve(p, sizeof(*r) + bytes) : NULL;
+	struct xpu_record_allocs *r = k->nr ? outfile__reserve(p, sizeof(*r) + bytes) : NULL;
 
 	if (r) {
 		*r = (struct xpu_record_allocs){
@@ -137,7 +137,7 @@ void live__flush(struct live *l, struct part *p)
 	k->nr = 0;
 }
 
-static void live__write(struct live *l, struct part *p, uint16_t misc, uint32_t proc_id,
+static void live__write(struct live *l, struct outfile *p, uint16_t misc, uint32_t proc_id,
 			uint64_t time_ns, uint64_t order, const struct xpu_alloc *event)
 {
 	struct alloc_pack *k = &l->pack;
@@ -330,7 +330,8 @@ static int live_proc__note(struct live_proc *proc, const struct xpu_alloc *e)
 }
 
 /* Passes on the next event of a process. Return: 0 or -ENOMEM. */
-static int live__pass_on(struct live *l, struct part *p, uint32_t idx, const struct alloc_event *e)
+static int live__pass_on(struct live *l, struct outfile *p, uint32_t idx,
+			 const struct alloc_event *e)
 {
 	struct live_proc *proc = &l->procs.v[idx];
 	const struct heap_event event = {
@@ -365,7 +366,7 @@ static int live__pass_on(struct live *l, struct part *p, uint32_t idx, const str
  * Passes on the events whose turn it is; with @all, also the events after a gap. Return: 0 or
  * -ENOMEM.
  */
-static int live__go_on(struct live *l, struct part *p, uint32_t idx, bool all)
+static int live__go_on(struct live *l, struct outfile *p, uint32_t idx, bool all)
 {
 	struct live_proc *proc = &l->procs.v[idx];
 	struct alloc_event first;
@@ -384,7 +385,7 @@ static int live__go_on(struct live *l, struct part *p, uint32_t idx, bool all)
 	return err;
 }
 
-int live__allocs(struct live *l, struct part *p, const struct xpu_record_allocs *rec)
+int live__allocs(struct live *l, struct outfile *p, const struct xpu_record_allocs *rec)
 {
 	struct live_proc *proc;
 	uint32_t i, idx;
@@ -418,7 +419,7 @@ int live__allocs(struct live *l, struct part *p, const struct xpu_record_allocs 
 
 int live__recall(struct live *l, const struct xpu_record_allocs *rec)
 {
-	struct part nowhere = { .err = -EIO };
+	struct outfile nowhere = { .err = -EIO };
 	int err;
 
 	l->recalls = true;
@@ -428,7 +429,7 @@ int live__recall(struct live *l, const struct xpu_record_allocs *rec)
 	return err;
 }
 
-int live__finish(struct live *l, struct part *p)
+int live__finish(struct live *l, struct outfile *p)
 {
 	uint32_t i;
 	int err = 0;
@@ -473,15 +474,15 @@ static int add_to_all(void *ctx, const struct heap_alloc *a, uint32_t idx)
 /* The carried events of a process; their numbers are just before its next event. */
 struct carrying {
 	struct live *live;
-	struct part *part;		/* NULL: the events are only counted */
+	struct outfile *outfile;	/* NULL: the events are only counted */
 	uint32_t proc_id;
 	uint64_t time_ns, order;
 };
 
 static void carrying__add(struct carrying *c, struct xpu_alloc event)
 {
-	if (c->part)
-		live__write(c->live, c->part, XPU_MISC_ALLOCS_CARRIED, c->proc_id, c->time_ns,
+	if (c->outfile)
+		live__write(c->live, c->outfile, XPU_MISC_ALLOCS_CARRIED, c->proc_id, c->time_ns,
 			    c->order, &event);
 	c->order++;
 }
@@ -591,7 +592,7 @@ static void carrying__add_all(struct carrying *c, uint32_t idx)
 		});
 }
 
-static int live__carry(struct live *l, struct part *p, uint32_t idx, uint64_t time_ns)
+static int live__carry(struct live *l, struct outfile *p, uint32_t idx, uint64_t time_ns)
 {
 	struct live_proc *proc = &l->procs.v[idx];
 	/* Events after the last event may come late, with a time before the cut. */
@@ -621,14 +622,14 @@ static int live__carry(struct live *l, struct part *p, uint32_t idx, uint64_t ti
 		c.order = 0;
 	}
 	c.order = proc->next - c.order;
-	c.part = p;
+	c.outfile = p;
 	live__write(l, p, XPU_MISC_ALLOCS_CARRIED, proc->proc_id, c.time_ns, c.order, &start);
 	if (c.order < proc->next)
 		carrying__add_all(&c, idx);
 	return 0;
 }
 
-int live__save(struct live *l, struct part *p, uint64_t time_ns)
+int live__save(struct live *l, struct outfile *p, uint64_t time_ns)
 {
 	const struct alloc_event *e;
 	uint32_t i;
@@ -675,7 +676,7 @@ static int live__index(struct live *l)
 	return err;
 }
 
-int live__next(struct live *l, struct part *p, uint64_t time_ns)
+int live__next(struct live *l, struct outfile *p, uint64_t time_ns)
 {
 	bool forgets = false;
 	uint32_t i;

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "stream/part.h"
+#include "stream/outfile.h"
 #include "xpu_record.h"
 
 #define LIVE_MAX	(8u << 20)	/* pieces of memory, of all processes */
@@ -25,31 +25,31 @@ struct live *live__new(struct carry *c);
 void live__free(struct live *l);
 
 /* Takes events, and writes those whose turn it is. Return: 0 or -ENOMEM. */
-int live__allocs(struct live *l, struct part *p, const struct xpu_record_allocs *rec);
+int live__allocs(struct live *l, struct outfile *p, const struct xpu_record_allocs *rec);
 
 /* Notes the number that a process uses for a GPU. Return: 0 or -ENOMEM. */
 int live__device(struct live *l, uint32_t proc_id, const struct xpu_record_device *rec);
 
 /* Writes the events that wait for a full record. */
-void live__flush(struct live *l, struct part *p);
+void live__flush(struct live *l, struct outfile *p);
 
 /* Calls carry__keep_thread() for the threads that made the live memory. Return: 0 or -ENOMEM. */
 int live__keep_threads(struct live *l);
 
 /* Writes the live memory to a file that was just begun. Return: 0 or -ENOMEM. */
-int live__next(struct live *l, struct part *p, uint64_t time_ns);
+int live__next(struct live *l, struct outfile *p, uint64_t time_ns);
 
 /*
  * Writes the events that live__next() would write, and the waiting events, but changes nothing.
  * Return: 0 or -ENOMEM.
  */
-int live__save(struct live *l, struct part *p, uint64_t time_ns);
+int live__save(struct live *l, struct outfile *p, uint64_t time_ns);
 
 /* Takes events that an earlier program saved or passed on. Return: 0 or -ENOMEM. */
 int live__recall(struct live *l, const struct xpu_record_allocs *rec);
 
 /* Writes all waiting events, at the end. Return: 0 or -ENOMEM. */
-int live__finish(struct live *l, struct part *p);
+int live__finish(struct live *l, struct outfile *p);
 
 /* Return: how many pieces of memory were dropped, because of LIVE_MAX. */
 uint64_t live__nr_beyond(const struct live *l);

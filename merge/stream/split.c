@@ -23,7 +23,7 @@
 #include "stream/held.h"
 #include "stream/journal.h"
 #include "stream/live.h"
-#include "stream/part.h"
+#include "stream/outfile.h"
 #include "xpu_time.h"
 
 #define FLUSH_NS	1000000000ull	/* records are written at least this often */
@@ -53,16 +53,16 @@ struct split {
 	struct carry *carry;
 	struct held *held;
 	struct live *live;
-	struct part part;
-	bool open;			/* @part is open */
-	char *name;			/* of @part */
-	uint64_t number;		/* number of @part; 0: none was opened yet */
-	uint64_t start_ns;		/* of @part */
+	struct outfile outfile;
+	bool open;			/* @outfile is open */
+	char *name;			/* of @outfile */
+	uint64_t number;		/* number of @outfile; 0: none was opened yet */
+	uint64_t start_ns;		/* of @outfile */
 	uint64_t flushed_ns;
 	ARRAY(struct named) names;	/* the kept files, oldest first */
 	bool failing;			/* the last file could not be written */
 	uint64_t nr_lost, lost_bytes;	/* failed files since the last good one; bytes to report */
-	uint64_t told_bytes;		/* lost bytes that @part reports after its checkpoint */
+	uint64_t told_bytes;		/* lost bytes that @outfile reports after its checkpoint */
 	bool ended;
 	uint64_t end_ns;		/* end of the recording */
 };
@@ -159,7 +159,7 @@ static void split__say(struct split *s, const char *fmt, ...)
 /* Reports the first of several files that cannot be written. Return: 0 to continue, or an error. */
 static int split__failed(struct split *s, int err)
 {
-	s->part.err = err;
+	s->outfile.err = err;
 	if (!s->opts->trouble)
 		return split__fail(s, err, "cannot write %s: %s", s->name, safefile__strerror(err));
 	if (!s->failing)
@@ -178,15 +178,16 @@ static void split__count_lost(struct split *s)
 	s->lost_bytes += s->told_bytes;
 	s->told_bytes = 0;
 	told->nr_lost_files++;
-	told->nr_lost_bytes += s->part.packer ? s->part.nr_lost : s->part.since;
-	s->lost_bytes += s->part.packer ? s->part.nr_lost : s->part.since;
+	told->nr_lost_bytes += s->outfile.packer ? s->outfile.nr_lost : s->outfile.since;
+	s->lost_bytes += s->outfile.packer ? s->outfile.nr_lost : s->outfile.since;
 	s->nr_lost++;
 }
 
 /* Writes how many bytes of records are in no file, if the current file can be written. */
 static void split__write_lost(struct split *s)
 {
-	struct xpu_record_lost *r = s->lost_bytes ? part__reserve(&s->part, sizeof(*r)) : NULL;
+	struct xpu_record_lost *r =
+		s->lost_bytes ? outfile__reserve(&s->outfile, sizeof(*r)) : NULL;
 
 	if (r)
 		*r = (struct xpu_record_lost){
@@ -205,7 +206,7 @@ static void split__write_part(struct split *s, uint64_t time_ns)
 	char *first = split__name(s->opts->pattern, 1);
 	const char *name = first ? safefile__name(first) : "";
 	size_t size = (sizeof(struct xpu_record_part) + strlen(name) + 8) & ~(size_t)7;
-	struct xpu_record_part *r = part__reserve(&s->part, size);
+	struct xpu_record_part *r = outfile__reserve(&s->outfile, size);
 
 	if (r) {
 		memset(r, 0, size);
@@ -230,11 +231,11 @@ static void split__note_file(struct split *s)
 {
 	struct journal_state *state = &s->journal.state;
 
-	state->file_dev = s->open ? s->part.file.dev : 0;
-	state->file_ino = s->open ? s->part.file.ino : 0;
-	state->file_bytes = s->open ? s->part.safe : 0;
-	state->file_blocks = s->part.nr_blocks;
-	state->file_launches = s->part.nr_launches;
+	state->file_dev = s->open ? s->outfile.file.dev : 0;
+	state->file_ino = s->open ? s->outfile.file.ino : 0;
+	state->file_bytes = s->open ? s->outfile.safe : 0;
+	state->file_blocks = s->outfile.nr_blocks;
+	state->file_launches = s->outfile.nr_launches;
 	state->file_end_ns = max_t(uint64_t, now_ns(CLOCK_MONOTONIC), s->start_ns);
 	state->since_bytes = s->told_bytes + s->lost_bytes;
 }
@@ -246,8 +247,8 @@ static void split__settle(struct split *s)
 	s->told_bytes = 0;
 	split__note_file(s);
 	split__file(s, s->number)->duration_ns = s->journal.state.file_end_ns - s->start_ns;
-	if (s->journal.part.packer)
-		carry__save_counts(s->carry, &s->journal.part);
+	if (s->journal.outfile.packer)
+		carry__save_counts(s->carry, &s->journal.outfile);
 	journal__commit(&s->journal);
 }
 
@@ -266,9 +267,9 @@ static int split__checkpoint(struct split *s)
 {
 	int err;
 
-	held__flush(s->held, &s->part);
-	live__flush(s->live, &s->part);
-	err = s->open ? part__checkpoint(&s->part) : 0;
+	held__flush(s->held, &s->outfile);
+	live__flush(s->live, &s->outfile);
+	err = s->open ? outfile__checkpoint(&s->outfile) : 0;
 	if (!s->open)
 		return 0;
 	if (err)
@@ -297,7 +298,7 @@ static int split__open(struct split *s, uint64_t time_ns)
 	}
 	hdr.version_minor = XPU_VERSION_MINOR;
 	s->start_ns = time_ns;
-	err = part__open(&s->part, s->name, &hdr, s->opts->level);
+	err = outfile__open(&s->outfile, s->name, &hdr, s->opts->level);
 	s->open = !err;
 	*file = (struct journal_file){
 		.number = s->number,
@@ -308,23 +309,23 @@ static int split__open(struct split *s, uint64_t time_ns)
 	if (err && split__failed(s, err))
 		return err;
 	split__write_lost(s);
-	carry__write_infos(s->carry, &s->part);
+	carry__write_infos(s->carry, &s->outfile);
 	if (s->number == 1)
 		return split__save(s, time_ns) ?: split__checkpoint(s);
 	split__write_part(s, time_ns);
 	held__keep_threads(s->held);
 	err = live__keep_threads(s->live);
-	carry__next(s->carry, &s->part, s->number, time_ns);
-	err = err ?: held__next(s->held, &s->part, time_ns) ?:
-	      live__next(s->live, &s->part, time_ns);
+	carry__next(s->carry, &s->outfile, s->number, time_ns);
+	err = err ?: held__next(s->held, &s->outfile, time_ns) ?:
+	      live__next(s->live, &s->outfile, time_ns);
 	return err ? split__fail(s, -ENOMEM, "out of memory") :
 		     split__save(s, time_ns) ?: split__checkpoint(s);
 }
 
 /* Writes that the file ends at @time_ns, and that another file follows. */
-static void split__write_end(struct part *p, uint64_t time_ns)
+static void split__write_end(struct outfile *p, uint64_t time_ns)
 {
-	struct xpu_record_end *r = part__reserve(p, sizeof(*r));
+	struct xpu_record_end *r = outfile__reserve(p, sizeof(*r));
 
 	if (r)
 		*r = (struct xpu_record_end){
@@ -340,13 +341,13 @@ static int split__close(struct split *s, uint64_t time_ns, bool continues)
 	struct journal_file *file = split__file(s, s->number);
 	int err, failed = 0;
 
-	held__flush(s->held, &s->part);
-	live__flush(s->live, &s->part);
+	held__flush(s->held, &s->outfile);
+	live__flush(s->live, &s->outfile);
 	if (continues)
-		split__write_end(&s->part, time_ns);
-	named.dev = s->part.file.dev;
-	named.ino = s->part.file.ino;
-	err = s->open ? part__close(&s->part) : s->part.err;
+		split__write_end(&s->outfile, time_ns);
+	named.dev = s->outfile.file.dev;
+	named.ino = s->outfile.file.ino;
+	err = s->open ? outfile__close(&s->outfile) : s->outfile.err;
 	if (err) {
 		carry__settle(s->carry, false);
 		failed = split__failed(s, err);
@@ -364,7 +365,7 @@ static int split__close(struct split *s, uint64_t time_ns, bool continues)
 	if (s->open) {
 		s->result->nr_files += !err;
 		s->journal.head->told.nr_files += !err;
-		s->journal.head->told.nr_bytes += err ? 0 : s->part.written;
+		s->journal.head->told.nr_bytes += err ? 0 : s->outfile.written;
 		split__keep(s, &named);
 	}
 	if (s->open && s->opts->whole) {
@@ -399,7 +400,7 @@ static int split__nested(struct split *s, const struct xpu_record_batch *batch,
 	int keep = 1, err;
 
 	if (known && record_types[rec->type].split == RECORD_HOLD)
-		keep = held__work(s->held, &s->part, batch, rec);
+		keep = held__work(s->held, &s->outfile, batch, rec);
 	else if (known)
 		keep = carry__nested(s->carry, batch->proc_id, rec) ?: 1;
 	if (known && is_recalled(rec))
@@ -437,7 +438,7 @@ static int split__batch(struct split *s, const struct record_iter *outer,
 	/* Pass on damaged bytes, so that each reader reports them. */
 	tail = it.end == RECORDS_WHOLE ? 0 : (it.size - it.offset) & ~(size_t)7;
 	s->result->nr_damaged += it.end != RECORDS_WHOLE;
-	r = part__reserve(&s->part, sizeof(*r) + s->batch.nr + tail);
+	r = outfile__reserve(&s->outfile, sizeof(*r) + s->batch.nr + tail);
 	if (!r)
 		return 0;
 	*r = *batch;
@@ -459,20 +460,20 @@ static int split__record(struct split *s, const struct record_iter *it,
 	case XPU_RECORD_CUT:
 		return split__cut(s, ((const struct xpu_record_cut *)rec)->time_ns);
 	case XPU_RECORD_LAUNCHES:
-		return held__launches(s->held, &s->part, (const void *)rec);
+		return held__launches(s->held, &s->outfile, (const void *)rec);
 	case XPU_RECORD_ALLOCS:
 		journal__add(&s->journal, rec);
-		return live__allocs(s->live, &s->part, (const void *)rec);
+		return live__allocs(s->live, &s->outfile, (const void *)rec);
 	case XPU_RECORD_BATCH:
 		return split__batch(s, it, (const void *)rec);
 	case XPU_RECORD_END:
-		held__finish(s->held, &s->part);
-		err = live__finish(s->live, &s->part);
+		held__finish(s->held, &s->outfile);
+		err = live__finish(s->live, &s->outfile);
 		s->ended = true;
 		s->end_ns = ((const struct xpu_record_end *)rec)->time_ns;
 		break;
 	case XPU_RECORD_GRAPH_NODE:
-		err = held__captured(s->held, &s->part, node->proc_id, node->correlation_id);
+		err = held__captured(s->held, &s->outfile, node->proc_id, node->correlation_id);
 		break;
 	}
 	if (!err && it->known)
@@ -480,7 +481,7 @@ static int split__record(struct split *s, const struct record_iter *it,
 	if (it->known && record_types[rec->type].split == RECORD_CARRY)
 		journal__add(&s->journal, rec);
 	if (!err)
-		part__append(&s->part, rec);
+		outfile__append(&s->outfile, rec);
 	return err;
 }
 
@@ -497,7 +498,8 @@ static int split__records(struct split *s, size_t bytes)
 	if (it.end != RECORDS_WHOLE && !s->ended)
 		return split__fail(s, -EBADMSG, "the recording is damaged: %s", it.what);
 	s->journal.state.nr_blocks = s->journal.head->nr_blocks + 1;
-	s->journal.state.since_bytes = s->part.since + s->part.used + s->told_bytes + s->lost_bytes;
+	s->journal.state.since_bytes =
+		s->outfile.since + s->outfile.used + s->told_bytes + s->lost_bytes;
 	if (now_ns(CLOCK_MONOTONIC) - s->flushed_ns < FLUSH_NS) {
 		journal__commit(&s->journal);
 		return 0;
@@ -753,7 +755,7 @@ static void split__cut_file(struct split *s)
 		.fd = -1, .dir_fd = -1, .name = (char *)safefile__name(name ?: ""),
 		.dev = state->file_dev, .ino = state->file_ino,
 	};
-	struct part part;
+	struct outfile outfile;
 	int fd = -ENOENT, err = 0;
 
 	if (name)
@@ -762,11 +764,11 @@ static void split__cut_file(struct split *s)
 		fd = safefile__shorten(&f, state->file_bytes);
 		close(f.dir_fd);
 	}
-	err = fd < 0 ? fd : part__resume(&part, fd, state->file_bytes, state->file_blocks,
-					 state->file_launches);
+	err = fd < 0 ? fd : outfile__resume(&outfile, fd, state->file_bytes, state->file_blocks,
+					    state->file_launches);
 	if (!err) {
-		split__write_end(&part, state->file_end_ns);
-		err = part__close(&part);
+		split__write_end(&outfile, state->file_end_ns);
+		err = outfile__close(&outfile);
 	}
 	if (err && err != -ENOENT)
 		split__say(s, "cannot end %s: %s: its last second may count twice", name,
@@ -890,8 +892,8 @@ static int split__read(struct split *s)
 			s->opts->idle(s->opts->ctx);
 	}
 	if (s->name && !s->ended) {
-		held__finish(s->held, &s->part);
-		err = err ?: live__finish(s->live, &s->part);
+		held__finish(s->held, &s->outfile);
+		err = err ?: live__finish(s->live, &s->outfile);
 	}
 	closed = s->name ? split__close(s, s->end_ns, false) : 0;
 	return err ?: closed;

@@ -199,7 +199,8 @@ is "$(while read -r suffix; do grep -qF "$suffix" "$XPU_BUILD/doc/xpumerge.1" ||
 mkdir -p tree/lib tree/merge/write/formats
 (cd "$XPU_SRC" && cp -r scripts "$OLDPWD/tree/" &&
 	cp merge/write/formats/*.c "$OLDPWD/tree/merge/write/formats/")
-cp "$XPU_SRC/merge/write/formats/csv.c" tree/merge/write/formats/two_words.c
+cp "$XPU_SRC/merge/write/formats/csv_format.c" \
+	tree/merge/write/formats/two_words_format.c
 sed 's/^\(\tFORMAT(\)csv.*/\1two_words, "two-words", ".two")/' \
 	"$XPU_SRC/lib/formats.h" >tree/lib/formats.h
 (cd tree && sh scripts/manual.sh "$XPU_SRC/doc/xpumerge.1.in") >two.1 2>log

@@ -16,13 +16,13 @@
 #define VOTES		12		/* differences in a bin that suffice */
 #define NEAR_BINS	(1u << 14)	/* bins of the histogram for differences near an offset */
 #define NR_SCALES	4		/* search for peaks that are 1, 4, 16, 64 bins wide */
-#define PEAKS		4		/* peaks to keep for each width and window */
-#define NR_WINDOWS	2		/* parts of the recording in which to search for offsets */
-#define WINDOW_EVENTS	1024
-#define FIT_EVENTS	256		/* events of a window that compare candidates */
+#define PEAKS		4		/* peaks to keep for each width and excerpt */
+#define NR_EXCERPTS	2		/* parts of the recording in which to search for offsets */
+#define EXCERPT_EVENTS	1024
+#define FIT_EVENTS	256		/* events of an excerpt that compare candidates */
 #define CLEAR		1.0		/* score per stack that leaves no doubt */
 #define DENSE		16		/* a peak with more launches in its width is useless */
-#define MAX_CANDIDATES	(NR_WINDOWS * NR_SCALES * PEAKS)
+#define MAX_CANDIDATES	(NR_EXCERPTS * NR_SCALES * PEAKS)
 #define MAX_TRACKS	16		/* candidates to follow through the recording */
 #define WORTH		0.4		/* share of the best score that makes a rival */
 #define SLACK		0.02		/* a difference of this share of the stacks means nothing */
@@ -230,7 +230,7 @@ static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_event
 	nr = finder__peaks(f, from, bin, nr_bins, first + (last - first) / 2, out);
 	for (i = 0; i < nr; i++) {
 		finder__learn(f, first, last, &out[i].offset, &out[i].jitter, 0, 8, &mass);
-		/* Compare scores per stack, because windows differ in size. */
+		/* Compare scores per stack, because excerpts differ in size. */
 		out[i].score = finder__fit(f, first, last, &out[i].offset, &out[i].jitter, false,
 					   &mass) / (last - first);
 	}
@@ -248,18 +248,18 @@ static uint32_t finder__candidates(struct finder *f, double from, double to, boo
 	uint32_t nr_bins = FEW_BINS, max_bins = wide ? NR_BINS : NEAR_BINS;
 	double bin = wide ? 1 / (f->al->rate * BINS_PER_GAP) : 0;
 	uint64_t differences = (uint64_t)nr_events * f->al->gpu.in->nr;
-	uint32_t per_window = min_t(uint32_t, nr_events, WINDOW_EVENTS);
-	uint32_t nr_windows = nr_events <= WINDOW_EVENTS ? 1 : NR_WINDOWS;
+	uint32_t per_excerpt = min_t(uint32_t, nr_events, EXCERPT_EVENTS);
+	uint32_t nr_excerpts = nr_events <= EXCERPT_EVENTS ? 1 : NR_EXCERPTS;
 
 	if (to <= from)
 		return 0;
 	/* Few differences need no fine histogram: each is alone in its bin anyway. */
 	while (nr_bins < max_bins && nr_bins / 16 < differences && to - from > nr_bins * bin)
 		nr_bins *= 2;
-	/* The first window is enough if its best candidate leaves no doubt. */
-	for (w = 0; w < nr_windows && !(wide && nr && out[0].score > CLEAR); w++) {
-		first = (uint64_t)(nr_events - per_window) * (2 * w + 1) / (2 * nr_windows);
-		nr += finder__vote(f, first, per_window, from, to, nr_bins, out + nr);
+	/* The first excerpt is enough if its best candidate leaves no doubt. */
+	for (w = 0; w < nr_excerpts && !(wide && nr && out[0].score > CLEAR); w++) {
+		first = (uint64_t)(nr_events - per_excerpt) * (2 * w + 1) / (2 * nr_excerpts);
+		nr += finder__vote(f, first, per_excerpt, from, to, nr_bins, out + nr);
 		qsort(out, nr, sizeof(*out), candidate__compare);
 	}
 	for (i = 0; i < nr && kept < MAX_TRACKS; i++) {
@@ -683,7 +683,7 @@ static bool finder__find_rest(struct finder *f, bool late, const double *main, d
 	struct aligner *al = f->al;
 	uint32_t nr_stacks = al->cpu.in->nr, i, nr, nr_bins = FEW_BINS, a, z;
 	uint32_t split, best_split = 0;
-	uint32_t nr_near = min_t(uint32_t, late ? nr_stacks - *bound : *bound, WINDOW_EVENTS);
+	uint32_t nr_near = min_t(uint32_t, late ? nr_stacks - *bound : *bound, EXCERPT_EVENTS);
 	uint32_t first = late ? *bound : *bound - nr_near, end = first + nr_near;
 	double far = REACH * al->jitter, score, mass, best = REST_SCORE, second = 0, at, jitter;
 	struct candidate candidates[2 * NR_SCALES * PEAKS];

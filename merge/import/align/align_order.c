@@ -466,24 +466,24 @@ static double find_change(const struct distance *v, uint32_t nr, struct distance
 }
 
 /* The stacks before or after the time at which a clock was set. */
-struct part {
+struct clock_stretch {
 	double from, to;
 	const struct distance *now;	/* sorted */
 	uint32_t nr;
 };
 
 /*
- * Looks for a way to put the stacks of @part with other launches than under @offset, so that their
- * distances become like the distances of @other.
- * @change: how unlike the distances of both parts are now
+ * Looks for a way to put the stacks of @stretch with other launches than under @offset, so that
+ * their distances become like the distances of @other.
+ * @change: how unlike the distances of both stretches are now
  * @v: room for NR_DISTANCES
  * @gain: raised if the new way is better: the logarithm of how much more probable it is
  *
- * Return: whether *@later was set: how much later the stacks of @part are than stack_time says.
+ * Return: whether *@later was set: how much later the stacks of @stretch are than stack_time says.
  */
-static bool order__fits_shifted(struct order *o, double offset, const struct part *part,
-				const struct part *other, double change, struct distance *v,
-				double *gain, double *later)
+static bool order__fits_shifted(struct order *o, double offset, const struct clock_stretch *stretch,
+				const struct clock_stretch *other, double change,
+				struct distance *v, double *gain, double *later)
 {
 	struct step_turns best[NR_STEPS] = { 0 };
 	double at, left, better;
@@ -491,8 +491,8 @@ static bool order__fits_shifted(struct order *o, double offset, const struct par
 	bool found = false;
 	int step;
 
-	o->from = part->from;
-	o->to = part->to;
+	o->from = stretch->from;
+	o->to = stretch->to;
 	order__run(o, false);
 	order__find_best(o, min_t(uint32_t, order__bin(o, offset), NR_BINS - 1), best);
 	for (step = -MAX_STEPS; step <= MAX_STEPS; step++) {
@@ -513,7 +513,7 @@ static bool order__fits_shifted(struct order *o, double offset, const struct par
 		qsort(v, nr, sizeof(*v), compare_distances);
 		left = unlike(v, nr, other->now, other->nr);
 		better = 2 * (change * change - left * left) - SET_PRIOR -
-			 TURN_LOST * fmax((double)part->nr - nr, 0);
+			 TURN_LOST * fmax((double)stretch->nr - nr, 0);
 		if (better > *gain) {
 			*gain = better;
 			*later = at - v[nr / 2].d;
@@ -577,17 +577,17 @@ static void order__set_stretches(struct order *o, double time, double more, bool
 
 /*
  * If a clock was set in mid-recording, one offset may still bring stacks and launches in order: in
- * one part of the recording each stack is then with the launch before or after its own. The
- * distances of that part include the time between two launches. Sets the stretches in al->out.
+ * one stretch of the recording each stack is then with the launch before or after its own. The
+ * distances of that stretch include the time between two launches. Sets the stretches in al->out.
  * Return: whether a clock was set, as far as the data show: distances change somewhere, and change
- * less if the stacks of one part are with other launches; or -ENOMEM.
+ * less if the stacks of one stretch are with other launches; or -ENOMEM.
  */
 static int order__was_set(struct order *o, const struct shift *s)
 {
 	struct distance *v = malloc(3 * (size_t)NR_DISTANCES * sizeof(*v)), *sorted, *room;
 	double change, gain = 0, offset = s->later + s->phase, later[2] = { 0 };
 	uint32_t nr, split = 0, inside;
-	struct part before, after;
+	struct clock_stretch before, after;
 	bool sure;
 
 	if (!v)
@@ -599,8 +599,9 @@ static int order__was_set(struct order *o, const struct shift *s)
 	order__learn_drift(o, v, nr, sorted);
 	change = find_change(v, nr, sorted, &split);
 	if (2 * change * change > SET_PRIOR) {
-		before = (struct part){ -INFINITY, v[split].time, sorted, split };
-		after = (struct part){ v[split].time, INFINITY, sorted + split, nr - split };
+		before = (struct clock_stretch){ -INFINITY, v[split].time, sorted, split };
+		after = (struct clock_stretch){ v[split].time, INFINITY, sorted + split,
+						nr - split };
 		memcpy(sorted, v, nr * sizeof(*v));
 		qsort(sorted, split, sizeof(*v), compare_distances);
 		qsort(sorted + split, nr - split, sizeof(*v), compare_distances);

@@ -19,9 +19,9 @@
 
 #include "import/import.h"
 #include "import/input.h"
-#include "import/perf/data.h"
+#include "import/perf/perf_data.h"
+#include "import/perf/perf_records.h"
 #include "import/perf/script.h"
-#include "import/perf/tell.h"
 #include "util.h"
 
 enum cpu_side_kind {

@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "write/tables/ends.h"
-#include "write/tables/recording.h"
+#include "write/tables/closing_tables.h"
+#include "write/tables/tables_recording.h"
 
 /* A launch that the session passes because of its work, which follows. */
 struct held_launch {
@@ -38,7 +38,7 @@ static int put_launch(struct tables *t, const struct model *m, uint64_t key, con
 
 	err = tables_recording__process(r, m, JOIN_KEY_PROC(key), &proc) ?:
 	      tables_recording__nvtx(r, m, m->chains.v[l->chain].range, &in);
-	return err ?: parts__put(&r->parts, proc.partition, tables_launches, (int64_t[]){
+	return err ?: partitions__put(&r->partitions, proc.partition, tables_launches, (int64_t[]){
 		proc.id, JOIN_KEY_ID(key), l->time_ns - r->shift_ns, thread__cell(m, l->thread),
 		parquet__string(l->comm ?: ""), tables_recording__path(r, m, l->chain),
 		parquet__string(in.text),
@@ -59,7 +59,7 @@ static int tables__end(struct tables *t, const struct model *m)
 {
 	struct tables_recording *r = &t->recording;
 
-	return put_held(t, m) ?: ends__write(r, m) ?: tables_recording__commit(r, m);
+	return put_held(t, m) ?: closing_tables__write(r, m) ?: tables_recording__commit(r, m);
 }
 
 /*
@@ -156,7 +156,7 @@ static int put_work(struct tables *t, const struct model *m, uint64_t key, const
 
 	err = tables_recording__process(r, m, JOIN_KEY_PROC(key), &proc) ?:
 	      tables_recording__nvtx(r, m, m->chains.v[t->placed.chain].range, &in);
-	return err ?: parts__put(&r->parts, proc.partition, tables_device, (int64_t[]){
+	return err ?: partitions__put(&r->partitions, proc.partition, tables_device, (int64_t[]){
 		proc.id, of.correlation_id, parquet__string(leaf_kind__name(leaf->kind)),
 		parquet__string(leaf->name), gpu->number, parquet__string(gpu->name),
 		stream->known ? (int64_t)stream->context : PARQUET_NULL,
@@ -190,7 +190,7 @@ static int put_sample(struct tables *t, const struct model *m, const struct plac
 {
 	struct tables_recording *r = &t->recording;
 
-	return parts__put(&r->parts, proc->partition, tables_samples, (int64_t[]){
+	return partitions__put(&r->partitions, proc->partition, tables_samples, (int64_t[]){
 		proc->id, p->time_ns - r->shift_ns, p->duration_ns, thread__cell(m, p->thread),
 		parquet__string(p->comm ?: ""), tables_recording__path(r, m, p->chain),
 		parquet__string(nvtx),
@@ -204,7 +204,7 @@ static int put_wait(struct tables *t, const struct model *m, const struct placed
 	const struct leaf *leaf = &m->leaves.v[p->leaf];
 
 	/* The times of off-CPU periods, and of waits whose work has no time, have no bounds. */
-	return parts__put(&r->parts, proc->partition, tables_waits, (int64_t[]){
+	return partitions__put(&r->partitions, proc->partition, tables_waits, (int64_t[]){
 		proc->id, parquet__string(leaf_kind__name(leaf->kind)), parquet__string(leaf->name),
 		p->time_ns - r->shift_ns, p->duration_ns, thread__cell(m, p->thread),
 		parquet__string(p->comm ?: ""), tables_recording__path(r, m, p->chain),
@@ -242,7 +242,7 @@ static int put_call(struct tables *t, const struct model *m, const struct slice 
 	struct tables_recording *r = &t->recording;
 	uint32_t id = JOIN_KEY_ID(slice->key);
 
-	return parts__put(&r->parts, proc->partition, tables_calls, (int64_t[]){
+	return partitions__put(&r->partitions, proc->partition, tables_calls, (int64_t[]){
 		proc->id, thread__cell(m, slice->thread), id ? (int64_t)id : PARQUET_NULL,
 		parquet__string(slice->name), slice->start_ns - r->shift_ns,
 		slice->end_ns - slice->start_ns,
@@ -256,7 +256,7 @@ static int put_range(struct tables *t, const struct model *m, const struct slice
 	struct row_ranges in;
 	int err = tables_recording__nvtx(r, m, slice->range, &in);
 
-	return err ?: parts__put(&r->parts, proc->partition, tables_ranges, (int64_t[]){
+	return err ?: partitions__put(&r->partitions, proc->partition, tables_ranges, (int64_t[]){
 		proc->id, thread__cell(m, slice->thread), parquet__string(slice->name),
 		parquet__string(in.text ?: ""), slice->start_ns - r->shift_ns,
 		slice->end_ns - slice->start_ns, in.communicator, in.message_bytes,
@@ -293,29 +293,29 @@ static int tables__row(void *ctx, const struct model *m, put_table_row put, cons
 
 static void tables__init(struct tables *t, bool filtered);
 
-static int tables__part(void *ctx, struct session_sink **sink)
+static int tables__apart(void *ctx, struct session_sink **sink)
 {
-	struct tables *t = ctx, *part = calloc(1, sizeof(*part));
+	struct tables *t = ctx, *apart = calloc(1, sizeof(*apart));
 	int err;
 
-	if (!part)
+	if (!apart)
 		return -ENOMEM;
-	tables__init(part, t->filtered);
-	part->whole = t;
-	err = parts__open_again(&part->recording.parts, &t->recording.parts);
-	*sink = &part->sink;
+	tables__init(apart, t->filtered);
+	apart->whole = t;
+	err = partitions__open_again(&apart->recording.partitions, &t->recording.partitions);
+	*sink = &apart->sink;
 	if (err)
-		tables__free(part);
+		tables__free(apart);
 	return err;
 }
 
-static void tables__free_part(struct session_sink *sink)
+static void tables__free_apart(struct session_sink *sink)
 {
-	struct tables *part = sink->ctx;
-	struct parts *whole = &part->whole->recording.parts;
+	struct tables *apart = sink->ctx;
+	struct partitions *whole = &apart->whole->recording.partitions;
 
-	whole->err = whole->err ?: part->recording.parts.err;
-	tables__free(part);
+	whole->err = whole->err ?: apart->recording.partitions.err;
+	tables__free(apart);
 }
 
 /* Ends a recording when it has all its rows, and its call paths have names. */
@@ -336,16 +336,16 @@ static int tables__end_before(struct tables *t, const struct model *m, uint32_t 
 	return err;
 }
 
-/* Counts the tables of a part, which has written them, as done. */
+/* Counts the tables of a recording read apart, which has written them, as done. */
 static int tables__absorb(void *ctx, const struct model *m, struct session_sink *sink,
 			  const struct remap *r)
 {
-	const struct tables *part = sink->ctx;
+	const struct tables *apart = sink->ctx;
 	struct tables *t = ctx;
-	int err = tables__end_before(t, m, part->recording.nr);
+	int err = tables__end_before(t, m, apart->recording.nr);
 
 	(void)r;
-	t->nr_done = part->recording.nr + 1;
+	t->nr_done = apart->recording.nr + 1;
 	return err;
 }
 
@@ -361,8 +361,8 @@ static void tables__init(struct tables *t, bool filtered)
 		.placed = tables__placed,
 		.slice = tables__slice,
 		.row = tables__row,
-		.part = tables__part,
-		.free_part = tables__free_part,
+		.apart = tables__apart,
+		.free_apart = tables__free_apart,
 		.named = tables__named,
 		.absorb = tables__absorb,
 		.numbers_gpus = true,
@@ -377,7 +377,7 @@ int tables__new(struct tables **tp, const char *path, bool filtered)
 	if (!t)
 		return -ENOMEM;
 	tables__init(t, filtered);
-	return parts__open(&t->recording.parts, path);
+	return partitions__open(&t->recording.partitions, path);
 }
 
 void tables__free(struct tables *t)
@@ -396,7 +396,7 @@ struct session_sink *tables__sink(struct tables *t)
 
 const char *tables__failed(const struct tables *t)
 {
-	int err = t->recording.parts.err;
+	int err = t->recording.partitions.err;
 
 	return err ? tables_dir__strerror(err) : NULL;
 }

@@ -6,8 +6,9 @@
  * memory depends on the launches in flight, not on the size of the recording. Call paths, their
  * frames and processes are tables of their own, which the others refer to by id. See doc/tables.md.
  *
- * The files are parquet/ (the format), schema.h (the tables), dir.h and part.h (their files),
- * tables.c (single events), ends.c (the tables that are written at the end of a recording).
+ * The files are parquet/ (the format), schema.h (the tables), dir.h and partition.h (their files),
+ * tables.c (single events), closing_tables.c (the tables that are written at the end of a
+ * recording).
  */
 #ifndef MERGE_TABLES_H
 #define MERGE_TABLES_H

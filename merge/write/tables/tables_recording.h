@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* recording.h - data that all rows of one recording share: ids, clocks, partitions */
-#ifndef MERGE_TABLES_RECORDING_H
-#define MERGE_TABLES_RECORDING_H
+/* tables_recording.h - data that all rows of one recording share: ids, clocks, partitions */
+#ifndef MERGE_TABLES_TABLES_RECORDING_H
+#define MERGE_TABLES_TABLES_RECORDING_H
 
 #include "join/session.h"
-#include "write/tables/part.h"
+#include "write/tables/partition.h"
 
 /* the process of a row */
 struct row_process {
@@ -19,10 +19,10 @@ struct row_ranges {
 };
 
 struct tables_recording {
-	struct parts parts;
+	struct partitions partitions;
 	uint32_t nr;			/* its index in model.inputs; NO_INDEX: none yet */
 	uint64_t hash;			/* of the properties that identify it; also
-					 * parts.recording */
+					 * partitions.recording */
 	uint64_t shift_ns;		/* what was added to its times */
 	uint32_t first_chain;
 	uint32_t first_proc;
@@ -84,4 +84,4 @@ static inline int64_t tables_recording__path(const struct tables_recording *r,
 	return (int64_t)chain__path(m, chain) - r->first_chain;
 }
 
-#endif /* MERGE_TABLES_RECORDING_H */
+#endif /* MERGE_TABLES_TABLES_RECORDING_H */

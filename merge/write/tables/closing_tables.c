@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "write/tables/ends.h"
+#include "write/tables/closing_tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "read/reader.h"
 #include "safefile.h"
 #include "write/section.h"
-#include "write/tables/recording.h"
+#include "write/tables/tables_recording.h"
 #include "xpu_time.h"
 
 #define PATHS_AT_ONCE	4096		/* paths whose texts are in memory at a time */
@@ -84,7 +84,7 @@ static int put_processes(struct tables_recording *r, const struct model *m)
 		err = tables_recording__process(r, m, i, &row);
 		if (err)
 			break;
-		err = parts__put(&r->parts, row.partition, tables_processes, (int64_t[]){
+		err = partitions__put(&r->partitions, row.partition, tables_processes, (int64_t[]){
 			row.id, proc->pid ? (int64_t)proc->pid : PARQUET_NULL,
 			proc->parent_proc_id ?
 			tables_recording__process_id(r, proc->parent_proc_id) : PARQUET_NULL,
@@ -116,7 +116,7 @@ static int put_frames(struct tables_recording *r, const struct row_process *row,
 	for (i = 0; i < stack->nr && !err; i++) {
 		const struct frame *f = stack->frames[i];
 
-		err = parts__put(&r->parts, row->partition, tables_frames, (int64_t[]){
+		err = partitions__put(&r->partitions, row->partition, tables_frames, (int64_t[]){
 			row->id, path_id, i, parquet__string(f->name),
 			f->dso ? parquet__known(f->dso->path) : PARQUET_NULL, f->symbolized,
 		});
@@ -143,7 +143,7 @@ static int put_path(struct tables_recording *r, const struct model *m, uint32_t 
 	err = text ? tables_recording__process(r, m, m->chains.v[chain].proc, &row) : -ENOMEM;
 	if (err)
 		return err;
-	err = parts__put(&r->parts, row.partition, tables_paths, (int64_t[]){
+	err = partitions__put(&r->partitions, row.partition, tables_paths, (int64_t[]){
 		row.id, path_id, parquet__string(text), hash, stack->nr,
 		place ? parquet__string(place->name) : PARQUET_NULL,
 	});
@@ -165,10 +165,10 @@ static int put_paths(struct tables_recording *r, const struct model *m)
 		err = put_path(r, m, i, &texts);
 		if (err || ++nr % PATHS_AT_ONCE)
 			continue;
-		err = parts__flush(&r->parts, tables_paths);
+		err = partitions__flush(&r->partitions, tables_paths);
 		strpool__free(&texts);
 	}
-	err = err ?: parts__flush(&r->parts, tables_paths);
+	err = err ?: partitions__flush(&r->partitions, tables_paths);
 	strpool__free(&texts);
 	return err;
 }
@@ -201,7 +201,8 @@ static int put_windows(struct tables_recording *r, const struct model *m)
 		if (m->machine.procs.v[w->proc].recording != r->nr)
 			continue;
 		err = tables_recording__process(r, m, w->proc, &row);
-		err = err ?: parts__put(&r->parts, row.partition, tables_windows, (int64_t[]){
+		err = err ?: partitions__put(&r->partitions, row.partition, tables_windows,
+					     (int64_t[]){
 			row.id, w->number, w->open_ns - r->shift_ns,
 			w->close_ns == UINT64_MAX ? PARQUET_NULL :
 			(int64_t)(w->close_ns - r->shift_ns),
@@ -218,7 +219,7 @@ static int put_counter(struct tables_recording *r, const struct model *m, uint32
 {
 	const char *file = safefile__name(m->inputs.v[r->nr].reader->name);
 
-	return parts__put(&r->parts, partition, tables_losses, (int64_t[]){
+	return partitions__put(&r->partitions, partition, tables_losses, (int64_t[]){
 		parquet__string(file), parquet__string(name), count, loss, parquet__string(meaning),
 	});
 }
@@ -254,10 +255,10 @@ static int put_losses(struct tables_recording *r, const struct model *m, uint32_
 	return err;
 }
 
-int ends__write(struct tables_recording *r, const struct model *m)
+int closing_tables__write(struct tables_recording *r, const struct model *m)
 {
 	uint32_t partition;
-	int err = parts__partition(&r->parts, tables_recording__rank(r, m), &partition);
+	int err = partitions__find(&r->partitions, tables_recording__rank(r, m), &partition);
 
 	return err ?: put_processes(r, m) ?: put_paths(r, m) ?: put_features(r, m, partition) ?:
 	       put_windows(r, m) ?: put_losses(r, m, partition);

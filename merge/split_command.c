@@ -3,7 +3,7 @@
  * This is the command "split", which makes several files of one recording. xpuload runs it as a
  * child for --every, with the recording on its standard input.
  */
-#include "split.h"
+#include "split_command.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "write/tables/part.h"
+#include "write/tables/partition.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ static void allow_files(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int parts__init(struct parts *p)
+static int partitions__init(struct partitions *p)
 {
 	memset(p, 0, sizeof(*p));
 	p->dir.fd = -1;
@@ -31,9 +31,9 @@ static int parts__init(struct parts *p)
 	return p->encoder ? 0 : -ENOMEM;
 }
 
-int parts__open(struct parts *p, const char *path)
+int partitions__open(struct partitions *p, const char *path)
 {
-	int err = parts__init(p);
+	int err = partitions__init(p);
 
 	if (err)
 		return err;
@@ -41,9 +41,9 @@ int parts__open(struct parts *p, const char *path)
 	return tables_dir__open(&p->dir, path);
 }
 
-int parts__open_again(struct parts *p, const struct parts *of)
+int partitions__open_again(struct partitions *p, const struct partitions *of)
 {
-	int err = parts__init(p);
+	int err = partitions__init(p);
 
 	if (err)
 		return err;
@@ -51,7 +51,7 @@ int parts__open_again(struct parts *p, const struct parts *of)
 	return p->dir.fd < 0 ? -errno : 0;
 }
 
-static void parts__drop(struct parts *p)
+static void partitions__drop(struct partitions *p)
 {
 	size_t i, table;
 
@@ -61,46 +61,46 @@ static void parts__drop(struct parts *p)
 	p->list.nr = 0;
 }
 
-void parts__close(struct parts *p)
+void partitions__close(struct partitions *p)
 {
-	parts__drop(p);
+	partitions__drop(p);
 	array_free(&p->list);
 	tables_dir__close(&p->dir);
 	parquet_encoder__free(p->encoder);
 }
 
-int parts__partition(struct parts *p, int64_t rank, uint32_t *nr)
+int partitions__find(struct partitions *p, int64_t rank, uint32_t *nr)
 {
 	for (*nr = 0; *nr < p->list.nr; ++*nr)
 		if (p->list.v[*nr].rank == rank)
 			return 0;
 	/* No host has so many ranks, and each rank has files of its own. */
 	if (p->list.nr >= TABLES_MAX_RANKS && rank != TABLES_NO_RANK)
-		return parts__partition(p, TABLES_NO_RANK, nr);
+		return partitions__find(p, TABLES_NO_RANK, nr);
 	return array_push(&p->list, ((struct partition){ .rank = rank }));
 }
 
 /* Begins a table of a partition, unless it exists. Return: 0 or -errno. */
-static int partition__begin(struct parts *p, struct partition *part, enum tables_id table)
+static int partition__begin(struct partitions *p, struct partition *to, enum tables_id table)
 {
 	struct tables_schema schema = tables__schema(table);
 	struct tables_file *file;
 
-	if (part->tables[table] || !schema.columns)
+	if (to->tables[table] || !schema.columns)
 		return 0;
-	p->err = tables_dir__create(&p->dir, table, part->rank, p->recording, &file);
+	p->err = tables_dir__create(&p->dir, table, to->rank, p->recording, &file);
 	if (p->err)
 		return p->err;
-	part->files[table] = file;
-	part->tables[table] =
+	to->files[table] = file;
+	to->tables[table] =
 		parquet__new(p->encoder, file->out.f, schema.columns, schema.nr, GROUP_ROWS);
-	return part->tables[table] ? 0 : -ENOMEM;
+	return to->tables[table] ? 0 : -ENOMEM;
 }
 
 /*
  * Writes the rows of the largest tables until the other rows fit into memory. Return: 0 or -ENOMEM.
  */
-static int parts__shrink(struct parts *p)
+static int partitions__shrink(struct partitions *p)
 {
 	size_t all, most, held, i, table;
 	struct parquet *largest;
@@ -125,21 +125,22 @@ static int parts__shrink(struct parts *p)
 	return err;
 }
 
-int parts__put(struct parts *p, uint32_t partition, unsigned int table, const int64_t *cells)
+int partitions__put(struct partitions *p, uint32_t partition, unsigned int table,
+		    const int64_t *cells)
 {
-	struct partition *part = &p->list.v[partition];
-	int err = partition__begin(p, part, table) ?: parquet__put(part->tables[table], cells);
+	struct partition *to = &p->list.v[partition];
+	int err = partition__begin(p, to, table) ?: parquet__put(to->tables[table], cells);
 
 	if (err)
 		return err;
 	/* If a file cannot be written, reading can stop. */
-	p->err = part->files[table]->out.err;
+	p->err = to->files[table]->out.err;
 	if (!p->err && ++p->nr_put % LOOK_EVERY == 0)
-		err = parts__shrink(p);
+		err = partitions__shrink(p);
 	return err ?: p->err;
 }
 
-int parts__flush(struct parts *p, enum tables_id table)
+int partitions__flush(struct partitions *p, enum tables_id table)
 {
 	size_t i;
 	int err = 0;
@@ -150,7 +151,8 @@ int parts__flush(struct parts *p, enum tables_id table)
 	return err;
 }
 
-int parts__commit(struct parts *p, int64_t rank, const struct parquet_pair *pairs, size_t nr)
+int partitions__commit(struct partitions *p, int64_t rank, const struct parquet_pair *pairs,
+		       size_t nr)
 {
 	size_t i, table;
 	int err = 0;
@@ -164,6 +166,6 @@ int parts__commit(struct parts *p, int64_t rank, const struct parquet_pair *pair
 	}
 	if (!err)
 		err = p->err = tables_dir__commit(&p->dir, p->recording, rank);
-	parts__drop(p);
+	partitions__drop(p);
 	return err;
 }

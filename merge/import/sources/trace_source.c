@@ -6,7 +6,10 @@
 
 #include "import/importer.h"
 
-/* If the stacks are in another file and are matched by time, twofile.c reads the trace instead. */
+/*
+ * If the stacks are in another file and are matched by time, twofile_source.c reads the trace
+ * instead.
+ */
 static const char *trace_file(const struct import_opts *o)
 {
 	return o->cpu_lines ? NULL : o->gpu;

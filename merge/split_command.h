@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* split.h - the command "xpumerge split", with a command line of its own */
+/* split_command.h - the command "xpumerge split", with a command line of its own */
 #ifndef MERGE_SPLIT_COMMAND_H
 #define MERGE_SPLIT_COMMAND_H
 

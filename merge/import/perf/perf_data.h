@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * data.h - reads perf.data, the file of "perf record"
+ * perf_data.h - reads perf.data, the file of "perf record"
  *
  * It uses these features of the file: names of events, build-ids of files, the host's name and
  * system, and the clock's time of day. Call chains, and copies of stacks (--call-graph dwarf),
@@ -8,8 +8,8 @@
  * name. Source: Linux, tools/perf/Documentation/perf.data-file-format.txt,
  * include/uapi/linux/perf_event.h.
  */
-#ifndef MERGE_PERF_DATA_H
-#define MERGE_PERF_DATA_H
+#ifndef MERGE_PERF_PERF_DATA_H
+#define MERGE_PERF_PERF_DATA_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -100,4 +100,4 @@ int perf_data__read(struct perf_data *d, const void *buf, size_t size, const cha
 		    struct msgs *msgs);
 void perf_data__exit(struct perf_data *d);
 
-#endif /* MERGE_PERF_DATA_H */
+#endif /* MERGE_PERF_PERF_DATA_H */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * samples.h - the second pass: CPU samples, and stacks that are unwound here
+ * place_samples.h - the second pass: CPU samples, and stacks that are unwound here
  */
-#ifndef MERGE_SAMPLES_H
-#define MERGE_SAMPLES_H
+#ifndef MERGE_PLACE_SAMPLES_H
+#define MERGE_PLACE_SAMPLES_H
 
 #include "join/second_pass.h"
 
@@ -18,4 +18,4 @@ int samples__finish(struct second_pass *p);
 /* Frees p->samples. */
 void samples__exit(struct second_pass *p);
 
-#endif /* MERGE_SAMPLES_H */
+#endif /* MERGE_PLACE_SAMPLES_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "join/samples.h"
+#include "join/place_samples.h"
 
 #include <errno.h>
 #include <string.h>

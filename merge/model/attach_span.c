@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "model/window.h"
+#include "model/attach_span.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct window *window__new(uint32_t nr_threads)
+struct attach_span *attach_span__new(uint32_t nr_threads)
 {
-	struct window *w = calloc(1, sizeof(*w));
+	struct attach_span *w = calloc(1, sizeof(*w));
 
 	if (w)
-		w->nr_threads = nr_threads ? min_t(uint32_t, nr_threads, WINDOW_MAX_THREADS) : 1;
+		w->nr_threads = nr_threads ? min_t(uint32_t, nr_threads, ATTACH_MAX_THREADS) : 1;
 	return w;
 }
 
-void window__free(struct window *w)
+void attach_span__free(struct attach_span *w)
 {
 	if (!w)
 		return;
@@ -25,7 +25,7 @@ void window__free(struct window *w)
 	free(w);
 }
 
-int window__see(struct window *w, uint32_t id)
+int attach_span__see(struct attach_span *w, uint32_t id)
 {
 	size_t i;
 	int err;
@@ -50,19 +50,19 @@ int window__see(struct window *w, uint32_t id)
 	return 0;
 }
 
-enum window_place window__place(const struct window *w, uint32_t id)
+enum attach_place attach_span__place(const struct attach_span *w, uint32_t id)
 {
 	if (!id)
-		return WINDOW_INSIDE;
+		return ATTACH_INSIDE;
 	if (w->low.nr < w->nr_threads || id < w->low.v[w->low.nr - 1])
-		return WINDOW_BEFORE;
-	return id > w->high.v[w->high.nr - 1] ? WINDOW_AFTER : WINDOW_INSIDE;
+		return ATTACH_BEFORE;
+	return id > w->high.v[w->high.nr - 1] ? ATTACH_AFTER : ATTACH_INSIDE;
 }
 
-int window__first(struct window *w, uint32_t id)
+int attach_span__first(struct attach_span *w, uint32_t id)
 {
 	size_t i;
-	int err = w->firsts.nr < WINDOW_MAX_THREADS ? array_push(&w->firsts, 0) : 1;
+	int err = w->firsts.nr < ATTACH_MAX_THREADS ? array_push(&w->firsts, 0) : 1;
 
 	if (err)
 		return min_t(int, err, 0);
@@ -72,7 +72,7 @@ int window__first(struct window *w, uint32_t id)
 	return 0;
 }
 
-int window__is_late(struct window *w, uint32_t id)
+int attach_span__is_late(struct attach_span *w, uint32_t id)
 {
 	size_t i, k;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tell.h - adds the contents of perf.data to an import
+ * perf_records.h - adds the contents of perf.data to an import
  */
-#ifndef MERGE_PERF_TELL_H
-#define MERGE_PERF_TELL_H
+#ifndef MERGE_PERF_PERF_RECORDS_H
+#define MERGE_PERF_PERF_RECORDS_H
 
 #include "import/import.h"
-#include "import/perf/data.h"
+#include "import/perf/perf_data.h"
 
 struct perf_told {
 	uint64_t nr_samples;
@@ -27,4 +27,4 @@ struct perf_told {
 int perf_data__tell(struct perf_data *d, struct import *im, uint64_t shift_ns,
 		    const char *buildid_dir, struct perf_told *told);
 
-#endif /* MERGE_PERF_TELL_H */
+#endif /* MERGE_PERF_PERF_RECORDS_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "join/calls.h"
+#include "join/place_calls.h"
 
 #include <errno.h>
 #include <string.h>

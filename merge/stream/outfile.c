@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "stream/part.h"
+#include "stream/outfile.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #define BLOCK_BYTES	(256u * 1024)	/* bytes of records in a usual block */
 
-static void part__write(struct part *p, const void *data, size_t len)
+static void outfile__write(struct outfile *p, const void *data, size_t len)
 {
 	const uint8_t *at = data;
 	ssize_t n;
@@ -26,7 +26,7 @@ static void part__write(struct part *p, const void *data, size_t len)
 	}
 }
 
-static int part__start(struct part *p, const struct xpu_file_header *hdr, int level)
+static int outfile__start(struct outfile *p, const struct xpu_file_header *hdr, int level)
 {
 	struct xpu_file_header sealed = *hdr;
 
@@ -34,15 +34,15 @@ static int part__start(struct part *p, const struct xpu_file_header *hdr, int le
 	p->records = malloc(XPU_BLOCK_MAX);
 	file_header__seal(&sealed);
 	if (p->packer && p->records)
-		part__write(p, &sealed, sizeof(sealed));
+		outfile__write(p, &sealed, sizeof(sealed));
 	else
 		p->err = -ENOMEM;
 	p->safe = p->written;
 	return p->err ?: safefile__commit(&p->file);
 }
 
-/* Return: @err. If it is an error, frees the part. */
-static int part__abandon(struct part *p, int err)
+/* Return: @err. If it is an error, frees the file. */
+static int outfile__abandon(struct outfile *p, int err)
 {
 	if (!err)
 		return 0;
@@ -54,23 +54,24 @@ static int part__abandon(struct part *p, int err)
 	return err;
 }
 
-int part__open(struct part *p, const char *path, const struct xpu_file_header *hdr, int level)
+int outfile__open(struct outfile *p, const char *path, const struct xpu_file_header *hdr, int level)
 {
 	int err;
 
 	memset(p, 0, sizeof(*p));
 	err = safefile__open(&p->file, AT_FDCWD, path, SAFEFILE_PRIVATE | SAFEFILE_NO_WAIT);
-	return err ?: part__abandon(p, part__start(p, hdr, level));
+	return err ?: outfile__abandon(p, outfile__start(p, hdr, level));
 }
 
-int part__begin(struct part *p, int fd, const struct xpu_file_header *hdr, int level)
+int outfile__begin(struct outfile *p, int fd, const struct xpu_file_header *hdr, int level)
 {
 	memset(p, 0, sizeof(*p));
 	p->file = (struct safefile){ .fd = fd, .dir_fd = -1 };
-	return part__abandon(p, part__start(p, hdr, level));
+	return outfile__abandon(p, outfile__start(p, hdr, level));
 }
 
-int part__resume(struct part *p, int fd, uint64_t bytes, uint64_t nr_blocks, uint64_t nr_launches)
+int outfile__resume(struct outfile *p, int fd, uint64_t bytes, uint64_t nr_blocks,
+		    uint64_t nr_launches)
 {
 	memset(p, 0, sizeof(*p));
 	p->file = (struct safefile){ .fd = fd, .dir_fd = -1 };
@@ -78,12 +79,12 @@ int part__resume(struct part *p, int fd, uint64_t bytes, uint64_t nr_blocks, uin
 	p->packer = block_packer__new(0);
 	p->records = malloc(XPU_BLOCK_MAX);
 	if (!p->packer || !p->records)
-		return part__abandon(p, -ENOMEM);
+		return outfile__abandon(p, -ENOMEM);
 	block_packer__resume(p->packer, nr_blocks, nr_launches);
 	return 0;
 }
 
-void part__flush(struct part *p)
+void outfile__flush(struct outfile *p)
 {
 	const struct xpu_record_block *b;
 
@@ -91,7 +92,7 @@ void part__flush(struct part *p)
 		return;
 	b = p->err ? NULL : block_packer__pack(p->packer, p->records, p->used);
 	if (b) {
-		part__write(p, b, b->hdr.size);
+		outfile__write(p, b, b->hdr.size);
 		p->nr_blocks = b->number + 1;
 		p->nr_launches = b->launches_before + b->nr_launches;
 	} else {
@@ -101,9 +102,9 @@ void part__flush(struct part *p)
 	p->used = 0;
 }
 
-int part__checkpoint(struct part *p)
+int outfile__checkpoint(struct outfile *p)
 {
-	part__flush(p);
+	outfile__flush(p);
 	if (p->err)
 		return p->err;
 	p->safe = p->written;
@@ -111,12 +112,12 @@ int part__checkpoint(struct part *p)
 	return 0;
 }
 
-void *part__reserve(struct part *p, size_t size)
+void *outfile__reserve(struct outfile *p, size_t size)
 {
 	void *room;
 
 	if (p->used && p->used + size > BLOCK_BYTES)
-		part__flush(p);
+		outfile__flush(p);
 	if (p->err || size > XPU_BLOCK_MAX) {
 		p->since += size;
 		return NULL;
@@ -126,21 +127,21 @@ void *part__reserve(struct part *p, size_t size)
 	return room;
 }
 
-void part__append(struct part *p, const struct xpu_record *rec)
+void outfile__append(struct outfile *p, const struct xpu_record *rec)
 {
-	void *room = part__reserve(p, rec->size);
+	void *room = outfile__reserve(p, rec->size);
 
 	if (room)
 		memcpy(room, rec, rec->size);
 }
 
-int part__close(struct part *p)
+int outfile__close(struct outfile *p)
 {
 	int err;
 
 	if (!p->packer)
 		return 0;
-	err = part__checkpoint(p);
+	err = outfile__checkpoint(p);
 	p->nr_lost = err ? p->since : 0;
 	/* If this fails, too, readers skip the incomplete block. */
 	if (err)

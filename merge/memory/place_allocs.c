@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "memory/allocs.h"
+#include "memory/place_allocs.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "import/perf/data.h"
+#include "import/perf/perf_data.h"
 
 #include <errno.h>
 #include <inttypes.h>

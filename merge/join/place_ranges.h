@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* ranges.h - opens, closes and sums up NVTX ranges, and passes them to the sink */
-#ifndef MERGE_RANGES_H
-#define MERGE_RANGES_H
+/* place_ranges.h - opens, closes and sums up NVTX ranges, and passes them to the sink */
+#ifndef MERGE_PLACE_RANGES_H
+#define MERGE_PLACE_RANGES_H
 
 #include "join/second_pass.h"
 
@@ -17,4 +17,4 @@ int ranges__open(struct second_pass *p);
  */
 int ranges__finish(struct second_pass *p);
 
-#endif /* MERGE_RANGES_H */
+#endif /* MERGE_PLACE_RANGES_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "join/part.h"
+#include "join/read_job.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,14 +11,14 @@
 #include "join/device.h"
 #include "join/frames.h"
 #include "join/losses.h"
-#include "join/ranges.h"
-#include "join/samples.h"
+#include "join/place_ranges.h"
+#include "join/place_samples.h"
 #include "read/collect.h"
 #include "read/resolve.h"
 
 /* ---- begin and end --------------------------------------------------------------------------- */
 
-static void part__open_jitmaps(struct part *p, const struct input *in)
+static void read_job__open_jitmaps(struct read_job *p, const struct input *in)
 {
 	char host[256] = "";
 	struct stat st;
@@ -34,7 +34,7 @@ static void part__open_jitmaps(struct part *p, const struct input *in)
 }
 
 /* Saves results of earlier recordings that must be separate while this one is read. */
-static void part__enter(struct part *p)
+static void read_job__enter(struct read_job *p)
 {
 	struct sums *sums = p->sums;
 
@@ -46,7 +46,7 @@ static void part__enter(struct part *p)
 	memset(&sums->loss, 0, sizeof(sums->loss));
 }
 
-static void part__leave(struct part *p)
+static void read_job__leave(struct read_job *p)
 {
 	struct sums *sums = p->sums;
 
@@ -55,7 +55,7 @@ static void part__leave(struct part *p)
 	p->model->nvtx.last_ns = max_t(uint64_t, p->model->nvtx.last_ns, p->last_range_ns);
 }
 
-static void part__begin(struct part *p)
+static void read_job__begin(struct read_job *p)
 {
 	struct input *in = &p->model->inputs.v[p->nr];
 
@@ -64,27 +64,27 @@ static void part__begin(struct part *p)
 	p->model->gpus.host = in->host_nr;
 	in->first_info = p->model->infos.nr;
 	in->nr_infos = 0;
-	part__enter(p);
-	part__open_jitmaps(p, in);
+	read_job__enter(p);
+	read_job__open_jitmaps(p, in);
 	found__init(&p->found, p->model, in);
 	join__init(&p->join);
 	second_pass__init(&p->pass, &p->opts, &p->found, p->model, p->sums, &p->join,
 			  p->apart ? NULL : &p->s->unwind);
 }
 
-int part__init(struct part *p, struct session *s, size_t nr, struct passes *passes)
+int read_job__init(struct read_job *p, struct session *s, size_t nr, struct passes *passes)
 {
-	*p = (struct part){
+	*p = (struct read_job){
 		.s = s, .nr = nr, .opts = s->opts, .passes = passes,
 		.model = &s->model, .sums = &s->sums, .msgs = &s->msgs,
 	};
 	machine__next(&s->model.machine);
 	copied_stacks__next(&s->unwind);
-	part__begin(p);
+	read_job__begin(p);
 	return 0;
 }
 
-/* All parts share the session's inputs; each part writes only to its own input. */
+/* All read jobs share the session's inputs; each job writes only to its own input. */
 static void model__init_apart(struct model *m, const struct model *of)
 {
 	model__init(m);
@@ -96,20 +96,20 @@ static void model__init_apart(struct model *m, const struct model *of)
 	m->gpus.keeps_uses = true;
 }
 
-int part__init_apart(struct part *p, struct session *s, size_t nr, struct passes *passes)
+int read_job__init_apart(struct read_job *p, struct session *s, size_t nr, struct passes *passes)
 {
-	struct part_results *apart = calloc(1, sizeof(*apart));
+	struct read_job_results *apart = calloc(1, sizeof(*apart));
 	int err;
 
 	if (!apart)
 		return -ENOMEM;
 	sums__init(&apart->sums, &apart->model, &s->opts);
-	*p = (struct part){
+	*p = (struct read_job){
 		.s = s, .nr = nr, .opts = s->opts, .passes = passes, .apart = apart,
 		.model = &apart->model, .sums = &apart->sums, .msgs = &apart->msgs,
 	};
 	if (s->opts.sink) {
-		err = s->opts.sink->part(s->opts.sink->ctx, &p->opts.sink);
+		err = s->opts.sink->apart(s->opts.sink->ctx, &p->opts.sink);
 		if (err) {
 			sums__exit(&apart->sums);
 			free(apart);
@@ -123,12 +123,12 @@ int part__init_apart(struct part *p, struct session *s, size_t nr, struct passes
 		memset(&apart->filter.kernels, 0, sizeof(apart->filter.kernels));
 		p->opts.filter = &apart->filter;
 	}
-	part__begin(p);
+	read_job__begin(p);
 	return 0;
 }
 
 /* Drops references to the recording's records from its parts of the model. */
-static void part__let_go(struct part *p)
+static void read_job__let_go(struct read_job *p)
 {
 	struct model *m = p->model;
 	size_t i;
@@ -140,7 +140,7 @@ static void part__let_go(struct part *p)
 	reader__let_go(p->found.reader);
 }
 
-static void part_results__free(struct part_results *apart)
+static void read_job_results__free(struct read_job_results *apart)
 {
 	if (!apart)
 		return;
@@ -152,21 +152,21 @@ static void part_results__free(struct part_results *apart)
 	free(apart);
 }
 
-void part__exit(struct part *p)
+void read_job__exit(struct read_job *p)
 {
-	part__leave(p);
+	read_job__leave(p);
 	samples__exit(&p->pass);
 	second_pass__exit(&p->pass);
 	join__exit(&p->join);
 	if (!p->apart)
 		p->s->join = p->join;
-	part__let_go(p);
+	read_job__let_go(p);
 	found__exit(&p->found);
 	jitmaps__exit(&p->jitmaps);
 	remap__exit(&p->remap);
 	if (p->apart && p->opts.sink)
-		p->s->opts.sink->free_part(p->opts.sink);
-	part_results__free(p->apart);
+		p->s->opts.sink->free_apart(p->opts.sink);
+	read_job_results__free(p->apart);
 }
 
 /* ---- the passes ------------------------------------------------------------------------------ */
@@ -220,7 +220,7 @@ static int rescan_record(void *ctx, const struct record_iter *it, const struct x
 /*
  * Begins the features that are awake, for this or an earlier recording. Return: 0 or -ENOMEM.
  */
-static int part__begin_features(struct part *p)
+static int read_job__begin_features(struct read_job *p)
 {
 	void **states = p->model->features;
 	unsigned int i;
@@ -237,7 +237,7 @@ static int part__begin_features(struct part *p)
 }
 
 /* Makes the first pass and resolves its ids. Return: 0 or -ENOMEM. */
-static int part__first_pass(struct part *p)
+static int read_job__first_pass(struct read_job *p)
 {
 	struct collect c = {
 		.found = &p->found, .model = p->model, .loss = &p->sums->loss, .msgs = p->msgs,
@@ -252,11 +252,11 @@ static int part__first_pass(struct part *p)
 					    p->found.from_ns + p->found.shift_ns,
 					    p->found.to_ns + p->found.shift_ns);
 	captured__sort(&p->model->captured);
-	return err ?: found__resolve(&p->found, p->model) ?: part__begin_features(p);
+	return err ?: found__resolve(&p->found, p->model) ?: read_job__begin_features(p);
 }
 
 /* Return: 0, -ENOMEM or the sink's error. */
-static int part__open_features(struct part *p)
+static int read_job__open_features(struct read_job *p)
 {
 	void *const *states = p->model->features;
 	unsigned int i;
@@ -269,7 +269,7 @@ static int part__open_features(struct part *p)
 }
 
 /* Return: 0, -ENOMEM or the sink's error. */
-static int part__end_features(struct part *p)
+static int read_job__end_features(struct read_job *p)
 {
 	void *const *states = p->model->features;
 	unsigned int i;
@@ -282,7 +282,7 @@ static int part__end_features(struct part *p)
 }
 
 /* Return: 0, -ENOMEM or the sink's error. */
-static int part__close_features(struct part *p)
+static int read_job__close_features(struct read_job *p)
 {
 	void *const *states = p->model->features;
 	unsigned int i;
@@ -295,45 +295,45 @@ static int part__close_features(struct part *p)
 }
 
 /* Makes the second pass, and the third if needed. Return: 0, -ENOMEM or the sink's error. */
-static int part__second_pass(struct part *part)
+static int read_job__second_pass(struct read_job *job)
 {
-	const struct reader *r = part->found.reader;
-	struct second_pass *p = &part->pass;
+	const struct reader *r = job->found.reader;
+	struct second_pass *p = &job->pass;
 	struct record_iter it;
 	int err;
 
-	err = second_pass__open_windows(p);
+	err = second_pass__open_attach_spans(p);
 	if (!err)
 		err = ranges__open(p);
 	if (!err)
-		err = part__open_features(part);
+		err = read_job__open_features(job);
 	if (!err)
-		err = pass__run(r, part->passes, stream_record, p, 300, 950, &it);
+		err = pass__run(r, job->passes, stream_record, p, 300, 950, &it);
 	if (!err && join__wants_rescan(p->join))
-		err = pass__run(r, part->passes, rescan_record, p, 950, 950, &it);
+		err = pass__run(r, job->passes, rescan_record, p, 950, 950, &it);
 	if (!err)
 		err = device__finish(p);
 	if (!err)
-		err = part__end_features(part);
+		err = read_job__end_features(job);
 	if (!err)
 		err = samples__finish(p);
 	if (!err)
 		err = ranges__finish(p);
-	return err ?: part__close_features(part);
+	return err ?: read_job__close_features(job);
 }
 
-static int part__later_passes(struct part *p)
+static int read_job__later_passes(struct read_job *p)
 {
-	int err = part__second_pass(p);
+	int err = read_job__second_pass(p);
 
 	if (!err && p->apart && p->opts.sink && p->opts.sink->end)
 		p->opts.sink->end(p->opts.sink->ctx);
 	return err;
 }
 
-int part__read(struct part *p)
+int read_job__read(struct read_job *p)
 {
-	int err = part__first_pass(p);
+	int err = read_job__first_pass(p);
 
 	if (!err && p->meet) {
 		err = p->meet(p->meet_ctx, p);
@@ -342,18 +342,18 @@ int part__read(struct part *p)
 	}
 	/* Unwinding stacks needs the tables of files, which belong to the session. */
 	p->waits = p->apart && p->found.has_stacks;
-	return err || p->again || p->waits ? err : part__later_passes(p);
+	return err || p->again || p->waits ? err : read_job__later_passes(p);
 }
 
-/* Makes the passes that had to wait for part__take(). Return: as part__read(). */
-static int part__go_on(struct part *p)
+/* Makes the passes that had to wait for read_job__take(). Return: as read_job__read(). */
+static int read_job__go_on(struct read_job *p)
 {
 	p->pass.unwind = &p->s->unwind;
 	copied_stacks__next(p->pass.unwind);
-	return part__later_passes(p);
+	return read_job__later_passes(p);
 }
 
-static int part__settle_features(struct part *p)
+static int read_job__settle_features(struct read_job *p)
 {
 	void *const *states = p->model->features;
 	unsigned int i;
@@ -366,7 +366,7 @@ static int part__settle_features(struct part *p)
 }
 
 /* Names the frames, and counts what is missing. Return: 0 or -ENOMEM. */
-static int part__name(struct part *p)
+static int read_job__name(struct read_job *p)
 {
 	struct model *m = p->model;
 	size_t i;
@@ -375,7 +375,7 @@ static int part__name(struct part *p)
 	err = frames__run(&p->s->callchains, &p->found, &p->jitmaps, m, &p->sums->loss);
 	if (!err) {
 		losses__settle(&p->pass);
-		err = part__settle_features(p);
+		err = read_job__settle_features(p);
 	}
 	for (i = p->found.first_proc; i < m->machine.procs.nr; i++)
 		m->machine.procs.v[i].name = model__proc_name(m, i);
@@ -383,19 +383,19 @@ static int part__name(struct part *p)
 	return err;
 }
 
-int part__take(struct part *p)
+int read_job__take(struct read_job *p)
 {
 	struct session *s = p->s;
 	int err = 0;
 
 	if (p->waits && !p->again)
-		err = part__go_on(p);
+		err = read_job__go_on(p);
 	if (!err && p->apart && !p->again)
 		err = remap__start(&p->remap, &s->model, p->model);
 	p->again |= err > 0;
 	if (err < 0 || p->again)
 		return min_t(int, err, 0);
-	err = part__name(p);
+	err = read_job__name(p);
 	if (!err && p->apart && s->opts.sink && s->opts.sink->named)
 		err = p->opts.sink->named(p->opts.sink->ctx, p->model);
 	if (!err && p->apart)

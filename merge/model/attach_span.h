@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * window.h - tells which launches of a process that ran before the recording could be recorded
+ * attach_span.h - tells which launches of a process that ran before the recording could be recorded
  *
  * Work launched before the attach may end after it, and work launched after the detach may still be
  * recorded: such device records have no launch in the recording, but nothing was lost. Their
@@ -14,23 +14,23 @@
  * may have waited for its module to be loaded, while other threads made many launches. Its id is
  * below the id of the first recorded launch of its own thread.
  */
-#ifndef MERGE_WINDOW_H
-#define MERGE_WINDOW_H
+#ifndef MERGE_ATTACH_SPAN_H
+#define MERGE_ATTACH_SPAN_H
 
 #include <stdint.h>
 
 #include "util.h"
 
 /* More threads than this do not make the edges any wider. */
-#define WINDOW_MAX_THREADS	1024
+#define ATTACH_MAX_THREADS	1024
 
-enum window_place {
-	WINDOW_INSIDE,
-	WINDOW_BEFORE,
-	WINDOW_AFTER,
+enum attach_place {
+	ATTACH_INSIDE,
+	ATTACH_BEFORE,
+	ATTACH_AFTER,
 };
 
-struct window {
+struct attach_span {
 	uint32_t nr_threads;
 	/*
 	 * These are the nr_threads smallest and the nr_threads largest ids, the most extreme first.
@@ -43,25 +43,25 @@ struct window {
 };
 
 /* @nr_threads: the threads that launch in the process; 0 counts as 1. */
-struct window *window__new(uint32_t nr_threads);
-void window__free(struct window *w);
+struct attach_span *attach_span__new(uint32_t nr_threads);
+void attach_span__free(struct attach_span *w);
 
 /* Notes that the launch @correlation_id was recorded. Return: 0 or -ENOMEM. */
-int window__see(struct window *w, uint32_t correlation_id);
+int attach_span__see(struct attach_span *w, uint32_t correlation_id);
 
 /*
  * Notes the first recorded launch, @correlation_id, of a thread that existed at the attach. Call it
  * for all these threads after all launches were noted. Return: 0 or -ENOMEM.
  */
-int window__first(struct window *w, uint32_t correlation_id);
+int attach_span__first(struct attach_span *w, uint32_t correlation_id);
 
 /*
- * Finds whether an unrecorded launch, WINDOW_INSIDE, may have begun before the attach: each thread
+ * Finds whether an unrecorded launch, ATTACH_INSIDE, may have begun before the attach: each thread
  * has at most one such launch. Return: 1, 0 or -ENOMEM.
  */
-int window__is_late(struct window *w, uint32_t correlation_id);
+int attach_span__is_late(struct attach_span *w, uint32_t correlation_id);
 
 /* Return: where an unrecorded launch was. All recorded launches must have been noted. */
-enum window_place window__place(const struct window *w, uint32_t correlation_id);
+enum attach_place attach_span__place(const struct attach_span *w, uint32_t correlation_id);
 
-#endif /* MERGE_WINDOW_H */
+#endif /* MERGE_ATTACH_SPAN_H */

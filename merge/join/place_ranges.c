@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "join/ranges.h"
+#include "join/place_ranges.h"
 
 #include <errno.h>
 #include <stdlib.h>

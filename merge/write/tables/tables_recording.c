@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "write/tables/recording.h"
+#include "write/tables/tables_recording.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -84,9 +84,9 @@ int tables_recording__begin(struct tables_recording *r, const struct model *m, u
 	r->nr = nr;
 	r->shift_ns = m->inputs.v[nr].shift_ns;
 	r->hash = identify(m, nr, r->first_proc);
-	r->parts.recording = r->hash;
+	r->partitions.recording = r->hash;
 	r->procs.nr = 0;
-	return parts__partition(&r->parts, tables_recording__rank(r, m), &unused);
+	return partitions__find(&r->partitions, tables_recording__rank(r, m), &unused);
 }
 
 int64_t tables_recording__rank(const struct tables_recording *r, const struct model *m)
@@ -121,7 +121,8 @@ int tables_recording__commit(struct tables_recording *r, const struct model *m)
 	snprintf(hash, sizeof(hash), "%016" PRIx64, r->hash);
 	snprintf(offset, sizeof(offset), "%" PRIu64, (uint64_t)(
 		 h->start_real_ns ? xpu_ns_between(h->start_mono_ns, h->start_real_ns) : 0));
-	err = parts__commit(&r->parts, tables_recording__rank(r, m), pairs, ARRAY_SIZE(pairs));
+	err = partitions__commit(&r->partitions, tables_recording__rank(r, m), pairs,
+				 ARRAY_SIZE(pairs));
 	r->nvtx.nr = 0;
 	strpool__free(&r->strings);
 	return err;
@@ -129,7 +130,7 @@ int tables_recording__commit(struct tables_recording *r, const struct model *m)
 
 void tables_recording__exit(struct tables_recording *r)
 {
-	parts__close(&r->parts);
+	partitions__close(&r->partitions);
 	array_free(&r->procs);
 	array_free(&r->nvtx);
 	strpool__free(&r->strings);
@@ -147,7 +148,7 @@ int tables_recording__process(struct tables_recording *r, const struct model *m,
 		uint32_t nr = r->first_proc + r->procs.nr;
 
 		next.id = tables_recording__process_id(r, m->machine.procs.v[nr].proc_id);
-		err = parts__partition(&r->parts, process__rank(m, nr), &next.partition) ?:
+		err = partitions__find(&r->partitions, process__rank(m, nr), &next.partition) ?:
 		      array_push(&r->procs, next);
 	}
 	if (!err)

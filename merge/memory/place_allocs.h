@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * allocs.h - memory events, sorted and passed to the heap
+ * place_allocs.h - memory events, sorted and passed to the heap
  *
  * Threads send their events as their logs fill up. Each process numbers its events, so an event is
  * held until all events of its process with lower numbers have come. Events of different processes
  * are ordered only by the clock.
  */
-#ifndef MERGE_ALLOCS_H
-#define MERGE_ALLOCS_H
+#ifndef MERGE_PLACE_ALLOCS_H
+#define MERGE_PLACE_ALLOCS_H
 
 #include "join/second_pass.h"
 #include "memory/state.h"
@@ -47,4 +47,4 @@ bool heap__shows_peak(const struct heap *h, const struct session_opts *opts, uin
  */
 int allocs__settle(struct memory_state *state, struct session *s);
 
-#endif /* MERGE_ALLOCS_H */
+#endif /* MERGE_PLACE_ALLOCS_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * part.h - the tables of one recording, by rank, written row by row
+ * partition.h - the tables of one recording, by rank, written row by row
  *
  * A row goes to the partition of its process's rank. Rows of all partitions together take bounded
  * memory: at the limit, the largest table writes a row group.
  */
-#ifndef MERGE_TABLES_PART_H
-#define MERGE_TABLES_PART_H
+#ifndef MERGE_TABLES_PARTITION_H
+#define MERGE_TABLES_PARTITION_H
 
 #include "write/tables/dir.h"
 
@@ -16,7 +16,7 @@ struct partition {
 	struct tables_file *files[NR_TABLES];
 };
 
-struct parts {
+struct partitions {
 	struct tables_dir dir;
 	struct parquet_encoder *encoder;
 	uint64_t recording;		/* the number in the names of its files */
@@ -28,29 +28,31 @@ struct parts {
 
 /*
  * Opens directory @path. Return: 0; -ENOMEM; or another -errno, for tables_dir__strerror(). The
- * caller calls parts__close(), even after a failure.
+ * caller calls partitions__close(), even after a failure.
  */
-int parts__open(struct parts *p, const char *path);
-/* As parts__open(), for the directory of @of. */
-int parts__open_again(struct parts *p, const struct parts *of);
-void parts__close(struct parts *p);
+int partitions__open(struct partitions *p, const char *path);
+/* As partitions__open(), for the directory of @of. */
+int partitions__open_again(struct partitions *p, const struct partitions *of);
+void partitions__close(struct partitions *p);
 
 /*
  * Finds or makes the partition of a rank; ranks beyond TABLES_MAX_RANKS share the partition
  * TABLES_NO_RANK. *@nr: its index. Return: 0 or -ENOMEM.
  */
-int parts__partition(struct parts *p, int64_t rank, uint32_t *nr);
+int partitions__find(struct partitions *p, int64_t rank, uint32_t *nr);
 
 /* Adds a row. Return: 0 or -errno; if p->err is set, it is the error of the file. */
-int parts__put(struct parts *p, uint32_t partition, unsigned int table, const int64_t *cells);
+int partitions__put(struct partitions *p, uint32_t partition, unsigned int table,
+		    const int64_t *cells);
 
 /* Writes all rows of a table. Return: 0 or -ENOMEM. */
-int parts__flush(struct parts *p, enum tables_id table);
+int partitions__flush(struct partitions *p, enum tables_id table);
 
 /*
  * Ends the recording: every partition gets a file for every table, even without rows. @rank: the
- * partition of its losses. Return: as parts__put().
+ * partition of its losses. Return: as partitions__put().
  */
-int parts__commit(struct parts *p, int64_t rank, const struct parquet_pair *pairs, size_t nr);
+int partitions__commit(struct partitions *p, int64_t rank, const struct parquet_pair *pairs,
+		       size_t nr);
 
-#endif /* MERGE_TABLES_PART_H */
+#endif /* MERGE_TABLES_PARTITION_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* calls.h - the second pass: CUDA API calls, as recorded with --api */
-#ifndef MERGE_CALLS_H
-#define MERGE_CALLS_H
+/* place_calls.h - the second pass: CUDA API calls, as recorded with --api */
+#ifndef MERGE_PLACE_CALLS_H
+#define MERGE_PLACE_CALLS_H
 
 #include "join/second_pass.h"
 
@@ -9,4 +9,4 @@
 int calls__read(struct second_pass *p, uint32_t proc, const struct xpu_record_batch *batch,
 		const struct xpu_record_calls *rec);
 
-#endif /* MERGE_CALLS_H */
+#endif /* MERGE_PLACE_CALLS_H */

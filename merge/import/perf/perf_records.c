@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "import/perf/tell.h"
+#include "import/perf/perf_records.h"
 
 #include <errno.h>
 #include <stdio.h>
