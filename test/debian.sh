@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # debian.sh SUITE [COMMAND...]: for example debian.sh trixie; or debian.sh bookworm make check
-# T=test/t3/odd.sh
+# T=test/t3/odd_programs.sh
 #
 # Runs COMMAND, by default make check, on this kernel in a fresh minimal Debian, as root. ROOT=
 # names the directory where that Debian is or will be (default build/debian-SUITE); MIRROR= is its

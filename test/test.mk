@@ -346,9 +346,9 @@ $(O)/test/t0/cgroup_name.t: T0_EXTRA = -Iloader
 $(O)/test/t0/cgroup_name.t: T0_OBJ = $(O)/loader/target/cgroup_name.o
 
 # It tests the shim's labels.
-$(O)/test/t0/labels.t: $(O)/preload/base/launcher_labels.o
-$(O)/test/t0/labels.t: T0_EXTRA = -Ipreload
-$(O)/test/t0/labels.t: T0_OBJ = $(O)/preload/base/launcher_labels.o
+$(O)/test/t0/launcher_labels.t: $(O)/preload/base/launcher_labels.o
+$(O)/test/t0/launcher_labels.t: T0_EXTRA = -Ipreload
+$(O)/test/t0/launcher_labels.t: T0_OBJ = $(O)/preload/base/launcher_labels.o
 
 $(O)/test/t0/recent.t: $(O)/loader/target/recent.o
 $(O)/test/t0/recent.t: T0_EXTRA = -Iloader

@@ -7,8 +7,8 @@
 # their findings are shown, but fail nothing unless XPU_LINT_STRICT is set.
 #
 # Parts: format (clang-format), columns, cppcheck, shellcheck, javascript (node), eslint, python,
-# perl, mandoc, comments, english. All of them run by default. Each prints its findings as
-# FILE:LINE: TEXT. A part whose tool is missing says so as "lint: PART: NOT RUN: ..." and fails
+# perl, mandoc, comments, english, names. All of them run by default. Each prints its findings
+# as FILE:LINE: TEXT. A part whose tool is missing says so as "lint: PART: NOT RUN: ..." and fails
 # nothing, unless XPU_LINT_REQUIRE is set.
 #
 # ESLINT= is where eslint is, else build/eslint, where `make eslint` puts it.
@@ -160,8 +160,33 @@ lint_english() {
 		python3 scripts/lint/english.py
 }
 
+# Two production files with one name, such as join/device.c and write/device.c, cannot be told apart
+# in a backtrace or in a report of coverage. CONTRIBUTING.md names the exceptions.
+lint_names() {
+	files -o -name '*.c' -o -name '*.h' | grep -v '^test/' >"$tmp/files"
+	if awk '{
+		stem = name = $0
+		sub(/\.[ch]$/, "", stem)
+		sub(/.*\//, "", name)
+		sub(/\.[ch]$/, "", name)
+	}
+	/^preload\/gpu\/[^\/]*\// || /^merge\/[^\/]*\/(feature|state)\./ || /^[^\/]*\/options\./ {
+		next
+	}
+	name in first && first[name] != stem {
+		print $0 ":1: a second file called " name ", next to " first[name] ".*"
+		again = 1
+	}
+	!(name in first) { first[name] = stem }
+	END { exit again }' "$tmp/files" >"$tmp/log"; then
+		echo "lint: names: $(wc -l <"$tmp/files") files: fine"
+	else
+		found names awk
+	fi
+}
+
 set -f
-all="format columns cppcheck shellcheck javascript eslint python perl mandoc comments english"
+all="format columns cppcheck shellcheck javascript eslint python perl mandoc comments english names"
 # shellcheck disable=SC2086
 [ $# != 0 ] || set -- $all
 for part; do

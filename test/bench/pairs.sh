@@ -4,7 +4,7 @@
 # are certain and right, certain and wrong, uncertain, and invented. More than one wrong in 1000 is
 # marked. NR recordings (300) are made at random. XPU_PAIRS_MERGE names another xpumerge, for
 # example an older one.
-. "$XPU_SRC/test/lib/pairs.sh"
+. "$XPU_SRC/test/lib/pairs_checks.sh"
 dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1

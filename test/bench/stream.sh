@@ -8,7 +8,7 @@
 # libcurl, and protobuf for Python.
 : "${XPU_SRC:?run it as: make bench}"
 . "$XPU_SRC/test/bench/lib.sh"
-. "$XPU_SRC/test/lib/formats.sh"
+. "$XPU_SRC/test/lib/formats_checks.sh"
 seconds=${1:-60} every=${2:-5} kind=${3:-otlp} rate=${4:-10000}
 "$XPU_BUILD/xpuload" --check >check.log 2>&1 ||
 	{ echo "bench stream: NOT RUN: $(grep MISSING check.log | head -n 1)"; exit 0; }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Profiles as Go's pprof reads them, compared with the folded stacks by whole stacks.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/formats.sh"
+. "$XPU_SRC/test/lib/formats_checks.sh"
 need root bpf shim go
 use_sim
 

@@ -3,8 +3,8 @@
 # The requests of xpuload --push are compared with those of Pyroscope's own client for Node.js:
 # endpoint, names in the query, and a profile that the same reader accepts.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
-. "$XPU_SRC/test/lib/formats.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
+. "$XPU_SRC/test/lib/formats_checks.sh"
 need root bpf shim node
 [ -e "$XPU_BUILD/xpuload-push" ] || skip_all "xpuload-push is not built: no headers of libcurl"
 protobuf_readers || skip_all "no protoc, or no protobuf for Python"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # The tables in DuckDB, hyparquet and parquet-wasm: all three agree on every value.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/formats.sh"
+. "$XPU_SRC/test/lib/formats_checks.sh"
 need root bpf shim
 use_sim
 

@@ -234,7 +234,7 @@ seed_trace() {
 	printf 'RUNTIME cbid=211 [ 100 - 200 ] process 5, thread 6, correlation 7\nCONCURRENT KERNEL "s" [ 300 - 450 ] device 0, context 1, stream 7, correlation 7\nMEMCPY HtoD [ 5 - 6 ] device 0, size 64, correlation 8\nRUNTIME [ 1, 2 ] "cudaLaunchKernel", correlationId 7\n' >"$1/old"
 }
 
-seed_cpuside() {
+seed_perfscript() {
 	for args in "ids=both cpu=1 inline=1" "srcline=1 mode=1 other=1" "time=none junk=1" \
 		"ids=none crlf=1" \
 		"event=cycles:P period=5 comment=sample_freq}=9,freq=1,clockid=1"; do
@@ -338,7 +338,7 @@ for fuzzer; do
 	fuzz_jitmap)	seed_jitmap "$seeds" ;;
 	fuzz_twofile)	seed_twofile "$seeds" ;;
 	fuzz_trace)	seed_trace "$seeds" ;;
-	fuzz_cpuside)	seed_cpuside "$seeds"; max=16384 ;;
+	fuzz_perfscript)	seed_perfscript "$seeds"; max=16384 ;;
 	fuzz_nsys)	seed_nsys "$seeds"; max=20000 ;;
 	fuzz_ranks)	seed_ranks "$seeds" ;;
 	fuzz_memory)	seed_memory "$seeds" ;;

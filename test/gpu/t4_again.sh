@@ -3,7 +3,7 @@
 # xpuload attaches many times, on a real GPU, to servers whose threads launch and wait all the time.
 # Each recording is exact, also after a detach at a moment when threads were inside calls that wait.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root gpu nvcc bpf
 
 for name in demo again; do

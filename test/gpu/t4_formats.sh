@@ -6,7 +6,7 @@
 # RECORDINGS=DIR uses the recordings that another run left in DIR. OUT=DIR leaves this run's
 # recordings there.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/formats.sh"
+. "$XPU_SRC/test/lib/formats_checks.sh"
 
 record() {		# record NAME COMMAND...
 	name=$1

@@ -4,8 +4,8 @@
 # at each moment, JAX and CuPy; and which code runs out of memory. make bench-gpu measures the cost.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
-. "$XPU_SRC/test/lib/memory_torch.sh"
-. "$XPU_SRC/test/lib/memory_held.sh"
+. "$XPU_SRC/test/lib/memory_torch_checks.sh"
+. "$XPU_SRC/test/lib/memory_held_checks.sh"
 need root gpu nvcc bpf
 
 # ---- a program that knows the truth

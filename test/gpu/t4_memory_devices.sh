@@ -4,7 +4,7 @@
 # figures for each device, at each moment; and a leak on one of them.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
-. "$XPU_SRC/test/lib/memory_torch.sh"
+. "$XPU_SRC/test/lib/memory_torch_checks.sh"
 need root gpu bpf torch
 nr=$(python3 -c 'import torch; print(torch.cuda.device_count())')
 [ "$nr" -ge 2 ] || skip_all "$nr GPU: expected two"

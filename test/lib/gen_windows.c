@@ -502,10 +502,10 @@ static void add_captured(struct state *s)
 	}
 }
 
-static const struct part {
+static const struct measure {
 	const char *name;
 	void (*add)(struct state *s);
-} parts[] = {
+} measures[] = {
 	{ "memory", add_memory },
 	{ "stalls", add_reads },
 	{ "exact", add_exact },
@@ -513,16 +513,16 @@ static const struct part {
 	{ "captured", add_captured },
 };
 
-static void generate_part(struct state *s, const struct part *part)
+static void generate_measure(struct state *s, const struct measure *measure)
 {
 	gen__header(&s->g);
 	add_process(s, PROC);
-	if (part->add == add_nccl)
+	if (measure->add == add_nccl)
 		add_process(s, PROC + 1);
 	s->proc = PROC;
-	part->add(s);
+	measure->add(s);
 	emit_batch(s, true);
-	if (part->add == add_nccl)
+	if (measure->add == add_nccl)
 		gen__process_exit(&s->g, START_NS + END_NS, PROC + 1, 2 * PID, 0);
 	gen__process_exit(&s->g, START_NS + END_NS, PROC, PID, 0);
 	gen__end(&s->g, START_NS + END_NS, 0);
@@ -639,9 +639,9 @@ int main(int argc, char **argv)
 	for (i = 0; (argc == 3 || s.cut_ns) && i < sizeof(shapes) / sizeof(shapes[0]); i++)
 		if (!strcmp(argv[1], shapes[i].name))
 			generate(&s, &shapes[i]);
-	for (i = 0; argc == 3 && i < sizeof(parts) / sizeof(parts[0]); i++)
-		if (!strcmp(argv[1], parts[i].name))
-			generate_part(&s, &parts[i]);
+	for (i = 0; argc == 3 && i < sizeof(measures) / sizeof(measures[0]); i++)
+		if (!strcmp(argv[1], measures[i].name))
+			generate_measure(&s, &measures[i]);
 	if (!s.g.nr) {
 		fputs("usage: gen_windows long|across|tiny FILE [MS]\n"
 		      "       gen_windows memory|stalls|exact|nccl|captured FILE\n", stderr);

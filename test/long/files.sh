@@ -4,7 +4,7 @@
 # rename and remove, whatever links and names other users have prepared. Only the calling user can
 # read these files.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 chmod 755 .

@@ -5,7 +5,7 @@
 #
 # HOSTILE_SECONDS=N, HOSTILE_SEED=N: make fuzz-live runs it for longer.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

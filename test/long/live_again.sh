@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # xpuload attaches to a program fifty times. Each recording is exact, and no memory is left behind.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

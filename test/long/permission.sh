@@ -4,7 +4,7 @@
 # would let the user read, and only while it would. No data of other processes get into the
 # recording.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 

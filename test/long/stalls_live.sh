@@ -4,7 +4,7 @@
 # listeners who ask for them. When these leave, sampling stays on, and its samples are read and
 # dropped.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

@@ -64,6 +64,7 @@ fault eslint merge/one.js :1: "sed -i 's/log(one)/log(1)/' merge/one.js"
 fault eslint merge/one.js :3: "echo 'if (one == 1) console.log(2);' >>merge/one.js"
 fault python merge/one.py :1: "sed -i 's/1/(/' merge/one.py"
 fault perl "merge/one.pl line" " 3" "sed -i 's/print \$one/print \$two/' merge/one.pl"
+fault names merge/two/one.c :1: "mkdir merge/two && cp merge/one.c merge/two/"
 fault comments merge/one.c :7: \
 	"sed -i 's,return 2;,return 2; /* What one() returns. */,' merge/one.c"
 fault comments merge/one.c :4: "sed -i '3s,^,/*\\n * The same for one.\\n */\\n,' merge/one.c"

@@ -6,7 +6,7 @@
 need protoc
 gen="$XPU_BUILD/gen_data"
 
-. "$XPU_SRC/test/lib/formats.sh"
+. "$XPU_SRC/test/lib/formats_checks.sh"
 [ -n "$python" ] || skip_all "no python3 with google.protobuf (Debian: python3-protobuf)"
 protobuf_readers || skip_all "protoc cannot make Python modules"
 

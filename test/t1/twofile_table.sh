@@ -3,7 +3,7 @@
 # Recordings in two files whose truth is known. In each row, at most one in 1000 of the certain
 # matches is wrong. Where stacks name their kernels, nine of ten launches are right.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/pairs.sh"
+. "$XPU_SRC/test/lib/pairs_checks.sh"
 
 row() {			# row NAMED KEYS RIGHT WRONG UNCERTAIN NONE
 	[ $(($4 * 1000)) -le $(($3 + $4)) ] && [ $(($3 + $4 + $5 + $6)) -gt 0 ] &&

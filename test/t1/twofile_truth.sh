@@ -3,7 +3,7 @@
 # Recordings in two files whose truth is known. At most one in 1000 of the matches that are called
 # certain is wrong, and nothing is invented. test/long/twofile_truth.sh has more of them.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/pairs.sh"
+. "$XPU_SRC/test/lib/pairs_checks.sh"
 pairs_truth 1 120
 pairs_waits 1 6
 pairs_search 1 60

@@ -470,10 +470,10 @@ typedef void call_fn(void (*f)(void));
 /* Makes code whose frame pointer is @bp, which points nowhere. */
 static call_fn *emit_wild(uint64_t bp)
 {
-	unsigned char bytes[sizeof(machine_wild)];
+	unsigned char bytes[sizeof(code_wild)];
 	call_fn *call;
 
-	memcpy(bytes, machine_wild, sizeof(bytes));
+	memcpy(bytes, code_wild, sizeof(bytes));
 	memcpy(bytes + ASSEMBLY_WILD_BP, &bp, 8);
 	*(void **)&call = emit(bytes, sizeof(bytes));
 	return call;
@@ -518,8 +518,8 @@ static void test_jit(void)
 		const void *bytes;
 		size_t size;
 	} codes[] = {
-		{ "a frame pointer", machine_framed, sizeof(machine_framed) },
-		{ "what Python's trampoline has", machine_trampoline, sizeof(machine_trampoline) },
+		{ "a frame pointer", code_framed, sizeof(code_framed) },
+		{ "what Python's trampoline has", code_trampoline, sizeof(code_trampoline) },
 #if defined(__x86_64__)
 		{ "none, but it returns after the call", unframed, sizeof(unframed) },
 		{ "leave", leaves, sizeof(leaves) },
@@ -622,7 +622,7 @@ static void test_many(void)
 		     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	base = (uintptr_t)stubs;
 	for (i = 0; i < NR_STUBS; i++)
-		machine_stub(stubs + i * STUB_BYTES, i);
+		code_stub(stubs + i * STUB_BYTES, i);
 	__builtin___clear_cache((char *)stubs, (char *)stubs + NR_STUBS * STUB_BYTES);
 	for (i = 0; i < 100000; i++) {
 		a = i / 5 % NR_STUBS;			/* mostly the most recent callers */
@@ -669,10 +669,10 @@ static void deep_on_stack(void)
  */
 static call_fn *emit_switch(void *stack)
 {
-	unsigned char bytes[sizeof(machine_switch)];
+	unsigned char bytes[sizeof(code_switch)];
 	call_fn *call;
 
-	memcpy(bytes, machine_switch, sizeof(bytes));
+	memcpy(bytes, code_switch, sizeof(bytes));
 	memcpy(bytes + ASSEMBLY_SWITCH_TO, &stack, 8);
 	*(void **)&call = emit(bytes, sizeof(bytes));
 	return call;

@@ -31,7 +31,7 @@ for where in 'phase_read;.*;\[Off_CPU\]io' 'phase_sleep;.*;\[Off_CPU\]sleep' \
 	like "$(cat run.folded)" "^shares-0;.*;worker;$where [0-9]*\$" \
 		"the blocked call path is recorded: $where"
 done
-. "$XPU_SRC/test/lib/formats.sh"
+. "$XPU_SRC/test/lib/formats_checks.sh"
 for format in perf html; do
 	for both in '' --gpu-only --cpu-only; do
 		same run $format blank_comm "-f $format" ns

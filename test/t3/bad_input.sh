@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Each error prints one clear line, causes an exit status other than 0, and costs no recorded data.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 
 lines() {		# prints the messages without the summary

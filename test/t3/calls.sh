@@ -3,7 +3,7 @@
 # --api=all: every call of CUDA's API is recorded once, with its thread and its duration; --api:
 # those that can take time. Real BPF and real uprobes on the simulated device.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

@@ -5,7 +5,7 @@
 # in forks and in a shell. The clocks leave out other programs' time, so that the load of the
 # machine changes nothing.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 clocks=$XPU_BUILD/workload/clocks

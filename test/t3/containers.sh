@@ -3,7 +3,7 @@
 # Isolation as in containers, made without a runtime: namespaces, another root, no capabilities, a
 # filter of system calls. Each row of the table in doc/setup.md is tested here.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf mounts
 quiet_sanitizers
 use_sim
@@ -61,7 +61,7 @@ finish box
 
 # xpuload inside the container, with its capabilities: pids are the pids of its namespace.
 cat >inside.sh <<'END'
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 start child env LD_PRELOAD="$XPU_SHIM" "$XPU_BUILD/workload/family" -w 2
 attach alone --no-children -p "$child_pid"
 attach own -p 1

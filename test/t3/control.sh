@@ -4,7 +4,7 @@
 # a command or the clock opens a window; each window is a recording of its own, with exactly its
 # launches.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 use_sim
 

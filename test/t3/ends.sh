@@ -3,7 +3,7 @@
 # However a program ends, its status is its own, the recording has everything that was delivered
 # before, and every other launch is counted.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

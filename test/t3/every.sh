@@ -4,7 +4,7 @@
 # is in exactly one file, under its own call path, even if work is in flight when a file ends.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 use_sim
 
 # Adds up folded stacks.

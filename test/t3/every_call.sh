@@ -3,7 +3,7 @@
 # For every call that makes a device work: its launches are recorded under its own call path and its
 # own name, with their own device work.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

@@ -4,7 +4,7 @@
 # killed. The recording continues, prints a message, and counts the losses.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
 use_sim
 start_dormant a -t 4

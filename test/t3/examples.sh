@@ -4,7 +4,7 @@
 # sudo, launchers in front, the pid of a server and long times are replaced; commands that need a
 # container are left out.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf python3
 use_sim
 [ -e "$XPU_BUILD/workload/py_launch.so" ] || skip_all "no py_launch.so"

@@ -3,7 +3,7 @@
 # CUDA graphs: the recording tells where each node was made, which node it was copied from, and
 # which launch ran it.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

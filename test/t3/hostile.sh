@@ -3,7 +3,7 @@
 # A hostile process in a recording of all processes cannot use up the recorder's memory, the disk or
 # the terminal. Messages name it, and the other processes' records stay exact.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf shim
 use_sim
 hostile="$XPU_BUILD/workload/hostile"

@@ -7,7 +7,7 @@
 #
 # HOSTILE_SECONDS=N: make fuzz-live runs it for longer.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root shim
 command -v python3 >/dev/null || skip_all "no python3"
 quiet_sanitizers

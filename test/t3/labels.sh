@@ -4,7 +4,7 @@
 # through shared memory. The processes are a program that sets its variables late, children, and one
 # that ran before. Also --by and --rank.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 use_sim
 

@@ -5,7 +5,7 @@
 # different number of kernels: so files, labels, --by rank and the account of each rank are known.
 # make check-launchers installs what this needs.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 use_sim
 

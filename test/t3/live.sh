@@ -3,7 +3,7 @@
 # Programs that run already: the shim sleeps until an observer attaches, is awake until the last one
 # leaves, and the program is not harmed.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

@@ -4,7 +4,7 @@
 # the peak, allocated in all, and never freed. Real BPF and real uprobes on the simulated device,
 # with a program that knows the truth.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
 need root bpf
 quiet_sanitizers

@@ -4,7 +4,7 @@
 # reset, and frees in exit handlers and at the ends of threads. Also a hook with nonsense as its
 # arguments, and recorders and targets that are killed while memory is recorded.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
 need root bpf
 quiet_sanitizers

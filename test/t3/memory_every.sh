@@ -3,9 +3,9 @@
 # --memory with --every: each file shows all memory that is held, under the call path that allocated
 # it, whenever that was; and all files together equal one recording.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
-. "$XPU_SRC/test/lib/memory_torch.sh"
+. "$XPU_SRC/test/lib/memory_torch_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

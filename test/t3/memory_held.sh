@@ -3,9 +3,9 @@
 # --memory: memory that CUDA holds without a call for each piece: the unused part of pools, graphs,
 # contexts and others.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
-. "$XPU_SRC/test/lib/memory_held.sh"
+. "$XPU_SRC/test/lib/memory_held_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The table memory_leaks: memory that grows steadily stands first, whatever else was never freed.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

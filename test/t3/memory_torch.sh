@@ -3,9 +3,9 @@
 # --memory: the blocks that PyTorch's allocator cuts from CUDA's memory are told apart from the
 # memory that they are cut from. Libraries that stand for PyTorch's know the truth.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
-. "$XPU_SRC/test/lib/memory_torch.sh"
+. "$XPU_SRC/test/lib/memory_torch_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

@@ -4,7 +4,7 @@
 # path that allocated the pages, exactly. Real BPF and real uprobes on the simulated device, with a
 # program that knows the truth. No record is made without managed memory, or without --migrations.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/migrations.sh"
 need root bpf
 quiet_sanitizers

@@ -4,7 +4,7 @@
 # domains, the order in which ranges end, and the module that opened them; and a recording without
 # ranges costs nothing.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 use_sim
 ranges="$XPU_BUILD/workload/ranges"

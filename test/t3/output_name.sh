@@ -3,7 +3,7 @@
 # xpuload -o with %h, %p, %q{VAR} and %n: each rank and each run has a file of its own; with an
 # invalid name nothing runs.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 use_sim
 

@@ -4,7 +4,7 @@
 # names, neither now nor in programs that they execute, and can gain none; under sudo they have none
 # at all. The files get into a user's directory even if nobody else may enter it.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

@@ -3,7 +3,7 @@
 # Trees of processes, namespaces, ranks, devices: launches are joined per process, each under its
 # own site.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim
@@ -83,7 +83,7 @@ END
 start neighbour unshare -pf --propagation unchanged --mount-proc env LD_PRELOAD="$XPU_SHIM" \
 	sh namespace.sh "$exact"
 cat >within.sh <<'END'
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 attach all -a
 attach one -p 1
 attach cpu --cpu-only -p 1

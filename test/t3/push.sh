@@ -4,8 +4,8 @@
 # profile, find no fault in it, and get the same sums as the recording. Receivers that refuse,
 # stall, answer falsely or do not exist cause lost profiles, which are counted, and nothing else.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
-. "$XPU_SRC/test/lib/formats.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
+. "$XPU_SRC/test/lib/formats_checks.sh"
 need root bpf
 [ -e "$XPU_BUILD/xpuload-push" ] || skip_all "xpuload-push is not built: no headers of libcurl"
 protobuf_readers || skip_all "no protoc, or no protobuf for Python"

@@ -3,7 +3,7 @@
 # Ranks that report their operations through NVIDIA's NVTX headers, as NCCL does: every operation is
 # paired, and the rank that loads its data slowly is found, with its call path.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 use_sim
 nccl=$XPU_BUILD/workload/nccl

@@ -5,7 +5,7 @@
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 quiet_sanitizers
 cpu=$XPU_BUILD/workload/cpu
 

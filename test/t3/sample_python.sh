@@ -6,7 +6,7 @@
 # find the interpreter.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf shim
 quiet_sanitizers
 

@@ -4,7 +4,7 @@
 # counted as well. A kill of either side costs no more than with BPF. XPU_SHM_KILLS is how often
 # each kill is tried.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root shim
 quiet_sanitizers
 use_sim

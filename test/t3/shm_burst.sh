@@ -4,7 +4,7 @@
 # stopped. Each launch is recorded, or counted if it could not reach xpuload.
 # test/long/by_hand/shm_burst.sh runs this with 1,000 processes, five times, and 100 stops.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root shim
 quiet_sanitizers
 use_sim

@@ -3,7 +3,7 @@
 # xpuload --stalls on the simulated GPU: PC samples of kernels are under the call paths that
 # launched them, add up, and leave every launch and every sum the same as without them.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 use_sim
 export XPU_SIM_MACHINE=$$	# a GPU has one sampler: not those of other tests at the same time

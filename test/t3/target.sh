@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Under xpuload the target's stdout, exit status and signals are the same as without it.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 

@@ -3,7 +3,7 @@
 # On a terminal: the line that shows the progress of a recording, and no trace of it anywhere else.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf tmux
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 quiet_sanitizers
 use_sim
 unset COLUMNS

@@ -4,7 +4,7 @@
 # size, and how it ends.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 use_sim
 unset COLUMNS
 

@@ -3,7 +3,7 @@
 # Trees of running processes: present and future children, several pids, and all processes of a name
 # or a cgroup. TREE_SECONDS: how long children come and go.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

@@ -106,7 +106,7 @@
  * Code as a JIT compiler makes it, f(g): with frame pointers, and more instructions after the call
  * of g().
  */
-static const unsigned char machine_framed[] = {
+static const unsigned char code_framed[] = {
 	0x55,				/* push %rbp */
 	0x48, 0x89, 0xe5,		/* mov %rsp, %rbp */
 	0x53,				/* push %rbx */
@@ -123,7 +123,7 @@ static const unsigned char machine_framed[] = {
  * Code as in Python's perf trampoline: without a frame pointer, but it returns right after the
  * call.
  */
-static const unsigned char machine_trampoline[] = {
+static const unsigned char code_trampoline[] = {
 	0xf3, 0x0f, 0x1e, 0xfa,		/* endbr64 */
 	0x48, 0x83, 0xec, 0x08,		/* sub $8, %rsp */
 	0xff, 0xd7,			/* call *%rdi */
@@ -132,7 +132,7 @@ static const unsigned char machine_trampoline[] = {
 };
 
 /* f(g): calls g() with a frame pointer whose value is at ASSEMBLY_WILD_BP. */
-static const unsigned char machine_wild[] = {
+static const unsigned char code_wild[] = {
 	0x55,					/* push %rbp */
 	0x48, 0xbd, 0, 0, 0, 0, 0, 0, 0, 0,	/* mov $rbp, %rbp */
 	0xff, 0xd7,				/* call *%rdi */
@@ -145,7 +145,7 @@ static const unsigned char machine_wild[] = {
  * f(g): calls g() as Go calls C: with the caller's frame pointer, on the stack at
  * ASSEMBLY_SWITCH_TO.
  */
-static const unsigned char machine_switch[] = {
+static const unsigned char code_switch[] = {
 	0x55, 0x48, 0x89, 0xe5,			/* push %rbp; mov %rsp, %rbp */
 	0x53, 0x48, 0x89, 0xe3,			/* push %rbx; mov %rsp, %rbx */
 	0x48, 0xbc, 0, 0, 0, 0, 0, 0, 0, 0,	/* mov $stack, %rsp */
@@ -158,7 +158,7 @@ static const unsigned char machine_switch[] = {
 /* f(g), with a frame of one of seven sizes; g() returns to ASSEMBLY_STUB_RETURN. */
 #define ASSEMBLY_STUB_BYTES	16
 #define ASSEMBLY_STUB_RETURN	6
-static inline void machine_stub(unsigned char *at, unsigned int size)
+static inline void code_stub(unsigned char *at, unsigned int size)
 {
 	static const unsigned char bytes[ASSEMBLY_STUB_BYTES] = {
 		0x48, 0x83, 0xec, 0,			/* sub $size, %rsp */
@@ -282,7 +282,7 @@ static inline void machine_stub(unsigned char *at, unsigned int size)
 	"	ret\n"								\
 	"	.cfi_endproc\n"
 
-static const unsigned int machine_framed[] = {
+static const unsigned int code_framed[] = {
 	0xa9bd7bfd,			/* stp x29, x30, [sp, #-48]! */
 	0x910003fd,			/* mov x29, sp */
 	0xf9000bf3,			/* str x19, [sp, #16] */
@@ -292,7 +292,7 @@ static const unsigned int machine_framed[] = {
 	0xd65f03c0,			/* ret */
 };
 
-static const unsigned int machine_trampoline[] = {
+static const unsigned int code_trampoline[] = {
 	0xa9bf7bfd,			/* stp x29, x30, [sp, #-16]! */
 	0x910003fd,			/* mov x29, sp */
 	0xd63f0000,			/* blr x0 */
@@ -300,7 +300,7 @@ static const unsigned int machine_trampoline[] = {
 	0xd65f03c0,			/* ret */
 };
 
-static const unsigned int machine_wild[] = {
+static const unsigned int code_wild[] = {
 	0xa9bf7bfd,			/* stp x29, x30, [sp, #-16]! */
 	0x5800009d,			/* ldr x29, the value */
 	0xd63f0000,			/* blr x0 */
@@ -310,7 +310,7 @@ static const unsigned int machine_wild[] = {
 };
 #define ASSEMBLY_WILD_BP	20
 
-static const unsigned int machine_switch[] = {
+static const unsigned int code_switch[] = {
 	0xa9be7bfd,			/* stp x29, x30, [sp, #-32]! */
 	0x910003fd,			/* mov x29, sp */
 	0xf9000bf3,			/* str x19, [sp, #16] */
@@ -328,7 +328,7 @@ static const unsigned int machine_switch[] = {
 
 #define ASSEMBLY_STUB_BYTES	32
 #define ASSEMBLY_STUB_RETURN	12
-static inline void machine_stub(unsigned char *at, unsigned int size)
+static inline void code_stub(unsigned char *at, unsigned int size)
 {
 	const unsigned int words = 2 + size % 7 * 2, insns[] = {
 		0xa9807bfd | (128 - words) << 15,	/* stp x29, x30, [sp, #-size]! */

@@ -570,8 +570,8 @@ NOINLINE void scenario_jit()
 	static void (*call)(void (*)());
 
 	if (!call)
-		*reinterpret_cast<void **>(&call) = emit(machine_framed,
-								sizeof(machine_framed));
+		*reinterpret_cast<void **>(&call) = emit(code_framed,
+								sizeof(code_framed));
 	call([] {
 		call([] {			/* through known code, back into JIT code */
 			recurse(3);
@@ -586,8 +586,8 @@ NOINLINE void scenario_trampoline()
 	static void (*call)(void (*)());
 
 	if (!call)
-		*reinterpret_cast<void **>(&call) = emit(machine_trampoline,
-								sizeof(machine_trampoline));
+		*reinterpret_cast<void **>(&call) = emit(code_trampoline,
+								sizeof(code_trampoline));
 	call([] { recurse(2); });
 	NO_TAIL_CALL();
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # With other tools: another CUPTI subscriber, other preloaded and injected libraries, other CUPTIs.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# live.sh - functions for tests of running programs: . "$XPU_SRC/test/lib/live.sh", after tap.sh
+# live_checks.sh - functions for tests of running programs, after tap.sh:
+# . "$XPU_SRC/test/lib/live_checks.sh"
 #
 # A target called NAME is test/workload/live. NAME.cmd has its commands, NAME.out its answers,
 # NAME.err its errors, and $NAME_pid its pid.

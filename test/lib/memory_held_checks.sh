@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# memory_held.sh - compares a recording with the output of test/workload/held.cu: .
-# "$XPU_SRC/test/lib/memory_held.sh", after memory_verdict.sh
+# memory_held_checks.sh - compares a recording with the output of test/workload/held.cu: .
+# "$XPU_SRC/test/lib/memory_held_checks.sh", after memory_verdict.sh
 # shellcheck shell=sh
 
 # said WORD MOMENT: prints the value of WORD in held.out, of the first or the second moment

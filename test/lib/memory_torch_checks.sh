@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# memory_torch.sh - compares a recording with PyTorch's own figures for its memory, after
-# memory_verdict.sh: . "$XPU_SRC/test/lib/memory_torch.sh"
+# memory_torch_checks.sh - compares a recording with PyTorch's own figures for its memory, after
+# memory_verdict.sh: . "$XPU_SRC/test/lib/memory_torch_checks.sh"
 #
 # For each device, at each moment, the program prints
 #

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# pairs.sh - launches with known truth, imported from two files: right, wrong, uncertain
+# pairs_checks.sh - launches with known truth, imported from two files: right, wrong, uncertain
 #
 # pairs NAMED "KEY=VALUE ...": makes and imports such files, and calls row NAMED KEYS RIGHT WRONG
 # UNCERTAIN NONE. NAMED is 1 if the stacks name their kernels, and these names identify the call

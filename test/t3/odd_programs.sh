@@ -3,7 +3,7 @@
 # Programs that do unusual things: each does the same as without xpuload, in about the same time,
 # and every launch is recorded under its call path.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

@@ -3,7 +3,7 @@
 # Other programs damage a recording while it is written: losses are reported and counted, the exit
 # status is not 0, and the target runs to its end.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 use_sim
 

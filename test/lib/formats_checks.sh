@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# formats.sh - compares every format with the folded stacks; to be sourced after tap.sh
+# formats_checks.sh - compares every format with the folded stacks; to be sourced after tap.sh
 
 # Debian's Python finds Debian's protobuf; another Python, first in the PATH, may not.
 for python in python3 /usr/bin/python3 ''; do
@@ -74,7 +74,8 @@ same() {
 		# shellcheck disable=SC2086
 		xpumerge -i "$name.data" -f folded --unit "${unit#*=}" ${both:-} 2>log | $filter |
 			${common:-cat} | LC_ALL=C sort >want
-		${python:-python3} "$XPU_SRC/test/lib/formats.py" "$format" file "${unit%=*}" |
+		${python:-python3} "$XPU_SRC/test/lib/formats_checks.py" \
+			"$format" file "${unit%=*}" |
 			${common:-cat} | LC_ALL=C sort >got
 		cmp got want && [ -s want ]
 		ok $? "$name: $format${both:+, $both}: $unit of all stacks equal the folded stacks"

@@ -3,7 +3,7 @@
 # Programs that end before a busy recorder reads their events: then /proc no longer has their
 # mappings. Their launches get names all the same, or the loss is counted.
 . "$XPU_SRC/test/lib/tap.sh"
-. "$XPU_SRC/test/lib/live.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim

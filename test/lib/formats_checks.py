@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""formats.py FORMAT FILE [UNIT]: folded lines, sorted, from a file in another format.
+"""formats_checks.py FORMAT FILE [UNIT]: folded lines, sorted, from a file in another format.
 
 Reads with parsers that are not ours (protobuf's for the published .proto files, compiled by protoc
 into the directory that PB_DIR names), checks what the format asks for, and prints what must be the
