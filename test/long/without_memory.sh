@@ -5,5 +5,5 @@
 # shellcheck disable=SC2034 # without.sh uses them
 features="memory migrations"
 words="--memory|gen_memory|XPU_RECORD_ALLOCS|gen__alloc.*|section_memory.*|events? of memory"
-words="$words|table of allocations|stalls, metrics, memory|migrations"
+words="$words|table of allocations|stalls, metrics, memory|migrations|windows_parts.py.* memory"
 . "$XPU_SRC/test/lib/without.sh"
