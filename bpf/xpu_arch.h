@@ -198,7 +198,7 @@ static __always_inline bool follows_call(__u64 ret)
 
 	if (ret & 3 || bpf_probe_read_user(&insn, sizeof(insn), (void *)ret - sizeof(insn)))
 		return false;
-	/* bl, or blr, also in the forms that check the address's signature */
+	/* bl, or blr, or the forms that check the address's signature */
 	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfefff000) == 0xd63f0000;
 }
 

@@ -319,7 +319,7 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 
 /*
  * "on": the shim reports the calls of CUDA's API that can take time, in processes that xpuload
- * started; "all": every call, also in processes that xpuload attaches to.
+ * started; "all": every call, and in processes that xpuload attaches to, too.
  */
 #define XPU_API_ENV		"XPUSHIM_API"
 

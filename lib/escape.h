@@ -13,8 +13,8 @@
 
 enum escape {
 	/*
-	 * For people to read: control characters become '?', also bidirectional controls, which
-	 * make a terminal show text in another order.
+	 * For people to read: control characters become '?', including bidirectional controls,
+	 * which make a terminal show text in another order.
 	 */
 	ESCAPE_TEXT,
 	/*

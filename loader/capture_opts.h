@@ -8,7 +8,7 @@
 
 struct capture_opts {
 	const char *what;		/* the event that opens windows; or NULL */
-	uint32_t most;			/* record at most so many windows; 0: all */
+	uint32_t most;			/* record at most this many windows; 0: all */
 	bool each;			/* make results for each window */
 	uint64_t after_ns;		/* when the clock opens one; UINT64_MAX: never */
 	uint64_t for_ns;		/* how long it stays open; 0: until the end */

@@ -345,7 +345,7 @@ static void drain_now_and_then(struct taking *t)
 	t->drained_ns = clock__now();
 }
 
-/* Attaches to one process. Return: 0, also if it has ended, or a negative errno. */
+/* Attaches to one process. Return: 0, even if it has ended, or a negative errno. */
 static int take(struct taking *t, const struct running_process *p)
 {
 	struct recording *r = t->r;

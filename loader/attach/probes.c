@@ -512,7 +512,7 @@ static int map_rings(struct probes *p, bool sample)
 	return map_ring(p, p->skel->maps.sample_ring, &p->sample_budget, &p->sample_ring);
 }
 
-/* Return: 0, also on a kernel without the tracepoint (before Linux 6.10), or a negative errno. */
+/* Return: 0, even on a kernel without the tracepoint (before Linux 6.10), or a negative errno. */
 static int attach_prepare_exec(struct xpu_bpf *skel)
 {
 	struct bpf_link *link = bpf_program__attach(skel->progs.on_prepare_exec);

@@ -76,7 +76,7 @@ void probes__close(struct probes *p);
  * probes__add_shim - attach to another file that equals our shim
  * @fd: from shim_file__open_mapped(); now owned by @p
  *
- * Return: 0, also if the file was added before; -E2BIG if there are too many; or another negative
+ * Return: 0, even if the file was added before; -E2BIG if there are too many; or another negative
  * errno.
  */
 int probes__add_shim(struct probes *p, int fd);

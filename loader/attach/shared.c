@@ -35,7 +35,7 @@
 #define SPARE_FILES	32		/* descriptors reserved for connections */
 #define MAX_MISSING	(1u << 20)	/* missing processes; no honest count is larger */
 #define MAX_LAUNCHES	(1ull << 48)	/* launches of missing processes */
-#define MAX_LOSSES	(1 << 14)	/* processes whose losses are kept apart */
+#define MAX_LOSSES	(1 << 14)	/* processes whose losses are counted separately */
 #define MAX_TASKS	4096		/* threads to look at in a process */
 #define MAX_THREADS	(4 * MAX_TASKS)	/* threads of a process whose numbers are kept */
 #define LOOK_NS		20000000ll	/* how long looking at threads may take at once, ... */

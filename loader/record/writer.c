@@ -54,7 +54,7 @@ struct writer {
 	bool closing, ended;
 };
 
-/* Writes all of @data. *@done: the bytes written, also on failure. */
+/* Writes all of @data. *@done: the bytes written, even on failure. */
 static int write_all(int fd, const uint8_t *data, size_t len, size_t *done)
 {
 	ssize_t n;

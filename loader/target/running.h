@@ -26,7 +26,7 @@ struct running {
 
 /**
  * running__read - read /proc
- * @r: to be freed by running__free(), also after a failure
+ * @r: to be freed by running__free(), even after a failure
  *
  * Return: 0 or a negative errno.
  */

@@ -189,7 +189,7 @@ struct nsys {
 					 * times in this struct count from the first event */
 	uint64_t nr_strange;		/* rows with impossible values in the current table */
 	struct epochs epochs;
-	bool unclean;			/* some rows were passed over */
+	bool unclean;			/* some rows were skipped */
 	uint64_t nr_ranges_nowhere;	/* ranges without a thread */
 	uint64_t nr_too_deep;		/* ranges nested too deeply */
 	uint64_t nr_graphs_twice;	/* graphs recorded both as a whole and node by node */

@@ -25,7 +25,7 @@ struct metric_sums {
 	struct idmap by_leaf, by_chain;	/* from (index of leaf or chain, set) to the set's first
 					 * metric in uses */
 	ARRAY(struct metric_use) uses;
-	ARRAY(struct metric_use) idle;	/* by set, XPU_MAX_METRICS each: while nothing ran */
+	ARRAY(struct metric_use) idle;	/* sums while nothing ran, XPU_MAX_METRICS for each set */
 };
 
 void metric_sums__exit(struct metric_sums *s);

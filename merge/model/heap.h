@@ -338,7 +338,7 @@ typedef int (*heap_alloc_fn)(void *ctx, const struct heap_alloc *a, uint32_t idx
 int heap__each(const struct heap *h, uint32_t proc, heap_alloc_fn fn, void *ctx);
 
 /*
- * Ends the pass: notes memory that processes hold which run on after the recording. Return: 0 or
+ * Ends the pass: notes memory of processes that still run when the recording ends. Return: 0 or
  * -ENOMEM.
  */
 int heap__finish(struct heap *h, uint64_t time_ns);

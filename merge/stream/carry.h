@@ -81,7 +81,7 @@ void carry__save_counts(struct carry *c, struct outfile *p);
 /* Keeps a thread, even after its end, because its launches or memory are still to be written. */
 void carry__keep_thread(struct carry *c, uint32_t thread_id);
 
-/* Whether a process has ended, also by an exec, or is unknown. */
+/* Whether a process is unknown, or has ended by an exit or an exec. */
 bool carry__has_ended(const struct carry *c, uint32_t proc_id);
 
 /* Whether no file after the current one gets records of @proc_id. */

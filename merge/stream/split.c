@@ -29,7 +29,7 @@
 #define FLUSH_NS	1000000000ull	/* records are written at least this often */
 #define IDLE_MS		500
 #define KEPT_BEFORE	64		/* extra numbers to try: some have no file */
-#define MAX_BEGUN	2		/* a block that ends so many programs is left out */
+#define MAX_BEGUN	2		/* a block that kills this many programs is left out */
 #define MAGIC_AT	offsetof(struct xpu_record_block, magic)
 #define MAGIC_BYTES	sizeof(((struct xpu_record_block *)0)->magic)
 

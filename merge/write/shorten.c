@@ -306,7 +306,7 @@ static void line__put_name(const struct line *l, FILE *f, size_t width)
 		put_middle(f, s, len, width);
 }
 
-/* Cuts @s to @width, which only happens to paths with many frames that differ. */
+/* Cuts @s to @width. Only paths with many differing frames need it. */
 static void cut_end(char *s, size_t width)
 {
 	*(char *)within(s, width) = '\0';

@@ -20,7 +20,7 @@ enum kind {
 	RULE_BP,		/* CFA = bp + cfa_off */
 	RULE_BP_DEREF,		/* CFA = *(bp + cfa_off): a function that aligned its stack */
 	RULE_END,		/* code that was not called: _start, clone3 */
-	RULE_START,		/* where a context of makecontext() starts; has made no call */
+	RULE_START,		/* the first code of a makecontext() context: no caller */
 	RULE_SIGNAL,		/* returns from a signal handler; sp is the signal's frame */
 	RULE_GUESS,		/* no information: try bp as a frame pointer */
 	RULE_FULL,		/* needs more registers, or an expression: see walk__full() */

@@ -729,7 +729,7 @@ static void hostile_account(void)
 	send_changed(&r, sizeof(r));
 }
 
-/* Begins and ends the images of the hostile process and of its children, also after an exec. */
+/* Begins and ends the images of the hostile process and of its children, even after an exec. */
 static void hostile_process(void)
 {
 	static const uint16_t how[] = {

@@ -25,7 +25,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsi
 
 #define MAX_RECORDS	512
 
-/* Sets @at to the offsets of the records in [from, to), also of nested ones. */
+/* Sets @at to the offsets of the records in [from, to), nested records included. */
 static size_t find_records(const uint8_t *data, size_t from, size_t to, size_t *at, size_t nr)
 {
 	struct xpu_record rec;

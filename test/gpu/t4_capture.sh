@@ -42,7 +42,7 @@ fi
 run first launch:1-10 "out 10" '--gpu-only' -t 8 -w 1 -n 400 -m none
 run second launch:3201-6400 "in 3200" '--gpu-only' -t 8 -w 1 -n 400 -m none
 run none launch:100000-200000 "" '--gpu-only' -t 8 -w 1 -n 400 -m none
-# Threads launch and wait all the time, also while the callbacks of the calls that they are in are
+# Threads launch and wait all the time, even while the callbacks of the calls that they are in are
 # switched. CUPTI 13.0 then gave all calls of a thread one correlation id.
 race() {		# race NAME OPTIONS-OF-XPULOAD ARGS...
 	name=$1 opts=$2

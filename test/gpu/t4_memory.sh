@@ -89,7 +89,7 @@ like "$(cat oom.folded)" 'oom.py:hoard:5.*\[GPU_Memory\]block [0-9]{10,}' \
 	"out of memory: the holder is named"
 diag "$(xpumerge -i oom.data --table memory_failures 2>/dev/null | cut -c1-160)"
 
-# The page of that moment, also for a server in C++. If $OUT is set, the pages go there.
+# The page of that moment, for a server in C++, too. If $OUT is set, the pages go there.
 picture() {		# picture NAME WHO COMMAND...: the page of the moment when memory ran out
 	name=$1 who=$2
 	shift 2

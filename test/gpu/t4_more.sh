@@ -21,7 +21,7 @@ for w in $what; do
 done
 case $what in
 *two_gpus*)
-	like "$(cat two_gpus.folded)" 'GPU1_Kernel' "two GPUs: they are kept apart" ;;
+	like "$(cat two_gpus.folded)" 'GPU1_Kernel' "two GPUs: each has its own results" ;;
 *)	skip "two GPUs" "one GPU here" ;;
 esac
 done_testing

@@ -8,7 +8,7 @@
  *	rank NR wait NS transfer NS	for the kernels of paired operations
  *
  * All ranks run one random program. It has collectives of several communicators on streams of their
- * own, in and out of groups, also of several communicators; rings of sends and receives; and
+ * own, in and out of groups, even groups of several communicators; rings of sends and receives; and
  * launches of a CUDA graph with collectives. A communicator is destroyed and made again under its
  * id. Between these are other work and time off the CPU. Keys, with times in us:
  *

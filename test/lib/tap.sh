@@ -20,8 +20,8 @@ fi
 # variables
 lines_of() {
 	name=$1 awk -v file="${0#"$XPU_SRC"/}" '
-		# mawk finds no leftmost match of several alternatives: so the search is for one
-		# alternative at a time.
+		# mawk does not find the leftmost match of several alternatives, so this searches
+		# for one alternative at a time.
 		function variable_length(text) {
 			if (match(text, /^\$\(+[^()]*(\([^()]*\)[^()]*)*\)+/) ||
 			    match(text, /^\$[{][^}]*[}]/) ||

@@ -199,7 +199,7 @@ stops "a set-group-ID program" "$PWD/sgid" 100 $terces word
 stops "a program that cannot be read" "$PWD/unreadable" 100 $terces word
 stops "a program that hides" "$private" 100 $terces own hide word own
 
-# is_users PID: succeeds if the user's shell runs there, and no longer setpriv as root
+# is_users PID: succeeds once PID runs the user's shell, and no longer runs setpriv as root
 is_users() {
 	grep -qs "^Uid:[[:space:]]${user}[[:space:]]" "/proc/$1/status" &&
 		[ "$(cat "/proc/$1/comm")" = sh ]

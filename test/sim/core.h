@@ -159,7 +159,9 @@ const char *kernel__told(struct CUfunc_st *kernel);
 uint64_t kernel__duration(const struct CUfunc_st *kernel, void *const *params);
 uint64_t copy__duration(size_t bytes);
 
-/* Takes bytes of a device's memory, or gives them back. Return: whether the device has so many. */
+/*
+ * Takes bytes of a device's memory, or gives them back. Return: whether the device has that many.
+ */
 bool memory__take(int device, size_t bytes);
 void memory__give(int device, size_t bytes);
 /* Returns the bytes that the device's default pool has reserved and does not use. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Windows of a recording, also from impossible records: which window a moment is in, and the sum of
+ * Windows of a recording, including impossible ones: which window a moment is in, and the sum of
  * the windows.
  */
 #include "model/captured.h"

@@ -422,7 +422,7 @@ int main(void)
 	is_int(s.sums.loss.nr_matched, 2, "the launches up to the detach have their device work");
 	is_int(s.sums.loss.nr_orphans, 0, "no device work is without a launch");
 	is_int(s.sums.loss.after_detach, 3,
-	       "device work of launches after the detach is counted apart");
+	       "device work of launches after the detach is counted separately");
 	is_int(s.sums.loss.missing_launches, 0, "launches after the detach are not missing");
 	session__exit(&s);
 	reader__close(&r);

@@ -252,9 +252,9 @@ static void test_refused(void)
 	batch(&f, 1, 1);
 	batch(&f, 1, 3);
 	s = fixture__run(&f);
-	is_int(s->sums.loss.nr_refused, 1, "refused launches: they are counted apart");
+	is_int(s->sums.loss.nr_refused, 1, "refused launches: they are counted separately");
 	is_int(s->sums.loss.nr_no_bytes, 1,
-	       "refused launches: a copy of no bytes is counted apart");
+	       "refused launches: a copy of no bytes is counted separately");
 	is_int(s->sums.loss.nr_launches, 2, "refused launches: they are not counted as launches");
 	is_int(s->sums.loss.nr_matched, 2, "refused launches: existing work is matched");
 	is_int(s->sums.loss.nr_pending, 0, "refused launches: no launch is pending");
@@ -455,7 +455,7 @@ static void test_graph(void)
 	       "graph: the work of a node of unknown origin is at the graph's launch");
 	is_int(s->sums.loss.unknown_nodes, 1, "graph: a node of unknown origin is counted");
 	is_int(s->sums.loss.nr_launches, 1, "graph: a captured launch is not among the launches");
-	is_int(s->sums.loss.nr_captured, 1, "graph: a captured launch is counted apart");
+	is_int(s->sums.loss.nr_captured, 1, "graph: a captured launch is counted separately");
 	is_int(s->sums.loss.nr_matched, 1, "graph: the graph's launch is matched");
 	is_int(s->sums.loss.nr_pending, 0, "graph: no launch is pending");
 	is_int(s->sums.loss.no_stack, 3, "graph: launches and nodes without a stack are counted");
@@ -496,7 +496,7 @@ static void test_graph(void)
 	is_int(s->sums.loss.nr_launches, 2,
 	       "graph: a captured launch with its own work counts as a launch");
 	is_int(s->sums.loss.nr_captured, 0,
-	       "graph: a captured launch with its own work is not counted apart");
+	       "graph: a captured launch with its own work is not counted separately");
 	fixture__end(&f);
 }
 
@@ -588,9 +588,9 @@ static void test_attach(void)
 	batch(&f, 1, 175);
 	s = fixture__run(&f);
 	is_int(s->sums.loss.before_attach, 3,
-	       "edges: records of launches that ran at the attach are counted apart");
+	       "edges: records of launches that ran at the attach are counted separately");
 	is_int(s->sums.loss.after_detach, 2,
-	       "edges: records of launches that ran at the detach are counted apart");
+	       "edges: records of launches that ran at the detach are counted separately");
 	is_int(s->sums.loss.nr_orphans, 2, "edges: records between the edges are orphans");
 	fixture__end(&f);
 	attach_begin(&f, 4);
@@ -611,7 +611,7 @@ static void test_attach(void)
 	batch(&f, 1, 145);
 	s = fixture__run(&f);
 	is_int(s->sums.loss.before_attach, 4,
-	       "late: all records of a launch in progress at the attach are counted apart");
+	       "late: all records of a launch in progress at the attach are counted separately");
 	is_int(s->sums.loss.nr_orphans, 0,
 	       "late: records of a launch in progress at the attach are not orphans");
 	fixture__end(&f);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Memory shared with a process. Records come out once, in order, also around the end of the ring,
+ * Memory shared with a process. Records come out once, in order, even around the end of the ring,
  * and as soon as they are complete. Of a process that was killed, all complete records come out,
  * and the rest is counted. Impossible contents end the reading. Memory that may shrink, and files
  * that are no memory, are refused. fuzz_shm tries everything else.

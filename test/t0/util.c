@@ -131,7 +131,7 @@ static void test_ids(void)
 	ids__free(&ids);
 }
 
-/* Most elements share their hash with others, also at both ends of the table. */
+/* Most elements share their hash with others, even at both ends of the table. */
 static void test_hashes(void)
 {
 	struct hashes h = { 0 };

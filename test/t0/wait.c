@@ -157,8 +157,9 @@ static void scopes(void)
 	is_int(told[0].ns[1], 50, "stream wait: the other work of the stream has its part");
 	is_int(told[0].ns[2], 0, "stream wait: work of another stream gets nothing");
 	is_int(told[0].ns[OTHER], 200,
-	       "stream wait: time in which only another stream worked is counted apart");
-	is_int(told[0].ns[IDLE], 600, "stream wait: time in which nothing worked is counted apart");
+	       "stream wait: time in which only another stream worked is counted separately");
+	is_int(told[0].ns[IDLE], 600,
+	       "stream wait: time in which nothing worked is counted separately");
 	is_int(told[1].ns[2], 200,
 	       "NULL stream wait: other streams' work counts while the NULL stream has none");
 	is_int(told[1].ns[0] + told[1].ns[1], 200,
@@ -167,12 +168,12 @@ static void scopes(void)
 	is_int(told[2].ns[0], 100 + 25 + 50 / 3 + 1,
 	       "context wait: each instant is divided among all running works");
 	is_int(told[2].ns[2], 200 + 16, "context wait: the last work gets the rest of a division");
-	is_int(told[2].ns[IDLE], 600, "context wait: idle time is counted apart");
+	is_int(told[2].ns[IDLE], 600, "context wait: idle time is counted separately");
 	is_int(told[3].ns[0] + told[3].ns[2] + told[3].ns[IDLE], 0,
 	       "a copy is not a wait if the device worked less than half of the time");
 	is_int(told[4].ns[0] + told[4].ns[1] + told[4].ns[2], 400,
 	       "a copy is a wait if the device worked at least half of the time");
-	is_int(told[4].ns[IDLE], 200, "all the time of a copy that is a wait counts as a wait");
+	is_int(told[4].ns[IDLE], 200, "if a copy counts as a wait, all its time does");
 	is_int(told[0].ns[3] + told[2].ns[3] + told[2].ns[4] + told[2].ns[5], 0,
 	       "work of other contexts, earlier work and later work get nothing");
 }
@@ -192,8 +193,8 @@ static void launches(void)
 	is_int(told[0].ns[0], 700, "a waiting launch waits for earlier work in its stream");
 	is_int(told[0].ns[1], 0, "a waiting launch does not wait for its own kernel");
 	is_int(told[0].ns[2], 0, "a waiting launch does not wait for another stream");
-	is_int(told[0].ns[OTHER], 100, "the time of another stream's work is counted apart");
-	is_int(told[0].ns[IDLE], 200, "the time in which nothing worked is counted apart");
+	is_int(told[0].ns[OTHER], 100, "the time of another stream's work is counted separately");
+	is_int(told[0].ns[IDLE], 200, "the time in which nothing worked is counted separately");
 	is_int(told[1].ns[2], 600, "a waiting copy may wait for itself");
 	is_int(told[1].ns[0], 0, "a waiting copy does not wait for another stream");
 	is_int(told[2].ns[0] + told[2].ns[1] + told[2].ns[2] + told[2].ns[IDLE], 0,

@@ -94,7 +94,7 @@ want=$(awk '/site3\(/ { a += $(NF - 1); b += $NF }
 	END { printf "%+.3f %.3f %.3f", (b - a) / 1000, a / 1000, b / 1000 }' diff.folded)
 got=$(awk '/GPU_Kernel.site3\(/ { print $1, $3, $4 }' diff.txt)
 is "$got" "$want" "text: a kernel's row has both times and their difference"
-# Averages are the recordings' own averages, also where A is multiplied.
+# Averages are the recordings' own averages, even where A is multiplied.
 averages() {
 	"$merge" diff a.data b.data --limit 0 --unit ns --width 0 "$@" 2>/dev/null |
 		awk '/\[GPU_Kernel\]site3\(/ { print $5, $6; exit }'

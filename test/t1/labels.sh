@@ -46,9 +46,9 @@ is "$(xpumerge old.data -f folded --by rank,node,pod,container,job 2>log | cut -
 		"folded: --by shows missing labels as unknown"
 like "$(xpumerge new.data -f html --by job,rank 2>log)" '\[rank 5\]' "html: --by shows the labels"
 like "$(xpumerge new.data --by rank 2>log)" '\[rank 5\] > app > main > Model::step' \
-	"text: --by keeps launch paths apart"
+	"text: --by distinguishes launch paths"
 like "$(xpumerge new.data --by rank --csv --table launch_sites 2>log)" '"\[rank 5\];main;' \
-	"csv: --by keeps launch paths apart"
+	"csv: --by distinguishes launch paths"
 is "$(xpumerge new.data --csv --table processes 2>log | tail -n 1 | cut -d , -f 6-)" \
 	'5,1,8,4,1,100,"node;1","4711","0","run 7","train-0","ml","01234567-89ab-cdef-0123-456789abcdef","0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef","app"' \
 	"csv: the table of processes has the labels"

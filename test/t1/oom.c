@@ -101,7 +101,10 @@ static void make(struct gen *g)
 	gen__end(g, 3000, 0);
 }
 
-/* The sinks of single events; with SINK_NONE recordings are read apart, also two at a time. */
+/*
+ * Chooses the sink of single events. With SINK_NONE each recording is read separately, one or two
+ * at a time.
+ */
 enum sink { SINK_TIMELINE, SINK_SAMPLES, SINK_TABLES, SINK_NONE, SINK_NONE_JOBS, NR_SINKS };
 
 /* Merges @g to a directory of tables. Return: 0 or -errno. */

@@ -44,7 +44,7 @@ static void make(const char *args, uint8_t **data, size_t *size)
 	fclose(f);
 }
 
-/* Lists the offsets of records, also of nested ones. Return: how many. */
+/* Lists the offsets of records, nested records included. Return: how many. */
 static size_t find(const uint8_t *data, size_t from, size_t to, size_t *at, size_t nr)
 {
 	struct xpu_record rec;

@@ -135,7 +135,7 @@ is "$(rows "$last" allocations | grep -c 'freed	block.*NULL$')" 1 \
 	"the table of allocations: a free has no call path"
 is "$(rows "$last" windows | cut -f 2- | tail -n 1) $(count plain windows)" \
 	"1	900	15000	9 0" \
-	"the table of windows has a row for each window of --capture, and else none"
+	"the table of windows has a row for each window of --capture, and no other row"
 is "$(rows "$last" frames | awk -F'\t' 'NR > 1 { n[$2]++ } END { for (p in n) print p, n[p] }' |
 	sort)" "$(rows "$last" paths | awk -F'\t' 'NR > 1 { print $2, $5 }' | sort)" \
 		"the tables of paths and of frames have equal numbers of frames"

@@ -162,7 +162,7 @@ static void threads(void)
 	is_str(name_of(DRIVER(cuLaunchKernel)), "cuLaunchKernel", "cuLaunchKernel is named");
 }
 
-/* Tests that driver calls inside a runtime call are not recorded apart. */
+/* Tests that driver calls inside a runtime call are not recorded separately. */
 static void nested(void)
 {
 	uint32_t from = heard(nr_calls), kernel = heard(nr_kernels), i, found = 0;

@@ -700,7 +700,7 @@ static void test_events(void)
 			step_of(NR_OPS, 0);
 	}
 	is_int(nr_wrong_frames, 0,
-	       "when all is forgotten now and then, each of %u events has its own "
+	       "all paths are forgotten from time to time: each of %u events has its own "
 	       "frames", nr_events);
 	paths__send(own_paths);
 	paths__free(own_paths);

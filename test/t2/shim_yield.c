@@ -582,7 +582,7 @@ int main(int argc, char **argv)
 	replaced();
 	straight();
 	is_int(nr_completed, nr_requested + 2,
-	       "the program gets its own buffers back, and two with records from the shim");
+	       "the program gets its own buffers back, and two with records that the shim took");
 	is_int(listener__run(argv[0], "no thread", "XPUSHIM_WAITS", "off"), 0,
 	       "without its thread the shim leaves CUPTI to the program, too");
 	is_int(listener__run(argv[0], "late", "XPU_SIM_LATE_CALLBACKS", "1"), 0,

@@ -140,7 +140,7 @@ is $? 0 "late: exit status 0" || diag "$(cat load.log)"
 is "$(counts late)" "in 10 launches 10 matched 10 unmatched 0 lost 0" \
 	"late: the window stays open until the thread has launched"
 
-# Threads launch all the time, also at a window's edges: each launch is inside or outside, and has
+# Threads launch all the time, even at a window's edges: each launch is inside or outside, and has
 # its kernel.
 for transport in bpf shm; do
 	xpuload --strict --transport $transport --capture cuda-profiler-api \

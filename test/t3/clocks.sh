@@ -16,9 +16,10 @@ sum() {
 		END { printf "%.0f\n", n }' "$1"
 }
 
-# within GOT EXPECTED PERCENT NAME [THREADS]: allows PERCENT and 1 ms, in which the program begins
-# and ends A process's clock lacks the time that each of its THREADS runs in the kernel after it has
-# left the process, some microseconds with cold caches. xpuload counts this time.
+# within GOT EXPECTED PERCENT NAME [THREADS]: allows a difference of PERCENT, plus 1 ms for the
+# program's begin and end. A process's clock lacks the time that each of its THREADS runs in the
+# kernel after it has left the process, some microseconds with cold caches. xpuload counts this
+# time.
 within() {
 	awk -v a="$1" -v b="$2" -v p="$3" -v late="${5:-0}" 'BEGIN {
 		d = a > b ? a - b : b - a

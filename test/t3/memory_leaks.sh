@@ -62,7 +62,7 @@ together() {
 		"$*" "$moment: each rank has its own memory"
 }
 
-# Until it ends, a rank holds all memory that it has not freed, also when it has no more events;
+# Until it ends, a rank holds all memory that it has not freed, even when it has no more events;
 # after its end it holds none.
 mkfifo stay
 RANK=0 WORLD_SIZE=2 xpuload --memory-only -o rank0.data "$XPU_BUILD/workload/leaks" 100 \

@@ -10,8 +10,8 @@
  * exec		a child has its own memory, and the program executes itself while it has some:
  *		ARG is internal
  * exit		frees in an exit handler, in a destructor, and in the destructor of a thread's key
- * hook LIB calls LIB's copy of PyTorch's reporting function with impossible values loop allocates
- * and frees, in several threads, until it is killed
+ * hook LIB	calls LIB's copy of PyTorch's reporting function with impossible values
+ * loop		allocates and frees, in several threads, until it is killed
  *
  * Prints "leaked SITE KIND BYTES" as memory.cu does, for memory that is not freed.
  */

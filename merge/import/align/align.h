@@ -28,7 +28,7 @@
  * outside the time of all calls, and if there are more such stacks than uncertain launches. In an
  * ambiguous recording only answers that all offsets agree about are taken. If a clock was set, one
  * offset may put all stacks in order, but be wrong for a stretch of the recording. The distances of
- * that stretch are unlike the others, and are more like them if its stacks belong to earlier or
+ * that stretch differ from the others, and are more like them if its stacks belong to earlier or
  * later launches (align_order.c): nothing is taken then.
  * 5. If all stacks that name a kernel are one call path, all launches of that kernel get this call
  * path.

@@ -396,8 +396,8 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 
 /*
  * Compares two samples as Kolmogorov and Smirnov do. Both are sorted.
- * Return: the statistic K. Samples of one distribution are so unlike with a probability of about
- * 2 * exp(-2 * K * K).
+ * Return: the statistic K. Samples of one distribution differ by K or more with a probability of
+ * about 2 * exp(-2 * K * K).
  */
 static double unlike(const struct distance *x, uint32_t nr_x, const struct distance *y,
 		     uint32_t nr_y)
@@ -417,7 +417,7 @@ static double unlike(const struct distance *x, uint32_t nr_x, const struct dista
 }
 
 /*
- * Return: how unlike the distances before and after @time are.
+ * Return: how much the distances before and after @time differ.
  * @v: sorted by distance
  * @before: how many are before
  */
@@ -440,7 +440,7 @@ static double unlike_at(const struct distance *v, uint32_t nr, double time, uint
  * @sorted: set to @v sorted by distance
  * @split: set to the number of distances before that place
  *
- * Return: how unlike both sides are.
+ * Return: how much both sides differ.
  */
 static double find_change(const struct distance *v, uint32_t nr, struct distance *sorted,
 			  uint32_t *split)

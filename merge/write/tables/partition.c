@@ -74,7 +74,7 @@ int partitions__find(struct partitions *p, int64_t rank, uint32_t *nr)
 	for (*nr = 0; *nr < p->list.nr; ++*nr)
 		if (p->list.v[*nr].rank == rank)
 			return 0;
-	/* No host has so many ranks, and each rank has files of its own. */
+	/* No host has this many ranks, and each rank has files of its own. */
 	if (p->list.nr >= TABLES_MAX_RANKS && rank != TABLES_NO_RANK)
 		return partitions__find(p, TABLES_NO_RANK, nr);
 	return array_push(&p->list, ((struct partition){ .rank = rank }));

@@ -35,7 +35,7 @@
 #define SMALL_BYTES	(64 * 1024)
 #define POOL_SLOTS	64
 #define POOL_READY	4		/* zeroed and faulted in; others are freed after a burst */
-#define BUSY_BUFFERS	4		/* if so many return by themselves, do not flush */
+#define BUSY_BUFFERS	4		/* if this many return by themselves, do not flush */
 #define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
 #define STOP_PAUSE_NS	10000000	/* a pause at a stop, for device work to end */
 #define STOP_PAUSES	20		/* at most this many pauses */
