@@ -460,7 +460,9 @@ static __always_inline void send_last(struct task_struct *task)
 	if (!s || !s->log || !task->mm)
 		return;
 	if (restricted) {
-		/* Without an entry, another thread was taken for the process's last thread. */
+		/*
+		 * The entry is gone if another thread of the process was mistaken for its last one.
+		 */
 		proc = bpf_map_lookup_elem(&procs, &tgid);
 		if (proc ? !is_recorded(task, proc) : !may_record(task))
 			return;

@@ -35,8 +35,7 @@
 #include "xpu_time.h"
 
 #define VERDICT_NS	5000000000ull	/* no report about an exec comes later than this */
-#define SWEEP_NS	(2 * VERDICT_NS)	/* no event of a process comes this long after its end
-						 * */
+#define SWEEP_NS	(2 * VERDICT_NS)	/* longest delay of events after a process's end */
 /*
  * Pages of a CPU's ring; powers of two. While the kernel detaches probes, which takes longer on a
  * busier machine, the ring must hold the mappings of the whole machine. If the invoker may not lock
@@ -44,7 +43,7 @@
  */
 #define RING_PAGES	256
 #define MAX_KNOWN	(1u << 18)	/* mappings kept of a process, which may map any number */
-#define LOOK_PAUSES	4		/* pause after a look: this many times as long as the look */
+#define LOOK_PAUSES	4		/* a look of 1 ms is followed by a pause of 4 ms */
 #define FEW_RING_PAGES	64
 #define MAX_TOLD	(1u << 17)	/* records that an image may make of itself */
 #define MAX_TOLD_PATH	8192

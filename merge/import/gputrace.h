@@ -110,8 +110,7 @@ struct gputrace {
 					 * them */
 	uint32_t rank, world_size;	/* place in a distributed program; world_size 0: unknown */
 	bool has_rank;
-	struct epochs epochs;		/* how the file reused correlation ids; they are unique now
-					 * */
+	struct epochs epochs;		/* how the file reused correlation ids, now unique */
 	uint64_t nr_strange;		/* lines or events that could not be read */
 	uint64_t nr_begins;		/* events that begin and never end; they are left out */
 	uint64_t nr_ends;		/* events that end and never begin; they are left out */

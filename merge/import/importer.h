@@ -53,8 +53,7 @@ struct source {
 	void (*print)(const void *state, FILE *f, bool summary);
 	bool (*damaged)(const void *state);	/* whether the input is damaged, so that the
 						 * output is incomplete */
-	bool (*clean)(const void *state);	/* whether the output has every record of the input
-						 * */
+	bool (*clean)(const void *state);	/* whether no record of the input is missing */
 };
 
 #define SOURCES(SOURCE)		\

@@ -8,7 +8,7 @@
 
 #include "symbols/demangle.h"
 
-#define NR_FRAMES	4		/* the stub is one of the last frames of a path: this many */
+#define NR_FRAMES	4		/* the stub is one of the last 4 frames of a path */
 #define DEVICE_STUB	"device_stub_"
 
 #define UNKNOWN_FORM	NO_INDEX	/* the name has such a form, but no kernel has the same */

@@ -15,7 +15,7 @@
 #include "record.h"
 #include "util.h"
 
-#define FIRST_RECORDS	256		/* the first metric's definition is among this many records */
+#define FIRST_RECORDS	256		/* they include the first metric's definition */
 #define AHEAD_BYTES	(64u << 20)	/* bytes of the next recording to read ahead */
 #define RELEASE_BYTES	(8u << 20)	/* bytes behind the walk that stay in memory */
 

@@ -29,8 +29,7 @@
 #define LAUNCH_LATENCY_NS	1500	/* time from a call to the earliest start of its work */
 #define STREAM_GAP_NS		100	/* time between two pieces of work in a stream */
 #define COARSE_NS		200000	/* how late work may complete while nobody waits for it */
-#define MAX_PENDING		1024	/* pieces of work in a stream; the launch after them waits
-					 * */
+#define MAX_PENDING		1024	/* pieces of work in a stream; the next launch waits */
 #define FIRST_STREAM_ID		7	/* CUPTI's id of a context's NULL stream */
 #define HIDDEN_STREAMS		6	/* streams of the driver's own, which take the next ids */
 #define TRACE_BYTES		65536

@@ -154,7 +154,8 @@ static void scopes(void)
 	is_int(share(0), 0, "times of waits are divided");
 	is_int(told[0].ns[0], 150,
 	       "stream wait: work that ran alone, then with other work, has its part");
-	is_int(told[0].ns[1], 50, "stream wait: the other work of the stream has its part");
+	is_int(told[0].ns[1], 50,
+	       "stream wait: the stream's other work gets its share of the wait");
 	is_int(told[0].ns[2], 0, "stream wait: work of another stream gets nothing");
 	is_int(told[0].ns[OTHER], 200,
 	       "stream wait: time in which only another stream worked is counted separately");
@@ -239,7 +240,7 @@ static void threads(void)
 	}
 	is_int(bad, 0, "each wait is found by its thread, from its begin to its end");
 	ok(!waits__at(&waits, 4, 1004) && !waits__at(&waits, 9, 1004),
-	   "no wait is found for other times and threads");
+	   "waits at other times and of other threads are not found");
 	waits__exit(&waits);
 }
 

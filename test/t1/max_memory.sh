@@ -75,7 +75,7 @@ is "$(cat log)" \
 
 # ---- every limit: xpumerge fails, or gives the right result
 
-# at_each NAME FROM TO ARGS...: limits in MiB
+# at_each NAME FROM TO ARGS...: merges with each limit FROM to TO MiB
 at_each() {
 	name=$1 from=$2 to=$3 nr_failed=0 nr_right=0 wrong=
 	shift 3

@@ -25,7 +25,8 @@ static bool is_taken[MAX_GPUS];
 
 /*
  * Processes with a shim agree on a socket's name, which only one of them can have open at a time.
- * Return: the socket, or -EADDRINUSE if another process has it. After other errors nobody knows.
+ * Return: the socket; -EADDRINUSE if another process has it; another negative errno if that is
+ * unknown.
  */
 static long take_name(uint32_t device)
 {

@@ -38,7 +38,7 @@
 #define MAX_PERIOD	31
 #define FETCH_MS	20		/* how often CUPTI's thread fetches samples; default: 100 */
 #define LATE_NS		(3 * FETCH_MS * 1000000ull)	/* samples are read at most this late ... */
-#define LATE_BY_DEFAULT_NS	250000000ull		/* ... or this late if FETCH_MS is refused */
+#define LATE_BY_DEFAULT_NS	250000000ull		/* ... this late if FETCH_MS is refused */
 #define PAUSE_NS	200000
 #define NR_PAUSES	5000
 #define NOT_ISSUED	"_not_issued"
