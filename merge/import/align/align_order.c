@@ -475,7 +475,7 @@ struct clock_stretch {
 /*
  * Looks for a way to put the stacks of @stretch with other launches than under @offset, so that
  * their distances become like the distances of @other.
- * @change: how unlike the distances of both stretches are now
+ * @change: how much the distances of both stretches differ now
  * @v: room for NR_DISTANCES
  * @gain: raised if the new way is better: the logarithm of how much more probable it is
  *
