@@ -9,6 +9,11 @@
  * sender. Instead of calling probe sites, the process writes into the file the records that the BPF
  * programs would have made.
  *
+ * A process that cannot make such a file, for example under a limit on the size of files, makes a
+ * segment of System V shared memory instead, marks it as removed, and sends its id. This memory
+ * does not outlive the process until xpuload has attached it: so the process waits for that at its
+ * end, as long as it waits for room in a full queue.
+ *
  * A queue can be full, and a process can be forbidden to connect. So each process counts itself in
  * a page of System V shared memory, struct xpu_shm_counts, before it connects, and its hello says
  * that it did. So at the end xpuload knows how many processes did not connect. The parts of the
@@ -50,7 +55,7 @@
 #define XPU_SHM_WANTS_RANGES	1	/* a flag: NVTX ranges are recorded */
 
 #define XPU_SHM_MAGIC		0x6d687378	/* xshm */
-#define XPU_SHM_VERSION		4
+#define XPU_SHM_VERSION		5
 #define XPU_SHM_PAGE		4096
 #define XPU_SHM_THREAD_BYTES	(4 * XPU_SHM_PAGE)
 #define XPU_SHM_NR_THREADS	1024	/* threads at a time whose logs are shared */
@@ -63,13 +68,16 @@ struct xpu_shm_hello {
 	__u32	pid;			/* the pid in the process's own pid namespace */
 	__u32	flags;			/* XPU_SHM_HELLO_* */
 	char	comm[16];		/* the process's name, if XPU_SHM_WANTS_MAPS */
+	__s32	segment;		/* the memory's System V id, if XPU_SHM_HELLO_SEGMENT */
+	__u32	reserved;
 };
 
 #define XPU_SHM_HELLO_COUNTED	1	/* xpu_shm_counts.nr_processes includes this process */
+#define XPU_SHM_HELLO_SEGMENT	2	/* the memory is a segment */
 
 /*
- * A hello without a descriptor says that the process could not make the memory, and is not
- * recorded.
+ * A hello without a descriptor or segment says that the process could not make the memory, and is
+ * not recorded.
  */
 
 #define XPU_SHM_WANTS_MAPS	1	/* xpuload gets no mappings from the kernel */
@@ -77,7 +85,7 @@ struct xpu_shm_hello {
 struct xpu_shm_counts {
 	__u8	token[XPU_SHM_TOKEN_BYTES];	/* identifies the memory: ids are reused */
 	__u64	nr_processes;		/* process images that began to use CUDA */
-	__u64	nr_launches;		/* launches of processes that ended without connecting */
+	__u64	nr_launches;		/* launches of processes whose memory xpuload did not get */
 	__u32	flags;			/* XPU_SHM_WANTS_*, written by xpuload */
 	__u32	reserved;
 };
@@ -91,7 +99,7 @@ enum xpu_shm_state {
 struct xpu_shm_reader {
 	__u64	tail;			/* bytes read since the beginning */
 	__u32	state;			/* enum xpu_shm_state */
-	__u32	reserved;
+	__u32	taken;			/* 1: xpuload has mapped the memory */
 };
 
 #define XPU_SHM_NR_LOST		16	/* at least XPU_LOST_NR, with room for more */
@@ -140,7 +148,7 @@ static inline __u64 xpu_shm__bytes(__u64 ring_bytes)
 	return xpu_shm__ring_at() + ring_bytes;
 }
 
-_Static_assert(sizeof(struct xpu_shm_hello) == 56, "an ABI");
+_Static_assert(sizeof(struct xpu_shm_hello) == 64, "an ABI");
 _Static_assert(sizeof(struct xpu_shm_counts) == 40, "an ABI");
 _Static_assert(sizeof(struct xpu_shm_writer) == 168, "an ABI");
 _Static_assert(sizeof(struct xpu_shm_word) == 8, "an ABI");

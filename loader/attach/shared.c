@@ -663,19 +663,35 @@ static struct member *find_caller(struct shared *s, pid_t pid, const struct xpu_
 	return m;
 }
 
-/* Maps @memory, which the caller @c has sent. */
-static void take_memory(struct shared *s, const struct caller *c, const struct xpu_shm_hello *hello,
-			int memory)
+/* Why shm_reader__new() failed with @err. */
+static const char *why_not_taken(int err)
 {
+	switch (err) {
+	case -EPROTO:
+		return "the memory that it sent was not made by a shim";
+	case -EINVAL:
+	case -EIDRM:
+		return "its memory was gone before xpuload could take it: it ended early, or has "
+		       "an IPC namespace of its own";
+	default:
+		return strerror(-err);
+	}
+}
+
+/* Maps the memory that the caller @c has sent: the file @fd, or, with -1, a segment. */
+static void take_memory(struct shared *s, const struct caller *c, const struct xpu_shm_hello *hello,
+			int fd)
+{
+	const struct shm_memory memory = {
+		.fd = fd, .segment = hello->segment, .owner = { .pid = c->pid, .uid = c->uid },
+	};
 	struct member *m = find_caller(s, c->pid, hello);
 	char path[64];
 	int err;
 
-	err = m ? shm_reader__new(memory, s->ring_bytes, &m->reader) : -ENOMEM;
+	err = m ? shm_reader__new(&memory, s->ring_bytes, &m->reader) : -ENOMEM;
 	if (err) {
-		lose(s, c->pid,
-		     err == -EPROTO ? "the memory that it sent was not made by a "
-				      "shim" : strerror(-err));
+		lose(s, c->pid, why_not_taken(err));
 		return;
 	}
 	s->nr_readers++;
@@ -757,12 +773,13 @@ static bool hear(struct shared *s, const struct caller *c)
 		return true;
 	}
 	memory = receive_memory(c->fd);
-	if (memory < 0) {
+	if (memory < 0 && !(hello.flags & XPU_SHM_HELLO_SEGMENT)) {
 		lose(s, c->pid, "it could not make memory to share");
 		return true;
 	}
 	take_memory(s, c, &hello, memory);
-	close(memory);
+	if (memory >= 0)
+		close(memory);
 	return true;
 }
 
@@ -983,7 +1000,7 @@ void shared__leave(struct shared *s)
 
 uint64_t shared__finish(struct shared *s)
 {
-	uint64_t processes = 0, launches = 0;
+	uint64_t processes, launches;
 	struct caller *c;
 
 	s->over = true;
@@ -991,22 +1008,22 @@ uint64_t shared__finish(struct shared *s)
 	for (c = s->callers; c < s->callers + MAX_CALLERS; c++)
 		if (c->fd >= 0)
 			let_go_of(s, c->pid);
-	if (s->counts) {
-		processes = __atomic_load_n(&s->counts->nr_processes, __ATOMIC_RELAXED);
-		launches = __atomic_load_n(&s->counts->nr_launches, __ATOMIC_RELAXED);
-	}
-	if (processes <= s->nr_came)
+	if (!s->counts)
 		return 0;
+	processes = __atomic_load_n(&s->counts->nr_processes, __ATOMIC_RELAXED);
+	launches = __atomic_load_n(&s->counts->nr_launches, __ATOMIC_RELAXED);
+	if (launches > MAX_LAUNCHES)
+		launches = MAX_LAUNCHES;
+	s->nr_lost[XPU_LOST_LAUNCH] += launches;
+	if (processes <= s->nr_came)
+		return launches;
 	processes -= s->nr_came;
 	if (processes > MAX_MISSING)
 		processes = MAX_MISSING;
-	if (launches > MAX_LAUNCHES)
-		launches = MAX_LAUNCHES;
 	msg__warn("%llu process%s used CUDA, could not reach xpuload, and %s not recorded",
 		  (unsigned long long)processes, processes == 1 ? "" : "es",
 		  processes == 1 ? "is" : "are");
 	s->nr_lost[XPU_LOST_PROCESS] += processes;
-	s->nr_lost[XPU_LOST_LAUNCH] += launches;
 	return launches;
 }
 

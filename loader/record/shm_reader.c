@@ -6,7 +6,9 @@
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
@@ -64,34 +66,69 @@ static bool is_sealed_memory(int fd, uint64_t bytes)
 	       (uint64_t)st.st_size == bytes;
 }
 
-int shm_reader__new(int memory, uint64_t ring_bytes, struct shm_reader **reader)
+/*
+ * Attaches a segment at @at, and checks that @owner made it: a process may send any id. Only the
+ * check after attaching is about the attached segment, as ids are reused. Return: 0 or a negative
+ * errno.
+ */
+static int attach_segment(void *at, int segment, const struct ucred *owner, uint64_t bytes)
 {
-	uint64_t ring_at = xpu_shm__ring_at();
-	struct shm_reader *r;
+	struct shmid_ds ds;
+
+	if (shmat(segment, at, SHM_REMAP) == (void *)-1)
+		return -errno;
+	return !shmctl(segment, IPC_STAT, &ds) && ds.shm_cpid == owner->pid &&
+	       ds.shm_perm.cuid == owner->uid && ds.shm_perm.uid == owner->uid &&
+	       ds.shm_segsz == bytes ? 0 : -EPROTO;
+}
+
+static int map_memory(struct shm_reader *r, const struct shm_memory *memory)
+{
+	const int prot = PROT_READ | PROT_WRITE;
+	uint64_t ring_at = xpu_shm__ring_at(), bytes = xpu_shm__bytes(r->ring_bytes);
+	bool has_file = memory->fd >= 0;
+	int err = 0;
+
+	if (has_file && !is_sealed_memory(memory->fd, bytes))
+		return -EPROTO;
+	r->map_bytes = bytes + r->ring_bytes;
+	r->map = mmap(NULL, r->map_bytes, has_file ? prot : PROT_NONE,
+		      has_file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+		      memory->fd, 0);
+	if (r->map == MAP_FAILED)
+		return -errno;
+	if (!has_file)
+		err = attach_segment(r->map, memory->segment, &memory->owner, bytes);
+	/*
+	 * With an old size of 0, mremap() makes a second mapping of the same pages. It refuses huge
+	 * pages, because the ring does not begin with one.
+	 */
+	if (!err && mremap(r->map + ring_at, 0, r->ring_bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   r->map + bytes) == MAP_FAILED)
+		err = -errno;
+	if (err)
+		munmap(r->map, r->map_bytes);
+	return err;
+}
+
+int shm_reader__new(const struct shm_memory *memory, uint64_t ring_bytes,
+		    struct shm_reader **reader)
+{
+	struct shm_reader *r = calloc(1, sizeof(*r));
 	int err;
 
-	if (!is_sealed_memory(memory, xpu_shm__bytes(ring_bytes)))
-		return -EPROTO;
-	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
 	r->ring_bytes = ring_bytes;
-	r->map_bytes = ring_at + 2 * ring_bytes;
-	r->map = mmap(NULL, r->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
-	if (r->map == MAP_FAILED) {
-		err = -errno;
+	err = map_memory(r, memory);
+	if (err) {
 		free(r);
 		return err;
 	}
-	if (mmap(r->map + ring_at + ring_bytes, ring_bytes, PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_FIXED, memory, ring_at) == MAP_FAILED) {
-		munmap(r->map, r->map_bytes);
-		free(r);
-		return -ENOMEM;
-	}
 	r->reader = (struct xpu_shm_reader *)r->map;
 	r->writer = (struct xpu_shm_writer *)(r->map + XPU_SHM_PAGE);
-	r->ring = r->map + ring_at;
+	r->ring = r->map + xpu_shm__ring_at();
+	__atomic_store_n(&r->reader->taken, 1, __ATOMIC_RELEASE);
 	*reader = r;
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "xpu_record.h"
 #include "xpu_shm.h"
@@ -20,18 +21,26 @@ struct shm_reader;
 /* Takes a copy of a record. @size equals hdr.size, and the type is one that a process may write. */
 typedef void (*shm_record_fn)(void *ctx, struct xpu_record *record, size_t size);
 
+/* The memory that a process has made: see xpu_shm.h. */
+struct shm_memory {
+	int fd;				/* a file of any kind that it sent, or -1 */
+	int segment;			/* without a file: the id that it sent */
+	struct ucred owner;		/* the process */
+};
+
 /* Return: the size of a ring of at least @bytes, a power of two. */
 uint64_t shm_reader__ring_bytes(uint64_t bytes);
 
 /**
  * shm_reader__new - map the memory that a process has made
- * @memory: the descriptor that the process sent, of any kind of file; the caller closes it
- * @ring_bytes: from shm_reader__ring_bytes(); the file must have a ring of this size
+ * @memory: the caller closes the descriptor
+ * @ring_bytes: from shm_reader__ring_bytes(); the memory must have a ring of this size
  *
- * The file's size must be sealed, so that no process can make reading fail. Return: 0, -EPROTO if
- * the file is not as required, or another negative errno.
+ * A file's size must be sealed, so that no process can make reading fail; the size of a segment
+ * never changes. Return: 0, -EPROTO if the memory is not as required, or another negative errno.
  */
-int shm_reader__new(int memory, uint64_t ring_bytes, struct shm_reader **reader);
+int shm_reader__new(const struct shm_memory *memory, uint64_t ring_bytes,
+		    struct shm_reader **reader);
 void shm_reader__free(struct shm_reader *r);
 
 /*

@@ -4,9 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -43,9 +46,10 @@ _Static_assert(XPU_SHM_RECORD_MAX + sizeof(struct xpu_shm_word) <= AHEAD,
 enum { NOT_STARTED, STARTING, OPEN, NO_MEMORY, FORKED };
 
 /*
- * Whether the memory's descriptor is on its way to xpuload or has arrived; REFUSED: it never will.
+ * SENT: xpuload has the id of a segment, but has not attached it yet. TAKEN: the memory outlives
+ * this process, in a message or at xpuload. REFUSED: xpuload will never take the memory.
  */
-enum { NOT_SENT, SENT, REFUSED };
+enum { NOT_SENT, SENT, TAKEN, REFUSED };
 
 static struct {
 	struct sockaddr_un address;	/* in the abstract namespace */
@@ -57,8 +61,9 @@ static struct {
 	pid_t recorder;			/* in this process's pid namespace, or 0 */
 
 	struct xpu_shm_hello hello;
-	int sent;			/* this and the next five: used by one thread at a time */
+	int sent;			/* this and the next six: used by one thread at a time */
 	int memory;			/* the file's descriptor until it is sent, or -1 */
+	int segment;			/* the id of the memory without a file, or -1 */
 	dev_t dev;			/* to tell whether the program closed the file */
 	ino_t ino;
 	uint64_t nr_told;		/* launches that @counts includes */
@@ -75,7 +80,7 @@ static struct {
 	uint16_t given[XPU_SHM_NR_THREADS];	/* threads whose pages can be used again; under the
 						 * caller's lock */
 	unsigned int nr_given;
-} shm = { .memory = -1, .counts_id = -1 };
+} shm = { .memory = -1, .segment = -1, .counts_id = -1 };
 
 static bool is_open_memory(void)
 {
@@ -174,18 +179,26 @@ static int populate(const void *at, uint64_t bytes)
 	return CALL(madvise, at, bytes, MADV_POPULATE_WRITE, 0, 0);
 }
 
+/* Maps the file @memory; with -1, the segment. */
 static int map(int memory, uint64_t ring_at, uint64_t bytes)
 {
-	uint8_t *at, *again;
+	bool has_file = memory >= 0;
+	long again = 0;
+	uint8_t *at;
 
-	at = mmap(NULL, bytes + shm.ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	at = mmap(NULL, bytes + shm.ring_bytes, has_file ? PROT_READ | PROT_WRITE : PROT_NONE,
+		  has_file ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, memory, 0);
 	if (at == MAP_FAILED)
 		return -errno;
-	again = mmap(at + bytes, shm.ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-		     memory, ring_at);
-	if (again == MAP_FAILED) {
+	if (!has_file)
+		again = CALL(shmat, shm.segment, at, SHM_REMAP, 0, 0);
+	/* With an old size of 0, mremap() makes a second mapping of the same pages. */
+	if (again >= 0)
+		again = CALL(mremap, at + ring_at, 0, shm.ring_bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
+			     at + bytes);
+	if (again < 0) {
 		munmap(at, bytes + shm.ring_bytes);
-		return -ENOMEM;
+		return again;
 	}
 	shm.reader = (struct xpu_shm_reader *)at;
 	shm.writer = (struct xpu_shm_writer *)(at + PAGE);
@@ -209,12 +222,48 @@ static bool fill(int memory, uint64_t bytes)
 }
 
 /*
- * The ring is at the end, and mapped a second time behind that. Return: the file or a negative
- * errno.
+ * Sets the size of the file. Above the limit on the size of files (RLIMIT_FSIZE), the kernel also
+ * sends SIGXFSZ to this thread, which is for the program's own files: the signal is taken back.
  */
-static int make_memory(void)
+static int set_size(int fd, uint64_t bytes)
+{
+	const struct timespec now = { 0, 0 };
+	/* The kernel's form of a set of signals. */
+	const uint64_t set = 1ull << (SIGXFSZ - 1);
+	uint64_t before, pending = 0;
+	int err;
+
+	CALL(rt_sigpending, &pending, sizeof(pending), 0, 0, 0);
+	CALL(rt_sigprocmask, SIG_BLOCK, &set, &before, sizeof(set), 0);
+	err = CALL(ftruncate, fd, bytes, 0, 0, 0);
+	if (err == -EFBIG && !(pending & set))
+		CALL(rt_sigtimedwait, &set, NULL, &now, sizeof(set), 0);
+	CALL(rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof(set), 0);
+	return err;
+}
+
+/*
+ * The ring is at the end, and mapped a second time behind that. Return: whether the memory is
+ * mapped and has its first pages.
+ */
+static bool map_memory(int memory)
 {
 	uint64_t bytes = xpu_shm__bytes(shm.ring_bytes);
+
+	if (map(memory, xpu_shm__ring_at(), bytes))
+		return false;
+	if (fill(memory, bytes)) {
+		shm.reader->state = XPU_SHM_OPEN;
+		return true;
+	}
+	munmap(shm.reader, bytes + shm.ring_bytes);
+	shm.writer = NULL;
+	return false;
+}
+
+/* Return: the file, or a negative errno. */
+static int make_file(void)
+{
 	struct stat st;
 	int fd, err;
 
@@ -223,26 +272,40 @@ static int make_memory(void)
 		fd = CALL(memfd_create, "xpushim", MFD_CLOEXEC | MFD_ALLOW_SEALING, 0, 0, 0);
 	if (fd < 0)
 		return fd;
-	err = CALL(ftruncate, fd, bytes, 0, 0, 0);
+	err = set_size(fd, xpu_shm__bytes(shm.ring_bytes));
 	if (!err)
 		err = CALL(fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, 0, 0);
 	if (!err)
 		err = CALL(fstat, fd, &st, 0, 0, 0);
-	if (!err)
-		err = map(fd, xpu_shm__ring_at(), bytes);
-	if (!err && !fill(fd, bytes)) {
-		munmap(shm.reader, bytes + shm.ring_bytes);
-		shm.writer = NULL;
+	if (!err && !map_memory(fd))
 		err = -ENOMEM;
-	}
 	if (err) {
 		CALL(close, fd, 0, 0, 0, 0);
 		return err;
 	}
 	shm.dev = st.st_dev;
 	shm.ino = st.st_ino;
-	shm.reader->state = XPU_SHM_OPEN;
 	return fd;
+}
+
+/*
+ * Makes memory without a file, which no limit on files and no lack of descriptors prevents. The
+ * segment disappears with the last process that has attached it. Return: whether there is memory.
+ */
+static bool make_segment(void)
+{
+	bool mapped;
+
+	shm.segment = CALL(shmget, IPC_PRIVATE, xpu_shm__bytes(shm.ring_bytes), 0600, 0, 0);
+	if (shm.segment < 0)
+		return false;
+	mapped = map_memory(-1);
+	CALL(shmctl, shm.segment, IPC_RMID, NULL, 0, 0);
+	if (!mapped)
+		return false;
+	shm.hello.segment = shm.segment;
+	shm.hello.flags |= XPU_SHM_HELLO_SEGMENT;
+	return true;
 }
 
 bool shm__read_name(const char *path, char *name, size_t len)
@@ -321,7 +384,7 @@ static void end_sending(int how)
 		CALL(close, shm.memory, 0, 0, 0, 0);
 	shm.memory = -1;
 	shm.sent = how;
-	if (how == SENT && shm.counts) {
+	if (how == TAKEN && shm.counts) {
 		__atomic_fetch_sub(&shm.counts->nr_launches, shm.nr_told, __ATOMIC_RELAXED);
 		CALL(shmdt, shm.counts, 0, 0, 0, 0);
 		shm.counts = NULL;
@@ -331,13 +394,15 @@ static void end_sending(int how)
 }
 
 /*
- * Tries to hand over the memory; called again if the socket's queue is full, or the user has too
- * many descriptors in flight.
+ * Tries to hand over the memory; called again if the socket's queue is full, the user has too many
+ * descriptors in flight, or xpuload has not attached the segment yet.
  */
 static void hand_over(void)
 {
 	int fd, err;
 
+	if (shm.sent == SENT && __atomic_load_n(&shm.reader->taken, __ATOMIC_ACQUIRE))
+		end_sending(TAKEN);
 	if (shm.sent != NOT_SENT)
 		return;
 	if (shm.memory >= 0 && !has_memory()) {
@@ -352,7 +417,7 @@ static void hand_over(void)
 	if (err == -ECONNREFUSED || (!err && !is_recorder(fd)))
 		end_sending(REFUSED);
 	else if (!err && !send_hello(fd))
-		end_sending(SENT);
+		end_sending(shm.hello.flags & XPU_SHM_HELLO_SEGMENT ? SENT : TAKEN);
 	CALL(close, fd, 0, 0, 0, 0);
 }
 
@@ -370,8 +435,8 @@ static void start(void)
 	count_process();
 	if (shm.wants_maps)
 		shm__read_name("/proc/self/comm", shm.hello.comm, sizeof(shm.hello.comm));
-	shm.memory = make_memory();
-	atomic_store(&shm.started, shm.memory < 0 ? NO_MEMORY : OPEN);
+	shm.memory = make_file();
+	atomic_store(&shm.started, shm.memory >= 0 || make_segment() ? OPEN : NO_MEMORY);
 	hand_over();
 	high = has_memory() ? CALL(fcntl, shm.memory, F_DUPFD_CLOEXEC, HIGH_FD, 0, 0) : -1;
 	if (high >= 0) {
@@ -390,12 +455,12 @@ void shm__tell(uint64_t nr_launches, uint64_t wait_ns)
 		return;
 	for (;;) {
 		hand_over();
-		if (shm.sent != SENT && shm.counts) {
+		if (shm.sent != TAKEN && shm.counts) {
 			__atomic_fetch_add(&shm.counts->nr_launches, nr_launches - shm.nr_told,
 					   __ATOMIC_RELAXED);
 			shm.nr_told = nr_launches;
 		}
-		if (shm.sent != NOT_SENT || clock__ns() >= end_ns)
+		if (shm.sent == TAKEN || shm.sent == REFUSED || clock__ns() >= end_ns)
 			break;
 		CALL(ppoll, NULL, 0, &pause, NULL, 0);
 	}
@@ -403,7 +468,7 @@ void shm__tell(uint64_t nr_launches, uint64_t wait_ns)
 
 bool shm__is_told(void)
 {
-	return shm.sent == SENT || (shm.sent == REFUSED && !shm.counts);
+	return shm.sent == TAKEN || (shm.sent == REFUSED && !shm.counts);
 }
 
 enum shm_state shm__state(void)

@@ -178,7 +178,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fd = shm_memory__new(ring_bytes, &map);
 	if (fd < 0)
 		return 0;
-	check(!shm_reader__new(fd, ring_bytes, &r), "it is not taken");
+	check(!shm_reader__new(&(struct shm_memory){ .fd = fd }, ring_bytes, &r),
+	      "it is not taken");
 	close(fd);
 	for (step = 0; step < MAX_STEPS && at < end; step++)
 		switch (take(1) % 9) {

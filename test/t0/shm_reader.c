@@ -9,7 +9,9 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <unistd.h>
 
 #include "record/shm_reader.h"
@@ -41,7 +43,7 @@ static void start(void)
 	ring_at = xpu_shm__ring_at();
 	bytes = xpu_shm__bytes(ring_bytes);
 	fd = shm_memory__new(ring_bytes, &map);
-	if (fd < 0 || shm_reader__new(fd, ring_bytes, &r))
+	if (fd < 0 || shm_reader__new(&(struct shm_memory){ .fd = fd }, ring_bytes, &r))
 		exit(1);
 	close(fd);
 	nr_taken = last_id = nr_wrong = 0;
@@ -264,7 +266,8 @@ static void check_broken(void)
 /* Offers the file @fd, and closes it. Return: the reader's result. */
 static int offer(int fd)
 {
-	int err = fd < 0 ? 1 : shm_reader__new(fd, ring_bytes, &r);
+	struct shm_memory memory = { .fd = fd };
+	int err = fd < 0 ? 1 : shm_reader__new(&memory, ring_bytes, &r);
 
 	close(fd);
 	return err;
@@ -301,6 +304,46 @@ static void check_memory(void)
 	ok(offer(fd) < 0, "memory that cannot be written to is refused");
 }
 
+/*
+ * Offers the segment @id as one of the process @pid and the user @uid. Return: the reader's result.
+ */
+static int offer_segment(int id, pid_t pid, uid_t uid)
+{
+	struct shm_memory memory = { .fd = -1, .segment = id, .owner = { .pid = pid, .uid = uid } };
+
+	return shm_reader__new(&memory, ring_bytes, &r);
+}
+
+static void check_segment(void)
+{
+	int id = shmget(IPC_PRIVATE, bytes, 0600), large, gone;
+
+	map = id < 0 ? (void *)-1 : shmat(id, NULL, 0);
+	if (map == (void *)-1)
+		exit(1);
+	shmctl(id, IPC_RMID, NULL);
+	is_int(offer_segment(id, getpid() + 1, getuid()), -EPROTO,
+	       "a segment that another process made is refused");
+	is_int(offer_segment(id, getpid(), getuid() + 1), -EPROTO,
+	       "another user's segment is refused");
+	large = shmget(IPC_PRIVATE, bytes + 4096, 0600);
+	is_int(offer_segment(large, getpid(), getuid()), -EPROTO,
+	       "a segment of another size is refused");
+	gone = shmget(IPC_PRIVATE, bytes, 0600);
+	shmctl(large, IPC_RMID, NULL);
+	shmctl(gone, IPC_RMID, NULL);
+	ok(offer_segment(gone, getpid(), getuid()) < 0, "a segment that is gone is refused");
+	ok(!reader()->taken, "nothing that was refused has been written to");
+	is_int(offer_segment(id, getpid(), getuid()), 0, "a segment marked as removed is taken");
+	ok(reader()->taken, "the process can see that its memory was taken");
+	nr_taken = last_id = nr_wrong = 0;
+	put_launch(1, 2, XPU_SHM_DONE);
+	ok(shm_reader__drain(r, on_record, NULL) && nr_taken == 1 && !nr_wrong,
+	   "a record in a segment comes out");
+	shm_reader__free(r);
+	shmdt(map);
+}
+
 int main(void)
 {
 	check_order();
@@ -309,5 +352,6 @@ int main(void)
 	check_maps();
 	check_broken();
 	check_memory();
+	check_segment();
 	return done_testing();
 }

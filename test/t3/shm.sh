@@ -159,7 +159,8 @@ like "$(cat log)" '; lost 1001$' \
 	"xpuload cannot be reached: the process and its launches are counted as lost"
 unlike "$(cat log)" 'made no CUDA launch' \
 	"xpuload cannot be reached: no message says that no launch was made"
-bare "$inst" --strict --transport shm -o no.data "$refuse" memfd -- "$exact" -n 1000 >out 2>log
+bare "$inst" --strict --transport shm -o no.data "$refuse" memfd shmget -- "$exact" \
+	-n 1000 >out 2>log
 is "$? $(cat out)" "125 exact: threads 8 sites 16 launches 1000" \
 	"no memory to share: the target runs to its end, --strict fails"
 like "$(cat log)" 'pid [0-9]+ is not recorded: it could not make memory to share' \
@@ -167,6 +168,23 @@ like "$(cat log)" 'pid [0-9]+ is not recorded: it could not make memory to share
 like "$(cat log)" '; lost 1$' "no memory to share: the process is counted as lost"
 unlike "$(cat log)" 'made no CUDA launch' \
 	"no memory to share: no message says that no launch was made"
+
+# A process that cannot make a file for its memory makes other memory. limited.sh LIMIT: files
+# have at most LIMIT blocks.
+cat >home/limited.sh <<-'END'
+	ulimit -f "$1"
+	"$EXACT" -t 4 -n 2000 >/dev/null
+	echo "status $? limit $(ulimit -f)"
+END
+for limit in 40000 1; do
+	EXACT="$exact" bare "$inst" --strict --transport shm -F 1 -o lim.data \
+		sh limited.sh $limit >out 2>log
+	is "$? $(cat out)" "0 status 0 limit $limit" \
+		"files of at most $limit blocks: the program ends as without xpuload" ||
+		diag "$(cat log)"
+	exact home/lim 2000 \
+		"files of at most $limit blocks: every launch is matched, under its own site"
+done
 rm -f out log
 # shellcheck disable=SC2016 # in the other shell
 "$XPULOAD" --strict --transport shm -o stop.data sh -c 'kill -STOP $PPID; exec "$0" -n 1000' \

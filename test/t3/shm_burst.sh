@@ -300,6 +300,22 @@ diag "recorded $1, lost $2 of $3 processes"
 is "$(($1 + $2))" 8000 \
 	"too many descriptors in flight: each launch is recorded or counted" || diag "$(cat log)"
 
+# Under a limit on the size of files, memory outlives its process only once xpuload has taken it.
+cat >limited.sh <<-'END'
+	ulimit -f 1
+	sh many.sh "$@"
+END
+"$XPULOAD" --strict --transport shm -F 1 -o l.data sh limited.sh 60 200 >out 2>log
+is "$? $(account log)" "0 12000 0 0" "files of at most one block, 60 at once: nothing is lost" ||
+	diag "$(cat log)"
+# shellcheck disable=SC2016 # in the other shell
+"$XPULOAD" --strict --transport shm -F 1 -o l.data sh -c \
+	"$stop"'; sh limited.sh 10 200; echo over >limited' >out 2>log &
+go_on limited
+is "$? $(account log)" "125 0 2000 10" \
+	"files of at most one block, ended while xpuload is stopped: each launch is counted" ||
+	diag "$(cat log)"
+
 # ---- memory
 
 # rss PID: prints how much of the shared memory is resident, in KiB

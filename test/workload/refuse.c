@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * refuse [bpf] [perf] [connect] [memfd] -- COMMAND [ARG]...
+ * refuse [bpf] [perf] [connect] [memfd] [shmget] -- COMMAND [ARG]...
  *
  * Executes COMMAND with a filter that refuses these system calls, for it and for its children, as
- * containers do: bpf(), perf_event_open(), connect(), memfd_create().
+ * containers do: bpf(), perf_event_open(), connect(), memfd_create(), shmget().
  */
 #include <errno.h>
 #include <linux/filter.h>
@@ -20,7 +20,7 @@ static const struct {
 	unsigned int nr;
 } calls[] = {
 	{ "bpf", SYS_bpf }, { "perf", SYS_perf_event_open }, { "connect", SYS_connect },
-	{ "memfd", SYS_memfd_create },
+	{ "memfd", SYS_memfd_create }, { "shmget", SYS_shmget },
 };
 
 #define NR_CALLS (sizeof(calls) / sizeof(calls[0]))
