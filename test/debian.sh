@@ -24,9 +24,9 @@ root=${ROOT:-$src/build/debian-$suite}
 
 if [ -z "$XPU_IN_NAMESPACE" ]; then
 	[ "$(id -u)" = 0 ] || fail "this needs root"
-	command -v debootstrap >/dev/null ||
-		fail "debootstrap is missing: apt-get install debootstrap"
 	if [ ! -e "$root/etc/debian_version" ]; then
+		command -v debootstrap >/dev/null ||
+			fail "debootstrap is missing: apt-get install debootstrap"
 		mkdir -p "$root"
 		debootstrap --variant=minbase "$suite" "$root" ${MIRROR:+"$MIRROR"}
 	fi

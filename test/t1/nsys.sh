@@ -663,6 +663,20 @@ for with in "1 2 3 4" "2 3 4 5" "2 1 1 3" "7 8 9 10"; do
 	ok $? "waits whose numbers are $with: the call decides what was waited for" ||
 		diag "$(cat diff log)"
 done
+# Ids that begin again, of the same process and of another one, take no wait from its call.
+for pid in "$P1" $((200 << 24)); do
+	{
+		numbers 2 3 4 5 1
+		at=20000
+		for id in 10 11 12 13 12; do
+			call $((at += 10)) $((at + 1)) $((pid + 101)) $id 1 NULL
+		done
+	} | "$sqlite" again.sqlite
+	waits again.sqlite | diff expected - >diff
+	is "$? $(grep -c 'correlation ids restart' log)" "0 1" \
+		"ids begin again in process $((pid >> 24)): each wait keeps its call" ||
+		diag "$(cat diff log)"
+done
 # If a call's name does not say what it waits for, the export's table of names says it.
 { numbers 7 8 9 10 21; names 7 8 9 10 21; } |
 	sed "s/'cuda\(Event\|Stream\|Device\)\(Sync[a-z]*\|Wait[A-Za-z]*\)_v3020'/'cudaUnknown\1'/" |
