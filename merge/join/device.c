@@ -8,7 +8,6 @@
 #include "join/origin.h"
 #include "join/place.h"
 #include "join/place_calls.h"
-#include "join/place_ranges.h"
 #include "join/tell.h"
 #include "symbols/demangle.h"
 

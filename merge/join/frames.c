@@ -78,7 +78,7 @@ static int frames__resolve(struct frames *s, struct model *m, struct chain *chai
 						  m->chains.v[chain->captured].stack);
 	else if (chain->no_launch)
 		chain->stack = callchains__label(c, chain->no_launch);
-	else if (chain->range != NVTX_NO_RANGE)
+	else if (chain->range != NO_RANGE)
 		chain->stack = m->chains.v[chain->in_range].stack;	/* it also has a lower
 									 * index */
 	else

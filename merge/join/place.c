@@ -87,38 +87,6 @@ static int add_busy(struct second_pass *p, const struct work *w, const struct fi
 	return err ?: busy__add(&sums->busy.v[gpu], part->from_ns, part->to_ns);
 }
 
-static int keep_parts(struct second_pass *p, uint64_t key, const struct work *w,
-		      const struct filter_span *part, uint32_t chain)
-{
-	struct works *works = &p->sums->works;
-	struct kept_work kept = {
-		.start_ns = w->start_ns,
-		.end_ns = w->start_ns ? w->start_ns + w->duration_ns : 0,
-		.gpu = p->model->streams.v[w->stream].gpu,
-		.leaf = NO_INDEX,
-		.chain = NO_INDEX,
-		.stream = w->stream,
-		.kernel = p->model->leaves.v[w->leaf].kind == LEAF_KERNEL ? w->leaf : NO_INDEX,
-		.correlation_id = key,
-	}, before = kept, within = kept, after = kept;
-
-	if (!part)
-		return works__add(works, &kept);
-	before.end_ns = within.start_ns = part->from_ns;
-	within.end_ns = after.start_ns = part->to_ns;
-	within.leaf = w->leaf;
-	within.chain = chain;
-	return works__add(works, &before) ?: works__add(works, &within) ?:
-	       works__add(works, &after);
-}
-
-/* Keeps a work. @part: the part of it under @chain; NULL: the work is left out */
-static inline int keep_work(struct second_pass *p, uint64_t key, const struct work *w,
-			    const struct filter_span *part, uint32_t chain)
-{
-	return p->sums->works.wanted ? keep_parts(p, key, w, part, chain) : 0;
-}
-
 /* Passes device work, or the part that the filter left, to the sink of single events. */
 static int tell__part(struct second_pass *p, uint64_t key, const struct work *whole,
 		      const struct filter_span *part, const struct launch *l, uint32_t made,
@@ -185,12 +153,11 @@ static inline int place__hooks(struct second_pass *p, uint64_t key, const struct
 	return err;
 }
 
-/* Keeps device work that the options leave out, and passes it to the features. */
+/* Passes device work that the options leave out to the features. */
 static int place__left_out(struct second_pass *p, uint64_t key, const struct work *w,
 			   const struct launch *l, bool in_time)
 {
-	return keep_work(p, key, w, NULL, NO_INDEX) ?:
-	       place__hooks(p, key, w, l, NULL, NO_INDEX, in_time);
+	return place__hooks(p, key, w, l, NULL, NO_INDEX, in_time);
 }
 
 /*
@@ -235,12 +202,7 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 	}
 	p->sums->nr_left_out += !part.nr;
 	p->sums->nr_parts += !part.nr;
-	err = count_work(p, w, &part) ?: add_busy(p, w, &part) ?:
-	      keep_work(p, key, w, &part, chain);
-	if (range != NVTX_NO_RANGE) {
-		m->nvtx.ranges.v[range].nr_works += part.nr;
-		m->nvtx.ranges.v[range].gpu_ns += part.ns;
-	}
+	err = count_work(p, w, &part) ?: add_busy(p, w, &part);
 	if (!err)
 		err = tell__sum(p, chain, comm, thread, w->leaf, w, &part);
 	if (!err)

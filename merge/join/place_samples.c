@@ -64,8 +64,9 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 	at->time_ns += p->found->shift_ns;
 	sums__see_time(p->sums, at->time_ns, at->time_ns);
 	if (p->opts->by_range) {
-		err = chains__in_range(&m->chains, nvtx__at(&m->nvtx, at->thread, at->time_ns),
-					    &at->chain);
+		err = chains__in_range(&m->chains,
+				       second_pass__range_at(p, at->thread, at->time_ns),
+				       &at->chain);
 		if (err)
 			return err;
 	}

@@ -11,8 +11,8 @@
 #include "join/device.h"
 #include "join/frames.h"
 #include "join/losses.h"
-#include "join/place_ranges.h"
 #include "join/place_samples.h"
+#include "join/works_keeper.h"
 #include "read/collect.h"
 #include "read/resolve.h"
 
@@ -40,9 +40,8 @@ static void read_job__enter(struct read_job *p)
 
 	p->first_ns = sums->first_ns;
 	p->last_ns = sums->last_ns;
-	p->last_range_ns = p->model->nvtx.last_ns;
 	sums->first_ns = UINT64_MAX;
-	sums->last_ns = p->model->nvtx.last_ns = 0;
+	sums->last_ns = 0;
 	memset(&sums->loss, 0, sizeof(sums->loss));
 }
 
@@ -52,14 +51,13 @@ static void read_job__leave(struct read_job *p)
 
 	sums->first_ns = min_t(uint64_t, sums->first_ns, p->first_ns);
 	sums->last_ns = max_t(uint64_t, sums->last_ns, p->last_ns);
-	p->model->nvtx.last_ns = max_t(uint64_t, p->model->nvtx.last_ns, p->last_range_ns);
 }
 
 static void read_job__begin(struct read_job *p)
 {
 	struct input *in = &p->model->inputs.v[p->nr];
 
-	p->model->nvtx.first_range = p->model->nvtx.ranges.nr;
+	p->model->ranges.first = p->model->ranges.list.nr;
 	p->model->machine.recording = p->nr;
 	p->model->gpus.host = in->host_nr;
 	in->first_info = p->model->infos.nr;
@@ -233,6 +231,7 @@ static int read_job__begin_features(struct read_job *p)
 			err = features[i]->begin(states[i], &p->pass);
 	}
 	second_pass__add_hooks(&p->pass);
+	works_keeper__add(&p->pass);
 	return err;
 }
 
@@ -304,8 +303,6 @@ static int read_job__second_pass(struct read_job *job)
 
 	err = second_pass__open_attach_spans(p);
 	if (!err)
-		err = ranges__open(p);
-	if (!err)
 		err = read_job__open_features(job);
 	if (!err)
 		err = pass__run(r, job->passes, stream_record, p, 300, 950, &it);
@@ -317,8 +314,6 @@ static int read_job__second_pass(struct read_job *job)
 		err = read_job__end_features(job);
 	if (!err)
 		err = samples__finish(p);
-	if (!err)
-		err = ranges__finish(p);
 	return err ?: read_job__close_features(job);
 }
 

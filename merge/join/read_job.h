@@ -59,7 +59,7 @@ struct read_job {
 	/*
 	 * These keep values of earlier recordings, while the originals are for this recording only.
 	 */
-	uint64_t first_ns, last_ns, last_range_ns;
+	uint64_t first_ns, last_ns;
 };
 
 /* For both, @passes reports the progress. Return: 0; or -ENOMEM, with nothing to exit. */

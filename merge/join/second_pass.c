@@ -53,6 +53,8 @@ void second_pass__add_hooks(struct second_pass *p)
 	unsigned int i;
 
 	for (i = 0; features[i]; i++) {
+		if (states[i] && features[i]->find_range)
+			p->finder = (struct hook){ features[i], states[i] };
 		if (states[i] && features[i]->launch)
 			hooks__add(&p->launch_hooks, features[i], states[i]);
 		if (states[i] && features[i]->work)
@@ -108,6 +110,46 @@ bool second_pass__outlived(const struct second_pass *p, uint32_t proc)
 	       !p->model->machine.procs.v[proc].exited;
 }
 
+/* Wakes the feature that finds ranges, if one exists. Return: 0 or -ENOMEM. */
+static int second_pass__wake_finder(struct second_pass *p)
+{
+	void **states = p->model->features;
+	unsigned int i;
+	int err;
+
+	for (i = 0; features[i] && !features[i]->find_range; i++)
+		;
+	if (!features[i])
+		return 0;
+	err = feature__wake(i, p->model, &states[i]);
+	if (err)
+		return err;
+	p->finder = (struct hook){ features[i], states[i] };
+	if (features[i]->work)
+		hooks__add(&p->work_hooks, features[i], states[i]);
+	return 0;
+}
+
+int second_pass__range(struct second_pass *p, uint32_t proc, uint32_t range_id, uint32_t *range)
+{
+	int err = 0;
+
+	*range = NO_RANGE;
+	if (!range_id)
+		return 0;
+	if (!p->finder.state)
+		err = second_pass__wake_finder(p);
+	if (err || !p->finder.state)
+		return err;
+	return p->finder.feature->find_range(p->finder.state, p->model, proc, range_id, range);
+}
+
+uint32_t second_pass__range_at(const struct second_pass *p, uint32_t thread, uint64_t time_ns)
+{
+	return p->finder.state ?
+	       p->finder.feature->range_at(p->finder.state, thread, time_ns) : NO_RANGE;
+}
+
 int second_pass__in_range(struct second_pass *p, uint32_t proc, uint32_t range_id, uint32_t *chain)
 {
 	struct model *m = p->model;
@@ -116,7 +158,7 @@ int second_pass__in_range(struct second_pass *p, uint32_t proc, uint32_t range_i
 
 	if (!range_id || !p->opts->by_range)
 		return 0;
-	nr_bad = nvtx__range(&m->nvtx, &m->strings, proc, range_id, &range);
+	nr_bad = second_pass__range(p, proc, range_id, &range);
 	if (nr_bad < 0)
 		return nr_bad;
 	err = chains__in_range(&m->chains, range, chain);

@@ -5,7 +5,6 @@
  *	device.c		launches and device work, through the join
  *	place_calls.c		calls of CUDA's API
  *	place_samples.c		CPU samples, and stacks that are unwound here
- *	place_ranges.c		the times of NVTX ranges, and which were open at a time
  *
  * All of them use origin.c (the call path, thread and thread's name that the ids of a record mean),
  * wanted.c (the filter) and tell.h (the sums and the sink).
@@ -81,13 +80,15 @@ struct placed_sample {
 	uint32_t chain, thread;
 };
 
-/* features that are awake and have a hook */
+/* a feature that is awake and has a hook */
+struct hook {
+	const struct feature *feature;
+	void *state;
+};
+
 struct hooks {
 	unsigned int nr;
-	struct hook {
-		const struct feature *feature;
-		void *state;
-	} v[NR_FEATURES + 1];
+	struct hook v[NR_FEATURES + 1];
 };
 
 struct unwound_entry;
@@ -99,6 +100,7 @@ struct second_pass {
 	struct sums *sums;
 	struct copied_stacks *unwind;	/* NULL: the recording has no stacks to unwind */
 	struct join *join;
+	struct hook finder;		/* the feature that finds ranges; NULL: it is asleep */
 	struct hooks launch_hooks, work_hooks, range_hooks, record_hooks, owner_hooks,
 		     sample_hooks;
 	uint64_t nr_damages;		/* number of damages of the recording so far */
@@ -150,6 +152,19 @@ void second_pass__add_hooks(struct second_pass *p);
  * end; before the pass.
  */
 int second_pass__open_attach_spans(struct second_pass *p);
+
+/**
+ * second_pass__range - find the range of an id
+ * @proc: the process of the id
+ * @range_id: the id in the records, 0 for no range
+ * @range: set to its index in ranges.list
+ *
+ * Return: the number of undefined ids, or -ENOMEM.
+ */
+int second_pass__range(struct second_pass *p, uint32_t proc, uint32_t range_id, uint32_t *range);
+
+/* Return: the range that was open on a thread at a time, on the common clock. */
+uint32_t second_pass__range_at(const struct second_pass *p, uint32_t thread, uint64_t time_ns);
 
 /**
  * second_pass__in_range - find a chain in a range

@@ -22,7 +22,7 @@ static uint32_t sums__path(const struct sums *s, const struct aggregate *a)
 {
 	const struct chain *chain = &s->model->chains.v[a->chain];
 
-	return chain->range != NVTX_NO_RANGE ? chain->in_range : a->chain;
+	return chain->range != NO_RANGE ? chain->in_range : a->chain;
 }
 
 /*

@@ -5,14 +5,14 @@
 
 int wanted__range(struct filter *f, struct model *m, uint32_t range)
 {
-	struct nvtx *n = &m->nvtx;
-	uint32_t path[NVTX_MAX_PATH], nr, i;
+	struct ranges *r = &m->ranges;
+	uint32_t path[MAX_RANGES], nr, i;
 
 	if (!filter__given(f, FILTER_NVTX))
 		return 1;
-	nr = range == NVTX_NO_RANGE ? 0 : nvtx__path(n, range, path);
+	nr = range == NO_RANGE ? 0 : ranges__path(r, range, path);
 	for (i = 0; i < nr; i++) {
-		struct nvtx_name *name = &n->names.v[n->ranges.v[path[i]].name];
+		struct range_name *name = &r->names.v[r->list.v[path[i]].name];
 		int matches = name->wanted;
 
 		if (matches < 0) {

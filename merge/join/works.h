@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/remap.h"
 #include "util.h"
 
 struct kept_work {
@@ -28,7 +27,7 @@ struct works {
 /* Keeps a piece of device work, unless it has no duration. Return: 0 or -ENOMEM. */
 static inline int works__add(struct works *s, const struct kept_work *work)
 {
-	return s->wanted && work->start_ns < work->end_ns ? array_push(&s->list, *work) : 0;
+	return work->start_ns < work->end_ns ? array_push(&s->list, *work) : 0;
 }
 
 #endif /* MERGE_WORKS_H */

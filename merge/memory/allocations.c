@@ -47,7 +47,7 @@ int allocations__put(struct tables_recording *r, const struct model *m, const vo
 	const struct heap_event *e = of->event;
 	uint32_t gpu = of->gpu;
 	bool placed = e->what == XPU_ALLOC_MADE || e->what == XPU_ALLOC_FAILED;
-	uint32_t range = placed ? m->chains.v[e->key.chain].range : NVTX_NO_RANGE;
+	uint32_t range = placed ? m->chains.v[e->key.chain].range : NO_RANGE;
 	struct row_process proc;
 	struct row_ranges in;
 	int err;

@@ -636,6 +636,7 @@ static const struct feature_table table = {
 
 const struct feature migrations_feature = {
 	.name = "migrations",
+	.needs = "memory",
 	.new = migrations__new,
 	.free = migrations__free,
 	.records = records,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/nvtx.h"
+#include "model/ranges.h"
 
 static const char *const no_launch_labels[NR_LABELS] = {
 	[LABEL_NO_LAUNCH] = "[no launch]",
@@ -101,7 +101,7 @@ int chains__in_range(struct chains *c, uint32_t range, uint32_t *idx)
 	uint32_t known;
 	int err;
 
-	if (range == NVTX_NO_RANGE)
+	if (range == NO_RANGE)
 		return 0;
 	if (idmap__get(&c->in_ranges, key, &known)) {
 		*idx = known;

@@ -2,9 +2,38 @@
 #include "model/feature.h"
 
 #include <errno.h>
+#include <string.h>
 
 #define ADDRESS(name)	&name##_feature,
-const struct feature *const features[] = { FEATURES(ADDRESS) NULL };
+const struct feature *features[] = { FEATURES(ADDRESS) NULL };
+
+static bool feature__is_absent(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; features[i] && strcmp(features[i]->name, name) != 0; i++)
+		;
+	return !features[i] || !features[i]->free;
+}
+
+/* Replaces each feature that needs an absent one; this may make others absent. */
+__attribute__((constructor)) static void features__replace(void)
+{
+	static struct feature absent[NR_FEATURES + 1];
+	unsigned int i;
+	bool replaced;
+
+	do {
+		replaced = false;
+		for (i = 0; features[i]; i++) {
+			if (!features[i]->needs || !feature__is_absent(features[i]->needs))
+				continue;
+			absent[i].name = features[i]->name;
+			features[i] = &absent[i];
+			replaced = true;
+		}
+	} while (replaced);
+}
 
 int feature__wake(enum feature_id id, struct model *m, void **state)
 {

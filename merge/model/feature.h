@@ -22,6 +22,7 @@
 
 /* Features finish in this order, and their tables are shown in this order. */
 #define FEATURES(FEATURE)	\
+	FEATURE(nvtx)		\
 	FEATURE(waits)		\
 	FEATURE(ranks)		\
 	FEATURE(stalls)		\
@@ -154,6 +155,8 @@ struct feature_command {
  */
 struct feature {
 	const char *name;
+	const char *needs;		/* the name of a feature; without it, this one is absent,
+					 * too */
 	void *(*new)(struct model *m);	/* NULL: memory is short */
 	void (*free)(void *state);
 
@@ -164,6 +167,14 @@ struct feature {
 	/* Return: whether to wake for a recording that has no such record; after the first pass. */
 	bool (*wakes)(const struct second_pass *p);
 	int (*begin)(void *state, struct second_pass *p);	/* after the first pass */
+	/*
+	 * Finds the range of an id, which a launch, wait or event of memory has. This wakes the
+	 * feature. Return: as second_pass__range().
+	 */
+	int (*find_range)(void *state, struct model *m, uint32_t proc, uint32_t id,
+			  uint32_t *range);
+	/* Return: the range that was open on a thread at a time. */
+	uint32_t (*range_at)(void *state, uint32_t thread, uint64_t time_ns);
 	/* each event of NVTX ranges, thread by thread, before all launches */
 	int (*range)(void *state, struct second_pass *p, enum range_event event, uint32_t thread,
 		     uint32_t range, uint64_t time_ns);
@@ -228,8 +239,11 @@ struct feature {
 #define FEATURE_DECLARE(name)	extern const struct feature name##_feature;
 FEATURES(FEATURE_DECLARE)
 
-/* by enum feature_id; ended by NULL */
-extern const struct feature *const features[];
+/*
+ * By enum feature_id; ended by NULL. In the place of an absent feature is one that has a name and
+ * nothing else.
+ */
+extern const struct feature *features[];
 
 /* Makes the state of @m, unless it exists. Return: 0 or -ENOMEM. */
 int feature__wake(enum feature_id id, struct model *m, void **state);

@@ -28,7 +28,7 @@ void model__exit(struct model *m)
 	chains__exit(&m->chains);
 	array_free(&m->paths);
 	array_free(&m->threads);
-	nvtx__exit(&m->nvtx);
+	ranges__exit(&m->ranges);
 	captured__free(&m->captured);
 	gpus__exit(&m->gpus);
 	machine__exit(&m->machine);

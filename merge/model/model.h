@@ -20,7 +20,7 @@
 #include "model/leaf.h"
 #include "model/loss.h"
 #include "model/machine.h"
-#include "model/nvtx.h"
+#include "model/ranges.h"
 #include "model/shape.h"
 #include "util.h"
 #include "xpu_record.h"
@@ -87,7 +87,7 @@ struct model {
 	struct strpool strings;
 	struct machine machine;
 	struct gpus gpus;
-	struct nvtx nvtx;
+	struct ranges ranges;
 	struct captured captured;
 	ARRAY(struct thread) threads;
 	ARRAY(struct path) paths;

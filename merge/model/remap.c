@@ -38,7 +38,6 @@ const char *remap__text(struct remap *r, const char *text)
 
 static int remap__count(struct remap *r, struct model *m, const struct model *from)
 {
-	static const struct nvtx_range none;
 	int err = 0;
 
 	r->from = &from->strings;
@@ -49,13 +48,13 @@ static int remap__count(struct remap *r, struct model *m, const struct model *fr
 	r->chain = m->chains.nr;
 	r->stream = m->streams.nr;
 	/* The first range of both models stands for no range. */
-	if (from->nvtx.ranges.nr && !m->nvtx.ranges.nr)
-		err = array_push(&m->nvtx.ranges, none);
-	r->range = m->nvtx.ranges.nr - 1;
+	if (from->ranges.list.nr)
+		err = ranges__begin(&m->ranges);
+	r->range = m->ranges.list.nr - 1;
 	r->gpus = calloc(from->gpus.list.nr + 1, sizeof(*r->gpus));
 	r->shapes = calloc(from->shapes.nr + 1, sizeof(*r->shapes));
 	r->leaves = calloc(from->leaves.nr + 1, sizeof(*r->leaves));
-	r->range_names = calloc(from->nvtx.names.nr + 1, sizeof(*r->range_names));
+	r->range_names = calloc(from->ranges.names.nr + 1, sizeof(*r->range_names));
 	return err || !r->gpus || !r->shapes || !r->leaves || !r->range_names ? -ENOMEM : 0;
 }
 
@@ -121,7 +120,7 @@ static int absorb_paths(struct model *m, const struct model *from, struct remap 
 		chain.path = remap__move(chain.path, r->path);
 		chain.launched = remap__move(chain.launched, r->chain);
 		chain.captured = remap__move(chain.captured, r->chain);
-		if (chain.range != NVTX_NO_RANGE)
+		if (chain.range != NO_RANGE)
 			chain.in_range += r->chain;
 		chain.range = remap__range(r, chain.range);
 		err = array_push(&m->chains, chain);
@@ -166,32 +165,25 @@ static int absorb_leaves(struct model *m, const struct model *from, bool split, 
 	return err;
 }
 
-/* ---- NVTX's ranges --------------------------------------------------------------------------- */
+/* ---- ranges ---------------------------------------------------------------------------------- */
 
-static int absorb_ranges(struct nvtx *to, const struct nvtx *from, struct remap *r)
+static int absorb_ranges(struct ranges *to, const struct ranges *from, struct remap *r)
 {
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < from->names.nr && !err; i++) {
-		struct nvtx_name *name;
-
-		err = nvtx__name_idx(to, remap__text(r, from->names.v[i].name), &r->range_names[i]);
-		if (err)
-			return err;
-		name = &to->names.v[r->range_names[i]];
-		name->nr_unclosed += from->names.v[i].nr_unclosed;
-		err = stats__merge(&name->ns, &from->names.v[i].ns);
-	}
-	for (i = 1; i < from->ranges.nr && !err; i++) {
-		struct nvtx_range range = from->ranges.v[i];
+	for (i = 0; i < from->names.nr && !err; i++)
+		err = ranges__name_idx(to, remap__text(r, from->names.v[i].name),
+				       &r->range_names[i]);
+	for (i = 1; i < from->list.nr && !err; i++) {
+		struct range range = from->list.v[i];
 
 		range.proc += r->proc;
 		range.parent = remap__range(r, range.parent);
 		range.name = r->range_names[range.name];
-		err = array_push(&to->ranges, range);
+		err = array_push(&to->list, range);
 	}
-	to->first_range = to->ranges.nr;
+	to->first = to->list.nr;
 	return err;
 }
 
@@ -234,7 +226,7 @@ int model__absorb(struct model *m, struct model *from, bool split, struct remap 
 	int err;
 
 	err = absorb_procs(m, from, r) ?: absorb_paths(m, from, r) ?: absorb_streams(m, from, r) ?:
-	      absorb_leaves(m, from, split, r) ?: absorb_ranges(&m->nvtx, &from->nvtx, r) ?:
+	      absorb_leaves(m, from, split, r) ?: absorb_ranges(&m->ranges, &from->ranges, r) ?:
 	      absorb_captured(&m->captured, &from->captured, r) ?: absorb_texts(m, from, r);
 	return err ?: r->no_memory ? -ENOMEM : 0;
 }

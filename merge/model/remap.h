@@ -12,13 +12,13 @@
 
 #include <stdint.h>
 
-#include "model/nvtx.h"
+#include "model/ranges.h"
 #include "util.h"
 
 struct remap {
 	uint32_t proc, thread, path, chain, stream;	/* number to add to an index */
 	uint32_t range;			/* number to add to an index of a range, except
-					 * NVTX_NO_RANGE */
+					 * NO_RANGE */
 	uint32_t aggregate;		/* number to add to an index of an aggregate; sums__absorb()
 					 * sets it */
 	uint32_t *gpus, *shapes, *leaves, *range_names;	/* by old index: the new index */
@@ -51,7 +51,7 @@ static inline uint32_t remap__find(const uint32_t *map, uint32_t idx)
 
 static inline uint32_t remap__range(const struct remap *r, uint32_t range)
 {
-	return range == NVTX_NO_RANGE ? NVTX_NO_RANGE : range + r->range;
+	return range == NO_RANGE ? NO_RANGE : range + r->range;
 }
 
 struct model;

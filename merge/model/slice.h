@@ -24,7 +24,7 @@ struct slice {
 	uint32_t thread;		/* NO_INDEX: unknown */
 	uint32_t chain;			/* set by the timeline: the chain of its launch, or
 					 * NO_INDEX */
-	uint32_t range;			/* SLICE_NVTX: index in nvtx.ranges */
+	uint32_t range;			/* SLICE_NVTX: index in ranges.list */
 	enum slice_kind kind : 8;
 	bool is_part;			/* --from or --to has cut it */
 	bool launch_only;		/* keep it only if it turns out to be a launch that passes

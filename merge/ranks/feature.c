@@ -38,11 +38,11 @@ static void state__free(void *state)
 
 static bool ranks__wakes(const struct second_pass *p)
 {
-	const struct nvtx *nvtx = &p->model->nvtx;
+	const struct ranges *ranges = &p->model->ranges;
 	size_t i;
 
-	for (i = nvtx->first_range; i < nvtx->ranges.nr; i++)
-		if (nccl__is_range(nvtx->ranges.v[i].rec))
+	for (i = ranges->first; i < ranges->list.nr; i++)
+		if (nccl__is_range(ranges->list.v[i].rec))
 			return true;
 	/* Among the strings are the mangled names of kernels. */
 	for (i = 0; i < p->found->string_defs.nr; i++)
@@ -69,14 +69,14 @@ static int ranks__range(void *state, struct second_pass *p, enum range_event eve
 
 	switch (event) {
 	case RANGE_OPENS:
-		return nccl__open(n, &m->nvtx, m->threads.v[thread].proc, thread, range, time_ns);
+		return nccl__open(n, &m->ranges, m->threads.v[thread].proc, thread, range, time_ns);
 	case RANGE_CLOSES:
-		nccl__close(n, &m->nvtx, thread, range, time_ns);
+		nccl__close(n, &m->ranges, thread, range, time_ns);
 		return 0;
 	case RANGE_IS_MARK:
 		break;
 	}
-	return nccl__mark(n, &m->nvtx, m->threads.v[thread].proc, range, time_ns);
+	return nccl__mark(n, &m->ranges, m->threads.v[thread].proc, range, time_ns);
 }
 
 static int ranks__launch(void *state, struct second_pass *p, const struct placed_launch *l)
@@ -88,8 +88,8 @@ static int ranks__launch(void *state, struct second_pass *p, const struct placed
 
 	if (!l->range_id || !n->wanted)
 		return 0;
-	err = nvtx__range(&m->nvtx, &m->strings, JOIN_KEY_PROC(l->key), l->range_id, &range);
-	return err < 0 ? err : nccl__launch(n, &m->nvtx, l->key, l->launch->thread, range,
+	err = second_pass__range(p, JOIN_KEY_PROC(l->key), l->range_id, &range);
+	return err < 0 ? err : nccl__launch(n, &m->ranges, l->key, l->launch->thread, range,
 					    l->launch->time_ns);
 }
 
@@ -281,6 +281,7 @@ static const struct feature_command command = {
 
 const struct feature ranks_feature = {
 	.name = "ranks",
+	.needs = "nvtx",
 	.new = state__new,
 	.free = state__free,
 	.wakes = ranks__wakes,

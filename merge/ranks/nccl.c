@@ -60,19 +60,20 @@ static enum nccl_kind range__kind(const struct xpu_record_range *rec)
 	return NCCL_OTHER;
 }
 
-enum nccl_kind nccl__kind(struct nccl *n, const struct nvtx *nvtx, uint32_t range)
+enum nccl_kind nccl__kind(struct nccl *n, const struct ranges *ranges, uint32_t range)
 {
 	while (n->kinds.nr <= range)
 		if (array_push(&n->kinds, NCCL_UNKNOWN))
 			return NCCL_NONE;
 	if (n->kinds.v[range] == NCCL_UNKNOWN)
-		n->kinds.v[range] = range__kind(nvtx->ranges.v[range].rec);
+		n->kinds.v[range] = range__kind(ranges->list.v[range].rec);
 	return n->kinds.v[range];
 }
 
-const struct xpu_range_payload *nccl_op__payload(const struct nvtx *nvtx, const struct nccl_op *op)
+const struct xpu_range_payload *nccl_op__payload(const struct ranges *ranges,
+						 const struct nccl_op *op)
 {
-	return range__payload(nvtx->ranges.v[op->range].rec);
+	return range__payload(ranges->list.v[op->range].rec);
 }
 
 /* ---- calls become units ---------------------------------------------------------------------- */
@@ -111,7 +112,7 @@ static int nccl__add_op(struct nccl *n, uint32_t range)
  * Makes a unit for each communicator of a group, in the order of their first appearance. @end: the
  * call that ends the group
  */
-static int nccl__end_group(struct nccl *n, const struct nvtx *nvtx, struct nccl_thread *t,
+static int nccl__end_group(struct nccl *n, const struct ranges *ranges, struct nccl_thread *t,
 			   struct nccl_call *end, uint32_t proc, uint32_t thread)
 {
 	size_t i, k;
@@ -125,11 +126,11 @@ static int nccl__end_group(struct nccl *n, const struct nvtx *nvtx, struct nccl_
 		if (t->pending.v[i].range == NO_INDEX)	/* already taken */
 			continue;
 		call = &t->calls.v[t->pending.v[i].unit];
-		comm = nccl_op__payload(nvtx, &t->pending.v[i])->comm;
+		comm = nccl_op__payload(ranges, &t->pending.v[i])->comm;
 		err = nccl__add_unit(n, comm, proc, thread, call->start_ns);
 		for (k = i; k < t->pending.nr && !err; k++) {
 			if (t->pending.v[k].range == NO_INDEX ||
-			    nccl_op__payload(nvtx, &t->pending.v[k])->comm != comm)
+			    nccl_op__payload(ranges, &t->pending.v[k])->comm != comm)
 				continue;
 			t->calls.v[t->pending.v[k].unit].unit = n->units.nr - 1;
 			err = nccl__add_op(n, t->pending.v[k].range);
@@ -141,10 +142,10 @@ static int nccl__end_group(struct nccl *n, const struct nvtx *nvtx, struct nccl_
 	return err;
 }
 
-static int nccl__add_life(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t range,
-			  uint64_t time_ns)
+static int nccl__add_life(struct nccl *n, const struct ranges *ranges, uint32_t proc,
+			  uint32_t range, uint64_t time_ns)
 {
-	const struct xpu_record_range *rec = nvtx->ranges.v[range].rec;
+	const struct xpu_record_range *rec = ranges->list.v[range].rec;
 	const struct xpu_range_payload *p = range__payload(rec);
 	uint32_t both = XPU_COLLECTIVE_RANK | XPU_COLLECTIVE_NR_RANKS;
 	uint32_t split = both | XPU_COLLECTIVE_KEY | XPU_COLLECTIVE_PARENT;
@@ -162,10 +163,10 @@ static int nccl__add_life(struct nccl *n, const struct nvtx *nvtx, uint32_t proc
 	}));
 }
 
-int nccl__open(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t thread,
+int nccl__open(struct nccl *n, const struct ranges *ranges, uint32_t proc, uint32_t thread,
 	       uint32_t range, uint64_t time_ns)
 {
-	enum nccl_kind kind = nccl__kind(n, nvtx, range);
+	enum nccl_kind kind = nccl__kind(n, ranges, range);
 	struct nccl_call call = { time_ns, UINT64_MAX, range, NO_INDEX, 0 };
 	struct nccl_thread *t;
 	int err = 0;
@@ -180,27 +181,27 @@ int nccl__open(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t 
 	} else if (kind == NCCL_GROUP_END) {
 		t->depth -= t->depth > 0;
 		if (!t->depth)
-			err = nccl__end_group(n, nvtx, t, &call, proc, thread);
+			err = nccl__end_group(n, ranges, t, &call, proc, thread);
 	} else if (kind == NCCL_DESTROY) {
-		err = nccl__add_life(n, nvtx, proc, range, time_ns);
+		err = nccl__add_life(n, ranges, proc, range, time_ns);
 	} else if (nccl_kind__is_op(kind) && t->depth) {
 		err = array_push(&t->pending, ((struct nccl_op){ range, t->calls.nr }));
 	} else if (nccl_kind__is_op(kind)) {
 		call.unit = n->units.nr;
 		call.nr_units = 1;
-		err = nccl__add_unit(n, range__payload(nvtx->ranges.v[range].rec)->comm, proc,
+		err = nccl__add_unit(n, range__payload(ranges->list.v[range].rec)->comm, proc,
 				     thread, time_ns) ?: nccl__add_op(n, range);
 	}
 	return err ?: array_push(&t->calls, call);
 }
 
-void nccl__close(struct nccl *n, const struct nvtx *nvtx, uint32_t thread, uint32_t range,
+void nccl__close(struct nccl *n, const struct ranges *ranges, uint32_t thread, uint32_t range,
 		 uint64_t time_ns)
 {
 	struct nccl_thread *t;
 	size_t i;
 
-	if (nccl__kind(n, nvtx, range) == NCCL_NONE || thread >= n->threads.nr)
+	if (nccl__kind(n, ranges, range) == NCCL_NONE || thread >= n->threads.nr)
 		return;
 	t = &n->threads.v[thread];
 	for (i = t->calls.nr; i--;) {
@@ -211,30 +212,30 @@ void nccl__close(struct nccl *n, const struct nvtx *nvtx, uint32_t thread, uint3
 	}
 }
 
-int nccl__mark(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t range,
+int nccl__mark(struct nccl *n, const struct ranges *ranges, uint32_t proc, uint32_t range,
 	       uint64_t time_ns)
 {
-	enum nccl_kind kind = nccl__kind(n, nvtx, range);
+	enum nccl_kind kind = nccl__kind(n, ranges, range);
 
 	return kind == NCCL_INIT || kind == NCCL_DESTROY ?
-	       nccl__add_life(n, nvtx, proc, range, time_ns) : 0;
+	       nccl__add_life(n, ranges, proc, range, time_ns) : 0;
 }
 
 /* ---- launches and kernels -------------------------------------------------------------------- */
 
 /*
- * Return: the innermost NCCL range among @range and the ranges around it; otherwise NVTX_NO_RANGE.
+ * Return: the innermost NCCL range among @range and the ranges around it; otherwise NO_RANGE.
  */
-static uint32_t nccl__innermost(struct nccl *n, const struct nvtx *nvtx, uint32_t range)
+static uint32_t nccl__innermost(struct nccl *n, const struct ranges *ranges, uint32_t range)
 {
 	uint32_t depth;
 
-	for (depth = 0; range != NVTX_NO_RANGE && depth < NVTX_MAX_PATH; depth++) {
-		if (nccl__kind(n, nvtx, range) != NCCL_NONE)
+	for (depth = 0; range != NO_RANGE && depth < MAX_RANGES; depth++) {
+		if (nccl__kind(n, ranges, range) != NCCL_NONE)
 			return range;
-		range = nvtx->ranges.v[range].parent;
+		range = ranges->list.v[range].parent;
 	}
-	return NVTX_NO_RANGE;
+	return NO_RANGE;
 }
 
 /* Return: index of the call of @range that was open at a time, or NO_INDEX. */
@@ -249,13 +250,13 @@ static uint32_t thread__call(const struct nccl_thread *t, uint32_t range, uint64
 		else
 			high = mid;
 	}
-	for (nr_back = 0; low-- && nr_back < NVTX_MAX_PATH; nr_back++)
+	for (nr_back = 0; low-- && nr_back < MAX_RANGES; nr_back++)
 		if (t->calls.v[low].range == range && t->calls.v[low].end_ns >= time_ns)
 			return low;
 	return NO_INDEX;
 }
 
-int nccl__launch(struct nccl *n, const struct nvtx *nvtx, uint64_t key, uint32_t thread,
+int nccl__launch(struct nccl *n, const struct ranges *ranges, uint64_t key, uint32_t thread,
 		 uint32_t range, uint64_t time_ns)
 {
 	struct nccl_placed placed = { thread, NO_INDEX };
@@ -263,8 +264,8 @@ int nccl__launch(struct nccl *n, const struct nvtx *nvtx, uint64_t key, uint32_t
 
 	if (!n->wanted)
 		return 0;
-	range = nccl__innermost(n, nvtx, range);
-	if (range == NVTX_NO_RANGE || (!nccl_kind__is_op(n->kinds.v[range]) &&
+	range = nccl__innermost(n, ranges, range);
+	if (range == NO_RANGE || (!nccl_kind__is_op(n->kinds.v[range]) &&
 				       n->kinds.v[range] != NCCL_GROUP_END))
 		return 0;
 	if (thread < n->threads.nr)

@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/nvtx.h"
+#include "model/ranges.h"
 #include "ranks/nccl_clock.h"
 #include "util.h"
 
@@ -72,7 +72,7 @@ static inline bool nccl_kind__is_op(enum nccl_kind kind)
 /* an NCCL call on a thread */
 struct nccl_call {
 	uint64_t start_ns, end_ns;	/* end_ns UINT64_MAX: it is open */
-	uint32_t range;			/* index in nvtx.ranges */
+	uint32_t range;			/* index in ranges.list */
 	uint32_t unit;			/* its unit; for ncclGroupEnd(): the first unit of its
 					 * group */
 	uint32_t nr_units;
@@ -232,14 +232,14 @@ void nccl__exit(struct nccl *n);
 bool nccl__is_range(const struct xpu_record_range *rec);
 
 /* Return: the kind of an NVTX range; NCCL_NONE if memory is short. */
-enum nccl_kind nccl__kind(struct nccl *n, const struct nvtx *nvtx, uint32_t range);
+enum nccl_kind nccl__kind(struct nccl *n, const struct ranges *ranges, uint32_t range);
 
 /* Handles a thread's range that opens, or closes, or is a mark. Return: 0 or -ENOMEM. */
-int nccl__open(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t thread,
+int nccl__open(struct nccl *n, const struct ranges *ranges, uint32_t proc, uint32_t thread,
 	       uint32_t range, uint64_t time_ns);
-void nccl__close(struct nccl *n, const struct nvtx *nvtx, uint32_t thread, uint32_t range,
+void nccl__close(struct nccl *n, const struct ranges *ranges, uint32_t thread, uint32_t range,
 		 uint64_t time_ns);
-int nccl__mark(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t range,
+int nccl__mark(struct nccl *n, const struct ranges *ranges, uint32_t proc, uint32_t range,
 	       uint64_t time_ns);
 
 /**
@@ -250,7 +250,7 @@ int nccl__mark(struct nccl *n, const struct nvtx *nvtx, uint32_t proc, uint32_t 
  *
  * Return: 0 or -ENOMEM.
  */
-int nccl__launch(struct nccl *n, const struct nvtx *nvtx, uint64_t key, uint32_t thread,
+int nccl__launch(struct nccl *n, const struct ranges *ranges, uint64_t key, uint32_t thread,
 		 uint32_t range, uint64_t time_ns);
 
 /*
@@ -285,6 +285,7 @@ int nccl__lose(struct nccl *n, uint32_t proc);
 int nccl__finish(struct nccl *n, const struct model *m);
 
 /* Return: the payload of an operation. */
-const struct xpu_range_payload *nccl_op__payload(const struct nvtx *nvtx, const struct nccl_op *op);
+const struct xpu_range_payload *nccl_op__payload(const struct ranges *ranges,
+						 const struct nccl_op *op);
 
 #endif /* MERGE_NCCL_H */

@@ -786,7 +786,7 @@ static bool unit__agrees(const struct nccl *n, const struct model *m, const stru
 			 const struct nccl_unit *b)
 {
 	const struct nccl_op *x, *y, *x_end, *y_end;
-	const struct nvtx *nvtx = &m->nvtx;
+	const struct ranges *ranges = &m->ranges;
 
 	if (a->by_stream || b->by_stream)
 		return unit__agrees_by_stream(n, m, a, b);
@@ -801,8 +801,8 @@ static bool unit__agrees(const struct nccl *n, const struct model *m, const stru
 			y++;
 		if (x == x_end || y == y_end)
 			return x == x_end && y == y_end;
-		if (nvtx->ranges.v[x->range].name != nvtx->ranges.v[y->range].name ||
-		    nccl_op__payload(nvtx, x)->bytes != nccl_op__payload(nvtx, y)->bytes)
+		if (ranges->list.v[x->range].name != ranges->list.v[y->range].name ||
+		    nccl_op__payload(ranges, x)->bytes != nccl_op__payload(ranges, y)->bytes)
 			return false;
 	}
 }
@@ -1031,7 +1031,7 @@ static bool ends_together(const char *name)
 }
 
 /* Adds the differences of one meeting's ends on several clocks. */
-static int nccl__add_ends(struct nccl *n, const struct nvtx *nvtx,
+static int nccl__add_ends(struct nccl *n, const struct ranges *ranges,
 			  const struct nccl_meeting *meeting, const uint32_t *clocks,
 			  uint64_t *ends)
 {
@@ -1039,7 +1039,7 @@ static int nccl__add_ends(struct nccl *n, const struct nvtx *nvtx,
 	uint32_t first = NO_INDEX, i, clock;
 	int err = 0;
 
-	if (u->nr_ops != 1 || !ends_together(nvtx__name(nvtx, n->ops.v[u->first_op].range)))
+	if (u->nr_ops != 1 || !ends_together(ranges__name(ranges, n->ops.v[u->first_op].range)))
 		return 0;
 	for (i = 0; i < meeting->nr; i++) {
 		u = &n->units.v[n->met.v[meeting->first + i]];
@@ -1071,7 +1071,7 @@ static int nccl__align(struct nccl *n, const struct model *m)
 
 	step = n->met.nr / MAX_ENDS + 1;
 	for (i = 0; i < n->meetings.nr && n->clocks.list.nr > 1 && !err; i += step)
-		err = nccl__add_ends(n, &m->nvtx, &n->meetings.v[i], clocks, ends);
+		err = nccl__add_ends(n, &m->ranges, &n->meetings.v[i], clocks, ends);
 	if (!err)
 		err = nccl_clocks__align(&n->clocks);
 	for (i = 0; i < n->units.nr && !err; i++) {
@@ -1216,7 +1216,7 @@ static bool nccl__leave_side(struct nccl *n, const struct nccl_unit *u,
 }
 
 /* Lists both sides, in the order in which each rank called. Return: 0 or -ENOMEM. */
-static int nccl__sides(struct nccl *n, const struct nvtx *nvtx, const comm_states *states,
+static int nccl__sides(struct nccl *n, const struct ranges *ranges, const comm_states *states,
 		       const uint64_t *unknown_ns, sides_t *sides)
 {
 	const struct comm_state *state = NULL;
@@ -1231,7 +1231,7 @@ static int nccl__sides(struct nccl *n, const struct nvtx *nvtx, const comm_state
 
 		for (k = u->first_op; u->member != NO_INDEX && k < u->first_op + u->nr_ops && !err;
 		     k++) {
-			const struct xpu_range_payload *p = nccl_op__payload(nvtx, &n->ops.v[k]);
+			const struct xpu_range_payload *p = nccl_op__payload(ranges, &n->ops.v[k]);
 			enum nccl_kind kind = n->kinds.v[n->ops.v[k].range];
 			const struct nccl_member *member = &n->members.v[u->member];
 
@@ -1384,7 +1384,7 @@ int nccl__finish(struct nccl *n, const struct model *m)
 	if (!err) {
 		comm_states__from_end(&states, n);
 		err = nccl__pair_collectives(n, m, &states, unknown_ns) ?: nccl__align(n, m) ?:
-		      nccl__sides(n, &m->nvtx, &states, unknown_ns, &sides);
+		      nccl__sides(n, &m->ranges, &states, unknown_ns, &sides);
 	}
 	for (i = 0; i < n->meetings.nr && !err; i++)
 		meeting__waits(n, &n->meetings.v[i]);

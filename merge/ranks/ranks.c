@@ -419,7 +419,7 @@ const char *ranks__unit_name(const struct model *m, const struct nccl_unit *u)
 {
 	return u->by_stream ? "by order in streams" : !u->nr_collectives ? "sends and receives" :
 	       u->nr_ops > 1 ? "group" :
-	       nvtx__name(&m->nvtx, nccl__of(m)->ops.v[u->first_op].range);
+	       ranges__name(&m->ranges, nccl__of(m)->ops.v[u->first_op].range);
 }
 
 static int collective__cmp(const void *va, const void *vb)
@@ -451,7 +451,7 @@ static int ranks__add_meeting(struct ranks *r, const struct model *m,
 
 	for (i = u->first_op; i < u->first_op + u->nr_ops; i++)
 		if (n->kinds.v[n->ops.v[i].range] == NCCL_COLLECTIVE)
-			c.bytes += nccl_op__payload(&m->nvtx, &n->ops.v[i])->bytes;
+			c.bytes += nccl_op__payload(&m->ranges, &n->ops.v[i])->bytes;
 	for (i = 0; i < meeting->nr; i++) {
 		u = &n->units.v[n->met.v[meeting->first + i]];
 		c.transfer_ns += u->busy_ns - u->wait_ns;
@@ -482,7 +482,7 @@ static int ranks__add_sends(struct ranks *r, const struct model *m, const struct
 		if (n->kinds.v[n->ops.v[i].range] != NCCL_SEND)
 			continue;
 		c.nr++;
-		c.bytes += nccl_op__payload(&m->nvtx, &n->ops.v[i])->bytes;
+		c.bytes += nccl_op__payload(&m->ranges, &n->ops.v[i])->bytes;
 	}
 	return array_push(&r->collectives, c);
 }

@@ -141,7 +141,6 @@ static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 	case XPU_RECORD_EXIT:
 	case XPU_RECORD_CALLCHAIN:
 	case XPU_RECORD_GRAPH_NODE:
-	case XPU_RECORD_RANGES:
 	case XPU_RECORD_PYSOURCE:
 	case XPU_RECORD_KSYM:
 	case XPU_RECORD_STREAM:
@@ -150,7 +149,6 @@ static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 		return *rec ? 0 : -ENOMEM;
 	case XPU_RECORD_INFO:
 	case XPU_RECORD_DEVICE:
-	case XPU_RECORD_RANGE:
 	case XPU_RECORD_MESSAGE:
 		*rec = reader__keep(c->found->reader, *rec, (*rec)->size);
 		return *rec ? 0 : -ENOMEM;
@@ -298,8 +296,6 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, 
 		return collect__pycode(f, proc, (const void *)rec);
 	case XPU_RECORD_COUNTERS:
 		return sent__read(f, sent, place, (const void *)rec);
-	case XPU_RECORD_RANGE:
-		return nvtx__define(&c->model->nvtx, &c->model->strings, proc, (const void *)rec);
 	case XPU_RECORD_LABEL:
 		return collect__label(c, proc, (const void *)rec, false);
 	case XPU_RECORD_WINDOW:
@@ -423,8 +419,6 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 		return collect__batch(c, it, (const void *)rec);
 	case XPU_RECORD_GRAPH_NODE:
 		return collect__graph_node(c, (const void *)rec);
-	case XPU_RECORD_RANGES:
-		return array_push(&c->found->ranges, (const void *)rec);
 	case XPU_RECORD_PYSOURCE:
 		return pysources__add(&c->found->pysources, (const void *)rec);
 	case XPU_RECORD_KSYM:

@@ -27,7 +27,6 @@ void found__exit(struct found *f)
 	array_free(&f->exits);
 	array_free(&f->sent);
 	arena__free(&f->counters);
-	array_free(&f->ranges);
 	array_free(&f->stream_defs);
 	array_free(&f->device_defs);
 	array_free(&f->pycode_defs);

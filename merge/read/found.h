@@ -79,7 +79,6 @@ struct found {
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(struct device_def) device_defs;
 	ARRAY(struct stream_def) stream_defs;
-	ARRAY(const struct xpu_record_ranges *) ranges;
 	ARRAY(struct sent) sent;	/* by process, from first_proc to the last sender */
 	struct arena counters;		/* memory of the counters that @sent points to */
 	ARRAY(struct exit_at) exits;	/* sorted by pid, then by time */

@@ -99,7 +99,7 @@ uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, en
 	uint32_t path[XPU_RANGE_DEPTH + 1];
 
 	return by == BY_NVTX ?
-	       nvtx__path(&s->model.nvtx, s->model.chains.v[a->chain].range, path) ?: 1 : 1;
+	       ranges__path(&s->model.ranges, s->model.chains.v[a->chain].range, path) ?: 1 : 1;
 }
 
 /* @nr: which of the open ranges, counted from the range opened first */
@@ -107,10 +107,10 @@ static int buf__put_range(buf_t *buf, const struct session *s, uint32_t range, u
 {
 	uint32_t path[XPU_RANGE_DEPTH + 1];
 
-	if (nr >= nvtx__path(&s->model.nvtx, range, path))
+	if (nr >= ranges__path(&s->model.ranges, range, path))
 		return buf__put(buf, "[no NVTX range]", 15);
 	return buf__put(buf, "[NVTX]", 6) ?:
-	       buf__put_name(buf, nvtx__name(&s->model.nvtx, path[nr]));
+	       buf__put_name(buf, ranges__name(&s->model.ranges, path[nr]));
 }
 
 /* Puts "[node n1]". */

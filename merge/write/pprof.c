@@ -376,7 +376,7 @@ static void sample_labels__add_number(struct sample_labels *l, struct pprof *p, 
 /* Adds a label such as "step;forward", with the range that was opened first. */
 static void pprof__range_label(struct pprof *p, uint32_t range, struct sample_labels *l)
 {
-	uint32_t path[XPU_RANGE_DEPTH + 1], nr = nvtx__path(&p->s->model.nvtx, range, path), i;
+	uint32_t path[XPU_RANGE_DEPTH + 1], nr = ranges__path(&p->s->model.ranges, range, path), i;
 	char *text = NULL;
 	size_t size;
 	FILE *f;
@@ -390,7 +390,7 @@ static void pprof__range_label(struct pprof *p, uint32_t range, struct sample_la
 	}
 	for (i = 0; i < nr; i++) {
 		fputs(i ? ";" : "", f);
-		escape__print(f, nvtx__name(&p->s->model.nvtx, path[i]), ESCAPE_FOLDED);
+		escape__print(f, ranges__name(&p->s->model.ranges, path[i]), ESCAPE_FOLDED);
 	}
 	if (fclose(f))
 		p->err = -ENOMEM;

@@ -43,6 +43,8 @@ struct section {
 	size_t row_bytes;
 
 	bool of_memory;			/* shown with --memory, and only then */
+	const char *before;		/* of a feature: the table that follows it; NULL: it is
+					 * after the tables that are not of features */
 	bool on_page;			/* of a feature: the html page has its first rows, too */
 
 	/* For a recording without rows: the option that records them, or NULL. */
@@ -125,8 +127,6 @@ extern const struct section section_launch_sites, section_cpu_functions;
 extern const struct section section_python_lines;
 /* text_calls.c: CUDA API calls */
 extern const struct section section_api_calls;
-/* text_nvtx.c: the program's own ranges */
-extern const struct section section_nvtx_ranges;
 /* text_processes.c: activities of processes, and their places in a job */
 extern const struct section section_processes;
 

@@ -30,7 +30,6 @@ static const struct section *const sections[] = {
 	&section_launch_sites,
 	&section_python_lines,
 	&section_cpu_functions,
-	&section_nvtx_ranges,
 	&section_processes,
 	&section_devices,
 	&section_streams,
@@ -226,20 +225,36 @@ static int write_wrapped(const struct session *s, FILE *to, const struct text_op
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* Return: table @i, or NULL. The tables of features follow the others. */
-static const struct section *section__at(size_t i)
+/*
+ * Appends the tables of features that come before the table @name; NULL: those that come after all.
+ */
+static void add_of_features(const struct section **all, size_t *nr, const char *name)
 {
 	const struct section *const *of;
-	unsigned int k;
+	unsigned int i;
 
-	if (i < ARRAY_SIZE(sections))
-		return sections[i];
-	i -= ARRAY_SIZE(sections);
-	for (k = 0; features[k]; k++)
-		for (of = features[k]->sections; of && *of; of++)
-			if (!i--)
-				return *of;
-	return NULL;
+	for (i = 0; features[i]; i++)
+		for (of = features[i]->sections; of && *of; of++)
+			if (*nr < MAX_SECTIONS && (name && (*of)->before ?
+			    !strcmp(name, (*of)->before) : !name && !(*of)->before))
+				all[(*nr)++] = *of;
+}
+
+/* Return: table @i, or NULL. */
+static const struct section *section__at(size_t i)
+{
+	static const struct section *all[MAX_SECTIONS];
+	static size_t nr;
+	size_t k;
+
+	if (!nr) {
+		for (k = 0; k < ARRAY_SIZE(sections); k++) {
+			add_of_features(all, &nr, sections[k]->name);
+			all[nr++] = sections[k];
+		}
+		add_of_features(all, &nr, NULL);
+	}
+	return i < nr ? all[i] : NULL;
 }
 
 const char *const *text__tables(void)

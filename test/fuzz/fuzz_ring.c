@@ -867,7 +867,7 @@ static unsigned int check_aggregate(const struct session *s, const struct aggreg
 	if (owner->thread == NO_INDEX || s->model.threads.v[owner->thread].tid != h->pid)
 		fail("a thread that is not its own", h->proc_id);
 	honest__range_name(h, name, sizeof(name));
-	if (chain->range == NVTX_NO_RANGE || strcmp(nvtx__name(&s->model.nvtx, chain->range), name))
+	if (chain->range == NO_RANGE || strcmp(ranges__name(&s->model.ranges, chain->range), name))
 		fail("a range that is not its own", h->proc_id);
 	if (strcmp(owner->comm, "app"))
 		fail("a name that is not its own", h->proc_id);

@@ -3,5 +3,5 @@
 # The merger without waits for GPUs, times off the CPU, lives of threads and idle gaps.
 # shellcheck disable=SC2034 # without.sh uses them
 features="waits"
-words="wait for the device|waits|waited|idle|off_cpu|--off-cpu|XPU_RECORD_(WAIT|OFF|OFF_CPU|ACCOUNT)"
+words="gen_windows|wait for the device|waits|waited|idle|off_cpu|--off-cpu|XPU_RECORD_(WAIT|OFF|OFF_CPU|ACCOUNT)"
 . "$XPU_SRC/test/lib/without.sh"

@@ -159,7 +159,7 @@ int tables_recording__process(struct tables_recording *r, const struct model *m,
 /* Return: the text of the ranges of a path, interned; or NULL. */
 static const char *nvtx_text(struct tables_recording *r, const struct model *m, uint32_t range)
 {
-	uint32_t path[NVTX_MAX_PATH], nr = nvtx__path(&m->nvtx, range, path), i;
+	uint32_t path[MAX_RANGES], nr = ranges__path(&m->ranges, range, path), i;
 	const char *interned;
 	char *text = NULL;
 	size_t size;
@@ -170,7 +170,7 @@ static const char *nvtx_text(struct tables_recording *r, const struct model *m, 
 		return NULL;
 	for (i = 0; i < nr; i++) {
 		fputs(i ? ";" : "", f);
-		escape__print(f, nvtx__name(&m->nvtx, path[i]), ESCAPE_FOLDED);
+		escape__print(f, ranges__name(&m->ranges, path[i]), ESCAPE_FOLDED);
 	}
 	interned = fclose(f) ? NULL : strpool__intern(&r->strings, text, size);
 	free(text);
@@ -183,8 +183,8 @@ static int make_ranges(struct tables_recording *r, const struct model *m, uint32
 	const struct xpu_range_payload *payload = NULL;
 	uint32_t i;
 
-	for (i = range; i != NVTX_NO_RANGE && !payload; i = m->nvtx.ranges.v[i].parent)
-		payload = m->nvtx.ranges.v[i].rec ? range__payload(m->nvtx.ranges.v[i].rec) : NULL;
+	for (i = range; i != NO_RANGE && !payload; i = m->ranges.list.v[i].parent)
+		payload = m->ranges.list.v[i].rec ? range__payload(m->ranges.list.v[i].rec) : NULL;
 	of->text = nvtx_text(r, m, range);
 	of->communicator = payload && payload->fields & XPU_COLLECTIVE_COMM ?
 			   (int64_t)payload->comm : PARQUET_NULL;
@@ -200,7 +200,7 @@ int tables_recording__nvtx(struct tables_recording *r, const struct model *m, ui
 	int err = 0;
 
 	*of = none;
-	if (range == NVTX_NO_RANGE)
+	if (range == NO_RANGE)
 		return 0;
 	while (!err && r->nvtx.nr <= range)
 		err = array_push(&r->nvtx, none);

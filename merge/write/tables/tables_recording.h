@@ -74,7 +74,7 @@ static inline uint32_t chain__path(const struct model *m, uint32_t chain)
 {
 	const struct chain *c = &m->chains.v[chain];
 
-	return c->range != NVTX_NO_RANGE && c->launched == NO_INDEX ? c->in_range : chain;
+	return c->range != NO_RANGE && c->launched == NO_INDEX ? c->in_range : chain;
 }
 
 /* Return: the path_id of a chain. */

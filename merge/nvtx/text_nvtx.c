@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "write/section.h"
+#include "nvtx/nvtx.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "join/session.h"
+#include "write/section.h"
+
 /* all ranges with one name, and the work launched in them */
 struct nvtx_row {
-	const struct nvtx_name *name;
+	const char *name;
+	const struct nvtx_name *open;
 	uint64_t nr_works, gpu_ns;
 };
 
@@ -16,48 +20,52 @@ static int nvtx_row__cmp(const void *va, const void *vb)
 	const struct nvtx_row *a = va, *b = vb;
 
 	return cmp3(b->gpu_ns, a->gpu_ns) ?:
-	       cmp3(stats__total(&b->name->ns), stats__total(&a->name->ns)) ?:
-	       cmp3(b->name->ns.nr, a->name->ns.nr) ?: cmp3(a->name, b->name);
+	       cmp3(stats__total(&b->open->ns), stats__total(&a->open->ns)) ?:
+	       cmp3(b->open->ns.nr, a->open->ns.nr) ?: cmp3(a->name, b->name);
 }
 
 /*
  * Adds the work of a range to all names on its path; a name that is on the path twice gets it once.
  */
-static void nvtx_ranges__add(const struct nvtx *n, struct nvtx_row *rows, uint32_t range)
+static void nvtx_ranges__add(const struct ranges *ranges, const struct nvtx_work *work,
+			     struct nvtx_row *rows, uint32_t range)
 {
-	const struct nvtx_range *r = &n->ranges.v[range];
-	uint32_t path[XPU_RANGE_DEPTH + 1], nr, i, k;
+	uint32_t path[MAX_RANGES], nr, i, k;
 
-	nr = r->nr_works || r->gpu_ns ? nvtx__path(n, range, path) : 0;
+	nr = work->nr || work->ns ? ranges__path(ranges, range, path) : 0;
 	for (i = 0; i < nr; i++) {
-		uint32_t name = n->ranges.v[path[i]].name;
+		uint32_t name = ranges->list.v[path[i]].name;
 
-		for (k = 0; k < i && n->ranges.v[path[k]].name != name; k++)
+		for (k = 0; k < i && ranges->list.v[path[k]].name != name; k++)
 			;
 		if (k < i)
 			continue;
-		rows[name].nr_works += r->nr_works;
-		rows[name].gpu_ns += r->gpu_ns;
+		rows[name].nr_works += work->nr;
+		rows[name].gpu_ns += work->ns;
 	}
 }
 
 static int nvtx_ranges__collect(struct section_rows *to)
 {
+	static const struct nvtx_name never;
 	const struct session *s = to->s;
-	const struct nvtx *n = &s->model.nvtx;
+	const struct ranges *ranges = &s->model.ranges;
+	const struct nvtx *n = nvtx__of(&s->model);
 	struct nvtx_row *rows;
 	size_t i;
 
-	rows = calloc(n->names.nr + 1, sizeof(*rows));
+	rows = calloc(ranges->names.nr + 1, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
-	for (i = 0; i < n->names.nr; i++)
-		rows[i].name = &n->names.v[i];
-	for (i = 1; i < n->ranges.nr; i++)
-		nvtx_ranges__add(n, rows, i);
-	for (i = 0; i < n->names.nr; i++)	/* without marks, and without ranges that the filter
-						 * left out */
-		if (rows[i].name->ns.nr || stats__total(&rows[i].name->ns) || rows[i].nr_works ||
+	for (i = 0; i < ranges->names.nr; i++) {
+		rows[i].name = ranges->names.v[i].name;
+		rows[i].open = i < n->names.nr ? &n->names.v[i] : &never;
+	}
+	for (i = 1; i < n->works.nr; i++)
+		nvtx_ranges__add(ranges, &n->works.v[i], rows, i);
+	/* without marks, and without ranges that the filter left out */
+	for (i = 0; i < ranges->names.nr; i++)
+		if (rows[i].open->ns.nr || stats__total(&rows[i].open->ns) || rows[i].nr_works ||
 		    rows[i].gpu_ns)
 			rows[to->nr++] = rows[i];
 	qsort(rows, to->nr, sizeof(*rows), nvtx_row__cmp);
@@ -74,8 +82,8 @@ static void nvtx_ranges__head(const struct section_rows *rows, FILE *f)
 	size_t i;
 
 	for (i = 0; i < rows->nr; i++) {
-		nr += r[i].name->ns.nr;
-		nr_unclosed += r[i].name->nr_unclosed;
+		nr += r[i].open->ns.nr;
+		nr_unclosed += r[i].open->nr_unclosed;
 	}
 	fprintf(f, "NVTX ranges: %" PRIu64 " of %zu name%s, with the time that devices worked for "
 		"launches in them%s", nr, rows->nr, rows->nr == 1 ? "" : "s",
@@ -89,12 +97,12 @@ static void nvtx_ranges__head(const struct section_rows *rows, FILE *f)
 static int nvtx_ranges__row(const struct section_rows *rows, const void *row, struct table *t)
 {
 	const struct nvtx_row *r = row;
-	const struct stats *ns = &r->name->ns;
+	const struct stats *ns = &r->open->ns;
 
 	table__row(t, (struct cell[]){
 		{ .n = table__share(r->gpu_ns, rows->sum_ns) }, { .n = r->gpu_ns },
 		{ .n = r->nr_works }, { .n = stats__total(ns) }, { .n = ns->nr }, STATS_CELLS(ns),
-		{ .s = r->name->name },
+		{ .s = r->name },
 	});
 	return 0;
 }
@@ -109,4 +117,5 @@ static const struct column nvtx_ranges_columns[] = {
 };
 
 SECTION(nvtx_ranges, struct nvtx_row,
+	.before = "processes",
 	.from = "programs open them; xpuload --nvtx=off leaves them out");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "join/place_ranges.h"
+#include "nvtx/range_events.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static int range__tell(struct second_pass *p, uint32_t thread, uint32_t range,
 		.start_ns = start_ns,
 		.end_ns = end_ns,
 		.key = JOIN_KEY(m->threads.v[thread].proc, 0),
-		.name = nvtx__name(&m->nvtx, range),
+		.name = ranges__name(&m->ranges, range),
 		.thread = thread,
 		.chain = NO_INDEX,
 		.range = range,
@@ -58,15 +58,17 @@ static inline int range__hooks(struct second_pass *p, enum range_event event, ui
 	return err;
 }
 
-static int range__close(struct second_pass *p, uint32_t thread, struct nvtx_thread *t,
-			size_t place, uint64_t time_ns)
+static int range__close(struct nvtx *n, struct second_pass *p, uint32_t thread,
+			struct nvtx_thread *t, size_t place, uint64_t time_ns)
 {
 	struct model *m = p->model;
 	struct open_range open = t->open.v[place];
-	struct nvtx_name *name = &m->nvtx.names.v[m->nvtx.ranges.v[open.range].name];
+	struct nvtx_name *name = nvtx__name(n, m->ranges.list.v[open.range].name);
 	struct filter_span part = { .from_ns = open.start_ns, .nr = 1 };
 	int keeps, err;
 
+	if (!name)
+		return -ENOMEM;
 	/* Another thread may have ended the range, and read the clock earlier. */
 	time_ns = max_t(uint64_t, time_ns, open.start_ns);
 	err = range__hooks(p, RANGE_CLOSES, thread, open.range, time_ns);
@@ -90,17 +92,17 @@ static int range__close(struct second_pass *p, uint32_t thread, struct nvtx_thre
  * Makes the ranges on the path of @range the thread's open ranges. One event opens or closes one
  * range; if events are missing, all ranges that differ are closed and opened.
  */
-static int range__set(struct second_pass *p, uint32_t thread, struct nvtx_thread *t,
-		      uint32_t range, uint64_t time_ns)
+static int range__set(struct nvtx *n, struct second_pass *p, uint32_t thread,
+		      struct nvtx_thread *t, uint32_t range, uint64_t time_ns)
 {
 	struct model *m = p->model;
-	uint32_t path[NVTX_MAX_PATH], nr = nvtx__path(&m->nvtx, range, path), same = 0;
+	uint32_t path[MAX_RANGES], nr = ranges__path(&m->ranges, range, path), same = 0;
 	int err = 0;
 
 	while (same < nr && same < t->open.nr && t->open.v[same].range == path[same])
 		same++;
 	while (t->open.nr > same && !err)
-		err = range__close(p, thread, t, t->open.nr - 1, time_ns);
+		err = range__close(n, p, thread, t, t->open.nr - 1, time_ns);
 	for (; same < nr && !err; same++)
 		err = array_push(&t->open, ((struct open_range){ path[same], time_ns })) ?:
 		      range__hooks(p, RANGE_OPENS, thread, path[same], time_ns);
@@ -108,41 +110,39 @@ static int range__set(struct second_pass *p, uint32_t thread, struct nvtx_thread
 }
 
 /* Closes the range at @place. The ranges opened after it stay open, on other paths. */
-static int range__end(struct second_pass *p, uint32_t thread, struct nvtx_thread *t,
-		      uint32_t place, uint32_t range, uint64_t time_ns)
+static int range__end(struct nvtx *n, struct second_pass *p, uint32_t thread,
+		      struct nvtx_thread *t, uint32_t place, uint32_t range, uint64_t time_ns)
 {
 	struct model *m = p->model;
-	const struct nvtx_range *ranges = m->nvtx.ranges.v;
-	uint32_t path[NVTX_MAX_PATH], nr = nvtx__path(&m->nvtx, range, path), i;
+	const struct range *ranges = m->ranges.list.v;
+	uint32_t path[MAX_RANGES], nr = ranges__path(&m->ranges, range, path), i;
 	int err;
 
 	if (place < t->open.nr && t->open.nr == nr + 1) {
-		err = range__close(p, thread, t, place, time_ns);
+		err = range__close(n, p, thread, t, place, time_ns);
 		if (err)
 			return err;
 		for (i = place; i < nr; i++)
 			if (ranges[t->open.v[i].range].name == ranges[path[i]].name)
 				t->open.v[i].range = path[i];
 	}
-	return range__set(p, thread, t, range, time_ns);
+	return range__set(n, p, thread, t, range, time_ns);
 }
 
-static struct nvtx_thread *range__thread(struct second_pass *p, uint32_t thread)
+static struct nvtx_thread *range__thread(struct nvtx *n, uint32_t thread)
 {
-	struct model *m = p->model;
 	static const struct nvtx_thread none;
 
-	while (m->nvtx.threads.nr <= thread)
-		if (array_push(&m->nvtx.threads, none))
+	while (n->threads.nr <= thread)
+		if (array_push(&n->threads, none))
 			return NULL;
-	return &m->nvtx.threads.v[thread];
+	return &n->threads.v[thread];
 }
 
-static int range__event(struct second_pass *p, const struct xpu_range_event *e,
+static int range__event(struct nvtx *n, struct second_pass *p, const struct xpu_range_event *e,
 			uint64_t time_ns)
 {
 	struct model *m = p->model;
-	struct nvtx *n = &m->nvtx;
 	uint32_t thread, range;
 	struct arrived *arrived;
 	struct nvtx_thread *t;
@@ -152,9 +152,8 @@ static int range__event(struct second_pass *p, const struct xpu_range_event *e,
 		p->sums->loss.bad_refs++;
 		return 0;
 	}
-	t = range__thread(p, thread);
-	err = t ? nvtx__range(&m->nvtx, &m->strings, m->threads.v[thread].proc, e->range_id,
-			      &range) : -ENOMEM;
+	t = range__thread(n, thread);
+	err = t ? nvtx__range(n, m, m->threads.v[thread].proc, e->range_id, &range) : -ENOMEM;
 	if (err < 0)
 		return err;
 	p->sums->loss.bad_refs += err;
@@ -170,7 +169,7 @@ static int range__event(struct second_pass *p, const struct xpu_range_event *e,
 	n->last_ns = max_t(uint64_t, n->last_ns, time_ns);
 	switch (e->what) {
 	case XPU_RANGE_MARK:
-		if (range == NVTX_NO_RANGE)
+		if (range == NO_RANGE)
 			return 0;
 		err = range__hooks(p, RANGE_IS_MARK, thread, range, time_ns);
 		if (!err)
@@ -178,10 +177,10 @@ static int range__event(struct second_pass *p, const struct xpu_range_event *e,
 		return err <= 0 ? err : range__tell(p, thread, range, time_ns, time_ns, false);
 	case XPU_RANGE_POP:
 	case XPU_RANGE_END:
-		err = range__end(p, thread, t, e->place, range, time_ns);
+		err = range__end(n, p, thread, t, e->place, range, time_ns);
 		break;
 	default:
-		err = range__set(p, thread, t, range, time_ns);
+		err = range__set(n, p, thread, t, range, time_ns);
 		break;
 	}
 	if (err || !p->opts->by_range)
@@ -191,35 +190,33 @@ static int range__event(struct second_pass *p, const struct xpu_range_event *e,
 	return array_push(&t->changes, ((struct range_change){ time_ns, range }));
 }
 
-int ranges__open(struct second_pass *p)
+int range_events__open(struct nvtx *n, struct second_pass *p)
 {
-	struct model *m = p->model;
 	int64_t nr_bad;
 	uint64_t time_ns;
 	int err = 0;
 	size_t i;
 
-	nr_bad = nvtx__resolve_parents(&m->nvtx, &m->strings);
+	nr_bad = nvtx__resolve_parents(n, p->model);
 	if (nr_bad < 0)
 		return nr_bad;
 	p->sums->loss.bad_refs += nr_bad;
-	for (i = 0; i < p->found->ranges.nr && !err; i++) {
-		const struct xpu_record_ranges *rec = p->found->ranges.v[i];
+	for (i = 0; i < n->records.nr && !err; i++) {
+		const struct xpu_record_ranges *rec = n->records.v[i];
 		uint32_t k;
 
 		for (k = 0; k < rec->nr && !err; k++) {
 			time_ns = rec->time_ns + (int64_t)rec->events[k].delta_ns +
 				  p->found->shift_ns;
-			err = range__event(p, &rec->events[k], time_ns);
+			err = range__event(n, p, &rec->events[k], time_ns);
 		}
 	}
 	return err;
 }
 
-int ranges__finish(struct second_pass *p)
+int range_events__close(struct nvtx *n, struct second_pass *p)
 {
 	struct model *m = p->model;
-	struct nvtx *n = &m->nvtx;
 	size_t i = p->found->first_thread;
 	int err = 0;
 
@@ -231,8 +228,13 @@ int ranges__finish(struct second_pass *p)
 		if (proc->exited && proc->exit_ns)
 			end_ns = proc->exit_ns + p->found->shift_ns;
 		while (t->open.nr && !err) {
-			n->names.v[n->ranges.v[t->open.v[t->open.nr - 1].range].name].nr_unclosed++;
-			err = range__close(p, i, t, t->open.nr - 1, end_ns);
+			struct range *last = &m->ranges.list.v[t->open.v[t->open.nr - 1].range];
+			struct nvtx_name *name = nvtx__name(n, last->name);
+
+			if (!name)
+				return -ENOMEM;
+			name->nr_unclosed++;
+			err = range__close(n, p, i, t, t->open.nr - 1, end_ns);
 		}
 		array_free(&t->changes);
 	}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * ranges.h - the ranges that programs open with NVTX, as parts of call paths
+ *
+ * The ranges that are open on a thread at a time form a path, which struct range represents by its
+ * last range. chain.range is the path in which a call path launched. The feature nvtx makes the
+ * ranges, and knows when they were open.
+ */
+#ifndef MERGE_RANGES_H
+#define MERGE_RANGES_H
+
+#include <stdint.h>
+
+#include "util.h"
+#include "xpu_record.h"
+
+#define NO_RANGE	0
+#define MAX_RANGES	(XPU_RANGE_DEPTH + 1)	/* in a path; a mark inside the deepest possible
+						 * range */
+
+struct range {
+	const struct xpu_record_range *rec; /* NULL: no record defines it */
+	uint32_t proc;
+	uint32_t parent;		/* NO_RANGE: it was the first one opened */
+	uint32_t name;			/* index in names */
+};
+
+/* all ranges with one name */
+struct range_name {
+	const char *name;		/* interned; with "domain:" before it if it has a domain */
+	int8_t wanted;			/* whether it passes the filter; -1: not asked yet */
+};
+
+struct ranges {
+	ARRAY(struct range) list;	/* [NO_RANGE] stands for no range */
+	ARRAY(struct range_name) names;
+	struct idmap by_name;		/* address of the name -> names */
+	size_t first;			/* first range of the recording that is being read */
+};
+
+void ranges__exit(struct ranges *r);
+
+/*
+ * Finds or makes the index of an interned name; a name of NULL means that memory was short. Return:
+ * 0 or -ENOMEM.
+ */
+int ranges__name_idx(struct ranges *r, const char *name, uint32_t *idx);
+
+/* Makes the entry that stands for no range, unless it exists. Return: 0 or -ENOMEM. */
+int ranges__begin(struct ranges *r);
+
+/* Lists the ranges of a path, from the first to the last. Return: how many. */
+uint32_t ranges__path(const struct ranges *r, uint32_t range, uint32_t path[MAX_RANGES]);
+
+/* Return: the payload of a range, or NULL. */
+const struct xpu_range_payload *range__payload(const struct xpu_record_range *rec);
+
+static inline const char *ranges__name(const struct ranges *r, uint32_t range)
+{
+	return r->names.v[r->list.v[range].name].name;
+}
+
+#endif /* MERGE_RANGES_H */
