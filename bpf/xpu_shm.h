@@ -54,6 +54,13 @@
 
 #define XPU_SHM_WANTS_RANGES	1	/* a flag: NVTX ranges are recorded */
 
+/*
+ * A process in another network and IPC namespace, or of another user, may be able neither to
+ * connect nor to count itself. The name of its shim's thread says so: perf events report names of
+ * threads.
+ */
+#define XPU_SHM_UNHEARD		"xpushim-unheard"
+
 #define XPU_SHM_MAGIC		0x6d687378	/* xshm */
 #define XPU_SHM_VERSION		5
 #define XPU_SHM_PAGE		4096

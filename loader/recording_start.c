@@ -150,7 +150,7 @@ static void on_task(void *ctx, enum sideband_task what, pid_t pid, pid_t other, 
 {
 	static const enum shared_report reports[] = {
 		[SIDEBAND_FORK] = SHARED_FORK, [SIDEBAND_EXEC] = SHARED_EXEC,
-		[SIDEBAND_EXIT] = SHARED_EXIT,
+		[SIDEBAND_EXIT] = SHARED_EXIT, [SIDEBAND_UNHEARD] = SHARED_UNHEARD,
 	};
 	struct recording *r = ctx;
 

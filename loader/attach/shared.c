@@ -104,6 +104,7 @@ struct shared {
 	uint64_t ring_bytes;
 	struct xpu_shm_counts *counts;	/* a page shared with all processes, or NULL */
 	uint64_t nr_came;		/* connected processes that @counts includes */
+	uint64_t nr_unheard;		/* processes that could reach neither us nor @counts */
 	int max_fd;			/* the largest of all pid_fds */
 	bool reports;
 	bool leaving;
@@ -620,6 +621,9 @@ void shared__report(struct shared *s, enum shared_report what, pid_t pid, pid_t 
 		if (m && m->pid_fd < 0 && kill(pid, 0) && errno == ESRCH)
 			m->ended_ns = clock__now();
 		break;
+	case SHARED_UNHEARD:
+		s->nr_unheard++;
+		break;
 	}
 }
 
@@ -1000,7 +1004,7 @@ void shared__leave(struct shared *s)
 
 uint64_t shared__finish(struct shared *s)
 {
-	uint64_t processes, launches;
+	uint64_t processes = 0, launches = 0;
 	struct caller *c;
 
 	s->over = true;
@@ -1008,16 +1012,18 @@ uint64_t shared__finish(struct shared *s)
 	for (c = s->callers; c < s->callers + MAX_CALLERS; c++)
 		if (c->fd >= 0)
 			let_go_of(s, c->pid);
-	if (!s->counts)
-		return 0;
-	processes = __atomic_load_n(&s->counts->nr_processes, __ATOMIC_RELAXED);
-	launches = __atomic_load_n(&s->counts->nr_launches, __ATOMIC_RELAXED);
+	if (s->counts) {
+		processes = __atomic_load_n(&s->counts->nr_processes, __ATOMIC_RELAXED);
+		processes -= processes < s->nr_came ? processes : s->nr_came;
+		launches = __atomic_load_n(&s->counts->nr_launches, __ATOMIC_RELAXED);
+	}
 	if (launches > MAX_LAUNCHES)
 		launches = MAX_LAUNCHES;
 	s->nr_lost[XPU_LOST_LAUNCH] += launches;
-	if (processes <= s->nr_came)
+	if (processes < MAX_MISSING)
+		processes += s->nr_unheard;
+	if (!processes)
 		return launches;
-	processes -= s->nr_came;
 	if (processes > MAX_MISSING)
 		processes = MAX_MISSING;
 	msg__warn("%llu process%s used CUDA, could not reach xpuload, and %s not recorded",

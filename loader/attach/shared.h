@@ -67,11 +67,11 @@ const char *shared__env(const struct shared *s);
  */
 void shared__start(struct shared *s, pid_t pid, bool reports);
 
-enum shared_report { SHARED_FORK, SHARED_EXEC, SHARED_EXIT };
+enum shared_report { SHARED_FORK, SHARED_EXEC, SHARED_EXIT, SHARED_UNHEARD };
 
 /*
- * Reports that @pid was forked by @parent, runs another program, or that one of its threads has
- * ended.
+ * Reports that @pid was forked by @parent, runs another program, that one of its threads has ended,
+ * or that it uses CUDA but can reach neither xpuload nor its counters.
  */
 void shared__report(struct shared *s, enum shared_report what, pid_t pid, pid_t parent,
 		    uint64_t time_ns);

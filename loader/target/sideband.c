@@ -32,6 +32,7 @@
 #include "base/numbers.h"
 #include "util.h"
 #include "record/writer.h"
+#include "xpu_shm.h"
 #include "xpu_time.h"
 
 #define VERDICT_NS	5000000000ull	/* no report about an exec comes later than this */
@@ -569,9 +570,13 @@ static bool allowed(struct sideband *s, struct adopted *a, const struct perf_eve
 static void tell_of_task(struct sideband *s, const struct perf_event_header *hdr)
 {
 	const struct task_event *task = (const void *)hdr;
+	const struct comm_event *name = (const void *)hdr;
 
 	if (!s->task)
 		return;
+	if (hdr->type == PERF_RECORD_COMM &&
+	    !strncmp(name->comm, XPU_SHM_UNHEARD, sizeof(XPU_SHM_UNHEARD)))
+		s->task(s->task_ctx, SIDEBAND_UNHEARD, name->pid, 0, event_time(hdr));
 	if (is_exec(hdr))
 		s->task(s->task_ctx, SIDEBAND_EXEC, task->pid, 0, event_time(hdr));
 	else if (hdr->type == PERF_RECORD_EXIT)

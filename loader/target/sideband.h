@@ -37,10 +37,10 @@ int sideband__open_blind(struct sideband **s);
 void sideband__close(struct sideband *s);
 
 /*
- * Sets @fn, which is called for each fork and exec of a process and each end of a thread. @other:
- * the parent after a fork, or the ended thread.
+ * Sets @fn, which is called for each fork and exec of a process, each end of a thread, and each
+ * process that reports XPU_SHM_UNHEARD. @other: the parent after a fork, or the ended thread.
  */
-enum sideband_task { SIDEBAND_FORK, SIDEBAND_EXEC, SIDEBAND_EXIT };
+enum sideband_task { SIDEBAND_FORK, SIDEBAND_EXEC, SIDEBAND_EXIT, SIDEBAND_UNHEARD };
 typedef void (*sideband_task_fn)(void *ctx, enum sideband_task what, pid_t pid, pid_t other,
 				 uint64_t time_ns);
 void sideband__set_task(struct sideband *s, sideband_task_fn fn, void *ctx);

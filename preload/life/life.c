@@ -20,8 +20,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/call.h"
 #include "base/clock.h"
 #include "base/environment.h"
 #include "base/launcher_labels.h"
@@ -76,6 +78,7 @@ static struct {
 	bool over;			/* the process ends, or is a forked child */
 	uint64_t hello_ns;		/* when to repeat the definitions for a new listener */
 	bool watches;			/* records nothing until the next window */
+	bool unheard;			/* the thread has the name XPU_SHM_UNHEARD */
 	bool settling;			/* device work of the last window may still arrive */
 	uint64_t nr_before;		/* launches before the current window */
 	uint32_t nr_windows;
@@ -561,6 +564,11 @@ static void follow_listeners(void)
 	}
 }
 
+static bool is_shims_thread(void)
+{
+	return life.have_thread && pthread_equal(pthread_self(), life.thread);
+}
+
 /*
  * With shared memory: hands new mappings over, and the memory itself to xpuload, or reports its
  * contents, unless xpuload already has it. @wait_ns: 0: the process continues
@@ -572,6 +580,10 @@ static void tell_recorder(uint64_t wait_ns)
 	own_maps__hand_over(wait_ns != 0);
 	if (!shm__is_told())
 		shm__tell(launcher__nr(), wait_ns);
+	if (!life.unheard && shm__is_unheard() && is_shims_thread()) {
+		life.unheard = true;
+		CALL(prctl, PR_SET_NAME, XPU_SHM_UNHEARD, 0, 0, 0);
+	}
 }
 
 /* ---- the shim's thread ----------------------------------------------------------------------- */
@@ -586,11 +598,6 @@ static void flush_all(void)
 	life__drain(false);
 	life__repeat_definitions();
 	tell_recorder(TELL_NS);
-}
-
-static bool is_shims_thread(void)
-{
-	return life.have_thread && pthread_equal(pthread_self(), life.thread);
 }
 
 void shim__before_end(void)

@@ -471,6 +471,11 @@ bool shm__is_told(void)
 	return shm.sent == TAKEN || (shm.sent == REFUSED && !shm.counts);
 }
 
+bool shm__is_unheard(void)
+{
+	return shm.sent == REFUSED && !shm.recorder && !(shm.hello.flags & XPU_SHM_HELLO_COUNTED);
+}
+
 enum shm_state shm__state(void)
 {
 	static uint64_t tail, since_ns;

@@ -47,6 +47,12 @@ void shm__tell(uint64_t nr_launches, uint64_t wait_ns);
 bool shm__is_told(void);
 
 /*
+ * Whether this process has reached neither xpuload nor its counters, so that nobody knows of it.
+ * The kernel may still report the name of a thread, XPU_SHM_UNHEARD, to xpuload.
+ */
+bool shm__is_unheard(void);
+
+/*
  * Allocates the pages of the ring that are needed next, so that no launch waits for one; called by
  * the shim's own thread.
  */

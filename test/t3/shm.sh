@@ -169,6 +169,28 @@ like "$(cat log)" '; lost 1$' "no memory to share: the process is counted as los
 unlike "$(cat log)" 'made no CUDA launch' \
 	"no memory to share: no message says that no launch was made"
 
+# In other network and IPC namespaces, or as another user in another network namespace, not even the
+# counters can be reached.
+for how in "unshare -ni" "unshare -n setpriv --reuid 65534 --clear-groups"; do
+	if ! $how true 2>/dev/null; then
+		skip "$how" "no namespaces"
+		continue
+	fi
+	"$XPULOAD" --strict --transport shm -F 1 -o no.data $how "$exact" -n 1000 >out 2>log
+	is "$? $(cat out)" "125 exact: threads 8 sites 16 launches 1000" \
+		"$how: the target runs to its end, --strict fails"
+	like "$(cat log)" '1 process used CUDA, could not reach xpuload, and is not recorded' \
+		"$how: a message says that the process is not recorded"
+	unlike "$(cat log)" 'made no CUDA launch' \
+		"$how: no message says that no launch was made"
+done
+# Without perf events nobody knows.
+"$refuse" perf -- "$XPULOAD" --strict --transport shm -o no.data unshare -ni "$exact" \
+	-n 1000 >out 2>log
+is $? 125 "other namespaces, no perf events: --strict fails"
+like "$(cat log)" 'made no CUDA launch: .*or it could not reach xpuload from another network' \
+	"other namespaces, no perf events: the message names this possibility"
+
 # A process that cannot make a file for its memory makes other memory. limited.sh LIMIT: files
 # have at most LIMIT blocks.
 cat >home/limited.sh <<-'END'
