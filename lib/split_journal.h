@@ -14,6 +14,7 @@
 struct split_journal {
 	uint64_t nr_lost_files;		/* files not written, or only in part */
 	uint64_t nr_lost_bytes;		/* bytes of records that those files lack */
+	uint64_t nr_lost_launches;	/* launches among these records */
 	uint64_t nr_files, nr_bytes;	/* files that were written whole, and their size */
 	uint64_t failing;		/* not 0: the last file is lost, too */
 	/* For --push, see merge/profiles.h. */

@@ -94,6 +94,9 @@ static void count_losses(const struct report *r, struct losses *l)
 	add_loss(l, r->splitter.nr_ends,
 		 "times the records that xpumerge split had read and not written");
 	add_loss(l, r->splitter.nr_lost_files, "files not written, or not wholly");
+	add_loss(l, r->splitter.nr_lost_launches, "launches that these files lack");
+	add_loss(l, r->splitter.nr_lost_profiles, "profiles not sent");
+	add_loss(l, r->splitter.nr_unmerged, "files without profiles");
 	add_loss(l, r->lost[XPU_LOST_DISK], "bytes not written");
 	l->nr -= r->lost[XPU_LOST_DISK];	/* bytes, not records, so not part of the sum */
 }
@@ -138,9 +141,11 @@ static bool warn_of_nothing(const struct report *r)
 		msg__warn("no CUDA launch was made while attached");
 	else
 		msg__warn("the target made no CUDA launch: cuInit was never called in %s%llu "
-			  "process%s, or the shim could not be loaded there",
+			  "process%s, or the shim could not be loaded there%s",
 			  st->nr_processes > 1 ? "any of " : "its ", U(st->nr_processes),
-			  st->nr_processes > 1 ? "es" : "");
+			  st->nr_processes > 1 ? "es" : "",
+			  r->shared ? ", or it could not reach xpuload from another network "
+				      "namespace or user" : "");
 	return true;
 }
 

@@ -258,6 +258,9 @@ bool splitter__finish(struct splitter *s)
 		s->stats.nr_bytes = told.nr_bytes;
 		s->stats.nr_lost_files = told.nr_lost_files;
 		s->stats.nr_lost_bytes = told.nr_lost_bytes;
+		s->stats.nr_lost_launches = told.nr_lost_launches;
+		s->stats.nr_lost_profiles = told.profiles.nr_lost + told.profiles.nr_unknown;
+		s->stats.nr_unmerged = told.profiles.nr_unmerged + told.profiles.nr_unknown_files;
 	}
 	return s->succeeded && !told.failing;
 }

@@ -23,7 +23,9 @@ struct writer;
 
 struct splitter_stats {
 	uint64_t nr_ends;		/* early ends of the child; each may have lost records */
-	uint64_t nr_files, nr_bytes, nr_lost_files, nr_lost_bytes;	/* see split_journal.h */
+	/* see split_journal.h */
+	uint64_t nr_files, nr_bytes, nr_lost_files, nr_lost_bytes, nr_lost_launches;
+	uint64_t nr_lost_profiles, nr_unmerged;	/* including those that may be lost */
 };
 
 /**

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "join/losses.h"
 
+#include "read/reader.h"
+
 #define MAX_COUNT	(1ull << 48)	/* limit on each count of a process, because a process may
 					 * lie */
 
@@ -82,6 +84,19 @@ static bool lost_ranges(const struct second_pass *p, const struct sent *sent,
 		(!a->attach_span && missing(sent->last->nr_ranges, 0, a->nr_ranges)));
 }
 
+/*
+ * Whether no later file has more records. A file that was cut off and is not the first may have a
+ * next file: its disk was full.
+ */
+static bool is_last_file(const struct second_pass *p)
+{
+	const struct input *in = model__input(p->model);
+	uint64_t begin_ns;
+
+	return in->ended ? !in->continues :
+	       reader__file_number(p->found->reader, &begin_ns) == 1;
+}
+
 void losses__settle(struct second_pass *p)
 {
 	static const struct arrived none;
@@ -96,7 +111,7 @@ void losses__settle(struct second_pass *p)
 		nr_unfinished += losses__process(l, sent,
 						 i < p->arrived.nr ? &p->arrived.v[i] : &none,
 						 second_pass__outlived(p, f->first_proc + i),
-						 sent->final || !model__input(p->model)->continues);
+						 sent->final || is_last_file(p));
 	}
 	for (i = 0; i < p->arrived.nr; i++)
 		p->arrived.v[i].lost_ranges = lost_ranges(p, found__sent(f, f->first_proc + i),

@@ -43,7 +43,7 @@ struct carried_process {
 	struct idmap known[NR_NESTED];	/* ids in @nested, by type */
 	bool has_counters;
 	struct xpu_record_counters first, last;
-	struct carried_counts now, safe;	/* records passed on; certainly in files */
+	struct carried_counts now, safe;	/* records passed on; in files or lost */
 	bool unsaved;			/* @safe has changed */
 	bool lost;			/* some records of the process are in no file */
 	uint64_t nr_open_ranges;	/* NVTX ranges that were open at the file's begin */
@@ -720,20 +720,24 @@ void carry__count_alloc(struct carry *c, uint32_t proc_id)
 		p->now.nr_allocs++;
 }
 
-void carry__settle(struct carry *c, bool written)
+uint64_t carry__settle(struct carry *c, bool written)
 {
 	struct carried_process *p, *next;
+	uint64_t nr_lost = 0;
 
 	HASH_ITER(hh, c->processes, p, next) {
+		/* A later file compares the counters. */
+		if (!written && p->final_in == c->number)
+			p->final_in = 0;
 		if (!memcmp(&p->now, &p->safe, sizeof(p->now)))
 			continue;
 		p->unsaved = true;
-		if (written)
-			p->safe = p->now;
-		else
-			p->now = p->safe;
+		if (!written)
+			nr_lost += p->now.nr_launches - p->safe.nr_launches;
 		p->lost |= !written;
+		p->safe = p->now;
 	}
+	return nr_lost;
 }
 
 void carry__recalled(struct carry *c)

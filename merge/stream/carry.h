@@ -55,10 +55,11 @@ void carry__write_infos(const struct carry *c, struct outfile *p);
 void carry__next(struct carry *c, struct outfile *p, uint64_t number, uint64_t time_ns);
 
 /*
- * With @written, notes that all counted records are in files. Otherwise the records counted since
- * the last such note are lost.
+ * Settles the records that were counted since the last call: with @written, they are in files.
+ * Otherwise they are lost with the current file, and later files do not count them. Return: the
+ * number of lost launches.
  */
-void carry__settle(struct carry *c, bool written);
+uint64_t carry__settle(struct carry *c, bool written);
 
 /*
  * Ends the recall of data that an earlier program saved. Records that the earlier program did not

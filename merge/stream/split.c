@@ -62,6 +62,7 @@ struct split {
 	ARRAY(struct named) names;	/* the kept files, oldest first */
 	bool failing;			/* the last file could not be written */
 	uint64_t nr_lost, lost_bytes;	/* failed files since the last good one; bytes to report */
+	uint64_t nr_lost_launches;	/* in these files */
 	uint64_t told_bytes;		/* lost bytes that @outfile reports after its checkpoint */
 	bool ended;
 	uint64_t end_ns;		/* end of the recording */
@@ -170,10 +171,13 @@ static int split__failed(struct split *s, int err)
 	return 0;
 }
 
-/* Counts the records of a file that could not be written. */
-static void split__count_lost(struct split *s)
+/* Counts the records of a file that could not be written. @launches: how many launches it lacks */
+static void split__count_lost(struct split *s, uint64_t launches)
 {
 	struct split_journal *told = &s->journal.head->told;
+
+	told->nr_lost_launches += launches;
+	s->nr_lost_launches += launches;
 
 	s->lost_bytes += s->told_bytes;
 	s->told_bytes = 0;
@@ -308,11 +312,11 @@ static int split__open(struct split *s, uint64_t time_ns)
 	split__note_file(s);
 	if (err && split__failed(s, err))
 		return err;
-	split__write_lost(s);
 	carry__write_infos(s->carry, &s->outfile);
 	if (s->number == 1)
 		return split__save(s, time_ns) ?: split__checkpoint(s);
 	split__write_part(s, time_ns);
+	split__write_lost(s);
 	held__keep_threads(s->held);
 	err = live__keep_threads(s->live);
 	carry__next(s->carry, &s->outfile, s->number, time_ns);
@@ -339,6 +343,7 @@ static int split__close(struct split *s, uint64_t time_ns, bool continues)
 {
 	struct named named = { .name = s->name };
 	struct journal_file *file = split__file(s, s->number);
+	uint64_t launches;
 	int err, failed = 0;
 
 	held__flush(s->held, &s->outfile);
@@ -349,18 +354,19 @@ static int split__close(struct split *s, uint64_t time_ns, bool continues)
 	named.ino = s->outfile.file.ino;
 	err = s->open ? outfile__close(&s->outfile) : s->outfile.err;
 	if (err) {
-		carry__settle(s->carry, false);
+		launches = carry__settle(s->carry, false);
 		failed = split__failed(s, err);
-		split__count_lost(s);
+		split__count_lost(s, launches);
 	} else {
 		split__settle(s);
 	}
 	if (!err && s->failing) {
-		split__say(s, "%s is written again: %" PRIu64 " %s lost, with records that cannot "
-			   "be counted in them", s->name, s->nr_lost,
-			   PLURAL(s->nr_lost, "interval was", "intervals were"));
+		split__say(s, "%s is written again: %" PRIu64 " %s lost, with %" PRIu64 " %s",
+			   s->name, s->nr_lost,
+			   PLURAL(s->nr_lost, "interval was", "intervals were"),
+			   s->nr_lost_launches, PLURAL(s->nr_lost_launches, "launch", "launches"));
 		s->failing = false;
-		s->nr_lost = 0;
+		s->nr_lost = s->nr_lost_launches = 0;
 	}
 	if (s->open) {
 		s->result->nr_files += !err;

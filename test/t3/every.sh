@@ -200,7 +200,7 @@ while read -r said options; do
 		diag "$(cat bad.log)"
 	like "$(cat bad.log)" "$said" "$options: the message says why"
 done <<'END'
-from.0.01 --every 0
+at.least.0.01 --every 0
 expected.a.number --every x
 for.--every --keep 3
 name.them..data --every 1 -o x.folded

@@ -70,7 +70,9 @@ recorded() {
 # adds_up NAME: each file can be read alone, and the launches in the files and those counted as lost
 # add up to all
 adds_up() {
-	bad='' sum=0
+	bad=''
+	sum=$(sed -n 's/.*lost: .*[ ,]\([0-9][0-9]*\) launches that these files lack.*/\1/p' load.log)
+	sum=${sum:-0}
 	find . -path "./$1.*.data" | sort -V >parts
 	while read -r part; do
 		xpumerge "$part" -f folded -o part.folded 2>part.log
@@ -229,6 +231,15 @@ if mount -t tmpfs -o size=2m none full 2>/dev/null; then
 		"disk full: one message says that the disk is full"
 	like "$(cat load.log)" 'lost: [0-9]+ files not written, or not wholly' \
 		"disk full: lost files are counted"
+	like "$(cat load.log)" 'is written again: [0-9]+ intervals? w[a-z]+ lost, with [0-9]+ launch' \
+		"disk full: a message says how many launches are lost"
+	for part in full/x.*.data; do
+		xpumerge "$part" -f folded -o part.folded 2>&1
+	done >part.log
+	unlike "$(cat part.log)" 'that the shim tagged are not in' \
+		"disk full: no file has losses of other intervals"
+	unlike "$(cat part.log)" 'timed outside of the recording' \
+		"disk full: no launch is called dishonest because it waited for its file"
 	cmp -s before full/x.1.data
 	ok $? "disk full: a file from before the failure is unchanged"
 	adds_up full/x

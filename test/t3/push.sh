@@ -210,13 +210,16 @@ like "$(cat load.log)" 'the collector rejected 1 profiles: not' \
 kill $receiver
 wait $receiver 2>/dev/null
 for every in 0.3 3 10; do	# as above: files may come faster than they are merged
-	xpuload -q --every $every --push "otlp+http://127.0.0.1:$port" "$exact" -t 2 \
+	xpuload --strict --every $every --push "otlp+http://127.0.0.1:$port" "$exact" -t 2 \
 		-n 20000 >out 2>load.log
 	status=$?
 	[ "$(accounts load.log | cut -d' ' -f3)" -gt 0 ] || break
 	diag "nobody there: too slow, every $every s: $(accounts load.log)"
 done
-is "$status $(cut -c 1-6 <out)" "0 exact:" "no receiver: the program runs to its end"
+is "$status $(cut -c 1-6 <out)" "125 exact:" \
+	"no receiver: the program runs to its end, --strict fails"
+like "$(cat load.log)" 'lost: [1-9][0-9]* profiles not sent$' \
+	"no receiver: xpuload counts the lost profiles"
 like "$(accounts load.log)" '^0 [1-9][0-9]* 0$' "no receiver: all profiles are lost"
 is "$(echo xpu.data*)" "xpu.data*" "no receiver: no file is left"
 
