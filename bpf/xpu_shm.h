@@ -62,7 +62,7 @@
 #define XPU_SHM_UNHEARD		"xpushim-unheard"
 
 #define XPU_SHM_MAGIC		0x6d687378	/* xshm */
-#define XPU_SHM_VERSION		5
+#define XPU_SHM_VERSION		6
 #define XPU_SHM_PAGE		4096
 #define XPU_SHM_THREAD_BYTES	(4 * XPU_SHM_PAGE)
 #define XPU_SHM_NR_THREADS	1024	/* threads at a time whose logs are shared */

@@ -26,10 +26,10 @@
 
 struct xpu_slot {
 	__u32	size;			/* sizeof(struct xpu_slot) when the shim was compiled */
-	__u32	correlation_id;		/* CUPTI's id of the launch that is about to happen */
-	__u32	cbid;			/* CUPTI callback id of the API call; 0: no call, this
-					 * thread only announces its slot ... */
-	__u16	domain;			/* ... in this CUpti_CallbackDomain */
+	__u32	correlation_id;		/* the API's id of the launch that is about to happen */
+	__u32	cbid;			/* the API's number of the function; 0: no call, this thread
+					 * only announces its slot ... */
+	__u16	domain;			/* ... in this domain, XPU_WITH_API() */
 	__u16	flags;			/* XPU_CHAIN_* flags of the frames */
 	__u64	time_ns;		/* CLOCK_MONOTONIC; 0: the BPF program takes the time */
 	__u32	path_id;		/* not 0: the number of this call path in logs */
@@ -43,7 +43,7 @@ struct xpu_slot {
 	/* If wait_ns is not 0, this is not a launch, but a call that waited for the device. */
 	__u64	wait_start_ns;		/* CLOCK_MONOTONIC */
 	__u64	wait_ns;
-	__u32	wait_context;		/* CUPTI's ids of the object waited for, ... */
+	__u32	wait_context;		/* the API's ids of the object waited for, ... */
 	__u32	wait_stream;
 	__u32	wait_flags;		/* ... and XPU_WAIT_* */
 	__u32	in_call;		/* in the slot at home: not 0 while the thread is in a call
@@ -111,7 +111,7 @@ struct xpu_log_alloc {
 	__u32	extra;
 };
 
-/* Functions of allocators other than CUDA have their own domain, in addition to CUPTI's domains. */
+/* Functions of allocators have a domain of their own, in addition to CUPTI's domains. */
 #define XPU_DOMAIN_ALLOCATORS	64
 #define XPU_ALLOCATOR_TORCH	1
 

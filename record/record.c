@@ -115,5 +115,5 @@ uint64_t record__key(const struct xpu_record *rec)
 	for (f = record_types[rec->type].fields(); f->name; f++)
 		if (f->kind == FIELD_KEY || f->kind == FIELD_KEY_HEX)
 			key = (key << 32 | key >> 32) ^ record_field__value(f, rec);
-	return key;
+	return key ^ (uint64_t)XPU_API(rec->misc) << 60;
 }

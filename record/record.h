@@ -32,6 +32,7 @@
 	KIND(MADE_NS,	  DECIMAL, "time in ns, when the record was made")	\
 	KIND(DURATION_NS, DECIMAL, "duration in ns")				\
 	KIND(DELTA_NS,	  SIGNED,  "ns after the record's time_ns")		\
+	KIND(DOMAIN,	  DOMAIN,  "domain of functions, with its API")		\
 	KIND(PROC,	  DECIMAL, "process image")				\
 	KIND(PARENT,	  DECIMAL, "process image")				\
 	KIND(PID,	  DECIMAL, "process of the system")			\
@@ -164,7 +165,7 @@ static inline uint64_t record__made_ns(const struct xpu_record *rec)
 /* Return: the number in a field of at most 8 bytes of the structure at @base. */
 uint64_t record_field__value(const struct record_field *f, const void *base);
 
-/* Return: a number that identifies a definition among all definitions of its type. */
+/* Return: a number that identifies a definition among all definitions of its type and process. */
 uint64_t record__key(const struct xpu_record *rec);
 
 #endif /* RECORD_RECORD_H */

@@ -17,8 +17,8 @@
  * reader collects all definitions before it resolves ids. - Times are CLOCK_MONOTONIC in ns. They
  * order and weigh events, but never match one event to another. - A proc_id, unique in a recording,
  * stands for one process image, from its fork or exec to its exit or next exec. Correlation ids are
- * unique within a proc_id, so (proc_id, correlation_id) stays unique when the kernel reuses a pid
- * or a process execs.
+ * unique within a proc_id and an API, so (proc_id, API, correlation_id) stays unique when the
+ * kernel reuses a pid or a process execs.
  */
 #ifndef XPU_RECORD_H
 #define XPU_RECORD_H
@@ -186,7 +186,26 @@ enum {	/* aarch64: x19 to x24, x29, SP, x25 to x28, x30, x15 to x17 (which stubs
 
 #define XPU_PYTHON_PRINT(name, table, line) ((name) ^ (table) << 1 ^ (__u64)(line) << 40)
 
+/*
+ * A process may use the APIs of several vendors. Each API numbers launches, nodes of graphs,
+ * contexts, streams, devices and functions for itself. So these numbers are unique only together
+ * with the API's number, enum xpu_api, which is in the upper four bits of a domain, and of misc in
+ * records of device work and of its definitions. A launch has the API of its call path.
+ */
+#define XPU_APIS		16
+#define XPU_API_SHIFT		12
+#define XPU_WITH_API(api, n)	((__u16)((n) | (api) << XPU_API_SHIFT))
+#define XPU_API(n)		((n) >> XPU_API_SHIFT & (XPU_APIS - 1))
+#define XPU_WITHOUT_API(n)	((n) & ((1u << XPU_API_SHIFT) - 1))
+
+/*
+ * A call in struct xpu_call: the function's number, the API, and whether the function is in the
+ * API's upper layer, as the functions of CUDA's runtime are; else it is in the lower layer.
+ */
 #define XPU_CALL_RUNTIME	0x8000
+#define XPU_CALL_API(call)	((call) >> 11 & (XPU_APIS - 1))
+#define XPU_CALL_NUMBER(call)	((call) & 0x7ff)
+#define XPU_CALL_DOMAIN(call)	XPU_WITH_API(XPU_CALL_API(call), (call) & XPU_CALL_RUNTIME ? 2 : 1)
 #define XPU_CALL_MAX_NS		((1ull << 48) - 1)
 
 #define XPU_REFUSED_NO_BYTES	0xffffffffu

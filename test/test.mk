@@ -414,14 +414,14 @@ TEST_ENV	= PATH="$(PYTHON_DIR):$$PATH" SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
 # A shim with one more vendor, whose runtime is in test/vendor/, too: see preload/gpu/vendor.h.
-VENDOR		:= $(if $(CUPTI_CFLAGS),$(addprefix $(O)/vendor/,libxpushim.so libtoy.so exact))
+VENDOR		:= $(if $(CUPTI_CFLAGS),$(addprefix $(O)/vendor/,libxpushim.so libtoy.so exact \
+		   pair))
 VENDOR_FLAGS	= $(SHIM_CFLAGS) -Itest/vendor
 
 $(O)/vendor/libxpushim.so: test/vendor/gpu_toy.c $(SHIM_OBJ) $(O)/vendor/libtoy.so $(O)/flags
 	$(call say,CC)
-	$(Q)sed 's/^global:/&\n\tToyInjection;/' preload/libxpushim.map > $(@D)/shim.map
 	$(Q)$(CC) $(VENDOR_FLAGS) $(ALL_LDFLAGS) \
-		$(subst preload/libxpushim.map,$(@D)/shim.map,$(SHIM_LDFLAGS)) \
+		$(SHIM_LDFLAGS) \
 		-o $@ $< $(SHIM_OBJ) -L$(@D) -ltoy -Wl,-rpath,'$$ORIGIN' $(OLD_LIBS)
 
 $(O)/vendor/libtoy.so: test/vendor/toy.c $(O)/flags
@@ -433,6 +433,12 @@ $(O)/vendor/exact: test/vendor/exact.c $(O)/vendor/libtoy.so $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(BASE_CFLAGS) $(CFLAGS) $(ALL_LDFLAGS) -o $@ $< -L$(@D) -ltoy \
 		-Wl,-rpath,'$$ORIGIN' -lpthread
+
+$(O)/vendor/pair: test/vendor/pair.cu $(SIM_LIBS) $(O)/vendor/libtoy.so $(O)/flags
+	$(call say,CXX)
+	$(Q)$(CXX) -std=gnu++17 $(CXXWARN) $(WORKLOAD_CFLAGS) -x c++ $< -x none $(ALL_LDFLAGS) \
+		-o $@ -L$(O)/sim -lcudart -L$(@D) -ltoy -Wl,-rpath,'$$ORIGIN:$$ORIGIN/../sim' \
+		-lpthread -ldl
 
 # The programs that tests record, and the libraries that these load.
 TARGETS		= $(SHIM) $(VENDOR) $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) \

@@ -138,7 +138,10 @@ static void launches__graph_node(struct launches *l, const struct xpu_ring_launc
 
 	if (r)
 		*r = (struct xpu_record_graph_node){
-			.hdr = { XPU_RECORD_GRAPH_NODE, 0, sizeof(*r) },
+			.hdr = {
+				XPU_RECORD_GRAPH_NODE, XPU_WITH_API(XPU_API(launch->domain), 0),
+				sizeof(*r),
+			},
 			.time_ns = launch->time_ns,
 			.node_id = launch->graph_node_id,
 			.proc_id = launch->proc_id,
@@ -155,7 +158,12 @@ static void launches__wait(struct launches *l, const struct xpu_ring_launch *wai
 
 	if (r)
 		*r = (struct xpu_record_wait){
-			.hdr = { XPU_RECORD_WAIT, wait->hdr.misc, sizeof(*r) },
+			.hdr = {
+				XPU_RECORD_WAIT,
+				XPU_WITH_API(XPU_API(wait->domain),
+					     XPU_WITHOUT_API(wait->hdr.misc)),
+				sizeof(*r),
+			},
 			.start_ns = wait->time_ns,
 			.duration_ns = wait->wait_ns,
 			.path_id = path_id,

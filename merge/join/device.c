@@ -47,6 +47,20 @@ static int launch__mend(struct second_pass *p, uint32_t proc, struct launch *l)
 }
 
 /*
+ * Return: the launch's key. If its path is lost, the API is known only in a process that uses a
+ * single one: with several, the key matches no device work.
+ */
+static uint64_t launch__key(const struct model *m, uint32_t proc, uint32_t path, uint32_t id)
+{
+	unsigned int apis = m->machine.procs.v[proc].apis;
+
+	if (path != NO_INDEX && m->paths.v[path].api_known)
+		return JOIN_KEY(SCOPE(proc, m->paths.v[path].api_number), id);
+	return apis & (apis - 1) ? JOIN_KEY(proc, 0) :
+	       JOIN_KEY(SCOPE(proc, apis ? __builtin_ctz(apis) : 0), id);
+}
+
+/*
  * Reads launch @i and resolves its ids. @timed: set to 1 if its own time is possible. Return: the
  * number of undefined ids, or -errno.
  */
@@ -70,7 +84,7 @@ static int read_launch(struct second_pass *p, const struct xpu_record_launches *
 		return min_t(int, *timed, err);
 	err = 0;
 	l->time_ns += p->found->shift_ns;
-	*key = JOIN_KEY(proc, rec->correlation_id);
+	*key = launch__key(m, proc, path, rec->correlation_id);
 	*one_record = path != NO_INDEX && m->paths.v[path].one_record;
 	if (launches->hdr.misc & XPU_MISC_LAUNCHES_RANGES)
 		err = second_pass__in_range(p, proc, range_ids[i], &l->chain);
@@ -98,10 +112,14 @@ static int launch__hooks(struct second_pass *p, const struct xpu_record_launches
 	return err;
 }
 
-static void thread__launches(struct thread *thread, uint32_t id)
+/* Notes a launch of a process that was not recorded from its beginning to its end. */
+static int see_in_span(struct attach_span *span, uint64_t key, uint32_t thread)
 {
-	if (!thread->nr_launches++ || id < thread->first_launch)
-		thread->first_launch = id;
+	span = attach_span__of(span, JOIN_KEY_API(key));
+	if (!span)
+		return -ENOMEM;
+	return attach_span__see(span, JOIN_KEY_ID(key)) ?:
+	       thread == NO_INDEX ? 0 : attach_span__note_thread(span, thread, JOIN_KEY_ID(key));
 }
 
 int device__launches(struct second_pass *p, const struct xpu_record_launches *rec)
@@ -118,7 +136,7 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 		/* The launch most likely belongs to the process of the previous launch. */
 		if (rec->nr - i > JOIN_PREFETCH)
 			join__prefetch(p->join,
-				       JOIN_KEY(JOIN_KEY_PROC(key),
+				       JOIN_KEY(JOIN_KEY_SCOPE(key),
 						rec->launches[i + JOIN_PREFETCH].correlation_id));
 		err = read_launch(p, rec, i, &l, &key, &one_record, &timed);
 		if (err < 0)
@@ -131,7 +149,7 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 		if (!arrived->nr_launches++ || made_ns < arrived->first_ns)
 			arrived->first_ns = made_ns;
 		if (arrived->attach_span) {
-			err = attach_span__see(arrived->attach_span, JOIN_KEY_ID(key));
+			err = see_in_span(arrived->attach_span, key, l.thread);
 			if (err)
 				return err;
 		}
@@ -139,7 +157,7 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 		*seen_ns = max_t(uint64_t, *seen_ns, made_ns);
 		m->chains.v[l.chain].nr_launches++;
 		if (l.thread != NO_INDEX)
-			thread__launches(&m->threads.v[l.thread], JOIN_KEY_ID(key));
+			m->threads.v[l.thread].nr_launches++;
 		if (timed)
 			sums__see_time(p->sums, l.time_ns, l.time_ns);
 		p->sums->loss.outside_launches += !timed;
@@ -232,6 +250,12 @@ static uint32_t work__correlation_id(const struct xpu_record *rec)
 	return 0;
 }
 
+/* Return: the key of a device record. */
+static uint64_t work__key(uint32_t proc, const struct xpu_record *rec)
+{
+	return JOIN_KEY(SCOPE(proc, XPU_API(rec->misc)), work__correlation_id(rec));
+}
+
 /*
  * Return: the origin of a device record's graph node; NO_INDEX if it has no node, or the origin is
  * unknown.
@@ -247,7 +271,7 @@ static uint32_t work__node(struct second_pass *p, uint32_t proc, const struct xp
 		id = ((const struct xpu_record_kernel *)rec)->graph_node_id[0];
 	else
 		id = ((const struct xpu_record_memory *)rec)->graph_node_id[0];
-	node = graphs__origin(&p->found->graphs, proc, id);
+	node = graphs__origin(&p->found->graphs, SCOPE(proc, XPU_API(rec->misc)), id);
 	if (node == NO_INDEX && p->opts->graph != GRAPH_LAUNCH)
 		p->sums->loss.unknown_nodes++;
 	return node;
@@ -357,7 +381,7 @@ static int device__work(struct second_pass *p, uint32_t proc, const struct xpu_r
 		return err;
 	work__time(p, rec, &w);
 	m->gpus.list.v[gpu].used = true;
-	return take(p, join__add_work(p->join, JOIN_KEY(proc, work__correlation_id(rec)), &w));
+	return take(p, join__add_work(p->join, work__key(proc, rec), &w));
 }
 
 int device__batch(struct second_pass *p, const struct record_iter *outer,
@@ -376,7 +400,7 @@ int device__batch(struct second_pass *p, const struct record_iter *outer,
 	while (!err) {
 		rec = record_iter__next(&it);
 		if (rec) {
-			join__prefetch(p->join, JOIN_KEY(proc, work__correlation_id(rec)));
+			join__prefetch(p->join, work__key(proc, rec));
 			ahead[nr_read++ % JOIN_PREFETCH] = rec;
 			if (nr_read < JOIN_PREFETCH)
 				continue;

@@ -2,8 +2,8 @@
 /*
  * join.h - matches launches and device work by identity alone
  *
- * A launch and its device records carry one correlation id, unique within a process image; the key
- * is the pair of process image and id. Nothing is ever joined by time. Either side may come first,
+ * A launch and its device records carry one correlation id, unique within a process image and an
+ * API; the key has all three. Nothing is ever joined by time. Either side may come first,
  * a launch may own many records (a graph launch has one for every node), and either side may be
  * missing.
  *
@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/api.h"
 #include "util.h"
 
 /* A launch; the caller chooses the indices. */
@@ -95,8 +96,10 @@ struct join {
 	uint64_t nr_waiting;
 };
 
-#define JOIN_KEY(proc, correlation_id)	((uint64_t)(proc) << 32 | (correlation_id))
-#define JOIN_KEY_PROC(key)		((uint32_t)((key) >> 32))
+#define JOIN_KEY(scope, correlation_id)	((uint64_t)(scope) << 32 | (correlation_id))
+#define JOIN_KEY_SCOPE(key)		((uint32_t)((key) >> 32))
+#define JOIN_KEY_PROC(key)		SCOPE_PROC(JOIN_KEY_SCOPE(key))
+#define JOIN_KEY_API(key)		SCOPE_API(JOIN_KEY_SCOPE(key))
 #define JOIN_KEY_ID(key)		((uint32_t)(key))
 
 void join__init(struct join *j);

@@ -14,7 +14,7 @@ static int place__node(struct second_pass *p, uint32_t idx, struct node_origin *
 	static const struct node_origin none;
 	const struct graph_node *node = &p->found->graphs.nodes.v[idx];
 	struct launch made = { .time_ns = node->rec->time_ns };
-	uint32_t path, proc = node->proc;
+	uint32_t path, proc = SCOPE_PROC(node->scope);
 	int nr_bad, err = 0;
 
 	while (!err && p->device.nodes.nr <= idx)
@@ -237,7 +237,7 @@ static int place__pending(struct second_pass *p, const struct match *match)
 		keep = (filter__active(p->opts->filter) ? tell__launch(p, key, l) : 0) ?: 1;
 	if (keep < 0)
 		return keep;
-	if (graphs__captured(&p->found->graphs, JOIN_KEY_PROC(key), JOIN_KEY_ID(key))) {
+	if (graphs__captured(&p->found->graphs, JOIN_KEY_SCOPE(key), JOIN_KEY_ID(key))) {
 		p->sums->loss.nr_captured++;
 		return 0;
 	}
@@ -271,44 +271,46 @@ static int place__pending(struct second_pass *p, const struct match *match)
  * Notes the first launch of each thread of a process that existed when the process's first launch
  * was recorded.
  */
-static int see_firsts(struct second_pass *p, uint32_t proc, struct arrived *arrived)
+static int see_firsts(struct second_pass *p, uint32_t proc, const struct arrived *arrived,
+		      struct attach_span *span)
 {
 	struct model *m = p->model;
 	uint64_t from_ns, to_ns;
+	uint32_t first;
 	size_t i;
 	int err = 0;
 
 	for (i = p->found->first_thread; i < m->threads.nr && !err; i++) {
 		const struct thread *t = &m->threads.v[i];
 
-		if (t->proc != proc || !t->nr_launches)
+		if (t->proc != proc || !idmap__get(&span->first_of, i, &first))
 			continue;
 		machine__comm(&m->machine, m->machine.procs.v[proc].pid, t->tid, arrived->first_ns,
 			      &from_ns, &to_ns);
 		if (from_ns)		/* it already had a name then */
-			err = attach_span__first(arrived->attach_span, t->first_launch);
+			err = attach_span__first(span, first);
 	}
 	return err;
 }
 
 /*
- * Return: 1 if a launch whose device work is inside the window may have begun before the window; 0
- * if not; or -ENOMEM.
+ * Return: 1 if a launch whose device work is inside the span may have begun before it; 0 if not; or
+ * -ENOMEM.
  */
-static int is_late(struct second_pass *p, uint32_t proc, uint32_t id)
+static int is_late(struct second_pass *p, uint32_t proc, struct attach_span *span,
+		   uint32_t id)
 {
-	struct arrived *arrived = &p->arrived.v[proc - p->found->first_proc];
 	int err;
 
-	if (!arrived->attach_span || p->model->machine.procs.v[proc].how != XPU_MISC_PROCESS_ATTACH)
+	if (!span || p->model->machine.procs.v[proc].how != XPU_MISC_PROCESS_ATTACH)
 		return 0;
-	if (!arrived->firsts_seen) {
-		arrived->firsts_seen = true;
-		err = see_firsts(p, proc, arrived);
+	if (!span->firsts_seen) {
+		span->firsts_seen = true;
+		err = see_firsts(p, proc, &p->arrived.v[proc - p->found->first_proc], span);
 		if (err)
 			return err;
 	}
-	return attach_span__is_late(arrived->attach_span, id);
+	return attach_span__is_late(span, id);
 }
 
 static int place__orphan(struct second_pass *p, uint64_t key, const struct work *w)
@@ -316,15 +318,20 @@ static int place__orphan(struct second_pass *p, uint64_t key, const struct work 
 	struct model *m = p->model;
 	uint32_t chain, proc = JOIN_KEY_PROC(key);
 	enum label label = LABEL_NO_LAUNCH;
-	const struct attach_span *span;
+	struct attach_span *span;
 	enum attach_place place;
 	const char *comm;
 	int err;
 
 	span = p->arrived.v[proc - p->found->first_proc].attach_span;
+	if (span) {
+		span = attach_span__of(span, JOIN_KEY_API(key));
+		if (!span)
+			return -ENOMEM;
+	}
 	place = span ? attach_span__place(span, JOIN_KEY_ID(key)) : ATTACH_INSIDE;
 	if (place == ATTACH_INSIDE) {
-		err = is_late(p, proc, JOIN_KEY_ID(key));
+		err = is_late(p, proc, span, JOIN_KEY_ID(key));
 		if (err < 0)
 			return err;
 		if (err)

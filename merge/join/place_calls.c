@@ -7,9 +7,6 @@
 #include "join/tell.h"
 #include "join/wanted.h"
 
-#define DOMAIN_DRIVER	1		/* CUPTI_CB_DOMAIN_DRIVER_API */
-#define DOMAIN_RUNTIME	2		/* CUPTI_CB_DOMAIN_RUNTIME_API */
-
 /*
  * Finds the thread that its process calls @tid. In a process with its own pid namespace, @tid means
  * nothing outside of it; but a thread that launched nothing is only known by this number.
@@ -51,17 +48,16 @@ static size_t api_name__len(const char *name)
 static int call__stats(struct second_pass *p, uint32_t proc, uint16_t cbid, uint32_t *idx)
 {
 	struct model *m = p->model;
-	uint32_t domain = cbid & XPU_CALL_RUNTIME ? DOMAIN_RUNTIME : DOMAIN_DRIVER;
+	uint32_t domain = XPU_CALL_DOMAIN(cbid), number = XPU_CALL_NUMBER(cbid);
 	const char *name;
 
 	if (idmap__get(&p->calls.stats, ID_KEY(proc, cbid), idx))
 		return 0;
-	name = found__api_name(p->found, proc, domain, cbid & ~XPU_CALL_RUNTIME);
+	name = found__api_name(p->found, proc, domain, number);
 	if (!name || !*name)
-		name = strpool__internf(&m->strings, "[api %u:%u]", domain,
-				       cbid & ~XPU_CALL_RUNTIME);
+		name = strpool__internf(&m->strings, "[api %u:%u]", domain, number);
 	else
-		name = strpool__intern(&m->strings, name, domain == DOMAIN_RUNTIME ?
+		name = strpool__intern(&m->strings, name, cbid & XPU_CALL_RUNTIME ?
 				       api_name__len(name) : strlen(name));
 	return sums__call(p->sums, name, idx) ?:
 	       idmap__put(&p->calls.stats, ID_KEY(proc, cbid), *idx);
@@ -122,7 +118,7 @@ int calls__read(struct second_pass *p, uint32_t proc, const struct xpu_record_ba
 		uint64_t duration_ns = (uint64_t)c->duration_high << 32 | c->duration_ns;
 		struct slice call = {
 			.start_ns = rec->time_ns + (int64_t)c->delta_ns + p->found->shift_ns,
-			.key = JOIN_KEY(proc, c->correlation_id),
+			.key = JOIN_KEY(SCOPE(proc, XPU_CALL_API(c->cbid)), c->correlation_id),
 			.thread = thread,
 			.chain = NO_INDEX,
 			.kind = SLICE_API,

@@ -27,7 +27,6 @@
 /* counts of the records that arrived from one process */
 struct arrived {
 	struct attach_span *attach_span;	/* NULL: recorded from its beginning to its end */
-	bool firsts_seen;		/* attach_span__first() was called */
 	uint64_t nr_launches;
 	uint64_t first_ns;		/* time of the first launch, by the recording's clock */
 	uint64_t launch_ns;		/* time of the last launch with a possible time, or 0 */

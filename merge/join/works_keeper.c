@@ -15,7 +15,9 @@ static int works__take(void *state, struct second_pass *p, const struct placed_w
 		.chain = NO_INDEX,
 		.stream = w->stream,
 		.kernel = p->model->leaves.v[w->leaf].kind == LEAF_KERNEL ? w->leaf : NO_INDEX,
-		.correlation_id = placed->key,
+		/* Only launches of CUDA have PC samples. */
+		.correlation_id = JOIN_KEY_API(placed->key) == XPU_API_CUDA ?
+				  JOIN_KEY_ID(placed->key) : 0,
 	}, before = kept, within = kept, after = kept;
 
 	(void)state;

@@ -16,13 +16,40 @@ struct attach_span *attach_span__new(uint32_t nr_threads)
 
 void attach_span__free(struct attach_span *w)
 {
-	if (!w)
-		return;
-	array_free(&w->low);
-	array_free(&w->high);
-	array_free(&w->firsts);
-	array_free(&w->late);
-	free(w);
+	struct attach_span *next;
+
+	for (; w; w = next) {
+		next = w->next;
+		idmap__free(&w->first_of);
+		array_free(&w->low);
+		array_free(&w->high);
+		array_free(&w->firsts);
+		array_free(&w->late);
+		free(w);
+	}
+}
+
+struct attach_span *attach_span__of(struct attach_span *w, uint32_t api)
+{
+	for (; w->api != api; w = w->next) {
+		if (w->next)
+			continue;
+		w->next = attach_span__new(w->nr_threads);
+		if (!w->next)
+			return NULL;
+		w->next->api = api;
+	}
+	return w;
+}
+
+int attach_span__note_thread(struct attach_span *w, uint32_t thread, uint32_t id)
+{
+	uint32_t *first = idmap__find(&w->first_of, thread);
+
+	if (!first)
+		return idmap__put(&w->first_of, thread, id);
+	*first = min_t(uint32_t, *first, id);
+	return 0;
 }
 
 int attach_span__see(struct attach_span *w, uint32_t id)

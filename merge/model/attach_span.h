@@ -17,6 +17,7 @@
 #ifndef MERGE_ATTACH_SPAN_H
 #define MERGE_ATTACH_SPAN_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "util.h"
@@ -30,7 +31,12 @@ enum attach_place {
 	ATTACH_AFTER,
 };
 
+/* The launches of one API in a process. */
 struct attach_span {
+	struct attach_span *next;	/* of another API */
+	uint32_t api;
+	bool firsts_seen;		/* for the caller: attach_span__first() was called */
+	struct idmap first_of;		/* by thread: its first launch */
 	uint32_t nr_threads;
 	/*
 	 * These are the nr_threads smallest and the nr_threads largest ids, the most extreme first.
@@ -44,7 +50,15 @@ struct attach_span {
 
 /* @nr_threads: the threads that launch in the process; 0 counts as 1. */
 struct attach_span *attach_span__new(uint32_t nr_threads);
+
+/* Return: the span of @api in the same process, made at its first use; or NULL without memory. */
+struct attach_span *attach_span__of(struct attach_span *w, uint32_t api);
+
+/* Frees the spans of all APIs. */
 void attach_span__free(struct attach_span *w);
+
+/* Notes that @thread has launched @correlation_id. Return: 0 or -ENOMEM. */
+int attach_span__note_thread(struct attach_span *w, uint32_t thread, uint32_t correlation_id);
 
 /* Notes that the launch @correlation_id was recorded. Return: 0 or -ENOMEM. */
 int attach_span__see(struct attach_span *w, uint32_t correlation_id);

@@ -29,6 +29,8 @@ struct path {
 	struct image *image;		/* NULL: its maps are unknown */
 	const char *api;		/* interned */
 	enum path_how how;		/* valid when its frames have names */
+	bool api_known;			/* its definition names the function that was called */
+	uint8_t api_number;		/* enum xpu_api of that function */
 	bool one_record;		/* the call can own one device record at most */
 	uint32_t chain;			/* its chain in remap epoch 0, NO_INDEX until used */
 };

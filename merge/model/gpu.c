@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define UUID_BYTES	16
-#define DEVICE_KEY(proc, ordinal)	((uint64_t)(proc) << 32 | (ordinal))
+#define DEVICE_KEY(scope, ordinal)	((uint64_t)(scope) << 32 | (ordinal))
 
 void gpus__init(struct gpus *g, struct strpool *strings)
 {
@@ -25,11 +25,11 @@ void gpus__exit(struct gpus *g)
 }
 
 /* @ordinal: NO_INDEX if no process has a number for it */
-static int gpus__new(struct gpus *g, uint32_t ordinal, uint32_t *idx)
+static int gpus__new(struct gpus *g, uint32_t api, uint32_t ordinal, uint32_t *idx)
 {
 	struct gpu gpu = { .number = ordinal == NO_INDEX ? g->next_number : ordinal,
-			   .host = g->host };
-	uint64_t key = DEVICE_KEY(g->host, ordinal);
+			   .host = g->host, .api = api };
+	uint64_t key = DEVICE_KEY(SCOPE(g->host, api), ordinal);
 	uint32_t taken;
 	int err;
 
@@ -48,27 +48,30 @@ static int gpus__keep_use(struct gpus *g, const struct gpu_use *use)
 }
 
 /* Finds or makes the GPU of an ordinal that has no definition. Return: 0 or -ENOMEM. */
-static int gpus__of_ordinal(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx)
+static int gpus__of_ordinal(struct gpus *g, uint32_t scope, uint32_t ordinal, uint32_t *idx)
 {
+	uint32_t api = SCOPE_API(scope);
 	int err = 0;
 
-	/* Take the GPU that is shown under that number, unless it is on another host. */
-	if ((!idmap__get(&g->by_number, ordinal, idx) || g->list.v[*idx].host != g->host) &&
-	    !idmap__get(&g->by_ordinal, DEVICE_KEY(g->host, ordinal), idx))
-		err = gpus__new(g, ordinal, idx);
-	return err ?: idmap__put(&g->by_device, DEVICE_KEY(proc, ordinal), *idx);
+	/* Take the GPU that is shown under that number, unless its host or API is another one. */
+	if ((!idmap__get(&g->by_number, ordinal, idx) || g->list.v[*idx].host != g->host ||
+	     g->list.v[*idx].api != api) &&
+	    !idmap__get(&g->by_ordinal, DEVICE_KEY(SCOPE(g->host, api), ordinal), idx))
+		err = gpus__new(g, api, ordinal, idx);
+	return err ?: idmap__put(&g->by_device, DEVICE_KEY(scope, ordinal), *idx);
 }
 
-int gpus__get(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx)
+int gpus__get(struct gpus *g, uint32_t scope, uint32_t ordinal, uint32_t *idx)
 {
-	if (idmap__get(&g->by_device, DEVICE_KEY(proc, ordinal), idx))
+	if (idmap__get(&g->by_device, DEVICE_KEY(scope, ordinal), idx))
 		return 0;
-	return gpus__of_ordinal(g, proc, ordinal, idx) ?: gpus__keep_use(g, &(struct gpu_use){
-		.proc = proc, .ordinal = ordinal, .idx = *idx, .kind = GPU_USED,
+	return gpus__of_ordinal(g, scope, ordinal, idx) ?: gpus__keep_use(g, &(struct gpu_use){
+		.scope = scope, .ordinal = ordinal, .idx = *idx, .kind = GPU_USED,
 	});
 }
 
-static int gpus__find_uuid(struct gpus *g, const uint8_t *uuid, uint32_t ordinal, uint32_t *idx)
+static int gpus__find_uuid(struct gpus *g, const uint8_t *uuid, uint32_t api, uint32_t ordinal,
+			   uint32_t *idx)
 {
 	const char *interned = strpool__intern(g->strings, (const char *)uuid, UUID_BYTES);
 	int err = 0;
@@ -76,39 +79,39 @@ static int gpus__find_uuid(struct gpus *g, const uint8_t *uuid, uint32_t ordinal
 	if (!interned)
 		return -ENOMEM;
 	if (!idmap__get(&g->by_uuid, (uintptr_t)interned, idx))
-		err = gpus__new(g, ordinal, idx) ?:
+		err = gpus__new(g, api, ordinal, idx) ?:
 		      idmap__put(&g->by_uuid, (uintptr_t)interned, *idx);
 	return err;
 }
 
 int gpus__of_uuid(struct gpus *g, const uint8_t uuid[16], uint32_t *idx)
 {
-	struct gpu_use use = { .proc = NO_INDEX, .kind = GPU_NAMED };
-	int err = gpus__find_uuid(g, uuid, NO_INDEX, idx);
+	struct gpu_use use = { .scope = NO_INDEX, .kind = GPU_NAMED };
+	int err = gpus__find_uuid(g, uuid, XPU_API_CUDA, NO_INDEX, idx);
 
 	use.idx = *idx;
 	memcpy(use.uuid, uuid, UUID_BYTES);
 	return err ?: gpus__keep_use(g, &use);
 }
 
-int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t *uuid,
+int gpus__define(struct gpus *g, uint32_t scope, uint32_t ordinal, const uint8_t *uuid,
 		 const char *name, const struct xpu_device_limits *limits)
 {
 	static const uint8_t unknown[UUID_BYTES];
 	struct gpu_use use = {
-		.proc = proc, .ordinal = ordinal, .kind = GPU_DEFINED, .name = name,
+		.scope = scope, .ordinal = ordinal, .kind = GPU_DEFINED, .name = name,
 		.limits = limits,
 	};
 	uint32_t idx;
 	int err;
 
-	if (idmap__get(&g->by_device, DEVICE_KEY(proc, ordinal), &idx))
+	if (idmap__get(&g->by_device, DEVICE_KEY(scope, ordinal), &idx))
 		return 0;
 	if (memcmp(uuid, unknown, UUID_BYTES))
-		err = gpus__find_uuid(g, uuid, ordinal, &idx) ?:
-		      idmap__put(&g->by_device, DEVICE_KEY(proc, ordinal), idx);
+		err = gpus__find_uuid(g, uuid, SCOPE_API(scope), ordinal, &idx) ?:
+		      idmap__put(&g->by_device, DEVICE_KEY(scope, ordinal), idx);
 	else
-		err = gpus__of_ordinal(g, proc, ordinal, &idx);
+		err = gpus__of_ordinal(g, scope, ordinal, &idx);
 	if (!err && !g->list.v[idx].name && name) {
 		g->list.v[idx].name = strpool__intern(g->strings, name, strlen(name));
 		err = g->list.v[idx].name ? 0 : -ENOMEM;
@@ -124,18 +127,18 @@ int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t 
 static int gpus__use_again(struct gpus *g, const struct gpu_use *use, uint32_t first_proc,
 			   uint32_t *idx)
 {
-	uint32_t proc = use->proc + first_proc;
+	uint32_t scope = use->scope + first_proc;
 
 	switch (use->kind) {
 	case GPU_NAMED:
 		return gpus__of_uuid(g, use->uuid, idx);
 	case GPU_DEFINED:
-		return gpus__define(g, proc, use->ordinal, use->uuid, use->name, use->limits) ?:
-		       gpus__get(g, proc, use->ordinal, idx);
+		return gpus__define(g, scope, use->ordinal, use->uuid, use->name, use->limits) ?:
+		       gpus__get(g, scope, use->ordinal, idx);
 	case GPU_USED:
 		break;
 	}
-	return gpus__get(g, proc, use->ordinal, idx);
+	return gpus__get(g, scope, use->ordinal, idx);
 }
 
 /* Return: whether some GPU is already mapped to @idx. */

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/api.h"
 #include "util.h"
 #include "xpu_record.h"
 
@@ -21,6 +22,7 @@ struct gpu {
 	const char *name;		/* NULL if unknown */
 	struct xpu_device_limits limits;	/* all 0 if unknown */
 	uint32_t host;
+	uint32_t api;			/* enum xpu_api of its first use */
 	bool used;			/* the recording has work on the GPU */
 	uint64_t busy_ns;		/* sum of the work that passed the filter, overlaps counted
 					 * twice */
@@ -35,7 +37,7 @@ static inline bool gpu__has_work(const struct gpu *gpu)
 
 /* The first time that a process uses a GPU, or that a UUID is asked for. */
 struct gpu_use {
-	uint32_t proc, ordinal;
+	uint32_t scope, ordinal;	/* scope: see api.h */
 	uint32_t idx;			/* index in list */
 	enum gpu_use_kind {
 		GPU_DEFINED,		/* gpus__define() */
@@ -50,10 +52,10 @@ struct gpu_use {
 struct gpus {
 	struct strpool *strings;	/* owned by the caller */
 	ARRAY(struct gpu) list;
-	struct idmap by_device;		/* (process, its ordinal) to index in list */
+	struct idmap by_device;		/* (scope, its ordinal) to index in list */
 	struct idmap by_uuid;		/* address of the interned UUID to index in list */
 	struct idmap by_number;
-	struct idmap by_ordinal;	/* (host, number on it) to index in list */
+	struct idmap by_ordinal;	/* (host, API, number there) to index in list */
 	uint32_t host;			/* the host of the next records: processes of one host
 					 * number GPUs alike */
 	uint32_t next_number;
@@ -68,25 +70,25 @@ void gpus__exit(struct gpus *g);
 /**
  * gpus__define - define the GPU behind a process's ordinal
  * @g: all GPUs
- * @proc: index of the process
- * @ordinal: the process's number of the GPU
+ * @scope: the process, with the API
+ * @ordinal: the number of the GPU in that scope
  * @uuid: 16 bytes, all 0 if unknown
  * @name: may be NULL
  * @limits: may be NULL
  *
  * Return: 0 or -ENOMEM.
  */
-int gpus__define(struct gpus *g, uint32_t proc, uint32_t ordinal, const uint8_t *uuid,
+int gpus__define(struct gpus *g, uint32_t scope, uint32_t ordinal, const uint8_t *uuid,
 		 const char *name, const struct xpu_device_limits *limits);
 
 /* Finds or adds the GPU of a UUID; perhaps no process uses it. Return: 0 or -ENOMEM. */
 int gpus__of_uuid(struct gpus *g, const uint8_t uuid[16], uint32_t *idx);
 
 /*
- * Finds the index in g->list of the GPU that @proc calls @ordinal; without a definition, it is the
+ * Finds the index in g->list of the GPU that is @ordinal in @scope; without a definition, it is the
  * GPU with that number. Return: 0 or -ENOMEM.
  */
-int gpus__get(struct gpus *g, uint32_t proc, uint32_t ordinal, uint32_t *idx);
+int gpus__get(struct gpus *g, uint32_t scope, uint32_t ordinal, uint32_t *idx);
 
 /**
  * gpus__absorb - add the GPUs of a recording that was read separately, and their sums

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define DONE	UINT32_MAX
-#define CAPTURED_KEY(proc, id)	((uint64_t)(proc) << 32 | (id))
+#define CAPTURED_KEY(scope, id)	((uint64_t)(scope) << 32 | (id))
 
 void graphs__init(struct graphs *g)
 {
@@ -15,41 +15,44 @@ void graphs__init(struct graphs *g)
 
 void graphs__exit(struct graphs *g)
 {
-	size_t i;
+	size_t api, i;
 
-	for (i = 0; i < g->by_id.nr; i++)
-		idmap__free(&g->by_id.v[i]);
-	array_free(&g->by_id);
+	for (api = 0; api < XPU_APIS; api++) {
+		for (i = 0; i < g->by_id[api].nr; i++)
+			idmap__free(&g->by_id[api].v[i]);
+		array_free(&g->by_id[api]);
+	}
 	array_free(&g->nodes);
 	idmap__free(&g->captured);
 }
 
 /* Finds the node of an id, or makes one. */
-static int graphs__node(struct graphs *g, uint32_t proc, uint64_t node_id, uint32_t *idx)
+static int graphs__node(struct graphs *g, uint32_t scope, uint64_t node_id, uint32_t *idx)
 {
-	struct graph_node node = { .proc = proc, .original = NO_INDEX, .origin = NO_INDEX };
+	uint32_t api = SCOPE_API(scope), proc = SCOPE_PROC(scope);
+	struct graph_node node = { .scope = scope, .original = NO_INDEX, .origin = NO_INDEX };
 	struct idmap empty = { 0 };
 	int err;
 
-	while (g->by_id.nr <= proc) {
-		err = array_push(&g->by_id, empty);
+	while (g->by_id[api].nr <= proc) {
+		err = array_push(&g->by_id[api], empty);
 		if (err)
 			return err;
 	}
-	if (idmap__get(&g->by_id.v[proc], node_id, idx))
+	if (idmap__get(&g->by_id[api].v[proc], node_id, idx))
 		return 0;
 	*idx = g->nodes.nr;
 	err = array_push(&g->nodes, node);
-	return err ?: idmap__put(&g->by_id.v[proc], node_id, *idx);
+	return err ?: idmap__put(&g->by_id[api].v[proc], node_id, *idx);
 }
 
-int graphs__add_node(struct graphs *g, uint32_t proc, const struct xpu_record_graph_node *rec)
+int graphs__add_node(struct graphs *g, uint32_t scope, const struct xpu_record_graph_node *rec)
 {
-	uint64_t key = CAPTURED_KEY(proc, rec->correlation_id);
+	uint64_t key = CAPTURED_KEY(scope, rec->correlation_id);
 	uint32_t idx;
 	int err;
 
-	err = graphs__node(g, proc, rec->node_id, &idx);
+	err = graphs__node(g, scope, rec->node_id, &idx);
 	if (err)
 		return err;
 	if (!g->nodes.v[idx].rec)
@@ -58,14 +61,14 @@ int graphs__add_node(struct graphs *g, uint32_t proc, const struct xpu_record_gr
 	return rec->correlation_id ? min_t(int, idmap__add(&g->captured, key, idx), 0) : 0;
 }
 
-int graphs__add_clone(struct graphs *g, uint32_t proc, uint64_t node_id, uint64_t original_id)
+int graphs__add_clone(struct graphs *g, uint32_t scope, uint64_t node_id, uint64_t original_id)
 {
 	uint32_t idx, original;
 	int err;
 
-	err = graphs__node(g, proc, node_id, &idx);
+	err = graphs__node(g, scope, node_id, &idx);
 	if (!err)
-		err = graphs__node(g, proc, original_id, &original);
+		err = graphs__node(g, scope, original_id, &original);
 	if (!err && g->nodes.v[idx].original == NO_INDEX)
 		g->nodes.v[idx].original = original;
 	return err;
@@ -96,18 +99,18 @@ void graphs__finish(struct graphs *g)
 	}
 }
 
-uint32_t graphs__origin(const struct graphs *g, uint32_t proc, uint64_t node_id)
+uint32_t graphs__origin(const struct graphs *g, uint32_t scope, uint64_t node_id)
 {
-	uint32_t idx;
+	uint32_t api = SCOPE_API(scope), proc = SCOPE_PROC(scope), idx;
 
-	if (proc >= g->by_id.nr || !idmap__get(&g->by_id.v[proc], node_id, &idx))
+	if (proc >= g->by_id[api].nr || !idmap__get(&g->by_id[api].v[proc], node_id, &idx))
 		return NO_INDEX;
 	return g->nodes.v[idx].origin;
 }
 
-bool graphs__captured(const struct graphs *g, uint32_t proc, uint32_t correlation_id)
+bool graphs__captured(const struct graphs *g, uint32_t scope, uint32_t correlation_id)
 {
 	uint32_t idx;
 
-	return idmap__get(&g->captured, CAPTURED_KEY(proc, correlation_id), &idx);
+	return idmap__get(&g->captured, CAPTURED_KEY(scope, correlation_id), &idx);
 }

@@ -13,12 +13,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "model/api.h"
 #include "xpu_record.h"
 #include "util.h"
 
 struct graph_node {
 	const struct xpu_record_graph_node *rec;	/* NULL: its creation is not recorded */
-	uint32_t proc;
+	uint32_t scope;			/* see api.h */
 	uint32_t original;		/* the node that it is a copy of; NO_INDEX: none */
 	uint32_t origin;		/* the first node, NO_INDEX: unknown */
 	uint32_t visit;			/* graphs__finish(): the last walk that visited it */
@@ -26,24 +27,24 @@ struct graph_node {
 
 struct graphs {
 	ARRAY(struct graph_node) nodes;
-	ARRAY(struct idmap) by_id;	/* by process: node id to index in nodes */
-	struct idmap captured;		/* (process, correlation id) of captured launches */
+	ARRAY(struct idmap) by_id[XPU_APIS];	/* by process: node id to index in nodes */
+	struct idmap captured;		/* (scope, correlation id) of captured launches */
 };
 
 void graphs__init(struct graphs *g);
 void graphs__exit(struct graphs *g);
 
 /* Adds a node, or a copy, in any order; @rec must stay valid. Return: 0 or -ENOMEM. */
-int graphs__add_node(struct graphs *g, uint32_t proc, const struct xpu_record_graph_node *rec);
-int graphs__add_clone(struct graphs *g, uint32_t proc, uint64_t node_id, uint64_t original_id);
+int graphs__add_node(struct graphs *g, uint32_t scope, const struct xpu_record_graph_node *rec);
+int graphs__add_clone(struct graphs *g, uint32_t scope, uint64_t node_id, uint64_t original_id);
 
 /* Follows the copies after all were added; takes linear time even if copies form a circle. */
 void graphs__finish(struct graphs *g);
 
 /* Return: index in g->nodes of the origin of a node, or NO_INDEX if its creation is unknown. */
-uint32_t graphs__origin(const struct graphs *g, uint32_t proc, uint64_t node_id);
+uint32_t graphs__origin(const struct graphs *g, uint32_t scope, uint64_t node_id);
 
 /* Return: whether that launch was captured into a graph, so that it owns no device work itself. */
-bool graphs__captured(const struct graphs *g, uint32_t proc, uint32_t correlation_id);
+bool graphs__captured(const struct graphs *g, uint32_t scope, uint32_t correlation_id);
 
 #endif /* MERGE_GRAPH_H */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/api.h"
 #include "hash.h"
 
 /*
@@ -96,7 +97,7 @@ int machine__proc(struct machine *m, uint32_t proc_id, uint32_t *idx)
 	if (idmap__get(&m->procs_by_id, proc_id, idx))
 		return 0;
 	*idx = m->procs.nr;
-	err = array_push(&m->procs, proc);
+	err = m->procs.nr < SCOPE_PROCS ? array_push(&m->procs, proc) : -ENOMEM;
 	if (!err)
 		err = idmap__put(&m->procs_by_id, proc_id, *idx);
 	return err;

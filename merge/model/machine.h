@@ -40,6 +40,7 @@ struct proc {
 	uint32_t pid;				/* 0: no PROCESS record was seen */
 	uint32_t parent_proc_id;
 	uint16_t how;				/* XPU_MISC_PROCESS_* */
+	uint16_t apis;				/* a bit for each API that it uses */
 	bool exited;
 	uint32_t exit_code;			/* as wait(2) encodes it */
 	uint64_t time_ns;

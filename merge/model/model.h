@@ -36,7 +36,6 @@ struct thread {
 	const char *comm;		/* the name at the time that was asked for last ... */
 	uint64_t from_ns, to_ns;	/* ... and the span of time for which it holds */
 	uint64_t nr_launches;
-	uint32_t first_launch;		/* correlation id of its first launch */
 	uint64_t nr_samples;
 };
 

@@ -110,7 +110,7 @@ static int ranks__work(void *state, struct second_pass *p, const struct placed_w
 		return 0;
 	if (w->node != NO_INDEX) {
 		node = &p->found->graphs.nodes.v[w->node];
-		key = JOIN_KEY(node->proc, node->rec->correlation_id);
+		key = JOIN_KEY(node->scope, node->rec->correlation_id);
 	}
 	if (n->wanted)
 		call = nccl__call(n, key);

@@ -31,7 +31,10 @@ static int collect__tid(struct found *f, const struct xpu_record_thread *rec, ui
 
 static int collect__callchain(struct collect *c, const struct xpu_record_callchain *rec)
 {
-	struct path path = { .rec = rec, .path_id = rec->path_id, .chain = NO_INDEX };
+	struct path path = {
+		.rec = rec, .path_id = rec->path_id, .chain = NO_INDEX,
+		.api_known = rec->domain || rec->cbid, .api_number = XPU_API(rec->domain),
+	};
 	uint32_t idx;
 	int err;
 
@@ -42,6 +45,8 @@ static int collect__callchain(struct collect *c, const struct xpu_record_callcha
 		err = idmap__put(&c->found->paths, rec->path_id, c->model->paths.nr);
 	if (!err)
 		err = array_push(&c->model->paths, path);
+	if (!err && path.api_known && !(rec->hdr.misc & XPU_CHAIN_CPU))
+		c->model->machine.procs.v[path.proc].apis |= 1u << path.api_number;
 	return err;
 }
 
@@ -86,7 +91,7 @@ static int collect__graph_node(struct collect *c, const struct xpu_record_graph_
 	int err;
 
 	err = machine__proc(&c->model->machine, rec->proc_id, &proc);
-	return err ?: graphs__add_node(&c->found->graphs, proc, rec);
+	return err ?: graphs__add_node(&c->found->graphs, SCOPE(proc, XPU_API(rec->hdr.misc)), rec);
 }
 
 /*
@@ -205,6 +210,9 @@ static int collect__api(struct found *f, uint32_t proc, const struct xpu_record_
 
 	if (API_KEY_FITS(rec->domain, rec->cbid))
 		err = idmap__add(&f->apis, API_KEY(proc, rec->domain, rec->cbid), rec->name);
+	if (err >= 0 && API_KEY_FITS(rec->domain, rec->cbid) && rec->class)
+		err = idmap__add(&f->api_classes, API_KEY(proc, rec->domain, rec->cbid),
+				 rec->class);
 	return min_t(int, err, 0);
 }
 
@@ -214,6 +222,7 @@ static int collect__stream(struct collect *c, uint32_t proc, const struct xpu_re
 	struct found *f = c->found;
 	int err = 0;
 
+	c->model->machine.procs.v[proc].apis |= 1u << XPU_API(rec->hdr.misc);
 	/*
 	 * Map the id to the stream's later index in the model, which gets the streams when all GPUs
 	 * are known.
@@ -235,7 +244,8 @@ static int collect__pycode(struct found *f, uint32_t proc, const struct xpu_reco
 
 static int collect__refused(struct found *f, uint32_t proc, const struct xpu_record_refused *rec)
 {
-	int err = idmap__add(&f->refused, ID_KEY(proc, rec->correlation_id), rec->result);
+	uint32_t scope = SCOPE(proc, XPU_API(rec->hdr.misc));
+	int err = idmap__add(&f->refused, ID_KEY(scope, rec->correlation_id), rec->result);
 
 	return min_t(int, err, 0);
 }
@@ -289,7 +299,8 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, 
 				  ((struct device_def){ proc, (const void *)rec }));
 	case XPU_RECORD_GRAPH_CLONE:
 		clone = (const void *)rec;
-		return graphs__add_clone(&f->graphs, proc, clone->node_id, clone->original_id);
+		return graphs__add_clone(&f->graphs, SCOPE(proc, XPU_API(rec->misc)),
+					 clone->node_id, clone->original_id);
 	case XPU_RECORD_REFUSED:
 		return collect__refused(f, proc, (const void *)rec);
 	case XPU_RECORD_PYCODE:

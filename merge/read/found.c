@@ -34,6 +34,7 @@ void found__exit(struct found *f)
 	idmap__free(&f->refused);
 	idmap__free(&f->pycodes);
 	idmap__free(&f->apis);
+	idmap__free(&f->api_classes);
 	idmap__free(&f->streams);
 	ids__free(&f->shapes);
 	ids__free(&f->strings);
@@ -95,6 +96,16 @@ const char *found__api_name(const struct found *f, uint32_t proc, uint32_t domai
 	if (!API_KEY_FITS(domain, cbid) || !idmap__get(&f->apis, API_KEY(proc, domain, cbid), &id))
 		return NULL;
 	return found__string(f, proc, id);
+}
+
+enum xpu_call_class found__api_class(const struct found *f, uint32_t proc, uint32_t domain,
+				     uint32_t cbid)
+{
+	uint32_t class;
+
+	return API_KEY_FITS(domain, cbid) &&
+	       idmap__get(&f->api_classes, API_KEY(proc, domain, cbid), &class) ?
+	       class : XPU_CALL_IS_UNKNOWN;
 }
 
 static int exit_at__cmp(const void *va, const void *vb)

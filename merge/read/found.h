@@ -21,11 +21,11 @@
 struct reader;
 
 /*
- * The key of the name of a CUDA API function. Each process defines these names for itself. CUPTI's
- * domains and callback ids are small numbers.
+ * API_KEY() is the key of a function of an API. Each process defines the names of functions for
+ * itself. Domains, which have the API, and the numbers of functions are small.
  */
-#define API_KEY(proc, domain, cbid)	ID_KEY(proc, (domain) << 24 | (cbid))
-#define API_KEY_FITS(domain, cbid)	((domain) < 1u << 8 && (cbid) < 1u << 24)
+#define API_KEY(proc, domain, cbid)	ID_KEY(proc, (domain) << 16 | (cbid))
+#define API_KEY_FITS(domain, cbid)	((domain) < 1u << 16 && (cbid) < 1u << 16)
 
 struct device_def {
 	uint32_t proc;
@@ -73,8 +73,9 @@ struct found {
 	struct ids shapes;		/* from (proc, string id of name) to a model's shape */
 	struct idmap streams;		/* from (proc, id) to an index in the model's streams */
 	struct idmap apis;		/* from API_KEY() to the string id of the name */
+	struct idmap api_classes;	/* from API_KEY() to enum xpu_call_class, if known */
 	struct idmap pycodes;		/* from (proc, id) to an index in pycode_defs */
-	struct idmap refused;		/* from (proc, correlation id) to a refusal's result */
+	struct idmap refused;		/* from (scope, correlation id) to a refusal's result */
 	ARRAY(const char *) string_defs;	/* in the memory of the reader */
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(struct device_def) device_defs;
@@ -125,8 +126,12 @@ const struct sent *found__sent(const struct found *f, uint32_t proc);
 /* Return: the process's string with that id, in the recording's memory; or NULL. */
 const char *found__string(const struct found *f, uint32_t proc, uint32_t id);
 
-/* Return: the name that the process gave to a callback id of CUPTI, or NULL. */
+/* Return: the name that the process gave to a function of an API, or NULL. */
 const char *found__api_name(const struct found *f, uint32_t proc, uint32_t domain, uint32_t cbid);
+
+/* Return: the function's class; XPU_CALL_IS_UNKNOWN in older recordings. */
+enum xpu_call_class found__api_class(const struct found *f, uint32_t proc, uint32_t domain,
+				     uint32_t cbid);
 
 /* Sorts f->exits. */
 void found__sort_exits(struct found *f);

@@ -19,6 +19,7 @@ static int resolve_path(const struct found *f, struct model *m, struct path *pat
 {
 	const struct xpu_record_callchain *rec = path->rec;
 	const struct proc *proc = &m->machine.procs.v[path->proc];
+	enum xpu_call_class class;
 	const char *name;
 
 	if (proc->pid)
@@ -26,10 +27,12 @@ static int resolve_path(const struct found *f, struct model *m, struct path *pat
 	if (rec->hdr.misc & XPU_CHAIN_CPU)
 		return 0;
 	name = found__api_name(f, path->proc, rec->domain, rec->cbid);
+	class = found__api_class(f, path->proc, rec->domain, rec->cbid);
 	/*
 	 * A graph launch owns the records of all its nodes; an unknown call may be a graph launch.
 	 */
-	path->one_record = name && !strcasestr(name, "graph");
+	path->one_record = class ? class == XPU_CALL_IS_LAUNCH || class == XPU_CALL_IS_COPY :
+			   name && !strcasestr(name, "graph");
 	if (name && *name)
 		path->api = strpool__intern(&m->strings, name, strlen(name));
 	else if (rec->domain == DOMAIN_RESOURCE && rec->cbid == CBID_GRAPHNODE_CREATED)
@@ -102,7 +105,8 @@ static int resolve_devices(const struct found *f, struct model *m)
 	for (i = 0; i < f->device_defs.nr && !err; i++) {
 		const struct device_def *def = &f->device_defs.v[i];
 
-		err = gpus__define(&m->gpus, def->proc, def->rec->device, def->rec->uuid,
+		err = gpus__define(&m->gpus, SCOPE(def->proc, XPU_API(def->rec->hdr.misc)),
+				   def->rec->device, def->rec->uuid,
 				   found__string(f, def->proc, def->rec->name),
 				   def->rec->hdr.size < sizeof(*def->rec) ?
 				   NULL : &def->rec->limits);
@@ -116,7 +120,8 @@ static int resolve_devices(const struct found *f, struct model *m)
 			.known = true,
 		};
 
-		err = gpus__get(&m->gpus, def->proc, def->rec->device, &stream.gpu);
+		err = gpus__get(&m->gpus, SCOPE(def->proc, XPU_API(def->rec->hdr.misc)),
+				def->rec->device, &stream.gpu);
 		if (!err)
 			err = array_push(&m->streams, stream);
 	}

@@ -67,6 +67,7 @@ struct carried_path {
 	UT_hash_handle hh;
 	uint32_t path_id;
 	uint32_t proc_id;
+	uint32_t api;
 };
 
 /* The mappings of one program image in a process. */
@@ -346,6 +347,7 @@ static int carry__callchain(struct carry *c, const struct xpu_record_callchain *
 		return -ENOMEM;
 	path->path_id = rec->path_id;
 	path->proc_id = rec->proc_id;
+	path->api = XPU_API(rec->domain);
 	HASH_ADD(hh, c->paths, path_id, sizeof(path->path_id), path);
 	if (oom) {
 		free(path);
@@ -363,6 +365,14 @@ uint32_t carry__proc_of(const struct carry *c, uint32_t thread_id, uint32_t path
 		return t->proc_id;
 	HASH_FIND(hh, c->paths, &path_id, sizeof(path_id), path);
 	return path ? path->proc_id : 0;
+}
+
+uint32_t carry__api_of(const struct carry *c, uint32_t path_id)
+{
+	struct carried_path *path;
+
+	HASH_FIND(hh, c->paths, &path_id, sizeof(path_id), path);
+	return path ? path->api : XPU_API_CUDA;
 }
 
 /* Notes which ranges are open on the threads. */

@@ -43,6 +43,9 @@ void carry__count_alloc(struct carry *c, uint32_t proc_id);
 /* Return: the process of the thread; if the thread is not defined, of the call path; or else 0. */
 uint32_t carry__proc_of(const struct carry *c, uint32_t thread_id, uint32_t path_id);
 
+/* Return: the API of a path; XPU_API_CUDA if the path is unknown. */
+uint32_t carry__api_of(const struct carry *c, uint32_t path_id);
+
 /* Writes the INFO records, which come first in a file. */
 void carry__write_infos(const struct carry *c, struct outfile *p);
 

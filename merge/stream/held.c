@@ -38,7 +38,8 @@ struct held_launch {
 	};
 	uint32_t path_id, thread_id, range_id;
 	uint16_t age;			/* files begun since the entry came, or was last written */
-	uint16_t state;			/* enum held_state */
+	uint8_t state;			/* enum held_state */
+	uint8_t api;
 };
 
 #define KEY(proc_id, correlation_id)	((uint64_t)(proc_id) << 32 | (correlation_id))
@@ -57,7 +58,7 @@ struct launch_pack {
 
 struct held {
 	struct carry *carry;
-	struct idmap index;		/* from KEY() to an index in v */
+	struct idmap index[XPU_APIS];	/* from KEY() to an index in v */
 	ARRAY(struct held_launch) v;
 	struct launch_pack launches, earlier;
 	ARRAY(uint8_t) works;		/* device records to write, with @batch as their header */
@@ -100,7 +101,8 @@ void held__free(struct held *h)
 	array_free(&h->v);
 	array_free(&h->works);
 	array_free(&h->begins_ns);
-	idmap__free(&h->index);
+	for (i = 0; i < XPU_APIS; i++)
+		idmap__free(&h->index[i]);
 	free(h);
 }
 
@@ -216,9 +218,9 @@ void held__flush(struct held *h, struct outfile *p)
 
 /* ---- taking records -------------------------------------------------------------------------- */
 
-static struct held_launch *held__find(struct held *h, uint64_t key)
+static struct held_launch *held__find(struct held *h, uint32_t api, uint64_t key)
 {
-	const uint32_t *i = idmap__find(&h->index, key);
+	const uint32_t *i = idmap__find(&h->index[api], key);
 
 	return i ? &h->v.v[*i] : NULL;
 }
@@ -226,7 +228,7 @@ static struct held_launch *held__find(struct held *h, uint64_t key)
 /* Return: the new entry, or NULL if memory is short. */
 static struct held_launch *held__add(struct held *h, const struct held_launch *l)
 {
-	if (array_reserve(&h->v, h->v.nr + 1) || idmap__put(&h->index, l->key, h->v.nr))
+	if (array_reserve(&h->v, h->v.nr + 1) || idmap__put(&h->index[l->api], l->key, h->v.nr))
 		return NULL;
 	h->v.v[h->v.nr] = *l;
 	return &h->v.v[h->v.nr++];
@@ -251,23 +253,26 @@ static int held__let_go(struct held *h, struct outfile *p, struct held_launch *l
 /* Removes the entries that @keep refuses, or none if memory is short. Return: 0 or -ENOMEM. */
 static int held__sift(struct held *h, bool (*keep)(const struct held_launch *l))
 {
-	struct idmap index = { 0 };
+	struct idmap index[XPU_APIS] = { 0 };
 	size_t i, nr = 0;
 	int err = 0;
 
 	for (i = 0; i < h->v.nr && !err; i++)
 		if (keep(&h->v.v[i]))
-			err = idmap__put(&index, h->v.v[i].key, nr++);
-	if (err) {
-		idmap__free(&index);
-		return err;
+			err = idmap__put(&index[h->v.v[i].api], h->v.v[i].key, nr++);
+	for (i = 0; i < XPU_APIS; i++) {
+		if (!err)
+			idmap__free(&h->index[i]);
+		else
+			idmap__free(&index[i]);
 	}
+	if (err)
+		return err;
+	memcpy(h->index, index, sizeof(index));
 	for (i = nr = 0; i < h->v.nr; i++)
 		if (keep(&h->v.v[i]))
 			h->v.v[nr++] = h->v.v[i];
 	h->v.nr = nr;
-	idmap__free(&h->index);
-	h->index = index;
 	array_shrink(&h->v);
 	return 0;
 }
@@ -311,7 +316,7 @@ static enum held_state served_by(const struct xpu_record *rec)
 
 static int held__launch(struct held *h, struct outfile *p, struct held_launch *l)
 {
-	struct held_launch *known = KEY_ID(l->key) ? held__find(h, l->key) : NULL;
+	struct held_launch *known = KEY_ID(l->key) ? held__find(h, l->api, l->key) : NULL;
 	struct held_work *works;
 	int err;
 
@@ -345,6 +350,7 @@ int held__launches(struct held *h, struct outfile *p, const struct xpu_record_la
 			.thread_id = from->thread_id,
 			.range_id = rec->hdr.misc & XPU_MISC_LAUNCHES_RANGES ? range_ids[i] : 0,
 			.state = HELD_OPEN,
+			.api = carry__api_of(h->carry, from->path_id),
 		};
 
 		l.key = KEY(carry__proc_of(h->carry, l.thread_id, l.path_id), from->correlation_id);
@@ -363,7 +369,9 @@ static int held__hold(struct held *h, struct outfile *p, struct held_launch *l, 
 		err = held__limit(h, p);
 		if (err)
 			return err;
-		l = held__add(h, &(struct held_launch){ .key = key, .state = HELD_WORKS });
+		l = held__add(h, &(struct held_launch){
+			.key = key, .state = HELD_WORKS, .api = XPU_API(rec->misc),
+		});
 		if (!l)
 			return -ENOMEM;
 	}
@@ -384,7 +392,7 @@ int held__work(struct held *h, struct outfile *p, const struct xpu_record_batch 
 {
 	uint32_t id = record__u32(rec, FIELD_LAUNCH);
 	uint64_t key = KEY(batch->proc_id, id);
-	struct held_launch *l = id ? held__find(h, key) : NULL;
+	struct held_launch *l = id ? held__find(h, XPU_API(rec->misc), key) : NULL;
 
 	if (id && (!l || l->state == HELD_WORKS))
 		return held__hold(h, p, l, key, batch, rec);
@@ -402,19 +410,21 @@ int held__work(struct held *h, struct outfile *p, const struct xpu_record_batch 
 	return 1;
 }
 
-int held__captured(struct held *h, struct outfile *p, uint32_t proc_id, uint32_t correlation_id)
+int held__captured(struct held *h, struct outfile *p, const struct xpu_record_graph_node *rec)
 {
-	uint64_t key = KEY(proc_id, correlation_id);
-	struct held_launch *l = correlation_id ? held__find(h, key) : NULL;
+	uint64_t key = KEY(rec->proc_id, rec->correlation_id);
+	uint32_t api = XPU_API(rec->hdr.misc);
+	struct held_launch *l = rec->correlation_id ? held__find(h, api, key) : NULL;
 	int err;
 
 	if (l && l->state == HELD_OPEN)
 		return held__let_go(h, p, l);
-	if (l || !correlation_id)
+	if (l || !rec->correlation_id)
 		return 0;
 	err = held__limit(h, p);
-	return err ?: held__add(h, &(struct held_launch){ .key = key, .state = HELD_GONE }) ?
-	       0 : -ENOMEM;
+	return err ?: held__add(h, &(struct held_launch){
+		.key = key, .state = HELD_GONE, .api = api,
+	}) ? 0 : -ENOMEM;
 }
 
 /* ---- from file to file ----------------------------------------------------------------------- */

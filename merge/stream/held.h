@@ -41,10 +41,10 @@ int held__work(struct held *h, struct outfile *p, const struct xpu_record_batch 
 	       const struct xpu_record *rec);
 
 /*
- * Takes a launch that was captured into a graph, and so will never have device work. Return: 0 or
- * -ENOMEM.
+ * Takes the launch of @rec, which was captured into a graph, and so will never have device work.
+ * Return: 0 or -ENOMEM.
  */
-int held__captured(struct held *h, struct outfile *p, uint32_t proc_id, uint32_t correlation_id);
+int held__captured(struct held *h, struct outfile *p, const struct xpu_record_graph_node *rec);
 
 /* Writes the launches and device records that wait for a full record. */
 void held__flush(struct held *h, struct outfile *p);

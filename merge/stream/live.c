@@ -186,7 +186,9 @@ int live__device(struct live *l, uint32_t proc_id, const struct xpu_record_devic
 	size_t i;
 	int err;
 
-	if (!memcmp(rec->uuid, unknown, sizeof(unknown)))
+	/* The events of memory are all of CUDA. */
+	if (!memcmp(rec->uuid, unknown, sizeof(unknown)) ||
+	    XPU_API(rec->hdr.misc) != XPU_API_CUDA)
 		return 0;
 	memcpy(gpu.uuid, rec->uuid, sizeof(gpu.uuid));
 	for (i = 0; i < l->gpus.nr; i++)

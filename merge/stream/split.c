@@ -459,7 +459,6 @@ static int split__batch(struct split *s, const struct record_iter *outer,
 static int split__record(struct split *s, const struct record_iter *it,
 			 const struct xpu_record *rec)
 {
-	const struct xpu_record_graph_node *node = (const void *)rec;
 	int err = 0;
 
 	switch (it->known ? rec->type : 0) {
@@ -479,7 +478,7 @@ static int split__record(struct split *s, const struct record_iter *it,
 		s->end_ns = ((const struct xpu_record_end *)rec)->time_ns;
 		break;
 	case XPU_RECORD_GRAPH_NODE:
-		err = held__captured(s->held, &s->outfile, node->proc_id, node->correlation_id);
+		err = held__captured(s->held, &s->outfile, (const void *)rec);
 		break;
 	}
 	if (!err && it->known)

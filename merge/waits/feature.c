@@ -140,7 +140,7 @@ static int waits__placed(void *state, struct second_pass *p, const struct placed
 	err = waits__work(&s->waits, &(struct wait_work){
 		.start_ns = w->start_ns,
 		.end_ns = end_ns,
-		.proc = JOIN_KEY_PROC(placed->key),
+		.scope = JOIN_KEY_SCOPE(placed->key),
 		.context = stream->context,
 		.stream = stream->stream,
 		.correlation_id = JOIN_KEY_ID(placed->key),

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAIT_KEY(proc, id)	((uint64_t)(proc) << 32 | (id))
+#define WAIT_KEY(scope, id)	((uint64_t)(scope) << 32 | (id))
 
 /*
  * No device runs this many pieces of work at a time in one context, and no process waits in this
@@ -89,7 +89,8 @@ static uint64_t wait__end_ns(const struct wait *wait)
 int waits__add(struct waits *w, uint32_t proc, uint64_t start_ns,
 	       const struct xpu_record_wait *rec)
 {
-	uint64_t key = WAIT_KEY(proc, rec->context), end_ns;
+	uint32_t scope = SCOPE(proc, XPU_API(rec->hdr.misc));
+	uint64_t key = WAIT_KEY(scope, rec->context), end_ns;
 	bool by_stream = rec->hdr.misc & XPU_WAIT_STREAM;
 	uint32_t group;
 	int err;
@@ -146,7 +147,8 @@ int waits__ready(struct waits *w)
 		struct stretch span = { wait->start_ns, wait__end_ns(wait) };
 		struct stretch *last = g->spans.nr ? &g->spans.v[g->spans.nr - 1] : NULL;
 
-		key = WAIT_KEY(wait->proc, wait->rec->correlation_id);
+		key = WAIT_KEY(SCOPE(wait->proc, XPU_API(wait->rec->hdr.misc)),
+			       wait->rec->correlation_id);
 		if (wait->rec->hdr.misc & XPU_WAIT_LAUNCH)
 			err = idmap__add(&w->launches, key, i);
 		if (err < 0)
@@ -226,9 +228,9 @@ int waits__work(struct waits *w, const struct wait_work *work)
 	if (!w->list.nr)
 		return 0;
 	if (w->launches.nr &&
-	    idmap__get(&w->launches, WAIT_KEY(work->proc, work->correlation_id), &launch))
+	    idmap__get(&w->launches, WAIT_KEY(work->scope, work->correlation_id), &launch))
 		w->list.v[launch].stream = work->stream;
-	if (!idmap__get(&w->group_of, WAIT_KEY(work->proc, work->context), &group) ||
+	if (!idmap__get(&w->group_of, WAIT_KEY(work->scope, work->context), &group) ||
 	    !wait_group__waited(&w->groups.v[group], work->start_ns, work->end_ns))
 		return 0;
 	return array_push(&w->groups.v[group].pieces, ((struct piece){

@@ -22,6 +22,7 @@
 #include <stdint.h>
 
 #include "model/filter.h"
+#include "model/api.h"
 #include "model/leaf.h"
 #include "xpu_record.h"
 #include "util.h"
@@ -40,8 +41,8 @@ struct wait_group;
 struct waits {
 	ARRAY(struct wait) list;	/* by group, then start, once ready */
 	ARRAY(struct wait_group) groups;	/* one for each context that was waited for */
-	struct idmap group_of;		/* (process, context) */
-	struct idmap launches;		/* (process, correlation id): waits in launches */
+	struct idmap group_of;		/* (scope, context) */
+	struct idmap launches;		/* (scope, correlation id): waits in launches */
 	ARRAY(uint32_t) by_thread;	/* indices in the list, by thread id, then start */
 	uint64_t nr_crowded;		/* waits and works that waits__share() left out */
 };
@@ -58,8 +59,8 @@ int waits__ready(struct waits *w);
 
 struct wait_work {			/* one piece of device work */
 	uint64_t start_ns, end_ns;
-	uint32_t proc;
-	uint32_t context, stream;	/* CUPTI's ids */
+	uint32_t scope;			/* see api.h */
+	uint32_t context, stream;	/* the API's ids */
 	uint32_t correlation_id;
 	uint32_t leaf;			/* for the caller; not one of WAIT_LEAF_* */
 	bool kernel;			/* a kernel: its launch does not wait for it, but a copy's

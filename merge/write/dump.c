@@ -79,6 +79,14 @@ static void print_flags(FILE *f, const struct number_names *names, uint32_t flag
 		fprintf(f, "%s%#x", separator, flags);
 }
 
+/* Prints a domain of functions; of APIs other than CUDA, with the API's number in front. */
+static void print_domain(FILE *f, uint32_t domain)
+{
+	if (XPU_API(domain))
+		fprintf(f, "%u:", XPU_API(domain));
+	fprintf(f, "%u", XPU_WITHOUT_API(domain));
+}
+
 static void print_hex(FILE *f, const uint8_t *bytes, size_t nr)
 {
 	size_t i;
@@ -96,7 +104,7 @@ static void dump__comm(struct dump *d, const char *text)
 }
 
 enum printed {
-	DECIMAL, SIGNED, HEX, NAME, COMM, UUID,
+	DECIMAL, SIGNED, HEX, NAME, COMM, UUID, DOMAIN,
 	SKIP,				/* this and the following: not printed as a value */
 	TEXT, ROWS,
 };
@@ -136,6 +144,8 @@ static void dump__field(struct dump *d, const struct record_field *f, const void
 		fprintf(d->f, "%#" PRIx64, value);
 	else if (how == NAME)
 		print_name(d->f, f->names, value);
+	else if (how == DOMAIN)
+		print_domain(d->f, value);
 	else
 		fprintf(d->f, "%" PRIu64, value);
 }
@@ -632,15 +642,17 @@ static void dump__record(struct dump *d, const struct record_iter *it, const str
 		return;
 	}
 	fputs(type->name, d->f);
-	if (rec->misc || (type->misc && !type->misc_is_flags)) {
+	if (type->misc_is_flags ? XPU_WITHOUT_API(rec->misc) : rec->misc || type->misc) {
 		fputs(" misc=", d->f);
 		if (!type->misc)
 			fprintf(d->f, "%#x", rec->misc);
 		else if (type->misc_is_flags)
-			print_flags(d->f, type->misc, rec->misc);
+			print_flags(d->f, type->misc, XPU_WITHOUT_API(rec->misc));
 		else
 			print_name(d->f, type->misc, rec->misc);
 	}
+	if (type->misc_is_flags && XPU_API(rec->misc))
+		fprintf(d->f, " api=%u", XPU_API(rec->misc));
 	dump__contents(d, rec);
 	putc('\n', d->f);
 }

@@ -13,8 +13,10 @@
  *	wire/sender.h		messages, names of functions
  *	life/life.h		the runtime is used; the vendor has to let go, or may come back
  *
- * The vendor chooses the ids of launches, which are unique in the process. Domains number the
- * functions of each API; no two vendors use the same domain.
+ * The vendor's API has a number of its own, a line in the ENUM(xpu_api) of records.def. It is part
+ * of each domain, XPU_WITH_API(), and is passed along with device work and with the definitions of
+ * its devices and streams. The vendor chooses the ids of launches, graph nodes, contexts and
+ * streams, which are unique among its own.
  */
 #ifndef XPU_PRELOAD_VENDOR_H
 #define XPU_PRELOAD_VENDOR_H
@@ -38,6 +40,7 @@ struct gpu_wants {
 /* Functions without "may be NULL" are needed. */
 struct vendor {
 	const char *name;
+	unsigned int api;		/* enum xpu_api */
 
 	/* ---- coming and going ---- */
 

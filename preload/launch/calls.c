@@ -19,7 +19,8 @@
 #define OTHER_DOMAIN_BYTES	16384
 
 /* Ids of the strings that name functions, far above the ids of wire.c, which count from 1. */
-#define NAME_ID(domain, call)	(0xc0000000u | (domain) << 16 | (call))
+#define NAME_ID(domain, call) \
+	(0xc0000000u | XPU_API(domain) << 20 | XPU_WITHOUT_API(domain) << 16 | (call))
 
 struct call_entry {
 	uint64_t start, end;		/* CLOCK_MONOTONIC, ns; with XPU_LOG_TICKS, ticks */
@@ -74,7 +75,8 @@ static const char *const taking_time[] = {	/* all other known names have one of 
 	"Write", NULL,
 };
 
-static _Atomic(calls_name_fn) name_of;
+static _Atomic(calls_name_fn) name_of[XPU_APIS];
+static unsigned int apis;		/* a bit for each API whose calls are wanted */
 static HOT_DATA atomic_uint opening;	/* 0: no calls are wanted; else a number for each start */
 static unsigned int last_opening;
 static atomic_uchar named[1 << 16];	/* functions whose names were sent, as in struct xpu_call */
@@ -110,9 +112,10 @@ bool calls__is_wanted(enum calls_wanted wanted, const char *name)
 	       (wanted == CALLS_TIMED && calls__weigh(name) != CALL_TRIFLE);
 }
 
-void calls__open(calls_name_fn name)
+void calls__open(unsigned int api, calls_name_fn name)
 {
-	atomic_store(&name_of, name);
+	atomic_store(&name_of[api], name);
+	apis |= 1u << api;
 	if (calls__are_wanted())
 		return;
 	if (!++last_opening)		/* after 2^32 openings */
@@ -120,9 +123,11 @@ void calls__open(calls_name_fn name)
 	atomic_store(&opening, last_opening);
 }
 
-void calls__close(void)
+void calls__close(unsigned int api)
 {
-	atomic_store(&opening, 0);
+	apis &= ~(1u << api);
+	if (!apis)
+		atomic_store(&opening, 0);
 }
 
 bool calls__are_wanted(void)
@@ -159,7 +164,7 @@ static void send_name(uint16_t call)
 		char room[128];		/* longer than any name */
 	} batch;
 	uint32_t domain, number;
-	const char *name = atomic_load(&name_of)(call, &domain, &number);
+	const char *name = atomic_load(&name_of[XPU_CALL_API(call)])(call, &domain, &number);
 	size_t len, bytes;
 
 	if (!name)

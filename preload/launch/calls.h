@@ -46,11 +46,11 @@ bool calls__is_wanted(enum calls_wanted wanted, const char *name);
 typedef const char *(*calls_name_fn)(uint16_t call, uint32_t *domain, uint32_t *number);
 
 /*
- * Start and stop recording calls. Called by the shim's thread, or under capture__lock(), in a
- * forked child, too.
+ * Start and stop recording calls of @api. Called by the shim's thread, or under capture__lock(),
+ * in a forked child, too.
  */
-void calls__open(calls_name_fn name);
-void calls__close(void);
+void calls__open(unsigned int api, calls_name_fn name);
+void calls__close(unsigned int api);
 
 /* Marks the calling thread as one of the shim, whose calls are not recorded. */
 void calls__leave_me_out(void);

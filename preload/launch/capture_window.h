@@ -14,31 +14,34 @@
 #include <stdint.h>
 
 #include "base/hot.h"
+#include "xpu_record.h"
 
-/* Up to 255 ids in a row with the same place here have different marks. */
+/* Bytes of an API's marks. Up to 255 ids in a row with the same place have different marks. */
 #define CAPTURE_MARKS	(1u << 22)
 
 /* Whether windows are used; if not, everything is recorded. */
 extern bool capture_window__are_used HIDDEN;
-extern uint8_t capture_window__marks[CAPTURE_MARKS] HIDDEN;
+/* By API: NULL before capture_window__start(), which returns false without memory. */
+extern uint8_t *capture_window__marks[XPU_APIS] HIDDEN;
+bool capture_window__start(unsigned int api);
 
 static inline uint8_t capture_window__mark_of(uint32_t id)
 {
 	return 1 + id / CAPTURE_MARKS % 255;
 }
 
-/* Marks a recorded launch. Safe in signal handlers. */
-static inline void capture_window__mark(uint32_t id)
+/* Marks a recorded launch of @api. Safe in signal handlers. */
+static inline void capture_window__mark(unsigned int api, uint32_t id)
 {
-	__atomic_store_n(&capture_window__marks[id % CAPTURE_MARKS], capture_window__mark_of(id),
-			 __ATOMIC_RELAXED);
+	__atomic_store_n(&capture_window__marks[api][id % CAPTURE_MARKS],
+			 capture_window__mark_of(id), __ATOMIC_RELAXED);
 }
 
-/* Return: whether the launch that caused some device work was recorded. */
-static inline bool capture_window__has(uint32_t id)
+/* Return: whether the launch of @api that caused some device work was recorded. */
+static inline bool capture_window__has(unsigned int api, uint32_t id)
 {
 	return !capture_window__are_used || !id ||
-	       __atomic_load_n(&capture_window__marks[id % CAPTURE_MARKS], __ATOMIC_RELAXED) ==
+	       __atomic_load_n(&capture_window__marks[api][id % CAPTURE_MARKS], __ATOMIC_RELAXED) ==
 		       capture_window__mark_of(id);
 }
 

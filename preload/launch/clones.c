@@ -10,17 +10,19 @@
 struct clone {
 	struct clone *next;
 	uint64_t node_id, original_id;
+	unsigned int api;
 };
 
 static struct clone *_Atomic clones;		/* latest first */
 static atomic_uint_fast64_t nr_lost;
 
-void clones__add(uint64_t node_id, uint64_t original_id)
+void clones__add(unsigned int api, uint64_t node_id, uint64_t original_id)
 {
 	int saved_errno = errno;
 	struct clone *c = malloc(sizeof(*c));
 
 	if (c) {
+		c->api = api;
 		c->node_id = node_id;
 		c->original_id = original_id;
 		c->next = atomic_load(&clones);
@@ -38,7 +40,7 @@ bool clones__drain(void)
 
 	for (c = all; c; c = next) {
 		next = c->next;
-		wire__graph_clone(c->node_id, c->original_id);
+		wire__graph_clone(c->api, c->node_id, c->original_id);
 		free(c);
 	}
 	return all != NULL;

@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 /*
- * Notes that graph node @node_id is a copy of @original_id. On any thread; never waits: the vendor
- * may call this with locks of its driver held that packing may take, too.
+ * Notes that graph node @node_id of @api is a copy of @original_id. On any thread; never waits: the
+ * vendor may call this with locks of its driver held that packing may take, too.
  */
-void clones__add(uint64_t node_id, uint64_t original_id);
+void clones__add(unsigned int api, uint64_t node_id, uint64_t original_id);
 
 /* Packs the notes, under the lock of wire.h. Return: whether there were any. */
 bool clones__drain(void);

@@ -149,29 +149,32 @@ static __attribute__((noinline, cold)) void tell_nested(struct launcher *t, uint
 }
 
 /*
- * During the capture of a launch the slot still names that launch, so that nobody waits for its
- * device record; in an explicit call the slot names no launch.
+ * During the capture of a launch the thread's slot still names that launch, so that nobody waits
+ * for its device record. In an explicit call the slot names no launch, or a launch of another API.
  */
 __attribute__((cold)) void launch__node_made(uint64_t node, uint32_t domain, uint32_t call)
 {
 	struct launcher *t = launcher__this;
-	uint32_t old_call, old_domain;
+	struct xpu_slot slot = {
+		.size = sizeof(slot),
+		.cbid = call,
+		.domain = domain,
+		.graph_node_id = node,
+	};
 
 	if (!t && !(t = start_thread())) {
 		atomic_fetch_add(&launcher__nr_untagged, 1);
 		return;
 	}
-	t->slot.graph_node_id = node;
-	old_call = t->slot.cbid;
-	old_domain = t->slot.domain;
-	if (!t->slot.correlation_id) {
-		t->slot.cbid = call;
-		t->slot.domain = domain;
+	slot.correlation_id = launch__current(XPU_API(domain));
+	if (slot.correlation_id) {
+		slot.cbid = t->slot.cbid;
+		slot.domain = t->slot.domain;
 	}
-	tell(t, &t->slot, t->level);
-	t->slot.cbid = old_call;
-	t->slot.domain = old_domain;
-	t->slot.graph_node_id = 0;
+	slot.home = t->slot.home;
+	slot.log = t->slot.log;
+	slot.range_id = t->slot.range_id;
+	tell(t, &slot, t->level);
 }
 
 /* ---- calls that wait ------------------------------------------------------------------------- */
@@ -235,21 +238,16 @@ void launch__wait_left(void)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* Apart from launch__left(), so that it needs no stack frame. */
-static __attribute__((noinline, cold)) void left_refused(uint32_t id, uint32_t refused)
+__attribute__((cold)) void launch__refused(uint32_t domain, uint32_t id, uint32_t why)
 {
-	refused__add(id, refused);	/* first: launcher__close() waits for it */
-	launch__left(id, 0);
+	refused__add(XPU_API(domain), id, why);	/* first: launcher__close() waits for it */
+	launch__left();
 }
 
-HOT_CODE void launch__left(uint32_t id, uint32_t refused)
+HOT_CODE void launch__left(void)
 {
 	struct launcher *t = launcher__this;
 
-	if (__builtin_expect(refused, 0)) {
-		left_refused(id, refused);
-		return;
-	}
 	if (t && !t->level) {		/* else it is in a signal handler, see tell_nested() */
 		launcher__set_launch(t, 0);	/* the launch is over */
 		t->slot.in_call = 0;
@@ -277,9 +275,11 @@ bool launch__is_inside(void)
 	return launcher__inside();
 }
 
-uint32_t launch__current(void)
+uint32_t launch__current(unsigned int api)
 {
-	return launcher__this ? launcher__this->slot.correlation_id : 0;
+	const struct launcher *t = launcher__this;
+
+	return t && XPU_API(t->slot.domain) == api ? t->slot.correlation_id : 0;
 }
 
 /*
@@ -287,8 +287,8 @@ uint32_t launch__current(void)
  * this function notices that, or launcher__close() sees the launch and waits for it. Return: false
  * if the window has closed.
  */
-static inline __attribute__((always_inline)) bool is_inside(struct launcher *t, uint32_t id,
-							    unsigned int now)
+static inline __attribute__((always_inline)) bool is_inside(struct launcher *t, uint32_t domain,
+							    uint32_t id, unsigned int now)
 {
 	atomic_signal_fence(memory_order_seq_cst);
 	if (__builtin_expect(atomic_load_explicit(&launcher__gate, memory_order_relaxed) !=
@@ -298,7 +298,7 @@ static inline __attribute__((always_inline)) bool is_inside(struct launcher *t, 
 		t->level = 0;
 		return false;
 	}
-	capture_window__mark(id);
+	capture_window__mark(XPU_API(domain), id);
 	return true;
 }
 
@@ -328,7 +328,7 @@ on_launch(uint32_t domain, uint32_t call, uint32_t id, uint64_t *start, uint32_t
 	}
 	if (__builtin_expect(t->level, 0)) {
 		if (windows)
-			capture_window__mark(id);
+			capture_window__mark(XPU_API(domain), id);
 		tell_nested(t, domain, call, id);
 		begin_call(t, start, timed, 0);
 		return;
@@ -339,7 +339,7 @@ on_launch(uint32_t domain, uint32_t call, uint32_t id, uint64_t *start, uint32_t
 	t->level = 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	launcher__set_launch(t, id);
-	if (windows && !is_inside(t, id, now))
+	if (windows && !is_inside(t, domain, id, now))
 		return;
 	t->slot.cbid = call;
 	t->slot.domain = domain;

@@ -3,8 +3,8 @@
  * launch.h - what happens on the launching thread
  *
  * A vendor's callback (gpu/) calls these functions inside the program's calls. A call is named by
- * its domain and its number in that domain, as the vendor's API numbers them. Each function can be
- * called in signal handlers, and takes no lock and makes no system call once the thread is warm.
+ * its domain, XPU_WITH_API() of the vendor's API, and its number in that domain. Each function can
+ * be called in signal handlers, and takes no lock and makes no system call once the thread is warm.
  */
 #ifndef XPU_PRELOAD_LAUNCH_H
 #define XPU_PRELOAD_LAUNCH_H
@@ -34,10 +34,16 @@ void launch__entered_in_windows(uint32_t domain, uint32_t call, uint32_t id, uin
 				uint32_t timed);
 
 /*
- * The launch @id returns. @refused: 0, or why no device work follows: the API's error, or
- * XPU_REFUSED_NO_BYTES. A timed launch that took long is then reported to launch__waited().
+ * A launch returns, and its device work follows. A timed launch that took long is then reported to
+ * launch__waited().
  */
-void launch__left(uint32_t id, uint32_t refused);
+void launch__left(void);
+
+/*
+ * As launch__left(), for a launch @id without device work. @why: the API's error, or
+ * XPU_REFUSED_NO_BYTES; not 0
+ */
+void launch__refused(uint32_t domain, uint32_t id, uint32_t why);
 
 /* If launches are recorded only in windows: sets *@start to 0 for a launch without a start time. */
 void launch__forget_start(uint64_t *start);
@@ -48,8 +54,8 @@ bool launch__is_on(void);
 /* Whether the calling thread is recording a launch, which a signal handler may interrupt. */
 bool launch__is_inside(void);
 
-/* Return: the launch that the calling thread is in, or 0. */
-uint32_t launch__current(void);
+/* Return: the launch of @api that the calling thread is in, or 0. */
+uint32_t launch__current(unsigned int api);
 
 /* ---- calls that wait ---- */
 

@@ -15,14 +15,16 @@
 #define NR_REFUSED	65536		/* a power of two */
 #define NR_WAKE		4096
 
-static atomic_uint_fast64_t refused[NR_REFUSED];	/* 0: empty; else result and id */
+/* 0: empty; else the API, in 4 bits, the result, in 28 bits, and the id. */
+static atomic_uint_fast64_t refused[NR_REFUSED];
 static atomic_uint next;
 
-void refused__add(uint32_t correlation_id, uint32_t result)
+void refused__add(unsigned int api, uint32_t correlation_id, uint32_t result)
 {
 	uint32_t n = atomic_fetch_add(&next, 1);
 
-	atomic_store(&refused[n % NR_REFUSED], (uint64_t)result << 32 | correlation_id);
+	atomic_store(&refused[n % NR_REFUSED], (uint64_t)api << 60 |
+		     (uint64_t)(result << 4) << 28 | correlation_id);
 	if (n % NR_WAKE == NR_WAKE - 1)
 		sender__wake();
 }
@@ -41,9 +43,9 @@ bool refused__drain(void)
 		what = atomic_exchange(&refused[done % NR_REFUSED], 0);
 		if (!what)
 			break;		/* another thread is writing it */
-		r = wire__reserve(XPU_RECORD_REFUSED, 0, sizeof(*r));
+		r = wire__reserve(XPU_RECORD_REFUSED, XPU_WITH_API(what >> 60, 0), sizeof(*r));
 		r->correlation_id = (uint32_t)what;
-		r->result = what >> 32;
+		r->result = (int32_t)(what >> 28) >> 4;
 		any = true;
 	}
 	return any;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * refused.h - reports launches that CUDA refused, and copies of no bytes: readers must not wait for
- * their device work, since none follows
+ * refused.h - reports launches that the API refused, and copies of no bytes: readers must not wait
+ * for their device work, since none follows
  */
 #ifndef XPU_PRELOAD_REFUSED_H
 #define XPU_PRELOAD_REFUSED_H
@@ -10,10 +10,11 @@
 #include <stdint.h>
 
 /*
- * Notes that launch @correlation_id has failed with @result, a CUresult, or XPU_REFUSED_NO_BYTES.
- * May be called on any thread, in signal handlers, too.
+ * Notes that launch @correlation_id of @api has failed with @result, the API's error, or
+ * XPU_REFUSED_NO_BYTES. Of errors, the lower 28 bits are kept, as of a signed number. May be called
+ * on any thread, in signal handlers, too.
  */
-void refused__add(uint32_t correlation_id, uint32_t result);
+void refused__add(unsigned int api, uint32_t correlation_id, uint32_t result);
 
 /* Packs the refused launches, under the lock of sender.h. Return: whether there were any. */
 bool refused__drain(void);

@@ -32,6 +32,7 @@
 #include "gpu/vendor.h"
 #include "launch/allocs.h"
 #include "launch/calls.h"
+#include "launch/capture_window.h"
 #include "launch/launcher.h"
 #include "launch/own_maps.h"
 #include "launch/paths.h"
@@ -217,7 +218,7 @@ static void follow_memory(struct run *run, bool heard)
 			run->vendor->want_memory(want, !run->begins);
 		if (want)
 			sender__name_api(XPU_DOMAIN_ALLOCATORS, XPU_ALLOCATOR_TORCH,
-					 "[PyTorch's allocator]");
+					 XPU_CALL_IS_ALLOCATION, "[PyTorch's allocator]");
 		if (want && !allocs__are_on())
 			allocs__start(!run->begins);
 		if (!any)
@@ -398,6 +399,8 @@ static void wake(struct run *run)
 	};
 	bool first = !any_heard(NULL);
 
+	if (wants.windows && !capture_window__start(vendor->api))
+		return;			/* there may be memory the next time */
 	if (first)
 		wire__counters.hdr.misc = 0;	/* the last batch may say that recording stops */
 	set_state(run, vendor->open(&wants));
@@ -762,12 +765,13 @@ static void in_forked_child(void)
 	life.over = true;
 	atomic_store(&life.awake, false);
 	capture__forked();
-	for_each_run(run)
+	for_each_run(run) {
 		if (run->vendor->forked)
 			run->vendor->forked();
+		calls__close(run->vendor->api);
+	}
 	allocs__stop();
 	torch__watch(false);
-	calls__close();
 	launcher__forked();
 	own_maps__forked();
 	shm__forked();

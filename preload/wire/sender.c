@@ -51,12 +51,13 @@ void sender__message(int level, const char *text)
 	lock__give(&lock, &old);
 }
 
-void sender__name_api(uint32_t domain, uint32_t number, const char *name)
+void sender__name_api(uint32_t domain, uint32_t number, enum xpu_call_class class,
+		      const char *name)
 {
 	sigset_t old;
 
 	lock__take(&lock, &old);
-	wire__api(domain, number, name);
+	wire__api(domain, number, class, name);
 	lock__give(&lock, &old);
 }
 

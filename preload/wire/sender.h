@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stdint.h>
 
+#include "xpu_record.h"
+
 /* To be called before the other functions here. */
 void sender__init(void);
 
@@ -22,7 +24,8 @@ void sender__pack(void (*pack)(void *ctx), void *ctx);
 void sender__message(int level, const char *text);
 
 /* Names a function in the records. */
-void sender__name_api(uint32_t domain, uint32_t number, const char *name);
+void sender__name_api(uint32_t domain, uint32_t number, enum xpu_call_class class,
+		      const char *name);
 
 /* Waits until there is something to send, or @timeout_ns have passed. For the shim's thread. */
 void sender__wait(long timeout_ns);

@@ -37,7 +37,7 @@ struct kernel {
 struct stream {
 	UT_hash_handle hh;		/* by key */
 	struct {
-		uint32_t device, context, stream;
+		uint32_t api, device, context, stream;
 	} key;
 	uint32_t id;
 };
@@ -268,7 +268,7 @@ uint32_t wire__kernel(const char *name, const struct xpu_shape *shape)
 	return k ? k->id : id;
 }
 
-void wire__device(const struct xpu_record_device *device, const char *name)
+void wire__device(unsigned int api, const struct xpu_record_device *device, const char *name)
 {
 	uint32_t name_id = wire__string(name);
 	struct definition *d = definition__new(XPU_RECORD_DEVICE, sizeof(*device));
@@ -281,14 +281,15 @@ void wire__device(const struct xpu_record_device *device, const char *name)
 	hdr = r->hdr;
 	*r = *device;
 	r->hdr = hdr;
+	r->hdr.misc = XPU_WITH_API(api, 0);
 	r->name = name_id;
 	send_definition(d);
 }
 
-uint32_t wire__stream(uint32_t device, uint32_t context, uint32_t stream)
+uint32_t wire__stream(unsigned int api, uint32_t device, uint32_t context, uint32_t stream)
 {
 	static const struct stream *last;
-	struct stream key = { .key = { device, context, stream } }, *s;
+	struct stream key = { .key = { api, device, context, stream } }, *s;
 	struct xpu_record_stream *r;
 	struct definition *d;
 
@@ -312,6 +313,7 @@ uint32_t wire__stream(uint32_t device, uint32_t context, uint32_t stream)
 	if (!d)
 		goto del_stream;
 	r = (struct xpu_record_stream *)d->record;
+	r->hdr.misc = XPU_WITH_API(api, 0);
 	r->id = s->id;
 	r->device = device;
 	r->context = context;
@@ -328,7 +330,7 @@ free_stream:
 	return 0;
 }
 
-void wire__api(uint32_t domain, uint32_t cbid, const char *name)
+void wire__api(uint32_t domain, uint32_t cbid, enum xpu_call_class class, const char *name)
 {
 	struct api key = { .key = { domain, cbid } }, *a;
 	uint32_t name_id = wire__string(name);
@@ -357,13 +359,15 @@ void wire__api(uint32_t domain, uint32_t cbid, const char *name)
 	r->domain = domain;
 	r->cbid = cbid;
 	r->name = name_id;
+	r->class = class;
 	send_definition(d);
 }
 
-void wire__graph_clone(uint64_t node_id, uint64_t original_id)
+void wire__graph_clone(unsigned int api, uint64_t node_id, uint64_t original_id)
 {
-	struct xpu_record_graph_clone *r = wire__reserve(XPU_RECORD_GRAPH_CLONE, 0, sizeof(*r));
+	struct xpu_record_graph_clone *r;
 
+	r = wire__reserve(XPU_RECORD_GRAPH_CLONE, XPU_WITH_API(api, 0), sizeof(*r));
 	r->node_id = node_id;
 	r->original_id = original_id;
 }

@@ -35,17 +35,20 @@ uint32_t wire__string(const char *name);
  */
 uint32_t wire__kernel(const char *name, const struct xpu_shape *shape);
 
-/* Defines a device, before its streams. The header and the name's id in @device are ignored. */
-void wire__device(const struct xpu_record_device *device, const char *name);
+/*
+ * Defines a device of @api, before its streams. The header and the name's id in @device are
+ * ignored.
+ */
+void wire__device(unsigned int api, const struct xpu_record_device *device, const char *name);
 
-/* The id of a stream, defined on its first use. 0 if memory is short. */
-uint32_t wire__stream(uint32_t device, uint32_t context, uint32_t stream);
+/* The id of a stream of @api, defined on its first use. 0 if memory is short. */
+uint32_t wire__stream(unsigned int api, uint32_t device, uint32_t context, uint32_t stream);
 
-/* Defines the name of a function, once for each (domain, number). */
-void wire__api(uint32_t domain, uint32_t cbid, const char *name);
+/* Defines the name and class of a function, once for each (domain, number). */
+void wire__api(uint32_t domain, uint32_t cbid, enum xpu_call_class class, const char *name);
 
-/* Sends that graph node @node_id is a copy of @original_id. */
-void wire__graph_clone(uint64_t node_id, uint64_t original_id);
+/* Sends that graph node @node_id of @api is a copy of @original_id. */
+void wire__graph_clone(unsigned int api, uint64_t node_id, uint64_t original_id);
 
 /*
  * Defines the name, file and first line of Python code object @id. The strings must never be freed.

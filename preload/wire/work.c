@@ -25,7 +25,7 @@ static void pack_kernel(const struct gpu_work *w)
 
 	r = wire__reserve(XPU_RECORD_KERNEL, node ? XPU_MISC_GRAPH_NODE : 0,
 			  sizeof(*r) + (node ? sizeof(node) : 0));
-	r->hdr.misc |= pack_times(w, &r->start_ns, &r->duration_ns);
+	r->hdr.misc |= XPU_WITH_API(w->api, pack_times(w, &r->start_ns, &r->duration_ns));
 	r->correlation_id = w->correlation_id;
 	r->name = w->name;
 	r->stream = w->stream;
@@ -43,7 +43,7 @@ static void pack_memory(const struct gpu_work *w)
 
 	r = wire__reserve(w->type, node ? XPU_MISC_GRAPH_NODE : 0,
 			  sizeof(*r) + (node ? sizeof(node) : 0));
-	r->hdr.misc |= pack_times(w, &r->start_ns, &r->duration_ns);
+	r->hdr.misc |= XPU_WITH_API(w->api, pack_times(w, &r->start_ns, &r->duration_ns));
 	r->correlation_id = w->correlation_id;
 	r->stream = w->stream;
 	r->bytes = w->bytes;

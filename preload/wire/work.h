@@ -11,6 +11,7 @@
 /* A kernel, a copy or a set. */
 struct gpu_work {
 	uint16_t type;			/* XPU_RECORD_KERNEL, _MEMCPY or _MEMSET */
+	uint8_t api;			/* enum xpu_api */
 	uint32_t correlation_id;	/* of its launch */
 	uint32_t stream;		/* see wire__stream() */
 	uint64_t start, end;		/* ns; 0: unknown, or not ended */

@@ -64,7 +64,7 @@ void gen__record(struct gen *g, uint16_t type, uint16_t misc, const void *fixed,
 {
 	static const uint8_t zeros[8];
 	size_t bytes = fixed_bytes + tail_bytes;
-	struct xpu_record hdr = { type, misc, (bytes + 7) / 8 * 8 };
+	struct xpu_record hdr = { type, misc | XPU_WITH_API(g->api, 0), (bytes + 7) / 8 * 8 };
 
 	gen__bytes(g, &hdr, sizeof(hdr));
 	gen__bytes(g, (const uint8_t *)fixed + sizeof(hdr), fixed_bytes - sizeof(hdr));

@@ -30,6 +30,7 @@ struct gen {
 	uint8_t *v;
 	size_t nr, cap;			/* in bytes */
 	size_t batch;			/* offset of the open batch, or 0 */
+	uint8_t api;			/* enum xpu_api of the next records with an API in misc */
 	uint64_t node;			/* node of the next records with XPU_MISC_GRAPH_NODE; 0:
 					 * any */
 	uint32_t ns_tid;		/* ns_tid of the next BATCH and THREAD records */

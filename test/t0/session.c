@@ -938,6 +938,60 @@ static void test_below_zero(void)
 	fixture__end(&f);
 }
 
+/*
+ * Launches, nodes and streams of two APIs have equal numbers in one process. Each kernel's time is
+ * a power of two, so that sums show which kernels are in them.
+ */
+static void test_apis(void)
+{
+	const uint16_t domain = XPU_WITH_API(XPU_API_TEST, 1);
+	struct session *s;
+	struct fixture f;
+
+	fixture__begin(&f);
+	gen__callchain(&f.g, XPU_CHAIN_FAILED, 200, 4, 1, domain, 307, NULL, 0);
+	gen__launch(&f.g, 400, 5, 1, 1);
+	gen__launch(&f.g, 410, 5, 4, 1);
+	gen__launch(&f.g, 420, 6, 1, 1);
+	gen__launch(&f.g, 430, 6, 4, 1);	/* refused */
+	gen__launch(&f.g, 440, 7, 1, 2);	/* captured */
+	gen__graph_node(&f.g, 441, 10, 1, 7, 1, 2);
+	gen__launch(&f.g, 450, 7, 4, 2);
+	gen__launch(&f.g, 460, 8, 99, 1);	/* its path is lost */
+	gen__launch(&f.g, 470, 9, 2, 1);
+	f.g.api = XPU_API_TEST;
+	gen__graph_node(&f.g, 480, 10, 1, 0, 4, 2);
+	f.g.api = 0;
+	gen__batch_begin(&f.g, 2000, 1, 12);
+	gen__kernel(&f.g, 0, 1000, 1, 5, 3, 1);
+	gen__kernel(&f.g, 0, 1010, 4, 6, 3, 1);
+	gen__kernel(&f.g, 0, 1020, 64, 8, 3, 1);
+	f.g.node = 10;
+	gen__kernel(&f.g, XPU_MISC_GRAPH_NODE, 1100, 16, 9, 3, 1);
+	gen__batch_end(&f.g);
+	gen__batch_begin(&f.g, 2100, 1, 12);
+	f.g.api = XPU_API_TEST;
+	gen__api(&f.g, domain, 307, 1);
+	gen__stream(&f.g, 2, 0, 1, 7);
+	gen__refused(&f.g, 6, 1);
+	gen__kernel(&f.g, 0, 1000, 2, 5, 3, 2);
+	gen__kernel(&f.g, 0, 1030, 8, 7, 3, 2);
+	gen__kernel(&f.g, XPU_MISC_GRAPH_NODE, 1200, 32, 7, 3, 2);
+	f.g.api = 0;
+	gen__batch_end(&f.g);
+	s = fixture__run(&f);
+	is_int(s->status, 0, "two APIs: the recording is not damaged");
+	is_int(path_ns(s, 1), 1 + 4 + 16, "two APIs: work of CUDA is at CUDA's launches and nodes");
+	is_int(path_ns(s, 4), 2 + 8 + 32, "two APIs: the other API has its own work");
+	is_int(s->sums.loss.nr_refused, 1, "two APIs: one of two launches with one id was refused");
+	is_int(s->sums.loss.nr_captured, 1, "two APIs: one of two with one id was captured");
+	is_int(s->sums.loss.nr_duplicates, 0, "two APIs: no launch has the id of another");
+	is_int(s->sums.loss.nr_pending, 1, "two APIs: without its path a launch gets no work");
+	is_int(s->sums.loss.nr_orphans, 1, "two APIs: ... and the work gets no launch");
+	is_int(gpus__nr_used(&s->model.gpus), 2, "two APIs: each has a first GPU");
+	fixture__end(&f);
+}
+
 int main(void)
 {
 	test_refs();
@@ -954,5 +1008,6 @@ int main(void)
 	test_lost();
 	test_bad_batch();
 	test_below_zero();
+	test_apis();
 	return done_testing();
 }

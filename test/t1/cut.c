@@ -228,7 +228,7 @@ static void test_huge(void)
 		gen__string(&g, huge[i], "kernel");
 		gen__device(&g, huge[i], huge[i], NULL);
 		gen__stream(&g, huge[i], huge[i], huge[i], huge[i]);
-		gen__kernel(&g, 0, 1, 1, huge[i], huge[i], huge[i]);
+		gen__kernel(&g, XPU_WITH_API(15, 0), 1, 1, huge[i], huge[i], huge[i]);
 		gen__batch_end(&g);
 		merged__run(&m, g.v, g.nr, "huge", &(struct merge_opts){ 0 });
 		is_int(m.status, 0, "all ids are %u: the recording is not damaged", huge[i]);

@@ -16,7 +16,7 @@
 #include "wire/work.h"
 #include "xpu_record.h"
 
-#define DOMAIN	65			/* no other vendor numbers its functions in it */
+#define DOMAIN	XPU_WITH_API(XPU_API_TEST, 1)
 #define CONTEXT	1
 
 /* A kernel that has ended. */
@@ -50,8 +50,9 @@ static void ends(enum toy_call call, uint32_t stream, uint32_t id)
 {
 	struct gpu_wait w;
 
+	(void)id;
 	if (call == TOY_LAUNCH) {
-		launch__left(id, 0);
+		launch__left();
 		return;
 	}
 	launch__wait_left();
@@ -90,6 +91,7 @@ static void pack_one(const struct done *d)
 	const struct xpu_shape shape = { .grid = { 1, 1, 1 }, .block = { 1, 1, 1 } };
 	static bool has_device;
 	struct gpu_work w = {
+		.api = XPU_API_TEST,
 		.type = XPU_RECORD_KERNEL,
 		.correlation_id = d->id,
 		.start = d->begin * 100,
@@ -98,9 +100,9 @@ static void pack_one(const struct done *d)
 	};
 
 	if (!has_device)
-		wire__device(&device, "Toy");
+		wire__device(XPU_API_TEST, &device, "Toy");
 	has_device = true;
-	w.stream = wire__stream(0, CONTEXT, d->stream);
+	w.stream = wire__stream(XPU_API_TEST, 0, CONTEXT, d->stream);
 	w.name = wire__kernel(d->kernel, &shape);
 	wire__work(&w);
 }
@@ -145,8 +147,8 @@ static enum gpu_state open_toy(const struct gpu_wants *wants)
 
 	(void)wants;
 	shift_ns = clock__ns() - toy_clock() * 100;
-	sender__name_api(DOMAIN, TOY_LAUNCH, "toy_launch");
-	sender__name_api(DOMAIN, TOY_WAIT, "toy_wait");
+	sender__name_api(DOMAIN, TOY_LAUNCH, XPU_CALL_IS_LAUNCH, "toy_launch");
+	sender__name_api(DOMAIN, TOY_WAIT, XPU_CALL_IS_WAIT, "toy_wait");
 	toy_trace(&tracer);
 	return GPU_AWAKE;
 }
@@ -158,6 +160,7 @@ static void stop(void)
 
 static const struct vendor toy = {
 	.name = "toy",
+	.api = XPU_API_TEST,
 	.open = open_toy,
 	.stop = stop,
 	.close = flush,

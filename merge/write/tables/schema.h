@@ -24,7 +24,8 @@
 	C(tid, INT64, DICTIONARY, true)			\
 	C(comm, STRING, DICTIONARY, false)		\
 	C(path_id, INT64, DICTIONARY, false)		\
-	C(nvtx, STRING, DICTIONARY, true)
+	C(nvtx, STRING, DICTIONARY, true)		\
+	C(api, INT64, DICTIONARY, false)
 
 #define DEVICE_COLUMNS(C)				\
 	C(process_id, INT64, DICTIONARY, false)		\
@@ -46,7 +47,8 @@
 	C(launch_path_id, INT64, DICTIONARY, true)	\
 	C(nvtx, STRING, DICTIONARY, true)		\
 	C(communicator, INT64, DICTIONARY, true)	\
-	C(message_bytes, INT64, DICTIONARY, true)
+	C(message_bytes, INT64, DICTIONARY, true)	\
+	C(api, INT64, DICTIONARY, false)
 
 #define PATHS_COLUMNS(C)				\
 	C(process_id, INT64, DICTIONARY, false)		\
@@ -100,7 +102,8 @@
 	C(correlation_id, INT64, DELTA, true)		\
 	C(name, STRING, DICTIONARY, false)		\
 	C(start_ns, INT64, DELTA, false)		\
-	C(duration_ns, INT64, DICTIONARY, false)
+	C(duration_ns, INT64, DICTIONARY, false)	\
+	C(api, INT64, DICTIONARY, false)
 
 #define SAMPLES_COLUMNS(C)				\
 	C(process_id, INT64, DICTIONARY, false)		\

@@ -41,7 +41,7 @@ static int put_launch(struct tables *t, const struct model *m, uint64_t key, con
 	return err ?: partitions__put(&r->partitions, proc.partition, tables_launches, (int64_t[]){
 		proc.id, JOIN_KEY_ID(key), l->time_ns - r->shift_ns, thread__cell(m, l->thread),
 		parquet__string(l->comm ?: ""), tables_recording__path(r, m, l->chain),
-		parquet__string(in.text),
+		parquet__string(in.text), JOIN_KEY_API(key),
 	});
 }
 
@@ -167,7 +167,7 @@ static int put_work(struct tables *t, const struct model *m, uint64_t key, const
 		of.time_ns, of.tid, thread__cell(m, t->placed.thread),
 		parquet__string(t->placed.comm ?: ""),
 		tables_recording__path(r, m, t->placed.chain), of.path_id, parquet__string(in.text),
-		in.communicator, in.message_bytes,
+		in.communicator, in.message_bytes, JOIN_KEY_API(key),
 	});
 }
 
@@ -245,7 +245,7 @@ static int put_call(struct tables *t, const struct model *m, const struct slice 
 	return partitions__put(&r->partitions, proc->partition, tables_calls, (int64_t[]){
 		proc->id, thread__cell(m, slice->thread), id ? (int64_t)id : PARQUET_NULL,
 		parquet__string(slice->name), slice->start_ns - r->shift_ns,
-		slice->end_ns - slice->start_ns,
+		slice->end_ns - slice->start_ns, JOIN_KEY_API(slice->key),
 	});
 }
 

@@ -367,6 +367,7 @@ static struct xpu_shape shape_of(const CUpti_ActivityKernel10 *k)
 #define WORK_OF(record_type, r, shift)							\
 	{										\
 		.type = record_type,							\
+		.api = XPU_API_CUDA,							\
 		.correlation_id = (r)->correlationId,					\
 		.stream = device__stream((r)->deviceId, (r)->contextId, (r)->streamId),	\
 		.start = (r)->start,							\
@@ -485,7 +486,7 @@ static void pack_buffer(struct buffer *b)
 	while (cupti__next_record(cupti, b->data, b->valid_bytes, &record) == CUPTI_SUCCESS) {
 		kind = kind_of(record);
 		if (capture_window__are_used && kind->launch_at &&
-		    !capture_window__has(launch_of(record, kind)))
+		    !capture_window__has(XPU_API_CUDA, launch_of(record, kind)))
 			continue;
 		if (kind->pack)
 			kind->pack(record, b->shift_ns);

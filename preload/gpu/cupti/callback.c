@@ -35,7 +35,7 @@ static __attribute__((noinline, cold)) void graph_node_created(const CUpti_Graph
 	    callback__cupti->get_graph_node_id(graph->node, &node) != CUPTI_SUCCESS)
 		return;
 	if (names__wanted())
-		names__captured(node, launch__current());
+		names__captured(node, launch__current(XPU_API_CUDA));
 	launch__node_made(node, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_GRAPHNODE_CREATED);
 }
 
@@ -49,7 +49,7 @@ static __attribute__((noinline, cold)) void graph_node_cloned(const CUpti_GraphD
 		return;
 	if (names__wanted())
 		names__cloned(node, original);
-	clones__add(node, original);
+	clones__add(XPU_API_CUDA, node, original);
 }
 
 static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
@@ -136,7 +136,10 @@ static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 static __attribute__((noinline, cold)) void left_late(CUpti_CallbackId cbid,
 						      const CUpti_CallbackData *d, uint32_t refused)
 {
-	launch__left(d->correlationId, refused);
+	if (refused)
+		launch__refused(DRIVER, d->correlationId, refused);
+	else
+		launch__left();
 	if (!launch__is_inside())
 		waited(cbid, d);
 }
@@ -151,8 +154,10 @@ static inline __attribute__((always_inline)) void left(CUpti_CallbackId cbid,
 		refused = XPU_REFUSED_NO_BYTES;
 	if (kind__call(cbid) && __builtin_expect(wait__is_long(*d->correlationData), 0))
 		left_late(cbid, d, refused);
+	else if (__builtin_expect(refused, 0))
+		launch__refused(DRIVER, d->correlationId, refused);
 	else
-		launch__left(d->correlationId, refused);
+		launch__left();
 }
 
 static __attribute__((noinline, cold)) void entered_with_name(CUpti_CallbackId cbid,

@@ -77,7 +77,7 @@ static void define_device(uint32_t ordinal)
 	dlclose(cuda);
 	_Static_assert(sizeof(r.uuid) == sizeof(uuid.bytes), "a UUID is 16 bytes");
 	memcpy(r.uuid, uuid.bytes, sizeof(r.uuid));
-	wire__device(&r, name);
+	wire__device(XPU_API_CUDA, &r, name);
 }
 
 static void need_device(uint32_t ordinal)
@@ -99,5 +99,5 @@ static void need_device(uint32_t ordinal)
 uint32_t device__stream(uint32_t device, uint32_t context, uint32_t stream)
 {
 	need_device(device);
-	return wire__stream(device, context, stream);
+	return wire__stream(XPU_API_CUDA, device, context, stream);
 }

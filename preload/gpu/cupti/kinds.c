@@ -145,6 +145,18 @@ bool kinds__is_launch(const char *name)
 	return false;
 }
 
+enum xpu_call_class kinds__class(const char *name)
+{
+	if (kinds__is_launch(name)) {
+		if (strstr(name, "Graph") || strstr(name, "Batch") || strstr(name, "MultiDevice"))
+			return XPU_CALL_IS_LAUNCHES;
+		return has_prefix(name, "cuLaunch") ? XPU_CALL_IS_LAUNCH : XPU_CALL_IS_COPY;
+	}
+	if (has_prefix(name, "cuMem"))
+		return XPU_CALL_IS_ALLOCATION;
+	return strstr(name, "Synchronize") ? XPU_CALL_IS_WAIT : XPU_CALL_IS_OTHER;
+}
+
 void kinds__start(const struct cupti *c)
 {
 	cupti = c;

@@ -16,6 +16,7 @@
 
 #include "base/hot.h"
 #include "launch/wait.h"
+#include "xpu_record.h"
 
 struct cupti;
 
@@ -77,6 +78,9 @@ void kinds__time(uint32_t cbid, bool on, bool no_launch);
 
 /* Whether the driver API call @name puts work on a device for which CUPTI makes a record. */
 bool kinds__is_launch(const char *name);
+
+/* Return: the class of the driver API call @name. */
+enum xpu_call_class kinds__class(const char *name);
 
 /* @c: asked for the ids of contexts and streams */
 void kinds__start(const struct cupti *c);

@@ -460,6 +460,7 @@ static void session__forked(void)
 
 static const struct vendor cupti = {
 	.name = "cupti",
+	.api = XPU_API_CUDA,
 	.may_open = session__may_open,
 	.forget_said = session__forget_said,
 	.open = session__open,

@@ -103,7 +103,7 @@ bool watch__launches(void)
 			cbids[nr_cbids++] = cbid;
 		}
 		share__own_callback(CUPTI_CB_DOMAIN_DRIVER_API, cbid);
-		sender__name_api(CUPTI_CB_DOMAIN_DRIVER_API, cbid, name);
+		sender__name_api(CUPTI_CB_DOMAIN_DRIVER_API, cbid, kinds__class(name), name);
 		any |= launches;
 	}
 	return any;
@@ -144,7 +144,7 @@ void watch__memory(void)
 		if (!enable(CUPTI_CB_DOMAIN_DRIVER_API, cbid, true))
 			continue;
 		share__own_callback(CUPTI_CB_DOMAIN_DRIVER_API, cbid);
-		sender__name_api(CUPTI_CB_DOMAIN_DRIVER_API, cbid, name);
+		sender__name_api(CUPTI_CB_DOMAIN_DRIVER_API, cbid, kinds__class(name), name);
 	}
 }
 
@@ -186,7 +186,7 @@ bool watch__calls(enum calls_wanted wanted)
 	uint32_t cbid;
 
 	if (wanted == CALLS_NONE) {
-		calls__close();
+		calls__close(XPU_API_CUDA);
 		return true;
 	}
 	for (i = 0; i < 2 && wanted > have; i++)
@@ -194,7 +194,7 @@ bool watch__calls(enum calls_wanted wanted)
 			watch_call(i, cbid, wanted);
 	if (wanted > have)
 		have = wanted;
-	calls__open(call_name);
+	calls__open(XPU_API_CUDA, call_name);
 	return nr_enabled;
 }
 

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * api.h - a process's use of one API
+ *
+ * The APIs of a process number their launches, graph nodes, contexts and devices separately. A
+ * scope is a process's index with the number of an API. It replaces the index of the process in the
+ * keys of these numbers. With CUDA's API, which is 0, it is the index of the process.
+ */
+#ifndef MERGE_API_H
+#define MERGE_API_H
+
+#include <stdint.h>
+
+#include "xpu_record.h"
+
+#define SCOPE_PROCS		(1u << 28)	/* the indices of processes are smaller */
+#define SCOPE(proc, api)	((uint32_t)(proc) | (uint32_t)(api) << 28)
+#define SCOPE_PROC(scope)	((uint32_t)(scope) & (SCOPE_PROCS - 1))
+#define SCOPE_API(scope)	((uint32_t)(scope) >> 28)
+
+_Static_assert(XPU_APIS == 16, "four bits of a scope are the API");
+
+#endif /* MERGE_API_H */
