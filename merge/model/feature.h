@@ -7,8 +7,8 @@
  * another. Without the folder and its line the rest builds and works.
  *
  * A feature has one state for each model. The state is made when a record comes that the feature
- * takes, or when wakes() says so. While it is NULL, the feature sleeps: it is not called, except
- * for its tables and its command.
+ * takes, when wakes() says so, or before the first call of find_range(). While it is NULL, the
+ * feature sleeps: it is not called, except for its tables and its command.
  */
 #ifndef MERGE_FEATURE_H
 #define MERGE_FEATURE_H

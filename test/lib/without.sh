@@ -6,6 +6,7 @@
 #
 #	features="stalls metrics"
 #	words="REGEX"		what names a feature in a test, unless its name does
+#	gone="REGEX"		commands and tables of features that need one of these
 #	. "$XPU_SRC/test/lib/without.sh"
 . "$XPU_SRC/test/lib/tap.sh"
 
@@ -58,6 +59,10 @@ for file in "$XPU_BUILD"/*; do
 done
 is "$(nm build/xpumerge | grep -E " [A-Za-z] ($(echo "$features" | tr ' ' '|'))_feature" |
 	head -n 1)" "" "xpumerge has none of them"
+# The message about an unknown table has the names of all tables.
+[ -z "${gone:-}" ] ||
+	unlike "$(build/xpumerge --help | sed -n '/^$/q;p'; build/xpumerge --table x 2>&1)" \
+		"$gone" "features that need $features are absent, too"
 
 failed=""
 for test in $built $scripts; do

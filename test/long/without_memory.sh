@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The merger without events of memory, and without migrations, which need them. Many tests have the
-# word "memory" and mean the memory of the machine.
+# The merger without events of memory. Migrations need them, and are absent with them. Many tests
+# have the word "memory" and mean the memory of the machine.
 # shellcheck disable=SC2034 # without.sh uses them
-features="memory migrations"
+features="memory"
+gone="memory_migrations"
 words="--memory|gen_memory|XPU_RECORD_ALLOCS|gen__alloc.*|section_memory.*|events? of memory"
 words="$words|table of allocations|stalls, metrics, memory|migrations|windows_parts.py.* memory"
 . "$XPU_SRC/test/lib/without.sh"
