@@ -71,7 +71,7 @@ done
 run after ./stalls contexts cdc
 xpuload --stalls -o contexts.data ./stalls contexts pccd >out 2>load.log
 is $? 0 "contexts: exit status 0" || diag "$(cat out)"
-like "$(cat load.log)" "stall reasons of one context of GPU 0 alone" \
+like "$(cat load.log)" "stall reasons are recorded only for the first context of GPU 0" \
 	"contexts: a message says so" || diag "$(cat load.log)"
 like "$(xpumerge -i contexts.data -o contexts.folded 2>&1)" \
 	'launches 600 matched 600 unmatched 0 lost 0' "contexts: every launch is matched"

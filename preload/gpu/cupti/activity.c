@@ -428,17 +428,30 @@ static const struct kind {
 	/* @shift: ns to add to the record's times */
 	void (*pack)(const CUpti_Activity *record, int64_t shift);
 	uint8_t launch_at;		/* where the id of its launch is; 0: it has no launch */
-	bool is_collected;		/* activity__collect() makes CUPTI record it */
 } kinds[CUPTI_ACTIVITY_KIND_COUNT] = {
-#define WORK(pack, type, ...)	{ pack, offsetof(type, correlationId), ##__VA_ARGS__ }
+#define WORK(pack, type)	{ pack, offsetof(type, correlationId) }
 	[CUPTI_ACTIVITY_KIND_KERNEL] = WORK(pack_kernel, CUpti_ActivityKernel10),
-	[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] = WORK(pack_kernel, CUpti_ActivityKernel10, true),
-	[CUPTI_ACTIVITY_KIND_MEMCPY] = WORK(pack_copy, CUpti_ActivityMemcpy6, true),
-	[CUPTI_ACTIVITY_KIND_MEMCPY2] = WORK(pack_peer_copy, CUpti_ActivityMemcpyPtoP4, true),
-	[CUPTI_ACTIVITY_KIND_MEMSET] = WORK(pack_memset, CUpti_ActivityMemset4, true),
+	[CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL] = WORK(pack_kernel, CUpti_ActivityKernel10),
+	[CUPTI_ACTIVITY_KIND_MEMCPY] = WORK(pack_copy, CUpti_ActivityMemcpy6),
+	[CUPTI_ACTIVITY_KIND_MEMCPY2] = WORK(pack_peer_copy, CUpti_ActivityMemcpyPtoP4),
+	[CUPTI_ACTIVITY_KIND_MEMSET] = WORK(pack_memset, CUpti_ActivityMemset4),
 	[CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER] = { .pack = migrations__pack },
 #undef WORK
 };
+
+/*
+ * The kinds that activity__collect() makes CUPTI record. Kernels come first: while threads launch,
+ * CUPTI 13.0 lacks the kernels of more than half of the launches of a window if copies are enabled
+ * before kernels.
+ */
+static const CUpti_ActivityKind collected[] = {
+	CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
+	CUPTI_ACTIVITY_KIND_MEMCPY,
+	CUPTI_ACTIVITY_KIND_MEMCPY2,
+	CUPTI_ACTIVITY_KIND_MEMSET,
+};
+
+#define NR_COLLECTED	(sizeof(collected) / sizeof(collected[0]))
 
 static const struct kind *kind_of(const CUpti_Activity *record)
 {
@@ -660,21 +673,19 @@ bool activity__is_among(void)
 
 CUptiResult activity__collect(bool on)
 {
-	CUptiResult err = CUPTI_SUCCESS;
-	CUpti_ActivityKind kind;
+	CUptiResult err;
+	size_t i;
 
-	for (kind = 0; kind < CUPTI_ACTIVITY_KIND_COUNT; kind++) {
-		if (kinds[kind].is_collected)
-			err = cupti__enable(cupti, kind, on);
+	for (i = 0; i < NR_COLLECTED; i++) {
+		err = cupti__enable(cupti, collected[i], on);
 		if (on && err != CUPTI_SUCCESS)
 			goto disable;
 	}
 	return CUPTI_SUCCESS;
 
 disable:
-	while (kind--)
-		if (kinds[kind].is_collected)
-			cupti__enable(cupti, kind, false);
+	while (i--)
+		cupti__enable(cupti, collected[i], false);
 	return err;
 }
 
@@ -767,7 +778,12 @@ void activity__flush_for_program(void)
 
 bool activity__has_kind(CUpti_ActivityKind kind)
 {
-	return kind < CUPTI_ACTIVITY_KIND_COUNT && kinds[kind].is_collected;
+	size_t i;
+
+	for (i = 0; i < NR_COLLECTED; i++)
+		if (collected[i] == kind)
+			return true;
+	return false;
 }
 
 bool activity__is_work(const CUpti_Activity *record)
