@@ -197,6 +197,29 @@ static void check_cupti(void)
 			      "the path of one");
 }
 
+/* Only searches for drivers of OpenCL, as its loader does. */
+static void check_opencl(void)
+{
+	const char *dir = getenv("OCL_ICD_VENDORS");
+	char pattern[4200], names[512] = "";
+	size_t i, len = 0;
+	const char *name;
+	glob_t g;
+
+	snprintf(pattern, sizeof(pattern), "%s/*.icd", dir && dir[0] ? dir : "/etc/OpenCL/vendors");
+	if (glob(pattern, 0, NULL, &g)) {
+		report(NOTE, "OpenCL", "no driver in %s: OpenCL programs cannot run here", pattern);
+		return;
+	}
+	for (i = 0; i < g.gl_pathc && len < sizeof(names); i++) {
+		name = strrchr(g.gl_pathv[i], '/') + 1;
+		len += snprintf(names + len, sizeof(names) - len, "%s%.*s", i ? ", " : "",
+				(int)(strlen(name) - strlen(".icd")), name);
+	}
+	globfree(&g);
+	report(OK, "OpenCL", "%s", names);
+}
+
 static void check_unwinding(void)
 {
 	report(OK, "call chains", "by unwind tables");
@@ -211,6 +234,7 @@ int check__run(const char *shim)
 	check_samples();
 	check_driver();
 	check_cupti();
+	check_opencl();
 	check_unwinding();
 	if (nr_missing)
 		fprintf(stderr, "xpuload cannot record with BPF here: %d requirement%s missing%s\n",

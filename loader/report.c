@@ -129,7 +129,7 @@ static void print_blame(const struct recorder_stats *st)
 		msg__warn("and of %llu more processes", U(st->nr_blamed - nr));
 }
 
-/* Warns if no CUDA was recorded. Return: whether it warned. */
+/* Warns if no GPU's API was recorded. Return: whether it warned. */
 static bool warn_of_nothing(const struct report *r)
 {
 	const struct recorder_stats *st = &r->stats;
@@ -138,9 +138,9 @@ static bool warn_of_nothing(const struct report *r)
 	    (r->shared && r->lost[XPU_LOST_PROCESS]))
 		return false;
 	if (r->opts->mode != PROBES_RUN)
-		msg__warn("no CUDA launch was made while attached");
+		msg__warn("no launch by CUDA or OpenCL was made while attached");
 	else
-		msg__warn("the target made no CUDA launch: cuInit was never called in %s%llu "
+		msg__warn("the target made no launch by CUDA or OpenCL: it used neither in %s%llu "
 			  "process%s, or the shim could not be loaded there%s",
 			  st->nr_processes > 1 ? "any of " : "its ", U(st->nr_processes),
 			  st->nr_processes > 1 ? "es" : "",

@@ -3,7 +3,8 @@
 #
 # Records the multi-threaded demo and leaves xpu.data, demo.html, demo.folded, demo.json and
 # demo.svg in build/demo. Uses a real GPU where there is one and nvcc to build for it, else the
-# simulated device.
+# simulated device. Where OpenCL has a device, such as PoCL on the CPU, also records a program
+# there: opencl.data, opencl.html.
 
 set -u
 src=${XPU_SRC:?run it as: make demo}
@@ -11,7 +12,7 @@ build=${XPU_BUILD:?}
 out=${XPU_DEMO:-$build/demo}
 mkdir -p "$out"
 cd "$out" || exit 1
-rm -f xpu.data demo.*
+rm -f xpu.data demo.* opencl.*
 
 fail() {
 	echo "demo: $*" >&2
@@ -58,9 +59,26 @@ for file in xpu.data demo.html demo.folded demo.json demo.svg; do
 	[ ! -e $file ] || printf '  %9d  %s\n' "$(wc -c <$file)" $file
 done
 echo
-line=$(sh "$src/test/lib/verdict.sh" counts.folded count.log)
-echo "$line"
-case $line in
-*" wrong 0 unmatched 0 lost 0") exit 0 ;;
-*) fail "the recording is not exact" ;;
-esac
+is_exact() {		# is_exact FOLDED LOG WHAT: prints the line of exactness
+	line=$(sh "$src/test/lib/verdict.sh" "$1" "$2")
+	echo "$3: $line"
+	case $line in
+	*" wrong 0 unmatched 0 lost 0") ;;
+	*) fail "the recording is not exact" ;;
+	esac
+}
+is_exact counts.folded count.log CUDA
+
+app=$build/workload/cl_exact
+if [ ! -x "$app" ] || ! "$app" -t 1 -n 1 >/dev/null 2>&1; then
+	echo "demo: no OpenCL program is recorded:" \
+		"pocl-opencl-icd or ocl-icd-opencl-dev is missing"
+	exit 0
+fi
+"$xpuload" -q -o opencl.data "$app" -n 2000 -e all -o opencl.times >opencl.out ||
+	fail "recording OpenCL failed (status $?)"
+"$xpumerge" -i opencl.data -o opencl.html 2>opencl.log || { cat opencl.log; fail "merging failed"; }
+"$xpumerge" -i opencl.data -f folded --unit count -o opencl.folded 2>opencl.log ||
+	{ cat opencl.log; fail "merging failed"; }
+printf '  %9d  %s\n' "$(wc -c <opencl.data)" opencl.data "$(wc -c <opencl.html)" opencl.html
+is_exact opencl.folded opencl.log 'OpenCL, on a device of this machine'

@@ -11,7 +11,8 @@ packages="gcc g++ make pkg-config clang bpftool libbpf-dev libelf-dev libdw-dev 
 	binutils-dev libiberty-dev uthash-dev liblzma-dev libsqlite3-dev libzstd-dev libc6-dev
 	libclang-rt-dev perl libdevel-nytprof-perl libcap2-bin time procps gdb libc6-dbg xz-utils
 	libprotobuf-c-dev protobuf-c-compiler protobuf-compiler python3 python3-protobuf
-	python3-yaml musl-tools libcurl4-openssl-dev"
+	python3-yaml musl-tools libcurl4-openssl-dev opencl-headers ocl-icd-opencl-dev
+	pocl-opencl-icd"
 # The tools of make lint, as far as the distribution has them.
 lint="clang-format cppcheck shellcheck mandoc"
 

@@ -93,8 +93,12 @@ $(foreach m,$(SIM_MAJORS),$(eval $(call sim_major,$(m))))
 # ---- workloads -----------------------------------------------------------------------------------
 
 # Built here for the simulated device; nvcc builds the same sources for a real one.
-WORKLOAD_CU	:= $(sort $(basename $(notdir $(wildcard test/workload/*.cu))))
-WORKLOAD_C	:= $(sort $(basename $(notdir $(wildcard test/workload/*.c))))
+# Programs of OpenCL, cl_*, need its loader's library.
+HAVE_LIBOPENCL	:= $(shell echo 'int main(void) { return 0; }' | $(CC) $(CFLAGS) $(LDFLAGS) -x c - \
+		   -o /dev/null -lOpenCL 2>/dev/null && echo yes)
+of_opencl	= $(filter-out $(if $(and $(HAVE_OPENCL),$(HAVE_LIBOPENCL)),,cl_%),$(1))
+WORKLOAD_CU	:= $(call of_opencl,$(sort $(basename $(notdir $(wildcard test/workload/*.cu)))))
+WORKLOAD_C	:= $(call of_opencl,$(sort $(basename $(notdir $(wildcard test/workload/*.c)))))
 WORKLOAD_BIN	:= $(addprefix $(O)/workload/,$(if $(CUPTI_CFLAGS),$(WORKLOAD_CU)) $(WORKLOAD_C))
 WORKLOAD_CFLAGS	= $(OPT) $(SANFLAGS) -MMD -MP -fno-omit-frame-pointer -fno-optimize-sibling-calls \
 		  -Itest/workload -Itest/sim $(CUPTI_CFLAGS) $(CFLAGS)
@@ -103,13 +107,14 @@ $(O)/workload/%: test/workload/%.cu $(SIM_LIBS) $(O)/flags
 	$(call say,CXX)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) -std=gnu++17 $(CXXWARN) $(WORKLOAD_CFLAGS) -x c++ $< -x none $(ALL_LDFLAGS) \
-		-o $@ -L$(O)/sim -lcudart -Wl,-rpath,'$$ORIGIN/../sim' -lpthread -ldl
+		-o $@ -L$(O)/sim -lcudart $(if $(filter cl_%,$*),-lOpenCL) \
+		-Wl,-rpath,'$$ORIGIN/../sim' -lpthread -ldl
 
 $(O)/workload/%: test/workload/%.c $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $< $(ALL_LDFLAGS) -o $@ \
-		-lpthread
+		$(if $(filter cl_%,$*),-lOpenCL) -lpthread
 
 # The shim must find this program's mmap().
 $(O)/workload/late: WORKLOAD_CFLAGS += -rdynamic
@@ -205,6 +210,15 @@ $(O)/workload/torch_libs/libc10_cuda.so $(O)/workload/torch_other_libs/libc10_cu
 		$(ALL_LDFLAGS) \
 		-Wl,-soname,$(@F) -o $@ $< -L$(@D) -lc10 -L$(O)/sim -lcudart \
 		-Wl,-rpath,'$$ORIGIN:$$ORIGIN/../../sim' -lpthread -ldl
+
+# A layer of OpenCL.
+CL_LAYER	:= $(addprefix $(O)/workload/,$(call of_opencl,cl_layer.so))
+
+$(O)/workload/cl_layer.so: test/workload/cl_layer.cc $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(CXXWARN) $(WORKLOAD_CFLAGS) -fPIC -shared \
+		$(ALL_LDFLAGS) -o $@ -x c $<
 
 # A module with its own copy of NVTX.
 RANGES_MODULE	:= $(if $(CUPTI_CFLAGS),$(O)/workload/ranges_module.so)
@@ -442,7 +456,7 @@ $(O)/vendor/pair: test/vendor/pair.cu $(SIM_LIBS) $(O)/vendor/libtoy.so $(O)/fla
 
 # The programs that tests record, and the libraries that these load.
 TARGETS		= $(SHIM) $(VENDOR) $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) \
-		  $(TORCH_LIBS) $(RANGES_MODULE) \
+		  $(TORCH_LIBS) $(RANGES_MODULE) $(CL_LAYER) \
 		  $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD) $(O)/test/t2/sim_inject.so)
 .PHONY: targets
 targets: $(TARGETS)
@@ -584,7 +598,8 @@ check-gpu: $(if $(TREE),,all)
 # ---- demo ----------------------------------------------------------------------------------------
 
 .PHONY: demo-build
-demo-build: all $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(O)/workload/demo)
+demo-build: all $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(O)/workload/demo \
+		$(filter $(O)/workload/cl_exact,$(WORKLOAD_BIN)))
 	@:
 
 # TREE= is as for check-gpu.
@@ -654,6 +669,7 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(O)/
 	@$(TEST_ENV) sh test/bench/tables.sh
 	@$(TEST_ENV) sh test/bench/twofile.sh
 	@$(TEST_ENV) sh test/bench/switches.sh
+	@$(TEST_ENV) sh test/bench/opencl.sh
 	@$(TEST_ENV) SIM=1 ROUNDS=5 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' python3 \
 		test/bench/gpu.py
 

@@ -108,7 +108,8 @@ static int resolve(struct second_pass *p, const struct alloc_event *held, struct
 	int err, nr_bad;
 
 	if (held->event.device != XPU_ALLOC_NO_DEVICE) {
-		err = gpus__get(&m->gpus, proc, held->event.device, &gpu);
+		err = gpus__get(&m->gpus, SCOPE(proc, XPU_ALLOC_API(held->event.device)),
+				XPU_ALLOC_ORDINAL(held->event.device), &gpu);
 		if (err)
 			return err;
 		m->gpus.list.v[gpu].used = true;

@@ -224,13 +224,15 @@ static bool is_upper(char c)
 	return c >= 'A' && c <= 'Z';
 }
 
-/* Return: whether the frame is a function that the CUDA library exports for programs to call. */
+/* Return: whether the frame is a function that CUDA or OpenCL has for programs to call. */
 static bool frame__is_api(const struct frame *f)
 {
 	if (!f->symbolized || !f->dso)
 		return false;
 	if (f->dso->role == DSO_CUDA)
 		return has_prefix(f->name, "cu") && is_upper(f->name[2]);
+	if (f->dso->role == DSO_OPENCL)
+		return has_prefix(f->name, "cl") && is_upper(f->name[2]);
 	if (f->dso->role == DSO_CUDART)
 		return (has_prefix(f->name, "cuda") && is_upper(f->name[4])) ||
 		       (has_prefix(f->name, "__cuda") && is_upper(f->name[6]));
@@ -267,7 +269,7 @@ static bool frame__is_static_api(const struct frame *f)
 }
 
 /*
- * callchain__trim - find where the program ends and CUDA begins
+ * callchain__trim - find where the program ends and CUDA or OpenCL begins
  * @v, @nr: frames, innermost first
  * @api: set to the frame of the API function if that is trimmed, otherwise unchanged
  *
@@ -284,9 +286,9 @@ static size_t callchain__trim(const struct chain_frame *v, size_t nr, const stru
 
 		if (role == DSO_SHIM || role == DSO_CUPTI)
 			continue;
-		if (role == DSO_CUDA || role == DSO_CUDART) {
+		if (role == DSO_CUDA || role == DSO_CUDART || role == DSO_OPENCL) {
 			outermost = v[i].f;
-			runtime = role == DSO_CUDART;
+			runtime = role != DSO_CUDA;
 			continue;
 		}
 		/*

@@ -63,6 +63,13 @@ static enum dso_role dso__role(const char *name)
 		{ "libcupti.so", DSO_CUPTI },
 		{ "libcuda.so", DSO_CUDA },
 		{ "libcudart.so", DSO_CUDART },
+		{ "libOpenCL.so", DSO_OPENCL },
+		{ "libOpenCL-", DSO_OPENCL },
+		{ "libpocl.so", DSO_OPENCL },
+		{ "libnvidia-opencl.so", DSO_OPENCL },
+		{ "libamdocl64.so", DSO_OPENCL },
+		{ "libigdrcl.so", DSO_OPENCL },
+		{ "libintelocl.so", DSO_OPENCL },
 		/*
 		 * auditwheel renames libraries that it packs into a wheel, for example to
 		 * libcudart-d0da41ae.so.11.0.

@@ -31,6 +31,7 @@ enum dso_role {
 	DSO_SHIM,		/* libxpushim.so */
 	DSO_CUPTI,		/* libcupti.so* */
 	DSO_CUDA,		/* libcuda.so*, the driver API */
+	DSO_OPENCL,		/* libOpenCL.so*, its loader, and drivers */
 	DSO_CUDART,		/* libcudart.so*, the runtime API */
 };
 

@@ -129,6 +129,9 @@ need() {
 			} ;;
 		shim)	why="no CUPTI headers: no shim"
 			[ -e "$XPU_SHIM" ] ;;
+		opencl)	why="no OpenCL: apt-get install pocl-opencl-icd ocl-icd-opencl-dev, build again"
+			[ -x "$XPU_BUILD/workload/cl_exact" ] &&
+				"$XPU_BUILD/workload/cl_exact" -t 1 -n 1 >/dev/null 2>&1 ;;
 		mounts)	why="unshare -m fails (in a chroot / is no mount point)"
 			unshare -m true 2>/dev/null ;;
 		gpu)	why="no NVIDIA GPU"

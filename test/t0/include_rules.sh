@@ -123,10 +123,13 @@ is "$(cat "$work/features")" "" \
 	"each feature has a folder, and xpumerge's own files include no header of it"
 floors merge "$(echo $features | tr ' ' +)" stream+write join+import read symbols model
 floors loader target attach record base
-floors preload gpu/cupti life gpu nvtx launch python wire base arch
+floors preload gpu/cupti+gpu/opencl life gpu nvtx launch python wire base arch
 
 is "$(grep -lE '#include <(cu|nv)[a-z_]*\.h>' $preload | grep -v '^preload/gpu/cupti/')" "" \
 	"only preload/gpu/cupti/ includes NVIDIA's headers"
+
+is "$(grep -l '#include <CL/' $preload | grep -v '^preload/gpu/opencl/')" "" \
+	"only preload/gpu/opencl/ includes OpenCL's headers"
 
 # A function that a lower room declares and a higher one defines is an include in disguise; floors()
 # looks for them, too.
@@ -187,7 +190,7 @@ needs() {
 	unlike "$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')" "$2" "$3"
 }
 if command -v readelf >/dev/null; then
-	needs "$XPU_SHIM" 'bfd|elf|bpf|cupti|cuda|stdc\+\+|unwind' \
+	needs "$XPU_SHIM" 'bfd|elf|bpf|cupti|cuda|OpenCL|stdc\+\+|unwind' \
 		"the shim needs none of libbfd, libelf, libbpf, CUDA, libstdc++"
 	needs "$XPULOAD" 'bfd|cupti|cuda' "xpuload needs neither libbfd nor CUDA"
 	needs "$XPUMERGE" 'bpf|cupti|cuda' "xpumerge needs neither libbpf nor CUDA"

@@ -157,7 +157,7 @@ like "$(cat log)" '1 process used CUDA, could not reach xpuload, and is not reco
 	"xpuload cannot be reached: a message says that nothing is recorded"
 like "$(cat log)" '; lost 1001$' \
 	"xpuload cannot be reached: the process and its launches are counted as lost"
-unlike "$(cat log)" 'made no CUDA launch' \
+unlike "$(cat log)" 'made no launch by CUDA or OpenCL' \
 	"xpuload cannot be reached: no message says that no launch was made"
 bare "$inst" --strict --transport shm -o no.data "$refuse" memfd shmget -- "$exact" \
 	-n 1000 >out 2>log
@@ -166,7 +166,7 @@ is "$? $(cat out)" "125 exact: threads 8 sites 16 launches 1000" \
 like "$(cat log)" 'pid [0-9]+ is not recorded: it could not make memory to share' \
 	"no memory to share: a message says that nothing is recorded"
 like "$(cat log)" '; lost 1$' "no memory to share: the process is counted as lost"
-unlike "$(cat log)" 'made no CUDA launch' \
+unlike "$(cat log)" 'made no launch by CUDA or OpenCL' \
 	"no memory to share: no message says that no launch was made"
 
 # In other network and IPC namespaces, or as another user in another network namespace, not even the
@@ -181,14 +181,14 @@ for how in "unshare -ni" "unshare -n setpriv --reuid 65534 --clear-groups"; do
 		"$how: the target runs to its end, --strict fails"
 	like "$(cat log)" '1 process used CUDA, could not reach xpuload, and is not recorded' \
 		"$how: a message says that the process is not recorded"
-	unlike "$(cat log)" 'made no CUDA launch' \
+	unlike "$(cat log)" 'made no launch by CUDA or OpenCL' \
 		"$how: no message says that no launch was made"
 done
 # Without perf events nobody knows.
 "$refuse" perf -- "$XPULOAD" --strict --transport shm -o no.data unshare -ni "$exact" \
 	-n 1000 >out 2>log
 is $? 125 "other namespaces, no perf events: --strict fails"
-like "$(cat log)" 'made no CUDA launch: .*or it could not reach xpuload from another network' \
+like "$(cat log)" 'made no launch by CUDA or OpenCL: .*or it could not reach xpuload from another network' \
 	"other namespaces, no perf events: the message names this possibility"
 
 # A process that cannot make a file for its memory makes other memory. limited.sh LIMIT: files

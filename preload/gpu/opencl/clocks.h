@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * clocks.h - where the time of each device lies on CLOCK_MONOTONIC
+ *
+ * A device's clock differs from CLOCK_MONOTONIC by an offset that is only known within bounds: the
+ * device reads its clock between two readings of CLOCK_MONOTONIC. If the driver has
+ * clGetDeviceAndHostTimer(), its readings bound the offset. Otherwise the driver notes one time in
+ * the call that enqueues work, and another one before the work's callback. The bounds of all
+ * readings are intersected. As two clocks may run at different rates, old bounds become wider.
+ */
+#ifndef XPU_PRELOAD_OPENCL_CLOCKS_H
+#define XPU_PRELOAD_OPENCL_CLOCKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Times that a piece of work has. */
+struct clock_times {
+	uint64_t begin_ns, end_ns;	/* just before and after the call that enqueues */
+	uint64_t seen_ns;		/* in the callback; 0: it did not come */
+	uint64_t queued, start, end;	/* on the device's clock; 0: unknown */
+};
+
+/*
+ * Reads both clocks of device @ordinal, if that was not done for a while and its driver can. On a
+ * thread that is about to enqueue work on it. @now: clock__ns()
+ */
+void clocks__read(uint16_t ordinal, uint64_t now);
+
+/*
+ * Bounds the offset of device @ordinal by the times of its work. Call this and the rest under the
+ * lock of sender.h.
+ */
+void clocks__learn(uint16_t ordinal, const struct clock_times *t);
+
+/* Chooses each offset within its bounds. */
+void clocks__settle(void);
+
+/* Return: what to add to a time of device @ordinal. */
+int64_t clocks__shift(uint16_t ordinal);
+
+/*
+ * Return: how far from the truth times of device @ordinal may have been converted, in ns, if that
+ * has to be said: after the first work, and if it has doubled since; else 0. @from_timer: set to
+ * whether it comes from the driver's timer
+ */
+uint64_t clocks__bound_to_tell(uint16_t ordinal, bool *from_timer);
+
+#endif /* XPU_PRELOAD_OPENCL_CLOCKS_H */

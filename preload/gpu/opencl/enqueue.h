@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* enqueue.h - what each call does that puts work on a device */
+#ifndef XPU_PRELOAD_OPENCL_ENQUEUE_H
+#define XPU_PRELOAD_OPENCL_ENQUEUE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "gpu/opencl/opencl.h"
+#include "gpu/opencl/work.h"
+#include "launch/launch.h"
+#include "launch/capture_window.h"
+
+/* A call in progress. */
+struct enqueue {
+	struct work *work;		/* NULL: it is not recorded */
+	cl_event event;			/* from the driver */
+	uint64_t wait_start;		/* the word of launch.h */
+	bool is_watched;
+	bool is_counted;		/* capture__launch_ends() has to follow */
+};
+
+/*
+ * Begins a call on @queue. Sets @e->work and, with it, queue, context and device. Return: where the
+ * driver is to put the event: @event, the program's own, if the call is not recorded.
+ */
+cl_event *enqueue__prepare(struct enqueue *e, cl_command_queue queue, cl_event *event);
+
+/* Records the launch; inlined: a frame of its own would be one more to unwind. */
+static inline __attribute__((always_inline)) void enqueue__enter(struct enqueue *e,
+								 unsigned int call, bool blocks)
+{
+	struct work *w = e->work;
+
+	if (__builtin_expect(capture_window__are_used, 0))
+		launch__entered_in_windows(OPENCL_DOMAIN, call, w->id, &e->wait_start, blocks);
+	else
+		launch__entered(OPENCL_DOMAIN, call, w->id, &e->wait_start, blocks);
+	w->at.begin_ns = clock__ns();
+	clocks__read(w->device, w->at.begin_ns);
+}
+
+/* The call has returned @err. @event: the program's own, which gets its value; may be NULL */
+void enqueue__finish(struct enqueue *e, unsigned int call, bool blocks, cl_event *event,
+		     cl_int err);
+
+#endif /* XPU_PRELOAD_OPENCL_ENQUEUE_H */

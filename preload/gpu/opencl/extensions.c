@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Command buffers, an extension whose functions the program asks its platform for. A command buffer
+ * is a launch with one piece of device work: its one event has the times of all its commands.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "base/lock.h"
+#include "gpu/opencl/enqueue.h"
+
+#ifdef cl_khr_command_buffer
+
+#define NR_BUFFERS	4096		/* a power of two */
+#define MAX_PROBES	64
+
+/* A platform has functions of its own. */
+struct platform {
+	cl_platform_id id;
+	clCreateCommandBufferKHR_fn create;
+	clEnqueueCommandBufferKHR_fn enqueue;
+};
+
+/*
+ * A command buffer has a first queue. PoCL 3.1 answers CL_COMMAND_BUFFER_QUEUES_KHR with another
+ * pointer, so the queue is noted when the buffer is made. Entries stay, until a new buffer has the
+ * handle.
+ */
+struct buffer {
+	_Atomic(cl_command_buffer_khr) handle;
+	_Atomic(cl_command_queue) queue;
+};
+
+static struct platform platforms[4];	/* command buffers of more platforms are not recorded */
+static struct buffer buffers[NR_BUFFERS];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* see lock.h; for changes */
+
+static struct buffer *buffer__find(cl_command_buffer_khr handle, bool add)
+{
+	size_t at = (uint64_t)(uintptr_t)handle * 0x9e3779b97f4a7c15ull >> 32, i;
+	cl_command_buffer_khr h;
+	struct buffer *b;
+
+	for (i = 0; i < MAX_PROBES; i++) {
+		b = &buffers[(at + i) % NR_BUFFERS];
+		h = atomic_load(&b->handle);
+		if (h == handle)
+			return b;
+		if (!h && add)
+			atomic_store(&b->handle, handle);
+		if (!h)
+			return add ? b : NULL;
+	}
+	return NULL;
+}
+
+static cl_command_buffer_khr create(const struct platform *p, cl_uint nr,
+				    const cl_command_queue *queues,
+				    const cl_command_buffer_properties_khr *properties, cl_int *err)
+{
+	cl_command_buffer_khr handle = p->create(nr, queues, properties, err);
+	struct buffer *b;
+	sigset_t old;
+
+	if (!handle || !nr || !queues)
+		return handle;
+	lock__take(&lock, &old);
+	b = buffer__find(handle, true);
+	if (b)
+		atomic_store(&b->queue, queues[0]);
+	lock__give(&lock, &old);
+	return handle;
+}
+
+/* Return: the queue that the call uses; NULL if it is not known. */
+static cl_command_queue queue_of(cl_uint nr, cl_command_queue *queues, cl_command_buffer_khr handle)
+{
+	const struct buffer *b;
+
+	if (nr && queues)
+		return queues[0];
+	b = handle ? buffer__find(handle, false) : NULL;
+	return b ? atomic_load(&b->queue) : NULL;
+}
+
+static inline __attribute__((always_inline)) cl_int
+enqueue(const struct platform *p, cl_uint nr, cl_command_queue *queues,
+	cl_command_buffer_khr buffer, cl_uint nr_waits, const cl_event *waits, cl_event *event)
+{
+	const unsigned int call = CALL_clEnqueueCommandBufferKHR;
+	struct enqueue e;
+	cl_event *to;
+	cl_int err;
+
+	if (!opencl__is_on())
+		return p->enqueue(nr, queues, buffer, nr_waits, waits, event);
+	to = enqueue__prepare(&e, queue_of(nr, queues, buffer), event);
+	if (e.work) {
+		e.work->type = XPU_RECORD_KERNEL;
+		e.work->name = "[command buffer]";
+		enqueue__enter(&e, call, false);
+	}
+	err = p->enqueue(nr, queues, buffer, nr_waits, waits, to);
+	enqueue__finish(&e, call, false, event, err);
+	return err;
+}
+
+#define OF_PLATFORM(i)									\
+static cl_command_buffer_khr CL_API_CALL						\
+create_##i(cl_uint nr, const cl_command_queue *queues,					\
+	   const cl_command_buffer_properties_khr *properties, cl_int *err)		\
+{											\
+	return create(&platforms[i], nr, queues, properties, err);			\
+}											\
+											\
+static cl_int CL_API_CALL enqueue_##i(cl_uint nr, cl_command_queue *queues,		\
+				      cl_command_buffer_khr buffer, cl_uint nr_waits,	\
+				      const cl_event *waits, cl_event *event)		\
+{											\
+	return enqueue(&platforms[i], nr, queues, buffer, nr_waits, waits, event);	\
+}
+OF_PLATFORM(0)
+OF_PLATFORM(1)
+OF_PLATFORM(2)
+OF_PLATFORM(3)
+
+/* The shim's functions for a platform at the same place of platforms[]. */
+static const struct platform own[] = {
+	{ .create = create_0, .enqueue = enqueue_0 },
+	{ .create = create_1, .enqueue = enqueue_1 },
+	{ .create = create_2, .enqueue = enqueue_2 },
+	{ .create = create_3, .enqueue = enqueue_3 },
+};
+
+/* Return: the entry of platform @id, made if necessary; its index is less than 4, or NULL. */
+static struct platform *platform__get(cl_platform_id id)
+{
+	struct platform *p;
+
+	for (p = platforms; p < platforms + sizeof(platforms) / sizeof(*p); p++) {
+		if (p->id == id)
+			return p;
+		if (!p->id) {
+			p->id = id;
+			return p;
+		}
+	}
+	return NULL;
+}
+
+static void *CL_API_CALL on_clGetExtensionFunctionAddressForPlatform(cl_platform_id id,
+								     const char *name)
+{
+	void *function = opencl.clGetExtensionFunctionAddressForPlatform(id, name);
+	const struct platform *shims;
+	struct platform *p;
+	sigset_t old;
+	bool creates;
+
+	if (!function || !id || !name)
+		return function;
+	creates = !strcmp(name, "clCreateCommandBufferKHR");
+	if (!creates && strcmp(name, "clEnqueueCommandBufferKHR"))
+		return function;
+	lock__take(&lock, &old);
+	p = platform__get(id);
+	if (p) {
+		shims = &own[p - platforms];
+		*(creates ? (void **)&p->create : (void **)&p->enqueue) = function;
+		function = creates ? (void *)shims->create : (void *)shims->enqueue;
+	}
+	lock__give(&lock, &old);
+	return function;
+}
+
+void extensions__fill(cl_icd_dispatch *table)
+{
+	OPENCL_WATCH(table, clGetExtensionFunctionAddressForPlatform);
+}
+
+#else
+
+void extensions__fill(cl_icd_dispatch *table)
+{
+	(void)table;
+}
+
+#endif
