@@ -35,15 +35,18 @@ static int session__add_kept(struct session *s, const struct reader *r)
 	return path ? symbol_paths__add_kept(&s->dsos.paths, path) : -ENOMEM;
 }
 
-static void find_next_files(struct input *inputs, size_t nr)
+static void find_other_files(struct input *inputs, size_t nr)
 {
 	size_t i, k;
 
 	for (i = 0; i < nr; i++)
-		for (k = 0; k < nr && !inputs[i].next_is_here; k++)
-			inputs[i].next_is_here = inputs[k].file > inputs[i].file &&
-						 inputs[k].recording_ns == inputs[i].recording_ns &&
-						 input__same_boot(&inputs[k], &inputs[i]);
+		for (k = 0; k < nr; k++) {
+			if (inputs[k].recording_ns != inputs[i].recording_ns ||
+			    !input__same_boot(&inputs[k], &inputs[i]))
+				continue;
+			inputs[i].previous_is_here |= inputs[k].file < inputs[i].file;
+			inputs[i].next_is_here |= inputs[k].file > inputs[i].file;
+		}
 }
 
 /* Adds input @i, and finds its host. */
@@ -89,7 +92,7 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 			;
 		s->model.inputs.v[i].shift_ns = input__boot_ns(&s->model.inputs.v[k]);
 	}
-	find_next_files(s->model.inputs.v, nr);
+	find_other_files(s->model.inputs.v, nr);
 	s->model.start_ns = UINT64_MAX;
 	for (i = 0; i < nr; i++)
 		s->model.start_ns =

@@ -69,6 +69,7 @@ struct input {
 	uint64_t part;			/* the number of the file, if it is one of several */
 	uint64_t file, recording_ns;	/* file: part, or 1; recording_ns: when the first file
 					 * began */
+	bool previous_is_here;		/* an earlier file of the recording is also an input */
 	bool next_is_here;		/* a later file of the recording is also an input */
 	bool attached;			/* recorded by attaching to processes, without a command */
 	uint64_t end_ns;		/* end by its clock, if it ended */

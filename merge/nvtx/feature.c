@@ -117,6 +117,8 @@ static int nvtx__absorb(void *state, void *from_state, struct remap *r)
 		if (!name)
 			return -ENOMEM;
 		name->nr_unclosed += from->names.v[i].nr_unclosed;
+		name->nr_before += from->names.v[i].nr_before;
+		name->nr_after += from->names.v[i].nr_after;
 		err = stats__merge(&name->ns, &from->names.v[i].ns);
 	}
 	for (i = 1; i < from->works.nr && !err; i++) {

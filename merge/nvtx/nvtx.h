@@ -31,12 +31,16 @@ struct nvtx_work {
 struct nvtx_name {
 	struct stats ns;		/* times from opening to closing */
 	uint64_t nr_unclosed;		/* ranges still open at the end */
+	uint64_t nr_before, nr_after;	/* ranges that have parts in files that are not read:
+					 * in earlier ones, and in later ones; only .ns of the
+					 * file with their end counts them */
 };
 
 /* a range that is open on a thread */
 struct open_range {
 	uint32_t range;
 	uint64_t start_ns;
+	bool carried;			/* it was opened in an earlier file */
 };
 
 /* the range that a thread is in since a time */

@@ -7,6 +7,7 @@
 
 #include "join/tell.h"
 #include "join/wanted.h"
+#include "read/reader.h"
 
 static int range__wanted(struct second_pass *p, uint32_t thread_idx, uint32_t range,
 			 uint64_t time_ns)
@@ -58,13 +59,19 @@ static inline int range__hooks(struct second_pass *p, enum range_event event, ui
 	return err;
 }
 
+/*
+ * Takes a range from its begin, or from the begin of this file if the earlier files are not read,
+ * to @time_ns. @goes_on: it is still open in the next file. The file with the end of the range
+ * counts it, with its whole length. Return: 0, -ENOMEM or the sink's error.
+ */
 static int range__close(struct nvtx *n, struct second_pass *p, uint32_t thread,
-			struct nvtx_thread *t, size_t place, uint64_t time_ns)
+			struct nvtx_thread *t, size_t place, uint64_t time_ns, bool goes_on)
 {
 	struct model *m = p->model;
+	const struct input *in = model__input(m);
 	struct open_range open = t->open.v[place];
 	struct nvtx_name *name = nvtx__name(n, m->ranges.list.v[open.range].name);
-	struct filter_span part = { .from_ns = open.start_ns, .nr = 1 };
+	struct filter_span whole = { .from_ns = open.start_ns, .nr = 1 }, part;
 	int keeps, err;
 
 	if (!name)
@@ -76,16 +83,28 @@ static int range__close(struct nvtx *n, struct second_pass *p, uint32_t thread,
 		return err;
 	t->open.nr--;
 	memmove(&t->open.v[place], &t->open.v[place + 1], (t->open.nr - place) * sizeof(open));
-	part.to_ns = time_ns;
-	part.ns = time_ns - open.start_ns;
+	if (goes_on && in->next_is_here)
+		return 0;
+	whole.to_ns = time_ns;
+	whole.ns = time_ns - open.start_ns;
+	part = whole;
+	if (open.carried && !in->previous_is_here) {
+		part.from_ns = p->found->reader->header.start_mono_ns + p->found->shift_ns;
+		part.from_ns = max_t(uint64_t, part.from_ns, open.start_ns);
+		part.from_ns = min_t(uint64_t, part.from_ns, time_ns);
+		part.ns = time_ns - part.from_ns;
+	}
 	if (!wanted__cut(p->opts->filter, m, &part))
 		return 0;
 	keeps = range__wanted(p, thread, open.range, part.from_ns);
 	if (keeps <= 0)
 		return keeps;
+	name->nr_before += open.carried && !in->previous_is_here;
+	name->nr_after += goes_on;
+	part.nr = !goes_on && wanted__cut(p->opts->filter, m, &whole) && whole.nr;
 	return stats__add_part(&name->ns, time_ns - open.start_ns, part.ns, part.nr) ?:
 	       range__tell(p, thread, open.range, part.from_ns, part.to_ns,
-			   part.ns != time_ns - open.start_ns);
+			   part.ns != time_ns - open.start_ns || goes_on);
 }
 
 /*
@@ -93,7 +112,8 @@ static int range__close(struct nvtx *n, struct second_pass *p, uint32_t thread,
  * range; if events are missing, all ranges that differ are closed and opened.
  */
 static int range__set(struct nvtx *n, struct second_pass *p, uint32_t thread,
-		      struct nvtx_thread *t, uint32_t range, uint64_t time_ns)
+		      struct nvtx_thread *t, uint32_t range, uint64_t time_ns,
+		      bool carried)
 {
 	struct model *m = p->model;
 	uint32_t path[MAX_RANGES], nr = ranges__path(&m->ranges, range, path), same = 0;
@@ -102,9 +122,9 @@ static int range__set(struct nvtx *n, struct second_pass *p, uint32_t thread,
 	while (same < nr && same < t->open.nr && t->open.v[same].range == path[same])
 		same++;
 	while (t->open.nr > same && !err)
-		err = range__close(n, p, thread, t, t->open.nr - 1, time_ns);
+		err = range__close(n, p, thread, t, t->open.nr - 1, time_ns, false);
 	for (; same < nr && !err; same++)
-		err = array_push(&t->open, ((struct open_range){ path[same], time_ns })) ?:
+		err = array_push(&t->open, ((struct open_range){ path[same], time_ns, carried })) ?:
 		      range__hooks(p, RANGE_OPENS, thread, path[same], time_ns);
 	return err;
 }
@@ -119,14 +139,14 @@ static int range__end(struct nvtx *n, struct second_pass *p, uint32_t thread,
 	int err;
 
 	if (place < t->open.nr && t->open.nr == nr + 1) {
-		err = range__close(n, p, thread, t, place, time_ns);
+		err = range__close(n, p, thread, t, place, time_ns, false);
 		if (err)
 			return err;
 		for (i = place; i < nr; i++)
 			if (ranges[t->open.v[i].range].name == ranges[path[i]].name)
 				t->open.v[i].range = path[i];
 	}
-	return range__set(n, p, thread, t, range, time_ns);
+	return range__set(n, p, thread, t, range, time_ns, false);
 }
 
 static struct nvtx_thread *range__thread(struct nvtx *n, uint32_t thread)
@@ -140,7 +160,7 @@ static struct nvtx_thread *range__thread(struct nvtx *n, uint32_t thread)
 }
 
 static int range__event(struct nvtx *n, struct second_pass *p, const struct xpu_range_event *e,
-			uint64_t time_ns)
+			uint64_t time_ns, bool carried)
 {
 	struct model *m = p->model;
 	uint32_t thread, range;
@@ -160,7 +180,7 @@ static int range__event(struct nvtx *n, struct second_pass *p, const struct xpu_
 	err = second_pass__arrived(p, m->threads.v[thread].proc, &arrived);
 	if (err)
 		return err;
-	arrived->nr_ranges++;
+	arrived->nr_ranges += !carried;
 	if (!found__has_time(p->found, time_ns - p->found->shift_ns,
 			     time_ns - p->found->shift_ns)) {
 		p->sums->loss.outside_ranges++;
@@ -180,7 +200,7 @@ static int range__event(struct nvtx *n, struct second_pass *p, const struct xpu_
 		err = range__end(n, p, thread, t, e->place, range, time_ns);
 		break;
 	default:
-		err = range__set(n, p, thread, t, range, time_ns);
+		err = range__set(n, p, thread, t, range, time_ns, carried);
 		break;
 	}
 	if (err || !p->opts->by_range)
@@ -208,7 +228,8 @@ int range_events__open(struct nvtx *n, struct second_pass *p)
 		for (k = 0; k < rec->nr && !err; k++) {
 			time_ns = rec->time_ns + (int64_t)rec->events[k].delta_ns +
 				  p->found->shift_ns;
-			err = range__event(n, p, &rec->events[k], time_ns);
+			err = range__event(n, p, &rec->events[k], time_ns,
+					   rec->hdr.misc & XPU_MISC_RANGES_CARRIED);
 		}
 	}
 	return err;
@@ -217,6 +238,7 @@ int range_events__open(struct nvtx *n, struct second_pass *p)
 int range_events__close(struct nvtx *n, struct second_pass *p)
 {
 	struct model *m = p->model;
+	const struct input *in = model__input(m);
 	size_t i = p->found->first_thread;
 	int err = 0;
 
@@ -224,17 +246,20 @@ int range_events__close(struct nvtx *n, struct second_pass *p)
 		const struct proc *proc = &m->machine.procs.v[m->threads.v[i].proc];
 		struct nvtx_thread *t = &n->threads.v[i];
 		uint64_t end_ns = max_t(uint64_t, n->last_ns, p->sums->last_ns);
+		bool goes_on = in->continues && !proc->exited;
 
 		if (proc->exited && proc->exit_ns)
 			end_ns = proc->exit_ns + p->found->shift_ns;
+		if (goes_on)
+			end_ns = in->end_ns + p->found->shift_ns;
 		while (t->open.nr && !err) {
 			struct range *last = &m->ranges.list.v[t->open.v[t->open.nr - 1].range];
 			struct nvtx_name *name = nvtx__name(n, last->name);
 
 			if (!name)
 				return -ENOMEM;
-			name->nr_unclosed++;
-			err = range__close(n, p, i, t, t->open.nr - 1, end_ns);
+			name->nr_unclosed += !goes_on;
+			err = range__close(n, p, i, t, t->open.nr - 1, end_ns, goes_on);
 		}
 		array_free(&t->changes);
 	}

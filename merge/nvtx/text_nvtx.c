@@ -78,12 +78,14 @@ static int nvtx_ranges__collect(struct section_rows *to)
 static void nvtx_ranges__head(const struct section_rows *rows, FILE *f)
 {
 	const struct nvtx_row *r = rows->v;
-	uint64_t nr = 0, nr_unclosed = 0;
+	uint64_t nr = 0, nr_unclosed = 0, nr_before = 0, nr_after = 0;
 	size_t i;
 
 	for (i = 0; i < rows->nr; i++) {
 		nr += r[i].open->ns.nr;
 		nr_unclosed += r[i].open->nr_unclosed;
+		nr_before += r[i].open->nr_before;
+		nr_after += r[i].open->nr_after;
 	}
 	fprintf(f, "NVTX ranges: %" PRIu64 " of %zu name%s, with the time that devices worked for "
 		"launches in them%s", nr, rows->nr, rows->nr == 1 ? "" : "s",
@@ -91,6 +93,11 @@ static void nvtx_ranges__head(const struct section_rows *rows, FILE *f)
 	if (nr_unclosed)
 		fprintf(f, "; %" PRIu64 " %s open at the end", nr_unclosed,
 			nr_unclosed == 1 ? "was" : "were");
+	if (nr_before)
+		fprintf(f, "; %" PRIu64 " began in an earlier file", nr_before);
+	if (nr_after)
+		fprintf(f, "; %" PRIu64 " %s on in a later file, which counts %s", nr_after,
+			nr_after == 1 ? "goes" : "go", nr_after == 1 ? "it" : "them");
 	fputc('\n', f);
 }
 

@@ -11,7 +11,6 @@
 #include "util.h"
 
 #define BATCH_BYTES	(60u * 1024)	/* bytes of records in a batch that this file writes */
-#define MAX_EVENTS	1024		/* events in a RANGES record that this file writes */
 #define FINAL_AFTER	2		/* number of files: see carry.h */
 
 /* Consecutive records. */
@@ -46,14 +45,18 @@ struct carried_process {
 	struct carried_counts now, safe;	/* records passed on; in files or lost */
 	bool unsaved;			/* @safe has changed */
 	bool lost;			/* some records of the process are in no file */
-	uint64_t nr_open_ranges;	/* NVTX ranges that were open at the file's begin */
+};
+
+struct carried_range {
+	uint32_t id;			/* the path that it is the last range of */
+	uint64_t time_ns;		/* when it was opened */
 };
 
 struct carried_thread {
 	UT_hash_handle hh;
 	uint32_t thread_id;
 	uint32_t proc_id;
-	uint32_t range_id;		/* the NVTX ranges that are open on the thread */
+	ARRAY(struct carried_range) open; /* the NVTX ranges that are open on the thread */
 	UT_hash_handle hh_tid;
 	uint64_t tid;			/* TID_KEY(); only one thread with it runs at a time */
 	bool has_tid;			/* carry.tids maps @tid to this thread */
@@ -164,6 +167,7 @@ static void carry__free_thread(struct carry *c, struct carried_thread *t)
 	if (t->has_tid)
 		HASH_DELETE(hh_tid, c->tids, t);
 	HASH_DEL(c->threads, t);
+	array_free(&t->open);
 	free(t);
 }
 
@@ -375,24 +379,72 @@ uint32_t carry__api_of(const struct carry *c, uint32_t path_id)
 	return path ? path->api : XPU_API_CUDA;
 }
 
-/* Notes which ranges are open on the threads. */
-static void carry__ranges(struct carry *c, const struct xpu_record_ranges *rec)
+/*
+ * Makes the ranges on the path of @id the thread's open ranges, as merge/nvtx/range_events.c does.
+ * A range that is not defined yet comes after the present ranges. @closes: the event closed another
+ * range, so these ranges were open before, perhaps on other paths. Return: 0 or -ENOMEM.
+ */
+static int thread__set_ranges(struct carried_thread *t, const struct carried_process *p,
+			      uint32_t id, uint64_t time_ns, bool closes)
 {
+	const struct idmap *parents = &p->known[XPU_RECORD_RANGE - FIRST_NESTED];
+	uint32_t path[XPU_RANGE_DEPTH + 1], nr = 0, same = 0, i, parent;
+	int err = 0;
+
+	for (i = id; i && nr < ARRAY_SIZE(path); i = parent) {
+		path[nr++] = i;
+		if (idmap__get(parents, i, &parent))
+			continue;
+		return closes || t->open.nr == ARRAY_SIZE(path) ? 0 :
+		       array_push(&t->open, ((struct carried_range){ id, time_ns }));
+	}
+	while (same < nr && same < t->open.nr &&
+	       (closes || t->open.v[same].id == path[nr - 1 - same])) {
+		t->open.v[same].id = path[nr - 1 - same];
+		same++;
+	}
+	t->open.nr = same;
+	for (i = nr - same; i-- > 0 && !err;)
+		err = array_push(&t->open, ((struct carried_range){ path[i], time_ns }));
+	return err;
+}
+
+static int carry__range_event(struct carried_thread *t, const struct carried_process *p,
+			      const struct xpu_range_event *e, uint64_t time_ns)
+{
+	bool closes = e->what == XPU_RANGE_POP || e->what == XPU_RANGE_END;
+
+	if (e->what == XPU_RANGE_MARK)
+		return 0;
+	if (closes && e->place < t->open.nr) {
+		t->open.nr--;
+		memmove(&t->open.v[e->place], &t->open.v[e->place + 1],
+			(t->open.nr - e->place) * sizeof(t->open.v[0]));
+	}
+	return thread__set_ranges(t, p, e->range_id, time_ns, closes);
+}
+
+/* Notes which ranges are open on the threads. Return: 0 or -ENOMEM. */
+static int carry__ranges(struct carry *c, const struct xpu_record_ranges *rec)
+{
+	int err = 0;
 	struct carried_process *p = NULL;
 	struct carried_thread *t;
 	uint32_t i;
 
-	for (i = 0; i < rec->nr; i++) {
+	for (i = 0; i < rec->nr && !err; i++) {
 		t = carry__find_thread(c, rec->events[i].thread_id);
 		if (!t)
 			continue;
 		if (!p || p->proc_id != t->proc_id)
 			p = carry__find(c, t->proc_id);
-		if (p)
-			p->now.nr_ranges++;
-		if (rec->events[i].what != XPU_RANGE_MARK)
-			t->range_id = rec->events[i].range_id;
+		if (!p)
+			continue;
+		p->now.nr_ranges += !(rec->hdr.misc & XPU_MISC_RANGES_CARRIED);
+		err = carry__range_event(t, p, &rec->events[i],
+					 rec->time_ns + (int64_t)rec->events[i].delta_ns);
 	}
+	return err;
 }
 
 /* ---- pids: mappings and names ---------------------------------------------------------------- */
@@ -642,8 +694,7 @@ int carry__record(struct carry *c, const struct xpu_record *rec)
 			t->has_nodes = true;
 		return carry__definition(c, rec);
 	case XPU_RECORD_RANGES:
-		carry__ranges(c, (const void *)rec);
-		return 0;
+		return carry__ranges(c, (const void *)rec);
 	case XPU_RECORD_MMAP:
 		return carry__mmap(c, (const void *)rec);
 	case XPU_RECORD_COMM:
@@ -682,6 +733,7 @@ static void process__counters(struct carried_process *p, const struct xpu_record
 int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *rec)
 {
 	struct carried_process *p = carry__get(c, proc_id);
+	uint32_t parent = 0;		/* of a path of NVTX ranges */
 	int err;
 
 	if (!p)
@@ -692,7 +744,9 @@ int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *re
 		p->now.nr_calls += ((const struct xpu_record_calls *)rec)->nr;
 	if (record_types[rec->type].split != RECORD_CARRY)
 		return 0;
-	err = idmap__add(&p->known[rec->type - FIRST_NESTED], record__key(rec), 0);
+	if (rec->type == XPU_RECORD_RANGE)
+		parent = ((const struct xpu_record_range *)rec)->parent;
+	err = idmap__add(&p->known[rec->type - FIRST_NESTED], record__key(rec), parent);
 	return err > 0 ? process__keep(c, p, &p->nested, rec) : err;
 }
 
@@ -825,8 +879,7 @@ static void process__write_counters(const struct carried_process *p, struct outf
 	r->first.nr_memcpys = r->first.nr_memsets = 0;
 	r->first.nr_calls = p->safe.nr_calls;
 	r->first.nr_allocs = p->safe.nr_allocs;
-	r->first.nr_ranges =
-		p->safe.nr_ranges - min_t(uint64_t, p->safe.nr_ranges, p->nr_open_ranges);
+	r->first.nr_ranges = p->safe.nr_ranges;
 	r->first.nr_batches = p->safe.nr_batches;
 	if (!attached || !p->has_counters)
 		return;
@@ -839,26 +892,27 @@ static void process__write_counters(const struct carried_process *p, struct outf
 	r->first.nr_batches += p->first.nr_batches - !!p->safe.nr_batches;
 }
 
-/* Writes which ranges are open on each thread, and counts the ranges by process. */
-static void carry__write_ranges(const struct carry *c, struct outfile *outfile, uint64_t time_ns)
+/* Writes which ranges are open on each thread, with the times of their begins. */
+static void carry__write_ranges(const struct carry *c, struct outfile *outfile)
 {
 	struct carried_thread *t, *next;
-	struct carried_process *p;
 	struct xpu_record_ranges *r;
+	size_t i, size = sizeof(*r) + sizeof(r->events[0]);
 
 	HASH_ITER(hh, c->threads, t, next) {
-		p = t->range_id ? carry__find(c, t->proc_id) : NULL;
-		r = p ? outfile__reserve(outfile, sizeof(*r) + sizeof(r->events[0])) : NULL;
-		if (!r)
-			continue;
-		*r = (struct xpu_record_ranges){
-			.hdr = { XPU_RECORD_RANGES, 0, sizeof(*r) + sizeof(r->events[0]) },
-			.time_ns = time_ns, .nr = 1,
-		};
-		r->events[0] = (struct xpu_range_event){
-			.range_id = t->range_id, .thread_id = t->thread_id, .what = XPU_RANGE_SET,
-		};
-		p->nr_open_ranges++;
+		for (i = 0; i < t->open.nr; i++) {
+			r = outfile__reserve(outfile, size);
+			if (!r)
+				continue;
+			*r = (struct xpu_record_ranges){
+				.hdr = { XPU_RECORD_RANGES, XPU_MISC_RANGES_CARRIED, size },
+				.time_ns = t->open.v[i].time_ns, .nr = 1,
+			};
+			r->events[0] = (struct xpu_range_event){
+				.range_id = t->open.v[i].id, .thread_id = t->thread_id,
+				.what = XPU_RANGE_SET,
+			};
+		}
 	}
 }
 
@@ -967,9 +1021,8 @@ void carry__save(struct carry *c, struct outfile *outfile, uint64_t time_ns)
 		pid__write(pid, outfile);
 	HASH_ITER(hh, c->processes, p, next_process)
 		records__write(&p->top, outfile);
-	carry__write_ranges(c, outfile, time_ns);
+	carry__write_ranges(c, outfile);
 	HASH_ITER(hh, c->processes, p, next_process) {
-		p->nr_open_ranges = 0;
 		process__write_counters(p, outfile);
 		process__write_nested(p, outfile, time_ns);
 		p->unsaved = false;
@@ -1017,7 +1070,7 @@ void carry__next(struct carry *c, struct outfile *outfile, uint64_t number, uint
 			p->final_in = number;
 	}
 	carry__prune_threads(c);
-	carry__write_ranges(c, outfile, time_ns);
+	carry__write_ranges(c, outfile);
 	HASH_ITER(hh, c->processes, p, next_process) {
 		records__write(&p->top, outfile);
 		/*
@@ -1027,6 +1080,5 @@ void carry__next(struct carry *c, struct outfile *outfile, uint64_t number, uint
 		if (!p->final_in || p->final_in == number)
 			process__write_counters(p, outfile);
 		process__write_nested(p, outfile, time_ns);
-		p->nr_open_ranges = 0;
 	}
 }

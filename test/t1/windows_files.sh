@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Windows of time (--from, --to) over the several files of a recording that xpuload --every writes,
-# with memory: device work, calls, waits and CPU times that lie in two files, and memory that is
-# held across files. Each window of all files is right in each format, all windows add up to the
-# whole, and stretches that are picked in the page are right.
+# with memory: device work, calls, NVTX ranges, waits and CPU times that lie in several files, and
+# memory that is held across files. Each window of all files is right in each format, all windows
+# add up to the whole, and stretches that are picked in the page are right.
 . "$XPU_SRC/test/lib/tap.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
 
@@ -14,7 +14,7 @@ if command -v node >/dev/null; then
 		echo '{"type":"module"}' >page/package.json
 	page="$XPU_SRC/test/lib/html_stretch.js page" rows=48
 fi
-for shape in across tiny; do
+for shape in long across tiny; do
 	"$XPU_BUILD/gen_windows" $shape $shape.data 700 >$shape.truth
 	xpumerge split -o $shape <$shape.data 2>split.log
 	is "$(ls $shape.[0-9] | wc -l) $(cat split.log)" "6 " "$shape: the recording has 6 files"
@@ -26,6 +26,16 @@ for shape in across tiny; do
 	is "$(grep -c ' | ' verdict) $(grep -c WRONG verdict)" "$rows 0" \
 		"$shape: windows over all files are right, and add up to the whole"
 done
+# The file in which a range ends counts it. Each file that is read alone has its own part of it.
+ranges() {
+	xpumerge "$@" --table nvtx_ranges --csv | awk -F, '/range"$/ { print $4, $5, $6 }'
+}
+is "$( (ranges long.data; ranges long.[0-9]; ranges long.1; ranges long.2) | paste -sd/)" \
+	"3400000006 2 1700000003/3400000006 2 1700000003/633149945 0 /700000000 0 " \
+	"long: ranges over all files and in single files"
+like "$(xpumerge long.2 2>&1 | tr -s '\n ' ' ')" \
+	"; 1 began in an earlier file; 1 goes on in a later file, which counts it" \
+	"the summary of a file says that a range has parts in others"
 python3 "$XPU_SRC/test/lib/windows_parts.py" "$XPU_BUILD/xpumerge" memory "$files" \
 	$shape.truth >verdict
 sed 's/^/# /' verdict
