@@ -923,6 +923,15 @@ bool activity__is_used_alone(void)
 	return false;
 }
 
+/* Sets whether a client of CUPTI gets records of a kind. */
+static void set_kind(unsigned int client, CUpti_ActivityKind kind, bool on)
+{
+	if (on && kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && !client__wants(client, kind) &&
+	    client__wants(client, CUPTI_ACTIVITY_KIND_MEMCPY))
+		core->count(SIM_STAT_KERNELS_LATE, 1);
+	__atomic_store_n(&clients[client].kinds[kind], on, __ATOMIC_RELAXED);
+}
+
 static CUptiResult enable(CUpti_ActivityKind kind, bool on)
 {
 	if (alone())
@@ -937,7 +946,7 @@ static CUptiResult enable(CUpti_ActivityKind kind, bool on)
 	if (on && kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL && !kind_is_enabled(kind) &&
 	    pc__is_on())
 		return CUPTI_ERROR_NOT_COMPATIBLE;
-	__atomic_store_n(&clients[0].kinds[kind], on, __ATOMIC_RELAXED);
+	set_kind(0, kind, on);
 	if (kind == CUPTI_ACTIVITY_KIND_DRIVER)
 		enable_calls(CUPTI_CB_DOMAIN_DRIVER_API, on);
 	else if (kind == CUPTI_ACTIVITY_KIND_RUNTIME)
@@ -1226,7 +1235,7 @@ static CUptiResult enable_v2(unsigned int client, CUpti_ActivityKind kind, bool 
 	if (!client || kind <= CUPTI_ACTIVITY_KIND_INVALID ||
 	    kind > CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS)
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	__atomic_store_n(&clients[client].kinds[kind], on, __ATOMIC_RELAXED);
+	set_kind(client, kind, on);
 	profiler__update();
 	return CUPTI_SUCCESS;
 }

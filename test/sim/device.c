@@ -144,6 +144,7 @@ static const char *const stat_names[SIM_STAT_NR] = {
 	[SIM_STAT_BUFFERS_COMPLETED]	= "buffers_completed",
 	[SIM_STAT_BUFFERS_DIRTY]	= "buffers_dirty",
 	[SIM_STAT_CUPTI_AFTER_FORK]	= "cupti_after_fork",
+	[SIM_STAT_KERNELS_LATE]		= "kernels_late",
 };
 
 /* ---- small functions ------------------------------------------------------------------------- */

@@ -94,6 +94,8 @@ enum sim_stat {
 	SIM_STAT_BUFFERS_COMPLETED,
 	SIM_STAT_BUFFERS_DIRTY,		/* buffers that were promised to be zero and were not */
 	SIM_STAT_CUPTI_AFTER_FORK,	/* CUPTI calls in a forked child */
+	SIM_STAT_KERNELS_LATE,		/* kernel records enabled after records of copies, which
+					 * loses kernels on a GPU while threads launch */
 	SIM_STAT_NR
 };
 

@@ -357,7 +357,7 @@ is "$(grep -c 'Nsight Systems says' log)" 1 "the export's own warnings are print
 like "$(cat log)" '1 NVTX range without a thread ignored' "ranges without a thread are counted"
 like "$(cat log)" '1 launch of a graph is recorded both as a whole and by node' \
 	"a graph that is exported as a whole and by nodes counts once"
-like "$(cat log)" '1 launch that CUDA refused' "a launch that failed is not pending"
+like "$(cat log)" '1 launch that CUDA or OpenCL refused' "a launch that failed is not pending"
 xpumerge --nsys recent.sqlite -f folded --unit ns --by nvtx --gpu-only -o out.folded 2>log
 cat >expected <<'END'
 [NVTX]never popped;[NVTX]epoch;[NVTX]NCCL:from StringIds;[no stack];cudaGraphLaunch;[GPU_Kernel]CUDA graph 5 6000

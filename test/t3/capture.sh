@@ -33,6 +33,8 @@ run() {
 		diag "$(cat load.log)"
 	is "$(awk '$2 == "records" { n += $3 } END { print n + 0 }' stats)" "$in" \
 		"$name: CUPTI made device records only of launches in windows"
+	is "$(awk '$2 == "kernels_late" { n += $3 } END { print n + 0 }' stats)" 0 \
+		"$name: kernels are enabled before copies"
 }
 
 for transport in bpf shm; do
