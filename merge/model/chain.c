@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/ranges.h"
+#include "model/range_names.h"
 
 static const char *const no_launch_labels[NR_LABELS] = {
 	[LABEL_NO_LAUNCH] = "[no launch]",

@@ -20,7 +20,7 @@
 #include "model/leaf.h"
 #include "model/loss.h"
 #include "model/machine.h"
-#include "model/ranges.h"
+#include "model/range_names.h"
 #include "model/shape.h"
 #include "util.h"
 #include "xpu_record.h"

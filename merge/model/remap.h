@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "model/ranges.h"
+#include "model/range_names.h"
 #include "util.h"
 
 struct remap {

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "model/model.h"
-#include "model/ranges.h"
+#include "model/range_names.h"
 #include "stats.h"
 #include "util.h"
 #include "xpu_record.h"

@@ -47,7 +47,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/ranges.h"
+#include "model/range_names.h"
 #include "ranks/nccl_clock.h"
 #include "util.h"
 

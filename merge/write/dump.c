@@ -9,7 +9,7 @@
 #include "block.h"
 #include "escape.h"
 #include "model/labels.h"
-#include "model/ranges.h"
+#include "model/range_names.h"
 #include "record.h"
 #include "xpu_utf8.h"
 

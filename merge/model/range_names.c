@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "model/ranges.h"
+#include "model/range_names.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ranges.h - the ranges that programs open with NVTX, as parts of call paths
+ * range_names.h - the ranges that programs open with NVTX, as parts of call paths
  *
  * The ranges that are open on a thread at a time form a path, which struct range represents by its
  * last range. chain.range is the path in which a call path launched. The feature nvtx makes the
  * ranges, and knows when they were open.
  */
-#ifndef MERGE_RANGES_H
-#define MERGE_RANGES_H
+#ifndef MERGE_RANGE_NAMES_H
+#define MERGE_RANGE_NAMES_H
 
 #include <stdint.h>
 
@@ -60,4 +60,4 @@ static inline const char *ranges__name(const struct ranges *r, uint32_t range)
 	return r->names.v[r->list.v[range].name].name;
 }
 
-#endif /* MERGE_RANGES_H */
+#endif /* MERGE_RANGE_NAMES_H */
