@@ -17,9 +17,9 @@ sum() {
 }
 
 # within GOT EXPECTED PERCENT NAME [THREADS]: allows a difference of PERCENT, plus 1 ms for the
-# program's begin and end. A process's clock lacks the time that each of its THREADS runs in the
-# kernel after it has left the process, some microseconds with cold caches. xpuload counts this
-# time.
+# program's begin and end. A process's clock lacks the time that each of its THREADS, or of its
+# children, runs in the kernel after it has left the process, some microseconds with cold caches.
+# xpuload counts this time.
 within() {
 	awk -v a="$1" -v b="$2" -v p="$3" -v late="${5:-0}" 'BEGIN {
 		d = a > b ? a - b : b - a
@@ -57,7 +57,7 @@ done
 record shell -F 999 "$clocks" shell \
 	'i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i + 1)); done; sleep 0.2'
 within "$(sum shell.ns "")" "$(awk '{ print $2 + $3 }' shell.out)" 2 \
-	"a shell and 200 short programs: samples add up to the CPU time"
+	"a shell and 200 short programs: samples add up to the CPU time" 200
 
 # All results have the same sum.
 ns=$(sum all999.ns "")
