@@ -82,7 +82,7 @@ struct xpu_log_entry {
  * A memory event is three consecutive entries, written at once:
  *
  *	time		correlation_id	path_id, with the flags
- *	when		path		what, space << 4, device << 8
+ *	when		path		what, space << 4, device << 8, api << 18
  *	address		order		order >> 32
  *	bytes		extra
  *
@@ -92,7 +92,7 @@ struct xpu_log_entry {
  * Most events have no extra, a size of less than 2^29 units of 512 bytes, and an address below
  * 2^48. Such an event takes two entries, the first also with XPU_LOG_ALLOC_SHORT:
  *
- *	when		path		what, space << 4, device << 8
+ *	when		path		what, space << 4, device << 8, api << 18
  *	address,	order		order >> 32,
  *	units / 2^13			units % 2^13
  *	  << 48				  << 16

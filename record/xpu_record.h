@@ -145,15 +145,7 @@ struct xpu_column {
 #define XPU_FRAME_IS_NAMED(f)	((f) >> 56 == 0xf6)
 #define XPU_FRAME_STRING(f)	((__u32)(f))
 
-/*
- * The device of an event of memory has ten bits. The upper four are the API, enum xpu_api. The
- * lower six are the ordinal there.
- */
-#define XPU_ALLOC_NO_DEVICE	0x3ff	/* host memory */
-#define XPU_ALLOC_DEVICES	64	/* an ordinal is smaller; others are not recorded */
-#define XPU_ALLOC_DEVICE(api, ordinal)	((api) * XPU_ALLOC_DEVICES + (ordinal))
-#define XPU_ALLOC_API(device)	((device) / XPU_ALLOC_DEVICES)
-#define XPU_ALLOC_ORDINAL(device)	((device) % XPU_ALLOC_DEVICES)
+#define XPU_ALLOC_NO_DEVICE	0x3ff	/* host memory; an ordinal is smaller */
 
 /*
  * A STACK record is a CPU sample whose user stack the merger unwinds, from the registers and a copy

@@ -287,6 +287,7 @@ static void launches__add_alloc(struct launches *l, struct process *p, uint64_t 
 		return;
 	if (alloc.what == XPU_ALLOC_NONE || alloc.what >= XPU_ALLOC_NR ||
 	    alloc.space >= XPU_SPACE_NR || alloc.device > XPU_ALLOC_NO_DEVICE ||
+	    alloc.api >= XPU_APIS ||
 	    (alloc.path_id && !is_path(alloc.path_id))) {
 		processes__add_malformed(l->parts.processes, p, 1);
 		return;
@@ -321,6 +322,7 @@ static uint32_t launches__log_alloc(struct launches *l, struct process *p,
 		.what = what & 0xf,
 		.space = what >> 4 & 0xf,
 		.device = what >> 8 & 0x3ff,
+		.api = what >> 18 & (XPU_APIS - 1),
 		.extra = a.extra,
 		.address = a.address,
 		.bytes = a.bytes,
@@ -341,7 +343,6 @@ void launches__take_alloc(struct launches *l, uint32_t proc_id, uint32_t tid, ui
 	threads__learn(l->parts.threads, p, tid, ns_tid);
 	event.thread_id = event.what == XPU_ALLOC_START || event.what == XPU_ALLOC_LEVEL ? 0 :
 			  threads__id(l->parts.threads, p, tid);
-	event.reserved = 0;
 	launches__add_alloc(l, p, alloc->time_ns, alloc->order, event);
 }
 

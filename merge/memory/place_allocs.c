@@ -108,8 +108,7 @@ static int resolve(struct second_pass *p, const struct alloc_event *held, struct
 	int err, nr_bad;
 
 	if (held->event.device != XPU_ALLOC_NO_DEVICE) {
-		err = gpus__get(&m->gpus, SCOPE(proc, XPU_ALLOC_API(held->event.device)),
-				XPU_ALLOC_ORDINAL(held->event.device), &gpu);
+		err = gpus__get(&m->gpus, SCOPE(proc, held->event.api), held->event.device, &gpu);
 		if (err)
 			return err;
 		m->gpus.list.v[gpu].used = true;
@@ -183,7 +182,7 @@ static int take(struct second_pass *p, const struct alloc_event *held)
 	if (held->ends)
 		return heap__end_process(h, held->proc, e.time_ns);
 	if (e.what >= XPU_ALLOC_NR || e.space >= XPU_SPACE_NR ||
-	    held->event.device > XPU_ALLOC_NO_DEVICE) {
+	    held->event.device > XPU_ALLOC_NO_DEVICE || held->event.api >= XPU_APIS) {
 		h->nr_bad++;
 		return 0;
 	}
@@ -222,7 +221,7 @@ static int take_timed(struct second_pass *p, bool all)
 	       (all || o->timed.list.v[0].time_ns + HELD_NS < o->newest_ns)) {
 		first = alloc_queue__pop(&o->timed, alloc_event__is_earlier);
 		/* Restore the event's own number, which hand_on() stored in the event. */
-		number = first.event.reserved | (uint64_t)first.event.delta_order << 32;
+		number = (uint32_t)first.event.delta_ns | (uint64_t)first.event.delta_order << 32;
 		first.order = number;
 		err = take(p, &first);
 	}
@@ -239,7 +238,7 @@ static int hand_on(struct second_pass *p, struct alloc_proc *proc, struct alloc_
 	proc->last_ns = held->time_ns = max_t(uint64_t, held->time_ns, proc->last_ns);
 	if (!o->by_time)
 		return take(p, held);
-	held->event.reserved = held->order;
+	held->event.delta_ns = held->order;
 	held->event.delta_order = held->order >> 32;
 	held->order = o->nr_timed++;
 	o->newest_ns = max_t(uint64_t, o->newest_ns, held->time_ns);

@@ -14,6 +14,16 @@
 #define MAX_WAITING	(1u << 20)	/* events of a process that may wait for a missing number */
 #define MAX_FIRST	(64u << 10)	/* events of a process that may wait for START */
 
+/* A heap's device is the ordinal with the API above it. An impossible device stays impossible. */
+#define DEVICE_ORDINAL(device)	((device) & 0x3ff)
+#define DEVICE_API(device)	((device) >> 10)
+
+static uint16_t device_with_api(const struct xpu_alloc *e)
+{
+	return e->device > XPU_ALLOC_NO_DEVICE || e->api >= XPU_APIS ? UINT16_MAX :
+								       e->api << 10 | e->device;
+}
+
 /* The last event of one kind on one device. */
 struct last_event {
 	struct xpu_alloc event;
@@ -186,7 +196,7 @@ int live__device(struct live *l, uint32_t proc_id, const struct xpu_record_devic
 	size_t i;
 	int err;
 
-	/* The events of memory are all of CUDA. */
+	/* Only CUDA reports how much of a device is in use. */
 	if (!memcmp(rec->uuid, unknown, sizeof(unknown)) ||
 	    XPU_API(rec->hdr.misc) != XPU_API_CUDA)
 		return 0;
@@ -340,8 +350,8 @@ static int live__pass_on(struct live *l, struct outfile *p, uint32_t idx,
 		.order = e->order, .time_ns = e->time_ns, .address = e->event.address,
 		.bytes = e->event.bytes, .proc = idx, .path_id = e->event.path_id,
 		.thread_id = e->event.thread_id, .range_id = e->event.range_id,
-		.extra = e->event.extra, .device = e->event.device, .what = e->event.what,
-		.space = e->event.space, .carried = l->carried,
+		.extra = e->event.extra, .device = device_with_api(&e->event),
+		.what = e->event.what, .space = e->event.space, .carried = l->carried,
 	};
 
 	int err;
@@ -520,15 +530,16 @@ static void carrying__add_alloc(struct carrying *c, const struct heap_alloc *a)
 					  NULL : &c->live->heap.allocs.v[a->target];
 	struct xpu_alloc event = {
 		.path_id = a->path_id, .thread_id = a->thread_id, .range_id = a->range_id,
-		.what = XPU_ALLOC_MADE, .space = a->space, .device = a->device, .extra = a->context,
-		.address = a->address, .bytes = a->bytes,
+		.what = XPU_ALLOC_MADE, .space = a->space, .device = DEVICE_ORDINAL(a->device),
+		.api = DEVICE_API(a->device), .extra = a->context, .address = a->address,
+		.bytes = a->bytes,
 	};
 	uint32_t i;
 
 	if (target)
 		carrying__add(c, (struct xpu_alloc){
-			.what = XPU_ALLOC_HANDLE, .space = XPU_SPACE_MAPPING, .device = a->device,
-			.address = target->address,
+			.what = XPU_ALLOC_HANDLE, .space = XPU_SPACE_MAPPING,
+			.device = event.device, .api = event.api, .address = target->address,
 		});
 	carrying__add(c, event);
 	/* Mark the memory as an allocator's segment: this file may have no block in it. */
@@ -544,7 +555,8 @@ static void carrying__add_alloc(struct carrying *c, const struct heap_alloc *a)
 static void carrying__release_handle(struct carrying *c, const struct heap_alloc *a)
 {
 	carrying__add(c, (struct xpu_alloc){
-		.what = XPU_ALLOC_FREED, .space = XPU_SPACE_PHYSICAL, .device = a->device,
+		.what = XPU_ALLOC_FREED, .space = XPU_SPACE_PHYSICAL,
+		.device = DEVICE_ORDINAL(a->device), .api = DEVICE_API(a->device),
 		.address = a->address,
 	});
 }

@@ -296,9 +296,16 @@ static void dump__ranges(struct dump *d, const struct xpu_record *rec)
 
 static void dump__allocs(struct dump *d, const struct xpu_record *rec)
 {
+	const struct xpu_record_allocs *a = (const void *)rec;
+	uint32_t i, apis = 0;
+
+	for (i = 0; i < a->nr; i++)
+		apis |= a->events[i].api;
 	dump__rows(d, rec, type__field(rec, "events"),
-		   "what space delta_order address bytes device extra path_id thread_id range_id "
-		   "delta_ns");
+		   apis ? "what space delta_order address bytes device api extra path_id thread_id "
+			  "range_id delta_ns" :
+			  "what space delta_order address bytes device extra path_id thread_id "
+			  "range_id delta_ns");
 }
 
 static void dump__stack(struct dump *d, const struct xpu_record *rec)

@@ -21,6 +21,7 @@
 struct alloc {
 	uint8_t what, space;
 	uint16_t device;
+	uint8_t api;
 	uint32_t extra;
 	uint64_t address, bytes;
 	uint64_t order;

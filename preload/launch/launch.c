@@ -488,6 +488,7 @@ static __attribute__((noinline, cold)) void send_alloc(struct launcher *t, const
 			.what = a->what,
 			.space = a->space,
 			.device = a->device,
+			.api = a->api,
 			.extra = a->extra,
 			.address = a->address,
 			.bytes = a->bytes,

@@ -326,7 +326,7 @@ static inline __attribute__((always_inline)) bool paths__add_alloc(struct paths 
 		    clock__ticks() | XPU_LOG_TICKS : time_by_clock();
 	e[0].correlation_id = path;
 	e[0].path_id = XPU_LOG_ALLOC | (is_short ? XPU_LOG_ALLOC_SHORT : 0) | a->what |
-		       a->space << 4 | a->device << 8;
+		       a->space << 4 | a->device << 8 | a->api << 18;
 	xpu_log_alloc__write(rest, e, is_short);
 	__atomic_store_n(&p->log.head, p->log.head + nr, __ATOMIC_RELEASE);
 	return true;

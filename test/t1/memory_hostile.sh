@@ -56,13 +56,13 @@ is "$(view around live)" "" "memory behind the last address is not live"
 
 events devices <<'X'
 MADE DEVICE 0 0x1000 1 0 1
-MADE DEVICE 62 0x2000 2 1 2
+MADE DEVICE 1022 0x2000 2 1 2
 MADE PINNED 1023 0x3000 4 2 3
 MADE DEVICE 1024 0x4000 8 3 4
 MADE DEVICE 65535 0x5000 16 4 5
 X
 is "$(view devices live)" \
-	"1 [GPU0_Memory]device 1,2 [GPU62_Memory]device 2,3 [Host_Memory]pinned 4" \
+	"1 [GPU0_Memory]device 1,2 [GPU1022_Memory]device 2,3 [Host_Memory]pinned 4" \
 	"memory of devices with unusual numbers is shown"
 awk 'BEGIN { for (p = 1; p <= 20; p++) {
 	print "proc", p; print "record", p, 10000, 1; print "START 0 1023 0 0 0"
@@ -74,12 +74,12 @@ is "$(timeout 60 "$XPUMERGE" -i many.data --memory live -f folded 2>/dev/null |
 
 # More GPUs than exist, each with its own UUID.
 awk 'BEGIN {
-	for (proc = 1; proc <= 5000; proc++) {
+	for (proc = 1; proc <= 300; proc++) {
 		print "proc", proc
-		for (i = 0; i < 60; i++) print "device", proc, i, proc * 1000 + i
+		for (i = 0; i < 1000; i++) print "device", proc, i, proc * 1000 + i
 		print "record", proc, 10000, 1
 		print "START 0 1023 0 0 0"
-		for (i = 0; i < 60; i++) print "MADE DEVICE", i, 4096 * (i + 1), 10, i, 1
+		for (i = 0; i < 1000; i++) print "MADE DEVICE", i, 4096 * (i + 1), 10, i, 1
 	}
 }' | "$XPU_BUILD/gen_memory" gpus.data
 is "$(timeout 60 "$XPUMERGE" -i gpus.data --memory peak -f folded 2>/dev/null | wc -l)" 300000 \

@@ -176,7 +176,7 @@ static uint16_t device_of(struct alloc_call *call, const CUpti_CallbackData *d)
 	if (known >> 16 == d->contextUid)
 		return known;
 	if (cupti->get_device_id(d->context, &device) != CUPTI_SUCCESS ||
-	    device >= XPU_ALLOC_DEVICES)
+	    device >= XPU_ALLOC_NO_DEVICE)
 		return XPU_ALLOC_NO_DEVICE;
 	call->device = (uint64_t)d->contextUid << 16 | device;
 	return device;
@@ -185,7 +185,7 @@ static uint16_t device_of(struct alloc_call *call, const CUpti_CallbackData *d)
 static uint16_t device_at(const CUmemLocation *at)
 {
 	bool known = at->type == CU_MEM_LOCATION_TYPE_DEVICE && at->id >= 0 &&
-		     at->id < XPU_ALLOC_DEVICES;
+		     at->id < XPU_ALLOC_NO_DEVICE;
 
 	return known ? at->id : XPU_ALLOC_NO_DEVICE;
 }

@@ -15,7 +15,7 @@ static uint16_t device_of(cl_context handle)
 {
 	const struct clcontext *c = context__of(handle);
 
-	return c ? XPU_ALLOC_DEVICE(XPU_API_OPENCL, c->device) : XPU_ALLOC_NO_DEVICE;
+	return c ? c->device : XPU_ALLOC_NO_DEVICE;
 }
 
 static void tell_made(unsigned int call, uint8_t space, cl_context context, const void *address,
@@ -26,6 +26,7 @@ static void tell_made(unsigned int call, uint8_t space, cl_context context, cons
 		.space = space,
 		.device = space == XPU_SPACE_PINNED || space == XPU_SPACE_REGISTERED ?
 			  XPU_ALLOC_NO_DEVICE : device_of(context),
+		.api = XPU_API_OPENCL,
 		.address = (uintptr_t)address,
 		.bytes = bytes,
 		.order = allocs__order(1),
@@ -40,6 +41,7 @@ static void tell_freed(unsigned int call, uint8_t space, const void *address, ui
 		.what = XPU_ALLOC_FREED,
 		.space = space,
 		.device = XPU_ALLOC_NO_DEVICE,
+		.api = XPU_API_OPENCL,
 		.address = (uintptr_t)address,
 		.order = order,
 	};
