@@ -18,7 +18,7 @@ __s64 sched_clock_ahead_ns = 0;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1 << 15);	/* the loader sets it: threads */
+	__uint(max_entries, 1 << 15);	/* the loader sets the number of threads */
 	__type(key, __u64);		/* address of the thread's struct task_struct */
 	__type(value, struct xpu_cpu_time);
 } cpu_times SEC(".maps");
@@ -62,8 +62,8 @@ static __always_inline void forget_time(const struct task_struct *task)
 }
 
 /*
- * Begins the account of the current thread in the image @proc: records contain its time up to
- * @exec_ns, as of @told_ns. Return: NULL if the map is full.
+ * Begins the account of the current thread in the image @proc: records already contain its CPU time
+ * up to @exec_ns, which it reached at @told_ns. Return: NULL if the map is full.
  */
 static __always_inline struct xpu_cpu_time *
 open_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, __u64 told_ns)
@@ -79,9 +79,9 @@ open_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, 
 }
 
 /*
- * Return: the account of the current thread, which has run for @exec_ns of its life up to @now_ns;
- * NULL if there is no room. If a thread is older than the recording of its image, how long it ran
- * before its first sample is unknown; one period at most is counted.
+ * Return: the account of the current thread, which has run for @exec_ns since its birth, at
+ * @now_ns; NULL if there is no room. If a thread is older than the recording of its image, how long
+ * it ran before its first sample is unknown; one period at most is counted.
  */
 static __always_inline struct xpu_cpu_time *
 find_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, __u64 now_ns)
@@ -114,10 +114,7 @@ static __always_inline __u64 rest_time(struct xpu_cpu_time *t, const struct xpu_
 	return ns;
 }
 
-/*
- * Return: the time that a sample of @t stands for. The excess over 32 bits is left to later
- * samples.
- */
+/* Return: the time that a sample of @t stands for. Time beyond 32 bits is left to later samples. */
 static __always_inline __u32 ran_time(struct xpu_cpu_time *t, const struct xpu_proc *proc,
 				      __u64 exec_ns, __u64 now_ns)
 {
@@ -127,7 +124,7 @@ static __always_inline __u32 ran_time(struct xpu_cpu_time *t, const struct xpu_p
 }
 
 /*
- * Leaves the current thread's time up to now out, because the thread is outside of its process's
+ * Leaves out the current thread's time up to now, because the thread is outside of its process's
  * windows.
  */
 static __always_inline void skip_time(struct task_struct *task, __u64 now_ns)
@@ -215,8 +212,9 @@ static __always_inline void change_time(struct task_struct *task, const struct x
 
 /*
  * Called after a thread has ended. The kernel frees the thread's memory after on_exit(). A short
- * process spends a tenth of its time there, so that time is sent, too, summed up by process,
- * because the thread no longer has a name. It is left out if nobody waited for the process at once.
+ * process spends a tenth of its time there, so that time is sent, too; it is summed up by process,
+ * because the thread no longer has a name. The time is left out if nobody waited for the process at
+ * once.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)

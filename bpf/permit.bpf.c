@@ -22,7 +22,8 @@ const volatile bool hide_kernel = false;	/* hide the addresses of kernel functio
 struct {
 	__u32 uid, gid, euid;
 	__u32 knows_dumpable;		/* the layout of this kernel's mm_struct is known */
-	__u64 caps;			/* capabilities without the loader file's own ones */
+	__u64 caps;			/* capabilities, except those that the loader's file
+					 * grants */
 	__u64 user_ns;
 } invoker = {};
 
@@ -41,8 +42,8 @@ struct mm_struct___bitmap {
 } __attribute__((preserve_access_index));
 
 /*
- * Hides the kernel's part of a stack, of @bytes, if the invoker may not know the kernel's
- * addresses: replaces it by one frame. Return: the bytes of the part now.
+ * Replaces Linux's @bytes of a stack by a single frame if the invoker may not know the kernel's
+ * addresses. Return: how many bytes they are now.
  */
 static __always_inline long kernel_frames(__u64 *frames, long bytes)
 {
@@ -80,8 +81,8 @@ static __always_inline bool is_dumpable(struct mm_struct *mm)
 })
 
 /*
- * Part of identify(). Without file capabilities, an ordinary user's program has only ambient
- * capabilities.
+ * Stores the invoker's identity; called by identify(). Without file capabilities, an ordinary
+ * user's program has only ambient capabilities.
  */
 static __always_inline void identify_invoker(struct task_struct *task)
 {

@@ -20,8 +20,8 @@
 #define OFF_STACK_WORDS	(2 * XPU_FP_FRAMES)
 
 #define OFF_LONG_NS	1000000		/* an interval of at least this length gets a record */
-#define OFF_SPAN_NS	10000000	/* the intervals of a sum begin within this time, ... */
-#define OFF_GAP_NS	2000000		/* ... with shorter times than this between them */
+#define OFF_SPAN_NS	10000000	/* the intervals of a sum begin within this time ... */
+#define OFF_GAP_NS	2000000		/* ... and the gaps between them are shorter than this */
 
 const volatile __u64 off_min_ns = 0;		/* shorter intervals are in no sum */
 
@@ -102,7 +102,7 @@ static __always_inline void open_account(struct task_struct *task, const struct 
 	t->exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
 }
 
-/* The type before Linux 5.14. */
+/* The layout of task_struct before Linux 5.14. */
 struct task_struct___old {
 	long state;
 } __attribute__((preserve_access_index));
@@ -447,7 +447,7 @@ static __always_inline void stop_account(struct task_struct *task, __u64 stop_ns
 	__u32 pid = task->pid;
 	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
 
-	/* Account for a thread that does not run only up to its last run. */
+	/* A thread that is not running is accounted for only up to its last run. */
 	if (t)
 		close_account(task, pid, t->state == XPU_THREAD_RUNNING && stop_ns > t->since_ns ?
 			      stop_ns : t->since_ns);

@@ -258,7 +258,9 @@ struct stack_copy {
 	__u32 max;
 };
 
-/* Copies one page of the stack, which ends before an unreadable page. Return: 1 at the end. */
+/*
+ * Copies one page of the stack. The copying ends before an unreadable page. Return: 1 at the end.
+ */
 static long copy_page(__u32 i, struct stack_copy *c)
 {
 	__u32 bytes = *c->bytes, n;

@@ -99,7 +99,7 @@ struct {
 #define LOG_BYTES	(sizeof(struct xpu_ring_log) + \
 			 XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry))
 
-/* A struct xpu_ring_launch with room for its frames, or a struct xpu_ring_log with its entries. */
+/* Holds a struct xpu_ring_launch with its frames, or a struct xpu_ring_log with its entries. */
 struct scratch {
 	__u8 record[LAUNCH_BYTES > LOG_BYTES ? LAUNCH_BYTES : LOG_BYTES]
 		__attribute__((aligned(8)));
@@ -319,7 +319,7 @@ int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
 	proc = bpf_map_lookup_elem(&procs, &tgid);
 	if (!proc && has_roots() && is_wanted(parent)) {
 		proc = take_up(parent);		/* the parent may never call a probe site */
-		if (!proc)			/* find an entry that says "left alone" */
+		if (!proc)			/* find the parent's "left alone" entry */
 			proc = bpf_map_lookup_elem(&procs, &tgid);
 	}
 	if (proc) {
@@ -461,7 +461,8 @@ static __always_inline void send_last(struct task_struct *task)
 		return;
 	if (restricted) {
 		/*
-		 * The entry is gone if another thread of the process was mistaken for its last one.
+		 * The process's entry is gone if another thread was mistaken for the process's last
+		 * one.
 		 */
 		proc = bpf_map_lookup_elem(&procs, &tgid);
 		if (proc ? !is_recorded(task, proc) : !may_record(task))
@@ -750,7 +751,7 @@ int BPF_KPROBE(on_init, unsigned long heard)
 			bpf_ringbuf_discard(r, 0);			\
 			drop_of(proc->proc_id, XPU_LOST_READ, 1);	\
 		} else {						\
-			/* Samples wait for where Python is. */		\
+			/* CPU samples wait for this record. */		\
 			bpf_ringbuf_submit(r, n == sizeof(struct xpu_record_python) ? \
 					   BPF_RB_FORCE_WAKEUP : ring_flags()); \
 		}							\

@@ -47,7 +47,8 @@ struct xpu_proc {
 	__u64	stop_ns;		/* no later events are recorded */
 	__u64	in_window;		/* with windows: when the open window opened, or 0 */
 	__s64	late_ns;		/* CPU time of ended threads that is not sent yet */
-	__u64	begin_ns;		/* threads born before this ran before the recording */
+	__u64	begin_ns;		/* a thread born earlier may have run before the
+					 * recording */
 };
 
 /* Counts the losses of a process image; the key is its proc_id. */
@@ -114,8 +115,9 @@ struct xpu_thread_state {
 /*
  * A thread's times never go backwards, so they add up to its life: a time before the previous time
  * counts as equal to it. Such times occur because one CPU's clock gives the time of a wakeup, and
- * another CPU's clock gives the time when the thread begins to run. If the program missed the
- * beginning, it is computed from the kernel's sum of the thread's running time.
+ * another CPU's clock gives the time when the thread begins to run. If the BPF program missed the
+ * switch to a thread, the time of the switch is computed from the kernel's sum of the thread's
+ * running time.
  */
 
 /* A time in which a thread did not run: blocked until woken_ns, then runnable. */

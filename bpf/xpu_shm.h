@@ -2,22 +2,22 @@
 /*
  * xpu_shm.h - the contract between the shim and xpuload where BPF may not be used
  *
- * A process that uses CUDA makes its own memory file: a memfd whose size is sealed. It writes to it
- * since its first launch, connects to the socket that XPU_SHM_ENV names, sends a struct
+ * A process that uses CUDA makes its own memory file: a memfd whose size is sealed. From its
+ * first launch it writes to the file. It connects to the socket that XPU_SHM_ENV names, sends a struct
  * xpu_shm_hello with the descriptor of the file, and closes both. It does not wait for an answer,
  * and may have ended before xpuload receives the hello: a message in a socket's queue outlives its
  * sender. Instead of calling probe sites, the process writes into the file the records that the BPF
  * programs would have made.
  *
  * A process that cannot make such a file, for example under a limit on the size of files, makes a
- * segment of System V shared memory instead, marks it as removed, and sends its id. This memory
- * does not outlive the process until xpuload has attached it: so the process waits for that at its
- * end, as long as it waits for room in a full queue.
+ * segment of System V shared memory instead, marks it as removed, and sends its id. Until xpuload
+ * has attached the segment, it disappears with the process. So the process waits at its end until
+ * xpuload has attached it, at most as long as it waits for room in a full queue.
  *
  * A queue can be full, and a process can be forbidden to connect. So each process counts itself in
  * a page of System V shared memory, struct xpu_shm_counts, before it connects, and its hello says
- * that it did. So at the end xpuload knows how many processes did not connect. The parts of the
- * file:
+ * that it did. At the end, xpuload therefore knows how many processes did not connect. The parts of
+ * the file:
  *
  *	one page	struct xpu_shm_reader, written by xpuload
  *	one page	struct xpu_shm_writer, written by the process
@@ -25,17 +25,17 @@
  *			each the first pages of a thread that launches, with its struct xpu_log
  *	ring_bytes	the ring
  *
- * A record in the ring is a word, struct xpu_shm_word, followed by the number of bytes in the word.
+ * A record in the ring is a word, struct xpu_shm_word, followed by as many bytes as the word says.
  * Many threads write at once. Each moves the head by the bytes that it needs, writes the word with
  * XPU_SHM_BUSY, the bytes, and then the word with XPU_SHM_DONE. The reader zeroes the bytes that it
  * has read before it moves the tail. So a word that is not written yet is 0, and if its writer was
  * killed before it could write the word, the next nonzero word begins the next record.
  *
  * If xpuload has no perf events (XPU_SHM_WANTS_MAPS), the process also writes its executable
- * mappings as MMAP records: all of them before its first launch, later what was added. A time of 0
- * means that the mapping may be as old as the image; another time is a time at which the mapping
- * did not exist. A thread writes its name as a COMM record before its first launch. The pids of
- * these records are 0.
+ * mappings as MMAP records: all of them before its first launch, later the added ones. A time of 0
+ * means that the mapping may be as old as the image; any other time says that the mapping did not
+ * exist then. A thread writes its name as a COMM record before its first launch. The pids of these
+ * records are 0.
  *
  * Entries that are still in a thread's log when its process ends are read from the thread's pages.
  */
@@ -116,9 +116,8 @@ struct xpu_shm_writer {
 	__u32	nr_threads;		/* the number of threads whose pages were ever used */
 	__u32	log_at;			/* offset of the struct xpu_log in a thread's pages */
 	__u64	dropped[XPU_SHM_NR_LOST];	/* lost because the ring was full, by kind */
-	__u64	told_code, met_code;	/* versions of the code, which grow: the last one whose
-					 * mappings are in the ring; the last one that a
-					 * launch came from */
+	__u64	told_code, met_code;	/* growing versions of the code: the last one whose mappings
+					 * are in the ring; the last one that a launch came from */
 	__u32	has_maps;		/* 1: told_code is valid */
 	__u32	reserved;
 };

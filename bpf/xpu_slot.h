@@ -37,16 +37,16 @@ struct xpu_slot {
 	__u64	frames;			/* address of nr_frames return addresses, innermost first;
 					 * for an instruction that a signal interrupted, its address
 					 * plus one */
-	__u64	graph_node_id;		/* not 0: this is not a launch, but a new graph node, which
-					 * the captured launch correlation_id made; if that is 0,
-					 * made explicitly */
+	__u64	graph_node_id;		/* not 0: this is no launch, but a new graph node, made by
+					 * the captured launch correlation_id, or explicitly if
+					 * correlation_id is 0 */
 	/* If wait_ns is not 0, this is not a launch, but a call that waited for the device. */
 	__u64	wait_start_ns;		/* CLOCK_MONOTONIC */
 	__u64	wait_ns;
 	__u32	wait_context;		/* the API's ids of the object waited for, ... */
 	__u32	wait_stream;
 	__u32	wait_flags;		/* ... and XPU_WAIT_* */
-	__u32	in_call;		/* in the slot at home: not 0 while the thread is in a call
+	__u32	in_call;		/* in the home slot: not 0 while the thread is in a call
 					 * that may wait; readable at any time */
 	__u64	home;			/* the thread's permanent slot; may be this slot */
 	__u64	log;			/* address of the thread's struct xpu_log, or 0 */
@@ -59,7 +59,7 @@ struct xpu_slot {
 struct xpu_clock {
 	__u64	ticks;
 	__u64	ns;
-	__u64	rate;			/* ns a tick, times 2^XPU_CLOCK_SHIFT; 0: never read */
+	__u64	rate;			/* ns per tick, times 2^XPU_CLOCK_SHIFT; 0: never read */
 };
 
 #define XPU_CLOCK_SHIFT	40
@@ -155,7 +155,7 @@ static inline int xpu_log_alloc__is_short(const struct xpu_log_alloc *a)
 	return !(a->extra | a->bytes % 512 | a->bytes >> (9 + 29) | a->address >> 48);
 }
 
-/* Writes the entries after the first entry, @e. @is_short: whether the event is short. */
+/* Writes the entries that follow the first entry, @e. @is_short: whether the event is short. */
 static inline void xpu_log_alloc__write(const struct xpu_log_alloc *a, struct xpu_log_entry *e,
 					int is_short)
 {

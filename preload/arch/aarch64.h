@@ -73,7 +73,7 @@ static inline uint64_t arch__ticks(void)
 	return ticks;
 }
 
-/* The counter runs at 1 GHz on new processors, and with 25 to 100 MHz on older ones. */
+/* The counter runs at 1 GHz on new processors, and at 25 to 100 MHz on older ones. */
 static inline uint64_t arch__ticks_at_3ghz(uint64_t ticks)
 {
 	uint64_t rate;
@@ -134,7 +134,8 @@ static inline void context__registers(const struct context *c, uint64_t *regs)
 
 /*
  * The frame begins with a siginfo_t of 128 bytes, then struct ucontext, which has a struct
- * sigcontext at offset 176. That begins with 8 bytes of an address, before the registers.
+ * sigcontext at offset 176. The sigcontext begins with an address of 8 bytes, which the registers
+ * follow.
  */
 #define SIGNAL_GREG(i)	(128 + 176 + 8 + 8 * (i))
 #define SIGNAL_BP	SIGNAL_GREG(CFI_BP)

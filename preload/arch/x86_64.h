@@ -118,9 +118,7 @@ enum cfi_reg {		/* DWARF's numbers */
 	CFI_RA	= CFI_IP,
 };
 
-/*
- * Where a function's tables do not mention the return address: whether it is still in a register.
- */
+/* Whether the return address is still in a register where a function's tables do not mention it. */
 #define CFI_RA_IN_REGISTER	false
 
 /* The callee-saved registers, at the place where a walk begins. */
@@ -205,7 +203,7 @@ static inline void return_word__set(struct return_word *w, uint64_t at, uint64_t
 
 /*
  * Return: the address of the return address in a frame that ends at @cfa. return_word__value()
- * returns its value, which is @ip before it was stripped.
+ * returns the return address itself, which is @ip before it was stripped.
  */
 static inline uint64_t return_word__at(const struct return_word *w, uint64_t cfa)
 {

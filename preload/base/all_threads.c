@@ -26,7 +26,7 @@
 struct other {
 	pid_t tid;
 	uint64_t cpu_ns;
-	int nr_asleep;		/* looks that found it asleep */
+	int nr_asleep;		/* how often it was found asleep */
 };
 
 static void pause_ns(long ns)
@@ -149,7 +149,7 @@ void all_threads__barrier(void)
 	if (!atomic_load(&is_registered))
 		atomic_store(&is_registered, !syscall(SYS_membarrier, BARRIER_REGISTER_PRIVATE, 0));
 	if (syscall(SYS_membarrier, BARRIER_PRIVATE, 0))
-		all_threads__wait_moved(BLIND_PAUSE_NS);	/* seccomp, or an old kernel */
+		all_threads__wait_moved(BLIND_PAUSE_NS);	/* seccomp, or an old Linux */
 }
 
 static pthread_key_t end_key;
@@ -157,9 +157,9 @@ static bool have_end_key;
 static void (*at_end)(void);
 
 /*
- * @arg: the process that the thread belonged to when it was first watched. A child made by a bare
- * system call ran no fork handlers, and has copies of the thread memory of its parent, some of it
- * shared: leave that alone.
+ * Called when a watched thread ends. @arg: the process that the thread belonged to when it was
+ * first watched. A child made by a bare system call ran no fork handlers, and has copies of its
+ * parent's thread memory, some of it shared: it leaves that memory alone.
  */
 static void ends(void *arg)
 {

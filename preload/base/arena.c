@@ -11,7 +11,7 @@
 
 struct arena_piece {
 	struct arena_piece *next;
-	size_t bytes, used;		/* of the piece, this header included */
+	size_t bytes, used;		/* bytes of the piece, this header included */
 	_Alignas(LINE) uint8_t data[];
 };
 

@@ -10,13 +10,14 @@
 
 #define SOURCE	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-#define READINGS	8		/* attempts, of which the closest pair is taken */
+#define READINGS	8		/* attempts; the closest pair is taken */
 /* A pair closer than this, about 0.1 us, is taken at once. */
 #define CLOSE_TICKS	arch__ticks_at_3ghz(300)
 /* If every pair is further apart, there is no reading: the thread was interrupted each time. */
 #define APART_TICKS	arch__ticks_at_3ghz(5000)
 #define RATE_NS		50000000ull	/* a rate is measured over at least this time */
-#define STEADY		2		/* readings in a row with the counter where it should be */
+#define STEADY		2		/* consecutive readings with the counter where it should
+					 * be */
 
 static bool usable;
 static struct xpu_clock watched;	/* the last reading of the shim's own thread */
@@ -146,7 +147,7 @@ bool clock__next(const struct xpu_clock *last, struct xpu_clock *next, bool good
 	if (!good)
 		return true;
 	if (next->ticks <= last->ticks || misses(last, next)) {
-		/* @last is as exact for the entries logged since then. */
+		/* @last is as exact as @next for the entries logged since @last. */
 		*next = *last;
 		atomic_store(&rate, 0);
 		return false;

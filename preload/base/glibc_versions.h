@@ -14,7 +14,7 @@
 #if (defined(__x86_64__) || defined(__aarch64__)) && !defined(__ASSEMBLER__)
 #ifdef __x86_64__
 #define XPU_OLD(name, version)	__asm__(".symver " #name "," #name "@GLIBC_" #version)
-#else			/* the architecture's first version has all of them */
+#else			/* the architecture's first version of glibc has all of them */
 #define XPU_OLD(name, version)	__asm__(".symver " #name "," #name "@GLIBC_2.17")
 #endif
 

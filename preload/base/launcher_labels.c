@@ -112,7 +112,8 @@ static uint32_t read_number(struct launcher_labels *all, uint16_t source, uint16
 }
 
 /*
- * Slurm's count of tasks on each node of a step, "2,4(x3)": 2 on node 0, 4 on nodes 1 to 3.
+ * Reads Slurm's count of tasks on each node of a step: "2,4(x3)" means 2 on node 0, 4 on nodes 1 to
+ * 3.
  * Return: the count for @node, or UNKNOWN.
  */
 static uint32_t tasks_on_node(const char *text, uint32_t node)

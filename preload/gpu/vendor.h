@@ -29,12 +29,12 @@
 enum gpu_state {
 	GPU_DORMANT,			/* reports nothing; may be asked to open again */
 	GPU_AWAKE,
-	GPU_FAILED,			/* cannot report; has said why */
+	GPU_FAILED,			/* cannot report, and has said why */
 };
 
 struct gpu_wants {
-	bool windows;			/* records only in windows: see capture.h */
-	bool only_memory;		/* neither launches nor device work */
+	bool windows;			/* record only in windows: see capture.h */
+	bool only_memory;		/* record neither launches nor device work */
 };
 
 /* Functions without "may be NULL" are needed. */
@@ -46,24 +46,29 @@ struct vendor {
 
 	/* Whether open() can succeed now. Asked several times a second. May be NULL: it can. */
 	bool (*may_open)(void);
-	/* Nobody listens any more: send all definitions again to the next listener. May be NULL. */
+	/*
+	 * Called when nobody listens any more: all definitions are sent again to the next listener.
+	 * May be NULL.
+	 */
 	void (*forget_said)(void);
 	/*
 	 * Begins to report launches, and device work unless @wants says otherwise. Reports are
 	 * ignored until launcher__enable(true).
 	 */
 	enum gpu_state (*open)(const struct gpu_wants *wants);
-	/* Launches are recorded now, if they are wanted. May be NULL. */
+	/* Called when launches are recorded, if they are wanted. May be NULL. */
 	void (*begin)(void);
-	/* Everything has begun, and definitions were sent. May be NULL. */
+	/* Called when everything has begun and definitions were sent. May be NULL. */
 	void (*has_begun)(void);
-	/* Nobody listens: whether stop() and close() are allowed now. May be NULL: they are. */
+	/*
+	 * Whether stop() and close() are allowed, now that nobody listens. May be NULL: they are.
+	 */
 	bool (*may_close)(void);
 	/* Ends all reports. Device work that has ended is still taken after that. */
 	void (*stop)(void);
-	/* Lets go, after the last work was taken. */
+	/* Lets go of the runtime, after the last work was taken. */
 	void (*close)(void);
-	/* The process is a forked child, in which the runtime is unusable. May be NULL. */
+	/* Called in a forked child, in which the runtime is unusable. May be NULL. */
 	void (*forked)(void);
 
 	/* ---- what is wanted; each may be NULL ---- */
@@ -71,23 +76,31 @@ struct vendor {
 	void (*want_calls)(enum calls_wanted wanted);
 	/* @late: the program has already used the GPU. Called before allocs__start(). */
 	void (*want_memory)(bool on, bool late);
-	/* Somebody listens: called when that begins, and then several times a second. */
+	/* Called when somebody begins to listen, and then several times a second. */
 	void (*listened)(void);
-	/* Nobody listens any more, but may_close() says no. Return: whether to drain for good. */
+	/*
+	 * Called when nobody listens any more, but may_close() says no. Return: whether to drain
+	 * for good.
+	 */
 	bool (*unheard)(void);
 	/* Sends the vendor's definitions to a new listener. */
 	void (*repeat_definitions)(void);
-	/* A window opens or closes. close_window() returns whether more device work will come. */
+	/*
+	 * Called when a window opens or closes. close_window() returns whether more device work
+	 * will come.
+	 */
 	void (*open_window)(void);
 	bool (*close_window)(void);
-	/* The last work of a window was taken. */
+	/* Called when the last work of a window was taken. */
 	void (*window_is_over)(void);
 
 	/* ---- device work ---- */
 
 	/* Makes finished work available to take(). */
 	void (*flush)(void);
-	/* The process ends, or may end: unfinished work, too, and all that is late. */
+	/*
+	 * Called when the process ends, or may end: makes unfinished and late work available, too.
+	 */
 	void (*flush_all)(void);
 	/* Called several times a second; flushes if that is needed. */
 	void (*look)(void);
@@ -95,7 +108,7 @@ struct vendor {
 	void *(*take)(void);
 	/* Sends work that was taken, by wire__work(), under the lock of sender.h. */
 	void (*pack)(void *taken);
-	/* The packed work is sent. @last: recording stops for now. May be NULL. */
+	/* Called when the packed work was sent. @last: recording stops for now. May be NULL. */
 	void (*drained)(bool any, bool last);
 	/* Called under no lock after each turn of the shim's thread. May be NULL. */
 	void (*after)(void);
@@ -107,7 +120,7 @@ struct vendor {
 	/* ---- the process's end; each may be NULL ---- */
 
 	void (*exiting)(void);
-	/* Nothing is sent any more but messages, if somebody listens. */
+	/* Called when nothing is sent any more except messages, if somebody listens. */
 	void (*over)(bool heard);
 };
 

@@ -73,7 +73,8 @@ struct alloc_call {
 		uint64_t order;		/* the event's number; 0: unused */
 		uint32_t id;		/* the vendor's id of the call */
 	} frees[4];
-	uint64_t device;		/* for the vendor: of the last context; 0: none */
+	uint64_t device;		/* the vendor may keep the last context's device here; 0:
+					 * none */
 };
 
 /* The last number before allocs__start(). */
@@ -89,8 +90,8 @@ static inline bool alloc_free__is_begun(const struct alloc_free *f)
 }
 
 /*
- * The call @id begins to free. A signal handler that frees in between uses another place, or has
- * left this one free again.
+ * Notes that the call @id begins to free. A signal handler that frees in between uses another
+ * place, or has already cleared this one.
  */
 static inline void alloc_call__begin_free(struct alloc_call *call, uint32_t id)
 {

@@ -47,7 +47,7 @@ struct call_log {
 	atomic_bool by_ticks;		/* entries have ticks of the log's clock */
 	uint32_t tid;
 	uint64_t head, tail;		/* as in struct xpu_log */
-	uint64_t end;			/* there is room up to this entry */
+	uint64_t end;			/* there is room for entries before this one */
 	uint64_t nr_alone;		/* calls sent without being logged */
 	unsigned int clock;		/* index of the clock that turns ticks into ns */
 	struct xpu_clock clocks[2];

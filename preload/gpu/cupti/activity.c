@@ -26,9 +26,9 @@
 #include "gpu/cupti/yield.h"
 
 /*
- * A buffer holds about 4,600 kernel records: large enough that CUPTI's per-buffer work is noise,
- * small enough that a flush of a quiet program does not touch much memory. CUPTI uses a buffer for
- * each thread that launches, so buffers are smaller when there are many.
+ * CUPTI fills buffers; each holds about 4,600 kernel records: large enough that CUPTI's per-buffer
+ * work is noise, small enough that a flush of a quiet program does not touch much memory. CUPTI
+ * uses a buffer for each thread that launches, so buffers are smaller when there are many.
  */
 #define BUFFER_BYTES	(1024 * 1024)
 #define MANY_BUFFERS	256
@@ -54,11 +54,11 @@
  */
 struct buffer {
 	struct buffer *next;
-	size_t bytes, valid_bytes;	/* of the data */
+	size_t bytes, valid_bytes;	/* bytes of the data */
 	CUcontext context;
 	uint32_t stream_id;
 	atomic_bool is_out;		/* CUPTI has it */
-	bool was_forced;		/* CUPTI gave it back because the program forced it to */
+	bool was_forced;		/* the program forced CUPTI to give it back */
 	int64_t shift_ns;		/* ns to add to CUPTI's times */
 	size_t chunk_before;		/* bytes of the mapping before this member */
 	size_t chunk_bytes;		/* bytes from this member to the mapping's end, with
@@ -91,8 +91,8 @@ static struct buffer *_Atomic pool[POOL_SLOTS];
 static atomic_int nr_pool, nr_buffers;
 
 /*
- * All buffers of the shim, each at one of the OWN_WINDOW places after own__place(). No thread
- * waits.
+ * All buffers of the shim. Each is at one of the OWN_WINDOW places that begin at own__place(). No
+ * thread waits.
  */
 #define OWN_PLACES	32768		/* a power of two, more than twice MAX_BUFFERS */
 #define OWN_WINDOW	64
@@ -102,7 +102,7 @@ static struct buffer *_Atomic own[OWN_PLACES];
 /* Whether CUPTI collects for the shim. If not, CUPTI gets its buffers from the program. */
 static atomic_bool collecting;
 
-/* For a shim that is one of several subscribers: ns to add to CUPTI's times. */
+/* Whether the shim is one of several subscribers, and the ns to add to CUPTI's times if so. */
 static atomic_bool is_among;
 static atomic_int_fast64_t shift_ns;
 
@@ -117,9 +117,8 @@ static bool packed_forced;		/* the buffer being packed has unfinished records */
 static atomic_bool forced;		/* CUPTI had to hand out unfinished records */
 
 /*
- * Whether a thread may be about to write to a buffer that a forced flush has already returned. With
- * 13.0 this happened in a launch after 1 of about 150 forced flushes, and the memory was already
- * unmapped.
+ * Whether a thread may still write to a buffer that a forced flush has already returned. With CUPTI
+ * 13.0, a launch did so after 1 of about 150 forced flushes, when the memory was already unmapped.
  */
 static atomic_bool late_writers;
 
@@ -253,7 +252,7 @@ static void pool__give(struct buffer *b, size_t used)
 }
 
 /*
- * Gives the memory of the pool's buffers back to the kernel, except their first pages. Their
+ * Gives the memory of the pool's buffers back to the system, except their first pages. Their
  * addresses stay valid, see late_writers.
  */
 static void pool__rest(void)
@@ -300,7 +299,7 @@ void CUPTIAPI activity__requested(uint8_t **data, size_t *size, size_t *max_reco
 	}
 	*data = b ? b->data : NULL;	/* without a buffer CUPTI drops records and counts them */
 	*size = b ? b->bytes : 0;
-	*max_records = 0;		/* as many as fit */
+	*max_records = 0;		/* as many as fit in the buffer */
 	errno = saved_errno;
 }
 
@@ -427,7 +426,7 @@ static void pack_memset(const CUpti_Activity *record, int64_t shift)
 static const struct kind {
 	/* @shift: ns to add to the record's times */
 	void (*pack)(const CUpti_Activity *record, int64_t shift);
-	uint8_t launch_at;		/* where the id of its launch is; 0: it has no launch */
+	uint8_t launch_at;		/* offset of its launch's id; 0: it has no launch */
 } kinds[CUPTI_ACTIVITY_KIND_COUNT] = {
 #define WORK(pack, type)	{ pack, offsetof(type, correlationId) }
 	[CUPTI_ACTIVITY_KIND_KERNEL] = WORK(pack_kernel, CUpti_ActivityKernel10),
@@ -757,7 +756,8 @@ static bool buffers_are_out(void)
 	const struct buffer *b;
 	int nr = atomic_load(&nr_buffers) - atomic_load(&nr_pool);
 
-	for (b = atomic_load(&completed); b; b = b->next)	/* only the caller takes them */
+	for (b = atomic_load(&completed); b; b = b->next)	/* the caller alone takes buffers
+								 * from the list */
 		nr--;
 	for (b = atomic_load(&resting); b; b = b->next)
 		nr--;

@@ -56,7 +56,7 @@ bool activity__is_free(const struct cupti *c);
  */
 bool activity__yield(void);
 
-/* For struct vendor: takes the buffers that came back; packs them; cares for the empty ones. */
+/* These serve struct vendor: they take the returned buffers, pack them, and recycle the empty ones. */
 void *activity__take(void);
 void activity__pack(void *taken);
 void activity__drained(bool any, bool last);

@@ -57,7 +57,7 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 {
 	const CUpti_ModuleResourceData *module;
 
-	/* Also while nobody listens: samples are always read. */
+	/* This is done even while nobody listens: samples are always read. */
 	if (cbid == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
 		stalls__end_module();	/* the names of its functions are lost afterwards */
 	if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
@@ -132,7 +132,7 @@ static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 
 /* ---- launches, copies and sets --------------------------------------------------------------- */
 
-/* The launch took long, so it may have waited for the device. */
+/* Handles the end of a launch that took so long that it may have waited for the device. */
 static __attribute__((noinline, cold)) void left_late(CUpti_CallbackId cbid,
 						      const CUpti_CallbackData *d, uint32_t refused)
 {
@@ -187,7 +187,7 @@ static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackI
 	}
 }
 
-/* Calls of the runtime have callbacks only to be logged. */
+/* Handles a runtime call. Its callback is enabled only so that the call can be logged. */
 static HOT_CODE __attribute__((noinline)) void on_runtime_call(CUpti_CallbackId cbid,
 							       const CUpti_CallbackData *d)
 {
@@ -263,7 +263,7 @@ static bool is_launch(CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 	return domain == DRIVER && kind__call(cbid) < KIND_STREAM;
 }
 
-/* A launch returns when its kernel has ended, with its samples ready. */
+/* Makes launches take turns: a launch returns when its kernel has ended, with its samples ready. */
 void CUPTIAPI callback__call_in_turn(void *userdata, CUpti_CallbackDomain domain,
 				     CUpti_CallbackId cbid, const void *data)
 {
@@ -292,8 +292,8 @@ void callback__watch_windows(CUpti_CallbackFunc function, CUpti_CallbackId start
 }
 
 /*
- * The window opens when cuProfilerStart() returns, and closes when cuProfilerStop() begins, as in
- * NVIDIA's own tools.
+ * Opens the window when cuProfilerStart() returns, and closes it when cuProfilerStop() begins, as
+ * NVIDIA's own tools do.
  */
 static void profiler_call(bool start, const CUpti_CallbackData *d)
 {

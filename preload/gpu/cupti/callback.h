@@ -17,17 +17,17 @@ extern const struct cupti *callback__cupti;
 void CUPTIAPI callback__call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 			     const void *data);
 
-/* The callback if launches are recorded only in windows: see window.h. */
+/* CUPTI calls this instead if launches are recorded only in windows: see window.h. */
 void CUPTIAPI callback__call_in_windows(void *userdata, CUpti_CallbackDomain domain,
 					CUpti_CallbackId cbid, const void *data);
 
-/* The callback if kernels run one at a time: see stalls.h. */
+/* CUPTI calls this instead if kernels run one at a time: see stalls.h. */
 void CUPTIAPI callback__call_in_turn(void *userdata, CUpti_CallbackDomain domain,
 				     CUpti_CallbackId cbid, const void *data);
 
 /*
- * The callback if the program opens windows, see capture.h: calls @inner. Also sets the numbers of
- * the two calls that open and close windows; 0: unknown.
+ * Sets the callback that opens and closes windows, see capture.h, and then calls @inner. Also sets
+ * the numbers of the two calls that open and close windows; 0: unknown.
  */
 void callback__watch_windows(CUpti_CallbackFunc inner, CUpti_CallbackId start,
 			     CUpti_CallbackId stop);

@@ -14,7 +14,7 @@
 
 #define BLOCK_BYTES	(256 * 1024)
 #define MAX_BLOCKS	1024
-#define NR_TAKEN	16		/* the latest spans of each kind */
+#define NR_TAKEN	16		/* the latest spans of each kind are kept */
 #define CLOCKS_NS	1000000		/* a rate needs two readings at least this far apart */
 #define DELIVER_NS	1000000000ull	/* how long to wait for another thread */
 
@@ -52,7 +52,7 @@ static const struct place {
 
 struct taken_span {
 	uint64_t from_ns, to_ns;	/* to_ns is UINT64_MAX while it is open */
-	uint32_t from_id, to_id;	/* ids in (from_id, to_id] are inside */
+	uint32_t from_id, to_id;	/* ids in (from_id, to_id] belong to the span */
 };
 
 struct block {
@@ -82,13 +82,13 @@ static atomic_bool complete_wanted;	/* the next delivery must flush */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct taken_span taken[CUPTI_ACTIVITY_KIND_COUNT][NR_TAKEN];
 static unsigned int nr_taken[CUPTI_ACTIVITY_KIND_COUNT];
-static uint32_t forgotten_id[CUPTI_ACTIVITY_KIND_COUNT];	/* the latest in dropped spans */
+static uint32_t forgotten_id[CUPTI_ACTIVITY_KIND_COUNT];	/* the latest id in dropped spans */
 static struct block *first_block, **last_block = &first_block;
 static struct theirs current;		/* the buffer that the program believes CUPTI is filling */
 static struct reading readings[2];	/* [1] is the later one */
 static CUpti_TimestampCallbackFunc clock_read;
 
-static struct block *filling;		/* used by the packer only */
+static struct block *filling;		/* only the packer uses it */
 
 bool copies__know(CUpti_ActivityKind kind)
 {

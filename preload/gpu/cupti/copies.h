@@ -39,9 +39,9 @@ bool copies__are_waiting(void);
 void copies__forked(void);
 
 /*
- * For the packer, under its lock: copies__keep() keeps a copy if the program wants one;
- * copies__kept() makes the copies ready for delivery. @bytes: 0 if the record's size is unknown,
- * which counts it as dropped.
+ * The packer calls these under its lock: copies__keep() copies a record if the program wants it,
+ * and copies__kept() makes the copies ready for delivery. @bytes: 0 if the record's size is
+ * unknown, which counts it as dropped.
  */
 void copies__keep(const CUpti_Activity *record, size_t bytes);
 void copies__kept(void);

@@ -19,7 +19,7 @@
 
 #define MAX_CBID	4096
 
-/* How a call says what it makes or frees. */
+/* How a call identifies the memory that it makes or frees. */
 enum kind {
 	NOTHING,
 	MAKES_LINEAR,			/* parameters CUdeviceptr *, bytes */
@@ -33,17 +33,19 @@ enum kind {
 	MAKES_ARRAY,
 	MAKES_ARRAY_3D,
 	MAKES_MIPMAPS,
-	OPENS,				/* memory of another process */
-	IMPORTS,			/* memory of another API */
-	ADDS_ALLOC_NODE,		/* to a graph */
-	ADDS_NODE,			/* of any type: four parameters are before the node ... */
-	ADDS_NODE_V2,			/* ... or five are */
+	OPENS,				/* opens memory of another process */
+	IMPORTS,			/* imports memory of another API */
+	ADDS_ALLOC_NODE,		/* adds a node that allocates to a graph */
+	ADDS_NODE,			/* adds a node of any type: four parameters precede the node
+					 * ... */
+	ADDS_NODE_V2,			/* ... or five parameters do */
 	BEGINS_CAPTURE,
 	ENDS_CAPTURE,
 	MAKES_POOL,
 	ENDS_POOL,
 	TRIMS,				/* makes CUDA give back unused memory */
-	FREES,				/* this and below: calls that free their first parameter */
+	FREES,				/* this kind and the next ones: the first parameter is
+					 * freed */
 	UNMAPS,
 };
 
@@ -123,8 +125,8 @@ bool cumem__watch(uint32_t cbid, const char *name)
 }
 
 /*
- * While the program captures a graph, calls by others may be forbidden: the shim must not call CUDA
- * then.
+ * Whether a capture is in progress. While the program captures a graph, other callers may be
+ * forbidden to call CUDA, so the shim must not call it then.
  */
 static bool is_capture_going_on(void)
 {
@@ -452,7 +454,10 @@ static HOT_MEMORY void has_made(const struct call_row *row, struct alloc_call *c
 
 /* ---- what a call frees ----------------------------------------------------------------------- */
 
-/* For calls that free: the first parameter of each is an address or a handle, of 64 bits. */
+/*
+ * Handles a call that frees. The first parameter of such a call is an address or a handle, of 64
+ * bits.
+ */
 static HOT_MEMORY void has_freed(const struct call_row *row, struct alloc_call *call,
 				 CUpti_CallbackId cbid, const CUpti_CallbackData *d)
 {
@@ -482,8 +487,8 @@ static HOT_MEMORY void has_freed(const struct call_row *row, struct alloc_call *
 /* ---- captures and pools ---------------------------------------------------------------------- */
 
 /*
- * A capture may have ended. The count may be 0: captures that began before the recording are not
- * counted.
+ * Handles the end of a call that may have ended a capture. The count may be 0: captures that began
+ * before the recording are not counted.
  */
 static void capture_ended(CUresult result)
 {

@@ -28,7 +28,7 @@ bool cumem__watch(uint32_t cbid, const char *name);
  */
 void cumem__start(const struct cupti *c, bool late);
 
-/* A new listener has come: called after allocs__repeat(). */
+/* Prepares for a new listener. Called after allocs__repeat(). */
 void cumem__repeat(void);
 
 /*
@@ -38,8 +38,8 @@ void cumem__repeat(void);
 void cumem__look(void);
 
 /*
- * The process exits: contexts that end now are ended by CUDA, not by the program, and are not
- * recorded.
+ * Called when the process exits: contexts that end now are ended by CUDA, not by the program, and
+ * are not recorded.
  */
 void cumem__exiting(void);
 

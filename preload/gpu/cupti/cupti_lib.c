@@ -19,7 +19,7 @@ static const int majors[] = { 13, 12, 11 };
 struct search {
 	struct cupti *c;
 	int major;			/* CUDA's major version, tried first; 0 if unknown */
-	char cudart_dir[4096];		/* of the mapped libcudart, or empty */
+	char cudart_dir[4096];		/* directory of the mapped libcudart, or empty */
 };
 
 static bool try_open(struct search *s, const char *path, int flags)
@@ -217,7 +217,7 @@ CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber,
 
 CUptiResult cupti__enable(const struct cupti *c, CUpti_ActivityKind kind, bool on)
 {
-	/* A NULL configuration: records have all their fields. */
+	/* With a NULL configuration, records have all their fields. */
 	if (c->among)
 		return (on ? c->activity_enable_v2 : c->activity_disable_v2)(c->among, kind, NULL);
 	return (on ? c->activity_enable : c->activity_disable)(kind);

@@ -48,9 +48,9 @@ struct cupti {
 	CUptiResult (*activity_register_timestamp)(CUpti_TimestampCallbackFunc);
 
 	/*
-	 * The shim as one subscriber of several, which 13.3 added; NULL: the only subscriber. If
-	 * set, the functions below replace their namesakes above: CUPTI refuses both kinds in one
-	 * process. The headers of 13.0 do not declare them.
+	 * The shim's handle if it is one of several subscribers, which CUPTI 13.3 allows; NULL: it
+	 * is the only one. If set, the functions below replace their namesakes above: CUPTI refuses
+	 * both kinds in one process. The headers of 13.0 do not declare them.
 	 */
 	CUpti_SubscriberHandle among;
 	bool knows_several;

@@ -24,7 +24,8 @@
 static bool is_taken[MAX_GPUS];
 
 /*
- * Processes with a shim agree on a socket's name, which only one of them can have open at a time.
+ * Opens a socket whose name stands for @device. Only one of all processes with a shim can have that
+ * name at a time.
  * Return: the socket; -EADDRINUSE if another process has it; another negative errno if that is
  * unknown.
  */
@@ -56,7 +57,7 @@ static long take_name(uint32_t device)
 
 #if __has_include(<cupti_pmsampling.h>)
 
-/* Whether another tool uses the hardware: asking the GPU which counters it has fails then. */
+/* Whether another tool uses the hardware: if so, asking the GPU for its counters fails. */
 static bool is_busy(const struct cupti *c, uint32_t device)
 {
 	CUpti_PmSampling_GetCounterAvailability_Params counters = {

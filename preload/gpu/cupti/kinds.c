@@ -221,7 +221,7 @@ void kinds__describe(struct gpu_wait *w, uint32_t cbid, const CUpti_CallbackData
 
 	w->context = d->contextUid;
 	call &= ~(KIND_PER_THREAD | KIND_ALLOC | KIND_NO_LAUNCH);
-	/* A copy with a stream waits like a launch: for room, or for its own bytes. */
+	/* A copy with a stream waits like a launch, for room or for its own bytes. */
 	switch (call == KIND_COPY && is_async[cbid] ? KIND_LAUNCH : call) {
 	case KIND_STREAM:
 		w->flags = stream_flags(d->context, ((const cuStreamSynchronize_params *)

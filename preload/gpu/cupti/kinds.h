@@ -86,7 +86,7 @@ enum xpu_call_class kinds__class(const char *name);
 void kinds__start(const struct cupti *c);
 
 /*
- * Describes the call @cbid that has waited, at its exit. Sets all members of @w that
+ * Describes the call @cbid at its exit, after it has waited. Sets all members of @w that
  * wait__measure() does not set.
  */
 void kinds__describe(struct gpu_wait *w, uint32_t cbid, const CUpti_CallbackData *d);

@@ -28,11 +28,11 @@ void levels__start(void *cuda, levels_tell_t tell);
  */
 void levels__repeat(bool late);
 
-/* The program uses pools of @device, or has graph nodes that allocate there. */
+/* Called when the program uses pools of @device, or has graph nodes that allocate there. */
 void levels__has_pool(uint16_t device);
 void levels__has_node(uint16_t device);
 
-/* A pool was made, or is about to be destroyed. */
+/* Called when a pool was made, and when a pool is about to be destroyed. */
 void levels__add_pool(CUmemoryPool pool, uint16_t device);
 void levels__remove_pool(CUmemoryPool pool);
 
@@ -40,8 +40,9 @@ void levels__remove_pool(CUmemoryPool pool);
 void levels__look(void);
 
 /*
- * A call has made memory on @device, whose context is current: reports how much of the device is in
- * use, if that was never reported, or not for a second and the call asks the @system for memory.
+ * Called after a call has made memory on @device, whose context is current. Reports how much of the
+ * device is in use if that was never reported. Also reports it if the last report is a second old
+ * and the call asks the @system for memory.
  */
 void levels__see_device(uint16_t device, bool system);
 

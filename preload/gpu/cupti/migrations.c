@@ -24,7 +24,8 @@ _Static_assert(offsetof(CUpti_ActivityUnifiedMemoryCounter3, dstId) == 44, "migr
 static const struct counter {
 	uint16_t what;			/* XPU_MIGRATION_*; 0: unused */
 	bool has_end, has_source, has_target;
-	bool is_one;			/* the record's value is not a count: it stands for one */
+	bool is_one;			/* the record's value is no count: the record counts as
+					 * one */
 } counters[NR_COUNTERS] = {
 #define COUNTER(name)	[CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_##name]
 	COUNTER(BYTES_TRANSFER_HTOD) = { XPU_MIGRATION_TO_DEVICE, true, false, true, false },
@@ -37,9 +38,9 @@ static const struct counter {
 };
 
 static struct {
-	pthread_mutex_t lock;		/* taken by the first allocation of managed memory only */
+	pthread_mutex_t lock;		/* only the first allocation of managed memory takes it */
 	const struct cupti *cupti;
-	atomic_bool waits;		/* memory is recorded, and CUPTI was not asked yet */
+	atomic_bool waits;		/* memory is recorded, but CUPTI has not been asked yet */
 	bool is_on;			/* CUPTI counts */
 	uint32_t nr;			/* records packed; under the lock of sender.h */
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -81,7 +82,7 @@ static void tell(const struct cupti *c, CUptiResult err, bool late)
 		snprintf(text, sizeof(text), "page migrations of managed memory are not recorded, "
 			 "because CUPTI refuses to count them (%s, error %d)%s",
 			 cupti__strerror(c, err), err, why);
-	/* A program that xpuload attached to may have no managed memory at all. */
+	/* A program that xpuload attaches to may have no managed memory at all. */
 	sender__message(err == CUPTI_SUCCESS || late ? XPU_MESSAGE_INFO : XPU_MESSAGE_WARNING,
 			text);
 }

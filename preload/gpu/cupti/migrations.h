@@ -18,15 +18,18 @@
 struct cupti;
 
 /*
- * Memory is recorded now. @late: the program may already have managed memory, so CUPTI is asked at
- * once.
+ * Called when the recording of memory starts. @late: the program may already have managed memory,
+ * so CUPTI is asked at once.
  */
 void migrations__start(const struct cupti *c, bool late);
 
-/* The program has managed memory. Called on any thread, in CUPTI's callbacks, too. */
+/*
+ * Asks CUPTI to count, since the program has managed memory. Called on any thread, in CUPTI's
+ * callbacks, too.
+ */
 void migrations__begin(void);
 
-/* CUPTI need not count any more. */
+/* Called when CUPTI need not count any more. */
 void migrations__end(void);
 
 /* Packs a record of CUPTI's kind UNIFIED_MEMORY_COUNTER. @shift: ns to add to its times */

@@ -32,8 +32,8 @@ struct node {
 
 struct names {
 	_Atomic(struct name *) by_text[NR_NAMES];
-	_Atomic(struct name *) by_place[NR_PLACES];	/* by the address of the text in the driver,
-							 * lately */
+	_Atomic(struct name *) by_place[NR_PLACES];	/* names lately seen, hashed by the text's
+							 * address in the driver */
 	atomic_uint_fast64_t launches[NR_LAUNCHES];	/* correlation id, name's index; 0: none */
 	struct node nodes[NR_NODES];
 	atomic_size_t used;

@@ -27,7 +27,7 @@ static inline bool names__wanted(void)
 	return atomic_load_explicit(&names__table, memory_order_relaxed);
 }
 
-/* A module is being unloaded, or may have been. Called on any thread. */
+/* Called when a module is being unloaded, or may have been. Called on any thread. */
 void names__start(void);
 
 /*

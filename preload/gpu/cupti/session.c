@@ -33,21 +33,23 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-#define RETRY_NS	1000000000ll	/* between attempts to subscribe while another tool is
+#define RETRY_NS	1000000000ll	/* time between attempts to subscribe while another tool is
 					 * subscribed */
-#define MAX_WAITS	5		/* attempts, while CUPTI still has the program's buffers */
+#define MAX_WAITS	5		/* number of attempts while CUPTI still has the program's
+					 * buffers */
 
 static struct {
 	struct cupti cupti;
 	CUpti_SubscriberHandle subscriber;
 	bool has_begun;			/* begin() was called since open() */
-	bool closes;			/* may_close() has stopped serving the program */
+	bool closes;			/* may_close() has stopped serving the program's profiler */
 	bool has_stalls;		/* PC samples are wanted */
 	bool stays;			/* CUPTI records device work outside of windows, too */
 	bool told_busy;
 	int busy_level;			/* XPU_MESSAGE_* of the message that was sent */
 	uint64_t retry_ns;		/* when to try to subscribe again */
-	unsigned int nr_waits;		/* retries while CUPTI still held buffers of the program */
+	unsigned int nr_waits;		/* number of retries while CUPTI still held the program's
+					 * buffers */
 
 	uint64_t left_ns;		/* when the shim made room for the program; 0: it did not */
 } session;
@@ -160,7 +162,7 @@ static enum gpu_state take_cupti(struct cupti *c)
 	    cupti__join(c, &session.subscriber, callback()) == CUPTI_SUCCESS)
 		return GPU_AWAKE;
 	if (err == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-		if (!holder[0] || strstr(holder, "<not provided>"))	/* CUPTI's own words */
+		if (!holder[0] || strstr(holder, "<not provided>"))	/* CUPTI says this itself */
 			return busy("another tool (Nsight, torch.profiler, ...)");
 		return busy(holder);
 	}
@@ -333,7 +335,8 @@ static void session__stop(void)
 static void session__close(void)
 {
 	unsubscribe();
-	names__start();			/* unloads go unreported until it subscribes again */
+	names__start();			/* module unloads go unreported until the shim subscribes
+					 * again */
 	if (session.closes)
 		share__stop();
 	session.closes = false;
@@ -403,7 +406,7 @@ static void session__open_window(void)
 static bool session__close_window(void)
 {
 	/*
-	 * While PC sampling is on, CUPTI would not record device work again once that is disabled.
+	 * While PC sampling is on, CUPTI would not record device work again after it was disabled.
 	 */
 	session.stays = stalls__are_on();
 	if (!session.stays)
@@ -505,7 +508,7 @@ static void yield(void)
 	char text[256];
 
 	if (!life__is_awake(&cupti)) {
-		leave();		/* it may still have buffers of an earlier listener */
+		leave();		/* CUPTI may still have buffers for an earlier listener */
 		return;
 	}
 	life__doze(&cupti);
@@ -523,7 +526,10 @@ static void yield(void)
 	session.retry_ns = clock__ns() + RETRY_NS;
 }
 
-/* Subscribes again, after the program has subscribed in a way that allows others, or failed to. */
+/*
+ * Subscribes again, after the program has subscribed in a way that allows others, or has failed to
+ * subscribe.
+ */
 static void join(void)
 {
 	way__has_joined();
@@ -557,8 +563,9 @@ static void initialize(void)
 }
 
 /*
- * The CUDA driver calls this in cuInit. 1 is success. The call may come before the constructor
- * below, because constructors of the program's own libraries run earlier and may use CUDA.
+ * Lets the CUDA driver start the shim, in cuInit. 1 means success. The call may come before the
+ * constructor below, because constructors of the program's own libraries run earlier and may use
+ * CUDA.
  */
 int InitializeInjection(void)
 {

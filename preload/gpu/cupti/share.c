@@ -43,11 +43,11 @@
 #define NR_FLUSHES	10
 #define FLUSH_PAUSE_NS	1000000
 #define LOOK_PAUSE_NS	200000
-#define MOVED_WAIT_NS	2000000000ull	/* for threads to leave the program's callback */
-#define BUFFER_WAIT_NS	100000000ull	/* for the program's callback to give a buffer */
-#define CALLS_WAIT_NS	2000000000ull	/* for calls in service */
-#define CHANGE_WAIT_NS	10000000000ull	/* for another thread that gives CUPTI back */
-#define SEVERAL_SUBSCRIBERS 130300	/* the CUPTI version that began to allow several */
+#define MOVED_WAIT_NS	2000000000ull	/* time for threads to leave the program's callback */
+#define BUFFER_WAIT_NS	100000000ull	/* time for the program's callback to give a buffer */
+#define CALLS_WAIT_NS	2000000000ull	/* time for calls in service to end */
+#define CHANGE_WAIT_NS	10000000000ull	/* time for another thread to give CUPTI back */
+#define SEVERAL_SUBSCRIBERS 130300	/* the first CUPTI version that allows several */
 
 typedef _Atomic uint8_t bitmap[NR_DOMAINS][NR_CBIDS / 8];
 
@@ -60,9 +60,12 @@ struct client {
 
 static const struct cupti *cupti;
 static CUpti_SubscriberHandle own_subscriber;
-static bitmap own, theirs;			/* callbacks that are enabled */
-static _Atomic(struct client *) client, clients;	/* the current one; all ever made */
-static _Atomic(CUpti_SubscriberHandle) real_subscriber;	/* of the program, if it has CUPTI */
+static bitmap own, theirs;			/* enabled callbacks: the shim's, and the
+						 * program's */
+static _Atomic(struct client *) client, clients;	/* the current one, and all that were ever
+							 * made */
+static _Atomic(CUpti_SubscriberHandle) real_subscriber;	/* the program's handle, if it has CUPTI for
+							 * itself */
 
 enum state {
 	OFF,
@@ -78,7 +81,7 @@ static __thread struct {
 	/* The words that the program keeps in *correlationData from a call's entry to its exit. */
 	struct { const void *call; uint64_t data; } calls[DEPTH];
 	unsigned int nr;
-	unsigned int nr_callbacks;	/* the program's callbacks that the thread is in */
+	unsigned int nr_callbacks;	/* how many of the program's callbacks the thread is in */
 } kept __attribute__((tls_model("initial-exec")));
 
 bool share__is_asked_for(void)
@@ -212,8 +215,8 @@ void share__forked(void)
 /*
  * Return: where the program keeps its word for the call; NULL at the exit of a call whose entry it
  * did not see. CUPTI's own word is used by the shim; its address identifies the call. A signal
- * handler's calls are nested, so they end first. A call whose exit the program did not see is
- * pushed out in time.
+ * handler's calls are nested, so they end first. If the program did not see the exit of a call,
+ * later calls push that call out.
  */
 static uint64_t *word_of(const CUpti_CallbackData *d)
 {
@@ -351,8 +354,8 @@ static CUptiResult enable(CUpti_SubscriberHandle subscriber, uint32_t on, uint32
 }
 
 /*
- * Uses CUPTI's own function for a whole domain only while the program has CUPTI for itself: it
- * would disable the shim's callbacks, too.
+ * Enables a whole domain by CUPTI's own function only while the program has CUPTI for itself: that
+ * function would also disable the shim's callbacks.
  */
 static CUptiResult enable_domain(CUpti_SubscriberHandle subscriber, uint32_t on, uint32_t domain)
 {
@@ -551,7 +554,7 @@ static bool flush(uint32_t flag)
 			collect(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 		share__ends();
 	}
-	if (copies__are_wanted()) {	/* also copies from before CUPTI was given back */
+	if (copies__are_wanted()) {	/* copies may be older than CUPTI's return to the program */
 		if (kept.nr_callbacks)
 			copies__flush_later();
 		else
@@ -577,10 +580,10 @@ EXPORT CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute at
 						      size_t *bytes, void *value)
 {
 	REAL(cuptiActivitySetAttribute);
-	/* Says whether buffers are zeroed: CUPTI has the shim's buffers, which always are. */
+	/* Answers whether buffers are zeroed: CUPTI has the shim's buffers, which always are. */
 	if (attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER && share__serves())
 		return CUPTI_SUCCESS;
-	/* Serve only 0, which Kineto sets after each flush. */
+	/* Accepts only 0, the value that Kineto sets after each flush. */
 	if (attribute == CUPTI_ACTIVITY_ATTR_PER_THREAD_ACTIVITY_BUFFER && bytes && value &&
 	    *bytes == sizeof(uint8_t) && *(const uint8_t *)value)
 		share__cannot_serve("cuptiActivitySetAttribute");
@@ -681,7 +684,7 @@ void share__cannot_serve(const char *function)
 	program__call_ends();
 }
 
-/* CUPTI forgets the program's subscription and all that it has enabled. */
+/* Makes CUPTI forget the program's subscription and all that it has enabled. */
 EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
 {
 	uint32_t at;

@@ -9,7 +9,7 @@
 
 #include "gpu/cupti/cupti_lib.h"
 
-/* Whether the user asks for sharing, by XPU_CUPTI_ENV; whether nothing prevents it, either. */
+/* Whether the user asks for sharing, by XPU_CUPTI_ENV, and whether sharing is also possible. */
 bool share__is_asked_for(void);
 bool share__is_wanted(void);
 
@@ -24,7 +24,7 @@ void share__start(const struct cupti *c, CUpti_SubscriberHandle subscriber);
 bool share__may_stop(void);
 void share__stop(void);
 
-/* CUDA is unusable now, since the process ends or is a forked child. */
+/* Called when CUDA becomes unusable, because the process ends or is a forked child. */
 void share__end(void);
 void share__forked(void);
 

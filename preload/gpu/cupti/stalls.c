@@ -25,12 +25,14 @@
 
 #define MAX_CONTEXTS	64
 #define MAX_REASONS	256
-#define NR_PCS		2048		/* PCs read at a time */
-#define NR_KEPT_PCS	64		/* in the buffer that CUPTI insists on having */
-#define MAX_READS	64		/* in a row */
+#define NR_PCS		2048		/* how many PCs are read at once */
+#define NR_KEPT_PCS	64		/* number of PCs in the buffer that CUPTI insists on
+					 * having */
+#define MAX_READS	64		/* maximum number of consecutive reads */
 #define PIECE_BYTES	16384
-#define MAX_STALLS	1024		/* at most in a record */
-#define HARDWARE_BYTES	((size_t)16 << 20)	/* at HARDWARE_PERIOD; the default is 512 MB */
+#define MAX_STALLS	1024		/* maximum number of stalls in a record */
+#define HARDWARE_BYTES	((size_t)16 << 20)	/* buffer size at HARDWARE_PERIOD; CUPTI's default
+						 * is 512 MB */
 #define HARDWARE_PERIOD	18
 #define HARDWARE_MAX	((size_t)256 << 20)
 #define BESIDE_ACTIVITY	26		/* CUPTI 12.8, the first to sample during activity */
@@ -64,24 +66,25 @@ struct pcs {
 struct sampled {
 	CUcontext handle;
 	uint64_t begin_ns;		/* when sampling began */
-	uint64_t span_ns;		/* no samples are missing since then */
+	uint64_t span_ns;		/* since then, no samples are missing */
 	uint64_t since_ns;		/* when samples were last read, or the beginning */
 	uint64_t late_ns;		/* longest delay before samples are fetched */
-	struct pcs kept;		/* CUPTI uses it as long as the context lives */
+	struct pcs kept;		/* CUPTI uses this as long as the context lives */
 	struct xpu_record_stalls_account account;
 	bool said_full;
 };
 
 static const struct cupti *cupti;
 static unsigned int period;		/* 0: not wanted */
-static bool is_exact;			/* kernels run one at a time: samples know their launch */
+static bool is_exact;			/* kernels run one at a time, so samples know their
+					 * launch */
 static atomic_bool has_said;
 static atomic_bool is_locked;		/* guards the following */
-static bool is_listening;		/* samples that are read are sent */
+static bool is_listening;		/* samples are sent after they are read */
 static struct sampled contexts[MAX_CONTEXTS];
 static unsigned int nr_contexts;
-static struct pcs buffer;		/* samples are read into this */
-static char *reason_names[MAX_REASONS];	/* by index; NULL: no such reason */
+static struct pcs buffer;		/* samples are read into this buffer */
+static char *reason_names[MAX_REASONS];	/* names by index; NULL: CUPTI has no such reason */
 static bool not_issued[MAX_REASONS];	/* its samples are counted under another reason, too */
 static size_t nr_reasons;
 static atomic_bool is_on;		/* a context is sampled */
@@ -165,7 +168,10 @@ static CUptiResult set_attributes(CUcontext context, CUpti_PCSamplingConfigurati
 	});
 }
 
-/* A shorter period gives more samples between two fetches of CUPTI's thread. */
+/*
+ * Return: the size of CUPTI's memory. A shorter period gives more samples between two fetches of
+ * CUPTI's thread.
+ */
 static size_t hardware_bytes(void)
 {
 	size_t bytes = HARDWARE_BYTES;
@@ -175,7 +181,9 @@ static size_t hardware_bytes(void)
 	return bytes < HARDWARE_MAX ? bytes : HARDWARE_MAX;
 }
 
-/* If CUPTI refuses the size of the memory or the period, its defaults stay. */
+/*
+ * Configures PC sampling. If CUPTI refuses the size of the memory or the period, its defaults stay.
+ */
 static CUptiResult configure(struct sampled *c)
 {
 	CUpti_PCSamplingConfigurationInfo needed[] = {
@@ -247,7 +255,8 @@ static bool same_function(const CUpti_PCSamplingPCData *a, const CUpti_PCSamplin
 }
 
 /*
- * Return: the earliest time of samples read now, with a margin: CUPTI's thread may wait for a CPU.
+ * Return: the earliest time that samples read now can have, with a margin: CUPTI's thread may wait
+ * for a CPU.
  */
 static uint64_t taken_since(const struct sampled *c)
 {
@@ -256,7 +265,10 @@ static uint64_t taken_since(const struct sampled *c)
 	return c->since_ns - (sampled_ns < LATE_BY_DEFAULT_NS ? sampled_ns : LATE_BY_DEFAULT_NS);
 }
 
-/* CUPTI reports the latest launch of any thread, even if that thread still waits for its turn. */
+/*
+ * Return: the launch that a sample belongs to. CUPTI reports the latest launch of any thread, even
+ * if that thread still waits for its turn.
+ */
 static uint32_t launch_of(const CUpti_PCSamplingPCData *v)
 {
 	uint32_t only = atomic_load(&only_launch);
@@ -338,7 +350,10 @@ static void say_error(const char *what, CUptiResult err)
 	say(text);
 }
 
-/* When CUPTI fails to read samples, it loses all other device work, too (seen with 13.0). */
+/*
+ * Reports, once, that CUPTI fails to read samples. It then loses all other device work, too (seen
+ * with 13.0).
+ */
 static void say_broken(CUptiResult err)
 {
 	static atomic_bool said;
@@ -392,8 +407,8 @@ static void read_context(struct sampled *c, bool tell)
 			tell = true;
 		}
 		/*
-		 * In exact mode read on: CUPTI's own buffer comes first, then the samples that did
-		 * not fit in it.
+		 * In exact mode, keep reading: CUPTI's own buffer comes first, then the samples
+		 * that did not fit in it.
 		 */
 		if (!buffer.data.totalNumPcs || (!buffer.data.remainingNumPcs && !is_exact))
 			break;
@@ -533,7 +548,10 @@ static const struct sampled *sampled_of(uint32_t device)
 	return NULL;
 }
 
-/* With a second sampled context CUPTI fails, and reports nothing any more (seen with 13.0). */
+/*
+ * Reports, once, that a second context is not sampled: CUPTI would fail, and report nothing any
+ * more (seen with 13.0).
+ */
 static void say_second(uint32_t device)
 {
 	static atomic_bool said;
@@ -635,7 +653,10 @@ void stalls__add_module(const void *file, size_t bytes)
 	free(lines);
 }
 
-/* Keeps the memory that CUPTI was given: CUPTI may use it until the context is gone. */
+/*
+ * Forgets the context, but keeps the memory that CUPTI was given: CUPTI may use it until the
+ * context is gone.
+ */
 void stalls__remove_context(CUcontext handle)
 {
 	sigset_t old;
@@ -674,7 +695,7 @@ bool stalls__are_on(void)
 	return atomic_load(&is_on);
 }
 
-/* Counts begin at 0 for a new listener, who gets no earlier samples. */
+/* Counts start at 0 for a new listener, which gets no earlier samples. */
 void stalls__listen(bool on)
 {
 	struct xpu_record_stalls_account *a;

@@ -39,7 +39,10 @@ bool stalls__are_exact(void);
 /* Sends samples while @on; otherwise they are read and dropped. */
 void stalls__listen(bool on);
 
-/* Somebody else has CUPTI now, so module unloads go unreported: samples are never read again. */
+/*
+ * Called when somebody else has CUPTI, so that module unloads go unreported: samples are never read
+ * again.
+ */
 void stalls__give_up(void);
 
 /* Sends names and totals again, for a new listener. */
@@ -54,8 +57,8 @@ void stalls__remove_context(CUcontext context);
 void stalls__add_module(const void *file, size_t bytes);
 
 /*
- * While kernels run one at a time: sets the only launch that the next samples can belong to; 0:
- * unknown. CUPTI itself attributes samples to the latest launch of any thread.
+ * Sets the only launch that the next samples can belong to, while kernels run one at a time; 0: it
+ * is unknown. CUPTI itself attributes samples to the latest launch of any thread.
  */
 void stalls__set_launch(uint32_t correlation_id);
 
@@ -66,7 +69,8 @@ void stalls__set_launch(uint32_t correlation_id);
 void stalls__drain(void);
 
 /*
- * Reads for the last time: also waits, normally 60 ms, for samples that CUPTI has not fetched yet.
+ * Reads for the last time. This includes samples that CUPTI has not fetched yet, which normally
+ * takes 60 ms.
  */
 void stalls__drain_all(void);
 

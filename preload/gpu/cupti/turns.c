@@ -8,11 +8,11 @@
 #include "base/libc.h"
 #include "gpu/cupti/stalls.h"
 
-#define TURN_WAIT_S	1		/* for a launch's turn */
-#define MAX_TURN_WAITS	30		/* if other turns end meanwhile */
+#define TURN_WAIT_S	1		/* how long to wait for a launch's turn */
+#define MAX_TURN_WAITS	30		/* how many such waits, if other turns end meanwhile */
 
 static sem_t turn;			/* held during a launch */
-static atomic_uint nr_turns;		/* that are over */
+static atomic_uint nr_turns;		/* number of turns that are over */
 static atomic_uint nr_without_turn;	/* launches in progress */
 
 static __thread unsigned int depth __attribute__((tls_model("initial-exec")));
@@ -24,8 +24,8 @@ void turns__init(void)
 }
 
 /*
- * Return: whether it is this launch's turn. It continues without a turn if no turn ends for a
- * while: the program may make launches wait for each other.
+ * Waits for this launch's turn. Return: whether it has come. If no turn ends for a while, the
+ * launch continues without one: the program may make launches wait for each other.
  */
 static bool take_turn(void)
 {

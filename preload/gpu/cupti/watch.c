@@ -23,12 +23,13 @@ static const char asked_for_tools[] = "cuKernelGetName";
 static const struct cupti *cupti;
 static CUpti_SubscriberHandle subscriber;
 static uint16_t cbids[MAX_WATCHED];	/* driver calls that have a callback */
-static bool may_wait[MAX_WATCHED];	/* by index in cbids: the call may wait for the device */
+static bool may_wait[MAX_WATCHED];	/* by index in cbids: whether the call may wait for the
+					 * device */
 static unsigned int nr_cbids;
 
 static const CUpti_CallbackDomain domains[] = { CUPTI_CB_DOMAIN_DRIVER_API,
 						CUPTI_CB_DOMAIN_RUNTIME_API };
-static enum calls_wanted have;		/* calls whose callbacks are enabled */
+static enum calls_wanted have;		/* which calls have enabled callbacks */
 static bool enabled[2][MAX_CBID];	/* callbacks enabled for calls, by domain */
 static unsigned int nr_enabled;
 
@@ -38,7 +39,7 @@ void watch__start(const struct cupti *c, CUpti_SubscriberHandle handle)
 	subscriber = handle;
 }
 
-/* Return: the function's name; NULL if CUPTI has no such function. On any thread. */
+/* Return: the function's name; NULL if CUPTI has no such function. May be called on any thread. */
 static const char *name_of(CUpti_CallbackDomain domain, uint32_t cbid)
 {
 	const char *name = NULL;
@@ -159,7 +160,7 @@ static const char *call_name(uint16_t call, uint32_t *domain, uint32_t *number)
 	return name_of(*domain, *number);
 }
 
-/* Whether more than the recording of API calls needs the driver function's callback. */
+/* Whether the driver function's callback is needed for more than the recording of API calls. */
 static bool is_used(uint32_t cbid, const char *name)
 {
 	return kinds__is_launch(name) || (kind__call(cbid) & ~KIND_NO_LAUNCH) >= KIND_STREAM ||

@@ -10,11 +10,11 @@
 #include "life/life.h"
 #include "life/requests.h"
 
-#define YIELD_WAIT_S	5		/* for the shim's thread */
+#define YIELD_WAIT_S	5		/* time limit for the shim's thread */
 
 static struct request yield, join;
 static _Atomic(const char *) wanted;	/* the function that the program wants to call */
-static atomic_bool joining;		/* ... to subscribe alongside others */
+static atomic_bool joining;		/* the program wants to subscribe alongside others */
 
 void way__init(void (*yield_fn)(void), void (*join_fn)(void))
 {

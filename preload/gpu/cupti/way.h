@@ -6,14 +6,14 @@
 #include <stdbool.h>
 
 /*
- * Sets the functions that let go of CUPTI and take it again. They run on the shim's thread; @yield
- * runs on the caller's if the shim has no thread. To be called before life__used().
+ * Sets the functions that let go of CUPTI and take it again. They run on the shim's thread. If the
+ * shim has no thread, @yield runs on the calling thread. To be called before life__used().
  */
 void way__init(void (*yield)(void), void (*join)(void));
 
 /*
- * The program is about to call @function of CUPTI, which serves one user only. Waits until the shim
- * has let go of CUPTI.
+ * Called when the program is about to call @function of CUPTI, which serves only one user. Waits
+ * until the shim has let go of CUPTI.
  */
 void way__yield(const char *function);
 
@@ -21,9 +21,9 @@ void way__yield(const char *function);
 const char *way__function(void);
 
 /*
- * The program is about to call @function, which subscribes alongside others: does the work of
- * way__yield(). After the call of @function, way__join() waits until the shim has subscribed again;
- * until then way__is_joining().
+ * Called when the program is about to call @function, which subscribes alongside others. Does the
+ * work of way__yield(). After the call of @function, way__join() waits until the shim has
+ * subscribed again; until then way__is_joining().
  */
 void way__make_room(const char *function);
 void way__join(void);

@@ -73,8 +73,8 @@ bool yield__request(uint8_t **data, size_t *bytes, size_t *max_records)
 }
 
 /*
- * Counts the program's device records while there are listeners, who lack them. The shim cannot
- * record them, because it did not see their launches.
+ * Counts the program's device records while somebody listens, because the recording lacks them. The
+ * shim cannot record them, because it did not see their launches.
  */
 static void count_records(uint8_t *data, size_t valid_bytes)
 {
@@ -152,14 +152,17 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscriber,
 	return end(real_cuptiSubscribe(subscriber, callback, userdata));
 }
 
-/* Since 13.3 the parameters have this member. */
+/* Whether the parameters allow several subscribers; they have this member since 13.3. */
 static bool allows_several(const CUpti_SubscriberParams *params)
 {
 	return params && params->structSize >= sizeof(struct cupti_subscriber_params) &&
 	       ((const struct cupti_subscriber_params *)params)->allow_several;
 }
 
-/* The shim makes room for a moment, and is back as one of several when the call returns. */
+/*
+ * Subscribes the program. The shim makes room meanwhile, and is back as one of several when the
+ * call returns.
+ */
 static CUptiResult subscribe_beside(__typeof__(&cuptiSubscribe_v2) real,
 				    CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
 				    void *userdata, CUpti_SubscriberParams *params)

@@ -6,25 +6,27 @@
 #include "base/clock.h"
 #include "gpu/opencl/objects.h"
 
-#define READ_NS		100000000ull	/* between two readings of a device's timer */
-#define DRIFT		2000		/* two clocks differ by less than 1 / DRIFT */
+#define READ_NS		100000000ull	/* time between two readings of a device's timer */
+#define DRIFT		2000		/* the rates of two clocks differ by less than 1 / DRIFT */
 
-/* Limits of an offset at a time. */
+/* The bounds of an offset at a given time. */
 struct bounds {
 	int64_t lo, hi;
-	uint64_t at_ns;			/* 0: none are known */
+	uint64_t at_ns;			/* 0: no bounds are known */
 };
 
 struct device_clock {
 	/* Written by the thread that holds @reads, a flag; read by the shim's thread. */
 	atomic_bool reads;
-	atomic_uint_fast64_t next_ns;	/* when to read again; UINT64_MAX: the driver cannot */
+	atomic_uint_fast64_t next_ns;	/* time of the next reading; UINT64_MAX: the driver cannot
+					 * read */
 	atomic_int_fast64_t lo, hi;
 	atomic_uint_fast64_t at_ns;
 
-	struct bounds bounds;		/* and all below: the shim's thread's own */
+	struct bounds bounds;		/* only the shim's thread uses this and all below */
 	int64_t shift;
-	uint64_t worst, told;		/* distances from the shift to its bounds */
+	uint64_t worst, told;		/* largest distance from the shift to its bounds; as last
+					 * told */
 	bool has_shift, from_timer;
 };
 

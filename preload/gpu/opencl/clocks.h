@@ -22,8 +22,8 @@ struct clock_times {
 };
 
 /*
- * Reads both clocks of device @ordinal, if that was not done for a while and its driver can. On a
- * thread that is about to enqueue work on it. @now: clock__ns()
+ * Reads both clocks of device @ordinal, unless that was done lately or its driver cannot. Called on
+ * a thread that is about to enqueue work on the device. @now: clock__ns()
  */
 void clocks__read(uint16_t ordinal, uint64_t now);
 
@@ -40,9 +40,9 @@ void clocks__settle(void);
 int64_t clocks__shift(uint16_t ordinal);
 
 /*
- * Return: how far from the truth times of device @ordinal may have been converted, in ns, if that
- * has to be said: after the first work, and if it has doubled since; else 0. @from_timer: set to
- * whether it comes from the driver's timer
+ * Return: the largest possible error of the converted times of device @ordinal, in ns, if it has to
+ * be reported: after the first work, and after it has doubled; else 0. @from_timer: set to whether
+ * the bound comes from the driver's timer
  */
 uint64_t clocks__bound_to_tell(uint16_t ordinal, bool *from_timer);
 

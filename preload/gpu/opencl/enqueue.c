@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Calls that put work on a device, and calls that wait. Each passes the program's own arguments on,
- * but always asks the driver for an event: its completion reports the work.
+ * but always asks the driver for an event, whose completion reports the work.
  */
 #include "gpu/opencl/enqueue.h"
 
@@ -45,7 +45,7 @@ __attribute__((noinline)) cl_event *enqueue__prepare(struct enqueue *e, cl_comma
 	return &e->event;
 }
 
-/* The call has succeeded, and may have waited. */
+/* Handles a successful call that may have waited. */
 static __attribute__((noinline, cold)) void waited(const struct work *w, unsigned int call,
 						   uint64_t start)
 {
@@ -205,8 +205,8 @@ static cl_int CL_API_CALL on_clEnqueueTask(cl_command_queue queue, cl_kernel ker
 /* ---- copies and fills ------------------------------------------------------------------------ */
 
 /*
- * Defines on_NAME(): @parameters are the call's before the wait list; @arguments are their names. A
- * call that @blocks returns when the work has ended.
+ * Defines on_NAME(): @parameters are those before the wait list; @arguments are their names. A call
+ * that @blocks returns when the work has ended.
  */
 #define ENQUEUES(name, what, blocks, parameters, ...)					\
 static cl_int CL_API_CALL on_##name parameters						\
@@ -366,7 +366,10 @@ static void *CL_API_CALL on_clEnqueueMapImage(cl_command_queue queue, cl_mem ima
 
 /* ---- calls that wait ------------------------------------------------------------------------- */
 
-/* The call, which began at @start, has waited for @queue; NULL: for several. */
+/*
+ * Reports that the call, which began at @start, has waited for @queue, or for several queues if
+ * @queue is NULL.
+ */
 static __attribute__((noinline, cold)) void has_waited(unsigned int call, uint64_t start,
 							cl_command_queue queue)
 {

@@ -14,9 +14,9 @@
 
 /* A call in progress. */
 struct enqueue {
-	struct work *work;		/* NULL: it is not recorded */
-	cl_event event;			/* from the driver */
-	uint64_t wait_start;		/* the word of launch.h */
+	struct work *work;		/* NULL: the call is not recorded */
+	cl_event event;			/* the event that the driver has made */
+	uint64_t wait_start;		/* launch.h keeps the launch's start here */
 	bool is_watched;
 	bool is_counted;		/* capture__launch_ends() has to follow */
 };

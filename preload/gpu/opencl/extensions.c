@@ -11,7 +11,7 @@
 
 #ifdef cl_khr_command_buffer
 
-#define NR_BUFFERS	4096		/* a power of two */
+#define NR_BUFFERS	4096		/* for extensions; a power of two */
 #define MAX_PROBES	64
 
 /* A platform has functions of its own. */
@@ -33,7 +33,8 @@ struct buffer {
 
 static struct platform platforms[4];	/* command buffers of more platforms are not recorded */
 static struct buffer buffers[NR_BUFFERS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* see lock.h; for changes */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* held while entries change; see
+								 * lock.h */
 
 static struct buffer *buffer__find(cl_command_buffer_khr handle, bool add)
 {

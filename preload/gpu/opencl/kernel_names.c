@@ -64,7 +64,7 @@ static const char *intern(const char *text)
 	return "[names of more kernels]";
 }
 
-/* For names that are longer than SHORT_NAME. */
+/* Handles names that are longer than SHORT_NAME. */
 static __attribute__((noinline, cold)) const char *long_name(cl_kernel kernel)
 {
 	const char *name = "[unknown kernel]";

@@ -32,7 +32,8 @@ static struct device devices[OPENCL_MAX_DEVICES];
 static atomic_uint nr_devices, nr_refused;
 static unsigned int nr_defined, last_queue, last_context;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* see lock.h; for changes */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* held while the tables change; see
+								 * lock.h */
 
 static size_t place_of(const void *handle)
 {
@@ -102,7 +103,10 @@ static void device__describe(struct device *d, cl_device_id handle)
 	}
 }
 
-/* Return: the ordinal of @handle. @made: it is a new device, whose handle may have been used. */
+/*
+ * Return: the ordinal of @handle. @made: the device is new, and its handle may have belonged to an
+ * older one.
+ */
 static uint16_t device__ordinal(cl_device_id handle, bool made)
 {
 	struct device d;

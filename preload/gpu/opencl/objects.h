@@ -30,10 +30,10 @@ const struct clqueue *queue__of(cl_command_queue handle);
 struct clcontext {
 	_Atomic(void *) handle;
 	atomic_uint number;		/* as in struct clqueue */
-	uint16_t device;		/* the ordinal of its first device */
+	uint16_t device;		/* ordinal of the context's first device */
 };
 
-/* As queue__of(). */
+/* Return: the context of @handle, like queue__of(). */
 const struct clcontext *context__of(cl_context handle);
 
 /* Defines the devices that are new, under the lock of sender.h. */
@@ -50,7 +50,7 @@ unsigned int objects__nr_devices(void);
 
 #define OPENCL_MAX_DEVICES	64
 
-/* How many queues refused to measure times. */
+/* Return: how many queues refused to measure times. */
 unsigned int objects__nr_refused(void);
 
 #endif /* XPU_PRELOAD_OPENCL_OBJECTS_H */

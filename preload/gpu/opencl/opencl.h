@@ -3,7 +3,7 @@
  * opencl.h - the next layer's functions, and the numbers of the functions that the shim watches
  *
  * The shim is a layer: the OpenCL loader opens it by OPENCL_LAYERS and gives it the table of the
- * functions below it, which end in the drivers. The loader calls the shim's functions instead.
+ * functions below it, which end in the drivers. Programs then call the shim's functions.
  */
 #ifndef XPU_PRELOAD_OPENCL_H
 #define XPU_PRELOAD_OPENCL_H
@@ -71,7 +71,7 @@ enum opencl_call {
 #undef OPENCL_NUMBER
 };
 
-/* The functions of the layers below; those that these do not have are NULL. */
+/* The functions of the layers below; NULL where they lack a function. */
 extern cl_icd_dispatch opencl HIDDEN;
 
 /* Whether launches and waits are recorded. Read at any time, on any thread. */
@@ -82,7 +82,7 @@ static inline bool opencl__is_on(void)
 	return __builtin_expect(atomic_load_explicit(&opencl__on, memory_order_relaxed), 0);
 }
 
-/* The program uses OpenCL: it creates a context. */
+/* Called when the program begins to use OpenCL: it creates a context. */
 void opencl__used(void);
 
 /* Each puts the shim's functions into @table, where the layers below have them. */

@@ -71,7 +71,10 @@ static void session__flush(void)
 	/* The drivers report work as soon as it has ended. */
 }
 
-/* Work of a program that does not wait for its end may never end. */
+/*
+ * Waits for unfinished work, but not without a limit: the work of a program that does not wait for
+ * it may never end.
+ */
 static void session__flush_all(void)
 {
 	const struct timespec pause = { .tv_nsec = LOOK_NS };
@@ -88,7 +91,7 @@ static void session__flush_all(void)
 		work__find_failed();
 }
 
-/* Says how exactly the times of each device are known. */
+/* Reports how exactly the times of each device are known. */
 static void session__after(void)
 {
 	unsigned int nr = objects__nr_devices(), i;
@@ -174,7 +177,7 @@ EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t room, void *
 	return CL_SUCCESS;
 }
 
-/* The loader calls this once, before the program's first call is done. */
+/* Called once by the loader, before the program's first call has returned. */
 EXPORT cl_int CL_API_CALL clInitLayer(cl_uint nr, const cl_icd_dispatch *below, cl_uint *nr_own,
 				      const cl_icd_dispatch **own)
 {

@@ -14,15 +14,17 @@
 #include "wire/sender.h"
 #include "wire/work.h"
 
-#define CHUNK		64		/* structs that are mapped at a time */
-#define MAX_CHUNKS	(1u << 14)	/* of the process: a million launches in flight */
+#define CHUNK		64		/* structs that are mapped at once */
+#define MAX_CHUNKS	(1u << 14)	/* maximum in a process: a million launches in flight */
 #define NR_WAKE		4096		/* ended pieces of work that wake the shim's thread */
 
-/* A pool has the structs of one thread, and when that has ended, of another one. */
+/*
+ * A pool holds the structs of one thread. When the thread has ended, another thread gets the pool.
+ */
 struct pool {
 	struct pool *next;
-	struct work *free;		/* the thread's own */
-	struct work *_Atomic back;	/* from the shim's thread; the last one first */
+	struct work *free;		/* free structs, for the thread alone */
+	struct work *_Atomic back;	/* structs that the shim's thread gave back, latest first */
 	atomic_uint nr_begun;		/* written by the thread only */
 	atomic_bool is_taken;
 	bool is_busy;			/* the thread is in work__new(): signal handlers stay out */
@@ -39,8 +41,8 @@ static __thread struct pool *own __attribute__((tls_model("initial-exec")));
 static pthread_key_t at_end;		/* gives a thread's pool back */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static struct work *_Atomic dones;	/* the last one first */
-/* Every thread writes it with each launch, so it has cache lines of its own. */
+static struct work *_Atomic dones;	/* ended work, latest first */
+/* Every thread writes this at each launch, so it has cache lines of its own. */
 static struct {
 	_Alignas(128) atomic_uint last;
 } ids;
@@ -106,7 +108,10 @@ static __attribute__((noinline, cold)) struct work *pool__grow(struct pool *p)
 	return c->v;
 }
 
-/* Ids grow in the order of launches: by them, readers find launches older than the recording. */
+/*
+ * Return: a new id. Ids grow in the order of launches, so readers can recognize launches older than
+ * the recording.
+ */
 static uint32_t next_id(void)
 {
 	uint32_t id = atomic_fetch_add_explicit(&ids.last, 1, memory_order_relaxed) + 1;
@@ -233,7 +238,7 @@ static void look_at(struct work *w)
 				  &status, NULL))
 		status = CL_COMPLETE;
 	state = WORK_LOOKED_AT;
-	/* The struct of failed work is never used again: the driver may still complete it. */
+	/* The struct of failed work is never reused: the driver may still complete the work. */
 	if (status < 0 && atomic_compare_exchange_strong(&w->state, &state, WORK_ELSEWHERE)) {
 		refuse(w, status);
 		atomic_fetch_add(&nr_done, 1);
@@ -261,7 +266,7 @@ void work__watch(struct work *w, cl_event event)
 	atomic_store(&w->state, WORK_IN_FLIGHT);
 	if (event && !opencl.clSetEventCallback(event, CL_COMPLETE, completed, w))
 		return;
-	/* Nobody says when it ends: its times stay unknown, and are counted as such. */
+	/* Nobody says when this work ends: its times stay unknown, and are counted as such. */
 	if (atomic_exchange(&w->state, WORK_ELSEWHERE) != WORK_IN_FLIGHT)
 		return;
 	w->at.seen_ns = 0;

@@ -21,23 +21,23 @@ struct pool;
 enum work_state {
 	WORK_ELSEWHERE,			/* free, being made, or ended */
 	WORK_IN_FLIGHT,
-	WORK_LOOKED_AT,			/* by work__find_failed() */
-	WORK_COMPLETED,			/* by the driver, while it was looked at */
+	WORK_LOOKED_AT,			/* work__find_failed() looks at it */
+	WORK_COMPLETED,			/* the driver completed it meanwhile */
 };
 
 struct work {
 	struct work *next;
-	cl_event event;			/* in flight: with a reference of the shim */
+	cl_event event;			/* in flight: the shim holds a reference to it */
 	atomic_uint state;		/* enum work_state */
 	struct pool *pool;
 	struct clock_times at;
-	const char *name;		/* of a kernel */
-	uint64_t bytes;			/* of a copy or set */
+	const char *name;		/* name of a kernel */
+	uint64_t bytes;			/* bytes of a copy or set */
 	uint32_t id, session;
 	uint32_t context, queue;
 	uint32_t grid[3], block[3];	/* all 0: unknown */
 	uint16_t device, type;		/* type: XPU_RECORD_* */
-	cl_int status;			/* of its event */
+	cl_int status;			/* status of its event */
 	uint8_t copy_kind;		/* as in struct xpu_record_memory */
 	bool is_async;
 };
@@ -52,13 +52,13 @@ struct work *work__new(void);
 /* Gives back the struct of a launch that has failed. On the launching thread. */
 void work__cancel(struct work *w);
 
-/* The launch has succeeded, and has made @event. Uses up @w and a reference to @event. */
+/* Called when the launch has succeeded and made @event. Uses up @w and a reference to @event. */
 void work__watch(struct work *w, cl_event event);
 
-/* A session is the time in which somebody listens. Work of an earlier session is not sent. */
+/* Begins a session, the time in which somebody listens. Work of an earlier session is not sent. */
 void work__begin_session(void);
 
-/* As in vendor.h. */
+/* These serve struct vendor: see vendor.h. */
 void *work__take(void);
 void work__pack(void *taken);
 bool work__has_more(void);
