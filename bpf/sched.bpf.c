@@ -102,7 +102,7 @@ static __always_inline void open_account(struct task_struct *task, const struct 
 	t->exec_ns = BPF_CORE_READ(task, se.sum_exec_runtime);
 }
 
-/* The layout of task_struct before Linux 5.14. */
+/* Linux before 5.14 declares task_struct like this. */
 struct task_struct___old {
 	long state;
 } __attribute__((preserve_access_index));

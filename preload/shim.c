@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How the shim is entered from outside. Vendors have entries of their own, and life/ends.c,
- * launch/torch.c and wire/probe.S export functions that programs or the kernel look for.
+ * Entry points of the shim, which the outside calls. Vendors have entries of their own, and
+ * life/ends.c, launch/torch.c and wire/probe.S export functions that programs or Linux look for.
  */
 #include "life/load.h"
 #include "nvtx/nvtx_abi.h"
@@ -12,7 +12,10 @@
 EXPORT int InitializeInjectionNvtx2(nvtx_get_export_table_fn get);
 EXPORT int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module);
 
-/* Called by each module's copy of NVTX, perhaps on several threads at a time. 1 is success. */
+/*
+ * Called by each module's copy of NVTX, perhaps on several threads at a time. Return: 1 for
+ * success.
+ */
 int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
 {
 	shim__load();
@@ -20,8 +23,8 @@ int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
 }
 
 /*
- * Called by each module's copy of an extension, after InitializeInjectionNvtx2(). 1 is success:
- * NVTX then does nothing in the functions that were not filled in.
+ * Called by each module's copy of an extension, after InitializeInjectionNvtx2(). Return: 1 for
+ * success: NVTX then does nothing in the functions that were not filled in.
  */
 int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module)
 {

@@ -62,7 +62,7 @@ const char *number_names__find(const struct number_names *names, uint64_t number
 
 /* ---- types ----------------------------------------------------------------------------------- */
 
-/* The size of the fields that older records lack, and the largest size of the tail. */
+/* How many bytes of fields older records lack, and how many bytes the tail may have. */
 #define RECORD(NAME, nr, tag, ...)	enum { tag##__added = 0
 #define ALSO(...)
 #define STRUCT(tag, ...)		RECORD(, , tag)

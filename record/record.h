@@ -14,7 +14,7 @@
 /*
  * A record may grow by this many bytes in later versions. A larger size is taken for damage, and
  * not for a record that the end of the file cut off: otherwise a damaged size in the middle of a
- * file would make the rest of the file look merely cut off.
+ * file would make the file look cut off there.
  */
 #define RECORD_GROWTH	4096u
 
@@ -83,8 +83,8 @@ struct record_field {
 	uint8_t major, minor;		/* the version that added it; 0 if all versions have it */
 	const struct number_names *names;
 	const struct record_field *(*rows)(void);	/* ROWS, PART: the fields of one element */
-	uint32_t count_at;		/* offset of the field with the number of ROWS or ITEMS, or
-					 * with the bytes of a TEXT */
+	uint32_t count_at;		/* where the number of ROWS or ITEMS is, or the number of
+					 * bytes of a TEXT */
 };
 
 enum record_where {

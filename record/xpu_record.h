@@ -55,11 +55,11 @@ struct xpu_file_header {
 	__u16	version_minor;
 	__u32	header_bytes;		/* offset of the first record */
 	__u32	clockid;		/* CLOCK_MONOTONIC */
-	__u64	start_mono_ns;		/* these two: one instant on two clocks */
+	__u64	start_mono_ns;		/* one instant on two clocks, with start_real_ns */
 	__u64	start_real_ns;
 	__u32	nr_cpus;
-	__u32	crc;			/* since version 2: of header_bytes, with this field as 0.
-					 * Every CRC here is a CRC-32 as in zlib */
+	__u32	crc;			/* since version 2: CRC of header_bytes, with this field as
+					 * 0. Every CRC here is zlib's CRC-32 */
 	__u64	reserved2[2];
 };
 
@@ -133,8 +133,8 @@ struct xpu_column {
 #define XPU_FRAME_CODE(f)	((__u32)(f))
 #define XPU_FRAME_LINE_MAX	0x7fffff
 #define XPU_FRAME_IS_KERNEL(f)	((f) >> 56 == 0xff)
-#define XPU_CODE_NATIVE		0		/* a native frame, in a chain of only Python frames
-						 * otherwise */
+#define XPU_CODE_NATIVE		0		/* a native frame, in a chain that otherwise has
+						 * only Python frames */
 #define XPU_CODE_UNKNOWN	0xffffffffu	/* Python, but unknown code */
 
 /*
@@ -227,8 +227,8 @@ enum xpu_collective_fields {
 	XPU_COLLECTIVE_ROOT	= 32,
 	XPU_COLLECTIVE_OP	= 64,
 	XPU_COLLECTIVE_KEY	= 128,	/* since 2.7, for ncclCommSplit(): root is the key */
-	XPU_COLLECTIVE_PARENT	= 256,	/* since 2.7, for ncclCommSplit(): bytes is the
-					 * communicator that is split, rank is the rank in it */
+	XPU_COLLECTIVE_PARENT	= 256,	/* since 2.7, for ncclCommSplit(): bytes is the communicator
+					 * that is split, and rank is the rank in it */
 };
 
 /*
@@ -241,7 +241,7 @@ enum xpu_collective_fields {
 
 #define XPU_METRICS_ROW_WORDS(nr_metrics)	(2u + (nr_metrics))
 
-#define XPU_MISC_STALLS_LAUNCH	1	/* of STALLS, since 2.5: has samples of one launch */
+#define XPU_MISC_STALLS_LAUNCH	1	/* STALLS has samples of one launch; since 2.5 */
 
 #define XPU_CUBIN_MAX	(64u << 20)	/* bytes of struct xpu_cubin_lines and all that follows */
 

@@ -310,7 +310,7 @@ void call_log__discard(struct call_log *l)
 	call_log__leave(l);
 }
 
-/* Sends one call: the log is full, and another thread is sending it. */
+/* Sends one call at once: the log is full, and another thread is sending the log. */
 static void send_alone(struct call_log *l, const struct call_entry *e)
 {
 	const struct xpu_clock *clock = &l->clocks[__atomic_load_n(&l->clock, __ATOMIC_ACQUIRE)];
@@ -379,7 +379,7 @@ HOT_CODE void call_log__begin(struct call_log *l, uint16_t cbid, uint32_t id, co
 		calls__count_bad();
 	}
 	if (__builtin_expect(atomic_load_explicit(&l->inside, memory_order_relaxed), 0)) {
-		calls__count_bad();	/* in a signal handler that interrupted the lines below */
+		calls__count_bad();	/* a signal handler interrupted the lines below */
 		return;
 	}
 	atomic_store_explicit(&l->inside, true, memory_order_relaxed);
@@ -399,7 +399,7 @@ HOT_CODE void call_log__end(struct call_log *l, uint16_t cbid, uint32_t id)
 	uint64_t end;
 
 	if (!open || l->cbid != cbid || l->correlation_id != id)
-		return;			/* ends an inner call, or one that began too early */
+		return;			/* an inner call ends, or a call that began too early */
 	if (__builtin_expect(atomic_load_explicit(&l->inside, memory_order_relaxed), 0))
 		return;
 	end = call_log__now(l);

@@ -4,7 +4,7 @@
  *
  * The vendor calls back at both ends of a call, on its thread, which logs the call in its own
  * memory. Most calls of a program such as PyTorch ask for a thread's state and return at once; a
- * callback takes several times as long. So there are callbacks for them only if all calls are
+ * callback takes several times as long. So callbacks for these calls exist only if all calls are
  * wanted. A driver call inside a runtime call is part of that call, and is not recorded separately.
  *
  * A log is sent as an XPU_RECORD_CALLS when it is full, and with the thread's log of launches.
@@ -25,7 +25,7 @@ enum calls_wanted {
 };
 
 enum call_weight {
-	CALL_UNKNOWN,			/* neither by the rules: taken for CALL_TAKES_TIME */
+	CALL_UNKNOWN,			/* the rules name neither; treated like CALL_TAKES_TIME */
 	CALL_TRIFLE,
 	CALL_TAKES_TIME,
 };
@@ -46,8 +46,8 @@ bool calls__is_wanted(enum calls_wanted wanted, const char *name);
 typedef const char *(*calls_name_fn)(uint16_t call, uint32_t *domain, uint32_t *number);
 
 /*
- * Start and stop recording calls of @api. Called by the shim's thread, or under capture__lock(),
- * in a forked child, too.
+ * Start and stop recording calls of @api. The shim's thread calls them, or another thread under
+ * capture__lock(), in a forked child, too.
  */
 void calls__open(unsigned int api, calls_name_fn name);
 void calls__close(unsigned int api);

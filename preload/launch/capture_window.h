@@ -21,7 +21,9 @@
 
 /* Whether windows are used; if not, everything is recorded. */
 extern bool capture_window__are_used HIDDEN;
-/* By API: NULL before capture_window__start(), which returns false without memory. */
+/*
+ * The marks of each API; NULL before capture_window__start(), which returns false without memory.
+ */
 extern uint8_t *capture_window__marks[XPU_APIS] HIDDEN;
 bool capture_window__start(unsigned int api);
 

@@ -284,7 +284,7 @@ static int find_entry(uint64_t pc, struct fde *e)
 
 struct cfi_interpreter {
 	struct cfi_row *row;
-	struct cfi_row initial;			/* after the CIE's instructions */
+	struct cfi_row initial;			/* the row after the CIE's instructions */
 	struct cfi_row remembered[MAX_REMEMBERED];
 	unsigned int nr_remembered;
 };

@@ -20,11 +20,11 @@
 enum cfi_how {		/* where the caller's value of a register is */
 	CFI_SAME,	/* in the register */
 	CFI_UNDEFINED,	/* nowhere; for CFI_IP: there is no caller */
-	CFI_OFFSET,	/* in memory, at CFA + v */
+	CFI_OFFSET,	/* in memory, at the address CFA + v */
 	CFI_VAL_OFFSET,	/* the value is CFA + v */
 	CFI_REGISTER,	/* in register v */
 	CFI_EXPR,	/* in memory, at the value of the expression at address v */
-	CFI_VAL_EXPR,	/* the value of the expression at address v */
+	CFI_VAL_EXPR,	/* the value is the result of the expression at address v */
 };
 
 struct cfi_rule {
@@ -33,7 +33,7 @@ struct cfi_rule {
 };
 
 struct cfi_row {
-	uint64_t start, end;	/* of the code that the row is for, usually a function */
+	uint64_t start, end;	/* bounds of the row's code, usually a function */
 	bool signal;		/* a signal frame: its caller was interrupted */
 	uint8_t cfa_reg;	/* the CFA is this register + cfa_off ... */
 	int64_t cfa_off;
@@ -50,7 +50,7 @@ struct cfi_row {
  */
 int cfi__find(uint64_t pc, struct cfi_row *row);
 
-/* Reads 8 bytes of the thread's memory; returns whether it could. */
+/* Reads 8 bytes of the thread's memory. Return: whether they could be read. */
 typedef bool (*cfi_read_fn)(void *ctx, uint64_t addr, uint64_t *value);
 
 /**

@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * Notes that graph node @node_id of @api is a copy of @original_id. On any thread; never waits: the
- * vendor may call this with locks of its driver held that packing may take, too.
+ * Notes that graph node @node_id of @api is a copy of @original_id. May be called on any thread,
+ * and never waits: the vendor may hold locks of its driver that packing takes, too.
  */
 void clones__add(unsigned int api, uint64_t node_id, uint64_t original_id);
 

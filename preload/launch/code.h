@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * code.h - judges an address by the instructions around it; code_ARCH.c for each processor
+ * code.h - judges an address by the instructions around it; each processor has its code_ARCH.c
  *
  * The caller has copied CODE_BEFORE bytes before the address and CODE_AFTER bytes at it; unreadable
  * bytes are 0.
@@ -29,9 +29,9 @@ bool code__follows_call(const uint8_t *at);
 bool code__read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *row);
 
 /*
- * For a signal that interrupted the linkage table, on processors whose linkers write no unwind
- * information for that. Sets *@row for it. Return: whether @at, the interrupted instruction, is
- * such code.
+ * Judges code in the linkage table that a signal interrupted, on processors whose linkers write no
+ * unwind information for the table. Sets *@row for it. Return: whether @at, the interrupted
+ * instruction, is such code.
  */
 bool code__read_stub(const uint8_t *at, struct cfi_row *row);
 

@@ -22,7 +22,7 @@ bool code__follows_call(const uint8_t *at)
 	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfefff000) == 0xd63f0000;
 }
 
-/* All known code of that kind keeps frame pointers. */
+/* Finds nothing here: all known code of that kind keeps frame pointers. */
 bool code__read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *row)
 {
 	(void)at;
@@ -31,7 +31,7 @@ bool code__read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *
 	return false;
 }
 
-/* instructions of the linkage table, without operands; the address goes through x16 and x17 */
+/* instructions of the linkage table, without operands; addresses go through x16 and x17 */
 enum {
 	BTI_C	= 0xd503245f,
 	PUSH	= 0xa9bf7bf0,		/* stp x16, x30, [sp, #-16]!, in the first entry only */

@@ -98,7 +98,7 @@ bool code__read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *
 	return true;
 }
 
-/* Linkers write unwind information for the linkage table. */
+/* Finds nothing here: linkers write unwind information for the linkage table. */
 bool code__read_stub(const uint8_t *at, struct cfi_row *row)
 {
 	(void)at;

@@ -45,7 +45,7 @@ static bool take_picture(const uint64_t *global, size_t nr, uint64_t *picture, s
 		return false;
 	for (i = 0; i < nr; i++)
 		picture[i] = ((const volatile uint64_t *)global)[i];
-	/* Another thread may load an object at the same time. */
+	/* Another thread may have loaded an object meanwhile. */
 	return dl_iterate_phdr(get_counts, c) == 1 && c->loads == before.loads &&
 	       c->loaded == before.loaded;
 }
@@ -62,7 +62,8 @@ static bool try_generation(const uint64_t *global, size_t nr, const char *name)
 	handle = dlopen(name, RTLD_NOW | RTLD_NOLOAD);
 	if (handle) {
 		dlclose(handle);
-		return false;		/* it is loaded already, so nothing would change */
+		return false;		/* the library is loaded already, so loading it changes
+					 * nothing */
 	}
 	good[0] = take_picture(global, nr, pictures[0], &c[0]);
 	handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);

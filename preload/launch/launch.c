@@ -52,7 +52,10 @@ static __attribute__((noinline, cold)) void log_range(struct launcher *t)
 		launcher__log_range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
 }
 
-/* Without an unwinder, which would notice that the code has changed; see own_maps.h. */
+/*
+ * Reports the generation of the code. Needed only without an unwinder, which would notice by itself
+ * that the code has changed; see own_maps.h.
+ */
 static void meet_code(const struct launcher *t)
 {
 	if (!t->unwinder && generation__nr_loads)
@@ -77,7 +80,10 @@ static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct
 	return 0;
 }
 
-/* An unwind_other_fn: the launch of @launcher does not come from the path that was guessed. */
+/*
+ * An unwind_other_fn: the launch of @launcher does not come from the guessed path, so this guesses
+ * another one.
+ */
 static const struct unwind_trace *guess_again(void *launcher, const struct unwind_miss *miss)
 {
 	struct launcher *t = launcher;
@@ -94,7 +100,7 @@ static const struct unwind_trace *guess_again(void *launcher, const struct unwin
  *	paths__tell_guessed()	a guess was right: logs the launch, or calls the probe for it
  *	paths__tell_walked()	the stack was walked: remembers the path and logs the launch, or
  *				calls the probe for it
- *	probe__launch()		remembers nothing: for a launch that interrupts another one, or has
+ *	probe__launch()		remembers nothing; for a launch that interrupts another one, or has
  *				no frames, or is in a range that the log lacks, and for a graph node
  *
  * Inlined: a frame of its own would be one more to unwind. @level: see unwinder__chain().
@@ -188,10 +194,10 @@ static inline void begin_call(struct launcher *t, uint64_t *start, uint32_t time
 	*start = ticks ? ticks : clock__ticks();
 }
 
-/* The call has ended, so this may take time. */
+/* Records a call that has waited. The call has ended, so this may take time. */
 __attribute__((cold)) void launch__waited(uint32_t domain, uint32_t call, const struct gpu_wait *w)
 {
-	struct launcher *t = launcher__this;		/* measuring the call has made it */
+	struct launcher *t = launcher__this;		/* measuring the call has made the struct */
 	struct xpu_slot slot = {
 		.size = sizeof(slot),
 		.correlation_id = w->correlation_id,
@@ -240,7 +246,8 @@ void launch__wait_left(void)
 
 __attribute__((cold)) void launch__refused(uint32_t domain, uint32_t id, uint32_t why)
 {
-	refused__add(XPU_API(domain), id, why);	/* first: launcher__close() waits for it */
+	refused__add(XPU_API(domain), id, why);	/* first: launcher__close() waits for
+						 * launch__left() */
 	launch__left();
 }
 
@@ -248,7 +255,8 @@ HOT_CODE void launch__left(void)
 {
 	struct launcher *t = launcher__this;
 
-	if (t && !t->level) {		/* else it is in a signal handler, see tell_nested() */
+	if (t && !t->level) {		/* otherwise this is in a signal handler, see
+					 * tell_nested() */
 		launcher__set_launch(t, 0);	/* the launch is over */
 		t->slot.in_call = 0;
 	}
@@ -505,8 +513,8 @@ static inline bool has_range(const struct launcher *t)
 }
 
 /*
- * The log has no room, or the listener does not know the thread yet: an event with a path
- * introduces it.
+ * Records an event that the log does not take: the log has no room, or the listener does not know
+ * the thread yet, and an event with a path introduces the thread.
  */
 static __attribute__((noinline, cold)) void tell_otherwise(struct launcher *t,
 							   const struct alloc *a, uint32_t domain,
@@ -543,7 +551,7 @@ tell_event(struct launcher *t, const struct alloc *a, uint32_t domain, uint32_t 
 }
 
 /*
- * Records a thread's first event, an event in a signal handler, or one in a range that the log
+ * Records a thread's first event, an event in a signal handler, or an event in a range that the log
  * lacks.
  */
 static __attribute__((noinline, cold)) void tell_apart(const struct alloc *a, uint32_t domain,

@@ -21,7 +21,7 @@
  * launch__entered - a launch begins: records it
  * @id: its correlation id, which its device work has, too
  * @start: a word that the vendor keeps until the call ends: when it began, in ticks of the CPU
- * @timed: not 0: sets @start, and notes that the thread is in a call that may wait
+ * @timed: not 0: whether to set @start and to note that the thread is in a call that may wait
  *
  * A vendor's callback should end with this call, so that the compiler makes it a jump: a frame of
  * its own would be one more to unwind.
@@ -34,18 +34,18 @@ void launch__entered_in_windows(uint32_t domain, uint32_t call, uint32_t id, uin
 				uint32_t timed);
 
 /*
- * A launch returns, and its device work follows. A timed launch that took long is then reported to
- * launch__waited().
+ * Called when a launch returns, and its device work follows. A timed launch that took long is then
+ * reported to launch__waited().
  */
 void launch__left(void);
 
 /*
- * As launch__left(), for a launch @id without device work. @why: the API's error, or
+ * Called instead of launch__left() for a launch @id without device work. @why: the API's error, or
  * XPU_REFUSED_NO_BYTES; not 0
  */
 void launch__refused(uint32_t domain, uint32_t id, uint32_t why);
 
-/* If launches are recorded only in windows: sets *@start to 0 for a launch without a start time. */
+/* Sets *@start to 0 for a launch without a start time, if launches are recorded only in windows. */
 void launch__forget_start(uint64_t *start);
 
 /* Whether launches are recorded at the moment. */
@@ -59,24 +59,33 @@ uint32_t launch__current(unsigned int api);
 
 /* ---- calls that wait ---- */
 
-/* A call begins that may wait, but launches nothing. @start: as for launch__entered() */
+/*
+ * Called when a call begins that may wait, but launches nothing, and when it has ended. @start: as
+ * for launch__entered()
+ */
 void launch__wait_entered(uint64_t *start);
 void launch__wait_left(void);
 
-/* A timed call, with @w from wait__measure() and the vendor, may have waited for the device. */
+/*
+ * Records that a timed call, with @w from wait__measure() and the vendor, may have waited for the
+ * device.
+ */
 void launch__waited(uint32_t domain, uint32_t call, const struct gpu_wait *w);
 
 /* ---- graphs ---- */
 
 /*
- * A graph has got a new node: by the launch that the thread is in, while it is captured; otherwise
- * by @call of @domain.
+ * Records the new node of a graph. It was made by the launch that the thread is in, if that is
+ * being captured; otherwise by @call of @domain.
  */
 void launch__node_made(uint64_t node, uint32_t domain, uint32_t call);
 
 /* ---- calls of the API, see calls.h ---- */
 
-/* @call: as in struct xpu_call; @frame: an address in the stack frame of the vendor's callback */
+/*
+ * Called when a call of the API begins and ends. @call: as in struct xpu_call; @frame: an address
+ * in the stack frame of the vendor's callback
+ */
 void launch__call_entered(uint16_t call, uint32_t id, const void *frame);
 void launch__call_left(uint16_t call, uint32_t id);
 

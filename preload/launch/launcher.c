@@ -25,12 +25,12 @@ __thread struct launcher *launcher__this __attribute__((tls_model("initial-exec"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* see lock.h */
 static struct launcher *threads;			/* used under lock */
-static struct launch_totals dead;		/* totals of threads that have ended */
+static struct launch_totals dead;		/* totals of the threads that have ended */
 atomic_uint_fast64_t launcher__nr_nested, launcher__nr_untagged;
 HOT_DATA atomic_uint launcher__gate;
 static atomic_uint last_gate;
 
-/* Return: the launch that @t's thread is in, or 0. On any thread. */
+/* Return: the launch that @t's thread is in, or 0. May be called on any thread. */
 static uint32_t launch_of(const struct launcher *t)
 {
 	return __atomic_load_n(&t->slot.correlation_id, __ATOMIC_ACQUIRE);
@@ -49,7 +49,7 @@ void launcher__exit(void)
 	atomic_store_explicit(&t->dead, true, memory_order_release);
 }
 
-/* Return: the offset of the log of calls behind the struct. */
+/* Return: the offset of the log of calls, which follows the struct and its other parts. */
 static size_t calls_at(void)
 {
 	return (paths__bytes() + unwinder__bytes() + 63) & ~63ul;
@@ -78,7 +78,7 @@ __attribute__((cold)) struct launcher *launcher__new(void)
 	signals__block(&old);
 	t = launcher__this;
 	if (t)
-		goto out;		/* a signal handler has made it meanwhile */
+		goto out;		/* a signal handler has made the struct meanwhile */
 	t = memory__map(launcher_bytes());
 	if (!t)
 		goto out;

@@ -17,7 +17,7 @@
 #include "xpu_slot.h"
 
 /*
- * One for each thread that has launched, in pages of its own, so that its totals outlive the
+ * Each thread that has launched has one, in pages of its own, so that its totals outlive the
  * thread.
  */
 struct launcher {
@@ -36,7 +36,8 @@ struct launcher {
 	atomic_uint_fast64_t nr_allocs;		/* the same */
 	struct alloc_call alloc_call;
 	struct launcher *next;
-	unsigned int pages;			/* of shared memory: see shm__take_pages() */
+	unsigned int pages;			/* number of its shared memory: see
+						 * shm__take_pages() */
 	atomic_bool dead;			/* the thread has ended */
 } __attribute__((aligned(128)));		/* threads share no (pair of) cache lines */
 
@@ -56,7 +57,10 @@ extern atomic_uint_fast64_t launcher__nr_nested;
 /* Launches without memory for a struct launcher; reported as missing. */
 extern atomic_uint_fast64_t launcher__nr_untagged;
 
-/* Notes that the calling thread is in the launch @id; 0: in none. launcher__close() reads it. */
+/*
+ * Notes that the calling thread is in the launch @id, or in none if @id is 0. launcher__close()
+ * reads it.
+ */
 static inline void launcher__set_launch(struct launcher *t, uint32_t id)
 {
 	__atomic_store_n(&t->slot.correlation_id, id, __ATOMIC_RELEASE);
@@ -101,13 +105,13 @@ void launcher__repeat_definitions(void);
  */
 void launcher__discard(void);
 
-/* At the process's end: counts the calls that other threads are in. */
+/* Called at the process's end: counts the calls that other threads are in. */
 void launcher__cut_calls(void);
 
-/* The calling thread ends. */
+/* Called when the calling thread ends. */
 void launcher__exit(void);
 
-/* In a forked child: none of the parent's threads exist. */
+/* Called in a forked child, where none of the parent's threads exist. */
 void launcher__forked(void);
 
 /* ---- for ranges.c, about the calling thread ---- */
@@ -122,7 +126,7 @@ bool launcher__make_log(void);
  * launcher__log_range - log an event of NVTX ranges
  * @time_ns: 0: now
  * @id: the innermost open range, or the mark with XPU_RANGE_MARK
- * @code: a range's value of struct xpu_log_entry.path_id
+ * @code: the value of struct xpu_log_entry.path_id for a range
  *
  * Return: whether it was logged.
  */

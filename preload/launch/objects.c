@@ -52,9 +52,10 @@ static struct {
 	 * Odd while a thread changes the table. A reader that sees a change does not use the table.
 	 */
 	atomic_uint version;
-	_Atomic uint64_t generation;		/* the table is valid for it; 0: never */
+	_Atomic uint64_t generation;		/* generation for which the table is valid; 0:
+						 * none */
 	atomic_uint nr;
-	atomic_bool partial;			/* not all segments fit */
+	atomic_bool partial;			/* the segments did not all fit */
 	struct segment segments[MAX_SEGMENTS];	/* sorted by lo */
 } table;
 
@@ -79,7 +80,7 @@ static void segment__copy(struct segment *to, const struct segment *from)
 
 /*
  * Return: whether the object with @at can be read. The loader unmaps an object before it removes it
- * from its list and counts the removal. Only while the loader changes the list is the kernel asked.
+ * from its list and counts the removal. The kernel is asked only while the loader changes the list.
  */
 static bool is_mapped(uint64_t at)
 {
@@ -150,7 +151,7 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *data)
 	return 0;
 }
 
-/* Shellsort, because qsort() may allocate. */
+/* Sorts with Shellsort, because qsort() may allocate. */
 static void sort_segments(unsigned int nr)
 {
 	struct segment *v = table.segments, s;
@@ -168,8 +169,8 @@ static void sort_segments(unsigned int nr)
 }
 
 /*
- * dl_iterate_phdr() with signals blocked: it takes a lock, which a signal handler that launches
- * must not take again.
+ * Calls dl_iterate_phdr() with signals blocked: it takes a lock, which a signal handler that
+ * launches must not take again.
  */
 static int iterate(int (*f)(struct dl_phdr_info *info, size_t size, void *data), void *data)
 {
@@ -184,8 +185,8 @@ static int iterate(int (*f)(struct dl_phdr_info *info, size_t size, void *data),
 }
 
 /*
- * Makes the table again, unless another thread, or code that this signal handler interrupted, is
- * doing that.
+ * Makes the table again, unless another thread is doing that, or code that this signal handler
+ * interrupted.
  */
 static void renew_table(void)
 {

@@ -36,11 +36,11 @@ struct line {
 
 static struct {
 	bool begun;
-	struct map *told, *next;	/* what was handed over, in the order of addresses; room for
-					 * the next list */
+	struct map *told, *next;	/* the list that was handed over, in the order of addresses;
+					 * room for the next list */
 	uint32_t nr_told;
 	uint64_t read_ns;		/* when the last list was begun */
-	uint64_t pause_ns;		/* no reading before this, unless code was loaded */
+	uint64_t pause_ns;		/* no reading before this time, unless code was loaded */
 	uint64_t loads, other;		/* generations of the code in the last list */
 	bool by_time;			/* code may have been mapped without a new generation */
 } maps;
@@ -66,7 +66,7 @@ static const char *read_number(const char *at, unsigned int base, char after, ui
 	return at > first && *at == after ? at + 1 : NULL;
 }
 
-/* @at: a line, which ends with a NUL at @end. Return: whether it could be read. */
+/* Reads the line @at, which ends with a NUL at @end. Return: whether it could be read. */
 static bool line__read(struct line *l, const char *at, const char *end)
 {
 	uint64_t major = 0, minor = 0;
@@ -160,7 +160,10 @@ static void find_build_id(int memory, uint64_t base, struct xpu_record_mmap *r)
 
 /* ---- mappings -------------------------------------------------------------------------------- */
 
-/* @object: the mapping of the file's first page, if the line before had it */
+/*
+ * Writes a line's mapping as a record. @object: the mapping of the file's first page, if the line
+ * before showed it
+ */
 static void tell_map(const struct line *l, const struct map *object, int memory, uint64_t since_ns)
 {
 	struct xpu_record_mmap *r = &out.record;
@@ -190,11 +193,11 @@ static void tell_map(const struct line *l, const struct map *object, int memory,
 	shm__map(&r->hdr);
 }
 
-/* The state of going through the lines. */
+/* The state of a pass through the lines. */
 struct reading {
 	struct map object;		/* the last mapping of a file's first page */
-	uint32_t told;			/* the next one in maps.told to compare */
-	uint32_t nr;			/* in maps.next */
+	uint32_t told;			/* the next mapping in maps.told to compare */
+	uint32_t nr;			/* number of mappings in maps.next */
 	int memory;
 	uint64_t since_ns;
 };
@@ -216,7 +219,10 @@ static void take_line(struct reading *g, const struct line *l)
 		tell_map(l, &g->object, g->memory, g->since_ns);
 }
 
-/* Takes the whole lines in @text. Return: bytes of the part of a line that is left at the start. */
+/*
+ * Takes the whole lines in @text. Return: how many bytes of a partial line are left, at the start
+ * of @text.
+ */
 static size_t take_lines(struct reading *g, size_t bytes)
 {
 	char *at = text, *end;
@@ -240,7 +246,7 @@ static void read_maps(int fd, struct reading *g)
 	size_t bytes = 0;
 	long n;
 
-	/* A full buffer without a whole line cannot be. */
+	/* A full buffer always has a whole line. */
 	while (bytes < sizeof(text) &&
 	       (n = CALL(read, fd, text + bytes, sizeof(text) - bytes, 0, 0)) > 0)
 		bytes = take_lines(g, bytes + n);
@@ -298,7 +304,10 @@ static uint64_t nr_loads(void)
 	return generation__nr_loads ? generation() : 0;
 }
 
-/* Whether the mappings may have changed, as the dynamic loader and the threads that unwind know. */
+/*
+ * Whether the mappings may have changed, as far as the dynamic loader and the threads that unwind
+ * know.
+ */
 static bool may_be_new(uint64_t loads, uint64_t other, uint64_t now, bool ends)
 {
 	if (!maps.begun || loads != maps.loads)
@@ -320,7 +329,10 @@ static void hand_over(bool ends)
 	maps.pause_ns = now + PAUSES * (clock__ns() - now);
 }
 
-/* Without the unwinder, no thread notices that a program maps code itself. */
+/*
+ * Prepares for the first list. Without the unwinder, no thread notices that a program maps code
+ * itself.
+ */
 static void begin(void)
 {
 	if (!generation__nr_loads && !maps.by_time) {

@@ -2,8 +2,8 @@
 /*
  * own_maps.h - hands the process's executable mappings and the names of its threads over
  *
- * Where xpuload has shared memory and no perf events, it reads both in /proc, which has nothing any
- * more about a process that has ended. So the shim reads them in time, and writes them into the
+ * Where xpuload has shared memory and no perf events, it could read both only in /proc, which no
+ * longer shows a process that has ended. So the shim reads them in time, and writes them into the
  * shared memory: mappings on its own thread, in cuInit, and at the process's end, and a thread's
  * name on the thread itself before its first launch.
  */
@@ -14,19 +14,19 @@
 #include <stdint.h>
 
 /*
- * Hands new mappings over, if xpuload wants them. @ends: the process ends, so that this does not
- * wait for the next time. To be called by one thread at a time. Keeps errno. Allocates nothing,
- * since a signal handler that interrupted malloc() may have ended the process.
+ * Hands new mappings over, if xpuload wants them. @ends: the process ends, so nothing may be left
+ * for the next call. To be called by one thread at a time. Keeps errno. Allocates nothing, since a
+ * signal handler that interrupted malloc() may have ended the process.
  */
 void own_maps__hand_over(bool ends);
 
 /*
- * Hands the calling thread's name over, if xpuload wants it; with one system call. @tid: gettid().
+ * Hands the calling thread's name over, if xpuload wants it. Makes one system call. @tid: gettid().
  * Safe in signal handlers.
  */
 void own_maps__name_thread(uint32_t tid);
 
-/* In a forked child, whose parent has the shared memory. */
+/* Called in a forked child: the shared memory belongs to its parent. */
 void own_maps__forked(void);
 
 #endif /* XPU_PRELOAD_OWN_MAPS_H */

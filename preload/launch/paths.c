@@ -23,9 +23,10 @@
 #define TRACES_MAX	(8u << 20)
 #define BUCKETS		4096		/* a power of two */
 
-#define MAX_PLACES	16		/* of a path */
-#define MAX_BETWEEN	4		/* events before the launch whose trace one shares */
-#define MAX_TRIES	16		/* attempts to share a trace, until code is loaded */
+#define MAX_PLACES	16		/* maximum number of a path's places */
+#define MAX_BETWEEN	4		/* most events between an event and the launch whose trace
+					 * it shares */
+#define MAX_TRIES	16		/* attempts to share a trace, until code is loaded again */
 
 struct path {
 	struct path *next;		/* in the same bucket */
@@ -54,27 +55,29 @@ struct path {
 struct place {
 	_Alignas(64) struct place *then;	/* the place of the launch that followed the last
 						 * launch from here */
-	const struct unwind_trace *unwind;	/* the trace that identifies the place, or the
-						 * base's trace; NULL: unknown */
+	const struct unwind_trace *unwind;	/* the place's trace, or its base's trace; NULL:
+						 * unknown */
 	union {
 		const struct python_trace *python;	/* without a base: the trace of Python's
 							 * frames, unless mode is PYTHON_OFF */
 		struct unwind_trace *inner;	/* with a base: the words that differ */
 	};
 	struct path *path;
-	uint32_t id, cbid;		/* of the path */
+	uint32_t id, cbid;		/* the path's number and its function */
 	uint16_t domain;
 	uint8_t mode;			/* enum python_mode, and PLACE_EVENT */
 	uint8_t nr_tries;		/* attempts to share, up to MAX_TRIES */
 	uint32_t traced_bytes;		/* size of both traces, which begin at unwind */
-	uint64_t version;		/* rises when they are written; with a base, copied */
+	uint64_t version;		/* rises when the traces are written; with a base, the
+					 * base's version */
 	const struct place *base;	/* NULL: none */
-	struct place *next;		/* of its path */
+	struct place *next;		/* the next place of the same path */
 	uint64_t key;			/* differs between the places of a path */
 	uint32_t trace_bytes;		/* room for both traces */
 };
 
-#define PLACE_EVENT	0x80		/* of a memory event: launches are never compared with it */
+#define PLACE_EVENT	0x80		/* the place of a memory event: launches are never compared
+					 * with it */
 
 _Static_assert(offsetof(struct place, base) + sizeof(struct place *) == 64, "one line");
 
@@ -83,12 +86,12 @@ _Static_assert(offsetof(struct place, base) + sizeof(struct place *) == 64, "one
  * wrong place costs time, since whole traces are compared.
  */
 struct other {
-	uint64_t hash;			/* of the word, its address and the function called */
+	uint64_t hash;			/* hash of the word, its address and the function called */
 	struct place *place;		/* NULL: none */
 };
 
 #define NR_SETS		128u		/* a power of two */
-#define NR_WAYS		4		/* in a set, a cache line; the latest is first */
+#define NR_WAYS		4		/* places in a set, a cache line; the latest is first */
 #define MAX_MISSES	4
 
 /* The members that every launch needs are in one cache line, with the log's head. */
@@ -206,7 +209,9 @@ static void paths__begin(struct paths *p, uint64_t head)
 	__atomic_store_n(&p->log.tail, head, __ATOMIC_RELEASE);
 }
 
-/* Sends the log's entries. The caller holds busy. */
+/*
+ * Sends the log's entries. The caller holds busy.
+ */
 static void send(struct paths *p)
 {
 	uint64_t head;
@@ -253,8 +258,8 @@ static inline struct xpu_log_entry *paths__next(struct paths *p)
 }
 
 /*
- * @time_ns: 0 for the current time. Return: the ticks just before the entry was made; 0 without
- * room.
+ * Adds an entry to the log. @time_ns: 0 for the current time. Return: the ticks just before the
+ * entry was made; 0 without room.
  */
 static inline uint64_t paths__log(struct paths *p, uint64_t time_ns, uint32_t correlation_id,
 				  uint32_t path_id)
@@ -299,7 +304,10 @@ static __attribute__((noinline, cold)) bool paths__wrap(struct paths *p)
 	return paths__make_room(p);
 }
 
-/* Not inlined, which keeps the clock's struct out of the stack frame of paths__alloc(). */
+/*
+ * Return: the current time. Not inlined, which keeps the clock's struct out of the stack frame of
+ * paths__alloc().
+ */
 static __attribute__((noinline, cold)) uint64_t time_by_clock(void)
 {
 	return clock__ns();
@@ -310,7 +318,10 @@ HOT_MEMORY bool paths__is_told(const struct paths *p)
 	return p->listeners == atomic_load_explicit(&listeners, memory_order_relaxed);
 }
 
-/* @is_short: whether @rest can be written as a short event; a compile-time constant in each call */
+/*
+ * Adds a memory event to the log. @is_short: whether @rest can be written as a short event; a
+ * compile-time constant in each call
+ */
 static inline __attribute__((always_inline)) bool paths__add_alloc(struct paths *p,
 								   const struct alloc *a,
 								   const struct xpu_log_alloc *rest,
@@ -510,8 +521,8 @@ static struct place *paths__place(struct paths *p, struct path *path, uint64_t k
 }
 
 /*
- * Keeps the traces of the last chain, which has the path @path, in a place. Return: the place, or
- * NULL without room.
+ * Keeps the traces of the last chain, whose path is @path, in a place. Return: the place, or NULL
+ * without room.
  */
 static struct place *paths__keep_trace(struct paths *p, struct path *path, const struct unwinder *u,
 				       const struct python *python, enum python_mode mode)
@@ -538,7 +549,7 @@ static struct place *paths__keep_trace(struct paths *p, struct path *path, const
 	place->base = NULL;
 	place->version++;
 	if (unwind_bytes + python_bytes > place->trace_bytes) {
-		/* Some room for growth: a trace that outgrows its room must move. */
+		/* Leave some room for growth: a trace that outgrows its room must move. */
 		bytes = (unwind_bytes + python_bytes) * 5 / 4;
 		traces = arena__alloc(&p->traces, bytes);
 		if (!traces)
@@ -685,7 +696,7 @@ static inline void place__prefetch(const struct place *place)
 		__builtin_prefetch(at, 0, 2);
 }
 
-/* Like place__prefetch(), without the @nr outermost words, which have just been read. */
+/* Like place__prefetch(), but leaves out the @nr outermost words, which have just been read. */
 static inline void place__prefetch_inner(const struct place *place, unsigned int nr)
 {
 	const struct unwind_trace *trace = place->unwind;
@@ -702,7 +713,7 @@ static void path__describe(const struct path *path, struct xpu_slot *slot)
 	slot->flags = path->flags;
 }
 
-/* @path: NULL if it could not be kept; else @id is its number */
+/* Logs a launch from @path, whose number is @id. @path: NULL if the path could not be kept */
 static inline uint64_t paths__log_launch(struct paths *p, const struct path *path, uint32_t id,
 					 struct xpu_slot *slot)
 {
@@ -788,7 +799,7 @@ uint64_t paths__tell_walked(struct paths *p, struct xpu_slot *slot, const struct
 
 /* ---- events of memory ------------------------------------------------------------------------ */
 
-/* @path: NULL if the path could not be kept */
+/* Return: the number of a memory event's path. @path: NULL if the path could not be kept */
 static uint32_t paths__tell_path(struct paths *p, const struct path *path, struct xpu_slot *slot)
 {
 	uint32_t now = atomic_load_explicit(&listeners, memory_order_relaxed);
@@ -814,8 +825,8 @@ uint32_t paths__define(struct paths *p, struct xpu_slot *slot)
 }
 
 /*
- * Makes @place, of an event that has just matched, share the trace of the next launch's place, as
- * far as they are equal. Other events may lie between the two.
+ * Makes @place, whose event has just matched, share the trace of the next launch's place, as far as
+ * the traces are equal. Other events may lie between the two.
  */
 static __attribute__((noinline, cold)) void place__share(struct place *place)
 {
@@ -839,9 +850,9 @@ static __attribute__((noinline, cold)) void place__share(struct place *place)
 }
 
 /*
- * Like paths__guess(), for a memory event. Never inline: a compiler may duplicate the call of
- * unwinder__chain() if several branches lead to it. The call's return address is a word of each
- * trace, so a trace would match only on its own branch.
+ * Does the work of paths__guess() for a memory event. Never inline: a compiler may duplicate the
+ * call of unwinder__chain() if several branches lead to it. The call's return address is a word of
+ * each trace, so a trace would match only on its own branch.
  */
 static __attribute__((noinline)) HOT_MEMORY const struct unwind_trace *
 paths__guess_event(struct paths *p, const struct xpu_slot *slot, enum python_mode mode)

@@ -77,7 +77,8 @@ const struct unwind_trace *paths__guess(struct paths *p, const struct xpu_slot *
 					enum python_mode python);
 
 /*
- * The guess was wrong: finds another path by the word that differed. Not for calls that waited.
+ * Called when the guess was wrong: finds another path by the word that differed. Not for calls that
+ * waited.
  * Return: as paths__guess().
  */
 const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_slot *slot,
@@ -85,8 +86,8 @@ const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_
 					      const struct unwind_miss *miss);
 
 /*
- * The last guess was right: logs the launch, or calls the probe for it. For a call that has waited
- * it always calls the probe. Return: as paths__tell_walked().
+ * Called when the last guess was right: logs the launch, or calls the probe for it. For a call that
+ * has waited it always calls the probe. Return: as paths__tell_walked().
  */
 uint64_t paths__tell_guessed(struct paths *p, struct xpu_slot *slot);
 
@@ -148,7 +149,7 @@ bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code)
 /* Sends the entries of the log, unless another thread is about to. May be called on any thread. */
 void paths__send(struct paths *p);
 
-/* A new listener has come: each thread calls the probe for its next launch. */
+/* Makes each thread call the probe for its next launch, because a new listener has come. */
 void paths__new_listener(void);
 
 /* Sends the definition of every path again. May be called on any thread. */

@@ -29,7 +29,8 @@
 #define FIRST_BYTES	(64u << 10)
 #define BUCKETS		1024		/* a power of two */
 #define MAX_WAITING	65536		/* events that wait for a log or for room in it */
-#define MAX_ENDED	16		/* ranges that other threads ended, not yet noticed */
+#define MAX_ENDED	16		/* number of ranges that other threads ended, not yet
+					 * noticed */
 
 struct domain {
 	UT_hash_handle hh;
@@ -53,7 +54,7 @@ struct node {
 
 struct open {
 	struct node *node;
-	uint32_t serial;		/* 0: pushed, not started */
+	uint32_t serial;		/* 0: the range was pushed, not started */
 };
 
 struct ended {
@@ -63,21 +64,21 @@ struct ended {
 
 struct ranges {
 	struct ranges *next;		/* under lock */
-	uint32_t number;		/* unique in the process */
+	uint32_t number;		/* the path's number, unique in the process */
 	uint32_t session;		/* the global session that the list belongs to */
 	uint32_t last_serial;
 	unsigned int nr_open, nr_started;
-	unsigned int nr_over;		/* open ranges without room in the list, the first to be
-					 * popped */
+	unsigned int nr_over;		/* number of open ranges without room in the list, which are
+					 * popped first */
 	atomic_bool inside;		/* the thread is in this file */
-	atomic_bool busy;		/* the half is being switched, or read by another thread */
+	atomic_bool busy;		/* the half is being switched, or another thread reads it */
 	atomic_uint nr_ended;
 	atomic_uint *logged;		/* see launcher__range_logged() */
 	struct node *last;		/* the path opened last */
-	bool early;			/* has events from before the process used CUDA */
+	bool early;			/* some events are older than the process's use of CUDA */
 	atomic_size_t nr_waiting;	/* written by the thread itself */
 	unsigned int half;
-	atomic_size_t used;		/* bytes used in that half, whole nodes */
+	atomic_size_t used;		/* allocated bytes of each half */
 	uint8_t *halves[2];
 	size_t half_bytes[2];		/* bytes allocated of each */
 	struct xpu_log_entry *waiting;	/* MAX_WAITING entries; NULL until one is needed */
@@ -435,7 +436,7 @@ static struct node *ranges__path(struct ranges *r, struct range *range)
 		n = ranges__find(r, parent, range);
 		if (!n)
 			return NULL;
-		if (r->last)		/* it may have been forgotten */
+		if (r->last)		/* the path may have been forgotten */
 			r->last->then = n;
 	}
 	r->last = n;
@@ -477,7 +478,10 @@ static bool ranges__flush(struct ranges *r)
 	return done == nr;
 }
 
-/* @time_ns: 0 for the current time; @n: a path that may have to be sent first, or NULL */
+/*
+ * Logs an event. @time_ns: 0 for the current time; @n: a path that may have to be sent first, or
+ * NULL
+ */
 static void ranges__log(struct ranges *r, uint64_t time_ns, struct node *n, uint32_t id,
 			unsigned int what, unsigned int place)
 {
@@ -498,7 +502,7 @@ static void ranges__log(struct ranges *r, uint64_t time_ns, struct node *n, uint
 	launcher__set_range(ranges__innermost(r), !r->nr_waiting);
 }
 
-/* Closes the range at @place, which changes the paths of the ranges after it. */
+/* Closes the range at @place, which changes the paths of the ranges opened after it. */
 static void ranges__close(struct ranges *r, unsigned int place, uint64_t time_ns)
 {
 	unsigned int what = r->open[place].serial ? XPU_RANGE_END : XPU_RANGE_POP, i;
@@ -514,7 +518,7 @@ static void ranges__close(struct ranges *r, unsigned int place, uint64_t time_ns
 
 		n = ranges__find(r, i ? r->open[i - 1].node->record.id : 0, &range);
 		if (!n) {
-			drop(1);	/* this range's path keeps the closed range */
+			drop(1);	/* this range stays in a path with the closed range */
 			continue;
 		}
 		r->open[i].node = n;
@@ -798,7 +802,7 @@ bool ranges__sync(void)
 	if (!r || atomic_load(&ranges__mode) != RANGES_RECORD)
 		return true;
 	if (atomic_load(&r->inside))
-		return false;		/* in a signal handler that interrupted this file */
+		return false;		/* a signal handler interrupted this file */
 	r = enter();
 	if (!r)
 		return false;
@@ -808,7 +812,7 @@ bool ranges__sync(void)
 	return logged;
 }
 
-/* Ends the open ranges of a thread that ends. */
+/* Ends all ranges that an ending thread has open. */
 static void ranges__leave(struct ranges *r)
 {
 	if (!(r->nr_open || r->nr_waiting) || atomic_load(&ranges__mode) != RANGES_RECORD ||
@@ -875,7 +879,10 @@ uint64_t ranges__nr_dropped(void)
 	return atomic_load(&nr_dropped);
 }
 
-/* In a forked child: forgets all ranges. It has only one thread, whose ranges no listener knows. */
+/*
+ * Called in a forked child: forgets all ranges. The child has only one thread, whose ranges no
+ * listener knows.
+ */
 void ranges__forked(void)
 {
 	ranges__has_forked();

@@ -90,8 +90,8 @@ void ranges__end(uint64_t id);
 void ranges__mark(struct range *range);
 
 /*
- * Records a mark in the last pushed range of @domain, with that range's name and @payload: for a
- * payload that is known only when the range is popped.
+ * Records a mark with @payload in the last pushed range of @domain, and with that range's name.
+ * Used for a payload that is known only when the range is popped.
  */
 void ranges__mark_payload(const struct domain *domain, const struct xpu_range_payload *payload);
 
@@ -101,7 +101,7 @@ void ranges__mark_payload(const struct domain *domain, const struct xpu_range_pa
  */
 void ranges__exit(void);
 
-/* This thread has got a log: moves the waiting range events into it. */
+/* Called when this thread has got a log: moves the waiting range events into it. */
 void ranges__have_log(void);
 
 /*
@@ -110,10 +110,10 @@ void ranges__have_log(void);
  */
 bool ranges__sync(void);
 
-/* Sends the definition of every path of ranges again. On any thread. */
+/* Sends the definition of every path of ranges again. May be called on any thread. */
 void ranges__repeat(void);
 
-/* At the process's end: drops the events that still wait for room. */
+/* Called at the process's end: drops the events that still wait for room. */
 void ranges__give_up(void);
 
 uint64_t ranges__nr_dropped(void);

@@ -9,13 +9,13 @@
 #include "xpu_record.h"
 
 /*
- * A ring, because malloc() may not be called where a launch is refused. Launches that are pushed
- * out of a full ring stay pending in the result.
+ * These are in a ring, because malloc() may not be called where a launch is refused. Launches that
+ * are pushed out of a full ring stay pending in the result.
  */
 #define NR_REFUSED	65536		/* a power of two */
 #define NR_WAKE		4096
 
-/* 0: empty; else the API, in 4 bits, the result, in 28 bits, and the id. */
+/* Each entry is 0 if empty; else it has the API in 4 bits, the result in 28 bits, and the id. */
 static atomic_uint_fast64_t refused[NR_REFUSED];
 static atomic_uint next;
 
@@ -42,7 +42,7 @@ bool refused__drain(void)
 	for (; done != end; done++) {
 		what = atomic_exchange(&refused[done % NR_REFUSED], 0);
 		if (!what)
-			break;		/* another thread is writing it */
+			break;		/* another thread is writing the entry */
 		r = wire__reserve(XPU_RECORD_REFUSED, XPU_WITH_API(what >> 60, 0), sizeof(*r));
 		r->correlation_id = (uint32_t)what;
 		r->result = (int32_t)(what >> 28) >> 4;

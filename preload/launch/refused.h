@@ -11,7 +11,7 @@
 
 /*
  * Notes that launch @correlation_id of @api has failed with @result, the API's error, or
- * XPU_REFUSED_NO_BYTES. Of errors, the lower 28 bits are kept, as of a signed number. May be called
+ * XPU_REFUSED_NO_BYTES. The lower 28 bits of an error are kept, as a signed number. May be called
  * on any thread, in signal handlers, too.
  */
 void refused__add(unsigned int api, uint32_t correlation_id, uint32_t result);

@@ -21,7 +21,7 @@ static rule_t rule__make(enum kind kind, int64_t cfa_off, enum bp_how bp_how, in
 #define BEFORE	CODE_BEFORE
 #define AFTER	CODE_AFTER
 
-/* Copies the code around @ip, as far as it can be read; the rest is zero. */
+/* Copies the code around @ip, as far as it can be read, and zeroes the remaining bytes. */
 static bool get_code(uint64_t ip, uint8_t *code)
 {
 	uint64_t page = ip & ~(PAGE - 1), from = ip - BEFORE, to = ip + AFTER;

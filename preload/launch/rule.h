@@ -2,8 +2,8 @@
 /*
  * rule.h - describes how a walk continues at a return address
  *
- * The rule comes from the unwind tables (cfi.h), or from the code itself if it has none, and is
- * packed into one word that can be remembered. Safe in signal handlers.
+ * The rule comes from the unwind tables (cfi.h), or from the code itself if the tables lack it, and
+ * is packed into one word that can be remembered. Safe in signal handlers.
  */
 #ifndef XPU_PRELOAD_RULE_H
 #define XPU_PRELOAD_RULE_H
@@ -20,22 +20,23 @@ enum kind {
 	RULE_BP,		/* CFA = bp + cfa_off */
 	RULE_BP_DEREF,		/* CFA = *(bp + cfa_off): a function that aligned its stack */
 	RULE_END,		/* code that was not called: _start, clone3 */
-	RULE_START,		/* the first code of a makecontext() context: no caller */
+	RULE_START,		/* the first code of a makecontext() context: it has no caller */
 	RULE_SIGNAL,		/* returns from a signal handler; sp is the signal's frame */
-	RULE_GUESS,		/* no information: try bp as a frame pointer */
+	RULE_GUESS,		/* no information: treat bp as a frame pointer */
 	RULE_FULL,		/* needs more registers, or an expression: see walk__full() */
-	RULE_UNCALLED,		/* no information, never made a call: RULE_START if bp is 0 */
+	RULE_UNCALLED,		/* no information, and it never made a call: RULE_START if bp is
+				 * 0 */
 	RULE_BAD,		/* not code */
 };
 
-enum bp_how {			/* the caller's bp */
+enum bp_how {			/* where the caller's bp is */
 	BP_SAME,
-	BP_CFA,			/* *(CFA + bp_off) */
-	BP_BP,			/* *(bp + bp_off) */
+	BP_CFA,			/* in memory, at CFA + bp_off */
+	BP_BP,			/* in memory, at bp + bp_off */
 };
 
 /*
- * All that a walk needs to know of a return address, in one word:
+ * Everything that a walk needs to know about a return address, in one word:
  *
  *	63      40 39     22 21  20 19  16 15   0
  *	 cfa_off    bp_off   bp_how  kind   next

@@ -41,15 +41,18 @@ static void find_first(void *ptr, int64_t bytes, size_t allocated, size_t reserv
 		       uint32_t device);
 static void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device);
 
-/* The function that gets the call: find_first(), record() or PyTorch's own. */
+/*
+ * The function that a call of reportMemoryUsageToProfiler() goes to: find_first(), record() or
+ * PyTorch's own.
+ */
 static HOT_DATA _Atomic(report_t) target = find_first;
 static HOT_DATA _Atomic(report_t) real;		/* PyTorch's function; NULL: not found so far */
 static atomic_bool is_watched;
 
 /* Written under the lock of the device's allocator, and when watching begins. */
 static struct {
-	atomic_size_t reserved;		/* at the last block */
-	atomic_uint nr_blocks;		/* blocks so far; 0: totals are due */
+	atomic_size_t reserved;		/* reserved bytes at the last block */
+	atomic_uint nr_blocks;		/* number of blocks so far; 0: totals are due */
 } devices[MAX_DEVICES];
 
 /* ---- PyTorch's own function ------------------------------------------------------------------ */
@@ -58,7 +61,7 @@ struct search {
 	const char *name;
 	void *found;
 	bool has_allocator;		/* libc10_cuda is loaded */
-	const void *not_in;		/* an address in the shim, whose function is not meant */
+	const void *not_in;		/* an address in the shim, whose function is not wanted */
 };
 
 struct tables {
@@ -173,7 +176,7 @@ static void find_first(void *ptr, int64_t bytes, size_t allocated, size_t reserv
 	report_t fn = find_real();
 
 	if (!fn)
-		return;			/* PyTorch's function only informs its profilers */
+		return;			/* PyTorch's function only informs PyTorch's profilers */
 	if (!atomic_load(&is_watched))
 		atomic_store(&target, fn);
 	fn(ptr, bytes, allocated, reserved, device);
@@ -181,7 +184,7 @@ static void find_first(void *ptr, int64_t bytes, size_t allocated, size_t reserv
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* Only one thread at a time calls this for a device. */
+/* Whether to send the totals of a device. Only one thread at a time calls this for a device. */
 static inline bool wants_totals(unsigned int device, size_t reserved)
 {
 	unsigned int nr = atomic_load_explicit(&devices[device].nr_blocks, memory_order_relaxed);

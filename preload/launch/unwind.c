@@ -45,8 +45,9 @@ struct known_rule {
 
 _Static_assert(sizeof(struct known_rule) == 16, "four in a cache line");
 
-#define MAX_OTHERS	4		/* traces that are compared before the stack is walked */
-#define MIN_SHARED	16		/* words: two cache lines */
+#define MAX_OTHERS	4		/* how many other traces are compared before the stack is
+					 * walked */
+#define MIN_SHARED	16		/* in words: two cache lines */
 #define WAYS	4
 #define SETS	2048		/* a power of two; 8192 addresses in 128 KB */
 
@@ -54,9 +55,10 @@ _Static_assert(WAYS * SETS <= 1 << 16, "the bits of next");
 
 /* The step of a walk from a frame to the caller's frame. */
 struct step {
-	uint64_t bp;			/* bp in the first frame */
+	uint64_t bp;			/* value of bp in the first frame */
 	uint64_t bp_at;			/* where the caller's bp was read; 0: bp is unchanged */
-	uint64_t cfa_at;		/* where the caller's sp was read; 0: from sp or bp */
+	uint64_t cfa_at;		/* where the caller's sp was read; 0: it was computed from
+					 * sp or bp */
 	uint64_t end;			/* where a return address 0 was read: the walk's end */
 	struct return_word ra;
 	bool by_bp;			/* bp was used to find a word */
@@ -79,7 +81,7 @@ struct outer {
 	bool bp_matters;
 };
 
-#define MAX_WORDS	3		/* in a step */
+#define MAX_WORDS	3		/* maximum number of words in a step */
 
 struct last_walk {
 	uint64_t *frames, *stack;	/* as in the chain; stack has one more entry at the end */
@@ -97,11 +99,12 @@ struct unwinder {
 	unsigned int nr_filled;
 	struct last_walk last;
 	uint64_t *spare[2];		/* frames and stack for the next walk */
-	uint64_t *stack;		/* of the last walk at level 0, complete or not */
-	struct step *steps;		/* of this walk: the step to its first frame, and the step
-					 * from each frame */
-	struct outer *outer;		/* of the last walk, outermost first */
-	struct word *words;		/* of the last walk, outermost first */
+	uint64_t *stack;		/* the stack pointers of the last walk at level 0, complete
+					 * or not */
+	struct step *steps;		/* this walk's steps: to its first frame, and from each
+					 * frame */
+	struct outer *outer;		/* frames of the last walk, outermost first */
+	struct word *words;		/* words of the last walk, outermost first */
 	uint64_t chains[];		/* see unwinder__start() */
 };
 
@@ -116,10 +119,12 @@ struct walk {
 	uint64_t generation;		/* the generation, in the bits that it has in keys */
 	bool guessed;			/* with RA_BY_RULE: sp after the last step is unknown */
 	bool remember;			/* keep new rules; false if this walk interrupted another */
-	unsigned int joined;		/* 1 + the frame where this walk met the last walk; or 0 */
-	unsigned int join;		/* the last walk's frame there, or the next to compare */
-	uint32_t nr_same;		/* if compared: unchanged words of the last walk, counted
-					 * from the outside */
+	unsigned int joined;		/* where this walk met the last walk: 1 + its own frame; or
+					 * 0 */
+	unsigned int join;		/* the last walk's frame there, or its next frame to
+					 * compare */
+	uint32_t nr_same;		/* if compared: how many words of the last walk are
+					 * unchanged, counted from the outside */
 	bool compared;
 	struct known_rule unkept;		/* a rule that must not be remembered */
 };
@@ -322,7 +327,7 @@ static uint32_t nr_same_words(const struct word *w, uint32_t nr)
 }
 
 /*
- * Whether the rest of the walk, outward from the frame just pushed, equals the last walk. Launches
+ * Whether the walk will continue like the last walk from the frame just pushed outward. Launches
  * that follow one another share their outer frames. Comparing words at known addresses takes a
  * third as long as finding each address from the one before.
  *
@@ -646,9 +651,9 @@ static __attribute__((noinline)) enum outcome walk__alone(struct walk *w, const 
 }
 
 /*
- * A walk at level 0, which is compared with the last walk and noted for the next one. Only on the
- * thread's own stack: the memory above a coroutine's stack may be unmapped when another coroutine's
- * stack is in the same place.
+ * Walks at level 0, compares the walk with the last one, and notes it for the next one. This
+ * happens only on the thread's own stack: the memory above a coroutine's stack may be unmapped when
+ * another coroutine's stack is in the same place.
  */
 static enum outcome walk__again(struct walk *w, const struct context *c)
 {
@@ -675,7 +680,7 @@ static enum outcome walk__again(struct walk *w, const struct context *c)
 	return COMPLETE;
 }
 
-/* Computes all of the caller's registers, by a row. */
+/* Computes all of the caller's registers by @row. */
 static bool walk__apply(struct walk *w, const struct cfi_row *row, uint64_t *regs)
 {
 	uint64_t old[CFI_NR_REGS], cfa, slot;
@@ -721,7 +726,7 @@ static bool walk__apply(struct walk *w, const struct cfi_row *row, uint64_t *reg
 	return true;
 }
 
-/* walk__settle() for a row. */
+/* Does the work of walk__settle() for a row. */
 static bool row__settle(struct cfi_row *row)
 {
 	if (row->cfa_expr || row->cfa_reg != CFI_SP)
@@ -753,7 +758,7 @@ static bool walk__apply_signal(struct walk *w, uint64_t *regs)
 	return walk__enter(w, regs[CFI_SP]);
 }
 
-/* Walks with every register that a row may use, and remembers nothing: rarely needed. */
+/* Walks with every register that a row may use, and remembers nothing. This is rarely needed. */
 static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 							       const struct context *c)
 {
@@ -815,13 +820,19 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 
 /* ---- outside --------------------------------------------------------------------------------- */
 
-/* Return: the entries of a chain, including the caller's own frame and one after the end. */
+/*
+ * Return: the number of a chain's entries, including the caller's own frame and one entry after the
+ * end.
+ */
 static size_t chain_frames(void)
 {
 	return (max_frames + 2 + 7) & ~7u;
 }
 
-/* Frames and stacks, for UNWIND_LEVELS walks and the last walk. */
+/*
+ * Number of chains, each with frames and stack: for UNWIND_LEVELS walks, the last walk and the
+ * steps.
+ */
 #define NR_CHAINS	(2 * (UNWIND_LEVELS + 1))
 
 size_t unwinder__bytes(void)
@@ -855,8 +866,8 @@ static __attribute__((noinline, cold)) void unwinder__start(struct unwinder *u)
 }
 
 /*
- * Rules have the low 16 bits of their generation; when the higher bits change, all rules are
- * cleared.
+ * Clears rules of old generations. A rule has the low 16 bits of its generation; when the higher
+ * bits change, all rules are cleared.
  */
 static __attribute__((noinline, cold)) void unwinder__renew(struct unwinder *u, uint64_t now)
 {

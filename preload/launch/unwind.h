@@ -29,17 +29,18 @@
 struct unwinder;	/* a thread's rules, and room for its chains */
 
 /*
- * All input of a walk. While the input is unchanged, so is the chain. All addresses are known in
- * advance, so comparing takes a fraction of a walk's time.
+ * The complete input of a walk. While the input is unchanged, the chain is, too. All addresses are
+ * known in advance, so comparing takes a fraction of a walk's time.
  */
 struct unwind_trace {
-	uint64_t generation;		/* of the rules */
+	uint64_t generation;		/* generation of the rules */
 	uint64_t sp, bp;		/* where the walk began */
 	uint64_t top;			/* the end of the highest word */
-	uint32_t nr;			/* number of words that were read, without words of outer */
+	uint32_t nr;			/* number of words that were read, without the words of
+					 * outer */
 	bool bp_matters;
-	uint16_t nr_outer;		/* the number of outermost words of ... */
-	const struct unwind_trace *outer;	/* ... this trace that belong to this one, too */
+	uint16_t nr_outer;		/* how many of the outermost words of ... */
+	const struct unwind_trace *outer;	/* ... this other trace belong to this trace, too */
 	uint64_t words[];		/* values, innermost first; then their offsets from sp in
 					 * words, of 16 bits */
 };
@@ -50,8 +51,8 @@ struct unwind_miss {
 };
 
 /*
- * Return: another trace to compare with, which has the word of @miss; or NULL. If there was no
- * trace at all, the first call asks by the stack pointer, with @miss->where 0.
+ * Return: another trace to compare with, which has the word of @miss; or NULL. If no trace was
+ * given at all, the first call passes the stack pointer, and 0 as @miss->where.
  */
 typedef const struct unwind_trace *(*unwind_other_fn)(void *ctx, const struct unwind_miss *miss);
 
@@ -115,8 +116,8 @@ bool unwind_trace__share(struct unwind_trace *trace, const struct unwind_trace *
 size_t unwinder__trace_bytes(const struct unwinder *u);
 
 /*
- * Return: a key of the last chain's trace. Equal traces have equal keys; different traces may have
- * equal keys, too.
+ * Return: a key of the last chain's trace. Equal traces have equal keys; two different traces may
+ * also have equal keys.
  */
 uint64_t unwinder__trace_key(const struct unwinder *u);
 

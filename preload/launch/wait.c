@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "launch/wait.h"
 
-/* These two are one instant, read on two clocks. */
+/* These are one instant, read on two clocks. */
 static uint64_t start_ticks, start_ns;
 
 void wait__start(void)

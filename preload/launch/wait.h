@@ -22,7 +22,7 @@ struct gpu_wait {
 	uint64_t start_ns, ns;		/* set by wait__measure() */
 	uint32_t context, stream;	/* the vendor's ids; 0: unknown */
 	uint32_t flags;			/* XPU_WAIT_* */
-	uint32_t correlation_id;	/* of the launch that the call has made; 0: none */
+	uint32_t correlation_id;	/* id of the launch that the call has made; 0: none */
 };
 
 /* Begins to measure calls. */

@@ -59,7 +59,10 @@ static void send_launches(void)
 	wire__counters.nr_dropped_ranges = ranges__nr_dropped();
 }
 
-/* @taken: set to each vendor's work, which may no longer be used. Return: how many vendors. */
+/*
+ * Sends everything that is available. @taken: set to each vendor's work, which may no longer be
+ * used. Return: how many vendors.
+ */
 static unsigned int drain(bool last, void *taken[MAX_VENDORS])
 {
 	unsigned int nr = atomic_load(&nr_gpus), i;

@@ -11,7 +11,8 @@ struct vendor;
 bool drain__add(const struct vendor *vendor);
 
 /*
- * Return: the vendors so far, each at one place for good, and their number. On any thread.
+ * Return: the vendors so far, each at one place for good, and their number. May be called on any
+ * thread.
  */
 #define MAX_VENDORS	8
 const struct vendor *const *drain__vendors(unsigned int *nr);
@@ -24,7 +25,7 @@ const struct vendor *const *drain__vendors(unsigned int *nr);
  */
 void life__drain(bool last);
 
-/* As life__drain(false), while other threads may be inside a vendor's library. */
+/* Does the work of life__drain(false), while other threads may be inside a vendor's library. */
 void life__send(void);
 
 /* Sends every definition again, for a new listener. */

@@ -60,7 +60,7 @@ EXPORT void _Exit(int status)
 	_exit(status);
 }
 
-/* The process is about to send itself @sig. */
+/* Called when the process is about to send itself @sig. */
 static void before_signal(int sig)
 {
 	struct sigaction action;

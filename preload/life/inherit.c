@@ -19,7 +19,7 @@ static void forking(void)
 	atomic_store(&heard_at_fork, probe__live() && probe__is_heard());
 }
 
-/* In the child, which may use a GPU even though its parent never did. */
+/* Runs in the child, which may use a GPU even though its parent never did. */
 static void has_forked(void)
 {
 	atomic_store(&probe__inherited, atomic_load(&heard_at_fork));

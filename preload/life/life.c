@@ -60,25 +60,26 @@
 #define EXIT_WAIT_S	5		/* when the process ends: to leave its loop */
 #define LAST_WAIT_S	30		/* after that: to send everything */
 #define END_WAIT_S	1		/* the wait if the process ends without exit handlers */
-#define TELL_NS		900000000ull	/* part of END_WAIT_S: to hand over shared memory */
+#define TELL_NS		900000000ull	/* share of END_WAIT_S for handing over shared memory */
 
-/* A vendor's life. */
+/* A vendor and its state. */
 struct run {
 	const struct vendor *vendor;
 	enum gpu_state state;		/* owned by the shim's thread while it runs; before and
 					 * after, by the thread that starts and joins it */
 	bool unheard;			/* awake although nobody listens; see follow_beside() */
 	bool has_memory;		/* events of memory are wanted */
-	bool begins;			/* in life__used(): the program has no GPU memory yet */
+	bool begins;			/* in life__used(), when the program has no GPU memory
+					 * yet */
 	bool stays;			/* device work is recorded outside of windows, too */
 };
 
 static struct {
 	struct run runs[MAX_VENDORS];
 	atomic_uint nr_runs;
-	bool over;			/* the process ends, or is a forked child */
+	bool over;			/* the process ends, or this is a forked child */
 	uint64_t hello_ns;		/* when to repeat the definitions for a new listener */
-	bool watches;			/* records nothing until the next window */
+	bool watches;			/* nothing is recorded until the next window */
 	bool unheard;			/* the thread has the name XPU_SHM_UNHEARD */
 	bool settling;			/* device work of the last window may still arrive */
 	uint64_t nr_before;		/* launches before the current window */
@@ -93,9 +94,9 @@ static struct {
 	atomic_bool forked;
 
 	pid_t pid;
-	atomic_bool awake;		/* whether any vendor is, for other threads */
-	struct request end;		/* shim__before_end() */
-	struct request come;		/* life__used(), if the thread runs already */
+	atomic_bool awake;		/* whether any vendor is awake, for other threads */
+	struct request end;		/* request of shim__before_end() */
+	struct request come;		/* request of life__used(), if the thread runs already */
 	struct request *requests;
 } life;
 
@@ -116,7 +117,7 @@ static struct run *run_of(const struct vendor *vendor)
 	return NULL;
 }
 
-/* Whether a vendor is awake, except @but. */
+/* Whether any vendor other than @but is awake. */
 static bool any_awake(const struct run *but)
 {
 	struct run *run;
@@ -127,7 +128,7 @@ static bool any_awake(const struct run *but)
 	return false;
 }
 
-/* Whether launches of any vendor are recorded, except of @but. */
+/* Whether launches of any vendor other than @but are recorded. */
 static bool any_heard(const struct run *but)
 {
 	struct run *run;
@@ -159,8 +160,8 @@ void life__drain_last(const struct vendor *vendor)
 /* ---- what is wanted -------------------------------------------------------------------------- */
 
 /*
- * Which calls of the API to record. The environment says none, all or some; where a listener is
- * attached, the listener decides whether calls are recorded at all.
+ * Return: which calls of the API to record. The environment says none, all or some; where a
+ * listener is attached, the listener decides whether calls are recorded at all.
  */
 static enum calls_wanted calls_are_wanted(void)
 {
@@ -183,7 +184,7 @@ static void want_calls(struct run *run, enum calls_wanted wanted)
 		run->vendor->want_calls(wanted);
 }
 
-/* As calls_are_wanted(), for memory events. */
+/* Does the work of calls_are_wanted() for memory events. */
 static bool memory_is_wanted(void)
 {
 	const char *env;
@@ -287,7 +288,7 @@ static void end_window(void)
 	sender__wake();
 }
 
-/* Whether the shim is awake, in this process: the program may open a window before that. */
+/* Whether the shim is awake in this process. The program may open a window before that. */
 static bool is_ready(void)
 {
 	return atomic_load(&life.awake) && !atomic_load(&life.stop) && getpid() == life.pid;
@@ -344,7 +345,7 @@ static void settle(void)
 	capture__unlock();
 }
 
-/* At exit: closes the window that the program has left open. */
+/* Called at exit: closes the window that the program has left open. */
 static void close_at_exit(void)
 {
 	if (!capture__is_armed() || life.watches)
@@ -400,9 +401,10 @@ static void wake(struct run *run)
 	bool first = !any_heard(NULL);
 
 	if (wants.windows && !capture_window__start(vendor->api))
-		return;			/* there may be memory the next time */
+		return;			/* memory may suffice the next time */
 	if (first)
-		wire__counters.hdr.misc = 0;	/* the last batch may say that recording stops */
+		wire__counters.hdr.misc = 0;	/* the last batch may say that recording has
+						 * stopped */
 	set_state(run, vendor->open(&wants));
 	if (run->state != GPU_AWAKE)
 		return;
@@ -422,7 +424,7 @@ static void wake(struct run *run)
 	if (!life.watches) {
 		ranges__set_mode(RANGES_RECORD);
 		if (wants.windows && vendor->open_window)
-			vendor->open_window();	/* another vendor's begin has opened it */
+			vendor->open_window();	/* another vendor's begin() has opened it */
 		if (vendor->listened)
 			vendor->listened();
 	} else if (capture__watch()) {
@@ -485,12 +487,15 @@ static void follow_shared_memory(void)
 	if (launches != (now == SHM_OPEN))
 		probe__count(&xpu_launch_semaphore, !launches);
 	if (launches && shm__wants_ranges())
-		probe__count(&xpu_range_semaphore, false);	/* counted since the load */
+		probe__count(&xpu_range_semaphore, false);	/* counted since the shim was
+								 * loaded */
 	if (all != (now == SHM_OPEN || now == SHM_LEAVING))
 		probe__count(&xpu_batch_semaphore, !all);
 }
 
-/* For a vendor that stays awake while nobody listens, and records nothing then. */
+/*
+ * Follows listeners for a vendor that stays awake while nobody listens, and then records nothing.
+ */
 static void follow_beside(struct run *run, bool heard)
 {
 	if (heard == !run->unheard)
@@ -724,7 +729,7 @@ static void start_thread(void)
 
 /* ---- the process's beginning and end --------------------------------------------------------- */
 
-/* At exit, while the runtimes still work: on the shim's thread, if it has one. */
+/* Runs at exit, while the runtimes still work: on the shim's thread, if it has one. */
 static void at_exit(void)
 {
 	struct run *run;
@@ -756,7 +761,7 @@ static void quickly_exiting(void *arg)
 	at_exit();
 }
 
-/* In the child the runtimes are unusable, and the shim's thread does not exist. */
+/* Runs in a forked child, where the runtimes are unusable and the shim's thread does not exist. */
 static void in_forked_child(void)
 {
 	struct run *run;
@@ -778,7 +783,7 @@ static void in_forked_child(void)
 	ranges__set_mode(RANGES_OFF);
 }
 
-/* The process uses a GPU: the first vendor has come. */
+/* Prepares the process when the first vendor comes: it uses a GPU. */
 static void begin(void)
 {
 	environment__read();
@@ -795,15 +800,16 @@ static void begin(void)
 	capture__call_at_windows(window_opens, window_closes);
 }
 
-/* The first vendor: nothing of the shim runs yet. */
+/* Begins with the first vendor, when nothing of the shim runs yet. */
 static void begin_with(struct run *run)
 {
 	const char *why = capture__init();
 
 	capture__lock();
-	follow_listeners();		/* now, so that the first launch is recorded, too */
+	follow_listeners();		/* done now, so that the first launch is recorded, too */
 	capture__unlock();
-	own_maps__hand_over(false);	/* now, because the process may be killed at any time */
+	own_maps__hand_over(false);	/* done now, because the process may be killed at any
+					 * time */
 	if (why && run->state == GPU_AWAKE)
 		sender__message(XPU_MESSAGE_WARNING, why);
 	if (run->state != GPU_AWAKE)

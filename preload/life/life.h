@@ -9,15 +9,16 @@ struct vendor;
 struct request;
 
 /*
- * The program uses @vendor's runtime: the shim records it from now, if somebody listens. To be
- * called once for each vendor, on a thread of the program, before the first launch.
+ * Notes that the program uses @vendor's runtime, which the shim then records if somebody listens.
+ * To be called once for each vendor, on a thread of the program, before the first launch.
  */
 void life__used(const struct vendor *vendor);
 
 /*
- * The process is about to end, or to run another program, without exit handlers: sends finished
- * device work, and gives up after a second without progress. Async-signal-safe; does nothing in a
- * process that does not use a GPU, in a forked or vforked child, and when nobody listens.
+ * Called when the process is about to end, or to run another program, without exit handlers. Sends
+ * finished device work, and gives up after a second without progress. Async-signal-safe; does
+ * nothing in a process that does not use a GPU, in a forked or vforked child, and when nobody
+ * listens.
  */
 void shim__before_end(void);
 
@@ -27,13 +28,13 @@ void shim__before_end(void);
 bool life__is_awake(const struct vendor *vendor);
 
 /*
- * For the shim's thread: wakes @vendor, if it is dormant and somebody listens; makes it dormant. A
- * vendor that has let go says by may_open() when it can come back.
+ * For the shim's thread: life__wake() wakes @vendor if it is dormant and somebody listens;
+ * life__doze() makes it dormant. A vendor that has let go says by may_open() when it can come back.
  */
 void life__wake(const struct vendor *vendor);
 void life__doze(const struct vendor *vendor);
 
-/* Sends everything recorded so far, when nothing more comes from @vendor for now. */
+/* Sends everything recorded so far, because nothing more comes from @vendor for now. */
 void life__drain_last(const struct vendor *vendor);
 
 /* Adds a request that the shim's thread serves under capture__lock(). Call before life__used(). */

@@ -31,7 +31,7 @@
 static char path[PATH_MAX];
 static bool has_path;
 
-/* The calling thread, which is watched, ends. */
+/* Called when the calling thread, which is watched, ends. */
 static void thread_ends(void)
 {
 	ranges__exit();

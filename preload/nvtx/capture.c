@@ -21,9 +21,11 @@
  */
 #define EARLY		256u
 
-#define MAX_DOMAINS	8		/* in which a thread has an open range that matches */
-#define MAX_STARTED	256		/* open started ranges that match */
-#define NR_KNOWN	1024u		/* names whose match is remembered; a power of two */
+#define MAX_DOMAINS	8		/* most domains in which a thread has an open range that
+					 * matches */
+#define MAX_STARTED	256		/* maximum number of open started ranges that match */
+#define NR_KNOWN	1024u		/* number of names whose match is remembered; a power of
+					 * two */
 
 enum what { NOTHING, PROFILER, RANGES, LAUNCHES };
 
@@ -31,15 +33,17 @@ static struct {
 	enum what what;
 	unsigned int most;		/* maximum number of windows; 0: no limit */
 	unsigned int nr_closed;		/* windows; used under lock */
-	bool over;			/* no more windows; this and the next: used under lock */
+	bool over;			/* no more windows come; this and nr_open are used under
+					 * lock */
 	unsigned int nr_open;		/* reasons for the window to be open */
 	bool is_open;
 	const char *message;
 
-	void (*opens)(void);		/* called as windows open and close, or NULL */
+	void (*opens)(void);		/* called when windows open and close, or NULL */
 	void (*closes)(void);
 
-	uint64_t first, last;		/* LAUNCHES: numbers; the first launch is 1 */
+	uint64_t first, last;		/* with LAUNCHES: numbers of launches; the first launch
+					 * is 1 */
 	atomic_uint_fast64_t nr_launches;
 	atomic_uint_fast64_t nr_left;	/* launches first to last + 1 that have not ended */
 	atomic_bool opened;
@@ -53,8 +57,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static sigset_t before_lock;		/* under lock */
 
 /*
- * The pushed ranges of this thread that match, by domain. depth counts such a range and the ranges
- * pushed inside it.
+ * The matching ranges that this thread has pushed, by domain. depth counts such a range and the
+ * ranges pushed inside it.
  */
 static __thread struct {
 	const void *domain;
@@ -89,7 +93,10 @@ bool capture__is_armed(void)
 
 /* ---- opening and closing --------------------------------------------------------------------- */
 
-/* Counts one reason more or less for the window to be open, and opens or closes it. Under lock. */
+/*
+ * Adds or removes a reason for the window to be open, and opens or closes it. Called with the lock
+ * held.
+ */
 static void change(bool more)
 {
 	if (!more && !capture.nr_open)
@@ -114,15 +121,15 @@ static void change_now(bool more)
 /* ---- launches, by their number --------------------------------------------------------------- */
 
 /*
- * Which of the launches that this thread is in belong to the window, a bit for each. The lowest bit
+ * One bit for each launch that this thread is in: whether it belongs to the window. The lowest bit
  * is the latest launch, which may be in a signal handler that interrupted another one.
  */
 static __thread uint32_t in_launches __attribute__((tls_model("initial-exec")));
 
 /*
- * A launch of the window has returned, or the first launch after the window begins. The last of
- * these events closes the window, so that it stays open for a thread that has its launch's number
- * but was preempted.
+ * Called when a launch of the window has returned, or the first launch after the window begins. The
+ * last of these calls closes the window, so that it stays open for a thread that has its launch's
+ * number but was preempted.
  */
 static void launch_ended(void)
 {
@@ -222,13 +229,14 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 }
 
 /*
- * Whether the expression matches "DOMAIN:NAME", or "NAME" in NVTX's own domain, as xpumerge --nvtx
- * does. Results are remembered by a 63-bit hash of the name: with a million names, two would
- * collide in one of 18 million programs.
+ * Whether the expression matches "DOMAIN:NAME", or "NAME" in NVTX's own domain, by the rules of
+ * xpumerge --nvtx. Results are remembered by a 63-bit hash of the name: with a million names, two
+ * would collide in one of 18 million programs.
  */
 static bool matches(struct range *range)
 {
-	static _Atomic uint64_t known[NR_KNOWN];	/* hash << 1 | whether it matches */
+	static _Atomic uint64_t known[NR_KNOWN];	/* each: hash << 1 | whether the name
+							 * matches */
 	static char text[XPU_RANGE_DOMAIN_MAX + XPU_RANGE_NAME_MAX];	/* under lock */
 	char narrow[256];
 	const char *domain = ranges__domain_name(range->domain), *name = range->name;
@@ -296,7 +304,7 @@ void capture__started(uint64_t id)
 		capture.started[i] = id;
 		atomic_fetch_add(&capture.nr_started, 1);
 	} else {
-		change(false);		/* the range's end could not be recognized */
+		change(false);		/* nothing would recognize the range's end */
 	}
 	capture__unlock();
 }

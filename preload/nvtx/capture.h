@@ -26,21 +26,21 @@ const char *capture__init(void);
 bool capture__is_armed(void);
 
 /*
- * Keeps other threads from opening and closing windows, and blocks signals. The shim takes it, too,
- * when it begins or stops recording.
+ * Keeps other threads from opening and closing windows, and blocks signals. The shim also takes
+ * this lock when it begins or stops recording.
  */
 void capture__lock(void);
 void capture__unlock(void);
 
 /*
- * Sets functions to call as a window opens and closes: on the thread that does so, under the lock,
- * which blocks signals.
+ * Sets functions to call when a window opens and closes. They run on the thread that does so, under
+ * the lock, which blocks signals.
  */
 void capture__call_at_windows(void (*opens)(void), void (*closes)(void));
 
 /*
- * The shim is awake now. Called under the lock. Return: whether a window is open, which the caller
- * has to begin.
+ * Called under the lock when the shim becomes awake. Return: whether a window is open, which the
+ * caller has to begin.
  */
 bool capture__watch(void);
 
@@ -48,8 +48,8 @@ bool capture__watch(void);
 bool capture__counts_launches(void);
 
 /*
- * Whether launch numbers open windows. If so, a vendor calls the following for each launch of the
- * calling thread, where launches of signal handlers are inside others. capture__launch_begins() and
+ * Whether launch numbers open windows. If so, a vendor calls the next functions for each launch of
+ * the calling thread; launches of signal handlers are inside others. capture__launch_begins() and
  * capture__launch_is_inside() return whether the innermost launch belongs to a window.
  */
 bool capture__by_launches(void);
@@ -62,9 +62,9 @@ bool capture__by_profiler(void);
 void capture__profiler(bool start);
 
 /*
- * For NVTX ranges: pushed ranges of the calling thread, and started ranges of the process.
- * capture__pushed() and capture__starts() are called before the range is recorded, the others
- * after.
+ * Whether NVTX ranges open windows: ranges that the calling thread pushes, or that the process
+ * starts. capture__pushed() and capture__starts() are called before the range is recorded, the
+ * others after.
  */
 bool capture__watches_ranges(void);
 void capture__pushed(struct range *range);
@@ -73,9 +73,9 @@ bool capture__starts(struct range *range);	/* if true, capture__started() must f
 void capture__started(uint64_t id);
 void capture__ended(uint64_t id);
 
-/* In a forked child that may use CUDA, because its parent did not. */
+/* Called in a forked child that may use CUDA, because its parent did not. */
 void capture__has_forked(void);
-/* In a forked child that may not use CUDA, because its parent did. */
+/* Called in a forked child that may not use CUDA, because its parent did. */
 void capture__forked(void);
 
 #endif /* XPU_PRELOAD_CAPTURE_H */

@@ -4,7 +4,7 @@
  *
  * Each module of a program that uses NVTX has its own table of function pointers, which
  * InitializeInjectionNvtx2() fills when the module makes its first call. While nobody listens to
- * ranges, a call costs a load and a branch here.
+ * ranges, such a call costs a load and a branch.
  */
 #ifndef XPU_PRELOAD_NVTX_INJECTION_H
 #define XPU_PRELOAD_NVTX_INJECTION_H
@@ -14,8 +14,8 @@
 #include "nvtx/nvtx_abi.h"
 
 /*
- * Fill the table of functions of a module's NVTX, and of its payload extension; once the shim is
- * loaded. Return: 1, or 0 if the table is not as expected.
+ * Fill the table of functions of a module's NVTX, and of its payload extension. To be called once
+ * the shim is loaded. Return: 1, or 0 if the table is not as expected.
  */
 int nvtx__fill(nvtx_get_export_table_fn get);
 int nvtx__fill_extension(const struct nvtx_ext_module *module);

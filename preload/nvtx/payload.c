@@ -8,7 +8,7 @@
 
 #define NR_SCHEMAS	1024		/* a power of two */
 #define MAX_ENTRIES	256
-#define MAX_PAYLOADS	8		/* that are read of an event */
+#define MAX_PAYLOADS	8		/* number of payloads that are read from an event */
 
 enum field {
 	FIELD_COMM, FIELD_BYTES, FIELD_RANK, FIELD_NR_RANKS, FIELD_PEER, FIELD_ROOT, FIELD_OP,
@@ -92,7 +92,7 @@ static void schema__take(struct schema *s, const struct nvtx_schema_entry *e, st
 			s->fields[i] = place;
 }
 
-/* An entry without an offset follows the previous entry, aligned. */
+/* Reads a schema's entries. An entry without an offset follows the previous entry, aligned. */
 static void schema__read(struct schema *s, const struct nvtx_schema_attributes *attr)
 {
 	size_t i, size, end = 0;

@@ -8,8 +8,8 @@
 #include "wire/wire.h"
 #include "xpu_utf8.h"
 
-#define MAX_STRING	(64 * 1024)	/* bytes of a name; records have room for less */
-#define MAX_KEPT	(64u << 20)	/* bytes of names and line tables in this process */
+#define MAX_STRING	(64 * 1024)	/* longest name in bytes; records have room for less */
+#define MAX_KEPT	(64u << 20)	/* most bytes of names and line tables in this process */
 #define CHUNK_BYTES	(1u << 20)
 #define BUCKETS		4096		/* a power of two */
 
@@ -32,7 +32,7 @@ static void *keep__alloc(size_t bytes)
 
 	bytes = (bytes + 15) & ~15ul;
 	if (atomic_fetch_add(&nr_kept_bytes, bytes) + bytes > MAX_KEPT)
-		goto give_back;		/* a smaller block may still fit */
+		goto give_back;		/* a smaller block may still fit into the chunk */
 	if (bytes > sizeof(c->data) / 4) {
 		large = memory__map(bytes);
 		if (!large)
@@ -149,8 +149,8 @@ static bool text__equal(const struct text *a, const struct text *b)
 /* ---- code objects ---------------------------------------------------------------------------- */
 
 /*
- * Return: the known object that equals @want, or NULL. All members are compared, so different code
- * objects are very unlikely to be equal.
+ * Return: the known object that equals @want, or NULL. All members are compared, so two different
+ * code objects are very unlikely to count as equal.
  */
 static struct known *known__find(struct known *from, const struct known *want)
 {

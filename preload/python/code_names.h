@@ -26,7 +26,7 @@ struct text {
 
 /* A code object that was met, recognized by its contents. Never freed. */
 struct known {
-	struct known *next;		/* in its bucket */
+	struct known *next;		/* next object in its bucket */
 	struct known *next_unsent;
 	uint64_t hash;
 	uint32_t id;

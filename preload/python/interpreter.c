@@ -18,7 +18,7 @@
 #include "wire/probe.h"
 #include "wire/wire.h"
 
-#define LOOK_S		1		/* between searches for an interpreter */
+#define LOOK_S		1		/* interval between searches for an interpreter */
 
 HOT_DATA _Atomic enum python_mode python__mode;
 HOT_DATA struct interpreter py;
@@ -84,7 +84,7 @@ static bool find_interpreter(void **handle)
 	return *handle;
 }
 
-/* Python 3.13 and later publish their own offsets. */
+/* Checks the offsets that Python 3.13 and later publish. */
 static bool check_debug_offsets(const struct py_debug_offsets *d, unsigned long version)
 {
 	if (memcmp(d->cookie, "xdebugpy", sizeof(d->cookie)) || d->version != version) {

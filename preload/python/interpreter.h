@@ -22,7 +22,7 @@ struct interpreter {
 /* Hidden, so that its fields can be read without loading its address. */
 extern __attribute__((visibility("hidden"))) struct interpreter py;
 
-#define L	(py.layout)		/* L.f_previous, and so on */
+#define L	(py.layout)		/* members are written L.f_previous, for example */
 
 /*
  * Switches off Python frames in this process, because of @why; @level is XPU_MESSAGE_*. May be

@@ -14,7 +14,7 @@ enum python_mode {
 	PYTHON_ONLY,	/* no native frames */
 };
 
-/* How python__chain() works; PYTHON_OFF until an interpreter is found. */
+/* How python__chain() reads frames; PYTHON_OFF until an interpreter is found. */
 extern _Atomic enum python_mode python__mode HIDDEN;
 
 /*

@@ -11,18 +11,19 @@
 #include "xpu_pyline.h"
 
 #define MAX_FRAMES	XPU_MAX_FRAMES
-#define MAX_WALK	(64 * 1024)	/* frames, shown or not; ends a walk in a circle */
-#define MAX_TABLE	(64u << 20)	/* bytes of a line table */
-#define PROBATION	64		/* walks that check memory before reading it */
+#define MAX_WALK	(64 * 1024)	/* number of frames, shown or not; ends a walk in a
+					 * circle */
+#define MAX_TABLE	(64u << 20)	/* maximum number of bytes of a line table */
+#define PROBATION	64		/* number of walks that check memory before reading it */
 
 #define OWNED_BY_GENERATOR	1	/* enum _frameowner, Include/internal/pycore_frame.h */
-#define OWNED_BY_CSTACK		3	/* since 3.12: the loop's own frame */
+#define OWNED_BY_CSTACK		3	/* the evaluation loop's own frame; since 3.12 */
 
 /* An instruction that was met, in one cache line. */
 struct known_line {
 	uint64_t code;			/* 0: empty */
 	uint32_t where;			/* byte offset in the code; odd in a generator's frame */
-	uint32_t version;		/* of the code object, unique; or its first line */
+	uint32_t version;		/* version of the code object, unique; or its first line */
 	uint64_t word;			/* the frame's word in the chain; 0: not shown */
 	/* If code objects have no versions, they are recognized by these members: */
 	uint64_t name, filename, table;
@@ -37,16 +38,16 @@ _Static_assert(sizeof(struct known_line) == 64, "a cache line");
 #define WAYS	4
 
 struct group {				/* the Python frames of one evaluation loop */
-	uint32_t end;			/* index after its last word */
+	uint32_t end;			/* index after the group's last word */
 	uint64_t anchor;		/* an address in the loop's frame on the stack, or 0 */
 };
 
 /* A frame of a walk. */
 struct step {
-	uint64_t frame;			/* the address and, in the upper bits, the owner */
-	uint64_t code;			/* 0: the loop's own frame, which has none */
+	uint64_t frame;			/* the frame's address and, in the upper bits, its owner */
+	uint64_t code;			/* 0: the loop's own frame, which has no code object */
 	uint32_t instr;			/* byte offset in the code object */
-	uint32_t version;		/* of the code object */
+	uint32_t version;		/* version of the code object */
 };
 
 #define STEP_OWNER_SHIFT	56	/* no address is that large */
@@ -66,7 +67,7 @@ struct python {
 	unsigned int nr_words, nr_groups;
 	bool cut;			/* frames are missing */
 	bool failed;
-	bool traced;			/* the steps are complete: they can be a trace */
+	bool traced;			/* the steps are complete, so they can be a trace */
 	unsigned int nr_steps;
 	uint64_t tstate, first;		/* as in struct python_trace */
 	struct step steps[MAX_FRAMES + 1];
@@ -75,7 +76,7 @@ struct python {
 	uint64_t merged[MAX_FRAMES];
 };
 
-static atomic_uint nr_walks;		/* up to PROBATION */
+static atomic_uint nr_walks;		/* counted up to PROBATION */
 
 /* Whether the code object at @code is still the one that @e remembers. */
 static inline bool entry__holds(const struct known_line *e, uint64_t code)
@@ -121,7 +122,7 @@ static bool code__read(uint64_t code, struct known_line *fresh, struct known *wa
 	return readable(fresh->table + BYTES_DATA, want->table_bytes);
 }
 
-/* Return: the line of the instruction @where. *@stop: where reading the line table ended. */
+/* Return: the line of the instruction @where. *@stop: set to where reading the line table ended. */
 static int known__line(const struct known *k, uint32_t where, const uint8_t **stop)
 {
 	const uint8_t *end = k->table + k->table_bytes;
@@ -176,7 +177,7 @@ static __attribute__((noinline, cold)) uint64_t python__learn(struct python *p, 
 	want.name = text__read(fresh.name);
 	want.filename = text__read(fresh.filename);
 	fresh.known = known__intern(&want);
-	/* As _PyFrame_IsIncomplete(): hide frames that do not run yet. */
+	/* Like _PyFrame_IsIncomplete(), hide frames that do not run yet. */
 	if (L.minor < 11 || where & 1 ||
 	    (int)where >= (int)load32(code + L.co_firsttraceable) * 2) {
 		if (line < 0 || line > XPU_FRAME_LINE_MAX)
@@ -209,7 +210,7 @@ static inline void python__push(struct python *p, uint64_t code, uint32_t where)
 		p->words[p->nr_words++] = word;
 }
 
-/* Ends a group: the frames since the last call of this belong to one loop. */
+/* Ends a group: the frames added since the previous call belong to one loop. */
 static inline void python__end_group(struct python *p, uint64_t anchor)
 {
 	if (p->nr_groups == MAX_FRAMES) {
@@ -463,7 +464,7 @@ static void python__merge(struct python *p, const uint64_t *stack, struct xpu_sl
 		if (loop == slot->nr_frames) {
 			if (slot->flags & XPU_CHAIN_TRUNCATED)
 				break;
-			continue;	/* its frames are added with the next group */
+			continue;	/* the frames of this group are added with the next group */
 		}
 		python__append(p, &nr, frames + i, loop - i);
 		python__append(p, &nr, p->words + done, p->groups[group].end - done);

@@ -6,8 +6,8 @@
  * stack. The stack has only one frame of the evaluation loop, _PyEval_EvalFrameDefault(), for a run
  * of Python calls. A thread that launches reads the frames of its own PyThreadState, from the
  * innermost outwards, and replaces the loop's frames by them. The thread's frames, and the objects
- * that they refer to, stay as long as the thread is in here, with or without the GIL. So this code
- * does not take the GIL, runs no Python code, and writes to nothing in the interpreter.
+ * that they refer to, stay as long as the thread is in this code, with or without the GIL. So this
+ * code does not take the GIL, runs no Python code, and writes to nothing in the interpreter.
  *
  * In 3.10 and later the interpreter keeps a structure of each loop on the stack, which gives the
  * loop's exact place. Before 3.10 a loop is found by the bounds of the function's symbol.

@@ -61,7 +61,7 @@ static inline unsigned short probe__read(const volatile unsigned short *semaphor
 	return __atomic_load_n(semaphore, __ATOMIC_RELAXED);
 }
 
-/* Adds a listener to the count, or removes one, as the kernel does for probes. */
+/* Adds a listener to the count or removes one, as the kernel does for probes. */
 static inline void probe__count(volatile unsigned short *semaphore, bool more)
 {
 	__atomic_fetch_add(semaphore, more ? 1 : -1, __ATOMIC_RELAXED);

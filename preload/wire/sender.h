@@ -17,7 +17,7 @@ void sender__init(void);
 void sender__lock(sigset_t *old);
 void sender__unlock(const sigset_t *old);
 
-/* Calls @pack, which may use wire.h. */
+/* Calls @pack under the lock, so @pack may use wire.h. */
 void sender__pack(void (*pack)(void *ctx), void *ctx);
 
 /* Sends a line for the user; @level is XPU_MESSAGE_*. */
@@ -30,7 +30,7 @@ void sender__name_api(uint32_t domain, uint32_t number, enum xpu_call_class clas
 /* Waits until there is something to send, or @timeout_ns have passed. For the shim's thread. */
 void sender__wait(long timeout_ns);
 
-/* Ends sender__wait(). On any thread, in signal handlers, too. */
+/* Ends sender__wait(). May be called on any thread, in signal handlers, too. */
 void sender__wake(void);
 
 #endif /* XPU_PRELOAD_SENDER_H */

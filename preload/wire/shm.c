@@ -52,25 +52,25 @@ enum { NOT_STARTED, STARTING, OPEN, NO_MEMORY, FORKED };
 enum { NOT_SENT, SENT, TAKEN, REFUSED };
 
 static struct {
-	struct sockaddr_un address;	/* in the abstract namespace */
+	struct sockaddr_un address;	/* the socket in the abstract namespace */
 	socklen_t address_bytes;
 	uint8_t token[XPU_SHM_TOKEN_BYTES];
 	bool wants_ranges;
 	bool wants_maps;
 	int counts_id;			/* shmat() id of the page with @counts, or -1 */
-	pid_t recorder;			/* in this process's pid namespace, or 0 */
+	pid_t recorder;			/* xpuload's pid in this process's pid namespace, or 0 */
 
 	struct xpu_shm_hello hello;
-	int sent;			/* this and the next six: used by one thread at a time */
+	int sent;			/* used by one thread at a time, as are the next six */
 	int memory;			/* the file's descriptor until it is sent, or -1 */
 	int segment;			/* the id of the memory without a file, or -1 */
-	dev_t dev;			/* to tell whether the program closed the file */
+	dev_t dev;			/* tells whether the program closed the file */
 	ino_t ino;
 	uint64_t nr_told;		/* launches that @counts includes */
 	struct xpu_shm_counts *counts;	/* NULL: missing, or no longer needed */
 
 	atomic_int started;
-	struct xpu_shm_reader *reader;	/* this and all below: valid once open */
+	struct xpu_shm_reader *reader;	/* valid once open, as is everything below */
 	struct xpu_shm_writer *writer;
 	uint8_t *threads;		/* their pages */
 	uint8_t *ring;			/* mapped twice, so that no record is split */
@@ -171,15 +171,15 @@ static void count_process(void)
 }
 
 /*
- * Allocates shared pages: if the memory of a page ran out only when it is first touched, that would
- * be a SIGBUS. Return: 0 or a negative errno, -EINVAL before Linux 5.14.
+ * Allocates shared pages now: a page without memory would raise SIGBUS when it is first touched.
+ * Return: 0 or a negative errno, -EINVAL before Linux 5.14.
  */
 static int populate(const void *at, uint64_t bytes)
 {
 	return CALL(madvise, at, bytes, MADV_POPULATE_WRITE, 0, 0);
 }
 
-/* Maps the file @memory; with -1, the segment. */
+/* Maps the file @memory, or the segment if @memory is -1. */
 static int map(int memory, uint64_t ring_at, uint64_t bytes)
 {
 	bool has_file = memory >= 0;
@@ -223,7 +223,8 @@ static bool fill(int memory, uint64_t bytes)
 
 /*
  * Sets the size of the file. Above the limit on the size of files (RLIMIT_FSIZE), the kernel also
- * sends SIGXFSZ to this thread, which is for the program's own files: the signal is taken back.
+ * sends SIGXFSZ to this thread, which is meant for the program's own files, so the signal is taken
+ * back.
  */
 static int set_size(int fd, uint64_t bytes)
 {
@@ -243,8 +244,8 @@ static int set_size(int fd, uint64_t bytes)
 }
 
 /*
- * The ring is at the end, and mapped a second time behind that. Return: whether the memory is
- * mapped and has its first pages.
+ * Maps the memory. The ring is at its end, and is mapped a second time behind that. Return: whether
+ * the memory is mapped and has its first pages.
  */
 static bool map_memory(int memory)
 {
@@ -261,7 +262,7 @@ static bool map_memory(int memory)
 	return false;
 }
 
-/* Return: the file, or a negative errno. */
+/* Makes the memory file. Return: its descriptor, or a negative errno. */
 static int make_file(void)
 {
 	struct stat st;
@@ -413,7 +414,7 @@ static void hand_over(void)
 	if (fd < 0)
 		return;
 	err = CALL(connect, fd, &shm.address, shm.address_bytes, 0, 0);
-	/* Nobody listens there any more, or somebody who is not xpuload. */
+	/* Nobody listens there any more, or another program does. */
 	if (err == -ECONNREFUSED || (!err && !is_recorder(fd)))
 		end_sending(REFUSED);
 	else if (!err && !send_hello(fd))
@@ -526,7 +527,7 @@ static bool populate_to(uint64_t end)
 	}
 	if (populate(shm.ring + before, bytes - before))
 		return false;
-	/* Another thread may have got further meanwhile. */
+	/* Another thread may have come further meanwhile. */
 	while (before < end && !atomic_compare_exchange_weak(&shm.populated, &before, end))
 		;
 	return true;
@@ -634,7 +635,7 @@ static __attribute__((noinline, cold)) bool extend(size_t bytes)
 
 /*
  * Return: room for @bytes, to be passed to commit(); NULL: no room unless extend() finds some.
- * @kind: the kind of record that is lost if the process is killed before commit(). Calls no
+ * @kind: the kind of record that is lost if the process is killed before commit(). This calls no
  * function, so that its callers need not save registers.
  */
 static void *reserve(size_t bytes, enum xpu_lost_kind kind)

@@ -16,7 +16,7 @@
 #include "xpu_slot.h"
 
 /*
- * Reads @where, the value of XPU_SHM_ENV, which says where xpuload waits; does nothing else.
+ * Reads @where, the value of XPU_SHM_ENV, which says where xpuload waits, and does nothing else.
  * Return: whether the value is valid.
  */
 bool shm__start(const char *where);
@@ -80,7 +80,7 @@ bool shm__leave_pages(void *pages);
 
 void shm__give_pages(unsigned int number);
 
-/* With shared memory they are called instead of the probe sites of these names: see xpu_slot.h. */
+/* Called instead of the probe sites of these names if memory is shared: see xpu_slot.h. */
 void shm__launch(const struct xpu_slot *slot);
 void shm__batch(const void *records, size_t bytes);
 void shm__log(const struct xpu_log *log, uint64_t end);
@@ -96,7 +96,7 @@ void shm__lose_map(void);
 
 /*
  * Sets the generation whose mappings were handed over. When the process has ended, xpuload compares
- * it with the newest one that a launch has met, which is written to shm__met_code().
+ * it with the newest generation that a launch has met, which is at shm__met_code().
  */
 void shm__told_code(uint64_t generation);
 uint64_t *shm__met_code(void);

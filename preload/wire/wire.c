@@ -31,7 +31,7 @@ struct kernel {
 		uint32_t name;		/* id of the string that first had this name */
 		struct xpu_shape shape;
 	} key;
-	uint32_t id;			/* of the string that stands for name and shape */
+	uint32_t id;			/* id of the string that stands for name and shape */
 };
 
 struct stream {
@@ -57,7 +57,7 @@ struct api {
 
 /* Beyond these limits kernels are recorded without the shapes of their launches. */
 #define MAX_SHAPES	16384
-#define MAX_SHAPE_BYTES	(8u << 20)	/* of their names in all */
+#define MAX_SHAPE_BYTES	(8u << 20)	/* limit of the names' total bytes */
 
 struct xpu_record_counters wire__counters;
 
@@ -192,7 +192,8 @@ uint32_t wire__string(const char *name)
 		s = string__new(name, len);
 	if (!s)
 		return 0;
-	if (!name[len]) {		/* not for a shortened name: it would never compare equal */
+	if (!name[len]) {		/* not for a shortened name, which would never compare
+					 * equal */
 		name_cache[slot].pointer = name;
 		name_cache[slot].string = s;
 		name_cache[slot].kernel = NULL;
@@ -351,7 +352,7 @@ void wire__api(uint32_t domain, uint32_t cbid, enum xpu_call_class class, const 
 	}
 	d = definition__new(XPU_RECORD_API, sizeof(*r));
 	if (!d) {
-		HASH_DEL(apis, a);	/* try again next time: there may be memory then */
+		HASH_DEL(apis, a);	/* try again next time: memory may suffice then */
 		free(a);
 		return;
 	}

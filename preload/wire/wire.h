@@ -19,14 +19,17 @@ extern struct xpu_record_counters wire__counters;
 /**
  * wire__reserve - make room for one record at the end of the batch
  * @type: XPU_RECORD_*
- * @misc: its misc
+ * @misc: the header's misc
  * @size: bytes, header included; rounded up to 8; the body is zeroed
  *
  * Return: the record with its header filled in; valid until the next call into this file.
  */
 void *wire__reserve(uint16_t type, uint16_t misc, uint32_t size);
 
-/* The id of @name, defined on its first use. 0 if @name is NULL or memory is short. */
+/*
+ * Return: the id of @name, which is defined on its first use. 0 if @name is NULL or memory is
+ * short.
+ */
 uint32_t wire__string(const char *name);
 
 /*
@@ -41,7 +44,7 @@ uint32_t wire__kernel(const char *name, const struct xpu_shape *shape);
  */
 void wire__device(unsigned int api, const struct xpu_record_device *device, const char *name);
 
-/* The id of a stream of @api, defined on its first use. 0 if memory is short. */
+/* Return: the id of a stream of @api, which is defined on its first use. 0 if memory is short. */
 uint32_t wire__stream(unsigned int api, uint32_t device, uint32_t context, uint32_t stream);
 
 /* Defines the name and class of a function, once for each (domain, number). */

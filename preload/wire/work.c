@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "wire/work.h"
 
-/* Sets the times of a packed record and returns its misc. */
+/* Sets the times of a packed record. Return: the record's misc. */
 static uint16_t pack_times(const struct gpu_work *w, __u64 *start_ns, __u64 *duration_ns)
 {
 	if ((w->start || w->may_be_unfinished) && !w->end) {

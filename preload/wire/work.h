@@ -12,17 +12,17 @@
 struct gpu_work {
 	uint16_t type;			/* XPU_RECORD_KERNEL, _MEMCPY or _MEMSET */
 	uint8_t api;			/* enum xpu_api */
-	uint32_t correlation_id;	/* of its launch */
+	uint32_t correlation_id;	/* id of its launch */
 	uint32_t stream;		/* see wire__stream() */
 	uint64_t start, end;		/* ns; 0: unknown, or not ended */
-	int64_t shift_ns;		/* to add to them, for CLOCK_MONOTONIC */
+	int64_t shift_ns;		/* add this to both, for CLOCK_MONOTONIC */
 	bool may_be_unfinished;		/* an unknown end does not mean a fault */
-	uint64_t graph_node_id;		/* 0: not of a graph */
+	uint64_t graph_node_id;		/* 0: the work has no node */
 	uint32_t graph_id;
 
-	uint32_t name;			/* of a kernel: see wire__kernel() */
+	uint32_t name;			/* name of a kernel: see wire__kernel() */
 
-	uint64_t bytes;			/* of a copy or set, and the following */
+	uint64_t bytes;			/* for a copy or set, as are the following members */
 	bool is_async;
 	uint8_t copy_kind, src_kind, dst_kind;
 };

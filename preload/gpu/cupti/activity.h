@@ -56,7 +56,7 @@ bool activity__is_free(const struct cupti *c);
  */
 bool activity__yield(void);
 
-/* These serve struct vendor: they take the returned buffers, pack them, and recycle the empty ones. */
+/* For struct vendor: these take the returned buffers, pack them, and recycle the empty ones. */
 void *activity__take(void);
 void activity__pack(void *taken);
 void activity__drained(bool any, bool last);

@@ -60,8 +60,7 @@ struct client {
 
 static const struct cupti *cupti;
 static CUpti_SubscriberHandle own_subscriber;
-static bitmap own, theirs;			/* enabled callbacks: the shim's, and the
-						 * program's */
+static bitmap own, theirs;			/* callbacks of the shim and the program */
 static _Atomic(struct client *) client, clients;	/* the current one, and all that were ever
 							 * made */
 static _Atomic(CUpti_SubscriberHandle) real_subscriber;	/* the program's handle, if it has CUPTI for
