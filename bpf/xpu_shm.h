@@ -2,11 +2,11 @@
 /*
  * xpu_shm.h - the contract between the shim and xpuload where BPF may not be used
  *
- * A process that uses CUDA makes its own memory file: a memfd whose size is sealed. From its
- * first launch it writes to the file. It connects to the socket that XPU_SHM_ENV names, sends a
- * struct xpu_shm_hello with the descriptor of the file, and closes both. It does not wait for an
- * answer, and may have ended before xpuload receives the hello: a message in a socket's queue
- * outlives its sender. Instead of calling probe sites, the process writes into the file the records that the BPF
+ * A process that uses CUDA makes its own memory file: a memfd whose size is sealed. From its first
+ * launch it writes to the file. It connects to the socket that XPU_SHM_ENV names, sends a struct
+ * xpu_shm_hello with the descriptor of the file, and closes both. It does not wait for an answer,
+ * and may have ended before xpuload receives the hello: a message in a socket's queue outlives its
+ * sender. Instead of calling probe sites, the process writes into the file the records that the BPF
  * programs would have made.
  *
  * A process that cannot make such a file, for example under a limit on the size of files, makes a

@@ -9,7 +9,8 @@
 
 #include "util.h"
 
-#define LETTERLESS	256		/* plus an index: the value of an option without a letter */
+#define LETTERLESS	256		/* an option without a letter has this value plus its
+					 * index */
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
@@ -282,7 +283,7 @@ static bool explain_ambiguous(const struct cmdline *c, const char *name)
 	return nr > 1;
 }
 
-/* The value that getopt_long() returns for an option. */
+/* Return: the value that getopt_long() returns for an option. */
 static int option__value(const struct cmdline *c, const struct cmdline_option *o)
 {
 	return o->letter ?: LETTERLESS + (int)(o - c->options);

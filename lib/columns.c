@@ -8,7 +8,7 @@
 
 #include "xpu_record.h"
 
-#define ROWS_MAX	UINT16_MAX	/* rows in one piece */
+#define ROWS_MAX	UINT16_MAX	/* most rows in one piece */
 #define ROW_MIN		16u		/* least size of a row that is worth a piece's 8 bytes */
 
 /*

@@ -71,8 +71,8 @@ static inline bool expr__binary(struct expr *e, uint8_t op)
 }
 
 /*
- * @operand: the operand of EXPR_PLUS_UCONST. Return: false if the operation failed or is not in
- * enum expr_op.
+ * Does operation @op. @operand: the operand of EXPR_PLUS_UCONST. Return: false if the operation
+ * failed or is not in enum expr_op.
  */
 static inline bool expr__operate(struct expr *e, uint8_t op, uint64_t operand)
 {

@@ -32,7 +32,7 @@
 
 struct json_out {
 	FILE *f;
-	char *buf;			/* JSON_OUT_BYTES, not yet written to the stream */
+	char *buf;			/* up to JSON_OUT_BYTES, not yet written to the stream */
 	size_t nr;
 	enum escape how;		/* ESCAPE_JSON or ESCAPE_SCRIPT */
 	bool spaced;			/* print blanks after , and : (init clears this) */
@@ -154,7 +154,7 @@ JSON_OUT_INLINE void json_out__line(struct json_out *j, unsigned int nr_blanks)
 /* Ends a line, before a closing bracket or after the last one. */
 void json_out__end_line(struct json_out *j);
 
-/* @key: a short key without characters that need an escape */
+/* Writes a key. @key: short, without characters that need an escape */
 JSON_OUT_INLINE void json_out__key(struct json_out *j, const char *key)
 {
 	size_t len = strlen(key);

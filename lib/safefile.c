@@ -18,7 +18,7 @@
 
 #include "invoker.h"
 
-#define MAX_LINKS	40		/* links to follow, as in the kernel */
+#define MAX_LINKS	40		/* most links to follow, as in Linux */
 #define MAX_STEM	200		/* bytes of a temporary name; NAME_MAX is 255 */
 #define RANDOM_DIGITS	16
 #define TMP_SUFFIX	".tmp"
@@ -398,7 +398,7 @@ int safefile__open_parent(const char *path)
 	return fd;
 }
 
-/* @mode: for a new directory; 0: make none */
+/* Opens the directory @name. @mode: the mode of a new directory; 0: make none */
 static int open_dir(int dir_fd, const char *name, mode_t mode, unsigned int flags)
 {
 	int nofollow = flags & SAFEFILE_LINKS ? 0 : O_NOFOLLOW;

@@ -41,7 +41,7 @@ int stats__add_part(struct stats *s, uint64_t value, uint64_t part, bool counts)
 /* Adds all of @from. Return: 0 or -ENOMEM. */
 int stats__merge(struct stats *s, const struct stats *from);
 
-/* Return: 0 without values. */
+/* Return: the sum of the values; 0 without values. */
 uint64_t stats__sum(const struct stats *s);
 /* Returns the total of all parts, or of all values if each was added whole. */
 uint64_t stats__total(const struct stats *s);
@@ -51,9 +51,13 @@ static inline uint64_t stats__min(const struct stats *s)
 	return s->min;
 }
 
-/* Rounded down. 0 without values; stats__stddev() is also 0 with a single value. */
+/*
+ * Return: the mean, rounded down; 0 without values. stats__stddev() is also 0 with a single value.
+ */
 uint64_t stats__mean(const struct stats *s);
-uint64_t stats__stddev(const struct stats *s);	/* of a sample: divides by nr - 1 */
-uint64_t stats__median(const struct stats *s);	/* or the mean of the middle two */
+uint64_t stats__stddev(const struct stats *s);	/* the standard deviation of a sample: divides by nr
+						 * - 1 */
+uint64_t stats__median(const struct stats *s);	/* for an even number of values: the mean of the
+						 * middle two */
 
 #endif /* LIB_STATS_H */

@@ -28,7 +28,8 @@ void *huge__alloc(size_t bytes)
 		return malloc(bytes);
 	if (posix_memalign(&p, HUGE_BYTES, bytes))
 		return NULL;
-	madvise(p, bytes & ~(HUGE_BYTES - 1), MADV_HUGEPAGE);	/* small pages for the rest */
+	madvise(p, bytes & ~(HUGE_BYTES - 1), MADV_HUGEPAGE);	/* the remaining bytes have small
+								 * pages */
 	return p;
 }
 

@@ -23,7 +23,8 @@
 #include "util.h"
 
 #define LINE_MAX_BYTES	64		/* no command is longer */
-#define TURN_BYTES	4096		/* bytes of commands to take before signals and the clock */
+#define TURN_BYTES	4096		/* most bytes of commands to take before looking at signals
+					 * and the clock */
 #define POLL_MS		100
 
 struct supervisor {
@@ -32,7 +33,8 @@ struct supervisor {
 	int *pid_fds;			/* PROBES_PID: for each running process of opts->pids */
 	int signal_fd;
 	pid_t recorder;			/* the child that records, or 0 */
-	int ready_fd;			/* readable when @recorder attached or failed; -1: read */
+	int ready_fd;			/* readable when @recorder attached or failed; -1: already
+					 * read */
 	bool must_answer;		/* a command waits until @recorder attaches or ends */
 	bool told_unread;		/* warned that nobody reads the answers */
 	bool stopping;			/* @recorder was asked to end */

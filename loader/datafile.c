@@ -22,7 +22,7 @@
 
 #define OLD_SUFFIX	".old"
 
-/* @what: the attempted action, such as "write FILE" */
+/* Prints that an action failed. @what: the action, such as "write FILE" */
 static void complain(const char *what, const char *path, int err)
 {
 	bool denied = err == -EACCES || err == -EPERM || err == -EROFS;

@@ -933,7 +933,10 @@ static bool options__check_push(const struct options *opts)
 	return true;
 }
 
-/* @err: the result of looking for the shim */
+/*
+ * Prints an error if the shim is needed and cannot be used. @err: the result of looking for the
+ * shim
+ */
 static bool options__check_shim(const struct options *opts, int err)
 {
 	if (opts->cpu_only)

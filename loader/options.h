@@ -73,7 +73,8 @@ struct options {
 	const char *push_labels;
 	uint64_t every_ns;		/* begin a new file after this time; 0: one file */
 	uint32_t keep;			/* keep only this many of the last files; 0: all */
-	uint64_t duration_ns;		/* after attaching; 0: until a signal or the end */
+	uint64_t duration_ns;		/* how long to record after attaching; 0: until a signal or
+					 * the end */
 	char shim[PATH_MAX];
 	const char *call_graph;		/* auto, fp, dwarf, or NULL */
 	uint32_t stack_bytes;		/* bytes that a sample copies at most; 0: frame pointers */

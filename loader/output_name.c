@@ -12,7 +12,7 @@
 
 #define MAX_NUMBER	1000000
 
-/* The state of making a name. */
+/* A name that is being made. */
 struct name {
 	FILE *f;
 	pid_t pid;

@@ -44,7 +44,8 @@
 #define BEHIND_POLL_MS		10
 #define NS_PER_MS		1000000ull
 #define DETACH_NS		1000000000ull	/* wait for the last records after a detach */
-#define QUEUE_NS	10000000000ull	/* how much longer, for processes that have connected */
+#define QUEUE_NS	10000000000ull	/* how much longer to wait for processes that have
+					 * connected */
 #define UNTOLD_NS		1000000000ull	/* wait for definitions before ending a file */
 
 static void take_signals(struct recording *r)
@@ -113,7 +114,10 @@ static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct
 	recorder__found_python(r->recorder, pid, time_ns, python);
 }
 
-/* @err: an errno from the writer; @when: the consequence for the recording */
+/*
+ * Reports that the disk refuses data. @err: an errno from the writer; @when: the consequence for
+ * the recording
+ */
 static void tell_disk(struct recording *r, int err, const char *when)
 {
 	/* With top, a write error means that the user has ended xpumerge top. */
@@ -139,7 +143,7 @@ static void tell_lost(struct recording *r)
 
 	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
 		/*
-		 * With shared memory, lost processes are not lost ends, and records of ended
+		 * With shared memory, a lost process record is not a lost end, and records of ended
 		 * processes may still come.
 		 */
 		if (recorder__lost(r->recorder, kind, nr_lost(r, kind)) &&

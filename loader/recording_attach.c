@@ -25,7 +25,7 @@
 #include "target/running.h"
 #include "target/sideband.h"
 
-#define MAX_ROUNDS	16		/* passes through /proc, to find new children */
+#define MAX_ROUNDS	16		/* most passes through /proc, to find new children */
 #define DRAIN_NS	50000000ull	/* time between two drains while attaching */
 #define MAX_FILES	1048576		/* open files: three for each process */
 

@@ -31,7 +31,7 @@
 #include "xpu_shm.h"
 #include "xpu_slot.h"
 
-#define SHARED_PART	4		/* each process's ring is this part of -m */
+#define SHARED_PART	4		/* divides -m: the size of each process's ring */
 
 /* ---- what the recorder reports -------------------------------------------------------------- */
 
@@ -307,7 +307,9 @@ static int start_probes(struct recording *r)
 	return 0;
 }
 
-/* Starts the file, and the recorder between the probes and it. @pid: the first target */
+/*
+ * Starts the file, and the recorder that writes the probes' records to it. @pid: the first target
+ */
 static int start_recorder(struct recording *r, pid_t pid)
 {
 	const struct options *opts = r->opts;
@@ -387,7 +389,10 @@ static int start_own_sideband(struct recording *r)
 	return start_own_sampler(r, refused);
 }
 
-/* @pid: as for sideband__open(). Sets pyfind at once, because pyfind must see every mapping. */
+/*
+ * Opens the sideband. @pid: as for sideband__open(). Sets pyfind at once, because pyfind must see
+ * every mapping.
+ */
 static int start_sideband(struct recording *r, pid_t pid)
 {
 	int err = sideband__open(pid, &r->sideband);

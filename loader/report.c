@@ -19,7 +19,7 @@ struct losses {
 	char text[2048];
 };
 
-/* @what: the text to print after @nr */
+/* Adds @nr losses. @what: the text to print after @nr */
 static void add_loss(struct losses *l, uint64_t nr, const char *what)
 {
 	size_t used = strlen(l->text);

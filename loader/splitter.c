@@ -23,7 +23,8 @@
 #include "target/target.h"
 
 #define PIPE_BYTES	(1 << 20)	/* the largest pipe without privileges */
-#define PAUSE_NS	500000000ull	/* between starts; doubled each time, to PAUSE_MAX_NS */
+#define PAUSE_NS	500000000ull	/* time between starts; doubled each time, to
+					 * PAUSE_MAX_NS */
 #define PAUSE_MAX_NS	30000000000ull
 #define LIVED_NS	60000000000ull	/* a child that lived this long is restarted at once */
 /*

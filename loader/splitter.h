@@ -25,7 +25,7 @@ struct splitter_stats {
 	uint64_t nr_ends;		/* early ends of the child; each may have lost records */
 	/* see split_journal.h */
 	uint64_t nr_files, nr_bytes, nr_lost_files, nr_lost_bytes, nr_lost_launches;
-	uint64_t nr_lost_profiles, nr_unmerged;	/* including those that may be lost */
+	uint64_t nr_lost_profiles, nr_unmerged;	/* including profiles that may be lost */
 };
 
 /**

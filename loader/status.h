@@ -23,7 +23,7 @@ void status__init(struct status *s, const struct options *opts, uint64_t now_ns)
 /* Return: whether it is time to show the line again, once a second. */
 bool status__is_due(const struct status *s, uint64_t now_ns);
 
-/* @bytes: the size of the recording */
+/* Shows the line. @bytes: the size of the recording */
 void status__show(struct status *s, uint64_t now_ns, uint64_t nr_launches, uint64_t bytes,
 		  uint64_t nr_lost);
 

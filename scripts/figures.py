@@ -25,7 +25,7 @@ def git(*args, **more):
 
 
 def nr_lines(path, text):
-    """How many lines are neither blank nor comments."""
+    """Returns how many lines are neither blank nor comments."""
     if re.search(r'\.(py|sh|awk|sql)$', path):
         text = re.sub(r'^\s*(#|--).*$', '', text, flags=re.M)
     elif not path.endswith('.html'):
@@ -40,7 +40,7 @@ def room_of(path):
 
 
 def circles(texts):
-    """The files that include each other in a circle; a file and its header are one."""
+    """Returns the files that include each other in a circle; a file and its header are one."""
     arrows = {}
     for path, text in texts.items():
         stem = re.sub(r'\.[chS]$', '', path)
@@ -68,7 +68,7 @@ def circles(texts):
 
 
 def floors(texts):
-    """The rooms of each program, from the top floor down, as include_rules.sh has them."""
+    """Yields the rooms of each program, from the top floor down, as include_rules.sh has them."""
     rules = texts.get('test/t0/include_rules.sh', '')
     features = re.findall(r'^\tFEATURE\((\w+)\)', texts.get('merge/model/feature.h', ''), re.M)
     for program, rooms in re.findall(r'^floors (\w+) (.*)$', rules, re.M):
@@ -76,7 +76,7 @@ def floors(texts):
 
 
 def below(root, texts):
-    """The functions that a lower room declares and a higher room defines."""
+    """Yields the functions that a lower room declares and a higher room defines."""
     for program, rooms in floors(texts):
         out = subprocess.run([sys.executable, f'{HERE}/lint/below.py', program, *rooms],
                              cwd=root, check=True, stdout=subprocess.PIPE, text=True).stdout

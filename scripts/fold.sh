@@ -65,9 +65,9 @@ title=${title:-$(basename "$data" .data)}
 # XML has no U+FFFE and U+FFFF.
 LC_ALL=C sed 's/\xef\xbf[\xbe\xbf]/?/g' "$tmp/folded" >"$tmp/xml" || die "sed failed"
 
-# Work loses its label, for its colour says that; a function's own CPU time gets a frame. Colours
-# are in a palette by name, so that such a name has a mark behind it that is not seen: a kernel may
-# be called as its host function.
+# Frames of device work lose their label, because their colour says the kind; a function's own CPU
+# time gets a frame. The palette has a colour for each name. A kernel may have the name of its host
+# function, so an invisible mark follows the kernel's name.
 cat >"$tmp/paint.awk" <<'END'
 function paint(name, spread, red, green, blue,   i, h, at, colour) {
 	if (name in painted)
@@ -136,20 +136,22 @@ LC_ALL=C awk -v palette="$tmp/palette.map" -v unit="$unit" -f "$tmp/paint.awk" \
 	die "awk failed"
 
 case $draw in
-# It takes the title as it is, and cuts names between bytes unless they are characters to it.
+# flamegraph.pl does not escape the title. It cuts names between bytes unless Perl reads them as
+# characters.
 *.pl)
 	set -- env PERL_UNICODE=SDA perl "$draw"
 	title=$(perl -e '$_ = shift; utf8::decode($_) or s/[^ -~]/?/g; s/[\x00-\x1f\x7f]/?/g;
 		s/&/&amp;/g; s/</&lt;/g; s/>/&gt;/g; utf8::encode($_); print' "$title") ;;
 *)	set -- "$draw" ;;
 esac
-# They look for the palette where they run. Their background is as pale as callers are.
+# Both programs look for the palette where they run. The background is as pale as callers are.
 (cd "$tmp" && "$@" --cp --title "$title" --countname "$unit" --width 1400 painted) >"$tmp/drawn" ||
 	die "$draw failed"
 sed 's/stop-color="#eeeeb0"/stop-color="#f8f8f8"/' "$tmp/drawn" >"$tmp/svg" || die "sed failed"
 
-# A link of the caller or of root is followed, as xpumerge does. A new file is made in the same
-# directory and then renamed: no existing file is written to, and a failure leaves no half file.
+# Follows a link that belongs to the caller or to root, as xpumerge does. A new file is made in the
+# same directory and then renamed: no existing file is written to, and a failure leaves no half
+# file.
 follow() {
 	links=0
 	while [ -L "$out" ]; do
@@ -172,7 +174,7 @@ named=$out
 follow
 if [ "$out" = - ]; then
 	cat "$tmp/svg"
-elif [ -L "$out" ]; then		# a descriptor's name
+elif [ -L "$out" ]; then		# the name of a descriptor
 	cat "$tmp/svg" >"$out"
 elif [ -e "$out" ] && [ ! -f "$out" ]; then
 	dd if="$tmp/svg" of="$out" bs=64k oflag=nofollow conv=notrunc,nocreat status=none

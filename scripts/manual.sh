@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# manual.sh PAGE.1.in: the manual page, on stdout
+# manual.sh PAGE.1.in: prints the manual page
 #
 # The list of formats replaces the line .\" @formats@, and the list of their suffixes the line
 # .\" @suffixes@. Names and suffixes come from lib/formats.h; the text about a format is the comment
@@ -42,8 +42,8 @@ case $1 in
 	awk '{ print $3 ($3 == "." $2 ? "" : " (" $2 ")") }' "$tmp/formats" ;;
 esac >"$tmp/suffixes"
 
-# Lines of mdoc: commas behind all but the last two, and a word between these. The last one has the
-# punctuation that the page has behind its line.
+# Prints lines of mdoc, with commas after all but the last two, and "or" between those two. The last
+# line ends with the punctuation that follows on the page's own line.
 end=$(sed -n 's/^\.\\" @suffixes@ \{0,1\}//p' "$1")
 awk -v end="$end" '{ suffix[NR] = $1; name[NR] = $2 } END {
 	for (i = 1; i <= NR; i++) {

@@ -3,9 +3,9 @@
 # awk -f proto-fields.awk FILE.proto: a C header with the numbers of its fields and enumerators
 #
 # Field clock_id of message Clock in message ClockSnapshot is CLOCK_SNAPSHOT__CLOCK__CLOCK_ID; an
-# enumerator has the name of the message around its enum in front. The file consists of messages,
-# enums and their fields. Anything else ends the script with status 1, so that no number is left
-# out.
+# enumerator's constant begins with the name of the message around its enum. The file consists of
+# messages, enums and their fields. Anything else ends the script with status 1, so that no number
+# is left out.
 
 function fail(text) {
 	print FILENAME ": expected a field, an enumerator, a message or an enum: " text \

@@ -6,7 +6,7 @@
 # FILE stays as it is, for use with sudo.
 
 file=$1 group=$2
-caps=cap_bpf,cap_perfmon=p	# since Linux 6.6; older ones want cap_sys_admin, too
+caps=cap_bpf,cap_perfmon=p	# enough since Linux 6.6; older versions also need cap_sys_admin
 PATH=$PATH:/usr/sbin:/sbin
 
 sudo_only() {
@@ -21,7 +21,7 @@ if ! getent group "$group" >/dev/null; then
 		sudo_only "the group $group is missing and cannot be made"
 	made=", a new group"
 fi
-# In this order: before it has the capabilities, nobody else may run it any more.
+# The order matters: nobody else may run the file any more when it gets the capabilities.
 if ! chown "root:$group" "$file" || ! chmod 0750 "$file"; then
 	sudo_only "it cannot be given to the group $group"
 fi

@@ -4,9 +4,9 @@
 # sysroot.sh ARCH DIR BTF [PACKAGE...]
 #
 # Sets up cross-building for another machine, aarch64: installs Debian's cross-compiler and
-# emulators, puts Debian's libraries for it below DIR, with a kernel, and that kernel's types into
-# the file BTF. Named PACKAGEs go there, too. The libraries are not packages of this system, which
-# stays of one architecture: apt has a state of its own in DIR.apt. MIRROR= names another mirror.
+# emulators, puts Debian's libraries for it below DIR, with a Linux kernel, whose types go into the
+# file BTF. Named PACKAGEs go there, too. The libraries are not packages of this system, which stays
+# of one architecture: apt has a state of its own in DIR.apt. MIRROR= names another mirror.
 
 arch=$1 dir=$2 btf=$3
 shift 3

@@ -34,7 +34,8 @@ struct own_sampler {
 	int nr_rings;
 	struct own_ring *rings;
 	size_t ring_pages;
-	bool copies;			/* samples copy the stack; false: frame pointers */
+	bool copies;			/* samples copy the stack; false: they follow frame
+					 * pointers */
 	uint64_t nr_taken, nr_lost;
 	uint8_t event[MAX_EVENT] __attribute__((aligned(8)));	/* an event copied into one piece */
 	uint8_t sample[sizeof(struct xpu_ring_sample) + MAX_EVENT] __attribute__((aligned(8)));

@@ -37,7 +37,10 @@ typedef void (*own_sample_fn)(void *ctx, pid_t pid, struct xpu_ring_sample *samp
 /* Takes the samples before @until_ns. */
 void own_sampler__drain(struct own_sampler *s, uint64_t until_ns, own_sample_fn fn, void *ctx);
 
-/* How many samples were taken, including lost ones, and how many were lost. */
+/*
+ * Return: how many samples were taken, including lost ones. The other function returns how many
+ * were lost.
+ */
 uint64_t own_sampler__nr_taken(const struct own_sampler *s);
 uint64_t own_sampler__nr_lost(const struct own_sampler *s);
 

@@ -183,7 +183,7 @@ static int attach_multi(const struct shim *shim, int prog_fd, const struct site 
 	return 0;
 }
 
-/* @pid: 0 for all processes */
+/* Attaches a program to a group of sites. @pid: 0 for all processes */
 static int attach(struct probes *p, const struct shim *shim, enum site_group group, pid_t pid,
 		  struct attachment *a)
 {
@@ -523,7 +523,10 @@ static int attach_prepare_exec(struct xpu_bpf *skel)
 	return 0;
 }
 
-/* Return: 0, or a negative errno with *@what set to the name of the step that failed. */
+/*
+ * Loads the BPF programs. Return: 0, or a negative errno with *@what set to the name of the step
+ * that failed.
+ */
 static int load(struct probes *p, const struct probes_options *opts, const char **what)
 {
 	struct xpu_bpf *skel;

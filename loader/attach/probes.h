@@ -35,10 +35,10 @@ struct probes_options {
 					 * samples */
 	enum probes_mode mode;
 	const char *comm;		/* PROBES_ALL: only processes with that name, or NULL ... */
-	struct probes_cgroup cgroup;	/* ... and in that cgroup, with their descendants */
+	struct probes_cgroup cgroup;	/* ... and in that cgroup; includes their descendants */
 	bool no_children;		/* do not record children of recorded processes */
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
-	unsigned int max_frames;	/* frames in a call chain, at most; 0: the default */
+	unsigned int max_frames;	/* most frames in a call chain; 0: the default */
 	bool ranges;			/* receive NVTX ranges */
 	bool waits;			/* receive calls that wait for the device */
 	bool api;			/* receive calls of CUDA's API; with PROBES_RUN the target's
@@ -130,16 +130,16 @@ int probes__sample_fd(const struct probes *p);
 void probes__set_python(struct probes *p, uint32_t proc_id, const struct xpu_python *python);
 
 /*
- * Return: how many processes stopped being recorded because the invoker could no longer read them;
- * how many the invoker could never read.
+ * Return: how many processes stopped being recorded because the invoker could no longer read them.
+ * The other function returns how many the invoker could never read.
  */
 uint64_t probes__nr_stopped(const struct probes *p);
 uint64_t probes__nr_left_alone(const struct probes *p);
 
-/* How many children called CUDA before their semaphores were raised. */
+/* Return: how many children called CUDA before their semaphores were raised. */
 uint64_t probes__nr_late(const struct probes *p);
 
-/* How many samples the sampling program took, lost ones included. */
+/* Return: how many samples the sampling program took, lost ones included. */
 uint64_t probes__nr_samples(const struct probes *p);
 
 /* Return: a descriptor that polls readable when the ring is a quarter full; owned by @p. */

@@ -27,7 +27,7 @@ void sampler__close(struct sampler *s);
 /* To be called now and then: begins to sample CPUs that have come online. */
 void sampler__rescan(struct sampler *s);
 
-/* How many samples a second the kernel allows; 0 if it does not say. */
+/* Return: how many samples a second the kernel allows; 0 if it does not say. */
 uint64_t sampler__max_hz(void);
 
 #endif /* XPU_LOADER_SAMPLER_H */

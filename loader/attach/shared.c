@@ -100,7 +100,7 @@ struct shared {
 	uint32_t last_proc_id;
 	uint32_t nr_readers;
 	uint64_t start_ns;
-	uint64_t now_ns;		/* older connections are taken or being taken */
+	uint64_t now_ns;		/* connections older than this are taken or being taken */
 	uint64_t ring_bytes;
 	struct xpu_shm_counts *counts;	/* a page shared with all processes, or NULL */
 	uint64_t nr_came;		/* connected processes that @counts includes */
@@ -667,7 +667,7 @@ static struct member *find_caller(struct shared *s, pid_t pid, const struct xpu_
 	return m;
 }
 
-/* Why shm_reader__new() failed with @err. */
+/* Return: why shm_reader__new() failed with @err. */
 static const char *why_not_taken(int err)
 {
 	switch (err) {

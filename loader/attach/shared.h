@@ -22,7 +22,8 @@ struct shared;
 
 struct shared_options {
 	uint64_t ring_bytes;		/* size of each process's ring */
-	unsigned int max_frames;	/* in a call chain along frame pointers; 0: the default */
+	unsigned int max_frames;	/* most frames in a call chain along frame pointers; 0: the
+					 * default */
 	bool ranges;			/* receive NVTX ranges */
 };
 
@@ -79,7 +80,7 @@ void shared__report(struct shared *s, enum shared_report what, pid_t pid, pid_t 
 /* Return: the current image of @pid; 0 if it is not recorded. */
 uint32_t shared__proc_id(const struct shared *s, pid_t pid);
 
-/* Polls readable when a process connects or ends. */
+/* Return: a descriptor that polls readable when a process connects or ends. */
 int shared__fd(const struct shared *s);
 
 /*

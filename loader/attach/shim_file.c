@@ -177,7 +177,10 @@ static bool same_bytes(int a, int b)
 	return true;
 }
 
-/* @fd: opened with O_PATH. Return: 0, -ESTALE or another negative errno. */
+/*
+ * Compares the file @fd, opened with O_PATH, with the file @ours. Return: 0, -ESTALE if they
+ * differ, or another negative errno.
+ */
 static int compare(int fd, const char *ours)
 {
 	int a = -1, b = open(ours, O_RDONLY | O_CLOEXEC), err = b < 0 ? -errno : 0;

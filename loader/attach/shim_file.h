@@ -31,7 +31,7 @@ enum site_group {
 	NR_SITE_GROUPS
 };
 
-#define MAX_SITES	8		/* sites in a group */
+#define MAX_SITES	8		/* most sites in a group */
 
 /* Which recordings need a site. */
 enum site_use {

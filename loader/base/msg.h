@@ -23,7 +23,7 @@ MSG_FORMAT void msg__debug(const char *fmt, ...);
 
 /*
  * Shows a line on the terminal at standard error, replacing the previous status line. The cursor
- * stays at its start, so that the next message replaces the line. "" removes the line.
+ * stays at the start of the line, so that the next message replaces the line. "" removes the line.
  */
 void msg__status(const char *line);
 

@@ -104,7 +104,10 @@ int numbers__sift(struct numbers *m, bool (*keep)(void *ctx, const struct number
 	return 0;
 }
 
-/* Inserts the entries after the freed slot again: a search for them would stop at it. */
+/*
+ * Removes a key. Inserts the entries after the freed slot again: a search for them would stop at
+ * that slot.
+ */
 void numbers__remove(struct numbers *m, struct numbers_key key)
 {
 	struct numbers_slot *slot = m->nr ? numbers__slot(m, key) : NULL, moved;

@@ -14,7 +14,7 @@
 #include "record/writer.h"
 #include "xpu_record.h"
 
-#define LAST_BYTES	4096		/* of the last function, whose end is unknown */
+#define LAST_BYTES	4096		/* bytes of the last function, whose end is unknown */
 
 struct ksym {
 	uint64_t start;
@@ -60,7 +60,7 @@ void ksyms__free(struct ksyms *k)
 	free(k);
 }
 
-/* "ffffffff81000000 T name\t[module]": functions are of type t, T, w or W. */
+/* Adds a line such as "ffffffff81000000 T name\t[module]": functions are of type t, T, w or W. */
 static int ksyms__add_line(struct ksyms *k, const char *line)
 {
 	char *type, *name;

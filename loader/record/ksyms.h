@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ksyms.h - names of the kernel's functions, while the kernel still runs
+ * ksyms.h - names of the functions of Linux, read while the same Linux still runs
  *
  * The addresses change with every boot, and only root may read them. So the names of the functions
  * that a recording needs are written into it, each once.

@@ -80,7 +80,7 @@ static void launches__name_path(struct launches *l, struct process *p,
 		processes__add_malformed(l->parts.processes, p, 1);
 		return;
 	}
-	if (!(launch->flags & XPU_CHAIN_NO_LAUNCH))	/* else another thread may send it */
+	if (!(launch->flags & XPU_CHAIN_NO_LAUNCH))	/* otherwise another thread may send it */
 		of = PATH_OF(threads__id(l->parts.threads, p, launch->tid));
 	path = process__find(p, MAP_PATHS, key);
 	if (path && *path & PATH_UNTOLD) {

@@ -29,7 +29,7 @@ struct processes {
 						 * order of settling */
 	uint32_t nr_kept;
 	uint64_t round;
-	uint64_t from_ns, until_ns;	/* launches in between are received */
+	uint64_t from_ns, until_ns;	/* launches between these times are recorded */
 	uint64_t nr[NR_MAPS];		/* entries of all processes */
 	uint64_t nr_malformed;
 	uint64_t nr_messages;
@@ -176,7 +176,10 @@ struct process *processes__living(const struct processes *ps, pid_t pid)
 	return image;
 }
 
-/* @ended: the process itself ended, so the recording has all of its records */
+/*
+ * Notes that an image is gone. @ended: the process itself ended, so the recording has all of its
+ * records
+ */
 static void processes__gone(struct processes *ps, struct process *p, uint64_t time_ns, bool ended)
 {
 	if (p->gone)
@@ -458,7 +461,7 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	stats->nr_allocs += p->nr_allocs;
 	if (!p->attached)
 		stats->nr_allocs_missing += beyond(c->nr_allocs, p->nr_allocs + loss.nr_allocs);
-	if (!p->attached)		/* otherwise some events came before the recording */
+	if (!p->attached)		/* otherwise some events are older than the recording */
 		stats->nr_ranges_missing += beyond(c->nr_ranges, p->nr_ranges + loss.nr_ranges);
 	stats->nr_dropped_cupti += blame.nr_dropped_cupti;
 	stats->nr_dropped_shim += blame.nr_dropped_shim;

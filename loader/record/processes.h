@@ -34,7 +34,8 @@ enum process_map {
 /* Ended threads whose last records may still come. */
 struct threads_ended {
 	ARRAY(struct { uint64_t time_ns; uint32_t id; }) latest;	/* sorted by time */
-	uint32_t nr_settled;		/* ended since the last sweep, and without more records */
+	uint32_t nr_settled;		/* threads that ended since the last sweep and will have no
+					 * more records */
 };
 
 struct process {

@@ -22,12 +22,12 @@ struct writer;
 
 /* Functions that the recorder calls for some records; each may be NULL. */
 struct recorder_listener {
-	/* A process image begins to be recorded; a process ends. */
+	/* Called when a process image begins to be recorded, and when a process ends. */
 	void (*process)(void *ctx, const struct xpu_record_process *r);
 	void (*process_exit)(void *ctx, const struct xpu_record_process_exit *r);
-	/* An image reports where its interpreter is. */
+	/* Called when an image reports where its interpreter is. */
 	void (*python)(void *ctx, uint32_t proc_id, const struct xpu_python *python);
-	/* Asks for the losses of an image before its records got here; *@loss is zeroed. */
+	/* Called for the losses of an image on the way to the recorder; *@loss is zeroed. */
 	void (*loss)(void *ctx, uint32_t proc_id, struct xpu_loss *loss);
 	void *ctx;
 };
@@ -69,7 +69,7 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
  */
 void recorder__thread_exit(struct recorder *rec, uint32_t pid, uint32_t tid, uint64_t time_ns);
 
-/* Writes a label of a process that does not come from the process itself. */
+/* Writes a label that is about a process, but does not come from the process itself. */
 void recorder__label(struct recorder *rec, uint32_t proc_id, enum xpu_label label,
 		     const char *text);
 

@@ -23,8 +23,9 @@ typedef void (*shm_record_fn)(void *ctx, struct xpu_record *record, size_t size)
 
 /* The memory that a process has made: see xpu_shm.h. */
 struct shm_memory {
-	int fd;				/* a file of any kind that it sent, or -1 */
-	int segment;			/* without a file: the id that it sent */
+	int fd;				/* the file that the process sent, of any kind; or -1 */
+	int segment;			/* without a file: the id of the segment that the process
+					 * sent */
 	struct ucred owner;		/* the process */
 };
 

@@ -2,8 +2,9 @@
 /*
  * windows.h - the windows that processes have opened: see struct xpu_record_window
  *
- * The BPF programs sample only in windows. Samples by perf events come at any time; here samples
- * outside of windows are dropped, as far as records in the ring have reported the windows.
+ * The BPF programs sample only in windows. Samples by perf events come at any time; this module
+ * finds out which samples are outside of the windows that records in the ring have reported; those
+ * are dropped.
  */
 #ifndef XPU_LOADER_WINDOWS_H
 #define XPU_LOADER_WINDOWS_H

@@ -162,7 +162,7 @@ static bool send_request(const struct build_ids *b, int maps_fd, uint64_t addr)
 	return sendmsg(b->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(addr);
 }
 
-/* Return: 1, 0 if the process has ended, or -ETIMEDOUT. */
+/* Receives an answer. Return: 1, 0 if the process has ended, or -ETIMEDOUT. */
 static int take_answer(const struct build_ids *b, struct answer *a)
 {
 	uint64_t end_ns = clock__now() + WAIT_MS * 1000000ull, now_ns;

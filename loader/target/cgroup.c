@@ -18,7 +18,7 @@
 #include "util.h"
 
 #define MAX_MOUNTS	32
-#define MAX_DEPTH	32		/* depth of cgroups that are searched */
+#define MAX_DEPTH	32		/* how deep cgroups are searched */
 #define MIN_ID_LEN	4		/* least number of digits of a shortened id */
 
 /* A mounted hierarchy. */

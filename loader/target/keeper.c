@@ -24,17 +24,17 @@
 #include "safefile.h"
 #include "base/entry_table.h"
 
-#define HELD_MAX	400		/* files held open, which are checked at the end */
-#define WAIT_NS		50000000	/* between checks whether to stop waiting */
-#define HANG_NS		2000000000ull	/* afterwards the file system counts as hung */
+#define HELD_MAX	400		/* most files that are held open and checked at the end */
+#define WAIT_NS		50000000	/* time between checks whether to stop waiting */
+#define HANG_NS		2000000000ull	/* after this time the file system counts as hung */
 #define NAME_MAX_BYTES	128		/* ".build-id/xx/yyyy/elf", "perf-PID.map" */
 
 /* A process with generated code and perhaps its own /tmp. */
 struct jit {
 	pid_t pid;
-	int tmp_fd;			/* the process's /tmp; -1: the same as ours ... */
+	int tmp_fd;			/* the process's /tmp; -1: it is the same as ours ... */
 	bool unknown;			/* ... or unknown */
-	pid_t ns_pid;			/* @pid in the process's own namespace */
+	pid_t ns_pid;			/* @pid in the process's own pid namespace */
 	UT_hash_handle hh;
 };
 
@@ -68,7 +68,7 @@ struct keeper {
 	bool running, finished;
 	bool abandoned;			/* the thread hangs, and now owns everything */
 	atomic_bool cancel;		/* stop copying */
-	pthread_mutex_t lock;		/* for the members below */
+	pthread_mutex_t lock;		/* guards the members below */
 	unsigned int nr_jobs;
 	pthread_cond_t more;
 	struct job *first, **last;
@@ -173,7 +173,7 @@ static bool is_regular(int fd)
 	return !mapped__stat(fd, &st) && S_ISREG(st.st_mode);
 }
 
-/* Finds the file of a job. Return: 1, 0 if there is nothing to copy, or a negative errno. */
+/* Finds the file of a job. Return: 1; 0 if there is nothing to copy; or a negative errno. */
 static int job__find(struct job *job)
 {
 	char name[NAME_MAX_BYTES];

@@ -46,7 +46,7 @@
 #define MAX_KNOWN	(1u << 18)	/* mappings kept of a process, which may map any number */
 #define LOOK_PAUSES	4		/* a look of 1 ms is followed by a pause of 4 ms */
 #define FEW_RING_PAGES	64
-#define MAX_TOLD	(1u << 17)	/* records that an image may make of itself */
+#define MAX_TOLD	(1u << 17)	/* most records that an image may make about itself */
 #define MAX_TOLD_PATH	8192
 
 /* Not in the headers of every supported distribution. */
@@ -78,7 +78,7 @@ struct viewed {
 	UT_hash_handle hh;
 	pid_t pid;
 	struct numbers known;		/* hashes of mappings and thread names that were written */
-	uint64_t next_ns;		/* do not read it again before this */
+	uint64_t next_ns;		/* do not read the process again before this time */
 	uint32_t nr_taken;		/* records that the process itself has made */
 	bool missed;			/* /proc had nothing after launches from new call paths */
 };
@@ -194,7 +194,8 @@ static int cpu_ring__open(struct sideband *s, pid_t pid, int cpu)
 	caps__raise();
 	ring->fd = open_event(pid, cpu, true);
 	if (ring->fd < 0 && errno == EINVAL)
-		ring->fd = open_event(pid, cpu, false);	/* not supported before Linux 5.12 */
+		ring->fd = open_event(pid, cpu, false);	/* Linux before 5.12 lacks build-ids in
+							 * events */
 	err = ring->fd < 0 ? -errno : 0;
 	caps__lower();
 	if (err)
@@ -840,7 +841,7 @@ static bool synthesize_maps(struct sideband *s, pid_t pid, uint64_t time_ns, str
 	return any;
 }
 
-/* @comm: at most XPU_COMM_LEN bytes; @misc: XPU_MISC_COMM_* */
+/* Writes the name of a thread. @comm: at most XPU_COMM_LEN bytes; @misc: XPU_MISC_COMM_* */
 static void write_name(struct sideband *s, pid_t pid, pid_t tid, uint64_t time_ns, uint16_t misc,
 		       const char *comm, struct writer *w)
 {
@@ -909,7 +910,10 @@ static void synthesize_comms(struct sideband *s, pid_t pid, uint64_t time_ns, st
 		closedir(dir);
 }
 
-/* @ended_counts: an ended process is adopted, too, and its mappings count as missing */
+/*
+ * Adopts a running process. @ended_counts: an ended process is adopted, too, and its mappings count
+ * as missing
+ */
 static void adopt_running(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w,
 			  bool ended_counts)
 {
@@ -984,13 +988,18 @@ static bool is_possible(const struct xpu_record_mmap *r, size_t size)
 	       r->len && r->start + r->len > r->start && r->build_id_len <= XPU_BUILD_ID_LEN;
 }
 
-/* Return: @time_ns, which a process says, or the beginning of its image if it cannot be right. */
+/*
+ * Return: @time_ns, which a process gave, or, if that cannot be right, the beginning of its image.
+ */
 static uint64_t in_image(uint64_t time_ns, uint64_t begin_ns)
 {
 	return time_ns < begin_ns || time_ns > clock__now() ? begin_ns : time_ns;
 }
 
-/* Its names stay out of the keeper: a process could name files that it may not read. */
+/*
+ * Writes a mapping that a process itself has sent. The keeper does not see it: a process could name
+ * files that it may not read.
+ */
 static bool take_mmap(struct viewed *v, const struct xpu_record_mmap *told, size_t size,
 		      uint64_t begin_ns, struct writer *w)
 {
@@ -1001,8 +1010,8 @@ static bool take_mmap(struct viewed *v, const struct xpu_record_mmap *told, size
 	if (!is_possible(told, size))
 		return false;
 	/*
-	 * It was read in /proc, too. Later ones are written in any case: another mapping may have
-	 * been at the address meanwhile.
+	 * Skip a mapping that was read in /proc, too. Write a later mapping in any case: another
+	 * one may have been at the address meanwhile.
 	 */
 	if (!told->time_ns &&
 	    numbers__find(&v->known, numbers__hash((const __u64 *)key, ARRAY_SIZE(key))))
@@ -1039,7 +1048,9 @@ void sideband__take(struct sideband *s, const struct xpu_record *record, size_t 
 		s->nr_lost += !take_mmap(v, map, size, begin_ns, w);
 		return;
 	}
-	/* Written even if it is known: an ended thread's tid may be another thread's by now. */
+	/*
+	 * Write the name even if it is known: an ended thread's tid may be another thread's by now.
+	 */
 	write_name(s, comm->pid, comm->tid, in_image(comm->time_ns, begin_ns), 0, comm->comm, w);
 }
 

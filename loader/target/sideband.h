@@ -46,7 +46,7 @@ typedef void (*sideband_task_fn)(void *ctx, enum sideband_task what, pid_t pid, 
 void sideband__set_task(struct sideband *s, sideband_task_fn fn, void *ctx);
 
 /*
- * For a process that is not followed: writes the new mappings and names of threads from /proc, as
+ * Writes the new mappings and names of threads of a process that is not followed, from /proc, as
  * events at @time_ns. @comm: the name of a new image in the first call for it; NULL in later calls,
  * which follow launches from new call paths. sideband__unlook() forgets the process. Return: false
  * if it was not looked at, because the last time was recent and took long.
@@ -55,17 +55,17 @@ bool sideband__look(struct sideband *s, pid_t pid, const char *comm, uint64_t ti
 		    struct writer *w);
 
 /*
- * For such a process: writes an MMAP or COMM record that the process itself has made about its
- * image, which began at @begin_ns. Believes nothing in it but the pid and tid. Impossible records,
- * and too many, are counted as lost.
+ * For a process that is not followed: writes an MMAP or COMM record that the process itself has
+ * made about its image, which began at @begin_ns. Trusts only the record's pid and tid. Impossible
+ * records, and those beyond a limit, are counted as lost.
  */
 void sideband__take(struct sideband *s, const struct xpu_record *record, size_t size,
 		    uint64_t begin_ns, struct writer *w);
 
 /*
- * Ends the image of such a process. @unseen: it has launched from call paths that no
- * sideband__look() has followed. If that is so, or /proc had nothing by then, mappings are counted
- * as lost, unless @all_code: the process has sent the mappings of all code that it launched from.
+ * Ends the image of a process that is not followed. @unseen: it has launched from call paths after
+ * the last sideband__look(). If so, or if /proc had nothing any more, mappings are counted as lost,
+ * unless @all_code: the process has sent the mappings of all code that it launched from.
  */
 void sideband__leave_image(struct sideband *s, pid_t pid, bool unseen, bool all_code);
 void sideband__unlook(struct sideband *s, pid_t pid);

@@ -91,7 +91,7 @@ void target__init(void)
 {
 	int sig, fd;
 
-	/* If stdin, stdout or stderr is closed, none of our files must get that number. */
+	/* If stdin, stdout or stderr is closed, none of our files may get its number. */
 	do {
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	} while (fd >= 0 && fd <= STDERR_FILENO);

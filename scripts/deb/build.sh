@@ -3,7 +3,7 @@
 #
 # build.sh VERSION STAGE OUT: writes a Debian package into the directory OUT, made of the files that
 # `make install DESTDIR=STAGE prefix=/usr` installed. DEB_REVISION=1. DEBFULLNAME and DEBEMAIL are
-# the maintainer: Debian requires an address that takes mail, and the one in their place takes none.
+# the maintainer: Debian requires an address that takes mail, and the default address takes none.
 set -e
 version=$1-${DEB_REVISION:-1}
 stage=$(readlink -f "$2") out=$3
@@ -24,7 +24,7 @@ rm -rf "$doc/LICENSE" "$doc/GPL-3.0-or-later.txt" "$doc/GPL-2.0-only.txt" "$doc/
 install -m 755 "$root/scripts/set-caps.sh" "$stage/usr/lib/xpuload/set-caps.sh"
 install -m 644 "$here/copyright" "$here/README.Debian" "$doc/"
 gzip -9nc "$root/CHANGELOG.md" >"$doc/changelog.gz"
-# With the date of the sources, two builds of them are equal.
+# The package has the date of its sources, so two builds of the same sources are equal.
 date=$(date -R -u -d "@${SOURCE_DATE_EPOCH:-$(stat -c %Y "$root/CHANGELOG.md")}")
 printf 'xpuload (%s) unstable; urgency=medium\n\n  * %s\n\n -- %s  %s\n' "$version" \
 	"What has changed is in changelog.gz." "$maintainer" "$date" |

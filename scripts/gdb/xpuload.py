@@ -82,7 +82,7 @@ class Idmap:
 
 
 class Record:
-    """The header of a record: what it is the header of."""
+    """Prints the whole record that a header begins."""
 
     def __init__(self, value):
         self.value = value

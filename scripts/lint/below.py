@@ -14,7 +14,7 @@ import sys
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 DIRECTIVE = re.compile(r'^[ \t]*#(?:[^\n]*\\\n)*[^\n]*', re.M)
 ATTRIBUTE = re.compile(r'__attribute__\s*\(\((?:[^()]|\([^()]*\))*\)\)')
-# At the begin of a line, since the sources indent everything else.
+# At the beginning of a line, since the sources indent everything else.
 FUNCTION = re.compile(
     r'^(?!typedef|struct [^()]*\{|enum|union|static)([A-Za-z_][^;{}=]*?)\b([a-z]\w*)'
     r'\s*\(((?:[^;{}()]|\([^;{}()]*\))*)\)\s*([;{])', re.M)

@@ -9,7 +9,8 @@ import re
 import sys
 
 COLUMNS = 100
-# A string fills a line if the line has no more columns than these without it, indentation included.
+# A string fills a line if the rest of the line, indentation included, has at most this many
+# columns.
 BESIDE_STRING = 40
 HERE_DOCUMENT = re.compile(r"(?<!<)<<-?\s*(['\"]?)([A-Za-z_]\w*)\1")
 STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'")

@@ -15,7 +15,7 @@ import sys
 from xml.etree import ElementTree
 
 CPP_WORD = re.compile(rb"\b(new|not|and|or|delete)\b")
-# At the end of a line: behind it a statement begins, not the rest of one.
+# Ends of lines after which a statement begins, and not the rest of a statement.
 STATEMENT_FOLLOWS = re.compile(rb"""[;}]$|[^={][ ]{$|^{$|^\s*(case\b.*|default|\w+):$|\belse$|
 	^\s*(}\s*)?(else\s)?(if|for|while)\b.*\)$""", re.VERBOSE)
 
@@ -40,7 +40,7 @@ def check_lines(path, lines):
 
 
 def check_replacements(text, replacements, lines):
-    """@replacements: (offset, length, new text), in the order of the file"""
+    """Reports replacements: (offset, length, new text), in the order of the file."""
     skipped, moved = directives(lines), None
     for offset, length, wanted in replacements:
         old = text[offset:offset + length]
@@ -54,7 +54,8 @@ def check_replacements(text, replacements, lines):
         if breaks != (b"\n" in wanted):
             moved = end
         elif not breaks and bool(old) != bool(wanted):
-            # Without knowing types it takes a pointer for a product, and a macro for a call.
+            # clang-format does not know types, so it takes a pointer for a product, and a macro for
+            # a call.
             if CPP_WORD.search(text[max(0, offset - 6):offset]) or \
                     CPP_WORD.match(text[end:end + 8]):
                 continue

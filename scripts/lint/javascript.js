@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// node --experimental-vm-modules javascript.js FILE...: whether they can be parsed; those that
-// import or export, as modules. Modules must find what they import from each other, and import in
-// no circle.
+// node --experimental-vm-modules javascript.js FILE...: checks that each file can be parsed; a file
+// that imports or exports is parsed as a module. Modules must find what they import from each
+// other, and import in no circle.
 "use strict";
 
 const fs = require("fs");
@@ -11,7 +11,7 @@ const vm = require("vm");
 const modules = new Map();		// by path
 
 function complain(filename, error) {
-	// Of modules, the parser does not say where.
+	// The parser does not say where a module's error is.
 	const at = /^.*(:\d+)$/m.exec((error.stack || "").split("\n")[0]);
 
 	console.log(`${filename}${at ? at[1] : ""}: ${error.message}`);

@@ -36,7 +36,8 @@ missing() {		# missing PART TOOL: whether it is, and says so
 	[ -z "${XPU_LINT_REQUIRE:-}" ] || status=1
 }
 
-# found PART TOOL: prints the findings in the log, and fails unless TOOL has another version.
+# found PART TOOL: prints the findings in the log, and fails unless TOOL's version is not the known
+# one.
 found() {
 	cat "$tmp/log"
 	case $2 in
@@ -59,7 +60,8 @@ found() {
 	status=1
 }
 
-# run PART TOOL NAMES COMMAND...: runs COMMAND with all files of such names as its last arguments.
+# run PART TOOL NAMES COMMAND...: runs COMMAND with all files that NAMES match as its last
+# arguments.
 run() {
 	part=$1 tool=$2 names=$3
 	shift 3
@@ -89,7 +91,7 @@ lint_columns() {
 		python3 scripts/lint/columns.py
 }
 
-# Without the tests, of which some crash on purpose.
+# Leaves out the tests, some of which crash on purpose.
 lint_cppcheck() {
 	missing cppcheck cppcheck && return
 	dirs=
@@ -108,7 +110,7 @@ lint_cppcheck() {
 }
 
 lint_shellcheck() {
-	few='-n 15'		# at a time: twice as fast as all at once
+	few='-n 15'		# 15 files at once take half the time of all at once
 	run shellcheck shellcheck '-o -name *.sh' shellcheck -S warning -f gcc
 	few=
 }
@@ -151,7 +153,7 @@ lint_comments() {
 		python3 scripts/lint/comments.py
 }
 
-# CHANGELOG.md has the words of its time.
+# CHANGELOG.md is left out: it keeps the words of its time.
 lint_english() {
 	run english python3 '-o -name *.c -o -name *.h -o -name *.def -o -name *.cc -o -name *.cu
 		-o -name *.S -o -name *.css -o -name *.js -o -name *.sh -o -name *.py -o -name *.pl
