@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARGIN		16		/* ids of all threads rise, except for this many out of
+#define MARGIN		16		/* ids of all threads rise, with at most this many out of
 					 * order */
-#define EARLY_NS	1000000		/* work may seem to begin this long before its call */
+#define EARLY_NS	1000000		/* work may seem to begin this much earlier than its call */
 #define SKEW_NS		1000000000	/* no two clocks of a file differ more than this */
 #define NR_FIRST	256		/* works that show whether clocks differ */
 
@@ -42,9 +42,9 @@ struct renumber {
 	uint32_t *outer_of;		/* by call; NO_INDEX: the call has no id */
 	ARRAY(struct outer) outers;	/* by time */
 	ARRAY(struct epoch_proc) procs;
-	struct idmap proc_ids;		/* from the number of a process to an index in procs */
-	struct idmap latest;		/* from (index in procs, id) to the latest call */
-	struct idmap first;		/* from (index in procs, id) to the first call */
+	struct idmap proc_ids;		/* maps the number of a process to an index in procs */
+	struct idmap latest;		/* maps (index in procs, id) to the latest call */
+	struct idmap first;		/* maps (index in procs, id) to the first call */
 	uint64_t steps;
 	uint64_t again;			/* calls that have the id of an earlier call */
 	uint64_t early_ns;		/* work may seem to begin this long before its call */
@@ -271,8 +271,8 @@ static void renumber__work(struct renumber *r, uint32_t work)
 		if (!idmap__get(&r->first, ID_KEY(proc, w->id), &at))
 			return;
 		/*
-		 * The work begins before its call: either clocks differ a little, or its own call
-		 * was lost.
+		 * The work begins before its call: either the clocks differ a little, or the work's
+		 * own call was lost.
 		 */
 		o = &r->outers.v[at];
 		if (o->start_ns - w->start_ns <= r->early_ns)
@@ -331,7 +331,7 @@ static void renumber__clocks(struct renumber *r)
 		r->early_ns = furthest + EARLY_NS;
 }
 
-/* Goes through calls and device work in order of time. */
+/* Gives device work its calls: goes through calls and work in order of time. */
 static int renumber__works(struct renumber *r)
 {
 	uint32_t i, at = 0, *latest;

@@ -23,8 +23,8 @@
 
 enum epoch_works {			/* how much device work a call may cause */
 	EPOCH_NO_WORK,
-	EPOCH_ONE_WORK,			/* as a rule: copies may be cut into several */
-	EPOCH_ONE_KERNEL,		/* never two kernels */
+	EPOCH_ONE_WORK,			/* normally one: copies may be cut into several */
+	EPOCH_ONE_KERNEL,		/* never more than one kernel */
 	EPOCH_ANY_WORK,
 };
 

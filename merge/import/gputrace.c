@@ -497,10 +497,10 @@ static int gputrace__add_event(struct gputrace *t, const struct event *e, enum r
 
 /* ---- Chrome JSON ----------------------------------------------------------------------------- */
 
-/* One half of a pair: an event that only begins a range, or only ends one. */
+/* One half of a range: an event that only begins a range, or only ends one. */
 struct half {
 	struct event e;
-	uint32_t thread;		/* our own number for the event's thread */
+	uint32_t thread;		/* this program's own number for the event's thread */
 	uint32_t seq;
 	uint64_t time_ns;
 	bool ends;
@@ -663,7 +663,7 @@ static int chrome__events(struct chrome *c, struct json *j)
 	return err;
 }
 
-/* "distributedInfo": {"rank": 3, "world_size": 8, ...} */
+/* Reads "distributedInfo": {"rank": 3, "world_size": 8, ...} */
 static void chrome__distributed(struct chrome *c, struct json *j)
 {
 	struct span key, value = { 0 };
@@ -681,7 +681,7 @@ static void chrome__distributed(struct chrome *c, struct json *j)
 	}
 }
 
-/* "deviceProperties": [{"id": 0, "name": "..."}, ...] */
+/* Reads "deviceProperties": [{"id": 0, "name": "..."}, ...] */
 static int chrome__devices(struct chrome *c, struct json *j)
 {
 	struct span key, id, name;
@@ -954,7 +954,7 @@ static int gputrace__text_call(struct gputrace *t, bool driver, uint64_t start_n
 	return gputrace__add_call(t, &c, name);
 }
 
-/* Reads a record. @p: the text after the word for the kind */
+/* Reads a record. @p: the text after the word that names the kind */
 static int gputrace__text_record(struct gputrace *t, enum record_kind kind, const char *p,
 				 const char *end)
 {
@@ -972,7 +972,8 @@ static int gputrace__text_record(struct gputrace *t, enum record_kind kind, cons
 		p = at + (at < end);
 	} else if (*p == '"') {
 		/*
-		 * Copies are MEMCPY "HtoD" [ start, end ], and kernels may be KERNEL "name" [ start
+		 * A copy reads MEMCPY "HtoD" [ start, end ]. A kernel may read KERNEL "name" [
+		 * start
 		 * - end ].
 		 */
 		at = last_of(p + 1, end, "\" [ ");
@@ -1004,7 +1005,9 @@ static int gputrace__text_record(struct gputrace *t, enum record_kind kind, cons
 	return gputrace__add_work(t, &w, end_ns, name);
 }
 
-/* Return: whether the text after the word for a kind continues like a record of this kind. */
+/*
+ * Return: whether the text after the word that names a kind continues like a record of this kind.
+ */
 static bool text__begins(enum record_kind kind, const char *p, const char *end)
 {
 	if (p == end)

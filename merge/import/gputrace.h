@@ -24,7 +24,7 @@
 #include "import/input.h"
 #include "util.h"
 
-/* The kinds of calls that stacks are taken at. */
+/* The kinds of calls at which stacks are taken. */
 enum call_kind {
 	CALL_OTHER,
 	CALL_KERNEL,
@@ -38,7 +38,7 @@ struct gpu_call {
 	uint64_t tid;			/* CUPTI's thread id, often a part of pthread_self() */
 	uint32_t pid;			/* 0: unknown */
 	uint32_t correlation_id;
-	bool driver;			/* the call is of the driver API */
+	bool driver;			/* the call belongs to the driver API */
 	enum call_kind kind;
 	const char *name;		/* the function's name without prefix and version */
 };
@@ -50,7 +50,7 @@ struct gpu_work {
 	struct import_work w;		/* w.stream is not set */
 	uint32_t pid;			/* 0: unknown */
 	uint32_t device, context, stream;
-	struct span name;		/* kept in names */
+	struct span name;		/* the work's name, kept in names */
 };
 
 enum gpu_op_kind {
@@ -65,7 +65,7 @@ struct gpu_op {
 	uint64_t tid;
 	uint32_t pid;
 	enum gpu_op_kind kind;
-	const char *name;		/* kept in names */
+	const char *name;		/* the operator's name, kept in names */
 	const char *stack;		/* the stack of the call site, "innermost;...;outermost";
 					 * NULL: unknown */
 	const char *modules;		/* the modules around it, "outermost.inner"; or NULL */
@@ -108,24 +108,24 @@ struct gputrace {
 	ARRAY(struct gpu_device) devices;
 	uint64_t base_ns;		/* the base of the file's times, which has been added to
 					 * them */
-	uint32_t rank, world_size;	/* place in a distributed program; world_size 0: unknown */
+	uint32_t rank, world_size;	/* rank in a distributed program; world_size 0: unknown */
 	bool has_rank;
-	struct epochs epochs;		/* how the file reused correlation ids, now unique */
+	struct epochs epochs;		/* how correlation ids began again; all are unique now */
 	uint64_t nr_strange;		/* lines or events that could not be read */
 	uint64_t nr_begins;		/* events that begin and never end; they are left out */
 	uint64_t nr_ends;		/* events that end and never begin; they are left out */
 	uint64_t nr_not_finite;		/* values such as NaN instead of numbers */
 	uint64_t nr_other;		/* records of other kinds */
-	const char *damage;		/* JSON: the error, or NULL */
+	const char *damage;		/* for JSON: the error, or NULL */
 	uint64_t damage_offset;		/* place of the error; everything before it has been read */
 };
 
 /* Finds calls by process and correlation id. Starts zeroed. */
 struct call_index {
-	struct idmap calls;		/* from (pid, correlation id) to the first call */
-	struct idmap only;		/* from a correlation id to its call; NO_INDEX: several pids
+	struct idmap calls;		/* maps (pid, correlation id) to the first call */
+	struct idmap only;		/* maps a correlation id to its call; NO_INDEX: several pids
 					 * have it */
-	struct idmap pid_ids;		/* from a pid to an index in pids */
+	struct idmap pid_ids;		/* maps a pid to an index in pids */
 	ARRAY(uint32_t) pids;		/* pids of the indexed calls */
 };
 
@@ -145,8 +145,8 @@ void call_index__free(struct call_index *x);
 struct json;
 
 /*
- * Adds a call or work. For code that reads parts of a file. Names are those in the file: a call's
- * name may have a prefix and CUPTI's version, a work's name a prefix. Return: 0 or -ENOMEM.
+ * Adds a call or work. Used by code that reads parts of a file. Names are those in the file: a
+ * call's name may have a prefix and CUPTI's version, a work's name a prefix. Return: 0 or -ENOMEM.
  */
 int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span name);
 int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, struct span name);
@@ -155,7 +155,8 @@ int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, 
 const char *gputrace__name(struct gputrace *t, struct span raw);
 
 /*
- * Reads the array of processes that rocprofv3 writes. Return: 0 or -ENOMEM; @j holds a JSON error.
+ * Reads the array of processes that rocprofv3 writes. Return: 0 or -ENOMEM; a JSON error stays in
+ * @j.
  */
 int gputrace__read_rocprof(struct gputrace *t, struct json *j);
 

@@ -15,7 +15,7 @@
 #include "hash.h"
 #include "model/leaf.h"
 
-/* API functions get our own callback ids, in the driver's domain. */
+/* API functions get callback ids of this program, in the driver's domain. */
 #define DOMAIN_IMPORT		1		/* the value of CUPTI_CB_DOMAIN_DRIVER_API */
 #define BATCH_BYTES		(1u << 20)
 #define LAUNCHES_MAX		1024
@@ -317,7 +317,7 @@ static uint32_t import__api(struct import *im, uint32_t proc, const char *name)
 	return rec.cbid;
 }
 
-/* Makes a call path. @api: NULL for the path of a sample */
+/* Makes a call path. @api: the called function; NULL for the path of a sample */
 static uint32_t import__chain(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
 			      const struct span *frames, size_t nr)
 {
@@ -763,7 +763,7 @@ int import__load(const char *path, char **buf, size_t *size)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* A device such as /dev/zero never ends. */
+	/* Refuse a device such as /dev/zero, which never ends. */
 	if (fstat(fd, &st) || S_ISBLK(st.st_mode) || (S_ISCHR(st.st_mode) && !isatty(fd))) {
 		close(fd);
 		return -ENODEV;

@@ -36,7 +36,7 @@ struct import_stream;
 
 struct import_proc {
 	uint32_t pid;
-	uint32_t nr_strings, nr_apis;	/* how many are defined for this process so far */
+	uint32_t nr_strings, nr_apis;	/* how many definitions this process has so far */
 };
 
 struct import {
@@ -59,26 +59,26 @@ struct import {
 	uint64_t samples_ns;
 	uint32_t sample_period_ns;
 	struct strpool texts;		/* texts of all processes */
-	struct idmap string_ids;	/* from (process, text) to the string defined for the
+	struct idmap string_ids;	/* maps (process, text) to the string defined for the
 					 * text */
-	struct idmap api_ids;		/* from (process, text) to the CUDA function of that name */
+	struct idmap api_ids;		/* maps (process, text) to the CUDA function of that name */
 	ARRAY(struct import_proc) by_proc;
 	ARRAY(uint64_t) words;
 	ARRAY(char) key;
 	struct import_stream *streams;
 	struct arena arena;
-	struct idmap procs;		/* from pid to its first process */
-	struct idmap threads;		/* from (process, tid) to the first thread */
+	struct idmap procs;		/* maps pid to its first process */
+	struct idmap threads;		/* maps (process, tid) to the first thread */
 	uint32_t nr_threads, nr_paths, nr_streams, nr_ranges;
 	uint64_t first_ns, last_ns;	/* times of events; first_ns is UINT64_MAX without events */
 };
 
-/* Device work; members that do not apply are 0. */
+/* Device work. Members that the work's kind does not need are 0. */
 struct import_work {
 	uint64_t start_ns;
 	uint64_t duration_ns;
 	uint32_t correlation_id;
-	uint32_t stream;		/* from import__stream() */
+	uint32_t stream;		/* an id that import__stream() returned */
 	uint32_t graph_id;
 	uint64_t graph_node_id;
 	uint64_t bytes;			/* size of a copy or set */
@@ -205,15 +205,15 @@ void import__memset(struct import *im, uint32_t proc, const struct import_work *
 int import__finish(struct import *im, struct reader *r, const char *name);
 
 /*
- * Writes the finished recording to a file, in the present version of the format, for later use.
+ * Writes the finished recording to a file, in the current version of the format, for later use.
  * Return: 0 or -ENOMEM; errors of @f stay in its error flag.
  */
 int import__write(const struct import *im, FILE *f);
 
 /*
  * Reads a whole file, and unpacks it if it is a gzip file; the caller frees *@buf. Return: 0 or
- * -errno. -EBADMSG means that the compressed file is damaged or truncated, -ENODEV that it is a
- * device, which has no end.
+ * -errno. -EBADMSG means that the compressed file is damaged or truncated; -ENODEV means that the
+ * path is a device, which has no end.
  */
 int import__load(const char *path, char **buf, size_t *size);
 

@@ -11,8 +11,8 @@ struct input_file {
 	size_t size;
 	size_t released;
 	bool mapped;
-	char *own;			/* buf, if the file was read, not mapped; NULL: the caller
-					 * owns buf */
+	char *own;			/* the buffer of a file that was read, not mapped; NULL: the
+					 * caller owns buf */
 };
 
 /*

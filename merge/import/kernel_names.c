@@ -11,10 +11,11 @@
 #define NR_FRAMES	4		/* the stub is one of the last 4 frames of a path */
 #define DEVICE_STUB	"device_stub_"
 
-#define UNKNOWN_FORM	NO_INDEX	/* the name has such a form, but no kernel has the same */
+#define UNKNOWN_FORM	NO_INDEX	/* a name with such a form exists, but no kernel has the
+					 * form */
 
 enum form_flags {
-	FORM_KERNEL	= 1,		/* a kernel has this form */
+	FORM_KERNEL	= 1,		/* some kernel has this form */
 	FORM_ALONE	= 2,		/* for a base: a kernel with this base has no namespace */
 	FORM_BASE_ONLY	= 4,		/* for a base: full forms cannot be compared */
 };

@@ -21,10 +21,10 @@
 #include "import/span.h"
 #include "util.h"
 
-/* The ids of a name's forms; 0: the name does not have the form. */
+/* The ids of a name's forms; 0: the name lacks the form. */
 struct kernel_name {
-	uint32_t base;			/* "k" for void ns::k<float>(float*) */
-	uint32_t full;			/* ns::k<float>(float*) */
+	uint32_t base;			/* the form "k" of void ns::k<float>(float*) */
+	uint32_t full;			/* the form ns::k<float>(float*) */
 };
 
 struct kernel_names {
@@ -33,7 +33,7 @@ struct kernel_names {
 	 * million names have the same 64-bit hash.
 	 */
 	struct idmap forms;
-	struct idmap texts;		/* from the hash of a kernel's name in the file to the
+	struct idmap texts;		/* maps the hash of a kernel's name in the file to the
 					 * kernel */
 	ARRAY(struct kernel_name) kernels, paths;
 	ARRAY(uint8_t) flags;		/* by form id */
@@ -47,11 +47,14 @@ uint32_t kernel_names__add_kernel(struct kernel_names *n, struct span name);
 /* Adds a call path: frames with ';' between them, root first, without the called CUDA function. */
 void kernel_names__add_path(struct kernel_names *n, struct span path);
 
-/* Decides which forms are compared. Return: 0, or -ENOMEM of this or an earlier call. */
+/*
+ * Decides which forms are compared. Return: 0, or -ENOMEM if memory was short in this or an earlier
+ * call.
+ */
 int kernel_names__settle(struct kernel_names *n);
 
 /*
- * Return: a number for the kernel's name; 0 if the name is of no known form. A path launches only
+ * Return: a number for the kernel's name; 0 if no form of the name is known. A path launches only
  * kernels with the path's own number; if either number is 0, the path may launch the kernel.
  */
 uint32_t kernel_names__of_kernel(const struct kernel_names *n, uint32_t kernel);

@@ -8,8 +8,7 @@
 struct open_range {
 	const struct nest_range *range;
 	uint32_t node;
-	uint64_t first_end_ns;		/* the earliest end of this range and all ranges before
-					 * it */
+	uint64_t first_end_ns;		/* earliest end of this range and of all ranges before it */
 };
 
 struct sweep {

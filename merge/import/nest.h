@@ -67,7 +67,7 @@ struct path_node {
 /* A set of paths of names, by process. Starts zeroed. Node 0 means that memory ran out: see err. */
 struct paths {
 	ARRAY(struct path_node) nodes;
-	struct idmap children;		/* from (node, name) to the child */
+	struct idmap children;		/* maps (node, name) to the child */
 	int err;
 };
 

@@ -11,7 +11,7 @@
 #include "import/sqlite_memory.h"
 #include "model/leaf.h"
 
-#define STRING_BYTES	(16 << 20)	/* bytes of the longest name */
+#define STRING_BYTES	(16 << 20)	/* most bytes of a name */
 #define BEFORE_MAX_NS	(24 * 3600 * UINT64_C(1000000000))	/* how long before the session an
 								 * event may be */
 #define TIME_MAX_NS	(INT64_MAX / 2)
@@ -246,7 +246,8 @@ static int nsys__read_enum(struct nsys *n, const char *table, const struct enum_
 }
 
 /*
- * Return: the known value for a number; if the export does not name the number, the number itself.
+ * Return: the value that this program has for a number. If the export does not name the number,
+ * returns the number itself.
  */
 static sqlite3_int64 enum__value(const struct idmap *values, sqlite3_int64 number)
 {
@@ -846,7 +847,7 @@ static bool nsys__event_stream(const struct nsys *n, uint32_t proc, uint32_t eve
 
 enum sync_type {			/* CUpti_ActivitySynchronizationType */
 	SYNC_EVENT = 1,
-	SYNC_STREAM_WAIT_EVENT = 2,	/* makes no thread wait */
+	SYNC_STREAM_WAIT_EVENT = 2,	/* this call makes no thread wait */
 	SYNC_STREAM = 3,
 	SYNC_CONTEXT = 4,
 };

@@ -95,7 +95,7 @@ struct nsys_domain {			/* an NVTX domain */
 	const char *name;
 };
 
-struct nsys_sync {			/* a wait of a thread for the device */
+struct nsys_sync {			/* a thread's wait for the device */
 	uint64_t start_ns, end_ns;
 	uint32_t proc;
 	uint32_t correlation_id;
@@ -112,12 +112,12 @@ struct nsys_node {			/* a node of a CUDA graph, made or copied */
 };
 
 struct nsys_gpu {
-	uint64_t id;			/* the export's id */
+	uint64_t id;			/* the id that the export gives the GPU */
 	const char *name;
 	const char *uuid;		/* the GPU's UUID as text, or NULL */
 };
 
-struct nsys_device {			/* the number that a process has for a GPU */
+struct nsys_device {			/* the number that a process gives a GPU */
 	uint64_t gpu;
 	uint32_t device, pid;
 };
@@ -176,16 +176,16 @@ struct nsys {
 	ARRAY(uint32_t) regions;	/* ranges around kernels, outermost first */
 	struct idmap proc_ids;
 	struct idmap chain_ids, os_chain_ids;
-	struct idmap call_ids;		/* from (process, correlation id) to the outermost call */
-	struct idmap work_ids;		/* from (process, correlation id) to the first work */
+	struct idmap call_ids;		/* maps (process, correlation id) to the outermost call */
+	struct idmap work_ids;		/* maps (process, correlation id) to the first work */
 	struct idmap sample_ids;
 	struct idmap node_ids;		/* ids of the nodes in @nodes */
-	struct idmap event_streams;	/* from (process, event) to the stream that it was recorded
+	struct idmap event_streams;	/* maps (process, event) to the stream that it was recorded
 					 * on; NO_INDEX: several streams */
-	struct idmap event_syncs;	/* from (process, id of a recorded event) to its stream */
+	struct idmap event_syncs;	/* maps (process, id of a recorded event) to its stream */
 	struct idmap thread_names;	/* globalTid: string */
 	uint64_t last_ns;
-	uint64_t before_ns;		/* how long before the export's time 0 the first event is;
+	uint64_t before_ns;		/* how long the first event is before the export's time 0;
 					 * times in this struct count from the first event */
 	uint64_t nr_strange;		/* rows with impossible values in the current table */
 	struct epochs epochs;

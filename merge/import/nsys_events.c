@@ -17,8 +17,8 @@
 #include "json_out.h"
 #include "import/json.h"
 
-#define NESTED_MAX	256		/* ranges open at once in one thread; deeper ranges own no
-					 * kernels */
+#define NESTED_MAX	256		/* maximum number of ranges open in a thread; deeper ranges
+					 * own no kernels */
 
 struct nsys_event {
 	const char *pid, *tid;		/* interned names of the event's tracks */
@@ -27,7 +27,7 @@ struct nsys_event {
 	uint32_t seq;
 };
 
-/* The time span of the kernels that a range caused on one device. */
+/* The time from the first to the last kernel that a range caused on one device. */
 struct projection {
 	uint32_t range, device;
 	uint64_t start_ns, end_ns;
@@ -38,8 +38,8 @@ struct nsys_events {
 	const struct nsys_events_opts *opts;
 	ARRAY(struct nsys_event) events;
 	ARRAY(struct projection) projections;
-	struct idmap projection_ids;	/* from (range, device) to a projection */
-	bool *wanted;			/* by range: whether it is written */
+	struct idmap projection_ids;	/* maps (range, device) to a projection */
+	bool *wanted;			/* for each range: whether it is written */
 	ARRAY(struct nsys_color) colors;
 	struct strpool strings;
 };
@@ -220,7 +220,7 @@ static int nsys_events__project_all(struct nsys_events *e)
 			if (n->ranges.v[open[k]].end_ns > c->start_ns)
 				open[kept++] = open[k];
 		nr_open = kept;
-		/* Of nested calls with one id, only the outermost counts. */
+		/* Of nested calls with the same id, only the outermost counts. */
 		if (idmap__get(&n->call_ids, ID_KEY(c->proc, c->correlation_id), &outer) &&
 		    outer == calls[i])
 			err = nsys_events__attribute(e, c, open, nr_open);

@@ -176,7 +176,8 @@ static int nsys_importer__order_calls(struct nsys_importer *i)
 
 uint32_t nsys_importer__call_at(const struct nsys_importer *i, uint64_t tid, uint64_t time_ns)
 {
-	enum { NESTED_MAX = 64 };	/* calls that may begin and end inside the wanted call */
+	enum { NESTED_MAX = 64 };	/* most calls that may begin and end inside the wanted
+					 * call */
 	const struct nsys *n = i->n;
 	size_t lo = 0, hi = n->calls.nr, mid, nr;
 	const struct nsys_call *c;
@@ -501,7 +502,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 		const struct nsys_work *from = &i->n->works.v[k];
 		struct import_work w = {
 			/*
-			 * In the export, 0 is the beginning of the session; in a record it means
+			 * In the export, 0 is the beginning of the session. In a record, 0 means
 			 * "no time".
 			 */
 			.start_ns = from->start_ns + !from->start_ns,

@@ -16,7 +16,8 @@
 
 #include "xpu_record.h"
 
-#define NESTED_MAX	64		/* calls that may begin and end inside the wanted call */
+#define NESTED_MAX	64		/* most calls that may begin and end inside the wanted
+					 * call */
 
 /* A call of a system library. */
 struct os_call {

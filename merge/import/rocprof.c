@@ -26,7 +26,8 @@
 
 struct rocprof_agent {
 	uint64_t handle;
-	uint64_t type, number;		/* type, and number among agents of this type */
+	uint64_t type, number;		/* the agent's type, and its number among agents of this
+					 * type */
 	bool numbered;
 	struct span name;
 };
@@ -56,10 +57,10 @@ struct rocprof {
 	ARRAY(struct rocprof_kind) kinds;
 	ARRAY(struct span) operations;
 	ARRAY(struct span) kernels, markers;	/* raw strings of kernels and of markers */
-	struct idmap kernel_ids, marker_ids;	/* from an id to its string in kernels or markers */
+	struct idmap kernel_ids, marker_ids;	/* maps an id to its string in kernels or markers */
 	rocprof_records_t hip, hsa, dispatches, copies, ranges;
-	struct idmap gpus;		/* from handle to an index in agents */
-	struct idmap hip_ids, hsa_ids;	/* from a correlation id to the index of the call */
+	struct idmap gpus;		/* maps handle to an index in agents */
+	struct idmap hip_ids, hsa_ids;	/* maps a correlation id to the index of the call */
 	struct idmap told;		/* ids of HSA calls that were added to the trace */
 };
 
@@ -98,7 +99,7 @@ static struct span read_string(struct json *j)
 	return s;
 }
 
-/* "agent_id": {"handle": 7} */
+/* Reads "agent_id": {"handle": 7} */
 static uint64_t read_handle(struct json *j)
 {
 	uint64_t handle = 0;
@@ -180,7 +181,7 @@ static int rocprof__read_kind(struct rocprof *r, struct json *j)
 	return err ?: array_push(&r->kinds, kind);
 }
 
-/* [{"key": 5, "value": "text"}, ...] */
+/* Reads [{"key": 5, "value": "text"}, ...] */
 static int rocprof__read_markers(struct rocprof *r, struct json *j)
 {
 	struct span key, text;

@@ -10,7 +10,7 @@
 #include "import/gputrace.h"
 #include "import/nest.h"
 
-#define YEAR_2000_NS	946684800000000000ull	/* earlier times are from another clock */
+#define YEAR_2000_NS	946684800000000000ull	/* earlier times come from another clock */
 
 /* a thread of a file */
 struct trace_thread {
@@ -30,16 +30,16 @@ struct trace_file {
 	struct gputrace gpu;
 	bool pids_known;		/* no other file has any of this file's pids */
 	struct call_index index;	/* index of the outermost calls */
-	bool *launched;			/* by call: it launched work, or should have */
-	struct idmap procs;		/* from pid to process of the recording */
+	bool *launched;			/* for each call: it launched work, or should have */
+	struct idmap procs;		/* maps pid to process of the recording */
 	struct idmap devices;		/* the (pid, device) pairs of works */
-	struct idmap name_ids;		/* from (pid, id in tids) to an index in gpu.thread_names */
-	struct idmap thread_ids;	/* from (pid, id in tids) to an index in threads */
+	struct idmap name_ids;		/* maps (pid, id in tids) to an index in gpu.thread_names */
+	struct idmap thread_ids;	/* maps (pid, id in tids) to an index in threads */
 	ARRAY(struct trace_thread) threads;
 	struct strpool tids;
 	struct paths frames, annotations;
-	struct idmap paths;		/* from (node of frames, function) to a path */
-	struct idmap annotation_paths;	/* from (node of annotations, function) to a path */
+	struct idmap paths;		/* maps (node of frames, function) to a path */
+	struct idmap annotation_paths;	/* maps (node of annotations, function) to a path */
 	ARRAY(struct span) names;
 };
 

@@ -29,7 +29,7 @@ struct trace {
 	uint64_t nr_no_stack;		/* launches without a call path */
 	uint64_t nr_too_deep;		/* operators and annotations left out for their depth */
 	uint64_t work_ns;
-	bool damaged;			/* a file is damaged: its rest is missing */
+	bool damaged;			/* a file is damaged: its end is missing */
 	bool odd;			/* some input could not be read */
 };
 

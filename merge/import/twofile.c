@@ -14,7 +14,7 @@
 #include "xpu_time.h"
 
 #define SEVERAL_KERNELS	NO_INDEX
-#define MAX_OFFSET_NS	1100000000ull	/* the clocks of these tools may differ by a second */
+#define MAX_OFFSET_NS	1100000000ull	/* the clocks of these tools may differ by this much */
 
 /* A call path in the file. */
 struct folded_stack {
@@ -56,15 +56,17 @@ struct twofiles {
 	ARRAY(struct folded_stack) stacks;	/* the parsed lines, by the same number */
 	ARRAY(struct stack_event) events;	/* in order of time, once all are read */
 	ARRAY(uint32_t) launches;	/* calls that stacks may match, in order of time */
-	bool *launched;			/* by call: it launched work, or should have */
+	bool *launched;			/* for each call: it launched work, or should have */
 	struct kernel_names names;
-	uint32_t *kernels;		/* by call: 1 + the number of the kernel; 0: unknown */
+	uint32_t *kernels;		/* for each call: 1 + the number of the kernel; 0:
+					 * unknown */
 	struct call_index index;	/* index of the outermost calls */
-	struct idmap procs;		/* from pid to process of the recording */
+	struct idmap procs;		/* maps pid to process of the recording */
 	ARRAY(struct lane) cpu_lanes, gpu_lanes;
-	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* by event, and by launch */
-	struct strpool path_keys;	/* from struct path_key to a number */
-	ARRAY(uint32_t) paths;		/* by number of the key: a path of the recording */
+	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* the lane of each event, and of each
+							 * launch */
+	struct strpool path_keys;	/* maps struct path_key to a number */
+	ARRAY(uint32_t) paths;		/* for each number of a key: a path of the recording */
 	ARRAY(struct span) frames;
 	uint32_t other_pid;		/* the pid on the GPU side, if each side has one process,
 					 * and their pids differ */

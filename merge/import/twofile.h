@@ -21,7 +21,8 @@
 #include "util.h"
 
 struct twofile_opts {
-	const char *cpu, *gpu;		/* file names for messages; cpu NULL: device records only */
+	const char *cpu, *gpu;		/* names of the files for messages; cpu NULL: device records
+					 * only */
 	uint64_t tolerance_ns;
 };
 
@@ -32,13 +33,12 @@ struct twofile {
 	uint64_t nr_no_launch;			/* stacks without a launch */
 	uint64_t nr_uncertain_stacks;		/* stacks whose launch is unknown or missing */
 	uint64_t nr_calls, nr_works;
-	uint32_t nr_paths, nr_named;		/* call paths; call paths that name a kernel */
+	uint32_t nr_paths, nr_named;		/* call paths; and call paths that name a kernel */
 	uint64_t stacks_ns, gpu_ns, work_ns;	/* time spans of the stacks and of the records;
 						 * total time of device work */
 	int64_t offset_ns;
 	struct align_stretch stretches[ALIGN_STRETCHES];
-	uint32_t nr_stretches;			/* more than one: one offset does not fit all
-						 * stacks */
+	uint32_t nr_stretches;			/* above one: no single offset fits all stacks */
 	bool was_set;				/* a clock seems to have been set */
 	double jitter_ns, drift_ppm;
 	uint32_t nr_offsets, nr_pairs, nr_stack_threads, nr_launch_threads;

@@ -47,8 +47,8 @@ static int launch__mend(struct second_pass *p, uint32_t proc, struct launch *l)
 }
 
 /*
- * Return: the launch's key. If its path is lost, the API is known only in a process that uses a
- * single one: with several, the key matches no device work.
+ * Return: the launch's key. If the launch's path is lost, its API is known only in a process that
+ * uses a single API. In other processes, the key then matches no device work.
  */
 static uint64_t launch__key(const struct model *m, uint32_t proc, uint32_t path, uint32_t id)
 {
@@ -61,8 +61,8 @@ static uint64_t launch__key(const struct model *m, uint32_t proc, uint32_t path,
 }
 
 /*
- * Reads launch @i and resolves its ids. @timed: set to 1 if its own time is possible. Return: the
- * number of undefined ids, or -errno.
+ * Reads launch @i and resolves its ids. @timed: set to 1 if the launch's own time is possible.
+ * Return: the number of undefined ids, or -errno.
  */
 static int read_launch(struct second_pass *p, const struct xpu_record_launches *launches,
 		       uint32_t i, struct launch *l, uint64_t *key, bool *one_record, int *timed)
@@ -387,7 +387,7 @@ static int device__work(struct second_pass *p, uint32_t proc, const struct xpu_r
 int device__batch(struct second_pass *p, const struct record_iter *outer,
 		  const struct xpu_record_batch *batch)
 {
-	const struct xpu_record *rec, *ahead[JOIN_PREFETCH];	/* read, but not yet taken */
+	const struct xpu_record *rec, *ahead[JOIN_PREFETCH];	/* read but not yet taken */
 	uint64_t nr_read = 0, nr_taken = 0;
 	struct model *m = p->model;
 	struct arrived *arrived;

@@ -88,7 +88,7 @@ static int frames__resolve(struct frames *s, struct model *m, struct chain *chai
 	return chain->stack ? 0 : -ENOMEM;
 }
 
-/* Counts a stack that is missing or incomplete. */
+/* Counts a chain's stack if it is missing or incomplete. */
 static void frames__count(const struct model *m, const struct chain *chain, struct loss *loss)
 {
 	const struct path *path = chain->path != NO_INDEX ? &m->paths.v[chain->path] : NULL;

@@ -13,8 +13,8 @@
  */
 enum entry_state {
 	ENTRY_ONE,			/* a launch that can own one record, and has none yet */
-	ENTRY_MANY,			/* a launch that can own many and has none yet */
-	ENTRY_SERVED,			/* a launch that can own many and has some */
+	ENTRY_MANY,			/* a launch that can own many records and has none yet */
+	ENTRY_SERVED,			/* a launch that can own many records and has some */
 	ENTRY_WAITING,			/* records that came before their launch */
 };
 
@@ -82,7 +82,7 @@ void join__prefetch(const struct join *j, uint64_t key)
 	__builtin_prefetch(home + 2);
 }
 
-/* Return: the slot of @key, or the free slot where it would be. */
+/* Return: the slot of @key, or the free slot where @key would be. */
 static struct join_entry *join__slot(const struct join *j, uint64_t key)
 {
 	size_t i = join__home(j, key);
@@ -134,7 +134,7 @@ static struct join_entry *join__new_entry(struct join *j, uint64_t key)
 	if (j->nr_entries >= j->nr_slots / 4 * 3 && join__rebuild(j, nr_slots, j->spread))
 		return NULL;
 	e = join__slot(j, key);
-	/* The ids were chosen to collide. With a secret multiplier they cannot be. */
+	/* Somebody chose ids that collide. With a secret multiplier nobody can do that. */
 	if (((e - j->slots - join__home(j, key)) & (j->nr_slots - 1)) > LONG_WALK &&
 	    j->spread == GOLDEN) {
 		if (join__rebuild(j, j->nr_slots, secret() | 1))
@@ -170,7 +170,10 @@ static struct launch join_entry__launch(const struct join_entry *e)
 	return (struct launch){ e->time_ns, e->comm, e->chain, e->thread };
 }
 
-/* Makes a match for a launch without work. Return: 1, for join__next() to return it. */
+/*
+ * Makes a match for a launch without work. Return: 1, so that the caller lets join__next() return
+ * it.
+ */
 static int join__tell_pending(struct join *j, uint64_t key, const struct launch *l)
 {
 	j->nr_pending++;
@@ -179,7 +182,10 @@ static int join__tell_pending(struct join *j, uint64_t key, const struct launch 
 	return 1;
 }
 
-/* Matches the records that wait at @e with @l. Return: 1, for join__next() to return them. */
+/*
+ * Matches the records that wait at @e with @l. Return: 1, so that the caller lets join__next()
+ * return them.
+ */
 static int join__serve_waiting(struct join *j, struct join_entry *e, const struct launch *l,
 			       bool first)
 {

@@ -10,8 +10,8 @@
  * Memory is proportional to the launches in flight. A launch whose API call can own only one record
  * is forgotten as soon as it has that record. If a second record comes nevertheless, it waits like
  * any record without a launch. After the stream, join__rescan_launch() offers all launches again to
- * the waiting records, so it still finds its launch. The caller makes that pass if
- * join__wants_rescan() returns true.
+ * the waiting records, so that the second record still finds its launch. The caller makes that pass
+ * if join__wants_rescan() returns true.
  */
 #ifndef MERGE_JOIN_H
 #define MERGE_JOIN_H
@@ -25,7 +25,7 @@
 /* A launch; the caller chooses the indices. */
 struct launch {
 	uint64_t time_ns;
-	const char *comm;		/* name of its thread at that time, interned */
+	const char *comm;		/* name of the launch's thread at that time, interned */
 	uint32_t chain;
 	uint32_t thread;
 };
@@ -37,9 +37,10 @@ struct work {
 	uint64_t bytes;			/* MEMCPY, MEMSET */
 	uint32_t leaf;
 	uint32_t stream;
-	uint32_t node;			/* the graph node; NO_INDEX: none, or unknown */
-	bool is_part;			/* for a sink: --from or --to has cut it; ... */
-	bool began_before;		/* ... it began, and counts with its bytes, before --from */
+	uint32_t node;			/* the record's graph node; NO_INDEX: none, or unknown */
+	bool is_part;			/* for a sink: --from or --to has cut the work; ... */
+	bool began_before;		/* ... the work began, and counts with its bytes, before
+					 * --from */
 };
 
 enum match_kind {
@@ -66,16 +67,16 @@ struct join_waiting;
  *		while ((match = join__next(j)))
  *			...
  *
- * The return value of a function that adds says whether matches exist; take all of them before
- * adding again.
+ * A function that adds returns whether matches exist; take all of them before adding again.
  */
 struct join {
 	struct match match;		/* the match that join__next() returns */
 	bool is_new;			/* match has not been returned yet */
 	bool first;			/* no record of serving has been returned yet */
 	struct join_waiting *serving;	/* device records for match.launch */
-	size_t nr_left;			/* join__finish(): entries not returned yet, ... */
-	struct join_entry *left;	/* ... and the first one */
+	size_t nr_left;			/* after join__finish(): how many entries were not returned
+					 * yet, ... */
+	struct join_entry *left;	/* ... and the first of them */
 	struct join_entry *slots;	/* by key */
 	size_t nr_slots;		/* 0 or a power of two */
 	size_t nr_entries;		/* entries in use */
@@ -87,7 +88,7 @@ struct join {
 	uint64_t nr_launches;
 	uint64_t nr_matched;		/* launches that own at least one record */
 	uint64_t nr_pending;		/* launches that own no record */
-	uint64_t nr_duplicates;		/* those among nr_pending whose id was already in use */
+	uint64_t nr_duplicates;		/* launches in nr_pending whose id was already in use */
 	uint64_t nr_works;		/* device records */
 	uint64_t nr_works_matched;
 	uint64_t nr_orphans;		/* device records without a launch */
@@ -116,7 +117,7 @@ void join__exit(struct join *j);
  * nr_duplicates): the first launch keeps the records, because nothing says which launch they belong
  * to.
  *
- * Return: 1 if join__next() has matches, 0, -ENOMEM, or -EOVERFLOW (more than 2^30 chains).
+ * Return: 1 if join__next() has matches, 0 if not, -ENOMEM, or -EOVERFLOW (more than 2^30 chains).
  */
 int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool one_record);
 
@@ -135,14 +136,17 @@ void join__prefetch(const struct join *j, uint64_t key);
 /* prefetch this many records ahead */
 #define JOIN_PREFETCH	12
 
-/* Adds a device record, which is copied. Return: 1 if join__next() has a match, 0, or -ENOMEM. */
+/*
+ * Adds a device record, which is copied. Return: 1 if join__next() has a match, 0 if not, or
+ * -ENOMEM.
+ */
 int join__add_work(struct join *j, uint64_t key, const struct work *w);
 
 /* Return: whether records wait for launches that may have been forgotten. */
 bool join__wants_rescan(const struct join *j);
 
 /*
- * Offers a launch again that was passed to join__add_launch() before. Return: 1 if join__next() has
+ * Offers again a launch that was passed to join__add_launch() before. Return: 1 if join__next() has
  * matches, or 0.
  */
 int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l);
@@ -153,7 +157,7 @@ int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l);
  */
 int join__finish(struct join *j);
 
-/* Takes a record of j->serving, otherwise an entry of j->left, for join__next(). */
+/* Takes a record of j->serving or, if that is empty, an entry of j->left, for join__next(). */
 const struct match *join__next_waiting(struct join *j);
 
 /* Return: the next match, valid until the next call, or NULL if there are no more for now. */

@@ -43,7 +43,7 @@ static void losses__missing(struct loss *l, const struct sent *sent, const struc
 				    count3(first->nr_kernels, first->nr_memcpys, first->nr_memsets),
 				    a->nr_works);
 	l->missing_calls += missing(last->nr_calls, first->nr_calls, a->nr_calls);
-	/* The batch with the baseline does not count as sent after it. */
+	/* The batch with the baseline does not count as sent after the baseline. */
 	l->missing_batches += missing(last->nr_batches, first->nr_batches, sent->nr_batches -
 				      (sent->baseline != 0 && !sent->carried));
 	if ((a->nr_ranges || first_ranges) && !a->attach_span)
@@ -75,7 +75,7 @@ static uint64_t losses__process(struct loss *l, const struct sent *sent, const s
 	return nr_unfinished;
 }
 
-/* Return: whether events of ranges may be missing of a process that has some. */
+/* Return: whether range events may be missing in a process that has some. */
 static bool lost_ranges(const struct second_pass *p, const struct sent *sent,
 			const struct arrived *a)
 {

@@ -5,7 +5,7 @@
 
 #include "join/second_pass.h"
 
-/* Completes p->sums->loss, after the last pass. */
+/* Completes p->sums->loss. Called after the last pass. */
 void losses__settle(struct second_pass *p);
 
 #endif /* MERGE_LOSSES_H */

@@ -24,12 +24,12 @@ struct placed {
 	uint64_t duration_ns;
 	const char *comm;
 	uint32_t chain, thread, leaf;
-	bool ends_after;		/* a part: the CPU sample was taken after --to */
+	bool ends_after;		/* for a part: the CPU sample was taken after --to */
 };
 
 struct tables_recording;
 
-/* Puts a row of a feature. Return: 0 or -errno. */
+/* Writes a row of a feature. Return: 0 or -errno. */
 typedef int (*put_table_row)(struct tables_recording *r, const struct model *m, const void *row);
 
 /*
@@ -59,7 +59,7 @@ struct session_sink {
 	 * function itself is NULL if the sink can only take events of the session's model.
 	 */
 	int (*apart)(void *ctx, struct session_sink **sink);
-	/* Called in the order of the recordings. */
+	/* Frees a sink made apart. Called in the order of the recordings. */
 	void (*free_apart)(struct session_sink *sink);
 	/* For a sink made apart: called when the recording has been read. May be NULL. */
 	void (*end)(void *ctx);
@@ -109,13 +109,14 @@ struct session_opts {
 	bool by_stream;			/* sum up by stream */
 	bool by_range;			/* sum up by path of NVTX ranges: chain.range */
 	bool by_shape;			/* distinguish kernels by shape, in their names */
-	bool with_shapes;		/* distinguish kernels by shape, as leaves, for writers that
-					 * show shapes */
+	bool with_shapes;		/* distinguish kernels by shape: each shape is a leaf, for
+					 * writers that show shapes */
 	bool by_time;			/* collect the times of each sum's work in sums.times;
 					 * ... */
 	size_t max_times;		/* ... with at most this many sums, or with 0 as many as fit
 					 * a page; ... */
-	bool times_by_path;		/* ... if they are too many, not by thread and range */
+	bool times_by_path;		/* ... if there would be more, they are not split by thread
+					 * and range */
 	bool stats;			/* collect leaf_stats */
 	bool own_threads;		/* keep activities of the shim's threads */
 	bool trim;			/* leave out frames of the shim, of CUDA, and of the Python
@@ -125,7 +126,7 @@ struct session_opts {
 	bool show_inline, show_srcline;	/* see struct callchains */
 	const char *symfs, *debug_dirs, *buildid_dir;	/* see struct symbol_paths */
 	struct session_sink *sink;	/* may be NULL */
-	uint32_t jobs;			/* recordings to read at a time; 0: one */
+	uint32_t jobs;			/* how many recordings to read at once; 0: one */
 	/* Called from time to time with the progress, up to 1000; may be NULL. */
 	void (*progress)(void *ctx, unsigned int permille);
 	void *progress_ctx;

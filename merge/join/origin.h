@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* origin.h - finds the origin of a call by ids: its chain, its thread and the thread's name */
+/* origin.h - finds where a call comes from: its chain, its thread and the thread's name */
 #ifndef MERGE_ORIGIN_H
 #define MERGE_ORIGIN_H
 

@@ -129,7 +129,8 @@ static bool work__cut(const struct second_pass *p, const struct work *w, struct 
 }
 
 /*
- * Passes device work to the features. @part: the part of it under @chain; NULL: it is left out.
+ * Passes device work to the features. @part: the part of the work under @chain; NULL: the work is
+ * left out.
  * Return: 0 or -ENOMEM.
  */
 static inline int place__hooks(struct second_pass *p, uint64_t key, const struct work *w,
@@ -180,8 +181,8 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 			chain = node.chain;
 			comm = node.comm;
 			thread = node.thread;
-			err = chains__in_range(&m->chains, range, &chain);	/* the range of the
-										 * launch */
+			err = chains__in_range(&m->chains, range, &chain);	/* the launch's
+										 * range */
 		} else if (!err && p->opts->graph == GRAPH_BOTH) {
 			err = chains__joined(&m->chains, chain, node.chain, &chain);
 		}
@@ -294,8 +295,8 @@ static int see_firsts(struct second_pass *p, uint32_t proc, const struct arrived
 }
 
 /*
- * Return: 1 if a launch whose device work is inside the span may have begun before it; 0 if not; or
- * -ENOMEM.
+ * Return: 1 if the launch @id, whose device work is inside @span, may have begun before the span; 0
+ * if not; or -ENOMEM.
  */
 static int is_late(struct second_pass *p, uint32_t proc, struct attach_span *span,
 		   uint32_t id)

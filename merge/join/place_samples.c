@@ -23,7 +23,7 @@ struct unwound_entry {
 	} key;
 };
 
-/* Adds CPU time: of one sample, or that no sample stands for. @at: its chain, thread and name */
+/* Adds CPU time, of one sample or without any sample. @at: the chain, thread and name */
 static int cpu_time__add(struct second_pass *p, const struct launch *at,
 			 const struct filter_span *s)
 {
@@ -50,8 +50,8 @@ static int cpu_time__add(struct second_pass *p, const struct launch *at,
 }
 
 /*
- * Adds one sample to the sums. @at: its chain, thread, name and time in the recording. @period_ns:
- * the time that it stands for
+ * Adds one sample to the sums. @at: the sample's chain, thread, name and time in the recording.
+ * @period_ns: the time that the sample stands for
  */
 static int sample__add(struct second_pass *p, struct launch *at, uint32_t period_ns)
 {
@@ -112,7 +112,10 @@ static bool sample__is_owned(const struct second_pass *p, uint32_t thread_id, ui
 	return false;
 }
 
-/* Adds a sample, unless its time may belong to a feature: samples__finish() asks again then. */
+/*
+ * Adds a sample, unless its time may belong to a feature. In that case samples__finish() asks
+ * again.
+ */
 static int sample__see(struct second_pass *p, uint32_t thread_id, struct launch *at,
 		       uint32_t period_ns)
 {
@@ -173,7 +176,8 @@ int samples__rest(struct second_pass *p, const struct xpu_record_cpu_rest *rec)
 	struct filter_span s = {
 		.from_ns = rec->from_ns + shift_ns, .to_ns = rec->end_ns + shift_ns, .ns = rec->ns,
 	};
-	struct launch at = { .thread = NO_INDEX };	/* without a time: it is not a sample */
+	struct launch at = { .thread = NO_INDEX };	/* This is CPU time without a sample, and so
+							 * has no time of its own. */
 	struct model *m = p->model;
 	uint32_t proc;
 	int err = machine__proc(&m->machine, rec->proc_id, &proc);

@@ -10,7 +10,7 @@
 #include "join/turns.h"
 #include "xpu_time.h"
 
-/* Two boot times this close to each other mean one boot, seen before and after a clock step. */
+/* If two boot times are this close, they belong to one boot, seen before and after a clock step. */
 #define SAME_BOOT_NS	1000000000
 
 static bool input__same_boot(const struct input *a, const struct input *b)
@@ -20,8 +20,8 @@ static bool input__same_boot(const struct input *a, const struct input *b)
 }
 
 /*
- * Makes the symbolizer search files next to the recording, and next to the first file of a
- * recording with several.
+ * Makes the symbolizer search files next to the recording and, for a recording of several files,
+ * next to the first file.
  */
 static int session__add_kept(struct session *s, const struct reader *r)
 {

@@ -34,23 +34,24 @@ struct read_job {
 	size_t nr;			/* number of the input */
 	struct session_opts opts;
 	struct passes *passes;
-	struct read_job_results *apart;	/* NULL: results are the session's own, like the following
-					 * members */
+	struct read_job_results *apart;	/* NULL: the results, and the following members, are the
+					 * session's own */
 	struct model *model;
 	struct sums *sums;
 	struct msgs *msgs;
 	int status;			/* -EBADMSG: the recording is damaged */
 	bool waits;			/* only the first pass is possible before
 					 * read_job__take() */
-	bool again;			/* it cannot be read separately, and must be read again with
-					 * the session's model */
+	bool again;			/* the recording cannot be read separately, and must be read
+					 * again with the session's model */
 	/*
-	 * If read separately: called when its GPUs are known; may be NULL. Return: 0, 1 to read it
-	 * again, or -errno.
+	 * Called when the GPUs of a recording that is read separately are known; may be NULL.
+	 * Return: 0, 1 to read it again, or -errno.
 	 */
 	int (*meet)(void *ctx, struct read_job *p);
 	void *meet_ctx;
-	struct remap remap;		/* if read separately: its indices in the session */
+	struct remap remap;		/* for a recording that is read separately: its indices in
+					 * the session */
 
 	struct found found;
 	struct join join;
@@ -62,7 +63,7 @@ struct read_job {
 	uint64_t first_ns, last_ns;
 };
 
-/* For both, @passes reports the progress. Return: 0; or -ENOMEM, with nothing to exit. */
+/* For both functions, @passes reports the progress. Return: 0; or -ENOMEM, with nothing to exit. */
 int read_job__init(struct read_job *p, struct session *s, size_t nr, struct passes *passes);
 int read_job__init_apart(struct read_job *p, struct session *s, size_t nr, struct passes *passes);
 void read_job__exit(struct read_job *p);

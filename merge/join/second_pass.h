@@ -26,17 +26,18 @@
 
 /* counts of the records that arrived from one process */
 struct arrived {
-	struct attach_span *attach_span;	/* NULL: recorded from its beginning to its end */
+	struct attach_span *attach_span;	/* NULL: the process was recorded from its beginning
+						 * to its end */
 	uint64_t nr_launches;
 	uint64_t first_ns;		/* time of the first launch, by the recording's clock */
 	uint64_t launch_ns;		/* time of the last launch with a possible time, or 0 */
 	uint64_t nr_works;
 	uint64_t nr_calls;
 	uint64_t nr_ranges;		/* events of NVTX ranges */
-	bool lost_ranges;		/* some of them may be missing; set by losses__settle() */
+	bool lost_ranges;		/* range events may be missing; set by losses__settle() */
 	uint64_t nr_allocs;		/* memory events */
 	uint32_t nr_threads;
-	uint32_t unknown_stream;	/* stands for undefined streams, or NO_INDEX */
+	uint32_t unknown_stream;	/* replaces undefined streams, or NO_INDEX */
 };
 
 /* the chain and thread that made a graph node, by the node's index in found.graphs */
@@ -63,19 +64,21 @@ struct placed_launch {
 
 /* a piece of device work, for features */
 struct placed_work {
-	uint64_t key;			/* JOIN_KEY() of its launch */
+	uint64_t key;			/* JOIN_KEY() of the work's launch */
 	const struct work *work;
-	const struct launch *launch;	/* NULL: an orphan */
-	const struct filter_span *part;	/* the part that the options left; NULL: it is left out */
-	uint32_t chain;			/* its call path; NO_INDEX: it is left out */
-	bool in_time;			/* it is left out only by FILTER_FROM or FILTER_TO, if it
-					 * is left out */
-	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: it is left out */
+	const struct launch *launch;	/* NULL: the work is an orphan */
+	const struct filter_span *part;	/* the part that the options left; NULL: the work is left
+					 * out */
+	uint32_t chain;			/* the work's call path; NO_INDEX: the work is left out */
+	bool in_time;			/* if the work is left out: only FILTER_FROM or FILTER_TO
+					 * leaves it out */
+	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: the work is left
+					 * out */
 };
 
 /* a CPU sample, for features */
 struct placed_sample {
-	uint64_t time_ns;		/* its own time, or FILTER_TO if that is earlier */
+	uint64_t time_ns;		/* the sample's own time, or FILTER_TO if that is earlier */
 	uint32_t chain, thread;
 };
 
@@ -103,7 +106,7 @@ struct second_pass {
 	struct hooks launch_hooks, work_hooks, range_hooks, record_hooks, owner_hooks,
 		     sample_hooks;
 	uint64_t nr_damages;		/* number of damages of the recording so far */
-	ARRAY(struct arrived) arrived;	/* by process - found.first_proc */
+	ARRAY(struct arrived) arrived;	/* for each process, by its index minus found.first_proc */
 
 	struct {			/* device.c */
 		ARRAY(uint32_t) kernels;	/* by index in found.string_defs: the kernel's leaf
@@ -148,7 +151,7 @@ void second_pass__add_hooks(struct second_pass *p);
 
 /*
  * Opens an attach span for each process that was not recorded from its beginning, or not to its
- * end; before the pass.
+ * end. Called before the pass.
  */
 int second_pass__open_attach_spans(struct second_pass *p);
 

@@ -8,8 +8,8 @@
  *
  * 1. The offset between the clocks is the one under which most stacks have a launch. Where kernels'
  * names are known, a stack counts only with a launch of the same name. The offset is tracked
- * through the recording, because clocks drift. If a second offset, far away, explains the recording
- * about as well, the recording is ambiguous.
+ * through the recording, because clocks drift. The recording is ambiguous if a second offset, far
+ * away, explains it about as well.
  * 2. Threads of the two sides that fit each other form pairs. Within a pair, each stack comes after
  * the return of the previous launch, and its own launch comes before the next stack
  * (align_order.c). This rules out offsets that put each stack with an earlier or a later launch.
@@ -28,8 +28,8 @@
  * outside the time of all calls, and if there are more such stacks than uncertain launches. In an
  * ambiguous recording only answers that all offsets agree about are taken. If a clock was set, one
  * offset may put all stacks in order, but be wrong for a stretch of the recording. The distances of
- * that stretch differ from the others, and are more like them if its stacks belong to earlier or
- * later launches (align_order.c): nothing is taken then.
+ * that stretch differ from all others, and would be more like the others if its stacks belonged to
+ * earlier or later launches (align_order.c). No answers are taken then.
  * 5. If all stacks that name a kernel are one call path, all launches of that kernel get this call
  * path.
  */
@@ -47,10 +47,11 @@
 
 struct align_event {
 	uint64_t time_ns;
-	uint64_t end_ns;		/* of a launch: when the call returned, 0: unknown */
+	uint64_t end_ns;		/* for a launch: when the call returned; 0: unknown */
 	uint32_t thread;		/* index in tids */
 	uint32_t kind;			/* a stack matches a launch of the same kind only */
-	uint32_t label;			/* of a stack; stacks with equal labels are one call path */
+	uint32_t label;			/* for a stack; stacks with equal labels are one call
+					 * path */
 	uint32_t name;			/* the launched kernel; 0: unknown, fits every name */
 };
 
@@ -73,7 +74,7 @@ struct align_opts {
 struct align_stretch {
 	uint32_t nr;			/* number of stacks */
 	bool known;			/* whether any offset fits */
-	int64_t offset_ns;		/* the best one, at the first stack */
+	int64_t offset_ns;		/* the best offset, at the first stack */
 };
 
 #define ALIGN_NONE	NO_INDEX
@@ -93,12 +94,12 @@ struct align {
 	uint32_t nr_offsets;		/* offsets that explain the recording about equally well */
 	int64_t other_offset_ns;	/* the second best offset, if nr_offsets > 1 */
 	/*
-	 * More than one stretch if one offset does not fit all stacks: then a clock was set, or
-	 * one side lacks a part. offset_ns is only for the stretch that it equals.
+	 * If one offset does not fit all stacks, there are several stretches: a clock was set, or
+	 * one side lacks a part. offset_ns is then the offset of one stretch.
 	 */
 	struct align_stretch stretches[ALIGN_STRETCHES];
 	uint32_t nr_stretches;
-	bool was_set;			/* a clock seems to have been set in mid-recording */
+	bool was_set;			/* a clock seems to have been set while tools recorded */
 };
 
 /**

@@ -22,16 +22,17 @@
 #define NR_SWEEPS	40
 #define SET_MASS_MIN	0.9		/* share of the smaller side to match without threads */
 #define AGREE_MIN	0.9		/* share of answers on which two shifts must agree */
-#define SWAP_DEPTH	2		/* stacks that change places in a chain, less one */
+#define SWAP_DEPTH	2		/* most stacks that change places in a chain, minus one */
 #define SWAP_STEPS	1000
 #define SWAP_CARE	3
 #define FAR_STACK	0.001		/* share of seemingly lost stacks that are only far away */
-#define FAR_LAUNCHES	256		/* launches that a stack without a near launch may have */
-#define NR_DOUBTS	84		/* steps of doubt, from a probability of 1 to 1e-9 */
+#define FAR_LAUNCHES	256		/* most launches for a stack that has no launch near it */
+#define NR_DOUBTS	84		/* number of steps of doubt, from a probability of 1 to
+					 * 1e-9 */
 #define FAR_JITTERS	32		/* farther than this from all calls, a stack has no call */
 #define DRIFT_FAR	50e-6		/* possible error of the drift at the recording's ends */
-#define NEXT_MIN	48		/* stacks expected without a launch: seeing only half as
-					 * many is e^7 times less probable */
+#define NEXT_MIN	48		/* expected number of stacks without a launch: seeing only
+					 * half as many is e^7 times less probable */
 #define NR_ANSWERS	4		/* labels that are distinguished at one launch */
 
 /*
@@ -53,13 +54,14 @@ struct matcher {
 	double p_stray;			/* probability that a stack has no launch */
 	double phase;			/* how late stacks may be in their thread's order */
 	double out_of_order;		/* weight of a match that is out of order */
-	double *before;			/* by launch: when its thread's previous call returned */
+	double *before;			/* for each launch: when its thread's previous call
+					 * returned */
 	struct answers *answers;	/* by launch */
 	float *p_matched;		/* by stack */
-	float *doubt;			/* by launch: weight of the other matches, relative to the
-					 * best */
+	float *doubt;			/* for each launch: weight of the other matches, relative to
+					 * the best */
 	struct lanes lanes;
-	uint32_t *nr_label;		/* by label: number of stacks */
+	uint32_t *nr_label;		/* for each label: number of stacks */
 	struct names *names;
 };
 
@@ -80,7 +82,7 @@ static inline double matcher__density(const struct matcher *m, double d)
 	return x < 0 || x >= NR_SHAPE ? matcher__tail(m, d) : m->density[(uint32_t)x];
 }
 
-/* @shape: how many distances are in each bin, in any unit */
+/* Sets the distribution of distances. @shape: how many distances are in each bin, in any unit */
 static void matcher__set_shape(struct matcher *m, const double *shape)
 {
 	double bin = 2 * m->reach / NR_SHAPE, all = 0;
@@ -479,7 +481,8 @@ struct lane {
 	uint32_t nr_stacks, nr_launches;
 	struct band *bands;		/* by stack */
 	double *cells;
-	float *weights;			/* by cell: weight of the match of stack i and launch k */
+	float *weights;			/* for each cell: weight of the match of stack i and launch
+					 * k */
 	uint32_t width;			/* number of cells of the longest row */
 	double stray_rate;		/* stray stacks per ns */
 };
@@ -712,10 +715,11 @@ struct edge {
 struct sets {
 	struct matcher *m;
 	ARRAY(struct edge) edges;	/* sorted by stack */
-	uint32_t *begin;		/* by stack, one longer: the index of its first edge */
-	uint32_t *mate;			/* by launch: edge to its most probable stack, or
+	uint32_t *begin;		/* for each stack, and the end: the index of its first
+					 * edge */
+	uint32_t *mate;			/* for each launch: edge to its most probable stack, or
 					 * NO_INDEX */
-	uint32_t *mate_of_stack;	/* by stack: edge to its most probable launch, or
+	uint32_t *mate_of_stack;	/* for each stack: edge to its most probable launch, or
 					 * NO_INDEX */
 };
 
@@ -829,8 +833,8 @@ static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, 
 			continue;
 		}
 		/*
-		 * The chain ends at a launch without a stack; then @launch has no stack, or a lost
-		 * one.
+		 * The chain ends at a launch without a stack; then @launch has no stack, or lost
+		 * its stack.
 		 */
 		if (mate == NO_INDEX) {
 			sum += r / s->edges.v[s->mate[launch]].weight *
@@ -845,8 +849,9 @@ static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, 
 }
 
 /*
- * Messages that come back to their sender make the most probable matches look too certain. So this
- * function weighs the matches that differ a little from each of them.
+ * Makes the certainty of matches realistic. Messages that come back to their sender make the most
+ * probable matches look too certain, so this weighs the matches that differ a little from each of
+ * them.
  */
 static void sets__doubt(struct sets *s, const bool *left)
 {

@@ -11,7 +11,7 @@
 #include "import/align/aligner.h"
 
 #define NR_BINS		(1u << 20)	/* most bins of the time differences' histogram */
-#define FEW_BINS	(1u << 12)	/* bins of the time differences' histogram, at least */
+#define FEW_BINS	(1u << 12)	/* least number of bins of that histogram */
 #define BINS_PER_GAP	64		/* bins for a mean gap between launches, in a wide range */
 #define VOTES		12		/* differences in a bin that suffice */
 #define NEAR_BINS	(1u << 14)	/* bins of the histogram for differences near an offset */
@@ -25,17 +25,19 @@
 #define MAX_CANDIDATES	(NR_EXCERPTS * NR_SCALES * PEAKS)
 #define MAX_TRACKS	16		/* candidates to follow through the recording */
 #define WORTH		0.4		/* share of the best score that makes a rival */
-#define SLACK		0.02		/* a difference of this share of the stacks means nothing */
+#define SLACK		0.02		/* differences below this share of the stacks mean
+					 * nothing */
 #define CHUNK		256		/* stacks that share one offset */
-#define REACH		8.0		/* the largest distance of a match, in jitters */
+#define REACH		8.0		/* largest distance of a match, in jitters */
 #define NR_DECAY	1024		/* size of the table of exp(-x), for x up to REACH */
-#define JITTER_MIN	100.0		/* ns: the resolution of clocks */
+#define JITTER_MIN	100.0		/* in ns: the resolution of clocks */
 #define NOISE		0.05		/* share of the stacks that may have no launch */
-#define REST_MIN	16		/* stacks without a launch, in a row, that are noticed */
-#define REST_MASS	0.5		/* share of them that another offset must fit */
+#define REST_MIN	16		/* number of consecutive stacks without a launch that is
+					 * noticed */
+#define REST_MASS	0.5		/* share of such stacks that another offset must fit */
 #define REST_SCORE	30.0		/* score that such an offset must have */
-#define SET_MIN_NS	400000.0	/* people set clocks by more */
-#define REST_CLEAR	0.5		/* share of its score that others may have */
+#define SET_MIN_NS	400000.0	/* people who set a clock change it by more than this */
+#define REST_CLEAR	0.5		/* share of that offset's score that others may have */
 #define DRIFT_MAX	200e-6
 #define DRIFT_USUAL	50e-6
 
@@ -239,7 +241,7 @@ static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_event
 
 /*
  * Finds offsets in [@from, @to] that are worth following, the best first.
- * @wide: search for any offset that fits; otherwise for all offsets near a known one
+ * @wide: search for any offset that fits; otherwise, near a known offset, for all offsets
  */
 static uint32_t finder__candidates(struct finder *f, double from, double to, bool wide,
 				   struct candidate *out)

@@ -8,9 +8,8 @@
  * stack to its launch says little: it may vary more than the distance from a call to the next
  * stack, and then each stack is closer to the call before its own. The first and the last events
  * say little, too: both tools may begin and end in mid-recording, and then a call that waits
- * probably lacks its stack. But where a thread launches again at once, where a call takes long,
- * where a thread pauses, or where names differ, stacks and launches take turns only under the right
- * offset.
+ * probably lacks its stack. However, stacks and launches take turns only under the right offset
+ * where a thread launches again at once or pauses, where a call takes long, or where names differ.
  *
  * So this counts, for all offsets near the one found, the stacks that are followed by a fitting
  * launch. An offset that is wrong by a launch or more, but has as many of these stacks, cannot be
@@ -39,9 +38,9 @@
 #define SET_CLEAR	60.0		/* the gain from which nothing else matters */
 #define SET_COARSE	0.05		/* jitter, as a share of the time between launches */
 #define TURN_LOST	3.0		/* -log of the chance that a stack has no launch */
-#define JITTER_MIN	100.0		/* ns: the resolution of clocks */
+#define JITTER_MIN	100.0		/* in ns: the resolution of clocks */
 
-/* One thread as seen by both sides. */
+/* One thread as both sides see it. */
 struct turns {
 	const struct aligner *al;
 	const uint32_t *stacks, *launches;
@@ -56,8 +55,10 @@ struct order {
 	double from, to;		/* only stacks at these times are counted */
 	double drift, drift_from;	/* how much faster the stacks' clock is than stack_time
 					 * says, by distances before and after that time */
-	int32_t *turns;			/* by offset: stacks followed by a launch, as changes */
-	int32_t *steps;			/* by offset: launches that come after stacks, as changes */
+	int32_t *turns;			/* for each offset: stacks followed by a launch, as
+					 * changes */
+	int32_t *steps;			/* for each offset: launches that come after stacks, as
+					 * changes */
 	uint32_t stride;		/* only every stride-th BLOCK is counted */
 	double nr;			/* number of stacks */
 	double nr_launches;
@@ -213,7 +214,7 @@ static int compare_distance_times(const void *a, const void *b)
 #define NR_DISTANCES	(NR_STACKS + BLOCK)
 
 /*
- * Lists how far the stacks are from the launches that follow them, with @offset taken off.
+ * Lists how far the stacks are from the launches that follow them, after @offset is subtracted.
  * @v: room for NR_DISTANCES
  * @inside: set to how many stacks come inside an earlier call
  *
@@ -256,7 +257,7 @@ static uint32_t order__distances(const struct order *o, bool self, double offset
 }
 
 /*
- * Measures how far the stacks are from the launches that follow them, with @offset taken off.
+ * Measures how far the stacks are from the launches that follow them, after @offset is subtracted.
  * @inside: set to how many stacks come inside an earlier call
  */
 static int order__measure(const struct order *o, bool self, double offset, struct shift *s,
@@ -365,14 +366,14 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		if (self && step == -1)
 			continue;
 		/*
-		 * A shifted order has fewer turns at the ends, where one tool began earlier or
-		 * ended later.
+		 * A shifted order has fewer turns at its ends, if one tool began earlier or ended
+		 * later.
 		 */
 		if (step && b->turns < limit - (self ? 0 : abs(step) * o->nr_lanes))
 			continue;
 		/*
-		 * If the range is too narrow, this step is impossible: no thread returns from a
-		 * call and reaches the next call in so short a time.
+		 * If the range is too narrow, this step is impossible: no thread can return from a
+		 * call and reach the next call so quickly.
 		 */
 		if (step && !self && b->width < ROOM_NS * o->per_ns &&
 		    b->width * ROOM_RATIO < best[MAX_STEPS].width)
@@ -553,8 +554,8 @@ static void order__learn_drift(struct order *o, struct distance *v, uint32_t nr,
 }
 
 /*
- * Says that the stacks' clock was set at @time, and was @more ahead after that. If only one offset
- * puts all stacks in order then, the stretches have it.
+ * Notes that the stacks' clock was set at @time, and was @more ahead after that. If only one offset
+ * then puts all stacks in order, the stretches get that offset.
  */
 static void order__set_stretches(struct order *o, double time, double more, bool was_set)
 {
@@ -611,8 +612,8 @@ static int order__was_set(struct order *o, const struct shift *s)
 			later[0] = offset - before.now[split / 2].d;
 	}
 	/*
-	 * aligner__find_offset() does not put all stacks with wrong launches and yet all of them
-	 * near: rather, launches come at equal intervals, and many at the ends are missing.
+	 * aligner__find_offset() never puts all stacks with wrong launches and still near them. If
+	 * it seems so, launches come at equal intervals, and many are missing at the ends.
 	 */
 	sure = gain > SET_GAIN && (gain > SET_CLEAR ||
 				   o->al->jitter > SET_COARSE * o->al->spacing ||

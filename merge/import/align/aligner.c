@@ -315,8 +315,8 @@ static void aligner__refuse(struct aligner *al)
 }
 
 /*
- * Return: whether the certain matches are too few to be trusted. In a short recording a clock may
- * have been set unnoticed, by about the time between two launches. The stacks on one side of that
+ * Return: whether the certain matches are too few to be trusted. In a short recording, nobody
+ * notices if a clock was set by about the time between two launches. The stacks on one side of that
  * moment then seem to belong to other launches, many of which are uncertain.
  */
 static bool aligner__is_doubtful(const struct aligner *al)

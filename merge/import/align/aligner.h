@@ -12,7 +12,8 @@
 
 #include "import/align/align.h"
 
-#define ALIGNER_NEAR	512		/* more launches than this near a stack are ignored */
+#define ALIGNER_NEAR	512		/* if more launches are this near to a stack, they are
+					 * ignored */
 
 /* One side, with times in ns since its first event. */
 struct side {
@@ -41,10 +42,10 @@ struct name {
 };
 
 struct names {
-	struct idmap numbers;		/* from name and kind to an index in v */
+	struct idmap numbers;		/* maps name and kind to an index in v */
 	ARRAY(struct name) v;
 	uint32_t nr_often, nr_several;	/* names with several stacks, and with several call paths */
-	bool nameless;			/* some stacks have no name */
+	bool nameless;			/* some stacks lack a name */
 };
 
 struct aligner {
@@ -58,18 +59,19 @@ struct aligner {
 	 */
 	double *time;
 	uint32_t *launch;		/* index of the launch */
-	uint32_t *begin;		/* by group, nr_groups + 1 long: where the group begins */
+	uint32_t *begin;		/* for each group, and the end: where the group begins */
 	uint32_t *group;		/* by stack */
-	uint32_t *nameless;		/* by stack: the group of nameless launches; or NO_INDEX */
+	uint32_t *nameless;		/* for each stack: the group of nameless launches; or
+					 * NO_INDEX */
 	uint32_t nr_groups;
-	uint32_t *cursor;		/* by group: see aligner__seek() */
-	double *group_rate;		/* by group: launches per ns */
-	double rate;			/* launches per ns, whatever their names */
+	uint32_t *cursor;		/* for each group: see aligner__seek() */
+	double *group_rate;		/* for each group: launches per ns */
+	double rate;			/* launches per ns, with any name */
 	struct names *names;
-	double spacing, median;		/* quartile and median of gaps within a thread, ns */
+	double spacing, median;		/* quartile and median of the gaps within a thread, in ns */
 	/* Set by aligner__find_offset(): */
 	double *stack_time;		/* the time of each stack, by the launches' clock */
-	double jitter;			/* mean distance between a stack and its launch, ns */
+	double jitter;			/* mean distance between a stack and its launch, in ns */
 };
 
 /* Return: the name of event @e, or NULL if the event has no name. */
@@ -97,14 +99,14 @@ struct lanes {
  */
 struct shift {
 	double later;			/* how much later stacks are than stack_time, ns */
-	double phase;			/* further correction, which puts each stack between the
-					 * launch before its own and its own, ns */
+	double phase;			/* a further correction, in ns, that puts each stack between
+					 * its own launch and the launch before */
 	double jitter;
-	bool ordered;			/* whether phase is known */
+	bool ordered;			/* the phase is known */
 };
 
 #define COARSE_NS	1000		/* clocks may be as coarse as this, in ns */
-#define MASS_MIN	0.75		/* share of the smaller side that an offset must pair */
+#define MASS_MIN	0.75		/* share of the smaller side that an offset must match */
 #define MAX_SHIFTS	6
 #define FEW		64		/* events that suffice to compare several shifts */
 #define UNSEEN_DRIFT	100e-6		/* largest drift of a short recording */

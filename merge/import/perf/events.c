@@ -10,7 +10,7 @@
 
 #define MAX_DISTANCES	(1u << 20)	/* most distances to examine */
 #define USUAL_NS	250000		/* time between samples at perf's default rate; used if the
-					 * rate is unknown */
+					 * file does not name the rate */
 #define NR_CLASSES	(PERF_OTHER + 1)
 
 /*

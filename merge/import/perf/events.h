@@ -16,7 +16,7 @@
 #include "util.h"
 
 #define PERF_CLOCK_UNKNOWN	(-1)	/* the file does not name the clock */
-#define PERF_CLOCK_OWN		(-2)	/* the kernel's own clock, which only perf uses */
+#define PERF_CLOCK_OWN		(-2)	/* a clock of the kernel that only perf uses */
 
 /* In order of preference: if two events measured time, the same time would count twice. */
 enum perf_class {
@@ -42,7 +42,7 @@ struct perf_sample {
 	uint64_t time_ns, period;	/* period: 0: unknown */
 	uint32_t pid, tid, cpu;
 	uint32_t event;			/* index of the sample's event */
-	uint32_t stack, copy;		/* numbers that the caller chose */
+	uint32_t stack, copy;		/* numbers that the caller has chosen */
 	const char *comm;		/* owned by the caller */
 };
 

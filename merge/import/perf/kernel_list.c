@@ -8,7 +8,7 @@
 
 #include "import/import.h"
 
-#define MAX_BYTES	(1u << 20)	/* bytes of the largest function */
+#define MAX_BYTES	(1u << 20)	/* largest size of a function */
 
 static int ksym__compare(const void *a, const void *b, void *ctx __attribute__((unused)))
 {

@@ -231,8 +231,8 @@ static int perf_data__add_build_id(struct perf_data *d, struct span name, const 
 }
 
 /*
- * Reads build-ids. An entry is like a record: type, misc and size, then pid, 20 bytes and the
- * length, the file's name.
+ * Reads build-ids. An entry is like a record: type, misc and size, then the pid, 20 bytes and their
+ * used length, and the file's name.
  */
 static int perf_data__read_build_ids(struct perf_data *d, struct bytes b)
 {
@@ -913,7 +913,7 @@ static int reader__file(struct data_reader *r)
 		err = reader__features(r, bits, data + data_len);
 	if (err)
 		return err;
-	/* perf writes the length only at its end. */
+	/* perf writes the length of the data only when it ends. */
 	records = reader__part(r, data, data_len ?: UINT64_MAX);
 	r->d->cut |= !data_len || records.left < data_len;
 	err = reader__records(r, &records, false);

@@ -20,7 +20,7 @@
 #include "util.h"
 #include "xpu_record.h"
 
-/* The layout of an event's samples. */
+/* Where the parts of an event's samples are. */
 struct perf_attr {
 	uint64_t sample_type, read_format, branch_type, regs_user;
 	bool sample_id_all;
@@ -62,7 +62,7 @@ struct perf_user_stack {
 struct perf_data {
 	ARRAY(struct perf_event) events;
 	ARRAY(struct perf_attr) attrs;
-	struct idmap attr_ids;		/* from a sample's id to an index in attrs */
+	struct idmap attr_ids;		/* maps a sample's id to an index in attrs */
 	ARRAY(struct perf_sample) samples;	/* in order of time; stack is a number in chains,
 						 * comm is NULL */
 	ARRAY(struct perf_user_stack) copies;	/* stack copies of samples */
@@ -72,7 +72,7 @@ struct perf_data {
 	ARRAY(struct perf_side) sides;	/* in order of time */
 	ARRAY(struct perf_kernel_symbol) bpf;	/* BPF programs in the kernel, one symbol each */
 	struct strpool strings;
-	struct idmap build_ids;		/* from the number of a file's name in strings to an index
+	struct idmap build_ids;		/* maps the number of a file's name in strings to an index
 					 * in ids */
 	ARRAY(uint8_t) ids;		/* build-ids, each a length and XPU_BUILD_ID_LEN bytes */
 	struct arena arena;
@@ -84,7 +84,7 @@ struct perf_data {
 	uint64_t nr_lost;
 	uint64_t nr_launches;		/* samples at probes on CUDA's functions */
 	uint64_t nr_no_unwind;		/* stack copies from machines other than x86-64 */
-	uint64_t nr_strange;		/* records that cannot be read */
+	uint64_t nr_strange;		/* records that could not be read */
 	bool cut;
 };
 

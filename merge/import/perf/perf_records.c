@@ -18,14 +18,14 @@ struct teller {
 	struct perf_told *told;
 	uint64_t shift_ns;
 	struct kernel_list ksyms;
-	struct idmap pids;		/* from pid to an index in images */
+	struct idmap pids;		/* maps a pid to an index in images */
 	ARRAY(uint32_t) images;		/* the process's current image: a number unique to it */
 	uint32_t nr_images;
-	struct idmap chains;		/* from (image, chain) to a path of the import */
-	struct idmap threads;		/* threads of the import that have samples */
+	struct idmap chains;		/* maps (image, chain) to a path of the import */
+	struct idmap threads;		/* threads of the import that have at least one sample */
 	struct idmap named;		/* addresses of kernel functions whose names were added */
 	ARRAY(uint64_t) words;
-	ARRAY(uint64_t) stack;		/* XPU_RECORD_STACK's data */
+	ARRAY(uint64_t) stack;		/* the data of an XPU_RECORD_STACK */
 };
 
 /* ---- the kernel ------------------------------------------------------------------------------ */
@@ -179,7 +179,7 @@ static int teller__side(struct teller *t, struct perf_side *s)
 {
 	uint32_t image;
 
-	/* Mappings and names from before the recording have no time, and keep 0. */
+	/* Mappings and names that are older than the recording have no time, and keep 0. */
 	if (s->time_ns)
 		s->time_ns += t->shift_ns;
 	switch (s->kind) {

@@ -17,7 +17,7 @@ struct perf_told {
 
 /**
  * perf_data__tell - add mappings, names and samples to an import, in processes that exist already
- * @d: must have been read, and its events settled
+ * @d: must have been read, with settled events
  * @shift_ns: added to all times
  * @buildid_dir: perf's cache of files, or NULL for its default
  * @told: filled in

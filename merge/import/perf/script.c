@@ -10,11 +10,11 @@
 #include "import/gputrace.h"
 #include "import/span.h"
 
-#define MAX_WORDS	64		/* words of a first line to read; a tracepoint's text
+#define MAX_WORDS	64		/* most words of a first line to read; a tracepoint's text
 					 * follows them */
-#define SNIFF_LINES	200		/* lines to examine, not counting comments, such as the
+#define SNIFF_LINES	200		/* most lines to examine, not counting comments, such as the
 					 * output of --header, and perf's own events */
-#define SNIFF_BYTES	(64u << 20)	/* bytes to examine, including comments and perf's own
+#define SNIFF_BYTES	(64u << 20)	/* most bytes to examine, including comments and perf's own
 					 * events */
 #define FILE_ADDRESS	(1ull << 40)	/* a lower address is an offset in a file, not an address in
 					 * memory */
@@ -25,11 +25,11 @@ struct header {
 	uint64_t time_ns, period;
 	uint32_t pid, tid, cpu;
 	bool has_time, has_id, has_pid;
-	struct span rest;		/* the text after the event */
+	struct span rest;		/* the text that follows the event */
 };
 
 struct frame_text {
-	size_t at, len;			/* its offset and length in reader.text */
+	size_t at, len;			/* offset and length of its text in reader.text */
 	bool cuda;			/* whether the frame is in CUDA's own libraries */
 	bool has_line;
 };

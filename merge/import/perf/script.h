@@ -28,7 +28,8 @@ struct script {
 	ARRAY(struct perf_sample) samples;	/* in order of time; stack is a number in stacks */
 	ARRAY(const char *) stack_texts;	/* the text of each stack, by number */
 	int clock;			/* clock of the times: PERF_CLOCK_*, or the clock's id */
-	bool has_times, has_ids, has_pids;	/* false: 0 in all samples */
+	bool has_times, has_ids, has_pids;	/* which of these the samples have; the others are 0
+						 * in all samples */
 	uint64_t nr_strange;		/* lines that could not be read */
 };
 

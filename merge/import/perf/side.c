@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#define YEAR_2000_NS	946684800000000000ull	/* earlier times are from another clock */
+#define YEAR_2000_NS	946684800000000000ull	/* earlier times come from another clock */
 #define MAX_OTHER_PROCS	4096		/* processes of the other side in which to search for a
 					 * thread */
 
@@ -15,10 +15,10 @@
 struct side_writer {
 	struct cpu_side *c;
 	struct import *im;
-	struct idmap paths;		/* from (process, stack) to a path of the import */
-	ARRAY(uint32_t) comms;		/* by thread of the import: 1 + the number of the latest
-					 * name */
-	struct idmap pids;		/* from tid to pid, for files without pids */
+	struct idmap paths;		/* maps (process, stack) to a path of the import */
+	ARRAY(uint32_t) comms;		/* for each thread of the import: 1 + the number of the
+					 * latest name */
+	struct idmap pids;		/* maps tid to pid, for files without pids */
 	uint32_t nr_others;		/* processes of the other side to search for a tid */
 	ARRAY(struct span) frames;
 };

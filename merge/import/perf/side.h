@@ -34,21 +34,21 @@ enum cpu_side_kind {
 struct cpu_side {
 	enum cpu_side_kind kind;
 	const char *path;
-	struct input_file file;		/* the file, if it has lines or is perf.data; otherwise
-					 * closed */
+	struct input_file file;		/* the file if it has lines or is perf.data; otherwise this
+					 * is closed */
 	struct script script;
 	struct perf_data data;
 	ARRAY(char) launches;		/* the text of stacks of launches, as lines */
 	struct input_file lines;	/* these lines as a file */
 	uint64_t nr_launches;
 	struct perf_told told;
-	bool damaged;			/* the file is damaged: its rest is missing */
+	bool damaged;			/* the file is damaged: its end is missing */
 	bool odd;			/* some input could not be read */
 };
 
 /*
- * Return: 0, -EINVAL with a message in @msgs, or -ENOMEM. The caller calls cpu_side__exit(), even
- * after a failure.
+ * Reads the file of --cpu. Return: 0, -EINVAL with a message in @msgs, or -ENOMEM. The caller calls
+ * cpu_side__exit(), even after a failure.
  */
 int cpu_side__read(struct cpu_side *c, const char *path, bool srcline, struct msgs *msgs);
 void cpu_side__exit(struct cpu_side *c);

@@ -7,8 +7,8 @@
 #include "import/importer.h"
 
 /*
- * If the stacks are in another file and are matched by time, twofile_source.c reads the trace
- * instead.
+ * Return: the file of the trace. If the stacks are in another file and are matched by time,
+ * twofile_source.c reads the trace instead.
  */
 static const char *trace_file(const struct import_opts *o)
 {
