@@ -20,7 +20,7 @@
 #include "version.h"
 #include "write/text.h"
 
-/* "%s": the lines, and the words, of the features' commands */
+/* "%s" stands for the lines, and the words, of the features' commands */
 static const char usage_format[] =
 "usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
 "       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B\n"
@@ -73,8 +73,8 @@ static const struct cmdline_habit habits[] = {
 #define MIN_MAX_MEMORY	(32ull << 20)
 
 /*
- * Return: the names of the formats that have all of @options, with @diff for diff: "folded, html
- * and text".
+ * Return: the names of the formats that have all of @options, such as "folded, html and text".
+ * @diff: only formats for diff
  */
 static const char *formats__list(uint32_t options, bool diff, char buf[128])
 {
@@ -110,8 +110,8 @@ static void list_suffixes(char *buf, size_t size)
 /* the commands for which an option has a meaning */
 enum use {
 	USE_ANY,
-	USE_ALWAYS,			/* all commands, dump included */
-	USE_MERGE,			/* a merge, but not diff */
+	USE_ALWAYS,			/* needed by all commands, dump included */
+	USE_MERGE,			/* needed by a merge, but not by diff */
 	USE_DIFF,
 	USE_IMPORT,
 	USE_GPU,
@@ -344,7 +344,7 @@ static int set_prefixes(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
-/* Takes the first file, and further files, one for each rank. */
+/* Takes the first file, and more files, one for each rank. */
 static int take_gpu(struct import_opts *im, const char *file, size_t max)
 {
 	if (!im->gpu) {
@@ -425,7 +425,7 @@ static const char *const format_names[] = { FORMATS(NAME) NULL };
 #define FILTER(kind)	.set = set_filter, .value = kind, .group = FORMAT_MERGED
 #define MANY(kind)	FILTER(kind), .many = true
 
-/* group: FORMAT_* if only some formats have the option; use: an enum use. */
+/* In each row, group is FORMAT_* if only some formats have the option, and use is an enum use. */
 static const struct cmdline_option rows[] = {
 	{ "input", 'i', "FILE", .set = set_input, .many = true, .use = USE_ALWAYS,
 	  .help = "the recording (default xpu.data; '-': standard input)" },
@@ -620,7 +620,7 @@ static const struct feature *command__find(const char *name)
 	return NULL;
 }
 
-/* Return: @list, the formats of a command. */
+/* Return: @list, which gets the formats of a command. */
 static const char *command__formats(const struct feature_command *c, char list[128])
 {
 	const char *names[8] = { NULL };
@@ -669,7 +669,7 @@ static bool command__refuses(const struct feature_command *c, const struct cmdli
 	return *name || (c->no_filters && option->set == set_filter);
 }
 
-/* Return: why an option has no effect, valid until the next call; or NULL. */
+/* Return: why an option has no effect, or NULL. The text is valid until the next call. */
 static const char *option__refuses(const struct cmdline_option *option, const struct options *o)
 {
 	static char why[64];
@@ -754,7 +754,10 @@ static bool is_trace_name(const char *name)
 	return has_suffix(name, ".json") || has_suffix(name, ".json.gz");
 }
 
-/* Takes the files of --gpu rank*.json, which the shell has expanded: these look like inputs. */
+/*
+ * Takes the files of --gpu rank*.json: the shell has expanded the pattern, so they look like
+ * inputs.
+ */
 static int options__more_gpu(struct options *o)
 {
 	size_t i, nr = 0;
@@ -774,8 +777,8 @@ static int options__more_gpu(struct options *o)
 }
 
 /*
- * Finds the files that other tools with these formats write, and their scripts read by default.
- * Only does so with -c alone, or if no recording exists.
+ * Finds the files that other tools write in these formats, and that their scripts read by default.
+ * This is done only with -c alone, or if no recording exists.
  */
 static void options__find_results(struct options *o)
 {
@@ -823,7 +826,7 @@ static int options__complete_import(struct options *o)
 			 o->inputs[0]);
 		return -EINVAL;
 	}
-	/* The import is the last one of several inputs. */
+	/* Of several inputs, the import is the last one. */
 	o->inputs[o->nr_inputs++] = importer__name(&o->importer);
 	o->importer.opts.events_only = o->importer.opts.nsys && !o->importer.opts.cpu &&
 				       o->format->format->exports_events;
@@ -833,8 +836,8 @@ static int options__complete_import(struct options *o)
 }
 
 /*
- * Return: the format for the name of the output, or NULL. Requested tables may have any name, and
- * their JSON has the suffix of a timeline.
+ * Return: the format for the name of the output, or NULL. A requested table may have any name, and
+ * its JSON has the suffix of a timeline.
  */
 static const struct named_format *options__format_of_output(const struct options *o)
 {
@@ -933,7 +936,7 @@ static int options__check_memory(struct options *o)
 	return 0;
 }
 
-/* Return: -EINVAL, after a message, if the format lacks a property of --by. */
+/* Return: 0; -EINVAL, after a message, if the format lacks a property of --by. */
 static int options__check_by(const struct options *o)
 {
 	char known[128] = "";
@@ -1067,7 +1070,9 @@ static int options__complete(struct options *o)
 			 o->write.table);
 		return -EINVAL;
 	}
-	/* Tables for programs have all rows. */
+	/*
+	 * Tables for programs have all rows.
+	 */
 	if (o->write.table_format && !options__given(o, "limit"))
 		o->write.max_rows = 0;
 	if (format->open && !o->output) {

@@ -22,16 +22,16 @@ enum color {
 	COLOR_NEVER,
 };
 
-#define MAX_MOMENTS	256		/* moments of --at */
+#define MAX_MOMENTS	256		/* most moments of --at */
 
 struct options {
 	const char **inputs;
 	size_t nr_inputs;
 	const char **outputs;		/* the arguments of all -o */
 	size_t nr_outputs;
-	size_t which;			/* the output to write now, if there are several: */
+	size_t which;			/* index of the output to write now, if there are several */
 	const char *output;		/* NULL: stdout */
-	bool compress;			/* its name ends in .gz */
+	bool compress;			/* the output's name ends in .gz */
 	const struct named_format *format;
 	struct write_opts write;
 	bool by_shape;			/* --by shape, which is not in write.by */
@@ -42,24 +42,25 @@ struct options {
 	bool show_inline, show_srcline;
 	const char *symfs, *debug_dirs, *buildid_dir;
 	bool gpu_only, cpu_only;
-	uint32_t width;			/* --width, if given */
+	uint32_t width;			/* argument of --width, if given */
 	enum color color;
 	bool no_pager;
 	enum memory_view view;
-	uint64_t at_ns[MAX_MOMENTS];	/* --at; for diff, a moment for each side */
+	uint64_t at_ns[MAX_MOMENTS];	/* moments of --at; for diff, one moment for each side */
 	size_t nr_at;
 	bool at_failure[MAX_MOMENTS];
 	bool strict;
 	bool diff;			/* the command is "diff": two recordings */
-	const struct feature *command;	/* the feature whose command it is; NULL: none */
+	const struct feature *command;	/* the feature whose command was given; NULL: none */
 	bool dump;			/* the command is "dump": records as text */
 	enum normalize normalize;
-	double fail_over;		/* percent; see diff__print_grown() */
+	double fail_over;		/* percentage; see diff__print_grown() */
 	struct importer importer;
-	uint32_t jobs;			/* recordings to read at a time; 0: as many as CPUs */
-	uint64_t max_memory;		/* bytes; 0: half of the free memory */
+	uint32_t jobs;			/* how many recordings to read at once; 0: as many as
+					 * CPUs */
+	uint64_t max_memory;		/* limit in bytes; 0: half of the free memory */
 	struct memory_limit memory;	/* main() sets it */
-	uint64_t given;			/* the given options, as bits by place in the table */
+	uint64_t given;			/* a bit for each row of the table whose option was given */
 };
 
 /*
@@ -73,7 +74,9 @@ struct options {
 int options__parse(struct options *o, int argc, char **argv, size_t which);
 void options__free(struct options *o);
 
-/* Return: what writes the results of the command in the format; NULL: it has no such format. */
+/*
+ * Return: the writer of the command's results in the format; NULL: the command has no such format.
+ */
 const struct feature_writer *options__command_writer(const struct options *o);
 
 /* Return: whether the option called @name was given. */

@@ -27,13 +27,14 @@
 #include "write/output.h"
 #include "write/pprof.h"
 
-#define MAX_JOBS	8		/* files that wait to be merged */
-#define MAX_HANDED	256		/* profiles for which xpuload-push has not answered yet */
+#define MAX_JOBS	8		/* most files that wait to be merged */
+#define MAX_HANDED	256		/* most profiles for which xpuload-push has not answered
+					 * yet */
 #define MERGE_SECONDS	120		/* CPU time that a merge may take */
-#define RESTART_MS	5000		/* least time between two starts of xpuload-push */
-#define FINISH_MS	20000		/* time for merging files at the end */
-#define PUSH_FINISH_MS	6000		/* time for sending profiles after that: xpuload-push gives
-					 * up after 3 s */
+#define RESTART_MS	5000		/* shortest time between two starts of xpuload-push */
+#define FINISH_MS	20000		/* time limit for merging files at the end */
+#define PUSH_FINISH_MS	6000		/* time limit for sending profiles after that: xpuload-push
+					 * gives up after 3 s */
 #define NICE		10		/* nice value of merges; with 19 a busy machine would make
 					 * no profile */
 
@@ -53,17 +54,17 @@ struct profiles {
 	const char *url, *labels, *program;
 	enum push_kind kind;
 	bool remove;
-	struct job jobs[MAX_JOBS];	/* oldest first; a child merges the oldest */
+	struct job jobs[MAX_JOBS];	/* oldest first; the child merges the oldest */
 	size_t nr_jobs;
-	pid_t merger;			/* the child, or 0 */
-	pid_t pusher;			/* xpuload-push, or 0 */
-	int to, from;			/* pipes to and from it */
+	pid_t merger;			/* pid of the child, or 0 */
+	pid_t pusher;			/* pid of xpuload-push, or 0 */
+	int to, from;			/* pipes to and from xpuload-push */
 	uint64_t started_ms;
 	unsigned int nr_starts;
 	struct handed handed[MAX_HANDED];
 	size_t nr_handed;
 	uint64_t last_id;
-	char answers[512];		/* the incomplete last line of its answers */
+	char answers[512];		/* the incomplete last line of xpuload-push's answers */
 	size_t nr_answers;
 	bool finishing;
 	struct profile_counts *counts;
@@ -235,7 +236,7 @@ static void profiles__hand(struct profiles *p, char *path, const char *kind,
 struct writing {
 	const struct session *s;
 	const struct job *job;
-	enum profile_kind kind;		/* NR_PROFILE_KINDS: an OTLP request */
+	enum profile_kind kind;		/* NR_PROFILE_KINDS stands for an OTLP request */
 };
 
 static int write_profile(const struct writing *w, const char *kind)
@@ -278,8 +279,9 @@ static void on_limit(int sig)
 }
 
 /*
- * Merges a file, in a child process of @parent. SIGXCPU, at the limit of the CPU time or when the
- * parent is killed, removes what was not written to its end. Return: the child's exit status.
+ * Merges a file, in a child process of @parent. SIGXCPU comes at the limit of the CPU time, or when
+ * the parent is killed; its handler removes a file that is not complete. Return: the child's exit
+ * status.
  */
 static int merge_file(const struct profiles *p, const struct job *job, pid_t parent)
 {
@@ -333,7 +335,7 @@ static void profiles__drop_job(struct profiles *p, size_t i)
 	memmove(&p->jobs[i], &p->jobs[i + 1], (p->nr_jobs - i) * sizeof(p->jobs[0]));
 }
 
-/* Passes on the profiles that were made of a file if they are @whole, else removes them. */
+/* Passes on the profiles that were made from a file if they are @whole; otherwise removes them. */
 static void profiles__take(struct profiles *p, const struct job *job, bool whole)
 {
 	const char *kind;
@@ -445,7 +447,10 @@ void profiles__give_up(struct profiles *p, const uint64_t *waits)
 	if (i == p->nr_jobs)
 		return;
 	if (!i && p->merger) {
-		/* It removes the profile that it writes; it may be stopped. */
+		/*
+		 * The child removes the profile that it writes. It may be stopped, so let it
+		 * continue.
+		 */
 		kill(p->merger, SIGXCPU);
 		kill(p->merger, SIGCONT);
 		waitpid(p->merger, NULL, 0);

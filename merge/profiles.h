@@ -14,7 +14,7 @@
 #include "write/profile_kind.h"
 
 struct profiles;
-struct profile_counts;			/* in split_journal.h */
+struct profile_counts;			/* defined in split_journal.h */
 
 /* values of *@waits of profiles__add(); 0: the file is finished */
 #define PROFILES_WAIT		1
@@ -40,7 +40,7 @@ struct profiles *profiles__new(const char *url, const char *labels, const char *
 void profiles__add(struct profiles *p, char *name, const struct profile_time *time,
 		   uint64_t *waits);
 
-/* Drops the file with that @waits, if it was not merged yet: no profiles are made of it. */
+/* Drops the file with that @waits, if it was not merged yet. No profiles are then made from it. */
 void profiles__give_up(struct profiles *p, const uint64_t *waits);
 
 /*

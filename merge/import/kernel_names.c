@@ -11,8 +11,7 @@
 #define NR_FRAMES	4		/* the stub is one of the last 4 frames of a path */
 #define DEVICE_STUB	"device_stub_"
 
-#define UNKNOWN_FORM	NO_INDEX	/* a name with such a form exists, but no kernel has the
-					 * form */
+#define UNKNOWN_FORM	NO_INDEX	/* the name has a form that no kernel has */
 
 enum form_flags {
 	FORM_KERNEL	= 1,		/* some kernel has this form */

@@ -51,7 +51,7 @@ uint64_t input__boot_ns(const struct input *in)
 	return xpu_ns_between(h->start_mono_ns, h->start_real_ns);
 }
 
-/* Return: whether xpuload was given the option, or an abbreviation of at least @least letters. */
+/* Return: whether xpuload was given the option, or an abbreviation with at least @least letters. */
 static bool input__was_given(const struct model *m, const struct input *in, const char *option,
 			     size_t least)
 {

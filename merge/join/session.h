@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * session.h - reads one or several recordings, joins them and sums up
+ * session.h - reads one or several recordings, joins them and sums them up
  *
  *	session__init(&s, &opts);
  *	session__process(&s, &reader, 1);	two or three passes over the records
@@ -76,7 +76,7 @@ void session__exit(struct session *s);
  * @r: @nr open readers, which must outlive @s
  *
  * A recording that is cut or damaged is used up to the damage. s->sums.loss and s->msgs say so, and
- * s->status is -EBADMSG for a damaged one.
+ * s->status is -EBADMSG if a recording is damaged.
  *
  * Recordings of one host and boot share CLOCK_MONOTONIC. The times of other recordings are aligned
  * by CLOCK_REALTIME, which each recording gives for its start.

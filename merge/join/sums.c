@@ -285,7 +285,7 @@ int sums__split(struct sums *s, struct model *m, size_t at, const struct sums_pa
 		until_ns = i + 1 < nr ? min_t(uint64_t, whole.sum_ns * (done / all), whole.sum_ns) :
 					whole.sum_ns;
 		part = whole;
-		part.nr = i ? 0 : whole.nr;	/* count works once */
+		part.nr = i ? 0 : whole.nr;	/* all parts together count works once */
 		part.sum_ns = until_ns - done_ns;
 		done_ns = until_ns;
 		err = leaves__part(&m->leaves, whole.leaf, parts[i].place, &part.leaf);

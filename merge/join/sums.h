@@ -36,7 +36,7 @@ struct call_stats {
 	struct stats ns;		/* with opts.stats */
 };
 
-/* the owner of work that is summed up */
+/* the owner of summed-up work */
 struct owner {
 	const char *comm;
 	uint32_t thread;		/* used with by_thread; NO_INDEX: unknown */
@@ -55,7 +55,7 @@ struct aggregate {
 };
 
 struct aggregate_spread {
-	uint64_t min_ns, max_ns, whole_ns;	/* of whole works; sum_ns may have parts */
+	uint64_t min_ns, max_ns, whole_ns;	/* times of whole works; sum_ns may include parts */
 	uint64_t bytes;
 };
 
@@ -94,21 +94,22 @@ static inline struct aggregate_spread aggregate__spread(const struct aggregates 
 
 struct sums {
 	struct aggregates aggregates;
-	ARRAY(struct leaf_stats) leaf_stats;	/* by leaf, for the first leaves; with opts.stats */
+	ARRAY(struct leaf_stats) leaf_stats;	/* for the first leaves, by leaf; only with
+						 * opts.stats */
 	ARRAY(struct call_stats) calls;
-	struct idmap call_names;	/* interned name: index in calls */
-	ARRAY(struct busy) busy;	/* by GPU; with opts.stats or opts.by_time */
-	struct works works;		/* of all recordings, until features have finished */
+	struct idmap call_names;	/* maps an interned name to an index in calls */
+	ARRAY(struct busy) busy;	/* for each GPU; with opts.stats or opts.by_time */
+	struct works works;		/* works of all recordings, until features have finished */
 	struct times times;
-	struct hashes by_path;		/* for sums__coarser(): the first aggregate of each call
-					 * path */
+	struct hashes by_path;		/* for sums__coarser(): finds the first aggregate of each
+					 * call path */
 	struct loss loss;		/* complete after session__process() */
 	uint64_t first_ns, last_ns;	/* begin of the earliest launch or work, end of the
 					 * latest */
 	uint64_t from_ns, to_ns;	/* set at the end: first_ns, last_ns, cut by the filter */
 	size_t nr_windows;		/* capture windows; 0: everything was recorded */
-	struct busy windows;		/* when at least one of them was open */
-	uint64_t nr_works[3];		/* by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET: works that
+	struct busy windows;		/* when at least one window was open */
+	uint64_t nr_works[3];		/* for LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET: works that
 					 * passed the filter */
 	uint64_t nr_left_out;		/* device records that the filter left out, and ... */
 	uint64_t nr_parts;		/* ... how many of them are in the sums in part; ... */
@@ -116,7 +117,8 @@ struct sums {
 	uint64_t nr_samples;		/* samples that passed the filter */
 	uint64_t own_ns;		/* CPU time of the shim's threads, which is left out */
 	uint64_t nr_calls;		/* calls that passed the filter */
-	uint64_t nr_accounts;		/* threads whose lives are accounted for, likewise */
+	uint64_t nr_accounts;		/* threads that passed the filter and whose lives are
+					 * accounted for */
 	const struct model *model;
 };
 

@@ -14,7 +14,9 @@ static inline bool tell__leaves_out(const struct second_pass *p, uint32_t leaf)
 	return p->opts->without & 1u << p->model->leaves.v[leaf].kind;
 }
 
-/* Passes work to sums__add(). */
+/*
+ * Passes work to sums__add().
+ */
 static inline int tell__sum(struct second_pass *p, uint32_t chain, const char *comm,
 			    uint32_t thread, uint32_t leaf, const struct work *w,
 			    const struct filter_span *part)
@@ -79,7 +81,7 @@ static inline bool tell__wants_work(const struct second_pass *p)
 	return p->opts->sink && p->opts->sink->work;
 }
 
-/* Requires tell__wants_work(). */
+/* Passes work to the sink. Requires tell__wants_work(). */
 static inline int tell__work(struct second_pass *p, uint64_t key, const struct work *w,
 			     const struct launch *l, uint32_t made, bool first)
 {

@@ -45,16 +45,16 @@ struct times_part {
 
 struct times {
 	bool wanted;
-	struct bins sums;		/* by index in sums.aggregates, where parts are included in
-					 * the whole; groups are TIMES_GROUP() */
-	struct bins rows;		/* by index in row_list; a group has all threads in a
+	struct bins sums;		/* sums by index in sums.aggregates, where the whole
+					 * includes its parts; groups are TIMES_GROUP() */
+	struct bins rows;		/* rows by index in row_list; a group has all threads in a
 					 * state */
 	ARRAY(struct times_row) row_list;
 	ARRAY(struct times_part) parts;
 	struct idmap by_row;
 };
 
-/* @max: limit of sums; 0: as many as a page can have */
+/* Prepares @t. @max: limit of sums; 0: as many as a page can have */
 void times__init(struct times *t, const struct bins_keys *aggregates, size_t max);
 void times__exit(struct times *t);
 

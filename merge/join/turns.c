@@ -15,13 +15,13 @@ struct turns {
 	pthread_cond_t changed;
 	size_t next;			/* the input that is read next */
 	size_t turn;			/* the input that is taken next */
-	size_t met;			/* the input whose GPUs get their numbers next */
+	size_t met;			/* the next input whose GPUs get their numbers */
 	struct gpus gpus;		/* GPUs that have numbers */
 	struct strpool texts;
 	uint32_t nr_procs;
-	size_t failed;			/* the first input that failed, with ... */
+	size_t failed;			/* the first input that failed, and why ... */
 	int err;
-	uint64_t told;			/* progress of all inputs, up to 1000 each */
+	uint64_t told;			/* progress of all inputs together, up to 1000 for each */
 };
 
 /* the progress of one input */
@@ -68,7 +68,7 @@ int turns__next(struct session *s, size_t nr)
 	return read_next(s, nr, &s->passes);
 }
 
-/* Takes the input whose turn it is, unless it or an earlier one failed. Return: 0 or -errno. */
+/* Takes the input whose turn it is, unless this or an earlier input failed. Return: 0 or -errno. */
 static int turns__take(struct turns *t, struct read_job *p, struct passes *passes, int err)
 {
 	bool again;
@@ -194,7 +194,7 @@ static size_t turns__start(struct turns *t, pthread_t *threads, size_t nr)
 	size_t i;
 
 	sigfillset(&all);
-	sigdelset(&all, SIGBUS);	/* the thread that reads must get it, if the file becomes
+	sigdelset(&all, SIGBUS);	/* the reading thread must get it, if the file becomes
 					 * shorter */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	for (i = 0; i < nr; i++)
@@ -213,7 +213,7 @@ static int turns__apart(struct session *s)
 	pthread_mutex_init(&t.lock, NULL);
 	pthread_cond_init(&t.changed, NULL);
 	gpus__init(&t.gpus, &t.texts);
-	/* If a thread cannot be started, the others read its inputs. */
+	/* If a thread cannot be started, the other threads read its inputs. */
 	if (threads)
 		nr = turns__start(&t, threads, t.jobs - 1);
 	turns__thread(&t);

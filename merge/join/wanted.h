@@ -18,7 +18,7 @@
 int wanted__ask_work(struct filter *f, struct model *m, uint32_t chain, uint32_t thread,
 		     const char *comm, uint64_t time_ns, const struct work *w);
 
-/* Whether work passes. @w: device work; NULL for a launch or an activity of a thread */
+/* Whether work passes the filter. @w: device work; NULL for a launch or an activity of a thread */
 static inline int wanted__work(struct filter *f, struct model *m, uint32_t chain, uint32_t thread,
 			       const char *comm, uint64_t time_ns, const struct work *w)
 {
@@ -33,7 +33,7 @@ static inline bool wanted__cut(const struct filter *f, const struct model *m, st
 	return filter__cut(f, m->start_ns, s);
 }
 
-/* Like wanted__work(), for work with a time that is cut: FILTER_FROM and FILTER_TO let it pass. */
+/* Like wanted__work(), for work whose time is cut: FILTER_FROM and FILTER_TO let it pass. */
 static inline int wanted__cut_work(struct filter *f, struct model *m, uint32_t chain,
 				   uint32_t thread, const char *comm, const struct work *w)
 {

@@ -11,11 +11,11 @@
 struct kept_work {
 	uint64_t start_ns, end_ns;
 	uint32_t gpu;
-	uint32_t leaf, chain;		/* NO_INDEX: the work is left out, but gets its part
-					 * nevertheless */
+	uint32_t leaf, chain;		/* NO_INDEX: the work is left out, but still gets its
+					 * part */
 	uint32_t stream;
-	uint32_t kernel;		/* its leaf, even if it is left out; NO_INDEX: it is not a
-					 * kernel */
+	uint32_t kernel;		/* leaf of the kernel, even if it is left out; NO_INDEX: the
+					 * work is no kernel */
 	uint32_t correlation_id;
 };
 

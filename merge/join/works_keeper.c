@@ -31,7 +31,7 @@ static int works__take(void *state, struct second_pass *p, const struct placed_w
 	       works__add(works, &after);
 }
 
-/* It has the hook of a feature, and no state. */
+/* This has the hook of a feature, and no state. */
 static const struct feature works_keeper = { .name = "works", .work = works__take };
 
 void works_keeper__add(struct second_pass *p)

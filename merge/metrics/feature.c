@@ -94,7 +94,7 @@ static int metrics__begin(void *state, struct second_pass *p)
 
 /* ---- all recordings -------------------------------------------------------------------------- */
 
-/* Moves rows and values instead of copying them. */
+/* Adds the metrics of another state. Moves rows and values instead of copying them. */
 static int metrics__absorb(void *state, void *from_state, struct remap *r)
 {
 	struct metrics *from = &((struct metrics_state *)from_state)->metrics;
@@ -134,7 +134,7 @@ static int metrics__finish(void *state, struct session *session)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
-/* Prints a kernel's metrics, except clocks and metrics that were always 0. */
+/* Prints a kernel's metrics, except clocks and metrics that are always 0. */
 static int metrics__kernel(const struct session *s, uint32_t leaf, FILE *f)
 {
 	const struct metrics *metrics = metrics__of(&s->model);

@@ -21,7 +21,7 @@ static int work__cmp(const void *va, const void *vb)
 	       cmp3(a->end_ns, b->end_ns) ?: cmp3(a->leaf, b->leaf) ?: cmp3(a->chain, b->chain);
 }
 
-/* the works of one GPU, and one of its metric sets */
+/* the works of one GPU, with one of its metric sets */
 struct metered {
 	struct metric_sums *sums;
 	const struct metric_set *set;
@@ -116,8 +116,8 @@ static int event__cmp(const void *va, const void *vb)
 }
 
 /*
- * A walk through the time of a GPU. part: the amount that a work running all the time would have
- * got so far.
+ * A walk through the time of a GPU. @part is the amount that a work would have got so far if it had
+ * run all the time.
  */
 struct sharing {
 	const struct metered *m;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * metric_sums.h - the values of GPU counters while the work of kernels and call paths ran
+ * metric_sums.h - the values of GPU counters while kernels and call paths had work on the GPU
  *
  * A mean, such as a share of time, is averaged over the time in which the work ran, weighted by
  * overlap. An amount, such as energy, is divided: at each moment, all work that runs on the GPU
@@ -18,11 +18,12 @@
 
 struct metric_use {
 	double ns;			/* time of overlap with rows that have a value */
-	double sum;			/* sum of values * ns; for an amount: the part of it */
+	double sum;			/* sum of values * ns; for an amount: the part that goes to
+					 * this use */
 };
 
 struct metric_sums {
-	struct idmap by_leaf, by_chain;	/* from (index of leaf or chain, set) to the set's first
+	struct idmap by_leaf, by_chain;	/* maps (index of leaf or chain, set) to the set's first
 					 * metric in uses */
 	ARRAY(struct metric_use) uses;
 	ARRAY(struct metric_use) idle;	/* sums while nothing ran, XPU_MAX_METRICS for each set */
@@ -34,8 +35,8 @@ void metric_sums__exit(struct metric_sums *s);
 int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics, struct works *works);
 
 /*
- * Adds the uses of a leaf, or of a chain, to uses[], by index in metrics->names. Return: whether
- * any exist.
+ * Adds the uses of a leaf, or of a chain, to uses[], which is indexed as metrics->names. Return:
+ * whether any exist.
  */
 bool metric_sums__of_leaf(const struct metric_sums *s, const struct metrics *metrics, uint32_t leaf,
 			  struct metric_use *uses);

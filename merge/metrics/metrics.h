@@ -43,8 +43,8 @@ struct metrics {
 	struct strpool *strings;	/* owned by the caller */
 	ARRAY(struct metric_set) sets;
 	ARRAY(struct metric_name) names;	/* without duplicates */
-	struct idmap by_name;		/* key of name and unit to index in names */
-	struct idmap by_set;		/* (recording, id) to index in sets */
+	struct idmap by_name;		/* maps the key of a name and unit to an index in names */
+	struct idmap by_set;		/* maps (recording, id) to an index in sets */
 };
 
 void metrics__init(struct metrics *m, struct strpool *strings);

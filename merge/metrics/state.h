@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* state.h - all that the feature has of the GPUs' own counters */
+/* state.h - the state of the feature metrics, which has the GPUs' own counters */
 #ifndef MERGE_METRICS_STATE_H
 #define MERGE_METRICS_STATE_H
 

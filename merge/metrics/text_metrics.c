@@ -13,9 +13,9 @@
 
 struct gpu_metric {
 	const struct metric_set *set;
-	uint32_t metric;		/* index in the set */
-	uint64_t nr;			/* rows with a value */
-	double ns, sum, max;		/* sum: of values * ns, or of amounts */
+	uint32_t metric;		/* the metric's index in the set */
+	uint64_t nr;			/* number of rows with a value */
+	double ns, sum, max;		/* sum: the sum of values * ns, or of amounts */
 	double idle;			/* the amount while nothing ran */
 };
 
@@ -120,13 +120,13 @@ static bool has_metrics(const struct session *s)
 /* ---- kernels and call paths ------------------------------------------------------------------ */
 
 struct metered_row {
-	const char *name;		/* name of a kernel, or NULL */
-	const struct stack *stack;	/* stack of a call path, or NULL; idle if name and stack are
-					 * both NULL */
+	const char *name;		/* name of a kernel; NULL for other rows */
+	const struct stack *stack;	/* stack of a call path; NULL for other rows; the idle row
+					 * has neither */
 	uint64_t ns;
 	uint64_t nr;
 	size_t order;			/* order of appearance */
-	struct metric_use *uses;	/* by index in metrics.names */
+	struct metric_use *uses;	/* one for each index in metrics.names */
 };
 
 typedef ARRAY(struct metered_row) metered_rows_t;
@@ -174,8 +174,8 @@ static int metered_rows__get(metered_rows_t *rows, struct idmap *index, const st
 
 /*
  * Makes the columns: the first @before columns of the section, a column for each metric, then the
- * other columns of the section. People do not see clocks, which are similar in all rows, or metrics
- * that are always 0. Return: 0 or -ENOMEM.
+ * other columns of the section. Tables for people lack clocks, which are similar in all rows, or
+ * metrics that are always 0. Return: 0 or -ENOMEM.
  */
 static int metered_rows__columns(struct section_rows *to, const struct column *columns, size_t nr,
 				 size_t before, const metered_rows_t *rows)

@@ -50,7 +50,7 @@ struct migration {
 	uint64_t duration_ns, address, value;
 	uint32_t proc;
 	uint32_t source, target;	/* indices in gpus.list, or NO_INDEX */
-	uint32_t chain;			/* of the allocation; NO_INDEX: see known */
+	uint32_t chain;			/* chain of the allocation; NO_INDEX: see known */
 	uint16_t what;			/* XPU_MIGRATION_* */
 	uint8_t known;
 	bool wanted;			/* the filter keeps it */
@@ -58,7 +58,8 @@ struct migration {
 
 struct managed_event {
 	struct feature_memory e;
-	size_t number;			/* its index before events were sorted by process */
+	size_t number;			/* index of the migration before events were sorted by
+					 * process */
 };
 
 struct migration_sum {
@@ -71,10 +72,10 @@ struct migration_sum {
 struct migrations {
 	ARRAY(struct migration) list;
 	size_t nr_settled;		/* migrations of earlier recordings */
-	ARRAY(struct managed_event) events;	/* of allocations, until they are settled */
-	struct idmap next;		/* by process: the number of its next record */
+	ARRAY(struct managed_event) events;	/* allocations' events, until they are settled */
+	struct idmap next;		/* for each process: the number of its next record */
 	ARRAY(struct migration_sum) sums;
-	struct idmap by_chain;		/* from chain, or NO_INDEX - known, to an index in sums */
+	struct idmap by_chain;		/* maps chain, or NO_INDEX - known, to an index in sums */
 };
 
 static void *migrations__new(struct model *m)
@@ -105,7 +106,7 @@ static int take_migration(void *state, struct collect *c, uint32_t proc,
 	uint32_t *next = idmap__find(&s->next, proc);
 	int err = 0;
 
-	/* A number that is smaller than expected cannot be: nothing is counted then. */
+	/* A number that is smaller than expected is impossible: nothing is counted then. */
 	if (next && (int32_t)(rec->number - *next) > 0)
 		c->loss->missing_works += rec->number - *next;
 	if (next)
@@ -147,7 +148,7 @@ static int by_proc_and_time(const void *va, const void *vb)
 	       cmp3(a->address, b->address) ?: cmp3(a->what, b->what);
 }
 
-/* live allocations of a process, which do not overlap: indices in migrations.events */
+/* the live allocations of a process, which do not overlap: indices in migrations.events */
 struct live {
 	const struct migrations *s;
 	struct addresses at;
@@ -198,7 +199,7 @@ static uint64_t end_of(uint64_t address, uint64_t bytes)
 	return address + min_t(uint64_t, bytes, UINT64_MAX - address);
 }
 
-/* Return: 0 or -ENOMEM. */
+/* Applies an event to the live allocations. Return: 0 or -ENOMEM. */
 static int live__take(struct live *l, const struct managed_event *e)
 {
 	uint64_t end = end_of(e->e.address, e->e.bytes);
@@ -214,7 +215,7 @@ static int live__take(struct live *l, const struct managed_event *e)
 		live__end_context(l, e->e.extra);
 		return 0;
 	default:
-		/* Memory that is still live there was freed, and its event is missing. */
+		/* Memory that is still live there was freed, but its free is missing. */
 		while ((old = live__first(l, e->e.address, end)))
 			live__remove(l, old);
 		return e->e.bytes ? addresses__add(&l->at, e->e.address, e - l->s->events.v) : 0;
@@ -312,7 +313,7 @@ static int settle_one(struct migrations *s, const struct second_pass *p, const s
 	int wanted;
 
 	if (m->what >= NR_WHATS || !whats[m->what])
-		return 0;		/* a newer version made it */
+		return 0;		/* a newer version of the shim made the record */
 	if (m->start_ns)
 		live__find(l, m, &owner);
 	else

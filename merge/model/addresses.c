@@ -16,7 +16,7 @@ void addresses__free(struct addresses *a)
 	array_free(&a->pieces);
 }
 
-/* Return: the number of the pieces that begin at @address or before it. */
+/* Return: how many pieces begin at @address or before it. */
 static size_t pieces__until(const struct addresses *a, uint64_t address)
 {
 	size_t lo = 0, hi = a->pieces.nr, mid;
@@ -31,7 +31,7 @@ static size_t pieces__until(const struct addresses *a, uint64_t address)
 	return lo;
 }
 
-/* Return: the number of addresses in the piece that are at @address or before it. */
+/* Return: how many addresses of the piece are at @address or before it. */
 static size_t piece__until(const struct addresses_piece *p, uint64_t address)
 {
 	size_t lo = 0, hi = p->list.nr, mid;

@@ -16,8 +16,8 @@
 #define ALLOCS_LATE_NS	1000000000ull
 
 /*
- * Return: the time after which a process's memory belongs to the next file: not before @last_ns,
- * its last event.
+ * Return: the time after which a process's memory belongs to the next file. It is not before
+ * @last_ns, the process's last event.
  */
 static inline uint64_t allocs__until_ns(uint64_t last_ns, uint64_t cut_ns)
 {
@@ -26,11 +26,11 @@ static inline uint64_t allocs__until_ns(uint64_t last_ns, uint64_t cut_ns)
 
 /* An event as it was recorded. */
 struct alloc_event {
-	uint64_t order, time_ns;	/* by the recording's clock */
+	uint64_t order, time_ns;	/* number, and time by the recording's clock */
 	struct xpu_alloc event;
 	uint32_t proc;
 	bool ends;			/* this is not an event: the process ends */
-	bool carried;			/* it was in an earlier file of the recording */
+	bool carried;			/* the event was in an earlier file of the recording */
 };
 
 struct alloc_queue {

@@ -33,22 +33,25 @@ enum attach_place {
 
 /* The launches of one API in a process. */
 struct attach_span {
-	struct attach_span *next;	/* of another API */
+	struct attach_span *next;	/* span of another API */
 	uint32_t api;
 	bool firsts_seen;		/* for the caller: attach_span__first() was called */
-	struct idmap first_of;		/* by thread: its first launch */
+	struct idmap first_of;		/* for each thread: its first launch */
 	uint32_t nr_threads;
 	/*
 	 * These are the nr_threads smallest and the nr_threads largest ids, the most extreme first.
 	 */
 	ARRAY(uint32_t) low, high;
-	/* These two are in descending order. */
+	/* Both lists are in descending order. */
 	ARRAY(uint32_t) firsts;		/* the first recorded launch of each thread that existed at
 					 * the attach */
-	ARRAY(uint32_t) late;		/* launches before the attach: their ids came late */
+	ARRAY(uint32_t) late;		/* launches before the attach whose ids came late */
 };
 
-/* @nr_threads: the threads that launch in the process; 0 counts as 1. */
+/*
+ * Makes the first span of a process. @nr_threads: how many threads launch in the process; 0 counts
+ * as 1.
+ */
 struct attach_span *attach_span__new(uint32_t nr_threads);
 
 /* Return: the span of @api in the same process, made at its first use; or NULL without memory. */

@@ -164,8 +164,8 @@ static unsigned int log2_of(uint64_t ns)
 
 /*
  * Finds the keys to sum up by group so that at most @max sums remain.
- * Return: a size. The keys are all whose log2_of() is less, and keys of that size until these have
- * *@more sums. *@small: whether all grouped sums are then a small part.
+ * Return: a size. These are all keys whose log2_of() is less, and keys with that size until those
+ * have *@more sums. *@small: whether all grouped sums are then a small part.
  */
 static unsigned int bins__small_keys(const struct bins *b, size_t max, size_t *more, bool *small)
 {

@@ -12,7 +12,7 @@
  *
  *	bins become twice as long, while there are more than BINS_MIN of them; then
  *	the keys of the smallest times are summed up by group, if they are a small part of the sum;
- *	else keys are united as far as their owner allows it, see struct bins_keys; and then
+ *	otherwise keys are united as far as their owner allows it, see struct bins_keys; and then
  *	as many keys as necessary are summed up by group, the smallest ones first.
  *
  * If keys have no groups, all sums are dropped instead, and full is set.
@@ -73,7 +73,7 @@ struct bins_keys {
 
 /* where the sums of a key are */
 struct bins_key {
-	uint32_t at;			/* KEY_OWN: index of its latest sum, or NO_INDEX.
+	uint32_t at;			/* KEY_OWN: index of the key's latest sum, or NO_INDEX.
 					 * KEY_COARSER: the key that has its sums. KEY_GROUPED: the
 					 * number of its group */
 	enum { KEY_OWN, KEY_COARSER, KEY_GROUPED } state;
@@ -85,7 +85,7 @@ struct bins {
 	size_t nr_sorted;		/* how many sums at the start of list are sorted and
 					 * united */
 	ARRAY(struct bins_key) keys;
-	ARRAY(uint32_t) groups;		/* by group, as bins_key.at for KEY_OWN */
+	ARRAY(uint32_t) groups;		/* for each group: as bins_key.at for KEY_OWN */
 	struct bins_keys of;
 	size_t max_sums;
 	bool full;			/* keys have no groups and are too many: nothing is kept */

@@ -30,8 +30,9 @@ struct captured_window {
 
 /* Zero it to start. */
 struct captured {
-	ARRAY(struct captured_window) windows;	/* after captured__sort(): by process, time */
-	struct idmap last;		/* process -> index of its latest window, before
+	ARRAY(struct captured_window) windows;	/* after captured__sort(): in order of process and
+						 * time */
+	struct idmap last;		/* maps a process to its latest window, before
 					 * captured__sort() */
 };
 
@@ -61,7 +62,7 @@ static inline void captured_window__extend(struct captured_window *w, uint64_t e
 		w->end_ns = end_ns;
 }
 
-/* Return: when it was closed; if unknown, when its last recorded event ended. */
+/* Return: when the window was closed; if unknown, when its last recorded event ended. */
 static inline uint64_t captured_window__close(const struct captured_window *w)
 {
 	return w->close_ns != UINT64_MAX ? w->close_ns : w->end_ns;

@@ -16,23 +16,24 @@ struct stack;
 enum path_how {
 	PATH_NO_STACK,			/* no stack could be read */
 	PATH_SHIM,			/* unwound by the shim */
-	PATH_KERNEL,			/* by the kernel, along frame pointers */
-	PATH_NAMED,			/* imported, as names */
+	PATH_KERNEL,			/* made by the kernel, along frame pointers */
+	PATH_NAMED,			/* imported with names instead of addresses */
 	PATH_NONE,			/* imported, without a stack */
 };
 
 /* A call path as recorded: addresses and the function called. */
 struct path {
 	const struct xpu_record_callchain *rec;	/* NULL after the recording was read */
-	uint32_t path_id;		/* its id in the recording */
+	uint32_t path_id;		/* the path's id in the recording */
 	uint32_t proc;
-	struct image *image;		/* NULL: its maps are unknown */
+	struct image *image;		/* NULL: the process's maps are unknown */
 	const char *api;		/* interned */
-	enum path_how how;		/* valid when its frames have names */
-	bool api_known;			/* its definition names the function that was called */
+	enum path_how how;		/* valid when the frames have names */
+	bool api_known;			/* the path's definition names the function that was
+					 * called */
 	uint8_t api_number;		/* enum xpu_api of that function */
 	bool one_record;		/* the call can own one device record at most */
-	uint32_t chain;			/* its chain in remap epoch 0, NO_INDEX until used */
+	uint32_t chain;			/* the path's chain in remap epoch 0, NO_INDEX until used */
 };
 
 /* A call path in one remap epoch, or a label instead of a call path. */
@@ -65,7 +66,7 @@ enum label {
 	LABEL_GRAPHS,			/* memory that CUDA allocates for graphs, without a call */
 	LABEL_UNUSED,
 	LABEL_REST,
-	LABEL_REST_LATE,		/* as LABEL_REST, plus memory that the process had before
+	LABEL_REST_LATE,		/* like LABEL_REST, plus memory that the process had before
 					 * xpuload attached */
 	NR_LABELS
 };
@@ -78,8 +79,9 @@ struct label_chains {
 struct chains {
 	struct chain *v;
 	size_t nr, cap;
-	struct idmap by_epoch;		/* (path, epoch), epoch > 0 */
-	struct idmap joined;		/* (chain of the launch, chain of the capture) */
+	struct idmap by_epoch;		/* maps (path, epoch) to a chain, for epochs after 0 */
+	struct idmap joined;		/* maps (chain of the launch, chain of the capture) to a
+					 * chain */
 	struct idmap in_ranges;		/* (chain, range) */
 	ARRAY(struct label_chains) labels;	/* by process */
 };

@@ -52,8 +52,11 @@ struct write_opts;
 /* a type of record that a feature takes in the first pass */
 struct feature_record {
 	uint16_t type;			/* 0 ends a list */
-	bool held;			/* the record stays in memory until begin() was called */
-	/* @proc: the process of the batch that the record is in; NO_INDEX if it is in none */
+	bool held;			/* the record stays in memory until begin() returns */
+	/*
+	 * Takes a record. @proc: the process of the batch that has the record; NO_INDEX if no batch
+	 * has it
+	 */
 	int (*take)(void *state, struct collect *c, uint32_t proc, const struct xpu_record *rec);
 };
 
@@ -71,15 +74,15 @@ struct feature_memory {
 	uint32_t extra;
 	uint64_t time_ns;		/* on the common clock */
 	uint64_t address, bytes;
-	uint32_t chain, thread;		/* of XPU_ALLOC_MADE */
+	uint32_t chain, thread;		/* for XPU_ALLOC_MADE */
 	const char *comm;
 };
 
 /* the GPUs of a first answer; at least one was busy */
 struct feature_answer {
 	size_t nr_gpus;
-	uint64_t idle_ns;		/* the time of all of them without work */
-	unsigned int width;		/* of the terminal; 0: none */
+	uint64_t idle_ns;		/* sum of their times without work */
+	unsigned int width;		/* width of the terminal; 0: none */
 };
 
 struct meter_point {			/* the value since that time */
@@ -91,8 +94,9 @@ struct meter_point {			/* the value since that time */
 struct meter {
 	uint32_t gpu;			/* index in gpus.list */
 	const char *name, *title, *unit;
-	uint64_t first_ns;		/* UINT64_MAX: it never had a value */
-	ARRAY(struct meter_point) points;	/* if they were requested; the caller frees them */
+	uint64_t first_ns;		/* UINT64_MAX: the meter never had a value */
+	ARRAY(struct meter_point) points;	/* the points, if they were requested; the caller
+						 * frees them */
 };
 
 struct counter_point {			/* the value since that time */
@@ -109,7 +113,8 @@ struct feature_counters {
 	int (*count)(const struct session *s, uint32_t gpu, unsigned int i,
 		     counter_points_t *points);
 	bool (*has_gpu)(const struct session *s, uint32_t gpu);
-	uint64_t (*first_ns)(const struct session *s);	/* UINT64_MAX: none */
+	uint64_t (*first_ns)(const struct session *s);	/* when the counters begin;
+							 * UINT64_MAX: never */
 };
 
 /* a table for query engines */
@@ -138,7 +143,8 @@ struct feature_writer {
 struct feature_command {
 	const char *arguments, *help;	/* for --help; help may have line breaks */
 	const char *const *refused;	/* names of options that have no effect; ended by NULL */
-	bool no_filters;		/* neither do options that select what to merge */
+	bool no_filters;		/* options that select what to merge have no effect,
+					 * either */
 	bool no_lines;			/* unless an option says otherwise, all lines of a Python
 					 * function count together */
 	/*
@@ -146,7 +152,8 @@ struct feature_command {
 	 */
 	void *(*new)(struct session_opts *opts);
 	void (*free)(void *command);
-	int (*finish)(void *command, const struct session *s);	/* all recordings were read */
+	int (*finish)(void *command, const struct session *s);	/* Called when all recordings were
+								 * read. */
 	const struct feature_writer *writers;
 };
 
@@ -155,18 +162,21 @@ struct feature_command {
  */
 struct feature {
 	const char *name;
-	const char *needs;		/* the name of a feature; without it, this one is absent,
-					 * too */
-	void *(*new)(struct model *m);	/* NULL: memory is short */
+	const char *needs;		/* another feature's name; without that feature, this one is
+					 * absent, too */
+	void *(*new)(struct model *m);	/* Return: a state; NULL: memory is short */
 	void (*free)(void *state);
 
 	/* ---- reading a recording, perhaps apart from others, with a model of its own */
 	const struct feature_record *records;
 	/* If a recording begins with records of this type, all recordings keep their works. */
 	uint16_t announced_by;
-	/* Return: whether to wake for a recording that has no such record; after the first pass. */
+	/*
+	 * Return: whether to wake for a recording that has no such record. Called after the first
+	 * pass.
+	 */
 	bool (*wakes)(const struct second_pass *p);
-	int (*begin)(void *state, struct second_pass *p);	/* after the first pass */
+	int (*begin)(void *state, struct second_pass *p);	/* called after the first pass */
 	/*
 	 * Finds the range of an id, which a launch, wait or event of memory has. This wakes the
 	 * feature. Return: as second_pass__range().
@@ -175,35 +185,41 @@ struct feature {
 			  uint32_t *range);
 	/* Return: the range that was open on a thread at a time. */
 	uint32_t (*range_at)(void *state, uint32_t thread, uint64_t time_ns);
-	/* each event of NVTX ranges, thread by thread, before all launches */
+	/* Called for each event of NVTX ranges, thread by thread, before all launches. */
 	int (*range)(void *state, struct second_pass *p, enum range_event event, uint32_t thread,
 		     uint32_t range, uint64_t time_ns);
 	/*
-	 * before the second pass over the records, after all events of ranges; it may read the
-	 * recording on its own. As the other hooks up to close(), it may return the sink's error.
+	 * Called before the second pass over the records, after all events of ranges. It may read
+	 * the recording on its own. Like the other hooks up to close(), it may return the sink's
+	 * error.
 	 */
 	int (*open)(void *state, struct second_pass *p, struct passes *passes);
-	/* each record of the second pass that no other code takes */
+	/* Called for each record of the second pass that no other code takes. */
 	int (*record)(void *state, struct second_pass *p, const struct xpu_record *rec);
-	/* each launch; its device work follows, but other launches may come between them */
+	/*
+	 * Called for each launch. Its device work follows, but other launches may come between
+	 * them.
+	 */
 	int (*launch)(void *state, struct second_pass *p, const struct placed_launch *launch);
-	/* each piece of device work, and before it its launch, after the work was summed up */
+	/* Called for each piece of device work, after its launch, when the work was summed up. */
 	int (*work)(void *state, struct second_pass *p, const struct placed_work *work);
 	/*
-	 * The second pass: events of memory, from the feature memory. The events of one process
-	 * come in their order, memory from before this file first. No filter leaves one out.
+	 * Called in the second pass for events of memory, by the feature memory. The events of one
+	 * process come in their order; memory from before this file comes first. No filter leaves
+	 * out an event.
 	 */
 	int (*memory)(void *state, struct second_pass *p, const struct feature_memory *e);
 	/*
-	 * Whether the time of a CPU sample of a thread of the recording is another time, too, which
-	 * counts instead. During the pass: whether it may be; after last(): whether it is.
+	 * Whether the time of a CPU sample of a thread also belongs to this feature, and counts
+	 * there instead. During the pass, this says whether it may; after last(), whether it does.
 	 */
 	bool (*owns_sample)(void *state, uint32_t thread_id, uint64_t time_ns);
-	/* each CPU sample that counts */
+	/* Called for each CPU sample that counts. */
 	int (*sample)(void *state, struct second_pass *p, const struct placed_sample *sample);
-	int (*last)(void *state, struct second_pass *p);	/* after the last record */
-	int (*close)(void *state, struct second_pass *p);	/* after the last sample */
-	int (*settle)(void *state, struct second_pass *p);	/* all was read; losses are known */
+	int (*last)(void *state, struct second_pass *p);	/* Called after the last record. */
+	int (*close)(void *state, struct second_pass *p);	/* Called after the last sample. */
+	int (*settle)(void *state, struct second_pass *p);	/* Called when everything was read
+								 * and losses are known. */
 
 	/* ---- all recordings */
 	/* Adds a recording whose model and sums were added. Its contents may be moved. */
@@ -212,7 +228,8 @@ struct feature {
 
 	/* ---- results; these get a session in which the feature may sleep */
 	void (*answer)(const struct session *s, FILE *f, const struct feature_answer *a);
-	void (*summary)(const struct session *s, FILE *f);	/* lines below the first answer */
+	void (*summary)(const struct session *s, FILE *f);	/* Writes lines below the first
+								 * answer. */
 	/* Prints lines about results that a filter left out. */
 	void (*left_out)(const struct session *s, FILE *f);
 	const struct section *const *sections;	/* tables of the summary; ended by NULL */

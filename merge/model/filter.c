@@ -261,7 +261,8 @@ uint64_t filter__begin_ns(const struct filter *f, uint64_t start_ns)
 	uint64_t ns;
 
 	/*
-	 * From 0 leaves out nothing: the first CPU sample may stand for a time that began before 0.
+	 * --from 0 leaves out nothing: the first CPU sample may stand for a time that began before
+	 * 0.
 	 */
 	if (!filter__given(f, FILTER_FROM) || !f->from_ns)
 		return 0;

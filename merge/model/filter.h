@@ -40,7 +40,8 @@ struct filter {
 	ARRAY(struct filter_numbers) numbers[NR_FILTERS];
 	ARRAY(char *) comms;
 	regex_t regex[NR_FILTERS];	/* KERNEL, NVTX */
-	struct idmap kernels;		/* address of an interned name -> whether it matches */
+	struct idmap kernels;		/* maps the address of an interned name to whether it
+					 * matches */
 	uint64_t from_ns, to_ns;	/* counted from the recording's start */
 	ARRAY(char) text;		/* the options as they were given */
 };
@@ -48,13 +49,14 @@ struct filter {
 /* An event that was joined. Zeroed members that are not numbers mean "none". */
 struct filter_event {
 	uint32_t pid;
-	uint32_t rank;			/* NO_INDEX: unknown */
-	uint32_t tid;			/* NO_INDEX: unknown */
+	uint32_t rank;			/* NO_INDEX: the rank is unknown */
+	uint32_t tid;			/* NO_INDEX: the thread id is unknown */
 	const char *comm;
 	bool timed;
-	uint64_t time_ns;		/* when it began, counted from the recording's start */
-	uint32_t device, stream;	/* NO_INDEX: none, or unknown */
-	const char *kernel;		/* interned; NULL: not a kernel */
+	uint64_t time_ns;		/* when the event began, counted from the recording's
+					 * start */
+	uint32_t device, stream;	/* NO_INDEX: the event has none, or it is unknown */
+	const char *kernel;		/* interned; NULL: the event is no kernel */
 };
 
 /* Return: the option's name without its dashes, such as "pid". */

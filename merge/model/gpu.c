@@ -24,7 +24,7 @@ void gpus__exit(struct gpus *g)
 	idmap__free(&g->by_ordinal);
 }
 
-/* @ordinal: NO_INDEX if no process has a number for it */
+/* Makes a GPU. @ordinal: NO_INDEX if no process has a number for it */
 static int gpus__new(struct gpus *g, uint32_t api, uint32_t ordinal, uint32_t *idx)
 {
 	struct gpu gpu = { .number = ordinal == NO_INDEX ? g->next_number : ordinal,
@@ -141,7 +141,7 @@ static int gpus__use_again(struct gpus *g, const struct gpu_use *use, uint32_t f
 	return gpus__get(g, scope, use->ordinal, idx);
 }
 
-/* Return: whether some GPU is already mapped to @idx. */
+/* Return: whether another GPU is already mapped to @idx. */
 static bool is_taken(const uint32_t *map, size_t nr, uint32_t idx)
 {
 	size_t i;

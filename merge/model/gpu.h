@@ -52,10 +52,11 @@ struct gpu_use {
 struct gpus {
 	struct strpool *strings;	/* owned by the caller */
 	ARRAY(struct gpu) list;
-	struct idmap by_device;		/* (scope, its ordinal) to index in list */
-	struct idmap by_uuid;		/* address of the interned UUID to index in list */
+	struct idmap by_device;		/* maps (scope, its ordinal) to an index in list */
+	struct idmap by_uuid;		/* maps the address of an interned UUID to an index in
+					 * list */
 	struct idmap by_number;
-	struct idmap by_ordinal;	/* (host, API, number there) to index in list */
+	struct idmap by_ordinal;	/* maps (host, API, number there) to an index in list */
 	uint32_t host;			/* the host of the next records: processes of one host
 					 * number GPUs alike */
 	uint32_t next_number;
@@ -99,14 +100,14 @@ int gpus__get(struct gpus *g, uint32_t scope, uint32_t ordinal, uint32_t *idx);
  * The processes of @from use GPUs of @to in the order in which they used GPUs of @from.
  *
  * Return: 0, 1 or -ENOMEM. 1: the recording has to be read again, with @to, because two GPUs of
- * @from are one in @to, or one is several, which the recording alone could not know, or because a
- * numbered GPU has another number.
+ * @from are one GPU in @to, or one GPU of @from is several in @to, which the recording alone could
+ * not know, or because a numbered GPU has another number.
  */
 int gpus__absorb(struct gpus *to, const struct gpus *from, uint32_t first_proc, uint32_t *map);
 
 /**
  * gpus__number - give the GPUs of a recording that is read separately the numbers and names to show
- * @g: its GPUs, with keeps_uses
+ * @g: the recording's GPUs, with keeps_uses
  * @all: the GPUs of all recordings, without their sums
  * @first_proc: what to add to its processes' indices
  *

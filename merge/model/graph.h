@@ -18,17 +18,20 @@
 #include "util.h"
 
 struct graph_node {
-	const struct xpu_record_graph_node *rec;	/* NULL: its creation is not recorded */
+	const struct xpu_record_graph_node *rec;	/* NULL: the node's creation is not
+							 * recorded */
 	uint32_t scope;			/* see api.h */
-	uint32_t original;		/* the node that it is a copy of; NO_INDEX: none */
+	uint32_t original;		/* the node of which this is a copy; NO_INDEX: none */
 	uint32_t origin;		/* the first node, NO_INDEX: unknown */
-	uint32_t visit;			/* graphs__finish(): the last walk that visited it */
+	uint32_t visit;			/* used by graphs__finish(): the last walk that visited the
+					 * node */
 };
 
 struct graphs {
 	ARRAY(struct graph_node) nodes;
-	ARRAY(struct idmap) by_id[XPU_APIS];	/* by process: node id to index in nodes */
-	struct idmap captured;		/* (scope, correlation id) of captured launches */
+	ARRAY(struct idmap) by_id[XPU_APIS];	/* for each process: maps a node's id to an index in
+						 * nodes */
+	struct idmap captured;		/* has the (scope, correlation id) of captured launches */
 };
 
 void graphs__init(struct graphs *g);

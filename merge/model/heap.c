@@ -6,11 +6,12 @@
 #include <string.h>
 
 #define MIN_SEGMENT	(1u << 20)	/* no allocator has smaller segments */
-#define TRACK_POINTS	20000		/* points of a place's track; at most twice as many */
+#define TRACK_POINTS	20000		/* least number of points in a place's track; at most twice
+					 * as many */
 
 /*
- * Limits how many mappings are looked at: LOOKS_EACH per event on average, plus LOOKS_MORE. A block
- * may lie in many: a block of 40 GB lies in 20,000 mappings of 2 MB.
+ * Limits how many mappings are looked at: LOOKS_EACH per event on average, plus LOOKS_MORE. One
+ * block may lie in many mappings: a block of 40 GB lies in 20,000 mappings of 2 MB.
  */
 #define LOOKS_EACH	1000
 #define LOOKS_MORE	10000000
@@ -96,8 +97,9 @@ bool heap_space__is_counted(uint8_t space)
 }
 
 /*
- * The first three spaces and graph nodes share one range of addresses. Physical memory exported by
- * another process is released, retained and mapped like the process's own memory.
+ * Return: the space that holds the addresses of @space. The first three spaces and graph nodes
+ * share one range of addresses. Physical memory exported by another process is released, retained
+ * and mapped like the process's own memory.
  */
 static uint8_t addresses_of(uint8_t space)
 {
@@ -264,7 +266,9 @@ static uint32_t heap__hash(const struct heap *h, uint32_t proc, uint8_t space, u
 	return hash__mix(address, (uint64_t)proc << 8 | addresses_of(space), h->secret);
 }
 
-/* Return: the slot of the allocation at that address, or a free slot; one always exists. */
+/*
+ * Return: the slot of the allocation at that address, or a free slot. One of these always exists.
+ */
 static size_t heap__slot(const struct heap *h, uint32_t hash, uint32_t proc, uint8_t space,
 			 uint64_t address)
 {
@@ -356,7 +360,7 @@ static void heap__hide(struct heap *h, uint32_t idx)
 	a->findable = false;
 	hole = heap__slot(h, a->hash, a->proc, a->space, a->address);
 	h->nr_live--;
-	/* Allocations that were put further on because this slot was taken move up. */
+	/* Move up allocations that are further on because this slot was taken. */
 	for (i = slots__next(hole, h->nr_slots); h->slots[i] != NO_INDEX;
 	     i = slots__next(i, h->nr_slots)) {
 		if (!is_passed(slots__home(h->allocs.v[h->slots[i]].hash, h->nr_slots), hole, i))
@@ -388,7 +392,7 @@ static struct heap_alloc *heap__memory_of(struct heap *h, uint32_t segment)
 	return a->target == NO_INDEX ? NULL : &h->allocs.v[a->target];
 }
 
-/* Return: 0 or -ENOMEM. */
+/* Notes that a call path asked for segments. Return: 0 or -ENOMEM. */
 static int heap__add_segment_path(struct heap *h, uint32_t path_id)
 {
 	return min_t(int, idmap__add(&h->segment_paths, path_id, 0), 0);
@@ -623,7 +627,7 @@ static int heap__track(struct heap *h, uint32_t place, uint64_t time_ns)
 	return err ?: array_push(&p->track, now);
 }
 
-/* Saves the present state of all places. Return: 0 or -ENOMEM. */
+/* Saves the current state of all places. Return: 0 or -ENOMEM. */
 static int heap__note_instant(struct heap *h, size_t moment)
 {
 	const struct heap_place *p;
@@ -749,7 +753,7 @@ static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_al
 		if (s->address >= end)
 			break;
 		memory = heap__memory_of(h, segment->idx);
-		/* A segment that came later at that address has no part in the block. */
+		/* A segment that came to the address later has no part of the block. */
 		if (from >= to || !memory || s->order > block->order)
 			continue;
 		*covered += to - from;
@@ -766,7 +770,7 @@ static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_al
 }
 
 /*
- * Recomputes the fragmentation of segments from before the attach, after these or their blocks
+ * Recomputes the fragmentation of segments from before the attach, after segments or blocks
  * changed.
  */
 static void heap__cover_before(struct heap *h, struct heap_allocator *a)
@@ -977,7 +981,7 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 }
 
 /*
- * Takes the free of an unknown allocation. For blocks from before the attach, the free has the
+ * Takes the free of an unknown allocation. For a block from before the attach, the free names the
  * size. Return: 0 or -ENOMEM.
  */
 static int heap__freed_unknown(struct heap *h, struct heap_proc *p, const struct heap_event *e)
@@ -1015,7 +1019,7 @@ static int heap__freed(struct heap *h, struct heap_proc *p, const struct heap_ev
 		if (idx == NO_INDEX)
 			return address == e->address ? heap__freed_unknown(h, p, e) : 0;
 		bytes = h->allocs.v[idx].bytes;
-		/* Memory of a graph node is back when the graph is launched again. */
+		/* Memory of a graph node comes back when the graph is launched again. */
 		if (h->allocs.v[idx].space == XPU_SPACE_GRAPHS)
 			return 0;
 		if (heap_space__is_counted(e->space)) {
@@ -1054,7 +1058,7 @@ static int heap__set_rest(struct heap *h, struct heap_place *p, uint64_t rest, u
 }
 
 /*
- * Moves memory out of the rest: memory from before the attach is now known, and was part of the
+ * Moves memory out of the rest: memory from before the attach is known now, and was part of the
  * rest.
  */
 static int heap__take_from_rest(struct heap *h, struct heap_place *p, uint64_t bytes,
@@ -1137,8 +1141,8 @@ static void heap__set_cuda(struct heap *h, struct heap_cuda *c, uint64_t bytes, 
 }
 
 /*
- * Sets the rest: used bytes of a device, by anybody, minus bytes known to be reserved; a carried
- * event already holds the difference. Return: 0 or -ENOMEM.
+ * Sets the rest: the bytes of a device that anybody uses, minus the bytes known to be reserved. A
+ * carried event already holds the difference. Return: 0 or -ENOMEM.
  */
 static int heap__rest(struct heap *h, const struct heap_event *e)
 {
@@ -1285,10 +1289,10 @@ int heap__event(struct heap *h, const struct heap_event *e)
 
 /* The order in which the memory of an ending process is removed. */
 enum end_step {
-	END_SEE_SEGMENTS,		/* unused parts of segments are noted ... */
+	END_SEE_SEGMENTS,		/* the unused parts of segments are noted ... */
 	END_BLOCKS,			/* ... while their blocks still exist */
 	END_SEGMENTS,
-	END_MAPPINGS,			/* mappings, whose memory is gone by then */
+	END_MAPPINGS,			/* mappings, whose memory is already gone */
 	NR_END_STEPS
 };
 

@@ -31,9 +31,9 @@ enum heap_pass { HEAP_FIND, HEAP_SUM, HEAP_KEEP };
 
 /* Moments at which sums are kept. */
 enum heap_moment {
-	HEAP_PEAK,			/* all devices together use most */
-	HEAP_DEVICE_PEAK,		/* the holder's device uses most */
-	HEAP_ASKED,			/* heap.at_ns, or the last failure */
+	HEAP_PEAK,			/* all devices together use most at this moment */
+	HEAP_DEVICE_PEAK,		/* the holder's device uses most at this moment */
+	HEAP_ASKED,			/* the moment heap.at_ns, or the last failure */
 	HEAP_NR_MOMENTS
 };
 
@@ -60,7 +60,7 @@ struct heap_parts {
 	uint64_t outside;		/* memory outside of allocators: asked for, or held by
 					 * graphs */
 	uint64_t fragmentation;		/* parts of allocators' segments without a block */
-	uint64_t unused;		/* what CUDA's pools reserved and do not use */
+	uint64_t unused;		/* memory that CUDA's pools reserved and do not use */
 	uint64_t rest;			/* everything else that anybody uses on the device */
 };
 
@@ -90,15 +90,15 @@ struct holder_key {
 	const char *comm;
 	uint32_t place;			/* index in heap.places */
 	uint32_t kind;			/* enum heap_kind */
-	bool elsewhen;			/* allocated outside of heap.begin_ns to end_ns: has a part
-					 * in moments, and in nothing else */
+	bool elsewhen;			/* the allocation is outside of heap.begin_ns to end_ns: it
+					 * counts in moments, and nowhere else */
 };
 
 struct holder {
 	struct holder_key key;
 	struct heap_sum live;
 	struct heap_sum made;		/* in total */
-	struct heap_sum never_freed;	/* still live at the end of its process */
+	struct heap_sum never_freed;	/* what is still live at the end of its process */
 	struct heap_sum unfinished;	/* part of never_freed: the process ran on after the
 					 * recording */
 	uint64_t nr_freed, lived_ns;	/* number and total lifetime of freed allocations */
@@ -123,8 +123,8 @@ struct heap_point {
 };
 
 /*
- * An answer of CUDA to how much of a device is in use. rest: the part that is not in the bytes that
- * the processes reserved.
+ * An answer of CUDA: how much of a device is in use. The rest is the part that the processes have
+ * not reserved.
  */
 struct heap_asked {
 	uint64_t time_ns, rest;
@@ -133,11 +133,11 @@ struct heap_asked {
 /* A device, or the host's pinned memory. */
 struct heap_place {
 	uint32_t gpu;			/* index in gpus.list; NO_INDEX: the host */
-	struct heap_parts parts;	/* the present parts */
+	struct heap_parts parts;	/* the current parts */
 	struct heap_level used, reserved, blocks, segments;
 	uint32_t version[HEAP_NR_MOMENTS];
-	uint32_t rest;			/* holder of all memory used on it that is not recorded; or
-					 * NO_INDEX */
+	uint32_t rest;			/* holder of all memory on the place that is not recorded;
+					 * or NO_INDEX */
 	ARRAY(struct heap_asked) asked;	/* by time */
 	bool has_peak;			/* like heap.has_peak, for this place */
 	ARRAY(struct heap_point) track;	/* by time */
@@ -156,14 +156,14 @@ struct heap_instant {
 struct heap_failure {
 	uint64_t time_ns, bytes;
 	uint64_t free_bytes;		/* UINT64_MAX: unknown */
-	uint64_t used, reserved;	/* levels of its place */
+	uint64_t used, reserved;	/* the levels of the place */
 	uint32_t result;
 	struct holder_key key;
 };
 
 /* An event, with its ids resolved. */
 struct heap_event {
-	uint64_t order, time_ns;	/* on the common clock */
+	uint64_t order, time_ns;	/* order, and time on the common clock */
 	uint64_t address, bytes;
 	uint32_t proc;
 	uint32_t path_id;		/* an id of the recording */
@@ -171,7 +171,7 @@ struct heap_event {
 	uint32_t thread_id, range_id;	/* also ids of the recording */
 	uint16_t device;
 	uint8_t what, space;
-	bool carried;			/* its memory was allocated before the recording, and its
+	bool carried;			/* the memory was allocated before the recording, and its
 					 * path is known */
 	struct holder_key key;		/* the heap sets its kind */
 };
@@ -179,14 +179,16 @@ struct heap_event {
 /* A live allocation: memory of CUDA, a mapping of it, or a block. */
 struct heap_alloc {
 	uint64_t address, bytes, order, time_ns;
-	uint64_t used;			/* of a segment: bytes that blocks use */
-	uint32_t proc, place, holder;	/* holder NO_INDEX: it has no memory of its own */
+	uint64_t used;			/* for a segment: the bytes that blocks use */
+	uint32_t proc, place, holder;	/* holder NO_INDEX: the allocation has no memory of its
+					 * own */
 	uint32_t path_id, thread_id, range_id;
-	uint32_t target;		/* of a mapping: the physical memory, or NO_INDEX; of an
+	uint32_t target;		/* for a mapping: the physical memory, or NO_INDEX; for an
 					 * unused entry: the next unused one */
-	uint32_t nr_refs, nr_handles;	/* of counted memory: handles plus mappings; handles only */
-	uint32_t owner, next, prev;	/* the context that owns it, and its neighbours in the
-					 * owner's list */
+	uint32_t nr_refs, nr_handles;	/* for counted memory: handles plus mappings; handles
+					 * only */
+	uint32_t owner, next, prev;	/* the context that owns the memory, and the neighbours in
+					 * the owner's list */
 	uint32_t hash, context;
 	uint16_t device;
 	uint8_t space;
@@ -195,7 +197,7 @@ struct heap_alloc {
 	bool carried;
 };
 
-/* The live allocations of one context of a process, or those without a context. */
+/* The live allocations of one context of a process, or all allocations without a context. */
 struct heap_owner {
 	uint32_t first;			/* index in allocs */
 	uint32_t next;			/* the process's next owner */
@@ -228,15 +230,15 @@ struct heap_cuda {
 };
 
 struct heap_proc {
-	uint32_t first_owner;		/* head of the list of its owners */
+	uint32_t first_owner;		/* head of the list of the process's owners */
 	uint32_t context, owner;	/* the context that was last looked up; owner NO_INDEX:
 					 * none */
 	struct addresses segments;	/* segments and possible segments: indices in allocs */
 	ARRAY(struct heap_allocator) allocators;
 	ARRAY(struct heap_cuda) cuda;
 	uint64_t handle, handle_order;	/* handle of the next mapping */
-	uint64_t until_ns;		/* its memory at later moments belongs to the next file; 0:
-					 * no file follows */
+	uint64_t until_ns;		/* the process's memory at later moments belongs to the next
+					 * file; 0: no file follows */
 	uint64_t nr_expected, nr_events;
 	bool late;
 	bool ended;
@@ -250,33 +252,33 @@ struct heap {
 	size_t nr_slots, nr_live;
 	uint64_t secret;
 	ARRAY(struct heap_owner) owners;
-	struct idmap by_context;	/* from (process, context) to an owner */
-	ARRAY(struct heap_proc) procs;	/* by process - first_proc */
+	struct idmap by_context;	/* maps (process, context) to an owner */
+	ARRAY(struct heap_proc) procs;	/* for each process, by its index minus first_proc */
 	uint32_t first_proc;
 	ARRAY(struct holder) holders;
 	struct hashes by_key;
 	ARRAY(struct heap_place) places;
 	struct idmap by_gpu;
 	struct idmap segment_paths;	/* ids of the call paths that asked for segments */
-	struct heap_level used;		/* on all devices */
+	struct heap_level used;		/* use of all devices together */
 	uint32_t version[HEAP_NR_MOMENTS];
 	ARRAY(struct heap_failure) failures;	/* the last HEAP_MAX_FAILURES at most */
 	uint64_t nr_failures, failed_ns;	/* when the last failure was */
 	bool has_asked, asked_is_failure;
 	uint64_t start_ns;		/* moments count from here */
-	const uint64_t *at_ns;		/* rising; the last is HEAP_ASKED */
+	const uint64_t *at_ns;		/* in rising order; the last is HEAP_ASKED */
 	size_t nr_at, next_at;
 	ARRAY(struct heap_instant) instants;	/* every place, at each moment */
 	uint64_t from_ns, to_ns;	/* first and last time of all events */
-	uint64_t begin_ns, end_ns;	/* peaks are of the time between, without end_ns itself */
+	uint64_t begin_ns, end_ns;	/* peaks count in this time, without end_ns itself */
 	bool has_begun;			/* begin_ns has passed */
-	unsigned int part;		/* the part of its events that the current process is in */
+	unsigned int part;		/* in which part of its events the current process is */
 	bool at_end;			/* a process ends: frees are not the program's own */
 	bool at_finish;			/* the process runs on after the recording */
-	uint64_t recording;		/* heaps with one number are of files of one recording
-					 * ... */
+	uint64_t recording;		/* heaps with the same number belong to files of one
+					 * recording ... */
 	uint64_t file;			/* ... in this order */
-	bool is_last, has_peak;		/* is_last: the last file of them */
+	bool is_last, has_peak;		/* is_last: this is the recording's last file */
 	uint64_t until_ns;		/* the last until_ns of its processes; UINT64_MAX: no file
 					 * follows */
 	uint64_t nr_events, nr_before, nr_unknown, nr_bad;
@@ -311,7 +313,9 @@ int heap__until(struct heap *h, uint32_t proc, uint64_t time_ns);
  */
 int heap__count(struct heap *h, uint32_t proc);
 
-/* Renumbers the GPUs of all places. @gpus: by old index, the new one. Return: 0 or -ENOMEM. */
+/*
+ * Renumbers the GPUs of all places. @gpus: the new index, for each old index. Return: 0 or -ENOMEM.
+ */
 int heap__move_places(struct heap *h, const uint32_t *gpus);
 
 /* Takes the next event of a process. Return: 0 or -ENOMEM. */
@@ -321,14 +325,15 @@ int heap__event(struct heap *h, const struct heap_event *e);
 int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns);
 
 /*
- * In HEAP_KEEP: drops everything of the process, whose number may be reused. Return: 0 or -ENOMEM.
+ * Drops everything of a process, whose number may be reused; only in HEAP_KEEP. Return: 0 or
+ * -ENOMEM.
  */
 int heap__forget_process(struct heap *h, uint32_t proc);
 
 /* Whether memory of that space from that call path was seen to be segments. */
 bool heap__has_segments_of(const struct heap *h, uint8_t space, uint32_t path_id);
 
-/* @idx: index in heap.allocs. Return: 0 to continue */
+/* Looks at one allocation. @idx: index in heap.allocs. Return: 0 to continue */
 typedef int (*heap_alloc_fn)(void *ctx, const struct heap_alloc *a, uint32_t idx);
 
 /*
@@ -347,7 +352,7 @@ int heap__finish(struct heap *h, uint64_t time_ns);
 bool heap__moment(const struct heap *h, const struct heap_place *p, enum heap_moment moment,
 		  uint64_t *time_ns);
 
-/* Sums the memory of all holders at a moment, into @parts, by place. */
+/* Sums up the memory of all holders at a moment, into @parts, by place. */
 void heap__parts_at(const struct heap *h, enum heap_moment moment, struct heap_parts *parts);
 
 /* Return: the index in p->track of the point with the levels at h->begin_ns, or of the first. */
@@ -369,9 +374,9 @@ struct heap_sum holder__at(const struct heap *h, const struct holder *holder,
 
 /* How a sum of holders has grown in the second half of the events. */
 struct heap_growth {
-	unsigned int nr_parts;		/* parts in which memory came to stay, HEAP_GROWTH_PARTS at
-					 * most */
-	uint64_t bytes;			/* bytes that came to stay in these parts, except in the
+	unsigned int nr_parts;		/* parts in which memory came and stayed, HEAP_GROWTH_PARTS
+					 * at most */
+	uint64_t bytes;			/* bytes that came and stayed in these parts, except in the
 					 * part with most of them */
 };
 

@@ -21,9 +21,10 @@
 #define LABELS_MAX_NUMBER	INT32_MAX
 
 struct labels {				/* all 0: none */
-	uint32_t numbers[LABELS_NR_NUMBERS];	/* by label - 1: the number plus 1, or 0 if
+	uint32_t numbers[LABELS_NR_NUMBERS];	/* for each label - 1: the number plus 1, or 0 if
 						 * unknown */
-	const char *texts[LABELS_NR_TEXTS];	/* by label - LABELS_FIRST_TEXT: or NULL */
+	const char *texts[LABELS_NR_TEXTS];	/* for each label - LABELS_FIRST_TEXT: the text, or
+						 * NULL */
 	bool by_shim, by_recorder;	/* the source has labels of this very process */
 };
 

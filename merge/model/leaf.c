@@ -11,7 +11,8 @@
 
 const char *memcpy_kind__name(uint32_t kind)
 {
-	static const char *const names[NR_MEMCPY_KINDS] = {	/* by CUpti_ActivityMemcpyKind */
+	static const char *const names[NR_MEMCPY_KINDS] = {	/* in the order of
+								 * CUpti_ActivityMemcpyKind */
 		"unknown", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA", "AtoD", "DtoA", "DtoD", "HtoH",
 		"PtoP",
 	};

@@ -24,11 +24,11 @@ enum leaf_kind {
 	NR_LEAF_KINDS
 };
 
-/* Replaces a leaf as the device work of a wait. */
+/* These replace a leaf as the device work of a wait. */
 enum {
 	WAIT_LEAF_IDLE	= NO_INDEX - 1,	/* the device did nothing in that context */
-	WAIT_LEAF_OTHER	= NO_INDEX - 2,	/* it worked, but not in the stream that the thread waited
-					 * for */
+	WAIT_LEAF_OTHER	= NO_INDEX - 2,	/* the device worked, but not in the stream that the thread
+					 * waited for */
 };
 
 #define LEAVES_DEVICE	(1u << LEAF_KERNEL | 1u << LEAF_MEMCPY | 1u << LEAF_MEMSET | \
@@ -46,13 +46,13 @@ struct leaf {
 	uint32_t gpu;			/* index in gpus.list; NO_INDEX if the leaf is not device
 					 * work */
 	const char *name;		/* kernel, demangled; "HtoD"; "" */
-	uint32_t shape;			/* of a kernel: index in shapes, SHAPE_SEVERAL, or NO_INDEX
+	uint32_t shape;			/* for a kernel: index in shapes, SHAPE_SEVERAL, or NO_INDEX
 					 * if unknown */
-	uint32_t part;			/* of a part of a kernel's time: index in parts; otherwise
+	uint32_t part;			/* for a part of a kernel's time: index in parts; otherwise
 					 * NO_INDEX */
 };
 
-#define LEAF_MAX_FRAMES	64		/* frames of a place; functions inlined deeper are left
+#define LEAF_MAX_FRAMES	64		/* most frames of a place; functions inlined deeper are left
 					 * out */
 
 /* Where a kernel stood still, and the reason; both are shown as frames. */
@@ -60,11 +60,11 @@ struct leaf_place {
 	const char *label;		/* shown before the reason: "[stall]" */
 	const char *place;		/* interned: "+0x1a0", or "a.cu:9;f(int) at b.h:3" */
 	const char *reason;		/* interned: "long_scoreboard" */
-	uint32_t id;			/* its number among all places of its kind */
+	uint32_t id;			/* the place's number among all places of its kind */
 };
 
 /*
- * Takes the next frame of a place, the outermost first. *@at: the place, then the rest of it.
+ * Takes the next frame of a place, the outermost first. *@at: the place; moved to the next frame.
  * Return: a copy, which the caller frees; or NULL: with *@at NULL at the end, otherwise because
  * memory is short.
  */
@@ -84,8 +84,8 @@ struct leaves {
 	struct hashes by_key;
 	uint64_t secret;
 	ARRAY(struct leaf_part) parts;
-	struct idmap by_part;		/* (kernel, place): leaf */
-	ARRAY(uint32_t) waits;		/* by leaf: the leaf of waiting for it, or NO_INDEX */
+	struct idmap by_part;		/* maps (kernel, place) to a leaf */
+	ARRAY(uint32_t) waits;		/* for each leaf: the leaf of waiting for it, or NO_INDEX */
 };
 
 void leaves__init(struct leaves *l, struct strpool *strings);
@@ -108,8 +108,8 @@ int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char 
 int leaves__add(struct leaves *l, const struct leaf *leaf, bool split, uint32_t *idx);
 
 /*
- * As leaves__get(), for a kernel with that shape. @split: the leaf is only for kernels with that
- * shape
+ * Does the work of leaves__get() for a kernel with that shape. @split: the leaf is only for kernels
+ * with that shape
  */
 int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t shape, bool split,
 		   uint32_t *idx);
@@ -121,7 +121,7 @@ int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t sh
  */
 int leaves__part(struct leaves *l, uint32_t kernel, const struct leaf_place *place, uint32_t *idx);
 
-/* Return: the part of a kernel's time that the leaf is, or NULL. */
+/* Return: the part of a kernel's time that @leaf stands for, or NULL. */
 static inline const struct leaf_part *leaf__part(const struct leaves *l, const struct leaf *leaf)
 {
 	return leaf->part == NO_INDEX ? NULL : &l->parts.v[leaf->part];

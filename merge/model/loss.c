@@ -9,7 +9,7 @@
 #include "util.h"
 
 struct loss_line {
-	size_t offset;			/* of the counter in struct loss */
+	size_t offset;			/* offset of the counter in struct loss */
 	const char *member;		/* its name */
 	const char *text;
 	bool note;			/* a remark, which reports no loss */
@@ -126,11 +126,11 @@ void loss__add(struct loss *to, const struct loss *l)
 uint64_t loss__lost(const struct loss *l)
 {
 	/*
-	 * The recorder's own count of its losses, and the difference to the number that the shim
-	 * sent, are two accounts of one set of launches and records. The bigger account is nearer
-	 * to the truth; their sum is not. A lost batch counts as one here, because only the shim
-	 * knows how much it held. Bytes that were not written to the disk, or that are not a whole
-	 * record, also count as one.
+	 * The recorder counts its losses, and the shim's numbers minus the arrived ones give a
+	 * second count of the same launches and records. The larger count is nearer to the truth
+	 * than their sum. A lost batch counts as one here, because only the shim knows how much it
+	 * held. Bytes that were not written to the disk, or that are not a whole record, also count
+	 * as one.
 	 */
 	uint64_t recorder = l->recorder[XPU_LOST_LAUNCH] + l->recorder[XPU_LOST_SCRATCH] +
 			    l->recorder[XPU_LOST_BATCH] + l->recorder[XPU_LOST_READ] +
@@ -168,7 +168,7 @@ void loss__print(const struct loss *l, FILE *f, const char *prefix)
 	loss__print_lines(l, f, prefix);
 }
 
-/* Words of the lines above, in the plural and in the singular. */
+/* Words of those lines, in the plural and in the singular. */
 static const char *const words[][2] = {
 	{ "launches", "launch" }, { "records", "record" }, { "batches", "batch" },
 	{ "slots", "slot" }, { "entries", "entry" }, { "events", "event" }, { "waits", "wait" },

@@ -17,31 +17,35 @@
 
 struct loss {
 	uint64_t nr_launches;		/* launch records, except those counted separately below */
-	uint64_t nr_matched;		/* those among nr_launches with at least one device
+	uint64_t nr_matched;		/* launches in nr_launches with at least one device
 					 * record */
-	uint64_t nr_pending;		/* those among nr_launches without device records */
-	uint64_t nr_duplicates;		/* those among nr_pending whose id was already in use */
-	uint64_t nr_captured;		/* counted separately: captured into graphs, not run */
-	uint64_t nr_refused;		/* counted separately: CUDA returned an error */
-	uint64_t nr_no_bytes;		/* counted separately: copies and memsets of 0 bytes */
-	uint64_t at_detach;		/* counted separately: without device work at the detach */
+	uint64_t nr_pending;		/* launches in nr_launches without device records */
+	uint64_t nr_duplicates;		/* launches in nr_pending whose id was already in use */
+	uint64_t nr_captured;		/* launches captured into graphs and not run, counted
+					 * separately */
+	uint64_t nr_refused;		/* launches for which CUDA returned an error, counted
+					 * separately */
+	uint64_t nr_no_bytes;		/* copies and memsets of 0 bytes, counted separately */
+	uint64_t at_detach;		/* launches without device work at the detach, counted
+					 * separately */
 	uint64_t nr_works;		/* device records */
-	uint64_t nr_orphans;		/* device records without a launch, except the next two */
+	uint64_t nr_orphans;		/* device records without a launch, except before_attach and
+					 * after_detach */
 	uint64_t before_attach;		/* device records launched before xpuload attached */
 	uint64_t after_detach;		/* device records launched after xpuload detached */
 	uint64_t at_edges;		/* launches made while xpuload attached or detached its
 					 * probes */
 
 	uint64_t recorder[XPU_LOST_NR];	/* the loader's counts, by enum xpu_lost_kind */
-	uint64_t recorder_other;	/* kinds that this version does not know */
-	uint64_t missing_launches;	/* launches tagged by the shim, not in the file */
-	uint64_t missing_works;		/* device records packed by the shim, not in the file */
+	uint64_t recorder_other;	/* losses of kinds that this version does not know */
+	uint64_t missing_launches;	/* launches that the shim tagged but the file lacks */
+	uint64_t missing_works;		/* device records that the shim packed but the file lacks */
 	uint64_t missing_calls;
 	uint64_t missing_batches;
-	uint64_t missing_ranges;	/* events of NVTX ranges */
+	uint64_t missing_ranges;	/* events of NVTX ranges that the file lacks */
 	uint64_t dropped_ranges;
 	uint64_t missing_allocs;	/* memory events */
-	uint64_t alloc_gaps;		/* numbers of memory events that no event had when a process
+	uint64_t alloc_gaps;		/* memory events missing in the numbering when a process
 					 * ended */
 	uint64_t bad_allocs;		/* impossible memory events */
 	uint64_t dropped_cupti;
@@ -52,19 +56,18 @@ struct loss {
 
 	uint64_t bad_times;		/* device records without times */
 	uint64_t bad_calls;		/* API calls without times */
-	/* events whose times are outside the recording */
+	/* times of events that are outside the recording */
 	uint64_t outside_launches, outside_works, outside_calls, outside_waits, outside_ranges;
 	uint64_t outside_allocs, outside_windows, outside_stalls;
 	uint64_t bad_refs;		/* ids that no record defines */
-	uint64_t crowded;		/* events beyond the number that are compared with each
-					 * other */
-	uint64_t bad_batches;		/* batches damaged inside, used up to the damage */
+	uint64_t crowded;		/* events beyond the limit of events that are compared */
+	uint64_t bad_batches;		/* batches with damage inside, used up to the damage */
 	uint64_t bad_header;		/* 1: the file's header is damaged */
-	uint64_t damaged_blocks;	/* damaged or missing blocks of records */
-	uint64_t damaged_launches;	/* launches in these blocks, by the headers */
-	uint64_t damaged_bytes;		/* damaged bytes of the file, not at its end */
-	uint64_t cut_bytes;		/* bytes at the end of the file, not a whole record */
-	uint64_t corrupt_bytes;		/* bytes at the end of the file, after damage */
+	uint64_t damaged_blocks;	/* blocks of records that are damaged or missing */
+	uint64_t damaged_launches;	/* launches in these blocks, as the blocks' headers say */
+	uint64_t damaged_bytes;		/* damaged bytes of the file that are not at its end */
+	uint64_t cut_bytes;		/* bytes at the end of the file that are no whole record */
+	uint64_t corrupt_bytes;		/* bytes at the end of the file that follow damage */
 	uint64_t not_closed;		/* 1: the file has no END record */
 	uint64_t unknown_nodes;		/* device records of graph nodes whose creation was not
 					 * recorded */
@@ -73,10 +76,11 @@ struct loss {
 	uint64_t samples_no_stack;	/* CPU samples without a call path */
 	uint64_t samples_truncated;	/* CPU samples whose call path is longer than recorded */
 	uint64_t bad_metrics;		/* impossible metrics, or rows of metrics */
-	uint64_t missing_metrics;	/* rows of metrics sampled, but not in the file */
-	uint64_t metric_overflows;	/* the GPU's memory for samples was full */
-	uint64_t metric_gap_us;		/* time without samples */
-	uint64_t stalls_full;		/* the GPU's memory for PC samples was full */
+	uint64_t missing_metrics;	/* rows of metrics that were sampled but are not in the
+					 * file */
+	uint64_t metric_overflows;	/* how often the GPU's memory for samples was full */
+	uint64_t metric_gap_us;		/* time without metric samples */
+	uint64_t stalls_full;		/* how often the GPU's memory for PC samples was full */
 	uint64_t stalls_uncovered_us;	/* device time of kernels without the samples that were
 					 * requested */
 	uint64_t stalls_unexplained;	/* PC samples that CUPTI counts but does not deliver */
@@ -98,10 +102,10 @@ static inline uint64_t loss__unmatched(const struct loss *l)
 
 /* One counter, as machine-readable results have it. */
 struct loss_counter {
-	char name[40];			/* "bad_times", "lost_sample" */
+	char name[40];			/* such as "bad_times" or "lost_sample" */
 	const char *meaning;
 	uint64_t count;
-	bool loss;			/* not a remark */
+	bool loss;			/* false: a remark */
 };
 
 /* Return: whether counter @i exists, counted from 0. */

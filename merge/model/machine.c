@@ -10,7 +10,7 @@
 
 /*
  * The longest chain of forks, without an exec between them, that a lookup follows back. Only a
- * damaged or hostile file has a longer chain, and each step costs every lookup.
+ * damaged or hostile file has a longer chain, and each step slows down every lookup.
  */
 #define IMAGE_MAX_DEPTH	64
 
@@ -366,7 +366,7 @@ struct map *image__find_map(struct image *image, uint32_t epoch, uint64_t addr)
 	return NULL;
 }
 
-/* Return: whether both mappings are of one file, by the best identification that both have. */
+/* Return: whether both mappings belong to one file, by the best identification that both have. */
 static bool mmap__same_file(const struct xpu_record_mmap *a, const struct xpu_record_mmap *b)
 {
 	bool id_a = a->hdr.misc & XPU_MISC_MMAP_BUILD_ID && a->build_id_len;
@@ -381,7 +381,7 @@ static bool mmap__same_file(const struct xpu_record_mmap *a, const struct xpu_re
 /* Return: whether addresses of @old would mean the same in the new map. */
 static bool map__means(const struct map *old, uint64_t start, const struct xpu_record_mmap *rec)
 {
-	/* Modulo 2^64 on purpose: only the difference between address and offset matters. */
+	/* This is modulo 2^64: only the difference between address and offset matters. */
 	return old->start - old->pgoff == start - rec->pgoff && mmap__same_file(old->rec, rec);
 }
 
@@ -410,7 +410,9 @@ static bool image__conflicts_inherited(const struct image *image, uint64_t start
 	return false;
 }
 
-/* Ends the part of @old in [@start, @end) with @epoch_to, because another map now covers it. */
+/*
+ * Ends the part of @old in [@start, @end) with @epoch_to, because another map now covers that part.
+ */
 static int image__bury(struct machine *m, struct image *image, const struct map *old,
 		       uint64_t start, uint64_t end, uint32_t epoch_to)
 {
@@ -465,8 +467,8 @@ static int image__mmap(struct machine *m, struct image *image, const struct xpu_
 	first = maps__first_after(&image->live, start);
 	covers = first && first->map.start < end;
 	/*
-	 * The whole map is already known: it came both from /proc and as an event, or was mapped
-	 * twice.
+	 * The whole map is already known: it came both from /proc and as an event, or the program
+	 * mapped it twice.
 	 */
 	if (covers && first->map.start <= start && end <= first->map.end &&
 	    map__means(&first->map, start, rec))
@@ -482,8 +484,8 @@ static int image__mmap(struct machine *m, struct image *image, const struct xpu_
 	}
 	for (node = first; node && node->map.start < end; node = node->next[0]) {
 		/*
-		 * A map under the new one ends with the previous epoch. If both have one meaning,
-		 * it ends with this epoch instead, which may contain both.
+		 * A map under the new map ends with the previous epoch. If both have the same
+		 * meaning, it ends with this epoch instead, which may contain both.
 		 */
 		if (!conflict && node->map.epoch_from == image->epochs.nr)
 			continue;

@@ -26,8 +26,9 @@
 struct image {
 	uint32_t pid;
 	uint32_t depth;				/* forks since the last exec */
-	uint64_t time_ns;			/* time of its fork or exec */
-	struct image *parent;			/* the image that it inherited maps from, or NULL */
+	uint64_t time_ns;			/* time of the image's fork or exec */
+	struct image *parent;			/* the image from which it inherited maps, or
+						 * NULL */
 	uint32_t parent_epoch;			/* ... as of this epoch */
 	struct maps live;
 	ARRAY(struct map) dead;			/* replaced maps, by epoch_to */
@@ -40,17 +41,18 @@ struct proc {
 	uint32_t pid;				/* 0: no PROCESS record was seen */
 	uint32_t parent_proc_id;
 	uint16_t how;				/* XPU_MISC_PROCESS_* */
-	uint16_t apis;				/* a bit for each API that it uses */
+	uint16_t apis;				/* a bit for each API that the process uses */
 	bool exited;
 	uint32_t exit_code;			/* as wait(2) encodes it */
 	uint64_t time_ns;
 	uint64_t exit_ns;
-	uint64_t seen_ns;			/* the last time it launched or sent something */
-	const char *comm;			/* at its start; interned */
-	const char *name;			/* its last name; valid even after
+	uint64_t seen_ns;			/* the last time the process launched or sent
+						 * something */
+	const char *comm;			/* name at the process's start; interned */
+	const char *name;			/* last name of the process; valid even after
 						 * machine__next() */
-	uint32_t recording;			/* number of its recording */
-	uint32_t labels;			/* 1 + its place in machine.labels; 0: no labels */
+	uint32_t recording;			/* number of the process's recording */
+	uint32_t labels;			/* 1 + index in machine.labels; 0: no labels */
 };
 
 struct machine_task;
@@ -118,7 +120,8 @@ static inline const struct labels *machine__labels(const struct machine *m, uint
 }
 
 /*
- * Return: the labels of a process, to be changed, with the same validity; NULL if memory is short.
+ * Return: the labels of a process, to be changed; valid until another process gets labels. NULL if
+ * memory is short.
  */
 struct labels *machine__own_labels(struct machine *m, uint32_t proc);
 

@@ -21,7 +21,7 @@ struct dso;
 struct map {
 	uint64_t start, end;
 	uint64_t pgoff;				/* offset of start in the file, in bytes */
-	const struct xpu_record_mmap *rec;	/* the record with its file */
+	const struct xpu_record_mmap *rec;	/* the record that has the file */
 	uint32_t epoch_from, epoch_to;		/* inclusive */
 	struct dso *dso;			/* set by the symbolizer; may be NULL */
 };
@@ -29,7 +29,8 @@ struct map {
 struct map_node {
 	struct map map;
 	uint32_t nr_levels;
-	struct map_node *next[];		/* nr_levels of them; [0]: by address */
+	struct map_node *next[];		/* nr_levels links; [0] goes through all nodes in
+						 * order of address */
 };
 
 /* Disjoint maps. Zero it to start; the nodes belong to an arena. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTAINER_ID_LEN	64	/* length of an id; a name is shown as a whole */
+#define CONTAINER_ID_LEN	64	/* length of an id; a name is shown in full */
 #define CONTAINER_SHOWN_LEN	12
 
 void model__init(struct model *m)

@@ -33,7 +33,7 @@ struct reader;
 struct thread {
 	uint32_t proc;			/* index in machine.procs */
 	uint32_t tid;
-	const char *comm;		/* the name at the time that was asked for last ... */
+	const char *comm;		/* the name at the time of the last question ... */
 	uint64_t from_ns, to_ns;	/* ... and the span of time for which it holds */
 	uint64_t nr_launches;
 	uint64_t nr_samples;
@@ -41,7 +41,7 @@ struct thread {
 
 struct stream {
 	uint32_t proc;
-	uint32_t gpu;			/* index in gpus.list */
+	uint32_t gpu;			/* index of the GPU in gpus.list */
 	uint32_t context;
 	uint32_t stream;
 	bool known;			/* false: no record defines the stream */
@@ -61,7 +61,7 @@ struct input {
 	const struct reader *reader;
 	const char *host;		/* interned, "" if unknown */
 	uint32_t host_nr;		/* index of the first input of that host */
-	uint64_t shift_ns;		/* what to add to its clock to get the common clock */
+	uint64_t shift_ns;		/* add this to its clock to get the common clock */
 	uint32_t first_info, nr_infos;	/* in infos */
 	struct loss loss;
 	bool ended;			/* the recording has an END record */
@@ -72,9 +72,9 @@ struct input {
 	bool previous_is_here;		/* an earlier file of the recording is also an input */
 	bool next_is_here;		/* a later file of the recording is also an input */
 	bool attached;			/* recorded by attaching to processes, without a command */
-	uint64_t end_ns;		/* end by its clock, if it ended */
+	uint64_t end_ns;		/* when the recording ended, by its clock, if it ended */
 	uint32_t wait_status;		/* exit status of the target, as wait(2) encodes it */
-	uint32_t sample_period_ns;	/* period of its CPU samples; 0: it has none */
+	uint32_t sample_period_ns;	/* period of the recording's CPU samples; 0: it has none */
 };
 
 struct model {
@@ -96,7 +96,7 @@ struct model {
 	struct shapes shapes;
 	struct leaves leaves;
 	ARRAY(struct shim_message) messages;
-	void *features[NR_FEATURES + 1];	/* their states; NULL: asleep */
+	void *features[NR_FEATURES + 1];	/* the features' states; NULL: asleep */
 	struct arena arena;		/* for call paths that are not in any record */
 };
 
@@ -124,7 +124,7 @@ uint32_t model__freq_hz(const struct model *m);
 /* Return: the host that a process ran on; "" if there is only one. */
 const char *model__host(const struct model *m, uint32_t proc);
 
-/* properties of a process, from its labels */
+/* the properties of a process that its labels give */
 enum process_label {
 	PROCESS_NODE,
 	PROCESS_POD,			/* "ml/train-0"; its uid if its name is unknown */
@@ -136,8 +136,8 @@ enum process_label {
 char *model__process_label(const struct model *m, uint32_t proc, enum process_label label);
 
 /*
- * Return: all known ones, "node n1, job 4711, pod ml/train-0", which the caller frees; NULL if
- * memory is short.
+ * Return: all known properties, as in "node n1, job 4711, pod ml/train-0", which the caller frees;
+ * NULL if memory is short.
  */
 char *model__process_labels(const struct model *m, uint32_t proc);
 
@@ -152,7 +152,7 @@ static inline uint32_t model__rank(const struct model *m, uint32_t proc)
 	return labels__number(machine__labels(&m->machine, proc), XPU_LABEL_RANK);
 }
 
-/* Return: the name to show for a process, which is its last one; never NULL or empty. */
+/* Return: the name to show for a process, which is its last name; never NULL or empty. */
 const char *model__proc_name(const struct model *m, uint32_t proc);
 
 /* Return: the name that a process had at @time_ns, never NULL. */

@@ -15,34 +15,34 @@
 #include "xpu_record.h"
 
 #define NO_RANGE	0
-#define MAX_RANGES	(XPU_RANGE_DEPTH + 1)	/* in a path; a mark inside the deepest possible
-						 * range */
+#define MAX_RANGES	(XPU_RANGE_DEPTH + 1)	/* most ranges in a path; the last is a mark inside
+						 * the deepest possible range */
 
 struct range {
-	const struct xpu_record_range *rec; /* NULL: no record defines it */
+	const struct xpu_record_range *rec; /* NULL: no record defines the range */
 	uint32_t proc;
-	uint32_t parent;		/* NO_RANGE: it was the first one opened */
+	uint32_t parent;		/* NO_RANGE: the range was opened first */
 	uint32_t name;			/* index in names */
 };
 
 /* all ranges with one name */
 struct range_name {
 	const char *name;		/* interned; with "domain:" before it if it has a domain */
-	int8_t wanted;			/* whether it passes the filter; -1: not asked yet */
+	int8_t wanted;			/* whether the name passes the filter; -1: not asked yet */
 };
 
 struct ranges {
 	ARRAY(struct range) list;	/* [NO_RANGE] stands for no range */
 	ARRAY(struct range_name) names;
-	struct idmap by_name;		/* address of the name -> names */
+	struct idmap by_name;		/* maps the address of a name to an index in names */
 	size_t first;			/* first range of the recording that is being read */
 };
 
 void ranges__exit(struct ranges *r);
 
 /*
- * Finds or makes the index of an interned name; a name of NULL means that memory was short. Return:
- * 0 or -ENOMEM.
+ * Finds or makes the index of an interned name; if memory was short for the name, it is NULL.
+ * Return: 0 or -ENOMEM.
  */
 int ranges__name_idx(struct ranges *r, const char *name, uint32_t *idx);
 

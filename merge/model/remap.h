@@ -21,10 +21,10 @@ struct remap {
 					 * NO_RANGE */
 	uint32_t aggregate;		/* number to add to an index of an aggregate; sums__absorb()
 					 * sets it */
-	uint32_t *gpus, *shapes, *leaves, *range_names;	/* by old index: the new index */
+	uint32_t *gpus, *shapes, *leaves, *range_names;	/* for each old index: the new index */
 	const struct strpool *from;
 	struct strpool *to;
-	struct idmap by_text;		/* address of a text to index in texts */
+	struct idmap by_text;		/* maps the address of a text to an index in texts */
 	ARRAY(const char *) texts;
 	bool no_memory;			/* memory was short for a text */
 };
@@ -64,7 +64,7 @@ struct model;
  *
  * Finds the recording's GPUs in @m. Until model__absorb(), only texts may be added to @m.
  *
- * Return: 0, 1 or -ENOMEM. 1: its GPUs make it necessary to read the recording again, with @m (see
+ * Return: 0, 1 or -ENOMEM. 1: because of its GPUs, the recording must be read again, with @m (see
  * gpus__absorb()); nothing but GPUs was added.
  */
 int remap__start(struct remap *r, struct model *m, const struct model *from);

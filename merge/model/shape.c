@@ -78,7 +78,7 @@ void shape__text(const struct xpu_shape *shape, char buf[SHAPE_TEXT_MAX])
 
 /* ---- occupancy ------------------------------------------------------------------------------- */
 
-#define REGISTER_UNIT		256	/* registers are allocated to warps in this unit */
+#define REGISTER_UNIT		256	/* registers are allocated to warps in units of this size */
 
 static uint64_t round_up(uint64_t n, uint64_t unit)
 {
@@ -97,7 +97,7 @@ static uint32_t nr_partitions(uint32_t capability)
 	return capability == 60 ? 2 : 4;
 }
 
-/* Return: how many blocks the registers suffice for. */
+/* Return: for how many blocks the registers suffice. */
 static uint64_t blocks_by_registers(const struct xpu_shape *shape, uint64_t nr_warps,
 				    const struct xpu_device_limits *limits)
 {

@@ -9,7 +9,7 @@
 #include "util.h"
 #include "xpu_record.h"
 
-#define SHAPE_SEVERAL	(NO_INDEX - 1)	/* instead of an index: launches have different shapes */
+#define SHAPE_SEVERAL	(NO_INDEX - 1)	/* instead of an index, if launches have different shapes */
 
 /* all shapes, each once */
 struct shapes {
@@ -25,7 +25,7 @@ void shapes__exit(struct shapes *s);
 /* Finds or makes a shape. Return: 0 or -ENOMEM. */
 int shapes__get(struct shapes *s, const struct xpu_shape *shape, uint32_t *idx);
 
-/* Return: the shape with that index; NULL if it is unknown, or SHAPE_SEVERAL. */
+/* Return: the shape with that index; NULL if the shape is unknown, or for SHAPE_SEVERAL. */
 const struct xpu_shape *shapes__at(const struct shapes *s, uint32_t idx);
 
 /* Return: the index if @a and @b are equal, otherwise SHAPE_SEVERAL. */
@@ -46,7 +46,7 @@ void shape__text(const struct xpu_shape *shape, char buf[SHAPE_TEXT_MAX]);
 char *shape__describe(const struct xpu_shape *shape, const struct xpu_device_limits *limits);
 
 /**
- * shape__occupancy - find how many of a multiprocessor's warps can run at a time
+ * shape__occupancy - find how many of a multiprocessor's warps can run at once
  * @limits: all 0 if unknown
  *
  * Computes what NVIDIA's occupancy calculator shows, with the largest shared memory that a

@@ -19,16 +19,16 @@ enum slice_kind {
 
 struct slice {
 	uint64_t start_ns, end_ns;
-	uint64_t key;			/* JOIN_KEY() of its process and correlation id */
+	uint64_t key;			/* JOIN_KEY() of the slice's process and correlation id */
 	const char *name;		/* interned */
-	uint32_t thread;		/* NO_INDEX: unknown */
-	uint32_t chain;			/* set by the timeline: the chain of its launch, or
-					 * NO_INDEX */
-	uint32_t range;			/* SLICE_NVTX: index in ranges.list */
+	uint32_t thread;		/* NO_INDEX: the thread is unknown */
+	uint32_t chain;			/* chain of the slice's launch, or NO_INDEX; set by the
+					 * timeline */
+	uint32_t range;			/* for SLICE_NVTX: index in ranges.list */
 	enum slice_kind kind : 8;
-	bool is_part;			/* --from or --to has cut it */
-	bool launch_only;		/* keep it only if it turns out to be a launch that passes
-					 * the filter */
+	bool is_part;			/* --from or --to has cut the slice */
+	bool launch_only;		/* keep the slice only if it turns out to be a launch that
+					 * passes the filter */
 };
 
 #endif /* MERGE_SLICE_H */

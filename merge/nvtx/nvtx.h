@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * nvtx.h - all that the feature has of NVTX ranges: which were open at a launch, and how long they
+ * nvtx.h - the state of the feature nvtx: which ranges were open at a launch, and how long they
  * lasted
  *
  * A launch has the number of the path of ranges that was open on its thread; the process itself
@@ -31,19 +31,19 @@ struct nvtx_work {
 struct nvtx_name {
 	struct stats ns;		/* times from opening to closing */
 	uint64_t nr_unclosed;		/* ranges still open at the end */
-	uint64_t nr_before, nr_after;	/* ranges that have parts in files that are not read:
-					 * in earlier ones, and in later ones; only .ns of the
-					 * file with their end counts them */
+	uint64_t nr_before, nr_after;	/* ranges with parts in files that are not read: in earlier
+					 * files, and in later files; only .ns of the file with
+					 * their end counts them */
 };
 
 /* a range that is open on a thread */
 struct open_range {
 	uint32_t range;
 	uint64_t start_ns;
-	bool carried;			/* it was opened in an earlier file */
+	bool carried;			/* the range was opened in an earlier file */
 };
 
-/* the range that a thread is in since a time */
+/* the range that a thread entered at a time */
 struct range_change {
 	uint64_t time_ns;
 	uint32_t range;
@@ -55,16 +55,17 @@ struct nvtx_thread {
 };
 
 struct nvtx {
-	ARRAY(struct nvtx_work) works;	/* by range, up to the last one with work */
-	ARRAY(struct nvtx_name) names;	/* by name, up to the last one that was opened */
-	ARRAY(struct nvtx_thread) threads;	/* by thread, up to the last one with events */
-	struct idmap by_id;		/* (proc, id) -> range */
-	/* of the recording that is being read */
+	ARRAY(struct nvtx_work) works;	/* for each range, up to the last range with work */
+	ARRAY(struct nvtx_name) names;	/* for each name, up to the last name that was opened */
+	ARRAY(struct nvtx_thread) threads;	/* for each thread, up to the last thread with
+						 * events */
+	struct idmap by_id;		/* maps (proc, id) to a range */
+	/* records of the recording that is being read */
 	ARRAY(const struct xpu_record_ranges *) records;
 	uint64_t last_ns;		/* time of the latest event */
 };
 
-/* Return: the state of the model; without ranges if it has none. */
+/* Return: the state of the model; if it has no ranges, an empty state. */
 const struct nvtx *nvtx__of(const struct model *m);
 
 void nvtx__exit(struct nvtx *n);

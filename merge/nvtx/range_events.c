@@ -61,8 +61,8 @@ static inline int range__hooks(struct second_pass *p, enum range_event event, ui
 
 /*
  * Takes a range from its begin, or from the begin of this file if the earlier files are not read,
- * to @time_ns. @goes_on: it is still open in the next file. The file with the end of the range
- * counts it, with its whole length. Return: 0, -ENOMEM or the sink's error.
+ * to @time_ns. @goes_on: the range is still open in the next file. The file with the end of the
+ * range counts it, with its whole length. Return: 0, -ENOMEM or the sink's error.
  */
 static int range__close(struct nvtx *n, struct second_pass *p, uint32_t thread,
 			struct nvtx_thread *t, size_t place, uint64_t time_ns, bool goes_on)
@@ -205,7 +205,8 @@ static int range__event(struct nvtx *n, struct second_pass *p, const struct xpu_
 	}
 	if (err || !p->opts->by_range)
 		return err;
-	if (t->changes.nr)	/* another thread may have read the clock earlier, as above */
+	if (t->changes.nr)	/* another thread may have read the clock earlier, as in
+				 * range__close() */
 		time_ns = max_t(uint64_t, time_ns, t->changes.v[t->changes.nr - 1].time_ns);
 	return array_push(&t->changes, ((struct range_change){ time_ns, range }));
 }

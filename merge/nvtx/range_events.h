@@ -7,8 +7,8 @@
 #include "nvtx/nvtx.h"
 
 /*
- * Turns all events, in order, into ranges with a begin and an end, before the pass. Return: 0,
- * -ENOMEM or the sink's error.
+ * Called before the pass: turns all events, in order, into ranges with a begin and an end. Return:
+ * 0, -ENOMEM or the sink's error.
  */
 int range_events__open(struct nvtx *n, struct second_pass *p);
 

@@ -63,7 +63,7 @@ static int nvtx_ranges__collect(struct section_rows *to)
 	}
 	for (i = 1; i < n->works.nr; i++)
 		nvtx_ranges__add(ranges, &n->works.v[i], rows, i);
-	/* without marks, and without ranges that the filter left out */
+	/* keep neither marks nor ranges that the filter left out */
 	for (i = 0; i < ranges->names.nr; i++)
 		if (rows[i].open->ns.nr || stats__total(&rows[i].open->ns) || rows[i].nr_works ||
 		    rows[i].gpu_ns)

@@ -206,7 +206,7 @@ struct nccl_counts {
 };
 
 struct nccl {
-	ARRAY(uint8_t) kinds;		/* by range: enum nccl_kind */
+	ARRAY(uint8_t) kinds;		/* for each range: enum nccl_kind */
 	ARRAY(struct nccl_thread) threads;
 	ARRAY(struct nccl_op) ops;
 	ARRAY(struct nccl_unit) units;
@@ -215,9 +215,9 @@ struct nccl {
 	ARRAY(struct nccl_member) members;
 	ARRAY(struct nccl_meeting) meetings;
 	ARRAY(uint32_t) met;		/* the units of all meetings */
-	struct idmap launches;		/* from JOIN_KEY() of a launch to an index in placed */
+	struct idmap launches;		/* maps JOIN_KEY() of a launch to an index in placed */
 	ARRAY(struct nccl_placed) placed;
-	ARRAY(bool) incomplete;		/* by process: whether it lost ranges */
+	ARRAY(bool) incomplete;		/* for each process: whether it lost ranges */
 	struct nccl_clocks clocks;
 	struct nccl_counts counts;
 	bool wanted;			/* operations were seen */

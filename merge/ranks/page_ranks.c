@@ -74,7 +74,7 @@ struct ranks_page {
 	const struct ranks *r;
 	struct tree tree;
 	struct waits waits, caused, over;
-	uint32_t *waited_for;		/* by rank: the rank that it waited for longest, or
+	uint32_t *waited_for;		/* for each rank: the rank that it waited for longest, or
 					 * NO_INDEX */
 	uint64_t *waited_for_ns;
 };
