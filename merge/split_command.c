@@ -31,7 +31,7 @@ struct options {
 	uint32_t keep, level;
 	const char *push, *labels, *program;
 	bool remove;
-	uint32_t journal;		/* a file descriptor; 0: none */
+	uint32_t journal;		/* a file descriptor; 0: no journal */
 };
 
 static int complain_number(const struct cmdline_given *given)
@@ -136,7 +136,8 @@ static void on_trouble(void *ctx, const char *text)
 }
 
 /*
- * Return: the counts of profiles so far, which outlive this program if it has a journal; or NULL.
+ * Return: the counts of profiles so far; with a journal, they outlive this program. NULL on
+ * failure.
  */
 static struct profile_counts *map_counts(int journal_fd)
 {

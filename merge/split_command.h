@@ -3,7 +3,7 @@
 #ifndef MERGE_SPLIT_COMMAND_H
 #define MERGE_SPLIT_COMMAND_H
 
-/* @argv: begins with the word "split". Return: the exit status. */
+/* Runs the command. @argv: begins with the word "split". Return: the exit status. */
 int split_command(int argc, char **argv);
 
 #endif /* MERGE_SPLIT_COMMAND_H */

@@ -34,17 +34,18 @@
 
 struct options {
 	bool batch;
-	uint32_t frames;		/* frames to show; 0: no limit */
+	uint32_t frames;		/* how many frames to show; 0: no limit */
 };
 
 struct top {
 	struct options opts;
-	pthread_mutex_t lock;		/* for the members below, because another thread reads
+	pthread_mutex_t lock;		/* guards the members below, because another thread reads
 					 * keys */
 	struct top_frames frames;
 	struct top_look look;
 	uint64_t nr_shown;
-	int place_fd, dir_fd;		/* the directory of the files (dir_fd), and its parent */
+	int place_fd, dir_fd;		/* the directory of the files (dir_fd), and that directory's
+					 * parent */
 	char dir[64];			/* path of dir_fd */
 };
 
@@ -53,7 +54,7 @@ struct top {
 static struct termios old_termios;
 static volatile sig_atomic_t is_raw;
 
-/* Restores the terminal; also for signal handlers. */
+/* Restores the terminal. Signal handlers may call it, too. */
 static void terminal__restore(void)
 {
 	static const char leave[] = "\033[?7h\033[?25h\033[?1049l";
@@ -76,7 +77,7 @@ static void on_fatal(int sig)
 
 static void on_resize(int sig)
 {
-	(void)sig;			/* the signal only interrupts poll() */
+	(void)sig;			/* the signal has done its work: it interrupts poll() */
 }
 
 /*

@@ -3,7 +3,7 @@
 #ifndef MERGE_TOP_COMMAND_H
 #define MERGE_TOP_COMMAND_H
 
-/* @argv: begins with the word "top". Return: the exit status. */
+/* Runs the command. @argv: begins with the word "top". Return: the exit status. */
 int top_command(int argc, char **argv);
 
 #endif /* MERGE_TOP_COMMAND_H */

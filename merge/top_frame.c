@@ -14,18 +14,18 @@
 /* The session begins again after this many files, or bytes of files. */
 #define MAX_READERS	120
 #define MAX_BYTES	(256ull << 20)
-#define MAX_ROWS	200		/* rows of each list */
+#define MAX_ROWS	200		/* most rows of each list */
 #define ROWS_ALONE	10
 
 /* ---- sums of one interval -------------------------------------------------------------------- */
 
 /* a share of a row: the time of one aggregate */
 struct row_share {
-	uintptr_t key;			/* shares with equal keys make one row */
+	uintptr_t key;			/* all shares with the same key make one row */
 	const struct stack *stack;	/* the call path, for rows of paths */
-	const char *name;		/* for a path, the name of all that it launches, or NULL;
-					 * otherwise the row's name */
-	const char *prefix;		/* before the name */
+	const char *name;		/* for a path: the only name of its work, or NULL; for other
+					 * rows: the row's name */
+	const char *prefix;		/* comes before the name */
 	uint64_t ns, nr;
 };
 
@@ -329,7 +329,7 @@ int top_frame__print(struct top_frame *frame, const struct top_look *look, FILE 
 		shown[TOP_WORK] = shown[TOP_PATHS] = !(shown[TOP_FUNCTIONS] = true);
 	for (i = 0; i < NR_TOP_LISTS; i++)
 		nr += shown[i];
-	/* One line is above everything, and two are above each list. */
+	/* One line comes before all lists, and two lines come before each list. */
 	if (look->height)
 		rows = look->height > 1 + 3 * nr ? (look->height - 1 - 2 * nr) / nr : 1;
 	print_head(frame, look, out);

@@ -8,8 +8,8 @@
  *	top_frame__print(&f.frame, &how, out);	any number of times
  *	top_frames__exit(&f);
  *
- * The files are read by one session, so that names are looked up once. It begins again after some
- * time, or when the files get large, so the memory is bounded.
+ * The files are read by one session, so that names are looked up once. The session begins again
+ * after some time, or when the files get large, so the memory is bounded.
  */
 #ifndef MERGE_TOP_FRAME_H
 #define MERGE_TOP_FRAME_H
@@ -38,8 +38,8 @@ struct top_gpu {
 };
 
 struct top_frame {
-	double seconds;			/* length of the interval */
-	uint64_t nr;			/* frames so far */
+	double seconds;			/* length of the interval in seconds */
+	uint64_t nr;			/* number of frames so far */
 	uint64_t nr_launches, nr_lost, nr_samples, cpu_ns;
 	uint64_t total_ns[NR_TOP_LISTS];
 	ARRAY(struct top_row) lists[NR_TOP_LISTS];
@@ -51,7 +51,7 @@ struct top_frames {
 	struct session s;
 	bool open;			/* @s is open */
 	ARRAY(struct reader *) readers;	/* recordings that @s refers to */
-	uint64_t bytes;			/* bytes of these recordings */
+	uint64_t bytes;			/* total size of these recordings */
 	struct top_frame frame;
 };
 
@@ -60,7 +60,7 @@ struct top_look {
 	enum top_order order;
 	bool work, paths;		/* lists to show; functions are shown if a frame has no work
 					 * at all */
-	unsigned int width, height;	/* height 0: ten rows of each list */
+	unsigned int width, height;	/* height 0: show ten rows of each list */
 	bool color, paused;
 };
 
@@ -73,7 +73,7 @@ void top_frames__exit(struct top_frames *f);
  */
 int top_frames__add(struct top_frames *f, const char *name, double seconds);
 
-/* Return: 0 or -ENOMEM. */
+/* Prints the frame. Return: 0 or -ENOMEM. */
 int top_frame__print(struct top_frame *frame, const struct top_look *look, FILE *out);
 
 #endif /* MERGE_TOP_FRAME_H */

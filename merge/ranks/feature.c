@@ -44,7 +44,7 @@ static bool ranks__wakes(const struct second_pass *p)
 	for (i = ranges->first; i < ranges->list.nr; i++)
 		if (nccl__is_range(ranges->list.v[i].rec))
 			return true;
-	/* Among the strings are the mangled names of kernels. */
+	/* The mangled names of kernels are among the strings. */
 	for (i = 0; i < p->found->string_defs.nr; i++)
 		if (strstr(p->found->string_defs.v[i], "nccl"))
 			return true;
@@ -93,7 +93,7 @@ static int ranks__launch(void *state, struct second_pass *p, const struct placed
 					    l->launch->time_ns);
 }
 
-/* Takes device work of NCCL, even if it is left out: the operations need all of it. */
+/* Takes NCCL's device work, even if it is left out: the operations need all of it. */
 static int ranks__work(void *state, struct second_pass *p, const struct placed_work *placed)
 {
 	struct nccl *n = &((struct ranks_state *)state)->nccl;

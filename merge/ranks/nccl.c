@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_GROUP	1024		/* communicators of one group */
+#define MAX_GROUP	1024		/* most communicators of one group */
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 

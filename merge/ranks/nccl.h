@@ -71,42 +71,44 @@ static inline bool nccl_kind__is_op(enum nccl_kind kind)
 
 /* an NCCL call on a thread */
 struct nccl_call {
-	uint64_t start_ns, end_ns;	/* end_ns UINT64_MAX: it is open */
+	uint64_t start_ns, end_ns;	/* end_ns UINT64_MAX: the call is still open */
 	uint32_t range;			/* index in ranges.list */
-	uint32_t unit;			/* its unit; for ncclGroupEnd(): the first unit of its
-					 * group */
+	uint32_t unit;			/* the call's unit; for ncclGroupEnd(): the first unit of
+					 * its group */
 	uint32_t nr_units;
 };
 
 struct nccl_op {
-	uint32_t range;			/* the range that has its payload */
+	uint32_t range;			/* the range whose payload describes the operation */
 	uint32_t unit;
 };
 
-/* The operations of one communicator that one rank launched together; mostly there is only one. */
+/* The operations of one communicator that one rank launched together; usually there is only one. */
 struct nccl_unit {
 	uint64_t comm;
 	uint64_t start_ns;		/* time of the first call, or of the launch of its graph */
 	uint32_t proc, thread;
-	uint32_t first_op, nr_ops;	/* range in ops */
-	uint32_t nr_collectives;	/* collectives among these */
-	bool captured;			/* only launches of its graph run it */
+	uint32_t first_op, nr_ops;	/* its range in ops */
+	uint32_t nr_collectives;	/* number of collectives in that range */
+	bool captured;			/* it runs only when its graph is launched */
 	bool by_stream;			/* a kernel without an operation; comm is the number of its
 					 * stream */
-	/* The rest is set by nccl__finish(). */
-	uint32_t gpu;			/* index in gpus.list; NO_INDEX: unknown, without kernels */
-	uint32_t member;		/* NO_INDEX: captured */
+	/* nccl__finish() sets all members below. */
+	uint32_t gpu;			/* index in gpus.list; NO_INDEX: unknown, or no kernels */
+	uint32_t member;		/* NO_INDEX: the unit was captured */
 	uint32_t seq;			/* how many collectives of the communicator come before it
 					 * on its rank */
-	uint32_t first_kernel, nr_kernels;	/* range in kernels */
-	uint64_t begin_ns, end_ns;	/* span of its kernels, by its own clock */
+	uint32_t first_kernel, nr_kernels;	/* its range in kernels */
+	uint64_t begin_ns, end_ns;	/* when its kernels began and ended, by its own clock */
 	uint64_t launch_ns;		/* time of the launch of its first kernel */
-	int64_t shift_ns;		/* added to its times to compare them with other units */
-	uint64_t busy_ns;		/* total time of its kernels: wait_ns and transfers */
+	int64_t shift_ns;		/* added to the unit's times to compare them with other
+					 * units */
+	uint64_t busy_ns;		/* total time of the unit's kernels: wait_ns and
+					 * transfers */
 	uint64_t wait_ns;
-	uint64_t caused_ns;		/* waits of other units for this one */
-	uint32_t waited_for;		/* the unit that it waited for; NO_INDEX: none */
-	uint32_t meeting;		/* NO_INDEX: not paired */
+	uint64_t caused_ns;		/* how long other units waited for this one */
+	uint32_t waited_for;		/* the unit for which it waited; NO_INDEX: none */
+	uint32_t meeting;		/* NO_INDEX: the unit is not paired */
 	bool paired;			/* a unit of another rank matches it */
 };
 
@@ -116,36 +118,38 @@ struct nccl_kernel {
 	uint64_t launch_ns;
 	uint64_t graph;			/* JOIN_KEY() of the launch of its graph; 0: no graph */
 	uint64_t wait_ns;		/* set by nccl__finish() */
-	uint32_t unit;			/* NO_INDEX: no unit */
-	uint32_t last_unit;		/* its group has the units from unit to last_unit; for
-					 * nccl__finish() */
+	uint32_t unit;			/* NO_INDEX: the kernel has no unit */
+	uint32_t last_unit;		/* for nccl__finish(): the units of the kernel's group are
+					 * unit to last_unit */
 	uint32_t proc, thread, gpu, stream, leaf;
-	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: left out */
-	bool kernel;			/* otherwise a copy or set */
-	bool loose;			/* known as NCCL by its name alone: not launched in an NCCL
+	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: the kernel is left
+					 * out */
+	bool kernel;			/* false: this is a copy or set */
+	bool loose;			/* NCCL's by its name alone: not launched in an NCCL
 					 * range */
-	bool collective;		/* a collective, by its name */
+	bool collective;		/* a collective, judged by its name */
 };
 
 /* a rank of a communicator */
 struct nccl_member {
 	uint64_t comm;
-	uint32_t epoch;			/* how many communicators with that id it destroyed
+	uint32_t epoch;			/* how many communicators with that id the process destroyed
 					 * before */
 	uint32_t proc, gpu;
 	int32_t rank, nr_ranks;		/* -1: unknown */
-	bool whole;			/* all of its operations are recorded, starting with the
-					 * first */
-	bool ended;			/* its operations are recorded up to its orderly end */
+	bool whole;			/* all operations of the rank are recorded, starting with
+					 * the first */
+	bool ended;			/* the rank's operations are recorded up to its orderly
+					 * end */
 	uint32_t nr_units, nr_collectives;
 };
 
 /* the collectives with one number of a communicator, on all recorded ranks */
 struct nccl_meeting {
-	uint32_t first, nr;		/* range in met */
+	uint32_t first, nr;		/* its range in met */
 	uint32_t last;			/* the unit that began last */
 	uint64_t wait_ns;		/* waits of all its units */
-	uint64_t begin_ns;		/* the first begin, on the aligned clock */
+	uint64_t begin_ns;		/* when the first unit began, on the aligned clock */
 };
 
 /* the creation or end of a communicator in a process */
@@ -153,10 +157,10 @@ struct nccl_life {
 	uint64_t comm, time_ns;
 	uint32_t proc;
 	enum nccl_kind kind;
-	bool own;			/* rank is in this communicator, not in its parent */
-	bool orderly;			/* an end after all operations, on each rank */
+	bool own;			/* rank counts in this communicator, not in its parent */
+	bool orderly;			/* an end that comes after all operations, on each rank */
 	int32_t rank, nr_ranks;
-	bool split;			/* own is false, but these are known: */
+	bool split;			/* own is false, but the following members are known: */
 	uint64_t parent;
 	int32_t key;
 };
@@ -169,38 +173,39 @@ struct nccl_placed {
 struct nccl_thread {
 	ARRAY(struct nccl_call) calls;	/* sorted by start */
 	ARRAY(struct nccl_op) pending;	/* operations of the open group */
-	uint32_t depth;			/* depth of open groups */
+	uint32_t depth;			/* how many groups are open inside one another */
 };
 
 /* counts of operations and kernels that are left out, by reason */
 struct nccl_counts {
 	uint64_t nr_ops;		/* collectives, sends and receives that ran */
-	uint64_t nr_paired;		/* those among nr_ops that are paired */
+	uint64_t nr_paired;		/* how many of nr_ops are paired */
 	uint64_t nr_alone;		/* no other rank of the communicator is recorded, or it has
 					 * only one rank */
 	uint64_t nr_missing;		/* no other rank has the operation: a rank ended earlier, or
 					 * is cut off */
 	uint64_t nr_older;		/* the communicator is older than the recording of a rank,
 					 * or a rank lost ranges */
-	uint64_t nr_late;		/* counted from the end: before xpuload attached to another
-					 * rank */
-	uint64_t nr_from_end;		/* those among nr_paired that are counted from the end */
+	uint64_t nr_late;		/* counted from the end: operations before xpuload attached
+					 * to another rank */
+	uint64_t nr_from_end;		/* how many of nr_paired are counted from the end */
 	uint64_t nr_disagree;		/* ranks have different operations with this or an earlier
 					 * number */
 	uint64_t nr_no_rank;		/* sends and receives of a rank whose number is unknown */
-	uint64_t nr_no_kernel;		/* those among nr_paired without a kernel on this rank */
+	uint64_t nr_no_kernel;		/* how many of nr_paired have no kernel on this rank */
 	uint64_t nr_captured;		/* calls that made nodes of graphs */
-	uint64_t paired_ns;		/* kernels of paired operations: waits and transfers */
+	uint64_t paired_ns;		/* time of kernels of paired operations: waits and
+					 * transfers */
 	uint64_t wait_ns;
-	uint64_t unpaired_ns;		/* kernels of other operations */
+	uint64_t unpaired_ns;		/* time of kernels of other operations */
 	uint64_t nr_by_stream;		/* kernels that are paired by their order in streams */
 	uint64_t nr_own_threads;	/* kernels launched by NCCL's own threads, joined with calls
 					 * in order */
 	uint64_t nr_setup;		/* copies and memsets that come with a kernel: NCCL connects
 					 * ranks with them */
 	uint64_t setup_ns;
-	uint64_t nr_kernels_shared;	/* kernels of groups with several communicators that streams
-					 * do not tell apart */
+	uint64_t nr_kernels_shared;	/* kernels of groups with several communicators whose
+					 * streams do not tell the communicators apart */
 	uint64_t shared_ns;
 	uint64_t nr_launches_unplaced;	/* launches in an NCCL range that no event opened */
 };
@@ -220,21 +225,21 @@ struct nccl {
 	ARRAY(bool) incomplete;		/* for each process: whether it lost ranges */
 	struct nccl_clocks clocks;
 	struct nccl_counts counts;
-	bool wanted;			/* operations were seen */
-	bool loose;			/* kernels without operations were seen */
+	bool wanted;			/* operations have been seen */
+	bool loose;			/* kernels without operations have been seen */
 };
 
 struct model;
 
 void nccl__exit(struct nccl *n);
 
-/* Return: whether NCCL made an NVTX range; @rec: its definition, or NULL. */
+/* Return: whether NCCL made an NVTX range. @rec: the range's definition, or NULL */
 bool nccl__is_range(const struct xpu_record_range *rec);
 
 /* Return: the kind of an NVTX range; NCCL_NONE if memory is short. */
 enum nccl_kind nccl__kind(struct nccl *n, const struct ranges *ranges, uint32_t range);
 
-/* Handles a thread's range that opens, or closes, or is a mark. Return: 0 or -ENOMEM. */
+/* Called when a thread's range opens or closes, and for a mark. Return: 0 or -ENOMEM. */
 int nccl__open(struct nccl *n, const struct ranges *ranges, uint32_t proc, uint32_t thread,
 	       uint32_t range, uint64_t time_ns);
 void nccl__close(struct nccl *n, const struct ranges *ranges, uint32_t thread, uint32_t range,
@@ -254,8 +259,8 @@ int nccl__launch(struct nccl *n, const struct ranges *ranges, uint64_t key, uint
 		 uint32_t range, uint64_t time_ns);
 
 /*
- * Return: the NCCL call that made the launch @key and has operations; NULL if none did. For device
- * work of a graph, @key is the launch that made the graph node.
+ * Return: the NCCL call that made the launch @key and has operations; NULL if none did. For a
+ * graph's device work, @key is the launch that made the graph node.
  */
 const struct nccl_call *nccl__call(const struct nccl *n, uint64_t key);
 
@@ -263,8 +268,8 @@ const struct nccl_call *nccl__call(const struct nccl *n, uint64_t key);
 int nccl__kernel(struct nccl *n, const struct nccl_call *call, const struct nccl_kernel *kernel);
 
 /*
- * Takes a kernel that only its name shows to be of NCCL, and whose operation is unknown. Return: 0
- * or -ENOMEM.
+ * Takes a kernel that is NCCL's by its name alone, and whose operation is unknown. Return: 0 or
+ * -ENOMEM.
  */
 int nccl__loose_kernel(struct nccl *n, const struct nccl_kernel *kernel);
 

@@ -17,24 +17,24 @@
 
 /* the ends of one collective, by two clocks */
 struct nccl_ends {
-	uint32_t from, to;		/* clocks; from < to */
-	uint64_t time_ns;		/* by the clock from */
+	uint32_t from, to;		/* numbers of two clocks; from < to */
+	uint64_t time_ns;		/* the end, by the clock from */
 	int64_t difference_ns;		/* how far the clock to is ahead of the clock from */
 };
 
 /* a clock that several recordings may share */
 struct nccl_clock {
-	uint32_t input;			/* the first recording that has it */
-	uint64_t nr_ends;		/* collectives that it is aligned by */
+	uint32_t input;			/* the first recording that has the clock */
+	uint64_t nr_ends;		/* number of collectives by which it is aligned */
 	bool aligned;			/* whether it is aligned to the first clock */
-	int64_t offset_ns;		/* ahead of the first clock, at base_ns */
+	int64_t offset_ns;		/* how far it is ahead of the first clock at base_ns */
 	double drift;			/* increase of offset_ns per ns */
 	uint64_t base_ns;
 	uint64_t error_ns;		/* half of the differences are off by at most this */
 };
 
 struct nccl_clocks {
-	ARRAY(struct nccl_clock) list;	/* [0]: the clock that others are compared with */
+	ARRAY(struct nccl_clock) list;	/* the first is the clock with which others are compared */
 	ARRAY(struct nccl_ends) ends;
 };
 

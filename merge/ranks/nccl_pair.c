@@ -9,7 +9,7 @@
 #include "model/model.h"
 #include "ranks/nccl.h"
 
-#define MAX_ENDS	(1u << 20)	/* differences of clocks that are kept */
+#define MAX_ENDS	(1u << 20)	/* most differences of clocks that are kept */
 
 /* ---- the unit of a kernel -------------------------------------------------------------------- */
 
@@ -72,7 +72,7 @@ static int nccl__streams(const struct nccl *n, const uint64_t *comms, size_t nr,
 	return 0;
 }
 
-/* Gives each kernel of a group with several communicators to one of them, by stream. */
+/* Gives each kernel of a group with several communicators to one of them, by its stream. */
 static int nccl__share_groups(struct nccl *n)
 {
 	struct idmap streams = { 0 };
@@ -114,12 +114,12 @@ static int kernel__cmp_launch(const void *va, const void *vb, void *ctx)
 	return cmp3(a->proc, b->proc) ?: cmp3(a->launch_ns, b->launch_ns) ?: cmp3(*ia, *ib);
 }
 
-/* Calls without kernels and kernels without calls, of one process. */
+/* One process's calls without kernels, and kernels without calls. */
 struct apart {
 	uint64_t comm;
 	uint32_t nr_units, nr_kernels;
-	bool differ;			/* several communicators lack kernels, or the one that does
-					 * has other units with kernels */
+	bool differ;			/* several communicators lack kernels, or the only one that
+					 * does has other units with kernels */
 };
 
 /* Marks the units that have kernels. Return: an allocated array. */
@@ -337,8 +337,8 @@ static int nccl__run_graphs(struct nccl *n)
 }
 
 /*
- * A unit consists of its kernels. Copies and sets are the operation itself only without a kernel,
- * as with one rank, or with copy engines; together with a kernel they set up a connection.
+ * A unit consists of its kernels. If the unit has no kernel, as with one rank or with copy engines,
+ * its copies and sets are the operation itself. Together with a kernel they set up a connection.
  */
 static int nccl__leave_setup(struct nccl *n)
 {
@@ -463,7 +463,7 @@ struct tenure {
 	const struct nccl_life *lives;
 	size_t nr_lives;
 	uint32_t first_member;		/* the first member of this tenure */
-	uint32_t gpu;			/* the GPU of all its kernels; NO_INDEX if there are
+	uint32_t gpu;			/* the GPU of all its kernels; NO_INDEX if they ran on
 					 * several */
 };
 
@@ -813,8 +813,8 @@ struct comm_state {
 	uint32_t epoch;
 	uint32_t nr_members;
 	bool older;			/* a rank's first operations are not recorded ... */
-	bool from_end;			/* ... but the last operations of all ranks are, up to the
-					 * orderly end */
+	bool from_end;			/* ... but the last operations of all ranks are recorded, up
+					 * to the orderly end */
 	bool disagrees;			/* ranks disagree about this and all later operations */
 };
 
@@ -946,7 +946,10 @@ static int nccl__pair_place(struct nccl *n, const struct model *m, const struct 
 	return 0;
 }
 
-/* Return: how many collectives are before a unit on its rank; with @from_end, after it. */
+/*
+ * Return: how many collectives come before a unit on its rank; with @from_end, how many come after
+ * it.
+ */
 static uint32_t unit__place(const struct nccl *n, const struct nccl_unit *u, bool from_end)
 {
 	return from_end ?
@@ -1099,8 +1102,9 @@ static uint64_t unit__begin(const struct nccl_unit *u)
  */
 static void unit__wait(struct nccl *n, struct nccl_unit *u, uint32_t last)
 {
-	uint64_t until_ns = unit__begin(&n->units.v[last]) - u->shift_ns;	/* by its own
-										 * clock */
+	uint64_t until_ns = unit__begin(&n->units.v[last]) - u->shift_ns;	/* until when it
+										 * waited, by its
+										 * own clock */
 	uint32_t i;
 
 	for (i = u->first_kernel; i < u->first_kernel + u->nr_kernels; i++) {
@@ -1126,8 +1130,8 @@ static int unit__cmp_begin(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * Finds the waits of units that met. A unit that ended before the last one began, as the root of a
- * broadcast may, waited at most for the last unit that began before its end.
+ * Finds the waits of units that met. A unit may end before the last unit begins, as the root of a
+ * broadcast may. It then waited at most for the last unit that began before its own end.
  */
 static void meeting__waits(struct nccl *n, struct nccl_meeting *meeting)
 {
@@ -1165,7 +1169,8 @@ struct side {
 	uint64_t comm;
 	uint32_t epoch;
 	int32_t from, to;
-	uint32_t nr;			/* its number among sides of its kind between these ranks */
+	uint32_t nr;			/* the side's number among sides of its kind between these
+					 * ranks */
 	uint32_t unit;
 	uint64_t bytes;
 	bool receives;
@@ -1195,7 +1200,7 @@ static int side__cmp_pair(const void *va, const void *vb)
 
 typedef ARRAY(struct side) sides_t;
 
-/* Return: whether sends and receives of that unit are left out; counts them by reason. */
+/* Return: whether sends and receives of that unit are left out. Counts them by reason. */
 static bool nccl__leave_side(struct nccl *n, const struct nccl_unit *u,
 			     const struct comm_state *state, const struct xpu_range_payload *p,
 			     uint64_t unknown_ns)
@@ -1248,7 +1253,7 @@ static int nccl__sides(struct nccl *n, const struct ranges *ranges, const comm_s
 			}));
 		}
 	}
-	/* Calls of one unit have one time, and stay in their order. */
+	/* Calls of one unit have the same time, and stay in their order. */
 	for (i = 0; i < sides->nr; i++)
 		sides->v[i].nr = sides->v[i].from_end ? UINT32_MAX - i : i;
 	return err;

@@ -5,17 +5,17 @@
 #include "join/session.h"
 #include "ranks/state.h"
 
-/* what an aggregate of NCCL kernels waited */
+/* how long an aggregate of NCCL kernels waited */
 struct nccl_wait {
 	uint64_t ns;
 	uint32_t at;			/* index of the wait's aggregate */
 };
 
-/* Return: whether the wait of a kernel passes the filter. *@wait: the part of it that does */
+/* Return: whether the wait of a kernel passes the filter. *@wait: the part of it that passes */
 static bool nccl_wait__cut(const struct nccl_kernel *k, const struct model *m,
 			   const struct filter *filter, struct filter_span *wait)
 {
-	/* The wait is at the begin of the kernel. */
+	/* The wait is at the beginning of the kernel. */
 	*wait = (struct filter_span){
 		.from_ns = k->start_ns, .to_ns = k->start_ns + k->wait_ns, .ns = k->wait_ns,
 	};
@@ -52,7 +52,7 @@ int nccl_waits__split(const struct nccl *n, struct session *session)
 			continue;
 		wait = whole = s->aggregates.v[i];
 		wait.sum_ns = min_t(uint64_t, waits[i].ns, wait.sum_ns);
-		wait.nr = 0;		/* count works once */
+		wait.nr = 0;		/* all parts together count works once */
 		err = leaves__part(&m->leaves, wait.leaf, &place, &wait.leaf);
 		s->aggregates.v[i].sum_ns -= wait.sum_ns;
 		waits[i].at = s->aggregates.nr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * page_ranks.c - the page of the command "ranks": the page of html.c with two sides and a member
+ * page_ranks.c - writes the page of the command "ranks": html.c's page with two sides and a member
  * "ranks"
  *
  * The tree shows what each straggler did before others waited for it: side 1 is the straggler, side
@@ -45,9 +45,9 @@
 #include "ranks/state.h"
 #include "write/html.h"
 
-#define MAX_PATHS	40000		/* paths in the tree: about 60 bytes of a page each, plus
-					 * names */
-#define MAX_WAITS	120000		/* bins with waits: about 12 bytes each */
+#define MAX_PATHS	40000		/* most paths in the tree: each takes about 60 bytes of the
+					 * page, plus names */
+#define MAX_WAITS	120000		/* most bins with waits: each takes about 12 bytes */
 #define MAX_OTHERS	2000
 
 #define MIN_BINS	60		/* with fewer bins, properties of waits are left out */
@@ -56,16 +56,16 @@
 
 /* waits of one rank for another in one kind of collective; each member may be LEFT_OUT */
 struct waits_of {
-	uint32_t rank, culprit, collective;	/* culprit: NO_INDEX: ranks start */
+	uint32_t rank, culprit, collective;	/* culprit NO_INDEX: the ranks start */
 };
 
-/* members of struct waits_of that are shown */
+/* which members of struct waits_of are shown */
 enum { TELL_RANK = 1, TELL_CULPRIT = 2, TELL_COLLECTIVE = 4 };
 
 /* waits over time */
 struct waits {
 	struct bins bins;
-	ARRAY(struct waits_of) keys;	/* keys of bins */
+	ARRAY(struct waits_of) keys;	/* the keys that the bins refer to */
 	struct hashes by_key;
 	uint64_t secret;
 };
@@ -83,7 +83,7 @@ struct ranks_page {
 
 /* kinds that only this page has */
 enum page_kind {
-	KIND_NCCL = TREE_MORE,		/* NCCL work, among the work of ranks */
+	KIND_NCCL = TREE_MORE,		/* NCCL's work, as a part of the ranks' work */
 	KIND_HOST,			/* unexplained time before a launch */
 };
 
@@ -96,7 +96,7 @@ static uint32_t late_path__kind(const struct late_path *p, const struct model *m
 }
 
 /*
- * Adds a path of a straggler to both sides. @small: add only its time, to the sum of small
+ * Adds a path of a straggler to both sides. @small: add only the path's time, to the sum of small
  * differences
  */
 static int page__add_path(struct ranks_page *page, const struct late_path *p, bool small)
@@ -182,7 +182,7 @@ static int waits__key(struct waits *w, const struct waits_of *key, uint32_t *idx
 	return array_push(&w->keys, *key) ?: hashes__add(&w->by_key, hash, *idx);
 }
 
-/* Puts all waits into bins; @tell: TELL_*, or'ed. Return: 0 or -ENOMEM. */
+/* Puts all waits into bins. @tell: TELL_*, or'ed. Return: 0 or -ENOMEM. */
 static int waits__make(struct waits *w, const struct ranks *r, unsigned int tell)
 {
 	uint32_t idx;
@@ -537,7 +537,7 @@ static void print_clocks(struct json_out *j, const struct ranks *r)
 	json_out__close(j, ']');
 }
 
-/* Prints one of the three numbers of each key that has bins. */
+/* Prints one of the three members of each key that has bins. */
 static void print_keys(struct json_out *j, const struct waits *w, const char *key, size_t offset)
 {
 	const struct bins *b = &w->bins;

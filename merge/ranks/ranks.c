@@ -42,7 +42,7 @@ static int sink__work(void *ctx, const struct model *m, uint64_t key, const stru
 	};
 
 	(void)first;
-	/* The feature takes each work before this function does. */
+	/* The feature nccl takes each piece of work before this function does. */
 	if (nccl__of(m)->kernels.nr > r->nr_nccl)
 		e.nccl = nccl__of(m)->kernels.nr - 1;
 	r->nr_nccl = nccl__of(m)->kernels.nr;
@@ -338,7 +338,7 @@ static int ranks__add_other(struct ranks *r, const struct model *m, uint32_t pro
 	return 0;
 }
 
-/* @known: passed to ranks__add_other() */
+/* Sums up all events. @known: passed to ranks__add_other() */
 static int ranks__sum_events(struct ranks *r, const struct model *m, struct idmap *known)
 {
 	uint64_t busy_to_ns = 0, end_ns;
@@ -461,7 +461,8 @@ static int ranks__add_meeting(struct ranks *r, const struct model *m,
 }
 
 /*
- * Adds the sends and receives of a unit. @known: ranks that have sends or receives, by communicator
+ * Adds the sends and receives of a unit. @known: the ranks that have sends or receives, by
+ * communicator
  */
 static int ranks__add_sends(struct ranks *r, const struct model *m, const struct nccl_unit *u,
 			    struct idmap *known)

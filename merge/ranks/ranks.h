@@ -34,26 +34,27 @@ enum late_kind {
 
 struct rank {
 	uint32_t proc;
-	uint32_t number;		/* the number to show; see ranks.numbers */
+	uint32_t number;		/* the rank's number to show; see ranks.numbers */
 	uint64_t first_unit_ns;		/* time of the launch of the first operation */
 	uint64_t nr_launches, nr_works;
-	uint64_t busy_ns;		/* time in which at least one of its works ran */
-	uint64_t own_ns;		/* total time of works that are not of NCCL */
-	uint64_t wait_ns, transfer_ns;	/* sums over NCCL works in paired operations ... */
-	uint64_t unpaired_ns;		/* ... and in others */
-	uint64_t gpu_wait_ns;		/* time in which its threads waited for a device */
+	uint64_t busy_ns;		/* time in which at least one piece of its work ran */
+	uint64_t own_ns;		/* total time of work outside of NCCL */
+	uint64_t wait_ns, transfer_ns;	/* sums over NCCL's work in paired operations ... */
+	uint64_t unpaired_ns;		/* ... and in other operations */
+	uint64_t gpu_wait_ns;		/* time in which the rank's threads waited for a device */
 	uint64_t nr_ops, nr_paired;
-	uint64_t nr_last;		/* operations in which others waited for it */
-	uint64_t caused_ns;		/* the time of these waits; all ranks together: wait_ns -
+	uint64_t nr_last;		/* operations in which others waited for this rank */
+	uint64_t caused_ns;		/* total of these waits; over all ranks: wait_ns -
 					 * start_wait_ns */
-	uint64_t start_wait_ns;		/* part of wait_ns while ranks start, blamed on nobody */
+	uint64_t start_wait_ns;		/* the part of wait_ns while ranks start, which is blamed on
+					 * nobody */
 };
 
 /* the origin of the ranks' numbers */
 enum rank_numbers {
-	RANKS_BY_LABEL,			/* from the launcher: RANK, SLURM_PROCID and so on */
-	RANKS_BY_COMM,			/* from their largest communicator */
-	RANKS_BY_ORDER,			/* by recording and process */
+	RANKS_BY_LABEL,			/* the launcher gives them: RANK, SLURM_PROCID and so on */
+	RANKS_BY_COMM,			/* the largest communicator of each gives them */
+	RANKS_BY_ORDER,			/* the order of recordings and processes gives them */
 };
 
 /* time on a path that made a rank late */
@@ -62,12 +63,12 @@ struct late_path {
 	enum late_kind kind;
 	const char *path;		/* frames, root first, with ';' between them */
 	const char *leaf;		/* "[GPU_Kernel]name", "[Off_CPU]sleep", "" */
-	uint32_t leaf_idx;		/* index of this leaf in the model, or of an equal one;
+	uint32_t leaf_idx;		/* index of this leaf, or of an equal one, in the model;
 					 * NO_INDEX: none */
-	uint64_t ns, median_ns;		/* time of this rank; median of the others */
+	uint64_t ns, median_ns;		/* time of this rank; median time of the other ranks */
 };
 
-/* Paths are compared for at most this many ranks, for those that caused the longest waits. */
+/* Paths are compared for the ranks that caused the longest waits: at most this many. */
 #define RANKS_MAX_CULPRITS	64
 
 /* the operations with one name in one communicator; sends and receives together */
@@ -75,7 +76,8 @@ struct rank_collective {
 	uint64_t comm;
 	const char *name;
 	uint32_t nr_ranks;
-	uint64_t nr, bytes;		/* of one rank; for sends and receives, of all sends */
+	uint64_t nr, bytes;		/* numbers of one rank; for sends and receives, of all
+					 * sends */
 	uint64_t wait_ns, transfer_ns, longest_wait_ns;
 };
 
@@ -83,7 +85,7 @@ struct rank_collective {
 struct rank_wait {
 	uint64_t begin_ns, ns;		/* aligned */
 	uint32_t rank;
-	uint32_t culprit;		/* the rank that came last; NO_INDEX: ranks start */
+	uint32_t culprit;		/* the rank that came last; NO_INDEX: the ranks start */
 	uint32_t collective;		/* index in collectives */
 };
 
@@ -98,19 +100,19 @@ struct other_kernel {
 struct ranks_event {
 	uint64_t start_ns, ns;
 	uint32_t proc;
-	uint32_t thread;		/* NO_INDEX: the span is of a device */
+	uint32_t thread;		/* NO_INDEX: the span belongs to a device */
 	uint32_t chain, leaf;
 	uint32_t nccl;			/* index in nccl.kernels, or NO_INDEX */
-	bool point;			/* a sample: all of its time counts at its start */
+	bool point;			/* a sample, whose time counts completely at its start */
 };
 
-/* a launch, and the time of the process before it */
+/* a launch, and the process's time before it */
 struct ranks_launch {
 	uint64_t time_ns;
-	uint64_t told_ns;		/* how much of the time before it events explain */
+	uint64_t told_ns;		/* how much of the time before it is explained by events */
 	uint32_t proc, thread, chain;
-	uint32_t blamed;		/* the rank that others waited for in the next operation, or
-					 * NO_INDEX */
+	uint32_t blamed;		/* the rank for which others waited in the next operation,
+					 * or NO_INDEX */
 };
 
 struct ranks {
@@ -118,20 +120,22 @@ struct ranks {
 	const struct session *s;	/* valid after ranks__finish() */
 	ARRAY(struct rank) ranks;	/* in order of their numbers */
 	enum rank_numbers numbers;
-	ARRAY(struct late_path) compared;	/* all paths before these waits, the worst first */
-	ARRAY(struct late_path) late;	/* paths of compared that exceed the median */
-	ARRAY(uint32_t) stragglers;	/* ranks, the worst first */
-	ARRAY(struct rank_collective) collectives;	/* the longest waits first */
-	ARRAY(struct rank_wait) waits;	/* all waits; they sum up to the ranks' wait_ns */
+	ARRAY(struct late_path) compared;	/* all compared paths before these waits, the worst
+						 * first */
+	ARRAY(struct late_path) late;	/* those paths of compared that exceed the median */
+	ARRAY(uint32_t) stragglers;	/* indices of ranks, the worst first */
+	ARRAY(struct rank_collective) collectives;	/* all collectives, the longest waits
+							 * first */
+	ARRAY(struct rank_wait) waits;	/* all waits, which sum up to the ranks' wait_ns */
 	ARRAY(struct other_kernel) others;
-	uint64_t caused_ns, start_wait_ns;	/* of all ranks; both together are the ranks'
+	uint64_t caused_ns, start_wait_ns;	/* sums over all ranks; both together are the ranks'
 						 * wait_ns */
 
-	/* Only ranks.c uses the rest. */
+	/* Only ranks.c uses the members below. */
 	ARRAY(uint32_t) by_name;	/* indices of collectives, by communicator and name */
 	ARRAY(struct ranks_event) events;
 	ARRAY(struct ranks_launch) launches;
-	uint32_t *by_proc;		/* by process: index in ranks, or NO_INDEX */
+	uint32_t *by_proc;		/* for each process: index in ranks, or NO_INDEX */
 	size_t nr_nccl;			/* number of NCCL kernels so far */
 	struct strpool strings;
 	struct idmap paths;
@@ -154,13 +158,14 @@ int ranks__find_late(struct ranks *r, const struct model *m);
 /* Return: the name that the operations of a unit have in the list of collectives. */
 const char *ranks__unit_name(const struct model *m, const struct nccl_unit *u);
 
-/* Return: index in collectives of the operations of a unit, or NO_INDEX. */
+/* Return: the index in collectives of the operations of a unit, or NO_INDEX. */
 uint32_t ranks__collective(const struct ranks *r, const struct model *m, const struct nccl_unit *u);
 
 struct ranks_opts {
-	enum unit unit;			/* UNIT_NS, UNIT_US or UNIT_MS */
-	bool human;			/* each time in the unit that fits it, instead of @unit */
-	uint32_t max_rows;		/* rows of each table; 0: all */
+	enum unit unit;			/* one of UNIT_NS, UNIT_US and UNIT_MS */
+	bool human;			/* show each time in the unit that fits it, instead of
+					 * @unit */
+	uint32_t max_rows;		/* maximum number of rows in each table; 0: all */
 	enum table_format format;
 	unsigned int width;		/* width of the terminal; 0: nothing is left out or cut */
 	bool color;

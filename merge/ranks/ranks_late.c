@@ -11,7 +11,7 @@
 #include "escape.h"
 #include "symbols/callchain.h"
 
-/* the time of one rank on one path, in the laps that one rank is blamed for */
+/* one rank's time on one path, in the laps that one rank is blamed for */
 struct late_sum {
 	uint32_t blamed, rank;
 	enum late_kind kind;
@@ -26,11 +26,13 @@ struct late {
 	ARRAY(struct late_sum) sums;
 	struct hashes by_key;
 	uint64_t secret;
-	struct idmap laps;		/* (blamed, rank): pairs that share laps */
-	uint32_t *nr_others;		/* by blamed rank: how many ranks share laps with it */
-	uint32_t *blamed;		/* by NCCL unit: the rank that its lap is blamed on */
-	bool *starts;			/* by unit: ranks start, nobody is blamed for the wait */
-	bool *last;			/* by unit: others waited for it */
+	struct idmap laps;		/* has (blamed, rank) for each pair that shares laps */
+	uint32_t *nr_others;		/* for each blamed rank: how many ranks share laps with
+					 * it */
+	uint32_t *blamed;		/* for each NCCL unit: the rank that its lap is blamed on */
+	bool *starts;			/* for each unit: whether ranks start, so that nobody is
+					 * blamed for the wait */
+	bool *last;			/* for each unit: whether others waited for it */
 };
 
 /* ---- whom to blame --------------------------------------------------------------------------- */
@@ -58,7 +60,7 @@ static void late__blame_meeting(struct late *l, const struct nccl_meeting *meeti
 	for (i = 0; i < meeting->nr; i++) {
 		uint32_t unit = n->met.v[meeting->first + i];
 
-		if (first)	/* ranks start one after the other */
+		if (first)	/* nobody is blamed: ranks start one after the other */
 			l->starts[unit] = true;
 		else
 			l->blamed[unit] = l->r->by_proc[last->proc];
@@ -79,7 +81,7 @@ static void late__blame_unit(struct late *l, uint32_t unit)
 	}
 	if (l->blamed[unit] == NO_INDEX)
 		l->blamed[unit] = l->r->by_proc[n->units.v[u->waited_for].proc];
-	/* The blame for its own lateness overrides the blame on ranks that it waited for. */
+	/* A rank's blame for its own lateness overrides the blame on ranks for which it waited. */
 	l->blamed[u->waited_for] = l->r->by_proc[n->units.v[u->waited_for].proc];
 }
 
@@ -161,7 +163,7 @@ static const char *late__make_path(struct ranks *r, const struct stack *stack, b
 		fputs(i ? ";" : "", f);
 		escape__print(f, stack->frames[i]->name, ESCAPE_FOLDED);
 	}
-	/* The only failure is lack of memory, which fclose() may not report. */
+	/* Only lack of memory can make this fail, and fclose() may not report it. */
 	failed = ferror(f);
 	failed |= fclose(f) != 0;
 	path = failed || !text ? NULL : strpool__intern(&r->strings, text, strlen(text));
@@ -357,7 +359,9 @@ static void launches__blame(struct ranks_launch *launches, size_t nr, const cuts
 	for (i = 0; i < nr; i++) {
 		while (cut < cuts->nr && cuts->v[cut].time_ns < launches[i].time_ns)
 			cut++;
-		/* Before the first operation, ranks start; after the last one, nobody waits. */
+		/*
+		 * Before the first operation, ranks start. After the last operation, nobody waits.
+		 */
 		launches[i].blamed = cut && cut < cuts->nr ? cuts->v[cut].blamed : NO_INDEX;
 	}
 }

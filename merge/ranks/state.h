@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* state.h - all that the feature has of communicating ranks */
+/* state.h - the state of the feature ranks, which has all communicating ranks */
 #ifndef MERGE_RANKS_STATE_H
 #define MERGE_RANKS_STATE_H
 
@@ -10,7 +10,7 @@ struct session;
 
 struct ranks_state {
 	struct nccl nccl;
-	bool wanted_before;		/* operations were seen in earlier recordings */
+	bool wanted_before;		/* operations had been seen in earlier recordings */
 	size_t absorbed;		/* index of the first kernel of the recording that was added
 					 * last */
 };

@@ -52,7 +52,8 @@ static char *late_path__text(const struct late_path *p)
 	if (asprintf(&text, "%s%s%s%s", p->path, *p->path && *p->leaf ? ";" : "", p->leaf,
 		     p->kind == LATE_HOST ? " (before it)" : "") < 0)
 		return NULL;
-	for (c = text; *c; c++)		/* names do not contain ';' */
+	for (c = text; *c; c++)		/* a leaf's name has no ';', so only frames are separated by
+					 * it */
 		if (*c == ';')
 			*c = SHORTEN_FRAME;
 	return text;

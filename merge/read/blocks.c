@@ -10,8 +10,8 @@
 
 #include "block.h"
 
-#define NR_SLOTS	4		/* unpacked blocks to hold, including the one in use */
-#define RELEASE_BYTES	(8u << 20)	/* bytes behind the walk that stay in memory */
+#define NR_SLOTS	4		/* unpacked blocks to hold, including the block in use */
+#define RELEASE_BYTES	(8u << 20)	/* bytes behind the current place that stay in memory */
 
 /* A part of the file that is ready for the caller. */
 struct slot {
@@ -21,9 +21,9 @@ struct slot {
 		SLOT_END,
 		SLOT_NO_MEMORY,
 	} kind;
-	uint64_t offset, bytes;		/* where the part is in the file */
-	const char *what;		/* SLOT_DAMAGED: the reason */
-	bool cut;			/* SLOT_END: see blocks__is_cut() */
+	uint64_t offset, bytes;		/* where the part begins in the file, and its size */
+	const char *what;		/* for SLOT_DAMAGED: the reason */
+	bool cut;			/* for SLOT_END: see blocks__is_cut() */
 	uint8_t *records;
 	size_t room;
 	bool has_header;
@@ -37,13 +37,13 @@ struct blocks {
 	struct damages damages;
 	struct arena kept, held;
 
-	/* Used by the thread if one runs, otherwise by the caller. */
+	/* The thread uses this if one runs; otherwise the caller does. */
 	struct block_unpacker *unpacker;
 	uint64_t offset, released;
 
 	/* Used only by the caller. */
 	struct slot slots[NR_SLOTS];
-	uint64_t number, nr_launches;	/* counts that the next block's header should state */
+	uint64_t number, nr_launches;	/* counts that the header of the next block should have */
 	struct slot *last;
 	unsigned int nr_asked;
 
@@ -51,7 +51,7 @@ struct blocks {
 	pthread_t thread;
 	pthread_mutex_t lock;		/* protects the members below */
 	pthread_cond_t changed;
-	uint64_t nr_filled, nr_taken;	/* slots filled and taken; the last taken one is in use */
+	uint64_t nr_filled, nr_taken;	/* slots filled and taken; the slot taken last is in use */
 	bool stop;
 };
 
@@ -248,7 +248,7 @@ static void blocks__start_thread(struct blocks *b)
 	if (b->nr_asked++ != NR_SLOTS)
 		return;
 	sigfillset(&all);
-	sigdelset(&all, SIGBUS);	/* raised if the file becomes shorter */
+	sigdelset(&all, SIGBUS);	/* SIGBUS is raised if the file becomes shorter */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	b->threaded = !pthread_create(&b->thread, NULL, blocks__thread, b);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -327,7 +327,7 @@ int blocks__next(struct blocks *b, struct block *block)
 			continue;
 		}
 		follows = s->has_header && blocks__follows(b, s, &before);
-		/* Count one block if the damaged bytes do not show how many they were. */
+		/* Count one lost block if the damaged bytes do not show how many there were. */
 		if (before.bytes && !before.nr_blocks)
 			before.nr_blocks = 1;
 		if (before.nr_blocks) {

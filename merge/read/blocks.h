@@ -19,8 +19,9 @@
 
 /* A damaged part of the file. */
 struct damage {
-	uint64_t offset, bytes;		/* place in the file; bytes 0: blocks are missing there */
-	uint64_t nr_blocks;		/* lost blocks, as far as is known */
+	uint64_t offset, bytes;		/* where the damage is in the file; bytes 0: blocks are
+					 * missing there */
+	uint64_t nr_blocks;		/* number of lost blocks, as far as known */
 	uint64_t nr_launches;		/* launches in the lost blocks */
 	const char *what;
 };
@@ -71,14 +72,17 @@ bool blocks__is_cut(const struct blocks *b);
 
 uint64_t blocks__size(const struct blocks *b);		/* Return: the size of the file. */
 
-/* Reports damage to the records of the block that was returned last: not all of them were used. */
+/*
+ * Reports damage to the records of the block that was returned last: not all of its records were
+ * used.
+ */
 void blocks__damaged_inside(struct blocks *b, const char *what);
 
 const struct damages *blocks__damages(const struct blocks *b);
 
 /*
- * Return: a copy of @part, or NULL. Valid as long as @b; from blocks__hold(), until
- * blocks__let_go().
+ * Return: a copy of @part, or NULL. The copy of blocks__keep() is valid as long as @b; the copy of
+ * blocks__hold(), until blocks__let_go().
  */
 const void *blocks__keep(struct blocks *b, const void *part, size_t bytes);
 const void *blocks__hold(struct blocks *b, const void *part, size_t bytes);

@@ -274,7 +274,7 @@ static inline int collect__feature(struct collect *c, uint32_t proc, const struc
 	return take->how && take->how->type == rec->type ? collect__take(c, take, proc, rec) : 0;
 }
 
-/* @place: the place of the batch that contains the record */
+/* Takes a record inside a batch. @place: the place of that batch */
 static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, uint64_t place,
 			   const struct xpu_record *rec)
 {
@@ -333,7 +333,7 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 		err = found__add_sent(c->found, proc, &sent);
 	if (err)
 		return err;
-	/* The previous file counts carried batches. */
+	/* The previous file counts the carried batches. */
 	sent->nr_batches += !(batch->hdr.misc & XPU_MISC_BATCH_CARRIED) && batch__is_counted(batch);
 	seen_ns = &c->model->machine.procs.v[proc].seen_ns;
 	*seen_ns = max_t(uint64_t, *seen_ns, batch->time_ns);
@@ -382,7 +382,10 @@ static void collect__see_period(struct collect *c, uint32_t period_ns)
 		in->sample_period_ns = period_ns;
 }
 
-/* If each sample stands for the time that its thread ran, samples do not show their interval. */
+/*
+ * Notes that samples do not show their interval, because each stands for the time that its thread
+ * ran.
+ */
 static void collect__see_interval(struct collect *c, const struct xpu_record_info *info)
 {
 	char text[24] = "";
@@ -511,7 +514,7 @@ int collect__run(struct collect *c, struct passes *passes)
 	int err;
 
 	collect__add_features(c);
-	/* This reads records itself, so no other iterator may hold one at this point. */
+	/* This reads records itself, so no other iterator may be in use at this point. */
 	reader__file_number(r, &c->begin_ns);
 	c->begin_ns = min_t(uint64_t, c->begin_ns, r->header.start_mono_ns);
 	err = pass__run(r, passes, collect__record, c, 0, 300, &it);

@@ -39,10 +39,11 @@ struct stream_def {
 
 /* The counters of one process's shim, which say how much it sent. */
 struct sent {
-	const struct xpu_record_counters *last;	/* nr_batches 0: no counters were ever sent */
-	uint64_t allocs_ns;			/* time of its last memory event */
-	const struct xpu_record_counters *first;	/* counters at the recording's begin ... */
-	uint64_t baseline;			/* ... counted up to this record_iter__place() */
+	const struct xpu_record_counters *last;	/* nr_batches 0: the process never sent counters */
+	uint64_t allocs_ns;			/* time of the process's last memory event */
+	const struct xpu_record_counters *first;	/* counters when the recording began ... */
+	uint64_t baseline;			/* ... which were read up to this
+						 * record_iter__place() */
 	uint64_t nr_batches;			/* batches that have arrived */
 	bool carried;				/* @first is from CARRIED, and is not replaced */
 	bool lost;				/* earlier files lack some records */
@@ -59,29 +60,30 @@ struct exit_at {
 struct found {
 	const struct reader *reader;
 	uint64_t shift_ns;		/* common clock minus the recording's clock */
-	uint64_t from_ns, to_ns;	/* times are within these limits; an import has none */
-	/* where its entries in the model begin */
+	uint64_t from_ns, to_ns;	/* times lie within these limits; an import has none */
+	/* where the recording's entries in the model begin */
 	size_t first_path, first_thread, first_chain, first_proc;
 	bool has_stacks;		/* STACK records */
-	bool ends_known;		/* a process without an end record was still running */
+	bool ends_known;		/* a process without an end record is known to have run
+					 * on */
 
 	struct idmap paths;
 	struct idmap threads;
-	struct idmap tids;		/* from (proc, tid) to the index of the thread */
+	struct idmap tids;		/* maps (proc, tid) to the index of the thread */
 	struct idmap ns_tids;		/* like @tids, by the tid in the thread's pid namespace */
-	struct ids strings;		/* from (proc, id) to an index in string_defs */
-	struct ids shapes;		/* from (proc, string id of name) to a model's shape */
-	struct idmap streams;		/* from (proc, id) to an index in the model's streams */
-	struct idmap apis;		/* from API_KEY() to the string id of the name */
-	struct idmap api_classes;	/* from API_KEY() to enum xpu_call_class, if known */
-	struct idmap pycodes;		/* from (proc, id) to an index in pycode_defs */
-	struct idmap refused;		/* from (scope, correlation id) to a refusal's result */
-	ARRAY(const char *) string_defs;	/* in the memory of the reader */
+	struct ids strings;		/* maps (proc, id) to an index in string_defs */
+	struct ids shapes;		/* maps (proc, string id of name) to a model's shape */
+	struct idmap streams;		/* maps (proc, id) to an index in the model's streams */
+	struct idmap apis;		/* maps API_KEY() to the string id of the name */
+	struct idmap api_classes;	/* maps API_KEY() to enum xpu_call_class, if known */
+	struct idmap pycodes;		/* maps (proc, id) to an index in pycode_defs */
+	struct idmap refused;		/* maps (scope, correlation id) to a refusal's result */
+	ARRAY(const char *) string_defs;	/* strings in the memory of the reader */
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(struct device_def) device_defs;
 	ARRAY(struct stream_def) stream_defs;
-	ARRAY(struct sent) sent;	/* by process, from first_proc to the last sender */
-	struct arena counters;		/* memory of the counters that @sent points to */
+	ARRAY(struct sent) sent;	/* for each process, from first_proc to the last sender */
+	struct arena counters;		/* memory of the counters to which @sent points */
 	ARRAY(struct exit_at) exits;	/* sorted by pid, then by time */
 	struct graphs graphs;
 	struct kallsyms kallsyms;
@@ -129,7 +131,7 @@ const char *found__string(const struct found *f, uint32_t proc, uint32_t id);
 /* Return: the name that the process gave to a function of an API, or NULL. */
 const char *found__api_name(const struct found *f, uint32_t proc, uint32_t domain, uint32_t cbid);
 
-/* Return: the function's class; XPU_CALL_IS_UNKNOWN in older recordings. */
+/* Return: the class of the function; older recordings have XPU_CALL_IS_UNKNOWN. */
 enum xpu_call_class found__api_class(const struct found *f, uint32_t proc, uint32_t domain,
 				     uint32_t cbid);
 

@@ -15,9 +15,10 @@
 #include "record.h"
 #include "util.h"
 
-#define FIRST_RECORDS	256		/* they include the first metric's definition */
+#define FIRST_RECORDS	256		/* the first records include the first metric's
+					 * definition */
 #define AHEAD_BYTES	(64u << 20)	/* bytes of the next recording to read ahead */
-#define RELEASE_BYTES	(8u << 20)	/* bytes behind the walk that stay in memory */
+#define RELEASE_BYTES	(8u << 20)	/* bytes behind the current place that stay in memory */
 
 static int reader__fail(struct reader *r, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -40,10 +40,10 @@ struct reader {
 	size_t size;
 	bool mapped;			/* reader__close() unmaps @base */
 	uint8_t *copy;			/* NULL, or @base, which reader__close() frees */
-	bool bad_header;		/* the header's CRC is wrong, and perhaps its times */
-	struct blocks *blocks;		/* NULL: the records follow the header */
+	bool bad_header;		/* the header's CRC is wrong; its times may be wrong, too */
+	struct blocks *blocks;		/* NULL: the records directly follow the header */
 	struct xpu_file_header header;	/* fields beyond header_bytes are 0 */
-	char error[256];		/* why opening failed, one line without the name */
+	char error[256];		/* why opening failed, in one line without the name */
 };
 
 enum records_end {
@@ -60,18 +60,18 @@ enum records_end {
  */
 struct record_iter {
 	const uint8_t *base;
-	uint64_t offset;		/* next record, or the place that stopped the walk */
-	uint64_t size;			/* end of the run */
+	uint64_t offset;		/* where the next record is, or what stopped the walk */
+	uint64_t size;			/* the end of the run */
 	uint64_t file_offset;		/* offset of @base in the file, or of the run's block */
-	struct blocks *blocks;		/* the source of the next run, or NULL */
+	struct blocks *blocks;		/* where the next run comes from, or NULL */
 	uint64_t passed;		/* bytes of the earlier blocks */
 	uint64_t nr_damages;		/* damages in the file before the record */
 	bool nested;			/* inside a batch */
 	bool in_block;
 	bool unknown_too;		/* set by the caller: return unknown records, too */
-	bool known;			/* the last record is of a known type, and checked */
+	bool known;			/* the last record has a known type, and was checked */
 	enum records_end end;
-	const char *what;		/* RECORDS_CUT, RECORDS_CORRUPT: the reason */
+	const char *what;		/* for RECORDS_CUT and RECORDS_CORRUPT: the reason */
 	uint64_t nr_skipped;		/* records of unknown types */
 	uint64_t released;		/* bytes that reader__release() has given back */
 };
@@ -111,8 +111,8 @@ bool reader__begins_with(const struct reader *r, uint16_t type);
 size_t reader__hostname(const struct reader *r, char host[READER_HOST_MAX]);
 
 /*
- * Return: for a later file of a recording, the name of the first file, without a directory; else
- * NULL.
+ * Return: the name of the recording's first file, without a directory, if this is a later file;
+ * otherwise NULL.
  */
 const char *reader__first_name(const struct reader *r);
 
@@ -150,7 +150,7 @@ void reader__let_go(const struct reader *r);
 void reader__release(const struct reader *r, struct record_iter *it);
 
 /*
- * Return: the next record, of a known type unless unknown_too, or NULL at the end, with @it->end
+ * Return: the next record, of a known type unless unknown_too; or NULL at the end, with @it->end
  * set.
  */
 const struct xpu_record *record_iter__next(struct record_iter *it);

@@ -52,7 +52,7 @@ static int resolve_paths(const struct found *f, struct model *m)
 	return err;
 }
 
-/* Collects the times when processes ended. */
+/* Collects the times at which processes ended. */
 static int resolve_exits(struct found *f, struct machine *m)
 {
 	bool ends_seen = false;

@@ -21,7 +21,7 @@ enum {
 	DW_LNE_inlined_call = 0x90,
 };
 
-#define MAX_OPCODES	64		/* standard opcodes; DWARF 2 has 9 */
+#define MAX_OPCODES	64		/* most standard opcodes; DWARF 2 has 9 */
 
 void cubin_lines__free(struct cubin_lines *l)
 {
@@ -100,7 +100,7 @@ static const char *get_string(struct cursor *c)
 struct unit {
 	struct cubin_lines *lines;
 	const struct xpu_cubin_lines *blob;
-	const uint8_t *table;		/* the origin of relocation offsets */
+	const uint8_t *table;		/* relocation offsets count from here */
 	const char *strings;		/* .debug_str */
 	size_t strings_bytes;
 	uint8_t min_length, line_range, opcode_base;
@@ -132,7 +132,7 @@ static int unit__row(struct unit *u, bool end)
 	return array_push(&u->lines->lines, line);
 }
 
-/* Return: the function whose address the relocation at @at gives, or NO_INDEX. */
+/* Return: the function whose address the relocation at @at stands for, or NO_INDEX. */
 static uint32_t function_at(const struct unit *u, const uint8_t *at)
 {
 	const struct xpu_cubin_function *v = u->blob->functions;
@@ -282,7 +282,7 @@ static int unit__head(struct unit *u, struct cursor *c)
 	}
 	program = c->at + bytes;
 	u->min_length = get(c, 1);
-	get(c, 1);			/* default_is_stmt */
+	get(c, 1);			/* skip default_is_stmt */
 	u->line_base = get(c, 1);
 	u->line_range = get(c, 1);
 	u->opcode_base = get(c, 1);
@@ -316,7 +316,7 @@ static int line__cmp(const void *va, const void *vb, void *ctx)
 	return cmp3(a->function, b->function) ?: cmp3(a->pc, b->pc);
 }
 
-/* Sorts by function and place; of several rows at one place, the row written last counts. */
+/* Sorts by function and place. If several rows have the same place, the row written last counts. */
 static int sort_lines(struct cubin_lines *l)
 {
 	struct { struct cubin_line line; size_t order; } *v;

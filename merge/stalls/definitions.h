@@ -9,14 +9,14 @@
 #include "util.h"
 #include "xpu_record.h"
 
-/* The source lines of a module, as far as their pieces have been read. */
+/* The source lines of a module, from the pieces that have been read. */
 struct cubin_def {
 	uint32_t proc;
 	uint64_t crc;
 	uint32_t total_bytes;
 	ARRAY(uint8_t) bytes;
-	struct cubin_lines *lines;	/* NULL: not read yet */
-	const char **places;		/* one text for each line, interned; NULL: not made yet */
+	struct cubin_lines *lines;	/* NULL: the lines are not read yet */
+	const char **places;		/* one interned text for each line; NULL: not made yet */
 };
 
 /* a record STALLS or STALLS_ACCOUNT */
@@ -26,8 +26,8 @@ struct stalls_def {
 };
 
 struct stall_defs {
-	struct idmap reasons;		/* from (proc, index) to the string id of the name */
-	ARRAY(struct cubin_def) cubins;	/* one for each process and CRC */
+	struct idmap reasons;		/* maps (proc, index) to the string id of the name */
+	ARRAY(struct cubin_def) cubins;	/* one entry for each process and CRC */
 	ARRAY(struct stalls_def) stalls, accounts;
 };
 

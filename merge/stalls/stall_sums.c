@@ -12,7 +12,7 @@ void stall_sums__exit(struct stall_sums *s)
 	array_free(&s->parts);
 }
 
-/* a call path's time in a reading */
+/* the time of a call path in a reading */
 struct stall_share {
 	size_t reading;
 	uint32_t chain, leaf;
@@ -21,12 +21,14 @@ struct stall_share {
 
 typedef ARRAY(struct stall_share) stall_shares_t;
 
-/* how long the works of a reading ran, in all, and until the times at which readings are cut */
+/* how long the works of a reading ran: in total, and up to the times at which readings are cut */
 struct reading_time {
 	uint64_t ns, before_ns, until_ns;
 };
 
-/* what cuts readings of samples; times is NULL without FILTER_FROM and FILTER_TO */
+/*
+ * the times at which readings of samples are cut; @times is NULL without FILTER_FROM and FILTER_TO
+ */
 struct stall_cut {
 	uint64_t begin_ns, end_ns;
 	struct reading_time *times;	/* by reading */
@@ -65,9 +67,9 @@ static int part__cmp_samples(const void *va, const void *vb)
 }
 
 /*
- * Return: the index in @order of the function's first reading of that launch. @launch 0: of its
- * first reading without a launch that ends after @ns. If there is no such reading, the index after
- * its place.
+ * Return: the index in @order of the function's first reading of that launch. If @launch is 0, it
+ * is the first reading without a launch that ends after @ns. If no reading fits, returns the index
+ * where it would be.
  */
 static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_t function,
 			  uint32_t launch, uint64_t ns)
@@ -142,7 +144,7 @@ static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32
 	return err;
 }
 
-/* Return: @ns / @all_ns of a number, rounded down. */
+/* Return: the part @ns / @all_ns of a number, rounded down. */
 static uint64_t part_of(uint64_t number, uint64_t ns, uint64_t all_ns)
 {
 	return (unsigned __int128)number * ns / all_ns;
@@ -196,7 +198,7 @@ static int share_reading(struct stall_sums *s, const struct stalls *stalls,
 	*(nr == 1 && whole ? &s->exact : &s->shared) += w->samples;
 	for (i = 0; i < nr; i++) {
 		if (shares[i].leaf == NO_INDEX)
-			continue;	/* the filter left it out */
+			continue;	/* the filter left the reading out */
 		for (k = w->first; k < w->first + w->nr && !err; k++)
 			err = array_push(&s->parts, ((struct stall_part){
 				shares[i].chain, shares[i].leaf, stalls->counts.v[k].place,
@@ -217,7 +219,7 @@ static int share_readings(struct stall_sums *s, const struct stalls *stalls,
 		for (k = i + 1; k < shares->nr && shares->v[k].reading == shares->v[i].reading; k++)
 			;
 		err = share_reading(s, stalls, &shares->v[i], k - i);
-		/* Windows of many parts must not take much more memory than their sums. */
+		/* The parts of many windows must not take much more memory than their sums. */
 		if (s->parts.nr > (1u << 22))
 			merge_parts(s);
 	}
@@ -229,7 +231,7 @@ static int share_readings(struct stall_sums *s, const struct stalls *stalls,
 
 /*
  * Cuts a reading's samples at the times of @cut: in proportion to the time that its works ran, or
- * evenly, if none of them is known. Samples in adjoining times add up to all.
+ * evenly, if none of them is known. The samples of adjoining times add up to all samples.
  */
 static void cut_reading(struct stalls *s, struct stall_reading *w, const struct stall_cut *cut,
 			const struct reading_time *time)
@@ -250,7 +252,7 @@ static void cut_reading(struct stalls *s, struct stall_reading *w, const struct 
 			     part_of(c->samples, t.before_ns, t.ns);
 		c->not_issued = part_of(c->not_issued, t.until_ns, t.ns) -
 				part_of(c->not_issued, t.before_ns, t.ns);
-		/* Both are rounded, each by itself. */
+		/* Both numbers are rounded separately. */
 		c->not_issued = min_t(uint64_t, c->not_issued, c->samples);
 		w->samples += c->samples;
 	}
@@ -314,8 +316,8 @@ static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint
 }
 
 /*
- * Handles samples that came later than usual, and thus belong to an earlier launch of their
- * function: the latest launch gets them, with 0 ns. @order: room for all readings
+ * Handles samples that came later than usual, and so belong to an earlier launch of their function.
+ * The latest of these launches gets them, with 0 ns. @order: room for all readings
  */
 static int share_late(stall_shares_t *shares, const struct stalls *s, const struct model *m,
 		      const struct kept_work *works, size_t nr_works, struct idmap *known,

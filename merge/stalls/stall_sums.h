@@ -3,8 +3,9 @@
  * stall_sums.h - divides PC samples among the call paths that launched their function
  *
  * Samples are exact for their function. The samples of a reading are divided among the call paths
- * whose launches of the function ran in it, in proportion to their device time in it. If only one
- * path launched it, or if samples know their launch, they are also exact for the path.
+ * whose launches of the function ran in it, in proportion to their device time there. If only one
+ * path launched the function, or if samples know their launch, the samples are also exact for the
+ * path.
  */
 #ifndef MERGE_STALL_SUMS_H
 #define MERGE_STALL_SUMS_H
@@ -16,15 +17,16 @@
 #include "stalls/stalls.h"
 #include "util.h"
 
-/* the samples of a kernel at a place, for a call path */
+/* a kernel's samples at a place, for a call path */
 struct stall_part {
-	uint32_t chain, leaf;		/* chain and leaf of the kernel */
-	uint32_t place;			/* index in stalls.places */
+	uint32_t chain, leaf;		/* chain of the call path, and leaf of the kernel */
+	uint32_t place;			/* index of the place in stalls.places */
 	double samples;
 };
 
 struct stall_sums {
-	ARRAY(struct stall_part) parts;	/* by chain and leaf, then the most samples first */
+	ARRAY(struct stall_part) parts;	/* in order of chain and leaf, and then of samples, the most
+					 * first */
 	uint64_t exact;			/* samples in readings with one call path */
 	uint64_t shared;
 	uint64_t no_launch;		/* samples in readings without a known launch */

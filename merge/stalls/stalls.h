@@ -15,7 +15,7 @@
 #include "util.h"
 #include "xpu_record.h"
 
-#define STALL_LABEL	"[stall]"	/* before a reason */
+#define STALL_LABEL	"[stall]"	/* comes before a reason */
 
 struct stall_count {
 	uint32_t place;			/* index in places */
@@ -28,11 +28,11 @@ struct stall_reading {
 	uint64_t begin_ns, end_ns;	/* samples were usually taken in this time */
 	uint32_t function;		/* index in functions */
 	uint32_t correlation_id;	/* correlation id of the launch; 0: unknown */
-	size_t first, nr;		/* range in counts */
+	size_t first, nr;		/* its range in counts */
 	uint64_t samples;
 };
 
-/* a kernel in a context of a process */
+/* a kernel in one context of a process */
 struct stall_function {
 	uint32_t proc, context;
 	const char *name;		/* interned; as in the leaves of kernels */
@@ -50,7 +50,7 @@ struct stalls {
 	ARRAY(struct stall_reading) readings;
 	ARRAY(struct stall_function) functions;
 	struct hashes by_place, by_function;
-	ARRAY(struct stall_span) spans;	/* in no order; they may overlap */
+	ARRAY(struct stall_span) spans;	/* in any order; spans may overlap */
 	bool knows_spans;		/* false for recordings of earlier formats, which have no
 					 * spans */
 	uint64_t secret;

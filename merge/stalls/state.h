@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* state.h - all that the feature has of PC samples */
+/* state.h - the state of the feature stalls, which has all PC samples */
 #ifndef MERGE_STALLS_STATE_H
 #define MERGE_STALLS_STATE_H
 
@@ -12,7 +12,7 @@
 struct stalls_state {
 	struct stalls stalls;
 	struct stall_sums sums;		/* complete after finish() */
-	struct stall_defs defs;		/* of the recording that is being read */
+	struct stall_defs defs;		/* definitions of the recording that is being read */
 };
 
 /* Return: the state, which is empty while the feature sleeps. */

@@ -11,7 +11,7 @@
 #include "stalls/stall_rows.h"
 #include "write/section.h"
 
-/* a place in a kernel, over all GPUs */
+/* a place in a kernel, summed over all GPUs */
 struct stall_row {
 	const char *kernel, *place;	/* interned */
 	const char *reason;		/* the most frequent reason, and ... */
@@ -86,7 +86,7 @@ static void stalls__head(const struct section_rows *rows, FILE *f)
 		human__time(some, sums->covered_ns), human__time(all, sums->kernels_ns));
 }
 
-/* Whether PC samples were requested: without any sample, the lines above the table say so. */
+/* Whether PC samples were requested. If no sample was taken, the lines above the table say so. */
 static bool stalls__was_recorded(const struct session *s)
 {
 	return stalls__of(&s->model)->knows_spans;

@@ -11,7 +11,7 @@
 #include "util.h"
 
 #define BATCH_BYTES	(60u * 1024)	/* bytes of records in a batch that this file writes */
-#define FINAL_AFTER	2		/* number of files: see carry.h */
+#define FINAL_AFTER	2		/* in how many files: see carry.h */
 
 /* Consecutive records. */
 struct records {
@@ -32,24 +32,26 @@ struct carried_process {
 	uint32_t proc_id, pid;
 	uint16_t how;			/* XPU_MISC_PROCESS_* */
 	uint32_t parent_proc_id;	/* 0: the parent is not in this table */
-	uint32_t nr_children;		/* children in this table, which may inherit its labels */
+	uint32_t nr_children;		/* number of children in this table, which may inherit the
+					 * process's labels */
 	bool ended;
 	bool threads_ended;		/* @top still has threads that were removed */
 	uint64_t ended_in;		/* the file in which the process ended */
 	uint64_t final_in;		/* the file with the process's last records; 0: unknown */
 	struct records top;		/* PROCESS, PROCESS_LABEL, THREAD, CALLCHAIN, GRAPH_NODE */
-	struct records nested;		/* definitions from batches */
-	struct idmap known[NR_NESTED];	/* ids in @nested, by type */
+	struct records nested;		/* definitions that came in batches */
+	struct idmap known[NR_NESTED];	/* ids of the definitions in @nested, by type */
 	bool has_counters;
 	struct xpu_record_counters first, last;
-	struct carried_counts now, safe;	/* records passed on; in files or lost */
-	bool unsaved;			/* @safe has changed */
+	struct carried_counts now, safe;	/* records passed on; and how many of them are in
+						 * files or lost */
+	bool unsaved;			/* @safe has changed since the last save */
 	bool lost;			/* some records of the process are in no file */
 };
 
 struct carried_range {
-	uint32_t id;			/* the path that it is the last range of */
-	uint64_t time_ns;		/* when it was opened */
+	uint32_t id;			/* the path whose last range this is */
+	uint64_t time_ns;		/* when the range was opened */
 };
 
 struct carried_thread {
@@ -58,10 +60,11 @@ struct carried_thread {
 	uint32_t proc_id;
 	ARRAY(struct carried_range) open; /* the NVTX ranges that are open on the thread */
 	UT_hash_handle hh_tid;
-	uint64_t tid;			/* TID_KEY(); only one thread with it runs at a time */
+	uint64_t tid;			/* TID_KEY() of the thread; only one running thread has
+					 * it */
 	bool has_tid;			/* carry.tids maps @tid to this thread */
-	bool has_nodes;			/* nodes of CUDA graphs refer to it */
-	uint64_t ended_in;		/* 0: the thread runs */
+	bool has_nodes;			/* nodes of CUDA graphs refer to the thread */
+	uint64_t ended_in;		/* 0: the thread still runs */
 };
 
 #define TID_KEY(pid, tid)	((uint64_t)(pid) << 32 | (tid))
@@ -75,20 +78,20 @@ struct carried_path {
 
 /* The mappings of one program image in a process. */
 struct carried_image {
-	struct records events;		/* MMAP, after the COMM of an exec */
+	struct records events;		/* MMAP records, after the COMM of an exec */
 	uint32_t nr_maps;
-	uint64_t ended_in;		/* 0: the image runs */
+	uint64_t ended_in;		/* 0: the image still runs */
 };
 
 struct carried_name {
 	struct xpu_record_comm comm;
-	uint64_t ended_in;		/* 0: the thread runs */
+	uint64_t ended_in;		/* 0: the thread still runs */
 };
 
 struct carried_pid {
 	UT_hash_handle hh;
 	uint32_t pid;
-	uint64_t ended_in;		/* 0: the process runs */
+	uint64_t ended_in;		/* 0: the process still runs */
 	ARRAY(struct carried_image) images;
 	ARRAY(struct carried_name) names;
 };
@@ -101,7 +104,8 @@ struct carry {
 	struct carried_path *paths;
 	struct carried_pid *pids;
 	struct records infos;
-	struct records others;		/* KSYM, PYSOURCE, METRIC, which belong to no process */
+	struct records others;		/* KSYM, PYSOURCE and METRIC records, which belong to no
+					 * process */
 	uint64_t nr_beyond;
 };
 
@@ -381,8 +385,9 @@ uint32_t carry__api_of(const struct carry *c, uint32_t path_id)
 
 /*
  * Makes the ranges on the path of @id the thread's open ranges, as merge/nvtx/range_events.c does.
- * A range that is not defined yet comes after the present ranges. @closes: the event closed another
- * range, so these ranges were open before, perhaps on other paths. Return: 0 or -ENOMEM.
+ * A range that is not defined yet comes after the current ranges. @closes: the event closed another
+ * range, so the ranges of this path were already open, perhaps on other paths. Return: 0 or
+ * -ENOMEM.
  */
 static int thread__set_ranges(struct carried_thread *t, const struct carried_process *p,
 			      uint32_t id, uint64_t time_ns, bool closes)
@@ -483,7 +488,7 @@ static int pid__add_map(struct carry *c, struct carried_pid *p, const struct xpu
 
 	if (!image)
 		return -ENOMEM;
-	/* A library may be loaded again at its old address. */
+	/* Skip a mapping that is known: a library may be loaded again at its old address. */
 	records__each(&image->events, at, old)
 		if (old->type == XPU_RECORD_MMAP && old->size == rec->hdr.size &&
 		    !memcmp(&((const struct xpu_record_mmap *)old)->pid, &rec->pid,
@@ -578,7 +583,7 @@ static int carry__fork(struct carry *c, const struct xpu_record_task *rec)
 
 	HASH_FIND(hh, c->pids, &rec->pid, sizeof(rec->pid), p);
 	if (rec->pid != rec->ppid) {
-		if (p)		/* the pid has been reused */
+		if (p)		/* the pid belongs to a new process */
 			pid__free(c, p);
 		p = carry__pid(c, rec->pid);
 		if (!p)
@@ -733,7 +738,8 @@ static void process__counters(struct carried_process *p, const struct xpu_record
 int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *rec)
 {
 	struct carried_process *p = carry__get(c, proc_id);
-	uint32_t parent = 0;		/* of a path of NVTX ranges */
+	uint32_t parent = 0;		/* for a path of NVTX ranges: the path of its outer
+					 * ranges */
 	int err;
 
 	if (!p)
@@ -790,7 +796,7 @@ uint64_t carry__settle(struct carry *c, bool written)
 	uint64_t nr_lost = 0;
 
 	HASH_ITER(hh, c->processes, p, next) {
-		/* A later file compares the counters. */
+		/* A later file compares the process's counters. */
 		if (!written && p->final_in == c->number)
 			p->final_in = 0;
 		if (!memcmp(&p->now, &p->safe, sizeof(p->now)))
@@ -961,7 +967,7 @@ static void process__prune(const struct carry *c, struct carried_process *p)
 }
 
 /*
- * Removes threads, as pid__prune() removes images. xpuload no longer uses the id of a thread that
+ * Removes threads as pid__prune() removes images. xpuload no longer uses the id of a thread that
  * has ended.
  */
 static void carry__prune_threads(struct carry *c)

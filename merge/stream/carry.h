@@ -16,8 +16,8 @@
 #include "stream/outfile.h"
 #include "xpu_record.h"
 
-#define CARRY_MAX_BYTES	(256u << 20)	/* bytes of definitions of one process */
-#define CARRY_MAX_MAPS	8192		/* mappings of one program image */
+#define CARRY_MAX_BYTES	(256u << 20)	/* most bytes of definitions of one process */
+#define CARRY_MAX_MAPS	8192		/* most mappings of one program image */
 
 struct carry;
 struct carried_process;
@@ -33,14 +33,17 @@ int carry__record(struct carry *c, const struct xpu_record *rec);
 int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *rec);
 
 /*
- * Count a batch that was read, or launches, device records and events of memory that were written.
+ * Counts a batch that was read, or launches, device records and events of memory that were written.
  */
 int carry__count_batch(struct carry *c, const struct xpu_record_batch *batch);
 void carry__count_works(struct carry *c, uint32_t proc_id, uint64_t nr);
 void carry__count_launch(struct carry *c, uint32_t proc_id);
 void carry__count_alloc(struct carry *c, uint32_t proc_id);
 
-/* Return: the process of the thread; if the thread is not defined, of the call path; or else 0. */
+/*
+ * Return: the process of the thread or, if the thread is not defined, of the call path; otherwise
+ * 0.
+ */
 uint32_t carry__proc_of(const struct carry *c, uint32_t thread_id, uint32_t path_id);
 
 /* Return: the API of a path; XPU_API_CUDA if the path is unknown. */
@@ -50,8 +53,8 @@ uint32_t carry__api_of(const struct carry *c, uint32_t path_id);
 void carry__write_infos(const struct carry *c, struct outfile *p);
 
 /**
- * carry__next - begin the next file: remove definitions that it does not need, and write the others
- * to it
+ * carry__next - begin the next file: remove definitions that the file does not need, and write the
+ * others to it
  * @number: the next file's number, at least 2
  * @time_ns: when it begins
  */
@@ -71,9 +74,8 @@ uint64_t carry__settle(struct carry *c, bool written);
 void carry__recalled(struct carry *c);
 
 /*
- * Writes the records that carry__next() would write, but removes nothing. To continue from them,
- * another program passes these records, including the CARRIED ones, to carry__record() and
- * carry__nested().
+ * Writes the records that carry__next() would write, but removes nothing. To continue, another
+ * program passes these records, including CARRIED records, to carry__record() and carry__nested().
  */
 void carry__save(struct carry *c, struct outfile *p, uint64_t time_ns);
 

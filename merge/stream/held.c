@@ -9,14 +9,15 @@
 #include "stream/carry.h"
 #include "util.h"
 
-#define MAX_LAUNCHES	4096		/* launches in one record */
+#define MAX_LAUNCHES	4096		/* most launches in one record */
 #define BATCH_BYTES	(60u * 1024)	/* bytes of records in a batch that this file writes */
 #define GRAPH_NS	60000000000ull	/* longest time between device records of a graph launch */
 #define WORKS_NS	10000000000ull	/* longest time that device records wait for their launch */
 
 enum held_state {
 	HELD_OPEN,			/* a launch without device work so far: it is held */
-	HELD_SERVED,			/* a launch that was written, with its device work */
+	HELD_SERVED,			/* a launch that was written together with its device
+					 * work */
 	HELD_GRAPH,			/* like HELD_SERVED; a graph may have more device work */
 	HELD_WORKS,			/* device records without a launch so far: they are held */
 	HELD_GONE,			/* written: later records for the entry are not held */
@@ -25,19 +26,20 @@ enum held_state {
 /* A device record that is held. */
 struct held_work {
 	struct held_work *next;
-	uint64_t time_ns;		/* this and the next two are from the batch */
+	uint64_t time_ns;		/* time_ns and the next two members come from the batch */
 	uint32_t tid, ns_tid;
-	struct xpu_record rec;		/* followed by the rest of the record's bytes */
+	struct xpu_record rec;		/* the remaining bytes of the record follow */
 };
 
 struct held_launch {
 	uint64_t key;			/* KEY() */
 	union {
 		uint64_t time_ns;
-		struct held_work *works;	/* HELD_WORKS: the records, newest first */
+		struct held_work *works;	/* for HELD_WORKS: the records, newest first */
 	};
 	uint32_t path_id, thread_id, range_id;
-	uint16_t age;			/* files begun since the entry came, or was last written */
+	uint16_t age;			/* how many files have begun since the entry came or was
+					 * last written */
 	uint8_t state;			/* enum held_state */
 	uint8_t api;
 };
@@ -58,10 +60,10 @@ struct launch_pack {
 
 struct held {
 	struct carry *carry;
-	struct idmap index[XPU_APIS];	/* from KEY() to an index in v */
+	struct idmap index[XPU_APIS];	/* maps KEY() to an index in v */
 	ARRAY(struct held_launch) v;
 	struct launch_pack launches, earlier;
-	ARRAY(uint8_t) works;		/* device records to write, with @batch as their header */
+	ARRAY(uint8_t) works;		/* device records to write; @batch is their header */
 	uint64_t nr_forced;
 	ARRAY(uint64_t) begins_ns;	/* when the files of the last GRAPH_NS began */
 	struct xpu_record_batch batch;
@@ -225,7 +227,7 @@ static struct held_launch *held__find(struct held *h, uint32_t api, uint64_t key
 	return i ? &h->v.v[*i] : NULL;
 }
 
-/* Return: the new entry, or NULL if memory is short. */
+/* Adds an entry. Return: the new entry, or NULL if memory is short. */
 static struct held_launch *held__add(struct held *h, const struct held_launch *l)
 {
 	if (array_reserve(&h->v, h->v.nr + 1) || idmap__put(&h->index[l->api], l->key, h->v.nr))
@@ -306,7 +308,7 @@ static int held__limit(struct held *h, struct outfile *p)
 	return err ?: h->nr_forced ? held__sift(h, is_held) : 0;
 }
 
-/* Return: the state of a launch to which this device record belongs. */
+/* Return: the state of the launch to which this device record belongs. */
 static enum held_state served_by(const struct xpu_record *rec)
 {
 	bool graph = rec->type != XPU_RECORD_REFUSED && rec->misc & XPU_MISC_GRAPH_NODE;
@@ -438,7 +440,7 @@ static bool is_wanted(const struct held_launch *l)
 	return is_held(l) || l->state == HELD_GRAPH || l->age < 2;
 }
 
-/* Return: 0 or -ENOMEM. */
+/* Notes when a file begins. Return: 0 or -ENOMEM. */
 static int held__note_begin(struct held *h, uint64_t time_ns)
 {
 	size_t old = 0;
@@ -453,7 +455,7 @@ static int held__note_begin(struct held *h, uint64_t time_ns)
 	return array_push(&h->begins_ns, time_ns);
 }
 
-/* Return: the age, in files, of entries older than @ns; at least 2 */
+/* Return: the age, in files, above which entries are older than @ns; at least 2 */
 static uint32_t held__age(const struct held *h, uint64_t time_ns, uint64_t ns)
 {
 	size_t i = h->begins_ns.nr;

@@ -2,8 +2,8 @@
 /*
  * held.h - holds launches until their device work comes, and device work until its launch comes
  *
- * So both are in one file, wherever the recording is cut. A later file that has more device records
- * of a launch repeats the launch, marked EARLIER.
+ * In this way a launch and its device work get into one file, wherever the recording is cut. A
+ * later file that has more device records of a launch repeats the launch, marked EARLIER.
  */
 #ifndef MERGE_HELD_H
 #define MERGE_HELD_H
@@ -15,7 +15,7 @@
 #include "xpu_record.h"
 
 /*
- * Limit of entries: held launches and records, and written launches whose device work may continue.
+ * Most entries: held launches and records, and written launches that may get more device work.
  * Beyond the limit, all held entries are written at once, oldest first.
  */
 #define HELD_MAX	(1u << 20)
@@ -23,7 +23,7 @@
 struct carry;
 struct held;
 
-/* @c: has the processes and their counts. Return: NULL if memory is short. */
+/* Makes the struct. @c: has the processes and their counts. Return: NULL if memory is short. */
 struct held *held__new(struct carry *c);
 void held__free(struct held *h);
 
@@ -64,7 +64,7 @@ void held__keep_threads(const struct held *h);
  */
 int held__next(struct held *h, struct outfile *p, uint64_t time_ns);
 
-/* At the end: writes all held launches and records. */
+/* Called at the end: writes all held launches and records. */
 void held__finish(struct held *h, struct outfile *p);
 
 /* Return: how many launches and records were written early because of HELD_MAX. */

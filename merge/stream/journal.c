@@ -40,7 +40,7 @@ void journal__close(struct journal *j, bool stays)
 }
 
 /*
- * Return: all committed definitions, for the caller to free; NULL if memory is short, or the file
+ * Return: all committed definitions, for the caller to free; NULL if memory is short or the file is
  * too short.
  */
 static uint8_t *journal__read(const struct journal *j, size_t size)
@@ -120,7 +120,7 @@ int journal__save(struct journal *j, const struct xpu_file_header *hdr, struct c
 	fd = fcntl(j->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* Append, so that the old definitions stay valid until the new ones are complete. */
+	/* Append, so that the old definitions stay valid until the new definitions are complete. */
 	j->base = lseek(fd, 0, SEEK_END);
 	err = outfile__begin(&j->outfile, fd, hdr, 0);
 	if (err)

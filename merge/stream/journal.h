@@ -24,18 +24,18 @@
 
 #define JOURNAL_BLOCK	(sizeof(struct xpu_record_block) + 2 * XPU_BLOCK_MAX)	/* packed */
 
-#define JOURNAL_FILES	16		/* the last files, some still without profiles */
+#define JOURNAL_FILES	16		/* the latest files; some still lack profiles */
 
 /*
  * These members change together, by journal__commit(), because a kill may come between any two
  * instructions.
  */
 struct journal_state {
-	uint64_t saved_at, end;		/* range of the definitions in the journal; 0: none */
+	uint64_t saved_at, end;		/* where the definitions are in the journal; 0: none */
 	/* The file that is being written, and its size up to the last counted record. */
 	uint64_t file_dev, file_ino, file_bytes, file_blocks, file_launches, file_end_ns;
-	uint64_t since_bytes;		/* bytes of records after the last counted record */
-	uint64_t nr_blocks;		/* blocks of the recording that are done */
+	uint64_t since_bytes;		/* bytes of records that follow the last counted record */
+	uint64_t nr_blocks;		/* how many blocks of the recording are done */
 };
 
 /* A file of the recording, see split_opts.whole. */
@@ -49,7 +49,7 @@ struct journal_head {
 	struct journal_state states[2];
 	uint32_t current;		/* index in states */
 	uint32_t nr_begun;		/* how many programs have begun to process the block */
-	uint64_t nr_blocks;		/* number of blocks before it in the recording */
+	uint64_t nr_blocks;		/* how many blocks come before it in the recording */
 	uint64_t place;			/* JOURNAL_PLACE() */
 	struct journal_file files[JOURNAL_FILES];
 	uint8_t block[JOURNAL_BLOCK];
@@ -64,18 +64,18 @@ struct journal_head {
 struct journal {
 	struct journal_head *head;	/* mapped */
 	struct journal_state state;	/* state to write at the next journal__commit() */
-	int fd;				/* -1: there is no file, and no program can continue */
-	struct outfile outfile;		/* the definitions; not open if @fd is -1 */
+	int fd;				/* -1: no journal exists, so no program can continue */
+	struct outfile outfile;		/* receives the definitions; not open if @fd is -1 */
 	uint64_t base;			/* where @outfile begins in the file */
 	uint64_t saved_bytes;		/* bytes written by the last journal__save() */
 };
 
 /*
- * @fd: an empty memory file, the journal of an earlier program, or -1. Return: 0 or a negative
- * errno
+ * Opens the journal. @fd: an empty memory file, the journal of an earlier program, or -1. Return: 0
+ * or a negative errno
  */
 int journal__open(struct journal *j, int fd);
-/* @stays: keep the head mapped, because it is used until the program ends */
+/* Closes the journal. @stays: keep the head mapped, because it is used until the program ends */
 void journal__close(struct journal *j, bool stays);
 
 /**
@@ -89,12 +89,13 @@ int journal__recall(struct journal *j, struct xpu_file_header *hdr, struct block
 		    uint8_t *records, int (*take)(void *ctx, size_t bytes), void *ctx);
 
 /*
- * Saves all of @c and @l, and drops the older contents. @number: of the file that is being written
+ * Saves all of @c and @l, and drops the older contents. @number: the number of the file that is
+ * being written
  */
 int journal__save(struct journal *j, const struct xpu_file_header *hdr, struct carry *c,
 		  struct live *l, uint64_t number, uint64_t time_ns);
 
-/* Add a definition from the top level, or from a batch of @proc_id. */
+/* Adds a definition from the top level, or from a batch of @proc_id. */
 void journal__add(struct journal *j, const struct xpu_record *rec);
 void journal__add_nested(struct journal *j, uint32_t proc_id, const struct xpu_record *rec);
 

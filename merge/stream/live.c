@@ -9,12 +9,15 @@
 #include "model/heap.h"
 #include "stream/carry.h"
 
-#define MAX_EVENTS	1024		/* events in a record */
-#define MAX_GPUS	256		/* GPUs that are distinguished */
-#define MAX_WAITING	(1u << 20)	/* events of a process that may wait for a missing number */
-#define MAX_FIRST	(64u << 10)	/* events of a process that may wait for START */
+#define MAX_EVENTS	1024		/* most events in a record */
+#define MAX_GPUS	256		/* most GPUs that are distinguished */
+#define MAX_WAITING	(1u << 20)	/* most events of a process that may wait for a missing
+					 * number */
+#define MAX_FIRST	(64u << 10)	/* most events of a process that may wait for START */
 
-/* A heap's device is the ordinal with the API above it. An impossible device stays impossible. */
+/*
+ * In a heap, a device is the ordinal with the API above it. An impossible device stays impossible.
+ */
 #define DEVICE_ORDINAL(device)	((device) & 0x3ff)
 #define DEVICE_API(device)	((device) >> 10)
 
@@ -27,17 +30,17 @@ static uint16_t device_with_api(const struct xpu_alloc *e)
 /* The last event of one kind on one device. */
 struct last_event {
 	struct xpu_alloc event;
-	bool stale;			/* TOTALS: reserved memory has changed since then */
-	uint64_t rest, asked_ns;	/* REST: bytes that no process had reserved, and when */
+	bool stale;			/* for TOTALS: reserved memory has changed since then */
+	uint64_t rest, asked_ns;	/* for REST: bytes that no process had reserved, and when */
 };
 
 struct live_proc {
 	uint32_t proc_id;		/* 0: the entry is unused */
 	struct alloc_queue queue;
-	uint64_t next;			/* number of the next event */
+	uint64_t next;			/* number of the process's next event */
 	uint64_t last_ns;
 	bool started, late;
-	ARRAY(struct last_event) lasts;	/* last events of kind LEVEL and TOTALS */
+	ARRAY(struct last_event) lasts;	/* the last LEVEL and TOTALS events of each device */
 };
 
 struct live_gpu {
@@ -59,8 +62,8 @@ struct live {
 	ARRAY(struct live_proc) procs;
 	ARRAY(uint32_t) free;		/* unused indices in procs */
 	ARRAY(struct live_gpu) gpus;
-	struct idmap by_device;		/* from (process, GPU number) to an index in gpus ... */
-	struct idmap by_gpu;		/* ... and from (process, index) to the first number */
+	struct idmap by_device;		/* maps (process, GPU number) to an index in gpus ... */
+	struct idmap by_gpu;		/* ... and maps (process, index) to the first number */
 	struct alloc_pack pack;
 	ARRAY(uint32_t) all;		/* live memory of a process: indices in heap.allocs */
 	uint64_t nr_beyond;
@@ -77,7 +80,8 @@ struct live *live__new(struct carry *c)
 	l->carry = c;
 	heap__init(&l->heap, 0);
 	heap__start(&l->heap, HEAP_KEEP);
-	if (!heap__place(&l->heap, NO_INDEX, &place))	/* all events may share a place */
+	if (!heap__place(&l->heap, NO_INDEX, &place))	/* the heap is only a list here, so all
+							 * events share a place */
 		return l;
 	live__free(l);
 	return NULL;
@@ -212,7 +216,7 @@ int live__device(struct live *l, uint32_t proc_id, const struct xpu_record_devic
 }
 
 /*
- * Return: the number that process @other uses for the GPU that process @idx calls @device; or
+ * Return: the number that process @other has for process @idx's GPU @device; or
  * XPU_ALLOC_NO_DEVICE.
  */
 static uint16_t live__device_of(const struct live *l, uint32_t idx, uint16_t device, uint32_t other)
@@ -264,8 +268,8 @@ static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t devi
 }
 
 /*
- * Called when CUDA has reported the used memory of a device: notes, until the next report, the part
- * that no process has reserved.
+ * Notes the part of a device's used memory that no process has reserved, until CUDA's next report.
+ * Called when CUDA has reported the used memory.
  */
 static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu_alloc *e,
 			    uint64_t time_ns)
@@ -290,7 +294,7 @@ static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu
 	last->rest = e->bytes > reserved ? e->bytes - reserved : 0;
 }
 
-/* Whether no other process asked later for the used memory of the device. */
+/* Whether no other process asked for the used memory of the device later. */
 static bool live__asked_last(const struct live *l, uint32_t idx, const struct last_event *last)
 {
 	const struct last_event *others;
@@ -417,7 +421,8 @@ int live__allocs(struct live *l, struct outfile *p, const struct xpu_record_allo
 			proc->started = true;
 			err = live__pass_on(l, p, idx, &e);
 		} else if (l->recalls && proc->started && e.order < proc->next) {
-			continue;	/* this part of a block was used before the kill */
+			continue;	/* the program used this part of a block before it was
+					 * killed */
 		} else if (proc->started && e.order <= proc->next) {
 			proc->next += e.order == proc->next;
 			err = live__pass_on(l, p, idx, &e);
@@ -499,7 +504,7 @@ static void carrying__add(struct carrying *c, struct xpu_alloc event)
 	c->order++;
 }
 
-/* Return: the physical memory that an allocation is, or maps; NO_INDEX if neither. */
+/* Return: the physical memory that an allocation is or maps; NO_INDEX if it does neither. */
 static uint32_t group_of(const struct heap_alloc *a, uint32_t idx)
 {
 	return heap_space__is_counted(a->space) ? idx : a->space == XPU_SPACE_MAPPING ? a->target :
@@ -561,7 +566,10 @@ static void carrying__release_handle(struct carrying *c, const struct heap_alloc
 	});
 }
 
-/* Totals are carried if the first events are missing; otherwise readers only compare totals. */
+/*
+ * Whether an event is carried. Totals are carried only if the first events are missing; otherwise
+ * readers just compare totals.
+ */
 static bool is_carried(const struct live_proc *proc, const struct last_event *last)
 {
 	if (last->event.what == XPU_ALLOC_TOTALS)
@@ -598,7 +606,9 @@ static void carrying__add_all(struct carrying *c, uint32_t idx)
 		rest.bytes = proc->lasts.v[i].rest;
 		carrying__add(c, rest);
 	}
-	/* The next event may map this handle, so the event of the handle must be the last one. */
+	/*
+	 * The next event may map this handle, so the handle's event must be the last carried one.
+	 */
 	if (kept && kept->handle_order && kept->handle_order + 1 == proc->next)
 		carrying__add(c, (struct xpu_alloc){
 			.what = XPU_ALLOC_HANDLE, .space = XPU_SPACE_MAPPING,
@@ -609,7 +619,7 @@ static void carrying__add_all(struct carrying *c, uint32_t idx)
 static int live__carry(struct live *l, struct outfile *p, uint32_t idx, uint64_t time_ns)
 {
 	struct live_proc *proc = &l->procs.v[idx];
-	/* Events after the last event may come late, with a time before the cut. */
+	/* Later events may come late, with a time before the cut. */
 	struct carrying c = {
 		.live = l, .proc_id = proc->proc_id,
 		.time_ns = allocs__until_ns(proc->last_ns, time_ns) + 1,
@@ -628,7 +638,7 @@ static int live__carry(struct live *l, struct outfile *p, uint32_t idx, uint64_t
 	carrying__add_all(&c, idx);
 	proc->last_ns = c.time_ns;
 	/*
-	 * Each carried event originally had its own number, so enough numbers are free, unless the
+	 * Enough numbers are free, because each carried event once had its own number, unless the
 	 * recording is damaged.
 	 */
 	if (c.order >= proc->next) {

@@ -15,12 +15,12 @@
 #include "stream/outfile.h"
 #include "xpu_record.h"
 
-#define LIVE_MAX	(8u << 20)	/* pieces of memory, of all processes */
+#define LIVE_MAX	(8u << 20)	/* most pieces of memory, in all processes together */
 
 struct carry;
 struct live;
 
-/* @c: has the processes and their counts. Return: NULL if memory is short. */
+/* Makes the struct. @c: has the processes and their counts. Return: NULL if memory is short. */
 struct live *live__new(struct carry *c);
 void live__free(struct live *l);
 
@@ -48,7 +48,7 @@ int live__save(struct live *l, struct outfile *p, uint64_t time_ns);
 /* Takes events that an earlier program saved or passed on. Return: 0 or -ENOMEM. */
 int live__recall(struct live *l, const struct xpu_record_allocs *rec);
 
-/* Writes all waiting events, at the end. Return: 0 or -ENOMEM. */
+/* Called at the end: writes all waiting events. Return: 0 or -ENOMEM. */
 int live__finish(struct live *l, struct outfile *p);
 
 /* Return: how many pieces of memory were dropped, because of LIVE_MAX. */

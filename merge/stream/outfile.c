@@ -143,7 +143,9 @@ int outfile__close(struct outfile *p)
 		return 0;
 	err = outfile__checkpoint(p);
 	p->nr_lost = err ? p->since : 0;
-	/* If this fails, too, readers skip the incomplete block. */
+	/*
+	 * If this fails, too, readers skip the incomplete block.
+	 */
 	if (err)
 		(void)!ftruncate(p->file.fd, p->safe);
 	if (close(p->file.fd) && !err)

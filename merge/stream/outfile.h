@@ -16,10 +16,9 @@ struct outfile {
 	struct block_packer *packer;	/* NULL: the file is not open */
 	uint8_t *records;		/* records of the next block */
 	size_t used;
-	int err;			/* the first negative errno, after which nothing is
-					 * written */
-	uint64_t written;		/* bytes of the file */
-	uint64_t safe;			/* bytes of the file at the last outfile__checkpoint() */
+	int err;			/* the first negative errno; nothing is written after it */
+	uint64_t written;		/* size of the file */
+	uint64_t safe;			/* size of the file at the last outfile__checkpoint() */
 	uint64_t since;			/* bytes of records since the last checkpoint */
 	uint64_t nr_lost;		/* bytes of records that could not be written */
 	uint64_t nr_blocks, nr_launches;	/* number of blocks and launches in the file */
@@ -59,8 +58,8 @@ int outfile__resume(struct outfile *p, int fd, uint64_t bytes, uint64_t nr_block
 int outfile__checkpoint(struct outfile *p);
 
 /*
- * A file that could not be written completely ends at its last checkpoint; p->nr_lost counts the
- * bytes after that.
+ * Ends the file. A file that could not be written completely ends at its last checkpoint;
+ * p->nr_lost counts the bytes after that.
  * Return: 0 or the negative errno that stopped the writing.
  */
 int outfile__close(struct outfile *p);

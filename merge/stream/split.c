@@ -28,8 +28,9 @@
 
 #define FLUSH_NS	1000000000ull	/* records are written at least this often */
 #define IDLE_MS		500
-#define KEPT_BEFORE	64		/* extra numbers to try: some have no file */
-#define MAX_BEGUN	2		/* a block that kills this many programs is left out */
+#define KEPT_BEFORE	64		/* how many extra numbers to try, because some have no
+					 * file */
+#define MAX_BEGUN	2		/* a block is left out after it killed this many programs */
 #define MAGIC_AT	offsetof(struct xpu_record_block, magic)
 #define MAGIC_BYTES	sizeof(((struct xpu_record_block *)0)->magic)
 
@@ -61,8 +62,8 @@ struct split {
 	uint64_t flushed_ns;
 	ARRAY(struct named) names;	/* the kept files, oldest first */
 	bool failing;			/* the last file could not be written */
-	uint64_t nr_lost, lost_bytes;	/* failed files since the last good one; bytes to report */
-	uint64_t nr_lost_launches;	/* in these files */
+	uint64_t nr_lost, lost_bytes;	/* failed files since the last good file; bytes to report */
+	uint64_t nr_lost_launches;	/* launches in these files */
 	uint64_t told_bytes;		/* lost bytes that @outfile reports after its checkpoint */
 	bool ended;
 	uint64_t end_ns;		/* end of the recording */
@@ -157,7 +158,9 @@ static void split__say(struct split *s, const char *fmt, ...)
 	s->opts->trouble(s->opts->ctx, text);
 }
 
-/* Reports the first of several files that cannot be written. Return: 0 to continue, or an error. */
+/*
+ * Reports the first of several files that cannot be written. Return: 0 to continue, or an error.
+ */
 static int split__failed(struct split *s, int err)
 {
 	s->outfile.err = err;
@@ -338,7 +341,9 @@ static void split__write_end(struct outfile *p, uint64_t time_ns)
 		};
 }
 
-/* Ends the file. @continues: another file follows, so write an END record here */
+/*
+ * Ends the file. @continues: another file follows, so write an END record here
+ */
 static int split__close(struct split *s, uint64_t time_ns, bool continues)
 {
 	struct named named = { .name = s->name };
@@ -621,7 +626,7 @@ static void split__await(struct split *s)
 		s->opts->idle(s->opts->ctx);
 }
 
-/* Skips bytes up to the next possible block, because none begins here. Return: how many */
+/* Skips bytes up to the next possible block, because no block begins here. Return: how many */
 static uint32_t split__skip(struct split *s)
 {
 	uint8_t *block = s->journal.head->block;
@@ -687,7 +692,7 @@ static void split__used(struct split *s)
 {
 	struct journal_head *head = s->journal.head;
 
-	/* A kill between these lines is harmless: see split__find_block(). */
+	/* A kill between two of these lines is harmless: see split__find_block(). */
 	split__set_place(s, 0, 0);
 	__atomic_store_n(&head->nr_begun, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&head->nr_blocks, s->journal.state.nr_blocks, __ATOMIC_RELEASE);
@@ -727,7 +732,9 @@ static int split__define_batch(struct split *s, const struct record_iter *outer,
 	return err;
 }
 
-/* Takes the definitions and the events of memory from @bytes of records. Return: 0 or -ENOMEM. */
+/*
+ * Takes the definitions and the events of memory from @bytes of records. Return: 0 or -ENOMEM.
+ */
 static int split__define(void *ctx, size_t bytes)
 {
 	struct split *s = ctx;
@@ -847,8 +854,8 @@ static int split__find_block(struct split *s)
 }
 
 /*
- * Continues where an earlier program was killed. Return: 1; 0 if none was killed; or a negative
- * errno.
+ * Continues where an earlier program was killed. Return: 1; 0 if no program was killed; or a
+ * negative errno.
  */
 static int split__go_on(struct split *s)
 {
@@ -932,7 +939,7 @@ int split__run(int fd, const struct split_opts *opts, struct split_result *resul
 		result->nr_lost = s.journal.head->told.nr_lost_files;
 	if (s.journal.head)
 		s.journal.head->told.failing = s.failing;
-	/* Keep the head mapped for opts->whole(), which keeps pointers to @waits in it. */
+	/* Keep the head mapped for opts->whole(), which keeps pointers to @waits there. */
 	journal__close(&s.journal, opts->whole);
 	if (s.copy[0] >= 0) {
 		close(s.copy[0]);

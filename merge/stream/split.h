@@ -4,8 +4,8 @@
  *
  * The recording comes in blocks, from a pipe or a file; XPU_RECORD_CUT says where a file ends.
  * Records are passed on unchanged, except for launches and device records (held.h) and events of
- * memory (live.h). Each file repeats the definitions (carry.h). So the sums over all files equal
- * the sums of the recording.
+ * memory (live.h). Each file repeats the definitions (carry.h). The sums over all files therefore
+ * equal the sums of the recording.
  */
 #ifndef MERGE_SPLIT_H
 #define MERGE_SPLIT_H
@@ -21,8 +21,8 @@ struct split_opts {
 	uint32_t keep;			/* how many of the last files to keep; 0: all */
 	/*
 	 * Called when a file is complete; or NULL. The callee frees @name. @start_ns: when the file
-	 * began, by CLOCK_REALTIME. @waits: 1; the callee sets it to 0 when it is done with the
-	 * file. After a kill, the next program calls this again for files whose @waits is not 0
+	 * began, by CLOCK_REALTIME. *@waits is 1, and the callee sets it to 0 when it is done with
+	 * the file. After a kill, the next program calls this again for files whose @waits is not 0
 	 */
 	void (*whole)(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns,
 		      uint64_t *waits);

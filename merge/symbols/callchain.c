@@ -21,7 +21,7 @@ struct frame_entry {
 	UT_hash_handle hh;
 };
 
-/* A key of several frames: an address's function and the functions that are inlined there. */
+/* A key for several frames: an address's function and the functions inlined there. */
 struct place_key {
 	const struct dso *dso;
 	uint64_t vaddr;
@@ -34,7 +34,7 @@ struct place_entry {
 	const struct frame *frames[];
 };
 
-/* Call paths share most of their addresses, so a cache pays. */
+/* Call paths share most of their addresses, so this cache pays off. */
 #define NR_KNOWN	16384
 
 struct stack_entry {
@@ -224,7 +224,7 @@ static bool is_upper(char c)
 	return c >= 'A' && c <= 'Z';
 }
 
-/* Return: whether the frame is a function that CUDA or OpenCL has for programs to call. */
+/* Return: whether the frame is a function that programs call in CUDA or OpenCL. */
 static bool frame__is_api(const struct frame *f)
 {
 	if (!f->symbolized || !f->dso)
@@ -292,8 +292,8 @@ static size_t callchain__trim(const struct chain_frame *v, size_t nr, const stru
 			continue;
 		}
 		/*
-		 * A statically linked API function is in the program itself, and must be next to
-		 * trimmed frames.
+		 * A statically linked API function is in the program itself, and must be adjacent
+		 * to trimmed frames.
 		 */
 		if (!i || runtime)
 			break;
@@ -397,7 +397,9 @@ static int callchains__push(struct callchains *c, const struct frame *f)
 	return f ? array_push(&c->scratch, f) : -1;
 }
 
-/* Return: the frame of one of the functions at a place; NULL if memory is short. */
+/*
+ * Return: the frame of one of the functions at a place; NULL if memory is short.
+ */
 static const struct frame *callchains__line(struct callchains *c, const struct chain_frame *cf,
 					    const char *name, const struct srcline *line,
 					    bool inlined)
@@ -528,8 +530,7 @@ bool frame__is_python(const struct frame *f)
 }
 
 /*
- * Return: whether the frame is in the kernel, the C library or CUDA, and so says little about a
- * program.
+ * Return: whether the frame is in Linux, the C library or CUDA, and so says little about a program.
  */
 static bool frame__is_anybodys(const struct frame *f)
 {
@@ -585,8 +586,8 @@ static size_t callchain__trim_scheduler(const struct chain_frame *v, size_t nr)
 }
 
 /*
- * Reads the frames of @rec into c->chain, innermost first, untrimmed. Return: how many are
- * addresses, or -ENOMEM.
+ * Reads the frames of @rec into c->chain, innermost first, without trimming. Return: how many are
+ * native addresses, or -ENOMEM.
  */
 static ssize_t callchains__read(struct callchains *c, const struct xpu_record_callchain *rec,
 				struct image *image, uint32_t epoch)
@@ -602,7 +603,7 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 
 		*cf = (struct chain_frame){ .word = addr };
 		/*
-		 * A kernel address here means that a frame pointer was wrong: the remaining
+		 * An address of Linux here means that a frame pointer was wrong: the remaining
 		 * addresses are not a chain.
 		 */
 		if (cpu && !entry && XPU_FRAME_IS_KERNEL(addr))
@@ -617,8 +618,8 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 		} else {
 			nr_native++;
 			/*
-			 * A return address is behind its call instruction. Only the innermost frame
-			 * may not be a return address.
+			 * A return address is behind its call instruction. All frames except the
+			 * innermost are return addresses.
 			 */
 			if (!cpu ? i || rec->hdr.misc & XPU_CHAIN_SHIM : !entry)
 				addr--;
@@ -678,7 +679,7 @@ const struct stack *callchains__resolve(struct callchains *c,
 			f->dso->nr_unnamed++;
 	}
 	/*
-	 * A stack must not be empty, but trimming leaves nothing of a stack of only scheduler
+	 * A stack must not be empty, but trimming removes all frames of a stack of scheduler
 	 * frames.
 	 */
 	failed |= rec && rec->hdr.misc & XPU_CHAIN_CPU && !c->scratch.nr;

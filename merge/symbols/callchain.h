@@ -30,9 +30,9 @@ struct frame {
 
 /* How Python frames are shown. */
 enum python_style {
-	PYTHON_SHORT,			/* train.py:step:41 */
-	PYTHON_FULL,			/* /home/me/train.py:step:41 */
-	PYTHON_NO_LINE,			/* train.py:step */
+	PYTHON_SHORT,			/* for example train.py:step:41 */
+	PYTHON_FULL,			/* for example /home/me/train.py:step:41 */
+	PYTHON_NO_LINE,			/* for example train.py:step */
 };
 
 struct pycode {				/* a Python code object */
@@ -40,7 +40,7 @@ struct pycode {				/* a Python code object */
 	const char *filename;
 };
 
-/* A call path, root first. Equal paths are equal pointers. */
+/* A call path, root first. Equal paths are one object. */
 struct stack {
 	uint32_t nr;
 	const struct frame *frames[];
@@ -53,7 +53,7 @@ struct chain_frame {
 	uint64_t vaddr;			/* address in f->dso, if the file is known */
 };
 
-/* An address that was looked up in the recording whose paths are resolved. */
+/* An address that was looked up in the recording whose paths are being resolved. */
 struct known_address {
 	const struct image *image;	/* NULL: none */
 	uint64_t addr, vaddr;
@@ -70,17 +70,23 @@ struct callchains {
 	struct strpool *strings;	/* owned by the caller */
 	bool trim;
 	enum python_style python_style;
-	/* Looks up a code object of the process whose path is resolved; may be NULL. */
+	/* Looks up a code object of the process whose path is being resolved; may be NULL. */
 	bool (*pycode)(void *ctx, uint32_t id, struct pycode *code);
-	/* Names generated code of the image's process, or returns NULL; may be NULL. */
+	/*
+	 * Returns the name of generated code in the image's process, or NULL. The pointer may be
+	 * NULL.
+	 */
 	const char *(*jit)(void *ctx, const struct image *image, bool ran_before, uint64_t addr);
-	const struct kallsyms *kallsyms;	/* owned by the caller; NULL: no names for the
-						 * kernel */
-	/* Returns a string of the process whose path is resolved, or NULL. May be NULL. */
+	const struct kallsyms *kallsyms;	/* owned by the caller; NULL: kernel functions have
+						 * no names */
+	/*
+	 * Returns a string of the process whose path is being resolved, or NULL. The pointer may be
+	 * NULL.
+	 */
 	const char *(*string)(void *ctx, uint32_t id);
 	void *lookup_ctx;
 	bool show_inline;		/* show inlined functions as frames: "f (inlined)" */
-	bool show_srcline;		/* "f (file.c:12)" */
+	bool show_srcline;		/* show source lines in frames: "f (file.c:12)" */
 	struct srclines srclines;
 	struct frame_entry *frames;
 	struct stack_entry *stacks;

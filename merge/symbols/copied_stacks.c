@@ -18,8 +18,8 @@ struct unwind_tables {			/* The unwind tables of a file. */
 
 struct unwind_stack {			/* The last copy of a thread's stack. */
 	uint32_t thread_id;
-	uint64_t start;			/* a multiple of XPU_STACK_BLOCK */
-	uint64_t from, to;		/* the part [from, to) is known */
+	uint64_t start;			/* the address of the copy, a multiple of XPU_STACK_BLOCK */
+	uint64_t from, to;		/* the part [from, to) of it is known */
 	size_t nr_blocks;
 	uint8_t *blocks;
 	UT_hash_handle hh;
@@ -244,7 +244,8 @@ static void copied_stacks__merge(struct copied_stacks *u, const struct xpu_recor
 		if (loop + 1 >= nr_native) {
 			if (truncated)
 				break;
-			continue;	/* its Python frames go with the frames of the next loop */
+			continue;	/* the loop's Python frames go with the frames of the next
+					 * loop */
 		}
 		copied_stacks__append(u, nr, u->native + i, loop - i);
 		for (; done < word; done++)
@@ -285,7 +286,7 @@ int copied_stacks__record(struct copied_stacks *u, const struct xpu_record_stack
 						     &u->loop[n - 1], s);
 		if (result != CFI_STEPPED || !regs.v[XPU_REG_IP])
 			break;
-		if (regs.v[XPU_REG_IP] >> 56) {		/* this is not a user address */
+		if (regs.v[XPU_REG_IP] >> 56) {		/* this is no address in user space */
 			result = CFI_LOST;
 			break;
 		}

@@ -4,7 +4,7 @@
  *
  * A STACK record has the registers and the part of the top of a thread's stack that differs from
  * the thread's last copy. struct copied_stacks rebuilds the stack and walks it by the unwind tables
- * of the mapped files; for code without tables, such as code made at run time, by the frame
+ * of the mapped files. Code without tables, such as code made at run time, is walked by the frame
  * pointer.
  */
 #ifndef MERGE_COPIED_STACKS_H
@@ -18,7 +18,7 @@
 #include "model/machine.h"
 #include "util.h"
 
-#define UNWIND_MAX_FRAMES	4096	/* native frames of a stack, without Python frames */
+#define UNWIND_MAX_FRAMES	4096	/* most native frames of a stack, without Python frames */
 
 struct unwind_tables;
 struct unwind_stack;
@@ -28,9 +28,9 @@ struct copied_stacks {
 	struct unwind_tables *tables;
 	struct unwind_stack *stacks;	/* the last stack of each thread */
 	uint64_t native[UNWIND_MAX_FRAMES];
-	uint64_t sp[UNWIND_MAX_FRAMES];	/* by native frame: where its stack begins */
-	bool loop[UNWIND_MAX_FRAMES];	/* by native frame: whether its name is the name of Python's
-					 * evaluation loop */
+	uint64_t sp[UNWIND_MAX_FRAMES];	/* for each native frame: where its stack begins */
+	bool loop[UNWIND_MAX_FRAMES];	/* for each native frame: whether its name is the name of
+					 * Python's evaluation loop */
 	uint64_t frames[UNWIND_MAX_FRAMES + XPU_MAX_PYTHON];
 };
 

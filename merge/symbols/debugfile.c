@@ -11,7 +11,7 @@
 #include "xpu_record.h"
 
 #define DEBUG_DIRS	"/usr/lib/debug"
-#define UNPACKED_MAX	(256ull * 1024 * 1024)	/* limit for one file; libtorch would have 100 MB */
+#define UNPACKED_MAX	(256ull * 1024 * 1024)	/* limit for one file; libtorch would need 100 MB */
 
 static char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -191,7 +191,7 @@ int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, ui
 						&out, bytes);
 		if (ret != LZMA_BUF_ERROR)
 			break;
-		out = bytes;		/* *@left was already reduced by the earlier bytes */
+		out = bytes;		/* *@left already has the earlier bytes subtracted */
 	}
 	if (ret == LZMA_OK && out)
 		return elf_file__open_memory(f, image, out) ? -EINVAL : 0;

@@ -20,15 +20,16 @@
 #include "util.h"
 
 struct symbol_paths {
-	const char *symfs;		/* put before each path; NULL or "": none */
-	const char *debug_dirs;		/* separated by ':'; NULL: the default */
+	const char *symfs;		/* prefix of each path; NULL or "": none */
+	const char *debug_dirs;		/* the debug directories, separated by ':'; NULL: the
+					 * default */
 	const char *buildid_dir;	/* perf's cache; NULL: the default */
 	ARRAY(char *) kept;		/* directories like buildid_dir, next to the recordings */
 };
 
 enum build_id_want {
 	WANT_FILE,			/* the file itself */
-	WANT_DEBUG,			/* its separate debug symbols */
+	WANT_DEBUG,			/* the separate file with its debug symbols */
 };
 
 /**
@@ -66,7 +67,7 @@ char *symbol_paths__open_debuglink(const struct symbol_paths *p, const char *pat
  */
 int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, uint64_t *left);
 
-#define MINIDEBUG_MAX	(512ull * 1024 * 1024)	/* bytes to unpack of all files together */
+#define MINIDEBUG_MAX	(512ull * 1024 * 1024)	/* most bytes to unpack from all files together */
 
 /*
  * Adds the files that were kept next to the recording at @path to the search. Return: 0 or -ENOMEM.

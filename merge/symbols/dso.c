@@ -10,7 +10,7 @@
 #include "hash.h"
 #include "symbols/roots.h"
 
-#define DELETED		" (deleted)"	/* the kernel appends it when a file is unlinked */
+#define DELETED		" (deleted)"	/* Linux appends this to the name when a file is unlinked */
 #define MISSING_LINES	4		/* most messages about files without symbols */
 
 /*
@@ -249,7 +249,9 @@ static int dsos__read_symbols(struct dsos *d, struct dso *dso)
 	       roots__add(&dso->symtab, &dso->file);
 }
 
-/* Return: whether the open file is the one that was mapped; true if the mapping has no build-id. */
+/*
+ * Return: whether the open file is the file that was mapped; true if the mapping has no build-id.
+ */
 static bool dso__same_build(const struct dso *dso)
 {
 	const uint8_t *id = NULL;
@@ -288,8 +290,9 @@ static int dsos__open(struct dsos *d, struct dso *dso)
 
 	if (!strcmp(dso->path, "[vdso]")) {
 		/*
-		 * The kernel maps one vdso into every process, so use our own vdso if its build-id
-		 * matches. Without a build-id, the vdso may be from another kernel.
+		 * Linux maps one vdso into every process, so use our own vdso if its build-id
+		 * matches. Without a build-id, the recorded vdso may come from another version of
+		 * Linux.
 		 */
 		err = dso->build_id_len ? elf_file__open_vdso(&dso->file) : -ENXIO;
 		if (err || dso__same_build(dso))
@@ -300,8 +303,8 @@ static int dsos__open(struct dsos *d, struct dso *dso)
 	if (dso->path[0] != '/' || dso->path[1] == '/')
 		return -ENXIO;
 	/*
-	 * A file unlinked or replaced during the run may be back: the build-id shows whether it is
-	 * the same.
+	 * A file that was unlinked or replaced during the run may be back: the build-id shows
+	 * whether it is the same file.
 	 */
 	if (dso->build_id_len && len > strlen(DELETED) &&
 	    !strcmp(dso->path + len - strlen(DELETED), DELETED))
@@ -413,7 +416,7 @@ const char *dsos__symbol_name(struct dsos *d, struct dso_symbol *sym)
 
 	if (sym->pretty)
 		return sym->pretty;
-	/* .symtab of a library adds the version to the name: memcpy@@GLIBC_2.14. */
+	/* In a library's .symtab, the name includes the version: memcpy@@GLIBC_2.14. */
 	name = strndup(sym->name, strcspn(sym->name + 1, "@") + 1);
 	if (!name)
 		return NULL;

@@ -45,18 +45,18 @@ enum dso_state {
 };
 
 struct dso_segment {
-	uint64_t offset, end;	/* [offset, end) in the file */
+	uint64_t offset, end;	/* part [offset, end) of the file */
 	uint64_t vaddr;
 };
 
 struct dso {
-	const char *path;	/* as mapped, interned; "[vdso]", "//anon" */
-	const char *name;	/* the name to show: last part of the path, or "[anon]" */
+	const char *path;	/* path as mapped, interned; or "[vdso]", "//anon" */
+	const char *name;	/* name to show: the last part of the path, or "[anon]" */
 	enum dso_role role;
-	bool is_memory;		/* no file: memory that the process filled itself, maybe with
+	bool is_memory;		/* no file: memory that the process itself filled, maybe with
 				 * code */
 	enum dso_state state;
-	const char *why;	/* the reason why the file is not loaded; NULL if it has none */
+	const char *why;	/* why the file is not loaded; NULL if it has no problem */
 	uint64_t nr_unnamed;	/* frames shown without a function name; the caller counts them */
 	uint8_t build_id[XPU_BUILD_ID_LEN];
 	uint8_t build_id_len;	/* 0: the mapping has no build-id */
@@ -65,10 +65,10 @@ struct dso {
 	const char *file_path;	/* the path at which the file was found; NULL: in memory only */
 	struct elf_file debug;	/* the file with the symbols that were stripped off it, if found */
 	const char *debug_path;
-	uint64_t debug_bias;	/* what to add to addresses of debug to get addresses of file */
-	const char *no_lines;	/* the reason why its source lines could not be read */
+	uint64_t debug_bias;	/* add this to addresses of debug to get addresses of file */
+	const char *no_lines;	/* why the file's source lines could not be read */
 	struct symtab symtab;
-	extents_t extents;	/* functions without a name; read on first use */
+	extents_t extents;	/* extents of functions without a name; read on first use */
 	bool has_extents;
 	struct dso_segment *segments;
 	size_t nr_segments;
@@ -80,7 +80,7 @@ struct dsos {
 	struct strpool *strings;	/* owned by the caller, must outlive this struct */
 	struct symbol_paths paths;	/* further places to search; set after dsos__init() */
 	struct dso_entry *entries;
-	uint64_t unpack_left;		/* the rest of MINIDEBUG_MAX */
+	uint64_t unpack_left;		/* what is left of MINIDEBUG_MAX */
 };
 
 void dsos__init(struct dsos *d, struct strpool *strings);

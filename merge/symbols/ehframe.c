@@ -7,11 +7,11 @@
 #include "symbols/processor.h"
 
 enum {
-	PE_OMIT		= 0xff,		/* how pointers are written: DW_EH_PE_* */
+	PE_OMIT		= 0xff,		/* how pointers are written: one of DW_EH_PE_* */
 	PE_PCREL	= 0x10,
 };
 
-/* The used part of a CIE. */
+/* The parts of a CIE that are used. */
 struct cie {
 	uint8_t encoding;		/* encoding of pointers in the CIE's FDEs; PE_OMIT:
 					 * unreadable */
@@ -211,7 +211,7 @@ int extents__read(extents_t *out, const struct elf_file *f)
 		return 0;
 	all.end += frame.nr;
 	while (!err && cursor__read(&all, &len, sizeof(len))) {
-		/* The last entry has length 0. 64-bit lengths are not in use. */
+		/* An entry of length 0 is the last one. 64-bit lengths are not in use. */
 		if (!len || len == UINT32_MAX)
 			break;
 		c = all;

@@ -2,8 +2,8 @@
 /*
  * elf_file.h - an ELF file in memory, with checked access to its parts by name
  *
- * All ELF files are opened here, with libelf. They come from other people, and may be damaged or
- * malicious: all returned data lie inside the image.
+ * All ELF files are opened here, with libelf. The files come from other people, and may be damaged
+ * or malicious, so all returned data are checked to lie inside the image.
  */
 #ifndef MERGE_ELF_FILE_H
 #define MERGE_ELF_FILE_H
@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 struct elf_file {
-	void *image;			/* NULL: not open */
+	void *image;			/* NULL: the file is not open */
 	size_t bytes;
-	bool mapped;			/* otherwise the image is from malloc() */
+	bool mapped;			/* false: the image is from malloc() */
 	Elf *elf;
 };
 

@@ -9,7 +9,7 @@
 #include "hash.h"
 #include "symbols/processor.h"
 
-#define MAX_OPS	256			/* most operations of one expression, so that branches
+#define MAX_OPS	256			/* most operations in one expression, so that branches
 					 * cannot make it endless */
 
 /* A cached rule of the tables for one place, because many samples are at the same places. */
@@ -153,7 +153,7 @@ static Dwarf_Frame *file_cfi__frame(struct file_cfi *c, uint64_t pc)
 static enum cfi_result signal__step(const struct processor *cpu, struct cfi_regs *regs,
 				    cfi_read_fn read, void *ctx)
 {
-	enum { PC = 32 };		/* DWARF's number, after the registers 0 to 31 */
+	enum { PC = 32 };		/* DWARF's number of the PC, after the registers 0 to 31 */
 	uint64_t at = regs->v[XPU_REG_SP] + cpu->signal_regs;
 	int i;
 
@@ -190,7 +190,8 @@ enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs 
 		reg = i == XPU_REG_IP ? ra : c->cpu->dwarf[i];
 		if (dwarf_frame_register(frame, reg, ops_mem, &ops, &nr_ops))
 			return CFI_LOST;
-		if (!nr_ops && ops) {			/* it is undefined in the caller */
+		if (!nr_ops && ops) {			/* the register is undefined in the
+							 * caller */
 			if (i == XPU_REG_IP)
 				return CFI_ROOT;
 			continue;

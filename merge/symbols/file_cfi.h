@@ -2,8 +2,8 @@
 /*
  * file_cfi.h - finds the caller's registers, by the unwind tables of a file (.eh_frame)
  *
- * Nothing else uses libdw. Tables and stack come from other people: whatever they contain, no
- * memory outside of the two is read, and each step ends.
+ * Nothing else uses libdw. Tables and stacks come from other people. Whatever they contain, only
+ * memory inside them is read, and each step ends.
  */
 #ifndef MERGE_FILE_CFI_H
 #define MERGE_FILE_CFI_H
@@ -28,7 +28,7 @@ enum cfi_result {
 	CFI_STEPPED,
 	CFI_ROOT,			/* the function has no caller */
 	CFI_NO_TABLE,			/* the tables do not cover the place */
-	CFI_LOST,			/* the caller could not be found */
+	CFI_LOST,			/* the caller could not be determined */
 };
 
 /* Return: the tables of @f, which must stay open; NULL if @f has no tables, or memory is short. */

@@ -23,7 +23,7 @@ struct jitmap_entry {
 	UT_hash_handle hh;
 };
 
-/* Sorts by address; of equal addresses the symbol written last comes last. */
+/* Sorts by address. If addresses are equal, the symbol written last comes last. */
 static int jit_symbol__cmp(const void *va, const void *vb)
 {
 	const struct jit_symbol *a = va, *b = vb;
@@ -32,8 +32,8 @@ static int jit_symbol__cmp(const void *va, const void *vb)
 }
 
 /*
- * Makes symbols disjoint: each ends where the next begins. Of symbols with equal starts the last
- * stays.
+ * Makes symbols disjoint: each ends where the next begins. If several begin at the same address,
+ * the last one stays.
  */
 static void jitmap__settle(struct jitmap *m)
 {
@@ -144,7 +144,7 @@ out:
 	return text;
 }
 
-/* Finds the map that the loader kept, or else the map in /tmp. */
+/* Finds the map that the loader kept, or otherwise the map in /tmp. */
 static char *find_map(const struct jitmaps *j, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
 		      size_t *bytes)
 {

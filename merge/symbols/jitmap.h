@@ -21,7 +21,7 @@
 struct jit_symbol {
 	uint64_t start, end;
 	const char *name;		/* points into the text */
-	size_t nr;			/* line number, until the table is built */
+	size_t nr;			/* number of its line, until the table is built */
 };
 
 struct jitmap {
@@ -49,7 +49,8 @@ struct jitmaps {
 	const char *kept;		/* directory next to the recording; NULL: none */
 	bool here;			/* recorded on this machine, so /tmp has the maps */
 	uid_t owner;			/* the recording's owner */
-	uint64_t real_ns;		/* added to the recording's clock gives CLOCK_REALTIME */
+	uint64_t real_ns;		/* add this to the recording's clock to get
+					 * CLOCK_REALTIME */
 	struct jitmap_entry *entries;
 };
 

@@ -18,7 +18,7 @@ static int ksym__cmp(const void *va, const void *vb)
 	const struct xpu_record_ksym *a = *(const struct xpu_record_ksym *const *)va;
 	const struct xpu_record_ksym *b = *(const struct xpu_record_ksym *const *)vb;
 
-	/* Of records with equal starts, the first in the file counts. */
+	/* If records have equal starts, the first in the file counts. */
 	return cmp3(a->start, b->start) ?: cmp3(b, a);
 }
 

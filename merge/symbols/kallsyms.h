@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* kallsyms.h - the kernel functions that a recording has names for */
+/* kallsyms.h - Linux's functions whose names a recording has */
 #ifndef MERGE_KALLSYMS_H
 #define MERGE_KALLSYMS_H
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 struct line_frame {
-	const char *function;		/* mangled; NULL: unknown */
+	const char *function;		/* the mangled name; NULL: unknown */
 	const char *file;		/* NULL: unknown */
 	unsigned int line;		/* 0: unknown */
 };

@@ -5,7 +5,10 @@
 
 #include "util.h"
 
-/* "jmp *disp32(%rip)"; linkers use several forms, with entries of 16 or 8 bytes. */
+/*
+ * Finds the word of an entry with "jmp *disp32(%rip)". Linkers use several forms, with entries of
+ * 16 or 8 bytes.
+ */
 static uint64_t x86_64_plt_word(const uint8_t *code, size_t nr, uint64_t addr, size_t *size)
 {
 	int32_t disp;
@@ -20,7 +23,9 @@ static uint64_t x86_64_plt_word(const uint8_t *code, size_t nr, uint64_t addr, s
 	return 0;
 }
 
-/* "adrp x16, page; ldr x17, [x16, offset]", perhaps after "bti c". */
+/*
+ * Finds the word of an entry with "adrp x16, page; ldr x17, [x16, offset]", perhaps after "bti c".
+ */
 static uint64_t aarch64_plt_word(const uint8_t *code, size_t nr, uint64_t addr, size_t *size)
 {
 	enum { BTI_C = 0xd503245fu };
@@ -56,7 +61,7 @@ static const struct processor processors[] = {
 		.dwarf = { 19, 20, 21, 22, 23, 24, 29, 31, 25, 26, 27, 28, 30, 15, 16, 17,
 			   NO_REGISTER },
 		.ra_column = 30, .ra = XPU_REG_LR, .address_bits = (1ull << 48) - 1,
-		/* a siginfo_t, then the struct ucontext with the struct sigcontext */
+		/* a siginfo_t comes first, then the struct ucontext with the struct sigcontext */
 		.signal_regs = 128 + 176 + 8,
 		.jump_slot = R_AARCH64_JUMP_SLOT, .glob_dat = R_AARCH64_GLOB_DAT,
 		.irelative = R_AARCH64_IRELATIVE,

@@ -18,15 +18,18 @@
 
 struct processor {
 	uint16_t elf;			/* EM_* */
-	/* DWARF's number of each register of a STACK record; NO_REGISTER: DWARF has no number */
+	/*
+	 * DWARF's number for each register of a STACK record; NO_REGISTER: DWARF has no number for
+	 * it
+	 */
 	uint8_t dwarf[XPU_NR_REGS];
 	uint8_t ra_column;		/* DWARF's number of the return address */
-	uint8_t ra;			/* the XPU_REG_* in which calls leave the return address;
-					 * NO_REGISTER: they leave it on the stack */
+	uint8_t ra;			/* the XPU_REG_* where a call puts the return address;
+					 * NO_REGISTER: a call puts it on the stack */
 	uint64_t address_bits;		/* the bits of a return address that are an address; the
 					 * other bits may be a signature */
-	uint64_t signal_regs;		/* offset of the registers in a signal frame, in the
-					 * order of DWARF's numbers; 0: its unwind information is
+	uint64_t signal_regs;		/* offset of the registers in a signal frame, in the order
+					 * of DWARF's numbers; 0: the frame's unwind information is
 					 * complete */
 	uint32_t jump_slot, glob_dat, irelative;	/* relocations: R_* */
 	/*

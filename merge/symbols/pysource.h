@@ -10,8 +10,8 @@
 #include "util.h"
 
 /*
- * Marks the ids of these code objects in XPU_FRAME_CODE(): ids of the shim's code objects lack the
- * bit.
+ * Marks the ids of these code objects in XPU_FRAME_CODE(). The shim's code objects have ids without
+ * this bit.
  */
 #define PYSOURCE_ID	(1u << 31)
 

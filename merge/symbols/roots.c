@@ -39,10 +39,7 @@ static int add_start(struct symtab *t, const struct elf_file *f, const extents_t
 
 static int add_clone3(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {
-	/*
-	 * mov $__NR_clone3,%eax; syscall; then some tests, up to the place where the child
-	 * continues
-	 */
+	/* mov $__NR_clone3,%eax; syscall; then tests, up to the place where the child continues */
 	static const uint8_t call[] = { 0xb8, 0xb3, 0x01, 0x00, 0x00, 0x0f, 0x05 };
 	enum { TESTS_MAX = 24 };
 	struct elf_bytes code;
@@ -146,13 +143,15 @@ static const struct extent *nameless_at(const struct symtab *t, const extents_t 
 	return e && e->start == addr && !symtab__find(t, addr) ? e : NULL;
 }
 
-#define READ_MAX	64		/* functions to read: a damaged file might have too many */
+#define READ_MAX	64		/* most functions to read: a damaged file might have too
+					 * many */
 
 /* Candidates for start_thread(), where a thread begins. */
 struct routines {
 	const struct extent *found;	/* one of the candidates */
 	size_t nr;
-	size_t nr_read;			/* functions read, candidates or not, up to READ_MAX */
+	size_t nr_read;			/* number of functions read, candidates or not, up to
+					 * READ_MAX */
 };
 
 /* Adds the functions whose addresses are loaded by a function. */
@@ -247,7 +246,7 @@ static bool follows_indirect_call(struct elf_bytes code, size_t at)
 
 static int add_call_main(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {
-	/* Search at most this many bytes of code: both functions are small. */
+	/* Most bytes of code to search: both functions are small. */
 	enum { CALLER_MAX = 4096, CALLEE_MAX = 1024 };
 	const struct dso_symbol *start = symtab__named(t, "__libc_start_main");
 	const struct dso_symbol *exit_fn = symtab__named(t, "exit");

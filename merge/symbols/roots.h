@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * roots.h - names the functions that every stack begins with
+ * roots.h - names the functions with which every stack begins
  *
  * Distributions strip the C library and programs, and with them the names of the functions at the
  * root of nearly every stack. This module finds these functions by their code, and only if exactly

@@ -18,19 +18,19 @@
 #include "symbols/libbfd.h"
 
 #define ANSWER_SECONDS	120		/* reading some gigabytes of DWARF takes a while */
-#define MEMORY_MAX	(16ull << 30)	/* limit of the process's address space, in bytes */
+#define MEMORY_MAX	(16ull << 30)	/* limit of the reading process's address space, in bytes */
 #define STRING_MAX	(64 * 1024)	/* limit of a mangled C++ name, in bytes */
 
 /* A request to the reading process; the path follows. */
 struct request {
 	uint64_t vaddr;
-	uint32_t path_bytes;		/* 0: the file of the last request */
+	uint32_t path_bytes;		/* 0: ask about the last request's file */
 	uint32_t reserved;
 };
 
 /*
- * A frame of an answer, which begins with the number of frames. Each frame's strings follow it; a
- * length of 0 means NULL.
+ * One frame of an answer. An answer begins with the number of frames. Each frame's strings follow
+ * it; a length of 0 means NULL.
  */
 struct answer_frame {
 	uint32_t line;
@@ -156,7 +156,7 @@ void srclines__exit(struct srclines *s)
 	srclines__stop(s);
 }
 
-/* Return: 0 or -errno. */
+/* Starts the reading process. Return: 0 or -errno. */
 static int srclines__start(struct srclines *s)
 {
 	int fd[2], err;
@@ -225,7 +225,7 @@ static const char *srclines__string(struct srclines *s, uint32_t bytes, bool man
 	return ret;
 }
 
-/* Return: number of frames, or -1 if the answer is incomplete. */
+/* Reads an answer. Return: the number of frames, or -1 if the answer is incomplete. */
 static int srclines__answer(struct srclines *s, struct srcline *v)
 {
 	struct answer_frame f;

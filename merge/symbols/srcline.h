@@ -27,9 +27,9 @@ struct srcline {
 
 struct srclines {
 	struct strpool *strings;	/* owned by the caller */
-	pid_t pid;			/* the reading process; 0: none at present */
+	pid_t pid;			/* the reading process; 0: none runs */
 	int fd;
-	const char *last;		/* path of the file that the process has open */
+	const char *last;		/* path of the file that the process has opened */
 };
 
 void srclines__init(struct srclines *s, struct strpool *strings);

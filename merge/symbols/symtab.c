@@ -82,7 +82,10 @@ static bool is_old(const char *name, Elf_Data *versions, size_t i)
 	const char *at = strchr(name + 1, '@');
 	GElf_Versym version;
 
-	/* In .symtab the name shows it: memcpy@GLIBC_2.2.5 is old, memcpy@@GLIBC_2.14 is not. */
+	/*
+	 * In .symtab the name shows the version: memcpy@GLIBC_2.2.5 is old, memcpy@@GLIBC_2.14 is
+	 * not.
+	 */
 	if (at)
 		return at[1] != '@';
 	return versions && gelf_getversym(versions, i, &version) && version & HIDDEN;
@@ -115,7 +118,8 @@ static int symtab__add_section(struct symtab *t, const struct elf_file *f, Elf_S
 			continue;
 		sec = sym.st_shndx < nr_sections ? &sections[sym.st_shndx] : NULL;
 		/*
-		 * A label without a type counts if it is in code: assembly code often has no types.
+		 * A label without a type counts as a function if it is in code: assembly code often
+		 * has no types.
 		 */
 		if (type == STT_NOTYPE && !(sec && sec->exec))
 			continue;
@@ -163,8 +167,8 @@ int symtab__add(struct symtab *t, uint64_t start, uint64_t end, const char *name
 /* A word of the GOT that a relocation fills. */
 struct got {
 	uint64_t addr;
-	const char *name;		/* name of a function; NULL: use the name of the function at
-					 * .target */
+	const char *name;		/* name of the function; NULL: use the name of the function
+					 * at .target */
 	uint64_t target;
 };
 
@@ -287,7 +291,7 @@ static int candidate__rank(const struct symtab_candidate *c)
 /* Return: how clearly a name is meant only for use inside a library. */
 static int name__internal(const char *name)
 {
-	/* The compiler adds such a name to a function that already has one: f.localalias. */
+	/* The compiler gives such a name, f.localalias, to a function that already has a name. */
 	if (name[strcspn(name, ".@")] == '.')
 		return 2;
 	/* glibc uses this name for its own calls of a function that it exports. */
@@ -307,7 +311,7 @@ int symtab_candidate__cmp(const struct symtab_candidate *a, const struct symtab_
 		strcmp(b->name, a->name));
 }
 
-/* Sorts by address; of several names for one address the best comes last. */
+/* Sorts by address. If an address has several names, the best comes last. */
 static int by_address(const void *va, const void *vb)
 {
 	const struct symtab_candidate *a = va, *b = vb;

@@ -22,9 +22,9 @@
 #include "util.h"
 
 struct dso_symbol {
-	uint64_t start, end;	/* [start, end), addresses as in the file's symbol table */
-	const char *name;	/* mangled, where the file has it */
-	const char *pretty;	/* demangled and interned; NULL: not requested yet */
+	uint64_t start, end;	/* [start, end), as addresses in the file's symbol table */
+	const char *name;	/* the mangled name, where the file has it */
+	const char *pretty;	/* the demangled name, interned; NULL: not requested yet */
 	bool plt;		/* the function's entry in the PLT, not the function itself */
 };
 
@@ -32,15 +32,16 @@ struct dso_symbol {
 struct symtab_candidate {
 	uint64_t start;
 	uint64_t size;
-	const char *name;		/* NULL: use the name of the function at .target */
+	const char *name;		/* NULL: the name is the name of the function at .target */
 	union {
 		uint64_t section_end;	/* for a symbol without a size: the end of its section */
 		uint64_t target;
 	};
 	uint8_t bind;			/* STB_* */
-	bool typed;			/* a function, not just a label */
+	bool typed;			/* the symbol is a function, not just a label */
 	bool plt;
-	bool old;			/* has a version other than the default version */
+	bool old;			/* the symbol has a version other than the default
+					 * version */
 };
 
 struct symtab {
@@ -82,7 +83,7 @@ int symtab__add(struct symtab *t, uint64_t start, uint64_t end, const char *name
  * The first criterion that differs decides. A function is better than a label; a name with a size
  * is better than a name without. Global is better than weak; both with the default version are
  * better than either with an old version, and these are better than local. The longer function is
- * better. A name that is not only for use inside a library (as __GI_x and x.localalias are) is
+ * better. A name that is not just for use inside a library, unlike __GI_x and x.localalias, is
  * better. Fewer leading underscores are better. Finally any fixed order decides, so that a function
  * has one name, whichever tables of its file were read.
  *
@@ -91,9 +92,9 @@ int symtab__add(struct symtab *t, uint64_t start, uint64_t end, const char *name
 int symtab_candidate__cmp(const struct symtab_candidate *a, const struct symtab_candidate *b);
 
 /*
- * Turns the added functions, which may nest and overlap, into disjoint intervals: if several cover
- * an address, the one that begins last gets it. Of several names for one address the best is taken:
- * see symtab_candidate__cmp().
+ * Turns the added functions, which may nest and overlap, into disjoint intervals: if several
+ * functions cover an address, the function that begins last gets it. If an address has several
+ * names, the best is taken: see symtab_candidate__cmp().
  *
  * May be called again after more functions were added: these only fill gaps.
  *

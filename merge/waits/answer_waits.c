@@ -81,7 +81,8 @@ static const char *thread__name(const struct session *s, const struct thread *t)
 }
 
 /*
- * The parts of a line that says who waited for whom; middle parts are left out if it gets too wide.
+ * The parts of a line that says who waited for whom. Parts in the middle are left out if the line
+ * gets too wide.
  */
 struct waits_line {
 	char who[256];

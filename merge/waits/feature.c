@@ -154,8 +154,8 @@ static int waits__placed(void *state, struct second_pass *p, const struct placed
 }
 
 /*
- * In a call that waits for a GPU, a thread may spin: this time counts as waiting. Some calls turn
- * out not to be waits.
+ * Whether a sample's time counts as waiting: a thread may spin in a call that waits for a GPU. Some
+ * calls turn out not to be waits.
  */
 static bool waits__owns_sample(void *state, uint32_t thread_id, uint64_t time_ns)
 {

@@ -6,7 +6,7 @@
 
 #include "model/remap.h"
 
-/* Pieces of work to keep; if there are more, pieces without a gap between them become one. */
+/* Most pieces of work to keep. If there are more, pieces without a gap between them become one. */
 #define MAX_SPANS	(1u << 20)
 
 struct idle_span {
@@ -66,7 +66,7 @@ static int span__cmp(const void *va, const void *vb)
 	       cmp3(a->thread, b->thread);
 }
 
-/* A gap, or its part from idles.begin_ns to end_ns; nr is 0 if the gap began before. */
+/* A gap, or the part of it from idles.begin_ns to end_ns. nr is 0 if the gap began before. */
 struct idle_gap {
 	uint64_t from_ns, to_ns, nr;
 	uint32_t gpu, thread;
@@ -249,7 +249,8 @@ static int idles__gap(struct idles *i, const struct idle_gap *gap)
 			return err;
 		rest_ns += start_ns - now_ns;
 		now_ns = end_ns;
-		if (now_ns == gap->to_ns)	/* overlapping deeds would count twice */
+		if (now_ns == gap->to_ns)	/* the next deeds overlap the earlier ones, and
+						 * would count twice */
 			break;
 	}
 	return idles__share_rest(i, gap, rest_ns + gap->to_ns - now_ns);

@@ -36,16 +36,17 @@ enum idle_doing {
 struct idle_row {
 	uint32_t gpu;
 	enum idle_doing doing;
-	const char *kind;		/* kind of IDLE_OFF_CPU, interned; otherwise "" */
-	uint32_t thread;		/* NO_INDEX: IDLE_NOBODY, IDLE_SHORT */
-	uint32_t chain;			/* the thread's place; NO_INDEX: unknown */
+	const char *kind;		/* kind of the time for IDLE_OFF_CPU, interned; otherwise
+					 * "" */
+	uint32_t thread;		/* NO_INDEX for IDLE_NOBODY and IDLE_SHORT */
+	uint32_t chain;			/* where the thread was; NO_INDEX: unknown */
 	uint64_t ns;
 	uint64_t nr_gaps;
 };
 
 struct idle_gpu {
-	uint64_t from_ns, to_ns;	/* begin of the first work to end of the last work, cut at
-					 * idles.begin_ns and end_ns */
+	uint64_t from_ns, to_ns;	/* from the begin of the first work to the end of the last
+					 * work, cut at idles.begin_ns and end_ns */
 	uint64_t busy_ns;		/* time in which at least one piece of work ran */
 	uint64_t nr_gaps;		/* gaps of IDLE_MIN_NS or more that began in this time */
 };
@@ -59,7 +60,7 @@ struct idles {
 	bool wanted;			/* if not set, the functions do nothing */
 	uint64_t begin_ns, end_ns;	/* gaps are cut at these times */
 	ARRAY(struct idle_row) rows;
-	ARRAY(struct idle_gpu) gpus;	/* by GPU index; busy_ns 0: not used */
+	ARRAY(struct idle_gpu) gpus;	/* by GPU index; a GPU with busy_ns 0 was not used */
 	ARRAY(struct idle_spans) spans;	/* by GPU */
 	ARRAY(struct idle_deed) deeds;
 	ARRAY(struct idle_sample) samples;
@@ -69,8 +70,8 @@ void idles__init(struct idles *i);
 void idles__exit(struct idles *i);
 
 /*
- * @thread: the thread that launched the work, or did something; NO_INDEX if unknown. Return: 0 or
- * -ENOMEM.
+ * Adds work of a GPU, or an activity of a thread. @thread: the thread that launched the work, or
+ * was active; NO_INDEX if unknown. Return: 0 or -ENOMEM.
  */
 int idles__work(struct idles *i, uint32_t gpu, uint32_t thread, uint64_t start_ns, uint64_t end_ns);
 int idles__did(struct idles *i, uint32_t thread, enum idle_doing doing, const char *kind,

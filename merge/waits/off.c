@@ -9,9 +9,9 @@
 #include "xpu_time.h"
 
 /*
- * Older recordings have times that are negative by some us: the wake-up and the begin of running
- * had times from the clocks of two CPUs. Such times count as 0, and are not a loss. A time that is
- * more negative than this is damage.
+ * Older recordings have times that are negative by some us, because the wake-up and the begin of
+ * running had times from the clocks of two CPUs. These times count as 0, and are not a loss. A time
+ * that is more negative than this is damage.
  */
 #define CLOCKS_APART_NS	1000000000ull
 
@@ -58,7 +58,7 @@ static void thread_time__mend(struct xpu_thread_time *t)
 
 /*
  * off__where - find which thread was off the CPU, and where
- * @at: has the time; the rest is filled in
+ * @at: has the time; the other members are filled in
  * @leaf: set to the leaf of the kind
  *
  * Return: 1; 0 if the record makes no sense or does not pass the filter; or -errno.
@@ -121,7 +121,7 @@ static int off__when(struct second_pass *p, const struct launch *at, uint32_t le
 			     s->to_ns, s->ns);
 }
 
-/* Passes on one interval, or the part of it that the filter left. */
+/* Passes on one interval, or the part of it that the filter keeps. */
 static int off__interval(struct waits_state *w, struct second_pass *p, const struct launch *at,
 			 uint32_t leaf, const struct filter_span *s)
 {
@@ -250,7 +250,9 @@ struct wait_context {
 	struct second_pass *p;
 };
 
-/* Adds a time in which a thread waited for a leaf to the sums over time; for waits__share(). */
+/*
+ * Adds a time in which a thread waited for a leaf to the sums over time. waits__share() calls it.
+ */
 static int wait__when(void *ctx, const struct wait *wait, uint32_t device_leaf,
 		      const struct filter_span *when)
 {
@@ -272,7 +274,8 @@ static int wait__when(void *ctx, const struct wait *wait, uint32_t device_leaf,
 }
 
 /*
- * Adds the part of a wait that was for one leaf; for waits__share(). A wait counts where it began.
+ * Adds the part of a wait that was for one leaf. waits__share() calls it. A wait counts where it
+ * began.
  */
 static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf, uint64_t ns,
 		       uint64_t part_ns)

@@ -11,15 +11,18 @@
 #include "waits/state.h"
 
 /*
- * Collects the waits before the pass: they must be known before the work that they were for is
- * read.
+ * Called before the pass: collects the waits, which must be known before the work that they were
+ * for is read.
  */
 int off__open_waits(struct waits_state *s, struct second_pass *p);
 
 int off__sum(struct waits_state *s, struct second_pass *p, const struct xpu_record_off_cpu *rec);
 int off__span(struct waits_state *s, struct second_pass *p, const struct xpu_record_off *rec);
 
-/* After the pass: divides the time of waits, then completes the accounts of threads and devices. */
+/*
+ * Called after the pass: divides the time of waits, then completes the accounts of threads and
+ * devices.
+ */
 int off__share_waits(struct waits_state *s, struct second_pass *p);
 int off__finish(struct waits_state *s, struct second_pass *p);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * state.h - all that the feature has of threads that did not run: waits for GPUs, times off the
- * CPU, lives of threads, and what threads did while GPUs were idle
+ * state.h - the state of the feature waits, which has all times of threads that did not run: waits
+ * for GPUs, times off the CPU, lives of threads, and what threads did while GPUs were idle
  */
 #ifndef MERGE_WAITS_STATE_H
 #define MERGE_WAITS_STATE_H
@@ -14,27 +14,28 @@
 /* the lifetime of a thread, recorded with --off-cpu */
 struct thread_account {
 	const struct xpu_record_account *rec;
-	struct xpu_thread_time time;	/* the record's times, with negative times corrected */
+	struct xpu_thread_time time;	/* times of the record, with negative times corrected */
 	uint32_t thread;
-	const char *comm;		/* its name at its end */
+	const char *comm;		/* the thread's name at its end */
 };
 
 struct waits_state {
-	/* of the recording that is being read */
+	/* records of the recording that is being read */
 	ARRAY(const struct xpu_record_wait *) wait_records;
 	ARRAY(const struct xpu_record_account *) account_records;
 	struct waits waits;
-	bool shared;			/* waits__share() was called: the waits that count are
+	bool shared;			/* waits__share() was called, so the waits that count are
 					 * known */
-	/* of all recordings */
+	/* gaps in all recordings */
 	struct idles idles;
 	ARRAY(struct thread_account) accounts;
-	ARRAY(uint64_t) waited_ns;	/* by thread, up to the last one that waited for a GPU */
+	ARRAY(uint64_t) waited_ns;	/* for each thread, up to the last thread that waited for a
+					 * GPU */
 	uint64_t off_unsure_ns;		/* how far the times off the CPU may be wrong, because the
 					 * filter cut sums of short times */
 };
 
-/* Return: the state of the model; without times if it has none. */
+/* Return: the state of the model; if it has no times, an empty state. */
 const struct waits_state *waits_state__of(const struct model *m);
 
 /* Adds a time in which a thread waited for a GPU. Return: 0 or -ENOMEM. */

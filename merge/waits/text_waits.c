@@ -14,8 +14,7 @@
 /* ---- the lives of threads -------------------------------------------------------------------- */
 
 /*
- * A thread's life has these parts. Time spent waiting for the device is taken out of the part that
- * it would otherwise be in.
+ * A thread's life has these parts. Each time in which it waited for the device counts as waiting only.
  */
 struct life {
 	uint64_t life_ns, on_cpu_ns, wait_ns, sum_ns;
@@ -56,7 +55,7 @@ static int thread_account__cmp(const void *va, const void *vb)
 	return cmp3(a->rec->start_ns, b->rec->start_ns) ?: cmp3(a->thread, b->thread);
 }
 
-/* Return: a copy, to be sorted, of the @nr elements of @bytes at @v; NULL if memory is short. */
+/* Return: a copy of the @nr elements of @bytes at @v, to be sorted; NULL if memory is short. */
 static void *copy_rows(const void *v, size_t nr, size_t bytes)
 {
 	void *copy = calloc(nr + 1, bytes);
@@ -71,7 +70,7 @@ static int threads__collect(struct section_rows *rows)
 	const struct session *s = rows->s;
 	const struct waits_state *w = waits_state__of(&s->model);
 
-	/* this is --gpu-only */
+	/* the user gave --gpu-only */
 	if (s->opts.without == LEAVES_CPU)
 		return 0;
 	rows->v = copy_rows(w->accounts.v, w->accounts.nr, sizeof(*w->accounts.v));
@@ -300,7 +299,7 @@ SECTION(idle, struct idle_row,
 
 /* ---- times that a filter cut ----------------------------------------------------------------- */
 
-/* Prints how far the times off the CPU may be wrong, if that is more than 1 % of them. */
+/* Prints how far the times off the CPU may be wrong, if by more than 1 %. */
 void waits__left_out(const struct session *s, FILE *f)
 {
 	const struct waits_state *w = waits_state__of(&s->model);

@@ -8,8 +8,8 @@
 #define WAIT_KEY(scope, id)	((uint64_t)(scope) << 32 | (id))
 
 /*
- * No device runs this many pieces of work at a time in one context, and no process waits in this
- * many threads. Each wait is compared with all work at that time, so without a limit, a recording
+ * A context never runs this many pieces of device work at once, and a process never has this many
+ * waiting threads. Each wait is compared with all work at its time, so without a limit, a recording
  * with all events at one time would take quadratic time.
  */
 #define MAX_AT_ONCE	4096
@@ -22,14 +22,14 @@ struct piece {				/* a piece of device work */
 	uint64_t start_ns, end_ns;
 	uint32_t leaf;
 	uint32_t stream;
-	uint32_t not_for;		/* the wait inside this work's own launch, or NO_INDEX */
+	uint32_t not_for;		/* the wait inside the launch of this work, or NO_INDEX */
 };
 
 struct wait_group {
 	uint32_t proc, context;
 	ARRAY(struct stretch) spans;	/* when any thread waited here; in order, disjoint */
-	size_t recent;			/* index found for the previous work; the next one is
-					 * near */
+	size_t recent;			/* index found for the previous work; the index for the next
+					 * work is near */
 	ARRAY(struct piece) pieces;
 };
 
@@ -42,10 +42,10 @@ struct candidate {
 	uint64_t start_ns, end_ns;
 	struct share share;
 	uint32_t leaf;
-	bool own;			/* part of the work that the thread waited for */
+	bool own;			/* a part of the work for which the thread waited */
 };
 
-/* The end times of the current events, to count them. */
+/* When the current events end, to count them. */
 struct crowd {
 	size_t nr;
 	uint64_t end_ns[MAX_AT_ONCE];
@@ -55,7 +55,7 @@ struct crowd {
 struct sharing {
 	ARRAY(struct piece) live;	/* work that may overlap this wait or a later one */
 	ARRAY(struct candidate) candidates;	/* by start */
-	ARRAY(uint32_t) active;		/* the candidates that run at the instant */
+	ARRAY(uint32_t) active;		/* the candidates that run at the current instant */
 	struct share idle, other;
 	const struct waits_listener *listener;
 	bool tells_when;
@@ -176,7 +176,7 @@ const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t
 	const struct wait *wait;
 
 	/*
-	 * Find the last wait of the thread that began by that time: waits of one thread do not
+	 * Find the last wait of the thread that began by that time. Waits of one thread do not
 	 * overlap.
 	 */
 	while (low < high) {
@@ -199,7 +199,7 @@ static bool wait_group__waited(struct wait_group *g, uint64_t start_ns, uint64_t
 {
 	size_t low = 0, high = g->spans.nr, mid;
 
-	/* The first span that ends after the start; most likely it is near the last one found. */
+	/* Find the first span that ends after the start. It is usually near the span found last. */
 	if (g->recent < high && g->spans.v[g->recent].to_ns <= start_ns) {
 		low = g->recent + 1;
 		if (low < high && g->spans.v[low].to_ns > start_ns)
@@ -441,7 +441,7 @@ static int waits__add_works(struct waits *w, struct sharing *sh, struct crowd *w
 int waits__share(struct waits *w, const struct waits_listener *listener)
 {
 	const struct wait_group *g = NULL;
-	struct crowd works, waits;	/* events of the group */
+	struct crowd works, waits;	/* the events of the group that are in progress */
 	struct sharing sh = { .listener = listener };
 	size_t i, next = 0;
 	int err = 0;

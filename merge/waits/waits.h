@@ -28,22 +28,22 @@
 #include "util.h"
 
 struct wait {
-	const struct xpu_record_wait *rec;	/* must stay valid */
+	const struct xpu_record_wait *rec;	/* the record; must stay valid */
 	uint64_t start_ns;		/* on the common clock, like the work's times */
 	uint32_t proc;
 	uint32_t group;
 	uint32_t stream;		/* CUPTI's id; NO_INDEX: unknown */
-	bool counts;			/* set by waits__share(): it counted as a wait */
+	bool counts;			/* set by waits__share(): whether it counted as a wait */
 };
 
 struct wait_group;
 
 struct waits {
-	ARRAY(struct wait) list;	/* by group, then start, once ready */
+	ARRAY(struct wait) list;	/* in order of group and start, once ready */
 	ARRAY(struct wait_group) groups;	/* one for each context that was waited for */
 	struct idmap group_of;		/* (scope, context) */
-	struct idmap launches;		/* (scope, correlation id): waits in launches */
-	ARRAY(uint32_t) by_thread;	/* indices in the list, by thread id, then start */
+	struct idmap launches;		/* has the (scope, correlation id) of waits in launches */
+	ARRAY(uint32_t) by_thread;	/* indices in the list, in order of thread id and start */
 	uint64_t nr_crowded;		/* waits and works that waits__share() left out */
 };
 
@@ -54,7 +54,7 @@ void waits__exit(struct waits *w);
 int waits__add(struct waits *w, uint32_t proc, uint64_t start_ns,
 	       const struct xpu_record_wait *rec);
 
-/* Call it when all waits have been added. Return: 0 or -ENOMEM. */
+/* Called when all waits have been added. Return: 0 or -ENOMEM. */
 int waits__ready(struct waits *w);
 
 struct wait_work {			/* one piece of device work */
@@ -62,9 +62,10 @@ struct wait_work {			/* one piece of device work */
 	uint32_t scope;			/* see api.h */
 	uint32_t context, stream;	/* the API's ids */
 	uint32_t correlation_id;
-	uint32_t leaf;			/* for the caller; not one of WAIT_LEAF_* */
-	bool kernel;			/* a kernel: its launch does not wait for it, but a copy's
-					 * call may */
+	uint32_t leaf;			/* the caller's number for the work; not one of
+					 * WAIT_LEAF_* */
+	bool kernel;			/* a kernel: its launch does not wait for it; the call of a
+					 * copy may wait for the copy */
 };
 
 /* Takes a piece of device work. Return: 0 or -ENOMEM. */
@@ -75,7 +76,7 @@ const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t
 
 /* Takes the results of waits__share(). The functions return 0, or -errno to stop. */
 struct waits_listener {
-	const struct filter *filter;	/* may be NULL; its times count ... */
+	const struct filter *filter;	/* may be NULL; the filter's times count ... */
 	uint64_t start_ns;		/* ... from this time */
 	/*
 	 * Called once for each leaf that has a share of a wait. @part_ns: the part that passes the
@@ -88,7 +89,7 @@ struct waits_listener {
 	void *ctx;
 };
 
-/* Return: 0, -ENOMEM or the error of a function. */
+/* Divides the time of all waits. Return: 0, -ENOMEM or the error of a function. */
 int waits__share(struct waits *w, const struct waits_listener *listener);
 
 #endif /* MERGE_WAITS_H */

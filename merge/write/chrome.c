@@ -10,7 +10,7 @@
 #include "json_out.h"
 #include "util.h"
 
-/* A node of a call path in the format's form: each frame names its parent. */
+/* A node of a call path in Chrome's form: each frame names its parent. */
 struct stack_node {
 	struct stack_node_key {
 		uint64_t parent;	/* 0: no parent */
@@ -28,7 +28,7 @@ struct writer {
 	struct stack_node *nodes;
 	struct arena arena;
 	uint64_t *stack_ids;		/* by chain */
-	char **shapes;			/* by leaf: the members for its shape, or NULL */
+	char **shapes;			/* for each leaf: the members for its shape, or NULL */
 };
 
 /* Prints {"ph":"X","pid":1,"tid":2, which the caller closes. */
@@ -154,8 +154,8 @@ static void write_other_data(struct writer *w, const struct timeline *t)
 	json_out__close_string(j);
 	json_out__member_word(j, "clock", s->model.realtime ? "CLOCK_REALTIME" : "CLOCK_MONOTONIC");
 	/*
-	 * The id is written as a string: numbers lose digits beyond 2^53, which is 104 days of
-	 * uptime.
+	 * The time is written as a string: JSON numbers lose digits beyond 2^53, which is 104 days
+	 * of uptime in ns.
 	 */
 	json_out__key(j, "base_ns");
 	json_out__open_string(j);
@@ -388,7 +388,7 @@ static void write_sample(struct writer *w, const struct host_event *e)
 	json_out__close(j, '}');
 }
 
-/* Return: 0 or -ENOMEM. */
+/* Writes a track's events. Return: 0 or -ENOMEM. */
 static int write_track(struct writer *w, const struct timeline_track *track)
 {
 	struct track_walk walk = { .t = w->t, .track = track };

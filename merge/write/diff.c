@@ -148,11 +148,11 @@ int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *resu
 
 /* a line of a table */
 struct row {
-	uint32_t key;			/* a frame, or a node */
-	uint64_t ns[TREE_SIDES];	/* A is normalized */
-	uint64_t nr[TREE_SIDES];	/* the recordings' own counts */
-	uint64_t whole_ns[TREE_SIDES];	/* time of whole works; ns may have only parts of them */
-	uint64_t avg_ns[TREE_SIDES];	/* the recordings' own averages, of whole works */
+	uint32_t key;			/* the key: a frame, or a node */
+	uint64_t ns[TREE_SIDES];	/* the times, with A normalized */
+	uint64_t nr[TREE_SIDES];	/* number of records, not normalized */
+	uint64_t whole_ns[TREE_SIDES];	/* time of whole works; ns may include parts of works */
+	uint64_t avg_ns[TREE_SIDES];	/* average of whole works, not normalized */
 };
 
 typedef ARRAY(struct row) rows_t;
@@ -221,7 +221,7 @@ static void rows__sum(rows_t *rows, const struct diff *d)
 	qsort(rows->v, rows->nr, sizeof(*rows->v), row__cmp_change);
 }
 
-#define CELL	48			/* bytes of a number */
+#define CELL	48			/* most bytes of a number */
 
 /* Formats a time in the way that @o requests. */
 static void format_ns(char buf[CELL], const char *sign, uint64_t ns, const struct diff *d,
@@ -276,7 +276,7 @@ static char *diff__cell_path(const struct diff *d, uint32_t node, const char **p
 	return text;
 }
 
-/* @path: NULL if rows are of frames, not of nodes. Return: 0 or -ENOMEM. */
+/* Adds a row to a table. @path: NULL if rows are frames, not nodes. Return: 0 or -ENOMEM. */
 static int put_row(const struct diff *d, const struct row *row, const char **path,
 		   const struct diff_text *o, struct table *t)
 {
@@ -360,7 +360,7 @@ int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o)
 		const struct tree_cell *cell = &t->cells.v[i];
 		const struct tree_node *n = &t->nodes.v[cell->node];
 
-		/* CPU time has no kernel or copy to name: only the table of call paths has it. */
+		/* CPU time has no kernel or copy, so only the table of call paths shows it. */
 		if (cell->kind != LEAF_CPU)
 			err = rows__add(&work, n->frame, t, cell) ?:
 			      rows__add(&paths, n->parent, t, cell);
@@ -419,7 +419,7 @@ static bool row__grew(const struct row *row, double percent, uint64_t least_ns)
 	       row__change(row) > row->ns[A] * percent / 100;
 }
 
-/* Return: 0 or -ENOMEM. */
+/* Prints a call path that grew. Return: 0 or -ENOMEM. */
 static int print_grown(const struct diff *d, FILE *f, const struct row *row, const char **path)
 {
 	char change[CELL], a[HUMAN_MAX], b[HUMAN_MAX];

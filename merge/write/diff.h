@@ -18,22 +18,24 @@
 
 enum normalize {
 	NORMALIZE_NONE,
-	NORMALIZE_TOTAL,		/* as if both had the same total */
-	NORMALIZE_LAUNCHES,		/* as if both had the same number of launches */
+	NORMALIZE_TOTAL,		/* both recordings count as if they had the same total */
+	NORMALIZE_LAUNCHES,		/* both recordings count as if they had the same number of
+					 * launches */
 };
 
 struct diff_opts {
 	enum normalize normalize;
-	enum unit unit;			/* not UNIT_SAMPLES */
-	uint32_t max_rows;		/* rows of each table of the text; 0: all */
-	struct by_list by;		/* the roots; neither BY_PID nor BY_TID */
+	enum unit unit;			/* any unit except UNIT_SAMPLES */
+	uint32_t max_rows;		/* maximum number of rows in each table of the text; 0:
+					 * all */
+	struct by_list by;		/* the properties at the root; neither BY_PID nor BY_TID */
 };
 
 struct diff {
 	struct diff_opts opts;
 	const struct session *sides[TREE_SIDES];
 	struct tree tree;
-	uint64_t num, den;		/* values of A count num/den times */
+	uint64_t num, den;		/* values of A are multiplied by num/den */
 };
 
 /**
@@ -70,9 +72,9 @@ int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o);
  * diff__print_grown - print the call paths whose device time grew
  * @percent: print paths that grew by more than this, or are new
  *
- * A path counts if it grew by a thousandth of A's device time or more: less is noise. Prints a line
- * for each of the largest opts.max_rows, and a line with the total number. Return: the total
- * number, or -ENOMEM.
+ * A path counts if it grew by at least a thousandth of A's device time; anything less is noise.
+ * Prints a line for each of the largest opts.max_rows, and a line with the total number. Return:
+ * the total number, or -ENOMEM.
  */
 int64_t diff__print_grown(const struct diff *d, FILE *f, double percent);
 

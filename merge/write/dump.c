@@ -21,7 +21,8 @@ struct dump {
 	uint64_t nr_damages;		/* number of damages printed */
 	uint64_t nr_unknown;
 	bool ended;
-	bool aarch64;			/* the machine that was recorded; otherwise it is x86_64 */
+	bool aarch64;			/* the recorded machine is aarch64; otherwise it is
+					 * x86_64 */
 	int err;
 };
 
@@ -79,7 +80,7 @@ static void print_flags(FILE *f, const struct number_names *names, uint32_t flag
 		fprintf(f, "%s%#x", separator, flags);
 }
 
-/* Prints a domain of functions; of APIs other than CUDA, with the API's number in front. */
+/* Prints a domain of functions, with the API's number before it unless the API is CUDA. */
 static void print_domain(FILE *f, uint32_t domain)
 {
 	if (XPU_API(domain))
@@ -105,7 +106,7 @@ static void dump__comm(struct dump *d, const char *text)
 
 enum printed {
 	DECIMAL, SIGNED, HEX, NAME, COMM, UUID, DOMAIN,
-	SKIP,				/* this and the following: not printed as a value */
+	SKIP,				/* this and the next ones are not printed as a value */
 	TEXT, ROWS,
 };
 
@@ -120,7 +121,7 @@ static enum printed field__printed(const struct record_field *f)
 	return printed[f->kind];
 }
 
-/* @before: printed before the name */
+/* Prints a field. @before: printed before the name */
 static void dump__field(struct dump *d, const struct record_field *f, const void *base,
 			const char *before)
 {
@@ -182,7 +183,7 @@ static void dump__named(struct dump *d, const struct record_field *list, const v
 	}
 }
 
-/* Return: the field called @name. */
+/* Return: the type's field called @name. */
 static const struct record_field *type__field(const struct xpu_record *rec, const char *name)
 {
 	const struct record_field *f = record_types[rec->type].fields();
@@ -528,7 +529,7 @@ static void dump__label(struct dump *d, const struct xpu_record *rec)
 
 static const struct special {
 	void (*print)(struct dump *d, const struct xpu_record *rec);
-	bool alone;			/* instead of the fields; otherwise after them */
+	bool alone;			/* printed instead of the fields; otherwise after them */
 } specials[XPU_RECORD_TYPES] = {
 	[XPU_RECORD_INFO] = { dump__info, false },
 	[XPU_RECORD_MMAP] = { dump__mmap, false },
@@ -635,7 +636,10 @@ static void dump__where(struct dump *d, const struct record_iter *it, uint64_t o
 		fprintf(d->f, "%#" PRIx64, offset);
 }
 
-/* @offset: the record's offset in its block, or in the file if the file has no blocks */
+/*
+ * Prints a record. @offset: the record's offset in its block, or in the file if the file has no
+ * blocks
+ */
 static void dump__record(struct dump *d, const struct record_iter *it, const struct xpu_record *rec,
 			 uint64_t offset)
 {
@@ -664,7 +668,7 @@ static void dump__record(struct dump *d, const struct record_iter *it, const str
 	putc('\n', d->f);
 }
 
-/* Prints the records inside a batch. @base: of the batch, as @offset of dump__record() */
+/* Prints the records inside a batch. @base: the batch's offset, as @offset of dump__record() */
 static void dump__batch(struct dump *d, const struct record_iter *outer,
 			const struct xpu_record_batch *batch, uint64_t offset)
 {

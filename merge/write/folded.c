@@ -38,7 +38,7 @@ static int buf__put(buf_t *buf, const char *s, size_t len)
 	int err = array_reserve(buf, buf->nr + len);
 
 	if (err || !len)
-		return err;		/* the buffer may not exist yet */
+		return err;		/* the buffer may not have been allocated yet */
 	memcpy(buf->v + buf->nr, s, len);
 	buf->nr += len;
 	return 0;
@@ -102,7 +102,10 @@ uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, en
 	       ranges__path(&s->model.ranges, s->model.chains.v[a->chain].range, path) ?: 1 : 1;
 }
 
-/* @nr: which of the open ranges, counted from the range opened first */
+/*
+ * Puts a frame for an NVTX range. @nr: which of the open ranges, counted from the range opened
+ * first
+ */
 static int buf__put_range(buf_t *buf, const struct session *s, uint32_t range, uint32_t nr)
 {
 	uint32_t path[XPU_RANGE_DEPTH + 1];
@@ -235,7 +238,7 @@ static int line__cmp(const void *va, const void *vb)
 	return strcmp(a->text, b->text);
 }
 
-/* Rounds to the nearest, halves up. */
+/* Return: the line's value in the unit, rounded to the nearest, halves up. */
 static uint64_t line_sum__value(const struct line_sum *line, const struct folded_opts *opts,
 			    uint32_t freq_hz)
 {

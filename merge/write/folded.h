@@ -38,18 +38,19 @@ enum unit {
 enum by {
 	BY_COMM,			/* app */
 	BY_HOST,			/* [host node1] */
-	BY_PID,				/* [pid 123]; [pid 123 on node1] with several hosts */
-	BY_TID,				/* [tid 123]; needs session_opts.by_thread */
+	BY_PID,				/* such as [pid 123]; with several hosts [pid 123 on
+					 * node1] */
+	BY_TID,				/* such as [tid 123]; needs session_opts.by_thread */
 	BY_DEVICE,			/* [GPU 0] */
-	BY_STREAM,			/* [stream 7]; needs session_opts.by_stream */
-	BY_NVTX,			/* [NVTX]forward;[NVTX]layer 1: a frame for each range that
-					 * was open; needs session_opts.by_range */
+	BY_STREAM,			/* such as [stream 7]; needs session_opts.by_stream */
+	BY_NVTX,			/* such as [NVTX]forward;[NVTX]layer 1: a frame for each
+					 * open range; needs session_opts.by_range */
 	BY_RANK,			/* [rank 3] */
 	BY_NODE,			/* [node n1] */
-	BY_POD,				/* [pod ml/train-0] */
+	BY_POD,				/* such as [pod ml/train-0] */
 	BY_CONTAINER,			/* [container 0123456789ab] */
 	BY_JOB,				/* [job 4711] */
-	BY_SHAPE,			/* no frame of its own: session_opts.by_shape */
+	BY_SHAPE,			/* has no frame of its own: session_opts.by_shape */
 	NR_BY
 };
 
@@ -60,7 +61,7 @@ extern const char *const by_names[NR_BY + 1];
 #define BY_OF_PROCESSES	(1u << BY_HOST | 1u << BY_PID | 1u << BY_RANK | 1u << BY_NODE | \
 			 1u << BY_POD | 1u << BY_CONTAINER | 1u << BY_JOB)
 
-/* The root comes first; an empty list stands for BY_COMM. */
+/* Properties with the root first; an empty list stands for BY_COMM. */
 struct by_list {
 	uint32_t nr;
 	enum by v[NR_BY];
@@ -68,7 +69,7 @@ struct by_list {
 
 static inline uint32_t by_list__nr(const struct by_list *by)
 {
-	return by->nr ?: 1;		/* in a zeroed list, v[0] is BY_COMM */
+	return by->nr ?: 1;		/* an empty list is zeroed, so v[0] is BY_COMM */
 }
 
 struct folded_opts {
@@ -79,9 +80,9 @@ struct folded_opts {
 
 struct folded_result {
 	uint64_t nr_lines;
-	uint64_t nr_rounded_away;	/* lines with time that show 0 */
-	uint64_t rounded_away_ns;	/* the sum of the time of these lines */
-	uint64_t nr_without_bytes;	/* UNIT_BYTES: lines of kernels */
+	uint64_t nr_rounded_away;	/* number of lines that show 0, but have time */
+	uint64_t rounded_away_ns;	/* total time of these lines */
+	uint64_t nr_without_bytes;	/* for UNIT_BYTES: number of lines of kernels */
 	bool no_rows;			/* the requested table has no rows, or no shown table has
 					 * the column to sort by */
 };

@@ -24,7 +24,7 @@ struct write_opts {
 	bool unit_given;
 	uint32_t freq_hz;		/* for UNIT_SAMPLES; 0: as recorded, or 99 */
 	struct by_list by;
-	uint32_t max_rows;		/* rows of each table; 0: all */
+	uint32_t max_rows;		/* maximum number of rows in each table; 0: all */
 	enum table_format table_format;
 	const char *table;		/* the only table to write; NULL: all */
 	unsigned int width;		/* width of the terminal; 0: none */
@@ -47,16 +47,17 @@ const char *write_opts__page_unit(const struct write_opts *o);
 #define UNITS_SUMS	(UNITS_TIME | 1u << UNIT_COUNT | 1u << UNIT_BYTES)
 
 struct format {
-	const char *help;		/* for --help; \n between lines */
-	bool binary;			/* not to be shown on a terminal */
-	bool imported;			/* only for imports, which are written unchanged */
-	bool no_memory;			/* has only times, or single events */
-	bool all_memory;		/* has all allocated memory, in addition to the requested
-					 * values */
-	bool exports_events;		/* --nsys: writes what Nsight Systems' own tool would
+	const char *help;		/* text for --help; \n between lines */
+	bool binary;			/* the format must not be shown on a terminal */
+	bool imported;			/* the format is for imports only, which are written
+					 * unchanged */
+	bool no_memory;			/* the format has only times, or single events */
+	bool all_memory;		/* the format has all allocated memory, in addition to the
+					 * requested values */
+	bool exports_events;		/* for --nsys: writes what Nsight Systems' own tool would
 					 * write */
-	const struct format *as;	/* if not NULL, this format is that one ... */
-	enum table_format table_format;	/* ... with tables in this format */
+	const struct format *as;	/* if not NULL, this format is the other format ... */
+	enum table_format table_format;	/* ... with tables in this form */
 	uint32_t options;		/* FORMAT_*, or'ed */
 	uint32_t units, diff_units;	/* 1 << enum unit, or'ed; 0: the unit does not matter */
 	uint32_t by;			/* values that --by may have: 1 << enum by, or'ed, or 0 for
@@ -65,21 +66,21 @@ struct format {
 	bool by_thread, by_stream, by_range, by_time, with_shapes, stats;
 
 	/*
-	 * For formats that need single events: makes a sink, to which the session passes each
-	 * event.
+	 * Makes a sink, to which the session passes each event. Only for formats that need single
+	 * events.
 	 * Return: the collected events, for write() and then free(); NULL if memory is short.
 	 */
 	void *(*listen)(struct session_sink **sink);
 	void (*free)(void *events);
 
 	/*
-	 * Replaces listen() for formats that write a directory, @path, instead of a file: events
+	 * Replaces listen() for formats that write a directory, @path, instead of a file. Events
 	 * are written as they come. Return: 0, -ENOMEM, or another -errno, for error(). The caller
 	 * passes *@events, which may be NULL, to free(), even after a failure.
 	 */
 	int (*open)(const char *path, const struct session_opts *opts, struct session_sink **sink,
 		    void **events);
-	const char *(*error)(int err);	/* the text for an error of open() */
+	const char *(*error)(int err);	/* Return: the text for an error of open() */
 	/* Return: why a file could not be written; NULL: all were written. */
 	const char *(*failed)(const void *events);
 
@@ -90,7 +91,8 @@ struct format {
 	int (*write)(const struct session *s, FILE *f, const struct write_opts *opts, void *events,
 		     struct folded_result *result);
 	int (*write_diff)(const struct diff *d, FILE *f, const struct write_opts *opts,
-			  struct folded_result *result);	/* NULL: not for diff */
+			  struct folded_result *result);	/* NULL: the format is not for
+								 * diff */
 };
 
 #define DECLARE_FORMAT(id, name, suffix)	extern const struct format id##_format;
@@ -118,7 +120,8 @@ const struct named_format *format__named(const struct format *format);
 const struct named_format *format__of_file(const char *path);
 
 /*
- * Whether we compress a file with that name, because ".gz" is not part of the format's own suffix.
+ * Whether xpumerge compresses a file with that name, because ".gz" is not part of the format's own
+ * suffix.
  */
 bool format__compresses(const struct named_format *f, const char *path);
 
