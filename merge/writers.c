@@ -21,7 +21,10 @@ struct job {
 
 typedef int (*write_fn)(const struct job *job, FILE *f);
 
-/* @write: returns 0, or -errno after a message; an error of @f stays in its error flag. */
+/*
+ * Opens the output, has @write write it, and closes it. @write: returns 0, or -errno after a
+ * message; an error of @f stays in its error flag.
+ */
 static int write_output(const char *path, const struct job *job, write_fn write)
 {
 	struct output out;

@@ -36,11 +36,11 @@ enum {
 	EXIT_LOSS	= 1,		/* the recording is incomplete, or --strict and anything is
 					 * missing, or --fail-over and something grew: the output is
 					 * written nevertheless */
-	EXIT_BAD	= 2,		/* usage, input or output */
+	EXIT_BAD	= 2,		/* the command line, the input or the output is bad */
 };
 
-#define MAX_OWN_MESSAGES	32	/* messages that are shown for one process */
-#define MAX_MESSAGES		64	/* messages that are shown for all processes */
+#define MAX_OWN_MESSAGES	32	/* most messages that are shown for one process */
+#define MAX_MESSAGES		64	/* most messages that are shown for all processes */
 
 struct progress {
 	uint64_t start_ns;
@@ -140,6 +140,8 @@ static void report_messages(const struct model *m)
 }
 
 /*
+ * Prints the account of losses, and messages, to standard error.
+ *
  * @said: the output has the account of losses, and is on the same terminal as standard error
  * @again: everything except messages of this output was printed with another output
  */
@@ -167,7 +169,7 @@ static void report(const struct session *s, const struct folded_result *folded, 
 
 /* ---- the terminal ---------------------------------------------------------------------------- */
 
-/* the way the output is shown */
+/* how the output is shown */
 struct screen {
 	pid_t pager;
 	bool said;			/* the summary, which the user sees, has the account of
@@ -198,7 +200,7 @@ static uint32_t nr_cpus(void)
 	return sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
 }
 
-/* @side: the side of diff, otherwise 0 */
+/* Return: the options of a session. @side: the side of diff, otherwise 0. */
 static struct session_opts options__session(struct options *o, unsigned int side,
 					    struct progress *progress)
 {
@@ -252,7 +254,7 @@ static bool session__has_windows(const struct session *s)
 	return s->sums.nr_windows;
 }
 
-/* Whether a filter left out everything that the recording has. */
+/* Whether a filter left out everything in the recording. */
 static bool session__is_empty(const struct session *s)
 {
 	const struct loss *l = &s->sums.loss;
@@ -384,7 +386,7 @@ static int compare_growth(struct options *o, const struct diff *d)
 	return nr < 0 ? EXIT_BAD : nr ? EXIT_LOSS : EXIT_OK;
 }
 
-/* Runs the command "diff". @r: A and B */
+/* Runs the command "diff". @r: the two recordings, A and B. */
 static int compare(struct options *o, const struct reader *r)
 {
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
@@ -575,7 +577,7 @@ static int convert(struct options *o)
 /* ---- one output, or several ------------------------------------------------------------------ */
 
 /*
- * Parses the command line for one of the outputs. Return: as options__parse(). The caller calls
+ * Parses the command line for one of the outputs. Return: like options__parse(). The caller calls
  * options__free() and frees *@argv_copy, even after a failure.
  */
 static int parse(struct options *o, int argc, char **argv, size_t which, char ***argv_copy)
@@ -589,7 +591,7 @@ static int parse(struct options *o, int argc, char **argv, size_t which, char **
 		return -ENOMEM;
 	}
 	memcpy(*argv_copy, argv, bytes);
-	optind = 0;				/* getopt begins again */
+	optind = 0;				/* getopt begins with the first argument again */
 	return options__parse(o, argc, *argv_copy, which);
 }
 
@@ -632,7 +634,9 @@ out:
 	return ret;
 }
 
-/* Writes one of several outputs in a child process, whose end frees its memory for the next one. */
+/*
+ * Writes one of several outputs in a child process, whose end frees its memory for the next output.
+ */
 static int run_apart(int argc, char **argv, size_t which)
 {
 	struct options o;
@@ -651,7 +655,7 @@ static int run_apart(int argc, char **argv, size_t which)
 	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_BAD;
 }
 
-/* Return: the worst exit status of all outputs; nothing is written if one of them cannot be. */
+/* Return: the worst exit status of all outputs; nothing is written if one output cannot be. */
 static int run_all(int argc, char **argv, size_t nr)
 {
 	int ret = EXIT_OK;

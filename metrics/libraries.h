@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 struct function {
-	void *fn;			/* address of the pointer to set */
+	void *fn;			/* the address of the pointer that is set */
 	const char *name;
 	bool optional;
 };

@@ -24,7 +24,7 @@ static const struct metric figures[] = {
 	[MEMORY_CLOCK] = { "mem clock", "MHz", XPU_METRIC_MEAN },
 };
 
-/* Metric ids of NVML's reference, with factors that convert NVML's values to our units. */
+/* Metric ids of NVML's reference, and the factors that convert NVML's values to our units. */
 static const struct {
 	unsigned int id;
 	double factor;

@@ -15,26 +15,28 @@
 
 #define NVML_INTERVAL_NS	100000000ull	/* NVML updates its values 11 times a second */
 
-#define NVML_MAX_ROWS		50		/* before the energy is read, which takes ms */
+#define NVML_MAX_ROWS		50		/* most rows before the energy is read, which takes
+						 * ms */
 
 struct nvml_row {
 	uint64_t begin_ns, end_ns;
-	float watts, sm_mhz, memory_mhz;	/* NaN if unknown */
+	float watts, sm_mhz, memory_mhz;	/* the values of the row; NaN if unknown */
 };
 
 struct nvml_gpu {
-	void *device;			/* NULL if NVML does not know the GPU */
+	void *device;			/* NVML's handle; NULL if NVML does not know the GPU */
 	struct set set;
-	uint64_t last_ns;		/* end of the latest row */
+	uint64_t last_ns;		/* when the latest row ended */
 	struct nvml_row rows[NVML_MAX_ROWS];
 	unsigned int nr_rows;
-	uint64_t last_mj;		/* energy before the waiting rows, in mJ */
+	uint64_t last_mj;		/* the energy that had been used before the waiting rows, in
+					 * mJ */
 	void *gpm[2];			/* two of NVML's samples; NULL: unused */
 	struct set gpm_set;
 	uint64_t gpm_ns;		/* when gpm[0] was taken; 0: not taken yet */
 };
 
-/* Opens NVML. Return: false, after a message, without NVML. */
+/* Opens NVML. Return: false, after a message, if there is no NVML. */
 bool nvml__open(void);
 
 /*

@@ -18,7 +18,8 @@
 #include "util.h"
 
 #define HARDWARE_BYTES	(64u << 20)
-#define CYCLES_PER_NS	1.4		/* a rough figure, for GPUs that cannot sample by time */
+#define CYCLES_PER_NS	1.4		/* how many cycles pass in a ns, roughly, for GPUs that
+					 * cannot sample by time */
 
 #define PERCENT		".avg.pct_of_peak_sustained_elapsed"
 #define PEAK		".peak_sustained"
@@ -26,7 +27,7 @@
 
 /*
  * The default metrics fit into one pass on every GPU that has them. A GPU may lack some. CUPTI's
- * own percentage of an SM metric would take one more counter in each SM, to count cycles;
+ * own percentage of an SM metric would need one more counter in each SM, which counts cycles;
  * PM_OF_PEAK uses the cycles of the SMs' common clock.
  */
 static const struct {
@@ -271,7 +272,10 @@ static CUptiResult make_config(struct pm_gpu *g, size_t *nr_passes)
 
 /* ---- starting -------------------------------------------------------------------------------- */
 
-/* Makes g->data ready for max_samples samples. To be called each time after CUPTI has filled it. */
+/*
+ * Makes g->data ready for max_samples samples. It is called each time after CUPTI has filled
+ * g->data.
+ */
 static CUptiResult empty_data(struct pm_gpu *g)
 {
 	return cupti.cuptiPmSamplingCounterDataImageInitialize(
@@ -447,7 +451,7 @@ static void send_sample(struct pm_gpu *g, size_t i, int64_t shift_ns)
 	set__row(&g->set, info->startTimestamp + shift_ns, info->endTimestamp + shift_ns, row);
 }
 
-/* Return: whether more samples may be waiting. */
+/* Drains the samples that CUPTI has now. Return: whether more samples may be waiting. */
 static bool drain_once(struct pm_gpu *g)
 {
 	CUpti_PmSampling_DecodeData_Params *decode =

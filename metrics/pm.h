@@ -14,24 +14,26 @@
 
 #include "sink.h"
 
-/* How to compute a column from CUPTI's value. The column's factor is applied in addition. */
+/* How to compute a column from CUPTI's value, which is then multiplied by the column's factor. */
 enum pm_column {
 	PM_VALUE,
-	PM_PER_NS,		/* the value / the sample's ns */
-	PM_OF_PEAK,		/* the value / (the peak per cycle * the sample's cycles) */
+	PM_PER_NS,		/* the value, divided by the sample's ns */
+	PM_OF_PEAK,		/* the value, divided by (the peak per cycle * the sample's
+				 * cycles) */
 };
 
 struct pm_gpu {
 	bool ready, running;
 	uint64_t interval_ns;
 	const char *chip;
-	void *host, *sampling;		/* CUPTI's objects */
+	void *host, *sampling;		/* handles of CUPTI's objects */
 	uint8_t *available;		/* image of the GPU's counters, which @host uses */
 	uint8_t *config, *data;		/* images of the counters to collect, and of their values */
 	size_t config_bytes, data_bytes;
 	unsigned int max_samples;	/* in @data */
 	unsigned int nr, nr_peaks;
-	const char *names[2 * XPU_MAX_METRICS];	/* CUPTI's names: @nr columns, then peaks */
+	const char *names[2 * XPU_MAX_METRICS];	/* CUPTI's names: of @nr columns, then of the
+						 * peaks */
 	enum pm_column columns[XPU_MAX_METRICS];
 	double factors[XPU_MAX_METRICS];
 	unsigned int cycles;		/* index of the column that counts cycles */
@@ -39,7 +41,8 @@ struct pm_gpu {
 };
 
 /*
- * Opens CUPTI. @major: CUDA's major version. Return: false, after a message, without PM sampling.
+ * Opens CUPTI. @major: CUDA's major version. Return: false, after a message, if there is no PM
+ * sampling.
  */
 bool pm__open(int major);
 

@@ -21,7 +21,7 @@ static uint16_t nr_sets;
  */
 static struct {
 	uint8_t *room;
-	size_t begin, end;		/* of the records in @room */
+	size_t begin, end;		/* the bytes of @room that records fill */
 } waiting;
 
 void sink__init(int fd)
@@ -29,7 +29,10 @@ void sink__init(int fd)
 	sink_fd = fd;
 }
 
-/* Return: false if the socket's queue is full. @flags: MSG_DONTWAIT, or 0 to wait */
+/*
+ * Sends a record, if there is room for it. @flags: MSG_DONTWAIT, or 0 to wait. Return: false if the
+ * socket's queue is full.
+ */
 static bool try_send(const void *record, size_t bytes, int flags)
 {
 	if (send(sink_fd, record, bytes, MSG_NOSIGNAL | flags) == (ssize_t)bytes)
@@ -73,7 +76,7 @@ static void send_soon(const void *record, size_t bytes)
 	if (!waiting.end && try_send(record, bytes, MSG_DONTWAIT))
 		return;
 	if (!waiting.room)
-		waiting.room = malloc(WAITING_BYTES);	/* takes memory as it is used */
+		waiting.room = malloc(WAITING_BYTES);	/* takes memory only as it is used */
 	if (!waiting.room || bytes > WAITING_BYTES - waiting.end) {
 		send_record(record, bytes);
 		return;

@@ -21,11 +21,11 @@ struct metric {
 
 /* Metrics of one GPU that are sampled together. */
 struct set {
-	uint16_t id;			/* 0: not defined yet */
-	uint16_t nr;			/* number of metrics */
+	uint16_t id;			/* the set's number; 0: not defined yet */
+	uint16_t nr;			/* number of the set's metrics */
 	uint64_t interval_ns;
-	uint64_t last_end_ns;		/* end of the latest row, or 0 */
-	uint64_t base_ns;		/* times of waiting rows are relative to this time */
+	uint64_t last_end_ns;		/* when the latest row ended, or 0 */
+	uint64_t base_ns;		/* the time from which the times of waiting rows count */
 	uint32_t nr_waiting;
 	struct xpu_record_metrics_end account;
 	uint32_t words[12 * 1024];
@@ -39,7 +39,7 @@ void sink__message(unsigned int level, const char *fmt, ...) __attribute__((form
 /* Sends records that wait for room in the socket's queue, as far as there is room. */
 void sink__send_waiting(void);
 
-/* Waits until xpuload has everything. */
+/* Waits until xpuload has received all records. */
 void sink__end(void);
 
 /* Tells xpuload not to wait any longer: everything that can start has started. */
@@ -54,8 +54,8 @@ void set__define(struct set *set, const uint8_t uuid[16], const struct metric *m
 		 unsigned int nr, uint64_t interval_ns);
 
 /*
- * Adds a row of set->nr values. Cuts off the part of the row that is before the last row's end;
- * skips the row if nothing is left.
+ * Adds a row of set->nr values. Cuts off its part before the end of the last row; skips the row if
+ * nothing is left.
  */
 void set__row(struct set *set, uint64_t begin_ns, uint64_t end_ns, const float *values);
 

@@ -28,7 +28,8 @@
 
 #define SINK_FD		3
 #define MAX_GPUS	16
-#define SAMPLES_A_DRAIN	300		/* a compromise between the cost of drains and memory */
+#define SAMPLES_A_DRAIN	300		/* number of samples in a drain, a compromise between the
+					 * cost of drains and memory */
 #define DRAIN_MS	300		/* at most */
 #define NVML_MS		((int)(NVML_INTERVAL_NS / 1000000))
 
@@ -81,7 +82,7 @@ static int find_gpus(int *major)
 	return nr;
 }
 
-/* Return: ms between drains. */
+/* Return: how many ms pass between drains. */
 static int drain_ms(unsigned long hz)
 {
 	unsigned long ms = hz ? SAMPLES_A_DRAIN * 1000ul / hz : DRAIN_MS;
@@ -89,12 +90,12 @@ static int drain_ms(unsigned long hz)
 	return ms > DRAIN_MS ? DRAIN_MS : ms > NVML_MS ? ms / NVML_MS * NVML_MS : ms ?: 1;
 }
 
-/* @hz: 0: do not use CUPTI */
+/* Starts sampling all GPUs. @hz: samples a second; 0: do not use CUPTI. */
 static void start(int nr, int major, unsigned long hz, const char *const *names)
 {
 	/*
-	 * CUPTI clears the whole room at each drain, used or not, and drops samples that do not
-	 * fit.
+	 * CUPTI clears the whole buffer at each drain, even its unused part, and drops samples that
+	 * do not fit.
 	 */
 	unsigned int room = hz * drain_ms(hz) / 1000 * 5 / 3 + 16;
 	uint64_t interval_ns = hz ? 1000000000ull / hz : 0;

@@ -134,7 +134,10 @@ char *http__escape(struct http *h, const char *text)
 	return copy;
 }
 
-/* Takes a part of the answer. Fails when the buffer is full, so the rest is not read. */
+/*
+ * Takes a part of the answer. Fails when the buffer is full, so that the remaining answer is not
+ * read.
+ */
 static size_t on_body(char *data, size_t size, size_t nr, void *ctx)
 {
 	struct http_answer *a = ctx;

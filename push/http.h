@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HTTP_ANSWER_MAX	4096		/* bytes of an answer that are read */
+#define HTTP_ANSWER_MAX	4096		/* most bytes of an answer that are read */
 
 struct http;
 
@@ -20,7 +20,7 @@ struct http_part {
 
 struct http_request {
 	const char *url;
-	const char *type;		/* the body's type; NULL: send the parts as a form */
+	const char *type;		/* the type of the body; NULL: send the parts as a form */
 	const void *body;
 	size_t bytes;
 	const struct http_part *parts;
@@ -28,22 +28,22 @@ struct http_request {
 };
 
 struct http_answer {
-	long status;			/* 0 if there was no answer */
+	long status;			/* the HTTP status; 0 if there was no answer */
 	size_t bytes;
 	uint8_t body[HTTP_ANSWER_MAX];	/* the beginning of the answer */
-	char error[256];		/* the reason if there was no answer */
+	char error[256];		/* why there was no answer */
 };
 
 /*
- * Return: NULL without libcurl or memory, with the reason in *@why. @token: a checked token for
- * "Authorization: Bearer", or NULL.
+ * Opens a connection's state. Return: NULL without libcurl or memory, with the reason in *@why.
+ * @token: a checked token for "Authorization: Bearer", or NULL.
  */
 struct http *http__open(const char *token, const char **why);
 void http__close(struct http *h);
 
 /*
- * Calls @gives_up once a second during a request. If it returns true, the request ends as if it had
- * timed out.
+ * Has @gives_up called once a second during a request. If it returns true, the request ends as if
+ * it had timed out.
  */
 void http__ask(struct http *h, bool (*gives_up)(void *ctx), void *ctx);
 

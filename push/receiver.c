@@ -44,7 +44,10 @@ struct name {
 	bool more;
 };
 
-/* Adds a label to the name. Replaces characters that would end the label in Pyroscope's syntax. */
+/*
+ * Adds a label to the profile's name. Replaces characters that would end the label in Pyroscope's
+ * syntax.
+ */
 static void name__add(void *ctx, const char *key, size_t key_len, const char *value,
 		      size_t value_len)
 {

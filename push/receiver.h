@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * receiver.h - sends a profile in the way that each kind of receiver needs
+ * receiver.h - sends a profile in the form that each kind of receiver needs
  *
  * Sources: for Pyroscope, "Server HTTP API", POST /ingest; for OpenTelemetry, OTLP 1.7,
  * "OTLP/HTTP", and third_party/opentelemetry-proto. For Parca, WriteRaw in
@@ -22,9 +22,9 @@ struct receiver {
 	char host[256];
 };
 
-/* A profile of a period: a gzipped pprof of one kind, or an OTLP request. */
+/* A profile of a period: a gzipped pprof of one kind, or a request in OTLP. */
 struct profile {
-	char kind[32];			/* "gpu_kernel_time" ... */
+	char kind[32];			/* the kind's name: "gpu_kernel_time" ... */
 	uint64_t start_ns, end_ns;	/* CLOCK_REALTIME */
 	uint8_t *data;
 	size_t bytes;
@@ -32,12 +32,14 @@ struct profile {
 
 enum receiver_verdict {
 	RECEIVER_TOOK,
-	RECEIVER_REFUSED,		/* do not send it again */
-	RECEIVER_FAILED,		/* the receiver may accept it later */
+	RECEIVER_REFUSED,		/* the receiver refused the profile: do not send it again */
+	RECEIVER_FAILED,		/* sending failed: the receiver may accept the profile
+					 * later */
 };
 
 /*
- * Sends a profile. @why: 256 bytes for the reason if the profile was not accepted; else unchanged.
+ * Sends a profile. @why: 256 bytes for the reason if the profile was not accepted; otherwise
+ * unchanged.
  */
 enum receiver_verdict receiver__send(struct receiver *r, const struct profile *p, long timeout_ms,
 				     char *why);

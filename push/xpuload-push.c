@@ -33,11 +33,12 @@
 #include "safefile.h"
 
 #define MAX_WAITING	64		/* profiles */
-#define MAX_BYTES	(64u << 20)	/* bytes of all waiting profiles */
-#define MAX_PROFILE	(16u << 20)	/* bytes of one profile */
+#define MAX_BYTES	(64u << 20)	/* most bytes of all waiting profiles */
+#define MAX_PROFILE	(16u << 20)	/* most bytes of one profile */
 #define SEND_MS		10000
 #define FINISH_MS	3000
-#define FIRST_PAUSE_MS	500		/* after a failure; doubled at each further failure */
+#define FIRST_PAUSE_MS	500		/* the pause after the first failure; it doubles at each
+					 * further failure */
 #define MAX_PAUSE_MS	15000
 #define MAX_COMPLAINTS	8
 
@@ -53,8 +54,8 @@ struct pusher {
 	char line[PUSH_URL_MAX + 4096];
 	size_t line_bytes;
 	bool ended;			/* the end of the input was read */
-	uint64_t end_ms;		/* when to give up; 0: the input has not ended */
-	uint64_t next_ms, pause_ms;	/* time of the next attempt, and the pause after it */
+	uint64_t end_ms;		/* when to stop trying; 0: the input has not ended */
+	uint64_t next_ms, pause_ms;	/* when to try next, and how long to pause after that */
 	unsigned int nr_complaints;
 	char said[256];			/* the reason that was printed last */
 };
@@ -138,13 +139,13 @@ static void pusher__end(struct pusher *p, unsigned int ms)
 		p->end_ms = now_ms() + ms;
 }
 
-/* Return: whether to give up the current request, because the input ended some seconds ago. */
+/* Return: whether to end the current request, because the input ended some seconds ago. */
 static bool pusher__gives_up(void *ctx)
 {
 	struct pollfd fd = { .fd = STDIN_FILENO };
 	struct pusher *p = ctx;
 
-	/* The end was not noticed until now, and may have come up to a second ago. */
+	/* The end of the input was not noticed until now, and may have come up to a second ago. */
 	if (!p->end_ms && poll(&fd, 1, 0) > 0 && fd.revents & (POLLHUP | POLLERR))
 		pusher__end(p, FINISH_MS - 1000);
 	return p->end_ms && now_ms() >= p->end_ms;
@@ -255,7 +256,9 @@ int main(int argc, char **argv)
 		complain("cannot give up privileges: %s", strerror(-err));
 		return 2;
 	}
-	/* Map each profile's memory separately, so that it goes back to the kernel when freed. */
+	/*
+	 * Map each profile's memory separately, so that freeing it gives the memory back to Linux.
+	 */
 	mallopt(M_MMAP_THRESHOLD, 64 * 1024);
 	signal(SIGPIPE, SIG_IGN);
 	why = push_token__check(getenv("XPULOAD_PUSH_TOKEN"));

@@ -14,7 +14,8 @@
 /* ---- the lives of threads -------------------------------------------------------------------- */
 
 /*
- * A thread's life has these parts. Each time in which it waited for the device counts as waiting only.
+ * A thread's life has these parts. Each time in which it waited for the device counts as waiting
+ * only.
  */
 struct life {
 	uint64_t life_ns, on_cpu_ns, wait_ns, sum_ns;

@@ -20,7 +20,7 @@
 
 /* With more bins, bins are longer. A bin takes about 14 bytes. */
 #define MAX_CELL_BINS	250000
-#define MAX_RECORDED	4000		/* spans in which something was recorded */
+#define MAX_RECORDED	4000		/* most spans in which something was recorded */
 
 /* Prints one index of an array; NO_INDEX becomes -1. */
 static void print_index(struct json_out *j, size_t i, uint32_t idx)
@@ -362,17 +362,18 @@ static void print_owners(struct json_out *j, const struct tree *t, uint32_t owne
 
 #define LEAVES_WITH_BYTES	(1u << LEAF_MEMCPY | 1u << LEAF_MEMSET)
 
-/* a tree, and the properties of its owners */
+/* a tree, and which properties the owners of its cells have */
 struct page {
 	struct tree tree;
-	uint32_t owners, left_out;	/* 1 << enum by, or'ed */
-	ARRAY(uint32_t) rest;		/* by group of times.sums: its cell or NO_INDEX */
+	uint32_t owners, left_out;	/* sets of properties: 1 << enum by, or'ed */
+	ARRAY(uint32_t) rest;		/* for each group of times.sums: its cell or NO_INDEX */
 };
 
 /* The part of a key's time that goes to one cell. */
 struct key_part {
 	uint32_t key, cell;
-	uint64_t ns, given_ns;		/* in total; and given to the cell so far */
+	uint64_t ns, given_ns;		/* its time in total; and the time given to the cell so
+					 * far */
 	bool counts;			/* the cell also gets the counts */
 };
 
@@ -388,7 +389,7 @@ static int key_part__cmp(const void *va, const void *vb, void *ctx)
 
 /*
  * Collects the cells of keys that have several, because aggregates were split. Each cell gets a
- * part of the time of all of them. @cell_of: by aggregate. Return: 0 or -ENOMEM.
+ * part of the time of all of them. @cell_of: the cell of each aggregate. Return: 0 or -ENOMEM.
  */
 static int key_parts__collect(key_parts_t *parts, const struct sums *sums, const uint32_t *cell_of)
 {
@@ -450,8 +451,8 @@ static int share_out(struct bins *cells, const struct bin_scale *scale, const st
 }
 
 /*
- * Converts sums by aggregate to sums by cell. @cell_of: by aggregate; @rest: by group. Return: 0 or
- * -ENOMEM.
+ * Converts the sums of aggregates to sums of cells. @cell_of: the cell of each aggregate; @rest:
+ * the cell of each group. Return: 0 or -ENOMEM.
  */
 static int cells__collect(struct bins *cells, const struct sums *sums, const uint32_t *cell_of,
 			  const uint32_t *rest)
@@ -556,7 +557,7 @@ static void print_rows(struct json_out *j, const struct session *s)
 
 /*
  * Prints the spans in which something could be recorded: the capture windows, or the time from the
- * first to the last event. Spans whose gap would be too short to see become one.
+ * first to the last event. Two spans become one if the gap between them would be too short to see.
  */
 static void print_recorded(struct json_out *j, const struct session *s)
 {
@@ -606,8 +607,8 @@ static void print_bins(struct json_out *j, const struct session *s, const struct
 
 	json_out__open(j, '{');
 	/*
-	 * Print it as text: with CLOCK_REALTIME, which recordings of several hosts use, it is
-	 * beyond 2^53.
+	 * Print the start as text: with CLOCK_REALTIME, which recordings of several hosts use, the
+	 * number is beyond 2^53.
 	 */
 	snprintf(start, sizeof(start), "%" PRIu64, s->model.start_ns);
 	nr = cells->list.nr;
@@ -804,7 +805,8 @@ static int page__add_rest(struct page *page, const struct session *s)
 }
 
 /*
- * Makes the tree's cells; if they are too many, makes them again with fewer properties of owners.
+ * Makes the tree's cells. If they are too many, makes them again, with owners that have fewer
+ * properties.
  */
 static int page__make(struct page *page, const struct html_side *sides, unsigned int nr,
 		      const struct by_list *by)
@@ -822,8 +824,8 @@ static int page__make(struct page *page, const struct html_side *sides, unsigned
 	page->owners &= ~not_told;
 	err = tree__init(&page->tree) ?: page__build(page, sides, nr);
 	if (page->owners & 1u << BY_NVTX && page->tree.ranges.nr <= 1)
-		page->owners &= ~(1u << BY_NVTX);	/* nothing was in a range, or everything was
-							 * in one */
+		page->owners &= ~(1u << BY_NVTX);	/* no work was in a range, or all work was
+							 * in one range */
 	for (i = 0; i < ARRAY_SIZE(dear) && !err && page->tree.cells.nr > MAX_CELLS; i++) {
 		if (!(page->owners & ~asked & 1u << dear[i]))
 			continue;

@@ -73,26 +73,28 @@
 
 struct html_side {
 	const struct session *session;	/* NULL: none */
-	double scale;			/* factor of its values: 1 unless normalized */
+	double scale;			/* factor by which its values are multiplied: 1 unless
+					 * normalized */
 };
 
 struct html_opts {
-	const char *unit;		/* shown first: "auto", "ns", "\u00b5s" (UTF-8), "ms",
-					 * "count", "bytes" */
-	const char *normalize;		/* the normalization in words; "" without one */
+	const char *unit;		/* what the page shows first: "auto", "ns", "\u00b5s"
+					 * (UTF-8), "ms", "count", "bytes" */
+	const char *normalize;		/* the normalization in words; "" without normalization */
 	struct by_list by;		/* what the frames at the root show first */
 	/* These replace the data of the sides. */
 	const struct tree *tree;	/* sorted; NULL: none */
 	const char *const *kinds;	/* the names of TREE_MORE and higher kinds; ended by NULL */
-	uint32_t owners;		/* properties that its owners have: 1 << enum by, or'ed */
-	/* Prints members into the page's object. Return: 0 or -ENOMEM. */
+	uint32_t owners;		/* properties that the tree's owners have: 1 << enum by,
+					 * or'ed */
+	/* Prints further members into the page's object. Return: 0 or -ENOMEM. */
 	int (*print_more)(struct json_out *j, const void *ctx);
 	const void *ctx;
 };
 
 /**
  * html__write - write the page
- * @f: its errors stay in its error flag
+ * @f: the file; its errors stay in its error flag
  * @sides: @nr of them, 1 or TREE_SIDES; a single one may have been made with opts.by_time
  *
  * Return: 0 or -ENOMEM.

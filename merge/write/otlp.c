@@ -40,7 +40,7 @@ typedef COMMON(AnyValue) any_value_msg;
 typedef COMMON(InstrumentationScope) scope_msg;
 typedef Opentelemetry__Proto__Resource__V1__Resource resource_msg;
 
-#define MAX_ATTRIBUTES	4		/* attributes of a sample */
+#define MAX_ATTRIBUTES	4		/* number of attributes of a sample */
 #define MAX_RESOURCE	(4 + LABELS_NR_NUMBERS + LABELS_NR_TEXTS)
 
 /* A sample's identity: samples with equal identities are united. */
@@ -61,7 +61,7 @@ struct process_profiles {
 struct otlp {
 	const struct session *s;
 	const struct profile_time *time;
-	struct arena arena;		/* memory of all messages */
+	struct arena arena;		/* the memory of all messages */
 	struct strpool names;		/* escaped strings; keys of the tables below */
 	struct idmap string_ids, function_ids, mapping_ids, location_ids, stack_ids, attribute_ids;
 	ARRAY(char *) strings;
@@ -70,16 +70,17 @@ struct otlp {
 	ARRAY(location_msg *) locations;
 	ARRAY(stack_msg *) stacks;
 	ARRAY(attribute_msg *) attributes;
-	int32_t *leaves;		/* by leaf: its location; 0: not yet made */
+	int32_t *leaves;		/* for each leaf: its location; 0: not yet made */
 	struct idmap process_ids;
-	struct idmap sample_ids;	/* from a struct identity in @names to an index in
+	struct idmap sample_ids;	/* maps a struct identity in @names to an index in
 					 * all_samples */
 	ARRAY(sample_msg *) all_samples;
 	ARRAY(struct process_profiles) processes;
 	ARRAY(resource_profiles_msg *) resources;
 	ARRAY(int32_t) path;
 	ARRAY(char) escaped;
-	int err;			/* -ENOMEM: everything after it is ignored */
+	int err;			/* -ENOMEM once memory was short; everything after that is
+					 * ignored */
 };
 
 /*
@@ -101,7 +102,10 @@ static void *otlp__alloc(struct otlp *o, size_t bytes)
 
 #define TRY(o, call)	((o)->err = (o)->err ?: (call))
 
-/* Return: whether @key is new; if so, its value becomes @next. Sets *@id to its value. */
+/*
+ * Looks @key up, whose value becomes @next if the key is new. Sets *@id to its value. Return:
+ * whether the key is new.
+ */
 static bool otlp__is_new(struct otlp *o, struct idmap *ids, uint64_t key, uint32_t next,
 			 uint32_t *id)
 {
@@ -146,7 +150,7 @@ static int32_t otlp__string(struct otlp *o, const char *s)
 	return id;
 }
 
-/* @text: the value; NULL: the value is @number */
+/* Makes a value: @text, or @number if @text is NULL. */
 static any_value_msg *otlp__value(struct otlp *o, char *text, int64_t number)
 {
 	any_value_msg *v = NEW(o, any_value_msg, opentelemetry__proto__common__v1__any_value__init);
@@ -161,7 +165,7 @@ static any_value_msg *otlp__value(struct otlp *o, char *text, int64_t number)
 	return v;
 }
 
-/* @text: the value; NULL: the value is @number */
+/* Adds an attribute with the value @text, or @number if @text is NULL. Return: its index. */
 static int32_t otlp__attribute(struct otlp *o, const char *key, const char *text, uint32_t number)
 {
 	char *value = text ? otlp__text(o, text) : NULL;
@@ -226,7 +230,7 @@ static int32_t otlp__mapping(struct otlp *o, const struct dso *dso)
 	return id;
 }
 
-/* @type: a profile.frame.type, or NULL */
+/* Adds a location for a frame. @type: a profile.frame.type, or NULL. */
 static int32_t otlp__new_location(struct otlp *o, const char *name, const struct dso *dso,
 				  const char *type)
 {
@@ -274,7 +278,7 @@ static int32_t otlp__location(struct otlp *o, const struct frame *f)
 	return id;
 }
 
-/* Return: the location of the work itself, or 0 for CPU time, whose call path says everything. */
+/* Return: the location of the work itself, or 0 for CPU time, which needs only its call path. */
 static int32_t otlp__leaf(struct otlp *o, uint32_t idx)
 {
 	const struct leaf *leaf = &o->s->model.leaves.v[idx];
@@ -322,7 +326,7 @@ static int32_t otlp__stack(struct otlp *o, const struct aggregate *a)
 	return id;
 }
 
-/* Starts each table with a zero value: index 0 stands for none. */
+/* Begins each table with a zero value, because index 0 means that there is no value. */
 static void otlp__begin(struct otlp *o)
 {
 	otlp__string(o, "");
@@ -379,10 +383,7 @@ static profile_msg *otlp__profile(struct otlp *o, enum profile_kind kind)
 	return p;
 }
 
-/*
- * Return: the sample with that identity; NULL if there is no such sample yet: the caller then adds
- * it.
- */
+/* Return: the sample with that identity; NULL if it does not exist yet: the caller then adds it. */
 static sample_msg *otlp__same(struct otlp *o, const struct identity *identity)
 {
 	const char *key = strpool__intern(&o->names, (const char *)identity, sizeof(*identity));

@@ -5,8 +5,8 @@
  * Each process is a resource, with host.name, process.pid, process.executable.name, service.name,
  * and rank, pod and other labels that are known. It has a profile for each kind of time
  * (profile_kind.h) of the process. The innermost location of a sample is the work that ran, with
- * profile.frame.type "cuda"; other locations have "native", "cpython" or "kernel". Samples have
- * thread.name, thread.id, and the device's number.
+ * profile.frame.type "cuda"; other locations have "native", "cpython" or, for functions of Linux,
+ * "kernel". Samples have thread.name, thread.id, and the device's number.
  *
  * Sources: third_party/opentelemetry-proto; OpenTelemetry's semantic conventions,
  * docs/general/profiles.md.

@@ -12,12 +12,12 @@
 #define GZIP_WINDOW	(15 + 16)	/* the largest window, with gzip's header */
 #define BUFFER_BYTES	(256 * 1024)
 
-#define HANDLER_TRIES	10000		/* limited, because the handler may have interrupted the
-					 * thread that has the lock */
+#define HANDLER_TRIES	10000		/* number of attempts; limited, because the handler may have
+					 * interrupted the thread that has the lock */
 
 /*
- * The open outputs of all threads, for the signal handler: a handler has no argument of its own.
- * Their lock can also be taken by a handler.
+ * The open outputs of all threads. They are global, because a signal handler has no argument of its
+ * own. A handler, too, can take their lock.
  */
 static struct output *volatile open_outputs;
 static int outputs_locked;
@@ -52,7 +52,7 @@ static void output__write_all(struct output *o, const void *buf, size_t size)
 	}
 }
 
-/* @flush: Z_NO_FLUSH, or Z_FINISH at the end */
+/* Compresses @buf into the output. @flush: Z_NO_FLUSH, or Z_FINISH at the end. */
 static void output__deflate(struct output *o, const char *buf, size_t size, int flush)
 {
 	unsigned char packed[16384];
@@ -69,8 +69,8 @@ static void output__deflate(struct output *o, const char *buf, size_t size, int 
 }
 
 /*
- * All writes of the stream come through here, to keep their errors: stdio remembers that a write
- * failed, but errno may have changed when the error is noticed.
+ * Writes for the stream, and keeps the error: stdio remembers that a write failed, but errno may
+ * have changed when the error is noticed.
  */
 static ssize_t output__write(void *cookie, const char *buf, size_t size)
 {
@@ -121,7 +121,7 @@ static void output__reset(struct output *o)
 	o->file.dir_fd = -1;
 }
 
-/* Removes @o from the open outputs, if it is one of them. */
+/* Removes @o from the open outputs, if it is among them. */
 static void output__forget(struct output *o)
 {
 	struct output *at;

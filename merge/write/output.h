@@ -14,7 +14,8 @@
 #include "safefile.h"
 
 struct output {
-	FILE *f;		/* to write to; its errors are kept for output__commit() */
+	FILE *f;		/* the stream to write to; its errors are kept for
+				 * output__commit() */
 	int fd;
 	int err;		/* 0, or -errno of the first write that failed */
 	struct safefile file;	/* the file, unless it is stdout */
@@ -29,7 +30,7 @@ struct output {
  */
 int output__open(struct output *o, const char *path, bool private);
 
-/* As output__open(), below a directory. @flags: SAFEFILE_* */
+/* Opens @path below a directory, like output__open(). @flags: SAFEFILE_* */
 int output__open_at(struct output *o, int dir_fd, const char *path, unsigned int flags);
 
 /* Compresses the output that follows, in gzip's format. Return: 0 or -ENOMEM. */
@@ -44,10 +45,10 @@ int output__finish(struct output *o);
 /* Puts the complete file in its place. Return: 0, or -errno of the step that failed. */
 int output__commit(struct output *o);
 
-/* Removes the temporary file after a failure. Harmless after output__commit(). */
+/* Removes the temporary file after a failure. Does nothing after output__commit(). */
 void output__abort(struct output *o);
 
-/* For a signal handler: removes the temporary files of the open outputs. */
+/* Removes the temporary files of the open outputs; a signal handler may call this. */
 void output__abort_from_signal(void);
 
 #endif /* MERGE_OUTPUT_H */

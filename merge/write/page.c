@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "write/page.h"
 
-/* Paths are relative to the root of the source, where make runs the compiler. */
+/* File names are relative to the root of the source, where make runs the compiler. */
 #define EMBED(name, file)				\
 	__asm__(".pushsection .rodata\n"		\
 		".globl " #name "\n"			\

@@ -115,7 +115,7 @@ static void print_comm(FILE *f, const char *comm)
 	print_word(f, comm, "");
 }
 
-/* @nr: bytes of @name; @first: the name begins the line */
+/* Prints the name of a function. @nr: bytes of @name; @first: the name begins the line. */
 static void print_function(FILE *f, const char *name, size_t nr, bool first)
 {
 	bool inside = first && nr && *name == '(';
@@ -138,7 +138,7 @@ static void print_function(FILE *f, const char *name, size_t nr, bool first)
 	}
 }
 
-/* Return: whether it is a function of the kernel, by the name that callchain.h gives it. */
+/* Return: whether the frame is a function of Linux, which callchain.h marks in its name. */
 static bool frame__is_kernel(const struct frame *frame)
 {
 	size_t len = strlen(frame->name);

@@ -10,7 +10,8 @@
 #include "perfetto_fields.h"
 #include "util.h"
 
-#define SEQUENCE	1		/* all packets have one writer */
+#define SEQUENCE	1		/* the sequence id, one for all packets, because they have
+					 * one writer */
 
 /* pftrace__intern_text() writes these messages as it writes InternedString. */
 #define SAME_FIELDS(message) \
@@ -22,18 +23,19 @@ SAME_FIELDS(DEBUG_ANNOTATION_NAME);
 
 /*
  * Ids of clocks. Times take most of a packet, so each of the first tracks has a clock of its own,
- * whose times are relative to the previous time. All other tracks use the last clock, whose times
- * are relative to the beginning.
+ * in which a time is relative to the time before it. All other tracks use the last clock, whose
+ * times are relative to the beginning.
  */
 enum {
 	CLOCK_DELTAS		= 64,
 	CLOCK_SINCE_START	= 127,
 };
 
-/* Fixed ids, for names that are few. */
+/* Fixed ids, for the few names that are known beforehand. */
 enum category {
 	CATEGORY_LAUNCH = 1, CATEGORY_KERNEL, CATEGORY_MEMCPY, CATEGORY_MEMSET,
-	CATEGORY_SLICES,		/* one for each enum slice_kind */
+	CATEGORY_SLICES,		/* the first of these categories: one for each enum
+					 * slice_kind */
 };
 enum annotation { ANNOTATION_NONE, ANNOTATION_CORRELATION, ANNOTATION_PATH, ANNOTATION_CAPTURED,
 		  ANNOTATION_BYTES, ANNOTATION_SHAPE, ANNOTATION_NUMBER, ANNOTATION_PART };
@@ -41,14 +43,14 @@ enum annotation { ANNOTATION_NONE, ANNOTATION_CORRELATION, ANNOTATION_PATH, ANNO
 /* UUIDs of tracks have the kind in the upper bits, and this number in the lower 32 bits: */
 #define UUID_PROCESS	(1ull << 40)	/* process */
 #define UUID_THREAD	(2ull << 40)	/* thread */
-#define UUID_NO_THREAD	(3ull << 40)	/* process, for an unknown thread */
+#define UUID_NO_THREAD	(3ull << 40)	/* the number is the process; for an unknown thread */
 #define UUID_GPU	(4ull << 40)	/* GPU */
 #define UUID_STREAM	(5ull << 40)	/* track number */
-#define UUID_COUNTER	(6ull << 40)	/* GPU and counter */
-#define UUID_METER	(7ull << 40)	/* a value of a feature */
-#define UUID_WINDOWS	(8ull << 40)	/* process, for its capture windows */
+#define UUID_COUNTER	(6ull << 40)	/* the number is the GPU and the counter */
+#define UUID_METER	(7ull << 40)	/* the number is one for each value of a feature */
+#define UUID_WINDOWS	(8ull << 40)	/* the number is the process; for its capture windows */
 
-/* a message being made */
+/* a message that is being made */
 struct msg {
 	ARRAY(uint8_t) bytes;
 	bool failed;			/* no memory */
@@ -60,7 +62,7 @@ struct msg {
  */
 struct fan {
 	uint32_t nr;
-	uint32_t next;			/* the number of the next arrow to end */
+	uint32_t next;			/* the number of the arrow that ends next */
 };
 
 struct pftrace {
@@ -74,15 +76,18 @@ struct pftrace {
 	uint32_t clock;			/* packets without a clock use this clock */
 	uint32_t next_clock;
 	uint64_t last_ns;		/* the base of the clock's next time */
-	struct idmap functions;		/* address of a name -> iid of an event or function */
+	struct idmap functions;		/* maps the address of a name to the iid of an event or
+					 * function */
 	struct idmap frames;		/* frame -> iid */
 	struct idmap mappings;		/* dso -> iid */
-	struct idmap graphs;		/* key of a launch of much work -> index in fans */
+	struct idmap graphs;		/* maps the key of a launch of much work to an index in
+					 * fans */
 	ARRAY(struct fan) fans;
 	uint32_t next_arrow;
-	bool *has_path, *has_stack;	/* by chain: whether its interned messages were written */
-	bool *has_leaf;			/* by leaf: whether its name was written */
-	bool *has_shape;		/* by leaf: whether its shape was written */
+	bool *has_path, *has_stack;	/* for each chain: whether its interned messages were
+					 * written */
+	bool *has_leaf;			/* for each leaf: whether its name was written */
+	bool *has_shape;		/* for each leaf: whether its shape was written */
 	bool started;
 	ARRAY(char) text;
 	bool failed;
@@ -97,7 +102,7 @@ static uint64_t address(const void *p)
 
 #define VARINT_MAX	10		/* bytes */
 
-/* Return: room for the next @len bytes, NULL if memory is short. */
+/* Makes room. Return: where to put the next @len bytes; NULL if memory is short. */
 static inline uint8_t *msg__room(struct msg *m, size_t len)
 {
 	if (array_reserve(&m->bytes, m->bytes.nr + len)) {
@@ -215,7 +220,7 @@ static void pftrace__finish_packet(struct pftrace *p, unsigned int field, struct
 		pftrace__flush(p);
 }
 
-/* Sets defaults for the following events: @track, and its clock. */
+/* Sets defaults for the events that follow: @track, and its clock. */
 static void pftrace__enter_track(struct pftrace *p, uint64_t track)
 {
 	p->track = track;
@@ -402,7 +407,7 @@ static uint64_t pftrace__callstack(struct pftrace *p, uint32_t chain)
 
 /* ---- tracks --------------------------------------------------------------------------------- */
 
-/* Completes p->inner, a descriptor, with these two, and writes it. */
+/* Completes p->inner, which is a descriptor, with @uuid and its parent, and writes it. */
 static void pftrace__put_track(struct pftrace *p, uint64_t uuid, uint64_t parent)
 {
 	msg__uint(&p->inner, TRACK_DESCRIPTOR__UUID, uuid);
@@ -810,7 +815,7 @@ static int pftrace__counter(struct pftrace *p, uint32_t gpu, unsigned int what)
 	return err;
 }
 
-/* @nr: the track's number among all tracks of meters */
+/* Writes a track with the values of a meter. @nr: the track's number among all tracks of meters. */
 static void pftrace__meter(struct pftrace *p, const struct meter *m, uint32_t nr)
 {
 	uint64_t uuid = UUID_METER | nr;

@@ -4,8 +4,8 @@
  *
  * Tracks and slices are as in chrome.h. Names, call paths and files are written once, and referred
  * to. A launch carries its call path as the annotation "call path", root first; a CPU sample has it
- * as a call stack. A flow leads from a launch to its work; where that is several records, as for a
- * graph, it continues from one to the next. Times are ns of the recording's clock.
+ * as a call stack. A flow leads from a launch to its work; if the work is several records, as for a
+ * graph, the flow continues from one record to the next. Times are ns of the recording's clock.
  *
  * Source: third_party/perfetto/perfetto.proto.
  */

@@ -15,7 +15,7 @@
 
 #define GZIP_WINDOW	(15 + 16)	/* the largest window, with gzip's header */
 #define CHUNK_BYTES	(64 * 1024)
-#define INLINED		" (inlined)"	/* as callchain.h marks inlined functions */
+#define INLINED		" (inlined)"	/* the mark that callchain.h puts at inlined functions */
 
 /* The order is as in Sample.value. */
 enum value {
@@ -50,27 +50,30 @@ struct gzip {
 /*
  * Protobuf messages of one type, written one after the other, are read as one message with all
  * their repeated fields. So each item is written as soon as it is known, in a profile of its own,
- * and only its id must be kept.
+ * and only the item's id must be kept.
  */
 struct pprof {
 	const struct session *s;
 	struct gzip gzip;
 	struct strpool names;
-	struct strpool groups;		/* groups of frames that are one location */
-	struct idmap strings;		/* address in names -> index in the string table */
-	struct idmap functions;		/* (strings of its name and file) -> id */
+	struct strpool groups;		/* groups of frames that share one location */
+	struct idmap strings;		/* maps an address in names to an index in the string
+					 * table */
+	struct idmap functions;		/* maps (strings of its name and file) to an id */
 	struct idmap mappings;		/* dso -> id */
-	struct idmap locations;		/* frame, or group -> id */
-	uint64_t *leaf_locations;	/* by leaf; 0: not yet written */
+	struct idmap locations;		/* maps a frame, or a group, to an id */
+	uint64_t *leaf_locations;	/* for each leaf: its location; 0: not yet written */
 	uint32_t nr_locations;
 	ARRAY(char) escaped;
 	ARRAY(uint8_t) packed;
 	ARRAY(uint64_t) stack;
 	unsigned int nr_values;
-	enum profile_kind kind;		/* kind of the values; NR_PROFILE_KINDS: all of enum
+	enum profile_kind kind;		/* kind of the values; NR_PROFILE_KINDS: all values of enum
 					 * value */
-	const struct profile_time *time;	/* NULL: from the first event to the last */
-	int err;			/* -ENOMEM: everything after it is ignored */
+	const struct profile_time *time;	/* the time of the profile; NULL: from the first
+						 * event to the last */
+	int err;			/* -ENOMEM once memory was short; everything after that is
+					 * ignored */
 };
 
 static void gzip__put(struct gzip *gz, int flush)
@@ -185,7 +188,9 @@ static uint64_t pprof__mapping(struct pprof *p, const struct dso *dso)
 	m.id = id = p->mappings.nr + 1;
 	m.filename = pprof__string(p, dso->path);
 	m.build_id = pprof__string(p, hex);
-	/* Set it even if names are only file and offset: pprof could not find better names. */
+	/*
+	 * Set the flag even if names are only file and offset: pprof could not find better names.
+	 */
 	m.has_functions = true;
 	m.has_inline_frames = p->s->callchains.show_inline;
 	m.has_filenames = m.has_line_numbers = p->s->callchains.show_srcline;
@@ -324,7 +329,7 @@ static uint64_t pprof__place(struct pprof *p, const struct leaf_place *place, co
 	return pprof__put_location(p, &ptrs[i], MAX_PLACE_LINES - i, NULL);
 }
 
-/* Return: the location of the work itself, or 0 for CPU time, whose call path says everything. */
+/* Return: the location of the work itself, or 0 for CPU time, which needs only its call path. */
 static uint64_t pprof__leaf(struct pprof *p, uint32_t idx, bool numbered)
 {
 	const struct leaf *leaf = &p->s->model.leaves.v[idx];
@@ -373,7 +378,7 @@ static void sample_labels__add_number(struct sample_labels *l, struct pprof *p, 
 	sample_labels__add(l, p, key, text);
 }
 
-/* Adds a label such as "step;forward", with the range that was opened first. */
+/* Adds a label such as "step;forward", the outermost range first. */
 static void pprof__range_label(struct pprof *p, uint32_t range, struct sample_labels *l)
 {
 	uint32_t path[XPU_RANGE_DEPTH + 1], nr = ranges__path(&p->s->model.ranges, range, path), i;

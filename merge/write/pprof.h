@@ -7,7 +7,7 @@
  *	gpu/nanoseconds		device time
  *	cpu/nanoseconds		time of the thread on a CPU
  *	launches/count		device records; launches whose work was never seen
- *	bytes/bytes		moved or set
+ *	bytes/bytes		bytes that were copied or set
  *	wait/nanoseconds	time off the CPU or waiting for the device, if that was recorded
  *
  * and the labels comm, pid, tid, device, stream, and, with several hosts, host: strings, which

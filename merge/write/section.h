@@ -19,11 +19,12 @@
 /* the rows of one table */
 struct section_rows {
 	const struct session *s;
-	const char *times;		/* for people: ", times in us", or "" */
-	const struct by_list *by;	/* to tell launch paths apart by; NULL: nothing */
-	void *v;			/* allocated: nr rows of section.row_bytes each, in order */
+	const char *times;		/* for people: text such as ", times in us", or "" */
+	const struct by_list *by;	/* properties that tell launch paths apart; NULL: none */
+	void *v;			/* allocated: nr rows, each of section.row_bytes, in
+					 * order */
 	size_t nr;
-	uint64_t sum_ns;		/* the time that shares refer to */
+	uint64_t sum_ns;		/* the whole time, of which shares are parts */
 	struct column *columns;		/* allocated; replaces the columns of the section; or
 					 * NULL */
 	size_t nr_columns;
@@ -37,27 +38,28 @@ struct section_rows {
 char *stack__path(const struct stack *stack, enum table_format format, const char *kernel);
 
 struct section {
-	const char *name;		/* for --table and for programs */
+	const char *name;		/* the table's name, for --table and for programs */
 	const struct column *columns;
 	size_t nr_columns;
 	size_t row_bytes;
 
-	bool of_memory;			/* shown with --memory, and only then */
-	const char *before;		/* of a feature: the table that follows it; NULL: it is
-					 * after the tables that are not of features */
-	bool on_page;			/* of a feature: the html page has its first rows, too */
+	bool of_memory;			/* the table is shown with --memory, and only then */
+	const char *before;		/* for a table of a feature: the table that follows it;
+					 * NULL: it is after the tables that are not of features */
+	bool on_page;			/* for a table of a feature: the html page also has its
+					 * first rows */
 
-	/* For a recording without rows: the option that records them, or NULL. */
+	/* For a recording that has no rows: the option that records them, or NULL. */
 	const char *from;
 	/*
-	 * Whether rows were recorded, so that having none is an answer. NULL: if recorded, rows
-	 * exist.
+	 * Return: whether rows were recorded, so that having none is an answer. NULL: if recorded,
+	 * rows exist.
 	 */
 	bool (*was_recorded)(const struct session *s);
 
 	/*
-	 * Sets v, nr, sum_ns and perhaps columns; the caller frees v and columns. Return: 0 or
-	 * -ENOMEM.
+	 * Collects the rows: sets v, nr, sum_ns and perhaps columns; the caller frees v and
+	 * columns. Return: 0 or -ENOMEM.
 	 */
 	int (*collect)(struct section_rows *rows);
 	/*
@@ -66,7 +68,7 @@ struct section {
 	 */
 	bool head_without_rows;
 	void (*head)(const struct section_rows *rows, FILE *f);
-	/* Calls table__row(). Return: 0 or -ENOMEM. */
+	/* Passes the row's cells to table__row(). Return: 0 or -ENOMEM. */
 	int (*row)(const struct section_rows *rows, const void *row, struct table *t);
 	/* Frees what a row owns; may be NULL. */
 	void (*exit_row)(const struct section_rows *rows, void *row);
@@ -82,7 +84,7 @@ struct section {
 
 /*
  * Makes the cells for the average, median, minimum, maximum and standard deviation of whole values.
- * They are unknown if no value is counted, because none began in the window of time.
+ * The cells are unknown if no value is counted, because no work began in the window of time.
  */
 #define STATS_CELL(s, of)	{ .n = (s)->nr ? of(s) : CELL_NONE }
 #define STATS_CELLS(s) \

@@ -12,9 +12,10 @@
 
 #define GAP		"..."
 #define BETWEEN		" > "
-#define LEAST		8		/* columns of a cut frame at least */
+#define LEAST		8		/* least columns of a frame that is cut */
 #define MAX_COMPARED	4096		/* most texts that are compared with each other */
-#define ROUNDS		3		/* rounds of telling apart texts that look alike */
+#define ROUNDS		3		/* number of rounds of telling apart texts that look
+					 * alike */
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
@@ -200,11 +201,11 @@ struct frame_text {
 struct line {
 	const char *text;
 	struct frame_text *frames;
-	bool *kept;			/* by frame: must be shown, because another line has a
-					 * different one */
+	bool *kept;			/* for each frame: it must be shown, because another line
+					 * has a different frame */
 	size_t nr;
-	size_t differs;			/* for a name: the column where it begins to differ; 0:
-					 * none */
+	size_t differs;			/* for a name: the column where it begins to differ; 0: it
+					 * does not differ */
 	char *out;
 };
 
@@ -366,7 +367,7 @@ static void line__exit(struct line *l)
 	free(l->out);
 }
 
-/* ---- those that look alike ------------------------------------------------------------------- */
+/* ---- lines that look alike ------------------------------------------------------------------- */
 
 static bool frame_text__is(const struct frame_text *a, const struct frame_text *b)
 {

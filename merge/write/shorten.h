@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * shorten.h - fits names and call paths into a column so that different ones look different
+ * shorten.h - fits names and call paths into a column so that different texts look different
  *
  * The texts are the cells of one column, and safe for a terminal (escape.h). Widths are columns of
  * a terminal, where some characters take two.
@@ -10,19 +10,19 @@
 
 #include <stddef.h>
 
-#define SHORTEN_FRAME	'\x1f'		/* between the frames of a call path, root first */
+#define SHORTEN_FRAME	'\x1f'		/* separates the frames of a call path, root first */
 
-/* Return: how wide a text is; frames are shown with " > " between. */
+/* Return: how wide a text is; frames are shown with " > " between them. */
 size_t shorten__width(const char *text);
 
 /**
  * shorten__column - fit the texts of a column
  * @texts: @nr texts; names, or call paths with SHORTEN_FRAME between the frames
- * @width: in columns; 0: unlimited
+ * @width: most columns of a text; 0: unlimited
  * @out: set to @nr allocated strings, for the caller to free(), each at most @width wide
  *
  * A name loses its arguments, then its middle; a call path loses its outer frames, but not the
- * frame in which it differs from another one of the column. Return: 0 or -ENOMEM.
+ * frame in which it differs from another path of the column. Return: 0 or -ENOMEM.
  */
 int shorten__column(const char *const *texts, size_t nr, size_t width, char **out);
 

@@ -13,16 +13,16 @@
 #include "write/shorten.h"
 #include "util.h"
 
-#define CELL_MAX	64		/* bytes of a number */
+#define CELL_MAX	64		/* most bytes of a number's text */
 
-/* least width of a call path, and of a name next to it, in characters */
+/* least width, in characters, of a call path, and of a name next to it */
 #define LEAST_PATH	38
 #define LEAST_NAME	24
-#define LEAST_ALONE	32		/* least width of a name without a path */
+#define LEAST_ALONE	32		/* least width of a name that has no path next to it */
 
 uint64_t table__share(uint64_t part, uint64_t whole)
 {
-	/* 128 bits because a sum of ns times 1000 may need them. */
+	/* The sum has 128 bits, because ns times 1000 may need them. */
 	return whole ? ((unsigned __int128)part * 1000 + whole / 2) / whole : 0;
 }
 
@@ -162,7 +162,8 @@ static void table__csv_row(struct table *t, const struct cell *cells)
 struct layout {
 	struct table *t;
 	size_t nr;			/* rows */
-	char **texts;			/* by row and column; NULL: the column is not shown */
+	char **texts;			/* for each row and column: the text; NULL: the column is
+					 * not shown */
 	size_t *widths;			/* by column */
 	bool *shown;			/* by column */
 };
@@ -307,8 +308,8 @@ static int layout__shorten(struct layout *l, size_t column, size_t width)
 }
 
 /*
- * Gives the remaining width to texts: first their least widths, then as much as they need, from
- * left to right.
+ * Gives the remaining width to the columns of text: first their least widths, then as much as they
+ * need, from left to right.
  */
 static int layout__fit(struct layout *l)
 {
@@ -355,7 +356,7 @@ static void layout__print_cell(const struct layout *l, size_t row, size_t column
 		fprintf(t->f, "%*s", (int)pad, "");
 }
 
-/* @row: SIZE_MAX for the titles */
+/* Prints a row of the table. @row: its number, or SIZE_MAX for the titles. */
 static void layout__print_row(const struct layout *l, size_t row)
 {
 	size_t i, last = 0;
@@ -386,7 +387,10 @@ static int table__print(struct table *t)
 	return err;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/*
+ * ---- the whole table
+ * -----------------------------------------------------------------------------
+ */
 
 void table__begin(struct table *t, const char *name, const struct column *columns,
 		  size_t nr_columns)

@@ -36,17 +36,18 @@ enum column_type {
 	COLUMN_COUNT,
 	COLUMN_TIME,			/* ns */
 	COLUMN_BYTES,
-	COLUMN_SHARE,			/* in tenths of a percent */
-	COLUMN_REAL,			/* cell.d; NaN: without a number */
-	COLUMN_WORD,			/* cell.s, short, aligned to the right; for people */
-	COLUMN_NAME,			/* a name, aligned to the left: only the last columns are */
-	COLUMN_PATH,			/* a call path; for people with SHORTEN_FRAME between
+	COLUMN_SHARE,			/* a share, in tenths of a percent */
+	COLUMN_REAL,			/* a real number, cell.d; NaN: no number */
+	COLUMN_WORD,			/* a short word, cell.s, aligned to the right; for people */
+	COLUMN_NAME,			/* a name, aligned to the left; only the last columns are
+					 * names */
+	COLUMN_PATH,			/* a call path; for people it has SHORTEN_FRAME between
 					 * frames */
 };
 
 struct column {
-	const char *title;		/* title for people; NULL: not shown to them */
-	const char *key;		/* key for programs; NULL: only for people */
+	const char *title;		/* title for people; NULL: people do not see the column */
+	const char *key;		/* key for programs; NULL: only people see the column */
 	enum column_type type;
 	unsigned int rank;		/* columns of higher rank are left out first; 0: never */
 };
@@ -56,35 +57,36 @@ struct column {
 
 struct cell {
 	uint64_t n;
-	const char *s;			/* COLUMN_WORD, COLUMN_NAME, COLUMN_PATH */
+	const char *s;			/* for COLUMN_WORD, COLUMN_NAME, COLUMN_PATH */
 	double d;			/* COLUMN_REAL */
 };
 
 struct table {
-	FILE *f;			/* TABLE_TEXT and TABLE_CSV */
-	struct json_out *json;		/* TABLE_JSON: the writer, inside an object */
+	FILE *f;			/* for TABLE_TEXT and TABLE_CSV */
+	struct json_out *json;		/* for TABLE_JSON: the writer, inside an object */
 	enum table_format format;
-	bool human;			/* TABLE_TEXT: times and sizes in units that fit */
-	enum unit unit;			/* TABLE_TEXT: if not human, UNIT_NS, UNIT_US or UNIT_MS */
-	bool alone;			/* TABLE_CSV: no other table follows */
-	bool color;			/* TABLE_TEXT: with escapes for terminals */
-	unsigned int width;		/* TABLE_TEXT: width of the terminal; 0: nothing is left out
-					 * or cut */
+	bool human;			/* for TABLE_TEXT: times and sizes have units that fit */
+	enum unit unit;			/* for TABLE_TEXT: if not human, UNIT_NS, UNIT_US or
+					 * UNIT_MS */
+	bool alone;			/* for TABLE_CSV: no other table follows */
+	bool color;			/* for TABLE_TEXT: with escapes for terminals */
+	unsigned int width;		/* for TABLE_TEXT: width of the terminal; 0: nothing is left
+					 * out or cut */
 	const char *sort;		/* key or title of the column to sort by; NULL: unsorted */
-	size_t max_rows;		/* rows to write; 0: all */
+	size_t max_rows;		/* most rows to write; 0: all rows */
 	const struct column *columns;
 	size_t nr_columns;
 	uint64_t nr_rows;
 	bool sorts;			/* the table has the column to sort by */
-	ARRAY(struct cell) cells;	/* cells of all rows, if they are kept until the end */
+	ARRAY(struct cell) cells;	/* cells of all rows, if the rows are kept until the end */
 	int err;			/* 0 or -ENOMEM */
 };
 
 void table__begin(struct table *t, const char *name, const struct column *columns,
 		  size_t nr_columns);
-/* @cells: one for each column. */
+/* Adds a row. @cells: one for each column. */
 void table__row(struct table *t, const struct cell *cells);
-/* Return: 0 or -ENOMEM. */
+/* Ends the table. Return: 0 or -ENOMEM. */
 int table__end(struct table *t);
 
 /* Return: whether a column has that key or title. */
@@ -96,7 +98,7 @@ bool column__is(const struct column *c, const char *name);
  */
 void table__format_time(char *buf, size_t size, uint64_t ns, bool human, enum unit unit);
 
-/* Return: tenths of a percent, rounded. */
+/* Return: a part's share of the whole, in tenths of a percent, rounded. */
 uint64_t table__share(uint64_t part, uint64_t whole);
 
 #endif /* MERGE_TABLE_H */

@@ -17,8 +17,8 @@
 #include "util.h"
 #include "xpu_time.h"
 
-#define PAGE_WIDTH	140		/* columns of a table in the html page, ... */
-#define MAX_PAGE_ROWS	20		/* ... and its rows */
+#define PAGE_WIDTH	140		/* most columns of a table in the html page, ... */
+#define MAX_PAGE_ROWS	20		/* ... and most rows of such a table */
 #define MAX_SECTIONS	64
 
 /* The tables are in the order of the output; --help and xpumerge(1) also list them. */
@@ -46,7 +46,7 @@ static void print_args(FILE *f, const struct xpu_record_info *info)
 {
 	uint32_t i, from = 0;
 
-	/* NULs separate the arguments; the last one may have none. */
+	/* NULs separate the arguments; there may be no NUL after the last. */
 	for (i = 0; i < info->bytes; i++) {
 		if (info->data[i])
 			continue;
@@ -128,7 +128,7 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 	/* Use UTC, so that a recording reads the same everywhere. */
 	if (start && gmtime_r(&start, &tm) && strftime(date, sizeof(date), "%F %T UTC", &tm))
 		fprintf(f, "start: %s\n", date);
-	/* The sum covers all recordings, so it is printed once. */
+	/* The sum covers all recordings, so print it once. */
 	if (in == &s->model.inputs.v[s->model.inputs.nr - 1] && (span_ns || from_ns))
 		fprintf(f, "first to last event: %" PRIu64 ".%06u s, from %" PRIu64 ".%06u s on\n",
 			span_ns / 1000000000, (unsigned int)(span_ns / 1000 % 1000000),
@@ -203,7 +203,7 @@ static void print_wrapped(FILE *f, const char *text, size_t width)
 	}
 }
 
-/* Writes the output of @print, wrapped. Return: 0 or -ENOMEM. */
+/* Writes the lines that @print prints, wrapped. Return: 0 or -ENOMEM. */
 static int write_wrapped(const struct session *s, FILE *to, const struct text_opts *opts,
 			 void (*print)(const struct session *s, FILE *f))
 {
@@ -226,7 +226,8 @@ static int write_wrapped(const struct session *s, FILE *to, const struct text_op
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /*
- * Appends the tables of features that come before the table @name; NULL: those that come after all.
+ * Appends the tables of features that come before the table @name; NULL: the tables that come after
+ * all others.
  */
 static void add_of_features(const struct section **all, size_t *nr, const char *name)
 {
@@ -437,7 +438,10 @@ bool text__why_no_rows(const char *table, const struct session *s, const char **
 	return false;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/*
+ * ---- the whole summary
+ * ------------------------------------------------------------------------------
+ */
 
 static void text__stacks(const struct session *s, FILE *f)
 {

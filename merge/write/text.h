@@ -12,20 +12,20 @@
 
 struct text_opts {
 	enum unit unit;			/* UNIT_NS, UNIT_US or UNIT_MS */
-	uint32_t max_rows;		/* rows of each table; 0: all */
+	uint32_t max_rows;		/* most rows of each table; 0: all rows */
 	enum table_format format;
 	const char *table;		/* the only table to write; NULL: all */
-	bool human;			/* each time in the unit that fits it, instead of @unit */
+	bool human;			/* each time has the unit that fits it, instead of @unit */
 	unsigned int width;		/* width of the terminal; 0: nothing is left out or cut */
-	struct by_list by;		/* properties of processes, to tell launch paths apart by */
+	struct by_list by;		/* properties of processes, which tell launch paths apart */
 	bool color;
-	const char *sort;		/* the column to sort tables by, where they have it; NULL:
-					 * by time */
+	const char *sort;		/* the column by which tables that have it are sorted; NULL:
+					 * tables are sorted by time */
 };
 
 /*
- * Return: whether a table, or any table if it is NULL, has the column. @memory: any table that
- * --memory shows
+ * Return: whether a table, or any table if it is NULL, has the column @column. @memory: any table
+ * that --memory shows
  */
 bool text__has_column(const char *table, const char *column, bool memory);
 

@@ -18,7 +18,10 @@
 #define PERMILLE	"%" PRIu64 ".%" PRIu64 " %%"
 #define PERMILLE_OF(n)	(n) / 10, (n) % 10
 
-/* ---- how long, how busy ---------------------------------------------------------------------- */
+/*
+ * ---- how long the program took, and how busy the GPUs were
+ * ----------------------------------------------------------------------
+ */
 
 /* a GPU that ran something */
 struct busy_gpu {
@@ -92,7 +95,7 @@ static void write_answers(const struct session *s, FILE *f, const busy_gpus_t *g
 			features[i]->answer(s, f, &a);
 }
 
-/* Return: the CPU time that all samples stand for. */
+/* Return: the sum of CPU time for which all samples stand. */
 static uint64_t cpu_ns(const struct session *s)
 {
 	uint64_t sum_ns = 0;
@@ -107,8 +110,8 @@ static uint64_t cpu_ns(const struct session *s)
 /* ---- the largest kernel and call path -------------------------------------------------------- */
 
 /*
- * Return: @text, safe, at most @width characters if that is not 0, for the caller to free(); or
- * NULL.
+ * Return: a copy of @text that is safe for terminals, and cut to @width characters unless that is
+ * 0, for the caller to free(); or NULL.
  */
 static char *fit(const char *text, size_t width)
 {

@@ -7,13 +7,13 @@
 #include <string.h>
 
 /*
- * Rows are pointers to statistics: of one leaf, owned by the session, or of a struct leaf_sum,
- * which sums up all leaves with one name on several GPUs.
+ * Rows are pointers to statistics: of one leaf, which the session owns, or in a struct leaf_sum,
+ * which sums up all leaves that have one name, on several GPUs.
  */
 struct leaf_sum {
 	struct leaf_stats stats;
-	uint32_t leaf;			/* the first of these leaves */
-	uint32_t shape;			/* the common shape of all */
+	uint32_t leaf;			/* the first of the leaves */
+	uint32_t shape;			/* the shape that all leaves have in common */
 };
 
 /* Whether statistics belong to the session, and not to a struct leaf_sum. */
@@ -73,7 +73,7 @@ static void leaf_row__exit(const struct section_rows *rows, void *row)
 		leaf_sum__free((struct leaf_sum *)stats);
 }
 
-/* Return: a sum that begins with @stats; NULL if memory is short. */
+/* Makes a sum that begins with @stats. Return: the sum; NULL if memory is short. */
 static struct leaf_sum *leaf_sum__new(const struct leaf_stats *stats, uint32_t leaf)
 {
 	struct leaf_sum *sum = calloc(1, sizeof(*sum));
@@ -92,7 +92,7 @@ static struct leaf_sum *leaf_sum__new(const struct leaf_stats *stats, uint32_t l
 	return sum;
 }
 
-/* Adds the statistics of another leaf with that name. Return: 0 or -ENOMEM. */
+/* Adds the statistics of another leaf that has that name. Return: 0 or -ENOMEM. */
 static int leaf_row__add(const struct session *s, struct leaf_stats **row,
 			 const struct leaf_stats *stats)
 {
@@ -120,7 +120,7 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 {
 	const struct session *s = to->s;
 	ARRAY(struct leaf_stats *) rows = { 0 };
-	uint32_t *by_name, *row;	/* by number of a name: 1 + its row, or 0 */
+	uint32_t *by_name, *row;	/* for each number of a name: 1 + its row, or 0 */
 	int err = 0;
 	size_t i;
 

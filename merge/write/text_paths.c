@@ -12,14 +12,17 @@
 
 /* a row of a table: the sums of one group of aggregates */
 struct row {
-	uintptr_t group[3];		/* aggregates with equal groups have one row; for launch
-					 * paths, the last number is odd for pending launches */
-	const struct aggregate *a;	/* one of the aggregates, for its names */
+	uintptr_t group[3];		/* identifies the row's group: aggregates with equal values
+					 * have one row; for launch paths, the last number is odd
+					 * for pending launches */
+	const struct aggregate *a;	/* one of the group's aggregates, from which the names
+					 * come */
 	uint64_t nr;
 	uint64_t sum_ns;
-	uint64_t min_ns, max_ns, whole_ns;	/* times of whole works */
-	uint32_t leaf;			/* the work that took most of its time; NO_INDEX: none */
-	uint32_t nr_more;		/* number of other works' names */
+	uint64_t min_ns, max_ns, whole_ns;	/* times of whole works of the group */
+	uint32_t leaf;			/* the work that took most of the row's time; NO_INDEX:
+					 * none */
+	uint32_t nr_more;		/* number of other works with other names */
 };
 
 /* a part of a row: the work of one leaf */
@@ -30,11 +33,11 @@ struct row_part {
 	uint64_t ns;
 };
 
-/* rows while they are collected */
+/* the rows while they are being collected */
 struct rows {
 	const struct session *s;
 	ARRAY(struct row) list;
-	ARRAY(struct row_part) parts;	/* only if leaves are requested */
+	ARRAY(struct row_part) parts;	/* the parts of rows; only if leaves are requested */
 	bool with_leaves;
 	struct hashes by_group;
 	uint64_t secret;
@@ -105,7 +108,10 @@ static int row_part__cmp(const void *va, const void *vb)
 	return cmp3(a->row, b->row) ?: cmp3(a->name, b->name) ?: cmp3(a->leaf, b->leaf);
 }
 
-/* Finds the work that took most of each row's time; equal parts by order of appearance. */
+/*
+ * For each row, finds the work that took most of its time; of works with equal times, takes the
+ * first.
+ */
 static void rows__find_leaves(struct rows *rows)
 {
 	uint64_t most_ns = 0, ns = 0;
@@ -132,7 +138,7 @@ static void rows__find_leaves(struct rows *rows)
 	array_free(&rows->parts);
 }
 
-/* Passes the rows to @to, the longest first. Return: @err. */
+/* Sorts the rows, the longest first, and passes them to @to. Return: @err. */
 static int rows__finish(struct rows *rows, int err, struct section_rows *to)
 {
 	size_t i;
@@ -170,7 +176,7 @@ static bool frame__is_stub(const struct frame *frame)
 	       !strncmp(frame->name, "__device_stub_", 14);
 }
 
-/* Whether the function has the name of the kernel: <<<>>> calls it. */
+/* Whether the function has the kernel's name: <<<>>> calls this function. */
 static bool frame__is_of(const struct frame *frame, const char *kernel)
 {
 	size_t len = strcspn(frame->name, "(<");
@@ -180,7 +186,10 @@ static bool frame__is_of(const struct frame *frame, const char *kernel)
 	return len && len == strcspn(kernel, "(<") && !strncmp(frame->name, kernel, len);
 }
 
-/* Return: the number of frames without the frames that launch @kernel (may be NULL); at least 1. */
+/*
+ * Return: how many frames the stack has without those that launch @kernel (may be NULL); at least
+ * 1.
+ */
 static uint32_t stack__nr_own(const struct stack *stack, const char *kernel)
 {
 	uint32_t nr = stack->nr;
@@ -304,7 +313,7 @@ static char *launch_site__work(const struct session *s, const struct row *row)
 }
 
 /*
- * Finds the number of a process's group: processes with the same texts for --by have one group.
+ * Finds the number of a process's group: processes with the same texts for --by are one group.
  * @known: the number, counted from 1 in order of appearance; 0 if the process is new
  *
  * Return: 0 or -ENOMEM.

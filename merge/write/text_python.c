@@ -9,16 +9,16 @@
 /* device work by a line of Python */
 struct line {
 	const char *name;		/* interned */
-	const struct aggregate *last;	/* the aggregate added last, so that a line that recurs
-					 * counts once */
-	uint64_t nr;			/* works that the line launched itself */
+	const struct aggregate *last;	/* the aggregate that was added last, so that a line that
+					 * recurs in it counts once */
+	uint64_t nr;			/* number of works that the line launched itself */
 	uint64_t own_ns;		/* time of these works */
 	uint64_t total_ns;		/* own_ns plus the time of works launched below the line */
 };
 
 struct lines {
 	ARRAY(struct line) list;
-	struct idmap by_name;		/* interned name: index in list */
+	struct idmap by_name;		/* maps an interned name to an index in list */
 };
 
 static int line__cmp(const void *va, const void *vb)

@@ -7,7 +7,8 @@
 
 #include "util.h"
 
-#define MARKER_NS	1000		/* longest launch slice */
+#define MARKER_NS	1000		/* length of the longest slice that a launch without a
+					 * duration gets */
 
 static int timeline__launch(void *ctx, const struct model *m, uint64_t key, const struct launch *l)
 {
@@ -211,8 +212,8 @@ union any_event {
 };
 
 /*
- * Sorts events that are nearly in order, as in each track: by insertion, as long as this takes only
- * a few steps for each.
+ * Sorts events that are nearly in order, as the events of each track are. Uses insertion as long as
+ * it takes only a few steps for each event.
  */
 static void sort_nearly(void *v, size_t nr, size_t size, int (*cmp)(const void *, const void *))
 {
@@ -383,7 +384,7 @@ static int timeline__assign_lanes(struct timeline *t)
 /* Replaces launches by their calls, which have the same ids and have durations. */
 static int timeline__join_calls(struct timeline *t)
 {
-	struct idmap launches = { 0 };	/* key -> host event */
+	struct idmap launches = { 0 };	/* maps a launch's key to its host event */
 	size_t i, nr = 0;
 	uint32_t idx;
 	int err = 0;
@@ -649,8 +650,8 @@ void track_walk__exit(struct track_walk *w)
 
 /* ---- counters ------------------------------------------------------------------------------- */
 
-#define MAX_POINTS	50000		/* more points are thinned out, to at most twice this
-					 * number */
+#define MAX_POINTS	50000		/* most points; with more, the curve is thinned out to at
+					 * most twice this number */
 
 struct change {
 	uint64_t time_ns;

@@ -25,9 +25,9 @@ struct host_event {
 	uint64_t key;
 	uint32_t thread;
 	uint32_t chain;
-	bool sample;			/* not a launch */
-	bool is_slice;			/* a launch whose API call is a separate event; removed
-					 * later */
+	bool sample;			/* the event is a sample, not a launch */
+	bool is_slice;			/* the event is a launch whose API call is a separate event;
+					 * removed later */
 };
 
 struct device_event {
@@ -37,35 +37,38 @@ struct device_event {
 	uint64_t key;
 	uint32_t leaf;
 	uint32_t stream;
-	uint32_t thread;		/* thread of the launch */
-	uint32_t lane;			/* lane in the stream: more than 0 where records overlap */
-	uint32_t made;			/* chain that made the graph node, or NO_INDEX */
+	uint32_t thread;		/* the thread that launched the work */
+	uint32_t lane;			/* lane within the stream: more than 0 where records
+					 * overlap */
+	uint32_t made;			/* the chain that made the graph node, or NO_INDEX */
 	bool orphan;
-	bool first;			/* the first record of its launch, in any order */
-	bool is_part, began_before;	/* as in struct work */
+	bool first;			/* the record is the first of its launch, in any order */
+	bool is_part, began_before;	/* both as in struct work */
 };
 
 /* the events of one thread: ranges of the arrays below */
 struct timeline_track {
 	uint32_t proc;
-	uint32_t thread;		/* NO_INDEX: unknown */
+	uint32_t thread;		/* the thread; NO_INDEX: unknown */
 	size_t host, host_end;
 	size_t slice, slice_end;
 };
 
 struct timeline {
 	struct session_sink sink;	/* the sink for struct session_opts */
-	ARRAY(struct host_event) host;	/* by process, thread, time; not slices */
-	ARRAY(struct slice) slices;	/* by process, thread, time, longer ones first */
+	ARRAY(struct host_event) host;	/* launches and samples, sorted by process, thread, time */
+	ARRAY(struct slice) slices;	/* slices, sorted by process, thread, time; of two that
+					 * begin together, the longer first */
 	ARRAY(struct timeline_track) tracks;	/* by process */
 	uint64_t first_ns;		/* time of the earliest event */
-	bool has_calls;			/* API calls are recorded, so launches have durations */
-	ARRAY(struct device_event) device;	/* by stream, time */
-	uint64_t nr_untimed;		/* records without times, which are left out */
-	uint32_t *pids;			/* by process, unique; 0: the process has no track */
+	bool has_calls;			/* API calls were recorded, so launches have durations */
+	ARRAY(struct device_event) device;	/* device events, sorted by stream, time */
+	uint64_t nr_untimed;		/* number of records without times, which are left out */
+	uint32_t *pids;			/* for each process: its pid, which is unique; 0: the
+					 * process has no track */
 	uint32_t *nr_lanes;		/* by stream */
-	uint32_t *first_track;		/* by stream: the number of its first track, counted from
-					 * 1 */
+	uint32_t *first_track;		/* for each stream: the number of its first track, counted
+					 * from 1 */
 };
 
 /*
@@ -75,7 +78,7 @@ struct timeline {
 struct timeline *timeline__new(void);
 void timeline__free(struct timeline *t);
 
-/* struct format.listen() of timeline formats. */
+/* Makes the timeline, for struct format.listen() of timeline formats. */
 void *timeline__listen(struct session_sink **sink);
 void timeline__drop(void *events);
 
@@ -86,9 +89,10 @@ void timeline__drop(void *events);
 int timeline__prepare(struct timeline *t, const struct session *s);
 
 enum timeline_counter {
-	COUNTER_IN_FLIGHT,		/* device records that are launched but not finished */
-	COUNTER_COPYING,		/* bytes of the copies that are running */
-	NR_COUNTERS			/* counters of features have this number and higher ones */
+	COUNTER_IN_FLIGHT,		/* number of device records that are launched but not
+					 * finished */
+	COUNTER_COPYING,		/* number of bytes of the copies that are running */
+	NR_COUNTERS			/* features' counters have this number and higher numbers */
 };
 
 /* Return: the number of counters of a GPU, with the counters of features. */
@@ -101,7 +105,7 @@ const char *timeline_counter__name(unsigned int what);
  * timeline__count - compute a counter of one GPU over time
  * @t: prepared
  * @s: its session
- * @gpu: index in s->model.gpus
+ * @gpu: its index in s->model.gpus
  * @what: which counter; less than timeline__nr_counters()
  * @points: empty; gets points in order of time. Where points are dense, peaks stand for changes too
  * short to see.
@@ -118,8 +122,8 @@ struct meter_walk {
 };
 
 /*
- * Return: 1 with the next meter, 0 after the last one, or -ENOMEM. @points: with its points, which
- * the caller frees, even after a failure.
+ * Takes the next meter. Return: 1 with the meter, 0 after the last meter, or -ENOMEM. @points: with
+ * the meter's points, which the caller frees, even after a failure.
  */
 int meter_walk__next(struct meter_walk *w, const struct session *s, bool points,
 		     struct meter *meter);
@@ -148,12 +152,13 @@ struct track_walk {
 	const struct timeline *t;
 	const struct timeline_track *track;
 	uint64_t time_ns;		/* time of the step */
-	uint64_t end_ns;		/* TRACK_BEGIN: when the slice will end */
-	const struct slice *slice;	/* TRACK_BEGIN: NULL for a launch */
-	const struct host_event *event;	/* TRACK_BEGIN of a launch, TRACK_SAMPLE */
+	uint64_t end_ns;		/* for TRACK_BEGIN: when the slice will end */
+	const struct slice *slice;	/* for TRACK_BEGIN: the slice; NULL for a launch */
+	const struct host_event *event;	/* for TRACK_BEGIN of a launch, and TRACK_SAMPLE: the
+					 * event */
 	/* private members */
-	size_t nr_host, nr_slices;	/* events that are done */
-	ARRAY(uint64_t) open;		/* end times of open slices */
+	size_t nr_host, nr_slices;	/* number of events that are done */
+	ARRAY(uint64_t) open;		/* the end times of open slices */
 };
 
 int track_walk__next(struct track_walk *w);
@@ -163,11 +168,12 @@ void track_walk__exit(struct track_walk *w);
 uint32_t timeline__tid(const struct session *s, uint32_t thread);
 
 /*
- * Return: the position of a process with a rank among GPUs and processes; 0 for a process without.
+ * Return: the position of a process with a rank among GPUs and processes; 0 for a process without a
+ * rank.
  */
 uint32_t timeline__sort_index(const struct session *s, uint32_t proc);
 
-/* Return: a word for its kind, such as "api"; "launch" for a call that is a launch. */
+/* Return: a word for the slice's kind, such as "api"; "launch" for a call that is a launch. */
 const char *slice__category(const struct slice *slice);
 
 #endif /* MERGE_TIMELINE_H */

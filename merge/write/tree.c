@@ -13,19 +13,21 @@ enum { FILE_UNKNOWN, FILE_SEVERAL };
 /* Aggregates for which these are equal have one owner. */
 struct owner_key {
 	uint32_t owner, proc, gpu, range;
-	uint32_t idx;			/* index in tree.owners */
+	uint32_t idx;			/* the owner's index in tree.owners */
 };
 
 /* the state while a session is added */
 struct adder {
 	struct tree *tree;
 	const struct session *session;
-	struct idmap by_frame;		/* address of a struct frame to index in tree.frames */
+	struct idmap by_frame;		/* maps the address of a struct frame to an index in
+					 * tree.frames */
 	ARRAY(struct owner_key) owner_keys;
 	struct hashes by_owner_key;
-	ARRAY(uint32_t) leaves;		/* by leaf: its frame, NO_INDEX until used */
+	ARRAY(uint32_t) leaves;		/* for each leaf: its frame; NO_INDEX until it is used */
 	folded_text_t buf, root;
-	const struct by_list *by;	/* NULL: cells have owners instead */
+	const struct by_list *by;	/* properties that frames at the root show; NULL: cells have
+					 * owners instead */
 	uint32_t owners;		/* 1 << enum by */
 	unsigned int side;
 };
@@ -108,8 +110,8 @@ static int tree__file(struct tree *t, const char *name, uint32_t *idx)
 }
 
 /*
- * Adds another file to a frame. In a tree without roots, a kernel has one frame for all its
- * devices, and the text of each device is kept. Return: 0 or -ENOMEM.
+ * Adds another file to a frame. In a tree without roots, a kernel has one frame for all devices,
+ * and the frame keeps the text of each device. Return: 0 or -ENOMEM.
  */
 static int adder__other_file(struct adder *a, struct tree_frame *frame, uint32_t file)
 {
@@ -319,7 +321,7 @@ static int adder__owner(struct adder *a, const struct aggregate *agg, uint32_t *
 /* ---- frames --------------------------------------------------------------------------------- */
 
 /*
- * Prints the words of features about a kernel. Return: 1 if they depend on the GPU, 0 if not, or
+ * Prints what features say about a kernel. Return: 1 if that depends on the GPU, 0 if not, or
  * -ENOMEM.
  */
 static int adder__print_features(struct adder *a, uint32_t leaf, FILE *f)
@@ -373,7 +375,9 @@ out:
 	return text;
 }
 
-/* Finds or adds the frame of a kernel, which has its shape, and words of features, but no file. */
+/*
+ * Finds or adds the frame of a kernel, which has its shape, and the words of features, but no file.
+ */
 static int adder__kernel(struct adder *a, uint32_t leaf_idx, const char *label, uint32_t *idx)
 {
 	const struct leaf *leaf = &a->session->model.leaves.v[leaf_idx];
@@ -579,7 +583,10 @@ int tree__add_rest(struct tree *t, const struct session *s, const struct aggrega
 	return err;
 }
 
-/* ---- paths by names -------------------------------------------------------------------------- */
+/*
+ * ---- paths that are given by names
+ * --------------------------------------------------------------------------
+ */
 
 /* Goes down along the frames of a path. */
 static int adder__frames(struct adder *a, const char *frames, uint32_t *node)
@@ -632,7 +639,7 @@ struct links {
 };
 
 struct sort_key {
-	uint64_t key;			/* parent, then rank of the name */
+	uint64_t key;			/* the parent, then the rank of the name */
 	uint32_t idx;
 };
 
@@ -683,7 +690,7 @@ static int tree__link(const struct tree *t, struct links *links)
 		qsort(keys, nr - 1, sizeof(*keys), sort_key__cmp);
 	for (i = 0; i < nr; i++)
 		links[i] = (struct links){ NO_INDEX, NO_INDEX };
-	/* From last to first: each child goes before the siblings that follow it. */
+	/* Go from last to first, because each child is put before the siblings that follow it. */
 	for (i = nr - 1; i > 0; i--) {
 		uint32_t node = keys[i - 1].idx, parent = t->nodes.v[node].parent;
 

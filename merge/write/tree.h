@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * tree.h - all call paths as one tree, with the work under each
+ * tree.h - all call paths as one tree, with the work under each path
  *
  * Below the root, which has no frame of its own, are the names of threads, or other requested
  * properties, then their call paths, then the work that ran: "[GPU_Kernel]name". Frames are named
@@ -28,41 +28,42 @@
 
 /* kinds beyond enum leaf_kind */
 enum tree_kind {
-	TREE_FUNCTION = NR_LEAF_KINDS,	/* frames of threads and functions, no work */
+	TREE_FUNCTION = NR_LEAF_KINDS,	/* frames of threads and functions, which are not work */
 	TREE_MORE,			/* the first kind of html_opts.kinds; the others follow */
 };
 
 struct tree_value {
-	uint64_t ns;			/* summed time: on a device, on or off the CPU, or
+	uint64_t ns;			/* summed time: on a device, on the CPU, off the CPU, or
 					 * waiting */
-	uint64_t nr;			/* device records, pending launches, samples */
-	uint64_t bytes;			/* bytes of copies and sets */
+	uint64_t nr;			/* number of device records, pending launches, samples */
+	uint64_t bytes;			/* number of bytes copied or set */
 	uint64_t whole_ns;		/* time of whole works; ns may have only parts of them */
 };
 
 /* a name, which several nodes may have */
 struct tree_frame {
-	const char *name;		/* as ESCAPE_FOLDED makes it, interned in the tree */
+	const char *name;		/* the name as ESCAPE_FOLDED makes it, interned in the
+					 * tree */
 	uint32_t file;			/* index in files; for a kernel, the file's text is its
 					 * shape */
 	uint32_t kind;			/* enum leaf_kind or tree_kind */
 };
 
 struct tree_node {
-	uint32_t parent;		/* NO_INDEX: the root */
-	uint32_t frame;			/* NO_INDEX: the root */
+	uint32_t parent;		/* index of the parent; NO_INDEX: this is the root */
+	uint32_t frame;			/* index of its frame; NO_INDEX: this is the root */
 	uint32_t depth;			/* 0: the root */
 };
 
 /*
- * The work at one node itself: CPU time for a frame of a call path, otherwise the work that the
- * node stands for.
+ * The work at one node itself: CPU time for a frame of a call path, for other nodes, the work for
+ * which the node stands.
  */
 struct tree_cell {
 	uint32_t node;
 	uint32_t kind;			/* enum leaf_kind or tree_kind */
-	uint32_t owner;			/* index in owners; 0 in a tree with roots */
-	uint32_t value;			/* see tree__value() */
+	uint32_t owner;			/* index of its owner in owners; 0 in a tree with roots */
+	uint32_t value;			/* index of its value, see tree__value() */
 };
 
 /* The owner of work, with the texts that --by would show at the root. */
@@ -73,30 +74,31 @@ struct tree_owner {
 
 /* labels of the NVTX ranges that were open, outermost first */
 struct tree_range {
-	uint32_t first, nr;		/* range in range_labels */
+	uint32_t first, nr;		/* the range's entries in range_labels */
 };
 
 struct tree {
 	struct strpool strings;
 	ARRAY(const char *) files;	/* [0]: unknown, [1]: several */
 	ARRAY(struct tree_frame) frames;
-	ARRAY(struct tree_node) nodes;	/* [0]: the root; a parent comes before its children */
+	ARRAY(struct tree_node) nodes;	/* the root is [0]; a parent comes before its children */
 	ARRAY(struct tree_cell) cells;
 	ARRAY(struct tree_value) values[TREE_SIDES];
 	ARRAY(const char *) labels;
 	ARRAY(struct tree_owner) owners;
 	ARRAY(struct tree_range) ranges;
 	ARRAY(uint32_t) range_labels;	/* indices in labels */
-	ARRAY(uint32_t) cell_of[TREE_SIDES];	/* by aggregate of that session: the value of its
-						 * cell */
+	ARRAY(uint32_t) cell_of[TREE_SIDES];	/* for each aggregate of that side's session: the
+						 * value of its cell */
 	struct idmap by_file, by_label;
-	struct hashes by_name, by_edge, by_cell;	/* hashes of frames, nodes, cells */
-	struct idmap by_work[TREE_SIDES];	/* (chain, leaf) to node; no roots */
+	struct hashes by_name, by_edge, by_cell;	/* the hashes of frames, nodes, cells */
+	struct idmap by_work[TREE_SIDES];	/* map (chain, leaf) to a node; used without frames
+						 * at the root */
 	struct hashes by_owner, by_range;
 	uint64_t secret;
 };
 
-/* Return: 0 or -ENOMEM; the caller calls tree__exit(), even after a failure. */
+/* Initializes a tree. Return: 0 or -ENOMEM; the caller calls tree__exit(), even after a failure. */
 int tree__init(struct tree *t);
 void tree__exit(struct tree *t);
 
@@ -115,10 +117,12 @@ int tree__add(struct tree *t, const struct session *s, unsigned int side,
 
 /* time on a call path that is given by names */
 struct tree_path {
-	enum by by;			/* its owner has this property ... */
-	const char *label;		/* ... with this text, as a frame at the root shows it */
-	const char *frames;		/* root first, with ';' between them; "" for no frames */
-	const char *leaf;		/* the work that ran; NULL: the last frame itself */
+	enum by by;			/* the property of its owner ... */
+	const char *label;		/* ... and its text, as a frame at the root shows it */
+	const char *frames;		/* names of frames, root first, with ';' between them; ""
+					 * for no frames */
+	const char *leaf;		/* the name of the work that ran; NULL: the last frame
+					 * itself is the work */
 	uint32_t kind;			/* enum leaf_kind or tree_kind */
 };
 
@@ -126,7 +130,7 @@ struct tree_path {
 int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *path, uint64_t ns);
 
 /**
- * tree__add_rest - add a node without a value, for work that has no node of its own
+ * tree__add_rest - add a node whose value is 0, for work that has no node of its own
  * @like: an aggregate of that kind and device; the node has no other properties of its owner
  * @value: set to the tree_cell.value of the node's cell
  *
@@ -141,7 +145,7 @@ int tree__add_rest(struct tree *t, const struct session *s, const struct aggrega
  */
 int tree__forget_cells(struct tree *t);
 
-/* Return: the value of a cell on a side. */
+/* Return: the value that a cell has on a side. */
 static inline struct tree_value tree__value(const struct tree *t, const struct tree_cell *cell,
 					    unsigned int side)
 {

@@ -83,7 +83,7 @@ static int work_event__compare(const void *a, const void *b, void *ctx __attribu
 }
 
 /*
- * Sorts launches and drops duplicates: with a filter, a launch comes again with each of its works.
+ * Sorts launches and drops duplicates: with a filter, a launch comes once with each of its works.
  */
 static void twofiles_out__sort(struct twofiles_out *t)
 {
@@ -111,7 +111,7 @@ static uint32_t session__tid(const struct session *s, const struct launch_event 
 
 /* ---- stacks ---------------------------------------------------------------------------------- */
 
-/* Prints a name as one word, because scripts split the line at blanks. */
+/* Prints a name as one word, because scripts split a line at its blanks. */
 static void print_comm(FILE *f, const char *comm)
 {
 	char out[ESCAPE_MAX];

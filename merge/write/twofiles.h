@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * twofiles.h - a recording as the two files that scripts of other tools read
+ * twofiles.h - a recording as two files that scripts of other tools read
  *
  * One has the stack of each launch, "timestamp_ns comm pid tid cpu frame;frame;...", the other the
  * calls and the device work of CUPTI as Chrome JSON. import/twofile.h reads both.

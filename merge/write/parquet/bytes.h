@@ -21,7 +21,7 @@ struct bytes {
 	bool oom;
 };
 
-/* Return: @nr bytes at the end, for the caller to fill in; or NULL. */
+/* Extends the buffer. Return: @nr bytes at the end, for the caller to fill in; or NULL. */
 static inline uint8_t *bytes__extend(struct bytes *b, size_t nr)
 {
 	if (b->oom || array_reserve(b, b->nr + nr)) {

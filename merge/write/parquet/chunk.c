@@ -8,10 +8,11 @@
 #include "escape.h"
 #include "write/parquet/encode.h"
 
-#define MAX_DICTIONARY	65536		/* different values at most: with more, a dictionary saves
-					 * little */
+#define MAX_DICTIONARY	65536		/* most different values: with more values, a dictionary
+					 * saves little */
 #define DICTIONARY_SLOTS (2 * MAX_DICTIONARY)
-#define MAX_STATISTIC	256		/* bytes of a string; longer strings have no statistics */
+#define MAX_STATISTIC	256		/* most bytes of a string in statistics; chunks with longer
+					 * strings have none */
 #define ZSTD_LEVEL	1
 
 enum page { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
@@ -19,14 +20,14 @@ enum page { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
 struct slot {
 	int64_t value;
 	uint32_t index;
-	uint32_t round;			/* the slot is free in all other rounds */
+	uint32_t round;			/* in all other rounds, the slot is free */
 };
 
 struct parquet_encoder {
 	ZSTD_CCtx *zstd;
 	struct bytes page, packed, header;
 	ARRAY(int64_t) dense;		/* the cells that are not null */
-	ARRAY(uint32_t) indices;	/* their indices in the dictionary; or levels */
+	ARRAY(uint32_t) indices;	/* indices of the values in the dictionary; or levels */
 	ARRAY(int64_t) dictionary;
 	struct slot *slots;
 	uint32_t round;
@@ -79,7 +80,7 @@ int parquet_type__number(enum parquet_type type)
 /* The fields of a page's header that chunk.c uses. */
 struct page_header {
 	enum page type;
-	size_t nr;			/* number of its values, including nulls */
+	size_t nr;			/* number of the page's values, including nulls */
 	int encoding;
 };
 
@@ -172,7 +173,7 @@ static void put_string(struct bytes *page, const char *s)
 		page->v[from + i] = nr >> 8 * i;
 }
 
-/* Puts strings, and finds the least and the greatest. */
+/* Puts strings, and finds the least and the greatest string. */
 static void put_strings(struct bytes *page, const int64_t *v, size_t nr, struct range *range)
 {
 	size_t i, from, len;
@@ -281,10 +282,10 @@ static int make_dictionary(struct parquet_encoder *e)
 /* a chunk that is being written */
 struct writing {
 	const struct chunk *c;
-	uint64_t offset;		/* offset of its first page */
+	uint64_t offset;		/* offset of the chunk's first page */
 	bool has_dictionary;
-	int encoding;			/* encoding of the values */
-	uint64_t dictionary_bytes;	/* size of the dictionary page */
+	int encoding;			/* encoding of the chunk's values */
+	uint64_t dictionary_bytes;	/* size of the chunk's dictionary page */
 	struct range range;
 	struct chunk_bytes bytes;
 };

@@ -35,7 +35,7 @@ struct chunk_bytes {
 
 /**
  * chunk__write - write the pages of a column
- * @f: its errors stay in its error flag
+ * @f: the file; its errors stay in its error flag
  * @offset: size of the file so far
  * @footer: gets the chunk's struct ColumnChunk
  * @bytes: set to the size of the pages, before and after compression

@@ -17,15 +17,16 @@ enum parquet_type {
 /* How a column is usually encoded; booleans are always bits. */
 enum parquet_encoding {
 	PARQUET_PLAIN,
-	PARQUET_DICTIONARY,		/* if too many values differ: DELTA, or PLAIN for strings */
-	PARQUET_DELTA,			/* only for INT64 */
+	PARQUET_DICTIONARY,		/* a dictionary; if too many values differ: DELTA, or PLAIN
+					 * for strings */
+	PARQUET_DELTA,			/* the differences of numbers; only for INT64 */
 };
 
 struct parquet_column {
 	const char *name;
 	enum parquet_type type;
 	enum parquet_encoding encoding;
-	bool optional;			/* may contain PARQUET_NULL */
+	bool optional;			/* the column may contain PARQUET_NULL */
 };
 
 /*
@@ -40,7 +41,7 @@ static inline int64_t parquet__string(const char *s)
 	return s ? (intptr_t)s : PARQUET_NULL;
 }
 
-/* Return: a string for cells; NULL for an empty one. */
+/* Return: the string as a cell; NULL for an empty string. */
 static inline int64_t parquet__known(const char *s)
 {
 	return parquet__string(s && *s ? s : NULL);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "write/parquet/encode.h"
 
-#define GROUP		8		/* values that are packed together */
-#define MINIBLOCK	32		/* values in a miniblock of DELTA_BINARY_PACKED */
+#define GROUP		8		/* number of values that are packed together */
+#define MINIBLOCK	32		/* number of values in a miniblock of DELTA_BINARY_PACKED */
 #define MINIBLOCKS	4
 #define BLOCK		(MINIBLOCK * MINIBLOCKS)
 
@@ -52,9 +52,12 @@ void encode__hybrid(struct bytes *b, const uint32_t *v, size_t nr, unsigned int 
 	while (i < nr) {
 		for (run = 1; i + run < nr && v[i + run] == v[i]; run++)
 			;
-		/* A run needs a header of its own, and the groups after it need another one. */
+		/* A run needs a header of its own, and the groups after it need another header. */
 		if (run >= 2 * GROUP || i + run == nr) {
-			/* Packed groups must be whole: the run lends them its first values. */
+			/*
+			 * Packed groups must be whole, so the run's first values fill the last
+			 * group.
+			 */
 			size_t lent = (from - i) % GROUP;
 
 			if (run > lent && (run - lent >= GROUP || i + run == nr)) {

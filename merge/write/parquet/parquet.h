@@ -8,9 +8,9 @@
  *	parquet__finish(p, pairs, nr_pairs);
  *	parquet__free(p);
  *
- * Up to max_rows rows are kept, and then written as a row group. In it each column has perhaps a
- * dictionary, and one data page (version 1), compressed by zstd. Each column of a row group has its
- * smallest and its greatest value in the footer.
+ * Up to max_rows rows are kept, and then written as a row group. In a row group, a column may have
+ * a dictionary, and has one data page (version 1), compressed by zstd. Each column of a row group
+ * has its smallest and its greatest value in the footer.
  *
  * The files here: bytes.h and thrift.h write the footer's notation, encode.h the encodings of
  * values, column.h describes columns, chunk.h writes a column of a row group, parquet.c the file.
@@ -34,7 +34,7 @@ struct parquet;
  * parquet__new - begin a file
  * @f: the file to write to; its errors stay in its error flag
  * @columns: @nr columns, which must stay valid
- * @max_rows: rows of a row group
+ * @max_rows: most rows of a row group
  *
  * Return: the file, for the caller to parquet__free(), or NULL.
  */

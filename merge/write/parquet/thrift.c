@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "write/parquet/thrift.h"
 
-/* Puts the header of a member: its type, and the difference of its number to the last one. */
+/* Puts a member's header: its type, and by how much its number exceeds the last member's number. */
 static void thrift__member(struct thrift *t, int id, enum thrift_type type)
 {
 	int *last = &t->last[t->depth - 1];

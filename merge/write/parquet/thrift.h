@@ -35,7 +35,7 @@ enum thrift_type {
 struct thrift {
 	struct bytes *to;
 	unsigned int depth;
-	int last[THRIFT_DEPTH];		/* number of the member put last, by depth */
+	int last[THRIFT_DEPTH];		/* for each depth: number of the member that was put last */
 };
 
 /*

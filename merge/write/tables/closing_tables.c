@@ -12,7 +12,7 @@
 #include "write/tables/tables_recording.h"
 #include "xpu_time.h"
 
-#define PATHS_AT_ONCE	4096		/* paths whose texts are in memory at a time */
+#define PATHS_AT_ONCE	4096		/* number of paths whose texts are in memory at one time */
 
 static int64_t known_time(uint64_t ns)
 {
@@ -50,7 +50,10 @@ static const char *recording_command(struct tables_recording *r, const struct mo
 	return command;
 }
 
-/* Return: the exit code, or 128 + the signal that ended the process, as in shells; or null. */
+/*
+ * Return: the exit code, or 128 + the signal that ended the process, as in shells; or the null
+ * cell.
+ */
 static int64_t exit_cell(const struct proc *proc)
 {
 	if (!proc->exited)

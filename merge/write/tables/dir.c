@@ -15,7 +15,10 @@
 #define MARKER_MAX	64
 #define NAME_BYTES	64
 
-/* ---- the directory itself ------------------------------------------------------------------- */
+/*
+ * ---- opening and claiming the directory
+ * -------------------------------------------------------------------
+ */
 
 /* Return: an open directory to read, or NULL; @fd stays open. */
 static DIR *open_entries(int fd)
@@ -33,7 +36,7 @@ static bool is_dots(const char *name)
 	return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
-/* Return: 0, -ENOTEMPTY, or another -errno. */
+/* Checks that a directory is empty. Return: 0, -ENOTEMPTY, or another -errno. */
 static int check_empty(int fd)
 {
 	const struct dirent *entry;
@@ -78,7 +81,10 @@ static int check_marker(int dir_fd)
 	return schema == TABLES_SCHEMA ? 1 : -EPROTO;
 }
 
-/* Checks that the directory is ours, or makes it ours. Return: 0 or -errno. */
+/*
+ * Checks that the directory is ours, that is, has our marker, or makes it ours. Return: 0 or
+ * -errno.
+ */
 static int claim(int dir_fd)
 {
 	int ret = check_marker(dir_fd), err;
@@ -88,7 +94,7 @@ static int claim(int dir_fd)
 	err = check_empty(dir_fd);
 	if (!err)
 		return write_marker(dir_fd);
-	/* Another xpumerge may have made it just now. */
+	/* Another xpumerge may have made the marker just now. */
 	ret = err == -ENOTEMPTY ? check_marker(dir_fd) : 0;
 	return ret > 0 ? 0 : err;
 }
@@ -145,7 +151,7 @@ static void file_name(uint64_t recording, char name[NAME_BYTES])
 	snprintf(name, NAME_BYTES, "part-%016" PRIx64 ".parquet", recording);
 }
 
-/* Opens TABLE/rank=R, making both. Return: a descriptor or -errno. */
+/* Opens TABLE/rank=R, and makes both directories if needed. Return: a descriptor or -errno. */
 static int open_partition(const struct tables_dir *d, enum tables_id table, int64_t rank)
 {
 	int table_fd = safefile__result_dir(d->fd, tables__schema(table).name, 0), fd;
@@ -199,8 +205,8 @@ static bool has_file(const struct tables_dir *d, enum tables_id table, const cha
 }
 
 /*
- * Removes the recording's files from partitions of a table that no longer have any. Return: 0 or
- * -errno.
+ * Removes the recording's files from partitions of a table that have no file of it now. Return: 0
+ * or -errno.
  */
 static int remove_old(const struct tables_dir *d, enum tables_id table, uint64_t recording)
 {

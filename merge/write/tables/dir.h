@@ -19,7 +19,7 @@
 #include "util.h"
 
 #define TABLES_NO_RANK	-1		/* the partition of processes without a rank */
-#define TABLES_MAX_RANKS 4096		/* ranks of one recording; further ranks go to
+#define TABLES_MAX_RANKS 4096		/* most ranks of one recording; further ranks go to
 					 * TABLES_NO_RANK */
 
 struct tables_file {

@@ -7,11 +7,14 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define GROUP_ROWS	131072		/* rows of a row group */
-#define MAX_HELD_BYTES	(256u << 20)	/* bytes of rows in memory, for all tables */
-#define LOOK_EVERY	4096		/* rows after which memory is checked */
+#define GROUP_ROWS	131072		/* number of rows of a row group */
+#define MAX_HELD_BYTES	(256u << 20)	/* most bytes of rows in memory, for all tables */
+#define LOOK_EVERY	4096		/* number of rows after which memory is checked */
 
-/* Ranks times tables may be more files than a program may have open by default. */
+/*
+ * Allows as many open files as the system permits: ranks times tables may be more files than a
+ * program may have open by default.
+ */
 static void allow_files(void)
 {
 	struct rlimit limit;

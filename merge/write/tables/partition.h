@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * partition.h - the tables of one recording, by rank, written row by row
+ * partition.h - the tables of one recording, divided by rank, written row by row
  *
  * A row goes to the partition of its process's rank. Rows of all partitions together take bounded
  * memory: at the limit, the largest table writes a row group.
@@ -12,7 +12,8 @@
 
 struct partition {
 	int64_t rank;
-	struct parquet *tables[NR_TABLES];	/* NULL: not yet begun */
+	struct parquet *tables[NR_TABLES];	/* the tables that are written; NULL: not yet
+						 * begun */
 	struct tables_file *files[NR_TABLES];
 };
 
@@ -21,8 +22,8 @@ struct partitions {
 	struct parquet_encoder *encoder;
 	uint64_t recording;		/* the number in the names of its files */
 	ARRAY(struct partition) list;
-	size_t max_held_bytes;		/* limit for rows in memory */
-	size_t nr_put;			/* rows put since memory was last checked */
+	size_t max_held_bytes;		/* most bytes of rows in memory */
+	size_t nr_put;			/* number of rows put since memory was last checked */
 	int err;			/* 0, or -errno of the first file that failed */
 };
 
@@ -31,7 +32,7 @@ struct partitions {
  * caller calls partitions__close(), even after a failure.
  */
 int partitions__open(struct partitions *p, const char *path);
-/* As partitions__open(), for the directory of @of. */
+/* Opens the directory of @of, like partitions__open(). */
 int partitions__open_again(struct partitions *p, const struct partitions *of);
 void partitions__close(struct partitions *p);
 
@@ -50,7 +51,7 @@ int partitions__flush(struct partitions *p, enum tables_id table);
 
 /*
  * Ends the recording: every partition gets a file for every table, even without rows. @rank: the
- * partition of its losses. Return: as partitions__put().
+ * partition of its losses. Return: like partitions__put().
  */
 int partitions__commit(struct partitions *p, int64_t rank, const struct parquet_pair *pairs,
 		       size_t nr);

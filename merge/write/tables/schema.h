@@ -16,7 +16,7 @@
 #define TABLES_COLUMN(name, type, encoding, optional) \
 	{ #name, PARQUET_##type, PARQUET_##encoding, optional },
 
-/* C(NAME, TYPE, ENCODING, whether it may be NULL) */
+/* Each C is (NAME, TYPE, ENCODING, whether the column may be NULL). */
 #define LAUNCHES_COLUMNS(C)				\
 	C(process_id, INT64, DICTIONARY, false)		\
 	C(correlation_id, INT64, DELTA, false)		\
@@ -139,7 +139,7 @@
 	C(loss, BOOL, PLAIN, false)			\
 	C(meaning, STRING, DICTIONARY, false)
 
-/* T(NAME, COLUMNS) */
+/* Each T is (NAME, COLUMNS). */
 #define TABLES(T)			\
 	T(launches, LAUNCHES_COLUMNS)	\
 	T(device, DEVICE_COLUMNS)	\

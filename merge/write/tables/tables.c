@@ -7,7 +7,7 @@
 #include "write/tables/closing_tables.h"
 #include "write/tables/tables_recording.h"
 
-/* A launch that the session passes because of its work, which follows. */
+/* A launch that is held back: the session passes it because of its work, which follows. */
 struct held_launch {
 	bool is;
 	uint64_t key;
@@ -19,12 +19,12 @@ struct tables {
 	struct tables_recording recording;
 	struct placed placed;		/* the device work that the sink gets next in full */
 	bool filtered;
-	struct held_launch held;	/* used with a filter */
-	struct idmap told;		/* with a filter: launches with several works that have a
-					 * row already */
-	uint32_t nr_done;		/* how many earlier recordings have their tables */
-	struct tables *whole;		/* for a recording that is read separately: all tables;
-					 * otherwise NULL */
+	struct held_launch held;	/* the launch that is held; used with a filter */
+	struct idmap told;		/* with a filter: launches with several works of which a row
+					 * was already written */
+	uint32_t nr_done;		/* number of earlier recordings whose tables are complete */
+	struct tables *whole;		/* for a recording that is read separately: the tables of
+					 * all recordings; otherwise NULL */
 };
 
 /* ---- launches ------------------------------------------------------------------------------- */
@@ -105,7 +105,8 @@ static bool launch__owns_one(const struct model *m, const struct launch *l)
 }
 
 /*
- * Writes a launch once: with a filter, it comes again with each of its works. Return: 0 or -errno.
+ * Writes a launch once, although with a filter it comes again with each of its works. Return: 0 or
+ * -errno.
  */
 static int put_launch_once(struct tables *t, const struct model *m, bool first)
 {
@@ -126,7 +127,7 @@ static int put_launch_once(struct tables *t, const struct model *m, bool first)
 
 /* ---- device work ---------------------------------------------------------------------------- */
 
-/* The cells of a work that come from its launch; for an orphan they are null. */
+/* The cells of a work that come from its launch; for an orphan these are null. */
 struct launch_cells {
 	int64_t time_ns, tid, path_id, correlation_id;
 };
@@ -336,7 +337,7 @@ static int tables__end_before(struct tables *t, const struct model *m, uint32_t 
 	return err;
 }
 
-/* Counts the tables of a recording read apart, which has written them, as done. */
+/* Counts a recording that was read separately, and has written its tables, as done. */
 static int tables__absorb(void *ctx, const struct model *m, struct session_sink *sink,
 			  const struct remap *r)
 {
@@ -349,7 +350,7 @@ static int tables__absorb(void *ctx, const struct model *m, struct session_sink 
 	return err;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------ */
+/* ---- all tables ------------------------------------------------------------------------------ */
 
 static void tables__init(struct tables *t, bool filtered)
 {

@@ -34,8 +34,8 @@ struct session_sink *tables__sink(struct tables *t);
 const char *tables__failed(const struct tables *t);
 
 /*
- * Writes everything that is left. Return: 0; -ENOMEM; or another -errno, which tables__failed()
- * explains.
+ * Writes the tables that are not yet written. Return: 0; -ENOMEM; or another -errno, which
+ * tables__failed() explains.
  */
 int tables__write(struct tables *t, const struct session *s);
 

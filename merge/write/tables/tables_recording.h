@@ -6,7 +6,7 @@
 #include "join/session.h"
 #include "write/tables/partition.h"
 
-/* the process of a row */
+/* what the rows of a process need */
 struct row_process {
 	int64_t id;
 	uint32_t partition;
@@ -15,20 +15,22 @@ struct row_process {
 /* the cells of a row for the NVTX ranges that were open */
 struct row_ranges {
 	const char *text;		/* the ranges as --by nvtx shows them; NULL: none */
-	int64_t communicator, message_bytes;	/* from the innermost NCCL range, or null */
+	int64_t communicator, message_bytes;	/* values from the innermost NCCL range, or null */
 };
 
 struct tables_recording {
 	struct partitions partitions;
-	uint32_t nr;			/* its index in model.inputs; NO_INDEX: none yet */
-	uint64_t hash;			/* of the properties that identify it; also
+	uint32_t nr;			/* index of the recording in model.inputs; NO_INDEX: none
+					 * yet */
+	uint64_t hash;			/* hash of the properties that identify the recording; also
 					 * partitions.recording */
-	uint64_t shift_ns;		/* what was added to its times */
+	uint64_t shift_ns;		/* how many ns were added to its times */
 	uint32_t first_chain;
 	uint32_t first_proc;
-	ARRAY(struct row_process) procs;	/* by process - first_proc */
+	ARRAY(struct row_process) procs;	/* the processes, at index process - first_proc */
 	struct strpool strings;
-	ARRAY(struct row_ranges) nvtx;	/* by range; an entry without text is not made yet */
+	ARRAY(struct row_ranges) nvtx;	/* for each range: its cells; an entry without text is not
+					 * made yet */
 };
 
 /* Begins the recording that is input @nr of @m. Return: 0 or -ENOMEM. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* actions.js - steps of the user: each changes choices, which view.js then shows */
+/* actions.js - the user's steps: each changes choices, which view.js then shows */
 import { NONE } from "./data.js";
 import { state } from "./model.js";
 import { writeUrl } from "./url.js";
@@ -8,14 +8,14 @@ export const TABS = ["graph", "top", "lines", "ranks"];
 
 let showPage = () => {};
 
-/* @update: called after each step, with the previous choices. */
+/* Has @update called after each step, with the previous choices. */
 export function onStep(update) {
 	showPage = update;
 }
 
 /*
  * Changes choices, which are members of state. This is a step that the browser's Back undoes; with
- * @replace, it belongs to the last step.
+ * @replace, Back undoes the change together with the previous step.
  */
 export function go(choices, replace = false) {
 	const before = { ...state };

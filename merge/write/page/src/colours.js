@@ -9,7 +9,7 @@ export const dark = matchMedia("(prefers-color-scheme: dark)");
 const SHADES = 24;
 const MATCH = "#e65cf0";
 
-/* These are, by kind of leaf frame: hue, spread of the hue, saturation, lightness. */
+/* Each kind of leaf frame has a hue, a spread of the hue, a saturation and a lightness. */
 const KIND_COLOURS = {
 	kernel: [212, 14, 74, 66], memcpy: [174, 10, 52, 56], memset: [262, 10, 54, 73],
 	pending: [338, 8, 62, 74], cpu: [26, 8, 92, 62], off_cpu: [215, 8, 6, 68],
@@ -18,7 +18,8 @@ const KIND_COLOURS = {
 };
 
 /*
- * Gives few shades, because frames with one colour are drawn together. Return: a number in [0, 1).
+ * Maps text to one of a few shades, because frames with one colour are drawn together. Return: a
+ * number in [0, 1).
  */
 function hash(text) {
 	let h = 2166136261;
@@ -89,7 +90,7 @@ export function colour(i) {
 }
 
 /*
- * Return: the colour of a frame that is not a node: of CPU time, of narrow frames, or of folded
+ * Return: the colour of a frame that is not a node: for CPU time, for narrow frames, or for folded
  * frames.
  */
 export function specialColour(what, matched) {

@@ -53,7 +53,7 @@ function setUpModes() {
 	});
 }
 
-/* Return: each sum in words; for both recordings, if there are two. */
+/* Return: each sum in words; of both recordings, if there are two. */
 function sumWords(list, of) {
 	return list.map(sums => format(sums.reduce((sum, v, k) => sum + (of(k) ? v : 0), 0)))
 		.join(" \u2192 ");
@@ -133,7 +133,7 @@ function setUpTabs() {
 		});
 }
 
-/* @redraw: called when the browser changes between dark and light. */
+/* Prepares the controls. @redraw: called when the browser changes between dark and light. */
 export function setUpControls(redraw) {
 	const gpus = new Map();
 

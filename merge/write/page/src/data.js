@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * data.js - the page's data of the recordings, as merge/write/html.h describes them
+ * data.js - the recordings' data in the page, as merge/write/html.h describes them
  *
  * Nothing here depends on the choices of the user. tree.js makes the tree that is shown.
  */
@@ -118,23 +118,23 @@ export const ofMemory = kinds.every((kind, k) => present[k] === (kind === "memor
 export const units = ofMemory ? ["bytes", "count"] :
 	["auto", "ns", "\u00b5s", "ms", "s", ...(ranks ? [] : ["count", "bytes"])];
 
-/* By owner: the number of its device, or NONE. */
+/* For each owner: the number of its device, or NONE. */
 export const gpuOfOwner = (data.owners.device || []).map(label => {
 	const number = /^\[GPU (\d+)/.exec(data.labels[label] || "");
 
 	return number ? +number[1] : NONE;
 });
 
-/* By owner: the number of its rank. */
+/* For each owner: the number of its rank. */
 export const rankOfOwner = (ranks ? data.owners.rank : []).map(label =>
 	label === NONE ? "" : data.labels[label].replace(/^\[rank (\d+)\]$/, "$1"));
 
-const MAX_BINS = 1024;		/* bins of the overview, if it includes bins without events */
+const MAX_BINS = 1024;		/* most bins of the overview when it includes bins without events */
 
 /*
  * Return: { from_ns, nr, before }: @nr bins, starting at @from_ns, that cover all recorded time;
- * @before of them precede the first bin with events. If that would be too many bins, only the bins
- * with events.
+ * @before of them precede the first bin with events. If that would be too many bins, they are only
+ * the bins with events.
  */
 function wholeScale({ from_ns: from, bin_ns: width, nr }, { recorded, nr_windows: nrWindows }) {
 	/* The edges of windows are exact; without windows, less than half a bin does not count. */
@@ -150,7 +150,7 @@ const moved = (bins, by) => Int32Array.from(bins, bin => bin + by);
 
 /*
  * The times of the work of cells. Cell c has the bins from first[c] up to, but not including,
- * first[c + 1]. null: times are unknown, or nothing took time.
+ * first[c + 1]. The value is null if times are unknown, or nothing took time.
  */
 export const times = data.times && data.times.rows.list.length ? (() => {
 	const t = data.times, nr = t.bin.length, whole = wholeScale(t, t),

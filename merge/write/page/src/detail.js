@@ -85,7 +85,10 @@ function describeFrame(i) {
 	return isRoot(i) ? "group" : "function";
 }
 
-/* Copies text to the clipboard; if this is not permitted, by way of a selection. */
+/*
+ * Copies text to the clipboard; if this is not permitted, selects the text and copies the
+ * selection.
+ */
 async function copy(text) {
 	try {
 		await navigator.clipboard.writeText(text);

@@ -25,7 +25,7 @@ export const make = (tag, props, ...children) => fill(document.createElement(tag
 export const draw = (tag, props, ...children) =>
 	fill(document.createElementNS("http://www.w3.org/2000/svg", tag), props, children);
 
-/* Keeps the focus while a table is made again. */
+/* Keeps the focus on the same row while a table is made again. */
 export function keepFocus(box, redraw) {
 	const now = document.activeElement, data = box.contains(now) ? { ...now.dataset } : {};
 

@@ -8,7 +8,8 @@
 import { draw, el } from "./dom.js";
 
 const ROW = 18, LABEL_PIXELS = 22, PADDING = 4, FONT = 12;
-const MIN_LABEL = 2, MAX_LABEL = 1000;	/* characters; no label is longer, because none is wider */
+const MIN_LABEL = 2, MAX_LABEL = 1000;	/* label lengths in characters; no label is longer than
+					 * MAX_LABEL, because no frame is wider */
 
 /*
  * The drawn frames, { d, name, fill, x, y, w }, in pixels of the drawing; and the same frames by
@@ -130,7 +131,7 @@ export function drawFlame(box, root, { pixels, flame, name, fill }) {
 	box.replaceChildren(svg);
 }
 
-/* Puts an outline around a frame; null: around no frame. */
+/* Puts an outline around a frame, or around no frame if @p is null. */
 export function surround(id, p) {
 	const rect = el(id);
 

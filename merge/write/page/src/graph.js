@@ -11,7 +11,7 @@ import { hideTip } from "./tooltip.js";
 import { endOf, forChildren, frameOf, isRoot, kindOf, nameOf, nrNodes, parentOf } from "./tree.js";
 import { integer, percent, plural } from "./words.js";
 
-/* width of a frame that stands for narrow ones, if they are many */
+/* width of a frame that stands for narrow frames, if these are many */
 const GROUP_PIXELS = 150;
 
 /*
@@ -67,7 +67,7 @@ function sharedRun(root, least) {
 	return run.length > 1 ? run : null;
 }
 
-/* By node: the run that it is folded into. */
+/* For each node: the run into which it is folded. */
 let folds = new Map();
 
 function findFolds(least) {
@@ -108,7 +108,7 @@ export function groupWidth() {
 	return sum;
 }
 
-/* Makes a frame of children that are too narrow, or several frames if it would be wide. */
+/* Makes one frame of the children that are too narrow, or several frames if one would be wide. */
 function groupNarrow(parent, list, least, tally) {
 	const sum = list.reduce((v, i) => v + width[i], 0);
 	const nr = Math.max(1, Math.min(list.length, Math.floor(sum / (GROUP_PIXELS * least))));
@@ -277,12 +277,12 @@ export function drawGraph() {
 	note(drawn);
 }
 
-/* Return: the place of a node, see flame.js; undefined if it is not drawn. */
+/* Return: where a node is drawn, see flame.js; undefined if it is not drawn. */
 export const placeOf = i => findPlaced(d => (!d.what || d.what === "fold") && d.i === i);
 
 /*
- * Return: the first and the last node of the frame that shows @i: other nodes than @i if it is
- * folded.
+ * Return: the first and the last node of the frame that shows @i. If @i is folded, these are not
+ * @i.
  */
 export function endsOf(i) {
 	const run = folds.get(i);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * header.js - the title, the account and the facts of the recordings, and their memory peak, in a
- * line each
+ * header.js - the title, and a line each for the account, the facts and the memory peak of the
+ * recordings
  */
 import { data, diff, isolated, ranks, seen, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { formatBytes, formatTime, integer, plural } from "./words.js";
 
-const MAX_ABOUT = 64;		/* recordings whose facts are shown */
+const MAX_ABOUT = 64;		/* most recordings whose facts are shown */
 
 /* the sides that are recordings */
 const shownSides = ranks ? sides.slice(0, 1) : sides;
@@ -76,7 +76,7 @@ function tables() {
 		      make("pre", { tabindex: "0", "aria-label": "Table" }, text))));
 }
 
-/* Return: numbers as "0, 2-5". */
+/* Return: the numbers as ranges, such as "0, 2-5". */
 function rangesOf(numbers) {
 	const list = [...numbers].sort((a, b) => a - b), runs = [];
 
@@ -89,7 +89,7 @@ function rangesOf(numbers) {
 		.join(", ");
 }
 
-/* Return: "GPU 0, 1 NVIDIA H100". */
+/* Return: the GPUs of a side, such as "GPU 0, 1 NVIDIA H100". */
 function gpuFacts(side) {
 	const byName = new Map();
 
@@ -173,6 +173,6 @@ export function setUpHeader() {
 	el("facts").title = el("facts").textContent;
 	el("accounts").append(...shownSides.map(account), ...tables(), about());
 	setUpMemory();
-	/* One panel at a time, until something else is clicked. */
+	/* Show one panel at a time, until the user clicks elsewhere. */
 	document.addEventListener("click", event => closePanels(event.target), true);
 }

@@ -17,14 +17,17 @@ import { formatTime, percent } from "./words.js";
 
 const MAX_HEIGHT = 420, HEAT_ROW = 16, LABEL = 12;
 
-/* The rows that are drawn, each for ranks [first, last) of @order, with values by bin. */
+/*
+ * The rows that are drawn. Each row is for the ranks [first, last) of @order, and has a value for
+ * each bin.
+ */
 let rankOrder = [], heatLines = [], top = 1, height = 0, cursor = null;
 
 const showsWaits = () => state.heat === "waits";
 
 /*
- * The waits that are shown. With many ranks, one list has them by waiting rank, another by the rank
- * waited for.
+ * The waits that are shown. With many ranks, one list has the waits of each waiting rank, another
+ * list the waits for each rank.
  */
 const shownWaits = () => showsWaits() ? ranks.waits : ranks.caused || ranks.waits;
 export const tellsCollectives = () => Boolean(shownWaits()) &&
@@ -32,7 +35,7 @@ export const tellsCollectives = () => Boolean(shownWaits()) &&
 const isCounted = (w, k) => state.collective === NONE || !tellsCollectives() ||
 	w.collective[k] === state.collective;
 
-/* Return: { ns, start } by rank, each by bin. */
+/* Return: { ns, start } of each rank, with a value for each bin. */
 function sums() {
 	const w = shownWaits(), nr = w.nr, by = new Map();
 	const of = r => {
@@ -142,8 +145,8 @@ const momentOf = b => formatTime(Math.max(0, shownWaits().from_ns + b * shownWai
 const numberOf = r => `rank ${ranks.list.number[r]}`;
 
 /*
- * Return: [other rank, ns] of a rank's waits in a bin: the rank that it waited for, or that waited
- * for it.
+ * Return: pairs [other rank, ns] for a rank's waits in a bin: the rank that it waited for, or the
+ * rank that waited for it.
  */
 function others(r, bin) {
 	const w = shownWaits(), by = new Map();
@@ -158,7 +161,7 @@ function others(r, bin) {
 	return [...by].sort((a, b) => b[1] - a[1]);
 }
 
-/* Return: the words for a place, and its straggler. */
+/* Return: words that describe the place under the pointer, and its straggler. */
 function describeSpot(y, bin) {
 	const line = heatLines[y],
 		r = line.rank[bin] === NONE ? rankOrder[line.first] : line.rank[bin],
@@ -240,7 +243,7 @@ function onHeatKey(event) {
 	}
 }
 
-/* Draws the rows of these ranks. */
+/* Draws rows for the ranks in @of. */
 export function drawHeat(of) {
 	const w = shownWaits(), empty = !w || !of.length;
 

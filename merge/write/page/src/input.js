@@ -45,7 +45,7 @@ function neighbour(key) {
 	return best === undefined ? i : best;
 }
 
-/* Goes one step out: of a panel, the search, the zoom, the stretch of time. */
+/* Undoes one step: closes a panel, or clears the search, the zoom or the stretch of time. */
 function stepOut() {
 	const panel = closePanels(null);
 

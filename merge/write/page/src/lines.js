@@ -36,7 +36,7 @@ function addSamples(to, reason, samples, notIssued) {
 	to.reasons.set(reason, (to.reasons.get(reason) || 0) + samples);
 }
 
-/* By kernel: its sums for each side, and the sums of its places. */
+/* For each kernel: its sums for each side, and the sums of its places. */
 const kernels = new Map();
 
 (ranks ? [] : sides).forEach((side, s) => {
@@ -75,7 +75,7 @@ export function kernelOf(i) {
 	}) || "";
 }
 
-/* Makes "b.h:3", and below it the places where that is inlined. */
+/* Makes a cell such as "b.h:3", with the places into which that line was inlined below it. */
 function placeCell(place) {
 	const frames = place.split(";").reverse();
 

@@ -17,8 +17,8 @@ const firstMode = ranks && hasMode("both") ? "both" : !hasMode("gpu") && hasMode
 export const DEFAULTS = {
 	mode: firstMode,
 	/*
-	 * The kinds that are left out. At first a page of stragglers shows what they did
-	 * themselves, without NCCL.
+	 * The kinds that are left out. On a page of stragglers, this is first NCCL, so that the
+	 * page shows what the stragglers did themselves.
 	 */
 	off: ranks && present.some((p, k) => p && kinds[k] !== "nccl") ? "nccl" : "",
 	by: asked,
@@ -56,12 +56,15 @@ export function chosen(kind) {
 	return kindsOf(state.mode)[kind] && !state.off.split(".").includes(kinds[kind]);
 }
 
-/* Sums by node, for each side. count is of device work; count and total include the descendants. */
+/*
+ * Sums for each node, for each side. count is the number of device records; count and total include
+ * the descendants.
+ */
 export let self, total, count;
-/* By node: its width in the graph, and how many nodes before it have a width. */
+/* For each node: its width in the graph, and how many nodes before it have a width. */
 export let width, shownBefore;
 
-/* By cell, for each side: the values in the picked stretch, or all values. */
+/* For each side, and each cell: the values in the picked stretch, or all values. */
 let values = cells.values;
 
 export const measure = () => state.unit === "count" ? "nr" : state.unit === "bytes" ?
@@ -112,7 +115,7 @@ function unitIsOf(counted, kind) {
 		!kinds.some((_, k) => isDevice[k] && counted[k]);
 }
 
-/* Return: by kind, the sum over all cells, whatever kinds are chosen, in the chosen unit. */
+/* Return: for each kind, the sum over all cells in the chosen unit, whatever kinds are chosen. */
 export function sumsOfKinds(s) {
 	const sums = kinds.map(() => 0), v = values[s][measure()];
 
@@ -141,7 +144,7 @@ function sumCells(s) {
 		if (!fits[kind] || !onDevice(c))
 			continue;
 		self[s][nodeOfCell[c]] += v[c] * scale;
-		/* As in -f folded --unit count, samples and waits do not count as launches. */
+		/* As in -f folded --unit count, do not count samples and waits as launches. */
 		if (isDevice[kind] || !devices)
 			count[s][nodeOfCell[c]] += nr[c];
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * ranks.js - ranks that communicate: the ranks that made others wait and why, all ranks, their
- * collectives, waits over time
+ * ranks.js - ranks that communicate: which ranks made others wait and why, a table of all ranks,
+ * their collectives, and the waits over time
  */
 import { go } from "./actions.js";
 import { kindColour } from "./colours.js";
@@ -16,7 +16,7 @@ import {
 import { formatBytes, formatTime, integer, percent, plural } from "./words.js";
 
 const MAX_ROWS = 1000, MAX_COLLECTIVES = 200, MAX_OTHERS = 100, MAX_SHOWN_FRAMES = 4;
-/* least share of the waits for another straggler to be named in the answer */
+/* least share of the waits at which the answer names another straggler */
 const MIN_SHARE = .02;
 const time = ns => formatTime(ns, "auto");
 
@@ -89,8 +89,8 @@ function reasonCell(r) {
 }
 
 /*
- * [title, key to sort by, cell, class, explanation]; columns in which all values are 0 are left
- * out.
+ * Entries are [title, key to sort by, cell, class, explanation]; columns in which all values are 0
+ * are left out.
  */
 const COLUMNS = [
 	["Rank", "number", null, "", ""],
@@ -185,7 +185,7 @@ function drawRankTable(rows) {
 
 /* ---- collectives ----------------------------------------------------------------------------- */
 
-/* Return: by collective, the waits in each bin; null where they are left out. */
+/* Return: for each collective, its waits in each bin; null where these are left out. */
 function waitsOfCollectives() {
 	const w = ranks.over, by = new Map();
 

@@ -38,8 +38,8 @@ export function isCulprit(r) {
 export const LEFT_OUT = -2;
 
 /*
- * Calls @visit(key, bin, ns) for each bin of waits @w; key is an index in its rank, culprit and
- * collective.
+ * Calls @visit(key, bin, ns) for each bin of waits @w. key is the index that the lists of ranks,
+ * culprits and collectives of @w share.
  */
 export function forWaits(w, visit) {
 	let at = 0;
@@ -82,7 +82,7 @@ export function lateBy(r) {
 }
 
 /*
- * Return: a test that finds ranks for a text that the user typed: "3" or "0-7,16" are numbers;
+ * Return: a test that finds the ranks that fit a text of the user: "3" or "0-7,16" are numbers;
  * other words are parts of hosts and names.
  */
 export function matcher(term) {

@@ -63,7 +63,7 @@ function callees(pairs) {
 }
 
 /*
- * Return: the frames of one side, { label, frame, v, x, level }, in pixels; narrow ones are put
+ * Return: the frames of one side, { label, frame, v, x, level }, in pixels; narrow frames are put
  * together.
  */
 function layOut(pairs, next, all, pixels) {
@@ -113,7 +113,7 @@ function rect(p, y, all, pixels) {
 	return box;
 }
 
-/* @up: whether the first level is at the bottom */
+/* Draws the frames of one direction. @up: whether the first level is at the bottom. */
 function chart(id, placed, up, all, pixels, words) {
 	const levels = placed.reduce((n, p) => Math.max(n, p.level + 1), 0);
 

@@ -6,7 +6,8 @@ import { state, width } from "./model.js";
 import { endOf, frameOf, nrNodes } from "./tree.js";
 import { percent, plural } from "./words.js";
 
-export let matches = null;			/* by frame; null without a search */
+export let matches = null;			/* for each frame: whether it matches; null without
+						 * a search */
 export let pattern = null;
 let isText = false;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * strip.js - the run at a glance: how busy each device was over time, what threads did, and how
+ * strip.js - the strip, which shows how busy each device was over time, what threads did, and how
  * many CPUs were in use. The user can pick a stretch of time, and everything below follows.
  *
  * Rows may have finer bins than the sums of call paths; a stretch begins and ends at bins of the
@@ -51,7 +51,7 @@ function gaps() {
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* Return: the values of rows, added up by bin. */
+/* Return: the sums of the rows for each bin. */
 function series(list) {
 	const v = new Float64Array(times.rows.nr);
 
@@ -119,8 +119,8 @@ function stripLines() {
 let rows = null, full = null, painted = null;
 
 /*
- * Return: by bin, how much of it was recorded, which is the value of a full row; without windows,
- * the whole bin.
+ * Return: for each bin, how much of it was recorded, which is the value of a full row. Without
+ * windows, this is the whole bin.
  */
 function fullBins() {
 	const { from_ns: from, bin_ns: width, nr } = times.rows;

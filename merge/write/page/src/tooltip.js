@@ -65,7 +65,7 @@ export function showTip(event, d) {
 	moveTip(event);
 }
 
-/* Shows a title, and below it pairs of a label and a value. */
+/* Shows a title, and pairs of a label and a value below it. */
 export function showWords(event, title, pairs) {
 	el("tip").replaceChildren(make("strong", null, title),
 		make("dl", null, ...pairs.flatMap(([label, value]) =>

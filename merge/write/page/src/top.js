@@ -17,13 +17,13 @@ import { format, formatDelta, integer, percent, plural } from "./words.js";
 const TOP_ROWS = 500;
 
 /*
- * Sums by frame. A recursive call adds nothing to the total of its frame, which already includes
- * it.
+ * Computes sums for each frame. A recursive call adds nothing to the total of its frame, which
+ * already includes it.
  */
 function frameRows() {
 	const nr = frames.name.length, sums = () => sides.map(() => new Float64Array(nr));
 	const selfs = sums(), totals = sums(), counts = sums();
-	/* by frame: the node after its current outermost call */
+	/* for each frame: the node after its current outermost call */
 	const until = new Int32Array(nr);
 
 	for (let i = 1; i < nrNodes; i++) {
@@ -79,7 +79,10 @@ function topColumns() {
 	return columns;
 }
 
-/* @reached: whether the Tab key reaches the row; the arrow keys reach all others. */
+/*
+ * Makes a row of the table. @reached: whether the Tab key reaches the row; the arrow keys reach all
+ * others.
+ */
 function topRow(r, columns, reached) {
 	const name = frames.name[r.frame], focus = () => go({ focus: r.frame });
 

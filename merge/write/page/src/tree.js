@@ -89,7 +89,7 @@ export function groupings() {
 
 /* ---- the tree ------------------------------------------------------------------------------- */
 
-/* Return: the frames at the root, as a tree; cells hang below its elements. */
+/* Return: the frames at the root, as a tree; its elements have the cells below them. */
 function rootTree(by) {
 	const lists = by.split(","), top = { frame: NONE, name: "", below: new Map(), cells: [] };
 	const of = new Map();
@@ -116,7 +116,7 @@ function rootTree(by) {
 	return top;
 }
 
-/* Return: the base nodes on the ways to the cells, each after its parent, without the root. */
+/* Return: the base nodes on the paths to the cells, each after its parent, without the root. */
 function nodesOf(list, mark, stamp) {
 	const found = [];
 

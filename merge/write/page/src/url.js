@@ -23,8 +23,8 @@ const node = number(NONE, 2 ** 31 - 1);
 const devices = () => ["all", ...sides.flatMap(side => side.gpus.map(gpu => String(gpu.number)))];
 
 /*
- * By member of state: its name in the address, and a function that converts the text there to a
- * value.
+ * For each member of state: its name in the address, and a function that converts the text there to
+ * a value.
  */
 const PARAMS = {
 	tab: ["view",
@@ -75,7 +75,7 @@ export function readUrl() {
 	return choices;
 }
 
-/* Puts the choices into the address. @replace: do not make it a step that Back undoes */
+/* Puts the choices into the address. @replace: this is not a step that Back undoes */
 export function writeUrl(replace) {
 	const given = new URLSearchParams();
 

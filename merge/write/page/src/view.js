@@ -19,7 +19,7 @@ import { readUrl } from "./url.js";
 const SUMS = ["by", "from", "to", "mode", "off", "gpu", "rank", "unit", "width"];
 const SCROLL = ["by", "rank", "zoom", "group", "flame", "tab"];
 
-/* By tab: the element that gets the focus if the focused element disappears. */
+/* For each tab: the element that gets the focus if the focused element disappears. */
 const REFUGE = { graph: "chart", top: "top-list", lines: "lines", ranks: "ranks" };
 
 function drawTab() {
@@ -78,7 +78,7 @@ function update(before) {
 		.focus({ preventScroll: true });
 }
 
-/* Shows the choices in the address when the browser goes back or forward. */
+/* Takes the choices from the address when the browser goes back or forward. */
 function goTo() {
 	const before = { ...state };
 
