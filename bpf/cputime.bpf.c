@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Part of xpu.bpf.c: how long threads ran, by the kernel's own account, which
- * CLOCK_THREAD_CPUTIME_ID reads. A CPU sample stands for the time that its thread ran since the
- * last sample of that thread, not for the time between two ticks of the sampler. For a thread that
- * ends or execs, the time since its last sample is sent. So all times of a thread add up to its CPU
- * clock.
+ * Part of xpu.bpf.c: how long threads ran, by Linux's own account, which CLOCK_THREAD_CPUTIME_ID
+ * reads. A CPU sample stands for the time that its thread ran since the last sample of that thread,
+ * not for the time between two ticks of the sampler. For a thread that ends or execs, the time
+ * since its last sample is sent. So all times of a thread add up to its CPU clock.
  *
  * The kernel adds to the account at its own ticks and at switches. The time since the last tick or
  * switch is computed from the scheduler's clock, which the sampling event reads just before it
@@ -36,8 +35,8 @@ static __always_inline __u64 exec_time(struct task_struct *task, __u64 now_ns)
 	start_ns = task->se.exec_start;
 	rq = task->se.cfs_rq->rq;
 	/*
-	 * If the kernel measures the time of interrupts and the time stolen by the hypervisor,
-	 * neither counts as time of a thread.
+	 * If Linux measures the time of interrupts and the time stolen by the hypervisor, neither
+	 * counts as time of a thread.
 	 */
 	late_ns = rq->clock - rq->clock_task;
 	more_ns = now_ns + sched_clock_ahead_ns - late_ns - start_ns;
@@ -211,10 +210,9 @@ static __always_inline void change_time(struct task_struct *task, const struct x
 #define LATE_MIN_NS	1000000
 
 /*
- * Called after a thread has ended. The kernel frees the thread's memory after on_exit(). A short
- * process spends a tenth of its time there, so that time is sent, too; it is summed up by process,
- * because the thread no longer has a name. The time is left out if nobody waited for the process at
- * once.
+ * Called after a thread has ended. Linux frees the thread's memory after on_exit(). A short process
+ * spends a tenth of its time there, so that time is sent, too; it is summed up by process, because
+ * the thread no longer has a name. The time is left out if nobody waited for the process at once.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)

@@ -3,15 +3,15 @@
  * Part of xpu.bpf.c: decides which processes the loader's invoker may record.
  *
  * BPF programs may read every process. If the invoker has no CAP_SYS_PTRACE, the loader sets
- * "restricted", and a process is recorded only as long as the kernel would let the invoker read it.
- * The rules are the same as in ptrace_may_access(PTRACE_MODE_READ_REALCREDS), which
- * perf_event_open() applies to ordinary users. They are checked at each event of a process, so that
- * no event gets into the ring after the process has executed a set-user-ID program, for example. A
- * process whose recording was stopped is not recorded again.
+ * "restricted", and a process is recorded only as long as Linux would let the invoker read it. The
+ * rules are the same as in ptrace_may_access(PTRACE_MODE_READ_REALCREDS), which perf_event_open()
+ * applies to ordinary users. They are checked at each event of a process, so that no event gets
+ * into the ring after the process has executed a set-user-ID program, for example. A process whose
+ * recording was stopped is not recorded again.
  */
 
-#define MAX_USER_NS	33		/* the kernel's limit of nested user namespaces */
-#define HIDDEN_KERNEL	(~0ull << 12)	/* an address that no kernel function has */
+#define MAX_USER_NS	33		/* Linux's limit of nested user namespaces */
+#define HIDDEN_KERNEL	(~0ull << 12)	/* an address that no function of Linux has */
 #define DUMPABLE_MASK	3		/* in mm_struct.flags */
 #define DUMPABLE_USER	1		/* SUID_DUMP_USER: not only root may dump it */
 
@@ -21,7 +21,7 @@ const volatile bool hide_kernel = false;	/* hide the addresses of kernel functio
 /* The user that the loader runs for; set by identify(). */
 struct {
 	__u32 uid, gid, euid;
-	__u32 knows_dumpable;		/* the layout of this kernel's mm_struct is known */
+	__u32 knows_dumpable;		/* the layout of this Linux's mm_struct is known */
 	__u64 caps;			/* capabilities, except those that the loader's file
 					 * grants */
 	__u64 user_ns;
@@ -42,7 +42,7 @@ struct mm_struct___bitmap {
 } __attribute__((preserve_access_index));
 
 /*
- * Replaces Linux's @bytes of a stack by a single frame if the invoker may not know the kernel's
+ * Replaces Linux's @bytes of a stack by a single frame if the invoker may not know Linux's
  * addresses. Return: how many bytes they are now.
  */
 static __always_inline long kernel_frames(__u64 *frames, long bytes)
@@ -118,8 +118,8 @@ static __always_inline bool owns(struct user_namespace *ns)
 }
 
 /*
- * Whether the kernel would let the invoker read @task. Each thread has its own credentials. They
- * are read without helpers, because this runs at each event.
+ * Whether Linux would let the invoker read @task. Each thread has its own credentials. They are
+ * read without helpers, because this runs at each event.
  */
 static __noinline bool may_record(struct task_struct *task)
 {
@@ -208,7 +208,7 @@ static __noinline int leave_alone(struct task_struct *task)
 	struct xpu_proc proc = { .stop = XPU_STOP_LEFT_ALONE };
 	__u32 tgid = BPF_CORE_READ(task, tgid), pid = task_pid(task), *how;
 
-	if (!BPF_CORE_READ(task, mm))		/* a kernel thread */
+	if (!BPF_CORE_READ(task, mm))		/* @task is a thread of Linux */
 		return 0;
 	if (bpf_map_update_elem(&procs, &tgid, &proc, BPF_NOEXIST))
 		return 0;

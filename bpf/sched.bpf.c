@@ -137,14 +137,14 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 	if (nr < sizeof(kind_of_call) && kind_of_call[nr])
 		return kind_of_call[nr] - 1;
 	/*
-	 * The thread is in a page fault, a driver or a lock of the kernel, and usually waits for
-	 * the disk.
+	 * The thread is in a page fault, a driver or a lock of Linux, and usually waits for the
+	 * disk.
 	 */
 	return state & 2 ? XPU_OFF_IO : XPU_OFF_OTHER;	/* TASK_UNINTERRUPTIBLE */
 }
 
 /*
- * Reads the kernel's frames and, with @user, the user's frames after them, along frame pointers.
+ * Reads Linux's frames and, with @user, the user's frames after them, along frame pointers.
  * Return: the bytes of both.
  */
 static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r, bool user,
@@ -153,9 +153,7 @@ static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r
 	long n = sizeof(r->frames[0]), m = 0;
 	__u32 bytes;
 
-	/*
-	 * Walking the kernel's frames takes longest, about 2 us: skip that if nobody may see them.
-	 */
+	/* Walking Linux's frames takes longest, about 2 us: skip that if nobody may see them. */
 	if (!hide_kernel)
 		n = bpf_get_stack(ctx, r->frames, OFF_STACK_BYTES, 0);
 	n = kernel_frames(r->frames, n);
@@ -217,8 +215,8 @@ static __always_inline bool send_stack(struct task_struct *task, struct xpu_ring
 
 /*
  * Takes the stack of the current task, which is about to stop running, and puts its hash into
- * @t->hash. Sends a new stack: the kernel's frames, Python's frames, and as large a copy of the
- * stack as a sample has. If a copy is not wanted or not possible, follows frame pointers instead.
+ * @t->hash. Sends a new stack: Linux's frames, Python's frames, and as large a copy of the stack as
+ * a sample has. If a copy is not wanted or not possible, follows frame pointers instead.
  */
 static __always_inline void take_stack(void *ctx, struct task_struct *task,
 				       struct xpu_thread_state *t, __u64 now_ns)
@@ -398,8 +396,8 @@ static __always_inline void begin_running(struct xpu_thread_state *t, __u32 pid,
 }
 
 /*
- * Accounts for a running thread up to @now_ns. @exec_ns: the kernel's sum of its running time, over
- * its whole life.
+ * Accounts for a running thread up to @now_ns. @exec_ns: Linux's sum of its running time, over its
+ * whole life.
  */
 static __always_inline void run_until(struct xpu_thread_state *t, __u32 pid, __u64 exec_ns,
 				      __u64 now_ns)

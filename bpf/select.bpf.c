@@ -5,7 +5,7 @@
  */
 
 #define MAX_CGROUP_LEVELS	64
-#define MAX_SUBSYSTEMS		32	/* more than any kernel has */
+#define MAX_SUBSYSTEMS		32	/* more than any Linux has */
 
 /*
  * Whether processes are recorded with all their descendants, even if they launch nothing

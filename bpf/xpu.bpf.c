@@ -235,8 +235,8 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	__u32 tgid = BPF_CORE_READ(task, tgid);
 
 	/*
-	 * A process whose end has been reported still runs in the kernel for a while: do not take
-	 * it for a new image.
+	 * A process whose end has been reported still runs in Linux for a while: do not take it for
+	 * a new image.
 	 */
 	if (how == XPU_MISC_PROCESS_ATTACH && BPF_CORE_READ(task, signal, live.counter) <= 0)
 		return;
@@ -713,8 +713,8 @@ int BPF_KPROBE(on_log, const void *user_log, unsigned long end)
 }
 
 /*
- * Called at the first CUDA call of a program that xpuload did not start. @heard: the program's shim
- * knows that somebody listens.
+ * Counts programs that xpuload did not start, at their first CUDA call, if they are late: nobody
+ * listened yet. @heard: the program's shim knows that somebody listens.
  */
 SEC("uprobe")
 int BPF_KPROBE(on_init, unsigned long heard)

@@ -161,7 +161,7 @@ XPU_INLINE struct xpu_off_time xpu_thread__begin(struct xpu_thread_state *t, __u
 
 /*
  * Return: when @t began to run, if that switch was missed. @exec_ns: its total running time at
- * @now_ns, by the kernel.
+ * @now_ns, by Linux.
  */
 XPU_INLINE __u64 xpu_thread__unseen_begin(const struct xpu_thread_state *t, __u64 exec_ns,
 					  __u64 now_ns)

@@ -87,7 +87,7 @@ struct xpu_shm_hello {
  * not recorded.
  */
 
-#define XPU_SHM_WANTS_MAPS	1	/* xpuload gets no mappings from the kernel */
+#define XPU_SHM_WANTS_MAPS	1	/* xpuload gets no mappings from Linux */
 
 struct xpu_shm_counts {
 	__u8	token[XPU_SHM_TOKEN_BYTES];	/* identifies the memory: ids are reused */

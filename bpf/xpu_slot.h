@@ -117,8 +117,8 @@ struct xpu_log_alloc {
 
 /*
  * As many as possible, since sending a log evicts the program from the CPU's caches. The entries
- * and the data before them must fit into XPU_SHM_THREAD_BYTES, and into a copy that the kernel
- * keeps for each thread, whose size is a power of two: four pages.
+ * and the data before them must fit into XPU_SHM_THREAD_BYTES, and into a copy that Linux keeps for
+ * each thread, whose size is a power of two: four pages.
  */
 #define XPU_LOG_ENTRIES	992
 

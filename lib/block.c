@@ -103,7 +103,7 @@ void block_packer__resume(struct block_packer *p, uint64_t nr_blocks, uint64_t n
 	p->nr_launches = nr_launches;
 }
 
-/* Return: 0, with room for @bytes of data, or -ENOMEM. */
+/* Makes room for @bytes of data. Return: 0 or -ENOMEM. */
 static int block_packer__reserve(struct block_packer *p, size_t bytes)
 {
 	bytes += sizeof(*p->out) + 8;

@@ -28,7 +28,8 @@ struct cmdline_given {
 };
 
 /*
- * @target: as passed to cmdline__parse(). Return: 0, CMDLINE_DONE, or -errno after the error
+ * Sets the value of an option. @target: as passed to cmdline__parse(). Return: 0, CMDLINE_DONE, or
+ * -errno after the error
  *	message.
  */
 typedef int cmdline_set_fn(void *target, const struct cmdline_given *given);

@@ -14,8 +14,8 @@
 
 /*
  * Capabilities that override a file's owner and mode, and (the last one) disk quotas. When a thread
- * gives up root's file system user id, the kernel drops all of them except the last, unless
- * securebits forbid that.
+ * gives up root's file system user id, Linux drops all of them except the last, unless securebits
+ * forbid that.
  */
 static const uint64_t file_caps =
 	1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_DAC_READ_SEARCH |
@@ -185,8 +185,8 @@ static int set_ids(uid_t uid, gid_t gid)
 }
 
 /*
- * Undoes invoker__enter(). With root's file system user id, the kernel gives root's capabilities
- * back. So set the capabilities that the thread had before.
+ * Undoes invoker__enter(). With root's file system user id, Linux gives root's capabilities back.
+ * So set the capabilities that the thread had before.
  */
 static void be_oneself(void)
 {

@@ -41,10 +41,10 @@ struct json_out {
 
 #define JSON_OUT_INLINE	static inline __attribute__((always_inline))
 
-/* Return: 0 or -ENOMEM. */
+/* Begins to write JSON to @f. Return: 0 or -ENOMEM. */
 int json_out__init(struct json_out *j, FILE *f, enum escape how);
 
-/* Writes the rest of the buffer, and frees the buffer. @j may be zeroed. */
+/* Writes the text that is left in the buffer, and frees the buffer. @j may be zeroed. */
 void json_out__exit(struct json_out *j);
 
 void json_out__flush(struct json_out *j);

@@ -2,8 +2,8 @@
 /*
  * memory_limit.h - limits the memory of a program
  *
- * The kernel enforces the limit, so the limit includes libraries. Beyond it every allocation fails,
- * and our functions return -ENOMEM.
+ * Linux enforces the limit, so the limit includes libraries. Beyond it every allocation fails, and
+ * our functions return -ENOMEM.
  */
 #ifndef LIB_MEMORY_LIMIT_H
 #define LIB_MEMORY_LIMIT_H
@@ -34,9 +34,9 @@ uint64_t memory_limit__available(const char *root);
 void memory_limit__set(struct memory_limit *l, uint64_t bytes);
 
 /*
- * Makes the C library map each large block separately, so that a freed block goes back to the
- * kernel, and a growing one is not copied. By default, glibc stops doing so for blocks up to the
- * size of the largest block ever freed.
+ * Makes the C library map each large block separately, so that a freed block goes back to Linux,
+ * and a growing one is not copied. By default, glibc stops doing so for blocks up to the size of
+ * the largest block ever freed.
  */
 void memory_limit__map_large(void);
 

@@ -28,7 +28,7 @@ struct stats {
 
 void stats__free(struct stats *s);
 
-/* Return: 0 or -ENOMEM. */
+/* Adds a value. Return: 0 or -ENOMEM. */
 int stats__add(struct stats *s, uint64_t value);
 
 /*

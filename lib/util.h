@@ -26,7 +26,7 @@ bool has_suffix(const char *s, const char *suffix);
 
 /*
  * malloc() and calloc() for memory that may be large and is accessed at random: in huge pages, if
- * the kernel has them. free() and realloc() work as usual.
+ * Linux has them. free() and realloc() work as usual.
  */
 void *huge__alloc(size_t bytes);
 void *huge__zalloc(size_t nr, size_t elem_bytes);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * check.h - xpuload --check: prints what can be recorded on this machine, and how to get the rest
+ * check.h - xpuload --check: prints what can be recorded on this machine, and how to get what is
+ * missing
  */
 #ifndef XPU_LOADER_CHECK_H
 #define XPU_LOADER_CHECK_H

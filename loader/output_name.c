@@ -32,8 +32,8 @@ static void put_text(struct name *n, const char *text)
 }
 
 /*
- * Writes the value of the variable in "q{VAR}". Return: the rest of the pattern, or NULL after a
- * message.
+ * Writes the value of the variable in "q{VAR}". Return: where the pattern continues, or NULL after
+ * a message.
  */
 static const char *put_variable(const char *at, struct name *n)
 {

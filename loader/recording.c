@@ -267,7 +267,7 @@ static void write_accounts(struct recording *r)
 	probes__each_thread(r->probes, on_living_thread, &living);
 }
 
-/* Return: how long a thread has run in its life; 0 if it has ended, or the kernel does not say. */
+/* Return: how long a thread has run in its life; 0 if it has ended, or Linux does not say. */
 static uint64_t exec_time(uint32_t tid)
 {
 	unsigned long long ns = 0;

@@ -21,7 +21,7 @@ struct recording {
 	struct probes *probes;		/* NULL: shared memory is used */
 	struct shared *shared;		/* NULL: probes are used */
 	struct witness *witness;	/* NULL: the probes report signals */
-	bool blind;			/* @sideband gets no events from the kernel */
+	bool blind;			/* @sideband gets no events from Linux */
 	struct sampler *sampler;	/* NULL: the probes take no samples */
 	struct own_sampler *own_sampler;	/* NULL: perf events take no samples */
 	struct windows *windows;	/* NULL: the recording has no windows */

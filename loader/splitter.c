@@ -224,7 +224,7 @@ void splitter__watch(struct splitter *s)
 	splitter__fork(s, s->in);
 }
 
-/* Gives up: nobody reads the rest of the recording. */
+/* Gives up, because nobody reads the remaining recording. */
 static bool splitter__give_up(struct splitter *s)
 {
 	if (s->pid || s->nr_last < LAST_STARTS)

@@ -936,7 +936,10 @@ static int options__check_memory(struct options *o)
 	return 0;
 }
 
-/* Return: 0; -EINVAL, after a message, if the format lacks a property of --by. */
+/*
+ * Checks that the format has all properties of --by. Return: 0; -EINVAL, after a message, if it
+ * lacks one.
+ */
 static int options__check_by(const struct options *o)
 {
 	char known[128] = "";

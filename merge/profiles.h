@@ -26,7 +26,7 @@ struct profile_counts;			/* defined in split_journal.h */
  * @labels: "key=value,key=value", or NULL
  * @program: the path of xpuload-push
  * @remove: remove each file after it is merged
- * @counts: the counts of a killed program that this one replaces, or all 0
+ * @counts: the counts of a killed program that this process replaces, or all 0
  *
  * Return: NULL after a failure and a message.
  */

@@ -109,7 +109,7 @@ static int terminal__take(void)
 	return 0;
 }
 
-/* Writes a frame over the previous one: each line erases the rest of the old line. */
+/* Writes a frame over the previous frame: each line erases what remains of the old line. */
 static void screen__write(const char *text, unsigned int height)
 {
 	const char *end;

@@ -132,7 +132,7 @@ static void pusher__take(struct pusher *p, const char *line)
 	p->v[p->nr++] = w;
 }
 
-/* Called at the end of the input. The waiting profiles may be sent for @ms more. */
+/* Limits how long the waiting profiles may still be sent to @ms. Called at the end of the input. */
 static void pusher__end(struct pusher *p, unsigned int ms)
 {
 	if (!p->end_ms)

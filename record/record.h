@@ -151,7 +151,7 @@ static inline uint32_t record__u32(const struct xpu_record *rec, enum field_kind
 	return v;
 }
 
-/* Return: when the recorder or the kernel made the record; 0 if the record does not say. */
+/* Return: when the recorder or Linux made the record; 0 if the record does not say. */
 static inline uint64_t record__made_ns(const struct xpu_record *rec)
 {
 	size_t at = record__at(rec->type, FIELD_MADE_NS);

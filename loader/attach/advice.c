@@ -12,7 +12,7 @@
 #include "attach/caps.h"
 #include "attach/kernel.h"
 
-/* The kernel puts the chosen level in brackets: "none integrity [confidentiality]". */
+/* Linux puts the chosen level in brackets: "none integrity [confidentiality]". */
 static bool is_locked_down(void)
 {
 	FILE *f = fopen("/sys/kernel/security/lockdown", "re");

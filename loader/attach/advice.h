@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* advice.h - what to do when the kernel refuses something */
+/* advice.h - what to do when Linux refuses something */
 #ifndef XPU_LOADER_ADVICE_H
 #define XPU_LOADER_ADVICE_H
 

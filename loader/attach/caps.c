@@ -25,7 +25,7 @@ static int get_caps(struct __user_cap_header_struct *hdr, struct __user_cap_data
 	return syscall(SYS_capget, hdr, data) ? -errno : 0;
 }
 
-/* Sets the effective capabilities, and drops the permitted ones that are not in @keep. */
+/* Sets the effective capabilities, and drops the permitted capabilities that are not in @keep. */
 static int set_caps(uint64_t effective, uint64_t keep)
 {
 	struct __user_cap_header_struct hdr;

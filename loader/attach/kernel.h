@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* kernel.h - which features this kernel has */
+/* kernel.h - which features this Linux has */
 #ifndef XPU_LOADER_KERNEL_H
 #define XPU_LOADER_KERNEL_H
 
 #include <stdbool.h>
 
-/* Whether this kernel is older than @major.@minor. */
+/* Whether this Linux is older than @major.@minor. */
 bool kernel__is_before(int major, int minor);
 
 bool kernel__has_btf(void);
 
-/* Whether /proc/kallsyms shows us the addresses of the kernel's functions. */
+/* Whether /proc/kallsyms shows us the addresses of Linux's functions. */
 bool kernel__shows_addresses(void);
 
 #endif /* XPU_LOADER_KERNEL_H */

@@ -14,7 +14,7 @@
 #include "base/arch.h"
 
 /*
- * Pages of a ring, a power of two. If the invoker may not lock the largest ring, smaller ones are
+ * Pages of a ring, a power of two. If the invoker may not lock the largest ring, smaller rings are
  * tried. perf_event_mlock_kb allows two of the smallest rings on each CPU.
  */
 #define RING_PAGES	1024
@@ -202,8 +202,8 @@ static size_t take_copies(const struct sample_event *e, size_t nr_words, struct 
 		copied = bytes;
 	r->flags = XPU_CHAIN_CPU | XPU_CHAIN_STACK;
 	/*
-	 * The kernel sorts registers by number: a register's index is how many lower numbers were
-	 * asked for.
+	 * Linux sorts registers by number: a register's index is how many lower numbers were asked
+	 * for.
 	 */
 	for (i = 0; i < XPU_NR_REGS; i++)
 		r->frames[i] = values[__builtin_popcountll(mask & ((1ull << regs[i]) - 1))];

@@ -2,8 +2,8 @@
 /*
  * own_sampler.h - CPU samples of one's own processes, where BPF may not be used
  *
- * The kernel copies registers and the top of the stack, or follows frame pointers, as for perf
- * record. The samples have no Python frames, nor, without privileges, the kernel's part of a stack.
+ * Linux copies registers and the top of the stack, or follows frame pointers, as for perf record.
+ * The samples have no Python frames, nor, without privileges, Linux's part of a stack.
  */
 #ifndef XPU_LOADER_OWN_SAMPLER_H
 #define XPU_LOADER_OWN_SAMPLER_H
@@ -37,10 +37,7 @@ typedef void (*own_sample_fn)(void *ctx, pid_t pid, struct xpu_ring_sample *samp
 /* Takes the samples before @until_ns. */
 void own_sampler__drain(struct own_sampler *s, uint64_t until_ns, own_sample_fn fn, void *ctx);
 
-/*
- * Return: how many samples were taken, including lost ones. The other function returns how many
- * were lost.
- */
+/* Return: how many samples were taken, lost samples included; and how many were lost. */
 uint64_t own_sampler__nr_taken(const struct own_sampler *s);
 uint64_t own_sampler__nr_lost(const struct own_sampler *s);
 

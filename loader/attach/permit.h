@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* permit.h - asks the kernel which processes the invoker may record */
+/* permit.h - asks Linux which processes the invoker may record */
 #ifndef XPU_LOADER_PERMIT_H
 #define XPU_LOADER_PERMIT_H
 

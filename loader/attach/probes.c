@@ -31,15 +31,15 @@
 #define DETACHERS	64		/* threads that detach at the same time */
 
 /*
- * With PROBES_PID, the switches of at most this many processes are attached one by one: the
- * kernel's cost of attaching and detaching grows with the third power of their number. Beyond the
- * limit, the switches of all processes are attached, as with PROBES_ALL; the recording is the same.
+ * With PROBES_PID, the switches of at most this many processes are attached one by one: Linux's
+ * cost of attaching and detaching grows with the third power of their number. Beyond the limit, the
+ * switches of all processes are attached, as with PROBES_ALL; the recording is the same.
  */
 #define MAX_FOLLOWED	128
 
 /*
- * A program attached to a group of sites: by a multi link where the kernel has them, otherwise by
- * one link for each site.
+ * A program attached to a group of sites: by a multi link where Linux has them, otherwise by one
+ * link for each site.
  */
 struct attachment {
 	int multi_fd;			/* 0: no multi link */
@@ -56,10 +56,10 @@ struct shim {
 };
 
 /*
- * The number of ended processes whose switches may stay attached. To detach a switch, the kernel
- * visits all processes with the shim, and lowers the semaphore of each process that nobody is
- * attached to. That may hit a child that was just forked; its shim works for two more seconds with
- * lowered semaphores. So switches are detached rarely, for many processes at a time.
+ * The number of ended processes whose switches may stay attached. To detach a switch, Linux visits
+ * all processes with the shim, and lowers the semaphore of each process that nobody is attached to.
+ * That may hit a child that was just forked; its shim works for two more seconds with lowered
+ * semaphores. So switches are detached rarely, for many processes at a time.
  */
 #define MAX_ENDED	256
 
@@ -249,9 +249,8 @@ static bool is_attached(const struct attachment *a)
 }
 
 /*
- * Detaches @nr attachments, and clears them. Detaching one takes the kernel about 40 ms, and
- * detaching many at the same time takes no longer. The thread that drains the ring should not pass
- * @wait.
+ * Detaches @nr attachments, and clears them. Detaching one takes Linux about 40 ms, and detaching
+ * many at the same time takes no longer. The thread that drains the ring should not pass @wait.
  */
 static void detach_all(struct attachment *const *list, size_t nr, bool wait)
 {
@@ -512,7 +511,7 @@ static int map_rings(struct probes *p, bool sample)
 	return map_ring(p, p->skel->maps.sample_ring, &p->sample_budget, &p->sample_ring);
 }
 
-/* Return: 0, even on a kernel without the tracepoint (before Linux 6.10), or a negative errno. */
+/* Return: 0, even before Linux 6.10, which lacks the tracepoint, or a negative errno. */
 static int attach_prepare_exec(struct xpu_bpf *skel)
 {
 	struct bpf_link *link = bpf_program__attach(skel->progs.on_prepare_exec);

@@ -2,8 +2,8 @@
 /*
  * sampler.h - the clocks that call the sampling program: one perf event on each CPU
  *
- * The event is the kernel's cpu-clock, a timer. So a sample stands for an equal time on every CPU,
- * at every clock rate, and in virtual machines. Its time can be added to other times.
+ * The event is Linux's cpu-clock, a timer. So a sample stands for an equal time on every CPU, at
+ * every clock rate, and in virtual machines. Its time can be added to other times.
  */
 #ifndef XPU_LOADER_SAMPLER_H
 #define XPU_LOADER_SAMPLER_H
@@ -27,7 +27,7 @@ void sampler__close(struct sampler *s);
 /* To be called now and then: begins to sample CPUs that have come online. */
 void sampler__rescan(struct sampler *s);
 
-/* Return: how many samples a second the kernel allows; 0 if it does not say. */
+/* Return: how many samples a second Linux allows; 0 if it does not say. */
 uint64_t sampler__max_hz(void);
 
 #endif /* XPU_LOADER_SAMPLER_H */

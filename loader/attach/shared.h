@@ -54,7 +54,7 @@ struct shared_listener {
 	void *ctx;
 };
 
-/* Return: 0 or a negative errno. */
+/* Opens the socket for processes that share memory. Return: 0 or a negative errno. */
 int shared__open(const struct shared_options *opts, const struct shared_listener *listener,
 		 struct shared **sp);
 void shared__close(struct shared *s);

@@ -43,7 +43,7 @@ enum site_use {
 	SITE_MEMORY,
 };
 
-/* Says at which file offsets the kernel's breakpoint and the semaphore are. */
+/* Says at which file offsets Linux's breakpoint and the semaphore are. */
 struct site {
 	uint64_t at, semaphore;		/* semaphore: 0: none */
 	enum site_use use;

@@ -12,7 +12,7 @@
 #define ARCH_ELF	EM_X86_64
 #define ARCH_AUDIT	AUDIT_ARCH_X86_64
 
-/* The kernel's numbers of the registers, in the order of XPU_REG_*. */
+/* Linux's numbers of the registers, in the order of XPU_REG_*. */
 #define ARCH_PERF_REGS							\
 	PERF_REG_X86_AX, PERF_REG_X86_DX, PERF_REG_X86_CX, PERF_REG_X86_BX,	\
 	PERF_REG_X86_SI, PERF_REG_X86_DI, PERF_REG_X86_BP, PERF_REG_X86_SP,	\

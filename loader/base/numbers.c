@@ -18,7 +18,7 @@ static void make_secret(void)
 
 	if (getrandom(secret, sizeof(secret), 0) == sizeof(secret))
 		return;
-	/* Every kernel with BPF has getrandom(), but a system call filter may refuse it. */
+	/* Every Linux with BPF has getrandom(), but a system call filter may refuse it. */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	secret[0] = now.tv_nsec * 0x9e3779b97f4a7c15ull ^ (uintptr_t)&now;
 	secret[1] = now.tv_sec ^ secret[0] >> 32;

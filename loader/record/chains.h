@@ -22,7 +22,7 @@ struct chain {
 	uint32_t nr_frames;
 };
 
-/* Return: NULL if memory runs out. */
+/* Makes an empty set of chains. Return: NULL if memory runs out. */
 struct chains *chains__new(struct writer *w, struct processes *ps);
 void chains__free(struct chains *c);
 
@@ -63,7 +63,7 @@ void chains__tell(struct chains *c, struct process *p, const struct chain *chain
 /* Return: the number of chains of launches. */
 uint32_t chains__nr_launching(const struct chains *c);
 
-/* Writes the names of kernel functions, which have waited for the end. */
+/* Writes the names of Linux's functions, which have waited for the end. */
 void chains__finish(struct chains *c);
 
 #endif /* XPU_LOADER_CHAINS_H */

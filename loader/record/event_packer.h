@@ -11,7 +11,10 @@
 struct event_packer;
 struct writer;
 
-/* @sample_period_ns: the time that each CPU sample stands for. Return: NULL if memory runs out. */
+/*
+ * Makes a packer. @sample_period_ns: the time that each CPU sample stands for. Return: NULL if
+ * memory runs out.
+ */
 struct event_packer *event_packer__new(struct writer *w, uint32_t sample_period_ns);
 void event_packer__free(struct event_packer *e);
 

@@ -24,8 +24,8 @@ struct ksym {
 };
 
 /*
- * The kernel takes a tenth of a second to list the names; a target may start and end within that
- * time. So a thread reads the names, and nobody waits for them before the end of the recording.
+ * Linux takes a tenth of a second to list the names; a target may start and end within that time.
+ * So a thread reads the names, and nobody waits for them before the end of the recording.
  */
 struct ksyms {
 	bool started, joined;
@@ -85,8 +85,8 @@ static int ksyms__add_line(struct ksyms *k, const char *line)
 }
 
 /*
- * Orders by address. For functions with several names a global name comes first, otherwise the
- * kernel's order is kept.
+ * Orders by address. For functions with several names a global name comes first, otherwise Linux's
+ * order is kept.
  */
 static int ksym__cmp(const void *va, const void *vb)
 {

@@ -15,8 +15,8 @@ struct process;
 struct recorder_stats;
 
 /*
- * @ranges: NVTX ranges are recorded; @memory: memory events are recorded. Return: NULL if memory
- * runs out.
+ * Makes the collector of launches. @ranges: NVTX ranges are recorded; @memory: memory events are
+ * recorded. Return: NULL if memory runs out.
  */
 struct launches *launches__new(const struct recorder_parts *parts, bool ranges, bool memory);
 void launches__free(struct launches *l);

@@ -42,8 +42,8 @@ struct process {
 	UT_hash_handle hh;
 	uint32_t proc_id, pid;
 	char comm[XPU_COMM_LEN];
-	struct process *python_from;	/* the image whose interpreter this one uses, or NULL */
-	uint32_t nr_python_to;		/* images that use this one's interpreter */
+	struct process *python_from;	/* the image whose interpreter this image uses, or NULL */
+	uint32_t nr_python_to;		/* number of images that use this image's interpreter */
 	bool has_python;
 	struct xpu_python python;
 	uint64_t start_ns;		/* when the image began */
@@ -79,11 +79,14 @@ struct process {
  */
 typedef void (*processes_loss_fn)(void *ctx, uint32_t proc_id, struct xpu_loss *loss);
 
-/* Return: NULL if memory runs out. */
+/* Makes an empty set of processes. Return: NULL if memory runs out. */
 struct processes *processes__new(struct writer *w, processes_loss_fn loss, void *ctx);
 void processes__free(struct processes *ps);
 
-/* See recorder__attached() and recorder__detaching(). */
+/*
+ * Note that the attach is complete, or that the detach begins: see recorder__attached() and
+ * recorder__detaching().
+ */
 void processes__attached(struct processes *ps, uint64_t time_ns);
 void processes__detaching(struct processes *ps, uint64_t time_ns);
 

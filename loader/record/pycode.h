@@ -18,7 +18,7 @@ struct processes;
 struct pycodes;
 struct writer;
 
-/* Return: NULL if memory runs out. */
+/* Makes an empty set of Python's code objects. Return: NULL if memory runs out. */
 struct pycodes *pycodes__new(struct writer *w, struct processes *ps);
 void pycodes__free(struct pycodes *c);
 

@@ -33,8 +33,8 @@ struct recorder_listener {
 };
 
 /*
- * @sample_period_ns: the time that each CPU sample stands for; @ranges, @memory: whether NVTX
- * ranges and memory events are recorded
+ * Makes a recorder. @sample_period_ns: the time that each CPU sample stands for; @ranges, @memory:
+ * whether NVTX ranges and memory events are recorded
  */
 struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool ranges,
 			       bool memory, const struct recorder_listener *listener);
@@ -63,9 +63,8 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 			    const struct xpu_python *python);
 
 /*
- * To be called when the kernel has reported a thread's end, and the records that the thread sent
- * itself have been taken. Frees the thread's data, because a program may start a thread for each
- * request.
+ * To be called when Linux has reported a thread's end, and the records that the thread sent itself
+ * have been taken. Frees the thread's data, because a program may start a thread for each request.
  */
 void recorder__thread_exit(struct recorder *rec, uint32_t pid, uint32_t tid, uint64_t time_ns);
 

@@ -50,7 +50,7 @@ uint64_t shm_reader__ring_bytes(uint64_t bytes)
 /*
  * Whether the file is memory of @bytes that nobody can make shorter: reading beyond its end would
  * raise SIGBUS. Huge pages are refused, since they may be missing at any time. A process can still
- * punch holes; the kernel fills a hole with zeroes, unless no memory is left. The seals are checked
+ * punch holes; Linux fills a hole with zeroes, unless no memory is left. The seals are checked
  * first, since only memory has seals: any other question to a file system in user space might take
  * forever.
  */

@@ -10,7 +10,7 @@
 struct stacks;
 struct writer;
 
-/* Return: NULL if memory runs out. */
+/* Makes an empty set of stacks. Return: NULL if memory runs out. */
 struct stacks *stacks__new(struct writer *w);
 void stacks__free(struct stacks *s);
 

@@ -123,7 +123,8 @@ static void process__settle_threads(struct process *p, uint64_t now_ns)
 	       now_ns - e->latest.v[nr].time_ns > SETTLE_NS)
 		nr++;
 	/*
-	 * Remove entries only if more than half can go, so that moving the remaining ones is cheap.
+	 * Remove entries only if more than half can go, so that it is cheap to move those that
+	 * stay.
 	 */
 	if (nr <= e->latest.nr / 2)
 		return;

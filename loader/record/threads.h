@@ -12,7 +12,7 @@ struct processes;
 struct threads;
 struct writer;
 
-/* Return: NULL if memory runs out. */
+/* Makes an empty set of threads. Return: NULL if memory runs out. */
 struct threads *threads__new(struct writer *w, struct processes *ps);
 void threads__free(struct threads *t);
 

@@ -15,7 +15,7 @@
 
 struct windows;
 
-/* Return: NULL if memory runs out. */
+/* Makes an empty list of windows. Return: NULL if memory runs out. */
 struct windows *windows__new(void);
 void windows__free(struct windows *w);
 

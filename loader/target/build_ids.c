@@ -126,7 +126,7 @@ static int build_ids__start(struct build_ids *b)
 	return -EAGAIN;
 }
 
-/* Ends the process without waiting: it may hang in the kernel. */
+/* Ends the process without waiting: it may hang in Linux. */
 static void build_ids__end(struct build_ids *b)
 {
 	if (!b->pid)

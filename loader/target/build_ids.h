@@ -2,8 +2,8 @@
 /*
  * build_ids.h - gets the build-ids of files that running processes have mapped, from the kernel
  *
- * A helper process asks the kernel, since the kernel waits for the file system, which a user may
- * run (FUSE), or whose server may be gone (NFS).
+ * A helper process asks Linux, since Linux waits for the file system, which a user may run (FUSE),
+ * or whose server may be gone (NFS).
  */
 #ifndef XPU_LOADER_BUILD_IDS_H
 #define XPU_LOADER_BUILD_IDS_H
@@ -15,7 +15,7 @@
 
 struct build_ids;
 
-/* Return: NULL if there is no memory. */
+/* Makes the state, without a helper process yet. Return: NULL if memory runs out. */
 struct build_ids *build_ids__new(void);
 
 /* Ends the helper process, and reaps it only if that needs no waiting. */

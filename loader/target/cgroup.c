@@ -48,7 +48,7 @@ static bool has_word(const char *list, const char *word)
 
 /*
  * Return: the number of the cgroup v1 hierarchy that is mounted with @options, or 0. Hierarchies
- * without a controller do not count: the kernel does not show BPF programs a thread's cgroup there.
+ * without a controller do not count: Linux does not show BPF programs a thread's cgroup there.
  */
 static uint32_t number_of(const char *options)
 {

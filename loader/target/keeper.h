@@ -33,7 +33,7 @@ struct keeper_stats {
 	int error;			/* errno of the first failure */
 };
 
-/* @k: a keeper for the recording at @path. Return: 0 or a negative errno. */
+/* Makes a keeper, *@k, for the recording at @path. Return: 0 or a negative errno. */
 int keeper__new(const char *path, struct keeper **k);
 
 /* Takes each executable mapping, as soon as possible. */

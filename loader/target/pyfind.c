@@ -79,7 +79,7 @@ static int forbid_system_calls(void)
 	};
 	struct sock_fprog prog = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
 
-	/* If the kernel has no seccomp filters, the other measures must do. */
+	/* If Linux has no seccomp filters, the other measures must do. */
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) && errno != EINVAL)
 		return -errno;
 	return 0;

@@ -18,7 +18,7 @@ struct event {
 	uint64_t time_ns;
 	uint32_t bytes;
 	/*
-	 * The header is followed by the rest of the event. Its 64-bit members are aligned, as in
+	 * The other members of the event follow the header. Its 64-bit members are aligned, as in
 	 * the ring.
 	 */
 	_Alignas(8) struct perf_event_header hdr;

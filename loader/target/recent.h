@@ -16,7 +16,7 @@
 
 struct recent;
 
-/* Return: NULL if memory runs out. */
+/* Makes an empty list of events. Return: NULL if memory runs out. */
 struct recent *recent__new(void);
 void recent__free(struct recent *r);
 

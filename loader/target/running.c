@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PF_KTHREAD	0x00200000	/* from the kernel's include/linux/sched.h */
+#define PF_KTHREAD	0x00200000	/* from Linux's include/linux/sched.h */
 
 /* Reads the process @pid. Return: whether it exists. */
 static bool running_process__read(struct running_process *p, pid_t pid)

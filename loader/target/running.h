@@ -15,7 +15,7 @@ struct running_process {
 	uint64_t start;			/* start time: tells processes apart if the pid is reused */
 	char comm[XPU_COMM_LEN];
 	bool ended;			/* a zombie */
-	bool kernel;			/* a kernel thread */
+	bool kernel;			/* the process is a thread of Linux */
 	bool chosen;
 };
 

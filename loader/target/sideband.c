@@ -38,9 +38,9 @@
 #define VERDICT_NS	5000000000ull	/* no report about an exec comes later than this */
 #define SWEEP_NS	(2 * VERDICT_NS)	/* longest delay of events after a process's end */
 /*
- * Pages of a CPU's ring; powers of two. While the kernel detaches probes, which takes longer on a
- * busier machine, the ring must hold the mappings of the whole machine. If the invoker may not lock
- * that much memory, the rings have FEW_RING_PAGES, so that perf_event_mlock_kb allows two of them.
+ * Pages of a CPU's ring; powers of two. While Linux detaches probes, which takes longer on a busier
+ * machine, the ring must hold the mappings of the whole machine. If the invoker may not lock that
+ * much memory, the rings have FEW_RING_PAGES, so that perf_event_mlock_kb allows two of them.
  */
 #define RING_PAGES	256
 #define MAX_KNOWN	(1u << 18)	/* mappings kept of a process, which may map any number */
@@ -103,7 +103,7 @@ struct sideband {
 	struct pyfind *pyfind;		/* owned by the caller, or NULL */
 	sideband_task_fn task;		/* called for forks, execs and ends of threads; or NULL */
 	void *task_ctx;
-	struct viewed *viewed;		/* used if the kernel sends no events */
+	struct viewed *viewed;		/* used if Linux sends no events */
 	struct viewed *viewing;		/* the process that is being read, or NULL */
 };
 
@@ -425,7 +425,7 @@ static bool is_exec(const struct perf_event_header *hdr)
 	return hdr->type == PERF_RECORD_COMM && (hdr->misc & PERF_RECORD_MISC_COMM_EXEC);
 }
 
-/* The kernel leaves the build-id zero for a mapping without a file, such as [vdso] and JIT code. */
+/* Linux leaves the build-id zero for a mapping without a file, such as [vdso] and JIT code. */
 static bool has_build_id(const struct mmap2_event *e)
 {
 	static const uint8_t none[sizeof(e->build_id)];
@@ -435,9 +435,9 @@ static bool has_build_id(const struct mmap2_event *e)
 }
 
 /*
- * The vdso comes without a build-id, but the kernel gives every 64-bit process the same vdso. So
- * add the build-id of our own vdso, by which xpumerge can check whether its vdso is the same. A
- * 32-bit process has another vdso.
+ * The vdso comes without a build-id, but Linux gives every 64-bit process the same vdso. So add the
+ * build-id of our own vdso, by which xpumerge can check whether its vdso is the same. A 32-bit
+ * process has another vdso.
  */
 static void add_vdso_build_id(struct xpu_record_mmap *r)
 {
@@ -477,7 +477,7 @@ static void tell_of_mmap(struct sideband *s, const struct xpu_record_mmap *r)
 
 static void write_mmap(struct sideband *s, const struct mmap2_event *e, struct writer *w)
 {
-	/* The kernel terminates the name with a NUL and pads it; the sample id follows. */
+	/* Linux terminates the name with a NUL and pads it; the sample id follows. */
 	size_t len = strnlen(e->filename, e->hdr.size - sizeof(*e)) + 1;
 	size_t size = (sizeof(struct xpu_record_mmap) + len + 7) & ~(size_t)7;
 	struct xpu_record_mmap *r = writer__reserve(w, size);

@@ -2,7 +2,7 @@
 /*
  * sideband.h - mmap, comm, fork and exit events of the target's process tree
  *
- * They come from the kernel's perf events, inherited from parent to child, as with perf record.
+ * They come from Linux's perf events, inherited from parent to child, as with perf record.
  */
 #ifndef XPU_LOADER_SIDEBAND_H
 #define XPU_LOADER_SIDEBAND_H
@@ -26,9 +26,8 @@ struct xpu_record;
 int sideband__open(pid_t pid, struct sideband **s);
 
 /*
- * Like sideband__open(), but expects no reports of the BPF programs: the kernel itself stops the
- * events of a process that gains privileges. Needs no privileges, unless perf_event_paranoid is 3
- * or more.
+ * Like sideband__open(), but expects no reports of the BPF programs: Linux itself stops the events
+ * of a process that gains privileges. Needs no privileges, unless perf_event_paranoid is 3 or more.
  */
 int sideband__open_own(pid_t pid, struct sideband **s);
 
@@ -123,7 +122,7 @@ void sideband__finish(struct sideband *s, struct writer *w);
 bool sideband__waits(const struct sideband *s);
 
 /*
- * Return: how many events the kernel could not deliver so far, plus the missing events of ended
+ * Return: how many events Linux could not deliver so far, plus the missing events of ended
  * processes.
  */
 uint64_t sideband__nr_lost(const struct sideband *s);

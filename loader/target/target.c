@@ -34,7 +34,7 @@ static char *kept_env;			/* a copy of /proc/self/environ, with a NUL added */
 static size_t kept_bytes;
 
 /*
- * The kernel's own struct, because glibc hides the two signals that it uses itself, and changes the
+ * Linux's own struct, because glibc hides the two signals that it uses itself, and changes the
  * action of one of them when the first thread is made.
  */
 struct kernel_action {
@@ -118,7 +118,7 @@ void target__restore(void)
 	sigprocmask(SIG_SETMASK, &original_mask, NULL);
 }
 
-/* Return: 0 if @path is an executable program, or a negative errno. */
+/* Checks a path. Return: 0 if @path is an executable program, or a negative errno. */
 static int find_program(const char *path)
 {
 	struct stat st;
@@ -302,7 +302,7 @@ void target__reap(struct target *t)
 
 void target__signal(struct target *t, int sig, int code, pid_t sender_pid)
 {
-	/* Signals from the kernel, such as Ctrl-C on the terminal, go to the whole group. */
+	/* Signals from Linux, such as Ctrl-C on the terminal, go to the whole group. */
 	if (code > 0 || sig < 1 || sig >= NSIG)
 		return;
 	t->relays[sig].pending = true;

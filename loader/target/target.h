@@ -69,8 +69,8 @@ void target__signal(struct target *t, int sig, int code, pid_t sender_pid);
  * target__relay - pass on signals that the target did not get by itself
  *
  * A signal from the terminal, or to the whole group, has reached the target already; a signal to
- * xpuload alone has not. @p knows from the kernel which signals reached the target; without @p, @w
- * knows which signals went to the group. Either may be NULL.
+ * xpuload alone has not. @p knows from Linux which signals reached the target; without @p, @w knows
+ * which signals went to the group. Either may be NULL.
  *
  * Return: whether any signal is still undecided: then call again within some milliseconds.
  */

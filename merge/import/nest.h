@@ -51,7 +51,7 @@ struct nest {
 	uint64_t nr_too_deep;
 };
 
-/* Return: 0 or -ENOMEM. */
+/* Sorts both arrays, and sets the node of each point. Return: 0 or -ENOMEM. */
 int nest__sweep(struct nest *n, struct nest_range *ranges, size_t nr_ranges,
 		struct nest_point *points, size_t nr_points);
 

@@ -42,7 +42,9 @@ static bool nsys_frame__is_cuda(const struct nsys_frame *f)
 	return f->symbol && cuda_api__parse(f->symbol, strlen(f->symbol), &name, &len);
 }
 
-/* Return: 0 and *@name, which is empty if the export has no name; or -ENOMEM. */
+/*
+ * Finds a frame's name. Return: 0 and *@name, which is empty if the export has no name; or -ENOMEM.
+ */
 static int nsys__frame_name(struct nsys *n, const struct nsys_frame *f, struct span *name)
 {
 	bool named = f->symbol && !f->unresolved;

@@ -581,7 +581,7 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 			out->nr_uncertain++;
 		else
 			out->nr_no_stack++;
-		/* The kernel's thread id is more useful than CUPTI's thread id. */
+		/* Linux's thread id is more useful than CUPTI's thread id. */
 		tid = pair == NO_INDEX ? lane->tid : t->cpu_lanes.v[pair].tid;
 		twofiles__thread(t, lane, tid, e ? e->comm : NULL, c->start_ns);
 		import__launch(t->im, c->start_ns, c->correlation_id,

@@ -123,7 +123,7 @@ int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool 
 
 /*
  * Adds a launch that another file counts, and that already has device records there: its records
- * here are further ones. Return: as join__add_launch().
+ * here are further records of it. Return: like join__add_launch().
  */
 int join__add_earlier(struct join *j, uint64_t key, const struct launch *l);
 

@@ -41,8 +41,9 @@ struct session_sink {
 	void *ctx;
 	int (*launch)(void *ctx, const struct model *m, uint64_t key, const struct launch *l);
 	/*
-	 * @l: NULL for an orphan. @made: the chain that made the graph node, or NO_INDEX. @first:
-	 * whether it is the launch's first work, in no particular order.
+	 * Takes a piece of device work. @l: its launch; NULL for an orphan. @made: the chain that
+	 * made the graph node, or NO_INDEX. @first: whether it is the launch's first work, in no
+	 * particular order.
 	 */
 	int (*work)(void *ctx, const struct model *m, uint64_t key, const struct work *w,
 		    const struct launch *l, uint32_t made, bool first);

@@ -193,7 +193,7 @@ int samples__rest(struct second_pass *p, const struct xpu_record_cpu_rest *rec)
 		p->sums->loss.bad_refs++;
 		at.thread = NO_INDEX;
 	}
-	/* The thread's name is the one that it ended with. */
+	/* The thread has the name with which it ended. */
 	at.comm = at.thread != NO_INDEX ?
 		  model__thread_comm(m, &m->threads.v[at.thread], xpu_ns_between(1, rec->end_ns)) :
 		  model__proc_comm(m, proc, xpu_ns_between(1, rec->end_ns));

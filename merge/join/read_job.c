@@ -33,7 +33,7 @@ static void read_job__open_jitmaps(struct read_job *p, const struct input *in)
 	};
 }
 
-/* Saves results of earlier recordings that must be separate while this one is read. */
+/* Saves results of earlier recordings that must be separate while the next recording is read. */
 static void read_job__enter(struct read_job *p)
 {
 	struct sums *sums = p->sums;
@@ -254,7 +254,7 @@ static int read_job__first_pass(struct read_job *p)
 	return err ?: found__resolve(&p->found, p->model) ?: read_job__begin_features(p);
 }
 
-/* Return: 0, -ENOMEM or the sink's error. */
+/* Calls open() of all features. Return: 0, -ENOMEM or the sink's error. */
 static int read_job__open_features(struct read_job *p)
 {
 	void *const *states = p->model->features;
@@ -267,7 +267,7 @@ static int read_job__open_features(struct read_job *p)
 	return err;
 }
 
-/* Return: 0, -ENOMEM or the sink's error. */
+/* Calls last() of all features. Return: 0, -ENOMEM or the sink's error. */
 static int read_job__end_features(struct read_job *p)
 {
 	void *const *states = p->model->features;
@@ -280,7 +280,7 @@ static int read_job__end_features(struct read_job *p)
 	return err;
 }
 
-/* Return: 0, -ENOMEM or the sink's error. */
+/* Calls close() of all features. Return: 0, -ENOMEM or the sink's error. */
 static int read_job__close_features(struct read_job *p)
 {
 	void *const *states = p->model->features;
@@ -340,7 +340,7 @@ int read_job__read(struct read_job *p)
 	return err || p->again || p->waits ? err : read_job__later_passes(p);
 }
 
-/* Makes the passes that had to wait for read_job__take(). Return: as read_job__read(). */
+/* Makes the passes that had to wait for read_job__take(). Return: like read_job__read(). */
 static int read_job__go_on(struct read_job *p)
 {
 	p->pass.unwind = &p->s->unwind;

@@ -68,7 +68,7 @@ int read_job__init(struct read_job *p, struct session *s, size_t nr, struct pass
 int read_job__init_apart(struct read_job *p, struct session *s, size_t nr, struct passes *passes);
 void read_job__exit(struct read_job *p);
 
-/* Return: 0, perhaps with @p->again set; or -ENOMEM, or the sink's error. */
+/* Reads the recording. Return: 0, perhaps with @p->again set; or -ENOMEM, or the sink's error. */
 int read_job__read(struct read_job *p);
 int read_job__take(struct read_job *p);
 

@@ -123,8 +123,8 @@ struct sums {
 };
 
 /*
- * @opts: with times_by_path, times of one call path in several threads and NVTX ranges may be
- * united
+ * Initializes the sums. @opts: with times_by_path, times of one call path in several threads and
+ * NVTX ranges may be united
  */
 void sums__init(struct sums *s, const struct model *model, const struct session_opts *opts);
 void sums__exit(struct sums *s);

@@ -139,6 +139,6 @@ int times__finish(struct times *t, const struct busy *busy, size_t nr)
 		err = times__device(t, gpu, &busy[gpu]);
 	err = err ?: bins__finish(&t->rows, t->rows.max_sums) ?:
 	      bins__finish(&t->sums, t->sums.max_sums / 2);
-	/* Rows may have finer bins than the sums, but not coarser ones. */
+	/* Rows may have finer bins than the sums, but not coarser bins. */
 	return err ?: bins__widen(&t->sums, t->rows.scale.shift);
 }

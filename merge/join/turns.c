@@ -48,7 +48,7 @@ static void turns__tell(void *ctx, unsigned int permille)
 }
 
 /*
- * Reads an input with the session's own model, after all earlier inputs. Return: as turns__run().
+ * Reads an input with the session's own model, after all earlier inputs. Return: like turns__run().
  */
 static int read_next(struct session *s, size_t nr, struct passes *passes)
 {

@@ -27,7 +27,7 @@
 int turns__run(struct session *s);
 
 /*
- * Reads an input with the session's own model, after all earlier inputs. Return: as turns__run().
+ * Reads an input with the session's own model, after all earlier inputs. Return: like turns__run().
  */
 int turns__next(struct session *s, size_t nr);
 

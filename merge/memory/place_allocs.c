@@ -413,7 +413,7 @@ static int take_rest(struct second_pass *p)
 }
 
 /*
- * If another file follows, notes until when this one has the memory of each process. Return: 0 or
+ * If another file follows, notes until when this file has the memory of each process. Return: 0 or
  * -ENOMEM.
  */
 static int set_ends(struct second_pass *p)
@@ -558,7 +558,7 @@ static int add_holder(struct memory_state *state, struct session *s, const struc
 	return err || !with_made ? err : add_made(state, s->sums.aggregates.last, &holder->made);
 }
 
-/* Notes that another file follows, so that processes leave nothing at the end of this one. */
+/* Notes that another file follows, so that processes leave nothing at the end of this file. */
 static void heap__has_next(struct heap *h)
 {
 	size_t i;

@@ -86,7 +86,7 @@ static bool is_before(const struct rest *other, const struct rest *r, unsigned i
 }
 
 /*
- * Return: whether the rest of recording @r is the one to show: the largest, if recordings have
+ * Return: whether the rest of recording @r is shown. It is the largest, if recordings have
  * different moments.
  */
 static bool shows(const struct rests *rests, const struct rest *r, unsigned int moment)

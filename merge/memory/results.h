@@ -29,7 +29,10 @@ struct memory_peak {
 					 * them; NULL: none */
 };
 
-/* Return: 0 or -ENOMEM; the caller frees peak->holder, even after a failure. */
+/*
+ * Finds the peak of memory. Return: 0 or -ENOMEM; the caller frees peak->holder, even after a
+ * failure.
+ */
 int memory__peak(const struct session *s, struct memory_peak *peak);
 
 /* Writes the peak of memory and its largest holder, if memory was recorded. */

@@ -799,8 +799,8 @@ static void print_parts(FILE *f, const struct memory_peak *peak)
 {
 	const struct heap_parts *p = &peak->parts;
 	const struct {
-		const char *sum;	/* the sum of this part and the next ones; NULL: as
-					 * before */
+		const char *sum;	/* the sum of this part and the parts after it; NULL: like
+					 * the part before */
 		const char *part;
 		uint64_t bytes;
 	} parts[] = {

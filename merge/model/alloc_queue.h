@@ -45,7 +45,7 @@ bool alloc_event__is_before(const struct alloc_event *a, const struct alloc_even
 /* Compares by time, then by .order, which here counts the events put into the queue. */
 bool alloc_event__is_earlier(const struct alloc_event *a, const struct alloc_event *b);
 
-/* Return: 0 or -ENOMEM. */
+/* Adds an event. Return: 0 or -ENOMEM. */
 int alloc_queue__push(struct alloc_queue *q, const struct alloc_event *event,
 		      alloc_event_before_fn before);
 

@@ -78,8 +78,8 @@ static bool bins__is_next(const struct bins *b, size_t at)
 }
 
 /*
- * Sorts the list: the part added since the last sort is sorted, then merged with the rest. Return:
- * 0 or -ENOMEM.
+ * Sorts the list: the part added since the last sort is sorted, then merged with the part that was
+ * sorted before. Return: 0 or -ENOMEM.
  */
 static int bins__sort(struct bins *b)
 {
@@ -254,7 +254,7 @@ static int bins__coarsen(struct bins *b)
 	return err ?: bins__sort(b);
 }
 
-/* Return: 0 or -ENOMEM. */
+/* Makes bins longer until at most @max remain. Return: 0 or -ENOMEM. */
 static int bins__reduce(struct bins *b, size_t max)
 {
 	int err = bins__sort(b);
@@ -407,7 +407,7 @@ static int bins__add_span(struct bins *b, uint32_t key, uint64_t from_ns, uint64
 	for (bin = from_ns >> b->scale.shift; !err && bin <= to_ns >> b->scale.shift; bin++) {
 		end_ns = min_t(uint64_t, ((bin + 1) << b->scale.shift) - 1, to_ns);
 		part = (struct bin_value){ value->ns - ns, bytes, value->nr - nr };
-		if (end_ns != to_ns) {		/* as filter__cut() does */
+		if (end_ns != to_ns) {		/* do it as filter__cut() does */
 			done_ns = end_ns + 1 - from_ns;
 			part.ns = (uint64_t)((unsigned __int128)value->ns * done_ns / span_ns) - ns;
 			part.nr = ((unsigned __int128)value->nr * done_ns + span_ns - 1) / span_ns -

@@ -29,7 +29,7 @@ struct busy {
 	uint64_t first_ns, last_ns;	/* first begin and last end of all spans; equal: no spans */
 };
 
-/* Return: 0 or -ENOMEM. */
+/* Adds a span in which work ran. Return: 0 or -ENOMEM. */
 int busy__add(struct busy *b, uint64_t start_ns, uint64_t end_ns);
 
 /* Adds all spans of @from, which is empty afterwards. Return: 0 or -ENOMEM. */

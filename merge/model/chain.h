@@ -16,7 +16,7 @@ struct stack;
 enum path_how {
 	PATH_NO_STACK,			/* no stack could be read */
 	PATH_SHIM,			/* unwound by the shim */
-	PATH_KERNEL,			/* made by the kernel, along frame pointers */
+	PATH_KERNEL,			/* made by Linux, along frame pointers */
 	PATH_NAMED,			/* imported with names instead of addresses */
 	PATH_NONE,			/* imported, without a stack */
 };

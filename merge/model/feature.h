@@ -124,7 +124,7 @@ struct feature_table {
 	const char *name;		/* NULL: the feature's name */
 	/*
 	 * Puts the rows of the recording that was read last; their table has the feature's number.
-	 * NULL: all rows were given to the sink. Return: as parts__put().
+	 * NULL: all rows were given to the sink. Return: like parts__put().
 	 */
 	int (*put)(const struct model *m, struct tables_recording *r, uint32_t partition);
 };
@@ -132,7 +132,10 @@ struct feature_table {
 /* writes the results of a command in one format */
 struct feature_writer {
 	const char *format;		/* NULL ends a list */
-	/* Return: 0 or -ENOMEM; an error of @f stays in its error flag. */
+	/*
+	 * Writes the results in the format. Return: 0 or -ENOMEM; an error of @f stays in its error
+	 * flag.
+	 */
 	int (*write)(const void *command, FILE *f, const struct write_opts *opts);
 };
 
@@ -162,8 +165,8 @@ struct feature_command {
  */
 struct feature {
 	const char *name;
-	const char *needs;		/* another feature's name; without that feature, this one is
-					 * absent, too */
+	const char *needs;		/* another feature's name; without that feature, this
+					 * feature is absent, too */
 	void *(*new)(struct model *m);	/* Return: a state; NULL: memory is short */
 	void (*free)(void *state);
 
@@ -179,7 +182,7 @@ struct feature {
 	int (*begin)(void *state, struct second_pass *p);	/* called after the first pass */
 	/*
 	 * Finds the range of an id, which a launch, wait or event of memory has. This wakes the
-	 * feature. Return: as second_pass__range().
+	 * feature. Return: like second_pass__range().
 	 */
 	int (*find_range)(void *state, struct model *m, uint32_t proc, uint32_t id,
 			  uint32_t *range);

@@ -111,7 +111,7 @@ int gpus__absorb(struct gpus *to, const struct gpus *from, uint32_t first_proc, 
  * @all: the GPUs of all recordings, without their sums
  * @first_proc: what to add to its processes' indices
  *
- * Return: as gpus__absorb().
+ * Return: like gpus__absorb().
  */
 int gpus__number(struct gpus *g, struct gpus *all, uint32_t first_proc);
 

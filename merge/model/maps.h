@@ -2,8 +2,8 @@
 /*
  * maps.h - executable mappings by address
  *
- * A skip list, because maps come in any order and in large numbers: the kernel maps downwards, a
- * JIT compiler anywhere, and a process may run for days.
+ * A skip list, because maps come in any order and in large numbers: Linux maps downwards, a JIT
+ * compiler anywhere, and a process may run for days.
  */
 #ifndef MERGE_MAPS_H
 #define MERGE_MAPS_H

@@ -106,7 +106,7 @@ struct nccl_unit {
 	uint64_t busy_ns;		/* total time of the unit's kernels: wait_ns and
 					 * transfers */
 	uint64_t wait_ns;
-	uint64_t caused_ns;		/* how long other units waited for this one */
+	uint64_t caused_ns;		/* how long other units waited for this unit */
 	uint32_t waited_for;		/* the unit for which it waited; NO_INDEX: none */
 	uint32_t meeting;		/* NO_INDEX: the unit is not paired */
 	bool paired;			/* a unit of another rank matches it */
@@ -239,7 +239,7 @@ bool nccl__is_range(const struct xpu_record_range *rec);
 /* Return: the kind of an NVTX range; NCCL_NONE if memory is short. */
 enum nccl_kind nccl__kind(struct nccl *n, const struct ranges *ranges, uint32_t range);
 
-/* Called when a thread's range opens or closes, and for a mark. Return: 0 or -ENOMEM. */
+/* Follows a thread into and out of a range, and takes a mark. Return: 0 or -ENOMEM. */
 int nccl__open(struct nccl *n, const struct ranges *ranges, uint32_t proc, uint32_t thread,
 	       uint32_t range, uint64_t time_ns);
 void nccl__close(struct nccl *n, const struct ranges *ranges, uint32_t thread, uint32_t range,

@@ -138,8 +138,8 @@ static int ends__runs(const struct nccl_clocks *c, ends_runs *runs)
 }
 
 /*
- * Aligns one more clock: the one with the most differences to an aligned clock. Return: 1 if one
- * was aligned, 0 if none is left, or -ENOMEM.
+ * Aligns one more clock: the clock with the most differences to an aligned clock. Return: 1 if a
+ * clock was aligned, 0 if none is left, or -ENOMEM.
  */
 static int clocks__align_next(struct nccl_clocks *c, const ends_runs *runs)
 {

@@ -185,7 +185,7 @@ int ranks__write_html(const struct ranks *r, FILE *f, const char *unit);
 /* Return: how the ranks are numbered, in words. */
 const char *ranks__numbered(const struct ranks *r);
 
-/* Return: 0 or -ENOMEM; an error of @f stays in its error flag. */
+/* Writes the results as text. Return: 0 or -ENOMEM; an error of @f stays in its error flag. */
 int ranks__write_text(const struct ranks *r, FILE *f, const struct ranks_opts *opts);
 
 /* Return: "on the GPU", "off the CPU", ...: the kind in words. */

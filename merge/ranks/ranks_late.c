@@ -172,8 +172,8 @@ static const char *late__make_path(struct ranks *r, const struct stack *stack, b
 }
 
 /*
- * Return: the frames of a chain, interned, or NULL. Without @whole, frames inside libraries and the
- * kernel are left out.
+ * Return: the frames of a chain, interned, or NULL. Without @whole, frames inside libraries and
+ * Linux are left out.
  */
 static const char *late__path(struct late *l, uint32_t chain, bool whole)
 {

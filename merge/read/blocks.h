@@ -44,7 +44,7 @@ struct blocks;
 /**
  * blocks__new - make a reader for the blocks of one file
  * @base: the whole file of @size bytes, which must outlive the reader
- * @mapped: whether memory that the walk has passed may be given back to the kernel
+ * @mapped: whether memory that the walk has passed may be given back to Linux
  *
  * Return: NULL if memory is short.
  */

@@ -175,7 +175,7 @@ static int collect__string(struct found *f, uint32_t proc, const struct xpu_reco
 	return data ? array_push(&f->string_defs, data) : -ENOMEM;
 }
 
-/* Return: 0 or -ENOMEM. */
+/* Takes a record of a label. Return: 0 or -ENOMEM. */
 static int collect__label(struct collect *c, uint32_t proc, const struct xpu_record_label *rec,
 			  bool by_recorder)
 {

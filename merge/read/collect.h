@@ -21,7 +21,7 @@ struct collect {
 	struct msgs *msgs;		/* ... and its description */
 	bool has_recorder;		/* the recording was recorded, not imported */
 	uint64_t begin_ns;		/* when the recording, or its first file, began */
-	uint64_t made_ns;		/* latest time in a record of the recorder or the kernel */
+	uint64_t made_ns;		/* latest time in a record of the recorder or Linux */
 	int status;			/* -EBADMSG: the recording is damaged; otherwise 0 */
 	struct collect_take takes[COLLECT_TYPES];	/* collect__run() fills it in */
 };

@@ -10,7 +10,8 @@ struct passes {
 	void (*tell)(void *ctx, unsigned int permille);		/* gets the progress; or NULL */
 	void *ctx;
 	unsigned int permille;		/* the last progress reported */
-	unsigned int nr_inputs, input;	/* number of recordings, and the one being read */
+	unsigned int nr_inputs, input;	/* number of recordings, and the index of the recording that
+					 * is being read */
 };
 
 typedef int (*pass_fn)(void *ctx, const struct record_iter *it, const struct xpu_record *rec);

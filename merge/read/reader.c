@@ -469,7 +469,7 @@ static void record_iter__next_block(struct record_iter *it)
 		record_iter__stop(it, RECORDS_WHOLE, NULL);
 }
 
-/* Stops at an invalid record. Inside a block, skips only the rest of the block. */
+/* Stops at an invalid record. Inside a block, skips only the records up to the end of the block. */
 static void record_iter__fail(struct record_iter *it, enum records_end end, const char *what)
 {
 	if (!it->blocks) {

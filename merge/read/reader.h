@@ -131,14 +131,14 @@ const struct damages *reader__damages(const struct reader *r);
  */
 const void *reader__keep(const struct reader *r, const void *part, size_t bytes);
 
-/* Makes the kernel read the file, or its first part, while another file is being used. */
+/* Makes Linux read the file, or its first part, while another file is being used. */
 void reader__read_ahead(const struct reader *r);
 
 /* Like reader__keep(), but the copy is valid only until reader__let_go(). */
 const void *reader__hold(const struct reader *r, const void *part, size_t bytes);
 
 /*
- * Frees the copies of reader__hold(), and gives the file's pages back to the kernel, after a walk.
+ * Frees the copies of reader__hold(), and gives the file's pages back to Linux, after a walk.
  * Another walk may follow.
  */
 void reader__let_go(const struct reader *r);

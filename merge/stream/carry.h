@@ -22,7 +22,7 @@
 struct carry;
 struct carried_process;
 
-/* Return: NULL if memory is short. */
+/* Makes an empty state. Return: NULL if memory is short. */
 struct carry *carry__new(void);
 void carry__free(struct carry *c);
 

@@ -173,7 +173,7 @@ static const struct frame *callchains__address(struct callchains *c, struct imag
 	return f;
 }
 
-/* Return: the frame of an address in the kernel, like callchains__address(). */
+/* Return: the frame of an address in Linux, like callchains__address(). */
 static const struct frame *callchains__kernel(struct callchains *c, uint64_t addr)
 {
 	const char *name = c->kallsyms ? kallsyms__find(c->kallsyms, addr) : NULL;

@@ -77,8 +77,8 @@ struct callchains {
 	 * NULL.
 	 */
 	const char *(*jit)(void *ctx, const struct image *image, bool ran_before, uint64_t addr);
-	const struct kallsyms *kallsyms;	/* owned by the caller; NULL: kernel functions have
-						 * no names */
+	const struct kallsyms *kallsyms;	/* owned by the caller; NULL: functions of Linux
+						 * have no names */
 	/*
 	 * Returns a string of the process whose path is being resolved, or NULL. The pointer may be
 	 * NULL.

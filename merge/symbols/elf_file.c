@@ -14,7 +14,7 @@
 
 #include "xpu_record.h"
 
-/* Return: 0; or -ENOEXEC, with the file closed. */
+/* Begins to read a file. Return: 0; or -ENOEXEC, with the file closed. */
 static int elf_file__begin(struct elf_file *f)
 {
 	elf_version(EV_CURRENT);

@@ -210,7 +210,7 @@ static int idles__row(struct idles *i, const struct idle_gap *gap, enum idle_doi
 	})) : 0;
 }
 
-/* Divides the rest of a gap among the thread's CPU samples in it. */
+/* Divides the part of a gap that is left among the thread's CPU samples in it. */
 static int idles__share_rest(struct idles *i, const struct idle_gap *gap, uint64_t rest_ns)
 {
 	size_t first = idles__find_sample(i, gap->thread, gap->from_ns), nr, k;
@@ -249,8 +249,8 @@ static int idles__gap(struct idles *i, const struct idle_gap *gap)
 			return err;
 		rest_ns += start_ns - now_ns;
 		now_ns = end_ns;
-		if (now_ns == gap->to_ns)	/* the next deeds overlap the earlier ones, and
-						 * would count twice */
+		if (now_ns == gap->to_ns)	/* the deeds that follow overlap the deeds before,
+						 * and would count twice */
 			break;
 	}
 	return idles__share_rest(i, gap, rest_ns + gap->to_ns - now_ns);

@@ -54,7 +54,7 @@ void waits__exit(struct waits *w);
 int waits__add(struct waits *w, uint32_t proc, uint64_t start_ns,
 	       const struct xpu_record_wait *rec);
 
-/* Called when all waits have been added. Return: 0 or -ENOMEM. */
+/* Groups the waits, when all have been added. Return: 0 or -ENOMEM. */
 int waits__ready(struct waits *w);
 
 struct wait_work {			/* one piece of device work */

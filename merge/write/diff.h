@@ -63,7 +63,7 @@ struct diff_text {
 };
 
 /*
- * Writes the kernels and other work, and the call paths, that differ most. Return: as
+ * Writes the kernels and other work, and the call paths, that differ most. Return: like
  * diff__write_folded().
  */
 int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o);
@@ -78,7 +78,7 @@ int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o);
  */
 int64_t diff__print_grown(const struct diff *d, FILE *f, double percent);
 
-/* Writes the page with both sides; @unit: as html_opts.unit. Return: as diff__write_folded(). */
+/* Writes the page with both sides; @unit: as html_opts.unit. Return: like diff__write_folded(). */
 int diff__write_html(const struct diff *d, FILE *f, const char *unit);
 
 #endif /* MERGE_DIFF_H */

@@ -106,7 +106,8 @@ static void dump__comm(struct dump *d, const char *text)
 
 enum printed {
 	DECIMAL, SIGNED, HEX, NAME, COMM, UUID, DOMAIN,
-	SKIP,				/* this and the next ones are not printed as a value */
+	SKIP,				/* this value and those after it are not printed as a
+					 * value */
 	TEXT, ROWS,
 };
 

@@ -212,7 +212,8 @@ void output__abort_from_signal(void)
 	int i;
 
 	/*
-	 * No other thread frees an output while this one holds the lock, which is never released.
+	 * No other thread frees an output while this thread holds the lock, which is never
+	 * released.
 	 */
 	for (i = 0; i < HANDLER_TRIES && !try_lock_outputs(); i++)
 		sched_yield();

@@ -169,7 +169,7 @@ static bool frame__is_api(const struct frame *frame)
 	return isupper((unsigned char)*name) && !strpbrk(name, "(<: ");
 }
 
-/* Whether nvcc made the function: the one that <<<>>> calls, or a function that it calls. */
+/* Whether nvcc made the function: the function that <<<>>> calls, or a function that it calls. */
 static bool frame__is_stub(const struct frame *frame)
 {
 	return !strncmp(frame->name, "__cudaLaunchKernel", 18) ||

@@ -73,7 +73,7 @@ static inline uint64_t arch__ticks(void)
 	return ticks;
 }
 
-/* The counter runs at 1 GHz on new processors, and at 25 to 100 MHz on older ones. */
+/* The counter runs at 1 GHz on new processors, and at 25 to 100 MHz on older processors. */
 static inline uint64_t arch__ticks_at_3ghz(uint64_t ticks)
 {
 	uint64_t rate;

@@ -67,9 +67,8 @@ static inline uint64_t arch__load_word(uint64_t addr, uint64_t nr)
 }
 
 /*
- * Calls rt_sigprocmask(-1, @set, NULL, @bytes): the kernel first reads the set, if it can, then
- * refuses the invalid "how". Return: the kernel's result, a negative errno; syscall() would set
- * errno.
+ * Calls rt_sigprocmask(-1, @set, NULL, @bytes): Linux first reads the set, if it can, then refuses
+ * the invalid "how". Return: Linux's result, a negative errno; syscall() would set errno.
  */
 static inline long arch__try_sigset(uint64_t set, long bytes)
 {
@@ -103,7 +102,7 @@ static inline bool arch__is_steady(void)
 	return __get_cpuid(0x80000007, &eax, &ebx, &ecx, &edx) && edx & 1 << 8;
 }
 
-/* The kernel's clock sources that use this counter. */
+/* Linux's clock sources that use this counter. */
 #define ARCH_CLOCKS	"tsc\n", "kvm-clock\n", "hyperv_clocksource_tsc_page\n"
 
 /* ---- unwinding ------------------------------------------------------------------------------- */

@@ -39,7 +39,7 @@ static void pause_ns(long ns)
 /* Return: the CPU time of a thread of this process; UINT64_MAX if it has ended. */
 static uint64_t cpu_time(pid_t tid)
 {
-	/* The kernel's number for the CPU time clock of the thread @tid. */
+	/* Linux's number for the CPU time clock of the thread @tid. */
 	clockid_t clock = ~(uint32_t)tid << 3 | 6;
 	struct timespec ts;
 
@@ -157,7 +157,7 @@ static bool have_end_key;
 static void (*at_end)(void);
 
 /*
- * Called when a watched thread ends. @arg: the process that the thread belonged to when it was
+ * Handles the end of a watched thread. @arg: the process that the thread belonged to when it was
  * first watched. A child made by a bare system call ran no fork handlers, and has copies of its
  * parent's thread memory, some of it shared: it leaves that memory alone.
  */

@@ -23,7 +23,7 @@ void *arena__alloc(struct arena *a, size_t bytes);
 /* Frees all allocations, but keeps the pieces. */
 void arena__clear(struct arena *a);
 
-/* Gives all memory back to the kernel. */
+/* Gives all memory back to Linux. */
 void arena__free(struct arena *a);
 
 #endif /* XPU_PRELOAD_ARENA_H */

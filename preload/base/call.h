@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Return: the kernel's result, which is a negative errno after a failure. */
+/* Return: Linux's result, which is a negative errno after a failure. */
 static inline long call(long nr, long a, long b, long c, long d, long e)
 {
 	long ret = syscall(nr, a, b, c, d, e);

@@ -26,8 +26,8 @@ static unsigned int nr_steady;
 static atomic_uint_fast64_t rate;
 
 /*
- * Whether ticks are the same on all CPUs, at all clock rates, asleep and awake. The kernel knows
- * best: it is asked for its own clock source.
+ * Whether ticks are the same on all CPUs, at all clock rates, asleep and awake. Linux knows best:
+ * it is asked for its own clock source.
  */
 static bool is_usable(void)
 {

@@ -17,7 +17,10 @@ struct variable {
 	const char *name;
 };
 
-/* Numbers, in the order of enum xpu_label_source: each launcher may run inside the later ones. */
+/*
+ * Numbers, in the order of enum xpu_label_source: each launcher may run inside the launchers after
+ * it.
+ */
 static const struct variable numbers[] = {
 	{ XPU_LABEL_BY_TORCH, XPU_LABEL_RANK, "RANK" },
 	{ XPU_LABEL_BY_TORCH, XPU_LABEL_LOCAL_RANK, "LOCAL_RANK" },

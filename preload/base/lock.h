@@ -24,7 +24,7 @@ static inline void signals__restore(const sigset_t *old)
 	pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
-/* @old: filled in for lock__give() */
+/* Takes a lock, with signals blocked. @old: filled in for lock__give() */
 static inline void lock__take(pthread_mutex_t *lock, sigset_t *old)
 {
 	signals__block(old);

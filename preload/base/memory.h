@@ -2,8 +2,8 @@
 /*
  * memory.h - maps memory for the shim, and finds out which memory of the process can be read
  *
- * The kernel is asked once for each page; readable spans of a thread's stacks are remembered. Safe
- * in signal handlers; errno is kept.
+ * Linux is asked once for each page; readable spans of a thread's stacks are remembered. Safe in
+ * signal handlers; errno is kept.
  */
 #ifndef XPU_PRELOAD_MEMORY_H
 #define XPU_PRELOAD_MEMORY_H

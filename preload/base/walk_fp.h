@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* walk_fp.h - the call chain along frame pointers, as the kernel walks it */
+/* walk_fp.h - the call chain along frame pointers, as Linux walks it */
 #ifndef XPU_PRELOAD_WALK_FP_H
 #define XPU_PRELOAD_WALK_FP_H
 

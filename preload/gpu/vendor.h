@@ -74,7 +74,10 @@ struct vendor {
 	/* ---- what is wanted; each may be NULL ---- */
 
 	void (*want_calls)(enum calls_wanted wanted);
-	/* @late: the program has already used the GPU. Called before allocs__start(). */
+	/*
+	 * Begins or ends to record memory; called before allocs__start(). @late: the program has
+	 * already used the GPU.
+	 */
 	void (*want_memory)(bool on, bool late);
 	/* Called when somebody begins to listen, and then several times a second. */
 	void (*listened)(void);

@@ -47,7 +47,7 @@ struct call_log {
 	atomic_bool by_ticks;		/* entries have ticks of the log's clock */
 	uint32_t tid;
 	uint64_t head, tail;		/* as in struct xpu_log */
-	uint64_t end;			/* there is room for entries before this one */
+	uint64_t end;			/* there is room for entries before this number */
 	uint64_t nr_alone;		/* calls sent without being logged */
 	unsigned int clock;		/* index of the clock that turns ticks into ns */
 	struct xpu_clock clocks[2];
@@ -212,7 +212,10 @@ size_t call_log__bytes(void)
 	return sizeof(struct call_log);
 }
 
-/* Reads the clock for the log's entries so far and for the next ones. The caller holds busy. */
+/*
+ * Reads the clock for the entries that the log has, and for those that come next. The caller holds
+ * busy.
+ */
 static void call_log__read_clock(struct call_log *l)
 {
 	unsigned int next = !l->clock;

@@ -7,7 +7,7 @@
 
 bool code__is_signal_return(const uint8_t *at)
 {
-	/* in the kernel's vDSO: mov x8, #139; svc #0 */
+	/* in Linux's vDSO: mov x8, #139; svc #0 */
 	static const uint32_t insns[] = { 0xd2801168, 0xd4000001 };
 
 	return !memcmp(at, insns, sizeof(insns));

@@ -42,8 +42,8 @@ extern _Atomic(uint64_t *) generation__met;
 extern atomic_uint_fast64_t generation__nr_other;
 
 /*
- * Called where a thread finds that the code has changed since its last launch, and where it finds
- * no table for code. Safe in signal handlers.
+ * Note that there is new code: a thread finds that the code has changed since its last launch, or
+ * finds no table for code. Safe in signal handlers.
  */
 void generation__meet(uint64_t now);
 void generation__meet_other(void);

@@ -433,7 +433,7 @@ static __attribute__((noinline)) uint32_t number_walked(struct launcher *t, stru
 	if (python != PYTHON_OFF)
 		python__chain(&t->python, 0, t->unwinder ? unwinder__stack(t->unwinder, 0) : NULL,
 			      slot);
-	if (!slot->nr_frames) {		/* the shim does not unwind: walk as the kernel does */
+	if (!slot->nr_frames) {		/* the shim does not unwind: walk as Linux does */
 		slot->nr_frames = walk_fp(frames, XPU_FP_FRAMES);
 		slot->frames = (uintptr_t)frames;
 		slot->flags = slot->nr_frames == XPU_FP_FRAMES ? XPU_CHAIN_TRUNCATED : 0;

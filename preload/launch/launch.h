@@ -34,14 +34,14 @@ void launch__entered_in_windows(uint32_t domain, uint32_t call, uint32_t id, uin
 				uint32_t timed);
 
 /*
- * Called when a launch returns, and its device work follows. A timed launch that took long is then
+ * Notes that a launch returns. Its device work follows. A timed launch that took long is then
  * reported to launch__waited().
  */
 void launch__left(void);
 
 /*
- * Called instead of launch__left() for a launch @id without device work. @why: the API's error, or
- * XPU_REFUSED_NO_BYTES; not 0
+ * Notes that the launch @id returns without device work; called instead of launch__left(). @why:
+ * the API's error, or XPU_REFUSED_NO_BYTES; not 0
  */
 void launch__refused(uint32_t domain, uint32_t id, uint32_t why);
 
@@ -60,7 +60,7 @@ uint32_t launch__current(unsigned int api);
 /* ---- calls that wait ---- */
 
 /*
- * Called when a call begins that may wait, but launches nothing, and when it has ended. @start: as
+ * Note that a call begins that may wait, but launches nothing, and that it has ended. @start: as
  * for launch__entered()
  */
 void launch__wait_entered(uint64_t *start);
@@ -83,8 +83,8 @@ void launch__node_made(uint64_t node, uint32_t domain, uint32_t call);
 /* ---- calls of the API, see calls.h ---- */
 
 /*
- * Called when a call of the API begins and ends. @call: as in struct xpu_call; @frame: an address
- * in the stack frame of the vendor's callback
+ * Note that a call of the API begins and ends. @call: as in struct xpu_call; @frame: an address in
+ * the stack frame of the vendor's callback
  */
 void launch__call_entered(uint16_t call, uint32_t id, const void *frame);
 void launch__call_left(uint16_t call, uint32_t id);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* launcher.h - the threads that have launched: each one's slot, paths and logs */
+/* launcher.h - the threads that have launched: the slot, the paths and the logs of each */
 #ifndef XPU_PRELOAD_LAUNCHER_H
 #define XPU_PRELOAD_LAUNCHER_H
 
@@ -105,13 +105,13 @@ void launcher__repeat_definitions(void);
  */
 void launcher__discard(void);
 
-/* Called at the process's end: counts the calls that other threads are in. */
+/* Counts the calls that other threads are in; called when the process ends. */
 void launcher__cut_calls(void);
 
-/* Called when the calling thread ends. */
+/* Sends what the calling thread, which ends, has not sent yet. */
 void launcher__exit(void);
 
-/* Called in a forked child, where none of the parent's threads exist. */
+/* Forgets all threads in a forked child, where none of the parent's threads exist. */
 void launcher__forked(void);
 
 /* ---- for ranges.c, about the calling thread ---- */

@@ -80,7 +80,7 @@ static void segment__copy(struct segment *to, const struct segment *from)
 
 /*
  * Return: whether the object with @at can be read. The loader unmaps an object before it removes it
- * from its list and counts the removal. The kernel is asked only while the loader changes the list.
+ * from its list and counts the removal. Linux is asked only while the loader changes the list.
  */
 static bool is_mapped(uint64_t at)
 {

@@ -18,7 +18,8 @@
 #include "wire/shm.h"
 #include "xpu_record.h"
 
-#define MAX_MAPS	65536		/* executable mappings; further ones are counted as lost */
+#define MAX_MAPS	65536		/* number of executable mappings; further mappings are
+					 * counted as lost */
 #define TEXT_BYTES	(32u << 10)	/* at least as long as a line */
 #define PAUSES		50		/* pause after reading, as a multiple of its time */
 

@@ -26,7 +26,7 @@ void own_maps__hand_over(bool ends);
  */
 void own_maps__name_thread(uint32_t tid);
 
-/* Called in a forked child: the shared memory belongs to its parent. */
+/* Leaves the shared memory alone in a forked child: it belongs to the parent. */
 void own_maps__forked(void);
 
 #endif /* XPU_PRELOAD_OWN_MAPS_H */

@@ -144,7 +144,10 @@ size_t paths__log_at(void)
 	return offsetof(struct paths, log);
 }
 
-/* Reads the clock for the log's entries so far and for the next ones. The caller holds busy. */
+/*
+ * Reads the clock for the entries that the log has, and for those that come next. The caller holds
+ * busy.
+ */
 static void paths__read_clock(struct paths *p)
 {
 	struct xpu_log *log = &p->log;
@@ -186,7 +189,7 @@ static void paths__leave(struct paths *p)
 
 /* ---- the log --------------------------------------------------------------------------------- */
 
-/* Return: the log's head. The kernel and other threads read it and the entries before it. */
+/* Return: the log's head. Linux and other threads read it and the entries before it. */
 static uint64_t paths__head(const struct paths *p)
 {
 	return __atomic_load_n(&p->log.head, __ATOMIC_ACQUIRE);

@@ -79,7 +79,7 @@ const struct unwind_trace *paths__guess(struct paths *p, const struct xpu_slot *
 /*
  * Called when the guess was wrong: finds another path by the word that differed. Not for calls that
  * waited.
- * Return: as paths__guess().
+ * Return: like paths__guess().
  */
 const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_slot *slot,
 					      enum python_mode python,
@@ -87,7 +87,7 @@ const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_
 
 /*
  * Called when the last guess was right: logs the launch, or calls the probe for it. For a call that
- * has waited it always calls the probe. Return: as paths__tell_walked().
+ * has waited it always calls the probe. Return: like paths__tell_walked().
  */
 uint64_t paths__tell_guessed(struct paths *p, struct xpu_slot *slot);
 

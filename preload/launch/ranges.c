@@ -313,8 +313,8 @@ static void node__link(struct ranges *r, struct node *n)
 }
 
 /*
- * Forgets all paths except the open ones, which move to the other half. Pointers to names stay
- * valid until the next call.
+ * Forgets all paths except open paths, which move to the other half. Pointers to names stay valid
+ * until the next call.
  */
 static __attribute__((noinline, cold)) bool ranges__clear(struct ranges *r)
 {

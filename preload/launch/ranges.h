@@ -118,7 +118,7 @@ void ranges__give_up(void);
 
 uint64_t ranges__nr_dropped(void);
 
-/* Called around a fork: before it, and then in the parent and in the child. */
+/* Prepare for a fork, and continue after it in the parent and in the child. */
 void ranges__forking(void);
 void ranges__has_forked(void);
 void ranges__forked(void);

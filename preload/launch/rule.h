@@ -79,7 +79,7 @@ static inline int64_t rule__ra_off(rule_t rule)
  * @ip: a return address, or the address of an interrupted instruction if @exact
  * @row: filled in with RULE_FULL and RULE_GUESS
  *
- * Return: RULE_END or a kind after it. Asks the kernel whether code can be read before reading it.
+ * Return: RULE_END or a kind after it. Asks Linux whether code can be read before reading it.
  */
 enum kind rule__describe(uint64_t ip, bool exact, struct cfi_row *row);
 
@@ -88,7 +88,7 @@ enum kind rule__describe(uint64_t ip, bool exact, struct cfi_row *row);
  */
 bool rule__follows_call(uint64_t ip);
 
-/* Return: the one-word form of a rule; RULE_FULL if it does not fit. */
+/* Return: a rule packed into one word; RULE_FULL if it does not fit. */
 rule_t rule__pack(enum kind kind, const struct cfi_row *row);
 
 #endif /* XPU_PRELOAD_RULE_H */

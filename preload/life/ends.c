@@ -60,7 +60,9 @@ EXPORT void _Exit(int status)
 	_exit(status);
 }
 
-/* Called when the process is about to send itself @sig. */
+/*
+ * Ends the recording if @sig, which the process is about to send to itself, will end the process.
+ */
 static void before_signal(int sig)
 {
 	struct sigaction action;

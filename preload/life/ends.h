@@ -3,7 +3,7 @@
 #ifndef XPU_PRELOAD_ENDS_H
 #define XPU_PRELOAD_ENDS_H
 
-/* Called when the shim is loaded. */
+/* Prepares for the ends of the process; called when the shim is loaded. */
 void ends__init(void);
 
 #endif /* XPU_PRELOAD_ENDS_H */

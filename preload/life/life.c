@@ -472,8 +472,8 @@ void life__doze(const struct vendor *vendor)
 }
 
 /*
- * With shared memory no kernel counts listeners: counts xpuload in the semaphores as it comes and
- * goes.
+ * With shared memory Linux does not count listeners: counts xpuload in the semaphores as it comes
+ * and goes.
  */
 static void follow_shared_memory(void)
 {

@@ -31,7 +31,7 @@
 static char path[PATH_MAX];
 static bool has_path;
 
-/* Called when the calling thread, which is watched, ends. */
+/* Ends the recording of the calling thread, which is watched and ends. */
 static void thread_ends(void)
 {
 	ranges__exit();

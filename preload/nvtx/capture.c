@@ -127,9 +127,9 @@ static void change_now(bool more)
 static __thread uint32_t in_launches __attribute__((tls_model("initial-exec")));
 
 /*
- * Called when a launch of the window has returned, or the first launch after the window begins. The
- * last of these calls closes the window, so that it stays open for a thread that has its launch's
- * number but was preempted.
+ * Closes the window of launches with the last of its calls, so that the window stays open for a
+ * thread that has its launch's number but was preempted. It is called when a launch of the window
+ * has returned, and when the first launch after the window begins.
  */
 static void launch_ended(void)
 {

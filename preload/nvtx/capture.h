@@ -39,8 +39,8 @@ void capture__unlock(void);
 void capture__call_at_windows(void (*opens)(void), void (*closes)(void));
 
 /*
- * Called under the lock when the shim becomes awake. Return: whether a window is open, which the
- * caller has to begin.
+ * Opens the window if it begins at once. Called under the lock when the shim becomes awake. Return:
+ * whether a window is open, which the caller has to begin.
  */
 bool capture__watch(void);
 
@@ -73,9 +73,9 @@ bool capture__starts(struct range *range);	/* if true, capture__started() must f
 void capture__started(uint64_t id);
 void capture__ended(uint64_t id);
 
-/* Called in a forked child that may use CUDA, because its parent did not. */
+/* Makes the lock usable in a forked child that may use CUDA, because its parent did not. */
 void capture__has_forked(void);
-/* Called in a forked child that may not use CUDA, because its parent did. */
+/* Ends all windows in a forked child that may not use CUDA, because its parent did. */
 void capture__forked(void);
 
 #endif /* XPU_PRELOAD_CAPTURE_H */

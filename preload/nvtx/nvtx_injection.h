@@ -24,7 +24,7 @@ int nvtx__fill_extension(const struct nvtx_ext_module *module);
  * Makes NVTX find the shim, if ranges are wanted or may be wanted later; called when the shim is
  * loaded.
  * @path: the shim's path; @may_set: whether the environment may be changed. If the program or user
- * has chosen another library, that one stays.
+ * has chosen another library, that library stays.
  */
 void nvtx__init(const char *path, bool may_set);
 

@@ -78,7 +78,7 @@ struct python {
 
 static atomic_uint nr_walks;		/* counted up to PROBATION */
 
-/* Whether the code object at @code is still the one that @e remembers. */
+/* Whether the code object at @code is still the object that @e remembers. */
 static inline bool entry__holds(const struct known_line *e, uint64_t code)
 {
 	uint64_t table;

@@ -45,8 +45,8 @@ enum probe_way { PROBE_RUN, PROBE_LIVE, PROBE_SHM };
 extern uint8_t probe__way HIDDEN;
 
 /*
- * Set in a child whose parent had listeners when it forked. The kernel copies the parent's counts,
- * but until a listener attaches to the child itself, any listener that leaves a process takes them
+ * Set in a child whose parent had listeners when it forked. Linux copies the parent's counts, but
+ * until a listener attaches to the child itself, any listener that leaves a process takes them
  * back.
  */
 extern atomic_bool probe__inherited HIDDEN;
@@ -61,7 +61,7 @@ static inline unsigned short probe__read(const volatile unsigned short *semaphor
 	return __atomic_load_n(semaphore, __ATOMIC_RELAXED);
 }
 
-/* Adds a listener to the count or removes one, as the kernel does for probes. */
+/* Adds a listener to the count or removes one, as Linux does for probes. */
 static inline void probe__count(volatile unsigned short *semaphore, bool more)
 {
 	__atomic_fetch_add(semaphore, more ? 1 : -1, __ATOMIC_RELAXED);
@@ -90,7 +90,7 @@ static inline void probe__launch(const struct xpu_slot *slot)
  */
 static inline void probe__touch(const void *from, size_t bytes)
 {
-	const uint64_t page = 4096;	/* no kernel has smaller pages */
+	const uint64_t page = 4096;	/* no Linux has smaller pages */
 	uint64_t at = (uintptr_t)from & ~(page - 1);
 
 	for (; at < (uintptr_t)from + bytes; at += page)

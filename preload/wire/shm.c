@@ -28,7 +28,7 @@
 #define LOOK_NS		1000000000ull	/* after this long without progress, look for the reader */
 #define AGAIN_NS	10000000ll	/* between attempts to hand the memory over at the end */
 #define AHEAD		(256u << 10)	/* bytes of the ring that get memory in advance */
-#define HIGH_FD		512		/* programs that choose descriptors choose lower ones */
+#define HIGH_FD		512		/* programs that choose descriptors choose lower numbers */
 
 #ifndef MADV_POPULATE_WRITE		/* not in the headers of every supported distribution */
 #define MADV_POPULATE_WRITE	23
@@ -222,14 +222,13 @@ static bool fill(int memory, uint64_t bytes)
 }
 
 /*
- * Sets the size of the file. Above the limit on the size of files (RLIMIT_FSIZE), the kernel also
- * sends SIGXFSZ to this thread, which is meant for the program's own files, so the signal is taken
- * back.
+ * Sets the size of the file. Above the limit on the size of files (RLIMIT_FSIZE), Linux also sends
+ * SIGXFSZ to this thread, which is meant for the program's own files, so the signal is taken back.
  */
 static int set_size(int fd, uint64_t bytes)
 {
 	const struct timespec now = { 0, 0 };
-	/* The kernel's form of a set of signals. */
+	/* Linux's form of a set of signals. */
 	const uint64_t set = 1ull << (SIGXFSZ - 1);
 	uint64_t before, pending = 0;
 	int err;

@@ -48,7 +48,7 @@ bool shm__is_told(void);
 
 /*
  * Whether this process has reached neither xpuload nor its counters, so that nobody knows of it.
- * The kernel may still report the name of a thread, XPU_SHM_UNHEARD, to xpuload.
+ * Linux may still report the name of a thread, XPU_SHM_UNHEARD, to xpuload.
  */
 bool shm__is_unheard(void);
 

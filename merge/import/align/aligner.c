@@ -290,9 +290,9 @@ double names__wrong(const struct names *n, const struct align_event *launch, uin
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 /*
- * Called if no offset, or more than one, may be right. Nothing is certain then, unless all stacks
- * are one call path, and so many launches have a stack that the lost stacks must have this call
- * path, too.
+ * Gives up certainty, because no offset, or more than one, may be right. Nothing is certain then,
+ * unless all stacks are one call path, and so many launches have a stack that the lost stacks must
+ * have this call path, too.
  */
 static void aligner__refuse(struct aligner *al)
 {

@@ -213,8 +213,8 @@ static inline int64_t add_offset(int64_t ns, double more)
 }
 
 /*
- * Matches stacks and launches by the known offset, and sets the rest of al->out. Return: 0 or
- * -ENOMEM.
+ * Matches stacks and launches by the known offset, and sets the members of al->out that are not set
+ * yet. Return: 0 or -ENOMEM.
  */
 int aligner__match(struct aligner *al);
 

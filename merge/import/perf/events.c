@@ -14,7 +14,7 @@
 #define NR_CLASSES	(PERF_OTHER + 1)
 
 /*
- * Return: whether the text after an event's name is perf's modifiers, and not the rest of a
+ * Return: whether the text after an event's name is perf's modifiers, and not the end of a
  * tracepoint's name.
  */
 static bool is_modifiers(const char *s, size_t len)

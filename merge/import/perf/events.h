@@ -16,7 +16,7 @@
 #include "util.h"
 
 #define PERF_CLOCK_UNKNOWN	(-1)	/* the file does not name the clock */
-#define PERF_CLOCK_OWN		(-2)	/* a clock of the kernel that only perf uses */
+#define PERF_CLOCK_OWN		(-2)	/* a clock of Linux that only perf uses */
 
 /* In order of preference: if two events measured time, the same time would count twice. */
 enum perf_class {

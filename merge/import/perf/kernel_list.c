@@ -89,8 +89,7 @@ const struct ksym *kernel_list__find(const struct kernel_list *k, uint64_t addre
 		return NULL;
 	*end = k->syms.v[lo].address;
 	/*
-	 * A symbol at the end of one part of the kernel is not a function that extends to the next
-	 * part.
+	 * A symbol at the end of one part of Linux is not a function that extends to the next part.
 	 */
 	if (*end - k->syms.v[lo - 1].address > MAX_BYTES)
 		return NULL;

@@ -630,7 +630,7 @@ static uint64_t perf_data__side_time(const struct perf_data *d, const struct byt
 
 /*
  * Reads the mapping "[kernel.kallsyms]_stext", whose offset is the address of _stext since that
- * boot.
+ * boot of Linux.
  */
 static int perf_data__kernel_map(struct perf_data *d, struct span name, uint64_t pgoff)
 {
@@ -722,7 +722,8 @@ static int perf_data__task(struct perf_data *d, struct perf_side *s, struct byte
 }
 
 /*
- * Reads a kernel symbol that appeared or disappeared. A later BPF program may get the same address.
+ * Reads a symbol of Linux that appeared or disappeared. A later BPF program may get the same
+ * address.
  */
 static int perf_data__kernel_symbol(struct perf_data *d, struct bytes b)
 {
@@ -833,7 +834,7 @@ static int reader__record(struct data_reader *r, uint32_t type, uint16_t misc, s
 	}
 }
 
-/* Reads the complete records of @b, and leaves the rest. */
+/* Reads the complete records of @b, and leaves an incomplete record at its end. */
 static int reader__records(struct data_reader *r, struct bytes *b, bool packed)
 {
 	struct bytes rec;

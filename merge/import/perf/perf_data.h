@@ -70,7 +70,7 @@ struct perf_data {
 	ARRAY(const char *) chain_words;
 	ARRAY(uint32_t) chain_bytes;
 	ARRAY(struct perf_side) sides;	/* in order of time */
-	ARRAY(struct perf_kernel_symbol) bpf;	/* BPF programs in the kernel, one symbol each */
+	ARRAY(struct perf_kernel_symbol) bpf;	/* BPF programs in Linux, one symbol each */
 	struct strpool strings;
 	struct idmap build_ids;		/* maps the number of a file's name in strings to an index
 					 * in ids */

@@ -23,7 +23,7 @@ struct teller {
 	uint32_t nr_images;
 	struct idmap chains;		/* maps (image, chain) to a path of the import */
 	struct idmap threads;		/* threads of the import that have at least one sample */
-	struct idmap named;		/* addresses of kernel functions whose names were added */
+	struct idmap named;		/* addresses of Linux's functions whose names were added */
 	ARRAY(uint64_t) words;
 	ARRAY(uint64_t) stack;		/* the data of an XPU_RECORD_STACK */
 };
@@ -38,7 +38,7 @@ static const uint8_t *perf_data__build_id(const struct perf_data *d, const char 
 		&d->ids.v[i * (1 + XPU_BUILD_ID_LEN)] : NULL;
 }
 
-/* Return: whether the recorded kernel is this machine's kernel, judged by their names. */
+/* Return: whether the recorded Linux is the Linux of this machine, judged by their names. */
 static bool perf_data__is_of_here(const struct perf_data *d)
 {
 	struct utsname here;
@@ -48,8 +48,8 @@ static bool perf_data__is_of_here(const struct perf_data *d)
 }
 
 /*
- * Loads the kernel's functions. perf keeps a copy of the list when it records. If the copy is
- * missing, this may be the same machine and boot; then this machine's list is read.
+ * Loads Linux's functions. perf keeps a copy of the list when it records. If the copy is missing,
+ * this may be the same machine and boot; then this machine's list is read.
  */
 static int teller__load_kernel(struct teller *t, const char *buildid_dir)
 {
@@ -91,7 +91,7 @@ static void teller__kernel_symbol(struct teller *t, uint64_t start, uint64_t end
 	import__record(t->im, XPU_RECORD_KSYM, 0, &rec, sizeof(rec), text, rec.bytes);
 }
 
-/* Adds the name of the kernel function that contains @address, once. */
+/* Adds the name of the function of Linux that contains @address, once. */
 static void teller__name_kernel(struct teller *t, uint64_t address)
 {
 	const struct ksym *s;

@@ -424,7 +424,7 @@ static void pack_memset(const CUpti_Activity *record, int64_t shift)
 
 /* The kinds of records that the shim packs: a new kind is a row. */
 static const struct kind {
-	/* @shift: ns to add to the record's times */
+	/* Packs a record of this kind. @shift: ns to add to the record's times */
 	void (*pack)(const CUpti_Activity *record, int64_t shift);
 	uint8_t launch_at;		/* offset of its launch's id; 0: it has no launch */
 } kinds[CUPTI_ACTIVITY_KIND_COUNT] = {

@@ -27,7 +27,7 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 /*
  * Makes CUPTI begin or end recording device work, between activity__start() and activity__stop().
  * Work that was launched before the end is still recorded. May be called on any thread, in CUPTI's
- * callbacks, too. Return: as activity__start().
+ * callbacks, too. Return: like activity__start().
  */
 CUptiResult activity__collect(bool on);
 
@@ -56,7 +56,7 @@ bool activity__is_free(const struct cupti *c);
  */
 bool activity__yield(void);
 
-/* For struct vendor: these take the returned buffers, pack them, and recycle the empty ones. */
+/* For struct vendor: these take the returned buffers, pack them, and recycle empty buffers. */
 void *activity__take(void);
 void activity__pack(void *taken);
 void activity__drained(bool any, bool last);

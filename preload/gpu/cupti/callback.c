@@ -170,7 +170,10 @@ static __attribute__((noinline, cold)) void entered_with_name(CUpti_CallbackId c
 		DRIVER, cbid, d->correlationId, d->correlationData, kind__call(cbid));
 }
 
-/* @windows: a constant, whether launches are recorded only in windows */
+/*
+ * Handles the callback of a launch. @windows: a constant, whether launches are recorded only in
+ * windows
+ */
 static inline __attribute__((always_inline)) void on_launch_call(CUpti_CallbackId cbid,
 								 const CUpti_CallbackData *d,
 								 bool windows)

@@ -44,8 +44,8 @@ enum kind {
 	MAKES_POOL,
 	ENDS_POOL,
 	TRIMS,				/* makes CUDA give back unused memory */
-	FREES,				/* this kind and the next ones: the first parameter is
-					 * freed */
+	FREES,				/* for this kind and the kinds after it, the first parameter
+					 * is freed */
 	UNMAPS,
 };
 
@@ -211,8 +211,9 @@ static uint64_t format_bytes(CUarray_format format)
 }
 
 /*
- * @levels: the number of mipmap levels, each half as wide, high and deep as the one before. CUDA
- * makes no more than there are down to a single element, so programs may ask for any number.
+ * Return: how many bytes an array takes. @levels: the number of mipmap levels, each half as wide,
+ * high and deep as the level before. CUDA makes no more levels than there are down to a single
+ * element, so programs may ask for any number.
  */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *a, unsigned int levels)
 {

@@ -82,7 +82,7 @@ bool kinds__is_launch(const char *name);
 /* Return: the class of the driver API call @name. */
 enum xpu_call_class kinds__class(const char *name);
 
-/* @c: asked for the ids of contexts and streams */
+/* Prepares the kinds of calls. @c: is asked for the ids of contexts and streams */
 void kinds__start(const struct cupti *c);
 
 /*

@@ -28,15 +28,15 @@ void levels__start(void *cuda, levels_tell_t tell);
  */
 void levels__repeat(bool late);
 
-/* Called when the program uses pools of @device, or has graph nodes that allocate there. */
+/* Notes that the program uses pools of @device, or has graph nodes that allocate there. */
 void levels__has_pool(uint16_t device);
 void levels__has_node(uint16_t device);
 
-/* Called when a pool was made, and when a pool is about to be destroyed. */
+/* Notes a pool that was made, or a pool that is about to be destroyed. */
 void levels__add_pool(CUmemoryPool pool, uint16_t device);
 void levels__remove_pool(CUmemoryPool pool);
 
-/* Asks for the values of pools and graphs, and reports the changed ones. */
+/* Asks for the values of pools and graphs, and reports values that have changed. */
 void levels__look(void);
 
 /*

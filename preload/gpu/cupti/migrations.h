@@ -18,8 +18,8 @@
 struct cupti;
 
 /*
- * Called when the recording of memory starts. @late: the program may already have managed memory,
- * so CUPTI is asked at once.
+ * Gets ready when the recording of memory starts. @late: the program may already have managed
+ * memory, so CUPTI is asked at once.
  */
 void migrations__start(const struct cupti *c, bool late);
 
@@ -29,7 +29,7 @@ void migrations__start(const struct cupti *c, bool late);
  */
 void migrations__begin(void);
 
-/* Called when CUPTI need not count any more. */
+/* Makes CUPTI stop counting. */
 void migrations__end(void);
 
 /* Packs a record of CUPTI's kind UNIFIED_MEMORY_COUNTER. @shift: ns to add to its times */

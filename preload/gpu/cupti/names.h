@@ -27,7 +27,10 @@ static inline bool names__wanted(void)
 	return atomic_load_explicit(&names__table, memory_order_relaxed);
 }
 
-/* Called when a module is being unloaded, or may have been. Called on any thread. */
+/*
+ * Makes the table of names. Called when a module is being unloaded, or may have been, on any
+ * thread.
+ */
 void names__start(void);
 
 /*

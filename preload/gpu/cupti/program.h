@@ -28,7 +28,7 @@ void program__set_clock(CUpti_TimestampCallbackFunc clock);
 void program__note_kind(CUpti_ActivityKind kind, bool on);
 uint64_t program__kinds(void);
 
-/* Called when a call of the program that sets CUPTI up begins, and when it ends. */
+/* Note that a call of the program that sets CUPTI up begins, and that it ends. */
 void program__call_begins(void);
 void program__call_ends(void);
 

@@ -209,8 +209,8 @@ static void end_stalls(void)
 }
 
 /*
- * Makes CUPTI report device work and launches. Return: as take_cupti(), with the shim unsubscribed
- * after a failure.
+ * Makes CUPTI report device work and launches. Return: like take_cupti(), with the shim
+ * unsubscribed after a failure.
  */
 static enum gpu_state start_cupti(struct cupti *c, const struct gpu_wants *wants)
 {

@@ -24,7 +24,7 @@ void share__start(const struct cupti *c, CUpti_SubscriberHandle subscriber);
 bool share__may_stop(void);
 void share__stop(void);
 
-/* Called when CUDA becomes unusable, because the process ends or is a forked child. */
+/* End sharing, because CUDA becomes unusable: the process ends, or is a forked child. */
 void share__end(void);
 void share__forked(void);
 
@@ -38,9 +38,9 @@ void CUPTIAPI share__callback(void *userdata, CUpti_CallbackDomain domain, CUpti
 bool share__serves(void);
 
 /*
- * Called when a call of the program begins and ends. share__begins() waits while the shim gives
- * CUPTI back. Return: whether the program is served, until share__ends(); false at once if sharing
- * is off.
+ * Note that a call of the program begins and ends. share__begins() waits while the shim gives CUPTI
+ * back. Return: whether the program is served, until share__ends(); false at once if sharing is
+ * off.
  */
 bool share__begins(void);
 void share__ends(void);

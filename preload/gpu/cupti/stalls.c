@@ -373,7 +373,10 @@ static void say_broken(CUptiResult err)
  * ------------------------------------------------------------
  */
 
-/* @tell: report how far samples have been read even if there was no sample. */
+/*
+ * Reads and reports a context's samples. @tell: also report how far samples have been read if there
+ * was no sample.
+ */
 static void read_context(struct sampled *c, bool tell)
 {
 	struct reading reading = { .context = c };

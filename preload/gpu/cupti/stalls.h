@@ -20,8 +20,8 @@
 #include "gpu/cupti/cupti_lib.h"
 
 /*
- * Called when the shim has CUPTI. @how: the value of XPU_STALLS_ENV. Reports functions that CUPTI
- * lacks.
+ * Gets ready to sample, when the shim has CUPTI. @how: the value of XPU_STALLS_ENV. Reports
+ * functions that CUPTI lacks.
  */
 void stalls__start(const struct cupti *c, const char *how);
 
@@ -40,8 +40,8 @@ bool stalls__are_exact(void);
 void stalls__listen(bool on);
 
 /*
- * Called when somebody else has CUPTI, so that module unloads go unreported: samples are never read
- * again.
+ * Stops reading samples for ever, because somebody else has CUPTI, and module unloads go
+ * unreported.
  */
 void stalls__give_up(void);
 

@@ -12,7 +12,7 @@
 /* To be called before the other functions here. */
 void turns__init(void);
 
-/* Called when the calling thread begins or ends the launch @id; launches may be nested. */
+/* Note that the calling thread begins or ends the launch @id; launches may be nested. */
 void turns__enter(uint32_t id);
 void turns__leave(void);
 

@@ -12,8 +12,8 @@
 void way__init(void (*yield)(void), void (*join)(void));
 
 /*
- * Called when the program is about to call @function of CUPTI, which serves only one user. Waits
- * until the shim has let go of CUPTI.
+ * Waits until the shim has let go of CUPTI, when the program is about to call @function of CUPTI,
+ * which serves only one user.
  */
 void way__yield(const char *function);
 

@@ -28,8 +28,8 @@ struct clock_times {
 void clocks__read(uint16_t ordinal, uint64_t now);
 
 /*
- * Bounds the offset of device @ordinal by the times of its work. Call this and the rest under the
- * lock of sender.h.
+ * Bounds the offset of device @ordinal by the times of its work. Call this function and the other
+ * functions under the lock of sender.h.
  */
 void clocks__learn(uint16_t ordinal, const struct clock_times *t);
 

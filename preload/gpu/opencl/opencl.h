@@ -82,7 +82,7 @@ static inline bool opencl__is_on(void)
 	return __builtin_expect(atomic_load_explicit(&opencl__on, memory_order_relaxed), 0);
 }
 
-/* Called when the program begins to use OpenCL: it creates a context. */
+/* Starts the shim when the program begins to use OpenCL: it creates a context. */
 void opencl__used(void);
 
 /* Each puts the shim's functions into @table, where the layers below have them. */

@@ -177,7 +177,10 @@ EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t room, void *
 	return CL_SUCCESS;
 }
 
-/* Called once by the loader, before the program's first call has returned. */
+/*
+ * Puts the shim's functions into the table of OpenCL's functions. The loader calls it once, before
+ * the program's first call has returned.
+ */
 EXPORT cl_int CL_API_CALL clInitLayer(cl_uint nr, const cl_icd_dispatch *below, cl_uint *nr_own,
 				      const cl_icd_dispatch **own)
 {
@@ -201,7 +204,7 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint nr, const cl_icd_dispatch *below, 
 
 /*
  * Makes the loader open the shim, by an environment variable with a list of layers. Programs that
- * this one executes inherit it. See the constructor of gpu/cupti/session.c.
+ * this program executes inherit the variable. See the constructor of gpu/cupti/session.c.
  */
 static __attribute__((constructor)) void loaded(void)
 {

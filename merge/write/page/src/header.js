@@ -28,7 +28,7 @@ function panel(props, line, ...content) {
 }
 
 /*
- * Closes all open panels, except the one that contains @inside. Return: the last closed panel, or
+ * Closes all open panels, except the panel that contains @inside. Return: the last closed panel, or
  * null.
  */
 export function closePanels(inside) {

@@ -38,7 +38,7 @@ export const DEFAULTS = {
 	focus: NONE,		/* the frame whose callers and callees are shown */
 	from: 0,		/* first bin of the picked stretch */
 	to: times ? times.nr : 0,
-	/* the kernel whose lines are shown; "": the one with most samples */
+	/* the kernel whose lines are shown; "": the kernel with most samples */
 	kernel: "",
 	linesBy: "samples",
 	strip: true,
