@@ -1,28 +1,36 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# join-page.sh DIR >FILE: joins the modules of the html page into one script
+# join-page.sh DIR FEATURE... >FILE: joins the modules of the html page, and its modules in the
+# folders of features, into one script
 #
-# The modules share one scope: a module comes after the modules that it imports, its imports are
-# left out, and so are its comments and the word "export". A name at the top of a module must
-# therefore be unique: the script is a block in strict mode, in which a second definition is a
-# syntax error. test/t0/page.sh parses it.
+# The modules share one scope: a module comes after the modules that it imports, main.js is the
+# last, imports are left out, and so are comments and the word "export". A name at the top of a
+# module must therefore be unique: the script is a block in strict mode, in which a second
+# definition is a syntax error. test/t0/page.sh parses it.
 set -eu
-cd "$1"
 
-# imports FILE: prints "IMPORTED FILE" for each import; a module without imports precedes itself
+# imports FILE: prints "IMPORTED FILE" for each import; all modules precede main.js
 imports() {
-	tr '\n' ' ' <"$1" | grep -oE '(^| )import +\{[^}]*\} +from +"\./[a-z_]+\.js"' |
-		sed "s|.*\"\./\(.*\)\"|\1 $1|"
-	echo "$1 $1"
+	tr '\n' ' ' <"$1" |
+		grep -oE '(^| )import +\{[^}]*\} +from +"\.[./a-z_]*/[a-z_]+\.js"' |
+		sed "s|.*/\([^/]*\)\"$|\1 ${1##*/}|"
+	echo "${1##*/} main.js"
 }
 
-order=$(for module in *.js; do imports "$module"; done | tsort)
+order=$(for dir; do
+	for module in "$dir"/*.js; do
+		imports "$module"
+	done
+done | tsort)
 echo '/* SPDX-License-Identifier: MIT */'
-echo '/* Joined from merge/write/page/src/*.js by scripts/join-page.sh. */'
+echo '/* Joined by scripts/join-page.sh from merge/write/page/src/ and folders of features. */'
 echo '"use strict";'
 echo '{'
 for module in $order; do
+	for dir; do
+		[ ! -e "$dir/$module" ] || file=$dir/$module
+	done
 	awk '
 		/^import [^;]*$/ { inside = 1 }
 		/^import / && !inside { next }
@@ -30,6 +38,6 @@ for module in $order; do
 		/^[ \t]*(\/\*.*\*\/|\/\/.*)?$/ { next }
 		/^[ \t]*\/\*/ && !/\*\// { comment = 1 }
 		comment { if (/\*\/$/) comment = 0; next }
-		{ sub(/^export /, ""); print }' "$module"
+		{ sub(/^export /, ""); print }' "$file"
 done
 echo '}'

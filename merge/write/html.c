@@ -845,7 +845,8 @@ static int write_parts(FILE *f, const struct page *page, const struct html_side 
 		const char *line;
 		const char *text;
 	} parts[] = {
-		{ "@CSS@\n", page_css }, { "@SCRIPT@\n", page_script },
+		{ "@CSS@\n", page_css }, { "@PANELS@\n", page_panels },
+		{ "@SCRIPT@\n", page_script },
 	};
 	const char *at = page_html, *end;
 	int err = 0;

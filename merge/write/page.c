@@ -13,5 +13,6 @@
 		".popsection\n")
 
 EMBED(page_html, "merge/write/page/page.html");
-EMBED(page_css, "merge/write/page/page.css");
+EMBED(page_panels, "panels.html");
+EMBED(page_css, "page.css");
 EMBED(page_script, "page.js");

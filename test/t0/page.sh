@@ -1,11 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The html page's modules are joined into one script, each after the modules that it imports.
+# The html page's modules and those of features are joined into one script, each after the modules
+# that it imports. The page works without those of features.
 . "$XPU_SRC/test/lib/tap.sh"
 join="$XPU_SRC/scripts/join-page.sh"
 cp -r "$XPU_SRC/merge/write/page/src" src
+features=
+for dir in "$XPU_SRC"/merge/*/page; do
+	[ "$dir" = "$XPU_SRC/merge/write/page" ] || features="$features $dir"
+done
 
-sh "$join" src >page.js 2>log
+# shellcheck disable=SC2086 # several directories
+sh "$join" src $features >page.js 2>log
 is "$?$(cat log)" 0 "the modules are joined without a complaint"
 cmp page.js "$XPU_BUILD/gen/page.js"
 ok $? "xpumerge embeds this script"
@@ -16,7 +22,7 @@ at() {
 }
 
 wrong=
-for module in src/*.js; do
+for module in src/*.js "$XPU_SRC"/merge/*/page/*.js; do
 	name=$(grep -oE '^(export )?(async )?(function|const|let) [A-Za-z]\w*' "$module" |
 		head -n 1 | sed 's/^export //')
 	[ "$module" = src/main.js ] || [ -n "$(at "$name")" ] || wrong="$wrong $module"
@@ -25,8 +31,13 @@ is "$wrong" "" "each module is in the script"
 [ "$(at 'const data = ')" -lt "$(at 'const state = ')" ] &&
 	[ "$(at 'const state = ')" -lt "$(at 'setUpHeader();')" ]
 ok $? "data.js comes before model.js, and model.js before main.js"
-is "$(grep -cE '^(import|export)\b|from "\./' page.js)" 0 \
+is "$(tail -n 3 page.js)" "$(printf 'listen();\ndocument.documentElement.dataset.ready = "1";\n}')" \
+	"main.js is the last, after the modules of features"
+is "$(grep -cE '^(import|export)\b|from "\.' page.js)" 0 \
 	"the joined script has neither imports nor exports"
+
+is "$(grep -lE 'from "\.\./|ranks|nccl|NCCL' src/*.js)" "" \
+	"the modules of the page neither import nor name a module of a feature"
 
 cp src/help.js help.js
 echo 'import "./main.js";' | sed 's/import/import { main } from/' >>src/help.js

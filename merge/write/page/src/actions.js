@@ -4,8 +4,6 @@ import { NONE } from "./data.js";
 import { state } from "./model.js";
 import { writeUrl } from "./url.js";
 
-export const TABS = ["graph", "top", "lines", "ranks"];
-
 let showPage = () => {};
 
 /* Has @update called after each step, with the previous choices. */

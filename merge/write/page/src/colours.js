@@ -10,12 +10,14 @@ const SHADES = 24;
 const MATCH = "#e65cf0";
 
 /* Each kind of leaf frame has a hue, a spread of the hue, a saturation and a lightness. */
-const KIND_COLOURS = {
+export const KIND_COLOURS = {
 	kernel: [212, 14, 74, 66], memcpy: [174, 10, 52, 56], memset: [262, 10, 54, 73],
 	pending: [338, 8, 62, 74], cpu: [26, 8, 92, 62], off_cpu: [215, 8, 6, 68],
-	gpu_wait: [216, 8, 70, 84], memory: [152, 16, 42, 64], nccl: [292, 6, 46, 76],
-	host: [46, 6, 62, 70],
+	gpu_wait: [216, 8, 70, 84], memory: [152, 16, 42, 64],
 };
+
+/* the colours of frames that are not callers, by name, in place of their kinds' colours */
+export const NAME_COLOURS = new Map();
 
 /*
  * Maps text to one of a few shades, because frames with one colour are drawn together. Return: a
@@ -41,11 +43,7 @@ export function kindColour(kind, vector) {
 
 export const frameColours = new Map();
 
-/*
- * The colour follows from the name, so a function has one colour everywhere. The frame for the time
- * that an NCCL kernel waited for other ranks, which comes after the kernel's frame, has its own
- * colour.
- */
+/* The colour follows from the name, so a function has one colour everywhere. */
 export function frameColour(frame) {
 	let colour = frameColours.get(frame);
 
@@ -53,8 +51,8 @@ export function frameColour(frame) {
 		return colour;
 	const name = frames.name[frame], kind = frames.kind[frame], vector = hash(name);
 
-	if (kind !== NONE && name === "[NCCL_Wait]")
-		colour = hsl(292, 46, 76);
+	if (kind !== NONE && NAME_COLOURS.has(name))
+		colour = hsl(...NAME_COLOURS.get(name));
 	else if (kind !== NONE)
 		colour = kindColour(kind, vector);
 	else if (frames.root[frame])

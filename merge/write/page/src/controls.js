@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* controls.js - the buttons and lists above the graph */
-import { TABS, flip, go, select, showTab } from "./actions.js";
+import { flip, go, select, showTab } from "./actions.js";
 import { dark, frameColours, hsl, kindColour } from "./colours.js";
-import { NONE, data, diff, haveLines, isDevice, kinds, ofMemory, present, ranks, sides, times,
-	units } from "./data.js";
+import { NONE, data, derived, diff, haveLines, isDevice, kinds, ofMemory, present, sideNames, sides,
+	times, units } from "./data.js";
 import { el, make } from "./dom.js";
 import { openHelp } from "./help.js";
-import { MODES, hasMode, kindsOf, state, sumsOfKinds } from "./model.js";
-import { culprits } from "./ranks_data.js";
+import { MODES, TABS, hasMode, kindsOf, state, sumsOfKinds } from "./model.js";
 import { groupings } from "./tree.js";
-import { format, formatTime, kindWords } from "./words.js";
+import { format, kindWords } from "./words.js";
 
 const MODE_WORDS = { gpu: "GPU time", thread: "Thread time", both: "Both" };
 
@@ -18,6 +17,17 @@ function setOptions(id, options, change) {
 
 	box.replaceChildren(...options.map(([v, text]) => make("option", { value: v }, text)));
 	box.addEventListener("change", () => change(box.value));
+}
+
+/* the lists of choices, each with the name of its member of state */
+const LISTS = ["by", "gpu", "unit", "order", "width"];
+
+/* Adds a list in front of the others. @options: [value, text] of each choice */
+export function addList(member, title, options, change) {
+	el("by").closest(".group").prepend(
+		make("label", null, `${title} `, make("select", { id: member })));
+	LISTS.push(member);
+	setOptions(member, options, change);
 }
 
 function setShown(id, shown) {
@@ -82,7 +92,7 @@ export function paintChoices() {
 		b.firstChild.style.background = kindColour(k, .5);
 		b.lastChild.textContent = hasUnit(k) ? sumWords(sums, n => n === k) : "";
 	}
-	for (const id of ["by", "gpu", "unit", "order", "width", ...(ranks ? ["rank"] : [])])
+	for (const id of LISTS)
 		el(id).value = state[id];
 	el("flip").textContent = state.flame ? "Icicle" : "Flame";
 	el("overview").setAttribute("aria-pressed", state.strip);
@@ -91,27 +101,17 @@ export function paintChoices() {
 }
 
 function paintLegend() {
+	const side = derived ? `this ${sideNames[1]}` : sideNames[1];
+
 	if (diff)
-		el("legend").replaceChildren(`less in ${ranks ? "this rank" : "B"} `,
+		el("legend").replaceChildren(`less in ${side} `,
 			make("span", { class: "scale", style:
 			`background:linear-gradient(90deg,${hsl(214, 82, 56)},${hsl(0, 0, 94)},` +
-			`${hsl(4, 82, 56)})` }), ` more in ${ranks ? "this rank" : "B"}`);
-}
-
-/* Lists the stragglers that have call paths, the worst first. */
-function setUpRank() {
-	setShown("rank-label", Boolean(ranks));
-	if (ranks)
-		setOptions("rank", [["all", "all stragglers"],
-			...culprits().map(r => [ranks.list.number[r],
-				`${ranks.list.number[r]}, waits of ` +
-				formatTime(ranks.list.caused_ns[r], "auto")])],
-			rank => go({ rank, zoom: 0, group: "", selected: NONE }));
+			`${hsl(4, 82, 56)})` }), ` more in ${side}`);
 }
 
 function setUpTabs() {
 	el("tab-lines").hidden = !haveLines;
-	el("tab-ranks").hidden = !ranks;
 	for (const tab of TABS)
 		el("tab-" + tab).addEventListener("click", () => showTab(tab));
 	/*
@@ -137,7 +137,7 @@ function setUpTabs() {
 export function setUpControls(redraw) {
 	const gpus = new Map();
 
-	for (const side of ranks ? [] : sides)
+	for (const side of derived ? [] : sides)
 		for (const gpu of side.gpus)
 			gpus.set(gpu.number, gpu.name);
 	setOptions("by", groupings(), by => go({ by }));
@@ -149,10 +149,9 @@ export function setUpControls(redraw) {
 	setShown("gpu-label", gpus.size > 1);
 	setOptions("unit", units.map(unit => [unit, unit === "auto" ? "time" : unit]),
 		unit => go({ unit }));
-	setUpRank();
 	setShown("width-label", diff);
-	if (ranks)
-		["larger of both", "median", "this rank"]
+	if (derived)
+		["larger of both", sideNames[0], `this ${sideNames[1]}`]
 		.forEach((name, k) => { el("width").options[k].textContent = name; });
 	setShown("overview", Boolean(times));
 	el("width").addEventListener("change", () => go({ width: el("width").value }));

@@ -8,15 +8,12 @@
 export const data = JSON.parse(document.getElementById("xpu-data").textContent);
 export const sides = data.sides;
 export const diff = sides.length === 2;
-/*
- * Data of communicating ranks, for the page of "xpumerge ranks", as merge/ranks/page_ranks.c
- * describes them; or null.
- */
-export const ranks = data.ranks || null;
-export const sideNames = ranks ? ["median", "rank"] : ["A", "B"];
+/* Whether the sides are results of a feature; otherwise each is a recording, or several. */
+export const derived = sides.some(side => !side.recordings.length);
+export const sideNames = ["A", "B"];
 export const kinds = data.kinds;
 /* Whether the page has samples of where warps of kernels stood still. */
-export const haveLines = !ranks &&
+export const haveLines = !derived &&
 	sides.some(side => side.stalls && side.stalls.samples.length > 0);
 export const NONE = -1;
 
@@ -108,7 +105,7 @@ export function rootFrame(name) {
 }
 
 export const isDevice = kinds.map(kind =>
-	["kernel", "memcpy", "memset", "pending", "nccl"].includes(kind));
+	["kernel", "memcpy", "memset", "pending"].includes(kind));
 export const present = new Array(kinds.length).fill(false);
 for (let c = 0; c < cells.nr; c++)
 	present[cells.kind[c]] = true;
@@ -116,7 +113,7 @@ for (let c = 0; c < cells.nr; c++)
 /* Whether the page is about memory, which has bytes and no time. */
 export const ofMemory = kinds.every((kind, k) => present[k] === (kind === "memory"));
 export const units = ofMemory ? ["bytes", "count"] :
-	["auto", "ns", "\u00b5s", "ms", "s", ...(ranks ? [] : ["count", "bytes"])];
+	["auto", "ns", "\u00b5s", "ms", "s", ...(derived ? [] : ["count", "bytes"])];
 
 /* For each owner: the number of its device, or NONE. */
 export const gpuOfOwner = (data.owners.device || []).map(label => {
@@ -124,10 +121,6 @@ export const gpuOfOwner = (data.owners.device || []).map(label => {
 
 	return number ? +number[1] : NONE;
 });
-
-/* For each owner: the number of its rank. */
-export const rankOfOwner = (ranks ? data.owners.rank : []).map(label =>
-	label === NONE ? "" : data.labels[label].replace(/^\[rank (\d+)\]$/, "$1"));
 
 const MAX_BINS = 1024;		/* most bins of the overview when it includes bins without events */
 

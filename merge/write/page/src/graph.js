@@ -2,7 +2,7 @@
 /* graph.js - the flame graph */
 import { go } from "./actions.js";
 import { colour, specialColour } from "./colours.js";
-import { NONE, cells, isolated, kinds, ranks } from "./data.js";
+import { NONE, cells, derived, isolated, kinds } from "./data.js";
 import { el, make } from "./dom.js";
 import { drawFlame, findPlaced, surround } from "./flame.js";
 import { cellValues, count, isPicked, measure, onCpu, shownBefore, state, width } from "./model.js";
@@ -237,7 +237,7 @@ function sumOfCell(c) {
 
 /* Return: why the graph is empty. */
 export function emptyWords() {
-	if (!cells.nr && !ranks)
+	if (!cells.nr && !derived)
 		return "Nothing was recorded: no work of a device, no samples, no waits.";
 	return `Nothing in this ${isPicked() ? "stretch" : "recording"} matches the selection.`;
 }

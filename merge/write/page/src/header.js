@@ -3,15 +3,18 @@
  * header.js - the title, and a line each for the account, the facts and the memory peak of the
  * recordings
  */
-import { data, diff, isolated, ranks, seen, sides } from "./data.js";
+import { data, derived, diff, isolated, seen, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { formatBytes, formatTime, integer, plural } from "./words.js";
 
 const MAX_ABOUT = 64;		/* most recordings whose facts are shown */
 
 /* the sides that are recordings */
-const shownSides = ranks ? sides.slice(0, 1) : sides;
-const compared = diff && !ranks;
+const shownSides = sides.filter(side => side.recordings.length);
+const compared = diff && !derived;
+
+/* facts of the results of a feature */
+export const FACTS = [];
 
 function fact(side, label) {
 	for (const recording of side.recordings)
@@ -148,9 +151,6 @@ function setUpMemory() {
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-const rankFacts = () =>
-	`${plural(ranks.list.number.length, "rank")} on ${plural(ranks.hosts.length, "host")}`;
-
 function more() {
 	const nr = compared ? 0 : shownSides[0].recordings.length - 1;
 
@@ -162,8 +162,8 @@ export function setUpHeader() {
 		.filter((t, s, all) => s === all.indexOf(t)).join("  \u2192  ") + more();
 	const facts = shownSides.map((side, s) => (compared ? `${"AB"[s]}: ` : "") +
 		[side.memory, compared ? fact(side, "recording") : "",
-			ranks ? rankFacts() : fact(side, "host"), fact(side, "start"),
-		 ...(ranks ? [] : gpuFacts(side)), side.filter && "only " + side.filter]
+			...(derived ? FACTS : [fact(side, "host")]), fact(side, "start"),
+		 ...(derived ? [] : gpuFacts(side)), side.filter && "only " + side.filter]
 			.filter(Boolean).map(isolated).join(" \u00b7 "));
 
 	document.title = `${title.slice(0, 120)} \u2013 xpuload`;

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* help.js - the keys of the page */
-import { ranks } from "./data.js";
 import { el, make } from "./dom.js";
 
-const KEY_WORDS = [
+export const KEY_WORDS = [
 	["/", "search: a regular expression; a capital letter makes case matter"],
 	["1 2 3", "flame graph, Top, lines of kernels"],
-	...(ranks ? [["4", "ranks; there the arrow keys go over the waits, and Enter shows the " +
-		"call paths of the rank that was waited for"]] : []),
 	["t", "GPU time, thread time, both"],
 	["b", "group by the next of: thread name, thread, process ..."],
 	["arrow keys", "in the graph: the parent, the widest child, the neighbours; in Top: the " +

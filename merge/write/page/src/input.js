@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* input.js - the keyboard, and the pointer on the graph */
-import { TABS, flip, go, select } from "./actions.js";
-import { NONE, ranks, times } from "./data.js";
+import { flip, go, select } from "./actions.js";
+import { NONE, times } from "./data.js";
 import { copyPath } from "./detail.js";
 import { el } from "./dom.js";
 import { frameAt, reveal, surround } from "./flame.js";
 import { drawGraph, endsOf, placeOf } from "./graph.js";
 import { closePanels } from "./header.js";
 import { openHelp } from "./help.js";
-import { DEFAULTS, MODES, hasMode, isPicked, state, width } from "./model.js";
-import { drawRanks } from "./ranks.js";
+import { DEFAULTS, MODES, TABS, hasMode, isPicked, state, width } from "./model.js";
 import { drawSandwich } from "./sandwich.js";
 import { hideTip, moveTip, showTip } from "./tooltip.js";
 import { listenToTop } from "./top.js";
@@ -45,6 +44,9 @@ function neighbour(key) {
 	return best === undefined ? i : best;
 }
 
+/* steps that a feature adds, for when no other is possible */
+export const STEPS_OUT = [];
+
 /* Undoes one step: closes a panel, or clears the search, the zoom or the stretch of time. */
 function stepOut() {
 	const panel = closePanels(null);
@@ -60,17 +62,15 @@ function stepOut() {
 		go({ zoom: 0, group: "", selected: NONE });
 	} else if (isPicked()) {
 		go({ from: 0, to: times.nr });
-	} else if (ranks && state.tab !== "ranks") {
-		go({ tab: "ranks" });
-	} else if (ranks && (state.ranksTerm || state.collective !== NONE)) {
-		go({ ranksTerm: "", collective: NONE });
+	} else {
+		STEPS_OUT.forEach(step => step());
 	}
 }
 
 const next = (list, value) => list[(list.indexOf(value) + 1) % list.length];
 
 function toTab(tab) {
-	if (!el("tab-" + tab).hidden)
+	if (tab && !el("tab-" + tab).hidden)
 		go({ tab });
 }
 
@@ -147,7 +147,7 @@ function onKey(event) {
 }
 
 /* Draws again when the width of an element changes. */
-function onResize(id, tab, redraw) {
+export function onResize(id, tab, redraw) {
 	let width = 0;
 
 	new ResizeObserver(() => {
@@ -200,5 +200,4 @@ export function listen() {
 	document.addEventListener("keydown", onKey);
 	onResize("chart", "graph", drawGraph);
 	onResize("sandwich", "top", drawSandwich);
-	onResize("ranks", "ranks", drawRanks);
 }

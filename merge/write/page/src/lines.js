@@ -2,7 +2,7 @@
 /* lines.js - the lines of a kernel: where its warps stood still, and why */
 import { go } from "./actions.js";
 import { hsl } from "./colours.js";
-import { diff, haveLines, kinds, ranks, sideNames, sides } from "./data.js";
+import { derived, diff, haveLines, kinds, sideNames, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { isPicked, state } from "./model.js";
 import { pattern } from "./search.js";
@@ -39,7 +39,7 @@ function addSamples(to, reason, samples, notIssued) {
 /* For each kernel: its sums for each side, and the sums of its places. */
 const kernels = new Map();
 
-(ranks ? [] : sides).forEach((side, s) => {
+(derived ? [] : sides).forEach((side, s) => {
 	const v = side.stalls;
 
 	v.samples.forEach((samples, i) => {

@@ -8,22 +8,19 @@
  * the current zoom are drawn (graph.js says which, flame.js draws them). actions.js handles each
  * choice, url.js keeps it in the address, and view.js shows it.
  *
- * scripts/join-page.sh joins these modules into one script, which xpumerge embeds.
- *
- * A page of "xpumerge ranks" has another tab (ranks.js, heat.js); its two sides are a straggler and
- * the median of the other ranks.
+ * scripts/join-page.sh joins these modules into one script, which xpumerge embeds. In it, modules
+ * of features (merge/NAME/page/) come after the modules that they import, and before this one: they
+ * add tabs, choices, kinds and words to the tables of these modules.
  *
  * Names come from other people's programs: they enter the document as text, never as markup.
  */
 import { setUpHeader } from "./header.js";
 import { listen } from "./input.js";
-import { setUpRanks } from "./ranks.js";
 import { setUpStrip } from "./strip.js";
 import { start } from "./view.js";
 
 setUpHeader();
 setUpStrip();
-setUpRanks();
 start();
 listen();
 document.documentElement.dataset.ready = "1";

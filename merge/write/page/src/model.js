@@ -1,29 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 /* model.js - the choices of the user, and the sums over the whole tree that follow from them */
 import {
-	NONE, cells, data, diff, gpuOfOwner, isDevice, kinds, present, rankOfOwner, ranks, sides,
-	times, units,
+	NONE, cells, data, derived, diff, gpuOfOwner, isDevice, kinds, present, sides, times, units,
 } from "./data.js";
 import { asked, group, kindOf, nodeOfCell, nrNodes, parentOf } from "./tree.js";
+
+export const TABS = ["graph", "top", "lines"];
 
 /* the time that is counted: of devices, of threads, or of both */
 export const MODES = ["gpu", "thread", "both"];
 export const kindsOf = mode =>
 	present.map((p, k) => p && (mode === "both" || isDevice[k] === (mode === "gpu")));
 export const hasMode = mode => kindsOf(mode).some(Boolean);
-const firstMode = ranks && hasMode("both") ? "both" : !hasMode("gpu") && hasMode("thread") ?
+const firstMode = derived && hasMode("both") ? "both" : !hasMode("gpu") && hasMode("thread") ?
 	"thread" : "gpu";
 
 export const DEFAULTS = {
 	mode: firstMode,
-	/*
-	 * The kinds that are left out. On a page of stragglers, this is first NCCL, so that the
-	 * page shows what the stragglers did themselves.
-	 */
-	off: ranks && present.some((p, k) => p && kinds[k] !== "nccl") ? "nccl" : "",
+	off: "",		/* the kinds that are left out */
 	by: asked,
 	gpu: "all",
-	rank: "all",		/* the straggler whose call paths are shown */
 	unit: units.includes(data.unit) ? data.unit : units[0],
 	width: "larger",
 	order: "name",
@@ -32,7 +28,7 @@ export const DEFAULTS = {
 	group: "",		/* the zoomed group of narrow children: "first-last-width" */
 	open: "",		/* the first frames of the folded runs that are open */
 	selected: NONE,
-	tab: ranks ? "ranks" : "graph",
+	tab: "graph",
 	term: "",
 	sortBy: "self",
 	focus: NONE,		/* the frame whose callers and callees are shown */
@@ -42,10 +38,6 @@ export const DEFAULTS = {
 	kernel: "",
 	linesBy: "samples",
 	strip: true,
-	ranksBy: "caused",	/* the column by which the table of ranks is sorted */
-	ranksTerm: "",
-	heat: "waits",		/* shown over time: waits of ranks, or waits for them */
-	collective: NONE,	/* the collective whose waits are shown; NONE: all */
 };
 
 export const state = { ...DEFAULTS };
@@ -102,9 +94,13 @@ export function pick() {
 
 export const cellValues = s => values[s];
 
-const onDevice = c => ranks ? state.rank === "all" || rankOfOwner[cells.owner[c]] === state.rank :
-	state.gpu === "all" || gpuOfOwner[cells.owner[c]] === NONE ||
+let isIncluded = c => state.gpu === "all" || gpuOfOwner[cells.owner[c]] === NONE ||
 	gpuOfOwner[cells.owner[c]] === +state.gpu;
+
+/* Counts the cells that pass a test, whatever device is chosen. */
+export function countOnly(test) {
+	isIncluded = test;
+}
 
 /*
  * Whether the chosen unit applies to a kind. Times apply to all. Counts and bytes belong to device
@@ -120,7 +116,7 @@ export function sumsOfKinds(s) {
 	const sums = kinds.map(() => 0), v = values[s][measure()];
 
 	for (let c = 0; c < cells.nr; c++)
-		if (onDevice(c))
+		if (isIncluded(c))
 			sums[cells.kind[c]] += v[c] * sides[s].scale;
 	return sums;
 }
@@ -141,7 +137,7 @@ function sumCells(s) {
 	for (let c = 0; c < cells.nr; c++) {
 		const kind = cells.kind[c];
 
-		if (!fits[kind] || !onDevice(c))
+		if (!fits[kind] || !isIncluded(c))
 			continue;
 		self[s][nodeOfCell[c]] += v[c] * scale;
 		/* As in -f folded --unit count, do not count samples and waits as launches. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* tooltip.js - the numbers of the frame under the pointer */
-import { diff, ranks, sideNames } from "./data.js";
+import { derived, diff, sideNames } from "./data.js";
 import { el, make } from "./dom.js";
 import { count, self, total, width } from "./model.js";
 import { fileOf, nameOf, parentOf, whereName } from "./tree.js";
@@ -21,7 +21,7 @@ function addNumbers(add, i) {
 		add(`${sideNames[1]} \u2212 ${sideNames[0]}`,
 			`${formatDelta(delta)} (${percent(delta, total[0][i])} of ${sideNames[0]})`,
 		    delta > 0 ? "up" : delta < 0 ? "down" : "");
-		if (!ranks)
+		if (!derived)
 			add("count",
 				`${integer.format(count[0][i])}, ${integer.format(count[1][i])}`);
 	} else {

@@ -4,15 +4,15 @@
  *
  * Anybody may have written the address: a value that this page cannot have is ignored.
  */
-import { NONE, diff, frames, haveLines, kinds, ranks, sides, times, units } from "./data.js";
-import { DEFAULTS, MODES, hasMode, state } from "./model.js";
-import { SORTS, culprits } from "./ranks_data.js";
+import { NONE, diff, frames, kinds, sides, times, units } from "./data.js";
+import { el } from "./dom.js";
+import { DEFAULTS, MODES, TABS, hasMode, state } from "./model.js";
 import { groupings } from "./tree.js";
 
-const number = (low, high) => text => /^-?\d+$/.test(text) && +text >= low && +text <= high ?
+export const number = (low, high) => text => /^-?\d+$/.test(text) && +text >= low && +text <= high ?
 	+text : undefined;
-const one = list => text => list().includes(text) ? text : undefined;
-const text = limit => t => t.length <= limit ? t : undefined;
+export const one = list => text => list().includes(text) ? text : undefined;
+export const text = limit => t => t.length <= limit ? t : undefined;
 const numbers = t => /^(all|\d+(\.\d+)*)?$/.test(t) && t.length <= 4000 ? t : undefined;
 /*
  * Ids of nodes depend on the grouping, which is known only after the whole address was read, so
@@ -27,9 +27,7 @@ const devices = () => ["all", ...sides.flatMap(side => side.gpus.map(gpu => Stri
  * a value.
  */
 const PARAMS = {
-	tab: ["view",
-		one(() => ["graph", "top", ...(haveLines ? ["lines"] : []),
-			...(ranks ? ["ranks"] : [])])],
+	tab: ["view", one(() => TABS.filter(tab => !el("tab-" + tab).hidden))],
 	mode: ["time", one(() => MODES.filter(hasMode))],
 	off: ["without", t => !t || t.split(".").every(kind => kinds.includes(kind)) ?
 		t : undefined],
@@ -50,13 +48,15 @@ const PARAMS = {
 	focus: ["of", number(0, frames.name.length - 1)],
 	kernel: ["kernel", text(20000)],
 	linesBy: ["lines", one(() => ["samples", "place"])],
-	rank: ["rank", one(() => ["all", ...culprits().map(r => String(ranks.list.number[r]))])],
-	ranksBy: ["ranks", one(() => SORTS)],
-	ranksTerm: ["only", text(2000)],
-	heat: ["over", one(() => ["waits", "caused"])],
-	collective: ["collective", number(0, ranks ? ranks.collectives.count.length - 1 : -1)],
 	strip: ["overview", t => t === "0" ? false : undefined, () => "0"],
 };
+
+/* Adds choices: their defaults, and rows of PARAMS. */
+export function addChoices(defaults, params) {
+	Object.assign(DEFAULTS, defaults);
+	Object.assign(state, defaults);
+	Object.assign(PARAMS, params);
+}
 
 /* Return: the choices in the address. */
 export function readUrl() {

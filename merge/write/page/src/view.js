@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* view.js - what the page shows, drawn again after each choice */
-import { TABS, onStep } from "./actions.js";
+import { onStep } from "./actions.js";
 import { paintChoices, setUpControls } from "./controls.js";
 import { NONE } from "./data.js";
 import { showDetail } from "./detail.js";
-import { el } from "./dom.js";
+import { el, make } from "./dom.js";
 import { drawGraph, markSelected, scrollToRoot } from "./graph.js";
 import { drawLines } from "./lines.js";
-import { DEFAULTS, compute, pick, regroup, state } from "./model.js";
-import { drawRanks } from "./ranks.js";
+import { DEFAULTS, TABS, compute, pick, regroup, state } from "./model.js";
 import { search, showMatched } from "./search.js";
 import { drawStrip } from "./strip.js";
 import { hideTip } from "./tooltip.js";
@@ -16,11 +15,23 @@ import { drawTop } from "./top.js";
 import { nrNodes } from "./tree.js";
 import { readUrl } from "./url.js";
 
-const SUMS = ["by", "from", "to", "mode", "off", "gpu", "rank", "unit", "width"];
-const SCROLL = ["by", "rank", "zoom", "group", "flame", "tab"];
+/* the choices that change sums, and those that move to the root of the graph */
+export const SUMS = ["by", "from", "to", "mode", "off", "gpu", "unit", "width"];
+export const SCROLL = ["by", "zoom", "group", "flame", "tab"];
+
+const DRAW = { graph: drawGraph, top: drawTop, lines: drawLines };
 
 /* For each tab: the element that gets the focus if the focused element disappears. */
-const REFUGE = { graph: "chart", top: "top-list", lines: "lines", ranks: "ranks" };
+const REFUGE = { graph: "chart", top: "top-list", lines: "lines" };
+
+/* Adds a tab in front of the others. Its panel has its name. */
+export function addTab(name, title, draw) {
+	TABS.push(name);
+	DRAW[name] = draw;
+	REFUGE[name] = name;
+	el("tabs").prepend(make("button", { type: "button", role: "tab", id: "tab-" + name,
+		"aria-controls": name, "aria-selected": "false" }, title));
+}
 
 function drawTab() {
 	for (const tab of TABS) {
@@ -30,14 +41,7 @@ function drawTab() {
 	}
 	paintChoices();
 	drawStrip();
-	if (state.tab === "graph")
-		drawGraph();
-	else if (state.tab === "top")
-		drawTop();
-	else if (state.tab === "lines")
-		drawLines();
-	else
-		drawRanks();
+	DRAW[state.tab]();
 	showMatched();
 	showDetail();
 }

@@ -55,10 +55,9 @@ export function percent(part, whole) {
 	return whole ? (100 * part / whole).toFixed(2) + "%" : "\u2013";
 }
 
-const KIND_WORDS = {
+export const KIND_WORDS = {
 	kernel: "kernels", memcpy: "copies", memset: "sets", pending: "pending",
 	cpu: "on CPU", off_cpu: "off CPU", gpu_wait: "waits for the GPU",
-	nccl: "NCCL", host: "before launches",
 };
 
 export function kindWords(kind) {

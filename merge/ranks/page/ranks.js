@@ -3,17 +3,25 @@
  * ranks.js - ranks that communicate: which ranks made others wait and why, a table of all ranks,
  * their collectives, and the waits over time
  */
-import { go } from "./actions.js";
-import { kindColour } from "./colours.js";
-import { NONE, kinds, ranks } from "./data.js";
-import { el, keepFocus, make } from "./dom.js";
-import { collectiveStrip, drawHeat, setUpHeat, showPaths, tellsCollectives } from "./heat.js";
-import { state } from "./model.js";
+import { go } from "../../write/page/src/actions.js";
+import { KIND_COLOURS, NAME_COLOURS, kindColour } from "../../write/page/src/colours.js";
+import { addList } from "../../write/page/src/controls.js";
+import { NONE, cells, isDevice, kinds, present, sideNames } from "../../write/page/src/data.js";
+import { el, keepFocus, make } from "../../write/page/src/dom.js";
+import { FACTS } from "../../write/page/src/header.js";
+import { KEY_WORDS } from "../../write/page/src/help.js";
+import { STEPS_OUT, onResize } from "../../write/page/src/input.js";
+import { countOnly, state } from "../../write/page/src/model.js";
+import { addChoices, number, one, text } from "../../write/page/src/url.js";
+import { SCROLL, SUMS, addTab } from "../../write/page/src/view.js";
 import {
-	culprits, forWaits, hostOf, isCulprit, lateBy, rankList, matcher, nameOfRank, nrRanks,
-	sumOf,
+	KIND_WORDS, formatBytes, formatTime, integer, percent, plural,
+} from "../../write/page/src/words.js";
+import { collectiveStrip, drawHeat, setUpHeat, showPaths, tellsCollectives } from "./heat.js";
+import {
+	SORTS, culprits, forWaits, hostOf, isCulprit, lateBy, matcher, nameOfRank, nrRanks,
+	rankList, rankOfOwner, ranks, sumOf,
 } from "./ranks_data.js";
-import { formatBytes, formatTime, integer, percent, plural } from "./words.js";
 
 const MAX_ROWS = 1000, MAX_COLLECTIVES = 200, MAX_OTHERS = 100, MAX_SHOWN_FRAMES = 4;
 /* least share of the waits at which the answer names another straggler */
@@ -285,7 +293,7 @@ function drawRest() {
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-export function drawRanks() {
+function drawRanks() {
 	const fits = matcher(state.ranksTerm),
 		rows = Array.from({ length: nrRanks }, (_, r) => r).filter(fits);
 
@@ -304,10 +312,7 @@ export function drawRanks() {
 	drawHeat(rows);
 }
 
-export function setUpRanks() {
-	if (!ranks)
-		return;
-	setUpHeat();
+function setUpFilter() {
 	el("ranks-filter").addEventListener("input",
 		() => go({ ranksTerm: el("ranks-filter").value }, true));
 	for (const b of el("heat-modes").children)
@@ -321,3 +326,61 @@ export function setUpRanks() {
 	});
 }
 
+/* ---- what this adds to the page -------------------------------------------------------------- */
+
+function addRankChoices() {
+	addChoices({
+		tab: "ranks",
+		/* At first the page shows what stragglers did themselves, without NCCL. */
+		off: present.some((p, k) => p && kinds[k] !== "nccl") ? "nccl" : "",
+		rank: "all",		/* the straggler whose call paths are shown */
+		ranksBy: "caused",	/* the column by which the table of ranks is sorted */
+		ranksTerm: "",
+		heat: "waits",		/* shown over time: waits of ranks, or waits for them */
+		collective: NONE,	/* the collective whose waits are shown; NONE: all */
+	}, {
+		rank: ["rank",
+			one(() => ["all", ...culprits().map(r => String(rankList.number[r]))])],
+		ranksBy: ["ranks", one(() => SORTS)],
+		ranksTerm: ["only", text(2000)],
+		heat: ["over", one(() => ["waits", "caused"])],
+		collective: ["collective", number(0, ranks.collectives.count.length - 1)],
+	});
+	SUMS.push("rank");
+	SCROLL.push("rank");
+	countOnly(c => state.rank === "all" || rankOfOwner[cells.owner[c]] === state.rank);
+}
+
+/* Lists the stragglers that have call paths, the worst first. */
+function addRankList() {
+	addList("rank", "Rank", [["all", "all stragglers"],
+		...culprits().map(r => [rankList.number[r],
+			`${rankList.number[r]}, waits of ${time(rankList.caused_ns[r])}`])],
+	rank => go({ rank, zoom: 0, group: "", selected: NONE }));
+}
+
+/* Steps out of the call paths, and then shows all rows and all collectives. */
+function stepOutOfRanks() {
+	if (state.tab !== "ranks")
+		go({ tab: "ranks" });
+	else if (state.ranksTerm || state.collective !== NONE)
+		go({ ranksTerm: "", collective: NONE });
+}
+
+NAME_COLOURS.set("[NCCL_Wait]", [292, 46, 76]);
+if (ranks) {
+	Object.assign(KIND_COLOURS, { nccl: [292, 6, 46, 76], host: [46, 6, 62, 70] });
+	Object.assign(KIND_WORDS, { nccl: "NCCL", host: "before launches" });
+	isDevice[kinds.indexOf("nccl")] = true;
+	sideNames.splice(0, 2, "median", "rank");
+	FACTS.push(`${plural(nrRanks, "rank")} on ${plural(ranks.hosts.length, "host")}`);
+	KEY_WORDS.splice(2, 0, ["4", "ranks; there the arrow keys go over the waits, and Enter " +
+		"shows the call paths of the rank that was waited for"]);
+	addRankChoices();
+	addTab("ranks", "Ranks", drawRanks);
+	addRankList();
+	STEPS_OUT.push(stepOutOfRanks);
+	onResize("ranks", "ranks", drawRanks);
+	setUpHeat();
+	setUpFilter();
+}

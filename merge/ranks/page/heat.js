@@ -6,14 +6,14 @@
  * With many ranks, a row of pixels stands for several, and shows the largest value, so that no
  * waiting rank is lost.
  */
-import { go } from "./actions.js";
-import { dark, hsl } from "./colours.js";
-import { NONE, ranks } from "./data.js";
-import { el, make } from "./dom.js";
-import { state } from "./model.js";
-import { LEFT_OUT, forWaits, isCulprit, nrRanks } from "./ranks_data.js";
-import { moveTip } from "./tooltip.js";
-import { formatTime, percent } from "./words.js";
+import { go } from "../../write/page/src/actions.js";
+import { dark, hsl } from "../../write/page/src/colours.js";
+import { NONE } from "../../write/page/src/data.js";
+import { el, make } from "../../write/page/src/dom.js";
+import { state } from "../../write/page/src/model.js";
+import { LEFT_OUT, forWaits, isCulprit, nrRanks, ranks } from "./ranks_data.js";
+import { moveTip } from "../../write/page/src/tooltip.js";
+import { formatTime, percent } from "../../write/page/src/words.js";
 
 const MAX_HEIGHT = 420, HEAT_ROW = 16, LABEL = 12;
 

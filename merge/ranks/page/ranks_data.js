@@ -3,9 +3,15 @@
  * ranks_data.js - conclusions from the waits of ranks: who waited for whom, and what made a
  * straggler late
  */
-import { base, cells, frames, kinds, rankOfOwner, ranks } from "./data.js";
+import { NONE, base, cells, data, frames, kinds } from "../../write/page/src/data.js";
 
+/* the data of the page of "xpumerge ranks", as page_ranks.c describes them; or null */
+export const ranks = data.ranks || null;
 export const rankList = ranks && ranks.list;
+
+/* By owner: the number of its rank. */
+export const rankOfOwner = (ranks ? data.owners.rank : []).map(label =>
+	label === NONE ? "" : data.labels[label].replace(/^\[rank (\d+)\]$/, "$1"));
 
 export const nrRanks = ranks ? rankList.number.length : 0;
 export const hostOf = r => ranks.hosts[rankList.host[r]];
