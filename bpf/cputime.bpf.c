@@ -160,8 +160,8 @@ static __always_inline void send_rest(__u32 proc_id, __u32 tid, __u64 from_ns, _
 }
 
 /*
- * Called when the current thread ends, or is about to replace its image @proc: sends how long the
- * thread ran since its last sample. @proc is NULL if another thread has already ended the process.
+ * Sends how long the current thread ran since its last sample. Called when it ends, or is about to
+ * replace its image @proc. @proc is NULL if another thread has already ended the process.
  */
 static __always_inline void end_time(struct task_struct *task, const struct xpu_proc *proc)
 {
@@ -186,7 +186,7 @@ static __always_inline void end_time(struct task_struct *task, const struct xpu_
 }
 
 /*
- * Called when the current thread has replaced the image @old by @new, which is NULL if the map is
+ * Notes that the current thread has replaced the image @old by @new, which is NULL if the map is
  * full. The CPU time of the exec counts for the new image; before Linux 6.10, for the old image.
  */
 static __always_inline void change_time(struct task_struct *task, const struct xpu_proc *old,

@@ -294,7 +294,7 @@ static __always_inline struct xpu_proc *take_up(struct task_struct *task)
 	return bpf_map_lookup_elem(&procs, &tgid);
 }
 
-/* The loader runs this once, in its own context, to store its ids and namespace here. */
+/* Stores the loader's ids and namespace here. The loader runs this once, in its own context. */
 SEC("syscall")
 int identify(void *ctx)
 {

@@ -168,7 +168,10 @@ static __always_inline __u64 arch_strip(__u64 ra)
 #define arch_ip(regs)		BPF_CORE_READ(regs, pc)
 #define arch_tls(task)		BPF_CORE_READ(task, thread.uw.tp_value)
 
-/* The C library's struct pthread, of about 2000 bytes, ends where the register points to. */
+/*
+ * Whether @self is the address of the thread's struct pthread of the C library. This struct, of
+ * about 2000 bytes, ends where the register points to.
+ */
 static __always_inline bool arch_is_self(__u64 tls, __u64 self)
 {
 	return tls - self < 4096;

@@ -30,7 +30,7 @@ struct expr {
 	void *ctx;
 };
 
-/* This and the following functions return whether the operation could be done. */
+/* This function and those below return whether the operation could be done. */
 static inline bool expr__push(struct expr *e, uint64_t value)
 {
 	if (e->nr == EXPR_DEPTH)

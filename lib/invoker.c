@@ -176,7 +176,10 @@ static int drop_file_caps(void)
 	return err ?: set_caps(caps);
 }
 
-/* Neither setfsuid() nor setfsgid() reports failure; each returns the id before the call. */
+/*
+ * Sets the ids of the file system's user and group. Neither setfsuid() nor setfsgid() reports
+ * failure; each returns the id before the call.
+ */
 static int set_ids(uid_t uid, gid_t gid)
 {
 	setfsgid(gid);

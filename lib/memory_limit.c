@@ -176,7 +176,10 @@ uint64_t memory_limit__available(const char *root)
 #define LIMITS	1
 #endif
 
-/* RLIMIT_DATA counts memory that the process writes to, not files that it maps for reading. */
+/*
+ * Limits the memory that the process writes to, which RLIMIT_DATA counts, unlike files that it maps
+ * for reading.
+ */
 static void set_limit(uint64_t bytes)
 {
 	struct rlimit limit;

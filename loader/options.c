@@ -207,7 +207,7 @@ static int set_pids(void *target, const struct cmdline_given *given)
 	}
 }
 
-/* An empty name would match every process. */
+/* Sets a name to filter by, which must not be empty: an empty name would match every process. */
 static int set_filter(void *target, const struct cmdline_given *given)
 {
 	if (*given->arg)
@@ -230,7 +230,10 @@ static int set_freq(void *target, const struct cmdline_given *given)
 	return -EINVAL;
 }
 
-/* If the recording is among several outputs, it becomes the first one, opts->pattern. */
+/*
+ * Adds an output. If the recording is among several outputs, it becomes the first output,
+ * opts->pattern.
+ */
 static int set_output(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;
@@ -952,7 +955,10 @@ static bool options__check_shim(const struct options *opts, int err)
 	return false;
 }
 
-/* With results for each window, the name must have a place for the window's number. */
+/*
+ * Checks and expands a name. With results for each window, the name must have a place for the
+ * window's number.
+ */
 static int options__expand(const struct options *opts, const char *pattern, pid_t pid, char **name)
 {
 	return opts->capture.each && is_merged(pattern) ?

@@ -422,9 +422,10 @@ static int take_all(struct taking *t)
 }
 
 /*
- * With -a alone, the BPF programs find the processes, which are only counted here. With --cpu-only,
- * the mappings of the processes are read now, as perf does, since a process may end or fork at any
- * time. If xpuload is restricted, a BPF program must first allow the reading.
+ * Counts processes that run already. With -a alone, the BPF programs find the processes, which are
+ * only counted here. With --cpu-only, the mappings of the processes are read now, as perf does,
+ * since a process may end or fork at any time. If xpuload is restricted, a BPF program must first
+ * allow the reading.
  */
 static int count_all(struct taking *t)
 {

@@ -15,8 +15,8 @@ struct status {
 };
 
 /*
- * The line is shown if standard error is a terminal and nothing else is likely to be written there:
- * not with -q, and with a COMMAND only if the command's output goes elsewhere.
+ * Prepares a line, which is shown if standard error is a terminal and nothing else is likely to be
+ * written there: not with -q, and with a COMMAND only if the command's output goes elsewhere.
  */
 void status__init(struct status *s, const struct options *opts, uint64_t now_ns);
 

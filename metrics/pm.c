@@ -163,9 +163,9 @@ static CUptiResult add_metrics(CUpti_Profiler_Host_Object *host, const char **na
 }
 
 /*
- * A GPU may lack a metric, such as NVLink traffic, that other GPUs with this chip have. Adding a
- * missing metric fails and makes the host object useless, so each metric is tried with an object of
- * its own.
+ * Whether the GPU has a metric. It may lack a metric, such as NVLink traffic, that other GPUs with
+ * this chip have. Adding a missing metric fails and makes the host object useless, so each metric
+ * is tried with an object of its own.
  */
 static bool has_metric(const struct pm_gpu *g, const char *name, const char **unit)
 {

@@ -13,8 +13,8 @@ EXPORT int InitializeInjectionNvtx2(nvtx_get_export_table_fn get);
 EXPORT int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module);
 
 /*
- * Called by each module's copy of NVTX, perhaps on several threads at a time. Return: 1 for
- * success.
+ * Gives NVTX's functions to the shim. Each module's copy of NVTX calls it, perhaps on several
+ * threads at a time. Return: 1 for success.
  */
 int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
 {
@@ -23,8 +23,9 @@ int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
 }
 
 /*
- * Called by each module's copy of an extension, after InitializeInjectionNvtx2(). Return: 1 for
- * success: NVTX then does nothing in the functions that were not filled in.
+ * Gives an extension's functions to the shim. Each module's copy of the extension calls it, after
+ * InitializeInjectionNvtx2(). Return: 1 for success: NVTX then does nothing in the functions that
+ * were not filled in.
  */
 int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module)
 {

@@ -82,7 +82,8 @@ struct record_field {
 	enum field_kind kind;
 	uint8_t major, minor;		/* the version that added it; 0 if all versions have it */
 	const struct number_names *names;
-	const struct record_field *(*rows)(void);	/* ROWS, PART: the fields of one element */
+	const struct record_field *(*rows)(void);	/* for ROWS and PART: the fields of one
+							 * element */
 	uint32_t count_at;		/* where the number of ROWS or ITEMS is, or the number of
 					 * bytes of a TEXT */
 };

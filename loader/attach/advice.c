@@ -12,7 +12,10 @@
 #include "attach/caps.h"
 #include "attach/kernel.h"
 
-/* Linux puts the chosen level in brackets: "none integrity [confidentiality]". */
+/*
+ * Whether Linux is locked down: it puts the chosen level in brackets, as in "none integrity
+ * [confidentiality]".
+ */
 static bool is_locked_down(void)
 {
 	FILE *f = fopen("/sys/kernel/security/lockdown", "re");

@@ -34,7 +34,7 @@ bool caps__restricted(void);
  */
 bool caps__from_file(void);
 
-/* Both functions affect only the calling thread. Calls may be nested. */
+/* Raise and drop the capabilities of the calling thread only. Calls may be nested. */
 void caps__raise(void);
 void caps__lower(void);
 

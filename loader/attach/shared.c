@@ -157,7 +157,7 @@ static int make_counts(struct shared *s)
 }
 
 /*
- * The socket is in the abstract namespace: it needs no directory, and disappears with xpuload. Its
+ * Opens a socket in the abstract namespace: it needs no directory, and disappears with xpuload. Its
  * name is not secret, so callers must know the token, which is only in the target's environment.
  */
 static int listen_for_callers(struct shared *s)

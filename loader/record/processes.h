@@ -109,7 +109,7 @@ void processes__exit(struct processes *ps, const struct xpu_record_process_exit 
  */
 void processes__drained(struct processes *ps, uint64_t now_ns, bool keep_threads);
 
-/* To be called when exit records were lost: checks which processes no longer exist. */
+/* Checks which processes no longer exist, after exit records were lost. */
 void processes__look_for_ends(struct processes *ps, uint64_t now_ns);
 
 /* Reads the shim's counters in a batch, and prints its message to the user. */

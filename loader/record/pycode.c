@@ -120,9 +120,10 @@ static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_pytho
 }
 
 /*
- * A code object that could not be read may be readable later: the target may have been changing it,
- * or the recorder may have been short of memory. It is tried again at its second, fourth and eighth
- * appearance in a sample, and so on, so that an object that is never readable costs almost nothing.
+ * Return: whether to read a code object again that could not be read. It may be readable later: the
+ * target may have been changing it, or the recorder may have been short of memory. It is read again
+ * at its second, fourth and eighth appearance in a sample, and so on, so that an object that is
+ * never readable costs almost nothing.
  */
 static bool try_again(uint64_t *unread)
 {

@@ -63,8 +63,9 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 			    const struct xpu_python *python);
 
 /*
- * To be called when Linux has reported a thread's end, and the records that the thread sent itself
- * have been taken. Frees the thread's data, because a program may start a thread for each request.
+ * Frees the data of a thread that has ended, because a program may start a thread for each request.
+ * To be called when Linux has reported the end, and the records that the thread sent itself have
+ * been taken.
  */
 void recorder__thread_exit(struct recorder *rec, uint32_t pid, uint32_t tid, uint64_t time_ns);
 
@@ -79,8 +80,8 @@ void recorder__label(struct recorder *rec, uint32_t proc_id, enum xpu_label labe
 void recorder__flush(struct recorder *rec);
 
 /*
- * To be called when all records that were in the rings at the last call have been taken: frees the
- * tables of processes that ended long before. @now_ns: CLOCK_MONOTONIC
+ * Frees the tables of processes that ended long before. To be called when all records that were in
+ * the rings at the last call have been taken. @now_ns: CLOCK_MONOTONIC
  */
 void recorder__drained(struct recorder *rec, uint64_t now_ns);
 

@@ -114,8 +114,8 @@ void samples__take_off_stack(struct samples *s, const struct xpu_ring_off_stack 
 }
 
 /*
- * A thread without an id was never sampled, or has already ended. It gets no id here, because no
- * further end would free the id.
+ * Writes the CPU time of a thread since its last sample. A thread without an id was never sampled,
+ * or has already ended. It gets no id here, because no further end would free the id.
  */
 void samples__take_rest(struct samples *s, const struct xpu_ring_cpu_rest *rest)
 {

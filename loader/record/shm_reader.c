@@ -35,7 +35,7 @@ struct shm_reader {
 	uint64_t nr_lost[XPU_LOST_NR];	/* losses that the reader noticed */
 };
 
-/* The copy that is passed on; used by one reader at a time. */
+/* The copy of a record that is passed on; one reader at a time uses it. */
 static __u64 copy[XPU_SHM_RECORD_MAX / sizeof(__u64)];
 
 uint64_t shm_reader__ring_bytes(uint64_t bytes)

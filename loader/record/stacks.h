@@ -14,7 +14,7 @@ struct writer;
 struct stacks *stacks__new(struct writer *w);
 void stacks__free(struct stacks *s);
 
-/* To be called when no more stacks of the thread come. */
+/* Forgets a thread, when no more stacks of it come. */
 void stacks__forget(struct stacks *s, uint32_t thread_id);
 
 /* Makes the next stack of each thread not refer to the thread's last one. */

@@ -70,7 +70,7 @@ int writer__error(struct writer *w);
  */
 int writer__waits(struct writer *w);
 
-/* To be called when no more records come. Return: whether all are written or lost. Never waits. */
+/* Ends writing, when no more records come. Return: whether all are written or lost. Never waits. */
 bool writer__end(struct writer *w);
 
 /**

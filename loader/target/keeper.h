@@ -55,9 +55,9 @@ void keeper__remove(struct keeper *k);
 void keeper__free(struct keeper *k);
 
 /*
- * To be called when the recording @name in @dir_fd was renamed, with @suffix added: also renames
- * its directory of copies, and replaces the directory of an older recording. Fails if the older
- * directory has files that the keeper did not make.
+ * Renames the directory of copies, after the recording @name in @dir_fd was renamed, with @suffix
+ * added, and replaces the directory of an older recording. Fails if the older directory has files
+ * that the keeper did not make.
  * Return: 0, even if nothing was kept, or a negative errno for safefile__strerror().
  */
 int keeper__rename(int dir_fd, const char *name, const char *suffix);

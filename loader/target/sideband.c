@@ -425,7 +425,10 @@ static bool is_exec(const struct perf_event_header *hdr)
 	return hdr->type == PERF_RECORD_COMM && (hdr->misc & PERF_RECORD_MISC_COMM_EXEC);
 }
 
-/* Linux leaves the build-id zero for a mapping without a file, such as [vdso] and JIT code. */
+/*
+ * Whether a mapping has a build-id. Linux leaves it zero for a mapping without a file, such as
+ * [vdso] and JIT code.
+ */
 static bool has_build_id(const struct mmap2_event *e)
 {
 	static const uint8_t none[sizeof(e->build_id)];
@@ -435,9 +438,9 @@ static bool has_build_id(const struct mmap2_event *e)
 }
 
 /*
- * The vdso comes without a build-id, but Linux gives every 64-bit process the same vdso. So add the
- * build-id of our own vdso, by which xpumerge can check whether its vdso is the same. A 32-bit
- * process has another vdso.
+ * Adds the build-id of our own vdso to the vdso of another process. The vdso comes without a
+ * build-id, but Linux gives every 64-bit process the same vdso, and xpumerge can check by the
+ * build-id whether its own vdso is the same. A 32-bit process has another vdso.
  */
 static void add_vdso_build_id(struct xpu_record_mmap *r)
 {

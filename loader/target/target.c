@@ -52,10 +52,10 @@ static int kernel_sigaction(int sig, const struct kernel_action *new, struct ker
 }
 
 /*
- * With file capabilities the dynamic loader removes LD_LIBRARY_PATH and the like from our
- * environment. The target runs without capabilities and gets the user's environment back. We can
- * read /proc/self only while our user can read our memory, so this is done early, while that memory
- * holds no secrets.
+ * Reads the environment that the user gave us. With file capabilities the dynamic loader removes
+ * LD_LIBRARY_PATH and the like from it. The target runs without capabilities and gets the user's
+ * environment back. We can read /proc/self only while our user can read our memory, so this is done
+ * early, while that memory holds no secrets.
  */
 static void keep_environment(void)
 {
@@ -167,8 +167,8 @@ static void restore_environment(void)
 }
 
 /*
- * The shim also sets XPU_INJECTION_ENV, but its constructor runs after the constructors of the
- * target's own libraries, which may use CUDA.
+ * Sets XPU_INJECTION_ENV. The shim sets it, too, but its constructor runs after the constructors of
+ * the target's own libraries, which may use CUDA.
  */
 static int set_injection(const char *shim)
 {
@@ -180,8 +180,8 @@ static int set_injection(const char *shim)
 }
 
 /*
- * AddressSanitizer ends a program if another library is loaded before its own. This option allows
- * that; the program works all the same.
+ * Sets an option of AddressSanitizer, which otherwise ends a program if another library is loaded
+ * before its own. Programs without it ignore the option.
  */
 static int allow_preload(void)
 {

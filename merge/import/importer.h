@@ -51,9 +51,9 @@ struct source {
 	/* The functions below may be NULL. */
 	int (*write_events)(void *state, FILE *f, const struct import_opts *o, struct msgs *msgs);
 	void (*print)(const void *state, FILE *f, bool summary);
-	bool (*damaged)(const void *state);	/* whether the input is damaged, so that the
-						 * output is incomplete */
-	bool (*clean)(const void *state);	/* whether no record of the input is missing */
+	bool (*damaged)(const void *state);	/* Whether the input is damaged, so that the output
+						 * is incomplete. */
+	bool (*clean)(const void *state);	/* Whether no record of the input is missing. */
 };
 
 #define SOURCES(SOURCE)		\

@@ -63,8 +63,9 @@ void join__exit(struct join *j)
 }
 
 /*
- * Multiplied by the golden ratio, ids that rise in even steps spread evenly. A home is the first
- * slot of a cache line, so that the next slot, which is mostly free, is in the same line.
+ * Return: the first slot to search for a key. Multiplied by the golden ratio, ids that rise in even
+ * steps spread evenly. The slot is the first of a cache line, so that the next slot, which is
+ * mostly free, is in the same line.
  */
 static size_t join__home(const struct join *j, uint64_t key)
 {

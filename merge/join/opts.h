@@ -49,7 +49,7 @@ struct session_sink {
 		    const struct launch *l, uint32_t made, bool first);
 	int (*placed)(void *ctx, const struct model *m, const struct placed *placed);
 	int (*slice)(void *ctx, const struct model *m, const struct slice *slice);
-	/* A single time that a thread was off the CPU; placed() gets sums of these times. */
+	/* Takes a single time that a thread was off the CPU; placed() gets sums of these times. */
 	int (*off)(void *ctx, const struct model *m, const struct placed *off);
 	/* Calls put() for a row that a feature has for its table, if the sink has tables. */
 	int (*row)(void *ctx, const struct model *m, put_table_row put, const void *row);
@@ -62,7 +62,7 @@ struct session_sink {
 	int (*apart)(void *ctx, struct session_sink **sink);
 	/* Frees a sink made apart. Called in the order of the recordings. */
 	void (*free_apart)(struct session_sink *sink);
-	/* For a sink made apart: called when the recording has been read. May be NULL. */
+	/* Takes the end of the reading, for a sink made apart. May be NULL. */
 	void (*end)(void *ctx);
 	/*
 	 * For a sink made apart: called in the order of the recordings, when frames of its model @m

@@ -82,7 +82,10 @@ int read_job__init(struct read_job *p, struct session *s, size_t nr, struct pass
 	return 0;
 }
 
-/* All read jobs share the session's inputs; each job writes only to its own input. */
+/*
+ * Initializes the model of a read job. All read jobs share the session's inputs; each job writes
+ * only to its own input.
+ */
 static void model__init_apart(struct model *m, const struct model *of)
 {
 	model__init(m);

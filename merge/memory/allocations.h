@@ -15,7 +15,7 @@ struct allocation {
 
 extern const struct feature_table allocations_table;
 
-/* put_table_row of a struct allocation */
+/* a put_table_row for a struct allocation */
 int allocations__put(struct tables_recording *r, const struct model *m, const void *row);
 
 #endif /* MERGE_ALLOCATIONS_H */

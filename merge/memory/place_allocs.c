@@ -572,7 +572,7 @@ static void heap__has_next(struct heap *h)
 	}
 }
 
-/* Of two files of a recording, the later one has the last failure, if it has any. */
+/* Drops an earlier file's last failure if a later file of the same recording has a failure. */
 static void heap__compare_failures(struct heap *a, const struct heap *later)
 {
 	if (!a->asked_is_failure || !later->nr_failures)

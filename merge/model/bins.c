@@ -35,7 +35,7 @@ static uint32_t bins__order(const struct bins *b, const struct bin_sum *sum)
 #define DIGIT_BITS	11
 #define NR_DIGITS	3		/* in 32 bits */
 
-/* One pass of a radix sort. */
+/* Makes one pass of a radix sort. */
 static void bins__sort_digit(const struct bins *b, unsigned int digit, const struct bin_sum *from,
 			     struct bin_sum *to, size_t nr)
 {

@@ -113,7 +113,7 @@ struct feature_counters {
 	int (*count)(const struct session *s, uint32_t gpu, unsigned int i,
 		     counter_points_t *points);
 	bool (*has_gpu)(const struct session *s, uint32_t gpu);
-	uint64_t (*first_ns)(const struct session *s);	/* when the counters begin;
+	uint64_t (*first_ns)(const struct session *s);	/* Return: when the counters begin;
 							 * UINT64_MAX: never */
 };
 
@@ -179,7 +179,7 @@ struct feature {
 	 * pass.
 	 */
 	bool (*wakes)(const struct second_pass *p);
-	int (*begin)(void *state, struct second_pass *p);	/* called after the first pass */
+	int (*begin)(void *state, struct second_pass *p);	/* Called after the first pass. */
 	/*
 	 * Finds the range of an id, which a launch, wait or event of memory has. This wakes the
 	 * feature. Return: like second_pass__range().

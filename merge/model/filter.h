@@ -62,7 +62,7 @@ struct filter_event {
 /* Return: the option's name without its dashes, such as "pid". */
 const char *filter_kind__name(enum filter_kind kind);
 
-/* Zero it to start. */
+/* Frees what a filter has; a filter begins as zeroes. */
 void filter__free(struct filter *f);
 
 /*

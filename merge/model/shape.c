@@ -85,13 +85,13 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
 	return (n + unit - 1) / unit * unit;
 }
 
-/* Shared memory is allocated in units of this many bytes. */
+/* Return: in units of how many bytes shared memory is allocated. */
 static uint32_t shared_unit(uint32_t capability)
 {
 	return capability >= 80 ? 128 : 256;
 }
 
-/* A multiprocessor has this many parts, each with registers of its own. */
+/* Return: how many parts a multiprocessor has, each with registers of its own. */
 static uint32_t nr_partitions(uint32_t capability)
 {
 	return capability == 60 ? 2 : 4;

@@ -337,8 +337,9 @@ static int nccl__run_graphs(struct nccl *n)
 }
 
 /*
- * A unit consists of its kernels. If the unit has no kernel, as with one rank or with copy engines,
- * its copies and sets are the operation itself. Together with a kernel they set up a connection.
+ * Leaves out work that only sets up a connection. A unit consists of its kernels. If the unit has
+ * no kernel, as with one rank or with copy engines, its copies and sets are the operation itself.
+ * Together with a kernel they set up a connection.
  */
 static int nccl__leave_setup(struct nccl *n)
 {

@@ -87,7 +87,7 @@ const struct damages *blocks__damages(const struct blocks *b);
 const void *blocks__keep(struct blocks *b, const void *part, size_t bytes);
 const void *blocks__hold(struct blocks *b, const void *part, size_t bytes);
 
-/* To be called after a walk: frees its memory and the copies of blocks__hold(). */
+/* Frees a walk's memory and the copies of blocks__hold(), after the walk. */
 void blocks__let_go(struct blocks *b);
 
 #endif /* MERGE_BLOCKS_H */

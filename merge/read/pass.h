@@ -7,7 +7,7 @@
 
 /* The passes over all recordings, and the callback for their progress. */
 struct passes {
-	void (*tell)(void *ctx, unsigned int permille);		/* gets the progress; or NULL */
+	void (*tell)(void *ctx, unsigned int permille);		/* takes the progress; or NULL */
 	void *ctx;
 	unsigned int permille;		/* the last progress reported */
 	unsigned int nr_inputs, input;	/* number of recordings, and the index of the recording that

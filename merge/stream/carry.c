@@ -716,8 +716,8 @@ int carry__record(struct carry *c, const struct xpu_record *rec)
 }
 
 /*
- * The counters with the fewest batches are the first counters. If xpuload attached to the process,
- * they include all records from before.
+ * Notes the process's counters. The counters with the fewest batches are the first counters. If
+ * xpuload attached to the process, they include all records from before.
  */
 static void process__counters(struct carried_process *p, const struct xpu_record_counters *rec)
 {

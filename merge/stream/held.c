@@ -432,8 +432,8 @@ int held__captured(struct held *h, struct outfile *p, const struct xpu_record_gr
 /* ---- from file to file ----------------------------------------------------------------------- */
 
 /*
- * A launch that got no device work in a whole file gets no more. For graph launches see
- * held__next().
+ * Whether the launch may still get device work. A launch that got none in a whole file gets no
+ * more. For graph launches see held__next().
  */
 static bool is_wanted(const struct held_launch *l)
 {

@@ -178,8 +178,8 @@ static void routines__add(struct routines *r, const struct symtab *t, const stru
 }
 
 /*
- * pthread_create(), which is exported, or a function that it calls passes start_thread() to
- * clone3(). If two functions may be start_thread(), none is named.
+ * Finds and names start_thread(). pthread_create(), which is exported, or a function that it calls
+ * passes start_thread() to clone3(). If two functions may be start_thread(), none is named.
  */
 static int add_start_thread(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {

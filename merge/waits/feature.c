@@ -81,7 +81,7 @@ static int take_account(void *state, struct collect *c, uint32_t proc, const str
 	return rec ? array_push(&s->account_records, rec) : -ENOMEM;
 }
 
-/* The second pass reads the record; it only wakes the feature here. */
+/* Only wakes the feature: the second pass reads the record. */
 static int take_later(void *state, struct collect *c, uint32_t proc, const struct xpu_record *rec)
 {
 	(void)state, (void)c, (void)proc, (void)rec;

@@ -141,7 +141,7 @@ static const struct column processes_columns[] = {
 	{ NULL, "container", COLUMN_NAME, 0 }, { "process", "name", COLUMN_NAME, 0 },
 };
 
-/* A single process without labels has no row. */
+/* Whether processes were recorded; a single process without labels has no row. */
 static bool has_processes(const struct session *s)
 {
 	return s->model.machine.procs.nr;

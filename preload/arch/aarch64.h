@@ -73,7 +73,10 @@ static inline uint64_t arch__ticks(void)
 	return ticks;
 }
 
-/* The counter runs at 1 GHz on new processors, and at 25 to 100 MHz on older processors. */
+/*
+ * Return: how many ticks the counter makes while a counter at 3 GHz makes @ticks. The counter runs
+ * at 1 GHz on new processors, and at 25 to 100 MHz on older processors.
+ */
 static inline uint64_t arch__ticks_at_3ghz(uint64_t ticks)
 {
 	uint64_t rate;
@@ -82,7 +85,7 @@ static inline uint64_t arch__ticks_at_3ghz(uint64_t ticks)
 	return (rate >> 10) * ticks / (3000000000ull >> 10) + 1;
 }
 
-/* The architecture requires a steady counter. */
+/* Whether the counter is steady: the architecture requires it. */
 static inline bool arch__is_steady(void)
 {
 	return true;
@@ -148,7 +151,8 @@ static inline uint64_t arch__signal_reg(unsigned int reg)
 }
 
 /*
- * A return address may be signed, in the bits above user space. The mask works on every processor.
+ * Return: the address without a signature, which a return address may have in the bits above user
+ * space. The mask works on every processor.
  */
 static inline uint64_t arch__strip(uint64_t ra)
 {
@@ -167,7 +171,7 @@ struct return_word {
 
 #define RA_BY_RULE	true
 
-/* DW_CFA_AARCH64_negate_ra_state_with_pc and DW_CFA_AARCH64_negate_ra_state */
+/* Whether @op is DW_CFA_AARCH64_negate_ra_state_with_pc or DW_CFA_AARCH64_negate_ra_state. */
 static inline bool arch__is_ra_state(uint8_t op)
 {
 	return op == 0x2c || op == 0x2d;

@@ -35,7 +35,7 @@ static inline bool libc__is_glibc(void)
 	return gnu_get_libc_version != NULL;
 }
 
-/* glibc has gettid() only since 2.30. */
+/* Return: the thread's id. glibc has gettid() only since 2.30. */
 static inline pid_t libc__tid(void)
 {
 	return (pid_t)syscall(SYS_gettid);

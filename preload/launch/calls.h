@@ -55,7 +55,7 @@ void calls__close(unsigned int api);
 /* Marks the calling thread as one of the shim, whose calls are not recorded. */
 void calls__leave_me_out(void);
 
-/* How many calls were cut off, or could not be logged. */
+/* Return: how many calls were cut off, or could not be logged. */
 uint64_t calls__nr_bad(void);
 void calls__count_bad(void);
 
@@ -73,7 +73,7 @@ size_t call_log__bytes(void);
 void call_log__start(struct call_log *l);
 
 /**
- * call_log__begin, call_log__end - a call begins and ends
+ * call_log__begin, call_log__end - note that a call begins and ends
  * @l: the calling thread's log
  * @cbid: as in struct xpu_call
  * @id: its correlation id

@@ -469,7 +469,7 @@ static bool run(struct cfi_interpreter *m, const struct fde *e, struct bytes b, 
 	return !b.bad;
 }
 
-/* The caller continues at the return address, wherever that is. */
+/* Makes the caller continue at the return address, wherever that is. */
 static void return_to(struct cfi_row *row)
 {
 	const struct cfi_rule *ra = &row->regs[CFI_RA];

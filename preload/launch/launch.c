@@ -81,8 +81,8 @@ static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct
 }
 
 /*
- * An unwind_other_fn: the launch of @launcher does not come from the guessed path, so this guesses
- * another one.
+ * Guesses another path if the launch of @launcher does not come from the guessed path; it is an
+ * unwind_other_fn.
  */
 static const struct unwind_trace *guess_again(void *launcher, const struct unwind_miss *miss)
 {
@@ -444,7 +444,7 @@ static __attribute__((noinline)) uint32_t number_walked(struct launcher *t, stru
 }
 
 /*
- * The cold part of path_number(): the path was not guessed, or has to be defined for a new
+ * Does the cold part of path_number(): the path was not guessed, or has to be defined for a new
  * listener.
  */
 static __attribute__((noinline)) uint32_t

@@ -29,7 +29,7 @@
 void launch__entered(uint32_t domain, uint32_t call, uint32_t id, uint64_t *start,
 		     uint32_t timed);
 
-/* As launch__entered(), if launches are recorded only in windows: see capture_window.h. */
+/* Like launch__entered(), for launches that are recorded only in windows: see capture_window.h. */
 void launch__entered_in_windows(uint32_t domain, uint32_t call, uint32_t id, uint64_t *start,
 				uint32_t timed);
 

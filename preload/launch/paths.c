@@ -870,7 +870,10 @@ struct event_guess {			/* a memory event whose path is looked for */
 	enum python_mode mode;
 };
 
-/* An unwind_other_fn, for an event from another path than was guessed. */
+/*
+ * Guesses another path for an event that comes from another path than was guessed; it is an
+ * unwind_other_fn.
+ */
 static const struct unwind_trace *guess_event_again(void *ctx, const struct unwind_miss *miss)
 {
 	const struct event_guess *g = ctx;

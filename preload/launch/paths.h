@@ -77,7 +77,7 @@ const struct unwind_trace *paths__guess(struct paths *p, const struct xpu_slot *
 					enum python_mode python);
 
 /*
- * Called when the guess was wrong: finds another path by the word that differed. Not for calls that
+ * Finds another path by the word that differed, when the guess was wrong. Not for calls that
  * waited.
  * Return: like paths__guess().
  */
@@ -86,8 +86,8 @@ const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_
 					      const struct unwind_miss *miss);
 
 /*
- * Called when the last guess was right: logs the launch, or calls the probe for it. For a call that
- * has waited it always calls the probe. Return: like paths__tell_walked().
+ * Logs the launch, or calls the probe for it, when the last guess was right. For a call that has
+ * waited it always calls the probe. Return: like paths__tell_walked().
  */
 uint64_t paths__tell_guessed(struct paths *p, struct xpu_slot *slot);
 

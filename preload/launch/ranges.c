@@ -880,8 +880,7 @@ uint64_t ranges__nr_dropped(void)
 }
 
 /*
- * Called in a forked child: forgets all ranges. The child has only one thread, whose ranges no
- * listener knows.
+ * Forgets all ranges in a forked child, which has only one thread, whose ranges no listener knows.
  */
 void ranges__forked(void)
 {

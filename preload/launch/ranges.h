@@ -101,7 +101,7 @@ void ranges__mark_payload(const struct domain *domain, const struct xpu_range_pa
  */
 void ranges__exit(void);
 
-/* Called when this thread has got a log: moves the waiting range events into it. */
+/* Moves the waiting range events into the log that this thread has got. */
 void ranges__have_log(void);
 
 /*
@@ -113,7 +113,7 @@ bool ranges__sync(void);
 /* Sends the definition of every path of ranges again. May be called on any thread. */
 void ranges__repeat(void);
 
-/* Called at the process's end: drops the events that still wait for room. */
+/* Drops the events that still wait for room; called when the process ends. */
 void ranges__give_up(void);
 
 uint64_t ranges__nr_dropped(void);

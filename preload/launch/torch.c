@@ -229,8 +229,9 @@ static inline void tell_block(void *ptr, int64_t bytes, unsigned int device)
 }
 
 /*
- * PyTorch holds the lock of the device's allocator, so events have the allocator's order. A report
- * of 0 bytes, which PyTorch's own allocators never make, means that nothing was made or freed.
+ * Records a report. PyTorch holds the lock of the device's allocator, so events have the
+ * allocator's order. A report of 0 bytes, which PyTorch's own allocators never make, means that
+ * nothing was made or freed.
  */
 static HOT_MEMORY void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved,
 			      uint32_t device)

@@ -9,7 +9,7 @@
 /* Notices forks. Called when the shim is loaded. */
 void inherit__init(void);
 
-/* Called periodically: ends the inheritance after a while. */
+/* Ends the inheritance after a while; called periodically. */
 void inherit__look(void);
 
 #endif /* XPU_PRELOAD_INHERIT_H */

@@ -345,7 +345,7 @@ static void settle(void)
 	capture__unlock();
 }
 
-/* Called at exit: closes the window that the program has left open. */
+/* Closes the window that the program has left open; called at exit. */
 static void close_at_exit(void)
 {
 	if (!capture__is_armed() || life.watches)

@@ -15,10 +15,9 @@ struct request;
 void life__used(const struct vendor *vendor);
 
 /*
- * Called when the process is about to end, or to run another program, without exit handlers. Sends
- * finished device work, and gives up after a second without progress. Async-signal-safe; does
- * nothing in a process that does not use a GPU, in a forked or vforked child, and when nobody
- * listens.
+ * Sends finished device work, when the process is about to end, or to run another program, without
+ * exit handlers. Gives up after a second without progress. Async-signal-safe; does nothing in a
+ * process that does not use a GPU, in a forked or vforked child, and when nobody listens.
  */
 void shim__before_end(void);
 

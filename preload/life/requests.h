@@ -15,7 +15,7 @@ struct request {
 	sem_t done;
 };
 
-/* To be called once for each request, before request__ask(). */
+/* Initializes a request, once, before request__ask(). */
 void request__init(struct request *r);
 
 /*

@@ -122,7 +122,7 @@ static void change_now(bool more)
 
 /*
  * One bit for each launch that this thread is in: whether it belongs to the window. The lowest bit
- * is the latest launch, which may be in a signal handler that interrupted another one.
+ * is the latest launch, which may be in a signal handler that interrupted another launch.
  */
 static __thread uint32_t in_launches __attribute__((tls_model("initial-exec")));
 

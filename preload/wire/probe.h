@@ -84,9 +84,8 @@ static inline void probe__launch(const struct xpu_slot *slot)
 }
 
 /*
- * BPF programs cannot read a page that is unmapped at the moment, because it was swapped out or
- * NUMA balancing is watching it. So memory that may have been written long ago is touched here
- * first.
+ * Touches memory that may have been written long ago. BPF programs cannot read a page that is
+ * unmapped at the moment, because it was swapped out or NUMA balancing is watching it.
  */
 static inline void probe__touch(const void *from, size_t bytes)
 {

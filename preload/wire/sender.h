@@ -10,7 +10,7 @@
 
 #include "xpu_record.h"
 
-/* To be called before the other functions here. */
+/* Initializes this module, before its other functions are called. */
 void sender__init(void);
 
 /* Signals are blocked while the lock is held. @old: for sender__unlock() */

@@ -80,7 +80,7 @@ bool shm__leave_pages(void *pages);
 
 void shm__give_pages(unsigned int number);
 
-/* Called instead of the probe sites of these names if memory is shared: see xpu_slot.h. */
+/* Take the place of the probe sites of these names if memory is shared: see xpu_slot.h. */
 void shm__launch(const struct xpu_slot *slot);
 void shm__batch(const void *records, size_t bytes);
 void shm__log(const struct xpu_log *log, uint64_t end);

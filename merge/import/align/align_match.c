@@ -212,7 +212,8 @@ static void matcher__measure_shape(struct matcher *m)
 }
 
 /*
- * A thread's stack comes after the thread's previous launch, and before its own launch.
+ * Weighs a match by order: a thread's stack comes after the thread's previous launch, and before
+ * its own launch.
  * Return: the weight of a match by this rule; 1 if the match obeys it
  */
 static inline double matcher__order(const struct matcher *m, uint32_t stack, uint32_t launch)

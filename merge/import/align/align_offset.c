@@ -484,9 +484,10 @@ static int finder__find_others(struct finder *f, struct candidate *candidates)
 }
 
 /*
- * A thread that launches in a loop reaches the next launch after equal times, so each stack may fit
- * the call before its own even better; but the first stack has no call before it. So, among the
- * good tracks, the right one gives the most stacks a launch. Puts that track first.
+ * Puts the right one of the good tracks first. A thread that launches in a loop reaches the next
+ * launch after equal times, so each stack may fit the call before its own even better; but the
+ * first stack has no call before it. So the right track is the one that gives the most stacks a
+ * launch.
  */
 static void finder__prefer_mass(struct finder *f)
 {

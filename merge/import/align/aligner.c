@@ -122,9 +122,9 @@ static int aligner__list(struct aligner *al, const struct idmap *groups, const u
 }
 
 /*
- * A group holds launches and stacks of one kind, of one thread where ids are believed, and of one
- * name where names are known. A stack without a name may belong to any launch, and a launch without
- * a name may have any stack.
+ * Puts launches and stacks into groups. A group has one kind, one thread where ids are believed,
+ * and one name where names are known. A stack without a name may belong to any launch, and a launch
+ * without a name may have any stack.
  */
 static int aligner__group(struct aligner *al)
 {

@@ -602,7 +602,7 @@ static uint64_t CUPTIAPI monotonic_ns(void)
 	return clock__ns();
 }
 
-/* The clock that CUPTI uses if none is registered. */
+/* Reads the clock that CUPTI uses if none is registered. */
 static uint64_t CUPTIAPI realtime_ns(void)
 {
 	return now_ns(CLOCK_REALTIME);
@@ -645,8 +645,9 @@ static void CUPTIAPI completed_v2(uint8_t *data, size_t size, size_t valid_bytes
 }
 
 /*
- * As one of several subscribers the shim registers no clock: records have CUPTI's times. The clocks
- * are compared periodically, and the quickest of a few comparisons is believed.
+ * Measures the difference between CUPTI's clock and ours. As one of several subscribers the shim
+ * registers no clock: records have CUPTI's times. The clocks are compared periodically, and the
+ * quickest of a few comparisons is believed.
  */
 static void measure_shift(void)
 {
@@ -727,8 +728,8 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 }
 
 /*
- * A flush delays every thread that launches meanwhile. None is needed while buffers fill quickly
- * and come back by themselves, unless names would wait too long.
+ * Flushes if that is needed. A flush delays every thread that launches meanwhile. None is needed
+ * while buffers fill quickly and come back by themselves, unless names would wait too long.
  */
 void activity__flush_if_quiet(void)
 {

@@ -37,15 +37,15 @@ CUptiResult activity__collect(bool on);
  */
 void activity__flush(bool force);
 
-/* Called periodically: flushes, unless CUPTI gives back buffers often enough by itself. */
+/* Flushes, unless CUPTI gives back buffers often enough by itself. Called periodically. */
 void activity__flush_if_quiet(void);
 
 /* Collects the finished records and stops. Does not wait for unfinished work. */
 void activity__stop(void);
 
 /*
- * Called before activity__start(), when the program has let go of CUPTI: makes CUPTI give the
- * program its finished records. Return: whether CUPTI holds no buffer of the program any more; the
+ * Makes CUPTI give the program its finished records. Called before activity__start(), when the
+ * program has let go of CUPTI. Return: whether CUPTI holds no buffer of the program any more; the
  * shim's records would be lost in one.
  */
 bool activity__is_free(const struct cupti *c);

@@ -11,17 +11,17 @@ struct cupti;
 extern const struct cupti *callback__cupti;
 
 /*
- * CUPTI calls this inside the application's launch calls (driver domain), and for graph nodes and
- * contexts (resource domain).
+ * Handles CUPTI's callbacks inside the application's launch calls (driver domain), and for graph
+ * nodes and contexts (resource domain).
  */
 void CUPTIAPI callback__call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 			     const void *data);
 
-/* CUPTI calls this instead if launches are recorded only in windows: see window.h. */
+/* Does the same if launches are recorded only in windows: see window.h. */
 void CUPTIAPI callback__call_in_windows(void *userdata, CUpti_CallbackDomain domain,
 					CUpti_CallbackId cbid, const void *data);
 
-/* CUPTI calls this instead if kernels run one at a time: see stalls.h. */
+/* Does the same if kernels run one at a time: see stalls.h. */
 void CUPTIAPI callback__call_in_turn(void *userdata, CUpti_CallbackDomain domain,
 				     CUpti_CallbackId cbid, const void *data);
 

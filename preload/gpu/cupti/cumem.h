@@ -38,7 +38,7 @@ void cumem__repeat(void);
 void cumem__look(void);
 
 /*
- * Called when the process exits: contexts that end now are ended by CUDA, not by the program, and
+ * Notes that the process exits: contexts that end now are ended by CUDA, not by the program, and
  * are not recorded.
  */
 void cumem__exiting(void);

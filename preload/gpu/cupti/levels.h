@@ -40,9 +40,9 @@ void levels__remove_pool(CUmemoryPool pool);
 void levels__look(void);
 
 /*
- * Called after a call has made memory on @device, whose context is current. Reports how much of the
- * device is in use if that was never reported. Also reports it if the last report is a second old
- * and the call asks the @system for memory.
+ * Reports how much of @device is in use, if that was never reported, or if the last report is a
+ * second old and the call asks the @system for memory. Called after a call has made memory on
+ * @device, whose context is current.
  */
 void levels__see_device(uint16_t device, bool system);
 

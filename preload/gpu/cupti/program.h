@@ -11,7 +11,7 @@
 
 #include <cupti.h>
 
-/* The callbacks for buffers that the program has registered, or NULL. */
+/* Return: the callbacks for buffers that the program has registered, or NULL. */
 void program__callbacks(CUpti_BuffersCallbackRequestFunc *request,
 			CUpti_BuffersCallbackCompleteFunc *complete);
 void program__set_callbacks(CUpti_BuffersCallbackRequestFunc request,

@@ -179,7 +179,7 @@ static enum gpu_state take_cupti(struct cupti *c)
 	return GPU_AWAKE;
 }
 
-/* How PC samples are wanted; NULL: they are not. */
+/* Return: how PC samples are wanted; NULL: they are not. */
 static const char *stalls_wanted(void)
 {
 	const char *env = environment__get(XPU_STALLS_ENV);
@@ -368,9 +368,9 @@ static void session__listened(void)
 }
 
 /*
- * The shim stays while it serves the program's profiler, and after it has taken PC samples: PC
- * sampling cannot be turned off, and while it is on, CUPTI refuses to begin recording kernels
- * again.
+ * Ends PC sampling, when nobody listens. Return: whether to drain for good. The shim stays while it
+ * serves the program's profiler, and after it has taken PC samples: PC sampling cannot be turned
+ * off, and while it is on, CUPTI refuses to begin recording kernels again.
  */
 static bool session__unheard(void)
 {

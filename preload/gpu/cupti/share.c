@@ -61,8 +61,8 @@ struct client {
 static const struct cupti *cupti;
 static CUpti_SubscriberHandle own_subscriber;
 static bitmap own, theirs;			/* callbacks of the shim and the program */
-static _Atomic(struct client *) client, clients;	/* the current one, and all that were ever
-							 * made */
+static _Atomic(struct client *) client, clients;	/* the current client, and all clients that
+							 * were ever made */
 static _Atomic(CUpti_SubscriberHandle) real_subscriber;	/* the program's handle, if it has CUPTI for
 							 * itself */
 
@@ -493,8 +493,8 @@ static void start_deliver_thread(void)
 }
 
 /*
- * The program's callbacks may wait for its locks, and so for a thread that waits for the shim's
- * thread. So, as with CUPTI, they run on a thread that does nothing else.
+ * Runs the program's callbacks, on a thread that does nothing else, as with CUPTI: a callback may
+ * wait for one of the program's locks, and so for a thread that waits for the shim's thread.
  */
 void share__deliver(void)
 {

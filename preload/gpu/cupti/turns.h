@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* To be called before the other functions here. */
+/* Initializes this module, before its other functions are called. */
 void turns__init(void);
 
 /* Note that the calling thread begins or ends the launch @id; launches may be nested. */

@@ -64,7 +64,10 @@ static bool is_wait(const char *name)
 	       strncmp(name, "cuGraphLaunch", strlen("cuGraphLaunch")) && !strstr(name, "Async");
 }
 
-/* Older versions of CUPTI know no graphs and refuse some of these callbacks: errors are ignored. */
+/*
+ * Enables the callbacks of resources. Older versions of CUPTI know no graphs and refuse some of
+ * these callbacks: errors are ignored.
+ */
 static void watch_resources(void)
 {
 	static const CUpti_CallbackId resources[] = {
@@ -151,7 +154,7 @@ void watch__memory(void)
 
 /* ---- calls of the API ------------------------------------------------------------------------ */
 
-/* A calls_name_fn. */
+/* Return: the name of a call; it is a calls_name_fn. */
 static const char *call_name(uint16_t call, uint32_t *domain, uint32_t *number)
 {
 	*domain = call & XPU_CALL_RUNTIME ? CUPTI_CB_DOMAIN_RUNTIME_API :

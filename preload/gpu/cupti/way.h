@@ -21,9 +21,9 @@ void way__yield(const char *function);
 const char *way__function(void);
 
 /*
- * Called when the program is about to call @function, which subscribes alongside others. Does the
- * work of way__yield(). After the call of @function, way__join() waits until the shim has
- * subscribed again; until then way__is_joining().
+ * Makes room for another subscriber, like way__yield(), when the program is about to call
+ * @function, which subscribes alongside others. After the call of @function, way__join() waits
+ * until the shim has subscribed again; until then way__is_joining().
  */
 void way__make_room(const char *function);
 void way__join(void);

@@ -41,7 +41,10 @@ static inline __attribute__((always_inline)) void enqueue__enter(struct enqueue 
 	clocks__read(w->device, w->at.begin_ns);
 }
 
-/* The call has returned @err. @event: the program's own, which gets its value; may be NULL */
+/*
+ * Completes a call that has returned @err. @event: the program's own event, which gets its value;
+ * may be NULL
+ */
 void enqueue__finish(struct enqueue *e, unsigned int call, bool blocks, cl_event *event,
 		     cl_int err);
 

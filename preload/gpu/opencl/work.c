@@ -193,7 +193,7 @@ static void refuse(const struct work *w, cl_int status)
 	refused__add(XPU_API_OPENCL, w->id, status);
 }
 
-/* @w has ended with @status. Uses up the reference to its event. */
+/* Takes the end of @w with @status. Uses up the reference to its event. */
 static void ended(struct work *w, cl_int status)
 {
 	cl_event event = w->event;

@@ -52,7 +52,7 @@ struct work *work__new(void);
 /* Gives back the struct of a launch that has failed. On the launching thread. */
 void work__cancel(struct work *w);
 
-/* Called when the launch has succeeded and made @event. Uses up @w and a reference to @event. */
+/* Watches a launch that has succeeded and made @event. Uses up @w and a reference to @event. */
 void work__watch(struct work *w, cl_event event);
 
 /* Begins a session, the time in which somebody listens. Work of an earlier session is not sent. */
@@ -65,8 +65,8 @@ bool work__has_more(void);
 unsigned int work__progress(void);
 
 /*
- * Some drivers do not report work that fails because of an event that it waits for. Finds such work
- * in flight and reports it as refused.
+ * Finds work in flight that has failed because of an event that it waits for, and reports it as
+ * refused. Some drivers do not report such work.
  */
 void work__find_failed(void);
 
