@@ -13,10 +13,11 @@
 #define MAX_USER_NS	33		/* Linux's limit of nested user namespaces */
 #define HIDDEN_KERNEL	(~0ull << 12)	/* an address that no function of Linux has */
 #define DUMPABLE_MASK	3		/* in mm_struct.flags */
-#define DUMPABLE_USER	1		/* SUID_DUMP_USER: not only root may dump it */
+#define DUMPABLE_USER	1		/* SUID_DUMP_USER: others than root may dump the process,
+					 * too */
 
 const volatile bool restricted = false;
-const volatile bool hide_kernel = false;	/* hide the addresses of kernel functions */
+const volatile bool hide_kernel = false;	/* hide the addresses of Linux's functions */
 
 /* The user that the loader runs for; set by identify(). */
 struct {

@@ -58,7 +58,8 @@ struct off_scratch {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);			/* the loader sets it to the number of CPUs */
+	__uint(max_entries, 1);			/* the loader sets the number to the number of
+						 * CPUs */
 	__type(key, __u32);
 	__type(value, struct off_scratch);
 } off_scratches SEC(".maps");
@@ -145,7 +146,7 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 
 /*
  * Reads Linux's frames and, with @user, the user's frames after them, along frame pointers.
- * Return: the bytes of both.
+ * Return: how many bytes both kinds of frames have.
  */
 static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r, bool user,
 					 long *user_bytes)

@@ -62,7 +62,7 @@ struct xpu_signal root_signals[XPU_SIGNALS] = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 64 * 1024 * 1024);	/* the loader sets it */
+	__uint(max_entries, 64 * 1024 * 1024);	/* the loader sets the size */
 } ring SEC(".maps");
 
 struct {
@@ -461,8 +461,7 @@ static __always_inline void send_last(struct task_struct *task)
 		return;
 	if (restricted) {
 		/*
-		 * The process's entry is gone if another thread was mistaken for the process's last
-		 * one.
+		 * The process's entry is gone if another thread was mistaken for the last thread.
 		 */
 		proc = bpf_map_lookup_elem(&procs, &tgid);
 		if (proc ? !is_recorded(task, proc) : !may_record(task))

@@ -26,7 +26,7 @@ enum xpu_stop {
 	XPU_STOP_NONE,			/* the process is recorded */
 	XPU_STOP_UNTOLD,		/* no longer recorded, but the loader does not know yet */
 	XPU_STOP_TOLD,
-	XPU_STOP_LEFT_ALONE,		/* never recorded: it belongs to another user */
+	XPU_STOP_LEFT_ALONE,		/* never recorded: the image belongs to another user */
 };
 
 /* Why a process is recorded at its next event. */

@@ -116,8 +116,9 @@ struct xpu_shm_writer {
 	__u32	nr_threads;		/* the number of threads whose pages were ever used */
 	__u32	log_at;			/* offset of the struct xpu_log in a thread's pages */
 	__u64	dropped[XPU_SHM_NR_LOST];	/* lost because the ring was full, by kind */
-	__u64	told_code, met_code;	/* growing versions of the code: the last one whose mappings
-					 * are in the ring; the last one that a launch came from */
+	__u64	told_code, met_code;	/* growing versions of the code: the last version whose
+					 * mappings are in the ring; the last version that a launch
+					 * came from */
 	__u32	has_maps;		/* 1: told_code is valid */
 	__u32	reserved;
 };

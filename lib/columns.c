@@ -527,7 +527,8 @@ static bool unpacking__planes(struct unpacking *u, struct packed *packed)
 }
 
 /*
- * Copies the rows to their places. There may be a million pieces, so this reads each one only once.
+ * Copies the rows to their places. There may be a million pieces, so this reads each piece only
+ * once.
  */
 static void unpacking__rows(struct unpacking *u)
 {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* Prints @n in the first unit that makes it smaller than @base, or else in the last unit. */
+/* Prints @n in the first unit that makes it smaller than @base, otherwise in the last unit. */
 static char *human__print(char buf[HUMAN_MAX], uint64_t n, unsigned int base,
 			  const char *const *units)
 {

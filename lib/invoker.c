@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 /*
- * Capabilities that override a file's owner and mode, and (the last one) disk quotas. When a thread
- * gives up root's file system user id, Linux drops all of them except the last, unless securebits
- * forbid that.
+ * Capabilities that override a file's owner and mode, and, with the last capability, disk quotas.
+ * When a thread gives up root's file system user id, Linux drops all of them except the last,
+ * unless securebits forbid that.
  */
 static const uint64_t file_caps =
 	1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_DAC_READ_SEARCH |

@@ -151,7 +151,7 @@ JSON_OUT_INLINE void json_out__line(struct json_out *j, unsigned int nr_blanks)
 	j->comma = false;
 }
 
-/* Ends a line, before a closing bracket or after the last one. */
+/* Ends a line, before a closing bracket or after the last bracket. */
 void json_out__end_line(struct json_out *j);
 
 /* Writes a key. @key: short, without characters that need an escape */

@@ -77,7 +77,8 @@ struct options {
 					 * the end */
 	char shim[PATH_MAX];
 	const char *call_graph;		/* auto, fp, dwarf, or NULL */
-	uint32_t stack_bytes;		/* bytes that a sample copies at most; 0: frame pointers */
+	uint32_t stack_bytes;		/* most bytes of the stack that a sample copies; 0: frame
+					 * pointers */
 	uint32_t blind_stack_bytes;	/* bytes copied if the stack's end is unknown */
 	const char *python;		/* on, off, only, or NULL */
 	const char *probe;		/* launch, path, or NULL */

@@ -38,7 +38,7 @@ struct recording {
 	uint64_t cut_ns;		/* when the next file begins */
 	struct recorder *recorder;
 	int signal_fd;
-	int ends_fd;			/* PROBES_PID: readable when a process ends; else -1 */
+	int ends_fd;			/* PROBES_PID: readable when a process ends; otherwise -1 */
 	int *pid_fds;			/* PROBES_PID: for each of opts->pids; -1: it has ended */
 	size_t nr_running;		/* PROBES_PID: how many of opts->pids still run */
 	bool stop;			/* attached: a signal ends the recording */

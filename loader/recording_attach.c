@@ -383,7 +383,7 @@ static int take(struct taking *t, const struct running_process *p)
 	return 0;
 }
 
-/* Prints how many processes of a group may not be recorded, and why the first one may not. */
+/* Prints how many processes of a group may not be recorded, and why the first of them may not. */
 static void say_denied(const struct taking *t)
 {
 	const struct running_process *p = &t->first_denied;
@@ -398,7 +398,7 @@ static void say_denied(const struct taking *t)
 		  p->comm, why);
 }
 
-/* Attaches to the chosen processes, again and again until no new one is found. */
+/* Attaches to the chosen processes, again and again until no new process is found. */
 static int take_all(struct taking *t)
 {
 	struct choice c = { .r = t->r };

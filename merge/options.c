@@ -826,7 +826,7 @@ static int options__complete_import(struct options *o)
 			 o->inputs[0]);
 		return -EINVAL;
 	}
-	/* Of several inputs, the import is the last one. */
+	/* Of several inputs, the import is the last. */
 	o->inputs[o->nr_inputs++] = importer__name(&o->importer);
 	o->importer.opts.events_only = o->importer.opts.nsys && !o->importer.opts.cpu &&
 				       o->format->format->exports_events;

@@ -59,7 +59,7 @@ struct options {
 	uint32_t jobs;			/* how many recordings to read at once; 0: as many as
 					 * CPUs */
 	uint64_t max_memory;		/* limit in bytes; 0: half of the free memory */
-	struct memory_limit memory;	/* main() sets it */
+	struct memory_limit memory;	/* limit that main() sets */
 	uint64_t given;			/* a bit for each row of the table whose option was given */
 };
 

@@ -78,7 +78,7 @@ const char *number_names__find(const struct number_names *names, uint64_t number
 struct record_field {
 	const char *name, *type, *text;
 	uint32_t offset, bytes;		/* bytes: of the whole array, or of one element of a tail */
-	uint32_t nr;			/* number of elements of an array; else 0 */
+	uint32_t nr;			/* number of elements of an array; otherwise 0 */
 	enum field_kind kind;
 	uint8_t major, minor;		/* the version that added it; 0 if all versions have it */
 	const struct number_names *names;

@@ -92,7 +92,7 @@ struct xpu_record {
  */
 struct xpu_columns {
 	__u32	nr_pieces;
-	__u32	nr_tables;		/* XPU_TABLES_MAX at most */
+	__u32	nr_tables;		/* number of tables, XPU_TABLES_MAX at most */
 	__u32	literal_bytes;
 	__u32	reserved;
 };
@@ -200,7 +200,7 @@ enum {	/* aarch64: x19 to x24, x29, SP, x25 to x28, x30, x15 to x17 (which stubs
 
 /*
  * A call in struct xpu_call: the function's number, the API, and whether the function is in the
- * API's upper layer, as the functions of CUDA's runtime are; else it is in the lower layer.
+ * API's upper layer, as the functions of CUDA's runtime are; otherwise it is in the lower layer.
  */
 #define XPU_CALL_RUNTIME	0x8000
 #define XPU_CALL_API(call)	((call) >> 11 & (XPU_APIS - 1))

@@ -720,7 +720,7 @@ static bool same_token(const uint8_t *a, const uint8_t *b)
 
 /*
  * Receives the hello again, this time with its descriptor. The buffer has room for one descriptor;
- * Linux closes any others.
+ * Linux closes further descriptors.
  */
 static int receive_memory(int fd)
 {

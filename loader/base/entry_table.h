@@ -22,7 +22,7 @@ do {										\
 } while (0)
 
 /*
- * Sets @e to the entry whose @key_member is @key, or to a new one, with all other members 0; to
+ * Sets @e to the entry whose @key_member is @key, or to a new entry, with all other members 0; to
  * NULL if memory runs out.
  */
 #define table_get(head, key_member, key, e)					\

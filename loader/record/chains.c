@@ -80,7 +80,7 @@ uint32_t chains__add(struct chains *c, struct process *p, const struct chain *ch
 
 	c->nr_others += !launch;
 	/*
-	 * Write names of kernel functions only for samples: the target chooses the frames of
+	 * Write names of Linux's functions only for samples: the target chooses the frames of
 	 * launches and waits.
 	 */
 	for (i = 0; i < chain->nr_frames && chain->flags & XPU_CHAIN_CPU &&

@@ -18,12 +18,12 @@
 #define SETTLE_NS	1000000000ull
 #define SETTLE_ROUNDS	2		/* rounds of draining both rings */
 
-#define MAX_COUNT	(1ull << 48)	/* a count of anything in one process */
+#define MAX_COUNT	(1ull << 48)	/* the most that any count of one process may be */
 
 struct processes {
 	struct writer *writer;
 	struct process *all;
-	struct process *last;		/* cache: most lookups repeat the last one */
+	struct process *last;		/* most lookups have the same answer as the last lookup */
 	struct process *gone, **last_gone;	/* exited but not settled, in order of exit */
 	struct process *kept, **last_kept;	/* settled, but with threads and stacks kept, in
 						 * order of settling */

@@ -100,7 +100,10 @@ static size_t stack__diff(const struct stack *s, const struct stack *old, uint64
 	return nr;
 }
 
-/* Return: the thread's last stack, to be compared with its next one; NULL if memory runs out. */
+/*
+ * Return: the thread's last stack, to be compared with the thread's next stack; NULL if memory runs
+ * out.
+ */
 static struct stack *stacks__last(struct stacks *s, uint32_t thread_id)
 {
 	struct stack **slot = &s->last[thread_id % NR_STACKS];

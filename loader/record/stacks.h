@@ -17,7 +17,7 @@ void stacks__free(struct stacks *s);
 /* Forgets a thread, when no more stacks of it come. */
 void stacks__forget(struct stacks *s, uint32_t thread_id);
 
-/* Makes the next stack of each thread not refer to the thread's last one. */
+/* Makes the next stack of each thread not refer to the thread's last stack. */
 void stacks__cut(struct stacks *s);
 
 /**

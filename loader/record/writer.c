@@ -50,7 +50,8 @@ struct writer {
 	uint64_t written_bytes;		/* the file's length, in whole blocks */
 	uint64_t lost_bytes;		/* bytes of records, or of written blocks, that were lost */
 	int error;			/* negative errno */
-	int waits;			/* negative errno while a block is tried again; else 0 */
+	int waits;			/* negative errno while a block is tried again; otherwise
+					 * 0 */
 	bool closing, ended;
 };
 

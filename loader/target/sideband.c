@@ -67,8 +67,8 @@ struct adopted {
 	uint64_t since_ns;
 	uint64_t ended_ns;		/* 0: not ended */
 	/* If restricted: times of the last reports about the process, or 0. */
-	uint64_t allowed_ns;		/* the invoker could read its image */
-	uint64_t stopped_ns;		/* the invoker could no longer read it */
+	uint64_t allowed_ns;		/* the invoker could read the process's image */
+	uint64_t stopped_ns;		/* the invoker could no longer read the process's image */
 	bool denied;			/* no longer recorded */
 	bool missing;			/* ended before its mappings were read */
 };
@@ -785,7 +785,7 @@ static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int
 		   &end, prot, &pgoff, &major, &minor, &ino, &name) < 7 || prot[2] != 'x')
 		return;
 	if (!line[name])
-		line = "//anon";		/* as perf names it */
+		line = "//anon";		/* perf gives the mapping this name */
 	else
 		line += name;
 	if (is_known(s, (uint64_t[]){ start, end, pgoff, ino, (uint64_t)major << 32 | minor }, 5))
@@ -1014,7 +1014,7 @@ static bool take_mmap(struct viewed *v, const struct xpu_record_mmap *told, size
 		return false;
 	/*
 	 * Skip a mapping that was read in /proc, too. Write a later mapping in any case: another
-	 * one may have been at the address meanwhile.
+	 * mapping may have been at the address meanwhile.
 	 */
 	if (!told->time_ns &&
 	    numbers__find(&v->known, numbers__hash((const __u64 *)key, ARRAY_SIZE(key))))

@@ -51,7 +51,7 @@ struct epochs {
 };
 
 /*
- * Sets the ids of calls and works, in place. Ids that only one call has stay as they are.
+ * Sets the ids of calls and works, in place. Ids that a single call has stay as they are.
  * Return: 0 or -ENOMEM.
  */
 int epochs__renumber(struct epochs *e, struct epoch_call *calls, size_t nr_calls,

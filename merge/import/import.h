@@ -41,7 +41,7 @@ struct import_proc {
 
 struct import {
 	int err;
-	const char *file;		/* the file being read; NULL: there is only one file */
+	const char *file;		/* the file that is read; NULL: no other file is read */
 	ARRAY(uint8_t) records;		/* the recording so far */
 	ARRAY(uint8_t) batch;		/* records of process batch_proc that are not in @records
 					 * yet */

@@ -16,7 +16,7 @@ struct input_file {
 };
 
 /*
- * Opens a file: maps it if it is a plain file, else reads or unpacks it. A mapped file that is
+ * Opens a file: maps it if it is a plain file, otherwise reads or unpacks it. A mapped file that is
  * truncated raises SIGBUS. Return: like import__load(). The caller calls input_file__close(), even
  * after a failure.
  */

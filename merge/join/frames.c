@@ -79,7 +79,7 @@ static int frames__resolve(struct frames *s, struct model *m, struct chain *chai
 	else if (chain->no_launch)
 		chain->stack = callchains__label(c, chain->no_launch);
 	else if (chain->range != NO_RANGE)
-		chain->stack = m->chains.v[chain->in_range].stack;	/* it also has a lower
+		chain->stack = m->chains.v[chain->in_range].stack;	/* the copy also has a lower
 									 * index */
 	else
 		chain->stack = callchains__resolve(c, path ? path->rec : NULL,

@@ -12,7 +12,8 @@
  * prefetching.
  */
 enum entry_state {
-	ENTRY_ONE,			/* a launch that can own one record, and has none yet */
+	ENTRY_ONE,			/* a launch that can own a single record, and has none
+					 * yet */
 	ENTRY_MANY,			/* a launch that can own many records and has none yet */
 	ENTRY_SERVED,			/* a launch that can own many records and has some */
 	ENTRY_WAITING,			/* records that came before their launch */
@@ -126,7 +127,9 @@ static int join__rebuild(struct join *j, size_t nr_slots, uint64_t spread)
 	return 0;
 }
 
-/* Return: a new entry with its key set, valid until another one is made or freed; NULL: -ENOMEM */
+/*
+ * Return: a new entry with its key set, valid until another entry is made or freed; NULL: -ENOMEM
+ */
 static struct join_entry *join__new_entry(struct join *j, uint64_t key)
 {
 	size_t nr_slots = j->nr_slots ? j->nr_slots * 2 : MIN_SLOTS;

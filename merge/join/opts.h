@@ -101,8 +101,8 @@ struct session_opts {
 	enum memory_view memory;
 	bool memory_made;		/* also sum up all allocated memory */
 	bool memory_at_failure;		/* the requested moment is the last failure */
-	const uint64_t *memory_at_ns;	/* moments since the recording began, rising; the last one
-					 * is the requested one */
+	const uint64_t *memory_at_ns;	/* moments since the recording began, rising; the requested
+					 * moment is the last */
 	size_t nr_memory_at;
 	uint32_t without;		/* kinds of work to leave out: 1 << enum leaf_kind, ORed */
 	enum graph_mode graph;

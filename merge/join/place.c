@@ -288,7 +288,7 @@ static int see_firsts(struct second_pass *p, uint32_t proc, const struct arrived
 			continue;
 		machine__comm(&m->machine, m->machine.procs.v[proc].pid, t->tid, arrived->first_ns,
 			      &from_ns, &to_ns);
-		if (from_ns)		/* it already had a name then */
+		if (from_ns)		/* the thread already had a name then */
 			err = attach_span__first(span, first);
 	}
 	return err;

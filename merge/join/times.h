@@ -38,7 +38,7 @@ struct times_row {
 	const char *comm;		/* latest name of a thread; interned */
 };
 
-/* an aggregate that was split off another one, and shares its times */
+/* an aggregate that was split off another aggregate, and shares its times */
 struct times_part {
 	uint32_t whole, part;		/* indices in sums.aggregates */
 };

@@ -4,7 +4,7 @@
  *
  * Each of opts.jobs threads reads one recording after the other, separately (see read_job.h). After
  * reading one, it waits until all earlier recordings have been taken, then takes it. So the
- * session's results do not depend on the number of threads or on which one is done first, and at
+ * session's results do not depend on the number of threads or on which thread is done first, and at
  * most one recording per thread is in memory.
  *
  * A recording is read with the session's own model, in its turn, if a sink of single events does

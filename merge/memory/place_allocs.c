@@ -638,7 +638,7 @@ int allocs__finish(struct second_pass *p)
 	if (!err)
 		err = array_push(&state_of(p)->heaps, *h);
 	if (!err)
-		memset(h, 0, sizeof(*h));	/* the state now owns it */
+		memset(h, 0, sizeof(*h));	/* the state now owns the heap */
 	allocs__exit(state_of(p));
 	return err;
 }

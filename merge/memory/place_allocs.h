@@ -42,7 +42,7 @@ bool heap__shows_peak(const struct heap *h, const struct session_opts *opts, uin
 		      enum heap_moment *moment);
 
 /*
- * Sums up after all inputs. If a recording has several files, the last one holds live memory, and
+ * Sums up after all inputs. If a recording has several files, the last file holds live memory, and
  * one file holds the peak. Return: 0 or -ENOMEM.
  */
 int allocs__settle(struct memory_state *state, struct session *s);

@@ -6,7 +6,7 @@
 
 #include "memory/state.h"
 
-#define MOMENTS		(HEAP_NR_MOMENTS + 1)	/* the last one is the end */
+#define MOMENTS		(HEAP_NR_MOMENTS + 1)	/* the last moment is the end */
 
 /* the rest of a device in one recording, or in one file of a recording */
 struct rest {

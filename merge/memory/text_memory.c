@@ -118,8 +118,9 @@ struct instant_row {
 typedef ARRAY(struct instant_row) instant_rows_t;
 
 /*
- * Adds the rows of the requested moments. At the last one, the rest of a device is computed for all
- * recordings together. At the others, each recording counts the memory of other recordings as rest.
+ * Adds the rows of the requested moments. At the last moment, the rest of a device is computed for
+ * all recordings together. At the other moments, each recording counts the memory of other
+ * recordings as rest.
  * Return: 0 or -ENOMEM.
  */
 static int instant_rows__add_asked(instant_rows_t *rows, const struct session *s,
@@ -664,8 +665,8 @@ static int common_points__add(common_points_t *points, const struct heap *h,
 }
 
 /*
- * Finds when all recordings together used most, by their clocks, and about how much. Return: 0 or
- * -ENOMEM.
+ * Finds when all recordings together used most memory, by their clocks, and about how much memory
+ * that was. Return: 0 or -ENOMEM.
  */
 static int common_peak(const struct memory_state *memory, struct common_point *peak)
 {

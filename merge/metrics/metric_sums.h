@@ -18,8 +18,8 @@
 
 struct metric_use {
 	double ns;			/* time of overlap with rows that have a value */
-	double sum;			/* sum of values * ns; for an amount: the part that goes to
-					 * this use */
+	double sum;			/* sum of values * ns; for an amount: the part of the amount
+					 * that goes to this use */
 };
 
 struct metric_sums {

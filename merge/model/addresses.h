@@ -23,7 +23,7 @@ struct addresses_piece {
 	ARRAY(struct address) list;		/* never empty */
 };
 
-/* Zero it to start. */
+/* A struct begins as zeroes. */
 struct addresses {
 	ARRAY(struct addresses_piece) pieces;
 };
@@ -43,11 +43,11 @@ void addresses__remove(struct addresses *a, uint64_t address, uint32_t idx);
 
 /*
  * Return: the place of the last address that is not after @address; otherwise the place of the
- * first one.
+ * first address.
  */
 struct addresses_at addresses__before(const struct addresses *a, uint64_t address);
 
-/* Return: the address at @at, and moves @at to the next one; NULL after the last one. */
+/* Return: the address at @at, and moves @at to the next address; NULL after the last address. */
 const struct address *addresses__next(const struct addresses *a, struct addresses_at *at);
 
 #endif /* MERGE_ADDRESSES_H */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keys that have at most 1/SMALL_PART of all time may be summed up by group before all others. */
+/* Keys that have at most 1/SMALL_PART of all time may be summed up by group before other keys. */
 #define SMALL_PART	20
 
 void bins__init(struct bins *b, size_t max_sums, const struct bins_keys *keys)
@@ -377,8 +377,7 @@ static int bins__add_value(struct bins *b, uint32_t key, uint32_t *at, uint64_t 
 static int bins__make_room(struct bins *b)
 {
 	/*
-	 * At least half of the room becomes free, or each of the next sums would make the bins
-	 * longer.
+	 * Make half of the room free: with less, each of the next sums would make the bins longer.
 	 */
 	if (b->list.nr + BINS_MAX > b->max_sums || b->list.nr - b->nr_sorted > b->max_sums / 2)
 		return bins__reduce(b, b->max_sums / 2);

@@ -141,7 +141,8 @@ int bins__widen(struct bins *b, unsigned int shift);
 int bins__finish(struct bins *b, size_t max_sums);
 
 /*
- * Return: @key if it has sums of its own, or else BINS_GROUP() of the group that includes its sums.
+ * Return: @key if it has sums of its own, otherwise BINS_GROUP() of the group that includes its
+ * sums.
  */
 uint32_t bins__key(const struct bins *b, uint32_t key);
 

@@ -21,7 +21,7 @@ struct busy_span {
 
 typedef ARRAY(struct busy_span) busy_spans_t;
 
-/* Zero it to start. */
+/* A struct begins as zeroes. */
 struct busy {
 	busy_spans_t spans;		/* in order, with a gap before each */
 	busy_spans_t late;		/* spans that came far too late, not yet moved to their

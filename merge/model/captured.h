@@ -28,7 +28,7 @@ struct captured_window {
 	uint64_t nr_launches;
 };
 
-/* Zero it to start. */
+/* A struct begins as zeroes. */
 struct captured {
 	ARRAY(struct captured_window) windows;	/* after captured__sort(): in order of process and
 						 * time */

@@ -239,7 +239,9 @@ struct feature {
 	/* Members of the page: in the head of a recording's data, and after the list of GPUs. */
 	int (*page_head)(const struct session *s, struct json_out *j);
 	int (*page)(const struct session *s, struct json_out *j);
-	/* Prints words about a kernel, each after "; ". Return: 1 if GPUs may differ, else 0. */
+	/*
+	 * Prints words about a kernel, each after "; ". Return: 1 if GPUs may differ, otherwise 0.
+	 */
 	int (*kernel)(const struct session *s, uint32_t leaf, FILE *f);
 	/* Return: whether the recordings have anything of the feature. */
 	bool (*recorded)(const struct session *s);

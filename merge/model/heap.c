@@ -721,8 +721,8 @@ static int proc__allocator(struct heap_proc *p, uint32_t place, struct heap_allo
 }
 
 /*
- * Return: how much of a segment no block uses. If frees were lost, blocks overlap and may use more
- * than the whole.
+ * Return: how much of a segment no block uses. If events that free memory were lost, blocks overlap
+ * and may use more than the whole.
  */
 static uint64_t unused_of(const struct heap_alloc *segment)
 {
@@ -944,8 +944,8 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 		heap__retain(h, idx);
 		return 0;
 	}
-	if (idx != NO_INDEX) {		/* its free is missing, unless a graph node holds the
-					 * memory */
+	if (idx != NO_INDEX) {		/* the event that frees the memory is missing, unless a
+					 * graph node holds the memory */
 		h->nr_bad += h->allocs.v[idx].space != XPU_SPACE_GRAPHS;
 		err = heap__release(h, p, idx, e->time_ns, false);
 		if (err)
@@ -981,8 +981,8 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 }
 
 /*
- * Takes the free of an unknown allocation. For a block from before the attach, the free names the
- * size. Return: 0 or -ENOMEM.
+ * Takes an event that frees an unknown allocation. For a block from before the attach, the event
+ * names the size. Return: 0 or -ENOMEM.
  */
 static int heap__freed_unknown(struct heap *h, struct heap_proc *p, const struct heap_event *e)
 {

@@ -31,8 +31,8 @@ enum heap_pass { HEAP_FIND, HEAP_SUM, HEAP_KEEP };
 
 /* Moments at which sums are kept. */
 enum heap_moment {
-	HEAP_PEAK,			/* all devices together use most at this moment */
-	HEAP_DEVICE_PEAK,		/* the holder's device uses most at this moment */
+	HEAP_PEAK,			/* all devices together use most memory at this moment */
+	HEAP_DEVICE_PEAK,		/* the holder's device uses most memory at this moment */
 	HEAP_ASKED,			/* the moment heap.at_ns, or the last failure */
 	HEAP_NR_MOMENTS
 };
@@ -82,7 +82,9 @@ const char *heap_kind__name(enum heap_kind kind);
 /* Whether the program asks for memory of that kind, and can free it. */
 bool heap_kind__is_programs(enum heap_kind kind);
 
-/* Whether memory of that space is held by handles and mappings, and freed with the last one. */
+/*
+ * Whether memory of that space is held by handles and mappings, and freed with the last handle or mapping.
+ */
 bool heap_space__is_counted(uint8_t space);
 
 struct holder_key {
@@ -262,7 +264,7 @@ struct heap {
 	struct idmap segment_paths;	/* ids of the call paths that asked for segments */
 	struct heap_level used;		/* use of all devices together */
 	uint32_t version[HEAP_NR_MOMENTS];
-	ARRAY(struct heap_failure) failures;	/* the last HEAP_MAX_FAILURES at most */
+	ARRAY(struct heap_failure) failures;	/* the last failures, HEAP_MAX_FAILURES at most */
 	uint64_t nr_failures, failed_ns;	/* when the last failure was */
 	bool has_asked, asked_is_failure;
 	uint64_t start_ns;		/* moments count from here */
@@ -273,7 +275,8 @@ struct heap {
 	uint64_t begin_ns, end_ns;	/* peaks count in this time, without end_ns itself */
 	bool has_begun;			/* begin_ns has passed */
 	unsigned int part;		/* in which part of its events the current process is */
-	bool at_end;			/* a process ends: frees are not the program's own */
+	bool at_end;			/* a process ends: the program itself does not free its
+					 * memory */
 	bool at_finish;			/* the process runs on after the recording */
 	uint64_t recording;		/* heaps with the same number belong to files of one
 					 * recording ... */
@@ -284,7 +287,7 @@ struct heap {
 	uint64_t nr_events, nr_before, nr_unknown, nr_bad;
 	uint64_t nr_looked_at, nr_crowded;	/* segments looked at for blocks; blocks with too
 						 * many segments */
-	uint64_t made_bytes, refused_bytes;	/* totals, INT64_MAX at most */
+	uint64_t made_bytes, refused_bytes;	/* totals, which are INT64_MAX at most */
 	uint64_t nr_totals, nr_wrong_totals;	/* events with allocators' own totals; totals that
 						 * differ */
 	uint64_t nr_wrong_reserved;
@@ -374,8 +377,8 @@ struct heap_sum holder__at(const struct heap *h, const struct holder *holder,
 
 /* How a sum of holders has grown in the second half of the events. */
 struct heap_growth {
-	unsigned int nr_parts;		/* parts in which memory came and stayed, HEAP_GROWTH_PARTS
-					 * at most */
+	unsigned int nr_parts;		/* number of parts in which memory came and stayed,
+					 * HEAP_GROWTH_PARTS at most */
 	uint64_t bytes;			/* bytes that came and stayed in these parts, except in the
 					 * part with most of them */
 };

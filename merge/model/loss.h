@@ -120,7 +120,7 @@ bool loss__clean(const struct loss *l);
  */
 void loss__print(const struct loss *l, FILE *f, const char *prefix);
 
-/* Prints the lines of loss__print() after the first one. */
+/* Prints the lines of loss__print() after the first line. */
 void loss__print_lines(const struct loss *l, FILE *f, const char *prefix);
 
 #endif /* MERGE_LOSS_H */

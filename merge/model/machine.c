@@ -385,7 +385,7 @@ static bool map__means(const struct map *old, uint64_t start, const struct xpu_r
 	return old->start - old->pgoff == start - rec->pgoff && mmap__same_file(old->rec, rec);
 }
 
-/* Return: whether [start, end) has an inherited map that differs from the new one. */
+/* Return: whether [start, end) has an inherited map that differs from the new map. */
 static bool image__conflicts_inherited(const struct image *image, uint64_t start, uint64_t end,
 				       const struct xpu_record_mmap *rec)
 {

@@ -43,7 +43,7 @@ struct proc {
 	uint16_t how;				/* XPU_MISC_PROCESS_* */
 	uint16_t apis;				/* a bit for each API that the process uses */
 	bool exited;
-	uint32_t exit_code;			/* as wait(2) encodes it */
+	uint32_t exit_code;			/* exit status, as wait(2) encodes it */
 	uint64_t time_ns;
 	uint64_t exit_ns;
 	uint64_t seen_ns;			/* the last time the process launched or sent

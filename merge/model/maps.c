@@ -16,7 +16,7 @@ struct map_node *maps__first_after(const struct maps *m, uint64_t addr)
 
 /*
  * Finds, for each level, the link that leads over @addr, to the node that maps__first_after() finds
- * or to a later one.
+ * or to a later node.
  */
 static void maps__links(struct maps *m, uint64_t addr, struct map_node **links[MAPS_LEVELS])
 {

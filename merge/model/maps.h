@@ -42,7 +42,7 @@ struct maps {
 /* Return: the first map that ends after @addr, or NULL. */
 struct map_node *maps__first_after(const struct maps *m, uint64_t addr);
 
-/* Adds a map, which must not overlap another one. Return: 0 or -ENOMEM. */
+/* Adds a map, which must not overlap another map. Return: 0 or -ENOMEM. */
 int maps__insert(struct maps *m, struct arena *arena, const struct map *map);
 void maps__remove(struct maps *m, const struct map_node *node);
 

@@ -121,7 +121,7 @@ static inline struct input *model__input(const struct model *m)
  */
 uint32_t model__freq_hz(const struct model *m);
 
-/* Return: the host that a process ran on; "" if there is only one. */
+/* Return: the host that a process ran on; "" if there is only one host. */
 const char *model__host(const struct model *m, uint32_t proc);
 
 /* the properties of a process that its labels give */

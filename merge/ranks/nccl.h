@@ -59,7 +59,7 @@ enum nccl_kind {
 	NCCL_RECV,
 	NCCL_GROUP_START,
 	NCCL_GROUP_END,
-	NCCL_INIT,			/* makes a communicator; has its rank */
+	NCCL_INIT,			/* makes a communicator; the call has the rank in it */
 	NCCL_DESTROY,
 	NCCL_OTHER,			/* an NCCL range that launches nothing of interest */
 };
@@ -83,14 +83,16 @@ struct nccl_op {
 	uint32_t unit;
 };
 
-/* The operations of one communicator that one rank launched together; usually there is only one. */
+/*
+ * The operations of one communicator that one rank launched together; usually this is a single operation.
+ */
 struct nccl_unit {
 	uint64_t comm;
 	uint64_t start_ns;		/* time of the first call, or of the launch of its graph */
 	uint32_t proc, thread;
 	uint32_t first_op, nr_ops;	/* its range in ops */
 	uint32_t nr_collectives;	/* number of collectives in that range */
-	bool captured;			/* it runs only when its graph is launched */
+	bool captured;			/* the unit runs only when its graph is launched */
 	bool by_stream;			/* a kernel without an operation; comm is the number of its
 					 * stream */
 	/* nccl__finish() sets all members below. */

@@ -118,8 +118,8 @@ static int kernel__cmp_launch(const void *va, const void *vb, void *ctx)
 struct apart {
 	uint64_t comm;
 	uint32_t nr_units, nr_kernels;
-	bool differ;			/* several communicators lack kernels, or the only one that
-					 * does has other units with kernels */
+	bool differ;			/* several communicators lack kernels, or the only
+					 * communicator that does has other units with kernels */
 };
 
 /* Marks the units that have kernels. Return: an allocated array. */
@@ -1267,7 +1267,7 @@ static int side__cmp_stable(const void *va, const void *vb)
 	return side__cmp_order(a, b) ?: cmp3(a->nr, b->nr);
 }
 
-/* a unit, and another one that it sends to or receives from */
+/* a unit, and another unit that it sends to or receives from */
 struct edge {
 	uint32_t unit, other;
 };

@@ -211,7 +211,7 @@ int extents__read(extents_t *out, const struct elf_file *f)
 		return 0;
 	all.end += frame.nr;
 	while (!err && cursor__read(&all, &len, sizeof(len))) {
-		/* An entry of length 0 is the last one. 64-bit lengths are not in use. */
+		/* An entry of length 0 is the last entry. 64-bit lengths are not in use. */
 		if (!len || len == UINT32_MAX)
 			break;
 		c = all;

@@ -53,7 +53,7 @@ struct crowd {
 
 /* Scratch memory of waits__share(). */
 struct sharing {
-	ARRAY(struct piece) live;	/* work that may overlap this wait or a later one */
+	ARRAY(struct piece) live;	/* work that may overlap this wait or a later wait */
 	ARRAY(struct candidate) candidates;	/* by start */
 	ARRAY(uint32_t) active;		/* the candidates that run at the current instant */
 	struct share idle, other;

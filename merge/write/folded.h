@@ -54,7 +54,7 @@ enum by {
 	NR_BY
 };
 
-/* The values of --by, indexed by enum by; the last one is NULL. */
+/* The values of --by, indexed by enum by; after the last value comes NULL. */
 extern const char *const by_names[NR_BY + 1];
 
 /* Properties that all work of a process shares. */

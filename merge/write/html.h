@@ -95,7 +95,7 @@ struct html_opts {
 /**
  * html__write - write the page
  * @f: the file; its errors stay in its error flag
- * @sides: @nr of them, 1 or TREE_SIDES; a single one may have been made with opts.by_time
+ * @sides: @nr of them, 1 or TREE_SIDES; a single side may have been made with opts.by_time
  *
  * Return: 0 or -ENOMEM.
  */

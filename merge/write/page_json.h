@@ -23,7 +23,7 @@ static inline void page__open_array(struct json_out *j, const char *key)
 	json_out__open(j, '[');
 }
 
-/* Closes an array, and opens the next one on a new line. */
+/* Closes an array, and opens the next array on a new line. */
 static inline void page__next_array(struct json_out *j, const char *key)
 {
 	json_out__close(j, ']');

@@ -21,7 +21,7 @@
 
 /*
  * Characters that terminals show two columns wide, or without width because they combine with the
- * previous one.
+ * previous character.
  */
 static const struct {
 	uint32_t first, last;

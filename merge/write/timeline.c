@@ -140,7 +140,7 @@ static int device_event__cmp(const void *va, const void *vb)
 	       cmp3(a->end_ns, b->end_ns) ?: cmp3(a->key, b->key) ?: cmp3(a->leaf, b->leaf);
 }
 
-/* Orders by begin; of two slices that begin together, the outer one comes first. */
+/* Orders by begin; of two slices that begin together, the outer slice comes first. */
 static int slice__cmp(const void *va, const void *vb)
 {
 	const struct slice *a = va, *b = vb;

@@ -56,8 +56,8 @@ struct tree_node {
 };
 
 /*
- * The work at one node itself: CPU time for a frame of a call path, for other nodes, the work for
- * which the node stands.
+ * The work at one node itself. This is CPU time for a frame of a call path; for another node it is
+ * the work for which the node stands.
  */
 struct tree_cell {
 	uint32_t node;

@@ -28,7 +28,7 @@ bool memory__readable_span(uint64_t from, uint64_t to);
 
 /*
  * Return: an upper bound of the thread's own stack, if @sp is on it and all memory between them can
- * be read; else 0.
+ * be read; otherwise 0.
  */
 uint64_t memory__own_stack_end(uint64_t sp);
 

@@ -77,7 +77,8 @@ static const char *const taking_time[] = {	/* all other known names have one of 
 
 static _Atomic(calls_name_fn) name_of[XPU_APIS];
 static unsigned int apis;		/* a bit for each API whose calls are wanted */
-static HOT_DATA atomic_uint opening;	/* 0: no calls are wanted; else a number for each start */
+static HOT_DATA atomic_uint opening;	/* 0: no calls are wanted; otherwise a number for each
+					 * start */
 static unsigned int last_opening;
 static atomic_uchar named[1 << 16];	/* functions whose names were sent, as in struct xpu_call */
 static atomic_uint_fast64_t nr_bad;

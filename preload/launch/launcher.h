@@ -48,7 +48,7 @@ _Static_assert(sizeof(struct launcher) + PATHS_LOG_END <= XPU_SHM_THREAD_BYTES,
 extern __thread struct launcher *launcher__this
 	__attribute__((tls_model("initial-exec"))) HIDDEN;
 
-/* 0: launches are not recorded; else a number for each time that recording was enabled. */
+/* 0: launches are not recorded; otherwise a number for each time that recording was enabled. */
 extern atomic_uint launcher__gate HIDDEN;
 
 /* Launches in signal handlers that interrupted a launch. */

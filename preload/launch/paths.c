@@ -493,7 +493,7 @@ static void paths__forget_places(struct paths *p)
 }
 
 /*
- * Return: the place of @path with @key, or a new one, or another place of @path that is reused;
+ * Return: the place of @path with @key, or a new place, or another place of @path that is reused;
  * NULL without room.
  */
 static struct place *paths__place(struct paths *p, struct path *path, uint64_t key)

@@ -15,7 +15,9 @@
 #define NR_REFUSED	65536		/* a power of two */
 #define NR_WAKE		4096
 
-/* Each entry is 0 if empty; else it has the API in 4 bits, the result in 28 bits, and the id. */
+/*
+ * Each entry is 0 if empty; otherwise it has the API in 4 bits, the result in 28 bits, and the id.
+ */
 static atomic_uint_fast64_t refused[NR_REFUSED];
 static atomic_uint next;
 

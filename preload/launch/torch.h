@@ -19,7 +19,7 @@ void torch__watch(bool on);
 
 /*
  * Checks whether the process has a PyTorch that reports blocks in an unknown way. Return: if so,
- * one line for the user, once; else NULL.
+ * one line for the user, once; otherwise NULL.
  */
 const char *torch__message(void);
 

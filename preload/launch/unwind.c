@@ -118,7 +118,8 @@ struct walk {
 	uint64_t cfa;			/* see walk__unusual() */
 	uint64_t generation;		/* the generation, in the bits that it has in keys */
 	bool guessed;			/* with RA_BY_RULE: sp after the last step is unknown */
-	bool remember;			/* keep new rules; false if this walk interrupted another */
+	bool remember;			/* keep new rules; false if this walk interrupted another
+					 * walk */
 	unsigned int joined;		/* where this walk met the last walk: 1 + its own frame; or
 					 * 0 */
 	unsigned int join;		/* the last walk's frame there, or its next frame to
@@ -651,7 +652,7 @@ static __attribute__((noinline)) enum outcome walk__alone(struct walk *w, const 
 }
 
 /*
- * Walks at level 0, compares the walk with the last one, and notes it for the next one. This
+ * Walks at level 0, compares the walk with the last walk, and notes it for the next walk. This
  * happens only on the thread's own stack: the memory above a coroutine's stack may be unmapped when
  * another coroutine's stack is in the same place.
  */

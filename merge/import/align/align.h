@@ -65,7 +65,8 @@ struct align_side {
 
 struct align_opts {
 	uint64_t tolerance_ns;		/* largest distance of a match, without the offset */
-	uint64_t max_offset_ns;		/* offsets up to this are tried before all others */
+	uint64_t max_offset_ns;		/* offsets up to this offset are tried before larger
+					 * offsets */
 };
 
 #define ALIGN_STRETCHES	3

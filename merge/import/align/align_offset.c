@@ -241,7 +241,8 @@ static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_event
 
 /*
  * Finds offsets in [@from, @to] that are worth following, the best first.
- * @wide: search for any offset that fits; otherwise, near a known offset, for all offsets
+ * @wide: search everywhere for an offset that fits; otherwise search near a known offset for all
+ * offsets
  */
 static uint32_t finder__candidates(struct finder *f, double from, double to, bool wide,
 				   struct candidate *out)
@@ -298,7 +299,7 @@ static double finder__offset(const struct finder *f, const struct track *t, doub
 	double here = finder__chunk_time(f, chunk), there;
 	uint32_t other = time < here ? chunk - 1 : chunk + 1;
 
-	/* Before the first middle and after the last one, the drift continues. */
+	/* Before the first middle and after the last middle, the drift continues. */
 	if (other >= f->nr_chunks)
 		other = other == chunk + 1 ? chunk - 1 : chunk + 1;
 	if (other >= f->nr_chunks)

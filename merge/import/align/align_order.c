@@ -644,7 +644,9 @@ int aligner__find_shifts(const struct aligner *al, const struct lanes *lanes, st
 		set = order__was_set(&o, &shifts[0]);
 		nr = set < 0 ? set : set ? 0 : nr;
 	}
-	/* No pair of threads helps. Check instead whether each launch looks like the next one. */
+	/*
+	 * No pair of threads helps. Check instead whether each launch looks like the next launch.
+	 */
 	if (nr == -ENOENT) {
 		order__run(&o, true);
 		nr = order__compare(&o, shifts, true);

@@ -90,7 +90,7 @@ int align__same(struct align *a, const struct align_side *stacks, const struct a
 		order = cmp3(x[i].time_ns, y[k].time_ns) ?: cmp3(x[i].tid, y[k].tid);
 		of_x = moments__equal(x + i, stacks->nr - i);
 		of_y = moments__equal(y + k, launches->nr - k);
-		/* If a stack or a launch is missing here, nothing shows which one. */
+		/* If a stack or a launch is missing here, nothing shows which is missing. */
 		if (!order && of_x == of_y) {
 			fit = align__take(a, stacks, launches, x + i, y + k, of_x);
 			nr += of_x;

@@ -330,7 +330,7 @@ static bool aligner__is_doubtful(const struct aligner *al)
 	return nr > al->gpu.in->nr / 8;
 }
 
-/* Gives uncertain launches the call path of their name, if the name has only one. */
+/* Gives uncertain launches the call path of their name, if the name has a single call path. */
 static void aligner__match_names(struct aligner *al)
 {
 	const struct align_side *gpu = al->gpu.in;

@@ -37,8 +37,8 @@ static inline double side__returned(const struct side *s, uint32_t launch, uint3
 /* The stacks and launches of one name and kind. */
 struct name {
 	uint32_t nr_stacks, nr_launches;
-	uint32_t stack;			/* any stack with the name, if all are one call path; else
-					 * NO_INDEX */
+	uint32_t stack;			/* any stack with the name, if all are one call path;
+					 * otherwise NO_INDEX */
 };
 
 struct names {

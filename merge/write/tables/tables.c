@@ -17,7 +17,8 @@ struct held_launch {
 struct tables {
 	struct session_sink sink;
 	struct tables_recording recording;
-	struct placed placed;		/* the device work that the sink gets next in full */
+	struct placed placed;		/* the device work that was seen last; the sink gets it
+					 * again, in full */
 	bool filtered;
 	struct held_launch held;	/* the launch that is held; used with a filter */
 	struct idmap told;		/* with a filter: launches with several works of which a row

@@ -158,9 +158,9 @@ static bool own__has(const struct buffer *b)
 }
 
 /*
- * Return: the shim's buffer with its data at @data, if CUPTI had it; else NULL. The memory before
- * foreign @data is not even read. If other code has freed one of the shim's buffers and reused the
- * address, the size and is_out tell them apart.
+ * Return: the shim's buffer with its data at @data, if CUPTI had it; otherwise NULL. The memory
+ * before foreign @data is not even read. If other code has freed one of the shim's buffers and
+ * reused the address, the size and is_out tell them apart.
  */
 static struct buffer *own__take(uint8_t *data, size_t bytes)
 {

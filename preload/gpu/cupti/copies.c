@@ -85,7 +85,7 @@ static unsigned int nr_taken[CUPTI_ACTIVITY_KIND_COUNT];
 static uint32_t forgotten_id[CUPTI_ACTIVITY_KIND_COUNT];	/* the latest id in dropped spans */
 static struct block *first_block, **last_block = &first_block;
 static struct theirs current;		/* the buffer that the program believes CUPTI is filling */
-static struct reading readings[2];	/* [1] is the later one */
+static struct reading readings[2];	/* [1] is the later reading */
 static CUpti_TimestampCallbackFunc clock_read;
 
 static struct block *filling;		/* only the packer uses it */

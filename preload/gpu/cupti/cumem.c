@@ -372,7 +372,7 @@ static __attribute__((noinline, cold)) void describe_failure(struct alloc *a, CU
 }
 
 /*
- * Records a mapping as two events; the first one says which part of which physical memory is
+ * Records a mapping as two events; the first event says which part of which physical memory is
  * mapped.
  */
 static void tell_mapping(struct alloc *a, const CUpti_CallbackData *d, CUpti_CallbackId cbid)

@@ -27,13 +27,14 @@ struct cupti {
 	CUptiResult (*get_result_string)(CUptiResult, const char **);
 	CUptiResult (*subscribe)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *);
 	CUptiResult (*subscribe_v2)(CUpti_SubscriberHandle *, CUpti_CallbackFunc, void *,
-				    CUpti_SubscriberParams *);	/* since 13.0; else NULL */
+				    CUpti_SubscriberParams *);	/* since 13.0; otherwise NULL */
 	CUptiResult (*unsubscribe)(CUpti_SubscriberHandle);
 	CUptiResult (*enable_callback)(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain,
 				       CUpti_CallbackId);
 	CUptiResult (*enable_domain)(uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain);
 	CUptiResult (*get_callback_name)(CUpti_CallbackDomain, uint32_t, const char **);
-	CUptiResult (*get_graph_node_id)(CUgraphNode, uint64_t *);	/* since 11.1; else NULL */
+	CUptiResult (*get_graph_node_id)(CUgraphNode, uint64_t *);	/* since 11.1; otherwise
+									 * NULL */
 	CUptiResult (*get_context_id)(CUcontext, uint32_t *);
 	CUptiResult (*get_device_id)(CUcontext, uint32_t *);	/* may be NULL */
 	CUptiResult (*get_stream_id)(CUcontext, CUstream, uint8_t, uint32_t *);
@@ -49,8 +50,8 @@ struct cupti {
 
 	/*
 	 * The shim's handle if it is one of several subscribers, which CUPTI 13.3 allows; NULL: it
-	 * is the only one. If set, the functions below replace their namesakes above: CUPTI refuses
-	 * both kinds in one process. The headers of 13.0 do not declare them.
+	 * is the only subscriber. If set, the functions below replace their namesakes above: CUPTI
+	 * refuses both kinds in one process. The headers of 13.0 do not declare them.
 	 */
 	CUpti_SubscriberHandle among;
 	bool knows_several;
@@ -95,7 +96,7 @@ void *cupti__loaded_symbol(const char *name);
  * @subscriber: the result, also stored in c->among
  *
  * Return: CUPTI_SUCCESS, or an error if this CUPTI allows only one subscriber, or its subscriber
- * allows no others.
+ * allows no other subscriber.
  */
 CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber,
 			CUpti_CallbackFunc callback);

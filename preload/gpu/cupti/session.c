@@ -157,7 +157,7 @@ static enum gpu_state take_cupti(struct cupti *c)
 		return fail(text);
 
 	err = subscribe(holder, sizeof(holder));
-	/* The first subscriber decides: if it allows others, the shim joins it. */
+	/* The first subscriber decides: if it allows other subscribers, the shim joins it. */
 	if (err == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED &&
 	    cupti__join(c, &session.subscriber, callback()) == CUPTI_SUCCESS)
 		return GPU_AWAKE;

@@ -23,7 +23,7 @@ bool watch__launches(void);
  */
 void watch__switch(bool on, bool all);
 
-/* Enables the callbacks of calls that make or free memory; of modules and contexts. */
+/* Enable the callbacks of calls that make or free memory, and of modules and contexts. */
 void watch__memory(void);
 void watch__modules(void);
 

@@ -41,8 +41,8 @@ int64_t clocks__shift(uint16_t ordinal);
 
 /*
  * Return: the largest possible error of the converted times of device @ordinal, in ns, if it has to
- * be reported: after the first work, and after it has doubled; else 0. @from_timer: set to whether
- * the bound comes from the driver's timer
+ * be reported: after the first work, and after it has doubled; otherwise 0. @from_timer: set to
+ * whether the bound comes from the driver's timer
  */
 uint64_t clocks__bound_to_tell(uint16_t ordinal, bool *from_timer);
 

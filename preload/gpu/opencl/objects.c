@@ -8,7 +8,7 @@
 #include "base/lock.h"
 #include "wire/wire.h"
 
-#define NR_QUEUES	65536		/* a power of two, as the next one */
+#define NR_QUEUES	65536		/* a power of two, like the next number */
 #define NR_CONTEXTS	4096
 #define MAX_PROBES	64
 #define MAX_PROPERTIES	64

@@ -62,7 +62,7 @@ static void make_key(void)
 	pthread_key_create(&at_end, thread_ends);
 }
 
-/* Gives the calling thread a pool: one of a thread that has ended, or a new one. */
+/* Gives the calling thread a pool: the pool of a thread that has ended, or a new pool. */
 static __attribute__((noinline, cold)) struct pool *pool__get(void)
 {
 	struct pool *p;

@@ -45,7 +45,7 @@ const opened = () => state.open === "all" ? null :
 
 /*
  * Return: the frames that all calls below a root share: each has one child, and nothing else that
- * could be drawn. The last one, where paths part, is excluded.
+ * could be drawn. The last frame, where paths part, is excluded.
  */
 function sharedRun(root, least) {
 	const run = [];
