@@ -83,7 +83,8 @@ const char *heap_kind__name(enum heap_kind kind);
 bool heap_kind__is_programs(enum heap_kind kind);
 
 /*
- * Whether memory of that space is held by handles and mappings, and freed with the last handle or mapping.
+ * Whether memory of that space is held by handles and mappings, and freed with the last handle or
+ * mapping.
  */
 bool heap_space__is_counted(uint8_t space);
 

@@ -84,7 +84,8 @@ struct nccl_op {
 };
 
 /*
- * The operations of one communicator that one rank launched together; usually this is a single operation.
+ * The operations of one communicator that one rank launched together; usually this is a single
+ * operation.
  */
 struct nccl_unit {
 	uint64_t comm;
