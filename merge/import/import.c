@@ -4,6 +4,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,7 @@ void import__init(struct import *im)
 static void import__end_making(struct import *im)
 {
 	HASH_CLEAR(hh, im->streams);
+	time_bounds__free(&im->bounds);
 	arena__free(&im->arena);
 	idmap__free(&im->threads);
 	idmap__free(&im->procs);
@@ -179,10 +181,36 @@ static void import__flush_samples(struct import *im)
 	im->samples.nr = 0;
 }
 
-static void import__see(struct import *im, uint64_t time_ns)
+static void import__see_time(struct import *im, enum time_side side, uint64_t time_ns)
 {
 	im->first_ns = min_t(uint64_t, im->first_ns, time_ns ?: UINT64_MAX);
 	im->last_ns = max_t(uint64_t, im->last_ns, time_ns);
+	im->err = im->err ?: time_bounds__add(&im->bounds, side, time_ns);
+}
+
+static void import__see(struct import *im, uint64_t time_ns)
+{
+	import__see_time(im, SIDE_EVENTS, time_ns);
+}
+
+void import__see_other(struct import *im, uint64_t time_ns)
+{
+	im->err = im->err ?: time_bounds__add(&im->bounds, SIDE_EVENTS, time_ns);
+}
+
+void import__see_sample(struct import *im, uint64_t time_ns)
+{
+	import__see_time(im, SIDE_SAMPLES, time_ns);
+}
+
+/* Sees the begin and end of an event. An end that is no number of 64 bits counts as a bad time. */
+static void import__see_both(struct import *im, uint64_t start_ns, uint64_t duration_ns)
+{
+	uint64_t end_ns;
+
+	import__see(im, start_ns);
+	if (!__builtin_add_overflow(start_ns, duration_ns, &end_ns))
+		im->err = im->err ?: time_bounds__add(&im->bounds, SIDE_EVENTS, end_ns);
 }
 
 /*
@@ -557,7 +585,7 @@ void import__wait(struct import *im, const struct import_wait *w)
 		.range_id = w->range,
 	};
 
-	import__see(im, w->start_ns);
+	import__see_both(im, w->start_ns, w->duration_ns);
 	PUT(im, XPU_RECORD_WAIT, w->flags, rec);
 }
 
@@ -577,7 +605,7 @@ void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start
 
 	if (im->err)
 		return;
-	import__see(im, start_ns);
+	import__see_both(im, start_ns, duration_ns);
 	import__enter_batch(im, proc);
 	import__put(im, true, XPU_RECORD_CALLS, 0, &rec, sizeof(rec), &call, sizeof(call));
 }
@@ -590,7 +618,7 @@ void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t
 
 	if (im->err)
 		return;
-	import__see(im, time_ns);
+	import__see_sample(im, time_ns);
 	delta = time_ns - im->samples_ns;
 	if (im->samples.nr == LAUNCHES_MAX || delta > INT32_MAX || delta < INT32_MIN ||
 	    im->sample_period_ns != period_ns)
@@ -643,7 +671,7 @@ void import__kernel(struct import *im, uint32_t proc, const struct import_work *
 		.graph_id = w->graph_id,
 	};
 
-	import__see(im, w->start_ns);
+	import__see_both(im, w->start_ns, w->duration_ns);
 	rec.name = w->shape ? import__shaped(im, proc, name, w->shape) :
 		   import__string(im, proc, name);
 	import__enter_batch(im, proc);
@@ -664,7 +692,7 @@ static void import__memory(struct import *im, uint16_t type, uint32_t proc,
 		.graph_id = w->graph_id,
 	};
 
-	import__see(im, w->start_ns);
+	import__see_both(im, w->start_ns, w->duration_ns);
 	import__enter_batch(im, proc);
 	import__put(im, true, type, w->graph_node_id ? XPU_MISC_GRAPH_NODE : 0, &rec, sizeof(rec),
 		    &w->graph_node_id, w->graph_node_id ? 8 : 0);
@@ -680,10 +708,26 @@ void import__memset(struct import *im, uint32_t proc, const struct import_work *
 	import__memory(im, XPU_RECORD_MEMSET, proc, w);
 }
 
+/* If times are outside of the recording, records when the recording began and ended. */
+static void import__tell_bounds(struct import *im)
+{
+	uint64_t from_ns, to_ns;
+	char text[48];
+
+	if (!time_bounds__find(&im->bounds, &from_ns, &to_ns))
+		return;
+	snprintf(text, sizeof(text), "%" PRIu64 " %" PRIu64, from_ns, to_ns);
+	import__info(im, XPU_INFO_TIMES, span__of(text));
+	im->first_ns = max_t(uint64_t, im->first_ns, from_ns);
+	im->last_ns = min_t(uint64_t, im->last_ns, to_ns);
+}
+
 int import__finish(struct import *im, struct reader *r, const char *name)
 {
-	struct xpu_record_end end = { .time_ns = im->last_ns };
+	struct xpu_record_end end;
 
+	import__tell_bounds(im);
+	end = (struct xpu_record_end){ .time_ns = im->last_ns };
 	import__flush_launches(im);
 	import__flush_range_events(im);
 	import__flush_samples(im);

@@ -27,8 +27,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "read/reader.h"
+#include "import/time_bounds.h"
 #include "import/span.h"
+#include "read/reader.h"
 #include "util.h"
 #include "xpu_record.h"
 
@@ -71,6 +72,7 @@ struct import {
 	struct idmap threads;		/* maps (process, tid) to the first thread */
 	uint32_t nr_threads, nr_paths, nr_streams, nr_ranges;
 	uint64_t first_ns, last_ns;	/* times of events; first_ns is UINT64_MAX without events */
+	struct time_bounds bounds;		/* of the times of events and their ends */
 };
 
 /* Device work. Members that the work's kind does not need are 0. */
@@ -189,6 +191,10 @@ void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t
  */
 uint32_t import__cpu_chain(struct import *im, uint32_t proc, uint64_t time_ns,
 			   const uint64_t *words, size_t nr);
+
+/* Notes the time of a record that import__record() adds: of a sample, or of something else. */
+void import__see_sample(struct import *im, uint64_t time_ns);
+void import__see_other(struct import *im, uint64_t time_ns);
 
 /*
  * Adds an unchanged record at the top level: @fixed, which begins with room for the record's

@@ -131,16 +131,22 @@ static uint32_t column__u32(sqlite3_stmt *stmt, int i)
 	return sqlite3_column_int64(stmt, i);
 }
 
-bool nsys__time(struct nsys *n, sqlite3_stmt *stmt, int i, uint64_t *ns)
+bool nsys__is_time(const struct nsys *n, sqlite3_stmt *stmt, int i, uint64_t *ns)
 {
 	sqlite3_int64 time = sqlite3_column_int64(stmt, i);
 
-	if (column__is_null(stmt, i) || time < -(sqlite3_int64)n->before_ns || time > TIME_MAX_NS) {
-		n->nr_strange++;
+	if (column__is_null(stmt, i) || time < -(sqlite3_int64)n->before_ns || time > TIME_MAX_NS)
 		return false;
-	}
 	*ns = time + n->before_ns;
 	return true;
+}
+
+bool nsys__time(struct nsys *n, sqlite3_stmt *stmt, int i, uint64_t *ns)
+{
+	bool is_time = nsys__is_time(n, stmt, i, ns);
+
+	n->nr_strange += !is_time;
+	return is_time;
 }
 
 bool nsys__times(struct nsys *n, sqlite3_stmt *stmt, int i, uint64_t *start_ns, uint64_t *end_ns)

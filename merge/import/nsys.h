@@ -246,6 +246,7 @@ const char *nsys__string(const struct nsys *n, struct sqlite3_stmt *stmt, int i)
  * Reads the time in column @i, or the times in @i and the next column. Return: false if a time is
  * impossible; nsys__next() reports the number of such rows at the end of the table.
  */
+bool nsys__is_time(const struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *ns);
 bool nsys__time(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *ns);
 bool nsys__times(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *start_ns,
 		 uint64_t *end_ns);

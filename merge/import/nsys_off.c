@@ -239,12 +239,34 @@ static int switches__row(struct switches *s, uint64_t tid, uint64_t time_ns, boo
 	return err;
 }
 
+/* Notes all times, so that a row far away from everything else can be left out. */
+static int switches__see_times(struct switches *s, const char *table)
+{
+	struct nsys *n = s->i->n;
+	sqlite3_stmt *stmt;
+	uint64_t time;
+	int err;
+
+	err = nsys__select(n, table, "start", 1, "", &stmt);
+	while (!err && stmt && sqlite3_step(stmt) == SQLITE_ROW)
+		if (nsys__is_time(n, stmt, 0, &time))
+			import__see_other(s->i->im, time);
+	sqlite3_finalize(stmt);
+	return err ?: s->i->im->err;
+}
+
 static int switches__read(struct switches *s)
 {
 	static const char table[] = "SCHED_EVENTS";
+	uint64_t from_ns, to_ns;
 	struct nsys *n = s->i->n;
 	sqlite3_stmt *stmt;
 	int err;
+
+	err = switches__see_times(s, table);
+	if (err)
+		return err;
+	time_bounds__find(&s->i->im->bounds, &from_ns, &to_ns);
 
 	err = nsys__select(n, table, "globalTid start isSchedIn", 3, "ORDER BY 1, 2, 3", &stmt);
 	if (!err && stmt)
@@ -252,7 +274,11 @@ static int switches__read(struct switches *s)
 	while (nsys__next(n, stmt, table, &err)) {
 		uint64_t time;
 
-		if (sqlite3_column_type(stmt, 0) != SQLITE_NULL && nsys__time(n, stmt, 1, &time))
+		if (sqlite3_column_type(stmt, 0) == SQLITE_NULL || !nsys__time(n, stmt, 1, &time))
+			continue;
+		if (time < from_ns || time > to_ns)
+			n->nr_strange++;
+		else
 			err = switches__row(s, sqlite3_column_int64(stmt, 0), time,
 					    sqlite3_column_int64(stmt, 2));
 	}

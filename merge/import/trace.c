@@ -631,6 +631,41 @@ static void trace_file__free(struct trace_file *f)
 	input_file__close(&f->input);
 }
 
+/*
+ * Leaves out operators and annotations with a time far away from everything else: they would be
+ * around the launches of hours. Return: 0 or -ENOMEM.
+ */
+static int trace_file__leave_out(struct trace_file *f)
+{
+	struct time_bounds bounds = { 0 };
+	struct gputrace *t = &f->gpu;
+	uint64_t from_ns, to_ns;
+	size_t i, nr = 0;
+	int err = 0;
+
+	for (i = 0; i < t->calls.nr && !err; i++)
+		err = time_bounds__add(&bounds, SIDE_EVENTS, t->calls.v[i].start_ns);
+	for (i = 0; i < t->works.nr && !err; i++)
+		err = time_bounds__add(&bounds, SIDE_EVENTS, t->works.v[i].w.start_ns);
+	for (i = 0; i < t->ops.nr && !err; i++)
+		err = time_bounds__add(&bounds, SIDE_EVENTS, t->ops.v[i].start_ns) ?:
+		      time_bounds__add(&bounds, SIDE_EVENTS, t->ops.v[i].end_ns);
+	if (!err && time_bounds__find(&bounds, &from_ns, &to_ns)) {
+		for (i = 0; i < t->ops.nr; i++)
+			if (t->ops.v[i].start_ns >= from_ns && t->ops.v[i].end_ns <= to_ns)
+				t->ops.v[nr++] = t->ops.v[i];
+		if (nr < t->ops.nr)
+			msgs__add(f->msgs, "%s: %zu %s timed outside of the recording: ignored",
+				  f->path, t->ops.nr - nr,
+				  PLURAL(t->ops.nr - nr, "operator or annotation",
+					 "operators or annotations"));
+		f->out->odd |= nr < t->ops.nr;
+		t->ops.nr = nr;
+	}
+	time_bounds__free(&bounds);
+	return err;
+}
+
 /* Reads the trace in @f->input. Return: 0, -EINVAL (reported) or -ENOMEM. */
 static int trace_file__read(struct trace_file *f)
 {
@@ -661,7 +696,7 @@ static int trace_file__read(struct trace_file *f)
 	f->launched = calloc(t->calls.nr + 1, sizeof(*f->launched));
 	if (!f->launched)
 		return -ENOMEM;
-	err = trace_file__index_calls(f);
+	err = trace_file__leave_out(f) ?: trace_file__index_calls(f);
 	if (!err)
 		err = trace_file__index_names(f);
 	if (!err)

@@ -61,6 +61,10 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 	unsigned int i;
 	int err;
 
+	if (!found__has_time(p->found, at->time_ns, at->time_ns)) {
+		p->sums->loss.outside_samples++;
+		return 0;
+	}
 	at->time_ns += p->found->shift_ns;
 	sums__see_time(p->sums, at->time_ns, at->time_ns);
 	if (p->opts->by_range) {

@@ -67,6 +67,7 @@ static const struct loss_line lines[] = {
 	LINE(outside_windows, "windows timed outside of the recording: left out"),
 	LINE(outside_stalls,
 	     "times of PC samples, outside of the recording: counted, their times are not"),
+	LINE(outside_samples, "CPU samples timed outside of the recording: left out"),
 	LINE(bad_refs, "references to threads, call paths, names or streams that nothing defines"),
 	LINE(crowded, "waits, device records, mappings or segments left out: more than any program "
 	     "has at once"),

@@ -58,7 +58,7 @@ struct loss {
 	uint64_t bad_calls;		/* API calls without times */
 	/* times of events that are outside the recording */
 	uint64_t outside_launches, outside_works, outside_calls, outside_waits, outside_ranges;
-	uint64_t outside_allocs, outside_windows, outside_stalls;
+	uint64_t outside_allocs, outside_windows, outside_stalls, outside_samples;
 	uint64_t bad_refs;		/* ids that no record defines */
 	uint64_t crowded;		/* events beyond the limit of events that are compared */
 	uint64_t bad_batches;		/* batches with damage inside, used up to the damage */

@@ -8,6 +8,7 @@
 
 #include "read/reader.h"
 #include "record.h"
+#include "xpu_time.h"
 
 /* The clocks of devices and of the host differ by some microseconds. */
 #define EDGE_NS		10000000ull
@@ -394,6 +395,24 @@ static void collect__see_interval(struct collect *c, const struct xpu_record_inf
 	collect__see_period(c, min_t(unsigned long, strtoul(text, NULL, 10), UINT32_MAX));
 }
 
+/*
+ * Sets the bounds of an import, which has no recorder: its importer found times that are far away
+ * from all others.
+ */
+static void collect__see_times(struct found *f, const struct xpu_record_info *info)
+{
+	char text[48] = "", *end;
+	uint64_t from_ns, to_ns;
+
+	memcpy(text, info->data, min_t(size_t, info->bytes, sizeof(text) - 1));
+	from_ns = strtoull(text, &end, 10);
+	to_ns = strtoull(end, NULL, 10);
+	if (from_ns > to_ns || to_ns > UINT64_MAX - EDGE_NS)
+		return;
+	f->from_ns = xpu_ns_between(EDGE_NS, from_ns);
+	f->to_ns = to_ns + EDGE_NS;
+}
+
 static int collect__record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
 {
 	struct collect *c = ctx;
@@ -411,6 +430,8 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 			collect__see_recorder(c);
 		if (((const struct xpu_record_info *)rec)->key == XPU_INFO_SAMPLE_NS)
 			collect__see_interval(c, (const void *)rec);
+		if (((const struct xpu_record_info *)rec)->key == XPU_INFO_TIMES)
+			collect__see_times(c->found, (const void *)rec);
 		return array_push(&c->model->infos, (const void *)rec);
 	case XPU_RECORD_PROCESS:
 		if (rec->misc == XPU_MISC_PROCESS_ATTACH)

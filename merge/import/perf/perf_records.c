@@ -252,6 +252,7 @@ static void teller__stack(struct teller *t, const struct perf_sample *s, uint32_
 	for (i = 0; i < nr; i++)
 		t->stack.v[i / 64] |= 1ull << i % 64;
 	memcpy((uint8_t *)(t->stack.v + bitmap) + before, copy->stack, copy->bytes);
+	import__see_sample(t->im, s->time_ns);
 	import__record(t->im, XPU_RECORD_STACK, 0, &rec, sizeof(rec), t->stack.v, bytes);
 }
 

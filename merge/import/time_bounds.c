@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "import/time_bounds.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "xpu_time.h"
+
+#define APART_NS	(3600ull * 1000000000)	/* between two groups */
+#define MAX_GROUPS	4096			/* further times join the group before them */
+#define FEW		4			/* times of one event: of a call and its launch */
+#define FEW_OF		1000			/* or one of so many times */
+#define FAR		16			/* distance of a group, in lengths of the others */
+
+/* Return: how many groups begin at or before a time. */
+static size_t time_bounds__search(const struct time_bounds *b, uint64_t ns)
+{
+	size_t lo = 0, hi = b->groups.nr, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (b->groups.v[mid].from_ns <= ns)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void time_bounds__remove(struct time_bounds *b, size_t i)
+{
+	memmove(&b->groups.v[i], &b->groups.v[i + 1],
+		(b->groups.nr - i - 1) * sizeof(b->groups.v[0]));
+	b->groups.nr--;
+}
+
+/* Joins group @i and the group after it, if less than an hour is between them. */
+static void time_bounds__join(struct time_bounds *b, size_t i)
+{
+	struct time_group *g = &b->groups.v[i];
+	unsigned int side;
+
+	if (i + 1 == b->groups.nr || xpu_ns_between(g->to_ns, g[1].from_ns) > APART_NS)
+		return;
+	g->to_ns = max_t(uint64_t, g->to_ns, g[1].to_ns);
+	for (side = 0; side < NR_SIDES; side++)
+		g->nr[side] += g[1].nr[side];
+	time_bounds__remove(b, i + 1);
+}
+
+int time_bounds__add(struct time_bounds *b, enum time_side side, uint64_t ns)
+{
+	struct time_group *g;
+	size_t i;
+	int err;
+
+	if (!ns)
+		return 0;
+	if (b->last < b->groups.nr) {
+		g = &b->groups.v[b->last];
+		if (ns >= g->from_ns && ns <= g->to_ns) {
+			g->nr[side]++;
+			return 0;
+		}
+	}
+	i = time_bounds__search(b, ns);
+	if (i && (xpu_ns_between(b->groups.v[i - 1].to_ns, ns) <= APART_NS ||
+		  b->groups.nr >= MAX_GROUPS)) {
+		g = &b->groups.v[--i];
+		g->to_ns = max_t(uint64_t, g->to_ns, ns);
+		g->nr[side]++;
+	} else {
+		err = array_reserve(&b->groups, b->groups.nr + 1);
+		if (err)
+			return err;
+		memmove(&b->groups.v[i + 1], &b->groups.v[i],
+			(b->groups.nr - i) * sizeof(b->groups.v[0]));
+		b->groups.v[i] = (struct time_group){ ns, ns, { 0 } };
+		b->groups.v[i].nr[side] = 1;
+		b->groups.nr++;
+	}
+	time_bounds__join(b, i);
+	b->last = i;
+	return 0;
+}
+
+/* Sets how many times of each side are few. */
+static void time_bounds__few(const struct time_bounds *b, uint64_t few[NR_SIDES])
+{
+	uint64_t total, most;
+	unsigned int side;
+	size_t i;
+
+	for (side = 0; side < NR_SIDES; side++) {
+		for (i = total = most = 0; i < b->groups.nr; i++) {
+			total += b->groups.v[i].nr[side];
+			most = max_t(uint64_t, most, b->groups.v[i].nr[side]);
+		}
+		few[side] = min_t(uint64_t, FEW + total / FEW_OF, most / FEW);
+	}
+}
+
+/* Return: whether a group counts that is @far_ns away from groups that are @long_ns long. */
+static bool group__counts(const struct time_group *g, const uint64_t few[NR_SIDES],
+			  uint64_t far_ns, uint64_t long_ns)
+{
+	unsigned int side;
+
+	for (side = 0; side < NR_SIDES; side++)
+		if (g->nr[side] > few[side])
+			return true;
+	return far_ns / FAR <= long_ns;
+}
+
+bool time_bounds__find(const struct time_bounds *b, uint64_t *from_ns, uint64_t *to_ns)
+{
+	const struct time_group *v = b->groups.v;
+	size_t i, main = 0, first, last;
+	uint64_t few[NR_SIDES];
+
+	*from_ns = 0;
+	*to_ns = UINT64_MAX;
+	if (!b->groups.nr)
+		return false;
+	time_bounds__few(b, few);
+	for (i = 1; i < b->groups.nr; i++)
+		if (v[i].nr[SIDE_EVENTS] + v[i].nr[SIDE_SAMPLES] >
+		    v[main].nr[SIDE_EVENTS] + v[main].nr[SIDE_SAMPLES])
+			main = i;
+	for (i = first = last = main; ++i < b->groups.nr;)
+		if (group__counts(&v[i], few, v[i].from_ns - v[last].to_ns,
+				  v[last].to_ns - v[first].from_ns))
+			last = i;
+	for (i = main; i--;)
+		if (group__counts(&v[i], few, v[first].from_ns - v[i].to_ns,
+				  v[last].to_ns - v[first].from_ns))
+			first = i;
+	if (!first && last + 1 == b->groups.nr)
+		return false;
+	*from_ns = v[first].from_ns;
+	*to_ns = v[last].to_ns;
+	return true;
+}
+
+void time_bounds__free(struct time_bounds *b)
+{
+	array_free(&b->groups);
+}
