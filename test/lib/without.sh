@@ -11,14 +11,18 @@
 . "$XPU_SRC/test/lib/tap.sh"
 
 tree=$PWD/tree
-mkdir tree build
+out=$(basename "$XPU_BUILD")
+mkdir tree
 (cd "$XPU_SRC" && tar cf - --exclude='./build*' --exclude=./.git .) | tar xf - -C tree ||
 	bail "no copy of the tree"
+# The build that is tested has the objects that do not depend on a feature.
+cp -a "$XPU_BUILD" "tree/$out" && rm -f "tree/$out/xpumerge" "tree/$out"/*.a ||
+	bail "no copy of the build"
 for feature in $features; do
 	[ -d "tree/merge/$feature" ] &&
 		grep -q "^	FEATURE($feature)" tree/merge/model/feature.h
 	ok $? "$feature has a folder and a line"
-	rm -rf "tree/merge/$feature"
+	rm -rf "tree/merge/$feature" "tree/$out/merge/$feature"
 	sed -i "/^	FEATURE($feature)/d" tree/merge/model/feature.h
 done
 
@@ -27,8 +31,8 @@ names() {
 	grep -qwE -e "${words:-$(echo "$features" | tr ' ' '|')}" "$1"
 }
 
-slow=" oom.c cut.c damage.c epochs.sh max_memory.sh several.sh split_killed.sh split_late.sh
-	twofile.sh twofile_truth.sh twofile_table.sh windows.sh windows_parts.sh "
+slow=" oom.c cut.c damage.c epochs.sh many_processes.sh max_memory.sh split_killed.sh split_late.sh
+	recordings.sh twofile.sh twofile_truth.sh twofile_table.sh windows.sh windows_parts.sh "
 
 # is_slow FILE: whether the test takes many seconds
 is_slow() {
@@ -47,26 +51,24 @@ for test in "$tree"/test/t0/*.c "$tree"/test/t1/*.c "$tree"/test/t1/*.sh; do
 	*.sh)	scripts="$scripts $test" ;;
 	*.c)	test=${test#"$tree/"}
 		nm "$XPU_BUILD/${test%.c}.t" 2>/dev/null | grep -qE ' T (model|reader|session)__' &&
-			built="$built $PWD/build/${test%.c}.t" ;;
+			built="$built $out/${test%.c}.t" ;;
 	esac
 done
-# Everything but the merger is taken from the build that is tested.
 # shellcheck disable=SC2086 # several files
-make -C tree O="$PWD/build" "$PWD/build/xpumerge" $built >make.log 2>&1
-is $? 0 "without $features xpumerge and the tests build" || diag "$(tail -n 20 make.log)"
-for file in "$XPU_BUILD"/*; do
-	[ -e "build/$(basename "$file")" ] || ln -s "$file" build
-done
-is "$(nm build/xpumerge | grep -E " [A-Za-z] ($(echo "$features" | tr ' ' '|'))_feature" |
+make -C tree O="$out" "$out/xpumerge" $built >make.log 2>&1
+is $? 0 "without $features xpumerge and the tests build" ||
+	bail "the tests cannot run: $(tail -n 20 make.log)"
+cd tree || bail "no tree"
+is "$(nm "$out/xpumerge" | grep -E " [A-Za-z] ($(echo "$features" | tr ' ' '|'))_feature" |
 	head -n 1)" "" "xpumerge has none of them"
 # The message about an unknown table has the names of all tables.
 [ -z "${gone:-}" ] ||
-	unlike "$(build/xpumerge --help | sed -n '/^$/q;p'; build/xpumerge --table x 2>&1)" \
+	unlike "$("$out/xpumerge" --help | sed -n '/^$/q;p'; "$out/xpumerge" --table x 2>&1)" \
 		"$gone" "features that need $features are absent, too"
 
 failed=""
 for test in $built $scripts; do
-	XPU_SRC=$tree XPU_BUILD=$PWD/build sh "$tree/test/lib/run.sh" "$test" >test.log 2>&1 || {
+	XPU_SRC=$tree XPU_BUILD=$tree/$out sh "$tree/test/lib/run.sh" "$test" >test.log 2>&1 || {
 		failed="$failed $(basename "$test")"
 		sed 's/^/# /' test.log | tail -n 20
 	}
