@@ -56,7 +56,7 @@ static __attribute__((noinline, cold)) void log_range(struct launcher *t)
  * Reports the generation of the code. Needed only without an unwinder, which would notice by itself
  * that the code has changed; see own_maps.h.
  */
-static void meet_code(const struct launcher *t)
+static __attribute__((noinline, cold)) void meet_code(const struct launcher *t)
 {
 	if (!t->unwinder && generation__nr_loads)
 		generation__meet(generation());
@@ -70,7 +70,6 @@ static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct
 						      unsigned int level, enum python_mode python,
 						      bool known)
 {
-	meet_code(t);
 	if (python != PYTHON_OFF)
 		python__chain(&t->python, level,
 			      t->unwinder ? unwinder__stack(t->unwinder, level) : NULL, slot);
@@ -78,6 +77,14 @@ static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct
 		return paths__tell_walked(t->paths, slot, t->unwinder, t->python, python);
 	probe__launch(slot);
 	return 0;
+}
+
+static __attribute__((noinline, cold)) uint64_t
+tell_without_unwinder(struct launcher *t, struct xpu_slot *slot, unsigned int level,
+		      enum python_mode python, bool known)
+{
+	meet_code(t);
+	return tell_walked(t, slot, level, python, known);
 }
 
 /*
@@ -123,9 +130,11 @@ tell(struct launcher *t, struct xpu_slot *slot, unsigned int level)
 	slot->flags = 0;
 	if (known && t->unwinder)
 		guess = paths__guess(t->paths, slot, python);
-	if (t->unwinder && python != PYTHON_ONLY &&
-	    __builtin_expect(unwinder__chain(t->unwinder, level, slot, guess,
-					     known && !slot->wait_ns ? guess_again : NULL, t), 1))
+	if (!t->unwinder || python == PYTHON_ONLY)
+		ticks = tell_without_unwinder(t, slot, level, python, known);
+	else if (__builtin_expect(unwinder__chain(t->unwinder, level, slot, guess,
+						  known && !slot->wait_ns ? guess_again : NULL, t),
+				  1))
 		ticks = paths__tell_guessed(t->paths, slot);
 	else
 		ticks = tell_walked(t, slot, level, python, known);
@@ -429,7 +438,6 @@ static __attribute__((noinline)) uint32_t number_walked(struct launcher *t, stru
 	uint64_t frames[XPU_FP_FRAMES];
 
 	complete(t, slot);
-	meet_code(t);
 	if (python != PYTHON_OFF)
 		python__chain(&t->python, 0, t->unwinder ? unwinder__stack(t->unwinder, 0) : NULL,
 			      slot);
@@ -471,6 +479,7 @@ static inline __attribute__((always_inline)) uint32_t path_number(struct launche
 	if (__builtin_expect(t->unwinder && python != PYTHON_ONLY, 1)) {
 		id = paths__number(t->paths, t->unwinder, &slot, domain, cbid, python);
 	} else {
+		meet_code(t);
 		slot.cbid = cbid;
 		slot.domain = domain;
 		slot.frames = slot.nr_frames = slot.flags = 0;
