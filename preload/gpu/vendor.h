@@ -11,7 +11,8 @@
  *	launch/allocs.h		numbers of memory events; memory that the runtime takes by itself
  *	wire/work.h		device work, its streams and devices
  *	wire/sender.h		messages, names of functions
- *	life/life.h		the runtime is used; the vendor has to let go, or may come back
+ *	life/life.h		the runtime is used
+ *	life/states.h		the vendor has to let go, or may come back
  *
  * The vendor's API has a number of its own, a line in the ENUM(xpu_api) of records.def. It is part
  * of each domain, XPU_WITH_API(), and is passed along with device work and with the definitions of

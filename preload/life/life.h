@@ -23,19 +23,6 @@ void shim__before_end(void);
 
 /* ---- for vendors ---- */
 
-/* Whether @vendor is awake: see life.c. For the shim's thread. */
-bool life__is_awake(const struct vendor *vendor);
-
-/*
- * For the shim's thread: life__wake() wakes @vendor if it is dormant and somebody listens;
- * life__doze() makes it dormant. A vendor that has let go says by may_open() when it can come back.
- */
-void life__wake(const struct vendor *vendor);
-void life__doze(const struct vendor *vendor);
-
-/* Sends everything recorded so far, because nothing more comes from @vendor for now. */
-void life__drain_last(const struct vendor *vendor);
-
 /* Adds a request that the shim's thread serves under capture__lock(). Call before life__used(). */
 void life__add_request(struct request *r);
 

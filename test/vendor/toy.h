@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * toy.h - an invented runtime for the test of gpu.h: streams, kernels that sleep, a clock
+ * toy.h - an invented runtime for the test of vendor.h: streams, kernels that sleep, a clock
  *
  * At its first use, the runtime calls the function ToyInjection() if a library of the process has
  * it. That function may set a tracer.

@@ -23,6 +23,7 @@
 #include "gpu/vendor.h"
 #include "life/drain.h"
 #include "life/life.h"
+#include "life/states.h"
 #include "life/load.h"
 #include "nvtx/capture.h"
 #include "wire/probe.h"
@@ -499,7 +500,7 @@ static const struct vendor cupti = {
 static void leave(void)
 {
 	if (activity__yield())
-		life__drain_last(&cupti);
+		states__drain_last(&cupti);
 }
 
 /* Gives CUPTI to the program, which wants it for itself. */
@@ -507,11 +508,11 @@ static void yield(void)
 {
 	char text[256];
 
-	if (!life__is_awake(&cupti)) {
+	if (!states__is_awake(&cupti)) {
 		leave();		/* CUPTI may still have buffers for an earlier listener */
 		return;
 	}
-	life__doze(&cupti);
+	states__doze(&cupti);
 	leave();
 	session.nr_waits = 0;
 	session.left_ns = clock__ns();
@@ -533,7 +534,7 @@ static void yield(void)
 static void join(void)
 {
 	way__has_joined();
-	life__wake(&cupti);
+	states__wake(&cupti);
 }
 
 /* ---- being found by the driver --------------------------------------------------------------- */

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+#include "life/states.h"
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/environment.h"
+#include "base/launcher_labels.h"
+#include "launch/capture_window.h"
+#include "launch/launcher.h"
+#include "launch/paths.h"
+#include "launch/ranges.h"
+#include "launch/unwind.h"
+#include "launch/wait.h"
+#include "life/drain.h"
+#include "life/inherit.h"
+#include "life/runs.h"
+#include "life/vendor_windows.h"
+#include "life/wants.h"
+#include "nvtx/capture.h"
+#include "nvtx/nvtx_injection.h"
+#include "python/python.h"
+#include "wire/probe.h"
+#include "wire/sender.h"
+#include "wire/shm.h"
+#include "wire/wire.h"
+#include "xpu_record.h"
+
+#define HELLO_NS	100000000ull	/* between repetitions for a listener that has come */
+
+bool states__over;
+
+bool states__is_awake(const struct vendor *vendor)
+{
+	struct run *run = runs__of(vendor);
+
+	return run && run->state == GPU_AWAKE;
+}
+
+void states__drain_last(const struct vendor *vendor)
+{
+	life__drain(!runs__any_awake(runs__of(vendor)));
+}
+
+/* Reports variables with values that no launcher sets: the program may use the names for itself. */
+static void tell_of_labels(void)
+{
+	const struct launcher_labels *labels = environment__labels();
+	char text[256];
+
+	if (!labels->nr_refused)
+		return;
+	snprintf(text, sizeof(text), "the environment variable %s has a value that no launcher "
+				     "sets: it is not recorded as a label%s", labels->refused,
+		 labels->nr_refused > 1 ? ", and neither are others" : "");
+	sender__message(XPU_MESSAGE_INFO, text);
+}
+
+/* Prepares the recording of launches, for the first vendor that is awake. */
+static void prepare(void)
+{
+	const char *why;
+	int level;
+
+	unwind__init();
+	why = unwind__message(&level);
+	if (why)
+		sender__message(level, why);
+	why = nvtx__message();
+	if (why)
+		sender__message(XPU_MESSAGE_WARNING, why);
+	tell_of_labels();
+	paths__init();
+	python__look(unwinder__bytes());
+	clock__init();
+	wait__start();
+	launcher__discard();
+}
+
+static void wake(struct run *run)
+{
+	const struct vendor *vendor = run->vendor;
+	const struct gpu_wants wants = {
+		.windows = capture__is_armed(),
+		.only_memory = wants__only_memory(),
+	};
+	bool first = !runs__any_heard(NULL);
+
+	if (wants.windows && !capture_window__start(vendor->api))
+		return;			/* memory may suffice the next time */
+	if (first)
+		wire__counters.hdr.misc = 0;	/* the last batch may say that recording has
+						 * stopped */
+	run__set_state(run, vendor->open(&wants));
+	if (run->state != GPU_AWAKE)
+		return;
+	run->unheard = run->stays = false;
+	if (first) {
+		windows.watches = wants.windows;
+		prepare();
+	}
+	if (!windows.watches) {
+		if (!wants.only_memory)
+			run__want_calls(run, wants__calls());
+		if (first)
+			launcher__enable(true);
+	}
+	if (vendor->begin)
+		vendor->begin();
+	if (!windows.watches) {
+		ranges__set_mode(RANGES_RECORD);
+		if (wants.windows && vendor->open_window)
+			vendor->open_window();	/* another vendor's begin() has opened it */
+		if (vendor->listened)
+			vendor->listened();
+	} else if (capture__watch()) {
+		windows__begin();
+	} else {
+		ranges__set_mode(RANGES_OFF);
+	}
+	life__repeat_definitions();
+	wants__follow_memory(run, true);
+	python__tell(false);
+	if (vendor->has_begun)
+		vendor->has_begun();
+}
+
+void states__wake(const struct vendor *vendor)
+{
+	struct run *run = runs__of(vendor);
+
+	if (run && run->state == GPU_DORMANT && probe__is_heard())
+		wake(run);
+}
+
+static void doze(struct run *run)
+{
+	bool last = !runs__any_awake(run);
+
+	if (last) {
+		launcher__close();
+		ranges__set_mode(RANGES_OFF);
+	}
+	wants__follow_memory(run, false);
+	run__want_calls(run, CALLS_NONE);
+	run->vendor->stop();
+	life__drain(last);
+	run->vendor->close();
+	run__set_state(run, GPU_DORMANT);
+}
+
+void states__doze(const struct vendor *vendor)
+{
+	struct run *run = runs__of(vendor);
+
+	if (run && run->state == GPU_AWAKE)
+		doze(run);
+}
+
+/*
+ * With shared memory Linux does not count listeners: counts xpuload in the semaphores as it comes
+ * and goes.
+ */
+static void follow_shared_memory(void)
+{
+	static enum shm_state before = SHM_NONE;
+	enum shm_state now = shm__state();
+	bool launches = before == SHM_OPEN, all = launches || before == SHM_LEAVING;
+
+	if (now == before)
+		return;
+	before = now;
+	if (launches != (now == SHM_OPEN))
+		probe__count(&xpu_launch_semaphore, !launches);
+	if (launches && shm__wants_ranges())
+		probe__count(&xpu_range_semaphore, false);	/* counted since the shim was
+								 * loaded */
+	if (all != (now == SHM_OPEN || now == SHM_LEAVING))
+		probe__count(&xpu_batch_semaphore, !all);
+}
+
+/*
+ * Follows listeners for a vendor that stays awake while nobody listens, and then records nothing.
+ */
+static void follow_beside(struct run *run, bool heard)
+{
+	if (heard == !run->unheard)
+		return;
+	run->unheard = !heard;
+	if (heard && !runs__any_heard(run))
+		launcher__discard();
+	launcher__enable(heard && !windows.watches);
+	ranges__set_mode(heard && !windows.watches ? RANGES_RECORD : RANGES_OFF);
+	if (heard) {
+		life__repeat_definitions();
+		python__tell(false);
+	} else if (run->vendor->unheard && run->vendor->unheard()) {
+		states__drain_last(run->vendor);
+	}
+}
+
+static void follow_dormant(struct run *run, bool heard)
+{
+	const struct vendor *vendor = run->vendor;
+
+	if (heard && (!vendor->may_open || vendor->may_open()))
+		wake(run);
+	else if (!heard && vendor->forget_said)
+		vendor->forget_said();	/* the next listener must be told, too */
+}
+
+static void follow_awake(struct run *run, bool heard)
+{
+	const struct vendor *vendor = run->vendor;
+
+	if (!heard && (!vendor->may_close || vendor->may_close())) {
+		doze(run);
+		return;
+	}
+	follow_beside(run, heard);
+	wants__follow_memory(run, heard);
+	if (!windows.watches && !wants__only_memory())
+		run__want_calls(run, heard ? wants__calls() : CALLS_NONE);
+	if (heard && !windows.watches && vendor->listened)
+		vendor->listened();
+}
+
+void states__follow(void)
+{
+	static uint64_t hello_ns;	/* when to repeat the definitions */
+	struct run *run;
+	bool heard;
+
+	if (states__over)
+		return;
+	if (probe__way == PROBE_SHM)
+		follow_shared_memory();
+	inherit__look();
+	heard = probe__is_heard();
+	for_each_run(run) {
+		switch (run->state) {
+		case GPU_DORMANT:
+			follow_dormant(run, heard);
+			break;
+		case GPU_AWAKE:
+			follow_awake(run, heard);
+			break;
+		case GPU_FAILED:
+			if (!heard)
+				run__set_state(run, GPU_DORMANT);
+			break;
+		}
+	}
+	if (runs__any_awake(NULL) && probe__hello() && clock__ns() >= hello_ns) {
+		life__repeat_definitions();
+		python__tell(false);
+		hello_ns = clock__ns() + HELLO_NS;
+	}
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * states.h - wakes vendors, and makes them dormant, as listeners come and go
+ *
+ *   dormant    the process uses a GPU, but nobody listens, and the vendor's library is not opened
+ *   awake      somebody listens; launches are tagged, and device work is collected
+ *   failed     the vendor could not become awake, for a reason that is reported once
+ */
+#ifndef XPU_PRELOAD_STATES_H
+#define XPU_PRELOAD_STATES_H
+
+#include <stdbool.h>
+
+struct vendor;
+
+/* The process ends, or this is a forked child: the states change no more. */
+extern bool states__over;
+
+/* Checks who listens, and changes the states accordingly. Under capture__lock(). */
+void states__follow(void);
+
+/* ---- for vendors ---- */
+
+/* Whether @vendor is awake. For the shim's thread. */
+bool states__is_awake(const struct vendor *vendor);
+
+/*
+ * For the shim's thread: life__wake() wakes @vendor if it is dormant and somebody listens;
+ * life__doze() makes it dormant. A vendor that has let go says by may_open() when it can come back.
+ */
+void states__wake(const struct vendor *vendor);
+void states__doze(const struct vendor *vendor);
+
+/* Sends everything recorded so far, because nothing more comes from @vendor for now. */
+void states__drain_last(const struct vendor *vendor);
+
+#endif /* XPU_PRELOAD_STATES_H */

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+#include "life/vendor_windows.h"
+
+#include "base/clock.h"
+#include "launch/launcher.h"
+#include "launch/ranges.h"
+#include "life/drain.h"
+#include "life/runs.h"
+#include "life/wants.h"
+#include "nvtx/capture.h"
+#include "wire/sender.h"
+#include "wire/wire.h"
+#include "xpu_record.h"
+
+struct windows windows;
+
+static void pack_window(void *window)
+{
+	wire__window(window);
+}
+
+static void send_window(uint16_t misc, uint64_t nr_launches)
+{
+	struct xpu_record_window r = {
+		.hdr = { XPU_RECORD_WINDOW, misc, sizeof(r) },
+		.time_ns = clock__ns(),
+		.open_ns = windows.open_ns,
+		.number = windows.nr,
+		.nr_launches = nr_launches,
+	};
+
+	sender__pack(pack_window, &r);
+}
+
+void windows__begin(void)
+{
+	struct run *run;
+
+	windows.watches = false;
+	for_each_awake(run) {
+		if (run->vendor->open_window)
+			run->vendor->open_window();
+		run->stays = false;
+		run__want_calls(run, wants__calls());
+		if (run->vendor->listened)
+			run->vendor->listened();
+	}
+	windows.nr++;
+	windows.nr_before = launcher__nr();
+	windows.open_ns = clock__ns();
+	send_window(XPU_MISC_WINDOW_OPEN, 0);
+	launcher__enable(true);
+	ranges__set_mode(RANGES_RECORD);
+}
+
+void windows__end(void)
+{
+	struct run *run;
+
+	launcher__close();
+	ranges__set_mode(RANGES_OFF);
+	windows.settling = false;
+	for_each_awake(run) {
+		run->stays = run->vendor->close_window && run->vendor->close_window();
+		windows.settling |= !run->stays;
+		run__want_calls(run, CALLS_NONE);
+	}
+	send_window(0, launcher__nr() - windows.nr_before);
+	windows.watches = true;
+	sender__wake();
+}
+
+static bool work_is_coming(void)
+{
+	struct run *run;
+
+	for_each_awake(run)
+		if (!run->stays && run->vendor->has_more())
+			return true;
+	return false;
+}
+
+void windows__settle(void)
+{
+	struct run *run;
+
+	for_each_awake(run)
+		run->vendor->flush();
+	if (work_is_coming())
+		return;
+	capture__lock();
+	if (windows.watches && !work_is_coming()) {
+		life__drain(false);
+		for_each_awake(run)
+			if (run->vendor->window_is_over)
+				run->vendor->window_is_over();
+		windows.settling = false;
+	}
+	capture__unlock();
+}
+
+void windows__close_at_exit(void)
+{
+	if (!capture__is_armed() || windows.watches)
+		return;
+	launcher__close();
+	send_window(0, launcher__nr() - windows.nr_before);
+}

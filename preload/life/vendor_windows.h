@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* vendor_windows.h - the windows of --capture: begins and ends them for all vendors */
+#ifndef XPU_PRELOAD_VENDOR_WINDOWS_H
+#define XPU_PRELOAD_VENDOR_WINDOWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct windows {
+	bool watches;			/* nothing is recorded until the next window */
+	bool settling;			/* device work of the last window may still arrive */
+	uint64_t nr_before;		/* launches before the current window */
+	uint32_t nr;
+	uint64_t open_ns;		/* when the current window opened */
+};
+
+/* Used under capture__lock(), or while no other thread can open or close a window. */
+extern struct windows windows;
+
+void windows__begin(void);
+void windows__end(void);
+
+/*
+ * Runs on the shim's thread: collects the device work of the last window. Once all of it has
+ * arrived, the vendors stay unused until the next window.
+ */
+void windows__settle(void);
+
+/* Closes the window that the program has left open; called at exit. */
+void windows__close_at_exit(void);
+
+#endif /* XPU_PRELOAD_VENDOR_WINDOWS_H */
