@@ -64,6 +64,8 @@ static void take_signals(struct recording *r)
 
 static uint64_t nr_lost(const struct recording *r, enum xpu_lost_kind kind)
 {
+	if (kind == XPU_LOST_MALFORMED)		/* the recorder counts these itself */
+		return 0;
 	if (kind == XPU_LOST_SIDEBAND)
 		return sideband__nr_lost(r->sideband) +
 		       (r->shared ? shared__nr_lost(r->shared, kind) : 0);
@@ -141,7 +143,7 @@ static void tell_lost(struct recording *r)
 {
 	int kind;
 
-	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
+	for (kind = 1; kind < XPU_LOST_NR; kind++)
 		/*
 		 * With shared memory, a lost process record is not a lost end, and records of ended
 		 * processes may still come.
@@ -313,7 +315,7 @@ static void show_status(const struct recording *r, struct status *status, uint64
 	struct stat st;
 	int kind;
 
-	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
+	for (kind = 1; kind < XPU_LOST_NR; kind++)
 		nr += nr_lost(r, kind);
 	if (fstat(r->file.fd, &st))
 		st.st_size = 0;
@@ -462,7 +464,7 @@ int recording__finish(struct recording *r)
 		report.nr_samples_taken = own_sampler__nr_taken(r->own_sampler) - r->nr_outside;
 
 	finish_keeper(r);
-	for (kind = 1; kind < XPU_LOST_MALFORMED; kind++)
+	for (kind = 1; kind < XPU_LOST_NR; kind++)
 		report.lost[kind] = nr_lost(r, kind);
 	if (r->splitter)
 		splitter__drain(r->splitter, r->writer);

@@ -419,6 +419,8 @@ static void member__count_losses(struct shared *s, struct member *m)
 			l->loss.nr_batches += more;
 		else if (kind == XPU_LOST_WAIT)
 			l->loss.nr_waits += more;
+		else if (kind == XPU_LOST_ALLOC)
+			l->loss.nr_allocs += more;
 		else if (kind == XPU_LOST_LAUNCH)
 			l->loss.nr_launches += more;
 	}

@@ -420,10 +420,11 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	if (ps->loss)
 		ps->loss(ps->ctx, p->proc_id, &loss);
 	/*
-	 * A shim defines a path's number before it logs a launch with the number. So an undefined
-	 * number is malformed, unless launches of the process were lost on the way here.
+	 * A shim defines a path's number before it logs a launch or an event of memory with the
+	 * number. So an undefined number is malformed, unless some of the process's launches or
+	 * events were lost on the way here.
 	 */
-	if (p->nr_untold && !p->attached && !loss.nr_launches) {
+	if (p->nr_untold && !p->attached && !loss.nr_launches && !loss.nr_allocs) {
 		processes__add_malformed(ps, p, p->nr_untold);
 		p->nr_untold = 0;
 	}

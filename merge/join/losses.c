@@ -102,7 +102,7 @@ void losses__settle(struct second_pass *p)
 	static const struct arrived none;
 	const struct found *f = p->found;
 	struct loss *l = &p->sums->loss;
-	uint64_t nr_unfinished = 0, apart;
+	uint64_t nr_unfinished = 0, apart, gaps;
 	size_t i;
 
 	for (i = 0; i < max_t(size_t, f->sent.nr, p->arrived.nr); i++) {
@@ -127,4 +127,8 @@ void losses__settle(struct second_pass *p)
 	l->nr_works = p->join->nr_works;
 	l->nr_orphans = p->join->nr_orphans - l->before_attach - l->after_detach;
 	l->crowded += p->model->machine.nr_crowded;
+	/* Events that were lost have left gaps, too. Nobody knows how many were in lost batches. */
+	gaps = l->recorder[XPU_LOST_BATCH] || l->missing_batches ? l->alloc_gaps :
+	       max_t(uint64_t, l->recorder[XPU_LOST_ALLOC], l->missing_allocs);
+	l->alloc_gaps -= min_t(uint64_t, l->alloc_gaps, gaps);
 }

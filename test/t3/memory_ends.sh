@@ -95,8 +95,59 @@ is $? 0 "recorder killed, another one: exit status 0" || diag "$(cat load.log)"
 kill -9 "$again_pid"
 for name in first second; do
 	xpumerge -i $name.data --memory live -f folded -o $name.folded 2>$name.merge
-	sound $name 'that cannot' "$name: no event is impossible"
+	sound $name 'that are impossible' "$name: no event is impossible"
 	is "$(awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' $name.folded)" \
 		2 "$name: the recording has exactly the memory that the program held"
 done
+
+# The recorder stands still, and its buffer has no room for all events. Those that are lost are
+# counted, and no other line counts them.
+start flood env LD_PRELOAD="$XPU_SHIM" "$ends" loop 10000
+attach full --memory --gpu-only -m 256K -p "$flood_pid"
+wait_for has_both full
+# pauses: prints how often the program's threads have paused, each time after 100 allocations
+pauses() {
+	cat "/proc/$flood_pid/task/"*/status | awk '/^voluntary/ { n += $2 } END { print n }'
+}
+has_paused() {
+	[ "$(pauses)" -ge $((before + $1)) ]
+}
+kill -STOP "$full_pid"
+before=$(pauses)
+wait_for has_paused 400
+kill -CONT "$full_pid"
+# The program's last batch, with its counters, needs room.
+before=$(pauses)
+wait_for has_paused 100
+leave full
+kill -9 "$flood_pid"
+made=$(xpumerge dump full.data | sed -n 's/.* COUNTERS misc=LAST .* nr_allocs=//p' | tail -n 1)
+got=$(sed -n 's/.* \([0-9]*\) events of memory, .*/\1/p' full.log)
+lost=$(sed -n 's/.*lost: .*\b\([0-9][0-9]*\) events of memory (ring full.*/\1/p' full.log)
+[ "${lost:-0}" -gt 0 ]
+ok $? "buffer full: the recorder says how many events of memory are lost" || diag "$(cat full.log)"
+is $((${got:-0} + ${lost:-0})) "$made" \
+	"buffer full: events in the recording and lost events are all events" || diag "$(cat full.log)"
+xpumerge -i full.data -f folded -o full.folded 2>full.merge
+is "$(sed -n 's/^ *\([0-9]*\) events of memory lost: .*/\1/p' full.merge)" "$lost" \
+	"buffer full: xpumerge counts them, too" || diag "$(cat full.merge)"
+# Each of the four threads is in one call at most.
+[ "$(sed -n 's/^ *\([0-9]*\) calls* to free memory in progress .*/\1/p' full.merge | grep . ||
+	echo 0)" -le 4 ]
+ok $? "buffer full: lost events are not taken for calls in progress" || diag "$(cat full.merge)"
+
+# With shared memory, too. The recorder goes on after the program's third moment.
+cat >crowd.sh <<'END'
+xpuload=$PPID
+kill -STOP $xpuload
+(until [ "$(grep -c ^moment crowd.out)" -ge 3 ]; do sleep 0.05; done; kill -CONT $xpuload) &
+exec "$@"
+END
+xpuload --memory --gpu-only --transport shm -m 64K -o crowd.data sh crowd.sh \
+	"$XPU_BUILD/workload/memory" -t 8 -n 1000 -p 50 >crowd.out 2>crowd.log
+like "$(cat crowd.log)" 'lost: .*[1-9][0-9]* events of memory \(ring full' \
+	"shared memory full: the recorder says how many events of memory are lost" ||
+	diag "$(cat crowd.log)"
+unlike "$(cat crowd.log)" 'malformed|sent but not seen' \
+	"shared memory full: no other line counts these events" || diag "$(cat crowd.log)"
 done_testing

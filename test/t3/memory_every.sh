@@ -130,7 +130,7 @@ done
 unset XPU_SIM_DEVICES
 
 # A program that runs before and after the recording: its files are from the middle of its run.
-start goes env LD_PRELOAD="$XPU_SHIM" "$XPU_BUILD/workload/memory_ends" loop
+start goes env LD_PRELOAD="$XPU_SHIM" "$XPU_BUILD/workload/memory_ends" loop 10000
 "$XPULOAD" --memory --gpu-only --every 0.2 --keep 2 -o goes.data -p "$goes_pid" 2>load.log &
 loader=$!
 # The last files that are written by then begin after the first file that has both of the program's
@@ -154,6 +154,7 @@ kill -INT $loader
 wait $loader
 is $? 0 "attached: exit status 0" || diag "$(cat load.log)"
 kill -9 "$goes_pid"
+like "$(tail -n 1 load.log)" 'lost 0$' "attached: nothing is lost" || diag "$(cat load.log)"
 is "$(files goes | wc -l)" 2 "attached: --keep 2 leaves two files"
 for file in $(files goes); do
 	xpumerge -i "$file" --memory live -f folded -o one.folded 2>one.log

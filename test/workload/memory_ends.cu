@@ -11,7 +11,8 @@
  *		ARG is internal
  * exit		frees in an exit handler, in a destructor, and in the destructor of a thread's key
  * hook LIB	calls LIB's copy of PyTorch's reporting function with impossible values
- * loop		allocates and frees, in several threads, until it is killed
+ * loop [US]	allocates and frees, in several threads, until it is killed; each thread sleeps for
+ *		US us after every 100 allocations
  *
  * Prints "leaked SITE KIND BYTES" as memory.cu does, for memory that is not freed.
  */
@@ -243,6 +244,8 @@ static void absurd_reports(const char *lib)
 
 /* ---- until it is killed ---------------------------------------------------------------------- */
 
+static useconds_t pause_us;
+
 static void *loop(void *arg)
 {
 	void *ring[16] = { NULL };
@@ -252,6 +255,8 @@ static void *loop(void *arg)
 		if (ring[i % 16])
 			check(cudaFree(ring[i % 16]), "cudaFree");
 		ring[i % 16] = i % 3 ? mem_site_00(1 + i % 1000) : mem_site_01(1 + i % 1000);
+		if (pause_us && i % 100 == 0)
+			usleep(pause_us);
 		if (i == 1000 && arg) {
 			printf("ready\n");
 			fflush(stdout);
@@ -279,13 +284,14 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "hook") && argc > 2) {
 		absurd_reports(argv[2]);
 	} else if (!strcmp(what, "loop")) {
+		pause_us = argc > 2 ? atoi(argv[2]) : 0;
 		for (i = 0; i < 4; i++)
 			check(pthread_create(&threads[i], NULL, loop, i ? NULL : (void *)1),
 			      "thread");
 		pthread_join(threads[0], NULL);
 	} else {
 		fprintf(stderr,
-			"usage: memory_ends double|reset|context|exec|exit|hook LIB|loop\n");
+			"usage: memory_ends double|reset|context|exec|exit|hook LIB|loop [US]\n");
 		return 2;
 	}
 	fflush(stdout);
