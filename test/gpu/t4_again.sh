@@ -14,12 +14,14 @@ for name in demo again; do
 	ok $? "nvcc builds $name" || diag "$(cat nvcc.log)"
 done
 
-# attach NAME SECONDS OPTIONS...: attaches to the server, whose pid is $pid
-attach() {
-	name=$1 seconds=$2
-	shift 2
-	xpuload "$@" -o again.data -p $pid --duration "$seconds" 2>load.log
-	is $? 0 "$name $*: exit status 0" || diag "$(cat load.log)"
+# again NAME OPTIONS...: attaches to the server, whose pid is $pid, until there are launches
+again() {
+	name=$1
+	shift
+	attach again "$@" -p $pid
+	wait_for has_launches again 100
+	leave again
+	is $? 0 "$name $*: exit status 0" || diag "$(cat again.log)"
 	xpumerge again.data -f folded --unit count -o again.folded 2>merge.log
 	like "$("$XPU_SRC/test/lib/verdict.sh" again.folded merge.log)" \
 		'^launches ([1-9][0-9]+) matched \1 wrong 0 unmatched 0 lost 0$' \
@@ -32,7 +34,7 @@ LD_PRELOAD=$XPU_SHIM ./demo -s 12 >out &
 pid=$!
 sleep 3
 for i in 1 2 3; do
-	attach "demo, $i" 1
+	again "demo, $i"
 done
 wait $pid
 is $? 0 "demo ends with exit status 0"
@@ -45,11 +47,11 @@ for kind in '' '-k free -t 8'; do
 	LD_PRELOAD=$XPU_SHIM ./again -s 60 -w 200 $kind >out &
 	pid=$!
 	wait_for grep -qs ready out
-	attach "again $kind" 0.7
-	attach "again $kind" 0.7 --api
-	attach "again $kind" 0.7 --api
-	attach "again $kind" 0.7 --memory
-	attach "again $kind" 0.7
+	again "again $kind"
+	again "again $kind" --api
+	again "again $kind" --api
+	again "again $kind" --memory
+	again "again $kind"
 	kill $pid
 	wait $pid
 done

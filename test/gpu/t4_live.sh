@@ -3,6 +3,7 @@
 # xpuload attaches to a PyTorch loop many times: without a crash, a hang or growth, and with equal
 # results.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root gpu bpf torch
 times=${XPU_ATTACH_TIMES:-20}
 
@@ -16,11 +17,13 @@ rss() {
 	awk '/^VmRSS/ { print $2 }' "/proc/$pid/status"
 }
 
+# Each recording ends when it has launches, however long a busy machine takes for that.
 i=0 bad=0 empty=0
 while [ $i -lt "$times" ]; do
-	xpuload -p $pid --duration 0.2 -o a.data 2>load.log || bad=$((bad + 1))
-	grep -qE '^xpuload: [1-9][0-9]* launches' load.log || empty=$((empty + 1))
-	grep -q 'lost 0' load.log || diag "round $i: $(cat load.log)"
+	attach a -p $pid
+	wait_for has_launches a 1 || empty=$((empty + 1))
+	leave a || bad=$((bad + 1))
+	grep -q 'lost 0' a.log || diag "round $i: $(cat a.log)"
 	i=$((i + 1))
 	[ $i = 5 ] && before=$(rss)
 done

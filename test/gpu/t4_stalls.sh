@@ -4,6 +4,7 @@
 # add up, and launches stay exact, with modules that come and go, with graphs, one kernel at a time,
 # and in programs that are already running. test/bench/inside.py measures the cost.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
 need root gpu nvcc bpf
 
 "$NVCC" -std=c++17 -O2 -g -lineinfo -arch=sm_90 -Xcompiler -fno-omit-frame-pointer -o stalls \
@@ -146,23 +147,24 @@ like "$(account mix)" '^1 ' \
 # A program that is already running.
 LD_PRELOAD=$XPU_SHIM ./stalls mix 1800 >live.out 2>live.err &
 pid=$!
-for i in $(seq 60); do		# until it launches
-	xpuload --gpu-only -p $pid --duration 0.5 -o live.data >/dev/null 2>live.log
-	grep -q '^xpuload: [1-9][0-9]* launches' live.log && break
-done
-# In a process's first recording, CUPTI takes up to half a second before it samples.
-bad=0 none=0 duration=2
+# has_samples NAME: whether samples of the program's kernels are in the recording
+has_samples() {
+	account "$1" | grep -q '^1 '
+}
+# Each recording ends when it has samples, however long a busy machine takes for that.
+bad=0 none=0
 for i in $(seq "${XPU_ATTACH_TIMES:-50}"); do
-	xpuload --stalls -p $pid --duration $duration -o live.data 2>live.log &&
-		grep -q 'lost 0$' live.log || {
+	attach live --stalls -p $pid
+	wait_for has_samples live
+	leave live && grep -q 'lost 0$' live.log || {
 		bad=$((bad + 1))
 		diag "round $i: $(cat live.log)"
 	}
-	account live | grep -q '^1 ' || {
+	has_samples live || {
 		none=$((none + 1))
 		diag "round $i: $(account live) $(tail -n 1 live.log)"
+		break
 	}
-	duration=0.5
 done
 is $bad 0 "it is attached and detached ${XPU_ATTACH_TIMES:-50} times"
 is $none 0 "each time samples add up"
