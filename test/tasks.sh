@@ -99,13 +99,13 @@ line() { grep -n "# $1\$" train.py | cut -d: -f1; }
 nanoseconds() {		# nanoseconds WHAT: prints "own total" of the line with that mark
 	awk -F, -v at=":$(line "$1")\"" 'index($6, at) { print $2, $4 }' lines.csv
 }
-is "$(nanoseconds softmax)" "16000000 16000000" "GPU time of a line: softmax"
-is "$(nanoseconds qkv)" "9600000 9600000" "qkv"
-is "$(nanoseconds mlp)" "6400000 6400000" "mlp"
-is "$(nanoseconds attention)" "0 25600000" "GPU time of a line that calls others: attention"
-is "$(nanoseconds blocks)" "0 32000000" "blocks"
-is "$(nanoseconds optimizer)" "80000 80000" "optimizer"
-is "$(nanoseconds batch)" "200000 200000" "batch"
+is "$(nanoseconds softmax)" "16000000 16000000" "GPU time of the line softmax"
+is "$(nanoseconds qkv)" "9600000 9600000" "GPU time of the line qkv"
+is "$(nanoseconds mlp)" "6400000 6400000" "GPU time of the line mlp"
+is "$(nanoseconds attention)" "0 25600000" "GPU time of the line attention, which calls other lines"
+is "$(nanoseconds blocks)" "0 32000000" "GPU time of the line blocks, which calls other lines"
+is "$(nanoseconds optimizer)" "80000 80000" "GPU time of the line optimizer"
+is "$(nanoseconds batch)" "200000 200000" "GPU time of the line batch"
 is "$(sed -n '2s/.*"\(.*\)".*/\1/p' lines.csv)" "train.py:Attention.forward:$(line softmax)" \
 	"the first row is the largest"
 task "GPU time by line of Python"
@@ -177,7 +177,7 @@ task "compare two builds"
 
 xpumerge diff main.data branch.data --gpu-only --width 0 >diff.txt 2>log
 is "$(awk '/^ *B - A/ { getline; print $NF; exit }' diff.txt)" "[GPU_Kernel]k_gelu" \
-	"the first row of the kernels is the slower one"
+	"the first row of the kernels is the slower kernel"
 awk '/avg A/ { getline; exit !/ 3[.][0-9]+ us +9[.][0-9]+ us / }' diff.txt
 check $? "and how long one of them took: 3, then 9 us"
 xpumerge diff main.data branch.data -o diff.html 2>log

@@ -31,5 +31,5 @@ sum() {
 	awk '{ n += $NF } END { printf "%d\n", n }' "$1"
 }
 is "$(sum capture.ns)" "$(sum launch.ns)" "capture and launch paths have equal times in total"
-is "$(sum both.ns)" "$(sum launch.ns)" "both kinds of paths together have that time, too"
+is "$(sum both.ns)" "$(sum launch.ns)" "capture and launch paths together have the same total as launch paths"
 done_testing

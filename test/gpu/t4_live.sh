@@ -28,7 +28,7 @@ while [ $i -lt "$times" ]; do
 	[ $i = 5 ] && before=$(rss)
 done
 after=$(rss)
-is $bad 0 "it is attached and detached $times times"
+is $bad 0 "xpuload attaches and detaches $times times"
 is $empty 0 "each time launches are recorded"
 xpumerge -i a.data -f folded --unit count -o a.folded 2>merge.log
 is $? 0 "the last recording is merged"

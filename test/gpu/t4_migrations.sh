@@ -61,7 +61,7 @@ for name in launches memory only shm; do
 	esac
 	[ $name = only ] || launches $name
 	if grep -q "$refused" load.log; then
-		is "$(grep -c "page migrations" load.log)" 1 "$name: refused: one line says it"
+		is "$(grep -c "page migrations" load.log)" 1 "$name: refused: one line says so"
 		like "$(grep "$refused" load.log)" \
 			'because CUPTI refuses to count them \(CUPTI_[A-Z_0-9]+, error [0-9]+\)' \
 			"$name: refused: the line says why"

@@ -73,17 +73,17 @@ run after ./stalls contexts cdc
 xpuload --stalls -o contexts.data ./stalls contexts pccd >out 2>load.log
 is $? 0 "contexts: exit status 0" || diag "$(cat out)"
 like "$(cat load.log)" "stall reasons are recorded only for the first context of GPU 0" \
-	"contexts: a message says so" || diag "$(cat load.log)"
+	"contexts: a message says that only the first is recorded" || diag "$(cat load.log)"
 like "$(xpumerge -i contexts.data -o contexts.folded 2>&1)" \
 	'launches 600 matched 600 unmatched 0 lost 0' "contexts: every launch is matched"
-like "$(account contexts)" '^1 ' "contexts: the first one has its samples"
+like "$(account contexts)" '^1 ' "contexts: the first context has its samples"
 
 # A GPU has one sampler. The program that comes second gets a message, and loses no launch.
 second() {		# second NAME WHAT SAID
 	xpuload --stalls -o "$1.data" ./stalls 2 >out 2>load.log
 	is $? 0 "$2: exit status 0"
 	like "$(cat load.log)" "no stall reasons are recorded: $3" \
-		"$2: a message says so" || diag "$(cat load.log)"
+		"$2: a message says that no stall reasons are recorded" || diag "$(cat load.log)"
 	like "$(xpumerge -i "$1.data" -o "$1.folded" 2>&1)" \
 		'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' "$2: every launch is matched"
 }
@@ -166,7 +166,7 @@ for i in $(seq "${XPU_ATTACH_TIMES:-50}"); do
 		break
 	}
 done
-is $bad 0 "it is attached and detached ${XPU_ATTACH_TIMES:-50} times"
+is $bad 0 "xpuload attaches and detaches ${XPU_ATTACH_TIMES:-50} times"
 is $none 0 "each time samples add up"
 diag "$(cat live.log)" "$(xpumerge -i live.data --limit 5 2>/dev/null | sed -n '/^stalls:/,/^$/p')"
 kill -INT $pid

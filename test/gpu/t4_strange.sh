@@ -143,16 +143,16 @@ for name in $all; do
 			"$name: every launch is matched, under its own site"
 		like "$(cat "$name.mlog")" \
 			'graph nodes whose making was not recorded: under their launch' \
-			"$name: a message says so" ;;
+			"$name: a message says that work of unknown nodes is under the launch" ;;
 	empty_graph | conditional)	# CUPTI has no work for the launch, or work for no launch
 		like "$line" "^launches $made matched 2 .* lost 0" \
 			"$name: all launches are recorded"
 		like "$(cat "$name.mlog")" \
 			'launches without device work in the recording \(pending\)' \
-			"$name: a message says so" ;;
+			"$name: a message counts launches without device work" ;;
 	own_*)
 		like "$(cat "$name.log")" 'the program (uses CUPTI )?itself' \
-			"$name: a message says so"
+			"$name: a message says that the program uses CUPTI itself"
 		like "$line" "^launches ([0-9]+) matched \\1 wrong 0 unmatched 0 lost 0" \
 			"$name: every recorded launch is matched" ;;
 	*)	[ "$made" = 0 ] || is "$line" \

@@ -130,7 +130,7 @@ sudo -o sticky/a.data true 2>log
 refused log $? "root's file in a directory like /tmp" \
 	'cannot rename the old sticky/a.data as uid 65534'
 is "$(ls -A sticky) $(cat sticky/a.data)" "a.data root's" \
-	"root's file in a directory like /tmp: it is unchanged"
+	"root's file in a directory like /tmp: the file is unchanged"
 mkfifo -m 600 roots/fifo
 sudo -o roots/fifo true 2>log
 refused log $? "root's FIFO" 'cannot write roots/fifo as uid 65534.*: Permission denied'
@@ -143,7 +143,7 @@ wait
 xpumerge read.data >out 2>mlog
 is $? 0 "the user's FIFO: its reader gets a recording" || diag "$(cat mlog)"
 [ -p home/fifo ]
-ok $? "the user's FIFO is still one"
+ok $? "the user's FIFO is still a FIFO"
 sudo -o /dev/stdout true 2>log | cat >read.data
 xpumerge read.data >out 2>mlog
 is $? 0 "/dev/stdout, a pipe: its reader gets a recording" || diag "$(cat log mlog)"
@@ -198,7 +198,7 @@ kill -9 $pid
 wait $pid 2>/dev/null
 xpumerge killed.data >out 2>mlog
 is $? 1 "killed: the recording is read, and reported as cut"
-like "$(cat mlog)" 'killed.data: not closed: cut' "killed: it is read as far as it goes"
+like "$(cat mlog)" 'killed.data: not closed: cut' "killed: the recording is read up to its end"
 
 # ---- merged at once
 
@@ -264,15 +264,15 @@ f 600 $user" "umask $mask: kept files belong to the user, and nobody else may re
 		keep 755 $who --cpu-only -o home/k.data
 		is $? 0 "$who, FILE.files is a link: exit status 0" || diag "$(cat log)"
 		like "$(cat log)" 'could not be kept: Not a directory' \
-			"$who, FILE.files is a link: a message says so"
+			"$who, FILE.files is a link: a message says that files are not kept"
 		is "$(ls -A theirs)" perf-1.map \
 			"$who, FILE.files is a link: in its target nothing is made or removed"
 		$who --cpu-only -o home/k.data true 2>log
 		is "$? $(ls -A theirs)" "0 perf-1.map" \
-			"$who, FILE.files is a link: nor when it is recorded again"
+			"$who, FILE.files is a link: a second recording changes nothing in its target"
 		like "$(cat log)" \
 			'kept for the old recording stay in home/k.data.files: Not a dir' \
-			"$who, FILE.files is a link: a message about the old recording says so"
+			"$who, FILE.files is a link: a message says that old kept files stay"
 		[ -L home/k.data.files ]
 		ok $? "$who, FILE.files is a link: the link is still there"
 		rm -rf home/k.data*
@@ -282,15 +282,16 @@ f 600 $user" "umask $mask: kept files belong to the user, and nobody else may re
 		echo old >home/k.data
 		$who --cpu-only -o home/k.data true 2>log
 		is "$? $(ls -A theirs)" "0 perf-1.map" \
-			"$who, FILE.old.files/.build-id is a link: it is not followed"
+			"$who, FILE.old.files/.build-id is a link: the link is not followed"
 	done
 	rm -rf home/k.data* theirs
 	mkdir -m 777 home/k.data.files
 	echo map >home/k.data.files/perf-1.map
 	keep 755 sudo -o home/k.data
 	like "$(cat log)" 'could not be kept: Operation not permitted' \
-		"FILE.files belongs to root: a message says so"
-	is "$(ls -A home/k.data.files)" perf-1.map "FILE.files belongs to root: it is unchanged"
+		"FILE.files belongs to root: a message says that files are not kept"
+	is "$(ls -A home/k.data.files)" perf-1.map \
+		"FILE.files belongs to root: the directory is unchanged"
 
 	# The keeper does not remove files with names that it does not make.
 	rm -rf home/k.data*

@@ -69,7 +69,7 @@ hasnt() {		# hasnt FILE NAME: checks that the other word is nowhere
 load --cpu-only -F 999 -z 0 -o own.data "$private" 150 $drow word 2>log
 is $? 0 "the user's program: exit status 0" || diag "$(cat log)"
 like "$(cat log)" ' 1 process;.* lost 0$' "the user's program: nothing is lost"
-unlike "$(cat log)" 'not recorded any more' "the user's program: it is recorded to its end"
+unlike "$(cat log)" 'not recorded any more' "the user's program is recorded to its end"
 has home/own.data "the user's program"
 
 # waits USER DIRECTORY DROW [STEP]: starts a process of USER, $pid, that has the word
@@ -102,7 +102,7 @@ for who in 0 $other; do
 	[ $who = 0 ] || {
 		xpuload --cpu-only -F 999 -z 0 -o root.data -p $pid --duration 1 2>log
 		is "$? $([ "$(count $secret root.data)" -gt 2 ] && echo yes)" "0 yes" \
-			"root may record it" || diag "$(cat log)"
+			"root may record another user's process" || diag "$(cat log)"
 	}
 	kill $pid
 	wait $pid 2>/dev/null
@@ -147,7 +147,7 @@ load --cpu-only -F 999 -z 0 -o tree.data -p $parent_pid --duration 0.5 2>log
 is $? 0 "-p, a child of another user: exit status 0"
 like "$(cat log)" \
 	"^xpuload: warning: pid $child \(veryprivate\), a child of $parent_pid, may not be recorded: it" \
-	"-p, a child of another user: a message says so" || diag "$(cat log)"
+	"-p, a child of another user: a message says that the child may not be recorded" || diag "$(cat log)"
 like "$(cat log)" '^xpuload: 1 process of other users was left alone' \
 	"-p, a child of another user: processes that are left alone are counted"
 hasnt home/tree.data "-p, a child of another user"
@@ -187,7 +187,7 @@ stops() {
 		is $? 0 "$name $how: exit status 0" || diag "$(cat log)"
 		like "$(cat log)" \
 			'warning: 1 process gained privileges, or ran a program that you may not read, and was not recorded any more: root may record it$' \
-			"$name $how: a message says so" ||
+			"$name $how: a message says that recording ended" ||
 			diag "$(cat log)"
 		[ "$(count $word home/x.data)" -gt 1 ]
 		ok $? "$name $how: the part before that is recorded"
@@ -219,7 +219,7 @@ later() {		# later DROW PROGRAM: recorded in home/x.data, with 100 ms before and
 later $drow "$private"
 is $? 0 "an attached process that executes a program: exit status 0" || diag "$(cat log)"
 unlike "$(cat log)" 'not recorded any more|left alone' \
-	"an attached process that executes a program: it still belongs to the user"
+	"an attached process that executes a program: the process still belongs to the user"
 has home/x.data "an attached process that executes a program"
 xpumerge -i home/x.data -f folded --by comm,pid -o x.folded 2>mlog
 like "$(cat x.folded)" ';main;work_with_word;work[ ;]' \
@@ -228,14 +228,14 @@ like "$(grep -c '^sleep;' x.folded)" '^[1-9]' \
 	"an attached process that executes a program: its children are recorded, too"
 later $terces "$PWD/suid"
 like "$(cat log)" 'warning: 1 process gained privileges' \
-	"an attached process that executes a set-user-ID program: a message says so"
+	"an attached process that executes a set-user-ID program: a message says that recording ended"
 hasnt home/x.data "an attached process that executes a set-user-ID program"
 
 # COMMAND itself becomes another user's process.
 load --cpu-only -F 999 -z 0 -o x.data "$PWD/suid" 100 $terces word 2>log
 is $? 0 "a COMMAND that is set-user-ID: exit status 0"
 like "$(cat log)" '^xpuload: warning: 1 process gained privileges' \
-	"a COMMAND that is set-user-ID: a message says so"
+	"a COMMAND that is set-user-ID: a message says that recording ended"
 like "$(cat log)" '^xpuload: 0 CPU samples, ' "a COMMAND that is set-user-ID: nothing is recorded"
 hasnt home/x.data "a COMMAND that is set-user-ID"
 load --strict --cpu-only -z 0 -o x.data "$PWD/suid" 10 $terces own 2>log
@@ -277,7 +277,7 @@ load -z 0 -o l.data "$XPU_BUILD/workload/ends" -n 3000 "exec=$PWD/suid-true" >/d
 is $? 0 "launches, then a set-user-ID exec: exit status 0" || diag "$(cat log)"
 exact home/l 3000 "launches, then a set-user-ID exec: exact up to it"
 like "$(cat log)" '^xpuload: warning: 1 process gained privileges' \
-	"launches, then a set-user-ID exec: a message says that it is not recorded"
+	"launches, then a set-user-ID exec: a message says that recording ended"
 is "$(count suid-true home/l.data)" 1 \
 	"launches, then a set-user-ID exec: only the options have its name"
 
@@ -286,7 +286,7 @@ if as $user unshare -Ur true 2>/dev/null; then
 	load -z 0 -o l.data unshare -Ur "$exact" -t 2 -n 1000 >/dev/null 2>log
 	exact home/l 1000 "in the user's own user namespace: exact" || diag "$(cat log)"
 	unlike "$(cat log)" 'not recorded any more' \
-		"in the user's own user namespace: it is recorded to its end"
+		"in the user's own user namespace: a program is recorded to its end"
 else
 	skip "a user namespace of the user's own" "unshare -U is not allowed"
 fi
@@ -378,7 +378,7 @@ if [ -z "$ambient" ]; then
 		"without cap_bpf in the bounding set: --help works"
 	like "$(unbound --check 2>&1)" \
 		'^MISSING +privileges +without cap_bpf, which a container must be given' \
-		"without cap_bpf in the bounding set: --check names it"
+		"without cap_bpf in the bounding set: --check names cap_bpf"
 	unbound -z 0 --transport bpf -o none.data true 2>log
 	is "$? $(grep -c '' log)" "125 1" "without cap_bpf in the bounding set: prints one line"
 	like "$(cat log)" 'without cap_bpf, which a container must be given' \

@@ -65,7 +65,7 @@ int main(void)
 	is_int(busy__ns(&b), 15000000, "three million islands: busy time is exact");
 	ok(b.spans.cap < 300000, "three million islands: only %zu spans are kept", b.spans.cap);
 	is_int(b.last_ns - b.first_ns, 29999995,
-	       "three million islands: the kept spans last from the first to the last one");
+	       "three million islands: the kept spans last from the first island to the last");
 	busy__free(&b);
 	return done_testing();
 }

@@ -86,7 +86,7 @@ static void strange_records(void)
 	captured__sort(&c);
 	is_int(c.windows.nr, 2, "a window that opens twice or goes back in time is left out");
 	is_int(c.windows.v[0].close_ns, 300,
-	       "a window without an end ends when the next one opens");
+	       "a window without an end ends when the next window opens");
 	is_int(c.windows.v[1].close_ns, UINT64_MAX,
 	       "the end of a window with another number is not used");
 	is_int(take(&c, 0, 4, UINT64_MAX - 5, 0), 0, "a window at the end of time is accepted");

@@ -57,7 +57,7 @@ static void test_utf8(void)
 		       "bytes that are not UTF-8 are replaced, %zu", i);
 	}
 	is_str(escaped("a\xe2\x82z", ESCAPE_TEXT), "a" FFFD FFFD "z",
-	       "each byte of a cut character is replaced, and the next one stays");
+	       "each byte of a cut character is replaced, and the next character stays");
 }
 
 static void test_script(void)

@@ -77,7 +77,7 @@ static void test_cut(void)
 		ok(sum.ns == spans[i].ns && sum.nr == spans[i].nr,
 		   "span %zu: the ns and counts of its parts add up", i);
 		is_int(sum.to_ns, spans[i].to_ns - spans[i].from_ns,
-		       "... and the times of its parts add up");
+		       "span %zu: the times of its parts add up", i);
 	}
 	memset(&f, 0, sizeof(f));
 	filter__set(&f, FILTER_FROM, "150ns", why);
@@ -111,23 +111,27 @@ int main(void)
 		why[0] = 0;
 		is_int(filter__set(&f, bad[i].kind, bad[i].arg, why), -EINVAL,
 		       "--%s '%s' is refused", filter_kind__name(bad[i].kind), bad[i].arg);
-		ok(why[0], "... with a reason: %s", why);
+		ok(why[0], "a refused option has a reason: %s", why);
 		filter__free(&f);
 		memset(&f, 0, sizeof(f));
 	}
 	for (i = 0; i < ARRAY_SIZE(times); i++) {
-		is_int(filter__set(&f, FILTER_FROM, times[i].arg, why), 0, "--from %s",
+		is_int(filter__set(&f, FILTER_FROM, times[i].arg, why), 0, "--from %s is accepted",
 		       times[i].arg);
-		ok(f.from_ns == times[i].ns, "... is the expected number of ns");
+		ok(f.from_ns == times[i].ns,
+		   "--from %s is the expected number of ns", times[i].arg);
 	}
 	filter__free(&f);
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		memset(&f, 0, sizeof(f));
-		is_int(filter__set(&f, cases[i].kind, cases[i].arg, why), 0, "--%s %s",
+		is_int(filter__set(&f, cases[i].kind, cases[i].arg, why), 0, "--%s %s is accepted",
 		       filter_kind__name(cases[i].kind), cases[i].arg);
-		is_int(filter__keeps(&f, &a), cases[i].a, "... event a");
-		is_int(filter__keeps(&f, &a), cases[i].a, "... event a, once more");
-		is_int(filter__keeps(&f, &b), cases[i].b, "... event b");
+		is_int(filter__keeps(&f, &a), cases[i].a, "--%s %s: event a",
+		       filter_kind__name(cases[i].kind), cases[i].arg);
+		is_int(filter__keeps(&f, &a), cases[i].a, "--%s %s: event a, once more",
+		       filter_kind__name(cases[i].kind), cases[i].arg);
+		is_int(filter__keeps(&f, &b), cases[i].b, "--%s %s: event b",
+		       filter_kind__name(cases[i].kind), cases[i].arg);
 		filter__free(&f);
 	}
 	memset(&f, 0, sizeof(f));

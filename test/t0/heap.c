@@ -331,7 +331,7 @@ static void test_odd(void)
 	is_int(h.places.v[place].used.now, 50,
 	       "an address given twice: the first allocation counts as freed");
 	put(XPU_ALLOC_FREED, XPU_SPACE_DEVICE, 0x2000, 0, 1);
-	is_int(h.nr_unknown, 1, "a free of nothing is counted");
+	is_int(h.nr_unknown, 1, "an event that frees nothing is counted");
 	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x3000, UINT64_MAX, 1);
 	put(XPU_ALLOC_MADE, XPU_SPACE_BLOCK, UINT64_MAX - 5, 100, 1);
 	is_int(h.nr_bad, 3, "impossible sizes are counted");

@@ -36,7 +36,7 @@ int main(void)
 	is_str(human__bytes(buf, 1023), "1023 B", "1023 bytes are not yet KiB");
 	is_str(human__bytes(buf, 4194304), "4.00 MiB", "a MiB has 1024 KiB");
 	is_str(human__bytes(buf, 1048575), "1.00 MiB",
-	       "1024 of a unit are shown as one of the next");
+	       "1024 of a unit are shown as 1 of the next unit");
 	is_str(human__bytes(buf, 1104451072), "1.03 GiB", "GiB have two decimals");
 	is_str(human__bytes(buf, UINT64_MAX), "16777216 TiB", "the largest number of bytes fits");
 	is_str(human__count(buf, 99999), "99999", "a number of five digits is shown as it is");

@@ -37,9 +37,9 @@ int main(void)
 
 	parse("1000 100 old\n1040 20 inner\n1000 80 new\n");
 	is_str(at(0x1000), "new", "of two functions at one address the later line counts");
-	is_str(at(0x103f), "new", "the later function reaches to the next one");
+	is_str(at(0x103f), "new", "the later function reaches to the next function");
 	is_str(at(0x1050), "inner", "a function inside another has its own range");
-	is_str(at(0x1060), "", "a function inside another ends the outer one");
+	is_str(at(0x1060), "", "a function inside another ends the outer function");
 
 	parse("0x1000 0x10 hex\nnonsense\n1010\n1020 10\n1030 10 \n1040 0 empty\n1050 -1 wrap\n"
 	      "ffffffffffffffff0 10 long\n1060 10 good\n\n1070 8 last");
@@ -49,7 +49,7 @@ int main(void)
 	is_str(at(0x1030), "", "a line with an empty name is ignored");
 	is_str(at(0x1040), "", "a function of no bytes is ignored");
 	is_str(at(0x1050), "", "a function beyond the end of all addresses is ignored");
-	is_str(at(0x1060), "good", "lines after bad ones are read");
+	is_str(at(0x1060), "good", "lines after invalid lines are read");
 	is_str(at(0x1070), "last", "the last line needs no newline");
 	is_int(map.symbols.nr, 3, "no other functions are read");
 

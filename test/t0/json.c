@@ -76,7 +76,8 @@ int main(void)
 	   "infinities can be skipped");
 	ok(json__next_item(&j) && json__number(&j, &raw) && span__decimal(raw, 0, &value) &&
 		   value == 1,
-	   "the number behind them is read");
-	ok(!json__next_item(&j) && !j.what && j.nr_not_finite == 3, "all three values are counted");
+	   "the number behind infinities is read");
+	ok(!json__next_item(&j) && !j.what && j.nr_not_finite == 3,
+	   "NaN and infinities are counted");
 	return done_testing();
 }

@@ -81,7 +81,7 @@ static void test_precedence(void)
 	is_str(READ(SRUN, "RANK", "1", "WORLD_SIZE", "2"),
 	       " rank=1:1 size=2:1 local=0:7 local_size=1:7 node_rank=1:7"
 	       " job=4711:7 step=0:7 node=n1:7",
-	       "RANK that equals srun's rank: the rest comes from srun");
+	       "RANK that equals srun's rank: the other numbers come from srun");
 	is_str(READ(SRUN, "RANK", "1", "WORLD_SIZE", "8"),
 	       " rank=1:1 size=8:1 job=4711:7 step=0:7 node=n1:7",
 	       "RANK equals srun's in a world of another size: srun's numbers are not used");
@@ -165,7 +165,7 @@ static void test_refused(void)
 	       "a local rank that is not below the node's size is refused");
 	is_str(READ("SLURM_JOB_ID", "4711\n"), "", "a job with a control character is refused");
 	is_str(READ("SLURM_JOB_ID", "", "PBS_JOBID", "7"), " job=7:8",
-	       "an empty job is skipped, and the next one counts");
+	       "an empty job is skipped, and the next variable's job counts");
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
 	memset(longer, 'x', sizeof(longer) - 1);

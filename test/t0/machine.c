@@ -170,11 +170,11 @@ static void test_same(void)
 	fixture__read(&f);
 	is_int(nr_epochs(&f, 1), 0, "the same mapping again is not a remap");
 	is_str(at(&f, 1, 100, 0x1000), "lib+0x1000",
-	       "equal mappings: the part that only the first one has is found");
+	       "equal mappings: the part that only the first mapping has is found");
 	is_str(at(&f, 1, 100, 0x4fff), "lib+0x4fff",
-	       "equal mappings: the part that several of them have is found");
+	       "equal mappings: the part that several mappings have is found");
 	is_str(at(&f, 1, 100, 0x6fff), "lib+0x6fff",
-	       "equal mappings: the part that only the last one has is found");
+	       "equal mappings: the part that only the last mapping has is found");
 	fixture__end(&f);
 
 	fixture__begin(&f);
@@ -404,10 +404,10 @@ static void test_many(void)
 	start = clock();
 	fixture__read(&f);
 	is_str(at(&f, 1, NR, top - (NR - 1) * 0x2000ull), "jit+0x0",
-	       "many maps: the last one is found");
-	is_str(at(&f, 1, NR, top), "jit+0x0", "many maps: the first one is found");
+	       "many maps: the last map is found");
+	is_str(at(&f, 1, NR, top), "jit+0x0", "many maps: the first map is found");
 	ok(clock() - start < 10 * CLOCKS_PER_SEC,
-	   "%u maps, each below the one before, are read in %.2f s", NR,
+	   "%u maps, each below the map before, are read in %.2f s", NR,
 	   (double)(clock() - start) / CLOCKS_PER_SEC);
 	fixture__end(&f);
 }

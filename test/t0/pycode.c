@@ -136,10 +136,10 @@ int main(void)
 
 	code = make_code(&f);
 	is_full = true;
-	is_int(id_of(p, &f), 0, "without room for its record it has no id");
+	is_int(id_of(p, &f), 0, "a code object without room for its record has no id");
 	is_full = false;
 	meet(p, &f, 100, &id);
-	ok(id == r->id && id, "with room for its record it has that record's id");
+	ok(id == r->id && id, "a code object with room for its record has the record's id");
 
 	/* A code object that is never readable is tried only now and then. */
 	make_code(&f);

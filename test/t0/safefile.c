@@ -134,7 +134,7 @@ static void test_making(void)
 	safefile__close(&f);
 	close(f.fd);
 	is_int(nr_tmp("."), 0, "a file that is given up leaves no temporary file");
-	is_str(get("old"), "old", "a file that is given up leaves the old one unchanged");
+	is_str(get("old"), "old", "a file that is given up leaves the old file unchanged");
 	is_int(make("old", "new", 0), 0, "the new file is made");
 	is_str(get("old"), "new", "the new file has the name");
 	is_str(get("hard"), "old", "the file behind a hard link was not written to");
@@ -327,7 +327,7 @@ static void test_dirs(void)
 	close(fd);
 	is_int(symlink("own", "own_link"), 0, "a link to a directory is made");
 	is_int(safefile__open_dir(AT_FDCWD, "own_link", true), -ENOTDIR,
-	       "a link to a directory is not opened as one");
+	       "a link to a directory is not opened as a directory");
 	put("own_file", "");
 	is_int(safefile__open_dir(AT_FDCWD, "own_file", true), -ENOTDIR,
 	       "a file is not opened as a directory");

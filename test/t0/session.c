@@ -295,7 +295,7 @@ static void test_gpus(void)
 	device(&f, 4, 2, "GPU-B", 1);
 	s = fixture__run(&f);
 	is_int(gpus__nr_used(&s->model.gpus), 2, "GPUs: two GPUs are used");
-	is_int(gpu_index(s, 0), 0, "GPUs: the first one has number 0");
+	is_int(gpu_index(s, 0), 0, "GPUs: the first GPU has number 0");
 	is_int(gpu_index(s, 1), 1,
 	       "GPUs: a second GPU with the same number gets the next free number");
 	is_int(gpu_index(s, 2), 0, "GPUs: a known UUID is the same GPU");
@@ -760,9 +760,9 @@ static void test_several(void)
 	is_int(s.sums.first_ns, 5000500, "one boot: the time of the first launch is right");
 	is_int(s.sums.last_ns, 7002100, "one boot: the time of the end is right");
 	is_int(loss__lost(&s.model.inputs.v[0].loss), 0,
-	       "two recordings: the first one has lost nothing");
+	       "two recordings: the first recording has lost nothing");
 	is_int(loss__lost(&s.model.inputs.v[1].loss), 3,
-	       "two recordings: the second one has lost records");
+	       "two recordings: the second recording has lost records");
 	is_int(loss__lost(&s.sums.loss), 3, "two recordings: the sum of all losses is right");
 	is_str(model__host(&s.model, 1), "", "a host that is the only one is not named");
 	session__exit(&s);
@@ -777,7 +777,7 @@ static void test_several(void)
 	       "two hosts: the recordings have no monotonic clock in common");
 	is_int(s.sums.first_ns, 1700000005000500, "two hosts: the first launch is in real time");
 	is_int(s.sums.last_ns, 1700000007002100,
-	       "two hosts: recordings of one boot use the first one's real time");
+	       "two hosts: recordings of one boot use the first recording's real time");
 	is_str(model__host(&s.model, 2), "node2", "two hosts: a process has its host's name");
 	is_str(comm_of(&s, 2), "three",
 	       "two hosts: threads have their names, whatever the clock is");
@@ -984,11 +984,13 @@ static void test_apis(void)
 	is_int(path_ns(s, 1), 1 + 4 + 16, "two APIs: work of CUDA is at CUDA's launches and nodes");
 	is_int(path_ns(s, 4), 2 + 8 + 32, "two APIs: the other API has its own work");
 	is_int(s->sums.loss.nr_refused, 1, "two APIs: one of two launches with one id was refused");
-	is_int(s->sums.loss.nr_captured, 1, "two APIs: one of two with one id was captured");
+	is_int(s->sums.loss.nr_captured, 1,
+	       "two APIs: one of two launches with one id was captured");
 	is_int(s->sums.loss.nr_duplicates, 0, "two APIs: no launch has the id of another");
-	is_int(s->sums.loss.nr_pending, 1, "two APIs: without its path a launch gets no work");
-	is_int(s->sums.loss.nr_orphans, 1, "two APIs: ... and the work gets no launch");
-	is_int(gpus__nr_used(&s->model.gpus), 2, "two APIs: each has a first GPU");
+	is_int(s->sums.loss.nr_pending, 1, "two APIs: a launch without a path gets no work");
+	is_int(s->sums.loss.nr_orphans, 1,
+	       "two APIs: work gets no launch if the launch has no path");
+	is_int(gpus__nr_used(&s->model.gpus), 2, "two APIs: each API has a first GPU");
 	fixture__end(&f);
 }
 

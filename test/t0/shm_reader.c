@@ -224,8 +224,9 @@ static void check_maps(void)
 	shm_reader__drain(r, on_other, NULL);
 	ok(nr_taken == 2 && !nr_wrong, "mappings and names are read, with their true size");
 	is_int(shm_reader__nr_lost(r, XPU_LOST_READ), 3,
-	       "shorter ones, and records that a process may not write, are counted");
-	ok(!shm_reader__has_all_code(r), "a process that has not said so lacks mappings");
+	       "mappings that are too short, and records not allowed to a process, are counted");
+	ok(!shm_reader__has_all_code(r),
+	   "a process that has not said that it sent its mappings lacks some");
 	writer()->has_maps = 1;
 	ok(shm_reader__has_all_code(r),
 	   "a process that launched from no new code has sent all its mappings");
@@ -238,7 +239,7 @@ static void check_maps(void)
 	is_int(shm_reader__nr_lost(r, XPU_LOST_SIDEBAND), 2, "mappings without room are counted");
 	writer()->head = ring_bytes * 3;
 	shm_reader__drain(r, on_other, NULL);
-	ok(!shm_reader__has_all_code(r), "of invalid memory nothing is believed");
+	ok(!shm_reader__has_all_code(r), "nothing in invalid memory is believed");
 	stop();
 }
 

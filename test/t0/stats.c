@@ -77,7 +77,7 @@ int main(void)
 
 	ok(!stats__mean(&s) && !stats__stddev(&s) && !stats__median(&s),
 	   "without values all results are 0");
-	is_int(stats__add(&s, 7), 0, "one");
+	is_int(stats__add(&s, 7), 0, "a value is added");
 	ok(stats__mean(&s) == 7 && !stats__stddev(&s) && stats__median(&s) == 7,
 	   "a single value is its own mean and median");
 	is_int(stats__add_part(&s, 100, 30, false), 0, "a part without its value is added");
@@ -92,7 +92,7 @@ int main(void)
 	ok(s.min == 7 && stats__max(&s) == UINT64_MAX,
 	   "the least and the greatest of two values are right");
 	stats__free(&s);
-	is_int(stats__add(&s, 1000000007), 0, "one");
+	is_int(stats__add(&s, 1000000007), 0, "a large value is added");
 	ok(stats__median(&s) == 1000000007, "a single value is exactly its own median");
 	stats__free(&s);
 

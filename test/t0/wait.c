@@ -174,7 +174,7 @@ static void scopes(void)
 	       "a copy is not a wait if the device worked less than half of the time");
 	is_int(told[4].ns[0] + told[4].ns[1] + told[4].ns[2], 400,
 	       "a copy is a wait if the device worked at least half of the time");
-	is_int(told[4].ns[IDLE], 200, "if a copy counts as a wait, all its time does");
+	is_int(told[4].ns[IDLE], 200, "if a copy counts as a wait, all of its time counts");
 	is_int(told[0].ns[3] + told[2].ns[3] + told[2].ns[4] + told[2].ns[5], 0,
 	       "work of other contexts, earlier work and later work get nothing");
 }

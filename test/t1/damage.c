@@ -143,7 +143,7 @@ static void test_whole(void)
 				 !strcmp(m.text, plain_merged.text) &&
 				 !strcmp(m.json, plain_merged.json) &&
 				 !loss__lost(&m.loss) && !m.loss.not_closed, "blocks", &m),
-			   "level %d, blocks of %zu bytes: the merge equals the one without "
+			   "level %d, blocks of %zu bytes: the merge is the same as without "
 			   "blocks", levels[i], bytes);
 			merged__free(&m);
 			gen__free(&g);

@@ -766,7 +766,7 @@ static void check(const char *args, const char *result, int status)
 	snprintf(golden, sizeof(golden), "%s/test/t1/golden/%s", src, result);
 	got = slurp(result);
 	if (getenv("XPU_UPDATE_GOLDEN"))
-		ok(got && !spit(golden, got), "%s its expected result is written", golden);
+		ok(got && !spit(golden, got), "%s: the expected result is written", golden);
 	want = slurp(golden);
 	if (!ok(got && want && !strcmp(got, want), "xpumerge %s: %s", args, result) && got && want)
 		explain(got, want);

@@ -110,7 +110,7 @@ MADE DEVICE 0 0x3000 4 9 1
 X
 is "$(view gap live)" "1 [GPU_Memory]device 5" "missing event numbers: the other events count"
 like "$(cat gap.log)" ' 8 calls to free memory in progress' \
-	"missing event numbers are reported as frees in progress"
+	"missing event numbers: a message reports that memory was being freed"
 events far <<'X'
 MADE DEVICE 0 0x1000 1 0 1
 MADE DEVICE 0 0x3000 4 0x7fffffff 1
@@ -123,7 +123,7 @@ MADE DEVICE 0 0x1000 1 2 1
 X
 is "$(view no_start live)" "1 [GPU_Memory]device 17" "without a START event: allocations count"
 unlike "$(cat no_start.log)" 'cannot be' \
-	"without a START event: a free of unknown memory is not impossible"
+	"without a START event: freeing unknown memory is not impossible"
 events again <<'X'
 MADE DEVICE 0 0x1000 1 0 1
 START 0 1023 0 1 1
@@ -131,7 +131,7 @@ MADE DEVICE 0 0x2000 2 1 1
 START 0 1023 0 0 2
 FREED DEVICE 0 0x1000 0 2 1
 X
-is "$(view again live)" "1 [GPU_Memory]device 2" "several START events: the last one counts"
+is "$(view again live)" "1 [GPU_Memory]device 2" "several START events: the last START event counts"
 START='START 0 1023 0 1 9' events before <<'X'
 MADE DEVICE 0 0x1000 1 5 1
 MADE DEVICE 0 0x2000 2 9 1

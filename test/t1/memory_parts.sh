@@ -136,7 +136,7 @@ agree "at a moment" later -i all.data --memory live --at 11600ns
 is "$(xpumerge all.data --memory live --at 10500ns,11015ns,11600ns --table memory_moments \
 	--csv 2>/dev/null |
 	awk -F, '$1 == 11600' | LC_ALL=C sort)" "$(sed 1d moments.csv | LC_ALL=C sort)" \
-		"three moments: the last one has its parts"
+		"three moments: the last moment has its parts"
 is "$(xpumerge all.data --table memory_failures --csv 2>/dev/null |
 	awk -F, 'NR == 2 { print $4, $5 }')" "$((100011 + 500003)) $((500003 + 4194304 + 1006))" \
 		"the table of failures has the used and reserved bytes of the device"
@@ -195,7 +195,7 @@ for gpu in 0 1; do
 		"$(xpumerge all.data --memory peak --device $gpu --table memory_moments \
 		--csv 2>/dev/null |
 		awk -F, 'NR > 1 { sum += $(NF - 1) } END { printf "%.0f", sum }')" \
-			"GPU $gpu: all that is held at its peak equals the table of devices"
+			"GPU $gpu: all memory held at its peak equals the table of devices"
 done
 xpumerge all.data --memory peak --device 0,1 -f folded 2>/dev/null >devices.folded
 is "$(xpumerge all.data --memory peak --device 0,1 --table memory_holders --csv 2>/dev/null |

@@ -65,18 +65,20 @@ is "$(rows all.data)" "$(cat all)" \
 	"bytes and faults are under the path that had the address at that time"
 like "$(cat log)" ' lost 0$' "nothing is lost"
 is "$(rows all.data --from 10us --to 11us)" "0 16384 0 0 0 0 42" \
-	"--from and --to: only migrations that began between"
+	"--from and --to: only migrations that began between them are shown"
 is "$(rows all.data --from 11590ns --to 11650ns)" \
 	"0 0 0 0 1 0 45
 0 0 0 3 0 0 in no managed memory whose allocation is recorded" \
-	"--from and --to: also faults without an allocation"
-is "$(rows all.data --device 1)" "8192 0 0 0 0 0 43" "--device 1: only migrations to GPU 1"
-is "$(rows all.data --pid 102)" "0 0 0 0 1 65536 45" "--pid: only this process's memory"
+	"--from and --to: faults without an allocation are shown, too"
+is "$(rows all.data --device 1)" "8192 0 0 0 0 0 43" \
+	"--device 1: only migrations to GPU 1 are shown"
+is "$(rows all.data --pid 102)" "0 0 0 0 1 65536 45" "--pid: only this process's memory is shown"
 cp all.data again.data
 rows all.data again.data >serial
 is "$(awk '{ print $1 / 2, $2 / 2, $3 / 2, $4 / 2, $5 / 2, $6 / 2 }' serial | sort)" \
 	"$(cut -d ' ' -f 1-6 all | sort)" "two recordings: each row has the sum of both"
-is "$(rows all.data again.data -j 2)" "$(cat serial)" "two recordings, -j 2: as with -j 1"
+is "$(rows all.data again.data -j 2)" "$(cat serial)" \
+	"two recordings, -j 2: the table is the same as with -j 1"
 like "$(xpumerge all.data 2>/dev/null)" \
 	'^managed memory: 12.8 KiB moved to GPUs, 24.0 KiB to the host, 2.00 KiB between GPUs, 3 page faults' \
 	"the summary has the sums"
@@ -107,9 +109,10 @@ to_device 12500 11 NULL 1 1048576 8192 NULL known 3" "the table has times, GPUs 
 	events | grep -v '^FREED\|^CONTEXT_END' | sed 's/^MADE MANAGED 0 0x100000 65536 4/&/'
 	migrations
 } | sed '/^MADE MANAGED 0 0x100000 65536 4/s/65536/131072/' | "$XPU_BUILD/gen_memory" unfreed.data
-is "$(rows unfreed.data | grep -c several)" 1 "frees that are missing: only pages at the border"
+is "$(rows unfreed.data | grep -c several)" 1 \
+	"missing FREED events: only pages at the border have several allocations"
 is "$(rows unfreed.data | grep ' 43$')" "8960 0 2048 0 0 0 43" \
-	"frees that are missing: the last allocation of an address has its pages"
+	"missing FREED events: the last allocation of an address has its pages"
 
 {
 	events

@@ -170,7 +170,7 @@ nvtx-kernel|graph|9.0|0.5|Device 3|NVTX Kernel Thread 201|
 END
 diff expected got >diff
 ok $? \
-	"ranges on kernels: two devices, another thread, equal ids of other processes, graphs" ||
+	"ranges on kernels are right: two devices, another thread, equal ids of other processes, graphs" ||
 	diag "$(cat diff)"
 show out.json nvtx >got
 cat >expected <<'END'
@@ -181,7 +181,7 @@ nvtx|both|0.9|0.5|Process 100|NVTX Thread 101|
 nvtx|idle|0.1|0.1|Process 300|NVTX Thread 301|
 END
 diff expected got >diff
-ok $? "ranges that are left open, named by textId, of several devices or of none" ||
+ok $? "ranges are right: left open, named by textId, of several devices or of none" ||
 	diag "$(cat diff)"
 is "$(show out.json cuda | grep -c Memcpy)" 1 "a difficult export: the copy is in the output"
 is "$(show out.json cuda | wc -l)" 8 "a difficult export: each kernel and copy is in the output"
@@ -366,7 +366,7 @@ cat >expected <<'END'
 END
 sort out.folded | diff expected - >diff
 ok $? \
-	"--by nvtx: ranges that are nested, of a domain, never popped, with a name in StringIds" ||
+	"--by nvtx: ranges are right: nested, of a domain, never popped, with a name in StringIds" ||
 	diag "$(cat diff log)"
 xpumerge --nsys recent.sqlite -f folded --unit ns --nvtx 'from String' -o out.folded 2>log
 is "$(grep -c 'GPU_Kernel' out.folded)" 1 \

@@ -37,7 +37,7 @@ xpumerge -f folded -o - >out 2>log
 cmp -s out a.folded
 ok $? "-o - writes to stdout"
 xpumerge -f folded -o a.other 2>log
-is $? 0 "-f accepts any name of a file"
+is $? 0 "-f accepts a file of any name"
 if command -v python3 >/dev/null; then
 	python3 -c 'import json; json.load(open("a.json"))'
 	ok $? "a.json can be parsed by another program"

@@ -28,7 +28,7 @@ pairs() {		# pairs NAME: checks that the pairs are the true ones
 		found
 	} >got
 	cmp -s got truth
-	ok $? "$1: $(head -n 1 truth): pairs, waits and transfers of each rank" ||
+	ok $? "$1: $(head -n 1 truth): pairs, waits and transfers of each rank are right" ||
 		diag "$(diff got truth)"
 }
 

@@ -158,7 +158,7 @@ my app 2;main;run thread(int, char);[unknown];cudaLaunchKernel;[GPU_Kernel]foo(i
 END
 sed 's/^[^;]*;\(\[no launch\]\|\[no stack\]\)/app;\1/' out | sort | diff expected - >diff
 ok $? \
-	"a small recording: names with blanks, digits, colours; each record is in its place" ||
+	"a small recording with blanks and colours in names: each record is in its place" ||
 	diag "$(cat diff)"
 like "$(cat log)" '1 line is not a stack' "a small recording: a line that is not a stack is counted"
 like "$(cat log)" \

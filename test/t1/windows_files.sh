@@ -32,7 +32,7 @@ ranges() {
 }
 is "$( (ranges long.data; ranges long.[0-9]; ranges long.1; ranges long.2) | paste -sd/)" \
 	"3400000006 2 1700000003/3400000006 2 1700000003/633149945 0 /700000000 0 " \
-	"long: ranges over all files and in single files"
+	"long: ranges are right over all files and in single files"
 like "$(xpumerge long.2 2>&1 | tr -s '\n ' ' ')" \
 	"; 1 began in an earlier file; 1 goes on in a later file, which counts it" \
 	"the summary of a file says that a range has parts in others"
@@ -40,5 +40,5 @@ python3 "$XPU_SRC/test/lib/windows_parts.py" "$XPU_BUILD/xpumerge" memory "$file
 	$shape.truth >verdict
 sed 's/^/# /' verdict
 is "$(grep -c ' compared | ' verdict) $(grep -c WRONG verdict)" "12 0" \
-	"memory: each window over all files has the true peak, by path, and what was allocated"
+	"memory: each window over all files has the right peak of each path, and the right allocations"
 done_testing

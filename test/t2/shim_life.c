@@ -272,12 +272,12 @@ int main(int argc, char **argv)
 	listener__interrupt = launch_nested;
 	launch(1);
 	is_int(heard(nr_launches) - before, 2,
-	       "a launch that interrupts another one: both are tagged");
+	       "a launch that interrupts another launch: both are tagged");
 	is_int(listener.launches[before].correlation_id, NESTED_ID,
-	       "a launch that interrupts another one: the inner launch has its own id");
+	       "a launch that interrupts another launch: the inner launch has its own id");
 	ok(listener.launches[before + 1].correlation_id != 0 &&
 	   listener.launches[before + 1].correlation_id != NESTED_ID,
-	   "a launch that interrupts another one: the outer launch has another id");
+	   "a launch that interrupts another launch: the outer launch has another id");
 
 	listener__detach();
 	pause_ms(500);

@@ -392,7 +392,8 @@ static void buffers(void)
 	max_records = 0;
 	copies__keep((const CUpti_Activity *)record, 0);
 	copies__keep((const CUpti_Activity *)record, 4 << 20);
-	is_int(take_dropped(), 2, "records of an unknown size, or too long ones, are dropped");
+	is_int(take_dropped(), 2,
+	       "records of an unknown size, and records that are too long, are dropped");
 }
 
 static void many_windows(void)

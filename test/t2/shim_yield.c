@@ -337,7 +337,7 @@ static void replaced(void)
 	memset(pages, 0xee, bytes + PAGE_BYTES);
 	activity__completed(NULL, 0, data, bytes, 0);
 	is_int(nr_completed, before + 1,
-	       "a buffer of the program at the address of a freed one is not the shim's buffer");
+	       "a buffer of the program at the address of a freed buffer is not the shim's buffer");
 	for (i = 0; i < bytes + PAGE_BYTES; i++)
 		nr += pages[i] != 0xee;
 	is_int(nr, 0, "a buffer of the program at the address of a freed buffer is not written to");

@@ -338,7 +338,7 @@ static void test_smaller_stack(void)
 		run_there(stack + SMALL - 64, depth);
 		nr_good += there.nr_frames == (unsigned int)depth + 2;
 	}
-	is_int(nr_good, 6, "after a larger stack, a smaller one is walked right");
+	is_int(nr_good, 6, "after a larger stack, a smaller stack is walked right");
 	munmap(stack, LARGE);
 }
 #endif

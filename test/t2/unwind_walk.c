@@ -713,14 +713,14 @@ static void test_stacks(void)
 
 	run_on(stack, large, deep_on_stack);
 	ok(mine.nr > 500 && !mine.flags,
-	   "a coroutine's stack: the walk finds %u frames and the outermost one", mine.nr);
+	   "a coroutine's stack: the walk finds %u frames and the outermost frame", mine.nr);
 
 	/* Another, smaller stack at its address: the memory above it can no longer be read. */
 	munmap(stack + small, large - small);
 	wild_call = emit_wild((uintptr_t)stack + large - 2048);
 	run_on(stack, small, wild_on_stack);
 	ok(mine.nr && mine.flags == XPU_CHAIN_TRUNCATED,
-	   "a pointer to a stack that was replaced by a smaller one ends the walk");
+	   "a pointer to a stack that was replaced by a smaller stack ends the walk");
 	munmap(stack, small);
 }
 

@@ -105,7 +105,7 @@ xpuload -q --cpu-only --off-cpu -o plain.data sh -c 'sleep 0.3' 2>load.log
 is $? 0 "--cpu-only: exit status 0"
 xpumerge -i plain.data --table threads --csv 2>/dev/null >plain.csv
 is "$(awk -F, '$15 == "\"sleep\"" && $5 > 290000000 && $5 < 400000000' plain.csv | wc -l)" 1 \
-	"--cpu-only: the account of sleep shows its sleep"
+	"--cpu-only: the account of the program sleep shows its sleep"
 is "$(awk -F, '$15 == "\"sh\"" && $7 > 150000000' plain.csv | wc -l)" 1 \
 	"--cpu-only: the account of sh shows its wait for sleep"
 
@@ -114,7 +114,7 @@ xpuload -q --cpu-only --off-cpu-min 100000 -o min.data sh -c 'sleep 0.05; sleep 
 is $? 0 "--off-cpu-min: exit status 0"
 xpumerge -i min.data -f folded --unit count -o min.folded --cpu-only 2>/dev/null
 is "$(grep -c 'Off_CPU.sleep' min.folded)" 1 \
-	"--off-cpu-min: only the longer one of two sleeps has a call path"
+	"--off-cpu-min: only the longer of two sleeps has a call path"
 is "$(xpumerge -i min.data --table threads --csv 2>/dev/null | awk -F, '$5 > 45000000' | wc -l)" 3 \
 	"--off-cpu-min: the table keeps the accounts of both sleeps"
 

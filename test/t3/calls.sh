@@ -143,7 +143,7 @@ unlike "$(cat one.csv)" 'cuDeviceGetName' "attached: the shim's own calls are le
 unlike "$(cat one.csv)" 'cuKernelGetName' "attached: calls that CUDA makes for tools are left out"
 is "$(xpumerge -i plain.data --table api_calls --csv 2>/dev/null |
 	sed -n 's/.*,"_*cudaLaunchKernel"$/&/p' | cut -d, -f3)" 100 \
-	"an observer without --api has the calls of the time of one with it"
+	"an observer without --api has the calls made while another observer has --api"
 attach all -a --api
 awake all
 ask a "burst 100" >/dev/null

@@ -49,23 +49,23 @@ echo other >other
 record replaced mv other replaced.data
 is $status 125 "file replaced: exit status 125"
 is "$(grep -c 'replaced.data was removed or replaced' replaced.log)" 1 \
-	"file replaced: one message says that it was replaced"
+	"file replaced: one message says that the file was replaced"
 is "$(cat replaced.data)" other "file replaced: the other file is unchanged"
 
 record emptied truncate -s 0 emptied.data
 is $status 125 "file emptied: exit status 125"
 is "$(grep -c 'another program made emptied.data shorter' emptied.log)" 1 \
-	"file emptied: one message says that it was made shorter"
+	"file emptied: one message says that the file was made shorter"
 [ "$(nr_lost emptied.log)" -gt 20000 ]
 ok $? "file emptied: everything is counted as lost"
 
 record shorter truncate -s 15000 shorter.data
 is $status 125 "file made shorter: exit status 125"
 is "$(grep -c 'another program made shorter.data shorter' shorter.log)" 1 \
-	"file made shorter: one message says that it was made shorter"
+	"file made shorter: one message says so"
 is "$(stat -c %s shorter.data)" 15000 "file made shorter: nothing is written after a gap"
 xpumerge -i shorter.data -f folded -o shorter.folded 2>merge.log
-is $? 1 "file made shorter: the rest can be read, and is reported as incomplete"
+is $? 1 "file made shorter: what remains can be read, and is reported as incomplete"
 
 record moved mv moved.data elsewhere.data
 is $status 0 "file moved: exit status 0"

@@ -59,7 +59,7 @@ else
 	for options in "" "--memory --api" "--transport shm"; do
 		# shellcheck disable=SC2086 # words, or none
 		"$XPULOAD" $options -o in_malloc.data "$XPU_BUILD/workload/in_malloc" >out 2>log
-		is $? 0 "a process that ends inside malloc()${options:+, $options}: it ends as it does alone" ||
+		is $? 0 "a process that ends inside malloc()${options:+, $options} ends as without xpuload" ||
 			diag "$(cat log)"
 		exact in_malloc 1000 \
 			"a process that ends inside malloc()${options:+, $options}: all launches are recorded"
@@ -95,7 +95,8 @@ END
 	kill -INT -$pid
 	wait $pid 2>/dev/null
 	is $? 130 "KeyboardInterrupt: exit status 130"
-	like "$(cat python.log)" '^KeyboardInterrupt' "KeyboardInterrupt: Python prints it"
+	like "$(cat python.log)" '^KeyboardInterrupt' \
+		"KeyboardInterrupt: Python prints the exception"
 	exact python 100 "KeyboardInterrupt: the last launches are recorded"
 else
 	skip "KeyboardInterrupt" "no python3"

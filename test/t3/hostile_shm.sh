@@ -212,7 +212,7 @@ lost() {		# lost: prints how many processes are counted as lost
 
 hostile kinds
 is "$honest $(lost)" "1000 14" \
-	"kinds: the honest process is exact, each of the others is counted" || diag "$(cat log)"
+	"kinds: the honest process is exact, and each hostile process is counted" || diag "$(cat log)"
 hostile hellos
 is "$honest $(lost)" "1000 " "hellos: a process without a valid hello is not counted" ||
 	diag "$(cat log)"
@@ -240,7 +240,7 @@ hostile maps "$XPU_BUILD/workload/refuse" perf --
 unset rate
 is "$honest $(sed -n 's/.*lost: \([0-9]*\) mmap or comm.*/\1/p' log)" \
 	"1000 $((6 + 140000 + 3 + 6 - 131072))" \
-	"maps: impossible mappings, and those beyond a limit, are counted" || diag "$(cat log)"
+	"maps: impossible mappings, and mappings beyond a limit, are counted" || diag "$(cat log)"
 xpumerge dump w.data | grep -E ' (MMAP|COMM) .*(shadow|xxx)' >told
 is "$(sed 's/.* \(MMAP\|COMM\) /\1 /; s/time_ns=[0-9]* //; s/[pt]id=[0-9]* //g' told)" \
 	"$(cat <<-'END'

@@ -171,7 +171,7 @@ wait $gone
 xpuload -o none.data -p $gone 2>log
 is $? 125 "-p of a process that has ended: exit status 125"
 like "$(cat log)" "^xpuload: pid $gone: No such process" \
-	"-p of a process that has ended: a message says that it does not exist"
+	"-p of a process that has ended: a message says that the process does not exist"
 is_zombie() {
 	[ -s zombie ] && grep -qs '^State:.Z' "/proc/$(cat zombie)/status"
 }
@@ -184,7 +184,7 @@ for args in "" --cpu-only; do
 	xpuload $args -o none.data -p "$(cat zombie)" 2>log
 	is $? 125 "-p of a zombie $args: exit status 125"
 	like "$(cat log)" "^xpuload: pid $(cat zombie): No such process" \
-		"-p of a zombie $args: a message says that it does not exist"
+		"-p of a zombie $args: a message says that the process does not exist"
 done
 kill $keeper
 thread=$(ls "/proc/$c_pid/task" | grep -vx "$c_pid" | head -n 1)
@@ -265,7 +265,7 @@ asker=$!
 wait_for [ -s asked ]
 is "$(cat asked 2>/dev/null)" 1 "a target that was killed: the test does not wait for its answer"
 is "$(cat ask.out)" "# dead does not answer 'burst 1'" \
-	"a target that was killed: a message says that it does not answer"
+	"a target that was killed: a message says that the target does not answer"
 (finish dead; echo $? >finished) >log 2>&1 &
 finisher=$!
 wait_for [ -s finished ]

@@ -31,7 +31,7 @@ for how in bpf shm; do
 	done
 done
 is "$(xpumerge dump double-bpf.data | grep -o 'what=NOT_FREED' | wc -l)" 6 \
-	"frees that CUDA refused are recorded as refused"
+	"calls to free memory that CUDA refused are recorded as refused"
 is "$(xpumerge -i double-bpf.data --table memory_failures --csv 2>/dev/null |
 	awk -F, 'NR > 1 { print $2 }' | paste -sd' ' -)" \
 	"18446744073709551614 9223372036854775808" "the refused sizes are recorded"
@@ -91,7 +91,7 @@ loader=$!
 wait_for has_both second
 kill -INT $loader
 wait $loader
-is $? 0 "recorder killed, another one: exit status 0" || diag "$(cat load.log)"
+is $? 0 "recorder killed, another recorder: exit status 0" || diag "$(cat load.log)"
 kill -9 "$again_pid"
 for name in first second; do
 	xpumerge -i $name.data --memory live -f folded -o $name.folded 2>$name.merge

@@ -58,7 +58,7 @@ want = [r for r in json.load(open("kernel.json"))["kernel_metrics"]
         if r["name"].startswith("kernel_03")]
 print(len(want), rows[-1]["path"], abs(kept - want[0]["energy_j"]) < 1e-3 * kept)')" \
 "1 [idle] True" \
-	"a filter on kernels: the rest keeps its share of the energy"
+	"a filter on kernels: the kernels that stay keep their share of the energy"
 
 record hz --gpu-metrics=100
 nr=$(nr_samples)

@@ -41,7 +41,7 @@ exact old "the records of CUPTI 12.6"
 # ---- nobody asked for it
 
 xpuload --memory --gpu-only -o without.data "$managed" >without.out 2>load.log
-is "$(xpumerge dump without.data | grep -c MIGRATION)" 0 "--memory alone: no record"
+is "$(xpumerge dump without.data | grep -c MIGRATION)" 0 "--memory alone: no migration is recorded"
 XPU_SIM_NO_MIGRATIONS=28 xpuload --migrations --gpu-only -o none.data "$XPU_BUILD/workload/memory" \
 	-M -n 20 >none.out 2>load.log
 unlike "$(cat load.log)" migration "without managed memory CUPTI is not even asked"
@@ -50,12 +50,12 @@ unlike "$(cat load.log)" migration "without managed memory CUPTI is not even ask
 
 XPU_SIM_NO_MIGRATIONS=28 xpuload --migrations --gpu-only -o refused.data "$managed" >refused.out \
 	2>load.log
-is "$? $(grep -c 'page migrations' load.log)" "0 1" "CUPTI refuses: one line says it"
+is "$? $(grep -c 'page migrations' load.log)" "0 1" "CUPTI refuses: one line says so"
 like "$(cat load.log)" \
 	'page migrations of managed memory are not recorded, because CUPTI refuses to count them \(CUPTI_ERROR_UM_PROFILING_NOT_SUPPORTED, error 28\): GPU 0 has no concurrent managed access$' \
 	"CUPTI refuses: the line says why"
 like "$(xpumerge refused.data 2>&1 >/dev/null)" 'page migrations of managed memory are not rec' \
-	"CUPTI refuses: xpumerge says it, too"
+	"CUPTI refuses: xpumerge says so, too"
 is "$(figures refused.data)" "" "CUPTI refuses: the table has no rows"
 
 XPU_SIM_DROP=7 xpuload --migrations --memory-only -o drop.data "$managed" -n 300 >drop.out \
@@ -64,7 +64,7 @@ figures drop.data >got
 dropped=$(sed -n 's/^ *\([0-9]*\) device records dropped by CUPTI$/\1/p' merge.log)
 # The program says how often each of its calls happened; without drops, each is a record.
 is "$((dropped + $(xpumerge dump drop.data | grep -c ' MIGRATION ')))" \
-	"$((600 * 6 + 4))" "CUPTI drops records: each one is counted"
+	"$((600 * 6 + 4))" "CUPTI drops records: each dropped record is counted"
 
 # ---- several files
 
@@ -84,10 +84,10 @@ for how in bpf shm; do
 	is "$(cat got.sums)" "$(cat sums)" "--every, $how: no byte and no fault is missing"
 	more=$(awk 'NR == FNR { said[$1 " " $2] = $3; next }
 		$2 ~ /^mg_/ && $3 > said[$1 " " $2]' every.out got)
-	is "$more" "" "--every, $how: no path has more than is true"
+	is "$more" "" "--every, $how: no path has too many bytes or faults"
 	known=$(awk '$2 ~ /^mg_/ { n += $3 } END { print n }' got)
 	all=$(awk '$2 ~ /^mg_/ { n += $3 } END { print n }' every.out)
 	[ "${known:-0}" -gt 0 ]
-	ok $? "--every, $how: some have a path: $((known * 100 / all)) %"
+	ok $? "--every, $how: some migrations have a path: $((known * 100 / all)) %"
 done
 done_testing

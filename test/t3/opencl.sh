@@ -30,14 +30,14 @@ is "$(verdict all)" "launches 160000 matched 160000 wrong 0 unmatched 0 lost 0" 
 	"every launch is matched, under its own site"
 sort times.txt >want.txt
 kernels all.data >got.txt
-is "$(wc -l <got.txt)" 160000 "there is a device time for each"
+is "$(wc -l <got.txt)" 160000 "each launch of an OpenCL kernel has a device time"
 cmp got.txt want.txt
-ok $? "each of them is the time that the program reads itself"
+ok $? "each device time is the time that the program reads itself"
 like "$(cat load.log)" \
 	'OpenCL: the times of .* are known to within [0-9.]+ us, by the calls that enqueue work' \
-	"the distance between the two clocks has a bound, which is said"
+	"a message gives the error bound of OpenCL times"
 like "$(cat all.folded)" ';launcher;site_03;clEnqueueNDRangeKernel;\[GPU_Kernel\]kernel_03 ' \
-	"frames below the call are left out"
+	"frames below the OpenCL call are left out"
 
 run() {			# run NAME WHAT OPTION... -- ARGUMENT...: records 20,000 launches
 	name=$1 what=$2
@@ -52,17 +52,17 @@ run() {			# run NAME WHAT OPTION... -- ARGUMENT...: records 20,000 launches
 	xpuload -o "$name.data" $opts "$exact" -n 2500 "$@" >/dev/null 2>load.log
 	is "$(verdict "$name")" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" "$what"
 }
-run none "no event is asked for" -- -e none
-run half "each other event is asked for" -- -e half
-run order "queues that run out of order" -- -q 1 -e all
-run shm "through shared memory" --transport shm -- -e half
-run launch "a probe for each launch" --probe launch -- -e half
-run memory "with events of memory" --memory -- -e half
+run none "no event is asked for: every launch is matched" -- -e none
+run half "each other event is asked for: every launch is matched" -- -e half
+run order "queues that run out of order: every launch is matched" -- -q 1 -e all
+run shm "through shared memory: every launch is matched" --transport shm -- -e half
+run launch "a probe for each launch: every launch is matched" --probe launch -- -e half
+run memory "with events of memory: every launch is matched" --memory -- -e half
 
 # The user's own layer stays below the shim. This one has a timer.
 OPENCL_LAYERS=$XPU_BUILD/workload/cl_layer.so CL_LAYER_TIMER=1
 export OPENCL_LAYERS CL_LAYER_TIMER
-run layer "with a layer of the user's" -- -e half
+run layer "with the user's own layer: every launch is matched" -- -e half
 unset OPENCL_LAYERS CL_LAYER_TIMER
 like "$(cat load.log)" \
 	'OpenCL: the times of .* are known to within [0-9.]+ us, by clGetDeviceAndHostTimer' \
@@ -73,14 +73,14 @@ LD_PRELOAD=$XPU_SHIM "$exact" -t 2 -n 3000000 >late.out 2>late.err &
 pid=$!
 sleep 1
 xpuload -p $pid --duration 1 -o late.data 2>load.log
-is $? 0 "attached late"
+is $? 0 "attached late: exit status 0"
 kill $pid
 wait $pid 2>/dev/null
 verdict late >late.verdict
 like "$(cat late.verdict)" '^launches [0-9]{4,} matched [0-9]{4,} wrong 0 ' \
-	"a program that was attached to late has device times, none under a wrong site"
+	"attached late: device times are recorded, none under a wrong site"
 is "$(awk '{ d = $2 - $4; print (d >= 0 && d < 5000) }' late.verdict)" 1 \
-	"no more launches are without device work than are in flight at the end"
+	"attached late: only launches in flight at the end are without device work"
 
 # A program sees the same with the shim, whatever it does.
 for case in nulls:2 events:1100 queues:1000 released:2 user:2 order:200 copies:21 buffers:5 \
@@ -90,30 +90,31 @@ for case in nulls:2 events:1100 queues:1000 released:2 user:2 order:200 copies:2
 	bare=$?
 	xpuload -o $case.data "$odd" $case >own.out 2>load.log
 	is $? $bare "$case: the program ends as without xpuload"
-	is "$(cat own.out)" "$(cat bare.out)" "$case: it gets the same results"
+	is "$(cat own.out)" "$(cat bare.out)" "$case: the program gets the same results"
 	is "$(verdict $case)" \
 		"launches $launches matched $launches wrong 0 unmatched 0 lost 0" \
-		"$case: all launches that put work on the device have it"
+		"$case: each launch that puts work on the device has its work"
 done
 like "$(cat user.log)" '1 launch that .* refused' \
-	"work that fails behind a user event is refused work"
-like "$(cat nulls.log)" '5 launches that .* refused' "calls that return errors are refused launches"
+	"work that fails behind a user event counts as a refused launch"
+like "$(cat nulls.log)" '5 launches that .* refused' \
+	"calls that return errors count as refused launches"
 like "$(cat buffers.folded)" \
 	';buffers;clEnqueueCommandBufferKHR;\[GPU_Kernel\]\[command buffer\] 5$' \
 	"a command buffer is one piece of work"
 is "$(sed -n 's/.*;copies;\(clEnqueue[A-Za-z]*\);\[GPU_\([A-Za-z]*\)\].* 1$/\1 \2/p' copies.folded |
 	sort | uniq | wc -l)" 19 "copies and fills of each kind have the names of their calls"
 is "$(xpumerge -i subdevices.data -f folded --unit count 2>/dev/null |
-	grep -c '\[GPU[0-9]_Kernel\]on_part 1$')" 2 "sub-devices are devices of their own"
+	grep -c '\[GPU[0-9]_Kernel\]on_part 1$')" 2 "sub-devices have numbers of their own"
 
 xpuload -o never.data "$odd" never >never.out 2>load.log
-is $? 0 "a program that ends before its work began"
+is $? 0 "a program that ends before its work began: exit status 0"
 is "$(verdict never)" "launches 2 matched 1 wrong 0 unmatched 1 lost 0" \
-	"work that never ran is a launch without device work"
+	"work that never ran counts as a launch without device work"
 
 # Waits: the program measures them itself.
 xpuload -o waits.data "$odd" waits >waits.out 2>load.log
-is $? 0 "a program that waits"
+is $? 0 "a program that waits: exit status 0"
 xpumerge -i waits.data -f folded --unit us -o waits.folded 2>waits.log
 for wait in wait_finish:clFinish wait_events:clWaitForEvents wait_read:clEnqueueReadBuffer; do
 	call=${wait#*:} wait=${wait%:*}
@@ -126,21 +127,24 @@ done
 
 # Memory: the peak is 1 MiB, 2 MiB and 64 KiB, and 4 KiB that stay.
 xpuload --memory -o mem.data "$odd" memory >/dev/null 2>load.log
-is $? 0 "a program that makes and frees memory"
+is $? 0 "a program that makes and frees memory: exit status 0"
 xpumerge -i mem.data -f text -o mem.txt 2>/dev/null
-like "$(cat mem.txt)" 'at most 3215360 bytes' "the peak of its memory is exact"
-like "$(cat mem.txt)" 'memory never freed: 4096 bytes in 1 piece' "what it does not free is known"
+like "$(cat mem.txt)" 'at most 3215360 bytes' "the peak of the program's memory is exact"
+like "$(cat mem.txt)" 'memory never freed: 4096 bytes in 1 piece' \
+	"memory that the program does not free is known"
 xpuload --memory-only -o only.data "$odd" memory >/dev/null 2>load.log
 xpumerge -i only.data -f text -o only.txt 2>/dev/null
-like "$(cat only.txt)" 'at most 3215360 bytes' "events of memory alone"
+like "$(cat only.txt)" 'at most 3215360 bytes' \
+	"--memory-only: the peak of the program's memory is exact"
 
 # Two vendors in one process: their numbers are equal, their launches are not mixed up.
 if [ -x "$XPU_BUILD/workload/cl_pair" ]; then
 	use_sim
 	xpuload -o pair.data "$XPU_BUILD/workload/cl_pair" >pair.out 2>load.log
-	is "$(cat pair.out)" "12000 launches" "a program that uses CUDA and OpenCL"
+	is "$(cat pair.out)" "12000 launches" \
+		"a program that uses CUDA and OpenCL makes 12,000 launches"
 	is "$(verdict pair)" "launches 12000 matched 12000 wrong 0 unmatched 0 lost 0" \
-		"every launch of both is matched, under its own site"
+		"every launch of CUDA and of OpenCL is matched, under its own site"
 	like "$(cat pair.folded)" \
 		'site_03;kernel_03;__cudaLaunchKernel;\[GPU[0-9]*_Kernel\]kernel_03' \
 		"calls of CUDA have their names"

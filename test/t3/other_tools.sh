@@ -16,7 +16,7 @@ start_dormant a -t 2
 is "$(ask a subscribe)" "subscribe 0" "shim asleep: CUPTI is free for other tools"
 attach one -p "$a_pid"
 wait_for grep -qs 'CUPTI is in use' one.log
-ok $? "another tool uses CUPTI: a message says so" || diag "$(cat one.log)"
+ok $? "another tool uses CUPTI: a message says that this is so" || diag "$(cat one.log)"
 like "$(cat one.log)" "^xpuload: .*pid $a_pid.*in use by .*profiler-in-the-program" \
 	"another tool uses CUPTI: the message names the tool and the target's pid"
 is "$(ask a "burst 100")" "burst 100" "another tool uses CUPTI: the target keeps running"

@@ -54,13 +54,14 @@ child_is_there() {
 # checks NAME KEPT: checks what a program has written down when it was started
 checks() {
 	is "$(cat "said/$2" 2>/dev/null)" "$(keeps "$3")" \
-		"$1 has the right capabilities, and can gain no others"
+		"$1 has the right capabilities, and can gain no other capabilities"
 	rm -f "said/$2"
 }
 
 # is_bare PID NAME KEPT
 is_bare() {
-	is "$(status "$1")" "$(keeps "$3")" "$2 has the right capabilities, and can gain no others"
+	is "$(status "$1")" "$(keeps "$3")" \
+		"$2 has the right capabilities, and can gain no others"
 }
 
 records() {		# records WHO KEPT_FOR_FILES KEPT_TO_READ

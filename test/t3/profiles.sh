@@ -45,7 +45,7 @@ for how in "late 0" "late 4" "kineto 0" "kineto 4"; do
 	xpumerge -i "$name.1.data" -f folded --unit count -o "$name.folded" 2>"$name.mlog"
 	like "$(cat "$name.mlog")" \
 		'launches ([1-9][0-9]*) matched [1-9][0-9]* unmatched [0-9]+ lost 0' \
-		"$how: the rest is recorded" || diag "$(cat "$name.mlog")"
+		"$how: other work is recorded" || diag "$(cat "$name.mlog")"
 	unlike "$(cat "$name.folded")" ';profiled;.*\[GPU_Memset\]' \
 		"$how: work that the program profiled itself is not recorded"
 done

@@ -193,7 +193,7 @@ took=$(($(date +%s) - began))
 [ $took -le 9 ]
 ok $? "an unanswered request: xpuload ends $took s after the program"
 like "$(accounts program.err)" '^0 [1-9][0-9]* [0-9]+$' \
-	"an unanswered request: its profile is counted as lost"
+	"an unanswered request: the request's profile is counted as lost"
 
 # A receiver that has none of the earlier requests.
 kill $receiver

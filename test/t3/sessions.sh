@@ -64,7 +64,7 @@ if [ -r /usr/share/perl5/Devel/NYTProf/flamegraph.pl ]; then
 	is $? 0 "-o h.svg: exit status 0"
 	python3 -c 'import xml.dom.minidom; xml.dom.minidom.parse("h.svg")' 2>log
 	ok $? \
-		"-o h.svg: valid XML, whatever the command is, and wherever its title is cut" ||
+		"-o h.svg: the picture is XML, whatever the command is, and wherever its title is cut" ||
 		diag "$(cat log)"
 else
 	skip "-o g.svg" "no flamegraph.pl"
@@ -84,7 +84,7 @@ if [ -x "$setcap" ]; then
 			>h.out 2>h.log
 		is $? 0 "file capabilities: exit status 0"
 		like "$(cat h.log)" '1000 launches .* 1000 device records.* lost 0' \
-			"file capabilities: an ordinary user records"
+			"file capabilities: an ordinary user can record"
 		like "$(LD_LIBRARY_PATH=/marker setpriv --reuid 65534 --regid 65534 \
 			--clear-groups inst/bin/xpuload -q -o home/h.data \
 			sh -c 'echo $LD_LIBRARY_PATH' 2>/dev/null)" '^/marker$' \

@@ -90,9 +90,9 @@ like "$(cat home/r.log)" 'not recorded without BPF: CPU samples' \
 
 # The transport that the user chooses.
 bare "$inst" --transport bpf -o x.data "$exact" >out 2>log
-is "$? $(wc -l <log)" "125 1" "--transport bpf where it is not allowed: refused, with one line"
+is "$? $(wc -l <log)" "125 1" "--transport bpf where BPF is not allowed: refused, with one line"
 like "$(cat log)" '^xpuload: cannot .*not permitted.*: ' \
-	"--transport bpf where it is not allowed: the message says why"
+	"--transport bpf where BPF is not allowed: the message says why"
 bare "$inst" --off-cpu -o x.data "$exact" >out 2>log
 is $? 125 "--off-cpu without BPF: refused"
 like "$(cat log)" 'a COMMAND can be recorded, but without --off-cpu$' \
@@ -109,9 +109,9 @@ for args in "-a" "-p 1" "--off-cpu $exact"; do
 done
 if "$XPULOAD" --check >check.log 2>&1; then
 	xpuload -o b.data "$exact" -n 1000 >out 2>log
-	like "$(cat log)" '; through BPF; .*; lost 0$' "where BPF is allowed, xpuload uses it"
+	like "$(cat log)" '; through BPF; .*; lost 0$' "where BPF is allowed, xpuload uses BPF"
 else
-	skip "where BPF is allowed, xpuload uses it" "$(grep MISSING check.log | head -n 1)"
+	skip "where BPF is allowed, xpuload uses BPF" "$(grep MISSING check.log | head -n 1)"
 fi
 
 # ---- children
@@ -189,7 +189,7 @@ done
 	-n 1000 >out 2>log
 is $? 125 "other namespaces, no perf events: --strict fails"
 like "$(cat log)" 'made no launch by CUDA or OpenCL: .*or it could not reach xpuload from another network' \
-	"other namespaces, no perf events: the message names this possibility"
+	"other namespaces, no perf events: the message names other namespaces"
 
 # A process that cannot make a file for its memory makes other memory. limited.sh LIMIT: files
 # have at most LIMIT blocks.

@@ -104,7 +104,7 @@ is "$(grep -vc '^exact;' ended.folded)" 0 \
 	"60 processes that have ended: xpuload knows their names"
 # shellcheck disable=SC2016 # in the other shell
 late images sh -c '"$0" -n 300; exec "$1" -n 200' "$XPU_BUILD/workload/forks" "$exact"
-is $? 0 "a fork, and programs that follow one another, have ended: nothing is lost" ||
+is $? 0 "a fork, and programs that follow one another: nothing is lost after they have ended" ||
 	diag "$(cat log)"
 exact images 1100 "a fork and execs that have ended: every launch is matched, under its own site"
 
@@ -131,7 +131,7 @@ is "$ids" "$(readelf -n "$exact" | sed -n 's/.*Build ID: //p')" \
 	"each mapping of the program has its build-id"
 
 late killed "$XPU_BUILD/workload/ends" -n 500 killed
-unlike "$(cat log)" 'mmap or comm events' "a process that is killed: it had reported its mappings"
+unlike "$(cat log)" 'mmap or comm events' "a process that is killed has reported its mappings"
 is "$(grep -v '\[no launch\]' killed.folded | grep -vc ';site_[a-z]*;')" 0 \
 	"a process that is killed: each launch has its path"
 
@@ -161,7 +161,7 @@ if command -v python3 >/dev/null && [ -e "$XPU_BUILD/workload/py_launch.so" ]; t
 	late later python3 later.py 0.5
 	is "$(grep -c ';py_launch;' later.folded) $(sed -n 's/.*\(mmap\) or comm.*/\1/p' log)" \
 		"1 " \
-		"a library that is loaded later, before a kill: its functions have names" ||
+		"a library that is loaded shortly before a kill: its functions have names" ||
 		diag "$(cat log later.folded)"
 	for how in "" "--call-graph fp" generated; do
 		late_options=${how%generated}
@@ -217,7 +217,7 @@ go_on() {		# go_on FILE: waits for FILE, continues xpuload, and returns its stat
 
 stopped first 0.4
 is "$(cat sfirst.account)" "0 3000 0 0" \
-	"stopped while a process begins and ends: all launches are recorded" ||
+	"xpuload is stopped while a process begins and ends: all launches are recorded" ||
 	diag "$(cat sfirst.log)"
 n=0
 while [ $n -lt "$stops" ]; do
@@ -232,7 +232,8 @@ n=0
 while [ $n -lt "$stops" ]; do
 	n=$((n + 1))
 	is "$(cat "s$n.account")" "0 3000 0 0" \
-		"stopped for $stop_s s after $(cat "s$n.time") s: all launches are recorded" ||
+		"stopped for $stop_s s after $(cat \
+			"s$n.time") s: all launches are recorded" ||
 		diag "$(cat "s$n.log")"
 done
 

@@ -153,7 +153,7 @@ pkill -KILL -P $pid -x exact
 wait $pid 2>/dev/null
 xpumerge -i killed.data >out 2>merge.log
 like "$(cat out)" "samples cover at least [0-9.]+ % of the kernels' time: " \
-	"killed: the summary says how much the samples cover at least"
+	"killed: the summary says how much time the samples cover at least"
 like "$(cat merge.log)" '^ +[0-9]+ us of kernels without PC samples' \
 	"killed: the summary counts the time without samples"
 
@@ -176,12 +176,12 @@ like "$(xpumerge -i late.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of ke
 xpuload --stalls -o context.data "$XPU_BUILD/workload/ends" context >/dev/null 2>load.log
 is $? 0 "two contexts: exit status 0" || diag "$(cat load.log)"
 like "$(cat load.log)" 'stall reasons are recorded only for the first context of GPU 0' \
-	"two contexts: a message says that only one is recorded"
+	"two contexts: a message says that only one context is recorded"
 like "$(xpumerge -i context.data -o context.folded 2>&1)" \
 	'launches ([1-9][0-9]*) matched \1 unmatched 0 lost 0' \
 	"two contexts: every launch is matched"
 like "$(xpumerge -i context.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' \
-	"two contexts: the first has samples"
+	"two contexts: the first context has samples"
 
 # Inlined functions stand under their callers.
 XPU_SIM_CUBIN=$XPU_SRC/test/cubin/inlined.cubin
@@ -228,7 +228,7 @@ XPU_SIM_CUPTI_VERSION=24
 export XPU_SIM_CUPTI_VERSION
 xpuload --stalls -o old.data "$XPU_BUILD/workload/shapes" 100 1 >/dev/null 2>load.log
 like "$(cat load.log)" 'no stall reasons are recorded: CUPTI before 12.8' \
-	"an older CUPTI: a message says that it is too old"
+	"an older CUPTI: a message says that CUPTI is too old"
 unset XPU_SIM_CUPTI_VERSION
 
 # A GPU has one sampler. CUPTI lets a second one begin, but then reports nothing to either: so the

@@ -35,7 +35,7 @@ end() {
 start_dormant a -t 2
 screen "$XPULOAD -p $a_pid -o a.data"
 shows '^xpuload: attached to 1 process, [0-9]+ \(live\), Ctrl-C ends$'
-ok $? "-p: the terminal shows which process is attached to" || diag "$(cat capture)"
+ok $? "-p: the terminal shows to which process xpuload attaches" || diag "$(cat capture)"
 wait_for works_and_shows '^[1-9][0-9]* s, [0-9.]+ ?k? launches/s, [0-9.]+ ([KMG]i)?B, lost 0$'
 ok $? "-p: the status line has seconds, launches a second, bytes, losses" || diag "$(cat capture)"
 kill -INT "$(pgrep -o -f "^$XPULOAD -p $a_pid -o a.data$")"

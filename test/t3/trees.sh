@@ -69,7 +69,7 @@ exact tree $launches \
 	"present children, and $((nr / 20)) that come and go: every launch is matched, under its own site" ||
 	diag "$(cat tree.log)"
 unlike "$(cat tree.log)" 'warning' \
-	"present children, and those that come and go: there is no warning"
+	"present children, and children that come and go: there is no warning"
 like "$(cat alone.log)" '^xpuload: 0 launches ' "--no-children: no launch of a child is recorded"
 exact own_f 900 "CUDA_INJECTION64_PATH of children: every launch is matched, under its own site"
 # A new child that is quicker than xpuload is recorded, or a message says that it is missing.

@@ -132,7 +132,7 @@ if ${CC:-gcc} -shared -fPIC -o old.so "$XPU_SRC/test/lib/nowhere.c" 2>cc.log &&
 			inlining
 		is $? 0 "$how on an unknown C library: exit status 0"
 		like "$(cat load.log)" 'this C library is unknown' \
-			"$how on an unknown C library: a message says that it is unknown"
+			"$how on an unknown C library: a message says that the C library is unknown"
 		like "$(cat run.txt)" ' 0 unwound in the process, 2 by frame pointers' \
 			"$how on an unknown C library: call chains come from frame pointers"
 	done

@@ -28,15 +28,15 @@ run() {			# run WORKLOAD LAUNCHES NAME OPTION...: records, merges and compares
 run exact 16008 bpf
 like "$(cat bpf.folded)" ';site_03;toy_launch;toy_launch;\[GPU_Kernel\]kernel_03 ' \
 	"the call has the name that the vendor gave it, after the frame of its library"
-is "$(grep -c ';site_08;.*\]kernel_08 ' bpf.folded)" 1 "slow kernels stand under one path"
+is "$(grep -c ';site_08;.*\]kernel_08 ' bpf.folded)" 1 "slow kernels are under one path"
 
 # The sum of 8 kernels, each of which takes 50 ms and, on a busy machine, more.
 xpumerge -i bpf.data -f folded --unit us -o us.folded 2>merge.log
 took=$(sed -n 's/.*\[GPU_Kernel\]kernel_08 //p' us.folded)
 [ "$took" -ge 400000 ] && [ "$took" -lt 4000000 ]
-ok $? "their times were converted from the runtime's own clock: $took us"
+ok $? "times of slow kernels are converted from the runtime's own clock: $took us"
 
-like "$(cat us.folded)" 'wait_for;toy_wait;\[GPU_Wait\]' "waits stand under the call that waits"
+like "$(cat us.folded)" 'wait_for;toy_wait;\[GPU_Wait\]' "waits are under the call that waits"
 
 run exact 16008 shm --transport shm
 
@@ -59,7 +59,7 @@ case "$(gpus 'kernel_0[0-3]') $(gpus 'kernel_1[0-3]')" in
 "GPU0 GPU1" | "GPU1 GPU0") true ;;
 *) false ;;
 esac
-ok $? "each API has a GPU of its own: both are its process's first"
+ok $? "each API has a GPU of its own, although both are the first of their process"
 
 run pair 12000 each_launch --probe launch
 run pair 12000 two_shm --transport shm
@@ -72,7 +72,7 @@ for file in every.*.data; do
 	xpumerge -i "$file" -f folded --unit count -o every.folded 2>merge.log
 	"$XPU_SRC/test/lib/verdict.sh" every.folded merge.log
 done >verdicts
-is "$(grep -cv ' wrong 0 unmatched 0 lost 0$' verdicts)" 0 "every file is exact by itself"
+is "$(grep -cv ' wrong 0 unmatched 0 lost 0$' verdicts)" 0 "--every: each file is exact by itself"
 is "$(awk '{ n += $2; m += $4 } END { print n, m }' verdicts)" "12000 12000" \
-	"$(wc -l <verdicts) files have all launches"
+	"--every: $(wc -l <verdicts) files have all launches"
 done_testing

@@ -133,7 +133,10 @@ static void moves(const struct piece *p, int what)
 	add(p->site, MOVES, p->bytes / BLOCK, p->bytes / SMALL_PAGE);
 }
 
-/* Pages that move to and fro within 0.5 ms would stay where they are, as thrashing. */
+/*
+ * Waits a little. If pages moved to and fro within 0.5 ms, CUDA would take this for thrashing, and
+ * would leave them where they are.
+ */
 static void rest(void)
 {
 	CHECK(cudaDeviceSynchronize());
