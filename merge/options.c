@@ -203,50 +203,6 @@ static int set_format(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
-static int set_memory(void *target, const struct cmdline_given *given)
-{
-	struct options *o = target;
-	int i = cmdline__find_name(given, given->arg);
-
-	if (i < 0)
-		return i;
-	o->view = MEMORY_NONE + 1 + i;
-	return 0;
-}
-
-/* Reads moments, separated by commas. */
-static int set_at(void *target, const struct cmdline_given *given)
-{
-	struct options *o = target;
-	const char *at = given->arg;
-	char text[64], why[128];
-	size_t len;
-
-	for (o->nr_at = 0; o->nr_at < MAX_MOMENTS; at += len + 1) {
-		len = strcspn(at, ",");
-		snprintf(text, sizeof(text), "%.*s", (int)min_t(size_t, len, sizeof(text)), at);
-		o->at_failure[o->nr_at] = !strcmp(text, "failed");
-		if (!o->at_failure[o->nr_at] && filter__read_time(&o->at_ns[o->nr_at], text, why)) {
-			complain("--at: %s, or failed", why);
-			return -EINVAL;
-		}
-		if (!o->diff && o->nr_at && o->at_ns[o->nr_at] < o->at_ns[o->nr_at - 1]) {
-			complain("--at %s: expected moments one after the other", given->arg);
-			return -EINVAL;
-		}
-		o->nr_at++;
-		if (!o->diff && o->nr_at > 1 &&
-		    (o->at_failure[o->nr_at - 1] || o->at_failure[o->nr_at - 2])) {
-			complain("--at %s: expected failed alone, or times", given->arg);
-			return -EINVAL;
-		}
-		if (!at[len])
-			return 0;
-	}
-	complain("--at: expected at most %d moments", MAX_MOMENTS);
-	return -EINVAL;
-}
-
 static int set_by(void *target, const struct cmdline_given *given)
 {
 	struct options *o = target;
@@ -397,10 +353,6 @@ static const char *const unit_names[] = {
 	[UNIT_COUNT] = "count", [UNIT_BYTES] = "bytes", NULL,
 };
 
-static const char *const memory_names[] = {	/* in the order of enum memory_view */
-	"live", "peak", "allocated", "leaked", "failed", NULL,
-};
-
 static const char *const graph_names[] = {
 	[GRAPH_CAPTURE] = "capture", [GRAPH_LAUNCH] = "launch", [GRAPH_BOTH] = "both", NULL,
 };
@@ -452,14 +404,6 @@ static const struct cmdline_option rows[] = {
 	  .help = "launches and device work, not what threads did" },
 	{ "cpu-only", CMDLINE_FLAG(cpu_only), .group = FORMAT_MERGED,
 	  .help = "what threads did, not launches and device work" },
-	{ "memory", 0, "WHAT", .set = set_memory, .names = memory_names, .group = FORMAT_MERGED,
-	  .help = "memory in bytes, not times, by call path: live (at the end, or\n"
-		  "--at), peak (when most was used), allocated (in all), leaked\n"
-		  "(never freed), failed (that CUDA refused)" },
-	{ "at", 0, "TIME,...", .set = set_at, .group = FORMAT_MERGED,
-	  .help = "for --memory live: at TIME, as for --from, or failed: when CUDA last\n"
-		  "refused to give memory; TIME,TIME,...: the table memory_moments\n"
-		  "shows all, other results the last; in diff: one for A, one for B" },
 	{ "graph", 0, "MODE", CMDLINE_NAME(graph, graph_names), .group = FORMAT_MERGED,
 	  .help = "work of CUDA graphs under the call path that made the node:\n"
 		  "capture (default); that launched the graph: launch; or both" },
@@ -481,8 +425,6 @@ static const struct cmdline_option rows[] = {
 	  .help = "only events of these: numbers, as in 0,4-7, or names of threads" },
 	{ "kernel", 0, "REGEX", MANY(FILTER_KERNEL),
 	  .help = "only kernels with a name that matches" },
-	{ "nvtx", 0, "REGEX", MANY(FILTER_NVTX),
-	  .help = "only launches inside an NVTX range with a name that matches" },
 	{ "window", 0, "LIST", MANY(FILTER_WINDOW),
 	  .help = "only the capture windows with these numbers" },
 	{ "from", 0, "TIME", FILTER(FILTER_FROM) },
@@ -569,25 +511,112 @@ static const struct cmdline_option rows[] = {
 	  .help = "print this" },
 };
 
-_Static_assert(ARRAY_SIZE(rows) <= CMDLINE_MAX_OPTIONS, "options.given has a bit for each");
+/* These are the rows above, with the options of features; options.given has a bit for each. */
+static struct cmdline_option all[CMDLINE_MAX_OPTIONS];
+
+_Static_assert(ARRAY_SIZE(rows) < CMDLINE_MAX_OPTIONS, "some are left for features");
 
 /* The commands of features follow. */
 static const char *commands[3 + NR_FEATURES + 1] = { "diff", "dump", "split" };
 
-static const struct cmdline cmdline = {
+static struct cmdline cmdline = {
 	.version = "xpumerge " XPU_VERSION,
 	.usage = usage,
 	.footer = footer,
 	.column = 23, .columns = 88,
-	.options = rows,
-	.nr_options = ARRAY_SIZE(rows),
+	.options = all,
 	.commands = commands,
 	.habits = habits,
 	.error = complain,
 	.invalid = complain_invalid,
 };
 
-/* ---- commands of features -------------------------------------------------------------------- */
+/* ---- options and commands of features -------------------------------------------------------- */
+
+/* Return: the option of a feature that is called @name, and the feature's number; or NULL. */
+static const struct cmdline_option *features__option(const char *name, unsigned int *id)
+{
+	const struct feature_options *brought;
+	size_t i;
+
+	for (*id = 0; features[*id]; ++*id) {
+		brought = features[*id]->options;
+		for (i = 0; brought && i < brought->nr; i++)
+			if (!strcmp(brought->rows[i].name, name))
+				return &brought->rows[i];
+	}
+	return NULL;
+}
+
+static int set_of_feature(void *target, const struct cmdline_given *given)
+{
+	struct options *o = target;
+	unsigned int id;
+	const struct cmdline_option *option = features__option(given->option->name, &id);
+
+	return option->set(o->values[id], given);
+}
+
+static void add_option(const struct cmdline_option *option)
+{
+	if (cmdline.nr_options < ARRAY_SIZE(all))
+		all[cmdline.nr_options++] = *option;
+}
+
+/* Makes the table of all options, each option of a feature after the option that it follows. */
+static void add_options(void)
+{
+	const struct feature_options *brought;
+	struct cmdline_option option;
+	size_t i, k, row;
+
+	cmdline.nr_options = 0;
+	for (row = 0; row < ARRAY_SIZE(rows); row++) {
+		add_option(&rows[row]);
+		for (i = 0; features[i]; i++) {
+			brought = features[i]->options;
+			if (!brought || strcmp(brought->after, rows[row].name) != 0)
+				continue;
+			for (k = 0; k < brought->nr; k++) {
+				option = brought->rows[k];
+				option.set = option.set ? set_of_feature : set_filter;
+				add_option(&option);
+			}
+		}
+	}
+}
+
+/* Makes the values of features' options. Return: 0 or -ENOMEM. */
+static int options__make_values(struct options *o)
+{
+	size_t i;
+
+	for (i = 0; features[i]; i++) {
+		if (!features[i]->options || !features[i]->options->bytes)
+			continue;
+		o->values[i] = calloc(1, features[i]->options->bytes);
+		if (!o->values[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Checks the options of features. */
+static int options__check_features(struct options *o)
+{
+	const struct feature_line line = {
+		.format = o->format, .write = &o->write, .by_shape = o->by_shape,
+		.gpu_only = o->gpu_only, .cpu_only = o->cpu_only, .diff = o->diff,
+		.complain = complain,
+	};
+	size_t i;
+	int err = 0;
+
+	for (i = 0; features[i] && !err; i++)
+		if (features[i]->options && features[i]->options->check)
+			err = features[i]->options->check(o->values[i], &line);
+	return err;
+}
 
 /* Completes the usage and the list of commands. */
 static void add_commands(void)
@@ -706,22 +735,22 @@ static int options__check_given(const struct options *o)
 	char list[128];
 	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(rows); i++) {
+	for (i = 0; i < cmdline.nr_options; i++) {
 		if (!(o->given & 1ull << i))
 			continue;
-		why = option__refuses(&rows[i], o);
+		why = option__refuses(&all[i], o);
 		if (why) {
-			complain("--%s %s", rows[i].name, why);
+			complain("--%s %s", all[i].name, why);
 			return -EINVAL;
 		}
-		if (rows[i].group && o->importer.opts.events_only) {
+		if (all[i].group && o->importer.opts.events_only) {
 			complain("--%s cannot change the events of an export of Nsight Systems: "
-				 "make a recording with -o x.data first", rows[i].name);
+				 "make a recording with -o x.data first", all[i].name);
 			return -EINVAL;
 		}
-		if (rows[i].group & ~o->format->format->options) {
-			complain("--%s is for -f %s", rows[i].name,
-				 formats__list(rows[i].group, o->diff, list));
+		if (all[i].group & ~o->format->format->options) {
+			complain("--%s is for -f %s", all[i].name,
+				 formats__list(all[i].group, o->diff, list));
 			return -EINVAL;
 		}
 	}
@@ -888,54 +917,6 @@ static int options__pick_format(struct options *o)
 	return -EINVAL;
 }
 
-/* Checks options of memory, which is counted in bytes, or in allocations. */
-static int options__check_memory(struct options *o)
-{
-	const struct format *format = o->format->format;
-	uint32_t known = o->diff ? format->diff_units : format->units;
-
-	if (o->nr_at && o->view != MEMORY_LIVE) {
-		complain("--at is for --memory live");
-		return -EINVAL;
-	}
-	if (o->diff && o->nr_at > TREE_SIDES) {
-		complain("--at: diff has two moments at most: of A, and of B");
-		return -EINVAL;
-	}
-	if (!o->view)
-		return 0;
-	if (o->gpu_only || o->cpu_only) {
-		complain("--memory shows memory alone: it cannot be combined with --%s",
-			 o->gpu_only ? "gpu-only" : "cpu-only");
-		return -EINVAL;
-	}
-	if (format->no_memory) {
-		complain("--memory is not for -f %s%s", o->format->name,
-			 !strcmp(o->format->name, "chrome") || !strcmp(o->format->name, "pftrace") ?
-			 ": timelines have tracks of memory without it" : "");
-		return -EINVAL;
-	}
-	if (o->write.table && !text__is_of_memory(o->write.table)) {
-		complain("--memory shows memory alone: it cannot be combined with --table %s",
-			 o->write.table);
-		return -EINVAL;
-	}
-	if (o->write.sort && !text__has_column(NULL, o->write.sort, true)) {
-		complain("--sort %s: no table of memory has such a column, and --memory shows no "
-			 "other", o->write.sort);
-		return -EINVAL;
-	}
-	if (o->write.unit_given && o->write.unit != UNIT_BYTES && o->write.unit != UNIT_COUNT) {
-		complain("--memory is in bytes: expected --unit bytes, or count");
-		return -EINVAL;
-	}
-	if (!o->write.unit_given && known & 1u << UNIT_BYTES) {
-		o->write.unit = UNIT_BYTES;
-		o->write.unit_given = true;
-	}
-	return 0;
-}
-
 /*
  * Checks that the format has all properties of --by. Return: 0; -EINVAL, after a message, if it
  * lacks one.
@@ -957,9 +938,8 @@ static int options__check_by(const struct options *o)
 		complain("--by with -f %s: expected one of: %s", o->format->name, known);
 	if (wrong)
 		return -EINVAL;
-	if (o->by_shape && (o->cpu_only || o->view)) {
-		complain("--by shape tells kernels apart: it cannot be combined with --%s",
-			 o->view ? "memory" : "cpu-only");
+	if (o->by_shape && o->cpu_only) {
+		complain("--by shape tells kernels apart: it cannot be combined with --cpu-only");
 		return -EINVAL;
 	}
 	return 0;
@@ -1056,7 +1036,7 @@ static int options__complete(struct options *o)
 	if (o->command && o->command->command->no_lines && !options__given(o, "python-frames"))
 		o->python_style = PYTHON_NO_LINE;
 	o->write.unit_given = options__given(o, "unit");
-	if (options__check_memory(o))
+	if (options__check_features(o))
 		return -EINVAL;
 	if (options__check_given(o) || options__check_unit(o))
 		return -EINVAL;
@@ -1103,10 +1083,11 @@ int options__parse(struct options *o, int argc, char **argv, size_t which)
 	o->inputs = calloc(argc + 1, sizeof(*o->inputs));
 	o->outputs = calloc(argc + 1, sizeof(*o->outputs));
 	o->which = which;
-	if (!o->inputs || !o->outputs) {
+	if (!o->inputs || !o->outputs || options__make_values(o)) {
 		complain("out of memory");
 		return -ENOMEM;
 	}
+	add_options();
 	add_commands();
 	o->diff = argc > 1 && !strcmp(argv[1], "diff");
 	o->dump = argc > 1 && !strcmp(argv[1], "dump");
@@ -1126,6 +1107,10 @@ int options__parse(struct options *o, int argc, char **argv, size_t which)
 
 void options__free(struct options *o)
 {
+	size_t i;
+
+	for (i = 0; features[i]; i++)
+		free(o->values[i]);
 	importer__close(&o->importer);
 	filter__free(&o->filter);
 	free(o->inputs);

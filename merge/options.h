@@ -22,8 +22,6 @@ enum color {
 	COLOR_NEVER,
 };
 
-#define MAX_MOMENTS	256		/* most moments of --at */
-
 struct options {
 	const char **inputs;
 	size_t nr_inputs;
@@ -45,10 +43,7 @@ struct options {
 	uint32_t width;			/* argument of --width, if given */
 	enum color color;
 	bool no_pager;
-	enum memory_view view;
-	uint64_t at_ns[MAX_MOMENTS];	/* moments of --at; for diff, one moment for each side */
-	size_t nr_at;
-	bool at_failure[MAX_MOMENTS];
+	void *values[NR_FEATURES];	/* values of the options that each feature brings */
 	bool strict;
 	bool diff;			/* the command is "diff": two recordings */
 	const struct feature *command;	/* the feature whose command was given; NULL: none */
@@ -60,7 +55,7 @@ struct options {
 					 * CPUs */
 	uint64_t max_memory;		/* limit in bytes; 0: half of the free memory */
 	struct memory_limit memory;	/* limit that main() sets */
-	uint64_t given;			/* a bit for each row of the table whose option was given */
+	uint64_t given;			/* a bit for each option that was given */
 };
 
 /*

@@ -200,17 +200,12 @@ static uint32_t nr_cpus(void)
 	return sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
 }
 
-/* Return: the options of a session. @side: the side of diff, otherwise 0. */
+/* Return: the options of a session. @side: the side of diff, 1 or 2; 0: none */
 static struct session_opts options__session(struct options *o, unsigned int side,
 					    struct progress *progress)
 {
-	/* A merge has all moments; each side of diff has its own moment. */
-	size_t last = o->nr_at ? o->nr_at - 1 : 0, moment = o->diff ? min_t(size_t, side, last) : 0;
-	size_t nr_moments = o->diff ? o->nr_at != 0 : o->nr_at;
-
 	const struct format *format = o->format->format;
-
-	return (struct session_opts){
+	struct session_opts opts = {
 		.graph = o->graph,
 		.by_thread = format->by_thread || options__has_by(o, BY_TID),
 		.by_stream = format->by_stream || options__has_by(o, BY_STREAM),
@@ -223,13 +218,9 @@ static struct session_opts options__session(struct options *o, unsigned int side
 		.stats = format->stats,
 		.trim = !o->no_trim,
 		.own_threads = o->own_threads,
-		.memory = o->view,
-		.memory_made = format->all_memory,
-		.memory_at_failure = nr_moments && o->at_failure[moment + nr_moments - 1],
-		.memory_at_ns = o->at_ns + moment,
-		.nr_memory_at = nr_moments,
-		.without = o->view ? ~(1u << LEAF_MEMORY) :
-			   (o->gpu_only ? LEAVES_CPU : 0) | (o->cpu_only ? LEAVES_DEVICE : 0),
+		.side = side,
+		.with_made = format->all_memory,
+		.without = (o->gpu_only ? LEAVES_CPU : 0) | (o->cpu_only ? LEAVES_DEVICE : 0),
 		.python_style = o->python_style,
 		.filter = &o->filter,
 		.show_inline = o->show_inline,
@@ -241,6 +232,14 @@ static struct session_opts options__session(struct options *o, unsigned int side
 		.progress = progress__show,
 		.progress_ctx = progress,
 	};
+	unsigned int i;
+
+	for (i = 0; features[i]; i++) {
+		opts.values[i] = o->values[i];
+		if (features[i]->options && features[i]->options->apply)
+			features[i]->options->apply(o->values[i], &opts);
+	}
+	return opts;
 }
 
 /* Whether only --window was given, and windows match: nothing was launched in them. */
@@ -403,7 +402,7 @@ static int compare(struct options *o, const struct reader *r)
 
 	progress.start_ns = now_ns(CLOCK_MONOTONIC);
 	for (nr = 0; nr < TREE_SIDES && !err; nr++) {
-		struct session_opts opts = options__session(o, nr, &progress);
+		struct session_opts opts = options__session(o, nr + 1, &progress);
 
 		err = session__init(&s[nr], &opts);
 		if (err)

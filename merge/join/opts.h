@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "join/join.h"
+#include "model/feature.h"
 #include "model/filter.h"
 #include "model/model.h"
 #include "model/slice.h"
@@ -87,23 +88,12 @@ enum graph_mode {
 	GRAPH_BOTH,			/* both: launch path, "[captured at]", capture path */
 };
 
-/* the memory that is shown, instead of everything else */
-enum memory_view {
-	MEMORY_NONE,
-	MEMORY_LIVE,			/* live memory at a moment; without a moment, at the end */
-	MEMORY_PEAK,
-	MEMORY_ALLOCATED,		/* all allocated memory */
-	MEMORY_LEAKED,			/* never freed */
-	MEMORY_FAILED,			/* allocations that CUDA refused */
-};
-
 struct session_opts {
-	enum memory_view memory;
-	bool memory_made;		/* also sum up all allocated memory */
-	bool memory_at_failure;		/* the requested moment is the last failure */
-	const uint64_t *memory_at_ns;	/* moments since the recording began, rising; the requested
-					 * moment is the last */
-	size_t nr_memory_at;
+	bool in_bytes;			/* the results are bytes instead of times */
+	bool with_made;			/* also sum up all allocated memory */
+	const void *values[NR_FEATURES];	/* values of the options that each feature
+						 * brings; NULL: defaults */
+	unsigned int side;		/* the session is side 1 or 2 of diff; 0: neither */
 	uint32_t without;		/* kinds of work to leave out: 1 << enum leaf_kind, ORed */
 	enum graph_mode graph;
 	bool by_thread;			/* sum up by thread, not by thread name */

@@ -10,6 +10,7 @@
 #include "memory/place_allocs.h"
 #include "memory/results.h"
 #include "memory/state.h"
+#include "memory/views.h"
 #include "model/remap.h"
 #include "write/section.h"
 
@@ -133,7 +134,7 @@ static bool memory__account(const struct session *s, FILE *f)
 
 static const char *memory__lacks(const struct session *s)
 {
-	return s->opts.memory && !memory__recorded(s) ?
+	return memory_view(&s->opts) && !memory__recorded(s) ?
 	       "no memory in the recording: xpuload --memory records it" : NULL;
 }
 
@@ -239,4 +240,5 @@ const struct feature memory_feature = {
 	.sections = sections,
 	.page_head = memory__page_head,
 	.table = &allocations_table,
+	.options = &memory_options,
 };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "human.h"
+#include "memory/views.h"
 #include "write/page_json.h"
 #include "write/shorten.h"
 
@@ -18,16 +19,17 @@ static void print_memory(struct json_out *j, const struct session *s)
 		[MEMORY_LEAKED] = "GPU memory never freed",
 		[MEMORY_FAILED] = "GPU memory that CUDA refused",
 	};
-	const struct session_opts *o = &s->opts;
+	enum memory_view view = memory_view(&s->opts);
+	struct moments moments = memory__moments(&s->opts);
 	char at[HUMAN_MAX], text[64];
 
-	if (o->memory == MEMORY_LIVE && o->memory_at_failure)
+	if (view == MEMORY_LIVE && moments.at_failure)
 		snprintf(text, sizeof(text), "GPU memory when CUDA last refused");
-	else if (o->memory == MEMORY_LIVE && o->nr_memory_at)
+	else if (view == MEMORY_LIVE && moments.nr)
 		snprintf(text, sizeof(text), "GPU memory in use at %s",
-			 human__time(at, o->memory_at_ns[o->nr_memory_at - 1]));
+			 human__time(at, moments.at_ns[moments.nr - 1]));
 	else
-		snprintf(text, sizeof(text), "%s", views[o->memory] ?: "");
+		snprintf(text, sizeof(text), "%s", views[view] ?: "");
 	json_out__key(j, "memory");
 	json_out__string(j, text);
 	json_out__line(j, 0);

@@ -11,6 +11,7 @@
 #include "join/wanted.h"
 #include "memory/allocations.h"
 #include "memory/rests.h"
+#include "memory/views.h"
 #include "model/alloc_queue.h"
 #include "read/collect.h"
 
@@ -437,6 +438,7 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 	const struct found *f = p->found;
 	const struct input *in = model__input(p->model);
 	const struct session_opts *opts = p->opts;
+	struct moments moments = memory__moments(opts);
 	struct alloc_order *order;
 	struct record_iter it;
 	struct heap *h;
@@ -456,11 +458,11 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 	h->to_ns = found__nearest_ns(f, records->to_ns) + f->shift_ns;
 	h->file = in->file;
 	h->recording = in->recording_ns + f->shift_ns;
-	h->has_asked = opts->nr_memory_at;
-	h->asked_is_failure = opts->memory_at_failure;
+	h->has_asked = moments.nr;
+	h->asked_is_failure = moments.at_failure;
 	h->start_ns = p->model->start_ns;
-	h->at_ns = opts->memory_at_ns;
-	h->nr_at = opts->nr_memory_at;
+	h->at_ns = moments.at_ns;
+	h->nr_at = moments.nr;
 	h->begin_ns = filter__begin_ns(opts->filter, h->start_ns);
 	h->end_ns = filter__end_ns(opts->filter, h->start_ns);
 	h->until_ns = in->next_is_here ? h->to_ns : UINT64_MAX;
@@ -492,9 +494,9 @@ static struct heap_sum sum_of(const struct session_opts *opts, const struct heap
 	     held = !heap_kind__is_programs(holder->key.kind);
 	enum heap_moment moment;
 
-	if (holder->key.elsewhen && opts->memory != MEMORY_PEAK && !h->has_asked)
+	if (holder->key.elsewhen && memory_view(opts) != MEMORY_PEAK && !h->has_asked)
 		return none;
-	switch (opts->memory) {
+	switch (memory_view(opts)) {
 	case MEMORY_LIVE:
 		return failed ? none : h->has_asked ? holder__at(h, holder, HEAP_ASKED) :
 		       holder->never_freed;
@@ -544,14 +546,14 @@ static int add_holder(struct memory_state *state, struct session *s, const struc
 	const struct holder_key *key = &holder->key;
 	enum heap_kind kind = key->kind;
 	const char *name = heap_kind__name(kind);
-	bool with_made = s->opts.memory_made && kind != HEAP_FAILED && kind != HEAP_FRAGMENTATION &&
+	bool with_made = s->opts.with_made && kind != HEAP_FAILED && kind != HEAP_FRAGMENTATION &&
 			 !key->elsewhen;
 	uint32_t leaf;
 	int err;
 
 	if (!sum.bytes && !(with_made && holder->made.bytes))
 		return 0;
-	if (s->opts.memory == MEMORY_ALLOCATED && kind == HEAP_FRAGMENTATION)
+	if (memory_view(&s->opts) == MEMORY_ALLOCATED && kind == HEAP_FRAGMENTATION)
 		name = "segment";
 	err = leaves__get(&s->model.leaves, LEAF_MEMORY, h->places.v[key->place].gpu, name, &leaf);
 	err = err ?: add_sum(s, key, leaf, &sum);
@@ -617,7 +619,7 @@ int allocs__settle(struct memory_state *state, struct session *s)
 		}
 	err = rests__settle(state);
 	for (i = 0; i < nr; i++)
-		for (k = 0; k < h[i].holders.nr && !err && s->opts.memory; k++)
+		for (k = 0; k < h[i].holders.nr && !err && memory_view(&s->opts); k++)
 			err = add_holder(state, s, &h[i], &h[i].holders.v[k]);
 	return err;
 }

@@ -18,7 +18,7 @@ struct alloc_records {
 
 struct memory_state {
 	ARRAY(struct heap) heaps;	/* of recordings with memory events */
-	ARRAY(struct heap_sum) made;	/* by aggregate, with opts.memory_made: all
+	ARRAY(struct heap_sum) made;	/* by aggregate, with opts.with_made: all
 					 * allocated memory; it is set at the end */
 	struct alloc_records records;
 	struct alloc_order *order;	/* place_allocs.c; NULL: the recording has no events */

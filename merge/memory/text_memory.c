@@ -9,6 +9,7 @@
 #include "human.h"
 #include "memory/place_allocs.h"
 #include "memory/state.h"
+#include "memory/views.h"
 #include "write/section.h"
 #include "write/shorten.h"
 #include "xpu_time.h"
@@ -96,7 +97,7 @@ static const struct column memory_devices_columns[] = {
 	{ "device", "device", COLUMN_NAME, 0 },
 };
 
-SECTION(memory_devices, struct place_row, .of_memory = true,
+SECTION(memory_devices, struct place_row, .in_bytes = true,
 	.from = "xpuload --memory records them");
 
 static bool has_heaps(const struct session *s)
@@ -137,7 +138,7 @@ static int instant_rows__add_asked(instant_rows_t *rows, const struct session *s
 		err = array_push(rows, ((struct instant_row){
 			.place = &h->places.v[at->place],
 			.parts = is_last ? last[at->place] : at->parts,
-			.at_ns = s->opts.memory_at_failure ? CELL_NONE : h->at_ns[at->moment],
+			.at_ns = h->asked_is_failure ? CELL_NONE : h->at_ns[at->moment],
 			.segments = at->segments, .knows_rest = is_last || is_alone,
 		}));
 	}
@@ -195,7 +196,7 @@ static int memory_moments__collect(struct section_rows *to)
 
 	for (i = 0; i < memory->heaps.nr && !err; i++)
 		err = instant_rows__add(&rows, to->s, &memory->heaps.v[i],
-					!to->s->opts.nr_memory_at);
+					!memory__moments(&to->s->opts).nr);
 	to->v = rows.v;
 	to->nr = rows.nr;
 	return err;
@@ -203,12 +204,12 @@ static int memory_moments__collect(struct section_rows *to)
 
 static void memory_moments__head(const struct section_rows *rows, FILE *f)
 {
-	const struct session_opts *o = &rows->s->opts;
+	struct moments moments = memory__moments(&rows->s->opts);
 
 	fprintf(f, "memory at %s: used = blocks + outside of allocators, reserved = used + "
 		"fragmentation + unused in pools, held = reserved + rest of the device\n",
-		o->memory_at_failure ? "the last refusal" :
-		o->nr_memory_at ? "the moments asked for" : "the peak");
+		moments.at_failure ? "the last refusal" :
+		moments.nr ? "the moments asked for" : "the peak");
 }
 
 static int memory_moments__row(const struct section_rows *rows, const void *vrow, struct table *t)
@@ -237,7 +238,7 @@ static const struct column memory_moments_columns[] = {
 	{ "held", "held", COLUMN_BYTES, 0 }, { "device", "device", COLUMN_NAME, 0 },
 };
 
-SECTION(memory_moments, struct instant_row, .of_memory = true,
+SECTION(memory_moments, struct instant_row, .in_bytes = true,
 	.from = "xpuload --memory records them");
 
 /* ---- holders --------------------------------------------------------------------------------- */
@@ -389,7 +390,7 @@ static void memory_holders__head(const struct section_rows *rows, FILE *f)
 	const struct session_opts *o = &rows->s->opts;
 
 	fprintf(f, "memory holders: %zu, %s\n", rows->nr,
-		o->nr_memory_at ? "at the moment asked for" :
+		memory__moments(o).nr ? "at the moment asked for" :
 		filter__given(o->filter, FILTER_DEVICE) ? "at the peak of each device" :
 		"at the peak of all devices together");
 }
@@ -420,7 +421,7 @@ static int holders__row(const struct section_rows *rows, const void *vrow, struc
 
 static const struct column memory_holders_columns[] = HOLDER_COLUMNS;
 #define memory_holders__row	holders__row
-SECTION(memory_holders, struct holder_row, .of_memory = true,
+SECTION(memory_holders, struct holder_row, .in_bytes = true,
 	.from = "xpuload --memory records them", .was_recorded = has_heaps);
 
 /* Whether the row's calls allocate again and again, while their memory is freed soon. */
@@ -467,7 +468,7 @@ static void memory_churn__head(const struct section_rows *rows, FILE *f)
 
 static const struct column memory_churn_columns[] = HOLDER_COLUMNS;
 #define memory_churn__row	holders__row
-SECTION(memory_churn, struct holder_row, .of_memory = true,
+SECTION(memory_churn, struct holder_row, .in_bytes = true,
 	.from = "xpuload --memory records them", .was_recorded = has_heaps);
 
 /* ---- leaks ----------------------------------------------------------------------------------- */
@@ -541,7 +542,7 @@ static const struct column memory_leaks_columns[] = {
 	{ "of times", "times", COLUMN_COUNT, 3 }, { "path", "path", COLUMN_PATH, 0 },
 };
 
-SECTION(memory_leaks, struct holder_row, .of_memory = true,
+SECTION(memory_leaks, struct holder_row, .in_bytes = true,
 	.from = "xpuload --memory records them", .was_recorded = has_heaps);
 
 /* ---- failures -------------------------------------------------------------------------------- */
@@ -607,7 +608,7 @@ static const struct column memory_failures_columns[] = {
 	{ "path", "path", COLUMN_PATH, 0 },
 };
 
-SECTION(memory_failures, struct failure_row, .of_memory = true,
+SECTION(memory_failures, struct failure_row, .in_bytes = true,
 	.from = "xpuload --memory records them", .was_recorded = has_heaps);
 
 /* ---- the first lines ------------------------------------------------------------------------- */

@@ -553,7 +553,7 @@ static const struct column memory_migrations_columns[] = {
 	{ "thrashing", "thrashing_bytes", COLUMN_BYTES, 2 }, { "path", "path", COLUMN_PATH, 0 },
 };
 
-static SECTION(memory_migrations, struct migration_row, .of_memory = true, .on_page = true,
+static SECTION(memory_migrations, struct migration_row, .in_bytes = true, .on_page = true,
 	       .from = "xpuload --memory records them, if a program has managed memory");
 
 static const struct section *const sections[] = { &section_memory_migrations, NULL };

@@ -33,9 +33,11 @@
 #define FEATURE_ID(name)	FEATURE_##name,
 enum feature_id { FEATURES(FEATURE_ID) NR_FEATURES };
 
+struct cmdline_option;
 struct collect;
 struct json_out;
 struct model;
+struct named_format;
 struct placed_launch;
 struct placed_sample;
 struct placed_work;
@@ -137,6 +139,30 @@ struct feature_writer {
 	 * flag.
 	 */
 	int (*write)(const void *command, FILE *f, const struct write_opts *opts);
+};
+
+/* the other options of the command line */
+struct feature_line {
+	const struct named_format *format;
+	struct write_opts *write;	/* a check may choose the unit */
+	bool by_shape, gpu_only, cpu_only, diff;
+	void (*complain)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+};
+
+/* the options of xpumerge that a feature brings */
+struct feature_options {
+	/*
+	 * As in the table of merge/options.c, but functions get the feature's values. A row without
+	 * a function is a filter of the kind in its @value.
+	 */
+	const struct cmdline_option *rows;
+	size_t nr;
+	const char *after;		/* the option that they follow in --help */
+	size_t bytes;			/* size of the values, which begin as zeros; 0: none */
+	/* Return: 0, or -EINVAL after a message. */
+	int (*check)(const void *values, const struct feature_line *line);
+	/* Sets what the options change for the session, which has them in opts->values, too. */
+	void (*apply)(const void *values, struct session_opts *opts);
 };
 
 /*
@@ -255,6 +281,7 @@ struct feature {
 	/* Return: 1 with meter @i; 0 if it does not exist; or -ENOMEM. */
 	int (*meter)(const struct session *s, size_t i, bool points, struct meter *meter);
 	const struct feature_table *table;
+	const struct feature_options *options;
 	const struct feature_command *command;	/* has the feature's name, too */
 };
 

@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cmdline.h"
 #include "join/second_pass.h"
 #include "model/remap.h"
 #include "nvtx/nvtx.h"
 #include "nvtx/range_events.h"
 #include "read/collect.h"
 #include "read/reader.h"
+#include "write/format.h"
 
 const struct nvtx *nvtx__of(const struct model *m)
 {
@@ -133,6 +135,15 @@ static int nvtx__absorb(void *state, void *from_state, struct remap *r)
 
 static const struct section *const sections[] = { &section_nvtx_ranges, NULL };
 
+static const struct cmdline_option rows[] = {
+	{ "nvtx", 0, "REGEX", .value = FILTER_NVTX, .many = true, .group = FORMAT_MERGED,
+	  .help = "only launches inside an NVTX range with a name that matches" },
+};
+
+static const struct feature_options options = {
+	.rows = rows, .nr = ARRAY_SIZE(rows), .after = "kernel",
+};
+
 const struct feature nvtx_feature = {
 	.name = "nvtx",
 	.new = state__new,
@@ -145,4 +156,5 @@ const struct feature nvtx_feature = {
 	.close = nvtx__close,
 	.absorb = nvtx__absorb,
 	.sections = sections,
+	.options = &options,
 };

@@ -565,7 +565,7 @@ static void pprof__head(struct pprof *p)
 		[VALUE_INUSE_OBJECTS] = { "inuse_objects", "count" },
 		[VALUE_INUSE_SPACE] = { "inuse_space", "bytes" },
 	};
-	const struct value_type *types = p->s->opts.memory ? memory : times;
+	const struct value_type *types = p->s->opts.in_bytes ? memory : times;
 	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__ValueType v[NR_VALUES], *pv[NR_VALUES] = { 0 };
 	const struct session *s = p->s;
@@ -587,10 +587,10 @@ static void pprof__head(struct pprof *p)
 	}
 	profile.n_sample_type = all ? p->nr_values : 1;
 	profile.sample_type = pv;
-	profile.default_sample_type = pv[all && s->opts.memory ?
+	profile.default_sample_type = pv[all && s->opts.in_bytes ?
 					 VALUE_INUSE_SPACE : VALUE_GPU]->type;
 	/* The values are exact, not sampled: the period is 1 ns, which some servers require. */
-	profile.period_type = pv[all && s->opts.memory ? VALUE_INUSE_SPACE : VALUE_GPU];
+	profile.period_type = pv[all && s->opts.in_bytes ? VALUE_INUSE_SPACE : VALUE_GPU];
 	profile.period = p->kind == PROFILE_CPU && freq ? 1000000000 / freq : 1;
 	profile.time_nanos = s->sums.from_ns;
 	if (!s->model.realtime)
@@ -631,7 +631,7 @@ static int pprof__open(struct pprof *p, const struct session *s, FILE *f)
 
 		has_wait |= kind == LEAF_OFF_CPU || kind == LEAF_GPU_WAIT;
 	}
-	p->nr_values = s->opts.memory ? NR_MEMORY_VALUES : NR_VALUES - !has_wait;
+	p->nr_values = s->opts.in_bytes ? NR_MEMORY_VALUES : NR_VALUES - !has_wait;
 	return 0;
 }
 

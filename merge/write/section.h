@@ -43,7 +43,7 @@ struct section {
 	size_t nr_columns;
 	size_t row_bytes;
 
-	bool of_memory;			/* the table is shown with --memory, and only then */
+	bool in_bytes;			/* shown where results are bytes, and only there */
 	const char *before;		/* for a table of a feature: the table that follows it;
 					 * NULL: it is after the tables that are not of features */
 	bool on_page;			/* for a table of a feature: the html page also has its

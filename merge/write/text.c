@@ -268,27 +268,27 @@ const char *const *text__tables(void)
 	return names;
 }
 
-bool text__has_column(const char *table, const char *column, bool memory)
+bool text__has_column(const char *table, const char *column, bool in_bytes)
 {
 	const struct section *section;
 	size_t i, k;
 
 	for (i = 0; (section = section__at(i)); i++)
-		for (k = 0; k < section->nr_columns && (section->of_memory || !memory); k++)
+		for (k = 0; k < section->nr_columns && (section->in_bytes || !in_bytes); k++)
 			if (column__is(&section->columns[k], column) &&
 			    (!table || !strcmp(section->name, table)))
 				return true;
 	return false;
 }
 
-bool text__is_of_memory(const char *table)
+bool text__is_in_bytes(const char *table)
 {
 	const struct section *section;
 	size_t i;
 
 	for (i = 0; (section = section__at(i)); i++)
 		if (!strcmp(section->name, table))
-			return section->of_memory;
+			return section->in_bytes;
 	return false;
 }
 
@@ -370,7 +370,7 @@ static int text__write_tables(const struct session *s, FILE *f, struct json_out 
 
 	for (i = 0; (section = section__at(i)) && !err; i++, sorted |= t.sorts)
 		if (opts->table ? !strcmp(opts->table, section->name) :
-				  section->of_memory || !s->opts.memory)
+				  section->in_bytes || !s->opts.in_bytes)
 			err = section__write(section, s, &t, opts, no_rows);
 	*no_rows |= t.columns && !sorted;
 	return err;

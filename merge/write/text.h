@@ -24,13 +24,13 @@ struct text_opts {
 };
 
 /*
- * Return: whether a table, or any table if it is NULL, has the column @column. @memory: any table
- * that --memory shows
+ * Return: whether a table, or any table if it is NULL, has the column @column. @in_bytes: any table
+ * of bytes
  */
-bool text__has_column(const char *table, const char *column, bool memory);
+bool text__has_column(const char *table, const char *column, bool in_bytes);
 
-/* Return: whether --memory shows that table. */
-bool text__is_of_memory(const char *table);
+/* Return: whether that table is shown where results are bytes, and only there. */
+bool text__is_in_bytes(const char *table);
 
 /* Return: the names of the tables, ended by NULL. */
 const char *const *text__tables(void);

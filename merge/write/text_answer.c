@@ -214,12 +214,12 @@ int text__write_answer(const struct session *s, FILE *f, unsigned int width)
 	if (s->sums.nr_windows)
 		fprintf(f, " in %zu window%s", s->sums.nr_windows,
 			s->sums.nr_windows == 1 ? "" : "s");
-	if (gpus.nr || ran_ns || !s->opts.memory)
+	if (gpus.nr || ran_ns || !s->opts.in_bytes)
 		fputs(": ", f);
 	print_busy(f, &gpus);
 	if (ran_ns)
 		fprintf(f, "%s%s of CPU time", gpus.nr ? ", " : "", human__time(cpu, ran_ns));
-	if (!gpus.nr && !s->opts.memory)
+	if (!gpus.nr && !s->opts.in_bytes)
 		fprintf(f, "%s%s", ran_ns ? ", " : "",
 			s->sums.loss.nr_works ? "GPU work that took no time" :
 			ran_ns || features__recorded(s) ? "no GPU work" : "nothing was recorded");

@@ -10,6 +10,7 @@
 
 #include "gen.h"
 #include "gen_merge.h"
+#include "memory/views.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
@@ -62,11 +63,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static const uint64_t moments[] = { 500, 9500, 10500, 11000, 12500, 1000000000 };
 	enum memory_view view = data && size ? MEMORY_LIVE + data[0] % 5 : MEMORY_LIVE;
 	bool at = size > 1 && view == MEMORY_LIVE && data[1] % 4;
+	struct memory_opts values = {
+		.view = view, .nr_at = !at ? 0 : data[1] % 4 == 1 ? 1 : ARRAY_SIZE(moments),
+	};
 	struct session_opts opts = {
-		.trim = true, .stats = true, .memory = view, .without = ~(1u << LEAF_MEMORY),
-		.nr_memory_at = !at ? 0 : data[1] % 4 == 1 ? 1 : ARRAY_SIZE(moments),
-		.memory_at_ns = moments, .memory_at_failure = at && data[1] % 4 == 1,
-		.memory_made = size > 2 && data[2] % 2,
+		.trim = true, .stats = true, .values[FEATURE_memory] = &values,
+		.with_made = size > 2 && data[2] % 2,
 	};
 	size_t bytes = size > HEAD ? (size - HEAD) & ~(size_t)7 : 0, first = 0, i;
 	const struct xpu_record *rec;
@@ -75,6 +77,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct session s;
 	int err = 0;
 
+	memcpy(values.at_ns, moments, sizeof(moments));
+	values.at_failure[0] = at && data[1] % 4 == 1;
+	memory_options.apply(&values, &opts);
 	/* Takes records as long as their sizes lead to a next record. */
 	for (i = 0; size > 3 && i < data[3] && first + sizeof(*rec) <= bytes; i++) {
 		rec = (const void *)(data + HEAD + first);

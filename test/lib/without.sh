@@ -6,7 +6,7 @@
 #
 #	features="stalls metrics"
 #	words="REGEX"		what names a feature in a test, unless its name does
-#	gone="REGEX"		commands and tables of features that need one of these
+#	gone="REGEX"		options, and commands and tables that are gone with the features
 #	. "$XPU_SRC/test/lib/without.sh"
 . "$XPU_SRC/test/lib/tap.sh"
 
@@ -63,8 +63,10 @@ is "$(nm "$out/xpumerge" | grep -E " [A-Za-z] ($(echo "$features" | tr ' ' '|'))
 	head -n 1)" "" "xpumerge has none of them"
 # The message about an unknown table has the names of all tables.
 [ -z "${gone:-}" ] ||
-	unlike "$("$out/xpumerge" --help | sed -n '/^$/q;p'; "$out/xpumerge" --table x 2>&1)" \
-		"$gone" "features that need $features are absent, too"
+	unlike "$("$out/xpumerge" --help | sed -n '/^$/q;p'
+		"$out/xpumerge" --list-options | cut -d ' ' -f 1,2
+		"$out/xpumerge" --table x 2>&1)" \
+		"$gone" "options, and features that need $features, are absent, too"
 
 failed=""
 for test in $built $scripts; do

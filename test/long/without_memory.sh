@@ -4,7 +4,7 @@
 # have the word "memory" and mean the memory of the machine.
 # shellcheck disable=SC2034 # without.sh uses them
 features="memory"
-gone="memory_migrations"
+gone="memory_migrations|option (memory|at)$"
 words="--memory|gen_memory|XPU_RECORD_ALLOCS|gen__alloc.*|section_memory.*|events? of memory"
 words="$words|table of allocations|stalls, metrics, memory|migrations|windows_parts.py.* memory"
 . "$XPU_SRC/test/lib/without.sh"
