@@ -8,128 +8,13 @@
 #include <string.h>
 
 #include "import/gputrace.h"
-#include "import/sqlite_memory.h"
 #include "model/leaf.h"
 
-#define STRING_BYTES	(16 << 20)	/* most bytes of a name */
 #define BEFORE_MAX_NS	(24 * 3600 * UINT64_C(1000000000))	/* how long before the session an
 								 * event may be */
 #define TIME_MAX_NS	(INT64_MAX / 2)
 
-/* ---- SQLite ---------------------------------------------------------------------------------- */
-
-static bool nsys__no_memory(const struct nsys *n)
-{
-	return sqlite_memory__failures() != n->failures;
-}
-
-static int nsys__fail(struct nsys *n, const char *what)
-{
-	if (nsys__no_memory(n) || sqlite3_errcode(n->db) == SQLITE_NOMEM)
-		return -ENOMEM;
-	msgs__add(n->msgs, "%s: %s: %s", n->path, what,
-		  n->db ? sqlite3_errmsg(n->db) : "no memory");
-	return -EINVAL;
-}
-
-/*
- * Return: whether a real table of that name exists. A view does not count, because it would run
- * code that the file's author chose.
- */
-static bool nsys__has_table(struct nsys *n, const char *table)
-{
-	sqlite3_stmt *stmt = NULL;
-	bool found = false;
-
-	if (sqlite3_prepare_v2(n->db, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = "
-			       "?1 AND rootpage > 0", -1, &stmt, NULL) == SQLITE_OK) {
-		sqlite3_bind_text(stmt, 1, table, -1, SQLITE_STATIC);
-		found = sqlite3_step(stmt) == SQLITE_ROW;
-	}
-	sqlite3_finalize(stmt);
-	return found;
-}
-
-static bool nsys__has_column(struct nsys *n, const char *table, const char *column)
-{
-	return sqlite3_table_column_metadata(n->db, NULL, table, column, NULL, NULL, NULL, NULL,
-					     NULL) == SQLITE_OK;
-}
-
-int nsys__select(struct nsys *n, const char *table, const char *columns, unsigned int nr_needed,
-		 const char *order, sqlite3_stmt **stmt)
-{
-	char *copy = strdup(columns), *sql = NULL, *name, *rest = NULL;
-	unsigned int nr = 0;
-	size_t size;
-	bool whole;
-	FILE *f;
-	int err = 0;
-
-	*stmt = NULL;
-	if (!copy)
-		return -ENOMEM;
-	if (!nsys__has_table(n, table)) {
-		err = nsys__no_memory(n) ? -ENOMEM : 0;
-		goto out;
-	}
-	f = open_memstream(&sql, &size);
-	if (!f) {
-		err = -ENOMEM;
-		goto out;
-	}
-	for (name = strtok_r(copy, " ", &rest); name; name = strtok_r(NULL, " ", &rest), nr++) {
-		bool there = nsys__has_column(n, table, name);
-
-		if (!there && nr < nr_needed && !err && !nsys__no_memory(n)) {
-			msgs__add(n->msgs,
-				  "%s: table %s: the column %s is missing: unknown version of "
-				  "Nsight Systems",
-				  n->path, table, name);
-			err = -EINVAL;
-		}
-		fprintf(f, there ? "%s \"%s\"" : "%s NULL", nr ? "," : "SELECT", name);
-	}
-	fprintf(f, " FROM \"%s\" %s", table, order);
-	whole = !ferror(f);
-	if (fclose(f) || !whole || !sql || nsys__no_memory(n))
-		err = -ENOMEM;
-	if (!err && sqlite3_prepare_v2(n->db, sql, -1, stmt, NULL) != SQLITE_OK)
-		err = nsys__fail(n, table);
-out:
-	free(sql);
-	free(copy);
-	return err;
-}
-
-bool nsys__next(struct nsys *n, sqlite3_stmt *stmt, const char *table, int *err)
-{
-	int status;
-
-	if (!stmt || *err)
-		return false;
-	status = sqlite3_step(stmt);
-	if (status == SQLITE_ROW)
-		return true;
-	if (status != SQLITE_DONE)
-		*err = nsys__fail(n, table);
-	if (n->nr_strange)
-		msgs__add(n->msgs, "%s: table %s: %" PRIu64 " %s with impossible times ignored",
-			  n->path, table, n->nr_strange, PLURAL(n->nr_strange, "row", "rows"));
-	n->unclean |= n->nr_strange != 0;
-	n->nr_strange = 0;
-	return false;
-}
-
-static bool column__is_null(sqlite3_stmt *stmt, int i)
-{
-	return sqlite3_column_type(stmt, i) == SQLITE_NULL;
-}
-
-static uint32_t column__u32(sqlite3_stmt *stmt, int i)
-{
-	return sqlite3_column_int64(stmt, i);
-}
+/* ---- times ----------------------------------------------------------------------------------- */
 
 bool nsys__is_time(const struct nsys *n, sqlite3_stmt *stmt, int i, uint64_t *ns)
 {
@@ -145,7 +30,7 @@ bool nsys__time(struct nsys *n, sqlite3_stmt *stmt, int i, uint64_t *ns)
 {
 	bool is_time = nsys__is_time(n, stmt, i, ns);
 
-	n->nr_strange += !is_time;
+	n->db.nr_strange += !is_time;
 	return is_time;
 }
 
@@ -154,7 +39,7 @@ bool nsys__times(struct nsys *n, sqlite3_stmt *stmt, int i, uint64_t *start_ns, 
 	if (!nsys__time(n, stmt, i, start_ns) || !nsys__time(n, stmt, i + 1, end_ns))
 		return false;
 	if (*end_ns < *start_ns) {
-		n->nr_strange++;
+		n->db.nr_strange++;
 		return false;
 	}
 	n->last_ns = max_t(uint64_t, n->last_ns, *end_ns);
@@ -183,10 +68,10 @@ static int nsys__read_before(struct nsys *n)
 	snprintf(order, sizeof(order), "WHERE start < 0 AND start >= %lld ORDER BY 1 LIMIT 1",
 		 -(long long)BEFORE_MAX_NS);
 	for (i = 0; i < ARRAY_SIZE(tables) && !err; i++) {
-		if (!nsys__has_column(n, tables[i], "start"))
+		if (!database__has_column(&n->db, tables[i], "start"))
 			continue;
-		err = nsys__select(n, tables[i], "start", 0, order, &stmt);
-		if (nsys__next(n, stmt, tables[i], &err))
+		err = database__select(&n->db, tables[i], "start", 0, order, &stmt);
+		if (database__next(&n->db, stmt, tables[i], &err))
 			n->before_ns = max_t(uint64_t, n->before_ns,
 					     -sqlite3_column_int64(stmt, 0));
 		sqlite3_finalize(stmt);
@@ -235,8 +120,8 @@ static int nsys__read_enum(struct nsys *n, const char *table, const struct enum_
 	const char *name;
 	int err, i;
 
-	err = nsys__select(n, table, "id name label", 0, "", &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+	err = database__select(&n->db, table, "id name label", 0, "", &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		i = 1;
 		do {
 			name = (const char *)sqlite3_column_text(stmt, i) ?: "";
@@ -267,11 +152,11 @@ static sqlite3_int64 enum__value(const struct idmap *values, sqlite3_int64 numbe
 static int nsys__read_strings(struct nsys *n)
 {
 	sqlite3_stmt *stmt;
-	int err = nsys__select(n, "StringIds", "id value", 2, "", &stmt);
+	int err = database__select(&n->db, "StringIds", "id value", 2, "", &stmt);
 	const char *s;
 	uint32_t known;
 
-	while (nsys__next(n, stmt, "StringIds", &err)) {
+	while (database__next(&n->db, stmt, "StringIds", &err)) {
 		uint64_t id = sqlite3_column_int64(stmt, 0);
 
 		if (idmap__get(&n->string_ids, id, &known))
@@ -315,8 +200,8 @@ static int nsys__read_names(struct nsys *n)
 	uint32_t proc, known;
 	int err;
 
-	err = nsys__select(n, "PROCESSES", "globalPid name", 2, "", &stmt);
-	while (nsys__next(n, stmt, "PROCESSES", &err)) {
+	err = database__select(&n->db, "PROCESSES", "globalPid name", 2, "", &stmt);
+	while (database__next(&n->db, stmt, "PROCESSES", &err)) {
 		err = nsys__proc(n, sqlite3_column_int64(stmt, 0), &proc);
 		name = (const char *)sqlite3_column_text(stmt, 1);
 		if (err || !name)
@@ -328,11 +213,11 @@ static int nsys__read_names(struct nsys *n)
 	}
 	sqlite3_finalize(stmt);
 	if (!err)
-		err = nsys__select(n, "ThreadNames", "globalTid nameId priority", 2,
-				   "ORDER BY 3 DESC", &stmt);
+		err = database__select(&n->db, "ThreadNames", "globalTid nameId priority", 2,
+				       "ORDER BY 3 DESC", &stmt);
 	else
 		stmt = NULL;
-	while (nsys__next(n, stmt, "ThreadNames", &err)) {
+	while (database__next(&n->db, stmt, "ThreadNames", &err)) {
 		uint64_t tid = sqlite3_column_int64(stmt, 0);
 
 		/* The first name has the highest priority. */
@@ -473,9 +358,9 @@ static int nsys__read_nodes(struct nsys *n)
 	sqlite3_stmt *stmt;
 	int err;
 
-	err = nsys__select(n, table, "start globalTid graphNodeId originalGraphNodeId", 0, "",
-			   &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+	err = database__select(&n->db, table, "start globalTid graphNodeId originalGraphNodeId", 0,
+			       "", &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		struct nsys_node node = {
 			.tid = sqlite3_column_int64(stmt, 1),
 			.id = sqlite3_column_int64(stmt, 2),
@@ -500,12 +385,12 @@ static int nsys__read_kernels(struct nsys *n)
 	sqlite3_stmt *stmt;
 	int err, i;
 
-	err = nsys__select(n, table, "start end deviceId contextId streamId correlationId "
-			   "globalPid shortName demangledName mangledName gridX gridY gridZ blockX "
-			   "blockY blockZ registersPerThread staticSharedMemory "
-			   "dynamicSharedMemory graphNodeId clusterX clusterY clusterZ "
-			   "localMemoryPerThread", 2, "", &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+	err = database__select(&n->db, table, "start end deviceId contextId streamId "
+			       "correlationId globalPid shortName demangledName mangledName gridX "
+			       "gridY gridZ blockX blockY blockZ registersPerThread "
+			       "staticSharedMemory dynamicSharedMemory graphNodeId clusterX "
+			       "clusterY clusterZ localMemoryPerThread", 2, "", &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		struct nsys_work w = { .type = XPU_RECORD_KERNEL };
 
 		w.full_name = nsys__string(n, stmt, 8) ?: nsys__string(n, stmt, 9);
@@ -550,11 +435,9 @@ static int nsys__read_graphs(struct nsys *n)
 	sqlite3_stmt *stmt;
 	int err;
 
-	err = nsys__select(n, table,
-			   "start end deviceId contextId streamId correlationId globalPid "
-			   "graphId",
-			   2, "", &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+	err = database__select(&n->db, table, "start end deviceId contextId streamId "
+			       "correlationId globalPid graphId", 2, "", &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		struct nsys_work w = { .type = XPU_RECORD_KERNEL };
 
 		w.graph_id = column__u32(stmt, 7);
@@ -577,9 +460,10 @@ static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 	int err;
 
 	err = nsys__read_enum(n, "ENUM_CUDA_MEMCPY_OPER", words, &kinds);
-	err = err ?: nsys__select(n, table, "start end deviceId contextId streamId correlationId "
-				  "globalPid bytes copyKind graphNodeId", 2, "", &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+	err = err ?: database__select(&n->db, table, "start end deviceId contextId streamId "
+				      "correlationId globalPid bytes copyKind graphNodeId", 2, "",
+				      &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		struct nsys_work w = { .type = type };
 
 		w.bytes = sqlite3_column_int64(stmt, 7);
@@ -615,9 +499,9 @@ static int nsys__read_chains(struct nsys *n, const char *table, nsys_chains_t *c
 	sqlite3_stmt *stmt;
 	int err;
 
-	err = nsys__select(n, table, "id symbol stackDepth module unresolved", 3, "ORDER BY 1, 3",
-			   &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+	err = database__select(&n->db, table, "id symbol stackDepth module unresolved", 3,
+			       "ORDER BY 1, 3", &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		uint64_t id = sqlite3_column_int64(stmt, 0);
 		struct nsys_frame frame;
 
@@ -647,9 +531,10 @@ static int nsys__read_calls(struct nsys *n)
 	sqlite3_stmt *stmt;
 	int err;
 
-	err = nsys__select(n, table, "start end globalTid correlationId nameId callchainId "
-			   "returnValue", 2, "ORDER BY 1, 2 DESC", &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+	err = database__select(&n->db, table,
+			       "start end globalTid correlationId nameId callchainId returnValue",
+			       2, "ORDER BY 1, 2 DESC", &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		struct nsys_call c = { .callchain = NO_INDEX };
 
 		if (!nsys__times(n, stmt, 0, &c.start_ns, &c.end_ns))
@@ -677,8 +562,8 @@ static int nsys__read_samples(struct nsys *n)
 	uint32_t known, proc;
 	int err;
 
-	err = nsys__select(n, table, "id start globalTid cpu", 3, "ORDER BY 2", &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+	err = database__select(&n->db, table, "id start globalTid cpu", 3, "ORDER BY 2", &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		struct nsys_sample s = { .tid = sqlite3_column_int64(stmt, 2),
 					 .cpu = column__u32(stmt, 3) };
 		uint64_t id = sqlite3_column_int64(stmt, 0);
@@ -686,7 +571,7 @@ static int nsys__read_samples(struct nsys *n)
 		if (!nsys__time(n, stmt, 1, &s.time_ns))
 			continue;
 		if (idmap__get(&n->sample_ids, id, &known)) {
-			n->nr_strange++;
+			n->db.nr_strange++;
 			continue;
 		}
 		err = nsys__proc(n, s.tid, &proc);
@@ -758,12 +643,13 @@ static int nsys__read_ranges(struct nsys *n)
 	sqlite3_stmt *stmt = NULL;
 	int err;
 
-	n->has_nvtx = nsys__has_table(n, table);
+	n->has_nvtx = database__has_table(&n->db, table);
 	err = nsys__read_enum(n, "ENUM_NSYS_EVENT_TYPE", words, &types);
 	/* Select in order of time, outer ranges first. */
-	err = err ?: nsys__select(n, table, "start end eventType globalTid text textId domainId", 2,
-			   "ORDER BY 1, \"end\" IS NOT NULL, 2 DESC", &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+	err = err ?: database__select(&n->db, table,
+				      "start end eventType globalTid text textId domainId", 2,
+				      "ORDER BY 1, \"end\" IS NOT NULL, 2 DESC", &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		const char *text = (const char *)sqlite3_column_text(stmt, 4);
 		sqlite3_int64 type = enum__value(&types, sqlite3_column_int64(stmt, 2));
 		const char *name;
@@ -796,10 +682,10 @@ static int nsys__read_decompressions(struct nsys *n)
 	sqlite3_stmt *stmt;
 	int err;
 
-	err = nsys__select(n, table,
-			   "start end deviceId contextId streamId correlationId globalPid", 2, "",
-			   &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+	err = database__select(&n->db, table,
+			       "start end deviceId contextId streamId correlationId globalPid", 2,
+			       "", &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		struct nsys_work w = { .type = XPU_RECORD_KERNEL,
 				       .name = "[memory decompression]" };
 
@@ -818,8 +704,9 @@ static int nsys__read_events(struct nsys *n)
 	uint64_t key;
 	int err;
 
-	err = nsys__select(n, table, "streamId globalPid eventId eventSyncId", 0, "", &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+	err = database__select(&n->db, table, "streamId globalPid eventId eventSyncId", 0, "",
+			       &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		proc = 0;
 		if (!column__is_null(stmt, 1))
 			err = nsys__proc(n, sqlite3_column_int64(stmt, 1), &proc);
@@ -943,9 +830,10 @@ static int nsys__read_syncs(struct nsys *n)
 	enum sync_type type;
 
 	err = err ?: nsys__read_enum(n, "ENUM_CUPTI_SYNC_TYPE", words, &types);
-	err = err ?: nsys__select(n, table, "start end contextId streamId correlationId globalPid "
-				  "syncType deprecatedSyncType eventId eventSyncId", 2, "", &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+	err = err ?: database__select(&n->db, table, "start end contextId streamId correlationId "
+				      "globalPid syncType deprecatedSyncType eventId eventSyncId",
+				      2, "", &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		struct nsys_sync s = {
 			.context = column__u32(stmt, 2), .stream = column__u32(stmt, 3),
 			.correlation_id = column__u32(stmt, 4),
@@ -985,15 +873,16 @@ static int nsys__read_target(struct nsys *n)
 	const char *text;
 	int err;
 
-	err = nsys__select(n, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs", 0, "", &stmt);
-	if (nsys__next(n, stmt, "TARGET_INFO_SESSION_START_TIME", &err))
+	err = database__select(&n->db, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs", 0, "",
+			       &stmt);
+	if (database__next(&n->db, stmt, "TARGET_INFO_SESSION_START_TIME", &err))
 		n->epoch_ns = max_t(sqlite3_int64, sqlite3_column_int64(stmt, 0) -
 				    (sqlite3_int64)n->before_ns, 0);
 	sqlite3_finalize(stmt);
 	if (err)
 		return err;
-	err = nsys__select(n, "TARGET_INFO_SYSTEM_ENV", "name value", 0, "", &stmt);
-	while (nsys__next(n, stmt, "TARGET_INFO_SYSTEM_ENV", &err)) {
+	err = database__select(&n->db, "TARGET_INFO_SYSTEM_ENV", "name value", 0, "", &stmt);
+	while (database__next(&n->db, stmt, "TARGET_INFO_SYSTEM_ENV", &err)) {
 		text = (const char *)sqlite3_column_text(stmt, 0);
 		if (n->host || !text || strcmp(text, "Hostname"))
 			continue;
@@ -1004,8 +893,8 @@ static int nsys__read_target(struct nsys *n)
 	sqlite3_finalize(stmt);
 	if (err)
 		return err;
-	err = nsys__select(n, "TARGET_INFO_GPU", "id name uuid", 0, "", &stmt);
-	while (nsys__next(n, stmt, "TARGET_INFO_GPU", &err)) {
+	err = database__select(&n->db, "TARGET_INFO_GPU", "id name uuid", 0, "", &stmt);
+	while (database__next(&n->db, stmt, "TARGET_INFO_GPU", &err)) {
 		struct nsys_gpu g = { .id = sqlite3_column_int64(stmt, 0) };
 
 		text = (const char *)sqlite3_column_text(stmt, 1);
@@ -1019,8 +908,8 @@ static int nsys__read_target(struct nsys *n)
 	sqlite3_finalize(stmt);
 	if (err)
 		return err;
-	err = nsys__select(n, "TARGET_INFO_CUDA_DEVICE", "gpuId cudaId pid", 0, "", &stmt);
-	while (nsys__next(n, stmt, "TARGET_INFO_CUDA_DEVICE", &err)) {
+	err = database__select(&n->db, "TARGET_INFO_CUDA_DEVICE", "gpuId cudaId pid", 0, "", &stmt);
+	while (database__next(&n->db, stmt, "TARGET_INFO_CUDA_DEVICE", &err)) {
 		struct nsys_device d = {
 			.gpu = sqlite3_column_int64(stmt, 0), .device = column__u32(stmt, 1),
 			.pid = column__u32(stmt, 2),
@@ -1052,8 +941,8 @@ static int nsys__read_diagnostics(struct nsys *n)
 	int err;
 
 	err = nsys__read_enum(n, "ENUM_DIAGNOSTIC_SEVERITY_LEVEL", words, &severities);
-	err = err ?: nsys__select(n, table, "severity text", 0, "", &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+	err = err ?: database__select(&n->db, table, "severity text", 0, "", &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		text = (const char *)sqlite3_column_text(stmt, 1);
 		if (enum__value(&severities, sqlite3_column_int64(stmt, 0)) < WARNING || !text ||
 		    !*text)
@@ -1081,26 +970,18 @@ static int nsys__read_diagnostics(struct nsys *n)
 /* Return: 0 if the database is an export; otherwise a negative errno, after a message. */
 static int nsys__check(struct nsys *n)
 {
-	if (!n->db)
+	int err = database__check(&n->db, "cannot be read as an SQLite file (nsys export --type "
+				  "sqlite makes one)");
+
+	if (err || database__has_table(&n->db, "StringIds"))
+		return err;
+	if (database__no_memory(&n->db))
 		return -ENOMEM;
-	sqlite3_limit(n->db, SQLITE_LIMIT_LENGTH, STRING_BYTES);
-	sqlite3_limit(n->db, SQLITE_LIMIT_ATTACHED, 0);
-	sqlite3_db_config(n->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
-	sqlite3_db_config(n->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
-	if (sqlite3_exec(n->db, "PRAGMA cell_size_check = 1; PRAGMA query_only = 1; "
-			 "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)
-		return nsys__fail(n, "cannot be read as an SQLite file (nsys export --type sqlite "
-				  "makes one)");
-	if (!nsys__has_table(n, "StringIds") && nsys__no_memory(n))
-		return -ENOMEM;
-	if (!nsys__has_table(n, "StringIds")) {
-		msgs__add(n->msgs,
-			  "%s: not an export of Nsight Systems: the table StringIds is missing "
-			  "(nsys export --type sqlite makes one)",
-			  n->path);
-		return -EINVAL;
-	}
-	return 0;
+	msgs__add(n->msgs,
+		  "%s: not an export of Nsight Systems: the table StringIds is missing "
+		  "(nsys export --type sqlite makes one)",
+		  n->path);
+	return -EINVAL;
 }
 
 /* Counts the rows that were read, and adds messages about them. */
@@ -1139,7 +1020,7 @@ static int nsys__read(struct nsys *n)
 	if (!err)
 		err = nsys__read_chains(n, "CUDA_CALLCHAINS", &n->chains, &n->frames,
 					&n->chain_ids);
-	if (!err && nsys__has_table(n, "SCHED_EVENTS"))
+	if (!err && database__has_table(&n->db, "SCHED_EVENTS"))
 		err = nsys__read_chains(n, "OSRT_CALLCHAINS", &n->os_chains, &n->os_frames,
 					&n->os_chain_ids);
 	if (!err)
@@ -1172,7 +1053,7 @@ static int nsys__read(struct nsys *n)
 		err = nsys__read_target(n);
 	if (!err)
 		err = nsys__read_diagnostics(n);
-	if (nsys__no_memory(n))
+	if (database__no_memory(&n->db))
 		err = -ENOMEM;
 	if (!err)
 		nsys__finish(n);
@@ -1184,43 +1065,19 @@ static void nsys__init(struct nsys *n, const char *path, struct msgs *msgs)
 	memset(n, 0, sizeof(*n));
 	n->path = path;
 	n->msgs = msgs;
-	sqlite_memory__watch();
-	n->failures = sqlite_memory__failures();
+	n->db = (struct database){ .path = path, .tool = "Nsight Systems", .msgs = msgs };
 }
 
 int nsys__open(struct nsys *n, const char *path, struct msgs *msgs)
 {
-	char *uri, *p;
-
 	nsys__init(n, path, msgs);
-	/*
-	 * Open the file so that SQLite writes nothing, not even a journal next to the file. '%' is
-	 * the escape of a URI.
-	 */
-	uri = malloc(3 * strlen(path) + 64);
-	if (!uri)
-		return -ENOMEM;
-	p = stpcpy(uri, *path == '/' ? "file://" : "file:");
-	for (; *path; path++)
-		p += strchr("?#%", *path) ? sprintf(p, "%%%02x", *path) : (*p = *path, 1);
-	strcpy(p, "?mode=ro&immutable=1");
-	if (sqlite3_open_v2(uri, &n->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL) !=
-	    SQLITE_OK) {
-		free(uri);
-		return nsys__fail(n, "cannot be opened");
-	}
-	free(uri);
-	return nsys__read(n);
+	return database__open(&n->db, path) ?: nsys__read(n);
 }
 
 int nsys__open_mem(struct nsys *n, void *buf, size_t size, struct msgs *msgs)
 {
 	nsys__init(n, "memory", msgs);
-	if (sqlite3_open_v2(":memory:", &n->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
-	    sqlite3_deserialize(n->db, "main", buf, size, size, SQLITE_DESERIALIZE_READONLY) !=
-	    SQLITE_OK)
-		return nsys__fail(n, "cannot be opened");
-	return nsys__read(n);
+	return database__open_mem(&n->db, buf, size) ?: nsys__read(n);
 }
 
 void nsys__close(struct nsys *n)
@@ -1253,6 +1110,5 @@ void nsys__close(struct nsys *n)
 	idmap__free(&n->proc_ids);
 	idmap__free(&n->string_ids);
 	strpool__free(&n->strings);
-	sqlite3_close(n->db);
-	n->db = NULL;
+	database__close(&n->db);
 }

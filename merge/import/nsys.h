@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "import/database.h"
 #include "import/epochs.h"
 #include "import/import.h"
 #include "util.h"
@@ -27,9 +28,6 @@
 #define NSYS_PROC_SHIFT		24	/* globalTid: hardware 8, VM 8, process 24, thread 24 */
 #define NSYS_TID(global)	((uint32_t)((global) & 0xffffff))
 #define NSYS_PID(proc_id)	((uint32_t)((proc_id) & 0xffffff))
-
-struct sqlite3;
-struct sqlite3_stmt;
 
 enum nsys_activity {
 	NSYS_KERNEL	= 1 << 0,
@@ -152,10 +150,9 @@ struct nsys_sample {			/* a CPU sample */
 };
 
 struct nsys {
-	struct sqlite3 *db;
+	struct database db;
 	const char *path;
 	struct msgs *msgs;
-	unsigned long failures;		/* number of failures before this file was opened */
 	struct strpool strings;
 	struct idmap string_ids;
 	ARRAY(const char *) string_values;
@@ -187,9 +184,7 @@ struct nsys {
 	uint64_t last_ns;
 	uint64_t before_ns;		/* how long the first event is before the export's time 0;
 					 * times in this struct count from the first event */
-	uint64_t nr_strange;		/* rows with impossible values in the current table */
 	struct epochs epochs;
-	bool unclean;			/* some rows were skipped */
 	uint64_t nr_ranges_nowhere;	/* ranges without a thread */
 	uint64_t nr_too_deep;		/* ranges nested too deeply */
 	uint64_t nr_graphs_twice;	/* graphs recorded both as a whole and node by node */
@@ -225,26 +220,12 @@ void nsys__close(struct nsys *n);
 
 /* ---- for the import -------------------------------------------------------------------------- */
 
-/**
- * nsys__select - select all rows of a table
- * @columns: separated by blanks. NULL replaces columns that the table lacks, except the first
- *	     @nr_needed
- * @order: ORDER BY, or ""
- *
- * Return: 0, with *@stmt NULL if the table is missing; or -errno.
- */
-int nsys__select(struct nsys *n, const char *table, const char *columns, unsigned int nr_needed,
-		 const char *order, struct sqlite3_stmt **stmt);
-
-/* Return: whether another row exists; at the end *@err is 0 or the error. */
-bool nsys__next(struct nsys *n, struct sqlite3_stmt *stmt, const char *table, int *err);
-
 /* Return: the string that a column refers to, or NULL. */
 const char *nsys__string(const struct nsys *n, struct sqlite3_stmt *stmt, int i);
 
 /*
  * Reads the time in column @i, or the times in @i and the next column. Return: false if a time is
- * impossible; nsys__next() reports the number of such rows at the end of the table.
+ * impossible; database__next() reports the number of such rows at the end of the table.
  */
 bool nsys__is_time(const struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *ns);
 bool nsys__time(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *ns);

@@ -397,7 +397,7 @@ static void nsys_importer__waits(struct nsys_importer *i)
 			  "%s: the call is missing for %" PRIu32 " %s for the device, so no "
 			  "thread is known: ignored",
 			  n->path, nr_nowhere, PLURAL(nr_nowhere, "wait", "waits"));
-	n->unclean |= nr_nowhere != 0;
+	n->db.unclean |= nr_nowhere != 0;
 }
 
 /* Reads "GPU-01234567-89ab-...", with or without "GPU-". Return: whether it is a UUID. */
@@ -632,9 +632,10 @@ static int nsys_importer__samples(struct nsys_importer *i)
 	if (!done)
 		err = -ENOMEM;
 	if (!err)
-		err = nsys__select(n, table, "id symbol stackDepth module unresolved kernelMode", 3,
-				   "ORDER BY 1, 3", &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+		err = database__select(&n->db, table,
+				       "id symbol stackDepth module unresolved kernelMode", 3,
+				       "ORDER BY 1, 3", &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		struct nsys_frame frame;
 
 		if (!idmap__get(&n->sample_ids, sqlite3_column_int64(stmt, 0), &next))

@@ -73,9 +73,9 @@ static int switches__read_calls(struct switches *s)
 	sqlite3_stmt *stmt;
 	int err;
 
-	err = nsys__select(n, table, "globalTid start end nameId callchainId", 3,
-			   "ORDER BY 1, 2, 3 DESC", &stmt);
-	while (nsys__next(n, stmt, table, &err)) {
+	err = database__select(&n->db, table, "globalTid start end nameId callchainId", 3,
+			       "ORDER BY 1, 2, 3 DESC", &stmt);
+	while (database__next(&n->db, stmt, table, &err)) {
 		struct os_call c = {
 			.tid = sqlite3_column_int64(stmt, 0),
 			.name = nsys__string(n, stmt, 3) ?: "[unknown]", .chain = NO_INDEX,
@@ -247,7 +247,7 @@ static int switches__see_times(struct switches *s, const char *table)
 	uint64_t time;
 	int err;
 
-	err = nsys__select(n, table, "start", 1, "", &stmt);
+	err = database__select(&n->db, table, "start", 1, "", &stmt);
 	while (!err && stmt && sqlite3_step(stmt) == SQLITE_ROW)
 		if (nsys__is_time(n, stmt, 0, &time))
 			import__see_other(s->i->im, time);
@@ -268,16 +268,17 @@ static int switches__read(struct switches *s)
 		return err;
 	time_bounds__find(&s->i->im->bounds, &from_ns, &to_ns);
 
-	err = nsys__select(n, table, "globalTid start isSchedIn", 3, "ORDER BY 1, 2, 3", &stmt);
+	err = database__select(&n->db, table, "globalTid start isSchedIn", 3, "ORDER BY 1, 2, 3",
+			       &stmt);
 	if (!err && stmt)
 		err = switches__read_calls(s);
-	while (nsys__next(n, stmt, table, &err)) {
+	while (database__next(&n->db, stmt, table, &err)) {
 		uint64_t time;
 
 		if (sqlite3_column_type(stmt, 0) == SQLITE_NULL || !nsys__time(n, stmt, 1, &time))
 			continue;
 		if (time < from_ns || time > to_ns)
-			n->nr_strange++;
+			n->db.nr_strange++;
 		else
 			err = switches__row(s, sqlite3_column_int64(stmt, 0), time,
 					    sqlite3_column_int64(stmt, 2));

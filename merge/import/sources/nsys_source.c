@@ -46,7 +46,7 @@ static bool nsys_clean(const void *state)
 {
 	const struct nsys *n = state;
 
-	return !n->unclean;
+	return !n->db.unclean;
 }
 
 const struct source nsys_source = {

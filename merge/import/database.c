@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "import/database.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/sqlite_memory.h"
+
+#define STRING_BYTES	(16 << 20)	/* most bytes of a name */
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+bool database__no_memory(const struct database *d)
+{
+	return sqlite_memory__failures() != d->failures;
+}
+
+int database__fail(struct database *d, const char *what)
+{
+	if (database__no_memory(d) || sqlite3_errcode(d->db) == SQLITE_NOMEM)
+		return -ENOMEM;
+	msgs__add(d->msgs, "%s: %s: %s", d->path, what,
+		  d->db ? sqlite3_errmsg(d->db) : "no memory");
+	return -EINVAL;
+}
+
+static void database__watch(struct database *d)
+{
+	sqlite_memory__watch();
+	d->failures = sqlite_memory__failures();
+}
+
+int database__open(struct database *d, const char *path)
+{
+	char *uri, *p;
+	int status;
+
+	database__watch(d);
+	/*
+	 * Open the file so that SQLite writes nothing, not even a journal next to the file. '%' is
+	 * the escape of a URI.
+	 */
+	uri = malloc(3 * strlen(path) + 64);
+	if (!uri)
+		return -ENOMEM;
+	p = stpcpy(uri, *path == '/' ? "file://" : "file:");
+	for (; *path; path++)
+		p += strchr("?#%", *path) ? sprintf(p, "%%%02x", *path) : (*p = *path, 1);
+	strcpy(p, "?mode=ro&immutable=1");
+	status = sqlite3_open_v2(uri, &d->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+	free(uri);
+	return status == SQLITE_OK ? 0 : database__fail(d, "cannot be opened");
+}
+
+int database__open_mem(struct database *d, const void *buf, size_t size)
+{
+	database__watch(d);
+	if (sqlite3_open_v2(":memory:", &d->db, SQLITE_OPEN_READWRITE, NULL) != SQLITE_OK ||
+	    sqlite3_deserialize(d->db, "main", (void *)buf, size, size,
+				SQLITE_DESERIALIZE_READONLY) != SQLITE_OK)
+		return database__fail(d, "cannot be opened");
+	return 0;
+}
+
+int database__check(struct database *d, const char *what)
+{
+	if (!d->db)
+		return -ENOMEM;
+	sqlite3_limit(d->db, SQLITE_LIMIT_LENGTH, STRING_BYTES);
+	sqlite3_limit(d->db, SQLITE_LIMIT_ATTACHED, 0);
+	sqlite3_db_config(d->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+	sqlite3_db_config(d->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+	if (sqlite3_exec(d->db, "PRAGMA cell_size_check = 1; PRAGMA query_only = 1; "
+			 "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK)
+		return database__fail(d, what);
+	return 0;
+}
+
+void database__close(struct database *d)
+{
+	sqlite3_close(d->db);
+	d->db = NULL;
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+bool database__has_table(struct database *d, const char *table)
+{
+	sqlite3_stmt *stmt = NULL;
+	bool found = false;
+
+	if (sqlite3_prepare_v2(d->db, "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = "
+			       "?1 AND rootpage > 0", -1, &stmt, NULL) == SQLITE_OK) {
+		sqlite3_bind_text(stmt, 1, table, -1, SQLITE_STATIC);
+		found = sqlite3_step(stmt) == SQLITE_ROW;
+	}
+	sqlite3_finalize(stmt);
+	return found;
+}
+
+bool database__has_column(struct database *d, const char *table, const char *column)
+{
+	return sqlite3_table_column_metadata(d->db, NULL, table, column, NULL, NULL, NULL, NULL,
+					     NULL) == SQLITE_OK;
+}
+
+int database__select(struct database *d, const char *table, const char *columns,
+		     unsigned int nr_needed, const char *rest, sqlite3_stmt **stmt)
+{
+	char *copy = strdup(columns), *sql = NULL, *name, *next = NULL;
+	unsigned int nr = 0;
+	size_t size;
+	bool whole;
+	FILE *f;
+	int err = 0;
+
+	*stmt = NULL;
+	if (!copy)
+		return -ENOMEM;
+	if (!database__has_table(d, table)) {
+		err = database__no_memory(d) ? -ENOMEM : 0;
+		goto out;
+	}
+	f = open_memstream(&sql, &size);
+	if (!f) {
+		err = -ENOMEM;
+		goto out;
+	}
+	for (name = strtok_r(copy, " ", &next); name; name = strtok_r(NULL, " ", &next), nr++) {
+		bool there = database__has_column(d, table, name);
+
+		if (!there && nr < nr_needed && !err && !database__no_memory(d)) {
+			msgs__add(d->msgs,
+				  "%s: table %s: the column %s is missing: unknown version of %s",
+				  d->path, table, name, d->tool);
+			err = -EINVAL;
+		}
+		fprintf(f, there ? "%s \"%s\"" : "%s NULL", nr ? "," : "SELECT", name);
+	}
+	fprintf(f, " FROM \"%s\" %s", table, rest);
+	whole = !ferror(f);
+	if (fclose(f) || !whole || !sql || database__no_memory(d))
+		err = -ENOMEM;
+	if (!err && sqlite3_prepare_v2(d->db, sql, -1, stmt, NULL) != SQLITE_OK)
+		err = database__fail(d, table);
+out:
+	free(sql);
+	free(copy);
+	return err;
+}
+
+bool database__next(struct database *d, sqlite3_stmt *stmt, const char *table, int *err)
+{
+	int status;
+
+	if (!stmt || *err)
+		return false;
+	status = sqlite3_step(stmt);
+	if (status == SQLITE_ROW)
+		return true;
+	if (status != SQLITE_DONE)
+		*err = database__fail(d, table);
+	if (d->nr_strange)
+		msgs__add(d->msgs, "%s: table %s: %" PRIu64 " %s with impossible times ignored",
+			  d->path, table, d->nr_strange, PLURAL(d->nr_strange, "row", "rows"));
+	d->unclean |= d->nr_strange != 0;
+	d->nr_strange = 0;
+	return false;
+}
+
+bool column__is_null(sqlite3_stmt *stmt, int i)
+{
+	return sqlite3_column_type(stmt, i) == SQLITE_NULL;
+}
+
+uint32_t column__u32(sqlite3_stmt *stmt, int i)
+{
+	return sqlite3_column_int64(stmt, i);
+}
