@@ -1160,8 +1160,10 @@ int gputrace__read(struct gputrace *t, struct input_file *in)
 	t->input = in;
 	while (p < end && isspace((unsigned char)*p))
 		p++;
-	t->format = is_chrome(p, end) ? GPU_CHROME : GPU_LINES;
-	err = t->format == GPU_CHROME ? gputrace__read_chrome(t, p, end - p) :
+	t->format = rocpd__is(in->buf, in->size) ? GPU_DATABASE :
+		    is_chrome(p, end) ? GPU_CHROME : GPU_LINES;
+	err = t->format == GPU_DATABASE ? gputrace__read_rocpd(t, in->buf, in->size) :
+	      t->format == GPU_CHROME ? gputrace__read_chrome(t, p, end - p) :
 					gputrace__read_lines(t, p, end - p);
 	return err ?: gputrace__renumber(t);
 }
@@ -1171,8 +1173,8 @@ void gputrace__complain(const struct gputrace *t, const char *name, struct msgs 
 	if (t->nr_strange)
 		msgs__add(msgs, "%s: %" PRIu64 " %s could not be read: ignored", name,
 			  t->nr_strange,
-			  t->format == GPU_CHROME ? PLURAL(t->nr_strange, "event", "events") :
-						    PLURAL(t->nr_strange, "line", "lines"));
+			  t->format == GPU_LINES ? PLURAL(t->nr_strange, "line", "lines") :
+						   PLURAL(t->nr_strange, "event", "events"));
 	if (t->nr_begins)
 		msgs__add(msgs, "%s: %" PRIu64 " %s and never end%s: ignored", name, t->nr_begins,
 			  PLURAL(t->nr_begins, "event begins", "events begin"),
@@ -1186,9 +1188,23 @@ void gputrace__complain(const struct gputrace *t, const char *name, struct msgs 
 			  "ignored", name, t->nr_not_finite,
 			  PLURAL(t->nr_not_finite, "number is", "numbers are"));
 	epochs__complain(&t->epochs, name, msgs);
-	if (t->damage)
+	if (t->damage && t->format == GPU_DATABASE)
+		msgs__add(msgs, "%s: damaged: %s; the rest is used", name, t->damage);
+	else if (t->damage)
 		msgs__add(msgs, "%s: damaged at offset %" PRIu64 ": %s; used up to there", name,
 			  t->damage_offset, t->damage);
+}
+
+void gputrace__complain_empty(const struct gputrace *t, const char *name, struct msgs *msgs)
+{
+	if (!t->damage)
+		msgs__add(msgs, "%s: cannot find GPU events: expected Chrome JSON, JSON lines, the "
+			  "text of CUPTI's samples, or rocprofv3's JSON, CSV or rocpd", name);
+	else if (t->format == GPU_DATABASE)
+		msgs__add(msgs, "%s: cannot find GPU events: %s", name, t->damage);
+	else
+		msgs__add(msgs, "%s: cannot find GPU events: %s at offset %" PRIu64, name,
+			  t->damage, t->damage_offset);
 }
 
 int call_index__add(struct call_index *x, const struct gpu_call *c, uint32_t call, uint32_t *first)

@@ -7,7 +7,7 @@
  *    PyTorch's operators, Python functions and annotations
  *  - JSON lines, {"type":"CONCURRENT_KERNEL",...}, an object for each record
  *  - the text of NVIDIA's sample printers, CONCURRENT_KERNEL [ start, end ] duration ...
- *  - JSON of AMD's rocprofv3: HIP's calls, kernels, copies, ROCTX ranges
+ *  - JSON, CSV and databases (rocpd) of AMD's rocprofv3: see rocprof/rocprof.h
  *
  * The contents show which format a file has. Other lines are counted, but are not an error: such
  * files often have a program's own output between the records.
@@ -90,7 +90,7 @@ struct gpu_device {
 	const char *name;		/* kept in names */
 };
 
-enum gpu_format { GPU_CHROME, GPU_LINES };
+enum gpu_format { GPU_CHROME, GPU_LINES, GPU_DATABASE };
 
 struct gputrace {
 	enum gpu_format format;
@@ -142,8 +142,6 @@ int call_index__add(struct call_index *x, const struct gpu_call *c, uint32_t cal
 uint32_t call_index__find(const struct call_index *x, uint32_t pid, uint32_t correlation_id);
 void call_index__free(struct call_index *x);
 
-struct json;
-
 /*
  * Adds a call or work. Used by code that reads parts of a file. Names are those in the file: a
  * call's name may have a prefix and CUPTI's version, a work's name a prefix. Return: 0 or -ENOMEM.
@@ -154,11 +152,16 @@ int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, 
 /* Return: the decoded value of a JSON string, kept in names; NULL if memory is short. */
 const char *gputrace__name(struct gputrace *t, struct span raw);
 
-/*
- * Reads the array of processes that rocprofv3 writes. Return: 0 or -ENOMEM; a JSON error stays in
- * @j.
- */
+struct json;
+
+/* Reads the processes in rocprofv3's JSON. Return: 0 or -ENOMEM; a JSON error stays in @j. */
 int gputrace__read_rocprof(struct gputrace *t, struct json *j);
+
+/* Return: whether a file is an SQLite database. */
+bool rocpd__is(const char *buf, size_t size);
+
+/* Reads a database, rocpd. Return: 0 or -ENOMEM; if it is damaged, t->damage is the reason. */
+int gputrace__read_rocpd(struct gputrace *t, const char *buf, size_t size);
 
 /*
  * gputrace__read - read a file
@@ -171,6 +174,9 @@ void gputrace__exit(struct gputrace *t);
 
 /* Adds messages about oddities in the file called @name to @msgs. */
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs);
+
+/* Adds a message that says why the file called @name has no calls and no device work. */
+void gputrace__complain_empty(const struct gputrace *t, const char *name, struct msgs *msgs);
 
 /**
  * cuda_api__parse - find out whether a frame or event is a CUDA API function

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "import/import.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -860,35 +859,37 @@ const char *import__load_error(int err)
 }
 
 /* Return: the word for one letter of a copy's short name. */
-static const char *memory__word(char letter)
+static const char *memory__word(char letter, bool capitals)
 {
 	switch (letter) {
 	case 'H':
-		return "Host";
+		return capitals ? "HOST" : "Host";
 	case 'D':
-		return "Device";
+		return capitals ? "DEVICE" : "Device";
 	case 'A':
-		return "Array";
+		return capitals ? "ARRAY" : "Array";
 	default:
-		return "Peer";
+		return capitals ? "PEER" : "Peer";
 	}
 }
 
 uint8_t import__copy_kind(const char *s, size_t len)
 {
+	static const char *const to[] = { "-to-", "_TO_", "To" };
 	const char *name;
-	char words[32], capitals[sizeof(words)];
+	char words[32];
 	size_t i, k;
 
 	for (i = 1; i < NR_MEMCPY_KINDS; i++) {
 		name = memcpy_kind__name(i);		/* for example "HtoD" */
-		snprintf(words, sizeof(words), "%s-to-%s", memory__word(name[0]),
-			 memory__word(name[3]));
-		for (k = 0; words[k]; k++)
-			capitals[k] = words[k] == '-' ? '_' : toupper((unsigned char)words[k]);
-		if (memmem(s, len, name, strlen(name)) || memmem(s, len, words, strlen(words)) ||
-		    memmem(s, len, capitals, k))
+		if (memmem(s, len, name, strlen(name)))
 			return i;
+		for (k = 0; k < ARRAY_SIZE(to); k++) {
+			snprintf(words, sizeof(words), "%s%s%s", memory__word(name[0], k == 1),
+				 to[k], memory__word(name[3], k == 1));
+			if (memmem(s, len, words, strlen(words)))
+				return i;
+		}
 	}
 	return 0;
 }

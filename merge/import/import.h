@@ -226,7 +226,7 @@ int import__load(const char *path, char **buf, size_t *size);
 /* Return: the text for an error of import__load(). */
 const char *import__load_error(int err);
 
-/* Return: the CUpti_ActivityMemcpyKind of "HtoD", "Device-to-Host", "DEVICE_TO_HOST", or 0. */
+/* Return: the CUpti_ActivityMemcpyKind of "HtoD", "Device-to-Host", "DEVICE_TO_HOST", ..., or 0. */
 uint8_t import__copy_kind(const char *s, size_t len);
 
 #endif /* MERGE_IMPORT_H */

@@ -677,17 +677,13 @@ static int trace_file__read(struct trace_file *f)
 		return err;
 	if (!t->calls.nr && !t->works.nr && t->ops.nr && !t->damage) {
 		msgs__add(f->msgs,
-			  "%s: cannot find CUDA events, only what threads did: a profile of the "
+			  "%s: cannot find GPU events, only what threads did: a profile of the "
 			  "CPU alone",
 			  f->path);
 		return -EINVAL;
 	}
 	if (!t->calls.nr && !t->works.nr) {
-		msgs__add(f->msgs,
-			  t->damage ? "%s: cannot find CUDA events: %s at offset %" PRIu64 :
-			  "%s: cannot find CUDA events: expected Chrome JSON, JSON lines, the text "
-			  "of CUPTI's samples or rocprofv3's JSON", f->path, t->damage,
-			  t->damage_offset);
+		gputrace__complain_empty(t, f->path, f->msgs);
 		return -EINVAL;
 	}
 	gputrace__complain(t, f->path, f->msgs);

@@ -699,11 +699,7 @@ static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opt
 		return -EINVAL;
 	}
 	if (!t->gpu.calls.nr && !t->gpu.works.nr) {
-		msgs__add(t->msgs,
-			  t->gpu.damage ? "%s: cannot find CUDA events: %s at offset %" PRIu64 :
-			  "%s: cannot find CUDA events: expected Chrome JSON, JSON lines or the "
-			  "text of CUPTI's samples", opts->gpu, t->gpu.damage,
-			  t->gpu.damage_offset);
+		gputrace__complain_empty(&t->gpu, opts->gpu, t->msgs);
 		return -EINVAL;
 	}
 	if (t->nr_strange)

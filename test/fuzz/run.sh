@@ -212,7 +212,8 @@ seed_trace() {
 		python3 "$XPU_SRC/test/lib/gen_kineto.py" "$1/kineto" $args
 		mv "$1/kineto" "$1/kineto-$(echo "$args" | tr -c 'a-z0-9\n' -)"
 	done
-	for args in "nr=2 threads=1 hsa=1 ranges=1" "nr=2 threads=1 old=1"; do
+	for args in "nr=2 threads=1 hsa=1 ranges=1" "nr=2 threads=1 old=1" \
+		"nr=2 threads=1 rccl=1"; do
 		# shellcheck disable=SC2086 # several arguments on purpose
 		python3 "$XPU_SRC/test/lib/gen_rocprof.py" "$1/rocprof" $args
 		mv "$1/rocprof" "$1/rocprof-$(echo "$args" | tr -c 'a-z0-9\n' -)"
@@ -337,7 +338,7 @@ for fuzzer; do
 	fuzz_reader)	seed_reader "$seeds" ;;
 	fuzz_jitmap)	seed_jitmap "$seeds" ;;
 	fuzz_twofile)	seed_twofile "$seeds" ;;
-	fuzz_trace)	seed_trace "$seeds" ;;
+	fuzz_trace)	seed_trace "$seeds"; max=20000 ;;
 	fuzz_perfscript)	seed_perfscript "$seeds"; max=16384 ;;
 	fuzz_nsys)	seed_nsys "$seeds"; max=20000 ;;
 	fuzz_ranks)	seed_ranks "$seeds" ;;

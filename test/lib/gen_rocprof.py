@@ -1,18 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""gen_rocprof.py OUT [KEY=VALUE...] - JSON as AMD's rocprofv3 writes it, and the truth
+"""gen_rocprof.py OUT [KEY=VALUE...] - a file as AMD's rocprofv3 writes it, and the truth
 
-Writes OUT and OUT.folded: the lines that xpumerge --gpu OUT -f folded --unit ns shows. Keys: seed,
-nr (launches of each thread), threads, procs, old (one process, no array; queues, no streams), hsa
-(some device work has the id of HSA's call inside HIP's call, its ancestor), only_hsa (HIP's calls
-were not traced), names (of kernels: formatted or kernel), ranges (ROCTX).
+Writes OUT and OUT.folded, the lines that xpumerge --gpu OUT -f folded --unit ns shows. Keys: seed,
+nr (launches of each thread), threads, procs, old (one process, no array, queues without streams),
+hsa (some device work has the id of HSA's call inside HIP's call, its ancestor), only_hsa (HIP's
+calls were not traced), names (of kernels: formatted or kernel), ranges (ROCTX), rccl (launches are
+inside a function of RCCL), format (json, or db for a database, rocpd), schema (a file of
+rocprofiler-sdk with the statements that make the tables of a database).
 """
 import json
+import os
 import random
+import re
+import sqlite3
 import sys
 
 opts = {"seed": 1, "nr": 20, "threads": 3, "procs": 1, "old": 0, "hsa": 0, "only_hsa": 0,
-        "names": "formatted", "ranges": 0}
+        "names": "formatted", "ranges": 0, "rccl": 0, "format": "json", "schema": ""}
 for arg in sys.argv[2:]:
     key, value = arg.split("=", 1)
     opts[key] = type(opts[key])(value)
@@ -24,6 +29,7 @@ KINDS = [("NONE", []), ("HSA_CORE_API", ["hsa_init", "hsa_queue_create",
          ("HIP_RUNTIME_API", ["hipGetDevice", "hipLaunchKernel", "hipMemcpyAsync",
                               "hipStreamSynchronize"]),
          ("MARKER_CORE_RANGE_API", ["roctxThreadRangeA"]),
+         ("RCCL_API", ["ncclAllReduce"]),
          ("MEMORY_COPY", ["MEMORY_COPY_NONE", "MEMORY_COPY_HOST_TO_HOST",
                           "MEMORY_COPY_HOST_TO_DEVICE",
                           "MEMORY_COPY_DEVICE_TO_HOST", "MEMORY_COPY_DEVICE_TO_DEVICE"]),
@@ -45,7 +51,7 @@ def add(comm, frames, ns):
 
 def process(pid):
     comm = "app%d" % pid
-    hip, hsa, dispatches, copies, markers, texts = [], [], [], [], [], []
+    hip, hsa, rccl, dispatches, copies, markers, texts = [], [], [], [], [], [], []
     number = [0]
 
     def next_id():
@@ -76,6 +82,8 @@ def process(pid):
                 hip.append(record("HIP_RUNTIME_API", 0, start, end, tid, cid))
                 continue
             api = 1 if what == "kernel" else 2
+            if opts["rccl"]:
+                rccl.append(record("RCCL_API", 0, start - 50, end + 50, tid, next_id()))
             # Device work may have the id of an HSA call.
             of, ancestor = cid, 0
             if opts["hsa"] and rng.random() < 0.5:
@@ -87,7 +95,8 @@ def process(pid):
                 hip.append(record("HIP_RUNTIME_API", api, start, end, tid, cid))
             gpu = rng.choice(GPUS)
             ns = rng.randrange(1, 9000)
-            root = [name] if opts["ranges"] else ["[no stack]"]
+            root = ["ncclAllReduce"] if opts["rccl"] else [name] if opts["ranges"] else \
+                ["[no stack]"]
             root.append(KINDS[kind("HSA_CORE_API")][1][2] if opts["only_hsa"] else
                         KINDS[kind("HIP_RUNTIME_API")][1][api])
             label = "[GPU%d_" % gpu[1]
@@ -131,13 +140,122 @@ def process(pid):
         "code_objects": [], "kernel_symbols": symbols, "host_functions": [], "summary": [],
         "callback_records": {"counter_collection": []},
         "buffer_records": {"kernel_dispatch": dispatches, "hip_api": hip, "hsa_api": hsa,
-                           "marker_api": markers, "memory_copy": copies, "scratch_memory": []}}
+                           "marker_api": markers, "memory_copy": copies, "rccl_api": rccl,
+                           "scratch_memory": []}}
+
+
+# The tables of a database, without the columns that nobody reads.
+TABLES = {
+    "metadata": "tag, value", "string": "guid, string UNIQUE", "info_node": "hash, machine_id",
+    "info_process": "nid, ppid, pid, command", "info_thread": "nid, pid, tid, name",
+    "info_agent": "nid, pid, type, absolute_index, type_index, name, product_name",
+    "info_queue": "nid, pid, name", "info_stream": "nid, pid, name",
+    "info_code_object": "nid, pid",
+    "info_kernel_symbol": "nid, pid, code_object_id, kernel_name, display_name",
+    "event": "category_id, stack_id, parent_stack_id, correlation_id, extdata",
+    "region": "nid, pid, tid, start, end, name_id, event_id",
+    "kernel_dispatch": "nid, pid, tid, agent_id, kernel_id, dispatch_id, queue_id, stream_id, "
+                       "start, end, private_segment_size, group_segment_size, workgroup_size_x, "
+                       "workgroup_size_y, workgroup_size_z, grid_size_x, grid_size_y, "
+                       "grid_size_z, event_id",
+    "memory_copy": "nid, pid, tid, start, end, name_id, dst_agent_id, src_agent_id, size, "
+                   "stream_id, event_id",
+}
+
+
+def write_database(out, procs):
+    """Writes what rocprofiler-sdk's generateRocpd.cpp writes for these records."""
+    if os.path.exists(out):
+        os.unlink(out)
+    db = sqlite3.connect(out)
+    schema = open(opts["schema"]).read() if opts["schema"] else "".join(
+        'CREATE TABLE "rocpd_%s{{uuid}}" (id INTEGER PRIMARY KEY, %s);' % t
+        for t in TABLES.items())
+    for p in procs:
+        pid = p["metadata"]["pid"]
+        uuid = "_0000ddb5_8903_7903_b269_%012x" % pid
+        db.executescript(re.sub(r"{{guid}}", uuid[1:].replace("_", "-"),
+                                re.sub(r"{{uuid}}", uuid, schema)))
+        buffers, strings, messages = p["buffer_records"], {}, {}
+
+        def insert(table, values, uuid=uuid):
+            db.execute('INSERT OR IGNORE INTO "rocpd_%s%s" (%s) VALUES (%s)' % (
+                table, uuid, ", ".join(values), ", ".join("?" * len(values))),
+                       list(values.values()))
+
+        def string(text):
+            if text not in strings:
+                strings[text] = len(strings) + 1
+                insert("string", {"id": strings[text], "string": text})
+            return strings[text]
+
+        events = [0]
+
+        def event(r):
+            events[0] += 1
+            c, name = r["correlation_id"], KINDS[r["kind"]][0]
+            text = messages.get(c["internal"]) if name.startswith("MARKER") else None
+            insert("event", {"id": events[0], "category_id": string(name),
+                             "stack_id": c["internal"],
+                             "parent_stack_id": c.get("ancestor", c["internal"] if name in (
+                                 "KERNEL_DISPATCH", "MEMORY_COPY") else 0),
+                             "correlation_id": c["external"],
+                             "extdata": json.dumps({"message": text}) if text else "{}"})
+            insert("info_thread", {"id": r["thread_id"], "nid": 1, "pid": pid,
+                                   "tid": r["thread_id"]})
+            return {"nid": 1, "pid": pid, "tid": r["thread_id"], "start": r["start_timestamp"],
+                    "end": r["end_timestamp"], "event_id": events[0]}
+
+        messages.update((m["key"], m["value"]) for m in p["strings"]["marker_api"])
+        insert("info_node", {"id": 1, "hash": 1, "machine_id": "m"})
+        insert("info_process", {"id": pid, "nid": 1, "ppid": 1, "pid": pid,
+                                "command": " ".join(p["metadata"]["command"])})
+        insert("info_code_object", {"id": 1, "nid": 1, "pid": pid})
+        agents = {}
+        for i, a in enumerate(p["agents"]):
+            agents[a["id"]["handle"]] = i
+            insert("info_agent", {"id": i, "nid": 1, "pid": pid,
+                                  "type": "GPU" if a["type"] == 2 else "CPU", "absolute_index": i,
+                                  "type_index": a["logical_node_type_id"], "name": a["name"],
+                                  "product_name": a.get("product_name")})
+        for k in p["kernel_symbols"]:
+            insert("info_kernel_symbol", {"id": k["kernel_id"], "nid": 1, "pid": pid,
+                                          "code_object_id": 1, "kernel_name": k["kernel_name"],
+                                          "display_name": k.get("formatted_kernel_name")})
+        for i in (0, 2**63 - 1):
+            insert("info_queue", {"id": i, "nid": 1, "pid": pid})
+        for i in (0, 3):
+            insert("info_stream", {"id": i, "nid": 1, "pid": pid})
+        for r in buffers["hip_api"] + buffers["hsa_api"] + buffers["marker_api"] + \
+                buffers["rccl_api"]:
+            insert("region", {"id": r["correlation_id"]["internal"], **event(r),
+                              "name_id": string(KINDS[r["kind"]][1][r["operation"]])})
+        for r in buffers["kernel_dispatch"]:
+            d = r["dispatch_info"]
+            insert("kernel_dispatch", {
+                "id": d["dispatch_id"], **event(r), "agent_id": agents[d["agent_id"]["handle"]],
+                "kernel_id": d["kernel_id"], "dispatch_id": d["dispatch_id"],
+                "queue_id": min(d["queue_id"]["handle"], 2**63 - 1),
+                "stream_id": r.get("stream_id", {"handle": 0})["handle"],
+                "private_segment_size": 0, "group_segment_size": 0,
+                **{"%s_size_%s" % (to, x): d["%s_size" % to][x]
+                   for to in ("workgroup", "grid") for x in "xyz"}})
+        for r in buffers["memory_copy"]:
+            insert("memory_copy", {
+                **event(r), "name_id": string(KINDS[r["kind"]][1][r["operation"]]),
+                "dst_agent_id": agents[r["dst_agent_id"]["handle"]],
+                "src_agent_id": agents[r["src_agent_id"]["handle"]], "size": r["bytes"],
+                "stream_id": r.get("stream_id", {"handle": 0})["handle"]})
+    db.commit()
 
 
 processes = [process(1000 * (1 + i)) for i in range(opts["procs"])]
-with open(sys.argv[1], "w") as f:
-    json.dump({"rocprofiler-sdk-tool": processes[0] if opts["old"] else processes}, f,
-              indent=None if opts["seed"] % 2 else 1)
+if opts["format"] == "db":
+    write_database(sys.argv[1], processes)
+else:
+    with open(sys.argv[1], "w") as f:
+        json.dump({"rocprofiler-sdk-tool": processes[0] if opts["old"] else processes}, f,
+                  indent=None if opts["seed"] % 2 else 1)
 with open(sys.argv[1] + ".folded", "w") as f:
     for key in sorted(truth):
         f.write("%s %d\n" % (key, truth[key]))

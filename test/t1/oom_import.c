@@ -118,11 +118,12 @@ static void run_out(const char *what, const struct import_opts *files)
 int main(void)
 {
 	const char *src = getenv("XPU_SRC");
-	char nsys[PATH_MAX];
+	char nsys[PATH_MAX], rocpd[PATH_MAX];
 
 	if (!src)
 		bail("XPU_SRC is not set");
 	snprintf(nsys, sizeof(nsys), "%s/test/fuzz/corpus/fuzz_nsys/all", src);
+	snprintf(rocpd, sizeof(rocpd), "%s/test/fuzz/corpus/fuzz_trace/rocpd", src);
 	save("trace.json", trace);
 	save("stacks.txt", stacks);
 	save("samples.txt", samples);
@@ -132,6 +133,7 @@ int main(void)
 	run_out("samples and a trace",
 		&(struct import_opts){ .cpu = "samples.txt", .gpu = "trace.json" });
 	run_out("an export of Nsight Systems", &(struct import_opts){ .nsys = nsys });
+	run_out("a database of rocprofv3", &(struct import_opts){ .gpu = rocpd });
 	return done_testing();
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --gpu: the JSON of AMD's rocprofv3, alone and with stacks.
+# --gpu: the JSON and the databases of AMD's rocprofv3, alone and with stacks.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 need python3
@@ -11,21 +11,29 @@ gen() {
 
 for args in "seed=1" "seed=2 threads=1 nr=300" "seed=3 procs=3" "seed=4 old=1" \
 	"seed=5 hsa=1 nr=100" \
-	"seed=6 only_hsa=1" "seed=7 names=kernel" "seed=8 hsa=1 procs=2 nr=60"; do
-	# shellcheck disable=SC2086 # several arguments on purpose
-	gen r.json $args
-	same "$args" r.json.folded --gpu r.json
-	like "$(cat log)" '^launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
-		"$args: all launches have their device work"
+	"seed=6 only_hsa=1" "seed=7 names=kernel" "seed=8 hsa=1 procs=2 nr=60" "seed=11 rccl=1"; do
+	for format in json db; do
+		# shellcheck disable=SC2086 # several arguments on purpose
+		gen "r.$format" "format=$format" $args
+		same "$format $args" "r.$format.folded" --gpu "r.$format"
+		like "$(cat log)" '^launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
+			"$format $args: all launches have their device work"
+	done
 done
+gen r.json seed=1
 gzip -c r.json >r.json.gz
 same "gz" r.json.folded --gpu r.json.gz
+gen r.db seed=1 format=db
+gzip -c r.db >r.db.gz
+same "a database, gz" r.db.folded --gpu r.db.gz
 xpumerge --gpu r.json -o r.data 2>log
 same "as a recording" r.json.folded r.data
-gen r.json seed=9 ranges=1
-same "ROCTX ranges as call paths" r.json.folded --gpu r.json
-xpumerge --gpu r.json -f folded --by nvtx 2>/dev/null >out
-is "$(grep -c '^\[NVTX\]step' out)" "$(wc -l <out)" "--by nvtx shows ROCTX ranges"
+for format in json db; do
+	gen "r.$format" seed=9 ranges=1 "format=$format"
+	same "$format: ROCTX ranges as call paths" "r.$format.folded" --gpu "r.$format"
+	xpumerge --gpu "r.$format" -f folded --by nvtx 2>/dev/null >out
+	is "$(grep -c '^\[NVTX\]step' out)" "$(wc -l <out)" "$format: --by nvtx shows ROCTX ranges"
+done
 xpumerge --gpu r.json -f text >out 2>log
 like "$(cat out)" 'AMD Instinct MI210' "the summary has the devices' names"
 like "$(xpumerge --gpu r.json --csv --table api_calls 2>/dev/null)" 'hipLaunchKernel' \
@@ -69,11 +77,22 @@ xpumerge --gpu odd.json -f folded --unit ns >out 2>log
 is $? 0 "odd values: exit status 0"
 like "$(cat out)" '^\[unknown\];\[no stack\];\[unknown\];\[GPU_Kernel\]\[unknown\] 10$' \
 	"odd values: the remaining values are used"
-like "$(cat log)" 'odd.json: 2 events could not be read: ignored' \
+like "$(cat log)" 'odd.json: 1 event could not be read: ignored' \
 	"odd values: events that cannot be read are counted"
+gen r.db seed=1 format=db nr=900
+head -c 60000 r.db >cut.db
+xpumerge --gpu cut.db -f folded >out 2>log
+is $? 2 "a database that is cut off: exit status 2"
+like "$(cat log)" 'cut.db: .*database disk image is malformed' \
+	"a database that is cut off: a message names the file"
+echo 'CREATE TABLE t (x);' | "$XPU_BUILD/gen_sqlite" none.db
+xpumerge --gpu none.db -f folded >out 2>log
+is $? 2 "a database of another program: exit status 2"
+like "$(cat log)" 'none.db: cannot find GPU events: database: the table rocpd_string is missing' \
+	"a database of another program: a message says so"
 echo '{"rocprofiler-sdk-tool":[]}' >none.json
 xpumerge --gpu none.json -f folded >out 2>log
 is $? 2 "no events: exit status 2"
-like "$(cat log)" 'none.json: cannot find CUDA events' \
+like "$(cat log)" 'none.json: cannot find GPU events' \
 	"no events: a message says that none were found"
 done_testing

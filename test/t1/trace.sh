@@ -209,10 +209,10 @@ ok $? "the text of CUDA 11 is read" || diag "$(cat diff log)"
 
 echo '{"traceEvents": [{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":1,"dur":1}]}' \
 	>cpu.json
-fails "a profile of the CPU alone" 'cpu.json: cannot find CUDA events, only what threads did' \
+fails "a profile of the CPU alone" 'cpu.json: cannot find GPU events, only what threads did' \
 	--gpu cpu.json
 echo '{"schemaVersion": 1}' >none.json
-fails "no events" 'none.json: cannot find CUDA events: no traceEvents' --gpu none.json
+fails "no events" 'none.json: cannot find GPU events: no traceEvents' --gpu none.json
 gen t.json
 head -c 20000 t.json >cut.json
 xpumerge --gpu cut.json -f folded >out 2>log

@@ -244,8 +244,8 @@ fails "no such file" 'nothere: cannot be read' --cpu cpu.txt --gpu nothere
 fails "a directory" 'cannot be read' --cpu . --gpu gpu.json
 : >empty
 fails "no stacks" 'empty: cannot find any stacks' --cpu empty --gpu gpu.json
-fails "no events" 'empty: cannot find CUDA events' --cpu cpu.txt --gpu empty
-fails "no JSON" 'cannot find CUDA events' --cpu cpu.txt --gpu "$XPUMERGE"
+fails "no events" 'empty: cannot find GPU events' --cpu cpu.txt --gpu empty
+fails "no JSON" 'cannot find GPU events' --cpu cpu.txt --gpu "$XPUMERGE"
 head -c 200 gpu.json.gz >cut.gz
 fails "cut off gzip" 'cut.gz: cannot be read: damaged or cut off' --cpu cpu.txt --gpu cut.gz
 fails "stacks alone" 'expected perf.data or the output of perf script' --cpu cpu.txt

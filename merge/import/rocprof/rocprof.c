@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "import/rocprof/rocprof.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- what readers add ------------------------------------------------------------------------ */
+
+static bool span__has(struct span s, const char *word)
+{
+	size_t len = strlen(word), i;
+
+	for (i = 0; i + len <= s.len; i++)
+		if (!strncasecmp(s.s + i, word, len))
+			return true;
+	return false;
+}
+
+rocprof_calls_t *rocprof__calls(struct rocprof *r, struct span domain)
+{
+	if (span__has(domain, "marker") || span__has(domain, "roctx"))
+		return &r->ranges;
+	if (span__has(domain, "hip") && !span__has(domain, "hipfile"))
+		return &r->hip;
+	return span__has(domain, "hsa") ? &r->hsa : &r->functions;
+}
+
+int rocprof__add_kernel(struct rocprof *r, uint64_t id, struct span name)
+{
+	int err = idmap__add(&r->kernel_ids, id, r->kernels.nr);
+
+	return err > 0 ? array_push(&r->kernels, name) : err;
+}
+
+int rocprof__add_marker(struct rocprof *r, uint64_t id, struct span text)
+{
+	int err = idmap__add(&r->marker_ids, id, r->markers.nr);
+
+	return err > 0 ? array_push(&r->markers, text) : err;
+}
+
+/* ---- adding to the trace --------------------------------------------------------------------- */
+
+/* Return: a text, kept in the trace's names; NULL if memory is short. */
+static const char *rocprof__text(const struct rocprof *r, struct span s)
+{
+	return r->escaped ? gputrace__name(r->t, s) :
+	       strpool__intern(&r->t->names, s.s, strnlen(s.s, s.len));
+}
+
+/* Return: the name of a record's operation; .s is NULL if it is unknown. */
+static struct span rocprof__name(const struct rocprof *r, const struct rocprof_call *c)
+{
+	const struct rocprof_kind *kind;
+
+	if (c->name.s || c->kind >= r->kinds.nr)
+		return c->name;
+	kind = &r->kinds.v[c->kind];
+	if (c->operation >= kind->nr)
+		return c->name;
+	return r->operations.v[kind->first + c->operation];
+}
+
+/*
+ * rocprof__check - check the times and ids of a record, and count it if they are impossible
+ *
+ * Correlation ids have 64 bits. Large ones get their own numbers.
+ */
+static int rocprof__check(struct rocprof *r, const struct rocprof_call *c, bool *good, uint32_t *id)
+{
+	int err = 0;
+
+	*good = c->end_ns >= c->start_ns && c->end_ns <= INT64_MAX && c->tid <= UINT32_MAX;
+	*id = c->id;
+	if (!*good) {
+		r->t->nr_strange++;
+	} else if (c->id > INT32_MAX) {
+		err = min_t(int, idmap__add(&r->wide_ids, c->id, r->wide_ids.nr), 0);
+		if (!err && idmap__get(&r->wide_ids, c->id, id))
+			*id |= 1u << 31;
+	}
+	return err;
+}
+
+static int rocprof__add_call(struct rocprof *r, const struct rocprof_call *call, bool *good)
+{
+	struct gpu_call c = {
+		.start_ns = call->start_ns, .end_ns = call->end_ns, .tid = call->tid,
+		.pid = call->pid ?: r->pid,
+	};
+	struct span raw = rocprof__name(r, call);
+	const char *name;
+	int err = rocprof__check(r, call, good, &c.correlation_id);
+
+	if (err || !*good)
+		return err;
+	name = raw.len ? rocprof__text(r, raw) : "[unknown]";
+	return name ? gputrace__add_call(r->t, &c, span__of(name)) : -ENOMEM;
+}
+
+static int rocprof__add_calls(struct rocprof *r)
+{
+	bool good;
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < r->hip.nr && !err; i++) {
+		err = rocprof__add_call(r, &r->hip.v[i], &good);
+		if (!err && good)
+			err = min_t(int, idmap__add(&r->hip_ids, r->hip.v[i].id, i), 0);
+	}
+	for (i = 0; i < r->hsa.nr && !err; i++)
+		err = min_t(int, idmap__add(&r->hsa_ids, r->hsa.v[i].id, i), 0);
+	return err;
+}
+
+/*
+ * Sets the work's id to the id of the call that queued it. An HSA call is added only if it queued
+ * work.
+ */
+static int rocprof__find_call(struct rocprof *r, struct rocprof_call *work)
+{
+	const struct rocprof_call *hsa;
+	uint32_t i;
+	bool good;
+	int err;
+
+	if (!work->id || idmap__get(&r->hip_ids, work->id, &i))
+		return 0;
+	if (work->ancestor && idmap__get(&r->hip_ids, work->ancestor, &i)) {
+		work->id = work->ancestor;
+		return 0;
+	}
+	if (!idmap__get(&r->hsa_ids, work->id, &i))
+		return 0;
+	hsa = &r->hsa.v[i];
+	if (hsa->ancestor && idmap__get(&r->hip_ids, hsa->ancestor, &i)) {
+		work->id = hsa->ancestor;
+		return 0;
+	}
+	err = idmap__add(&r->told, work->id, 0);
+	return err <= 0 ? err : rocprof__add_call(r, hsa, &good);
+}
+
+/* Return: the GPU with that handle, or NULL. */
+static const struct rocprof_agent *rocprof__gpu(const struct rocprof *r, uint64_t handle)
+{
+	uint32_t i;
+
+	return idmap__get(&r->gpus, handle, &i) ? &r->agents.v[i] : NULL;
+}
+
+/* Sets the shape of a kernel, if it is known. Return: 0 or -ENOMEM. */
+static int rocprof__shape(struct rocprof *r, const struct rocprof_work *work, struct gpu_work *w)
+{
+	struct xpu_shape shape = {
+		.registers = work->registers, .static_bytes = work->shared_bytes,
+		.local_bytes = work->local_bytes,
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(work->block); i++) {
+		if (!work->block[i])
+			return 0;
+		shape.block[i] = work->block[i];
+		shape.grid[i] = work->grid[i] / work->block[i] +
+				!!(work->grid[i] % work->block[i]);
+	}
+	w->w.shape = strpool__intern(&r->t->names, (const char *)&shape, sizeof(shape));
+	return w->w.shape ? 0 : -ENOMEM;
+}
+
+static int rocprof__add_work(struct rocprof *r, struct rocprof_work *work, enum gpu_work_kind kind)
+{
+	const struct rocprof_agent *gpu = rocprof__gpu(r, work->agent) ?:
+					  rocprof__gpu(r, work->src_agent);
+	struct gpu_work w = {
+		.kind = kind, .pid = work->c.pid ?: r->pid, .device = gpu ? gpu->number : 0,
+		.stream = (uint32_t)(work->has_stream ? work->stream : work->queue),
+		.w = { .start_ns = work->c.start_ns, .bytes = work->bytes },
+	};
+	struct span name = rocprof__name(r, &work->c);
+	const char *text = "[unknown]";
+	bool good;
+	uint32_t i;
+	int err;
+
+	/* HIP has at least one context for each device. */
+	w.context = w.device + 1;
+	err = rocprof__find_call(r, &work->c);
+	err = err ?: rocprof__check(r, &work->c, &good, &w.w.correlation_id);
+	if (err || !good)
+		return err;
+	if (kind == WORK_MEMCPY)
+		w.w.copy_kind = name.len ? import__copy_kind(name.s, name.len) : 0;
+	if (kind != WORK_KERNEL)
+		text = "";
+	else if (work->c.name.len)
+		text = rocprof__text(r, work->c.name);
+	else if (idmap__get(&r->kernel_ids, work->kernel, &i))
+		text = rocprof__text(r, r->kernels.v[i]);
+	err = kind == WORK_KERNEL ? rocprof__shape(r, work, &w) : 0;
+	if (err || !text)
+		return -ENOMEM;
+	return gputrace__add_work(r->t, &w, work->c.end_ns, span__of(text));
+}
+
+static int rocprof__add_works(struct rocprof *r, rocprof_works_t *works, enum gpu_work_kind kind)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < works->nr && !err; i++)
+		err = rocprof__add_work(r, &works->v[i], kind);
+	return err;
+}
+
+/* Adds a range as an annotation or a frame of its thread. Marks are left out. */
+static int rocprof__add_range(struct rocprof *r, const struct rocprof_call *c, struct span name,
+			      enum gpu_op_kind kind)
+{
+	struct gpu_op op = {
+		.start_ns = c->start_ns, .end_ns = c->end_ns, .tid = c->tid,
+		.pid = c->pid ?: r->pid, .kind = kind,
+	};
+	uint32_t id;
+	bool good;
+	int err;
+
+	if (!name.len || c->end_ns == c->start_ns)
+		return 0;
+	err = rocprof__check(r, c, &good, &id);
+	if (err || !good)
+		return err;
+	op.name = rocprof__text(r, name);
+	return op.name ? array_push(&r->t->ops, op) : -ENOMEM;
+}
+
+static int rocprof__add_ranges(struct rocprof *r)
+{
+	struct span name, operation;
+	uint32_t i;
+	size_t k;
+	int err = 0;
+
+	for (k = 0; k < r->ranges.nr && !err; k++) {
+		operation = rocprof__name(r, &r->ranges.v[k]);
+		if (r->ranges.v[k].name.s)
+			name = r->ranges.v[k].name;
+		else if (idmap__get(&r->marker_ids, r->ranges.v[k].id, &i) &&
+			 !(operation.len && memmem(operation.s, operation.len, "Mark", 4)))
+			name = r->markers.v[i];
+		else
+			continue;
+		err = rocprof__add_range(r, &r->ranges.v[k], name, OP_ANNOTATION);
+	}
+	for (k = 0; k < r->functions.nr && !err; k++)
+		err = rocprof__add_range(r, &r->functions.v[k],
+					 rocprof__name(r, &r->functions.v[k]), OP_CPU);
+	return err;
+}
+
+static int rocprof__add_names(struct rocprof *r)
+{
+	struct gpu_name n = { .pid = r->pid };
+	const char *slash;
+	uint32_t nr = 0;
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < r->agents.nr && !err; i++) {
+		struct rocprof_agent *a = &r->agents.v[i];
+		struct gpu_device d = { 0 };
+
+		if (!a->gpu)
+			continue;
+		if (!a->numbered || a->number > UINT16_MAX)
+			a->number = nr;
+		nr++;
+		d.id = a->number;
+		d.name = rocprof__text(r, a->name.len ? a->name : span__of("GPU"));
+		err = d.name ? array_push(&r->t->devices, d) : -ENOMEM;
+		err = err ?: min_t(int, idmap__add(&r->gpus, a->handle, i), 0);
+	}
+	if (err || !r->command.len || !r->pid)
+		return err;
+	slash = memrchr(r->command.s, '/', r->command.len);
+	if (slash) {
+		r->command.len -= slash + 1 - r->command.s;
+		r->command.s = slash + 1;
+	}
+	n.name = rocprof__text(r, r->command);
+	return n.name ? array_push(&r->t->thread_names, n) : -ENOMEM;
+}
+
+int rocprof__tell(struct rocprof *r)
+{
+	return rocprof__add_names(r) ?: rocprof__add_calls(r) ?:
+	       rocprof__add_works(r, &r->dispatches, WORK_KERNEL) ?:
+	       rocprof__add_works(r, &r->copies, WORK_MEMCPY) ?:
+	       rocprof__add_works(r, &r->fills, WORK_MEMSET) ?: rocprof__add_ranges(r);
+}
+
+void rocprof__exit(struct rocprof *r)
+{
+	idmap__free(&r->wide_ids);
+	idmap__free(&r->told);
+	idmap__free(&r->hsa_ids);
+	idmap__free(&r->hip_ids);
+	idmap__free(&r->gpus);
+	array_free(&r->fills);
+	array_free(&r->copies);
+	array_free(&r->dispatches);
+	array_free(&r->ranges);
+	array_free(&r->functions);
+	array_free(&r->hsa);
+	array_free(&r->hip);
+	idmap__free(&r->marker_ids);
+	idmap__free(&r->kernel_ids);
+	array_free(&r->markers);
+	array_free(&r->kernels);
+	array_free(&r->operations);
+	array_free(&r->kinds);
+	array_free(&r->agents);
+}

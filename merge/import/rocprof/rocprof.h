@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * rocprof.h - the records of AMD's rocprofv3 (rocprofiler-sdk), in each of its file formats
+ *
+ * A reader fills in a struct rocprof for each process, and rocprof__tell() adds it to the trace.
+ *
+ * A record of device work has the id of the innermost call when the work was queued: a HIP call, or
+ * an HSA call within it, which names the HIP call as its ancestor. HIP's and HSA's calls are
+ * numbered alike, so they are one API of the recording.
+ */
+#ifndef MERGE_ROCPROF_H
+#define MERGE_ROCPROF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "import/gputrace.h"
+#include "import/span.h"
+#include "util.h"
+
+struct rocprof_agent {
+	uint64_t handle;
+	bool gpu;
+	bool numbered;
+	uint64_t number;		/* number among the GPUs */
+	struct span name;
+};
+
+/* A call, or a range of a thread. */
+struct rocprof_call {
+	struct span name;		/* .s is NULL: see kind */
+	uint32_t kind, operation;	/* JSON: the place of the name in operations */
+	uint32_t pid;			/* 0: as in struct rocprof */
+	uint64_t start_ns, end_ns, tid;
+	uint64_t id, ancestor;		/* correlation ids; 0: none */
+};
+
+struct rocprof_work {
+	struct rocprof_call c;		/* its name is the direction of a copy, or the name of a
+					 * kernel; .s is NULL: see kernel */
+	uint64_t kernel, agent, src_agent, queue, stream, bytes;
+	uint64_t grid[3], block[3];	/* in threads; block 0: unknown */
+	uint64_t shared_bytes, local_bytes, registers;
+	bool has_stream;
+};
+
+typedef ARRAY(struct rocprof_call) rocprof_calls_t;
+typedef ARRAY(struct rocprof_work) rocprof_works_t;
+
+struct rocprof_kind {
+	struct span name;
+	size_t first, nr;		/* in operations */
+};
+
+/* One process. Starts zeroed, with t. */
+struct rocprof {
+	struct gputrace *t;
+	uint32_t pid;
+	bool escaped;			/* texts are raw strings of JSON */
+	struct span command;		/* the program's path */
+	ARRAY(struct rocprof_agent) agents;
+	ARRAY(struct rocprof_kind) kinds;
+	ARRAY(struct span) operations;
+	ARRAY(struct span) kernels, markers;	/* texts of kernels and of markers */
+	struct idmap kernel_ids, marker_ids;	/* maps an id to its text in kernels or markers */
+	rocprof_calls_t hip, hsa;
+	rocprof_calls_t functions;	/* other traced functions, of RCCL and others */
+	rocprof_calls_t ranges;		/* of ROCTX */
+	rocprof_works_t dispatches, copies, fills;
+	/* Set by rocprof__tell(). */
+	struct idmap gpus;		/* maps handle to an index in agents */
+	struct idmap hip_ids, hsa_ids;	/* maps a correlation id to the index of the call */
+	struct idmap told;		/* ids of HSA calls that were added to the trace */
+	struct idmap wide_ids;		/* maps ids of more than 31 bits to their own numbers */
+};
+
+/* Return: where calls of a domain go, such as HIP_RUNTIME_API. */
+rocprof_calls_t *rocprof__calls(struct rocprof *r, struct span domain);
+
+/* Adds a text to an array with its id; the first text of an id counts. Return: 0 or -ENOMEM. */
+int rocprof__add_kernel(struct rocprof *r, uint64_t id, struct span name);
+int rocprof__add_marker(struct rocprof *r, uint64_t id, struct span text);
+
+/* Adds all of the process to its trace. Return: 0 or -ENOMEM. */
+int rocprof__tell(struct rocprof *r);
+void rocprof__exit(struct rocprof *r);
+
+#endif /* MERGE_ROCPROF_H */
