@@ -8,7 +8,7 @@
 
 /*
  * suffix__of - find the suffix that a name ends with
- * @known: suffixes up to a NULL, such as ".json" and ".cupti.json". The longest one that fits is
+ * @known: suffixes up to a NULL, such as ".json" and ".cupti.json". The longest suffix that fits is
  *	returned.
  *
  * Return: one of @known, or NULL. A name that is only a suffix counts as a name without one.

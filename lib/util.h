@@ -97,7 +97,7 @@ static inline bool slots__full(size_t nr, size_t nr_slots)
 	return nr >= nr_slots / 4 * 3;
 }
 
-/* Return: the number of slots of the table that replaces a full one of @nr_slots. */
+/* Return: the number of slots of the table that replaces a full table of @nr_slots slots. */
 static inline size_t slots__more(size_t nr_slots)
 {
 	return nr_slots < 4096 ? max_t(size_t, 2 * nr_slots, 16) : nr_slots / 4 * 5;

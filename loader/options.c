@@ -95,7 +95,7 @@ static const char *const suffixes[] = {
 #undef SUFFIX
 };
 
-/* For --help: the suffixes of merged results. */
+/* Lists the suffixes of merged results, for --help. */
 static void list_suffixes(char *buf, size_t size)
 {
 	const char *merged[ARRAY_SIZE(suffixes)] = { NULL };

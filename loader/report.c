@@ -169,7 +169,7 @@ static bool warn_of_others(const struct report *r)
 	return r->nr_stopped;
 }
 
-/* Warns of processes with missing launches. Return: whether it warned. */
+/* Warns of processes whose launches are missing. Return: whether there was a warning. */
 static bool warn_of_missed(const struct report *r)
 {
 	if (r->nr_not_followed)
@@ -193,7 +193,7 @@ static bool warn_of_taken(const struct recorder_stats *st)
 	return st->nr_taken;
 }
 
-/* Warns of gaps in the GPUs' counters. Return: whether some are missing. */
+/* Warns of gaps in the GPUs' counters. Return: whether there were gaps. */
 static bool warn_of_gaps(const struct gpu_metrics_stats *st)
 {
 	char full[64] = "";

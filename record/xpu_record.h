@@ -40,7 +40,7 @@
 
 #define XPU_COMM_LEN		16
 #define XPU_BUILD_ID_LEN	20
-#define XPU_MAX_FRAMES		1000		/* frames in one chain: 8 KB in the kernel */
+#define XPU_MAX_FRAMES		1000		/* most frames in one chain: 8 KB in Linux */
 #define XPU_DEFAULT_FRAMES	512		/* frames if the user asks for no other number */
 #define XPU_FP_FRAMES		127		/* the most along frame pointers,
 						 * bpf_get_stack()'s limit */

@@ -27,7 +27,7 @@ static bool is_locked_down(void)
 	return locked;
 }
 
-/* Capabilities in a user namespace do not count for BPF. */
+/* Whether we are in a user namespace: its capabilities do not count for BPF. */
 static bool is_in_user_namespace(void)
 {
 	FILE *f = fopen("/proc/self/uid_map", "re");

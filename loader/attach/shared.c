@@ -62,7 +62,7 @@ struct member {
 	pid_t pid;			/* in xpuload's pid namespace */
 	uint32_t proc_id;
 	int pid_fd;			/* -1: the process's end will not be noticed */
-	uint64_t exit_ns;		/* end of the thread that ended last so far, if reported */
+	uint64_t exit_ns;		/* when the last thread to end has ended, if reported */
 	uint64_t ended_ns;		/* when the end was noticed; 0: not ended */
 	struct shm_reader *reader;	/* NULL: the image has not connected */
 	uint64_t image;			/* the image's number, from its hello */

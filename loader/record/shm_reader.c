@@ -200,7 +200,7 @@ static void give_back(struct shm_reader *r, uint64_t bytes)
 	__atomic_store_n(&r->reader->tail, r->tail, __ATOMIC_RELEASE);
 }
 
-/* Passes on the copy of a record, if its type is one that a process may write. */
+/* Passes on the copy of a record, if a process may write records of its type. */
 static void take(struct shm_reader *r, size_t bytes, shm_record_fn fn, void *ctx)
 {
 	struct xpu_record *record = (struct xpu_record *)copy;

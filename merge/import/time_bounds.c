@@ -84,7 +84,7 @@ int time_bounds__add(struct time_bounds *b, enum time_side side, uint64_t ns)
 	return 0;
 }
 
-/* Sets how many times of each side are few. */
+/* Sets, for each side, the largest number of its times that counts as few. */
 static void time_bounds__few(const struct time_bounds *b, uint64_t few[NR_SIDES])
 {
 	uint64_t total, most;
@@ -100,7 +100,10 @@ static void time_bounds__few(const struct time_bounds *b, uint64_t few[NR_SIDES]
 	}
 }
 
-/* Return: whether a group counts that is @far_ns away from groups that are @long_ns long. */
+/*
+ * Return: whether a group counts: it has more than few times, or it is not too far away, at
+ * @far_ns, from groups that are @long_ns long.
+ */
 static bool group__counts(const struct time_group *g, const uint64_t few[NR_SIDES],
 			  uint64_t far_ns, uint64_t long_ns)
 {

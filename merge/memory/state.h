@@ -24,7 +24,7 @@ struct memory_state {
 	struct alloc_order *order;	/* place_allocs.c; NULL: the recording has no events */
 };
 
-/* Return: the state of a model; without events of memory, an empty one. */
+/* Return: the state of a model; an empty state if there are no events of memory. */
 const struct memory_state *memory_state__of(const struct model *m);
 
 #endif /* MERGE_MEMORY_STATE_H */

@@ -262,7 +262,10 @@ struct feature {
 	/* Prints lines about results that a filter left out. */
 	void (*left_out)(const struct session *s, FILE *f);
 	const struct section *const *sections;	/* tables of the summary; ended by NULL */
-	/* Members of the page: in the head of a recording's data, and after the list of GPUs. */
+	/*
+	 * Prints members of the page: in the head of a recording's data, and after the list of
+	 * GPUs.
+	 */
 	int (*page_head)(const struct session *s, struct json_out *j);
 	int (*page)(const struct session *s, struct json_out *j);
 	/*

@@ -169,7 +169,7 @@ void loss__print(const struct loss *l, FILE *f, const char *prefix)
 	loss__print_lines(l, f, prefix);
 }
 
-/* Words of those lines, in the plural and in the singular. */
+/* The words for the counts that loss__print() prints, in the plural and in the singular. */
 static const char *const words[][2] = {
 	{ "launches", "launch" }, { "records", "record" }, { "batches", "batch" },
 	{ "slots", "slot" }, { "entries", "entry" }, { "events", "event" }, { "waits", "wait" },

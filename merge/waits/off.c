@@ -40,7 +40,7 @@ static uint64_t take_debt(__u64 *ns)
 
 /*
  * Keeps the sum of a thread's times, which is its lifetime: negative times are taken from the
- * longest one.
+ * longest time.
  */
 static void thread_time__mend(struct xpu_thread_time *t)
 {

@@ -3,7 +3,7 @@
  * output.h - an output file that appears complete or not at all
  *
  * Output goes to a temporary file next to the final one, which is renamed at the end. A merge that
- * fails does not replace an older result by half a file or an empty one.
+ * fails does not replace an older result by half a file or an empty file.
  */
 #ifndef MERGE_OUTPUT_H
 #define MERGE_OUTPUT_H

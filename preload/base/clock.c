@@ -11,7 +11,7 @@
 #define SOURCE	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
 #define READINGS	8		/* attempts; the closest pair is taken */
-/* A pair closer than this, about 0.1 us, is taken at once. */
+/* A pair of readings that are closer than this, about 0.1 us, is taken at once. */
 #define CLOSE_TICKS	arch__ticks_at_3ghz(300)
 /* If every pair is further apart, there is no reading: the thread was interrupted each time. */
 #define APART_TICKS	arch__ticks_at_3ghz(5000)

@@ -26,7 +26,7 @@
 #define MAX_PLACES	16		/* maximum number of a path's places */
 #define MAX_BETWEEN	4		/* most events between an event and the launch whose trace
 					 * it shares */
-#define MAX_TRIES	16		/* attempts to share a trace, until code is loaded again */
+#define MAX_TRIES	16		/* most attempts to share a trace until code is loaded */
 
 struct path {
 	struct path *next;		/* in the same bucket */

@@ -87,7 +87,7 @@ struct last_walk {
 	uint64_t *frames, *stack;	/* as in the chain; stack has one more entry at the end */
 	unsigned int nr;		/* number of frames; 0: nothing to compare with */
 	unsigned int nr_outer;		/* the outermost frames that can be compared */
-	/* The place where the walk began, as a frame; nr_words 0: it cannot be compared. */
+	/* The place where the walk began, as a frame; nr_words 0: the place cannot be compared. */
 	uint64_t sp;
 	struct outer whole;
 };

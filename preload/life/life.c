@@ -281,7 +281,10 @@ static void quickly_exiting(void *arg)
 	at_exit();
 }
 
-/* Runs in a forked child, where the runtimes are unusable and the shim's thread does not exist. */
+/*
+ * Stops recording in a forked child, where the runtimes are unusable and the shim's thread does not
+ * exist.
+ */
 static void in_forked_child(void)
 {
 	struct run *run;

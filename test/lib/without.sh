@@ -60,7 +60,7 @@ is $? 0 "without $features xpumerge and the tests build" ||
 	bail "the tests cannot run: $(tail -n 20 make.log)"
 cd tree || bail "no tree"
 is "$(nm "$out/xpumerge" | grep -E " [A-Za-z] ($(echo "$features" | tr ' ' '|'))_feature" |
-	head -n 1)" "" "xpumerge has none of them"
+	head -n 1)" "" "xpumerge has none of these features"
 # The message about an unknown table has the names of all tables.
 [ -z "${gone:-}" ] ||
 	unlike "$("$out/xpumerge" --help | sed -n '/^$/q;p'

@@ -119,7 +119,7 @@ static void test_random(void)
 	is_int(wrong, 0, "random: each call path's bytes at the peak are as in the model");
 	for (i = 0; i < h.holders.nr; i++)
 		left += h.holders.v[i].never_freed.bytes;
-	is_int(left, used, "random: bytes never freed are the used bytes");
+	is_int(left, used, "random: as many bytes are never freed as are used");
 	is_int(h.nr_live, 0, "random: nothing is live at the end");
 }
 

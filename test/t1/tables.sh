@@ -185,7 +185,7 @@ for table in launches device processes paths; do
 	rows three $table | sort >want
 	rows far $table | sort >got
 	cmp want got
-	ok $? "recordings of several hosts merged together have the same rows as alone: $table"
+	ok $? "recordings of several hosts have the same rows when merged together: $table"
 done
 is "$(rows one device | sort | cksum)" "$(rows both device | sort | cksum)" \
 	"recordings merged one after the other have the same rows"

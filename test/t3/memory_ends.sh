@@ -130,7 +130,7 @@ is $((${got:-0} + ${lost:-0})) "$made" \
 	"buffer full: events in the recording and lost events are all events" || diag "$(cat full.log)"
 xpumerge -i full.data -f folded -o full.folded 2>full.merge
 is "$(sed -n 's/^ *\([0-9]*\) events of memory lost: .*/\1/p' full.merge)" "$lost" \
-	"buffer full: xpumerge counts them, too" || diag "$(cat full.merge)"
+	"buffer full: xpumerge counts the lost events, too" || diag "$(cat full.merge)"
 # Each of the four threads is in one call at most.
 [ "$(sed -n 's/^ *\([0-9]*\) calls* to free memory in progress .*/\1/p' full.merge | grep . ||
 	echo 0)" -le 4 ]

@@ -517,7 +517,7 @@ static void yield(void)
 	session.nr_waits = 0;
 	session.left_ns = clock__ns();
 	if (way__is_joining())
-		return;			/* way__join() wakes it again */
+		return;			/* way__join() wakes the shim again */
 	session.left_ns = 0;
 	snprintf(text, sizeof(text), "the program uses CUPTI itself (%s): nothing is recorded "
 		 "until it lets go", way__function());

@@ -85,7 +85,10 @@ static void watch_resources(void)
 	}
 }
 
-/* Calls are found by name: the numbers differ between versions, the names do not. */
+/*
+ * Enables the callbacks of launches and waits. Calls are found by name: the numbers differ between
+ * versions, the names do not.
+ */
 bool watch__launches(void)
 {
 	bool launches, waits, any = false;
