@@ -609,8 +609,8 @@ static void event__complete(struct event *e, const struct event *end)
 }
 
 /*
- * Pairs events that begin a range with events that end one. Ranges nest on a thread: an end belongs
- * to the latest open beginning.
+ * Pairs events that begin a range with events that end a range. Ranges nest on a thread: an end
+ * belongs to the latest open beginning.
  */
 static int chrome__pair(struct chrome *c)
 {

@@ -8,7 +8,7 @@
 
 #define APART_NS	(3600ull * 1000000000)	/* between two groups */
 #define MAX_GROUPS	4096			/* further times join the group before them */
-#define FEW		4			/* times of one event: of a call and its launch */
+#define FEW		4			/* most times of one event: a call and its launch */
 #define FEW_OF		1000			/* or one of so many times */
 #define FAR		16			/* distance of a group, in lengths of the others */
 

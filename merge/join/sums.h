@@ -198,8 +198,8 @@ int sums__split(struct sums *s, struct model *m, size_t at, const struct sums_pa
 		size_t nr);
 
 /*
- * Gives @part, which was split off @whole, its own spread, with its part of the whole time. Return:
- * 0 or -ENOMEM.
+ * Gives @part, which was split off @whole, a spread over time of its own: the spread of @whole,
+ * reduced to the part's share. Return: 0 or -ENOMEM.
  */
 int sums__split_spread(struct sums *s, const struct aggregate *whole, struct aggregate *part);
 

@@ -201,8 +201,8 @@ struct feature {
 	/* If a recording begins with records of this type, all recordings keep their works. */
 	uint16_t announced_by;
 	/*
-	 * Return: whether to wake for a recording that has no such record. Called after the first
-	 * pass.
+	 * Return: whether to wake for a recording without the records that wake the feature. Called
+	 * after the first pass.
 	 */
 	bool (*wakes)(const struct second_pass *p);
 	int (*begin)(void *state, struct second_pass *p);	/* Called after the first pass. */

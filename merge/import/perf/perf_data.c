@@ -914,7 +914,7 @@ static int reader__file(struct data_reader *r)
 		err = reader__features(r, bits, data + data_len);
 	if (err)
 		return err;
-	/* perf writes the length of the data only when it ends. */
+	/* perf writes the length of the data only at its own end. */
 	records = reader__part(r, data, data_len ?: UINT64_MAX);
 	r->d->cut |= !data_len || records.left < data_len;
 	err = reader__records(r, &records, false);

@@ -49,7 +49,7 @@ struct work {
  */
 struct work *work__new(void);
 
-/* Gives back the struct of a launch that has failed. On the launching thread. */
+/* Gives back the struct of a launch that has failed; called on the launching thread. */
 void work__cancel(struct work *w);
 
 /* Watches a launch that has succeeded and made @event. Uses up @w and a reference to @event. */
