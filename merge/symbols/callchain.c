@@ -529,6 +529,18 @@ bool frame__is_python(const struct frame *f)
 			    (*f->name == '<' && has_python_file(f->name, ">"))));
 }
 
+bool frame__is_call(const struct frame *f)
+{
+	const char *name = f->name;
+
+	if (has_prefix(name, "[api "))
+		return true;
+	if (!has_prefix(name, "cu"))
+		return false;
+	name += has_prefix(name, "cuda") ? 4 : 2;
+	return is_upper(*name) && !strpbrk(name, "(<: ");
+}
+
 /*
  * Return: whether the frame is in Linux, the C library or CUDA, and so says little about a program.
  */
@@ -541,7 +553,8 @@ static bool frame__is_anybodys(const struct frame *f)
 	size_t i, len = strlen(f->name);
 
 	if (!f->dso)
-		return !f->symbolized || (len > 4 && !strcmp(f->name + len - 4, "_[k]"));
+		return !f->symbolized || frame__is_call(f) ||
+		       (len > 4 && !strcmp(f->name + len - 4, "_[k]"));
 	if (f->dso->role != DSO_PLAIN)
 		return true;
 	for (i = 0; i < ARRAY_SIZE(libraries); i++)
@@ -550,16 +563,21 @@ static bool frame__is_anybodys(const struct frame *f)
 	return frame__is_interpreter(f);
 }
 
+enum frame_place frame__place(const struct frame *f)
+{
+	return frame__is_python(f) ? PLACE_PYTHON :
+	       frame__is_anybodys(f) ? PLACE_ANYBODYS : PLACE_OWN;
+}
+
 const struct frame *stack__place(const struct stack *stack)
 {
+	enum frame_place place;
 	uint32_t i;
 
-	for (i = stack->nr; i--;)
-		if (frame__is_python(stack->frames[i]))
-			return stack->frames[i];
-	for (i = stack->nr; i--;)
-		if (!frame__is_anybodys(stack->frames[i]))
-			return stack->frames[i];
+	for (place = PLACE_PYTHON; place > PLACE_ANYBODYS; place--)
+		for (i = stack->nr; i--;)
+			if (frame__place(stack->frames[i]) == place)
+				return stack->frames[i];
 	for (i = stack->nr; i--;)
 		if (stack->frames[i]->dso)
 			return stack->frames[i];

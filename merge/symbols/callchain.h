@@ -135,6 +135,18 @@ const struct stack *callchains__concat(struct callchains *c, const struct stack 
 /* Return: whether the frame is a Python function, by the form of its name. */
 bool frame__is_python(const struct frame *f);
 
+/* Whether a frame has the name of a CUDA API function, which launches, copies or waits. */
+bool frame__is_call(const struct frame *f);
+
+/* How well a frame names the place of a call path. */
+enum frame_place {
+	PLACE_ANYBODYS,			/* in the kernel, the C library or CUDA */
+	PLACE_OWN,
+	PLACE_PYTHON,
+};
+
+enum frame_place frame__place(const struct frame *f);
+
 /*
  * Return: the frame that best names the place of @stack, or NULL if @stack has no frames. This is
  * the innermost Python frame. Without one, it is the innermost frame outside of the kernel, the C

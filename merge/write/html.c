@@ -13,6 +13,7 @@
 #include "write/page_json.h"
 #include "write/shorten.h"
 #include "write/text.h"
+#include "write/text_answer.h"
 #include "write/tree.h"
 
 /* With more cells, owners have fewer properties. A cell takes about 30 bytes of a page. */
@@ -21,6 +22,8 @@
 /* With more bins, bins are longer. A bin takes about 14 bytes. */
 #define MAX_CELL_BINS	250000
 #define MAX_RECORDED	4000		/* most spans in which something was recorded */
+
+#define ANSWER_WIDTH	140		/* characters of a line of the answer */
 
 /* Prints one index of an array; NO_INDEX becomes -1. */
 static void print_index(struct json_out *j, size_t i, uint32_t idx)
@@ -76,16 +79,16 @@ static void print_pair(struct json_out *j, char *line)
 
 /* Puts lines of the text output, which @write makes, into the page. */
 static int print_text(struct json_out *j, const struct session *s, size_t nr,
-		      void (*write)(const struct session *s, size_t nr, FILE *f), line_fn print)
+		      int (*write)(const struct session *s, size_t nr, FILE *f), line_fn print)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *lines = open_memstream(&text, &size);
-	int err = 0;
+	int err;
 
 	if (!lines)
 		return -ENOMEM;
-	write(s, nr, lines);
+	err = write(s, nr, lines);
 	/* The only failure is lack of memory, which fclose() may not report. */
 	if (ferror(lines))
 		err = -ENOMEM;
@@ -97,18 +100,26 @@ static int print_text(struct json_out *j, const struct session *s, size_t nr,
 	return err;
 }
 
-static void write_head(const struct session *s, size_t nr, FILE *f)
+static int write_head(const struct session *s, size_t nr, FILE *f)
 {
 	text__write_head(s, &s->model.inputs.v[nr], f);
+	return 0;
 }
 
-static void write_loss(const struct session *s, size_t nr, FILE *f)
+static int write_answer(const struct session *s, size_t nr, FILE *f)
+{
+	(void)nr;
+	return text__write_answer(s, f, ANSWER_WIDTH);
+}
+
+static int write_loss(const struct session *s, size_t nr, FILE *f)
 {
 	(void)nr;
 	session__print_loss(s, f);
+	return 0;
 }
 
-static void write_messages(const struct session *s, size_t nr, FILE *f)
+static int write_messages(const struct session *s, size_t nr, FILE *f)
 {
 	size_t i;
 
@@ -121,7 +132,9 @@ static void write_messages(const struct session *s, size_t nr, FILE *f)
 		fprintf(f, "%" PRIu64 " more %s\n", s->msgs.nr_dropped,
 			PLURAL(s->msgs.nr_dropped, "message like this", "messages like these"));
 	text__write_messages(s, f, "");
+	return 0;
 }
+
 static void print_gpus(struct json_out *j, const struct session *s)
 {
 	size_t i;
@@ -154,7 +167,8 @@ static void print_totals(struct json_out *j, const struct loss *l)
 /* Prints a side without a recording. */
 static void print_no_side(struct json_out *j)
 {
-	static const char *const arrays[] = { "recordings", "account", "messages", "gpus" };
+	static const char *const arrays[] = { "recordings", "answer", "account", "messages",
+						"gpus" };
 	const struct loss none = { 0 };
 	size_t i;
 
@@ -201,7 +215,9 @@ static int print_side(struct json_out *j, const struct html_side *side)
 	json_out__line(j, 0);
 	print_totals(j, &l);
 	json_out__line(j, 0);
-	page__open_array(j, "account");
+	page__open_array(j, "answer");
+	err = err ?: print_text(j, s, 0, write_answer, print_line);
+	page__next_array(j, "account");
 	err = err ?: print_text(j, s, 0, write_loss, print_line);
 	page__next_array(j, "messages");
 	err = err ?: print_text(j, s, 0, write_messages, print_line);
@@ -252,6 +268,9 @@ static void print_frames(struct json_out *j, const struct tree *t)
 	page__next_array(j, "kind");
 	for (i = 0; i < t->frames.nr; i++)
 		print_index(j, i, kind__number(t->frames.v[i].kind));
+	page__next_array(j, "place");
+	for (i = 0; i < t->frames.nr; i++)
+		page__number(j, i, t->frames.v[i].place);
 	json_out__close(j, ']');
 	json_out__close(j, '}');
 }
@@ -273,9 +292,21 @@ static void print_nodes(struct json_out *j, const struct tree *t)
 	json_out__close(j, '}');
 }
 
+/* Whether windows of time, or splits, left only parts of some works. */
+static bool cells_are_cut(const struct tree *t, unsigned int side)
+{
+	size_t i;
+
+	for (i = 0; i < t->values[side].nr; i++)
+		if (t->values[side].v[i].ns != t->values[side].v[i].whole_ns)
+			return true;
+	return false;
+}
+
 static void print_cells(struct json_out *j, const struct tree *t, unsigned int nr_sides)
 {
 	unsigned int side;
+	bool are_cut;
 	size_t i;
 
 	json_out__key(j, "cells");
@@ -304,6 +335,10 @@ static void print_cells(struct json_out *j, const struct tree *t, unsigned int n
 		page__next_array(j, "bytes");
 		for (i = 0; i < t->cells.nr; i++)
 			page__number(j, i, tree__value(t, &t->cells.v[i], side).bytes);
+		page__next_array(j, "whole");
+		are_cut = cells_are_cut(t, side);
+		for (i = 0; i < t->cells.nr && are_cut; i++)
+			page__number(j, i, tree__value(t, &t->cells.v[i], side).whole_ns);
 		json_out__close(j, ']');
 		json_out__close(j, '}');
 	}
@@ -715,7 +750,7 @@ static int print_data(FILE *f, const struct page *page, const struct html_side *
 	json_out__key(&j, "normalize");
 	json_out__string(&j, opts->normalize);
 	page__open_array(&j, "by");
-	for (by = 0; by < by_list__nr(&opts->by); by++)
+	for (by = 0; by < opts->by.nr; by++)
 		json_out__word(&j, by_names[opts->by.v[by]]);
 	json_out__close(&j, ']');
 	json_out__line(&j, 0);

@@ -9,6 +9,7 @@
  *	  "sides": [ { "recordings": [ [ [ "command", "./app" ], ... ] ],
  *		       "totals": { "launches": N, "matched": N, "unmatched": N, "lost": N,
  *				   "clean": true (but for nameless frames, truncated samples) },
+ *		       "answer": [ the first lines of the summary: "22.3 s: GPU 0 busy ...", ... ],
  *		       "account": [ "launches N matched N ...", ... ], "messages": [ ... ],
  *		       "filter": "--kernel x", "scale": 1, "memory": "GPU memory at its peak",
  *		       "peak": null, or { "bytes": N, "at_ns": since the start, "nr_recordings": N,
@@ -24,14 +25,16 @@
  *				   "samples": [ ... ], "not_issued": [ part of samples ] } } ],
  *	  "kinds": [ "kernel", "memcpy", ... ], "files": [ "", ... ],
  *	  "frames": { "name": [ ... ], "file": [ index in files ],
- *		      "kind": [ index in kinds, or -1 ] },
+ *		      "kind": [ index in kinds, or -1 ],
+ *		      "place": [ enum frame_place ] },
  *	  "nodes": { "frame": [ index in frames ], "depth": [ 0: a root of call paths ] },
  *	  "labels": [ "worker", "[GPU 0]", ... ],
  *	  "ranges": [ [ index in labels, outermost first ], ... ],
  *	  "owners": { "comm": [ index in labels ], ..., "nvtx": [ index in ranges ] },
  *	  "without": [ "nvtx" ],	(left out of owners, lest there be too many cells)
  *	  "cells": { "node": [ index in nodes, or -1 ], "kind": [ ... ], "owner": [ index ],
- *		     "values": [ { "ns": [ ... ], "nr": [ ... ], "bytes": [ ... ] } ] },
+ *		     "values": [ { "ns": [ ... ], "nr": [ ... ], "bytes": [ ... ],
+ *				     "whole": [ ns of whole works; empty: as in "ns" ] } ] },
  *	  "times": null, or { "start_ns": "of the recording, by its clock",
  *		     "from_ns": of bin 0, since the recording's start, perhaps negative,
  *		     "nr_windows": of --capture, or 0,
@@ -44,6 +47,8 @@
  *		     "rows": { "from_ns": N, "bin_ns": N, "nr": N,
  *			       "list": [ { "gpu": 0 } or { "owner": index, "kind": index } with
  *					 "bin": [ ... ], "ns": [ ... ] ] } } }
+ *
+ * "by" is empty if nobody asked for a grouping: the page then adds up all threads.
  *
  * Nodes come in the order of folded lines, each before its callees, whose depth is one more. A cell
  * is the work at a node itself, for an owner: an index into all members of "owners". Their labels
@@ -81,7 +86,8 @@ struct html_opts {
 	const char *unit;		/* what the page shows first: "auto", "ns", "\u00b5s"
 					 * (UTF-8), "ms", "count", "bytes" */
 	const char *normalize;		/* the normalization in words; "" without normalization */
-	struct by_list by;		/* what the frames at the root show first */
+	struct by_list by;		/* what the frames at the root show first; empty: nothing,
+					 * all threads are one */
 	/* These replace the data of the sides. */
 	const struct tree *tree;	/* sorted; NULL: none */
 	const char *const *kinds;	/* the names of TREE_MORE and higher kinds; ended by NULL */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "write/section.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -156,19 +155,6 @@ static int rows__finish(struct rows *rows, int err, struct section_rows *to)
 
 /* ---- launch sites --------------------------------------------------------------------------- */
 
-/* Whether a frame is a CUDA API function, which launches, copies or waits. */
-static bool frame__is_api(const struct frame *frame)
-{
-	const char *name = frame->name;
-
-	if (!strncmp(name, "[api ", 5))
-		return true;
-	if (strncmp(name, "cu", 2))
-		return false;
-	name += strncmp(name, "cuda", 4) ? 2 : 4;
-	return isupper((unsigned char)*name) && !strpbrk(name, "(<: ");
-}
-
 /* Whether nvcc made the function: the function that <<<>>> calls, or a function that it calls. */
 static bool frame__is_stub(const struct frame *frame)
 {
@@ -196,7 +182,7 @@ static uint32_t stack__nr_own(const struct stack *stack, const char *kernel)
 	bool launches = false;
 
 	while (nr > 1 &&
-	       (frame__is_api(stack->frames[nr - 1]) || frame__is_stub(stack->frames[nr - 1]))) {
+	       (frame__is_call(stack->frames[nr - 1]) || frame__is_stub(stack->frames[nr - 1]))) {
 		nr--;
 		launches = true;
 	}
@@ -204,10 +190,10 @@ static uint32_t stack__nr_own(const struct stack *stack, const char *kernel)
 	       nr - 1 : nr;
 }
 
-/* Prints the program's own frames, for people: the work itself shows how it was launched. */
-static void print_stack(FILE *f, const struct stack *stack, const char *kernel)
+/* Prints the outer @nr frames, for people. */
+static void print_frames(FILE *f, const struct stack *stack, uint32_t nr)
 {
-	uint32_t i, nr = stack__nr_own(stack, kernel);
+	uint32_t i;
 
 	for (i = 0; i < nr; i++) {
 		escape__print(f, stack->frames[i]->name, ESCAPE_TEXT);
@@ -236,7 +222,8 @@ char *stack__path(const struct stack *stack, enum table_format format, const cha
 	if (!f)
 		return NULL;
 	if (format == TABLE_TEXT)
-		print_stack(f, stack, kernel);
+		/* The work itself shows how it was launched. */
+		print_frames(f, stack, stack__nr_own(stack, kernel));
 	else
 		print_folded(f, stack);
 	if (fclose(f)) {
@@ -400,6 +387,25 @@ static const struct column launch_sites_columns[] = {
 
 SECTION(launch_sites, struct row);
 
+/* Removes the frames of libraries inside of the frame that best names the path's place. */
+static void launch_site__cut(const struct session *s, const struct row *row, char *path)
+{
+	const struct stack *stack = s->model.chains.v[row->a->chain].stack;
+	const struct frame *place = stack__place(stack);
+	uint32_t nr = stack__nr_own(stack, row->leaf == NO_INDEX || row->nr_more ? NULL :
+				    s->model.leaves.v[row->leaf].name);
+	char *end;
+
+	if (!place || frame__place(place) == PLACE_ANYBODYS)
+		return;
+	for (; nr && stack->frames[nr - 1] != place; nr--) {
+		end = strrchr(path, SHORTEN_FRAME);
+		if (!end)
+			return;
+		*end = '\0';
+	}
+}
+
 int launch_sites__largest(const struct session *s, char **path, uint64_t *permille)
 {
 	struct section_rows rows = { .s = s };
@@ -413,6 +419,8 @@ int launch_sites__largest(const struct session *s, char **path, uint64_t *permil
 		*path = launch_site__path(&rows, row, TABLE_TEXT);
 		*permille = table__share(row->sum_ns, rows.sum_ns);
 		err = *path ? 0 : -ENOMEM;
+		if (!err)
+			launch_site__cut(s, row, *path);
 	}
 	free(rows.v);
 	return err;

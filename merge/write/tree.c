@@ -172,7 +172,9 @@ static int adder__name(struct adder *a, const char *label, const char *text, uin
 		return frame->file == file_idx ? 0 : adder__other_file(a, frame, file_idx);
 	}
 	*idx = t->frames.nr;
-	return array_push(&t->frames, ((struct tree_frame){ name, file_idx, kind })) ?:
+	return array_push(&t->frames, ((struct tree_frame){
+		name, file_idx, kind, PLACE_ANYBODYS,
+	})) ?:
 	       hashes__add(&t->by_name, hash, *idx);
 }
 
@@ -184,7 +186,10 @@ static int adder__frame(struct adder *a, const struct frame *frame, uint32_t *id
 		return 0;
 	err = adder__name(a, "", frame->name, TREE_FUNCTION, frame->dso ? frame->dso->name : NULL,
 			  idx);
-	return err ?: idmap__put(&a->by_frame, (uintptr_t)frame, *idx);
+	if (err)
+		return err;
+	a->tree->frames.v[*idx].place = frame__place(frame);
+	return idmap__put(&a->by_frame, (uintptr_t)frame, *idx);
 }
 
 static int adder__root(struct adder *a, const struct aggregate *agg, enum by by, uint32_t nr,

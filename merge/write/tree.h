@@ -47,6 +47,7 @@ struct tree_frame {
 	uint32_t file;			/* index in files; for a kernel, the file's text is its
 					 * shape */
 	uint32_t kind;			/* enum leaf_kind or tree_kind */
+	enum frame_place place;		/* of a function */
 };
 
 struct tree_node {

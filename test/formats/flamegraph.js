@@ -101,7 +101,15 @@ const rows = page => page.$$eval("#top tbody tr", list => list.map(tr => {
 	return [cells[cells.length - 1], cells[0], cells[2], cells.length > 5 ? cells[4] : ""];
 }));
 
+/* Chooses something in the panel of options. */
+async function choose(page, list, value) {
+	await page.click("#options summary");
+	await page.selectOption(list, value);
+	await page.click("#options summary");
+	await settle(page);
+}
+
 const number = text => parseFloat(text.replace(/,/g, ""));
 
-module.exports = { folded, sum, leaf, rows, shown, ready, settle, drawn, frame, click, tip,
+module.exports = { choose, folded, sum, leaf, rows, shown, ready, settle, drawn, frame, click, tip,
 	number };

@@ -2,7 +2,7 @@
 "use strict";
 const fs = require("fs");
 const { ok, is, open, shot, run } = require("./browser.js");
-const { folded, sum, leaf, ready, settle, drawn, tip, number } = require("./flamegraph.js");
+const { folded, sum, leaf, ready, settle, drawn, tip, number, choose } = require("./flamegraph.js");
 
 /* For each kind of the page: the lines of folded stacks that end with it. */
 const ENDS = {
@@ -45,7 +45,7 @@ async function testKinds() {
 
 	ok(all.y > chart.y && all.y < chart.y + chart.height, "the root stays in view");
 	await page.click('[data-mode="both"]');
-	await page.selectOption("#unit", "ns");
+	await choose(page, "#unit", "ns");
 	await settle(page);
 	is(number((await tip(page, "all")).total), sum(lines),
 		"the total is the sum of all stacks");
@@ -124,7 +124,7 @@ async function testMemory() {
 		"memory: the bytes are the same as in folded stacks");
 	ok(/[\d.]+ [KMG]iB/.test(await page.textContent('[data-kind="memory"] b')),
 	   "memory: the chip has a sum in bytes");
-	await page.selectOption("#unit", "count");
+	await choose(page, "#unit", "count");
 	await settle(page);
 	is(number(await page.textContent('[data-kind="memory"] b')), sum(folded("memory.count")),
 	   "memory: the count is the same as in folded stacks");

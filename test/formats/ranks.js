@@ -90,7 +90,7 @@ async function testPaths() {
 		await ready(page);
 		await page.click("#ranks-table tr.culprit td:nth-child(3)");
 		await settle(page);
-		is(await shownTab(page), "Flame graph",
+		is(await shownTab(page), "Time",
 			`${name}: a straggler's row leads to its call paths`);
 		ok(await frame(page, words),
 		   `${name}: the late path is drawn`, (await drawn(page)).map(f => f.name).join());
@@ -151,7 +151,7 @@ async function testHeat() {
 	await page.keyboard.press("ArrowRight");
 	await page.keyboard.press("Enter");
 	await settle(page);
-	is(`${await shownTab(page)} ${await page.inputValue("#rank")}`, "Flame graph 2",
+	is(`${await shownTab(page)} ${await page.inputValue("#rank")}`, "Time 2",
 		"Enter shows the straggler's call paths");
 	await page.keyboard.press("Escape");
 	await page.keyboard.press("Escape");

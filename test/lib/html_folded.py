@@ -152,7 +152,7 @@ def stacks(text, unit, side=0):
         assert gpu == "[GPU unknown]" or int(gpu[5:-1]) in gpus
         if cell_is_rest(data, i):
             continue
-        roots = [label for by in data["by"] for label in roots_of(data, by, owner)]
+        roots = [label for by in data["by"] or ["comm"] for label in roots_of(data, by, owner)]
         names = names_of(data, path, gpu if len(gpus) > 1 and len(data["sides"]) == 1 else "")
         yield roots + names, cells["values"][side][unit][i]
 

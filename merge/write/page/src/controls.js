@@ -94,9 +94,9 @@ export function paintChoices() {
 	}
 	for (const id of LISTS)
 		el(id).value = state[id];
-	el("flip").textContent = state.flame ? "Icicle" : "Flame";
+	el("flip").textContent = state.flame ? "Root above" : "Root below";
 	el("overview").setAttribute("aria-pressed", state.strip);
-	setShown("graph-controls", state.tab === "graph");
+	setShown("reset", state.tab === "graph" && (state.zoom || state.group));
 	document.body.dataset.tab = state.tab;
 }
 

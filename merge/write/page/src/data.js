@@ -43,7 +43,7 @@ export const cells = {
 	owner: Int32Array.from(data.cells.owner),
 	values: data.cells.values.map(v => ({
 		ns: Float64Array.from(v.ns), nr: Float64Array.from(v.nr),
-		bytes: Float64Array.from(v.bytes),
+		bytes: Float64Array.from(v.bytes), whole: Float64Array.from(v.whole),
 	})),
 };
 
@@ -84,6 +84,8 @@ export const frames = {
 	}),
 	file: data.frames.file.slice(),
 	kind: data.frames.kind.slice(),
+	/* how well a function names the place of a call path: 2 Python, 1 the program's own */
+	place: data.frames.place.slice(),
 	root: data.frames.name.map(() => false),
 };
 
@@ -99,6 +101,7 @@ export function rootFrame(name) {
 		frames.name.push(seen(name));
 		frames.file.push(0);
 		frames.kind.push(NONE);
+		frames.place.push(0);
 		frames.root.push(true);
 	}
 	return f;

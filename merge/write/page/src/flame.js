@@ -123,7 +123,8 @@ export function drawFlame(box, root, { pixels, flame, name, fill }) {
 	const svg = draw("svg", { class: "flame", width: pixels, height: levels.length * ROW,
 				  viewBox: `0 0 ${pixels} ${levels.length * ROW}` },
 		...paths(placed.filter(p => p.w < LABEL_PIXELS)),
-		...placed.filter(p => p.w >= LABEL_PIXELS).map(labelled), outlineRect("chosen"),
+		...placed.filter(p => p.w >= LABEL_PIXELS).map(labelled),
+		draw("path", { id: "alike", class: "outline" }), outlineRect("chosen"),
 		outlineRect("hovered"));
 
 	/* Frames without elements of their own are listed here, also for tests. */
@@ -143,6 +144,18 @@ export function surround(id, p) {
 	rect.setAttribute("x", p.x);
 	rect.setAttribute("y", p.y);
 	rect.setAttribute("width", Math.max(1, drawnWidth(p)));
+}
+
+/* Puts an outline around each frame for which @of is true. */
+export function surroundAll(id, of) {
+	const path = el(id);
+
+	if (path)
+		path.setAttribute("d", placed.filter(p => of(p.d)).map(p => {
+			const w = Math.max(1, drawnWidth(p)).toFixed(2);
+
+			return `M${p.x.toFixed(2)} ${p.y}h${w}v${ROW - 1}h-${w}z`;
+		}).join(""));
 }
 
 /* Return: the first drawn frame for which @of is true, or undefined. */

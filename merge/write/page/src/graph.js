@@ -4,7 +4,7 @@ import { go } from "./actions.js";
 import { colour, specialColour } from "./colours.js";
 import { NONE, cells, derived, isolated, kinds } from "./data.js";
 import { el, make } from "./dom.js";
-import { drawFlame, findPlaced, surround } from "./flame.js";
+import { drawFlame, findPlaced, surround, surroundAll } from "./flame.js";
 import { cellValues, count, isPicked, measure, onCpu, shownBefore, state, width } from "./model.js";
 import { matches } from "./search.js";
 import { hideTip } from "./tooltip.js";
@@ -26,7 +26,9 @@ export function labelOf(d) {
 	switch (d.what) {
 	case "cpu": return "on CPU";
 	case "narrow": return narrowWords(d);
-	case "fold": return `${isolated(nameOf(d.run[0]))} \u22ef ` +
+	case "fold": return libraryOf(d.run[0]) ?
+		`${isolated(libraryOf(d.run[0]))} (${d.run.length} frames)` :
+		`${isolated(nameOf(d.run[0]))} \u22ef ` +
 		`${isolated(nameOf(d.run[d.run.length - 1]))} (${d.run.length} frames)`;
 	default: return nameOf(d.i);
 	}
@@ -67,11 +69,40 @@ function sharedRun(root, least) {
 	return run.length > 1 ? run : null;
 }
 
+/* Return: the library of a node without a function name, or "". */
+function libraryOf(i) {
+	const m = kindOf(i) === NONE && /^(.+)\+0x[0-9a-f]+$/.exec(nameOf(i));
+
+	return m ? m[1] : "";
+}
+
+/* Return: frames of one library without names, each the only child of the one before. */
+function namelessRun(i, least) {
+	const library = libraryOf(i), run = [i];
+
+	if (!library)
+		return null;
+	for (let at = i;;) {
+		let only = NONE;
+
+		forChildren(at, c => {
+			if (only === NONE || width[c] > width[only])
+				only = c;
+		});
+		if (only === NONE || libraryOf(only) !== library ||
+			width[at] - width[only] >= least)
+			break;
+		run.push(only);
+		at = only;
+	}
+	return run.length > 1 ? run : null;
+}
+
 /* For each node: the run into which it is folded. */
 let folds = new Map();
 
 function findFolds(least) {
-	const open = opened();
+	const open = opened(), unfolded = new Set();
 
 	folds = new Map();
 	if (!open)
@@ -79,7 +110,9 @@ function findFolds(least) {
 	const visit = root => {
 		const run = width[root] >= least && sharedRun(root, least);
 
-		if (run && !open.has(run[0]))
+		if (run && open.has(run[0]))
+			run.forEach(n => unfolded.add(n));
+		else if (run)
 			run.forEach(n => folds.set(n, run));
 		forChildren(root, c => {
 			if (isRoot(c) && width[c] > 0)
@@ -88,6 +121,17 @@ function findFolds(least) {
 	};
 
 	visit(0);
+	for (let i = 1; i < nrNodes; i++) {
+		const run = width[i] >= least && !folds.has(i) && !unfolded.has(i) &&
+			namelessRun(i, least);
+
+		if (!run || run.some(n => folds.has(n)))
+			continue;
+		if (open.has(i))
+			i = run[run.length - 1];
+		else
+			run.forEach(n => folds.set(n, run));
+	}
 }
 
 /* Return: a test for children of the zoomed frame that are in the zoomed group of narrow frames. */
@@ -260,7 +304,6 @@ export function drawGraph() {
 		state.zoom = 0;
 	if (state.group && !(groupWidth() > 0))
 		state.group = "";
-	el("reset").disabled = state.zoom === 0 && !state.group;
 	box.classList.toggle("flame", state.flame);
 	if (!(width[0] > 0)) {
 		drawEmpty(box);
@@ -290,7 +333,14 @@ export function endsOf(i) {
 	return run ? [run[0], run[run.length - 1]] : [i, i];
 }
 
-export const markSelected = () => surround("chosen", placeOf(state.selected));
+/* Marks the selected frame, and all others of the same work. */
+export function markSelected() {
+	const f = state.selected > 0 && kindOf(state.selected) !== NONE ? frameOf[state.selected] :
+		NONE;
+
+	surround("chosen", placeOf(state.selected));
+	surroundAll("alike", d => !d.what && d.i > 0 && frameOf[d.i] === f);
+}
 
 export function scrollToRoot() {
 	const box = el("chart");

@@ -8,6 +8,7 @@ import { el, make } from "./dom.js";
 import { formatBytes, formatTime, integer, plural } from "./words.js";
 
 const MAX_ABOUT = 64;		/* most recordings whose facts are shown */
+const MAX_ANSWER = 4;		/* lines of the answer */
 
 /* the sides that are recordings */
 const shownSides = sides.filter(side => side.recordings.length);
@@ -37,7 +38,7 @@ function panel(props, line, ...content) {
 export function closePanels(inside) {
 	let closed = null;
 
-	for (const open of document.querySelectorAll("header details[open]"))
+	for (const open of document.querySelectorAll("header details[open], .menu[open]"))
 		if (!open.contains(inside)) {
 			open.open = false;
 			closed = open;
@@ -172,6 +173,9 @@ export function setUpHeader() {
 	el("facts").textContent = [...facts, data.normalize].filter(Boolean).join("; ");
 	el("facts").title = el("facts").textContent;
 	el("accounts").append(...shownSides.map(account), ...tables(), about());
+	for (const [s, side] of (derived ? [] : shownSides).entries())
+		el("answer").append(...side.answer.slice(0, compared ? 1 : MAX_ANSWER).map(line =>
+			make("li", null, (compared ? "AB"[s] + ": " : "") + line)));
 	setUpMemory();
 	/* Show one panel at a time, until the user clicks elsewhere. */
 	document.addEventListener("click", event => closePanels(event.target), true);

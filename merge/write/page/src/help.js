@@ -4,11 +4,12 @@ import { el, make } from "./dom.js";
 
 export const KEY_WORDS = [
 	["/", "search: a regular expression; a capital letter makes case matter"],
-	["1 2 3", "flame graph, Top, lines of kernels"],
+	["1 2 3", "time, functions, lines of kernels"],
 	["t", "GPU time, thread time, both"],
 	["b", "group by the next of: thread name, thread, process ..."],
-	["arrow keys", "in the graph: the parent, the widest child, the neighbours; in Top: the " +
-		"rows; in the overview: move the stretch, with Shift make it longer or shorter"],
+	["arrow keys", "in the graph: the parent, the widest child, the neighbours; in tables: " +
+		"the rows; in the overview: move the stretch, with Shift make it longer or " +
+		"shorter"],
 	["Enter", "zoom to the chosen frame; show what a frame stands for"],
 	["u", "zoom out to the parent"],
 	["s", "callers and callees of the chosen frame"],

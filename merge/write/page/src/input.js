@@ -11,7 +11,7 @@ import { openHelp } from "./help.js";
 import { DEFAULTS, MODES, TABS, hasMode, isPicked, state, width } from "./model.js";
 import { drawSandwich } from "./sandwich.js";
 import { hideTip, moveTip, showTip } from "./tooltip.js";
-import { listenToTop } from "./top.js";
+import { listenToRows } from "./top.js";
 import { forChildren, frameOf, groupings, parentOf } from "./tree.js";
 
 /* Return: the frame that an arrow key leads to: the parent, the widest child, or a neighbour. */
@@ -196,7 +196,8 @@ function listenToGraph() {
 
 export function listen() {
 	listenToGraph();
-	listenToTop();
+	listenToRows("top-list");
+	listenToRows("work");
 	document.addEventListener("keydown", onKey);
 	onResize("chart", "graph", drawGraph);
 	onResize("sandwich", "top", drawSandwich);

@@ -5,8 +5,8 @@
  * The page has the merged call paths: merge/write/html.h describes them. The user chooses on the
  * page which work to count (kinds, device, unit, a stretch of time) and how to group it, so the
  * page makes the tree (tree.js) and all sums (model.js). Frames that are at least a pixel wide at
- * the current zoom are drawn (graph.js says which, flame.js draws them). actions.js handles each
- * choice, url.js keeps it in the address, and view.js shows it.
+ * the current zoom are drawn (graph.js says which, flame.js draws them); work.js has the table next
+ * to them. actions.js handles each choice, url.js keeps it in the address, and view.js shows it.
  *
  * scripts/join-page.sh joins these modules into one script, which xpumerge embeds. In it, modules
  * of features (merge/NAME/page/) come after the modules that they import, and before this one: they

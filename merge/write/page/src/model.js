@@ -15,6 +15,9 @@ export const hasMode = mode => kindsOf(mode).some(Boolean);
 const firstMode = derived && hasMode("both") ? "both" : !hasMode("gpu") && hasMode("thread") ?
 	"thread" : "gpu";
 
+/* the columns by which the table of work can be sorted */
+export const WORK_SORTS = ["time", "count", "average", "delta", "name"];
+
 export const DEFAULTS = {
 	mode: firstMode,
 	off: "",		/* the kinds that are left out */
@@ -23,13 +26,14 @@ export const DEFAULTS = {
 	unit: units.includes(data.unit) ? data.unit : units[0],
 	width: "larger",
 	order: "name",
-	flame: true,
+	flame: false,
 	zoom: 0,
 	group: "",		/* the zoomed group of narrow children: "first-last-width" */
 	open: "",		/* the first frames of the folded runs that are open */
 	selected: NONE,
 	tab: "graph",
 	term: "",
+	workBy: "time",
 	sortBy: "self",
 	focus: NONE,		/* the frame whose callers and callees are shown */
 	from: 0,		/* first bin of the picked stretch */
@@ -53,6 +57,8 @@ export function chosen(kind) {
  * the descendants.
  */
 export let self, total, count;
+/* Like total, but of whole works, of which a window of time may have only parts. */
+export let whole;
 /* For each node: its width in the graph, and how many nodes before it have a width. */
 export let width, shownBefore;
 
@@ -68,6 +74,8 @@ export function regroup() {
 	self = sides.map(() => new Float64Array(nrNodes));
 	total = sides.map(() => new Float64Array(nrNodes));
 	count = sides.map(() => new Float64Array(nrNodes));
+	whole = sides.map((_, s) => cells.values[s].whole.length ? new Float64Array(nrNodes) :
+		total[s]);
 	width = diff ? new Float64Array(nrNodes) : total[0];
 	shownBefore = new Int32Array(nrNodes + 1);
 }
@@ -89,7 +97,7 @@ export function pick() {
 			nr[c] += times.count[k];
 			bytes[c] += times.bytes[k];
 		}
-	values = [{ ns, nr, bytes }];
+	values = [{ ns, nr, bytes, whole: [] }];
 }
 
 export const cellValues = s => values[s];
@@ -126,6 +134,19 @@ function sumUp(totals) {
 		totals[parentOf[i]] += totals[i];
 }
 
+/* @fits: by kind, whether its cells count */
+function sumWhole(s, fits) {
+	if (measure() !== "ns" || !values[s].whole.length) {
+		whole[s].set(total[s]);
+		return;
+	}
+	whole[s].fill(0);
+	for (let c = 0; c < cells.nr; c++)
+		if (fits[cells.kind[c]] && isIncluded(c))
+			whole[s][nodeOfCell[c]] += values[s].whole[c] * sides[s].scale;
+	sumUp(whole[s]);
+}
+
 function sumCells(s) {
 	const v = values[s][measure()], nr = values[s].nr, scale = sides[s].scale;
 	const counted = kinds.map((_, k) => chosen(k)),
@@ -147,6 +168,8 @@ function sumCells(s) {
 	total[s].set(self[s]);
 	sumUp(total[s]);
 	sumUp(count[s]);
+	if (whole[s] !== total[s])
+		sumWhole(s, fits);
 }
 
 export function compute() {

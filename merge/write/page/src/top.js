@@ -132,11 +132,11 @@ function drawTopTable() {
 			". A click shows a row's callers and callees."));
 }
 
-/* Lets the arrow keys go from row to row. */
-export function listenToTop() {
-	el("top-list").addEventListener("keydown", event => {
+/* Lets the arrow keys go from row to row of a table, each of which has one button. */
+export function listenToRows(id) {
+	el(id).addEventListener("keydown", event => {
 		const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], now = document.activeElement;
-		const list = [...el("top-list").querySelectorAll("[data-frame]")],
+		const list = [...el(id).querySelectorAll("tbody button")],
 			next = list[list.indexOf(now) + step];
 
 		if (!step || !list.includes(now))

@@ -12,6 +12,7 @@ export let nrNodes = 0;
 export let frameOf, depthOf, parentOf;
 export let endOf;			/* the node after the last descendant */
 export let nodeOfCell;			/* by cell */
+export let baseOf;			/* the base node, which all groups share; 0: a root frame */
 
 /* ---- what calls can be grouped by ----------------------------------------------------------- */
 
@@ -75,14 +76,16 @@ function distinct(by) {
 	return counts.get(by);
 }
 
-export const asked = data.by.join(",");
+/* the grouping that --by asked for */
+export const asked = data.by.join(",") || "none";
 
 /* Return: [value, words] for each grouping that separates anything on this page. */
 export function groupings() {
 	const list = Object.keys(data.owners)
 		.filter(by => by === "comm" || by === asked || distinct(by) > 1);
 
-	if (!list.includes(asked) && data.by.every(by => data.owners[by] || by === "none"))
+	if (asked !== "none" && !list.includes(asked) &&
+		data.by.every(by => data.owners[by] || by === "none"))
 		list.unshift(asked);
 	return [...list, "none"].map(by => [by, by.split(",").map(b => WORDS[b] || b).join(", ")]);
 }
@@ -133,7 +136,7 @@ const byName = (a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0;
 /* Makes the tree. @by: a value of groupings() */
 export function group(by) {
 	const mark = new Int32Array(base.nr), where = new Int32Array(base.nr);
-	const frame = [], depth = [], parent = [];
+	const frame = [], depth = [], parent = [], bases = [];
 	let stamp = 0;
 
 	nodeOfCell = new Int32Array(cells.nr);
@@ -141,6 +144,7 @@ export function group(by) {
 		const me = frame.length;
 
 		frame.push(root.frame);
+		bases.push(0);
 		depth.push(level);
 		parent.push(at);
 		for (const below of [...root.below.values()].sort(byName))
@@ -149,6 +153,7 @@ export function group(by) {
 		for (const n of nodesOf(root.cells, mark, ++stamp)) {
 			where[n] = frame.length;
 			frame.push(base.frame[n]);
+			bases.push(n);
 			depth.push(level + base.depth[n]);
 			parent.push(where[base.parent[n]]);
 		}
@@ -161,6 +166,7 @@ export function group(by) {
 	frameOf = Int32Array.from(frame);
 	depthOf = Int32Array.from(depth);
 	parentOf = Int32Array.from(parent);
+	baseOf = Int32Array.from(bases);
 	endOf = new Int32Array(nrNodes);
 	for (let i = nrNodes - 1; i >= 0; i--) {
 		endOf[i] = Math.max(endOf[i], i + 1);
@@ -172,6 +178,23 @@ export function group(by) {
 export const nameOf = i => i ? frames.name[frameOf[i]] : "all";
 export const fileOf = i => i ? data.files[frames.file[frameOf[i]]] : "";
 export const kindOf = i => i ? frames.kind[frameOf[i]] : NONE;
+
+/*
+ * Return: the node of the frame that best names the place of a call path, as xpumerge chooses it:
+ * the innermost frame of Python, or else of the program, or else of a library. @i: the work
+ */
+export function placeOfPath(i) {
+	const best = [NONE, NONE, NONE];
+
+	for (let n = parentOf[i]; n > 0 && !isRoot(n); n = parentOf[n]) {
+		const place = frames.place[frameOf[n]];
+
+		if (best[place] === NONE && (place || fileOf(n)))
+			best[place] = n;
+	}
+	return [best[2], best[1], best[0], parentOf[i]].find(n => n !== NONE);
+}
+
 export const isRoot = i => !i || frames.root[frameOf[i]];
 
 /* Return: the label for the place of a frame: kernels have their shape instead of a file. */

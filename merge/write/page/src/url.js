@@ -6,7 +6,7 @@
  */
 import { NONE, diff, frames, kinds, sides, times, units } from "./data.js";
 import { el } from "./dom.js";
-import { DEFAULTS, MODES, TABS, hasMode, state } from "./model.js";
+import { DEFAULTS, MODES, TABS, WORK_SORTS, hasMode, state } from "./model.js";
 import { groupings } from "./tree.js";
 
 export const number = (low, high) => text => /^-?\d+$/.test(text) && +text >= low && +text <= high ?
@@ -36,7 +36,7 @@ const PARAMS = {
 	unit: ["unit", one(() => units)],
 	width: ["width", one(() => diff ? ["larger", "a", "b"] : [])],
 	order: ["order", one(() => ["name", "value"])],
-	flame: ["icicle", t => t === "1" ? false : undefined, () => "1"],
+	flame: ["flame", t => t === "1" ? true : undefined, () => "1"],
 	from: ["from", number(0, times ? times.nr : 0)],
 	to: ["to", number(0, times ? times.nr : 0)],
 	zoom: ["zoom", node],
@@ -44,6 +44,7 @@ const PARAMS = {
 	open: ["open", numbers],
 	selected: ["frame", node],
 	term: ["search", text(2000)],
+	workBy: ["order-of-work", one(() => WORK_SORTS)],
 	sortBy: ["sort", one(() => ["self", "total", "count", "delta", "name"])],
 	focus: ["of", number(0, frames.name.length - 1)],
 	kernel: ["kernel", text(20000)],

@@ -14,12 +14,18 @@ import { hideTip } from "./tooltip.js";
 import { drawTop } from "./top.js";
 import { nrNodes } from "./tree.js";
 import { readUrl } from "./url.js";
+import { drawWork, markWork } from "./work.js";
 
 /* the choices that change sums, and those that move to the root of the graph */
 export const SUMS = ["by", "from", "to", "mode", "off", "gpu", "unit", "width"];
 export const SCROLL = ["by", "zoom", "group", "flame", "tab"];
 
-const DRAW = { graph: drawGraph, top: drawTop, lines: drawLines };
+function drawTime() {
+	drawGraph();
+	drawWork();
+}
+
+const DRAW = { graph: drawTime, top: drawTop, lines: drawLines };
 
 /* For each tab: the element that gets the focus if the focused element disappears. */
 const REFUGE = { graph: "chart", top: "top-list", lines: "lines" };
@@ -65,6 +71,7 @@ function follow(before) {
 	if (!differs(Object.keys(DEFAULTS).filter(member => member !== "selected")) &&
 		state.tab === "graph") {
 		markSelected();
+		markWork();
 		showDetail();
 		return;
 	}

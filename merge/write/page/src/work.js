@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * work.js - the table next to the flame graph: kernels and other work by time, each with the call
+ * path that launched most of it
+ *
+ * It is about all that is chosen, or, after a zoom to a function, about the work below that
+ * function. A row and the frames of its work select each other.
+ */
+import { go } from "./actions.js";
+import { frameColour } from "./colours.js";
+import { NONE, diff, frames, isDevice, kinds, ofMemory, sideNames, sides } from "./data.js";
+import { el, keepFocus, make } from "./dom.js";
+import {
+	count, isPicked, measure, onCpu, self, state, total, whole, width,
+} from "./model.js";
+import { matches } from "./search.js";
+import {
+	baseOf, endOf, fileOf, frameOf, isRoot, kindOf, nameOf, parentOf, placeOfPath,
+} from "./tree.js";
+import { format, formatDelta, formatTime, integer, kindWords, percent, plural } from "./words.js";
+
+const WORK_ROWS = 300;
+const TIME_OF = { gpu: "GPU time", thread: "thread time", both: "GPU and thread time" };
+
+/* Return: the name of the chosen quantity, for "% of ...". */
+export function measureWords() {
+	return ofMemory ? (measure() === "nr" ? "allocations" : "GPU memory") :
+		measure() === "nr" ? "the count" : measure() === "bytes" ? "the bytes" :
+		TIME_OF[state.mode];
+}
+
+/* Return: the node whose work the table has: the zoomed function, or the root. */
+const scope = () => kindOf(state.zoom) === NONE && !state.group ? state.zoom : 0;
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+/*
+ * Return: whether a node is work: the outermost frame of a piece of work, behind which may be
+ * frames for its stalls, or a function that was on the CPU itself.
+ */
+const isWork = i => kindOf(i) === NONE ? onCpu(i) > 0 :
+	kindOf(parentOf[i]) === NONE && (width[i] > 0 || count.some(nr => nr[i] > 0));
+
+/* Return: a row for each name of work in the scope. */
+function workRows() {
+	const rows = new Map(), top = scope();
+
+	for (let i = top; i < endOf[top]; i++) {
+		if (!i || !isWork(i) || (matches && !matches[frameOf[i]]))
+			continue;
+		const own = kindOf(i) === NONE, f = frameOf[i], v = own ? onCpu(i) : width[i];
+
+		if (!rows.has(f))
+			rows.set(f, { frame: f, kind: kindOf(i), v: 0, time: sides.map(() => 0),
+				nr: sides.map(() => 0), whole: sides.map(() => 0),
+				paths: new Map() });
+		const row = rows.get(f);
+
+		row.v += v;
+		sides.forEach((_, s) => {
+			row.time[s] += own ? self[s][i] : total[s][i];
+			row.nr[s] += own ? 0 : count[s][i];
+			row.whole[s] += own ? 0 : whole[s][i];
+		});
+		const path = row.paths.get(baseOf[i]);
+
+		if (!path)
+			row.paths.set(baseOf[i], { v, nodeV: v, node: i });
+		else
+			row.paths.set(baseOf[i], v > path.nodeV ?
+				{ v: path.v + v, nodeV: v, node: i } :
+				{ ...path, v: path.v + v });
+	}
+	for (const row of rows.values())
+		row.path = [...row.paths.values()].reduce((a, b) => b.v > a.v ? b : a);
+	return [...rows.values()];
+}
+
+const average = (row, s) => row.nr[s] ? row.whole[s] / row.nr[s] : 0;
+const ofLast = list => list[list.length - 1];
+const SORT_KEYS = {
+	time: row => row.v, count: row => ofLast(row.nr),
+	average: row => average(row, sides.length - 1),
+	delta: row => Math.abs(ofLast(row.time) - row.time[0]), name: null,
+};
+
+function workSorted(rows) {
+	const key = SORT_KEYS[state.workBy], name = row => frames.name[row.frame];
+	const byName = (a, b) => name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0;
+
+	return rows.sort((a, b) => (key ? key(b) - key(a) || b.v - a.v : 0) || byName(a, b));
+}
+
+/* ---- cells ---------------------------------------------------------------------------------- */
+
+/*
+ * Return: the average time of a piece of work. In a picked stretch it is not exact, because the
+ * stretch has only parts of the work at its ends.
+ */
+function averageWords(row, s) {
+	if (!row.nr[s] || measure() === "nr" || kinds[row.kind] === "pending")
+		return "";
+	const ns = Math.floor(average(row, s));
+
+	return (isPicked() ? "\u2248 " : "") + (measure() === "ns" ? formatTime(ns, state.unit) :
+		format(ns));
+}
+
+/* Return: columns, [title, key, cell, hint]. */
+function columns(all) {
+	const list = [], nrAll = sides.map((_, s) => count[s][scope()]);
+
+	sides.forEach((_, s) => {
+		const side = diff ? " " + sideNames[s] : "";
+
+		if (!diff)
+			list.push(["%", null, row => percent(row.time[s], all[s]),
+				"of the " + measureWords() + " of this table"]);
+		list.push([(measure() === "ns" ? "Time" : measure() === "nr" ? "Count" : "Bytes") +
+			side, "time", row => format(row.time[s]), ""]);
+		if (measure() !== "nr" && nrAll[s])
+			list.push(["Count" + side, "count",
+				row => row.nr[s] ? integer.format(row.nr[s]) : "",
+				"kernels, copies and sets that ran; of waits, how many"],
+				["Average" + side, "average", row => averageWords(row, s),
+				isPicked() ? "not exact: the stretch cuts work at its ends" : ""]);
+	});
+	if (diff)
+		list.push([`${sideNames[1]} \u2212 ${sideNames[0]}`, "delta",
+			row => formatDelta(row.time[1] - row.time[0]), ""]);
+	return list;
+}
+
+/* Makes the cell for the call path that launched most of a row: its place, and who called that. */
+function pathCell(row) {
+	const place = placeOfPath(row.path.node);
+	const outer = !place || isRoot(place) ? 0 : parentOf[place];
+	const part = percent(row.path.v, row.v), lone = row.paths.size === 1;
+
+	return make("td", { class: "by", title: place ? nameOf(place).slice(0, 2000) : "" },
+		make("div", null, kindOf(row.path.node) === NONE ? "" : place ? nameOf(place) : ""),
+		make("div", { class: "outer" }, ...(lone ? [] :
+			[`${part} of it, of ${plural(row.paths.size, "path")}` +
+				(outer > 0 ? "; " : "")]),
+			outer > 0 ? "in " + nameOf(outer) : ""));
+}
+
+const fits = i => width[i] >= width[0] / 400;
+
+/* Selects a row's largest node. The graph zooms only if the node would be too narrow to see. */
+function choose(row) {
+	const { node } = row.path;
+
+	go({ selected: node, group: "", zoom: fits(node) ? scope() : parentOf[node] });
+}
+
+function workRow(row, list, reached) {
+	const name = frames.name[row.frame], chosen = isChosen(row);
+	const what = row.kind === NONE ? "on CPU" :
+		(kinds[row.kind] === "kernel" && fileOf(row.path.node).replace(/^; /, "")) ||
+		kindWords(row.kind);
+
+	return make("tr", { onclick: () => choose(row), title: name.slice(0, 2000),
+		"data-row": row.frame,
+		...(chosen ? { "aria-selected": "true", class: "selected" } : {}) },
+		make("td", { class: "name" },
+			make("div", null, make("span", { class: "swatch",
+				style: `background:${frameColour(row.frame)}` }),
+			make("button", { type: "button", class: "plain", "data-work": row.frame,
+				tabindex: reached ? "0" : "-1" }, name)),
+			make("div", { class: "outer" }, what)),
+		...list.map(([, , cell]) => make("td", null, cell(row))), pathCell(row));
+}
+
+const isChosen = row => state.selected > 0 && frameOf[state.selected] === row.frame;
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+function head(list) {
+	const title = ([text, key, , hint]) => make("th", { scope: "col", title: hint,
+		...(key && key === state.workBy ?
+			{ "aria-sort": key === "name" ? "ascending" : "descending" } : {}),
+	}, ...(key ? [make("button", { type: "button", "data-worksort": key,
+		onclick: () => go({ workBy: key }) }, text)] : [text]));
+
+	const name = title(["Name", "name", null, ""]);
+
+	name.className = "name";
+	return make("tr", null, name, ...list.map(title),
+		make("th", { scope: "col", class: "name" },
+			state.mode === "gpu" ? "Launched by" : "Called by"));
+}
+
+function caption(rows, all) {
+	const top = scope(), nr = rows.length;
+	const sums = all.map(format).join(" \u2192 ");
+	const names = !rows.every(row => isDevice[row.kind]) ? plural(nr, "name") :
+		nr === 1 ? "1 kernel, copy or set" :
+		`${integer.format(nr)} kernels, copies and sets`;
+
+	return make("p", { id: "work-words" }, `${sums} of ${measureWords()} = 100 %` +
+		(top ? ` in ${nameOf(top).slice(0, 200)}` : "") + `: ${names}` +
+		(nr > WORK_ROWS ? `, the first ${WORK_ROWS} of them; a search narrows them down` :
+			""), ...(top ? [" ", make("button",
+			{ type: "button", class: "plain link", id: "work-all",
+				onclick: () => go({ zoom: 0, selected: NONE }) }, "show all")] :
+			[]));
+}
+
+function drawTable() {
+	const rows = workSorted(workRows()), top = scope();
+	const all = sides.map((_, s) => total[s][top]), list = columns(all);
+	const shown = rows.slice(0, WORK_ROWS), at = Math.max(0, shown.findIndex(isChosen));
+	const lines = shown.map((row, k) => workRow(row, list, k === at));
+
+	el("work").replaceChildren(caption(rows, all), ...(rows.length ? [make("table", null,
+		make("thead", null, head(list)), make("tbody", null, ...lines))] : []));
+}
+
+/* Shows the selected row, which may have been selected in the graph. */
+export function markWork() {
+	for (const tr of el("work").querySelectorAll("tbody tr")) {
+		const chosen = state.selected > 0 && +tr.dataset.row === frameOf[state.selected];
+
+		tr.className = chosen ? "selected" : "";
+		if (chosen)
+			tr.setAttribute("aria-selected", "true");
+		else
+			tr.removeAttribute("aria-selected");
+		if (chosen)
+			revealRow(tr);
+	}
+}
+
+function revealRow(tr) {
+	const box = el("work"), view = box.getBoundingClientRect(), at = tr.getBoundingClientRect();
+	const below = view.top + 28;
+
+	if (at.top < below || at.bottom > view.bottom)
+		box.scrollTop += at.top - below;
+}
+
+export function drawWork() {
+	const at = el("work").scrollTop;
+
+	keepFocus(el("work"), drawTable);
+	el("work").scrollTop = at;
+	markWork();
+}

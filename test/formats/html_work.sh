@@ -1,0 +1,23 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The first screen of the html page: the answer, as the summary has it; the table of kernels, as the
+# table has it; and the flame graph, each selecting in the other.
+. "$XPU_SRC/test/lib/tap.sh"
+
+gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
+
+"$gen" --launches 30000 --paths 60 --threads 4 --gpus 2 --streams 3 --memcpy-every 5 \
+	--graph-every 9 --samples-every 3 --map "$merge" -o app.data
+cp "$XPU_SRC/test/t1/corpus/2.7.xpu" all.data
+for name in app all; do
+	"$merge" $name.data -o $name.html 2>/dev/null
+	"$merge" $name.data -f folded --unit ns -o $name.folded 2>/dev/null
+	"$merge" $name.data --json --table kernels -o $name.kernels.json 2>/dev/null
+	COLUMNS=140 "$merge" $name.data >$name.txt 2>/dev/null
+done
+# Half of the first kernel's time is cut away.
+"$merge" app.data --from 1.004s --to 1.007s -o part.html 2>/dev/null
+"$merge" app.data --from 1.004s --to 1.007s --json --table kernels -o part.kernels.json 2>/dev/null
+"$merge" app.data --by stream -o stream.html 2>/dev/null
+
+exec node "$XPU_SRC/test/formats/html_work.js"
