@@ -239,6 +239,7 @@ const struct feature memory_feature = {
 	.summary = memory__summary,
 	.sections = sections,
 	.page_head = memory__page_head,
+	.page = memory__page,
 	.table = &allocations_table,
 	.options = &memory_options,
 };

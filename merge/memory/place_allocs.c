@@ -458,8 +458,10 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 	h->to_ns = found__nearest_ns(f, records->to_ns) + f->shift_ns;
 	h->file = in->file;
 	h->recording = in->recording_ns + f->shift_ns;
+	/* The page shows who held memory over time, and when CUDA last refused to give any. */
+	h->wants_steps = opts->by_time && !memory_view(opts);
 	h->has_asked = moments.nr;
-	h->asked_is_failure = moments.at_failure;
+	h->asked_is_failure = moments.at_failure || h->wants_steps;
 	h->start_ns = p->model->start_ns;
 	h->at_ns = moments.at_ns;
 	h->nr_at = moments.nr;

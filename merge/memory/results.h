@@ -40,5 +40,6 @@ void memory__summary(const struct session *s, FILE *f);
 
 /* page_memory.c: prints what the page says about memory. Return: 0 or -ENOMEM. */
 int memory__page_head(const struct session *s, struct json_out *j);
+int memory__page(const struct session *s, struct json_out *j);
 
 #endif /* MERGE_MEMORY_RESULTS_H */

@@ -151,6 +151,7 @@ void heap__exit(struct heap *h)
 	idmap__free(&h->segment_paths);
 	array_free(&h->failures);
 	array_free(&h->instants);
+	array_free(&h->steps);
 }
 
 void heap__start(struct heap *h, enum heap_pass pass)
@@ -168,6 +169,7 @@ void heap__start(struct heap *h, enum heap_pass pass)
 	}
 	h->nr_events = h->nr_before = h->nr_unknown = h->nr_bad = 0;
 	h->nr_looked_at = h->nr_crowded = h->made_bytes = h->refused_bytes = 0;
+	h->steps.nr = h->step = 0;
 	h->pass = pass;
 }
 
@@ -552,6 +554,69 @@ static int heap__holder(struct heap *h, const struct holder_key *key, enum heap_
 	return array_push(&h->holders, holder) ?: hashes__add(&h->by_key, hash, *idx);
 }
 
+/* ---- over time ------------------------------------------------------------------------------- */
+
+#define MAX_STEP_SUMS	(1u << 17)	/* with more sums, steps become longer */
+
+/* Doubles the length of steps: of two sums of one holder in a step, the later one stays. */
+static void heap__lengthen_steps(struct heap *h)
+{
+	size_t i, nr = 0;
+
+	for (i = 0; i < h->holders.nr; i++)
+		h->holders.v[i].last_step = 0;
+	for (i = 0; i < h->steps.nr; i++) {
+		struct heap_step sum = h->steps.v[i];
+		uint32_t *last = &h->holders.v[sum.holder].last_step;
+
+		sum.step /= 2;
+		if (*last && h->steps.v[*last - 1].step == sum.step) {
+			h->steps.v[*last - 1].bytes = sum.bytes;
+			continue;
+		}
+		h->steps.v[nr++] = sum;
+		*last = nr;
+	}
+	h->steps.nr = nr;
+	h->step /= 2;
+	h->step_ns *= 2;
+}
+
+/* Notes the live bytes of a holder in the present step. */
+static void heap__note_step(struct heap *h, uint32_t idx)
+{
+	struct holder *holder = &h->holders.v[idx];
+	uint64_t bytes = holder->live.bytes;
+
+	if (!h->wants_steps || h->pass != HEAP_SUM || h->at_finish)
+		return;
+	if (holder->last_step && h->steps.v[holder->last_step - 1].step == h->step) {
+		h->steps.v[holder->last_step - 1].bytes = bytes;
+		return;
+	}
+	if (h->steps.nr >= MAX_STEP_SUMS && h->step) {
+		heap__lengthen_steps(h);
+		heap__note_step(h, idx);
+		return;
+	}
+	if (array_push(&h->steps, ((struct heap_step){ idx, h->step, bytes }))) {
+		h->no_memory = true;
+		return;
+	}
+	holder->last_step = h->steps.nr;
+}
+
+/* Goes to the step of an event. */
+static void heap__set_step(struct heap *h, uint64_t time_ns)
+{
+	uint64_t last_ns = min_t(uint64_t, time_ns, h->to_ns);
+
+	if (!h->step_ns)
+		h->step_ns = (h->to_ns > h->from_ns ? h->to_ns - h->from_ns : 0) / HEAP_STEPS + 1;
+	if (last_ns > h->from_ns)
+		h->step = max_t(uint32_t, h->step, (last_ns - h->from_ns) / h->step_ns);
+}
+
 /* Adds bytes and allocations to the live sum of a holder; negative numbers take away. */
 static void heap__hold(struct heap *h, uint32_t idx, int64_t bytes, int nr)
 {
@@ -569,6 +634,7 @@ static void heap__hold(struct heap *h, uint32_t idx, int64_t bytes, int nr)
 	low = &holder->low[holder->part];
 	if (!h->at_end)
 		*low = min_t(uint64_t, *low, holder->live.bytes);
+	heap__note_step(h, idx);
 }
 
 struct heap_growth heap_growth__of(const uint64_t low[HEAP_PARTS])
@@ -690,9 +756,10 @@ static int heap__begin(struct heap *h)
 static int heap__pass_time(struct heap *h, uint64_t time_ns)
 {
 	uint64_t moment_ns;
-	int err = 0;
+	int err = h->no_memory ? -ENOMEM : 0;
 
-	if (h->pass == HEAP_SUM && !h->has_begun && time_ns >= h->begin_ns)
+	heap__set_step(h, time_ns);
+	if (!err && h->pass == HEAP_SUM && !h->has_begun && time_ns >= h->begin_ns)
 		err = heap__begin(h);
 	while (!err && h->pass == HEAP_SUM && !h->asked_is_failure && h->next_at < h->nr_at &&
 	       time_ns > (moment_ns = h->start_ns + h->at_ns[h->next_at])) {

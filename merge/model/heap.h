@@ -112,6 +112,7 @@ struct holder {
 	uint64_t low[HEAP_PARTS];	/* the least that was live in each part of the events, up to
 					 * .part */
 	uint8_t part;
+	uint32_t last_step;		/* 1 + index of its latest entry in heap.steps; 0: none */
 };
 
 struct heap_level {
@@ -132,6 +133,15 @@ struct heap_point {
 struct heap_asked {
 	uint64_t time_ns, rest;
 };
+
+/* The bytes that a holder has live at the end of a step of time, if they changed in the step. */
+struct heap_step {
+	uint32_t holder;		/* index in heap.holders */
+	uint32_t step;
+	uint64_t bytes;
+};
+
+#define HEAP_STEPS	512		/* steps of heap.from_ns to to_ns, at most */
 
 /* A device, or the host's pinned memory. */
 struct heap_place {
@@ -272,6 +282,11 @@ struct heap {
 	const uint64_t *at_ns;		/* in rising order; the last is HEAP_ASKED */
 	size_t nr_at, next_at;
 	ARRAY(struct heap_instant) instants;	/* every place, at each moment */
+	bool wants_steps;
+	ARRAY(struct heap_step) steps;	/* by step */
+	uint64_t step_ns;		/* length of a step */
+	uint32_t step;			/* the present one */
+	bool no_memory;			/* for steps */
 	uint64_t from_ns, to_ns;	/* first and last time of all events */
 	uint64_t begin_ns, end_ns;	/* peaks count in this time, without end_ns itself */
 	bool has_begun;			/* begin_ns has passed */

@@ -19,6 +19,7 @@
  *				   "holder_bytes": N,
  *				   "path": [ "main", ..., "[GPU_Memory]device" ] },
  *		       "gpus": [ { "number": 0, "name": "NVIDIA H100" } ],
+ *		       "memory_time": merge/memory/page_memory.c describes it,
  *		       "stalls": { "kernels": [ ... ], "places": [ "a.cu:9;f(int) at b.h:3", ... ],
  *				   "reasons": [ ... ],
  *				   "kernel": [ index ], "place": [ index ], "reason": [ index ],

@@ -62,41 +62,6 @@ async function testTables() {
 	}
 }
 
-/* The peak of memory: one line in the header, and all of it in its panel. */
-async function testPeak() {
-	const [device] = JSON.parse(fs.readFileSync("all.devices.json")).memory_devices.filter(r =>
-		/^GPU/.test(r.device));
-	const [, held, path] = /^largest holder then: (\d+) bytes \(\S+ \S+\): (.*)$/m
-		.exec(fs.readFileSync("all.txt", "utf8"));
-	const page = await open("all.html"), line = "#memory summary";
-
-	await ready(page);
-	const text = await page.textContent(line);
-
-	is(/at most ([\d.]+ \w+)/.exec(text)[1], `${device.used_peak / 1048576} MiB`,
-		"the header has the peak of memory");
-	is(/largest holder ([\d.]+ \w+)/.exec(text)[1], `${held / 1048576} MiB`,
-	   "the header has the largest holder");
-	ok(text.endsWith(`: ${path.split(" > ").slice(0, -1).reverse().join(" \u2190 ")}`),
-	   "the header has the holder's call path, the same as in the summary", text);
-	ok((await page.$eval("header", e => e.offsetHeight)) <= 145,
-	   "the header takes no more than 145 pixels");
-	await page.click(line);
-	const panel = await page.innerText("#memory .panel");
-
-	ok(panel.includes(`${device.used_peak.toLocaleString("en")} bytes`) &&
-		panel.includes(`${(+held).toLocaleString("en")} bytes`),
-	   "a click shows peak and holder to the byte", panel);
-	is((await findings(page)).join("\n"), "", "axe finds no fault in the panel");
-	await shot(page, "html-peak");
-	await page.context().close();
-	const none = await open("app.html");
-
-	await ready(none);
-	ok(!(await none.isVisible("#memory")), "a recording without memory has no such line");
-	await none.context().close();
-}
-
 async function testGroups() {
 	for (const [by, file, words] of [
 		["tid", "app.tid.folded", label => / (\d+), process/.exec(label)],
@@ -473,7 +438,6 @@ async function testAxe() {
 run(async () => {
 	await testModes();
 	await testTables();
-	await testPeak();
 	await testGroups();
 	await testStretch();
 	await testAddress();

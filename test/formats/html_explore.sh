@@ -16,8 +16,6 @@ for name in app even all; do
 	"$merge" $name.data --json --table kernels -o $name.kernels.json 2>/dev/null
 done
 "$merge" app.data -f chrome -o app.json 2>/dev/null
-"$merge" all.data >all.txt 2>/dev/null
-"$merge" all.data --json --table memory_devices -o all.devices.json 2>/dev/null
 for by in tid pid device; do
 	"$merge" app.data --by $by -f folded --unit ns -o app.$by.folded 2>/dev/null
 done

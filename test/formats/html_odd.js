@@ -189,9 +189,9 @@ async function testSeveral() {
 	   await several.textContent("#title"));
 	await several.context().close();
 	await ready(moments);
-	is((await moments.$$("#memory details")).length, 1,
+	is((await moments.$$("#memory-line details")).length, 1,
 	   "two moments of one recording: the peak is shown once");
-	ok(/^GPU memory/.test(await moments.textContent("#memory summary")),
+	ok(/^GPU memory/.test(await moments.textContent("#memory-line summary")),
 	   "two moments of one recording: the peak belongs to neither side");
 	said(moments);
 	await moments.context().close();

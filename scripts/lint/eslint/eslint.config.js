@@ -41,11 +41,11 @@ module.exports = [
 	},
 	{
 		files: ["**/*.js"],
-		ignores: ["**/page/src/*.js"],
+		ignores: ["**/page/src/*.js", "merge/*/page/*.js"],
 		languageOptions: { globals: globals(...node, ...evaluated) },
 	},
 	{
-		files: ["**/page/src/*.js"],
+		files: ["**/page/src/*.js", "merge/*/page/*.js"],
 		languageOptions: { sourceType: "module", globals: globals(...page) },
 	},
 ];

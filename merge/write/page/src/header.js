@@ -146,8 +146,9 @@ function setUpMemory() {
 	const peaks = shownSides.slice(0, same ? 1 : 2).flatMap((side, s) =>
 		side.peak ? [peakPanel(side.peak, compared && !same ? `${"AB"[s]}: ` : "")] : []);
 
-	el("memory").hidden = !peaks.length;
-	el("memory").append(...peaks);
+	/* A tab about memory says more than the line. */
+	el("memory-line").hidden = !peaks.length || Boolean(el("tab-memory"));
+	el("memory-line").append(...peaks);
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
@@ -175,7 +176,7 @@ export function setUpHeader() {
 	el("accounts").append(...shownSides.map(account), ...tables(), about());
 	for (const [s, side] of (derived ? [] : shownSides).entries())
 		el("answer").append(...side.answer.slice(0, compared ? 1 : MAX_ANSWER).map(line =>
-			make("li", null, (compared ? "AB"[s] + ": " : "") + line)));
+			make("li", { title: line }, (compared ? "AB"[s] + ": " : "") + line)));
 	setUpMemory();
 	/* Show one panel at a time, until the user clicks elsewhere. */
 	document.addEventListener("click", event => closePanels(event.target), true);

@@ -171,7 +171,8 @@ function listenToGraph() {
 		hideTip();
 	};
 	chart.addEventListener("click", event => {
-		const place = frameAt(event);
+		/* A button that was in place of the graph may have drawn it just now. */
+		const place = chart.contains(event.target) && frameAt(event);
 
 		if (place)
 			onFrame(place.d);

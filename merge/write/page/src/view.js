@@ -30,13 +30,15 @@ const DRAW = { graph: drawTime, top: drawTop, lines: drawLines };
 /* For each tab: the element that gets the focus if the focused element disappears. */
 const REFUGE = { graph: "chart", top: "top-list", lines: "lines" };
 
-/* Adds a tab in front of the others. Its panel has its name. */
-export function addTab(name, title, draw) {
+/*
+ * Adds a tab in front of the others, or, if it is not @first, behind them. Its panel has its name.
+ */
+export function addTab(name, title, draw, first = true) {
 	TABS.push(name);
 	DRAW[name] = draw;
 	REFUGE[name] = name;
-	el("tabs").prepend(make("button", { type: "button", role: "tab", id: "tab-" + name,
-		"aria-controls": name, "aria-selected": "false" }, title));
+	el("tabs")[first ? "prepend" : "append"](make("button", { type: "button", role: "tab",
+		id: "tab-" + name, "aria-controls": name, "aria-selected": "false" }, title));
 }
 
 function drawTab() {
