@@ -38,6 +38,7 @@ struct live_proc {
 	uint32_t proc_id;		/* 0: the entry is unused */
 	struct alloc_queue queue;
 	uint64_t next;			/* number of the process's next event */
+	uint64_t first;			/* the number of START: readers ignore lower numbers */
 	uint64_t last_ns;
 	bool started, late;
 	ARRAY(struct last_event) lasts;	/* the last LEVEL and TOTALS events of each device */
@@ -363,7 +364,7 @@ static int live__pass_on(struct live *l, struct outfile *p, uint32_t idx,
 	live__write(l, p, 0, proc->proc_id, e->time_ns, e->order, &e->event);
 	if (is_numbered_call(&e->event))
 		carry__count_alloc(l->carry, proc->proc_id);
-	if (event.what >= XPU_ALLOC_NR || event.space >= XPU_SPACE_NR)
+	if (event.what >= XPU_ALLOC_NR || event.space >= XPU_SPACE_NR || e->order < proc->first)
 		return 0;
 	if (event.what == XPU_ALLOC_START)
 		proc->late |= event.bytes != 0;
@@ -417,7 +418,8 @@ int live__allocs(struct live *l, struct outfile *p, const struct xpu_record_allo
 
 		proc = &l->procs.v[idx];
 		if (e.event.what == XPU_ALLOC_START) {
-			proc->next = proc->started ? proc->next : e.order;
+			if (!proc->started)
+				proc->first = proc->next = e.order;
 			proc->started = true;
 			err = live__pass_on(l, p, idx, &e);
 		} else if (l->recalls && proc->started && e.order < proc->next) {

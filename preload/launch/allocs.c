@@ -50,8 +50,9 @@ void allocs__start(bool late)
 {
 	atomic_store(&is_late, late);
 	atomic_store(&allocs__order_at_start, atomic_load(&allocs__last.last));
-	tell_start();
+	/* START says from which number on each event is recorded, so recording begins first. */
 	atomic_store(&allocs__on, true);
+	tell_start();
 }
 
 void allocs__stop(void)

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/lock.h"
+#include "launch/allocs.h"
 #include "wire/probe.h"
 
 struct listener listener;
@@ -364,6 +365,8 @@ static void hear_logged_alloc(const struct xpu_log_entry *e, uint64_t nr)
 static void hear_single_alloc(const struct xpu_record_alloc *r)
 {
 	COUNT(nr_bad, r->hdr.size != sizeof(*r) || !r->time_ns);
+	/* Each event after START is recorded. */
+	COUNT(nr_bad, r->event.what == XPU_ALLOC_START && !allocs__are_on());
 	hear_alloc(&(struct listener_alloc){
 		.path_id = r->event.path_id,
 		.what = r->event.what,
