@@ -16,7 +16,7 @@
 
 const char *cmdline__habit(const struct cmdline_habit *habits, const char *word)
 {
-	for (; habits->word; habits++)
+	for (; habits && habits->word; habits++)
 		if (!strcmp(habits->word, word))
 			return habits->here;
 	return NULL;

@@ -61,6 +61,8 @@ load "-o x.pngg: no output has the suffix .pngg, pictures are .html and, drawn b
 load "-o x.data and -o y.data both name the recording" "-o x.data -o z.html -o y.data true"
 load "--python off and --python only cannot be combined: give one of them" "--python off --python only true"
 load "--max-stack 3 and --max-stack 4 cannot be combined: give one of them" "--max-stack 3 --max-stack 4 true"
+merge "there is no option --every: see --help" "split --every 300ms"
+merge "there is no option --evry: see --help" "top --evry 300ms"
 merge "--csv and --json cannot be combined: give one of them" "--csv --json"
 merge "--jobs 9999: expected a number from 1 to 1024" "--jobs 9999"
 merge "a recording without a name: is a variable empty?" "--input="
