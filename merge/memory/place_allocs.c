@@ -73,9 +73,14 @@ int allocs__take(struct alloc_records *records, struct collect *c,
 	records->several_procs |= records->proc_id != rec->proc_id;
 	records->nr += rec->nr;
 	for (i = 0; i < rec->nr; i++) {
+		bool was_before = rec->hdr.misc & XPU_MISC_ALLOCS_CARRIED &&
+				  rec->events[i].what != XPU_ALLOC_START;
+
 		records->blocks |= rec->events[i].space == XPU_SPACE_BLOCK ||
 				   rec->events[i].what == XPU_ALLOC_SEGMENTS;
 		ns = rec->time_ns + (int64_t)rec->events[i].delta_ns;
+		if (was_before)
+			continue;
 		if (ns >= f->from_ns)
 			records->from_ns = min_t(uint64_t, records->from_ns, ns);
 		records->to_ns = max_t(uint64_t, records->to_ns, ns);
@@ -180,6 +185,9 @@ static int take(struct second_pass *p, const struct alloc_event *held)
 	bool elsewhen;
 	int keep, err;
 
+	e.made_ns = e.time_ns;
+	if (held->carried && held->made_ns < held->time_ns)
+		e.made_ns = held->made_ns + p->found->shift_ns;
 	if (held->ends)
 		return heap__end_process(h, held->proc, e.time_ns);
 	if (e.what >= XPU_ALLOC_NR || e.space >= XPU_SPACE_NR ||
@@ -191,7 +199,7 @@ static int take(struct second_pass *p, const struct alloc_event *held)
 	if (err)
 		return err;
 	elsewhen = !wanted__cut(p->opts->filter, p->model, &(struct filter_span){
-		.from_ns = e.time_ns, .to_ns = e.time_ns,
+		.from_ns = e.made_ns, .to_ns = e.made_ns,
 	});
 	e.key.elsewhen = elsewhen;
 	keep = resolve(p, held, &e);
@@ -313,6 +321,7 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 		held.carried = rec->hdr.misc & XPU_MISC_ALLOCS_CARRIED;
 		held.order = rec->order + (int64_t)held.event.delta_order;
 		held.time_ns = rec->time_ns + (int64_t)held.event.delta_ns;
+		held.made_ns = held.time_ns;
 		if (!found__has_time(p->found, held.time_ns, held.time_ns)) {
 			/* If the process has an earlier event, hand_on() uses its time instead. */
 			held.time_ns = found__nearest_ns(

@@ -27,6 +27,7 @@ static inline uint64_t allocs__until_ns(uint64_t last_ns, uint64_t cut_ns)
 /* An event as it was recorded. */
 struct alloc_event {
 	uint64_t order, time_ns;	/* number, and time by the recording's clock */
+	uint64_t made_ns;		/* of carried memory: when it was allocated */
 	struct xpu_alloc event;
 	uint32_t proc;
 	bool ends;			/* this is not an event: the process ends */

@@ -979,12 +979,13 @@ static bool is_too_much(uint64_t *sum, uint64_t bytes)
 static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_event *e)
 {
 	struct heap_alloc a = {
-		.address = e->address, .bytes = e->bytes, .order = e->order, .time_ns = e->time_ns,
+		.address = e->address, .bytes = e->bytes, .order = e->order, .time_ns = e->made_ns,
 		.proc = e->proc, .place = e->key.place, .path_id = e->path_id,
 		.thread_id = e->thread_id, .range_id = e->range_id, .device = e->device,
 		.context = e->extra, .holder = NO_INDEX, .target = NO_INDEX, .space = e->space,
 		.nr_refs = heap_space__is_counted(e->space),
-		.nr_handles = heap_space__is_counted(e->space), .carried = e->carried,
+		.nr_handles = heap_space__is_counted(e->space), .carried = e->carried &&
+			   (e->made_ns >= e->time_ns || e->made_ns < h->start_ns),
 		.is_apart = h->nr_looked_at > h->nr_events * LOOKS_EACH + LOOKS_MORE,
 	};
 	enum heap_kind kind = kind_of(e->space);

@@ -177,6 +177,7 @@ struct heap_failure {
 /* An event, with its ids resolved. */
 struct heap_event {
 	uint64_t order, time_ns;	/* order, and time on the common clock */
+	uint64_t made_ns;		/* of carried memory: when it was allocated; else time_ns */
 	uint64_t address, bytes;
 	uint32_t proc;
 	uint32_t path_id;		/* an id of the recording */

@@ -352,7 +352,8 @@ static int live__pass_on(struct live *l, struct outfile *p, uint32_t idx,
 {
 	struct live_proc *proc = &l->procs.v[idx];
 	const struct heap_event event = {
-		.order = e->order, .time_ns = e->time_ns, .address = e->event.address,
+		.order = e->order, .time_ns = e->time_ns, .made_ns = e->time_ns,
+		.address = e->event.address,
 		.bytes = e->event.bytes, .proc = idx, .path_id = e->event.path_id,
 		.thread_id = e->event.thread_id, .range_id = e->event.range_id,
 		.extra = e->event.extra, .device = device_with_api(&e->event),
@@ -361,8 +362,10 @@ static int live__pass_on(struct live *l, struct outfile *p, uint32_t idx,
 
 	int err;
 
-	live__write(l, p, 0, proc->proc_id, e->time_ns, e->order, &e->event);
-	if (is_numbered_call(&e->event))
+	/* A part of a recording that is split again has carried events of its own. */
+	live__write(l, p, l->carried ? XPU_MISC_ALLOCS_CARRIED : 0, proc->proc_id, e->time_ns,
+		    e->order, &e->event);
+	if (is_numbered_call(&e->event) && !l->carried)
 		carry__count_alloc(l->carry, proc->proc_id);
 	if (event.what >= XPU_ALLOC_NR || event.space >= XPU_SPACE_NR || e->order < proc->first)
 		return 0;
@@ -498,12 +501,17 @@ struct carrying {
 	uint64_t time_ns, order;
 };
 
-static void carrying__add(struct carrying *c, struct xpu_alloc event)
+static void carrying__add_at(struct carrying *c, struct xpu_alloc event, uint64_t time_ns)
 {
 	if (c->outfile)
-		live__write(c->live, c->outfile, XPU_MISC_ALLOCS_CARRIED, c->proc_id, c->time_ns,
+		live__write(c->live, c->outfile, XPU_MISC_ALLOCS_CARRIED, c->proc_id, time_ns,
 			    c->order, &event);
 	c->order++;
+}
+
+static void carrying__add(struct carrying *c, struct xpu_alloc event)
+{
+	carrying__add_at(c, event, c->time_ns);
 }
 
 /* Return: the physical memory that an allocation is or maps; NO_INDEX if it does neither. */
@@ -548,7 +556,8 @@ static void carrying__add_alloc(struct carrying *c, const struct heap_alloc *a)
 			.what = XPU_ALLOC_HANDLE, .space = XPU_SPACE_MAPPING,
 			.device = event.device, .api = event.api, .address = target->address,
 		});
-	carrying__add(c, event);
+	/* Windows of time over several files need the time of the allocation. */
+	carrying__add_at(c, event, min_t(uint64_t, a->time_ns, c->time_ns));
 	/* Mark the memory as an allocator's segment: this file may have no block in it. */
 	if (heap__has_segments_of(&c->live->heap, a->space, a->path_id)) {
 		event.what = XPU_ALLOC_SEGMENTS;

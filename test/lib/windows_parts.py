@@ -133,8 +133,7 @@ def peak(begin, end):
 
 
 def memory():
-    # Of several files, the last one has live memory, without the time when it was allocated.
-    modes = ("allocated",) if " " in files else ("allocated", "live", "leaked")
+    modes = "allocated", "live", "leaked"
     api = {"cuLaunchKernel": ("memory", "1"), "cuMemcpyHtoDAsync": ("memory", "2"),
            "cuGraphLaunch": ("memory", "3"),
            "[CUDA graphs]": ("graphs", "0")}
@@ -185,7 +184,7 @@ def memory():
                            begin <= a < end and
                            (mode == "allocated" or b == LAST))
                 made.compare(f"{words} {mode}", sum(v for k, v in mine.items()), want)
-        for mode in {"allocated", "leaked"} & set(modes):
+        for mode in "allocated", "leaked":
             for path, value in folded((), "--memory", mode):
                 if "[CUDA graphs]" not in path:
                     made.same(f"all windows {mode} {path}", all_kinds.get((mode, tuple(path)), 0),

@@ -27,8 +27,9 @@ static uint32_t below(uint32_t n)
 static void put(uint8_t what, uint8_t space, uint64_t address, uint64_t bytes, uint32_t chain)
 {
 	const struct heap_event e = {
-		.order = ++order, .time_ns = 1000 + order, .address = address, .bytes = bytes,
-		.what = what, .space = space, .path_id = 1 + chain, .extra = 1,
+		.order = ++order, .time_ns = 1000 + order, .made_ns = 1000 + order,
+		.address = address, .bytes = bytes, .what = what, .space = space,
+		.path_id = 1 + chain, .extra = 1,
 		.key = { .chain = chain, .thread = NO_INDEX, .comm = "app", .place = place },
 	};
 

@@ -41,4 +41,19 @@ python3 "$XPU_SRC/test/lib/windows_parts.py" "$XPU_BUILD/xpumerge" memory "$file
 sed 's/^/# /' verdict
 is "$(grep -c ' compared | ' verdict) $(grep -c WRONG verdict)" "12 0" \
 	"memory: each window over all files has the right peak of each path, and the right allocations"
+# Memory that is freed in a later file has its whole life, as in a recording of one file.
+holders() {
+	xpumerge "$@" --table memory_holders --csv 2>/dev/null | sort
+}
+# shellcheck disable=SC2086 # several files
+is "$(holders $files)" "$(holders $shape.data)" \
+	"memory: the holders of all files are the holders of the whole, with times and lives"
+# A file of a recording that is split again carries the memory on, and counts none of it twice.
+xpumerge split -o again <$shape.2
+is "$(xpumerge again.1 --table memory_holders --csv 2>/dev/null)" \
+	"$(xpumerge $shape.2 --table memory_holders --csv 2>/dev/null)" \
+	"memory: a file that is split again has the same holders"
+is "$(xpumerge again.1 2>&1 | grep '^memory: [0-9]* event')" \
+	"$(xpumerge $shape.2 2>&1 | grep '^memory: [0-9]* event')" \
+	"memory: a file that is split again has no more events"
 done_testing
