@@ -214,6 +214,85 @@ async function testStretch() {
 	await page.context().close();
 }
 
+/* Each row has both recordings. B has 1.5 times as many launches, and is compared per launch. */
+async function testDiff() {
+	const page = await open("diff.html#unit=ns"), equal = await open("equal.html");
+	const both = () => page.$$eval("#work tbody tr", list => list.map(tr => ({
+		name: tr.querySelector("button").textContent,
+		cells: [...tr.cells].slice(1, 4).map(cell =>
+			[...cell.children].map(e => e.textContent)),
+		delta: tr.cells[4].firstChild.textContent,
+	})));
+
+	await ready(page);
+	const rows = new Map((await both()).map(row => [row.name, row]));
+	const wrong = ["app", "more"].flatMap((name, s) => kernels(name).filter(k => {
+		const row = rows.get(k.name), of = row && row.cells.map(pair => number(pair[s]));
+
+		return !row || of[0] !== k.total_ns || of[1] !== k.instances || of[2] !== k.avg_ns;
+	}));
+
+	is(JSON.stringify(wrong), "[]", "two recordings: each row has both tables' figures");
+	const deltas = (await both()).map(row => number(row.delta.slice(1)));
+
+	ok(deltas.every((n, i) => !i || n <= deltas[i - 1]), "the largest difference comes first");
+	ok(/A did 30,000 launches, B 45,000: 1.500 times/.test(await page.textContent("#unequal")),
+	   "the page says that the recordings are unequal", await page.textContent("#unequal"));
+	is((await findings(page)).join("\n"), "", "two recordings: axe finds no fault");
+	await page.click("#per-launch");
+	await settle(page);
+	const lines = folded("diff.folded", 2).filter(isWork), t = await tip(page, "all");
+
+	near(number(t.A), sum(lines, 1), "per launch: A has the sum of --normalize launches", 1e-6);
+	is(number(t.B), sum(lines, 2), "per launch: B stays as it is");
+	ok(/per=launch/.test(page.url()), "the address has the choice");
+	is(await page.evaluate(() => globalThis.document.activeElement.id), "per-launch",
+	   "the switch keeps the focus");
+	await shot(page, "html-work-diff");
+	ok((await page.$eval("#work table", e => e.getBoundingClientRect().right)) <=
+		(await page.$eval("#beside", e => e.getBoundingClientRect().left)),
+	   "two recordings: the table fits its part of the window");
+	is(page.complaints.join("\n"), "", "two recordings: no error, no message, no request");
+	await page.context().close();
+	await ready(equal);
+	ok(!(await equal.isVisible("#unequal")), "equal recordings have no such line");
+	await equal.context().close();
+}
+
+/* Return: the names of the rows of the overview, without devices. */
+const stripNames = async page => (await page.$$eval("#strip-names div",
+	list => list.map(e => e.textContent))).filter(name => !/^GPU/.test(name));
+
+/* Threads that hardly ran share a row of the overview. */
+async function testThreads() {
+	const text = fs.readFileSync("app.html", "utf8");
+	const [, before, json, after] = /^([^]*id="xpu-data">)([^]*?)(<\/script>[^]*)$/.exec(text);
+	const data = JSON.parse(json), page = await open("app.html");
+	const threads = [...new Set(data.times.rows.list.filter(r => r.kind !== undefined &&
+		r.tid !== undefined).map(r => r.tid))];
+
+	await ready(page);
+	is((await stripNames(page)).length, threads.length + 1,
+	   "each thread that ran has a row", (await stripNames(page)).join());
+	await page.context().close();
+	/* All threads but one do little. */
+	for (const row of data.times.rows.list)
+		if (row.tid !== undefined && row.tid !== threads[0])
+			row.ns = row.ns.map(ns => Math.floor(ns / 100));
+	fs.writeFileSync("helpers.html",
+		before + JSON.stringify(data).replace(/</g, "\\u003c") + after);
+	const helpers = await open("helpers.html");
+
+	await ready(helpers);
+	const names = await stripNames(helpers);
+
+	ok(names.length === 3 && names[0].endsWith(` ${threads[0]}`) &&
+		names[1] === `${threads.length - 1} more threads` &&
+		/^CPU use \(peak \d+\)$/.test(names[2]), "threads that hardly ran share a row",
+	names.join());
+	await helpers.context().close();
+}
+
 async function testSizes() {
 	for (const [width, options] of [[1400, {}], [1000, {}], [500, {}],
 		[1400, { colorScheme: "dark" }]]) {
@@ -242,5 +321,7 @@ run(async () => {
 	await testPaths();
 	await testSelecting();
 	await testStretch();
+	await testDiff();
+	await testThreads();
 	await testSizes();
 });

@@ -19,5 +19,12 @@ done
 "$merge" app.data --from 1.004s --to 1.007s -o part.html 2>/dev/null
 "$merge" app.data --from 1.004s --to 1.007s --json --table kernels -o part.kernels.json 2>/dev/null
 "$merge" app.data --by stream -o stream.html 2>/dev/null
+"$gen" --launches 45000 --paths 60 --threads 4 --gpus 2 --streams 3 --memcpy-every 5 \
+	--graph-every 9 --seed 7 --map "$merge" -o more.data
+"$merge" diff app.data more.data -o diff.html 2>/dev/null
+"$merge" diff app.data more.data --normalize launches -f folded --unit ns -o diff.folded \
+	2>/dev/null
+"$merge" diff app.data app.data -o equal.html 2>/dev/null
+"$merge" more.data --json --table kernels -o more.kernels.json 2>/dev/null
 
 exec node "$XPU_SRC/test/formats/html_work.js"

@@ -72,6 +72,8 @@ async function testTable() {
 		is((await rows(page)).map(r => r.Rank).join(), expected,
 		   `filter ${term}: exactly these ranks are shown`);
 	}
+	ok(await page.$eval("#ranks-table", e => e.scrollWidth <= e.clientWidth),
+	   "1400 pixels: the table of ranks fits");
 	await page.reload();
 	await ready(page);
 	is((await rows(page)).map(r => r.Rank).join(), "3", "the address keeps the filter");

@@ -226,7 +226,7 @@ function holderRow(row, all) {
 
 function holderTable() {
 	const { rows, parts } = momentSums;
-	const head = ["Bytes", "% of used", "Kind", "Held by (innermost frame of the program)"];
+	const head = ["Bytes", "% of used", "Kind", "Held by"];
 
 	return [make("table", null, make("thead", null, make("tr", null, ...head.map((text, k) =>
 		make("th", { scope: "col", class: k > 1 ? "name" : "" }, text)))),

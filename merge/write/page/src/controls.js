@@ -4,11 +4,13 @@ import { flip, go, select, showTab } from "./actions.js";
 import { dark, frameColours, hsl, kindColour } from "./colours.js";
 import { NONE, data, derived, diff, haveLines, isDevice, kinds, ofMemory, present, sideNames, sides,
 	times, units } from "./data.js";
-import { el, make } from "./dom.js";
+import { el, keepFocus, make } from "./dom.js";
 import { openHelp } from "./help.js";
-import { MODES, TABS, hasMode, kindsOf, state, sumsOfKinds } from "./model.js";
+import {
+	MODES, TABS, canPerLaunch, hasMode, kindsOf, launchesRatio, state, sumsOfKinds,
+} from "./model.js";
 import { groupings } from "./tree.js";
-import { format, kindWords } from "./words.js";
+import { format, integer, kindWords } from "./words.js";
 
 const MODE_WORDS = { gpu: "GPU time", thread: "Thread time", both: "Both" };
 
@@ -96,8 +98,30 @@ export function paintChoices() {
 		el(id).value = state[id];
 	el("flip").textContent = state.flame ? "Root above" : "Root below";
 	el("overview").setAttribute("aria-pressed", state.strip);
+	paintPerLaunch();
 	setShown("reset", state.tab === "graph" && (state.zoom || state.group));
 	document.body.dataset.tab = state.tab;
+}
+
+const UNEQUAL = .05;	/* recordings whose launches differ by more are compared per launch */
+
+/* Says that the recordings did not do the same amount of work, and offers to compare per launch. */
+function paintPerLaunch() {
+	const box = el("unequal"), ratio = canPerLaunch ? launchesRatio() : 1;
+
+	box.hidden = Math.abs(ratio - 1) <= UNEQUAL;
+	if (box.hidden)
+		return;
+	const [a, b] = sides.map(side => integer.format(side.totals.launches));
+	const perLaunch = state.per === "launch";
+
+	keepFocus(box, () => box.replaceChildren(`A did ${a} launches, B ${b}: ` +
+		(perLaunch ? `the values of A are multiplied by ${ratio.toFixed(3)}. ` :
+			`${ratio.toFixed(3)} times as many, so sums differ even if each launch ` +
+			"takes as long. "),
+	make("button", { type: "button", id: "per-launch", "data-per": "launch",
+		"aria-pressed": perLaunch,
+		onclick: () => go({ per: perLaunch ? "run" : "launch" }) }, "Compare per launch")));
 }
 
 function paintLegend() {

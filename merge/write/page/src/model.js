@@ -33,7 +33,8 @@ export const DEFAULTS = {
 	selected: NONE,
 	tab: "graph",
 	term: "",
-	workBy: "time",
+	workBy: diff ? "delta" : "time",
+	per: "run",		/* "launch": A is shown as if it had as many launches as B */
 	sortBy: "self",
 	focus: NONE,		/* the frame whose callers and callees are shown */
 	from: 0,		/* first bin of the picked stretch */
@@ -119,13 +120,22 @@ function unitIsOf(counted, kind) {
 		!kinds.some((_, k) => isDevice[k] && counted[k]);
 }
 
+/* Whether the sides are two recordings that "per launch" can compare. */
+export const canPerLaunch = diff && !derived && !data.normalize &&
+	sides.every(side => side.totals.launches > 0);
+/* Return: how many times as many launches B has as A. */
+export const launchesRatio = () => sides[1].totals.launches / sides[0].totals.launches;
+
+/* Return: the factor for the values of a side. */
+const scaleOf = s => state.per === "launch" && s === 0 ? launchesRatio() : sides[s].scale;
+
 /* Return: for each kind, the sum over all cells in the chosen unit, whatever kinds are chosen. */
 export function sumsOfKinds(s) {
 	const sums = kinds.map(() => 0), v = values[s][measure()];
 
 	for (let c = 0; c < cells.nr; c++)
 		if (isIncluded(c))
-			sums[cells.kind[c]] += v[c] * sides[s].scale;
+			sums[cells.kind[c]] += v[c] * scaleOf(s);
 	return sums;
 }
 
@@ -143,12 +153,12 @@ function sumWhole(s, fits) {
 	whole[s].fill(0);
 	for (let c = 0; c < cells.nr; c++)
 		if (fits[cells.kind[c]] && isIncluded(c))
-			whole[s][nodeOfCell[c]] += values[s].whole[c] * sides[s].scale;
+			whole[s][nodeOfCell[c]] += values[s].whole[c] * scaleOf(s);
 	sumUp(whole[s]);
 }
 
 function sumCells(s) {
-	const v = values[s][measure()], nr = values[s].nr, scale = sides[s].scale;
+	const v = values[s][measure()], nr = values[s].nr, scale = scaleOf(s);
 	const counted = kinds.map((_, k) => chosen(k)),
 		fits = kinds.map((_, k) => counted[k] && unitIsOf(counted, k));
 	const devices = kinds.some((_, k) => counted[k] && isDevice[k]);

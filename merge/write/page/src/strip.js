@@ -15,7 +15,7 @@ import { isPicked, state } from "./model.js";
 import { hideTip, showWords } from "./tooltip.js";
 import { formatMoment, formatTime, kindWords, plural } from "./words.js";
 
-const HEIGHT = 14, GAP = 2, MAX_DEVICES = 8, MAX_THREADS = 5, MAX_GAPS = 600;
+const HEIGHT = 14, GAP = 2, MAX_DEVICES = 8, MAX_THREADS = 5, MIN_ACTIVE = .05, MAX_GAPS = 600;
 const STATES = ["cpu", "gpu_wait", "off_cpu"].map(kind => kinds.indexOf(kind));
 
 /* ---- what was recorded ---------------------------------------------------------------------- */
@@ -95,13 +95,17 @@ function stripLines() {
 			nr: gpus.length - MAX_DEVICES,
 			   layers: [[kernel, series(gpus.slice(MAX_DEVICES))]] });
 	const byActivity = [...threads.values()].sort((a, b) => b.active - a.active);
+	/* Threads that hardly ran and did not wait for a device, such as helpers, share one row. */
+	const isShown = thread => thread.active >= MIN_ACTIVE * byActivity[0].active ||
+		thread.rows.some(row => kinds[row.kind] === "gpu_wait");
+	const shown = byActivity.filter(isShown).slice(0, MAX_THREADS);
 
-	for (const thread of byActivity.slice(0, MAX_THREADS))
+	for (const thread of shown)
 		all.push({ name: thread.name, nr: 1, layers: STATES.filter(k => k >= 0).map(kind =>
 			[kind, series(thread.rows.filter(row => row.kind === kind))]) });
-	if (byActivity.length > MAX_THREADS) {
-		const rest = byActivity.slice(MAX_THREADS).flatMap(thread => thread.rows),
-			nr = byActivity.length - MAX_THREADS;
+	if (byActivity.length > shown.length) {
+		const rest = byActivity.filter(thread => !shown.includes(thread))
+			.flatMap(thread => thread.rows), nr = byActivity.length - shown.length;
 
 		all.push({ name: plural(nr, "more thread"), nr,
 			layers: STATES.filter(k => k >= 0).map(kind =>
@@ -111,7 +115,7 @@ function stripLines() {
 		const v = series(onCpu), most = Math.max(1,
 			Math.ceil(v.reduce((a, b) => Math.max(a, b), 0) / width - .05));
 
-		all.push({ name: `CPU use, of ${most}`, nr: most, layers: [[cpu, v]] });
+		all.push({ name: `CPU use (peak ${most})`, nr: most, layers: [[cpu, v]] });
 	}
 	return all;
 }

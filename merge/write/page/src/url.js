@@ -6,7 +6,9 @@
  */
 import { NONE, diff, frames, kinds, sides, times, units } from "./data.js";
 import { el } from "./dom.js";
-import { DEFAULTS, MODES, TABS, WORK_SORTS, hasMode, state } from "./model.js";
+import {
+	DEFAULTS, MODES, TABS, WORK_SORTS, canPerLaunch, hasMode, state,
+} from "./model.js";
 import { groupings } from "./tree.js";
 
 export const number = (low, high) => text => /^-?\d+$/.test(text) && +text >= low && +text <= high ?
@@ -44,6 +46,7 @@ const PARAMS = {
 	open: ["open", numbers],
 	selected: ["frame", node],
 	term: ["search", text(2000)],
+	per: ["per", t => canPerLaunch && t === "launch" ? t : undefined],
 	workBy: ["order-of-work", one(() => WORK_SORTS)],
 	sortBy: ["sort", one(() => ["self", "total", "count", "delta", "name"])],
 	focus: ["of", number(0, frames.name.length - 1)],

@@ -17,7 +17,7 @@ import { readUrl } from "./url.js";
 import { drawWork, markWork } from "./work.js";
 
 /* the choices that change sums, and those that move to the root of the graph */
-export const SUMS = ["by", "from", "to", "mode", "off", "gpu", "unit", "width"];
+export const SUMS = ["by", "from", "to", "mode", "off", "gpu", "unit", "width", "per"];
 export const SCROLL = ["by", "zoom", "group", "flame", "tab"];
 
 function drawTime() {

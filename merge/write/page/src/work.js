@@ -106,28 +106,35 @@ function averageWords(row, s) {
 		format(ns));
 }
 
+/* Return: the change from A to B as a share of A, with its sign. */
+const changeWords = ([a, b]) => (b < a ? "\u2212" : "+") + percent(Math.abs(b - a), a);
+
 /* Return: columns, [title, key, cell, hint]. */
 function columns(all) {
 	const list = [], nrAll = sides.map((_, s) => count[s][scope()]);
 
-	sides.forEach((_, s) => {
-		const side = diff ? " " + sideNames[s] : "";
+	const side = diff ? ` ${sideNames.join(", ")}` : "";
+	/* Makes a cell with a line for each side. */
+	const lines = of => row => diff ? sides.map((_, s) =>
+		make("div", { class: s ? "b" : "a" }, of(row, s) || "\u2013")) : [of(row, 0)];
 
-		if (!diff)
-			list.push(["%", null, row => percent(row.time[s], all[s]),
-				"of the " + measureWords() + " of this table"]);
-		list.push([(measure() === "ns" ? "Time" : measure() === "nr" ? "Count" : "Bytes") +
-			side, "time", row => format(row.time[s]), ""]);
-		if (measure() !== "nr" && nrAll[s])
-			list.push(["Count" + side, "count",
-				row => row.nr[s] ? integer.format(row.nr[s]) : "",
-				"kernels, copies and sets that ran; of waits, how many"],
-				["Average" + side, "average", row => averageWords(row, s),
-				isPicked() ? "not exact: the stretch cuts work at its ends" : ""]);
-	});
+	if (!diff)
+		list.push(["%", null, row => [percent(row.time[0], all[0])],
+			"of the " + measureWords() + " of this table"]);
+	list.push([(measure() === "ns" ? "Time" : measure() === "nr" ? "Count" : "Bytes") +
+		side, "time", lines((row, s) => format(row.time[s])), ""]);
+	if (measure() !== "nr" && nrAll.some(Boolean))
+		list.push(["Count" + side, "count",
+			lines((row, s) => row.nr[s] ? integer.format(row.nr[s]) : ""),
+			"kernels, copies and sets that ran; of waits, how many"],
+			["Average" + side, "average", lines(averageWords),
+			isPicked() ? "not exact: the stretch cuts work at its ends" : ""]);
 	if (diff)
 		list.push([`${sideNames[1]} \u2212 ${sideNames[0]}`, "delta",
-			row => formatDelta(row.time[1] - row.time[0]), ""]);
+			row => [make("div", null, formatDelta(row.time[1] - row.time[0])),
+				make("div", { class: "outer" }, row.time[0] ?
+					`${changeWords(row.time)} of ` +
+					sideNames[0] : `not in ${sideNames[0]}`)], ""]);
 	return list;
 }
 
@@ -157,7 +164,8 @@ function choose(row) {
 function workRow(row, list, reached) {
 	const name = frames.name[row.frame], chosen = isChosen(row);
 	const what = row.kind === NONE ? "on CPU" :
-		(kinds[row.kind] === "kernel" && fileOf(row.path.node).replace(/^; /, "")) ||
+		(kinds[row.kind] === "kernel" &&
+		fileOf(row.path.node).replace(/^; |^\(several files\)/, "")) ||
 		kindWords(row.kind);
 
 	return make("tr", { onclick: () => choose(row), title: name.slice(0, 2000),
@@ -169,7 +177,7 @@ function workRow(row, list, reached) {
 			make("button", { type: "button", class: "plain", "data-work": row.frame,
 				tabindex: reached ? "0" : "-1" }, name)),
 			make("div", { class: "outer" }, what)),
-		...list.map(([, , cell]) => make("td", null, cell(row))), pathCell(row));
+		...list.map(([, , cell]) => make("td", null, ...cell(row))), pathCell(row));
 }
 
 const isChosen = row => state.selected > 0 && frameOf[state.selected] === row.frame;
