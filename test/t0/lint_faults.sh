@@ -111,13 +111,13 @@ is "$? $(cat log)" "0 lint: mandoc: NOT RUN: mandoc is missing; in Debian: apt-g
 (PATH=$PWD/bin XPU_LINT_REQUIRE=1 sh tree/scripts/lint/run.sh mandoc) >log 2>&1
 is $? 1 "XPU_LINT_REQUIRE: a missing tool is a failure"
 
-# test/t0/lint.sh skips such a part, and fails where the part is required.
+# test/long/lint.sh skips such a part, and fails where the part is required.
 mkdir -p tree/test/lib
 cp "$XPU_SRC/test/lib/tap.sh" tree/test/lib/
 for tool in grep head awk; do
 	ln -s "$(command -v $tool)" bin/
 done
-cp "$XPU_SRC/test/t0/lint.sh" .
+cp "$XPU_SRC/test/long/lint.sh" .
 export XPU_SRC="$PWD/tree"
 (PATH=$PWD/bin sh lint.sh) >skips.log 2>&1
 like "$(cat skips.log)" "^ok .*lint mandoc # SKIP mandoc is missing" \
