@@ -203,7 +203,8 @@ enum {	/* aarch64: x19 to x24, x29, SP, x25 to x28, x30, x15 to x17 (which stubs
  * API's upper layer, as the functions of CUDA's runtime are; otherwise it is in the lower layer.
  */
 #define XPU_CALL_RUNTIME	0x8000
-#define XPU_CALL_API(call)	((call) >> 11 & (XPU_APIS - 1))
+#define XPU_CALL_API_SHIFT	11
+#define XPU_CALL_API(call)	((call) >> XPU_CALL_API_SHIFT & (XPU_APIS - 1))
 #define XPU_CALL_NUMBER(call)	((call) & 0x7ff)
 #define XPU_CALL_DOMAIN(call)	XPU_WITH_API(XPU_CALL_API(call), (call) & XPU_CALL_RUNTIME ? 2 : 1)
 #define XPU_CALL_MAX_NS		((1ull << 48) - 1)

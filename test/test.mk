@@ -211,14 +211,15 @@ $(O)/workload/torch_libs/libc10_cuda.so $(O)/workload/torch_other_libs/libc10_cu
 		-Wl,-soname,$(@F) -o $@ $< -L$(@D) -lc10 -L$(O)/sim -lcudart \
 		-Wl,-rpath,'$$ORIGIN:$$ORIGIN/../../sim' -lpthread -ldl
 
-# A layer of OpenCL.
-CL_LAYER	:= $(addprefix $(O)/workload/,$(call of_opencl,cl_layer.so))
+# A layer and a driver of OpenCL, and a module that uses OpenCL.
+CL_LIBS		:= $(addprefix $(O)/workload/,$(call of_opencl,cl_driver.so cl_layer.so \
+			cl_module.so))
 
-$(O)/workload/cl_layer.so: test/workload/cl_layer.cc $(O)/flags
+$(CL_LIBS): $(O)/workload/%.so: test/workload/%.cc $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(CXXWARN) $(WORKLOAD_CFLAGS) -fPIC -shared \
-		$(ALL_LDFLAGS) -o $@ -x c $<
+		$(ALL_LDFLAGS) -o $@ -x c $< -x none $(if $(filter cl_module,$*),-lOpenCL)
 
 # A module with its own copy of NVTX.
 RANGES_MODULE	:= $(if $(CUPTI_CFLAGS),$(O)/workload/ranges_module.so)
@@ -456,7 +457,7 @@ $(O)/vendor/pair: test/vendor/pair.cu $(SIM_LIBS) $(O)/vendor/libtoy.so $(O)/fla
 
 # The programs that tests record, and the libraries that these load.
 TARGETS		= $(SHIM) $(VENDOR) $(WORKLOAD_BIN) $(CPU_VARIANTS) $(STACKS) $(PY_LIBS) $(ODD) \
-		  $(TORCH_LIBS) $(RANGES_MODULE) $(CL_LAYER) \
+		  $(TORCH_LIBS) $(RANGES_MODULE) $(CL_LIBS) \
 		  $(if $(CUPTI_CFLAGS),$(SIM_LIBS) $(SIM_OLD) $(O)/test/t2/sim_inject.so)
 .PHONY: targets
 targets: $(TARGETS)

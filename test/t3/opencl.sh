@@ -3,14 +3,9 @@
 # OpenCL programs, on a real device of this machine (PoCL): every launch under its own site with the
 # device time that the program reads itself, through BPF and through shared memory; waits, memory.
 . "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/opencl_checks.sh"
 need root bpf shim opencl
 quiet_sanitizers
-exact=$XPU_BUILD/workload/cl_exact odd=$XPU_BUILD/workload/cl_odd
-
-verdict() {		# verdict NAME: merges NAME.data, prints the line of exactness
-	xpumerge -i "$1.data" -f folded --unit count -o "$1.folded" 2>"$1.log"
-	sh "$XPU_SRC/test/lib/verdict.sh" "$1.folded" "$1.log"
-}
 
 # kernels FILE: prints "NAME NS" for each kernel of a recording, sorted
 kernels() {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * cl_exact [-t THREADS] [-n LAUNCHES] [-e none|all|half] [-o FILE] [-q BITS] [-T]
+ * cl_exact [-t THREADS] [-n LAUNCHES] [-e none|all|half] [-o FILE] [-q BITS] [-p PLATFORMS]
+ *	[-T]
  *
  * OpenCL launches from many places on many threads: site_NN launches only kernel_NN. Each thread
  * launches LAUNCHES times, by default 20000, in random order. With events, FILE gets a line
  * "kernel_NN NS" for each launch, with the device time that the program reads itself. BITS are the
- * properties of the queues. With -T, says how much CPU time each launch took.
+ * properties of the queues. Threads use PLATFORMS in turns, by default the first one. With -T, says
+ * how much CPU time each launch took.
  */
 #include <pthread.h>
 #include <stdbool.h>
@@ -29,6 +31,7 @@ struct thread {
 };
 
 static long nr_launches = 20000, nr_threads = 8;
+static unsigned int nr_platforms = 1;
 static enum events which = HALF;
 static cl_command_queue_properties bits;
 static FILE *out;
@@ -108,7 +111,7 @@ int main(int argc, char **argv)
 	cl_mem buffer;
 	int i, k, c;
 
-	while ((c = getopt(argc, argv, "t:n:e:o:q:T")) != -1) {
+	while ((c = getopt(argc, argv, "t:n:e:o:q:p:T")) != -1) {
 		switch (c) {
 		case 't':
 			nr_threads = atol(optarg);
@@ -126,6 +129,9 @@ int main(int argc, char **argv)
 		case 'T':
 			is_timed = true;
 			break;
+		case 'p':
+			nr_platforms = atoi(optarg);
+			break;
 		case 'q':
 			bits = strtoul(optarg, NULL, 0);
 			break;
@@ -133,16 +139,20 @@ int main(int argc, char **argv)
 			return 2;
 		}
 	}
-	cl_begin();
 	threads = calloc(nr_threads, sizeof(*threads));
 	if (!threads)
 		return 1;
-	for (i = 0; i < nr_threads; i++) {
-		buffer = cl_make_buffer(64 * sizeof(cl_int));
-		threads[i].seed = i + 1;
-		threads[i].queue = cl_make_queue(bits | (out ? CL_QUEUE_PROFILING_ENABLE : 0));
-		for (k = 0; k < CL_NR_KERNELS; k++)
-			threads[i].kernels[k] = cl_numbered_kernel(k, buffer);
+	for (; cl_which < nr_platforms; cl_which++) {
+		cl_begin();
+		for (i = cl_which; i < nr_threads; i += nr_platforms) {
+			struct thread *t = &threads[i];
+
+			buffer = cl_make_buffer(64 * sizeof(cl_int));
+			t->seed = i + 1;
+			t->queue = cl_make_queue(bits | (out ? CL_QUEUE_PROFILING_ENABLE : 0));
+			for (k = 0; k < CL_NR_KERNELS; k++)
+				t->kernels[k] = cl_numbered_kernel(k, buffer);
+		}
 	}
 	begin = cpu_ns(CLOCK_PROCESS_CPUTIME_ID);
 	for (i = 0; i < nr_threads; i++)

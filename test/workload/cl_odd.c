@@ -430,6 +430,92 @@ static void thousand_queues(void)
 	queues(1000);
 }
 
+/* All exist at a time, and each is used twice. */
+static void many_queues(void)
+{
+	static cl_command_queue q[10000];
+	int i, turn;
+
+	for (i = 0; i < 10000; i++)
+		q[i] = cl_make_queue(0);
+	for (turn = 0; turn < 2; turn++)
+		for (i = 0; i < 10000; i++)
+			launch(q[i], 0, NULL, NULL);
+	for (i = 0; i < 10000; i++) {
+		CHECK(clFinish(q[i]));
+		CHECK(clReleaseCommandQueue(q[i]));
+	}
+}
+
+#define TIMES(name, nr, call)							\
+	do {									\
+		uint64_t start = now_us();					\
+										\
+		for (int i_ = 0; i_ < (nr); i_++)				\
+			CHECK(call);						\
+		printf("calls %s %d %lu\n", name, nr,				\
+		       (unsigned long)(now_us() - start));			\
+	} while (0)
+
+static void CL_CALLBACK finds_status(cl_event event, cl_int status, void *data)
+{
+	(void)status;
+	(void)data;
+	clReleaseEvent(event);
+}
+
+/* Prints the name, the number and the time in us of calls. */
+static void calls(void)
+{
+	static char host[4096];
+	cl_event e;
+	cl_uint refs;
+	cl_int err;
+	cl_mem b;
+
+	TIMES("clGetKernelInfo", 100, clGetKernelInfo(kernel, CL_KERNEL_NUM_ARGS, sizeof(refs),
+						      &refs, NULL));
+	TIMES("clEnqueueNDRangeKernel", 50, launch(queue, 0, NULL, NULL));
+	TIMES("clFinish", 5, clFinish(queue));
+	TIMES("clEnqueueWriteBuffer", 7,
+	      count(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, 4096, host, 0, NULL, NULL)));
+	TIMES("clFlush", 11, clFlush(queue));
+	e = clCreateUserEvent(cl_ctx, &err);
+	CHECK(err);
+	TIMES("clGetEventInfo", 13, clGetEventInfo(e, CL_EVENT_REFERENCE_COUNT, sizeof(refs),
+						   &refs, NULL));
+	/* Calls of the program inside a call are part of that call. */
+	CHECK(clRetainEvent(e));
+	CHECK(clSetEventCallback(e, CL_COMPLETE, finds_status, NULL));
+	TIMES("clSetUserEventStatus", 1, clSetUserEventStatus(e, CL_COMPLETE));
+	TIMES("clReleaseEvent", 1, clReleaseEvent(e));
+	b = cl_make_buffer(4096);
+	TIMES("clReleaseMemObject", 1, clReleaseMemObject(b));
+}
+
+static __attribute__((noinline)) void inside(void)
+{
+	launch(queue, 0, NULL, NULL);
+	CHECK(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, 4, &(cl_int){ 0 }, 0, NULL, NULL));
+	nr_done++;
+}
+
+/* A buffer for 3 s, and another one for each 100 ms. */
+static void steady(void)
+{
+	cl_mem kept = make_two();
+	int i;
+
+	for (i = 0; i < 30; i++) {
+		cl_mem b = make_one();
+
+		inside();
+		usleep(100000);
+		CHECK(clReleaseMemObject(b));
+	}
+	CHECK(clReleaseMemObject(kept));
+}
+
 int main(int argc, char **argv)
 {
 	static const struct {
@@ -440,7 +526,8 @@ int main(int argc, char **argv)
 		{ "released", released }, { "user", user }, { "order", order }, { "never", never },
 		{ "copies", copies }, { "buffers", buffers }, { "threads", threads },
 		{ "forks", forks }, { "waits", waits }, { "memory", memory },
-		{ "subdevices", subdevices },
+		{ "subdevices", subdevices }, { "many_queues", many_queues }, { "calls", calls },
+		{ "steady", steady },
 	};
 	size_t i;
 

@@ -73,7 +73,8 @@ static cl_mem made(unsigned int call, cl_context context, cl_mem object, cl_mem_
 	uint8_t space = space_of(flags, image);
 	size_t bytes = 0;
 
-	if (!allocs__are_on() || !object || !opencl.clSetMemObjectDestructorCallback)
+	if (!allocs__are_on() || !object ||
+	    !objects__device_can(device_of(context), DEVICE_TELLS_FREED))
 		return object;
 	if (opencl.clGetMemObjectInfo(object, CL_MEM_SIZE, sizeof(bytes), &bytes, NULL) ||
 	    opencl.clSetMemObjectDestructorCallback(object, ends, (void *)(uintptr_t)space))

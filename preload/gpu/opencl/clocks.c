@@ -42,7 +42,7 @@ static __attribute__((noinline, cold)) void read_timer(struct device_clock *c, u
 	if (atomic_exchange(&c->reads, true))
 		return;			/* another thread reads it */
 	before = clock__ns();
-	if (!opencl.clGetDeviceAndHostTimer ||
+	if (!opencl.clGetDeviceAndHostTimer || !objects__device_can(ordinal, DEVICE_HAS_TIMER) ||
 	    opencl.clGetDeviceAndHostTimer(objects__device(ordinal), &device, &host) || !device) {
 		atomic_store(&c->next_ns, UINT64_MAX);
 		atomic_store(&c->reads, false);

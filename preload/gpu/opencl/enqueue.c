@@ -5,6 +5,7 @@
  */
 #include "gpu/opencl/enqueue.h"
 
+#include "gpu/opencl/calls.h"
 #include "gpu/opencl/kernel_names.h"
 #include "gpu/opencl/objects.h"
 #include "nvtx/capture.h"
@@ -23,26 +24,36 @@ static bool is_wanted(struct enqueue *e)
 	return capture__launch_begins();
 }
 
-/* Return: where the driver is to put the event. */
-__attribute__((noinline)) cl_event *enqueue__prepare(struct enqueue *e, cl_command_queue queue,
-						     cl_event *event)
+/* Return: the struct for the launch, with its queue; NULL if it is not recorded. */
+static inline struct work *new_work(struct enqueue *e, cl_command_queue queue)
 {
 	const struct clqueue *q;
+	struct work *w;
 
-	e->is_counted = false;
-	e->work = NULL;
 	if (!is_wanted(e) || !launch__is_on() || !(q = queue__of(queue)))
-		return event;
-	e->work = work__new();
-	if (!e->work)
-		return event;
+		return NULL;
+	w = work__new();
+	if (!w)
+		return NULL;
+	w->device = q->device;
+	w->queue = q->number;
+	w->context = q->context;
+	w->block[0] = 0;
+	return w;
+}
+
+/* Return: where the driver is to put the event. */
+__attribute__((noinline)) cl_event *enqueue__prepare(struct enqueue *e, unsigned int call,
+						     cl_command_queue queue, cl_event *event)
+{
+	e->is_counted = false;
 	e->event = NULL;
 	e->wait_start = 0;
-	e->work->device = q->device;
-	e->work->queue = q->number;
-	e->work->context = q->context;
-	e->work->block[0] = 0;
-	return &e->event;
+	e->timed_id = 0;
+	e->work = new_work(e, queue);
+	if (opencl_calls__are_timed(call))
+		e->timed_id = opencl_calls__begin(call, e->work ? e->work->id : 0, e);
+	return e->work ? &e->event : event;
 }
 
 /* Handles a successful call that may have waited. */
@@ -65,6 +76,8 @@ __attribute__((noinline)) void enqueue__finish(struct enqueue *e, unsigned int c
 {
 	struct work *w = e->work;
 
+	if (__builtin_expect(e->timed_id, 0))
+		opencl_calls__end(call, e->timed_id);
 	if (w) {
 		w->at.end_ns = clock__ns();
 		if (capture_window__are_used)
@@ -89,14 +102,14 @@ __attribute__((noinline)) void enqueue__finish(struct enqueue *e, unsigned int c
 }
 
 static inline __attribute__((always_inline)) cl_event *
-begin(struct enqueue *e, cl_command_queue queue, cl_event *event)
+begin(struct enqueue *e, unsigned int call, cl_command_queue queue, cl_event *event)
 {
 	e->is_watched = opencl__is_on();
 	if (!e->is_watched) {
 		e->work = NULL;
 		return event;
 	}
-	return enqueue__prepare(e, queue, event);
+	return enqueue__prepare(e, call, queue, event);
 }
 
 static inline __attribute__((always_inline)) void
@@ -174,7 +187,7 @@ on_clEnqueueNDRangeKernel(cl_command_queue queue, cl_kernel kernel, cl_uint nr,
 			  cl_uint nr_waits, const cl_event *waits, cl_event *event)
 {
 	struct enqueue e;
-	cl_event *to = begin(&e, queue, event);
+	cl_event *to = begin(&e, CALL_clEnqueueNDRangeKernel, queue, event);
 	cl_int err;
 
 	if (e.work) {
@@ -191,7 +204,7 @@ static cl_int CL_API_CALL on_clEnqueueTask(cl_command_queue queue, cl_kernel ker
 {
 	static const size_t one[] = { 1 };
 	struct enqueue e;
-	cl_event *to = begin(&e, queue, event);
+	cl_event *to = begin(&e, CALL_clEnqueueTask, queue, event);
 	cl_int err;
 
 	if (e.work) {
@@ -212,7 +225,7 @@ static cl_int CL_API_CALL on_clEnqueueTask(cl_command_queue queue, cl_kernel ker
 static cl_int CL_API_CALL on_##name parameters						\
 {											\
 	struct enqueue e;								\
-	cl_event *to = begin(&e, queue, event);						\
+	cl_event *to = begin(&e, CALL_##name, queue, event);				\
 											\
 	if (e.work)									\
 		what;									\
@@ -330,7 +343,7 @@ static void *CL_API_CALL on_clEnqueueMapBuffer(cl_command_queue queue, cl_mem bu
 					       size_t bytes, WAITS, cl_int *err)
 {
 	struct enqueue e;
-	cl_event *to = begin(&e, queue, event);
+	cl_event *to = begin(&e, CALL_clEnqueueMapBuffer, queue, event);
 	cl_int own = CL_SUCCESS;
 	void *mapped;
 
@@ -350,7 +363,7 @@ static void *CL_API_CALL on_clEnqueueMapImage(cl_command_queue queue, cl_mem ima
 					      size_t *row, size_t *slice, WAITS, cl_int *err)
 {
 	struct enqueue e;
-	cl_event *to = begin(&e, queue, event);
+	cl_event *to = begin(&e, CALL_clEnqueueMapImage, queue, event);
 	cl_int own = CL_SUCCESS;
 	void *mapped;
 

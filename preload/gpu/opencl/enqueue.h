@@ -17,15 +17,17 @@ struct enqueue {
 	struct work *work;		/* NULL: the call is not recorded */
 	cl_event event;			/* the event that the driver has made */
 	uint64_t wait_start;		/* launch.h keeps the launch's start here */
+	uint32_t timed_id;		/* of the call; 0: it is not recorded as a call */
 	bool is_watched;
 	bool is_counted;		/* capture__launch_ends() has to follow */
 };
 
 /*
- * Begins a call on @queue. Sets @e->work and, with it, queue, context and device. Return: where the
+ * Begins @call on @queue. Sets @e->work and, with it, queue, context and device. Return: where the
  * driver is to put the event: @event, the program's own, if the call is not recorded.
  */
-cl_event *enqueue__prepare(struct enqueue *e, cl_command_queue queue, cl_event *event);
+cl_event *enqueue__prepare(struct enqueue *e, unsigned int call, cl_command_queue queue,
+			   cl_event *event);
 
 /* Records the launch; inlined: a frame of its own would be one more to unwind. */
 static inline __attribute__((always_inline)) void enqueue__enter(struct enqueue *e,

@@ -95,7 +95,7 @@ enqueue(const struct platform *p, cl_uint nr, cl_command_queue *queues,
 
 	if (!opencl__is_on())
 		return p->enqueue(nr, queues, buffer, nr_waits, waits, event);
-	to = enqueue__prepare(&e, queue_of(nr, queues, buffer), event);
+	to = enqueue__prepare(&e, call, queue_of(nr, queues, buffer), event);
 	if (e.work) {
 		e.work->type = XPU_RECORD_KERNEL;
 		e.work->name = "[command buffer]";

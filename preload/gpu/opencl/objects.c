@@ -22,6 +22,7 @@ struct device {
 	char name[MAX_NAME];
 	uint8_t uuid[CL_UUID_SIZE_KHR];
 	uint32_t nr_units;
+	unsigned int can;		/* enum device_can */
 };
 
 static struct clqueue clqueues[NR_QUEUES];	/* pages get memory when they are used */
@@ -80,6 +81,29 @@ static unsigned int device__find(cl_device_id handle)
 	return nr;
 }
 
+/*
+ * Return: what the driver of @handle can, in bits. The version says how long the driver's table of
+ * functions is, which each object of OpenCL begins with the address of.
+ */
+static unsigned int device__can(cl_device_id handle)
+{
+	const cl_icd_dispatch *table = *(const cl_icd_dispatch *const *)handle;
+	unsigned int major, minor, can = 0;
+	char version[256] = "";
+
+	if (opencl.clGetDeviceInfo(handle, CL_DEVICE_VERSION, sizeof(version) - 1, version, NULL) ||
+	    sscanf(version, "OpenCL %u.%u", &major, &minor) != 2)
+		return 0;
+	minor += major * 100;
+	if (minor >= 101 && table->clSetEventCallback)
+		can |= DEVICE_CALLS_BACK;
+	if (minor >= 101 && table->clSetMemObjectDestructorCallback)
+		can |= DEVICE_TELLS_FREED;
+	if (minor >= 201 && table->clGetDeviceAndHostTimer)
+		can |= DEVICE_HAS_TIMER;
+	return can;
+}
+
 /* Asks the driver for the name and other properties of a device. */
 static void device__describe(struct device *d, cl_device_id handle)
 {
@@ -88,6 +112,7 @@ static void device__describe(struct device *d, cl_device_id handle)
 
 	memset(d, 0, sizeof(*d));
 	d->handle = handle;
+	d->can = device__can(handle);
 	if (opencl.clGetDeviceInfo(handle, CL_DEVICE_NAME, sizeof(d->name) - 1, d->name, NULL))
 		snprintf(d->name, sizeof(d->name), "OpenCL device");
 	if (opencl.clGetDeviceInfo(handle, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof(d->nr_units),
@@ -153,6 +178,12 @@ const char *objects__device_name(uint16_t ordinal)
 cl_device_id objects__device(uint16_t ordinal)
 {
 	return ordinal < atomic_load(&nr_devices) ? devices[ordinal].handle : NULL;
+}
+
+bool objects__device_can(uint16_t ordinal, enum device_can what)
+{
+	return ordinal < atomic_load_explicit(&nr_devices, memory_order_acquire) &&
+	       devices[ordinal].can & what;
 }
 
 unsigned int objects__nr_devices(void)

@@ -9,6 +9,7 @@
 #define XPU_PRELOAD_OPENCL_OBJECTS_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "gpu/opencl/opencl.h"
@@ -44,6 +45,15 @@ const char *objects__device_name(uint16_t ordinal);
 
 /* Return: the handle of device @ordinal. */
 cl_device_id objects__device(uint16_t ordinal);
+
+/* Functions that drivers of old versions lack: calling one of them may crash the program. */
+enum device_can {
+	DEVICE_CALLS_BACK = 1,		/* clSetEventCallback() */
+	DEVICE_TELLS_FREED = 2,		/* clSetMemObjectDestructorCallback() */
+	DEVICE_HAS_TIMER = 4,		/* clGetDeviceAndHostTimer() */
+};
+
+bool objects__device_can(uint16_t ordinal, enum device_can what);
 
 /* Return: how many devices have ordinals. */
 unsigned int objects__nr_devices(void);

@@ -69,6 +69,7 @@ enum opencl_call {
 #define OPENCL_NUMBER(name, class) CALL_##name,
 	OPENCL_CALLS(OPENCL_NUMBER)
 #undef OPENCL_NUMBER
+	OPENCL_NR_CALLS,
 };
 
 /* The functions of the layers below; NULL where they lack a function. */
@@ -90,6 +91,7 @@ void enqueue__fill(cl_icd_dispatch *table);
 void objects__fill(cl_icd_dispatch *table);
 void clmem__fill(cl_icd_dispatch *table);
 void extensions__fill(cl_icd_dispatch *table);
+void calls__fill(cl_icd_dispatch *table);	/* the last: it wraps functions of the others */
 
 /* Replaces a function of @table, if the layers below have it. */
 #define OPENCL_WATCH(table, name)		\

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The shim as a layer of OpenCL: the loader finds it, and vendor.h asks for its functions. */
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +8,7 @@
 #include <time.h>
 
 #include "gpu/vendor.h"
+#include "gpu/opencl/calls.h"
 #include "gpu/opencl/clocks.h"
 #include "gpu/opencl/objects.h"
 #include "gpu/opencl/opencl.h"
@@ -61,6 +63,7 @@ static void session__close(void)
 
 static void session__forked(void)
 {
+	opencl_calls__want(CALLS_NONE);
 	atomic_store(&opencl__on, false);
 }
 
@@ -132,6 +135,7 @@ static const struct vendor opencl_vendor = {
 	.stop = session__stop,
 	.close = session__close,
 	.forked = session__forked,
+	.want_calls = opencl_calls__want,
 	.flush = session__flush,
 	.flush_all = session__flush_all,
 	.look = session__flush,
@@ -178,6 +182,18 @@ EXPORT cl_int CL_API_CALL clGetLayerInfo(cl_layer_info what, size_t room, void *
 }
 
 /*
+ * Keeps the library of @code in memory. A driver may complete work after the program has unloaded
+ * OpenCL's loader; the functions that the shim then calls are in the loader.
+ */
+static void keep_loaded(const void *code)
+{
+	Dl_info info;
+
+	if (dladdr(code, &info) && info.dli_fname)
+		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+/*
  * Puts the shim's functions into the table of OpenCL's functions. The loader calls it once, before
  * the program's first call has returned.
  */
@@ -191,12 +207,14 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint nr, const cl_icd_dispatch *below, 
 		return CL_INVALID_VALUE;
 	if (nr > known)
 		nr = known;
+	keep_loaded(__builtin_return_address(0));
 	memcpy(&opencl, below, nr * sizeof(opencl.clFinish));
 	table = opencl;
 	objects__fill(&table);
 	enqueue__fill(&table);
 	clmem__fill(&table);
 	extensions__fill(&table);
+	calls__fill(&table);
 	*nr_own = nr;
 	*own = &table;
 	return CL_SUCCESS;

@@ -112,11 +112,11 @@ static __attribute__((noinline, cold)) struct work *pool__grow(struct pool *p)
  * Return: a new id. Ids grow in the order of launches, so readers can recognize launches older than
  * the recording.
  */
-static uint32_t next_id(void)
+uint32_t work__next_id(void)
 {
 	uint32_t id = atomic_fetch_add_explicit(&ids.last, 1, memory_order_relaxed) + 1;
 
-	return id ? id : next_id();
+	return id ? id : work__next_id();
 }
 
 struct work *work__new(void)
@@ -137,7 +137,7 @@ struct work *work__new(void)
 		w = pool__grow(p);
 	if (w) {
 		p->free = w->next;
-		w->id = next_id();
+		w->id = work__next_id();
 		atomic_store_explicit(&p->nr_begun, atomic_load_explicit(&p->nr_begun,
 				      memory_order_relaxed) + 1, memory_order_relaxed);
 	}
@@ -264,7 +264,8 @@ void work__watch(struct work *w, cl_event event)
 	w->at.queued = w->at.start = w->at.end = 0;
 	w->event = event;
 	atomic_store(&w->state, WORK_IN_FLIGHT);
-	if (event && !opencl.clSetEventCallback(event, CL_COMPLETE, completed, w))
+	if (event && objects__device_can(w->device, DEVICE_CALLS_BACK) &&
+	    !opencl.clSetEventCallback(event, CL_COMPLETE, completed, w))
 		return;
 	/* Nobody says when this work ends: its times stay unknown, and are counted as such. */
 	if (atomic_exchange(&w->state, WORK_ELSEWHERE) != WORK_IN_FLIGHT)

@@ -49,6 +49,9 @@ struct work {
  */
 struct work *work__new(void);
 
+/* Return: the next id of launches and calls; never 0. */
+uint32_t work__next_id(void);
+
 /* Gives back the struct of a launch that has failed; called on the launching thread. */
 void work__cancel(struct work *w);
 
