@@ -31,7 +31,7 @@ names() {
 	grep -qwE -e "${words:-$(echo "$features" | tr ' ' '|')}" "$1"
 }
 
-slow=" oom.c cut.c damage.c epochs.sh many_processes.sh max_memory.sh split_killed.sh split_late.sh
+slow=" oom.c cut.c damage.c epochs.sh max_memory.sh split_killed.sh split_late.sh
 	recordings.sh twofile.sh twofile_truth.sh twofile_table.sh windows.sh windows_parts.sh "
 
 # is_slow FILE: whether the test takes many seconds

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Files of each kind with 12,000 processes: a process costs at most 1 KB of memory, and time grows
+# Files of each kind with 30,000 processes: a process costs at most 1 KB of memory, and time grows
 # with the file.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 [ -x /usr/bin/time ] || skip_all "time is missing"
 [ -z "${XPU_SAN:-}" ] || skip_all "a sanitizer has the allocator"
-nr=12000
+nr=30000
 
 # Each process has one event of each kind. The other files have equal events, all of one process.
 python3 - $nr "$XPU_BUILD/gen_sqlite" <<'END'
@@ -47,7 +47,7 @@ is $? 0 "the test's recordings are generated"
 
 # peak ARG...: prints the peak memory of a merge, in KB
 peak() {
-	timeout 20 /usr/bin/time -f %M -o peak "$XPUMERGE" "$@" -f folded -o out.folded 2>log
+	timeout 60 /usr/bin/time -f %M -o peak "$XPUMERGE" "$@" -f folded -o out.folded 2>log
 	status=$?
 	tail -n 1 peak
 }
