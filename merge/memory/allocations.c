@@ -2,7 +2,7 @@
 #include "memory/allocations.h"
 
 #include "memory/state.h"
-#include "model/heap.h"
+#include "memory/heap.h"
 #include "write/tables/schema.h"
 #include "write/tables/tables_recording.h"
 

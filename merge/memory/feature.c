@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "memory/allocations.h"
+#include "memory/live.h"
 #include "memory/place_allocs.h"
 #include "memory/results.h"
 #include "memory/state.h"
@@ -242,4 +243,5 @@ const struct feature memory_feature = {
 	.page = memory__page,
 	.table = &allocations_table,
 	.options = &memory_options,
+	.split = &memory_split,
 };

@@ -12,7 +12,7 @@
 #include "memory/allocations.h"
 #include "memory/rests.h"
 #include "memory/views.h"
-#include "model/alloc_queue.h"
+#include "memory/alloc_queue.h"
 #include "read/collect.h"
 
 #define MAX_HELD	(4u << 20)	/* events of one process that wait for an event with a lower

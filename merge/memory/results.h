@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "join/session.h"
-#include "model/heap.h"
+#include "memory/heap.h"
 
 struct json_out;
 

@@ -4,7 +4,7 @@
 #define MERGE_MEMORY_STATE_H
 
 #include "model/feature.h"
-#include "model/heap.h"
+#include "memory/heap.h"
 #include "model/model.h"
 
 struct alloc_order;

@@ -33,11 +33,13 @@
 #define FEATURE_ID(name)	FEATURE_##name,
 enum feature_id { FEATURES(FEATURE_ID) NR_FEATURES };
 
+struct carry;
 struct cmdline_option;
 struct collect;
 struct json_out;
 struct model;
 struct named_format;
+struct outfile;
 struct placed_launch;
 struct placed_sample;
 struct placed_work;
@@ -165,6 +167,27 @@ struct feature_options {
 	void (*apply)(const void *values, struct session_opts *opts);
 };
 
+enum split_step {
+	SPLIT_FLUSH,			/* write records that wait until they are full */
+	SPLIT_KEEP_THREADS,		/* call carry__keep_thread() for threads that are needed */
+	SPLIT_NEXT,			/* a file begins: write what precedes its events */
+	SPLIT_SAVE,			/* write that, and waiting events, but change nothing */
+	SPLIT_FINISH,			/* the end: write all waiting events */
+};
+
+/* what a feature holds back or repeats when a recording is split into files */
+struct feature_split {
+	uint16_t takes;			/* the type of the records that it writes itself */
+	void *(*new)(struct carry *c);	/* @c: has the processes and their counts */
+	void (*free)(void *state);
+	/* @p: NULL to recall a record that an earlier program saved or passed on */
+	int (*record)(void *state, struct outfile *p, const struct xpu_record *rec);
+	/* the number that a process uses for a GPU */
+	int (*device)(void *state, uint32_t proc_id, const struct xpu_record_device *rec);
+	int (*step)(void *state, struct outfile *p, enum split_step step, uint64_t time_ns);
+	uint64_t (*nr_beyond)(const void *state);	/* how many things were dropped */
+};
+
 /*
  * a command of xpumerge, called as the feature: it reads recordings as a merge does, and writes
  * results of its own
@@ -285,6 +308,7 @@ struct feature {
 	int (*meter)(const struct session *s, size_t i, bool points, struct meter *meter);
 	const struct feature_table *table;
 	const struct feature_options *options;
+	const struct feature_split *split;
 	const struct feature_command *command;	/* has the feature's name, too */
 };
 

@@ -98,7 +98,7 @@ void journal__commit(struct journal *j)
 }
 
 int journal__save(struct journal *j, const struct xpu_file_header *hdr, struct carry *c,
-		  struct live *l, uint64_t number, uint64_t time_ns)
+		  struct kept *k, uint64_t number, uint64_t time_ns)
 {
 	struct {
 		struct xpu_record_part r;
@@ -127,7 +127,7 @@ int journal__save(struct journal *j, const struct xpu_file_header *hdr, struct c
 		return err;
 	outfile__append(&j->outfile, &part.r.hdr);
 	carry__save(c, &j->outfile, time_ns);
-	err = live__save(l, &j->outfile, time_ns);
+	err = kept__step(k, &j->outfile, SPLIT_SAVE, time_ns);
 	outfile__flush(&j->outfile);
 	err = err ?: j->outfile.err;
 	if (err)

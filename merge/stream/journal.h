@@ -19,7 +19,7 @@
 #include "block.h"
 #include "split_journal.h"
 #include "stream/carry.h"
-#include "stream/live.h"
+#include "stream/kept.h"
 #include "stream/outfile.h"
 
 #define JOURNAL_BLOCK	(sizeof(struct xpu_record_block) + 2 * XPU_BLOCK_MAX)	/* packed */
@@ -89,11 +89,11 @@ int journal__recall(struct journal *j, struct xpu_file_header *hdr, struct block
 		    uint8_t *records, int (*take)(void *ctx, size_t bytes), void *ctx);
 
 /*
- * Saves all of @c and @l, and drops the older contents. @number: the number of the file that is
+ * Saves all of @c and @k, and drops the older contents. @number: the number of the file that is
  * being written
  */
 int journal__save(struct journal *j, const struct xpu_file_header *hdr, struct carry *c,
-		  struct live *l, uint64_t number, uint64_t time_ns);
+		  struct kept *k, uint64_t number, uint64_t time_ns);
 
 /* Adds a definition from the top level, or from a batch of @proc_id. */
 void journal__add(struct journal *j, const struct xpu_record *rec);

@@ -22,7 +22,7 @@
 #include "stream/carry.h"
 #include "stream/held.h"
 #include "stream/journal.h"
-#include "stream/live.h"
+#include "stream/kept.h"
 #include "stream/outfile.h"
 #include "xpu_time.h"
 
@@ -53,7 +53,7 @@ struct split {
 	ARRAY(uint8_t) batch;		/* records of the batch that is being written */
 	struct carry *carry;
 	struct held *held;
-	struct live *live;
+	struct kept kept;
 	struct outfile outfile;
 	bool open;			/* @outfile is open */
 	char *name;			/* of @outfile */
@@ -261,7 +261,7 @@ static void split__settle(struct split *s)
 
 static int split__save(struct split *s, uint64_t time_ns)
 {
-	int err = journal__save(&s->journal, &s->header, s->carry, s->live, s->number, time_ns);
+	int err = journal__save(&s->journal, &s->header, s->carry, &s->kept, s->number, time_ns);
 
 	if (err)
 		split__say(s, "cannot keep definitions in memory: %s: if this program is killed, "
@@ -275,7 +275,7 @@ static int split__checkpoint(struct split *s)
 	int err;
 
 	held__flush(s->held, &s->outfile);
-	live__flush(s->live, &s->outfile);
+	kept__step(&s->kept, &s->outfile, SPLIT_FLUSH, 0);
 	err = s->open ? outfile__checkpoint(&s->outfile) : 0;
 	if (!s->open)
 		return 0;
@@ -321,10 +321,10 @@ static int split__open(struct split *s, uint64_t time_ns)
 	split__write_part(s, time_ns);
 	split__write_lost(s);
 	held__keep_threads(s->held);
-	err = live__keep_threads(s->live);
+	err = kept__step(&s->kept, &s->outfile, SPLIT_KEEP_THREADS, time_ns);
 	carry__next(s->carry, &s->outfile, s->number, time_ns);
 	err = err ?: held__next(s->held, &s->outfile, time_ns) ?:
-	      live__next(s->live, &s->outfile, time_ns);
+	      kept__step(&s->kept, &s->outfile, SPLIT_NEXT, time_ns);
 	return err ? split__fail(s, -ENOMEM, "out of memory") :
 		     split__save(s, time_ns) ?: split__checkpoint(s);
 }
@@ -352,7 +352,7 @@ static int split__close(struct split *s, uint64_t time_ns, bool continues)
 	int err, failed = 0;
 
 	held__flush(s->held, &s->outfile);
-	live__flush(s->live, &s->outfile);
+	kept__step(&s->kept, &s->outfile, SPLIT_FLUSH, 0);
 	if (continues)
 		split__write_end(&s->outfile, time_ns);
 	named.dev = s->outfile.file.dev;
@@ -417,7 +417,7 @@ static int split__nested(struct split *s, const struct xpu_record_batch *batch,
 	if (known && is_recalled(rec))
 		journal__add_nested(&s->journal, batch->proc_id, rec);
 	if (known && rec->type == XPU_RECORD_DEVICE && keep > 0)
-		keep = live__device(s->live, batch->proc_id, (const void *)rec) ?: 1;
+		keep = kept__device(&s->kept, batch->proc_id, (const void *)rec) ?: 1;
 	if (keep <= 0)
 		return keep;
 	err = array_reserve(&s->batch, s->batch.nr + rec->size);
@@ -466,19 +466,20 @@ static int split__record(struct split *s, const struct record_iter *it,
 {
 	int err = 0;
 
+	if (it->known && kept__takes(rec->type)) {
+		journal__add(&s->journal, rec);
+		return kept__record(&s->kept, &s->outfile, rec);
+	}
 	switch (it->known ? rec->type : 0) {
 	case XPU_RECORD_CUT:
 		return split__cut(s, ((const struct xpu_record_cut *)rec)->time_ns);
 	case XPU_RECORD_LAUNCHES:
 		return held__launches(s->held, &s->outfile, (const void *)rec);
-	case XPU_RECORD_ALLOCS:
-		journal__add(&s->journal, rec);
-		return live__allocs(s->live, &s->outfile, (const void *)rec);
 	case XPU_RECORD_BATCH:
 		return split__batch(s, it, (const void *)rec);
 	case XPU_RECORD_END:
 		held__finish(s->held, &s->outfile);
-		err = live__finish(s->live, &s->outfile);
+		err = kept__step(&s->kept, &s->outfile, SPLIT_FINISH, 0);
 		s->ended = true;
 		s->end_ns = ((const struct xpu_record_end *)rec)->time_ns;
 		break;
@@ -727,13 +728,13 @@ static int split__define_batch(struct split *s, const struct record_iter *outer,
 		if (is_recalled(rec))
 			err = carry__nested(s->carry, batch->proc_id, rec);
 		if (!err && rec->type == XPU_RECORD_DEVICE)
-			err = live__device(s->live, batch->proc_id, (const void *)rec);
+			err = kept__device(&s->kept, batch->proc_id, (const void *)rec);
 	}
 	return err;
 }
 
 /*
- * Takes the definitions and the events of memory from @bytes of records. Return: 0 or -ENOMEM.
+ * Takes the definitions, and what features keep, from @bytes of records. Return: 0 or -ENOMEM.
  */
 static int split__define(void *ctx, size_t bytes)
 {
@@ -750,8 +751,8 @@ static int split__define(void *ctx, size_t bytes)
 		s->ended |= rec->type == XPU_RECORD_END;
 		if (rec->type == XPU_RECORD_BATCH)
 			err = split__define_batch(s, &it, (const void *)rec);
-		else if (rec->type == XPU_RECORD_ALLOCS)
-			err = live__recall(s->live, (const void *)rec);
+		else if (kept__takes(rec->type))
+			err = kept__record(&s->kept, NULL, rec);
 		else
 			err = carry__record(s->carry, rec);
 	}
@@ -905,7 +906,7 @@ static int split__read(struct split *s)
 	}
 	if (s->name && !s->ended) {
 		held__finish(s->held, &s->outfile);
-		err = err ?: live__finish(s->live, &s->outfile);
+		err = err ?: kept__step(&s->kept, &s->outfile, SPLIT_FINISH, 0);
 	}
 	closed = s->name ? split__close(s, s->end_ns, false) : 0;
 	return err ?: closed;
@@ -920,21 +921,19 @@ int split__run(int fd, const struct split_opts *opts, struct split_result *resul
 	memset(result, 0, sizeof(*result));
 	s.carry = carry__new();
 	s.held = s.carry ? held__new(s.carry) : NULL;
-	s.live = s.carry ? live__new(s.carry) : NULL;
 	s.unpacker = block_unpacker__new();
 	s.records = malloc(XPU_BLOCK_MAX);
-	err = journal__open(&s.journal, opts->journal_fd);
+	err = journal__open(&s.journal, opts->journal_fd) ?: kept__init(&s.kept, s.carry);
 	if (opts->journal_fd < 0 || pipe2(s.copy, O_CLOEXEC))
 		s.copy[0] = s.copy[1] = -1;
-	if (!err && s.held && s.live && s.unpacker && s.records)
+	if (!err && s.held && s.unpacker && s.records)
 		err = split__read(&s);
 	else
 		err = split__fail(&s, -ENOMEM, "out of memory");
 	if (s.held)
 		result->nr_forced = held__nr_forced(s.held);
 	if (s.carry)
-		result->nr_beyond = carry__nr_beyond(s.carry) +
-				    (s.live ? live__nr_beyond(s.live) : 0);
+		result->nr_beyond = carry__nr_beyond(s.carry) + kept__nr_beyond(&s.kept);
 	if (s.journal.head)
 		result->nr_lost = s.journal.head->told.nr_lost_files;
 	if (s.journal.head)
@@ -950,7 +949,7 @@ int split__run(int fd, const struct split_opts *opts, struct split_result *resul
 	array_free(&s.names);
 	array_free(&s.batch);
 	held__free(s.held);
-	live__free(s.live);
+	kept__exit(&s.kept);
 	carry__free(s.carry);
 	block_unpacker__free(s.unpacker);
 	free(s.records);

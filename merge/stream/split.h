@@ -3,9 +3,9 @@
  * split.h - splits one recording into several files, each of which can be read alone
  *
  * The recording comes in blocks, from a pipe or a file; XPU_RECORD_CUT says where a file ends.
- * Records are passed on unchanged, except for launches and device records (held.h) and events of
- * memory (live.h). Each file repeats the definitions (carry.h). The sums over all files therefore
- * equal the sums of the recording.
+ * Records are passed on unchanged, except for launches and device records (held.h) and records that
+ * features keep (kept.h), such as events of memory. Each file repeats the definitions (carry.h).
+ * The sums over all files therefore equal the sums of the recording.
  */
 #ifndef MERGE_SPLIT_H
 #define MERGE_SPLIT_H

@@ -3,7 +3,7 @@
  * The heap: live allocations by address, sums by holder at moments, segments and blocks, compared
  * with a slow model that keeps everything.
  */
-#include "model/heap.h"
+#include "memory/heap.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "stream/live.h"
+#include "memory/live.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/alloc_queue.h"
-#include "model/heap.h"
+#include "memory/alloc_queue.h"
+#include "memory/heap.h"
 #include "stream/carry.h"
 
 #define MAX_EVENTS	1024		/* most events in a record */
@@ -71,24 +71,7 @@ struct live {
 	bool carried, recalls;		/* the current events are carried, or recalled */
 };
 
-struct live *live__new(struct carry *c)
-{
-	struct live *l = calloc(1, sizeof(*l));
-	uint32_t place;
-
-	if (!l)
-		return NULL;
-	l->carry = c;
-	heap__init(&l->heap, 0);
-	heap__start(&l->heap, HEAP_KEEP);
-	if (!heap__place(&l->heap, NO_INDEX, &place))	/* the heap is only a list here, so all
-							 * events share a place */
-		return l;
-	live__free(l);
-	return NULL;
-}
-
-void live__free(struct live *l)
+static void live__free(struct live *l)
 {
 	size_t i;
 
@@ -109,9 +92,21 @@ void live__free(struct live *l)
 	free(l);
 }
 
-uint64_t live__nr_beyond(const struct live *l)
+static struct live *live__new(struct carry *c)
 {
-	return l->nr_beyond;
+	struct live *l = calloc(1, sizeof(*l));
+	uint32_t place;
+
+	if (!l)
+		return NULL;
+	l->carry = c;
+	heap__init(&l->heap, 0);
+	heap__start(&l->heap, HEAP_KEEP);
+	if (!heap__place(&l->heap, NO_INDEX, &place))	/* the heap is only a list here, so all
+							 * events share a place */
+		return l;
+	live__free(l);
+	return NULL;
 }
 
 /* Finds or makes the process. Return: 0 or -ENOMEM. */
@@ -135,7 +130,7 @@ static int live__proc(struct live *l, uint32_t proc_id, uint32_t *idx)
 
 /* ---- writing --------------------------------------------------------------------------------- */
 
-void live__flush(struct live *l, struct outfile *p)
+static void live__flush(struct live *l, struct outfile *p)
 {
 	struct alloc_pack *k = &l->pack;
 	size_t bytes = k->nr * sizeof(k->v[0]);
@@ -194,7 +189,7 @@ static struct last_event *live_proc__last(struct live_proc *proc, const struct x
 
 /* ---- the used memory of a device ------------------------------------------------------------- */
 
-int live__device(struct live *l, uint32_t proc_id, const struct xpu_record_device *rec)
+static int live__device(struct live *l, uint32_t proc_id, const struct xpu_record_device *rec)
 {
 	static const uint8_t unknown[sizeof(rec->uuid)];
 	struct live_gpu gpu;
@@ -405,7 +400,7 @@ static int live__go_on(struct live *l, struct outfile *p, uint32_t idx, bool all
 	return err;
 }
 
-int live__allocs(struct live *l, struct outfile *p, const struct xpu_record_allocs *rec)
+static int live__allocs(struct live *l, struct outfile *p, const struct xpu_record_allocs *rec)
 {
 	struct live_proc *proc;
 	uint32_t i, idx;
@@ -439,7 +434,7 @@ int live__allocs(struct live *l, struct outfile *p, const struct xpu_record_allo
 	return err;
 }
 
-int live__recall(struct live *l, const struct xpu_record_allocs *rec)
+static int live__recall(struct live *l, const struct xpu_record_allocs *rec)
 {
 	struct outfile nowhere = { .err = -EIO };
 	int err;
@@ -451,7 +446,7 @@ int live__recall(struct live *l, const struct xpu_record_allocs *rec)
 	return err;
 }
 
-int live__finish(struct live *l, struct outfile *p)
+static int live__finish(struct live *l, struct outfile *p)
 {
 	uint32_t i;
 	int err = 0;
@@ -471,7 +466,7 @@ static int keep_thread(void *ctx, const struct heap_alloc *a, uint32_t idx)
 	return 0;
 }
 
-int live__keep_threads(struct live *l)
+static int live__keep_threads(struct live *l)
 {
 	uint32_t i;
 	size_t k;
@@ -664,7 +659,7 @@ static int live__carry(struct live *l, struct outfile *p, uint32_t idx, uint64_t
 	return 0;
 }
 
-int live__save(struct live *l, struct outfile *p, uint64_t time_ns)
+static int live__save(struct live *l, struct outfile *p, uint64_t time_ns)
 {
 	const struct alloc_event *e;
 	uint32_t i;
@@ -711,7 +706,7 @@ static int live__index(struct live *l)
 	return err;
 }
 
-int live__next(struct live *l, struct outfile *p, uint64_t time_ns)
+static int live__next(struct live *l, struct outfile *p, uint64_t time_ns)
 {
 	bool forgets = false;
 	uint32_t i;
@@ -732,3 +727,59 @@ int live__next(struct live *l, struct outfile *p, uint64_t time_ns)
 	live__flush(l, p);
 	return err || !forgets ? err : live__index(l);
 }
+
+/* ---- the interface of a feature -------------------------------------------------------------- */
+
+static void *split__new(struct carry *c)
+{
+	return live__new(c);
+}
+
+static void split__free(void *state)
+{
+	live__free(state);
+}
+
+static int split__record(void *state, struct outfile *p, const struct xpu_record *rec)
+{
+	return p ? live__allocs(state, p, (const void *)rec) :
+		   live__recall(state, (const void *)rec);
+}
+
+static int split__device(void *state, uint32_t proc_id, const struct xpu_record_device *rec)
+{
+	return live__device(state, proc_id, rec);
+}
+
+static int split__step(void *state, struct outfile *p, enum split_step step, uint64_t time_ns)
+{
+	switch (step) {
+	case SPLIT_FLUSH:
+		live__flush(state, p);
+		return 0;
+	case SPLIT_KEEP_THREADS:
+		return live__keep_threads(state);
+	case SPLIT_NEXT:
+		return live__next(state, p, time_ns);
+	case SPLIT_SAVE:
+		return live__save(state, p, time_ns);
+	case SPLIT_FINISH:
+		return live__finish(state, p);
+	}
+	return 0;
+}
+
+static uint64_t split__nr_beyond(const void *state)
+{
+	return ((const struct live *)state)->nr_beyond;
+}
+
+const struct feature_split memory_split = {
+	.takes = XPU_RECORD_ALLOCS,
+	.new = split__new,
+	.free = split__free,
+	.record = split__record,
+	.device = split__device,
+	.step = split__step,
+	.nr_beyond = split__nr_beyond,
+};

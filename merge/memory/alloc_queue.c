@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "model/alloc_queue.h"
+#include "memory/alloc_queue.h"
 
 bool alloc_event__is_before(const struct alloc_event *a, const struct alloc_event *b)
 {
