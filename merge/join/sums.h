@@ -169,7 +169,7 @@ int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, c
 
 /*
  * Adds @nr events, which took @ns together and @max_ns at most, to the sum that sums__place() found
- * last. @nr is 0 for a part of an event that is counted in another time window. Return: 0 or
+ * last. @nr is 0 for a part of an event that is counted in another stretch. Return: 0 or
  * -ENOMEM.
  */
 int sums__add_sum(struct sums *s, uint64_t nr, uint64_t ns, uint64_t max_ns);

@@ -84,7 +84,7 @@ struct section {
 
 /*
  * Makes the cells for the average, median, minimum, maximum and standard deviation of whole values.
- * The cells are unknown if no value is counted, because no work began in the window of time.
+ * The cells are unknown if no value is counted, because no work began between --from and --to.
  */
 #define STATS_CELL(s, of)	{ .n = (s)->nr ? of(s) : CELL_NONE }
 #define STATS_CELLS(s) \
