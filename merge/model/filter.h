@@ -129,8 +129,8 @@ bool filter__cut_span(const struct filter *f, uint64_t start_ns, struct filter_s
 
 /*
  * Cuts @s at the times of FILTER_FROM and FILTER_TO, which count from @start_ns. The parts of a
- * span in adjoining stretches add up to the whole span. Return: whether anything is left; true if @f
- * is NULL.
+ * span in adjoining stretches add up to the whole span. Return: whether anything is left; true if
+ * @f is NULL.
  */
 static inline bool filter__cut(const struct filter *f, uint64_t start_ns, struct filter_span *s)
 {
