@@ -44,7 +44,9 @@ bool attach_all = false;
 bool sample_all = false;		/* with attach_all: include processes without the shim */
 bool no_children = false;		/* do not record children of recorded processes */
 
-/* With attach_all: only processes with this name and in this cgroup. An empty name matches all. */
+/*
+ * attach_all is limited to processes with this name and in this cgroup. An empty name matches all.
+ */
 const volatile char filter_comm[XPU_COMM_LEN] = "";
 const volatile __u64 filter_cgroup = 0;		/* the inode of the cgroup's directory; 0: any */
 const volatile __u32 filter_hierarchy = 0;	/* number of that hierarchy; 0: cgroup v2 */

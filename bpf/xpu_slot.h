@@ -250,9 +250,9 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 
 /*
  * Like XPU_SITE_BATCH, for processes that xpuload started and that have not called CUDA yet. They
- * may fork children that call CUDA, and a child must not call a site above that its parent has
- * called: the kernel may have rewritten the site as a call into a page that the child does not
- * have.
+ * may fork children that call CUDA, and if a parent has called one of the sites above, its child
+ * must not call that site: the kernel may have rewritten it as a call into a page that the child
+ * does not have.
  */
 #define XPU_SITE_EARLY		"xpu_early"
 

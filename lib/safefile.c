@@ -151,8 +151,8 @@ static int open_in_place(struct safefile *f, const char *name, unsigned int flag
 }
 
 /*
- * For @name in /proc/self/fd: duplicates the descriptor of that number, which this program's caller
- * passed to it. Opening the file again may be forbidden, or impossible (a socket).
+ * Duplicates the descriptor whose number is @name, a name in /proc/self/fd. This program's caller
+ * passed the descriptor to it. Opening the file again may be forbidden, or impossible (a socket).
  * Return: whether @f now has a descriptor that can be written to.
  */
 static bool take_descriptor(struct safefile *f, const char *name)

@@ -80,7 +80,7 @@ int safefile__shorten(const struct safefile *f, off_t bytes);
 /* Frees all of @f except @f->fd, which stays open. Removes the file if it was not committed. */
 void safefile__close(struct safefile *f);
 
-/* For a signal handler: removes the file if it was not committed. */
+/* Removes the file if it was not committed; a signal handler may call this. */
 void safefile__abort_from_signal(const struct safefile *f);
 
 /* ---- directories of our own ------------------------------------------------------------------ */

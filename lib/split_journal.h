@@ -12,17 +12,19 @@
 #include <stdint.h>
 
 struct split_journal {
-	uint64_t nr_lost_files;		/* files not written, or only in part */
+	uint64_t nr_lost_files;		/* number of files not written, or only in part */
 	uint64_t nr_lost_bytes;		/* bytes of records that those files lack */
-	uint64_t nr_lost_launches;	/* launches among these records */
-	uint64_t nr_files, nr_bytes;	/* files that were written whole, and their size */
+	uint64_t nr_lost_launches;	/* number of launches among these records */
+	uint64_t nr_files, nr_bytes;	/* number and size of the files that were written whole */
 	uint64_t failing;		/* not 0: the last file is lost, too */
 	/* For --push, see merge/profiles.h. */
 	struct profile_counts {
 		uint64_t nr_made, nr_sent, nr_lost;	/* profiles */
-		uint64_t nr_unknown;	/* possibly sent: the process that knew it was killed */
-		uint64_t nr_unmerged;	/* files from which no profiles were made */
-		uint64_t nr_unknown_files;	/* files for which profiles may have been made */
+		uint64_t nr_unknown;	/* number of profiles that may have been sent: the process
+					 * that knew was killed */
+		uint64_t nr_unmerged;	/* number of files from which no profiles were made */
+		uint64_t nr_unknown_files;	/* number of files for which profiles may have been
+						 * made */
 	} profiles;
 };
 

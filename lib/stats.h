@@ -32,9 +32,8 @@ void stats__free(struct stats *s);
 int stats__add(struct stats *s, uint64_t value);
 
 /*
- * Adds @part of a value to the total. Adds the value itself only if it @counts here, and not in
- * another struct.
- * Return: 0 or -ENOMEM.
+ * Adds @part of a value to the total. Adds the value itself only if @counts is set; otherwise
+ * another struct counts it. Return: 0 or -ENOMEM.
  */
 int stats__add_part(struct stats *s, uint64_t value, uint64_t part, bool counts);
 

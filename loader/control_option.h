@@ -14,8 +14,8 @@ struct control {
 int control__parse(struct control *c, const char *arg);
 
 /*
- * Opens the FIFOs, if any were given. To be called once the invoker is known. Return: 0, or -EINVAL
- * after a message.
+ * Opens the FIFOs, if any were given. Must be called once the invoker is known. Return: 0, or
+ * -EINVAL after a message.
  */
 int control__open(struct control *c);
 

@@ -31,8 +31,8 @@ struct options {
 					 * file */
 	char *data;			/* the recording's name; with every_ns, of the first file */
 	bool merge;			/* output is a result, not the recording */
-	const char *more_patterns[MAX_MORE_OUTPUTS];	/* patterns of further results, ... */
-	char *more_outputs[MAX_MORE_OUTPUTS];		/* ... and their names */
+	const char *more_patterns[MAX_MORE_OUTPUTS];	/* patterns of further results */
+	char *more_outputs[MAX_MORE_OUTPUTS];		/* names of further results */
 	size_t nr_more;
 	bool strict;
 	bool check;			/* check the machine, and record nothing */
@@ -41,9 +41,9 @@ struct options {
 	bool cpu_only;			/* CPU samples only */
 	bool api;			/* record calls of CUDA's API that can take time */
 	bool all_api;			/* every call */
-	bool memory;			/* record memory events, too ... */
-	bool migrations;		/* ... and page migrations of managed memory */
-	bool memory_only;		/* ... or record only those */
+	bool memory;			/* record memory events, too */
+	bool migrations;		/* record page migrations of managed memory */
+	bool memory_only;		/* record only memory events and page migrations */
 	uint32_t stalls;		/* PC samples: once in 2^N cycles; 0: none */
 	bool exact_stalls;		/* kernels run one at a time; samples know their launch */
 	bool stalls_have_how;		/* the user gave exact_stalls or a period */

@@ -25,8 +25,8 @@ struct recording {
 	struct sampler *sampler;	/* NULL: the probes take no samples */
 	struct own_sampler *own_sampler;	/* NULL: perf events take no samples */
 	struct windows *windows;	/* NULL: the recording has no windows */
-	uint64_t nr_outside;		/* samples outside of windows */
-	uint64_t nr_strangers;		/* samples of processes that nobody reported */
+	uint64_t nr_outside;		/* number of samples outside of windows */
+	uint64_t nr_strangers;		/* number of samples of processes that nobody reported */
 	struct sideband *sideband;
 	struct keeper *keeper;		/* NULL: mapped files are not kept */
 	struct gpu_metrics *gpu_metrics;	/* NULL: none */
@@ -43,9 +43,9 @@ struct recording {
 	size_t nr_running;		/* PROBES_PID: how many of opts->pids still run */
 	bool stop;			/* attached: a signal ends the recording */
 	bool told_disk;
-	uint64_t nr_not_followed;	/* processes that could not be attached to */
-	uint64_t nr_unreached;		/* launches of processes that could not connect */
-	uint64_t nr_denied;		/* running children that may not be recorded */
+	uint64_t nr_not_followed;	/* number of processes that could not be attached to */
+	uint64_t nr_unreached;		/* number of launches of processes that could not connect */
+	uint64_t nr_denied;		/* number of running children that may not be recorded */
 	bool attached;			/* the message about attaching has been printed */
 	bool sampled;			/* CPUs were sampled */
 };

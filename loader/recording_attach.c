@@ -121,8 +121,8 @@ static void choose(void *ctx, pid_t pid)
 }
 
 /*
- * Lists the running processes, and chooses those that the options name. To be freed by
- * running__free().
+ * Lists the running processes, and chooses those that the options name. running__free() frees the
+ * list.
  */
 static int choice__make(struct choice *c)
 {

@@ -20,11 +20,14 @@ struct report {
 	struct recorder_stats stats;
 	uint64_t lost[XPU_LOST_NR];	/* losses before the recorder, by kind; for DISK: bytes */
 	uint64_t nr_samples_taken;
-	uint64_t nr_stopped;		/* processes that the invoker could no longer read */
-	uint64_t nr_left_alone;		/* processes that the invoker could never read */
-	uint64_t nr_not_followed;	/* processes that could not be attached to */
-	uint64_t nr_unreached;		/* lost launches of processes that could not connect */
-	uint64_t nr_late;		/* children that called CUDA before they were attached to */
+	uint64_t nr_stopped;		/* number of processes that the invoker could no longer
+					 * read */
+	uint64_t nr_left_alone;		/* number of processes that the invoker could never read */
+	uint64_t nr_not_followed;	/* number of processes that could not be attached to */
+	uint64_t nr_unreached;		/* number of lost launches of processes that could not
+					 * connect */
+	uint64_t nr_late;		/* number of children that called CUDA before they were
+					 * attached to */
 	struct gpu_metrics_stats metrics;
 	struct splitter_stats splitter;
 	uint64_t file_bytes;

@@ -28,8 +28,8 @@
 #define PAUSE_MAX_NS	30000000000ull
 #define LIVED_NS	60000000000ull	/* a child that lived this long is restarted at once */
 /*
- * At the end of the recording, which waits for the child: the number of starts, and the time
- * between starts.
+ * The end of the recording waits for the child: how often it is started then, and the time between
+ * starts.
  */
 #define LAST_STARTS	5
 #define LAST_PAUSE_NS	200000000ull
@@ -43,7 +43,7 @@ struct splitter {
 	int journal;			/* definitions for the next child; -1: it cannot continue */
 	int nice;			/* xpuload's nice value before it raises its priority */
 	uint64_t started_ns, pause_ns;
-	unsigned int nr_last;		/* starts since the end of the recording */
+	unsigned int nr_last;		/* number of starts since the end of the recording */
 	bool succeeded, ending;
 	struct splitter_stats stats;
 };

@@ -22,7 +22,8 @@ struct splitter;
 struct writer;
 
 struct splitter_stats {
-	uint64_t nr_ends;		/* early ends of the child; each may have lost records */
+	uint64_t nr_ends;		/* number of early ends of the child; each may have lost
+					 * records */
 	/* see split_journal.h */
 	uint64_t nr_files, nr_bytes, nr_lost_files, nr_lost_bytes, nr_lost_launches;
 	uint64_t nr_lost_profiles, nr_unmerged;	/* including profiles that may be lost */
@@ -41,7 +42,7 @@ int splitter__start(const struct options *opts, int *fd, struct splitter **s);
 /* If the child has ended, prints that and starts it again, but not too often. Never waits. */
 void splitter__watch(struct splitter *s);
 
-/* At the end of the recording: waits until the writer has written everything to the pipe. */
+/* Waits at the end of the recording until the writer has written everything to the pipe. */
 void splitter__drain(struct splitter *s, struct writer *w);
 
 /*

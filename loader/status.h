@@ -11,7 +11,7 @@ struct options;
 struct status {
 	bool wanted;
 	uint64_t start_ns, shown_ns;
-	uint64_t nr_launches;		/* launches at the last display */
+	uint64_t nr_launches;		/* number of launches at the last display */
 };
 
 /*

@@ -254,13 +254,13 @@ enum xpu_collective_fields {
  * that source.
  */
 enum xpu_label {
-	XPU_LABEL_RANK		= 1,	/* the first labels are numbers; ranks begin at 0 */
+	XPU_LABEL_RANK		= 1,	/* labels below 32 are numbers; ranks begin at 0 */
 	XPU_LABEL_LOCAL_RANK	= 2,	/* rank among the processes on its node */
 	XPU_LABEL_WORLD_SIZE	= 3,
 	XPU_LABEL_LOCAL_SIZE	= 4,
 	XPU_LABEL_NODE_RANK	= 5,	/* the node's number */
 
-	XPU_LABEL_JOB		= 32,	/* the other labels are texts */
+	XPU_LABEL_JOB		= 32,	/* labels from 32 are texts */
 	XPU_LABEL_STEP		= 33,	/* the step of the job */
 	XPU_LABEL_RUN		= 34,	/* the run, as torchrun names it */
 	XPU_LABEL_NODE		= 35,

@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 /**
- * caps__init - prepare the capabilities; to be called first, before anything is opened
+ * caps__init - prepare the capabilities, before anything is opened
  *
  * For root, and for a user with CAP_SYS_PTRACE, all capabilities stay effective.
  *

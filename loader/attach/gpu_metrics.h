@@ -16,18 +16,17 @@ struct writer;
 struct gpu_metrics;
 
 struct gpu_metrics_stats {
-	uint64_t nr_rows;		/* recorded */
+	uint64_t nr_rows;		/* number of recorded rows */
 	uint64_t nr_overflows;		/* how often the hardware's buffer was full */
 	uint64_t lost_ns;		/* time missing between rows, of all GPUs */
-	uint64_t nr_malformed;		/* invalid records */
+	uint64_t nr_malformed;		/* number of invalid records */
 	bool failed;			/* the program ended too soon, or had to be killed */
 };
 
 /*
- * Starts the program. To be called early, so that it inherits few descriptors. @hz: samples a
- * second; 0: only NVML;
- * @names: metrics, separated by commas, or NULL. Return: NULL after a message if it cannot be
- *	started.
+ * Starts the program. Must be called early, so that the program inherits few descriptors. @hz:
+ * samples a second; 0: only NVML. @names: metrics, separated by commas, or NULL. Return: NULL after
+ * a message if the program cannot be started.
  */
 struct gpu_metrics *gpu_metrics__start(uint32_t hz, const char *names);
 

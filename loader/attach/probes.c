@@ -85,7 +85,8 @@ struct probes {
 	bool everywhere;		/* switches are attached in all processes */
 	struct sites sites;		/* sites to attach to */
 	struct shim shims[MAX_SHIMS];	/* the first is our own file */
-	size_t nr_shims;		/* 0: samples only */
+	size_t nr_shims;		/* number of entries in shims; 0: only samples are
+					 * recorded */
 	struct followed *followed, *ended;
 	size_t nr_ended;
 	probes_record_fn fn;

@@ -34,8 +34,9 @@ struct probes_options {
 	const char *shim;		/* path of our libxpushim.so; NULL: no probe sites, only
 					 * samples */
 	enum probes_mode mode;
-	const char *comm;		/* PROBES_ALL: only processes with that name, or NULL ... */
-	struct probes_cgroup cgroup;	/* ... and in that cgroup; includes their descendants */
+	const char *comm;		/* PROBES_ALL: only processes with this name; NULL: any */
+	struct probes_cgroup cgroup;	/* PROBES_ALL: only processes in this cgroup, and their
+					 * descendants */
 	bool no_children;		/* do not record children of recorded processes */
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
 	unsigned int max_frames;	/* most frames in a call chain; 0: the default */
@@ -82,8 +83,8 @@ void probes__close(struct probes *p);
 int probes__add_shim(struct probes *p, int fd);
 
 /*
- * With PROBES_PID or a filter: makes the BPF programs record the running process @pid, from its
- * next event, and the children that it forks. @denied: the invoker may not record the process now,
+ * Makes the BPF programs record the running process @pid, from its next event, and the children
+ * that it forks. Needs PROBES_PID or a filter. @denied: the invoker may not record the process now,
  * and the caller counts that. Return: 0 or a negative errno.
  */
 int probes__want(struct probes *p, pid_t pid, bool denied);
@@ -105,8 +106,8 @@ int probes__follow(struct probes *p, pid_t pid, bool hello);
 void probes__unfollow(struct probes *p, pid_t pid);
 
 /*
- * To be called XPU_HELLO_NS after probes__open() with PROBES_PID or PROBES_ALL. It stops shims that
- * another loader keeps awake from repeating their definitions.
+ * Stops shims that another loader keeps awake from repeating their definitions. Must be called
+ * XPU_HELLO_NS after probes__open() with PROBES_PID or PROBES_ALL.
  */
 void probes__end_hello(struct probes *p);
 

@@ -24,7 +24,7 @@ struct sampler;
 int sampler__open(int prog_fd, uint64_t period_ns, struct sampler **s);
 void sampler__close(struct sampler *s);
 
-/* Begins to sample CPUs that have come online. To be called now and then. */
+/* Begins to sample CPUs that have come online. Call it now and then. */
 void sampler__rescan(struct sampler *s);
 
 /* Return: how many samples a second Linux allows; 0 if it does not say. */

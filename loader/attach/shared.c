@@ -69,10 +69,10 @@ struct member {
 	uint64_t begin_ns;		/* when the image began */
 	pid_t ns_pid;			/* the process's number in its own pid namespace */
 	struct thread *threads;
-	int64_t look_ns;		/* how long looking for threads may take, ... */
-	uint64_t look_set_ns;		/* ... computed at this time */
+	int64_t look_ns;		/* how long looking for threads may take */
+	uint64_t look_set_ns;		/* when look_ns was computed */
 	uint64_t paths_ns;		/* when a new call path first came; 0: never */
-	uint64_t nr_lost[XPU_LOST_NR];	/* losses already added to the sums */
+	uint64_t nr_lost[XPU_LOST_NR];	/* number of losses already added to the sums */
 	struct shared *shared;
 };
 
@@ -103,8 +103,9 @@ struct shared {
 	uint64_t now_ns;		/* connections older than this are taken or being taken */
 	uint64_t ring_bytes;
 	struct xpu_shm_counts *counts;	/* a page shared with all processes, or NULL */
-	uint64_t nr_came;		/* connected processes that @counts includes */
-	uint64_t nr_unheard;		/* processes that could reach neither us nor @counts */
+	uint64_t nr_came;		/* number of connected processes that @counts includes */
+	uint64_t nr_unheard;		/* number of processes that could reach neither us nor
+					 * @counts */
 	int max_fd;			/* the largest of all pid_fds */
 	bool reports;
 	bool leaving;

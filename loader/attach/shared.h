@@ -96,8 +96,8 @@ int shared__pause_ms(const struct shared *s);
 void shared__leave(struct shared *s);
 
 /*
- * Counts the processes that could not connect, and their launches, as lost. To be called after the
- * last shared__drain(). Return: the number of these launches.
+ * Counts the processes that could not connect, and their launches, as lost. Must be called after
+ * the last shared__drain(). Return: the number of these launches.
  */
 uint64_t shared__finish(struct shared *s);
 

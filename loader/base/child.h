@@ -14,10 +14,9 @@
 #define CHILD_FD	3
 
 /*
- * In a new process: closes all descriptors except @fd, which becomes CHILD_FD, blocks all signals,
- * and makes the process end with @parent. If the child kept xpuload's pipes open, readers of the
- * pipes would not see the end.
- * Return: 0 or a negative errno.
+ * Prepares a new process: closes all descriptors except @fd, which becomes CHILD_FD, blocks all
+ * signals, and makes the process end with @parent. If the child kept xpuload's pipes open, readers
+ * of the pipes would not see the end. Return: 0 or a negative errno.
  */
 int child__settle(int fd, pid_t parent, const char *name);
 
@@ -28,8 +27,8 @@ int child__settle(int fd, pid_t parent, const char *name);
 #define CHILD_FILE_CAPS	(CAP_BIT(CAP_DAC_OVERRIDE) | CAP_BIT(CAP_FOWNER))
 
 /*
- * In a new process, before it executes another program: becomes the invoker for good, without
- * capabilities. If the invoker is root, the capabilities @keep stay. Return: 0 or a negative errno.
+ * Makes a new process the invoker for good, without capabilities, before it executes another
+ * program. If the invoker is root, the capabilities @keep stay. Return: 0 or a negative errno.
  */
 int child__become_invoker(uint64_t keep);
 

@@ -26,7 +26,7 @@ struct numbers_slot {
 /* A map, of 32 to 64 bytes an entry. Starts zeroed. */
 struct numbers {
 	struct numbers_slot *slots;
-	uint32_t nr_slots;		/* 0 or a power of two */
+	uint32_t nr_slots;		/* number of slots: 0 or a power of two */
 	uint32_t nr;
 };
 
@@ -63,7 +63,7 @@ void numbers__free(struct numbers *m);
  */
 struct numbers_key numbers__hash(const __u64 *words, size_t nr);
 
-/* For tests: hashes with the secret @by instead of the random one. */
+/* Hashes with the secret @by instead of the random one. Only tests call this directly. */
 struct numbers_key numbers__siphash(const uint64_t by[2], const __u64 *words, size_t nr);
 
 #endif /* XPU_LOADER_NUMBERS_H */

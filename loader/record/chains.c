@@ -14,7 +14,7 @@ struct chains {
 	struct processes *processes;
 	struct ksyms *ksyms;
 	uint32_t last_id;
-	uint32_t nr_others;		/* chains that no launch has */
+	uint32_t nr_others;		/* number of chains that no launch has */
 	/* room for the words that are hashed */
 	__u64 words[sizeof(struct chain) / sizeof(uint64_t) + 1 + XPU_MAX_FRAMES];
 };

@@ -31,8 +31,8 @@
 struct launches {
 	struct recorder_parts parts;
 	bool want_ranges, want_memory;
-	uint64_t nr_no_memory;		/* launches of processes that got no struct process, if
-					 * memory runs out */
+	uint64_t nr_no_memory;		/* number of launches of processes that got no struct
+					 * process, if memory runs out */
 };
 
 struct launches *launches__new(const struct recorder_parts *parts, bool ranges, bool memory)

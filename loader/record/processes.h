@@ -34,8 +34,8 @@ enum process_map {
 /* Ended threads whose last records may still come. */
 struct threads_ended {
 	ARRAY(struct { uint64_t time_ns; uint32_t id; }) latest;	/* sorted by time */
-	uint32_t nr_settled;		/* threads that ended since the last sweep and will have no
-					 * more records */
+	uint32_t nr_settled;		/* number of threads that ended since the last sweep and
+					 * will have no more records */
 };
 
 struct process {
@@ -60,14 +60,14 @@ struct process {
 	uint64_t gone_ns, gone_round;
 	struct process *next_gone;
 	uint64_t stopped_ns;		/* when its recording stopped; 0: it did not */
-	uint64_t nr_launches;		/* received */
-	uint64_t nr_ranges;		/* received events of NVTX ranges */
-	uint64_t nr_allocs;		/* received memory events */
+	uint64_t nr_launches;		/* number of received launches */
+	uint64_t nr_ranges;		/* number of received events of NVTX ranges */
+	uint64_t nr_allocs;		/* number of received memory events */
 	uint64_t nr_batches;
-	uint64_t nr_untold;		/* launches whose call path is still undefined */
-	uint64_t nr_malformed;		/* entries that no shim writes */
-	uint64_t nr_beyond;		/* launches and other items beyond a limit */
-	uint64_t nr_no_memory;		/* launches dropped because memory ran out */
+	uint64_t nr_untold;		/* number of launches whose call path is still undefined */
+	uint64_t nr_malformed;		/* number of entries that no shim writes */
+	uint64_t nr_beyond;		/* number of launches and other items beyond a limit */
+	uint64_t nr_no_memory;		/* number of launches dropped because memory ran out */
 	uint64_t nr_messages;
 	uint64_t chain_bytes, code_bytes;	/* written */
 	struct xpu_record_counters first, counters;

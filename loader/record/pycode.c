@@ -13,7 +13,8 @@
 #define MAX_NAME	4096		/* bytes of a name */
 #define MAX_TABLE	(64 * 1024)	/* bytes of a line table; beyond, lines are unknown */
 
-#define MAX_MET		(1u << 16)	/* appearances after which an object is given up */
+#define MAX_MET		(1u << 16)	/* an object that could not be read in this many samples is
+					 * given up */
 
 /*
  * A flag instead of an id: the object could not be read so far. The other bits count how often

@@ -64,7 +64,7 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 
 /*
  * Frees the data of a thread that has ended, because a program may start a thread for each request.
- * To be called when Linux has reported the end, and the records that the thread sent itself have
+ * Must be called when Linux has reported the end, and the records that the thread sent itself have
  * been taken.
  */
 void recorder__thread_exit(struct recorder *rec, uint32_t pid, uint32_t tid, uint64_t time_ns);
@@ -74,14 +74,14 @@ void recorder__label(struct recorder *rec, uint32_t proc_id, enum xpu_label labe
 		     const char *text);
 
 /*
- * Writes the launches and samples taken so far as records. To be called after every round of
+ * Writes the launches and samples taken so far as records. Must be called after every round of
  * draining.
  */
 void recorder__flush(struct recorder *rec);
 
 /*
- * Frees the tables of processes that ended long before. To be called when all records that were in
- * the rings at the last call have been taken. @now_ns: CLOCK_MONOTONIC
+ * Frees the tables of processes that ended long before. Must be called when all records that were
+ * in the rings at the last call have been taken. @now_ns: CLOCK_MONOTONIC
  */
 void recorder__drained(struct recorder *rec, uint64_t now_ns);
 
@@ -98,7 +98,7 @@ void recorder__cut(struct recorder *rec, uint64_t time_ns);
 /* Return: how many launches have a call path that is still undefined. */
 uint64_t recorder__nr_untold(const struct recorder *rec);
 
-/* At the end, when no more records come: closes, at @end_ns, the account of a living thread. */
+/* Closes the account of a living thread at @end_ns, at the end, when no more records come. */
 void recorder__living_thread(struct recorder *rec, const struct xpu_thread_state *t,
 			     uint64_t end_ns);
 
@@ -121,7 +121,7 @@ unsigned int recorder__nr_awake(const struct recorder *rec);
 /* Return: how many launches have been received. Slow: looks at every process. */
 uint64_t recorder__nr_launches(struct recorder *rec);
 
-/* Computes the statistics from the shims' last counters. To be called once, at the end. */
+/* Computes the statistics from the shims' last counters. Must be called once, at the end. */
 void recorder__stats(struct recorder *rec, struct recorder_stats *stats);
 
 #endif /* XPU_LOADER_RECORDER_H */

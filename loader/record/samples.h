@@ -34,7 +34,7 @@ static inline size_t samples__copy_bytes(uint32_t nr_python, uint32_t stack_byte
 	       stack_bytes;
 }
 
-/* Drops the data kept for a thread. To be called when no more samples of the thread come. */
+/* Drops the data kept for a thread. Must be called when no more samples of the thread come. */
 void samples__end_thread(struct samples *s, uint32_t thread_id);
 
 /* Makes the recorder write the next stack of each thread in full. */

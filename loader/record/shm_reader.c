@@ -32,7 +32,7 @@ struct shm_reader {
 	uint8_t *ring;			/* the ring, mapped twice so that no record is split */
 	uint64_t ring_bytes, tail;
 	bool broken;
-	uint64_t nr_lost[XPU_LOST_NR];	/* losses that the reader noticed */
+	uint64_t nr_lost[XPU_LOST_NR];	/* number of losses that the reader noticed */
 };
 
 /* The copy of a record that is passed on; one reader at a time uses it. */

@@ -28,7 +28,7 @@ struct writer;
 int writer__open(int fd, const struct xpu_file_header *hdr, struct writer **w);
 
 /**
- * writer__set_level - set the compression level; to be called before the first record
+ * writer__set_level - set the compression level, before the first record
  * @level: Zstandard's level, 1 (the default) to BLOCK_LEVEL_MAX; 0: no compression
  *
  * Return: 0 or -ENOMEM.

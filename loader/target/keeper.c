@@ -32,8 +32,9 @@
 /* A process with generated code and perhaps its own /tmp. */
 struct jit {
 	pid_t pid;
-	int tmp_fd;			/* the process's /tmp; -1: it is the same as ours ... */
-	bool unknown;			/* ... or unknown */
+	int tmp_fd;			/* the process's /tmp; -1: it is the same as ours, or
+					 * unknown */
+	bool unknown;			/* tmp_fd is -1 because /tmp is unknown */
 	pid_t ns_pid;			/* @pid in the process's own pid namespace */
 	UT_hash_handle hh;
 };
@@ -446,7 +447,7 @@ static void jit__close(struct jit *j)
 		close(j->tmp_fd);
 }
 
-/* For a process with generated code: holds open its /tmp, where the map of names will be. */
+/* Holds open the /tmp of a process with generated code, where the map of names will be. */
 static void keeper__jit(struct keeper *k, pid_t pid)
 {
 	struct jit *j;

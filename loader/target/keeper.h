@@ -28,8 +28,9 @@ struct keeper;
 
 struct keeper_stats {
 	uint64_t nr_files, bytes;	/* copied */
-	uint64_t nr_refused;		/* files beyond a limit in bounds.h, or not waited for */
-	uint64_t nr_failed;		/* files that could not be copied */
+	uint64_t nr_refused;		/* number of files beyond a limit in bounds.h, or not waited
+					 * for */
+	uint64_t nr_failed;		/* number of files that could not be copied */
 	int error;			/* errno of the first failure */
 };
 

@@ -23,7 +23,7 @@ struct pyfind;
 typedef void (*pyfind_fn)(void *ctx, pid_t pid, uint64_t time_ns, const struct xpu_python *python);
 
 /*
- * Starts the child. To be called before this process has threads, rings, maps and files that the
+ * Starts the child. Must be called before this process has threads, rings, maps and files that the
  * child should not inherit. Return: NULL on failure.
  */
 struct pyfind *pyfind__new(void);

@@ -79,7 +79,7 @@ struct viewed {
 	pid_t pid;
 	struct numbers known;		/* hashes of mappings and thread names that were written */
 	uint64_t next_ns;		/* do not read the process again before this time */
-	uint32_t nr_taken;		/* records that the process itself has made */
+	uint32_t nr_taken;		/* number of records that the process itself has made */
 	bool missed;			/* /proc had nothing after launches from new call paths */
 };
 
@@ -194,8 +194,8 @@ static int cpu_ring__open(struct sideband *s, pid_t pid, int cpu)
 	caps__raise();
 	ring->fd = open_event(pid, cpu, true);
 	if (ring->fd < 0 && errno == EINVAL)
-		ring->fd = open_event(pid, cpu, false);	/* Linux before 5.12 lacks build-ids in
-							 * events */
+		ring->fd = open_event(pid, cpu, false);	/* before Linux 5.12, events have no
+							 * build-ids */
 	err = ring->fd < 0 ? -errno : 0;
 	caps__lower();
 	if (err)
@@ -549,7 +549,8 @@ static void write_task(const struct task_event *e, struct writer *w)
 /*
  * Whether an event of an adopted process belongs to the recording. After an exec, events wait until
  * the BPF programs report whether the invoker may read the new image. If the invoker can no longer
- * read a process, its events wait until the BPF programs report since when.
+ * read a process, events of the process wait until the BPF programs report when the invoker lost
+ * the right.
  */
 static bool allowed(struct sideband *s, struct adopted *a, const struct perf_event_header *hdr)
 {

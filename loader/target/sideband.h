@@ -54,9 +54,9 @@ bool sideband__look(struct sideband *s, pid_t pid, const char *comm, uint64_t ti
 		    struct writer *w);
 
 /*
- * For a process that is not followed: writes an MMAP or COMM record that the process itself has
- * made about its image, which began at @begin_ns. Trusts only the record's pid and tid. Impossible
- * records, and those beyond a limit, are counted as lost.
+ * Writes an MMAP or COMM record that a process which is not followed has made about its own image.
+ * The image began at @begin_ns. Trusts only the record's pid and tid. Impossible records, and those
+ * beyond a limit, are counted as lost.
  */
 void sideband__take(struct sideband *s, const struct xpu_record *record, size_t size,
 		    uint64_t begin_ns, struct writer *w);

@@ -220,7 +220,7 @@ static int set_preload(const char *shim, bool waits)
 }
 
 /*
- * The child's side: waits until target__exec() releases it, then becomes the target. Does not
+ * Runs in the child: waits until target__exec() releases it, then becomes the target. Does not
  * return.
  */
 static _Noreturn void run_child(int go_fd, int error_fd, char *const argv[],

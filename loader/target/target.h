@@ -27,12 +27,12 @@ struct target {
 };
 
 /*
- * Remembers the signals, limits and environment for the target; to be called first, before xpuload
- * changes any of them.
+ * Remembers the signals, limits and environment for the target. Must be called first, before
+ * xpuload changes any of them.
  */
 void target__init(void);
 
-/* For a child of xpuload: restores the signals and limits that target__init() found. */
+/* Restores, in a child of xpuload, the signals and limits that target__init() found. */
 void target__restore(void);
 
 /*

@@ -16,7 +16,7 @@
 
 struct witness;
 
-/* Makes a witness. To be called with the relevant signals blocked. Return: NULL on failure. */
+/* Makes a witness. Must be called with the relevant signals blocked. Return: NULL on failure. */
 struct witness *witness__new(void);
 void witness__free(struct witness *w);
 

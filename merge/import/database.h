@@ -32,7 +32,8 @@ struct database {
 	struct msgs *msgs;
 	struct sqlite3 *db;
 	unsigned long failures;		/* number of failures before this file was opened */
-	uint64_t nr_strange;		/* rows with impossible values in the current table */
+	uint64_t nr_strange;		/* number of rows with impossible values in the current
+					 * table */
 	bool unclean;			/* some rows were skipped */
 };
 

@@ -46,8 +46,10 @@ struct epoch_work {
 
 struct epochs {
 	uint64_t nr_restarts;		/* how often ids begin again */
-	uint64_t nr_unclear;		/* device works that may belong to several calls */
-	uint64_t nr_foreign;		/* device works whose own call is certainly missing */
+	uint64_t nr_unclear;		/* number of device works that may belong to several
+					 * calls */
+	uint64_t nr_foreign;		/* number of device works whose own call is certainly
+					 * missing */
 };
 
 /*

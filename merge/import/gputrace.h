@@ -111,11 +111,13 @@ struct gputrace {
 	uint32_t rank, world_size;	/* rank in a distributed program; world_size 0: unknown */
 	bool has_rank;
 	struct epochs epochs;		/* how correlation ids began again; all are unique now */
-	uint64_t nr_strange;		/* lines or events that could not be read */
-	uint64_t nr_begins;		/* events that begin and never end; they are left out */
-	uint64_t nr_ends;		/* events that end and never begin; they are left out */
-	uint64_t nr_not_finite;		/* values such as NaN instead of numbers */
-	uint64_t nr_other;		/* records of other kinds */
+	uint64_t nr_strange;		/* number of lines or events that could not be read */
+	uint64_t nr_begins;		/* number of events that begin and never end; they are left
+					 * out */
+	uint64_t nr_ends;		/* number of events that end and never begin; they are left
+					 * out */
+	uint64_t nr_not_finite;		/* number of values such as NaN instead of numbers */
+	uint64_t nr_other;		/* number of records of other kinds */
 	const char *damage;		/* for JSON: the error, or NULL */
 	uint64_t damage_offset;		/* place of the error; everything before it has been read */
 };

@@ -167,8 +167,8 @@ struct nsys {
 	const char *host;		/* or NULL */
 	uint64_t epoch_ns;		/* the export's time 0, since 1970; or 0 */
 	ARRAY(struct nsys_proc) procs;
-	nsys_chains_t chains, os_chains;	/* chains of CUDA calls and of system calls ... */
-	nsys_frames_t frames, os_frames;	/* ... and their frames */
+	nsys_chains_t chains, os_chains;	/* chains of CUDA calls and of system calls */
+	nsys_frames_t frames, os_frames;	/* frames of these chains */
 	ARRAY(struct nsys_sample) samples;	/* by time */
 	ARRAY(uint32_t) regions;	/* ranges around kernels, outermost first */
 	struct idmap proc_ids;
@@ -185,9 +185,10 @@ struct nsys {
 	uint64_t before_ns;		/* how long the first event is before the export's time 0;
 					 * times in this struct count from the first event */
 	struct epochs epochs;
-	uint64_t nr_ranges_nowhere;	/* ranges without a thread */
-	uint64_t nr_too_deep;		/* ranges nested too deeply */
-	uint64_t nr_graphs_twice;	/* graphs recorded both as a whole and node by node */
+	uint64_t nr_ranges_nowhere;	/* number of ranges without a thread */
+	uint64_t nr_too_deep;		/* number of ranges nested too deeply */
+	uint64_t nr_graphs_twice;	/* number of graphs recorded both as a whole and node by
+					 * node */
 	bool has_nvtx;
 };
 

@@ -17,8 +17,8 @@ struct nsys_importer {
 	struct idmap threads;		/* maps globalTid to a thread of the recording */
 	struct idmap paths;		/* maps the interned description of a path to the path */
 	ARRAY(struct span) names;
-	ARRAY(uint64_t) sweep_tids;	/* globalTids by number, for nest__sweep() ... */
-	struct idmap sweep_ids;		/* ... and a map from a globalTid to its number */
+	ARRAY(uint64_t) sweep_tids;	/* globalTids by number, for nest__sweep() */
+	struct idmap sweep_ids;		/* maps a globalTid to its number */
 	struct paths range_paths;
 	uint32_t *calls;		/* all calls, sorted by thread and time */
 };

@@ -26,8 +26,9 @@ struct trace {
 	uint64_t nr_launches;
 	uint64_t nr_in_ops, nr_in_annotations;	/* launches with a path of operators, or of
 						 * annotations */
-	uint64_t nr_no_stack;		/* launches without a call path */
-	uint64_t nr_too_deep;		/* operators and annotations left out for their depth */
+	uint64_t nr_no_stack;		/* number of launches without a call path */
+	uint64_t nr_too_deep;		/* number of operators and annotations left out for their
+					 * depth */
 	uint64_t work_ns;
 	bool damaged;			/* a file is damaged: its end is missing */
 	bool odd;			/* some input could not be read */

@@ -30,15 +30,17 @@ struct twofile {
 	uint64_t nr_stacks, nr_launches;	/* nr_launches: launches of kinds that the stacks
 						 * have */
 	uint64_t nr_certain, nr_uncertain, nr_no_stack;	/* launches by result of the match */
-	uint64_t nr_no_launch;			/* stacks without a launch */
-	uint64_t nr_uncertain_stacks;		/* stacks whose launch is unknown or missing */
+	uint64_t nr_no_launch;			/* number of stacks without a launch */
+	uint64_t nr_uncertain_stacks;		/* number of stacks whose launch is unknown or
+						 * missing */
 	uint64_t nr_calls, nr_works;
 	uint32_t nr_paths, nr_named;		/* call paths; and call paths that name a kernel */
 	uint64_t stacks_ns, gpu_ns, work_ns;	/* time spans of the stacks and of the records;
 						 * total time of device work */
 	int64_t offset_ns;
 	struct align_stretch stretches[ALIGN_STRETCHES];
-	uint32_t nr_stretches;			/* above one: no single offset fits all stacks */
+	uint32_t nr_stretches;			/* number of stretches; above one: no single offset
+						 * fits all stacks */
 	bool was_set;				/* a clock seems to have been set */
 	double jitter_ns, drift_ppm;
 	uint32_t nr_offsets, nr_pairs, nr_stack_threads, nr_launch_threads;

@@ -74,26 +74,28 @@ struct join {
 	bool is_new;			/* match has not been returned yet */
 	bool first;			/* no record of serving has been returned yet */
 	struct join_waiting *serving;	/* device records for match.launch */
-	size_t nr_left;			/* after join__finish(): how many entries were not returned
-					 * yet, ... */
-	struct join_entry *left;	/* ... and the first of them */
+	size_t nr_left;			/* after join__finish(): number of entries that were not
+					 * returned yet */
+	struct join_entry *left;	/* the first of these entries */
 	struct join_entry *slots;	/* by key */
-	size_t nr_slots;		/* 0 or a power of two */
-	size_t nr_entries;		/* entries in use */
+	size_t nr_slots;		/* number of slots: 0 or a power of two */
+	size_t nr_entries;		/* number of entries in use */
 	unsigned int hash_shift;
 	struct join_waiting *free_waiting;
 	struct arena arena;		/* memory of waiting records */
 	uint64_t spread;		/* multiplier of keys */
 
 	uint64_t nr_launches;
-	uint64_t nr_matched;		/* launches that own at least one record */
-	uint64_t nr_pending;		/* launches that own no record */
-	uint64_t nr_duplicates;		/* launches in nr_pending whose id was already in use */
-	uint64_t nr_works;		/* device records */
+	uint64_t nr_matched;		/* number of launches that own at least one record */
+	uint64_t nr_pending;		/* number of launches that own no record */
+	uint64_t nr_duplicates;		/* number of launches in nr_pending whose id was already in
+					 * use */
+	uint64_t nr_works;		/* number of device records */
 	uint64_t nr_works_matched;
-	uint64_t nr_orphans;		/* device records without a launch */
-	uint64_t nr_forgotten;		/* matched launches that are no longer in the table */
-	uint64_t nr_late;		/* records matched by the rescan */
+	uint64_t nr_orphans;		/* number of device records without a launch */
+	uint64_t nr_forgotten;		/* number of matched launches that are no longer in the
+					 * table */
+	uint64_t nr_late;		/* number of records matched by the rescan */
 	uint64_t nr_waiting;
 };
 

@@ -66,9 +66,8 @@ struct session_sink {
 	/* Takes the end of the reading, for a sink made apart. May be NULL. */
 	void (*end)(void *ctx);
 	/*
-	 * For a sink made apart: called in the order of the recordings, when frames of its model @m
-	 * have names. May be NULL.
-	 * Return: 0 or -errno.
+	 * Called for each sink that was made apart, in the order of the recordings, when frames of
+	 * its model @m have names. May be NULL. Return: 0 or -errno.
 	 */
 	int (*named)(void *ctx, const struct model *m);
 	/*

@@ -107,18 +107,19 @@ struct sums {
 	uint64_t first_ns, last_ns;	/* begin of the earliest launch or work, end of the
 					 * latest */
 	uint64_t from_ns, to_ns;	/* set at the end: first_ns, last_ns, cut by the filter */
-	size_t nr_windows;		/* capture windows; 0: everything was recorded */
+	size_t nr_windows;		/* number of capture windows; 0: everything was recorded */
 	struct busy windows;		/* when at least one window was open */
-	uint64_t nr_works[3];		/* for LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET: works that
-					 * passed the filter */
-	uint64_t nr_left_out;		/* device records that the filter left out, and ... */
-	uint64_t nr_parts;		/* ... how many of them are in the sums in part; ... */
-	uint64_t nr_pending_left_out;	/* ... launches without device records */
-	uint64_t nr_samples;		/* samples that passed the filter */
+	uint64_t nr_works[3];		/* number of kernels, copies and sets that passed the
+					 * filter, by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET */
+	uint64_t nr_left_out;		/* number of device records that the filter left out */
+	uint64_t nr_parts;		/* how many of nr_left_out are in the sums in part */
+	uint64_t nr_pending_left_out;	/* number of launches without device records that the filter
+					 * left out */
+	uint64_t nr_samples;		/* number of samples that passed the filter */
 	uint64_t own_ns;		/* CPU time of the shim's threads, which is left out */
-	uint64_t nr_calls;		/* calls that passed the filter */
-	uint64_t nr_accounts;		/* threads that passed the filter and whose lives are
-					 * accounted for */
+	uint64_t nr_calls;		/* number of calls that passed the filter */
+	uint64_t nr_accounts;		/* number of threads that passed the filter and whose lives
+					 * are accounted for */
 	const struct model *model;
 };
 

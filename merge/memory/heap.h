@@ -368,7 +368,7 @@ int heap__each(const struct heap *h, uint32_t proc, heap_alloc_fn fn, void *ctx)
  */
 int heap__finish(struct heap *h, uint64_t time_ns);
 
-/* Return: whether the moment was reached; *@time_ns: when, for holders of the place. */
+/* Return: whether the moment was reached. Sets *@time_ns to its time, which may differ by place. */
 bool heap__moment(const struct heap *h, const struct heap_place *p, enum heap_moment moment,
 		  uint64_t *time_ns);
 

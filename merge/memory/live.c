@@ -63,8 +63,8 @@ struct live {
 	ARRAY(struct live_proc) procs;
 	ARRAY(uint32_t) free;		/* unused indices in procs */
 	ARRAY(struct live_gpu) gpus;
-	struct idmap by_device;		/* maps (process, GPU number) to an index in gpus ... */
-	struct idmap by_gpu;		/* ... and maps (process, index) to the first number */
+	struct idmap by_device;		/* maps (process, GPU number) to an index in gpus */
+	struct idmap by_gpu;		/* maps (process, index in gpus) to the first GPU number */
 	struct alloc_pack pack;
 	ARRAY(uint32_t) all;		/* live memory of a process: indices in heap.allocs */
 	uint64_t nr_beyond;

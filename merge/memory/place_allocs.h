@@ -15,7 +15,10 @@
 
 struct collect;
 
-/* In the first pass: notes what events a record has, and when they were. Return: 0 or -ENOMEM. */
+/*
+ * Notes, in the first pass, which events a record has, and when they happened. Return: 0 or
+ * -ENOMEM.
+ */
 int allocs__take(struct alloc_records *records, struct collect *c,
 		 const struct xpu_record_allocs *rec);
 

@@ -19,7 +19,8 @@ extern const struct section section_memory_devices, section_memory_moments, sect
 struct memory_peak {
 	uint64_t bytes;			/* 0: no memory was recorded, or none was used */
 	uint64_t at_ns;			/* time since the start */
-	size_t nr_recordings;		/* recordings with memory; the peak is of one recording */
+	size_t nr_recordings;		/* number of recordings with memory; the peak is of one
+					 * recording */
 	/* Sums of --memory peak, for devices and for the host, at the peaks of all recordings. */
 	struct heap_parts parts;
 	uint64_t host_bytes;

@@ -801,8 +801,8 @@ static void print_parts(FILE *f, const struct memory_peak *peak)
 {
 	const struct heap_parts *p = &peak->parts;
 	const struct {
-		const char *sum;	/* the sum of this part and the parts after it; NULL: like
-					 * the part before */
+		const char *sum;	/* the name of a sum that begins with this part; NULL: the
+					 * part belongs to the same sum as the part before it */
 		const char *part;
 		uint64_t bytes;
 	} parts[] = {

@@ -76,8 +76,8 @@ struct metric_set *metrics__set(const struct metrics *m, uint32_t recording, uin
 void metrics__cut(struct metrics *m, uint64_t begin_ns, uint64_t end_ns);
 
 /*
- * Finds the GPU of each metric set of a recording. To be called after the recording has been read.
- * Return: 0 or -ENOMEM.
+ * Finds the GPU of each metric set of a recording. Must be called after the recording has been
+ * read. Return: 0 or -ENOMEM.
  */
 int metrics__find_gpus(struct metrics *m, uint32_t recording, struct gpus *gpus);
 

@@ -174,8 +174,8 @@ static int metered_rows__get(metered_rows_t *rows, struct idmap *index, const st
 
 /*
  * Makes the columns: the first @before columns of the section, a column for each metric, then the
- * other columns of the section. Tables for people lack clocks, which are similar in all rows, or
- * metrics that are always 0. Return: 0 or -ENOMEM.
+ * other columns of the section. Tables for people leave out clock rates, which are similar in all
+ * rows, and metrics that are always 0. Return: 0 or -ENOMEM.
  */
 static int metered_rows__columns(struct section_rows *to, const struct column *columns, size_t nr,
 				 size_t before, const metered_rows_t *rows)

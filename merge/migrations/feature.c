@@ -71,7 +71,7 @@ struct migration_sum {
 
 struct migrations {
 	ARRAY(struct migration) list;
-	size_t nr_settled;		/* migrations of earlier recordings */
+	size_t nr_settled;		/* number of migrations of earlier recordings */
 	ARRAY(struct managed_event) events;	/* allocations' events, until they are settled */
 	struct idmap next;		/* for each process: the number of its next record */
 	ARRAY(struct migration_sum) sums;

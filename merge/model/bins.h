@@ -63,9 +63,9 @@ struct bins_keys {
 	 */
 	uint32_t (*group)(void *ctx, uint32_t key);
 	/*
-	 * Finds the key that a key's sums move to, if there must be fewer keys; it may be the key
-	 * itself. Called once for each key, the lowest first. NULL: all keys are needed. Return: 0
-	 * or -ENOMEM.
+	 * Reduces the number of keys: sets *@to to the key that takes over the sums of @key, and
+	 * may be @key itself. Called once for each key, the lowest first. NULL: all keys are
+	 * needed. Return: 0 or -ENOMEM.
 	 */
 	int (*coarser)(void *ctx, uint32_t key, uint32_t *to);
 	void *ctx;
@@ -90,7 +90,7 @@ struct bins {
 	size_t max_sums;
 	bool full;			/* keys have no groups and are too many: nothing is kept */
 	bool is_coarse;			/* keys have been summed up by of.coarser() */
-	uint64_t nr_grouped;		/* keys that have been summed up by group */
+	uint64_t nr_grouped;		/* number of keys that have been summed up by group */
 };
 
 void bins__init(struct bins *b, size_t max_sums, const struct bins_keys *keys);

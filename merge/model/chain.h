@@ -46,10 +46,12 @@ struct chain {
 	uint32_t launched;		/* GRAPH_BOTH: the path is the stack of this chain, ... */
 	uint32_t captured;		/* ... "[captured at]", and the stack of this chain;
 					 * otherwise NO_INDEX */
-	uint32_t range;			/* by_range: index in ranges.list, or NO_RANGE; ... */
-	uint32_t in_range;		/* ... the same call path's chain without ranges */
+	uint32_t range;			/* by_range: index in ranges.list, or NO_RANGE */
+	uint32_t in_range;		/* by_range: the chain of the same call path without
+					 * ranges */
 	uint64_t nr_launches;
-	uint64_t nr_nodes;		/* nodes of CUDA graphs made here by explicit calls */
+	uint64_t nr_nodes;		/* number of nodes of CUDA graphs made here by explicit
+					 * calls */
 	uint64_t nr_pending;
 	uint64_t nr_samples;
 	const struct stack *stack;

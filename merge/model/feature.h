@@ -210,7 +210,8 @@ struct feature_command {
 };
 
 /*
- * Functions may be NULL. Those that return int return 0 or -ENOMEM, if no other values are named.
+ * Functions may be NULL. Functions that return int return 0 or -ENOMEM, unless their comments name
+ * other values.
  */
 struct feature {
 	const char *name;

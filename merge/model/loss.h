@@ -16,21 +16,25 @@
 #include "xpu_record.h"
 
 struct loss {
-	uint64_t nr_launches;		/* launch records, except those counted separately below */
-	uint64_t nr_matched;		/* launches in nr_launches with at least one device
-					 * record */
-	uint64_t nr_pending;		/* launches in nr_launches without device records */
-	uint64_t nr_duplicates;		/* launches in nr_pending whose id was already in use */
-	uint64_t nr_captured;		/* launches captured into graphs and not run, counted
+	uint64_t nr_launches;		/* number of launch records, except those counted separately
+					 * below */
+	uint64_t nr_matched;		/* number of launches in nr_launches with at least one
+					 * device record */
+	uint64_t nr_pending;		/* number of launches in nr_launches without device
+					 * records */
+	uint64_t nr_duplicates;		/* number of launches in nr_pending whose id was already in
+					 * use */
+	uint64_t nr_captured;		/* number of launches captured into graphs and not run,
+					 * counted separately */
+	uint64_t nr_refused;		/* number of launches for which CUDA returned an error,
+					 * counted separately */
+	uint64_t nr_no_bytes;		/* number of copies and memsets of 0 bytes, counted
 					 * separately */
-	uint64_t nr_refused;		/* launches for which CUDA returned an error, counted
-					 * separately */
-	uint64_t nr_no_bytes;		/* copies and memsets of 0 bytes, counted separately */
 	uint64_t at_detach;		/* launches without device work at the detach, counted
 					 * separately */
-	uint64_t nr_works;		/* device records */
-	uint64_t nr_orphans;		/* device records without a launch, except before_attach and
-					 * after_detach */
+	uint64_t nr_works;		/* number of device records */
+	uint64_t nr_orphans;		/* number of device records without a launch, except
+					 * before_attach and after_detach */
 	uint64_t before_attach;		/* device records launched before xpuload attached */
 	uint64_t after_detach;		/* device records launched after xpuload detached */
 	uint64_t at_edges;		/* launches made while xpuload attached or detached its
@@ -85,7 +89,7 @@ struct loss {
 					 * requested */
 	uint64_t stalls_unexplained;	/* PC samples that CUPTI counts but does not deliver */
 	uint64_t unsymbolized;		/* frames shown without a function name */
-	uint64_t nr_frames;		/* frames shown */
+	uint64_t nr_frames;		/* number of frames shown */
 };
 
 /* Adds the losses of another recording. */

@@ -29,7 +29,8 @@ struct image {
 	uint64_t time_ns;			/* time of the image's fork or exec */
 	struct image *parent;			/* the image from which it inherited maps, or
 						 * NULL */
-	uint32_t parent_epoch;			/* ... as of this epoch */
+	uint32_t parent_epoch;			/* the epoch of the parent whose maps were
+						 * inherited */
 	struct maps live;
 	ARRAY(struct map) dead;			/* replaced maps, by epoch_to */
 	ARRAY(uint64_t) epochs;			/* when epochs 1, 2, ... began */
@@ -72,7 +73,7 @@ struct machine {
 	} *events;
 	size_t nr_events, cap_events;
 
-	uint64_t nr_crowded;			/* replaced maps beyond IMAGE_MAX_DEAD */
+	uint64_t nr_crowded;			/* number of replaced maps beyond IMAGE_MAX_DEAD */
 
 	struct machine_task *tasks;		/* threads by (pid, tid) */
 	struct machine_pid *pids;

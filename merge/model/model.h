@@ -33,8 +33,8 @@ struct reader;
 struct thread {
 	uint32_t proc;			/* index in machine.procs */
 	uint32_t tid;
-	const char *comm;		/* the name at the time of the last question ... */
-	uint64_t from_ns, to_ns;	/* ... and the span of time for which it holds */
+	const char *comm;		/* the name at the time of the last question */
+	uint64_t from_ns, to_ns;	/* the span of time for which comm holds */
 	uint64_t nr_launches;
 	uint64_t nr_samples;
 };

@@ -30,7 +30,7 @@ struct nvtx_work {
 /* all ranges with one name */
 struct nvtx_name {
 	struct stats ns;		/* times from opening to closing */
-	uint64_t nr_unclosed;		/* ranges still open at the end */
+	uint64_t nr_unclosed;		/* number of ranges still open at the end */
 	uint64_t nr_before, nr_after;	/* ranges with parts in files that are not read: in earlier
 					 * files, and in later files; only .ns of the file with
 					 * their end counts them */

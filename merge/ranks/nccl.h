@@ -181,36 +181,40 @@ struct nccl_thread {
 
 /* counts of operations and kernels that are left out, by reason */
 struct nccl_counts {
-	uint64_t nr_ops;		/* collectives, sends and receives that ran */
+	uint64_t nr_ops;		/* number of collectives, sends and receives that ran */
 	uint64_t nr_paired;		/* how many of nr_ops are paired */
-	uint64_t nr_alone;		/* no other rank of the communicator is recorded, or it has
-					 * only one rank */
-	uint64_t nr_missing;		/* no other rank has the operation: a rank ended earlier, or
-					 * is cut off */
-	uint64_t nr_older;		/* the communicator is older than the recording of a rank,
-					 * or a rank lost ranges */
-	uint64_t nr_late;		/* counted from the end: operations before xpuload attached
-					 * to another rank */
+	uint64_t nr_alone;		/* number of operations in communicators with one rank, or
+					 * with no other recorded rank */
+	uint64_t nr_missing;		/* number of operations that no other rank has: a rank ended
+					 * earlier, or is cut off */
+	uint64_t nr_older;		/* number of operations of communicators that are older than
+					 * the recording of a rank, or in which a rank lost
+					 * ranges */
+	uint64_t nr_late;		/* number of operations before xpuload attached to another
+					 * rank, counted from the end */
 	uint64_t nr_from_end;		/* how many of nr_paired are counted from the end */
-	uint64_t nr_disagree;		/* ranks have different operations with this or an earlier
-					 * number */
-	uint64_t nr_no_rank;		/* sends and receives of a rank whose number is unknown */
+	uint64_t nr_disagree;		/* number of operations at or after a number with which
+					 * ranks have different operations */
+	uint64_t nr_no_rank;		/* number of sends and receives of a rank whose number is
+					 * unknown */
 	uint64_t nr_no_kernel;		/* how many of nr_paired have no kernel on this rank */
-	uint64_t nr_captured;		/* calls that made nodes of graphs */
+	uint64_t nr_captured;		/* number of calls that made nodes of graphs */
 	uint64_t paired_ns;		/* time of kernels of paired operations: waits and
 					 * transfers */
 	uint64_t wait_ns;
 	uint64_t unpaired_ns;		/* time of kernels of other operations */
-	uint64_t nr_by_stream;		/* kernels that are paired by their order in streams */
-	uint64_t nr_own_threads;	/* kernels launched by NCCL's own threads, joined with calls
-					 * in order */
-	uint64_t nr_setup;		/* copies and memsets that come with a kernel: NCCL connects
-					 * ranks with them */
+	uint64_t nr_by_stream;		/* number of kernels that are paired by their order in
+					 * streams */
+	uint64_t nr_own_threads;	/* number of kernels launched by NCCL's own threads, joined
+					 * with calls in order */
+	uint64_t nr_setup;		/* number of copies and memsets that come with a kernel:
+					 * NCCL connects ranks with them */
 	uint64_t setup_ns;
-	uint64_t nr_kernels_shared;	/* kernels of groups with several communicators whose
-					 * streams do not tell the communicators apart */
+	uint64_t nr_kernels_shared;	/* number of kernels of groups with several communicators
+					 * whose streams do not tell the communicators apart */
 	uint64_t shared_ns;
-	uint64_t nr_launches_unplaced;	/* launches in an NCCL range that no event opened */
+	uint64_t nr_launches_unplaced;	/* number of launches in an NCCL range that no event
+					 * opened */
 };
 
 struct nccl {

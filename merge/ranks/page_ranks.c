@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * page_ranks.c - writes the page of the command "ranks": html.c's page with two sides and a member
- * "ranks"
+ * page_ranks.c - writes the page of the command "ranks": the page of html.c, with two sides, and
+ * with a member "ranks" in its data
  *
  * The tree shows what each straggler did before others waited for it: side 1 is the straggler, side
  * 0 the median of the other ranks. The owner of a cell is the straggler. The member is

@@ -43,7 +43,8 @@ struct rank {
 	uint64_t unpaired_ns;		/* ... and in other operations */
 	uint64_t gpu_wait_ns;		/* time in which the rank's threads waited for a device */
 	uint64_t nr_ops, nr_paired;
-	uint64_t nr_last;		/* operations in which others waited for this rank */
+	uint64_t nr_last;		/* number of operations in which others waited for this
+					 * rank */
 	uint64_t caused_ns;		/* total of these waits; over all ranks: wait_ns -
 					 * start_wait_ns */
 	uint64_t start_wait_ns;		/* the part of wait_ns while ranks start, which is blamed on
@@ -52,9 +53,10 @@ struct rank {
 
 /* the origin of the ranks' numbers */
 enum rank_numbers {
-	RANKS_BY_LABEL,			/* the launcher gives them: RANK, SLURM_PROCID and so on */
-	RANKS_BY_COMM,			/* the largest communicator of each gives them */
-	RANKS_BY_ORDER,			/* the order of recordings and processes gives them */
+	RANKS_BY_LABEL,			/* from the launcher: RANK, SLURM_PROCID and so on */
+	RANKS_BY_COMM,			/* their ranks in the largest communicator of each
+					 * process */
+	RANKS_BY_ORDER,			/* from the order of recordings and processes */
 };
 
 /* time on a path that made a rank late */

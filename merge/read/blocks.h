@@ -22,7 +22,7 @@ struct damage {
 	uint64_t offset, bytes;		/* where the damage is in the file; bytes 0: blocks are
 					 * missing there */
 	uint64_t nr_blocks;		/* number of lost blocks, as far as known */
-	uint64_t nr_launches;		/* launches in the lost blocks */
+	uint64_t nr_launches;		/* number of launches in the lost blocks */
 	const char *what;
 };
 

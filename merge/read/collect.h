@@ -17,8 +17,8 @@ struct collect_take {
 struct collect {
 	struct found *found;		/* result: the definitions by id */
 	struct model *model;		/* result: the definitions */
-	struct loss *loss;		/* result: the damage to the recording ... */
-	struct msgs *msgs;		/* ... and its description */
+	struct loss *loss;		/* result: the damage to the recording */
+	struct msgs *msgs;		/* descriptions of this damage */
 	bool has_recorder;		/* the recording was recorded, not imported */
 	uint64_t begin_ns;		/* when the recording, or its first file, began */
 	uint64_t made_ns;		/* latest time in a record of the recorder or Linux */

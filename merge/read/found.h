@@ -41,14 +41,14 @@ struct stream_def {
 struct sent {
 	const struct xpu_record_counters *last;	/* nr_batches 0: the process never sent counters */
 	uint64_t allocs_ns;			/* time of the process's last memory event */
-	const struct xpu_record_counters *first;	/* counters when the recording began ... */
-	uint64_t baseline;			/* ... which were read up to this
-						 * record_iter__place() */
-	uint64_t nr_batches;			/* batches that have arrived */
+	const struct xpu_record_counters *first;	/* counters when the recording began */
+	uint64_t baseline;			/* the record_iter__place() up to which first was
+						 * read */
+	uint64_t nr_batches;			/* number of batches that have arrived */
 	bool carried;				/* @first is from CARRIED, and is not replaced */
 	bool lost;				/* earlier files lack some records */
 	bool final;				/* no later file has records of the process */
-	uint64_t nr_allocs;		/* memory events in the recording */
+	uint64_t nr_allocs;		/* number of memory events in the recording */
 };
 
 /* When a process with a given pid ended. */

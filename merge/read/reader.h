@@ -63,16 +63,17 @@ struct record_iter {
 	uint64_t offset;		/* where the next record is, or what stopped the walk */
 	uint64_t size;			/* the end of the run */
 	uint64_t file_offset;		/* offset of @base in the file, or of the run's block */
-	struct blocks *blocks;		/* where the next run comes from, or NULL */
+	struct blocks *blocks;		/* the blocks of the file, whose records are the next runs;
+					 * or NULL */
 	uint64_t passed;		/* bytes of the earlier blocks */
-	uint64_t nr_damages;		/* damages in the file before the record */
+	uint64_t nr_damages;		/* number of damages in the file before the record */
 	bool nested;			/* inside a batch */
 	bool in_block;
 	bool unknown_too;		/* set by the caller: return unknown records, too */
 	bool known;			/* the last record has a known type, and was checked */
 	enum records_end end;
 	const char *what;		/* for RECORDS_CUT and RECORDS_CORRUPT: the reason */
-	uint64_t nr_skipped;		/* records of unknown types */
+	uint64_t nr_skipped;		/* number of records of unknown types */
 	uint64_t released;		/* bytes that reader__release() has given back */
 };
 

@@ -30,9 +30,9 @@ struct stall_sums {
 	uint64_t exact;			/* samples in readings with one call path */
 	uint64_t shared;
 	uint64_t no_launch;		/* samples in readings without a known launch */
-	uint64_t kernels_ns;		/* device time of all kernels ... */
-	uint64_t covered_ns;		/* ... and how much of it has samples; both 0 without
-					 * spans */
+	uint64_t kernels_ns;		/* device time of all kernels */
+	uint64_t covered_ns;		/* the part of kernels_ns that has samples; both are 0
+					 * without spans */
 };
 
 void stall_sums__exit(struct stall_sums *s);

@@ -14,8 +14,8 @@
 /* a place in a kernel, summed over all GPUs */
 struct stall_row {
 	const char *kernel, *place;	/* interned */
-	const char *reason;		/* the most frequent reason, and ... */
-	uint64_t first;			/* ... its samples */
+	const char *reason;		/* the most frequent reason */
+	uint64_t first;			/* samples with the most frequent reason */
 	uint64_t samples, not_issued;
 };
 

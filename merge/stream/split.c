@@ -63,7 +63,7 @@ struct split {
 	ARRAY(struct named) names;	/* the kept files, oldest first */
 	bool failing;			/* the last file could not be written */
 	uint64_t nr_lost, lost_bytes;	/* failed files since the last good file; bytes to report */
-	uint64_t nr_lost_launches;	/* launches in these files */
+	uint64_t nr_lost_launches;	/* number of launches in these files */
 	uint64_t told_bytes;		/* lost bytes that @outfile reports after its checkpoint */
 	bool ended;
 	uint64_t end_ns;		/* end of the recording */

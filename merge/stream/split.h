@@ -43,9 +43,9 @@ struct split_result {
 	uint64_t nr_files;
 	uint64_t nr_forced;		/* see held__nr_forced() */
 	uint64_t nr_beyond;		/* see carry__nr_beyond() */
-	uint64_t nr_damaged;		/* damaged batches */
+	uint64_t nr_damaged;		/* number of damaged batches */
 	uint64_t nr_skipped;		/* bytes that belong to no whole block */
-	uint64_t nr_lost;		/* files that could not be written completely */
+	uint64_t nr_lost;		/* number of files that could not be written completely */
 	char what[256];			/* the error, if split__run() fails */
 };
 

@@ -96,8 +96,8 @@ struct callchains {
 	struct arena arena;
 	ARRAY(struct chain_frame) chain;
 	ARRAY(const struct frame *) scratch;
-	uint64_t nr_frames;		/* frames shown in all call paths */
-	uint64_t nr_unsymbolized;	/* frames shown without a function name */
+	uint64_t nr_frames;		/* number of frames shown in all call paths */
+	uint64_t nr_unsymbolized;	/* number of frames shown without a function name */
 };
 
 void callchains__init(struct callchains *c, struct dsos *dsos, struct strpool *strings, bool trim);

@@ -57,7 +57,8 @@ struct dso {
 				 * code */
 	enum dso_state state;
 	const char *why;	/* why the file is not loaded; NULL if it has no problem */
-	uint64_t nr_unnamed;	/* frames shown without a function name; the caller counts them */
+	uint64_t nr_unnamed;	/* number of frames shown without a function name; the caller counts
+				 * them */
 	uint8_t build_id[XPU_BUILD_ID_LEN];
 	uint8_t build_id_len;	/* 0: the mapping has no build-id */
 	uint32_t pid;		/* a process that had mapped the file */

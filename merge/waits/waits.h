@@ -44,7 +44,7 @@ struct waits {
 	struct idmap group_of;		/* (scope, context) */
 	struct idmap launches;		/* has the (scope, correlation id) of waits in launches */
 	ARRAY(uint32_t) by_thread;	/* indices in the list, in order of thread id and start */
-	uint64_t nr_crowded;		/* waits and works that waits__share() left out */
+	uint64_t nr_crowded;		/* number of waits and works that waits__share() left out */
 };
 
 void waits__init(struct waits *w);
@@ -76,8 +76,8 @@ const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t
 
 /* Takes the results of waits__share(). The functions return 0, or -errno to stop. */
 struct waits_listener {
-	const struct filter *filter;	/* may be NULL; the filter's times count ... */
-	uint64_t start_ns;		/* ... from this time */
+	const struct filter *filter;	/* may be NULL */
+	uint64_t start_ns;		/* the time from which the filter's times count */
 	/*
 	 * Called once for each leaf that has a share of a wait. @part_ns: the part that passes the
 	 * filter.

@@ -20,7 +20,8 @@ struct line_sum {
 	uint64_t sum_ns;
 	uint64_t nr;
 	uint64_t bytes;
-	uint64_t nr_samples;		/* the line's CPU samples, whose time is samples_ns */
+	uint64_t nr_samples;		/* number of the line's CPU samples, whose time is
+					 * samples_ns */
 	uint64_t samples_ns;
 	bool has_bytes;
 };

@@ -56,8 +56,8 @@ struct format {
 					 * requested values */
 	bool exports_events;		/* for --nsys: writes what Nsight Systems' own tool would
 					 * write */
-	const struct format *as;	/* if not NULL, this format is the other format ... */
-	enum table_format table_format;	/* ... with tables in this form */
+	const struct format *as;	/* if not NULL, this format is the format @as */
+	enum table_format table_format;	/* the form of its tables */
 	uint32_t options;		/* FORMAT_*, or'ed */
 	uint32_t units, diff_units;	/* 1 << enum unit, or'ed; 0: the unit does not matter */
 	uint32_t by;			/* values that --by may have: 1 << enum by, or'ed, or 0 for

@@ -49,7 +49,7 @@ struct section {
 	bool on_page;			/* for a table of a feature: the html page also has its
 					 * first rows */
 
-	/* For a recording that has no rows: the option that records them, or NULL. */
+	/* The option that records the rows, for recordings without rows; or NULL. */
 	const char *from;
 	/*
 	 * Return: whether rows were recorded, so that having none is an answer. NULL: if recorded,

@@ -387,10 +387,7 @@ static int table__print(struct table *t)
 	return err;
 }
 
-/*
- * ---- the whole table
- * -----------------------------------------------------------------------------
- */
+/* ---- the whole table ------------------------------------------------------------------------- */
 
 void table__begin(struct table *t, const char *name, const struct column *columns,
 		  size_t nr_columns)

@@ -438,10 +438,7 @@ bool text__why_no_rows(const char *table, const struct session *s, const char **
 	return false;
 }
 
-/*
- * ---- the whole summary
- * ------------------------------------------------------------------------------
- */
+/* ---- the whole summary ----------------------------------------------------------------------- */
 
 static void text__stacks(const struct session *s, FILE *f)
 {

@@ -18,10 +18,7 @@
 #define PERMILLE	"%" PRIu64 ".%" PRIu64 " %%"
 #define PERMILLE_OF(n)	(n) / 10, (n) % 10
 
-/*
- * ---- how long the program took, and how busy the GPUs were
- * ----------------------------------------------------------------------
- */
+/* ---- how long the program took, and how busy the GPUs were ----------------------------------- */
 
 /* a GPU that ran something */
 struct busy_gpu {

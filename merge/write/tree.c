@@ -588,10 +588,7 @@ int tree__add_rest(struct tree *t, const struct session *s, const struct aggrega
 	return err;
 }
 
-/*
- * ---- paths that are given by names
- * --------------------------------------------------------------------------
- */
+/* ---- paths that are given by names ----------------------------------------------------------- */
 
 /* Goes down along the frames of a path. */
 static int adder__frames(struct adder *a, const char *frames, uint32_t *node)

@@ -118,8 +118,8 @@ int tree__add(struct tree *t, const struct session *s, unsigned int side,
 
 /* time on a call path that is given by names */
 struct tree_path {
-	enum by by;			/* the property of its owner ... */
-	const char *label;		/* ... and its text, as a frame at the root shows it */
+	enum by by;			/* the property of the path's owner */
+	const char *label;		/* text of this property, as a frame at the root shows it */
 	const char *frames;		/* names of frames, root first, with ';' between them; ""
 					 * for no frames */
 	const char *leaf;		/* the name of the work that ran; NULL: the last frame

@@ -24,9 +24,9 @@ int all_threads__wait_moved(uint64_t timeout_ns);
 void all_threads__barrier(void);
 
 /*
- * Sets the function that is called as a watched thread ends. To be called early, to get one of the
- * process's first keys: for a later key the C library allocates memory when a thread first uses it,
- * which a signal handler must not do.
+ * Sets the function that is called as a watched thread ends. Must be called early, to get one of
+ * the process's first keys: for a later key the C library allocates memory when a thread first uses
+ * it, which a signal handler must not do.
  */
 void all_threads__call_at_end(void (*fn)(void));
 

@@ -46,7 +46,7 @@ static inline uint64_t clock__ns(void)
  */
 void clock__find_namespace(void);
 
-/* Checks once whether the counter can be used. To be called before the other functions. */
+/* Checks once whether the counter can be used. Must be called before the other functions. */
 void clock__init(void);
 
 /*

@@ -26,7 +26,7 @@ struct label {
 struct launcher_labels {
 	struct label v[LABELS_MAX];
 	size_t nr;
-	size_t nr_refused;		/* variables with implausible values */
+	size_t nr_refused;		/* number of variables with implausible values */
 	const char *refused;		/* the name of the first of them */
 };
 

@@ -42,7 +42,7 @@ static inline pid_t libc__tid(void)
 }
 
 /*
- * Finds the functions that older versions of glibc lack. To be called before the functions below.
+ * Finds the functions that older versions of glibc lack. Must be called before the functions below.
  */
 void libc__init(void);
 

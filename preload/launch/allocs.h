@@ -50,7 +50,7 @@ static inline uint64_t allocs__order(unsigned int nr)
 }
 
 /*
- * Starts recording; not to be called again before allocs__stop(). @late: the process has already
+ * Starts recording. Must not be called again before allocs__stop(). @late: the process has already
  * used the GPU.
  */
 void allocs__start(bool late);

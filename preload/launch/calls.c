@@ -48,7 +48,7 @@ struct call_log {
 	uint32_t tid;
 	uint64_t head, tail;		/* as in struct xpu_log */
 	uint64_t end;			/* there is room for entries before this number */
-	uint64_t nr_alone;		/* calls sent without being logged */
+	uint64_t nr_alone;		/* number of calls sent without being logged */
 	unsigned int clock;		/* index of the clock that turns ticks into ns */
 	struct xpu_clock clocks[2];
 	struct call_entry entries[NR_ENTRIES];

@@ -164,8 +164,9 @@ static __attribute__((noinline, cold)) void tell_nested(struct launcher *t, uint
 }
 
 /*
- * During the capture of a launch the thread's slot still names that launch, so that nobody waits
- * for its device record. In an explicit call the slot names no launch, or a launch of another API.
+ * While a launch is captured, the thread's slot still names it. The node gets the launch's id, so
+ * that xpumerge expects no device record for the launch. In an explicit call the slot names no
+ * launch, or a launch of another API.
  */
 __attribute__((cold)) void launch__node_made(uint64_t node, uint32_t domain, uint32_t call)
 {

@@ -30,10 +30,10 @@ struct launcher {
 						 * handlers */
 	atomic_uint range_logged;		/* the range_id that the log's entries belong to */
 	atomic_uint_fast64_t nr_launches;	/* written by the thread alone */
-	atomic_uint_fast64_t nr_ranges;		/* the same */
+	atomic_uint_fast64_t nr_ranges;		/* written by the thread alone */
 	uint32_t stuck_id;			/* a launch that launcher__close() has waited for;
 						 * under lock */
-	atomic_uint_fast64_t nr_allocs;		/* the same */
+	atomic_uint_fast64_t nr_allocs;		/* written by the thread alone */
 	struct alloc_call alloc_call;
 	struct launcher *next;
 	unsigned int pages;			/* number of its shared memory: see
@@ -100,7 +100,7 @@ void launcher__send(struct launch_totals *totals);
 void launcher__repeat_definitions(void);
 
 /*
- * Drops the entries that threads logged while nobody listened. To be called before
+ * Drops the entries that threads logged while nobody listened. Must be called before
  * launcher__enable(true).
  */
 void launcher__discard(void);

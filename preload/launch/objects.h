@@ -23,9 +23,9 @@ struct object {
 };
 
 /*
- * Chooses the C library's function, if that finds the shim's own code, or the table. To be called
- * after generation__find() and before the first objects__find(). Return: whether the shim's code is
- * found.
+ * Chooses the C library's function if it finds the shim's own code, otherwise the table. Must be
+ * called after generation__find() and before the first objects__find(). Return: whether the shim's
+ * code is found.
  */
 bool objects__init(void);
 

@@ -15,8 +15,8 @@
 
 /*
  * Hands new mappings over, if xpuload wants them. @ends: the process ends, so nothing may be left
- * for the next call. To be called by one thread at a time. Keeps errno. Allocates nothing, since a
- * signal handler that interrupted malloc() may have ended the process.
+ * for the next call. Must be called by one thread at a time. Keeps errno. Allocates nothing, since
+ * a signal handler that interrupted malloc() may have ended the process.
  */
 void own_maps__hand_over(bool ends);
 

@@ -66,7 +66,7 @@ struct place {
 	uint32_t id, cbid;		/* the path's number and its function */
 	uint16_t domain;
 	uint8_t mode;			/* enum python_mode, and PLACE_EVENT */
-	uint8_t nr_tries;		/* attempts to share, up to MAX_TRIES */
+	uint8_t nr_tries;		/* number of attempts to share, up to MAX_TRIES */
 	uint32_t traced_bytes;		/* size of both traces, which begin at unwind */
 	uint64_t version;		/* rises when the traces are written; with a base, the
 					 * base's version */

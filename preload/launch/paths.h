@@ -44,7 +44,8 @@ struct paths;		/* the paths of one thread */
 extern bool paths__enabled HIDDEN;
 
 /*
- * Reads XPUSHIM_PROBE. To be called before any launch is tagged; only the first call does anything.
+ * Reads XPUSHIM_PROBE. Must be called before any launch is tagged; only the first call does
+ * anything.
  */
 void paths__init(void);
 

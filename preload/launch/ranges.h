@@ -96,8 +96,8 @@ void ranges__mark(struct range *range);
 void ranges__mark_payload(const struct domain *domain, const struct xpu_range_payload *payload);
 
 /*
- * Ends the ranges of a thread that ends. To be called before launcher__exit(), because the ends go
- * into the log.
+ * Ends the ranges of a thread that ends. Must be called before launcher__exit(), because the ends
+ * go into the log.
  */
 void ranges__exit(void);
 

@@ -77,7 +77,7 @@ struct word {
  */
 struct outer {
 	uint64_t bp;
-	uint32_t nr_words;		/* words of the last walk from here to its end */
+	uint32_t nr_words;		/* number of words of the last walk, from here to the end */
 	bool bp_matters;
 };
 
@@ -86,7 +86,7 @@ struct outer {
 struct last_walk {
 	uint64_t *frames, *stack;	/* as in the chain; stack has one more entry at the end */
 	unsigned int nr;		/* number of frames; 0: nothing to compare with */
-	unsigned int nr_outer;		/* the outermost frames that can be compared */
+	unsigned int nr_outer;		/* number of outermost frames that can be compared */
 	/* The place where the walk began, as a frame; nr_words 0: the place cannot be compared. */
 	uint64_t sp;
 	struct outer whole;

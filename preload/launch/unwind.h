@@ -39,8 +39,9 @@ struct unwind_trace {
 	uint32_t nr;			/* number of words that were read, without the words of
 					 * outer */
 	bool bp_matters;
-	uint16_t nr_outer;		/* how many of the outermost words of ... */
-	const struct unwind_trace *outer;	/* ... this other trace belong to this trace, too */
+	uint16_t nr_outer;		/* number of outermost words of @outer that belong to this
+					 * trace, too */
+	const struct unwind_trace *outer;	/* another trace */
 	uint64_t words[];		/* values, innermost first; then their offsets from sp in
 					 * words, of 16 bits */
 };
@@ -59,8 +60,8 @@ typedef const struct unwind_trace *(*unwind_other_fn)(void *ctx, const struct un
 #define UNWIND_LEVELS	4	/* launches in progress at once on one thread, by signal handlers */
 
 /*
- * Decides, by the environment and the C library's functions, whether chains are unwound here. To be
- * called before any launch is tagged; only the first call does anything. The variables:
+ * Decides, by the environment and the C library's functions, whether chains are unwound here. Must
+ * be called before any launch is tagged; only the first call does anything. The variables:
  *
  *   XPUSHIM_CALL_GRAPH=auto|fp|dwarf	dwarf: unwound here
  *					fp: walked by the BPF program, along frame pointers

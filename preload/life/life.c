@@ -98,8 +98,8 @@ static bool is_shims_thread(void)
 }
 
 /*
- * With shared memory: hands new mappings over, and the memory itself to xpuload, or reports its
- * contents, unless xpuload already has it. @wait_ns: 0: the process continues
+ * If shared memory is used: hands over new mappings, and unless xpuload already has the memory,
+ * hands it over or reports its contents. @wait_ns: 0: the process continues
  */
 static void tell_recorder(uint64_t wait_ns)
 {

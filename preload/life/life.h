@@ -10,7 +10,7 @@ struct request;
 
 /*
  * Notes that the program uses @vendor's runtime, which the shim then records if somebody listens.
- * To be called once for each vendor, on a thread of the program, before the first launch.
+ * Must be called once for each vendor, on a thread of the program, before the first launch.
  */
 void life__used(const struct vendor *vendor);
 

@@ -24,7 +24,7 @@ void request__init(struct request *r);
  */
 void request__ask(struct request *r, int seconds);
 
-/* For the shim's thread: does what was asked since the last call. */
+/* Does what was asked since the last call. Only the shim's thread calls this. */
 void request__serve(struct request *r);
 
 /*

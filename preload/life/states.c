@@ -159,8 +159,8 @@ void states__doze(const struct vendor *vendor)
 }
 
 /*
- * With shared memory Linux does not count listeners: counts xpuload in the semaphores as it comes
- * and goes.
+ * Counts xpuload in the semaphores as it comes and goes, because with shared memory Linux does not
+ * count listeners.
  */
 static void follow_shared_memory(void)
 {

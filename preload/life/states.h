@@ -25,8 +25,9 @@ void states__follow(void);
 bool states__is_awake(const struct vendor *vendor);
 
 /*
- * For the shim's thread: life__wake() wakes @vendor if it is dormant and somebody listens;
- * life__doze() makes it dormant. A vendor that has let go says by may_open() when it can come back.
+ * Only the shim's thread calls these. states__wake() wakes @vendor if it is dormant and somebody
+ * listens; states__doze() makes it dormant. A vendor that has let go says by may_open() when it can
+ * come back.
  */
 void states__wake(const struct vendor *vendor);
 void states__doze(const struct vendor *vendor);

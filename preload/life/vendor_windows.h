@@ -9,7 +9,7 @@
 struct windows {
 	bool watches;			/* nothing is recorded until the next window */
 	bool settling;			/* device work of the last window may still arrive */
-	uint64_t nr_before;		/* launches before the current window */
+	uint64_t nr_before;		/* number of launches before the current window */
 	uint32_t nr;
 	uint64_t open_ns;		/* when the current window opened */
 };

@@ -32,10 +32,10 @@ enum what { NOTHING, PROFILER, RANGES, LAUNCHES };
 static struct {
 	enum what what;
 	unsigned int most;		/* maximum number of windows; 0: no limit */
-	unsigned int nr_closed;		/* windows; used under lock */
+	unsigned int nr_closed;		/* number of windows that have closed; used under lock */
 	bool over;			/* no more windows come; this and nr_open are used under
 					 * lock */
-	unsigned int nr_open;		/* reasons for the window to be open */
+	unsigned int nr_open;		/* number of reasons for the window to be open */
 	bool is_open;
 	const char *message;
 
@@ -45,7 +45,8 @@ static struct {
 	uint64_t first, last;		/* with LAUNCHES: numbers of launches; the first launch
 					 * is 1 */
 	atomic_uint_fast64_t nr_launches;
-	atomic_uint_fast64_t nr_left;	/* launches first to last + 1 that have not ended */
+	atomic_uint_fast64_t nr_left;	/* number of launches from first to last + 1 that have not
+					 * ended */
 	atomic_bool opened;
 
 	regex_t regex;			/* RANGES */

@@ -51,10 +51,7 @@ static struct range describe(const void *domain, const struct nvtx_attributes *a
 	return range;
 }
 
-/*
- * ---- functions that modules call
- * -----------------------------------------------------------------------
- */
+/* ---- functions that modules call ------------------------------------------------------------- */
 
 static int tracked(int level)
 {
@@ -393,10 +390,7 @@ int nvtx__fill_extension(const struct nvtx_ext_module *module)
 	return 1;
 }
 
-/*
- * ---- making NVTX find the shim
- * -----------------------------------------------------------------------------
- */
+/* ---- making NVTX find the shim --------------------------------------------------------------- */
 
 void nvtx__init(const char *path, bool may_set)
 {

@@ -66,7 +66,7 @@ static struct {
 	int segment;			/* the id of the memory without a file, or -1 */
 	dev_t dev;			/* tells whether the program closed the file */
 	ino_t ino;
-	uint64_t nr_told;		/* launches that @counts includes */
+	uint64_t nr_told;		/* number of launches that @counts includes */
 	struct xpu_shm_counts *counts;	/* NULL: missing, or no longer needed */
 
 	atomic_int started;

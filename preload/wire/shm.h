@@ -58,7 +58,7 @@ bool shm__is_unheard(void);
  */
 void shm__populate(void);
 
-/* In a forked child: drops the memory, which belongs to its parent. */
+/* Drops the memory in a forked child: it belongs to the parent. */
 void shm__forked(void);
 
 /*

@@ -42,7 +42,7 @@ struct unparquet {
 	struct unparquet_memory *memory;	/* all bytes of the file */
 };
 
-/* Return: 0, or -1 with u->error set. To be freed in both cases. */
+/* Return: 0, or -1 with u->error set. In both cases the caller calls unparquet__free(). */
 int unparquet__read(struct unparquet *u, const char *path);
 void unparquet__free(struct unparquet *u);
 

@@ -92,7 +92,8 @@ struct align {
 					 * at the start */
 	double drift_ppm;
 	double jitter_ns;		/* mean distance of a match, without the offset */
-	uint32_t nr_offsets;		/* offsets that explain the recording about equally well */
+	uint32_t nr_offsets;		/* number of offsets that explain the recording about
+					 * equally well */
 	int64_t other_offset_ns;	/* the second best offset, if nr_offsets > 1 */
 	/*
 	 * If one offset does not fit all stacks, there are several stretches: a clock was set, or

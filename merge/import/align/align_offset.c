@@ -37,7 +37,8 @@
 #define REST_MASS	0.5		/* share of such stacks that another offset must fit */
 #define REST_SCORE	30.0		/* score that such an offset must have */
 #define SET_MIN_NS	400000.0	/* people who set a clock change it by more than this */
-#define REST_CLEAR	0.5		/* share of that offset's score that others may have */
+#define REST_CLEAR	0.5		/* share of the best such offset's score that the second may
+					 * have */
 #define DRIFT_MAX	200e-6
 #define DRIFT_USUAL	50e-6
 
@@ -591,8 +592,8 @@ static void finder__conclude(struct finder *f, double ahead)
 /* ---- clocks that were set ------------------------------------------------------------------- */
 
 /*
- * Takes the offset of that chunk in which the first track was found, whatever happened to the
- * clocks before or after it.
+ * Gives all stacks the offset of the chunk in which the first track was found, even if a clock was
+ * set before or after that chunk.
  */
 static void finder__hold(struct finder *f)
 {

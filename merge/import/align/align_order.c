@@ -35,7 +35,7 @@
 #define STRETCH_MIN	4		/* stacks by which a stretch of the recording is judged */
 #define SET_PRIOR	5.0		/* -log of the chance that a clock was set, to any time */
 #define SET_GAIN	1.5		/* gain from which a message says that a clock was set */
-#define SET_CLEAR	60.0		/* the gain from which nothing else matters */
+#define SET_CLEAR	60.0		/* gain from which the message needs no other sign */
 #define SET_COARSE	0.05		/* jitter, as a share of the time between launches */
 #define TURN_LOST	3.0		/* -log of the chance that a stack has no launch */
 #define JITTER_MIN	100.0		/* in ns: the resolution of clocks */
@@ -55,10 +55,10 @@ struct order {
 	double from, to;		/* only stacks at these times are counted */
 	double drift, drift_from;	/* how much faster the stacks' clock is than stack_time
 					 * says, by distances before and after that time */
-	int32_t *turns;			/* for each offset: stacks followed by a launch, as
-					 * changes */
-	int32_t *steps;			/* for each offset: launches that come after stacks, as
-					 * changes */
+	int32_t *turns;			/* how the number of stacks followed by a launch changes at
+					 * each offset, later summed up */
+	int32_t *steps;			/* the changes of the number of launches that come after
+					 * stacks, likewise */
 	uint32_t stride;		/* only every stride-th BLOCK is counted */
 	double nr;			/* number of stacks */
 	double nr_launches;

@@ -72,8 +72,8 @@ struct perf_data {
 	ARRAY(struct perf_side) sides;	/* in order of time */
 	ARRAY(struct perf_kernel_symbol) bpf;	/* BPF programs in Linux, one symbol each */
 	struct strpool strings;
-	struct idmap build_ids;		/* maps the number of a file's name in strings to an index
-					 * in ids */
+	struct idmap build_ids;		/* maps a file, by its name's number in strings, to its
+					 * index in ids */
 	ARRAY(uint8_t) ids;		/* build-ids, each a length and XPU_BUILD_ID_LEN bytes */
 	struct arena arena;
 	struct span hostname, release, arch, command;
@@ -82,9 +82,9 @@ struct perf_data {
 	uint64_t kernel_text;		/* the address of kernel_symbol, 0: unknown */
 	const char *kernel_symbol;	/* "_text" or "_stext" */
 	uint64_t nr_lost;
-	uint64_t nr_launches;		/* samples at probes on CUDA's functions */
-	uint64_t nr_no_unwind;		/* stack copies from machines other than x86-64 */
-	uint64_t nr_strange;		/* records that could not be read */
+	uint64_t nr_launches;		/* number of samples at probes on CUDA's functions */
+	uint64_t nr_no_unwind;		/* number of stack copies from machines other than x86-64 */
+	uint64_t nr_strange;		/* number of records that could not be read */
 	bool cut;
 };
 

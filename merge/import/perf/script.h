@@ -30,7 +30,7 @@ struct script {
 	int clock;			/* clock of the times: PERF_CLOCK_*, or the clock's id */
 	bool has_times, has_ids, has_pids;	/* which of these the samples have; the others are 0
 						 * in all samples */
-	uint64_t nr_strange;		/* lines that could not be read */
+	uint64_t nr_strange;		/* number of lines that could not be read */
 };
 
 /* Return: whether @buf looks like the output of perf script. */

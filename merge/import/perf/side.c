@@ -19,7 +19,8 @@ struct side_writer {
 	ARRAY(uint32_t) comms;		/* for each thread of the import: 1 + the number of the
 					 * latest name */
 	struct idmap pids;		/* maps tid to pid, for files without pids */
-	uint32_t nr_others;		/* processes of the other side to search for a tid */
+	uint32_t nr_others;		/* number of processes of the other side to search for a
+					 * tid */
 	ARRAY(struct span) frames;
 };
 

@@ -15,10 +15,7 @@
 #define MARKER_MAX	64
 #define NAME_BYTES	64
 
-/*
- * ---- opening and claiming the directory
- * -------------------------------------------------------------------
- */
+/* ---- opening and claiming the directory ------------------------------------------------------ */
 
 /* Return: an open directory to read, or NULL; @fd stays open. */
 static DIR *open_entries(int fd)

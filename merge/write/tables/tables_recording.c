@@ -69,10 +69,7 @@ static uint64_t identify(const struct model *m, uint32_t nr, uint32_t first_proc
 	return h->start_real_ns ? hash : tables_recording__hash(hash, name, strlen(name));
 }
 
-/*
- * ---- the begin and the end of a recording
- * --------------------------------------------------------------------------
- */
+/* ---- the begin and the end of a recording ---------------------------------------------------- */
 
 int tables_recording__begin(struct tables_recording *r, const struct model *m, uint32_t nr)
 {

@@ -51,12 +51,15 @@ void activity__stop(void);
 bool activity__is_free(const struct cupti *c);
 
 /*
- * Leaves CUPTI to the program. To be called while the shim does not collect. Return: whether work
+ * Leaves CUPTI to the program. Must be called while the shim does not collect. Return: whether work
  * was taken from CUPTI; then drain it.
  */
 bool activity__yield(void);
 
-/* For struct vendor: these take the returned buffers, pack them, and recycle empty buffers. */
+/*
+ * Functions for struct vendor. They take the returned buffers, pack them, and recycle empty
+ * buffers.
+ */
 void *activity__take(void);
 void activity__pack(void *taken);
 void activity__drained(bool any, bool last);

@@ -35,7 +35,7 @@ uint64_t copies__now(void);
 bool copies__are_wanted(void);
 bool copies__are_waiting(void);
 
-/* In a forked child: drops the copies, which were kept for the parent. */
+/* Drops the copies in a forked child: they were kept for the parent. */
 void copies__forked(void);
 
 /*

@@ -13,7 +13,7 @@ struct cupti_real {
 /* Return: CUPTI's own function, which the program meant to call; NULL if CUPTI has none. */
 void *cupti__real(struct cupti_real *real);
 
-/* Finds all declared functions. To be called before the program has callbacks. */
+/* Finds all declared functions. Must be called before the program has callbacks. */
 void cupti__find_real(void);
 
 #define CUPTI_IS_MISSING	15	/* CUPTI_ERROR_NOT_INITIALIZED */

@@ -309,9 +309,9 @@ static bool is_there(CUpti_SubscriberHandle subscriber)
 }
 
 /*
- * Whether the callback is for entry and exit of calls, so that a thread may be inside such a call:
- * watch__calls() explains why the shim does not disable such a callback while it records. The
- * program is no longer called in any case.
+ * Whether the callback is for entry and exit of calls. A thread may be inside such a call, so the
+ * shim does not disable the callback while it records; watch__calls() explains why. The shim no
+ * longer passes the callback on to the program in either case.
  */
 static bool is_of_call(uint32_t domain)
 {

@@ -368,10 +368,7 @@ static void say_broken(CUptiResult err)
 	sender__message(XPU_MESSAGE_ERROR, text);
 }
 
-/*
- * ---- contexts; under the lock of this file
- * ------------------------------------------------------------
- */
+/* ---- contexts; under the lock of this file --------------------------------------------------- */
 
 /*
  * Reads and reports a context's samples. @tell: also report how far samples have been read if there

@@ -40,7 +40,7 @@ void watch__modules(void);
  */
 bool watch__calls(enum calls_wanted wanted);
 
-/* For callback__count_windows(), which calls @inner: enables the calls that open windows. */
+/* Enables the calls that open windows, for callback__count_windows(), which calls @inner. */
 void watch__profiler(CUpti_CallbackFunc inner);
 
 /*

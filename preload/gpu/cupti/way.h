@@ -7,7 +7,7 @@
 
 /*
  * Sets the functions that let go of CUPTI and take it again. They run on the shim's thread. If the
- * shim has no thread, @yield runs on the calling thread. To be called before life__used().
+ * shim has no thread, @yield runs on the calling thread. Must be called before life__used().
  */
 void way__init(void (*yield)(void), void (*join)(void));
 

@@ -160,8 +160,8 @@ static bool allows_several(const CUpti_SubscriberParams *params)
 }
 
 /*
- * Subscribes the program. The shim makes room meanwhile, and is back as one of several when the
- * call returns.
+ * Subscribes the program. The shim leaves CUPTI before the call, and afterwards subscribes again,
+ * as one of several subscribers.
  */
 static CUptiResult subscribe_beside(__typeof__(&cuptiSubscribe_v2) real,
 				    CUpti_SubscriberHandle *subscriber, CUpti_CallbackFunc callback,
