@@ -99,13 +99,15 @@ line() { grep -n "# $1\$" train.py | cut -d: -f1; }
 nanoseconds() {		# nanoseconds WHAT: prints "own total" of the line with that mark
 	awk -F, -v at=":$(line "$1")\"" 'index($6, at) { print $2, $4 }' lines.csv
 }
-is "$(nanoseconds softmax)" "16000000 16000000" "GPU time of the line softmax"
-is "$(nanoseconds qkv)" "9600000 9600000" "GPU time of the line qkv"
-is "$(nanoseconds mlp)" "6400000 6400000" "GPU time of the line mlp"
-is "$(nanoseconds attention)" "0 25600000" "GPU time of the line attention, which calls other lines"
-is "$(nanoseconds blocks)" "0 32000000" "GPU time of the line blocks, which calls other lines"
-is "$(nanoseconds optimizer)" "80000 80000" "GPU time of the line optimizer"
-is "$(nanoseconds batch)" "200000 200000" "GPU time of the line batch"
+is "$(nanoseconds softmax)" "16000000 16000000" "the GPU time of the line softmax is right"
+is "$(nanoseconds qkv)" "9600000 9600000" "the GPU time of the line qkv is right"
+is "$(nanoseconds mlp)" "6400000 6400000" "the GPU time of the line mlp is right"
+is "$(nanoseconds attention)" "0 25600000" \
+	"the GPU time of the line attention, which calls other lines, is right"
+is "$(nanoseconds blocks)" "0 32000000" \
+	"the GPU time of the line blocks, which calls other lines, is right"
+is "$(nanoseconds optimizer)" "80000 80000" "the GPU time of the line optimizer is right"
+is "$(nanoseconds batch)" "200000 200000" "the GPU time of the line batch is right"
 is "$(sed -n '2s/.*"\(.*\)".*/\1/p' lines.csv)" "train.py:Attention.forward:$(line softmax)" \
 	"the first row is the largest"
 task "GPU time by line of Python"

@@ -45,7 +45,7 @@ functions() {		# functions FILE: prints "NUMBER NAME" of each function
 }
 xpumerge -i timed.data --table api_calls --csv --limit 0 >timed.csv 2>merge.log
 like "$(cat merge.log)" ' unmatched 0 lost 0$' "timed: nothing is lost"
-unlike "$(cat timed.csv)" 'cudaPeekAtLastError' "timed: trifles are left out"
+unlike "$(cat timed.csv)" 'cudaPeekAtLastError' "timed: short calls are left out"
 is "$(functions timed.csv)" "$(functions many.csv)" \
 	"timed: all other calls are as frequent as with --api=all"
 

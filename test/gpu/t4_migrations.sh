@@ -76,7 +76,7 @@ for name in launches memory only shm; do
 		continue
 	fi
 	is "$(impossible $name)" "" \
-		"$name: bytes are exact, moves and page faults are possible, by allocation path"
+		"$name: each path has exact bytes, and plausible numbers of moves and page faults"
 	diag "$name: $(paste -sd, got)"
 	like "$(xpumerge -i $name.data --table memory_migrations --csv 2>/dev/null)" \
 		'main.*mg_site_1.*allocate' "$name: the path of the allocation is shown"

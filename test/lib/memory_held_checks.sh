@@ -32,7 +32,7 @@ held_agrees() {
 	is "$(awk '/GPU_Memory/ { sum += $NF } END { printf "%.0f", sum }' held.folded)" \
 		"$(said used 2)" "held: all kinds add up to the used memory of the device"
 	is "$(awk '/held_pool;|held_pool .*\[GPU_Memory\]pool/ { print $NF }' held.folded)" \
-		"$((32 << 20))" "held: the used memory of the pool"
+		"$((32 << 20))" "held: the pool has its used memory"
 	unlike "$(cat held.folded)" 'held_captured|held_node' \
 		"held: nodes of graphs have no memory themselves"
 	xpumerge dump held.data >held.dump
@@ -40,5 +40,5 @@ held_agrees() {
 		"held: two nodes allocate, one of them in a capture"
 	xpumerge -i held.data --memory leaked -f folded -o leaked.folded 2>/dev/null
 	unlike "$(cat leaked.folded)" 'unused|graphs|rest' \
-		"held: the program leaks no memory of CUDA"
+		"held: memory of CUDA itself does not count as leaked"
 }

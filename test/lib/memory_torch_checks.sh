@@ -53,7 +53,7 @@ torch_agrees() {
 	name=$1
 	shift
 	is "$(torch_differs "$name.data" "$name.out" "$@")" "" \
-		"$name: allocated and reserved memory at each moment, and at the peaks" ||
+		"$name: allocated and reserved memory is right at each moment and at the peaks" ||
 		diag "$(comm -13 said found | head -n 4)"
 	unlike "$(cat merge.log)" 'events of memory' "$name: no event is missing or impossible"
 	xpumerge -i "$name.data" --limit 3 >"$name.txt" 2>merge.log

@@ -183,7 +183,8 @@ pairs_clock() {
 	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $* || exit 1
 	"${XPU_PAIRS_MERGE:-$XPU_BUILD/xpumerge}" --cpu cpu.txt --gpu gpu.json --summary -f perf \
 		>pairs.out 2>pairs.log
-	like "$(grep '^  clock of the stacks' pairs.log)" "$pairs_expected" "the clocks: $*"
+	like "$(grep '^  clock of the stacks' pairs.log)" "$pairs_expected" \
+		"the summary is right about the clocks: $*"
 }
 
 # pairs_not_set KEYS: makes and imports such a recording, and checks that no message says that a

@@ -90,7 +90,7 @@ check_merge() {		# check_merge NAME TEST
 			diag "-f $format: status $status: $(tail -n 3 "$1.mlog")"
 		}
 	done
-	is $failed 0 "$2: xpumerge reads it for each format"
+	is $failed 0 "$2: xpumerge reads the recording for each format"
 	printable "$1.mlog" && printable "$1.text" && printable "$1.folded"
 	ok $? "$2: xpumerge prints nothing that controls a terminal"
 }

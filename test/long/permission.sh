@@ -124,7 +124,7 @@ like "$(cat log)" \
 	'^xpuload: warning: [1-9][0-9]* of the processes that run may not be recorded and (is|are) left alone, such as pid [0-9]+ \(.*\): root needs cap_sys_ptrace' \
 	"-a --cgroup /, without cap_sys_ptrace: the line says how many, and why"
 unlike "$(cat log)" 'a child of|root records them' \
-	"-a --cgroup /, without cap_sys_ptrace: the line says nothing that is wrong"
+	"-a --cgroup /, without cap_sys_ptrace: the line does not mention children or root"
 kill $pid
 wait $pid 2>/dev/null
 
@@ -190,7 +190,7 @@ stops() {
 			"$name $how: a message says that recording ended" ||
 			diag "$(cat log)"
 		[ "$(count $word home/x.data)" -gt 1 ]
-		ok $? "$name $how: the part before that is recorded"
+		ok $? "$name $how: the part before the recording ended is recorded"
 		hasnt home/x.data "$name $how"
 	done
 }
@@ -409,9 +409,9 @@ if [ -z "$ambient" ]; then
 	chown -R $user home/mine/lib
 	(cd home && as $user mine/bin/xpuload -z 0 --transport bpf -o none.data "$exact" -t 1 \
 		-n 10) >/dev/null 2>log
-	is $? 125 "a shim that the user put there: exit status 125"
+	is $? 125 "a shim that the user installed next to xpuload: exit status 125"
 	like "$(cat log)" 'libxpushim.so is not used with capabilities: it must be a file of' \
-		"a shim that the user put there: the message says that it is not used"
+		"a shim that the user installed next to xpuload: the message says that it is not used"
 	rm home/mine/bin/xpuload
 
 	cp "$XPULOAD" inst/bin/suid-xpuload

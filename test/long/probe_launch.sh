@@ -36,10 +36,10 @@ is $? 125 "--probe sometimes: refused"
 like "$(cat log)" "expected launch or path" "--probe sometimes: the message says what is expected"
 xpuload --probe path --call-graph fp true 2>log
 like "$(cat log)" "as with --probe launch" \
-	"--probe path with frame pointers: the message says what is done"
+	"--probe path with frame pointers: a message says that xpuload acts like --probe launch"
 xpuload --probe path -p 1 2>log
 is $? 125 "--probe for a running program: refused"
 like "$(cat log)" "XPUSHIM_PROBE in the program.s environment decides" \
-	"--probe for a running program: the message says what decides instead"
+	"--probe for a running program: the message names the variable that decides"
 
 done_testing

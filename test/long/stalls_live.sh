@@ -66,7 +66,7 @@ awake inner
 ask a "burst 200" >/dev/null
 leave inner
 leave outer
-like "$(account inner)" '^1 [0-9]+$' "the second of two listeners asks: it gets samples"
+like "$(account inner)" '^1 [0-9]+$' "only the second of two listeners asks for samples: it gets samples"
 
 failed=0
 before=$(ask a rss | cut -d' ' -f2)

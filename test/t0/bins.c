@@ -173,7 +173,7 @@ static void groups(void)
 	/* The smallest keys have two thirds of the time. */
 	bins__init(&b, 20000, &plain);
 	all = add_keys(&b, 5000, 10);
-	is_int(bins__finish(&b, 10000), 0, "many keys: finished");
+	is_int(bins__finish(&b, 10000), 0, "many keys: bins__finish() succeeds");
 	ok(b.list.nr <= 10000, "many keys: %zu sums", b.list.nr);
 	ok(sum_of_all(&b, &nr) == all && nr == 500000, "many keys: nothing is lost");
 	is_int(sum_of(&b, 50).ns, 100 * 1000, "many keys: a key with much time keeps its own sum");
@@ -188,7 +188,7 @@ static void groups(void)
 	/* Keys that the caller can merge, while keys with little time have much of the total. */
 	bins__init(&b, 20000, &in_fours);
 	all = add_keys(&b, 5000, 10);
-	is_int(bins__finish(&b, 10000), 0, "coarser keys: finished");
+	is_int(bins__finish(&b, 10000), 0, "coarser keys: bins__finish() succeeds");
 	ok(sum_of_all(&b, &nr) == all && nr == 500000, "coarser keys: nothing is lost");
 	ok(b.is_coarse, "coarser keys: keys were merged");
 	ok(sum_of(&b, 48).ns >= 100 * 1000, "coarser keys: one sum has the time of four keys");
@@ -199,7 +199,7 @@ static void groups(void)
 	/* Keys without groups: bins become longer instead. */
 	bins__init(&b, 2000, &no_groups);
 	all = add_keys(&b, 500, 10);
-	is_int(bins__finish(&b, 600), 0, "no groups: finished");
+	is_int(bins__finish(&b, 600), 0, "no groups: bins__finish() succeeds");
 	ok(sum_of_all(&b, &nr) == all && b.list.nr == 500, "no groups: each key has one sum");
 	bins__exit(&b);
 	bins__init(&b, 2000, &no_groups);
@@ -219,7 +219,7 @@ static void moves(void)
 	bins__add(&b, 1, 512, 4352, &(struct bin_value){ .ns = 3840, .nr = 1, .bytes = 7 });
 	bins__add(&b, 1, 5000, 6000, &(struct bin_value){ .ns = 1000, .nr = 1 });
 	is_int(bins__move(&b, 1, 3, 512, 2560) ?: bins__finish(&b, 10000), 0,
-	       "moved: succeeds");
+	       "moved: the move succeeds");
 	is_int(sum_of(&b, 3).ns, 2048, "moved: the new key has the ns of the span");
 	is_int(ns_at(&b, 3, 0) + ns_at(&b, 1, 0), 512, "moved: a bin has as much as before");
 	is_int(ns_at(&b, 1, 0) + ns_at(&b, 1, 1024), 0, "moved: bins in the span are empty");
@@ -231,7 +231,7 @@ static void moves(void)
 	bins__init(&b, 20000, &plain);
 	all = add_keys(&b, 5000, 10);
 	is_int(bins__finish(&b, 10000) ?: bins__move(&b, 51, 6001, 1000 * MS, 1000 * MS + 50), 0,
-	       "moved, of a key in a group: succeeds");
+	       "moved, of a key in a group: the move succeeds");
 	ok(sum_of_all(&b, &nr) == all && !sum_of(&b, 6001).ns,
 	   "moved, of a key in a group: the time stays in the group");
 	bins__exit(&b);
@@ -245,7 +245,7 @@ static void last_keys(void)
 	bins__init(&b, 1000, &plain);
 	bins__add(&b, UINT32_MAX, 0, 1000, &(struct bin_value){ .ns = 7, .nr = 1 });
 	bins__add(&b, BINS_GROUP(0) + 2, 0, 1000, &(struct bin_value){ .ns = 8, .nr = 1 });
-	is_int(bins__finish(&b, 1000), 0, "more keys than numbers: finished");
+	is_int(bins__finish(&b, 1000), 0, "more keys than numbers: bins__finish() succeeds");
 	is_int(sum_of(&b, BINS_GROUP(1)).ns, 7, "a key beyond the last number is in its group");
 	is_int(sum_of(&b, BINS_GROUP(0)).ns, 8,
 	       "a key beyond the last number is in the other group, too");

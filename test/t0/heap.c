@@ -120,7 +120,7 @@ static void test_random(void)
 	is_int(wrong, 0, "random: each call path's bytes at the peak are as in the model");
 	for (i = 0; i < h.holders.nr; i++)
 		left += h.holders.v[i].never_freed.bytes;
-	is_int(left, used, "random: as many bytes are never freed as are used");
+	is_int(left, used, "random: the bytes that are never freed equal the used bytes");
 	is_int(h.nr_live, 0, "random: nothing is live at the end");
 }
 
@@ -293,7 +293,7 @@ static void is_growth(const uint64_t low[HEAP_PARTS], unsigned int nr_parts, uin
 {
 	struct heap_growth g = heap_growth__of(low);
 
-	ok(g.nr_parts == nr_parts && g.bytes == bytes, "growth: %s: %u parts, %llu bytes", name,
+	ok(g.nr_parts == nr_parts && g.bytes == bytes, "%s: %u parts, %llu bytes", name,
 	   g.nr_parts, (unsigned long long)g.bytes);
 }
 

@@ -120,7 +120,7 @@ for feature in $features; do
 	includes merge/*.[ch] | grep " $feature/"
 done >"$work/features"
 is "$(cat "$work/features")" "" \
-	"each feature has a folder, and xpumerge's own files include no header of it"
+	"each feature has a folder, and xpumerge's own files include no header from there"
 floors merge "$(echo $features | tr ' ' +)" stream+write join+import read symbols model
 floors loader target attach record base
 floors preload gpu/cupti+gpu/opencl life gpu nvtx launch python wire base arch

@@ -207,9 +207,9 @@ static void test_same(void)
 	fixture__read(&f);
 	is_int(nr_epochs(&f, 1), 1, "a file mapped again, with more bytes: no further epoch");
 	is_str(at(&f, 1, 100, 0x1000), "a+0x0",
-		"a file mapped again, with more bytes: before it the old file is found");
+		"a file mapped again, with more bytes: before, the old file is found");
 	is_str(at(&f, 1, 250, 0x1000), "b+0x0",
-	       "a file mapped again, with more bytes: since its first mapping it is found");
+	       "a file mapped again, with more bytes: the file is found since its first mapping");
 	is_str(at(&f, 1, 350, 0x3000), "b+0x2000",
 	       "a file mapped again, with more bytes: the new part is found");
 	fixture__end(&f);

@@ -292,7 +292,8 @@ static void test_special(void)
 	if (pipe(pipe_fds))
 		bail("no pipe");
 	snprintf(path, sizeof(path), "/dev/fd/%d", pipe_fds[1]);
-	is_int(make(path, "pipe", SAFEFILE_LINKS), 0, "the name of a descriptor is written to");
+	is_int(make(path, "pipe", SAFEFILE_LINKS), 0,
+	       "a descriptor is written to by its name in /dev/fd");
 	is_int(read(pipe_fds[0], buf, sizeof(buf)), 4, "the pipe of the descriptor has the text");
 	snprintf(path, sizeof(path), "/dev/fd/%d", pipe_fds[0]);
 	ok(make(path, "pipe", SAFEFILE_LINKS) < 0,

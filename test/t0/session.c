@@ -95,7 +95,7 @@ static void test_refs(void)
 	is_int(s->sums.loss.nr_matched, 5,
 	       "references: all launches of existing processes are matched");
 	is_int(s->sums.loss.nr_orphans, 1,
-	       "references: the record of the launch of no process is an orphan");
+	       "references: the device record of a launch without a process is an orphan");
 	is_int(s->sums.loss.no_stack, 6, "references: launches without a call path are counted");
 	is_int(s->status, 0, "references: the recording is not damaged");
 	fixture__end(&f);

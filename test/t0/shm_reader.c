@@ -226,7 +226,7 @@ static void check_maps(void)
 	is_int(shm_reader__nr_lost(r, XPU_LOST_READ), 3,
 	       "mappings that are too short, and records not allowed to a process, are counted");
 	ok(!shm_reader__has_all_code(r),
-	   "a process that does not report its mappings as sent lacks some");
+	   "a process that does not report its mappings as sent lacks some mappings");
 	writer()->has_maps = 1;
 	ok(shm_reader__has_all_code(r),
 	   "a process that launched from no new code has sent all its mappings");

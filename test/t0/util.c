@@ -92,7 +92,7 @@ static void test_idmap(void)
 				    &value) && value == i + 2;
 	}
 	ok(right, "the map finds everything that was put into it");
-	ok(!idmap__get(&m, UINT64_MAX, &value), "the map finds nothing else");
+	ok(!idmap__get(&m, UINT64_MAX, &value), "the map does not find any other key");
 	idmap__free(&m);
 }
 

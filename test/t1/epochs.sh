@@ -67,7 +67,7 @@ foreign() {
 	status=$?
 	made=$(cut -d' ' -f2 made)
 	is "$status: $(python3 "$gen" verdict out)" "1: $right 0 $((made - right))" \
-		"$name: $right kernels are under their launch, the others have none"
+		"$name: $right kernels are under their launch, the others have no launch"
 	like "$(cat log)" "device records $why" "$name: a message says why"
 }
 

@@ -123,7 +123,7 @@ MADE DEVICE 0 0x1000 1 2 1
 X
 is "$(view no_start live)" "1 [GPU_Memory]device 17" "without a START event: allocations count"
 unlike "$(cat no_start.log)" 'cannot be' \
-	"without a START event: freeing unknown memory is not impossible"
+	"without a START event: freeing unknown memory does not count as impossible"
 events again <<'X'
 MADE DEVICE 0 0x1000 1 0 1
 START 0 1023 0 1 1

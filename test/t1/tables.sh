@@ -105,7 +105,7 @@ same graphs --graph launch
 same graphs --graph both
 same graphs --device 1
 is "$(count graphs launches)" "$(rows graphs device | cut -f 1,2 | sed 1d | sort -u | wc -l)" \
-	"with a filter: launches of the device work that passes have rows"
+	"with a filter: launches have rows if their device work passes"
 same plain --tid 301000
 same plain --kernel site2
 

@@ -233,7 +233,7 @@ like "$(cat log)" '^xpumerge: reads ../cpu.txt and gpu_results.json' \
 cp cpu.txt results/cpu_results.txt
 (cd results && xpumerge -f folded --unit ns -o ../short.folded 2>../log)
 cmp short.folded direct.folded
-ok $? "without options gpu_results.json and cpu_results.txt are read" || diag "$(cat log)"
+ok $? "without options, gpu_results.json and cpu_results.txt are read" || diag "$(cat log)"
 "$XPU_BUILD/gen_data" -o results/xpu.data --launches 3
 (cd results && xpumerge -f folded >/dev/null 2>../log)
 unlike "$(cat log)" results.json "if xpu.data exists, gpu_results.json is not read"

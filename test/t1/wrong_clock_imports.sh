@@ -62,8 +62,9 @@ TID=$((100 * 16777216 + 101))
 END=$((AT + 2000))
 name=honest
 nsys $AT $END $((AT + 3000)) $((AT + 4000))
-like "$(head -n 1 honest.text)" '^30\.0 ms: GPU 0 busy 50\.[0-9] %' "nsys: an honest export"
-unlike "$(cat honest.log)" 'outside' "nsys: of an honest export, no time is left out"
+like "$(head -n 1 honest.text)" '^30\.0 ms: GPU 0 busy 50\.[0-9] %' \
+	"nsys, an honest export: the headline is right"
+unlike "$(cat honest.log)" 'outside' "nsys, an honest export: no time is left out"
 
 # check NAME WHAT: the numbers are the honest ones, and WHAT was left out
 check() {

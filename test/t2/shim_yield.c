@@ -341,7 +341,8 @@ static void replaced(void)
 	for (i = 0; i < bytes + PAGE_BYTES; i++)
 		nr += pages[i] != 0xee;
 	is_int(nr, 0, "a buffer of the program at the address of a freed buffer is not written to");
-	ok(records(), "after a buffer of the program at an old address the shim still records");
+	ok(records(),
+	   "after a buffer of the program at the address of a freed buffer the shim still records");
 }
 
 /* ---- the shim without its thread ------------------------------------------------------------- */

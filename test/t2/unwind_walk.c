@@ -291,7 +291,7 @@ static void test_depth(void)
 	is_int(deep_nr, MAX, "a chain as deep as there is room for has all frames");
 	is_int(deep_flags, 0, "a chain as deep as there is room for is complete");
 	recurse(MAX - base + 1, walk_only);
-	is_int(deep_nr, MAX, "a chain one frame deeper has as many frames");
+	is_int(deep_nr, MAX, "a chain one frame deeper has the same number of frames");
 	is_int(deep_flags, XPU_CHAIN_TRUNCATED, "a chain one frame deeper is marked as truncated");
 }
 

@@ -24,7 +24,7 @@ within() {
 	awk -v a="$1" -v b="$2" -v p="$3" -v late="${5:-0}" 'BEGIN {
 		d = a > b ? a - b : b - a
 		exit !(b > 0 && d <= b * p / 100 + 1e6 + (a > b ? late * 5000 : 0)) }'
-	ok $? "$4: $1 ns of $2"
+	ok $? "$4: $1 ns, expected about $2 ns"
 }
 
 # record NAME ARGUMENTS...: makes NAME.data and NAME.ns, and NAME.out, which clocks prints

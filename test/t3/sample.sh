@@ -20,7 +20,7 @@ count() {		# count FOLDED ERE: prints the samples on the lines that match
 near() {
 	awk -v a="$1" -v b="$2" -v p="$3" -v gone="$(((stolen * hz + 999) / 1000))" 'BEGIN {
 		d = b * p / 100 + 4 * sqrt(b); exit !(b > 0 && a <= b + d && a >= b - d - gone) }'
-	ok $? "$4: $1 samples" || diag "expected about $2, $stolen ms of CPU time were stolen"
+	ok $? "$4: $1 samples, expected about $2" || diag "$stolen ms of CPU time were stolen"
 }
 
 stolen=0

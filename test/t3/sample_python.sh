@@ -62,7 +62,7 @@ case ${XPU_TOOLS_SAN:-} in *thread*) late=110 ;; esac
 near() {
 	awk -v a="$1" -v b="$2" -v gone="$gone" \
 		'BEGIN { d = b * 0.08 + 4 * sqrt(b); exit !(a <= b + d && a >= b - d - gone) }'
-	ok $? "$3: $1 samples" || diag "expected about $2, $gone ms of CPU time were stolen"
+	ok $? "$3: $1 samples, expected about $2" || diag "$gone ms of CPU time were stolen"
 }
 
 # test/long/pythons.sh tests every Python.
