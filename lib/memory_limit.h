@@ -28,7 +28,7 @@ struct memory_limit {
 uint64_t memory_limit__available(const char *root);
 
 /*
- * Sets the limit to @bytes or, if that is 0, to half of the free memory. Sanitizers reserve more
+ * Sets the limit to @bytes or, if @bytes is 0, to half of the free memory. Sanitizers reserve more
  * memory than any machine has, so a build with one sets no limit.
  */
 void memory_limit__set(struct memory_limit *l, uint64_t bytes);

@@ -96,8 +96,8 @@ static _Noreturn void run_xpumerge(const struct options *opts, const char *tool,
 }
 
 /*
- * Draws the picture @output; or, if that is NULL, makes all other results of @window. Return:
- * whether the results are written and complete.
+ * Draws the picture @output; or, if it is NULL, makes all other results of @window. Return: whether
+ * the results are written and complete.
  */
 static bool run_tool(const struct options *opts, const char *output, uint32_t window)
 {

@@ -205,7 +205,7 @@ static int attach(struct probes *p, const struct shim *shim, enum site_group gro
 	return 0;
 }
 
-/* Attaches to the switches of @shim in @pid, or in all processes if that is 0. */
+/* Attaches to the switches of @shim in @pid, or in all processes if @pid is 0. */
 static int switch_on(struct probes *p, const struct shim *shim, pid_t pid, bool hello,
 		     struct attachment at[NR_SITE_GROUPS])
 {

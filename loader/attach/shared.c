@@ -258,7 +258,7 @@ int shared__fd(const struct shared *s)
 
 /*
  * Return: the number of a thread in its innermost pid namespace, read from @path, its status file;
- * 0 if that cannot be read.
+ * 0 if it cannot be read.
  */
 static pid_t read_ns_tid(const char *path)
 {

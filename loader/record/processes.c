@@ -323,8 +323,8 @@ static void processes__message(struct processes *ps, struct process *p,
 }
 
 /*
- * Reads the first record of a batch, the counters, and the second if that is a message. Only the
- * merger reads the other records.
+ * Reads the first record of a batch, the counters, and the second record if it is a message. Only
+ * the merger reads the other records.
  */
 void processes__batch(struct processes *ps, const struct xpu_record_batch *batch)
 {

@@ -26,7 +26,7 @@ int cgroup__find(struct cgroup *c, const char *path, char *why, size_t len);
 
 /**
  * cgroup__find_container - find the cgroup that a container's runtime has made
- * @name: the container's name, if the runtime puts that into the cgroup's name (LXC,
+ * @name: the container's name, if the runtime puts the name into the cgroup's name (LXC,
  *	systemd-nspawn); otherwise its id or the beginning of the id (Docker, Podman, containerd,
  *	CRI-O)
  *

@@ -49,7 +49,7 @@ struct job {
 		JOB_COPY,		/* @fd */
 		JOB_LOOK,		/* copy @fd, unless the same file is at @path here */
 		JOB_JIT,		/* copy perf-@ns_pid.map, if it exists, from the directory
-					 * @fd, or if that is -1 from @pid's /tmp */
+					 * @fd, or if @fd is -1 from @pid's /tmp */
 	} kind;
 	int fd;				/* an O_PATH descriptor; JOB_LOOK: -1 means @path in @pid */
 	pid_t pid, ns_pid;

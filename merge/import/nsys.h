@@ -123,8 +123,8 @@ struct nsys_device {			/* the number that a process gives a GPU */
 struct nsys_proc {
 	uint64_t id;			/* the upper bits of globalPid */
 	const char *name;
-	uint32_t device, nr_devices;	/* a device that the process's kernels ran on, and how many
-					 * such devices, counted up to 2 */
+	uint32_t device, nr_devices;	/* a device that the process's kernels ran on; nr_devices:
+					 * number of their devices, at most 2 */
 	uint32_t import_proc;
 	bool traced;			/* the process calls CUDA's API */
 };

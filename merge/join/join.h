@@ -159,7 +159,7 @@ int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l);
  */
 int join__finish(struct join *j);
 
-/* Takes a record of j->serving or, if that is empty, an entry of j->left, for join__next(). */
+/* Takes a record of j->serving or, if it is empty, an entry of j->left, for join__next(). */
 const struct match *join__next_waiting(struct join *j);
 
 /* Return: the next match, valid until the next call, or NULL if there are no more for now. */

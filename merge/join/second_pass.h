@@ -78,7 +78,7 @@ struct placed_work {
 
 /* a CPU sample, for features */
 struct placed_sample {
-	uint64_t time_ns;		/* the sample's own time, or FILTER_TO if that is earlier */
+	uint64_t time_ns;		/* the sample's own time, or FILTER_TO if earlier */
 	uint32_t chain, thread;
 };
 

@@ -242,7 +242,7 @@ static void live__find(const struct live *l, struct migration *m,
 	}
 }
 
-/* Whether the filter keeps the migration. @owner: its allocation, if that is known. */
+/* Whether the filter keeps the migration. @owner: its allocation, if known. */
 static int is_wanted(const struct second_pass *p, const struct migration *m,
 		     const struct managed_event *owner)
 {

@@ -23,8 +23,8 @@ struct captured_window {
 	uint64_t open_ns;
 	uint64_t close_ns;		/* UINT64_MAX: not recorded, because the process was
 					 * killed */
-	uint64_t end_ns;		/* when the last recorded event of the window ended, or its
-					 * close if that is later */
+	uint64_t end_ns;		/* when the last recorded event of the window ended, or when
+					 * the window closed, if later */
 	uint64_t nr_launches;
 };
 

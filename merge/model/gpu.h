@@ -18,7 +18,7 @@
 
 struct gpu {
 	uint32_t number;		/* the number to show: the ordinal in its first process, if
-					 * that is free */
+					 * this number is free */
 	const char *name;		/* NULL if unknown */
 	struct xpu_device_limits limits;	/* all 0 if unknown */
 	uint32_t host;

@@ -109,7 +109,7 @@ static int find_cubin(struct stall_defs *d, uint32_t proc, uint64_t crc, struct 
 	return 0;
 }
 
-/* Prints "file.cu:12", preceded by the name of the function if that is inlined. */
+/* Prints "file.cu:12", preceded by the name of the function if it is inlined. */
 static void print_place(FILE *f, const struct cubin_lines *l, const char *inlined, uint32_t file,
 			uint32_t line)
 {

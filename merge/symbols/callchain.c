@@ -269,9 +269,9 @@ static bool frame__is_static_api(const struct frame *f)
 }
 
 /*
- * callchain__trim - find where the program ends and CUDA or OpenCL begins
- * @v, @nr: frames, innermost first
- * @api: set to the frame of the API function if that is trimmed, otherwise unchanged
+ * callchain__trim - find where the program ends and CUDA or OpenCL begins @v, @nr: frames,
+ * innermost first @api: set to the frame of the API function if the frame is trimmed, otherwise
+ * unchanged
  *
  * Return: how many frames to leave out, counted from the innermost.
  */

@@ -142,7 +142,7 @@ static struct file_cfi *copied_stacks__cfi(struct copied_stacks *u, const struct
 	return NULL;
 }
 
-/* Steps to the caller by the frame pointer, if that is plausible. */
+/* Steps to the caller by the frame pointer, if the pointer is plausible. */
 static enum cfi_result step_by_frame_pointer(struct cfi_regs *regs, struct unwind_stack *s)
 {
 	uint64_t bp = regs->v[XPU_REG_BP], ip;

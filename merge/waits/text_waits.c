@@ -35,8 +35,8 @@ static struct life thread_account__life(const struct session *s, const struct th
 
 	memcpy(l.off_ns, t->off_ns, sizeof(l.off_ns));
 	/*
-	 * In a call that waits, a thread sleeps or spins: the time in which it does not sleep, it
-	 * spins.
+	 * In a call that waits, a thread either sleeps or spins, so the time without sleep is
+	 * spinning.
 	 */
 	spun_ns = l.wait_ns - min_t(uint64_t, l.wait_ns, l.off_ns[XPU_OFF_CALL]);
 	l.off_ns[XPU_OFF_OTHER] += l.off_ns[XPU_OFF_CALL] -

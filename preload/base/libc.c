@@ -21,7 +21,7 @@ static bool has_passed(const struct timespec *deadline)
 }
 
 /*
- * Polls, since sem_timedwait() uses CLOCK_REALTIME: it would wait longer if that is set back
+ * Polls, since sem_timedwait() uses CLOCK_REALTIME: it would wait longer if the clock is set back
  * meanwhile.
  */
 static int poll_until(sem_t *sem, const struct timespec *deadline)

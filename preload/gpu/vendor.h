@@ -106,7 +106,7 @@ struct vendor {
 	 * Called when the process ends, or may end: makes unfinished and late work available, too.
 	 */
 	void (*flush_all)(void);
-	/* Called several times a second; flushes if that is needed. */
+	/* Called several times a second; flushes if needed. */
 	void (*look)(void);
 	/* Return: the available work, for pack(), or NULL. Called before launches are sent. */
 	void *(*take)(void);

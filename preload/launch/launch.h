@@ -75,8 +75,8 @@ void launch__waited(uint32_t domain, uint32_t call, const struct gpu_wait *w);
 /* ---- graphs ---- */
 
 /*
- * Records the new node of a graph. It was made by the launch that the thread is in, if that is
- * being captured; otherwise by @call of @domain.
+ * Records the new node of a graph. It was made by the launch that the thread is in, if this launch
+ * is being captured; otherwise by @call of @domain.
  */
 void launch__node_made(uint64_t node, uint32_t domain, uint32_t call);
 

@@ -185,8 +185,8 @@ static int iterate(int (*f)(struct dl_phdr_info *info, size_t size, void *data),
 }
 
 /*
- * Makes the table again, unless another thread is doing that, or code that this signal handler
- * interrupted.
+ * Makes the table again, unless another thread, or code that this signal handler interrupted, is
+ * making it.
  */
 static void renew_table(void)
 {

@@ -83,7 +83,7 @@ struct range {
 int ranges__push(struct range *range);
 int ranges__pop(const struct domain *domain);
 
-/* Return: an id for ranges__end(), on any thread; or 0. */
+/* Return: an id for ranges__end(), which any thread may call; or 0. */
 uint64_t ranges__start(struct range *range);
 void ranges__end(uint64_t id);
 

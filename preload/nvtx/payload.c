@@ -137,7 +137,9 @@ static struct schema *schema__find(const void *domain, uint64_t id)
 	return NULL;
 }
 
-/* Puts a schema into the hash table. Return: the schema in the table, or NULL if that is full. */
+/*
+ * Puts a schema into the hash table. Return: the schema in the table, or NULL if the table is full.
+ */
 static struct schema *schema__put(struct schema *s)
 {
 	unsigned int i, slot = slot_of(s->domain, s->id);

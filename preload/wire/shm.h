@@ -38,8 +38,8 @@ enum shm_state {
 enum shm_state shm__state(void);
 
 /*
- * Tries for @wait_ns to hand over the memory, if that has not been done. While it fails, it counts
- * @nr_launches, the launches of this process so far, where xpuload will find them as lost.
+ * Tries for @wait_ns to hand over the memory, if xpuload does not have it yet. While it fails, it
+ * counts @nr_launches, the launches of this process so far, where xpuload will find them as lost.
  */
 void shm__tell(uint64_t nr_launches, uint64_t wait_ns);
 

@@ -55,10 +55,10 @@ struct order {
 	double from, to;		/* only stacks at these times are counted */
 	double drift, drift_from;	/* how much faster the stacks' clock is than stack_time
 					 * says, by distances before and after that time */
-	int32_t *turns;			/* how the number of stacks followed by a launch changes at
-					 * each offset, later summed up */
-	int32_t *steps;			/* the changes of the number of launches that come after
-					 * stacks, likewise */
+	int32_t *turns;			/* for each offset: the change of the number of stacks
+					 * followed by a launch; later summed up */
+	int32_t *steps;			/* for each offset: the change of the number of launches
+					 * that come after stacks; later summed up */
 	uint32_t stride;		/* only every stride-th BLOCK is counted */
 	double nr;			/* number of stacks */
 	double nr_launches;

@@ -153,7 +153,7 @@ static bool is_mode(struct span s)
 /* ---- a sample's first line ------------------------------------------------------------------- */
 
 /*
- * Reads the first @nr words, which precede the time or, if that is missing, the event. Return:
+ * Reads the first @nr words, which precede the time or, if the time is missing, the event. Return:
  * whether these words are a thread's name and ids.
  */
 static bool header__read_thread(struct header *h, const struct span *words, size_t nr)

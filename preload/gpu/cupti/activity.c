@@ -728,8 +728,8 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 }
 
 /*
- * Flushes if that is needed. A flush delays every thread that launches meanwhile. None is needed
- * while buffers fill quickly and come back by themselves, unless names would wait too long.
+ * Flushes if needed. A flush delays every thread that launches meanwhile. None is needed while
+ * buffers fill quickly and come back by themselves, unless names would wait too long.
  */
 void activity__flush_if_quiet(void)
 {

@@ -144,7 +144,7 @@ function sumUp(totals) {
 		totals[parentOf[i]] += totals[i];
 }
 
-/* @fits: by kind, whether its cells count */
+/* @fits: for each kind, whether cells of this kind count */
 function sumWhole(s, fits) {
 	if (measure() !== "ns" || !values[s].whole.length) {
 		whole[s].set(total[s]);
