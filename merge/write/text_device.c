@@ -269,24 +269,36 @@ static const struct column kernels_columns[] = {
 
 SECTION(kernels, struct leaf_stats *, .exit_row = leaf_row__exit);
 
+/* Adds up the aggregates, because the html page has no statistics of each name. */
 int kernels__largest(const struct session *s, const char **name, uint64_t *permille)
 {
-	struct section_rows rows = { .s = s };
-	struct leaf_stats **row;
+	const struct aggregate *all = s->sums.aggregates.v;
+	uint64_t sum_ns = 0, most_ns = 0, *by_name;	/* by number of a name */
+	const struct leaf *leaf;
 	size_t i;
-	int err;
 
 	*name = NULL;
-	err = kernels__collect(&rows);
-	row = rows.v;
-	if (!err && rows.nr) {
-		*name = leaf_row__leaf(&rows, row)->name;
-		*permille = table__share(stats__total(&(*row)->ns), rows.sum_ns);
+	by_name = calloc(s->model.strings.nr + 1, sizeof(*by_name));
+	if (!by_name)
+		return -ENOMEM;
+	for (i = 0; i < s->sums.aggregates.nr; i++) {
+		leaf = &s->model.leaves.v[all[i].leaf];
+		if (leaf->kind != LEAF_KERNEL)
+			continue;
+		sum_ns += all[i].sum_ns;
+		by_name[strpool__id(leaf->name)] += all[i].sum_ns;
 	}
-	for (i = 0; i < rows.nr; i++)
-		leaf_row__exit(&rows, &row[i]);
-	free(rows.v);
-	return err;
+	for (i = 0; i < s->sums.aggregates.nr; i++) {
+		leaf = &s->model.leaves.v[all[i].leaf];
+		if (leaf->kind != LEAF_KERNEL ||
+		    (*name && by_name[strpool__id(leaf->name)] <= most_ns))
+			continue;
+		*name = leaf->name;
+		most_ns = by_name[strpool__id(leaf->name)];
+	}
+	*permille = table__share(most_ns, sum_ns);
+	free(by_name);
+	return 0;
 }
 
 static int memory_time__collect(struct section_rows *rows)

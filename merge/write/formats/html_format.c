@@ -32,7 +32,6 @@ const struct format html_format = {
 	.by_thread = true,
 	.by_range = true,
 	.by_time = true,
-	.stats = true,
 	.units = UNITS_SUMS,
 	.diff_units = UNITS_SUMS,
 	.write = write_session,
