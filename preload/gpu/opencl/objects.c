@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/lock.h"
+#include "base/number.h"
 #include "wire/wire.h"
 
 #define NR_QUEUES	65536		/* a power of two, like the next number */
@@ -88,13 +89,16 @@ static unsigned int device__find(cl_device_id handle)
 static unsigned int device__can(cl_device_id handle)
 {
 	const cl_icd_dispatch *table = *(const cl_icd_dispatch *const *)handle;
+	static const char begin[] = "OpenCL ";
 	unsigned int major, minor, can = 0;
 	char version[256] = "";
+	const char *at = version + sizeof(begin) - 1;
 
 	if (opencl.clGetDeviceInfo(handle, CL_DEVICE_VERSION, sizeof(version) - 1, version, NULL) ||
-	    sscanf(version, "OpenCL %u.%u", &major, &minor) != 2)
+	    strncmp(version, begin, sizeof(begin) - 1) || !number__read(&at, &major) ||
+	    *at++ != '.' || !number__read(&at, &minor))
 		return 0;
-	minor += major * 100;
+	minor += 100 * major;
 	if (minor >= 101 && table->clSetEventCallback)
 		can |= DEVICE_CALLS_BACK;
 	if (minor >= 101 && table->clSetMemObjectDestructorCallback)
