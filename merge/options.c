@@ -780,7 +780,13 @@ static int options__check_unit(const struct options *o)
 
 static bool is_trace_name(const char *name)
 {
-	return has_suffix(name, ".json") || has_suffix(name, ".json.gz");
+	static const char *const suffixes[] = { ".json", ".json.gz", ".csv", ".db", ".rpd" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(suffixes); i++)
+		if (has_suffix(name, suffixes[i]))
+			return true;
+	return false;
 }
 
 /*

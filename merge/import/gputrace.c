@@ -1151,7 +1151,7 @@ static int gputrace__renumber(struct gputrace *t)
 	return err;
 }
 
-int gputrace__read(struct gputrace *t, struct input_file *in)
+int gputrace__read(struct gputrace *t, const char *path, struct input_file *in)
 {
 	const char *p = span__text(in->buf, in->size).s, *end = in->buf + in->size;
 	int err;
@@ -1162,6 +1162,8 @@ int gputrace__read(struct gputrace *t, struct input_file *in)
 		p++;
 	t->format = rocpd__is(in->buf, in->size) ? GPU_DATABASE :
 		    is_chrome(p, end) ? GPU_CHROME : GPU_LINES;
+	if (t->format == GPU_LINES && rocprof_csv__is(p, end - p))
+		return gputrace__read_rocprof_csv(t, path, p, end - p) ?: gputrace__renumber(t);
 	err = t->format == GPU_DATABASE ? gputrace__read_rocpd(t, in->buf, in->size) :
 	      t->format == GPU_CHROME ? gputrace__read_chrome(t, p, end - p) :
 					gputrace__read_lines(t, p, end - p);

@@ -165,13 +165,24 @@ bool rocpd__is(const char *buf, size_t size);
 /* Reads a database, rocpd. Return: 0 or -ENOMEM; if it is damaged, t->damage is the reason. */
 int gputrace__read_rocpd(struct gputrace *t, const char *buf, size_t size);
 
+/* Return: whether a file is CSV of rocprofv3; whether two files belong to one process. */
+bool rocprof_csv__is(const char *buf, size_t size);
+bool rocprof_csv__same_set(const char *a, const char *b);
+
+/*
+ * Reads rocprofv3's CSV, and the other CSV files of the same process next to @path. Return: 0 or
+ * -ENOMEM.
+ */
+int gputrace__read_rocprof_csv(struct gputrace *t, const char *path, const char *buf, size_t size);
+
 /*
  * gputrace__read - read a file
+ * @path: its name, or NULL
  * @in: not needed by @t afterwards
  *
  * Return: 0 or -ENOMEM.
  */
-int gputrace__read(struct gputrace *t, struct input_file *in);
+int gputrace__read(struct gputrace *t, const char *path, struct input_file *in);
 void gputrace__exit(struct gputrace *t);
 
 /* Adds messages about oddities in the file called @name to @msgs. */

@@ -670,7 +670,7 @@ static int trace_file__leave_out(struct trace_file *f)
 static int trace_file__read(struct trace_file *f)
 {
 	const struct gputrace *t = &f->gpu;
-	int err = gputrace__read(&f->gpu, &f->input);
+	int err = gputrace__read(&f->gpu, f->path, &f->input);
 
 	input_file__close(&f->input);
 	if (err)
@@ -774,8 +774,9 @@ static int trace__load(struct trace_file *f)
 int trace__read(struct trace *out, struct import *im, const char *const *names, size_t nr,
 		struct msgs *msgs)
 {
-	struct traces t = { .out = out, .im = im, .nr = nr };
-	size_t i;
+	struct traces t = { .out = out, .im = im };
+	struct trace_file *f;
+	size_t i, k;
 	int err = 0;
 
 	memset(out, 0, sizeof(*out));
@@ -783,18 +784,22 @@ int trace__read(struct trace *out, struct import *im, const char *const *names, 
 	if (!t.files)
 		return -ENOMEM;
 	for (i = 0; i < nr && !err; i++) {
+		for (k = 0; k < i && !rocprof_csv__same_set(names[k], names[i]); k++)
+			;
+		if (k < i)	/* it was read together with that file */
+			continue;
 		im->file = names[i];
-		t.files[i] =
-			(struct trace_file){ .out = out, .im = im, .path = names[i], .msgs = msgs };
-		err = trace__load(&t.files[i]);
+		f = &t.files[t.nr++];
+		*f = (struct trace_file){ .out = out, .im = im, .path = names[i], .msgs = msgs };
+		err = trace__load(f);
 		if (!err)
-			err = trace_file__read(&t.files[i]);
+			err = trace_file__read(f);
 	}
 	if (!err) {
 		im->file = NULL;
 		err = traces__write(&t);
 	}
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < t.nr; i++)
 		trace_file__free(&t.files[i]);
 	free(t.files);
 	return err;

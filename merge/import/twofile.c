@@ -714,6 +714,7 @@ static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opt
 
 struct gpu_reader {
 	struct gputrace *trace;
+	const char *path;
 	struct input_file *input;
 	int err;
 };
@@ -722,15 +723,16 @@ static void *gpu_reader__run(void *arg)
 {
 	struct gpu_reader *r = arg;
 
-	r->err = gputrace__read(r->trace, r->input);
+	r->err = gputrace__read(r->trace, r->path, r->input);
 	input_file__close(r->input);
 	return NULL;
 }
 
 /* Reads both files, in parallel if there are two. Return: 0 or -ENOMEM. */
-static int twofiles__read(struct twofiles *t, struct input_file *cpu, struct input_file *gpu)
+static int twofiles__read(struct twofiles *t, struct input_file *cpu, const char *path,
+			  struct input_file *gpu)
 {
-	struct gpu_reader reader = { .trace = &t->gpu, .input = gpu };
+	struct gpu_reader reader = { .trace = &t->gpu, .path = path, .input = gpu };
 	bool alone = !cpu;
 	pthread_t thread;
 	int err = 0;
@@ -877,7 +879,7 @@ int twofile__read(struct twofile *out, struct import *im, const struct twofile_o
 	int err;
 
 	memset(out, 0, sizeof(*out));
-	err = twofiles__read(&t, cpu, gpu);
+	err = twofiles__read(&t, cpu, opts->gpu, gpu);
 	t.launched = calloc(t.gpu.calls.nr + 1, sizeof(*t.launched));
 	t.kernels = calloc(t.gpu.calls.nr + 1, sizeof(*t.kernels));
 	if (!err && (!t.launched || !t.kernels))

@@ -218,6 +218,7 @@ seed_trace() {
 		python3 "$XPU_SRC/test/lib/gen_rocprof.py" "$1/rocprof" $args
 		mv "$1/rocprof" "$1/rocprof-$(echo "$args" | tr -c 'a-z0-9\n' -)"
 	done
+	python3 "$XPU_SRC/test/lib/gen_rocprof.py" "$1/rocprof" nr=3 threads=1 format=csv ranges=1
 	rm -f "$1"/*.folded "$1"/*.nvtx
 	cat >"$1/odd-kineto" <<-END
 	{"deviceProperties":[{"id":0,"name":"G"}],"distributedInfo":{"rank":3,"world_size":8},

@@ -6,8 +6,9 @@ Writes OUT and OUT.folded, the lines that xpumerge --gpu OUT -f folded --unit ns
 nr (launches of each thread), threads, procs, old (one process, no array, queues without streams),
 hsa (some device work has the id of HSA's call inside HIP's call, its ancestor), only_hsa (HIP's
 calls were not traced), names (of kernels: formatted or kernel), ranges (ROCTX), rccl (launches are
-inside a function of RCCL), format (json, or db for a database, rocpd), schema (a file of
-rocprofiler-sdk with the statements that make the tables of a database).
+inside a function of RCCL), format (json, db for a database, rocpd, or csv for files whose
+names begin with OUT), schema (a file of rocprofiler-sdk with the statements that make the tables of
+a database).
 """
 import json
 import os
@@ -250,7 +251,55 @@ def write_database(out, procs):
 
 
 processes = [process(1000 * (1 + i)) for i in range(opts["procs"])]
-if opts["format"] == "db":
+def write_csv(out, p):
+    """Writes what rocprofiler-sdk's generateCSV.cpp writes: a file for each kind of record"""
+    pid, symbols = p["metadata"]["pid"], {}
+    for k in p["kernel_symbols"]:
+        symbols[k["kernel_id"]] = k.get("formatted_kernel_name", k["kernel_name"])
+    texts = {m["key"]: m["value"] for m in p["strings"]["marker_api"]}
+    agents = {a["id"]["handle"]: i for i, a in enumerate(p["agents"])}
+
+    def write(kind, header, rows):
+        if not rows:
+            return
+        with open("%s_%s.csv" % (out, kind), "w") as f:
+            for row in [header.split()] + rows:
+                f.write(",".join('"%s"' % v if isinstance(v, str) else str(v)
+                                 for v in row) + "\n")
+
+    def operation(r):
+        return KINDS[r["kind"]][1][r["operation"]]
+
+    def ids(r):
+        return [r["correlation_id"]["internal"], r["start_timestamp"], r["end_timestamp"]]
+
+    times = "Correlation_Id Start_Timestamp End_Timestamp"
+    for kind, name in (("hip_api", "hip_api_trace"), ("hsa_api", "hsa_api_trace"),
+                       ("marker_api", "marker_api_trace"), ("rccl_api", "rccl_api_trace")):
+        write(name, "Domain Function Process_Id Thread_Id " + times, [
+            [KINDS[r["kind"]][0], texts.get(r["correlation_id"]["internal"]) or operation(r), pid,
+             r["thread_id"], *ids(r)] for r in p["buffer_records"][kind]])
+    write("kernel_trace", "Kind Agent_Id Queue_Id Stream_Id Thread_Id Dispatch_Id Kernel_Id "
+          "Kernel_Name " + times + " LDS_Block_Size Workgroup_Size_X Workgroup_Size_Y "
+          "Workgroup_Size_Z Grid_Size_X Grid_Size_Y Grid_Size_Z", [
+              ["KERNEL_DISPATCH", "Agent %d" % agents[d["agent_id"]["handle"]], 1, 3,
+               r["thread_id"], d["dispatch_id"], d["kernel_id"],
+               symbols[d["kernel_id"]], *ids(r), 0,
+               *(d[s + "_size"][x] for s in ("workgroup", "grid") for x in "xyz")]
+              for r in p["buffer_records"]["kernel_dispatch"] for d in [r["dispatch_info"]]])
+    write("memory_copy_trace", "Kind Direction Stream_Id Source_Agent_Id Destination_Agent_Id "
+          + times, [
+              ["MEMORY_COPY", operation(r), 3, "Agent %d" % agents[r["src_agent_id"]["handle"]],
+               "Agent %d" % agents[r["dst_agent_id"]["handle"]], *ids(r)]
+              for r in p["buffer_records"]["memory_copy"]])
+    write("agent_info", "Node_Id Logical_Node_Id Agent_Type Name Product_Name", [
+        [i, i, "GPU" if a["type"] == 2 else "CPU", a["name"], a.get("product_name", "")]
+        for i, a in enumerate(p["agents"])])
+
+
+if opts["format"] == "csv":
+    write_csv(sys.argv[1], processes[0])
+elif opts["format"] == "db":
     write_database(sys.argv[1], processes)
 else:
     with open(sys.argv[1], "w") as f:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --gpu: the JSON and the databases of AMD's rocprofv3, alone and with stacks.
+# --gpu: the JSON, the databases and the CSV of AMD's rocprofv3, alone and with stacks.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 need python3
@@ -19,6 +19,17 @@ for args in "seed=1" "seed=2 threads=1 nr=300" "seed=3 procs=3" "seed=4 old=1" \
 		like "$(cat log)" '^launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
 			"$format $args: all launches have their device work"
 	done
+done
+for args in "seed=1" "seed=6 only_hsa=1" "seed=11 rccl=1" "seed=9 ranges=1"; do
+	rm -f c_*
+	# shellcheck disable=SC2086 # several arguments on purpose
+	gen c format=csv $args
+	# The files do not have the name of the program.
+	sed 's/^app1000;/[unknown];/' c.folded >csv.folded
+	same "csv $args" csv.folded --gpu c_kernel_trace.csv
+	like "$(cat log)" '^launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
+		"csv $args: the other files of the process are read, too"
+	same "csv $args: all of its files" csv.folded --gpu c_*.csv
 done
 gen r.json seed=1
 gzip -c r.json >r.json.gz
@@ -79,6 +90,20 @@ like "$(cat out)" '^\[unknown\];\[no stack\];\[unknown\];\[GPU_Kernel\]\[unknown
 	"odd values: the remaining values are used"
 like "$(cat log)" 'odd.json: 1 event could not be read: ignored' \
 	"odd values: events that cannot be read are counted"
+cat >odd_kernel_trace.csv <<'END'
+"Kind","Agent_Id","Kernel_Name","Correlation_Id","Start_Timestamp","End_Timestamp","x"
+"KERNEL_DISPATCH","Agent 1","a ""b"", c",1,30,40
+"KERNEL_DISPATCH","Agent 99999999999999999999999","late",1,50,41
+
+"KERNEL_DISPATCH","Agent 1","no number",1,-5,4e1,7,8,9
+"KERNEL_DISPATCH","Agent 1","cut
+END
+xpumerge --gpu odd_kernel_trace.csv -f folded --unit ns >out 2>log
+is $? 0 "odd rows of CSV: exit status 0"
+is "$(cat out)" '[unknown];[no launch];[GPU_Kernel]a "b", c 10' \
+	"odd rows of CSV: the remaining rows are used"
+like "$(cat log)" 'odd_kernel_trace.csv: 3 lines could not be read: ignored' \
+	"odd rows of CSV: rows that cannot be read are counted"
 gen r.db seed=1 format=db nr=900
 head -c 60000 r.db >cut.db
 xpumerge --gpu cut.db -f folded >out 2>log

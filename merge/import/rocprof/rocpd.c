@@ -432,24 +432,6 @@ static int rocpd__read_ops(struct rocpd *d, struct rocprof *r, const struct idma
 	return err;
 }
 
-/* Adds an agent for each GPU, which only its number describes. */
-static int rocpd__number_gpus(struct rocprof *r, const rocprof_works_t *works)
-{
-	size_t i, k;
-	int err = 0;
-
-	for (i = 0; i < works->nr && !err; i++) {
-		struct rocprof_agent a = { .handle = works->v[i].agent, .gpu = true,
-					   .numbered = true, .number = works->v[i].agent };
-
-		for (k = 0; k < r->agents.nr && r->agents.v[k].handle != a.handle; k++)
-			;
-		if (k == r->agents.nr && k < 1024)
-			err = array_push(&r->agents, a);
-	}
-	return err;
-}
-
 static int rocpd__read_schema_2(struct rocpd *d)
 {
 	struct idmap calls = { 0 }, pids = { 0 };
@@ -461,8 +443,7 @@ static int rocpd__read_schema_2(struct rocpd *d)
 		err = min_t(int, idmap__add(&pids, r.hip.v[i].id, r.hip.v[i].pid), 0);
 	err = err ?: rocpd__read_api_ops(d, &calls) ?: rocpd__read_ops(d, &r, &calls, &pids);
 	if (err != -ENOMEM)
-		told = rocpd__number_gpus(&r, &r.dispatches) ?: rocpd__number_gpus(&r, &r.copies) ?:
-		       rocpd__number_gpus(&r, &r.fills) ?: rocprof__tell(&r);
+		told = rocprof__number_gpus(&r) ?: rocprof__tell(&r);
 	rocprof__exit(&r);
 	idmap__free(&pids);
 	idmap__free(&calls);

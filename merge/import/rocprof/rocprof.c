@@ -41,6 +41,26 @@ int rocprof__add_marker(struct rocprof *r, uint64_t id, struct span text)
 	return err > 0 ? array_push(&r->markers, text) : err;
 }
 
+int rocprof__number_gpus(struct rocprof *r)
+{
+	const rocprof_works_t *const all[] = { &r->dispatches, &r->copies, &r->fills };
+	size_t k, i;
+	int err = 0;
+
+	for (k = 0; k < ARRAY_SIZE(all); k++)
+		for (i = 0; i < all[k]->nr && err >= 0; i++) {
+			struct rocprof_agent a = {
+				.handle = all[k]->v[i].agent, .gpu = true, .numbered = true,
+				.number = all[k]->v[i].agent,
+			};
+
+			err = idmap__add(&r->gpus, a.handle, r->agents.nr);
+			if (err > 0)
+				err = array_push(&r->agents, a);
+		}
+	return min_t(int, err, 0);
+}
+
 /* ---- adding to the trace --------------------------------------------------------------------- */
 
 /* Return: a text, kept in the trace's names; NULL if memory is short. */

@@ -68,7 +68,7 @@ struct rocprof {
 	rocprof_calls_t functions;	/* other traced functions, of RCCL and others */
 	rocprof_calls_t ranges;		/* of ROCTX */
 	rocprof_works_t dispatches, copies, fills;
-	/* Set by rocprof__tell(). */
+	/* Set by rocprof__number_gpus() and rocprof__tell(). */
 	struct idmap gpus;		/* maps handle to an index in agents */
 	struct idmap hip_ids, hsa_ids;	/* maps a correlation id to the index of the call */
 	struct idmap told;		/* ids of HSA calls that were added to the trace */
@@ -81,6 +81,12 @@ rocprof_calls_t *rocprof__calls(struct rocprof *r, struct span domain);
 /* Adds a text to an array with its id; the first text of an id counts. Return: 0 or -ENOMEM. */
 int rocprof__add_kernel(struct rocprof *r, uint64_t id, struct span name);
 int rocprof__add_marker(struct rocprof *r, uint64_t id, struct span text);
+
+/*
+ * Adds an agent for each GPU of device work. For files that do not describe agents: their numbers
+ * are all that is known. Return: 0 or -ENOMEM.
+ */
+int rocprof__number_gpus(struct rocprof *r);
 
 /* Adds all of the process to its trace. Return: 0 or -ENOMEM. */
 int rocprof__tell(struct rocprof *r);
