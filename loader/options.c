@@ -560,7 +560,7 @@ static const struct cmdline_option rows[] = {
 	{ "cpu-only", CMDLINE_FLAG(cpu_only),
 	  .help = "CPU samples of any program; needs no CUDA and preloads nothing" },
 	{ "api", 0, "[=all]", .set = set_api, .names = api_names,
-	  .help = "also the calls of CUDA's API that can take time, their begins and ends;\n"
+	  .help = "also the calls of the GPU's API that can take time, with begin and end;\n"
 		  "all: every call; costs the program some 0.25 us a call" },
 	{ "capture", 0, "WHAT", .set = set_capture,
 	  .help = "only windows that COMMAND opens: cuda-profiler-api, by cudaProfilerStart()\n"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shm_caller.py - speaks to xpuload through shared memory, as the shim does: see bpf/xpu_shm.h
-import fcntl, mmap, os, socket, struct, time
+import ctypes, fcntl, mmap, os, socket, struct, time
 
 F_ADD_SEALS = 1033
 SHRINK, GROW, SEAL, WRITE = 2, 4, 1, 8
@@ -40,12 +40,18 @@ class Caller:
         return s
 
 
+# Stores a number in the mapped memory @m at once: struct.pack_into() clears the bytes first, and
+# xpuload may read them at that moment.
+def store(m, at, number, c_type=ctypes.c_uint64):
+    c_type.from_buffer(m, at).value = number
+
+
 # Writes @record, of a multiple of 8 bytes, into the mapped memory @m.
 def put_record(m, record):
     head = struct.unpack_from("=Q", m, 4096)[0]
     m[RING_AT + head:RING_AT + head + 8 + len(record)] = \
         struct.pack("=II", len(record), 1 << 9) + record
-    struct.pack_into("=Q", m, 4096, head + 8 + len(record))
+    store(m, 4096, head + 8 + len(record))
 
 
 # Return: an MMAP record with everything that a process can lie about. @name: with NUL and padding
@@ -67,5 +73,5 @@ def put_launches(fd, count):
             at = RING_AT + head
             m[at:at + 88] = struct.pack("=II", len(record), 1 << 9) + record
             head += 88
-        struct.pack_into("=Q", m, 4096, head)
-        struct.pack_into("=I", m, 8, 1)
+        store(m, 4096, head)
+        store(m, 8, 1, ctypes.c_uint32)

@@ -19,7 +19,7 @@ export EXACT="$exact" SECONDS_EACH="${HOSTILE_SECONDS:-2}"
 cat >hostile.py <<-'END'
 	import ctypes, errno, fcntl, mmap, os, random, signal, socket, struct, subprocess, sys, time
 	sys.path.insert(0, os.environ["XPU_SRC"] + "/test/lib")
-	from shm_caller import Caller, put_launches, put_record, mmap_record, SHRINK, GROW, SEAL, WRITE, RING_AT
+	from shm_caller import Caller, put_launches, put_record, mmap_record, store, SHRINK, GROW, SEAL, WRITE, RING_AT
 	c = Caller()
 	what = sys.argv[1]
 	seconds = float(os.environ["SECONDS_EACH"])
@@ -170,7 +170,7 @@ cat >hostile.py <<-'END'
 	        m[at:at + len(one[:part])] = one[:part]
 	        m[RING_AT:RING_AT + len(one[part:])] = one[part:]
 	        head += len(one)
-	        struct.pack_into("=Q", m, 4096, head)
+	        store(m, 4096, head)
 	    exact(1000)
 	elif what == "crowd":
 	    # More processes than are mapped at a time.
