@@ -61,18 +61,74 @@ bool cuda_api__parse(const char *s, size_t len, const char **name, size_t *name_
 	return true;
 }
 
+/* Return: whether the function's name has one of @parts, up to a NULL. */
+static bool name__has(const char *name, size_t len, const char *const *parts)
+{
+	for (; *parts; parts++)
+		if (memmem(name, len, *parts, strlen(*parts)))
+			return true;
+	return false;
+}
+
 enum call_kind cuda_api__kind(const char *name, size_t len)
 {
-	if (memmem(name, len, "GraphLaunch", 11))
+	static const char *const graphs[] = {
+		"GraphLaunch", "ExecuteCommandLists", "ImmediateAppendCommandLists", "AppendGraph",
+		"EnqueueCommandBuffer", NULL,
+	}, *const kernels[] = {
+		"Kernel", "cuLaunch", NULL,
+	}, *const copies[] = {
+		"Memcpy", "AppendMemoryCopy", "AppendImageCopy", "clEnqueueRead", "clEnqueueWrite",
+		"clEnqueueCopy", "clEnqueueMap", "clEnqueueUnmap", "EnqueueMemBufferRead",
+		"EnqueueMemBufferWrite", "EnqueueMemBufferCopy", "EnqueueMemImage", NULL,
+	}, *const fills[] = {
+		"Memset", "AppendMemoryFill", "clEnqueueFill", "clEnqueueSVMMemFill",
+		"clEnqueueMemFill", "EnqueueUSMFill", "EnqueueMemBufferFill", NULL,
+	};
+
+	if (name__has(name, len, graphs))
 		return CALL_GRAPH;
-	if (memmem(name, len, "Launch", 6) &&
-	    (memmem(name, len, "Kernel", 6) || memmem(name, len, "cuLaunch", 8)))
+	if (memmem(name, len, "Launch", 6) && name__has(name, len, kernels))
 		return CALL_KERNEL;
-	if (memmem(name, len, "Memcpy", 6))
+	if (memmem(name, len, "clEnqueueNDRangeKernel", 22) ||
+	    memmem(name, len, "clEnqueueTask", 13))
+		return CALL_KERNEL;
+	if (name__has(name, len, copies))
 		return CALL_MEMCPY;
-	if (memmem(name, len, "Memset", 6))
-		return CALL_MEMSET;
-	return CALL_OTHER;
+	return name__has(name, len, fills) ? CALL_MEMSET : CALL_OTHER;
+}
+
+enum xpu_api gpu_api__of(const char *name, size_t len)
+{
+	static const struct {
+		const char *prefix;
+		enum xpu_api api;
+	} prefixes[] = {
+		{ "cl", XPU_API_OPENCL }, { "hip", XPU_API_HIP }, { "ze", XPU_API_LEVEL_ZERO },
+		{ "zes", XPU_API_LEVEL_ZERO }, { "zet", XPU_API_LEVEL_ZERO },
+		{ "zex", XPU_API_LEVEL_ZERO }, { "ur", XPU_API_SYCL }, { "pi", XPU_API_SYCL },
+		{ "piext", XPU_API_SYCL },
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(prefixes); i++) {
+		size_t n = strlen(prefixes[i].prefix);
+
+		if (len > n && !memcmp(name, prefixes[i].prefix, n) &&
+		    isupper((unsigned char)name[n]))
+			return prefixes[i].api;
+	}
+	return XPU_API_CUDA;
+}
+
+bool gpu_api__waits(const char *name)
+{
+	static const char *const waits[] = {
+		"Synchronize", "clFinish", "clWaitForEvents", "urQueueFinish", "urEventWait",
+		"piQueueFinish", "piEventsWait", NULL,
+	};
+
+	return name__has(name, strlen(name), waits);
 }
 
 enum epoch_works call_kind__works(enum call_kind kind, const char *name)
@@ -142,6 +198,7 @@ struct event {
 	struct span process, thread, correlation, device, context, stream, bytes, copy_kind;
 	struct span arg_name, stack, modules;
 	struct span grid, block, cluster, registers, shared, local;
+	struct span id, sync_type, real_time;
 };
 
 /* Reads any value, raw. */
@@ -193,6 +250,8 @@ static struct span *event__field(struct event *e, struct span key, bool args)
 		FIELD(ANYWHERE, "deviceId", device), FIELD(ANYWHERE, "device", device),
 		FIELD(ANYWHERE, "contextId", context), FIELD(ANYWHERE, "context", context),
 		FIELD(ANYWHERE, "streamId", stream), FIELD(ANYWHERE, "stream", stream),
+		FIELD(IN_ARGS, "sycl queue", stream), FIELD(ANYWHERE, "id", id),
+		FIELD(IN_ARGS, "Type", sync_type), FIELD(IN_ARGS, "CLOCK_REALTIME", real_time),
 		FIELD(ANYWHERE, "size", bytes), FIELD(ANYWHERE, "bytes", bytes),
 		FIELD(ANYWHERE, "copyKind", copy_kind),
 		FIELD(IN_ARGS, "name", arg_name), FIELD(IN_ARGS, "Call stack", stack),
@@ -259,6 +318,20 @@ static uint32_t span__u32(struct span raw)
 	return span__u64(raw, 0, &v) && v <= UINT32_MAX ? v : 0;
 }
 
+/* Return: a number, or the low half of a handle such as "0x000055d08918fc78". */
+static uint32_t span__handle(struct span raw)
+{
+	uint32_t v = 0;
+	size_t i;
+
+	if (raw.len < 3 || memcmp(raw.s, "0x", 2))
+		return span__u32(raw);
+	for (i = 2; i < raw.len && isxdigit((unsigned char)raw.s[i]); i++)
+		v = v << 4 | (isdigit((unsigned char)raw.s[i]) ? raw.s[i] - '0' :
+			      (raw.s[i] | 0x20) - 'a' + 10);
+	return v;
+}
+
 /* Return: the number that follows @word, such as "Stream" in "GPU0_Stream7". */
 static uint32_t span__number_after(struct span raw, const char *word)
 {
@@ -274,6 +347,8 @@ static uint32_t span__number_after(struct span raw, const char *word)
 	return v <= UINT32_MAX ? v : 0;
 }
 
+#define LINUX_TID_MAX	(4u << 20)
+
 enum record_kind {
 	RECORD_OTHER,
 	RECORD_RUNTIME,
@@ -281,6 +356,7 @@ enum record_kind {
 	RECORD_KERNEL,
 	RECORD_MEMCPY,
 	RECORD_MEMSET,
+	RECORD_PTI_WORK,
 	RECORD_SYNC,
 	RECORD_OP,
 	RECORD_PYTHON,
@@ -307,6 +383,8 @@ static enum record_kind record__kind(struct span s)
 		{ "MemSet", RECORD_MEMSET }, { "GPU_Memset", RECORD_MEMSET },
 		{ "gpu_memset", RECORD_MEMSET }, { "MEMSET", RECORD_MEMSET },
 		{ "Memset", RECORD_MEMSET },
+		{ "xpu_runtime", RECORD_RUNTIME }, { "xpu_driver", RECORD_DRIVER },
+		{ "xpu_sync", RECORD_DRIVER }, { "gpu_op", RECORD_PTI_WORK },
 		{ "cuda_sync", RECORD_SYNC },
 		{ "cpu_op", RECORD_OP }, { "Operator", RECORD_OP },
 		{ "python_function", RECORD_PYTHON },
@@ -379,7 +457,7 @@ static int gputrace__event_work(struct gputrace *t, const struct event *e, enum 
 		.w = { .start_ns = start_ns, .correlation_id = span__u32(e->correlation) },
 		.pid = span__u32(e->process),
 		.device = e->device.s ? span__u32(e->device) : span__number_after(e->pid, "Device"),
-		.context = span__u32(e->context),
+		.context = span__handle(e->context),
 		.stream = e->stream.s ? span__u32(e->stream) : span__number_after(e->tid, "tream"),
 	};
 
@@ -474,22 +552,32 @@ static int gputrace__event_sync(struct gputrace *t, const struct event *e)
 	return array_push(&t->syncs, sync);
 }
 
+/* Decodes the name of an event. Return: 0 or -ENOMEM. */
+static int gputrace__decode(struct gputrace *t, struct span raw, struct span *name)
+{
+	char *decoded;
+
+	*name = raw.s ? raw : span__of("");
+	if (!memchr(name->s, '\\', name->len))
+		return 0;
+	decoded = arena__alloc(&t->arena, raw.len + 1);
+	if (!decoded)
+		return -ENOMEM;
+	*name = (struct span){ decoded, json_string__decode(raw, decoded) };
+	return 0;
+}
+
 static int gputrace__add_event(struct gputrace *t, const struct event *e, enum record_kind kind,
 			       uint64_t start_ns, uint64_t end_ns)
 {
-	struct span name = e->name.s ? e->name : span__of("");
-	char *decoded;
+	struct span name;
 
 	if (kind == RECORD_SYNC)
 		return gputrace__event_sync(t, e);
 	if (kind >= RECORD_OP)
 		return gputrace__event_op(t, e, kind, start_ns, end_ns);
-	if (memchr(name.s, '\\', name.len)) {
-		decoded = arena__alloc(&t->arena, name.len + 1);
-		if (!decoded)
-			return -ENOMEM;
-		name = (struct span){ decoded, json_string__decode(name, decoded) };
-	}
+	if (gputrace__decode(t, e->name, &name))
+		return -ENOMEM;
 	if (kind == RECORD_RUNTIME || kind == RECORD_DRIVER)
 		return gputrace__event_call(t, e, kind == RECORD_DRIVER, start_ns, end_ns, name);
 	return gputrace__event_work(t, e, kind, start_ns, end_ns, name);
@@ -508,56 +596,200 @@ struct half {
 
 struct chrome {
 	struct gputrace *t;
-	struct strpool threads;
+	struct pti pti;
+	bool onetrace;			/* written by onetrace, ze_tracer or cl_tracer: events have
+					 * no category */
+	struct strpool threads, queues;
 	ARRAY(struct half) halves;
 	uint64_t base_ns;		/* baseTimeNanoseconds */
 };
 
-static int gputrace__complete_event(struct gputrace *t, const struct event *e, uint64_t start_ns,
-				    uint64_t end_ns)
+/* Return: our own number for the event's thread, or NO_INDEX if memory is short. */
+static uint32_t event__thread(const struct event *e, struct strpool *threads)
+{
+	/* The work of each tile of a device is on a queue of its own. */
+	size_t tile = e->name.len > 8 && !memcmp(e->name.s, "Tile #", 6) ? 8 : 0;
+	const char *thread = strpool__internf(threads, "%.*s %.*s%.*s",
+					      (int)min_t(size_t, e->pid.len, 256), e->pid.s ?: "",
+					      (int)min_t(size_t, e->tid.len, 256), e->tid.s ?: "",
+					      (int)tile, tile ? e->name.s : "");
+
+	return thread ? strpool__id(thread) : NO_INDEX;
+}
+
+static bool span__ends(struct span s, const char *suffix)
+{
+	return s.s && ends_with(s.s, s.len, suffix);
+}
+
+/*
+ * Return: the kind of an event of onetrace: a call by a thread, whose number is a process id of
+ * Linux; or a stage of work, of which the last is the work itself.
+ */
+static enum record_kind onetrace__kind(const struct event *e)
+{
+	uint64_t tid;
+
+	if (!e->name.s || !e->id.s || span__ends(e->name, " (Appended)") ||
+	    span__ends(e->name, " (Queued)") || span__ends(e->name, " (Submitted)"))
+		return RECORD_OTHER;
+	return span__u64(e->tid, 0, &tid) && tid <= LINUX_TID_MAX &&
+	       gpu_api__of(e->name.s, e->name.len) ? RECORD_DRIVER : RECORD_PTI_WORK;
+}
+
+static enum record_kind chrome__kind(const struct chrome *c, const struct event *e)
 {
 	enum record_kind kind = record__kind(e->category);
+	enum xpu_api api;
 
+	if (c->onetrace && !e->category.s)
+		return onetrace__kind(e);
 	/* In some files kernels have no category. */
 	if (kind == RECORD_OTHER && e->name.len > 8 && !memcmp(e->name.s, "Kernel: ", 8))
-		kind = RECORD_KERNEL;
+		return RECORD_KERNEL;
+	/* A wait of the device for itself is no call. */
+	if (e->sync_type.len > 4 && !memcmp(e->sync_type.s, "GPU_", 4) &&
+	    span__is(e->category, "xpu_sync"))
+		return RECORD_OTHER;
+	/* To unitrace, calls are operators. */
+	api = kind == RECORD_OP && e->name.s ? gpu_api__of(e->name.s, e->name.len) : XPU_API_CUDA;
+	return api == XPU_API_LEVEL_ZERO || api == XPU_API_OPENCL ? RECORD_DRIVER : kind;
+}
+
+static int chrome__pti_work(struct chrome *c, const struct event *e, uint64_t start_ns,
+			    uint64_t end_ns)
+{
+	uint32_t device = NO_INDEX, queue = event__thread(e, &c->queues);
+	struct gpu_work w = { .kind = WORK_KERNEL, .w = { .start_ns = start_ns } };
+	struct gputrace *t = c->t;
+	struct xpu_shape shape;
+	struct span name;
+
+	if (c->onetrace)
+		w.pid = span__u32(e->pid);
+	else
+		w.device = device = pti__device(&c->pti, span__u32(e->pid));
+	if (queue == NO_INDEX || (!c->onetrace && device == NO_INDEX) ||
+	    gputrace__decode(t, e->name, &name))
+		return -ENOMEM;
+	w.stream = queue + 1;
+	if (c->onetrace && span__ends(name, " (Executed)"))
+		name.len -= strlen(" (Executed)");
+	if (pti_work__parse(&w, &name, &shape)) {
+		w.w.shape = strpool__intern(&t->names, (const char *)&shape, sizeof(shape));
+		if (!w.w.shape)
+			return -ENOMEM;
+	}
+	return pti__add_work(&c->pti, t->works.nr, device, e->id) ?:
+	       gputrace__add_work(t, &w, end_ns, name);
+}
+
+static int chrome__complete_event(struct chrome *c, const struct event *e, uint64_t start_ns,
+				  uint64_t end_ns)
+{
+	enum record_kind kind = chrome__kind(c, e);
+	struct gputrace *t = c->t;
+	int err;
+
 	if (kind == RECORD_OTHER) {
 		t->nr_other++;
 		return 0;
 	}
-	return gputrace__add_event(t, e, kind, start_ns, end_ns);
+	if (kind == RECORD_PTI_WORK)
+		return chrome__pti_work(c, e, start_ns, end_ns);
+	err = gputrace__add_event(t, e, kind, start_ns, end_ns);
+	if (!err && c->onetrace && !e->category.s)
+		err = pti__add_call(&c->pti, t->calls.nr - 1, e->id);
+	return err;
 }
 
 static int chrome__half(struct chrome *c, const struct event *e, bool ends)
 {
 	struct half h = { .e = *e, .ends = ends, .seq = c->halves.nr };
-	const char *thread;
 
 	if (!span__u64(e->ts, 3, &h.time_ns)) {
 		c->t->nr_strange++;
 		return 0;
 	}
-	thread = strpool__internf(&c->threads, "%.*s %.*s", (int)min_t(size_t, e->pid.len, 256),
-				  e->pid.s ?: "", (int)min_t(size_t, e->tid.len, 256),
-				  e->tid.s ?: "");
-	if (!thread)
-		return -ENOMEM;
-	h.thread = strpool__id(thread);
-	return array_push(&c->halves, h);
+	h.thread = event__thread(e, &c->threads);
+	return h.thread == NO_INDEX ? -ENOMEM : array_push(&c->halves, h);
 }
 
-/* Reads names of processes and threads. */
+/*
+ * Reads the name of a process of unitrace: "HOST<name>", "RANK 3 HOST<name>", or for a device
+ * "DEVICE<name>[Intel(R) Arc(TM)] 0:3:0:0 #0". Return: 1 if it is one, 0 if not, or -ENOMEM.
+ */
+static int chrome__pti_name(struct chrome *c, const struct event *e)
+{
+	struct gpu_name process = { .pid = span__u32(e->pid) };
+	struct span name = e->arg_name;
+	uint64_t rank = 0;
+	struct gpu_device d;
+	const char *open;
+	bool ranked;
+
+	ranked = drop_prefix(&name.s, &name.len, "RANK ");
+	for (; ranked && name.len && isdigit((unsigned char)*name.s); name.s++, name.len--)
+		rank = min_t(uint64_t, rank * 10 + (*name.s - '0'), UINT32_MAX);
+	ranked = ranked && drop_prefix(&name.s, &name.len, " ");
+	if (drop_prefix(&name.s, &name.len, "DEVICE<")) {
+		open = memchr(name.s, '[', name.len);
+		if (open) {
+			name.len -= open + 1 - name.s;
+			name.s = open + 1;
+			open = memchr(name.s, ']', name.len);
+			name.len = open ? (size_t)(open - name.s) : name.len;
+		}
+		d.id = pti__device(&c->pti, span__u32(e->pid));
+		d.name = gputrace__name(c->t, name);
+		if (d.id == NO_INDEX || !d.name || array_push(&c->t->devices, d))
+			return -ENOMEM;
+		return 1;
+	}
+	if (!drop_prefix(&name.s, &name.len, "HOST<"))
+		return 0;
+	if (!ranked)
+		return 1;
+	process.name = strpool__internf(&c->t->names, "rank %" PRIu64, rank);
+	return process.name && !array_push(&c->t->thread_names, process) ? 1 : -ENOMEM;
+}
+
+/* Reads names of processes and threads, and the base of onetrace's times. */
 static int chrome__metadata(struct chrome *c, const struct event *e)
 {
 	struct gpu_name n = { .pid = span__u32(e->pid),
 			      .thread = span__is(e->name, "thread_name") };
+	int ret = 0;
 
+	if (span__ends(e->name, "start_time") || span__is(e->name, "start_time")) {
+		c->onetrace = true;
+		span__u64(e->real_time, 0, &c->base_ns);
+	}
 	if (!e->name.s || !e->arg_name.s || (!n.thread && !span__is(e->name, "process_name")))
 		return 0;
+	if (!n.thread)
+		ret = chrome__pti_name(c, e);
+	if (ret)
+		return min_t(int, ret, 0);
 	if (!n.pid || (n.thread && !span__u64(e->tid, 0, &n.tid)))
 		return 0;
 	n.name = gputrace__name(c->t, e->arg_name);
 	return n.name ? array_push(&c->t->thread_names, n) : -ENOMEM;
+}
+
+static int chrome__flow(struct chrome *c, const struct event *e, bool begins)
+{
+	uint64_t time_ns = 0, tid = 0;
+	int ret;
+
+	if (!span__u64(e->ts, 3, &time_ns) || !span__u64(e->tid, 0, &tid)) {
+		c->t->nr_other++;
+		return 0;
+	}
+	ret = pti__add_flow(&c->pti, e->category, span__u32(e->pid), tid, time_ns, begins,
+			    c->t->calls.nr);
+	c->t->nr_other += !ret;
+	return min_t(int, ret, 0);
 }
 
 static int chrome__event(struct chrome *c, const struct event *e)
@@ -572,6 +804,9 @@ static int chrome__event(struct chrome *c, const struct event *e)
 		return chrome__half(c, e, phase == 'E');
 	case 'M':
 		return chrome__metadata(c, e);
+	case 's':
+	case 't':
+		return chrome__flow(c, e, phase == 's');
 	case 'X':
 		break;
 	default:
@@ -580,13 +815,13 @@ static int chrome__event(struct chrome *c, const struct event *e)
 	}
 	if (!span__u64(e->ts, 3, &start_ns) || (e->dur.s && !span__u64(e->dur, 3, &duration_ns)) ||
 	    __builtin_add_overflow(start_ns, duration_ns, &end_ns) || end_ns > INT64_MAX) {
-		if (record__kind(e->category) == RECORD_OTHER)
+		if (chrome__kind(c, e) == RECORD_OTHER)
 			t->nr_other++;
 		else
 			t->nr_strange++;
 		return 0;
 	}
-	return gputrace__complete_event(t, e, start_ns, end_ns);
+	return chrome__complete_event(c, e, start_ns, end_ns);
 }
 
 static int half__compare(const void *a, const void *b, void *ctx __attribute__((unused)))
@@ -633,7 +868,7 @@ static int chrome__pair(struct chrome *c)
 		} else {
 			begin = &c->halves.v[open.v[--open.nr]];
 			event__complete(&begin->e, &h->e);
-			err = gputrace__complete_event(c->t, &begin->e, begin->time_ns, h->time_ns);
+			err = chrome__complete_event(c, &begin->e, begin->time_ns, h->time_ns);
 		}
 	}
 	c->t->nr_begins += open.nr;
@@ -733,6 +968,24 @@ static int chrome__member(struct chrome *c, struct json *j, struct span key)
 	return 0;
 }
 
+/* Records of waits have no process. It is known if the file has a single one. */
+static void chrome__only_pid(struct chrome *c)
+{
+	struct gputrace *t = c->t;
+	uint32_t pid = 0;
+	size_t i;
+
+	for (i = 0; i < t->calls.nr; i++) {
+		if (!t->calls.v[i].pid)
+			continue;
+		if (pid && t->calls.v[i].pid != pid)
+			return;
+		pid = t->calls.v[i].pid;
+	}
+	for (i = 0; i < t->calls.nr; i++)
+		t->calls.v[i].pid = pid;
+}
+
 /* Adds the base to times that are relative to it; in some files, times already contain the base. */
 static void chrome__rebase(struct chrome *c)
 {
@@ -789,15 +1042,25 @@ static int gputrace__read_chrome(struct gputrace *t, const char *buf, size_t siz
 			j.what = "no traceEvents";
 	} else {
 		err = chrome__events(&c, &j);
+		/* onetrace ends its array with a comma. */
+		if (c.onetrace && j.depth == 1 && j.p == j.end)
+			j.what = NULL;
 	}
 	t->damage = j.what;
 	t->damage_offset = j.p - buf;
 	t->nr_not_finite = j.nr_not_finite;
 	err = err ?: chrome__pair(&c);
+	if (!err) {
+		err = pti__link(&c.pti, t);
+		t->linked = err > 0;
+		chrome__only_pid(&c);
+	}
 	chrome__rebase(&c);
+	pti__free(&c.pti);
 	array_free(&c.halves);
+	strpool__free(&c.queues);
 	strpool__free(&c.threads);
-	return err;
+	return min_t(int, err, 0);
 }
 
 /* ---- lines ----------------------------------------------------------------------------------- */
@@ -1167,7 +1430,7 @@ int gputrace__read(struct gputrace *t, const char *path, struct input_file *in)
 	err = t->format == GPU_DATABASE ? gputrace__read_rocpd(t, in->buf, in->size) :
 	      t->format == GPU_CHROME ? gputrace__read_chrome(t, p, end - p) :
 					gputrace__read_lines(t, p, end - p);
-	return err ?: gputrace__renumber(t);
+	return err || t->linked ? err : gputrace__renumber(t);
 }
 
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gputrace.h - reads API calls and device work from the files of tools built on CUPTI
+ * gputrace.h - reads API calls and device work from the files of tools for GPUs
  *
  *  - Chrome JSON, an object with traceEvents or the bare array, with the categories CUDA_Runtime,
  *    CUDA_Driver, GPU_Kernel, MemCopy (PyTorch writes cuda_runtime, kernel, gpu_memcpy, ...); also
- *    PyTorch's operators, Python functions and annotations
+ *    PyTorch's operators, Python functions and annotations, on any device
+ *  - Chrome JSON of Intel's unitrace, onetrace, ze_tracer and cl_tracer (see pti.c)
  *  - JSON lines, {"type":"CONCURRENT_KERNEL",...}, an object for each record
  *  - the text of NVIDIA's sample printers, CONCURRENT_KERNEL [ start, end ] duration ...
  *  - JSON, CSV and databases (rocpd) of AMD's rocprofv3: see rocprof/rocprof.h
@@ -50,6 +51,7 @@ struct gpu_work {
 	struct import_work w;		/* w.stream is not set */
 	uint32_t pid;			/* 0: unknown */
 	uint32_t device, context, stream;
+	enum xpu_api api;		/* if the call is unknown; 0: as other work of the file */
 	struct span name;		/* the work's name, kept in names */
 };
 
@@ -110,6 +112,7 @@ struct gputrace {
 					 * them */
 	uint32_t rank, world_size;	/* rank in a distributed program; world_size 0: unknown */
 	bool has_rank;
+	bool linked;			/* ids are our own: pti.c gave them to calls and work */
 	struct epochs epochs;		/* how correlation ids began again; all are unique now */
 	uint64_t nr_strange;		/* number of lines or events that could not be read */
 	uint64_t nr_begins;		/* number of events that begin and never end; they are left
@@ -191,6 +194,86 @@ void gputrace__complain(const struct gputrace *t, const char *name, struct msgs 
 /* Adds a message that says why the file called @name has no calls and no device work. */
 void gputrace__complain_empty(const struct gputrace *t, const char *name, struct msgs *msgs);
 
+/* ---- pti.c ----------------------------------------------------------------------------------- */
+
+/*
+ * Finds the calls of device work in the Chrome JSON of Intel's tools (PTI).
+ *
+ * These tools link device work with the call that queued it by keys:
+ *
+ *  - unitrace writes the flow events "s" after the call and "t" after the work, whose categories
+ *    are Flow_H2D_ID_RANK, or CL_Flow_H2D_ID_RANK for OpenCL. The work itself has only the ID, in
+ *    its arguments. Work that an implicitly scaled device split into tiles has no flow event.
+ *    Processes and threads of work are numbers that unitrace made up: a device, and a queue of it.
+ *  - onetrace, ze_tracer and cl_tracer write the keys into the arguments of both. A call that
+ *    executes command lists has all their keys, "1.1,2.1". The work of an immediate command list
+ *    has the key "3.1", and its call "3". Calls and work have no category.
+ *
+ * Source: intel/pti-gpu, tools/unitrace/src/chromelogger.h, tools/onetrace/unified_tracer.h
+ */
+struct pti_flow {			/* a flow event that begins at a call */
+	uint32_t nr_before;		/* how many calls were before it in the file */
+	uint64_t time_ns, tid;
+	uint32_t pid;
+	uint32_t key;
+};
+
+struct pti_work {
+	uint32_t work;			/* index in gputrace.works */
+	uint32_t device;
+	struct span id;			/* in the file */
+};
+
+struct pti_device {			/* what the keys of a device's work begin and end with */
+	struct span before, after;
+};
+
+struct pti {
+	struct strpool keys;
+	struct idmap calls;		/* maps a key's number to an index in gputrace.calls */
+	ARRAY(struct pti_flow) flows;
+	ARRAY(struct pti_work) works;
+	struct idmap device_ids;	/* maps a process's number in the file to a device */
+	ARRAY(struct pti_device) devices;
+	struct pti_device first;	/* how keys of the first flow event begin and end */
+	bool several;			/* keys of another flow event begin or end differently */
+};
+
+/* Return: the device whose work has the process @pid; NO_INDEX if memory is short. */
+uint32_t pti__device(struct pti *p, uint32_t pid);
+
+/*
+ * Adds a flow event with the category @category of thread @tid of @pid. @begins: at a call; else it
+ * ends at work. @nr_calls: how many calls came before it in the file. Return: 1 if it links work
+ * with a call, 0 if it is of another kind, or -ENOMEM.
+ */
+int pti__add_flow(struct pti *p, struct span category, uint32_t pid, uint64_t tid, uint64_t time_ns,
+		  bool begins, uint32_t nr_calls);
+
+/* Adds the keys of a call. @keys: separated by commas. Return: 0 or -ENOMEM. */
+int pti__add_call(struct pti *p, uint32_t call, struct span keys);
+
+/* Adds the work with the key or id @id. Return: 0 or -ENOMEM. */
+int pti__add_work(struct pti *p, uint32_t work, uint32_t device, struct span id);
+
+/*
+ * Gives calls and their work equal correlation ids, and sets the work's process. Return: whether
+ * the file has keys, or -ENOMEM.
+ */
+int pti__link(struct pti *p, struct gputrace *t);
+void pti__free(struct pti *p);
+
+/*
+ * Takes the number of bytes from the end of a work's name, as in
+ * "zeCommandListAppendMemoryCopy(H2D)[64]", or the launch shape, as in
+ *	k[SIMD32 {64; 1; 1} {256; 1; 1}]
+ * Takes the tile from the begin of the name, "Tile #1: k". Sets the work's kind. Return: whether
+ * the name has a shape.
+ */
+bool pti_work__parse(struct gpu_work *w, struct span *name, struct xpu_shape *shape);
+
+/* ---- names of API functions ------------------------------------------------------------------ */
+
 /**
  * cuda_api__parse - find out whether a frame or event is a CUDA API function
  * @s: "cudaLaunchKernel", "Runtime: cudaMemcpy_v3020", "cudaLaunchKernel<char>(char const*, ...)"
@@ -200,6 +283,12 @@ void gputrace__complain_empty(const struct gputrace *t, const char *name, struct
  */
 bool cuda_api__parse(const char *s, size_t len, const char **name, size_t *name_len);
 enum call_kind cuda_api__kind(const char *name, size_t len);
+
+/* Return: the API of a function by its prefix; XPU_API_CUDA if it has no other prefix. */
+enum xpu_api gpu_api__of(const char *name, size_t len);
+
+/* Return: whether a function with this @name waits for the device. */
+bool gpu_api__waits(const char *name);
 
 /* Return: how much device work a call with this @name causes. */
 enum epoch_works call_kind__works(enum call_kind kind, const char *name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "import/import.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -24,7 +25,7 @@
 
 struct import_stream {
 	struct import_stream_key {
-		uint32_t proc, device, context, stream;
+		uint32_t proc, api, device, context, stream;
 	} key;
 	uint32_t id;
 	UT_hash_handle hh;
@@ -330,7 +331,7 @@ void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_n
 /* Return: the process's callback id for the name of an API function. */
 static uint32_t import__api(struct import *im, uint32_t proc, const char *name)
 {
-	struct xpu_record_api rec = { .domain = DOMAIN_IMPORT };
+	struct xpu_record_api rec = { .domain = XPU_WITH_API(im->api, DOMAIN_IMPORT) };
 	const char *text;
 	uint32_t id;
 
@@ -360,7 +361,7 @@ static uint32_t import__chain(struct import *im, uint32_t proc, uint64_t time_ns
 	if (rec.nr_frames < nr)
 		flags |= XPU_CHAIN_TRUNCATED;
 	if (api) {
-		rec.domain = DOMAIN_IMPORT;
+		rec.domain = XPU_WITH_API(im->api, DOMAIN_IMPORT);
 		rec.cbid = import__api(im, proc, api);
 	}
 	im->words.nr = 0;
@@ -418,7 +419,7 @@ void import__record(struct import *im, uint16_t type, uint16_t misc, const void 
 uint32_t import__stream(struct import *im, uint32_t proc, uint32_t device, uint32_t context,
 			uint32_t stream)
 {
-	struct import_stream_key key = { proc, device, context, stream };
+	struct import_stream_key key = { proc, im->api, device, context, stream };
 	struct xpu_record_stream rec = {
 		.id = im->nr_streams + 1, .device = device, .context = context, .stream = stream,
 	};
@@ -438,7 +439,7 @@ uint32_t import__stream(struct import *im, uint32_t proc, uint32_t device, uint3
 		return 0;
 	}
 	import__enter_batch(im, proc);
-	PUT_NESTED(im, XPU_RECORD_STREAM, 0, rec);
+	PUT_NESTED(im, XPU_RECORD_STREAM, XPU_WITH_API(im->api, 0), rec);
 	return e->id = ++im->nr_streams;
 }
 
@@ -450,7 +451,7 @@ void import__device(struct import *im, uint32_t proc, uint32_t device, const cha
 	rec.name = import__string(im, proc, span__of(name));
 	memcpy(rec.uuid, uuid, sizeof(rec.uuid));
 	import__enter_batch(im, proc);
-	PUT_NESTED(im, XPU_RECORD_DEVICE, 0, rec);
+	PUT_NESTED(im, XPU_RECORD_DEVICE, XPU_WITH_API(im->api, 0), rec);
 }
 
 void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
@@ -585,7 +586,7 @@ void import__wait(struct import *im, const struct import_wait *w)
 	};
 
 	import__see_both(im, w->start_ns, w->duration_ns);
-	PUT(im, XPU_RECORD_WAIT, w->flags, rec);
+	PUT(im, XPU_RECORD_WAIT, XPU_WITH_API(im->api, w->flags), rec);
 }
 
 /* ---- calls, samples and device work ---------------------------------------------------------- */
@@ -599,7 +600,8 @@ void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start
 		.correlation_id = correlation_id,
 		.duration_ns = duration_ns,
 		.duration_high = min_t(uint64_t, duration_ns, XPU_CALL_MAX_NS) >> 32,
-		.cbid = min_t(uint32_t, cbid, XPU_CALL_RUNTIME - 1),
+		/* The number of a function that does not fit is unknown, 0. */
+		.cbid = (cbid == XPU_CALL_NUMBER(cbid) ? cbid : 0) | im->api << XPU_CALL_API_SHIFT,
 	};
 
 	if (im->err)
@@ -674,7 +676,8 @@ void import__kernel(struct import *im, uint32_t proc, const struct import_work *
 	rec.name = w->shape ? import__shaped(im, proc, name, w->shape) :
 		   import__string(im, proc, name);
 	import__enter_batch(im, proc);
-	import__put(im, true, XPU_RECORD_KERNEL, w->graph_node_id ? XPU_MISC_GRAPH_NODE : 0, &rec,
+	import__put(im, true, XPU_RECORD_KERNEL,
+		    XPU_WITH_API(im->api, w->graph_node_id ? XPU_MISC_GRAPH_NODE : 0), &rec,
 		    sizeof(rec), &w->graph_node_id, w->graph_node_id ? 8 : 0);
 }
 
@@ -693,8 +696,9 @@ static void import__memory(struct import *im, uint16_t type, uint32_t proc,
 
 	import__see_both(im, w->start_ns, w->duration_ns);
 	import__enter_batch(im, proc);
-	import__put(im, true, type, w->graph_node_id ? XPU_MISC_GRAPH_NODE : 0, &rec, sizeof(rec),
-		    &w->graph_node_id, w->graph_node_id ? 8 : 0);
+	import__put(im, true, type,
+		    XPU_WITH_API(im->api, w->graph_node_id ? XPU_MISC_GRAPH_NODE : 0), &rec,
+		    sizeof(rec), &w->graph_node_id, w->graph_node_id ? 8 : 0);
 }
 
 void import__memcpy(struct import *im, uint32_t proc, const struct import_work *w)
@@ -873,6 +877,23 @@ static const char *memory__word(char letter, bool capitals)
 	}
 }
 
+/*
+ * Return: whether the text has PTI's word for @name: "H2D" from host to device, or "M2D" if the
+ * host's memory is not pinned. S, memory that moves by itself, has no place.
+ */
+static bool is_route(const char *s, size_t len, const char *name)
+{
+	size_t i;
+
+	for (i = 1; i + 1 < len; i++)
+		if (s[i] == '2' && (s[i - 1] == 'M' ? 'H' : s[i - 1]) == name[0] &&
+		    (s[i + 1] == 'M' ? 'H' : s[i + 1]) == name[3] && strchr("HD", name[0]) &&
+		    strchr("HD", name[3]) && (i == 1 || !isalnum((unsigned char)s[i - 2])) &&
+		    (i + 2 == len || !isalnum((unsigned char)s[i + 2])))
+			return true;
+	return false;
+}
+
 uint8_t import__copy_kind(const char *s, size_t len)
 {
 	static const char *const to[] = { "-to-", "_TO_", "To" };
@@ -882,7 +903,7 @@ uint8_t import__copy_kind(const char *s, size_t len)
 
 	for (i = 1; i < NR_MEMCPY_KINDS; i++) {
 		name = memcpy_kind__name(i);		/* for example "HtoD" */
-		if (memmem(s, len, name, strlen(name)))
+		if (memmem(s, len, name, strlen(name)) || is_route(s, len, name))
 			return i;
 		for (k = 0; k < ARRAY_SIZE(to); k++) {
 			snprintf(words, sizeof(words), "%s%s%s", memory__word(name[0], k == 1),

@@ -43,6 +43,8 @@ struct import_proc {
 struct import {
 	int err;
 	const char *file;		/* the file that is read; NULL: no other file is read */
+	uint32_t api;			/* enum xpu_api of the calls, paths, waits, device work,
+					 * streams and devices that are added; set by the caller */
 	ARRAY(uint8_t) records;		/* the recording so far */
 	ARRAY(uint8_t) batch;		/* records of process batch_proc that are not in @records
 					 * yet */
@@ -62,7 +64,8 @@ struct import {
 	struct strpool texts;		/* texts of all processes */
 	struct idmap string_ids;	/* maps (process, text) to the string defined for the
 					 * text */
-	struct idmap api_ids;		/* maps (process, text) to the CUDA function of that name */
+	struct idmap api_ids;		/* maps (process, text) to the function of that name, which
+					 * must be of one API */
 	ARRAY(struct import_proc) by_proc;
 	ARRAY(uint64_t) words;
 	ARRAY(char) key;
@@ -177,7 +180,7 @@ struct import_wait {
 /* Adds a wait of a thread for the device. */
 void import__wait(struct import *im, const struct import_wait *w);
 
-/* Adds a CUDA API call, a launch or not, by the thread @tid. @correlation_id: may be 0 */
+/* Adds an API call, a launch or not, by the thread @tid. @correlation_id: may be 0 */
 void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,
 		  uint64_t duration_ns, uint32_t correlation_id, const char *api);
 

@@ -32,7 +32,8 @@ struct trace_file {
 	struct call_index index;	/* index of the outermost calls */
 	bool *launched;			/* for each call: it launched work, or should have */
 	struct idmap procs;		/* maps pid to process of the recording */
-	struct idmap devices;		/* the (pid, device) pairs of works */
+	struct idmap devices;		/* maps the (pid, device) of work to its API */
+	enum xpu_api api;		/* of the first launch */
 	struct idmap name_ids;		/* maps (pid, id in tids) to an index in gpu.thread_names */
 	struct idmap thread_ids;	/* maps (pid, id in tids) to an index in threads */
 	ARRAY(struct trace_thread) threads;
@@ -112,9 +113,20 @@ static uint32_t trace_file__find_call(const struct trace_file *f, uint32_t corre
 	return call;
 }
 
+/*
+ * Return: the API of a call by its name. PyTorch's files have one API: a call of a lower layer, on
+ * its own, uses the devices and queues of the upper layer.
+ */
+static enum xpu_api trace_file__api(const struct trace_file *f, const char *name)
+{
+	return f->gpu.linked ? gpu_api__of(name, strlen(name)) : f->api;
+}
+
+/* Marks the calls that launch, and finds the API of the first one. */
 static void trace_file__mark_launches(struct trace_file *f)
 {
 	uint32_t i, pid, call;
+	const char *name;
 
 	for (i = 0; i < f->gpu.works.nr; i++) {
 		pid = f->gpu.works.v[i].pid;
@@ -122,6 +134,10 @@ static void trace_file__mark_launches(struct trace_file *f)
 		if (call != NO_INDEX)
 			f->launched[call] = true;
 	}
+	for (i = 0; i < f->gpu.calls.nr && !f->launched[i]; i++)
+		;
+	name = i < f->gpu.calls.nr ? f->gpu.calls.v[i].name : "";
+	f->api = gpu_api__of(name, strlen(name));
 }
 
 /*
@@ -444,7 +460,7 @@ static bool trace_file__waits(const struct trace_file *f, const struct idmap *sy
 	const struct gpu_sync *s;
 	uint32_t i;
 
-	if (!strstr(c->name, "Synchronize"))
+	if (!gpu_api__waits(c->name))
 		return false;
 	if (idmap__get(syncs, c->correlation_id, &i) && c->correlation_id) {
 		s = &f->gpu.syncs.v[i];
@@ -477,7 +493,8 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 {
 	struct idmap syncs = { 0 }, contexts = { 0 };
 	struct trace *out = f->out;
-	uint32_t i, thread, path;
+	uint32_t i, thread, path, waiting = NO_INDEX;
+	uint64_t waits_until_ns = 0;
 	size_t p;
 	int err;
 
@@ -493,6 +510,14 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 		};
 		bool waits = trace_file__waits(f, &syncs, &contexts, frames[p].item, &w);
 
+		/* A wait of a lower API inside a wait is the same wait. */
+		if (waits && waiting == frames[p].thread && c->end_ns <= waits_until_ns)
+			waits = false;
+		if (waits) {
+			waiting = frames[p].thread;
+			waits_until_ns = c->end_ns;
+		}
+		f->im->api = trace_file__api(f, c->name);
 		thread = trace_file__import_thread(f, frames[p].thread);
 		if (c->end_ns > c->start_ns)
 			import__call(f->im, trace_file__proc(f, c->pid), (uint32_t)c->tid,
@@ -527,22 +552,32 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 	return err ?: f->im->err;
 }
 
+/* Return: the process of work whose process is unknown. */
+static uint32_t trace_file__any_pid(const struct trace_file *f)
+{
+	return f->index.pids.nr ? f->index.pids.v[0] : 1;
+}
+
 static void trace_file__write_works(struct trace_file *f)
 {
-	uint32_t i, pid, proc;
+	uint32_t i, pid, proc, call;
+	const char *name;
 
 	for (i = 0; i < f->gpu.works.nr && !f->im->err; i++) {
 		struct gpu_work *w = &f->gpu.works.v[i];
 
 		pid = w->pid;
-		if (trace_file__find_call(f, w->w.correlation_id, &pid) == NO_INDEX && !pid) {
+		call = trace_file__find_call(f, w->w.correlation_id, &pid);
+		name = call == NO_INDEX ? NULL : f->gpu.calls.v[call].name;
+		f->im->api = name ? trace_file__api(f, name) : w->api ?: f->api;
+		if (call == NO_INDEX && !pid) {
 			/* The work is an orphan: its process is unknown, so take any. */
-			pid = f->index.pids.nr ? f->index.pids.v[0] : 1;
+			pid = trace_file__any_pid(f);
 			if (f->index.pids.nr > 1)
 				w->w.correlation_id = 0;
 		}
 		proc = trace_file__proc(f, pid);
-		if (idmap__add(&f->devices, ID_KEY(pid, w->device), 0) < 0)
+		if (idmap__add(&f->devices, ID_KEY(pid, w->device), f->im->api) < 0)
 			f->im->err = -ENOMEM;
 		w->w.stream = import__stream(f->im, proc, w->device, w->context, w->stream);
 		if (w->kind == WORK_KERNEL)
@@ -558,16 +593,19 @@ static void trace_file__write_works(struct trace_file *f)
 static void trace_file__write_devices(struct trace_file *f)
 {
 	static const uint8_t no_uuid[16];
-	uint32_t i, k, used;
+	uint32_t i, k, pid, api;
 
 	for (i = 0; i < f->gpu.devices.nr; i++)
-		for (k = 0; k < f->index.pids.nr; k++)
-			if (!k ||
-			    idmap__get(&f->devices,
-				       ID_KEY(f->index.pids.v[k], f->gpu.devices.v[i].id), &used))
-				import__device(f->im, trace_file__proc(f, f->index.pids.v[k]),
-					       f->gpu.devices.v[i].id, f->gpu.devices.v[i].name,
-					       no_uuid);
+		for (k = 0; !k || k < f->index.pids.nr; k++) {
+			api = f->api;
+			pid = k ? f->index.pids.v[k] : trace_file__any_pid(f);
+			if (!idmap__get(&f->devices, ID_KEY(pid, f->gpu.devices.v[i].id), &api) &&
+			    k)
+				continue;
+			f->im->api = api;
+			import__device(f->im, trace_file__proc(f, pid), f->gpu.devices.v[i].id,
+				       f->gpu.devices.v[i].name, no_uuid);
+		}
 }
 
 static int trace_file__write(struct trace_file *f)

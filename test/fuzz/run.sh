@@ -207,10 +207,15 @@ seed_twofile() {
 seed_trace() {
 	seed_twofile "$1"
 	for args in "nr=3 threads=2" "nr=2 threads=1 old=1" \
-		"nr=2 rank=1 base=1775078550000000000"; do
+		"nr=2 threads=1 xpu=1" "nr=2 rank=1 base=1775078550000000000"; do
 		# shellcheck disable=SC2086 # several arguments on purpose
 		python3 "$XPU_SRC/test/lib/gen_kineto.py" "$1/kineto" $args
 		mv "$1/kineto" "$1/kineto-$(echo "$args" | tr -c 'a-z0-9\n' -)"
+	done
+	for args in "opencl=1" "tiles=1" "form=onetrace" "form=onetrace stages=1"; do
+		# shellcheck disable=SC2086 # several arguments on purpose
+		python3 "$XPU_SRC/test/lib/gen_pti.py" "$1/pti" nr=3 threads=1 $args
+		mv "$1/pti" "$1/pti-$(echo "$args" | tr -c 'a-z0-9\n' -)"
 	done
 	for args in "nr=2 threads=1 hsa=1 ranges=1" "nr=2 threads=1 old=1" \
 		"nr=2 threads=1 rccl=1"; do

@@ -7,8 +7,8 @@ any depth. The expected results, the folded stacks of --unit ns, are written nex
 OUT.json.folded, and OUT.json.nvtx for --by nvtx. Events are in no order.
 
 Keys: nr=N launches of each thread, threads=N, rank=N (-1 if not distributed), base=NS, from which
-times are counted, seed=N, pid=N, old=1 for categories, names of threads and whole microseconds as
-in 2021.
+times are counted, seed=N, pid=N, xpu=1 for Intel's GPUs, old=1 for categories, names of threads and
+whole microseconds as in 2021.
 """
 import collections
 import gzip
@@ -17,7 +17,7 @@ import random
 import sys
 
 out = sys.argv[1]
-opts = dict(nr=200, threads=2, rank=-1, base=0, seed=1, pid=4242, old=0)
+opts = dict(nr=200, threads=2, rank=-1, base=0, seed=1, pid=4242, old=0, xpu=0)
 for arg in sys.argv[2:]:
     key, value = arg.split("=")
     opts[key] = int(value)
@@ -30,6 +30,13 @@ nvtx = collections.Counter()
 correlation = 100
 CAT = dict(cpu_op="Operator", cuda_runtime="Runtime", kernel="Kernel", gpu_memcpy="Memcpy",
            gpu_memset="Memset") if old else {}
+# PTI's names of a call, of the call within it and of a copy's direction
+XPU = {
+    "cudaLaunchKernel": ("urEnqueueKernelLaunch", "zeCommandListAppendLaunchKernel", ""),
+    "cudaMemcpyAsync": ("urEnqueueUSMMemcpy", "zeCommandListAppendMemoryCopy",
+                        "Memcpy M2D (Memory -> Device)"),
+    "cudaMemsetAsync": ("urEnqueueUSMFill", "zeCommandListAppendMemoryFill", "Memset (Device)"),
+}
 root = "rank %d" % opts["rank"] if opts["rank"] >= 0 else "python3"
 
 
@@ -70,10 +77,17 @@ class Thread:
             api, cat, name = "cudaMemsetAsync", "gpu_memset", "Memset (Device)"
             leaf = "[GPU_Memset]"
         end = self.pass_time()
-        event("cuda_runtime", api, opts["pid"], self.tid, start, end, correlation=correlation)
+        if opts["xpu"]:
+            api, inner, copy = XPU[api]
+            name = copy or name
+            event("xpu_driver", inner, opts["pid"], self.tid, start, end,
+                  correlation=correlation)
+        event("xpu_runtime" if opts["xpu"] else "cuda_runtime", api, opts["pid"], self.tid, start,
+              end, correlation=correlation)
         ns = rnd.randint(1, 5000) * step
-        event(cat, name, 0, 7, end + 900 * step, end + 900 * step + ns, device=0, context=1,
-              stream=7,
+        where = {"context": "0x000055d08918fc78", "sycl queue": 7, "l0 queue": "0x55d08b8fc138"} \
+            if opts["xpu"] else {"context": 1, "stream": 7}
+        event(cat, name, 0, 7, end + 900 * step, end + 900 * step + ns, device=0, **where,
               correlation=correlation)
         leaf = leaf or "[GPU_Kernel]" + name
         path = self.frames or self.ranges or ["[no stack]"]
