@@ -190,13 +190,15 @@ static int meter__fill(struct meter *m, const struct metric_set *set, uint32_t m
 static int metrics__meter(const struct session *s, size_t i, bool points, struct meter *meter)
 {
 	const struct metrics *metrics = metrics__of(&s->model);
-	const struct metric_set *set = metrics->sets.v;
+	const struct metric_set *set;
 	const struct metric_name *name;
+	size_t k;
 
-	for (; set < metrics->sets.v + metrics->sets.nr && i >= set->nr; set++)
-		i -= set->nr;
-	if (set == metrics->sets.v + metrics->sets.nr)
+	for (k = 0; k < metrics->sets.nr && i >= metrics->sets.v[k].nr; k++)
+		i -= metrics->sets.v[k].nr;
+	if (k == metrics->sets.nr)
 		return 0;
+	set = &metrics->sets.v[k];
 	name = &metrics->names.v[set->names[i]];
 	*meter = (struct meter){
 		.gpu = set->gpu, .name = name->name, .title = name->title, .unit = name->unit,
