@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The first table of doc/vendors.md says of each vendor what its folder in preload/gpu/ does, and the page
-# names the functions of OpenCL that are recorded.
+# The first table of doc/vendors.md says of each vendor what its folder in preload/gpu/ does, and that
+# page names the functions of OpenCL that are recorded.
 . "$XPU_SRC/test/lib/tap.sh"
 cd "$XPU_SRC" || exit 1
 page=doc/vendors.md folders="cupti opencl"		# in the order of the table's columns
@@ -31,7 +31,8 @@ attach to a running program (`-p`, `-a`)
 through shared memory, without privileges
 EOF
 
-sed '/^## /q' $page | sed -n '/^|---/,/^$/p' | grep '^| ' | sed 's/^| //; s/ *| */|/g' >"$OLDPWD/rows"
+sed '/^## /q' $page | sed -n '/^|---/,/^$/p' | grep '^| ' |
+	sed 's/^| //; s/ *| */|/g' >"$OLDPWD/rows"
 is "$(cut -d'|' -f1 "$OLDPWD/rows" | sort)" \
 	"$(cut -d'|' -f1 "$OLDPWD/features" | sort - "$OLDPWD/others")" \
 	"each row of the table is checked, or known to have no code"

@@ -11,7 +11,7 @@ use_sim
 
 # Prints the commands of a page's examples, without the explanations on their lines.
 commands() {		# commands PAGE
-	sed -n '/^```/,/^```/p' "$XPU_SRC/$1" | sed 's/ \{1,\}#.*//; s/   .*//' |
+	sed -n '/^```/,/^```/p' "$XPU_SRC/$1" | sed 's/[[:space:]]\{1,\}#.*//; s/   .*//' |
 		sed 's/^sudo //; s/^srun \(xpu\)/\1/; s/^torchrun .*--no-python //' |
 		grep -E '^(xpuload|xpumerge)( |$)' |
 		grep -v -e --container |
@@ -34,6 +34,17 @@ for name in main branch rank0; do
 	xpuload -q -o $name.data ./app -t 2 -n 500 >/dev/null 2>&1
 done
 RANK=1 SLURM_PROCID=1 xpuload -q -o rank1.data ./app -t 2 -n 500 >/dev/null 2>&1
+
+# The pages read files that tools of AMD, Intel and PyTorch write.
+gen() {		# gen TOOL FILE ARG...
+	tool=$1
+	shift
+	python3 "$XPU_SRC/test/lib/gen_$tool.py" "$@"
+}
+gen rocprof 1234_results.db format=db
+gen rocprof 1234_results.json
+gen pti app.1234.json
+gen kineto trace.json xpu=1
 
 nr=0
 for page in README.md $(cd "$XPU_SRC" && echo doc/*.md); do
