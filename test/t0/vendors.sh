@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The first table of doc/vendors.md says of each vendor what its folder in preload/gpu/ does, and that
-# page names the functions of OpenCL that are recorded.
+# The first table of doc/vendors.md says of each vendor what its folder in preload/gpu/ does, and
+# that page names the functions of OpenCL that are recorded.
 . "$XPU_SRC/test/lib/tap.sh"
 cd "$XPU_SRC" || exit 1
 page=doc/vendors.md folders="cupti opencl"		# in the order of the table's columns
