@@ -5,6 +5,7 @@
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 need shim
+use_sim
 # xpuload takes the shim, and xpumerge for --every, in its own directory.
 cp "$XPULOAD" "$XPU_BUILD/xpumerge" "$XPU_BUILD/vendor/libxpushim.so" \
 	"$XPU_BUILD/vendor/libtoy.so" .
