@@ -29,7 +29,7 @@ is "$(wc -l <got.txt)" 160000 "each launch of an OpenCL kernel has a device time
 cmp got.txt want.txt
 ok $? "each device time is the time that the program reads itself"
 like "$(cat load.log)" \
-	'OpenCL: the times of .* are known to within [0-9.]+ us, by the calls that enqueue work' \
+	'known to within [0-9.]+ us, by (the calls that enqueue work|clGetDeviceAndHostTimer)' \
 	"a message gives the error bound of OpenCL times"
 like "$(cat all.folded)" ';launcher;site_03;clEnqueueNDRangeKernel;\[GPU_Kernel\]kernel_03 ' \
 	"frames below the OpenCL call are left out"
