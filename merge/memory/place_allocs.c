@@ -330,7 +330,10 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 				o->heap.pass == HEAP_SUM && !held.carried;
 		}
 		if (held.event.what == XPU_ALLOC_START) {
-			if (!proc->started)
+			/* If it is sent again, events with lower numbers may still come. */
+			if (proc->started)
+				held.time_ns = min_t(uint64_t, held.time_ns, proc->last_ns);
+			else
 				proc->first = proc->next = held.order;
 			proc->started = true;
 			/* Drop earlier events, which do not belong to this recording. */

@@ -266,4 +266,16 @@ for at in 9015 9025 9035 9050; do
 	is "$(xpumerge late.data --memory live --at ${at}ns -f folded 2>/dev/null | total)" \
 		22097252 "attached late, at $at ns: all memory that CUDA reports as used is shown"
 done
+# A new listener gets START again, which may come before events with lower numbers.
+{ echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" again.data
+	record 1 10000 1
+	START 0 1023 0 1 0
+	START 0 1023 0 1 2 0 50
+	MADE DEVICE 0 0x200000 2097152 0 1 10
+	MADE DEVICE 0 0x900000 1000000 1 1 20
+X
+for at in 9005:0 9015:2097152 9025:3097152 9055:3097152; do
+	is "$(xpumerge again.data --memory live --at ${at%:*}ns -f folded 2>/dev/null | total)" \
+		"${at#*:}" "START again: at ${at%:*} ns, memory is held since its own allocation"
+done
 done_testing
