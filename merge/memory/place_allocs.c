@@ -331,10 +331,12 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 		}
 		if (held.event.what == XPU_ALLOC_START) {
 			/* If it is sent again, events with lower numbers may still come. */
-			if (proc->started)
+			if (proc->started) {
 				held.time_ns = min_t(uint64_t, held.time_ns, proc->last_ns);
-			else
+				held.carried = true;
+			} else {
 				proc->first = proc->next = held.order;
+			}
 			proc->started = true;
 			/* Drop earlier events, which do not belong to this recording. */
 			while (proc->held.list.nr && proc->held.list.v[0].order < proc->next)
