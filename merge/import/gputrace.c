@@ -1453,7 +1453,7 @@ void gputrace__complain(const struct gputrace *t, const char *name, struct msgs 
 			  "ignored", name, t->nr_not_finite,
 			  PLURAL(t->nr_not_finite, "number is", "numbers are"));
 	epochs__complain(&t->epochs, name, msgs);
-	if (t->damage && t->format == GPU_DATABASE)
+	if (t->damage && t->format != GPU_CHROME)
 		msgs__add(msgs, "%s: damaged: %s; the rest is used", name, t->damage);
 	else if (t->damage)
 		msgs__add(msgs, "%s: damaged at offset %" PRIu64 ": %s; used up to there", name,
@@ -1465,7 +1465,7 @@ void gputrace__complain_empty(const struct gputrace *t, const char *name, struct
 	if (!t->damage)
 		msgs__add(msgs, "%s: cannot find GPU events: expected Chrome JSON, JSON lines, the "
 			  "text of CUPTI's samples, or rocprofv3's JSON, CSV or rocpd", name);
-	else if (t->format == GPU_DATABASE)
+	else if (t->format != GPU_CHROME)
 		msgs__add(msgs, "%s: cannot find GPU events: %s", name, t->damage);
 	else
 		msgs__add(msgs, "%s: cannot find GPU events: %s at offset %" PRIu64, name,

@@ -121,8 +121,9 @@ struct gputrace {
 					 * out */
 	uint64_t nr_not_finite;		/* number of values such as NaN instead of numbers */
 	uint64_t nr_other;		/* number of records of other kinds */
-	const char *damage;		/* for JSON: the error, or NULL */
-	uint64_t damage_offset;		/* place of the error; everything before it has been read */
+	const char *damage;		/* the error that ended reading, or NULL */
+	uint64_t damage_offset;		/* Chrome JSON: place of the error; everything before it has
+					 * been read */
 };
 
 /* Finds calls by process and correlation id. Starts zeroed. */

@@ -226,7 +226,7 @@ const char *nsys__string(const struct nsys *n, struct sqlite3_stmt *stmt, int i)
 
 /*
  * Reads the time in column @i, or the times in @i and the next column. Return: false if a time is
- * impossible; database__next() reports the number of such rows at the end of the table.
+ * impossible. At the end of the table database__next() reports how many rows had impossible times.
  */
 bool nsys__is_time(const struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *ns);
 bool nsys__time(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *ns);

@@ -330,7 +330,10 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 				o->heap.pass == HEAP_SUM && !held.carried;
 		}
 		if (held.event.what == XPU_ALLOC_START) {
-			/* If it is sent again, events with lower numbers may still come. */
+			/*
+			 * START is sent again to each new listener, before events with lower
+			 * numbers. It must not move time forward, and is not counted.
+			 */
 			if (proc->started) {
 				held.time_ns = min_t(uint64_t, held.time_ns, proc->last_ns);
 				held.carried = true;

@@ -17,8 +17,8 @@
 #include "util.h"
 #include "xpu_time.h"
 
-#define PAGE_WIDTH	140		/* most columns of a table in the html page, ... */
-#define MAX_PAGE_ROWS	20		/* ... and most rows of such a table */
+#define PAGE_WIDTH	140		/* most characters in a row of a table in the html page */
+#define MAX_PAGE_ROWS	20		/* most rows of a table in the html page */
 #define MAX_SECTIONS	64
 
 /* The tables are in the order of the output; --help and xpumerge(1) also list them. */

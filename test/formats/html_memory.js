@@ -52,7 +52,7 @@ async function testPeak() {
 				.join(";")))));
 
 	ok(wanted.length > 4, "several call paths held memory", wanted.length);
-	is(JSON.stringify(missing), "[]", "the holders are those of the table, to the byte");
+	is(JSON.stringify(missing), "[]", "page and table have the same holders, to the byte");
 	is((await findings(page)).join("\n"), "", "axe finds no fault");
 	await shot(page, "html-memory-peak");
 	await page.context().close();

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The html page's modules and those of features are joined into one script, each after the modules
-# that it imports. The page works without those of features.
+# The modules of the html page and the modules of features are joined into one script. Each module
+# comes after the modules that it imports. The page works without features.
 . "$XPU_SRC/test/lib/tap.sh"
 join="$XPU_SRC/scripts/join-page.sh"
 cp -r "$XPU_SRC/merge/write/page/src" src

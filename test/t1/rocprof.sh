@@ -104,6 +104,24 @@ is "$(cat out)" '[unknown];[no launch];[GPU_Kernel]a "b", c 10' \
 	"odd rows of CSV: the remaining rows are used"
 like "$(cat log)" 'odd_kernel_trace.csv: 3 lines could not be read: ignored' \
 	"odd rows of CSV: rows that cannot be read are counted"
+# Files of a process that nobody named: a pipe would never end.
+rm -f c_*
+gen c format=csv
+mv c_hip_api_trace.csv calls
+for what in pipe garbage folder; do
+	case $what in
+	pipe)		mkfifo c_hip_api_trace.csv ;;
+	garbage)	echo "a,b" >c_hip_api_trace.csv ;;
+	folder)		mkdir c_hip_api_trace.csv ;;
+	esac
+	timeout 30 "$XPUMERGE" --gpu c_kernel_trace.csv -f folded -o out 2>log
+	is $? 2 "a $what among the files of the process: exit status 2"
+	like "$(cat log)" 'c_kernel_trace.csv: damaged: another file of its process ' \
+		"a $what among the files of the process: a message says so"
+	like "$(cat log)" 'launches 0 matched 0 unmatched 45' \
+		"a $what among the files of the process: the other files are read"
+	rm -r c_hip_api_trace.csv
+done
 gen r.db seed=1 format=db nr=900
 head -c 60000 r.db >cut.db
 xpumerge --gpu cut.db -f folded >out 2>log

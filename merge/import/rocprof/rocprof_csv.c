@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "import/rocprof/rocprof.h"
 
@@ -294,13 +295,33 @@ bool rocprof_csv__same_set(const char *a, const char *b)
 }
 
 /*
- * Reads the file @path, at @buf, and the other files that its process has, in their order. Files
- * that are missing were not recorded.
+ * Reads another file of the process. A file that is missing was not recorded. Nobody named the
+ * file, so a pipe or a device, which may never end, is not opened.
  */
+static int csv__read_other(struct csv *c, const char *path)
+{
+	struct input_file in = { 0 };
+	struct stat st;
+	int err;
+
+	if (stat(path, &st))
+		err = -errno;
+	else
+		err = S_ISREG(st.st_mode) ? input_file__open(&in, path) : -ENODEV;
+	if (!err && !rocprof_csv__is(in.buf, in.size))
+		err = -EINVAL;
+	if (!err)
+		err = csv__read(c, in.buf, in.size);
+	else if (err != -ENOENT && err != -ENOMEM)
+		c->t->damage = "another file of its process has no known columns or cannot be read";
+	input_file__close(&in);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Reads the file @path, at @buf, and the other files that its process has, in their order. */
 static int csv__read_set(struct csv *c, const char *path, const char *buf, size_t size)
 {
 	size_t len = path ? csv__prefix(path) : 0, i;
-	struct input_file in;
 	char *other;
 	int err = 0;
 
@@ -316,9 +337,7 @@ static int csv__read_set(struct csv *c, const char *path, const char *buf, size_
 			return -ENOMEM;
 		memcpy(other, path, len);
 		strcpy(other + len, suffixes[i]);
-		err = input_file__open(&in, other);
-		err = err ? (err == -ENOMEM ? err : 0) : csv__read(c, in.buf, in.size);
-		input_file__close(&in);
+		err = csv__read_other(c, other);
 		free(other);
 	}
 	return err;

@@ -456,8 +456,8 @@ static HOT_MEMORY void has_made(const struct call_row *row, struct alloc_call *c
 /* ---- what a call frees ----------------------------------------------------------------------- */
 
 /*
- * Handles a call that frees. The first parameter of such a call is an address or a handle, of 64
- * bits.
+ * Handles a call that frees memory. The call's first parameter, of 64 bits, is the address or the
+ * handle of the memory.
  */
 static HOT_MEMORY void has_freed(const struct call_row *row, struct alloc_call *call,
 				 CUpti_CallbackId cbid, const CUpti_CallbackData *d)

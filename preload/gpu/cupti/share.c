@@ -60,7 +60,8 @@ struct client {
 
 static const struct cupti *cupti;
 static CUpti_SubscriberHandle own_subscriber;
-static bitmap own, theirs;			/* callbacks of the shim and the program */
+static bitmap own;				/* callbacks that the shim wants */
+static bitmap programs;				/* callbacks that the program wants */
 static _Atomic(struct client *) client, clients;	/* the current client, and all clients that
 							 * were ever made */
 static _Atomic(CUpti_SubscriberHandle) real_subscriber;	/* the program's handle, if it has CUPTI for
@@ -263,7 +264,7 @@ void CUPTIAPI share__callback(void *userdata, CUpti_CallbackDomain domain, CUpti
 
 	if (domain == CUPTI_CB_DOMAIN_DRIVER_API || domain == CUPTI_CB_DOMAIN_RUNTIME_API)
 		copies__note_id(((const CUpti_CallbackData *)data)->correlationId);
-	if (__builtin_expect(c && has(theirs, domain, cbid), 0))
+	if (__builtin_expect(c && has(programs, domain, cbid), 0))
 		call_program(c, domain, cbid, data);
 	if (has(own, domain, cbid))
 		callback__call(userdata, domain, cbid, data);
@@ -328,14 +329,14 @@ static CUptiResult tell(uint32_t domain, uint32_t cbid)
 	CUpti_SubscriberHandle real;
 
 	if (begins_at_once()) {
-		if (!has(own, domain, cbid) && (has(theirs, domain, cbid) || !is_of_call(domain)))
-			err = cupti->enable_callback(has(theirs, domain, cbid), own_subscriber,
+		if (!has(own, domain, cbid) && (has(programs, domain, cbid) || !is_of_call(domain)))
+			err = cupti->enable_callback(has(programs, domain, cbid), own_subscriber,
 						     domain, cbid);
 		share__ends();
 		return err;
 	}
 	real = atomic_load(&real_subscriber);
-	return real ? cupti->enable_callback(has(theirs, domain, cbid), real, domain, cbid) : err;
+	return real ? cupti->enable_callback(has(programs, domain, cbid), real, domain, cbid) : err;
 }
 
 static CUptiResult enable(CUpti_SubscriberHandle subscriber, uint32_t on, uint32_t domain,
@@ -345,10 +346,10 @@ static CUptiResult enable(CUpti_SubscriberHandle subscriber, uint32_t on, uint32
 
 	if (!is_there(subscriber) || domain >= NR_DOMAINS || cbid >= NR_CBIDS)
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	set(theirs, domain, cbid, on);
+	set(programs, domain, cbid, on);
 	err = tell(domain, cbid);
 	if (err != CUPTI_SUCCESS)
-		set(theirs, domain, cbid, false);
+		set(programs, domain, cbid, false);
 	return err;
 }
 
@@ -365,9 +366,9 @@ static CUptiResult enable_domain(CUpti_SubscriberHandle subscriber, uint32_t on,
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	real = share__serves() ? NULL : atomic_load(&real_subscriber);
 	for (cbid = 1; cbid < NR_CBIDS; cbid++) {
-		if (on == has(theirs, domain, cbid))
+		if (on == has(programs, domain, cbid))
 			continue;
-		set(theirs, domain, cbid, on);
+		set(programs, domain, cbid, on);
 		if (!real)
 			tell(domain, cbid);	/* CUPTI refuses ids that it lacks: ignore that */
 	}
@@ -390,7 +391,7 @@ static CUptiResult state_of(CUpti_SubscriberHandle subscriber, uint32_t *on, uin
 	if (!is_there(subscriber) || !on || !domain || domain >= CUPTI_CB_DOMAIN_SIZE ||
 	    cbid >= NR_CBIDS)
 		return CUPTI_ERROR_INVALID_PARAMETER;
-	*on = has(theirs, domain, cbid);
+	*on = has(programs, domain, cbid);
 	return CUPTI_SUCCESS;
 }
 
@@ -617,10 +618,10 @@ static void tell_all(CUpti_SubscriberHandle subscriber)
 
 	for (domain = 1; domain < CUPTI_CB_DOMAIN_SIZE; domain++)
 		for (cbid = 1; cbid < NR_CBIDS; cbid++) {
-			if (!has(theirs, domain, cbid))
+			if (!has(programs, domain, cbid))
 				continue;
 			cupti->enable_callback(1, subscriber, domain, cbid);
-			if (!has(theirs, domain, cbid))
+			if (!has(programs, domain, cbid))
 				cupti->enable_callback(0, subscriber, domain, cbid);
 		}
 }
@@ -695,7 +696,7 @@ EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
 	atomic_store(&client, NULL);
 	atomic_store(&real_subscriber, NULL);
 	for (at = 0; at < NR_DOMAINS * NR_CBIDS; at++)
-		set(theirs, at / NR_CBIDS, at % NR_CBIDS, false);
+		set(programs, at / NR_CBIDS, at % NR_CBIDS, false);
 	for (at = 0; at < CUPTI_ACTIVITY_KIND_COUNT; at++)
 		program__note_kind(at, false);
 	return real_cuptiFinalize();
