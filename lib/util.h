@@ -56,6 +56,22 @@ void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes);
 #define array_shrink(a)	array__shrink(&(a)->v, &(a)->cap, (a)->nr, sizeof(*(a)->v))
 #define array_free(a)	do { free((a)->v); (a)->v = NULL; (a)->nr = (a)->cap = 0; } while (0)
 
+/*
+ * Return: how many of @nr elements of a sorted array meet @condition on their index, @i. Such
+ * elements come before all others.
+ */
+#define sorted_count(nr, i, condition) ({	\
+	size_t lo_ = 0, hi_ = (nr), i;		\
+						\
+	while (lo_ < hi_) {			\
+		i = lo_ + (hi_ - lo_) / 2;	\
+		if (condition)			\
+			lo_ = i + 1;		\
+		else				\
+			hi_ = i;		\
+	}					\
+	lo_; })
+
 /* Like qsort_r(), for arrays that are usually sorted already, which then takes one pass. */
 void array__sort(void *v, size_t nr, size_t elem_bytes,
 		 int (*compare)(const void *a, const void *b, void *ctx), void *ctx);

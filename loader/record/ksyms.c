@@ -133,17 +133,11 @@ static void ksyms__start(struct ksyms *k)
 static void ksyms__tell(struct ksyms *k, uint64_t addr, struct writer *w)
 {
 	struct xpu_record_ksym *r;
-	size_t lo = 0, hi, mid, bytes, size;
+	size_t lo, bytes, size;
 	struct ksym *sym;
 	uint64_t end;
 
-	for (hi = k->syms.nr; lo < hi;) {
-		mid = lo + (hi - lo) / 2;
-		if (k->syms.v[mid].start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = sorted_count(k->syms.nr, i, k->syms.v[i].start <= addr);
 	if (!lo)
 		return;
 	sym = &k->syms.v[lo - 1];

@@ -15,16 +15,7 @@
 /* Return: how many groups begin at or before a time. */
 static size_t time_bounds__search(const struct time_bounds *b, uint64_t ns)
 {
-	size_t lo = 0, hi = b->groups.nr, mid;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (b->groups.v[mid].from_ns <= ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return sorted_count(b->groups.nr, i, b->groups.v[i].from_ns <= ns);
 }
 
 static void time_bounds__remove(struct time_bounds *b, size_t i)

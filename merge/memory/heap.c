@@ -502,16 +502,7 @@ void heap__parts_at(const struct heap *h, enum heap_moment moment, struct heap_p
 /* Return: how many points of the track are not after @time_ns. */
 static size_t heap_place__points_until(const struct heap_place *p, uint64_t time_ns)
 {
-	size_t lo = 0, hi = p->track.nr, mid;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (p->track.v[mid].time_ns <= time_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return sorted_count(p->track.nr, i, p->track.v[i].time_ns <= time_ns);
 }
 
 size_t heap_place__first_point(const struct heap *h, const struct heap_place *p)

@@ -34,15 +34,8 @@ static bool is_beside(const struct rest *a, const struct rest *b)
 /* Return: CUDA's last answer up to @time_ns, or NULL. */
 static const struct heap_asked *asked_until(const struct heap_place *p, uint64_t time_ns)
 {
-	size_t lo = 0, hi = p->asked.nr, mid;
+	size_t lo = sorted_count(p->asked.nr, i, p->asked.v[i].time_ns <= time_ns);
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (p->asked.v[mid].time_ns <= time_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo ? &p->asked.v[lo - 1] : NULL;
 }
 

@@ -19,31 +19,13 @@ void addresses__free(struct addresses *a)
 /* Return: how many pieces begin at @address or before it. */
 static size_t pieces__until(const struct addresses *a, uint64_t address)
 {
-	size_t lo = 0, hi = a->pieces.nr, mid;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (a->pieces.v[mid].list.v[0].address <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return sorted_count(a->pieces.nr, i, a->pieces.v[i].list.v[0].address <= address);
 }
 
 /* Return: how many addresses of the piece are at @address or before it. */
 static size_t piece__until(const struct addresses_piece *p, uint64_t address)
 {
-	size_t lo = 0, hi = p->list.nr, mid;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (p->list.v[mid].address <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return sorted_count(p->list.nr, i, p->list.v[i].address <= address);
 }
 
 /* Makes an empty piece. Return: 0 or -ENOMEM. */

@@ -204,20 +204,14 @@ const char *machine__comm(const struct machine *m, uint32_t pid, uint32_t tid, u
 			  uint64_t *from, uint64_t *to)
 {
 	const struct machine_task *task = machine__find_task(m, pid, tid);
-	size_t lo = 0, hi, mid;
+	size_t lo;
 
 	*from = 0;
 	*to = UINT64_MAX;
 	if (!task || !task->comms.nr)
 		return NULL;
 	/* Take the last name before time_ns; the first name also holds for earlier times. */
-	for (hi = task->comms.nr; lo < hi;) {
-		mid = lo + (hi - lo) / 2;
-		if (task->comms.v[mid].time_ns <= time_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = sorted_count(task->comms.nr, i, task->comms.v[i].time_ns <= time_ns);
 	if (lo < task->comms.nr)
 		*to = task->comms.v[lo].time_ns;
 	if (lo > 0)
@@ -294,47 +288,23 @@ static int machine__new_image(struct machine *m, uint32_t pid, uint64_t time_ns,
 struct image *machine__image(struct machine *m, uint32_t pid, uint64_t time_ns)
 {
 	struct machine_pid *p = machine__find_pid(m, pid);
-	size_t lo = 0, hi, mid;
+	size_t lo;
 
 	if (!p)
 		return NULL;
-	for (hi = p->images.nr; lo < hi;) {
-		mid = lo + (hi - lo) / 2;
-		if (p->images.v[mid]->time_ns <= time_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = sorted_count(p->images.nr, i, p->images.v[i]->time_ns <= time_ns);
 	return p->images.v[lo ? lo - 1 : 0];
 }
 
 uint32_t image__epoch(const struct image *image, uint64_t time_ns)
 {
-	size_t lo = 0, hi, mid;
-
-	for (hi = image->epochs.nr; lo < hi;) {
-		mid = lo + (hi - lo) / 2;
-		if (image->epochs.v[mid] <= time_ns)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return sorted_count(image->epochs.nr, i, image->epochs.v[i] <= time_ns);
 }
 
 /* Return: index of the first dead map that was still valid in @epoch or later. */
 static size_t image__first_dead(const struct image *image, uint32_t epoch)
 {
-	size_t lo = 0, hi, mid;
-
-	for (hi = image->dead.nr; lo < hi;) {
-		mid = lo + (hi - lo) / 2;
-		if (image->dead.v[mid].epoch_to < epoch)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
+	return sorted_count(image->dead.nr, i, image->dead.v[i].epoch_to < epoch);
 }
 
 static struct map *image__find_own_map(struct image *image, uint32_t epoch, uint64_t addr)

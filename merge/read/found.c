@@ -124,14 +124,7 @@ void found__sort_exits(struct found *f)
 uint64_t found__exit_ns(const struct found *f, uint32_t pid, uint64_t from_ns)
 {
 	const struct exit_at from = { pid, from_ns };
-	size_t lo = 0, hi = f->exits.nr, mid;
+	size_t lo = sorted_count(f->exits.nr, i, exit_at__cmp(&f->exits.v[i], &from) < 0);
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (exit_at__cmp(&f->exits.v[mid], &from) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < f->exits.nr && f->exits.v[lo].pid == pid ? f->exits.v[lo].exit_ns : UINT64_MAX;
 }

@@ -247,14 +247,7 @@ int extents__read(extents_t *out, const struct elf_file *f)
 
 const struct extent *extents__find(const extents_t *e, uint64_t addr)
 {
-	size_t lo = 0, hi = e->nr, mid;
+	size_t lo = sorted_count(e->nr, i, e->v[i].end <= addr);
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (e->v[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < e->nr && e->v[lo].start <= addr ? &e->v[lo] : NULL;
 }

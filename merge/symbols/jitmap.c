@@ -87,15 +87,8 @@ int jitmap__parse(struct jitmap *m, char *text, size_t bytes)
 
 const struct jit_symbol *jitmap__find(const struct jitmap *m, uint64_t addr)
 {
-	size_t lo = 0, hi = m->symbols.nr, mid;
+	size_t lo = sorted_count(m->symbols.nr, i, m->symbols.v[i].end <= addr);
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (m->symbols.v[mid].end <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < m->symbols.nr && m->symbols.v[lo].start <= addr ? &m->symbols.v[lo] : NULL;
 }
 

@@ -30,14 +30,7 @@ void kallsyms__finish(struct kallsyms *k)
 
 const char *kallsyms__find(const struct kallsyms *k, uint64_t addr)
 {
-	size_t lo = 0, hi, mid;
+	size_t lo = sorted_count(k->syms.nr, i, k->syms.v[i]->start <= addr);
 
-	for (hi = k->syms.nr; lo < hi;) {
-		mid = lo + (hi - lo) / 2;
-		if (k->syms.v[mid]->start <= addr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo && addr < k->syms.v[lo - 1]->end ? k->syms.v[lo - 1]->name : NULL;
 }

@@ -321,15 +321,8 @@ static int by_address(const void *va, const void *vb)
 
 static const struct symtab_candidate *symtab__candidate_at(const struct symtab *t, uint64_t start)
 {
-	size_t lo = 0, hi = t->candidates.nr, mid;
+	size_t lo = sorted_count(t->candidates.nr, i, t->candidates.v[i].start < start);
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (t->candidates.v[mid].start < start)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < t->candidates.nr && t->candidates.v[lo].start == start ?
 		&t->candidates.v[lo] : NULL;
 }
@@ -362,17 +355,11 @@ typedef ARRAY(struct dso_symbol) symbols_t;
 static int symtab__emit(struct symtab *t, size_t nr_old, uint64_t from, uint64_t to,
 			const struct symtab_candidate *c)
 {
-	size_t lo = 0, hi = nr_old, mid;
+	size_t lo;
 	uint64_t end;
 	int err = 0;
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (t->symbols.v[mid].end <= from)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = sorted_count(nr_old, i, t->symbols.v[i].end <= from);
 	for (; from < to && !err; lo++) {
 		end = lo < nr_old ? min_t(uint64_t, t->symbols.v[lo].start, to) : to;
 		if (from < end && c->name)
@@ -450,15 +437,8 @@ int symtab__build(struct symtab *t)
 
 struct dso_symbol *symtab__find(const struct symtab *t, uint64_t vaddr)
 {
-	size_t lo = 0, hi = t->symbols.nr, mid;
+	size_t lo = sorted_count(t->symbols.nr, i, t->symbols.v[i].end <= vaddr);
 
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (t->symbols.v[mid].end <= vaddr)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
 	return lo < t->symbols.nr && t->symbols.v[lo].start <= vaddr ? &t->symbols.v[lo] : NULL;
 }
 

@@ -75,15 +75,9 @@ void kernel_list__free(struct kernel_list *k)
 
 const struct ksym *kernel_list__find(const struct kernel_list *k, uint64_t address, uint64_t *end)
 {
-	size_t lo = 0, hi, mid, next;
+	size_t lo, next;
 
-	for (hi = k->syms.nr; lo < hi;) {
-		mid = lo + (hi - lo) / 2;
-		if (k->syms.v[mid].address <= address)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
+	lo = sorted_count(k->syms.nr, i, k->syms.v[i].address <= address);
 	/* The last function's end is unknown. */
 	if (!lo || lo == k->syms.nr)
 		return NULL;
