@@ -185,6 +185,8 @@ int cmdline__help(void *target, const struct cmdline_given *given)
 	(void)target;
 	fputs(c->usage, stdout);
 	for (o = c->options; o < c->options + c->nr_options; o++) {
+		if (o->heading)
+			printf("%s%s\n", o == c->options ? "" : "\n", o->heading);
 		option__add_to_head(o, head, sizeof(head));
 		if (!o->help)
 			continue;

@@ -53,6 +53,7 @@ struct cmdline_option {
 	 */
 	const char *help;
 	void (*list)(char *buf, size_t size);
+	const char *heading;		/* a line that --help prints before this row */
 };
 
 /* An option or command of another tool that users may try here. */

@@ -50,14 +50,14 @@ static const char usage[] =
 "       xpuload report | script | diff [ARG...]\n"
 "       xpuload --check\n"
 "\n"
-"Runs COMMAND and records, for every CUDA launch, the call path that made it and the time the\n"
-"device worked for it, and samples where its threads spend their CPU time.\n"
+"Runs COMMAND and records each GPU launch with its call path and the time that the GPU\n"
+"worked for it, and samples where threads spend CPU time.\n"
 "\n";
 
 static const char footer[] =
 "\n"
-"Exit status: COMMAND's own; 125 when xpuload itself failed, 126 or 127 when COMMAND could not\n"
-"be run.\n";
+"Exit status: the status of COMMAND; 125 if xpuload failed; 126 or 127 if COMMAND could\n"
+"not be run.\n";
 
 /* Options of perf and nsys that users may type. */
 static const struct cmdline_habit habits[] = {
@@ -103,7 +103,7 @@ static void list_suffixes(char *buf, size_t size)
 
 	for (i = 0; suffixes[i]; i++)
 		if (strcmp(suffixes[i], ".data"))
-			merged[nr++] = suffixes[i];
+			merged[nr++] = strcmp(suffixes[i], "/") ? suffixes[i] : "DIR/";
 	cmdline__join(buf, size, merged, ", ");
 }
 
@@ -516,125 +516,152 @@ static const char *const transport_names[] = { "auto", "bpf", "shm", NULL };	/* 
 
 static const struct cmdline_option rows[] = {
 	{ "output", 'o', "FILE", .set = set_output, .many = true,
-	  .help = "what to write; the suffix picks it: .data the recording (default\n"
-		  "xpu.data); the merged result at once, with .gz compressed:\n%s;\n"
-		  "several times: all of them;\n"
-		  "%h in it is the host, %p the target's pid, %q{VAR} a variable of\n"
-		  "the environment, %n a number that is not taken",
+	  .heading = "Common options:",
+	  .help = "write FILE (default xpu.data). Its suffix picks the format:\n"
+		  ".data is the recording. Other results are merged at the\n"
+		  "end: %s.\n"
+		  "Repeat -o to write several files.",
 	  .list = list_suffixes },
 	{ "pid", 'p', "PID[,PID]", .set = set_pids, .many = true,
-	  .help = "attach to running programs that were started with the shim preloaded,\n"
-		  "and to their children, present and later ones" },
-	{ "no-children", CMDLINE_FLAG(no_children),
-	  .help = "with -p: not to their children" },
+	  .help = "attach to running programs and their children; the programs\n"
+		  "were started with LD_PRELOAD=libxpushim.so" },
 	{ "all", 'a', CMDLINE_VALUE(mode, PROBES_ALL),
-	  .help = "attach to every such program on this machine; with --cpu-only, to every\n"
-		  "process" },
-	{ "cgroup", 0, "PATH", FILTER(cgroup),
-	  .help = "with -a: to those in this cgroup, and to what they start" },
-	{ "container", 0, "NAME", FILTER(container),
-	  .help = "with -a: to those in this container; NAME is its name or id, as far as\n"
-		  "its cgroup shows it, or the first digits of its id" },
-	{ "comm", 0, "NAME", FILTER(comm),
-	  .help = "with -a: to those of this name (ps -o comm), and to what they start" },
+	  .help = "attach to all programs that were started in this way; with\n"
+		  "--cpu-only, to all processes" },
 	{ "duration", 0, "SECONDS", .set = set_duration,
-	  .help = "how long; without it until Ctrl-C, or until each PID has ended" },
-	{ "every", 0, "SECONDS", .set = set_every,
-	  .help = "a new file every SECONDS, which can be read alone; %n in its name is its\n"
-		  "number, which is otherwise put at the end" },
-	{ "push", 0, "URL", CMDLINE_STRING(push),
-	  .help = "send profiles of each file of --every (default 10): "
-		  "pyroscope+http://HOST:4040,\n"
-		  "otlp+http://HOST:4318, parca+http://HOST:7070, or https; without -o, files\n"
-		  "are removed then" },
-	{ "push-labels", 0, "LIST", CMDLINE_STRING(push_labels),
-	  .help = "with --push: labels of the profiles: KEY=VALUE,KEY=VALUE" },
-	{ "keep", 0, "N", CMDLINE_NUMBER(keep, 1, 1000000),
-	  .help = "with --every: keep the last N files, remove the others" },
-	{ "freq", 'F', "HZ", .set = set_freq, CMDLINE_RANGE(freq_hz, 1, MAX_HZ),
-	  .help = "CPU samples a second (default 99)" },
-	{ NULL, 'g', .set = set_nothing,
-	  .help = "no effect, as in perf record: call paths are always recorded" },
-	{ "gpu-only", CMDLINE_FLAG(gpu_only),
-	  .help = "launches and device work, no CPU samples and no waits" },
+	  .help = "stop -p or -a after SECONDS (default: at Ctrl-C, or when\n"
+		  "each PID has ended)" },
 	{ "cpu-only", CMDLINE_FLAG(cpu_only),
-	  .help = "CPU samples of any program; needs no CUDA and preloads nothing" },
-	{ "api", 0, "[=all]", .set = set_api, .names = api_names,
-	  .help = "also the calls of the GPU's API that can take time, with begin and end;\n"
-		  "all: every call; costs the program some 0.25 us a call" },
-	{ "capture", 0, "WHAT", .set = set_capture,
-	  .help = "only windows that COMMAND opens: cuda-profiler-api, by cudaProfilerStart()\n"
-		  "and Stop(); nvtx:REGEX, while a range that matches is open; launch:N-M,\n"
-		  "from launch number N to number M; or that the clock opens: after:S,for:S" },
-	{ "control", 0, "HOW", .set = set_control,
-	  .help = "records only between the commands enable and disable, which it reads from\n"
-		  "fifo:CTL[,ACK] or fd:CTL[,ACK]: a new recording each time; also takes stop\n"
-		  "and ping, as perf record does" },
-	{ "capture-end", 0, "HOW", .set = set_capture_end, .names = capture_end_names,
-	  .help = "several windows: together (default) in one recording; stop: only the\n"
-		  "first one is recorded; repeat: each has a result of its own, -o w%n.html;\n"
-		  "repeat:N: only the first N" },
+	  .help = "record only CPU samples, of any program, with or without a\n"
+		  "GPU" },
 	{ "memory", CMDLINE_FLAG(memory),
-	  .help = "also every allocation and free of GPU memory and of pinned memory, by\n"
-		  "call path, and blocks of PyTorch's allocator: who holds the memory" },
-	{ "memory-only", .set = set_memory_only,
-	  .help = "memory and nothing else: no launches, no device work, no CPU samples" },
-	{ "migrations", .set = set_migrations,
-	  .help = "as --memory, and page migrations of managed memory (experimental)" },
-	{ "stalls", 0, "[=N|exact]", .set = set_stalls,
-	  .help = "also where and why warps stall in kernels: samples each SM once in 2^N\n"
-		  "cycles (default 18); exact: by launch, one kernel at a time" },
-	{ "gpu-metrics", 0, "[=HZ|LIST]", .set = set_gpu_metrics, .many = true,
-	  .help = "also the GPUs' own counters, HZ times a second (default 1000), power and\n"
-		  "energy; LIST: NVIDIA's names of metrics, separated by commas" },
+	  .help = "also record who allocates and frees GPU memory and pinned\n"
+		  "memory, and the blocks of PyTorch's allocator" },
 	{ "off-cpu", CMDLINE_FLAG(off_cpu),
-	  .help = "also where threads are blocked, by kind (lock, io, sleep, ...), and an\n"
-		  "account of each thread's life" },
-	{ "off-cpu-min", 0, "US", .set = set_off_cpu_min, CMDLINE_RANGE(off_min_us, 1, UINT32_MAX),
-	  .help = "with --off-cpu: show no stacks of shorter times (default 0)" },
-	{ "call-graph", 0, "HOW", .set = set_call_graph, .names = call_graph_names,
-	  .help = "dwarf[,BYTES]: by unwind tables: launches in the target, samples from\n"
-		  "a copy of the stack (at most 262144 bytes, the default); fp:\n"
-		  "along frame pointers; auto (default): dwarf where possible" },
-	{ "python", 0, "HOW", CMDLINE_WORD(python), .names = python_names,
-	  .help = "Python's frames in call chains: on (default; with dwarf), off, or\n"
-		  "only: without native frames" },
-	{ "nvtx", 0, "[=off]", .set = set_nvtx, .names = nvtx_names,
-	  .help = "NVTX ranges, with the launches in them: on is the default" },
-	{ "max-stack", 0, "N", CMDLINE_NUMBER(max_frames, 1, XPU_MAX_FRAMES),
-	  .help = "frames in a call chain, 1 to 1000 (default 512; fp: at most 127)" },
-	{ "probe", 0, "WHEN", CMDLINE_WORD(probe), .names = probe_names,
-	  .help = "path (default): the kernel is entered for new call paths and for\n"
-		  "many launches at once; launch: at each one. Both are exact" },
-	{ "cupti", 0, "HOW", CMDLINE_WORD(cupti), .names = cupti_names,
-	  .help = "when COMMAND profiles itself, as torch.profiler does: yield (default):\n"
-		  "nothing is recorded until it is done; share: both record" },
-	{ "transport", 0, "HOW", .set = set_transport, .names = transport_names,
-	  .help = "how launches reach xpuload: bpf; shm: through memory that is shared with\n"
-		  "COMMAND, which takes no privileges; auto (default): bpf where allowed" },
-	{ "ring-size", 'm', "BYTES", .set = set_ring_size,
-	  .help = "ring buffer (K, M, G; default 64M): larger for bursts of launches" },
-	{ "compression-level", 'z', "N", .set = set_level,
-	  .help = "of the recording: 1 (default, the fastest) to 22 (the smallest), or 0:\n"
-		  "not compressed" },
-	{ "strict", CMDLINE_FLAG(strict),
-	  .help = "fail (status 125) when anything was lost or not recorded" },
-	{ "batch", CMDLINE_FLAG(batch),
-	  .help = "top: frames as text, one after the other" },
-	{ "frames", 'n', "N", CMDLINE_NUMBER(frames, 1, UINT32_MAX),
-	  .help = "top: end after N frames" },
+	  .help = "also record where and why threads are blocked" },
+	{ "gpu-metrics", 0, "[=HZ|LIST]", .set = set_gpu_metrics, .many = true,
+	  .help = "also sample the GPUs' counters, power and energy, 1000\n"
+		  "times a second or at HZ. LIST: NVIDIA's names of metrics,\n"
+		  "separated by commas" },
 	{ "check", CMDLINE_FLAG(check),
-	  .help = "say what this machine allows, and what to do about the rest" },
-	{ "no-buildid-cache", 'N', CMDLINE_FLAG(no_cache),
-	  .help = "do not copy mapped files that are not at their paths here" },
+	  .help = "print what this machine can record, and how to get the rest" },
+	{ "help", 'h', .set = cmdline__help,
+	  .help = "print this help" },
+
+	{ "freq", 'F', "HZ", .set = set_freq, CMDLINE_RANGE(freq_hz, 1, MAX_HZ),
+	  .heading = "What to record:",
+	  .help = "take HZ CPU samples a second (default 99)" },
+	{ "gpu-only", CMDLINE_FLAG(gpu_only),
+	  .help = "record launches and GPU work, but no CPU samples or waits" },
+	{ "memory-only", .set = set_memory_only,
+	  .help = "record memory, and nothing else" },
+	{ "migrations", .set = set_migrations,
+	  .help = "record memory and the page migrations of managed memory\n"
+		  "(experimental)" },
+	{ "stalls", 0, "[=N|exact]", .set = set_stalls,
+	  .help = "also sample where and why warps stall inside kernels, every\n"
+		  "2^N cycles of an SM (default 18). exact: by launch, one\n"
+		  "kernel at a time" },
+	{ "api", 0, "[=all]", .set = set_api, .names = api_names,
+	  .help = "also record GPU API calls that can take time, about 0.25 us\n"
+		  "a call. all: every call" },
+	{ "nvtx", 0, "[=off]", .set = set_nvtx, .names = nvtx_names,
+	  .help = "record NVTX ranges and the launches in them (default on)" },
+	{ "off-cpu-min", 0, "US", .set = set_off_cpu_min, CMDLINE_RANGE(off_min_us, 1, UINT32_MAX),
+	  .help = "like --off-cpu, but without the stacks of times under US\n"
+		  "microseconds" },
+	{ "python", 0, "HOW", CMDLINE_WORD(python), .names = python_names,
+	  .help = "show Python functions in call paths: on (default), off, or\n"
+		  "only (no native functions)" },
+
+	{ "no-children", CMDLINE_FLAG(no_children),
+	  .heading = "Where and when:",
+	  .help = "with -p: do not record the children of PID" },
+	{ "cgroup", 0, "PATH", FILTER(cgroup),
+	  .help = "with -a: only processes in this cgroup, and their children" },
+	{ "container", 0, "NAME", FILTER(container),
+	  .help = "with -a: only processes in this container. NAME is its id,\n"
+		  "the first digits of the id, or a name that its cgroup has" },
+	{ "comm", 0, "NAME", FILTER(comm),
+	  .help = "with -a: only processes called NAME (see ps -o comm), and\n"
+		  "their children" },
+	{ "capture", 0, "WHAT", .set = set_capture,
+	  .help = "record only a part of the run:\n"
+		  "cuda-profiler-api: from cudaProfilerStart() to ...Stop()\n"
+		  "nvtx:REGEX: while an NVTX range with this name is open\n"
+		  "launch:N-M: from launch number N to number M\n"
+		  "after:S,for:S: by the clock, in seconds" },
+	{ "capture-end", 0, "HOW", .set = set_capture_end, .names = capture_end_names,
+	  .help = "if --capture opens several windows: together (default) puts\n"
+		  "all in one recording; stop records only the first; repeat\n"
+		  "makes a result of each (-o w%n.html), repeat:N of N at most" },
+	{ "control", 0, "HOW", .set = set_control,
+	  .help = "record between the commands enable and disable, read from\n"
+		  "fifo:CTL[,ACK] or fd:CTL[,ACK], as perf record does; each\n"
+		  "enable begins a new recording. stop and ping work, too" },
+
+	{ "every", 0, "SECONDS", .set = set_every,
+	  .heading = "Output:\n"
+		     "  FILE may contain %h (the host), %p (the target's pid), %q{VAR} (a\n"
+		     "  variable of the environment) and %n (the lowest unused number). Add .gz\n"
+		     "  to compress a merged result.",
+	  .help = "begin a new file every SECONDS, which can be read alone; %n\n"
+		  "is its number (without %n, the number is the suffix)" },
+	{ "keep", 0, "N", CMDLINE_NUMBER(keep, 1, 1000000),
+	  .help = "with --every: keep only the last N files" },
+	{ "push", 0, "URL", CMDLINE_STRING(push),
+	  .help = "send profiles of each file of --every (default 10) to a\n"
+		  "server: pyroscope+http://HOST:4040, otlp+http://HOST:4318,\n"
+		  "parca+http://HOST:7070, or https. Without -o and --keep, the\n"
+		  "files are removed afterwards" },
+	{ "push-labels", 0, "LIST", CMDLINE_STRING(push_labels),
+	  .help = "with --push: add labels to the profiles,\n"
+		  "KEY=VALUE,KEY=VALUE" },
+	{ "compression-level", 'z', "N", .set = set_level,
+	  .help = "compress the recording: 1 (default, fastest) to 22\n"
+		  "(smallest); 0: do not compress" },
+	{ "strict", CMDLINE_FLAG(strict),
+	  .help = "fail with status 125 if anything was lost or not recorded" },
+	{ "batch", CMDLINE_FLAG(batch),
+	  .help = "top: print frames as text, one after another" },
+	{ "frames", 'n', "N", CMDLINE_NUMBER(frames, 1, UINT32_MAX),
+	  .help = "top: stop after N frames" },
 	{ "quiet", 'q', .set = set_quiet,
-	  .help = "no summary at the end; warnings and errors stay" },
+	  .help = "print warnings and errors only, no summary" },
 	{ "verbose", 'v', .set = set_verbose,
-	  .help = "print more; twice: also libbpf's own messages" },
+	  .help = "print more; given twice, also libbpf's messages" },
 	{ "version", 'V', .set = cmdline__version,
 	  .help = "print the version" },
-	{ "help", 'h', .set = cmdline__help,
-	  .help = "print this" },
+
+	{ "call-graph", 0, "HOW", .set = set_call_graph, .names = call_graph_names,
+	  .heading = "Expert options:",
+	  .help = "find call paths by unwind tables (dwarf), by frame pointers\n"
+		  "(fp), or by dwarf where possible (auto, the default).\n"
+		  "dwarf,BYTES limits the copy of the stack in a CPU sample\n"
+		  "(default 262144, the most)" },
+	{ "max-stack", 0, "N", CMDLINE_NUMBER(max_frames, 1, XPU_MAX_FRAMES),
+	  .help = "keep N frames of a call path, 1 to 1000 (default 512; fp: at\n"
+		  "most 127)" },
+	{ "probe", 0, "WHEN", CMDLINE_WORD(probe), .names = probe_names,
+	  .help = "enter the kernel once for each new call path and for\n"
+		  "many launches at once (path, the default), or at each launch\n"
+		  "(launch). Both are exact" },
+	{ "cupti", 0, "HOW", CMDLINE_WORD(cupti), .names = cupti_names,
+	  .help = "if COMMAND itself uses CUPTI, as torch.profiler does: yield\n"
+		  "(default) records nothing until it is done; share serves\n"
+		  "both" },
+	{ "transport", 0, "HOW", .set = set_transport, .names = transport_names,
+	  .help = "receive launches through BPF (bpf), through memory shared\n"
+		  "with COMMAND, which needs no privileges (shm), or through\n"
+		  "BPF where it is allowed (auto, the default)" },
+	{ "ring-size", 'm', "BYTES", .set = set_ring_size,
+	  .help = "size of the ring buffer, with K, M or G (default 64M): a\n"
+		  "larger one survives larger bursts of launches" },
+	{ "no-buildid-cache", 'N', CMDLINE_FLAG(no_cache),
+	  .help = "do not copy mapped files that have another path here, as\n"
+		  "files of containers do" },
+	{ NULL, 'g', .set = set_nothing,
+	  .help = "ignored, for users of perf: call paths are always recorded" },
 };
 
 _Static_assert(ARRAY_SIZE(rows) <= CMDLINE_MAX_OPTIONS, "cmdline__parse() has room for them");
@@ -645,7 +672,7 @@ static const struct cmdline cmdline = {
 	.version = "xpuload " XPU_VERSION,
 	.usage = usage,
 	.footer = footer,
-	.column = 25, .columns = 97,
+	.column = 25, .columns = 86,
 	.stop_at_word = true,
 	.options = rows,
 	.nr_options = ARRAY_SIZE(rows),

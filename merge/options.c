@@ -30,19 +30,20 @@ static const char usage_format[] =
 "       xpumerge --nsys FILE [--cpu FILE] [-t ACTIVITY...] [-f FORMAT] [-o FILE] [OPTION...]\n"
 "       xpumerge --cpu FILE [-f FORMAT] [-o FILE] [OPTION...] [RECORDING...]\n"
 "\n"
-"Joins the launches and the device work of a recording made by xpuload, or of several,\n"
-"and writes a summary, folded stacks or a timeline; diff: what differs between two;\n"
-"dump: every record of one as a line of text, with its offset%s.\n"
+"Joins the launches and the GPU work of recordings made by xpuload, by the id of each launch,\n"
+"and writes a summary, folded stacks, a page or a timeline. Commands:\n"
+"  diff   what differs between two recordings\n"
+"  dump   each record of a recording as a line of text, with its offset\n"
+"%s"
 "\n";
 
 static char usage[4096];
 
 static const char footer[] =
 "\n"
-"Exit status: 0 fine, 1 the recording is cut off or was not closed, or something is\n"
-"missing and --strict was given, or nothing passes the filters, 2 bad usage, input that\n"
-"cannot be read or is damaged, or output that could not be written. All that a cut or\n"
-"damaged recording has is written.\n";
+"Exit status: 0: success; 1: the recording is incomplete, no event passed the filters, or\n"
+"--strict found a loss; 2: bad usage, damaged or unreadable input, or the output could not be\n"
+"written. Whatever can be read of a damaged recording is written.\n";
 
 /* options that users of perf report and nsys stats may try */
 static const struct cmdline_habit habits[] = {
@@ -96,13 +97,8 @@ static void list_formats(char *buf, size_t size)
 	size_t len = 0;
 
 	for (f = formats; f->name && len < size; f++)
-		len += snprintf(buf + len, size - len, "%s%s: %s", len ? "\n" : "", f->name,
-				f->format->help);
-}
-
-static void list_suffixes(char *buf, size_t size)
-{
-	cmdline__join(buf, size, format__suffixes(), ", ");
+		len += snprintf(buf + len, size - len, "%s%-8s %-11s %s", len ? "\n" : "",
+				f->name, *f->suffix == '/' ? "DIR/" : f->suffix, f->format->help);
 }
 
 /* ---- one option ----------------------------------------------------------------------------- */
@@ -380,135 +376,145 @@ static const char *const format_names[] = { FORMATS(NAME) NULL };
 /* In each row, group is FORMAT_* if only some formats have the option, and use is an enum use. */
 static const struct cmdline_option rows[] = {
 	{ "input", 'i', "FILE", .set = set_input, .many = true, .use = USE_ALWAYS,
-	  .help = "the recording (default xpu.data; '-': standard input)" },
+	  .heading = "Common options:",
+	  .help = "read the recording FILE (default xpu.data; - is standard input)" },
+	{ "output", 'o', "FILE", .set = set_output, .many = true, .use = USE_ALWAYS,
+	  .help = "write FILE (default: standard output). Its suffix picks the\n"
+		  "format. Add .gz to compress it. Repeat -o to write several files" },
 	{ "format", 'f', "FORMAT", .set = set_format, .names = format_names,
 	  .help = "%s", .list = list_formats },
-	{ "output", 'o', "FILE", .set = set_output, .many = true, .use = USE_ALWAYS,
-	  .help = "write there; %s:\n"
-		  "the suffix implies the format (default: standard output);\n"
-		  "with .gz behind it compressed; several times: each file",
-	  .list = list_suffixes },
-	{ "unit", 0, "UNIT", CMDLINE_NAME(write.unit, unit_names), .group = FORMAT_UNIT,
-	  .help = "ns, us (default) or ms of device time; folded also: count\n"
-		  "of device records, samples at --freq, bytes of copies" },
+	{ "table", 0, "NAME", CMDLINE_WORD(write.table), .get_names = text__tables,
+	  .group = FORMAT_TABLES, .use = USE_MERGE,
+	  .help = "print only one table of the summary: %s" },
+	{ "sort", 0, "COLUMN", .set = set_sort, .group = FORMAT_TABLES, .use = USE_MERGE,
+	  .help = "sort tables by this column, by its title or key, such as\n"
+		  "count, avg or max_ns (default: by time)" },
+	{ "limit", 0, "N", CMDLINE_NUMBER(write.max_rows, 0, UINT32_MAX), .group = FORMAT_TABLES,
+	  .help = "print N rows of each table, 0: all (default 20; all with\n"
+		  "--csv and --json)" },
 	{ "by", 0, "LIST", .set = set_by, .names = by_names, .group = FORMAT_BY,
-	  .help = "folded, html: what the root frames show: comm (default), host,\n"
-		  "pid, rank, node, pod, container, job, tid, device, stream, nvtx\n"
-		  "(the ranges that were open at the launch, a frame each, in pprof\n"
-		  "a label); as in --by rank,comm; shape: kernels by their grid,\n"
-		  "block and memory" },
-	{ "freq", 'F', "HZ", CMDLINE_NUMBER(write.freq_hz, 1, UINT32_MAX), .group = FORMAT_FREQ,
-	  .use = USE_MERGE,
-	  .help = "for --unit samples (default: as CPU samples were recorded, or 99)" },
+	  .help = "begin each call path with these, such as --by rank,comm:\n"
+		  "comm (default), host, pid, rank, node, pod, container, job,\n"
+		  "tid, device, stream, nvtx (the open NVTX ranges). shape splits\n"
+		  "kernels by grid, block and shared memory" },
+	{ "from", 0, "TIME", FILTER(FILTER_FROM) },
+	{ "to", 0, "TIME", FILTER(FILTER_TO),
+	  .help = "keep only this part of the recording, counted from its start,\n"
+		  "such as 1.5s or 20ms (units: ns, us, ms, s, m; default s)" },
+	{ "help", 'h', .set = cmdline__help, .use = USE_ALWAYS,
+	  .help = "print this help" },
+
+	{ "unit", 0, "UNIT", CMDLINE_NAME(write.unit, unit_names), .group = FORMAT_UNIT,
+	  .heading = "What to show:",
+	  .help = "count time in ns, us (default) or ms; folded stacks also take\n"
+		  "count (of kernels and copies), samples and bytes (copied)" },
 	{ "gpu-only", CMDLINE_FLAG(gpu_only), .group = FORMAT_MERGED,
-	  .help = "launches and device work, not what threads did" },
+	  .help = "show launches and GPU work, not the threads" },
 	{ "cpu-only", CMDLINE_FLAG(cpu_only), .group = FORMAT_MERGED,
-	  .help = "what threads did, not launches and device work" },
-	{ "graph", 0, "MODE", CMDLINE_NAME(graph, graph_names), .group = FORMAT_MERGED,
-	  .help = "work of CUDA graphs under the call path that made the node:\n"
-		  "capture (default); that launched the graph: launch; or both" },
-	{ "no-trim", CMDLINE_FLAG(no_trim), .group = FORMAT_MERGED,
-	  .help = "keep the frames of CUDA, CUPTI, the shim and the Python\n"
-		  "interpreter itself" },
-	{ "own-threads", CMDLINE_FLAG(own_threads), .group = FORMAT_MERGED,
-	  .help = "keep what the shim's own threads in the programs did" },
+	  .help = "show the threads, not launches and GPU work" },
+	{ "inline", CMDLINE_FLAG(show_inline), .group = FORMAT_MERGED,
+	  .help = "show inlined functions as frames" },
+	{ "srcline", CMDLINE_FLAG(show_srcline), .group = FORMAT_MERGED,
+	  .help = "show the file and line of each function" },
 	{ "python-frames", 0, "HOW", CMDLINE_NAME(python_style, python_names),
 	  .group = FORMAT_MERGED,
-	  .help = "short: train.py:step:41 (default); full: with the path of\n"
-		  "the file; no-line: train.py:step" },
-	{ "pid", 0, "LIST", MANY(FILTER_PID) },
+	  .help = "short: train.py:step:41 (default); full: with the path of the\n"
+		  "file; no-line: train.py:step" },
+	{ "graph", 0, "MODE", CMDLINE_NAME(graph, graph_names), .group = FORMAT_MERGED,
+	  .help = "show the work of CUDA graphs under the call path that made\n"
+		  "the node (capture, the default), that launched the graph\n"
+		  "(launch), or both" },
+
+	{ "pid", 0, "LIST", MANY(FILTER_PID),
+	  .heading = "Where and when:" },
 	{ "rank", 0, "LIST", MANY(FILTER_RANK) },
 	{ "tid", 0, "LIST", MANY(FILTER_TID) },
 	{ "comm", 0, "LIST", MANY(FILTER_COMM) },
 	{ "device", 0, "LIST", MANY(FILTER_DEVICE) },
 	{ "stream", 0, "LIST", MANY(FILTER_STREAM),
-	  .help = "only events of these: numbers, as in 0,4-7, or names of threads" },
+	  .help = "keep only these processes, ranks, threads, thread names,\n"
+		  "devices or streams, such as 0,4-7" },
 	{ "kernel", 0, "REGEX", MANY(FILTER_KERNEL),
-	  .help = "only kernels with a name that matches" },
+	  .help = "keep only kernels whose names match" },
 	{ "window", 0, "LIST", MANY(FILTER_WINDOW),
-	  .help = "only the capture windows with these numbers" },
-	{ "from", 0, "TIME", FILTER(FILTER_FROM) },
-	{ "to", 0, "TIME", FILTER(FILTER_TO),
-	  .help = "only events between these times, cut at both, counted from the\n"
-		  "start of the recording: seconds, or with ns, us, ms, s or m" },
-	{ "inline", CMDLINE_FLAG(show_inline), .group = FORMAT_MERGED,
-	  .help = "inlined functions as frames of their own" },
-	{ "srcline", CMDLINE_FLAG(show_srcline), .group = FORMAT_MERGED,
-	  .help = "file and line behind each function" },
-	{ "symfs", 0, "DIR", CMDLINE_STRING(symfs), .group = FORMAT_MERGED,
-	  .help = "look for all files below DIR, as if it were /" },
-	{ "debug-dir", 0, "DIRS", CMDLINE_STRING(debug_dirs), .group = FORMAT_MERGED,
-	  .help = "where separate debug files are, with ':' between directories\n"
-		  "(default /usr/lib/debug)" },
-	{ "buildid-dir", 0, "DIR", CMDLINE_STRING(buildid_dir), .group = FORMAT_MERGED,
-	  .help = "perf's cache of files (default ~/.debug)" },
-	{ "normalize", 0, "HOW", CMDLINE_NAME(normalize, normalize_names), .use = USE_DIFF,
-	  .help = "diff: none (default); total: as if both had the same total;\n"
-		  "launches: as if both had as many launches" },
-	{ "fail-over", 0, "PERCENT", .set = set_fail_over, .use = USE_DIFF,
-	  .help = "diff: exit with status 1, and name them, if call paths take over\n"
-		  "PERCENT more of the device's time in B, as in 5%" },
+	  .help = "keep only these capture windows, by number" },
+
 	{ "csv", CMDLINE_VALUE(write.table_format, TABLE_CSV), .group = FORMAT_TABLES,
-	  .use = USE_MERGE },
+	  .use = USE_MERGE, .heading = "Output:" },
 	{ "json", CMDLINE_VALUE(write.table_format, TABLE_JSON), .group = FORMAT_TABLES,
 	  .use = USE_MERGE,
-	  .help = "the tables of the summary for programs, with times in ns" },
-	{ "table", 0, "NAME", CMDLINE_WORD(write.table), .get_names = text__tables,
-	  .group = FORMAT_TABLES, .use = USE_MERGE,
-	  .help = "only this table of the summary: %s" },
-	{ "sort", 0, "COLUMN", .set = set_sort, .group = FORMAT_TABLES, .use = USE_MERGE,
-	  .help = "sort each table that has this column by it: its title or key, such\n"
-		  "as count, avg or max_ns (default: by time)" },
-	{ "limit", 0, "N", CMDLINE_NUMBER(write.max_rows, 0, UINT32_MAX), .group = FORMAT_TABLES,
-	  .help = "rows of each table of the summary, 0: all (default 20; for --csv\n"
-		  "and --json 0)" },
+	  .help = "print the summary's tables for programs, with times in ns" },
 	{ "width", 0, "N", CMDLINE_NUMBER(width, 0, MAX_WIDTH), .group = FORMAT_TABLES,
-	  .help = "of the summary, in characters; 0: no column is left out or cut\n"
-		  "(default: the terminal's, or $COLUMNS, or 80; with -o FILE 0)" },
+	  .help = "print N characters a line; 0: cut nothing (default: the\n"
+		  "terminal's width, $COLUMNS, or 80; 0 with -o)" },
 	{ "color", 0, "[=WHEN]", .set = set_color, .names = color_names, .use = USE_ALWAYS,
-	  .help = "auto (default): on a terminal, unless $NO_COLOR is set; always;\n"
-		  "never" },
+	  .help = "use colors: auto (default: on a terminal, unless $NO_COLOR is\n"
+		  "set), always or never" },
 	{ "no-pager", CMDLINE_FLAG(no_pager), .use = USE_ALWAYS,
-	  .help = "write to the terminal itself, not through $PAGER" },
+	  .help = "do not start $PAGER" },
 	{ "strict", CMDLINE_FLAG(strict),
-	  .help = "exit with status 1 if anything is lost, unmatched or unnamed" },
-	{ "jobs", 'j', "N", CMDLINE_NUMBER(jobs, 1, MAX_JOBS),
-	  .help = "read N recordings at a time (default: as many as there are\n"
-		  "CPUs); the output is the same for all N" },
-	{ "max-memory", 0, "SIZE", .set = set_max_memory, .use = USE_ALWAYS,
-	  .help = "fail rather than take more memory, such as 512M or 4G (default:\n"
-		  "half of what is free)" },
+	  .help = "exit with status 1 if anything was lost, unmatched or unnamed" },
+	{ "version", 'V', .set = cmdline__version, .use = USE_ALWAYS,
+	  .help = "print the version" },
+
+	{ "normalize", 0, "HOW", CMDLINE_NAME(normalize, normalize_names), .use = USE_DIFF,
+	  .heading = "Comparing two recordings (xpumerge diff):",
+	  .help = "scale A and B to the same number of launches (launches), to the\n"
+		  "same total (total), or not at all (none, the default)" },
+	{ "fail-over", 0, "PERCENT", .set = set_fail_over, .use = USE_DIFF,
+	  .help = "exit with status 1 if call paths take over PERCENT more GPU\n"
+		  "time in B, and print them; such as 5%" },
+
 	{ "gpu", 'g', "FILE", .set = set_gpu, .many = true, .use = USE_MERGE,
-	  .help = "instead of a recording: CUPTI's records as other tools write\n"
-		  "them: Chrome JSON (PyTorch's profiler: with call paths), JSON\n"
-		  "lines or text; more than once: a file of each rank" },
+	  .heading = "Files of other tools, in place of a recording:",
+	  .help = "read CUPTI's records: Chrome JSON, with call paths if it is\n"
+		  "torch.profiler's; JSON lines; or text. Repeat for more ranks" },
+	{ "nsys", 0, "FILE", CMDLINE_STRING(importer.opts.nsys), .use = USE_MERGE,
+	  .help = "read an SQLite export of Nsight Systems; -f chrome writes the\n"
+		  "events of nsys2json" },
 	{ "cpu", 'c', "FILE", CMDLINE_STRING(importer.opts.cpu), .use = USE_MERGE,
-	  .help = "what threads did, with --gpu, --nsys or a recording, or alone:\n"
-		  "perf.data, or the text of perf script. Or the stacks of launches\n"
-		  "in --gpu (default gpu_results.json), which are matched by time:\n"
+	  .help = "read CPU samples: perf.data, or the output of perf script;\n"
+		  "alone, or with --gpu, --nsys or a recording. With --gpu\n"
+		  "(default gpu_results.json) also the stacks of launches, in\n"
 		  "lines 'timestamp_ns comm pid tid cpu frame;frame;...'" },
 	{ "tolerance", 't', "MS", .set = set_t, .many = true,
 	  .names = nsys_activity_names, .use = USE_IMPORT,
-	  .help = "how far from its launch a stack may be once the offset between\n"
-		  "the clocks is taken off (default 10)" },
+	  .help = "match a launch with a stack at most MS away, once the clocks'\n"
+		  "offset is subtracted (default 10)" },
 	{ "summary", 's', CMDLINE_FLAG(importer.opts.summary), .use = USE_GPU,
 	  .help = "print more about the match" },
-	{ "nsys", 0, "FILE", CMDLINE_STRING(importer.opts.nsys), .use = USE_MERGE,
-	  .help = "instead of a recording: an export of Nsight Systems to SQLite;\n"
-		  "-f chrome writes the events of nsys2json" },
 	{ "activity-type", 't', "ACTIVITY...", .set = set_t, .many = true,
 	  .names = nsys_activity_names, .use = USE_IMPORT,
-	  .help = "which ones: kernel, nvtx, nvtx-kernel or cuda-api\n"
+	  .help = "read these from --nsys: kernel, nvtx, nvtx-kernel, cuda-api\n"
 		  "(default kernel nvtx-kernel)" },
 	{ "nvtx-event-prefix", 0, "PREFIX...", .set = set_prefixes, .many = true, .use = USE_NSYS,
-	  .help = "only NVTX ranges with names that begin so" },
+	  .help = "read only NVTX ranges whose names begin with a PREFIX" },
 	{ "nvtx-color-scheme", 0, "JSON", CMDLINE_STRING(importer.opts.events.colors),
 	  .use = USE_NSYS,
-	  .help = "{\"REGEX\": \"COLOR\", ...} for NVTX ranges" },
-	{ "version", 'V', .set = cmdline__version, .use = USE_ALWAYS,
-	  .help = "print the version" },
-	{ "help", 'h', .set = cmdline__help, .use = USE_ALWAYS,
-	  .help = "print this" },
+	  .help = "{\"REGEX\": \"COLOR\", ...}: color NVTX ranges by name" },
+
+	{ "symfs", 0, "DIR", CMDLINE_STRING(symfs), .group = FORMAT_MERGED,
+	  .heading = "Expert options:",
+	  .help = "look for programs and libraries below DIR instead of /" },
+	{ "debug-dir", 0, "DIRS", CMDLINE_STRING(debug_dirs), .group = FORMAT_MERGED,
+	  .help = "look for separate debug files in these directories, separated\n"
+		  "by ':' (default /usr/lib/debug)" },
+	{ "buildid-dir", 0, "DIR", CMDLINE_STRING(buildid_dir), .group = FORMAT_MERGED,
+	  .help = "use this cache of perf (default ~/.debug)" },
+	{ "no-trim", CMDLINE_FLAG(no_trim), .group = FORMAT_MERGED,
+	  .help = "keep frames of CUDA, CUPTI, the shim and Python's interpreter" },
+	{ "own-threads", CMDLINE_FLAG(own_threads), .group = FORMAT_MERGED,
+	  .help = "keep the shim's own threads" },
+	{ "freq", 'F', "HZ", CMDLINE_NUMBER(write.freq_hz, 1, UINT32_MAX), .group = FORMAT_FREQ,
+	  .use = USE_MERGE,
+	  .help = "with --unit samples: HZ samples are a second (default: the\n"
+		  "recording's rate, or 99)" },
+	{ "jobs", 'j', "N", CMDLINE_NUMBER(jobs, 1, MAX_JOBS),
+	  .help = "read N recordings at a time (default: one per CPU); the output\n"
+		  "is the same for all N" },
+	{ "max-memory", 0, "SIZE", .set = set_max_memory, .use = USE_ALWAYS,
+	  .help = "fail instead of using more memory, such as 512M or 4G\n"
+		  "(default: half of the free memory)" },
 };
 
 /* These are the rows above, with the options of features; options.given has a bit for each. */
@@ -523,7 +529,7 @@ static struct cmdline cmdline = {
 	.version = "xpumerge " XPU_VERSION,
 	.usage = usage,
 	.footer = footer,
-	.column = 23, .columns = 88,
+	.column = 25, .columns = 88,
 	.options = all,
 	.commands = commands,
 	.habits = habits,
@@ -632,7 +638,7 @@ static void add_commands(void)
 		commands[nr++] = features[i]->name;
 		snprintf(lines + strlen(lines), sizeof(lines) - strlen(lines),
 			 "       xpumerge %s %s\n", features[i]->name, c->arguments);
-		snprintf(words + strlen(words), sizeof(words) - strlen(words), "; %s: %s",
+		snprintf(words + strlen(words), sizeof(words) - strlen(words), "  %-6s %s\n",
 			 features[i]->name, c->help);
 	}
 	snprintf(usage, sizeof(usage), usage_format, lines, words);

@@ -55,22 +55,23 @@ static int set_number(void *target, const struct cmdline_given *given)
 
 static const struct cmdline_option rows[] = {
 	{ "output", 'o', "FILE", CMDLINE_STRING(output),
-	  .help = "names: %n stands for the file's number; without it, it is put behind\n"
-		  "(default xpu.data)" },
+	  .help = "name the files; %n is a file's number (without %n, the number is\n"
+		  "the suffix; default xpu.data)" },
 	{ "keep", 0, "N", .set = set_number, CMDLINE_RANGE(keep, 1, 1000000),
-	  .help = "keep the last N files, remove the others" },
+	  .help = "keep only the last N files" },
 	{ "compression-level", 'z', "N", .set = set_number,
 	  CMDLINE_RANGE(level, 0, BLOCK_LEVEL_MAX),
-	  .help = "of the files: 1 (default) to 22, or 0: none" },
-	{ "push", 0, "URL", CMDLINE_STRING(push), .help = "send profiles of each file there" },
+	  .help = "compress the files: 1 (default) to 22; 0: do not compress" },
+	{ "push", 0, "URL", CMDLINE_STRING(push),
+	  .help = "send profiles of each file to this server" },
 	{ "push-labels", 0, "LIST", CMDLINE_STRING(labels),
-	  .help = "labels of these: key=value, with commas" },
+	  .help = "add labels to the profiles, KEY=VALUE,KEY=VALUE" },
 	{ "push-program", 0, "FILE", CMDLINE_STRING(program),
-	  .help = "xpuload-push, which does it" },
+	  .help = "the path of xpuload-push, which sends them" },
 	{ "remove", CMDLINE_FLAG(remove),
-	  .help = "with --push: remove each file once its profiles are made" },
+	  .help = "with --push: remove each file after its profiles are made" },
 	{ "journal", 0, "FD", .set = set_number, CMDLINE_RANGE(journal, 3, 1000000),
-	  .help = "for xpuload: a memory file for another xpumerge, should this one be killed" },
+	  .help = "used by xpuload: a memory file, with which a second xpumerge can go on" },
 	{ "version", 'V', .set = cmdline__version, .help = "print the version" },
 	{ "help", 'h', .set = cmdline__help, .help = "print this" },
 };
@@ -82,9 +83,9 @@ static void complain_invalid(const struct cmdline_option *option, const char *ar
 
 static const struct cmdline cmdline = {
 	.version = "xpumerge " XPU_VERSION,
-	.usage = "Usage: xpumerge split [OPTION...] [FILE]\n"
-		 "Makes several files of the recording FILE, or of the one at standard input, "
-		 "each of which\ncan be read alone.\n\n",
+	.usage = "usage: xpumerge split [OPTION...] [FILE]\n"
+		 "Splits the recording FILE, or the one at standard input, into files that can be "
+		 "read alone.\n\n",
 	.footer = "",
 	.column = 25, .columns = 97,
 	.options = rows,

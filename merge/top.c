@@ -307,8 +307,10 @@ static int top__run(struct top *t)
 /* ---- the command line ------------------------------------------------------------------------ */
 
 static const struct cmdline_option rows[] = {
-	{ "batch", CMDLINE_FLAG(batch), .help = "frames one after the other, for no terminal" },
-	{ "frames", 'n', "N", CMDLINE_NUMBER(frames, 1, UINT32_MAX), .help = "end after N frames" },
+	{ "batch", CMDLINE_FLAG(batch),
+	  .help = "print frames one after another, without a terminal" },
+	{ "frames", 'n', "N", CMDLINE_NUMBER(frames, 1, UINT32_MAX),
+	  .help = "stop after N frames" },
 	{ "version", 'V', .set = cmdline__version, .help = "print the version" },
 	{ "help", 'h', .set = cmdline__help, .help = "print this" },
 };
@@ -320,8 +322,8 @@ static void complain_invalid(const struct cmdline_option *option, const char *ar
 
 static const struct cmdline cmdline = {
 	.version = "xpumerge " XPU_VERSION,
-	.usage = "Usage: xpumerge top [OPTION...]\n"
-		 "Shows the recording at standard input while it is made: see xpuload top.\n\n",
+	.usage = "usage: xpumerge top [OPTION...]\n"
+		 "Shows the recording at standard input while it is made. See xpuload top.\n\n",
 	.footer = "",
 	.column = 25, .columns = 97,
 	.options = rows,

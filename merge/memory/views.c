@@ -74,13 +74,14 @@ static int set_at(void *values, const struct cmdline_given *given)
 
 static const struct cmdline_option rows[] = {
 	{ "memory", 0, "WHAT", .set = set_memory, .names = memory_names, .group = FORMAT_MERGED,
-	  .help = "memory in bytes, not times, by call path: live (at the end, or\n"
-		  "--at), peak (when most was used), allocated (in all), leaked\n"
-		  "(never freed), failed (that CUDA refused)" },
+	  .help = "show memory by call path, not time: live (held at the end, or\n"
+		  "--at a time), peak (held at the maximum), allocated (in all),\n"
+		  "leaked (never freed), failed (refused by CUDA)" },
 	{ "at", 0, "TIME,...", .set = set_at, .group = FORMAT_MERGED,
-	  .help = "for --memory live: at TIME, as for --from, or failed: when CUDA last\n"
-		  "refused to give memory; TIME,TIME,...: the table memory_moments\n"
-		  "shows all, other results the last; in diff: one for A, one for B" },
+	  .help = "with --memory live: at TIME, as for --from, or at failed: when\n"
+		  "CUDA last refused an allocation. Of several times, the table\n"
+		  "memory_moments shows all, other results the last; diff takes\n"
+		  "one for A and one for B" },
 };
 
 /* Checks the moments of a merge, or of the two sides of diff. */

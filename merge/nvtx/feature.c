@@ -137,7 +137,7 @@ static const struct section *const sections[] = { &section_nvtx_ranges, NULL };
 
 static const struct cmdline_option rows[] = {
 	{ "nvtx", 0, "REGEX", .value = FILTER_NVTX, .many = true, .group = FORMAT_MERGED,
-	  .help = "only launches inside an NVTX range with a name that matches" },
+	  .help = "keep only launches inside an NVTX range whose name matches" },
 };
 
 static const struct feature_options options = {

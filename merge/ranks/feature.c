@@ -267,7 +267,7 @@ static int command__write_html(const void *r, FILE *f, const struct write_opts *
 
 static const struct feature_command command = {
 	.arguments = "[-o FILE] [OPTION...] FILE...",
-	.help = "which rank of a\njob made the others wait, and the call paths that made it late",
+	.help = "which rank made the others wait, and the call paths that made it late",
 	.no_filters = true,
 	.no_lines = true,
 	.refused = (const char *const[]){ "by", "table", "gpu", "cpu", "nsys", NULL },

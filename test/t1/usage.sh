@@ -184,10 +184,9 @@ merge "xpu.data.gz: no format has this suffix, perhaps .data: give one with -f (
 # ---- formats: the manual has the formats of the help, and the recorder knows their suffixes
 
 xpumerge --help >help
-sed -n '/--format FORMAT/,/--output FILE/p' help | sed '$d' | cut -c24- |
-	grep -oE '^[a-z-]+:' | tr -d : >names
-sed -n '/--output FILE/,/implies the format/p' help | grep -oE '[.][a-z][a-z.]*[a-z]|(^| )/' |
-	tr -d ' ' >suffixes
+sed -n '/--format FORMAT/,/--table NAME/p' help | sed '$d' | cut -c26- >formats
+sed -E 's/^([a-z-]+) .*/\1/' formats >names
+sed -E 's/^[a-z-]+ +([A-Z.]?[^ ]*) .*/\1/' formats >suffixes
 is "$(wc -l <names)" "$(wc -l <suffixes)" "each format has a suffix"
 [ "$(wc -l <names)" -ge 9 ]
 ok $? "the help lists formats"
@@ -216,6 +215,16 @@ is "$? $(cat log)" "1 manual.sh: cannot read all formats of lib/formats.h" \
 xpuload --help >help
 is "$(while read -r suffix; do grep -qF "$suffix" help || echo "$suffix"; done <suffixes)" "" \
 	"xpuload --help lists each suffix"
+
+# The ten options that most users need come first, and each option is in a group.
+for program in xpuload xpumerge; do
+	"$program" --help >help
+	is "$(sed -n '/^Common options:$/,/^$/p' help | grep -cE '^  (-., |    )--[a-z]')" \
+		"$([ $program = xpuload ] && echo 10 || echo 9)" "$program --help: common options"
+	is "$(sed -n '/^Common/,$p' help | grep -cE '^(What|Where|Output|Expert)')" 4 \
+		"$program --help: the other groups"
+	is "$(awk 'length > 92' help)" "" "$program --help: lines are short"
+done
 
 # ---- tables for programs
 

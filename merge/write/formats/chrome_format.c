@@ -18,7 +18,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  */
 const struct format chrome_format = {
 	.no_memory = true,
-	.help = "timeline for Perfetto or chrome://tracing",
+	.help = "a timeline for Perfetto, chrome://tracing",
 	.exports_events = true,
 	.options = FORMAT_MERGED,
 	.with_shapes = true,

@@ -20,8 +20,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  */
 const struct format cupti_format = {
 	.no_memory = true,
-	.help = "the calls that launched, and device work, as JSON for --gpu and\nthe scripts of "
-		"older tools",
+	.help = "launches and GPU work, for --gpu",
 	.options = FORMAT_MERGED,
 	.listen = twofiles_out__listen,
 	.free = twofiles_out__drop,

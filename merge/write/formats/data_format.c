@@ -8,7 +8,7 @@
  * .Sx OTHER TOOLS' RECORDINGS .
  */
 const struct format data_format = {
-	.help = "an import as a recording, to be read again",
+	.help = "a recording made from an import",
 	.binary = true,
 	.imported = true,
 };

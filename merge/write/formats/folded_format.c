@@ -27,7 +27,7 @@ static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
  * .Sx FOLDED STACKS .
  */
 const struct format folded_format = {
-	.help = "a line for each call path, for flame graphs",
+	.help = "one line per call path, for flame graphs",
 	.options = FORMAT_MERGED | FORMAT_UNIT | FORMAT_FREQ | FORMAT_BY,
 	.units = UNITS_SUMS | 1u << UNIT_SAMPLES,
 	.diff_units = UNITS_SUMS,

@@ -27,7 +27,7 @@ static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
  * .Sx PAGE .
  */
 const struct format html_format = {
-	.help = "interactive flame graph, one file for any browser",
+	.help = "a page with flame graph, tables, timeline",
 	.options = FORMAT_MERGED | FORMAT_UNIT | FORMAT_BY,
 	.by_thread = true,
 	.by_range = true,

@@ -39,7 +39,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  * A name that ends in a slash, or an existing directory, picks this format.
  */
 const struct format parquet_format = {
-	.help = "tables for query engines: a directory of Parquet files",
+	.help = "Parquet files, for query engines",
 	.binary = true,
 	.options = FORMAT_MERGED,
 	.by_range = true,

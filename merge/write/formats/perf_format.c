@@ -33,7 +33,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  */
 const struct format perf_format = {
 	.no_memory = true,
-	.help = "device records, CPU samples and waits as perf script prints\nsamples",
+	.help = "events as perf script prints samples",
 	.options = FORMAT_MERGED,
 	.listen = listen,
 	.free = drop,

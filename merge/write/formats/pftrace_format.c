@@ -17,7 +17,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  */
 const struct format pftrace_format = {
 	.no_memory = true,
-	.help = "the timeline in Perfetto's own format, a quarter of the size",
+	.help = "the same timeline, a quarter of the size",
 	.binary = true,
 	.options = FORMAT_MERGED,
 	.with_shapes = true,

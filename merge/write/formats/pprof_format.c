@@ -17,7 +17,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  * .Sx PROFILE .
  */
 const struct format pprof_format = {
-	.help = "profile for go tool pprof and others of its kind",
+	.help = "a profile for go tool pprof, Pyroscope...",
 	.binary = true,
 	.all_memory = true,
 	.options = FORMAT_MERGED | FORMAT_BY,

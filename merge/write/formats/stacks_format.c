@@ -26,7 +26,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  */
 const struct format stacks_format = {
 	.no_memory = true,
-	.help = "the stack of each launch, as a line for --cpu and the scripts\nof older tools",
+	.help = "the stack of each launch, for --cpu",
 	.options = FORMAT_MERGED,
 	.listen = twofiles_out__listen,
 	.free = twofiles_out__drop,

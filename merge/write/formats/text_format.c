@@ -34,7 +34,7 @@ static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
  * .Sx TABLES .
  */
 const struct format text_format = {
-	.help = "summary (default)",
+	.help = "the summary (default)",
 	.options = FORMAT_MERGED | FORMAT_UNIT | FORMAT_TABLES | FORMAT_BY,
 	.by = BY_OF_PROCESSES | 1u << BY_SHAPE,
 	.units = UNITS_TIME,
