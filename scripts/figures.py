@@ -13,7 +13,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = ('preload', 'loader', 'merge')	# their folders are rooms, too
-ROOMS = ('bpf', 'record', 'lib', *PROGRAMS, 'metrics', 'push', 'scripts', 'test')
+ROOMS = ('bpf', 'record', 'lib', *PROGRAMS, 'metrics', 'push', 'python', 'scripts', 'test')
 SOURCE = re.compile(r'\.(c|h|S|def|cc|cu|js|css|html|py|sh|awk|sql)$')
 COMMENT = re.compile(r'("(?:\\.|[^"\\\n])*")|/\*.*?\*/|//[^\n]*', re.S)
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.M)

@@ -13,7 +13,7 @@ quoted() {		# quoted EXTENDED_REGEX
 }
 
 # File names below the source's directories, with * or without.
-folders='record|bpf|lib|preload|loader|merge|scripts|test|doc|third_party|\.github'
+folders='record|bpf|lib|preload|loader|merge|python|scripts|test|doc|third_party|\.github'
 quoted "($folders)/[A-Za-z0-9_./*-]*" >"$OLDPWD/files"
 [ "$(wc -l <"$OLDPWD/files")" -gt 40 ]
 ok $? "$(wc -l <"$OLDPWD/files") names of files"

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: MIT
+# shellcheck shell=sh
+# python_package.sh - the Python package under test: . "$XPU_SRC/test/lib/python_package.sh"
+#
+# Needs a python3 of version 3.9 or later. Makes ./tree, which is arranged as make portable does.
+
+[ -z "$XPU_SAN" ] || skip_all "not with sanitizers in Python"
+need python3
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' ||
+	skip_all "python3 is older than 3.9"
+export PYTHONDONTWRITEBYTECODE=1
+
+# make_tree: arranges the programs of the build, and the shim of this test, as ./tree
+make_tree() {
+	own=${XPU_OWN:-$XPU_BUILD}
+	mkdir -p tree/bin tree/lib/xpuload tree/share/man/man1
+	cp "$XPULOAD" "$XPUMERGE" tree/bin
+	cp "$XPU_SHIM" "$XPU_SRC/scripts/fold.sh" tree/lib/xpuload
+	cp "$own/xpuload-metrics" tree/lib/xpuload 2>/dev/null
+	cp "$XPU_SRC/README.md" "$XPU_SRC/LICENSE" "$XPU_SRC"/LICENSES/* tree
+	echo '.Dd' >tree/share/man/man1/xpuload.1
+}
+
+# make_wheel TREE OUT: writes the wheel of a tree into the directory OUT, and prints its name
+make_wheel() {
+	python3 "$XPU_SRC/python/make_wheel.py" --tree "$1" --version 9.8.7 \
+		--arch "$(uname -m)" --glibc 2.28 --out "$2"
+}
+
+# use_package: makes `import xpuload` find the sources, with the programs of ./tree
+use_package() {
+	make_tree
+	XPULOAD_TREE=$PWD/tree PYTHONPATH=$XPU_SRC/python
+	export XPULOAD_TREE PYTHONPATH
+}
+
+# python NAME <<SCRIPT: the script exits with 0, and prints on stdout only what its checks print
+python() {
+	python3 - >python.out 2>python.err
+	is "$? $(cat python.out)" "0 " "$1" || diag "$(tail -n 12 python.err)"
+}
