@@ -349,10 +349,6 @@ static const char *const unit_names[] = {
 	[UNIT_COUNT] = "count", [UNIT_BYTES] = "bytes", NULL,
 };
 
-static const char *const graph_names[] = {
-	[GRAPH_CAPTURE] = "capture", [GRAPH_LAUNCH] = "launch", [GRAPH_BOTH] = "both", NULL,
-};
-
 static const char *const python_names[] = {
 	[PYTHON_SHORT] = "short", [PYTHON_FULL] = "full", [PYTHON_NO_LINE] = "no-line", NULL,
 };
@@ -420,10 +416,6 @@ static const struct cmdline_option rows[] = {
 	  .group = FORMAT_MERGED,
 	  .help = "short: train.py:step:41 (default); full: with the path of the\n"
 		  "file; no-line: train.py:step" },
-	{ "graph", 0, "MODE", CMDLINE_NAME(graph, graph_names), .group = FORMAT_MERGED,
-	  .help = "show the work of CUDA graphs under the call path that made\n"
-		  "the node (capture, the default), that launched the graph\n"
-		  "(launch), or both" },
 
 	{ "pid", 0, "LIST", MANY(FILTER_PID),
 	  .heading = "Where and when:" },

@@ -33,7 +33,6 @@ struct options {
 	const struct named_format *format;
 	struct write_opts write;
 	bool by_shape;			/* --by shape, which is not in write.by */
-	enum graph_mode graph;
 	bool no_trim, own_threads;
 	enum python_style python_style;
 	struct filter filter;

@@ -206,7 +206,6 @@ static struct session_opts options__session(struct options *o, unsigned int side
 {
 	const struct format *format = o->format->format;
 	struct session_opts opts = {
-		.graph = o->graph,
 		.by_thread = format->by_thread || options__has_by(o, BY_TID),
 		.by_stream = format->by_stream || options__has_by(o, BY_STREAM),
 		.by_range = format->by_range || options__has_by(o, BY_NVTX) ||

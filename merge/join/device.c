@@ -256,27 +256,6 @@ static uint64_t work__key(uint32_t proc, const struct xpu_record *rec)
 	return JOIN_KEY(SCOPE(proc, XPU_API(rec->misc)), work__correlation_id(rec));
 }
 
-/*
- * Return: the origin of a device record's graph node; NO_INDEX if it has no node, or the origin is
- * unknown.
- */
-static uint32_t work__node(struct second_pass *p, uint32_t proc, const struct xpu_record *rec)
-{
-	uint64_t id;
-	uint32_t node;
-
-	if (!(rec->misc & XPU_MISC_GRAPH_NODE))
-		return NO_INDEX;
-	if (rec->type == XPU_RECORD_KERNEL)
-		id = ((const struct xpu_record_kernel *)rec)->graph_node_id[0];
-	else
-		id = ((const struct xpu_record_memory *)rec)->graph_node_id[0];
-	node = graphs__origin(&p->found->graphs, SCOPE(proc, XPU_API(rec->misc)), id);
-	if (node == NO_INDEX && p->opts->graph != GRAPH_LAUNCH)
-		p->sums->loss.unknown_nodes++;
-	return node;
-}
-
 /* Reads the times of device work. They stay 0 if they are impossible. */
 static void work__time(struct second_pass *p, const struct xpu_record *rec, struct work *w)
 {
@@ -365,8 +344,11 @@ static int device__work(struct second_pass *p, uint32_t proc, const struct xpu_r
 	if (err)
 		return err;
 	arrived->nr_works++;
-	w.node = work__node(p, proc, rec);
-	err = work__stream(p, proc, kernel ? k->stream : mem->stream, &w.stream);
+	w.maker = NO_INDEX;
+	if (rec->misc & XPU_MISC_GRAPH_NODE)
+		err = second_pass__find_maker(p, proc, rec, &w.maker);
+	if (!err)
+		err = work__stream(p, proc, kernel ? k->stream : mem->stream, &w.stream);
 	if (err)
 		return err;
 	gpu = m->streams.v[w.stream].gpu;

@@ -98,10 +98,10 @@ static void frames__count(const struct model *m, const struct chain *chain, stru
 	if (chain->no_launch) {
 		loss->samples_no_stack += chain->nr_samples;
 	} else if (!path || !path->rec->nr_frames || path->rec->hdr.misc & XPU_CHAIN_FAILED) {
-		loss->no_stack += chain->nr_launches + chain->nr_nodes;
+		loss->no_stack += chain->nr_launches + chain->nr_makers;
 		loss->samples_no_stack += chain->nr_samples;
 	} else if (path->rec->hdr.misc & XPU_CHAIN_TRUNCATED) {
-		loss->truncated += chain->nr_launches + chain->nr_nodes;
+		loss->truncated += chain->nr_launches + chain->nr_makers;
 		loss->samples_truncated += chain->nr_samples;
 	}
 }

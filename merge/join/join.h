@@ -37,7 +37,8 @@ struct work {
 	uint64_t bytes;			/* MEMCPY, MEMSET */
 	uint32_t leaf;
 	uint32_t stream;
-	uint32_t node;			/* the record's graph node; NO_INDEX: none, or unknown */
+	uint32_t maker;			/* the call that made the work, see feature.find_maker();
+					 * NO_INDEX: the launch, or unknown */
 	bool is_part;			/* for a sink: --from or --to has cut the work; ... */
 	bool began_before;		/* ... the work began, and counts with its bytes, before
 					 * --from */

@@ -80,13 +80,6 @@ struct session_sink {
 					 * show */
 };
 
-/* the call path under which the work of a CUDA graph node is summed up */
-enum graph_mode {
-	GRAPH_CAPTURE,			/* the call path that made the node */
-	GRAPH_LAUNCH,			/* the call path that launched the graph */
-	GRAPH_BOTH,			/* both: launch path, "[captured at]", capture path */
-};
-
 struct session_opts {
 	bool in_bytes;			/* the results are bytes instead of times */
 	bool with_made;			/* also sum up all allocated memory */
@@ -94,7 +87,6 @@ struct session_opts {
 						 * brings; NULL: defaults */
 	unsigned int side;		/* the session is side 1 or 2 of diff; 0: neither */
 	uint32_t without;		/* kinds of work to leave out: 1 << enum leaf_kind, ORed */
-	enum graph_mode graph;
 	bool by_thread;			/* sum up by thread, not by thread name */
 	bool by_stream;			/* sum up by stream */
 	bool by_range;			/* sum up by path of NVTX ranges: chain.range */

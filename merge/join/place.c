@@ -4,40 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "join/origin.h"
 #include "join/tell.h"
 #include "join/wanted.h"
-
-/* Looks up, once, the chain and thread that made a graph node. */
-static int place__node(struct second_pass *p, uint32_t idx, struct node_origin *origin)
-{
-	static const struct node_origin none;
-	const struct graph_node *node = &p->found->graphs.nodes.v[idx];
-	struct launch made = { .time_ns = node->rec->time_ns };
-	uint32_t path, proc = SCOPE_PROC(node->scope);
-	int nr_bad, err = 0;
-
-	while (!err && p->device.nodes.nr <= idx)
-		err = array_push(&p->device.nodes, none);
-	if (err)
-		return err;
-	*origin = p->device.nodes.v[idx];
-	if (origin->known)
-		return 0;
-	nr_bad = origin__read(p->found, p->model, node->rec->path_id, node->rec->thread_id, &made,
-			      &proc, &path);
-	if (nr_bad < 0)
-		return nr_bad;
-	p->sums->loss.bad_refs += nr_bad;
-	/* A captured launch is already counted as a launch of its own call path. */
-	if (!node->rec->correlation_id)
-		p->model->chains.v[made.chain].nr_nodes++;
-	*origin = (struct node_origin){
-		.known = true, .chain = made.chain, .thread = made.thread, .comm = made.comm,
-	};
-	p->device.nodes.v[idx] = *origin;
-	return 0;
-}
 
 static int add_stats(struct second_pass *p, const struct work *w, const struct filter_span *part)
 {
@@ -129,13 +97,13 @@ static bool work__cut(const struct second_pass *p, const struct work *w, struct 
 }
 
 /*
- * Passes device work to the features. @part: the part of the work under @chain; NULL: the work is
- * left out.
+ * Passes device work to the features. @part: the part of the work at @place; NULL: the work is left
+ * out.
  * Return: 0 or -ENOMEM.
  */
 static inline int place__hooks(struct second_pass *p, uint64_t key, const struct work *w,
 			       const struct launch *l, const struct filter_span *part,
-			       uint32_t chain, bool in_time)
+			       const struct work_place *place, bool in_time)
 {
 	const struct hooks *hooks = &p->work_hooks;
 	struct placed_work placed;
@@ -145,8 +113,8 @@ static inline int place__hooks(struct second_pass *p, uint64_t key, const struct
 	if (!hooks->nr)
 		return 0;
 	placed = (struct placed_work){
-		.key = key, .work = w, .launch = l, .part = part, .chain = chain,
-		.in_time = in_time,
+		.key = key, .work = w, .launch = l, .part = part, .place = place,
+		.chain = part ? place->chain : NO_INDEX, .in_time = in_time,
 		.aggregate = part ? p->sums->aggregates.last : NO_INDEX,
 	};
 	for (i = 0; i < hooks->nr && !err; i++)
@@ -156,73 +124,65 @@ static inline int place__hooks(struct second_pass *p, uint64_t key, const struct
 
 /* Passes device work that the options leave out to the features. */
 static int place__left_out(struct second_pass *p, uint64_t key, const struct work *w,
-			   const struct launch *l, bool in_time)
+			   const struct launch *l, const struct work_place *place, bool in_time)
 {
-	return place__hooks(p, key, w, l, NULL, NO_INDEX, in_time);
+	return place__hooks(p, key, w, l, NULL, place, in_time);
 }
 
 /*
  * Adds device work to the sums of its call path, and passes it to the sink. The call path is the
- * path of the launch, @chain, of the call that made the graph node, or both.
+ * path of the launch, @chain, or another path that a feature chooses.
  */
 static int place__work(struct second_pass *p, uint64_t key, const struct work *w,
 		       const struct launch *l, uint32_t chain, const char *comm, bool first)
 {
 	struct model *m = p->model;
-	uint32_t thread = l ? l->thread : NO_INDEX, range = m->chains.v[chain].range;
-	struct node_origin node = { .chain = NO_INDEX };
+	struct work_place place = {
+		.chain = chain, .thread = l ? l->thread : NO_INDEX, .comm = comm, .made = NO_INDEX,
+	};
 	struct filter_span part;
 	bool in_time;
 	int err = 0;
 
-	if (w->node != NO_INDEX) {
-		err = place__node(p, w->node, &node);
-		if (!err && p->opts->graph == GRAPH_CAPTURE) {
-			chain = node.chain;
-			comm = node.comm;
-			thread = node.thread;
-			err = chains__in_range(&m->chains, range, &chain);	/* the launch's
-										 * range */
-		} else if (!err && p->opts->graph == GRAPH_BOTH) {
-			err = chains__joined(&m->chains, chain, node.chain, &chain);
-		}
-	}
+	if (w->maker != NO_INDEX)
+		err = p->maker.feature->move_work(p->maker.state, p, w->maker, &place);
 	if (!err && p->opts->without & 1u << m->leaves.v[w->leaf].kind)
-		return place__left_out(p, key, w, l, false);
+		return place__left_out(p, key, w, l, &place, false);
 	if (err)
 		return err;
 	err = wanted__at(p->opts->filter, m, JOIN_KEY_PROC(key), l ? l->time_ns : 0);
 	if (err)
-		err = wanted__cut_work(p->opts->filter, m, chain, thread, comm, w);
+		err = wanted__cut_work(p->opts->filter, m, place.chain, place.thread, place.comm,
+				       w);
 	in_time = err > 0;
 	if (err > 0)
 		err = work__cut(p, w, &part);
 	if (err <= 0) {
 		p->sums->nr_left_out += !err;
-		return err ?: place__left_out(p, key, w, l, in_time);
+		return err ?: place__left_out(p, key, w, l, &place, in_time);
 	}
 	p->sums->nr_left_out += !part.nr;
 	p->sums->nr_parts += !part.nr;
 	err = count_work(p, w, &part) ?: add_busy(p, w, &part);
 	if (!err)
-		err = tell__sum(p, chain, comm, thread, w->leaf, w, &part);
+		err = tell__sum(p, place.chain, place.comm, place.thread, w->leaf, w, &part);
 	if (!err)
-		err = place__hooks(p, key, w, l, &part, chain, true);
+		err = place__hooks(p, key, w, l, &part, &place, true);
 	if (!err && w->start_ns)
 		err = tell__device_time(p, w, &part);
 	if (!err)
 		err = tell__placed(p, &(struct placed){
 			.time_ns = l ? l->time_ns : part.from_ns,
 			.duration_ns = part.ns,
-			.comm = comm,
-			.chain = chain,
-			.thread = thread,
+			.comm = place.comm,
+			.chain = place.chain,
+			.thread = place.thread,
 			.leaf = w->leaf,
 		});
 	/* With a filter, pass the launch now, because it is now known to pass. */
 	if (!err && l && filter__active(p->opts->filter))
 		err = tell__launch(p, key, l);
-	return err ?: tell__part(p, key, w, &part, l, node.chain, first);
+	return err ?: tell__part(p, key, w, &part, l, place.made, first);
 }
 
 static int place__pending(struct second_pass *p, const struct match *match)
@@ -238,10 +198,8 @@ static int place__pending(struct second_pass *p, const struct match *match)
 		keep = (filter__active(p->opts->filter) ? tell__launch(p, key, l) : 0) ?: 1;
 	if (keep < 0)
 		return keep;
-	if (graphs__captured(&p->found->graphs, JOIN_KEY_SCOPE(key), JOIN_KEY_ID(key))) {
-		p->sums->loss.nr_captured++;
+	if (p->maker.state && p->maker.feature->runs_nothing(p->maker.state, p, key))
 		return 0;
-	}
 	if (idmap__get(&p->found->refused, key, &result)) {
 		if (result == XPU_REFUSED_NO_BYTES)
 			p->sums->loss.nr_no_bytes++;

@@ -25,7 +25,6 @@ void second_pass__exit(struct second_pass *p)
 	idmap__free(&p->calls.stats);
 	idmap__free(&p->calls.tids[0]);
 	idmap__free(&p->calls.tids[1]);
-	array_free(&p->device.nodes);
 	array_free(&p->device.kernels);
 	for (i = 0; i < p->arrived.nr; i++)
 		attach_span__free(p->arrived.v[i].attach_span);
@@ -55,6 +54,8 @@ void second_pass__add_hooks(struct second_pass *p)
 	for (i = 0; features[i]; i++) {
 		if (states[i] && features[i]->find_range)
 			p->finder = (struct hook){ features[i], states[i] };
+		if (states[i] && features[i]->find_maker)
+			p->maker = (struct hook){ features[i], states[i] };
 		if (states[i] && features[i]->launch)
 			hooks__add(&p->launch_hooks, features[i], states[i]);
 		if (states[i] && features[i]->work)
@@ -142,6 +143,26 @@ int second_pass__range(struct second_pass *p, uint32_t proc, uint32_t range_id, 
 	if (err || !p->finder.state)
 		return err;
 	return p->finder.feature->find_range(p->finder.state, p->model, proc, range_id, range);
+}
+
+int second_pass__find_maker(struct second_pass *p, uint32_t proc, const struct xpu_record *rec,
+			    uint32_t *maker)
+{
+	void **states = p->model->features;
+	unsigned int i;
+	int err;
+
+	*maker = NO_INDEX;
+	if (!p->maker.state) {
+		for (i = 0; features[i] && !features[i]->find_maker; i++)
+			;
+		err = features[i] ? feature__wake(i, p->model, &states[i]) : 0;
+		if (err || !features[i])
+			return err;
+		p->maker = (struct hook){ features[i], states[i] };
+	}
+	*maker = p->maker.feature->find_maker(p->maker.state, p, proc, rec);
+	return 0;
 }
 
 uint32_t second_pass__range_at(const struct second_pass *p, uint32_t thread, uint64_t time_ns)

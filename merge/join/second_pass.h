@@ -40,14 +40,6 @@ struct arrived {
 	uint32_t unknown_stream;	/* replaces undefined streams, or NO_INDEX */
 };
 
-/* the chain and thread that made a graph node, by the node's index in found.graphs */
-struct node_origin {
-	bool known;
-	uint32_t chain;
-	uint32_t thread;
-	const char *comm;
-};
-
 /* a sample whose time may later turn out to be another time */
 struct waiting_sample {
 	struct launch at;
@@ -62,6 +54,15 @@ struct placed_launch {
 	uint32_t range_id;		/* the innermost NVTX range; 0: none */
 };
 
+/* where device work is shown, and the call that made the work before its launch */
+struct work_place {
+	uint32_t chain, thread;
+	const char *comm;
+	uint32_t made;			/* the chain of the call that made it; NO_INDEX: the launch
+					 * made it, or the call is unknown */
+	uint64_t made_key;		/* JOIN_KEY() of that call */
+};
+
 /* a piece of device work, for features */
 struct placed_work {
 	uint64_t key;			/* JOIN_KEY() of the work's launch */
@@ -70,6 +71,7 @@ struct placed_work {
 	const struct filter_span *part;	/* the part that the options left; NULL: the work is left
 					 * out */
 	uint32_t chain;			/* the work's call path; NO_INDEX: the work is left out */
+	const struct work_place *place;
 	bool in_time;			/* if the work is left out: only FILTER_FROM or FILTER_TO
 					 * leaves it out */
 	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: the work is left
@@ -103,6 +105,7 @@ struct second_pass {
 	struct copied_stacks *unwind;	/* NULL: the recording has no stacks to unwind */
 	struct join *join;
 	struct hook finder;		/* the feature that finds ranges; NULL: it is asleep */
+	struct hook maker;		/* the feature that finds makers; NULL: it is asleep */
 	struct hooks launch_hooks, work_hooks, range_hooks, record_hooks, owner_hooks,
 		     sample_hooks;
 	uint64_t nr_damages;		/* number of damages of the recording so far */
@@ -111,7 +114,6 @@ struct second_pass {
 	struct {			/* device.c */
 		ARRAY(uint32_t) kernels;	/* by index in found.string_defs: the kernel's leaf
 						 * as it was last looked up, or NO_INDEX */
-		ARRAY(struct node_origin) nodes;
 	} device;
 	struct {			/* place_calls.c */
 		struct idmap tids[2];	/* (proc, tid): threads that the first pass did not find;
@@ -164,6 +166,15 @@ int second_pass__open_attach_spans(struct second_pass *p);
  * Return: the number of undefined ids, or -ENOMEM.
  */
 int second_pass__range(struct second_pass *p, uint32_t proc, uint32_t range_id, uint32_t *range);
+
+/*
+ * second_pass__find_maker - find the call that made a record's device work before a launch ran it
+ * @maker: set to the call's number, or NO_INDEX
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int second_pass__find_maker(struct second_pass *p, uint32_t proc, const struct xpu_record *rec,
+			    uint32_t *maker);
 
 /* Return: the range that was open on a thread at a time, on the common clock. */
 uint32_t second_pass__range_at(const struct second_pass *p, uint32_t thread, uint64_t time_ns);

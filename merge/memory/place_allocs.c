@@ -550,7 +550,7 @@ static int add_made(struct memory_state *s, size_t aggregate, const struct heap_
 static int add_sum(struct session *s, const struct holder_key *key, uint32_t leaf,
 		   const struct heap_sum *sum)
 {
-	const struct work w = { .bytes = sum->bytes, .stream = NO_INDEX, .node = NO_INDEX };
+	const struct work w = { .bytes = sum->bytes, .stream = NO_INDEX, .maker = NO_INDEX };
 	int err = sums__add(&s->sums, &s->opts, key->chain, key->comm, key->thread, leaf, &w, NULL);
 
 	if (!err)

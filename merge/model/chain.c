@@ -110,7 +110,7 @@ int chains__in_range(struct chains *c, uint32_t range, uint32_t *idx)
 	chain = c->v[*idx];
 	chain.range = range;
 	chain.in_range = *idx;
-	chain.nr_launches = chain.nr_nodes = chain.nr_pending = chain.nr_samples = 0;
+	chain.nr_launches = chain.nr_makers = chain.nr_pending = chain.nr_samples = 0;
 	err = chains__add(c, &chain, idx);
 	return err ?: idmap__put(&c->in_ranges, key, *idx);
 }

@@ -43,15 +43,16 @@ struct chain {
 	uint32_t epoch;
 	const char *no_launch;		/* a label such as "[no launch]"; NULL: the chain of a
 					 * launch */
-	uint32_t launched;		/* GRAPH_BOTH: the path is the stack of this chain, ... */
+	uint32_t launched;		/* chains__joined(): the path is the stack of this chain,
+					 * ... */
 	uint32_t captured;		/* ... "[captured at]", and the stack of this chain;
 					 * otherwise NO_INDEX */
 	uint32_t range;			/* by_range: index in ranges.list, or NO_RANGE */
 	uint32_t in_range;		/* by_range: the chain of the same call path without
 					 * ranges */
 	uint64_t nr_launches;
-	uint64_t nr_nodes;		/* number of nodes of CUDA graphs made here by explicit
-					 * calls */
+	uint64_t nr_makers;		/* number of calls here that launched nothing, but made
+					 * work for later launches */
 	uint64_t nr_pending;
 	uint64_t nr_samples;
 	const struct stack *stack;

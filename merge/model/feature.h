@@ -28,7 +28,8 @@
 	FEATURE(stalls)		\
 	FEATURE(metrics)	\
 	FEATURE(memory)		\
-	FEATURE(migrations)
+	FEATURE(migrations)	\
+	FEATURE(graphs)
 
 #define FEATURE_ID(name)	FEATURE_##name,
 enum feature_id { FEATURES(FEATURE_ID) NR_FEATURES };
@@ -51,12 +52,13 @@ struct section;
 struct session;
 struct session_opts;
 struct tables_recording;
+struct work_place;
 struct write_opts;
 
 /* a type of record that a feature takes in the first pass */
 struct feature_record {
 	uint16_t type;			/* 0 ends a list */
-	bool held;			/* the record stays in memory until begin() returns */
+	bool held;			/* the record stays in memory until close() returns */
 	/*
 	 * Takes a record. @proc: the process of the batch that has the record; NO_INDEX if no batch
 	 * has it
@@ -238,6 +240,24 @@ struct feature {
 			  uint32_t *range);
 	/* Return: the range that was open on a thread at a time. */
 	uint32_t (*range_at)(void *state, uint32_t thread, uint64_t time_ns);
+	/*
+	 * Finds the call that made device work before a launch ran it; XPU_MISC_GRAPH_NODE marks
+	 * records of such work. This wakes the feature.
+	 * Return: a number for move_work(); NO_INDEX: unknown.
+	 */
+	uint32_t (*find_maker)(void *state, struct second_pass *p, uint32_t proc,
+			       const struct xpu_record *rec);
+	/*
+	 * Sets which call made the work, and perhaps another call path than the launch's in
+	 * @place.
+	 */
+	int (*move_work)(void *state, struct second_pass *p, uint32_t maker,
+			 struct work_place *place);
+	/*
+	 * Return: whether a launch without device work made work for later launches; such a launch
+	 * is counted here.
+	 */
+	bool (*runs_nothing)(void *state, struct second_pass *p, uint64_t key);
 	/* Called for each event of NVTX ranges, thread by thread, before all launches. */
 	int (*range)(void *state, struct second_pass *p, enum range_event event, uint32_t thread,
 		     uint32_t range, uint64_t time_ns);

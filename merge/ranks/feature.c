@@ -102,18 +102,13 @@ static int ranks__work(void *state, struct second_pass *p, const struct placed_w
 	const struct leaf *leaf = &p->model->leaves.v[w->leaf];
 	bool loose = leaf->kind == LEAF_KERNEL && nccl__is_kernel(leaf->name);
 	const struct nccl_call *call = NULL;
-	const struct graph_node *node;
-	uint64_t key = placed->key;
+	bool made = placed->place->made != NO_INDEX;
 	struct nccl_kernel k;
 
 	if (!l || !w->start_ns)
 		return 0;
-	if (w->node != NO_INDEX) {
-		node = &p->found->graphs.nodes.v[w->node];
-		key = JOIN_KEY(node->scope, node->rec->correlation_id);
-	}
 	if (n->wanted)
-		call = nccl__call(n, key);
+		call = nccl__call(n, made ? placed->place->made_key : placed->key);
 	if (!call && !loose)
 		return 0;
 	k = (struct nccl_kernel){
@@ -121,7 +116,7 @@ static int ranks__work(void *state, struct second_pass *p, const struct placed_w
 		.proc = JOIN_KEY_PROC(placed->key), .leaf = w->leaf,
 		.aggregate = placed->aggregate, .gpu = p->model->streams.v[w->stream].gpu,
 		.kernel = leaf->kind == LEAF_KERNEL, .launch_ns = l->time_ns, .thread = l->thread,
-		.graph = w->node != NO_INDEX ? placed->key : 0,
+		.graph = made ? placed->key : 0,
 		.collective = loose && !call && !strstr(leaf->name, "SendRecv"),
 	};
 	return call ? nccl__kernel(n, call, &k) : nccl__loose_kernel(n, &k);

@@ -86,15 +86,6 @@ static void collect__lost(struct collect *c, const struct xpu_record_lost *rec)
 		c->loss->recorder_other += rec->count;
 }
 
-static int collect__graph_node(struct collect *c, const struct xpu_record_graph_node *rec)
-{
-	uint32_t proc;
-	int err;
-
-	err = machine__proc(&c->model->machine, rec->proc_id, &proc);
-	return err ?: graphs__add_node(&c->found->graphs, SCOPE(proc, XPU_API(rec->hdr.misc)), rec);
-}
-
 /*
  * Reads running totals. Two threads may send at the same time, so larger totals are later totals.
  */
@@ -146,7 +137,6 @@ static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 	case XPU_RECORD_FORK:
 	case XPU_RECORD_EXIT:
 	case XPU_RECORD_CALLCHAIN:
-	case XPU_RECORD_GRAPH_NODE:
 	case XPU_RECORD_PYSOURCE:
 	case XPU_RECORD_KSYM:
 	case XPU_RECORD_STREAM:
@@ -279,7 +269,6 @@ static inline int collect__feature(struct collect *c, uint32_t proc, const struc
 static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, uint64_t place,
 			   const struct xpu_record *rec)
 {
-	const struct xpu_record_graph_clone *clone;
 	struct found *f = c->found;
 	int err;
 
@@ -298,10 +287,6 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, 
 	case XPU_RECORD_DEVICE:
 		return array_push(&f->device_defs,
 				  ((struct device_def){ proc, (const void *)rec }));
-	case XPU_RECORD_GRAPH_CLONE:
-		clone = (const void *)rec;
-		return graphs__add_clone(&f->graphs, SCOPE(proc, XPU_API(rec->misc)),
-					 clone->node_id, clone->original_id);
 	case XPU_RECORD_REFUSED:
 		return collect__refused(f, proc, (const void *)rec);
 	case XPU_RECORD_PYCODE:
@@ -452,8 +437,6 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 		return collect__callchain(c, (const void *)rec);
 	case XPU_RECORD_BATCH:
 		return collect__batch(c, it, (const void *)rec);
-	case XPU_RECORD_GRAPH_NODE:
-		return collect__graph_node(c, (const void *)rec);
 	case XPU_RECORD_PYSOURCE:
 		return pysources__add(&c->found->pysources, (const void *)rec);
 	case XPU_RECORD_KSYM:

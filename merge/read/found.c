@@ -15,7 +15,6 @@ void found__init(struct found *f, struct model *m, const struct input *in)
 	f->first_thread = m->threads.nr;
 	f->first_chain = m->chains.nr;
 	f->first_proc = m->machine.procs.nr;
-	graphs__init(&f->graphs);
 	pysources__init(&f->pysources, &m->strings);
 }
 
@@ -23,7 +22,6 @@ void found__exit(struct found *f)
 {
 	pysources__exit(&f->pysources);
 	kallsyms__free(&f->kallsyms);
-	graphs__exit(&f->graphs);
 	array_free(&f->exits);
 	array_free(&f->sent);
 	arena__free(&f->counters);

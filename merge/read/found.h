@@ -11,7 +11,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "model/graph.h"
 #include "model/model.h"
 #include "symbols/kallsyms.h"
 #include "symbols/pysource.h"
@@ -85,7 +84,6 @@ struct found {
 	ARRAY(struct sent) sent;	/* for each process, from first_proc to the last sender */
 	struct arena counters;		/* memory of the counters to which @sent points */
 	ARRAY(struct exit_at) exits;	/* sorted by pid, then by time */
-	struct graphs graphs;
 	struct kallsyms kallsyms;
 	struct pysources pysources;
 };

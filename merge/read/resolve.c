@@ -165,7 +165,6 @@ int found__resolve(struct found *f, struct model *m)
 	err = machine__finish(&m->machine) ?: resolve_labels(f, &m->machine);
 	if (err)
 		return err;
-	graphs__finish(&f->graphs);
 	kallsyms__finish(&f->kallsyms);
 	err = resolve_exits(f, &m->machine);
 	f->ends_known &= model__input(m)->ended;

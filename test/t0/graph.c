@@ -3,7 +3,7 @@
  * Graph nodes: each node's original is found, whatever the order and however wrong the file's
  * records.
  */
-#include "model/graph.h"
+#include "graphs/graph.h"
 #include "tap.h"
 
 static void add(struct graphs *g, struct xpu_record_graph_node *rec, uint64_t node, uint32_t id)

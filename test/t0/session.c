@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gen.h"
+#include "graphs/graph.h"
 #include "read/reader.h"
 #include "join/session.h"
 #include "tap.h"
@@ -443,6 +444,7 @@ static uint64_t path_ns(const struct session *s, uint32_t path_id)
 
 static void test_graph(void)
 {
+	static const struct graphs_opts launch = { GRAPH_LAUNCH }, both = { GRAPH_BOTH };
 	struct session *s;
 	struct fixture f;
 
@@ -462,7 +464,7 @@ static void test_graph(void)
 	fixture__end(&f);
 
 	graph_begin(&f);
-	f.opts.graph = GRAPH_LAUNCH;
+	f.opts.values[FEATURE_graphs] = &launch;
 	s = fixture__run(&f);
 	is_int(path_ns(s, 2), 135, "graph, by launch: all work is at the graph launch");
 	is_int(s->sums.loss.unknown_nodes, 0, "graph, by launch: no node counts as unknown");
@@ -470,7 +472,7 @@ static void test_graph(void)
 	fixture__end(&f);
 
 	graph_begin(&f);
-	f.opts.graph = GRAPH_BOTH;
+	f.opts.values[FEATURE_graphs] = &both;
 	s = fixture__run(&f);
 	is_int(path_ns(s, 1) + path_ns(s, 3), 0, "graph, both: each line has the graph's launch");
 	is_int(path_ns(s, 2), 5,

@@ -16,6 +16,7 @@
 #include "write/folded.h"
 #include "write/html.h"
 #include "gen.h"
+#include "graphs/graph.h"
 #include "oom.h"
 #include "write/perfscript.h"
 #include "write/pftrace.h"
@@ -133,6 +134,7 @@ out:
 static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *loss)
 {
 	struct folded_opts folded_opts = { .unit = UNIT_NS, .by = { 1, { BY_NVTX } } };
+	struct graphs_opts graphs_opts = { GRAPH_BOTH };
 	struct text_opts text_opts = { .unit = UNIT_NS };
 	struct diff_opts diff_opts = { .unit = UNIT_NS };
 	struct folded_result result;
@@ -141,9 +143,8 @@ static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *lo
 	struct diff d;
 	struct filter filter = { 0 };
 	struct session_opts opts = {
-		.trim = true, .graph = GRAPH_BOTH, .by_thread = true, .stats = true,
-		.by_range = true,
-		.filter = &filter,
+		.trim = true, .by_thread = true, .stats = true, .by_range = true,
+		.values[FEATURE_graphs] = &graphs_opts, .filter = &filter,
 	};
 	char why[128];
 	struct session s;

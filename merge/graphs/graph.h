@@ -27,6 +27,18 @@ struct graph_node {
 					 * node */
 };
 
+/* the call path under which the work of a node is summed up */
+enum graph_mode {
+	GRAPH_CAPTURE,			/* the call path that made the node */
+	GRAPH_LAUNCH,			/* the call path that launched the graph */
+	GRAPH_BOTH,			/* both: launch path, "[captured at]", capture path */
+};
+
+/* the values of the options */
+struct graphs_opts {
+	enum graph_mode mode;
+};
+
 struct graphs {
 	ARRAY(struct graph_node) nodes;
 	ARRAY(struct idmap) by_id[XPU_APIS];	/* for each process: maps a node's id to an index in

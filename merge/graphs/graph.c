@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "model/graph.h"
+#include "graphs/graph.h"
 
 #include <errno.h>
 #include <stdlib.h>
