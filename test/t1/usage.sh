@@ -190,7 +190,7 @@ sed -E 's/^[a-z-]+ +([A-Z.]?[^ ]*) .*/\1/' formats >suffixes
 is "$(wc -l <names)" "$(wc -l <suffixes)" "each format has a suffix"
 [ "$(wc -l <names)" -ge 9 ]
 ok $? "the help lists formats"
-sed -n '/^[.]It .*Fl Fl format/,/^[.]It .*Fl Fl output/p' "$XPU_BUILD/doc/xpumerge.1" >listed
+sed -n '/^[.]It .*Fl Fl format/,/^[.]It .*Fl Fl table/p' "$XPU_BUILD/doc/xpumerge.1" >listed
 is "$(while read -r name; do grep -qE "^[.]It Cm $name( |$)" listed || echo "$name"; done <names)" \
 	"" "the manual lists each format"
 is "$(while read -r suffix; do grep -qF "$suffix" "$XPU_BUILD/doc/xpumerge.1" ||
