@@ -1402,9 +1402,12 @@ static int gputrace__renumber(struct gputrace *t)
 		};
 	if (!err)
 		err = epochs__renumber(&t->epochs, calls, t->calls.nr, works, t->works.nr);
-	/* Once ids have begun again, the call of a wait's record is unknown. */
-	if (t->epochs.nr_restarts)
+	/* Once ids have begun again, the calls of waits' records and of memory are unknown. */
+	if (t->epochs.nr_restarts) {
 		t->syncs.nr = 0;
+		for (i = 0; i < t->memory.nr; i++)
+			t->memory.v[i].correlation_id = 0;
+	}
 	for (i = 0; i < t->calls.nr && !err; i++)
 		t->calls.v[i].correlation_id = calls[i].id;
 	for (i = 0; i < t->works.nr && !err; i++)
@@ -1431,6 +1434,21 @@ int gputrace__read(struct gputrace *t, const char *path, struct input_file *in)
 	      t->format == GPU_CHROME ? gputrace__read_chrome(t, p, end - p) :
 					gputrace__read_lines(t, p, end - p);
 	return err || t->linked ? err : gputrace__renumber(t);
+}
+
+void gputrace__complain_unread(const struct gputrace *t, const char *name, struct msgs *msgs)
+{
+	static const char *const what[NR_UNREAD][2] = {
+		[UNREAD_COUNTERS] = { "counter value is", "counter values are" },
+		[UNREAD_PC_SAMPLES] = { "PC sample is", "PC samples are" },
+		[UNREAD_SCRATCH] = { "event of scratch memory is", "events of scratch memory are" },
+	};
+	int i;
+
+	for (i = 0; i < NR_UNREAD; i++)
+		if (t->nr_unread[i])
+			msgs__add(msgs, "%s: %" PRIu64 " %s not read: recordings have no place for "
+				  "them", name, t->nr_unread[i], what[i][t->nr_unread[i] != 1]);
 }
 
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs)
@@ -1514,6 +1532,7 @@ void gputrace__exit(struct gputrace *t)
 {
 	array_free(&t->devices);
 	array_free(&t->thread_names);
+	array_free(&t->memory);
 	array_free(&t->syncs);
 	array_free(&t->ops);
 	strpool__free(&t->names);

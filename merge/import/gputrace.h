@@ -80,6 +80,21 @@ struct gpu_sync {
 	bool of_stream;
 };
 
+/* Memory that was allocated or freed. */
+struct gpu_memory {
+	uint64_t time_ns;		/* when an allocation ended, or a free began */
+	uint64_t tid, address, bytes;
+	uint32_t pid, correlation_id;
+	uint16_t device;		/* of an allocation; XPU_ALLOC_NO_DEVICE: the host, or
+					 * unknown */
+	uint8_t space;			/* enum xpu_alloc_space. Frees are of XPU_SPACE_PHYSICAL, or
+					 * of any other space */
+	bool freed;
+};
+
+/* Records of a file that no record of a recording can take. */
+enum gpu_unread { UNREAD_COUNTERS, UNREAD_PC_SAMPLES, UNREAD_SCRATCH, NR_UNREAD };
+
 struct gpu_name {			/* the name of a process or thread */
 	uint32_t pid;
 	uint64_t tid;
@@ -106,12 +121,14 @@ struct gputrace {
 					 * threads */
 	ARRAY(struct gpu_op) ops;
 	ARRAY(struct gpu_sync) syncs;
+	ARRAY(struct gpu_memory) memory;
 	ARRAY(struct gpu_name) thread_names;
 	ARRAY(struct gpu_device) devices;
 	uint64_t base_ns;		/* the base of the file's times, which has been added to
 					 * them */
 	uint32_t rank, world_size;	/* rank in a distributed program; world_size 0: unknown */
 	bool has_rank;
+	enum xpu_api api;		/* of all calls and work; 0: their names say */
 	bool linked;			/* ids are our own: pti.c gave them to calls and work */
 	struct epochs epochs;		/* how correlation ids began again; all are unique now */
 	uint64_t nr_strange;		/* number of lines or events that could not be read */
@@ -121,6 +138,7 @@ struct gputrace {
 					 * out */
 	uint64_t nr_not_finite;		/* number of values such as NaN instead of numbers */
 	uint64_t nr_other;		/* number of records of other kinds */
+	uint64_t nr_unread[NR_UNREAD];
 	const char *damage;		/* the error that ended reading, or NULL */
 	uint64_t damage_offset;		/* Chrome JSON: place of the error; everything before it has
 					 * been read */
@@ -188,6 +206,9 @@ int gputrace__read_rocprof_csv(struct gputrace *t, const char *path, const char 
  */
 int gputrace__read(struct gputrace *t, const char *path, struct input_file *in);
 void gputrace__exit(struct gputrace *t);
+
+/* Adds messages about records of the file called @name that are not read. */
+void gputrace__complain_unread(const struct gputrace *t, const char *name, struct msgs *msgs);
 
 /* Adds messages about oddities in the file called @name to @msgs. */
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs);

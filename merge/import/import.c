@@ -589,6 +589,27 @@ void import__wait(struct import *im, const struct import_wait *w)
 	PUT(im, XPU_RECORD_WAIT, XPU_WITH_API(im->api, w->flags), rec);
 }
 
+void import__alloc(struct import *im, uint32_t proc, uint64_t time_ns, struct xpu_alloc a)
+{
+	struct xpu_record_allocs rec = { .time_ns = time_ns, .proc_id = proc };
+	struct xpu_alloc events[2] = {
+		{ .what = XPU_ALLOC_START, .device = XPU_ALLOC_NO_DEVICE, .api = im->api },
+	};
+	bool first;
+
+	if (im->err)
+		return;
+	import__see(im, time_ns);
+	rec.order = ++im->by_proc.v[proc - 1].nr_allocs;
+	/* START has the number of the first event. */
+	first = rec.order == 1;
+	a.api = im->api;
+	events[first] = a;
+	rec.nr = 1 + first;
+	import__put(im, false, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), events,
+		    rec.nr * sizeof(*events));
+}
+
 /* ---- calls, samples and device work ---------------------------------------------------------- */
 
 void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,

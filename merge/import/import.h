@@ -38,6 +38,7 @@ struct import_stream;
 struct import_proc {
 	uint32_t pid;
 	uint32_t nr_strings, nr_apis;	/* how many definitions this process has so far */
+	uint64_t nr_allocs;		/* number of its memory events so far */
 };
 
 struct import {
@@ -179,6 +180,12 @@ struct import_wait {
 
 /* Adds a wait of a thread for the device. */
 void import__wait(struct import *im, const struct import_wait *w);
+
+/*
+ * Adds an event of memory. The events of a process come in order of time. @a: without times, order
+ * and API; its path, thread and range as for import__launch_in()
+ */
+void import__alloc(struct import *im, uint32_t proc, uint64_t time_ns, struct xpu_alloc a);
 
 /* Adds an API call, a launch or not, by the thread @tid. @correlation_id: may be 0 */
 void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 /* A part of a buffer; the span does not own it, and it has no NUL. */
@@ -20,6 +21,25 @@ static inline bool span__is(struct span a, const char *s)
 static inline struct span span__of(const char *s)
 {
 	return (struct span){ s, strlen(s) };
+}
+
+/* Return: the number in "0x7f"; 0 if the text is no such number. */
+static inline uint64_t span__hex(struct span s)
+{
+	uint64_t v = 0;
+	size_t i;
+
+	if (s.len < 3 || s.len > 18 || s.s[0] != '0' || s.s[1] != 'x')
+		return 0;
+	for (i = 2; i < s.len; i++) {
+		const char *digits = "0123456789abcdef";
+		const char *at = memchr(digits, s.s[i] | 0x20, 16);
+
+		if (!at)
+			return 0;
+		v = v << 4 | (at - digits);
+	}
+	return v;
 }
 
 /* Return: the text of a file, without the byte order mark that some editors put before it. */

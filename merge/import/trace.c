@@ -21,6 +21,12 @@ struct trace_thread {
 	uint32_t thread;		/* thread of the recording; 0: not made yet */
 };
 
+/* where a call was made */
+struct trace_place {
+	uint32_t path, thread, range;	/* 0: unknown */
+	bool wanted;			/* the call allocates memory */
+};
+
 struct trace_file {
 	struct trace *out;
 	struct import *im;
@@ -31,6 +37,7 @@ struct trace_file {
 	bool pids_known;		/* no other file has any of this file's pids */
 	struct call_index index;	/* index of the outermost calls */
 	bool *launched;			/* for each call: it launched work, or should have */
+	struct trace_place *places;	/* of each call; NULL: the file has no memory */
 	struct idmap procs;		/* maps pid to process of the recording */
 	struct idmap devices;		/* maps the (pid, device) of work to its API */
 	enum xpu_api api;		/* of the first launch */
@@ -43,6 +50,8 @@ struct trace_file {
 	struct idmap annotation_paths;	/* maps (node of annotations, function) to a path */
 	ARRAY(struct span) names;
 };
+
+typedef ARRAY(uint32_t) uint32s_t;
 
 struct traces {
 	struct trace *out;
@@ -137,7 +146,14 @@ static void trace_file__mark_launches(struct trace_file *f)
 	for (i = 0; i < f->gpu.calls.nr && !f->launched[i]; i++)
 		;
 	name = i < f->gpu.calls.nr ? f->gpu.calls.v[i].name : "";
-	f->api = gpu_api__of(name, strlen(name));
+	f->api = f->gpu.api ?: gpu_api__of(name, strlen(name));
+	for (i = 0; i < f->gpu.memory.nr; i++) {
+		pid = f->gpu.memory.v[i].pid;
+		call = trace_file__find_call(f, f->gpu.memory.v[i].correlation_id, &pid);
+		if (call != NO_INDEX)
+			f->places[call].wanted = !f->gpu.memory.v[i].freed ||
+						 f->places[call].wanted;
+	}
 }
 
 /*
@@ -493,6 +509,7 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 {
 	struct idmap syncs = { 0 }, contexts = { 0 };
 	struct trace *out = f->out;
+	struct trace_place *place;
 	uint32_t i, thread, path, waiting = NO_INDEX;
 	uint64_t waits_until_ns = 0;
 	size_t p;
@@ -523,7 +540,8 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 			import__call(f->im, trace_file__proc(f, c->pid), (uint32_t)c->tid,
 				     c->start_ns, c->end_ns - c->start_ns, c->correlation_id,
 				     c->name);
-		if (!launch && !waits)
+		place = f->places ? &f->places[frames[p].item] : NULL;
+		if (!launch && !waits && !(place && place->wanted))
 			continue;
 		if (f->im->err)
 			break;
@@ -543,6 +561,8 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 					  w.range);
 		w.path = path;
 		w.thread = thread;
+		if (place)
+			*place = (struct trace_place){ path, thread, w.range, true };
 		if (waits && w.duration_ns)
 			import__wait(f->im, &w);
 		err = f->im->err;
@@ -588,6 +608,89 @@ static void trace_file__write_works(struct trace_file *f)
 			import__memset(f->im, proc, &w->w);
 		f->out->work_ns += w->w.duration_ns;
 	}
+}
+
+static int gpu_memory__compare(const void *a, const void *b, void *ctx)
+{
+	const struct gpu_memory *x = a, *y = b;
+
+	(void)ctx;
+	/* A free may make room for an allocation. */
+	return cmp3(x->time_ns, y->time_ns) ?: cmp3(y->freed, x->freed) ?:
+	       cmp3(x->address, y->address);
+}
+
+/*
+ * Finds the last allocation of an address of a process in @made, whose indices are ids of
+ * @addresses. Return: its place in @made, or NULL if memory is short.
+ */
+static uint32_t *trace_file__made(const struct gpu_memory *m, uint32_t pid,
+				  struct strpool *addresses, uint32s_t *made)
+{
+	const struct {
+		uint64_t address;
+		uint32_t pid, is_handle;
+	} key = { m->address, pid, m->space == XPU_SPACE_PHYSICAL };
+	const char *text = strpool__intern(addresses, (const char *)&key, sizeof(key));
+
+	if (!text || (strpool__id(text) == made->nr && array_push(made, NO_INDEX)))
+		return NULL;
+	return &made->v[strpool__id(text)];
+}
+
+/* Writes allocations and frees. A free has the space and the device of the allocation. */
+static int trace_file__write_memory(struct trace_file *f)
+{
+	struct strpool addresses = { 0 };
+	uint32s_t made = { 0 };
+	uint32_t i, pid, call, *last;
+	int err = 0;
+
+	array__sort(f->gpu.memory.v, f->gpu.memory.nr, sizeof(*f->gpu.memory.v),
+		    gpu_memory__compare, NULL);
+	for (i = 0; i < f->gpu.memory.nr && !err; i++) {
+		struct gpu_memory *m = &f->gpu.memory.v[i];
+		struct trace_place place = { 0 };
+		struct xpu_alloc a = {
+			.what = m->freed ? XPU_ALLOC_FREED : XPU_ALLOC_MADE,
+			.address = m->address, .bytes = m->bytes,
+		};
+
+		pid = m->pid;
+		call = trace_file__find_call(f, m->correlation_id, &pid);
+		pid = pid ?: trace_file__any_pid(f);
+		last = trace_file__made(m, pid, &addresses, &made);
+		if (!last) {
+			err = -ENOMEM;
+			break;
+		}
+		if (!m->freed) {
+			*last = i;
+		} else if (*last != NO_INDEX) {
+			m->space = f->gpu.memory.v[*last].space;
+			m->device = f->gpu.memory.v[*last].device;
+			*last = NO_INDEX;
+		}
+		if (call != NO_INDEX && f->places[call].path)
+			place = f->places[call];
+		else
+			place.thread = trace_file__import_thread(
+				f, trace_file__thread(f, pid, m->tid));
+		a.space = m->space;
+		a.device = m->device;
+		a.path_id = m->freed ? 0 : place.path;
+		a.thread_id = place.thread;
+		a.range_id = place.range;
+		f->im->api = f->api;
+		if (a.device != XPU_ALLOC_NO_DEVICE &&
+		    idmap__add(&f->devices, ID_KEY(pid, a.device), f->api) < 0)
+			err = -ENOMEM;
+		import__alloc(f->im, trace_file__proc(f, pid), m->time_ns, a);
+		err = err ?: f->im->err;
+	}
+	array_free(&made);
+	strpool__free(&addresses);
+	return err;
 }
 
 static void trace_file__write_devices(struct trace_file *f)
@@ -641,6 +744,9 @@ static int trace_file__write(struct trace_file *f)
 	if (err)
 		return err;
 	trace_file__write_works(f);
+	err = trace_file__write_memory(f);
+	if (err)
+		return err;
 	trace_file__write_devices(f);
 	f->out->nr_calls += f->gpu.calls.nr;
 	f->out->nr_works += f->gpu.works.nr;
@@ -663,6 +769,7 @@ static void trace_file__free(struct trace_file *f)
 	idmap__free(&f->name_ids);
 	idmap__free(&f->devices);
 	idmap__free(&f->procs);
+	free(f->places);
 	free(f->launched);
 	call_index__free(&f->index);
 	gputrace__exit(&f->gpu);
@@ -713,14 +820,15 @@ static int trace_file__read(struct trace_file *f)
 	input_file__close(&f->input);
 	if (err)
 		return err;
-	if (!t->calls.nr && !t->works.nr && t->ops.nr && !t->damage) {
+	gputrace__complain_unread(t, f->path, f->msgs);
+	if (!t->calls.nr && !t->works.nr && !t->memory.nr && t->ops.nr && !t->damage) {
 		msgs__add(f->msgs,
 			  "%s: cannot find GPU events, only what threads did: a profile of the "
 			  "CPU alone",
 			  f->path);
 		return -EINVAL;
 	}
-	if (!t->calls.nr && !t->works.nr) {
+	if (!t->calls.nr && !t->works.nr && !t->memory.nr) {
 		gputrace__complain_empty(t, f->path, f->msgs);
 		return -EINVAL;
 	}
@@ -728,7 +836,9 @@ static int trace_file__read(struct trace_file *f)
 	f->out->damaged |= t->damage != NULL;
 	f->out->odd |= t->nr_strange || t->nr_begins || t->nr_ends || t->nr_not_finite;
 	f->launched = calloc(t->calls.nr + 1, sizeof(*f->launched));
-	if (!f->launched)
+	if (t->memory.nr)
+		f->places = calloc(t->calls.nr + 1, sizeof(*f->places));
+	if (!f->launched || (t->memory.nr && !f->places))
 		return -ENOMEM;
 	err = trace_file__leave_out(f) ?: trace_file__index_calls(f);
 	if (!err)
@@ -750,6 +860,8 @@ static uint64_t gputrace__first_ns(const struct gputrace *t)
 			first_ns = min_t(uint64_t, first_ns, t->works.v[i].w.start_ns);
 	for (i = 0; i < t->ops.nr; i++)
 		first_ns = min_t(uint64_t, first_ns, t->ops.v[i].start_ns);
+	for (i = 0; i < t->memory.nr; i++)
+		first_ns = min_t(uint64_t, first_ns, t->memory.v[i].time_ns);
 	return first_ns;
 }
 

@@ -698,6 +698,7 @@ static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opt
 			  opts->cpu);
 		return -EINVAL;
 	}
+	gputrace__complain_unread(&t->gpu, opts->gpu, t->msgs);
 	if (!t->gpu.calls.nr && !t->gpu.works.nr) {
 		gputrace__complain_empty(&t->gpu, opts->gpu, t->msgs);
 		return -EINVAL;
@@ -706,6 +707,10 @@ static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opt
 		msgs__add(t->msgs, "%s: %" PRIu64 " %s: ignored", opts->cpu, t->nr_strange,
 			  PLURAL(t->nr_strange, "line is not a stack", "lines are not stacks"));
 	gputrace__complain(&t->gpu, opts->gpu, t->msgs);
+	if (t->gpu.memory.nr)
+		msgs__add(t->msgs, "%s: %zu %s of memory %s read only without --cpu", opts->gpu,
+			  t->gpu.memory.nr, PLURAL(t->gpu.memory.nr, "event", "events"),
+			  PLURAL(t->gpu.memory.nr, "is", "are"));
 	t->out->damaged |= t->gpu.damage != NULL;
 	if (opts->cpu && !t->launches.nr)
 		msgs__add(t->msgs, "%s: cannot find API calls that match the stacks", opts->gpu);

@@ -218,13 +218,15 @@ seed_trace() {
 		mv "$1/pti" "$1/pti-$(echo "$args" | tr -c 'a-z0-9\n' -)"
 	done
 	for args in "nr=2 threads=1 hsa=1 ranges=1" "nr=2 threads=1 old=1" \
-		"nr=2 threads=1 rccl=1"; do
+		"nr=2 threads=1 rccl=1" \
+		"nr=6 threads=1 memory=1 counters=2 samples=2 scratch=1"; do
 		# shellcheck disable=SC2086 # several arguments on purpose
 		python3 "$XPU_SRC/test/lib/gen_rocprof.py" "$1/rocprof" $args
 		mv "$1/rocprof" "$1/rocprof-$(echo "$args" | tr -c 'a-z0-9\n' -)"
 	done
-	python3 "$XPU_SRC/test/lib/gen_rocprof.py" "$1/rocprof" nr=3 threads=1 format=csv ranges=1
-	rm -f "$1"/*.folded "$1"/*.nvtx
+	python3 "$XPU_SRC/test/lib/gen_rocprof.py" "$1/rocprof" nr=6 threads=1 format=csv ranges=1 \
+		memory=1
+	rm -f "$1"/*.folded "$1"/*.nvtx "$1"/*.allocated "$1"/*.live
 	cat >"$1/odd-kineto" <<-END
 	{"deviceProperties":[{"id":0,"name":"G"}],"distributedInfo":{"rank":3,"world_size":8},
 	"baseTimeNanoseconds":1775078550000000000,"traceEvents":[

@@ -8,7 +8,9 @@ hsa (some device work has the id of HSA's call inside HIP's call, its ancestor),
 calls were not traced), names (of kernels: formatted or kernel), ranges (ROCTX), rccl (launches are
 inside a function of RCCL), format (json, db for a database, rocpd, or csv for files whose
 names begin with OUT), schema (a file of rocprofiler-sdk with the statements that make the tables of
-a database).
+a database), memory (allocations and frees; OUT.allocated and OUT.live are the lines of --memory),
+counters, samples, scratch (how many values of counters, PC samples and events of scratch memory
+each process has), only_counted (kernels are only among the counters).
 """
 import json
 import os
@@ -18,22 +20,27 @@ import sqlite3
 import sys
 
 opts = {"seed": 1, "nr": 20, "threads": 3, "procs": 1, "old": 0, "hsa": 0, "only_hsa": 0,
-        "names": "formatted", "ranges": 0, "rccl": 0, "format": "json", "schema": ""}
+        "names": "formatted", "ranges": 0, "rccl": 0, "format": "json", "schema": "", "memory": 0,
+        "counters": 0, "samples": 0, "scratch": 0, "only_counted": 0}
 for arg in sys.argv[2:]:
     key, value = arg.split("=", 1)
     opts[key] = type(opts[key])(value)
 rng = random.Random(opts["seed"])
-truth = {}
+truth, allocated, live = {}, {}, {}
 
 KINDS = [("NONE", []), ("HSA_CORE_API", ["hsa_init", "hsa_queue_create",
                                          "hsa_signal_store_relaxed"]),
          ("HIP_RUNTIME_API", ["hipGetDevice", "hipLaunchKernel", "hipMemcpyAsync",
-                              "hipStreamSynchronize"]),
+                              "hipStreamSynchronize", "hipMalloc", "hipHostMalloc", "hipFree",
+                              "hipMemCreate", "hipMemRelease"]),
          ("MARKER_CORE_RANGE_API", ["roctxThreadRangeA"]),
          ("RCCL_API", ["ncclAllReduce"]),
          ("MEMORY_COPY", ["MEMORY_COPY_NONE", "MEMORY_COPY_HOST_TO_HOST",
                           "MEMORY_COPY_HOST_TO_DEVICE",
                           "MEMORY_COPY_DEVICE_TO_HOST", "MEMORY_COPY_DEVICE_TO_DEVICE"]),
+         ("MEMORY_ALLOCATION", ["MEMORY_ALLOCATION_" + x for x in (
+             "NONE", "ALLOCATE", "VMEM_ALLOCATE", "FREE", "VMEM_FREE")]),
+         ("SCRATCH_MEMORY", ["SCRATCH_MEMORY_NONE", "SCRATCH_MEMORY_ALLOC"]),
          ("KERNEL_DISPATCH", ["KERNEL_DISPATCH_NONE", "KERNEL_DISPATCH_ENQUEUE",
                               "KERNEL_DISPATCH_COMPLETE"])]
 SHORT = {2: "HtoD", 3: "DtoH", 4: "DtoD"}
@@ -45,14 +52,16 @@ def kind(name):
     return next(i for i, k in enumerate(KINDS) if k[0] == name)
 
 
-def add(comm, frames, ns):
+def add(comm, frames, ns, to=None):
+    to = truth if to is None else to
     line = ";".join([comm] + [f.replace(";", ":") for f in frames])
-    truth[line] = truth.get(line, 0) + ns
+    to[line] = to.get(line, 0) + ns
 
 
 def process(pid):
     comm = "app%d" % pid
     hip, hsa, rccl, dispatches, copies, markers, texts = [], [], [], [], [], [], []
+    memory, held, scratch = [], [], []
     number = [0]
 
     def next_id():
@@ -67,10 +76,47 @@ def process(pid):
             r["correlation_id"]["ancestor"] = ancestor
         return r
 
+    def allocate(what, start, end, tid, cid, name):
+        """Makes memory of any kind, or frees the oldest memory of the process."""
+        if what == "free" and not held:
+            return
+        gpu, kind_of = rng.choice(GPUS), rng.choice(["device", "pinned", "physical"])
+        address, nbytes = 2**46 + (len(memory) % 5) * 4096, rng.randrange(1, 9) * 1000
+        while any(address == m[0] for m in held):
+            address += 4096
+        if what == "free":
+            address, kind_of, line, nbytes = held.pop(0)
+            live[line] -= nbytes
+        else:
+            frames = [name] if opts["ranges"] else ["[no stack]"]
+            api = {"device": "hipMalloc", "pinned": "hipHostMalloc",
+                   "physical": "hipMemCreate"}[kind_of]
+            frames += [api, ("[Host_Memory]" if kind_of == "pinned" else
+                             "[GPU%d_Memory]" % gpu[1]) + kind_of]
+            add(comm, frames, nbytes, allocated)
+            add(comm, frames, nbytes, live)
+            held.append((address, kind_of, ";".join([comm] + frames), nbytes))
+        vmm = kind_of == "physical"
+        hip.append(record("HIP_RUNTIME_API", 6 + 2 * vmm if what == "free" else
+                          {"device": 4, "pinned": 5, "physical": 7}[kind_of], start, end, tid, cid))
+        of, ancestor = cid, 0
+        if opts["hsa"]:
+            of, ancestor = next_id(), cid
+            hsa.append(record("HSA_CORE_API", 2, start + 10, end - 10, tid, of, ancestor))
+        m = record("MEMORY_ALLOCATION", (3 if what == "free" else 1) + vmm, start + 20, end - 20,
+                   tid, of, ancestor)
+        m["agent_id"] = {"handle": 0 if what == "free" else 1 if kind_of == "pinned" else gpu[0]}
+        m["address"] = "0x%016x" % address
+        m["allocation_size"] = 0 if what == "free" else nbytes
+        memory.append(m)
+
     for thread in range(opts["threads"]):
+        # Memory of threads that run one after the other: the oldest memory is freed first.
         tid, now = pid + thread, 5000000000 + rng.randrange(1000)
+        now += thread * 10**8 * (opts["memory"] > 0)
         for i in range(opts["nr"]):
-            what = rng.choice(["kernel", "kernel", "copy", "other"])
+            what = rng.choice(["kernel", "kernel", "copy", "other"] +
+                              ["make", "free"] * (opts["memory"] > 0))
             name = "step %d" % (i // 5)
             if opts["ranges"] and i % 5 == 0:
                 cid = next_id()
@@ -81,6 +127,9 @@ def process(pid):
             now += 10000
             if what == "other":
                 hip.append(record("HIP_RUNTIME_API", 0, start, end, tid, cid))
+                continue
+            if what in ("make", "free"):
+                allocate(what, start, end, tid, cid, name)
                 continue
             api = 1 if what == "kernel" else 2
             if opts["rccl"]:
@@ -122,6 +171,14 @@ def process(pid):
                 add(comm, root + [label + "Memcpy]" + SHORT[op]], ns)
             if not opts["old"]:
                 r.update(place)
+    for i in range(opts["scratch"]):
+        scratch.append(record("SCRATCH_MEMORY", 1, 5000000000, 5000000001, pid, 0))
+        scratch[-1]["agent_id"] = {"handle": GPUS[0][0]}
+    counted = [{"thread_id": r["thread_id"], "records": [],
+                "dispatch_data": {k: v for k, v in r.items() if k not in ("thread_id", "kind")}}
+               for r in dispatches]
+    for i in range(opts["counters"]):
+        counted[i % len(counted)]["records"].append({"counter_id": {"handle": i}, "value": 1.5})
     symbols = [{"kernel_id": 10 + i, "code_object_id": 1, "kernel_name": k}
                if opts["names"] == "kernel" else
                {"kernel_id": 10 + i, "kernel_name": "_Z%d.kd" % i, "formatted_kernel_name": k,
@@ -139,10 +196,13 @@ def process(pid):
             {"kind": k, "operations": o} for k, o in KINDS],
                     "marker_api": texts, "correlation_id": {"external": []}},
         "code_objects": [], "kernel_symbols": symbols, "host_functions": [], "summary": [],
-        "callback_records": {"counter_collection": []},
-        "buffer_records": {"kernel_dispatch": dispatches, "hip_api": hip, "hsa_api": hsa,
+        "callback_records": {"counter_collection": counted if opts["counters"] else []},
+        "buffer_records": {"kernel_dispatch": [] if opts["only_counted"] else dispatches,
+                           "memory_allocation": memory, "pc_sample_host_trap": [
+                               {"record": {"timestamp": i, "dispatch_id": 1}, "inst_index": i}
+                               for i in range(opts["samples"])], "hip_api": hip, "hsa_api": hsa,
                            "marker_api": markers, "memory_copy": copies, "rccl_api": rccl,
-                           "scratch_memory": []}}
+                           "scratch_memory": scratch}}
 
 
 # The tables of a database, without the columns that nobody reads.
@@ -161,6 +221,8 @@ TABLES = {
                        "grid_size_z, event_id",
     "memory_copy": "nid, pid, tid, start, end, name_id, dst_agent_id, src_agent_id, size, "
                    "stream_id, event_id",
+    "info_pmc": "nid, pid, name, symbol", "pmc_event": "event_id, pmc_id, value",
+    "memory_allocate": "nid, pid, tid, agent_id, type, level, start, end, address, size, event_id",
 }
 
 
@@ -247,6 +309,19 @@ def write_database(out, procs):
                 "dst_agent_id": agents[r["dst_agent_id"]["handle"]],
                 "src_agent_id": agents[r["src_agent_id"]["handle"]], "size": r["bytes"],
                 "stream_id": r.get("stream_id", {"handle": 0})["handle"]})
+        for r in buffers["memory_allocation"] + buffers["scratch_memory"]:
+            name = KINDS[r["kind"]][1][r["operation"]]
+            freed = name.endswith("FREE")
+            insert("memory_allocate", {
+                **event(r), "type": "FREE" if freed else "ALLOC",
+                "level": "SCRATCH" if "SCRATCH" in name else "VIRTUAL" if "VMEM" in name else
+                         "REAL", "address": int(r.get("address", "0"), 16),
+                "agent_id": None if freed else agents[r["agent_id"]["handle"]],
+                "size": r.get("allocation_size", 0)})
+        insert("info_pmc", {"id": 1, "nid": 1, "pid": pid, "name": "SQ_WAVES",
+                            "symbol": "SQ_WAVES"})
+        for i in range(opts["counters"]):
+            insert("pmc_event", {"event_id": 1, "pmc_id": 1, "value": 1.5})
     db.commit()
 
 
@@ -292,6 +367,21 @@ def write_csv(out, p):
               ["MEMORY_COPY", operation(r), 3, "Agent %d" % agents[r["src_agent_id"]["handle"]],
                "Agent %d" % agents[r["dst_agent_id"]["handle"]], *ids(r)]
               for r in p["buffer_records"]["memory_copy"]])
+    write("memory_allocation_trace", "Kind Operation Agent_Id Allocation_Size Address " + times, [
+        ["MEMORY_ALLOCATION", operation(r), "Agent %d" % agents[r["agent_id"]["handle"]]
+         if r["agent_id"]["handle"] else "", r["allocation_size"], r["address"], *ids(r)]
+        for r in p["buffer_records"]["memory_allocation"]])
+    write("pc_sampling_host_trap", "Sample_Timestamp Exec_Mask Dispatch_Id Instruction "
+          "Instruction_Comment Correlation_Id", [
+              [i, 1, 1, "s_endpgm", "", 1] for i in range(opts["samples"])])
+    write("counter_collection", "Correlation_Id Dispatch_Id Agent_Id Queue_Id Process_Id Thread_Id "
+          "Kernel_Name Counter_Name Counter_Value Start_Timestamp End_Timestamp", [
+              [d["correlation_id"]["internal"], d["dispatch_info"]["dispatch_id"],
+               "Agent %d" % agents[d["dispatch_info"]["agent_id"]["handle"]], 1, pid,
+               c["thread_id"], symbols[d["dispatch_info"]["kernel_id"]], "SQ_WAVES", v["value"],
+               d["start_timestamp"], d["end_timestamp"]]
+              for c in p["callback_records"]["counter_collection"] for d in [c["dispatch_data"]]
+              for v in c["records"]])
     write("agent_info", "Node_Id Logical_Node_Id Agent_Type Name Product_Name", [
         [i, i, "GPU" if a["type"] == 2 else "CPU", a["name"], a.get("product_name", "")]
         for i, a in enumerate(p["agents"])])
@@ -305,6 +395,8 @@ else:
     with open(sys.argv[1], "w") as f:
         json.dump({"rocprofiler-sdk-tool": processes[0] if opts["old"] else processes}, f,
                   indent=None if opts["seed"] % 2 else 1)
-with open(sys.argv[1] + ".folded", "w") as f:
-    for key in sorted(truth):
-        f.write("%s %d\n" % (key, truth[key]))
+for name, lines in (("folded", truth), ("allocated", allocated), ("live", live)):
+    with open("%s.%s" % (sys.argv[1], name), "w") as f:
+        for key in sorted(lines):
+            if lines[key]:
+                f.write("%s %d\n" % (key, lines[key]))

@@ -3,10 +3,17 @@
 # merges.sh - merges that have a known result, or fail: . "$XPU_SRC/test/lib/merges.sh"
 
 # same NAME WANTED OPTIONS...: the folded stacks equal WANTED, to the nanosecond
+# same_bytes NAME WANTED OPTIONS...: to the byte
 same() {
-	name=$1 wanted=$2
-	shift 2
-	xpumerge "$@" -f folded --unit ns -o out.folded 2>log
+	same_in ns "$@"
+}
+same_bytes() {
+	same_in bytes "$@"
+}
+same_in() {
+	unit=$1 name=$2 wanted=$3
+	shift 3
+	xpumerge "$@" -f folded --unit "$unit" -o out.folded 2>log
 	is $? 0 "$name: exit status 0" || diag "$(cat log)"
 	LC_ALL=C sort "$wanted" >want
 	LC_ALL=C sort out.folded | diff want - >diff
@@ -21,4 +28,15 @@ fails() {
 	is $? 2 "$name: exit status 2"
 	like "$(cat log)" "$regex" "$name: the message says why"
 	is "$(wc -l <log)" 1 "$name: prints one line"
+}
+
+# apis TABLE INPUT: the numbers in the table's column "api", with how often they occur
+apis() {
+	xpumerge --gpu "$2" -o tables/ 2>log
+	# shellcheck disable=SC2046 # file names without blanks
+	"$XPU_BUILD/unparquet" $(find "tables/$1" -name '*.parquet') | awk -F'\t' '
+		NR == 1 { for (i = 1; i <= NF; i++) if ($i == "api") col = i; next }
+		{ n[$col]++ } END { for (api in n) printf "%s: %d\n", api, n[api] }' | sort |
+		tr '\n' ' '
+	rm -rf tables
 }

@@ -53,16 +53,6 @@ like "$(cat out)" 'Intel\(R\) GPU 0' "the summary has the devices' names"
 like "$(xpumerge --gpu p.json --csv --table api_calls 2>/dev/null)" \
 	'zeCommandQueueExecuteCommandLists' "the table of API calls has Level Zero's calls"
 
-# apis TABLE INPUT: the numbers in the table's column "api", with how often they occur
-apis() {
-	xpumerge --gpu "$2" -o tables/ 2>log
-	# shellcheck disable=SC2046 # file names without blanks
-	"$XPU_BUILD/unparquet" $(find "tables/$1" -name '*.parquet') | awk -F'\t' '
-		NR == 1 { for (i = 1; i <= NF; i++) if ($i == "api") col = i; next }
-		{ n[$col]++ } END { for (api in n) printf "%s: %d\n", api, n[api] }' | sort |
-		tr '\n' ' '
-	rm -rf tables
-}
 opencl=$(grep -o '"t"[^}]*"CL_Flow_H2D' p.json | wc -l)
 zero=$(grep -o '"t"[^}]*"Flow_H2D' p.json | wc -l)
 is "$(apis device p.json)" "1: $opencl 3: $zero " "tables say OpenCL and Level Zero"

@@ -31,6 +31,80 @@ for args in "seed=1" "seed=6 only_hsa=1" "seed=11 rccl=1" "seed=9 ranges=1"; do
 		"csv $args: the other files of the process are read, too"
 	same "csv $args: all of its files" csv.folded --gpu c_*.csv
 done
+# Memory, by --memory.
+for args in "seed=1" "seed=2 hsa=1 nr=200" "seed=3 procs=3 nr=60" "seed=9 ranges=1"; do
+	for format in json db csv; do
+		# CSV has one process, and no ancestors of HSA's calls.
+		case "$format $args" in csv*procs* | csv*hsa*) continue ;; esac
+		rm -f m m.* m_*
+		# shellcheck disable=SC2086 # several arguments on purpose
+		gen m "format=$format" memory=1 $args
+		file=m
+		if [ $format = csv ]; then
+			file=m_kernel_trace.csv
+			sed -i 's/^app1000;/[unknown];/' m.folded m.allocated m.live
+		fi
+		same "memory, $format $args: device work" m.folded --gpu $file
+		same_bytes "memory, $format $args: what was allocated" m.allocated --gpu $file \
+			--memory allocated
+		same_bytes "memory, $format $args: what is held" m.live --gpu $file --memory live
+		xpumerge --gpu $file --memory peak -f folded >out 2>log
+		unlike "$(cat log)" 'of memory|that nothing|could not' \
+			"memory, $format $args: no event is lost"
+	done
+done
+gen m memory=1 format=json
+xpumerge --gpu m -o m.data 2>log
+same_bytes "memory, as a recording" m.live m.data --memory live
+like "$(xpumerge --gpu m --csv --table memory_churn 2>/dev/null)" hipHostMalloc \
+	"memory: the table of churn has the calls that allocate"
+python3 - <<'END'
+import json
+d = json.load(open("m"))
+b = d["rocprofiler-sdk-tool"][0]["buffer_records"]
+made = [m for m in b["memory_allocation"] if m["operation"] == 1]
+made[0]["address"] = "0x0000000000000000"
+made[1]["address"] = {"handle": int(made[1]["address"], 16)}
+made[2]["agent_id"]["handle"] = 12345
+b["memory_allocation"].append(dict(made[3], operation=99, address="0xfee"))
+b["memory_allocation"].append(dict(made[3], operation=3, address="0xabc"))
+b["memory_allocation"].append(dict(made[3], operation=3, address="0x00"))
+json.dump(d, open("odd", "w"))
+END
+xpumerge --gpu odd --memory live -f folded >out 2>log
+is $? 0 "odd memory: exit status 0"
+like "$(cat log)" '^xpumerge: odd: 3 events could not be read: ignored' \
+	"memory without an address, an agent or an operation is counted"
+xpumerge --gpu odd -f text >out 2>log
+like "$(cat log)" '[1-3] events of memory' "a free of unknown memory is counted"
+echo "1000 app1000 1000 1000 0 main;hipMalloc" >cpu.txt
+xpumerge --cpu cpu.txt --gpu m -f folded >out 2>log
+like "$(cat log)" '^xpumerge: m: [0-9]+ events of memory are read only without --cpu$' \
+	"memory, with stacks of launches: a message says that it is not read"
+
+# Records that have no place in a recording are counted. Dispatches may be only among counters.
+for format in json db csv; do
+	rm -f m m_*
+	gen m "format=$format" counters=9 samples=3 scratch=2
+	file=m
+	[ $format = csv ] && file=m_kernel_trace.csv
+	xpumerge --gpu $file -f folded >out 2>log
+	is $? 0 "$format, records without a place: exit status 0"
+	like "$(cat log)" "^xpumerge: $file: 9 counter values are not read: " \
+		"$format: values of counters are counted"
+	[ $format = db ] || like "$(cat log)" "^xpumerge: $file: 3 PC samples are not read: " \
+		"$format: PC samples are counted"
+	[ $format = csv ] || like "$(cat log)" \
+		"^xpumerge: $file: 2 events of scratch memory are not read: " \
+		"$format: events of scratch memory are counted"
+done
+gen m counters=900 only_counted=1
+same "kernels that only the counters have" m.folded --gpu m
+gen m only_hsa=1
+is "$(apis device m)" "2: 45 " "device work of HSA calls has the number of HIP"
+sed -i 's/"hsa_api"/"no_api"/' m
+is "$(apis device m)" "2: 45 " "device work without calls has the number of HIP"
+
 gen r.json seed=1
 gzip -c r.json >r.json.gz
 same "gz" r.json.folded --gpu r.json.gz

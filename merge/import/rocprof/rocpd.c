@@ -311,6 +311,50 @@ static int rocpd__read_copies(struct rocpd *d, struct rocprof *r, const char *re
 	return err;
 }
 
+static int rocpd__read_memory(struct rocpd *d, struct rocprof *r, const char *rest)
+{
+	sqlite3_stmt *stmt;
+	const char *word;
+	bool freed, handle;
+	int err;
+
+	err = rocpd__select(d, "memory_allocate", "event_id start end tid type level agent_id "
+			    "address size", 9, rest, &stmt);
+	while (database__next(&d->db, stmt, d->table, &err)) {
+		struct rocprof_work w = {
+			.c = rocpd__call(d, stmt), .agent = column__is_null(stmt, 6) ? UINT64_MAX :
+			column__u64(stmt, 6), .address = sqlite3_column_int64(stmt, 7),
+			.bytes = column__u64(stmt, 8),
+		};
+
+		word = (const char *)sqlite3_column_text(stmt, 5) ?: "";
+		if (!strcmp(word, "SCRATCH")) {
+			d->t->nr_unread[UNREAD_SCRATCH]++;
+			continue;
+		}
+		handle = !strcmp(word, "VIRTUAL");
+		word = (const char *)sqlite3_column_text(stmt, 4) ?: "";
+		freed = !strcmp(word, "FREE");
+		w.c.name = span__of(freed && handle ? "VMEM_FREE" : freed ? "FREE" :
+				    strcmp(word, "ALLOC") ? "" : handle ? "VMEM_ALLOCATE" :
+				    "ALLOCATE");
+		err = array_push(&r->memory, w);
+	}
+	sqlite3_finalize(stmt);
+	return err;
+}
+
+static int rocpd__count_counters(struct rocpd *d)
+{
+	sqlite3_stmt *stmt;
+	int err = rocpd__select(d, "pmc_event", "id", 1, "", &stmt);
+
+	while (database__next(&d->db, stmt, d->table, &err))
+		d->t->nr_unread[UNREAD_COUNTERS]++;
+	sqlite3_finalize(stmt);
+	return err;
+}
+
 static int rocpd__read_process(struct rocpd *d, const struct rocpd_process *p)
 {
 	struct rocprof r = { .t = d->t, .pid = p->pid, .command = p->command };
@@ -320,7 +364,7 @@ static int rocpd__read_process(struct rocpd *d, const struct rocpd_process *p)
 	where_pid(p, rest);
 	err = rocpd__read_agents(d, &r, rest) ?: rocpd__read_kernels(d, &r, rest) ?:
 	      rocpd__read_regions(d, &r, rest) ?: rocpd__read_dispatches(d, &r, rest) ?:
-	      rocpd__read_copies(d, &r, rest);
+	      rocpd__read_copies(d, &r, rest) ?: rocpd__read_memory(d, &r, rest);
 	/* If the file is damaged, this adds everything before the damage. */
 	if (err != -ENOMEM)
 		told = rocprof__tell(&r);
@@ -351,7 +395,7 @@ static int rocpd__read_processes(struct rocpd *d)
 	for (i = 0; i < processes.nr && !err; i++)
 		err = rocpd__read_process(d, &processes.v[i]);
 	array_free(&processes);
-	return err;
+	return err ?: rocpd__count_counters(d);
 }
 
 /* ---- calls and device work: schema 2 --------------------------------------------------------- */

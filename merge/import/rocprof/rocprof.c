@@ -172,6 +172,16 @@ static const struct rocprof_agent *rocprof__gpu(const struct rocprof *r, uint64_
 	return idmap__get(&r->gpus, handle, &i) ? &r->agents.v[i] : NULL;
 }
 
+static bool rocprof__is_cpu(const struct rocprof *r, uint64_t handle)
+{
+	size_t i;
+
+	for (i = 0; i < r->agents.nr; i++)
+		if (r->agents.v[i].handle == handle)
+			return !r->agents.v[i].gpu;
+	return false;
+}
+
 /* Sets the shape of a kernel, if it is known. Return: 0 or -ENOMEM. */
 static int rocprof__shape(struct rocprof *r, const struct rocprof_work *work, struct gpu_work *w)
 {
@@ -234,6 +244,49 @@ static int rocprof__add_works(struct rocprof *r, rocprof_works_t *works, enum gp
 
 	for (i = 0; i < works->nr && !err; i++)
 		err = rocprof__add_work(r, &works->v[i], kind);
+	return err;
+}
+
+/*
+ * Adds an allocation or a free. Of VMEM, the address is a handle of physical memory. AMD's tools do
+ * not say whether a call failed; memory without an address, or of an agent that the file does not
+ * describe, counts as strange.
+ */
+static int rocprof__add_memory(struct rocprof *r, struct rocprof_work *work)
+{
+	const struct rocprof_agent *gpu = rocprof__gpu(r, work->agent);
+	struct span name = rocprof__name(r, &work->c);
+	struct gpu_memory m = {
+		.tid = work->c.tid, .address = work->address, .bytes = work->bytes,
+		.pid = work->c.pid ?: r->pid, .freed = span__has(name, "FREE"),
+		.device = gpu ? gpu->number : XPU_ALLOC_NO_DEVICE, .space = XPU_SPACE_DEVICE,
+	};
+	bool good, cpu = !gpu && rocprof__is_cpu(r, work->agent);
+	int err;
+
+	err = rocprof__find_call(r, &work->c) ?:
+	      rocprof__check(r, &work->c, &good, &m.correlation_id);
+	if (err || !good || (m.freed && !m.address))
+		return err;
+	if (!m.freed && (!m.address || !(gpu || cpu) || !span__has(name, "ALLOCATE"))) {
+		r->t->nr_strange++;
+		return 0;
+	}
+	if (span__has(name, "VMEM"))
+		m.space = XPU_SPACE_PHYSICAL;
+	else if (cpu)
+		m.space = XPU_SPACE_PINNED;
+	m.time_ns = m.freed ? work->c.start_ns : work->c.end_ns;
+	return array_push(&r->t->memory, m);
+}
+
+static int rocprof__add_all_memory(struct rocprof *r)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < r->memory.nr && !err; i++)
+		err = rocprof__add_memory(r, &r->memory.v[i]);
 	return err;
 }
 
@@ -317,10 +370,13 @@ static int rocprof__add_names(struct rocprof *r)
 
 int rocprof__tell(struct rocprof *r)
 {
+	r->t->api = XPU_API_HIP;
 	return rocprof__add_names(r) ?: rocprof__add_calls(r) ?:
-	       rocprof__add_works(r, &r->dispatches, WORK_KERNEL) ?:
+	       rocprof__add_works(r, r->dispatches.nr ? &r->dispatches : &r->counted,
+				  WORK_KERNEL) ?:
 	       rocprof__add_works(r, &r->copies, WORK_MEMCPY) ?:
-	       rocprof__add_works(r, &r->fills, WORK_MEMSET) ?: rocprof__add_ranges(r);
+	       rocprof__add_works(r, &r->fills, WORK_MEMSET) ?: rocprof__add_all_memory(r) ?:
+	       rocprof__add_ranges(r);
 }
 
 void rocprof__exit(struct rocprof *r)
@@ -330,6 +386,8 @@ void rocprof__exit(struct rocprof *r)
 	idmap__free(&r->hsa_ids);
 	idmap__free(&r->hip_ids);
 	idmap__free(&r->gpus);
+	array_free(&r->memory);
+	array_free(&r->counted);
 	array_free(&r->fills);
 	array_free(&r->copies);
 	array_free(&r->dispatches);

@@ -43,6 +43,7 @@ struct rocprof_work {
 	uint64_t grid[3], block[3];	/* in threads; block 0: unknown */
 	uint64_t shared_bytes, local_bytes, registers;
 	bool has_stream;
+	uint64_t address;		/* of memory */
 };
 
 typedef ARRAY(struct rocprof_call) rocprof_calls_t;
@@ -68,6 +69,10 @@ struct rocprof {
 	rocprof_calls_t functions;	/* other traced functions, of RCCL and others */
 	rocprof_calls_t ranges;		/* of ROCTX */
 	rocprof_works_t dispatches, copies, fills;
+	rocprof_works_t counted;	/* dispatches with counters; dispatches has them, too, if
+					 * kernels were traced */
+	rocprof_works_t memory;		/* allocations and frees; names are operations, such as
+					 * MEMORY_ALLOCATION_FREE */
 	/* Set by rocprof__number_gpus() and rocprof__tell(). */
 	struct idmap gpus;		/* maps handle to an index in agents */
 	struct idmap hip_ids, hsa_ids;	/* maps a correlation id to the index of the call */

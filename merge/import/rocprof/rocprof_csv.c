@@ -23,7 +23,8 @@
 enum csv_column {
 	GUID, KIND, NAME, PROCESS, THREAD, CORRELATION, START, END, AGENT, SRC_AGENT, DST_AGENT,
 	QUEUE, STREAM, LDS, SCRATCH, VGPRS, BLOCK_X, BLOCK_Y, BLOCK_Z, GRID_X, GRID_Y, GRID_Z,
-	DISPATCH, COUNTER, NODE, AGENT_TYPE, AGENT_NAME, PRODUCT, NR_COLUMNS,
+	DISPATCH, COUNTER, ADDRESS, BYTES, SAMPLE, NODE, AGENT_TYPE, AGENT_NAME, PRODUCT,
+	NR_COLUMNS,
 };
 
 static const struct {
@@ -39,7 +40,9 @@ static const struct {
 	{ "Workgroup_Size_X", BLOCK_X }, { "Workgroup_Size_Y", BLOCK_Y },
 	{ "Workgroup_Size_Z", BLOCK_Z }, { "Grid_Size_X", GRID_X }, { "Grid_Size_Y", GRID_Y },
 	{ "Grid_Size_Z", GRID_Z }, { "Dispatch_Id", DISPATCH }, { "Counter_Name", COUNTER },
-	{ "Node_Id", NODE }, { "Agent_Type", AGENT_TYPE }, { "Name", AGENT_NAME },
+	{ "Operation", NAME }, { "Address", ADDRESS }, { "Allocation_Size", BYTES },
+	{ "Sample_Timestamp", SAMPLE }, { "Node_Id", NODE }, { "Agent_Type", AGENT_TYPE },
+	{ "Name", AGENT_NAME },
 	{ "Product_Name", PRODUCT },
 };
 
@@ -47,7 +50,8 @@ static const struct {
 static const char *const suffixes[] = {
 	"agent_info.csv", "hip_api_trace.csv", "hsa_api_trace.csv", "kernel_trace.csv",
 	"memory_copy_trace.csv", "marker_api_trace.csv", "rccl_api_trace.csv",
-	"counter_collection.csv",
+	"counter_collection.csv", "memory_allocation_trace.csv", "pc_sampling_host_trap.csv",
+	"pc_sampling_stochastic.csv",
 };
 
 struct csv {
@@ -127,7 +131,8 @@ static bool csv__begin(struct csv *c, const char *buf, size_t size)
 		c->place[i] = column__of(name);
 		known[c->place[i]] = true;
 	}
-	return (known[START] && known[END] && known[CORRELATION] && known[NAME]) ||
+	return known[SAMPLE] ||
+	       (known[START] && known[END] && known[CORRELATION] && known[NAME]) ||
 	       (known[NODE] && known[AGENT_TYPE]);
 }
 
@@ -221,6 +226,7 @@ static int csv__record(struct csv *c, struct rocprof *r)
 		.agent = csv__u64(c, c->row[AGENT].s ? AGENT : DST_AGENT),
 		.src_agent = csv__u64(c, SRC_AGENT), .queue = csv__u64(c, QUEUE),
 		.stream = csv__u64(c, STREAM), .has_stream = c->row[STREAM].s,
+		.bytes = csv__u64(c, BYTES), .address = span__hex(c->row[ADDRESS]),
 		.shared_bytes = csv__u64(c, LDS), .local_bytes = csv__u64(c, SCRATCH),
 		.registers = csv__u64(c, VGPRS),
 		.block = { csv__u64(c, BLOCK_X), csv__u64(c, BLOCK_Y), csv__u64(c, BLOCK_Z) },
@@ -231,6 +237,7 @@ static int csv__record(struct csv *c, struct rocprof *r)
 	if (!w.c.name.s)
 		return -ENOMEM;
 	if (c->row[COUNTER].s) {
+		c->t->nr_unread[UNREAD_COUNTERS]++;
 		/* A dispatch has a row for each counter. The file of kernels was read before. */
 		added = c->kernels ? 0 :
 			idmap__add(&c->counted, ID_KEY(r - c->processes.v,
@@ -243,6 +250,8 @@ static int csv__record(struct csv *c, struct rocprof *r)
 	}
 	if (span__is(c->row[KIND], "MEMORY_COPY"))
 		return array_push(&r->copies, w);
+	if (span__is(c->row[KIND], "MEMORY_ALLOCATION"))
+		return array_push(&r->memory, w);
 	return array_push(rocprof__calls(r, c->row[KIND]), w.c);
 }
 
@@ -254,6 +263,10 @@ static int csv__read(struct csv *c, const char *buf, size_t size)
 	if (!csv__begin(c, buf, size))
 		return 0;
 	while (!err && csv__next(c)) {
+		if (c->row[SAMPLE].s) {
+			c->t->nr_unread[UNREAD_PC_SAMPLES]++;
+			continue;
+		}
 		if (!c->row[NODE].s && (!c->row[END].s || !csv__u64(c, START))) {
 			c->t->nr_strange++;
 			continue;

@@ -9,7 +9,9 @@
  *			    "marker_api": [{"key": 1, "value": "..."}]},
  *		"kernel_symbols": [{"kernel_id": 1, "formatted_kernel_name": "..."}],
  *		"buffer_records": {"hip_api": [...], "kernel_dispatch": [...],
- *				   "memory_copy": [...], "marker_api": [...], ...}}]}
+ *				   "memory_copy": [...], "memory_allocation": [...],
+ *				   "marker_api": [...], ...},
+ *		"callback_records": {"counter_collection": [{"records": [...]}, ...]}}]}
  *
  * Source: rocprofiler-sdk, source/lib/output/generateJSON.cpp.
  */
@@ -71,6 +73,17 @@ static uint64_t read_handle(struct json *j)
 		else
 			json__skip(j);
 	return handle;
+}
+
+/* Reads "address": "0x7f" */
+static uint64_t read_address(struct json *j)
+{
+	struct span s;
+
+	if (json__peek(j) != '"')
+		return read_handle(j);
+	s = read_string(j);
+	return s.s ? span__hex(s) : 0;
 }
 
 /* Enters an object or array; skips any other value. */
@@ -272,7 +285,8 @@ static bool work__member(struct rocprof_work *w, struct json *j, struct span key
 		{ "start_timestamp", &w->c.start_ns }, { "end_timestamp", &w->c.end_ns },
 		{ "thread_id", &w->c.tid }, { "internal", &w->c.id },
 		{ "ancestor", &w->c.ancestor }, { "kernel_id", &w->kernel },
-		{ "bytes", &w->bytes }, { "group_segment_size", &w->shared_bytes },
+		{ "bytes", &w->bytes }, { "allocation_size", &w->bytes },
+		{ "group_segment_size", &w->shared_bytes },
 		{ "private_segment_size", &w->local_bytes },
 	}, handles[] = {
 		{ "agent_id", &w->agent }, { "dst_agent_id", &w->agent },
@@ -296,6 +310,8 @@ static bool work__member(struct rocprof_work *w, struct json *j, struct span key
 		w->c.kind = min_t(uint64_t, read_u64(j), UINT32_MAX);
 	else if (span__is(key, "operation"))
 		w->c.operation = min_t(uint64_t, read_u64(j), UINT32_MAX);
+	else if (span__is(key, "address"))
+		w->address = read_address(j);
 	else if (span__is(key, "workgroup_size"))
 		read_three(j, w->block);
 	else if (span__is(key, "grid_size"))
@@ -305,35 +321,66 @@ static bool work__member(struct rocprof_work *w, struct json *j, struct span key
 	return true;
 }
 
-/* Reads an array of records into @calls, or into @works. */
-static int rocprof__read_records(struct json *j, rocprof_calls_t *calls, rocprof_works_t *works)
+/* Return: the number of items in an array. */
+static uint64_t count_items(struct json *j)
+{
+	uint64_t nr = 0;
+
+	if (!enter(j, '['))
+		return 0;
+	for (; json__next_item(j); nr++)
+		json__skip(j);
+	return nr;
+}
+
+/* Reads a record, whose members may be in objects within it. @nr_values: of counters */
+static void work__read(struct rocprof_work *w, struct json *j, uint64_t *nr_values)
 {
 	struct span key;
+
+	if (!enter(j, '{'))
+		return;
+	while (json__next_key(j, &key))
+		if (span__is(key, "correlation_id") || span__is(key, "dispatch_info") ||
+		    span__is(key, "dispatch_data"))
+			work__read(w, j, nr_values);
+		else if (span__is(key, "records"))
+			*nr_values += count_items(j);
+		else if (!work__member(w, j, key))
+			json__skip(j);
+}
+
+/* Reads an array of records into @calls, or into @works. */
+static int rocprof__read_records(struct rocprof *r, struct json *j, rocprof_calls_t *calls,
+				 rocprof_works_t *works)
+{
 	int err = 0;
 
 	if (!enter(j, '['))
 		return 0;
 	while (!err && json__next_item(j)) {
 		struct rocprof_work w = { .kernel = 0 };
+		bool record = json__peek(j) == '{';
 
-		if (!enter(j, '{'))
-			continue;
-		while (json__next_key(j, &key)) {
-			if (work__member(&w, j, key))
-				continue;
-			if ((!span__is(key, "correlation_id") && !span__is(key, "dispatch_info")) ||
-			    json__peek(j) != '{') {
-				json__skip(j);
-				continue;
-			}
-			json__enter(j, '{');
-			while (json__next_key(j, &key))
-				if (!work__member(&w, j, key))
-					json__skip(j);
-		}
-		if (!j->what)
+		work__read(&w, j, &r->t->nr_unread[UNREAD_COUNTERS]);
+		if (record && !j->what)
 			err = works ? array_push(works, w) : array_push(calls, w.c);
 	}
+	return err;
+}
+
+static int rocprof__read_callbacks(struct rocprof *r, struct json *j)
+{
+	struct span key;
+	int err = 0;
+
+	if (!enter(j, '{'))
+		return 0;
+	while (!err && json__next_key(j, &key))
+		if (span__is(key, "counter_collection"))
+			err = rocprof__read_records(r, j, NULL, &r->counted);
+		else
+			json__skip(j);
 	return err;
 }
 
@@ -346,11 +393,18 @@ static int rocprof__read_buffers(struct rocprof *r, struct json *j)
 		return 0;
 	while (!err && json__next_key(j, &key)) {
 		if (span__is(key, "kernel_dispatch"))
-			err = rocprof__read_records(j, NULL, &r->dispatches);
+			err = rocprof__read_records(r, j, NULL, &r->dispatches);
 		else if (span__is(key, "memory_copy"))
-			err = rocprof__read_records(j, NULL, &r->copies);
+			err = rocprof__read_records(r, j, NULL, &r->copies);
+		else if (span__is(key, "memory_allocation"))
+			err = rocprof__read_records(r, j, NULL, &r->memory);
+		else if (span__is(key, "pc_sample_host_trap") ||
+			 span__is(key, "pc_sample_stochastic"))
+			r->t->nr_unread[UNREAD_PC_SAMPLES] += count_items(j);
+		else if (span__is(key, "scratch_memory"))
+			r->t->nr_unread[UNREAD_SCRATCH] += count_items(j);
 		else if (key.len > 4 && !memcmp(key.s + key.len - 4, "_api", 4))
-			err = rocprof__read_records(j, rocprof__calls(r, key), NULL);
+			err = rocprof__read_records(r, j, rocprof__calls(r, key), NULL);
 		else
 			json__skip(j);
 	}
@@ -376,6 +430,8 @@ static int rocprof__read_process(struct gputrace *t, struct json *j)
 			err = rocprof__read_kernels(&r, j);
 		else if (span__is(key, "buffer_records"))
 			err = rocprof__read_buffers(&r, j);
+		else if (span__is(key, "callback_records"))
+			err = rocprof__read_callbacks(&r, j);
 		else
 			json__skip(j);
 	}
