@@ -77,6 +77,8 @@ def package_files(version):
     for name in walk(top):
         if name.endswith(".py") and name != "_version.py":
             yield "xpuload/" + name, read(os.path.join(top, name)), False
+    schema = os.path.join(HERE, "..", "doc", "schema", "summary.schema.json")
+    yield "xpuload/summary.schema.json", read(schema), False
     yield "xpuload/_version.py", b'VERSION = "%s"\n' % version.encode(), False
 
 

@@ -6,5 +6,6 @@ them. See doc/python.md.
 """
 from xpuload._errors import XpuloadError
 from xpuload._version import VERSION as __version__
+from xpuload.results import Result, Rows, read
 
-__all__ = ["XpuloadError", "__version__"]
+__all__ = ["Result", "Rows", "XpuloadError", "__version__", "read"]

@@ -34,7 +34,7 @@ def check():
     """Prints a line for each part of Python, then xpuload --check. Returns the exit status."""
     row(True, "package", "xpuload %s, %s" % (__version__, os.path.dirname(find("xpuload"))))
     row(*frames_of_python()[:1], "Python", frames_of_python()[1])
-    for name, why in (("pandas", "DataFrames"), ("pyarrow", "Arrow tables, tables of events")):
+    for name, why in (("pandas", "DataFrames"), ("pyarrow", "Arrow tables")):
         found = importlib.util.find_spec(name)
         row(True, name, "installed") if found else row(False, name, "not installed: no " + why)
     sys.stdout.flush()

@@ -126,11 +126,12 @@ lint_eslint() {
 		-c scripts/lint/eslint/eslint.config.js -f "$PWD/scripts/lint/eslint/format.js"
 }
 
+# Users run the package of python/ with CPython 3.9 and later.
 lint_python() {
 	run python python3 '-o -name *.py' python3 -c 'import ast, sys
 for path in sys.argv[1:]:
 	try:
-		ast.parse(open(path, encoding="utf-8").read())
+		ast.parse(open(path, encoding="utf-8").read(), feature_version=(3, 9))
 	except SyntaxError as e:
 		sys.exit(f"{path}:{e.lineno}: {e.msg}")'
 }

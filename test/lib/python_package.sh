@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 # python_package.sh - the Python package under test: . "$XPU_SRC/test/lib/python_package.sh"
 #
-# Needs a python3 of version 3.9 or later. Makes ./tree, which is arranged as make portable does.
+# Needs a python3 of version 3.9 or later.
 
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers in Python"
 need python3
@@ -27,14 +27,13 @@ make_wheel() {
 		--arch "$(uname -m)" --glibc 2.28 --out "$2"
 }
 
-# use_package: makes `import xpuload` find the sources, with the programs of ./tree
+# use_package: makes `import xpuload` find the sources, with the programs of this test
 use_package() {
-	make_tree
-	XPULOAD_TREE=$PWD/tree PYTHONPATH=$XPU_SRC/python
+	XPULOAD_TREE=${XPU_OWN:-$XPU_BUILD} PYTHONPATH=$XPU_SRC/python
 	export XPULOAD_TREE PYTHONPATH
 }
 
-# python NAME <<SCRIPT: the script exits with 0, and prints on stdout only what its checks print
+# python NAME <<SCRIPT: the script exits with 0, and prints nothing on stdout
 python() {
 	python3 - >python.out 2>python.err
 	is "$? $(cat python.out)" "0 " "$1" || diag "$(tail -n 12 python.err)"

@@ -94,6 +94,13 @@ is "$? $(grep -c kernel_ run.folded)" "0 $(grep -c 'site_.*kernel_' run.folded)"
 like "$(cat merge.log)" '^launches 400 matched 400 unmatched 0 lost 0$' "nothing is lost" ||
 	diag "$(cat load.log)"
 
+"$bin/python" -c 'import xpuload
+r = xpuload.read("run.data")
+print(sum(row.instances for row in r.kernels), len(r.nvtx_ranges), r.nvtx_ranges.columns[0])' \
+	>read.out 2>read.err
+is "$(cat read.out)" "400 0 gpu_percent" "the installed package reads the recording" ||
+	diag "$(cat read.err)"
+
 # Each Python of this machine that the package is for. An older one is refused by pip.
 mkdir -p unpacked
 python3 -m zipfile -e "$wheel" unpacked
