@@ -487,21 +487,36 @@ static bool trace_file__waits(const struct trace_file *f, const struct idmap *sy
 	}
 	/* If the process has several contexts, the call's context is unknown. */
 	w->flags = 0;
-	return contexts->nr == 1 && idmap__get(contexts, 0, &w->context);
+	return idmap__get(contexts, c->pid, &w->context) && w->context != NO_INDEX;
 }
 
-/* Finds the contexts of works by number. If a process has only one context, it is at key 0. */
+/* Notes that work of the process @pid has the context @context. Return: 0 or -ENOMEM. */
+static int contexts__see(struct idmap *contexts, uint32_t pid, uint32_t context)
+{
+	int added = idmap__add(contexts, pid, context);
+	uint32_t *known = added ? NULL : idmap__find(contexts, pid);
+
+	if (known && *known != context)
+		*known = NO_INDEX;
+	return min_t(int, added, 0);
+}
+
+/* Finds the context of each process, by pid; NO_INDEX: it has several. */
 static int trace_file__contexts(const struct trace_file *f, struct idmap *contexts)
 {
-	uint32_t first = 0, i;
-	bool one = true;
+	uint32_t i, pid, context;
+	int err = 0;
 
-	for (i = 0; i < f->gpu.works.nr; i++) {
-		if (!i)
-			first = f->gpu.works.v[i].context;
-		one &= f->gpu.works.v[i].context == first;
+	for (i = 0; i < f->gpu.works.nr && !err; i++) {
+		pid = f->gpu.works.v[i].pid;
+		trace_file__find_call(f, f->gpu.works.v[i].w.correlation_id, &pid);
+		err = contexts__see(contexts, pid, f->gpu.works.v[i].context);
 	}
-	return one && f->gpu.works.nr ? idmap__put(contexts, 0, first) : 0;
+	/* Work of an unknown process may be of any process. */
+	if (!err && idmap__get(contexts, 0, &context))
+		for (i = 0; i < f->index.pids.nr && !err; i++)
+			err = contexts__see(contexts, f->index.pids.v[i], context);
+	return err;
 }
 
 static int trace_file__write_calls(struct trace_file *f, const struct nest_point *frames,

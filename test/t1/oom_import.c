@@ -44,6 +44,21 @@ static const char trace[] =
 	EVENT("B", "gpu_memcpy", "Memcpy HtoD", DEVICE, "50", "") ",\n"
 	"{\"ph\": \"E\", " DEVICE ", \"ts\": 52}\n]}\n";
 
+#define AMD(operation, id, more)								\
+	"{\"kind\": 0, \"operation\": " operation ", \"correlation_id\": {\"internal\": " id	\
+	"}, \"start_timestamp\": 1" id "0, \"end_timestamp\": 1" id "5, \"thread_id\": 5" more "}"
+
+static const char amd[] =
+	"{\"rocprofiler-sdk-tool\": {\"metadata\": {\"pid\": 5, \"command\": [\"/bin/app\"]},\n"
+	"\"agents\": [{\"id\": {\"handle\": 7}, \"type\": 2, \"name\": \"gfx942\"}],\n"
+	"\"strings\": {\"buffer_records\": [{\"kind\": \"A\", \"operations\": "
+	"[\"hipMalloc\", \"hipFree\", \"ALLOCATE\", \"FREE\"]}]},\n"
+	"\"buffer_records\": {\"hip_api\": [" AMD("0", "1", "") "," AMD("1", "2", "") "],\n"
+	"\"memory_allocation\": ["
+	AMD("2", "1", ", \"agent_id\": {\"handle\": 7}, \"address\": \"0x1f\", "
+	    "\"allocation_size\": 64")
+	"," AMD("3", "2", ", \"address\": \"0x1f\"") "]}}}\n";
+
 static const char stacks[] =
 	"1000 app 5 5 0 main;site_0;cudaLaunchKernel\n"
 	"20100 app 5 5 0 main;site_1;cudaLaunchKernel\n"
@@ -134,6 +149,8 @@ int main(void)
 		&(struct import_opts){ .cpu = "samples.txt", .gpu = "trace.json" });
 	run_out("an export of Nsight Systems", &(struct import_opts){ .nsys = nsys });
 	run_out("a database of rocprofv3", &(struct import_opts){ .gpu = rocpd });
+	save("amd.json", amd);
+	run_out("memory in JSON of rocprofv3", &(struct import_opts){ .gpu = "amd.json" });
 	return done_testing();
 }
 

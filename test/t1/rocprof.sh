@@ -82,6 +82,27 @@ xpumerge --cpu cpu.txt --gpu m -f folded >out 2>log
 like "$(cat log)" '^xpumerge: m: [0-9]+ events of memory are read only without --cpu$' \
 	"memory, with stacks of launches: a message says that it is not read"
 
+# A wait needs a process with one GPU. Other processes of the file may have other GPUs.
+gen m procs=2 threads=1 nr=40 names=kernel
+python3 - <<'END'
+import json
+d = json.load(open("m"))
+for several in (True, False):
+    for i, p in enumerate(d["rocprofiler-sdk-tool"]):
+        b, one = p["buffer_records"], p["agents"][1 + i]["id"]
+        for r in b["hip_api"]:
+            r["operation"] = r["operation"] or 3
+        for r in ([r["dispatch_info"] for r in b["kernel_dispatch"]] + b["memory_copy"]) * \
+                (not several):
+            r.update({k: one for k in r if k.endswith("agent_id")})
+    json.dump(d, open("several" if several else "each", "w"))
+END
+xpumerge --gpu several -f folded >out 2>log
+is "$(grep -c 'GPU_Wait' out)" 0 "processes with two GPUs: waits are of an unknown GPU"
+xpumerge --gpu each -f folded >out 2>log
+is "$(grep 'hipStreamSynchronize;.GPU_Wait' out | cut -d';' -f1 | sort -u | tr '\n' ' ')" \
+	"app1000 app2000 " "processes with one GPU each: waits are of this GPU"
+
 # Records that have no place in a recording are counted. Dispatches may be only among counters.
 for format in json db csv; do
 	rm -f m m_*
