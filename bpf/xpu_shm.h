@@ -62,7 +62,7 @@
 #define XPU_SHM_UNHEARD		"xpushim-unheard"
 
 #define XPU_SHM_MAGIC		0x6d687378	/* xshm */
-#define XPU_SHM_VERSION		6
+#define XPU_SHM_VERSION		7
 #define XPU_SHM_PAGE		4096
 #define XPU_SHM_THREAD_BYTES	(4 * XPU_SHM_PAGE)
 #define XPU_SHM_NR_THREADS	1024	/* threads at a time whose logs are shared */
@@ -109,6 +109,14 @@ struct xpu_shm_reader {
 	__u32	taken;			/* 1: xpuload has mapped the memory */
 };
 
+/* The executable mappings that a process has sent. */
+enum xpu_shm_maps {
+	XPU_SHM_MAPS_NONE	= 0,	/* none, or other code may be there by now */
+	XPU_SHM_MAPS_SENT	= 1,	/* all mappings of a moment */
+	XPU_SHM_MAPS_LAST	= 2,	/* all mappings of the process's end: other addresses in
+					 * call chains are chance numbers, not code */
+};
+
 #define XPU_SHM_NR_LOST		16	/* at least XPU_LOST_NR, with room for more */
 
 struct xpu_shm_writer {
@@ -116,10 +124,10 @@ struct xpu_shm_writer {
 	__u32	nr_threads;		/* the number of threads whose pages were ever used */
 	__u32	log_at;			/* offset of the struct xpu_log in a thread's pages */
 	__u64	dropped[XPU_SHM_NR_LOST];	/* lost because the ring was full, by kind */
-	__u64	told_code, met_code;	/* growing versions of the code: the last version whose
-					 * mappings are in the ring; the last version that a launch
-					 * came from */
-	__u32	has_maps;		/* 1: told_code is valid */
+	__u64	told_unloads;		/* how often code was unloaded before the mappings in the
+					 * ring were read; ... */
+	__u64	met_unloads;		/* ... before the launch with the most such unloads */
+	__u32	maps;			/* enum xpu_shm_maps */
 	__u32	reserved;
 };
 

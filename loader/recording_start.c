@@ -138,12 +138,20 @@ static void on_mapped(void *ctx, struct xpu_record *record, size_t size, uint64_
 		sideband__take(r->sideband, record, size, begin_ns, r->writer);
 }
 
-static void on_left(void *ctx, pid_t pid, bool unseen, bool all_code)
+static void on_frames(void *ctx, pid_t pid, const __u64 *frames, size_t nr)
 {
 	struct recording *r = ctx;
 
 	if (r->blind)
-		sideband__leave_image(r->sideband, pid, unseen, all_code);
+		sideband__meet(r->sideband, pid, frames, nr);
+}
+
+static void on_left(void *ctx, pid_t pid, bool unseen, enum xpu_shm_maps maps)
+{
+	struct recording *r = ctx;
+
+	if (r->blind)
+		sideband__leave_image(r->sideband, pid, unseen, maps);
 }
 
 static void on_task(void *ctx, enum sideband_task what, pid_t pid, pid_t other, uint64_t time_ns)
@@ -239,7 +247,7 @@ static int start_shared(struct recording *r)
 	};
 	const struct shared_listener listener = {
 		.record = on_record, .settle = on_settle, .paths = on_paths, .mapped = on_mapped,
-		.left = on_left, .ctx = r,
+		.frames = on_frames, .left = on_left, .ctx = r,
 	};
 	int err;
 

@@ -352,6 +352,12 @@ $(O)/test/t0/pyelf.t: $(O)/loader/target/pyelf.o
 $(O)/test/t0/pyelf.t: T0_EXTRA = -Iloader
 $(O)/test/t0/pyelf.t: T0_OBJ = $(O)/loader/target/pyelf.o
 
+KNOWN_CODE_OBJ	= $(call obj,loader/target/known_code.c loader/base/numbers.c)
+
+$(O)/test/t0/known_code.t: $(KNOWN_CODE_OBJ)
+$(O)/test/t0/known_code.t: T0_EXTRA = -Iloader
+$(O)/test/t0/known_code.t: T0_OBJ = $(KNOWN_CODE_OBJ)
+
 $(O)/test/t0/shm_reader.t: $(O)/loader/record/shm_reader.o
 $(O)/test/t0/shm_reader.t: T0_EXTRA = -Iloader
 $(O)/test/t0/shm_reader.t: T0_OBJ = $(O)/loader/record/shm_reader.o

@@ -388,6 +388,10 @@ static void on_record(void *ctx, struct xpu_record *record, size_t size)
 		}
 		if (launch->nr_frames && !m->paths_ns)
 			m->paths_ns = launch->time_ns ?: 1;
+		if (launch->nr_frames <= XPU_MAX_FRAMES &&
+		    size >= sizeof(*launch) + launch->nr_frames * sizeof(launch->frames[0]))
+			s->listener.frames(s->listener.ctx, m->pid, launch->frames,
+					   launch->nr_frames);
 	}
 	s->listener.record(s->listener.ctx, record, size);
 }
@@ -495,7 +499,10 @@ static void member__leave_image(struct shared *s, struct member *m)
 	if (!m->reader)
 		return;
 	member__read(s, m, true);
-	s->listener.left(s->listener.ctx, m->pid, m->paths_ns, shm_reader__has_all_code(m->reader));
+	/* If mappings did not fit into the ring, they are counted already. */
+	s->listener.left(s->listener.ctx, m->pid, m->paths_ns,
+			 m->nr_lost[XPU_LOST_SIDEBAND] ? XPU_SHM_MAPS_LAST :
+			 shm_reader__maps(m->reader));
 	shm_reader__free(m->reader);
 	m->reader = NULL;
 	memset(m->nr_lost, 0, sizeof(m->nr_lost));

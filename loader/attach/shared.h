@@ -15,6 +15,7 @@
 #include <sys/types.h>
 
 #include "xpu_record.h"
+#include "xpu_shm.h"
 #include "xpu_time.h"
 #include "xpu.h"
 
@@ -45,12 +46,13 @@ struct shared_listener {
 	 * wrote it.
 	 */
 	void (*mapped)(void *ctx, struct xpu_record *record, size_t size, uint64_t begin_ns);
+	/* Called for the @nr frames of each call path of a process. */
+	void (*frames)(void *ctx, pid_t pid, const __u64 *frames, size_t nr);
 	/*
 	 * Called after the last record of an image. @unseen: paths() should have been called again;
-	 * @all_code: the process says that it has sent the mappings of all code that it launched
-	 * from
+	 * @maps: the mappings that the process has sent
 	 */
-	void (*left)(void *ctx, pid_t pid, bool unseen, bool all_code);
+	void (*left)(void *ctx, pid_t pid, bool unseen, enum xpu_shm_maps maps);
 	void *ctx;
 };
 

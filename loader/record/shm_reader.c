@@ -163,13 +163,16 @@ uint64_t shm_reader__nr_lost(const struct shm_reader *r, enum xpu_lost_kind kind
 	return r->nr_lost[kind] + (nr < MAX_LOST ? nr : MAX_LOST);
 }
 
-bool shm_reader__has_all_code(const struct shm_reader *r)
+enum xpu_shm_maps shm_reader__maps(const struct shm_reader *r)
 {
 	const struct xpu_shm_writer *w = r->writer;
+	uint32_t maps = __atomic_load_n(&w->maps, __ATOMIC_ACQUIRE);
 
-	return !r->broken && __atomic_load_n(&w->has_maps, __ATOMIC_ACQUIRE) &&
-	       __atomic_load_n(&w->told_code, __ATOMIC_RELAXED) >=
-	       __atomic_load_n(&w->met_code, __ATOMIC_RELAXED);
+	if (r->broken || maps > XPU_SHM_MAPS_LAST ||
+	    __atomic_load_n(&w->told_unloads, __ATOMIC_RELAXED) <
+	    __atomic_load_n(&w->met_unloads, __ATOMIC_RELAXED))
+		return XPU_SHM_MAPS_NONE;
+	return maps;
 }
 
 double shm_reader__fullness(const struct shm_reader *r)

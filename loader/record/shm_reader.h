@@ -65,10 +65,8 @@ uint64_t shm_reader__nr_lost(const struct shm_reader *r, enum xpu_lost_kind kind
 /* Whether the process has written invalid data, so that the reader has given up. */
 bool shm_reader__is_broken(const struct shm_reader *r);
 
-/*
- * Whether the process says that it has handed over the mappings of all code that it launched from.
- */
-bool shm_reader__has_all_code(const struct shm_reader *r);
+/* Return: which of its mappings the process has sent, as it says. */
+enum xpu_shm_maps shm_reader__maps(const struct shm_reader *r);
 
 /* Return: the unread part of the ring, 0 to 1. */
 double shm_reader__fullness(const struct shm_reader *r);

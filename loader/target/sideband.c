@@ -24,6 +24,7 @@
 #include "base/host_clock.h"
 #include "target/build_ids.h"
 #include "target/keeper.h"
+#include "target/known_code.h"
 #include "attach/permit.h"
 #include "target/pyfind.h"
 #include "target/recent.h"
@@ -78,6 +79,7 @@ struct viewed {
 	UT_hash_handle hh;
 	pid_t pid;
 	struct numbers known;		/* hashes of mappings and thread names that were written */
+	struct known_code code;		/* of the current image */
 	uint64_t next_ns;		/* do not read the process again before this time */
 	uint32_t nr_taken;		/* number of records that the process itself has made */
 	bool missed;			/* /proc had nothing after launches from new call paths */
@@ -283,6 +285,7 @@ int sideband__open_blind(struct sideband **sp)
 static void viewed__free_inside(struct viewed *v)
 {
 	numbers__free(&v->known);
+	known_code__free(&v->code);
 }
 
 void sideband__close(struct sideband *s)
@@ -785,6 +788,8 @@ static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int
 	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %x:%x %" SCNu64 " %n", &start,
 		   &end, prot, &pgoff, &major, &minor, &ino, &name) < 7 || prot[2] != 'x')
 		return;
+	if (s->viewing)
+		known_code__map(&s->viewing->code, start, end);
 	if (!line[name])
 		line = "//anon";		/* perf gives the mapping this name */
 	else
@@ -970,15 +975,29 @@ bool sideband__look(struct sideband *s, pid_t pid, const char *comm, uint64_t ti
 	return true;
 }
 
-void sideband__leave_image(struct sideband *s, pid_t pid, bool unseen, bool all_code)
+void sideband__meet(struct sideband *s, pid_t pid, const __u64 *frames, size_t nr)
 {
+	struct viewed *v;
+
+	table_get(s->viewed, pid, pid, v);
+	if (v)
+		known_code__meet(&v->code, frames, nr);
+}
+
+void sideband__leave_image(struct sideband *s, pid_t pid, bool unseen,
+			   enum xpu_shm_maps maps)
+{
+	bool replaced, lacks;
 	struct viewed *v;
 
 	table_find(s->viewed, pid, pid, v);
 	if (!v)
 		return;
-	s->nr_lost += (v->missed || unseen) && !all_code;
+	replaced = maps == XPU_SHM_MAPS_NONE && (v->missed || unseen);
+	lacks = maps != XPU_SHM_MAPS_LAST && known_code__lacks(&v->code);
+	s->nr_lost += replaced || lacks;
 	v->missed = false;
+	known_code__free(&v->code);
 }
 
 /* ---- mappings that a process itself sends ---------------------------------------------------- */
@@ -1013,6 +1032,7 @@ static bool take_mmap(struct viewed *v, const struct xpu_record_mmap *told, size
 
 	if (!is_possible(told, size))
 		return false;
+	known_code__map(&v->code, told->start, told->start + told->len);
 	/*
 	 * Skip a mapping that was read in /proc, too. Write a later mapping in any case: another
 	 * mapping may have been at the address meanwhile.

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "xpu_shm.h"
+
 struct keeper;
 struct pyfind;
 struct sideband;
@@ -61,12 +63,15 @@ bool sideband__look(struct sideband *s, pid_t pid, const char *comm, uint64_t ti
 void sideband__take(struct sideband *s, const struct xpu_record *record, size_t size,
 		    uint64_t begin_ns, struct writer *w);
 
+/* Takes @nr frames of a call chain of a process that is not followed. */
+void sideband__meet(struct sideband *s, pid_t pid, const __u64 *frames, size_t nr);
+
 /*
- * Ends the image of a process that is not followed. @unseen: it has launched from call paths after
- * the last sideband__look(). If so, or if /proc had nothing any more, mappings are counted as lost,
- * unless @all_code: the process has sent the mappings of all code that it launched from.
+ * Ends the image of a process that is not followed, and counts a mapping as lost if the code of a
+ * frame has no known mapping, or may have another. @unseen: the process has launched from call
+ * paths after the last sideband__look(). @maps: the mappings that the process itself has sent.
  */
-void sideband__leave_image(struct sideband *s, pid_t pid, bool unseen, bool all_code);
+void sideband__leave_image(struct sideband *s, pid_t pid, bool unseen, enum xpu_shm_maps maps);
 void sideband__unlook(struct sideband *s, pid_t pid);
 
 /**

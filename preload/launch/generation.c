@@ -118,19 +118,12 @@ bool generation__find(void)
 	return found;
 }
 
-void generation__meet(uint64_t now)
+void generation__meet(void)
 {
-	uint64_t *newest = atomic_load(&generation__met);
+	uint64_t *newest = atomic_load(&generation__met), now = generation__nr_unloads();
 	uint64_t before = __atomic_load_n(newest, __ATOMIC_RELAXED);
 
-	now += atomic_load(&generation__nr_other);
 	while (before < now && !__atomic_compare_exchange_n(newest, &before, now, false,
 							    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		;
-}
-
-void generation__meet_other(void)
-{
-	atomic_fetch_add(&generation__nr_other, 1);
-	generation__meet(generation__nr_loads ? generation() : 0);
 }

@@ -30,22 +30,27 @@ static inline uint64_t generation(void)
 }
 
 /*
- * The newest generation that a launch has met. Points into the shared memory where xpuload wants
- * the process's mappings.
+ * Return: how often code was unloaded, so that other code may be at its addresses; too low while
+ * another thread loads code. If unloads are not counted, each load counts as one.
+ */
+static inline uint64_t generation__nr_unloads(void)
+{
+	uint64_t loads = generation__nr_loads ? *generation__nr_loads : 0;
+	uint64_t loaded = generation__nr_loaded ? *generation__nr_loaded : 0;
+
+	return loads > loaded ? loads - loaded : 0;
+}
+
+/*
+ * The most unloads that a launch has met. Points into the shared memory where xpuload wants the
+ * process's mappings.
  */
 extern _Atomic(uint64_t *) generation__met;
 
-/*
- * How often a thread has found no table for code: a program may also map code itself. It counts as
- * a change in the newest generation that a launch has met.
- */
+/* How often a thread has found no table for code: a program may also map code itself. */
 extern atomic_uint_fast64_t generation__nr_other;
 
-/*
- * Note that there is new code: a thread finds that the code has changed since its last launch, or
- * finds no table for code. Safe in signal handlers.
- */
-void generation__meet(uint64_t now);
-void generation__meet_other(void);
+/* Called where a thread finds that the code has changed. Safe in signal handlers. */
+void generation__meet(void);
 
 #endif /* XPU_PRELOAD_GENERATION_H */

@@ -52,14 +52,11 @@ static __attribute__((noinline, cold)) void log_range(struct launcher *t)
 		launcher__log_range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
 }
 
-/*
- * Reports the generation of the code. Needed only without an unwinder, which would notice by itself
- * that the code has changed; see own_maps.h.
- */
+/* Without an unwinder, which would notice by itself that the code has changed; see own_maps.h. */
 static __attribute__((noinline, cold)) void meet_code(const struct launcher *t)
 {
-	if (!t->unwinder && generation__nr_loads)
-		generation__meet(generation());
+	if (!t->unwinder)
+		generation__meet();
 }
 
 /*

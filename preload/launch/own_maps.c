@@ -319,6 +319,7 @@ static bool may_be_new(uint64_t loads, uint64_t other, uint64_t now, bool ends)
 static void hand_over(bool ends)
 {
 	uint64_t now = clock__ns(), loads = nr_loads(), other = atomic_load(&generation__nr_other);
+	uint64_t unloads = generation__nr_unloads();
 
 	if (!may_be_new(loads, other, now, ends) || !hand_over_maps())
 		return;
@@ -326,7 +327,7 @@ static void hand_over(bool ends)
 	maps.loads = loads;
 	maps.other = other;
 	maps.read_ns = now;
-	shm__told_code(loads + other);
+	shm__told_maps(unloads, ends && maps.by_time ? XPU_SHM_MAPS_LAST : XPU_SHM_MAPS_SENT);
 	maps.pause_ns = now + PAUSES * (clock__ns() - now);
 }
 
@@ -340,7 +341,7 @@ static void begin(void)
 		maps.by_time = true;
 		generation__find();
 	}
-	atomic_store(&generation__met, shm__met_code());
+	atomic_store(&generation__met, shm__met_unloads());
 }
 
 void own_maps__hand_over(bool ends)

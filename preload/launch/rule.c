@@ -79,7 +79,7 @@ enum kind rule__describe(uint64_t ip, bool exact, struct cfi_row *row)
 	uint8_t code[BEFORE + AFTER];
 
 	if (cfi__find(ip - !exact, row)) {
-		generation__meet_other();
+		atomic_fetch_add(&generation__nr_other, 1);
 		return look_at_code(ip, exact, row);
 	}
 	/*

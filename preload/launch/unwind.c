@@ -876,7 +876,7 @@ static __attribute__((noinline, cold)) void unwinder__renew(struct unwinder *u, 
 		memset(u->rules, 0, sizeof(u->rules));
 	unwinder__forget(u);
 	u->generation = now;
-	generation__meet(now);
+	generation__meet();
 }
 
 size_t unwinder__trace_bytes(const struct unwinder *u)

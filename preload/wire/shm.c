@@ -866,13 +866,13 @@ void shm__lose_map(void)
 	drop(XPU_LOST_SIDEBAND, 1);
 }
 
-uint64_t *shm__met_code(void)
+uint64_t *shm__met_unloads(void)
 {
-	return (uint64_t *)&shm.writer->met_code;
+	return (uint64_t *)&shm.writer->met_unloads;
 }
 
-void shm__told_code(uint64_t generation)
+void shm__told_maps(uint64_t nr_unloads, enum xpu_shm_maps maps)
 {
-	__atomic_store_n(&shm.writer->told_code, generation, __ATOMIC_RELAXED);
-	__atomic_store_n(&shm.writer->has_maps, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(&shm.writer->told_unloads, nr_unloads, __ATOMIC_RELAXED);
+	__atomic_store_n(&shm.writer->maps, maps, __ATOMIC_RELEASE);
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "xpu_record.h"
+#include "xpu_shm.h"
 #include "xpu_slot.h"
 
 /*
@@ -95,11 +96,12 @@ void shm__map(const struct xpu_record *record);
 void shm__lose_map(void);
 
 /*
- * Sets the generation whose mappings were handed over. When the process has ended, xpuload compares
- * it with the newest generation that a launch has met, which is at shm__met_code().
+ * Notes that mappings were handed over, which were read after code was unloaded @nr_unloads times.
+ * When the process has ended, xpuload compares this number with the newest such number that a
+ * launch has met, which is at shm__met_unloads().
  */
-void shm__told_code(uint64_t generation);
-uint64_t *shm__met_code(void);
+void shm__told_maps(uint64_t nr_unloads, enum xpu_shm_maps maps);
+uint64_t *shm__met_unloads(void);
 
 /* Reads a name of a thread from a file in /proc. Return: whether it could be read. */
 bool shm__read_name(const char *path, char *name, size_t len);

@@ -27,7 +27,7 @@ class Caller:
         s.connect(self.address)
         return s
 
-    def hello(self, image=None, version=6, token=None, flags=0, segment=0):
+    def hello(self, image=None, version=7, token=None, flags=0, segment=0):
         return struct.pack("=II16sQII16siI", 0x6D687378, version, token or self.token,
                            image or time.monotonic_ns(), os.getpid(), flags, b"", segment, 0)
 

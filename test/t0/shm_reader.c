@@ -225,21 +225,25 @@ static void check_maps(void)
 	ok(nr_taken == 2 && !nr_wrong, "mappings and names are read, with their true size");
 	is_int(shm_reader__nr_lost(r, XPU_LOST_READ), 3,
 	       "mappings that are too short, and records not allowed to a process, are counted");
-	ok(!shm_reader__has_all_code(r),
-	   "a process that does not report its mappings as sent lacks some mappings");
-	writer()->has_maps = 1;
-	ok(shm_reader__has_all_code(r),
-	   "a process that launched from no new code has sent all its mappings");
-	writer()->met_code = 5;
-	writer()->told_code = 4;
-	ok(!shm_reader__has_all_code(r), "a launch came from code whose mapping was not sent");
-	writer()->told_code = 6;
-	ok(shm_reader__has_all_code(r), "the mapping of the code was sent later");
+	is_int(shm_reader__maps(r), XPU_SHM_MAPS_NONE,
+	       "a process that does not report its mappings as sent has sent none");
+	writer()->maps = XPU_SHM_MAPS_SENT;
+	is_int(shm_reader__maps(r), XPU_SHM_MAPS_SENT, "a process has sent its mappings");
+	writer()->met_unloads = 5;
+	writer()->told_unloads = 4;
+	is_int(shm_reader__maps(r), XPU_SHM_MAPS_NONE,
+	       "a launch came after code was unloaded: its mappings may be others");
+	writer()->told_unloads = 6;
+	is_int(shm_reader__maps(r), XPU_SHM_MAPS_SENT, "the mappings were sent again later");
+	writer()->maps = XPU_SHM_MAPS_LAST + 1;
+	is_int(shm_reader__maps(r), XPU_SHM_MAPS_NONE, "an unknown state is not believed");
+	writer()->maps = XPU_SHM_MAPS_LAST;
+	is_int(shm_reader__maps(r), XPU_SHM_MAPS_LAST, "a process has sent its last mappings");
 	writer()->dropped[XPU_LOST_SIDEBAND] = 2;
 	is_int(shm_reader__nr_lost(r, XPU_LOST_SIDEBAND), 2, "mappings without room are counted");
 	writer()->head = ring_bytes * 3;
 	shm_reader__drain(r, on_other, NULL);
-	ok(!shm_reader__has_all_code(r), "nothing in invalid memory is believed");
+	is_int(shm_reader__maps(r), XPU_SHM_MAPS_NONE, "nothing in invalid memory is believed");
 	stop();
 }
 

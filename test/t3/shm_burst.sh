@@ -137,42 +137,65 @@ is "$(grep -v '\[no launch\]' killed.folded | grep -vc ';site_[a-z]*;')" 0 \
 
 # A library that is loaded later is reported within 100 ms, or counted.
 if command -v python3 >/dev/null && [ -e "$XPU_BUILD/workload/py_launch.so" ]; then
-	# later.py SECONDS [generated]: launches once, SECONDS after py_launch.so was loaded
-	# or code was generated that calls py_launch()
+	# later.py SECONDS WHAT: launches once and is killed. With "library" it launches SECONDS
+	# after it loaded py_launch.so, with "generated" after it generated code that launches, with
+	# "early" from code that it generated before cuInit. With "unloaded" it is not killed, but
+	# unloads the library and ends.
 	cat >later.py <<-'END'
 	import ctypes, mmap, os, sys, time
 	pc = os.uname().machine == "x86_64"
-	ctypes.CDLL("libcuda.so.1").cuInit(0)
-	time.sleep(0.3)
-	py = ctypes.CDLL(os.environ["XPU_BUILD"] + "/workload/py_launch.so")
-	py.py_launch_init()
-	launch = py.py_launch
-	if len(sys.argv) > 2:
-	    time.sleep(0.5)
+	what = sys.argv[2]
+	cuda = ctypes.CDLL("libcuda.so.1")
+	def load():
+	    return ctypes.CDLL(os.environ["XPU_BUILD"] + "/workload/py_launch.so")
+	def generate():		# a function that calls its last argument with the others
+	    global code
 	    code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-	    code.write(bytes.fromhex("554889e54889f8bf01000000ffd05dc3" if pc else
-	        "fd7bbfa9fd030091e10300aa2000805220003fd6fd7bc1a8c0035fd6"))
-	    launch = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(
-	        ctypes.addressof(ctypes.c_char.from_buffer(code)))
+	    code.write(bytes.fromhex("554889e5ffd15dc3" if pc else
+	        "fd7bbfa9fd03009160003fd6fd7bc1a8c0035fd6"))
+	    return ctypes.CFUNCTYPE(None, ctypes.c_uint64, ctypes.c_uint, ctypes.c_size_t,
+	        ctypes.c_void_p)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
+	if what == "early":
+	    call = generate()
+	cuda.cuInit(0)
+	time.sleep(0.3)
+	py = load()
+	py.py_launch_init()
+	if what == "generated":
+	    time.sleep(0.5)
+	    call = generate()
 	time.sleep(float(sys.argv[1]))
-	launch(ctypes.cast(py.py_launch, ctypes.c_void_p) if len(sys.argv) > 2 else 1)
+	if what in ("early", "generated"):
+	    memory = ctypes.c_uint64()
+	    cuda.cuMemAlloc_v2(ctypes.byref(memory), 16)
+	    call(memory.value, 0, 16, ctypes.cast(cuda.cuMemsetD8_v2, ctypes.c_void_p))
+	else:
+	    py.py_launch(1)
+	if what == "unloaded":
+	    ctypes.CDLL(None).dlclose(ctypes.c_void_p(py._handle))
+	    sys.exit()
 	ctypes.CDLL(None).syscall(62 if pc else 129, os.getpid(), 9)
 	END
-	late later python3 later.py 0.5
+	late later python3 later.py 0.5 library
 	is "$(grep -c ';py_launch;' later.folded) $(sed -n 's/.*\(mmap\) or comm.*/\1/p' log)" \
 		"1 " \
 		"a library that is loaded shortly before a kill: its functions have names" ||
 		diag "$(cat log later.folded)"
-	for how in "" "--call-graph fp" generated; do
-		late_options=${how%generated}
-		# shellcheck disable=SC2046 # a word, or none
-		late soon python3 later.py 0 $(echo "$how" | grep generated)
+	for how in library "--call-graph fp library" generated "--call-graph fp generated" \
+		unloaded; do
+		late_options=${how% *}
+		[ "$late_options" != "$how" ] || late_options=
+		late soon python3 later.py 0 "${how##* }"
 		late_options=
 		lost=$(sed -n 's/.*lost: \([0-9]*\) mmap or comm.*/\1/p' log)
 		is "$(grep -c ';\[unknown\];' soon.folded)" "${lost:-0}" \
-			"${how:-a library}: code that is new just before a kill has a name, or one mapping is counted" ||
+			"$how: code that is new just before the end has a name, or one mapping is counted" ||
 			diag "$(cat log soon.folded)"
 	done
+	late early python3 later.py 0 early
+	unlike "$(cat log)" 'mmap or comm events' \
+		"code that was generated before cuInit is known, and is not counted" ||
+		diag "$(cat log early.folded)"
 else
 	skip "libraries that are loaded later" "no python3"
 fi
