@@ -32,6 +32,21 @@ void cmdline__join(char *buf, size_t size, const char *const *names, const char 
 				!i ? "" : names[i + 1] ? ", " : last, names[i]);
 }
 
+void cmdline__expect(char *buf, size_t size, const struct cmdline_option *option,
+		     const char *typed)
+{
+	const char *const *names = cmdline__names(option);
+	const char *meant = cmdline__nearest(names, typed);
+	size_t len = 0;
+
+	if (meant)
+		len = snprintf(buf, size, "perhaps %s; ", meant);
+	if (len < size)
+		len += snprintf(buf + len, size - len, "expected ");
+	if (len < size)
+		cmdline__join(buf + len, size - len, names, " or ");
+}
+
 const char *const *cmdline__names(const struct cmdline_option *option)
 {
 	return option->get_names ? option->get_names() : option->names;
@@ -247,25 +262,49 @@ size_t cmdline__distance(const char *a, const char *b)
 	return row[len];
 }
 
-/* Return: the option that the user probably meant by @name, which has no dashes, or NULL. */
-static const char *nearest(const struct cmdline *c, const char *name)
+/*
+ * Return: how far the word @typed is from @known, at most 1 + a quarter of its letters; SIZE_MAX:
+ * farther
+ */
+static size_t distance_within(const char *typed, const char *known)
 {
-	size_t best = strlen(name) / 4 + 1, i, d;
-	const char *found = NULL, *known;
+	size_t len = strlen(typed), d;
 
-	for (i = 0; i < c->nr_options; i++) {
-		known = c->options[i].name;
-		if (!known || strlen(known) > CMDLINE_MAX_NAME)
-			continue;
-		/* A user who types --frequency means --freq. */
-		d = strlen(known) > 2 && !strncmp(name, known, strlen(known)) ? 0 :
-			cmdline__distance(name, known);
-		if (d < best || (d == best && !found)) {
+	if (strlen(known) > CMDLINE_MAX_NAME || !len)
+		return SIZE_MAX;
+	/* A user who types --frequency means --freq; leak means leaked. */
+	if ((strlen(known) > 2 && !strncmp(typed, known, strlen(known))) ||
+	    (len > 2 && !strncmp(typed, known, len)))
+		return 0;
+	d = cmdline__distance(typed, known);
+	return d <= len / 4 + 1 ? d : SIZE_MAX;
+}
+
+const char *cmdline__nearest(const char *const *names, const char *typed)
+{
+	size_t best = SIZE_MAX, d;
+	const char *found = NULL;
+
+	for (; names && *names; names++) {
+		d = distance_within(typed, *names);
+		if (d < best) {
 			best = d;
-			found = known;
+			found = *names;
 		}
 	}
 	return found;
+}
+
+/* Return: the option that the user probably meant by @name, which has no dashes, or NULL. */
+static const char *nearest(const struct cmdline *c, const char *name)
+{
+	const char *names[CMDLINE_MAX_OPTIONS + 1] = { NULL };
+	size_t i, nr = 0;
+
+	for (i = 0; i < c->nr_options; i++)
+		if (c->options[i].name)
+			names[nr++] = c->options[i].name;
+	return cmdline__nearest(names, name);
 }
 
 /* Return: whether @name abbreviates several options. If so, prints an error. */

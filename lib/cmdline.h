@@ -103,6 +103,13 @@ const char *cmdline__habit(const struct cmdline_habit *habits, const char *word)
  */
 size_t cmdline__distance(const char *a, const char *b);
 
+/* Return: the one name of @names, which end with a NULL, that is near to @typed; or NULL. */
+const char *cmdline__nearest(const char *const *names, const char *typed);
+
+/* Puts "perhaps rank; expected comm, rank or tid" into @buf, for an option that has names. */
+void cmdline__expect(char *buf, size_t size, const struct cmdline_option *option,
+		     const char *typed);
+
 /* Joins @names, which end with a NULL, as in "a, b and c" where @last is " and ". */
 void cmdline__join(char *buf, size_t size, const char *const *names, const char *last);
 

@@ -93,6 +93,8 @@ const char *safefile__strerror(int err)
 {
 	if (err == -ELOOP)
 		return "it is a symbolic link: name the file itself";
+	if (err == -ENOENT)
+		return "No such file or directory: its directory is missing";
 	return strerror(-err);
 }
 

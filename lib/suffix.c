@@ -20,6 +20,30 @@ const char *suffix__of(const char *path, const char *const *known)
 	return best;
 }
 
+/* Suffixes that no output has, and that are close to none, with the outputs that replace them. */
+static const struct {
+	const char *suffix, *here;
+} others[] = {
+#define PICTURE	"pictures are .html and, drawn by flamegraph.pl, .svg"
+#define REPORT	"only its own tool writes it; timelines are .pftrace and .json"
+	{ ".png", PICTURE }, { ".jpg", PICTURE }, { ".jpeg", PICTURE }, { ".gif", PICTURE },
+	{ ".pdf", PICTURE }, { ".webp", PICTURE },
+	{ ".nsys-rep", REPORT }, { ".qdrep", REPORT }, { ".ncu-rep", REPORT },
+	{ ".nvvp", REPORT }, { ".sqlite", REPORT },
+};
+
+/* Return: what replaces the suffix of @name, even if it has more letters; or NULL. */
+static const char *replacement(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+	size_t i;
+
+	for (i = 0; dot && i < ARRAY_SIZE(others); i++)
+		if (!strncmp(dot, others[i].suffix, strlen(others[i].suffix)))
+			return others[i].here;
+	return NULL;
+}
+
 static const char *file_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -35,22 +59,7 @@ const char *suffix__looks_like(const char *path)
 		return NULL;
 	for (at = dot + 1; isalnum((unsigned char)*at); at++)
 		;
-	return *at ? NULL : dot;
-}
-
-/*
- * Whether @suffix is a picture format. These are not close to any known suffix, but have their own
- * hint.
- */
-static bool is_picture(const char *suffix)
-{
-	static const char *const pictures[] = { ".png", ".jpg", ".jpeg", ".gif", ".pdf", ".webp" };
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(pictures); i++)
-		if (!strncmp(suffix, pictures[i], strlen(pictures[i])))
-			return true;
-	return false;
+	return *at && !replacement(name) ? NULL : dot;
 }
 
 /* Return: the distance between two suffixes; 0 if one begins with the other. */
@@ -73,8 +82,8 @@ const char *suffix__meant(const char *path, const char *const *known, char *buf,
 	*buf = '\0';
 	if (!last)
 		return buf;
-	if (is_picture(last)) {
-		snprintf(buf, size, "pictures are .html and, drawn by flamegraph.pl, .svg");
+	if (replacement(name)) {
+		snprintf(buf, size, "%s", replacement(name));
 		return buf;
 	}
 	/* Suffixes may have several dots: try both ".cupti.json" and ".json". */

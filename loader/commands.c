@@ -10,7 +10,7 @@
 #include "cmdline.h"
 #include "invoker.h"
 #include "base/msg.h"
-#include "base/own_files.h"
+#include "own_files.h"
 #include "options.h"
 #include "util.h"
 

@@ -55,7 +55,7 @@ static int take_name(const struct options *opts, struct safefile *f)
 	}
 	err = safefile__commit(f);
 	if (err)
-		complain("write", opts->data, err);
+		complain("write", opts->merge ? opts->output : opts->data, err);
 	return err;
 }
 
@@ -165,14 +165,14 @@ static int start_writer(const struct options *opts, int fd, int level, struct wr
 	int err = open_writer(fd, &hdr, w);
 
 	if (err) {
-		complain("write", opts->data, err);
+		complain("write", opts->merge ? opts->output : opts->data, err);
 		close(fd);
 		return err;
 	}
 	err = writer__set_level(*w, level);
 	if (!err)
 		return 0;
-	complain("write", opts->data, err);
+	complain("write", opts->merge ? opts->output : opts->data, err);
 	writer__close(*w, NULL, NULL);
 	*w = NULL;
 	return err;
@@ -203,7 +203,7 @@ int datafile__create(const struct options *opts, struct safefile *f, struct writ
 	 */
 	err = safefile__open(f, AT_FDCWD, opts->data, SAFEFILE_PRIVATE | SAFEFILE_NO_WAIT);
 	if (err) {
-		complain("write", opts->data, err);
+		complain("write", opts->merge ? opts->output : opts->data, err);
 		return err;
 	}
 	err = start_writer(opts, f->fd, opts->level, w);

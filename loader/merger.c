@@ -14,7 +14,7 @@
 #include "base/msg.h"
 #include "options.h"
 #include "output_name.h"
-#include "base/own_files.h"
+#include "own_files.h"
 #include "target/target.h"
 #include "util.h"
 

@@ -16,7 +16,7 @@
 #include "cmdline.h"
 #include "formats.h"
 #include "base/msg.h"
-#include "base/own_files.h"
+#include "own_files.h"
 #include "output_name.h"
 #include "attach/sampler.h"
 #include "suffix.h"
@@ -59,6 +59,22 @@ static const char footer[] =
 "Exit status: the status of COMMAND; 125 if xpuload failed; 126 or 127 if COMMAND could\n"
 "not be run.\n";
 
+/* Shown to people who type nothing else. */
+static const char *const examples[] = {
+	"xpuload -o train.html python3 train.py    records a program, and makes a page",
+	"xpuload -p PID --duration 10              records a program that runs, into xpu.data",
+	"xpumerge xpu.data                         prints the summary of a recording",
+};
+
+static void explain_usage(bool with_examples)
+{
+	size_t i;
+
+	msg__error("nothing to record: expected a COMMAND, -p PID or -a: see --help");
+	for (i = 0; with_examples && i < ARRAY_SIZE(examples); i++)
+		msg__error("    %s", examples[i]);
+}
+
 /* Options of perf and nsys that users may type. */
 static const struct cmdline_habit habits[] = {
 	{ "-D", "xpumerge --from leaves out the beginning" },
@@ -79,7 +95,10 @@ static const struct cmdline_habit habits[] = {
 	{ "-f", "an old recording is renamed to FILE.old" },
 	{ "--force-overwrite", "an old recording is renamed to FILE.old" },
 	{ "--stats", "-o FILE.txt is a summary, as xpumerge prints it" },
-	{ "profile", "xpuload COMMAND records" },
+	{ "profile", "leave it out: xpuload COMMAND records" },
+	{ "--gpus", "all GPUs are recorded; xpumerge --device LIST picks some of them" },
+	{ "--device", "all GPUs are recorded; xpumerge --device LIST picks some of them" },
+	{ "--devices", "all GPUs are recorded; xpumerge --device LIST picks some of them" },
 	{ NULL, NULL },
 };
 
@@ -129,11 +148,19 @@ static bool is_merged(const char *name)
  */
 static bool is_output_name(const char *name)
 {
-	const char *suffix = suffix__looks_like(name);
-	char meant[64];
+	const char *suffix = suffix__looks_like(name), *comma;
+	char meant[128], first[PATH_MAX];
 
 	if (!strcmp(name, "-")) {
 		msg__error("-o -: standard output is the target's own: name a file");
+		return false;
+	}
+	for (comma = strchr(name, ','); comma; comma = strchr(comma + 1, ',')) {
+		snprintf(first, sizeof(first), "%.*s", (int)(comma - name), name);
+		if (!suffix__of(first, suffixes))
+			continue;
+		msg__error("-o %s: one -o names one file: expected -o %s -o %s", name, first,
+			   comma + 1);
 		return false;
 	}
 	if (!suffix || is_merged(name) || !strcmp(suffix, ".data"))
@@ -150,18 +177,18 @@ static bool is_output_name(const char *name)
 static void complain_invalid(const struct cmdline_option *option, const char *arg)
 {
 	const char *const *names = cmdline__names(option);
-	char expected[128], word[64];
+	char expected[192], word[64];
 
 	if (option->letter)
 		snprintf(word, sizeof(word), "-%c", option->letter);
 	else
 		snprintf(word, sizeof(word), "--%s", option->name);
 	if (names)
-		cmdline__join(expected, sizeof(expected), names, " or ");
+		cmdline__expect(expected, sizeof(expected), option, arg);
 	else
-		snprintf(expected, sizeof(expected), "a number from %u to %u", option->min,
-			 option->max);
-	msg__error("%s %s: expected %s", word, arg, expected);
+		snprintf(expected, sizeof(expected), "expected a number from %u to %u",
+			 option->min, option->max);
+	msg__error("%s %s: %s", word, arg, expected);
 }
 
 static int add_pid(struct options *opts, pid_t pid)
@@ -225,8 +252,8 @@ static int set_freq(void *target, const struct cmdline_given *given)
 	opts->freq_given = true;
 	if (err || !max_hz || opts->freq_hz <= max_hz)
 		return err;
-	msg__error("-F %s: the kernel allows %llu: see /proc/sys/kernel/perf_event_max_sample_rate",
-		   given->arg, (unsigned long long)max_hz);
+	msg__error("-F %s: the kernel allows %llu: sysctl kernel.perf_event_max_sample_rate=%s "
+		   "allows more", given->arg, (unsigned long long)max_hz, given->arg);
 	return -EINVAL;
 }
 
@@ -1127,7 +1154,7 @@ int options__parse(struct options *opts, int argc, char **argv)
 	if (opts->top && !options__complete_top(opts, argc))
 		return STATUS_FAILED;
 	if (opts->mode == PROBES_RUN && optind == argc) {
-		msg__error("nothing to record: expected a COMMAND, -p PID or -a: see --help");
+		explain_usage(argc == 1);
 		return STATUS_FAILED;
 	}
 	if (opts->mode != PROBES_RUN && optind < argc) {

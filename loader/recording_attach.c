@@ -497,6 +497,9 @@ int recording__take_processes(struct recording *r)
 	if (t.nr == 1 && opts->nr_pids == 1)
 		msg__info("attached to 1 process, %d (%s), Ctrl-C ends", (int)opts->pids[0],
 			  comm_of(opts->pids[0], comm));
+	else if (!t.nr && opts->mode == PROBES_ALL && !opts->cpu_only && !opts->own_target)
+		msg__info("attached to 0 processes, Ctrl-C ends: waits for programs that are "
+			  "started with LD_PRELOAD=%s", opts->shim);
 	else if (t.nr || !opts->own_target)
 		msg__info("attached to %zu process%s, Ctrl-C ends", t.nr, t.nr == 1 ? "" : "es");
 	return 0;

@@ -21,6 +21,7 @@
 #include "attach/probes.h"
 #include "target/pyfind.h"
 #include "record/recorder.h"
+#include "program_advice.h"
 #include "record/windows.h"
 #include "attach/sampler.h"
 #include "attach/shared.h"
@@ -492,9 +493,10 @@ void recording__set_environment(const struct options *opts, bool by_bpf)
 
 static int report_exec(const char *name, int err)
 {
-	const char *here = err == -ENOENT ? options__habit(name) : NULL;
+	char advice[PATH_MAX + 128];
 
-	msg__error("cannot run %s: %s%s%s", name, strerror(-err), here ? ": " : "", here ?: "");
+	program_advice__on_error(name, err, advice, sizeof(advice));
+	msg__error("cannot run %s: %s%s", name, strerror(-err), advice);
 	return err == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUN;
 }
 
@@ -528,9 +530,14 @@ int recording__start(struct recording *r)
 {
 	const struct options *opts = r->opts;
 	int err = opts->mode == PROBES_RUN ? target__find(opts->argv[0]) : 0;
+	const char *why;
 
 	if (err)
 		return report_exec(opts->argv[0], err);
+	why = opts->mode == PROBES_RUN && !opts->cpu_only ?
+	      program_advice__on_start(opts->argv[0]) : NULL;
+	if (why)
+		msg__warn("%s: %s", opts->argv[0], why);
 	start_pyfind(r);
 	start_gpu_metrics(r);
 	return open_signals(r) ?: (opts->mode == PROBES_RUN ? run_command(r) : attach(r));

@@ -10,6 +10,7 @@
 #include "human.h"
 #include "options.h"
 #include "util.h"
+#include "xpu_slot.h"
 
 #define S(n)	((n) == 1 ? "" : "s")	/* the "s" of a plural */
 #define U(x) ((unsigned long long)(x))
@@ -129,6 +130,19 @@ static void print_blame(const struct recorder_stats *st)
 		msg__warn("and of %llu more processes", U(st->nr_blamed - nr));
 }
 
+/* Warns if --capture recorded nothing: its range or number may be misspelled. */
+static void warn_of_no_window(const struct report *r)
+{
+	const char *what = r->opts->capture.what;
+
+	if (!what || !r->stats.nr_cuda_processes || r->stats.nr_launches)
+		return;
+	msg__warn("--capture %s: no launch was made while a window was open%s", what,
+		  strncmp(what, XPU_CAPTURE_NVTX, strlen(XPU_CAPTURE_NVTX)) ? "" :
+		  ": without --capture, xpumerge --table nvtx_ranges lists the ranges that the "
+		  "program opens");
+}
+
 /* Warns if no GPU's API was recorded. Return: whether it warned. */
 static bool warn_of_nothing(const struct report *r)
 {
@@ -237,6 +251,7 @@ bool report__print(const struct report *r)
 	taken = warn_of_taken(st);
 	gaps = warn_of_gaps(&r->metrics);
 	nothing = warn_of_nothing(r);
+	warn_of_no_window(r);
 	if (r->sampled)
 		snprintf(samples, sizeof(samples), "; %llu CPU sample%s", U(st->nr_samples),
 			 S(st->nr_samples));

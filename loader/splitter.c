@@ -16,7 +16,7 @@
 #include "base/child.h"
 #include "base/host_clock.h"
 #include "base/msg.h"
-#include "base/own_files.h"
+#include "own_files.h"
 #include "options.h"
 #include "record/writer.h"
 #include "split_journal.h"

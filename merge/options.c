@@ -64,6 +64,22 @@ static const struct cmdline_habit habits[] = {
 	{ NULL, NULL },
 };
 
+/* Words that users may type as a command, where a recording is expected. */
+static const struct cmdline_habit no_commands[] = {
+	{ "report", "xpumerge FILE prints the summary" },
+	{ "stat", "xpumerge FILE prints the summary" },
+	{ "stats", "xpumerge FILE prints the summary; --table NAME picks a table" },
+	{ "merge", "xpumerge FILE... merges recordings" },
+	{ "export", "-o FILE picks the format by the suffix of FILE" },
+	{ "convert", "-o FILE picks the format by the suffix of FILE" },
+	{ "script", "-f perf prints samples as perf script does" },
+	{ "record", "xpuload COMMAND records a program" },
+	{ "profile", "xpuload COMMAND records a program" },
+	{ "help", "xpumerge --help, and the manual page xpumerge(1)" },
+	{ "version", "xpumerge --version" },
+	{ NULL, NULL },
+};
+
 /* ---- formats -------------------------------------------------------------------------------- */
 
 #define ONE(id, name, suffix)	+ 1
@@ -118,7 +134,7 @@ enum use {
 static void complain_invalid(const struct cmdline_option *option, const char *arg)
 {
 	const char *const *names = cmdline__names(option);
-	char expected[512];
+	char expected[640];
 
 	if (!names && option->max < 10000) {
 		complain("--%s %s: expected a number from %" PRIu32 " to %" PRIu32, option->name,
@@ -130,8 +146,8 @@ static void complain_invalid(const struct cmdline_option *option, const char *ar
 			 option->min);
 		return;
 	}
-	cmdline__join(expected, sizeof(expected), names, " or ");
-	complain("--%s %s: expected %s", option->name, arg, expected);
+	cmdline__expect(expected, sizeof(expected), option, arg);
+	complain("--%s %s: %s", option->name, arg, expected);
 }
 
 static int set_filter(void *target, const struct cmdline_given *given)
@@ -313,15 +329,29 @@ static int take_gpu(struct import_opts *im, const char *file, size_t max)
 	return 0;
 }
 
+static int set_symfs(void *target, const struct cmdline_given *given)
+{
+	struct stat st;
+
+	if (!stat(given->arg, &st) && S_ISDIR(st.st_mode))
+		return cmdline__set_string(target, given);
+	complain("--symfs %s: expected a directory that exists", given->arg);
+	return -EINVAL;
+}
+
 static int set_sort(void *target, const struct cmdline_given *given)
 {
 	struct options *o = target;
 
+	const char *keys[TEXT_MAX_COLUMNS], *meant;
+
 	o->write.sort = given->arg;
 	if (text__has_column(NULL, given->arg, false))
 		return 0;
-	complain("--sort %s: no table has such a column; expected one as count, avg or max_ns",
-		 given->arg);
+	text__columns(NULL, keys);
+	meant = cmdline__nearest(keys, given->arg);
+	complain("--sort %s: no table has such a column%s%s; expected one as count, avg or max_ns",
+		 given->arg, meant ? ", perhaps " : "", meant ?: "");
 	return -EINVAL;
 }
 
@@ -376,7 +406,8 @@ static const struct cmdline_option rows[] = {
 	  .help = "read the recording FILE (default xpu.data; - is standard input)" },
 	{ "output", 'o', "FILE", .set = set_output, .many = true, .use = USE_ALWAYS,
 	  .help = "write FILE (default: standard output). Its suffix picks the\n"
-		  "format. Add .gz to compress it. Repeat -o to write several files" },
+		  "format, .svg is a picture of folded. Add .gz to compress it.\n"
+		  "Repeat -o to write several files" },
 	{ "format", 'f', "FORMAT", .set = set_format, .names = format_names,
 	  .help = "%s", .list = list_formats },
 	{ "table", 0, "NAME", CMDLINE_WORD(write.table), .get_names = text__tables,
@@ -485,7 +516,8 @@ static const struct cmdline_option rows[] = {
 	  .use = USE_NSYS,
 	  .help = "{\"REGEX\": \"COLOR\", ...}: color NVTX ranges by name" },
 
-	{ "symfs", 0, "DIR", CMDLINE_STRING(symfs), .group = FORMAT_MERGED,
+	{ "symfs", 0, "DIR", .set = set_symfs, .member = CMDLINE_MEMBER(const char *, symfs),
+	  .group = FORMAT_MERGED,
 	  .heading = "Expert options:",
 	  .help = "look for programs and libraries below DIR instead of /" },
 	{ "debug-dir", 0, "DIRS", CMDLINE_STRING(debug_dirs), .group = FORMAT_MERGED,
@@ -668,6 +700,11 @@ const struct feature_writer *options__command_writer(const struct options *o)
 	return w->format ? w : NULL;
 }
 
+const char *options__unit_name(const struct options *o)
+{
+	return unit_names[o->write.unit];
+}
+
 bool options__given(const struct options *o, const char *name)
 {
 	return cmdline__has(&cmdline, o->given, name);
@@ -683,6 +720,22 @@ bool options__has_by(const struct options *o, enum by by)
 		if (o->write.by.v[i] == by)
 			return true;
 	return false;
+}
+
+const char *options__instead(const char *name, char buf[OPTIONS_MAX_INSTEAD])
+{
+	const char *here = cmdline__habit(no_commands, name), *command = NULL;
+
+	*buf = '\0';
+	if (!here && !strpbrk(name, "./"))
+		command = cmdline__nearest(commands, name);
+	if (here)
+		snprintf(buf, OPTIONS_MAX_INSTEAD, ": %s", here);
+	else if (command)
+		snprintf(buf, OPTIONS_MAX_INSTEAD, ": perhaps xpumerge %s", command);
+	else if (!strcmp(name, "xpu.data"))
+		snprintf(buf, OPTIONS_MAX_INSTEAD, ": xpuload makes one");
+	return buf;
 }
 
 /* ---- options that exclude each other -------------------------------------------------------- */
@@ -883,10 +936,29 @@ static const struct named_format *options__format_of_output(const struct options
 	return f;
 }
 
+/*
+ * Refuses an output whose suffix is one of another format. A table may have any name, and text of
+ * any format may be in a .txt.
+ */
+static int options__check_suffix(const struct options *o)
+{
+	const struct named_format *by_name = o->output ? format__of_file(o->output) : NULL;
+	const char *suffix = o->picture ? "folded" : by_name ? by_name->name : o->format->name;
+
+	if (!strcmp(suffix, o->format->name) || o->write.table_format || o->write.table ||
+	    (!strcmp(suffix, "text") && !o->format->format->binary) ||
+	    (by_name && has_suffix(o->format->suffix, by_name->suffix)))
+		return 0;
+	complain("-f %s -o %s: the name's suffix stands for %s: leave out -f, or take the suffix "
+		 "%s", o->format->name, o->output, o->picture ? "a picture" : suffix,
+		 o->format->suffix);
+	return -EINVAL;
+}
+
 /* Picks the format by the suffix of the output, unless it was given. */
 static int options__pick_format(struct options *o)
 {
-	char meant[64];
+	char meant[128];
 	struct stat st;
 
 	if (o->nr_outputs > 1 && (o->format || o->write.table_format || o->write.table)) {
@@ -903,8 +975,11 @@ static int options__pick_format(struct options *o)
 		o->output = NULL;
 	if (!o->format && !o->output)
 		o->format = format__find("text");
+	o->picture = o->output && has_suffix(o->output, ".svg");
+	if (o->picture && !o->format)
+		o->format = format__find("folded");
 	if (o->format)
-		return 0;
+		return options__check_suffix(o);
 	if (!stat(o->output, &st) && S_ISDIR(st.st_mode))
 		o->format = format__find("parquet");
 	else
@@ -912,12 +987,8 @@ static int options__pick_format(struct options *o)
 	if (o->format)
 		return 0;
 	suffix__meant(o->output, format__suffixes(), meant, sizeof(meant));
-	if (strstr(o->output, ".svg"))
-		complain("%s: fold.sh --svg, in scripts/ or lib/xpuload/, draws one; or take .html",
-			 o->output);
-	else
-		complain("%s: no format has this suffix%s%s: give one with -f (--help lists them)",
-			 o->output, *meant ? ", " : "", meant);
+	complain("%s: no format has this suffix%s%s: give one with -f (--help lists them)",
+		 o->output, *meant ? ", " : "", meant);
 	return -EINVAL;
 }
 
@@ -982,6 +1053,22 @@ static int options__check_stdin(const struct options *o)
 	return 0;
 }
 
+/* Checks that the table of --table has the column of --sort. */
+static int options__check_sort(const struct options *o)
+{
+	const char *keys[TEXT_MAX_COLUMNS];
+	char list[1024];
+
+	if (!o->write.sort || !o->write.table ||
+	    text__has_column(o->write.table, o->write.sort, false))
+		return 0;
+	text__columns(o->write.table, keys);
+	cmdline__join(list, sizeof(list), keys, " or ");
+	complain("--sort %s: the table %s has no such column; expected %s", o->write.sort,
+		 o->write.table, list);
+	return -EINVAL;
+}
+
 static int options__complete(struct options *o)
 {
 	const struct format *format;
@@ -1011,7 +1098,8 @@ static int options__complete(struct options *o)
 	if (!o->nr_inputs)
 		o->inputs[o->nr_inputs++] = "xpu.data";
 	if (format->imported && !importer__wanted(&o->importer)) {
-		complain("data: only imports are written as a recording");
+		complain("data: only imports are written as a recording: of recordings, -o x.html "
+			 "or -o x.txt makes one result");
 		return -EINVAL;
 	}
 	if (o->gpu_only && o->cpu_only) {
@@ -1026,6 +1114,10 @@ static int options__complete(struct options *o)
 	    o->write.unit != UNIT_NS && o->write.unit != UNIT_MS) {
 		complain("--fail-over compares times: not with --unit %s",
 			 unit_names[o->write.unit]);
+		return -EINVAL;
+	}
+	if (o->picture && (o->diff || o->command)) {
+		complain("-o %s: no picture is drawn of this: take .html", o->output);
 		return -EINVAL;
 	}
 	if (o->diff && !format->write_diff) {
@@ -1051,12 +1143,8 @@ static int options__complete(struct options *o)
 			 "and tids");
 		return -EINVAL;
 	}
-	if (o->write.sort && o->write.table &&
-	    !text__has_column(o->write.table, o->write.sort, false)) {
-		complain("--sort %s: the table %s has no such column", o->write.sort,
-			 o->write.table);
+	if (options__check_sort(o))
 		return -EINVAL;
-	}
 	/*
 	 * Tables for programs have all rows.
 	 */

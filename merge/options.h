@@ -30,6 +30,7 @@ struct options {
 	size_t which;			/* index of the output to write now, if there are several */
 	const char *output;		/* NULL: stdout */
 	bool compress;			/* the output's name ends in .gz */
+	bool picture;			/* the output's name ends in .svg */
 	const struct named_format *format;
 	struct write_opts write;
 	bool by_shape;			/* --by shape, which is not in write.by */
@@ -72,6 +73,17 @@ void options__free(struct options *o);
  * Return: the writer of the command's results in the format; NULL: the command has no such format.
  */
 const struct feature_writer *options__command_writer(const struct options *o);
+
+#define OPTIONS_MAX_INSTEAD	128
+
+/*
+ * Return: @buf, which gets the advice for a user who named a recording that does not exist:
+ * ": ...", or "".
+ */
+const char *options__instead(const char *name, char buf[OPTIONS_MAX_INSTEAD]);
+
+/* Return: the argument of --unit, or its default. */
+const char *options__unit_name(const struct options *o);
 
 /* Return: whether the option called @name was given. */
 bool options__given(const struct options *o, const char *name);

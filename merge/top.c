@@ -281,6 +281,7 @@ static int top__run(struct top *t)
 				   .journal_fd = -1 };
 	const char *what = "standard input";
 	struct split_result result;
+	bool reading = false;
 	pthread_t thread;
 	int err = top__make_dir(t);
 
@@ -295,12 +296,15 @@ static int top__run(struct top *t)
 		snprintf(result.what, sizeof(result.what), "%s", strerror(-err));
 	} else {
 		snprintf(pattern, sizeof(pattern), "%s/%%n.data", t->dir);
+		reading = true;
 		err = split__run(STDIN_FILENO, &opts, &result);
 	}
 	terminal__restore();
 	top__remove_dir(t);
 	if (err)
-		complain("%s: %s", what, result.what);
+		complain("%s: %s%s", what, result.what,
+			 reading && !t->frames.readers.nr ?
+			 ": xpuload top makes one, and runs this command" : "");
 	return err ? EXIT_BAD : 0;
 }
 

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cmdline.h"
 #include "complain.h"
 #include "model/feature.h"
 #include "write/diff.h"
@@ -23,6 +24,7 @@
 #include "now.h"
 #include "options.h"
 #include "write/output.h"
+#include "picture.h"
 #include "write/terminal.h"
 #include "write/text.h"
 #include "read/reader.h"
@@ -318,6 +320,70 @@ static int report_no_rows(const struct options *o, const struct session *s)
 	return EXIT_LOSS;
 }
 
+#define MAX_NAMED	3		/* most kernels that a message names */
+
+/* Names the kernels with most device time, the largest first. */
+static void print_largest_kernels(const struct session *s, char *buf, size_t size)
+{
+	const char *names[MAX_NAMED + 1] = { NULL };
+	uint64_t *ns = calloc(s->model.leaves.nr + 1, sizeof(*ns));
+	const struct leaf *leaves = s->model.leaves.v;
+	size_t i, k, best;
+
+	for (i = 0; ns && i < s->sums.aggregates.nr; i++)
+		if (leaves[s->sums.aggregates.v[i].leaf].kind == LEAF_KERNEL)
+			ns[s->sums.aggregates.v[i].leaf] += s->sums.aggregates.v[i].sum_ns;
+	for (k = 0; ns && k < MAX_NAMED; k++) {
+		for (i = best = 0; i < s->model.leaves.nr; i++)
+			if (ns[i] > ns[best])
+				best = i;
+		if (!s->model.leaves.nr || !ns[best])
+			break;
+		names[k] = leaves[best].name;
+		ns[best] = 0;
+	}
+	cmdline__join(buf, size, names, " and ");
+	free(ns);
+}
+
+/*
+ * Names the kernels that there are: reads the recordings a second time, without filters.
+ * @buf: gets "" if there is no kernel, or if the recordings cannot be read
+ */
+static void find_largest_kernels(struct options *o, const struct reader *r, char *buf, size_t size)
+{
+	struct progress progress = { 0 };
+	struct session_opts opts = options__session(o, 0, &progress);
+	struct session s;
+
+	*buf = '\0';
+	opts.filter = NULL;
+	if (session__init(&s, &opts))
+		return;
+	if (!session__process(&s, r, o->nr_inputs))
+		print_largest_kernels(&s, buf, size);
+	session__exit(&s);
+}
+
+/* Prints that nothing passes the filters, and names that would pass. */
+static void report_nothing(struct options *o, const struct session *s, const struct reader *r)
+{
+	char there[1024] = "", gpus[256] = "";
+	size_t i, len;
+
+	if (filter__given(&o->filter, FILTER_KERNEL))
+		find_largest_kernels(o, r, there, sizeof(there));
+	for (i = len = 0; i < s->model.gpus.list.nr && len < sizeof(gpus); i++)
+		if (s->model.gpus.list.v[i].used)
+			len += snprintf(gpus + len, sizeof(gpus) - len, "%s%" PRIu32,
+					len ? ", " : "", s->model.gpus.list.v[i].number);
+	if (!filter__given(&o->filter, FILTER_DEVICE))
+		*gpus = '\0';
+	complain("nothing in the recording matches %s%s%s%s%s", o->filter.text.v,
+		 *there ? ": the largest kernels are " : "", there,
+		 *gpus ? ": the GPUs of the recording are " : "", gpus);
+}
+
 static int merge(struct options *o, const struct reader *r)
 {
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
@@ -346,6 +412,11 @@ static int merge(struct options *o, const struct reader *r)
 	}
 
 	nothing = session__is_empty(&s);
+	if (nothing && !o->output && o->format->format == format__find("text")->format) {
+		report_nothing(o, &s, r);
+		ret = EXIT_LOSS;
+		goto out_session;
+	}
 	screen = screen__open(o);
 	err = writers__write(o, &s, events, &folded);
 	if (!err)
@@ -354,7 +425,7 @@ static int merge(struct options *o, const struct reader *r)
 	if (err)
 		goto out_session;
 	if (nothing)
-		complain("nothing in the recording matches %s", o->filter.text.v);
+		report_nothing(o, &s, r);
 	ret = session__exit_status(&s, o->strict);
 	if (importer__damaged(&o->importer))
 		ret = EXIT_BAD;
@@ -382,6 +453,20 @@ static int compare_growth(struct options *o, const struct diff *d)
 	if (nr < 0)
 		complain_error(&o->memory, o->inputs[0], nr);
 	return nr < 0 ? EXIT_BAD : nr ? EXIT_LOSS : EXIT_OK;
+}
+
+#define UNEQUAL_PERCENT	10		/* runs with a larger difference of launches are unequal */
+
+/* Says if the two runs did not do equally much. */
+static void report_unequal(const struct loss *a, const struct loss *b)
+{
+	uint64_t less = min_t(uint64_t, a->nr_launches, b->nr_launches);
+	uint64_t more = max_t(uint64_t, a->nr_launches, b->nr_launches);
+
+	if (!less || (more - less) * 100 <= less * UNEQUAL_PERCENT)
+		return;
+	complain("B made %.3g times as many launches as A: --normalize launches compares per "
+		 "launch", (double)b->nr_launches / a->nr_launches);
 }
 
 /* Runs the command "diff". @r: the two recordings, A and B. */
@@ -435,6 +520,8 @@ static int compare(struct options *o, const struct reader *r)
 		complain("nothing in the recordings matches %s", o->filter.text.v);
 		ret = max_t(int, ret, EXIT_LOSS);
 	}
+	if (!o->which && o->normalize == NORMALIZE_NONE)
+		report_unequal(&s[0].sums.loss, &s[1].sums.loss);
 	if (options__given(o, "fail-over") && !o->which)
 		ret = max_t(int, ret, compare_growth(o, &d));
 out_diff:
@@ -454,6 +541,7 @@ static int run_command(struct options *o, const struct reader *r)
 	const struct feature_command *command = o->command->command;
 	struct folded_result folded = { 0 };
 	void *state = command->new(&opts);
+	const char *lacks;
 	int err, ret = EXIT_BAD;
 	struct screen screen;
 	struct session s;
@@ -472,6 +560,12 @@ static int run_command(struct options *o, const struct reader *r)
 	progress__clear(&progress);
 	if (err) {
 		complain_error(&o->memory, o->inputs[s.passes.input], err);
+		goto out;
+	}
+	lacks = command->lacks ? command->lacks(state) : NULL;
+	if (lacks) {
+		complain("%s: %s", o->command->name, lacks);
+		ret = EXIT_LOSS;
 		goto out;
 	}
 	screen = screen__open(o);
@@ -506,6 +600,7 @@ static int dump(struct options *o, const struct reader *r)
 static int open_inputs(struct options *o, struct reader *readers, size_t nr)
 {
 	struct stat *stats = calloc(nr + 1, sizeof(*stats));
+	char instead[OPTIONS_MAX_INSTEAD];
 	size_t i, k;
 	int err = 0;
 
@@ -521,8 +616,7 @@ static int open_inputs(struct options *o, struct reader *readers, size_t nr)
 		}
 		if (err) {
 			complain("%s %s%s", readers[i].name, readers[i].error,
-				 err == -ENOENT && !strcmp(o->inputs[i], "xpu.data") ?
-				 ": xpuload makes one" : "");
+				 err == -ENOENT ? options__instead(o->inputs[i], instead) : "");
 			break;
 		}
 		/* A dump reads no other files, so root is not a danger. */
@@ -594,7 +688,7 @@ static int parse(struct options *o, int argc, char **argv, size_t which, char **
 }
 
 /* Merges, compares or converts. Return: the exit status. */
-static int run(struct options *o)
+static int run_once(struct options *o)
 {
 	struct reader *readers;
 	int ret = EXIT_BAD;
@@ -629,6 +723,29 @@ static int run(struct options *o)
 		reader__close(&readers[i]);
 out:
 	free(readers);
+	return ret;
+}
+
+/* Runs the command; a picture is drawn of its lines. Return: the exit status. */
+static int run(struct options *o)
+{
+	const char *output = o->output;
+	char lines[PICTURE_MAX_NAME];
+	int fd, ret;
+
+	if (!o->picture)
+		return run_once(o);
+	fd = picture__open(lines);
+	if (fd < 0) {
+		complain("%s: cannot be drawn: %s", output, strerror(-fd));
+		return EXIT_BAD;
+	}
+	o->output = lines;
+	ret = run_once(o);
+	if (ret == EXIT_BAD)
+		close(fd);
+	else if (picture__draw(fd, output, o->inputs[0], options__unit_name(o)))
+		ret = EXIT_BAD;
 	return ret;
 }
 

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# fold.sh [--svg] [-o FILE] [--unit UNIT] [--title TEXT] [xpu.data]
+# fold.sh [--svg] [-o FILE] [--unit UNIT] [--title TEXT] [--folded FILE | xpu.data]
 #
 # Folds a recording: one line for each call path, to stdout or FILE. With --svg draws the flame
 # graph, through flamegraph.pl or inferno-flamegraph, whichever is installed. '-' is stdin, or
-# stdout.
+# stdout. --folded: FILE has the lines already.
 
 set -u
 
@@ -15,17 +15,18 @@ die() {
 }
 
 usage() {
-	sed -n 's/^# \{0,1\}//; 4,7p' "$0"
+	sed -n 's/^# \{0,1\}//; 4,8p' "$0"
 	exit "$1"
 }
 
-svg='' out=- unit=us title='' data=''
+svg='' out=- unit=us title='' data='' folded=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--svg)		svg=1 ;;
 	-o|--output)	[ $# -gt 1 ] || usage 2 >&2; out=$2; shift ;;
 	--unit)		[ $# -gt 1 ] || usage 2 >&2; unit=$2; shift ;;
 	--title)	[ $# -gt 1 ] || usage 2 >&2; title=$2; shift ;;
+	--folded)	[ $# -gt 1 ] || usage 2 >&2; folded=$2; shift ;;
 	-h|--help)	usage 0 ;;
 	-?*)		echo "fold.sh: unknown option $1" >&2; usage 2 >&2 ;;
 	*)		[ -z "$data" ] || usage 2 >&2; data=$1 ;;
@@ -41,7 +42,7 @@ for xpumerge in "${XPUMERGE:-}" "$here/xpumerge" "$here/../../bin/xpumerge" \
 	[ -n "$xpumerge" ] && [ -x "$xpumerge" ] && break
 	xpumerge=''
 done
-[ -n "$xpumerge" ] || die "cannot find xpumerge: name it in XPUMERGE"
+[ -n "$xpumerge$folded" ] || die "cannot find xpumerge: name it in XPUMERGE"
 
 # Status 1: the recording is incomplete, and all that it has was written.
 [ -n "$svg" ] || exec "$xpumerge" -i "$data" -f folded --unit "$unit" -o "$out"
@@ -50,8 +51,13 @@ tmp=$(mktemp -d "${TMPDIR:-/tmp}/fold.XXXXXX") || die "cannot make a temporary d
 part=
 trap 'rm -rf "$tmp"; [ -z "$part" ] || rm -f -- "$part"' EXIT
 trap 'exit 130' INT TERM HUP
-"$xpumerge" -i "$data" -f folded --unit "$unit" -o "$tmp/folded"
-status=$?
+status=0
+if [ -n "$folded" ]; then
+	cat "$folded" >"$tmp/folded" || exit 2
+else
+	"$xpumerge" -i "$data" -f folded --unit "$unit" -o "$tmp/folded"
+	status=$?
+fi
 [ $status -le 1 ] || exit $status
 
 for draw in "$(command -v flamegraph.pl)" /usr/share/perl5/Devel/NYTProf/flamegraph.pl \

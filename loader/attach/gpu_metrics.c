@@ -15,7 +15,7 @@
 #include "base/child.h"
 #include "base/host_clock.h"
 #include "base/msg.h"
-#include "base/own_files.h"
+#include "own_files.h"
 #include "record.h"
 #include "record/writer.h"
 #include "xpu_record.h"

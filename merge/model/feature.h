@@ -208,6 +208,8 @@ struct feature_command {
 	void (*free)(void *command);
 	int (*finish)(void *command, const struct session *s);	/* Called when all recordings were
 								 * read. */
+	/* Return: why there is nothing to write, after finish(); NULL: there is. */
+	const char *(*lacks)(const void *command);
 	const struct feature_writer *writers;
 };
 

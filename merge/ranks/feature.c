@@ -245,6 +245,13 @@ static int command__finish(void *r, const struct session *s)
 	return ranks__finish(r, s);
 }
 
+static const char *command__lacks(const void *r)
+{
+	return ranks__have_nccl(r) ? NULL :
+	       "no operations of NCCL in these recordings: xpuload records them in programs that "
+	       "call NCCL, unless --nvtx=off or --cpu-only leaves them out";
+}
+
 static int command__write_text(const void *r, FILE *f, const struct write_opts *o)
 {
 	const struct ranks_opts opts = {
@@ -269,6 +276,7 @@ static const struct feature_command command = {
 	.new = command__new,
 	.free = command__free,
 	.finish = command__finish,
+	.lacks = command__lacks,
 	.writers = (const struct feature_writer[]){
 		{ "text", command__write_text }, { "html", command__write_html }, { NULL, NULL },
 	},

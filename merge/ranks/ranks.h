@@ -16,6 +16,7 @@
 #ifndef MERGE_RANKS_H
 #define MERGE_RANKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -156,6 +157,9 @@ int ranks__finish(struct ranks *r, const struct session *s);
  * or -ENOMEM.
  */
 int ranks__find_late(struct ranks *r, const struct model *m);
+
+/* Return: whether any rank communicated, by NCCL or by other kernels. */
+bool ranks__have_nccl(const struct ranks *r);
 
 /* Return: the name that the operations of a unit have in the list of collectives. */
 const char *ranks__unit_name(const struct model *m, const struct nccl_unit *u);

@@ -334,6 +334,17 @@ static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNT
 	return ARRAY_SIZE(all);
 }
 
+bool ranks__have_nccl(const struct ranks *r)
+{
+	struct count counts[MAX_COUNTS];
+	size_t i, nr = ranks__counts(r, counts);
+
+	for (i = 0; i < nr; i++)
+		if (counts[i].n)
+			return true;
+	return r->others.nr;
+}
+
 void ranks__print_account(const struct ranks *r, FILE *f)
 {
 	const struct nccl_counts *c = &nccl__of(&r->s->model)->counts;

@@ -34,30 +34,53 @@ static int reader__fail(struct reader *r, int err, const char *fmt, ...)
 	return err;
 }
 
-/* Return: advice on how to read a file of another tool; or "". */
+/* Files of other kinds, by their first bytes or by the suffix of their name, and their readers. */
+static const struct {
+	const char *begin, *suffix, *advice;
+} others[] = {
+	{ "SQLite format 3", NULL, "--nsys reads exports of Nsight Systems" },
+	{ "PERFILE2", NULL, "--cpu reads what perf recorded" },
+	{ "<!DOCTYPE html", NULL, "it is a page: open it in a browser; the recording that the page "
+				  "shows is another file" },
+	{ "<?xml", NULL, "it is a picture: open it in a browser" },
+	{ "{", NULL, "--gpu reads traces in JSON" },
+	{ "[", NULL, "--gpu reads traces in JSON" },
+	{ "\x1f\x8b", NULL, "it is compressed: --gpu reads compressed traces" },
+	{ "\177ELF", NULL, "it is a program: xpuload records it" },
+	{ NULL, ".nsys-rep", "nsys export --type sqlite makes a file of it that --nsys reads" },
+	{ NULL, ".qdrep", "nsys export --type sqlite makes a file of it that --nsys reads" },
+	{ NULL, ".ncu-rep", "only ncu reads it" },
+	{ NULL, ".folded", "flamegraph.pl and speedscope read it" },
+	{ NULL, ".py", "xpuload python3 FILE records a program" },
+};
+
+/* Return: advice on how to read a file of another kind; NULL: its kind is unknown. */
 static const char *reader__advice(const struct reader *r)
 {
-	static const char sqlite[] = "SQLite format 3", perf[8] = "PERFILE2";
+	size_t i, len;
 
-	if (!memcmp(r->base, sqlite, min_t(size_t, r->size, sizeof(sqlite))))
-		return ": --nsys reads exports of Nsight Systems";
-	if (!memcmp(r->base, perf, min_t(size_t, r->size, sizeof(perf))))
-		return ": --cpu reads what perf recorded";
-	if (r->base[0] == '{' || r->base[0] == '[')
-		return ": --gpu reads traces in JSON";
-	return "";
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		len = others[i].begin ? strlen(others[i].begin) : 0;
+		if (len ? r->size >= len && !memcmp(r->base, others[i].begin, len) :
+			  has_suffix(r->name, others[i].suffix))
+			return others[i].advice;
+	}
+	return NULL;
 }
 
 static int reader__check_header(struct reader *r)
 {
 	static const char magic[8] = XPU_FILE_MAGIC;
 	struct xpu_file_header *h = &r->header;
+	const char *advice;
 
 	if (!r->size)
 		return reader__fail(r, -EINVAL, "is empty: nothing was recorded");
-	if (memcmp(r->base, magic, min_t(size_t, r->size, sizeof(magic))))
-		return reader__fail(r, -EINVAL, "is not a recording of xpuload (wrong magic)%s",
-				    reader__advice(r));
+	if (memcmp(r->base, magic, min_t(size_t, r->size, sizeof(magic)))) {
+		advice = reader__advice(r);
+		return reader__fail(r, -EINVAL, "is not a recording of xpuload (wrong magic)%s%s",
+				    advice ? ": " : "", advice ?: "");
+	}
 	if (r->size < sizeof(*h))
 		return reader__fail(r, -EINVAL,
 				    "is too short to be a recording: %zu bytes, header %zu",
@@ -149,7 +172,9 @@ int reader__open(struct reader *r, const char *path)
 		goto out_close;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		err = reader__fail(r, -EINVAL, "is not a regular file");
+		err = reader__fail(r, -EINVAL, S_ISDIR(st.st_mode) ?
+				   "is a directory: name the recordings in it, as in DIR/*.data" :
+				   "is not a regular file");
 		goto out_close;
 	}
 	if ((uintmax_t)st.st_size > SIZE_MAX) {

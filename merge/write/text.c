@@ -281,6 +281,18 @@ bool text__has_column(const char *table, const char *column, bool in_bytes)
 	return false;
 }
 
+void text__columns(const char *table, const char *keys[TEXT_MAX_COLUMNS])
+{
+	const struct section *section;
+	size_t i, k, nr = 0;
+
+	for (i = 0; (section = section__at(i)); i++)
+		for (k = 0; k < section->nr_columns && nr + 1 < TEXT_MAX_COLUMNS; k++)
+			if (section->columns[k].key && (!table || !strcmp(section->name, table)))
+				keys[nr++] = section->columns[k].key;
+	keys[nr] = NULL;
+}
+
 bool text__is_in_bytes(const char *table)
 {
 	const struct section *section;

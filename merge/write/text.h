@@ -29,6 +29,11 @@ struct text_opts {
  */
 bool text__has_column(const char *table, const char *column, bool in_bytes);
 
+#define TEXT_MAX_COLUMNS	512	/* more than all tables have */
+
+/* Lists the keys of the columns of a table, or of all tables if it is NULL, up to a NULL. */
+void text__columns(const char *table, const char *keys[TEXT_MAX_COLUMNS]);
+
 /* Return: whether that table is shown where results are bytes, and only there. */
 bool text__is_in_bytes(const char *table);
 

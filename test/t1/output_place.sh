@@ -111,7 +111,7 @@ refuse export.sqlite 'not a recording .*: --nsys reads' "an SQLite file"
 refuse newer.data 'version 3.[0-9]*, newer than the 2.x' "a newer version"
 { head -c 8 xpu.data; printf '\001\002\003\004'; tail -c +13 xpu.data; } >endian.data
 refuse endian.data 'other endianness' "another endianness"
-refuse . 'not a regular file' "a directory"
+refuse . 'is a directory: name the recordings in it' "a directory"
 refuse /dev/null 'not a regular file' "a device"
 refuse missing.data 'No such file' "a missing file"
 mkdir none && cd none || exit 1

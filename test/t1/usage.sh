@@ -177,7 +177,8 @@ python_lines, cpu_functions, nvtx_ranges, processes, devices, streams, threads, 
 gpu_metrics, kernel_metrics, path_metrics, memory_devices, memory_moments, memory_holders, \
 memory_leaks, memory_churn, memory_failures or memory_migrations" \
 	"--table x"
-merge "a.svg: fold.sh --svg, in scripts/ or lib/xpuload/, draws one; or take .html" "-o a.svg"
+merge "-f pprof -o a.svg: the name's suffix stands for a picture: leave out -f, or take the suffix .pb.gz" \
+	"-f pprof -o a.svg"
 merge "xpu.data.gz: no format has this suffix, perhaps .data: give one with -f (--help lists them)" \
 	"-o xpu.data.gz"
 

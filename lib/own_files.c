@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: GPL-3.0-or-later
-#include "base/own_files.h"
+// SPDX-License-Identifier: MIT
+#include "own_files.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
-/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* SPDX-License-Identifier: MIT */
 /* own_files.h - finds xpuload's own files: installed, portable or in a build tree */
-#ifndef XPU_LOADER_OWN_FILES_H
-#define XPU_LOADER_OWN_FILES_H
+#ifndef LIB_OWN_FILES_H
+#define LIB_OWN_FILES_H
 
 #include <stddef.h>
 
@@ -17,4 +17,4 @@
  */
 int own_files__find(const char *name, char *path, size_t len);
 
-#endif /* XPU_LOADER_OWN_FILES_H */
+#endif /* LIB_OWN_FILES_H */

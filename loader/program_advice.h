@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* program_advice.h - what to do when COMMAND cannot be run, or when the shim will not be loaded */
+#ifndef XPU_LOADER_PROGRAM_ADVICE_H
+#define XPU_LOADER_PROGRAM_ADVICE_H
+
+#include <stddef.h>
+
+/*
+ * Puts text for the user into @buf: ": ...", or "". @name: COMMAND, which could not be run; @err:
+ * why not
+ */
+void program_advice__on_error(const char *name, int err, char *buf, size_t size);
+
+/* Return: why the shim will not be loaded where @name runs, and what to do; NULL: it may be. */
+const char *program_advice__on_start(const char *name);
+
+#endif /* XPU_LOADER_PROGRAM_ADVICE_H */
