@@ -133,14 +133,13 @@ static void print_blame(const struct recorder_stats *st)
 /* Warns if --capture recorded nothing: its range or number may be misspelled. */
 static void warn_of_no_window(const struct report *r)
 {
-	const char *what = r->opts->capture.what;
+	const char *what = r->opts->capture.what, *advice = "";
 
 	if (!what || !r->stats.nr_cuda_processes || r->stats.nr_launches)
 		return;
-	msg__warn("--capture %s: no launch was made while a window was open%s", what,
-		  strncmp(what, XPU_CAPTURE_NVTX, strlen(XPU_CAPTURE_NVTX)) ? "" :
-		  ": without --capture, xpumerge --table nvtx_ranges lists the ranges that the "
-		  "program opens");
+	if (!strncmp(what, XPU_CAPTURE_NVTX, strlen(XPU_CAPTURE_NVTX)))
+		advice = ": without --capture, xpumerge --table nvtx_ranges lists the ranges";
+	msg__warn("--capture %s: no launch was made while a window was open%s", what, advice);
 }
 
 /* Warns if no GPU's API was recorded. Return: whether it warned. */

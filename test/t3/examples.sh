@@ -30,10 +30,13 @@ END
 cp "$XPU_BUILD/workload/exact" app
 export SLURM_PROCID=0 SLURM_JOB_ID=7 SLURM_SUBMIT_DIR="$PWD" RANK=0 PYTHONDONTWRITEBYTECODE=1
 start_dormant a -t 2
-for name in main branch rank0; do
+for name in main branch; do
 	xpuload -q -o $name.data ./app -t 2 -n 500 >/dev/null 2>&1
 done
-RANK=1 SLURM_PROCID=1 xpuload -q -o rank1.data ./app -t 2 -n 500 >/dev/null 2>&1
+for rank in 0 1; do
+	RANK=$rank SLURM_PROCID=$rank xpuload -q -o rank$rank.data \
+		"$XPU_BUILD/workload/nccl" 2 20 0 >/dev/null 2>&1
+done
 
 # The pages read files that tools of AMD, Intel and PyTorch write.
 gen() {		# gen TOOL FILE ARG...

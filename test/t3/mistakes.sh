@@ -184,7 +184,7 @@ answer 2 "--to: expected a time after --from" "38: --to before --from" \
 	"$merge" --from 2 --to 1 a.data
 answer 125 "--capture nvtx:\\[: .*[Rr]egular expression|--capture nvtx:\\[: .*\\[" \
 	"39: an invalid expression" "$load" --capture 'nvtx:[' ./app
-say 0 "--capture nvtx:train: no launch was made while a window was open: .*nvtx_ranges" \
+say 0 "--capture nvtx:train: no launch was made while a window was open: .*lists the ranges" \
 	"40: a window that never opens" "$load" --capture nvtx:train -o c.data ./app -n 100
 say 0 "another program" "41: another program samples the GPU" \
 	env XPU_SIM_PM=busy "$load" --gpu-metrics -o m.data ./app -n 100
