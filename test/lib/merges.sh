@@ -30,11 +30,13 @@ fails() {
 	is "$(wc -l <log)" 1 "$name: prints one line"
 }
 
-# apis TABLE INPUT: the numbers in the table's column "api", with how often they occur
+# apis TABLE OPTIONS...: the numbers in the table's column "api", with how often they occur
 apis() {
-	xpumerge --gpu "$2" -o tables/ 2>log
+	table=$1
+	shift
+	xpumerge "$@" -o tables/ 2>log
 	# shellcheck disable=SC2046 # file names without blanks
-	"$XPU_BUILD/unparquet" $(find "tables/$1" -name '*.parquet') | awk -F'\t' '
+	"$XPU_BUILD/unparquet" $(find "tables/$table" -name '*.parquet') | awk -F'\t' '
 		NR == 1 { for (i = 1; i <= NF; i++) if ($i == "api") col = i; next }
 		{ n[$col]++ } END { for (api in n) printf "%s: %d\n", api, n[api] }' | sort |
 		tr '\n' ' '

@@ -55,7 +55,7 @@ like "$(xpumerge --gpu p.json --csv --table api_calls 2>/dev/null)" \
 
 opencl=$(grep -o '"t"[^}]*"CL_Flow_H2D' p.json | wc -l)
 zero=$(grep -o '"t"[^}]*"Flow_H2D' p.json | wc -l)
-is "$(apis device p.json)" "1: $opencl 3: $zero " "tables say OpenCL and Level Zero"
+is "$(apis device --gpu p.json)" "1: $opencl 3: $zero " "tables say OpenCL and Level Zero"
 
 # ---- one file by hand: waits, and names that only look like ones of unitrace
 
@@ -107,7 +107,8 @@ cat >wanted <<'END'
 [unknown];[no stack];zeEventHostSynchronize;[GPU_Wait]k 9000
 END
 same "PyTorch: a wait and its record are one wait" wanted --gpu s.json
-is "$(apis launches s.json) $(apis device s.json)" "4: 1  4: 1 " "PyTorch: tables say SYCL"
+is "$(apis launches --gpu s.json) $(apis device --gpu s.json)" "4: 1  4: 1 " \
+	"PyTorch: tables say SYCL"
 
 # ---- damaged or strange contents
 

@@ -122,9 +122,9 @@ done
 gen m counters=900 only_counted=1
 same "kernels that only the counters have" m.folded --gpu m
 gen m only_hsa=1
-is "$(apis device m)" "2: 45 " "device work of HSA calls has the number of HIP"
+is "$(apis device --gpu m)" "2: 45 " "device work of HSA calls has the number of HIP"
 sed -i 's/"hsa_api"/"no_api"/' m
-is "$(apis device m)" "2: 45 " "device work without calls has the number of HIP"
+is "$(apis device --gpu m)" "2: 45 " "device work without calls has the number of HIP"
 
 gen r.json seed=1
 gzip -c r.json >r.json.gz

@@ -4,6 +4,7 @@
 # device time that the program reads itself, through BPF and through shared memory; waits, memory.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/opencl_checks.sh"
+. "$XPU_SRC/test/lib/merges.sh"
 need root bpf shim opencl
 quiet_sanitizers
 
@@ -78,7 +79,7 @@ is "$(awk '{ d = $2 - $4; print (d >= 0 && d < 5000) }' late.verdict)" 1 \
 	"attached late: only launches in flight at the end are without device work"
 
 # A program sees the same with the shim, whatever it does.
-for case in nulls:2 events:1100 queues:1000 released:2 user:2 order:200 copies:21 buffers:5 \
+for case in nulls:2 events:1100 queues:1000 released:2 user:2 order:200 copies:24 buffers:5 \
 	threads:1000 forks:2 subdevices:2; do
 	launches=${case#*:} case=${case%:*}
 	"$odd" $case >bare.out 2>&1
@@ -98,7 +99,7 @@ like "$(cat buffers.folded)" \
 	';buffers;clEnqueueCommandBufferKHR;\[GPU_Kernel\]\[command buffer\] 5$' \
 	"a command buffer is one piece of work"
 is "$(sed -n 's/.*;copies;\(clEnqueue[A-Za-z]*\);\[GPU_\([A-Za-z]*\)\].* 1$/\1 \2/p' copies.folded |
-	sort | uniq | wc -l)" 19 "copies and fills of each kind have the names of their calls"
+	sort | uniq | wc -l)" 21 "copies and fills of each kind have the names of their calls"
 is "$(xpumerge -i subdevices.data -f folded --unit count 2>/dev/null |
 	grep -c '\[GPU[0-9]_Kernel\]on_part 1$')" 2 "sub-devices have numbers of their own"
 
@@ -145,5 +146,10 @@ if [ -x "$XPU_BUILD/workload/cl_pair" ]; then
 		"calls of CUDA have their names"
 	like "$(cat pair.folded)" 'site_13;clEnqueueNDRangeKernel;\[GPU[0-9]*_Kernel\]kernel_13' \
 		"calls of OpenCL have their names"
+	cuda=$(awk '/;__cudaLaunchKernel;/ { nr += $NF } END { print nr }' pair.folded)
+	for table in launches device; do
+		is "$(apis $table -i pair.data)" "0: $cuda 1: $((12000 - cuda)) " \
+			"the table $table says the API of each row"
+	done
 fi
 done_testing

@@ -4,6 +4,7 @@
 # a launch is its call. On a real device of this machine (PoCL).
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/opencl_checks.sh"
+. "$XPU_SRC/test/lib/merges.sh"
 need root bpf shim opencl
 quiet_sanitizers
 
@@ -60,6 +61,8 @@ is "$(verdict exact)" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" 
 	"--api: every launch is matched, under its own site"
 is "$(table exact | grep clEnqueueNDRangeKernel | cut -d' ' -f2)" 20000 \
 	"--api: every launch of 8 threads is a call"
+is "$(apis calls -i exact.data)" "1: $(table exact | awk '{ nr += $2 } END { print nr }') " \
+	"the table calls says that each is of OpenCL"
 like "$(cat exact.folded)" ';launcher;site_03;clEnqueueNDRangeKernel;\[GPU_Kernel\]kernel_03 ' \
 	"--api: frames below the call are left out"
 xpuload --api=all --memory -o memory.data "$odd" memory >/dev/null 2>load.log

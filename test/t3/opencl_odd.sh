@@ -91,17 +91,43 @@ ok $? "files: memory of the first file is held in the others: $(wc -l <with)"
 xpumerge files.data.* -f folded --unit count -o all.folded 2>merge.log
 like "$(cat merge.log)" 'launches 60 matched 60 .* lost 0' "files: all launches are in them"
 
-# After xpuload has left, launches cost what they cost before it came.
-LD_PRELOAD=$XPU_SHIM "$exact" -t 1 -n 300000 -e none -T >before.out 2>&1
-LD_PRELOAD=$XPU_SHIM "$exact" -t 1 -n 300000 -e none -T >after.out 2>&1 &
+# While xpuload records, each launch asks the driver for an event. Before and after, none does.
+# The layer below the shim counts the launches that reach the driver, and those with an event.
+OPENCL_LAYERS=$XPU_BUILD/workload/cl_layer.so CL_LAYER_COUNTS=counts LD_PRELOAD=$XPU_SHIM \
+	"$exact" -t 2 -n 100000000 -e none >/dev/null 2>&1 &
 pid=$!
-sleep 0.5
-xpuload -p $pid --duration 0.2 -o left.data 2>load.log
-is $? 0 "attached, and left"
-wait $pid
-cost() {
-	grep -o '^[0-9]* ns of the thread' $1.out
+launches() {
+	[ -s counts ] && od -An -v -t u8 -j 0 -N 8 counts | tr -d ' ' || echo 0
 }
-diag "CPU time of a launch: $(cost before), after xpuload has left: $(cost after)"
-is "$(head -n 1 after.out)" "300000 launches" "the program goes on"
+events() {
+	od -An -v -t u8 -j 8 -N 8 counts | tr -d ' '
+}
+goes_on() {		# goes_on: waits until the program has made 1,000 more launches
+	from=$(launches) i=0
+	while [ "$(launches)" -lt $((from + 1000)) ]; do
+		i=$((i + 1))
+		[ $i -lt 600 ] || return 1
+		sleep 0.1
+	done
+}
+goes_on
+ok $? "dormant: the program launches"
+is "$(events)" 0 "dormant: no launch asks the driver for an event"
+xpuload -p $pid --duration 0.3 -o left.data 2>load.log
+is $? 0 "attached, and left" || diag "$(cat load.log)"
+[ "$(events)" -gt 0 ]
+ok $? "attached: launches asked for events"
+# Calls that began before xpuload left may still ask.
+goes_on
+before=$(events)
+goes_on
+ok $? "after xpuload has left, the program launches"
+is "$(events)" "$before" "after xpuload has left, no launch asks the driver for an event"
+verdict left >left.verdict
+recorded=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' left.verdict)
+diag "$(cat left.verdict); launches with an event: $before"
+[ "${recorded:-0}" -gt 0 ] && [ "$recorded" -le "$before" ]
+ok $? "the launches with an event are the recorded ones"
+kill $pid
+wait $pid 2>/dev/null
 done_testing

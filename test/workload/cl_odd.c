@@ -224,8 +224,13 @@ static void copies(void)
 			      NULL, NULL, &err);
 	count(err);
 	count(clEnqueueUnmapMemObject(queue, image, p, 0, NULL, NULL));
+	count(clEnqueueMigrateMemObjects(queue, 1, &buffer, CL_MIGRATE_MEM_OBJECT_HOST, 0, NULL,
+					 NULL));
+	count(clEnqueueMigrateMemObjects(queue, 1, &buffer, 0, 0, NULL, NULL));
 	svm = clSVMAlloc(cl_ctx, CL_MEM_READ_WRITE, 4096, 0);
 	if (svm) {
+		count(clEnqueueSVMMigrateMem(queue, 1, (const void **)&svm, NULL, 0, 0, NULL,
+					     NULL));
 		count(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_WRITE, svm, 4096, 0, NULL, NULL));
 		count(clEnqueueSVMUnmap(queue, svm, 0, NULL, NULL));
 		count(clEnqueueSVMMemFill(queue, svm, &zero, 4, 1024, 0, NULL, NULL));

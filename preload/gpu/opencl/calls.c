@@ -105,7 +105,6 @@
 	CALL(clLinkProgram, 9)						\
 	CALL(clUnloadPlatformCompiler, 1)				\
 	CALL(clGetKernelArgInfo, 6)					\
-	CALL(clEnqueueMigrateMemObjects, 7)				\
 	CALL(clEnqueueMarkerWithWaitList, 4)				\
 	CALL(clEnqueueBarrierWithWaitList, 4)				\
 	CALL(clCreateFromGLTexture, 6)					\
@@ -122,7 +121,6 @@
 	CALL(clGetKernelSubGroupInfoKHR, 8)				\
 	CALL(clCloneKernel, 2)						\
 	CALL(clCreateProgramWithIL, 4)					\
-	CALL(clEnqueueSVMMigrateMem, 8)					\
 	CALL(clGetDeviceAndHostTimer, 3)				\
 	CALL(clGetHostTimer, 2)						\
 	CALL(clGetKernelSubGroupInfo, 8)				\

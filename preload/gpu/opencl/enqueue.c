@@ -338,6 +338,20 @@ ENQUEUES(clEnqueueSVMUnmap, copies(&e, CALL_clEnqueueSVMUnmap, HTOD, 0, false), 
 	 (cl_command_queue queue, void *memory, WAITS),
 	 queue, memory)
 
+/* The driver moves the objects that are elsewhere, so the number of bytes is unknown. */
+#define MIGRATES(name)	\
+	copies(&e, CALL_##name, flags & CL_MIGRATE_MEM_OBJECT_HOST ? DTOH : UNKNOWN, 0, false)
+
+ENQUEUES(clEnqueueMigrateMemObjects, MIGRATES(clEnqueueMigrateMemObjects), false,
+	 (cl_command_queue queue, cl_uint nr, const cl_mem *objects, cl_mem_migration_flags flags,
+	  WAITS),
+	 queue, nr, objects, flags)
+
+ENQUEUES(clEnqueueSVMMigrateMem, MIGRATES(clEnqueueSVMMigrateMem), false,
+	 (cl_command_queue queue, cl_uint nr, const void **memory, const size_t *bytes,
+	  cl_mem_migration_flags flags, WAITS),
+	 queue, nr, memory, bytes, flags)
+
 static void *CL_API_CALL on_clEnqueueMapBuffer(cl_command_queue queue, cl_mem buffer,
 					       cl_bool blocks, cl_map_flags flags, size_t offset,
 					       size_t bytes, WAITS, cl_int *err)
@@ -469,6 +483,8 @@ void enqueue__fill(cl_icd_dispatch *table)
 	OPENCL_WATCH(table, clEnqueueSVMMemFill);
 	OPENCL_WATCH(table, clEnqueueSVMMap);
 	OPENCL_WATCH(table, clEnqueueSVMUnmap);
+	OPENCL_WATCH(table, clEnqueueMigrateMemObjects);
+	OPENCL_WATCH(table, clEnqueueSVMMigrateMem);
 	OPENCL_WATCH(table, clFinish);
 	OPENCL_WATCH(table, clWaitForEvents);
 }

@@ -51,6 +51,8 @@
 	CALL(clEnqueueSVMMemFill, COPY)					\
 	CALL(clEnqueueSVMMap, COPY)					\
 	CALL(clEnqueueSVMUnmap, COPY)					\
+	CALL(clEnqueueMigrateMemObjects, COPY)				\
+	CALL(clEnqueueSVMMigrateMem, COPY)				\
 	CALL(clFinish, WAIT)						\
 	CALL(clWaitForEvents, WAIT)					\
 	CALL(clCreateBuffer, ALLOCATION)				\
