@@ -450,7 +450,6 @@ static const struct cmdline_option rows[] = {
 
 	{ "pid", 0, "LIST", MANY(FILTER_PID),
 	  .heading = "Where and when:" },
-	{ "rank", 0, "LIST", MANY(FILTER_RANK) },
 	{ "tid", 0, "LIST", MANY(FILTER_TID) },
 	{ "comm", 0, "LIST", MANY(FILTER_COMM) },
 	{ "device", 0, "LIST", MANY(FILTER_DEVICE) },

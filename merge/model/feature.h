@@ -29,7 +29,8 @@
 	FEATURE(metrics)	\
 	FEATURE(memory)		\
 	FEATURE(migrations)	\
-	FEATURE(graphs)
+	FEATURE(graphs)		\
+	FEATURE(labels)
 
 #define FEATURE_ID(name)	FEATURE_##name,
 enum feature_id { FEATURES(FEATURE_ID) NR_FEATURES };
@@ -38,6 +39,7 @@ struct carry;
 struct cmdline_option;
 struct collect;
 struct json_out;
+struct labels;
 struct model;
 struct named_format;
 struct outfile;
@@ -300,6 +302,9 @@ struct feature {
 	/* Adds a recording whose model and sums were added. Its contents may be moved. */
 	int (*absorb)(void *state, void *from, struct remap *r);
 	int (*finish)(void *state, struct session *s);
+
+	/* Return: the labels of a process; NULL: it has none. At most one feature has this hook. */
+	const struct labels *(*labels)(const void *state, uint32_t proc);
 
 	/* ---- results; these get a session in which the feature may sleep */
 	void (*answer)(const struct session *s, FILE *f, const struct feature_answer *a);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "model/labels.h"
 
-#include <errno.h>
 #include <string.h>
 
 const char *label__name(uint32_t label)
@@ -16,60 +15,6 @@ const char *label__name(uint32_t label)
 	};
 
 	return label < ARRAY_SIZE(names) && names[label] ? names[label] : "label";
-}
-
-int labels__take(struct labels *l, struct strpool *strings, const struct xpu_record_label *rec,
-		 bool by_recorder)
-{
-	uint32_t text = rec->label - LABELS_FIRST_TEXT;
-	const char **to;
-
-	if (rec->label && rec->label <= LABELS_NR_NUMBERS) {
-		if (rec->number <= LABELS_MAX_NUMBER && !l->numbers[rec->label - 1])
-			l->numbers[rec->label - 1] = rec->number + 1;
-	} else if (XPU_LABEL_IS_TEXT(rec->label) && text < LABELS_NR_TEXTS && rec->bytes > 1) {
-		to = &l->texts[text];
-		if (!*to || by_recorder)
-			*to = strpool__intern(strings, rec->data, strlen(rec->data));
-		if (!*to)
-			return -ENOMEM;
-	} else {
-		return 0;
-	}
-	*(by_recorder ? &l->by_recorder : &l->by_shim) = true;
-	return 0;
-}
-
-static void inherit_text(struct labels *l, const struct labels *parent, enum xpu_label label)
-{
-	uint32_t i = label - LABELS_FIRST_TEXT;
-
-	if (!l->texts[i])
-		l->texts[i] = parent->texts[i];
-}
-
-void labels__inherit(struct labels *l, const struct labels *parent)
-{
-	size_t i;
-
-	if (!l->by_shim) {
-		for (i = 0; i < LABELS_NR_NUMBERS; i++)
-			if (!l->numbers[i])
-				l->numbers[i] = parent->numbers[i];
-		inherit_text(l, parent, XPU_LABEL_RUN);
-		inherit_text(l, parent, XPU_LABEL_NODE);
-		inherit_text(l, parent, XPU_LABEL_POD);
-		inherit_text(l, parent, XPU_LABEL_NAMESPACE);
-	}
-	if (!l->by_recorder) {
-		inherit_text(l, parent, XPU_LABEL_POD_UID);
-		inherit_text(l, parent, XPU_LABEL_CONTAINER);
-	}
-	/* Both Slurm's environment and its cgroup name the job and the step. */
-	if (!l->by_shim || !l->by_recorder) {
-		inherit_text(l, parent, XPU_LABEL_JOB);
-		inherit_text(l, parent, XPU_LABEL_STEP);
-	}
 }
 
 bool labels__any(const struct labels *l)

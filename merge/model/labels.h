@@ -25,21 +25,10 @@ struct labels {				/* all 0: none */
 						 * unknown */
 	const char *texts[LABELS_NR_TEXTS];	/* for each label - LABELS_FIRST_TEXT: the text, or
 						 * NULL */
-	bool by_shim, by_recorder;	/* the source has labels of this very process */
 };
 
 /* Return: the name of an enum xpu_label, such as "local_rank"; "label" for an unknown one. */
 const char *label__name(uint32_t label);
-
-/*
- * Takes a label. The first value of a label stays, except that the recorder's value replaces it.
- * Return: 0 or -ENOMEM.
- */
-int labels__take(struct labels *l, struct strpool *strings, const struct xpu_record_label *rec,
-		 bool by_recorder);
-
-/* Fills in the labels that a process inherits from its parent. */
-void labels__inherit(struct labels *l, const struct labels *parent);
 
 /* Return: a number; NO_INDEX if unknown. */
 static inline uint32_t labels__number(const struct labels *l, enum xpu_label label)

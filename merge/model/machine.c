@@ -69,7 +69,6 @@ void machine__exit(struct machine *m)
 {
 	machine__next(m);
 	array_free(&m->procs);
-	array_free(&m->labels);
 }
 
 int machine__add_event(struct machine *m, const struct xpu_record *rec)
@@ -101,31 +100,6 @@ int machine__proc(struct machine *m, uint32_t proc_id, uint32_t *idx)
 	if (!err)
 		err = idmap__put(&m->procs_by_id, proc_id, *idx);
 	return err;
-}
-
-struct labels *machine__own_labels(struct machine *m, uint32_t proc)
-{
-	uint32_t *labels = &m->procs.v[proc].labels;
-
-	if (!*labels) {
-		if (array_push(&m->labels, (struct labels){ 0 }))
-			return NULL;
-		*labels = m->labels.nr;
-	}
-	return &m->labels.v[*labels - 1];
-}
-
-int machine__inherit_labels(struct machine *m, uint32_t proc, uint32_t parent)
-{
-	struct labels *own;
-
-	if (!m->procs.v[parent].labels)
-		return 0;
-	own = machine__own_labels(m, proc);
-	if (!own)
-		return -ENOMEM;
-	labels__inherit(own, machine__labels(m, parent));
-	return 0;
 }
 
 int machine__add_process(struct machine *m, const struct xpu_record_process *rec)

@@ -19,7 +19,6 @@
 #include <stdint.h>
 
 #include "xpu_record.h"
-#include "model/labels.h"
 #include "model/maps.h"
 #include "util.h"
 
@@ -53,7 +52,6 @@ struct proc {
 	const char *name;			/* last name of the process; valid even after
 						 * machine__next() */
 	uint32_t recording;			/* number of the process's recording */
-	uint32_t labels;			/* 1 + index in machine.labels; 0: no labels */
 };
 
 struct machine_task;
@@ -62,7 +60,6 @@ struct machine_pid;
 struct machine {
 	struct strpool *strings;		/* owned by the caller */
 	ARRAY(struct proc) procs;
-	ARRAY(struct labels) labels;		/* labels of the processes that have any */
 	struct idmap procs_by_id;		/* the processes of this recording */
 	uint32_t recording;
 
@@ -108,26 +105,6 @@ int machine__finish(struct machine *m);
  * Return: 0 or -ENOMEM.
  */
 int machine__proc(struct machine *m, uint32_t proc_id, uint32_t *idx);
-
-/*
- * Return: the labels of a process, all 0 if it has none; valid until another process gets labels.
- */
-static inline const struct labels *machine__labels(const struct machine *m, uint32_t proc)
-{
-	static const struct labels none;
-	uint32_t labels = m->procs.v[proc].labels;
-
-	return labels ? &m->labels.v[labels - 1] : &none;
-}
-
-/*
- * Return: the labels of a process, to be changed; valid until another process gets labels. NULL if
- * memory is short.
- */
-struct labels *machine__own_labels(struct machine *m, uint32_t proc);
-
-/* Gives a process the labels of its parent that it inherits. Return: 0 or -ENOMEM. */
-int machine__inherit_labels(struct machine *m, uint32_t proc, uint32_t parent);
 
 /*
  * Return: the image of @pid at @time_ns; the earliest image if the time is before all images; or

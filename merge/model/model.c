@@ -52,15 +52,27 @@ const char *model__host(const struct model *m, uint32_t proc)
 	return m->nr_hosts > 1 ? m->inputs.v[m->machine.procs.v[proc].recording].host : "";
 }
 
+const struct labels *model__labels(const struct model *m, uint32_t proc)
+{
+	static const struct labels none;
+	const struct labels *labels = NULL;
+	unsigned int i;
+
+	for (i = 0; features[i] && !labels; i++)
+		if (features[i]->labels && m->features[i])
+			labels = features[i]->labels(m->features[i], proc);
+	return labels ?: &none;
+}
+
 const char *model__node(const struct model *m, uint32_t proc)
 {
-	return labels__text(machine__labels(&m->machine, proc), XPU_LABEL_NODE) ?:
+	return labels__text(model__labels(m, proc), XPU_LABEL_NODE) ?:
 	       m->inputs.v[m->machine.procs.v[proc].recording].host;
 }
 
 char *model__process_label(const struct model *m, uint32_t proc, enum process_label label)
 {
-	const struct labels *l = machine__labels(&m->machine, proc);
+	const struct labels *l = model__labels(m, proc);
 	const char *space = labels__text(l, XPU_LABEL_NAMESPACE), *text = NULL;
 	char *both;
 

@@ -17,6 +17,7 @@
 #include "model/chain.h"
 #include "model/feature.h"
 #include "model/gpu.h"
+#include "model/labels.h"
 #include "model/leaf.h"
 #include "model/loss.h"
 #include "model/machine.h"
@@ -124,6 +125,9 @@ uint32_t model__freq_hz(const struct model *m);
 /* Return: the host that a process ran on; "" if there is only one host. */
 const char *model__host(const struct model *m, uint32_t proc);
 
+/* Return: the labels of a process, all 0 if it has none. */
+const struct labels *model__labels(const struct model *m, uint32_t proc);
+
 /* the properties of a process that its labels give */
 enum process_label {
 	PROCESS_NODE,
@@ -149,7 +153,7 @@ const char *model__node(const struct model *m, uint32_t proc);
 /* Return: the rank of a process, or NO_INDEX. */
 static inline uint32_t model__rank(const struct model *m, uint32_t proc)
 {
-	return labels__number(machine__labels(&m->machine, proc), XPU_LABEL_RANK);
+	return labels__number(model__labels(m, proc), XPU_LABEL_RANK);
 }
 
 /* Return: the name to show for a process, which is its last name; never NULL or empty. */

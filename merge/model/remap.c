@@ -68,8 +68,7 @@ int remap__start(struct remap *r, struct model *m, const struct model *from)
 
 static int absorb_procs(struct model *m, const struct model *from, struct remap *r)
 {
-	struct labels *labels;
-	size_t i, k;
+	size_t i;
 	int err = 0;
 
 	for (i = 0; i < from->machine.procs.nr && !err; i++) {
@@ -77,16 +76,7 @@ static int absorb_procs(struct model *m, const struct model *from, struct remap 
 
 		proc.comm = remap__text(r, proc.comm);
 		proc.name = remap__text(r, proc.name);
-		proc.labels = 0;
 		err = array_push(&m->machine.procs, proc);
-		if (err || !from->machine.procs.v[i].labels)
-			continue;
-		labels = machine__own_labels(&m->machine, m->machine.procs.nr - 1);
-		if (!labels)
-			return -ENOMEM;
-		*labels = *machine__labels(&from->machine, i);
-		for (k = 0; k < LABELS_NR_TEXTS; k++)
-			labels->texts[k] = remap__text(r, labels->texts[k]);
 	}
 	for (i = 0; i < from->threads.nr && !err; i++) {
 		struct thread thread = from->threads.v[i];

@@ -166,24 +166,6 @@ static int collect__string(struct found *f, uint32_t proc, const struct xpu_reco
 	return data ? array_push(&f->string_defs, data) : -ENOMEM;
 }
 
-/* Takes a record of a label. Return: 0 or -ENOMEM. */
-static int collect__label(struct collect *c, uint32_t proc, const struct xpu_record_label *rec,
-			  bool by_recorder)
-{
-	struct model *m = c->model;
-	struct labels *labels = machine__own_labels(&m->machine, proc);
-
-	return labels ? labels__take(labels, &m->strings, rec, by_recorder) : -ENOMEM;
-}
-
-static int collect__process_label(struct collect *c, const struct xpu_record_label *rec)
-{
-	uint32_t proc;
-	int err = machine__proc(&c->model->machine, rec->proc_id, &proc);
-
-	return err ?: collect__label(c, proc, rec, true);
-}
-
 static int collect__shape(struct collect *c, uint32_t proc, const struct xpu_record_shape *rec)
 {
 	uint32_t idx;
@@ -293,8 +275,6 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, 
 		return collect__pycode(f, proc, (const void *)rec);
 	case XPU_RECORD_COUNTERS:
 		return sent__read(f, sent, place, (const void *)rec);
-	case XPU_RECORD_LABEL:
-		return collect__label(c, proc, (const void *)rec, false);
 	case XPU_RECORD_WINDOW:
 		return captured__take(&c->model->captured, proc, (const void *)rec, f->shift_ns);
 	case XPU_RECORD_MESSAGE:
@@ -424,8 +404,6 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 		return machine__add_process(&c->model->machine, (const void *)rec);
 	case XPU_RECORD_PROCESS_EXIT:
 		return machine__add_process_exit(&c->model->machine, (const void *)rec);
-	case XPU_RECORD_PROCESS_LABEL:
-		return collect__process_label(c, (const void *)rec);
 	case XPU_RECORD_THREAD:
 		return collect__thread(c, (const void *)rec);
 	case XPU_RECORD_MMAP:

@@ -128,41 +128,11 @@ static int resolve_devices(const struct found *f, struct model *m)
 	return err;
 }
 
-/*
- * Gives each process the labels that it inherits. A parent may come after its children in the file.
- * Return: 0 or -ENOMEM.
- */
-static int resolve_labels(const struct found *f, struct machine *m)
-{
-	size_t first = f->first_proc, nr = m->procs.nr - first, i;
-	uint8_t *done = calloc(nr + 1, 1);
-	ARRAY(uint32_t) line = { 0 };
-	uint32_t proc, parent;
-	int err = done ? 0 : -ENOMEM;
-
-	for (i = 0; i < nr && !err; i++) {
-		for (proc = first + i; !err && !done[proc - first]; proc = parent) {
-			done[proc - first] = 1;
-			err = array_push(&line, proc);
-			if (!idmap__get(&m->procs_by_id, m->procs.v[proc].parent_proc_id, &parent))
-				break;
-		}
-		for (; line.nr; line.nr--) {
-			proc = line.v[line.nr - 1];
-			if (idmap__get(&m->procs_by_id, m->procs.v[proc].parent_proc_id, &parent))
-				err = err ?: machine__inherit_labels(m, proc, parent);
-		}
-	}
-	array_free(&line);
-	free(done);
-	return err;
-}
-
 int found__resolve(struct found *f, struct model *m)
 {
 	int err;
 
-	err = machine__finish(&m->machine) ?: resolve_labels(f, &m->machine);
+	err = machine__finish(&m->machine);
 	if (err)
 		return err;
 	kallsyms__finish(&f->kallsyms);

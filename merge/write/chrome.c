@@ -202,7 +202,7 @@ static int write_process_labels(struct writer *w, uint32_t proc)
 		json_out__u64(&w->json, timeline__sort_index(w->s, proc));
 		end_event(w);
 	}
-	if (!labels__any(machine__labels(&m->machine, proc)))
+	if (!labels__any(model__labels(m, proc)))
 		return 0;
 	labels = model__process_labels(m, proc);
 	if (!labels)

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "escape.h"
-#include "model/labels.h"
 #include "opentelemetry/proto/collector/profiles/v1development/profiles_service.pb-c.h"
 #include "util.h"
 #include "version.h"
@@ -508,7 +507,7 @@ static resource_msg *otlp__resource(struct otlp *o, uint32_t proc)
 		otlp__key_value(o, "process.pid", NULL, m->machine.procs.v[proc].pid);
 	kv[r->n_attributes++] = otlp__key_value(o, "process.executable.name", name, 0);
 	r->attributes = kv;
-	otlp__labels(o, machine__labels(&m->machine, proc), r);
+	otlp__labels(o, model__labels(m, proc), r);
 	return r;
 }
 

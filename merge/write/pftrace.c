@@ -433,7 +433,7 @@ static void pftrace__process_labels(struct pftrace *p, uint32_t proc)
 	if (model__rank(m, proc) != NO_INDEX)
 		msg__uint(&p->event, PROCESS_DESCRIPTOR__LEGACY_SORT_INDEX,
 			  timeline__sort_index(p->s, proc));
-	if (!labels__any(machine__labels(&m->machine, proc)))
+	if (!labels__any(model__labels(m, proc)))
 		return;
 	labels = model__process_labels(m, proc);
 	if (!labels) {

@@ -437,7 +437,7 @@ static void pprof__labels(struct pprof *p, const struct aggregate *a, struct sam
 	if (owner->stream != NO_INDEX && s->model.streams.v[owner->stream].known)
 		sample_labels__add_number(l, p, "stream", s->model.streams.v[owner->stream].stream);
 	pprof__range_label(p, s->model.chains.v[a->chain].range, l);
-	pprof__process_labels(p, machine__labels(&s->model.machine, proc), l);
+	pprof__process_labels(p, model__labels(&s->model, proc), l);
 	if (*model__host(&s->model, proc))
 		sample_labels__add(l, p, "host", model__host(&s->model, proc));
 }

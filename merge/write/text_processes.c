@@ -54,10 +54,10 @@ static int processes__collect(struct section_rows *rows)
 		row = &all[rows->nr];
 		*row = all[i];
 		row->proc = i;
-		row->rank = labels__number(machine__labels(&m->machine, i), XPU_LABEL_RANK);
+		row->rank = labels__number(model__labels(m, i), XPU_LABEL_RANK);
 		if (!row->nr_works && !row->nr_pending && !row->cpu_ns)
 			continue;
-		labels |= labels__any(machine__labels(&m->machine, i));
+		labels |= labels__any(model__labels(m, i));
 		rows->sum_ns += row->gpu_ns;
 		rows->nr++;
 	}
@@ -78,7 +78,7 @@ static char *process__name(const struct model *m, uint32_t proc)
 {
 	char *labels, *name = NULL;
 
-	if (m->nr_hosts < 2 && !labels__any(machine__labels(&m->machine, proc)))
+	if (m->nr_hosts < 2 && !labels__any(model__labels(m, proc)))
 		return strdup(model__proc_name(m, proc));
 	labels = model__process_labels(m, proc);
 
@@ -100,7 +100,7 @@ static int processes__row(const struct section_rows *rows, const void *vrow, str
 {
 	const struct model *m = &rows->s->model;
 	const struct process_row *row = vrow;
-	const struct labels *l = machine__labels(&m->machine, row->proc);
+	const struct labels *l = model__labels(m, row->proc);
 	char *name = t->format == TABLE_TEXT ? process__name(m, row->proc) : NULL;
 
 	if (t->format == TABLE_TEXT && !name)

@@ -79,7 +79,7 @@ static int put_processes(struct tables_recording *r, const struct model *m)
 	size_t i;
 
 	for (i = r->first_proc; i < m->machine.procs.nr && !err; i++) {
-		const struct labels *labels = machine__labels(&m->machine, i);
+		const struct labels *labels = model__labels(m, i);
 		const struct proc *proc = &m->machine.procs.v[i];
 
 		if (proc->recording != r->nr)

@@ -14,7 +14,7 @@
 /* Return: the rank of a process, or TABLES_NO_RANK. */
 static int64_t process__rank(const struct model *m, uint32_t proc)
 {
-	uint32_t rank = labels__number(machine__labels(&m->machine, proc), XPU_LABEL_RANK);
+	uint32_t rank = labels__number(model__labels(m, proc), XPU_LABEL_RANK);
 
 	return rank == NO_INDEX ? TABLES_NO_RANK : (int64_t)rank;
 }
