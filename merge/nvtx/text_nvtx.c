@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "join/session.h"
 #include "write/section.h"
@@ -21,7 +22,7 @@ static int nvtx_row__cmp(const void *va, const void *vb)
 
 	return cmp3(b->gpu_ns, a->gpu_ns) ?:
 	       cmp3(stats__total(&b->open->ns), stats__total(&a->open->ns)) ?:
-	       cmp3(b->open->ns.nr, a->open->ns.nr) ?: cmp3(a->name, b->name);
+	       cmp3(b->open->ns.nr, a->open->ns.nr) ?: strcmp(a->name, b->name);
 }
 
 /*

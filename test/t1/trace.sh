@@ -37,6 +37,20 @@ xpumerge --gpu t.json -f text >out 2>log
 like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary has the time of day"
 like "$(cat out)" ', from 0\.0' "time 0 of the recording is its first event"
 
+# ---- ranges that took equally long are in the order of their names, and not of memory
+
+python3 - >ties.json <<'END'
+import json
+names = ["zz", "mm", "aa", "yy", "bb"]
+events = [{"ph": "X", "cat": "user_annotation", "name": name, "pid": 1, "tid": 1,
+           "ts": 1000 + 100 * i, "dur": 50} for i, name in enumerate(names)]
+events.append({"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 5000, "dur": 5,
+               "args": {"correlation": 1, "device": 0, "stream": 7}})
+json.dump({"traceEvents": events}, __import__("sys").stdout)
+END
+is "$(xpumerge --gpu ties.json --table nvtx_ranges --csv 2>log | sed 1d | sed 's/.*,//' | tr '\n' ' ')" \
+	'"aa" "bb" "mm" "yy" "zz" ' "ranges that took equally long are sorted by name"
+
 # ---- launch shapes, which PyTorch's profiler has in its arguments
 
 xpumerge -i "$XPU_SRC/test/t1/corpus/2.5.xpu" -o shapes.json 2>/dev/null
