@@ -239,8 +239,9 @@ const char *memory_limit__why(struct memory_limit *l, int err)
 	set_limit(UINT64_MAX);
 	print_bytes(bytes, sizeof(bytes), l->bytes);
 	if (l->by_default)
-		snprintf(l->text, sizeof(l->text), "needs more than %s of memory, half of what was "
-			 "free: --max-memory SIZE allows more or less", bytes);
+		snprintf(l->text, sizeof(l->text), "needs more than %s of memory, half of the free "
+						   "memory: --max-memory SIZE sets another "
+						   "limit", bytes);
 	else
 		snprintf(l->text, sizeof(l->text),
 			 "needs more than the %s of memory that %s allows",

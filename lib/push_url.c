@@ -53,10 +53,10 @@ const char *push_url__parse(struct push_url *u, const char *text)
 		return "expected pyroscope+http://, otlp+http:// or parca+http://, or https";
 	host = strstr(at, "//") + 2;
 	if (!*host || *host == '/' || !is_word(at) || strpbrk(at, "\"<>\\^`{|}?#"))
-		return "expected a host, and at most a path after it";
+		return "expected a host, with at most a path after it";
 	if (strchr(host, '@'))
-		return "expected no password: others can see a command line; see "
-		       "XPULOAD_PUSH_TOKEN";
+		return "other users can see a password in a command line: set XPULOAD_PUSH_TOKEN "
+		       "instead";
 	for (len = strlen(at); at[len - 1] == '/'; len--)
 		;
 	for (kind = 0; kind < NR_PUSH_KINDS && found == NR_PUSH_KINDS; kind++)

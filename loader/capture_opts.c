@@ -145,7 +145,8 @@ int capture_opts__parse_end(struct capture_opts *c, const char *arg)
 	if (!strcmp(arg, "none"))
 		msg__error("--capture-end none: only windows of launch:N- and after:S have no end");
 	else if (!strncmp(arg, "stop-shutdown", 13) || !strncmp(arg, "repeat-shutdown", 15))
-		msg__error("--capture-end %s: xpuload ends no programs: expected stop or repeat:N",
+		msg__error("--capture-end %s: xpuload does not end programs: expected stop or "
+			   "repeat:N",
 			   arg);
 	else
 		msg__error("--capture-end: expected together, stop, repeat, or repeat:N with N "

@@ -45,11 +45,11 @@ static void check_privileges(void)
 		report(OK, "privileges", "%s%s", geteuid() ? "cap_bpf and cap_perfmon" : "root",
 		       caps__restricted() ? ": to record what its user may read" : "");
 	else if (!geteuid())
-		report(MISSING, "privileges", "root without %s, as in a container that was not "
-		       "given them", missing);
+		report(MISSING, "privileges", "root without %s, as in a container without "
+					      "them", missing);
 	else if (!caps__allowed(CAP_BPF) || !caps__allowed(CAP_PERFMON))
-		report(MISSING, "privileges", "without %s, which a container must be given "
-		       "(docker run --cap-add BPF --cap-add PERFMON)", missing);
+		report(MISSING, "privileges", "without %s, which the container needs (docker run "
+					      "--cap-add BPF --cap-add PERFMON)", missing);
 	else
 		report(MISSING, "privileges", "without %s: run xpuload as root (sudo), or, where "
 		       "make install has set capabilities, become a member of its group", missing);
@@ -86,8 +86,8 @@ static void check_probes(const char *shim)
 	int err;
 
 	if (!shim) {
-		report(MISSING, "shim", "cannot find libxpushim.so beside xpuload or in "
-		       "../lib/xpuload: it was not built (needs the CUPTI headers)");
+		report(MISSING, "shim", "cannot find libxpushim.so next to xpuload or in "
+					"../lib/xpuload: building it needs the headers of CUPTI");
 		return;
 	}
 	report(OK, "shim", "%s", shim);
@@ -95,7 +95,7 @@ static void check_probes(const char *shim)
 	/* If a requirement above is missing, this fails, too: count that only once. */
 	err = nr_missing ? -EPERM : probes__check(shim, why, sizeof(why));
 	if (nr_missing)
-		report(NOTE, "probes", "not tried, for want of what is missing above");
+		report(NOTE, "probes", "not tried: see what is missing above");
 	else if (err)
 		report(MISSING, "probes", "%s", why);
 	else
@@ -123,7 +123,7 @@ static void check_samples(void)
 	int err;
 
 	if (nr_missing) {
-		report(NOTE, "CPU samples", "not tried, for want of what is missing above");
+		report(NOTE, "CPU samples", "not tried: see what is missing above");
 		return;
 	}
 	if (probes__open(&opts, NULL, NULL, &p, why, sizeof(why))) {
@@ -192,9 +192,9 @@ static void check_cupti(void)
 			globfree(&g);
 		}
 	}
-	report(NOTE, "CUPTI", "no libcupti in CUDA_HOME, CUDA_PATH or /usr/local/cuda; if the "
-			      "target has no CUPTI of its own (as from pip), set XPUSHIM_CUPTI to "
-			      "the path of one");
+	report(NOTE, "CUPTI", "no libcupti in CUDA_HOME, CUDA_PATH or /usr/local/cuda; unless the "
+			      "target has its own CUPTI (as from pip), set XPUSHIM_CUPTI to the "
+			      "path of libcupti");
 }
 
 /* Only searches for drivers of OpenCL, as its loader does. */

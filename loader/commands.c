@@ -23,9 +23,9 @@ struct command {
 /* Options that mean one thing to perf and another to xpumerge. */
 static const struct cmdline_habit letters[] = {
 	{ "-F", "xpumerge --csv and --json have all columns" },
-	{ "-g", "call paths are always there" },
+	{ "-g", "call paths are always shown" },
 	{ "-s",
-	  "xpumerge --by LIST, --table NAME and --sort COLUMN say what is summed up and sorted" },
+	  "xpumerge --by LIST, --table NAME and --sort COLUMN choose the sums and their order" },
 	{ NULL, NULL },
 };
 
@@ -33,7 +33,7 @@ static const struct command commands[] = {
 	{ "report", { "xpumerge" }, NULL },
 	{ "script", { "xpumerge", "-f", "perf" }, NULL },
 	{ "diff", { "xpumerge", "diff" }, NULL },
-	{ "evlist", { NULL }, "xpumerge begins with what was recorded, and how" },
+	{ "evlist", { NULL }, "the summary of xpumerge begins with that" },
 	{ "help", { NULL }, "xpuload --help, xpumerge --help, and their manual pages" },
 	{ "list", { NULL }, "launches, device work, NVTX ranges and CPU samples are always "
 	  "recorded; --api, --memory, --stalls, --gpu-metrics and --off-cpu add to that" },

@@ -32,7 +32,7 @@ static void complain(const char *what, const char *path, int err)
 	else
 		msg__error("cannot %s %s as uid %u, who called xpuload: %s%s", what, path,
 			   (unsigned int)invoker__uid(), safefile__strerror(err),
-			   denied ? ": name with -o a file that this user may write" : "");
+			   denied ? ": with -o, name a file that this user may write" : "");
 }
 
 /*

@@ -143,7 +143,7 @@ bool merger__run(const struct options *opts, uint32_t nr_windows)
 		for (window = 1; window <= nr_windows && all; window++)
 			all = run_tool(opts, NULL, window);
 		if (!nr_windows)
-			msg__warn("--capture: no window was opened: there are no results");
+			msg__warn("--capture: no window was opened, so there are no results");
 		return all;
 	}
 	for (i = 0; (output = merged_output(opts, i)); i++) {

@@ -51,7 +51,7 @@ static const char *put_variable(const char *at, struct name *n)
 		put_text(n, value);
 	else
 		msg__error("-o: %%q{%s}: %s", name ? name : "",
-			   name ? "there is no such variable" : "out of memory");
+			   name ? "the variable is not set" : "out of memory");
 	free(name);
 	return value ? end + 1 : NULL;
 }

@@ -128,7 +128,7 @@ static void tell_disk(struct recording *r, int err, const char *when)
 		return;
 	r->told_disk = true;
 	if (err == ENOLINK)
-		msg__error("%s was removed or replaced during the recording, which is lost",
+		msg__error("%s was removed or replaced during the recording: the recording is lost",
 			   r->opts->data);
 	else if (err == ENODATA)
 		msg__error(
@@ -185,10 +185,11 @@ static void watch_disk(struct recording *r)
 		tell_disk(r, err, ": the recording stops here; the part before can be read");
 	else if (waits)
 		tell_disk(r, waits,
-			  ": the program and the recording go on; what is recorded waits in "
-			  "memory, up to 256 MB, and is written when there is space again");
+			  ": the program and the recording go on; up to 256 MB of records wait in "
+			  "memory until there is space");
 	else if (r->told_disk)
-		msg__info("%s is written again: what waited in memory is in it", r->opts->data);
+		msg__info("%s can be written again, with the records that waited in "
+			  "memory", r->opts->data);
 	r->told_disk &= err || waits;
 }
 
@@ -416,20 +417,19 @@ static void finish_keeper(struct recording *r)
 		return;
 	keeper__finish(r->keeper, &st, is_interrupted, r);
 	if (st.nr_files && !r->opts->merge)
-		msg__info("%llu mapped %s here: kept in %s" XPU_KEPT_SUFFIX ", %s",
+		msg__info("copied %llu mapped %s here to %s" XPU_KEPT_SUFFIX ", %s",
 			  (unsigned long long)st.nr_files,
 			  PLURAL(st.nr_files, "file that is not at its path",
 				 "files that are not at their paths"),
 			  r->opts->data, human__bytes(size, st.bytes));
 	if (st.nr_refused)
-		msg__warn("%llu mapped %s not kept: beyond a limit, or given up; see LIMITS in "
-			  "xpuload(1)", (unsigned long long)st.nr_refused,
+		msg__warn("%llu mapped %s not kept: over a limit, or not finished in time; see "
+			  "LIMITS in xpuload(1)", (unsigned long long)st.nr_refused,
 			  PLURAL(st.nr_refused, "file is", "files are"));
 	if (st.nr_failed)
-		msg__info("%llu mapped %s here and could not be kept: %s",
-			  (unsigned long long)st.nr_failed,
-			  PLURAL(st.nr_failed, "file is not at its path",
-				 "files are not at their paths"),
+		msg__info("cannot copy %llu mapped %s here: %s", (unsigned long long)st.nr_failed,
+			  PLURAL(st.nr_failed, "file that is not at its path",
+				 "files that are not at their paths"),
 			  safefile__strerror(-st.error));
 }
 

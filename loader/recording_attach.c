@@ -204,8 +204,8 @@ static int check_shims(const struct recording *r)
 		if (lacks_shim(r, opts->pids[i]))
 			return STATUS_FAILED;
 	if (!found && !opts->own_target)
-		msg__warn("no process has the shim yet: what is started with LD_PRELOAD=%s is "
-			  "recorded", opts->shim);
+		msg__warn("no process has the shim yet: programs that start with LD_PRELOAD=%s "
+			  "will be recorded", opts->shim);
 	return 0;
 }
 
@@ -393,9 +393,8 @@ static void say_denied(const struct taking *t)
 	if (!nr || t->r->opts->mode != PROBES_ALL)
 		return;
 	permit__explain(p->pid, why, sizeof(why));
-	msg__warn("%llu of the processes that run may not be recorded and %s left alone, such as "
-		  "pid %d (%s): %s", (unsigned long long)nr, nr == 1 ? "is" : "are", p->pid,
-		  p->comm, why);
+	msg__warn("%llu running process%s may not be recorded, such as pid %d (%s): %s",
+		  (unsigned long long)nr, nr == 1 ? "" : "es", p->pid, p->comm, why);
 }
 
 /* Attaches to the chosen processes, again and again until no new process is found. */

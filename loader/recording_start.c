@@ -367,10 +367,9 @@ static int start_own_sampler(struct recording *r, int err)
 		return STATUS_FAILED;
 	}
 	if (err)
-		msg__info("not recorded without BPF: CPU samples, the kernel's stacks");
+		msg__info("not recorded without BPF: CPU samples, kernel stacks");
 	else
-		msg__info("not recorded without BPF: the kernel's stacks; Python's frames of CPU "
-			  "samples");
+		msg__info("not recorded without BPF: kernel stacks; Python frames of CPU samples");
 	return 0;
 }
 
@@ -383,8 +382,8 @@ static int start_own_sideband(struct recording *r)
 	int refused = sideband__open_own(r->target.pid, &r->sideband), err = refused;
 
 	if (err) {
-		msg__info("processes that do not use CUDA, and libraries that are not mapped for "
-			  "long, are not seen: perf_event_open: %s%s", strerror(-err),
+		msg__info("processes that do not use CUDA, and libraries that are mapped briefly, "
+			  "are not recorded: perf_event_open: %s%s", strerror(-err),
 			  err == -EACCES ? ": see /proc/sys/kernel/perf_event_paranoid" : "");
 		r->blind = true;
 		err = sideband__open_blind(&r->sideband);

@@ -73,19 +73,19 @@ static void count_losses(const struct report *r, struct losses *l)
 	}
 	add_loss(l, r->nr_unreached, "launches of processes that could not reach xpuload");
 	add_loss(l, st->nr_untold, "call paths of launches (ring full: try -m)");
-	add_loss(l, st->nr_no_memory, "launches for want of memory");
+	add_loss(l, st->nr_no_memory, "launches (xpuload out of memory)");
 	add_loss(l, st->nr_malformed, "malformed entries");
 	add_loss(l, st->nr_beyond, "launches, samples, stacks or frames beyond a limit");
-	add_loss(l, st->nr_missing, "launches tagged but not seen");
+	add_loss(l, st->nr_missing, "launches counted but not received");
 	if (r->opts->nvtx) {
 		add_loss(l, st->nr_ranges_dropped, "events of NVTX ranges dropped by the shim");
-		add_loss(l, st->nr_ranges_missing, "events of NVTX ranges logged but not seen");
+		add_loss(l, st->nr_ranges_missing, "events of NVTX ranges logged but not received");
 	}
 	if (r->opts->memory)
-		add_loss(l, st->nr_allocs_missing, "events of memory sent but not seen");
-	add_loss(l, st->nr_samples_no_memory, "CPU samples for want of memory");
+		add_loss(l, st->nr_allocs_missing, "events of memory sent but not received");
+	add_loss(l, st->nr_samples_no_memory, "CPU samples (xpuload out of memory)");
 	add_loss(l, missing(r->nr_samples_taken, st->nr_samples + r->lost[XPU_LOST_SAMPLE]),
-		 "CPU samples taken but not seen");
+		 "CPU samples taken but not received");
 	add_loss(l, st->nr_dropped_cupti, "device records dropped by CUPTI");
 	add_loss(l, st->nr_dropped_shim, "device records dropped by the shim");
 	add_loss(l, st->nr_bad_times, "device records without valid times");
@@ -93,9 +93,9 @@ static void count_losses(const struct report *r, struct losses *l)
 	add_loss(l, st->nr_bad_calls, "API calls without valid times");
 	add_loss(l, r->metrics.nr_malformed, "malformed records of GPU metrics");
 	add_loss(l, r->splitter.nr_ends,
-		 "times the records that xpumerge split had read and not written");
-	add_loss(l, r->splitter.nr_lost_files, "files not written, or not wholly");
-	add_loss(l, r->splitter.nr_lost_launches, "launches that these files lack");
+		 "restarts of xpumerge split, each with unwritten records");
+	add_loss(l, r->splitter.nr_lost_files, "files not written, or only in part");
+	add_loss(l, r->splitter.nr_lost_launches, "launches of files that could not be written");
 	add_loss(l, r->splitter.nr_lost_profiles, "profiles not sent");
 	add_loss(l, r->splitter.nr_unmerged, "files without profiles");
 	add_loss(l, r->lost[XPU_LOST_DISK], "bytes not written");
@@ -120,7 +120,7 @@ static void print_blame(const struct recorder_stats *st)
 		add_loss(&l, b->nr_batches, lost_batches);
 		add_loss(&l, b->nr_waits, lost_waits);
 		add_loss(&l, b->nr_untold, "call paths of launches (ring full: try -m)");
-		add_loss(&l, b->nr_missing, "launches tagged but not seen");
+		add_loss(&l, b->nr_missing, "launches counted but not received");
 		add_loss(&l, b->nr_dropped_cupti, "device records dropped by CUPTI");
 		add_loss(&l, b->nr_dropped_shim, "device records dropped by the shim");
 		msg__warn("lost of pid %u (%.*s): %s", b->pid, XPU_COMM_LEN, b->comm, l.text);
@@ -151,9 +151,9 @@ static bool warn_of_nothing(const struct report *r)
 	    (r->shared && r->lost[XPU_LOST_PROCESS]))
 		return false;
 	if (r->opts->mode != PROBES_RUN)
-		msg__warn("no launch by CUDA or OpenCL was made while attached");
+		msg__warn("no CUDA or OpenCL launch was made while attached");
 	else
-		msg__warn("the target made no launch by CUDA or OpenCL: it used neither in %s%llu "
+		msg__warn("the target made no CUDA or OpenCL launch: it used neither in %s%llu "
 			  "process%s, or the shim could not be loaded there%s",
 			  st->nr_processes > 1 ? "any of " : "its ", U(st->nr_processes),
 			  st->nr_processes > 1 ? "es" : "",
@@ -174,11 +174,10 @@ static bool warn_of_others(const struct report *r)
 			  r->nr_left_alone == 1 ? "was" : "were",
 			  geteuid() ? "records them, too" : "needs cap_sys_ptrace to record them");
 	if (r->nr_stopped)
-		msg__warn("%llu process%s gained privileges, or ran a program that you may not "
-			  "read, and %s not recorded any more: root may record %s",
+		msg__warn("stopped recording %llu process%s: %s gained privileges, or ran a "
+			  "program that you may not read; run xpuload as root",
 			  U(r->nr_stopped), r->nr_stopped == 1 ? "" : "es",
-			  r->nr_stopped == 1 ? "was" : "were",
-			  r->nr_stopped == 1 ? "it" : "them");
+			  r->nr_stopped == 1 ? "it" : "they");
 	return r->nr_stopped;
 }
 
@@ -186,14 +185,13 @@ static bool warn_of_others(const struct report *r)
 static bool warn_of_missed(const struct report *r)
 {
 	if (r->nr_not_followed)
-		msg__warn("%llu process%s could not be attached to: what %s launched is not "
+		msg__warn("%llu process%s could not be attached to: %s launches are not "
 			  "recorded", U(r->nr_not_followed), r->nr_not_followed == 1 ? "" : "es",
-			  r->nr_not_followed == 1 ? "it" : "they");
+			  r->nr_not_followed == 1 ? "its" : "their");
 	if (r->nr_late)
-		msg__warn("%llu child process%s called CUDA before %s attached to: what %s "
-			  "launched first may be missing", U(r->nr_late),
-			  r->nr_late == 1 ? "" : "es", r->nr_late == 1 ? "it was" : "they were",
-			  r->nr_late == 1 ? "it" : "they");
+		msg__warn("%llu child process%s called CUDA before xpuload attached: %s first "
+			  "launches may be missing", U(r->nr_late), r->nr_late == 1 ? "" : "es",
+			  r->nr_late == 1 ? "its" : "their");
 	return r->nr_not_followed || r->nr_late;
 }
 
@@ -280,7 +278,8 @@ bool report__print(const struct report *r)
 			  S(st->nr_device_records), calls, allocs, U(st->nr_processes), es, samples,
 			  metrics, end);
 	if (st->nr_at_edges)
-		msg__debug("%llu launch%s fell between attaching and detaching", U(st->nr_at_edges),
+		msg__debug("%llu launch%s not recorded while xpuload attached or "
+			   "detached", U(st->nr_at_edges),
 			   st->nr_at_edges == 1 ? "" : "es");
 	if (losses.text[0])
 		msg__warn("lost: %s", losses.text);

@@ -190,8 +190,8 @@ static void tell_end(int status)
 		snprintf(how, sizeof(how), "was ended by signal %d (%s)", sig, strsignal(sig));
 	else
 		snprintf(how, sizeof(how), "ended with status %d", WEXITSTATUS(status));
-	msg__warn("xpumerge split, which writes the files, %s: it is started again, and goes on "
-		  "with the next file", how);
+	msg__warn("xpumerge split, which writes the files, %s: it is restarted, and continues with "
+		  "the next file", how);
 }
 
 /* Handles the end of the child. */

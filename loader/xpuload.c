@@ -22,7 +22,7 @@ int main(int argc, char **argv)
 
 	if (caps__init()) {
 		msg__error("this program must not be set-user-ID or set-group-ID: \"make install\" "
-			   "gives it what it needs");
+			   "gives it capabilities instead");
 		return STATUS_FAILED;
 	}
 	target__init();

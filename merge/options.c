@@ -51,16 +51,17 @@ static const struct cmdline_habit habits[] = {
 	{ "--report", "--table NAME picks a table" },
 	{ "--stdio", "the summary, -f text, is the default" },
 	{ "--tui", "the summary goes through $PAGER; -o x.html is a page to zoom and search in" },
-	{ "-n", "counts stand beside times in each table" },
-	{ "--children", "--table python_lines and -o x.html have times with all that is called" },
-	{ "--no-children", "the tables have times without what is called" },
-	{ "--percent-limit", "--limit N is how many rows" },
-	{ "--header", "the summary begins with what was recorded, and how" },
+	{ "-n", "each table has counts next to times" },
+	{ "--children", "--table python_lines and -o x.html show times that include called "
+			"functions" },
+	{ "--no-children", "the tables show times that exclude called functions" },
+	{ "--percent-limit", "--limit N sets the number of rows" },
+	{ "--header", "the summary begins with that" },
 	{ "--call-graph",
-	  "call paths are always there; --limit 0 --width 0 shows all of them, whole" },
+	  "call paths are always shown; --limit 0 --width 0 prints all of them uncut" },
 	{ "-D", "xpumerge dump prints every record" },
 	{ "-v", "xpumerge dump prints every record" },
-	{ "-q", "2>/dev/null leaves out what is said beside the result" },
+	{ "-q", "2>/dev/null hides all messages" },
 	{ NULL, NULL },
 };
 
@@ -142,7 +143,7 @@ static void complain_invalid(const struct cmdline_option *option, const char *ar
 		return;
 	}
 	if (!names) {
-		complain("--%s %s: expected a number from %" PRIu32 " on", option->name, arg,
+		complain("--%s %s: expected a number of at least %" PRIu32, option->name, arg,
 			 option->min);
 		return;
 	}
@@ -350,7 +351,8 @@ static int set_sort(void *target, const struct cmdline_given *given)
 		return 0;
 	text__columns(NULL, keys);
 	meant = cmdline__nearest(keys, given->arg);
-	complain("--sort %s: no table has such a column%s%s; expected one as count, avg or max_ns",
+	complain("--sort %s: no table has such a column%s%s; expected a column such as count, "
+		 "avg or max_ns",
 		 given->arg, meant ? ", perhaps " : "", meant ?: "");
 	return -EINVAL;
 }
@@ -961,8 +963,8 @@ static int options__pick_format(struct options *o)
 	struct stat st;
 
 	if (o->nr_outputs > 1 && (o->format || o->write.table_format || o->write.table)) {
-		complain("with several -o their suffixes pick the formats: no -f, --csv, --json or "
-			 "--table");
+		complain("several -o pick formats by their suffixes: they cannot be combined with "
+			 "-f, --csv, --json or --table");
 		return -EINVAL;
 	}
 
@@ -1046,7 +1048,7 @@ static int options__check_stdin(const struct options *o)
 	for (i = 0; i < o->nr_inputs && o->nr_outputs > 1; i++) {
 		if (!o->inputs[i] || strcmp(o->inputs[i], "-"))
 			continue;
-		complain("standard input can be read once: with several -o name a file");
+		complain("standard input can be read only once: with several -o, name a file");
 		return -EINVAL;
 	}
 	return 0;
@@ -1102,7 +1104,7 @@ static int options__complete(struct options *o)
 		return -EINVAL;
 	}
 	if (o->gpu_only && o->cpu_only) {
-		complain("--gpu-only and --cpu-only together leave nothing");
+		complain("--gpu-only and --cpu-only together show nothing");
 		return -EINVAL;
 	}
 	if (filter__given(&o->filter, FILTER_TO) && o->filter.to_ns <= o->filter.from_ns) {

@@ -202,8 +202,8 @@ static void profiles__watch_pusher(struct profiles *p)
 	if (p->pusher && waitpid(p->pusher, &status, WNOHANG) == p->pusher) {
 		profiles__answers(p);
 		if (!p->finishing && p->nr_starts < 3)
-			complain("xpuload-push has ended: the profiles that it had are lost; it is "
-				 "started again");
+			complain("xpuload-push has ended: its waiting profiles are lost, and it is "
+				 "restarted");
 		profiles__pusher_ended(p);
 	}
 	if (!p->pusher && !p->finishing && now_ms() - p->started_ms >= RESTART_MS)

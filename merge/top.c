@@ -321,7 +321,7 @@ static const struct cmdline_option rows[] = {
 
 static void complain_invalid(const struct cmdline_option *option, const char *arg)
 {
-	complain("--%s %s: expected a number from %" PRIu32 " on", option->name, arg, option->min);
+	complain("--%s %s: expected a number of at least %" PRIu32, option->name, arg, option->min);
 }
 
 static const struct cmdline cmdline = {

@@ -107,8 +107,8 @@ static void warn_root(const char *path)
 
 	if (geteuid() || stat(path, &st) || !st.st_uid)
 		return;
-	complain("%s belongs to uid %u: root can read any file that it names: better merge as that "
-		 "user", path, (unsigned int)st.st_uid);
+	complain("%s belongs to uid %u: root can read any file that it names: merge as that user "
+		 "instead", path, (unsigned int)st.st_uid);
 }
 
 /*
@@ -629,7 +629,7 @@ static int open_inputs(struct options *o, struct reader *readers, size_t nr)
 			if (stats[k].st_dev != stats[i].st_dev ||
 			    stats[k].st_ino != stats[i].st_ino)
 				continue;
-			complain("%s: the same recording as %s: all would count twice",
+			complain("%s: the same recording as %s: everything would count twice",
 				 o->inputs[i], o->inputs[k]);
 			err = -EINVAL;
 		}

@@ -83,7 +83,7 @@ static const char *reason_of(CUptiResult err)
 {
 	switch (err) {
 	case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
-		return ": the driver leaves them to root (NVreg_RestrictProfilingToAdminUsers)";
+		return ": the driver reserves them for root (NVreg_RestrictProfilingToAdminUsers)";
 	case CUPTI_ERROR_HARDWARE_BUSY:
 		return ": another program samples them";
 	default:
@@ -222,7 +222,8 @@ static bool choose_defaults(struct pm_gpu *g, struct metric *metrics)
 	}
 	if (!g->nr)
 		sink__message(XPU_MESSAGE_WARNING,
-			      "no GPU metrics by CUPTI: %s has none of the usual ones", g->chip);
+			      "no GPU metrics by CUPTI: %s has none of the default "
+			      "metrics", g->chip);
 	return g->nr;
 }
 
@@ -347,8 +348,8 @@ bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16
 	err = err ?: make_config(g, &nr_passes);
 	if (!err && nr_passes != 1) {
 		sink__message(XPU_MESSAGE_WARNING,
-			      "no GPU metrics by CUPTI: these take %zu passes, and 1 is "
-			      "possible: name fewer",
+			      "no GPU metrics by CUPTI: these take %zu passes, but only 1 is "
+			      "possible: name fewer metrics",
 			      nr_passes);
 		return false;
 	}

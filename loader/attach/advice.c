@@ -48,8 +48,8 @@ static const char *advice_on_capabilities(const char *missing)
 		return ": root of a container needs the host's cap_bpf and cap_perfmon (docker run "
 		       "--cap-add BPF --cap-add PERFMON; before Linux 6.6 SYS_ADMIN, too)";
 	if (!caps__allowed(CAP_BPF) || !caps__allowed(CAP_PERFMON))
-		snprintf(advice, sizeof(advice), ": without %s, which a container must be given "
-			 "(docker run --cap-add BPF --cap-add PERFMON)", missing);
+		snprintf(advice, sizeof(advice), ": without %s, which the container needs (docker "
+						 "run --cap-add BPF --cap-add PERFMON)", missing);
 	else
 		snprintf(advice, sizeof(advice), ": run it as root, or give it %s (make install "
 			 "does, for a group; before Linux 6.6 cap_sys_admin, too)", missing);
@@ -61,16 +61,15 @@ static const char *advice_on_privileges(void)
 	char missing[64];
 
 	if (is_in_user_namespace())
-		return ": not in a user namespace, as a rootless container has: attach from "
-		       "outside of it";
+		return ": impossible in a user namespace, as in a rootless container: attach from "
+		       "outside";
 	if (caps__missing(missing, sizeof(missing)))
 		return advice_on_capabilities(missing);
 	if (is_locked_down())
 		return ": the kernel is locked down: /sys/kernel/security/lockdown";
 	if (kernel__is_before(6, 6) && !caps__have(CAP_SYS_ADMIN))
 		return ": before Linux 6.6 it needs cap_sys_admin, too";
-	return ": it is forbidden: by a security module, or a container's filter of system "
-	       "calls";
+	return ": a security module, or the system call filter of a container, forbids it";
 }
 
 const char *advice_on_error(int err)
@@ -84,7 +83,7 @@ const char *advice_on_error(int err)
 	case EMFILE:
 		return ": raise the number of open files, ulimit -n";
 	case ENOSYS:
-		return ": the kernel is built without it: CONFIG_BPF_SYSCALL, CONFIG_PERF_EVENTS";
+		return ": the kernel was built without CONFIG_BPF_SYSCALL or CONFIG_PERF_EVENTS";
 	}
 	if (kernel__is_before(5, 11))
 		return ": Linux 5.11 or later is needed";

@@ -711,7 +711,7 @@ static int switch_on_everywhere(struct probes *p)
 	size_t i;
 
 	msg__info(
-		"more than %d processes: other programs that have the shim are woken, too, and not "
+		"more than %d processes: the shims of other programs are woken, too, but not "
 		"recorded",
 		MAX_FOLLOWED);
 	p->everywhere = true;

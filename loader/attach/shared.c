@@ -452,8 +452,8 @@ static bool member__read(struct shared *s, struct member *m, bool over)
 		all = shm_reader__drain(m->reader, on_record, m);
 	member__count_losses(s, m);
 	if (shm_reader__is_broken(m->reader) && !was_broken)
-		msg__warn("pid %d has overwritten the memory that it shares with xpuload: it is "
-			  "not recorded any more", m->pid);
+		msg__warn("pid %d has overwritten the memory that it shares with xpuload: xpuload "
+			  "stopped recording it", m->pid);
 	/* When an image is over, its pid may belong to another image. */
 	if (m->paths_ns && !over && s->listener.paths(s->listener.ctx, m->pid, m->paths_ns))
 		m->paths_ns = 0;
@@ -682,11 +682,11 @@ static const char *why_not_taken(int err)
 {
 	switch (err) {
 	case -EPROTO:
-		return "the memory that it sent was not made by a shim";
+		return "it sent memory that no shim made";
 	case -EINVAL:
 	case -EIDRM:
-		return "its memory was gone before xpuload could take it: it ended early, or has "
-		       "an IPC namespace of its own";
+		return "xpuload could not find its memory: it ended early, or is in another IPC "
+		       "namespace";
 	default:
 		return strerror(-err);
 	}
@@ -770,7 +770,7 @@ static bool hear(struct shared *s, const struct caller *c)
 	    !same_token(hello.token, s->token))
 		return true;
 	if (hello.version != XPU_SHM_VERSION) {
-		lose(s, c->pid, "its shim is of another version than xpuload");
+		lose(s, c->pid, "its shim and xpuload have different versions");
 		return true;
 	}
 	/* An image sends its memory only once. */
@@ -779,16 +779,16 @@ static bool hear(struct shared *s, const struct caller *c)
 		return true;
 	s->nr_came += hello.flags & XPU_SHM_HELLO_COUNTED ? 1 : 0;
 	if (geteuid() && c->uid != geteuid()) {
-		lose(s, c->pid, "it is another user's: root may record it");
+		lose(s, c->pid, "it belongs to another user: run xpuload as root");
 		return true;
 	}
 	if (s->over) {
-		lose(s, c->pid, "the recording was over");
+		lose(s, c->pid, "the recording had ended");
 		return true;
 	}
 	memory = receive_memory(c->fd);
 	if (memory < 0 && !(hello.flags & XPU_SHM_HELLO_SEGMENT)) {
-		lose(s, c->pid, "it could not make memory to share");
+		lose(s, c->pid, "it could not create shared memory");
 		return true;
 	}
 	take_memory(s, c, &hello, memory);

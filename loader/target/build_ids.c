@@ -199,7 +199,8 @@ size_t build_ids__read(struct build_ids *b, int maps_fd, uint64_t addr, uint64_t
 	if (ret != 1) {
 		build_ids__end(b);
 		if (ret)
-			msg__warn("%s: its file system does not answer: no build-ids of its files",
+			msg__warn("%s: its file system does not answer: its files have no "
+				  "build-ids",
 				  path);
 		b->silent[b->nr_silent++] = device;
 		return 0;

@@ -202,8 +202,8 @@ int cgroup__find(struct cgroup *c, const char *path, char *why, size_t len)
 	else if (err && !all->nr)
 		snprintf(why, len, "no cgroups are mounted here: see cgroups(7)");
 	else if (err)
-		snprintf(why, len, "no such cgroup: expected a path below /sys/fs/cgroup, as "
-			 "/proc/PID/cgroup has them, for example");
+		snprintf(why, len, "no such cgroup: expected a path below /sys/fs/cgroup, or a "
+				   "path from /proc/PID/cgroup");
 	free(all);
 	return err;
 }

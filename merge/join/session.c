@@ -116,7 +116,7 @@ void session__print_loss(const struct session *s, FILE *f)
 	}
 	if (filter__active(s->opts.filter)) {
 		fprintf(f, "left out: %" PRIu64 " of %" PRIu64 " device records, %" PRIu64
-			" launches without any; asked for: ", s->sums.nr_left_out,
+			" launches without device records; filters: ", s->sums.nr_left_out,
 			s->sums.loss.nr_works, s->sums.nr_pending_left_out);
 		escape__print(f, s->opts.filter->text.v, ESCAPE_TEXT);
 		fputc('\n', f);

@@ -45,7 +45,7 @@ static const struct loss_line lines[] = {
 	     "events of memory that are impossible: a free or an allocation is missing before "
 	     "them"),
 	LINE(recorder_other, "losses of a kind that this version does not know"),
-	LINE(missing_launches, "launches that the shim tagged are not in the recording"),
+	LINE(missing_launches, "launches that the shim counted are not in the recording"),
 	LINE(missing_works, "device records that the shim sent are not in the recording"),
 	LINE(missing_calls, "API calls that the shim sent are not in the recording"),
 	LINE(missing_batches, "batches that the shim sent are not in the recording"),
@@ -78,7 +78,7 @@ static const struct loss_line lines[] = {
 	LINE(damaged_bytes, "bytes left out within the recording: damaged"),
 	LINE(corrupt_bytes, "bytes ignored at the end of the recording: damaged"),
 	LINE(cut_bytes, "bytes ignored at the end of the recording: cut off inside a record"),
-	LINE(not_closed, "recording not closed in good order: its end may be missing"),
+	LINE(not_closed, "recording not closed properly: its end may be missing"),
 	LINE(no_stack, "launches or graph nodes without a call path ([no stack])"),
 	LINE(truncated, "launches whose call path is deeper than recorded ([truncated])"),
 	LINE(samples_no_stack, "CPU samples without a call path ([no stack])"),

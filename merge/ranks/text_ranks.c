@@ -233,8 +233,8 @@ static int write_others(const struct ranks *r, struct table *t, const struct ran
 		return 0;
 	if (for_people(t))
 		fprintf(t->f,
-			"\nother kernels that communicate: %zu, of which nothing tells which belong"
-			" together%s\n",
+			"\nother kernels that communicate: %zu, which cannot be matched across "
+			"ranks%s\n",
 			r->others.nr, times(opts));
 	table__begin(t, "others", other_columns, ARRAY_SIZE(other_columns));
 	for (i = 0; i < r->others.nr; i++) {
@@ -308,9 +308,10 @@ static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNT
 		  c->nr_older },
 		{ "late", "not paired, attached late: before the recording of another rank",
 		  c->nr_late },
-		{ "from_end", "paired by their number from the communicator's end, for ranks were "
-		  "attached late", c->nr_from_end },
-		{ "disagree", "unlike the operation of that number of another rank, or after such",
+		{ "from_end", "paired by their number from the communicator's end, because ranks "
+			      "were attached late", c->nr_from_end },
+		{ "disagree", "different from the operation with that number on another rank, or "
+			      "after one",
 		  c->nr_disagree },
 		{ "no_rank", "sends and receives of ranks whose number is not known",
 		  c->nr_no_rank },
@@ -325,7 +326,8 @@ static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNT
 		  c->nr_by_stream },
 		{ "own_threads", "kernels that NCCL's own threads launched, for calls that do not "
 		  "block, taken in their order", c->nr_own_threads },
-		{ "setup", "copies and sets beside kernels, to set connections up", c->nr_setup },
+		{ "setup", "copies and sets next to kernels, which set up "
+			   "connections", c->nr_setup },
 		{ "shared", "kernels of groups of several communicators, of one that is not known",
 		  c->nr_kernels_shared },
 	};

@@ -508,8 +508,8 @@ int collect__run(struct collect *c, struct passes *passes)
 	if (it.end == RECORDS_CUT) {
 		c->loss->cut_bytes = it.size - it.offset;
 		msgs__add(c->msgs,
-			  "%s: cut at offset %" PRIu64 ": %" PRIu64 " byte%s ignored, all before "
-			  "used",
+			  "%s: cut at offset %" PRIu64 ": %" PRIu64 " byte%s ignored, everything "
+								    "before is used",
 			  c->found->reader->name, it.offset, it.size - it.offset,
 			  PLURAL(it.size - it.offset, "", "s"));
 	} else if (it.end == RECORDS_CORRUPT) {
@@ -519,8 +519,8 @@ int collect__run(struct collect *c, struct passes *passes)
 			  " bytes ignored", c->found->reader->name, it.offset, it.what,
 			  it.size - it.offset);
 	} else if (c->loss->not_closed) {
-		msgs__add(c->msgs, "%s: not closed: cut, or still being recorded; all that is "
-			  "there was used", c->found->reader->name);
+		msgs__add(c->msgs, "%s: not closed: cut, or still being recorded; everything in it "
+				   "was used", c->found->reader->name);
 	}
 	return 0;
 }

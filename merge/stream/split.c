@@ -366,7 +366,7 @@ static int split__close(struct split *s, uint64_t time_ns, bool continues)
 		split__settle(s);
 	}
 	if (!err && s->failing) {
-		split__say(s, "%s is written again: %" PRIu64 " %s lost, with %" PRIu64 " %s",
+		split__say(s, "%s can be written again: %" PRIu64 " %s lost, with %" PRIu64 " %s",
 			   s->name, s->nr_lost,
 			   PLURAL(s->nr_lost, "interval was", "intervals were"),
 			   s->nr_lost_launches, PLURAL(s->nr_lost_launches, "launch", "launches"));

@@ -84,7 +84,7 @@ static int threads__collect(struct section_rows *rows)
 
 static void threads__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "threads: %zu, where their lives went%s\n", rows->nr, rows->times);
+	fprintf(f, "threads: %zu, how they spent their lives%s\n", rows->nr, rows->times);
 }
 
 static int threads__row(const struct section_rows *rows, const void *row, struct table *t)
@@ -158,7 +158,7 @@ static const char *idle_row__doing(const struct idle_row *row)
 		[IDLE_OFF_CPU] = "", [IDLE_WAITED] = "waiting for the GPU",
 		[IDLE_ON_CPU] = "on CPU", [IDLE_UNSEEN] = "unseen",
 		[IDLE_NOBODY] = "the thread that launched next is unknown",
-		[IDLE_SHORT] = "between works, less than 10 us each",
+		[IDLE_SHORT] = "between pieces of work, under 10 us each",
 	};
 
 	return *row->kind ? row->kind : doings[row->doing];

@@ -136,7 +136,7 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 	if (s->sums.nr_windows && in == &s->model.inputs.v[s->model.inputs.nr - 1])
 		write_windows(s, f);
 	if (!in->ended)
-		fputs("end: the recording was not closed in good order\n", f);
+		fputs("end: the recording was not closed properly\n", f);
 	else if (in->attached)
 		fputs("end: detached\n", f);
 	else if (WIFSIGNALED(in->wait_status))

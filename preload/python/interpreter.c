@@ -89,17 +89,17 @@ static bool check_debug_offsets(const struct py_debug_offsets *d, unsigned long 
 {
 	if (memcmp(d->cookie, "xdebugpy", sizeof(d->cookie)) || d->version != version) {
 		refuse(XPU_MESSAGE_WARNING, "Python's _PyRuntime is not as expected: call chains "
-		       "are without Python's frames");
+					    "have no Python frames");
 		return false;
 	}
 	if (d->free_threaded) {
-		refuse(XPU_MESSAGE_WARNING, "this Python runs without a GIL: call chains are "
-		       "without Python's frames");
+		refuse(XPU_MESSAGE_WARNING, "this Python runs without a GIL: call chains have no "
+					    "Python frames");
 		return false;
 	}
 	if (!py_layout__debug(&L, d)) {
 		refuse(XPU_MESSAGE_WARNING, "Python's code objects have an unknown layout: call "
-					    "chains are without Python's frames");
+					    "chains have no Python frames");
 		return false;
 	}
 	return true;
@@ -187,14 +187,14 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 	py.bytes_type = (uintptr_t)dlsym(handle, "PyBytes_Type");
 	*(void **)&py.get_tstate = dlsym(handle, "PyGILState_GetThisThreadState");
 	if (sizeof(void *) != 8 || !py_layout__find(version, &L)) {
-		refuse(XPU_MESSAGE_WARNING, "Python %lu.%lu is unknown: call chains are "
-		       "without its frames (3.8 to 3.13 have them)", version >> 24,
+		refuse(XPU_MESSAGE_WARNING, "Python %lu.%lu is unknown: call chains have no Python "
+					    "frames (3.8 to 3.13 have them)", version >> 24,
 		       version >> 16 & 0xff);
 		return;
 	}
 	if (!py.code_type || !py.unicode_type || !py.bytes_type || !py.get_tstate) {
 		refuse(XPU_MESSAGE_WARNING, "this Python does not export the symbols that the shim "
-					    "needs: call chains are without its frames");
+					    "needs: call chains have no Python frames");
 		return;
 	}
 	if (L.minor == 13) {
@@ -202,7 +202,7 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 
 		if (!runtime) {
 			refuse(XPU_MESSAGE_WARNING, "this Python does not export _PyRuntime: call "
-			       "chains are without its frames");
+						    "chains have no Python frames");
 			return;
 		}
 		if (!check_debug_offsets(runtime, version))
@@ -211,7 +211,7 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 	find_loop(handle);
 	if (wanted == PYTHON_ON && !unwound) {
 		refuse(asked_for_it ? XPU_MESSAGE_WARNING : XPU_MESSAGE_INFO,
-		       "call chains are without Python's frames: use --call-graph dwarf or "
+		       "call chains have no Python frames: use --call-graph dwarf or "
 		       "--python only");
 		return;
 	}

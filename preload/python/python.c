@@ -165,7 +165,7 @@ static __attribute__((noinline, cold)) uint64_t python__learn(struct python *p, 
 	if (!code__read(code, &fresh, &want)) {
 		p->failed = true;
 		interpreter__give_up(XPU_MESSAGE_WARNING, "Python's code objects are not as "
-				     "expected: call chains are without Python's frames");
+				     "expected: call chains have no Python frames");
 		return 0;
 	}
 	line = known__line(&want, where, &stop);
@@ -230,7 +230,7 @@ static bool python__try(struct python *p, bool probation, uint64_t addr, uint64_
 		return true;
 	p->failed = true;
 	interpreter__give_up(XPU_MESSAGE_WARNING, "Python's frames are not where they are "
-			     "expected: call chains are without them");
+			     "expected: call chains have no Python frames");
 	return false;
 }
 

@@ -69,7 +69,7 @@ hasnt() {		# hasnt FILE NAME: checks that the other word is nowhere
 load --cpu-only -F 999 -z 0 -o own.data "$private" 150 $drow word 2>log
 is $? 0 "the user's program: exit status 0" || diag "$(cat log)"
 like "$(cat log)" ' 1 process;.* lost 0$' "the user's program: nothing is lost"
-unlike "$(cat log)" 'not recorded any more' "the user's program is recorded to its end"
+unlike "$(cat log)" 'stopped recording' "the user's program is recorded to its end"
 has home/own.data "the user's program"
 
 # waits USER DIRECTORY DROW [STEP]: starts a process of USER, $pid, that has the word
@@ -121,7 +121,7 @@ setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -z 0 -o cgroup.data -a 
 is "$? $(grep -c 'may not be recorded' log)" "0 1" \
 	"-a --cgroup /, without cap_sys_ptrace: prints one line" || diag "$(cat log)"
 like "$(cat log)" \
-	'^xpuload: warning: [1-9][0-9]* of the processes that run may not be recorded and (is|are) left alone, such as pid [0-9]+ \(.*\): root needs cap_sys_ptrace' \
+	'^xpuload: warning: [1-9][0-9]* running process(es)? may not be recorded, such as pid [0-9]+ \(.*\): root needs cap_sys_ptrace' \
 	"-a --cgroup /, without cap_sys_ptrace: the line says how many, and why"
 unlike "$(cat log)" 'a child of|root records them' \
 	"-a --cgroup /, without cap_sys_ptrace: the line does not mention children or root"
@@ -158,8 +158,7 @@ wait $parent_pid
 waits $user theirs $terces hide
 load --cpu-only -F 999 -z 0 -o refused.data -p $pid --duration 1 2>log
 is "$? $(cat log)" \
-	"125 xpuload: pid $pid may not be recorded: it has, or had, privileges or another\
- group, or may not be read: run xpuload as root" \
+	"125 xpuload: pid $pid may not be recorded: it has or had privileges or another group, or forbids reading it: run xpuload as root" \
  	"-p, a process that hides: refused, and the message says what to do"
 hasnt home/refused.data "-p, a process that hides"
 kill $pid
@@ -186,7 +185,7 @@ stops() {
 			-c '"$0" 100 "$1" word; shift; exec "$@"' "$private" $drow "$@" 2>log
 		is $? 0 "$name $how: exit status 0" || diag "$(cat log)"
 		like "$(cat log)" \
-			'warning: 1 process gained privileges, or ran a program that you may not read, and was not recorded any more: root may record it$' \
+			'warning: stopped recording 1 process: it gained privileges, or ran a program that you may not read; run xpuload as root$' \
 			"$name $how: a message says that recording ended" ||
 			diag "$(cat log)"
 		[ "$(count $word home/x.data)" -gt 1 ]
@@ -218,7 +217,7 @@ later() {		# later DROW PROGRAM: recorded in home/x.data, with 100 ms before and
 }
 later $drow "$private"
 is $? 0 "an attached process that executes a program: exit status 0" || diag "$(cat log)"
-unlike "$(cat log)" 'not recorded any more|left alone' \
+unlike "$(cat log)" 'stopped recording|may not be recorded|left alone' \
 	"an attached process that executes a program: the process still belongs to the user"
 has home/x.data "an attached process that executes a program"
 xpumerge -i home/x.data -f folded --by comm,pid -o x.folded 2>mlog
@@ -227,14 +226,14 @@ like "$(cat x.folded)" ';main;work_with_word;work[ ;]' \
 like "$(grep -c '^sleep;' x.folded)" '^[1-9]' \
 	"an attached process that executes a program: its children are recorded, too"
 later $terces "$PWD/suid"
-like "$(cat log)" 'warning: 1 process gained privileges' \
+like "$(cat log)" 'warning: stopped recording 1 process: it gained privileges' \
 	"an attached process that executes a set-user-ID program: a message says that recording ended"
 hasnt home/x.data "an attached process that executes a set-user-ID program"
 
 # COMMAND itself becomes another user's process.
 load --cpu-only -F 999 -z 0 -o x.data "$PWD/suid" 100 $terces word 2>log
 is $? 0 "a COMMAND that is set-user-ID: exit status 0"
-like "$(cat log)" '^xpuload: warning: 1 process gained privileges' \
+like "$(cat log)" '^xpuload: warning: stopped recording 1 process: it gained privileges' \
 	"a COMMAND that is set-user-ID: a message says that recording ended"
 like "$(cat log)" '^xpuload: 0 CPU samples, ' "a COMMAND that is set-user-ID: nothing is recorded"
 hasnt home/x.data "a COMMAND that is set-user-ID"
@@ -276,7 +275,7 @@ chmod 4755 suid-true
 load -z 0 -o l.data "$XPU_BUILD/workload/ends" -n 3000 "exec=$PWD/suid-true" >/dev/null 2>log
 is $? 0 "launches, then a set-user-ID exec: exit status 0" || diag "$(cat log)"
 exact home/l 3000 "launches, then a set-user-ID exec: exact up to it"
-like "$(cat log)" '^xpuload: warning: 1 process gained privileges' \
+like "$(cat log)" '^xpuload: warning: stopped recording 1 process: it gained privileges' \
 	"launches, then a set-user-ID exec: a message says that recording ended"
 is "$(count suid-true home/l.data)" 1 \
 	"launches, then a set-user-ID exec: only the options have its name"
@@ -285,7 +284,7 @@ is "$(count suid-true home/l.data)" 1 \
 if as $user unshare -Ur true 2>/dev/null; then
 	load -z 0 -o l.data unshare -Ur "$exact" -t 2 -n 1000 >/dev/null 2>log
 	exact home/l 1000 "in the user's own user namespace: exact" || diag "$(cat log)"
-	unlike "$(cat log)" 'not recorded any more' \
+	unlike "$(cat log)" 'stopped recording' \
 		"in the user's own user namespace: a program is recorded to its end"
 else
 	skip "a user namespace of the user's own" "unshare -U is not allowed"

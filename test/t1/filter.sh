@@ -29,7 +29,7 @@ part() {
 	nr=$(grep -v GPU_Launch_Pending want | awk '{ n += $NF } END { print n + 0 }')
 	total=$(grep -v GPU_Launch_Pending all | awk '{ n += $NF } END { print n }')
 	grep -qF "left out: $((total - nr)) of $total device records, " log &&
-		grep -qF "asked for: $1" log
+		grep -qF "filters: $1" log
 	ok $? "$1: the account says how much is left out"
 	# shellcheck disable=SC2086
 	xpumerge $1 -o part.json 2>/dev/null

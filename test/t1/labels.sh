@@ -65,7 +65,7 @@ for list in 5 0,5 4-6 5-5; do
 done
 is "$(xpumerge new.data old.data -f folded --rank 0-4,6-4000000000 2>log | wc -l)" 0 \
 	"--rank of other ranks keeps nothing"
-like "$(cat log)" "left out: .*asked for: --rank 0-4,6-4000000000" \
+like "$(cat log)" "left out: .*filters: --rank 0-4,6-4000000000" \
 	"--rank of other ranks: the account says how much is left out"
 for list in '' x -1 5- 6-5 5,,6 5-6-7 99999999999; do
 	xpumerge new.data -f folded --rank="$list" >out 2>log

@@ -115,7 +115,7 @@ at_each "a recording" 32 54 names.data
 	xpumerge --gpu bomb.json.gz --max-memory 4G -o out.folded 2>log2
 )
 like "$(cat status log | tr '\n' ' ')" \
-	'^2 xpumerge: bomb.json.gz: needs more than [0-9.]+M of memory, half of what was free: --max-memory SIZE allows more or less $' \
+	'^2 xpumerge: bomb.json.gz: needs more than [0-9.]+M of memory, half of the free memory: --max-memory SIZE sets another limit $' \
 	"by default the limit is half of the free memory"
 like "$(cat log2)" 'bomb.json.gz: needs more than the 156.2M of memory that ulimit allows' \
 	"a message names the ulimit that was exceeded"

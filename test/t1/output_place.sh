@@ -179,7 +179,7 @@ is "$(account log)" "2000 matched 2000 unmatched 0 lost 1" \
 	"cut inside a record: at least one record counts as lost"
 is "$(grep -c '^xpumerge: cut.data' log)" 1 \
 	"cut inside a record: one line in addition to the account"
-like "$(cat log)" 'not closed in good order' \
+like "$(cat log)" 'not closed properly' \
 	"cut inside a record: a message says that the recording was not closed"
 cmp -s cut.folded a.folded
 ok $? "cut inside a record: the result has all records before the cut"

@@ -44,10 +44,10 @@ no.format.has.this.suffix,.perhaps..json -o x.jsn
 pictures.are -o x.png
 no.format.has.this.suffix: -o x.zzz
 -o.x.html:.twice -o x.html -o x.html
-their.suffixes.pick.the.formats -f folded -o x.a -o x.b
+several.-o.pick.formats.by.their.suffixes -f folded -o x.a -o x.b
 END
 xpumerge -i - -o x.html -o x.json <a.data >out 2>log
-is "$? $(cat log)" "2 xpumerge: standard input can be read once: with several -o name a file" \
+is "$? $(cat log)" "2 xpumerge: standard input can be read only once: with several -o, name a file" \
 	"several outputs from a pipe need files"
 xpumerge a.data -o x.html -o no/such/dir/x.json >out 2>log
 is "$? $(ls x.html)" "2 x.html" "an output that cannot be made does not stop the others"

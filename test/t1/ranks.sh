@@ -203,7 +203,7 @@ like "$(cat text)" '^kernels of paired operations 0 ns' \
 	"no payloads, one recording: nothing is paired"
 
 like "$(cat text)" \
-	'^other kernels that communicate: [0-9]+, of which nothing tells which belong together' \
+	'^other kernels that communicate: [0-9]+, which cannot be matched across ranks' \
 	"no payloads, one recording: its kernels are listed as unpaired"
 xpumerge ranks 0.data --csv >ranks.csv 2>/dev/null
 like "$(sed -n '/^others/{n;n;p}' ranks.csv)" \

@@ -76,7 +76,7 @@ ok $? "--sort with --limit: the rows with the largest values are left"
 xpumerge --sort nothing >out 2>log
 is $? 2 "--sort nothing: exit status 2"
 is "$(cat log)" \
-	"xpumerge: --sort nothing: no table has such a column; expected one as count, avg or max_ns" \
+	"xpumerge: --sort nothing: no table has such a column; expected a column such as count, avg or max_ns" \
 	"--sort nothing: the message names possible columns"
 xpumerge --table threads --sort avg_ns >out 2>log
 is "$? $(sed 's/ life_ns, .*/.../' log)" \

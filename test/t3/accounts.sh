@@ -38,7 +38,8 @@ for format in perf html; do
 	done
 done
 both=
-like "$(xpumerge -i run.data --unit ms 2>/dev/null)" '^threads: 1[0-9], where their lives went' \
+like "$(xpumerge -i run.data --unit ms 2>/dev/null)" \
+	'^threads: 1[0-9], how they spent their lives' \
 	"the summary shows the accounts of threads"
 unlike "$(xpumerge -i run.data 2>/dev/null)" ' xpushim$' "the shim's own thread is left out"
 like "$(xpumerge -i run.data --own-threads --table threads 2>/dev/null)" ' xpushim$' \

@@ -40,7 +40,7 @@ nr_lost() {		# nr_lost LOG: prints the lost bytes
 
 record removed rm removed.data
 is $status 125 "file removed: exit status 125"
-is "$(grep -c 'removed.data was removed or replaced during the recording, which is lost' \
+is "$(grep -c 'removed.data was removed or replaced during the recording: the recording is lost' \
 	removed.log)" 1 "file removed: one message says that the recording is lost"
 [ "$(nr_lost removed.log)" -gt 20000 ]
 ok $? "file removed: everything is counted as lost"

@@ -71,7 +71,7 @@ recorded() {
 # add up to all
 adds_up() {
 	bad=''
-	sum=$(sed -n 's/.*lost: .*[ ,]\([0-9][0-9]*\) launches that these files lack.*/\1/p' load.log)
+	sum=$(sed -n 's/.*lost: .*[ ,]\([0-9][0-9]*\) launches of files that could not be written.*/\1/p' load.log)
 	sum=${sum:-0}
 	find . -path "./$1.*.data" | sort -V >parts
 	while read -r part; do
@@ -79,7 +79,7 @@ adds_up() {
 		[ $? -le 1 ] || bad="$bad $part"
 		grep -q 'that nothing defines' part.log && bad="$bad $part"
 		sum=$((sum + $(awk '/^launches / && !n { n = $2 }
-			/ launch.* that the shim tagged/ && !t { t = $1 }
+			/ launch.* that the shim counted/ && !t { t = $1 }
 			END { print n + t }' part.log)))
 	done <parts
 	is "$bad" "" "$what: each file can be read without the others"
@@ -101,7 +101,7 @@ nice=$(ps -o ni= -p "$(split_of)")
 kill -9 "$(split_of)"
 burst_until says 'continues after xpumerge split was killed'
 like "$(cat load.log)" \
-	'xpumerge split, which writes the files, was ended by signal 9 \(Killed\): it is started again' \
+	'xpumerge split, which writes the files, was ended by signal 9 \(Killed\): it is restarted' \
 	"killed: a message reports the kill at once"
 first=$(split_of)
 number=$(newest killed)
@@ -224,19 +224,19 @@ if mount -t tmpfs -o size=2m none full 2>/dev/null; then
 	dd if=/dev/zero of=full/filler bs=4k 2>/dev/null
 	burst_until says 'cannot write full/x.*: No space left'
 	rm full/filler
-	burst_until says 'full/x.[0-9]*.data is written again: [0-9]+ interval'
+	burst_until says 'full/x.[0-9]*.data can be written again: [0-9]+ interval'
 	later full/x
 	end 0
 	is "$(grep -c 'No space left' load.log)" 1 \
 		"disk full: one message says that the disk is full"
-	like "$(cat load.log)" 'lost: [0-9]+ files not written, or not wholly' \
+	like "$(cat load.log)" 'lost: [0-9]+ files not written, or only in part' \
 		"disk full: lost files are counted"
-	like "$(cat load.log)" 'is written again: [0-9]+ intervals? w[a-z]+ lost, with [0-9]+ launch' \
+	like "$(cat load.log)" 'can be written again: [0-9]+ intervals? w[a-z]+ lost, with [0-9]+ launch' \
 		"disk full: a message says how many launches are lost"
 	for part in full/x.*.data; do
 		xpumerge "$part" -f folded -o part.folded 2>&1
 	done >part.log
-	unlike "$(cat part.log)" 'that the shim tagged are not in' \
+	unlike "$(cat part.log)" 'that the shim counted are not in' \
 		"disk full: no file has losses of other intervals"
 	unlike "$(cat part.log)" 'timed outside of the recording' \
 		"disk full: no launch is called dishonest because it waited for its file"
@@ -252,7 +252,7 @@ if mount -t tmpfs -o size=2m none full 2>/dev/null; then
 	burst_until says \
 		'cannot write full/y.data: No space left.*the program and the recording go on'
 	rm full/filler
-	burst_until says 'full/y.data is written again'
+	burst_until says 'full/y.data can be written again'
 	end 0
 	like "$(cat load.log)" 'lost 0$' "disk full, one file: nothing is lost"
 	xpumerge full/y.data -f folded -o y.folded 2>merge.log
@@ -283,7 +283,7 @@ burst_until reached gone/x 2
 rm -r gone
 burst_until says 'cannot write gone/x.*No such file'
 mkdir gone
-burst_until says 'gone/x.[0-9]+.data is written again'
+burst_until says 'gone/x.[0-9]+.data can be written again'
 end 0
 
 what="--keep"

@@ -28,7 +28,7 @@ END
 xpuload -o ns.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual 2>load.log
 is $? 0 "in another mount namespace: exit status 0" || diag "$(cat load.log)"
 like "$(cat load.log)" \
-	'mapped files? that (is|are) not at (its|their) paths? here: kept in ns.data.files' \
+	'copied [0-9]+ mapped files? that (is|are) not at (its|their) paths? here to ns.data.files' \
 	"in another mount namespace: a message says which files were kept"
 [ ! -e private/program ]
 ok $? "the program's file does not exist here"

@@ -75,7 +75,7 @@ kill -9 "$killed_pid"
 wait $loader
 is $? 0 "target killed: exit status 0" || diag "$(cat load.log)"
 xpumerge -i killed.data --memory live -f folded -o killed.folded 2>killed.merge
-sound killed '(that|told)' "target killed: no event is missing or impossible"
+sound killed '(that|sent)' "target killed: no event is missing or impossible"
 is "$(awk '/mem_site/ { n++; if ($NF > 64 * 1000) n = 99 } END { print n }' killed.folded)" 2 \
 	"target killed: the recording has exactly the memory that the target held"
 
@@ -148,6 +148,6 @@ xpuload --memory --gpu-only --transport shm -m 64K -o crowd.data sh crowd.sh \
 like "$(cat crowd.log)" 'lost: .*[1-9][0-9]* events of memory \(ring full' \
 	"shared memory full: the recorder says how many events of memory are lost" ||
 	diag "$(cat crowd.log)"
-unlike "$(cat crowd.log)" 'malformed|sent but not seen' \
+unlike "$(cat crowd.log)" 'malformed|sent but not received' \
 	"shared memory full: no other line counts these events" || diag "$(cat crowd.log)"
 done_testing

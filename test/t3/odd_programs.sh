@@ -72,7 +72,7 @@ if [ -z "${XPU_SAN:-}" ]; then			# xpuload is built with the sanitizer, too
 fi
 
 # Programs into which the shim cannot be loaded, or in which it does nothing, run as usual.
-said='^xpuload: warning: the target made no launch by CUDA or OpenCL: .*the shim could not be loaded'
+said='^xpuload: warning: the target made no CUDA or OpenCL launch: .*the shim could not be loaded'
 if [ -n "${XPU_SAN:-}" ]; then
 	skip "a program of another C library" "the sanitizer's library is glibc's"
 elif command -v musl-gcc >/dev/null; then

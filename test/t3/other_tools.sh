@@ -59,7 +59,7 @@ for how in "" activity; do
 		"own_cupti $how: the program's profiler sees the same as without xpuload" ||
 		diag "$(cat own.out)"
 	like "$(cat own.log)" \
-		'^xpuload: warning: pid [0-9]+: the program uses CUPTI itself \(cupti[A-Za-z]+\): nothing is recorded until it lets go' \
+		'^xpuload: warning: pid [0-9]+: the program uses CUPTI itself \(cupti[A-Za-z]+\): nothing is recorded until it releases CUPTI' \
 		"own_cupti $how: a message says that the program uses CUPTI itself"
 	like "$(cat own.log)" 'CUPTI is free again: recording' "own_cupti $how: recording resumes"
 	exact own 200 \

@@ -101,9 +101,9 @@ ok $? "in a pid namespace: xpuload attaches"
 is "$(ask neighbour 1000)" "did 1000" "a process in a sibling pid namespace keeps running"
 touch enough
 wait $within
-like "$(cat all.log)" 'no launch by CUDA or OpenCL was made while attached' \
+like "$(cat all.log)" 'no CUDA or OpenCL launch was made while attached' \
 	"a process in a sibling pid namespace: -a does not record it"
-like "$(cat one.log)" 'no launch by CUDA or OpenCL was made while attached' \
+like "$(cat one.log)" 'no CUDA or OpenCL launch was made while attached' \
 	"a process in a sibling pid namespace: -p with the pid from there does not record it"
 is "$(xpumerge -i cpu.data -f folded --unit samples -o - 2>/dev/null | grep -c '^exact;')" 0 \
 	"a process in a sibling pid namespace: --cpu-only does not record it"

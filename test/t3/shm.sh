@@ -51,7 +51,7 @@ bare "$refuse" bpf perf -- "$inst" -o r.data "$exact" -t 4 -s 16 -n 20000 -d -m 
 is $? 0 "bpf() and perf_event_open() are refused: exit status 0" || diag "$(cat home/r.log)"
 like "$(exact home/r 22500 \
 	"both refused: every launch is matched, under its own site"; cat home/r.log)" \
-	'are not seen: perf_event_open: ' \
+	'are not recorded: perf_event_open: ' \
 	"bpf() and perf_event_open() are refused: a message says which data are missing"
 like "$(cat home/r.folded)" \
 	'^exact;.*start_thread;(asan_thread_start[^;]*;)?worker_main\(void\*\);.*site_03;.*\[GPU_Kernel\]kernel_03 ' \
@@ -163,7 +163,7 @@ bare "$inst" --strict --transport shm -o no.data "$refuse" memfd shmget -- "$exa
 	-n 1000 >out 2>log
 is "$? $(cat out)" "125 exact: threads 8 sites 16 launches 1000" \
 	"no memory to share: the target runs to its end, --strict fails"
-like "$(cat log)" 'pid [0-9]+ is not recorded: it could not make memory to share' \
+like "$(cat log)" 'pid [0-9]+ is not recorded: it could not create shared memory' \
 	"no memory to share: a message says that nothing is recorded"
 like "$(cat log)" '; lost 1$' "no memory to share: the process is counted as lost"
 unlike "$(cat log)" 'made no launch by CUDA or OpenCL' \
@@ -188,7 +188,7 @@ done
 "$refuse" perf -- "$XPULOAD" --strict --transport shm -o no.data unshare -ni "$exact" \
 	-n 1000 >out 2>log
 is $? 125 "other namespaces, no perf events: --strict fails"
-like "$(cat log)" 'made no launch by CUDA or OpenCL: .*or it could not reach xpuload from another network' \
+like "$(cat log)" 'made no CUDA or OpenCL launch: .*or it could not reach xpuload from another network' \
 	"other namespaces, no perf events: the message names other namespaces"
 
 # A process that cannot make a file for its memory makes other memory. limited.sh LIMIT: files
@@ -271,7 +271,7 @@ if command -v python3 >/dev/null; then
 	wait $pid
 	like "$(tail -n 2 log)" '^xpuload: 10 launches .*; lost 1$' \
 		"only processes of the same user are recorded"
-	like "$(cat log)" "is not recorded: it is another user's: root may record it" \
+	like "$(cat log)" "is not recorded: it belongs to another user: run xpuload as root" \
 		"another user's process: a message says that it is not recorded"
 else
 	skip "processes that call" "no python3"
@@ -297,7 +297,7 @@ ok $? "a full ring: launches are lost"
 is $((got + dropped)) "$made" "a full ring: each lost launch is counted"
 like "$(cat full.err)" '[0-9] batches of device records \(ring full: try -m\)' \
 	"a full ring: lost batches are counted, too"
-unlike "$(cat full.err)" 'not seen' "a full ring: no loss has another reason"
+unlike "$(cat full.err)" 'not received' "a full ring: no loss has another reason"
 like "$(placed full)" ' wrong 0 ' "a full ring: each recorded launch is under its own site"
 
 # ---- kill -9

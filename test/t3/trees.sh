@@ -77,7 +77,7 @@ line=$(verdict own_e)
 like "$line" '^launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0$' \
 	"LD_PRELOAD of children: every launch is matched, under its own site"
 [ "${line%% matched*}" = "launches $e_launches" ] ||
-	grep -q 'called CUDA before .* attached to: what .* launched first may be missing' own_e.log
+	grep -q 'called CUDA before xpuload attached: .* first launches may be missing' own_e.log
 ok $? \
 	"LD_PRELOAD of children: all launches are recorded, or a message says that some may be missing" ||
 	diag "$e_launches" "$line" "$(cat own_e.log)"
@@ -143,8 +143,7 @@ else
 		wait_for rmdir "$dir" 2>/dev/null
 	done
 	xpuload -o none.data -a --cgroup "$group" 2>log
-	is "$? $(cat log)" "125 xpuload: --cgroup $group: no such cgroup: expected a path below\
- /sys/fs/cgroup, as /proc/PID/cgroup has them, for example" \
+	is "$? $(cat log)" "125 xpuload: --cgroup $group: no such cgroup: expected a path below /sys/fs/cgroup, or a path from /proc/PID/cgroup" \
  	"--cgroup of a cgroup that no longer exists: refused"
 fi
 

@@ -141,7 +141,7 @@ void perf_events__complain(const struct perf_event *events, size_t nr, const cha
 		if (e->used && e->guessed)
 			msgs__add(msgs, "%s does not say how long a sample of %s stands for: each "
 				  "counts as %.6f ms, the usual time between two samples of a "
-				  "thread (perf record -e cpu-clock says it)", path, name,
+				  "thread (perf record -e cpu-clock records it)", path, name,
 				  e->sample_ns / 1e6);
 		else if (e->nr && !e->used)
 			msgs__add(msgs, "%s: %" PRIu64 " %s of %s left out: %s", path, e->nr,

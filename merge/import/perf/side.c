@@ -106,7 +106,7 @@ static int cpu_side__read_data(struct cpu_side *c, struct msgs *msgs)
 			  d->nr_strange, PLURAL(d->nr_strange, "record", "records"));
 	if (d->nr_no_unwind)
 		msgs__add(msgs,
-			  "%s: %" PRIu64 " %s cannot be unwound, for lack of registers of x86-64: "
+			  "%s: %" PRIu64 " %s cannot be unwound without all registers of x86-64: "
 					 "give the output of perf script",
 			  c->path, d->nr_no_unwind, PLURAL(d->nr_no_unwind, "stack", "stacks"));
 	if (d->nr_launches)

@@ -112,7 +112,7 @@ static enum gpu_state busy(const char *holder)
 
 	if (!session.told_busy) {
 		snprintf(text, sizeof(text), "CUPTI is in use by %s: nothing is recorded until it "
-			 "lets go", holder);
+					     "releases CUPTI", holder);
 		session.busy_level = XPU_MESSAGE_ERROR;
 		sender__message(session.busy_level, text);
 		session.told_busy = true;
@@ -132,7 +132,7 @@ static void count_taken(void *nr)
  */
 static void tell_of_programs_records(void)
 {
-	const char *until = session.told_busy ? "CUPTI was not free again until the end: " : "";
+	const char *until = session.told_busy ? "CUPTI stayed in use until the end: " : "";
 	uint64_t nr = yield__take_nr_records();
 	char text[256];
 
@@ -520,7 +520,7 @@ static void yield(void)
 		return;			/* way__join() wakes the shim again */
 	session.left_ns = 0;
 	snprintf(text, sizeof(text), "the program uses CUPTI itself (%s): nothing is recorded "
-		 "until it lets go", way__function());
+				     "until it releases CUPTI", way__function());
 	session.busy_level = XPU_MESSAGE_WARNING;
 	sender__message(session.busy_level, text);
 	session.told_busy = true;
