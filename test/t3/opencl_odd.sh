@@ -79,6 +79,17 @@ xpuload --capture launch:101-300 -o window.data "$odd" events >/dev/null 2>load.
 is "$(verdict window)" "launches 200 matched 200 wrong 0 unmatched 0 lost 0" \
 	"windows: exactly the launches with these numbers are recorded"
 
+# Options for which OpenCL has no functions.
+for option in "--stalls --migrations" "--capture cuda-profiler-api"; do
+	# shellcheck disable=SC2086 # several options
+	xpuload $option -o missing.data "$odd" events >/dev/null 2>load.log
+	is $? 0 "$option: the program runs"
+	for word in ${option#--capture }; do
+		is "$(grep -c -e "OpenCL has no functions for .*$word" load.log)" 1 \
+			"$word: a message says that OpenCL has no functions for it"
+	done
+done
+
 # Files of --every: memory that was made in an earlier one is held in each.
 xpuload --memory --every 0.5 -o files.data "$odd" steady >/dev/null 2>load.log
 is $? 0 "files: several of them"

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/environment.h"
 #include "gpu/vendor.h"
 #include "gpu/opencl/calls.h"
 #include "gpu/opencl/clocks.h"
@@ -15,7 +16,10 @@
 #include "gpu/opencl/work.h"
 #include "life/life.h"
 #include "life/load.h"
+#include "nvtx/capture.h"
+#include "wire/probe.h"
 #include "wire/sender.h"
+#include "xpu_slot.h"
 
 #include <CL/cl_layer.h>
 
@@ -44,9 +48,35 @@ static void name_calls(void)
 		sender__name_api(OPENCL_DOMAIN, names[i].number, names[i].class, names[i].name);
 }
 
+/* Says which of the user's options OpenCL has no functions for. */
+static void say_missing(void)
+{
+	static bool said;
+	const struct {
+		bool wanted;
+		const char *option;
+	} missing[] = {
+		{ environment__get(XPU_STALLS_ENV) || (probe__live() && probe__live_stalls()),
+		  "--stalls" },
+		{ environment__get(XPU_MIGRATIONS_ENV), "--migrations" },
+		{ capture__by_profiler(), "--capture cuda-profiler-api" },
+	};
+	char text[128];
+	size_t i;
+
+	for (i = 0; i < sizeof(missing) / sizeof(missing[0]) && !said; i++) {
+		if (!missing[i].wanted)
+			continue;
+		snprintf(text, sizeof(text), "OpenCL has no functions for %s", missing[i].option);
+		sender__message(XPU_MESSAGE_WARNING, text);
+	}
+	said = true;
+}
+
 static enum gpu_state session__open(const struct gpu_wants *wants)
 {
 	name_calls();
+	say_missing();
 	work__begin_session();
 	atomic_store(&opencl__on, !wants->only_memory);
 	return GPU_AWAKE;
