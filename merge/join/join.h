@@ -39,6 +39,7 @@ struct work {
 	uint32_t stream;
 	uint32_t maker;			/* the call that made the work, see feature.find_maker();
 					 * NO_INDEX: the launch, or unknown */
+	uint32_t aggregate;		/* for a sink: index in sums.aggregates */
 	bool is_part;			/* for a sink: --from or --to has cut the work; ... */
 	bool began_before;		/* ... the work began, and counts with its bytes, before
 					 * --from */

@@ -28,6 +28,15 @@ struct placed {
 	bool ends_after;		/* for a part: the CPU sample was taken after --to */
 };
 
+/* Time of a thread, or a launch without device work, as it is added to the sums over time. */
+struct spent {
+	uint64_t from_ns, to_ns;
+	uint64_t ns;			/* time spent in that span */
+	uint32_t nr;			/* samples, waits or launches that began with the span */
+	uint32_t aggregate;		/* index in sums.aggregates */
+	uint32_t thread, leaf;
+};
+
 struct tables_recording;
 
 /* Writes a row of a feature. Return: 0 or -errno. */
@@ -52,6 +61,7 @@ struct session_sink {
 	int (*slice)(void *ctx, const struct model *m, const struct slice *slice);
 	/* Takes a single time that a thread was off the CPU; placed() gets sums of these times. */
 	int (*off)(void *ctx, const struct model *m, const struct placed *off);
+	int (*spent)(void *ctx, const struct model *m, const struct spent *spent);
 	/* Calls put() for a row that a feature has for its table, if the sink has tables. */
 	int (*row)(void *ctx, const struct model *m, put_table_row put, const void *row);
 

@@ -71,6 +71,7 @@ static int tell__part(struct second_pass *p, uint64_t key, const struct work *wh
 	}
 	w.is_part = w.duration_ns != whole->duration_ns;
 	w.began_before = !part->nr;
+	w.aggregate = p->sums->aggregates.last;
 	return tell__work(p, key, &w, l, made, first);
 }
 
@@ -219,7 +220,9 @@ static int place__pending(struct second_pass *p, const struct match *match)
 	if (!err)
 		err = tell__sum(p, l->chain, l->comm, l->thread, leaf, NULL, NULL);
 	if (!err)
-		err = tell__when(p, leaf, l->time_ns, l->time_ns, &(struct bin_value){ .nr = 1 });
+		err = tell__spent(p, l->thread, leaf, &(struct filter_span){
+			.from_ns = l->time_ns, .to_ns = l->time_ns, .nr = 1,
+		});
 	return err ?: tell__placed(p, &(struct placed){
 		.time_ns = l->time_ns, .comm = l->comm, .chain = l->chain, .thread = l->thread,
 		.leaf = leaf,

@@ -36,8 +36,7 @@ static int cpu_time__add(struct second_pass *p, const struct launch *at,
 	       sums__add_sum(p->sums, s->nr, s->ns, s->ns) ?:
 	       times__thread(&p->sums->times, at->thread, at->comm, LEAF_CPU, s->from_ns, s->to_ns,
 			     s->ns) ?:
-	       sums__when(p->sums, s->from_ns, s->to_ns,
-			  &(struct bin_value){ .ns = s->ns, .nr = s->nr }) ?:
+	       tell__spent(p, at->thread, leaf, s) ?:
 	       tell__placed(p, &(struct placed){
 			.time_ns = s->to_ns,
 			.duration_ns = s->ns,

@@ -26,13 +26,37 @@ static inline int tell__sum(struct second_pass *p, uint32_t chain, const char *c
 	return sums__add(p->sums, p->opts, chain, comm, thread, leaf, w, part);
 }
 
-/* Adds the time of the event for which tell__sum() was called last. */
+/* Adds the time of device work for which tell__sum() was called last. */
 static inline int tell__when(struct second_pass *p, uint32_t leaf, uint64_t from_ns, uint64_t to_ns,
 			     const struct bin_value *value)
 {
 	if (tell__leaves_out(p, leaf))
 		return 0;
 	return sums__when(p->sums, from_ns, to_ns, value);
+}
+
+/*
+ * Adds time that is not of device work, for which tell__sum(), sums__add() or sums__place() was
+ * called last, to the sums over time, and passes it to the sink.
+ */
+static inline int tell__spent(struct second_pass *p, uint32_t thread, uint32_t leaf,
+			      const struct filter_span *s)
+{
+	const struct session_sink *sink = p->opts->sink;
+	const struct spent spent = {
+		.from_ns = s->from_ns, .to_ns = s->to_ns, .ns = s->ns,
+		.nr = min_t(uint64_t, s->nr, UINT32_MAX),
+		.aggregate = p->sums->aggregates.last, .thread = thread, .leaf = leaf,
+	};
+	int err;
+
+	if (tell__leaves_out(p, leaf))
+		return 0;
+	err = sums__when(p->sums, s->from_ns, s->to_ns,
+			 &(struct bin_value){ .ns = s->ns, .nr = spent.nr });
+	if (err || !sink || !sink->spent || !s->from_ns)
+		return err;
+	return sink->spent(sink->ctx, p->model, &spent);
 }
 
 static inline int tell__placed(struct second_pass *p, const struct placed *placed)

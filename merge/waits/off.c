@@ -114,9 +114,7 @@ static int off__when(struct second_pass *p, const struct launch *at, uint32_t le
 	if (!p->sums->times.wanted || tell__leaves_out(p, leaf))
 		return 0;
 	return sums__place(p->sums, p->opts, at->chain, at->comm, at->thread, leaf, NO_INDEX) ?:
-	       sums__when(p->sums, s->from_ns, s->to_ns,
-			  &(struct bin_value){ .ns = s->ns,
-					       .nr = min_t(uint64_t, s->nr, UINT32_MAX) }) ?:
+	       tell__spent(p, at->thread, leaf, s) ?:
 	       times__thread(&p->sums->times, at->thread, at->comm, LEAF_OFF_CPU, s->from_ns,
 			     s->to_ns, s->ns);
 }
@@ -268,7 +266,9 @@ static int wait__when(void *ctx, const struct wait *wait, uint32_t device_leaf,
 	if (err <= 0 || tell__leaves_out(p, leaf))
 		return min_t(int, err, 0);
 	return sums__place(p->sums, p->opts, at.chain, at.comm, at.thread, leaf, NO_INDEX) ?:
-	       sums__when(p->sums, s.from_ns, s.to_ns, &(struct bin_value){ .ns = s.ns }) ?:
+	       tell__spent(p, at.thread, leaf, &(struct filter_span){
+			.from_ns = s.from_ns, .to_ns = s.to_ns, .ns = s.ns,
+	       }) ?:
 	       times__thread(&p->sums->times, at.thread, at.comm, LEAF_GPU_WAIT, s.from_ns, s.to_ns,
 			     s.ns);
 }
@@ -303,7 +303,9 @@ static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf,
 	err = sums__place(p->sums, p->opts, at.chain, at.comm, at.thread, leaf, NO_INDEX) ?:
 	      sums__add_sum(p->sums, s.nr, part_ns, part_ns);
 	if (!err && s.nr)
-		err = sums__when(p->sums, s.from_ns, s.from_ns, &(struct bin_value){ .nr = s.nr });
+		err = tell__spent(p, at.thread, leaf, &(struct filter_span){
+			.from_ns = s.from_ns, .to_ns = s.from_ns, .nr = s.nr,
+		});
 	return err ?: tell_time(p, &at, s.from_ns, leaf, part_ns);
 }
 

@@ -10,6 +10,7 @@
 #include "human.h"
 #include "json_out.h"
 #include "write/page.h"
+#include "write/page_events.h"
 #include "write/page_json.h"
 #include "write/shorten.h"
 #include "write/text.h"
@@ -401,7 +402,9 @@ static void print_owners(struct json_out *j, const struct tree *t, uint32_t owne
 struct page {
 	struct tree tree;
 	uint32_t owners, left_out;	/* sets of properties: 1 << enum by, or'ed */
-	ARRAY(uint32_t) rest;		/* for each group of times.sums: its cell or NO_INDEX */
+	ARRAY(uint32_t) rest;		/* for each group of times.sums: its value, see
+					 * tree__value(), or NO_INDEX; later its cell, or 0 */
+	uint32_t *cell_of;		/* of one recording: the cell of each aggregate */
 };
 
 /* The part of a key's time that goes to one cell. */
@@ -677,39 +680,23 @@ static int print_times(struct json_out *j, const struct session *s, const struct
 {
 	const struct times *times = &s->sums.times;
 	const struct tree *t = &page->tree;
-	uint32_t *place = calloc(t->cells.nr + 1, sizeof(*place));
-	uint32_t *cell_of = calloc(t->cell_of[0].nr + 1, sizeof(*cell_of));
-	uint32_t *rest = calloc(times->sums.groups.nr + 1, sizeof(*rest));
 	struct bins cells;
-	int err = -ENOMEM;
-	size_t i;
+	int err = 0;
 
 	/* Cells must stay as they are, so only bins may become longer. */
 	bins__init(&cells, 2 * max_t(size_t, MAX_CELL_BINS, t->cells.nr),
 		   &(struct bins_keys){ NULL, NULL, NULL });
 	cells.scale = times->sums.scale;
 	json_out__key(j, "times");
-	if (!place || !cell_of || !rest)
-		goto out;
-	err = 0;
 	if (!times->wanted || !times->sums.list.nr || t->cells.nr >= BINS_GROUP(0)) {
 		json_out__literal(j, "null");
 		goto out;
 	}
-	for (i = 0; i < t->cells.nr; i++)
-		place[t->cells.v[i].value] = i;
-	for (i = 0; i < t->cell_of[0].nr; i++)
-		cell_of[i] = place[t->cell_of[0].v[i]];
-	for (i = 0; i < page->rest.nr; i++)
-		rest[i] = page->rest.v[i] == NO_INDEX ? 0 : place[page->rest.v[i]];
-	err = cells__collect(&cells, &s->sums, cell_of, rest);
+	err = cells__collect(&cells, &s->sums, page->cell_of, page->rest.v);
 	if (!err)
 		print_bins(j, s, t, &cells);
 out:
 	bins__exit(&cells);
-	free(place);
-	free(cell_of);
-	free(rest);
 	return err;
 }
 
@@ -873,6 +860,28 @@ static int page__make(struct page *page, const struct html_side *sides, unsigned
 	return err ?: tree__sort(&page->tree);
 }
 
+/* Finds the cells of aggregates and of the rest, when cells are sorted. Return: 0 or -ENOMEM. */
+static int page__find_cells(struct page *page)
+{
+	const struct tree *t = &page->tree;
+	uint32_t *place = calloc(t->cells.nr + 1, sizeof(*place));
+	size_t i;
+
+	page->cell_of = calloc(t->cell_of[0].nr + 1, sizeof(*page->cell_of));
+	if (!place || !page->cell_of) {
+		free(place);
+		return -ENOMEM;
+	}
+	for (i = 0; i < t->cells.nr; i++)
+		place[t->cells.v[i].value] = i;
+	for (i = 0; i < t->cell_of[0].nr; i++)
+		page->cell_of[i] = place[t->cell_of[0].v[i]];
+	for (i = 0; i < page->rest.nr; i++)
+		page->rest.v[i] = page->rest.v[i] == NO_INDEX ? 0 : place[page->rest.v[i]];
+	free(place);
+	return 0;
+}
+
 static int write_parts(FILE *f, const struct page *page, const struct html_side *sides,
 		       unsigned int nr, const struct html_opts *opts)
 {
@@ -897,6 +906,9 @@ static int write_parts(FILE *f, const struct page *page, const struct html_side 
 			fputs(parts[i].text, f);
 		else if (!strncmp(at, "@DATA@\n", 7))
 			err = print_data(f, page, sides, nr, opts);
+		else if (!strncmp(at, "@EVENTS@\n", 9))
+			err = opts->events ? page_events__write(opts->events, sides->session,
+								&page->tree, page->cell_of, f) : 0;
 		else
 			fwrite(at, 1, end - at, f);
 	}
@@ -913,7 +925,9 @@ int html__write(FILE *f, const struct html_side *sides, unsigned int nr,
 		page.tree = *opts->tree;
 		return write_parts(f, &page, sides, nr, opts);
 	}
-	err = page__make(&page, sides, nr, &opts->by) ?: write_parts(f, &page, sides, nr, opts);
+	err = page__make(&page, sides, nr, &opts->by) ?:
+	      (nr == 1 ? page__find_cells(&page) : 0) ?: write_parts(f, &page, sides, nr, opts);
+	free(page.cell_of);
 	tree__exit(&page.tree);
 	array_free(&page.rest);
 	return err;

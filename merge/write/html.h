@@ -64,6 +64,8 @@
  * not all work has times. A row says how long a device had work, or how long a thread was in a
  * state.
  *
+ * The element "xpu-events" has single events: page_events.h.
+ *
  * If the caller provides the tree, the second side has no recording, and the caller may add kinds
  * and members.
  */
@@ -89,6 +91,8 @@ struct html_opts {
 	const char *normalize;		/* the normalization in words; "" without normalization */
 	struct by_list by;		/* what the frames at the root show first; empty: nothing,
 					 * all threads are one */
+	void *events;			/* from page_events__listen(), of the only side; NULL: no
+					 * events */
 	/* These replace the data of the sides. */
 	const struct tree *tree;	/* sorted; NULL: none */
 	const char *const *kinds;	/* the names of TREE_MORE and higher kinds; ended by NULL */

@@ -53,6 +53,7 @@ static int timeline__work(void *ctx, const struct model *m, uint64_t key, const 
 		.stream = w->stream,
 		.thread = l ? l->thread : NO_INDEX,
 		.made = made,
+		.aggregate = w->aggregate,
 		.orphan = !l,
 		.first = first,
 		.is_part = w->is_part,

@@ -38,6 +38,7 @@ struct device_event {
 	uint32_t leaf;
 	uint32_t stream;
 	uint32_t thread;		/* the thread that launched the work */
+	uint32_t aggregate;		/* as in struct work */
 	uint32_t lane;			/* lane within the stream: more than 0 where records
 					 * overlap */
 	uint32_t made;			/* the chain that made the graph node, or NO_INDEX */

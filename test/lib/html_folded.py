@@ -106,7 +106,7 @@ def data_of(text):
     page = Page()
     page.feed(text)
     page.close()
-    assert len(page.scripts) == 2 and page.tags.count("body") == 1, page.tags
+    assert len(page.scripts) == 3 and page.tags.count("body") == 1, page.tags
     text = page.scripts["xpu-data"]
     assert "<" not in text, "a '<' in the data"
     data = json.loads(text)

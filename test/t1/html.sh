@@ -71,7 +71,7 @@ is "$(grep -c '"without":\["tid"' page.html)" 0 "with --by tid, threads are not 
 "$XPU_BUILD/gen_data" --launches 500 --paths 20 --names names -o hostile.data
 same "hostile names" hostile.data
 is "$(grep -c 'k\{10000\}' page.html)" 1 "a name of 10000 characters is not cut"
-is "$(grep -ci '</script' page.html)" 2 "hostile names end no script of the page"
+is "$(grep -ci '</script' page.html)" 3 "hostile names end no script of the page"
 
 # CPU samples whose call path was too deep are reported, but the page does not warn of a loss.
 "$XPU_BUILD/gen_odd" deep.data deep

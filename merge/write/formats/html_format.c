@@ -2,15 +2,17 @@
 #include "write/format.h"
 #include "write/diff.h"
 #include "write/html.h"
+#include "write/page_events.h"
 
 static int write_session(const struct session *s, FILE *f, const struct write_opts *o, void *events,
 			 struct folded_result *result)
 {
 	const struct html_opts opts = {
 		.unit = write_opts__page_unit(o), .normalize = "", .by = o->by,
+		.events = events,
 	};
 
-	(void)events, (void)result;
+	(void)result;
 	return html__write(f, &(struct html_side){ s, 1 }, 1, &opts);
 }
 
@@ -34,6 +36,8 @@ const struct format html_format = {
 	.by_time = true,
 	.units = UNITS_SUMS,
 	.diff_units = UNITS_SUMS,
+	.listen = page_events__listen,
+	.free = page_events__free,
 	.write = write_session,
 	.write_diff = write_diff,
 };

@@ -18,6 +18,9 @@ export function onStep(update) {
 export function go(choices, replace = false) {
 	const before = { ...state };
 
+	/* A stretch between bins begins and ends with them. */
+	if ("from" in choices || "to" in choices)
+		state.span = "";
 	Object.assign(state, choices);
 	/* Another grouping has other nodes. */
 	if (state.by !== before.by)

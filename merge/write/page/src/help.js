@@ -16,6 +16,11 @@ export const KEY_WORDS = [
 	["c", "copy the call path of the chosen frame"],
 	["f", "fold or open the frames that all calls of a thread share"],
 	["i", "turn the graph upside down"],
+	["e", "show or hide single events, below the overview"],
+	["W S A D", "in the single events: zoom in and out, move left and right; so do the wheel " +
+		"and a drag"],
+	["arrow keys, Enter", "in the single events: choose the next, or one of the next row; " +
+		"show the chosen one alone"],
 	["o", "show or hide the overview"],
 	["Esc", "one step out: a panel, the search, the zoom, the stretch of time"],
 	["Alt+\u2190", "the browser's Back undoes each step; the address has all choices"],

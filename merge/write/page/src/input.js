@@ -10,6 +10,7 @@ import { closePanels } from "./header.js";
 import { openHelp } from "./help.js";
 import { DEFAULTS, MODES, TABS, hasMode, isPicked, state, width } from "./model.js";
 import { drawSandwich } from "./sandwich.js";
+import { toggleLanes } from "./steer.js";
 import { hideTip, moveTip, showTip } from "./tooltip.js";
 import { listenToRows } from "./top.js";
 import { forChildren, frameOf, groupings, parentOf } from "./tree.js";
@@ -60,6 +61,8 @@ function stepOut() {
 		go({ focus: NONE });
 	} else if (state.zoom || state.group || state.selected !== NONE) {
 		go({ zoom: 0, group: "", selected: NONE });
+	} else if (state.event) {
+		go({ event: "" });
 	} else if (isPicked()) {
 		go({ from: 0, to: times.nr });
 	} else {
@@ -88,6 +91,7 @@ const KEYS = {
 	b: () => go({ by: next(groupings().map(([by]) => by), state.by) }),
 	i: flip,
 	o: () => go({ strip: !state.strip }),
+	e: toggleLanes,
 	f: () => go({ open: state.open ? DEFAULTS.open : "all" }),
 	c: copyPath,
 	s: () => {

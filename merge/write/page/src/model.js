@@ -3,6 +3,7 @@
 import {
 	NONE, cells, data, derived, diff, gpuOfOwner, isDevice, kinds, present, sides, times, units,
 } from "./data.js";
+import { exactSums } from "./events.js";
 import { asked, group, kindOf, nodeOfCell, nrNodes, parentOf } from "./tree.js";
 
 export const TABS = ["graph", "top", "lines"];
@@ -39,6 +40,9 @@ export const DEFAULTS = {
 	focus: NONE,		/* the frame whose callers and callees are shown */
 	from: 0,		/* first bin of the picked stretch */
 	to: times ? times.nr : 0,
+	span: "",		/* the stretch in ns, "from..to", if it does not end at bins */
+	tracks: false,		/* whether single events are shown */
+	event: "",		/* the chosen event, "track-index" */
 	/* the kernel whose lines are shown; "": the kernel with most samples */
 	kernel: "",
 	linesBy: "samples",
@@ -47,7 +51,29 @@ export const DEFAULTS = {
 
 export const state = { ...DEFAULTS };
 
-export const isPicked = () => times && (state.from > 0 || state.to < times.nr);
+export const isPicked = () =>
+	times && (state.span !== "" || state.from > 0 || state.to < times.nr);
+
+/* Return: the begin and end of the whole time, in ns since the recording's start. */
+export const wholeSpan = () => [times.from, times.from + times.nr * times.width];
+
+/* Return: the begin and end of the picked stretch. */
+export const pickedSpan = () => state.span ? state.span.split("..").map(Number) :
+	[times.from + state.from * times.width, times.from + state.to * times.width];
+
+/* Return: choices for a stretch from @from to @to, in ns. */
+export function spanChoices(from, to) {
+	const [begin, end] = wholeSpan();
+
+	[from, to] = [Math.max(begin, Math.round(from)), Math.min(end, Math.round(to))];
+	if (from <= begin && to >= end)
+		return { from: 0, to: times.nr, span: "" };
+	const first = Math.min(times.nr - 1, Math.floor((from - begin) / times.width));
+
+	return { from: first, span: `${from}..${to}`,
+		to: Math.max(first + 1, Math.min(times.nr,
+			Math.ceil((to - begin) / times.width))) };
+}
 
 export function chosen(kind) {
 	return kindsOf(state.mode)[kind] && !state.off.split(".").includes(kinds[kind]);
@@ -81,24 +107,37 @@ export function regroup() {
 	shownBefore = new Int32Array(nrNodes + 1);
 }
 
-/* Sums up the bins of the picked stretch. */
+/* Adds the bins of cell @c in the picked stretch to @sums. */
+function addBins(sums, c) {
+	for (let k = times.first[c]; k < times.first[c + 1]; k++) {
+		if (times.bin[k] < state.from || times.bin[k] >= state.to)
+			continue;
+		sums.ns[c] += times.ns[k];
+		sums.nr[c] += times.count[k];
+		sums.bytes[c] += times.bytes[k];
+	}
+}
+
+/* whether the sums include whole bins at the ends, because the events are not in the page */
+export let isRounded = false;
+
+/* Sums up the picked stretch. */
 export function pick() {
+	isRounded = false;
 	if (!isPicked()) {
 		values = cells.values;
 		return;
 	}
-	const ns = new Float64Array(cells.nr), nr = new Float64Array(cells.nr),
-		bytes = new Float64Array(cells.nr);
+	const exact = state.span ? exactSums(...pickedSpan()) : null;
+	const sums = exact || { ns: new Float64Array(cells.nr), nr: new Float64Array(cells.nr),
+		bytes: new Float64Array(cells.nr), whole: [] };
 
-	for (let c = 0; c < cells.nr; c++)
-		for (let k = times.first[c]; k < times.first[c + 1]; k++) {
-			if (times.bin[k] < state.from || times.bin[k] >= state.to)
-				continue;
-			ns[c] += times.ns[k];
-			nr[c] += times.count[k];
-			bytes[c] += times.bytes[k];
-		}
-	values = [{ ns, nr, bytes, whole: [] }];
+	isRounded = state.span !== "" && !exact;
+	for (const c of exact ? exact.partial : cells.node.keys()) {
+		sums.ns[c] = sums.nr[c] = sums.bytes[c] = 0;
+		addBins(sums, c);
+	}
+	values = [sums];
 }
 
 export const cellValues = s => values[s];

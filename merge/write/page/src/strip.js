@@ -11,7 +11,7 @@ import { go } from "./actions.js";
 import { dark, kindColour } from "./colours.js";
 import { isolated, kinds, seen, times } from "./data.js";
 import { draw, el, make } from "./dom.js";
-import { isPicked, state } from "./model.js";
+import { isPicked, isRounded, pickedSpan, state, wholeSpan } from "./model.js";
 import { hideTip, showWords } from "./tooltip.js";
 import { formatMoment, formatTime, kindWords, plural } from "./words.js";
 
@@ -217,13 +217,6 @@ function drawNames() {
 
 /* ---- the stretch ---------------------------------------------------------------------------- */
 
-/* Return: the begin of bin @b of the sums, as a fraction of the strip. */
-function part(b) {
-	const rowsFrom = times.rows.from_ns, span = times.rows.nr * times.rows.bin_ns;
-
-	return Math.min(1, Math.max(0, (times.from + b * times.width - rowsFrom) / span));
-}
-
 /* Return: the bin of the sums at a fraction of the strip. */
 function binAt(at) {
 	const ns = times.rows.from_ns + at * times.rows.nr * times.rows.bin_ns;
@@ -231,31 +224,37 @@ function binAt(at) {
 	return Math.min(times.nr - 1, Math.max(0, Math.floor((ns - times.from) / times.width)));
 }
 
-function placeStretch(from, to) {
-	const box = el("stretch"), picked = from > 0 || to < times.nr;
+/* Places the box around a stretch, in ns. */
+export function placeSpan(from, to) {
+	const box = el("stretch"), [begin, end] = wholeSpan();
+	const rowsFrom = times.rows.from_ns, span = times.rows.nr * times.rows.bin_ns;
+	const part = ns => Math.min(1, Math.max(0, (ns - rowsFrom) / span));
 
-	box.hidden = !picked;
+	box.hidden = from <= begin && to >= end;
 	box.style.left = 100 * part(from) + "%";
 	box.style.width = 100 * (part(to) - part(from)) + "%";
 }
 
-/* A sample may stand for a time that began a little before the recording. */
-const at = b => formatMoment(Math.max(0, times.from + b * times.width), times.width);
+const placeStretch = (from, to) =>
+	placeSpan(times.from + from * times.width, times.from + to * times.width);
 
 /* Return: "; 3.4 ms of it recorded", or "" if all of it was recorded. */
 function recordedWords() {
-	const ns = recordedIn(times.from + state.from * times.width,
-		times.from + state.to * times.width);
+	const ns = recordedIn(...pickedSpan());
 
 	return times.nrWindows ? `; ${formatTime(ns, "auto")} of it recorded` : "";
 }
 
 function describeStrip() {
-	const { from, to } = state;
+	const [from, to] = pickedSpan(), step = Math.min(times.width, Math.max(1, to - from) / 100);
+	/* A sample may stand for a time that began a little before the recording. */
+	const at = ns => formatMoment(Math.max(0, ns), step);
 	const words = isPicked() ?
-		`${at(from)} to ${at(to)}: ${formatTime((to - from) * times.width, "auto")} of ` +
-		formatTime(times.nr * times.width, "auto") + recordedWords() :
-		`all of the time, ${at(0)} to ${at(times.nr)}${recordedWords()}` +
+		`${at(from)} to ${at(to)}: ${formatTime(to - from, "auto")} of ` +
+		formatTime(times.nr * times.width, "auto") + recordedWords() +
+		(isRounded ? "; the sums are those of whole steps of " +
+			formatTime(times.width, "auto") : "") :
+		`all of the time, ${at(from)} to ${at(to)}${recordedWords()}` +
 		(times.nrWindows ? ` in ${plural(times.nrWindows, "window")}` : "");
 
 	el("stretch-words").replaceChildren(words, ...(!isPicked() && times.nr > 1 ?
@@ -369,7 +368,7 @@ export function drawStrip() {
 		painted = dark.matches;
 	}
 	drawNames();
-	placeStretch(state.from, state.to);
+	placeSpan(...pickedSpan());
 	describeStrip();
 }
 

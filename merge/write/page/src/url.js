@@ -7,7 +7,7 @@
 import { NONE, diff, frames, kinds, sides, times, units } from "./data.js";
 import { el } from "./dom.js";
 import {
-	DEFAULTS, MODES, TABS, WORK_SORTS, canPerLaunch, hasMode, state,
+	DEFAULTS, MODES, TABS, WORK_SORTS, canPerLaunch, hasMode, spanChoices, state,
 } from "./model.js";
 import { groupings } from "./tree.js";
 
@@ -21,6 +21,16 @@ const numbers = t => /^(all|\d+(\.\d+)*)?$/.test(t) && t.length <= 4000 ? t : un
  * view.js checks their range.
  */
 const node = number(NONE, 2 ** 31 - 1);
+
+/* Return: a stretch of time within the recording. */
+function span(t) {
+	const [, from, to] = (/^(-?\d{1,16})\.\.(-?\d{1,16})$/.exec(t) || []).map(Number);
+	const choices = times && from < to ? spanChoices(from, to) : null;
+
+	return choices && pickedNs(choices.span) > 0 ? choices.span : undefined;
+}
+
+const pickedNs = t => t.split("..").reduce((from, to) => to - from);
 
 const devices = () => ["all", ...sides.flatMap(side => side.gpus.map(gpu => String(gpu.number)))];
 
@@ -41,6 +51,9 @@ const PARAMS = {
 	flame: ["flame", t => t === "1" ? true : undefined, () => "1"],
 	from: ["from", number(0, times ? times.nr : 0)],
 	to: ["to", number(0, times ? times.nr : 0)],
+	span: ["span", span],
+	tracks: ["events", t => t === "1" ? true : undefined, () => "1"],
+	event: ["event", t => /^\d{1,5}-\d{1,8}$/.test(t) ? t : undefined],
 	zoom: ["zoom", node],
 	group: ["narrow", t => /^\d+-\d+-\d+(\.\d+)?$/.test(t) ? t : undefined],
 	open: ["open", numbers],
@@ -72,6 +85,8 @@ export function readUrl() {
 		if (value !== undefined)
 			choices[member] = value;
 	}
+	if (choices.span)
+		Object.assign(choices, spanChoices(...choices.span.split("..").map(Number)));
 	if (choices.from >= choices.to) {
 		choices.from = DEFAULTS.from;
 		choices.to = DEFAULTS.to;

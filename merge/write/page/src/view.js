@@ -5,11 +5,14 @@ import { paintChoices, setUpControls } from "./controls.js";
 import { NONE } from "./data.js";
 import { showDetail } from "./detail.js";
 import { el, make } from "./dom.js";
+import { loadEvents } from "./events.js";
 import { drawGraph, markSelected, scrollToRoot } from "./graph.js";
 import { drawLines } from "./lines.js";
 import { DEFAULTS, TABS, compute, pick, regroup, state } from "./model.js";
 import { search, showMatched } from "./search.js";
+import { listenToTimeline } from "./steer.js";
 import { drawStrip } from "./strip.js";
+import { drawTimeline, setUpTimeline } from "./timeline.js";
 import { hideTip } from "./tooltip.js";
 import { drawTop } from "./top.js";
 import { nrNodes } from "./tree.js";
@@ -17,7 +20,7 @@ import { readUrl } from "./url.js";
 import { drawWork, markWork } from "./work.js";
 
 /* the choices that change sums, and those that move to the root of the graph */
-export const SUMS = ["by", "from", "to", "mode", "off", "gpu", "unit", "width", "per"];
+export const SUMS = ["by", "from", "to", "span", "mode", "off", "gpu", "unit", "width", "per"];
 export const SCROLL = ["by", "zoom", "group", "flame", "tab"];
 
 function drawTime() {
@@ -49,6 +52,7 @@ function drawTab() {
 	}
 	paintChoices();
 	drawStrip();
+	drawTimeline();
 	DRAW[state.tab]();
 	showMatched();
 	showDetail();
@@ -65,7 +69,7 @@ function follow(before) {
 			state[member] = DEFAULTS[member];
 	if (differs(["term", "by"]))
 		search(state.term);
-	if (differs(["from", "to"]))
+	if (differs(["from", "to", "span"]))
 		pick();
 	if (differs(SUMS))
 		compute();
@@ -110,4 +114,14 @@ export function start() {
 	update(Object.fromEntries(Object.keys(DEFAULTS).map(member => [member, undefined])));
 	addEventListener("popstate", goTo);
 	addEventListener("hashchange", goTo);
+	loadEvents().then(found => {
+		if (!found)
+			return;
+		pick();
+		compute();
+		setUpTimeline();
+		listenToTimeline();
+		drawTab();
+		document.documentElement.dataset.events = "1";
+	});
 }

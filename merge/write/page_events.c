@@ -1,0 +1,852 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "write/page_events.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "json_out.h"
+#include "util.h"
+#include "write/page_json.h"
+#include "write/timeline.h"
+
+#define MAX_EVENTS	2500000		/* A launch with its kernel is two events. */
+#define MOST_EVENTS	(MAX_EVENTS + MAX_EVENTS / 4)	/* events are thinned out here */
+#define NR_STRETCHES	4096		/* parts of the time that are thinned out or not */
+
+/* a stretch of time whose events are left out */
+struct hole {
+	uint64_t from_ns, to_ns;
+	uint64_t end_ns;		/* when the last event ended that began there */
+	uint64_t nr;
+};
+
+typedef ARRAY(struct hole) holes_t;
+
+struct page_events {
+	struct session_sink sink;
+	struct timeline *t;
+	ARRAY(struct spent) spent;
+	holes_t holes;			/* in order of time, apart from each other */
+	uint64_t nr_left_out;
+};
+
+/* ---- which events are kept ------------------------------------------------------------------ */
+
+/* Return: the first hole that ends after @ns; NULL: none. */
+static struct hole *holes__after(const holes_t *holes, uint64_t ns)
+{
+	size_t low = 0, high = holes->nr, mid;
+
+	while (low < high) {
+		mid = low + (high - low) / 2;
+		if (holes->v[mid].to_ns <= ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < holes->nr ? &holes->v[low] : NULL;
+}
+
+/* Leaves an event out if it begins in a hole. Return: whether it does. */
+static bool leaves_out(struct page_events *e, uint64_t from_ns, uint64_t end_ns)
+{
+	struct hole *hole = e->holes.nr ? holes__after(&e->holes, from_ns) : NULL;
+
+	if (!hole || hole->from_ns > from_ns)
+		return false;
+	hole->end_ns = max_t(uint64_t, hole->end_ns, end_ns);
+	hole->nr++;
+	e->nr_left_out++;
+	return true;
+}
+
+static size_t nr_events(const struct page_events *e)
+{
+	return e->t->host.nr + e->t->device.nr + e->t->slices.nr + e->spent.nr;
+}
+
+typedef void (*see_fn)(void *ctx, uint64_t from_ns);
+
+static void for_each_event(const struct page_events *e, see_fn see, void *ctx)
+{
+	size_t i;
+
+	for (i = 0; i < e->t->host.nr; i++)
+		see(ctx, e->t->host.v[i].time_ns);
+	for (i = 0; i < e->t->device.nr; i++)
+		see(ctx, e->t->device.v[i].start_ns);
+	for (i = 0; i < e->t->slices.nr; i++)
+		see(ctx, e->t->slices.v[i].start_ns);
+	for (i = 0; i < e->spent.nr; i++)
+		see(ctx, e->spent.v[i].from_ns);
+}
+
+/* how many events begin in each of equal stretches of time */
+struct density {
+	uint64_t first_ns, last_ns, width_ns;
+	struct stretch {
+		uint32_t at;
+		uint64_t nr;
+	} v[NR_STRETCHES];
+};
+
+static void see_span(void *ctx, uint64_t from_ns)
+{
+	struct density *d = ctx;
+
+	d->first_ns = min_t(uint64_t, d->first_ns, from_ns);
+	d->last_ns = max_t(uint64_t, d->last_ns, from_ns);
+}
+
+static void see_density(void *ctx, uint64_t from_ns)
+{
+	struct density *d = ctx;
+
+	d->v[(from_ns - d->first_ns) / d->width_ns].nr++;
+}
+
+static int stretch__cmp(const void *va, const void *vb)
+{
+	const struct stretch *a = va, *b = vb;
+
+	return cmp3(b->nr, a->nr) ?: cmp3(a->at, b->at);
+}
+
+static int hole__cmp(const void *va, const void *vb)
+{
+	const struct hole *a = va, *b = vb;
+
+	return cmp3(a->from_ns, b->from_ns);
+}
+
+/* Sorts holes, and unites those that touch or overlap. */
+static void holes__unite(holes_t *holes)
+{
+	size_t i, nr = 0;
+
+	if (!holes->nr)
+		return;
+	qsort(holes->v, holes->nr, sizeof(*holes->v), hole__cmp);
+	for (i = 1; i < holes->nr; i++) {
+		struct hole *last = &holes->v[nr], *hole = &holes->v[i];
+
+		if (hole->from_ns > last->to_ns) {
+			holes->v[++nr] = *hole;
+			continue;
+		}
+		last->to_ns = max_t(uint64_t, last->to_ns, hole->to_ns);
+		last->end_ns = max_t(uint64_t, last->end_ns, hole->end_ns);
+		last->nr += hole->nr;
+	}
+	holes->nr = nr + 1;
+}
+
+/* Makes holes of the stretches with most events, so that MAX_EVENTS are left. */
+static int holes__dig(struct page_events *e)
+{
+	struct density *d = calloc(1, sizeof(*d));
+	size_t left = nr_events(e), i;
+	int err = 0;
+
+	if (!d)
+		return -ENOMEM;
+	d->first_ns = UINT64_MAX;
+	for_each_event(e, see_span, d);
+	d->width_ns = (d->last_ns - d->first_ns) / NR_STRETCHES + 1;
+	for (i = 0; i < NR_STRETCHES; i++)
+		d->v[i].at = i;
+	for_each_event(e, see_density, d);
+	qsort(d->v, NR_STRETCHES, sizeof(*d->v), stretch__cmp);
+	for (i = 0; i < NR_STRETCHES && left > MAX_EVENTS && !err; i++) {
+		uint64_t from_ns = d->first_ns + d->v[i].at * d->width_ns;
+
+		left -= d->v[i].nr;
+		err = array_push(&e->holes, ((struct hole){
+			from_ns, from_ns + d->width_ns, from_ns, 0,
+		}));
+	}
+	holes__unite(&e->holes);
+	free(d);
+	return err;
+}
+
+#define KEEP(e, list, from, end)						\
+	do {									\
+		size_t keep_at, keep_nr = 0;					\
+										\
+		for (keep_at = 0; keep_at < (list)->nr; keep_at++)		\
+			if (!leaves_out(e, (list)->v[keep_at].from,		\
+					(list)->v[keep_at].end))		\
+				(list)->v[keep_nr++] = (list)->v[keep_at];	\
+		(list)->nr = keep_nr;						\
+	} while (0)
+
+/* Leaves out the events of dense stretches if there are too many events. Return: 0 or -ENOMEM. */
+static int page_events__thin(struct page_events *e, size_t most)
+{
+	int err;
+
+	if (nr_events(e) <= most)
+		return 0;
+	err = holes__dig(e);
+	if (err)
+		return err;
+	KEEP(e, &e->t->host, time_ns, time_ns);
+	KEEP(e, &e->t->device, start_ns, end_ns);
+	KEEP(e, &e->t->slices, start_ns, end_ns);
+	KEEP(e, &e->spent, from_ns, to_ns);
+	return 0;
+}
+
+/* ---- the sink ------------------------------------------------------------------------------- */
+
+static int page_events__launch(void *ctx, const struct model *m, uint64_t key,
+			       const struct launch *l)
+{
+	struct page_events *e = ctx;
+
+	return leaves_out(e, l->time_ns, l->time_ns) ? 0 :
+	       e->t->sink.launch(e->t->sink.ctx, m, key, l) ?: page_events__thin(e, MOST_EVENTS);
+}
+
+static int page_events__work(void *ctx, const struct model *m, uint64_t key, const struct work *w,
+			     const struct launch *l, uint32_t made, bool first)
+{
+	struct page_events *e = ctx;
+
+	return w->start_ns && leaves_out(e, w->start_ns, w->start_ns + w->duration_ns) ? 0 :
+	       e->t->sink.work(e->t->sink.ctx, m, key, w, l, made, first) ?:
+	       page_events__thin(e, MOST_EVENTS);
+}
+
+static int page_events__slice(void *ctx, const struct model *m, const struct slice *slice)
+{
+	struct page_events *e = ctx;
+
+	return leaves_out(e, slice->start_ns, slice->end_ns) ? 0 :
+	       e->t->sink.slice(e->t->sink.ctx, m, slice) ?: page_events__thin(e, MOST_EVENTS);
+}
+
+static int page_events__spent(void *ctx, const struct model *m, const struct spent *spent)
+{
+	struct page_events *e = ctx;
+
+	(void)m;
+	return leaves_out(e, spent->from_ns, spent->to_ns) ? 0 :
+	       array_push(&e->spent, *spent) ?: page_events__thin(e, MOST_EVENTS);
+}
+
+void *page_events__listen(struct session_sink **sink)
+{
+	struct page_events *e = calloc(1, sizeof(*e));
+
+	if (e)
+		e->t = timeline__new();
+	if (!e || !e->t) {
+		free(e);
+		return NULL;
+	}
+	e->sink = (struct session_sink){
+		.ctx = e,
+		.launch = page_events__launch,
+		.work = page_events__work,
+		.slice = page_events__slice,
+		.spent = page_events__spent,
+	};
+	*sink = &e->sink;
+	return e;
+}
+
+void page_events__free(void *events)
+{
+	struct page_events *e = events;
+
+	if (!e)
+		return;
+	timeline__free(e->t);
+	array_free(&e->spent);
+	array_free(&e->holes);
+	free(e);
+}
+
+/* ---- columns -------------------------------------------------------------------------------- */
+
+#define MAX_COLUMNS	5
+#define LEB128_BYTES	10
+
+typedef ARRAY(unsigned char) bytes_t;
+
+struct columns {
+	bytes_t v[MAX_COLUMNS];
+	size_t nr_events;
+	uint64_t last_end_ns;
+};
+
+/* a name and a call path, which many calls may share */
+struct call {
+	uint32_t name, chain;
+};
+
+struct events_writer {
+	const struct page_events *e;
+	const struct session *s;
+	const struct tree *tree;
+	const uint32_t *cell_of;	/* by aggregate */
+	uint32_t *node_of;		/* by chain: its node, or NO_INDEX */
+	struct json_out json;
+	bytes_t columns;		/* of all tracks that are done */
+	struct idmap by_name;		/* maps the address of an interned name to its index */
+	ARRAY(const char *) names;
+	struct idmap by_call;		/* maps a name and a chain to an index of calls */
+	ARRAY(struct call) calls;
+	struct idmap numbers;		/* maps a launch's key to the number of its call */
+	ARRAY(uint32_t) kinds;		/* for each call, by its number - 1: its index in calls */
+};
+
+static int bytes__put(bytes_t *bytes, uint64_t n)
+{
+	int err = array_reserve(bytes, bytes->nr + LEB128_BYTES);
+
+	if (err)
+		return err;
+	for (; n >= 0x80; n >>= 7)
+		bytes->v[bytes->nr++] = n | 0x80;
+	bytes->v[bytes->nr++] = n;
+	return 0;
+}
+
+/* Puts a difference, modulo 2^64, so that small negative ones are short, too. */
+static int bytes__put_difference(bytes_t *bytes, uint64_t to, uint64_t from)
+{
+	int64_t n = to - from;
+
+	return bytes__put(bytes, (uint64_t)n << 1 ^ (uint64_t)(n >> 63));
+}
+
+static int columns__put_span(struct columns *c, const struct session *s, uint64_t from_ns,
+			     uint64_t end_ns)
+{
+	uint64_t last_ns = c->nr_events++ ? c->last_end_ns : s->model.start_ns;
+
+	c->last_end_ns = end_ns;
+	return bytes__put_difference(&c->v[0], from_ns, last_ns) ?:
+	       bytes__put(&c->v[1], end_ns - from_ns);
+}
+
+static void columns__free(struct columns *c)
+{
+	int i;
+
+	for (i = 0; i < MAX_COLUMNS; i++)
+		array_free(&c->v[i]);
+}
+
+/* Ends a track: prints the lengths of its columns, closes its object, and keeps the columns. */
+static int put_columns(struct events_writer *w, struct columns *c)
+{
+	struct json_out *j = &w->json;
+	int i, err = 0;
+
+	json_out__member_u64(j, "nr", c->nr_events);
+	page__open_array(j, "bytes");
+	for (i = 0; i < MAX_COLUMNS && !err; i++) {
+		json_out__u64(j, c->v[i].nr);
+		err = array_reserve(&w->columns, w->columns.nr + c->v[i].nr);
+		if (!err && c->v[i].nr)
+			memcpy(w->columns.v + w->columns.nr, c->v[i].v, c->v[i].nr);
+		w->columns.nr += err ? 0 : c->v[i].nr;
+	}
+	json_out__close(j, ']');
+	json_out__close(j, '}');
+	columns__free(c);
+	return err;
+}
+
+/* Opens the object of a track, which put_columns() closes. */
+static void open_track(struct events_writer *w, const char *what)
+{
+	json_out__line(&w->json, 0);
+	json_out__open(&w->json, '{');
+	json_out__member_word(&w->json, "what", what);
+}
+
+static void put_thread(struct events_writer *w, uint32_t proc, uint32_t idx)
+{
+	const struct model *m = &w->s->model;
+	const struct thread *thread = idx == NO_INDEX ? NULL : &m->threads.v[idx];
+	uint32_t rank;
+
+	if (thread) {
+		json_out__member_u64(&w->json, "thread", idx);
+		json_out__member_u64(&w->json, "tid", thread->tid);
+		proc = thread->proc;
+	}
+	json_out__key(&w->json, "name");
+	json_out__string(&w->json, (thread ? thread->comm : NULL) ?: proc == NO_INDEX ?
+			 "unknown thread" : model__proc_name(m, proc));
+	if (proc == NO_INDEX)
+		return;
+	json_out__member_u64(&w->json, "pid", m->machine.procs.v[proc].pid);
+	rank = model__rank(m, proc);
+	if (rank != NO_INDEX)
+		json_out__member_u64(&w->json, "rank", rank);
+}
+
+/* ---- tracks of calls ------------------------------------------------------------------------ */
+
+#define MAX_DEPTH	64		/* of nested calls and ranges; deeper ones have one track */
+
+/* Finds or adds an interned name. Return: 0 or -ENOMEM. */
+static int writer__name(struct events_writer *w, const char *name, uint32_t *idx)
+{
+	if (idmap__get(&w->by_name, (uintptr_t)name, idx))
+		return 0;
+	*idx = w->names.nr;
+	return array_push(&w->names, name) ?: idmap__put(&w->by_name, (uintptr_t)name, *idx);
+}
+
+/* Finds or adds a kind of call. @chain: its call path, or NO_INDEX. Return: 0 or -ENOMEM. */
+static int writer__call(struct events_writer *w, const char *name, uint32_t chain, uint32_t *idx)
+{
+	struct call call = { .chain = chain };
+	int err = writer__name(w, name, &call.name);
+
+	if (err || idmap__get(&w->by_call, ID_KEY(call.name, chain), idx))
+		return err;
+	*idx = w->calls.nr;
+	return array_push(&w->calls, call) ?:
+	       idmap__put(&w->by_call, ID_KEY(call.name, chain), *idx);
+}
+
+/* the tracks of one thread, by depth */
+struct call_tracks {
+	struct columns columns[MAX_DEPTH];
+	uint32_t last_id[MAX_DEPTH], last_number[MAX_DEPTH];
+};
+
+static int write_call(struct events_writer *w, struct call_tracks *tracks,
+		      const struct track_walk *walk)
+{
+	const struct slice *slice = walk->slice;
+	const struct host_event *e = walk->event;
+	uint32_t chain = slice ? slice->chain : e->chain, call, depth;
+	uint64_t key = slice ? slice->kind == SLICE_API ? slice->key : 0 : e->key;
+	const struct stack *stack = slice ? NULL : w->s->model.chains.v[chain].stack;
+	struct columns *c;
+	int err;
+
+	depth = min_t(uint32_t, walk->open.nr - 1, MAX_DEPTH - 1);
+	c = &tracks->columns[depth];
+	err = writer__call(w, slice ? slice->name : stack->frames[stack->nr - 1]->name, chain,
+			   &call);
+	err = err ?: array_push(&w->kinds, call);
+	if (!err && chain != NO_INDEX)
+		err = min_t(int, idmap__add(&w->numbers, key, w->kinds.nr), 0);
+	err = err ?: columns__put_span(c, w->s, walk->time_ns, walk->end_ns) ?:
+	      bytes__put(&c->v[2], call) ?:
+	      bytes__put_difference(&c->v[3], JOIN_KEY_ID(key), tracks->last_id[depth]) ?:
+	      bytes__put(&c->v[4], w->kinds.nr - tracks->last_number[depth]);
+	tracks->last_id[depth] = JOIN_KEY_ID(key);
+	tracks->last_number[depth] = w->kinds.nr;
+	return err;
+}
+
+static int write_calls_of(struct events_writer *w, const struct timeline_track *track)
+{
+	struct track_walk walk = { .t = w->e->t, .track = track };
+	struct call_tracks *tracks = calloc(1, sizeof(*tracks));
+	uint32_t depth;
+	int step, err = tracks ? 0 : -ENOMEM;
+
+	while (!err && (step = track_walk__next(&walk)) != TRACK_DONE)
+		err = step < 0 ? step : step == TRACK_BEGIN ? write_call(w, tracks, &walk) : 0;
+	track_walk__exit(&walk);
+	for (depth = 0; tracks && depth < MAX_DEPTH; depth++) {
+		if (err || !tracks->columns[depth].nr_events) {
+			columns__free(&tracks->columns[depth]);
+			continue;
+		}
+		open_track(w, "calls");
+		put_thread(w, track->proc, track->thread);
+		json_out__member_u64(&w->json, "depth", depth);
+		err = put_columns(w, &tracks->columns[depth]);
+	}
+	free(tracks);
+	return err;
+}
+
+/* ---- tracks of devices ---------------------------------------------------------------------- */
+
+static void put_stream(struct events_writer *w, uint32_t idx, uint32_t lane)
+{
+	const struct model *m = &w->s->model;
+	const struct stream *stream = &m->streams.v[idx];
+	const struct gpu *gpu = &m->gpus.list.v[stream->gpu];
+	struct json_out *j = &w->json;
+
+	open_track(w, "work");
+	json_out__member_u64(j, "gpu", gpu->number);
+	json_out__key(j, "name");
+	json_out__open_string(j);
+	if (stream->known) {
+		json_out__add(j, "stream ");
+		json_out__add_u64(j, stream->stream);
+	} else {
+		json_out__add(j, "unknown stream");
+	}
+	json_out__close_string(j);
+	json_out__member_u64(j, "context", stream->context);
+	json_out__member_u64(j, "stream", idx);
+	json_out__member_u64(j, "lane", lane);
+	json_out__key(j, "process");
+	json_out__string(j, model__proc_name(m, stream->proc));
+	json_out__member_u64(j, "pid", m->machine.procs.v[stream->proc].pid);
+}
+
+/* the state of one track */
+struct work_track {
+	struct columns columns;
+	uint32_t last_number;
+	struct idmap last;		/* by index in calls: the value last written for such a
+					 * call */
+};
+
+static int write_work(struct events_writer *w, struct work_track *track,
+		      const struct device_event *e)
+{
+	enum leaf_kind kind = w->s->model.leaves.v[e->leaf].kind;
+	uint32_t what = (w->cell_of[e->aggregate] + 1) << 1 | e->began_before;
+	uint32_t number = 0, call = NO_INDEX, *last;
+	struct columns *c = &track->columns;
+	int err;
+
+	if (!e->orphan && idmap__get(&w->numbers, e->key, &number))
+		call = w->kinds.v[number - 1];
+	last = idmap__find(&track->last, call);
+	err = columns__put_span(c, w->s, e->start_ns, e->end_ns) ?:
+	      bytes__put(&c->v[2], last && *last == what ? 0 : what) ?:
+	      bytes__put_difference(&c->v[3], number, track->last_number);
+	track->last_number = number;
+	if (last)
+		*last = what;
+	else
+		err = err ?: idmap__put(&track->last, call, what);
+	return err ?: kind == LEAF_KERNEL ? err : bytes__put(&c->v[4], e->bytes);
+}
+
+/* Writes the tracks of the stream of the events from @from to before @end. */
+static int write_stream(struct events_writer *w, size_t from, size_t end)
+{
+	const struct device_event *v = w->e->t->device.v;
+	uint32_t idx = v[from].stream, nr_lanes = w->e->t->nr_lanes[idx], lane;
+	struct work_track *tracks = calloc(nr_lanes, sizeof(*tracks));
+	int err = tracks ? 0 : -ENOMEM;
+	size_t i;
+
+	for (i = from; i < end && !err; i++)
+		err = write_work(w, &tracks[v[i].lane], &v[i]);
+	for (lane = 0; tracks && lane < nr_lanes; lane++) {
+		idmap__free(&tracks[lane].last);
+		if (err) {
+			columns__free(&tracks[lane].columns);
+			continue;
+		}
+		put_stream(w, idx, lane);
+		err = put_columns(w, &tracks[lane].columns);
+	}
+	free(tracks);
+	return err;
+}
+
+static int write_streams(struct events_writer *w)
+{
+	const struct timeline *t = w->e->t;
+	size_t i, end;
+	int err = 0;
+
+	for (i = 0; i < t->device.nr && !err; i = end) {
+		end = i;
+		while (end < t->device.nr && t->device.v[end].stream == t->device.v[i].stream)
+			end++;
+		err = write_stream(w, i, end);
+	}
+	return err;
+}
+
+/* ---- tracks of threads' time ---------------------------------------------------------------- */
+
+/* Return: whether the time can be drawn: it fills its span. */
+static bool spent__is_drawn(const struct spent *s)
+{
+	return s->ns && s->ns == s->to_ns - s->from_ns;
+}
+
+static int spent__cmp_track(const struct spent *a, const struct spent *b, const struct model *m)
+{
+	return cmp3(a->thread, b->thread) ?:
+	       cmp3(m->leaves.v[a->leaf].kind, m->leaves.v[b->leaf].kind) ?:
+	       cmp3(spent__is_drawn(b), spent__is_drawn(a));
+}
+
+static int spent__cmp(const void *va, const void *vb, void *ctx)
+{
+	const struct spent *a = va, *b = vb;
+
+	return spent__cmp_track(a, b, ctx) ?: cmp3(a->from_ns, b->from_ns) ?:
+	       cmp3(a->to_ns, b->to_ns) ?: cmp3(a->aggregate, b->aggregate);
+}
+
+static int write_spent_track(struct events_writer *w, const struct spent *v, size_t nr)
+{
+	const struct model *m = &w->s->model;
+	struct columns c = { 0 };
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++)
+		err = columns__put_span(&c, w->s, v[i].from_ns, v[i].to_ns) ?:
+		      bytes__put(&c.v[2], w->cell_of[v[i].aggregate] + 1ull) ?:
+		      bytes__put(&c.v[3], v[i].nr) ?:
+		      bytes__put_difference(&c.v[4], v[i].ns, v[i].to_ns - v[i].from_ns);
+	if (err) {
+		columns__free(&c);
+		return err;
+	}
+	open_track(w, "spent");
+	put_thread(w, NO_INDEX, v->thread);
+	json_out__member_u64(&w->json, "kind", m->leaves.v[v->leaf].kind);
+	json_out__key(&w->json, "drawn");
+	json_out__literal(&w->json, spent__is_drawn(v) ? "true" : "false");
+	return put_columns(w, &c);
+}
+
+static int write_spent(struct events_writer *w)
+{
+	const struct model *m = &w->s->model;
+	struct spent *v = w->e->spent.v;
+	size_t nr = w->e->spent.nr, i, end;
+	int err = 0;
+
+	if (nr)
+		qsort_r(v, nr, sizeof(*v), spent__cmp, (void *)m);
+	for (i = 0; i < nr && !err; i = end) {
+		for (end = i; end < nr && !spent__cmp_track(&v[i], &v[end], m); end++)
+			;
+		err = write_spent_track(w, &v[i], end - i);
+	}
+	return err;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+/* Finds, for each call path that has work, its node. */
+static void writer__find_nodes(struct events_writer *w)
+{
+	const struct tree *t = w->tree;
+	size_t i;
+
+	for (i = 0; i < w->s->model.chains.nr; i++)
+		w->node_of[i] = NO_INDEX;
+	for (i = 0; i < t->cell_of[0].nr; i++) {
+		uint32_t node = t->cells.v[w->cell_of[i]].node;
+
+		while (node != TREE_ROOT &&
+		       t->frames.v[t->nodes.v[node].frame].kind != TREE_FUNCTION)
+			node = t->nodes.v[node].parent;
+		if (node != TREE_ROOT)
+			w->node_of[w->s->sums.aggregates.v[i].chain] = node;
+	}
+}
+
+/* Prints the frames of a call path that the tree does not have. */
+static void put_path(struct events_writer *w, uint32_t chain)
+{
+	const struct stack *stack = chain == NO_INDEX ? NULL : w->s->model.chains.v[chain].stack;
+	uint32_t i;
+
+	json_out__open_string(&w->json);
+	for (i = 0; stack && w->node_of[chain] == NO_INDEX && i < stack->nr; i++) {
+		json_out__add(&w->json, i ? ";" : "");
+		json_out__add(&w->json, stack->frames[i]->name);
+	}
+	json_out__close_string(&w->json);
+}
+
+static void put_calls(struct events_writer *w)
+{
+	struct json_out *j = &w->json;
+	size_t i;
+
+	page__open_array(j, "names");
+	for (i = 0; i < w->names.nr; i++)
+		json_out__string(j, w->names.v[i]);
+	json_out__close(j, ']');
+	json_out__key(j, "calls");
+	json_out__open(j, '{');
+	page__open_array(j, "name");
+	for (i = 0; i < w->calls.nr; i++)
+		page__number(j, i, w->calls.v[i].name);
+	page__next_array(j, "node");
+	for (i = 0; i < w->calls.nr; i++) {
+		uint32_t chain = w->calls.v[i].chain;
+
+		if (chain == NO_INDEX || w->node_of[chain] == NO_INDEX)
+			json_out__literal(j, "-1");
+		else
+			json_out__u64(j, w->node_of[chain] - 1);
+	}
+	page__next_array(j, "path");
+	for (i = 0; i < w->calls.nr; i++)
+		put_path(w, w->calls.v[i].chain);
+	json_out__close(j, ']');
+	json_out__close(j, '}');
+}
+
+/* Prints a time since the recording's start. */
+static void put_since_start(struct events_writer *w, uint64_t ns)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRId64, (int64_t)(ns - w->s->model.start_ns));
+	json_out__literal(&w->json, text);
+}
+
+static void put_holes(struct events_writer *w)
+{
+	struct json_out *j = &w->json;
+	size_t i;
+
+	json_out__member_u64(j, "kept", nr_events(w->e));
+	json_out__member_u64(j, "left_out", w->e->nr_left_out);
+	json_out__member_u64(j, "untimed", w->e->t->nr_untimed);
+	page__open_array(j, "holes");
+	for (i = 0; i < w->e->holes.nr; i++) {
+		const struct hole *hole = &w->e->holes.v[i];
+
+		json_out__open(j, '[');
+		put_since_start(w, hole->from_ns);
+		put_since_start(w, hole->to_ns);
+		put_since_start(w, hole->end_ns);
+		json_out__u64(j, hole->nr);
+		json_out__close(j, ']');
+	}
+	json_out__close(j, ']');
+}
+
+/* Calls come first, because they number the launches. */
+static int write_tracks(struct events_writer *w)
+{
+	const struct timeline *t = w->e->t;
+	struct json_out *j = &w->json;
+	int err = 0;
+	size_t i;
+
+	json_out__open(j, '{');
+	page__open_array(j, "tracks");
+	for (i = 0; i < t->tracks.nr && !err; i++)
+		err = write_calls_of(w, &t->tracks.v[i]);
+	err = err ?: write_streams(w) ?: write_spent(w);
+	json_out__close(j, ']');
+	put_calls(w);
+	put_holes(w);
+	json_out__close(j, '}');
+	json_out__flush(j);
+	return err;
+}
+
+static void write_base64(FILE *f, const unsigned char *v, size_t nr)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	char line[4 * 1024];
+	size_t i, len = 0;
+
+	for (i = 0; i < nr; i += 3) {
+		size_t left = min_t(size_t, nr - i, 3);
+		uint32_t bits = v[i] << 16 | (left > 1 ? v[i + 1] << 8 : 0) |
+				(left > 2 ? v[i + 2] : 0);
+
+		line[len++] = digits[bits >> 18];
+		line[len++] = digits[bits >> 12 & 63];
+		line[len++] = left > 1 ? digits[bits >> 6 & 63] : '=';
+		line[len++] = left > 2 ? digits[bits & 63] : '=';
+		if (len == sizeof(line) || i + 3 >= nr) {
+			fwrite(line, 1, len, f);
+			fputc('\n', f);
+			len = 0;
+		}
+	}
+}
+
+/* Compresses the JSON text and the columns, and writes them. Return: 0 or -ENOMEM. */
+static int write_compressed(FILE *f, const char *text, size_t size, const bytes_t *columns)
+{
+	const unsigned char head[4] = { size, size >> 8, size >> 16, size >> 24 };
+	z_stream z = { 0 };
+	unsigned char *out;
+	size_t bound;
+
+	if (deflateInit(&z, Z_DEFAULT_COMPRESSION) != Z_OK)
+		return -ENOMEM;
+	bound = deflateBound(&z, sizeof(head) + size + columns->nr) + 64;
+	out = malloc(bound);
+	if (out) {
+		z.next_out = out;
+		z.avail_out = bound;
+		z.next_in = (unsigned char *)head;
+		z.avail_in = sizeof(head);
+		deflate(&z, Z_NO_FLUSH);
+		z.next_in = (unsigned char *)text;
+		z.avail_in = size;
+		deflate(&z, Z_NO_FLUSH);
+		z.next_in = columns->v;
+		z.avail_in = columns->nr;
+		deflate(&z, Z_FINISH);
+		write_base64(f, out, z.total_out);
+	}
+	deflateEnd(&z);
+	free(out);
+	return out ? 0 : -ENOMEM;
+}
+
+int page_events__write(void *events, const struct session *s, const struct tree *t,
+		       const uint32_t *cell_of, FILE *f)
+{
+	struct page_events *e = events;
+	struct events_writer w = { .e = e, .s = s, .tree = t, .cell_of = cell_of };
+	char *text = NULL;
+	size_t size = 0;
+	FILE *header = NULL;
+	int err = -ENOMEM;
+
+	w.node_of = calloc(s->model.chains.nr + 1, sizeof(*w.node_of));
+	header = open_memstream(&text, &size);
+	if (!w.node_of || !header)
+		goto out;
+	err = json_out__init(&w.json, header, ESCAPE_JSON) ?: page_events__thin(e, MAX_EVENTS) ?:
+	      timeline__prepare(e->t, s);
+	if (err)
+		goto out;
+	writer__find_nodes(&w);
+	err = write_tracks(&w);
+	if (!err && (fflush(header) || ferror(header)))
+		err = -ENOMEM;
+	err = err ?: write_compressed(f, text, size, &w.columns);
+out:
+	json_out__exit(&w.json);
+	if (header)
+		fclose(header);
+	free(text);
+	free(w.node_of);
+	idmap__free(&w.by_name);
+	idmap__free(&w.by_call);
+	idmap__free(&w.numbers);
+	array_free(&w.names);
+	array_free(&w.calls);
+	array_free(&w.kinds);
+	array_free(&w.columns);
+	return err;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * page_events.h - the single events in the html page, for zooming in time
+ *
+ * The element "xpu-events" of the page has them, as base64 of a zlib stream. The stream begins with
+ * the length of a JSON text, in four bytes, the lowest first, and the text:
+ *
+ *	{ "tracks": [ { "what": "work", "gpu": 0, "name": "stream 7", "lane": 0, ... },
+ *		      { "what": "calls", "pid": N, "tid": N, "name": "python3", "depth": 0, ... },
+ *		      { "what": "spent", "pid": N, "tid": N, "name": ..., "kind": index in kinds,
+ *			"drawn": whether its events have all of their time, ... } ],
+ *	  "names": [ "cudaLaunchKernel", ... ],
+ *	  "calls": { "name": [ index in names ], "node": [ index in nodes, or -1 ],
+ *		     "path": [ frames of calls whose node is -1, separated by ";" ] },
+ *	  "kept": N, "left_out": N, "untimed": N,
+ *	  "holes": [ [ from_ns, to_ns, ns of the end of the last event from there, N events ] ] }
+ *
+ * Each track has "nr", the number of its events, in the order of their begins, and "bytes": the
+ * length of each of its columns. The columns follow the text, track by track. A column is an array
+ * of numbers in LEB128; differences that may be negative are zigzag-coded:
+ *
+ *	all	begin minus end of the previous event, or since the recording's start; length
+ *	work	(cell + 1) * 2, plus 1 if it began before --from, or 0: as the work before it in
+ *		this track whose call has the same index in calls; number of its call, as the
+ *		difference; bytes of copies and sets, for these only
+ *	calls	index in calls; correlation id, as the difference; number, as the difference
+ *	spent	cell + 1; how many began there; time minus length
+ *
+ * Calls are numbered from 1 over all tracks; 0 means no call. At most MAX_EVENTS events are kept.
+ * If there are more, the stretches with most events are holes: the page has only their sums.
+ */
+#ifndef MERGE_PAGE_EVENTS_H
+#define MERGE_PAGE_EVENTS_H
+
+#include <stdio.h>
+
+#include "join/session.h"
+#include "write/tree.h"
+
+/* For struct format: collects events. */
+void *page_events__listen(struct session_sink **sink);
+void page_events__free(void *events);
+
+/**
+ * page_events__write - write the content of the element
+ * @events: from page_events__listen(); is sorted and changed
+ * @cell_of: by aggregate: its index in @t->cells
+ * @t: sorted
+ *
+ * Return: 0 or -ENOMEM; an error of @f stays in its error flag.
+ */
+int page_events__write(void *events, const struct session *s, const struct tree *t,
+		       const uint32_t *cell_of, FILE *f);
+
+#endif /* MERGE_PAGE_EVENTS_H */

@@ -1,0 +1,24 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# Single events in the html page: each is that of the Chrome timeline, and a stretch of time has the
+# sums that --from and --to have.
+. "$XPU_SRC/test/lib/tap.sh"
+
+gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
+
+"$gen" --launches 20000 --paths 40 --threads 3 --gpus 2 --streams 2 --memcpy-every 5 \
+	--graph-every 9 --samples-every 50 --map "$merge" -o app.data
+cp "$XPU_SRC/test/t1/corpus/2.7.xpu" all.data
+for name in app all; do
+	"$merge" $name.data -o $name.html 2>/dev/null
+	"$merge" $name.data -o $name.json 2>/dev/null
+done
+# Neither end is at an event or at a bin.
+for part in 1.004217s-1.004391s 1.0051s-1.0072s; do
+	"$merge" app.data --from "${part%-*}" --to "${part#*-}" --json --table kernels \
+		-o "$part.json" 2>/dev/null
+	"$merge" app.data --from "${part%-*}" --to "${part#*-}" -f folded --unit ns \
+		-o "$part.folded" 2>/dev/null
+done
+
+exec node "$XPU_SRC/test/formats/html_time.js"
