@@ -925,7 +925,8 @@ int html__write(FILE *f, const struct html_side *sides, unsigned int nr,
 		page.tree = *opts->tree;
 		return write_parts(f, &page, sides, nr, opts);
 	}
-	err = page__make(&page, sides, nr, &opts->by) ?:
+	err = (opts->events ? page_events__end(opts->events) : 0) ?:
+	      page__make(&page, sides, nr, &opts->by) ?:
 	      (nr == 1 ? page__find_cells(&page) : 0) ?: write_parts(f, &page, sides, nr, opts);
 	free(page.cell_of);
 	tree__exit(&page.tree);

@@ -757,11 +757,13 @@ static int write_tracks(struct events_writer *w)
 	return err;
 }
 
+#define LINE_BYTES	(3 * 1024)	/* bytes in a line of base64 */
+
 static void write_base64(FILE *f, const unsigned char *v, size_t nr)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	char line[4 * 1024];
+	char line[LINE_BYTES / 3 * 4];
 	size_t i, len = 0;
 
 	for (i = 0; i < nr; i += 3) {
@@ -773,43 +775,65 @@ static void write_base64(FILE *f, const unsigned char *v, size_t nr)
 		line[len++] = digits[bits >> 12 & 63];
 		line[len++] = left > 1 ? digits[bits >> 6 & 63] : '=';
 		line[len++] = left > 2 ? digits[bits & 63] : '=';
-		if (len == sizeof(line) || i + 3 >= nr) {
-			fwrite(line, 1, len, f);
-			fputc('\n', f);
-			len = 0;
-		}
 	}
+	fwrite(line, 1, len, f);
+	fputc('\n', f);
+}
+
+/* a stream that is compressed and written in lines */
+struct packer {
+	z_stream z;
+	FILE *f;
+	unsigned char line[LINE_BYTES];
+};
+
+static void packer__put(struct packer *p, const void *v, size_t nr, int flush)
+{
+	int ret;
+
+	p->z.next_in = (unsigned char *)v;
+	p->z.avail_in = nr;
+	do {
+		ret = deflate(&p->z, flush);
+		if (p->z.avail_out && ret != Z_STREAM_END)
+			continue;
+		write_base64(p->f, p->line, sizeof(p->line) - p->z.avail_out);
+		p->z.next_out = p->line;
+		p->z.avail_out = sizeof(p->line);
+	} while (ret == Z_OK && (p->z.avail_in || flush == Z_FINISH));
 }
 
 /* Compresses the JSON text and the columns, and writes them. Return: 0 or -ENOMEM. */
 static int write_compressed(FILE *f, const char *text, size_t size, const bytes_t *columns)
 {
 	const unsigned char head[4] = { size, size >> 8, size >> 16, size >> 24 };
-	z_stream z = { 0 };
-	unsigned char *out;
-	size_t bound;
+	struct packer *p = calloc(1, sizeof(*p));
 
-	if (deflateInit(&z, Z_DEFAULT_COMPRESSION) != Z_OK)
+	if (!p || deflateInit(&p->z, Z_DEFAULT_COMPRESSION) != Z_OK) {
+		free(p);
 		return -ENOMEM;
-	bound = deflateBound(&z, sizeof(head) + size + columns->nr) + 64;
-	out = malloc(bound);
-	if (out) {
-		z.next_out = out;
-		z.avail_out = bound;
-		z.next_in = (unsigned char *)head;
-		z.avail_in = sizeof(head);
-		deflate(&z, Z_NO_FLUSH);
-		z.next_in = (unsigned char *)text;
-		z.avail_in = size;
-		deflate(&z, Z_NO_FLUSH);
-		z.next_in = columns->v;
-		z.avail_in = columns->nr;
-		deflate(&z, Z_FINISH);
-		write_base64(f, out, z.total_out);
 	}
-	deflateEnd(&z);
-	free(out);
-	return out ? 0 : -ENOMEM;
+	p->f = f;
+	p->z.next_out = p->line;
+	p->z.avail_out = sizeof(p->line);
+	packer__put(p, head, sizeof(head), Z_NO_FLUSH);
+	packer__put(p, text, size, Z_NO_FLUSH);
+	packer__put(p, columns->v, columns->nr, Z_FINISH);
+	deflateEnd(&p->z);
+	free(p);
+	return 0;
+}
+
+int page_events__end(void *events)
+{
+	struct page_events *e = events;
+	int err = page_events__thin(e, MAX_EVENTS);
+
+	array_shrink(&e->t->host);
+	array_shrink(&e->t->device);
+	array_shrink(&e->t->slices);
+	array_shrink(&e->spent);
+	return err;
 }
 
 int page_events__write(void *events, const struct session *s, const struct tree *t,
@@ -826,8 +850,7 @@ int page_events__write(void *events, const struct session *s, const struct tree 
 	header = open_memstream(&text, &size);
 	if (!w.node_of || !header)
 		goto out;
-	err = json_out__init(&w.json, header, ESCAPE_JSON) ?: page_events__thin(e, MAX_EVENTS) ?:
-	      timeline__prepare(e->t, s);
+	err = json_out__init(&w.json, header, ESCAPE_JSON) ?: timeline__prepare(e->t, s);
 	if (err)
 		goto out;
 	writer__find_nodes(&w);

@@ -41,9 +41,15 @@
 void *page_events__listen(struct session_sink **sink);
 void page_events__free(void *events);
 
+/*
+ * Leaves out events beyond the limit, when all were read, and frees spare memory. Return: 0 or
+ * -ENOMEM.
+ */
+int page_events__end(void *events);
+
 /**
  * page_events__write - write the content of the element
- * @events: from page_events__listen(); is sorted and changed
+ * @events: from page_events__listen(), ended; is sorted and changed
  * @cell_of: by aggregate: its index in @t->cells
  * @t: sorted
  *
