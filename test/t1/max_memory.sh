@@ -177,8 +177,8 @@ for format in text folded html pprof chrome pftrace perf stacks; do
 	holds "a recording as $format" NAMES.data -f $format
 done
 holds "an import as text" --gpu NAMES.json -f text
-# The page has single events, of some 130 bytes each. With one name, they need no more memory than the
-# import had needed before.
+# The page has single events, of some 130 bytes each. With one name, they fit into memory that the
+# import needed before.
 most=300 holds "an import as html, with the time of each" --gpu NAMES.json -f html
 holds "an export of Nsight Systems" --nsys NAMES.sqlite -f text
 
