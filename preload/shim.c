@@ -3,12 +3,14 @@
  * Entry points of the shim, which the outside calls. Vendors have entries of their own, and
  * life/ends.c, launch/torch.c and wire/probe.S export functions that programs or Linux look for.
  */
+#include "life/life.h"
 #include "life/load.h"
 #include "nvtx/nvtx_abi.h"
 #include "nvtx/nvtx_injection.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
+EXPORT int xpuload_follow(void);
 EXPORT int InitializeInjectionNvtx2(nvtx_get_export_table_fn get);
 EXPORT int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module);
 
@@ -31,6 +33,15 @@ int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module)
 {
 	shim__load();
 	return nvtx__fill_extension(module);
+}
+
+/*
+ * A program that records itself, as the Python package does, calls this when xpuload has attached,
+ * or is about to detach. Return: see shim__follow()
+ */
+int xpuload_follow(void)
+{
+	return shim__follow();
 }
 
 static __attribute__((constructor)) void loaded(void)

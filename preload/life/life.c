@@ -147,6 +147,14 @@ enum life_ask life__may_ask(void)
 	return life.have_thread && !is_shims_thread() ? LIFE_ASK : LIFE_NO;
 }
 
+int shim__follow(void)
+{
+	if (life__may_ask() != LIFE_ASK)
+		return 0;
+	request__ask(&life.come, END_WAIT_S);
+	return !probe__is_heard() ? 0 : atomic_load(&runs.awake) ? 1 : -1;
+}
+
 void life__add_request(struct request *r)
 {
 	request__init(r);

@@ -26,6 +26,13 @@ void shim__before_end(void);
 /* Adds a request that the shim's thread serves under capture__lock(). Call before life__used(). */
 void life__add_request(struct request *r);
 
+/*
+ * Looks for listeners now, on the shim's thread, which otherwise does so ten times a second.
+ * Return: 1 if launches are recorded; -1 if somebody listens, but CUPTI cannot be had, as a message
+ * says; 0 if nobody listens, or the process has not used a GPU yet
+ */
+int shim__follow(void);
+
 enum life_ask {
 	LIFE_ASK,			/* the shim's thread can be asked */
 	LIFE_HERE,			/* the shim has no thread: the caller has to do the work */

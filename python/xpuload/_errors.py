@@ -4,3 +4,11 @@
 
 class XpuloadError(Exception):
     """Something could not be done; the text says what, why, and what to do about it."""
+
+
+class RecordingError(XpuloadError):
+    """This process could not be recorded."""
+
+
+class AlreadyRecordingError(RecordingError):
+    """Another recording of this process has begun and not ended: only one is made at a time."""

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: MIT
+"""The recorder of this process: xpuload as a child that attaches for each recording; the shim.
+
+xpuload --control makes a recording between the commands enable and disable, and answers each
+command when it is done: enable when every launch is recorded, disable when the file is complete.
+"""
+import atexit
+import ctypes
+import os
+import select
+import shutil
+import subprocess
+import tempfile
+import time
+
+from xpuload import _programs
+from xpuload._errors import RecordingError
+
+ANSWER_S = 120			# how long xpuload may take for a command
+FOLLOW_S = 0.005		# how often the shim is asked to look for xpuload meanwhile
+REASON_S = 5			# how long a message of the shim may take to reach xpuload
+SHIM = "libxpushim.so"
+
+_shim = None			# the loaded library
+_shim_pid = None		# the process that loaded it
+
+
+def _mapped_shim():
+    """Returns the path of the shim that this process has mapped already, or None."""
+    with open("/proc/self/maps", encoding="utf-8", errors="surrogateescape") as f:
+        for line in f:
+            path = line.rstrip("\n").split(None, 5)[5:]
+            if path and path[0].endswith("/" + SHIM):
+                return path[0]
+    return None
+
+
+def load_shim():
+    """Loads the shim into this process, unless it is preloaded.
+
+    On a process without other threads the shim sets the variables by which the CUDA driver and
+    NVTX find it. Else CUDA may be in use already, and the shim is told so, as the driver would.
+    """
+    global _shim, _shim_pid
+    if os.environ.get("XPUSHIM_RUN"):
+        raise RecordingError("xpuload records this process already: record() is for programs that "
+                             "xpuload did not start")
+    if _shim_pid not in (None, os.getpid()):
+        raise RecordingError("this process was forked from pid %d, which had the shim: the shim "
+                             "does not record in forked children; start workers with spawn" %
+                             _shim_pid)
+    if _shim is not None:
+        return
+    preloaded = _mapped_shim()
+    try:
+        shim = ctypes.CDLL(preloaded or _programs.find(SHIM))
+    except OSError as e:
+        raise RecordingError("cannot load the shim: %s" % e) from e
+    if not preloaded:
+        shim.InitializeInjection()
+    _shim, _shim_pid = shim, os.getpid()
+
+
+def follow():
+    """Makes the shim look for xpuload now. Returns 1, 0, or -1: see shim__follow()."""
+    return _shim.xpuload_follow()
+
+
+class Recorder:
+    """A running xpuload. One recording is made at a time."""
+
+    def __init__(self, options):
+        self.options = options
+        self.pid = os.getpid()
+        self.folder = make_folder()
+        self._nr = 0
+        log = os.path.join(self.folder, "log")
+        with open(log, "ab", buffering=0) as to:
+            self._log = open(log, "rb", buffering=0)
+            self._start(to)
+
+    def _start(self, log):
+        orders, self._orders = os.pipe()
+        self._answers, answers = os.pipe()
+        try:
+            # In a session of its own, because Ctrl-C is for the program, which ends the recording.
+            self._process = subprocess.Popen(
+                [_programs.find("xpuload"), *self.options, "-o",
+                 os.path.join(self.folder, "w%n.data"), "--control", "fd:%d,%d" % (orders, answers),
+                 "-p", str(self.pid)],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                pass_fds=(orders, answers), start_new_session=True)
+        except OSError as e:
+            self.close_here()
+            raise RecordingError("cannot start xpuload: %s" % e) from e
+        finally:
+            os.close(orders)
+            os.close(answers)
+
+    def is_alive(self):
+        return self._process.poll() is None
+
+    def messages(self):
+        """Returns the lines that xpuload has printed since the last call."""
+        text = self._log.read().decode("utf-8", "replace")
+        return [line.strip() for line in text.splitlines() if line.strip()]
+
+    def order(self, command):
+        """Gives a command, and waits until xpuload has done it. Returns xpuload's messages."""
+        try:
+            os.write(self._orders, command.encode() + b"\n")
+            answer = self._answer()
+        except BrokenPipeError:
+            answer = ""
+        messages = self.messages()
+        if answer != "ack":
+            raise RecordingError("cannot record: %s" % (
+                self._reason(messages) or
+                ("xpuload answers '%s' to %s" % (answer, command) if answer else
+                 "xpuload has ended, without a message")))
+        return messages
+
+    def _reason(self, messages):
+        """Returns the text of the messages that say why nothing is recorded, or ""."""
+        shims = "warning: pid %d: " % self.pid
+        own = [line.partition(shims)[2] for line in messages if shims in line]
+        rest = [line for line in messages
+                if "xpuload: attached to" not in line and " launches from " not in line]
+        return "; ".join(own) or (_programs.last_line(rest[-1].encode()) if rest else "")
+
+    def _answer(self):
+        line, end = b"", time.monotonic() + ANSWER_S
+        while not line.endswith(b"\n"):
+            if not select.select([self._answers], [], [], FOLLOW_S)[0]:
+                follow()
+                if time.monotonic() > end:
+                    return "no answer in %d s" % ANSWER_S
+                continue
+            byte = os.read(self._answers, 1)
+            if not byte:
+                return ""
+            line += byte
+        return line.decode("ascii", "replace").strip()
+
+    def begin(self):
+        """Begins a recording. All launches that begin after this are in it."""
+        messages = self.order("enable")
+        end = time.monotonic() + REASON_S
+        while follow() < 0:
+            # The shim's message says why; it takes a moment until xpuload prints it.
+            messages += self.messages()
+            reason = self._reason(messages)
+            if reason or time.monotonic() > end:
+                raise RecordingError("cannot record: %s" % (reason or "the shim does not wake up"))
+            time.sleep(FOLLOW_S)
+
+    def end(self):
+        """Ends the recording. Returns its path, and xpuload's messages."""
+        messages = self.order("disable")
+        return self.take(), messages
+
+    def take(self):
+        """Gives the recording a name of its own, because xpuload uses free names again."""
+        made = [name for name in os.listdir(self.folder)
+                if name.startswith("w") and name.endswith(".data")]
+        if not made:
+            raise RecordingError("xpuload has written no recording in %s" % self.folder)
+        self._nr += 1
+        path = os.path.join(self.folder, "recording-%d.data" % self._nr)
+        move(os.path.join(self.folder, made[0]), path)
+        return path
+
+    def close_here(self):
+        """Closes this process's ends of the pipes, of which a forked child has copies."""
+        for fd in (self._orders, self._answers):
+            os.close(fd)
+        self._log.close()
+
+    def close(self):
+        try:
+            os.write(self._orders, b"stop\n")
+        except OSError:
+            pass			# it has ended
+        self.close_here()
+        try:
+            self._process.wait(ANSWER_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        follow()			# the shim repeats its messages for the next recorder
+        remove_folder(self.folder)
+
+
+def make_folder():
+    return tempfile.mkdtemp(prefix="xpuload-")
+
+
+def remove_folder(folder):
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def move(path, to):
+    """Moves a recording, with the copies of files that are next to it."""
+    for suffix in ("", ".files"):
+        if os.path.exists(path + suffix):
+            if suffix and os.path.isdir(to + suffix):
+                shutil.rmtree(to + suffix)
+            shutil.move(path + suffix, to + suffix)
+
+
+def remove(path):
+    """Removes a recording, with the copies of files that are next to it."""
+    shutil.rmtree(path + ".files", ignore_errors=True)
+    try:
+        os.unlink(path)
+    except OSError:
+        pass
+
+
+_recorder = None
+
+
+def get(options):
+    """Returns the recorder of this process, which is started if it has other options."""
+    global _recorder
+    if _recorder and (_recorder.options != options or not _recorder.is_alive()):
+        drop()
+    if _recorder is None:
+        _recorder = Recorder(options)
+    return _recorder
+
+
+def drop():
+    """Ends the recorder, if there is one."""
+    global _recorder
+    recorder, _recorder = _recorder, None
+    if recorder:
+        recorder.close()
+
+
+def _in_child():
+    global _recorder
+    recorder, _recorder = _recorder, None
+    if recorder:
+        recorder.close_here()
+
+
+os.register_at_fork(after_in_child=_in_child)
+atexit.register(drop)

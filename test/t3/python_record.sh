@@ -1,0 +1,375 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# with xpuload.record() in a Python program: each launch wholly inside a block is recorded and none
+# wholly outside, from 8 threads, with the shim preloaded and loaded late; decorators, schedules,
+# exceptions, forks, threads, and the end of the program inside a block.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/python_package.sh"
+need root bpf
+use_sim
+use_package
+export PY_LAUNCH="$XPU_BUILD/workload/py_launch.so"
+TMPDIR=$PWD/tmp
+export TMPDIR
+mkdir tmp
+cat >launcher.py <<'END'
+"""Launches on the simulated device, from the test's own scripts."""
+import ctypes
+import os
+
+_lib = ctypes.CDLL(os.environ["PY_LAUNCH"])
+launch = _lib.py_launch
+
+
+def init():
+    """Uses CUDA: before a shim that is loaded late, or after it."""
+    _lib.py_launch_init()
+    launch(1)
+
+
+def sites(result):
+    """Returns how often each site was recorded."""
+    return {int(row.name.partition("_")[2]): row.instances for row in result.kernels}
+END
+PYTHONPATH=$PYTHONPATH:$PWD
+
+cat >windows.py <<'END'
+"""windows.py N: N windows, in which 8 threads launch all the time"""
+import sys
+import threading
+import time
+import launcher
+import xpuload
+
+NR = int(sys.argv[1])
+EDGE, OUT = 2, 3			# sites of launches that begin at an edge, and outside
+state, done = EDGE, False
+sure, unsure = {}, {}			# site: launches in one state; launches during which it changed
+lock = threading.Lock()
+
+
+def work():
+    mine = []
+    while not done:
+        before = state
+        launcher.launch(before)
+        mine.append((before, before == state))
+        time.sleep(0.001)
+    with lock:
+        for site, same in mine:
+            of = sure if same else unsure
+            of[site] = of.get(site, 0) + 1
+
+
+launcher.init()
+threads = [threading.Thread(target=work) for _ in range(8)]
+for thread in threads:
+    thread.start()
+results, enter, leave = [], [], []
+for nr in range(NR):
+    t0 = time.monotonic()
+    with xpuload.record(gpu_only=True) as prof:
+        t1 = time.monotonic()
+        state = 100 + nr
+        time.sleep(0.02)
+        state = EDGE
+        t2 = time.monotonic()
+    t3 = time.monotonic()
+    state = OUT
+    results.append(prof)
+    enter.append(t1 - t0)
+    leave.append(t3 - t2)
+    time.sleep(0.02)
+    state = EDGE
+done = True
+for thread in threads:
+    thread.join()
+for nr, prof in enumerate(results):
+    account, found = prof.result.account, launcher.sites(prof.result)
+    site = 100 + nr
+    assert account["lost"] == account["unmatched"] == 0, (nr, account, prof.messages)
+    assert set(found) <= {EDGE, OUT, site}, (nr, found)
+    least, most = sure.get(site, 0), sure.get(site, 0) + unsure.get(site, 0)
+    assert least <= found.get(site, 0) <= most, (nr, least, most, found)
+    assert found.get(OUT, 0) <= unsure.get(OUT, 0), (nr, found, unsure.get(OUT))
+assert sum(sure.get(100 + nr, 0) for nr in range(NR)) > 8 * NR, sure
+assert sure[OUT] > 8 * NR
+print("# %d windows: entered in %.0f ms (median), left in %.0f ms" % (
+    NR, sorted(enter)[NR // 2] * 1e3, sorted(leave)[NR // 2] * 1e3), file=sys.stderr)
+END
+windows() {		# windows N NAME
+	python3 windows.py "$1" >windows.out 2>windows.err
+	is "$? $(cat windows.out)" "0 " "$2" || diag "$(tail -n 12 windows.err)"
+	grep '^# ' windows.err
+}
+windows 15 "late: 15 windows, 8 threads: each launch inside is recorded, none outside, lost 0"
+LD_PRELOAD=$XPU_SHIM windows 3 "preloaded: 3 windows, 8 threads: each launch inside is recorded"
+
+python "before CUDA is used: everything is recorded, with lines of Python" <<'END'
+import launcher
+import xpuload
+
+with xpuload.record("first.html", gpu_only=True) as prof:
+    launcher.init()
+    for _ in range(7):
+        launcher.launch(5)
+launcher.launch(6)
+assert launcher.sites(prof.result) == {1: 1, 5: 7}, prof.result.kernels
+assert "<stdin>:<module>:7" in [row.line for row in prof.result.python_lines]
+assert prof.wait().paths == ["first.html"]
+assert "site_5" in open("first.html").read()
+assert prof.messages and "lost 0" in prof.messages[-1], prof.messages
+END
+
+python "the file is written before the program ends; a recording by name; memory" <<'END'
+import os
+import launcher
+import xpuload
+
+launcher.init()
+with xpuload.record("second.data", memory=True):
+    launcher.launch(5)
+with xpuload.record("second.folded", gpu_only=True):
+    launcher.launch(6)
+r = xpuload.read("second.data")
+assert launcher.sites(r) == {5: 1} and r.memory is not None
+assert os.stat("second.data").st_mode & 0o777 == 0o600
+END
+like "$(cat second.folded)" ']site_6 ' "the end of the program waits for files"
+is "$(ls tmp)" "" "no file stays in TMPDIR"
+
+python "exceptions pass, and the block is recorded; the decorator" <<'END'
+import asyncio
+import launcher
+import xpuload
+
+launcher.init()
+try:
+    with xpuload.record(gpu_only=True) as prof:
+        launcher.launch(5)
+        raise KeyError("mine")
+except KeyError as e:
+    assert e.args == ("mine",) and launcher.sites(prof.result) == {5: 1}
+else:
+    raise AssertionError("the exception is gone")
+
+prof = xpuload.record(gpu_only=True)
+
+
+@prof
+def twice(site):
+    """Launches."""
+    launcher.launch(site)
+    launcher.launch(site)
+    return site
+
+
+@prof
+async def later(site):
+    await asyncio.sleep(0.01)
+    launcher.launch(site)
+    return site
+
+
+assert twice(7) == 7 and twice.__doc__ == "Launches." and asyncio.run(later(8)) == 8
+assert [launcher.sites(r) for r in prof.results] == [{7: 2}, {8: 1}], prof.results
+END
+
+python "a second recording, nested or of another thread, is an error with a name" <<'END'
+import threading
+import launcher
+import xpuload
+
+launcher.init()
+errors = []
+
+
+def other():
+    try:
+        with xpuload.record(gpu_only=True):
+            pass
+    except xpuload.AlreadyRecordingError as e:
+        errors.append(str(e))
+
+
+with xpuload.record(gpu_only=True) as prof:
+    other()
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    launcher.launch(5)
+assert len(errors) == 2 and errors[0].startswith("<stdin>:17 records this process already"), errors
+assert launcher.sites(prof.result) == {5: 1}
+other()
+assert len(errors) == 2
+END
+
+python "a schedule records the active steps of each cycle" <<'END'
+import launcher
+import xpuload
+
+launcher.init()
+ready = []
+steps = xpuload.schedule(wait=1, warmup=1, active=2, repeat=2, skip_first=1)
+with xpuload.record("step.folded", gpu_only=True, schedule=steps, on_ready=ready.append) as prof:
+    for step in range(14):
+        launcher.launch(10 + step)
+        prof.step()
+assert [sorted(launcher.sites(r)) for r in prof.results] == [[13, 14], [17, 18]], \
+    [launcher.sites(r) for r in prof.results]
+assert ready == prof.results and prof.paths == ["step-1.folded", "step-2.folded"], prof.paths
+prof.wait()
+assert "site_17 " in open("step-2.folded").read()
+
+# The block ends in a cycle, whose steps so far are recorded.
+with xpuload.record("part.folded", gpu_only=True,
+                    schedule=xpuload.schedule(active=3, repeat=1)) as prof:
+    launcher.launch(30)
+    prof.step()
+    launcher.launch(31)
+assert sorted(launcher.sites(prof.result)) == [30, 31] and prof.paths == ["part.folded"]
+assert [xpuload.schedule(active=2).cycle(step) for step in range(5)] == [0, 0, 1, 1, 2]
+END
+
+python "a child that is forked in the block leaves the recording to its parent" <<'END'
+import os
+import launcher
+import xpuload
+
+launcher.init()
+with xpuload.record(gpu_only=True) as prof:
+    pid = os.fork()
+    if not pid:
+        try:
+            with xpuload.record():
+                os._exit(3)
+        except xpuload.RecordingError as e:
+            os._exit(0 if "was forked from pid %d" % os.getppid() in str(e) else 4)
+    assert os.waitpid(pid, 0)[1] == 0
+    pid = os.fork()
+    if not pid:
+        prof.__exit__(None, None, None)
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    launcher.launch(5)
+assert launcher.sites(prof.result) == {5: 1}
+END
+
+# ends NAME STATUS <<SCRIPT: the program ends inside the block, and end.folded has its launch
+ends() {
+	rm -f end.folded
+	python3 - >out 2>err
+	is "$? $(cat out)" "$2 " "$1: exit status $2, nothing on stdout" || diag "$(cat err)"
+	like "$(cat end.folded 2>&1)" ']site_5 ' "$1: the recording is written"
+	is "$(ls tmp)" "" "$1: no file stays in TMPDIR"
+}
+ends "sys.exit() in the block" 4 <<'END'
+import sys
+import launcher
+import xpuload
+
+launcher.init()
+with xpuload.record("end.folded", gpu_only=True):
+    launcher.launch(5)
+    sys.exit(4)
+END
+ends "the program ends while a daemon thread is in a block" 0 <<'END'
+import threading
+import launcher
+import xpuload
+
+
+def work():
+    with xpuload.record("end.folded", gpu_only=True):
+        launcher.launch(5)
+        inside.set()
+        threading.Event().wait()
+
+
+launcher.init()
+inside = threading.Event()
+threading.Thread(target=work, daemon=True).start()
+inside.wait()
+END
+
+python3 - >out 2>err <<'END'
+import os
+import launcher
+import xpuload
+
+launcher.init()
+prof = xpuload.record("never.html").__enter__()
+print(prof._recorder._process.pid, flush=True)
+os._exit(0)
+END
+for _ in $(seq 100); do kill -0 "$(cat out)" 2>/dev/null || break; sleep 0.1; done
+! kill -0 "$(cat out)" 2>/dev/null
+ok $? "os._exit() in the block: the recorder ends by itself"
+rm -rf tmp/*
+
+python "refusals name their reason" <<'END'
+import os
+import launcher
+import xpuload
+
+
+def refused(text, fn, kind=xpuload.XpuloadError):
+    try:
+        fn()
+    except kind as e:
+        assert text in str(e), e
+    else:
+        raise AssertionError("no error: " + text)
+
+
+def enter(**options):
+    with xpuload.record(**options):
+        pass
+
+
+launcher.init()
+refused("no: there is no such directory", lambda: xpuload.record("no/x.html"))
+refused("record(output=...): record() sets this option", lambda: xpuload.record(output="x"))
+refused("--no-such-option", lambda: enter(no_such_option=True), xpuload.RecordingError)
+refused("schedule(active=0): expected a number", lambda: xpuload.schedule(active=0))
+refused("step() is for record(..., schedule", lambda: xpuload.record().step())
+refused("there is no result before", lambda: xpuload.record().result)
+with xpuload.record("odd.nosuffix", gpu_only=True) as prof:
+    launcher.launch(5)
+refused("odd.nosuffix: no format has this suffix", prof.wait)
+os.environ["XPUSHIM_RUN"] = "1"
+refused("xpuload records this process already", enter, xpuload.RecordingError)
+END
+
+export XPU_SIM_CUPTI_BUSY=1
+python "while another profiler has CUPTI, recording is refused" <<'END'
+import launcher
+import xpuload
+
+launcher.init()
+for _ in range(2):
+    try:
+        with xpuload.record(gpu_only=True):
+            pass
+    except xpuload.RecordingError as e:
+        assert "CUPTI is in use by" in str(e), e
+    else:
+        raise AssertionError("no error")
+END
+unset XPU_SIM_CUPTI_BUSY
+
+# A user without privileges.
+setpriv --bounding-set -all --inh-caps -all --no-new-privs python3 - >out 2>err <<'END'
+import launcher
+import xpuload
+
+launcher.init()
+try:
+    with xpuload.record():
+        pass
+except xpuload.RecordingError as e:
+    print(e)
+END
+like "$(cat out)" '^cannot record: .*without BPF a COMMAND can be recorded' "without privileges: the reason" ||
+	diag "$(cat err)"
+done_testing
