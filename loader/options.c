@@ -79,9 +79,9 @@ static void explain_usage(bool with_examples)
 static const struct cmdline_habit habits[] = {
 	{ "-D", "xpumerge --from leaves out the beginning" },
 	{ "--delay", "xpumerge --from leaves out the beginning" },
-	{ "-t", "CUDA and NVTX are always recorded, all calls with --api; xpumerge --tid picks "
-		"threads" },
-	{ "--trace", "CUDA and NVTX are always recorded, all calls with --api" },
+	{ "-t", "CUDA and NVTX are always recorded, and --api adds API calls; xpumerge --tid "
+		"picks threads" },
+	{ "--trace", "CUDA and NVTX are always recorded, and --api adds API calls" },
 	{ "--tid", "xpumerge --tid picks threads" },
 	{ "-e", "CPU samples are taken by the clock; -F HZ says how many" },
 	{ "-c", "CPU samples are taken by the clock; -F HZ says how many" },
@@ -223,7 +223,7 @@ static int set_pids(void *target, const struct cmdline_given *given)
 		pid = strtoul(at, &end, 10);
 		if (errno || !isdigit((unsigned char)*at) || (*end && *end != ',') || !pid ||
 		    pid > INT_MAX) {
-			msg__error("-p %s: expected the number of a process, or several: 12,34",
+			msg__error("-p %s: expected a pid, or several, such as 12,34",
 				   given->arg);
 			return -EINVAL;
 		}

@@ -43,7 +43,7 @@ for both in "-a -p 1" "-p 1 -a"; do
 	load "-p attaches to some processes, -a to all: they cannot be combined" "$both"
 done
 for pids in "1," ",1" 1,a 0 -1 1,,2 99999999999; do
-	load "-p $pids: expected the number of a process, or several: 12,34" "--pid=$pids"
+	load "-p $pids: expected a pid, or several, such as 12,34" "--pid=$pids"
 done
 load "--no-children is for -p" "-a --no-children"
 for pick in "--comm x true" "--cgroup x -p 1" "--container x -p 1"; do
