@@ -42,7 +42,7 @@ struct loss {
 
 	uint64_t recorder[XPU_LOST_NR];	/* the loader's counts, by enum xpu_lost_kind */
 	uint64_t recorder_other;	/* losses of kinds that this version does not know */
-	uint64_t missing_launches;	/* launches that the shim tagged but the file lacks */
+	uint64_t missing_launches;	/* launches that the shim counted but the file lacks */
 	uint64_t missing_works;		/* device records that the shim packed but the file lacks */
 	uint64_t missing_calls;
 	uint64_t missing_batches;

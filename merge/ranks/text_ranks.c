@@ -310,7 +310,7 @@ static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNT
 		  c->nr_late },
 		{ "from_end", "paired by their number from the communicator's end, because ranks "
 			      "were attached late", c->nr_from_end },
-		{ "disagree", "different from the operation with that number on another rank, or "
+		{ "disagree", "different from the operation with this number on another rank, or "
 			      "after one",
 		  c->nr_disagree },
 		{ "no_rank", "sends and receives of ranks whose number is not known",

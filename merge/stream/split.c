@@ -612,7 +612,7 @@ static int split__read_header(struct split *s)
 	if (h->endian != XPU_FILE_ENDIAN || h->version_major != XPU_VERSION_MAJOR ||
 	    h->header_bytes < sizeof(*h) || h->header_bytes > JOURNAL_BLOCK)
 		return split__fail(s, -EPROTO,
-				   "the recording is of another version than this program's");
+				   "the recording and this program have different versions");
 	err = split__fill(s, h->header_bytes);
 	h->header_bytes = sizeof(*h);
 	return err > 0 ? 0 : split__fail(s, -EBADMSG, "the recording ends in its header");

@@ -88,7 +88,7 @@ ok $? "no file is made through a link"
 ln -s ../closed home/dir
 sudo -o home/dir/victim true 2>log
 refused log $? "a link in place of a directory is refused" \
-	'as uid 65534.*: Permission denied: name with -o'
+	'as uid 65534.*: Permission denied: with -o, name'
 victim "a link as a directory"
 ln -s ../closed/victim home/a.data.old2
 rm -f home/a.data.old

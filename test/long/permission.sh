@@ -376,11 +376,11 @@ if [ -z "$ambient" ]; then
 	like "$(unbound --help 2>&1)" '^usage: xpuload' \
 		"without cap_bpf in the bounding set: --help works"
 	like "$(unbound --check 2>&1)" \
-		'^MISSING +privileges +without cap_bpf, which a container must be given' \
+		'^MISSING +privileges +without cap_bpf, which the container needs' \
 		"without cap_bpf in the bounding set: --check names cap_bpf"
 	unbound -z 0 --transport bpf -o none.data true 2>log
 	is "$? $(grep -c '' log)" "125 1" "without cap_bpf in the bounding set: prints one line"
-	like "$(cat log)" 'without cap_bpf, which a container must be given' \
+	like "$(cat log)" 'without cap_bpf, which the container needs' \
 		"without cap_bpf in the bounding set: the message says what to do"
 
 	# Capabilities are effective only while they are used. Here nothing needs them.

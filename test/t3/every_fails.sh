@@ -112,7 +112,7 @@ is "$(split_of)" "$first" "killed: the new process keeps running"
 is "$(ps -o ni= -p "$first")" "$nice" \
 	"killed: the new process has the priority of the first process"
 end 0
-like "$(cat load.log)" 'lost: 1 times the records that xpumerge split had' \
+like "$(cat load.log)" 'lost: 1 restarts of xpumerge split' \
 	"killed: a message counts how often records were lost"
 adds_up killed
 xpumerge dump "$(ls -v killed.*.data | tail -n 1)" >last.dump 2>/dev/null

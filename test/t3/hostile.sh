@@ -51,7 +51,7 @@ honest() {
 		"launches 4000 matched 4000 wrong 0 unmatched 0 lost 0" \
 			"$1: each launch is under its own site"
 	unlike "$(cat all.log)" '\(exact\)' "$1: nothing of the other process is lost"
-	unlike "$(cat all.log)" 'want of memory' "$1: no message reports a lack of memory"
+	unlike "$(cat all.log)" 'out of memory' "$1: no message reports a lack of memory"
 }
 
 alongside entries 1000

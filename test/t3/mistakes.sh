@@ -113,7 +113,7 @@ if setpriv --reuid 65534 --clear-groups "$load" --version >/dev/null 2>&1; then
 else
 	skip "24: another user's process" "another user cannot run xpuload of this build"
 fi
-say 0 "no process has the shim yet: what is started with LD_PRELOAD=" \
+say 0 "no process has the shim yet: programs that start with LD_PRELOAD=" \
 	"25: a process without CUDA" "$load" -p $$ --duration 0.2 -o p.data
 echo 'int main(void) { return 0; }' >s.c
 if "${CC:-cc}" -static -o static_app s.c 2>/dev/null; then
@@ -133,7 +133,7 @@ say 0 "sudo: it clears LD_PRELOAD, .*: sudo xpuload COMMAND" "28: xpuload sudo" 
 	env PATH="$PWD/bin:$PATH" "$load" -o s.data sudo ./app
 answer 127 "cannot run nopython3: .*sudo env PATH=.* xpuload nopython3" \
 	"29: sudo has another PATH" env SUDO_USER=joe "$load" nopython3 train.py
-say 1 "the target made no launch by CUDA or OpenCL" "30: no driver: the program's own status" \
+say 1 "the target made no CUDA or OpenCL launch" "30: no driver: the program's own status" \
 	env LD_LIBRARY_PATH= "$load" -o s.data ./app
 
 # ---- 31 to 36: files

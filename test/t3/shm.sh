@@ -157,7 +157,7 @@ like "$(cat log)" '1 process used CUDA, could not reach xpuload, and is not reco
 	"xpuload cannot be reached: a message says that nothing is recorded"
 like "$(cat log)" '; lost 1001$' \
 	"xpuload cannot be reached: the process and its launches are counted as lost"
-unlike "$(cat log)" 'made no launch by CUDA or OpenCL' \
+unlike "$(cat log)" 'made no CUDA or OpenCL launch' \
 	"xpuload cannot be reached: no message says that no launch was made"
 bare "$inst" --strict --transport shm -o no.data "$refuse" memfd shmget -- "$exact" \
 	-n 1000 >out 2>log
@@ -166,7 +166,7 @@ is "$? $(cat out)" "125 exact: threads 8 sites 16 launches 1000" \
 like "$(cat log)" 'pid [0-9]+ is not recorded: it could not create shared memory' \
 	"no memory to share: a message says that nothing is recorded"
 like "$(cat log)" '; lost 1$' "no memory to share: the process is counted as lost"
-unlike "$(cat log)" 'made no launch by CUDA or OpenCL' \
+unlike "$(cat log)" 'made no CUDA or OpenCL launch' \
 	"no memory to share: no message says that no launch was made"
 
 # In other network and IPC namespaces, or as another user in another network namespace, not even the
@@ -181,7 +181,7 @@ for how in "unshare -ni" "unshare -n setpriv --reuid 65534 --clear-groups"; do
 		"$how: the target runs to its end, --strict fails"
 	like "$(cat log)" '1 process used CUDA, could not reach xpuload, and is not recorded' \
 		"$how: a message says that the process is not recorded"
-	unlike "$(cat log)" 'made no launch by CUDA or OpenCL' \
+	unlike "$(cat log)" 'made no CUDA or OpenCL launch' \
 		"$how: no message says that no launch was made"
 done
 # Without perf events nobody knows.
