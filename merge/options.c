@@ -1098,9 +1098,10 @@ static int options__complete(struct options *o)
 	}
 	if (!o->nr_inputs)
 		o->inputs[o->nr_inputs++] = "xpu.data";
-	if (format->imported && !importer__wanted(&o->importer)) {
-		complain("data: only imports are written as a recording: of recordings, -o x.html "
-			 "or -o x.txt makes one result");
+	o->add_names = format->imported && !importer__wanted(&o->importer);
+	if (o->add_names && (o->diff || o->command || o->nr_inputs > 1)) {
+		complain("-o FILE.data adds names to one recording: xpumerge -i %s -o FILE.data; "
+			 "-o x.html or -o x.txt makes one result of several", o->inputs[0]);
 		return -EINVAL;
 	}
 	if (o->gpu_only && o->cpu_only) {

@@ -47,6 +47,8 @@ struct options {
 	bool strict;
 	bool diff;			/* the command is "diff": two recordings */
 	const struct feature *command;	/* the feature whose command was given; NULL: none */
+	bool add_names;			/* writes the recording again, with the names of its call
+					 * paths */
 	bool dump;			/* the command is "dump": records as text */
 	enum normalize normalize;
 	double fail_over;		/* percentage; see diff__print_grown() */

@@ -17,6 +17,9 @@ struct job {
 	void *events;
 	struct folded_result *folded;
 	struct dump_result *dump;
+	const struct session_opts *opts;
+	struct names_result *names;
+	struct msgs *msgs;
 };
 
 typedef int (*write_fn)(const struct job *job, FILE *f);
@@ -152,6 +155,24 @@ int writers__write_dump(struct options *o, const struct reader *r, struct dump_r
 
 	memset(result, 0, sizeof(*result));
 	return write_output(o->output, &job, write_dump);
+}
+
+static int write_names(const struct job *job, FILE *f)
+{
+	return complain_error(&job->o->memory, job->reader->name,
+			      names__write(job->reader, job->opts, true, NULL, f, job->names,
+					   job->msgs));
+}
+
+int writers__write_names(struct options *o, const struct reader *r,
+			 const struct session_opts *opts, struct names_result *result,
+			 struct msgs *msgs)
+{
+	const struct job job = {
+		.o = o, .reader = r, .opts = opts, .names = result, .msgs = msgs,
+	};
+
+	return write_output(o->output, &job, write_names);
 }
 
 static int write_import(const struct job *job, FILE *f)

@@ -6,6 +6,7 @@
 #include "write/diff.h"
 #include "write/dump.h"
 #include "write/folded.h"
+#include "write/names.h"
 #include "options.h"
 #include "join/session.h"
 
@@ -39,6 +40,10 @@ int writers__write_command(struct options *o, const void *command);
 int writers__write_dump(struct options *o, const struct reader *r, struct dump_result *result);
 
 /* Writes an import unchanged: the events of a Nsight Systems export, or a recording. */
+/* Writes the recording with the names of its call paths, for names__write(). */
+int writers__write_names(struct options *o, const struct reader *r,
+			 const struct session_opts *opts, struct names_result *result,
+			 struct msgs *msgs);
 int writers__write_import(struct options *o);
 
 #endif /* MERGE_WRITERS_H */

@@ -30,6 +30,7 @@
 #include "read/reader.h"
 #include "join/session.h"
 #include "split_command.h"
+#include "symbols/recorded_names.h"
 #include "top.h"
 #include "writers.h"
 
@@ -445,6 +446,28 @@ out_events:
 	return ret;
 }
 
+/* Writes the recording again, with the names of its call paths. Return: the exit status. */
+static int add_names(struct options *o, const struct reader *r)
+{
+	struct progress progress = { .tty = isatty(STDERR_FILENO) };
+	struct session_opts opts = options__session(o, 0, &progress);
+	struct names_result result = { 0 };
+	struct msgs msgs = { 0 };
+	int err;
+
+	progress.start_ns = now_ns(CLOCK_MONOTONIC);
+	err = writers__write_names(o, r, &opts, &result, &msgs);
+	progress__clear(&progress);
+	complain_msgs(&msgs);
+	msgs__free(&msgs);
+	if (err)
+		return EXIT_BAD;
+	if (result.nr_cut)
+		complain("%" PRIu64 " names are beyond the limit of %u MiB, and left out",
+			 result.nr_cut, RECORDED_NAMES_MAX >> 20);
+	return result.nr_cut ? EXIT_LOSS : EXIT_OK;
+}
+
 /* Prints the call paths that grew too much. Return: the exit status. */
 static int compare_growth(struct options *o, const struct diff *d)
 {
@@ -715,6 +738,8 @@ static int run_once(struct options *o)
 		ret = dump(o, readers);
 	else if (o->command)
 		ret = run_command(o, readers);
+	else if (o->add_names)
+		ret = add_names(o, readers);
 	else if (o->importer.opts.events_only || o->format->format->imported)
 		ret = convert(o);
 	else

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "symbols/name_keeper.h"
+
 /* The sources of names in the recording itself: names from Python and from JIT compilers. */
 struct frames {
 	const struct found *found;
@@ -119,13 +121,21 @@ int frames__run(struct callchains *callchains, const struct found *found, struct
 	callchains->string = frames__string;
 	callchains->lookup_ctx = &s;
 	callchains->nr_frames = callchains->nr_unsymbolized = 0;
+	callchains->names = &found->names;
 	callchains__next(callchains);
 	for (i = found->first_chain; i < m->chains.nr && !err; i++) {
-		err = frames__resolve(&s, m, &m->chains.v[i]);
+		if (callchains->keeper && name_keeper__is_over(callchains->keeper)) {
+			callchains->keeper->nr_skipped += m->chains.nr - i;
+			break;
+		}
+		if (callchains->keeper)
+			err = name_keeper__flush_if_due(callchains->keeper);
+		err = err ?: frames__resolve(&s, m, &m->chains.v[i]);
 		frames__count(m, &m->chains.v[i], loss);
 	}
 	callchains->lookup_ctx = NULL;
 	callchains__next(callchains);
+	callchains->names = NULL;
 	loss->nr_frames = callchains->nr_frames;
 	loss->unsymbolized = callchains->nr_unsymbolized;
 	return err;

@@ -8,6 +8,7 @@
 #include "join/origin.h"
 #include "join/tell.h"
 #include "join/wanted.h"
+#include "symbols/name_keeper.h"
 #include "xpu_time.h"
 
 /* A thread's own clock and the clock of the times may differ by this much. */
@@ -337,6 +338,8 @@ int samples__stack(struct second_pass *p, const struct xpu_record_stack *rec)
 	uint16_t nr = 0, flags = XPU_CHAIN_CPU, i;
 	struct launch at = { .time_ns = rec->time_ns };
 	uint32_t path, proc = NO_INDEX, epoch = 0;
+	const struct recorded_stack *known = recorded_names__stack(&p->found->names, rec);
+	const uint64_t *words = known ? p->found->names.words.v + known->first : NULL;
 	struct image *image = NULL;
 	int err, nr_bad;
 
@@ -350,10 +353,16 @@ int samples__stack(struct second_pass *p, const struct xpu_record_stack *rec)
 		image = machine__image(&m->machine, m->machine.procs.v[proc].pid, rec->time_ns);
 	if (image && image->epochs.nr)
 		epoch = image__epoch(image, rec->time_ns);
-	err = copied_stacks__record(p->unwind, rec, image, epoch, &nr, &flags);
+	err = copied_stacks__record(p->unwind, rec, image, epoch, &nr, &flags, words,
+				    known ? known->nr : 0);
 	if (err < 0)
 		return err;
 	p->sums->loss.bad_refs += err;
+	flags |= known ? known->flags & XPU_CHAIN_TRUNCATED : 0;
+	if (p->keeper && !known && !p->unwind->misses_file)
+		err = name_keeper__add_stack(p->keeper, rec, p->unwind->frames, nr, flags);
+	if (err < 0)
+		return err;
 	if (!rec->period_ns && path == NO_INDEX)
 		return 0;
 	if (!rec->period_ns && !rec->nr_python && callchain__nr_kernel(kernel) < kernel->nr_frames)

@@ -8,6 +8,7 @@
 #include "join/hints.h"
 #include "join/session.h"
 #include "join/turns.h"
+#include "symbols/name_keeper.h"
 #include "xpu_time.h"
 
 /* If two boot times are this close, they belong to one boot, seen before and after a clock step. */
@@ -195,6 +196,17 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	}
 	session__span(s);
 	return err;
+}
+
+int session__look_up(struct session *s, const struct reader *r, struct name_keeper *k)
+{
+	s->callchains.keeper = k;
+	s->callchains.trim = false;
+	s->callchains.show_inline = s->callchains.show_srcline = false;
+	s->callchains.srclines.is_over = k->is_over;
+	s->callchains.srclines.ctx = k->ctx;
+	s->passes.nr_inputs = 1;
+	return session__open_inputs(s, r, 1) ?: turns__look_up(s);
 }
 
 int session__add(struct session *s, const struct reader *r)

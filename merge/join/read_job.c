@@ -15,6 +15,9 @@
 #include "join/works_keeper.h"
 #include "read/collect.h"
 #include "read/resolve.h"
+#include "symbols/name_keeper.h"
+
+#define LOOK_UP_EPOCHS	64		/* most remap epochs in which a path is looked up */
 
 /* ---- begin and end --------------------------------------------------------------------------- */
 
@@ -238,8 +241,8 @@ static int read_job__begin_features(struct read_job *p)
 	return err;
 }
 
-/* Makes the first pass and resolves its ids. Return: 0 or -ENOMEM. */
-static int read_job__first_pass(struct read_job *p)
+/* Reads the definitions and resolves their ids. Return: 0 or -ENOMEM. */
+static int read_job__collect(struct read_job *p)
 {
 	struct collect c = {
 		.found = &p->found, .model = p->model, .loss = &p->sums->loss, .msgs = p->msgs,
@@ -254,7 +257,12 @@ static int read_job__first_pass(struct read_job *p)
 					    p->found.from_ns + p->found.shift_ns,
 					    p->found.to_ns + p->found.shift_ns);
 	captured__sort(&p->model->captured);
-	return err ?: found__resolve(&p->found, p->model) ?: read_job__begin_features(p);
+	return err ?: found__resolve(&p->found, p->model);
+}
+
+static int read_job__first_pass(struct read_job *p)
+{
+	return read_job__collect(p) ?: read_job__begin_features(p);
 }
 
 /* Calls open() of all features. Return: 0, -ENOMEM or the sink's error. */
@@ -407,4 +415,56 @@ int read_job__take(struct read_job *p)
 		msgs__move(&s->msgs, p->msgs);
 	s->status = s->status ?: p->status;
 	return err;
+}
+
+/* ---- only names ------------------------------------------------------------------------------ */
+
+/* Unwinds a stack. Return: 1 to end the pass, 0 or -ENOMEM. */
+static int unwind_record(void *ctx, const struct record_iter *it, const struct xpu_record *rec)
+{
+	struct second_pass *p = ctx;
+
+	if (rec->type != XPU_RECORD_STACK)
+		return 0;
+	return name_keeper__is_over(p->keeper) ? 1 : stream_record(ctx, it, rec);
+}
+
+/*
+ * Makes the chains of a call path, in all remap epochs in which it may occur: an address may mean
+ * another function in each. Return: 0 or -ENOMEM.
+ */
+static int read_job__add_chains(struct read_job *p, uint32_t idx)
+{
+	struct path *path = &p->model->paths.v[idx];
+	const struct image *image = path->image;
+	uint64_t time_ns = path->rec->time_ns;
+	size_t i, first, nr = image ? image->epochs.nr : 0;
+	uint32_t chain;
+	int err;
+
+	err = chains__of_path(&p->model->chains, path, idx, time_ns, &chain);
+	first = sorted_count(nr, k, image->epochs.v[k] <= time_ns);
+	for (i = first; i < nr && i < first + LOOK_UP_EPOCHS && !err; i++)
+		err = chains__of_path(&p->model->chains, path, idx, image->epochs.v[i], &chain);
+	return err;
+}
+
+int read_job__look_up(struct read_job *p)
+{
+	struct name_keeper *keeper = p->s->callchains.keeper;
+	size_t nr, i;
+	struct record_iter it;
+	int err;
+
+	p->pass.keeper = keeper;
+	err = read_job__collect(p);
+	nr = p->model->paths.nr;
+	if (!err && p->found.has_stacks)
+		err = pass__run(p->found.reader, p->passes, unwind_record, &p->pass, 300, 950, &it);
+	for (i = p->found.first_path; i < nr && err >= 0; i++)
+		err = read_job__add_chains(p, i);
+	if (err >= 0)
+		err = frames__run(&p->s->callchains, &p->found, &p->jitmaps, p->model,
+				  &p->sums->loss);
+	return err ?: name_keeper__look_up_lines(keeper, &p->s->callchains.srclines);
 }

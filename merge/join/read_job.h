@@ -72,4 +72,10 @@ void read_job__exit(struct read_job *p);
 int read_job__read(struct read_job *p);
 int read_job__take(struct read_job *p);
 
+/*
+ * Looks up the names of all call paths and keeps them in the session's keeper, without a join and
+ * without sums; instead of read_job__read() and read_job__take(). Return: 0 or -ENOMEM.
+ */
+int read_job__look_up(struct read_job *p);
+
 #endif /* MERGE_READ_JOB_H */

@@ -102,6 +102,7 @@ struct second_pass {
 	const struct found *found;
 	struct model *model;
 	struct sums *sums;
+	struct name_keeper *keeper;	/* keeps unwound stacks; NULL: nobody does */
 	struct copied_stacks *unwind;	/* NULL: the recording has no stacks to unwind */
 	struct join *join;
 	struct hook finder;		/* the feature that finds ranges; NULL: it is asleep */

@@ -29,6 +29,7 @@ int session__init(struct session *s, const struct session_opts *opts)
 	s->callchains.python_style = opts->python_style;
 	s->callchains.show_inline = opts->show_inline;
 	s->callchains.show_srcline = opts->show_srcline;
+	s->callchains.files_first = opts->symfs || opts->debug_dirs;
 	copied_stacks__init(&s->unwind, &s->dsos);
 	sums__init(&s->sums, &s->model, opts);
 	return 0;

@@ -94,6 +94,16 @@ int session__process(struct session *s, const struct reader *r, size_t nr);
  */
 int session__add(struct session *s, const struct reader *r);
 
+/**
+ * session__look_up - look up the names of a recording, instead of session__process()
+ * @s: initialized and unused
+ * @r: must outlive @s
+ * @k: keeps the names that @r does not have yet, and writes records of them
+ *
+ * Return: 0, -ENOMEM or the error of @k->write().
+ */
+int session__look_up(struct session *s, const struct reader *r, struct name_keeper *k);
+
 /*
  * Return: whether xpuload was given the option, or at least its first @least characters, for all
  * recordings.

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "join/read_job.h"
+#include "symbols/name_keeper.h"
 
 struct turns {
 	struct session *s;
@@ -66,6 +67,18 @@ int turns__next(struct session *s, size_t nr)
 {
 	s->passes.input = nr;
 	return read_next(s, nr, &s->passes);
+}
+
+int turns__look_up(struct session *s)
+{
+	struct read_job job;
+	int err = read_job__init(&job, s, 0, &s->passes);
+
+	if (err)
+		return err;
+	err = read_job__look_up(&job) ?: name_keeper__flush(s->callchains.keeper);
+	read_job__exit(&job);
+	return err;
 }
 
 /* Takes the input whose turn it is, unless this or an earlier input failed. Return: 0 or -errno. */

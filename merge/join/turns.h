@@ -31,4 +31,7 @@ int turns__run(struct session *s);
  */
 int turns__next(struct session *s, size_t nr);
 
+/* Looks up the names of the session's only input: see read_job__look_up(). */
+int turns__look_up(struct session *s);
+
 #endif /* MERGE_TURNS_H */

@@ -361,6 +361,27 @@ bool blocks__is_cut(const struct blocks *b)
 	return b->last->cut;
 }
 
+uint64_t blocks__whole(const struct blocks *b, uint64_t offset, uint64_t *nr_blocks,
+		       uint64_t *nr_launches)
+{
+	struct xpu_record_block header;
+	uint64_t end = offset;
+
+	*nr_blocks = *nr_launches = 0;
+	while (offset && offset < b->size) {
+		if (!block__header(b->base + offset, b->size - offset, &header)) {
+			offset = blocks__search(b, offset);
+			continue;
+		}
+		if (header.hdr.size > b->size - offset)
+			break;
+		end = offset += header.hdr.size;
+		*nr_blocks = header.number + 1;
+		*nr_launches = header.launches_before + header.nr_launches;
+	}
+	return end;
+}
+
 uint64_t blocks__size(const struct blocks *b)
 {
 	return b->size;

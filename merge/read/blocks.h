@@ -70,6 +70,14 @@ uint64_t blocks__end(const struct blocks *b);
 /* Whether the bytes at blocks__end() begin a block that was cut off. */
 bool blocks__is_cut(const struct blocks *b);
 
+/*
+ * Return: where the last whole block of the file ends, by the headers of blocks, whose first is at
+ * @offset. Sets *@nr_blocks and *@nr_launches to the numbers of blocks and of their launches. Does
+ * not change the walk.
+ */
+uint64_t blocks__whole(const struct blocks *b, uint64_t offset, uint64_t *nr_blocks,
+		       uint64_t *nr_launches);
+
 uint64_t blocks__size(const struct blocks *b);		/* Return: the size of the file. */
 
 /*

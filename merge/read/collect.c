@@ -139,6 +139,7 @@ static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 	case XPU_RECORD_CALLCHAIN:
 	case XPU_RECORD_PYSOURCE:
 	case XPU_RECORD_KSYM:
+	case XPU_RECORD_NAMES:
 	case XPU_RECORD_STREAM:
 	case XPU_RECORD_PYCODE:
 		*rec = reader__hold(c->found->reader, *rec, (*rec)->size);
@@ -419,6 +420,10 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 		return pysources__add(&c->found->pysources, (const void *)rec);
 	case XPU_RECORD_KSYM:
 		return kallsyms__add(&c->found->kallsyms, (const void *)rec);
+	case XPU_RECORD_NAMES:
+		return recorded_names__add(&c->found->names, (const void *)rec);
+	case XPU_RECORD_UNWOUND:
+		return recorded_names__add_stacks(&c->found->names, (const void *)rec);
 	case XPU_RECORD_SAMPLES:
 		collect__see_period(c, ((const struct xpu_record_samples *)rec)->period_ns);
 		return 0;
@@ -479,6 +484,21 @@ static void collect__tell_damages(struct collect *c, const struct damages *all)
 			  (uint64_t)(all->nr - i), PLURAL(all->nr - i, "place", "places"));
 }
 
+/* Reports names in the recording that cannot be used. */
+static void collect__tell_names(struct collect *c)
+{
+	const struct recorded_names *n = &c->found->names;
+
+	if (n->nr_bad)
+		msgs__add(c->msgs, "%s: %" PRIu64 " malformed %s of names: used up to the fault",
+			  c->found->reader->name, n->nr_bad,
+			  PLURAL(n->nr_bad, "record", "records"));
+	if (n->nr_beyond)
+		msgs__add(c->msgs, "%s: %" PRIu64 " %s of names beyond the limit of %u MiB: not "
+			  "used", c->found->reader->name, n->nr_beyond,
+			  PLURAL(n->nr_beyond, "record", "records"), RECORDED_NAMES_MAX >> 20);
+}
+
 static void collect__add_features(struct collect *c)
 {
 	const struct feature_record *how;
@@ -503,6 +523,7 @@ int collect__run(struct collect *c, struct passes *passes)
 	if (err)
 		return err;
 	collect__tell_damages(c, reader__damages(c->found->reader));
+	collect__tell_names(c);
 	collect__see_end(c);
 	c->loss->not_closed = !model__input(c->model)->ended;
 	if (it.end == RECORDS_CUT) {

@@ -20,6 +20,7 @@ void found__init(struct found *f, struct model *m, const struct input *in)
 
 void found__exit(struct found *f)
 {
+	recorded_names__exit(&f->names);
 	pysources__exit(&f->pysources);
 	kallsyms__free(&f->kallsyms);
 	array_free(&f->exits);

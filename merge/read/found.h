@@ -14,6 +14,7 @@
 #include "model/model.h"
 #include "symbols/kallsyms.h"
 #include "symbols/pysource.h"
+#include "symbols/recorded_names.h"
 #include "util.h"
 #include "xpu_record.h"
 
@@ -86,6 +87,7 @@ struct found {
 	ARRAY(struct exit_at) exits;	/* sorted by pid, then by time */
 	struct kallsyms kallsyms;
 	struct pysources pysources;
+	struct recorded_names names;
 };
 
 /* Begins a recording. Its processes, threads and so on will be appended to @m. */

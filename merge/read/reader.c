@@ -236,6 +236,19 @@ void reader__rewind(const struct reader *r, struct record_iter *it)
 	it->offset = r->header.header_bytes;
 }
 
+uint64_t reader__whole(const struct reader *r, uint64_t *nr_blocks, uint64_t *nr_launches)
+{
+	struct record_iter it;
+
+	if (r->blocks)
+		return blocks__whole(r->blocks, r->header.header_bytes, nr_blocks, nr_launches);
+	*nr_blocks = *nr_launches = 0;
+	reader__rewind(r, &it);
+	while (record_iter__next(&it))
+		;
+	return it.offset;
+}
+
 const struct damages *reader__damages(const struct reader *r)
 {
 	return r->blocks ? blocks__damages(r->blocks) : NULL;
@@ -400,6 +413,16 @@ static const char *metrics__check(const struct xpu_record_metrics *m)
 	return record__fits(&m->hdr, sizeof(*m), m->nr_rows,
 			    XPU_METRICS_ROW_WORDS(m->nr_metrics) * sizeof(m->words[0])) ? NULL :
 	       "METRICS with more rows than its record holds";
+}
+
+/* Return: like record__check(). */
+static const char *names__check(const struct xpu_record_names *n)
+{
+	if (!record__fits(&n->hdr, sizeof(*n), (uint64_t)n->path_bytes + n->bytes, 1) ||
+	    n->build_id_len > XPU_BUILD_ID_LEN)
+		return "NAMES with more data than its record holds";
+	return !n->path_bytes || record__string_fits(&n->hdr, n->data, n->path_bytes) ? NULL :
+	       "NAMES path that does not end inside its record";
 }
 
 /*

@@ -123,6 +123,12 @@ const char *reader__first_name(const struct reader *r);
  */
 uint64_t reader__file_number(const struct reader *r, uint64_t *recording_ns);
 
+/*
+ * Return: where the whole records or blocks of the recording end; behind that, a cut one may begin.
+ * Sets *@nr_blocks and *@nr_launches to the number of blocks and launches.
+ */
+uint64_t reader__whole(const struct reader *r, uint64_t *nr_blocks, uint64_t *nr_launches);
+
 /* Return: the damage that the walk has met so far; NULL for a recording without blocks. */
 const struct damages *reader__damages(const struct reader *r);
 

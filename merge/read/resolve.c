@@ -136,6 +136,7 @@ int found__resolve(struct found *f, struct model *m)
 	if (err)
 		return err;
 	kallsyms__finish(&f->kallsyms);
+	recorded_names__finish(&f->names);
 	err = resolve_exits(f, &m->machine);
 	f->ends_known &= model__input(m)->ended;
 	resolve_sent(f, &m->machine);

@@ -9,6 +9,8 @@
 
 #include "symbols/demangle.h"
 #include "hash.h"
+#include "symbols/name_keeper.h"
+#include "symbols/recorded_names.h"
 
 struct frame_key {
 	const char *name;
@@ -25,6 +27,8 @@ struct frame_entry {
 struct place_key {
 	const struct dso *dso;
 	uint64_t vaddr;
+	/* Two recordings may have files that differ although their keys are equal. */
+	const struct recorded_place *place;
 };
 
 struct place_entry {
@@ -67,6 +71,9 @@ void callchains__next(struct callchains *c)
 {
 	free(c->known);
 	c->known = NULL;
+	/* The keys of these have the places of one recording. */
+	if (c->names)
+		HASH_CLEAR(hh, c->places);
 }
 
 /* Return: the cache entry for an address, or NULL if memory is short. */
@@ -103,6 +110,23 @@ static const struct frame *callchains__label_frame(struct callchains *c, const c
 	return callchains__frame(c, strpool__intern(c->strings, name, strlen(name)), NULL, true);
 }
 
+/* Return: the name of an address in generated code, not demangled; or NULL. */
+static const char *callchains__jit_name(struct callchains *c, const struct image *image,
+					const struct map *map, uint64_t addr)
+{
+	const struct recorded_place *place;
+	struct dso_key key;
+
+	if (c->names && image) {
+		key = dso_key__generated(image->pid, image->time_ns);
+		place = recorded_names__find(c->names, &key, addr);
+		if (place)
+			return place->name;
+	}
+	return c->jit ? c->jit(c->lookup_ctx, image, map->rec->hdr.misc & XPU_MISC_MMAP_SYNTH,
+			       addr) : NULL;
+}
+
 /* Return: the frame of generated code, or NULL if its name is unknown or memory is short. */
 static const struct frame *callchains__jit(struct callchains *c, const struct image *image,
 					   const struct map *map, uint64_t addr)
@@ -110,10 +134,13 @@ static const struct frame *callchains__jit(struct callchains *c, const struct im
 	const char *name;
 	char *pretty;
 
-	if (!c->jit || !map->dso->is_memory)
+	if (!map->dso->is_memory)
 		return NULL;
-	name = c->jit(c->lookup_ctx, image, map->rec->hdr.misc & XPU_MISC_MMAP_SYNTH, addr);
+	name = callchains__jit_name(c, image, map, addr);
 	if (!name)
+		return NULL;
+	if (c->keeper && image &&
+	    name_keeper__add_generated(c->keeper, image->pid, image->time_ns, addr, name))
 		return NULL;
 	pretty = demangle(name);
 	name = strpool__intern(c->strings, pretty ?: name, strlen(pretty ?: name));
@@ -121,14 +148,58 @@ static const struct frame *callchains__jit(struct callchains *c, const struct im
 	return callchains__frame(c, name, map->dso, true);
 }
 
+/* Return: the frame of a function that has no name. */
+static const struct frame *callchains__unnamed(struct callchains *c, struct dso *dso,
+					       uint64_t function)
+{
+	const char *name;
+
+	/* Addresses in [anon] and similar mappings mean nothing: show one frame for all of them. */
+	if (dso->name[0] == '[' && strcmp(dso->name, "[vdso]"))
+		name = dso->name;
+	else
+		name = strpool__internf(c->strings, "%s+0x%llx", dso->name,
+					(unsigned long long)function);
+	return callchains__frame(c, name, dso, false);
+}
+
+/* Return: the frame that the recording has for cf->place. */
+static const struct frame *callchains__recorded(struct callchains *c, struct dso *dso,
+						struct chain_frame *cf)
+{
+	const char *name = cf->place->name;
+
+	cf->vaddr = cf->place->vaddr;
+	if (!name)
+		return callchains__unnamed(c, dso, cf->place->function);
+	return callchains__frame(c, strpool__intern(c->strings, name, strlen(name)), dso, true);
+}
+
+/* Keeps the name of a place whose file was read. Return: 0 or -ENOMEM. */
+static int callchains__keep(struct callchains *c, struct dso *dso, const struct chain_frame *cf,
+			    const struct frame *f)
+{
+	struct recorded_place place = {
+		.offset = cf->offset, .vaddr = cf->vaddr, .name = f->symbolized ? f->name : NULL,
+	};
+
+	if (!c->keeper || dso->state != DSO_LOADED)
+		return 0;
+	if (!place.name)
+		place.function = dso__function(dso, cf->vaddr);
+	return name_keeper__add(c->keeper, dso, &place, dso__has_lines(dso));
+}
+
 /* Looks up an address like callchains__address(), without the cache. */
 static const struct frame *callchains__look_up(struct callchains *c, struct image *image,
-					       uint32_t epoch, uint64_t addr, uint64_t *vaddr)
+					       uint32_t epoch, uint64_t addr,
+					       struct chain_frame *cf)
 {
 	struct map *map = image__find_map(image, epoch, addr);
-	const struct frame *generated;
-	struct dso_symbol *sym;
-	const char *name;
+	struct dso_symbol *sym = NULL;
+	const struct frame *f;
+	struct dso *dso;
+	bool again;
 
 	if (!map)
 		return callchains__frame(c, strpool__intern(c->strings, "[unknown]", 9), NULL,
@@ -137,40 +208,44 @@ static const struct frame *callchains__look_up(struct callchains *c, struct imag
 		map->dso = dsos__get(c->dsos, map->rec);
 	if (!map->dso)
 		return NULL;
-	sym = dsos__find_symbol(c->dsos, map->dso, addr - map->start + map->pgoff, vaddr);
-	if (sym)
-		return callchains__frame(c, dsos__symbol_name(c->dsos, sym), map->dso, true);
-	generated = callchains__jit(c, image, map, addr);
-	if (generated)
-		return generated;
-	/* Addresses in [anon] and similar mappings mean nothing: show one frame for all of them. */
-	if (map->dso->name[0] == '[' && strcmp(map->dso->name, "[vdso]"))
-		name = map->dso->name;
-	else
-		name = strpool__internf(c->strings, "%s+0x%llx", map->dso->name,
-					(unsigned long long)dso__function(map->dso, *vaddr));
-	return callchains__frame(c, name, map->dso, false);
+	dso = map->dso;
+	cf->offset = addr - map->start + map->pgoff;
+	if (c->names)
+		cf->place = recorded_names__find(c->names, dso->key, cf->offset);
+	again = cf->place && c->keeper && !cf->place->has_lines;
+	if (!cf->place || c->files_first || again)
+		sym = dsos__find_symbol(c->dsos, dso, cf->offset, &cf->vaddr);
+	if (sym || (again && dso->state == DSO_LOADED))
+		cf->place = NULL;
+	if (cf->place)
+		return callchains__recorded(c, dso, cf);
+	if (sym) {
+		f = callchains__frame(c, dsos__symbol_name(c->dsos, sym), dso, true);
+	} else {
+		f = callchains__jit(c, image, map, addr);
+		if (f)
+			return f;
+		f = callchains__unnamed(c, dso, dso__function(dso, cf->vaddr));
+	}
+	return f && !callchains__keep(c, dso, cf, f) ? f : NULL;
 }
 
-/*
- * Return: the frame of one address; NULL only if memory is short. Sets *@vaddr to the address in
- * the file.
- */
-static const struct frame *callchains__address(struct callchains *c, struct image *image,
-					       uint32_t epoch, uint64_t addr, uint64_t *vaddr)
+/* Sets @cf->f to the frame of one address; to NULL only if memory is short. */
+static void callchains__address(struct callchains *c, struct image *image, uint32_t epoch,
+				uint64_t addr, struct chain_frame *cf)
 {
 	struct known_address *known = callchains__known(c, addr);
-	const struct frame *f;
+	uint64_t word = cf->word;
 
 	if (image && known && known->image == image && known->addr == addr &&
 	    known->epoch == epoch) {
-		*vaddr = known->vaddr;
-		return known->f;
+		*cf = known->frame;
+		cf->word = word;
+		return;
 	}
-	f = callchains__look_up(c, image, epoch, addr, vaddr);
-	if (f && known)
-		*known = (struct known_address){ image, addr, *vaddr, f, epoch };
-	return f;
+	cf->f = callchains__look_up(c, image, epoch, addr, cf);
+	if (cf->f && known)
+		*known = (struct known_address){ image, addr, *cf, epoch };
 }
 
 /* Return: the frame of an address in Linux, like callchains__address(). */
@@ -414,11 +489,36 @@ static const struct frame *callchains__line(struct callchains *c, const struct c
 	return callchains__frame(c, name, cf->f->dso, inlined || cf->f->symbolized);
 }
 
+/* Reads the lines that the recording has for a place into @v. Return: how many. */
+static int callchains__recorded_lines(struct callchains *c, const struct recorded_place *place,
+				      struct srcline *v)
+{
+	const struct recorded_line *lines = c->names->lines.v + place->first_line;
+	uint32_t i;
+
+	for (i = 0; i < place->nr_lines && i < SRCLINE_MAX; i++)
+		v[i] = (struct srcline){ lines[i].function, lines[i].file, lines[i].line };
+	return i;
+}
+
+/* Reads the functions and lines at a place into @v. Return: how many. */
+static int callchains__lines(struct callchains *c, const struct chain_frame *cf, struct srcline *v)
+{
+	uint64_t vaddr;
+
+	if (cf->place && cf->place->has_lines)
+		return callchains__recorded_lines(c, cf->place, v);
+	/* The name was in the recording, so the file may not have been opened yet. */
+	if (cf->place)
+		dsos__find_symbol(c->dsos, cf->f->dso, cf->offset, &vaddr);
+	return srclines__find(&c->srclines, cf->f->dso, cf->vaddr, v);
+}
+
 /* Looks up a place and the functions that are inlined there. Return: NULL if memory is short. */
 static const struct place_entry *callchains__place(struct callchains *c,
 						   const struct chain_frame *cf)
 {
-	struct place_key key = { cf->f->dso, cf->vaddr };
+	struct place_key key = { cf->f->dso, cf->vaddr, cf->place };
 	struct srcline lines[SRCLINE_MAX];
 	struct place_entry *e;
 	bool oom = false;
@@ -427,7 +527,7 @@ static const struct place_entry *callchains__place(struct callchains *c,
 	HASH_FIND(hh, c->places, &key, sizeof(key), e);
 	if (e)
 		return e;
-	nr = srclines__find(&c->srclines, cf->f->dso, cf->vaddr, lines);
+	nr = callchains__lines(c, cf, lines);
 	e = arena__alloc(&c->arena, sizeof(*e) + (nr + 1) * sizeof(e->frames[0]));
 	if (!e)
 		return NULL;
@@ -642,7 +742,7 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 			if (!cpu ? i || rec->hdr.misc & XPU_CHAIN_SHIM : !entry)
 				addr--;
 			entry = false;
-			cf->f = callchains__address(c, image, epoch, addr, &cf->vaddr);
+			callchains__address(c, image, epoch, addr, cf);
 		}
 		if (!cf->f)
 			return -ENOMEM;

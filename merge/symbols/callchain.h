@@ -22,6 +22,10 @@
 #include "symbols/srcline.h"
 #include "util.h"
 
+struct name_keeper;
+struct recorded_names;
+struct recorded_place;
+
 struct frame {
 	const char *name;		/* demangled, interned; "libfoo.so+0x1a2b", "[unknown]" */
 	struct dso *dso;		/* NULL: unknown, or the frame is not in a file */
@@ -51,13 +55,15 @@ struct chain_frame {
 	const struct frame *f;
 	uint64_t word;			/* as recorded */
 	uint64_t vaddr;			/* address in f->dso, if the file is known */
+	uint64_t offset;		/* in f->dso */
+	const struct recorded_place *place;	/* what the recording says of it; or NULL */
 };
 
 /* An address that was looked up in the recording whose paths are being resolved. */
 struct known_address {
 	const struct image *image;	/* NULL: none */
-	uint64_t addr, vaddr;
-	const struct frame *f;
+	uint64_t addr;
+	struct chain_frame frame;
 	uint32_t epoch;
 };
 
@@ -85,6 +91,10 @@ struct callchains {
 	 */
 	const char *(*string)(void *ctx, uint32_t id);
 	void *lookup_ctx;
+	/* The names in the recording whose paths are being resolved; or NULL. */
+	const struct recorded_names *names;
+	bool files_first;		/* the user said where files are: ask them before @names */
+	struct name_keeper *keeper;	/* keeps what is looked up; NULL: nobody does */
 	bool show_inline;		/* show inlined functions as frames: "f (inlined)" */
 	bool show_srcline;		/* show source lines in frames: "f (file.c:12)" */
 	struct srclines srclines;

@@ -180,6 +180,7 @@ static enum cfi_result copied_stacks__step(struct copied_stacks *u, struct image
 		symbol = dsos__find_symbol(u->dsos, map->dso, addr - map->start + map->pgoff,
 					   &vaddr);
 		*loop = symbol && !strcmp(symbol->name, "_PyEval_EvalFrameDefault");
+		u->misses_file |= map->dso->state != DSO_LOADED && !map->dso->is_memory;
 		cfi = copied_stacks__cfi(u, map->dso);
 		if (cfi)
 			result = file_cfi__step(cfi, vaddr, regs, exact, unwind_stack__read, s);
@@ -260,7 +261,8 @@ static void copied_stacks__merge(struct copied_stacks *u, const struct xpu_recor
 }
 
 int copied_stacks__record(struct copied_stacks *u, const struct xpu_record_stack *rec,
-			  struct image *image, uint32_t epoch, uint16_t *nr, uint16_t *flags)
+			  struct image *image, uint32_t epoch, uint16_t *nr, uint16_t *flags,
+			  const uint64_t *known, uint16_t nr_known)
 {
 	struct cfi_regs regs = { .known = (1u << XPU_NR_REGS) - 1 };
 	struct unwind_stack *s = copied_stacks__stack(u, rec->thread_id);
@@ -275,6 +277,12 @@ int copied_stacks__record(struct copied_stacks *u, const struct xpu_record_stack
 	err = unwind_stack__update(s, rec);
 	if (err < 0)
 		return err;
+	if (known) {
+		*nr = min_t(uint16_t, nr_known, ARRAY_SIZE(u->frames));
+		memcpy(u->frames, known, *nr * sizeof(*known));
+		return err;
+	}
+	u->misses_file = false;
 	memcpy(regs.v, rec->regs, sizeof(regs.v));
 	u->native[0] = regs.v[XPU_REG_IP];
 	u->sp[0] = regs.v[XPU_REG_SP];

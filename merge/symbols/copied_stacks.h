@@ -29,6 +29,8 @@ struct copied_stacks {
 	struct unwind_stack *stacks;	/* the last stack of each thread */
 	uint64_t native[UNWIND_MAX_FRAMES];
 	uint64_t sp[UNWIND_MAX_FRAMES];	/* for each native frame: where its stack begins */
+	bool misses_file;		/* the last chain may be wrong, because the tables of a
+					 * file were missing */
 	bool loop[UNWIND_MAX_FRAMES];	/* for each native frame: whether its name is the name of
 					 * Python's evaluation loop */
 	uint64_t frames[UNWIND_MAX_FRAMES + XPU_MAX_PYTHON];
@@ -49,10 +51,12 @@ void copied_stacks__next(struct copied_stacks *u);
  * @nr: set to the number of @u->frames: as in a CALLCHAIN with XPU_CHAIN_CPU, but Python frames are
  *	XPU_WORD_PYTHON, and replace their evaluation loops
  * @flags: XPU_CHAIN_TRUNCATED is added if the chain does not reach the stack's root
+ * @known: @nr_known words of the chain, if the recording has it; or NULL
  *
  * Return: 0; 1 if the record needs an earlier record that is missing; or -ENOMEM.
  */
 int copied_stacks__record(struct copied_stacks *u, const struct xpu_record_stack *rec,
-			  struct image *image, uint32_t epoch, uint16_t *nr, uint16_t *flags);
+			  struct image *image, uint32_t epoch, uint16_t *nr, uint16_t *flags,
+			  const uint64_t *known, uint16_t nr_known);
 
 #endif /* MERGE_COPIED_STACKS_H */

@@ -13,14 +13,10 @@
 #define DELETED		" (deleted)"	/* Linux appends this to the name when a file is unlinked */
 #define MISSING_LINES	4		/* most messages about files without symbols */
 
-/*
- * If a file was replaced during the recording, its path has two entries, distinguished by build-id
- * or inode.
- */
 struct dso_entry {
 	struct dso dso;
 	UT_hash_handle hh;
-	char key[];
+	struct dso_key key;
 };
 
 void dsos__init(struct dsos *d, struct strpool *strings)
@@ -112,53 +108,80 @@ static bool path__is_memory(const char *path)
 	return !path[0];
 }
 
-struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec)
+static struct dso_key *dso_key__new(const char *path, size_t *bytes)
 {
-	struct dso_entry *e;
-	/*
-	 * Of two paths of one file only one may exist here, so the path is always part of the key.
-	 */
-	struct {
-		uint64_t ino;
-		uint32_t dev_major, dev_minor;
-		uint8_t build_id_len;
-		uint8_t build_id[XPU_BUILD_ID_LEN];
-	} which;
-	size_t path_bytes = strlen(rec->filename), bytes = sizeof(which) + path_bytes;
-	bool oom = false;
-	char *key;
+	size_t path_bytes = strlen(path);
+	struct dso_key *key;
 
-	memset(&which, 0, sizeof(which));
-	if (rec->hdr.misc & XPU_MISC_MMAP_BUILD_ID && rec->build_id_len) {
-		which.build_id_len = rec->build_id_len;
-		memcpy(which.build_id, rec->build_id, rec->build_id_len);
-	} else {
-		which.ino = rec->ino;
-		which.dev_major = rec->dev_major;
-		which.dev_minor = rec->dev_minor;
-	}
-	key = malloc(bytes);
+	*bytes = sizeof(*key) + path_bytes;
+	key = calloc(1, *bytes);
 	if (!key)
 		return NULL;
-	memcpy(key, &which, sizeof(which));
-	memcpy(key + sizeof(which), rec->filename, path_bytes);
+	key->path_bytes = path_bytes;
+	memcpy(key->path, path, path_bytes);
+	return key;
+}
+
+struct dso_key *dso_key__of_mmap(const struct xpu_record_mmap *rec, size_t *bytes)
+{
+	struct dso_key *key = dso_key__new(rec->filename, bytes);
+
+	if (!key)
+		return NULL;
+	if (rec->hdr.misc & XPU_MISC_MMAP_BUILD_ID && rec->build_id_len) {
+		key->build_id_len = rec->build_id_len;
+		memcpy(key->build_id, rec->build_id, rec->build_id_len);
+	} else {
+		key->ino = rec->ino;
+		key->dev_major = rec->dev_major;
+		key->dev_minor = rec->dev_minor;
+	}
+	return key;
+}
+
+struct dso_key *dso_key__of_names(const struct xpu_record_names *rec, size_t *bytes)
+{
+	struct dso_key *key = dso_key__new(rec->path_bytes ? rec->data : "", bytes);
+
+	if (!key)
+		return NULL;
+	key->misc = rec->hdr.misc;
+	key->ino = rec->ino;
+	key->dev_major = rec->dev_major;
+	key->dev_minor = rec->dev_minor;
+	key->build_id_len = rec->build_id_len;
+	memcpy(key->build_id, rec->build_id, rec->build_id_len);
+	return key;
+}
+
+struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec)
+{
+	struct dso_key *key;
+	struct dso_entry *e;
+	bool oom = false;
+	size_t bytes;
+
+	key = dso_key__of_mmap(rec, &bytes);
+	if (!key)
+		return NULL;
 	HASH_FIND(hh, d->entries, key, bytes, e);
 	if (e)
 		goto out;
-	e = calloc(1, sizeof(*e) + bytes);
+	e = calloc(1, sizeof(*e) + key->path_bytes);
 	if (!e)
 		goto out;
-	memcpy(e->key, key, bytes);
-	e->dso.path = strpool__intern(d->strings, rec->filename, path_bytes);
+	memcpy(&e->key, key, bytes);
+	e->dso.key = &e->key;
+	e->dso.path = strpool__intern(d->strings, rec->filename, key->path_bytes);
 	e->dso.name = dso__short_name(d->strings, rec->filename);
 	if (!e->dso.path || !e->dso.name)
 		goto out_free;
 	e->dso.role = dso__role(e->dso.name);
 	e->dso.is_memory = path__is_memory(e->dso.path);
 	e->dso.pid = rec->pid;
-	e->dso.build_id_len = which.build_id_len;
-	memcpy(e->dso.build_id, which.build_id, sizeof(which.build_id));
-	HASH_ADD_KEYPTR(hh, d->entries, e->key, bytes, e);
+	e->dso.build_id_len = key->build_id_len;
+	memcpy(e->dso.build_id, key->build_id, sizeof(key->build_id));
+	HASH_ADD_KEYPTR(hh, d->entries, &e->key, bytes, e);
 	if (!oom)
 		goto out;
 out_free:

@@ -49,7 +49,44 @@ struct dso_segment {
 	uint64_t vaddr;
 };
 
+/*
+ * Identifies a file in a recording: a path with a build-id or, where the mapping has none, with an
+ * inode. If a file was replaced during the recording, its path has two keys. Of two paths of one
+ * file only one may exist here, so the path is always part of the key.
+ */
+struct dso_key {
+	uint64_t ino;			/* generated code: when the image began */
+	uint32_t dev_major;		/* generated code: the pid */
+	uint32_t dev_minor;
+	uint32_t path_bytes;		/* without a NUL */
+	uint16_t misc;			/* XPU_MISC_NAMES_* */
+	uint8_t build_id_len;
+	uint8_t build_id[XPU_BUILD_ID_LEN];
+	char path[];
+};
+
+static inline size_t dso_key__bytes(const struct dso_key *key)
+{
+	return sizeof(*key) + key->path_bytes;
+}
+
+/* Return: the key of the code that a process generated, whose image began at @time_ns. */
+static inline struct dso_key dso_key__generated(uint32_t pid, uint64_t time_ns)
+{
+	return (struct dso_key){
+		.ino = time_ns, .dev_major = pid, .misc = XPU_MISC_NAMES_GENERATED,
+	};
+}
+
+/*
+ * Return: the key of the file that a mapping, or a record of names, has; to be freed; or NULL.
+ * Sets *@bytes to its size.
+ */
+struct dso_key *dso_key__of_mmap(const struct xpu_record_mmap *rec, size_t *bytes);
+struct dso_key *dso_key__of_names(const struct xpu_record_names *rec, size_t *bytes);
+
 struct dso {
+	const struct dso_key *key;
 	const char *path;	/* path as mapped, interned; or "[vdso]", "//anon" */
 	const char *name;	/* name to show: the last part of the path, or "[anon]" */
 	enum dso_role role;

@@ -191,7 +191,7 @@ static bool srclines__ask(struct srclines *s, const char *path, uint64_t vaddr)
 	s->last = path;
 	do
 		ready = poll(&p, 1, ANSWER_SECONDS * 1000);
-	while (ready < 0 && errno == EINTR);
+	while (ready < 0 && errno == EINTR && !(s->is_over && s->is_over(s->ctx)));
 	return ready > 0;
 }
 
@@ -251,14 +251,21 @@ static bool elf_file__has_dwarf(const struct elf_file *f)
 			  elf_file__section(f, ".zdebug_info", &shdr));
 }
 
+bool dso__has_lines(const struct dso *dso)
+{
+	bool own = elf_file__has_dwarf(&dso->file);
+
+	return !dso->no_lines && (own ? dso->file_path : dso->debug_path) &&
+	       (own || elf_file__has_dwarf(&dso->debug));
+}
+
 int srclines__find(struct srclines *s, struct dso *dso, uint64_t vaddr, struct srcline *v)
 {
 	bool own = elf_file__has_dwarf(&dso->file);
 	const char *path = own ? dso->file_path : dso->debug_path;
 	int nr, err;
 
-	if (dso->state != DSO_LOADED || dso->no_lines || !path ||
-	    (!own && !elf_file__has_dwarf(&dso->debug)))
+	if (dso->state != DSO_LOADED || !dso__has_lines(dso))
 		return 0;
 	if (!s->pid) {
 		err = srclines__start(s);

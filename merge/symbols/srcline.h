@@ -10,6 +10,7 @@
 #ifndef MERGE_SRCLINE_H
 #define MERGE_SRCLINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -30,7 +31,13 @@ struct srclines {
 	pid_t pid;			/* the reading process; 0: none runs */
 	int fd;
 	const char *last;		/* path of the file that the process has opened */
+	/* Return: whether to wait no longer for an answer, asked after a signal; may be NULL. */
+	bool (*is_over)(void *ctx);
+	void *ctx;
 };
+
+/* Return: whether @dso, which is loaded, has source lines that can be read. */
+bool dso__has_lines(const struct dso *dso);
 
 void srclines__init(struct srclines *s, struct strpool *strings);
 void srclines__exit(struct srclines *s);

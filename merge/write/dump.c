@@ -243,6 +243,17 @@ static void dump__mmap(struct dump *d, const struct xpu_record *rec)
 	print_text(d->f, map->filename);
 }
 
+static void dump__names(struct dump *d, const struct xpu_record *rec)
+{
+	const struct xpu_record_names *n = (const void *)rec;
+
+	if (n->build_id_len)
+		fputs(" build_id=", d->f);
+	print_hex(d->f, n->build_id, n->build_id_len);
+	putc(' ', d->f);
+	print_text(d->f, n->path_bytes ? n->data : "");
+}
+
 static void dump__frame(struct dump *d, uint64_t frame)
 {
 	if (XPU_FRAME_IS_PYTHON(frame))
@@ -539,6 +550,7 @@ static const struct special {
 	[XPU_RECORD_EARLIER] = { dump__launches, false },
 	[XPU_RECORD_SAMPLES] = { dump__samples, false },
 	[XPU_RECORD_PART] = { dump__part, false },
+	[XPU_RECORD_NAMES] = { dump__names, false },
 	[XPU_RECORD_CARRIED] = { dump__carried, false },
 	[XPU_RECORD_STACK] = { dump__stack, false },
 	[XPU_RECORD_ACCOUNT] = { dump__account, false },

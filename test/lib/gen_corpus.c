@@ -396,6 +396,26 @@ static void add_part(struct gen *g)
 	gen__batch_end(g);
 }
 
+/* Adds names of two places in the library, and the chain of the last STACK. */
+static void add_names(struct gen *g)
+{
+	static const char names[] =
+		"/nonexistent/lib.so\0"
+		"\xa0\x20" "\0" "\1wait_for(int)\0" "\1"
+		"\x20" "\0" "\2set\0" "\3" "\3inner\0" "\4lib.c\0" "\x0c" "\2" "\4" "\x22";
+	static const uint8_t stacks[] = {
+		2, 0x88, 0xd6, 1, XPU_CHAIN_CPU, 1, 0, 1, 0x80, 0x81, 0x80, 0x04,
+	};
+	const struct xpu_record_names rec = {
+		.nr = 2, .path_bytes = sizeof("/nonexistent/lib.so"),
+		.bytes = sizeof(names) - 1 - sizeof("/nonexistent/lib.so"),
+	};
+	const struct xpu_record_unwound unwound = { .nr = 1, .bytes = sizeof(stacks) };
+
+	gen__record(g, XPU_RECORD_NAMES, 0, &rec, sizeof(rec), names, sizeof(names) - 1);
+	gen__record(g, XPU_RECORD_UNWOUND, 0, &unwound, sizeof(unwound), stacks, sizeof(stacks));
+}
+
 static void add_end(struct gen *g)
 {
 	const struct xpu_record_task exit = {
@@ -436,6 +456,7 @@ int main(int argc, char **argv)
 	add_metrics(&g);
 	add_part(&g);
 	add_end(&g);
+	add_names(&g);
 	if (!plain)
 		gen__blocks(&blocks, &g, argc == 3 ? atoi(argv[2]) : 3, BLOCK_BYTES);
 save:

@@ -112,7 +112,7 @@ cp plain.data unknown.data
 end=$(($(sed -n 's/^\(0x[0-9a-f]*\) .* END .*/\1/p' plain.dump)))
 poke unknown.data $end 310
 dump unknown.data 1 "unknown type"
-is "$(tail -n 1 out)" "$(printf '%#x [0x18] UNKNOWN type=200 misc=0' $end)" \
+is "$(grep ' UNKNOWN ' out)" "$(printf '%#x [0x18] UNKNOWN type=200 misc=0' $end)" \
 	"unknown type: the record has a line"
 like "$(cat log)" 'not closed: the record END is missing' \
 	"no END record: a message says that the recording is not closed"

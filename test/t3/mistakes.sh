@@ -225,7 +225,7 @@ answer 125 "--control: .*afile is not a FIFO: make one with mkfifo" "53: --contr
 say 0 "attached to 0 processes, .*: waits for programs that are started with LD_PRELOAD=" \
 	"54: xpuload -a without a program" "$load" -a --duration 0.2 -o all.data
 answer 125 "-o -: standard output is the target's own: name a file" "55: -o -" "$load" -o - ./app
-answer 2 "only imports are written as a recording: of recordings, -o x.html" \
+answer 2 "adds names to one recording: .*; -o x.html or -o x.txt makes one result" \
 	"56: a recording of recordings" "$merge" a.data b.data -o x.data
 answer 2 "r.nsys-rep: cannot be read as an SQLite file \\(nsys export --type sqlite makes one\\)" \
 	"57: --nsys of a report" "$merge" --nsys r.nsys-rep

@@ -3,12 +3,14 @@
 
 /*
  * In the manual:
- * What was imported as a recording, whole whatever is asked for: to be read again, compared with
- * others or merged with them; see
+ * The recording, whole whatever is asked for, with the names of all functions and source lines in
+ * its call paths, so that it can be read on machines that lack the files it names.
+ * Imports of other tools' recordings are written as a recording, which can be read again, compared
+ * with others or merged with them; see
  * .Sx OTHER TOOLS' RECORDINGS .
  */
 const struct format data_format = {
-	.help = "a recording made from an import",
+	.help = "the recording with its names; or an import",
 	.binary = true,
 	.imported = true,
 };

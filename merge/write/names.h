@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* names.h - adds the names of all call paths to a recording */
+#ifndef MERGE_NAMES_H
+#define MERGE_NAMES_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "join/session.h"
+
+struct names_result {
+	uint64_t nr_places;		/* places and stacks that were added */
+	uint64_t nr_cut;		/* those that the limit of RECORDED_NAMES_MAX left out */
+	uint64_t nr_skipped;		/* call paths that were not looked up in time */
+	uint64_t bytes;			/* by which the file grows */
+};
+
+/**
+ * names__write - look up the names that a recording lacks, and write them as the recording has them
+ * @r: the recording
+ * @opts: where to find files
+ * @whole: write a copy of the recording, with the names; else only the names, for its end
+ * @is_over: asked often; true ends the look-up early, and the names so far are written; may be NULL
+ * @msgs: gets messages about files and the recording
+ *
+ * An error of @f stays in its error flag. Return: 0 or -ENOMEM.
+ */
+int names__write(const struct reader *r, const struct session_opts *opts, bool whole,
+		 bool (*is_over)(void *ctx), FILE *f, struct names_result *result,
+		 struct msgs *msgs);
+
+#endif /* MERGE_NAMES_H */
