@@ -9,6 +9,7 @@ use_sim
 
 start_dormant b -t 4
 failed=0
+: >failures
 for i in $(seq 20); do
 	attach again -q -p "$b_pid"
 	awake again
@@ -18,16 +19,19 @@ for i in $(seq 20); do
 	line=$(verdict again)
 	[ "$status $line" = "0 launches 103 matched 103 wrong 0 unmatched 0 lost 0" ] || {
 		failed=$((failed + 1))
-		diag "round $i: status $status, $line" "$(cat again.log again.mlog)"
+		echo "round $i: status $status, $line" | cat - again.log again.mlog >>failures
 	}
 done
-is $failed 0 "20 recordings in a row are exact"
+is $failed 0 "20 recordings in a row are exact" || diag "$(cat failures)"
 failed=0
 before=$(ask b rss | cut -d' ' -f2)
 for i in $(seq 30); do
-	xpuload -q -o again.data -p "$b_pid" --duration 0.12 2>again.log || failed=$((failed + 1))
+	xpuload -q -o again.data -p "$b_pid" --duration 0.12 2>again.log || {
+		failed=$((failed + 1))
+		echo "round $i" | cat - again.log >>failures
+	}
 done
-is $failed 0 "another 30 recordings are exact"
+is $failed 0 "another 30 recordings are exact" || diag "$(cat failures)"
 after=$(ask b rss | cut -d' ' -f2)
 diag "resident: $before KiB after 20 rounds, $after KiB after 50"
 [ $((after - before)) -lt 768 ]
