@@ -7,10 +7,13 @@
  *
  * The kernel adds to the account at its own ticks and at switches. The time since the last tick or
  * switch is computed from the scheduler's clock, which the sampling event reads just before it
- * calls on_sample().
+ * calls on_sample(). If the hypervisor has just stopped the CPU, this time is too long, since the
+ * kernel leaves out stopped time only at its next tick. So it counts for one tick at most. Time
+ * that was left out wrongly counts for the thread's next sample, or for its end.
  */
 
 const volatile __u64 sample_period_ns = 0;	/* 0: no CPU samples are taken */
+const volatile __u64 tick_ns = 10000000;	/* between the kernel's ticks */
 
 /* The scheduler's clock minus CLOCK_MONOTONIC, as of the last sample; 0: not known yet. */
 __s64 sched_clock_ahead_ns = 0;
@@ -43,6 +46,8 @@ static __always_inline __u64 exec_time(struct task_struct *task, __u64 now_ns)
 	asm volatile("" : : : "memory");
 	if (exec_ns != task->se.sum_exec_runtime)
 		return task->se.sum_exec_runtime;	/* a tick has come in between */
+	if (more_ns > (__s64)tick_ns)
+		more_ns = tick_ns;
 	return more_ns > 0 ? exec_ns + more_ns : exec_ns;
 }
 
@@ -181,6 +186,8 @@ static __always_inline void end_time(struct task_struct *task, const struct xpu_
 		rest_time(t, proc, exec_ns, now_ns);
 	/* Change the account before using it, because a sample may be taken in between. */
 	ns = exec_ns - __sync_lock_test_and_set(&t->exec_ns, exec_ns);
+	if ((__s64)ns < 0)
+		__sync_fetch_and_add(&t->exec_ns, -ns);	/* samples had more: see on_free() */
 	send_rest(t->proc_id, t->tid, t->told_ns, now_ns, ns);
 	t->told_ns = t->end_ns = now_ns;
 }
@@ -212,7 +219,9 @@ static __always_inline void change_time(struct task_struct *task, const struct x
 /*
  * Called after a thread has ended. Linux frees the thread's memory after on_exit(). A short process
  * spends a tenth of its time there, so that time is sent, too; it is summed up by process, because
- * the thread no longer has a name. The time is left out if nobody waited for the process at once.
+ * the thread no longer has a name. If the process has ended, the time is left out unless Linux
+ * frees the memory at once: the recording of the process is complete by then. Linux frees it later
+ * if nobody waits for the process, or if the machine is busy.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
@@ -226,21 +235,19 @@ int BPF_PROG(on_free, struct task_struct *task)
 	if (!t)
 		return 0;
 	/*
-	 * The difference is negative if end_time() counted time of the hypervisor as time of the
-	 * thread.
+	 * The difference is negative if end_time() or samples counted time of the hypervisor as
+	 * time of the thread. The process's next threads make up for that.
 	 */
 	ns = task->se.sum_exec_runtime - t->exec_ns;
 	end_ns = t->end_ns;
-	if (!end_ns || bpf_ktime_get_ns() - end_ns > LATE_SPAN_NS) {
-		forget_time(task);
-		return 0;
-	}
 	proc = bpf_map_lookup_elem(&procs, &tgid);
-	if (!proc || proc->proc_id != t->proc_id)
+	if (end_ns && proc && proc->proc_id == t->proc_id) {
+		if (__sync_fetch_and_add(&proc->late_ns, ns) + ns >= LATE_MIN_NS)
+			send_rest(t->proc_id, 0, end_ns, end_ns,
+				  __sync_lock_test_and_set(&proc->late_ns, 0));
+	} else if (end_ns && bpf_ktime_get_ns() - end_ns <= LATE_SPAN_NS) {
 		send_rest(t->proc_id, 0, end_ns, end_ns, ns);
-	else if (__sync_fetch_and_add(&proc->late_ns, ns) + ns >= LATE_MIN_NS)
-		send_rest(t->proc_id, 0, end_ns, end_ns,
-			  __sync_lock_test_and_set(&proc->late_ns, 0));
+	}
 	forget_time(task);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <bpf/bpf.h>
@@ -404,6 +405,8 @@ static uint32_t max_entries(const struct probes_options *opts, uint32_t bytes)
 static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *opts,
 			    uint64_t ring_bytes, bool old_kernel)
 {
+	struct timespec tick;
+
 	if (!opts->sample) {
 		bpf_program__set_autoload(skel->progs.on_sample, false);
 		bpf_program__set_autoload(skel->progs.on_free, false);
@@ -417,6 +420,9 @@ static void set_up_sampling(struct xpu_bpf *skel, const struct probes_options *o
 	bpf_map__set_max_entries(skel->maps.sample_scratches, sysconf(_SC_NPROCESSORS_CONF));
 	bpf_map__set_max_entries(skel->maps.cpu_times, max_entries(opts, 2048));
 	skel->rodata->sample_period_ns = opts->sample_period_ns;
+	/* This clock advances at the kernel's ticks. */
+	if (!clock_getres(CLOCK_MONOTONIC_COARSE, &tick) && !tick.tv_sec && tick.tv_nsec)
+		skel->rodata->tick_ns = tick.tv_nsec;
 	skel->rodata->sample_wakeup_bytes = ring_bytes / 8;
 	skel->rodata->sample_stack_bytes = opts->stack_bytes;
 	skel->rodata->blind_stack_bytes = opts->blind_stack_bytes;
