@@ -674,6 +674,7 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(O)/
 	@cd $(O) && $(TEST_ENV) python3 $(CURDIR)/test/bench/samples.py
 	@$(TEST_ENV) sh test/bench/formats.sh
 	@$(TEST_ENV) sh test/bench/tables.sh
+	@$(TEST_ENV) sh test/bench/page.sh
 	@$(TEST_ENV) sh test/bench/twofile.sh
 	@$(TEST_ENV) sh test/bench/switches.sh
 	@$(TEST_ENV) sh test/bench/opencl.sh
