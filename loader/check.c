@@ -43,7 +43,7 @@ static void check_privileges(void)
 
 	if (!caps__missing(missing, sizeof(missing)))
 		report(OK, "privileges", "%s%s", geteuid() ? "cap_bpf and cap_perfmon" : "root",
-		       caps__restricted() ? ": to record what its user may read" : "");
+		       caps__restricted() ? ": can record what its user may read" : "");
 	else if (!geteuid())
 		report(MISSING, "privileges", "root without %s, as in a container without "
 					      "them", missing);

@@ -35,7 +35,7 @@ static const struct loss_line lines[] = {
 	LINE(recorder[XPU_LOST_WAIT], "waits for the device lost: ring buffer full"),
 	LINE(recorder[XPU_LOST_SAMPLE], "CPU samples lost: ring buffer full"),
 	LINE(recorder[XPU_LOST_OFF_CPU],
-			"times off the CPU, or their call paths, lost: tables full"),
+	     "times off the CPU, or their call paths, lost: tables full"),
 	LINE(recorder[XPU_LOST_ACCOUNT], "accounts of threads lost: tables full"),
 	LINE(recorder[XPU_LOST_RANGE], "events of NVTX ranges lost: ring buffer full"),
 	LINE(dropped_ranges, "events of NVTX ranges dropped by the shim"),

@@ -317,7 +317,7 @@ static size_t ranks__counts(const struct ranks *r, struct count counts[MAX_COUNT
 		  c->nr_no_rank },
 		{ "no_kernel", "paired, without a kernel", c->nr_no_kernel },
 		{ "captured",
-		  "calls that made nodes of CUDA graphs, and ran as often as their graphs",
+		  "calls captured into CUDA graphs, whose operations ran with the graphs",
 		  c->nr_captured },
 		{ "unplaced", "launches in calls whose beginning is not recorded",
 		  c->nr_launches_unplaced },
