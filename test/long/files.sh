@@ -123,7 +123,7 @@ rm -f home/hard.data*
 
 sudo -o roots/a.data true 2>log
 refused log $? "root's directory" \
-	'^xpuload: cannot write roots/a.data as uid 65534, who called xpuload: Permission denied: name '
+	'^xpuload: cannot write roots/a.data as uid 65534, who called xpuload: Permission denied: with -o, name '
 is "$(ls -A roots)" "" "root's directory: it has no files"
 echo "root's" >sticky/a.data
 sudo -o sticky/a.data true 2>log
