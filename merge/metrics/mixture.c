@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "metrics/mixture.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void mixture__exit(struct mixture *m)
+{
+	free(m->first);
+	free(m->parts);
+	memset(m, 0, sizeof(*m));
+}
+
+/* a walk over the rows that an interval overlaps */
+struct overlap {
+	const struct mixture_of *of;
+	double begin, end;		/* relative to @zero_ns */
+	uint64_t zero_ns;
+	size_t row;
+};
+
+/*
+ * Takes the next row. *@middle: the middle of the overlap, as a part of the interval. Return: the
+ * overlap in ns, or 0 after the last row.
+ */
+static double overlap__next(struct overlap *o, size_t *row, double *middle)
+{
+	while (o->row < o->of->nr_rows) {
+		const struct metric_row *r = &o->of->rows[o->row];
+		double begin = (double)(int64_t)(r->begin_ns - o->zero_ns);
+		double end = (double)(int64_t)(r->end_ns - o->zero_ns);
+		double from = begin > o->begin ? begin : o->begin;
+		double to = end < o->end ? end : o->end;
+
+		if (begin >= o->end)
+			break;
+		*row = o->row++;
+		*middle = ((from + to) / 2 - o->begin) / (o->end - o->begin);
+		if (to > from)
+			return to - from;
+	}
+	return 0;
+}
+
+static struct overlap piece__rows(const struct mixture_of *of, uint64_t begin_ns, uint64_t end_ns,
+				  double shift_ns)
+{
+	struct overlap o = { .of = of, .zero_ns = begin_ns, .begin = shift_ns,
+			     .end = shift_ns + (end_ns - begin_ns) };
+	uint64_t at = begin_ns + (int64_t)shift_ns;
+
+	o.row = sorted_count(of->nr_rows, i, of->rows[i].end_ns + 1 < at);
+	return o;
+}
+
+static double row__ns(const struct mixture_of *of, size_t row)
+{
+	return of->rows[row].end_ns - of->rows[row].begin_ns;
+}
+
+/* Adds the times in which anything ran to busy[]. */
+static void find_busy(const struct mixture_of *of, double shift_ns, double *busy)
+{
+	uint64_t begin = 0, end = 0;
+	size_t i, row;
+
+	for (i = 0; i <= of->nr_pieces; i++) {
+		struct overlap o;
+		double ns, middle;
+
+		if (i < of->nr_pieces && i && of->pieces[i].begin_ns <= end) {
+			end = max_t(uint64_t, end, of->pieces[i].end_ns);
+			continue;
+		}
+		o = piece__rows(of, begin, end, shift_ns);
+		while (end > begin && (ns = overlap__next(&o, &row, &middle)) > 0)
+			busy[row] += ns;
+		if (i < of->nr_pieces) {
+			begin = of->pieces[i].begin_ns;
+			end = of->pieces[i].end_ns;
+		}
+	}
+}
+
+/*
+ * Finds all overlaps of pieces and rows. nr[]: for each row, one is added for each of its parts,
+ * which, unless @parts is NULL, is put into parts[] there before.
+ */
+static void find_parts(const struct mixture_of *of, const struct mixture_as *as, size_t *nr,
+		       struct mixture_part *parts)
+{
+	size_t i, row;
+	double ns, middle;
+
+	for (i = 0; i < of->nr_pieces; i++) {
+		const struct piece *p = &of->pieces[i];
+		struct overlap o = piece__rows(of, p->begin_ns, p->end_ns, as->shift_ns);
+		double weight = as->amounts ? of->mean_ns[p->kind] / (p->end_ns - p->begin_ns) : 1;
+
+		while ((ns = overlap__next(&o, &row, &middle)) > 0) {
+			if (parts)
+				parts[nr[row]] = (struct mixture_part){
+					p->kind, ns * weight * (1 + as->slope * (1 - 2 * middle)) /
+						row__ns(of, row) };
+			nr[row]++;
+		}
+	}
+}
+
+static int part__cmp(const void *va, const void *vb)
+{
+	const struct mixture_part *a = va, *b = vb;
+
+	return cmp3(a->kind, b->kind) ?: cmp3(a->share, b->share);
+}
+
+/* Puts the parts of one kind of each row together. */
+static void join_parts(struct mixture *m)
+{
+	size_t row, i, to = 0;
+
+	for (row = 0; row < m->nr_rows; row++) {
+		size_t from = m->first[row], end = m->first[row + 1];
+
+		if (end - from > 1)
+			qsort(m->parts + from, end - from, sizeof(*m->parts), part__cmp);
+		m->first[row] = to;
+		for (i = from; i < end; i++) {
+			if (to > m->first[row] && m->parts[to - 1].kind == m->parts[i].kind)
+				m->parts[to - 1].share += m->parts[i].share;
+			else
+				m->parts[to++] = m->parts[i];
+		}
+	}
+	m->first[row] = to;
+}
+
+int mixture__make(struct mixture *m, const struct mixture_of *of, const struct mixture_as *as)
+{
+	double *busy = calloc(of->nr_rows + 1, sizeof(*busy));
+	size_t *at = calloc(of->nr_rows + 1, sizeof(*at));
+	size_t row, total = 0;
+
+	*m = (struct mixture){ .nr_rows = of->nr_rows };
+	m->first = calloc(of->nr_rows + 1, sizeof(*m->first));
+	if (busy && at && m->first) {
+		find_parts(of, as, at, NULL);
+		for (row = 0; row < of->nr_rows; row++) {
+			m->first[row] = total;
+			total += at[row] + 1;		/* 1: nothing ran */
+			at[row] = m->first[row];
+		}
+		m->first[row] = total;
+		m->parts = malloc((total + 1) * sizeof(*m->parts));
+	}
+	if (m->parts) {
+		find_busy(of, as->shift_ns, busy);
+		find_parts(of, as, at, m->parts);
+		for (row = 0; row < of->nr_rows; row++) {
+			double idle = 1 - busy[row] / row__ns(of, row);
+
+			m->parts[at[row]] = (struct mixture_part){ of->nr_kinds,
+								   idle > 0 ? idle : 0 };
+		}
+		join_parts(m);
+	}
+	free(busy);
+	free(at);
+	return m->parts ? 0 : -ENOMEM;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * mixture.h - how much of each sample of a GPU's counters each kind of work ran
+ *
+ * A sample is the mean of a counter over its interval. The pieces of work that ran then are known
+ * to the nanosecond, so a sample is a known mixture of the kinds of work, and of nothing at all.
+ */
+#ifndef MERGE_MIXTURE_H
+#define MERGE_MIXTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "metrics/metrics.h"
+
+struct piece {				/* a piece of work, in the order of begin_ns */
+	uint64_t begin_ns, end_ns;
+	uint32_t kind;			/* smaller than mixture_of.nr_kinds */
+};
+
+struct mixture_of {
+	const struct metric_row *rows;	/* the samples' intervals */
+	size_t nr_rows;
+	const struct piece *pieces;
+	size_t nr_pieces;
+	uint32_t nr_kinds;
+	const double *mean_ns;		/* for each kind: the mean time of a piece */
+};
+
+struct mixture_part {
+	uint32_t kind;			/* nr_kinds: nothing ran */
+	float share;			/* of the interval */
+};
+
+/* The parts of row i are parts[first[i]] to parts[first[i + 1] - 1], each kind once. */
+struct mixture {
+	size_t nr_rows;
+	size_t *first;
+	struct mixture_part *parts;
+};
+
+struct mixture_as {
+	double shift_ns;		/* is added to the times of pieces */
+	bool amounts;			/* a piece has the same amount in it however long it takes,
+					 * as bytes; otherwise it has the same rate */
+	double slope;			/* the rate of a piece falls from 1 + slope to 1 - slope */
+};
+
+/* Makes the mixtures of all samples. Return: 0 or -ENOMEM; mixture__exit() in either case. */
+int mixture__make(struct mixture *m, const struct mixture_of *of, const struct mixture_as *as);
+void mixture__exit(struct mixture *m);
+
+#endif /* MERGE_MIXTURE_H */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* normal.h - least squares by the normal equations, for several right sides */
+#ifndef MERGE_NORMAL_H
+#define MERGE_NORMAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct normal {
+	uint32_t n, nr_sides;
+	double *gram;			/* n * n, symmetric */
+	double *sides;			/* n for each right side */
+	double *x;			/* n for each right side: the solution */
+	double *inverse;		/* n * n */
+	double *squares;		/* for each right side: the sum of its squares */
+};
+
+/* Return: 0 or -ENOMEM; normal__exit() in either case. */
+int normal__init(struct normal *e, uint32_t n, uint32_t nr_sides);
+void normal__exit(struct normal *e);
+
+/* Adds an equation: the sum of shares[i] * x[columns[i]] is y[side]. Each column comes once. */
+void normal__add(struct normal *e, const uint32_t *columns, const double *shares, uint32_t nr,
+		 const double *y);
+
+/* Solves the equations, with no regard to signs; sets x and inverse. Return: 0 or -ENOMEM. */
+int normal__solve(struct normal *e);
+
+/* Moves the solution to the best one with no value below 0. Return: 0 or -ENOMEM. */
+int normal__positive(struct normal *e);
+
+/* Return: the sum of squares that the solution of a right side leaves. */
+double normal__rest(const struct normal *e, uint32_t side);
+
+/* Multiplies the inverse with a vector. */
+void normal__times_inverse(const struct normal *e, const double *v, double *to);
+
+#endif /* MERGE_NORMAL_H */

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+/*
+ * solve: values of counters by kind of work, from samples of made-up GPUs whose truth is known. Cases
+ * vary kinds, lengths, samples, noise, concurrency, clocks and holes. A value is known, and then as
+ * near to the truth as its error says; or it is unknown.
+ */
+#include "metrics/solve.h"
+
+#include <math.h>
+
+#include "tap.h"
+
+#define MAX_KINDS	40
+#define NR_METRICS	3
+
+static uint64_t seed;
+
+static double uniform(void)
+{
+	seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+	return (seed >> 11) * 0x1p-53;
+}
+
+static double normal_noise(void)
+{
+	return sqrt(-2 * log(uniform() + 1e-300)) * cos(6.283185307179586 * uniform());
+}
+
+struct world {
+	/* what a case varies */
+	uint32_t nr_kinds;
+	double least_us, most_us;	/* lengths of kinds */
+	double sample_us;
+	double noise;			/* of a sample, in points */
+	double vary;			/* of a piece's length, as a part of it */
+	double idle;			/* share of time */
+	bool graph;			/* always the same order, with fixed gaps */
+	bool pairs;			/* kinds 0 and 1 always come together, one right after the other */
+	bool amounts;			/* a piece has the same amount, however long it takes */
+	uint32_t nr_streams;
+	double shift_us;
+	bool holes;			/* samples are missing, and some are nonsense */
+	double slope;			/* a piece has more at its begin than at its end */
+	bool others;			/* another process uses the GPU now and then */
+	size_t nr_rows;
+
+	double truth[MAX_KINDS + 1][NR_METRICS];
+	double ns[MAX_KINDS], total_ns[MAX_KINDS], mean_ns[MAX_KINDS];
+	ARRAY(struct piece) pieces;
+	ARRAY(struct metric_row) rows;
+	ARRAY(float) values;
+};
+
+static void world__truth(struct world *w)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < w->nr_kinds; i++) {
+		w->ns[i] = 1e3 * w->least_us * pow(w->most_us / w->least_us, uniform());
+		for (k = 0; k < NR_METRICS; k++)
+			w->truth[i][k] = uniform() < 0.3 ? 0 : 95 * uniform() / w->nr_streams;
+	}
+	for (k = 0; k < NR_METRICS; k++)
+		w->truth[i][k] = uniform() < 0.5 ? 0 : 2 * uniform();
+}
+
+static int piece__cmp(const void *va, const void *vb)
+{
+	const struct piece *a = va, *b = vb;
+
+	return a->begin_ns < b->begin_ns ? -1 : a->begin_ns > b->begin_ns;
+}
+
+static int world__pieces(struct world *w, double until_ns)
+{
+	uint32_t stream, kind = 0;
+	int err = 0;
+
+	for (stream = 0; stream < w->nr_streams; stream++) {
+		double at = 1e6 + 1e5 * uniform();
+
+		for (; at < until_ns && !err; kind = w->graph || (w->pairs && !kind) ?
+		     (kind + 1) % w->nr_kinds : w->nr_kinds * uniform()) {
+			double ns = w->ns[kind] * fmax(1 + w->vary * normal_noise(), 0.3);
+
+			if (w->pairs && kind == 1 &&
+			    (!w->pieces.nr || w->pieces.v[w->pieces.nr - 1].kind))
+				continue;
+			err = array_push(&w->pieces, ((struct piece){
+				at, (uint64_t)at + (uint64_t)ns + 1, kind }));
+			at += ns + 1;
+			if (w->pairs && !kind)
+				continue;
+			at += w->graph && kind ? 1000 :
+			      -log(uniform() + 1e-9) * w->ns[kind] * w->idle / (1 - w->idle);
+		}
+	}
+	if (w->pieces.nr)
+		qsort(w->pieces.v, w->pieces.nr, sizeof(*w->pieces.v), piece__cmp);
+	return err;
+}
+
+/* Adds what a piece brings to all rows that it overlaps. */
+static void world__add(struct world *w, double begin, double end, const double *truth, double by)
+{
+	size_t row = sorted_count(w->rows.nr, i, w->rows.v[i].end_ns <= begin);
+	uint32_t k;
+
+	for (; row < w->rows.nr && w->rows.v[row].begin_ns < end; row++) {
+		const struct metric_row *r = &w->rows.v[row];
+		double ns = fmin(r->end_ns, end) - fmax(r->begin_ns, begin);
+
+		for (k = 0; k < NR_METRICS && ns > 0; k++)
+			w->values.v[row * NR_METRICS + k] +=
+				truth[k] * by * ns / (r->end_ns - r->begin_ns);
+	}
+}
+
+static int world__samples(struct world *w)
+{
+	const double *idle = w->truth[w->nr_kinds];
+	double end = 0;
+	size_t i;
+	uint32_t k;
+	int err = 0;
+
+	for (i = 0; i < w->nr_rows && !err; i++) {
+		uint64_t at = 500000 + i * 1e3 * w->sample_us;
+
+		if (w->holes && i % 97 < 9)
+			continue;
+		err = array_push(&w->rows, ((struct metric_row){ at, at + 1e3 * w->sample_us }));
+		for (k = 0; k < NR_METRICS && !err; k++)
+			err = array_push(&w->values, 0);
+	}
+	for (i = 0; i <= w->pieces.nr && !err; i++) {
+		const struct piece *p = &w->pieces.v[i];
+		double shift = 1e3 * w->shift_us, by, half;
+
+		if (i == w->pieces.nr || p->begin_ns > end)
+			world__add(w, i ? end + shift : 0, i < w->pieces.nr ? p->begin_ns + shift :
+				   1e18, idle, 1);
+		if (i == w->pieces.nr)
+			break;
+		end = fmax(end, p->end_ns);
+		w->total_ns[p->kind] += p->end_ns - p->begin_ns;
+		w->mean_ns[p->kind]++;
+		by = w->amounts ? w->ns[p->kind] / (p->end_ns - p->begin_ns) : 1;
+		half = (p->end_ns - p->begin_ns) / 2.0;
+		world__add(w, p->begin_ns + shift, p->begin_ns + half + shift, w->truth[p->kind],
+			   by * (1 + w->slope));
+		world__add(w, p->begin_ns + half + shift, p->end_ns + shift, w->truth[p->kind],
+			   by * (1 - w->slope));
+	}
+	for (i = 0; w->others && i < w->rows.nr; i++)
+		if (uniform() < 0.05)
+			for (k = 0; k < NR_METRICS; k++)
+				w->values.v[i * NR_METRICS + k] += 20 * uniform();
+	for (i = 0; i < w->nr_kinds; i++)
+		w->mean_ns[i] = w->mean_ns[i] ? w->total_ns[i] / w->mean_ns[i] : 0;
+	/* The value of a kind is its rate over the time that it took. */
+	for (i = 0; i < w->nr_kinds && w->amounts; i++)
+		for (k = 0; k < NR_METRICS; k++)
+			w->truth[i][k] *= w->mean_ns[i] > 0 ? w->ns[i] / w->mean_ns[i] : 1;
+	for (i = 0; i < w->values.nr; i++)
+		w->values.v[i] += w->noise * normal_noise() + (w->holes && i % 1499 == 3 ? 70 : 0);
+	return err;
+}
+
+struct verdict {
+	unsigned int nr, known, near, far;	/* far: wrong by more than 3 errors and 5 points */
+	unsigned int wrong_by_three;
+	double time, known_time, alone_time;
+};
+
+/* Return: the truth of a kind; of kinds that have one value, the truth of all of them together. */
+static double world__truth_of(const struct world *w, const struct solved *s, uint32_t kind,
+			      uint32_t metric)
+{
+	double sum = 0, ns = 0;
+	uint32_t i;
+
+	for (i = 0; i < w->nr_kinds; i++) {
+		if (i != kind && (!s->together[i] || s->together[i] != s->together[kind]))
+			continue;
+		sum += w->total_ns[i] * w->truth[i][metric];
+		ns += w->total_ns[i];
+	}
+	return ns > 0 ? sum / ns : NAN;
+}
+
+static void world__judge(const struct world *w, const struct solved *s, struct verdict *v)
+{
+	uint32_t i, k;
+
+	for (i = 0; i < w->nr_kinds; i++) {
+		for (k = 0; k < NR_METRICS; k++) {
+			struct solved_value got = s->values[i * NR_METRICS + k];
+			double truth = world__truth_of(w, s, i, k), off;
+
+			v->nr++;
+			v->time += w->total_ns[i];
+			if (isnan(got.value))
+				continue;
+			off = fabs(got.value - truth);
+			v->known++;
+			v->known_time += w->total_ns[i];
+			v->alone_time += s->together[i] ? 0 : w->total_ns[i];
+			v->near += off <= 3 || off <= 0.05 * truth;
+			v->wrong_by_three += off > 3 * got.error + 0.02;
+			v->far += off > 3 * got.error && off > 5;
+			if (getenv("XPU_VERBOSE"))
+				note("kind %u metric %u group %u: %.1f us, truth %.2f, %.2f+-%.2f", i, k,
+				     s->together[i], w->ns[i] / 1e3, truth, got.value, got.error);
+		}
+	}
+}
+
+/* Return: 0, or an error. */
+static int world__run(struct world *w, struct verdict *v, struct solved *s)
+{
+	static const bool wanted[NR_METRICS] = { true, true, true };
+	static const double small[NR_METRICS] = { 1, 1, 1 };
+	struct solve_of of = { .nr_metrics = NR_METRICS, .wanted = wanted, .small = small };
+	int err;
+
+	world__truth(w);
+	err = world__pieces(w, w->nr_rows * 1e3 * w->sample_us) ?: world__samples(w);
+	of.of = (struct mixture_of){ w->rows.v, w->rows.nr, w->pieces.v, w->pieces.nr, w->nr_kinds,
+				     w->mean_ns };
+	of.values = w->values.v;
+	of.total_ns = w->total_ns;
+	err = err ?: solve(s, &of);
+	if (!err)
+		world__judge(w, s, v);
+	array_free(&w->pieces);
+	array_free(&w->rows);
+	array_free(&w->values);
+	return err;
+}
+
+struct kind_of_case {
+	const char *name;
+	struct world world;
+	double least_known;		/* share of time whose values must be known */
+};
+
+static const struct kind_of_case cases[] = {
+	{ "kernels shorter than samples", { .nr_kinds = 12, .least_us = 20, .most_us = 400,
+		.sample_us = 1000, .noise = 0.5, .vary = 0.02, .idle = 0.1, .nr_streams = 1,
+		.nr_rows = 6000 }, 0.95 },
+	{ "kernels longer than samples", { .nr_kinds = 8, .least_us = 800, .most_us = 9000,
+		.sample_us = 1000, .noise = 0.5, .vary = 0.02, .idle = 0.1, .nr_streams = 1,
+		.nr_rows = 3000 }, 0.95 },
+	{ "a mostly idle GPU", { .nr_kinds = 15, .least_us = 3, .most_us = 60, .sample_us = 1000,
+		.noise = 0.05, .vary = 0.05, .idle = 0.9, .nr_streams = 1, .nr_rows = 8000 }, 0.5 },
+	{ "a clock that is ahead", { .nr_kinds = 12, .least_us = 20, .most_us = 400,
+		.sample_us = 200, .noise = 0.5, .vary = 0.02, .idle = 0.2, .nr_streams = 1,
+		.nr_rows = 8000, .shift_us = 3.3 }, 0.95 },
+	{ "the same amounts in other times", { .nr_kinds = 10, .least_us = 50, .most_us = 600,
+		.sample_us = 1000, .noise = 0.3, .vary = 0.3, .idle = 0.1, .nr_streams = 1,
+		.nr_rows = 6000, .amounts = true }, 0.95 },
+	{ "holes and nonsense", { .nr_kinds = 10, .least_us = 50, .most_us = 600,
+		.sample_us = 1000, .noise = 0.3, .vary = 0.05, .idle = 0.2, .nr_streams = 1,
+		.nr_rows = 6000, .holes = true }, 0.95 },
+	{ "three streams", { .nr_kinds = 8, .least_us = 50, .most_us = 900, .sample_us = 1000,
+		.noise = 0.3, .vary = 0.1, .idle = 0.3, .nr_streams = 3, .nr_rows = 6000 }, 0.9 },
+	{ "a graph that is replayed", { .nr_kinds = 9, .least_us = 2, .most_us = 40,
+		.sample_us = 200, .noise = 0.2, .vary = 0.01, .idle = 0.3, .graph = true,
+		.nr_streams = 1, .nr_rows = 10000, .shift_us = 1 }, 0.3 },
+	{ "more at a kernel's begin than at its end", { .nr_kinds = 12, .least_us = 5,
+		.most_us = 200, .sample_us = 200, .noise = 0.2, .vary = 0.02, .idle = 0.2,
+		.nr_streams = 1, .nr_rows = 8000, .slope = 0.4 }, 0.9 },
+	{ "a replayed graph, more at a kernel's begin", { .nr_kinds = 9, .least_us = 2,
+		.most_us = 40, .sample_us = 200, .noise = 0.2, .vary = 0.01, .idle = 0.3,
+		.graph = true, .nr_streams = 1, .nr_rows = 10000, .slope = 0.4 }, 0.3 },
+	{ "another process's work", { .nr_kinds = 10, .least_us = 20, .most_us = 400,
+		.sample_us = 1000, .noise = 0.3, .vary = 0.05, .idle = 0.3, .nr_streams = 1,
+		.nr_rows = 6000, .others = true }, 0.9 },
+	{ "two kernels that come together", { .nr_kinds = 6, .least_us = 3, .most_us = 8,
+		.sample_us = 1000, .noise = 0.5, .vary = 0.01, .idle = 0.4, .pairs = true,
+		.nr_streams = 1, .nr_rows = 3000 }, 0.3 },
+};
+
+int main(void)
+{
+	size_t i, round;
+	const char *only = getenv("XPU_CASE");
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct verdict v = { 0 };
+		int err = 0;
+
+		if (only && (size_t)atoi(only) != i)
+			continue;
+		for (round = 0; round < 4 && !err; round++) {
+			struct world w = cases[i].world;
+			struct solved s;
+
+			seed = 1000 * i + round + 1;
+			err = world__run(&w, &v, &s);
+			if (!round)
+				note("shift %.0f+-%.0f ns, residue %.3f, %zu rows, %zu spoilt",
+				     s.shift_ns, s.shift_error_ns, s.residue[0], s.nr_used, s.nr_spoilt);
+			solved__exit(&s);
+		}
+		note("%s: known %.1f %% of time, %.1f alone, %u of %u values; near %u, more than 3 errors %u, "
+		     "far %u", cases[i].name, 100 * v.known_time / v.time,
+		     100 * v.alone_time / v.time, v.known, v.nr, v.near,
+		     v.wrong_by_three, v.far);
+		ok(!err && v.known_time >= cases[i].least_known * v.time, "%s: %.0f %% are known",
+		   cases[i].name, 100 * cases[i].least_known);
+		ok(v.known && v.wrong_by_three <= 0.05 * v.known,
+		   "%s: 95 %% of the values are within three errors", cases[i].name);
+		ok(v.known && v.far <= 0.002 * v.known, "%s: no value is far off", cases[i].name);
+	}
+	return done_testing();
+}
