@@ -281,11 +281,12 @@ $(O)/unparquet: test/lib/unparquet_main.c $(O)/test/lib/unparquet.o $(O)/flags
 $(O)/test/t0/parquet.t: $(O)/test/lib/unparquet.o
 $(O)/test/t0/parquet.t: T0_OBJ = $(O)/test/lib/unparquet.o
 
-$(O)/gen_ranks $(O)/gen_odd $(O)/gen_windows: $(O)/gen_%: test/lib/gen_%.c $(call obj,$(GEN_SRC)) \
+$(O)/gen_ranks $(O)/gen_odd $(O)/gen_windows $(O)/gen_counters: $(O)/gen_%: test/lib/gen_%.c \
+	$(call obj,$(GEN_SRC)) \
 	$(LIB_OBJ) $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(LIB_OBJ) \
-		$(ZSTD_LIBS) $(ZLIB_LIBS)
+		$(ZSTD_LIBS) $(ZLIB_LIBS) -lm
 
 $(O)/gen_twofile: test/lib/gen_twofile.c $(O)/flags
 	$(call say,CC)
@@ -471,7 +472,7 @@ targets: $(TARGETS)
 .PHONY: test-build
 test-build: all $(TARGETS) \
 	$(O)/gen_data $(O)/gen_corpus $(O)/gen_memory $(O)/gen_twofile $(O)/gen_pairs \
-	$(O)/gen_sqlite $(O)/gen_windows $(O)/names \
+	$(O)/gen_sqlite $(O)/gen_windows $(O)/gen_counters $(O)/names \
 	$(O)/unparquet $(O)/gen_ranks $(O)/gen_odd $(filter $(O)/%,$(TESTS))
 
 # ThreadSanitizer's runtime cannot be loaded late into a process, as the shim is into Python, and

@@ -120,6 +120,8 @@ static int absorb_works(struct works *to, const struct works *from, const struct
 		w.chain = remap__move(w.chain, r->chain);
 		w.stream = remap__move(w.stream, r->stream);
 		w.kernel = remap__find(r->leaves, w.kernel);
+		if (w.shape != WORK_NO_SHAPE)
+			w.shape = r->shapes[w.shape];
 		err = array_push(&to->list, w);
 	}
 	return err;

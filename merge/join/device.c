@@ -300,13 +300,13 @@ static int kernel__new_leaf(struct second_pass *p, uint32_t gpu, const char *man
 	return err;
 }
 
-/* Finds the leaf of a kernel by the id of its mangled name. Return: 0 or -ENOMEM. */
+/* Finds the leaf and shape of a kernel by the id of its mangled name. Return: 0 or -ENOMEM. */
 static int kernel__leaf(struct second_pass *p, uint32_t proc, uint32_t gpu, uint32_t name,
-			uint32_t *idx)
+			struct work *w)
 {
 	struct leaves *leaves = &p->model->leaves;
 	const struct found *f = p->found;
-	uint32_t string, shape;
+	uint32_t string, shape, *idx = &w->leaf;
 	int err = 0;
 
 	if (!name || !ids__get(&f->strings, proc, name, &string)) {
@@ -314,17 +314,20 @@ static int kernel__leaf(struct second_pass *p, uint32_t proc, uint32_t gpu, uint
 		return leaves__get(leaves, LEAF_KERNEL, gpu, UNKNOWN, idx);
 	}
 	while (!err && p->device.kernels.nr <= string)
-		err = array_push(&p->device.kernels, NO_INDEX);
+		err = array_push(&p->device.kernels,
+				 ((struct known_kernel){ NO_INDEX, WORK_NO_SHAPE }));
 	if (err)
 		return err;
-	*idx = p->device.kernels.v[string];
+	*idx = p->device.kernels.v[string].leaf;
+	w->shape = p->device.kernels.v[string].shape;
 	if (*idx != NO_INDEX && leaves->v[*idx].gpu == gpu)
 		return 0;
 	if (!ids__get(&f->shapes, proc, name, &shape))
 		shape = NO_INDEX;
 	err = kernel__new_leaf(p, gpu, f->string_defs.v[string], shape, idx);
+	w->shape = min_t(uint32_t, shape, WORK_NO_SHAPE);
 	if (!err)
-		p->device.kernels.v[string] = *idx;
+		p->device.kernels.v[string] = (struct known_kernel){ *idx, w->shape };
 	return err;
 }
 
@@ -335,7 +338,7 @@ static int device__work(struct second_pass *p, uint32_t proc, const struct xpu_r
 	const struct xpu_record_kernel *k = (const void *)rec;
 	bool kernel = rec->type == XPU_RECORD_KERNEL, copy = rec->type == XPU_RECORD_MEMCPY;
 	struct arrived *arrived;
-	struct work w = { 0 };
+	struct work w = { .shape = WORK_NO_SHAPE };
 	const char *name;
 	uint32_t gpu;
 	int err;
@@ -353,7 +356,7 @@ static int device__work(struct second_pass *p, uint32_t proc, const struct xpu_r
 		return err;
 	gpu = m->streams.v[w.stream].gpu;
 	if (kernel) {
-		err = kernel__leaf(p, proc, gpu, k->name, &w.leaf);
+		err = kernel__leaf(p, proc, gpu, k->name, &w);
 	} else {
 		name = copy ? memcpy_kind__name(mem->copy_kind) : "";
 		err = leaves__get(&m->leaves, copy ? LEAF_MEMCPY : LEAF_MEMSET, gpu, name, &w.leaf);

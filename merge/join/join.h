@@ -40,10 +40,13 @@ struct work {
 	uint32_t maker;			/* the call that made the work, see feature.find_maker();
 					 * NO_INDEX: the launch, or unknown */
 	uint32_t aggregate;		/* for a sink: index in sums.aggregates */
-	bool is_part;			/* for a sink: --from or --to has cut the work; ... */
-	bool began_before;		/* ... the work began, and counts with its bytes, before
+	uint32_t shape : 30;		/* a kernel's index in shapes, or WORK_NO_SHAPE */
+	bool is_part : 1;		/* for a sink: --from or --to has cut the work; ... */
+	bool began_before : 1;		/* ... the work began, and counts with its bytes, before
 					 * --from */
 };
+
+#define WORK_NO_SHAPE	(UINT32_MAX >> 2)
 
 enum match_kind {
 	MATCH_WORK,			/* a launch and one of its device records */

@@ -97,6 +97,11 @@ struct hooks {
 
 struct unwound_entry;
 
+struct known_kernel {
+	uint32_t leaf;			/* NO_INDEX: unknown */
+	uint32_t shape;			/* as in struct work */
+};
+
 struct second_pass {
 	const struct session_opts *opts;
 	const struct found *found;
@@ -113,8 +118,8 @@ struct second_pass {
 	ARRAY(struct arrived) arrived;	/* for each process, by its index minus found.first_proc */
 
 	struct {			/* device.c */
-		ARRAY(uint32_t) kernels;	/* by index in found.string_defs: the kernel's leaf
-						 * as it was last looked up, or NO_INDEX */
+		/* by index in found.string_defs: what was last looked up */
+		ARRAY(struct known_kernel) kernels;
 	} device;
 	struct {			/* place_calls.c */
 		struct idmap tids[2];	/* (proc, tid): threads that the first pass did not find;

@@ -11,6 +11,7 @@ static int works__take(void *state, struct second_pass *p, const struct placed_w
 		.start_ns = w->start_ns,
 		.end_ns = w->start_ns ? w->start_ns + w->duration_ns : 0,
 		.gpu = p->model->streams.v[w->stream].gpu,
+		.shape = w->shape,
 		.leaf = NO_INDEX,
 		.chain = NO_INDEX,
 		.stream = w->stream,

@@ -134,6 +134,15 @@ static int metrics__finish(void *state, struct session *session)
 
 /* ---- results --------------------------------------------------------------------------------- */
 
+static void print_value(const struct metric_name *name, const struct metric_use *use,
+			double value, FILE *f)
+{
+	fprintf(f, "; %s %.3g", name->name, value);
+	if (metric__is_solved(name))
+		fprintf(f, "+-%.1g", metric_use__error(use));
+	fprintf(f, " %s", name->unit);
+}
+
 /* Prints a kernel's metrics, except clocks and metrics that are always 0. */
 static int metrics__kernel(const struct session *s, uint32_t leaf, FILE *f)
 {
@@ -153,7 +162,7 @@ static int metrics__kernel(const struct session *s, uint32_t leaf, FILE *f)
 
 		if (value >= (name->kind == XPU_METRIC_SUM ? 1e-6 : 0.01) &&
 		    strcmp(name->unit, "MHz"))
-			fprintf(f, "; %s %.3g %s", name->name, value, name->unit);
+			print_value(name, &uses[i], value, f);
 	}
 	free(uses);
 	return 1;

@@ -5,8 +5,15 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "metrics/solve.h"
+
+#define MOST_UNKNOWN	0.05		/* of a kernel's or call path's time; then its value is
+					 * unknown */
+#define SMALL_PERCENT	1.0		/* a smaller error of a percentage is never too large */
+
 void metric_sums__exit(struct metric_sums *s)
 {
+	array_free(&s->checks);
 	array_free(&s->uses);
 	array_free(&s->idle);
 	idmap__free(&s->by_leaf);
@@ -72,7 +79,148 @@ static bool metered__is_amount(const struct metered *m, const struct metrics *me
 	return metrics->names.v[m->set->names[metric]].kind == XPU_METRIC_SUM;
 }
 
-/* Averages the metrics over each work's own time. */
+bool metric__is_solved(const struct metric_name *name)
+{
+	static const char *const states[] = { "MHz", "W", "C" };
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(states); i++)
+		if (!strcmp(name->unit, states[i]))
+			return false;
+	return name->kind == XPU_METRIC_MEAN;
+}
+
+static const struct metric_name *metered__name(const struct metered *m,
+					       const struct metrics *metrics, uint32_t metric)
+{
+	return &metrics->names.v[m->set->names[metric]];
+}
+
+/* the kinds of work of one GPU: kernels by shape, and copies */
+struct kinds {
+	struct idmap by_key;
+	uint32_t *of_work;		/* for each work */
+	struct piece *pieces;		/* for each work */
+	ARRAY(double) total_ns;
+	ARRAY(double) mean_ns;
+};
+
+static void kinds__exit(struct kinds *k)
+{
+	idmap__free(&k->by_key);
+	free(k->of_work);
+	free(k->pieces);
+	array_free(&k->total_ns);
+	array_free(&k->mean_ns);
+}
+
+/* Finds the kind of each work. Return: 0 or -ENOMEM. */
+static int kinds__find(struct kinds *k, const struct metered *m)
+{
+	size_t i;
+	int err;
+
+	k->of_work = malloc((m->nr + 1) * sizeof(*k->of_work));
+	k->pieces = malloc((m->nr + 1) * sizeof(*k->pieces));
+	err = k->of_work && k->pieces ? 0 : -ENOMEM;
+	for (i = 0; i < m->nr && !err; i++) {
+		const struct kept_work *w = &m->works[i];
+		bool kernel = w->kernel != NO_INDEX;
+		uint64_t key = ID_KEY(kernel ? w->kernel : w->leaf, kernel ? w->shape : 0);
+		uint32_t kind;
+
+		if (!idmap__get(&k->by_key, key, &kind)) {
+			kind = k->total_ns.nr;
+			err = idmap__put(&k->by_key, key, kind) ?: array_push(&k->total_ns, 0) ?:
+			      array_push(&k->mean_ns, 0);
+			if (err)
+				break;
+		}
+		k->of_work[i] = kind;
+		k->pieces[i] = (struct piece){ w->start_ns, w->end_ns, kind };
+		k->total_ns.v[kind] += w->end_ns - w->start_ns;
+		k->mean_ns.v[kind]++;		/* the number, at first */
+	}
+	for (i = 0; i < k->mean_ns.nr; i++)
+		k->mean_ns.v[i] = k->total_ns.v[i] / k->mean_ns.v[i];
+	return err;
+}
+
+/* Gives a work the values of its kind. Return: 0 or -ENOMEM. */
+static int metered__take_solved(const struct metered *m, const struct kept_work *w, uint32_t kind,
+				const struct solved *solved, const bool *wanted)
+{
+	double ns = w->end_ns - w->start_ns;
+	uint32_t at[2], i, k;
+	int err;
+
+	if (w->leaf == NO_INDEX)
+		return 0;
+	err = metered__of_work(m, w, at);
+	for (i = 0; i < 2 && !err; i++) {
+		for (k = 0; k < m->set->nr; k++) {
+			const struct solved_value *v = &solved->values[kind * m->set->nr + k];
+			struct metric_use *use = &m->sums->uses.v[at[i] + k];
+
+			if (!wanted[k])
+				continue;
+			if (solved->together[kind])
+				use->together = m->sums->nr_together + solved->together[kind];
+			if (isnan(v->value)) {
+				use->unknown_ns += ns;
+				continue;
+			}
+			use->ns += ns;
+			use->sum += ns * v->value;
+			use->error += ns * v->error;
+		}
+	}
+	return err;
+}
+
+/* Solves the metrics of the set that are counters of work. Return: 0 or -ENOMEM. */
+static int metered__solve(const struct metered *m, const struct metrics *metrics)
+{
+	const struct metric_set *set = m->set;
+	bool wanted[XPU_MAX_METRICS] = { false }, any = false;
+	double small[XPU_MAX_METRICS] = { 0 }, most[XPU_MAX_METRICS];
+	struct metric_check *checks = &m->sums->checks.v[m->set_idx * XPU_MAX_METRICS];
+	struct solved solved = { 0 };
+	struct kinds kinds = { 0 };
+	uint32_t k, last = 0;
+	size_t i;
+	int err;
+
+	for (k = 0; k < set->nr; k++) {
+		wanted[k] = metric__is_solved(metered__name(m, metrics, k));
+		any |= wanted[k];
+		small[k] = strcmp(metered__name(m, metrics, k)->unit, "%") ? 0 : SMALL_PERCENT;
+		most[k] = small[k] > 0 ? 100 : INFINITY;
+	}
+	if (!any || !m->nr)
+		return 0;
+	err = kinds__find(&kinds, m) ?: solve(&solved, &(struct solve_of){
+		.of = { set->rows.v, set->rows.nr, kinds.pieces, m->nr, kinds.total_ns.nr,
+			kinds.mean_ns.v },
+		.values = set->values.v, .nr_metrics = set->nr, .wanted = wanted, .small = small,
+		.most = most,
+		.total_ns = kinds.total_ns.v,
+	});
+	for (i = 0; i < m->nr && !err; i++)
+		err = metered__take_solved(m, &m->works[i], kinds.of_work[i], &solved, wanted);
+	for (k = 0; k < set->nr && !err; k++)
+		if (wanted[k])
+			checks[k] = (struct metric_check){ solved.measured[k], solved.explained[k],
+							   solved.residue[k] };
+	for (i = 0; i < kinds.total_ns.nr && !err; i++)
+		last = max_t(uint32_t, last, solved.together[i]);
+	m->sums->nr_together += last;
+	solved__exit(&solved);
+	kinds__exit(&kinds);
+	return err;
+}
+
+/* Averages the states of the GPU over each work's own time. */
 static int metered__means(const struct metered *m, const struct metrics *metrics)
 {
 	const struct metric_set *set = m->set;
@@ -95,7 +243,8 @@ static int metered__means(const struct metered *m, const struct metrics *metrics
 				    max_t(uint64_t, r->begin_ns, w->start_ns);
 
 			for (k = 0; k < set->nr; k++)
-				if (isfinite(values[k]) && !metered__is_amount(m, metrics, k))
+				if (isfinite(values[k]) && !metered__is_amount(m, metrics, k) &&
+				    !metric__is_solved(metered__name(m, metrics, k)))
 					metered__use(m, at, k, ns, ns * values[k]);
 		}
 	}
@@ -228,7 +377,8 @@ int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics, st
 	int err = 0;
 
 	while (!err && s->idle.nr < metrics->sets.nr * XPU_MAX_METRICS)
-		err = array_push(&s->idle, none);
+		err = array_push(&s->idle, none) ?:
+		      array_push(&s->checks, ((struct metric_check){ NAN, NAN, NAN }));
 	if (nr)
 		qsort(works->list.v, nr, sizeof(*v), work__cmp);
 	for (i = 0; i < metrics->sets.nr && !err; i++) {
@@ -240,7 +390,8 @@ int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics, st
 			;
 		m.works = nr ? v + from : NULL;
 		m.nr = to - from;
-		err = metered__means(&m, metrics) ?: metered__amounts(&m, metrics);
+		err = metered__solve(&m, metrics) ?: metered__means(&m, metrics) ?:
+		      metered__amounts(&m, metrics);
 	}
 	return err;
 }
@@ -258,8 +409,14 @@ static bool metric_sums__of(const struct metric_sums *s, const struct idmap *map
 			continue;
 		any = true;
 		for (k = 0; k < set->nr; k++) {
-			uses[set->names[k]].ns += s->uses.v[at + k].ns;
-			uses[set->names[k]].sum += s->uses.v[at + k].sum;
+			const struct metric_use *from = &s->uses.v[at + k];
+			struct metric_use *to = &uses[set->names[k]];
+
+			to->ns += from->ns;
+			to->sum += from->sum;
+			to->error += from->error;
+			to->unknown_ns += from->unknown_ns;
+			to->together = to->together ?: from->together;
 		}
 	}
 	return any;
@@ -279,7 +436,12 @@ bool metric_sums__of_chain(const struct metric_sums *s, const struct metrics *me
 
 double metric_use__value(const struct metric_use *use, enum xpu_metric_kind kind)
 {
-	if (!(use->ns > 0))
+	if (!(use->ns > 0) || use->unknown_ns > MOST_UNKNOWN * (use->ns + use->unknown_ns))
 		return NAN;
 	return kind == XPU_METRIC_SUM ? use->sum : use->sum / use->ns;
+}
+
+double metric_use__error(const struct metric_use *use)
+{
+	return isnan(metric_use__value(use, XPU_METRIC_MEAN)) ? NAN : use->error / use->ns;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * metric_sums.h - the values of GPU counters while kernels and call paths had work on the GPU
+ * metric_sums.h - the values of GPU counters for kernels and call paths
  *
- * A mean, such as a share of time, is averaged over the time in which the work ran, weighted by
- * overlap. An amount, such as energy, is divided: at each moment, all work that runs on the GPU
- * gets an equal part of it, so parts and rest add up to the whole.
+ * A counter of work, such as the share of time in which the tensor pipe is active, is solved for
+ * each kernel and shape, see solve.h. A state of the GPU, such as its clock, is averaged over the
+ * time in which the work ran. An amount, such as energy, is divided: at each moment, all work that
+ * runs on the GPU gets an equal part of it, so parts and rest add up to the whole.
  */
 #ifndef MERGE_METRIC_SUMS_H
 #define MERGE_METRIC_SUMS_H
@@ -17,9 +18,19 @@
 #include "util.h"
 
 struct metric_use {
-	double ns;			/* time of overlap with rows that have a value */
+	double ns;			/* the time of work whose value is solved, or of overlap
+					 * with rows that have a value */
 	double sum;			/* sum of values * ns; for an amount: the part of the amount
 					 * that goes to this use */
+	double error;			/* sum of standard errors * ns; 0 unless solved */
+	double unknown_ns;		/* the time of work whose value the samples do not tell */
+	uint32_t together;		/* 0, or a number of 1 or more, which all work has that
+					 * shares one common value */
+};
+
+/* how well a metric of a set is solved: the mean of the samples, and the mean by the values */
+struct metric_check {
+	double measured, solved, residue;	/* NaN unless the metric is solved */
 };
 
 struct metric_sums {
@@ -27,6 +38,8 @@ struct metric_sums {
 					 * metric in uses */
 	ARRAY(struct metric_use) uses;
 	ARRAY(struct metric_use) idle;	/* sums while nothing ran, XPU_MAX_METRICS for each set */
+	ARRAY(struct metric_check) checks;	/* XPU_MAX_METRICS for each set */
+	uint32_t nr_together;
 };
 
 void metric_sums__exit(struct metric_sums *s);
@@ -43,7 +56,13 @@ bool metric_sums__of_leaf(const struct metric_sums *s, const struct metrics *met
 bool metric_sums__of_chain(const struct metric_sums *s, const struct metrics *metrics,
 			   uint32_t chain, struct metric_use *uses);
 
+/* Return: whether a metric is solved. */
+bool metric__is_solved(const struct metric_name *name);
+
 /* Return: the average, or the amount; NaN if unknown. */
 double metric_use__value(const struct metric_use *use, enum xpu_metric_kind kind);
+
+/* Return: the standard error of a value that is solved; NaN if unknown. */
+double metric_use__error(const struct metric_use *use);
 
 #endif /* MERGE_METRIC_SUMS_H */

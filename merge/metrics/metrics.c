@@ -59,8 +59,9 @@ static int metric_name__complete(struct metric_name *name, struct strpool *strin
 	make_key(key);
 	name->key = strpool__intern(strings, key, strlen(key));
 	free(key);
+	name->error_key = name->key ? strpool__internf(strings, "%s_error", name->key) : NULL;
 	name->title = strpool__internf(strings, "%s %s", name->name, name->unit);
-	return name->key && name->title ? 0 : -ENOMEM;
+	return name->key && name->error_key && name->title ? 0 : -ENOMEM;
 }
 
 int metrics__add_name(struct metrics *m, const struct metric_name *name, uint32_t *idx)

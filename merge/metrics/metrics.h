@@ -21,6 +21,7 @@ struct metric_name {
 	const char *name, *unit;	/* interned, as are the following */
 	const char *title;		/* for people: "DRAM read %" */
 	const char *key;		/* for programs: "dram_read_percent" */
+	const char *error_key;		/* for programs: "dram_read_percent_error" */
 	enum xpu_metric_kind kind;
 };
 

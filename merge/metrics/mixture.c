@@ -14,7 +14,7 @@ void mixture__exit(struct mixture *m)
 /* a walk over the rows that an interval overlaps */
 struct overlap {
 	const struct mixture_of *of;
-	double begin, end;		/* relative to @zero_ns */
+	double begin, end; /* relative to @zero_ns */
 	uint64_t zero_ns;
 	size_t row;
 };
@@ -45,7 +45,9 @@ static double overlap__next(struct overlap *o, size_t *row, double *middle)
 static struct overlap piece__rows(const struct mixture_of *of, uint64_t begin_ns, uint64_t end_ns,
 				  double shift_ns)
 {
-	struct overlap o = { .of = of, .zero_ns = begin_ns, .begin = shift_ns,
+	struct overlap o = { .of = of,
+			     .zero_ns = begin_ns,
+			     .begin = shift_ns,
 			     .end = shift_ns + (end_ns - begin_ns) };
 	uint64_t at = begin_ns + (int64_t)shift_ns;
 
@@ -101,7 +103,8 @@ static void find_parts(const struct mixture_of *of, const struct mixture_as *as,
 			if (parts)
 				parts[nr[row]] = (struct mixture_part){
 					p->kind, ns * weight * (1 + as->slope * (1 - 2 * middle)) /
-						row__ns(of, row) };
+							 row__ns(of, row)
+				};
 			nr[row]++;
 		}
 	}
@@ -147,7 +150,7 @@ int mixture__make(struct mixture *m, const struct mixture_of *of, const struct m
 		find_parts(of, as, at, NULL);
 		for (row = 0; row < of->nr_rows; row++) {
 			m->first[row] = total;
-			total += at[row] + 1;		/* 1: nothing ran */
+			total += at[row] + 1; /* 1: nothing ran */
 			at[row] = m->first[row];
 		}
 		m->first[row] = total;
@@ -159,8 +162,8 @@ int mixture__make(struct mixture *m, const struct mixture_of *of, const struct m
 		for (row = 0; row < of->nr_rows; row++) {
 			double idle = 1 - busy[row] / row__ns(of, row);
 
-			m->parts[at[row]] = (struct mixture_part){ of->nr_kinds,
-								   idle > 0 ? idle : 0 };
+			m->parts[at[row]] =
+				(struct mixture_part){ of->nr_kinds, idle > 0 ? idle : 0 };
 		}
 		join_parts(m);
 	}

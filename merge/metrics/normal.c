@@ -6,9 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RIDGE		1e-10		/* relative; keeps a singular matrix positive */
-#define MAX_SWEEPS	500
-#define SMALL_STEP	1e-7		/* of the largest value */
+#define RIDGE \
+	1e-5 /* is added to the diagonal, so that a singular matrix has an
+					 * inverse that rounding does not spoil */
+#define MAX_SWEEPS 500
+#define SMALL_STEP 1e-7 /* of the largest value */
 
 int normal__init(struct normal *e, uint32_t n, uint32_t nr_sides)
 {
@@ -84,9 +86,7 @@ static void factorize(const struct normal *e, double *l)
 		for (k = 0; k < i; k++)
 			row[k] = (e->gram[(size_t)i * n + k] - dot(row, l + (size_t)k * n, k)) /
 				 l[(size_t)k * n + k];
-		row[i] = e->gram[(size_t)i * n + i];
-		/* A kind that has no sample of its own has a pivot of nearly 0. */
-		row[i] = sqrt(fmax(row[i] - dot(row, row, i), row[i] * RIDGE) + 1e-300);
+		row[i] = sqrt(fmax(e->gram[(size_t)i * n + i] - dot(row, row, i), 0) + RIDGE);
 	}
 }
 
@@ -117,8 +117,8 @@ int normal__solve(struct normal *e)
 		invert_triangle(l, inv, n);
 		for (i = 0; i < n; i++)
 			for (k = 0; k <= i; k++)
-				e->inverse[(size_t)i * n + k] = e->inverse[(size_t)k * n + i] =
-					dot(inv + (size_t)i * n + i, inv + (size_t)k * n + i, n - i);
+				e->inverse[(size_t)i * n + k] = e->inverse[(size_t)k * n + i] = dot(
+					inv + (size_t)i * n + i, inv + (size_t)k * n + i, n - i);
 		for (i = 0; i < e->nr_sides; i++)
 			normal__times_inverse(e, e->sides + (size_t)i * n, e->x + (size_t)i * n);
 	}
@@ -137,7 +137,7 @@ void normal__times_inverse(const struct normal *e, const double *v, double *to)
 }
 
 /* Lowers the sum of squares along one value after the other. @slope: half the gradient. */
-static void descend(const struct normal *e, double *x, double *slope)
+static void descend(const struct normal *e, double most, double *x, double *slope)
 {
 	uint32_t n = e->n, i, sweep;
 
@@ -146,7 +146,7 @@ static void descend(const struct normal *e, double *x, double *slope)
 
 		for (i = 0; i < n; i++) {
 			const double *row = e->gram + (size_t)i * n;
-			double to = row[i] > 0 ? fmax(x[i] - slope[i] / row[i], 0) : 0;
+			double to = row[i] > 0 ? fmin(fmax(x[i] - slope[i] / row[i], 0), most) : 0;
 			double by = to - x[i];
 
 			largest = fmax(largest, to);
@@ -160,7 +160,7 @@ static void descend(const struct normal *e, double *x, double *slope)
 	}
 }
 
-int normal__positive(struct normal *e)
+int normal__bound(struct normal *e, const double *most)
 {
 	double *slope = malloc((e->n + 1) * sizeof(*slope));
 	uint32_t n = e->n, side, i;
@@ -169,18 +169,20 @@ int normal__positive(struct normal *e)
 		return -ENOMEM;
 	for (side = 0; side < e->nr_sides; side++) {
 		double *x = e->x + (size_t)side * n;
-		bool negative = false;
+		bool moved = false;
 
 		for (i = 0; i < n; i++) {
-			negative |= x[i] < 0;
-			x[i] = fmax(x[i], 0);
+			double to = fmin(fmax(x[i], 0), most[side]);
+
+			moved |= to != x[i];
+			x[i] = to;
 		}
-		if (!negative)
+		if (!moved)
 			continue;
 		for (i = 0; i < n; i++)
-			slope[i] = dot(e->gram + (size_t)i * n, x, n) -
-				   e->sides[(size_t)side * n + i];
-		descend(e, x, slope);
+			slope[i] =
+				dot(e->gram + (size_t)i * n, x, n) - e->sides[(size_t)side * n + i];
+		descend(e, most[side], x, slope);
 	}
 	free(slope);
 	return 0;

@@ -9,11 +9,11 @@
 
 struct normal {
 	uint32_t n, nr_sides;
-	double *gram;			/* n * n, symmetric */
-	double *sides;			/* n for each right side */
-	double *x;			/* n for each right side: the solution */
-	double *inverse;		/* n * n */
-	double *squares;		/* for each right side: the sum of its squares */
+	double *gram; /* n * n, symmetric */
+	double *sides; /* n for each right side */
+	double *x; /* n for each right side: the solution */
+	double *inverse; /* n * n */
+	double *squares; /* for each right side: the sum of its squares */
 };
 
 /* Return: 0 or -ENOMEM; normal__exit() in either case. */
@@ -27,8 +27,11 @@ void normal__add(struct normal *e, const uint32_t *columns, const double *shares
 /* Solves the equations, with no regard to signs; sets x and inverse. Return: 0 or -ENOMEM. */
 int normal__solve(struct normal *e);
 
-/* Moves the solution to the best one with no value below 0. Return: 0 or -ENOMEM. */
-int normal__positive(struct normal *e);
+/*
+ * Moves the solution to the best one with no value below 0 or above most[], which has a value for
+ * each right side. Return: 0 or -ENOMEM.
+ */
+int normal__bound(struct normal *e, const double *most);
 
 /* Return: the sum of squares that the solution of a right side leaves. */
 double normal__rest(const struct normal *e, uint32_t side);

@@ -4,10 +4,11 @@
  *
  * Each sample is a known mixture of kinds of work and of idle time, so many samples are an
  * overdetermined system of linear equations. It is solved by least squares, with no value below 0.
- * Errors are those of blocks of time against each other, never as small as if more than some hundred
- * samples of a kind were independent, and with the error of the samples' clock against the work's
- * clock, which the samples show themselves. Kinds that always come together have one common value.
- * A value that the samples do not determine is NaN.
+ *
+ * The error of a value has four parts: how much blocks of time differ, with no more than some
+ * hundred samples of a kind as independent; the offset between the clocks of samples and work; and
+ * work that has more at its begin than at its end. Kinds of work that always come together have one
+ * common value. A value that the samples do not determine is NaN.
  */
 #ifndef MERGE_SOLVE_H
 #define MERGE_SOLVE_H
@@ -16,26 +17,27 @@
 
 struct solve_of {
 	struct mixture_of of;
-	const float *values;		/* nr_metrics for each row; NaN: no value */
+	const float *values; /* nr_metrics for each row; NaN: no value */
 	uint32_t nr_metrics;
-	const bool *wanted;		/* for each metric: whether it is solved */
-	const double *small;		/* for each metric: a smaller error is never too large */
-	const double *total_ns;		/* for each kind */
+	const bool *wanted; /* for each metric: whether it is solved */
+	const double *small; /* for each metric: a smaller error is never too large */
+	const double *most; /* for each metric: no value is larger */
+	const double *total_ns; /* for each kind */
 };
 
 struct solved_value {
-	float value, error;		/* NaN: unknown; error: one standard error */
+	float value, error; /* NaN: unknown; error: one standard error */
 };
 
 struct solved {
-	struct solved_value *values;	/* nr_metrics for each kind, then for idle time */
-	uint32_t *together;		/* for each kind: 0, or the number of the kinds, from 1 on,
-					 * that have one common value */
-	double *measured, *explained;	/* for each metric: the mean of all samples that were used,
+	struct solved_value *values; /* nr_metrics for each kind, then for idle time */
+	uint32_t *together; /* for each kind: 0, or a number of 1 or more, which all kinds
+					 * have that share one common value */
+	double *measured, *explained; /* for each metric: the mean of all samples that were used,
 					 * and the mean that the values give them */
-	double *residue;		/* for each metric: the root mean square of the difference */
-	size_t nr_used, nr_spoilt;	/* samples that were used, or that no values explain */
-	double shift_ns, shift_error_ns;	/* the samples' clock ahead of the work's clock */
+	double *residue; /* for each metric: the root mean square of the difference */
+	size_t nr_used, nr_spoilt; /* samples that were used, or that no values explain */
+	double shift_ns, shift_error_ns; /* the samples' clock ahead of the work's clock */
 };
 
 /* Return: 0 or -ENOMEM; solved__exit() in either case. */

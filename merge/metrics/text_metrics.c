@@ -17,6 +17,7 @@ struct gpu_metric {
 	uint64_t nr;			/* number of rows with a value */
 	double ns, sum, max;		/* sum: the sum of values * ns, or of amounts */
 	double idle;			/* the amount while nothing ran */
+	struct metric_check check;
 };
 
 static const struct metric_name *gpu_metric__name(const struct session *s,
@@ -69,6 +70,7 @@ static int gpu_metrics__collect(struct section_rows *to)
 
 			gpu_metric__sum(&sum, gpu_metric__name(to->s, &row)->kind);
 			sum.idle = sums->idle.v[i * XPU_MAX_METRICS + row.metric].sum;
+			sum.check = sums->checks.v[i * XPU_MAX_METRICS + row.metric];
 			if (sum.nr)
 				err = array_push(&rows, sum);
 		}
@@ -83,8 +85,9 @@ static int gpu_metrics__collect(struct section_rows *to)
 static void gpu_metrics__head(const struct section_rows *rows, FILE *f)
 {
 	(void)rows;
-	fputs("GPU metrics: over the whole recording; idle: while no work that is recorded ran\n",
-	      f);
+	fputs("GPU metrics: over the whole recording; idle: while no work that is recorded ran; "
+	      "solved: the average that the values of kernels and of idle time add up to; "
+	      "residue: how far samples are from it, root mean square\n", f);
 }
 
 static int gpu_metrics__row(const struct section_rows *rows, const void *vrow, struct table *t)
@@ -97,6 +100,7 @@ static int gpu_metrics__row(const struct section_rows *rows, const void *vrow, s
 		{ .n = rows->s->model.gpus.list.v[row->set->gpu].number }, { .n = row->nr },
 		{ .d = amount ? NAN : row->sum / row->ns }, { .d = row->max },
 		{ .d = amount ? row->sum : NAN }, { .d = amount ? row->idle : NAN },
+		{ .d = row->check.solved }, { .d = row->check.residue },
 		{ .s = name->name }, { .s = name->unit }, { .s = name->title },
 	});
 	return 0;
@@ -106,6 +110,7 @@ static const struct column gpu_metrics_columns[] = {
 	{ "GPU", "device", COLUMN_COUNT, 0 }, { "samples", "samples", COLUMN_COUNT, 0 },
 	{ "average", "average", COLUMN_REAL, 0 }, { "max", "max", COLUMN_REAL, 0 },
 	{ "total", "total", COLUMN_REAL, 0 }, { "idle", "idle", COLUMN_REAL, 0 },
+	{ "solved", "solved", COLUMN_REAL, 0 }, { "residue", "residue", COLUMN_REAL, 0 },
 	{ NULL, "metric", COLUMN_NAME, 0 }, { NULL, "unit", COLUMN_NAME, 0 },
 	{ "metric", "title", COLUMN_NAME, 0 },
 };
@@ -119,6 +124,8 @@ static bool has_metrics(const struct session *s)
 
 /* ---- kernels and call paths ------------------------------------------------------------------ */
 
+#define TEXT_MAX	40
+
 struct metered_row {
 	const char *name;		/* name of a kernel; NULL for other rows */
 	const struct stack *stack;	/* stack of a call path; NULL for other rows; the idle row
@@ -127,6 +134,7 @@ struct metered_row {
 	uint64_t nr;
 	size_t order;			/* order of appearance */
 	struct metric_use *uses;	/* one for each index in metrics.names */
+	char (*texts)[TEXT_MAX];	/* for each use: the value with its error, for people */
 };
 
 typedef ARRAY(struct metered_row) metered_rows_t;
@@ -146,10 +154,10 @@ static int metered_rows__new(metered_rows_t *rows, const struct session *s, cons
 	struct metered_row row = { .name = name, .stack = stack, .order = rows->nr };
 
 	row.uses = calloc(metrics__of(&s->model)->names.nr + 1, sizeof(*row.uses));
-	if (!row.uses)
-		return -ENOMEM;
-	if (array_push(rows, row)) {
+	row.texts = calloc(metrics__of(&s->model)->names.nr + 1, sizeof(*row.texts));
+	if (!row.uses || !row.texts || array_push(rows, row)) {
 		free(row.uses);
+		free(row.texts);
 		return -ENOMEM;
 	}
 	return 0;
@@ -172,8 +180,10 @@ static int metered_rows__get(metered_rows_t *rows, struct idmap *index, const st
 	return err;
 }
 
+#define COLUMNS_OF_METRIC	3	/* for people, for programs, and the error */
+
 /*
- * Makes the columns: the first @before columns of the section, a column for each metric, then the
+ * Makes the columns: the first @before columns of the section, the columns of each metric, then the
  * other columns of the section. Tables for people leave out clock rates, which are similar in all
  * rows, and metrics that are always 0. Return: 0 or -ENOMEM.
  */
@@ -181,24 +191,31 @@ static int metered_rows__columns(struct section_rows *to, const struct column *c
 				 size_t before, const metered_rows_t *rows)
 {
 	const struct metrics *metrics = metrics__of(&to->s->model);
+	size_t nr_metric = COLUMNS_OF_METRIC * metrics->names.nr, i, k;
+	bool together = false;
 	struct column *c;
-	size_t i, k;
 
-	to->columns = c = malloc((nr + metrics->names.nr) * sizeof(*to->columns));
+	to->columns = c = malloc((nr + nr_metric + 1) * sizeof(*to->columns));
 	if (!to->columns)
 		return -ENOMEM;
-	to->nr_columns = nr + metrics->names.nr;
+	to->nr_columns = nr + nr_metric + 1;
 	memcpy(c, columns, before * sizeof(*c));
-	memcpy(c + before + metrics->names.nr, columns + before, (nr - before) * sizeof(*c));
+	c += before;
 	for (i = 0; i < metrics->names.nr; i++) {
 		const struct metric_name *name = &metrics->names.v[i];
 		bool wanted = false;
 
-		for (k = 0; k < rows->nr && strcmp(name->unit, "MHz"); k++)
-			wanted |= rows->v[k].uses[i].sum != 0;
-		c[before + i] = (struct column){ wanted ? name->title : NULL, name->key,
-						 COLUMN_REAL, 3 + i };
+		for (k = 0; k < rows->nr && strcmp(name->unit, "MHz"); k++) {
+			wanted |= rows->v[k].uses[i].sum != 0 || rows->v[k].uses[i].unknown_ns > 0;
+			together |= rows->v[k].uses[i].together;
+		}
+		*c++ = (struct column){ wanted ? name->title : NULL, NULL, COLUMN_WORD, 3 + i };
+		*c++ = (struct column){ NULL, name->key, COLUMN_REAL, 0 };
+		*c++ = (struct column){ NULL, metric__is_solved(name) ? name->error_key : NULL,
+					COLUMN_REAL, 0 };
 	}
+	*c++ = (struct column){ together ? "together" : NULL, "together", COLUMN_COUNT, 2 };
+	memcpy(c, columns + before, (nr - before) * sizeof(*c));
 	return 0;
 }
 
@@ -222,6 +239,23 @@ static void metered_row__exit(const struct section_rows *rows, void *row)
 {
 	(void)rows;
 	free(((struct metered_row *)row)->uses);
+	free(((struct metered_row *)row)->texts);
+}
+
+/* Writes a value for people: "90.2+-0.3", "70.1", or "unknown". */
+static void metric_use__text(const struct metric_use *use, const struct metric_name *name,
+			     char text[TEXT_MAX])
+{
+	double value = metric_use__value(use, name->kind), error = metric_use__error(use);
+
+	*text = 0;
+	if (isnan(value) && use->unknown_ns > 0)
+		snprintf(text, TEXT_MAX, "unknown");
+	else if (!isnan(value) && metric__is_solved(name))
+		snprintf(text, TEXT_MAX, "%.*f+-%.*f", error < 0.095 ? 2 : 1, value,
+			 error < 0.095 ? 2 : 1, error);
+	else if (!isnan(value))
+		snprintf(text, TEXT_MAX, "%.1f", value);
 }
 
 static int metered_row__put(const struct section_rows *rows, const struct metered_row *row,
@@ -229,17 +263,24 @@ static int metered_row__put(const struct section_rows *rows, const struct metere
 {
 	const struct metrics *metrics = metrics__of(&rows->s->model);
 	bool idle = !row->name && !row->stack;
+	uint32_t together = 0;
 	struct cell *cells;
 	size_t i, k;
 
-	cells = calloc(metrics->names.nr + 4, sizeof(*cells));
+	cells = calloc(COLUMNS_OF_METRIC * metrics->names.nr + 5, sizeof(*cells));
 	if (!cells)
 		return -ENOMEM;
 	cells[0].n = idle ? CELL_NONE : table__share(row->ns, rows->sum_ns);
 	cells[1].n = row->ns;
 	cells[2].n = idle ? CELL_NONE : row->nr;
-	for (i = 0, k = 3; i < metrics->names.nr; i++, k++)
-		cells[k].d = metric_use__value(&row->uses[i], metrics->names.v[i].kind);
+	for (i = 0, k = 3; i < metrics->names.nr; i++) {
+		metric_use__text(&row->uses[i], &metrics->names.v[i], row->texts[i]);
+		cells[k++].s = row->texts[i];
+		cells[k++].d = metric_use__value(&row->uses[i], metrics->names.v[i].kind);
+		cells[k++].d = metric_use__error(&row->uses[i]);
+		together = together ?: row->uses[i].together;
+	}
+	cells[k++].n = together ?: CELL_NONE;
 	cells[k].s = name;
 	table__row(t, cells);
 	free(cells);
@@ -292,9 +333,8 @@ static int kernel_metrics__collect(struct section_rows *to)
 
 static void kernel_metrics__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f,
-		"kernels and GPU metrics: averages over the time in which each ran, whatever "
-		"else ran then%s\n",
+	fprintf(f, "kernels and GPU metrics: solved from samples of the whole GPU, with standard "
+		"errors, or unknown; kernels that cannot be told apart have one value together%s\n",
 		rows->times);
 }
 
@@ -333,7 +373,7 @@ static int path_metrics__idle(const struct session *s, metered_rows_t *rows)
 		}
 	}
 	if (!any)
-		free(rows->v[--rows->nr].uses);
+		metered_row__exit(NULL, &rows->v[--rows->nr]);
 	return 0;
 }
 
@@ -374,9 +414,9 @@ static int path_metrics__collect(struct section_rows *to)
 
 static void path_metrics__head(const struct section_rows *rows, FILE *f)
 {
-	fprintf(f, "launch paths and GPU metrics: averages over the time in which their work ran, "
-		"whatever else ran then;\n  amounts in equal parts to all work that ran%s\n",
-		rows->times);
+	fprintf(f, "launch paths and GPU metrics: the values of their kernels, by time. Power is "
+		"an average over the time in which the work ran, whatever else ran then. Amounts "
+		"go in equal parts to all work that ran%s\n", rows->times);
 }
 
 static int path_metrics__row(const struct section_rows *rows, const void *vrow, struct table *t)

@@ -47,7 +47,7 @@ for (begin, end, values), (next_begin, _, next_values) in zip(pm, pm[1:]):
     assert (values[0] + 7) % 101 == next_values[0], (values, next_values)
     assert all((values[0] + 13 * m) % 101 == values[m] for m in range(6)), values
 
-# Kernels: averages by overlap.
+# A clock is an average by overlap. Other counters are solved: see t1/counters and t0/solve.
 def overlaps(start, end):
     low, high = 0, len(pm)
     while low < high:
@@ -61,11 +61,12 @@ def overlaps(start, end):
         low += 1
 
 
+clock = next(i for i, name in sets[number_of(sets, "SM active")].items() if name == "GPC clock")
 ns, sums = collections.Counter(), collections.Counter()
 for start, end, name in works:
     for length, values in overlaps(start, end):
         ns[strings[name]] += length
-        sums[strings[name]] += length * values[1]
+        sums[strings[name]] += length * values[clock]
 tables = [next(v for k, v in json.load(open(path)).items() if k != "account")
           for path in sys.argv[2:]]
 kernels, paths, gpus = tables
@@ -73,7 +74,10 @@ assert len(kernels) == len(ns), (len(kernels), len(ns))
 for kernel in kernels:
     mangled = next(name for name in ns if kernel["name"] in name)
     want = sums[mangled] / ns[mangled]
-    assert abs(kernel["sm_active_percent"] - want) < 1e-4 * (1 + want), (kernel, want)
+    assert abs(kernel["gpc_clock_mhz"] - want) < 1e-4 * (1 + want), (kernel, want)
+    value, error = kernel["sm_active_percent"], kernel["sm_active_percent_error"]
+    assert (value is None) == (error is None), kernel
+    assert value is None or (0 <= value <= 100 and 0 < error <= 10), kernel
 
 # Energy: 200 W. The energy of kernels, of paths and of idle time adds up to it.
 nvml = rows[number_of(sets, "energy")]

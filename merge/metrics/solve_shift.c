@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "metrics/solve_system.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* The clocks: a first search in ns, then smaller steps around the best shift. */
+#define SHIFT_MOST 16000.0
+#define SHIFT_LEAST 125.0
+#define SHIFT_ROWS 6000 /* samples that the search uses */
+#define SHIFT_COLUMNS 200
+#define SHIFT_ERRORS 2.0 /* residues of neighbours are alike, so the error is larger */
+
+/* a part of the samples, which the search for the shift uses */
+struct search {
+	struct system s;
+	struct solve_of of;
+	size_t nr_used;
+	bool amounts; /* these explain the samples better than rates */
+};
+
+static bool row__has_work(const struct solve_of *of, size_t row)
+{
+	const struct metric_row *r = &of->of.rows[row];
+	const struct piece *p = of->of.pieces;
+	/* Pieces are in the order of their begins: a long one before others is not seen. */
+	size_t i = sorted_count(of->of.nr_pieces, k, p[k].begin_ns < r->end_ns);
+
+	return i && p[i - 1].end_ns > r->begin_ns;
+}
+
+/* Takes rows up to SHIFT_ROWS with work, and the pieces near them. */
+static void search__choose(struct search *f, const struct solve_of *of)
+{
+	size_t row, nr = 0, from, to;
+	const struct piece *p = of->of.pieces;
+
+	f->of = *of;
+	for (row = 0; row < of->of.nr_rows && nr < SHIFT_ROWS; row++)
+		nr += row__has_work(of, row);
+	f->nr_used = nr;
+	f->of.of.nr_rows = row;
+	if (!row)
+		return;
+	from = 0;
+	to = sorted_count(of->of.nr_pieces, i,
+			  p[i].begin_ns < of->of.rows[row - 1].end_ns + (uint64_t)SHIFT_MOST);
+	f->of.of.pieces = p + from;
+	f->of.of.nr_pieces = to - from;
+}
+
+/* *@rest: N * the sum of the logarithms of the squares that are left. Return: 0 or -ENOMEM. */
+static int search__rest(struct search *f, double shift_ns, double *rest)
+{
+	struct mixture m;
+	struct normal e = { 0 };
+	uint32_t k;
+	int err = mixture__make(&m, &f->of.of, &(struct mixture_as){ shift_ns, f->amounts, 0 }) ?:
+			  system__solve(&f->s, &m, &e);
+
+	*rest = 0;
+	for (k = 0; k < f->s.nr_sides && !err; k++)
+		if (e.squares[k] > 0)
+			*rest += f->nr_used * log(normal__rest(&e, k) + 1e-9 * e.squares[k]);
+	normal__exit(&e);
+	mixture__exit(&m);
+	return err;
+}
+
+/*
+ * Finds the shift of the works' times that explains the samples best. Return: 0 or -ENOMEM.
+ */
+int system__find_shift(struct system *s)
+{
+	struct search f = { 0 };
+	double best = 0, rest = 0, least, step, at[2], bend;
+	int err, i;
+
+	search__choose(&f, s->of);
+	err = system__init(&f.s, &f.of) ?: system__choose_columns(&f.s, SHIFT_COLUMNS);
+	if (err || f.nr_used < 4 * f.s.nr_columns || !f.s.nr_sides)
+		goto out;
+	err = search__rest(&f, 0, &least);
+	f.amounts = true;
+	err = err ?: search__rest(&f, 0, &rest);
+	f.amounts = rest < least;
+	least = fmin(rest, least);
+	for (step = SHIFT_MOST; step >= SHIFT_LEAST && !err; step /= 2) {
+		double around = best;
+
+		for (i = -1; i <= 1 && !err; i += 2) {
+			err = search__rest(&f, around + i * step, &rest);
+			if (!err && rest < least) {
+				least = rest;
+				best = around + i * step;
+			}
+		}
+	}
+	step = 4 * SHIFT_LEAST;
+	for (i = 0; i < 2 && !err; i++)
+		err = search__rest(&f, best + (i ? step : -step), &at[i]);
+	if (err)
+		goto out;
+	bend = (at[0] + at[1] - 2 * least) / (step * step);
+	s->shift_ns = best;
+	s->shift_error_ns =
+		bend > 0 ? fmin(SHIFT_ERRORS * sqrt(2 / bend) + SHIFT_LEAST, SHIFT_UNKNOWN) :
+			   SHIFT_UNKNOWN;
+out:
+	system__exit(&f.s);
+	return err;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* solve_system.h - the equations of solve.c, one for each sample that is used */
+#ifndef MERGE_SOLVE_SYSTEM_H
+#define MERGE_SOLVE_SYSTEM_H
+
+#include "metrics/mixture.h"
+#include "metrics/normal.h"
+#include "metrics/solve.h"
+
+#define SHIFT_UNKNOWN 2000.0 /* ns, the error of a shift that was not found */
+
+struct system {
+	const struct solve_of *of;
+	uint32_t nr_sides;
+	uint32_t *sides; /* for each right side: its metric */
+	double *limits; /* for each right side: a larger error is too large */
+	double *most; /* for each right side: no value is larger */
+	uint32_t *columns; /* for each kind, and for idle time: its column */
+	uint32_t nr_columns;
+	uint32_t *groups; /* for each column: its group, which is one of its columns */
+	double *weights; /* for each column: the time of its kinds, in samples */
+	double *fewer; /* for each column: how many times fewer samples count as
+					 * independent than it has; at least 1 */
+	bool *left_out; /* for each row */
+	double shift_ns, shift_error_ns;
+
+	/* scratch memory: a sum for each column, and the columns of one row */
+	double *sums;
+	double *shares;
+	uint32_t *used;
+	double *y;
+};
+
+/* Return: 0 or -ENOMEM; system__exit() in either case. */
+int system__init(struct system *s, const struct solve_of *of);
+void system__exit(struct system *s);
+
+/*
+ * Gives the @most kinds with the most time a column each, all others one, and idle time one.
+ * Return: 0 or -ENOMEM.
+ */
+int system__choose_columns(struct system *s, uint32_t most);
+
+/* Makes and solves the equations of all rows. Return: 0 or -ENOMEM; call normal__exit() anyway. */
+int system__solve(struct system *s, const struct mixture *m, struct normal *e);
+
+/* Sums the parts of a row by column, in s->used and s->shares. Return: how many columns it has. */
+uint32_t system__row(struct system *s, const struct mixture *m, size_t row);
+
+/* Return: the value that a solution gives the last row that system__row() was called for. */
+double system__value(const struct system *s, const struct normal *e, uint32_t side, uint32_t nr);
+
+size_t system__count_used(const struct system *s);
+
+static inline const float *system__samples(const struct system *s, size_t row)
+{
+	return s->of->values + row * s->of->nr_metrics;
+}
+
+/* Leaves out rows that no solution explains. Return: 0 or -ENOMEM. */
+int system__leave_out_spoilt(struct system *s, size_t *nr_spoilt);
+
+/* solve_shift.c: finds the shift of the works' times that explains the samples best. */
+int system__find_shift(struct system *s);
+
+/* solve_groups.c: sets the weights of columns; puts columns into groups. Return: 0 or -ENOMEM. */
+void system__count_samples(struct system *s, const struct mixture *m);
+int system__group(struct system *s, const struct normal *e);
+
+/* Return: the usual residue of a metric, with @nr_rows samples. */
+double normal__usual_rest(const struct normal *e, uint32_t side, size_t nr_rows);
+
+/* Compares two numbers of type double, for qsort(). */
+int double__cmp(const void *a, const void *b);
+
+#endif /* MERGE_SOLVE_SYSTEM_H */

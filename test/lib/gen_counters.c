@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * gen_counters FILE - a recording of 3 s with samples of a GPU's counters, whose truth is known
+ *
+ * Kernels: "wide" has two shapes with other values, "narrow" uses no tensor core, "first" and
+ * "second" always follow each other at once, "once" ran for 2 us. There is a copy, too. Prints the
+ * truth, a line KERNEL TENSOR DRAM NS for each kernel, with means over its shapes.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gen.h"
+
+#define START_NS 1000ull /* of gen__header() */
+#define ROW_NS 1000000
+#define NR_ROWS 3000
+#define PROC 1
+#define PID 100
+#define DRIVER 1
+#define CBID_LAUNCH 307
+#define SET 1
+#define NR_METRICS 3
+
+enum kind { WIDE_LARGE, WIDE_SMALL, NARROW, FIRST, SECOND, ONCE, COPY, NR_KINDS };
+
+static const struct {
+	const char *name;
+	double ns, tensor, dram;
+	uint32_t path;
+} kinds[NR_KINDS] = {
+	{ "wide", 300000, 80, 20, 1 },	{ "wide", 90000, 15, 30, 1 },
+	{ "narrow", 120000, 0, 60, 2 }, { "first", 6000, 90, 10, 3 },
+	{ "second", 4000, 10, 50, 3 },	{ "once", 2000, 50, 50, 2 },
+	{ "", 200000, 0, 40, 2 },
+};
+
+static float rows[NR_ROWS][NR_METRICS];
+static double total_ns[NR_KINDS];
+
+/* Return: a number from 0 to 1, of a fixed sequence. */
+static double chance(void)
+{
+	static uint64_t state = 1;
+
+	state = state * 6364136223846793005ull + 1442695040888963407ull;
+	return (state >> 11) * 0x1p-53;
+}
+
+static void add_names(struct gen *g)
+{
+	uint32_t i;
+
+	gen__string(g, 1, "cuLaunchKernel");
+	gen__api(g, DRIVER, CBID_LAUNCH, 1);
+	gen__string(g, 2, "Simulated GPU");
+	gen__device(g, 0, 2, "0123456789abcde");
+	gen__stream(g, 1, 0, 1, 7);
+	for (i = 0; i < COPY; i++) {
+		struct xpu_shape shape = { .grid = { i + 1, 1, 1 }, .block = { 128, 1, 1 } };
+
+		gen__string(g, 10 + i, kinds[i].name);
+		gen__shape(g, 10 + i, &shape);
+	}
+}
+
+/* Adds a piece of work that begins at @at, in ns since the first row. */
+static void add_work(struct gen *g, struct gen *batch, enum kind kind, double at)
+{
+	static uint32_t id;
+	double ns = floor(kinds[kind].ns * (0.97 + 0.06 * chance()));
+	uint64_t begin = START_NS + floor(at);
+	size_t row;
+
+	gen__launch(g, begin, ++id, kinds[kind].path, 1);
+	if (kind == COPY)
+		gen__memcpy(batch, 0, begin, ns, id, 1, 1000, 1);
+	else
+		gen__kernel(batch, 0, begin, ns, id, 10 + kind, 1);
+	total_ns[kind] += ns;
+	for (row = at / ROW_NS; row < NR_ROWS && row * ROW_NS < at + ns; row++) {
+		double part = fmin((row + 1) * ROW_NS, at + ns) - fmax(row * ROW_NS, at);
+
+		rows[row][0] += kinds[kind].tensor * part / ROW_NS;
+		rows[row][1] += kinds[kind].dram * part / ROW_NS;
+	}
+}
+
+static void add_works(struct gen *g, struct gen *batch)
+{
+	double at = 5e6;
+	bool once = true;
+
+	while (at < (NR_ROWS - 5.0) * ROW_NS) {
+		enum kind kind = chance() < 0.1 ? COPY : FIRST * chance();
+
+		if (kind == WIDE_LARGE && chance() < 0.5)
+			kind = FIRST;
+		if (once && at > 1e9) {
+			kind = ONCE;
+			once = false;
+		}
+		add_work(g, batch, kind, floor(at));
+		at = floor(at) + 1.04 * kinds[kind].ns;
+		if (kind == FIRST) {
+			add_work(g, batch, SECOND, at);
+			at += 1.04 * kinds[SECOND].ns;
+		}
+		at += chance() * 100000;
+	}
+}
+
+static void add_rows(struct gen *g)
+{
+	size_t row;
+
+	gen__metric(g, SET, 0, XPU_METRIC_MEAN, "0123456789abcde", "tensor", "%");
+	gen__metric(g, SET, 1, XPU_METRIC_MEAN, "0123456789abcde", "DRAM read", "%");
+	gen__metric(g, SET, 2, XPU_METRIC_MEAN, "0123456789abcde", "clock", "MHz");
+	for (row = 0; row < NR_ROWS; row++) {
+		rows[row][0] = fmax(rows[row][0] + 0.4 * (chance() - 0.5), 0);
+		rows[row][1] += 0.4 * chance();
+		rows[row][2] = 1500;
+		gen__metrics(g, SET, START_NS + row * ROW_NS, ROW_NS, NR_METRICS, rows[row]);
+	}
+	gen__metrics_end(g, SET, 0, NR_ROWS, 0);
+}
+
+int main(int argc, char **argv)
+{
+	struct gen g = { 0 }, batch = { 0 };
+	uint32_t path, i;
+
+	if (argc != 2)
+		return 2;
+	gen__header(&g);
+	gen__process(&g, XPU_MISC_PROCESS_ROOT, START_NS, PROC, PID, 0, "app");
+	gen__thread(&g, 1, PROC, PID);
+	gen__mmap(&g, START_NS, PID, 0x1000, 0x10000, 0, "/nowhere/app", NULL, 0);
+	for (path = 1; path <= 3; path++) {
+		const uint64_t frames[] = { 0x1000 * path, 0x100 };
+
+		gen__callchain(&g, 0, START_NS, path, PROC, DRIVER, CBID_LAUNCH, frames, 2);
+	}
+	gen__batch_begin(&g, START_NS, PROC, PID);
+	add_names(&g);
+	gen__batch_end(&g);
+	add_works(&g, &batch);
+	gen__batch_begin(&g, START_NS + NR_ROWS * (uint64_t)ROW_NS, PROC, PID);
+	gen__bytes(&g, batch.v, batch.nr);
+	gen__batch_end(&g);
+	add_rows(&g);
+	gen__end(&g, START_NS + NR_ROWS * (uint64_t)ROW_NS, 0);
+	for (i = WIDE_SMALL; i < COPY; i++) {
+		uint32_t from = i == WIDE_SMALL ? WIDE_LARGE : i, k;
+		double ns = 0, tensor = 0, dram = 0;
+
+		for (k = from; k <= i; k++) {
+			ns += total_ns[k];
+			tensor += total_ns[k] * kinds[k].tensor;
+			dram += total_ns[k] * kinds[k].dram;
+		}
+		printf("%s %.3f %.3f %.0f\n", kinds[i].name, tensor / ns, dram / ns, ns);
+	}
+	i = gen__save(&g, argv[1]);
+	gen__free(&g);
+	gen__free(&batch);
+	return i != 0;
+}

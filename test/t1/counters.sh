@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Counters of kernels and call paths are solved from samples of the whole GPU: the values are as
+# near to the truth as their errors say. Kernels that always come together have one value. A value
+# that the samples do not tell is unknown.
+. "$XPU_SRC/test/lib/tap.sh"
+command -v python3 >/dev/null || skip_all "python3 is missing"
+
+"$XPU_BUILD/gen_counters" c.data >truth
+for t in kernel path gpu; do
+	xpumerge -i c.data --json --table ${t}_metrics 2>/dev/null >$t.json
+done
+cat >check.py <<'END'
+import json, sys
+truth = {l.split()[0]: [float(x) for x in l.split()[1:]] for l in open("truth")}
+tables = {t: json.load(open(t + ".json"))[t + "_metrics"] for t in ("kernel", "path", "gpu")}
+rows = {r["name"]: r for r in tables["kernel"]}
+keys = "tensor_percent", "dram_read_percent"
+def near(row, want):
+    return all(row[k] is not None and abs(row[k] - w) < 3 * row[k + "_error"] + 0.05
+               and row[k + "_error"] < 3 for k, w in zip(keys, want))
+def show(*what):
+    print("#", *what, file=sys.stderr)
+for name in "wide", "narrow":
+    print(name, near(rows[name], truth[name]), rows[name]["together"])
+    show(name, truth[name], [(rows[name][k], rows[name][k + "_error"]) for k in keys])
+pair = [rows[n] for n in ("first", "second")]
+a, b = truth["first"], truth["second"]
+both = [(x * a[2] + y * b[2]) / (a[2] + b[2]) for x, y in zip(a[:2], b[:2])]
+print("pair", near(pair[0], both), all(pair[0][k] == pair[1][k] for k in keys),
+      pair[0]["together"] == pair[1]["together"] != None)
+show("pair", both, [(pair[0][k], pair[0][k + "_error"]) for k in keys])
+print("once", [rows["once"][k] for k in keys], [rows["once"][k + "_error"] for k in keys])
+paths = sorted(tables["path"], key=lambda r: r["path"])
+wide = next(r for r in paths if r["instances"] == rows["wide"]["instances"])
+print("path", all(abs(wide[k] - rows["wide"][k]) < 1e-6 for k in keys), wide["together"])
+gpu = {r["metric"]: r for r in tables["gpu"]}
+print("check", all(abs(gpu[m]["solved"] - gpu[m]["average"]) < 0.01 * gpu[m]["average"] and
+                   gpu[m]["residue"] < 1 for m in ("tensor", "DRAM read")), gpu["clock"]["solved"])
+show({m: (gpu[m]["average"], gpu[m]["solved"], gpu[m]["residue"]) for m in gpu})
+print("clock", rows["wide"]["clock_mhz"], "clock_mhz_error" in rows["wide"])
+END
+python3 check.py >verdict 2>errors
+diag "$(cat truth errors)"
+is "$(sed -n 1p verdict)" "wide True None" \
+	"a kernel of two shapes has their mean, within three errors"
+is "$(sed -n 2p verdict)" "narrow True None" \
+	"a kernel that uses no tensor core has 0, within three errors"
+is "$(sed -n 3p verdict)" "pair True True True" \
+	"two kernels that always come together have their common value, and one number"
+is "$(sed -n 4p verdict)" "once [None, None] [None, None]" "a kernel of 2 us has no value"
+is "$(sed -n 5p verdict)" "path True None" "a call path has the values of its kernels"
+is "$(sed -n 6p verdict)" "check True None" "the values add up to the samples"
+is "$(sed -n 7p verdict)" "clock 1500 False" "a clock is an average, and has no error"
+xpumerge -i c.data --table kernel_metrics 2>/dev/null >text
+like "$(grep narrow text)" '^ +[0-9.]+ .* 0\.[0-9]+\+-[0-9.]+ +[56][0-9.]+\+-[0-9.]+ +narrow$' \
+	"people see values with their errors"
+like "$(grep once text)" 'unknown +unknown +once$' "people see that a value is unknown"
+like "$(grep -c 'solved from samples' text)" '^1$' "the table says that its values are solved"
+xpumerge -i c.data -o c.html 2>/dev/null
+like "$(grep -c 'tensor [0-9.]*+-[0-9.]* %' c.html)" '^[1-9]' \
+	"the page has values with their errors"
+done_testing
