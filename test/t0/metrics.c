@@ -90,9 +90,10 @@ static void define(struct metrics *m, uint16_t index, uint32_t kind, const char 
 
 	*rec = (struct xpu_record_metric){
 		.set = 1, .index = index, .kind = kind, .name_bytes = strlen(name) + 1,
-		.unit_bytes = 1,
+		.unit_bytes = 2,
 	};
 	strcpy(rec->data, name);
+	strcpy(rec->data + rec->name_bytes, "W");	/* a state of the GPU: it is not solved */
 	if (metrics__define(m, 0, rec))
 		abort();
 }
@@ -255,7 +256,7 @@ int main(void)
 
 	metrics__init(&m, &strings);
 	define(&m, 0, XPU_METRIC_MEAN, "DRAM read");
-	is_str(m.names.v[0].key, "dram_read", "a metric's name becomes its key");
+	is_str(m.names.v[0].key, "dram_read_w", "a metric's name becomes its key");
 	refuse(&m, &like, "an index that leaves a gap");
 	like.index = 0;
 	refuse(&m, &like, "the same index again");
