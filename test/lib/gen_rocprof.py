@@ -177,7 +177,7 @@ def process(pid):
     counted = [{"thread_id": r["thread_id"], "records": [],
                 "dispatch_data": {k: v for k, v in r.items() if k not in ("thread_id", "kind")}}
                for r in dispatches]
-    for i in range(opts["counters"]):
+    for i in range(opts["counters"] if counted else 0):
         counted[i % len(counted)]["records"].append({"counter_id": {"handle": i}, "value": 1.5})
     symbols = [{"kernel_id": 10 + i, "code_object_id": 1, "kernel_name": k}
                if opts["names"] == "kernel" else
