@@ -168,5 +168,6 @@ int main(int argc, char **argv)
 		printf("%.0f ns of the thread, %.0f ns of the process\n",
 		       own / (nr_threads * nr_launches),
 		       (cpu_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / (nr_threads * nr_launches));
+	free(threads);
 	return 0;
 }
