@@ -25,12 +25,18 @@ struct hole {
 
 typedef ARRAY(struct hole) holes_t;
 
+/* sums of the time in holes */
+struct missing {
+	uint64_t ns, nr;
+};
+
 struct page_events {
 	struct session_sink sink;
 	struct timeline *t;
 	ARRAY(struct spent) spent;
 	holes_t holes;			/* in order of time, apart from each other */
 	uint64_t nr_left_out;
+	ARRAY(struct missing) missing;	/* by aggregate */
 };
 
 /* ---- which events are kept ------------------------------------------------------------------ */
@@ -61,6 +67,30 @@ static bool leaves_out(struct page_events *e, uint64_t from_ns, uint64_t end_ns)
 	hole->nr++;
 	e->nr_left_out++;
 	return true;
+}
+
+/* Adds time that is left out to the sums of its aggregate. Return: 0 or -ENOMEM. */
+static int page_events__miss(struct page_events *e, uint32_t aggregate, uint64_t ns, uint64_t nr)
+{
+	int err = 0;
+
+	while (!err && e->missing.nr <= aggregate)
+		err = array_push(&e->missing, (struct missing){ 0 });
+	if (err)
+		return err;
+	e->missing.v[aggregate].ns += ns;
+	e->missing.v[aggregate].nr += nr;
+	return 0;
+}
+
+static int page_events__miss_device(struct page_events *e, const struct device_event *d)
+{
+	return page_events__miss(e, d->aggregate, d->end_ns - d->start_ns, !d->began_before);
+}
+
+static int page_events__miss_spent(struct page_events *e, const struct spent *s)
+{
+	return page_events__miss(e, s->aggregate, s->ns, s->nr);
 }
 
 static size_t nr_events(const struct page_events *e)
@@ -173,16 +203,21 @@ static int holes__dig(struct page_events *e)
 	return err;
 }
 
-#define KEEP(e, list, from, end)						\
+/* Drops the events of a list that begin in holes. @miss: what is done with each; sets @err */
+#define KEEP(e, list, from, end, miss)						\
 	do {									\
 		size_t keep_at, keep_nr = 0;					\
 										\
-		for (keep_at = 0; keep_at < (list)->nr; keep_at++)		\
+		for (keep_at = 0; keep_at < (list)->nr && !err; keep_at++)	\
 			if (!leaves_out(e, (list)->v[keep_at].from,		\
 					(list)->v[keep_at].end))		\
 				(list)->v[keep_nr++] = (list)->v[keep_at];	\
+			else							\
+				err = miss(e, &(list)->v[keep_at]);		\
 		(list)->nr = keep_nr;						\
 	} while (0)
+
+#define MISS_NOTHING(e, event)	0
 
 /* Leaves out the events of dense stretches if there are too many events. Return: 0 or -ENOMEM. */
 static int page_events__thin(struct page_events *e, size_t most)
@@ -194,11 +229,11 @@ static int page_events__thin(struct page_events *e, size_t most)
 	err = holes__dig(e);
 	if (err)
 		return err;
-	KEEP(e, &e->t->host, time_ns, time_ns);
-	KEEP(e, &e->t->device, start_ns, end_ns);
-	KEEP(e, &e->t->slices, start_ns, end_ns);
-	KEEP(e, &e->spent, from_ns, to_ns);
-	return 0;
+	KEEP(e, &e->t->host, time_ns, time_ns, MISS_NOTHING);
+	KEEP(e, &e->t->device, start_ns, end_ns, page_events__miss_device);
+	KEEP(e, &e->t->slices, start_ns, end_ns, MISS_NOTHING);
+	KEEP(e, &e->spent, from_ns, to_ns, page_events__miss_spent);
+	return err;
 }
 
 /* ---- the sink ------------------------------------------------------------------------------- */
@@ -217,8 +252,9 @@ static int page_events__work(void *ctx, const struct model *m, uint64_t key, con
 {
 	struct page_events *e = ctx;
 
-	return w->start_ns && leaves_out(e, w->start_ns, w->start_ns + w->duration_ns) ? 0 :
-	       e->t->sink.work(e->t->sink.ctx, m, key, w, l, made, first) ?:
+	if (w->start_ns && leaves_out(e, w->start_ns, w->start_ns + w->duration_ns))
+		return page_events__miss(e, w->aggregate, w->duration_ns, !w->began_before);
+	return e->t->sink.work(e->t->sink.ctx, m, key, w, l, made, first) ?:
 	       page_events__thin(e, MOST_EVENTS);
 }
 
@@ -235,7 +271,7 @@ static int page_events__spent(void *ctx, const struct model *m, const struct spe
 	struct page_events *e = ctx;
 
 	(void)m;
-	return leaves_out(e, spent->from_ns, spent->to_ns) ? 0 :
+	return leaves_out(e, spent->from_ns, spent->to_ns) ? page_events__miss_spent(e, spent) :
 	       array_push(&e->spent, *spent) ?: page_events__thin(e, MOST_EVENTS);
 }
 
@@ -269,6 +305,7 @@ void page_events__free(void *events)
 	timeline__free(e->t);
 	array_free(&e->spent);
 	array_free(&e->holes);
+	array_free(&e->missing);
 	free(e);
 }
 
@@ -736,6 +773,27 @@ static void put_holes(struct events_writer *w)
 	json_out__close(j, ']');
 }
 
+/* Prints, for each aggregate with events in holes, its cell and the sums of these events. */
+static void put_missing(struct events_writer *w)
+{
+	struct json_out *j = &w->json;
+	size_t i;
+
+	page__open_array(j, "missing");
+	for (i = 0; i < w->e->missing.nr; i++) {
+		const struct missing *missing = &w->e->missing.v[i];
+
+		if (!missing->ns && !missing->nr)
+			continue;
+		json_out__open(j, '[');
+		json_out__u64(j, w->cell_of[i]);
+		json_out__u64(j, missing->ns);
+		json_out__u64(j, missing->nr);
+		json_out__close(j, ']');
+	}
+	json_out__close(j, ']');
+}
+
 /* Calls come first, because they number the launches. */
 static int write_tracks(struct events_writer *w)
 {
@@ -752,6 +810,7 @@ static int write_tracks(struct events_writer *w)
 	json_out__close(j, ']');
 	put_calls(w);
 	put_holes(w);
+	put_missing(w);
 	json_out__close(j, '}');
 	json_out__flush(j);
 	return err;

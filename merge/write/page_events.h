@@ -13,7 +13,8 @@
  *	  "calls": { "name": [ index in names ], "node": [ index in nodes, or -1 ],
  *		     "path": [ frames of calls whose node is -1, separated by ";" ] },
  *	  "kept": N, "left_out": N, "untimed": N,
- *	  "holes": [ [ from_ns, to_ns, ns of the end of the last event from there, N events ] ] }
+ *	  "holes": [ [ from_ns, to_ns, ns of the end of the last event from there, N events ] ],
+ *	  "missing": [ [ cell, ns, number: of its events in holes ] ] }
  *
  * Each track has "nr", the number of its events, in the order of their begins, and "bytes": the
  * length of each of its columns. The columns follow the text, track by track. A column is an array

@@ -264,6 +264,35 @@ async function testAddresses() {
 	}
 }
 
+/* Of too many events, dense stretches have only sums, and the page says so. */
+async function testBound() {
+	const page = await withEvents("many.html#unit=ns&events=1");
+	const { from_ns: from, bin_ns: width, nr } = await page.$eval("#xpu-data", e =>
+		JSON.parse(e.textContent).times);
+	const [, kept, all] = /^([\d,]+) of ([\d,]+) events/.exec(
+		await page.textContent("#lanes-words")).map(number);
+
+	is(all, 2 * 1400000, "each launch and each kernel is an event");
+	ok(kept <= 2500000 && kept > 2300000, "the page has 2.5 million of them", kept);
+	let exact = 0, rounded = 0;
+
+	for (let k = 0; k < 40; k++) {
+		const begin = from + Math.floor((k + .3) * nr * width / 40);
+
+		await page.evaluate(hash => { globalThis.location.hash = hash; },
+			`unit=ns&events=1&span=${begin}..${begin + 2000}`);
+		await settle(page);
+		if (/whole steps/.test(await page.textContent("#stretch-words")))
+			rounded++;
+		else
+			exact++;
+	}
+	ok(exact > 0 && rounded > 0, "sums of a stretch say whether they are exact",
+	   `${exact} ${rounded}`);
+	is(page.complaints.join("; "), "", "many events: no complaints");
+	await page.context().close();
+}
+
 async function testLooks() {
 	for (const [name, options] of [
 		["1400", {}], ["1000", { viewport: { width: 1000, height: 700 } }],
@@ -287,5 +316,6 @@ run(async () => {
 	await testMoving();
 	await testChoosing();
 	await testAddresses();
+	await testBound();
 	await testLooks();
 });

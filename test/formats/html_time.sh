@@ -20,5 +20,8 @@ for part in 1.004217s-1.004391s 1.0051s-1.0072s; do
 	"$merge" app.data --from "${part%-*}" --to "${part#*-}" -f folded --unit ns \
 		-o "$part.folded" 2>/dev/null
 done
+# More events than a page has.
+"$gen" --launches 1400000 --paths 40 --threads 2 --streams 2 --blocks 262144 -o many.data
+"$merge" many.data -o many.html 2>/dev/null
 
 exec node "$XPU_SRC/test/formats/html_time.js"

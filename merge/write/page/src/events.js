@@ -219,6 +219,10 @@ function findPartial() {
 	const all = sumEvents(-Infinity, Infinity), ofBins = new Float64Array(cells.nr);
 	const { first, ns } = times;
 
+	for (const [c, time, number] of events.missing) {
+		all.ns[c] += time;
+		all.nr[c] += number;
+	}
 	for (let c = 0; c < cells.nr; c++)
 		for (let k = first[c]; k < first[c + 1]; k++)
 			ofBins[c] += ns[k];
