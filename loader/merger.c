@@ -127,6 +127,15 @@ static bool run_tool(const struct options *opts, const char *output, uint32_t wi
 	return false;
 }
 
+size_t merger__nr_results(const struct options *opts)
+{
+	size_t nr = 0;
+
+	while (merged_output(opts, nr))
+		nr++;
+	return nr;
+}
+
 bool merger__wanted(const struct options *opts)
 {
 	return merged_output(opts, 0);

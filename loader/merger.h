@@ -4,9 +4,13 @@
 #define XPU_LOADER_MERGER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct options;
+
+/* Return: the number of results to make, of each window. */
+size_t merger__nr_results(const struct options *opts);
 
 /* Return: whether there are results to make. */
 bool merger__wanted(const struct options *opts);

@@ -531,6 +531,7 @@ static int set_verbose(void *target, const struct cmdline_given *given)
 /* ---- the options ----------------------------------------------------------------------------- */
 
 static const char *const call_graph_names[] = { "auto", "fp", "dwarf", NULL };
+static const char *const names_names[] = { "end", "all", "later", NULL };
 static const char *const python_names[] = { "on", "off", "only", NULL };
 static const char *const nvtx_names[] = { "on", "off", NULL };
 static const char *const api_names[] = { "all", NULL };
@@ -600,6 +601,10 @@ static const struct cmdline_option rows[] = {
 	{ "python", 0, "HOW", CMDLINE_WORD(python), .names = python_names,
 	  .help = "show Python functions in call paths: on (default), off, or\n"
 		  "only (no native functions)" },
+	{ "names", 0, "WHEN", CMDLINE_WORD(names), .names = names_names,
+	  .help = "add the names of functions and lines to the recording when\n"
+		  "it ends: for a second at most (end) or however long it takes\n"
+		  "(all); or leave them to xpumerge (later, the default)" },
 
 	{ "no-children", CMDLINE_FLAG(no_children),
 	  .heading = "Where and when:",

@@ -17,6 +17,7 @@
 #include "datafile.h"
 #include "human.h"
 #include "merger.h"
+#include "namer.h"
 #include "target/keeper.h"
 #include "base/msg.h"
 #include "options.h"
@@ -481,6 +482,8 @@ int recording__finish(struct recording *r)
 		err = -EIO;
 	if (r->splitter)
 		report.splitter = *splitter__stats(r->splitter);
+	if (!err && namer__wanted(r->opts))
+		namer__run(r->opts, &r->file, &report.file_bytes, r->nice, is_interrupted, r);
 	recorder__stats(r->recorder, &report.stats);
 	whole = report__print(&report);
 	if (err || report.stats.nr_errors)
@@ -530,6 +533,7 @@ int recording__whole(struct options *opts, int *wait_status)
 	int status = recording__start(&r);
 
 	if (!status) {
+		r.nice = getpriority(PRIO_PROCESS, 0);
 		setpriority(PRIO_PROCESS, syscall(SYS_gettid), NICE);
 		recording__run(&r);
 		status = recording__finish(&r);

@@ -42,6 +42,7 @@ struct recording {
 	int *pid_fds;			/* PROBES_PID: for each of opts->pids; -1: it has ended */
 	size_t nr_running;		/* PROBES_PID: how many of opts->pids still run */
 	bool stop;			/* attached: a signal ends the recording */
+	int nice;			/* before xpuload raises its priority */
 	bool told_disk;
 	uint64_t nr_not_followed;	/* number of processes that could not be attached to */
 	uint64_t nr_unreached;		/* number of launches of processes that could not connect */

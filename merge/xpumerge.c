@@ -21,6 +21,7 @@
 #include "model/feature.h"
 #include "write/diff.h"
 #include "import/importer.h"
+#include "names_command.h"
 #include "now.h"
 #include "options.h"
 #include "write/output.h"
@@ -824,6 +825,8 @@ int main(int argc, char **argv)
 		return split_command(argc - 1, argv + 1);
 	if (argc > 1 && !strcmp(argv[1], "top"))
 		return top_command(argc - 1, argv + 1);
+	if (argc > 1 && !strcmp(argv[1], "names"))
+		return names_command(argc - 1, argv + 1);
 	err = parse(&o, argc, argv, 0, &copy);
 	if (err)
 		ret = err > 0 && !fflush(stdout) ? EXIT_OK : EXIT_BAD;

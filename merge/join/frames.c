@@ -125,7 +125,7 @@ int frames__run(struct callchains *callchains, const struct found *found, struct
 	callchains__next(callchains);
 	for (i = found->first_chain; i < m->chains.nr && !err; i++) {
 		if (callchains->keeper && name_keeper__is_over(callchains->keeper)) {
-			callchains->keeper->nr_skipped += m->chains.nr - i;
+			callchains->keeper->nr_left += m->chains.nr - i;
 			break;
 		}
 		if (callchains->keeper)

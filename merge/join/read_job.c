@@ -426,7 +426,10 @@ static int unwind_record(void *ctx, const struct record_iter *it, const struct x
 
 	if (rec->type != XPU_RECORD_STACK)
 		return 0;
-	return name_keeper__is_over(p->keeper) ? 1 : stream_record(ctx, it, rec);
+	if (!name_keeper__is_over(p->keeper))
+		return stream_record(ctx, it, rec);
+	p->keeper->nr_left++;
+	return 1;
 }
 
 /*

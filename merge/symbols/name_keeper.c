@@ -179,6 +179,8 @@ int name_keeper__look_up_lines(struct name_keeper *k, struct srclines *s)
 	for (i = 0; i < k->places.nr && !err && !name_keeper__is_over(k); i++)
 		if (k->places.v[i].pending)
 			err = name_keeper__lines(k, s, &k->places.v[i]);
+	for (; i < k->places.nr; i++)
+		k->nr_left += k->places.v[i].pending;
 	return err;
 }
 

@@ -44,7 +44,8 @@ struct name_keeper {
 	ARRAY(struct recorded_line) lines;
 	uint64_t bytes;			/* of the records, RECORDED_NAMES_MAX at most */
 	uint64_t nr_places, nr_cut;	/* places and stacks: all, and beyond RECORDED_NAMES_MAX */
-	uint64_t nr_skipped;		/* call paths that were not looked up in time */
+	uint64_t nr_left;		/* call paths and source lines that were not looked up in
+					 * time */
 	int err;			/* the first error of write() */
 	uint64_t flushed_ns;		/* when records were last written */
 	ARRAY(uint8_t) data;

@@ -82,7 +82,7 @@ static int look_up(const struct reader *r, const struct session_opts *opts, stru
 	msgs__move(msgs, &s.msgs);
 	*result = (struct names_result){
 		.nr_places = k.nr_places - k.nr_cut, .nr_cut = k.nr_cut,
-		.nr_skipped = k.nr_skipped, .bytes = out->bytes,
+		.nr_left = k.nr_left, .bytes = out->bytes,
 	};
 	name_keeper__exit(&k);
 	session__exit(&s);

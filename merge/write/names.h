@@ -11,7 +11,8 @@
 struct names_result {
 	uint64_t nr_places;		/* places and stacks that were added */
 	uint64_t nr_cut;		/* those that the limit of RECORDED_NAMES_MAX left out */
-	uint64_t nr_skipped;		/* call paths that were not looked up in time */
+	uint64_t nr_left;		/* call paths and source lines that were not looked up in
+					 * time */
 	uint64_t bytes;			/* by which the file grows */
 };
 

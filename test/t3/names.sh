@@ -66,7 +66,7 @@ same_all() {
 }
 
 build 3 || skip_all "the compiler makes no such library"
-"$XPULOAD" -q --cpu-only -F 999 -o a.data ./burn
+"$XPULOAD" -q --cpu-only -F 999 --names=later -o a.data ./burn
 is $? 0 "a program is recorded"
 xpumerge a.data -o named.data 2>log
 is "$?$(cat log)" 0 "xpumerge -o named.data adds the names"
@@ -128,4 +128,83 @@ ok $? "with its names"
 xpumerge a.data named.data -o two.data 2>log
 is "$?" 2 "two recordings are refused"
 like "$(cat log)" 'adds names to one recording' "with a message"
+
+# ---- xpuload --names
+
+# A copy of xpuload that runs ./fake/names in place of "xpumerge names MS FILE".
+mkdir fake
+cp "$XPULOAD" fake/xpuload
+ln -s "$(dirname "$XPULOAD")"/libxpushim.so fake/
+cat >fake/xpumerge <<END
+#!/bin/sh
+real=$XPUMERGE
+. $PWD/fake/names
+END
+chmod +x fake/xpumerge
+record() {	# record NAME OPTION...: makes NAME.data with that copy; log has its messages
+	name=$1
+	shift
+	fake/xpuload --cpu-only -F 999 -o "$name.data" "$@" ./burn 2>log
+}
+
+"$XPULOAD" -q --cpu-only -F 999 --names=all -o end.data ./burn
+is $? 0 "--names=all: a program is recorded"
+xpumerge end.data -o more.data
+cmp end.data more.data
+ok $? "no name is missing"
+all before end.data
+mv libburn.so burn elsewhere/
+all after end.data
+same_all before after
+ok $? "without the files: all formats are the same"
+cp elsewhere/* .
+"$XPULOAD" -q --cpu-only --names=later -o later.data ./burn
+xpumerge dump later.data | grep -c ' NAMES ' >out
+is "$(cat out)" 0 "--names=later: the recording has no names"
+"$XPULOAD" -q --cpu-only --names=end -o soon.data ./burn 2>log
+xpumerge soon.data -f folded >out 2>log
+is $? 0 "--names=end: the recording is whole"
+
+# shellcheck disable=SC2016 # the script expands these
+echo '"$real" "$@" >names.out; head -c -100 names.out; kill -9 $$' >fake/names
+record killed --names=all
+like "$(cat log)" 'xpumerge names, .* was ended by signal 9' "a killed child: a message says so"
+xpumerge killed.data -f folded >out 2>log
+is "$?$(grep -c 'cut\|damaged' log)" 00 "the recording is whole"
+
+# shellcheck disable=SC2016 # the script expands these
+echo 'trap "kill \$!; exec \$real names 1 $3" INT; : >waits; sleep 60 & wait' >fake/names
+setsid env --default-signal=INT fake/xpuload -q --cpu-only --names=all -o int.data ./burn 2>log &
+pid=$!
+i=0
+until [ -e waits ] || [ $i -ge 600 ]; do
+	sleep 0.1
+	i=$((i + 1))
+done
+kill -INT $pid
+wait $pid
+is $? 0 "Ctrl-C ends the look-up, not the recording"
+xpumerge int.data -f folded >out 2>log
+is "$?$(grep -c 'cut\|damaged' log)" 00 "the recording is whole"
+
+# shellcheck disable=SC2016 # the script expands these
+echo '"$real" names 0 "$3" >names.out; for i in $(seq 2000); do cat names.out; done' >fake/names
+mkdir small
+if mount -t tmpfs -o size=1m none small 2>/dev/null; then
+	record small/full --names=all
+	like "$(cat log)" 'full.data: the names of call paths cannot be added: No space left' \
+		"a full disk: a message says so"
+	xpumerge small/full.data -f folded >out 2>log
+	is "$?$(grep -c 'cut\|damaged' log)" 00 "the recording is as it was"
+	xpumerge dump small/full.data | grep -c ' NAMES ' >out
+	is "$(cat out)" 0 "without names"
+	umount small
+else
+	skip "a full disk" "tmpfs cannot be mounted"
+fi
+
+echo 'head -c 100000 /dev/urandom' >fake/names
+record hostile --names=all
+xpumerge hostile.data -f folded >out 2>log
+is "$?$(grep -c 'cut\|damaged' log)" 00 "a child that writes something else: the recording is as it was"
 done_testing
