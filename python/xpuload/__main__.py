@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""python -m xpuload --check: reports whether this Python and this machine can record."""
+"""python -m xpuload --check: reports whether this Python and this machine can record; mcp."""
 import importlib.util
 import os
 import platform
@@ -11,7 +11,7 @@ from xpuload._programs import find
 
 FRAMES_FIRST, FRAMES_LAST = (3, 8), (3, 13)	# the CPythons that preload/python/ knows
 
-USAGE = "usage: python -m xpuload --check | --version"
+USAGE = "usage: python -m xpuload --check | --version | mcp"
 
 
 def row(is_fine, name, text):
@@ -46,6 +46,9 @@ def main():
     try:
         if args == ["--check"]:
             return check()
+        if args == ["mcp"]:
+            from xpuload import mcp
+            return mcp.main()
         if args == ["--version"]:
             print("xpuload %s" % __version__)
             return 0
