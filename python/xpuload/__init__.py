@@ -11,3 +11,9 @@ from xpuload.results import Result, Rows, read
 
 __all__ = ["AlreadyRecordingError", "Recording", "RecordingError", "Result", "Rows", "XpuloadError",
            "__version__", "read", "record", "schedule"]
+
+
+def load_ipython_extension(shell):
+    """%load_ext xpuload calls this."""
+    from xpuload import magic
+    magic.load(shell)

@@ -7,6 +7,7 @@ it if its call lies wholly outside.
 import atexit
 import functools
 import inspect
+import itertools
 import os
 import subprocess
 import sys
@@ -21,6 +22,7 @@ OWN = ("output", "pid", "control", "all", "every", "push", "capture", "duration"
 
 _lock = threading.Lock()
 _active = None			# the Recording whose block is open
+_numbers = itertools.count(1)	# in the names of recordings that only Results have
 _merging = []			# Recordings that wait for xpumerge
 
 
@@ -163,18 +165,16 @@ class Recording:
         path = self.path
         if path is not None and self._schedule is not None and self._schedule.repeat != 1:
             path = _numbered(path, nr)
-        if path is not None and path.endswith(".data"):
-            _recorder.move(data, path)
-            data = path
-        else:
-            keep = os.path.join(_folder(), "%d-%d.data" % (id(self), nr))
-            _recorder.move(data, keep)
-            data = keep
-            weakref.finalize(self, _recorder.remove, data).atexit = False
-            if path is not None:
-                self._merge(data, path)
-        result = Result([data], {})
+        is_data = path is not None and path.endswith(".data")
+        to = path if is_data else os.path.join(_folder(), "%d.data" % next(_numbers))
+        _recorder.move(data, to)
+        result = Result([to], {})
         self._results.append((result, path))
+        if not is_data:
+            # The Result reads the recording as long as somebody has the Result.
+            weakref.finalize(result, _recorder.remove, to).atexit = False
+            if path is not None:
+                self._merge(to, path)
         if self._on_ready:
             self._on_ready(result)
 

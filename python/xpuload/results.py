@@ -183,6 +183,10 @@ class Result:
             raise XpuloadError("%s was not written: %s" % (path, _programs.last_line(done.stderr)))
         return path
 
+    def write(self, path, **options):
+        """Writes a file, whose suffix picks the format, as xpumerge -o does. Returns the path."""
+        return self._write(path, ("",), options)
+
     def flamegraph(self, path, **options):
         """Writes a flame graph: .html, .folded or .pb.gz. Returns the path."""
         return self._write(path, PAGES, options)
