@@ -112,7 +112,12 @@ assert xpuload.read("a.data", "b.data").account["launches"] == 2100
 nr = [sum(row.instances for row in xpuload.read("a.data", pid=pid).kernels) for pid in pids()]
 assert len(nr) == 2 and min(nr) > 0 and sum(nr) == 817, nr
 assert sum(row.instances for row in xpuload.read("a.data", pid=pids()).kernels) == 817
-assert not xpuload.read("a.data", from_="10s").kernels
+try:
+    xpuload.read("a.data", from_="10s").kernels
+except xpuload.XpuloadError as e:
+    assert "nothing in the recording matches --from 10s" in str(e), e
+else:
+    raise AssertionError("a filter that nothing passes is no error")
 html = r._repr_html_()
 assert html.index("launches ") < html.index("<table>") and "kernel" in html, html
 END
