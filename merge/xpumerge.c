@@ -212,17 +212,17 @@ static struct session_opts options__session(struct options *o, unsigned int side
 	struct session_opts opts = {
 		.by_thread = format->by_thread || options__has_by(o, BY_TID),
 		.by_stream = format->by_stream || options__has_by(o, BY_STREAM),
-		.by_range = format->by_range || options__has_by(o, BY_NVTX) ||
-			    filter__given(&o->filter, FILTER_NVTX),
+		.by_range = format->by_range || options__has_by(o, BY_RANGE) ||
+			    filter__given(&o->filter, FILTER_RANGE),
 		.by_time = format->by_time,
-		.times_by_path = !options__has_by(o, BY_TID) && !options__has_by(o, BY_NVTX),
+		.times_by_path = !options__has_by(o, BY_TID) && !options__has_by(o, BY_RANGE),
 		.by_shape = options__has_by(o, BY_SHAPE),
 		.with_shapes = format->with_shapes,
 		.stats = format->stats,
 		.trim = !o->no_trim,
 		.own_threads = o->own_threads,
 		.side = side,
-		.with_made = format->all_memory,
+		.with_made = format->with_made,
 		.without = (o->gpu_only ? LEAVES_CPU : 0) | (o->cpu_only ? LEAVES_DEVICE : 0),
 		.python_style = o->python_style,
 		.filter = &o->filter,

@@ -81,7 +81,7 @@ static int call__add(struct second_pass *p, struct slice *call, uint16_t cbid, u
 	stats = &p->sums->calls.v[idx];
 	call->name = stats->name;
 	/* The NVTX range of a call is unknown. */
-	keep = !filter__given(p->opts->filter, FILTER_NVTX) &&
+	keep = !filter__given(p->opts->filter, FILTER_RANGE) &&
 	       wanted__cut(p->opts->filter, m, &part) ?
 	       wanted__call(p->opts->filter, m, call->thread, comm, part.from_ns) : 0;
 	if (keep < 0)

@@ -8,7 +8,7 @@ int wanted__range(struct filter *f, struct model *m, uint32_t range)
 	struct ranges *r = &m->ranges;
 	uint32_t path[MAX_RANGES], nr, i;
 
-	if (!filter__given(f, FILTER_NVTX))
+	if (!filter__given(f, FILTER_RANGE))
 		return 1;
 	nr = range == NO_RANGE ? 0 : ranges__path(r, range, path);
 	for (i = 0; i < nr; i++) {
@@ -16,7 +16,7 @@ int wanted__range(struct filter *f, struct model *m, uint32_t range)
 		int matches = name->wanted;
 
 		if (matches < 0) {
-			matches = filter__matches(f, FILTER_NVTX, name->name);
+			matches = filter__matches(f, FILTER_RANGE, name->name);
 			if (matches < 0)
 				return matches;
 			name->wanted = matches;
@@ -123,7 +123,7 @@ int wanted__thread(struct filter *f, const struct model *m, uint32_t thread_idx,
 		.stream = NO_INDEX,
 	};
 
-	if (filter__given(f, FILTER_NVTX) || filter__given(f, FILTER_WINDOW))
+	if (filter__given(f, FILTER_RANGE) || filter__given(f, FILTER_WINDOW))
 		return 0;
 	return filter__active(f) ? filter__keeps(f, &e) : 1;
 }

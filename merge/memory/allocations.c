@@ -55,7 +55,7 @@ int allocations__put(struct tables_recording *r, const struct model *m, const vo
 	if (!alloc_whats[e->what])
 		return 0;
 	err = tables_recording__process(r, m, e->proc, &proc) ?:
-	      tables_recording__nvtx(r, m, range, &in);
+	      tables_recording__range_names(r, m, range, &in);
 	return err ?: partitions__put(&r->partitions, proc.partition, FEATURE_memory, (int64_t[]){
 		proc.id, e->order, e->time_ns - r->shift_ns, parquet__string(alloc_whats[e->what]),
 		parquet__string(alloc_spaces[e->space]),

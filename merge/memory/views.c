@@ -117,7 +117,7 @@ static int check_output(const struct feature_line *line)
 	uint32_t known = line->diff ? format->diff_units : format->units;
 	struct write_opts *write = line->write;
 
-	if (format->no_memory) {
+	if (format->times_only) {
 		line->complain("--memory is not for -f %s%s", line->format->name,
 			       !strcmp(line->format->name, "chrome") ||
 			       !strcmp(line->format->name, "pftrace") ?

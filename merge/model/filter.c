@@ -14,7 +14,7 @@ const char *filter_kind__name(enum filter_kind kind)
 	static const char *const names[NR_FILTERS] = {
 		[FILTER_PID] = "pid", [FILTER_RANK] = "rank", [FILTER_TID] = "tid",
 		[FILTER_COMM] = "comm", [FILTER_DEVICE] = "device", [FILTER_STREAM] = "stream",
-		[FILTER_KERNEL] = "kernel", [FILTER_NVTX] = "nvtx", [FILTER_WINDOW] = "window",
+		[FILTER_KERNEL] = "kernel", [FILTER_RANGE] = "nvtx", [FILTER_WINDOW] = "window",
 		[FILTER_FROM] = "from", [FILTER_TO] = "to",
 	};
 
@@ -32,8 +32,8 @@ void filter__free(struct filter *f)
 	array_free(&f->comms);
 	if (f->given[FILTER_KERNEL])
 		regfree(&f->regex[FILTER_KERNEL]);
-	if (f->given[FILTER_NVTX])
-		regfree(&f->regex[FILTER_NVTX]);
+	if (f->given[FILTER_RANGE])
+		regfree(&f->regex[FILTER_RANGE]);
 	idmap__free(&f->kernels);
 	array_free(&f->text);
 }
@@ -172,7 +172,7 @@ int filter__set(struct filter *f, enum filter_kind kind, const char *arg, char w
 		err = filter__add_comms(f, arg, why);
 		break;
 	case FILTER_KERNEL:
-	case FILTER_NVTX:
+	case FILTER_RANGE:
 		err = filter__set_regex(f, kind, arg, why);
 		break;
 	case FILTER_FROM:

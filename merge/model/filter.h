@@ -24,7 +24,7 @@ enum filter_kind {
 	FILTER_DEVICE,
 	FILTER_STREAM,
 	FILTER_KERNEL,
-	FILTER_NVTX,
+	FILTER_RANGE,
 	FILTER_WINDOW,
 	FILTER_FROM,
 	FILTER_TO,
@@ -138,7 +138,7 @@ static inline bool filter__cut(const struct filter *f, uint64_t start_ns, struct
 }
 
 /*
- * Checks all options except FILTER_NVTX and FILTER_WINDOW, which wanted__range() and wanted__at()
+ * Checks all options except FILTER_RANGE and FILTER_WINDOW, which wanted__range() and wanted__at()
  * check.
  * Return: 1 if @e passes, 0 if not, or -ENOMEM.
  */

@@ -13,7 +13,7 @@
 
 enum slice_kind {
 	SLICE_API,			/* a CUDA API call */
-	SLICE_NVTX,			/* a range of the program's own; a mark has no length */
+	SLICE_RANGE,			/* a range of the program's own; a mark has no length */
 	NR_SLICE_KINDS
 };
 
@@ -24,7 +24,7 @@ struct slice {
 	uint32_t thread;		/* NO_INDEX: the thread is unknown */
 	uint32_t chain;			/* chain of the slice's launch, or NO_INDEX; set by the
 					 * timeline */
-	uint32_t range;			/* for SLICE_NVTX: index in ranges.list */
+	uint32_t range;			/* for SLICE_RANGE: index in ranges.list */
 	enum slice_kind kind : 8;
 	bool is_part;			/* --from or --to has cut the slice */
 	bool launch_only;		/* keep the slice only if it turns out to be a launch that

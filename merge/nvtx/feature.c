@@ -136,7 +136,7 @@ static int nvtx__absorb(void *state, void *from_state, struct remap *r)
 static const struct section *const sections[] = { &section_nvtx_ranges, NULL };
 
 static const struct cmdline_option rows[] = {
-	{ "nvtx", 0, "REGEX", .value = FILTER_NVTX, .many = true, .group = FORMAT_MERGED,
+	{ "nvtx", 0, "REGEX", .value = FILTER_RANGE, .many = true, .group = FORMAT_MERGED,
 	  .help = "keep only launches inside an NVTX range whose name matches" },
 };
 

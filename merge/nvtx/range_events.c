@@ -38,7 +38,7 @@ static int range__tell(struct second_pass *p, uint32_t thread, uint32_t range,
 		.thread = thread,
 		.chain = NO_INDEX,
 		.range = range,
-		.kind = SLICE_NVTX,
+		.kind = SLICE_RANGE,
 		.is_part = is_part,
 	};
 

@@ -11,7 +11,7 @@
 
 const char *const by_names[NR_BY + 1] = {
 	[BY_COMM] = "comm", [BY_HOST] = "host", [BY_PID] = "pid", [BY_TID] = "tid",
-	[BY_DEVICE] = "device", [BY_STREAM] = "stream", [BY_NVTX] = "nvtx",
+	[BY_DEVICE] = "device", [BY_STREAM] = "stream", [BY_RANGE] = "nvtx",
 	[BY_RANK] = "rank", [BY_NODE] = "node", [BY_POD] = "pod", [BY_CONTAINER] = "container",
 	[BY_JOB] = "job", [BY_SHAPE] = "shape",
 };
@@ -99,7 +99,7 @@ uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, en
 {
 	uint32_t path[XPU_RANGE_DEPTH + 1];
 
-	return by == BY_NVTX ?
+	return by == BY_RANGE ?
 	       ranges__path(&s->model.ranges, s->model.chains.v[a->chain].range, path) ?: 1 : 1;
 }
 
@@ -188,7 +188,7 @@ int folded__put_root(folded_text_t *buf, const struct session *s, const struct a
 		known = owner->stream != NO_INDEX && s->model.streams.v[owner->stream].known;
 		number = known ? s->model.streams.v[owner->stream].stream : 0;
 		break;
-	case BY_NVTX:
+	case BY_RANGE:
 		return buf__put_range(buf, s, s->model.chains.v[a->chain].range, nr);
 	default:
 		return buf__put_name(buf, *owner->comm ? owner->comm : "[unknown]");

@@ -43,7 +43,7 @@ enum by {
 	BY_TID,				/* such as [tid 123]; needs session_opts.by_thread */
 	BY_DEVICE,			/* [GPU 0] */
 	BY_STREAM,			/* such as [stream 7]; needs session_opts.by_stream */
-	BY_NVTX,			/* such as [NVTX]forward;[NVTX]layer 1: a frame for each
+	BY_RANGE,			/* such as [NVTX]forward;[NVTX]layer 1: a frame for each
 					 * open range; needs session_opts.by_range */
 	BY_RANK,			/* [rank 3] */
 	BY_NODE,			/* [node n1] */

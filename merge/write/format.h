@@ -51,8 +51,8 @@ struct format {
 	bool binary;			/* the format must not be shown on a terminal */
 	bool imported;			/* the format is for imports only, which are written
 					 * unchanged */
-	bool no_memory;			/* the format has only times, or single events */
-	bool all_memory;		/* the format has all allocated memory, in addition to the
+	bool times_only;		/* the format has only times, or single events */
+	bool with_made;			/* the format has all allocated memory, in addition to the
 					 * requested values */
 	bool exports_events;		/* for --nsys: writes what Nsight Systems' own tool would
 					 * write */

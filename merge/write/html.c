@@ -792,7 +792,7 @@ static uint32_t page__owners(const struct html_side *sides, unsigned int nr)
 	if (!opts->by_stream)
 		owners &= ~(1u << BY_STREAM);
 	if (!opts->by_range)
-		owners &= ~(1u << BY_NVTX);
+		owners &= ~(1u << BY_RANGE);
 	return owners;
 }
 
@@ -833,9 +833,9 @@ static int page__add_rest(struct page *page, const struct session *s)
 static int page__make(struct page *page, const struct html_side *sides, unsigned int nr,
 		      const struct by_list *by)
 {
-	static const enum by dear[] = { BY_NVTX, BY_STREAM, BY_TID };
+	static const enum by dear[] = { BY_RANGE, BY_STREAM, BY_TID };
 	const bool is_coarse = sides->session->sums.times.sums.is_coarse;
-	const uint32_t not_told = is_coarse ? 1u << BY_NVTX | 1u << BY_TID : 0;
+	const uint32_t not_told = is_coarse ? 1u << BY_RANGE | 1u << BY_TID : 0;
 	uint32_t asked = 0, i;
 	int err;
 
@@ -845,8 +845,8 @@ static int page__make(struct page *page, const struct html_side *sides, unsigned
 	page->left_out = page->owners & not_told;
 	page->owners &= ~not_told;
 	err = tree__init(&page->tree) ?: page__build(page, sides, nr);
-	if (page->owners & 1u << BY_NVTX && page->tree.ranges.nr <= 1)
-		page->owners &= ~(1u << BY_NVTX);	/* no work was in a range, or all work was
+	if (page->owners & 1u << BY_RANGE && page->tree.ranges.nr <= 1)
+		page->owners &= ~(1u << BY_RANGE);	/* no work was in a range, or all work was
 							 * in one range */
 	for (i = 0; i < ARRAY_SIZE(dear) && !err && page->tree.cells.nr > MAX_CELLS; i++) {
 		if (!(page->owners & ~asked & 1u << dear[i]))

@@ -116,7 +116,7 @@ void timeline__drop(void *events)
 const char *slice__category(const struct slice *slice)
 {
 	static const char *const names[NR_SLICE_KINDS] = {
-		[SLICE_API] = "api", [SLICE_NVTX] = "nvtx",
+		[SLICE_API] = "api", [SLICE_RANGE] = "nvtx",
 	};
 
 	return slice->chain != NO_INDEX ? "launch" : names[slice->kind];

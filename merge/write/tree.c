@@ -238,14 +238,14 @@ static bool tree__range_is(const struct tree *t, uint32_t idx, const uint32_t *l
 /* Finds or adds the NVTX ranges of an aggregate. Return: 0 or -ENOMEM. */
 static int adder__range(struct adder *a, const struct aggregate *agg, uint32_t *idx)
 {
-	uint32_t labels[XPU_RANGE_DEPTH + 1], nr = folded__nr_roots(a->session, agg, BY_NVTX), i;
+	uint32_t labels[XPU_RANGE_DEPTH + 1], nr = folded__nr_roots(a->session, agg, BY_RANGE), i;
 	uint32_t hash = 0;
 	struct tree *t = a->tree;
 	size_t at = HASHES_START;
 	int err = 0;
 
 	for (i = 0; i < nr && !err; i++) {
-		err = adder__label(a, agg, BY_NVTX, i, &labels[i]);
+		err = adder__label(a, agg, BY_RANGE, i, &labels[i]);
 		hash = hash__mix(ID_KEY(hash, err ? 0 : labels[i]), nr, t->secret);
 	}
 	while (!err && hashes__next(&t->by_range, hash, &at, idx))
@@ -288,7 +288,7 @@ static int adder__new_owner(struct adder *a, const struct aggregate *agg, uint32
 	for (by = 0; by < NR_BY && !err; by++) {
 		if (!(owners & 1u << by))
 			continue;
-		err = by == BY_NVTX ? adder__range(a, agg, &owner.label[by]) :
+		err = by == BY_RANGE ? adder__range(a, agg, &owner.label[by]) :
 				      adder__label(a, agg, by, 0, &owner.label[by]);
 	}
 	return err ?: tree__owner(a->tree, &owner, idx);

@@ -69,7 +69,7 @@ struct tree_cell {
 
 /* The owner of work, with the texts that --by would show at the root. */
 struct tree_owner {
-	uint32_t label[NR_BY];		/* index in labels, for BY_NVTX in ranges; NO_INDEX:
+	uint32_t label[NR_BY];		/* index in labels, for BY_RANGE in ranges; NO_INDEX:
 					 * unknown */
 };
 

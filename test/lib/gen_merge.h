@@ -95,7 +95,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	/* Group by NVTX ranges, and do not trim frames. */
 	struct folded_opts folded_opts = {
 		.unit = opts->unit, .freq_hz = 99,
-		.by = { opts->no_trim ? 2 : 0, { BY_COMM, BY_NVTX } },
+		.by = { opts->no_trim ? 2 : 0, { BY_COMM, BY_RANGE } },
 	};
 	struct text_opts text_opts = { .unit = UNIT_NS, .max_rows = 20 };
 	struct session_opts session_opts = {

@@ -133,7 +133,7 @@ out:
 /* Merges @g twice, for one of the sinks. *@loss: the losses found. Return: 0 or -errno. */
 static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *loss)
 {
-	struct folded_opts folded_opts = { .unit = UNIT_NS, .by = { 1, { BY_NVTX } } };
+	struct folded_opts folded_opts = { .unit = UNIT_NS, .by = { 1, { BY_RANGE } } };
 	struct graphs_opts graphs_opts = { GRAPH_BOTH };
 	struct text_opts text_opts = { .unit = UNIT_NS };
 	struct diff_opts diff_opts = { .unit = UNIT_NS };

@@ -17,7 +17,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  * .Sx TIMELINE .
  */
 const struct format chrome_format = {
-	.no_memory = true,
+	.times_only = true,
 	.help = "a timeline for Perfetto, chrome://tracing",
 	.exports_events = true,
 	.options = FORMAT_MERGED,

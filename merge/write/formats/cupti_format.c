@@ -19,7 +19,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  * takes.
  */
 const struct format cupti_format = {
-	.no_memory = true,
+	.times_only = true,
 	.help = "launches and GPU work, for --gpu",
 	.options = FORMAT_MERGED,
 	.listen = twofiles_out__listen,

@@ -32,7 +32,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  * .Sx PERF SCRIPT .
  */
 const struct format perf_format = {
-	.no_memory = true,
+	.times_only = true,
 	.help = "events as perf script prints samples",
 	.options = FORMAT_MERGED,
 	.listen = listen,

@@ -16,7 +16,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  * for large recordings.
  */
 const struct format pftrace_format = {
-	.no_memory = true,
+	.times_only = true,
 	.help = "the same timeline, a quarter of the size",
 	.binary = true,
 	.options = FORMAT_MERGED,

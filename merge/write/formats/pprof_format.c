@@ -19,9 +19,9 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 const struct format pprof_format = {
 	.help = "a profile for go tool pprof, Pyroscope...",
 	.binary = true,
-	.all_memory = true,
+	.with_made = true,
 	.options = FORMAT_MERGED | FORMAT_BY,
-	.by = BY_OF_PROCESSES | 1u << BY_NVTX | 1u << BY_SHAPE,
+	.by = BY_OF_PROCESSES | 1u << BY_RANGE | 1u << BY_SHAPE,
 	.by_thread = true,
 	.by_stream = true,
 	.write = write_session,

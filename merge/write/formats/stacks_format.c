@@ -25,7 +25,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
  * is 0, for recordings do not have it.
  */
 const struct format stacks_format = {
-	.no_memory = true,
+	.times_only = true,
 	.help = "the stack of each launch, for --cpu",
 	.options = FORMAT_MERGED,
 	.listen = twofiles_out__listen,

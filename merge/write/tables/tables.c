@@ -38,7 +38,7 @@ static int put_launch(struct tables *t, const struct model *m, uint64_t key, con
 	int err;
 
 	err = tables_recording__process(r, m, JOIN_KEY_PROC(key), &proc) ?:
-	      tables_recording__nvtx(r, m, m->chains.v[l->chain].range, &in);
+	      tables_recording__range_names(r, m, m->chains.v[l->chain].range, &in);
 	return err ?: partitions__put(&r->partitions, proc.partition, tables_launches, (int64_t[]){
 		proc.id, JOIN_KEY_ID(key), l->time_ns - r->shift_ns, thread__cell(m, l->thread),
 		parquet__string(l->comm ?: ""), tables_recording__path(r, m, l->chain),
@@ -157,7 +157,7 @@ static int put_work(struct tables *t, const struct model *m, uint64_t key, const
 	int err;
 
 	err = tables_recording__process(r, m, JOIN_KEY_PROC(key), &proc) ?:
-	      tables_recording__nvtx(r, m, m->chains.v[t->placed.chain].range, &in);
+	      tables_recording__range_names(r, m, m->chains.v[t->placed.chain].range, &in);
 	return err ?: partitions__put(&r->partitions, proc.partition, tables_device, (int64_t[]){
 		proc.id, of.correlation_id, parquet__string(leaf_kind__name(leaf->kind)),
 		parquet__string(leaf->name), gpu->number, parquet__string(gpu->name),
@@ -229,7 +229,7 @@ static int tables__placed(void *ctx, const struct model *m, const struct placed 
 		return 0;
 	err = tables__enter(t, m, m->machine.recording) ?:
 	      tables_recording__process(&t->recording, m, chain->proc, &proc) ?:
-	      tables_recording__nvtx(&t->recording, m, chain->range, &in);
+	      tables_recording__range_names(&t->recording, m, chain->range, &in);
 	if (err)
 		return err;
 	return kind == LEAF_CPU ? put_sample(t, m, p, &proc, in.text) :
@@ -256,7 +256,7 @@ static int put_range(struct tables *t, const struct model *m, const struct slice
 {
 	struct tables_recording *r = &t->recording;
 	struct row_ranges in;
-	int err = tables_recording__nvtx(r, m, slice->range, &in);
+	int err = tables_recording__range_names(r, m, slice->range, &in);
 
 	return err ?: partitions__put(&r->partitions, proc->partition, tables_ranges, (int64_t[]){
 		proc->id, thread__cell(m, slice->thread), parquet__string(slice->name),

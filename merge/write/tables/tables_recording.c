@@ -193,7 +193,7 @@ static int make_ranges(struct tables_recording *r, const struct model *m, uint32
 	return of->text ? 0 : -ENOMEM;
 }
 
-int tables_recording__nvtx(struct tables_recording *r, const struct model *m, uint32_t range,
+int tables_recording__range_names(struct tables_recording *r, const struct model *m, uint32_t range,
 			   struct row_ranges *of)
 {
 	static const struct row_ranges none = { NULL, PARQUET_NULL, PARQUET_NULL };

@@ -55,7 +55,7 @@ int tables_recording__process(struct tables_recording *r, const struct model *m,
 			      struct row_process *p);
 
 /* Finds the cells of a row for @range and the ranges around it. Return: 0 or -ENOMEM. */
-int tables_recording__nvtx(struct tables_recording *r, const struct model *m, uint32_t range,
+int tables_recording__range_names(struct tables_recording *r, const struct model *m, uint32_t range,
 			   struct row_ranges *of);
 
 /* Return: a time by the recording's own clock, as a cell. */

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * header.js - the title, and a line each for the account, the facts and the memory peak of the
- * recordings
+ * header.js - the title, and a line each for the account and the facts of the recordings; features
+ * add lines of their own
  */
-import { data, derived, diff, isolated, seen, sides } from "./data.js";
+import { data, derived, diff, isolated, sides } from "./data.js";
 import { el, make } from "./dom.js";
-import { formatBytes, formatTime, integer, plural } from "./words.js";
+import { plural } from "./words.js";
 
 const MAX_ABOUT = 64;		/* most recordings whose facts are shown */
 const MAX_ANSWER = 4;		/* lines of the answer */
 
 /* the sides that are recordings */
-const shownSides = sides.filter(side => side.recordings.length);
-const compared = diff && !derived;
+export const shownSides = sides.filter(side => side.recordings.length);
+export const compared = diff && !derived;
 
 /* facts of the results of a feature */
 export const FACTS = [];
+
+/* lines of features: an id, and a function that returns the panels of the line, if any */
+export const LINES = [];
 
 function fact(side, label) {
 	for (const recording of side.recordings)
@@ -26,7 +29,7 @@ function fact(side, label) {
 }
 
 /* Makes a line that opens a panel below it. */
-function panel(props, line, ...content) {
+export function panel(props, line, ...content) {
 	return make("details", props, make("summary", null, line),
 		make("div", { class: "panel" }, ...content));
 }
@@ -102,55 +105,6 @@ function gpuFacts(side) {
 	return [...byName].map(([name, numbers]) => `GPU ${rangesOf(numbers)} ${name}`.trim());
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
-
-/* Return: the kind of memory in a name such as "[GPU_Memory]device". */
-const memoryKind = name => name.replace(/^\[GPU\d*_Memory\]/, "").replace(/_/g, " ");
-
-/* the parts of the memory that --memory peak shows, in the words of the summary */
-const PARTS = [
-	["held", "held, in all"], ["reserved", "of that, reserved"],
-	["rest", "rest of the devices"], ["host", "of the host"],
-	["used", "of reserved, used"], ["fragmentation", "fragmentation"],
-	["unused", "unused in pools"],
-	["blocks", "of used, blocks"], ["outside", "outside of allocators"],
-];
-
-function peakPanel(p, prefix) {
-	const path = (p.path || []).slice(0, -1).reverse().map(seen);
-	const kind = p.holder_bytes ? memoryKind(p.path[p.path.length - 1]) : "";
-	const holder = kind && `; largest holder ${formatBytes(p.holder_bytes)} (${kind}): ` +
-		path.map(isolated).join(" \u2190 ");
-
-	return panel({ class: "account" },
-		`${prefix}GPU memory: at most ${formatBytes(p.bytes)}, ` +
-		`${formatTime(p.at_ns, "auto")} after the start${holder}`,
-		make("dl", null, ...[
-			["at most", `${integer.format(p.bytes)} bytes` +
-				(p.nr_recordings > 1 ? ", in one of the recordings" : "")],
-			["then", `${formatTime(p.at_ns, "auto")} after the start`],
-			...PARTS.map(([key, words]) => [words, `${integer.format(p[key])} bytes`]),
-			...(kind ?
-				[["largest holder",
-					`${integer.format(p.holder_bytes)} bytes (${kind})`],
-				    ...path.map((name, i) => [i ? "called by" : "in", name])] : []),
-			["all of it", "xpumerge RECORDING --memory peak -o memory.html " +
-				"draws who held it"],
-		].flatMap(([key, value]) => [make("dt", null, key), make("dd", null, value)])));
-}
-
-function setUpMemory() {
-	/* Two moments of one recording have the same peak. */
-	const same = compared && JSON.stringify(shownSides[0].peak) ===
-		JSON.stringify(shownSides[1].peak);
-	const peaks = shownSides.slice(0, same ? 1 : 2).flatMap((side, s) =>
-		side.peak ? [peakPanel(side.peak, compared && !same ? `${"AB"[s]}: ` : "")] : []);
-
-	/* A tab about memory says more than the line. */
-	el("memory-line").hidden = !peaks.length || Boolean(el("tab-memory"));
-	el("memory-line").append(...peaks);
-}
-
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 function more() {
@@ -177,7 +131,12 @@ export function setUpHeader() {
 	for (const [s, side] of (derived ? [] : shownSides).entries())
 		el("answer").append(...side.answer.slice(0, compared ? 1 : MAX_ANSWER).map(line =>
 			make("li", { title: line }, (compared ? "AB"[s] + ": " : "") + line)));
-	setUpMemory();
+	for (const [id, panelsOf] of LINES) {
+		const panels = panelsOf();
+
+		if (panels.length)
+			el("answer").before(make("div", { class: "line", id }, ...panels));
+	}
 	/* Show one panel at a time, until the user clicks elsewhere. */
 	document.addEventListener("click", event => closePanels(event.target), true);
 }
