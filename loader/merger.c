@@ -65,14 +65,15 @@ static _Noreturn void run_fold(const struct options *opts, const char *tool, con
 
 	become_user();
 	print_title(opts, title, sizeof(title));
-	execl(tool, tool, "--svg", "--title", title, "-o", output, opts->data, NULL);
+	execl(tool, tool, "--svg", "--title", title, "-o", output, opts->data,
+	      opts->off_cpu ? "--waits" : NULL, NULL);
 	_exit(STATUS_FAILED);
 }
 
 /* Makes all results except pictures, of window number @window; 0: of the whole recording. */
 static _Noreturn void run_xpumerge(const struct options *opts, const char *tool, uint32_t window)
 {
-	const char *args[2 * (MAX_MORE_OUTPUTS + 1) + 7] = { tool, "-i", opts->data }, *output;
+	const char *args[2 * (MAX_MORE_OUTPUTS + 1) + 8] = { tool, "-i", opts->data }, *output;
 	char number[16];
 	size_t nr = 3, i;
 
@@ -90,6 +91,8 @@ static _Noreturn void run_xpumerge(const struct options *opts, const char *tool,
 		args[nr++] = "--window";
 		args[nr++] = number;
 	}
+	if (opts->off_cpu)
+		args[nr++] = "--waits";
 	args[nr] = opts->strict ? "--strict" : NULL;
 	execv(tool, (char *const *)args);
 	_exit(STATUS_FAILED);

@@ -3,12 +3,14 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/msg.h"
 #include "human.h"
 #include "options.h"
+#include "output_name.h"
 #include "util.h"
 #include "xpu_slot.h"
 
@@ -221,15 +223,26 @@ static bool warn_of_gaps(const struct gpu_metrics_stats *st)
 /* Writes the names and the size of the files of @r to the @size bytes at @text. */
 static void describe_files(const struct report *r, char *text, size_t size)
 {
-	char bytes[HUMAN_MAX];
+	const struct options *opts = r->opts;
+	uint64_t nr = r->splitter.nr_files, first = 1;
+	char bytes[HUMAN_MAX], *name;
 
-	if (r->opts->every_ns)
-		snprintf(text, size, "%llu file%s, %s the first, %s", U(r->splitter.nr_files),
-			 S(r->splitter.nr_files), r->opts->data,
+	if (opts->every_ns && splitter__removes(opts)) {
+		snprintf(text, size, "%llu file%s, removed after sending, %s", U(nr), S(nr),
 			 human__bytes(bytes, r->splitter.nr_bytes));
-	else
+	} else if (opts->every_ns) {
+		if (opts->keep && nr > opts->keep)
+			first += nr - opts->keep;
+		name = output_name__of_row(opts->output, first);
+		snprintf(text, size, "%llu file%s, %s the first%s, %s", U(nr), S(nr),
+			 name ?: opts->data, first > 1 ? " that is kept" : "",
+			 human__bytes(bytes, r->splitter.nr_bytes));
+		free(name);
+	}
+	else {
 		snprintf(text, size, "%s, %s", r->opts->merge ? "recording" : r->opts->data,
 			 human__bytes(bytes, r->file_bytes));
+	}
 }
 
 bool report__print(const struct report *r)

@@ -107,7 +107,7 @@ static _Noreturn void run_child(const struct options *opts, int fd, int journal,
 			args[nr++] = "--push-labels";
 			args[nr++] = opts->push_labels;
 		}
-		if (!opts->output_given && !opts->keep)
+		if (splitter__removes(opts))
 			args[nr++] = "--remove";
 	}
 	if (child__become_invoker(CHILD_FILE_CAPS) || dup2(fd, STDIN_FILENO) < 0 ||
@@ -264,6 +264,11 @@ bool splitter__finish(struct splitter *s)
 		s->stats.nr_unmerged = told.profiles.nr_unmerged + told.profiles.nr_unknown_files;
 	}
 	return s->succeeded && !told.failing;
+}
+
+bool splitter__removes(const struct options *opts)
+{
+	return opts->push && !opts->output_given && !opts->keep;
 }
 
 const struct splitter_stats *splitter__stats(const struct splitter *s)

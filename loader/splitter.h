@@ -50,6 +50,9 @@ void splitter__drain(struct splitter *s, struct writer *w);
  */
 bool splitter__finish(struct splitter *s);
 
+/* Return: whether files are removed after their profiles were sent. */
+bool splitter__removes(const struct options *opts);
+
 const struct splitter_stats *splitter__stats(const struct splitter *s);
 void splitter__free(struct splitter *s);
 

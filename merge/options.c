@@ -441,6 +441,9 @@ static const struct cmdline_option rows[] = {
 	  .help = "show launches and GPU work, not the threads" },
 	{ "cpu-only", CMDLINE_FLAG(cpu_only), .group = FORMAT_MERGED,
 	  .help = "show the threads, not launches and GPU work" },
+	{ "waits", CMDLINE_FLAG(write.waits), .group = FORMAT_MERGED,
+	  .help = "folded, .svg: also waits for GPUs and time off the CPU, under a\n"
+		  "root of their own (other formats always have them)" },
 	{ "inline", CMDLINE_FLAG(show_inline), .group = FORMAT_MERGED,
 	  .help = "show inlined functions as frames" },
 	{ "srcline", CMDLINE_FLAG(show_srcline), .group = FORMAT_MERGED,

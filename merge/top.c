@@ -124,6 +124,9 @@ static void screen__write(const char *text, unsigned int height)
 	fflush(stdout);
 }
 
+#define KEYS	"keys: t time, n count, a average; k kernels, c call paths, b both; p pause, q quit"
+#define LEAST_HEIGHT	10		/* smaller terminals have no room for the keys */
+
 static void top__draw(struct top *t)
 {
 	struct winsize size;
@@ -147,12 +150,16 @@ static void top__draw(struct top *t)
 	f = open_memstream(&text, &bytes);
 	if (!f)
 		return;
+	if (t->look.height >= LEAST_HEIGHT)
+		t->look.height--;
 	if (t->frames.frame.nr)
 		top_frame__print(&t->frames.frame, &t->look, f);
 	else
 		fputs("waits for the first second\n", f);
+	if (t->look.height >= LEAST_HEIGHT - 1)
+		fprintf(f, "%.*s\n", (int)t->look.width, KEYS);
 	if (!fclose(f) && text)
-		screen__write(text, t->look.height);
+		screen__write(text, t->look.height + 1);
 	free(text);
 }
 

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
-# fold.sh [--svg] [-o FILE] [--unit UNIT] [--title TEXT] [--folded FILE | xpu.data]
+# fold.sh [--svg] [-o FILE] [--unit UNIT] [--title TEXT] [--waits] [--folded FILE | xpu.data]
 #
 # Folds a recording: one line for each call path, to stdout or FILE. With --svg draws the flame
 # graph, through flamegraph.pl or inferno-flamegraph, whichever is installed. '-' is stdin, or
-# stdout. --folded: FILE has the lines already.
+# stdout. --folded: FILE has the lines already. --waits: waits, too.
 
 set -u
 
@@ -19,13 +19,14 @@ usage() {
 	exit "$1"
 }
 
-svg='' out=- unit=us title='' data='' folded=''
+svg='' out=- unit=us title='' data='' folded='' waits=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--svg)		svg=1 ;;
 	-o|--output)	[ $# -gt 1 ] || usage 2 >&2; out=$2; shift ;;
 	--unit)		[ $# -gt 1 ] || usage 2 >&2; unit=$2; shift ;;
 	--title)	[ $# -gt 1 ] || usage 2 >&2; title=$2; shift ;;
+	--waits)	waits=--waits ;;
 	--folded)	[ $# -gt 1 ] || usage 2 >&2; folded=$2; shift ;;
 	-h|--help)	usage 0 ;;
 	-?*)		echo "fold.sh: unknown option $1" >&2; usage 2 >&2 ;;
@@ -44,8 +45,9 @@ for xpumerge in "${XPUMERGE:-}" "$here/xpumerge" "$here/../../bin/xpumerge" \
 done
 [ -n "$xpumerge$folded" ] || die "cannot find xpumerge: name it in XPUMERGE"
 
+# shellcheck disable=SC2086 # $waits is one option or none
 # Status 1: the recording is incomplete, and all that it has was written.
-[ -n "$svg" ] || exec "$xpumerge" -i "$data" -f folded --unit "$unit" -o "$out"
+[ -n "$svg" ] || exec "$xpumerge" -i "$data" -f folded --unit "$unit" $waits -o "$out"
 
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/fold.XXXXXX") || die "cannot make a temporary directory"
 part=
@@ -55,7 +57,8 @@ status=0
 if [ -n "$folded" ]; then
 	cat "$folded" >"$tmp/folded" || exit 2
 else
-	"$xpumerge" -i "$data" -f folded --unit "$unit" -o "$tmp/folded"
+	# shellcheck disable=SC2086 # one option or none
+	"$xpumerge" -i "$data" -f folded --unit "$unit" $waits -o "$tmp/folded"
 	status=$?
 fi
 [ $status -le 1 ] || exit $status

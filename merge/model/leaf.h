@@ -35,6 +35,8 @@ enum {
 			 1u << LEAF_PENDING)
 #define LEAVES_CPU	(1u << LEAF_CPU | 1u << LEAF_OFF_CPU | 1u << LEAF_GPU_WAIT)
 
+#define LEAVES_WAIT	(1u << LEAF_OFF_CPU | 1u << LEAF_GPU_WAIT)
+
 /* Whether the kind is device work, which has a GPU; other kinds have gpu NO_INDEX. */
 static inline bool leaf_kind__is_device(enum leaf_kind kind)
 {

@@ -49,11 +49,13 @@ static struct life thread_account__life(const struct session *s, const struct th
 	return l;
 }
 
-static int thread_account__cmp(const void *va, const void *vb)
+static int thread_account__cmp(const void *va, const void *vb, void *ctx)
 {
 	const struct thread_account *a = va, *b = vb;
+	const struct model *m = ctx;
 
-	return cmp3(a->rec->start_ns, b->rec->start_ns) ?: cmp3(a->thread, b->thread);
+	return cmp3(waits_state__waited_ns(m, b->thread), waits_state__waited_ns(m, a->thread)) ?:
+	       cmp3(a->rec->start_ns, b->rec->start_ns) ?: cmp3(a->thread, b->thread);
 }
 
 /* Return: a copy of the @nr elements of @bytes at @v, to be sorted; NULL if memory is short. */
@@ -64,6 +66,30 @@ static void *copy_rows(const void *v, size_t nr, size_t bytes)
 	if (copy && nr)
 		memcpy(copy, v, nr * bytes);
 	return copy;
+}
+
+/* Whether a thread launched work for a GPU, or waited for it. */
+static bool thread__uses_gpu(const struct model *m, uint32_t thread)
+{
+	return m->threads.v[thread].nr_launches || waits_state__waited_ns(m, thread);
+}
+
+/*
+ * Puts the threads that are shown into the rows. People see only threads that use a GPU, if there
+ * are any. Return: the number of rows.
+ */
+static size_t threads__nr_shown(struct section_rows *rows, const struct thread_account *all,
+				size_t nr)
+{
+	struct thread_account *shown = rows->v;
+	size_t i, k = 0;
+
+	for (i = 0; i < nr && rows->people; i++)
+		if (thread__uses_gpu(&rows->s->model, all[i].thread))
+			shown[k++] = all[i];
+	if (!k)
+		memcpy(shown, all, nr * sizeof(*all));
+	return k ?: nr;
 }
 
 static int threads__collect(struct section_rows *rows)
@@ -77,14 +103,20 @@ static int threads__collect(struct section_rows *rows)
 	rows->v = copy_rows(w->accounts.v, w->accounts.nr, sizeof(*w->accounts.v));
 	if (!rows->v)
 		return -ENOMEM;
-	rows->nr = w->accounts.nr;
-	qsort(rows->v, rows->nr, sizeof(*w->accounts.v), thread_account__cmp);
+	rows->nr = threads__nr_shown(rows, w->accounts.v, w->accounts.nr);
+	qsort_r(rows->v, rows->nr, sizeof(*w->accounts.v), thread_account__cmp, (void *)&s->model);
 	return 0;
 }
 
 static void threads__head(const struct section_rows *rows, FILE *f)
 {
+	size_t others = waits_state__of(&rows->s->model)->accounts.nr - rows->nr;
+
 	fprintf(f, "threads: %zu, how they spent their lives%s\n", rows->nr, rows->times);
+	if (others)
+		fprintf(f, "  %zu %s nothing with a GPU: --csv has %s\n", others,
+			PLURAL(others, "other thread does", "other threads do"),
+			PLURAL(others, "it", "them"));
 }
 
 static int threads__row(const struct section_rows *rows, const void *row, struct table *t)

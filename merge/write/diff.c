@@ -104,7 +104,7 @@ static const char **diff__new_path(const struct diff *d)
 	return calloc(deepest + 1, sizeof(const char *));
 }
 
-int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *result)
+int diff__write_folded(const struct diff *d, FILE *f, bool waits, struct folded_result *result)
 {
 	const char **path = diff__new_path(d);
 	const struct tree *t = &d->tree;
@@ -115,7 +115,7 @@ int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *resu
 		return -ENOMEM;
 	for (i = 0; i < t->cells.nr; i = j) {
 		uint64_t raw[TREE_SIDES] = { 0 }, value[TREE_SIDES], ns = 0;
-		bool wanted = false;
+		bool wanted = false, wait;
 		uint32_t nr, side, k;
 
 		/* Add up the work with one name on several devices. */
@@ -126,8 +126,11 @@ int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *resu
 				wanted |= folded__wants(d->sides[side], d->opts.unit,
 							t->cells.v[j].kind);
 			}
-		if (!wanted)
+		wait = t->cells.v[i].kind < NR_LEAF_KINDS && LEAVES_WAIT & 1u << t->cells.v[i].kind;
+		if (!wanted || (wait && !waits))
 			continue;
+		if (wait)
+			fputs(FOLDED_WAITS ";", f);
 		nr = diff__path(d, t->cells.v[i].node, path);
 		for (k = 0; k < nr; k++)
 			fprintf(f, "%s%s", k ? ";" : "", path[k]);

@@ -51,9 +51,10 @@ void diff__exit(struct diff *d);
 
 /*
  * Writes lines "thread;frame;\...;leaf A B", the format of difffolded.pl, for flamegraph.pl.
+ * @waits: as in struct folded_opts
  * Return: 0 or -ENOMEM; an error of @f stays in its error flag.
  */
-int diff__write_folded(const struct diff *d, FILE *f, struct folded_result *result);
+int diff__write_folded(const struct diff *d, FILE *f, bool waits, struct folded_result *result);
 
 /* How text is laid out, as in struct text_opts. */
 struct diff_text {

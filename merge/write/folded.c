@@ -208,8 +208,9 @@ static int buf__put_line(buf_t *buf, const struct session *s, const struct aggre
 			 const struct folded_opts *opts, bool numbered)
 {
 	const struct stack *stack = s->model.chains.v[a->chain].stack;
+	bool wait = LEAVES_WAIT & 1u << s->model.leaves.v[a->leaf].kind;
 	uint32_t i, k;
-	int err = 0;
+	int err = wait ? buf__put(buf, FOLDED_WAITS ";", strlen(FOLDED_WAITS ";")) : 0;
 
 	for (i = 0; i < by_list__nr(&opts->by); i++) {
 		enum by by = opts->by.v[i];
@@ -317,7 +318,8 @@ static int lines__collect(struct lines *lines, const struct session *s,
 	for (i = 0; i < s->sums.aggregates.nr && !err; i++) {
 		const struct aggregate *a = &s->sums.aggregates.v[i];
 
-		if (!folded__wants(s, opts->unit, s->model.leaves.v[a->leaf].kind))
+		if (!folded__wants(s, opts->unit, s->model.leaves.v[a->leaf].kind) ||
+		    (!opts->waits && LEAVES_WAIT & 1u << s->model.leaves.v[a->leaf].kind))
 			continue;
 		/* CPU time that no sample stands for */
 		if (!a->nr &&

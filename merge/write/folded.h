@@ -15,6 +15,10 @@
  * the number of device records or of bytes. Work without time, or with too little to show in the
  * unit, keeps its line with the value 0. So does [GPU_Launch_Pending], except with UNIT_COUNT,
  * where it counts launches.
+ *
+ * Waits for devices and times off the CPU pass while devices and other threads work, so they would
+ * count a second of the run several times. They have lines only if they are requested, below a root
+ * of their own, [waits].
  */
 #ifndef MERGE_FOLDED_H
 #define MERGE_FOLDED_H
@@ -76,7 +80,11 @@ struct folded_opts {
 	enum unit unit;
 	uint32_t freq_hz;		/* for UNIT_SAMPLES; 0: as recorded, or 99 */
 	struct by_list by;
+	bool waits;			/* also time in which threads waited, below FOLDED_WAITS */
 };
+
+/* The root of waits, which pass at the same time as the work of other lines. */
+#define FOLDED_WAITS	"[waits]"
 
 struct folded_result {
 	uint64_t nr_lines;

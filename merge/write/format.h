@@ -24,6 +24,7 @@ struct write_opts {
 	bool unit_given;
 	uint32_t freq_hz;		/* for UNIT_SAMPLES; 0: as recorded, or 99 */
 	struct by_list by;
+	bool waits;			/* as in struct folded_opts */
 	uint32_t max_rows;		/* maximum number of rows in each table; 0: all */
 	enum table_format table_format;
 	const char *table;		/* the only table to write; NULL: all */

@@ -20,6 +20,7 @@
 struct section_rows {
 	const struct session *s;
 	const char *times;		/* for people: text such as ", times in us", or "" */
+	bool people;			/* the table is text; false: it is for programs */
 	const struct by_list *by;	/* properties that tell launch paths apart; NULL: none */
 	void *v;			/* allocated: nr rows, each of section.row_bytes, in
 					 * order */

@@ -234,16 +234,27 @@ static size_t line__shown_width(const struct line *l, const bool *shown, size_t 
 	return width;
 }
 
+/* Return: the index of the innermost Python frame, as in train.py:step:41; l->nr: no frame is. */
+static size_t line__python(const struct line *l)
+{
+	size_t i = l->nr;
+
+	while (i--)
+		if (memmem(l->frames[i].s, l->frames[i].len, ".py:", strlen(".py:")))
+			return i;
+	return l->nr;
+}
+
 /*
- * Chooses the frames to show: the innermost one, frames that differ, and as many inner frames as
- * fit.
+ * Chooses the frames to show: the innermost one, the innermost Python frame, frames that differ,
+ * and as many inner frames as fit.
  */
 static void line__choose(const struct line *l, bool *shown, size_t width, size_t *most)
 {
-	size_t i;
+	size_t python = line__python(l), i;
 
 	for (i = 0; i < l->nr; i++)
-		shown[i] = l->kept[i] || i + 1 == l->nr;
+		shown[i] = l->kept[i] || i + 1 == l->nr || i == python;
 	/* Cut the frames that must be seen if they are too wide. */
 	*most = line__shown_width(l, shown, SIZE_MAX) > width ? width : SIZE_MAX;
 	while (*most != SIZE_MAX && *most > LEAST && line__shown_width(l, shown, *most) > width)

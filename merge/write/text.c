@@ -332,7 +332,9 @@ static int section__write(const struct section *section, const struct session *s
 {
 	bool people = opts->format == TABLE_TEXT;
 	bool has_head = section->head_without_rows && section->was_recorded(s);
-	struct section_rows rows = { .s = s, .times = "", .by = &opts->by };
+	struct section_rows rows = {
+		.s = s, .times = "", .by = &opts->by, .people = opts->format == TABLE_TEXT,
+	};
 	char times[32];
 	size_t i, shown;
 	int err;

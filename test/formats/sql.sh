@@ -30,7 +30,8 @@ xpuload -q --off-cpu -F 999 -o live.data "$XPU_BUILD/workload/demo" -s 1 >/dev/n
 	{ cat load.log; echo "Bail out! cannot record"; exit 1; }
 xpumerge live.data -o live/ 2>live.log || { cat live.log; exit 1; }
 xpumerge live.data --csv --table idle >live.idle.csv 2>/dev/null
-xpumerge live.data --cpu-only -f folded --unit ns 2>/dev/null |
+xpumerge live.data --cpu-only --waits -f folded --unit ns 2>/dev/null |
+	sed 's/^.waits.;//' |
 	grep -E '\[(GPU_Wait|Off_CPU)\]' >live.waits
 xpuload -q --memory -o memory.data "$XPU_BUILD/workload/memory" -n 60 >/dev/null 2>load.log ||
 	{ cat load.log; echo "Bail out! cannot record"; exit 1; }

@@ -15,7 +15,7 @@ for how in stream event context; do
 	is $? 0 "$how: exit status 0" || diag "$(cat load.log)"
 	xpumerge -i $how.data --table threads --csv --limit 0 >$how.csv 2>merge.log
 	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$how: nothing is lost"
-	xpumerge -i $how.data -f folded --unit ns -o $how.folded 2>/dev/null
+	xpumerge -i $how.data --waits -f folded --unit ns -o $how.folded 2>/dev/null
 	"$XPU_SRC/test/lib/accounts.pl" $how.out $how.csv $how.folded >verdict
 	diag "$(cat verdict)"
 	is "$(grep -c '^thread' verdict)" 4 "$how: four threads are compared"
@@ -23,16 +23,16 @@ for how in stream event context; do
 done
 for n in 0 1 2 3; do
 	like "$(cat stream.folded)" \
-		"^shares-$n;.*;phase_gpu;cudaStreamSynchronize;\\[GPU_Wait\\]k_work$n" \
+		"^.waits.;shares-$n;.*;phase_gpu;cudaStreamSynchronize;\\[GPU_Wait\\]k_work$n" \
 		"thread $n waits for its own kernel"
 done
 for how in copy 'queue -r 5000'; do
 	xpuload -o how.data ./shares -t 1 -w $how >how.out 2>load.log
 	is $? 0 "$how: exit status 0" || diag "$(cat load.log)"
-	xpumerge -i how.data -f folded --unit ns -o how.folded 2>/dev/null
+	xpumerge -i how.data --waits -f folded --unit ns -o how.folded 2>/dev/null
 	diag "$(cat how.out)"
 	diag "$(grep 'GPU_Wait' how.folded)"
-	like "$(cat how.folded)" '^shares-0;.*phase_gpu;.*\[GPU_Wait\]k_work0' \
+	like "$(cat how.folded)" '^.waits.;shares-0;.*phase_gpu;.*\[GPU_Wait\]k_work0' \
 		"$how: the wait for the kernel has its call path"
 done
 
@@ -60,7 +60,7 @@ like "$row" "$loader" "the GPU is idle because its thread reads in the data load
 took=$(sed -n 's/^slow_loader: \([0-9]*\) steps, \([0-9.]*\) ms each.*/\1 * \2/p' loader.out)
 awk "BEGIN { exit !($(echo "$row" | cut -d, -f2) / 1e6 > ($took) / 2) }"
 ok $? "the GPU is idle for most of the training"
-xpumerge -i loader.data -f folded -o loader.folded 2>/dev/null
+xpumerge -i loader.data --waits -f folded -o loader.folded 2>/dev/null
 like "$(cat loader.folded)" "$loader.*\\[Off_CPU\\]io" "the flame graph names the data loader"
 xpumerge -i loader.data -o loader.html 2>/dev/null
 ok $? "slow loader: a page is made"

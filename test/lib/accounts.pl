@@ -26,7 +26,7 @@ while (<$f>) {
 }
 open $f, '<', $folded or die "$folded: $!";
 while (<$f>) {
-	$path_ns{$1} += $2 if /^(shares-\d+);.*\[GPU_Wait\].* (\d+)$/;
+	$path_ns{$1} += $2 if /^\[waits\];(shares-\d+);.*\[GPU_Wait\].* (\d+)$/;
 }
 open $f, '<', $out or die "$out: $!";
 while (<$f>) {

@@ -72,7 +72,8 @@ same() {
 	is $? 0 "$name: $options ${both:-}: exit status 0"
 	for unit; do
 		# shellcheck disable=SC2086
-		xpumerge -i "$name.data" -f folded --unit "${unit#*=}" ${both:-} 2>log | $filter |
+		xpumerge -i "$name.data" --waits -f folded --unit "${unit#*=}" ${both:-} 2>log |
+			sed 's/^.waits.;//' | $filter |
 			${common:-cat} | LC_ALL=C sort >want
 		${python:-python3} "$XPU_SRC/test/lib/formats_checks.py" \
 			"$format" file "${unit%=*}" |

@@ -94,6 +94,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 {
 	/* Group by NVTX ranges, and do not trim frames. */
 	struct folded_opts folded_opts = {
+		.waits = true,
 		.unit = opts->unit, .freq_hz = 99,
 		.by = { opts->no_trim ? 2 : 0, { BY_COMM, BY_RANGE } },
 	};
@@ -158,7 +159,8 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 
 		f = merged__open(&m->diff);
 		m->err = diff__init(&d, &s, &s, &diff_opts) ?:
-			 diff__write_text(&d, f, &text) ?: diff__write_folded(&d, f, &diff_result);
+			 diff__write_text(&d, f, &text) ?:
+			 diff__write_folded(&d, f, true, &diff_result);
 		diff__exit(&d);
 		fclose(f);
 	}

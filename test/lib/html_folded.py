@@ -172,7 +172,8 @@ def main():
     lines = {}
     for names, value in stacks(sys.stdin.buffer.read().decode("utf-8"),
                                "ns" if unit == "us" else unit, side):
-        line = ";".join(names)
+        is_wait = any(name.startswith(("[GPU_Wait]", "[Off_CPU]")) for name in names)
+        line = ";".join(["[waits]"] * is_wait + names)
         lines[line] = lines.get(line, 0) + value
     for path, value in sorted(lines.items(), key=lambda line: line[0].encode()):
         value = (value + 500) // 1000 if unit == "us" else value

@@ -13,7 +13,7 @@ same_bytes() {
 same_in() {
 	unit=$1 name=$2 wanted=$3
 	shift 3
-	xpumerge "$@" -f folded --unit "$unit" -o out.folded 2>log
+	xpumerge "$@" --waits -f folded --unit "$unit" -o out.folded 2>log
 	is $? 0 "$name: exit status 0" || diag "$(cat log)"
 	LC_ALL=C sort "$wanted" >want
 	LC_ALL=C sort out.folded | diff want - >diff
@@ -24,7 +24,7 @@ same_in() {
 fails() {
 	name=$1 regex=$2
 	shift 2
-	xpumerge "$@" -f folded >out 2>log
+	xpumerge "$@" --waits -f folded >out 2>log
 	is $? 2 "$name: exit status 2"
 	like "$(cat log)" "$regex" "$name: the message says why"
 	is "$(wc -l <log)" 1 "$name: prints one line"

@@ -41,7 +41,7 @@ def tables(files, window):
 def stacks(files, *args):
     """Returns the sum of each stack. A file does not know what ran in others during a wait."""
     sums = {}
-    for line in run(files, "-f", "folded", *args).splitlines():
+    for line in run(files, "--waits", "-f", "folded", *args).splitlines():
         frames, value = line.rsplit(" ", 1)
         if "[GPU_Wait]" in frames:
             frames = frames[:frames.index("[GPU_Wait]") + 10]

@@ -25,10 +25,12 @@ while (<$f>) {
 # Returns the time off the CPU in waits, by thread.
 sub merged {
 	my %ns;
-	open my $m, '-|', "$xpumerge -i $recording --cpu-only -f folded --unit ns @_ 2>/dev/null"
+	open my $m, '-|', "$xpumerge -i $recording --cpu-only --waits " .
+		"-f folded --unit ns @_ 2>/dev/null"
 		or die;
 	while (<$m>) {
-		$ns{$1} += $2 if /^([^;]*);.*(?:nanosleep|mutex|futex).*\[Off_CPU\].* (\d+)$/;
+		$ns{$1} += $2 if /^\[waits\];([^;]*);.*(?:nanosleep|mutex|futex).*
+				  \[Off_CPU\].*\ (\d+)$/x;
 	}
 	close $m;
 	return \%ns;

@@ -54,7 +54,7 @@ def kind_of_leaf(leaf):
 def folded(window):
     sums = {}
     for unit in ("ns", "count"):
-        for line in run("-f", "folded", "--unit", unit, *window).splitlines():
+        for line in run("--waits", "-f", "folded", "--unit", unit, *window).splitlines():
             path, value = line.rsplit(" ", 1)
             add(sums, kind_of_leaf(path.rsplit(";", 1)[1]), int(value) * (unit == "ns"),
                 int(value) * (unit == "count"))

@@ -57,6 +57,10 @@ int main(void)
 		"request-1" F "clone" F "start" F "serve" F "layer" F "up",
 		"request-2" F "clone" F "start" F "serve" F "layer" F "up",
 	};
+	static const char *const python[] = {
+		"main" F "train.py:main:9" F "train.py:step:41" F "at::native::add_kernel" F
+		"libtorch_cuda.so+0x123456" F "libtorch_cuda.so+0x123457" F "cudaLaunchKernel",
+	};
 	static const char *const kernels[] = {
 		"void at::native::vectorized_elementwise_kernel<4, FillFunctor<float>, X>(int, "
 		"float)",
@@ -74,6 +78,8 @@ int main(void)
 	check("paths", paths, 4, 200, "main > run > a::layer<half>::forward(int, int) > launch");
 	check("paths", paths, 4, 50, "main > run > a::layer<half>::forward > launch");
 	check("paths", paths, 4, 40, "... > run > ... > launch");
+	check("the innermost Python frame", python, 1, 55,
+	      "... > train.py:step:41 > ... > cudaLaunchKernel");
 	check("threads", threads, 3, 30, "request-0 > ... > layer > up");
 	check("kernels", kernels, 3, 60,
 	      "at::native::vectorized_element...l<4, FillFunctor<float>, X>");

@@ -836,7 +836,9 @@ int main(void)
 	check("cpu.data -f chrome --cpu-only", "cpu.json", 0);
 	check("off.data --unit ms", "off.txt", 0);
 	check("off.data -f folded --unit ns", "off.ns.folded", 0);
-	check("off.data -f folded --unit count --cpu-only --by tid", "off.count.folded", 0);
+	check("off.data -f folded --unit ns --waits", "off.waits.folded", 0);
+	check("off.data -f folded --unit count --cpu-only --by tid --waits",
+	      "off.count.folded", 0);
 	check("off.data --table idle --csv --limit 0", "off.idle.csv", 0);
 	check("off.data --table threads --csv --tid 100", "off.threads.csv", 0);
 	check("api.data --unit ns", "api.txt", 0);

@@ -16,7 +16,7 @@ same() {
 	is $? 0 "$name: exit status 0"
 	for unit in ns nr bytes; do
 		[ $unit = nr ] && of=count || of=$unit
-		"$merge" "$data" -f folded --unit $of "$@" >want.folded 2>/dev/null
+		"$merge" "$data" --waits -f folded --unit $of "$@" >want.folded 2>/dev/null
 		$fold $unit <page.html >got.folded 2>err.log || cat err.log
 		cmp got.folded want.folded
 		ok $? "$name: the page has the stacks of -f folded, in $unit"
@@ -29,7 +29,7 @@ same "many paths" many.data
 same "graphs by launch" many.data --graph launch
 "$merge" "$XPU_SRC/test/t1/corpus/2.6.xpu" --by rank,nvtx -f html 2>/dev/null |
 	$fold ns >got.folded 2>err.log || cat err.log
-"$merge" "$XPU_SRC/test/t1/corpus/2.6.xpu" --by rank,nvtx -f folded \
+"$merge" "$XPU_SRC/test/t1/corpus/2.6.xpu" --by rank,nvtx --waits -f folded \
 	--unit ns >want.folded 2>/dev/null
 cmp got.folded want.folded
 ok $? "--by rank,nvtx: the page has the stacks, in ns"
@@ -44,7 +44,7 @@ is "$(grep -c 'lost: ring buffer\|not in the recording' page.html)" \
 "$XPU_BUILD/gen_data" --launches 700000 --paths 15000 --threads 4 --gpus 2 --streams 2 \
 	--memcpy-every 7 --blocks 65536 -o wide.data
 "$merge" wide.data -o page.html 2>/dev/null
-"$merge" wide.data -f folded --unit ns >want.folded 2>/dev/null
+"$merge" wide.data --waits -f folded --unit ns >want.folded 2>/dev/null
 $fold ns <page.html >got.folded 2>err.log || cat err.log
 cmp got.folded want.folded
 ok $? \

@@ -234,7 +234,7 @@ diff expected got >diff
 ok $? "call chains: folded stacks are as expected" || diag "$(cat diff)"
 xpumerge --nsys chains.sqlite -o chains.data 2>log
 is $? 0 "call chains, written as a recording: exit status 0" || diag "$(cat log)"
-xpumerge chains.data -f folded --unit ns 2>log | cmp - out.folded
+xpumerge chains.data --waits -f folded --unit ns 2>log | cmp - out.folded
 ok $? "call chains, written as a recording: the stacks are the same" || diag "$(cat log)"
 xpumerge --nsys chains.sqlite --table api_calls --csv 2>log | cut -d, -f2,3,9 >got
 cat >expected <<'END'
@@ -337,16 +337,17 @@ END
 	range 900 2600 59 "'of another thread'" $((P1 + 102)) NULL
 	range 900 2600 59 "'of no thread'" NULL NULL
 } | "$sqlite" recent.sqlite
-xpumerge --nsys recent.sqlite -f folded --unit ns -o out.folded 2>log
+xpumerge --nsys recent.sqlite --waits -f folded --unit ns -o out.folded 2>log
 is $? 0 "a recent export: exit status 0"
 cat >expected <<'END'
 [unknown];[no launch];[GPU_Memcpy]DtoH 10
-[unknown];[no stack];cudaDeviceSynchronize;[GPU_Wait](idle) 100
+[waits];[unknown];[no stack];cudaDeviceSynchronize;[GPU_Wait](idle) 100
 [unknown];[no stack];cudaGraphLaunch;[GPU_Kernel]CUDA graph 5 6000
 [unknown];[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500
-[unknown];[no stack];cudaStreamSynchronize;[GPU_Wait](idle) 500
-[unknown];[no stack];cudaStreamSynchronize;[GPU_Wait]CUDA graph 5 5000
+[waits];[unknown];[no stack];cudaStreamSynchronize;[GPU_Wait](idle) 500
+[waits];[unknown];[no stack];cudaStreamSynchronize;[GPU_Wait]CUDA graph 5 5000
 END
+sort -o expected expected
 sort out.folded | diff expected - >diff
 ok $? \
 	"graphs are work of their launch, synchronization is waiting, pages are copies" ||
@@ -358,17 +359,18 @@ like "$(cat log)" '1 NVTX range without a thread ignored' "ranges without a thre
 like "$(cat log)" '1 launch of a graph is recorded both as a whole and by node' \
 	"a graph that is exported as a whole and by nodes counts once"
 like "$(cat log)" '1 launch that CUDA or OpenCL refused' "a launch that failed is not pending"
-xpumerge --nsys recent.sqlite -f folded --unit ns --by nvtx --gpu-only -o out.folded 2>log
+xpumerge --nsys recent.sqlite --waits -f folded --unit ns --by nvtx --gpu-only -o out.folded 2>log
 cat >expected <<'END'
 [NVTX]never popped;[NVTX]epoch;[NVTX]NCCL:from StringIds;[no stack];cudaGraphLaunch;[GPU_Kernel]CUDA graph 5 6000
 [NVTX]never popped;[NVTX]epoch;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500
 [no NVTX range];[no launch];[GPU_Memcpy]DtoH 10
 END
+sort -o expected expected
 sort out.folded | diff expected - >diff
 ok $? \
 	"--by nvtx: ranges are right: nested, of a domain, never popped, with a name in StringIds" ||
 	diag "$(cat diff log)"
-xpumerge --nsys recent.sqlite -f folded --unit ns --nvtx 'from String' -o out.folded 2>log
+xpumerge --nsys recent.sqlite --waits -f folded --unit ns --nvtx 'from String' -o out.folded 2>log
 is "$(grep -c 'GPU_Kernel' out.folded)" 1 \
 	"--nvtx RANGE keeps only the kernel that was launched in the range"
 xpumerge --nsys recent.sqlite --table nvtx_ranges --csv 2>/dev/null >out
@@ -391,7 +393,7 @@ old() {			# old TEXT: prints an export with a range of that name
 }
 for text in "'plain'" NULL; do
 	old "$text" | "$sqlite" small.sqlite
-	xpumerge --nsys small.sqlite -f folded --unit ns --by nvtx 2>log >out
+	xpumerge --nsys small.sqlite --waits -f folded --unit ns --by nvtx 2>log >out
 	name=$(echo "$text" | tr -d "'")
 	is "$? $(cat out)" \
 		"0 [NVTX]${name#NULL};[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500" \
@@ -465,13 +467,13 @@ END
 		done
 	done
 } | "$sqlite" nodes.sqlite
-xpumerge --nsys nodes.sqlite -f folded --unit ns -o out.folded 2>log
+xpumerge --nsys nodes.sqlite --waits -f folded --unit ns -o out.folded 2>log
 is $? 0 "graphs' nodes: exit status 0"
 cat >expected <<'END'
 [unknown];main;builder;cudaGraphAddKernelNode;[GPU_Kernel]saxpy<float>(float*, int) 46
 [unknown];main;replay;cuMemBatchDecompressAsync;[GPU_Kernel][memory decompression] 300
-[unknown];main;replay;cudaEventSynchronize;[GPU_Wait]on eight 200
-[unknown];main;replay;cudaEventSynchronize;[GPU_Wait]on seven 100
+[waits];[unknown];main;replay;cudaEventSynchronize;[GPU_Wait]on eight 200
+[waits];[unknown];main;replay;cudaEventSynchronize;[GPU_Wait]on seven 100
 [unknown];main;replay;cudaGraphLaunch;[GPU_Kernel]saxpy<float>(float*, int) 154
 [unknown];main;replay;cudaLaunchKernel;[GPU_Kernel]on eight 610
 [unknown];main;replay;cudaLaunchKernel;[GPU_Kernel]on seven 610
@@ -479,11 +481,12 @@ cat >expected <<'END'
 [unknown];main;site_a;cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 42
 [unknown];main;site_b;cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 44
 END
+sort -o expected expected
 sort out.folded | diff expected - >diff
 ok $? \
 	"a graph's work is under the calls that made its nodes; waits for events belong to the event's stream" ||
 	diag "$(cat diff log)"
-xpumerge --nsys nodes.sqlite --graph launch -f folded --unit ns -o out.folded 2>log
+xpumerge --nsys nodes.sqlite --graph launch --waits -f folded --unit ns -o out.folded 2>log
 is "$(grep -c 'site_[ab]\|builder' out.folded) $(grep -c 'replay;cudaGraphLaunch;.*saxpy.* 286$' \
 	out.folded)" "0 1" \
 		"--graph launch: a graph's work is under the call that launched the graph" ||
@@ -528,13 +531,14 @@ END
 	call 2900 3600 $((P1 + 101)) 2 54 NULL
 } >switches.sql
 "$sqlite" switches.sqlite <switches.sql
-xpumerge --nsys switches.sqlite -f folded --unit ns -o out.folded 2>log
+xpumerge --nsys switches.sqlite --waits -f folded --unit ns -o out.folded 2>log
 is $? 0 "context switches: exit status 0"
 cat >expected <<'END'
-worker;[no stack];[Off_CPU]sleep 300
+[waits];worker;[no stack];[Off_CPU]sleep 300
 worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100
-worker;main;wait_for_batch;pthread_cond_wait;[Off_CPU]lock 500
+[waits];worker;main;wait_for_batch;pthread_cond_wait;[Off_CPU]lock 500
 END
+sort -o expected expected
 sort out.folded | diff expected - >diff
 ok $? "off-CPU time lies between context switches; the thread's current call says why and where" ||
 	diag "$(cat diff log)"
@@ -548,7 +552,7 @@ for r in csv.DictReader(open("out")):
 grep -v SCHED_EVENTS switches.sql | grep -v '^	([0-9-]*, [0-9], [01],\|^	(700' >none.sql
 sed -i '/^	globalTid INTEGER);$/d' none.sql
 "$sqlite" none.sqlite <none.sql 2>log
-xpumerge --nsys none.sqlite -f folded --unit ns -o out.folded 2>>log
+xpumerge --nsys none.sqlite --waits -f folded --unit ns -o out.folded 2>>log
 is "$(cat out.folded)" \
 	"worker;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 100" \
 	"without context switches, calls that may be running are not time off the CPU" ||
@@ -646,7 +650,7 @@ INSERT INTO ENUM_CUDA_MEMCPY_OPER VALUES ($5, 'CUDA_MEMCPY_KIND_UVM_HTOD', 'Host
 END
 }
 waits() {		# waits FILE: prints how long threads waited, and for which work
-	xpumerge --nsys "$1" -f folded --unit ns 2>log |
+	xpumerge --nsys "$1" --waits -f folded --unit ns 2>log |
 		sed -n 's/.*;\(cuda[A-Za-z]*\);\[GPU_Wait\]/\1 /p' | sort
 }
 cat >expected <<'END'
@@ -708,7 +712,7 @@ END
 	kernel 2000 2500 0 7 1 $P1
 	range 900 1600 159 "'moved'" $((P1 + 101)) NULL
 } | "$sqlite" types.sqlite
-is "$(xpumerge --nsys types.sqlite -f folded --unit ns --by nvtx 2>log)" \
+is "$(xpumerge --nsys types.sqlite --waits -f folded --unit ns --by nvtx 2>log)" \
 	"[NVTX]moved;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500" \
 	"the export may give types of ranges by name" || diag "$(cat log)"
 is "$(grep -c 'Nsight Systems says: an error' log) $(grep -c note log)" "1 0" \

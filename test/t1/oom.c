@@ -197,7 +197,7 @@ static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *lo
 					  &(struct html_opts){ .unit = "auto", .normalize = "" });
 	if (!err) {
 		err = diff__init(&d, &s, &s, &diff_opts) ?:
-		      diff__write_folded(&d, out, &result) ?:
+		      diff__write_folded(&d, out, true, &result) ?:
 		      diff__write_text(&d, out, &(struct diff_text){ .human = true, .width = 80 });
 		diff__exit(&d);
 	}

@@ -13,7 +13,7 @@ gen() {
 one_gpu() {
 	name=$1 wanted=$2
 	shift 2
-	xpumerge "$@" -f folded --unit ns 2>log | sed 's/\[GPU[0-9]*_/[GPU_/' >out.folded
+	xpumerge "$@" --waits -f folded --unit ns 2>log | sed 's/\[GPU[0-9]*_/[GPU_/' >out.folded
 	LC_ALL=C sort "$wanted" >want
 	LC_ALL=C sort out.folded | diff want - >diff
 	ok $? "$name" || diag "$(head -n 5 diff; cat log)"
@@ -77,8 +77,8 @@ END
 cat >wanted <<'END'
 rank 3;[no launch];[GPU_Kernel]k[x] 1000
 rank 3;aten::add;zeCommandListAppendLaunchKernel;[GPU_Kernel]clear<zero> 4250
-rank 3;aten::add;zeEventHostSynchronize;[GPU_Wait](idle) 5750
-rank 3;aten::add;zeEventHostSynchronize;[GPU_Wait]clear<zero> 4250
+[waits];rank 3;aten::add;zeEventHostSynchronize;[GPU_Wait](idle) 5750
+[waits];rank 3;aten::add;zeEventHostSynchronize;[GPU_Wait]clear<zero> 4250
 END
 same "calls that begin together, waits, work without a call" wanted --gpu h.json
 like "$(xpumerge --gpu h.json --json --table kernels 2>/dev/null)" \
@@ -103,8 +103,8 @@ cat >s.json <<'END'
 END
 cat >wanted <<'END'
 [unknown];[no stack];urEnqueueKernelLaunch;[GPU_Kernel]k 9000
-[unknown];[no stack];zeEventHostSynchronize;[GPU_Wait](idle) 3000
-[unknown];[no stack];zeEventHostSynchronize;[GPU_Wait]k 9000
+[waits];[unknown];[no stack];zeEventHostSynchronize;[GPU_Wait](idle) 3000
+[waits];[unknown];[no stack];zeEventHostSynchronize;[GPU_Wait]k 9000
 END
 same "PyTorch: a wait and its record are one wait" wanted --gpu s.json
 is "$(apis launches --gpu s.json) $(apis device --gpu s.json)" "4: 1  4: 1 " \

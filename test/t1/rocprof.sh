@@ -97,10 +97,10 @@ for several in (True, False):
             r.update({k: one for k in r if k.endswith("agent_id")})
     json.dump(d, open("several" if several else "each", "w"))
 END
-xpumerge --gpu several -f folded >out 2>log
+xpumerge --gpu several --waits -f folded >out 2>log
 is "$(grep -c 'GPU_Wait' out)" 0 "processes with two GPUs: waits are of an unknown GPU"
-xpumerge --gpu each -f folded >out 2>log
-is "$(grep 'hipStreamSynchronize;.GPU_Wait' out | cut -d';' -f1 | sort -u | tr '\n' ' ')" \
+xpumerge --gpu each --waits -f folded >out 2>log
+is "$(grep 'hipStreamSynchronize;.GPU_Wait' out | cut -d';' -f2 | sort -u | tr '\n' ' ')" \
 	"app1000 app2000 " "processes with one GPU each: waits are of this GPU"
 
 # Records that have no place in a recording are counted. Dispatches may be only among counters.

@@ -61,7 +61,8 @@ same() {
 	shift
 	rm -rf "$name"
 	xpumerge "$name.data" -o "$name/" "$@" 2>"$name.log"
-	xpumerge "$name.data" -f folded --unit ns "$@" 2>"$name.want.log" |
+	xpumerge "$name.data" --waits -f folded --unit ns "$@" 2>"$name.want.log" |
+		sed 's/^.waits.;//' |
 		whole_kernels >"$name.want"
 	folded "$name" >"$name.got" 2>"$name.err"
 	cmp "$name.got" "$name.want" && [ -s "$name.got" ]

@@ -129,11 +129,11 @@ cat >t.json <<'END'
 END
 cat >wanted <<'END'
 [unknown];train.py(1): main;<built-in>;model.py(3): forward;TOP(Net)::forward;fc(Linear)::forward;aten::add;aten::fill_;cudaLaunchKernel;[GPU_Kernel]k 9000
-[unknown];train.py(1): main;<built-in>;model.py(3): forward;TOP(Net)::forward;fc(Linear)::forward;aten::add;aten::fill_;cudaStreamSynchronize;[GPU_Wait]k 9000
-[unknown];train.py(1): main;<built-in>;model.py(3): forward;TOP(Net)::forward;fc(Linear)::forward;aten::add;aten::fill_;cudaStreamSynchronize;[GPU_Wait](idle) 3000
+[waits];[unknown];train.py(1): main;<built-in>;model.py(3): forward;TOP(Net)::forward;fc(Linear)::forward;aten::add;aten::fill_;cudaStreamSynchronize;[GPU_Wait]k 9000
+[waits];[unknown];train.py(1): main;<built-in>;model.py(3): forward;TOP(Net)::forward;fc(Linear)::forward;aten::add;aten::fill_;cudaStreamSynchronize;[GPU_Wait](idle) 3000
 [unknown];train.py(1): main;<built-in>;model.py(3): forward;TOP(Net)::forward;fc(Linear)::forward;aten::add;hipLaunchKernel;[GPU_Kernel]h 2000
-[unknown];<built-in method x of T object>;cudaDeviceSynchronize;[GPU_Wait]h 2000
-[unknown];<built-in method x of T object>;cudaDeviceSynchronize;[GPU_Wait](idle) 1000
+[waits];[unknown];<built-in method x of T object>;cudaDeviceSynchronize;[GPU_Wait]h 2000
+[waits];[unknown];<built-in method x of T object>;cudaDeviceSynchronize;[GPU_Wait](idle) 1000
 END
 same "stacks as text, modules, calls within calls, waits" wanted --gpu t.json
 is "$(lines --gpu t.json)" "0 11000 train.py(1): main

@@ -16,11 +16,16 @@ is "$? $(tail -n 1 log)" "1 xpumerge: --table threads: no rows; --gpu-only may l
 	"--gpu-only --table threads: a message says why the table is empty"
 is $? 0 "xpumerge succeeds"
 like "$(cat merge.log)" ' unmatched 0 lost 0$' "nothing is lost"
-xpumerge -i run.data -f folded --unit ns -o run.folded 2>/dev/null
+xpumerge -i run.data --waits -f folded --unit ns -o run.folded 2>/dev/null
 
 "$XPU_SRC/test/lib/accounts.pl" run.out threads.csv run.folded >verdict
 sed 's/^/# /' verdict
 is "$(grep -c '^thread' verdict)" 4 "four threads are compared"
+is "$(tail -n +2 threads.csv | cut -d, -f10 | sort -rnc 2>&1)" "" \
+	"threads are in the order of their waits for GPUs"
+xpumerge -i run.data --table threads >out 2>/dev/null
+is "$(grep -c 'shares-[0-3]$' out) $(grep -c 'with a GPU: --csv has' out)" "4 1" \
+	"people see threads that use a GPU, and how many others there are" || diag "$(cat out)"
 is "$(grep -c 'WRONG' verdict)" 0 \
 	"every share is within 5 % of the thread's own measurement, every sum within 2 %"
 
@@ -28,7 +33,7 @@ is "$(grep -c 'WRONG' verdict)" 0 \
 # function that called it would be missing.
 for where in 'phase_read;.*;\[Off_CPU\]io' 'phase_sleep;.*;\[Off_CPU\]sleep' \
 	     'phase_lock;.*;\[Off_CPU\]lock'; do
-	like "$(cat run.folded)" "^shares-0;.*;worker;$where [0-9]*\$" \
+	like "$(cat run.folded)" "^.waits.;shares-0;.*;worker;$where [0-9]*\$" \
 		"the blocked call path is recorded: $where"
 done
 . "$XPU_SRC/test/lib/formats_checks.sh"
@@ -39,7 +44,7 @@ for format in perf html; do
 done
 both=
 like "$(xpumerge -i run.data --unit ms 2>/dev/null)" \
-	'^threads: 1[0-9], how they spent their lives' \
+	'^threads: [5-9], how they spent their lives' \
 	"the summary shows the accounts of threads"
 unlike "$(xpumerge -i run.data 2>/dev/null)" ' xpushim$' "the shim's own thread is left out"
 like "$(xpumerge -i run.data --own-threads --table threads 2>/dev/null)" ' xpushim$' \
@@ -95,7 +100,7 @@ for name in run gaps exact; do
 	is "$(cat sums)" "1 0" "$name: each thread's account adds up to its life"
 	lives=$(xpumerge -i $name.data --table threads --csv --limit 0 2>/dev/null |
 		awk -F, 'NR > 1 { ns += $1 } END { printf "%.0f\n", ns }')
-	is "$(xpumerge -i $name.data -f folded --unit ns 2>/dev/null |
+	is "$(xpumerge -i $name.data --waits -f folded --unit ns 2>/dev/null |
 		awk -v max="$lives" '/Off_CPU/ { n++; long += $NF > max }
 		END { print (n > 0), long + 0 }')" \
 		"1 0" "$name: no time off the CPU is longer than all threads lived"
@@ -113,7 +118,7 @@ is "$(awk -F, '$15 == "\"sh\"" && $7 > 150000000' plain.csv | wc -l)" 1 \
 # A minimum applies to the call paths, not to the accounts.
 xpuload -q --cpu-only --off-cpu-min 100000 -o min.data sh -c 'sleep 0.05; sleep 0.3' 2>load.log
 is $? 0 "--off-cpu-min: exit status 0"
-xpumerge -i min.data -f folded --unit count -o min.folded --cpu-only 2>/dev/null
+xpumerge -i min.data -f folded --unit count -o min.folded --cpu-only --waits 2>/dev/null
 is "$(grep -c 'Off_CPU.sleep' min.folded)" 1 \
 	"--off-cpu-min: only the longer of two sleeps has a call path"
 is "$(xpumerge -i min.data --table threads --csv 2>/dev/null | awk -F, '$5 > 45000000' | wc -l)" 3 \
@@ -142,7 +147,8 @@ if [ -n "$python" ]; then
 		unlike "$(cat paths.$size.log)" 'lost: .*off-CPU' \
 			"many call paths, -m $size: none is lost"
 		# A sleep may be over before it blocks.
-		xpumerge -i paths.$size.data --cpu-only -f folded --unit count 2>/dev/null | awk '
+		xpumerge -i paths.$size.data --cpu-only --waits -f folded --unit count 2>/dev/null |
+			awk '
 			/zero|one/ && /Off_CPU.sleep/ { n++ } END { exit !(n > 5900 && n <= 6000) }'
 		ok $? "many call paths, -m $size: each path has its time"
 	done

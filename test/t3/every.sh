@@ -142,10 +142,13 @@ check churn
 like "$account" 'launches [1-9][0-9]* matched [0-9]+ unmatched 0 lost 0' \
 	"threads come and go: launches are exact: $account"
 
-xpuload -q -o kept.data --every 0.05 --keep 2 "$XPU_BUILD/workload/exact" -t 1 \
+xpuload -o kept.data --every 0.05 --keep 2 "$XPU_BUILD/workload/exact" -t 1 \
 	-n 200000 >/dev/null 2>load.log
 is $? 0 "--keep: exit status 0" || diag "$(cat load.log)"
 is "$(ls kept.data.* | wc -l)" 2 "--keep 2 leaves two files"
+named=$(sed -n 's/.* files, \([^ ]*\) the first that is kept,.*/\1/p' load.log)
+[ -n "$named" ] && [ -e "$named" ]
+ok $? "--keep: the file that xpuload names exists" || diag "$(cat load.log)"
 # The last files of a slow program may begin after its last launch.
 for part in kept.data.*; do
 	like "$(xpumerge "$part" 2>&1 >/dev/null)" \

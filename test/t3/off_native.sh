@@ -15,7 +15,7 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 		naps >out 2>load.log
 	is $? 0 "$variant: exit status 0"
 	like "$(cat load.log)" ' lost 0$' "$variant: nothing is lost"
-	xpumerge -i naps.data -f folded --unit ns -o naps.folded 2>merge.log
+	xpumerge -i naps.data --waits -f folded --unit ns -o naps.folded 2>merge.log
 	# By frame pointers, the root is missing.
 	for root in '(.*;)?__libc_start_call_main;main;naps' \
 		'((__)?clone3?;)?start_thread;(asan_thread_start[^;]*;)?naps'; do
@@ -24,8 +24,8 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 		*)	thread=other ;;
 		esac
 		for nap in one two; do
-			ns=$(awk -v re="^$program;$root;nap_$nap;nap;.*nanosleep.*Off_CPU]sleep\$" \
-				'{
+			nap_re="$root;nap_$nap;nap;.*nanosleep.*Off_CPU]sleep\$"
+			ns=$(awk -v re="^.waits.;$program;$nap_re" '{
 				n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n }
 				END { print sum + 0 }' \
 				naps.folded)
@@ -50,8 +50,8 @@ if [ -n "${XPU_SAN:-}" ]; then
 	done_testing
 fi
 xpuload --cpu-only --off-cpu -o vfork.data "$XPU_BUILD/workload/cpu_nofp" 1 vfork >out 2>load.log
-xpumerge -i vfork.data -f folded --unit us -o vfork.folded 2>merge.log
-us=$(awk '/^cpu_nofp;(.*;)?main;wait_vfork;[^;]*vfork;.*Off_CPU/ { n += $NF } END { print n + 0 }' \
+xpumerge -i vfork.data --waits -f folded --unit us -o vfork.folded 2>merge.log
+us=$(awk '/^.waits.;cpu_nofp;(.*;)?main;wait_vfork;[^;]*vfork;.*Off_CPU/ { n += $NF } END { print n + 0 }' \
 	vfork.folded)
 [ "$us" -ge 60000 ]
 ok $? "a wait in vfork() is measured: $us us" || diag "$(cat vfork.folded)"

@@ -93,7 +93,7 @@ blocked() {
 record() {
 	xpuload --off-cpu -o py.data "$python" block.py >run.out 2>load.log
 	echo $? >status
-	xpumerge -i py.data -f folded --unit ns -o py.folded 2>merge.log
+	xpumerge -i py.data --waits -f folded --unit ns -o py.folded 2>merge.log
 	frame='block.py:'
 	thread='threading.py:(Thread[.])?run:[0-9]+'
 	sleep='sleep'
@@ -128,14 +128,14 @@ while read -r version python rest; do
 	grep 'block.py:timed:5;.*Off_CPU' py.folded >blocked.folded
 	is "$(grep -cE '_PyEval_|libpython|python3[0-9.]*\+0x' blocked.folded)" 0 \
 		"$version: the interpreter's frames are left out"
-	is "$(grep -cE '^[^;]*;(_start|clone3?|__clone3?);' blocked.folded)" \
+	is "$(grep -cE '^.waits.;[^;]*;(_start|clone3?|__clone3?);' blocked.folded)" \
 		"$(grep -c . blocked.folded)" \
 			"$version: all stacks are complete" || diag "$(cat blocked.folded)"
 done <pythons
 [ $nr -gt 0 ] || skip_all "no CPython 3.8 to 3.13"
 
 xpuload -q --off-cpu --python off -o py.data "$last" block.py >run.out 2>load.log
-xpumerge -i py.data -f folded --unit ns -o py.folded 2>merge.log
+xpumerge -i py.data --waits -f folded --unit ns -o py.folded 2>merge.log
 is "$(here 'block[.]py:') $(($(here .) > 100000000))" "0 1" \
 	"--python off: blocked time is recorded, without Python frames"
 done_testing

@@ -111,7 +111,7 @@ is "$(verdict never)" "launches 2 matched 1 wrong 0 unmatched 1 lost 0" \
 # Waits: the program measures them itself.
 xpuload -o waits.data "$odd" waits >waits.out 2>load.log
 is $? 0 "a program that waits: exit status 0"
-xpumerge -i waits.data -f folded --unit us -o waits.folded 2>waits.log
+xpumerge -i waits.data --waits -f folded --unit us -o waits.folded 2>waits.log
 for wait in wait_finish:clFinish wait_events:clWaitForEvents wait_read:clEnqueueReadBuffer; do
 	call=${wait#*:} wait=${wait%:*}
 	own=$(sed -n "s/^$wait //p" waits.out)

@@ -50,7 +50,7 @@ accounts() {
 # The sums of the parts NAME.*, as lines "KIND NS".
 want_totals() {
 	# shellcheck disable=SC2012,SC2046
-	xpumerge $(ls -v "$1".*.data) -f folded --unit ns 2>/dev/null | awk '{
+	xpumerge $(ls -v "$1".*.data) --waits -f folded --unit ns 2>/dev/null | awk '{
 		n = $NF; sub(/ [0-9]+$/, ""); leaf = $0; sub(/.*;/, "", leaf); kind = "cpu"
 		if (leaf ~ /^\[GPU[0-9]*_Kernel\]/) kind = "gpu_kernel_time"
 		if (leaf ~ /^\[GPU[0-9]*_Mem/) kind = "gpu_copy_time"

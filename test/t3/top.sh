@@ -92,6 +92,7 @@ shows '^GPU|launches/s'
 worker=$!
 shows '^ time % .*kernel or copy$' && shows '^ time % .*call path$'
 ok $? "a terminal: kernels and call paths are shown" || diag "$(cat capture)"
+is "$(grep -c 'keys: t time, n count' capture)" 1 "a terminal: the keys are shown"
 [ "$(grep -c . capture)" -le 24 ]
 ok $? "a terminal: the frame fits the screen"
 key k

@@ -32,7 +32,7 @@ like "$(cat bpf.folded)" ';site_03;toy_launch;toy_launch;\[GPU_Kernel\]kernel_03
 is "$(grep -c ';site_08;.*\]kernel_08 ' bpf.folded)" 1 "slow kernels are under one path"
 
 # The sum of 8 kernels, each of which takes 50 ms and, on a busy machine, more.
-xpumerge -i bpf.data -f folded --unit us -o us.folded 2>merge.log
+xpumerge -i bpf.data --waits -f folded --unit us -o us.folded 2>merge.log
 took=$(sed -n 's/.*\[GPU_Kernel\]kernel_08 //p' us.folded)
 [ "$took" -ge 400000 ] && [ "$took" -lt 4000000 ]
 ok $? "times of slow kernels are converted from the runtime's own clock: $took us"

@@ -13,7 +13,7 @@ run() {			# run NAME ARGS...: records and merges
 	shift
 	xpuload -o "$name.data" "$XPU_BUILD/workload/shares" -s 0.4 "$@" >"$name.out" 2>load.log
 	is $? 0 "$name: exit status 0"
-	xpumerge -i "$name.data" -f folded --unit ns -o "$name.folded" 2>merge.log
+	xpumerge -i "$name.data" --waits -f folded --unit ns -o "$name.folded" 2>merge.log
 	is $? 0 "$name: xpumerge succeeds"
 	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$name: nothing is lost"
 }
@@ -29,7 +29,7 @@ most() {
 		my ($wall) = $line =~ / gpu (\d+)/ or die;
 		my ($launch) = $line =~ / launch (\d+)/ or die;
 		open my $folded, "<", "$name.folded";
-		/^shares-$n;.*;phase_gpu;$regex (\d+)$/ and $sum += $1 while <$folded>;
+		/^.waits.;shares-$n;.*;phase_gpu;$regex (\d+)$/ and $sum += $1 while <$folded>;
 		print "# $name, thread $n: $sum of 100000000 ns, ",
 			"launched in $launch, phase $wall\n";
 		exit !($sum && $sum >= (100e6 - $launch) * 0.9 && $sum <= $wall)' "$1" "$2" "$3"
@@ -50,7 +50,7 @@ most event 1 'cudaEventSynchronize;\[GPU_Wait\]k_work1' \
 
 run context -t 2 -w context
 most context 0 'cudaDeviceSynchronize;\[GPU_Wait\].*' "the thread waits for all running work"
-like "$(cat context.folded)" '^shares-0;.*cudaDeviceSynchronize;\[GPU_Wait\]k_work1' \
+like "$(cat context.folded)" '^.waits.;shares-0;.*cudaDeviceSynchronize;\[GPU_Wait\]k_work1' \
 	"context: one thread waits for the kernel of the other thread, too"
 
 run copy -t 1 -w copy
@@ -62,7 +62,7 @@ run queue -t 1 -r 2500
 perl -ne 'BEGIN { $sum = 0 } print "# a full queue: ";
 	/ launch (\d+) \d+ (-?\d+) / or die;
 	open my $folded, "<", "queue.folded";
-	/^shares-0;.*;phase_gpu;.*__cudaLaunchKernel;\[GPU_Wait\]k_work0 (\d+)$/ and
+	/^.waits.;shares-0;.*;phase_gpu;.*__cudaLaunchKernel;\[GPU_Wait\]k_work0 (\d+)$/ and
 		$sum += $1 while <$folded>;
 	print "$sum ns of $1, blocked for $2\n";
 	exit !($sum && $sum >= $2 * 0.9 - 3e6 && $sum <= $1)' queue.out
@@ -71,16 +71,16 @@ ok $? "full queue: launches waited for the work in the queue"
 xpumerge -i stream.data -f text -o stream.txt 2>/dev/null
 unlike "$(sed -n '/^launch paths/,/^$/p' stream.txt)" 'cudaStreamSynchronize' \
 	"waiting does not count as device time"
-is "$(xpumerge -i stream.data -f folded --tid 1 2>/dev/null | wc -l)" 0 "--tid also filters waits"
+is "$(xpumerge -i stream.data --waits -f folded --tid 1 2>/dev/null | wc -l)" 0 "--tid also filters waits"
 
 # The time of a thread that spins while it waits does not count as CPU time, too.
-xpumerge -i stream.data -f folded --unit ns -o cpu.folded 2>/dev/null
+xpumerge -i stream.data --waits -f folded --unit ns -o cpu.folded 2>/dev/null
 unlike "$(cat cpu.folded)" 'cudaStreamSynchronize(;[^[][^;]*)* [0-9]*$' \
 	"samples in waits count as waiting"
 
 xpuload --gpu-only -o only.data "$XPU_BUILD/workload/shares" -s 0.1 -t 2 >/dev/null 2>load.log
 is $? 0 "--gpu-only: exit status 0"
-xpumerge -i only.data -f folded -o only.folded 2>/dev/null
+xpumerge -i only.data --waits -f folded -o only.folded 2>/dev/null
 unlike "$(cat only.folded)" 'GPU_Wait' "--gpu-only: no waits are shown"
 like "$(cat only.folded)" 'GPU_Kernel' "--gpu-only: device work is shown"
 

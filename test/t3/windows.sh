@@ -33,7 +33,7 @@ end=$(xpumerge dump cut.data |
 	} END { printf "%.6f\n", (max - start) / 1e9 }')
 diag "the recording ends at $end s"
 long_ms() {		# long_ms OPTION...
-	xpumerge -i cut.data --comm long -f folded --unit ns "$@" 2>/dev/null |
+	xpumerge -i cut.data --comm long --waits -f folded --unit ns "$@" 2>/dev/null |
 		awk '/Off_CPU/ { ns += $NF } END { printf "%.0f\n", ns / 1e6 }'
 }
 before=$(awk -v e="$end" 'BEGIN { printf "%.6f\n", e - 0.1 }')

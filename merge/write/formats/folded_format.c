@@ -6,7 +6,9 @@
 static int write_session(const struct session *s, FILE *f, const struct write_opts *o, void *events,
 			 struct folded_result *result)
 {
-	const struct folded_opts opts = { .unit = o->unit, .freq_hz = o->freq_hz, .by = o->by };
+	const struct folded_opts opts = {
+		.unit = o->unit, .freq_hz = o->freq_hz, .by = o->by, .waits = o->waits,
+	};
 
 	(void)events;
 	return folded__write(s, f, &opts, result);
@@ -15,8 +17,7 @@ static int write_session(const struct session *s, FILE *f, const struct write_op
 static int write_diff(const struct diff *d, FILE *f, const struct write_opts *o,
 		      struct folded_result *result)
 {
-	(void)o;
-	return diff__write_folded(d, f, result);
+	return diff__write_folded(d, f, o->waits, result);
 }
 
 /*
