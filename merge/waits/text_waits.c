@@ -84,7 +84,7 @@ static size_t threads__nr_shown(struct section_rows *rows, const struct thread_a
 	struct thread_account *shown = rows->v;
 	size_t i, k = 0;
 
-	for (i = 0; i < nr && rows->people; i++)
+	for (i = 0; i < nr && rows->people && !rows->s->opts.own_threads; i++)
 		if (thread__uses_gpu(&rows->s->model, all[i].thread))
 			shown[k++] = all[i];
 	if (!k)

@@ -25,7 +25,7 @@ for file in "$corpus"/*.xpu; do
 	nr=$((nr + 1))
 	cp "$file" .
 	expect "$name" txt "$name.xpu" --unit ns
-	expect "$name" folded "$name.xpu" -f folded --unit ns
+	expect "$name" folded "$name.xpu" --waits -f folded --unit ns
 	expect "$name" dump dump "$name.xpu"
 	like "$(head -n 1 "$name.dump")" " version=$(echo "$name" | sed 's/\./\\./') " \
 		"$name: dump prints the version of the file's name"
