@@ -16,21 +16,21 @@
 
 struct piece { /* a piece of work, in the order of begin_ns */
 	uint64_t begin_ns, end_ns;
-	uint32_t kind; /* smaller than mixture_of.nr_kinds */
+	uint32_t kind;			/* smaller than mixture_of.nr_kinds */
 };
 
 struct mixture_of {
-	const struct metric_row *rows; /* the samples' intervals */
+	const struct metric_row *rows;	/* the samples' intervals */
 	size_t nr_rows;
 	const struct piece *pieces;
 	size_t nr_pieces;
 	uint32_t nr_kinds;
-	const double *mean_ns; /* for each kind: the mean time of a piece */
+	const double *mean_ns;		/* for each kind: the mean time of a piece */
 };
 
 struct mixture_part {
-	uint32_t kind; /* nr_kinds: nothing ran */
-	float share; /* of the interval */
+	uint32_t kind;			/* nr_kinds: nothing ran */
+	float share;			/* of the interval */
 };
 
 /* The parts of row i are parts[first[i]] to parts[first[i + 1] - 1], each kind once. */
@@ -41,10 +41,10 @@ struct mixture {
 };
 
 struct mixture_as {
-	double shift_ns; /* is added to the times of pieces */
-	bool amounts; /* a piece has the same amount in it however long it takes,
+	double shift_ns;		/* is added to the times of pieces */
+	bool amounts;			/* a piece has the same amount in it however long it takes,
 					 * as bytes; otherwise it has the same rate */
-	double slope; /* the rate of a piece falls from 1 + slope to 1 - slope */
+	double slope;			/* the rate of a piece falls from 1 + slope to 1 - slope */
 };
 
 /* Makes the mixtures of all samples. Return: 0 or -ENOMEM; mixture__exit() in either case. */

@@ -16,16 +16,16 @@ int normal__init(struct normal *e, uint32_t n, uint32_t nr_sides)
 {
 	*e = (struct normal){ .n = n, .nr_sides = nr_sides };
 	e->gram = calloc((size_t)n * n + 1, sizeof(*e->gram));
-	e->inverse = calloc((size_t)n * n + 1, sizeof(*e->inverse));
 	e->sides = calloc((size_t)n * nr_sides + 1, sizeof(*e->sides));
 	e->x = calloc((size_t)n * nr_sides + 1, sizeof(*e->x));
 	e->squares = calloc(nr_sides + 1, sizeof(*e->squares));
-	return e->gram && e->inverse && e->sides && e->x && e->squares ? 0 : -ENOMEM;
+	return e->gram && e->sides && e->x && e->squares ? 0 : -ENOMEM;
 }
 
 void normal__exit(struct normal *e)
 {
 	free(e->gram);
+	free(e->factor);
 	free(e->inverse);
 	free(e->sides);
 	free(e->x);
@@ -50,21 +50,33 @@ void normal__add(struct normal *e, const uint32_t *columns, const double *shares
 		e->squares[k] += y[k] * y[k];
 }
 
-/* Four sums let the processor add at the same time. */
+typedef double pair __attribute__((vector_size(16)));
+
+static pair load(const double *v)
+{
+	pair p;
+
+	memcpy(&p, v, sizeof(p));
+	return p;
+}
+
+/* Several sums let the processor add at the same time. */
 static double dot(const double *a, const double *b, uint32_t n)
 {
-	double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+	pair s0 = { 0 }, s1 = { 0 }, s2 = { 0 }, s3 = { 0 };
+	double sum = 0;
 	uint32_t i;
 
-	for (i = 0; i + 4 <= n; i += 4) {
-		s0 += a[i] * b[i];
-		s1 += a[i + 1] * b[i + 1];
-		s2 += a[i + 2] * b[i + 2];
-		s3 += a[i + 3] * b[i + 3];
+	for (i = 0; i + 8 <= n; i += 8) {
+		s0 += load(a + i) * load(b + i);
+		s1 += load(a + i + 2) * load(b + i + 2);
+		s2 += load(a + i + 4) * load(b + i + 4);
+		s3 += load(a + i + 6) * load(b + i + 6);
 	}
 	for (; i < n; i++)
-		s0 += a[i] * b[i];
-	return s0 + s1 + s2 + s3;
+		sum += a[i] * b[i];
+	s0 += s1 + s2 + s3;
+	return sum + s0[0] + s0[1];
 }
 
 static void add_times(double *to, const double *v, double by, uint32_t n)
@@ -106,26 +118,51 @@ static void invert_triangle(const double *l, double *inv, uint32_t n)
 	}
 }
 
+/* Solves the equations of one right side. */
+static void substitute(const struct normal *e, const double *side, double *x)
+{
+	const double *l = e->factor;
+	uint32_t n = e->n, i;
+
+	for (i = 0; i < n; i++)
+		x[i] = (side[i] - dot(l + (size_t)i * n, x, i)) / l[(size_t)i * n + i];
+	for (i = n; i-- > 0;) {
+		x[i] /= l[(size_t)i * n + i];
+		add_times(x, l + (size_t)i * n, -x[i], i);
+	}
+}
+
 int normal__solve(struct normal *e)
 {
+	uint32_t i;
+
+	e->factor = calloc((size_t)e->n * e->n + 1, sizeof(*e->factor));
+	if (!e->factor)
+		return -ENOMEM;
+	factorize(e, e->factor);
+	for (i = 0; i < e->nr_sides; i++)
+		substitute(e, e->sides + (size_t)i * e->n, e->x + (size_t)i * e->n);
+	return 0;
+}
+
+int normal__invert(struct normal *e)
+{
 	size_t size = (size_t)e->n * e->n;
-	double *l = calloc(size + 1, sizeof(*l)), *inv = malloc((size + 1) * sizeof(*inv));
+	double *inv = malloc((size + 1) * sizeof(*inv));
 	uint32_t n = e->n, i, k;
 
-	if (l && inv) {
-		factorize(e, l);
-		invert_triangle(l, inv, n);
-		for (i = 0; i < n; i++)
-			for (k = 0; k <= i; k++)
-				e->inverse[(size_t)i * n + k] = e->inverse[(size_t)k * n + i] = dot(
-					inv + (size_t)i * n + i, inv + (size_t)k * n + i, n - i);
-		for (i = 0; i < e->nr_sides; i++)
-			normal__times_inverse(e, e->sides + (size_t)i * n, e->x + (size_t)i * n);
+	e->inverse = malloc((size + 1) * sizeof(*e->inverse));
+	if (!inv || !e->inverse) {
+		free(inv);
+		return -ENOMEM;
 	}
-	i = !l || !inv;
-	free(l);
+	invert_triangle(e->factor, inv, n);
+	for (i = 0; i < n; i++)
+		for (k = 0; k <= i; k++)
+			e->inverse[(size_t)i * n + k] = e->inverse[(size_t)k * n + i] =
+				dot(inv + (size_t)i * n + i, inv + (size_t)k * n + i, n - i);
 	free(inv);
-	return i ? -ENOMEM : 0;
+	return 0;
 }
 
 void normal__times_inverse(const struct normal *e, const double *v, double *to)

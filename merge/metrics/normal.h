@@ -9,11 +9,12 @@
 
 struct normal {
 	uint32_t n, nr_sides;
-	double *gram; /* n * n, symmetric */
-	double *sides; /* n for each right side */
-	double *x; /* n for each right side: the solution */
-	double *inverse; /* n * n */
-	double *squares; /* for each right side: the sum of its squares */
+	double *gram;			/* n * n, symmetric */
+	double *sides;			/* n for each right side */
+	double *x;			/* n for each right side: the solution */
+	double *factor;			/* n * n: the Cholesky factor, on the diagonal and below */
+	double *inverse;		/* n * n; NULL before normal__invert() */
+	double *squares;		/* for each right side: the sum of its squares */
 };
 
 /* Return: 0 or -ENOMEM; normal__exit() in either case. */
@@ -24,8 +25,11 @@ void normal__exit(struct normal *e);
 void normal__add(struct normal *e, const uint32_t *columns, const double *shares, uint32_t nr,
 		 const double *y);
 
-/* Solves the equations, with no regard to signs; sets x and inverse. Return: 0 or -ENOMEM. */
+/* Solves the equations, with no regard to signs; sets x. Return: 0 or -ENOMEM. */
 int normal__solve(struct normal *e);
+
+/* Sets inverse, after normal__solve(). Return: 0 or -ENOMEM. */
+int normal__invert(struct normal *e);
 
 /*
  * Moves the solution to the best one with no value below 0 or above most[], which has a value for

@@ -220,16 +220,19 @@ static int solve_as(struct system *s, bool amounts, struct solved *to)
 	as.shift_ns = s->shift_ns;
 	as.slope = SLOPE;
 	err = err ?: mixture__make(&mixtures[SLOPING], &s->of->of, &as);
-	err = err ?: system__solve(s, &mixtures[MIXTURE], &e);
-	if (!err && !amounts) {
-		system__count_samples(s, &mixtures[MIXTURE]);
-		err = system__group(s, &e);
+	err = err ?: system__solve(s, &mixtures[MIXTURE], &e) ?: normal__bound(&e, s->most);
+	for (k = 0; k < s->nr_sides && !err; k++) {
+		if (amounts && normal__usual_rest(&e, k, system__count_used(s)) >=
+				       BETTER * to->residue[s->sides[k]])
+			continue;
+		if (!e.inverse)
+			err = normal__invert(&e);
+		if (!err && !amounts && !k) {
+			system__count_samples(s, &mixtures[MIXTURE]);
+			err = system__group(s, &e);
+		}
+		err = err ?: take_side(s, mixtures, &e, k, to);
 	}
-	err = err ?: normal__bound(&e, s->most);
-	for (k = 0; k < s->nr_sides && !err; k++)
-		if (!amounts || normal__usual_rest(&e, k, system__count_used(s)) <
-					BETTER * to->residue[s->sides[k]])
-			err = take_side(s, mixtures, &e, k, to);
 	normal__exit(&e);
 	for (i = 0; i < NR_MIXTURES; i++)
 		mixture__exit(&mixtures[i]);

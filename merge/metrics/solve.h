@@ -17,26 +17,26 @@
 
 struct solve_of {
 	struct mixture_of of;
-	const float *values; /* nr_metrics for each row; NaN: no value */
+	const float *values;		/* nr_metrics for each row; NaN: no value */
 	uint32_t nr_metrics;
-	const bool *wanted; /* for each metric: whether it is solved */
-	const double *small; /* for each metric: a smaller error is never too large */
-	const double *most; /* for each metric: no value is larger */
-	const double *total_ns; /* for each kind */
+	const bool *wanted;		/* for each metric: whether it is solved */
+	const double *small;		/* for each metric: a smaller error is never too large */
+	const double *most;		/* for each metric: no value is larger */
+	const double *total_ns;		/* for each kind */
 };
 
 struct solved_value {
-	float value, error; /* NaN: unknown; error: one standard error */
+	float value, error;		/* NaN: unknown; error: one standard error */
 };
 
 struct solved {
-	struct solved_value *values; /* nr_metrics for each kind, then for idle time */
-	uint32_t *together; /* for each kind: 0, or a number of 1 or more, which all kinds
+	struct solved_value *values;	/* nr_metrics for each kind, then for idle time */
+	uint32_t *together;		/* for each kind: 0, or a number from 1, which all kinds
 					 * have that share one common value */
-	double *measured, *explained; /* for each metric: the mean of all samples that were used,
+	double *measured, *explained;	/* for each metric: the mean of all samples that were used,
 					 * and the mean that the values give them */
-	double *residue; /* for each metric: the root mean square of the difference */
-	size_t nr_used, nr_spoilt; /* samples that were used, or that no values explain */
+	double *residue;		/* for each metric: the difference, root mean square */
+	size_t nr_used, nr_spoilt;	/* samples that were used, or that no values explain */
 	double shift_ns, shift_error_ns; /* the samples' clock ahead of the work's clock */
 };
 

@@ -39,8 +39,8 @@ double normal__usual_rest(const struct normal *e, uint32_t side, size_t nr_rows)
 struct grouping {
 	struct system *s;
 	uint32_t n, idle;
-	double *both; /* n * n: covariances of the groups' sums of weight * value */
-	double *weights; /* for each group; 0: it has become a part of another */
+	double *both;			/* n * n: covariances of groups' sums of weight * value */
+	double *weights;		/* for each group; 0: it has become a part of another */
 	bool *done;
 };
 

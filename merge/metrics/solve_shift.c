@@ -17,7 +17,7 @@ struct search {
 	struct system s;
 	struct solve_of of;
 	size_t nr_used;
-	bool amounts; /* these explain the samples better than rates */
+	bool amounts;			/* these explain the samples better than rates */
 };
 
 static bool row__has_work(const struct solve_of *of, size_t row)

@@ -12,16 +12,16 @@
 struct system {
 	const struct solve_of *of;
 	uint32_t nr_sides;
-	uint32_t *sides; /* for each right side: its metric */
-	double *limits; /* for each right side: a larger error is too large */
-	double *most; /* for each right side: no value is larger */
-	uint32_t *columns; /* for each kind, and for idle time: its column */
+	uint32_t *sides;		/* for each right side: its metric */
+	double *limits;			/* for each right side: a larger error is too large */
+	double *most;			/* for each right side: no value is larger */
+	uint32_t *columns;		/* for each kind, and for idle time: its column */
 	uint32_t nr_columns;
-	uint32_t *groups; /* for each column: its group, which is one of its columns */
-	double *weights; /* for each column: the time of its kinds, in samples */
-	double *fewer; /* for each column: how many times fewer samples count as
+	uint32_t *groups;		/* for each column: its group, one of its columns */
+	double *weights;		/* for each column: the time of its kinds, in samples */
+	double *fewer;			/* for each column: how many times fewer samples count as
 					 * independent than it has; at least 1 */
-	bool *left_out; /* for each row */
+	bool *left_out;			/* for each row */
 	double shift_ns, shift_error_ns;
 
 	/* scratch memory: a sum for each column, and the columns of one row */
