@@ -5,8 +5,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "metrics/solve_system.h"
-
 #define MAX_COLUMNS 2000 /* kinds with the most time; all others are one */
 #define NR_BLOCKS 32 /* blocks of time, whose differences are the error */
 #define SLOPE 0.3 /* work may have so much more at its begin than on average */

@@ -13,17 +13,7 @@
 #ifndef MERGE_SOLVE_H
 #define MERGE_SOLVE_H
 
-#include "metrics/mixture.h"
-
-struct solve_of {
-	struct mixture_of of;
-	const float *values;		/* nr_metrics for each row; NaN: no value */
-	uint32_t nr_metrics;
-	const bool *wanted;		/* for each metric: whether it is solved */
-	const double *small;		/* for each metric: a smaller error is never too large */
-	const double *most;		/* for each metric: no value is larger */
-	const double *total_ns;		/* for each kind */
-};
+#include "metrics/solve_system.h"
 
 struct solved_value {
 	float value, error;		/* NaN: unknown; error: one standard error */

@@ -5,7 +5,16 @@
 
 #include "metrics/mixture.h"
 #include "metrics/normal.h"
-#include "metrics/solve.h"
+
+struct solve_of {
+	struct mixture_of of;
+	const float *values;		/* nr_metrics for each row; NaN: no value */
+	uint32_t nr_metrics;
+	const bool *wanted;		/* for each metric: whether it is solved */
+	const double *small;		/* for each metric: a smaller error is never too large */
+	const double *most;		/* for each metric: no value is larger */
+	const double *total_ns;		/* for each kind */
+};
 
 #define SHIFT_UNKNOWN 2000.0 /* ns, the error of a shift that was not found */
 
