@@ -118,7 +118,7 @@ static void invert_triangle(const double *l, double *inv, uint32_t n)
 	}
 }
 
-/* Solves the equations of one right side, by the factor. */
+/* Computes x for one right side, by the factor. */
 static void substitute(const struct normal *e, const double *side, double *x)
 {
 	const double *l = e->factor;
