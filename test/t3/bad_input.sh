@@ -21,7 +21,7 @@ is $? 126 "not executable: exit status 126"
 
 xpuload true 2>log
 is $? 0 "a target that never uses CUDA: exit status 0, like the target"
-like "$(cat log)" 'made no launch by CUDA or OpenCL' \
+like "$(cat log)" 'made no CUDA or OpenCL launch' \
 	"a target that never uses CUDA: a message says that no launch was made"
 is "$(cat xpu.data.old)" kept "the old recording is kept as xpu.data.old"
 xpumerge -i xpu.data -f folded -o a.folded 2>mlog

@@ -77,7 +77,7 @@ a%x.data %x:.expected.one.of
 a% %:.expected.one.of
 a%q.data %q:.expected.the.name
 a%q{}.data %q:.expected.the.name
-a%q{NO_SUCH_VARIABLE}.data NO_SUCH_VARIABLE.:.there.is.no
+a%q{NO_SUCH_VARIABLE}.data NO_SUCH_VARIABLE.:.the.variable.is.not.set
 no/such/folder/%p.data cannot.write
 END
 xpuload -a --duration 0.1 -o '%p.data' >bad.log 2>&1

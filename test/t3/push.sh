@@ -232,7 +232,7 @@ while read -r said options; do
 done <<'END'
 expected.a.path.of --push http://host:1/x
 expected.pyroscope --push ftp://host
-expected.no.password --push otlp+http://me:secret@host
+can.see.a.password --push otlp+http://me:secret@host
 expected.a.host --push otlp+http:///x
 expected.KEY=VALUE --push otlp+http://host --push-labels a-b=c
 for.--push --push-labels a=b
