@@ -262,7 +262,7 @@ static bool session__is_empty(const struct session *s)
 	const struct loss *l = &s->sums.loss;
 
 	return filter__active(s->opts.filter) && !s->sums.aggregates.nr && !s->sums.nr_calls &&
-	       !s->sums.nr_accounts && !session__has_windows(s) &&
+	       !s->sums.nr_accounts && !session__has_windows(s) && !features__recorded(s) &&
 	       (l->nr_works || l->nr_launches || s->model.threads.nr);
 }
 

@@ -60,3 +60,13 @@ int features__absorb(struct model *m, void **to, void *const *from, struct remap
 			err = feature__wake(i, m, &to[i]) ?: features[i]->absorb(to[i], from[i], r);
 	return err;
 }
+
+bool features__recorded(const struct session *s)
+{
+	unsigned int i;
+
+	for (i = 0; features[i]; i++)
+		if (features[i]->recorded && features[i]->recorded(s))
+			return true;
+	return false;
+}

@@ -352,6 +352,9 @@ extern const struct feature *features[];
 /* Makes the state of @m, unless it exists. Return: 0 or -ENOMEM. */
 int feature__wake(enum feature_id id, struct model *m, void **state);
 
+/* Return: whether the recordings have anything of a feature, whatever the filters leave out. */
+bool features__recorded(const struct session *s);
+
 void features__free(void *const *states);
 
 /* Adds the states @from to the states @to of @m. Return: 0 or -ENOMEM. */

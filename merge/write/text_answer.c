@@ -187,16 +187,6 @@ static int write_largest(const struct session *s, FILE *f, unsigned int width)
 	return err;
 }
 
-static bool features__recorded(const struct session *s)
-{
-	unsigned int i;
-
-	for (i = 0; features[i]; i++)
-		if (features[i]->recorded && features[i]->recorded(s))
-			return true;
-	return false;
-}
-
 int text__write_answer(const struct session *s, FILE *f, unsigned int width)
 {
 	uint64_t span_ns = sums__span_ns(&s->sums), ran_ns = cpu_ns(s);

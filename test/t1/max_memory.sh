@@ -173,9 +173,11 @@ names $NR 1 >same.json
 xpumerge --gpu same.json -o same.data 2>/dev/null
 sqlite $NR 0 | "$XPU_BUILD/gen_sqlite" names.sqlite
 sqlite $NR 1 | "$XPU_BUILD/gen_sqlite" same.sqlite
-for format in text folded html pprof chrome pftrace perf stacks; do
+for format in text folded pprof chrome pftrace perf stacks; do
 	holds "a recording as $format" NAMES.data -f $format
 done
+# The page's single events know the cell of their name.
+most=230 holds "a recording as html" NAMES.data -f html
 holds "an import as text" --gpu NAMES.json -f text
 # The page has single events, of some 130 bytes each. With one name, they fit into memory that the
 # import needed before.
