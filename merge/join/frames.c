@@ -108,12 +108,31 @@ static void frames__count(const struct model *m, const struct chain *chain, stru
 	}
 }
 
+/* Resolves the chains of the recording, until there is no more time. Return: 0 or -errno. */
+static int frames__resolve_all(struct frames *s, struct model *m, struct loss *loss)
+{
+	struct name_keeper *keeper = s->callchains->keeper;
+	size_t i;
+	int err = 0;
+
+	for (i = s->found->first_chain; i < m->chains.nr && !err; i++) {
+		if (keeper && name_keeper__is_over(keeper)) {
+			keeper->nr_left += m->chains.nr - i;
+			break;
+		}
+		if (keeper)
+			err = name_keeper__flush_if_due(keeper);
+		err = err ?: frames__resolve(s, m, &m->chains.v[i]);
+		frames__count(m, &m->chains.v[i], loss);
+	}
+	return err;
+}
+
 int frames__run(struct callchains *callchains, const struct found *found, struct jitmaps *jitmaps,
 		struct model *m, struct loss *loss)
 {
 	struct frames s = { .found = found, .jitmaps = jitmaps, .callchains = callchains };
-	size_t i;
-	int err = 0;
+	int err;
 
 	callchains->pycode = frames__pycode;
 	callchains->jit = frames__jit;
@@ -123,16 +142,7 @@ int frames__run(struct callchains *callchains, const struct found *found, struct
 	callchains->nr_frames = callchains->nr_unsymbolized = 0;
 	callchains->names = &found->names;
 	callchains__next(callchains);
-	for (i = found->first_chain; i < m->chains.nr && !err; i++) {
-		if (callchains->keeper && name_keeper__is_over(callchains->keeper)) {
-			callchains->keeper->nr_left += m->chains.nr - i;
-			break;
-		}
-		if (callchains->keeper)
-			err = name_keeper__flush_if_due(callchains->keeper);
-		err = err ?: frames__resolve(&s, m, &m->chains.v[i]);
-		frames__count(m, &m->chains.v[i], loss);
-	}
+	err = frames__resolve_all(&s, m, loss);
 	callchains->lookup_ctx = NULL;
 	callchains__next(callchains);
 	callchains->names = NULL;

@@ -822,7 +822,7 @@ static void write_base64(FILE *f, const unsigned char *v, size_t nr)
 {
 	static const char digits[] =
 		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	char line[LINE_BYTES / 3 * 4];
+	char line[LINE_BYTES / 3 * 4] = { 0 };
 	size_t i, len = 0;
 
 	for (i = 0; i < nr; i += 3) {

@@ -214,6 +214,14 @@ async function testMoving() {
 	await page.keyboard.press("e");
 	await settle(page);
 	ok(await page.$eval("#lanes", e => e.hidden), "e hides single events");
+	const span = () => (/span=([^&]*)/.exec(page.url()) || [])[1], before = span();
+
+	await page.keyboard.press("e");
+	await settle(page);
+	await page.keyboard.press("w");
+	await rest(page);
+	ok(span() && span() !== before,
+	   "e shows single events, and w zooms without a pointer over them", page.url());
 	await page.context().close();
 }
 

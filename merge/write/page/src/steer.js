@@ -263,9 +263,13 @@ function listenToPointer(box) {
 	});
 }
 
+/* Shows or hides the timeline. When it appears, its keys work at once. */
 export const toggleLanes = () => {
-	if (events)
-		go({ strip: true, tracks: !state.tracks || !state.strip });
+	if (!events)
+		return;
+	go({ strip: true, tracks: !state.tracks || !state.strip });
+	if (!el("lanes").hidden)
+		el("lanes").focus({ preventScroll: true });
 };
 
 export function listenToTimeline() {

@@ -252,7 +252,7 @@ function describeStrip() {
 	const words = isPicked() ?
 		`${at(from)} to ${at(to)}: ${formatTime(to - from, "auto")} of ` +
 		formatTime(times.nr * times.width, "auto") + recordedWords() +
-		(isRounded ? "; the sums are those of whole steps of " +
+		(isRounded ? "; sums cover whole steps of " +
 			formatTime(times.width, "auto") : "") :
 		`all of the time, ${at(from)} to ${at(to)}${recordedWords()}` +
 		(times.nrWindows ? ` in ${plural(times.nrWindows, "window")}` : "");
