@@ -32,7 +32,8 @@ names() {
 }
 
 slow=" oom.c cut.c damage.c epochs.sh max_memory.sh split_killed.sh split_late.sh
-	recordings.sh twofile.sh twofile_truth.sh twofile_table.sh windows.sh windows_parts.sh "
+	recordings.sh twofile.sh twofile_truth.sh twofile_table.sh windows.sh windows_parts.sh
+	windows_files.sh wrong_clock_imports.sh "
 
 # is_slow FILE: whether the test takes many seconds
 is_slow() {
@@ -45,6 +46,8 @@ is_slow() {
 built="" scripts=""
 for test in "$tree"/test/t0/*.c "$tree"/test/t1/*.c "$tree"/test/t1/*.sh; do
 	names "$test" && continue
+	# The Python package has the tables of all features.
+	[ "${test##*/}" != python_results.sh ] || continue
 	[ -z "${XPU_WITHOUT_ALL:-}" ] && is_slow "$test" && continue
 	# The others do not link the merger.
 	case $test in
