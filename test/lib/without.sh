@@ -31,7 +31,7 @@ names() {
 	grep -qwE -e "${words:-$(echo "$features" | tr ' ' '|')}" "$1"
 }
 
-slow=" oom.c cut.c damage.c epochs.sh max_memory.sh split_killed.sh split_late.sh
+slow=" oom.c cut.c damage.c epochs.sh split_killed.sh split_late.sh
 	recordings.sh twofile.sh twofile_truth.sh twofile_table.sh windows.sh windows_parts.sh
 	windows_files.sh wrong_clock_imports.sh "
 

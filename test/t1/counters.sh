@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Counters of kernels and call paths are solved from samples of the whole GPU: the values are as
+# Counters of kernels and call paths, with --gpu-metrics, are solved from samples. The values are as
 # near to the truth as their errors say. Kernels that always come together have one value. A value
 # that the samples do not tell is unknown.
 . "$XPU_SRC/test/lib/tap.sh"
