@@ -2,6 +2,7 @@
 #include "namer.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -77,6 +78,8 @@ static void wait_for(pid_t pid, uint64_t end_ns, bool (*is_interrupted)(void *ct
 		msg__warn("xpumerge names, which looks up the names of call paths, was ended by "
 			  "signal %d (%s): the names so far are added", WTERMSIG(status),
 			  strsignal(WTERMSIG(status)));
+	else if (ended == pid && !killed && WEXITSTATUS(status) == STATUS_FAILED)
+		msg__warn("xpumerge names, which looks up the names of call paths, cannot be run");
 	else if (ended == pid && killed)
 		msg__info("the look-up of names was stopped: xpumerge looks up the others where "
 			  "the files are; --names=all waits for them");
@@ -125,6 +128,12 @@ static int append(const struct safefile *file, off_t at, const uint8_t *data, si
 	return err;
 }
 
+static void say_why(const struct options *opts, int err)
+{
+	msg__warn("%s: the names of call paths cannot be added: %s. The recording is as it was",
+		  opts->data, safefile__strerror(-err));
+}
+
 static void take(const struct options *opts, const struct safefile *file, uint64_t *bytes, int fd)
 {
 	uint8_t *data;
@@ -132,18 +141,24 @@ static void take(const struct options *opts, const struct safefile *file, uint64
 	size_t whole;
 	int err;
 
-	if (fstat(fd, &st) || !st.st_size || st.st_size > MOST_BYTES)
+	/* A process that the child has left behind cannot change the memory that is read here. */
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) || fstat(fd, &st)) {
+		say_why(opts, errno);
+		return;
+	}
+	if (!st.st_size || st.st_size > MOST_BYTES)
 		return;
 	data = mmap(NULL, st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (data == MAP_FAILED)
+	if (data == MAP_FAILED) {
+		say_why(opts, errno);
 		return;
+	}
 	whole = whole_blocks(data, st.st_size);
 	err = whole ? append(file, *bytes, data, whole) : 0;
 	if (!err)
 		*bytes += whole;
 	else
-		msg__warn("%s: the names of call paths cannot be added: %s. The recording is as it "
-			  "was", opts->data, safefile__strerror(err));
+		say_why(opts, -err);
 	munmap(data, st.st_size);
 }
 
@@ -158,15 +173,19 @@ void namer__run(const struct options *opts, const struct safefile *file, uint64_
 
 	if (!file->name || own_files__find("xpumerge", path, sizeof(path)))
 		return;
-	fd = memfd_create("xpuload-names", MFD_CLOEXEC);
-	if (fd < 0)
+	fd = memfd_create("xpuload-names", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0) {
+		say_why(opts, errno);
 		return;
+	}
 	snprintf(ms, sizeof(ms), "%u", all ? 0 : LOOK_UP_MS);
 	fflush(NULL);
 	pid = fork();
 	if (!pid)
 		run_child(opts, path, fd, ms, nice);
-	if (pid > 0) {
+	if (pid < 0) {
+		say_why(opts, errno);
+	} else {
 		wait_for(pid, all ? UINT64_MAX : start_ns + END_NS, is_interrupted, ctx);
 		take(opts, file, bytes, fd);
 	}
