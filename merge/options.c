@@ -494,8 +494,8 @@ static const struct cmdline_option rows[] = {
 
 	{ "gpu", 'g', "FILE", .set = set_gpu, .many = true, .use = USE_MERGE,
 	  .heading = "Files of other tools, in place of a recording:",
-	  .help = "read CUPTI's records: Chrome JSON, with call paths if it is\n"
-		  "torch.profiler's; JSON lines; or text. Repeat for more ranks" },
+	  .help = "read CUPTI's records: Chrome JSON (torch.profiler writes it with\n"
+		  "call paths), JSON lines, or text. Repeat for more ranks" },
 	{ "nsys", 0, "FILE", CMDLINE_STRING(importer.opts.nsys), .use = USE_MERGE,
 	  .help = "read an SQLite export of Nsight Systems; -f chrome writes the\n"
 		  "events of nsys2json" },

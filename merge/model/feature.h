@@ -245,8 +245,8 @@ struct feature {
 	/* Return: the range that was open on a thread at a time. */
 	uint32_t (*range_at)(void *state, uint32_t thread, uint64_t time_ns);
 	/*
-	 * Finds the call that made device work before a launch ran it; XPU_MISC_GRAPH_NODE marks
-	 * records of such work. This wakes the feature.
+	 * Finds the call that made device work before a launch ran it. The records of this work
+	 * have XPU_MISC_GRAPH_NODE. The feature wakes if it was asleep.
 	 * Return: a number for move_work(); NO_INDEX: unknown.
 	 */
 	uint32_t (*find_maker)(void *state, struct second_pass *p, uint32_t proc,

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Single events in the html page: each is that of the Chrome timeline, and a stretch of time has the
-# sums that --from and --to have.
+# Single events in the html page: the Chrome timeline has the same events, and a stretch of time has
+# the sums that --from and --to have.
 . "$XPU_SRC/test/lib/tap.sh"
 
 gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge

@@ -95,7 +95,7 @@ assert "kernels" in dir(r) and "paths" in dir(r)
 assert sum(row.instances for row in r.kernels) + sum(row.count for row in r.memory_time) == 900
 END
 
-python "the account, the losses and filters are those of xpumerge" <<'END'
+python "xpumerge and the package have the same account, losses and filters" <<'END'
 import xpuload
 
 

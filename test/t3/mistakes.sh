@@ -231,7 +231,7 @@ answer 2 "r.nsys-rep: cannot be read as an SQLite file \\(nsys export --type sql
 	"57: --nsys of a report" "$merge" --nsys r.nsys-rep
 printf '{"a":[1,2' | gzip >trace.json.gz
 answer 2 "trace.json.gz: cannot find GPU events: ends in the middle at offset 9" \
-	"58: a trace that is none" "$merge" --gpu trace.json.gz
+	"58: a file that is not a trace" "$merge" --gpu trace.json.gz
 setsid env --default-signal=INT "$load" -o int.data ./app -t 2 -n 100000000 >out 2>log &
 pid=$!
 for _ in $(seq 200); do

@@ -34,8 +34,7 @@
 #define NOISE		0.05		/* share of the stacks that may have no launch */
 #define REST_MIN	16		/* number of consecutive stacks without a launch that is
 					 * noticed */
-#define REST_MASS	0.5		/* share of the stacks of such a stretch that another offset
-					 * must fit */
+#define REST_MASS	0.5		/* another offset must fit this share of these stacks */
 #define REST_SCORE	30.0		/* score that the other offset must have */
 #define SET_MIN_NS	400000.0	/* people who set a clock change it by more than this */
 #define REST_CLEAR	0.5		/* share of the best such offset's score that the second may
