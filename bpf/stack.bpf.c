@@ -11,7 +11,7 @@
 #define LARGEST_STACK	(256ull << 20)	/* an end further away is the end of another stack */
 #define COPY_BYTES	2048		/* bytes of frames that are read at once */
 #define BLOCK_BYTES	128		/* most bytes to read from a frame or a code object */
-#define PYTHON_SCRATCH	(COPY_BYTES + 2 * BLOCK_BYTES)
+#define PYTHON_SCRATCH	sizeof(struct python_copy)
 #define MIN(a, b)	((a) < (b) ? (a) : (b))
 #define MAX(a, b)	((a) > (b) ? (a) : (b))
 #define MAX_TSTATES	256		/* maximum number of threads to search */
@@ -36,6 +36,19 @@ struct {
 } pythons SEC(".maps");
 
 /*
+ * A copy of the target's memory, around a frame. The numbers must be in a map, since the verifier
+ * would follow each of their possible values on the stack.
+ */
+struct python_copy {
+	__u64 start;			/* the address in the target */
+	__u32 nr_bytes;
+	__u32 frame_bytes;		/* how many bytes of a frame to read */
+	__u32 code_from, code_bytes;	/* the part of a code object to read */
+	__u8 frames[COPY_BYTES + BLOCK_BYTES];
+	__u8 code[BLOCK_BYTES];		/* of a code object */
+};
+
+/*
  * The state of walk_python() between its steps. Each read of the target's memory costs about 40 ns,
  * whatever its size, so the reads are few and large. The frames of Python 3.11 and later lie close
  * to one another.
@@ -45,11 +58,7 @@ struct python_walk {
 	__u32 *nr;
 	struct xpu_python_frame *out;
 	__u64 *hash;			/* hash of the frames, or NULL */
-	void *copy;			/* a copy of COPY_BYTES of the target's memory */
-	__u64 start;			/* the address of the copy in the target */
-	__u32 copied_bytes;
-	__u32 frame_bytes;		/* how many bytes of a frame to read */
-	__u32 code_from, code_bytes;	/* the part of a code object to read */
+	struct python_copy *copy;
 	__u64 tls;			/* arch_tls() of this thread */
 	__u64 tstate, frame, cframe;
 };
@@ -118,30 +127,31 @@ static long find_tstate(__u32 i, struct python_walk *w)
  */
 static __always_inline __u32 find_in_copy(struct python_walk *w)
 {
-	__u64 frame = w->frame, at = frame - w->start;
-	__u32 bytes = w->frame_bytes;
+	struct python_copy *c = w->copy;
+	__u64 frame = w->frame, at = frame - c->start;
+	__u32 bytes = c->frame_bytes;
 
-	if (at + bytes <= w->copied_bytes && at < w->copied_bytes)
+	if (at + bytes <= c->nr_bytes && at < c->nr_bytes)
 		return at;
-	w->start = frame;
+	c->start = frame;
 	if (w->py->minor > 10) {
-		w->start = frame & -(__u64)PAGE_BYTES;
-		if (frame + bytes - w->start > COPY_BYTES)
-			w->start = frame + bytes - COPY_BYTES;
+		c->start = frame & -(__u64)PAGE_BYTES;
+		if (frame + bytes - c->start > COPY_BYTES)
+			c->start = frame + bytes - COPY_BYTES;
 	}
-	w->copied_bytes = bytes + (frame - w->start);
-	bytes = w->copied_bytes;
+	c->nr_bytes = bytes + (frame - c->start);
+	bytes = c->nr_bytes;
 	BOUND(bytes, COPY_BYTES);
-	if (bpf_probe_read_user(w->copy, bytes, (void *)w->start))
-		w->copied_bytes = 0;		/* the copy is all zero now */
-	return frame - w->start;
+	if (bpf_probe_read_user(c->frames, bytes, (void *)c->start))
+		c->nr_bytes = 0;		/* the copy is all zero now */
+	return frame - c->start;
 }
 
 static long walk_frame(__u32 i, struct python_walk *w)
 {
 	const struct xpu_python *py = w->py;
-	void *frame, *code_block = w->copy + COPY_BYTES + BLOCK_BYTES;
-	__u32 at, bytes = w->code_bytes, from = w->code_from;
+	void *frame, *code_block = w->copy->code;
+	__u32 at, bytes = w->copy->code_bytes, from = w->copy->code_from;
 	__u64 code, where, print = 0;
 	bool ends = py->minor == 10;
 
@@ -149,10 +159,10 @@ static long walk_frame(__u32 i, struct python_walk *w)
 		return 1;
 	at = find_in_copy(w);
 	BOUND(at, COPY_BYTES);
-	frame = w->copy + at;
+	frame = w->copy->frames + at;
 	w->frame = BLOCK_AT(__u64, frame, py->f_previous);
 	if (py->minor > 10 && BLOCK_AT(__u8, frame, py->f_owner) == PYTHON_OWNED_BY_CSTACK) {
-		put_python(w, 0, w->start + at, 0);
+		put_python(w, 0, w->copy->start + at, 0);
 		return 0;
 	}
 	code = BLOCK_AT(__u64, frame, py->f_code);
@@ -182,13 +192,14 @@ static long walk_frame(__u32 i, struct python_walk *w)
 static __always_inline void set_blocks(struct python_walk *w)
 {
 	const struct xpu_python *py = w->py;
-	__u32 from = py->co_name, to = py->co_name;
+	struct python_copy *c = w->copy;
+	__u32 from, to;
 
-	w->frame_bytes = MAX(MAX(py->f_previous, py->f_code), MAX(py->f_instr, py->f_owner)) + 8;
+	c->frame_bytes = MAX(MAX(py->f_previous, py->f_code), MAX(py->f_instr, py->f_owner)) + 8;
 	from = MIN(MIN(py->co_name, py->co_linetable), py->co_firstlineno);
 	to = MAX(MAX(py->co_name, py->co_linetable), py->co_firstlineno) + 8;
-	w->code_from = from;
-	w->code_bytes = to - from;
+	c->code_from = from;
+	c->code_bytes = to - from;
 }
 
 /**
@@ -219,7 +230,8 @@ static __always_inline void walk_python(struct task_struct *task, struct xpu_pro
 	}
 	if (!w.py)
 		return;
-	w.copy = out + XPU_MAX_PYTHON;
+	w.copy = (struct python_copy *)(out + XPU_MAX_PYTHON);
+	w.copy->start = w.copy->nr_bytes = 0;
 	set_blocks(&w);
 	/* Find the thread by the address of its C library data. */
 	w.tls = arch_tls(task);

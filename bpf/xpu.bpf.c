@@ -369,22 +369,43 @@ int BPF_PROG(on_exec, struct task_struct *task)
 
 /* ---- launches that threads have logged ------------------------------------------------------- */
 
+struct log_loss {
+	const struct xpu_log_entry *entries;
+	__u32 nr, nr_launches, nr_ranges, nr_allocs;
+};
+
+static long drop_entry(__u32 i, struct log_loss *l)
+{
+	__u32 id;
+
+	if (i >= XPU_LOG_ENTRIES || i >= l->nr)
+		return 1;
+	id = l->entries[i].path_id;
+	/* No branches: the verifier would follow each of them. */
+	l->nr_ranges += id >> 31;
+	l->nr_allocs += (id >> 30 & ~id >> 31 & ~id >> 29) & 1;
+	l->nr_launches -= (id >> 31 | id >> 30) & 1;
+	return 0;
+}
+
 /* Counts the entries of a log as lost, because the ring is full. */
 static __noinline int drop_log(const struct xpu_ring_log *r)
 {
-	const struct xpu_log_entry *e = (const struct xpu_log_entry *)(r + 1);
-	__u32 i, id, nr_ranges = 0, nr_allocs = 0, nr_launches = r->nr;
+	struct log_loss l = {
+		.entries = (const struct xpu_log_entry *)(r + 1), .nr = r->nr,
+		.nr_launches = r->nr,
+	};
+	__u32 i;
 
-	/* No branches: the verifier would follow each of them. */
-	for (i = 0; i < XPU_LOG_ENTRIES && i < r->nr; i++) {
-		id = e[i].path_id;
-		nr_ranges += id >> 31;
-		nr_allocs += (id >> 30 & ~id >> 31 & ~id >> 29) & 1;
-		nr_launches -= (id >> 31 | id >> 30) & 1;
-	}
-	drop_of(r->proc_id, XPU_LOST_RANGE, nr_ranges);
-	drop_of(r->proc_id, XPU_LOST_ALLOC, nr_allocs);
-	drop_of(r->proc_id, XPU_LOST_LAUNCH, nr_launches);
+	/* The verifier follows bpf_loop() once, and any other loop as often as it may turn. */
+	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
+		bpf_loop(XPU_LOG_ENTRIES, drop_entry, &l, 0);
+	else
+		for (i = 0; i < XPU_LOG_ENTRIES && !drop_entry(i, &l); i++)
+			;
+	drop_of(r->proc_id, XPU_LOST_RANGE, l.nr_ranges);
+	drop_of(r->proc_id, XPU_LOST_ALLOC, l.nr_allocs);
+	drop_of(r->proc_id, XPU_LOST_LAUNCH, l.nr_launches);
 	return 0;
 }
 

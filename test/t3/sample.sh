@@ -42,6 +42,13 @@ record() {
 	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: xpumerge reports no loss, either"
 }
 
+# The verifier follows each instruction of a program on many paths, for 4 us each time, before a
+# recording begins. Linux has this number since 5.16.
+steps=$(xpuload -o steps.data sh -c 'cat /proc/$PPID/fdinfo/*' 2>steps.log |
+	awk '$1 == "verified_insns:" { nr += $2 } END { print nr + 0 }')
+[ "$steps" -lt 80000 ]
+ok $? "the verifier takes fewer than 80,000 steps: $steps"
+
 # Every way to use a CPU, each for an equal time, by frame pointers.
 record ways 999 --call-graph fp -- "$cpu" 200 user kernel threads=3 late rename fork exec user
 near "$(count ways.folded .)" $((us * 999 / 1000000)) 4 "the number of samples matches the CPU time"
