@@ -44,9 +44,9 @@
 #define RELAY_POLL_MS		5
 #define BEHIND_POLL_MS		10
 #define NS_PER_MS		1000000ull
-#define DETACH_NS		1000000000ull	/* wait for the last records after a detach */
-#define QUEUE_NS	10000000000ull	/* how much longer to wait for processes that have
-					 * connected */
+#define LATE_NS			10000000000ull	/* wait for the last records after a detach */
+#define TELL_NS			2000000000ull	/* after that, the wait is explained */
+#define QUEUE_NS		11000000000ull	/* wait for processes that have connected */
 #define UNTOLD_NS		1000000000ull	/* wait for definitions before ending a file */
 
 static void take_signals(struct recording *r)
@@ -67,6 +67,8 @@ static uint64_t nr_lost(const struct recording *r, enum xpu_lost_kind kind)
 {
 	if (kind == XPU_LOST_MALFORMED)		/* the recorder counts these itself */
 		return 0;
+	if (kind == XPU_LOST_TAIL)
+		return r->nr_late;
 	if (kind == XPU_LOST_SIDEBAND)
 		return sideband__nr_lost(r->sideband) +
 		       (r->shared ? shared__nr_lost(r->shared, kind) : 0);
@@ -218,6 +220,49 @@ static uint64_t before_cut(const struct recording *r, uint64_t now, uint64_t unt
 	return r->cut_ns;
 }
 
+/* Whether the user has interrupted xpuload again, after the end of the recording. */
+static bool is_interrupted(void *ctx)
+{
+	struct recording *r = ctx;
+	struct signalfd_siginfo info;
+	bool interrupted = false;
+
+	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
+		interrupted |= info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM ||
+			       info.ssi_signo == SIGQUIT || info.ssi_signo == SIGHUP;
+	return interrupted;
+}
+
+/*
+ * Takes the last records of shims that are awake. A shim that another xpuload keeps awake does not
+ * say which records are its last, but its thread runs. Processes whose threads do not are counted.
+ */
+static void take_last(struct recording *r)
+{
+	struct pollfd fds[] = {
+		{ .fd = records_fd(r), .events = POLLIN },
+		{ .fd = sideband__fd(r->sideband), .events = POLLIN },
+	};
+	uint64_t now = clock__now(), tell_ns = now + TELL_NS, end_ns = now + LATE_NS;
+	unsigned int nr;
+
+	while ((nr = recorder__nr_late(r->recorder, now, false)) && now < end_ns &&
+	       !is_interrupted(r)) {
+		poll(fds, ARRAY_SIZE(fds), RELAY_POLL_MS);
+		if (!writer__is_behind(r->writer))
+			recording__drain(r);
+		now = clock__now();
+		if (now < tell_ns)
+			continue;
+		msg__info("waiting for the last records of %u process%s: xpuload detached, but "
+			  "the shim's thread has not run since; Ctrl-C ends the wait", nr,
+			  nr == 1 ? "" : "es");
+		tell_ns = UINT64_MAX;
+	}
+	recording__drain(r);
+	r->nr_late = recorder__nr_late(r->recorder, now, true);
+}
+
 /*
  * Detaches from shims that keep running, in attached processes and in descendants that outlive the
  * target. They notice that nobody receives launches any more, and send their last records. A target
@@ -225,28 +270,19 @@ static uint64_t before_cut(const struct recording *r, uint64_t now, uint64_t unt
  */
 static void detach(struct recording *r)
 {
-	struct pollfd fds[] = {
-		{ .fd = records_fd(r), .events = POLLIN },
-		{ .fd = sideband__fd(r->sideband), .events = POLLIN },
-	};
-	uint64_t end_ns = clock__now() + DETACH_NS;
+	uint64_t end_ns = clock__now() + QUEUE_NS;
 
 	sampler__close(r->sampler);
 	r->sampler = NULL;
 	/* The socket's queue may still have connections of processes that ended long ago. */
-	while (!recording__drain(r) && r->shared && clock__now() < end_ns + QUEUE_NS)
+	while (!recording__drain(r) && r->shared && clock__now() < end_ns)
 		;
 	recorder__detaching(r->recorder, clock__now());
 	if (r->shared)
 		shared__leave(r->shared);
 	else
 		probes__detach_launches(r->probes);
-	while (recorder__nr_awake(r->recorder) && clock__now() < end_ns) {
-		poll(fds, ARRAY_SIZE(fds), RELAY_POLL_MS);
-		if (!writer__is_behind(r->writer))
-			recording__drain(r);
-	}
-	recording__drain(r);
+	take_last(r);
 }
 
 struct living {
@@ -394,19 +430,6 @@ void recording__run(struct recording *r)
 	recorder__finish(r->recorder);
 	gpu_metrics__finish(r->gpu_metrics, r->writer, &r->gpu_metrics_stats);
 	datafile__end(r->writer, r->target.wait_status);
-}
-
-/* Whether the user has also interrupted the copying of files, after the end of the recording. */
-static bool is_interrupted(void *ctx)
-{
-	struct recording *r = ctx;
-	struct signalfd_siginfo info;
-	bool interrupted = false;
-
-	while (read(r->signal_fd, &info, sizeof(info)) == sizeof(info))
-		interrupted |= info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM ||
-			       info.ssi_signo == SIGQUIT || info.ssi_signo == SIGHUP;
-	return interrupted;
 }
 
 static void finish_keeper(struct recording *r)

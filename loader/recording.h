@@ -46,6 +46,7 @@ struct recording {
 	bool told_disk;
 	uint64_t nr_not_followed;	/* number of processes that could not be attached to */
 	uint64_t nr_unreached;		/* number of launches of processes that could not connect */
+	uint64_t nr_late;		/* number of processes that did not run at the detach */
 	uint64_t nr_denied;		/* number of running children that may not be recorded */
 	bool attached;			/* the message about attaching has been printed */
 	bool sampled;			/* CPUs were sampled */

@@ -59,6 +59,7 @@ static void count_losses(const struct report *r, struct losses *l)
 		[XPU_LOST_SAMPLE] = "CPU samples (ring full: try -m)",
 		[XPU_LOST_RANGE] = "events of NVTX ranges (ring full: try -m)",
 		[XPU_LOST_ALLOC] = "events of memory (ring full: try -m)",
+		[XPU_LOST_TAIL] = "processes that did not run at the detach",
 	};
 	const struct recorder_stats *st = &r->stats;
 	uint64_t nr;

@@ -318,7 +318,7 @@ $(call test_bin,$(filter-out $(LIB_TEST),$(T0_C)) $(T1_C)): $(O)/%.t: %.c $(call
 
 # These write the loader's side of the file, without BPF.
 RECORDER_OBJ	= $(call obj,$(sort $(wildcard loader/record/*.c)) loader/base/host_clock.c \
-		  loader/base/numbers.c loader/base/msg.c)
+		  loader/base/numbers.c loader/base/msg.c loader/base/shim_thread.c)
 
 RECORDER_TESTS	= $(O)/test/t0/recorder.t $(O)/test/t0/bounds.t
 
@@ -343,7 +343,7 @@ $(O)/test/t0/copy.t: T0_OBJ = $(O)/loader/target/copy.o
 
 # It has a writer of its own.
 PYCODE_OBJ	= $(call obj,$(addprefix loader/,record/pycode.c record/processes.c \
-		  base/host_clock.c base/numbers.c base/msg.c))
+		  base/host_clock.c base/numbers.c base/msg.c base/shim_thread.c))
 
 $(O)/test/t0/pycode.t: $(PYCODE_OBJ)
 $(O)/test/t0/pycode.t: T0_EXTRA = -Iloader

@@ -349,14 +349,35 @@ void processes__batch(struct processes *ps, const struct xpu_record_batch *batch
 		processes__message(ps, p, m);
 }
 
+static bool process__is_awake(const struct process *p)
+{
+	return p->nr_batches && !p->gone && !(p->counters.hdr.misc & XPU_MISC_COUNTERS_LAST);
+}
+
 unsigned int processes__nr_awake(const struct processes *ps)
 {
 	const struct process *p;
 	unsigned int nr = 0;
 
 	for (p = ps->all; p; p = p->hh.next)
-		nr += p->nr_batches && !p->gone &&
-			!(p->counters.hdr.misc & XPU_MISC_COUNTERS_LAST);
+		nr += process__is_awake(p);
+	return nr;
+}
+
+unsigned int processes__nr_late(struct processes *ps, uint64_t now_ns, bool tell)
+{
+	struct process *p;
+	unsigned int nr = 0;
+
+	for (p = ps->all; p; p = p->hh.next) {
+		if (!process__is_awake(p) || !shim_thread__is_late(&p->shim, p->pid, now_ns))
+			continue;
+		if (tell && nr < LIMIT_MESSAGES)
+			msg__warn("pid %u (%.*s) hardly ran after xpuload had detached: the "
+				  "launches and device records that it had not sent are missing",
+				  p->pid, XPU_COMM_LEN, p->comm);
+		nr++;
+	}
 	return nr;
 }
 

@@ -15,6 +15,7 @@
 #include "base/bounds.h"
 #include "base/numbers.h"
 #include "base/entry_table.h"
+#include "base/shim_thread.h"
 #include "util.h"
 #include "xpu_record.h"
 #include "xpu_time.h"
@@ -71,6 +72,7 @@ struct process {
 	uint64_t nr_messages;
 	uint64_t chain_bytes, code_bytes;	/* written */
 	struct xpu_record_counters first, counters;
+	struct shim_thread shim;	/* used only after the detach */
 };
 
 /*
@@ -125,6 +127,12 @@ bool processes__is_before_detach(const struct processes *ps, uint64_t time_ns);
  * sent.
  */
 unsigned int processes__nr_awake(const struct processes *ps);
+
+/*
+ * Return: how many of these processes have not had time to send their last records since the first
+ * call, which comes right after the detach. @tell: warn of each of them
+ */
+unsigned int processes__nr_late(struct processes *ps, uint64_t now_ns, bool tell);
 
 /* Computes the statistics from the shims' last counters and the received records. */
 void processes__stats(struct processes *ps, struct recorder_stats *stats);

@@ -355,6 +355,11 @@ unsigned int recorder__nr_awake(const struct recorder *rec)
 	return processes__nr_awake(rec->parts.processes);
 }
 
+unsigned int recorder__nr_late(struct recorder *rec, uint64_t now_ns, bool tell)
+{
+	return processes__nr_late(rec->parts.processes, now_ns, tell);
+}
+
 uint64_t recorder__nr_launches(struct recorder *rec)
 {
 	struct recorder_stats stats = { 0 };

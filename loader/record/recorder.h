@@ -118,6 +118,9 @@ void recorder__look_for_ends(struct recorder *rec);
  */
 unsigned int recorder__nr_awake(const struct recorder *rec);
 
+/* Return: how many of these processes may still send their last records: processes__nr_late() */
+unsigned int recorder__nr_late(struct recorder *rec, uint64_t now_ns, bool tell);
+
 /* Return: how many launches have been received. Slow: looks at every process. */
 uint64_t recorder__nr_launches(struct recorder *rec);
 

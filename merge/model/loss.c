@@ -45,6 +45,8 @@ static const struct loss_line lines[] = {
 	LINE(bad_allocs,
 	     "events of memory that are impossible: a free or an allocation is missing before "
 	     "them"),
+	LINE(recorder[XPU_LOST_TAIL],
+	     "processes did not run at the detach: launches or device records may be missing"),
 	LINE(recorder_other, "losses of a kind that this version does not know"),
 	LINE(missing_launches, "launches that the shim counted are not in the recording"),
 	LINE(missing_works, "device records that the shim sent are not in the recording"),
@@ -147,7 +149,8 @@ uint64_t loss__lost(const struct loss *l)
 	return max_t(uint64_t, recorder, missing) + l->recorder[XPU_LOST_PROCESS] +
 	       l->recorder[XPU_LOST_SIDEBAND] + l->recorder[XPU_LOST_WAIT] +
 	       l->recorder[XPU_LOST_OFF_CPU] + l->recorder[XPU_LOST_ACCOUNT] +
-	       l->recorder[XPU_LOST_SAMPLE] + l->dropped_ranges +
+	       l->recorder[XPU_LOST_SAMPLE] + l->recorder[XPU_LOST_TAIL] +
+	       l->dropped_ranges +
 	       max_t(uint64_t, l->recorder[XPU_LOST_RANGE], l->missing_ranges) +
 	       max_t(uint64_t, l->recorder[XPU_LOST_ALLOC], l->missing_allocs) +
 	       l->recorder_other + l->dropped_cupti + l->dropped_shim;
@@ -177,8 +180,8 @@ static const char *const words[][2] = {
 	{ "samples", "sample" }, { "times", "time" }, { "accounts", "account" },
 	{ "losses", "loss" }, { "calls", "call" }, { "references", "reference" },
 	{ "blocks", "block" }, { "bytes", "byte" }, { "frames", "frame" },
-	{ "mappings", "mapping" }, { "windows", "window" }, { "nodes", "node" }, { "are", "is" },
-	{ "were", "was" }, { "have", "has" },
+	{ "mappings", "mapping" }, { "windows", "window" }, { "nodes", "node" },
+	{ "processes", "process" }, { "are", "is" }, { "were", "was" }, { "have", "has" },
 };
 
 /*

@@ -37,6 +37,30 @@ diag "resident: $before KiB after 20 rounds, $after KiB after 50"
 [ $((after - before)) -lt 768 ]
 ok $? "no memory is left behind"
 
+# A target that does not run when xpuload detaches: its last records are in the target.
+wait_for_late() {	# stops the target, interrupts xpuload, and waits until xpuload waits
+	attach late --strict --gpu-only -p "$b_pid"
+	awake late
+	ask b "burst 100" >/dev/null
+	kill -STOP "$b_pid"
+	kill -INT "$late_pid"
+	wait_for grep -q "waiting for the last records of 1 process:" late.log
+}
+
+wait_for_late
+kill -CONT "$b_pid"
+wait "$late_pid"
+is $? 0 "stopped at the detach, and continued: exit status 0 with --strict"
+exact late 103 "stopped at the detach, and continued: exact"
+wait_for_late
+kill -INT "$late_pid"
+wait "$late_pid"
+is $? 125 "stopped at the detach, and interrupted again: --strict fails"
+like "$(cat late.log)" "pid $b_pid \(live\) hardly ran after" "xpuload names the process"
+like "$(verdict late)" "lost 1$" "and the recording says so" || diag "$(cat late.mlog)"
+kill -CONT "$b_pid"
+asleep b
+
 finish b
 is $? 0 "the program ends with exit status 0"
 done_testing
