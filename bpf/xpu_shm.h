@@ -38,6 +38,10 @@
  * records are 0.
  *
  * Entries that are still in a thread's log when its process ends are read from the thread's pages.
+ *
+ * A process that records itself, as the Python package does, is not started by xpuload. It hands
+ * XPU_SHM_ENV's value to the shim while it runs: see xpuload_share() of preload/shim.c. When that
+ * recording has ended, a later recording gets the same memory, which the process empties first.
  */
 #ifndef XPU_SHM_H
 #define XPU_SHM_H
@@ -50,9 +54,14 @@
  * ffffffff
  */
 #define XPU_SHM_ENV		"XPUSHIM_SHM"
+#define XPU_SHM_ENV_BYTES	128	/* room for the value */
 #define XPU_SHM_TOKEN_BYTES	16
 
-#define XPU_SHM_WANTS_RANGES	1	/* a flag: NVTX ranges are recorded */
+#define XPU_SHM_WANTS_RANGES	1	/* flags: NVTX ranges are recorded */
+/* Flags for a process that records itself, whose environment does not say it: */
+#define XPU_SHM_WANTS_API	2	/* calls of the API */
+#define XPU_SHM_WANTS_MEMORY	4	/* events of memory */
+#define XPU_SHM_WANTS_STALLS	8	/* PC samples */
 
 /*
  * A process in another network and IPC namespace, or of another user, may be able neither to

@@ -21,6 +21,7 @@
 #include "recording.h"
 #include "target/target.h"
 #include "util.h"
+#include "xpu_shm.h"
 
 #define LINE_MAX_BYTES	64		/* no command is longer */
 #define TURN_BYTES	4096		/* most bytes of commands to take before looking at signals
@@ -36,6 +37,7 @@ struct supervisor {
 	int ready_fd;			/* readable when @recorder attached or failed; -1: already
 					 * read */
 	bool must_answer;		/* a command waits until @recorder attaches or ends */
+	bool invites;			/* the command was "share" */
 	bool told_unread;		/* warned that nobody reads the answers */
 	bool stopping;			/* @recorder was asked to end */
 	bool ends;			/* end as soon as @recorder has ended */
@@ -69,6 +71,7 @@ static _Noreturn void record(struct supervisor *s, int ready_fd)
 	own.control = (struct control){ .fd = -1, .ack_fd = -1 };
 	own.capture = (struct capture_opts){ .after_ns = UINT64_MAX };
 	own.ready_fd = ready_fd;
+	own.invites = s->invites && own.mode == PROBES_PID && own.nr_pids == 1;
 	if (own.mode == PROBES_RUN) {
 		if (has_ended(pid)) {
 			msg__warn("the command has ended before it could be recorded");
@@ -114,13 +117,15 @@ static void ack(struct supervisor *s)
 /* Handles the message that the recorder has attached, or failed to. */
 static void hear_ready(struct supervisor *s)
 {
-	bool attached = read(s->ready_fd, &(char){ 0 }, 1) == 1;
+	char address[XPU_SHM_ENV_BYTES] = "", line[sizeof(address) + 16];
+	bool attached = read(s->ready_fd, address, sizeof(address) - 1) > 0;
 
 	close(s->ready_fd);
 	s->ready_fd = -1;
 	if (!attached || s->stopping)
 		return;
-	ack(s);
+	snprintf(line, sizeof(line), *address ? "ack shm %s\n" : "ack\n", address);
+	answer(s, line);
 	if (s->clock_is_open)
 		s->close_ns = clock__now() + s->opts->capture.for_ns;
 }
@@ -188,7 +193,8 @@ static void obey(struct supervisor *s, const char *command)
 	if (!*command)
 		return;
 	s->must_answer = true;
-	if (!strcmp(command, "enable")) {
+	if (!strcmp(command, "enable") || !strcmp(command, "share")) {
+		s->invites = !strcmp(command, "share");
 		open_window(s);
 	} else if (!strcmp(command, "disable")) {
 		close_window(s);
@@ -198,8 +204,9 @@ static void obey(struct supervisor *s, const char *command)
 		s->ends = true;
 		close_window(s);
 	} else {
-		msg__warn("--control: '%s': expected enable, disable, ping or stop", command);
-		answer(s, "error: expected enable, disable, ping or stop\n");
+		msg__warn("--control: '%s': expected enable, share, disable, ping or stop",
+			  command);
+		answer(s, "error: expected enable, share, disable, ping or stop\n");
 	}
 }
 

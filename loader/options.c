@@ -859,7 +859,7 @@ static const struct {
 	  "--capture-end is for windows that the program opens: it needs --capture" },
 	{ CAPTURE | CONTROL, 0,
 	  "--control opens the windows: --capture can only be after:S or for:S" },
-	{ BY_HAND | SHM, 0,
+	{ BY_HAND | SHM | COMMAND, 0,
 	  "--transport shm cannot attach to a running program: it cannot be combined with "
 	  "--control, or --capture with after: or for:" },
 	{ BY_HAND | CPU_ONLY | ALL, 0,
@@ -877,7 +877,9 @@ static const struct {
 	  "--cgroup, --container and --comm pick among all processes: they need -a" },
 	{ CGROUP | CONTAINER, 0,
 	  "--cgroup and --container both name a cgroup: they cannot be combined" },
-	{ SHM, COMMAND,
+	{ SHM | ALL, 0,
+	  "--transport shm needs a COMMAND to start: -p and -a attach by BPF" },
+	{ SHM | SOME, CONTROL,
 	  "--transport shm needs a COMMAND to start: -p and -a attach by BPF" },
 	{ SHM | OFF_CPU, 0,
 	  "--transport shm records no time off the CPU: it cannot be combined with "

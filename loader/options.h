@@ -52,7 +52,10 @@ struct options {
 	const char *gpu_metrics_names;	/* separated by commas; NULL: xpuload-metrics chooses */
 	struct capture_opts capture;	/* windows; nothing outside of them is recorded */
 	struct control control;		/* where commands come from */
-	int ready_fd;			/* gets a byte once the targets are recorded; -1: none */
+	int ready_fd;			/* gets shared__env(), or "", with its NUL, once the targets
+					 * are recorded; -1: none */
+	bool invites;			/* the process in @pids records itself: it may be told
+					 * shared__env() */
 	const char *capture_end;	/* "together", "stop" or NULL */
 	bool off_cpu;			/* account for all the time of threads */
 	uint32_t off_min_us;		/* shorter intervals have no stack */

@@ -360,13 +360,19 @@ static void show_status(const struct recording *r, struct status *status, uint64
 	status__show(status, now_ns, recorder__nr_launches(r->recorder), st.st_size, nr);
 }
 
-/* Tells the waiting parent when all is recorded: the shims of processes that use CUDA are awake. */
+/*
+ * Tells the waiting parent when all is recorded: the shims of processes that use CUDA are awake, or
+ * the process that records itself may connect.
+ */
 static void tell_ready(struct recording *r, uint64_t since_ns)
 {
-	if (r->opts->ready_fd < 0 ||
-	    (!recorder__nr_awake(r->recorder) && clock__now() - since_ns < READY_NS))
+	const char *address = r->shared ? shared__env(r->shared) : "";
+	ssize_t len = strlen(address) + 1;
+
+	if (r->opts->ready_fd < 0 || (!r->shared && !recorder__nr_awake(r->recorder) &&
+				      clock__now() - since_ns < READY_NS))
 		return;
-	if (write(r->opts->ready_fd, "r", 1) != 1)
+	if (write(r->opts->ready_fd, address, len) != len)
 		msg__debug("nobody waits for the recording to be ready");
 	close(r->opts->ready_fd);
 	r->opts->ready_fd = -1;
@@ -389,6 +395,7 @@ void recording__run(struct recording *r)
 
 	status__init(&status, r->opts, start_ns);
 	r->cut_ns = start_ns + r->opts->every_ns;
+	tell_ready(r, start_ns);
 	while (!r->target.exited && !r->stop && now < end_ns) {
 		waits = sideband__waits(r->sideband);
 		timeout_ms = relaying || waits ? RELAY_POLL_MS : behind ? BEHIND_POLL_MS : POLL_MS;

@@ -16,6 +16,7 @@
 #include "attach/caps.h"
 #include "attach/permit.h"
 #include "attach/probes.h"
+#include "attach/shared.h"
 #include "attach/shim_file.h"
 #include "base/bounds.h"
 #include "base/entry_table.h"
@@ -235,7 +236,8 @@ int recording__find_processes(struct recording *r)
 		}
 	}
 	r->nr_running = opts->nr_pids;
-	return status || opts->cpu_only ? status : check_shims(r);
+	/* A process that is invited has a shim, whose version its hello says. */
+	return status || opts->cpu_only || opts->invites ? status : check_shims(r);
 }
 
 void recording__note_ends(struct recording *r)
@@ -483,6 +485,10 @@ int recording__take_processes(struct recording *r)
 	bool choosy = opts->mode == PROBES_PID || opts->comm || r->cgroup.id;
 	int err;
 
+	if (r->shared) {
+		shared__start(r->shared, opts->pids[0], true, false);
+		return 0;
+	}
 	raise_file_limit();
 	err = choosy ? take_all(&t) : count_all(&t);
 	if (err) {

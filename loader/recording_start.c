@@ -244,7 +244,10 @@ static int start_shared(struct recording *r)
 	const struct shared_options sopts = {
 		.ring_bytes = r->opts->ring_bytes / SHARED_PART,
 		.max_frames = r->opts->max_frames,
-		.ranges = r->opts->nvtx,
+		.wants = (r->opts->nvtx ? XPU_SHM_WANTS_RANGES : 0) |
+			 (r->opts->api ? XPU_SHM_WANTS_API : 0) |
+			 (r->opts->memory ? XPU_SHM_WANTS_MEMORY : 0) |
+			 (r->opts->stalls ? XPU_SHM_WANTS_STALLS : 0),
 	};
 	const struct shared_listener listener = {
 		.record = on_record, .settle = on_settle, .paths = on_paths, .mapped = on_mapped,
@@ -252,7 +255,8 @@ static int start_shared(struct recording *r)
 	};
 	int err;
 
-	r->witness = witness__new();	/* early, so that it inherits few descriptors */
+	if (r->opts->mode == PROBES_RUN)
+		r->witness = witness__new();	/* early, so that it inherits few descriptors */
 	err = shared__open(&sopts, &listener, &r->shared);
 	if (!err)
 		return 0;
@@ -266,11 +270,17 @@ static int start_transport(struct recording *r, const struct probes_options *pop
 	const struct options *opts = r->opts;
 	char why[1024];
 
+	if (opts->transport == TRANSPORT_SHM && opts->mode != PROBES_RUN && !opts->invites) {
+		msg__error("--transport shm with -p records a program that records itself: "
+			   "the command of --control is share");
+		return STATUS_FAILED;
+	}
 	if (opts->transport == TRANSPORT_SHM)
 		return start_shared(r);
 	if (!probes__open(popts, on_record, r, &r->probes, why, sizeof(why)))
 		return 0;
-	if (opts->transport == TRANSPORT_AUTO && opts->mode == PROBES_RUN && !opts->off_cpu) {
+	if (opts->transport == TRANSPORT_AUTO && !opts->off_cpu &&
+	    (opts->mode == PROBES_RUN || opts->invites)) {
 		msg__info("%s: %s", opts->cpu_only ? "CPU samples come from perf events" :
 			  "launches come through shared memory", why);
 		return start_shared(r);
@@ -393,8 +403,31 @@ static int start_own_sideband(struct recording *r)
 		return STATUS_FAILED;
 	}
 	sideband__set_task(r->sideband, on_task, r);
-	shared__start(r->shared, r->target.pid, !r->blind);
+	shared__start(r->shared, r->target.pid, false, !r->blind);
 	return start_own_sampler(r, refused);
+}
+
+/*
+ * Follows a process that records itself: it sends its mappings. Events of Linux that need no
+ * privileges would reach only its new threads.
+ */
+static int start_invited_sideband(struct recording *r)
+{
+	const struct options *opts = r->opts;
+
+	if (opts->freq_given && !opts->gpu_only) {
+		msg__error("cannot sample CPUs of a running program without BPF");
+		return STATUS_FAILED;
+	}
+	if (!opts->gpu_only)
+		msg__info("not recorded without BPF: CPU samples, kernel stacks");
+	r->blind = true;
+	if (sideband__open_blind(&r->sideband)) {
+		msg__error("out of memory");
+		return STATUS_FAILED;
+	}
+	sideband__set_task(r->sideband, on_task, r);
+	return 0;
 }
 
 /*
@@ -446,7 +479,8 @@ static int attach(struct recording *r)
 	const struct options *opts = r->opts;
 	int status = recording__find_processes(r) ?: start_probes(r) ?:
 		     start_recorder(r, opts->nr_pids ? opts->pids[0] : getpid()) ?:
-		     start_sideband(r, -1) ?: start_keeper(r) ?: recording__take_processes(r);
+		     (r->shared ? start_invited_sideband(r) : start_sideband(r, -1)) ?:
+		     start_keeper(r) ?: recording__take_processes(r);
 
 	if (!status)
 		caps__settle(r->opts->mode == PROBES_PID);

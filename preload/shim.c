@@ -11,6 +11,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 EXPORT int xpuload_follow(void);
+EXPORT int xpuload_share(const char *where);
 EXPORT int InitializeInjectionNvtx2(nvtx_get_export_table_fn get);
 EXPORT int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module);
 
@@ -42,6 +43,16 @@ int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module)
 int xpuload_follow(void)
 {
 	return shim__follow();
+}
+
+/*
+ * A program that records itself calls this to record through shared memory: with @where, the value
+ * of XPU_SHM_ENV by which xpuload waits for it, and, when the recording has ended, with NULL.
+ * Return: an enum sharing_answer
+ */
+int xpuload_share(const char *where)
+{
+	return shim__share(where);
 }
 
 static __attribute__((constructor)) void loaded(void)

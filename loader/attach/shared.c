@@ -66,6 +66,7 @@ struct member {
 	uint64_t ended_ns;		/* when the end was noticed; 0: not ended */
 	struct shm_reader *reader;	/* NULL: the image has not connected */
 	uint64_t image;			/* the image's number, from its hello */
+	bool attached;			/* its first hello comes from its first image */
 	uint64_t begin_ns;		/* when the image began */
 	pid_t ns_pid;			/* the process's number in its own pid namespace */
 	struct thread *threads;
@@ -94,7 +95,7 @@ struct shared {
 	struct shared_listener listener;
 	int listen_fd, epoll_fd;
 	uint8_t token[XPU_SHM_TOKEN_BYTES];
-	char env[128];
+	char env[XPU_SHM_ENV_BYTES];
 	struct member *members;
 	struct loss *losses;
 	uint32_t last_proc_id;
@@ -175,7 +176,7 @@ static int listen_for_callers(struct shared *s)
 	snprintf(s->env, sizeof(s->env), "%s:", address.sun_path + 1);
 	for (i = 0; i < sizeof(s->token); i++)
 		sprintf(s->env + strlen(s->env), "%02x", s->token[i]);
-	sprintf(s->env + strlen(s->env), ":%d:%llx:%x", s->opts.ranges ? XPU_SHM_WANTS_RANGES : 0,
+	sprintf(s->env + strlen(s->env), ":%x:%llx:%x", s->opts.wants,
 		(unsigned long long)s->ring_bytes, (unsigned int)make_counts(s));
 
 	s->listen_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -587,15 +588,18 @@ static void end_member(struct shared *s, struct member *m, uint64_t time_ns)
 	table_remove(s->members, m);
 }
 
-void shared__start(struct shared *s, pid_t pid, bool reports)
+void shared__start(struct shared *s, pid_t pid, bool attached, bool reports)
 {
 	struct member *m = add_member(s, pid);
 
 	s->reports = reports;
 	if (s->counts)
 		s->counts->flags = reports ? 0 : XPU_SHM_WANTS_MAPS;
-	if (m)
-		member__enter_image(s, m, XPU_MISC_PROCESS_ROOT, 0, clock__now(), NULL);
+	if (!m)
+		return;
+	m->attached = attached;
+	member__enter_image(s, m, attached ? XPU_MISC_PROCESS_ATTACH : XPU_MISC_PROCESS_ROOT, 0,
+			    clock__now(), NULL);
 }
 
 static void add_fork(struct shared *s, pid_t pid, const struct member *parent, uint64_t time_ns)
@@ -671,7 +675,7 @@ static struct member *find_caller(struct shared *s, pid_t pid, const struct xpu_
 		m = add_member(s, pid);
 		if (m)
 			member__enter_image(s, m, XPU_MISC_PROCESS_FORK, 1, time_ns, hello);
-	} else if (m->reader || !s->reports) {
+	} else if (m->reader || (!s->reports && !m->attached)) {
 		member__enter_image(s, m, XPU_MISC_PROCESS_EXEC, m->proc_id, time_ns, hello);
 	}
 	return m;
@@ -711,6 +715,7 @@ static void take_memory(struct shared *s, const struct caller *c, const struct x
 	s->nr_readers++;
 	s->pause_ms = FIRST_PAUSE_MS;
 	m->image = hello->image;
+	m->attached = false;
 	snprintf(path, sizeof(path), "/proc/%d/status", c->pid);
 	m->ns_pid = read_ns_tid(path) ?: (pid_t)hello->pid;
 	if (s->leaving)

@@ -25,7 +25,7 @@ struct shared_options {
 	uint64_t ring_bytes;		/* size of each process's ring */
 	unsigned int max_frames;	/* most frames in a call chain along frame pointers; 0: the
 					 * default */
-	bool ranges;			/* receive NVTX ranges */
+	unsigned int wants;		/* XPU_SHM_WANTS_* of the address */
 };
 
 struct shared_listener {
@@ -65,10 +65,11 @@ void shared__close(struct shared *s);
 const char *shared__env(const struct shared *s);
 
 /*
- * Makes our child @pid the root of the recorded tree. @reports: whether shared__report() will be
+ * Makes @pid the root of the recorded tree: our child, or, if it is @attached, a process that runs
+ * and knows shared__env(). @reports: whether shared__report() will be
  * called for forks, execs and ends; if not, the processes are asked for their mappings
  */
-void shared__start(struct shared *s, pid_t pid, bool reports);
+void shared__start(struct shared *s, pid_t pid, bool attached, bool reports);
 
 enum shared_report { SHARED_FORK, SHARED_EXEC, SHARED_EXIT, SHARED_UNHEARD };
 

@@ -83,7 +83,7 @@ __attribute__((cold)) struct launcher *launcher__new(void)
 	if (!t)
 		goto out;
 	pthread_mutex_lock(&lock);
-	if (probe__way == PROBE_SHM &&
+	if (probe__shares_memory() &&
 	    !shm__take_pages(t, sizeof(*t) + paths__log_at(), &t->pages)) {
 		munmap(t, launcher_bytes());
 		t = NULL;

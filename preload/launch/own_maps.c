@@ -356,6 +356,12 @@ void own_maps__hand_over(bool ends)
 	errno = saved_errno;
 }
 
+void own_maps__forget(void)
+{
+	maps.begun = false;
+	maps.nr_told = 0;
+}
+
 void own_maps__forked(void)
 {
 	static uint64_t unused;

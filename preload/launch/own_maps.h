@@ -26,6 +26,9 @@ void own_maps__hand_over(bool ends);
  */
 void own_maps__name_thread(uint32_t tid);
 
+/* Makes the next call hand all mappings over: another recording has begun. */
+void own_maps__forget(void);
+
 /* Leaves the shared memory alone in a forked child: it belongs to the parent. */
 void own_maps__forked(void);
 

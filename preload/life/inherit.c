@@ -16,7 +16,7 @@ static uint64_t inherited_until_ns;	/* when probe__inherited ends */
 
 static void forking(void)
 {
-	atomic_store(&heard_at_fork, probe__live() && probe__is_heard());
+	atomic_store(&heard_at_fork, probe__way == PROBE_LIVE && probe__is_heard());
 }
 
 /* Runs in the child, which may use a GPU even though its parent never did. */

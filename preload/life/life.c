@@ -33,6 +33,7 @@
 #include "life/drain.h"
 #include "life/requests.h"
 #include "life/runs.h"
+#include "life/sharing.h"
 #include "life/states.h"
 #include "life/vendor_windows.h"
 #include "nvtx/capture.h"
@@ -66,7 +67,13 @@ static struct {
 	struct request end;		/* request of shim__before_end() */
 	struct request come;		/* life__used(), if the thread runs already */
 	struct request *requests;
+	struct request share;		/* request of shim__share() */
+	char where[XPU_SHM_ENV_BYTES];	/* its argument; "": the recording ends */
+	int answer;			/* an enum sharing_answer */
 } life;
+
+/* Taken while the first vendor comes, and while the address of xpuload changes. */
+static pthread_mutex_t coming = PTHREAD_MUTEX_INITIALIZER;
 
 /* Whether the shim is awake in this process. The program may open a window before that. */
 static bool is_ready(void)
@@ -103,12 +110,12 @@ static bool is_shims_thread(void)
  */
 static void tell_recorder(uint64_t wait_ns)
 {
-	if (probe__way != PROBE_SHM)
+	if (!probe__shares_memory())
 		return;
 	own_maps__hand_over(wait_ns != 0);
 	if (!shm__is_told())
 		shm__tell(launcher__nr(), wait_ns);
-	if (!life.unheard && shm__is_unheard() && is_shims_thread()) {
+	if (!life.unheard && !probe__live() && shm__is_unheard() && is_shims_thread()) {
 		life.unheard = true;
 		CALL(prctl, PR_SET_NAME, XPU_SHM_UNHEARD, 0, 0, 0);
 	}
@@ -147,12 +154,53 @@ enum life_ask life__may_ask(void)
 	return life.have_thread && !is_shims_thread() ? LIFE_ASK : LIFE_NO;
 }
 
+/* Return: an enum sharing_answer */
+static int follow_result(void)
+{
+	return !probe__is_heard() ? SHARING_LATER :
+	       atomic_load(&runs.awake) ? SHARING_AWAKE : SHARING_NO_GPU;
+}
+
 int shim__follow(void)
 {
 	if (life__may_ask() != LIFE_ASK)
 		return 0;
 	request__ask(&life.come, END_WAIT_S);
-	return !probe__is_heard() ? 0 : atomic_load(&runs.awake) ? 1 : -1;
+	return follow_result();
+}
+
+/* Serves shim__share(). */
+static void share(void)
+{
+	enum sharing_answer answer = SHARING_LATER;
+
+	if (*life.where)
+		answer = sharing__start(life.where);
+	else
+		sharing__stop();
+	if (runs.nr)
+		states__follow();
+	life.answer = answer != SHARING_LATER || !*life.where ? answer : follow_result();
+}
+
+int shim__share(const char *where)
+{
+	size_t len = where ? strlen(where) : 0;
+	int answer;
+	sigset_t old;
+
+	if (len >= sizeof(life.where))
+		return SHARING_NO_MEMORY;
+	lock__take(&coming, &old);
+	memcpy(life.where, where ?: "", len + 1);
+	life.answer = SHARING_NO_MEMORY;
+	if (!runs.nr)
+		share();
+	else if (life__may_ask() == LIFE_ASK)
+		request__ask(&life.share, END_WAIT_S);
+	answer = life.answer;
+	lock__give(&coming, &old);
+	return answer;
 }
 
 void life__add_request(struct request *r)
@@ -325,6 +373,8 @@ static void begin(void)
 	life.end.fn = flush_all;
 	life.come.fn = states__follow;
 	life__add_request(&life.come);
+	life.share.fn = share;
+	life__add_request(&life.share);
 	sem_init(&life.ended, 0, 0);
 	life.pid = getpid();
 	probe__init();
@@ -352,12 +402,11 @@ static void begin_with(struct run *run)
 
 void life__used(const struct vendor *vendor)
 {
-	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	unsigned int nr;
 	struct run *run;
 	sigset_t old;
 
-	lock__take(&lock, &old);
+	lock__take(&coming, &old);
 	nr = atomic_load(&runs.nr);
 	if (!nr)
 		begin();
@@ -372,5 +421,5 @@ void life__used(const struct vendor *vendor)
 			request__ask(&life.come, END_WAIT_S);
 		run->begins = false;
 	}
-	lock__give(&lock, &old);
+	lock__give(&coming, &old);
 }

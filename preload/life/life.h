@@ -33,6 +33,9 @@ void life__add_request(struct request *r);
  */
 int shim__follow(void);
 
+/* See xpuload_share() of shim.c. Return: an enum sharing_answer */
+int shim__share(const char *where);
+
 enum life_ask {
 	LIFE_ASK,			/* the shim's thread can be asked */
 	LIFE_HERE,			/* the shim has no thread: the caller has to do the work */

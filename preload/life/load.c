@@ -21,6 +21,7 @@
 #include "launch/ranges.h"
 #include "life/ends.h"
 #include "life/inherit.h"
+#include "life/sharing.h"
 #include "nvtx/capture.h"
 #include "nvtx/nvtx_injection.h"
 #include "python/python.h"
@@ -68,8 +69,7 @@ static void choose_way(void)
 	if (probe__way != PROBE_RUN || !where || !shm__start(where))
 		return;
 	probe__way = PROBE_SHM;
-	if (shm__wants_ranges())
-		probe__count(&xpu_range_semaphore, true);
+	sharing__want();
 }
 
 const char *load__path(bool *may_set)

@@ -16,6 +16,7 @@
 #include "life/drain.h"
 #include "life/inherit.h"
 #include "life/runs.h"
+#include "life/sharing.h"
 #include "life/vendor_windows.h"
 #include "life/wants.h"
 #include "nvtx/capture.h"
@@ -23,7 +24,6 @@
 #include "python/python.h"
 #include "wire/probe.h"
 #include "wire/sender.h"
-#include "wire/shm.h"
 #include "wire/wire.h"
 #include "xpu_record.h"
 
@@ -158,26 +158,16 @@ void states__doze(const struct vendor *vendor)
 		doze(run);
 }
 
-/*
- * Counts xpuload in the semaphores as it comes and goes, because with shared memory Linux does not
- * count listeners.
- */
+/* Ends a recording whose xpuload has gone: another listener may be there, who needs definitions. */
 static void follow_shared_memory(void)
 {
-	static enum shm_state before = SHM_NONE;
-	enum shm_state now = shm__state();
-	bool launches = before == SHM_OPEN, all = launches || before == SHM_LEAVING;
+	struct run *run;
 
-	if (now == before)
+	if (!sharing__follow() || !probe__is_heard())
 		return;
-	before = now;
-	if (launches != (now == SHM_OPEN))
-		probe__count(&xpu_launch_semaphore, !launches);
-	if (launches && shm__wants_ranges())
-		probe__count(&xpu_range_semaphore, false);	/* counted since the shim was
-								 * loaded */
-	if (all != (now == SHM_OPEN || now == SHM_LEAVING))
-		probe__count(&xpu_batch_semaphore, !all);
+	for_each_awake(run)
+		if (!run->vendor->may_close || run->vendor->may_close())
+			doze(run);
 }
 
 /*
@@ -234,8 +224,7 @@ void states__follow(void)
 
 	if (states__over)
 		return;
-	if (probe__way == PROBE_SHM)
-		follow_shared_memory();
+	follow_shared_memory();
 	inherit__look();
 	heard = probe__is_heard();
 	for_each_run(run) {

@@ -37,10 +37,16 @@ extern PROBE_ABI volatile unsigned short xpu_range_semaphore, xpu_live_range_sem
 
 /*
  * Where this process's records go: to one of the two sets of sites, or into memory that is shared
- * with xpuload (shm.h). Set once, when the shim is loaded. With shared memory the shim itself
- * raises the semaphores of the first set, so that only the functions below have to know.
+ * with xpuload (shm.h). With shared memory the shim itself raises the semaphores of a set, so that
+ * only the functions below have to know. Set when the shim is loaded; later, life/sharing.c
+ * switches between PROBE_LIVE and PROBE_LIVE_SHM, while nothing is recorded.
  */
-enum probe_way { PROBE_RUN, PROBE_LIVE, PROBE_SHM };
+enum probe_way {
+	PROBE_RUN	= 0,
+	PROBE_LIVE	= 1,
+	PROBE_SHM	= 2,
+	PROBE_LIVE_SHM	= PROBE_LIVE | PROBE_SHM,
+};
 
 extern uint8_t probe__way HIDDEN;
 
@@ -51,9 +57,15 @@ extern uint8_t probe__way HIDDEN;
  */
 extern atomic_bool probe__inherited HIDDEN;
 
+/* Whether xpuload comes and goes while the process runs. */
 static inline bool probe__live(void)
 {
-	return probe__way == PROBE_LIVE;
+	return probe__way & PROBE_LIVE;
+}
+
+static inline bool probe__shares_memory(void)
+{
+	return probe__way & PROBE_SHM;
 }
 
 static inline unsigned short probe__read(const volatile unsigned short *semaphore)
@@ -77,7 +89,7 @@ static inline void probe__launch(const struct xpu_slot *slot)
 {
 	if (__builtin_expect(probe__way == PROBE_RUN, 1))
 		xpu_launch(slot);
-	else if (probe__live())
+	else if (probe__way == PROBE_LIVE)
 		xpu_live_launch(slot);
 	else
 		shm__launch(slot);
@@ -101,7 +113,7 @@ static inline void probe__batch(const void *records, size_t bytes)
 	probe__touch(records, bytes);
 	if (__builtin_expect(probe__way == PROBE_RUN, 1))
 		xpu_batch(records, bytes);
-	else if (probe__live())
+	else if (probe__way == PROBE_LIVE)
 		xpu_live_batch(records, bytes);
 	else
 		shm__batch(records, bytes);
@@ -114,7 +126,7 @@ static inline void probe__log(const struct xpu_log *log, uint64_t end)
 		     (end - log->tail) * sizeof(log->entries[0]));
 	if (__builtin_expect(probe__way == PROBE_RUN, 1))
 		xpu_log(log, end);
-	else if (probe__live())
+	else if (probe__way == PROBE_LIVE)
 		xpu_live_log(log, end);
 	else
 		shm__log(log, end);
@@ -125,7 +137,7 @@ static inline void probe__path(const struct xpu_slot *slot)
 	probe__touch((const void *)(uintptr_t)slot->frames, slot->nr_frames * sizeof(uint64_t));
 	if (__builtin_expect(probe__way == PROBE_RUN, 1))
 		xpu_path(slot);
-	else if (probe__live())
+	else if (probe__way == PROBE_LIVE)
 		xpu_live_path(slot);
 	else
 		shm__launch(slot);
@@ -141,7 +153,7 @@ static inline void probe__range(const void *record, size_t bytes)
 {
 	if (__builtin_expect(probe__way == PROBE_RUN, 1))
 		xpu_range(record, bytes);
-	else if (probe__live())
+	else if (probe__way == PROBE_LIVE)
 		xpu_live_range(record, bytes);
 	else
 		shm__batch(record, bytes);

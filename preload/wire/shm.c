@@ -25,6 +25,7 @@
 #include "xpu_record.h"
 #include "xpu_shm.h"
 
+#define SETTLE_NS	1000000000ull	/* how long threads may take to finish their records */
 #define LOOK_NS		1000000000ull	/* after this long without progress, look for the reader */
 #define AGAIN_NS	10000000ll	/* between attempts to hand the memory over at the end */
 #define AHEAD		(256u << 10)	/* bytes of the ring that get memory in advance */
@@ -55,17 +56,19 @@ static struct {
 	struct sockaddr_un address;	/* the socket in the abstract namespace */
 	socklen_t address_bytes;
 	uint8_t token[XPU_SHM_TOKEN_BYTES];
-	bool wants_ranges;
+	unsigned int wants;		/* XPU_SHM_WANTS_* */
 	bool wants_maps;
 	int counts_id;			/* shmat() id of the page with @counts, or -1 */
 	pid_t recorder;			/* xpuload's pid in this process's pid namespace, or 0 */
 
 	struct xpu_shm_hello hello;
 	int sent;			/* used by one thread at a time, as are the next six */
-	int memory;			/* the file's descriptor until it is sent, or -1 */
+	bool again;			/* the descriptor is kept for the next recording */
+	int memory;			/* the file's descriptor, or -1: sent, or no file */
 	int segment;			/* the id of the memory without a file, or -1 */
 	dev_t dev;			/* tells whether the program closed the file */
 	ino_t ino;
+	uint64_t nr_before;		/* launches before this recording */
 	uint64_t nr_told;		/* number of launches that @counts includes */
 	struct xpu_shm_counts *counts;	/* NULL: missing, or no longer needed */
 
@@ -136,7 +139,7 @@ bool shm__start(const char *where)
 	    !read_number(&at, &counts) || shm.ring_bytes < XPU_SHM_MIN_RING ||
 	    shm.ring_bytes > XPU_SHM_MAX_RING || (shm.ring_bytes & (shm.ring_bytes - 1)))
 		return false;
-	shm.wants_ranges = flags & XPU_SHM_WANTS_RANGES;
+	shm.wants = flags;
 	shm.counts_id = (int)(uint32_t)counts;
 	shm.address.sun_family = AF_UNIX;
 	memcpy(shm.address.sun_path + 1, where, len);
@@ -144,9 +147,9 @@ bool shm__start(const char *where)
 	return true;
 }
 
-bool shm__wants_ranges(void)
+bool shm__wants(unsigned int wanted)
 {
-	return shm.wants_ranges;
+	return shm.wants & wanted;
 }
 
 /*
@@ -288,6 +291,14 @@ static int make_file(void)
 	return fd;
 }
 
+static void offer_segment(void)
+{
+	if (shm.segment < 0)
+		return;
+	shm.hello.segment = shm.segment;
+	shm.hello.flags |= XPU_SHM_HELLO_SEGMENT;
+}
+
 /*
  * Makes memory without a file, which no limit on files and no lack of descriptors prevents. The
  * segment disappears with the last process that has attached it. Return: whether there is memory.
@@ -303,8 +314,7 @@ static bool make_segment(void)
 	CALL(shmctl, shm.segment, IPC_RMID, NULL, 0, 0);
 	if (!mapped)
 		return false;
-	shm.hello.segment = shm.segment;
-	shm.hello.flags |= XPU_SHM_HELLO_SEGMENT;
+	offer_segment();
 	return true;
 }
 
@@ -377,12 +387,18 @@ static int send_hello(int fd)
 	return n < 0 ? n : 0;
 }
 
-/* Closes the descriptor: the memory was sent to xpuload, or nobody will take it. */
-static void end_sending(int how)
+static void close_memory(void)
 {
 	if (has_memory())
 		CALL(close, shm.memory, 0, 0, 0, 0);
 	shm.memory = -1;
+}
+
+/* The memory was sent to xpuload, or nobody will take it. */
+static void end_sending(int how)
+{
+	if (!shm.again)
+		close_memory();
 	shm.sent = how;
 	if (how == TAKEN && shm.counts) {
 		__atomic_fetch_sub(&shm.counts->nr_launches, shm.nr_told, __ATOMIC_RELAXED);
@@ -421,12 +437,9 @@ static void hand_over(void)
 	CALL(close, fd, 0, 0, 0, 0);
 }
 
-static void start(void)
+/* Makes the hello for a recording that begins, and counts the process. */
+static void begin_hello(void)
 {
-	int state = NOT_STARTED, saved_errno = errno, high;
-
-	if (!shm.address_bytes || !atomic_compare_exchange_strong(&shm.started, &state, STARTING))
-		return;
 	shm.hello = (struct xpu_shm_hello){
 		.magic = XPU_SHM_MAGIC, .version = XPU_SHM_VERSION, .image = clock__ns(),
 		.pid = getpid(),
@@ -435,6 +448,15 @@ static void start(void)
 	count_process();
 	if (shm.wants_maps)
 		shm__read_name("/proc/self/comm", shm.hello.comm, sizeof(shm.hello.comm));
+}
+
+static void start(void)
+{
+	int state = NOT_STARTED, saved_errno = errno, high;
+
+	if (!shm.address_bytes || !atomic_compare_exchange_strong(&shm.started, &state, STARTING))
+		return;
+	begin_hello();
 	shm.memory = make_file();
 	atomic_store(&shm.started, shm.memory >= 0 || make_segment() ? OPEN : NO_MEMORY);
 	hand_over();
@@ -446,6 +468,94 @@ static void start(void)
 	errno = saved_errno;
 }
 
+/*
+ * Waits until all records in the ring are complete: a thread that found the memory open may write
+ * its record after the memory was closed. Return: whether they are.
+ */
+static bool settle(void)
+{
+	uint64_t at = __atomic_load_n(&shm.reader->tail, __ATOMIC_ACQUIRE), value;
+	uint64_t head = __atomic_load_n(&shm.writer->head, __ATOMIC_ACQUIRE);
+	uint64_t end_ns = clock__ns() + SETTLE_NS;
+	struct timespec pause = { 0, AGAIN_NS };
+	struct xpu_shm_word word;
+
+	while (at < head) {
+		value = __atomic_load_n((uint64_t *)(shm.ring + (at & (shm.ring_bytes - 1))),
+					__ATOMIC_ACQUIRE);
+		memcpy(&word, &value, sizeof(word));
+		if (word.state & XPU_SHM_DONE) {
+			at += sizeof(word) + word.bytes;
+			continue;
+		}
+		if (clock__ns() >= end_ns)
+			return false;
+		CALL(ppoll, NULL, 0, &pause, NULL, 0);
+	}
+	return true;
+}
+
+/* Empties the memory of the last recording, and offers it to xpuload. Return: as its caller. */
+static int empty(void)
+{
+	uint64_t tail = shm.reader->tail, head = shm.writer->head;
+
+	if (shm.segment < 0 && !has_memory())
+		return -ESTALE;
+	if (head - tail > shm.ring_bytes || !settle())
+		return -EBUSY;
+	/* The second mapping of the ring continues the first one. */
+	memset(shm.ring + (tail & (shm.ring_bytes - 1)), 0, head - tail);
+	memset(shm.writer->dropped, 0, sizeof(shm.writer->dropped));
+	shm.writer->told_unloads = shm.writer->met_unloads = 0;
+	shm.writer->maps = XPU_SHM_MAPS_NONE;
+	atomic_store(&shm.limit, 0);
+	__atomic_store_n(&shm.writer->head, 0, __ATOMIC_RELEASE);
+	shm.reader->tail = 0;
+	shm.reader->taken = 0;
+	begin_hello();
+	offer_segment();
+	shm.sent = NOT_SENT;
+	__atomic_store_n(&shm.reader->state, XPU_SHM_OPEN, __ATOMIC_RELEASE);
+	hand_over();
+	return 0;
+}
+
+int shm__start_again(const char *where, uint64_t nr_launches)
+{
+	uint64_t ring_bytes = shm.ring_bytes;
+	int state = atomic_load(&shm.started);
+
+	shm.again = true;
+	shm.nr_before = nr_launches;
+	shm.nr_told = 0;
+	shm.recorder = 0;
+	if (state == NO_MEMORY)
+		atomic_store(&shm.started, NOT_STARTED);
+	else if (state != NOT_STARTED && state != OPEN)
+		return -ESTALE;
+	if (!shm__start(where))
+		return -EINVAL;
+	if (state != OPEN)
+		return 0;		/* shm__state() makes the memory */
+	if (shm.ring_bytes != ring_bytes) {
+		shm.ring_bytes = ring_bytes;
+		return -ESTALE;
+	}
+	return empty();
+}
+
+void shm__stop(void)
+{
+	if (is_open_memory())
+		__atomic_store_n(&shm.reader->state, XPU_SHM_CLOSED, __ATOMIC_RELEASE);
+	shm.address_bytes = 0;
+	shm.wants_maps = false;
+	if (shm.counts)
+		CALL(shmdt, shm.counts, 0, 0, 0, 0);
+	shm.counts = NULL;
+}
+
 void shm__tell(uint64_t nr_launches, uint64_t wait_ns)
 {
 	struct timespec pause = { 0, AGAIN_NS };
@@ -453,6 +563,7 @@ void shm__tell(uint64_t nr_launches, uint64_t wait_ns)
 
 	if (atomic_load(&shm.started) != OPEN && atomic_load(&shm.started) != NO_MEMORY)
 		return;
+	nr_launches -= shm.nr_before;
 	for (;;) {
 		hand_over();
 		if (shm.sent != TAKEN && shm.counts) {
@@ -544,9 +655,7 @@ void shm__forked(void)
 
 	if (state == OPEN)
 		munmap(shm.reader, xpu_shm__bytes(shm.ring_bytes) + shm.ring_bytes);
-	if (has_memory())
-		CALL(close, shm.memory, 0, 0, 0, 0);
-	shm.memory = -1;
+	close_memory();
 	if (shm.counts)
 		CALL(shmdt, shm.counts, 0, 0, 0, 0);
 	shm.counts = NULL;

@@ -2,8 +2,9 @@
 /*
  * shm.h - records for xpuload through shared memory, where BPF may not be used; see xpu_shm.h
  *
- * All functions except shm__start() are safe in signal handlers. They take no lock. Only
- * shm__tell() waits, as long as its caller allows. Without room, records are dropped and counted.
+ * All functions except shm__start() and shm__start_again() are safe in signal handlers. They take
+ * no lock. Only shm__tell() and shm__start_again() wait. Without room, records are dropped and
+ * counted.
  */
 #ifndef XPU_PRELOAD_SHM_H
 #define XPU_PRELOAD_SHM_H
@@ -22,8 +23,20 @@
  */
 bool shm__start(const char *where);
 
-/* Whether xpuload wants NVTX ranges; valid after shm__start(). */
-bool shm__wants_ranges(void);
+/*
+ * As shm__start(), in a process that may have shared memory before: this memory is emptied, and
+ * handed over again. Must be called while nothing is recorded, on the thread that calls
+ * shm__state(). @nr_launches: the launches of this process so far. Return: 0, or -EINVAL if @where
+ * is not valid, -EBUSY if a thread does not end its writing, -ESTALE if the memory cannot be used
+ * again.
+ */
+int shm__start_again(const char *where, uint64_t nr_launches);
+
+/* Ends the recording of this process: no record is written any more. */
+void shm__stop(void);
+
+/* Whether xpuload wants what the flag @wanted says, XPU_SHM_WANTS_*; valid after shm__start(). */
+bool shm__wants(unsigned int wanted);
 
 enum shm_state {
 	SHM_NONE,			/* there is no shared memory */

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """The recorder of this process: xpuload as a child that attaches for each recording; the shim.
 
-xpuload --control makes a recording between the commands enable and disable, and answers each
-command when it is done: enable when every launch is recorded, disable when the file is complete.
+xpuload --control makes a recording between the commands share and disable, and answers each command
+when it is done. Without BPF, the answer to share is an address, where the shim hands its memory over.
 """
 import atexit
 import ctypes
@@ -20,6 +20,11 @@ ANSWER_S = 120			# how long xpuload may take for a command
 FOLLOW_S = 0.005		# how often the shim is asked to look for xpuload meanwhile
 REASON_S = 5			# how long a message of the shim may take to reach xpuload
 SHIM = "libxpushim.so"
+NOT_SHARED = {			# answers of xpuload_share()
+    -2: "xpuload records this process already",
+    -3: "the memory of the last recording cannot be used again: a thread still writes to it, or "
+        "the program closed its descriptor; start the program again",
+}
 
 _shim = None			# the loaded library
 _shim_pid = None		# the process that loaded it
@@ -66,14 +71,23 @@ def follow():
     return _shim.xpuload_follow()
 
 
+def share(address):
+    """Makes the shim record through shared memory; None ends that. Returns as follow()."""
+    answer = _shim.xpuload_share(address)
+    if answer in NOT_SHARED:
+        raise RecordingError("cannot record: " + NOT_SHARED[answer])
+    return answer
+
+
 class Recorder:
     """A running xpuload. One recording is made at a time."""
 
     def __init__(self, options):
         self.options = options
         self.pid = os.getpid()
-        self.folder = make_folder()
+        self.folder = tempfile.mkdtemp(dir=folder())
         self._nr = 0
+        self.address = None		# where xpuload waits for the shared memory, if it does
         log = os.path.join(self.folder, "log")
         with open(log, "ab", buffering=0) as to:
             self._log = open(log, "rb", buffering=0)
@@ -89,7 +103,7 @@ class Recorder:
                  os.path.join(self.folder, "w%n.data"), "--control", "fd:%d,%d" % (orders, answers),
                  "-p", str(self.pid)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                pass_fds=(orders, answers), start_new_session=True)
+                pass_fds=(orders, answers, _janitor.stdin.fileno()), start_new_session=True)
         except OSError as e:
             self.close_here()
             raise RecordingError("cannot start xpuload: %s" % e) from e
@@ -106,19 +120,23 @@ class Recorder:
         return [line.strip() for line in text.splitlines() if line.strip()]
 
     def order(self, command):
-        """Gives a command, and waits until xpuload has done it. Returns xpuload's messages."""
+        """Gives a command, and waits until xpuload has done it.
+
+        Returns what follows "ack", and xpuload's messages.
+        """
         try:
             os.write(self._orders, command.encode() + b"\n")
             answer = self._answer()
         except BrokenPipeError:
             answer = ""
         messages = self.messages()
-        if answer != "ack":
+        word, _, rest = answer.partition(" ")
+        if word != "ack":
             raise RecordingError("cannot record: %s" % (
                 self._reason(messages) or
                 ("xpuload answers '%s' to %s" % (answer, command) if answer else
                  "xpuload has ended, without a message")))
-        return messages
+        return rest, messages
 
     def _reason(self, messages):
         """Returns the text of the messages that say why nothing is recorded, or ""."""
@@ -144,19 +162,24 @@ class Recorder:
 
     def begin(self):
         """Begins a recording. All launches that begin after this are in it."""
-        messages = self.order("enable")
+        rest, messages = self.order("share")
+        self.address = rest.partition(" ")[2].encode() or None
         end = time.monotonic() + REASON_S
-        while follow() < 0:
+        state = share(self.address) if self.address else follow()
+        while state < 0:
             # The shim's message says why; it takes a moment until xpuload prints it.
             messages += self.messages()
             reason = self._reason(messages)
             if reason or time.monotonic() > end:
                 raise RecordingError("cannot record: %s" % (reason or "the shim does not wake up"))
             time.sleep(FOLLOW_S)
+            state = follow()
 
     def end(self):
         """Ends the recording. Returns its path, and xpuload's messages."""
-        messages = self.order("disable")
+        messages = self.order("disable")[1]
+        if self.address:
+            share(None)
         return self.take(), messages
 
     def take(self):
@@ -187,16 +210,35 @@ class Recorder:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        if self.address:
+            share(None)
         follow()			# the shim repeats its messages for the next recorder
-        remove_folder(self.folder)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def make_folder():
-    return tempfile.mkdtemp(prefix="xpuload-")
+_folder = None			# of all recordings of this process
+_janitor = None			# removes it
 
 
-def remove_folder(folder):
-    shutil.rmtree(folder, ignore_errors=True)
+def folder():
+    """Returns a directory for recordings. It lives as long as the process.
+
+    A process that is killed, or ends with os._exit(), removes nothing. So a shell waits until
+    nobody has the other end of its pipe any more, neither this process nor xpuload.
+    """
+    global _folder, _janitor
+    if _folder is None:
+        _folder = tempfile.mkdtemp(prefix="xpuload-")
+        _janitor = subprocess.Popen(["/bin/sh", "-c", 'read -r end; rm -rf "$0"', _folder],
+                                    stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL, start_new_session=True)
+    return _folder
+
+
+def _remove_folder():
+    if _janitor:
+        _janitor.stdin.close()
+        _janitor.wait()
 
 
 def move(path, to):
@@ -240,10 +282,15 @@ def drop():
 
 def _in_child():
     global _recorder
+    global _folder, _janitor
     recorder, _recorder = _recorder, None
     if recorder:
         recorder.close_here()
+    if _janitor:
+        os.close(_janitor.stdin.detach().fileno())
+    _folder = _janitor = None
 
 
 os.register_at_fork(after_in_child=_in_child)
+atexit.register(_remove_folder)
 atexit.register(drop)

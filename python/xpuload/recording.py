@@ -19,6 +19,8 @@ from xpuload._errors import AlreadyRecordingError, XpuloadError
 from xpuload.results import Result, options_of
 
 OWN = ("output", "pid", "control", "all", "every", "push", "capture", "duration", "quiet", "check")
+# With these options xpuload decides how it records, as with a COMMAND: CPU samples take BPF.
+BY_BPF = {"freq", "off_cpu", "call_graph", "transport"}
 
 _lock = threading.Lock()
 _active = None			# the Recording whose block is open
@@ -87,6 +89,9 @@ class Recording:
         self._on_ready = on_ready
         self._schedule = steps
         self._options = options_of(options)
+        if not BY_BPF.intersection(name.rstrip("_").replace("-", "_") for name in options):
+            self._options = ["--gpu-only", "--transport=shm",
+                             *(o for o in self._options if o != "--gpu-only")]
         self._step = self._cycle = None
         self._recorder = self._where = self._pid = None
         self._results = []		# (Result, path of the written file or None)
@@ -166,7 +171,7 @@ class Recording:
         if path is not None and self._schedule is not None and self._schedule.repeat != 1:
             path = _numbered(path, nr)
         is_data = path is not None and path.endswith(".data")
-        to = path if is_data else os.path.join(_folder(), "%d.data" % next(_numbers))
+        to = path if is_data else os.path.join(_recorder.folder(), "%d.data" % next(_numbers))
         _recorder.move(data, to)
         result = Result([to], {})
         self._results.append((result, path))
@@ -259,17 +264,6 @@ def record(path=None, *, on_ready=None, schedule=None, **options):
 
 # ---- the end of the program, and forks ---------------------------------------------------------
 
-_own_folder = None
-
-
-def _folder():
-    """Returns a directory for the recordings of Results; it lives as long as the process."""
-    global _own_folder
-    if _own_folder is None:
-        _own_folder = _recorder.make_folder()
-    return _own_folder
-
-
 def _at_exit():
     """Ends a block that is still open, on another thread, and waits for files."""
     recording = _active
@@ -283,13 +277,11 @@ def _at_exit():
             recording.wait()
         except XpuloadError as e:
             print("xpuload: %s" % e, file=sys.stderr)
-    if _own_folder is not None:
-        _recorder.remove_folder(_own_folder)
 
 
 def _in_child():
-    global _active, _lock, _own_folder
-    _active, _lock, _own_folder = None, threading.Lock(), None
+    global _active, _lock
+    _active, _lock = None, threading.Lock()
     _merging.clear()
 
 

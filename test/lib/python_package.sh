@@ -33,8 +33,28 @@ use_package() {
 	export XPULOAD_TREE PYTHONPATH
 }
 
-# python NAME <<SCRIPT: the script exits with 0, and prints nothing on stdout
+# use_launches: also, scripts can launch on the simulated device, by the library PY_LAUNCH. Nothing
+# may stay in TMPDIR.
+use_launches() {
+	use_sim
+	use_package
+	PY_LAUNCH=$XPU_BUILD/workload/py_launch.so TMPDIR=$PWD/tmp
+	export PY_LAUNCH TMPDIR
+	mkdir tmp
+	PYTHONPATH=$PYTHONPATH:$PWD
+}
+
+# bare COMMAND...: runs it without privileges
+bare() {
+	if [ "$(id -u)" = 0 ]; then
+		setpriv --bounding-set -all --inh-caps -all --no-new-privs "$@"
+	else
+		"$@"
+	fi
+}
+
+# python NAME <<SCRIPT: the script exits with 0 without privileges, and prints nothing on stdout
 python() {
-	python3 - >python.out 2>python.err
+	bare python3 - >python.out 2>python.err
 	is "$? $(cat python.out)" "0 " "$1" || diag "$(tail -n 12 python.err)"
 }

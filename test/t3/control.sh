@@ -30,7 +30,7 @@ is "$(order disable)" ack "disable is answered by ack"
 is "$(order disable)" ack "disable without a window is answered by ack"
 exact w1 203 "a recording has exactly the launches between enable and disable"
 ask a "burst 300" >/dev/null
-expected="error: expected enable, disable, ping or stop"
+expected="error: expected enable, share, disable, ping or stop"
 is "$(order nonsense)" "$expected" "an unknown command is answered by an error"
 is "$(order "$(head -c 100000 /dev/zero | tr '\0' a)")" "$expected" \
 	"a line of 100 kB is answered by an error"
@@ -51,7 +51,7 @@ ask a "burst 10" >/dev/null
 ok $? "no recording is made after stop"
 finish a
 is $? 0 "the target ends with exit status 0"
-like "$(cat a.err)" "warning: --control: 'nonsense': expected enable, disable, ping or stop" \
+like "$(cat a.err)" "warning: --control: 'nonsense': expected enable, share, disable, ping or stop" \
 	"a message names the unknown command"
 
 # The target ends in a window; xpuload's exit status is the target's exit status.

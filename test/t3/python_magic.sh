@@ -4,10 +4,7 @@
 # it is installed, and with objects that stand in for it.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/python_package.sh"
-need root bpf
-use_sim
-use_package
-export PY_LAUNCH="$XPU_BUILD/workload/py_launch.so"
+use_launches
 cat >cells.py <<'END'
 """Runs cells in @shell, and checks their outputs, which @shown collects."""
 import ctypes
@@ -32,7 +29,6 @@ def check(shell, run, shown):
     assert "]site_6 " in open("cell.folded").read()
     return True
 END
-PYTHONPATH=$PYTHONPATH:$PWD
 
 python "objects in place of IPython: the page of the cell is shown" <<'END'
 import sys
@@ -82,7 +78,7 @@ if [ -z "$ipython" ]; then
 	skip "in IPython" "no IPython: apt-get install python3-ipython"
 	done_testing
 fi
-HOME=$PWD IPYTHONDIR=$PWD/ipython "$ipython" - >ipython.out 2>ipython.err <<'END'
+HOME=$PWD IPYTHONDIR=$PWD/ipython bare "$ipython" - >ipython.out 2>ipython.err <<'END'
 import cells
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.utils.capture import capture_output

@@ -1,17 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# with xpuload.record() in a Python program: each launch wholly inside a block is recorded and none
-# wholly outside, from 8 threads, with the shim preloaded and loaded late; decorators, schedules,
-# exceptions, forks, threads, and the end of the program inside a block.
+# with xpuload.record() in a Python program without privileges: each launch wholly inside a block is
+# recorded and none wholly outside, from 8 threads, with the shim preloaded and loaded late, through
+# shared memory and with BPF; decorators, schedules, exceptions, forks, threads, and the end of the
+# program inside a block.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/python_package.sh"
-need root bpf
-use_sim
-use_package
-export PY_LAUNCH="$XPU_BUILD/workload/py_launch.so"
-TMPDIR=$PWD/tmp
-export TMPDIR
-mkdir tmp
+use_launches
 cat >launcher.py <<'END'
 """Launches on the simulated device, from the test's own scripts."""
 import ctypes
@@ -31,10 +26,9 @@ def sites(result):
     """Returns how often each site was recorded."""
     return {int(row.name.partition("_")[2]): row.instances for row in result.kernels}
 END
-PYTHONPATH=$PYTHONPATH:$PWD
 
 cat >windows.py <<'END'
-"""windows.py N: N windows, in which 8 threads launch all the time"""
+"""windows.py N TRANSPORT: N windows, in which 8 threads launch all the time"""
 import sys
 import threading
 import time
@@ -68,7 +62,7 @@ for thread in threads:
 results, enter, leave = [], [], []
 for nr in range(NR):
     t0 = time.monotonic()
-    with xpuload.record(gpu_only=True) as prof:
+    with xpuload.record(gpu_only=True, transport=sys.argv[2]) as prof:
         t1 = time.monotonic()
         state = 100 + nr
         time.sleep(0.02)
@@ -97,13 +91,19 @@ assert sure[OUT] > 8 * NR
 print("# %d windows: entered in %.0f ms (median), left in %.0f ms" % (
     NR, sorted(enter)[NR // 2] * 1e3, sorted(leave)[NR // 2] * 1e3), file=sys.stderr)
 END
-windows() {		# windows N NAME
-	python3 windows.py "$1" >windows.out 2>windows.err
-	is "$? $(cat windows.out)" "0 " "$2" || diag "$(tail -n 12 windows.err)"
+windows() {		# windows COMMAND N TRANSPORT NAME
+	"$1" python3 windows.py "$2" "$3" >windows.out 2>windows.err
+	is "$? $(cat windows.out)" "0 " "$4" || diag "$(tail -n 12 windows.err)"
 	grep '^# ' windows.err
 }
-windows 15 "late: 15 windows, 8 threads: each launch inside is recorded, none outside, lost 0"
-LD_PRELOAD=$XPU_SHIM windows 3 "preloaded: 3 windows, 8 threads: each launch inside is recorded"
+windows bare 40 shm "late: 40 windows, 8 threads: each launch inside is recorded, none outside, lost 0"
+LD_PRELOAD=$XPU_SHIM windows bare 10 auto \
+	"preloaded: 10 windows, 8 threads: each launch inside is recorded"
+if [ "$(id -u)" = 0 ] && "$XPULOAD" --check >check.log 2>&1; then
+	windows env 4 auto "by BPF: 4 windows, 8 threads: each launch inside is recorded"
+else
+	skip "by BPF: windows" "no BPF"
+fi
 
 python "before CUDA is used: everything is recorded, with lines of Python" <<'END'
 import launcher
@@ -258,7 +258,7 @@ END
 # ends NAME STATUS <<SCRIPT: the program ends inside the block, and end.folded has its launch
 ends() {
 	rm -f end.folded
-	python3 - >out 2>err
+	bare python3 - >out 2>err
 	is "$? $(cat out)" "$2 " "$1: exit status $2, nothing on stdout" || diag "$(cat err)"
 	like "$(cat end.folded 2>&1)" ']site_5 ' "$1: the recording is written"
 	is "$(ls tmp)" "" "$1: no file stays in TMPDIR"
@@ -292,7 +292,7 @@ threading.Thread(target=work, daemon=True).start()
 inside.wait()
 END
 
-python3 - >out 2>err <<'END'
+bare python3 - >out 2>err <<'END'
 import os
 import launcher
 import xpuload
@@ -305,7 +305,8 @@ END
 for _ in $(seq 100); do kill -0 "$(cat out)" 2>/dev/null || break; sleep 0.1; done
 ! kill -0 "$(cat out)" 2>/dev/null
 ok $? "os._exit() in the block: the recorder ends by itself"
-rm -rf tmp/*
+for _ in $(seq 100); do [ -n "$(ls tmp)" ] || break; sleep 0.1; done
+is "$(ls tmp)" "" "os._exit() in the block: no file stays in TMPDIR"
 
 python "refusals name their reason" <<'END'
 import os
@@ -358,18 +359,84 @@ for _ in range(2):
 END
 unset XPU_SIM_CUPTI_BUSY
 
-# A user without privileges.
-setpriv --bounding-set -all --inh-caps -all --no-new-privs python3 - >out 2>err <<'END'
+python "CPU samples take BPF: without privileges, the reason is said; threads of other blocks" <<'END'
+import threading
 import launcher
 import xpuload
 
 launcher.init()
 try:
-    with xpuload.record():
+    with xpuload.record(freq=99):
+        pass
+except xpuload.RecordingError as e:
+    assert "cannot sample CPUs of a running program without BPF" in str(e), e
+else:
+    raise AssertionError("no error")
+
+# A thread that launched in an earlier block, one that ended since, and a new one.
+start, seen = threading.Barrier(2), []
+
+
+def work(site):
+    for _ in range(2):
+        start.wait()
+        launcher.launch(site)
+        start.wait()
+
+
+with xpuload.record(memory=True, nvtx="off") as prof:
+    threading.Thread(target=launcher.launch, args=[50]).start()
+    thread = threading.Thread(target=work, args=[51])
+    thread.start()
+    start.wait()
+    start.wait()
+seen.append(launcher.sites(prof.result))
+with prof:
+    start.wait()
+    start.wait()
+    thread.join()
+    launcher.launch(52)
+seen.append(launcher.sites(prof.result))
+assert seen == [{50: 1, 51: 1}, {51: 1, 52: 1}], seen
+assert [line for line in prof.messages if line.endswith("lost 0")] and \
+    all("lost" not in line or line.endswith("lost 0") for line in prof.messages), prof.messages
+END
+
+# Another xpuload has attached by BPF.
+if [ "$(id -u)" = 0 ] && "$XPULOAD" --check >check.log 2>&1; then
+	python3 - >out 2>err <<'END'
+import os
+import subprocess
+import launcher
+import xpuload
+
+launcher.init()
+with xpuload.record() as prof:
+    launcher.launch(5)
+other = subprocess.Popen([os.environ["XPULOAD_TREE"] + "/xpuload", "-o", "other.data", "--gpu-only",
+                          "-p", str(os.getpid())], stderr=subprocess.PIPE, text=True)
+while "attached to" not in other.stderr.readline():
+    pass
+while not xpuload._recorder.follow():
+    pass
+launcher.launch(6)
+try:
+    with prof:
         pass
 except xpuload.RecordingError as e:
     print(e)
+other.terminate()
+other.wait()
+assert launcher.sites(xpuload.read("other.data")) == {6: 1}
+while xpuload._recorder.follow():
+    pass
+with prof:
+    launcher.launch(7)
+assert launcher.sites(prof.result) == {7: 1}
 END
-like "$(cat out)" '^cannot record: .*without BPF a COMMAND can be recorded' "without privileges: the reason" ||
-	diag "$(cat err)"
+	is "$? $(cat out)" "0 cannot record: xpuload records this process already" \
+		"while another xpuload records the process, record() is refused" || diag "$(cat err)"
+else
+	skip "another xpuload" "no BPF"
+fi
 done_testing

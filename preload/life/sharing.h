@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * sharing.h - counts xpuload as a listener while memory is shared with it
+ *
+ * All functions are for the thread that calls states__follow(). With shared memory, Linux counts no
+ * listeners in the semaphores.
+ */
+#ifndef XPU_PRELOAD_SHARING_H
+#define XPU_PRELOAD_SHARING_H
+
+#include <stdbool.h>
+
+/* An answer of xpuload_share() of shim.c. */
+enum sharing_answer {
+	SHARING_AWAKE		= 1,	/* launches are recorded */
+	SHARING_LATER		= 0,	/* ... as soon as the process uses a GPU */
+	SHARING_NO_GPU		= -1,	/* CUPTI cannot be had, as a message says */
+	SHARING_TAKEN		= -2,	/* another xpuload records this process */
+	SHARING_NO_MEMORY	= -3,	/* the memory of the last recording cannot be used again */
+};
+
+/* Counts the wishes of the xpuload whose address is known: ranges may open before GPUs are used. */
+void sharing__want(void);
+
+/* Follows xpuload as it comes and goes. Return: whether it has gone, and may be replaced. */
+bool sharing__follow(void);
+
+/* Shares memory with the xpuload that waits at @where. Return: SHARING_LATER, or why not. */
+enum sharing_answer sharing__start(const char *where);
+
+/* Ends sharing, so that other listeners are heard. */
+void sharing__stop(void);
+
+#endif /* XPU_PRELOAD_SHARING_H */
