@@ -705,6 +705,11 @@ bench-inside: $(if $(TREE),,all)
 	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE))) NVCC='$(NVCC)' \
 		python3 test/bench/inside.py
 
+# BLOCKS: how many blocks of record() each row has (default 30)
+.PHONY: bench-python
+bench-python: test-build
+	@$(TEST_ENV) sh test/bench/blocks.sh $(BLOCKS)
+
 FUZZ_SECONDS	?= 600
 FUZZ_CFLAGS	= -std=gnu11 -D_GNU_SOURCE -O1 -g -fsanitize=fuzzer-no-link,address,undefined \
 		  -fno-sanitize-recover=all -MMD -MP -Ibpf -Irecord -Ilib -Imerge -Iloader \

@@ -2,7 +2,7 @@
 """The recorder of this process: xpuload as a child that attaches for each recording; the shim.
 
 xpuload --control makes a recording between the commands share and disable, and answers each command
-when it is done. Without BPF, the answer to share is an address, where the shim hands its memory over.
+when it is done. Without BPF, share is answered by an address, where the shim hands its memory over.
 """
 import atexit
 import ctypes

@@ -12,6 +12,9 @@ from xpuload import _programs, _schema
 from xpuload._errors import XpuloadError
 
 SHOWN_ROWS = 20			# most rows of a table in a notebook
+LAUNCHES = {"time_ns": "integer", "pid": "integer", "tid": "integer", "correlation_id": "integer",
+            "works": "integer", "device_ns": "integer", "name": "string", "call": "string",
+            "path": "string"}
 ALIASES = {"paths": "launch_sites", "memory": "memory_holders"}
 PAGES = (".html", ".folded", ".pb.gz")
 TIMELINES = (".json", ".json.gz", ".pftrace", ".pftrace.gz")
@@ -160,9 +163,18 @@ class Result:
                                (name, ", ".join(_schema.tables())))
         self._load()
         rows = Rows(name, _schema.columns(name), self._summary.get(name, []))
-        frame = frame or self._frame
-        return rows.to_pandas() if frame == "pandas" else \
-            rows.to_arrow() if frame == "arrow" else rows
+        return _framed(rows, frame or self._frame)
+
+    @property
+    def launches(self):
+        """Each launch that is recorded, in order of time: of a timeline, so it takes memory.
+
+        works and device_ns are the number and the time of its device work, 0 if none was seen;
+        name is the name of the first one.
+        """
+        events = json.loads(self._merge(["-f", "chrome"]).stdout)
+        rows = Rows("launches", LAUNCHES, _launches(events))
+        return _framed(rows, self._frame)
 
     def __getattr__(self, name):
         if name.startswith("_") or name not in (*ALIASES, *_schema.tables()):
@@ -226,6 +238,47 @@ class Result:
             if rows:
                 parts.append("<h4>%s</h4>%s" % (name.replace("_", " "), rows._repr_html_()))
         return "<div>%s</div>" % "".join(parts)
+
+
+def _framed(rows, frame):
+    return rows.to_pandas() if frame == "pandas" else \
+        rows.to_arrow() if frame == "arrow" else rows
+
+
+def _launches(timeline):
+    """Returns a dictionary for each launch of a timeline, as xpumerge -f chrome writes it."""
+    base_ns = int(timeline["otherData"]["base_ns"])
+    launches, works, arrows, paths = {}, {}, {}, {}
+    for stack, frame in timeline.get("stackFrames", {}).items():	# a parent comes first
+        before = paths[frame["parent"]] + ";" if "parent" in frame else ""
+        paths[stack] = before + frame["name"]
+
+    def ns(us):
+        return round(us * 1000)
+
+    for event in timeline["traceEvents"]:
+        kind, place = event["ph"], (event["pid"], event.get("tid"), event.get("ts"))
+        if kind == "s":
+            arrows[event["id"]] = place
+        elif kind == "X" and event.get("cat") == "launch":
+            launches.setdefault(place, []).append({
+                "time_ns": base_ns + ns(event["ts"]), "pid": event["pid"], "tid": event["tid"],
+                "correlation_id": event["args"]["correlation"], "works": 0, "device_ns": 0,
+                "name": None, "call": event["name"],
+                "path": paths[str(event["sf"])] if "sf" in event else ""})
+        elif kind == "X" and "correlation" in event.get("args", {}):
+            works[place] = event
+    for event in timeline["traceEvents"]:
+        work = works.get((event["pid"], event.get("tid"), event.get("ts")))
+        if event["ph"] != "f" or not work:
+            continue
+        for launch in launches.get(arrows.get(event["id"]), []):
+            if launch["correlation_id"] == work["args"]["correlation"]:
+                launch["works"] += 1
+                launch["device_ns"] += ns(work["dur"])
+                launch["name"] = launch["name"] or work["name"]
+    return sorted((row for rows in launches.values() for row in rows),
+                  key=lambda row: (row["time_ns"], row["pid"], row["correlation_id"]))
 
 
 def _diff_rows(text):

@@ -53,8 +53,9 @@ bare() {
 	fi
 }
 
-# python NAME <<SCRIPT: the script exits with 0 without privileges, and prints nothing on stdout
+# python NAME <<SCRIPT: the script exits with 0 without privileges, and prints nothing on stdout.
+# The variable python may name another Python.
 python() {
-	bare python3 - >python.out 2>python.err
+	bare "${python:-python3}" - >python.out 2>python.err
 	is "$? $(cat python.out)" "0 " "$1" || diag "$(tail -n 12 python.err)"
 }

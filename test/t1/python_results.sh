@@ -122,6 +122,24 @@ html = r._repr_html_()
 assert html.index("launches ") < html.index("<table>") and "kernel" in html, html
 END
 
+python "launches has each launch, with its path and all its device work" <<'END'
+import xpuload
+
+for name, kinds in (("a.data", ("kernels", "memory_time")), ("lossy.data", ("kernels",))):
+    r = xpuload.read(name)
+    rows, account = r.launches, r.account
+    assert len(rows) == account["launches"], (name, len(rows), account)
+    assert sum(row.works > 0 for row in rows) == account["matched"]
+    assert all((row.name is None) == (row.works == 0) for row in rows)
+    assert [row.time_ns for row in rows] == sorted(row.time_ns for row in rows)
+    assert set(row.tid for row in rows) and all(row.path.endswith(row.call) for row in rows)
+    if name == "a.data":
+        assert sum(row.device_ns for row in rows) == \
+            sum(row.total_ns for kind in kinds for row in r.table(kind))
+        assert {row.pid for row in rows} == {row.pid for row in r.processes}
+        assert sum(site.total_ns for site in r.paths) == sum(row.device_ns for row in rows)
+END
+
 python "pages, timelines and differences are written" <<'END'
 import json
 import os
@@ -179,11 +197,11 @@ END
 
 # Debian's python3-pandas is for Debian's own Python.
 frames=
-for python in python3 /usr/bin/python3; do
-	[ -n "$frames" ] || ! "$python" -c 'import pandas' 2>/dev/null || frames=$python
+for one in python3 /usr/bin/python3; do
+	[ -n "$frames" ] || ! "$one" -c 'import pandas' 2>/dev/null || frames=$one
 done
 if [ -n "$frames" ]; then
-	python3() { "$frames" "$@"; }
+	python=$frames
 	python "DataFrames have the rows, and integers where a cell may be unknown" <<'END'
 import pandas
 import xpuload
@@ -199,7 +217,7 @@ assert not len(r.nvtx_ranges) and str(r.nvtx_ranges.gpu_ns.dtype) == "Int64"
 assert r.processes["rank"].isna().all() and str(r.processes["rank"].dtype) == "Int64"
 assert r.kernels.name.str.startswith("site").all(), r.kernels.name
 END
-	unset -f python3
+	python=
 else
 	skip "DataFrames" "no pandas: apt-get install python3-pandas"
 fi
