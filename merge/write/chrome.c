@@ -582,8 +582,9 @@ static void write_device_event(struct writer *w, const struct device_event *e)
 	json_out__add(j, leaf_kind__prefix(leaf->kind));
 	json_out__add(j, leaf->name);
 	json_out__close_string(j);
-	if (e->made != NO_INDEX)
-		json_out__member_u64(j, "sf", w->stack_ids[e->made]);
+	if (e->made != NO_INDEX || e->chain != NO_INDEX)
+		json_out__member_u64(j, "sf", w->stack_ids[e->made != NO_INDEX ? e->made :
+							   e->chain]);
 	json_out__key(j, "args");
 	json_out__open(j, '{');
 	json_out__member_u64(j, "correlation", JOIN_KEY_ID(e->key));

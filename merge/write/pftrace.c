@@ -636,16 +636,21 @@ static void pftrace__part(struct pftrace *p, bool is_part)
 		pftrace__annotate(p, ANNOTATION_PART, DEBUG_ANNOTATION__UINT_VALUE, 1);
 }
 
+static void pftrace__annotate_path(struct pftrace *p, enum annotation what, uint32_t chain)
+{
+	if (chain != NO_INDEX)
+		pftrace__annotate(p, what, DEBUG_ANNOTATION__STRING_VALUE_IID,
+				  pftrace__path(p, chain));
+}
+
 /* Adds a launch's annotations to p->event, which the caller completes. */
 static void pftrace__call(struct pftrace *p, uint64_t key, uint32_t chain)
 {
 	pftrace__annotate(p, ANNOTATION_CORRELATION, DEBUG_ANNOTATION__UINT_VALUE,
 			  JOIN_KEY_ID(key));
-	if (chain == NO_INDEX)
-		return;
-	pftrace__annotate(p, ANNOTATION_PATH, DEBUG_ANNOTATION__STRING_VALUE_IID,
-			  pftrace__path(p, chain));
-	pftrace__put_arrows(p, key);
+	pftrace__annotate_path(p, ANNOTATION_PATH, chain);
+	if (chain != NO_INDEX)
+		pftrace__put_arrows(p, key);
 }
 
 static void pftrace__launch(struct pftrace *p, const struct host_event *e)
@@ -768,9 +773,8 @@ static void pftrace__work(struct pftrace *p, const struct device_event *e)
 	if (kind != LEAF_KERNEL && !e->began_before)
 		pftrace__annotate(p, ANNOTATION_BYTES, DEBUG_ANNOTATION__UINT_VALUE, e->bytes);
 	pftrace__part(p, e->is_part);
-	if (e->made != NO_INDEX)
-		pftrace__annotate(p, ANNOTATION_CAPTURED, DEBUG_ANNOTATION__STRING_VALUE_IID,
-				  pftrace__path(p, e->made));
+	pftrace__annotate_path(p, ANNOTATION_PATH, e->chain);
+	pftrace__annotate_path(p, ANNOTATION_CAPTURED, e->made);
 	if (!e->orphan)
 		pftrace__end_arrow(p, e);
 	pftrace__put_event(p, e->start_ns, TRACK_EVENT__TYPE_SLICE_BEGIN, track);

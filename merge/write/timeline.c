@@ -52,6 +52,7 @@ static int timeline__work(void *ctx, const struct model *m, uint64_t key, const 
 		.leaf = w->leaf,
 		.stream = w->stream,
 		.thread = l ? l->thread : NO_INDEX,
+		.chain = l ? l->chain : NO_INDEX,
 		.made = made,
 		.aggregate = w->aggregate,
 		.orphan = !l,

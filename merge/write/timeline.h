@@ -41,6 +41,7 @@ struct device_event {
 	uint32_t aggregate;		/* as in struct work */
 	uint32_t lane;			/* lane within the stream: more than 0 where records
 					 * overlap */
+	uint32_t chain;			/* the launch's; NO_INDEX: unknown */
 	uint32_t made;			/* the chain that made the graph node, or NO_INDEX */
 	bool orphan;
 	bool first;			/* the record is the first of its launch, in any order */

@@ -55,7 +55,7 @@ function wanted(file, nr) {
 async function work(engine, format, unit) {
 	const rows = await engine.rows(format === "pftrace" ? `
 		select i.name, i.category, i.dur, gpu.name as gpu, thread.name as comm,
-		       extract_arg(o.arg_set_id, 'debug.call path') as path
+		       extract_arg(i.arg_set_id, 'debug.call path') as path
 		from flow join slice o on o.id = slice_out join slice i on i.id = slice_in
 		join thread_track tt on tt.id = o.track_id join thread using (utid)
 		join track t on t.id = i.track_id join track gpu on gpu.id = t.parent_id` : `

@@ -212,6 +212,8 @@ def chrome(path, unit):
     for i, start in starts.items():
         launch, work = launches[start], works[ends[i]].pop()
         pending.pop(start, None)
+        if "captured_at" not in work["args"]:
+            assert work["sf"] == launch["sf"], "work has the call path of its launch"
         name = work["name"]
         if work["cat"] != "kernel":
             name = name[len("memcpy "):]
@@ -309,12 +311,14 @@ def pftrace(path, unit):
         values = {tables["debug_annotation_names"][a.name_iid].name: a for a in e.debug_annotations}
         category = tables["event_categories"][e.category_iids[0]].name
         name = tables["event_names"][e.name_iid].name
-        slice = collections.namedtuple("slice", "category name track flows")(
-            category, name, tracks[e.track_uuid], list(e.flow_ids))
+        stack = values.get("call path")
+        if stack:
+            stack = tables["debug_annotation_string_values"][stack.string_value_iid]
+            stack = stack.str.decode().split(";")
+        slice = collections.namedtuple("slice", "category name track flows stack")(
+            category, name, tracks[e.track_uuid], list(e.flow_ids), stack)
         open_slices[e.track_uuid].append((slice, now))
         if category == "launch":
-            stack = tables["debug_annotation_string_values"][values["call path"].string_value_iid]
-            stack = stack.str.decode().split(";")
             assert stack[-1] == frame(name), "named for the call"
             for flow in slice.flows:
                 assert flow not in flows, "an arrow of its own for each work of a launch"
@@ -330,7 +334,9 @@ def pftrace(path, unit):
         name = w.name if w.category == "kernel" else w.name[len("memcpy "):]
         (flow,) = w.flows
         pending.pop(flow, None)
-        yield (flows.pop(flow) + ["[GPU%s_%s]%s" % (gpu, labels[w.category], name)],
+        path = flows.pop(flow)
+        assert w.stack == path[1:], "work has the call path of its launch"
+        yield (path + ["[GPU%s_%s]%s" % (gpu, labels[w.category], name)],
                ns if unit == "ns" else 1)
     for flow in pending:
         yield flows.pop(flow) + ["[GPU_Launch_Pending]"], 0 if unit == "ns" else 1
