@@ -554,6 +554,22 @@ static void print_row_thread(struct json_out *j, const struct session *s,
 	print_u64(j, "pid", s->model.machine.procs.v[thread->proc].pid);
 }
 
+/* Return: how many CPUs the hosts have together; 0: unknown. */
+static uint64_t nr_cpus(const struct model *m)
+{
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < m->inputs.nr; i++) {
+		uint32_t nr = m->inputs.v[i].reader->header.nr_cpus;
+
+		if (!nr)
+			return 0;
+		sum += m->inputs.v[i].host_nr == i ? nr : 0;
+	}
+	return sum;
+}
+
 /* Prints the rows of the overview. */
 static void print_rows(struct json_out *j, const struct session *s)
 {
@@ -564,6 +580,7 @@ static void print_rows(struct json_out *j, const struct session *s)
 	json_out__key(j, "rows");
 	json_out__open(j, '{');
 	print_scale(j, s, &bins->scale);
+	print_u64(j, "cpus", nr_cpus(&s->model));
 	page__open_array(j, "list");
 	for (i = 0; i < bins->list.nr; i = end) {
 		uint32_t key = bins->list.v[i].key;

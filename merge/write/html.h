@@ -45,7 +45,7 @@
  *		     "each": [ by cell: how many of its bins are not 0 ],
  *		     "bin": [ of all cells one after the other ], "ns": [ ... ], "count": [ ... ],
  *		     "bytes": [ only of cells of copies and sets ],
- *		     "rows": { "from_ns": N, "bin_ns": N, "nr": N,
+ *		     "rows": { "from_ns": N, "bin_ns": N, "nr": N, "cpus": of all hosts; 0: unknown,
  *			       "list": [ { "gpu": 0 } or { "owner": index, "kind": index } with
  *					 "bin": [ ... ], "ns": [ ... ] ] } } }
  *

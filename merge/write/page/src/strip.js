@@ -13,7 +13,7 @@ import { isolated, kinds, seen, times } from "./data.js";
 import { draw, el, make } from "./dom.js";
 import { isPicked, isRounded, pickedSpan, state, wholeSpan } from "./model.js";
 import { hideTip, showWords } from "./tooltip.js";
-import { formatMoment, formatTime, kindWords, plural } from "./words.js";
+import { formatMoment, formatTime, integer, kindWords, plural } from "./words.js";
 
 const HEIGHT = 14, GAP = 2, MAX_DEVICES = 8, MAX_THREADS = 5, MIN_ACTIVE = .05, MAX_GAPS = 600;
 const STATES = ["cpu", "gpu_wait", "off_cpu"].map(kind => kinds.indexOf(kind));
@@ -115,7 +115,9 @@ function stripLines() {
 		const v = series(onCpu), most = Math.max(1,
 			Math.ceil(v.reduce((a, b) => Math.max(a, b), 0) / width - .05));
 
-		all.push({ name: `CPU use (peak ${most})`, nr: most, layers: [[cpu, v]] });
+		const { cpus } = times.rows, of = cpus >= most ? ` of ${integer.format(cpus)}` : "";
+
+		all.push({ name: `CPU use (peak ${most}${of})`, nr: most, layers: [[cpu, v]] });
 	}
 	return all;
 }
