@@ -311,7 +311,7 @@ void page_events__free(void *events)
 
 /* ---- columns -------------------------------------------------------------------------------- */
 
-#define MAX_COLUMNS	5
+#define MAX_COLUMNS	6
 #define LEB128_BYTES	10
 
 typedef ARRAY(unsigned char) bytes_t;
@@ -341,6 +341,8 @@ struct events_writer {
 	ARRAY(struct call) calls;
 	struct idmap numbers;		/* maps a launch's key to the number of its call */
 	ARRAY(uint32_t) kinds;		/* for each call, by its number - 1: its index in calls */
+	struct idmap by_shape;		/* maps such a key to the shape's number, from 1 */
+	ARRAY(uint64_t) shapes;		/* ID_KEY(GPU, index in the model's shapes) */
 };
 
 static int bytes__put(bytes_t *bytes, uint64_t n)
@@ -549,7 +551,38 @@ struct work_track {
 	uint32_t last_number;
 	struct idmap last;		/* by index in calls: the value last written for such a
 					 * call */
+	struct idmap last_shape;	/* by cell: the shape of the kernel last written for it */
 };
+
+/* Finds or adds the number of a kernel's shape; 0: unknown. Return: 0 or -ENOMEM. */
+static int writer__shape(struct events_writer *w, const struct device_event *e, uint32_t *number)
+{
+	uint64_t key = ID_KEY(w->s->model.leaves.v[e->leaf].gpu, e->shape);
+
+	*number = 0;
+	if (!shapes__at(&w->s->model.shapes, e->shape) || idmap__get(&w->by_shape, key, number))
+		return 0;
+	*number = w->shapes.nr + 1;
+	return array_push(&w->shapes, key) ?: idmap__put(&w->by_shape, key, *number);
+}
+
+/* Writes the shape of a kernel if its cell had another shape before. Return: 0 or -ENOMEM. */
+static int write_shape(struct events_writer *w, struct work_track *track,
+		       const struct device_event *e)
+{
+	uint32_t cell = w->cell_of[e->aggregate], number;
+	uint32_t *last = idmap__find(&track->last_shape, cell);
+	int err = writer__shape(w, e, &number);
+
+	if (err)
+		return err;
+	err = bytes__put(&track->columns.v[5], (last ? *last : 0) == number ? 0 : number + 1);
+	if (last)
+		*last = number;
+	else
+		err = err ?: idmap__put(&track->last_shape, cell, number);
+	return err;
+}
 
 static int write_work(struct events_writer *w, struct work_track *track,
 		      const struct device_event *e)
@@ -571,7 +604,9 @@ static int write_work(struct events_writer *w, struct work_track *track,
 		*last = what;
 	else
 		err = err ?: idmap__put(&track->last, call, what);
-	return err ?: kind == LEAF_KERNEL ? err : bytes__put(&c->v[4], e->bytes);
+	if (err)
+		return err;
+	return kind == LEAF_KERNEL ? write_shape(w, track, e) : bytes__put(&c->v[4], e->bytes);
 }
 
 /* Writes the tracks of the stream of the events from @from to before @end. */
@@ -587,6 +622,7 @@ static int write_stream(struct events_writer *w, size_t from, size_t end)
 		err = write_work(w, &tracks[v[i].lane], &v[i]);
 	for (lane = 0; tracks && lane < nr_lanes; lane++) {
 		idmap__free(&tracks[lane].last);
+		idmap__free(&tracks[lane].last_shape);
 		if (err) {
 			columns__free(&tracks[lane].columns);
 			continue;
@@ -742,6 +778,27 @@ static void put_calls(struct events_writer *w)
 	json_out__close(j, '}');
 }
 
+/* Prints the shapes of kernels. Return: 0 or -ENOMEM. */
+static int put_shapes(struct events_writer *w)
+{
+	const struct model *m = &w->s->model;
+	size_t i;
+
+	page__open_array(&w->json, "shapes");
+	for (i = 0; i < w->shapes.nr; i++) {
+		uint64_t key = w->shapes.v[i];
+		char *text = shape__describe(shapes__at(&m->shapes, (uint32_t)key),
+					     &m->gpus.list.v[key >> 32].limits);
+
+		if (!text)
+			return -ENOMEM;
+		json_out__string(&w->json, text);
+		free(text);
+	}
+	json_out__close(&w->json, ']');
+	return 0;
+}
+
 /* Prints a time since the recording's start. */
 static void put_since_start(struct events_writer *w, uint64_t ns)
 {
@@ -809,6 +866,7 @@ static int write_tracks(struct events_writer *w)
 	err = err ?: write_streams(w) ?: write_spent(w);
 	json_out__close(j, ']');
 	put_calls(w);
+	err = err ?: put_shapes(w);
 	put_holes(w);
 	put_missing(w);
 	json_out__close(j, '}');
@@ -926,6 +984,8 @@ out:
 	idmap__free(&w.by_name);
 	idmap__free(&w.by_call);
 	idmap__free(&w.numbers);
+	idmap__free(&w.by_shape);
+	array_free(&w.shapes);
 	array_free(&w.names);
 	array_free(&w.calls);
 	array_free(&w.kinds);

@@ -12,6 +12,7 @@
  *	  "names": [ "cudaLaunchKernel", ... ],
  *	  "calls": { "name": [ index in names ], "node": [ index in nodes, or -1 ],
  *		     "path": [ frames of calls whose node is -1, separated by ";" ] },
+ *	  "shapes": [ "<<<2x4, 128>>>, 40 registers, ...", ... ],
  *	  "kept": N, "left_out": N, "untimed": N,
  *	  "holes": [ [ from_ns, to_ns, ns of the end of the last event from there, N events ] ],
  *	  "missing": [ [ cell, ns, number: of its events in holes ] ] }
@@ -23,7 +24,9 @@
  *	all	begin minus end of the previous event, or since the recording's start; length
  *	work	(cell + 1) * 2, plus 1 if it began before --from, or 0: as the work before it in
  *		this track whose call has the same index in calls; number of its call, as the
- *		difference; bytes of copies and sets, for these only
+ *		difference; bytes of copies and sets, for these only;
+ *		of kernels only: number of the shape, from 1, plus 1, or 0: as its cell had
+ *		before in this track, at first none
  *	calls	index in calls; correlation id, as the difference; number, as the difference
  *	spent	cell + 1; how many began there; time minus length
  *

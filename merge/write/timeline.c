@@ -55,6 +55,7 @@ static int timeline__work(void *ctx, const struct model *m, uint64_t key, const 
 		.chain = l ? l->chain : NO_INDEX,
 		.made = made,
 		.aggregate = w->aggregate,
+		.shape = min_t(uint32_t, w->shape, SHAPE_UNSEEN),
 		.orphan = !l,
 		.first = first,
 		.is_part = w->is_part,

@@ -30,6 +30,8 @@ struct host_event {
 					 * removed later */
 };
 
+#define SHAPE_UNSEEN	(UINT32_MAX >> 4)
+
 struct device_event {
 	uint64_t start_ns, end_ns;
 	uint64_t launch_ns;
@@ -43,9 +45,10 @@ struct device_event {
 					 * overlap */
 	uint32_t chain;			/* the launch's; NO_INDEX: unknown */
 	uint32_t made;			/* the chain that made the graph node, or NO_INDEX */
-	bool orphan;
-	bool first;			/* the record is the first of its launch, in any order */
-	bool is_part, began_before;	/* both as in struct work */
+	uint32_t shape : 28;		/* as in struct work; SHAPE_UNSEEN: unknown */
+	bool orphan : 1;
+	bool first : 1;			/* the record is the first of its launch, in any order */
+	bool is_part : 1, began_before : 1;	/* both as in struct work */
 };
 
 /* the events of one thread: ranges of the arrays below */

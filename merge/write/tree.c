@@ -369,7 +369,7 @@ static char *adder__kernel_text(struct adder *a, uint32_t leaf_idx)
 		goto out;
 	if (!a->by && err && gpus__nr_used(&m->gpus) > 1)
 		fprintf(f, "GPU %" PRIu32 ": ", m->gpus.list.v[leaf->gpu].number);
-	fprintf(f, "%s%s", leaf->shape == SHAPE_SEVERAL ? "(several ways)" : how ?: "", words);
+	fprintf(f, "%s%s", leaf->shape == SHAPE_SEVERAL ? "(several shapes)" : how ?: "", words);
 	if (fclose(f)) {
 		free(text);
 		text = NULL;

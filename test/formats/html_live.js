@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 "use strict";
+const { execFileSync } = require("child_process");
 const fs = require("fs");
 const { ok, is, open, shot, run } = require("./browser.js");
 const { folded, sum, leaf, ready, settle, drawn, tip, number, choose } = require("./flamegraph.js");
@@ -21,6 +22,9 @@ async function testKinds() {
 	await shot(page, "html-live");
 	is(await page.textContent("#strip-names div"), `GPU 0 ${busy("live.txt")}%`,
 		"the GPU is as busy as the summary says");
+	ok((await page.textContent("#strip-names"))
+		.includes(` of ${+execFileSync("getconf", ["_NPROCESSORS_CONF"])})`),
+	   "the CPU use says how many CPUs there are");
 	is(await page.$$eval("#strip .gap", list => list.length), 0,
 	   "no part of the time is marked as not recorded");
 	ok((await page.textContent("#strip-legend")).includes("waits for the GPU"),

@@ -259,6 +259,68 @@ async function testChoosing() {
 	await page.context().close();
 }
 
+/* The panel of a kernel has its pieces as the Chrome timeline has them. */
+async function testPieces() {
+	const add = (map, key, ns) => map.set(key, (map.get(key) || []).concat(ns));
+	let nrShapes = 0;
+
+	for (const name of ["app", "all"]) {
+		const page = await withEvents(`${name}.html#unit=ns`);
+		const { work, tracks } = chrome(name, await startOf(page)), paths = new Map();
+
+		for (const e of work)
+			add(paths, `${shownAs(e)}\n${e.sf}`, [e]);
+		const largest = new Map();
+		const sumOf = list => list.reduce((ns, e) => ns + e.length, 0);
+
+		for (const [key, list] of paths) {
+			const work = key.split("\n")[0];
+
+			if (sumOf(list) > sumOf(largest.get(work) || []))
+				largest.set(work, list);
+		}
+		const picked = [...largest].filter((_, k) => k % Math.ceil(largest.size / 4) === 0);
+
+		for (const [shown, list] of picked) {
+			const row = page.locator("#work tbody tr").filter({
+				has: page.getByRole("button", { name: shown, exact: true }) });
+
+			await row.click();
+			await settle(page);
+			const rowsOf = id => page.$$eval(`#${id} tbody tr`, trs => trs.map(tr =>
+				[...tr.cells].map(cell => cell.textContent)));
+			const ends = await page.$$eval("#histogram figcaption span", list =>
+				list.map(e => e.textContent.replace(/^.*(?:shortest|longest) /, "")));
+			const bars = await page.$$eval("#histogram .bars span", list =>
+				list.map(e => e.title.split(":")[0]));
+			const lengths = list.map(e => e.length).sort((a, b) => a - b);
+			const streams = new Map(), shapes = new Map();
+
+			for (const e of list) {
+				add(streams, /stream \d+|unknown/
+					.exec(tracks[`${e.pid} ${e.tid}`] || "unknown")[0], e.length);
+				if (e.args.grid)
+					add(shapes, `${e.args.grid} ${e.args.block}`, e.length);
+			}
+			const nrs = map => [...map.values()].map(v => v.length).sort().join(" ");
+			const shownNrs = rows => rows.map(r => number(r[3])).sort().join(" ");
+
+			is([nsOfWords(ends[0]), nsOfWords(ends[2])].join(" "),
+			   `${lengths[0]} ${lengths[lengths.length - 1]}`,
+			   `${name}: ${shown}: the shortest and the longest piece`);
+			is(bars.map(number).reduce((a, b) => a + b), list.length,
+			   `${name}: ${shown}: the bars have all pieces`);
+			is(shownNrs(await rowsOf("pieces-streams")), nrs(streams),
+			   `${name}: ${shown}: the pieces by stream`);
+			is(shownNrs(await rowsOf("pieces-shapes")), nrs(shapes),
+			   `${name}: ${shown}: the pieces by shape`);
+			nrShapes += shapes.size;
+		}
+		await page.context().close();
+	}
+	ok(nrShapes > 0, "there are shapes");
+}
+
 /* An address that nobody has written so far is harmless. */
 async function testAddresses() {
 	for (const hash of ["span=9..3", "span=x", "span=1e9..2e9", "event=99999-1",
@@ -323,6 +385,7 @@ run(async () => {
 	await testSums();
 	await testMoving();
 	await testChoosing();
+	await testPieces();
 	await testAddresses();
 	await testBound();
 	await testLooks();

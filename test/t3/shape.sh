@@ -71,7 +71,7 @@ xpumerge -i one.data -f html -o one.html 2>/dev/null
 xpumerge -i ways.data -f html -o ways.html 2>/dev/null
 like "$(cat one.html)" '2, 32.{3,20}, 16 registers, 512 B shared, 0 B local, occupancy 50 %"' \
 	"html: a frame shows its shape"
-like "$(cat ways.html)" '"\(several ways\)"' "html: a frame with several shapes says (several ways)"
+like "$(cat ways.html)" '"\(several shapes\)"' "html: a frame with several shapes says so"
 # More ways than the shim keeps: the others have no shape, and lose nothing else.
 record many 20000 20000
 is "$(xpumerge -i many.data --csv --table kernels --by shape 2>/dev/null | wc -l)" 16386 \

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* detail.js - the panel of the frame that was clicked */
 import { go, select } from "./actions.js";
-import { NONE, cells, diff, kinds, ofMemory, sideNames, sides } from "./data.js";
+import { NONE, cells, diff, isDevice, kinds, ofMemory, sideNames, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { kernelOf } from "./lines.js";
-import { cellValues, isPicked, self, state, total } from "./model.js";
+import { cellValues, count, isPicked, measure, self, state, total, whole } from "./model.js";
+import { piecesWords } from "./pieces.js";
 import { sharesOf } from "./tooltip.js";
 import {
 	endOf, fileOf, frameOf, isRoot, kindOf, nameOf, nodeOfCell, parentOf, pathOf, whereName,
@@ -130,6 +131,14 @@ function buttons(i) {
 			[]));
 }
 
+/* Adds how many pieces of work a node has, and the average of their time, as the table has it. */
+function addAverage(add, i, s) {
+	add("count", integer.format(count[s][i]));
+	if (measure() === "ns" && kinds[kindOf(i)] !== "pending")
+		add("average", (isPicked() ? "\u2248 " : "") +
+			formatTime(Math.floor(whole[s][i] / count[s][i]), state.unit));
+}
+
 export function showDetail() {
 	const panel = el("detail"), i = state.selected, list = make("dl"), path = [];
 	const add = (label, value) => list.append(make("dt", null, label), make("dd", null, value));
@@ -142,21 +151,26 @@ export function showDetail() {
 		add("what", describeFrame(i));
 	if (fileOf(i))
 		add(whereName(i), fileOf(i));
+	const isWork = i > 0 && isDevice[kindOf(i)];
+
 	sides.forEach((side, s) => {
 		const prefix = diff ? sideNames[s] + " " : "";
 
 		add(prefix + "total", `${format(total[s][i])}, ${sharesOf(i, s)}`);
-		add(prefix + "self", format(self[s][i]));
+		if (!isWork)
+			add(prefix + "self", format(self[s][i]));
+		else if (count[s][i])
+			addAverage((label, value) => add(prefix + label, value), i, s);
 	});
 	for (let n = i; n !== NONE; n = parentOf[n])
 		path.push(n);
 	panel.replaceChildren(
 		make("button", { type: "button", class: "close", "aria-label": "Close",
 				 onclick: () => select(NONE, false) }, "\u00d7"),
-		make("h2", { tabindex: "0" }, nameOf(i)), list, buttons(i),
-		make("h3", null, "Below it, whatever is chosen above" +
-			(isPicked() ? ", in this stretch" : "")),
-		kindTable(i),
+		make("h2", { tabindex: "0" }, nameOf(i)), list,
+		...(isWork && !diff ? piecesWords(i, endOf[i]) : []), buttons(i),
+		...(isWork ? [] : [make("h3", null, "Below it, whatever is chosen above" +
+			(isPicked() ? ", in this stretch" : "")), kindTable(i)]),
 		make("h3", null, "Call path, innermost first"),
 		make("ul", { class: "path" }, ...path.map(n => make("li", null,
 			make("button", { type: "button", title: nameOf(n),

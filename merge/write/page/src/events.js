@@ -74,10 +74,10 @@ function made(column, Type, value) {
 
 /* These add the arrays of a kind of tracks. @kindOfCall: by number of call */
 const READERS = {
-	work: (track, [, , what, links, bytes], kindOfCall, nrKinds) => {
+	work: (track, [, , what, links, bytes, shapes], kindOfCall, nrKinds) => {
 		/* by kind of call, and for work without a call */
-		const last = new Float64Array(nrKinds + 1);
-		let at = 0;
+		const last = new Float64Array(nrKinds + 1), lastShape = new Uint32Array(cells.nr);
+		let at = 0, kernel = 0;
 
 		track.call = addUp(links, Uint32Array);
 		for (let i = 0; i < what.length; i++) {
@@ -89,6 +89,9 @@ const READERS = {
 		track.before = made(what, Uint8Array, n => n & 1);
 		track.bytes = !bytes.length ? null :
 			made(track.cell, Float64Array, c => hasBytes(c) ? bytes[at++] : 0);
+		/* 0: unknown */
+		track.shape = made(track.cell, Uint32Array, c => hasBytes(c) ? 0 :
+			lastShape[c] = (shapes[kernel++] || lastShape[c] + 1) - 1);
 	},
 	calls: (track, [, , what, ids, numbers], kindOfCall) => {
 		let number = 0;

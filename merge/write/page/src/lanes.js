@@ -11,7 +11,7 @@ function threadName({ name, tid, rank }) {
 		(tid === undefined ? "" : ` ${tid}`);
 }
 
-const streamName = track => `GPU ${track.gpu} ${track.name}` +
+export const streamName = track => `GPU ${track.gpu} ${track.name}` +
 	(track.lane ? ` +${track.lane}` : "");
 
 const rankOf = v => v === undefined ? -1 : v;

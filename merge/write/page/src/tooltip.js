@@ -4,11 +4,11 @@ import { derived, diff, sideNames } from "./data.js";
 import { el, make } from "./dom.js";
 import { count, self, total, width } from "./model.js";
 import { fileOf, nameOf, parentOf, whereName } from "./tree.js";
-import { format, formatDelta, integer, percent, plural } from "./words.js";
+import { format, formatDelta, integer, measureWords, percent, plural } from "./words.js";
 
 export function sharesOf(i, s) {
-	return `${percent(total[s][i], total[s][0])} of all` +
-	       (i ? `, ${percent(total[s][i], total[s][parentOf[i]])} of parent` : "");
+	return `${percent(total[s][i], total[s][0])} of ${measureWords()}` +
+	       (i ? `, ${percent(total[s][i], total[s][parentOf[i]])} of the caller` : "");
 }
 
 /* Adds the numbers of a node. */
@@ -39,7 +39,7 @@ function addNumbers(add, i) {
 function tipOf(d, add) {
 	switch (d.what) {
 	case "narrow":
-		add("width", `${format(d.v)} (${percent(d.v, width[0])} of all)`);
+		add("width", `${format(d.v)} (${percent(d.v, width[0])} of ${measureWords()})`);
 		add("", "too narrow to draw each: a click shows them");
 		return plural(d.nr, "frame");
 	case "fold":
@@ -47,7 +47,7 @@ function tipOf(d, add) {
 		add("", "these all share one path: a click opens them");
 		return d.run.map(nameOf).join("\n");
 	case "cpu":
-		add("time", `${format(d.v)} (${percent(d.v, width[0])} of all)`);
+		add("time", `${format(d.v)} (${percent(d.v, width[0])} of ${measureWords()})`);
 		return `on CPU in ${nameOf(d.i)}`;
 	default:
 		addNumbers(add, d.i);

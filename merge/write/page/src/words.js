@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* words.js - numbers and words */
-import { kinds } from "./data.js";
-import { state } from "./model.js";
+import { kinds, ofMemory } from "./data.js";
+import { measure, state } from "./model.js";
 
 export const TIMES = { ns: 1, "\u00b5s": 1e3, ms: 1e6, s: 1e9 };
 export const integer = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
@@ -53,6 +53,15 @@ export function plural(nr, what) {
 
 export function percent(part, whole) {
 	return whole ? (100 * part / whole).toFixed(2) + "%" : "\u2013";
+}
+
+const TIME_OF = { gpu: "GPU time", thread: "thread time", both: "GPU and thread time" };
+
+/* Return: the name of the chosen quantity, for "% of ...". */
+export function measureWords() {
+	return ofMemory ? (measure() === "nr" ? "allocations" : "GPU memory") :
+		measure() === "nr" ? "the count" : measure() === "bytes" ? "the bytes" :
+		TIME_OF[state.mode];
 }
 
 export const KIND_WORDS = {

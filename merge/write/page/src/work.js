@@ -8,7 +8,7 @@
  */
 import { go } from "./actions.js";
 import { frameColour } from "./colours.js";
-import { NONE, diff, frames, isDevice, kinds, ofMemory, sideNames, sides } from "./data.js";
+import { NONE, diff, frames, isDevice, kinds, sideNames, sides } from "./data.js";
 import { el, keepFocus, make } from "./dom.js";
 import {
 	count, isPicked, measure, onCpu, self, state, total, whole, width,
@@ -17,17 +17,11 @@ import { matches } from "./search.js";
 import {
 	baseOf, endOf, fileOf, frameOf, isRoot, kindOf, nameOf, parentOf, placeOfPath,
 } from "./tree.js";
-import { format, formatDelta, formatTime, integer, kindWords, percent, plural } from "./words.js";
+import {
+	format, formatDelta, formatTime, integer, kindWords, measureWords, percent, plural,
+} from "./words.js";
 
 const WORK_ROWS = 300;
-const TIME_OF = { gpu: "GPU time", thread: "thread time", both: "GPU and thread time" };
-
-/* Return: the name of the chosen quantity, for "% of ...". */
-export function measureWords() {
-	return ofMemory ? (measure() === "nr" ? "allocations" : "GPU memory") :
-		measure() === "nr" ? "the count" : measure() === "bytes" ? "the bytes" :
-		TIME_OF[state.mode];
-}
 
 /* Return: the node whose work the table has: the zoomed function, or the root. */
 const scope = () => kindOf(state.zoom) === NONE && !state.group ? state.zoom : 0;
