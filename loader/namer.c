@@ -30,11 +30,12 @@
 #define END_NS		950000000ull
 #define STOP_NS		1000000000ull	/* after Ctrl-C, to write the names so far */
 #define POLL_US		2000
+#define NAMES_LEFT	1		/* the child's exit status if names are left */
 #define MOST_BYTES	(96u << 20)	/* of blocks: 64 MiB of names, and room for their headers */
 
 bool namer__wanted(const struct options *opts)
 {
-	if (opts->top || opts->every_ns || !opts->names || !strcmp(opts->names, "later"))
+	if (opts->top || opts->every_ns || (opts->names && !strcmp(opts->names, "later")))
 		return false;
 	/* A recording that is removed after one result has no use for names. */
 	return !opts->merge || merger__nr_results(opts) > 1;
@@ -56,7 +57,8 @@ static _Noreturn void run_child(const struct options *opts, const char *path, in
 }
 
 /* Waits for the child, and ends it at Ctrl-C or at @end_ns. */
-static void wait_for(pid_t pid, uint64_t end_ns, bool (*is_interrupted)(void *ctx), void *ctx)
+static void wait_for(pid_t pid, const char *data, uint64_t end_ns,
+		     bool (*is_interrupted)(void *ctx), void *ctx)
 {
 	bool stopped = false, killed = false;
 	int status;
@@ -80,9 +82,9 @@ static void wait_for(pid_t pid, uint64_t end_ns, bool (*is_interrupted)(void *ct
 			  strsignal(WTERMSIG(status)));
 	else if (ended == pid && !killed && WEXITSTATUS(status) == STATUS_FAILED)
 		msg__warn("xpumerge names, which looks up the names of call paths, cannot be run");
-	else if (ended == pid && killed)
-		msg__info("the look-up of names was stopped: xpumerge looks up the others where "
-			  "the files are; --names=all waits for them");
+	else if (ended == pid && (killed || WEXITSTATUS(status) == NAMES_LEFT))
+		msg__info("%s has not all names of its call paths yet: xpumerge looks the others "
+			  "up where the files are; --names=all waits for them", data);
 }
 
 /* Return: how many bytes at the beginning of @data are whole blocks. */
@@ -165,7 +167,7 @@ static void take(const struct options *opts, const struct safefile *file, uint64
 void namer__run(const struct options *opts, const struct safefile *file, uint64_t *bytes, int nice,
 		bool (*is_interrupted)(void *ctx), void *ctx)
 {
-	bool all = opts->merge || !strcmp(opts->names, "all");
+	bool all = opts->merge || (opts->names && !strcmp(opts->names, "all"));
 	uint64_t start_ns = clock__now();
 	char path[PATH_MAX], ms[16];
 	int fd;
@@ -186,7 +188,8 @@ void namer__run(const struct options *opts, const struct safefile *file, uint64_
 	if (pid < 0) {
 		say_why(opts, errno);
 	} else {
-		wait_for(pid, all ? UINT64_MAX : start_ns + END_NS, is_interrupted, ctx);
+		wait_for(pid, opts->data, all ? UINT64_MAX : start_ns + END_NS, is_interrupted,
+			 ctx);
 		take(opts, file, bytes, fd);
 	}
 	close(fd);

@@ -603,8 +603,8 @@ static const struct cmdline_option rows[] = {
 		  "only (no native functions)" },
 	{ "names", 0, "WHEN", CMDLINE_WORD(names), .names = names_names,
 	  .help = "add the names of functions and lines to the recording when\n"
-		  "it ends: for a second at most (end) or however long it takes\n"
-		  "(all); or leave them to xpumerge (later, the default)" },
+		  "it ends: for a second at most (end, the default) or however\n"
+		  "long it takes (all); or leave them to xpumerge (later)" },
 
 	{ "no-children", CMDLINE_FLAG(no_children),
 	  .heading = "Where and when:",

@@ -83,7 +83,7 @@ struct options {
 	uint32_t stack_bytes;		/* most bytes of the stack that a sample copies; 0: frame
 					 * pointers */
 	uint32_t blind_stack_bytes;	/* bytes copied if the stack's end is unknown */
-	const char *names;		/* end, all, later, or NULL */
+	const char *names;		/* end, all, later; NULL: end */
 	const char *python;		/* on, off, only, or NULL */
 	const char *probe;		/* launch, path, or NULL */
 	const char *cupti;		/* yield, share, or NULL */

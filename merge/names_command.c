@@ -15,7 +15,7 @@
 #include "symbols/recorded_names.h"
 #include "write/names.h"
 
-enum { EXIT_DONE, EXIT_LEFT, EXIT_BAD };
+enum { EXIT_DONE, EXIT_LEFT, EXIT_BAD };	/* loader/namer.c knows them */
 
 static volatile sig_atomic_t is_over;
 
@@ -49,17 +49,12 @@ static void catch_signals(unsigned long ms)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* Says what is missing. Return: the exit status. */
+/* Says what is beyond the limit. xpuload says what is left. Return: the exit status. */
 static int report(const char *path, const struct names_result *result)
 {
 	if (result->nr_cut)
 		complain("%s: %" PRIu64 " names are beyond the limit of %u MiB, and left out", path,
 			 result->nr_cut, RECORDED_NAMES_MAX >> 20);
-	if (result->nr_left)
-		complain("%s: %" PRIu64 " %s not looked up yet: xpumerge looks names up where "
-			 "the files are, and -i %s -o NAMED.data adds them", path, result->nr_left,
-			 PLURAL(result->nr_left, "call path or source line is",
-				"call paths and source lines are"), path);
 	return result->nr_cut || result->nr_left ? EXIT_LEFT : EXIT_DONE;
 }
 

@@ -9,6 +9,11 @@ use_sim
 stacks=$XPU_BUILD/workload/stacks
 times=60000			# long enough for xpuload to read the mappings
 
+# The recordings have no names of their own.
+record() {
+	xpuload --names=later "$@"
+}
+
 folded() {		# folded FILE OPTION...
 	file=$1
 	shift
@@ -25,7 +30,7 @@ cat >inside.sh <<-'END'
 	shift 2
 	exec "$PWD/private/program" "$@"
 END
-xpuload -o ns.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual 2>load.log
+record -o ns.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual 2>load.log
 is $? 0 "in another mount namespace: exit status 0" || diag "$(cat load.log)"
 like "$(cat load.log)" \
 	'copied [0-9]+ mapped files? that (is|are) not at (its|their) paths? here to ns.data.files' \
@@ -42,11 +47,11 @@ like "$(cat merge.log)" 'private/program: no symbols, cannot be read' \
 like "$(folded ns.data --buildid-dir elsewhere)" "$whole" \
 	"--buildid-dir: the kept files are found elsewhere"
 
-xpuload -N -o no.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times \
+record -N -o no.data unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times \
 	virtual 2>load.log
 [ ! -e no.data.files ]
 ok $? "--no-buildid-cache: nothing is kept"
-xpuload -o at_once.folded unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual \
+record -o at_once.folded unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $times virtual \
 	2>load.log
 like "$(cat at_once.folded)" "$whole" "merged directly: functions are named"
 is "$(echo at_once*)" at_once.folded "merged directly: only the result is left"
@@ -60,23 +65,23 @@ cat >gone.sh <<-'END'
 	echo other >program
 	wait
 END
-xpuload -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
+record -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
 like "$(folded gone.data)" "$whole" "replaced while it ran: functions are named"
 
 # The recording is made again: the old recording keeps its own files.
 rm -f program
 cp "$stacks" program
-xpuload -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
+record -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
 like "$(folded gone.data.old)" "$whole" \
 	"recorded again: the old recording still has names of functions"
-xpuload -o gone.data true 2>load.log
+record -o gone.data true 2>load.log
 like "$(folded gone.data.old)" "$whole" \
 	"recorded a third time: files kept for the second recording moved with it"
 [ ! -e gone.data.files ]
 ok $? "recorded a third time: no kept files are left for the new recording"
 
 # Files that are at their paths are not kept.
-xpuload -o here.data "$stacks" -n $times virtual 2>load.log
+record -o here.data "$stacks" -n $times virtual 2>load.log
 [ ! -e here.data.files ]
 ok $? "a program whose file is at its path: nothing is kept"
 
@@ -87,7 +92,7 @@ map() {			# map FILE: the path of the map of the recording's program
 		sed -n 's/.* PROCESS misc=EXEC.* pid=\([0-9]*\) .*comm="stacks".*/\1/p' |
 		tail -n 1).map"
 }
-STACKS_PERF_MAP=1 xpuload -o jit.data "$stacks" jit 2>load.log
+STACKS_PERF_MAP=1 record -o jit.data "$stacks" jit 2>load.log
 map=$(map jit.data)
 like "$(folded jit.data)" "$jit" "generated code is named"
 chown 65534 "$map"
@@ -112,7 +117,7 @@ cat >longer.sh <<-'END'
 	wait
 END
 for n in 400000 1600000; do
-	STACKS_PERF_MAP=1 xpuload -N --gpu-only -o longer.data sh longer.sh "$stacks" -n $n \
+	STACKS_PERF_MAP=1 record -N --gpu-only -o longer.data sh longer.sh "$stacks" -n $n \
 		jit 2>load.log
 	[ $? = 9 ] || break
 done
@@ -130,7 +135,7 @@ cat >jit.sh <<-'END'
 	exec "$@"
 END
 quiet_sanitizers		# the leak checker does not find its own threads there
-STACKS_PERF_MAP=1 xpuload -o own.data unshare -m --pid --fork sh "$PWD/jit.sh" "$XPU_BUILD" \
+STACKS_PERF_MAP=1 record -o own.data unshare -m --pid --fork sh "$PWD/jit.sh" "$XPU_BUILD" \
 	"$stacks" -n $times jit 2>load.log
 is $? 0 "own /tmp and pid namespace: exit status 0" || diag "$(cat load.log)"
 like "$(folded own.data)" "$jit" "own /tmp and pid namespace: generated code is named"

@@ -161,9 +161,13 @@ cp elsewhere/* .
 "$XPULOAD" -q --cpu-only --names=later -o later.data ./burn
 xpumerge dump later.data | grep -c ' NAMES ' >out
 is "$(cat out)" 0 "--names=later: the recording has no names"
-"$XPULOAD" -q --cpu-only --names=end -o soon.data ./burn 2>log
+"$XPULOAD" -q --cpu-only -F 999 -o soon.data ./burn 2>log
+xpumerge dump soon.data | grep -c ' NAMES ' >out
+unlike "$(cat out)" '^0$' "by default, the recording has names"
+mv libburn.so burn elsewhere/
 xpumerge soon.data -f folded >out 2>log
-is $? 0 "--names=end: the recording is whole"
+is "$?$(grep -c ';exported;hidden ' out)" 01 "by default, functions have names without their files"
+cp elsewhere/* .
 
 # shellcheck disable=SC2016 # the script expands these
 echo '"$real" "$@" >names.out; head -c -100 names.out; kill -9 $$' >fake/names
