@@ -43,7 +43,7 @@ struct device_event {
 	uint32_t aggregate;		/* as in struct work */
 	uint32_t lane;			/* lane within the stream: more than 0 where records
 					 * overlap */
-	uint32_t chain;			/* the launch's; NO_INDEX: unknown */
+	uint32_t chain;			/* the chain of the launch; NO_INDEX: unknown */
 	uint32_t made;			/* the chain that made the graph node, or NO_INDEX */
 	uint32_t shape : 28;		/* as in struct work; SHAPE_UNSEEN: unknown */
 	bool orphan : 1;

@@ -9,7 +9,7 @@ use_sim
 xpuload -q -o live.data "$XPU_BUILD/workload/demo" -s 0.5 >/dev/null 2>load.log ||
 	{ cat load.log; echo "Bail out! cannot record"; exit 1; }
 xpumerge live.data -o live.html 2>live.log
-xpumerge live.data -f folded --unit ns -o live.folded 2>/dev/null
+xpumerge live.data --waits -f folded --unit ns -o live.folded 2>/dev/null
 xpumerge live.data >live.txt 2>/dev/null
 xpuload -q --gpu-only --capture cuda-profiler-api -o windows.data "$XPU_BUILD/workload/capture" \
 	-t 2 -w 5 -n 300 -p 40 >/dev/null 2>&1

@@ -290,15 +290,16 @@ async function testPieces() {
 			const rowsOf = id => page.$$eval(`#${id} tbody tr`, trs => trs.map(tr =>
 				[...tr.cells].map(cell => cell.textContent)));
 			const ends = await page.$$eval("#histogram figcaption span", list =>
-				list.map(e => e.textContent.replace(/^.*(?:shortest|longest) /, "")));
+				list.map(e => e.textContent.replace(/^(shortest|longest) /, "")));
 			const bars = await page.$$eval("#histogram .bars span", list =>
 				list.map(e => e.title.split(":")[0]));
 			const lengths = list.map(e => e.length).sort((a, b) => a - b);
 			const streams = new Map(), shapes = new Map();
 
 			for (const e of list) {
-				add(streams, /stream \d+|unknown/
-					.exec(tracks[`${e.pid} ${e.tid}`] || "unknown")[0], e.length);
+				const track = tracks[`${e.pid} ${e.tid}`] || "unknown";
+
+				add(streams, /stream \d+|unknown/.exec(track)[0], e.length);
 				if (e.args.grid)
 					add(shapes, `${e.args.grid} ${e.args.block}`, e.length);
 			}

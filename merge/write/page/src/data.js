@@ -164,8 +164,8 @@ export const times = data.times && data.times.rows.list.length ? (() => {
 		from: whole.from_ns, width: t.bin_ns, nr: whole.nr, rest: t.nr_rest, first,
 		bin: moved(t.bin, whole.before),
 		ns: Float64Array.from(t.ns), count: Float64Array.from(t.count), bytes,
-		rows: { from_ns: rows.from_ns, bin_ns: t.rows.bin_ns, nr: rows.nr, cpus: t.rows.cpus,
-			list: t.rows.list.map(row =>
+		rows: { from_ns: rows.from_ns, bin_ns: t.rows.bin_ns, nr: rows.nr,
+			cpus: t.rows.cpus, list: t.rows.list.map(row =>
 				({ ...row, bin: moved(row.bin, rows.before) })) },
 		nrWindows: t.nr_windows, recorded: t.recorded,
 	};
