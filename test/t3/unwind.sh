@@ -9,7 +9,7 @@ use_sim
 stacks=$XPU_BUILD/workload/stacks
 
 record() {		# record OPTION... COMMAND
-	xpuload -o run.data "$@" 2>load.log
+	xpuload --names=later -o run.data "$@" 2>load.log
 	status=$?
 	xpumerge -i run.data -f folded --debug-dir '' --buildid-dir none --unit count \
 		-o run.folded 2>merge.log

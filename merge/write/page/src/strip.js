@@ -115,9 +115,11 @@ function stripLines() {
 		const v = series(onCpu), most = Math.max(1,
 			Math.ceil(v.reduce((a, b) => Math.max(a, b), 0) / width - .05));
 
-		const { cpus } = times.rows, of = cpus >= most ? ` of ${integer.format(cpus)}` : "";
+		/* A sample stands for more time than there was if the sample comes late. */
+		const { cpus } = times.rows, words = !cpus ? `${most}` :
+			`${integer.format(Math.min(most, cpus))} of ${integer.format(cpus)}`;
 
-		all.push({ name: `CPU use (peak ${most}${of})`, nr: most, layers: [[cpu, v]] });
+		all.push({ name: `CPU use (peak ${words})`, nr: most, layers: [[cpu, v]] });
 	}
 	return all;
 }
