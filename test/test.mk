@@ -600,7 +600,8 @@ check-launchers:
 # TREE= names an unpacked portable tree to test, on a machine that need not be able to build it.
 .PHONY: check-gpu
 check-gpu: $(if $(TREE),,all)
-	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE)) XPU_TEST_NOTRUN= XPU_TEST_TIMES=) \
+	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE)) \
+		XPU_TEST_NOTRUN= XPU_TEST_TIMES= XPU_TEST_FAILED=) \
 		NVCC='$(NVCC)' sh test/gpu/check.sh $(T)
 
 # ---- demo ----------------------------------------------------------------------------------------

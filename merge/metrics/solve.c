@@ -51,14 +51,13 @@ static int way(uint32_t column, uint32_t draw)
 }
 
 /*
- * Finds how far one metric's values move if the mixtures are @other instead of @m. @draw: with 0,
- * all columns move the same way; otherwise it says which half of the columns moves the other way.
- * Return: 0 or -ENOMEM.
+ * Finds how far one metric's values move if the mixtures are @other instead of @m, where the
+ * columns have the values @x. @draw: with 0, all columns move the same way; otherwise it says which
+ * half of the columns moves the other way. Return: 0 or -ENOMEM.
  */
 static int other_errors(struct system *s, const struct mixture *m, const struct mixture *other,
-			const struct normal *e, uint32_t side, uint32_t draw, double *moved)
+			const struct normal *e, const double *x, uint32_t draw, double *moved)
 {
-	const double *x = e->x + (size_t)side * e->n;
 	double *sum = calloc((size_t)e->n + 1, sizeof(*sum));
 	size_t row;
 	uint32_t i, nr;
@@ -149,30 +148,30 @@ static double group_sum__error(const struct group_sum *sum, double usual, double
 
 /* Finds what moves one metric's values: NR_MOVES times a value for each column. */
 static int find_moves(struct system *s, const struct mixture *mixtures, const struct normal *e,
-		      uint32_t side, double *moved)
+		      uint32_t side, const double *slopes, double *moved)
 {
 	size_t n = e->n;
 	uint32_t i;
 	int err = block_errors(s, &mixtures[MIXTURE], e, side, moved + BY_BLOCKS * n) ?:
-			  other_errors(s, &mixtures[MIXTURE], &mixtures[LATER], e, side, 0,
-				       moved + BY_SHIFT * n);
+			  other_errors(s, &mixtures[MIXTURE], &mixtures[LATER], e,
+				       e->x + side * n, 0, moved + BY_SHIFT * n);
 
 	for (i = 0; i < NR_DRAWS && !err; i++)
-		err = other_errors(s, &mixtures[MIXTURE], &mixtures[SLOPING], e, side, i,
-				   moved + (BY_SLOPES + i) * n);
+		err = other_errors(s, &mixtures[MIXTURE], &mixtures[SLOPING], e,
+				   slopes + side * n, i, moved + (BY_SLOPES + i) * n);
 	return err;
 }
 
 /* Sets the values of one metric for all kinds. Return: 0 or -ENOMEM. */
 static int take_side(struct system *s, const struct mixture *mixtures, const struct normal *e,
-		     uint32_t side, struct solved *to)
+		     const double *slopes, uint32_t side, struct solved *to)
 {
 	uint32_t metric = s->sides[side], n = e->n, i;
 	double *moved = calloc(NR_MOVES * (size_t)n + 1, sizeof(*moved));
 	struct group_sum *sums = calloc(n + 1, sizeof(*sums));
 	size_t nr_rows = system__count_used(s), row;
 	double usual = normal__usual_rest(e, side, nr_rows), explained = 0, measured = 0;
-	int err = moved && sums ? find_moves(s, mixtures, e, side, moved) : -ENOMEM;
+	int err = moved && sums ? find_moves(s, mixtures, e, side, slopes, moved) : -ENOMEM;
 
 	if (!err)
 		sum_groups(s, e, side, moved, sums);
@@ -210,8 +209,9 @@ static int solve_as(struct system *s, bool amounts, struct solved *to)
 	struct mixture_as as = { .shift_ns = s->shift_ns, .amounts = amounts };
 	struct mixture mixtures[NR_MIXTURES] = { 0 };
 	struct normal e = { 0 };
+	double *slopes = calloc((size_t)s->nr_columns * s->nr_sides + 1, sizeof(*slopes));
 	uint32_t k;
-	int err = mixture__make(&mixtures[MIXTURE], &s->of->of, &as), i;
+	int err = slopes ? mixture__make(&mixtures[MIXTURE], &s->of->of, &as) : -ENOMEM, i;
 
 	as.shift_ns += s->shift_error_ns;
 	err = err ?: mixture__make(&mixtures[LATER], &s->of->of, &as);
@@ -223,15 +223,19 @@ static int solve_as(struct system *s, bool amounts, struct solved *to)
 		if (amounts && normal__usual_rest(&e, k, system__count_used(s)) >=
 				       BETTER * to->residue[s->sides[k]])
 			continue;
-		if (!e.inverse)
+		if (!e.inverse) {
 			err = normal__invert(&e);
-		if (!err && !amounts && !k) {
-			system__count_samples(s, &mixtures[MIXTURE]);
-			err = system__group(s, &e);
+			if (!err && !amounts) {
+				system__count_samples(s, &mixtures[MIXTURE]);
+				err = system__group(s, &e);
+			}
+			err = err ?: system__find_slopes(s, &mixtures[MIXTURE], &mixtures[SLOPING],
+							 &e, slopes);
 		}
-		err = err ?: take_side(s, mixtures, &e, k, to);
+		err = err ?: take_side(s, mixtures, &e, slopes, k, to);
 	}
 	normal__exit(&e);
+	free(slopes);
 	for (i = 0; i < NR_MIXTURES; i++)
 		mixture__exit(&mixtures[i]);
 	return err;

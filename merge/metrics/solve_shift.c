@@ -9,6 +9,7 @@
 #define SHIFT_MOST 16000.0
 #define SHIFT_LEAST 125.0
 #define SHIFT_ROWS 6000 /* samples that the search uses */
+#define SHIFT_USUAL 2000.0 /* ns, by which real clocks may differ */
 #define SHIFT_COLUMNS 200
 #define SHIFT_ERRORS 2.0 /* residues of neighbours are alike, so the error is larger */
 
@@ -107,6 +108,10 @@ int system__find_shift(struct system *s)
 	s->shift_error_ns =
 		bend > 0 ? fmin(SHIFT_ERRORS * sqrt(2 / bend) + SHIFT_LEAST, SHIFT_UNKNOWN) :
 			   SHIFT_UNKNOWN;
+	/* Work that has more at its begin looks as if its clock were late, by far more than real
+	 * clocks are. */
+	s->shift_error_ns = hypot(s->shift_error_ns,
+				  fmax(fabs(best) / 2, fabs(best) - SHIFT_USUAL));
 out:
 	system__exit(&f.s);
 	return err;

@@ -76,6 +76,16 @@ int system__find_shift(struct system *s);
 void system__count_samples(struct system *s, const struct mixture *m);
 int system__group(struct system *s, const struct normal *e);
 
+/*
+ * solve_slopes.c: finds how much more than on average the columns have at their begin, after
+ * system__count_samples() and normal__invert(). @sloping: the mixtures if all work has so much
+ * more at its begin as the samples could hide. Sets @slopes, one for each column and each right
+ * side: the value that a column has in place of its own where it stands for its slope. It is the
+ * value itself where the samples do not tell. Return: 0 or -ENOMEM.
+ */
+int system__find_slopes(struct system *s, const struct mixture *m, const struct mixture *sloping,
+			const struct normal *e, double *slopes);
+
 /* Return: the usual residue of a metric, with @nr_rows samples. */
 double normal__usual_rest(const struct normal *e, uint32_t side, size_t nr_rows);
 

@@ -20,7 +20,8 @@ for name in eager spawn; do
 	diag "$name: $(grep 'launches [0-9]* matched' log), $(stat -c %s \
 		"$name.data") bytes; launches and device: $(
 		cat $name/launches/*/*.parquet $name/device/*/*.parquet | wc -c) bytes"
-	xpumerge "$name.data" -f folded --unit ns 2>/dev/null | grep -v ';\[GPU_Launch_Pending\] ' |
+	xpumerge "$name.data" -f folded --waits --unit ns 2>/dev/null |
+		sed 's/^\[waits\];//' | grep -v ';\[GPU_Launch_Pending\] ' |
 		LC_ALL=C sort >want
 	python3 "$XPU_SRC/test/gpu/tables.py" "$name" >unsorted 2>err
 	status=$?

@@ -43,6 +43,7 @@ struct world {
 	double shift_us;
 	bool holes;			/* samples are missing, and some are nonsense */
 	double slope;			/* a piece has more at its begin than at its end */
+	uint32_t sloping;		/* only each kind of so many has that; 0: all have */
 	bool others;			/* another process uses the GPU now and then */
 
 	double truth[MAX_KINDS + 1][NR_METRICS];
@@ -139,7 +140,7 @@ static int world__samples(struct world *w)
 	}
 	for (i = 0; i <= w->pieces.nr && !err; i++) {
 		const struct piece *p = &w->pieces.v[i];
-		double shift = 1e3 * w->shift_us, by, half;
+		double shift = 1e3 * w->shift_us, by, half, slope;
 
 		if (i == w->pieces.nr || p->begin_ns > end)
 			world__add(w, i ? end + shift : 0,
@@ -151,10 +152,11 @@ static int world__samples(struct world *w)
 		w->mean_ns[p->kind]++;
 		by = w->amounts ? w->ns[p->kind] / (p->end_ns - p->begin_ns) : 1;
 		half = (p->end_ns - p->begin_ns) / 2.0;
+		slope = w->sloping && p->kind % w->sloping ? 0 : w->slope;
 		world__add(w, p->begin_ns + shift, p->begin_ns + half + shift, w->truth[p->kind],
-			   by * (1 + w->slope));
+			   by * (1 + slope));
 		world__add(w, p->begin_ns + half + shift, p->end_ns + shift, w->truth[p->kind],
-			   by * (1 - w->slope));
+			   by * (1 - slope));
 	}
 	for (i = 0; w->others && i < w->rows.nr; i++)
 		if (uniform() < 0.05)
@@ -271,6 +273,11 @@ static const struct {
 	  { 12, 5, 200, 200, 0.2, 0.02, 0.2, 8000, 1, .slope = 0.4 } },
 	{ "a replayed graph, more at a kernel's begin", 0.3,
 	  { 9, 2, 40, 200, 0.2, 0.01, 0.3, 10000, 1, .graph = true, .slope = 0.4 } },
+	{ "a training step of long kernels", 0.9,
+	  { 40, 30, 800, 1000, 0.3, 0.02, 0.02, 4000, 1, .graph = true } },
+	{ "a training step, some kernels have more at their begin", 0.75,
+	  { 40, 30, 800, 1000, 0.3, 0.02, 0.02, 4000, 1, .graph = true, .slope = 0.4,
+	    .sloping = 7 } },
 	{ "another process's work", 0.9,
 	  { 10, 20, 400, 1000, 0.3, 0.05, 0.3, 6000, 1, .others = true } },
 	{ "two kernels that come together", 0.3,

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "metrics/solve_system.h"
+
+#define LEAST_LEFT 0.01 /* of a slope's square: below this, other values hide the slope */
+#define HIDDEN 1.5 /* the slopes of its neighbours hide a part of a slope */
+#define STEEPEST 1.4 /* times the slope of all work in the mixtures that slope */
+
+/* what the samples say of the slope of each column: the sums over all rows */
+struct slopes {
+	uint32_t n;
+	double *with_values;		/* n * n: products of slopes and shares */
+	double *squares;		/* for each column */
+	double *rests;			/* n for each right side: products of slopes and residues */
+	double *row;			/* scratch memory: the slopes of one row */
+};
+
+static void slopes__add(struct slopes *of, struct system *s, const struct mixture *m,
+			const struct mixture *sloping, const struct normal *e, size_t row)
+{
+	uint32_t nr = system__row(s, sloping, row), i, k;
+
+	for (i = 0; i < nr; i++)
+		of->row[s->used[i]] = s->shares[i];
+	nr = system__row(s, m, row);
+	for (k = 0; k < s->nr_sides; k++)
+		s->y[k] = system__samples(s, row)[s->sides[k]] - system__value(s, e, k, nr);
+	for (i = 0; i < nr; i++) {
+		uint32_t column = s->used[i];
+		double slope = of->row[column] - s->shares[i];
+		double *products = of->with_values + (size_t)column * of->n;
+
+		of->row[column] = 0;
+		if (slope == 0)
+			continue;
+		of->squares[column] += slope * slope;
+		for (k = 0; k < nr; k++)
+			products[s->used[k]] += slope * s->shares[k];
+		for (k = 0; k < s->nr_sides; k++)
+			of->rests[(size_t)k * of->n + column] += slope * s->y[k];
+	}
+}
+
+/* Return: the part of a column's squared slope that no values of columns can stand for. */
+static double slopes__left(const struct slopes *of, const struct normal *e, uint32_t column,
+			   uint32_t *list)
+{
+	const double *products = of->with_values + (size_t)column * of->n;
+	double hidden = 0;
+	uint32_t nr = 0, i, k;
+
+	for (i = 0; i < of->n; i++)
+		if (products[i] != 0)
+			list[nr++] = i;
+	for (i = 0; i < nr; i++) {
+		const double *inverse = e->inverse + (size_t)list[i] * of->n;
+		double sum = 0;
+
+		for (k = 0; k < nr; k++)
+			sum += products[list[k]] * inverse[list[k]];
+		hidden += products[list[i]] * sum;
+	}
+	return of->squares[column] - hidden;
+}
+
+/* Sets the largest likely slope of each column for each right side. Return: 0 or -ENOMEM. */
+static int slopes__take(const struct slopes *of, const struct system *s, const struct normal *e,
+			double *slopes)
+{
+	uint32_t *list = malloc((of->n + 1) * sizeof(*list)), i, k;
+	size_t nr_rows = system__count_used(s);
+
+	if (!list)
+		return -ENOMEM;
+	for (i = 0; i < of->n; i++) {
+		double left = slopes__left(of, e, i, list);
+
+		for (k = 0; k < s->nr_sides; k++) {
+			size_t at = (size_t)k * of->n + i;
+			double usual = normal__usual_rest(e, k, nr_rows), found;
+
+			slopes[at] = fabs(e->x[at]);
+			if (left <= LEAST_LEFT * of->squares[i])
+				continue;
+			found = HIDDEN * of->rests[at] / left;
+			slopes[at] = fmin(STEEPEST * slopes[at],
+					  hypot(found, usual * sqrt(s->fewer[i] / left)));
+		}
+	}
+	free(list);
+	return 0;
+}
+
+int system__find_slopes(struct system *s, const struct mixture *m, const struct mixture *sloping,
+			const struct normal *e, double *slopes)
+{
+	size_t n = e->n, row;
+	struct slopes of = { .n = e->n };
+	int err;
+
+	of.with_values = calloc(n * n + 1, sizeof(*of.with_values));
+	of.squares = calloc(n + 1, sizeof(*of.squares));
+	of.rests = calloc(n * s->nr_sides + 1, sizeof(*of.rests));
+	of.row = calloc(n + 1, sizeof(*of.row));
+	err = of.with_values && of.squares && of.rests && of.row ? 0 : -ENOMEM;
+	for (row = 0; row < m->nr_rows && !err; row++)
+		if (!s->left_out[row])
+			slopes__add(&of, s, m, sloping, e, row);
+	err = err ?: slopes__take(&of, s, e, slopes);
+	free(of.with_values);
+	free(of.squares);
+	free(of.rests);
+	free(of.row);
+	return err;
+}
