@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
 # without.sh - a copy of the tree without some features of merge/ builds, and passes all tests of t0
-# and t1 that do not name one of them. The tests that take many seconds run only if XPU_WITHOUT_ALL
-# is set.
+# and t1 that do not name one of them. Slow tests run only if XPU_WITHOUT_ALL is set.
 #
 #	features="stalls metrics"
 #	words="REGEX"		what names a feature in a test, unless its name does
@@ -31,11 +30,14 @@ names() {
 	grep -qwE -e "${words:-$(echo "$features" | tr ' ' '|')}" "$1"
 }
 
+# Tests that take many seconds, and slower tests of names, imports and bounds, which know no feature.
 slow=" oom.c cut.c damage.c epochs.sh split_killed.sh split_late.sh
 	recordings.sh twofile.sh twofile_truth.sh twofile_table.sh windows.sh windows_parts.sh
-	windows_files.sh wrong_clock_imports.sh "
+	windows_files.sh wrong_clock_imports.sh
+	bounds.c crafted.c oom_import.c addr2line.sh memory_hostile.sh merge_memory.sh nsys.sh
+	perfdata.sh perfscript.sh rocprof.sh symbols.sh wrong_clock.sh "
 
-# is_slow FILE: whether the test takes many seconds
+# is_slow FILE: whether the test is one of these
 is_slow() {
 	case $slow in
 	*[[:space:]]"$(basename "$1")"[[:space:]]*)	return 0 ;;

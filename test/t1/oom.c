@@ -53,7 +53,7 @@ static void make(struct gen *g)
 	gen__comm(g, XPU_MISC_COMM_EXEC, 110, 10, 10, "app");
 	gen__process(g, XPU_MISC_PROCESS_ROOT, 105, 1, 10, 0, "app");
 	gen__mmap(g, 120, 10, 0x1000, 0x1000, 0, "/nonexistent/app", NULL, 0);
-	gen__mmap(g, 121, 10, 0x1800, 0x1000, 0, "/proc/self/exe", NULL, 0);
+	gen__mmap(g, 121, 10, 0x1800, 0x1000, 0, "/bin/sh", NULL, 0);
 	gen__thread(g, 1, 1, 10);
 	for (i = 1; i <= 40; i++) {
 		gen__callchain(g, 0, 200, i, 1, 1, 307, frames, i % 5);
