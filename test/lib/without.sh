@@ -30,7 +30,7 @@ names() {
 	grep -qwE -e "${words:-$(echo "$features" | tr ' ' '|')}" "$1"
 }
 
-# Tests that take many seconds, and slower tests of names, imports and bounds, which know no feature.
+# Tests that take many seconds, and slow tests of names, imports and bounds, which know no feature.
 slow=" oom.c cut.c damage.c epochs.sh split_killed.sh split_late.sh
 	recordings.sh twofile.sh twofile_truth.sh twofile_table.sh windows.sh windows_parts.sh
 	windows_files.sh wrong_clock_imports.sh
