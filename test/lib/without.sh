@@ -37,7 +37,7 @@ slow=" oom.c cut.c damage.c epochs.sh split_killed.sh split_late.sh
 	bounds.c crafted.c oom_import.c addr2line.sh memory_hostile.sh merge_memory.sh nsys.sh
 	perfdata.sh perfscript.sh rocprof.sh symbols.sh wrong_clock.sh "
 
-# is_slow FILE: whether the test is one of these
+# is_slow FILE: whether $slow has the test
 is_slow() {
 	case $slow in
 	*[[:space:]]"$(basename "$1")"[[:space:]]*)	return 0 ;;
