@@ -220,7 +220,8 @@ static int metrics__meter(const struct session *s, size_t i, bool points, struct
 }
 
 static const struct section *const sections[] = {
-	&section_gpu_metrics, &section_kernel_metrics, &section_path_metrics, NULL
+	&section_gpu_metrics, &section_kernel_metrics, &section_path_metrics,
+	&section_kernel_roof, &section_path_roof, &section_line_roof, NULL
 };
 
 const struct feature metrics_feature = {
@@ -232,6 +233,7 @@ const struct feature metrics_feature = {
 	.begin = metrics__begin,
 	.absorb = metrics__absorb,
 	.finish = metrics__finish,
+	.answer = roof__answer,
 	.sections = sections,
 	.kernel = metrics__kernel,
 	.meter = metrics__meter,

@@ -18,6 +18,7 @@ void metric_sums__exit(struct metric_sums *s)
 	array_free(&s->idle);
 	idmap__free(&s->by_leaf);
 	idmap__free(&s->by_chain);
+	roofs__exit(&s->roofs);
 }
 
 static int work__cmp(const void *va, const void *vb)
@@ -178,6 +179,18 @@ static int metered__take_solved(const struct metered *m, const struct kept_work 
 	return err;
 }
 
+/* Adds the roof of a work that is a kernel. Return: 0 or -ENOMEM. */
+static int metered__take_roof(const struct metered *m, const struct metrics *metrics,
+			      const struct kept_work *w, const struct solved_value *values)
+{
+	struct roof roof;
+
+	if (w->leaf == NO_INDEX || w->kernel == NO_INDEX)
+		return 0;
+	roof = roof__of(metrics, m->set, values);
+	return roofs__add(&m->sums->roofs, w->leaf, w->chain, w->end_ns - w->start_ns, &roof);
+}
+
 /* Solves the metrics of the set that are counters of work. Return: 0 or -ENOMEM. */
 static int metered__solve(const struct metered *m, const struct metrics *metrics)
 {
@@ -207,7 +220,9 @@ static int metered__solve(const struct metered *m, const struct metrics *metrics
 		.total_ns = kinds.total_ns.v,
 	});
 	for (i = 0; i < m->nr && !err; i++)
-		err = metered__take_solved(m, &m->works[i], kinds.of_work[i], &solved, wanted);
+		err = metered__take_solved(m, &m->works[i], kinds.of_work[i], &solved, wanted) ?:
+		      metered__take_roof(m, metrics, &m->works[i],
+					 &solved.values[kinds.of_work[i] * set->nr]);
 	for (k = 0; k < set->nr && !err; k++)
 		if (wanted[k])
 			checks[k] = (struct metric_check){ solved.measured[k], solved.explained[k],

@@ -15,6 +15,7 @@
 
 #include "join/works.h"
 #include "metrics/metrics.h"
+#include "metrics/roof.h"
 #include "util.h"
 
 struct metric_use {
@@ -40,6 +41,7 @@ struct metric_sums {
 	ARRAY(struct metric_use) idle;	/* sums while nothing ran, XPU_MAX_METRICS for each set */
 	ARRAY(struct metric_check) checks;	/* XPU_MAX_METRICS for each set */
 	uint32_t nr_together;
+	struct roofs roofs;
 };
 
 void metric_sums__exit(struct metric_sums *s);

@@ -3,8 +3,7 @@
  * metrics.h - the GPUs' own counters over time, recorded with --gpu-metrics
  *
  * Metrics that were sampled together on one GPU form a set; a row of a set has a value for each
- * metric. The counters do not know kernels or call paths: averages of a work are over the time in
- * which it ran, whatever else ran at that time.
+ * metric. The counters do not know kernels or call paths; metric_sums.h has their values.
  */
 #ifndef MERGE_METRICS_H
 #define MERGE_METRICS_H

@@ -22,7 +22,7 @@
 #define DRIVER 1
 #define CBID_LAUNCH 307
 #define SET 1
-#define NR_METRICS 3
+#define NR_METRICS 6
 #define BACKGROUND 0.2 /* points of DRAM that every sample has more than its work, on average */
 
 enum kind { WIDE_LARGE, WIDE_SMALL, NARROW, FIRST, SECOND, ONCE, COPY, NR_KINDS };
@@ -31,11 +31,12 @@ static const struct {
 	const char *name;
 	double ns, tensor, dram;
 	uint32_t path;
+	double issue, active;
 } kinds[NR_KINDS] = {
-	{ "wide", 300000, 80, 20, 1 },	{ "wide", 90000, 15, 30, 1 },
-	{ "narrow", 120000, 0, 60, 2 }, { "first", 6000, 90, 10, 3 },
-	{ "second", 4000, 10, 50, 3 },	{ "once", 2000, 50, 50, 2 },
-	{ "", 200000, 0, 40, 2 },
+	{ "wide", 300000, 80, 20, 1, 25, 99 }, { "wide", 90000, 15, 30, 1, 20, 30 },
+	{ "narrow", 120000, 0, 60, 2, 12, 98 }, { "first", 6000, 90, 10, 3, 5, 99 },
+	{ "second", 4000, 10, 50, 3, 5, 99 },	{ "once", 2000, 50, 50, 2, 5, 99 },
+	{ "", 200000, 0, 40, 2, 0, 0 },
 };
 
 static float rows[NR_ROWS][NR_METRICS];
@@ -86,6 +87,8 @@ static void add_work(struct gen *g, struct gen *batch, enum kind kind, double at
 
 		rows[row][0] += kinds[kind].tensor * part / ROW_NS;
 		rows[row][1] += kinds[kind].dram * part / ROW_NS;
+		rows[row][3] += kinds[kind].issue * part / ROW_NS;
+		rows[row][4] += kinds[kind].active * part / ROW_NS;
 	}
 }
 
@@ -116,14 +119,20 @@ static void add_works(struct gen *g, struct gen *batch)
 static void add_rows(struct gen *g)
 {
 	size_t row;
+	uint32_t i;
 
 	gen__metric(g, SET, 0, XPU_METRIC_MEAN, "0123456789abcde", "tensor", "%");
 	gen__metric(g, SET, 1, XPU_METRIC_MEAN, "0123456789abcde", "DRAM read", "%");
 	gen__metric(g, SET, 2, XPU_METRIC_MEAN, "0123456789abcde", "clock", "MHz");
+	gen__metric(g, SET, 3, XPU_METRIC_MEAN, "0123456789abcde", "SM issue", "%");
+	gen__metric(g, SET, 4, XPU_METRIC_MEAN, "0123456789abcde", "SM active", "%");
+	gen__metric(g, SET, 5, XPU_METRIC_MEAN, "0123456789abcde", "DRAM write", "%");
 	for (row = 0; row < NR_ROWS; row++) {
 		rows[row][0] = fmax(rows[row][0] + 0.4 * (chance() - 0.5), 0);
 		rows[row][1] += 2 * BACKGROUND * chance();
 		rows[row][2] = 1500;
+		for (i = 3; i < NR_METRICS; i++)
+			rows[row][i] += 2 * BACKGROUND * chance();
 		gen__metrics(g, SET, START_NS + row * ROW_NS, ROW_NS, NR_METRICS, rows[row]);
 	}
 	gen__metrics_end(g, SET, 0, NR_ROWS, 0);
@@ -156,15 +165,16 @@ int main(int argc, char **argv)
 	gen__end(&g, START_NS + NR_ROWS * (uint64_t)ROW_NS, 0);
 	for (i = WIDE_SMALL; i < COPY; i++) {
 		uint32_t from = i == WIDE_SMALL ? WIDE_LARGE : i, k;
-		double ns = 0, tensor = 0, dram = 0;
+		double ns = 0, tensor = 0, dram = 0, save = 0;
 
 		for (k = from; k <= i; k++) {
 			ns += total_ns[k];
 			tensor += total_ns[k] * kinds[k].tensor;
 			dram += total_ns[k] * kinds[k].dram;
+			save += total_ns[k] * (1 - fmax(kinds[k].tensor, kinds[k].dram) / 100);
 		}
-		printf("%s %.3f %.3f %.0f\n", kinds[i].name, tensor / ns,
-		       dram / ns + BACKGROUND, ns);
+		printf("%s %.3f %.3f %.0f %.0f\n", kinds[i].name, tensor / ns,
+		       dram / ns + BACKGROUND, ns, save);
 	}
 	i = gen__save(&g, argv[1]);
 	gen__free(&g);

@@ -10,6 +10,9 @@ command -v python3 >/dev/null || skip_all "python3 is missing"
 for t in kernel path gpu; do
 	xpumerge -i c.data --json --table ${t}_metrics 2>/dev/null >$t.json
 done
+for t in kernel path line; do
+	xpumerge -i c.data --json --table ${t}_roof 2>/dev/null >${t}_roof.json
+done
 cat >check.py <<'END'
 import json, sys
 truth = {l.split()[0]: [float(x) for x in l.split()[1:]] for l in open("truth")}
@@ -38,6 +41,17 @@ gpu = {r["metric"]: r for r in tables["gpu"]}
 print("check", all(abs(gpu[m]["solved"] - gpu[m]["average"]) < 0.01 * gpu[m]["average"] and
                    gpu[m]["residue"] < 1 for m in ("tensor", "DRAM read")), gpu["clock"]["solved"])
 show({m: (gpu[m]["average"], gpu[m]["solved"], gpu[m]["residue"]) for m in gpu})
+roof = {t: json.load(open(t + "_roof.json"))[t + "_roof"] for t in ("kernel", "path", "line")}
+by_name = {r["name"]: r for r in roof["kernel"]}
+def saves(name):
+    row, want = by_name[name], truth[name][3]
+    show("saves", name, want, row)
+    return abs(row["save_ns"] - want) < 3 * row["save_ns_error"] + 0.01 * want
+print("roof", [(n, saves(n), by_name[n]["bound"]) for n in ("wide", "narrow")],
+      [by_name["once"][k] for k in ("save_ns", "roof_percent", "bound")])
+print("order", [r["name"] for r in roof["kernel"]][0],
+      abs(sum(r["save_ns"] or 0 for r in roof["path"]) /
+          sum(r["save_ns"] or 0 for r in roof["kernel"]) - 1) < 0.01, len(roof["line"]))
 print("clock", rows["wide"]["clock_mhz"], "clock_mhz_error" in rows["wide"])
 END
 python3 check.py >verdict 2>errors
@@ -51,9 +65,14 @@ is "$(sed -n 3p verdict)" "pair True True True" \
 is "$(sed -n 4p verdict)" "once [None, None] [None, None]" "a kernel of 2 us has no value"
 is "$(sed -n 5p verdict)" "path True None" "a call path has the values of its kernels"
 is "$(sed -n 6p verdict)" "check True None" "the values add up to the samples"
-is "$(sed -n 7p verdict)" "clock 1500 False" "a clock is an average, and has no error"
+is "$(sed -n 7p verdict)" \
+	"roof [('wide', True, 'tensor cores'), ('narrow', True, 'DRAM')] [None, None, 'unknown']" \
+	"a perfect kernel saves the time in which the unit that it uses most is not busy"
+is "$(sed -n 8p verdict)" "order wide True 0" \
+	"the kernel that saves most comes first, and call paths save the same time in all"
+is "$(sed -n 9p verdict)" "clock 1500 False" "a clock is an average, and has no error"
 xpumerge -i c.data --table kernel_metrics 2>/dev/null >text
-like "$(grep narrow text)" '^ +[0-9.]+ .* 0\.[0-9]+\+-[0-9.]+ +[56][0-9.]+\+-[0-9.]+ +narrow$' \
+like "$(grep narrow text)" '^ +[0-9.]+ .* 0\.[0-9]+\+-[0-9.]+ +[56][0-9.]+\+-.* narrow$' \
 	"people see values with their errors"
 like "$(grep once text)" 'unknown +unknown +once$' "people see that a value is unknown"
 like "$(grep -c 'solved from samples' text)" '^1$' "the table says that its values are solved"

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * roof.h - how near kernels come to the limits of the GPU
+ *
+ * The roof of a kernel is the unit of the GPU that it uses most: the tensor cores, the memory, or
+ * the issue of instructions. A perfect kernel would do the same work with that unit always busy.
+ * The time that it would save is the time of the kernel without the used share of the unit.
+ */
+#ifndef MERGE_ROOF_H
+#define MERGE_ROOF_H
+
+#include "metrics/metrics.h"
+#include "metrics/solve.h"
+#include "util.h"
+
+/* what bounds a kernel */
+enum roof_bound {
+	ROOF_TENSOR,
+	ROOF_DRAM,
+	ROOF_ISSUE,
+	NR_ROOF_UNITS,
+	ROOF_LATENCY = NR_ROOF_UNITS,	/* no unit is near its roof, though all SMs have work */
+	ROOF_IDLE_SMS,			/* many SMs have no work */
+	ROOF_UNCLEAR,			/* one of these two: how many SMs had work is unknown */
+	NR_ROOF_BOUNDS,
+};
+
+struct roof {
+	double percent, error;		/* of the unit that is used most; NaN: unknown */
+	enum roof_bound bound;
+};
+
+/* a sum over work */
+struct roof_use {
+	double ns;			/* the time of work whose roof is known */
+	double save_ns, error_ns;	/* the time that perfect kernels would save of it */
+	double unknown_ns;		/* the time of work whose roof is unknown */
+	double bound_ns[NR_ROOF_BOUNDS];
+};
+
+struct roofs {
+	struct idmap by_leaf, by_chain;	/* index in uses */
+	ARRAY(struct roof_use) uses;
+};
+
+/* Return: the roof of a kernel whose values are @values, one for each metric of the set. */
+struct roof roof__of(const struct metrics *metrics, const struct metric_set *set,
+		     const struct solved_value *values);
+
+/* Adds @ns of a kernel to its leaf and its chain. Return: 0 or -ENOMEM. */
+int roofs__add(struct roofs *r, uint32_t leaf, uint32_t chain, double ns, const struct roof *roof);
+void roofs__exit(struct roofs *r);
+
+/* Return: the sums of a leaf, or of a chain; NULL: it has none. */
+const struct roof_use *roofs__of_leaf(const struct roofs *r, uint32_t leaf);
+const struct roof_use *roofs__of_chain(const struct roofs *r, uint32_t chain);
+
+void roof_use__add(struct roof_use *to, const struct roof_use *from);
+
+/* Return: whether the samples tell the roof of most of the work. */
+bool roof_use__is_known(const struct roof_use *use);
+
+/*
+ * Return: the time that perfect kernels would save, its standard error, and the used share of the
+ * roof, of a use that is known. Half of the time of unknown work counts as saved; the error has the
+ * rest.
+ */
+double roof_use__save_ns(const struct roof_use *use);
+double roof_use__error_ns(const struct roof_use *use);
+double roof_use__percent(const struct roof_use *use);
+
+/* Return: what bounds most of the time; "unknown" if the roof is unknown. */
+const char *roof_use__bound(const struct roof_use *use);
+
+#endif /* MERGE_ROOF_H */
