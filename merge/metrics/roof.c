@@ -55,7 +55,7 @@ struct roof roof__of(const struct metrics *metrics, const struct metric_set *set
 			if (!v || isnan(v->value))
 				return (struct roof){ NAN, NAN, ROOF_UNCLEAR };
 			used += v->value;
-			error = hypot(error, v->error);
+			error = both_errors(error, v->error);
 		}
 		if (unit && used <= roof.percent)
 			continue;
@@ -143,7 +143,7 @@ double roof_use__save_ns(const struct roof_use *use)
 double roof_use__error_ns(const struct roof_use *use)
 {
 	/* The deviation of a value that may be anything from nothing to the whole time. */
-	return hypot(use->error_ns, use->unknown_ns / sqrt(12));
+	return both_errors(use->error_ns, use->unknown_ns / sqrt(12));
 }
 
 double roof_use__percent(const struct roof_use *use)

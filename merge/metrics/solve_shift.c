@@ -110,7 +110,7 @@ int system__find_shift(struct system *s)
 			   SHIFT_UNKNOWN;
 	/* Work that has more at its begin looks as if its clock were late, by far more than real
 	 * clocks are. */
-	s->shift_error_ns = hypot(s->shift_error_ns,
+	s->shift_error_ns = both_errors(s->shift_error_ns,
 				  fmax(fabs(best) / 2, fabs(best) - SHIFT_USUAL));
 out:
 	system__exit(&f.s);

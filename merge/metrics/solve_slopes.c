@@ -87,7 +87,7 @@ static int slopes__take(const struct slopes *of, const struct system *s, const s
 				continue;
 			found = HIDDEN * of->rests[at] / left;
 			slopes[at] = fmin(STEEPEST * slopes[at],
-					  hypot(found, usual * sqrt(s->fewer[i] / left)));
+					  both_errors(found, usual * sqrt(s->fewer[i] / left)));
 		}
 	}
 	free(list);

@@ -3,6 +3,8 @@
 #ifndef MERGE_SOLVE_SYSTEM_H
 #define MERGE_SOLVE_SYSTEM_H
 
+#include <math.h>
+
 #include "metrics/mixture.h"
 #include "metrics/normal.h"
 
@@ -88,6 +90,12 @@ int system__find_slopes(struct system *s, const struct mixture *m, const struct 
 
 /* Return: the usual residue of a metric, with @nr_rows samples. */
 double normal__usual_rest(const struct normal *e, uint32_t side, size_t nr_rows);
+
+/* Return: the deviation of a sum of independent parts. hypot() needs a newer glibc. */
+static inline double both_errors(double a, double b)
+{
+	return sqrt(a * a + b * b);
+}
 
 /* Compares two numbers of type double, for qsort(). */
 int double__cmp(const void *a, const void *b);
