@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The maintainers' tools: compile_commands.json, and coverage by folder.
+# The maintainers' tools: compile_commands.json, and coverage by folder; and what make finds of the
+# headers that may be missing.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 need make
@@ -25,6 +26,12 @@ other=aarch64
 [ "$(wc -l <sources)" -gt 50 ]
 ok $? "$(wc -l <sources) sources in $rooms"
 is "$(LC_ALL=C comm -23 sources there | tr '\n' ' ')" "" "compile_commands.json has all sources"
+
+# A part whose headers are missing is left out. This compiler finds no header; -n compiles nothing.
+is "$(env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$XPU_SRC" -npq CC="${CC:-gcc} -nostdinc" \
+	O="$PWD/none" 2>/dev/null | grep -E '^HAVE_(OPENCL|CURL) :=' | LC_ALL=C sort)" \
+	"HAVE_CURL := 
+HAVE_OPENCL := " "make does not find headers that are missing"
 
 # Six lines in two rooms, of which four run; a header's lines count for the header's room.
 if ! command -v gcov >/dev/null || ! ${CC:-gcc} --version | grep -qi -e gcc -e 'free software'; then
