@@ -23,7 +23,7 @@
 /* "%s" stands for the lines, and the words, of the features' commands */
 static const char usage_format[] =
 "usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
-"       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B\n"
+"       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B | A... vs B...\n"
 "       xpumerge dump [-o FILE] [FILE]\n"
 "%s"
 "       xpumerge [--cpu FILE] --gpu FILE [-t MS] [-s] [-f FORMAT] [-o FILE] [OPTION...]\n"
@@ -469,8 +469,8 @@ static const struct cmdline_option rows[] = {
 	{ "csv", CMDLINE_VALUE(write.table_format, TABLE_CSV), .group = FORMAT_TABLES,
 	  .use = USE_MERGE, .heading = "Output:" },
 	{ "json", CMDLINE_VALUE(write.table_format, TABLE_JSON), .group = FORMAT_TABLES,
-	  .use = USE_MERGE,
-	  .help = "print the summary's tables for programs, with times in ns" },
+	  .help = "print the summary's tables, or diff's verdict, for programs, with\n"
+		  "times in ns" },
 	{ "width", 0, "N", CMDLINE_NUMBER(width, 0, MAX_WIDTH), .group = FORMAT_TABLES,
 	  .help = "print N characters a line; 0: cut nothing (default: the\n"
 		  "terminal's width, $COLUMNS, or 80; 0 with -o)" },
@@ -489,8 +489,9 @@ static const struct cmdline_option rows[] = {
 	  .help = "scale A and B to the same number of launches (launches), to the\n"
 		  "same total (total), or not at all (none, the default)" },
 	{ "fail-over", 0, "PERCENT", .set = set_fail_over, .use = USE_DIFF,
-	  .help = "exit with status 1 if call paths take over PERCENT more GPU\n"
-		  "time in B, and print them; such as 5%" },
+	  .help = "exit with status 1 if call paths take over PERCENT more time\n"
+		  "for each launch in B, beyond the noise, and print them; such\n"
+		  "as 5%" },
 
 	{ "gpu", 'g', "FILE", .set = set_gpu, .many = true, .use = USE_MERGE,
 	  .heading = "Files of other tools, in place of a recording:",
@@ -1073,6 +1074,29 @@ static int options__check_sort(const struct options *o)
 	return -EINVAL;
 }
 
+/* Divides diff's inputs: A B, or A... vs B... Return: 0 or -EINVAL after a message. */
+static int options__split_sides(struct options *o)
+{
+	size_t i, at = 0;
+
+	for (i = 0; i < o->nr_inputs && !at; i++)
+		at = strcmp(o->inputs[i], "vs") ? 0 : i;
+	if (at) {
+		o->nr_inputs--;
+		memmove(o->inputs + at, o->inputs + at + 1,
+			(o->nr_inputs - at) * sizeof(*o->inputs));
+	} else if (o->nr_inputs == TREE_SIDES) {
+		at = 1;
+	}
+	if (at && at < o->nr_inputs) {
+		o->nr_before = at;
+		return 0;
+	}
+	complain("diff compares two recordings: xpumerge diff A B, or several of each build: "
+		 "xpumerge diff A... vs B...");
+	return -EINVAL;
+}
+
 static int options__complete(struct options *o)
 {
 	const struct format *format;
@@ -1080,10 +1104,8 @@ static int options__complete(struct options *o)
 
 	if (o->dump)
 		return options__complete_dump(o);
-	if (o->diff && o->nr_inputs != TREE_SIDES) {
-		complain("diff compares two recordings: xpumerge diff A B");
+	if (o->diff && options__split_sides(o))
 		return -EINVAL;
-	}
 	if (options__check_stdin(o) || options__pick_format(o) || options__complete_import(o))
 		return -EINVAL;
 	o->compress = format__compresses(o->format, o->output);

@@ -25,6 +25,7 @@ enum color {
 struct options {
 	const char **inputs;
 	size_t nr_inputs;
+	size_t nr_before;		/* diff: the first inputs are A, the others B */
 	const char **outputs;		/* the arguments of all -o */
 	size_t nr_outputs;
 	size_t which;			/* index of the output to write now, if there are several */
@@ -45,13 +46,13 @@ struct options {
 	bool no_pager;
 	void *values[NR_FEATURES];	/* values of the options that each feature brings */
 	bool strict;
-	bool diff;			/* the command is "diff": two recordings */
+	bool diff;			/* the command is "diff": recordings A and B */
 	const struct feature *command;	/* the feature whose command was given; NULL: none */
 	bool add_names;			/* writes the recording again, with the names of its call
 					 * paths */
 	bool dump;			/* the command is "dump": records as text */
 	enum normalize normalize;
-	double fail_over;		/* percentage; see diff__print_grown() */
+	double fail_over;		/* percentage; see gate.h and diff__print_grown() */
 	struct importer importer;
 	uint32_t jobs;			/* how many recordings to read at once; 0: as many as
 					 * CPUs */

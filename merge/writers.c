@@ -12,6 +12,7 @@ struct job {
 	struct options *o;
 	const struct session *session;
 	const struct diff *diff;
+	const struct gate *gate;
 	const void *command;
 	const struct reader *reader;
 	void *events;
@@ -126,6 +127,21 @@ int writers__write_diff(struct options *o, const struct diff *d,
 	const struct job job = { .o = o, .diff = d, .folded = result };
 
 	return write_output(o->output, &job, write_diff);
+}
+
+static int write_gate(const struct job *job, FILE *f)
+{
+	struct options *o = job->o;
+
+	return complain_error(&o->memory, o->inputs[0],
+			      gate__write_json(job->gate, f, o->write.max_rows));
+}
+
+int writers__write_gate(struct options *o, const struct gate *g)
+{
+	const struct job job = { .o = o, .gate = g };
+
+	return write_output(o->output, &job, write_gate);
 }
 
 static int write_command(const struct job *job, FILE *f)

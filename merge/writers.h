@@ -6,6 +6,7 @@
 #include "write/diff.h"
 #include "write/dump.h"
 #include "write/folded.h"
+#include "write/gate.h"
 #include "write/names.h"
 #include "options.h"
 #include "join/session.h"
@@ -30,6 +31,7 @@ int writers__error(struct options *o, const char *input, void *events, int err);
  */
 int writers__write(struct options *o, const struct session *s, void *events,
 		   struct folded_result *result);
+int writers__write_gate(struct options *o, const struct gate *g);
 int writers__write_diff(struct options *o, const struct diff *d,
 			struct folded_result *result);
 

@@ -20,6 +20,7 @@
 #include "complain.h"
 #include "model/feature.h"
 #include "write/diff.h"
+#include "write/gate.h"
 #include "import/importer.h"
 #include "names_command.h"
 #include "now.h"
@@ -493,7 +494,51 @@ static void report_unequal(const struct loss *a, const struct loss *b)
 		 "launch", (double)b->nr_launches / a->nr_launches);
 }
 
-/* Runs the command "diff". @r: the two recordings, A and B. */
+/* Whether the command "diff" gives a verdict. */
+static bool has_verdict(const struct options *o)
+{
+	return o->nr_inputs > TREE_SIDES || o->write.table_format ||
+	       (options__given(o, "fail-over") && !options__given(o, "normalize"));
+}
+
+/*
+ * Judges the recordings, and prints or writes the verdict. Return: the exit status, or EXIT_BAD.
+ */
+static int give_verdict(struct options *o, const struct reader *r)
+{
+	struct progress progress = { .tty = isatty(STDERR_FILENO) };
+	struct gate g = { .fail_over = o->fail_over };
+	int err = 0, ret = EXIT_OK;
+	struct session s;
+	size_t i;
+
+	for (i = 0; i < o->nr_inputs && !err; i++) {
+		struct session_opts opts = options__session(o, i < o->nr_before ? 1 : 2, &progress);
+
+		opts.stats = true;
+		progress.start_ns = now_ns(CLOCK_MONOTONIC);
+		err = session__init(&s, &opts);
+		if (err)
+			break;
+		err = session__process(&s, &r[i], 1) ?: gate__add(&g, &s, i >= o->nr_before);
+		progress__clear(&progress);
+		ret = max_t(int, ret, session__exit_status(&s, o->strict));
+		session__exit(&s);
+	}
+	err = err ?: gate__judge(&g);
+	if (err)
+		complain_error(&o->memory, o->inputs[min_t(size_t, i, o->nr_inputs - 1)], err);
+	else if (o->write.table_format)
+		err = writers__write_gate(o, &g);
+	if (!err && !o->which)
+		err = gate__print(&g, stderr, o->write.max_rows);
+	if (!err && options__given(o, "fail-over") && gate__fails(&g))
+		ret = max_t(int, ret, EXIT_LOSS);
+	gate__exit(&g);
+	return err ? EXIT_BAD : ret;
+}
+
+/* Runs the command "diff". @r: the recordings, A before B. */
 static int compare(struct options *o, const struct reader *r)
 {
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
@@ -504,10 +549,14 @@ static int compare(struct options *o, const struct reader *r)
 	struct folded_result folded = { 0 }, none = { 0 };
 	struct session s[TREE_SIDES];
 	struct screen screen = { 0 };
-	int err = 0, ret = EXIT_BAD;
+	int err = 0, ret = EXIT_BAD, verdict;
+	const size_t sizes[] = { o->nr_before, o->nr_inputs - o->nr_before };
 	struct diff d;
 	size_t i, nr;
 
+	verdict = has_verdict(o) ? give_verdict(o, r) : EXIT_OK;
+	if (o->write.table_format || verdict == EXIT_BAD)
+		return verdict;
 	progress.start_ns = now_ns(CLOCK_MONOTONIC);
 	for (nr = 0; nr < TREE_SIDES && !err; nr++) {
 		struct session_opts opts = options__session(o, nr + 1, &progress);
@@ -515,7 +564,7 @@ static int compare(struct options *o, const struct reader *r)
 		err = session__init(&s[nr], &opts);
 		if (err)
 			break;
-		err = session__process(&s[nr], &r[nr], 1);
+		err = session__process(&s[nr], r + (nr ? o->nr_before : 0), sizes[nr]);
 		progress__clear(&progress);
 	}
 	if (err) {
@@ -533,10 +582,13 @@ static int compare(struct options *o, const struct reader *r)
 	screen = screen__open(o);
 	if (writers__write_diff(o, &d, &folded))
 		goto out_diff;
-	ret = EXIT_OK;
+	ret = verdict;
 	for (i = 0; i < TREE_SIDES; i++) {
-		if (!o->which)
-			complain("%c is %s", 'A' + (int)i, o->inputs[i]);
+		if (!o->which && sizes[i] > 1)
+			complain("%c is %zu recordings, from %s on", 'A' + (int)i, sizes[i],
+				 o->inputs[i ? o->nr_before : 0]);
+		else if (!o->which)
+			complain("%c is %s", 'A' + (int)i, o->inputs[i ? o->nr_before : 0]);
 		report(&s[i], i ? &folded : &none, screen.said, o->which > 0);
 		ret = max_t(int, ret, session__exit_status(&s[i], o->strict));
 	}
@@ -544,9 +596,9 @@ static int compare(struct options *o, const struct reader *r)
 		complain("nothing in the recordings matches %s", o->filter.text.v);
 		ret = max_t(int, ret, EXIT_LOSS);
 	}
-	if (!o->which && o->normalize == NORMALIZE_NONE)
+	if (!o->which && o->normalize == NORMALIZE_NONE && !has_verdict(o))
 		report_unequal(&s[0].sums.loss, &s[1].sums.loss);
-	if (options__given(o, "fail-over") && !o->which)
+	if (options__given(o, "fail-over") && !has_verdict(o) && !o->which)
 		ret = max_t(int, ret, compare_growth(o, &d));
 out_diff:
 	pager__finish(screen.pager);

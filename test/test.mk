@@ -273,6 +273,11 @@ $(O)/gen_memory: test/lib/gen_memory.c $(call obj,$(GEN_SRC)) $(LIB_OBJ) $(O)/fl
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(LIB_OBJ) \
 		$(ZSTD_LIBS) $(ZLIB_LIBS)
 
+$(O)/gen_runs: test/lib/gen_runs.c $(call obj,$(GEN_SRC)) $(LIB_OBJ) $(O)/flags
+	$(call say,CC)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(LIB_OBJ) \
+		$(ZSTD_LIBS) $(ZLIB_LIBS) -lm
+
 # Reads the Parquet files that xpumerge writes, for tests.
 $(O)/unparquet: test/lib/unparquet_main.c $(O)/test/lib/unparquet.o $(O)/flags
 	$(call say,CC)
@@ -473,7 +478,7 @@ targets: $(TARGETS)
 test-build: all $(TARGETS) \
 	$(O)/gen_data $(O)/gen_corpus $(O)/gen_memory $(O)/gen_twofile $(O)/gen_pairs \
 	$(O)/gen_sqlite $(O)/gen_windows $(O)/gen_counters $(O)/names \
-	$(O)/unparquet $(O)/gen_ranks $(O)/gen_odd $(filter $(O)/%,$(TESTS))
+	$(O)/unparquet $(O)/gen_ranks $(O)/gen_odd $(O)/gen_runs $(filter $(O)/%,$(TESTS))
 
 # ThreadSanitizer's runtime cannot be loaded late into a process, as the shim is into Python, and
 # reports the targets' own races as failures. So t3 uses the targets and the shim without it; t2

@@ -225,6 +225,19 @@ class Result:
             raise XpuloadError(_programs.last_line(done.stderr))
         return path if path else _diff_rows(done.stdout.decode("utf-8", "replace"))
 
+    def verdict(self, later, fail_over=0):
+        """Returns whether later recordings are slower, as xpumerge diff --json says it.
+
+        Each side has recordings of several runs of one build; the spread between them is the
+        noise. Changes up to fail_over percent do not count.
+        """
+        done = _programs.run("xpumerge", [
+            "diff", "--json", "--fail-over=%g%%" % fail_over, *self._options,
+            *self.paths_of_recordings, "vs", *later.paths_of_recordings])
+        if done.returncode not in (0, 1):
+            raise XpuloadError(_programs.last_line(done.stderr))
+        return json.loads(done.stdout)
+
     # ---- for people ----------------------------------------------------------------------------
 
     def __repr__(self):

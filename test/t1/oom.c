@@ -13,6 +13,7 @@
 
 #include "write/chrome.h"
 #include "write/diff.h"
+#include "write/gate.h"
 #include "write/folded.h"
 #include "write/html.h"
 #include "gen.h"
@@ -140,6 +141,7 @@ static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *lo
 	struct folded_result result;
 	struct perfscript *perfscript = NULL;
 	struct timeline *timeline = NULL;
+	struct gate gate = { 0 };
 	struct diff d;
 	struct filter filter = { 0 };
 	struct session_opts opts = {
@@ -200,6 +202,10 @@ static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *lo
 		      diff__write_folded(&d, out, true, &result) ?:
 		      diff__write_text(&d, out, &(struct diff_text){ .human = true, .width = 80 });
 		diff__exit(&d);
+		err = err ?: gate__add(&gate, &s, 0) ?: gate__add(&gate, &s, 1) ?:
+		      gate__judge(&gate) ?: gate__write_json(&gate, out, 0) ?:
+		      gate__print(&gate, out, 0);
+		gate__exit(&gate);
 	}
 	*loss = s.sums.loss;
 	session__exit(&s);
