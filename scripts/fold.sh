@@ -92,6 +92,21 @@ function paint(name, spread, red, green, blue,   i, h, at, colour) {
 		print name "->" colour >palette
 }
 
+# Makes one frame of consecutive frames of one library without names.
+function fold(   i, to, library, last, run) {
+	for (i = 1; i <= nr; i++) {
+		library = match(frame[i], /.\+0x[0-9a-f]+$/) ? substr(frame[i], 1, RSTART) : ""
+		if (library != "" && library == last) {
+			frame[to] = library ", " ++run " frames"
+		} else {
+			frame[++to] = frame[i]
+			run = 1
+		}
+		last = library
+	}
+	nr = to
+}
+
 BEGIN {
 	mark = "\342\200\213"
 	letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:<>(), *&[]"
@@ -106,6 +121,7 @@ BEGIN {
 	at = match($0, / [0-9]+$/)
 	value = substr($0, at)
 	nr = split(substr($0, 1, at - 1), frame, ";")
+	fold()
 	kind = ""
 	for (i = 1; i <= nr; i++) {
 		if (kind == "" && i > 1 && match(frame[i], label)) {

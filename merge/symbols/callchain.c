@@ -642,7 +642,8 @@ bool frame__is_call(const struct frame *f)
 }
 
 /*
- * Return: whether the frame is in Linux, the C library or CUDA, and so says little about a program.
+ * Return: whether the frame is in Linux, the C library or CUDA, or has no name, and so says little
+ * about a program.
  */
 static bool frame__is_anybodys(const struct frame *f)
 {
@@ -655,7 +656,7 @@ static bool frame__is_anybodys(const struct frame *f)
 	if (!f->dso)
 		return !f->symbolized || frame__is_call(f) ||
 		       (len > 4 && !strcmp(f->name + len - 4, "_[k]"));
-	if (f->dso->role != DSO_PLAIN)
+	if (f->dso->role != DSO_PLAIN || !f->symbolized)
 		return true;
 	for (i = 0; i < ARRAY_SIZE(libraries); i++)
 		if (has_prefix(f->dso->name, libraries[i]))

@@ -150,7 +150,7 @@ bool frame__is_call(const struct frame *f);
 
 /* How well a frame names the place of a call path. */
 enum frame_place {
-	PLACE_ANYBODYS,			/* in the kernel, the C library or CUDA */
+	PLACE_ANYBODYS,			/* in the kernel, the C library, CUDA; or without name */
 	PLACE_OWN,
 	PLACE_PYTHON,
 };
@@ -159,8 +159,8 @@ enum frame_place frame__place(const struct frame *f);
 
 /*
  * Return: the frame that best names the place of @stack, or NULL if @stack has no frames. This is
- * the innermost Python frame. Without one, it is the innermost frame outside of the kernel, the C
- * library and CUDA, or, if all frames are in these, the innermost frame.
+ * the innermost Python frame. Without one, it is the innermost frame with a name outside of the
+ * kernel, the C library and CUDA. Without this one, too, it is the innermost frame.
  */
 const struct frame *stack__place(const struct stack *stack);
 

@@ -190,14 +190,33 @@ static uint32_t stack__nr_own(const struct stack *stack, const char *kernel)
 	       nr - 1 : nr;
 }
 
+/*
+ * Return: the end of the frames from @i that people see as one: consecutive frames of one library
+ * without names.
+ */
+static uint32_t stack__run_end(const struct stack *stack, uint32_t i, uint32_t nr)
+{
+	const struct frame *first = stack->frames[i];
+
+	for (i++; i < nr && first->dso && !first->symbolized; i++)
+		if (stack->frames[i]->dso != first->dso || stack->frames[i]->symbolized)
+			break;
+	return i;
+}
+
 /* Prints the outer @nr frames, for people. */
 static void print_frames(FILE *f, const struct stack *stack, uint32_t nr)
 {
-	uint32_t i;
+	uint32_t i, end;
 
-	for (i = 0; i < nr; i++) {
-		escape__print(f, stack->frames[i]->name, ESCAPE_TEXT);
-		if (i + 1 < nr)
+	for (i = 0; i < nr; i = end) {
+		const struct frame *frame = stack->frames[i];
+
+		end = stack__run_end(stack, i, nr);
+		escape__print(f, end - i > 1 ? frame->dso->name : frame->name, ESCAPE_TEXT);
+		if (end - i > 1)
+			fprintf(f, ", %" PRIu32 " frames", end - i);
+		if (end < nr)
 			fputc(SHORTEN_FRAME, f);
 	}
 }
@@ -394,15 +413,17 @@ static void launch_site__cut(const struct session *s, const struct row *row, cha
 	const struct frame *place = stack__place(stack);
 	uint32_t nr = stack__nr_own(stack, row->leaf == NO_INDEX || row->nr_more ? NULL :
 				    s->model.leaves.v[row->leaf].name);
+	uint32_t i = nr;
 	char *end;
 
 	if (!place || frame__place(place) == PLACE_ANYBODYS)
 		return;
-	for (; nr && stack->frames[nr - 1] != place; nr--) {
+	while (i && stack->frames[i - 1] != place)
+		i--;
+	for (; i && i < nr; i = stack__run_end(stack, i, nr)) {
 		end = strrchr(path, SHORTEN_FRAME);
-		if (!end)
-			return;
-		*end = '\0';
+		if (end)
+			*end = '\0';
 	}
 }
 

@@ -344,6 +344,9 @@ async function testBound() {
 		await page.textContent("#lanes-words")).map(number);
 
 	is(all, 2 * 1400000, "each launch and each kernel is an event");
+	ok(/^app, \d+ frames$/.test(await page.textContent("#work tbody .by div")),
+	   "a path is named by its frames without names, not by the last address",
+	   await page.textContent("#work tbody .by div"));
 	ok(kept <= 2500000 && kept > 2300000, "the page has 2.5 million of them", kept);
 	let exact = 0, rounded = 0;
 

@@ -144,4 +144,7 @@ if command -v script >/dev/null &&
 else
 	skip "a terminal" "no script(1), or no terminals here"
 fi
+"$gen" --launches 200 --paths 4 -o nameless.data
+is "$(xpumerge nameless.data 2>/dev/null | grep -cE ' app1 > app, [0-9]+ frames +site')" 4 \
+	"consecutive frames of one library without names are one frame in a line of text"
 done_testing

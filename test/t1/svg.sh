@@ -48,6 +48,13 @@ if [ -n "$flamegraph" ] || command -v inferno-flamegraph >/dev/null; then
 		like "$(python3 parse.py t.svg 2>&1 | tail -n 1)" '^[0-9]{2,} True$' \
 			"the flame graph with title $title is XML"
 	done
+	printf '%s\n' 'app;lib.so.1+0x10;lib.so.1+0x2f;f;lib.so.1+0x10;[GPU_Kernel]k 5' \
+		'app;lib.so.1+0x10;lib.so.1+0x99;f;lib.so.2+0x1;lib.so.1+0x7 4' >nameless
+	"$fold" --svg --folded nameless -o t.svg
+	is "$? $(grep -c '<title>lib.so.1, 2 frames (9 ' t.svg)" "0 1" \
+		"consecutive frames of one library without names are one frame"
+	is "$(grep -cE '<title>lib.so.(1.0x10|2.0x1|1.0x7) ' t.svg)" 3 \
+		"a single frame without a name keeps its address"
 	# One kernel has the name of the host function that launches it.
 	cat >colours.py <<'END'
 import json, re, sys

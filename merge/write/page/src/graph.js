@@ -8,7 +8,9 @@ import { drawFlame, findPlaced, surround, surroundAll } from "./flame.js";
 import { cellValues, count, isPicked, measure, onCpu, shownBefore, state, width } from "./model.js";
 import { matches } from "./search.js";
 import { hideTip } from "./tooltip.js";
-import { endOf, forChildren, frameOf, isRoot, kindOf, nameOf, nrNodes, parentOf } from "./tree.js";
+import {
+	endOf, forChildren, frameOf, isRoot, kindOf, libraryOf, nameOf, nrNodes, parentOf,
+} from "./tree.js";
 import { integer, percent, plural } from "./words.js";
 
 /* width of a frame that stands for narrow frames, if these are many */
@@ -27,7 +29,7 @@ export function labelOf(d) {
 	case "cpu": return "on CPU";
 	case "narrow": return narrowWords(d);
 	case "fold": return libraryOf(d.run[0]) ?
-		`${isolated(libraryOf(d.run[0]))} (${d.run.length} frames)` :
+		`${isolated(libraryOf(d.run[0]))}, ${d.run.length} frames` :
 		`${isolated(nameOf(d.run[0]))} \u22ef ` +
 		`${isolated(nameOf(d.run[d.run.length - 1]))} (${d.run.length} frames)`;
 	default: return nameOf(d.i);
@@ -67,13 +69,6 @@ function sharedRun(root, least) {
 	}
 	run.pop();
 	return run.length > 1 ? run : null;
-}
-
-/* Return: the library of a node without a function name, or "". */
-function libraryOf(i) {
-	const m = kindOf(i) === NONE && /^(.+)\+0x[0-9a-f]+$/.exec(nameOf(i));
-
-	return m ? m[1] : "";
 }
 
 /* Return: frames of one library without names, each the only child of the one before. */

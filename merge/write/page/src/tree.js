@@ -179,6 +179,29 @@ export const nameOf = i => i ? frames.name[frameOf[i]] : "all";
 export const fileOf = i => i ? data.files[frames.file[frameOf[i]]] : "";
 export const kindOf = i => i ? frames.kind[frameOf[i]] : NONE;
 
+/* Return: the library of a node without a export function name, or "". */
+export function libraryOf(i) {
+	const m = kindOf(i) === NONE && /^(.+)\+0x[0-9a-f]+$/.exec(nameOf(i));
+
+	return m ? m[1] : "";
+}
+
+/* Return: the outermost of consecutive frames of one library without names, outwards from @i. */
+export function outermostOf(i) {
+	const library = libraryOf(i);
+
+	while (library && libraryOf(parentOf[i]) === library)
+		i = parentOf[i];
+	return i;
+}
+
+/* Return: the name of a frame, or of these frames: "libcublas.so.13, 9 frames". */
+export function runName(i) {
+	const nr = depthOf[i] - depthOf[outermostOf(i)] + 1;
+
+	return nr > 1 ? `${libraryOf(i)}, ${nr} frames` : nameOf(i);
+}
+
 /*
  * Return: the node of the frame that best names the place of a call path, as xpumerge chooses it:
  * the innermost frame of Python, or else of the program, or else of a library. @i: the work

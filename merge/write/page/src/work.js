@@ -15,7 +15,8 @@ import {
 } from "./model.js";
 import { matches } from "./search.js";
 import {
-	baseOf, endOf, fileOf, frameOf, isRoot, kindOf, nameOf, parentOf, placeOfPath,
+	baseOf, endOf, fileOf, frameOf, isRoot, kindOf, nameOf, outermostOf, parentOf, placeOfPath,
+	runName,
 } from "./tree.js";
 import {
 	format, formatDelta, formatTime, integer, kindWords, measureWords, percent, plural,
@@ -135,15 +136,15 @@ function columns(all) {
 /* Makes the cell for the call path that launched most of a row: its place, and who called that. */
 function pathCell(row) {
 	const place = placeOfPath(row.path.node);
-	const outer = !place || isRoot(place) ? 0 : parentOf[place];
+	const outer = !place || isRoot(place) ? 0 : parentOf[outermostOf(place)];
 	const part = percent(row.path.v, row.v), lone = row.paths.size === 1;
 
 	return make("td", { class: "by", title: place ? nameOf(place).slice(0, 2000) : "" },
-		make("div", null, kindOf(row.path.node) === NONE ? "" : place ? nameOf(place) : ""),
+		make("div", null, kindOf(row.path.node) === NONE || !place ? "" : runName(place)),
 		make("div", { class: "outer" }, ...(lone ? [] :
 			[`${part} of it, of ${plural(row.paths.size, "path")}` +
 				(outer > 0 ? "; " : "")]),
-			outer > 0 ? "in " + nameOf(outer) : ""));
+			outer > 0 ? "in " + runName(outer) : ""));
 }
 
 const fits = i => width[i] >= width[0] / 400;
