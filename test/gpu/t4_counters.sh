@@ -39,7 +39,7 @@ for kind in big small graph; do
 		# Nine of ten kernels have to be within the stated error or within 5 points.
 		is "$(awk '/ known / { for (i = 2; i < NF; i++) if ($(i + 2) == "kernels") {
 				far += $(i - 1); nr += $(i + 1) } }
-			END { print nr > 0 && far <= nr / 10 ? "within" : far " of " nr }' \
+			END { print (nr > 0 && far <= nr / 10 ? "within" : far " of " nr) }' \
 			$name.seen)" within "$name: values are within their stated errors"
 	done
 done
