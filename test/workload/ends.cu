@@ -84,8 +84,12 @@ static void wait_ms(long ms)
 	nanosleep(&ts, NULL);
 }
 
+static int nr_others;			/* other threads that have launched */
+
 static void *other_main(void *arg)
 {
+	site_other(cost_ns);
+	__atomic_add_fetch(&nr_others, 1, __ATOMIC_RELAXED);
 	for (;;)
 		site_other(cost_ns);
 	return arg;
@@ -98,7 +102,8 @@ static void start_others(void)
 	for (int i = 0; i < 3; i++)
 		if (pthread_create(&thread, NULL, other_main, NULL))
 			exit(1);
-	wait_ms(20);
+	while (__atomic_load_n(&nr_others, __ATOMIC_RELAXED) < 3)
+		wait_ms(1);
 }
 
 struct count {
