@@ -3,7 +3,7 @@
  * memory.cu - allocates memory of every kind, and prints what is live, for comparison with a
  * recording
  *
- *	memory [-t THREADS] [-n STEPS] [-m MOMENTS] [-r SEED] [-M] [-w] [-p MS]
+ *	memory [-t THREADS] [-n STEPS] [-m MOMENTS] [-r SEED] [-M] [-w] [-p MS] [-e FILE]
  *
  * Threads allocate from NR_SITES functions, mem_site_NN, each kind of memory at random, and free
  * what any of them has allocated. Between the rounds all of them stand still, and the program
@@ -19,6 +19,7 @@
  *	-M	without managed memory
  *	-w	every other round is between cudaProfilerStart() and cudaProfilerStop()
  *	-p	twice as long a pause at each moment (3)
+ *	-e	before the peak, waits until FILE exists
  */
 #include <cuda.h>
 #include <cuda_profiler_api.h>
@@ -63,6 +64,7 @@ static long nr_steps = 400;
 static uint64_t seed = 1;
 static bool no_managed, with_windows;
 static long pause_ms = 3;
+static const char *awaited;	/* a file */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct live live[MAX_LIVE];
@@ -412,7 +414,7 @@ int main(int argc, char **argv)
 	CUmemPoolProps props;
 	int c;
 
-	while ((c = getopt(argc, argv, "t:n:m:r:Mwp:")) != -1) {
+	while ((c = getopt(argc, argv, "t:n:m:r:Mwp:e:")) != -1) {
 		switch (c) {
 		case 't': nr_threads = atoi(optarg); break;
 		case 'n': nr_steps = atol(optarg); break;
@@ -420,6 +422,7 @@ int main(int argc, char **argv)
 		case 'r': seed = strtoull(optarg, NULL, 10); break;
 		case 'M': no_managed = true; break;
 		case 'p': pause_ms = atol(optarg) % 1000; break;
+		case 'e': awaited = optarg; break;
 		case 'w': with_windows = true; break;
 		default: return 2;
 		}
@@ -438,6 +441,8 @@ int main(int argc, char **argv)
 	watch();
 	for (int i = 0; i < nr_threads; i++)
 		pthread_join(threads[i], NULL);
+	while (awaited && access(awaited, F_OK))
+		usleep(10000);
 	make_peak();
 	misbehave();
 	print_sums("leaked", sums);
