@@ -2,6 +2,7 @@
 #include "import/importer.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdlib.h>
 
 #define LIST(id)	&id##_source,
@@ -83,6 +84,8 @@ int importer__open(struct importer *im, struct reader *r, const struct reader *b
 				      msgs);
 	if (!err && !im->opts.events_only)
 		err = import__finish(&im->import, r, importer__name(im));
+	/* The tables that only reading needed lie between others, so free() has given none back. */
+	malloc_trim(0);
 	return err;
 }
 

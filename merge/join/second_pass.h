@@ -34,9 +34,9 @@ struct arrived {
 	uint64_t nr_works;
 	uint64_t nr_calls;
 	uint64_t nr_ranges;		/* number of events of NVTX ranges */
-	bool lost_ranges;		/* range events may be missing; set by losses__settle() */
 	uint64_t nr_allocs;		/* number of memory events */
-	uint32_t nr_threads;
+	uint32_t nr_threads : 31;
+	uint32_t lost_ranges : 1;	/* range events may be missing; set by losses__settle() */
 	uint32_t unknown_stream;	/* replaces undefined streams, or NO_INDEX */
 };
 

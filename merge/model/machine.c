@@ -20,10 +20,10 @@
  */
 #define IMAGE_MAX_DEAD	4096
 
+/* A thread, and its names in order of time. Most threads have one. */
 struct machine_task {
-	uint64_t key;				/* pid << 32 | tid */
-	ARRAY(struct comm_at { uint64_t time_ns; const char *comm; }) comms;
-	UT_hash_handle hh;
+	struct comm_at { uint64_t time_ns; const char *comm; } first;
+	ARRAY(struct comm_at) later;
 };
 
 struct machine_pid {
@@ -40,14 +40,13 @@ void machine__init(struct machine *m, struct strpool *strings)
 
 void machine__next(struct machine *m)
 {
-	struct machine_task *task, *tmp_task;
 	struct machine_pid *pid, *tmp_pid;
 	size_t i;
 
-	HASH_ITER(hh, m->tasks, task, tmp_task) {
-		HASH_DEL(m->tasks, task);
-		array_free(&task->comms);
-	}
+	for (i = 0; i < m->tasks.nr; i++)
+		array_free(&m->tasks.v[i].later);
+	array_free(&m->tasks);
+	idmap__free(&m->tasks_by_id);
 	HASH_ITER(hh, m->pids, pid, tmp_pid) {
 		HASH_DEL(m->pids, pid);
 		for (i = 0; i < pid->images.nr; i++) {
@@ -142,55 +141,48 @@ int machine__add_process_exit(struct machine *m, const struct xpu_record_process
 
 static struct machine_task *machine__find_task(const struct machine *m, uint32_t pid, uint32_t tid)
 {
-	uint64_t key = (uint64_t)pid << 32 | tid;
-	struct machine_task *task;
+	uint32_t i;
 
-	HASH_FIND(hh, m->tasks, &key, sizeof(key), task);
-	return task;
+	return idmap__get(&m->tasks_by_id, ID_KEY(pid, tid), &i) ? &m->tasks.v[i] : NULL;
 }
 
 static const char *machine_task__comm(const struct machine_task *task)
 {
-	return task && task->comms.nr ? task->comms.v[task->comms.nr - 1].comm : NULL;
+	return !task ? NULL : task->later.nr ? task->later.v[task->later.nr - 1].comm :
+					       task->first.comm;
 }
 
 static int machine__set_comm(struct machine *m, uint32_t pid, uint32_t tid, uint64_t time_ns,
 			     const char *comm)
 {
 	struct machine_task *task = machine__find_task(m, pid, tid);
-	bool oom = false;
+	struct comm_at at = { time_ns, comm };
 
-	if (!task) {
-		task = arena__alloc(&m->arena, sizeof(*task));
-		if (!task)
-			return -ENOMEM;
-		task->key = (uint64_t)pid << 32 | tid;
-		HASH_ADD(hh, m->tasks, key, sizeof(task->key), task);
-		if (oom)
-			return -ENOMEM;
-	}
-	if (machine_task__comm(task) == comm)
-		return 0;
-	return array_push(&task->comms, ((struct comm_at){ time_ns, comm }));
+	if (!task)
+		return array_push(&m->tasks, (struct machine_task){ .first = at }) ?:
+		       idmap__put(&m->tasks_by_id, ID_KEY(pid, tid), m->tasks.nr - 1);
+	return machine_task__comm(task) == comm ? 0 : array_push(&task->later, at);
 }
 
 const char *machine__comm(const struct machine *m, uint32_t pid, uint32_t tid, uint64_t time_ns,
 			  uint64_t *from, uint64_t *to)
 {
 	const struct machine_task *task = machine__find_task(m, pid, tid);
-	size_t lo;
+	const struct comm_at *at;
+	size_t nr;
 
 	*from = 0;
 	*to = UINT64_MAX;
-	if (!task || !task->comms.nr)
+	if (!task)
 		return NULL;
 	/* Take the last name before time_ns; the first name also holds for earlier times. */
-	lo = sorted_count(task->comms.nr, i, task->comms.v[i].time_ns <= time_ns);
-	if (lo < task->comms.nr)
-		*to = task->comms.v[lo].time_ns;
-	if (lo > 0)
-		*from = task->comms.v[--lo].time_ns;
-	return task->comms.v[lo].comm;
+	nr = sorted_count(task->later.nr, i, task->later.v[i].time_ns <= time_ns);
+	at = nr ? &task->later.v[nr - 1] : &task->first;
+	if (nr < task->later.nr)
+		*to = task->later.v[nr].time_ns;
+	if (at->time_ns <= time_ns)
+		*from = at->time_ns;
+	return at->comm;
 }
 
 /* ---- images --------------------------------------------------------------------------------- */

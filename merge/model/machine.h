@@ -72,7 +72,8 @@ struct machine {
 
 	uint64_t nr_crowded;			/* number of replaced maps beyond IMAGE_MAX_DEAD */
 
-	struct machine_task *tasks;		/* threads by (pid, tid) */
+	ARRAY(struct machine_task) tasks;
+	struct idmap tasks_by_id;		/* by pid and tid */
 	struct machine_pid *pids;
 	struct arena arena;
 };

@@ -45,11 +45,25 @@ INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL
 END
 is $? 0 "the test's recordings are generated"
 
-# peak ARG...: prints the peak memory of a merge, in KB
+# peak ARG...: prints the peak memory of a merge, in KB: the lesser of two merges. The thread that
+# reads blocks may be up to 1 MB ahead.
 peak() {
-	timeout 60 /usr/bin/time -f %M -o peak "$XPUMERGE" "$@" -f folded -o out.folded 2>log
-	status=$?
-	tail -n 1 peak
+	for _ in 1 2; do
+		timeout 60 /usr/bin/time -f %M -o peak "$XPUMERGE" "$@" -f folded \
+			-o out.folded 2>log
+		echo $? >status
+		tail -n 1 peak
+	done | sort -n | head -n 1
+}
+
+# costs: compares the merges of one.$end and many.$end
+costs() {
+	one=$(peak "$option" "one.$end")
+	many=$(peak "$option" "many.$end")
+	[ -s out.folded ] && [ $(((many - one) * 1024 / nr)) -le 1024 ]
+	ok $? \
+		"$end: $nr processes, $one KB with one, $many KB: $(((many - one) * 1024 / nr)) bytes each" ||
+		diag "$(cat status): $(cat log)"
 }
 
 for kind in cpu:perf.txt gpu:json nsys:sqlite recording:perf.data recording:trace.data \
@@ -62,11 +76,14 @@ for kind in cpu:perf.txt gpu:json nsys:sqlite recording:perf.data recording:trac
 	nsys.data) for n in many one; do xpumerge --nsys $n.sqlite -f data -o $n.$end 2>log; done ;;
 	esac
 	[ "$option" != --recording ] || option=--input
-	one=$(peak "$option" "one.$end")
-	many=$(peak "$option" "many.$end")
-	[ -s out.folded ] && [ $(((many - one) * 1024 / nr)) -le 1024 ]
-	ok $? \
-		"$end: $nr processes, $one KB with one, $many KB: $(((many - one) * 1024 / nr)) bytes each" ||
-		diag "$status: $(cat log)"
+	costs
 done
+
+# Half of the processes: the tables have just grown.
+for n in many one; do
+	head -n $((3 * nr / 2)) "$n.perf.txt" >half.txt
+	xpumerge --cpu half.txt -f data -o "$n.half.data" 2>log
+done
+nr=$((nr / 2)) option=--input end=half.data
+costs
 done_testing
