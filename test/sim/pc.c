@@ -12,7 +12,8 @@
  *	unfetched	the thread that fetches samples keeps its 100 ms
  *	full		every third reading finds the hardware's memory full, and has no samples
  *	slow		a launch returns some time after its kernel's samples exist
- *	late		samples come with the second reading after their kernel; later: the fourth
+ *	late		samples come with the second reading after their kernel; later: the fourth;
+ *			but with any reading that comes HELD_MS after the kernel
  *
  * In the continuous mode a thread of CUPTI fetches samples every 100 ms, or as often as requested.
  * A reading has the samples of earlier spans only.
@@ -40,6 +41,7 @@
 #define MAX_CONTEXTS	16
 #define OTHERS		7		/* samples of other programs that each reading has */
 #define DROPPED		3
+#define HELD_MS		200	/* CUPTI's thread fetches every 100 ms at least */
 #define FETCHES_EVERY	CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_WORKER_THREAD_PERIODIC_SLEEP_SPAN
 
 static const char *const names[NR_REASONS] = {
@@ -54,6 +56,7 @@ struct function {
 	uint64_t samples[NR_PLACES];	/* fetched, and not yet read */
 	uint64_t taken[NR_PLACES];	/* not yet fetched ... */
 	uint64_t span;			/* ... since the first unfetched one */
+	uint64_t kernel_ms;		/* when the latest kernel ended */
 	int nr_seen;			/* readings that came too early */
 };
 
@@ -110,14 +113,19 @@ static struct function *function_of(struct sampled *c, const char *name, uint32_
 	return &c->functions[c->nr_functions++];
 }
 
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ull + now.tv_nsec / 1000000;
+}
+
 /* Samples of spans that have passed are fetched. */
 static void fetch(const struct sampled *c, struct function *f)
 {
-	struct timespec now;
-	uint64_t span;
+	uint64_t span = now_ms() / (c->span_ms ?: 100);
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	span = (now.tv_sec * 1000ull + now.tv_nsec / 1000000) / (c->span_ms ?: 100);
 	if (span == f->span && !c->serialized)
 		return;
 	for (int i = 0; i < NR_PLACES; i++) {
@@ -139,8 +147,10 @@ void pc__kernel(const struct sim_activity *act)
 			continue;
 		f = function_of(&contexts[i], act->told,
 				contexts[i].serialized ? act->correlation_id : 0);
-		if (f)
+		if (f) {
 			fetch(&contexts[i], f);
+			f->kernel_ms = now_ms();
+		}
 		for (; f && nr; nr--)
 			f->taken[f->nr++ % NR_PLACES]++;
 	}
@@ -323,7 +333,8 @@ static CUptiResult get_data(struct sampled *c, CUpti_PCSamplingData *data)
 		uint32_t reason = 2 * (uint32_t)(strlen(f->name) % NR_REASONS);
 
 		fetch(c, f);
-		if (f->nr_seen++ < (is_asked_for("late") ? 1 : is_asked_for("later") ? 3 : 0))
+		if (f->nr_seen++ < (is_asked_for("late") ? 1 : is_asked_for("later") ? 3 : 0) &&
+		    now_ms() - f->kernel_ms < HELD_MS)
 			continue;
 		f->nr_seen = 0;
 		for (uint32_t k = 0; k < NR_PLACES; k++) {
