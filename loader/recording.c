@@ -45,6 +45,7 @@
 #define BEHIND_POLL_MS		10
 #define NS_PER_MS		1000000ull
 #define LATE_NS			10000000000ull	/* wait for the last records after a detach */
+#define INVITED_NS		30000000000ull	/* ... of a program that waits for xpuload */
 #define TELL_NS			2000000000ull	/* after that, the wait is explained */
 #define QUEUE_NS		11000000000ull	/* wait for processes that have connected */
 #define UNTOLD_NS		1000000000ull	/* wait for definitions before ending a file */
@@ -234,6 +235,16 @@ static bool is_interrupted(void *ctx)
 }
 
 /*
+ * Return: how many processes may still send their last records. A program that records itself waits
+ * for the end of its recording, so its shim says which batch is the last one.
+ */
+static unsigned int nr_late(const struct recording *r, uint64_t now_ns)
+{
+	return r->shared && r->opts->invites ? shared__nr_awake(r->shared) :
+	       recorder__nr_late(r->recorder, now_ns, false);
+}
+
+/*
  * Takes the last records of shims that are awake. A shim that another xpuload keeps awake does not
  * say which records are its last, but its thread runs. Processes whose threads do not are counted.
  */
@@ -243,11 +254,11 @@ static void take_last(struct recording *r)
 		{ .fd = records_fd(r), .events = POLLIN },
 		{ .fd = sideband__fd(r->sideband), .events = POLLIN },
 	};
-	uint64_t now = clock__now(), tell_ns = now + TELL_NS, end_ns = now + LATE_NS;
+	uint64_t now = clock__now(), tell_ns = now + TELL_NS;
+	uint64_t end_ns = now + (r->opts->invites ? INVITED_NS : LATE_NS);
 	unsigned int nr;
 
-	while ((nr = recorder__nr_late(r->recorder, now, false)) && now < end_ns &&
-	       !is_interrupted(r)) {
+	while ((nr = nr_late(r, now)) && now < end_ns && !is_interrupted(r)) {
 		poll(fds, ARRAY_SIZE(fds), RELAY_POLL_MS);
 		if (!writer__is_behind(r->writer))
 			recording__drain(r);
@@ -260,7 +271,7 @@ static void take_last(struct recording *r)
 		tell_ns = UINT64_MAX;
 	}
 	recording__drain(r);
-	r->nr_late = recorder__nr_late(r->recorder, now, true);
+	r->nr_late = recorder__nr_late(r->recorder, now, true) ?: nr_late(r, now);
 }
 
 /*

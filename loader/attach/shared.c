@@ -66,6 +66,7 @@ struct member {
 	uint64_t ended_ns;		/* when the end was noticed; 0: not ended */
 	struct shm_reader *reader;	/* NULL: the image has not connected */
 	uint64_t image;			/* the image's number, from its hello */
+	bool said_last;			/* its newest batch is its last one */
 	bool attached;			/* its first hello comes from its first image */
 	uint64_t begin_ns;		/* when the image began */
 	pid_t ns_pid;			/* the process's number in its own pid namespace */
@@ -345,6 +346,15 @@ static pid_t member__tid(struct member *m, pid_t ns_tid)
 	return t ? t->tid : ns_tid;
 }
 
+/* Whether a batch is the last one of its shim, as the counters at its beginning say. */
+static bool is_last(const struct xpu_record_batch *batch)
+{
+	const struct xpu_record *counters = (const struct xpu_record *)batch->records;
+
+	return batch->bytes >= sizeof(*counters) && counters->type == XPU_RECORD_COUNTERS &&
+	       counters->misc & XPU_MISC_COUNTERS_LAST;
+}
+
 /* Sets the members that a process cannot know itself, and passes the record on. */
 static void on_record(void *ctx, struct xpu_record *record, size_t size)
 {
@@ -365,6 +375,7 @@ static void on_record(void *ctx, struct xpu_record *record, size_t size)
 	case XPU_RECORD_BATCH:
 		batch->proc_id = m->proc_id;
 		batch->tid = member__tid(m, batch->ns_tid);
+		m->said_last = is_last(batch);
 		/* Readers trust the time of a batch as if the recorder had set it. */
 		now = clock__now();
 		if (batch->time_ns < s->start_ns || batch->time_ns > now)
@@ -1007,13 +1018,24 @@ int shared__pause_ms(const struct shared *s)
 	return s->pause_ms;
 }
 
+unsigned int shared__nr_awake(const struct shared *s)
+{
+	const struct member *m;
+	unsigned int nr = 0;
+
+	for (m = s->members; m; m = m->hh.next)
+		nr += m->reader && !m->said_last && !shm_reader__is_closed(m->reader) &&
+		      !shm_reader__is_broken(m->reader);
+	return nr;
+}
+
 void shared__leave(struct shared *s)
 {
 	struct member *m;
 
 	s->leaving = true;
 	for (m = s->members; m; m = m->hh.next)
-		if (m->reader)
+		if (m->reader && !shm_reader__is_closed(m->reader))
 			shm_reader__set_state(m->reader, XPU_SHM_LEAVING);
 }
 

@@ -95,6 +95,9 @@ bool shared__drain(struct shared *s);
 /* Return: how soon to drain again, since no process wakes us when its ring fills. */
 int shared__pause_ms(const struct shared *s);
 
+/* Return: how many processes with mapped memory have not said that a batch is their last one. */
+unsigned int shared__nr_awake(const struct shared *s);
+
 /* Tells all processes that launches are no longer recorded. */
 void shared__leave(struct shared *s);
 

@@ -147,6 +147,11 @@ void shm_reader__set_state(struct shm_reader *r, enum xpu_shm_state state)
 	__atomic_store_n(&r->reader->state, state, __ATOMIC_RELEASE);
 }
 
+bool shm_reader__is_closed(const struct shm_reader *r)
+{
+	return __atomic_load_n(&r->reader->state, __ATOMIC_ACQUIRE) == XPU_SHM_CLOSED;
+}
+
 bool shm_reader__is_broken(const struct shm_reader *r)
 {
 	return r->broken;

@@ -56,6 +56,9 @@ bool shm_reader__drain(struct shm_reader *r, shm_record_fn fn, void *ctx);
  */
 void shm_reader__finish(struct shm_reader *r, shm_record_fn fn, void *ctx);
 
+/* Whether the process itself has ended the recording. */
+bool shm_reader__is_closed(const struct shm_reader *r);
+
 /* Tells the process the state of the recording. */
 void shm_reader__set_state(struct shm_reader *r, enum xpu_shm_state state);
 

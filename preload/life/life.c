@@ -193,11 +193,13 @@ int shim__share(const char *where)
 		return SHARING_NO_MEMORY;
 	lock__take(&coming, &old);
 	memcpy(life.where, where ?: "", len + 1);
-	life.answer = SHARING_NO_MEMORY;
+	life.answer = SHARING_BUSY;
 	if (!runs.nr)
 		share();
 	else if (life__may_ask() == LIFE_ASK)
 		request__ask(&life.share, END_WAIT_S);
+	else
+		life.answer = SHARING_NO_MEMORY;	/* the process ends, or was forked */
 	answer = life.answer;
 	lock__give(&coming, &old);
 	return answer;

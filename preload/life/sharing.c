@@ -73,6 +73,8 @@ static void set_way(enum probe_way way)
 
 enum sharing_answer sharing__start(const char *where)
 {
+	if (probe__way == PROBE_LIVE_SHM && shm__is_started(where))
+		return SHARING_LATER;	/* asked again */
 	sharing__stop();
 	if (!probe__live() || probe__is_heard())
 		return SHARING_TAKEN;

@@ -17,6 +17,7 @@ enum sharing_answer {
 	SHARING_NO_GPU		= -1,	/* CUPTI cannot be had, as a message says */
 	SHARING_TAKEN		= -2,	/* another xpuload records this process */
 	SHARING_NO_MEMORY	= -3,	/* the memory of the last recording cannot be used again */
+	SHARING_BUSY		= -4,	/* the shim's thread has not answered: ask again */
 };
 
 /* Counts the wishes of the xpuload whose address is known: ranges may open before GPUs are used. */

@@ -545,6 +545,14 @@ int shm__start_again(const char *where, uint64_t nr_launches)
 	return empty();
 }
 
+bool shm__is_started(const char *where)
+{
+	size_t len = shm.address_bytes - offsetof(struct sockaddr_un, sun_path) - 1;
+
+	return shm.address_bytes && !strncmp(where, shm.address.sun_path + 1, len) &&
+	       where[len] == ':';
+}
+
 void shm__stop(void)
 {
 	if (is_open_memory())

@@ -32,6 +32,9 @@ bool shm__start(const char *where);
  */
 int shm__start_again(const char *where, uint64_t nr_launches);
 
+/* Whether the last call of shm__start() or shm__start_again() had this value. */
+bool shm__is_started(const char *where);
+
 /* Ends the recording of this process: no record is written any more. */
 void shm__stop(void);
 

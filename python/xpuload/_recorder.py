@@ -20,10 +20,12 @@ ANSWER_S = 120			# how long xpuload may take for a command
 FOLLOW_S = 0.005		# how often the shim is asked to look for xpuload meanwhile
 REASON_S = 5			# how long a message of the shim may take to reach xpuload
 SHIM = "libxpushim.so"
-NOT_SHARED = {			# answers of xpuload_share()
+SHIM_IS_BUSY = -4		# an answer of xpuload_share()
+NOT_SHARED = {			# other answers of xpuload_share()
     -2: "xpuload records this process already",
     -3: "the memory of the last recording cannot be used again: a thread still writes to it, or "
         "the program closed its descriptor; start the program again",
+    SHIM_IS_BUSY: "the shim's thread does not answer",
 }
 
 _shim = None			# the loaded library
@@ -73,7 +75,10 @@ def follow():
 
 def share(address):
     """Makes the shim record through shared memory; None ends that. Returns as follow()."""
+    end = time.monotonic() + ANSWER_S
     answer = _shim.xpuload_share(address)
+    while answer == SHIM_IS_BUSY and time.monotonic() < end:
+        answer = _shim.xpuload_share(address)
     if answer in NOT_SHARED:
         raise RecordingError("cannot record: " + NOT_SHARED[answer])
     return answer
@@ -200,6 +205,11 @@ class Recorder:
         self._log.close()
 
     def close(self):
+        if self.address:
+            try:
+                share(None)
+            except RecordingError:
+                pass			# the shim's thread is stuck; it sees that xpuload ends
         try:
             os.write(self._orders, b"stop\n")
         except OSError:
@@ -210,8 +220,6 @@ class Recorder:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        if self.address:
-            share(None)
         follow()			# the shim repeats its messages for the next recorder
         shutil.rmtree(self.folder, ignore_errors=True)
 
