@@ -69,6 +69,34 @@ async function testKinds() {
 	await page.context().close();
 }
 
+/* Threads without calls of the GPU share a row of the single events, until a click opens it. */
+async function testHelpers() {
+	const page = await open("helpers.html#events=1");
+	const height = () => page.$eval("#lanes-room", e => parseInt(e.style.height, 10));
+
+	await page.waitForSelector("html[data-events]");
+	await settle(page);
+	const before = await height(), nr = parseInt(await page.textContent("#show-helpers"), 10);
+
+	ok(nr > 1, "helpers share a row", await page.textContent("#show-helpers"));
+	await page.click("#show-helpers");
+	await settle(page);
+	is(await height() - before, (nr - 1) * 16, "a click gives each of them a row");
+	ok(/threads=1/.test(page.url()), "the address says so", page.url());
+	const again = await open(page.url().replace(/^.*\//, ""));
+
+	await again.waitForSelector("html[data-events]");
+	await settle(again);
+	is(await again.$eval("#lanes-room", e => e.style.height), `${await height()}px`,
+	   "another page with this address has these rows");
+	await again.context().close();
+	await page.click("#show-helpers");
+	await settle(page);
+	is(await height(), before, "another click folds them again");
+	is(page.complaints.join("\n"), "", "helpers: no complaint");
+	await page.context().close();
+}
+
 /* Nothing was recorded between windows, so a device was neither busy nor idle there. */
 async function testWindows() {
 	const page = await open("windows.html");
@@ -139,6 +167,7 @@ async function testMemory() {
 
 run(async () => {
 	await testKinds();
+	await testHelpers();
 	await testWindows();
 	await testMemory();
 });

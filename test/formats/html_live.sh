@@ -11,6 +11,11 @@ xpuload -q -o live.data "$XPU_BUILD/workload/demo" -s 0.5 >/dev/null 2>load.log 
 xpumerge live.data -o live.html 2>live.log
 xpumerge live.data --waits -f folded --unit ns -o live.folded 2>/dev/null
 xpumerge live.data >live.txt 2>/dev/null
+# Two programs that only count are helpers.
+count='awk "BEGIN { while (i < 3e6) i++ }"'
+xpuload -q -o helpers.data sh -c "$count & $count & \"\$0\" -s 0.1; wait" \
+	"$XPU_BUILD/workload/demo" >/dev/null 2>&1
+xpumerge helpers.data -o helpers.html 2>/dev/null
 xpuload -q --gpu-only --capture cuda-profiler-api -o windows.data "$XPU_BUILD/workload/capture" \
 	-t 2 -w 5 -n 300 -p 40 >/dev/null 2>&1
 xpumerge windows.data -o windows.html 2>/dev/null

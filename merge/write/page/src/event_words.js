@@ -52,8 +52,12 @@ function eventPath(track, i) {
 
 const exactMoment = ns => formatMoment(Math.max(0, ns), 1);
 const lengthOf = ns => formatTime(ns, "auto");
-const titleOf = track => lanesShown()
-	.find(lane => lane.tracks.includes(track)).title;
+
+function titleOf(track) {
+	const lane = lanesShown().find(({ tracks }) => tracks.includes(track));
+
+	return lane.titleOf ? lane.titleOf(track) : lane.title;
+}
 
 /* Return: the call that launched a piece of work, [track, index], or null. */
 function callOf(track, i) {

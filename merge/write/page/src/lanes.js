@@ -36,8 +36,23 @@ function threadRows(tracks) {
 	return rows;
 }
 
-/* Return: rows, { name, title, tracks }, in the order of the screen. */
-export function laneRows() {
+/* Whether a thread neither called the GPU nor waited for it, such as a helper of a library. */
+const isHelper = tracks => !tracks.some(t => t.what === "calls" || kinds[t.kind] === "gpu_wait");
+
+/* Return: one row for all helpers. */
+function foldedRow(helpers) {
+	const rows = helpers.flatMap(threadRows), nr = integer.format(helpers.length);
+
+	return { name: `${nr} other threads`, tracks: rows.flatMap(row => row.tracks),
+		title: `${nr} threads that neither called a GPU nor waited for one`,
+		titleOf: track => rows.find(row => row.tracks.includes(track)).title };
+}
+
+/*
+ * Return: rows, { name, title, tracks }, in the order of the screen, and the number of helpers that
+ * share a row, or would. @open: each helper has its row
+ */
+export function laneRows(open) {
 	const streams = events.tracks.filter(t => t.what === "work").sort((a, b) =>
 		a.gpu - b.gpu || rankOf(a.rank) - rankOf(b.rank) || a.stream - b.stream ||
 		a.lane - b.lane);
@@ -48,11 +63,17 @@ export function laneRows() {
 
 		threads.set(key, [...(threads.get(key) || []), track]);
 	}
-	return [...streams.map(track => ({ name: streamName(track),
-		title: `${streamName(track)} of ${isolated(seen(track.process))} ${track.pid}`,
-		tracks: [track] })),
-	...[...threads.values()].sort((a, b) => byThread(a[0], b[0]) || busyOf(b) - busyOf(a))
-		.flatMap(threadRows)];
+	const sorted = [...threads.values()].sort((a, b) =>
+		byThread(a[0], b[0]) || busyOf(b) - busyOf(a));
+	const found = sorted.filter(tracks => isHelper(tracks) && threadRows(tracks).length);
+	const helpers = found.length > 1 && found.length < sorted.length ? found : [];
+	const own = open ? sorted : sorted.filter(tracks => !helpers.includes(tracks));
+
+	return { nrHelpers: helpers.length, rows: [...streams.map(track => ({
+		name: streamName(track), tracks: [track],
+		title: `${streamName(track)} of ${isolated(seen(track.process))} ${track.pid}` })),
+	...own.flatMap(threadRows),
+	...(helpers.length && !open ? [foldedRow(helpers)] : [])] };
 }
 
 /* ---- names and colours ---------------------------------------------------------------------- */

@@ -42,6 +42,7 @@ export const DEFAULTS = {
 	to: times ? times.nr : 0,
 	span: "",		/* the stretch in ns, "from..to", if it does not end at bins */
 	tracks: false,		/* whether single events are shown */
+	helpers: false,		/* whether threads without calls have rows of their own there */
 	event: "",		/* the chosen event, "track-index" */
 	/* the kernel whose lines are shown; "": the kernel with most samples */
 	kernel: "",

@@ -276,6 +276,7 @@ export function listenToTimeline() {
 	const box = el("lanes");
 
 	el("show-lanes").addEventListener("click", toggleLanes);
+	el("show-helpers").addEventListener("click", () => go({ helpers: !state.helpers }));
 	box.addEventListener("wheel", event => onWheel(event, laneNs(within(event)[0])),
 		{ passive: false });
 	el("strip-area").addEventListener("wheel", onStripWheel, { passive: false });

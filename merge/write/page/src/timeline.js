@@ -18,7 +18,7 @@ import { formatMoment, integer } from "./words.js";
 export const LANE = 16, BAR = 14, AXIS = 18;
 const NAME_ROOM = 34, CHARACTER = 6.1, LANES_HEIGHT = .36, MOST_ARROWS = 100, TICK = 110;
 
-let lanes = null, gutter = 150, frameAsked = 0;
+let lanes = null, lanesOpen = false, nrHelpers = 0, gutter = 150, frameAsked = 0;
 /* the times at the left and the right edge, in ns since the recording's start */
 export let shownFrom = 0, shownTo = 1;
 
@@ -121,7 +121,8 @@ function drawImage(ctx, first, last, top, ratio) {
 		pixels = new Uint32Array(image.data.buffer);
 		drawnAs = "";
 	}
-	const [begin, end] = movedColumns(view, `${ns} ${top} ${dark.matches} ${gutter}`);
+	const [begin, end] = movedColumns(view,
+		`${ns} ${top} ${dark.matches} ${gutter} ${lanesOpen}`);
 
 	if (begin < end) {
 		fillBox(begin, 0, end - begin, height, 0);
@@ -317,7 +318,7 @@ function paintLanes() {
 
 	ctx.fillStyle = ink.frame;
 	for (let r = whole; r < last; r++)
-		for (const track of lanes[r].tracks)
+		for (const track of lanes[r].titleOf ? [] : lanes[r].tracks)
 			drawNamesOfEvents(ctx, track, AXIS + r * LANE - top + 11, width);
 	drawNamesOfLanes(ctx, whole, last, top);
 	drawChosen(ctx, top);
@@ -368,8 +369,13 @@ export function drawTimeline() {
 	el("show-lanes").hidden = !events || !state.strip;
 	el("show-lanes").setAttribute("aria-expanded", state.tracks);
 	el("lanes").hidden = !shown;
+	el("show-helpers").hidden = !shown || !nrHelpers;
 	if (!shown)
 		return;
+	if (lanesOpen !== state.helpers)
+		arrangeLanes();
+	el("show-helpers").textContent = `${integer.format(nrHelpers)} other threads`;
+	el("show-helpers").setAttribute("aria-expanded", state.helpers);
 	el("lanes-words").textContent = leftOutWords();
 	gutter = el("strip-area").offsetLeft - el("lanes").offsetLeft;
 	el("lanes").style.height = Math.round(Math.min(LANES_HEIGHT * innerHeight,
@@ -382,8 +388,13 @@ export function drawTimeline() {
 		scrollToLane(event[0]);
 }
 
+function arrangeLanes() {
+	lanesOpen = state.helpers;
+	({ rows: lanes, nrHelpers } = laneRows(lanesOpen));
+}
+
 export function setUpTimeline() {
-	lanes = laneRows();
+	arrangeLanes();
 	dark.addEventListener("change", repaint);
 	el("lanes").addEventListener("scroll", repaint);
 	new ResizeObserver(() => {

@@ -53,6 +53,7 @@ const PARAMS = {
 	to: ["to", number(0, times ? times.nr : 0)],
 	span: ["span", span],
 	tracks: ["events", t => t === "1" ? true : undefined, () => "1"],
+	helpers: ["threads", t => t === "1" ? true : undefined, () => "1"],
 	event: ["event", t => /^\d{1,5}-\d{1,8}$/.test(t) ? t : undefined],
 	zoom: ["zoom", node],
 	group: ["narrow", t => /^\d+-\d+-\d+(\.\d+)?$/.test(t) ? t : undefined],
