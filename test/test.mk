@@ -652,6 +652,11 @@ $(O)/bench/symbols: test/bench/symbols.c $(call obj,$(GEN_SRC)) $(O)/libmerge.a 
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) $(O)/libmerge.a \
 		$(MERGE_LIBS)
 
+$(O)/bench/solve: test/bench/solve.c $(O)/libmerge.a $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(O)/libmerge.a $(MERGE_LIBS)
+
 $(O)/bench/switches: test/bench/switches.c $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
@@ -665,6 +670,7 @@ $(O)/bench/memory: test/bench/memory.c $(call obj,$(GEN_SRC)) $(LIB_OBJ) $(O)/fl
 
 .PHONY: bench
 bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(O)/bench/memory \
+		$(O)/bench/solve \
 		$(if $(CUPTI_CFLAGS),$(O)/bench/shim $(O)/bench/python.so)
 	@$(O)/bench/unwind
 	$(if $(CUPTI_CFLAGS),@$(O)/bench/shim)
@@ -672,6 +678,7 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(O)/
 	@echo 'reading and naming, the files of the demo:'
 	@$(O)/bench/symbols $(abspath $(O)/workload/demo $(SIM_LIBS) $(SHIM)) \
 		$$(ldd $(O)/workload/demo | awk '$$3 ~ /lib(c|m|stdc\+\+|gcc_s)\./ { print $$3 }')
+	@$(O)/bench/solve
 	@$(TEST_ENV) sh test/bench/merge.sh
 	@$(TEST_ENV) sh test/bench/memory.sh
 	@$(TEST_ENV) sh test/bench/ranks.sh

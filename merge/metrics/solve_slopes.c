@@ -44,9 +44,12 @@ static void slopes__add(struct slopes *of, struct system *s, const struct mixtur
 	}
 }
 
-/* Return: the part of a column's squared slope that no values of columns can stand for. */
+/*
+ * Return: the part of a column's squared slope that no values of columns can stand for. @list, @sum:
+ * scratch memory, for each column
+ */
 static double slopes__left(const struct slopes *of, const struct normal *e, uint32_t column,
-			   uint32_t *list)
+			   uint32_t *list, double *sum)
 {
 	const double *products = of->with_values + (size_t)column * of->n;
 	double hidden = 0;
@@ -55,13 +58,15 @@ static double slopes__left(const struct slopes *of, const struct normal *e, uint
 	for (i = 0; i < of->n; i++)
 		if (products[i] != 0)
 			list[nr++] = i;
+	if (nr > of->n / 4)
+		normal__times_inverse(e, products, sum);
 	for (i = 0; i < nr; i++) {
 		const double *inverse = e->inverse + (size_t)list[i] * of->n;
-		double sum = 0;
+		double by = nr > of->n / 4 ? sum[list[i]] : 0;
 
-		for (k = 0; k < nr; k++)
-			sum += products[list[k]] * inverse[list[k]];
-		hidden += products[list[i]] * sum;
+		for (k = 0; k < nr && nr <= of->n / 4; k++)
+			by += products[list[k]] * inverse[list[k]];
+		hidden += products[list[i]] * by;
 	}
 	return of->squares[column] - hidden;
 }
@@ -71,12 +76,16 @@ static int slopes__take(const struct slopes *of, const struct system *s, const s
 			double *slopes)
 {
 	uint32_t *list = malloc((of->n + 1) * sizeof(*list)), i, k;
+	double *sum = malloc((of->n + 1) * sizeof(*sum));
 	size_t nr_rows = system__count_used(s);
 
-	if (!list)
+	if (!list || !sum) {
+		free(list);
+		free(sum);
 		return -ENOMEM;
+	}
 	for (i = 0; i < of->n; i++) {
-		double left = slopes__left(of, e, i, list);
+		double left = slopes__left(of, e, i, list, sum);
 
 		for (k = 0; k < s->nr_sides; k++) {
 			size_t at = (size_t)k * of->n + i;
@@ -91,6 +100,7 @@ static int slopes__take(const struct slopes *of, const struct system *s, const s
 		}
 	}
 	free(list);
+	free(sum);
 	return 0;
 }
 
