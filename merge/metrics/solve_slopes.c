@@ -45,8 +45,8 @@ static void slopes__add(struct slopes *of, struct system *s, const struct mixtur
 }
 
 /*
- * Return: the part of a column's squared slope that no values of columns can stand for. @list, @sum:
- * scratch memory, for each column
+ * Return: the part of a squared slope that no values of columns can stand for. @list, @sum: scratch
+ * memory, for each column
  */
 static double slopes__left(const struct slopes *of, const struct normal *e, uint32_t column,
 			   uint32_t *list, double *sum)
