@@ -17,6 +17,8 @@
 #include "attach/kernel.h"
 #include "attach/probes.h"
 #include "attach/sampler.h"
+#include "attach/shim_file.h"
+#include "inject/inject.h"
 #include "target/sideband.h"
 
 enum verdict { OK, MISSING, NOTE };
@@ -223,6 +225,42 @@ static void check_opencl(void)
 static void check_unwinding(void)
 {
 	report(OK, "call chains", "by unwind tables");
+}
+
+/* Says what attaching to a process would do. Return: whether it would be recorded. */
+static bool check_pid(pid_t pid, const char *shim)
+{
+	int fd = shim_file__open_mapped(pid, shim), err;
+	char name[32], why[INJECT_WHY];
+
+	snprintf(name, sizeof(name), "pid %d", pid);
+	if (fd >= 0) {
+		close(fd);
+		report(OK, name, "has the shim: -p records it");
+		return true;
+	}
+	if (fd == -ESTALE) {
+		report(MISSING, name, "has a libxpushim.so of another version");
+		return false;
+	}
+	err = inject__check(pid, why);
+	if (err)
+		report(err == -ENOENT ? NOTE : MISSING, name, "%s: --inject does not put the "
+		       "shim into it", why);
+	else
+		report(OK, name, "uses CUDA without the shim: -p --inject puts the shim into it, "
+				 "when one of its threads waits");
+	return !err;
+}
+
+int check__pids(const pid_t *pids, size_t nr, const char *shim)
+{
+	bool good = true;
+	size_t i;
+
+	for (i = 0; i < nr; i++)
+		good &= check_pid(pids[i], shim);
+	return good ? 0 : 1;
 }
 
 int check__run(const char *shim)

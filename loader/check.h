@@ -6,7 +6,16 @@
 #ifndef XPU_LOADER_CHECK_H
 #define XPU_LOADER_CHECK_H
 
+#include <stddef.h>
+#include <sys/types.h>
+
 /* Return: 0 if launches can be recorded here, 1 if a requirement is missing. */
 int check__run(const char *shim);
+
+/*
+ * Prints what -p would do with each process, and does not touch the processes. Return: 0 if each of
+ * them can be recorded, 1 if not.
+ */
+int check__pids(const pid_t *pids, size_t nr, const char *shim);
 
 #endif /* XPU_LOADER_CHECK_H */

@@ -609,6 +609,9 @@ static const struct cmdline_option rows[] = {
 	{ "no-children", CMDLINE_FLAG(no_children),
 	  .heading = "Where and when:",
 	  .help = "with -p: do not record the children of PID" },
+	{ "inject", CMDLINE_FLAG(inject),
+	  .help = "with -p: put the shim into programs that use CUDA without it\n"
+		  "(experimental)" },
 	{ "cgroup", 0, "PATH", FILTER(cgroup),
 	  .help = "with -a: only processes in this cgroup, and their children" },
 	{ "container", 0, "NAME", FILTER(container),
@@ -741,7 +744,7 @@ static const struct exclusion {
 	const char *others[14];		/* up to a NULL */
 } exclusions[] = {
 	{ "check", "records nothing",
-	  { "output", "pid", "all", "duration", "every", "push", "control", "capture", NULL } },
+	  { "output", "all", "duration", "every", "push", "control", "capture", NULL } },
 	{ "quiet", "prints less", { "verbose", NULL } },
 	{ "memory-only", "records memory and nothing else",
 	  { "gpu-only", "cpu-only", "freq", "off-cpu", "off-cpu-min", "api", "stalls", "probe",
@@ -788,6 +791,7 @@ static bool options__have_effect(const struct options *opts)
 	X(SHM, opts->transport == TRANSPORT_SHM)					\
 	X(PIDS, opts->nr_pids)								\
 	X(NO_CHILDREN, opts->no_children)						\
+	X(INJECT, opts->inject)								\
 	X(CGROUP, opts->cgroup)								\
 	X(CONTAINER, opts->container)							\
 	X(PICK, opts->cgroup || opts->container || opts->comm)				\
@@ -873,6 +877,8 @@ static const struct {
 	  "-p attaches to some processes, -a to all: they cannot be combined" },
 	{ NO_CHILDREN, SOME,
 	  "--no-children is for -p" },
+	{ INJECT, SOME,
+	  "--inject is for -p" },
 	{ PICK, ALL,
 	  "--cgroup, --container and --comm pick among all processes: they need -a" },
 	{ CGROUP | CONTAINER, 0,
@@ -1157,7 +1163,8 @@ int options__parse(struct options *opts, int argc, char **argv)
 	}
 	err = own_files__find("libxpushim.so", opts->shim, sizeof(opts->shim));
 	if (opts->check)
-		return check__run(err ? NULL : opts->shim);
+		return opts->nr_pids ? check__pids(opts->pids, opts->nr_pids, opts->shim) :
+				       check__run(err ? NULL : opts->shim);
 	if (opts->top && !options__complete_top(opts, argc))
 		return STATUS_FAILED;
 	if (opts->mode == PROBES_RUN && optind == argc) {

@@ -67,6 +67,7 @@ struct options {
 	enum probes_mode mode;
 	pid_t *pids;			/* PROBES_PID: nr_pids, each once */
 	size_t nr_pids;
+	bool inject;			/* put the shim into processes that have none */
 	bool no_children;		/* do not record the children of @pids */
 	bool own_target;		/* @pids is the COMMAND, which has been started already */
 	const char *comm;		/* PROBES_ALL: the name of processes, or NULL */

@@ -483,6 +483,7 @@ int recording__finish(struct recording *r)
 		.nr_not_followed = r->nr_not_followed,
 		.nr_unreached = r->nr_unreached,
 		.shared = r->shared,
+		.injected = r->injected,
 		.metrics = r->gpu_metrics_stats,
 	};
 	bool whole;

@@ -47,6 +47,7 @@ struct recording {
 	uint64_t nr_not_followed;	/* number of processes that could not be attached to */
 	uint64_t nr_unreached;		/* number of launches of processes that could not connect */
 	uint64_t nr_late;		/* number of processes that did not run at the detach */
+	char injected[256];		/* names of processes that got the shim, cut */
 	uint64_t nr_denied;		/* number of running children that may not be recorded */
 	bool attached;			/* the message about attaching has been printed */
 	bool sampled;			/* CPUs were sampled */

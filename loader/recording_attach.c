@@ -22,6 +22,7 @@
 #include "base/entry_table.h"
 #include "base/host_clock.h"
 #include "base/msg.h"
+#include "inject/inject.h"
 #include "options.h"
 #include "target/running.h"
 #include "target/sideband.h"
@@ -150,15 +151,22 @@ static int choice__make(struct choice *c)
 
 /* ---- programs without the shim --------------------------------------------------------------- */
 
+/* Whether processes without the shim get it. */
+static bool injects(const struct options *opts)
+{
+	return opts->mode == PROBES_PID && opts->inject && !opts->cpu_only;
+}
+
 /*
- * Prints an error if a process uses CUDA without the shim, because the shim cannot be added to a
- * running process. Processes without CUDA are not an error: their children may have the shim.
+ * Prints an error if a process uses CUDA without the shim, and cannot get it. *@will_have: the
+ * process will get it. Processes without CUDA are not an error: their children may have the shim.
  * Return: whether there was an error.
  */
-static bool lacks_shim(const struct recording *r, pid_t pid)
+static bool lacks_shim(const struct recording *r, pid_t pid, bool *will_have)
 {
 	const struct options *opts = r->opts;
-	int fd = shim_file__open_mapped(pid, opts->shim);
+	int fd = shim_file__open_mapped(pid, opts->shim), err;
+	char why[INJECT_WHY];
 
 	if (fd >= 0) {
 		close(fd);
@@ -175,7 +183,17 @@ static bool lacks_shim(const struct recording *r, pid_t pid)
 	}
 	if (!opts->no_children && !mentions(pid, "maps", '\n', "/libcuda.so"))
 		return false;
-	msg__error("pid %d runs without the shim; start it with LD_PRELOAD=%s", pid, opts->shim);
+	if (injects(opts)) {
+		err = inject__check(pid, why);
+		*will_have |= !err;
+		if (!err)
+			return false;
+		msg__error("pid %d runs without the shim, which cannot be put into it: %s", pid,
+			   why);
+		return true;
+	}
+	msg__error("pid %d runs without the shim; start it with LD_PRELOAD=%s, or put the shim "
+		   "into it with --inject", pid, opts->shim);
 	return true;
 }
 
@@ -202,7 +220,7 @@ static int check_shims(const struct recording *r)
 	}
 	running__free(&c.running);
 	for (i = 0; i < opts->nr_pids && !found; i++)
-		if (lacks_shim(r, opts->pids[i]))
+		if (lacks_shim(r, opts->pids[i], &found))
 			return STATUS_FAILED;
 	if (!found && !opts->own_target)
 		msg__warn("no process has the shim yet: programs that start with LD_PRELOAD=%s "
@@ -293,6 +311,67 @@ static bool is_root(const struct options *opts, pid_t pid)
 		if (opts->pids[i] == pid)
 			return true;
 	return false;
+}
+
+/* Return: @comm, set to the name of a running process, or to "?". */
+static const char *comm_of(pid_t pid, char comm[XPU_COMM_LEN])
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	if (!f || !fgets(comm, XPU_COMM_LEN, f))
+		strcpy(comm, "?");
+	if (f)
+		fclose(f);
+	comm[strcspn(comm, "\n")] = '\0';
+	return comm;
+}
+
+/* Puts the shim into a process that uses CUDA without it. */
+static void inject(struct recording *r, pid_t pid)
+{
+	const struct options *opts = r->opts;
+	struct inject_result result = { 0 };
+	char comm[XPU_COMM_LEN];
+	size_t len;
+	int err = inject__into(pid, opts->shim, &result);
+
+	if (err == -ENOENT || err == -EEXIST || err == -ESRCH)
+		return;
+	if (err) {
+		msg__warn("cannot put the shim into pid %d (%s): %s", pid, comm_of(pid, comm),
+			  result.why);
+		return;
+	}
+	len = strlen(r->injected);
+	snprintf(r->injected + len, sizeof(r->injected) - len, "%spid %d (%s)",
+		 len ? ", " : "", pid, comm_of(pid, comm));
+	msg__info("put the shim into pid %d (%s), of which a thread stood still for %.2f ms "
+		  "(%.2f of it waiting for a CPU)", pid, comm, result.stopped_ns / 1e6,
+		  result.cpu_wait_ns / 1e6);
+}
+
+/* Puts the shim into the chosen processes that use CUDA without it. */
+static void inject_all(struct recording *r)
+{
+	struct choice c = { .r = r };
+	struct running_process *p;
+	int fd;
+
+	if (!injects(r->opts) || choice__make(&c))
+		return;			/* attaching will print the error */
+	for (p = c.running.all; p < c.running.all + c.running.nr; p++) {
+		if (!p->chosen || p->ended || permit__check(p->pid))
+			continue;
+		fd = shim_file__open_mapped(p->pid, r->opts->shim);
+		if (fd >= 0)
+			close(fd);
+		else if (fd == -ENOENT)
+			inject(r, p->pid);
+	}
+	running__free(&c.running);
 }
 
 /* Looks for the shim in a process. Return: whether it has the shim. */
@@ -461,22 +540,6 @@ static void raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Return: @comm, set to the name of a running process, or to "?". */
-static const char *comm_of(pid_t pid, char comm[XPU_COMM_LEN])
-{
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	if (!f || !fgets(comm, XPU_COMM_LEN, f))
-		strcpy(comm, "?");
-	if (f)
-		fclose(f);
-	comm[strcspn(comm, "\n")] = '\0';
-	return comm;
-}
-
 int recording__take_processes(struct recording *r)
 {
 	char comm[XPU_COMM_LEN];
@@ -490,6 +553,7 @@ int recording__take_processes(struct recording *r)
 		return 0;
 	}
 	raise_file_limit();
+	inject_all(r);
 	err = choosy ? take_all(&t) : count_all(&t);
 	if (err) {
 		msg__error("cannot attach to processes: %s", strerror(-err));

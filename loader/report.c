@@ -291,6 +291,8 @@ bool report__print(const struct report *r)
 			  U(st->nr_paths), S(st->nr_paths), U(st->nr_device_records),
 			  S(st->nr_device_records), calls, allocs, U(st->nr_processes), es, samples,
 			  metrics, end);
+	if (r->injected[0])
+		msg__info("the shim was put into %s: it stays there, asleep", r->injected);
 	if (st->nr_at_edges)
 		msg__debug("%llu launch%s not recorded while xpuload attached or "
 			   "detached", U(st->nr_at_edges),

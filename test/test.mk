@@ -238,6 +238,7 @@ T1_C		:= $(sort $(wildcard test/t1/*.c))
 T2_SIM_C	:= $(if $(CUPTI_CFLAGS),test/t2/sim_selftest.c)
 T2_SHIM_C	:= $(if $(CUPTI_CFLAGS),$(sort $(wildcard test/t2/shim_*.c)))
 T2_UNWIND_C	:= $(sort $(wildcard test/t2/unwind_*.c))
+T2_INJECT_C	:= $(if $(CUPTI_CFLAGS),$(if $(HAVE_INJECT),test/t2/inject.c))
 GEN_SRC		:= test/lib/gen.c test/lib/skeleton.c
 T_SH		:= $(sort $(wildcard test/t[0-3]/*.sh))
 # Slow tests that rarely fail, in shell.
@@ -245,7 +246,8 @@ T_LONG		:= $(sort $(wildcard test/long/*.sh))
 T_LONGEST	:= $(sort $(wildcard test/long/by_hand/*.sh))
 
 test_bin	= $(patsubst %.c,$(O)/%.t,$(1))
-TESTS		= $(call test_bin,$(T0_C) $(T1_C) $(T2_SIM_C) $(T2_SHIM_C) $(T2_UNWIND_C)) $(T_SH)
+TESTS		= $(call test_bin,$(T0_C) $(T1_C) $(T2_SIM_C) $(T2_SHIM_C) $(T2_UNWIND_C) \
+		  $(T2_INJECT_C)) $(T_SH)
 TEST_CFLAGS	= $(BASE_CFLAGS) $(CFLAGS) -Itest/lib -Imerge -I$(O)/gen
 
 $(O)/test/lib/%.o: test/lib/%.c $(O)/flags
@@ -408,6 +410,14 @@ $(call test_bin,$(T2_SHIM_C)): $(O)/%.t: %.c $(SHIM_TEST_OBJ) $(SIM_LIBS) $(O)/f
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SHIM_CFLAGS) -Itest/lib -Itest/t2 -Itest/sim $(ALL_LDFLAGS) -o $@ $< \
 		$(SHIM_TEST_OBJ) -L$(O)/sim -lcudart -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
+
+# It injects as xpuload does, into a program on the simulated device.
+INJECT_OBJ	= $(filter-out $(O)/loader/xpuload.o,$(LOADER_OBJ))
+
+$(call test_bin,$(T2_INJECT_C)): $(O)/%.t: %.c $(INJECT_OBJ) $(O)/workload/busy $(O)/flags
+	$(call say,CC)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LOADER_CFLAGS) -Itest/lib $(ALL_LDFLAGS) -o $@ $< $(INJECT_OBJ) $(LOADER_LIBS)
 
 # glibc's unwind information for the code that binds symbols late is wrong on aarch64.
 BIND_NOW	= $(if $(filter aarch64,$(ARCH)),-Wl$(comma)-z$(comma)now)

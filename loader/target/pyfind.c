@@ -3,38 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/child.h"
-#include "base/arch.h"
+#include "base/confine.h"
 #include "base/mapped.h"
 #include "base/msg.h"
 #include "target/pyelf.h"
-
-#define NOBODY		65534
-#define MAX_MEMORY	(512ull << 20)
-#define MAX_CPU_S	60		/* CPU time of the child in total; a file takes 1 or 2 ms */
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define CONFINED	false		/* sanitizers need more memory and system calls */
-#else
-#define CONFINED	true
-#endif
 
 struct request {			/* sent together with a file's descriptor */
 	uint64_t time_ns, start, pgoff;
@@ -55,64 +37,6 @@ struct pyfind {
 };
 
 /* ---- the child ------------------------------------------------------------------------------- */
-
-#define ALLOW(name)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), \
-			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
-
-/* Forbids all system calls that are not needed to read a file and to answer. */
-static int forbid_system_calls(void)
-{
-	static struct sock_filter filter[] = {
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_AUDIT, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-		ALLOW(recvmsg), ALLOW(sendto), ALLOW(openat), ALLOW(pread64), ALLOW(close),
-		ALLOW(brk), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(getrandom),
-		ALLOW(exit_group),
-		/* Allow mapping memory, but not as executable. */
-		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mmap, 0, 3),
-		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
-		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 1, 0),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
-	};
-	struct sock_fprog prog = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
-
-	/* If Linux has no seccomp filters, the other measures must do. */
-	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) && errno != EINVAL)
-		return -errno;
-	return 0;
-}
-
-static void set_limit(int what, rlim_t limit)
-{
-	struct rlimit r = { limit, limit };
-
-	setrlimit(what, &r);
-}
-
-/* Gives up, for good, all rights with which this process could do harm. */
-static int drop_everything(void)
-{
-	int err;
-
-	set_limit(RLIMIT_CORE, 0);
-	set_limit(RLIMIT_FSIZE, 0);
-	set_limit(RLIMIT_NOFILE, 16);
-	set_limit(RLIMIT_CPU, MAX_CPU_S);
-	if (CONFINED)
-		set_limit(RLIMIT_AS, MAX_MEMORY);
-	/* The bounding set comes first: only root can change it. */
-	err = privileges__bound(0);
-	if (err)
-		return err;
-	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
-			   setresuid(NOBODY, NOBODY, NOBODY)))
-		return -errno;
-	err = privileges__drop(0);
-	return err || !CONFINED ? err : forbid_system_calls();
-}
 
 /* Return: the file that comes with the request, -1 if it has no file, -2 at the end. */
 static int take_request(struct request *r)
@@ -143,7 +67,7 @@ static _Noreturn void run_child(int fd, pid_t parent)
 	char path[64];
 	int file;
 
-	if (child__settle(fd, parent, "xpuload-python") || drop_everything())
+	if (child__settle(fd, parent, "xpuload-python") || confine__process(16))
 		_exit(1);
 	while ((fd = take_request(&r)) != -2) {
 		memset(&a, 0, sizeof(a));

@@ -122,7 +122,7 @@ done >"$work/features"
 is "$(cat "$work/features")" "" \
 	"each feature has a folder, and xpumerge's own files include no header from there"
 floors merge "$(echo $features | tr ' ' +)" stream+write join+import read symbols model
-floors loader target attach record base
+floors loader inject target attach record base
 floors preload gpu/cupti+gpu/opencl life gpu nvtx launch python wire base arch
 
 is "$(grep -lE '#include <(cu|nv)[a-z_]*\.h>' $preload | grep -v '^preload/gpu/cupti/')" "" \
@@ -151,10 +151,11 @@ is "$(grep -l '#include "join/second_pass\.h"' $merge test/*/*.[ch] |
 	"only merge/join/ and features include second_pass.h"
 is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/libbfd.c \
 	"only merge/symbols/libbfd.c includes libbfd's header"
-# The loader reads ELF files only to find the probe sites in our own shim.
+# The loader reads ELF files only to find the probe sites in our own shim, and in a child without
+# privileges (inject/chain.c).
 is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader $preload $lib |
-	grep -v -e '^loader/attach/shim_file.c$' -e '^merge/symbols/elf_file\.[ch]$' \
-	-e '^merge/symbols/file_cfi.c$')" "" \
+	grep -v -e '^loader/attach/shim_file.c$' -e '^loader/inject/chain.c$' \
+	-e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/file_cfi.c$')" "" \
 	"only merge/symbols/elf_file.h includes libelf, and only file_cfi.h includes libdw"
 
 is "$(grep -l '"DtoH"' $merge $loader $preload $lib)" merge/model/leaf.c \
@@ -176,7 +177,8 @@ writes='O_CREAT|O_TRUNC|O_WRONLY|O_RDWR|fopen\(.*"[^r][^"]*"\)'
 changing() {
 	grep -nE "(^|[^a-z_.>])$changes|$writes" "$@" | grep -vF 'open("/dev/null", O_RDWR'
 }
-is "$(changing $loader $merge $preload)" "" \
+# Only inject/foreign.c writes to the memory and the files of other processes.
+is "$(changing $loader $merge $preload | grep -v '^loader/inject/foreign.c:')" "" \
 	"files are made, renamed and removed only through lib/safefile.h"
 [ "$(changing lib/safefile.c lib/invoker.c | wc -l)" -gt 5 ]
 ok $? "the rule finds functions that make, rename or remove files in lib/"

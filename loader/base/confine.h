@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* confine.h - makes a child process harmless before it reads other people's files */
+#ifndef XPU_LOADER_CONFINE_H
+#define XPU_LOADER_CONFINE_H
+
+/*
+ * Gives up, for good, all rights with which this process could do harm: capabilities, root's user,
+ * most system calls, memory and CPU time without bounds. Call after child__settle(). The process
+ * may still read and map files whose descriptors it gets, @nr_files at a time. Return: 0 or a
+ * negative errno.
+ */
+int confine__process(unsigned int nr_files);
+
+#endif /* XPU_LOADER_CONFINE_H */

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "inject/foreign.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "attach/permit.h"
+#include "inject/result.h"
+
+#define TMPFS		0x01021994
+
+#define REFUSE(why, err, ...)	(snprintf((why), INJECT_WHY, __VA_ARGS__), (err))
+
+/* Explains why Linux does not let this process trace @pid. */
+static void explain(pid_t pid, char *why)
+{
+	FILE *f = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+	int scope = 0;
+
+	if (f && fscanf(f, "%d", &scope) != 1)
+		scope = 0;
+	if (f)
+		fclose(f);
+	if (!permit__check(pid) && scope)
+		snprintf(why, INJECT_WHY, "kernel.yama.ptrace_scope is %d: %s", scope,
+			 scope == 3 ? "nobody may trace a process; start it with LD_PRELOAD" :
+				      "only root may trace a process that it did not start");
+	else
+		permit__explain(pid, why, INJECT_WHY);
+}
+
+int foreign__open_memory(pid_t pid, char *why)
+{
+	char path[64];
+	int fd, err;
+
+	snprintf(path, sizeof(path), "/proc/%d/mem", pid);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0)
+		return fd;
+	err = -errno;
+	if (err == -ENOENT || err == -ESRCH)
+		return REFUSE(why, -ESRCH, "it has ended");
+	if (err == -EACCES || err == -EPERM)
+		explain(pid, why);
+	else
+		snprintf(why, INJECT_WHY, "its memory cannot be opened: %s", strerror(-err));
+	return err;
+}
+
+int foreign__open_file(pid_t pid, int number)
+{
+	struct statfs fs;
+	struct stat st;
+	char path[64], root[64];
+	int fd, to = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, number);
+	fd = open(path, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	snprintf(root, sizeof(root), "/proc/%d", pid);
+	/* The process may show us any of its files: open it with the rights of its user. */
+	if (!fstatfs(fd, &fs) && fs.f_type == TMPFS && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	    !st.st_nlink && !st.st_size && !stat(root, &st)) {
+		setfsgid(st.st_gid);
+		setfsuid(st.st_uid);
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+		to = open(path, O_WRONLY | O_CLOEXEC);
+		setfsuid(geteuid());
+		setfsgid(getegid());
+	}
+	close(fd);
+	return to < 0 ? -EBADF : to;
+}

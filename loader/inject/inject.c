@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "inject/inject.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/child.h"
+#include "inject/borrow.h"
+#include "inject/foreign.h"
+#include "inject/process.h"
+
+#define WAIT_MS		20000
+
+struct answer {
+	int32_t err;
+	struct inject_result result;
+};
+
+int inject__check(pid_t pid, char *why)
+{
+	struct modules *m = malloc(sizeof(*m));
+	int err = m ? 0 : -ENOMEM, fd;
+
+	if (!m)
+		snprintf(why, INJECT_WHY, "out of memory");
+	fd = err ? err : foreign__open_memory(pid, why);
+	err = fd < 0 ? fd : process__look(pid, m, why);
+	if (fd >= 0)
+		close(fd);
+	free(m);
+	return err;
+}
+
+/*
+ * Traces the process, with the rights of the invoker: Linux decides by them. The capabilities that
+ * xpuload's file has are given up.
+ */
+static _Noreturn void run_child(pid_t pid, const char *shim, int fd, pid_t parent)
+{
+	static struct answer a;
+
+	if (child__settle(fd, parent, "xpuload-inject") || (geteuid() && privileges__drop(0)))
+		_exit(1);
+	/* A thread stands still for us. Only root may do this; nobody else has to. */
+	if (sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }))
+		setpriority(PRIO_PROCESS, 0, -20);
+	a.err = borrow__run(pid, shim, &a.result);
+	send(CHILD_FD, &a, sizeof(a), MSG_NOSIGNAL);
+	_exit(0);
+}
+
+int inject__into(pid_t pid, const char *shim, struct inject_result *result)
+{
+	struct pollfd p = { .events = POLLIN };
+	struct answer a = { .err = -EIO };
+	pid_t parent = getpid(), child;
+	int fds[2];
+
+	strcpy(a.result.why, "the process that puts it there has failed");
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds)) {
+		snprintf(result->why, INJECT_WHY, "socketpair: %s", strerror(errno));
+		return -errno;
+	}
+	fflush(NULL);
+	child = fork();
+	if (!child)
+		run_child(pid, shim, fds[1], parent);
+	close(fds[1]);
+	p.fd = fds[0];
+	if (child > 0 && poll(&p, 1, WAIT_MS) > 0 && recv(fds[0], &a, sizeof(a), 0) != sizeof(a))
+		a.err = -EIO;
+	close(fds[0]);
+	if (child > 0) {
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	*result = a.result;
+	return a.err;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * inject.h - puts the shim into a process that runs without it
+ *
+ * A thread of the process that waits in a system call is borrowed for a moment: it starts a new
+ * thread, which calls dlopen(). doc/architecture.md has the reasons, and says what is refused.
+ */
+#ifndef XPU_LOADER_INJECT_H
+#define XPU_LOADER_INJECT_H
+
+#include <sys/types.h>
+
+#include "inject/result.h"
+
+/**
+ * inject__check - say whether the shim could be put into a process, without touching the process
+ * @why: INJECT_WHY bytes: the reason, after an error
+ *
+ * A moment at which a thread may be borrowed is not looked for. Return: 0, -ESRCH if the process
+ * has ended, -ENOENT if it does not use CUDA, or another negative errno.
+ */
+int inject__check(pid_t pid, char *why);
+
+/**
+ * inject__into - put the shim into a process
+ * @shim: the path of the shim, as xpuload sees it
+ *
+ * Takes a second at most. The process is as before after an error, except that -EIO says that the
+ * process has begun to load the shim and failed.
+ *
+ * Return: 0 with the shim loaded and told that CUDA is in use, or as inject__check().
+ */
+int inject__into(pid_t pid, const char *shim, struct inject_result *result);
+
+#endif /* XPU_LOADER_INJECT_H */

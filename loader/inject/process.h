@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* process.h - what /proc says about a process that is to get the shim */
+#ifndef XPU_LOADER_INJECT_PROCESS_H
+#define XPU_LOADER_INJECT_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define MAX_MODULES	8192
+#define MAX_DATA	16
+
+enum module_kind {
+	MODULE_OTHER,
+	MODULE_LIBC,			/* libc, and libpthread and libdl before glibc 2.34 */
+	MODULE_LOADER,			/* ld.so */
+	MODULE_DRIVER,			/* CUDA's driver and its libraries */
+	MODULE_NAMELESS,		/* generated code, vdso */
+};
+
+struct module {				/* an executable mapping */
+	uint64_t start, end, pgoff;
+	uint8_t kind;
+	char name[55];			/* the last part of its path, cut */
+};
+
+struct modules {
+	bool filtered;			/* seccomp filters the process's system calls */
+	uint32_t nr, nr_data;
+	struct module all[MAX_MODULES];
+	/* Data of the C library and the loader, where their locks are. */
+	struct { uint64_t start, end; } data[MAX_DATA];
+};
+
+/**
+ * process__look - check all that is known without touching the process
+ * @modules: filled in with the executable mappings
+ * @why: INJECT_WHY bytes: the reason, after an error
+ *
+ * Return: 0 if the shim may be put into it, or like inject__check().
+ */
+int process__look(pid_t pid, struct modules *modules, char *why);
+
+/* Whether the address is in the data of the C library or of the loader. */
+bool modules__is_data(const struct modules *m, uint64_t addr);
+
+/* Return: the module with @addr, or NULL. */
+const struct module *modules__find(const struct modules *m, uint64_t addr);
+
+/*
+ * Return: the lowest address of the readable and writable mapping with @addr, or 0; *@end is its
+ * end.
+ */
+uint64_t process__stack(pid_t pid, uint64_t addr, uint64_t *end);
+
+/* Opens the file of a module with O_PATH. Return: the descriptor, or -1. */
+int module__open(pid_t pid, const struct module *m);
+
+#endif /* XPU_LOADER_INJECT_PROCESS_H */

@@ -1,0 +1,470 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+/*
+ * The shim is put into programs that run, at random moments: each goes on as if nothing had
+ * happened. Threads allocate, load libraries, throw, compute, fault, fork and wait. The same again
+ * with the process that puts the shim there being killed at random moments.
+ *
+ * XPU_INJECT_TIMES is the number of rounds.
+ */
+#include "inject/inject.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/msg.h"
+#include "tap.h"
+
+#define MAX_ROUNDS	100000
+
+static const char *build;
+
+struct program {
+	pid_t pid;
+	int in, out;			/* its stdin, its stdout */
+};
+
+static void nap_us(unsigned int us)
+{
+	struct timespec t = { us / 1000000, us % 1000000 * 1000 };
+
+	while (nanosleep(&t, &t) && errno == EINTR)
+		;
+}
+
+static void program__start(struct program *p, const char *threads, const char *kinds)
+{
+	char path[4096], line[64];
+	int in[2], out[2];
+
+	snprintf(path, sizeof(path), "%s/workload/busy", build);
+	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
+		exit(1);
+	p->pid = fork();
+	if (!p->pid) {
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		execl(path, path, "-t", threads, "-k", kinds, NULL);
+		_exit(127);
+	}
+	close(in[0]);
+	close(out[1]);
+	p->in = in[1];
+	p->out = out[0];
+	if (read(p->out, line, sizeof(line)) <= 0)
+		diag("the program does not start");
+}
+
+/* Ends the program. Return: whether it went well until then. */
+static bool program__end(struct program *p)
+{
+	char text[256] = "";
+	int status = -1;
+	ssize_t n;
+
+	nap_us(3000);
+	close(p->in);
+	n = read(p->out, text, sizeof(text) - 1);
+	close(p->out);
+	waitpid(p->pid, &status, 0);
+	if (n > 0 && !status && strstr(text, " wrong 0\n"))
+		return true;
+	diag("status %x: %s", status, text);
+	return false;
+}
+
+/* Whether the program has mappings with the name. */
+static bool program__maps(const struct program *p, const char *name)
+{
+	char path[64], line[512];
+	bool found = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", p->pid);
+	f = fopen(path, "r");
+	while (f && !found && fgets(line, sizeof(line), f))
+		found = strstr(line, name);
+	if (f)
+		fclose(f);
+	return found;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+/*
+ * @quick: the threads leave time for others. Otherwise they may hold the C library's locks all the
+ * time, which refuses, and the borrowed thread waits for these as long as any other.
+ */
+static void test_rounds(const char *name, const char *threads, const char *kinds, int nr,
+			bool quick)
+{
+	static uint64_t stops[MAX_ROUNDS];
+	int i, err, nr_good = 0, nr_loaded = 0, nr_done = 0, nr_locked = 0;
+	struct inject_result r;
+	struct program p;
+	uint64_t longest = 0;
+	char shim[4096];
+
+	snprintf(shim, sizeof(shim), "%s/libxpushim.so", build);
+	for (i = 0; i < nr; i++) {
+		program__start(&p, threads, kinds);
+		nap_us(random() % 3000);
+		memset(&r, 0, sizeof(r));
+		err = inject__into(p.pid, shim, &r);
+		nr_locked += !quick && err == -EAGAIN && strstr(r.why, "locks");
+		if (err)
+			diag("round %d: error %d: %s", i, err, r.why);
+		else
+			stops[nr_done++] = r.stopped_ns - r.cpu_wait_ns;
+		if (r.stopped_ns > longest)
+			longest = r.stopped_ns;
+		nr_loaded += program__maps(&p, "/libxpushim.so");
+		nr_good += program__end(&p);
+	}
+	is_int(nr_done + nr_locked, nr, "%s: the shim is put there, or locks are in the way", name);
+	diag("%s: the shim was put there %d times of %d", name, nr_done, nr);
+	is_int(nr_loaded, nr_done, "%s: it is mapped", name);
+	is_int(nr_good, nr, "%s: the program goes on, with correct results", name);
+	qsort(stops, nr_done, sizeof(stops[0]), by_size);
+	if (quick)
+		ok(nr_done && stops[nr_done / 2] < 1000000 && stops[nr_done - 1] < 10000000,
+		   "%s: it stands still for 1 ms in the median, 10 ms at most", name);
+	if (nr_done)
+		diag("%s: a thread stood still for %.2f ms in the median, %.2f at most, without "
+		     "its waiting for a CPU (with it, %.2f)", name, stops[nr_done / 2] / 1e6,
+		     stops[nr_done - 1] / 1e6, longest / 1e6);
+}
+
+/* Kills the process that traces the program at a random moment. */
+static void test_killed(const char *threads, const char *kinds, int nr)
+{
+	int i, status, nr_good = 0, nr_loaded = 0;
+	struct inject_result r;
+	struct program p;
+	char shim[4096];
+	pid_t pid;
+
+	snprintf(shim, sizeof(shim), "%s/libxpushim.so", build);
+	for (i = 0; i < nr; i++) {
+		program__start(&p, threads, kinds);
+		pid = fork();
+		if (!pid) {
+			inject__into(p.pid, shim, &r);
+			_exit(0);
+		}
+		nap_us(random() % 30000);
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		nap_us(2000);
+		nr_loaded += program__maps(&p, "/libxpushim.so");
+		nr_good += program__end(&p);
+	}
+	is_int(nr_good, nr, "xpuload is killed at a random moment: the program goes on");
+	diag("%d of %d had the shim then", nr_loaded, nr);
+}
+
+/* ---- refusals -------------------------------------------------------------------------------- */
+
+/* Return: the process's mappings as text, for the caller to free. */
+static char *maps_of(pid_t pid)
+{
+	char path[64], *text = calloc(1, 1 << 20);
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	f = fopen(path, "r");
+	if (!f || !text || !fread(text, 1, (1 << 20) - 1, f))
+		diag("%s cannot be read", path);
+	if (f)
+		fclose(f);
+	return text;
+}
+
+/* Filters that do @action to one system call. */
+static void filter_call(unsigned int nr, unsigned int action)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, action),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = { .len = 4, .filter = filter };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+		_exit(1);
+}
+
+static void forbid_ppoll(void)
+{
+	filter_call(SYS_ppoll, SECCOMP_RET_KILL_PROCESS);
+}
+
+/* As Docker does, so that the C library calls clone(). */
+static void fail_clone3(void)
+{
+	filter_call(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
+}
+
+static void be_stopped(struct program *p)
+{
+	kill(p->pid, SIGSTOP);
+	nap_us(20000);
+}
+
+static pid_t helper;
+
+static void be_traced(struct program *p)
+{
+	int ready[2];
+	char byte;
+
+	if (pipe(ready))
+		exit(1);
+	helper = fork();
+	if (!helper) {
+		close(ready[0]);
+		if (ptrace(PTRACE_SEIZE, p->pid, 0, 0))
+			_exit(1);
+		byte = write(ready[1], "", 1);
+		pause();
+		_exit(0);
+	}
+	close(ready[1]);
+	if (read(ready[0], &byte, 1) != 1)
+		diag("the program cannot be traced");
+	close(ready[0]);
+}
+
+static void have_no_memory(struct program *p)
+{
+	struct rlimit none = { 0, 0 };
+
+	prlimit(p->pid, RLIMIT_AS, &none, NULL);
+}
+
+static void have_shim(struct program *p)
+{
+	struct inject_result r;
+	char shim[4096];
+
+	snprintf(shim, sizeof(shim), "%s/libxpushim.so", build);
+	is_int(inject__into(p->pid, shim, &r), 0, "a first shim: %s", r.why);
+	nap_us(100000);			/* the thread that loaded it ends */
+}
+
+static void end_helper(struct program *p)
+{
+	kill(p->pid, SIGCONT);
+	if (helper) {
+		kill(helper, SIGKILL);
+		waitpid(helper, NULL, 0);
+		helper = 0;
+	}
+}
+
+static const struct refusal {
+	const char *name, *file, *arg;	/* NULL: busy, with waiting threads */
+	void (*before)(void);		/* in the program, before it is executed */
+	void (*after)(struct program *p);
+	int err;
+	const char *why;
+} refusals[] = {
+	{ "no CUDA", "sleep", "100", NULL, NULL, -ENOENT, "it has not loaded CUDA (libcuda.so)" },
+	{ "a static program", "cpu_static", "wait", NULL, NULL, -ENOTSUP,
+	  "it is a static program" },
+	{ "a stopped program", NULL, NULL, NULL, be_stopped, -EBUSY, "it is stopped by a signal" },
+	{ "a traced program", NULL, NULL, NULL, be_traced, -EBUSY, "traces it" },
+	{ "no memory", NULL, NULL, NULL, have_no_memory, -ENOMEM, "it gets no memory" },
+	{ "the shim is there", NULL, NULL, NULL, have_shim, -EEXIST,
+	  "it has a libxpushim.so already" },
+	{ "a seccomp filter kills it", NULL, NULL, forbid_ppoll, NULL, -EPERM,
+	  "seccomp filter" },
+};
+
+static void program__run(struct program *p, const struct refusal *r)
+{
+	char path[4096];
+	int in[2], out[2], null;
+
+	if (pipe2(in, O_CLOEXEC) || pipe2(out, O_CLOEXEC))
+		exit(1);
+	p->pid = fork();
+	if (!p->pid) {
+		dup2(in[0], 0);
+		dup2(out[1], 1);
+		null = open("/dev/null", O_WRONLY);
+		dup2(null, 2);
+		if (r->before)
+			r->before();
+		snprintf(path, sizeof(path), "%s/workload/%s", build, r->file ?: "busy");
+		if (r->file && *r->file == 's')
+			execlp(r->file, r->file, r->arg, NULL);
+		else if (r->file)
+			execl(path, path, "1", r->arg, NULL);
+		else
+			execl(path, path, "-t", "3", "-k", "w", NULL);
+		_exit(127);
+	}
+	close(in[0]);
+	close(out[1]);
+	p->in = in[1];
+	p->out = out[0];
+}
+
+static void test_refusal(const struct refusal *t)
+{
+	struct inject_result r = { 0 };
+	char shim[4096], line[64], *before, *after;
+	struct program p;
+	int err;
+
+	snprintf(shim, sizeof(shim), "%s/libxpushim.so", build);
+	program__run(&p, t);
+	if (t->file)
+		nap_us(200000);
+	else if (read(p.out, line, sizeof(line)) <= 0)
+		diag("%s: the program does not start", t->name);
+	if (t->after)
+		t->after(&p);
+	before = maps_of(p.pid);
+	err = inject__into(p.pid, shim, &r);
+	if (!geteuid() || t->err != -EPERM) {
+		ok(err == t->err && strstr(r.why, t->why), "refused: %s", t->name);
+		diag("%s: error %d: %s", t->name, err, r.why);
+	}
+	after = maps_of(p.pid);
+	ok(!strcmp(before, after), "refused: %s: the mappings are as before", t->name);
+	end_helper(&p);
+	if (t->file) {
+		kill(p.pid, SIGKILL);
+		waitpid(p.pid, NULL, 0);
+	} else {
+		ok(program__end(&p), "refused: %s: the program goes on", t->name);
+	}
+	free(before);
+	free(after);
+}
+
+/* A child of vfork() is on the stack of its parent, which waits. */
+static void test_vfork(void)
+{
+	struct inject_result r = { 0 };
+	char why[INJECT_WHY] = "";
+	int status, err, fds[2];
+	pid_t parent, child;
+
+	if (pipe(fds))
+		exit(1);
+	parent = fork();
+	if (!parent) {
+		if (!vfork()) {
+			child = getpid();
+			if (write(fds[1], &child, sizeof(child)) != sizeof(child))
+				_exit(1);
+			pause();
+			_exit(0);
+		}
+		_exit(0);
+	}
+	if (read(fds[0], &child, sizeof(child)) != sizeof(child))
+		exit(1);
+	err = inject__check(child, why);
+	ok(err == -EBUSY && strstr(why, "vfork"), "refused: a child of vfork(): %s", why);
+	kill(child, SIGKILL);
+	waitpid(parent, &status, 0);
+	err = inject__into(parent, "/libxpushim.so", &r);
+	is_int(err, -ESRCH, "refused: a process that has ended: %s", r.why);
+}
+
+/* Another user's process. */
+static void test_user(void)
+{
+	char why[INJECT_WHY] = "";
+	struct program p;
+	int status;
+	pid_t pid;
+
+	if (geteuid()) {
+		skip(1, "root can become another user");
+		return;
+	}
+	program__run(&p, &refusals[2]);
+	pid = fork();
+	if (!pid) {
+		if (setresuid(65534, 65534, 65534))
+			_exit(2);
+		_exit(inject__check(p.pid, why) == -EACCES && strstr(why, "user") ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	is_int(status, 0, "refused: a process of another user");
+	nap_us(100000);
+	kill(p.pid, SIGKILL);
+	waitpid(p.pid, NULL, 0);
+}
+
+/* A filter that is harmless, as the filters of containers are. */
+static void test_filtered(void)
+{
+	const struct refusal t = { .before = fail_clone3 };
+	struct inject_result r = { 0 };
+	char shim[4096], line[64];
+	struct program p;
+
+	if (geteuid()) {
+		skip(2, "Linux shows seccomp filters to root only");
+		return;
+	}
+	snprintf(shim, sizeof(shim), "%s/libxpushim.so", build);
+	program__run(&p, &t);
+	if (read(p.out, line, sizeof(line)) <= 0)
+		diag("the program does not start");
+	is_int(inject__into(p.pid, shim, &r), 0, "a seccomp filter as in containers: %s", r.why);
+	ok(program__end(&p), "a seccomp filter as in containers: the program goes on");
+}
+
+int main(void)
+{
+	const char *times = getenv("XPU_INJECT_TIMES"), *san = getenv("XPU_SAN");
+	int nr = times ? atoi(times) : 2;
+	size_t i;
+
+	if (san && *san)
+		skip_all("a sanitizer's allocator wraps every call that waits");
+	build = getenv("XPU_BUILD");
+	if (!build || nr < 1 || nr > MAX_ROUNDS)
+		return 1;
+	srandom(getpid());
+	msg__quiet = true;
+	test_rounds("all kinds of threads", "16", "adtrfpwl", nr, false);
+	test_rounds("32 threads that load and throw", "32", "adt", (nr + 4) / 5, false);
+	test_rounds("waiting threads", "3", "w", nr, true);
+	test_rounds("one launching thread", "1", "l", nr, true);
+	test_killed("8", "adtrfpl", 2 * nr);
+	for (i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+		test_refusal(&refusals[i]);
+	test_vfork();
+	test_user();
+	test_filtered();
+	return done_testing();
+}

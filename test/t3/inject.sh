@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# --inject puts the shim into a program that was started without it: every launch from then on is
+# recorded, and the program is not harmed. test/t2/inject.c has the refusals and many rounds.
+. "$XPU_SRC/test/lib/tap.sh"
+. "$XPU_SRC/test/lib/live_checks.sh"
+need root bpf
+[ -z "${XPU_SAN:-}" ] || skip_all "a sanitizer's allocator wraps every call that waits"
+use_sim
+
+# mapped PID: prints how many copies of the shim the process has
+mapped() {
+	grep -c 'r-xp.*/libxpushim.so' "/proc/$1/maps"
+}
+
+start plain "$live" -s 1800 -t 2
+for i in 1 2 3; do ask plain "burst 1000" >/dev/null; done
+finish plain
+want=$(tail -n 1 plain.out)
+
+start a "$live" -s 1800 -t 2
+ask a "burst 1000" >/dev/null
+cp "/proc/$a_pid/maps" before
+xpuload --check -p "$a_pid" 2>log
+is $? 0 "--check -p of a program without the shim: exit status 0"
+like "$(cat log)" '^ok  *pid [0-9]* *uses CUDA without the shim: -p --inject puts the shim into it' \
+	"--check -p says what --inject would do"
+cmp before "/proc/$a_pid/maps"
+ok $? "--check -p does nothing"
+attach one --inject -p "$a_pid"
+awake one
+is "$(ask a "burst 1000")" "burst 1000" "attached: the program keeps running"
+leave one
+is $? 0 "exit status 0"
+like "$(cat one.log)" "put the shim into pid $a_pid .live., .* stood still for [0-9.]* ms" \
+	"a message names the process and the time" || diag "$(cat one.log)"
+exact one 1003 "each launch since is recorded, under its own site"
+! grep -q '^[^ ]* rwx' "/proc/$a_pid/maps"
+ok $? "no memory of ours is left in the program"
+attach two --inject -p "$a_pid"
+awake two
+is "$(mapped "$a_pid")" 1 "attaching again: there is one shim"
+ask a "burst 1000" >/dev/null
+leave two
+! grep -q "put the shim" two.log
+ok $? "attaching again: the shim is not put there again"
+exact two 1003 "attaching again: each launch is recorded"
+xpuload --check -p "$a_pid" 2>log
+like "$(cat log)" '^ok  *pid [0-9]* *has the shim' "--check -p of a program with the shim"
+finish a
+is $? 0 "the program ends with exit status 0"
+is "$(tail -n 1 a.out)" "$want" "its results are the same as without xpuload"
+is "$(wc -c <a.err)" 0 "nothing was printed on its stderr"
+
+# A program that sees other files at the shim's path gets the shim by a file in memory.
+if unshare -m true 2>/dev/null; then
+	: >empty
+	start b unshare -m sh -c 'mount --bind empty "$1" && shift && exec "$@"' sh "$XPU_SHIM" \
+		"$live" -s 1800 -t 2
+	ls -l "/proc/$b_pid/root$PWD" >before
+	attach there --inject -p "$b_pid"
+	awake there
+	is "$(ask b "burst 1000")" "burst 1000" "other files: the program keeps running"
+	leave there
+	exact there 1003 "other files: each launch is recorded, under its own site"
+	like "$(cat "/proc/$b_pid/maps")" '/memfd:/libxpushim.so' \
+		"other files: the shim is in memory"
+	finish b
+	is $? 0 "other files: the program ends with exit status 0"
+else
+	skip 4 "unshare -m is not allowed here"
+fi
+
+# A process tree: only the process that uses CUDA gets the shim.
+start c sh -c 'sleep 1800 & "$@"; kill $!' sh "$live" -s 1800 -t 2
+ask c "burst 10" >/dev/null
+attach tree --inject -p "$c_pid"
+awake tree
+is "$(ask c "burst 1000")" "burst 1000" "a tree: the program keeps running"
+leave tree
+is "$(grep -c 'put the shim into' tree.log)" 1 "a tree: one process gets the shim" ||
+	diag "$(cat tree.log)"
+exact tree 1003 "a tree: each launch is recorded"
+finish c
+
+# Every launch of threads that do everything else at the same time, many times.
+bad=0
+for i in $(seq "${XPU_INJECT_TIMES:-2}"); do
+	rm -f busy.in busy.out
+	mkfifo busy.in
+	"$XPU_BUILD/workload/busy" -t 8 -k trfpwla <>busy.in >busy.out 2>busy.err &
+	busy=$!
+	wait_for grep -qs ready busy.out
+	attach all -q -m 256M --inject -p $busy --duration 0.5
+	wait "$all_pid"
+	line=$(verdict all)
+	like "$line" 'launches ([1-9][0-9]*) matched \1 wrong 0 unmatched 0 lost 0' \
+		"busy threads, round $i: every launch is recorded, under its own site" ||
+		diag "$(cat all.log all.mlog)"
+	kill -0 $busy || bad=$((bad + 1))
+	kill $busy
+	wait $busy
+	[ -s busy.err ] && bad=$((bad + 1)) && diag "$(cat busy.err)"
+done
+is $bad 0 "busy threads: nothing went wrong in the program"
+done_testing
