@@ -30,7 +30,7 @@ END
 cp "$XPU_BUILD/workload/exact" app
 export SLURM_PROCID=0 SLURM_JOB_ID=7 SLURM_SUBMIT_DIR="$PWD" RANK=0 PYTHONDONTWRITEBYTECODE=1
 start_dormant a -t 2
-for name in main branch; do
+for name in main branch main1 main2 branch1 branch2; do
 	xpuload -q -o $name.data ./app -t 2 -n 500 >/dev/null 2>&1
 done
 for rank in 0 1; do
