@@ -53,7 +53,7 @@ fi
 shows() {		# shows NUMBER TEXT NAME
 	is "$(sed -n "s/^\$$1 = //p" out)" "$2" "$3"
 }
-shows 1 'ARRAY of 3 (room for 8) = {{a = 10}, {a = 11}, {a = 12}}' "an ARRAY shows its elements"
+shows 1 'ARRAY of 3 (room for 6) = {{a = 10}, {a = 11}, {a = 12}}' "an ARRAY shows its elements"
 shows 2 'ARRAY of 0 (room for 0)' "an empty ARRAY shows its size"
 like "$(sed -n 's/^\$3 = //p' out)" \
 	'^strpool of 2 strings = \{0x[0-9a-f]+ "(alpha|beta)", 0x[0-9a-f]+ "(alpha|beta)"\}$' \
