@@ -4,7 +4,7 @@
  * Documentation/arch/x86/xstate.rst; System V ABI, 3.2 (calls) and 3.4.1 (system calls).
  */
 #ifdef __x86_64__
-#include "inject/arch.h"
+#include "inject/inject_arch.h"
 
 #include <elf.h>
 #include <errno.h>

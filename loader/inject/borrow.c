@@ -25,10 +25,10 @@
 
 #include "base/host_clock.h"
 #include "base/mapped.h"
-#include "inject/arch.h"
-#include "inject/chain.h"
+#include "inject/inject_arch.h"
+#include "inject/inject_chain.h"
 #include "inject/foreign.h"
-#include "inject/process.h"
+#include "inject/inject_process.h"
 #include "inject/seccomp.h"
 
 #define SEARCH_NS	1500000000ull	/* how long a thread is looked for */

@@ -16,7 +16,7 @@
 #include "base/child.h"
 #include "inject/borrow.h"
 #include "inject/foreign.h"
-#include "inject/process.h"
+#include "inject/inject_process.h"
 
 #define WAIT_MS		20000
 

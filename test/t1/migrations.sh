@@ -89,7 +89,8 @@ like "$(grep -o '"tables":\["[^"]*"' page.html)" \
 	'^"tables":\["page migrations of managed memory, .*in no managed memory' \
 	"the html page has the table"
 xpumerge "$XPU_SRC/test/t1/corpus/2.11.xpu" -o none.html 2>/dev/null
-is "$? $(grep -c '"tables":.*page migrations' none.html)" "0 0" "without migrations the html page has no such table"
+is "$? $(grep -c '"tables":.*page migrations' none.html)" "0 0" \
+	"without migrations the html page has no such table"
 
 for jobs in 1 2; do
 	rm -rf tables

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "inject/process.h"
+#include "inject/inject_process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* process.h - what /proc says about a process that is to get the shim */
+/* inject_process.h - what /proc says about a process that is to get the shim */
 #ifndef XPU_LOADER_INJECT_PROCESS_H
 #define XPU_LOADER_INJECT_PROCESS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * chain.h - says where a stopped thread is, from its registers and its stack
+ * inject_chain.h - says where a stopped thread is, from its registers and its stack
  *
  * The process's files may be hostile, so a child without privileges reads them.
  */
@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "inject/arch.h"
-#include "inject/process.h"
+#include "inject/inject_arch.h"
+#include "inject/inject_process.h"
 
 #define CHAIN_STACK	(256u << 10)	/* most bytes of a stack that are looked at */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "inject/chain.h"
+#include "inject/inject_chain.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>
