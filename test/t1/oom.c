@@ -190,8 +190,11 @@ static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *lo
 			       perfscript__write(perfscript, &s, out);
 	if (!err && timeline)
 		err = pftrace__write(timeline, &s, out);
-	if (!err)
-		err = text__write(&s, out, &text_opts, &(bool){ false });
+	*loss = s.sums.loss;
+	/* The other sinks write the results that have no events. */
+	if (err || sink == SINK_SAMPLES)
+		goto exit;
+	err = text__write(&s, out, &text_opts, &(bool){ false });
 	if (!err)
 		err = pprof__write(&s, out);
 	if (!err)
@@ -207,7 +210,7 @@ static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *lo
 		      gate__print(&gate, out, 0);
 		gate__exit(&gate);
 	}
-	*loss = s.sums.loss;
+exit:
 	session__exit(&s);
 out:
 	filter__free(&filter);
