@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# bisect.sh RECORDING... -- COMMAND... - for git bisect run: whether this commit is slower than the
-# commit of the RECORDINGs, which are runs of COMMAND that were made with
+# bisect.sh RECORDING... -- COMMAND... - for git bisect run: says whether this commit is slower than
+# a good commit. The RECORDINGs are runs of COMMAND at the good commit:
 #
-#	for i in 1 2 3 4 5; do xpuload -o good$i.data COMMAND; done
+#	for i in 1 2 3 4 5; do xpuload --gpu-only -o good$i.data COMMAND; done
 #	git bisect start BAD GOOD
 #	git bisect run .../bisect.sh good?.data -- COMMAND
 #
-# Records COMMAND as often as there are RECORDINGs, and compares them by xpumerge diff --fail-over.
+# Records COMMAND once for each RECORDING, and compares both sides with xpumerge diff --fail-over.
 # BUILD is a shell command that builds the commit, FAIL_OVER a percentage (default 2). A commit that
 # cannot be built or run is skipped.
 here=$(dirname "$0")
@@ -24,7 +24,7 @@ fi
 tmp=$(mktemp -d) || exit 125
 trap 'rm -rf "$tmp"' EXIT
 
-# The recordings become $tmp/good-1.data and so on, as their names may have blanks.
+# The recordings become $tmp/good-1.data and so on, because their names may have blanks.
 i=0
 while [ "$1" != -- ]; do
 	i=$((i + 1))
