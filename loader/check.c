@@ -245,10 +245,10 @@ static bool check_pid(pid_t pid, const char *shim)
 	}
 	err = inject__check(pid, why);
 	if (err)
-		report(err == -ENOENT ? NOTE : MISSING, name, "%s: --inject does not put the "
-		       "shim into it", why);
+		report(err == -ENOENT ? NOTE : MISSING, name, "--inject cannot put the shim "
+		       "into it: %s", why);
 	else
-		report(OK, name, "uses CUDA without the shim: -p --inject puts the shim into it, "
+		report(OK, name, "uses CUDA without the shim: -p --inject puts the shim into it "
 				 "when one of its threads waits");
 	return !err;
 }

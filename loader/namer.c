@@ -83,8 +83,8 @@ static void wait_for(pid_t pid, const char *data, uint64_t end_ns,
 	else if (ended == pid && !killed && WEXITSTATUS(status) == STATUS_FAILED)
 		msg__warn("xpumerge names, which looks up the names of call paths, cannot be run");
 	else if (ended == pid && (killed || WEXITSTATUS(status) == NAMES_LEFT))
-		msg__info("%s has not all names of its call paths yet: xpumerge looks the others "
-			  "up where the files are; --names=all waits for them", data);
+		msg__info("some functions in %s have no name yet: xpumerge looks them up later on "
+			  "this machine; --names=all waits for all names", data);
 }
 
 /* Return: how many bytes at the beginning of @data are whole blocks. */

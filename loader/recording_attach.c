@@ -254,7 +254,7 @@ int recording__find_processes(struct recording *r)
 		}
 	}
 	r->nr_running = opts->nr_pids;
-	/* A process that is invited has a shim, whose version its hello says. */
+	/* An invited process has a shim; its hello says which version. */
 	return status || opts->cpu_only || opts->invites ? status : check_shims(r);
 }
 
@@ -348,8 +348,8 @@ static void inject(struct recording *r, pid_t pid)
 	len = strlen(r->injected);
 	snprintf(r->injected + len, sizeof(r->injected) - len, "%spid %d (%s)",
 		 len ? ", " : "", pid, comm_of(pid, comm));
-	msg__info("put the shim into pid %d (%s), of which a thread stood still for %.2f ms "
-		  "(%.2f of it waiting for a CPU)", pid, comm, result.stopped_ns / 1e6,
+	msg__info("put the shim into pid %d (%s), and one of its threads stood still for %.2f "
+		  "ms, of which it waited %.2f ms for a CPU", pid, comm, result.stopped_ns / 1e6,
 		  result.cpu_wait_ns / 1e6);
 }
 

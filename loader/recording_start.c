@@ -271,8 +271,8 @@ static int start_transport(struct recording *r, const struct probes_options *pop
 	char why[1024];
 
 	if (opts->transport == TRANSPORT_SHM && opts->mode != PROBES_RUN && !opts->invites) {
-		msg__error("--transport shm with -p records a program that records itself: "
-			   "the command of --control is share");
+		msg__error("--transport shm with -p is for a program that records itself: "
+			   "expected the command share from --control");
 		return STATUS_FAILED;
 	}
 	if (opts->transport == TRANSPORT_SHM)

@@ -490,8 +490,8 @@ static const struct cmdline_option rows[] = {
 		  "same total (total), or not at all (none, the default)" },
 	{ "fail-over", 0, "PERCENT", .set = set_fail_over, .use = USE_DIFF,
 	  .help = "exit with status 1 if call paths take over PERCENT more time\n"
-		  "for each launch in B, beyond the noise, and print them; such\n"
-		  "as 5%" },
+		  "in B for each launch, beyond the noise, and print these paths;\n"
+		  "such as 5%" },
 
 	{ "gpu", 'g', "FILE", .set = set_gpu, .many = true, .use = USE_MERGE,
 	  .heading = "Files of other tools, in place of a recording:",
@@ -1092,7 +1092,7 @@ static int options__split_sides(struct options *o)
 		o->nr_before = at;
 		return 0;
 	}
-	complain("diff compares two recordings: xpumerge diff A B, or several of each build: "
+	complain("diff compares two recordings, xpumerge diff A B, or several of each build, "
 		 "xpumerge diff A... vs B...");
 	return -EINVAL;
 }

@@ -585,7 +585,7 @@ static int compare(struct options *o, const struct reader *r)
 	ret = verdict;
 	for (i = 0; i < TREE_SIDES; i++) {
 		if (!o->which && sizes[i] > 1)
-			complain("%c is %zu recordings, from %s on", 'A' + (int)i, sizes[i],
+			complain("%c is %zu recordings, the first is %s", 'A' + (int)i, sizes[i],
 				 o->inputs[i ? o->nr_before : 0]);
 		else if (!o->which)
 			complain("%c is %s", 'A' + (int)i, o->inputs[i ? o->nr_before : 0]);

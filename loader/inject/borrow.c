@@ -31,7 +31,7 @@
 #include "inject/inject_process.h"
 #include "inject/seccomp.h"
 
-#define SEARCH_NS	1500000000ull	/* how long a thread is looked for */
+#define SEARCH_NS	1500000000ull	/* how long to look for a thread */
 #define PAUSE_US	5000		/* between two looks at all threads */
 #define MAX_REASONS	16
 #define MAX_LOOKS	100		/* most stops to look at threads */
@@ -155,19 +155,19 @@ static int stop(struct borrow *b)
 	/* Linux checks here whether this process may trace the thread. */
 	if (ptrace(PTRACE_SEIZE, b->tid, 0, PTRACE_O_TRACESYSGOOD)) {
 		if (errno == ESRCH)
-			return REFUSE(b, -EAGAIN, "the thread has ended");
+			return REFUSE(b, -EAGAIN, "has ended");
 		return REFUSE(b, -EPERM, "Linux does not let xpuload trace it, or somebody else "
 			      "traces it");
 	}
 	if (ptrace(PTRACE_INTERRUPT, b->tid, 0, 0))
-		return REFUSE(b, -EAGAIN, "the thread has ended");
+		return REFUSE(b, -EAGAIN, "has ended");
 	b->result->nr_stops++;
 	switch (wait_stop(b, STOP_NS, &sig)) {
 	case STOP_TRAP:
 		return 0;
 	case STOP_SIGNAL:
 		let_go(b, sig);
-		return REFUSE(b, -EAGAIN, "a thread got a signal");
+		return REFUSE(b, -EAGAIN, "got a signal");
 	case STOP_GROUP:
 		let_go(b, 0);
 		return REFUSE(b, -EBUSY, "it is stopped by a signal: continue it (kill -CONT)");
@@ -176,7 +176,7 @@ static int stop(struct borrow *b)
 		return REFUSE(b, -ETIMEDOUT, "a thread does not stop");
 	default:
 		let_go(b, 0);
-		return REFUSE(b, -EAGAIN, "the thread has ended");
+		return REFUSE(b, -EAGAIN, "has ended");
 	}
 }
 
@@ -374,7 +374,7 @@ static int call(struct borrow *b, enum inject_function fn, const uint64_t *args,
 	if (arch__set(b->tid, &regs) ||
 	    ptrace(PTRACE_SETSIGMASK, b->tid, sizeof(all), &all)) {
 		give_back(b, false, 0);
-		return REFUSE(b, -EAGAIN, "the thread cannot be given registers");
+		return REFUSE(b, -EAGAIN, "cannot be given registers");
 	}
 	for (i = 0; i < 2 && stop == STOP_CALL; i++) {
 		ptrace(PTRACE_SYSCALL, b->tid, 0, 0);
@@ -386,15 +386,15 @@ static int call(struct borrow *b, enum inject_function fn, const uint64_t *args,
 	}
 	if (stop == STOP_SIGNAL) {
 		give_back(b, false, is_fault(sig) ? 0 : sig);
-		return is_fault(sig) ? REFUSE(b, -EFAULT, "its C library is not as it should be") :
-				       REFUSE(b, -EAGAIN, "a thread got a signal");
+		return is_fault(sig) ? REFUSE(b, -EFAULT, "calling its C library causes a fault") :
+				       REFUSE(b, -EAGAIN, "got a signal");
 	}
 	if (stop == STOP_TRAP || stop == STOP_GROUP) {
 		give_back(b, false, 0);
-		return REFUSE(b, -EAGAIN, "a thread got a signal");
+		return REFUSE(b, -EAGAIN, "got a signal");
 	}
 	return REFUSE(b, -EIO, stop == STOP_NONE ? "a thread does not stop" :
-		      "a thread has ended at the wrong moment");
+		      "a thread has ended while it was borrowed");
 }
 
 static bool is_error(uint64_t value)
@@ -414,7 +414,7 @@ static int make_memory(struct borrow *b)
 		return err;
 	if (is_error(value) || modules__find(&b->modules, value)) {
 		give_back(b, true, 0);
-		return REFUSE(b, -ENOMEM, "it gets no memory: %s", strerror(-(int64_t)value));
+		return REFUSE(b, -ENOMEM, "it cannot map memory: %s", strerror(-(int64_t)value));
 	}
 	b->start = value;
 	return 0;
@@ -481,7 +481,7 @@ static int start_thread(struct borrow *b)
 							  STACK_BYTES) & ~63ull));
 	if (arch__set(b->tid, &regs)) {
 		undo(b);
-		return REFUSE(b, -EAGAIN, "the thread cannot be given registers");
+		return REFUSE(b, -EAGAIN, "cannot be given registers");
 	}
 	ptrace(PTRACE_CONT, b->tid, 0, 0);
 	while (!GET(b, is_done)) {
@@ -502,7 +502,7 @@ static int start_thread(struct borrow *b)
 	ptrace(PTRACE_INTERRUPT, b->tid, 0, 0);
 	stop = wait_stop(b, STOP_NS, &sig);
 	if (stop >= STOP_GONE)
-		return REFUSE(b, -EIO, "the thread does not come back");
+		return REFUSE(b, -EIO, "the borrowed thread does not come back");
 	later = stop == STOP_SIGNAL ? sig : later;
 	arch__get(b->tid, &regs);
 	if (arch__ip(&regs) < b->start || arch__ip(&regs) >= b->start + CODE_BYTES) {
@@ -512,7 +512,7 @@ static int start_thread(struct borrow *b)
 	error = GET(b, error);
 	if (error) {
 		undo(b);
-		return REFUSE(b, -EAGAIN, "it cannot start a thread: %s", strerror(error));
+		return REFUSE(b, -EAGAIN, "cannot start another thread: %s", strerror(error));
 	}
 	give_back(b, false, later);
 	return 0;
@@ -636,7 +636,7 @@ static int try_this_thread(struct borrow *b)
 	if (!waits(b))
 		return -EAGAIN;
 	if (is_contended(b))
-		return REFUSE(b, -EAGAIN, "would wait for the C library's locks, as others do");
+		return REFUSE(b, -EAGAIN, "would wait for locks of the C library, as others do");
 	err = look(b, &l);
 	if (!err)
 		err = borrow(b, &l);
@@ -708,8 +708,8 @@ static int search(struct borrow *b)
 	for (i = 1; i < MAX_REASONS; i++)
 		if (b->reasons[i].nr > b->reasons[most].nr)
 			most = i;
-	return REFUSE(b, -EAGAIN, "none of its threads could be borrowed in %u stops; most often, "
-		      "a thread %.200s", b->result->nr_stops, b->reasons[most].nr ?
+	return REFUSE(b, -EAGAIN, "none of its threads could be borrowed (%u stops); the usual "
+		      "reason: a thread %.200s", b->result->nr_stops, b->reasons[most].nr ?
 		      b->reasons[most].why : "runs, or waits elsewhere than in the C library");
 }
 
@@ -727,7 +727,7 @@ int borrow__run(pid_t pid, const char *shim, struct inject_result *result)
 		return err;
 	b.chain = chain__new(pid, &b.modules);
 	if (!b.chain)
-		return REFUSE(&b, -ENOMEM, "no process to read its files can be started");
+		return REFUSE(&b, -ENOMEM, "cannot start a process that reads its files");
 	b.wants_fd = !sees_shim(&b);
 	err = chain__find(b.chain, b.fn, &b.restorer, result->why);
 	if (!err)

@@ -65,7 +65,7 @@ int inject__into(pid_t pid, const char *shim, struct inject_result *result)
 	pid_t parent = getpid(), child;
 	int fds[2];
 
-	strcpy(a.result.why, "the process that puts it there has failed");
+	strcpy(a.result.why, "xpuload-inject, which puts it there, has failed");
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds)) {
 		snprintf(result->why, INJECT_WHY, "socketpair: %s", strerror(errno));
 		return -errno;

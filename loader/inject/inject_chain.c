@@ -502,7 +502,7 @@ static int check_libc(struct walker *w, const struct place *p, size_t from, size
 	 */
 	if (to < nr - 1 || to - from > MAX_BASE ||
 	    (to == nr - 1 && !image__is_one_of(p[to - 1].image, p[to - 1].addr, bases)))
-		return refuse(w, -EAGAIN, "is in a function that the C library called back");
+		return refuse(w, -EAGAIN, "is in a callback of the C library");
 	for (i = from; i < to; i++) {
 		name = image__name(p[i].image, p[i].addr);
 		if (name && !image__is_one_of(p[i].image, p[i].addr, bases))

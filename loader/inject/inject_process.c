@@ -73,7 +73,7 @@ static int check_status(pid_t pid, bool *filtered, char *why)
 		return REFUSE(why, -EBUSY, "pid %d traces it, such as a debugger or strace: end "
 			      "that first", s.tracer);
 	if (s.seccomp_strict)
-		return REFUSE(why, -EPERM, "seccomp forbids it nearly all system calls");
+		return REFUSE(why, -EPERM, "seccomp forbids nearly all of its system calls");
 	if (s.shadow_stack)
 		return REFUSE(why, -ENOTSUP, "it has a shadow stack, which forbids calls from "
 			      "outside");
@@ -83,8 +83,8 @@ static int check_status(pid_t pid, bool *filtered, char *why)
 			      "program (vfork)", s.parent);
 	*filtered = s.seccomp_filter;
 	if (s.seccomp_filter && geteuid())
-		return REFUSE(why, -EPERM, "seccomp filters its system calls, and shows the "
-			      "filters only to root");
+		return REFUSE(why, -EPERM, "seccomp filters its system calls, and only root "
+			      "can see the filters");
 	return 0;
 }
 

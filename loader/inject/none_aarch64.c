@@ -8,7 +8,7 @@
 int inject__check(pid_t pid, char *why)
 {
 	(void)pid;
-	snprintf(why, INJECT_WHY, "on this processor a running program cannot be given the shim");
+	snprintf(why, INJECT_WHY, "--inject is not made for this processor");
 	return -ENOTSUP;
 }
 

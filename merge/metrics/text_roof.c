@@ -144,8 +144,8 @@ static int roof__collect(struct section_rows *to, enum roof_by by)
 
 static void roof__head(const struct section_rows *rows, const char *what, FILE *f)
 {
-	fprintf(f, "%s, by the time that perfect kernels would save: the same work, with the unit "
-		"that a kernel uses most (roof) always busy%s\n", what, rows->times);
+	fprintf(f, "%s, by the time that perfect kernels would save: they do the same work, and "
+		"keep the unit that they use most (their roof) always busy%s\n", what, rows->times);
 }
 
 static int roof_row__put(const struct section_rows *rows, const struct roof_row *row,
@@ -283,7 +283,7 @@ void roof__answer(const struct session *s, FILE *f, const struct feature_answer 
 	fprintf(f, "perfect kernels would save %s +- %s of %s", human__time(save, sum.save_ns),
 		human__time(error, sum.error_ns), human__time(time, sum.ns));
 	if (sum.unknown_ns > 0)
-		fprintf(f, " (%s more are unknown)", human__time(time, sum.unknown_ns));
+		fprintf(f, " (the roof of %s more is unknown)", human__time(time, sum.unknown_ns));
 	fprintf(f, ", most in %s (%s, bound by %s)\n", name, human__time(save, saved(row)),
 		roof_use__bound(&row->use));
 out:

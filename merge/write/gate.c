@@ -228,7 +228,7 @@ static int value__cmp(const void *va, const void *vb)
 	       cmp3(a->recording, b->recording) ?: cmp3(b->ns, a->ns);
 }
 
-/* Makes one value of those that a recording has under one key, such as lines of one function. */
+/* Makes one value of the values that a recording has under one key, such as lines of a function. */
 static void unite_values(struct gate *g)
 {
 	size_t i, nr = 0;
@@ -540,14 +540,15 @@ int gate__print(const struct gate *g, FILE *f, uint32_t max_rows)
 		fprintf(f, "verdict: unknown: the recordings have nothing that can be compared\n");
 	else if (g->verdict == GATE_UNKNOWN)
 		fprintf(f, "verdict: unknown: with one recording on each side the noise is "
-			"unknown; xpumerge diff A1 A2 A3 vs B1 B2 B3\n");
+			"unknown; give several, as in xpumerge diff A1 A2 A3 vs B1 B2 B3\n");
 	else
-		fprintf(f, "verdict: %s, with %d %% confidence, by %zu and %zu recordings\n",
+		fprintf(f, "verdict: %s, with %d %% confidence, from %zu recordings of A and "
+			"%zu of B\n",
 			verdict_names[g->verdict], GATE_CONFIDENCE, g->launches[A].nr,
 			g->launches[B].nr);
 	if (g->launches_differ)
-		fprintf(f, "  the sides differ in launches: CPU time and the time of the whole "
-			"program are not judged\n");
+		fprintf(f, "  the sides differ in launches: CPU time, time off the CPU and the "
+			"time of the whole program are not judged\n");
 	for (i = 0; i < g->rows.nr && !err; i++) {
 		const struct gate_row *row = &g->rows.v[i];
 

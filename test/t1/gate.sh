@@ -51,7 +51,7 @@ make a 8 9000
 planted kernel kernel_3 "device work: .*layer_3"
 planted launch "a call of the API: cuLaunchKernel" "a call of the API"
 planted wait "waiting for a GPU" "waiting for a GPU: .*run > cuStreamSynchronize"
-is "$(sed -n 's/^verdict: //p' log)" "slower, with 99 % confidence, by 8 and 8 recordings" \
+is "$(sed -n 's/^verdict: //p' log)" "slower, with 99 % confidence, from 8 recordings of A and 8 of B" \
 	"the verdict has its confidence"
 
 rm -f b?.data
@@ -125,7 +125,7 @@ is "$? $(grep -c '^  +[0-9.]* %, noise unknown, .*layer_3' log)" "1 1" \
 	"one run on each side: a growth over the limit is a failure, of unknown noise"
 xpumerge diff a1.data a2.data vs b1.data b2.data -f folded >folded 2>log
 is $? 0 "other formats add up the recordings of each side"
-like "$(cat log)" "A is 2 recordings, from a1.data on" "the sides are named"
+like "$(cat log)" "A is 2 recordings, the first is a1.data" "the sides are named"
 for wrong in "a1.data a2.data b1.data" "a1.data vs" "a1.data"; do
 	# shellcheck disable=SC2086 # words
 	xpumerge diff $wrong >out 2>log

@@ -295,7 +295,7 @@ static const struct refusal {
 	  "it is a static program" },
 	{ "a stopped program", NULL, NULL, NULL, be_stopped, -EBUSY, "it is stopped by a signal" },
 	{ "a traced program", NULL, NULL, NULL, be_traced, -EBUSY, "traces it" },
-	{ "no memory", NULL, NULL, NULL, have_no_memory, -ENOMEM, "it gets no memory" },
+	{ "no memory", NULL, NULL, NULL, have_no_memory, -ENOMEM, "it cannot map memory" },
 	{ "the shim is there", NULL, NULL, NULL, have_shim, -EEXIST,
 	  "it has a libxpushim.so already" },
 	{ "a seccomp filter kills it", NULL, NULL, forbid_ppoll, NULL, -EPERM,

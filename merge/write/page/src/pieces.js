@@ -68,7 +68,7 @@ function histogram(lengths) {
 			title: `${integer.format(n)}: ${word(bounds[k])} to ` +
 				word(bounds[k + 1]) }))),
 		make("figcaption", null, make("span", null, `shortest ${word(least)}`),
-			make("span", null, `half up to ${word(lengths[lengths.length - 1 >> 1])}`),
+			make("span", null, `median ${word(lengths[lengths.length - 1 >> 1])}`),
 			make("span", null, `longest ${word(most)}`)));
 }
 
@@ -98,7 +98,7 @@ export function piecesWords(i, end) {
 	if (!nr)
 		return [];
 	return [histogram(lengths), ...(events.left_out ?
-		[make("p", null, `Of the ${plural(nr, "piece")} with single events here:`)] : []),
+		[make("p", null, `Single events exist for ${plural(nr, "piece")}:`)] : []),
 	...(shapes.size > 1 || !shapes.has(0) ?
 		[piecesTable("pieces-shapes", "launched as", shapes, all,
 			key => key ? events.shapes[key - 1] : "unknown")] : []),
