@@ -397,7 +397,7 @@ static __noinline int drop_log(const struct xpu_ring_log *r)
 	};
 	__u32 i;
 
-	/* The verifier follows bpf_loop() once, and any other loop as often as it may turn. */
+	/* The verifier follows bpf_loop() once, and any other loop as often as it may run. */
 	if (bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_loop))
 		bpf_loop(XPU_LOG_ENTRIES, drop_entry, &l, 0);
 	else

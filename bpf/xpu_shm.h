@@ -58,7 +58,7 @@
 #define XPU_SHM_TOKEN_BYTES	16
 
 #define XPU_SHM_WANTS_RANGES	1	/* flags: NVTX ranges are recorded */
-/* Flags for a process that records itself, whose environment does not say it: */
+/* Flags for a process that records itself, whose environment does not have these wishes: */
 #define XPU_SHM_WANTS_API	2	/* calls of the API */
 #define XPU_SHM_WANTS_MEMORY	4	/* events of memory */
 #define XPU_SHM_WANTS_STALLS	8	/* PC samples */

@@ -246,7 +246,8 @@ static unsigned int nr_late(const struct recording *r, uint64_t now_ns)
 
 /*
  * Takes the last records of shims that are awake. A shim that another xpuload keeps awake does not
- * say which records are its last, but its thread runs. Processes whose threads do not are counted.
+ * say which records are its last, but its thread runs. Counts the processes in which the shim's
+ * thread does not run.
  */
 static void take_last(struct recording *r)
 {

@@ -14,7 +14,7 @@
 #define TURN_WAITS	8
 #define TURN_NS		1000000000ull
 
-/* Return: how often a thread has waited; -1: no such thread, or of another name */
+/* Return: how often a thread has waited; -1: no such thread, or it has another name */
 static int64_t read_waits(pid_t pid, pid_t tid)
 {
 	static const char waits[] = "voluntary_ctxt_switches:";

@@ -16,8 +16,8 @@
  * inject__check - say whether the shim could be put into a process, without touching the process
  * @why: INJECT_WHY bytes: the reason, after an error
  *
- * A moment at which a thread may be borrowed is not looked for. Return: 0, -ESRCH if the process
- * has ended, -ENOENT if it does not use CUDA, or another negative errno.
+ * Does not look for a thread that may be borrowed. Return: 0, -ESRCH if the process has ended,
+ * -ENOENT if it does not use CUDA, or another negative errno.
  */
 int inject__check(pid_t pid, char *why);
 
@@ -25,8 +25,9 @@ int inject__check(pid_t pid, char *why);
  * inject__into - put the shim into a process
  * @shim: the path of the shim, as xpuload sees it
  *
- * Takes a second at most. The process is as before after an error, except that -EIO says that the
- * process has begun to load the shim and failed.
+ * Looks for a thread to borrow for a second and a half at most; a process that does not start a
+ * thread, or does not load the shim, takes some seconds more. After an error the process is as
+ * before, except after -EIO: it has begun to load the shim, and failed.
  *
  * Return: 0 with the shim loaded and told that CUDA is in use, or as inject__check().
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* inject_arch.h - all that injecting has to know of the processor */
+/* inject_arch.h - everything that injecting has to know about the processor */
 #ifndef XPU_LOADER_INJECT_ARCH_H
 #define XPU_LOADER_INJECT_ARCH_H
 

@@ -45,8 +45,8 @@ int chain__find(struct chain *c, uint64_t fn[NR_FUNCTIONS], uint64_t *restorer, 
 /*
  * Whether the thread may be borrowed: it waits in a function of the C library that holds no lock
  * meanwhile, and none of its callers is in the C library, the loader, the driver or an allocator.
- * *@bytes: of the stack that were looked at. Return: 0, -EAGAIN and @why if it may not, or another
- * negative errno.
+ * *@bytes: the part of the stack that was looked at. Return: 0, -EAGAIN and @why if it may not, or
+ * another negative errno.
  */
 int chain__check(struct chain *c, uint32_t *bytes, char *why);
 

@@ -61,9 +61,9 @@ void roof_use__add(struct roof_use *to, const struct roof_use *from);
 bool roof_use__is_known(const struct roof_use *use);
 
 /*
- * Return: the time that perfect kernels would save, its standard error, and the used share of the
- * roof, of a use that is known. Half of the time of unknown work counts as saved; the error has the
- * rest.
+ * For a use that is known. Return: the time that perfect kernels would save, its standard error,
+ * and the used share of the roof. Half of the time of unknown work counts as saved; the error
+ * allows for any share of it.
  */
 double roof_use__save_ns(const struct roof_use *use);
 double roof_use__error_ns(const struct roof_use *use);

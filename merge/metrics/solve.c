@@ -7,8 +7,8 @@
 
 #define MAX_COLUMNS 2000 /* kinds with the most time; all others are one */
 #define NR_BLOCKS 32 /* blocks of time, whose differences are the error */
-#define SLOPE 0.3 /* work may have so much more at its begin than on average */
-#define NR_DRAWS 8 /* of which kinds of work have more at their begin */
+#define SLOPE 0.3 /* work may have so much more at its beginning than on average */
+#define NR_DRAWS 8 /* of which kinds of work have more at their beginning */
 #define BETTER 0.98 /* of the residue: then amounts explain the samples better */
 
 /* ---- errors ---------------------------------------------------------------------------------- */

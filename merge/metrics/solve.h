@@ -7,9 +7,9 @@
  *
  * The error of a value has four parts: how much blocks of time differ, with no more than some
  * hundred samples of a kind as independent; the offset between the clocks of samples and work; and
- * work that has more at its begin than at its end, as far as the residues allow it. Kinds of work
- * that always come together have one common value. A value is NaN if the samples do not determine
- * it.
+ * work that has more at its beginning than at its end, as far as the residues allow it. Kinds of
+ * work that always come together have one common value. A value is NaN if the samples do not
+ * determine it.
  */
 #ifndef MERGE_SOLVE_H
 #define MERGE_SOLVE_H

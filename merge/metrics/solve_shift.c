@@ -108,7 +108,7 @@ int system__find_shift(struct system *s)
 	s->shift_error_ns =
 		bend > 0 ? fmin(SHIFT_ERRORS * sqrt(2 / bend) + SHIFT_LEAST, SHIFT_UNKNOWN) :
 			   SHIFT_UNKNOWN;
-	/* Work that has more at its begin looks as if its clock were late, by far more than real
+	/* Work that has more at its beginning looks as if its clock were late by far more than real
 	 * clocks are. */
 	s->shift_error_ns = both_errors(s->shift_error_ns,
 				  fmax(fabs(best) / 2, fabs(best) - SHIFT_USUAL));

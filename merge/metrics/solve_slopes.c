@@ -9,7 +9,7 @@
 #define HIDDEN 1.5 /* the slopes of its neighbours hide a part of a slope */
 #define STEEPEST 1.4 /* times the slope of all work in the mixtures that slope */
 
-/* what the samples say of the slope of each column: the sums over all rows */
+/* what the samples say about the slope of each column: the sums over all rows */
 struct slopes {
 	uint32_t n;
 	double *with_values;		/* n * n: products of slopes and shares */
@@ -45,8 +45,8 @@ static void slopes__add(struct slopes *of, struct system *s, const struct mixtur
 }
 
 /*
- * Return: the part of a squared slope that no values of columns can stand for. @list, @sum: scratch
- * memory, for each column
+ * Return: the part of a squared slope that other values of the columns cannot explain. @list, @sum:
+ * scratch memory, for each column
  */
 static double slopes__left(const struct slopes *of, const struct normal *e, uint32_t column,
 			   uint32_t *list, double *sum)

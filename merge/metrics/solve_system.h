@@ -79,11 +79,12 @@ void system__count_samples(struct system *s, const struct mixture *m);
 int system__group(struct system *s, const struct normal *e);
 
 /*
- * solve_slopes.c: finds how much more than on average the columns have at their begin, after
- * system__count_samples() and normal__invert(). @sloping: the mixtures if all work has so much
- * more at its begin as the samples could hide. Sets @slopes, one for each column and each right
- * side: the value that a column has in place of its own where it stands for its slope. It is the
- * value itself where the samples do not tell. Return: 0 or -ENOMEM.
+ * solve_slopes.c: finds the slopes of the columns, which say how much more a column may have at its
+ * beginning than on average. Must be called after system__count_samples() and normal__invert().
+ * @sloping: the mixtures if all work slopes as much as the samples could hide. Sets @slopes for
+ * each column and each right side: the largest likely slope, scaled so that the column's value
+ * stands for the slope of @sloping. It is that value if the samples do not determine the slope.
+ * Return: 0 or -ENOMEM.
  */
 int system__find_slopes(struct system *s, const struct mixture *m, const struct mixture *sloping,
 			const struct normal *e, double *slopes);

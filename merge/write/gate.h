@@ -4,9 +4,9 @@
  *
  * Each side has several recordings of one program. For each call path with its work, each recording
  * has one value, such as the average time of a kernel. The spread of these values between the
- * recordings of a side is the noise. A change counts if Student's t test would find a change of no
- * path at all by chance in at most one of a hundred comparisons. With one recording on each side
- * the noise is unknown, and so is the verdict.
+ * recordings of a side is the noise. Student's t test decides which changes count: if no path has
+ * changed, at most one of a hundred comparisons finds a change, by chance. With one recording on
+ * each side the noise is unknown, and so is the verdict.
  *
  * Averages are for each launch, so recordings with other numbers of steps can be compared. Times of
  * threads, which have no launch of their own, are divided by all launches; if the sides differ in
@@ -50,11 +50,11 @@ struct gate_row {
 };
 
 struct gate {
-	double fail_over;		/* percent; a smaller change is no verdict */
+	double fail_over;		/* percent; smaller changes do not count */
 	ARRAY(struct gate_value) values;
 	ARRAY(uint64_t) launches[GATE_SIDES];	/* for each recording */
 	uint64_t nr_lost[GATE_SIDES];
-	ARRAY(struct gate_row) rows;	/* the judged ones, the worst first */
+	ARRAY(struct gate_row) rows;	/* the judged paths, the worst first */
 	size_t nr_small;		/* number of paths with too small a share to be judged */
 	bool launches_differ;		/* times of threads are not judged */
 	double scale;			/* how many times as many works most paths have in B */

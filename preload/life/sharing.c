@@ -22,7 +22,7 @@ static void want(bool more)
 		probe__count(probe__live() ? &xpu_live_range_semaphore : &xpu_range_semaphore,
 			     more);
 	if (!probe__live())
-		return;			/* the environment says the other wishes */
+		return;			/* the environment has the other wishes */
 	if (shm__wants(XPU_SHM_WANTS_API))
 		probe__count(&xpu_live_api_semaphore, more);
 	if (shm__wants(XPU_SHM_WANTS_MEMORY))

@@ -158,7 +158,7 @@ void states__doze(const struct vendor *vendor)
 		doze(run);
 }
 
-/* Ends a recording whose xpuload has gone: another listener may be there, who needs definitions. */
+/* Ends a recording whose xpuload has gone: another listener may be waiting for definitions. */
 static void follow_shared_memory(void)
 {
 	struct run *run;

@@ -495,7 +495,7 @@ static bool settle(void)
 	return true;
 }
 
-/* Empties the memory of the last recording, and offers it to xpuload. Return: as its caller. */
+/* Offers the emptied memory of the last recording. Return: like shm__start_again() */
 static int empty(void)
 {
 	uint64_t tail = shm.reader->tail, head = shm.writer->head;

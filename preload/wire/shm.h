@@ -24,10 +24,10 @@
 bool shm__start(const char *where);
 
 /*
- * As shm__start(), in a process that may have shared memory before: this memory is emptied, and
+ * Like shm__start(), in a process that may have shared memory already: this memory is emptied, and
  * handed over again. Must be called while nothing is recorded, on the thread that calls
  * shm__state(). @nr_launches: the launches of this process so far. Return: 0, or -EINVAL if @where
- * is not valid, -EBUSY if a thread does not end its writing, -ESTALE if the memory cannot be used
+ * is not valid, -EBUSY if a thread still writes a record, -ESTALE if the memory cannot be used
  * again.
  */
 int shm__start_again(const char *where, uint64_t nr_launches);
@@ -38,7 +38,7 @@ bool shm__is_started(const char *where);
 /* Ends the recording of this process: no record is written any more. */
 void shm__stop(void);
 
-/* Whether xpuload wants what the flag @wanted says, XPU_SHM_WANTS_*; valid after shm__start(). */
+/* Whether xpuload wants the records of a flag, XPU_SHM_WANTS_*; valid after shm__start(). */
 bool shm__wants(unsigned int wanted);
 
 enum shm_state {

@@ -2,7 +2,7 @@
 """The recorder of this process: xpuload as a child that attaches for each recording; the shim.
 
 xpuload --control makes a recording between the commands share and disable, and answers each command
-when it is done. Without BPF, share is answered by an address, where the shim hands its memory over.
+when it is done. Without BPF, the answer to share has an address: the shim sends its memory there.
 """
 import atexit
 import ctypes
@@ -74,7 +74,10 @@ def follow():
 
 
 def share(address):
-    """Makes the shim record through shared memory; None ends that. Returns as follow()."""
+    """Makes the shim share memory with the xpuload at address; None ends that.
+
+    Returns the same numbers as follow().
+    """
     end = time.monotonic() + ANSWER_S
     answer = _shim.xpuload_share(address)
     while answer == SHIM_IS_BUSY and time.monotonic() < end:
@@ -224,15 +227,15 @@ class Recorder:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-_folder = None			# of all recordings of this process
-_janitor = None			# removes it
+_folder = None			# a directory for all recordings of this process
+_janitor = None			# the child process that removes it
 
 
 def folder():
     """Returns a directory for recordings. It lives as long as the process.
 
     A process that is killed, or ends with os._exit(), removes nothing. So a shell waits until
-    nobody has the other end of its pipe any more, neither this process nor xpuload.
+    neither this process nor xpuload has the other end of its pipe, and removes the directory.
     """
     global _folder, _janitor
     if _folder is None:

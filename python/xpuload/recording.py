@@ -19,7 +19,7 @@ from xpuload._errors import AlreadyRecordingError, XpuloadError
 from xpuload.results import Result, options_of
 
 OWN = ("output", "pid", "control", "all", "every", "push", "capture", "duration", "quiet", "check")
-# With these options xpuload decides how it records, as with a COMMAND: CPU samples take BPF.
+# With these options xpuload chooses the transport, as with a COMMAND: CPU samples need BPF.
 BY_BPF = {"freq", "off_cpu", "call_graph", "transport"}
 
 _lock = threading.Lock()

@@ -167,10 +167,10 @@ class Result:
 
     @property
     def launches(self):
-        """Each launch that is recorded, in order of time: of a timeline, so it takes memory.
+        """All recorded launches, in order of time. They are read from a timeline: it takes memory.
 
-        works and device_ns are the number and the time of its device work, 0 if none was seen;
-        name is the name of the first one.
+        works and device_ns are the number and the time of the pieces of device work, 0 if none
+        was seen; name is the name of the first piece.
         """
         events = json.loads(self._merge(["-f", "chrome"]).stdout)
         rows = Rows("launches", LAUNCHES, _launches(events))
@@ -226,7 +226,7 @@ class Result:
         return path if path else _diff_rows(done.stdout.decode("utf-8", "replace"))
 
     def verdict(self, later, fail_over=0):
-        """Returns whether later recordings are slower, as xpumerge diff --json says it.
+        """Returns whether later recordings are slower: what xpumerge diff --json prints.
 
         Each side has recordings of several runs of one build; the spread between them is the
         noise. Changes up to fail_over percent do not count.

@@ -49,8 +49,8 @@ function foldedRow(helpers) {
 }
 
 /*
- * Return: rows, { name, title, tracks }, in the order of the screen, and the number of helpers that
- * share a row, or would. @open: each helper has its row
+ * Return: rows, { name, title, tracks }, in the order of the screen, and the number of helpers.
+ * @open: each helper has a row of its own; otherwise, all helpers share one
  */
 export function laneRows(open) {
 	const streams = events.tracks.filter(t => t.what === "work").sort((a, b) =>

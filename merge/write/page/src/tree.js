@@ -179,7 +179,7 @@ export const nameOf = i => i ? frames.name[frameOf[i]] : "all";
 export const fileOf = i => i ? data.files[frames.file[frameOf[i]]] : "";
 export const kindOf = i => i ? frames.kind[frameOf[i]] : NONE;
 
-/* Return: the library of a node without a export function name, or "". */
+/* Return: the library of a node without a function name, or "". */
 export function libraryOf(i) {
 	const m = kindOf(i) === NONE && /^(.+)\+0x[0-9a-f]+$/.exec(nameOf(i));
 
