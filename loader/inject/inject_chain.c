@@ -693,7 +693,7 @@ ended:
 int chain__find(struct chain *c, uint64_t fn[NR_FUNCTIONS], uint64_t *restorer, char *why)
 {
 	const struct module *m;
-	struct reply r;
+	struct reply r = { 0 };
 	int err = chain__ask(c, OP_FIND, &r), i;
 
 	memcpy(why, r.why, INJECT_WHY);
@@ -711,7 +711,7 @@ int chain__find(struct chain *c, uint64_t fn[NR_FUNCTIONS], uint64_t *restorer, 
 
 int chain__check(struct chain *c, uint32_t *bytes, char *why)
 {
-	struct reply r;
+	struct reply r = { 0 };
 	int err = chain__ask(c, OP_CHECK, &r);
 
 	memcpy(why, r.why, INJECT_WHY);
