@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
@@ -62,8 +63,11 @@ void arch__unwind_regs(const struct user_regs_struct *r, uint64_t to[ARCH_NR_REG
 
 bool arch__waits(struct user_regs_struct *r)
 {
-	if ((long)r->orig_rax < 0)
-		return false;			/* it was stopped in its own code */
+	const uint64_t args[6] = { r->rdi, r->rsi, r->rdx, r->r10, r->r8, r->r9 };
+
+	/* It was stopped in its own code, or in a call that it has made since /proc showed it. */
+	if ((long)r->orig_rax < 0 || !arch__may_borrow(r->orig_rax, args))
+		return false;
 	switch (-(long)r->rax) {
 	case ERESTARTSYS:
 	case ERESTARTNOINTR:
@@ -88,9 +92,15 @@ bool arch__has_limit(const struct user_regs_struct *r)
 bool arch__may_borrow(long nr, const uint64_t args[6])
 {
 	switch (nr) {
-	case SYS_read: case SYS_readv: case SYS_write: case SYS_writev:
-	case SYS_recvfrom: case SYS_recvmsg: case SYS_accept: case SYS_accept4:
-	case SYS_sendto: case SYS_sendmsg:
+	/*
+	 * Calls that have done a part of their work return early when the thread is stopped:
+	 * writing, sending, and receiving with MSG_WAITALL. They are not in this list.
+	 */
+	case SYS_recvfrom:
+		return !(args[3] & MSG_WAITALL);
+	case SYS_recvmsg:
+		return !(args[2] & MSG_WAITALL);
+	case SYS_read: case SYS_readv: case SYS_accept: case SYS_accept4:
 	case SYS_poll: case SYS_select: case SYS_futex: case SYS_nanosleep:
 	case SYS_clock_nanosleep: case SYS_wait4: case SYS_waitid: case SYS_pause:
 	case SYS_restart_syscall:

@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
@@ -40,7 +41,16 @@
 #define PATIENCE_NS	999999999	/* how long the borrowed thread waits for us */
 #define LOAD_NS		10000000000ull	/* how long the new thread may take */
 #define RED_ZONE	128
-#define SCRATCH		1024		/* bytes of stack for a function that makes a system call */
+#define SCRATCH		256		/* bytes of stack for a function that makes a system call */
+/*
+ * Faults stay unblocked: if a blocked signal is the result of a fault, Linux resets its handler for
+ * the whole process. While a thread is started, SIGSETXID is not blocked either: the C library's
+ * setuid() waits for each thread to handle it, and holds the lock that starting a thread takes.
+ */
+#define BIT_OF(sig)	(1ull << ((sig) - 1))
+#define FAULTS		(BIT_OF(SIGSEGV) | BIT_OF(SIGBUS) | BIT_OF(SIGILL) | BIT_OF(SIGFPE) | \
+			 BIT_OF(SIGTRAP) | BIT_OF(SIGSYS))
+#define SETXID		33
 #define ROOM		(FRAME_BYTES + SCRATCH + 4096)
 #define CODE_BYTES	4096
 #define STACK_BYTES	65536		/* the borrowed thread's stack in the new memory */
@@ -56,6 +66,7 @@ struct borrow {
 	bool wants_fd;			/* the process does not see the shim's file */
 	struct inject_result *result;
 	uint64_t any_ns;		/* until then, threads with a time limit are left out */
+	uint64_t end_ns;		/* of the search */
 	struct {
 		char why[INJECT_WHY];
 		uint32_t nr;
@@ -291,7 +302,7 @@ static int look(struct borrow *b, struct look *l)
 	struct chain_shared *s = chain__shared(b->chain);
 	struct user_regs_struct as_it_was;
 	struct stopwatch watch = start_watch(b);
-	int err = stop(b);
+	int err = stop(b), seccomp;
 	ssize_t n;
 
 	if (err)
@@ -302,8 +313,12 @@ static int look(struct borrow *b, struct look *l)
 		err = REFUSE(b, -EAGAIN, "has just left its system call");
 	if (!err && arch__has_limit(&l->regs) && clock__now() < b->any_ns)
 		err = REFUSE(b, -EAGAIN, "waits with a time limit");
-	if (!err && b->modules.filtered)
-		err = seccomp__check(b->tid, b->result->why);
+	seccomp = err ? 0 : process__seccomp(b->pid, b->tid);
+	if (seccomp == 2)
+		err = geteuid() ? REFUSE(b, -EAGAIN, "has seccomp filters, which Linux shows only "
+					 "to root") : seccomp__check(b->tid, b->result->why);
+	else if (seccomp)
+		err = REFUSE(b, -EAGAIN, "may make nearly no system calls (seccomp)");
 	if (!err) {
 		s->stack_at = arch__sp(&l->regs);
 		n = pread(b->mem, s->stack, CHAIN_STACK, s->stack_at);
@@ -351,10 +366,12 @@ static void give_back(struct borrow *b, bool at_call, int sig)
 }
 
 /* Whether the signal is the result of a fault of the code that the thread runs for us. */
-static bool is_fault(int sig)
+static bool is_fault(const struct borrow *b, int sig)
 {
-	return sig == SIGSEGV || sig == SIGBUS || sig == SIGILL || sig == SIGFPE ||
-	       sig == SIGTRAP || sig == SIGSYS;
+	siginfo_t info;
+
+	return sig > 0 && sig < SETXID && FAULTS & BIT_OF(sig) &&
+	       !ptrace(PTRACE_GETSIGINFO, b->tid, 0, &info) && info.si_code > 0;
 }
 
 /*
@@ -365,9 +382,10 @@ static bool is_fault(int sig)
 static int call(struct borrow *b, enum inject_function fn, const uint64_t *args, size_t nr,
 		uint64_t *value)
 {
-	const uint64_t all = ~0ull;
+	const uint64_t all = ~FAULTS;
 	struct user_regs_struct regs = b->state.regs;
 	enum stop stop = STOP_CALL;
+	bool fault;
 	int sig, i;
 
 	arch__call(&regs, b->fn[fn], args, nr, b->frame_at);
@@ -385,9 +403,10 @@ static int call(struct borrow *b, enum inject_function fn, const uint64_t *args,
 		return 0;
 	}
 	if (stop == STOP_SIGNAL) {
-		give_back(b, false, is_fault(sig) ? 0 : sig);
-		return is_fault(sig) ? REFUSE(b, -EFAULT, "calling its C library causes a fault") :
-				       REFUSE(b, -EAGAIN, "got a signal");
+		fault = is_fault(b, sig);
+		give_back(b, false, fault ? 0 : sig);
+		return fault ? REFUSE(b, -EFAULT, "calling its C library causes a fault") :
+			       REFUSE(b, -EAGAIN, "got a signal");
 	}
 	if (stop == STOP_TRAP || stop == STOP_GROUP) {
 		give_back(b, false, 0);
@@ -475,8 +494,10 @@ static int start_thread(struct borrow *b)
 	struct user_regs_struct regs = b->state.regs;
 	uint64_t begin = clock__now(), error;
 	enum stop stop = STOP_NONE;
+	const uint64_t mask = ~(FAULTS | BIT_OF(SETXID));
 	int sig = 0, later = 0;
 
+	ptrace(PTRACE_SETSIGMASK, b->tid, sizeof(mask), &mask);
 	arch__enter(&regs, b->start, b->data, b->data + ((sizeof(struct inject_data) +
 							  STACK_BYTES) & ~63ull));
 	if (arch__set(b->tid, &regs)) {
@@ -488,14 +509,15 @@ static int start_thread(struct borrow *b)
 		stop = wait_stop(b, 20000, &sig);
 		if (stop == STOP_GONE)
 			return REFUSE(b, -ESRCH, "it has ended");
-		if (stop == STOP_SIGNAL && is_fault(sig)) {
+		if (stop == STOP_SIGNAL && is_fault(b, sig)) {
 			give_back(b, false, 0);
 			return REFUSE(b, -EIO, "starting a thread failed with signal %d",
 				      sig);
 		}
-		later = stop == STOP_SIGNAL ? sig : later;	/* SIGSTOP cannot be blocked */
+		/* SIGSTOP cannot be blocked. */
+		later = stop == STOP_SIGNAL && sig != SETXID ? sig : later;
 		if (stop != STOP_NONE)
-			ptrace(PTRACE_CONT, b->tid, 0, 0);
+			ptrace(PTRACE_CONT, b->tid, 0, sig == SETXID ? sig : 0);
 		if (clock__now() - begin > CREATE_NS)
 			return REFUSE(b, -EIO, "starting a thread in it takes too long");
 	}
@@ -503,13 +525,16 @@ static int start_thread(struct borrow *b)
 	stop = wait_stop(b, STOP_NS, &sig);
 	if (stop >= STOP_GONE)
 		return REFUSE(b, -EIO, "the borrowed thread does not come back");
-	later = stop == STOP_SIGNAL ? sig : later;
+	if (stop == STOP_SIGNAL && !is_fault(b, sig))
+		later = sig;
 	arch__get(b->tid, &regs);
-	if (arch__ip(&regs) < b->start || arch__ip(&regs) >= b->start + CODE_BYTES) {
-		let_go(b, later);	/* we were late: it has its registers already */
-		return 0;
-	}
 	error = GET(b, error);
+	/* In the restorer, it still needs the frame in the new memory. */
+	if (arch__ip(&regs) - b->start >= CODE_BYTES &&
+	    arch__ip(&regs) - b->restorer >= arch__restorer_bytes) {
+		let_go(b, later);	/* we were late: it has its registers already */
+		return error ? REFUSE(b, -EIO, "it cannot start a thread: %s", strerror(error)) : 0;
+	}
 	if (error) {
 		undo(b);
 		return REFUSE(b, -EAGAIN, "cannot start another thread: %s", strerror(error));
@@ -539,7 +564,9 @@ static int borrow(struct borrow *b, const struct look *l)
 		return REFUSE(b, -EAGAIN, "has just left its system call");
 	}
 	sp = arch__sp(&b->state.regs);
-	b->frame_at = (sp - RED_ZONE - FRAME_BYTES) & ~63ull;
+	/* Take no more of the stack than a signal would: it may be small, with other data below. */
+	bytes = arch__frame(frame, &b->state, b->mask, 0, b->restorer);
+	b->frame_at = (sp - RED_ZONE - bytes) & ~63ull;
 	b->saved_at = b->frame_at - SCRATCH;
 	b->saved_bytes = sp - RED_ZONE - b->saved_at;
 	bytes = arch__frame(frame, &b->state, b->mask, b->frame_at, b->restorer);
@@ -559,18 +586,24 @@ static void write_file(struct borrow *b)
 {
 	char path[64], bytes[65536];
 	int number = GET(b, fd), from, to;
-	ssize_t n = 0;
+	ssize_t n = -1;
 
 	from = open(b->shim, O_RDONLY | O_CLOEXEC);
 	to = foreign__open_file(b->pid, number);
 	while (from >= 0 && to >= 0 && (n = read(from, bytes, sizeof(bytes))) > 0)
-		if (write(to, bytes, n) != n)
+		if (write(to, bytes, n) != n) {
+			n = -1;
 			break;
+		}
 	if (from >= 0)
 		close(from);
 	if (to >= 0)
 		close(to);
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", number);
+	/*
+	 * Half of a file would make dlopen() fault. "." makes a name that the program does not use
+	 * for another file: the loader knows files by their names.
+	 */
+	snprintf(path, sizeof(path), "/proc/self/./fd/%d", n ? -1 : number);
 	if (put(b, b->data + offsetof(struct inject_data, path), path, strlen(path) + 1))
 		PUT(b, state, NEW_FILE_WRITTEN);
 }
@@ -668,7 +701,8 @@ static int try_threads(struct borrow *b)
 	d = opendir(path);
 	if (!d)
 		return REFUSE(b, -ESRCH, "it has ended");
-	while (err == -EAGAIN && b->result->nr_stops < MAX_LOOKS && (e = readdir(d))) {
+	while (err == -EAGAIN && b->result->nr_stops < MAX_LOOKS && clock__now() < b->end_ns &&
+	       (e = readdir(d))) {
 		tid = atoi(e->d_name);
 		if (tid > 0 && tid != b->pid)
 			err = try_thread(b, tid);
@@ -680,12 +714,12 @@ static int try_threads(struct borrow *b)
 /* Whether the process sees, at the shim's path, the file that we see there. */
 static bool sees_shim(const struct borrow *b)
 {
-	int fd = mapped__open_in_root(b->pid, b->shim, 0, false);
+	int fd = mapped__open_in_root(b->pid, b->shim, 0, true);
 	struct stat ours, its;
 	bool same;
 
-	same = fd >= 0 && !fstat(fd, &its) && !stat(b->shim, &ours) && its.st_dev == ours.st_dev &&
-	       its.st_ino == ours.st_ino;
+	same = fd >= 0 && !mapped__stat(fd, &its) && !stat(b->shim, &ours) &&
+	       its.st_dev == ours.st_dev && its.st_ino == ours.st_ino;
 	if (fd >= 0)
 		close(fd);
 	return same;
@@ -698,6 +732,7 @@ static int search(struct borrow *b)
 	int err;
 
 	b->any_ns = begin + SEARCH_NS / 3;
+	b->end_ns = begin + SEARCH_NS;
 
 	do {
 		err = try_threads(b);
@@ -716,12 +751,16 @@ static int search(struct borrow *b)
 int borrow__run(pid_t pid, const char *shim, struct inject_result *result)
 {
 	static struct borrow b;
+	uint8_t code[16];
 	int err;
 
 	b = (struct borrow){ .pid = pid, .shim = shim, .result = result };
 	b.mem = foreign__open_memory(pid, result->why);
 	if (b.mem < 0)
 		return b.mem;
+	/* Whoever may open this file may inject. Two at a time could load two copies. */
+	if (flock(b.mem, LOCK_EX | LOCK_NB))
+		return REFUSE(&b, -EBUSY, "another xpuload puts the shim into it");
 	err = process__look(pid, &b.modules, result->why);
 	if (err)
 		return err;
@@ -730,6 +769,9 @@ int borrow__run(pid_t pid, const char *shim, struct inject_result *result)
 		return REFUSE(&b, -ENOMEM, "cannot start a process that reads its files");
 	b.wants_fd = !sees_shim(&b);
 	err = chain__find(b.chain, b.fn, &b.restorer, result->why);
+	if (!err && (!get(&b, b.restorer, code, arch__restorer_bytes) ||
+		     memcmp(code, arch__restorer, arch__restorer_bytes)))
+		err = REFUSE(&b, -ENOTSUP, "its C library is not the file that is there now");
 	if (!err)
 		err = search(&b);
 	if (!err) {

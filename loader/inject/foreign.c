@@ -6,14 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/fsuid.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "attach/permit.h"
+#include "base/mapped.h"
 #include "inject/result.h"
-
-#define TMPFS		0x01021994
 
 #define REFUSE(why, err, ...)	(snprintf((why), INJECT_WHY, __VA_ARGS__), (err))
 
@@ -54,9 +53,25 @@ int foreign__open_memory(pid_t pid, char *why)
 	return err;
 }
 
+/*
+ * Whether the file is in memory only, as by memfd_create(). Asks no file system: the process may
+ * run that itself.
+ */
+static bool is_memfd(int fd)
+{
+	int ours = memfd_create("", MFD_CLOEXEC);
+	struct stat a, b;
+	bool same;
+
+	same = ours >= 0 && !mapped__stat(ours, &a) && !mapped__stat(fd, &b) &&
+	       a.st_dev == b.st_dev;
+	if (ours >= 0)
+		close(ours);
+	return same;
+}
+
 int foreign__open_file(pid_t pid, int number)
 {
-	struct statfs fs;
 	struct stat st;
 	char path[64], root[64];
 	int fd, to = -1;
@@ -67,12 +82,13 @@ int foreign__open_file(pid_t pid, int number)
 		return -errno;
 	snprintf(root, sizeof(root), "/proc/%d", pid);
 	/* The process may show us any of its files: open it with the rights of its user. */
-	if (!fstatfs(fd, &fs) && fs.f_type == TMPFS && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
+	if (is_memfd(fd) && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
 	    !st.st_nlink && !st.st_size && !stat(root, &st)) {
 		setfsgid(st.st_gid);
 		setfsuid(st.st_uid);
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		to = open(path, O_WRONLY | O_CLOEXEC);
+		to = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);	/* never waits for a
+									 * lease */
 		setfsuid(geteuid());
 		setfsgid(getegid());
 	}

@@ -51,11 +51,25 @@ static _Noreturn void run_child(pid_t pid, const char *shim, int fd, pid_t paren
 	if (child__settle(fd, parent, "xpuload-inject") || (geteuid() && privileges__drop(0)))
 		_exit(1);
 	/* A thread stands still for us. Only root may do this; nobody else has to. */
-	if (sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ .sched_priority = 1 }))
+	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK,
+			       &(struct sched_param){ .sched_priority = 1 }))
 		setpriority(PRIO_PROCESS, 0, -20);
 	a.err = borrow__run(pid, shim, &a.result);
 	send(CHILD_FD, &a, sizeof(a), MSG_NOSIGNAL);
 	_exit(0);
+}
+
+/*
+ * Ends the child. It may wait, and cannot be ended, for a file system that the process runs: then
+ * it is left alone.
+ */
+static void end_child(pid_t child)
+{
+	int i;
+
+	kill(child, SIGKILL);
+	for (i = 0; i < 200 && !waitpid(child, NULL, WNOHANG); i++)
+		usleep(5000);
 }
 
 int inject__into(pid_t pid, const char *shim, struct inject_result *result)
@@ -79,10 +93,8 @@ int inject__into(pid_t pid, const char *shim, struct inject_result *result)
 	if (child > 0 && poll(&p, 1, WAIT_MS) > 0 && recv(fds[0], &a, sizeof(a), 0) != sizeof(a))
 		a.err = -EIO;
 	close(fds[0]);
-	if (child > 0) {
-		kill(child, SIGKILL);
-		waitpid(child, NULL, 0);
-	}
+	if (child > 0)
+		end_child(child);
 	*result = a.result;
 	return a.err;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "inject/inject_process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -18,7 +19,7 @@
 
 static FILE *open_proc(pid_t pid, const char *file)
 {
-	char path[64];
+	char path[128];
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
 	return fopen(path, "re");
@@ -56,6 +57,59 @@ static bool status__read(struct status *s, pid_t pid)
 	return s->state;
 }
 
+int process__seccomp(pid_t pid, pid_t tid)
+{
+	char file[64], line[512];
+	int mode = 0;
+	FILE *f;
+
+	snprintf(file, sizeof(file), "task/%d/status", tid);
+	f = open_proc(pid, file);
+	if (!f)
+		return -1;
+	while (fgets(line, sizeof(line), f))
+		sscanf(line, "Seccomp: %d", &mode);
+	fclose(f);
+	return mode;
+}
+
+/* Whether a thread waits for a child that it has made by vfork() or the like. */
+static bool waits_for_vfork(pid_t pid)
+{
+	char path[64];
+	bool found = false;
+	struct dirent *e;
+	long nr;
+	FILE *f;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	while (d && !found && (e = readdir(d))) {
+		snprintf(path, sizeof(path), "task/%d/syscall", atoi(e->d_name));
+		f = open_proc(pid, path);
+		found = f && fscanf(f, "%ld", &nr) == 1 &&
+			(nr == SYS_clone || nr == SYS_clone3
+#ifdef SYS_vfork
+			 || nr == SYS_vfork
+#endif
+			);
+		if (f)
+			fclose(f);
+	}
+	if (d)
+		closedir(d);
+	return found;
+}
+
+/* Containers forbid kcmp(): the doubt then refuses. */
+static bool shares_memory(pid_t pid, pid_t parent)
+{
+	int ret = syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0);
+
+	return ret >= 0 ? !ret : errno != ESRCH && waits_for_vfork(parent);
+}
+
 static int check_status(pid_t pid, bool *filtered, char *why)
 {
 	struct status s;
@@ -78,7 +132,7 @@ static int check_status(pid_t pid, bool *filtered, char *why)
 		return REFUSE(why, -ENOTSUP, "it has a shadow stack, which forbids calls from "
 			      "outside");
 	/* A child of vfork() runs in the memory and on the stack of its parent. */
-	if (s.parent > 1 && !syscall(SYS_kcmp, pid, s.parent, KCMP_VM, 0, 0))
+	if (s.parent > 1 && shares_memory(pid, s.parent))
 		return REFUSE(why, -EBUSY, "it shares its memory with pid %d until it executes a "
 			      "program (vfork)", s.parent);
 	*filtered = s.seccomp_filter;

@@ -42,6 +42,9 @@ struct modules {
  */
 int process__look(pid_t pid, struct modules *modules, char *why);
 
+/* Return: the seccomp mode of a thread (0: none; each thread has its own), or -1. */
+int process__seccomp(pid_t pid, pid_t tid);
+
 /* Whether the address is in the data of the C library or of the loader. */
 bool modules__is_data(const struct modules *m, uint64_t addr);
 

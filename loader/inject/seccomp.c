@@ -39,7 +39,9 @@ static const struct {
 	CALL(rt_sigprocmask), CALL(rt_sigreturn), CALL(set_robust_list), CALL(madvise),
 	CALL(openat, (uint32_t)AT_FDCWD, 0, O_RDONLY | O_CLOEXEC), CALL(read), CALL(pread64),
 	CALL(fstat), CALL(newfstatat), CALL(close), CALL(clock_nanosleep), CALL(memfd_create),
-	CALL(exit), CALL(brk), CALL(getpid), CALL(gettid), CALL(prctl), CALL(readlinkat),
+	CALL(exit), CALL(brk), CALL(getrandom), CALL(sched_getaffinity), CALL(mremap),
+	CALL(sched_yield), CALL(rt_sigaction), CALL(getpid), CALL(gettid), CALL(prctl),
+	CALL(readlinkat),
 #ifdef SYS_readlink
 	CALL(readlink),
 #endif
