@@ -44,7 +44,7 @@ static int forbid_system_calls(void)
 		ALLOW(fstat), ALLOW(newfstatat), ALLOW(lseek),
 		ALLOW(brk), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise), ALLOW(getrandom),
 		ALLOW(exit_group),
-		/* Allow opening for reading: a file open for writing could be mapped and changed. */
+		/* Allow opening for reading: a file for writing could be mapped and changed. */
 		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 4),
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
 		BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC, 1, 0),
