@@ -107,10 +107,11 @@ int name_keeper__add_stack(struct name_keeper *k, const struct xpu_record_stack 
 		.thread_id = rec->thread_id, .time_ns = rec->time_ns, .flags = flags, .nr = nr,
 		.first = k->stacks.words.nr,
 	};
-	const struct recorded_stack *last = k->stacks.stacks.v + k->stacks.stacks.nr - 1;
+	size_t nr_stacks = k->stacks.stacks.nr;
+	const struct recorded_stack *last = nr_stacks ? &k->stacks.stacks.v[nr_stacks - 1] : NULL;
 
 	/* Threads often have one stack several times in a row. */
-	if (k->stacks.stacks.nr && last->nr == nr &&
+	if (last && last->nr == nr &&
 	    !memcmp(k->stacks.words.v + last->first, frames, nr * sizeof(*frames))) {
 		s.first = last->first;
 		return array_push(&k->stacks.stacks, s);
@@ -429,7 +430,9 @@ static int name_keeper__flush_places(struct name_keeper *k, size_t nr)
 
 	for (i = 0; i < nr && !err;)
 		err = name_keeper__write_names(k, &i, nr);
-	memmove(k->places.v, k->places.v + nr, (k->places.nr - nr) * sizeof(k->places.v[0]));
+	if (nr)
+		memmove(k->places.v, k->places.v + nr,
+			(k->places.nr - nr) * sizeof(k->places.v[0]));
 	k->places.nr -= nr;
 	for (i = 0; i < k->stacks.stacks.nr && !err;)
 		err = name_keeper__write_stacks(k, &i);

@@ -87,7 +87,7 @@ static size_t threads__nr_shown(struct section_rows *rows, const struct thread_a
 	for (i = 0; i < nr && rows->people && !rows->s->opts.own_threads; i++)
 		if (thread__uses_gpu(&rows->s->model, all[i].thread))
 			shown[k++] = all[i];
-	if (!k)
+	if (!k && nr)
 		memcpy(shown, all, nr * sizeof(*all));
 	return k ?: nr;
 }
