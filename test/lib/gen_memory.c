@@ -204,6 +204,7 @@ int main(int argc, char **argv)
 {
 	struct gen g = { 0 }, blocks = { 0 };
 	char line[256];
+	int err;
 
 	if (argc != 2) {
 		fprintf(stderr, "usage: gen_memory FILE <EVENTS\n");
@@ -214,8 +215,10 @@ int main(int argc, char **argv)
 		take(&g, line);
 	flush(&g);
 	gen__end(&g, 2000000, 0);
-	if (!has_blocks)
-		return -gen__save(&g, argv[1]);
-	gen__blocks(&blocks, &g, 3, 65536);
-	return -gen__save(&blocks, argv[1]);
+	if (has_blocks)
+		gen__blocks(&blocks, &g, 3, 65536);
+	err = gen__save(has_blocks ? &blocks : &g, argv[1]);
+	gen__free(&blocks);
+	gen__free(&g);
+	return -err;
 }
