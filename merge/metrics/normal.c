@@ -9,7 +9,7 @@
 #define RIDGE \
 	1e-5 /* is added to the diagonal, so that a singular matrix has an
 					 * inverse that rounding does not spoil */
-#define MAX_SWEEPS 100
+#define MAX_SWEEPS 500
 #define SMALL_STEP 1e-5 /* of the largest value */
 
 int normal__init(struct normal *e, uint32_t n, uint32_t nr_sides)

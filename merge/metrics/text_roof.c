@@ -284,8 +284,8 @@ void roof__answer(const struct session *s, FILE *f, const struct feature_answer 
 		human__time(error, sum.error_ns), human__time(time, sum.ns));
 	if (sum.unknown_ns > 0)
 		fprintf(f, " (the roof of %s more is unknown)", human__time(time, sum.unknown_ns));
-	fprintf(f, ", most in %s (%s, bound by %s)\n", name, human__time(save, saved(row)),
-		roof_use__bound(&row->use));
+	fprintf(f, ", most in %s (%s +- %s, bound by %s)\n", name, human__time(save, saved(row)),
+		human__time(error, roof_use__error_ns(&row->use)), roof_use__bound(&row->use));
 out:
 	free(name);
 	free(rows.v);

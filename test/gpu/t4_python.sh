@@ -133,7 +133,7 @@ def profiled():
 
 
 def recorded(fn):
-    """Returns the number of kernels in a window, and why there is none, and what fn() returns."""
+    """Returns a triple: how many kernels the window has, why it has none, and the result of fn()."""
     value = None
     try:
         with xpuload.record() as prof:

@@ -171,7 +171,9 @@ int main(int argc, char **argv)
 			ns += total_ns[k];
 			tensor += total_ns[k] * kinds[k].tensor;
 			dram += total_ns[k] * kinds[k].dram;
-			save += total_ns[k] * (1 - fmax(kinds[k].tensor, kinds[k].dram) / 100);
+			/* Reads and writes have the background. */
+			save += total_ns[k] * (1 - fmax(kinds[k].tensor,
+							kinds[k].dram + 2 * BACKGROUND) / 100);
 		}
 		printf("%s %.3f %.3f %.0f %.0f\n", kinds[i].name, tensor / ns,
 		       dram / ns + BACKGROUND, ns, save);
