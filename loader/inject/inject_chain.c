@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "inject/inject_chain.h"
 
-#include <dwarf.h>
-#include <elfutils/libdw.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -20,14 +18,13 @@
 #include "base/arch.h"
 #include "base/child.h"
 #include "base/confine.h"
-#include "dwarf_expr.h"
+#include "dwarf_ops.h"
 #include "inject/result.h"
 
 #define ANSWER_MS	2000
 #define MAX_FRAMES	256
 #define MAX_BASE	4		/* frames of the C library below the first function */
 #define MAX_FILES	2048		/* files of modules that are open at a time */
-#define MAX_OPS		64
 #define MAX_TEXT	(64u << 20)	/* bytes of the C library's code */
 
 enum op { OP_FIND, OP_CHECK };
@@ -282,62 +279,13 @@ static bool read_stack(void *ctx, uint64_t addr, uint64_t *value)
 	return true;
 }
 
-/* A DWARF expression that is evaluated for a frame. */
-struct machine {
-	const struct frame *frame;
-	uint64_t cfa;
-	struct expr expr;
-	bool is_value;			/* the result is the value itself, not its address */
-};
-
-static bool push_reg(struct machine *m, uint64_t reg, uint64_t offset)
+static bool frame__reg(const void *vframe, uint64_t reg, uint64_t *value)
 {
-	return reg < ARCH_NR_REGS && m->frame->known >> reg & 1 &&
-	       expr__push(&m->expr, m->frame->regs[reg] + offset);
-}
+	const struct frame *f = vframe;
 
-/* Return: whether the operation was done. Refuses operations that no unwind table needs. */
-static bool operate(struct machine *m, const Dwarf_Op *op)
-{
-	switch (op->atom) {
-	case DW_OP_lit0 ... DW_OP_lit31:
-		return expr__push(&m->expr, op->atom - DW_OP_lit0);
-	case DW_OP_breg0 ... DW_OP_breg31:
-		return push_reg(m, op->atom - DW_OP_breg0, op->number);
-	case DW_OP_bregx:
-		return push_reg(m, op->number, op->number2);
-	case DW_OP_reg0 ... DW_OP_reg31:
-		m->is_value = true;
-		return push_reg(m, op->atom - DW_OP_reg0, 0);
-	case DW_OP_regx:
-		m->is_value = true;
-		return push_reg(m, op->number, 0);
-	case DW_OP_const1u ... DW_OP_consts:
-		return expr__push(&m->expr, op->number);
-	case DW_OP_call_frame_cfa:
-		return expr__push(&m->expr, m->cfa);
-	case DW_OP_stack_value:
-		m->is_value = true;
-		return true;
-	default:
-		return expr__operate(&m->expr, op->atom, op->number);
-	}
-}
-
-static bool evaluate(struct machine *m, const Dwarf_Op *ops, size_t nr, uint64_t *result)
-{
-	size_t i;
-
-	m->expr.nr = 0;
-	m->is_value = false;
-	if (nr > MAX_OPS)
+	if (reg >= ARCH_NR_REGS || !(f->known >> reg & 1))
 		return false;
-	for (i = 0; i < nr; i++)
-		if (!operate(m, &ops[i]))
-			return false;
-	if (!m->expr.nr)
-		return false;
-	*result = m->expr.v[m->expr.nr - 1];
+	*value = f->regs[reg];
 	return true;
 }
 
@@ -346,7 +294,8 @@ enum step { STEP_DONE, STEP_ROOT, STEP_LOST, STEP_SIGNAL };
 /* Replaces the registers of a frame by the registers of its caller. @pc: in the file */
 static enum step step(struct walker *w, struct frame *f, Dwarf_CFI *cfi, uint64_t pc)
 {
-	struct machine m = { .frame = f, .expr = { .read = read_stack, .ctx = w } };
+	struct dwarf_ops e = { .reg = frame__reg, .regs = f,
+			       .expr = { .read = read_stack, .ctx = w } };
 	struct frame caller = { .known = 0 };
 	enum step result = STEP_LOST;
 	Dwarf_Op ops_mem[3], *ops;
@@ -364,7 +313,7 @@ static enum step step(struct walker *w, struct frame *f, Dwarf_CFI *cfi, uint64_
 		goto out;
 	}
 	if (ra < 0 || dwarf_frame_cfa(d, &ops, &nr_ops) ||
-	    !nr_ops || !evaluate(&m, ops, nr_ops, &m.cfa))
+	    !nr_ops || !dwarf_ops__evaluate(&e, ops, nr_ops, &e.cfa))
 		goto out;
 	for (i = 0; i < ARCH_NR_REGS; i++) {
 		if (dwarf_frame_register(d, i == ARCH_IP ? ra : i, ops_mem, &ops, &nr_ops))
@@ -381,14 +330,14 @@ static enum step step(struct walker *w, struct frame *f, Dwarf_CFI *cfi, uint64_
 			caller.known |= f->known & 1u << i;
 			continue;
 		}
-		if (!evaluate(&m, ops, nr_ops, &value) ||
-		    (!m.is_value && !read_stack(w, value, &value)))
+		if (!dwarf_ops__evaluate(&e, ops, nr_ops, &value) ||
+		    (!e.is_value && !read_stack(w, value, &value)))
 			continue;
 		caller.regs[i] = value;
 		caller.known |= 1u << i;
 	}
 	if (!(caller.known & 1u << ARCH_SP)) {
-		caller.regs[ARCH_SP] = m.cfa;
+		caller.regs[ARCH_SP] = e.cfa;
 		caller.known |= 1u << ARCH_SP;
 	}
 	if (caller.known & 1u << ARCH_IP && caller.regs[ARCH_SP] > f->regs[ARCH_SP]) {

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "symbols/file_cfi.h"
 
-#include <dwarf.h>
-#include <elfutils/libdw.h>
 #include <stdlib.h>
 
-#include "dwarf_expr.h"
+#include "dwarf_ops.h"
 #include "hash.h"
 #include "symbols/processor.h"
-
-#define MAX_OPS	256			/* most operations in one expression, so that branches
-					 * cannot make it endless */
 
 /* A cached rule of the tables for one place, because many samples are at the same places. */
 struct place {
@@ -23,15 +18,6 @@ struct file_cfi {
 	Dwarf_CFI *dwarf;
 	const struct processor *cpu;
 	struct place *places;
-};
-
-/* Evaluates one expression. */
-struct machine_state {
-	const struct processor *cpu;
-	const struct cfi_regs *regs;
-	uint64_t cfa;
-	struct expr expr;
-	bool is_value;			/* the result is the value itself, not its address */
 };
 
 struct file_cfi *file_cfi__new(const struct elf_file *f)
@@ -63,67 +49,20 @@ void file_cfi__free(struct file_cfi *c)
 	free(c);
 }
 
-static bool push_reg(struct machine_state *m, uint64_t number, uint64_t offset)
+/* the registers of a frame */
+struct frame_regs {
+	const struct processor *cpu;
+	const struct cfi_regs *regs;
+};
+
+static bool frame_regs__get(const void *vregs, uint64_t number, uint64_t *value)
 {
-	uint8_t reg = processor__reg(m->cpu, number);
+	const struct frame_regs *f = vregs;
+	uint8_t reg = processor__reg(f->cpu, number);
 
-	if (reg == NO_REGISTER || !(m->regs->known & 1u << reg))
+	if (reg == NO_REGISTER || !(f->regs->known & 1u << reg))
 		return false;
-	return expr__push(&m->expr, m->regs->v[reg] + offset);
-}
-
-/* Return: whether the operation was done. Refuses operations that no unwind table needs. */
-static bool operate(struct machine_state *m, const Dwarf_Op *op)
-{
-	switch (op->atom) {
-	case DW_OP_lit0 ... DW_OP_lit31:
-		return expr__push(&m->expr, op->atom - DW_OP_lit0);
-	case DW_OP_breg0 ... DW_OP_breg31:
-		return push_reg(m, op->atom - DW_OP_breg0, op->number);
-	case DW_OP_bregx:
-		return push_reg(m, op->number, op->number2);
-	case DW_OP_reg0 ... DW_OP_reg31:
-		m->is_value = true;
-		return push_reg(m, op->atom - DW_OP_reg0, 0);
-	case DW_OP_regx:
-		m->is_value = true;
-		return push_reg(m, op->number, 0);
-	case DW_OP_addr:
-	case DW_OP_const1u:
-	case DW_OP_const1s:
-	case DW_OP_const2u:
-	case DW_OP_const2s:
-	case DW_OP_const4u:
-	case DW_OP_const4s:
-	case DW_OP_const8u:
-	case DW_OP_const8s:
-	case DW_OP_constu:
-	case DW_OP_consts:
-		return expr__push(&m->expr, op->number);
-	case DW_OP_call_frame_cfa:
-		return expr__push(&m->expr, m->cfa);
-	case DW_OP_stack_value:
-		m->is_value = true;
-		return true;
-	default:
-		return expr__operate(&m->expr, op->atom, op->number);
-	}
-}
-
-static bool evaluate(struct machine_state *m, const Dwarf_Op *ops, size_t nr, uint64_t *result)
-{
-	size_t i;
-
-	m->expr.nr = 0;
-	m->is_value = false;
-	if (nr > MAX_OPS)
-		return false;
-	for (i = 0; i < nr; i++)
-		if (!operate(m, &ops[i]))
-			return false;
-	if (!m->expr.nr)
-		return false;
-	*result = m->expr.v[m->expr.nr - 1];
+	*value = f->regs->v[reg];
 	return true;
 }
 
@@ -167,9 +106,9 @@ static enum cfi_result signal__step(const struct processor *cpu, struct cfi_regs
 enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs *regs,
 			       bool *interrupted, cfi_read_fn read, void *ctx)
 {
-	struct machine_state m = { .cpu = c->cpu,
-				   .regs = regs,
-				   .expr = { .read = read, .ctx = ctx } };
+	struct frame_regs frame_regs = { c->cpu, regs };
+	struct dwarf_ops d = { .reg = frame_regs__get, .regs = &frame_regs,
+			       .expr = { .read = read, .ctx = ctx } };
 	Dwarf_Frame *frame = file_cfi__frame(c, pc);
 	struct cfi_regs caller = { .known = 0 };
 	Dwarf_Op ops_mem[3], *ops;
@@ -182,7 +121,7 @@ enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs 
 		return CFI_NO_TABLE;
 	ra = dwarf_frame_info(frame, NULL, NULL, interrupted);
 	if (ra < 0 || dwarf_frame_cfa(frame, &ops, &nr_ops) || !nr_ops ||
-	    !evaluate(&m, ops, nr_ops, &m.cfa))
+	    !dwarf_ops__evaluate(&d, ops, nr_ops, &d.cfa))
 		return CFI_LOST;
 	if (*interrupted && c->cpu->signal_regs)
 		return signal__step(c->cpu, regs, read, ctx);
@@ -205,12 +144,12 @@ enum cfi_result file_cfi__step(struct file_cfi *c, uint64_t pc, struct cfi_regs 
 			caller.known |= (regs->known >> from & 1) << i;
 			continue;
 		}
-		if (!evaluate(&m, ops, nr_ops, &value))
+		if (!dwarf_ops__evaluate(&d, ops, nr_ops, &value))
 			continue;
-		if (m.is_value || read(ctx, value, &value)) {
+		if (d.is_value || read(ctx, value, &value)) {
 			caller.v[i] = value;
 			caller.known |= 1u << i;
-			in_register |= i == XPU_REG_IP && m.is_value;
+			in_register |= i == XPU_REG_IP && d.is_value;
 		}
 	}
 	caller.v[XPU_REG_IP] &= c->cpu->address_bits;
