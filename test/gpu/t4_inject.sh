@@ -1,107 +1,83 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload puts the shim into PyTorch programs that were started without it: each goes on with equal
-# results, and its launches are recorded.
+# xpuload puts the shim into programs that were started without it: training in PyTorch, inference
+# by a CUDA graph, JAX and, on two GPUs, two ranks of NCCL in the middle of collectives. Each goes
+# on with equal results, and its launches are recorded. XPU_INJECT_TIMES is the number of programs
+# of each kind (default 3), XPU_INJECT_KINDS their kinds. It takes some 2 minutes.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root gpu bpf torch
-times=${XPU_INJECT_TIMES:-20}
+times=${XPU_INJECT_TIMES:-3}
+kinds=${XPU_INJECT_KINDS:-train alone graphs}
+if [ -z "${XPU_INJECT_KINDS:-}" ]; then
+	python3 -c 'import jax' 2>/dev/null && kinds="$kinds jax"
+	[ "$(nvidia-smi -L | wc -l)" -ge 2 ] && kinds="$kinds ranks"
+fi
+diag "programs: $kinds, $times of each"
 
-cat >train.py <<'EOF'
-import sys
-import threading
-import time
-
-import torch
-
-torch.manual_seed(0)
-model = torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU(),
-                            torch.nn.Linear(256, 256)).cuda()
-x = torch.randn(64, 256, device="cuda")
-
-
-def step():
-    model.zero_grad(set_to_none=True)
-    loss = model(x).square().mean()
-    loss.backward()
-    return loss.item()
-
-
-want = step()
-stop = threading.Event()
-
-
-def wait_for_end():
-    sys.stdin.read()
-    stop.set()
-
-
-threading.Thread(target=wait_for_end, daemon=True).start()
-print("ready", flush=True)
-different = steps = 0
-while not stop.is_set():
-    different += step() != want
-    steps += 1
-print("steps", steps, "different", different, flush=True)
-EOF
-
-# Several programs at a time, since PyTorch takes long to start.
-i=0 bad=0 empty=0 lost=0
-: >stops
-while [ $i -lt "$times" ]; do
-	nr=0
-	while [ $nr -lt 5 ] && [ $i -lt "$times" ]; do
-		rm -f in.$nr out.$nr
-		mkfifo in.$nr
-		python3 train.py <>in.$nr >out.$nr 2>err.$nr &
-		eval "pid_$nr=$!"
-		nr=$((nr + 1)) i=$((i + 1))
+start_programs() {	# start_programs ROUND: one of each kind, in KIND.ROUND/
+	for kind in $kinds; do
+		mkdir "$kind.$1"
+		python3 "$XPU_SRC/test/gpu/inject.py" "$kind" >"$kind.$1/out" 2>"$kind.$1/err" &
+		echo $! >"$kind.$1/pid"
 	done
-	k=0
-	while [ $k -lt $nr ]; do
-		wait_for grep -qs ready out.$k
-		eval "pid=\$pid_$k"
-		rm -f a.data
-		xpuload -o a.data --inject -p "$pid" --duration 1 2>a.log || bad=$((bad + 1))
-		sed -n 's/.*put the shim into .* stood still for \([0-9.]*\) ms/\1/p' a.log >>stops
-		grep -q 'lost 0$' a.log || { lost=$((lost + 1)); diag "$(cat a.log)"; }
-		xpumerge -i a.data -f folded -o a.folded 2>merge.log
-		grep -qE '^launches ([1-9][0-9]*) matched \1 ' merge.log ||
-			{ empty=$((empty + 1)); diag "$(cat a.log merge.log)"; }
-		kill -0 "$pid" || bad=$((bad + 1))
-		k=$((k + 1))
+}
+
+is_ready() {		# is_ready DIR: succeeds if all processes of the program run
+	want=1
+	[ "${1%.*}" = ranks ] && want=2
+	[ "$(grep -c '^ready' "$1/out")" = $want ]
+}
+
+record() {		# record DIR PID: records the process, and checks the result
+	"$XPULOAD" -o a.data --inject -p "$2" --duration 1 2>a.log
+	status=$?
+	stood=$(sed -n 's/.*put the shim into .* stood still for \([0-9.]*\) ms.*/\1/p' a.log)
+	[ -n "$stood" ] && echo "$stood" >>"${1%.*}.stops"
+	[ $status = 0 ] && grep -q 'lost 0$' a.log || return 1
+	xpumerge -i a.data -f folded -o a.folded 2>merge.log
+	grep -qE '^launches ([1-9][0-9]*) matched \1 ' merge.log || return 1
+	[ "${1%.*}" != train ] || grep -q 'inject.py' a.folded
+}
+
+check() {		# check DIR: records each process, ends the program, compares its results
+	wait_for is_ready "$1" || diag "$(tail -n 5 "$1/err")"
+	for pid in $(sed -n 's/^ready //p' "$1/out"); do
+		record "$1" "$pid" || {
+			# No thread of this one may ever be safe to borrow.
+			[ "${1%.*}" = alone ] && grep -q 'could be borrowed' a.log ||
+				echo "$1 $pid" >>"${1%.*}.bad"
+			diag "$1: $(cat a.log merge.log)"
+		}
+		kill -0 "$pid" || echo "$1 $pid has ended" >>"${1%.*}.harmed"
 	done
-	k=0
-	while [ $k -lt $nr ]; do
-		eval "pid=\$pid_$k"
-		kill "$pid"
-		wait "$pid"
-		[ $? = 143 ] || { bad=$((bad + 1)); diag "$(cat out.$k err.$k)"; }
-		k=$((k + 1))
+	kill "$(cat "$1/pid")"
+	wait "$(cat "$1/pid")"
+	status=$?
+	[ $status = 0 ] && [ "$(grep -c '^steps [1-9][0-9]* different 0$' "$1/out")" = \
+		"$(grep -c '^ready' "$1/out")" ] || {
+		echo "$1: status $status" >>"${1%.*}.harmed"
+		diag "$1: status $status: $(cat "$1/out") $(tail -n 5 "$1/err")"
+	}
+}
+
+start=$(uptime_s)
+for i in $(seq "$times"); do
+	start_programs "$i"
+	for kind in $kinds; do
+		check "$kind.$i"
 	done
 done
-is $bad 0 "PyTorch goes on, $times times"
-is $empty 0 "each time every launch is recorded and matched"
-is $lost 0 "nothing is lost"
-is "$(wc -l <stops)" "$times" "the shim was put there each time"
-sort -n stops >sorted
-diag "a thread stood still for $(sed -n $(((times + 1) / 2))p sorted) ms in the median," \
-	"$(tail -n 1 sorted) at most"
-
-# The results of one program that runs to its end.
-rm -f in out
-mkfifo in
-python3 train.py <in >out 2>err &
-pid=$!
-exec 3>in
-wait_for grep -qs ready out
-xpuload -o a.data --inject -p $pid --duration 2 2>a.log
-is $? 0 "a program whose results are compared: exit status 0"
-exec 3>&-
-wait $pid
-is $? 0 "it ends with exit status 0"
-like "$(tail -n 1 out)" 'different 0$' "its results are unchanged"
-xpumerge -i a.data -f folded -o a.folded 2>/dev/null
-grep -q 'train.py' a.folded
-ok $? "call paths have lines of Python"
+for kind in $kinds; do
+	is "$(cat "$kind.harmed" 2>/dev/null)" "" \
+		"$kind: each program goes on, with equal results, and ends with exit status 0"
+	is "$(cat "$kind.bad" 2>/dev/null)" "" \
+		"$kind: each launch is recorded and matched, and nothing is lost"
+	[ -e "$kind.stops" ] || continue
+	sort -n "$kind.stops" >sorted
+	nr=$(wc -l <sorted)
+	diag "$kind: $nr times, a thread stood still for" \
+		"$(sed -n $(((nr + 1) / 2))p sorted) ms in the median, $(tail -n 1 sorted) at most"
+done
+diag "$(($(uptime_s) - start)) s"
 done_testing
