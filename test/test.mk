@@ -685,6 +685,8 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(O)/
 	@$(O)/bench/unwind
 	$(if $(CUPTI_CFLAGS),@$(O)/bench/shim)
 	$(if $(CUPTI_CFLAGS),@python3 test/bench/python.py $(O)/bench/python.so)
+	$(if $(CUPTI_CFLAGS),@$(TEST_ENV) LD_LIBRARY_PATH=$(abspath $(O))/sim \
+		XPULOAD_TREE=$(abspath $(O)) PYTHONPATH=python python3 test/bench/windows.py)
 	@echo 'reading and naming, the files of the demo:'
 	@$(O)/bench/symbols $(abspath $(O)/workload/demo $(SIM_LIBS) $(SHIM)) \
 		$$(ldd $(O)/workload/demo | awk '$$3 ~ /lib(c|m|stdc\+\+|gcc_s)\./ { print $$3 }')

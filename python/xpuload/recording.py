@@ -89,6 +89,10 @@ class Recording:
         self._on_ready = on_ready
         self._schedule = steps
         self._options = options_of(options)
+        # Names take up to a second: without wishes, they are looked up while the program goes on.
+        self._names_later = "names" not in options
+        if self._names_later:
+            self._options.append("--names=later")
         if not BY_BPF.intersection(name.rstrip("_").replace("-", "_") for name in options):
             self._options = ["--gpu-only", "--transport=shm",
                              *(o for o in self._options if o != "--gpu-only")]
@@ -180,28 +184,37 @@ class Recording:
             weakref.finalize(result, _recorder.remove, to).atexit = False
             if path is not None:
                 self._merge(to, path)
+        elif self._names_later:
+            self._merge(to, path, "%s-%d-named.data" % (path[:-len(".data")], os.getpid()))
         if self._on_ready:
             self._on_ready(result)
 
     # ---- results -------------------------------------------------------------------------------
 
-    def _merge(self, data, path):
-        """Starts xpumerge; the program goes on meanwhile."""
-        name = os.path.join(".", path) if path.startswith("-") else path
-        process = subprocess.Popen([_programs.find("xpumerge"), data, "-o", name],
+    def _merge(self, data, path, written=None):
+        """Starts xpumerge; the program goes on meanwhile.
+
+        @written: the file to write, which then replaces path
+        """
+        written = written or path
+        name = os.path.join(".", written) if written.startswith("-") else written
+        args = [data, "-o", name] if written == path else ["-i", data, "-o", name]
+        process = subprocess.Popen([_programs.find("xpumerge"), *args],
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, start_new_session=True)
-        self._jobs.append((process, path))
+        self._jobs.append((process, path, written))
         _merging.append(self)
 
     def wait(self):
         """Waits until all files of finished blocks are written. Returns self."""
         jobs, self._jobs = self._jobs, []
         failed = []
-        for process, path in jobs:
+        for process, path, written in jobs:
             text = process.communicate()[1]
             if process.returncode not in (0, 1):
                 failed.append("%s: %s" % (path, _programs.last_line(text)))
+            elif written != path:
+                os.replace(written, path)
         while self in _merging:
             _merging.remove(self)
         if failed:

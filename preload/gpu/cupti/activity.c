@@ -37,8 +37,9 @@
 #define POOL_READY	4		/* zeroed and faulted in; others are freed after a burst */
 #define BUSY_BUFFERS	4		/* if this many return by themselves, do not flush */
 #define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
-#define STOP_PAUSE_NS	10000000	/* a pause at a stop, for device work to end */
-#define STOP_PAUSES	20		/* at most this many pauses */
+#define STOP_PAUSE_NS	1000000		/* the first pause at a stop, for device work to end */
+#define STOP_LONGEST_NS	8000000		/* pauses double up to this */
+#define STOP_PAUSES	27		/* at most this many pauses: 0.2 s */
 #define WRITERS_WAIT_NS	2000000000ull	/* at a stop, for threads that are inside CUPTI */
 
 #define NR_LOOKS	5		/* comparisons of clocks; the quickest is believed */
@@ -801,7 +802,7 @@ static void wait_for_writers(void)
 
 void activity__stop(void)
 {
-	const struct timespec pause = { 0, STOP_PAUSE_NS };
+	struct timespec pause = { 0, STOP_PAUSE_NS };
 	size_t i;
 
 	activity__flush(false);
@@ -809,6 +810,8 @@ void activity__stop(void)
 	migrations__end();
 	for (i = 0; i < STOP_PAUSES && buffers_are_out(); i++) {
 		nanosleep(&pause, NULL);
+		if (pause.tv_nsec < STOP_LONGEST_NS)
+			pause.tv_nsec *= 2;
 		activity__flush(false);
 	}
 	give_back();
