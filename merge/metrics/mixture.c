@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define FEW_PARTS 24
+
 void mixture__exit(struct mixture *m)
 {
 	free(m->first);
@@ -42,16 +44,19 @@ static double overlap__next(struct overlap *o, size_t *row, double *middle)
 	return 0;
 }
 
+/* @first: the first row that later intervals may overlap, too */
 static struct overlap piece__rows(const struct mixture_of *of, uint64_t begin_ns, uint64_t end_ns,
-				  double shift_ns)
+				  double shift_ns, size_t *first)
 {
 	struct overlap o = { .of = of,
 			     .zero_ns = begin_ns,
 			     .begin = shift_ns,
 			     .end = shift_ns + (end_ns - begin_ns) };
-	uint64_t at = begin_ns + (int64_t)shift_ns;
+	uint64_t at = max_t(int64_t, (int64_t)begin_ns + (int64_t)shift_ns, 0);
 
-	o.row = sorted_count(of->nr_rows, i, of->rows[i].end_ns + 1 < at);
+	while (*first < of->nr_rows && of->rows[*first].end_ns + 1 < at)
+		++*first;
+	o.row = *first;
 	return o;
 }
 
@@ -64,7 +69,7 @@ static double row__ns(const struct mixture_of *of, size_t row)
 static void find_busy(const struct mixture_of *of, double shift_ns, double *busy)
 {
 	uint64_t begin = 0, end = 0;
-	size_t i, row;
+	size_t i, row, first = 0;
 
 	for (i = 0; i <= of->nr_pieces; i++) {
 		struct overlap o;
@@ -74,7 +79,7 @@ static void find_busy(const struct mixture_of *of, double shift_ns, double *busy
 			end = max_t(uint64_t, end, of->pieces[i].end_ns);
 			continue;
 		}
-		o = piece__rows(of, begin, end, shift_ns);
+		o = piece__rows(of, begin, end, shift_ns, &first);
 		while (end > begin && (ns = overlap__next(&o, &row, &middle)) > 0)
 			busy[row] += ns;
 		if (i < of->nr_pieces) {
@@ -91,12 +96,12 @@ static void find_busy(const struct mixture_of *of, double shift_ns, double *busy
 static void find_parts(const struct mixture_of *of, const struct mixture_as *as, size_t *nr,
 		       struct mixture_part *parts)
 {
-	size_t i, row;
+	size_t i, row, first = 0;
 	double ns, middle;
 
 	for (i = 0; i < of->nr_pieces; i++) {
 		const struct piece *p = &of->pieces[i];
-		struct overlap o = piece__rows(of, p->begin_ns, p->end_ns, as->shift_ns);
+		struct overlap o = piece__rows(of, p->begin_ns, p->end_ns, as->shift_ns, &first);
 		double weight = as->amounts ? of->mean_ns[p->kind] / (p->end_ns - p->begin_ns) : 1;
 
 		while ((ns = overlap__next(&o, &row, &middle)) > 0) {
@@ -117,6 +122,24 @@ static int part__cmp(const void *va, const void *vb)
 	return cmp3(a->kind, b->kind) ?: cmp3(a->share, b->share);
 }
 
+/* Most rows have few parts. */
+static void sort_parts(struct mixture_part *parts, size_t nr)
+{
+	size_t i, k;
+
+	if (nr > FEW_PARTS) {
+		qsort(parts, nr, sizeof(*parts), part__cmp);
+		return;
+	}
+	for (i = 1; i < nr; i++) {
+		struct mixture_part part = parts[i];
+
+		for (k = i; k && part__cmp(&parts[k - 1], &part) > 0; k--)
+			parts[k] = parts[k - 1];
+		parts[k] = part;
+	}
+}
+
 /* Puts the parts of one kind of each row together. */
 static void join_parts(struct mixture *m)
 {
@@ -125,8 +148,7 @@ static void join_parts(struct mixture *m)
 	for (row = 0; row < m->nr_rows; row++) {
 		size_t from = m->first[row], end = m->first[row + 1];
 
-		if (end - from > 1)
-			qsort(m->parts + from, end - from, sizeof(*m->parts), part__cmp);
+		sort_parts(m->parts + from, end - from);
 		m->first[row] = to;
 		for (i = from; i < end; i++) {
 			if (to > m->first[row] && m->parts[to - 1].kind == m->parts[i].kind)

@@ -28,7 +28,7 @@ void normal__add(struct normal *e, const uint32_t *columns, const double *shares
 /* Solves the equations, with no regard to signs; sets x. Return: 0 or -ENOMEM. */
 int normal__solve(struct normal *e);
 
-/* Sets inverse, after normal__solve(). Return: 0 or -ENOMEM. */
+/* Sets inverse, unless it is set; after normal__solve(). Return: 0 or -ENOMEM. */
 int normal__invert(struct normal *e);
 
 /*
@@ -40,7 +40,13 @@ int normal__bound(struct normal *e, const double *most);
 /* Return: the sum of squares that the solution of a right side leaves. */
 double normal__rest(const struct normal *e, uint32_t side);
 
-/* Multiplies the inverse with a vector. */
-void normal__times_inverse(const struct normal *e, const double *v, double *to);
+/* Multiplies the inverse with @nr vectors. */
+void normal__times_inverse(const struct normal *e, const double *v, uint32_t nr, double *to);
+
+/*
+ * Sets to[i] to v' * inverse * v, for n vectors: the part of a square that other values explain.
+ * Return: 0 or -ENOMEM.
+ */
+int normal__explained(const struct normal *e, const double *v, double *to);
 
 #endif /* MERGE_NORMAL_H */

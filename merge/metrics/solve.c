@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_COLUMNS 2000 /* kinds with the most time; all others are one */
 #define NR_BLOCKS 32 /* blocks of time, whose differences are the error */
@@ -12,78 +13,6 @@
 #define BETTER 0.98 /* of the residue: then amounts explain the samples better */
 
 /* ---- errors ---------------------------------------------------------------------------------- */
-
-/*
- * Finds how far each block of time moves one metric's values: NR_BLOCKS times a value for each
- * column. Return: 0 or -ENOMEM.
- */
-static int block_errors(struct system *s, const struct mixture *m, const struct normal *e,
-			uint32_t side, double *moved)
-{
-	size_t nr_used = system__count_used(s), row, seen = 0;
-	double *sum = calloc((size_t)e->n + 1, sizeof(*sum));
-	uint32_t i, nr, block = 0;
-
-	if (!sum)
-		return -ENOMEM;
-	for (row = 0; row < m->nr_rows; row++) {
-		double rest;
-
-		if (s->left_out[row])
-			continue;
-		nr = system__row(s, m, row);
-		rest = system__samples(s, row)[s->sides[side]] - system__value(s, e, side, nr);
-		for (i = 0; i < nr; i++)
-			sum[s->used[i]] += s->shares[i] * rest;
-		if (++seen * NR_BLOCKS >= (block + 1) * nr_used) {
-			normal__times_inverse(e, sum, moved + (size_t)block++ * e->n);
-			memset(sum, 0, e->n * sizeof(*sum));
-		}
-	}
-	free(sum);
-	return 0;
-}
-
-/* Return: 1 or -1. */
-static int way(uint32_t column, uint32_t draw)
-{
-	return draw && ((column + 1) * 0x9e3779b97f4a7c15ull >> (40 + draw) & 1) ? -1 : 1;
-}
-
-/*
- * Finds how far one metric's values move if the mixtures are @other instead of @m, where the
- * columns have the values @x. @draw: with 0, all columns move the same way; otherwise it says which
- * half of the columns moves the other way. Return: 0 or -ENOMEM.
- */
-static int other_errors(struct system *s, const struct mixture *m, const struct mixture *other,
-			const struct normal *e, const double *x, uint32_t draw, double *moved)
-{
-	double *sum = calloc((size_t)e->n + 1, sizeof(*sum));
-	size_t row;
-	uint32_t i, nr;
-
-	if (!sum)
-		return -ENOMEM;
-	for (row = 0; row < m->nr_rows; row++) {
-		double by = 0;
-
-		if (s->left_out[row])
-			continue;
-		nr = system__row(s, other, row);
-		for (i = 0; i < nr; i++)
-			by += way(s->used[i], draw) * s->shares[i] * x[s->used[i]];
-		nr = system__row(s, m, row);
-		for (i = 0; i < nr; i++)
-			by -= way(s->used[i], draw) * s->shares[i] * x[s->used[i]];
-		for (i = 0; i < nr; i++)
-			sum[s->used[i]] += s->shares[i] * by;
-	}
-	normal__times_inverse(e, sum, moved);
-	free(sum);
-	return 0;
-}
-
-/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* the mixtures, as they are and as they may be instead */
 enum {
@@ -100,6 +29,123 @@ enum {
 	BY_SLOPES,
 	NR_MOVES = BY_SLOPES + NR_DRAWS,
 };
+
+/* how far each of NR_MOVES things moves the values of the metrics that are taken */
+struct moves {
+	const struct normal *e;
+	const double *slopes;		/* see system__find_slopes() */
+	const bool *taken;		/* for each right side */
+	double *sums;			/* for each right side and move: a value for each column */
+	double *explained;		/* for each right side: its values, summed over all rows */
+	uint8_t *ways;			/* for each column: its bits say where slopes go down */
+};
+
+/* Return: 1 or -1. With draw 0, all columns go the same way. */
+static int way(const struct moves *m, uint32_t column, uint32_t draw)
+{
+	return m->ways[column] >> draw & 1 ? -1 : 1;
+}
+
+static void moves__draw(struct moves *m)
+{
+	uint32_t i, draw;
+
+	for (i = 0; i < m->e->n; i++)
+		for (draw = 1; draw < NR_DRAWS; draw++)
+			if ((i + 1) * 0x9e3779b97f4a7c15ull >> (40 + draw) & 1)
+				m->ways[i] |= 1 << draw;
+}
+
+/* Adds by[] what a row has by columns' values that move. @sign: 1 or -1 */
+static void moves__differ(const struct moves *m, const struct system *s, uint32_t nr, int sign,
+			  bool shift, double *by)
+{
+	uint32_t side, i, draw;
+
+	for (side = 0; side < s->nr_sides; side++, by += 1 + NR_DRAWS) {
+		const double *x = m->e->x + (size_t)side * m->e->n;
+		const double *slopes = m->slopes + (size_t)side * m->e->n;
+
+		for (i = 0; i < nr && m->taken[side]; i++) {
+			double share = sign * s->shares[i];
+
+			if (shift) {
+				by[0] += share * x[s->used[i]];
+				continue;
+			}
+			for (draw = 0; draw < NR_DRAWS; draw++)
+				by[1 + draw] += way(m, s->used[i], draw) * share *
+						slopes[s->used[i]];
+		}
+	}
+}
+
+/* Adds one row. @by: scratch memory: for each right side, the shift and the slopes */
+static void moves__add(struct moves *m, struct system *s, const struct mixture *mixtures,
+		       size_t row, uint32_t block, double *by)
+{
+	size_t n = m->e->n;
+	uint32_t side, i, k, nr;
+
+	memset(by, 0, s->nr_sides * (1 + NR_DRAWS) * sizeof(*by));
+	moves__differ(m, s, system__row(s, &mixtures[LATER], row), 1, true, by);
+	moves__differ(m, s, system__row(s, &mixtures[SLOPING], row), 1, false, by);
+	nr = system__row(s, &mixtures[MIXTURE], row);
+	moves__differ(m, s, nr, -1, true, by);
+	moves__differ(m, s, nr, -1, false, by);
+	for (side = 0; side < s->nr_sides; side++, by += 1 + NR_DRAWS) {
+		double *sums = m->sums + side * NR_MOVES * n, value;
+
+		if (!m->taken[side])
+			continue;
+		value = system__value(s, m->e, side, nr);
+		m->explained[side] += value;
+		for (i = 0; i < nr; i++) {
+			double share = s->shares[i];
+			double *sum = sums + s->used[i];
+
+			sum[block * n] += share * (system__samples(s, row)[s->sides[side]] - value);
+			for (k = 0; k < 1 + NR_DRAWS; k++)
+				sum[(BY_SHIFT + k) * n] += share * by[k];
+		}
+	}
+}
+
+/* Sums what moves the values, over all rows. Return: 0 or -ENOMEM. */
+static int moves__sum(struct moves *m, struct system *s, const struct mixture *mixtures)
+{
+	double *by = calloc(s->nr_sides * (1 + NR_DRAWS) + 1, sizeof(*by));
+	size_t nr_used = system__count_used(s), row, seen = 0;
+
+	if (!by)
+		return -ENOMEM;
+	moves__draw(m);
+	for (row = 0; row < mixtures[MIXTURE].nr_rows; row++)
+		if (!s->left_out[row])
+			moves__add(m, s, mixtures, row, seen++ * NR_BLOCKS / nr_used, by);
+	free(by);
+	return 0;
+}
+
+static void moves__exit(struct moves *m)
+{
+	free(m->sums);
+	free(m->explained);
+	free(m->ways);
+}
+
+/* Return: 0 or -ENOMEM; moves__exit() in either case. */
+static int moves__find(struct moves *m, struct system *s, const struct mixture *mixtures)
+{
+	m->sums = calloc((size_t)s->nr_sides * NR_MOVES * m->e->n + 1, sizeof(*m->sums));
+	m->explained = calloc(s->nr_sides + 1, sizeof(*m->explained));
+	m->ways = calloc(m->e->n + 1, sizeof(*m->ways));
+	if (!m->sums || !m->explained || !m->ways)
+		return -ENOMEM;
+	return moves__sum(m, s, mixtures);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 /* one metric's values of groups, summed over their columns with their weights */
 struct group_sum {
@@ -146,35 +192,21 @@ static double group_sum__error(const struct group_sum *sum, double usual, double
 	       sum->weight;
 }
 
-/* Finds what moves one metric's values: NR_MOVES times a value for each column. */
-static int find_moves(struct system *s, const struct mixture *mixtures, const struct normal *e,
-		      uint32_t side, const double *slopes, double *moved)
-{
-	size_t n = e->n;
-	uint32_t i;
-	int err = block_errors(s, &mixtures[MIXTURE], e, side, moved + BY_BLOCKS * n) ?:
-			  other_errors(s, &mixtures[MIXTURE], &mixtures[LATER], e,
-				       e->x + side * n, 0, moved + BY_SHIFT * n);
-
-	for (i = 0; i < NR_DRAWS && !err; i++)
-		err = other_errors(s, &mixtures[MIXTURE], &mixtures[SLOPING], e,
-				   slopes + side * n, i, moved + (BY_SLOPES + i) * n);
-	return err;
-}
-
 /* Sets the values of one metric for all kinds. Return: 0 or -ENOMEM. */
-static int take_side(struct system *s, const struct mixture *mixtures, const struct normal *e,
-		     const double *slopes, uint32_t side, struct solved *to)
+static int take_side(struct system *s, const struct moves *m, uint32_t side, struct solved *to)
 {
+	const struct normal *e = m->e;
 	uint32_t metric = s->sides[side], n = e->n, i;
 	double *moved = calloc(NR_MOVES * (size_t)n + 1, sizeof(*moved));
 	struct group_sum *sums = calloc(n + 1, sizeof(*sums));
 	size_t nr_rows = system__count_used(s), row;
-	double usual = normal__usual_rest(e, side, nr_rows), explained = 0, measured = 0;
-	int err = moved && sums ? find_moves(s, mixtures, e, side, slopes, moved) : -ENOMEM;
+	double usual = normal__usual_rest(e, side, nr_rows), measured = 0;
+	int err = moved && sums ? 0 : -ENOMEM;
 
-	if (!err)
+	if (!err) {
+		normal__times_inverse(e, m->sums + (size_t)side * NR_MOVES * n, NR_MOVES, moved);
 		sum_groups(s, e, side, moved, sums);
+	}
 	for (i = 0; i <= s->of->of.nr_kinds && !err; i++) {
 		uint32_t group = s->groups[s->columns[i]];
 		const struct group_sum *sum = &sums[group];
@@ -186,13 +218,9 @@ static int take_side(struct system *s, const struct mixture *mixtures, const str
 		if (error <= s->limits[side])
 			*v = (struct solved_value){ sum->value / sum->weight, error };
 	}
-	for (row = 0; row < mixtures[MIXTURE].nr_rows && !err; row++) {
-		if (s->left_out[row])
-			continue;
-		explained += system__value(s, e, side, system__row(s, &mixtures[MIXTURE], row));
-		measured += system__samples(s, row)[metric];
-	}
-	to->explained[metric] = nr_rows ? explained / nr_rows : NAN;
+	for (row = 0; row < s->of->of.nr_rows && !err; row++)
+		measured += s->left_out[row] ? 0 : system__samples(s, row)[metric];
+	to->explained[metric] = nr_rows ? m->explained[side] / nr_rows : NAN;
 	to->measured[metric] = nr_rows ? measured / nr_rows : NAN;
 	to->residue[metric] = usual;
 	free(sums);
@@ -201,41 +229,58 @@ static int take_side(struct system *s, const struct mixture *mixtures, const str
 }
 
 /*
- * Solves the equations with rates or with amounts, and takes the metrics that are not known yet or
- * that this explains better. Return: 0 or -ENOMEM.
+ * Takes the metrics that are not known yet or that these equations explain better. Return: 0 or
+ * -ENOMEM.
  */
+static int take_better(struct system *s, const struct mixture *mixtures, struct normal *e,
+		       bool amounts, struct solved *to)
+{
+	double *slopes = calloc((size_t)e->n * s->nr_sides + 1, sizeof(*slopes));
+	bool *taken = calloc(s->nr_sides + 1, sizeof(*taken)), any = false;
+	struct moves moves = { .e = e, .slopes = slopes, .taken = taken };
+	uint32_t k;
+	int err = slopes && taken ? 0 : -ENOMEM;
+
+	for (k = 0; k < s->nr_sides && !err; k++) {
+		taken[k] = !amounts || normal__usual_rest(e, k, system__count_used(s)) <
+					       BETTER * to->residue[s->sides[k]];
+		any |= taken[k];
+	}
+	if (err || !any)
+		goto out;
+	err = normal__invert(e);
+	if (!err && !amounts) {
+		system__count_samples(s, &mixtures[MIXTURE]);
+		err = system__group(s, e);
+	}
+	err = err ?: system__find_slopes(s, &mixtures[MIXTURE], &mixtures[SLOPING], e, slopes) ?:
+	      moves__find(&moves, s, mixtures);
+	for (k = 0; k < s->nr_sides && !err; k++)
+		if (taken[k])
+			err = take_side(s, &moves, k, to);
+out:
+	moves__exit(&moves);
+	free(slopes);
+	free(taken);
+	return err;
+}
+
+/* @amounts: a piece of work has an amount, not a rate. Return: 0 or -ENOMEM. */
 static int solve_as(struct system *s, bool amounts, struct solved *to)
 {
 	struct mixture_as as = { .shift_ns = s->shift_ns, .amounts = amounts };
 	struct mixture mixtures[NR_MIXTURES] = { 0 };
 	struct normal e = { 0 };
-	double *slopes = calloc((size_t)s->nr_columns * s->nr_sides + 1, sizeof(*slopes));
-	uint32_t k;
-	int err = slopes ? mixture__make(&mixtures[MIXTURE], &s->of->of, &as) : -ENOMEM, i;
+	int err = mixture__make(&mixtures[MIXTURE], &s->of->of, &as), i;
 
 	as.shift_ns += s->shift_error_ns;
 	err = err ?: mixture__make(&mixtures[LATER], &s->of->of, &as);
 	as.shift_ns = s->shift_ns;
 	as.slope = SLOPE;
 	err = err ?: mixture__make(&mixtures[SLOPING], &s->of->of, &as);
-	err = err ?: system__solve(s, &mixtures[MIXTURE], &e) ?: normal__bound(&e, s->most);
-	for (k = 0; k < s->nr_sides && !err; k++) {
-		if (amounts && normal__usual_rest(&e, k, system__count_used(s)) >=
-				       BETTER * to->residue[s->sides[k]])
-			continue;
-		if (!e.inverse) {
-			err = normal__invert(&e);
-			if (!err && !amounts) {
-				system__count_samples(s, &mixtures[MIXTURE]);
-				err = system__group(s, &e);
-			}
-			err = err ?: system__find_slopes(s, &mixtures[MIXTURE], &mixtures[SLOPING],
-							 &e, slopes);
-		}
-		err = err ?: take_side(s, mixtures, &e, slopes, k, to);
-	}
+	err = err ?: system__solve(s, &mixtures[MIXTURE], &e) ?: normal__bound(&e, s->most) ?:
+	      take_better(s, mixtures, &e, amounts, to);
 	normal__exit(&e);
-	free(slopes);
 	for (i = 0; i < NR_MIXTURES; i++)
 		mixture__exit(&mixtures[i]);
 	return err;

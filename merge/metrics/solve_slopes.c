@@ -44,64 +44,32 @@ static void slopes__add(struct slopes *of, struct system *s, const struct mixtur
 	}
 }
 
-/*
- * Return: the part of a squared slope that other values of the columns cannot explain. @list, @sum:
- * scratch memory, for each column
- */
-static double slopes__left(const struct slopes *of, const struct normal *e, uint32_t column,
-			   uint32_t *list, double *sum)
-{
-	const double *products = of->with_values + (size_t)column * of->n;
-	double hidden = 0;
-	uint32_t nr = 0, i, k;
-
-	for (i = 0; i < of->n; i++)
-		if (products[i] != 0)
-			list[nr++] = i;
-	if (nr > of->n / 4)
-		normal__times_inverse(e, products, sum);
-	for (i = 0; i < nr; i++) {
-		const double *inverse = e->inverse + (size_t)list[i] * of->n;
-		double by = nr > of->n / 4 ? sum[list[i]] : 0;
-
-		for (k = 0; k < nr && nr <= of->n / 4; k++)
-			by += products[list[k]] * inverse[list[k]];
-		hidden += products[list[i]] * by;
-	}
-	return of->squares[column] - hidden;
-}
-
 /* Sets the largest likely slope of each column for each right side. Return: 0 or -ENOMEM. */
 static int slopes__take(const struct slopes *of, const struct system *s, const struct normal *e,
 			double *slopes)
 {
-	uint32_t *list = malloc((of->n + 1) * sizeof(*list)), i, k;
-	double *sum = malloc((of->n + 1) * sizeof(*sum));
+	double *hidden = malloc((of->n + 1) * sizeof(*hidden));	/* by other values */
 	size_t nr_rows = system__count_used(s);
+	uint32_t i, k;
+	int err = hidden ? normal__explained(e, of->with_values, hidden) : -ENOMEM;
 
-	if (!list || !sum) {
-		free(list);
-		free(sum);
-		return -ENOMEM;
-	}
-	for (i = 0; i < of->n; i++) {
-		double left = slopes__left(of, e, i, list, sum);
+	for (k = 0; k < s->nr_sides && !err; k++) {
+		double usual = normal__usual_rest(e, k, nr_rows);
 
-		for (k = 0; k < s->nr_sides; k++) {
-			size_t at = (size_t)k * of->n + i;
-			double usual = normal__usual_rest(e, k, nr_rows), found;
+		for (i = 0; i < of->n; i++) {
+			double *slope = &slopes[(size_t)k * of->n + i];
+			double left = of->squares[i] - hidden[i], found;
 
-			slopes[at] = fabs(e->x[at]);
+			*slope = fabs(e->x[(size_t)k * of->n + i]);
 			if (left <= LEAST_LEFT * of->squares[i])
 				continue;
-			found = HIDDEN * of->rests[at] / left;
-			slopes[at] = fmin(STEEPEST * slopes[at],
-					  both_errors(found, usual * sqrt(s->fewer[i] / left)));
+			found = HIDDEN * of->rests[(size_t)k * of->n + i] / left;
+			*slope = fmin(STEEPEST * *slope,
+				      both_errors(found, usual * sqrt(s->fewer[i] / left)));
 		}
 	}
-	free(list);
-	free(sum);
-	return 0;
+	free(hidden);
+	return err;
 }
 
 int system__find_slopes(struct system *s, const struct mixture *m, const struct mixture *sloping,
