@@ -24,6 +24,7 @@ enum value {
 	VALUE_LAUNCHES,
 	VALUE_BYTES,
 	VALUE_WAIT,
+	VALUE_STALL,
 	NR_VALUES
 };
 
@@ -479,12 +480,13 @@ static void aggregate__values(const struct session *s, const struct aggregate *a
 	}
 }
 
-static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbered)
+/* Writes a sample with the call path of @a. @leaf: what ran there */
+static void pprof__sample(struct pprof *p, const struct aggregate *a, uint32_t leaf_idx,
+			  int64_t *values, bool numbered)
 {
 	Perftools__Profiles__Profile profile = PERFTOOLS__PROFILES__PROFILE__INIT;
 	Perftools__Profiles__Sample sample = PERFTOOLS__PROFILES__SAMPLE__INIT, *ps = &sample;
 	const struct stack *stack = p->s->model.chains.v[a->chain].stack;
-	int64_t values[NR_VALUES];
 	struct sample_labels labels;
 	uint64_t leaf;
 	uint32_t i, nr;
@@ -494,7 +496,7 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbe
 		return;
 	}
 	p->stack.nr = 0;
-	leaf = pprof__leaf(p, a->leaf, numbered);
+	leaf = pprof__leaf(p, leaf_idx, numbered);
 	if (leaf)
 		p->stack.v[p->stack.nr++] = leaf;
 	for (i = stack->nr; i; i -= nr) {
@@ -504,20 +506,39 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, bool numbe
 		p->stack.v[p->stack.nr++] = pprof__location(p, &stack->frames[i - nr], nr);
 	}
 	pprof__labels(p, a, &labels);
-	aggregate__values(p->s, a, p->s->model.leaves.v[a->leaf].kind, values);
 	sample.n_location_id = p->stack.nr;
 	sample.location_id = p->stack.v;
-	sample.n_value = p->nr_values;
+	sample.n_value = p->kind < NR_PROFILE_KINDS ? 1 : p->nr_values;
 	sample.value = values;
-	if (p->kind < NR_PROFILE_KINDS) {
-		values[0] = a->sum_ns;
-		sample.n_value = 1;
-	}
 	sample.n_label = labels.nr;
 	sample.label = labels.p;
 	profile.n_sample = 1;
 	profile.sample = &ps;
 	pprof__put(p, &profile);
+}
+
+/*
+ * The time of a part of a kernel is written as time of the kernel, so that lists of functions have
+ * kernels. It is written again as a value for stalls, with the part's place and reason as frames.
+ */
+static void pprof__aggregate(struct pprof *p, const struct aggregate *a, bool numbered)
+{
+	const struct leaves *leaves = &p->s->model.leaves;
+	const struct leaf *leaf = &leaves->v[a->leaf];
+	const struct leaf_part *part = leaf__part(leaves, leaf);
+	int64_t values[NR_VALUES] = { a->sum_ns };
+
+	if (p->kind < NR_PROFILE_KINDS) {
+		pprof__sample(p, a, a->leaf, values, numbered);
+		return;
+	}
+	aggregate__values(p->s, a, leaf->kind, values);
+	pprof__sample(p, a, part ? part->kernel : a->leaf, values, numbered);
+	if (!part)
+		return;
+	memset(values, 0, sizeof(values));
+	values[VALUE_STALL] = a->sum_ns;
+	pprof__sample(p, a, a->leaf, values, numbered);
 }
 
 /*
@@ -558,6 +579,7 @@ static void pprof__head(struct pprof *p)
 		[VALUE_LAUNCHES] = { "launches", "count" },
 		[VALUE_BYTES] = { "bytes", "bytes" },
 		[VALUE_WAIT] = { "wait", "nanoseconds" },
+		[VALUE_STALL] = { "stall", "nanoseconds" },
 	};
 	static const struct value_type memory[NR_MEMORY_VALUES] = {
 		[VALUE_ALLOC_OBJECTS] = { "alloc_objects", "count" },
@@ -611,7 +633,7 @@ static void pprof__head(struct pprof *p)
 
 static int pprof__open(struct pprof *p, const struct session *s, FILE *f)
 {
-	bool has_wait = false;
+	bool has_wait = false, has_stall = false;
 	size_t i;
 
 	memset(p, 0, sizeof(*p));
@@ -627,11 +649,13 @@ static int pprof__open(struct pprof *p, const struct session *s, FILE *f)
 		return -ENOMEM;
 	}
 	for (i = 0; i < s->sums.aggregates.nr; i++) {
-		enum leaf_kind kind = s->model.leaves.v[s->sums.aggregates.v[i].leaf].kind;
+		const struct leaf *leaf = &s->model.leaves.v[s->sums.aggregates.v[i].leaf];
 
-		has_wait |= kind == LEAF_OFF_CPU || kind == LEAF_GPU_WAIT;
+		has_wait |= leaf->kind == LEAF_OFF_CPU || leaf->kind == LEAF_GPU_WAIT;
+		has_stall |= leaf__part(&s->model.leaves, leaf) != NULL;
 	}
-	p->nr_values = s->opts.in_bytes ? NR_MEMORY_VALUES : NR_VALUES - !has_wait;
+	p->nr_values = s->opts.in_bytes ? NR_MEMORY_VALUES : has_stall ? NR_VALUES :
+		       has_wait ? VALUE_WAIT + 1 : VALUE_WAIT;
 	return 0;
 }
 
@@ -681,7 +705,7 @@ int pprof__write_kind(const struct session *s, enum profile_kind kind,
 	pprof__main_mapping(p);
 	for (i = 0; i < s->sums.aggregates.nr && !p->err; i++)
 		if (pprof__has(p, &s->sums.aggregates.v[i]))
-			pprof__sample(p, &s->sums.aggregates.v[i], numbered);
+			pprof__aggregate(p, &s->sums.aggregates.v[i], numbered);
 	pprof__close(p);
 	err = p->err;
 out:

@@ -102,4 +102,39 @@ done
 is "$(sed -n 's/^string_table: "\(launches .*\)"/\1/p' plain.txt)" \
 	"$(grep ^launches log)" "pprof: the account is a comment"
 
+# top TYPE: the sum of all values of a type, and the innermost functions that have any, as
+# pprof -top
+top() {
+	"$python" - "$1" stalls.txt <<'END'
+import re
+import sys
+
+text = open(sys.argv[2]).read()
+strings = re.findall(r'^string_table: "(.*)"$', text, re.M)
+types = [strings[int(n)] for n in re.findall(r"^sample_type \{\n  type: (\d+)", text, re.M)]
+functions = dict(re.findall(r"^function \{\n  id: (\d+)\n  name: (\d+)", text, re.M))
+leaves = dict(re.findall(r"^location \{\n  id: (\d+)\n(?:  [ma].*\n)*  line \{\n"
+                         r"    function_id: (\d+)", text, re.M))
+names, total = set(), 0
+for sample in re.findall(r"^sample \{\n(.*?)^\}", text, re.M | re.S):
+    value = int(re.findall(r"value: (\d+)", sample)[types.index(sys.argv[1])])
+    if value:
+        names.add(strings[int(functions[leaves[re.search(r"location_id: (\d+)", sample)[1]]])])
+        total += value
+print(total, *sorted(names), sep="\n")
+END
+}
+xpumerge "$XPU_SRC/test/t1/corpus/2.9.xpu" -f pprof 2>log | zcat |
+	protoc --proto_path="$XPU_SRC/third_party/pprof" \
+		--decode=perftools.profiles.Profile profile.proto >stalls.txt
+top gpu >top.gpu
+is "$(grep -c '^\[GPU_Kernel\]' top.gpu) $(grep -c stall top.gpu)" "2 0" \
+	"pprof -top lists kernels, not the reasons of their stalls" || diag "$(cat top.gpu)"
+top stall >top.stall
+is "$(grep -c '^\[stall\]' top.stall) $(grep -vc stall top.stall)" "3 1" \
+	"pprof: stalls are a type of sample of their own" || diag "$(cat top.stall)"
+is "$(head -n 1 top.stall)" "$(xpumerge "$XPU_SRC/test/t1/corpus/2.9.xpu" -f folded --unit ns \
+	2>/dev/null | awk '/\[stall\]/ { n += $NF } END { print n }')" \
+	"pprof: the time of stalls is the time of the kernels that have samples"
+
 done_testing
