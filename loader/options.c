@@ -406,27 +406,35 @@ static int set_stalls(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
-/* Takes a number, or names, which begin with letters. */
+/* Takes a number; or names, which begin with letters; or names, @ and a number. */
 static int set_gpu_metrics(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;
+	const char *number = given->arg;
 	unsigned long hz;
 	char *end;
 
 	opts->gpu_metrics = true;
-	if (!given->arg)
+	if (!number)
 		return 0;
-	if (isalpha((unsigned char)*given->arg)) {
-		opts->gpu_metrics_names = given->arg;
-		return 0;
+	if (isalpha((unsigned char)*number)) {
+		number = strchr(given->arg, '@');
+		opts->gpu_metrics_names = number ? strndup(given->arg, number++ - given->arg) :
+						   given->arg;
+		if (!opts->gpu_metrics_names) {
+			msg__error("out of memory");
+			return -ENOMEM;
+		}
+		if (!number)
+			return 0;
 	}
-	hz = strtoul(given->arg, &end, 10);
-	if (isdigit((unsigned char)*given->arg) && !*end && hz && hz <= MAX_METRICS_HZ) {
+	hz = strtoul(number, &end, 10);
+	if (isdigit((unsigned char)*number) && !*end && hz && hz <= MAX_METRICS_HZ) {
 		opts->gpu_metrics_hz = hz;
 		return 0;
 	}
 	msg__error("--gpu-metrics %s: expected samples a second, 1 to %d, or names of metrics with "
-		   "commas between", given->arg, MAX_METRICS_HZ);
+		   "commas between, or names@HZ", given->arg, MAX_METRICS_HZ);
 	return -EINVAL;
 }
 
@@ -567,7 +575,7 @@ static const struct cmdline_option rows[] = {
 		  "memory, and the blocks of PyTorch's allocator" },
 	{ "off-cpu", CMDLINE_FLAG(off_cpu),
 	  .help = "also record where and why threads are blocked" },
-	{ "gpu-metrics", 0, "[=HZ|LIST]", .set = set_gpu_metrics, .many = true,
+	{ "gpu-metrics", 0, "[=HZ|LIST|LIST@HZ]", .set = set_gpu_metrics, .many = true,
 	  .help = "also sample the GPUs' counters, power and energy, 1000\n"
 		  "times a second or at HZ. LIST: NVIDIA's names of metrics,\n"
 		  "separated by commas" },

@@ -70,6 +70,11 @@ is "$(xpumerge dump hz.data | sed -n 's/.* METRICS set=1 .*duration_ns=\([0-9]*\
 record named --gpu-metrics=sm__one,sm__two
 is "$(table named gpu_metrics | grep -c '"metric": "sm__')" 2 \
 	"two metrics given by name are recorded"
+record both --gpu-metrics=sm__one@100
+is "$(table both gpu_metrics | grep -c '"metric": "sm__') $(xpumerge dump both.data |
+	sed -n 's/.* METRICS set=1 .*duration_ns=\([0-9]*\).*/\1/p' |
+	awk '{ n[int($1 / 1e6 + 0.5)]++ } END { for (ms in n) print n[ms], ms }' | sort -rn |
+	sed -n '1s/.* //p')" "1 10" "LIST@HZ: one metric by name, in samples of 10 ms"
 xpuload --gpu-metrics=nosuch -o bad.data true >bad.log 2>&1
 is "$(tail -n 1 bad.log | grep -c 'metric')" 1 "an unknown metric: prints one line" ||
 	diag "$(cat bad.log)"
