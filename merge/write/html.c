@@ -20,8 +20,12 @@
 /* With more cells, owners have fewer properties. A cell takes about 30 bytes of a page. */
 #define MAX_CELLS	60000
 
-/* With more bins, bins are longer. A bin takes about 14 bytes. */
+/*
+ * With more bins, bins are longer. A bin takes about 14 bytes. Where the page has all events, it
+ * sums them, and bins only serve until they are unpacked.
+ */
 #define MAX_CELL_BINS	250000
+#define MAX_BINS_WITH_EVENTS	30000
 #define MAX_RECORDED	4000		/* most spans in which something was recorded */
 
 #define ANSWER_WIDTH	140		/* characters of a line of the answer */
@@ -405,6 +409,7 @@ struct page {
 	ARRAY(uint32_t) rest;		/* for each group of times.sums: its value, see
 					 * tree__value(), or NO_INDEX; later its cell, or 0 */
 	uint32_t *cell_of;		/* of one recording: the cell of each aggregate */
+	size_t max_bins;		/* of all cells */
 };
 
 /* The part of a key's time that goes to one cell. */
@@ -701,7 +706,7 @@ static int print_times(struct json_out *j, const struct session *s, const struct
 	int err = 0;
 
 	/* Cells must stay as they are, so only bins may become longer. */
-	bins__init(&cells, 2 * max_t(size_t, MAX_CELL_BINS, t->cells.nr),
+	bins__init(&cells, 2 * max_t(size_t, page->max_bins, t->cells.nr),
 		   &(struct bins_keys){ NULL, NULL, NULL });
 	cells.scale = times->sums.scale;
 	json_out__key(j, "times");
@@ -935,7 +940,7 @@ static int write_parts(FILE *f, const struct page *page, const struct html_side 
 int html__write(FILE *f, const struct html_side *sides, unsigned int nr,
 		const struct html_opts *opts)
 {
-	struct page page = { .owners = opts->owners };
+	struct page page = { .owners = opts->owners, .max_bins = MAX_CELL_BINS };
 	int err;
 
 	if (opts->tree) {
@@ -944,7 +949,10 @@ int html__write(FILE *f, const struct html_side *sides, unsigned int nr,
 	}
 	err = (opts->events ? page_events__end(opts->events) : 0) ?:
 	      page__make(&page, sides, nr, &opts->by) ?:
-	      (nr == 1 ? page__find_cells(&page) : 0) ?: write_parts(f, &page, sides, nr, opts);
+	      (nr == 1 ? page__find_cells(&page) : 0);
+	if (!err && opts->events && page_events__are_all(opts->events))
+		page.max_bins = MAX_BINS_WITH_EVENTS;
+	err = err ?: write_parts(f, &page, sides, nr, opts);
 	free(page.cell_of);
 	tree__exit(&page.tree);
 	array_free(&page.rest);

@@ -10,6 +10,7 @@
 #include "json_out.h"
 #include "util.h"
 #include "write/page_json.h"
+#include "write/page_meters.h"
 #include "write/timeline.h"
 
 #define MAX_EVENTS	2500000		/* A launch with its kernel is two events. */
@@ -319,7 +320,17 @@ typedef ARRAY(unsigned char) bytes_t;
 struct columns {
 	bytes_t v[MAX_COLUMNS];
 	size_t nr_events;
-	uint64_t last_end_ns;
+	uint64_t last_ns;		/* when the event before ended; at first, the recording's
+					 * start */
+};
+
+/* a call or range of a thread */
+struct seen_call {
+	uint64_t from_ns, end_ns;
+	uint64_t key;			/* JOIN_KEY(), or 0 */
+	uint32_t kind;			/* index in calls */
+	uint32_t track;
+	uint32_t order;			/* in its thread */
 };
 
 /* a name and a call path, which many calls may share */
@@ -339,8 +350,10 @@ struct events_writer {
 	ARRAY(const char *) names;
 	struct idmap by_call;		/* maps a name and a chain to an index of calls */
 	ARRAY(struct call) calls;
+	ARRAY(struct seen_call) seen;	/* all calls, by number - 1 */
+	size_t seen_bytes[MAX_COLUMNS];	/* the lengths of their columns */
+	uint32_t nr_call_tracks;
 	struct idmap numbers;		/* maps a launch's key to the number of its call */
-	ARRAY(uint32_t) kinds;		/* for each call, by its number - 1: its index in calls */
 	struct idmap by_shape;		/* maps such a key to the shape's number, from 1 */
 	ARRAY(uint64_t) shapes;		/* ID_KEY(GPU, index in the model's shapes) */
 };
@@ -365,16 +378,6 @@ static int bytes__put_difference(bytes_t *bytes, uint64_t to, uint64_t from)
 	return bytes__put(bytes, (uint64_t)n << 1 ^ (uint64_t)(n >> 63));
 }
 
-static int columns__put_span(struct columns *c, const struct session *s, uint64_t from_ns,
-			     uint64_t end_ns)
-{
-	uint64_t last_ns = c->nr_events++ ? c->last_end_ns : s->model.start_ns;
-
-	c->last_end_ns = end_ns;
-	return bytes__put_difference(&c->v[0], from_ns, last_ns) ?:
-	       bytes__put(&c->v[1], end_ns - from_ns);
-}
-
 static void columns__free(struct columns *c)
 {
 	int i;
@@ -383,24 +386,42 @@ static void columns__free(struct columns *c)
 		array_free(&c->v[i]);
 }
 
-/* Ends a track: prints the lengths of its columns, closes its object, and keeps the columns. */
-static int put_columns(struct events_writer *w, struct columns *c)
+/* Moves columns to those that are done, unless @err is set. Return: @err, 0 or -ENOMEM. */
+static int keep_columns(struct events_writer *w, struct columns *c, size_t bytes[MAX_COLUMNS],
+			int err)
 {
-	struct json_out *j = &w->json;
-	int i, err = 0;
+	int i;
 
-	json_out__member_u64(j, "nr", c->nr_events);
-	page__open_array(j, "bytes");
 	for (i = 0; i < MAX_COLUMNS && !err; i++) {
-		json_out__u64(j, c->v[i].nr);
+		bytes[i] = c->v[i].nr;
 		err = array_reserve(&w->columns, w->columns.nr + c->v[i].nr);
 		if (!err && c->v[i].nr)
 			memcpy(w->columns.v + w->columns.nr, c->v[i].v, c->v[i].nr);
 		w->columns.nr += err ? 0 : c->v[i].nr;
 	}
-	json_out__close(j, ']');
-	json_out__close(j, '}');
 	columns__free(c);
+	return err;
+}
+
+static void put_lengths(struct json_out *j, size_t nr, const size_t bytes[MAX_COLUMNS])
+{
+	int i;
+
+	json_out__member_u64(j, "nr", nr);
+	page__open_array(j, "bytes");
+	for (i = 0; i < MAX_COLUMNS; i++)
+		json_out__u64(j, bytes[i]);
+	json_out__close(j, ']');
+}
+
+/* Ends a track: prints the lengths of its columns, closes its object, and keeps the columns. */
+static int put_columns(struct events_writer *w, struct columns *c)
+{
+	size_t bytes[MAX_COLUMNS] = { 0 };
+	int err = keep_columns(w, c, bytes, 0);
+
+	put_lengths(&w->json, c->nr_events, bytes);
+	json_out__close(&w->json, '}');
 	return err;
 }
 
@@ -460,61 +481,85 @@ static int writer__call(struct events_writer *w, const char *name, uint32_t chai
 	       idmap__put(&w->by_call, ID_KEY(call.name, chain), *idx);
 }
 
-/* the tracks of one thread, by depth */
+/* the tracks of one thread, by depth: their numbers of calls */
 struct call_tracks {
-	struct columns columns[MAX_DEPTH];
-	uint32_t last_id[MAX_DEPTH], last_number[MAX_DEPTH];
+	uint32_t first;			/* the number of the first track */
+	size_t nr[MAX_DEPTH];
 };
 
-static int write_call(struct events_writer *w, struct call_tracks *tracks,
-		      const struct track_walk *walk)
+static int see_call(struct events_writer *w, struct call_tracks *tracks,
+		    const struct track_walk *walk)
 {
 	const struct slice *slice = walk->slice;
 	const struct host_event *e = walk->event;
-	uint32_t chain = slice ? slice->chain : e->chain, call, depth;
-	uint64_t key = slice ? slice->kind == SLICE_API ? slice->key : 0 : e->key;
+	uint32_t chain = slice ? slice->chain : e->chain;
+	uint32_t depth = min_t(uint32_t, walk->open.nr - 1, MAX_DEPTH - 1);
 	const struct stack *stack = slice ? NULL : w->s->model.chains.v[chain].stack;
-	struct columns *c;
-	int err;
+	struct seen_call call = {
+		.from_ns = walk->time_ns, .end_ns = walk->end_ns,
+		.key = !slice ? e->key : slice->kind == SLICE_API ? slice->key : 0,
+		.track = tracks->first + depth, .order = w->seen.nr,
+	};
 
-	depth = min_t(uint32_t, walk->open.nr - 1, MAX_DEPTH - 1);
-	c = &tracks->columns[depth];
-	err = writer__call(w, slice ? slice->name : stack->frames[stack->nr - 1]->name, chain,
-			   &call);
-	err = err ?: array_push(&w->kinds, call);
-	if (!err && chain != NO_INDEX)
-		err = min_t(int, idmap__add(&w->numbers, key, w->kinds.nr), 0);
-	err = err ?: columns__put_span(c, w->s, walk->time_ns, walk->end_ns) ?:
-	      bytes__put(&c->v[2], call) ?:
-	      bytes__put_difference(&c->v[3], JOIN_KEY_ID(key), tracks->last_id[depth]) ?:
-	      bytes__put(&c->v[4], w->kinds.nr - tracks->last_number[depth]);
-	tracks->last_id[depth] = JOIN_KEY_ID(key);
-	tracks->last_number[depth] = w->kinds.nr;
-	return err;
+	tracks->nr[depth]++;
+	return writer__call(w, slice ? slice->name : stack->frames[stack->nr - 1]->name, chain,
+			    &call.kind) ?: array_push(&w->seen, call);
 }
 
+/* Collects the calls of a thread, and writes its tracks, without columns. */
 static int write_calls_of(struct events_writer *w, const struct timeline_track *track)
 {
 	struct track_walk walk = { .t = w->e->t, .track = track };
-	struct call_tracks *tracks = calloc(1, sizeof(*tracks));
+	struct call_tracks tracks = { .first = w->nr_call_tracks };
 	uint32_t depth;
-	int step, err = tracks ? 0 : -ENOMEM;
+	int step, err = 0;
 
 	while (!err && (step = track_walk__next(&walk)) != TRACK_DONE)
-		err = step < 0 ? step : step == TRACK_BEGIN ? write_call(w, tracks, &walk) : 0;
+		err = step < 0 ? step : step == TRACK_BEGIN ? see_call(w, &tracks, &walk) : 0;
 	track_walk__exit(&walk);
-	for (depth = 0; tracks && depth < MAX_DEPTH; depth++) {
-		if (err || !tracks->columns[depth].nr_events) {
-			columns__free(&tracks->columns[depth]);
-			continue;
-		}
+	for (depth = 0; depth < MAX_DEPTH && tracks.nr[depth]; depth++) {
 		open_track(w, "calls");
 		put_thread(w, track->proc, track->thread);
 		json_out__member_u64(&w->json, "depth", depth);
-		err = put_columns(w, &tracks->columns[depth]);
+		json_out__member_u64(&w->json, "nr", tracks.nr[depth]);
+		json_out__close(&w->json, '}');
+		w->nr_call_tracks++;
 	}
-	free(tracks);
 	return err;
+}
+
+static int seen_call__cmp(const void *va, const void *vb, void *ctx)
+{
+	const struct seen_call *a = va, *b = vb;
+
+	(void)ctx;
+	return cmp3(a->from_ns, b->from_ns) ?: cmp3(a->order, b->order);
+}
+
+/* Numbers the calls of all threads by time, and writes their columns. */
+static int write_calls(struct events_writer *w)
+{
+	uint64_t last_ns = w->s->model.start_ns;
+	struct columns c = { 0 };
+	uint32_t last_id = 0;
+	int err = 0;
+	size_t i;
+
+	array__sort(w->seen.v, w->seen.nr, sizeof(*w->seen.v), seen_call__cmp, NULL);
+	for (i = 0; i < w->seen.nr && !err; i++) {
+		const struct seen_call *call = &w->seen.v[i];
+		uint32_t id = JOIN_KEY_ID(call->key);
+
+		err = bytes__put_difference(&c.v[0], call->from_ns, last_ns) ?:
+		      bytes__put(&c.v[1], call->end_ns - call->from_ns) ?:
+		      bytes__put(&c.v[2], call->track) ?: bytes__put(&c.v[3], call->kind) ?:
+		      bytes__put_difference(&c.v[4], id, last_id);
+		if (!err && id && w->calls.v[call->kind].chain != NO_INDEX)
+			err = min_t(int, idmap__add(&w->numbers, call->key, i + 1), 0);
+		last_ns = call->from_ns;
+		last_id = id;
+	}
+	return keep_columns(w, &c, w->seen_bytes, err);
 }
 
 /* ---- tracks of devices ---------------------------------------------------------------------- */
@@ -549,9 +594,11 @@ static void put_stream(struct events_writer *w, uint32_t idx, uint32_t lane)
 struct work_track {
 	struct columns columns;
 	uint32_t last_number;
-	struct idmap last;		/* by index in calls: the value last written for such a
-					 * call */
+	struct idmap last;		/* by index in calls and track: the value last written for
+					 * such a call */
 	struct idmap last_shape;	/* by cell: the shape of the kernel last written for it */
+	struct idmap last_length;	/* by cell: how long its last work was, or UINT32_MAX if
+					 * longer */
 };
 
 /* Finds or adds the number of a kernel's shape; 0: unknown. Return: 0 or -ENOMEM. */
@@ -584,26 +631,52 @@ static int write_shape(struct events_writer *w, struct work_track *track,
 	return err;
 }
 
+/* Writes when work began, since its call or the work before, and how long it was. */
+static int write_span(struct events_writer *w, struct work_track *track,
+		      const struct device_event *e, const struct seen_call *call)
+{
+	struct columns *c = &track->columns;
+	uint64_t base_ns = c->nr_events++ ? c->last_ns : w->s->model.start_ns;
+	uint64_t length_ns = e->end_ns - e->start_ns;
+	uint32_t cell = w->cell_of[e->aggregate], last = min_t(uint64_t, length_ns, UINT32_MAX);
+	uint32_t *found = idmap__find(&track->last_length, cell);
+	int err;
+
+	if (call)
+		base_ns = max_t(uint64_t, base_ns, call->from_ns);
+	c->last_ns = e->end_ns;
+	err = bytes__put_difference(&c->v[0], e->start_ns, base_ns) ?:
+	      bytes__put_difference(&c->v[1], length_ns, found ? *found : 0);
+	if (err || !found)
+		return err ?: idmap__put(&track->last_length, cell, last);
+	*found = last;
+	return 0;
+}
+
 static int write_work(struct events_writer *w, struct work_track *track,
 		      const struct device_event *e)
 {
 	enum leaf_kind kind = w->s->model.leaves.v[e->leaf].kind;
 	uint32_t what = (w->cell_of[e->aggregate] + 1) << 1 | e->began_before;
-	uint32_t number = 0, call = NO_INDEX, *last;
+	const struct seen_call *call = NULL;
 	struct columns *c = &track->columns;
+	uint64_t key = UINT64_MAX;
+	uint32_t number = 0, *last;
 	int err;
 
-	if (!e->orphan && idmap__get(&w->numbers, e->key, &number))
-		call = w->kinds.v[number - 1];
-	last = idmap__find(&track->last, call);
-	err = columns__put_span(c, w->s, e->start_ns, e->end_ns) ?:
+	if (!e->orphan && idmap__get(&w->numbers, e->key, &number)) {
+		call = &w->seen.v[number - 1];
+		key = ID_KEY(call->track, call->kind);
+	}
+	last = idmap__find(&track->last, key);
+	err = write_span(w, track, e, call) ?:
 	      bytes__put(&c->v[2], last && *last == what ? 0 : what) ?:
 	      bytes__put_difference(&c->v[3], number, track->last_number);
 	track->last_number = number;
 	if (last)
 		*last = what;
 	else
-		err = err ?: idmap__put(&track->last, call, what);
+		err = err ?: idmap__put(&track->last, key, what);
 	if (err)
 		return err;
 	return kind == LEAF_KERNEL ? write_shape(w, track, e) : bytes__put(&c->v[4], e->bytes);
@@ -623,6 +696,7 @@ static int write_stream(struct events_writer *w, size_t from, size_t end)
 	for (lane = 0; tracks && lane < nr_lanes; lane++) {
 		idmap__free(&tracks[lane].last);
 		idmap__free(&tracks[lane].last_shape);
+		idmap__free(&tracks[lane].last_length);
 		if (err) {
 			columns__free(&tracks[lane].columns);
 			continue;
@@ -679,8 +753,11 @@ static int write_spent_track(struct events_writer *w, const struct spent *v, siz
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < nr && !err; i++)
-		err = columns__put_span(&c, w->s, v[i].from_ns, v[i].to_ns) ?:
+	c.nr_events = nr;
+	c.last_ns = w->s->model.start_ns;
+	for (i = 0; i < nr && !err; c.last_ns = v[i++].to_ns)
+		err = bytes__put_difference(&c.v[0], v[i].from_ns, c.last_ns) ?:
+		      bytes__put(&c.v[1], v[i].to_ns - v[i].from_ns) ?:
 		      bytes__put(&c.v[2], w->cell_of[v[i].aggregate] + 1ull) ?:
 		      bytes__put(&c.v[3], v[i].nr) ?:
 		      bytes__put_difference(&c.v[4], v[i].ns, v[i].to_ns - v[i].from_ns);
@@ -775,6 +852,7 @@ static void put_calls(struct events_writer *w)
 	for (i = 0; i < w->calls.nr; i++)
 		put_path(w, w->calls.v[i].chain);
 	json_out__close(j, ']');
+	put_lengths(j, w->seen.nr, w->seen_bytes);
 	json_out__close(j, '}');
 }
 
@@ -863,12 +941,13 @@ static int write_tracks(struct events_writer *w)
 	page__open_array(j, "tracks");
 	for (i = 0; i < t->tracks.nr && !err; i++)
 		err = write_calls_of(w, &t->tracks.v[i]);
-	err = err ?: write_streams(w) ?: write_spent(w);
+	err = err ?: write_calls(w) ?: write_streams(w) ?: write_spent(w);
 	json_out__close(j, ']');
 	put_calls(w);
 	err = err ?: put_shapes(w);
 	put_holes(w);
 	put_missing(w);
+	err = err ?: page_meters__write(j, t, w->s, !w->e->nr_left_out);
 	json_out__close(j, '}');
 	json_out__flush(j);
 	return err;
@@ -953,6 +1032,13 @@ int page_events__end(void *events)
 	return err;
 }
 
+bool page_events__are_all(const void *events)
+{
+	const struct page_events *e = events;
+
+	return !e->nr_left_out && !e->t->nr_untimed;
+}
+
 int page_events__write(void *events, const struct session *s, const struct tree *t,
 		       const uint32_t *cell_of, FILE *f)
 {
@@ -988,7 +1074,7 @@ out:
 	array_free(&w.shapes);
 	array_free(&w.names);
 	array_free(&w.calls);
-	array_free(&w.kinds);
+	array_free(&w.seen);
 	array_free(&w.columns);
 	return err;
 }

@@ -302,7 +302,7 @@ async function testPieces() {
 				const track = tracks[`${e.pid} ${e.tid}`] || "unknown";
 
 				add(streams, /stream \d+|unknown/.exec(track)[0], e.length);
-				if (e.args.grid)
+				if (e.args?.grid)
 					add(shapes, `${e.args.grid} ${e.args.block}`, e.length);
 			}
 			const nrs = map => [...map.values()].map(v => v.length).sort().join(" ");

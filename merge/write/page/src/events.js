@@ -3,7 +3,7 @@
  * events.js - the single events of the recording, which merge/write/page_events.h describes
  *
  * They are unpacked after the page was drawn. Each track has arrays of one element for each event:
- * from and to, in ns since the recording's start, and the arrays that READERS adds.
+ * from and to, in ns since the recording's start, and the arrays that READERS and readCalls() add.
  */
 import { cells, kinds, times } from "./data.js";
 import { el } from "./dom.js";
@@ -41,26 +41,24 @@ function addUp(column, Type) {
 	return v;
 }
 
-/* Adds the members that all tracks have. */
-function readSpans(track, gaps, lengths) {
-	const { nr } = track, from = new Float64Array(nr), to = new Float64Array(nr);
+/* Adds the members that all tracks have. The track has the begins and the ends of its events. */
+function addSpent(track) {
+	const { nr, from, to } = track;
 	/* spent[i]: the time of all events before event i */
 	const spent = new Float64Array(nr + 1);
-	let at = 0, latest = -Infinity, nests = false;
+	let latest = -Infinity, nests = false;
 
 	for (let i = 0; i < nr; i++) {
-		from[i] = at + signed(gaps[i]);
-		at = to[i] = from[i] + lengths[i];
-		spent[i + 1] = spent[i] + lengths[i];
-		nests ||= at < latest;
-		latest = Math.max(latest, at);
+		spent[i + 1] = spent[i] + to[i] - from[i];
+		nests ||= to[i] < latest;
+		latest = Math.max(latest, to[i]);
 	}
 	/* When all events up to each have ended, if that is not the end of each itself. */
 	const over = nests ? to.slice() : to;
 
 	for (let i = 1; nests && i < nr; i++)
 		over[i] = Math.max(over[i], over[i - 1]);
-	Object.assign(track, { from, to, spent, over, longest: [] });
+	Object.assign(track, { spent, over, longest: [] });
 }
 
 /* Return: what @value makes of each number of a column. Type.from() takes ten times as long. */
@@ -72,37 +70,73 @@ function made(column, Type, value) {
 	return v;
 }
 
-/* These add the arrays of a kind of tracks. @kindOfCall: by number of call */
+/* Gives the calls of all threads to their tracks. Return: the track and the kind of each call. */
+function readCalls({ nr }, [gaps, lengths, of, kindOf, ids], tracks, found) {
+	const own = tracks.filter(t => t.what === "calls"), next = new Uint32Array(own.length);
+	const place = own.map(t => tracks.indexOf(t) + 1);
+	let at = 0, id = 0;
+
+	for (const track of own)
+		Object.assign(track, { from: new Float64Array(track.nr),
+			to: new Float64Array(track.nr), kind: new Int32Array(track.nr),
+			id: new Uint32Array(track.nr), number: new Uint32Array(track.nr) });
+	for (let k = 0; k < nr; k++) {
+		const t = of[k], track = own[t], i = next[t]++;
+
+		track.from[i] = at += signed(gaps[k]);
+		track.to[i] = at + lengths[k];
+		track.kind[i] = kindOf[k];
+		track.id[i] = id += signed(ids[k]);
+		track.number[i] = k + 1;
+		found.track[k + 1] = place[t];
+		found.at[k + 1] = i;
+	}
+	own.forEach(addSpent);
+}
+
+/* These add the arrays of a kind of tracks. */
 const READERS = {
-	work: (track, [, , what, links, bytes, shapes], kindOfCall, nrKinds) => {
-		/* by kind of call, and for work without a call */
-		const last = new Float64Array(nrKinds + 1), lastShape = new Uint32Array(cells.nr);
-		let at = 0, kernel = 0;
+	work: (track, [gaps, lengths, what, links, bytes, shapes], { tracks, found }) => {
+		/* by track and kind of the call; of work without a call, both are 0 */
+		const last = [], lastShape = new Uint32Array(cells.nr), { nr } = track;
+		const lastLength = new Uint32Array(cells.nr), most = 2 ** 32 - 1;
+		let end = 0, at = 0, kernel = 0;
 
-		track.call = addUp(links, Uint32Array);
-		for (let i = 0; i < what.length; i++) {
-			const call = track.call[i], kind = call ? kindOfCall[call] : nrKinds;
+		Object.assign(track, { call: addUp(links, Uint32Array),
+			from: new Float64Array(nr), to: new Float64Array(nr),
+			cell: new Int32Array(nr), before: new Uint8Array(nr) });
+		for (let i = 0; i < nr; i++) {
+			const call = track.call[i], t = found.track[call], calls = tracks[t - 1];
+			const lastOf = last[t] ||= [], kind = t ? calls.kind[found.at[call]] : 0;
+			const known = lastOf[kind] = what[i] || lastOf[kind];
+			const cell = (known >>> 1) - 1;
+			const begin = t ? Math.max(end, calls.from[found.at[call]]) : end;
 
-			last[kind] = what[i] ||= last[kind];
+			track.cell[i] = cell;
+			track.before[i] = known & 1;
+			track.from[i] = begin + signed(gaps[i]);
+			const length = lastLength[cell] + signed(lengths[i]);
+
+			lastLength[cell] = Math.min(length, most);
+			track.to[i] = end = track.from[i] + length;
 		}
-		track.cell = made(what, Int32Array, n => (n >>> 1) - 1);
-		track.before = made(what, Uint8Array, n => n & 1);
 		track.bytes = !bytes.length ? null :
 			made(track.cell, Float64Array, c => hasBytes(c) ? bytes[at++] : 0);
 		/* 0: unknown */
 		track.shape = made(track.cell, Uint32Array, c => hasBytes(c) ? 0 :
 			lastShape[c] = (shapes[kernel++] || lastShape[c] + 1) - 1);
 	},
-	calls: (track, [, , what, ids, numbers], kindOfCall) => {
-		let number = 0;
+	spent: (track, [gaps, lengths, what, counts, less]) => {
+		let end = 0;
 
-		track.kind = made(what, Int32Array, n => n);
-		track.id = addUp(ids, Uint32Array);
-		track.number = made(numbers, Uint32Array, n => number += n);
-		for (let i = 0; i < what.length; i++)
-			kindOfCall[track.number[i]] = what[i];
-	},
-	spent: (track, [, , what, counts, less]) => {
+		track.from = made(gaps, Float64Array, (n, i) => {
+			const begin = end + signed(n);
+
+			end = begin + lengths[i];
+			return begin;
+		});
+		track.to = made(track.from, Float64Array, (n, i) => n + lengths[i]);
+		track.bytes = null;
 		track.cell = made(what, Int32Array, n => n - 1);
 		track.count = made(counts, Float64Array, n => n);
 		track.ns = less.some(Boolean) ? made(less, Float64Array,
@@ -113,25 +147,15 @@ const READERS = {
 /* Return: whether device work of a cell has bytes. */
 const hasBytes = c => kinds[cells.kind[c]] !== "kernel";
 
-/* Finds the place of each call, by its number, and the first work of each. */
-function findCalls(tracks) {
-	const most = tracks.reduce((n, t) => t.what === "calls" && t.nr ?
-		Math.max(n, t.number[t.nr - 1]) : n, 0);
-	const found = { track: new Uint16Array(most + 1), at: new Uint32Array(most + 1),
-		workTrack: new Uint16Array(most + 1), workAt: new Uint32Array(most + 1) };
-
+/* Finds the first work of each call. */
+function findWork(tracks, found) {
 	tracks.forEach((track, t) => {
-		for (let i = 0; track.what === "calls" && i < track.nr; i++) {
-			found.track[track.number[i]] = t + 1;
-			found.at[track.number[i]] = i;
-		}
 		for (let i = track.nr - 1; track.what === "work" && i >= 0; i--) {
 			found.workTrack[track.call[i]] = t + 1;
 			found.workAt[track.call[i]] = i;
 		}
 	});
 	found.workTrack[0] = 0;
-	return found;
 }
 
 /* Lets the page draw and answer. */
@@ -140,20 +164,23 @@ const takeTurns = () => new Promise(f => setTimeout(f));
 async function unpack(bytes) {
 	const length = new DataView(bytes.buffer).getUint32(0, true);
 	const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
-	const nrCalls = head.tracks.reduce((n, t) => n + (t.what === "calls" ? t.nr : 0), 0);
-	const kindOfCall = new Uint32Array(nrCalls + 1), nrKinds = head.calls.name.length;
+	const { tracks, calls } = head, of = Type => new Type(calls.nr + 1);
+	/* by number of a call: its track + 1, its place there, and the same of its first work */
+	const found = { track: of(Uint16Array), at: of(Uint32Array), workTrack: of(Uint16Array),
+		workAt: of(Uint32Array) };
+	const done = { tracks, found };
 	let at = 4 + length;
+	const columns = ({ bytes: sizes }) => sizes.map(size => readColumn(bytes, at, at += size));
 
-	for (const track of head.tracks) {
-		const columns = track.bytes.map(size =>
-			readColumn(bytes, at, at += size));
-
-		track.bytes = null;
-		readSpans(track, columns[0], columns[1]);
-		READERS[track.what](track, columns, kindOfCall, nrKinds);
+	readCalls(calls, columns(calls), tracks, found);
+	await takeTurns();
+	for (const track of tracks.filter(t => t.what !== "calls")) {
+		READERS[track.what](track, columns(track), done);
+		addSpent(track);
 		await takeTurns();
 	}
-	return { ...head, found: findCalls(head.tracks) };
+	findWork(tracks, found);
+	return { ...head, found };
 }
 
 /* ---- sums ----------------------------------------------------------------------------------- */

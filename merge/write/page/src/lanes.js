@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* lanes.js - the rows of the timeline: streams of devices, threads, and the calls of each thread */
+/*
+ * lanes.js - the rows of the timeline: streams of devices, their values over time, threads, and the
+ * calls of each thread
+ */
 import { frameColour, hsl, kindColour } from "./colours.js";
 import { NONE, base, cells, frames, isolated, kinds, seen } from "./data.js";
 import { events } from "./events.js";
+import { meterRows } from "./meters.js";
 import { integer, kindWords } from "./words.js";
 
 /* Return: "rank 3: python3 4711" */
@@ -49,8 +53,8 @@ function foldedRow(helpers) {
 }
 
 /*
- * Return: rows, { name, title, tracks }, in the order of the screen, and the number of helpers.
- * @open: each helper has a row of its own; otherwise, all helpers share one
+ * Return: rows, { name, title, tracks, meter }, in the order of the screen, and the number of
+ * helpers. @open: each helper has a row of its own; otherwise, all helpers share one
  */
 export function laneRows(open) {
 	const streams = events.tracks.filter(t => t.what === "work").sort((a, b) =>
@@ -72,7 +76,7 @@ export function laneRows(open) {
 	return { nrHelpers: helpers.length, rows: [...streams.map(track => ({
 		name: streamName(track), tracks: [track],
 		title: `${streamName(track)} of ${isolated(seen(track.process))} ${track.pid}` })),
-	...own.flatMap(threadRows),
+	...meterRows(), ...own.flatMap(threadRows),
 	...(helpers.length && !open ? [foldedRow(helpers)] : [])] };
 }
 

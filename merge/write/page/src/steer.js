@@ -9,6 +9,7 @@ import { NONE, times } from "./data.js";
 import { el } from "./dom.js";
 import { eventWords, nodeOfEvent } from "./event_words.js";
 import { events, firstAfter } from "./events.js";
+import { meterWords } from "./meters.js";
 import { spanChoices, state, wholeSpan } from "./model.js";
 import { longestOf, nextFrom } from "./pyramid.js";
 import {
@@ -16,6 +17,7 @@ import {
 	shownFrom, shownTo,
 } from "./timeline.js";
 import { hideTip, showWords } from "./tooltip.js";
+import { formatMoment } from "./words.js";
 
 const REST = 160;		/* ms without a movement, after which the page follows */
 const ZOOM = 1.25, MOVE = .12, NEAR = 2;
@@ -49,9 +51,11 @@ function moveBy(ns) {
 
 /* ---- the event under the pointer ------------------------------------------------------------ */
 
+const rowAt = y => lanesShown()[Math.floor((y - AXIS + el("lanes").scrollTop) / LANE)];
+
 /* Return: { track, i, more } for the event at a place of the canvas, or null. */
 function eventAt(x, y) {
-	const row = lanesShown()[Math.floor((y - AXIS + el("lanes").scrollTop) / LANE)];
+	const row = rowAt(y);
 	const ns = laneNs(x), near = NEAR * nsPerPixel();
 
 	if (!row || y < AXIS || ns < shownFrom)
@@ -81,8 +85,15 @@ const within = event => {
 };
 
 function hoverEvent(event) {
-	const found = eventAt(...within(event));
+	const [x, y] = within(event), found = eventAt(x, y), row = y < AXIS ? null : rowAt(y);
 
+	if (row && row.meter && laneNs(x) >= shownFrom) {
+		const at = formatMoment(Math.max(0, laneNs(x)), nsPerPixel());
+
+		showWords(event, row.name,
+			[["at", at], ...meterWords(row.meter, laneNs(x), laneNs(x + 1))]);
+		return;
+	}
 	if (!found) {
 		hideTip();
 		return;
@@ -125,8 +136,10 @@ const firstSeen = track => Math.min(track.nr - 1, firstAfter(track.over, shownFr
 
 /* Steps to the next event of the row, or to the next row. */
 function stepEvent(key) {
-	const lanes = lanesShown(), chosen = chosenEvent();
+	const lanes = lanesShown().filter(row => row.tracks.length), chosen = chosenEvent();
 
+	if (!lanes.length)
+		return;
 	if (!chosen) {
 		reachEvent(lanes[0].tracks[0], firstSeen(lanes[0].tracks[0]));
 		return;

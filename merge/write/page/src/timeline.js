@@ -10,6 +10,7 @@ import { times } from "./data.js";
 import { el, make } from "./dom.js";
 import { events, firstAfter } from "./events.js";
 import { eventName, forgetPixels, laneRows, pixelsOf } from "./lanes.js";
+import { drawMeter } from "./meters.js";
 import { pickedSpan, state, wholeSpan } from "./model.js";
 import { longestOf, nextFrom, nextLong } from "./pyramid.js";
 import { placeSpan } from "./strip.js";
@@ -210,6 +211,20 @@ function drawNamesOfEvents(ctx, track, y, width) {
 	}
 }
 
+function drawMeters(ctx, first, last, top, width) {
+	ctx.save();
+	ctx.beginPath();
+	ctx.rect(gutter, AXIS, laneWidth(), 1e4);
+	ctx.clip();
+	ctx.fillStyle = ink.accent;
+	ctx.globalAlpha = .6;
+	for (let r = first; r < last; r++)
+		if (lanes[r].meter)
+			drawMeter(ctx, lanes[r].meter, AXIS + r * LANE - top, BAR, gutter, width,
+				laneNs);
+	ctx.restore();
+}
+
 function drawNamesOfLanes(ctx, first, last, top) {
 	ctx.textAlign = "left";
 	for (let r = first; r < last; r++) {
@@ -312,6 +327,7 @@ function paintLanes() {
 	drawImage(ctx, first, last, top, ratio);
 	ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
 	ctx.font = "11px system-ui, sans-serif";
+	drawMeters(ctx, first, last, top, width);
 	drawTicks(ctx, width, height);
 	drawHoles(ctx, height);
 	const whole = first + (top % LANE > 4 ? 1 : 0);
