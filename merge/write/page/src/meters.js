@@ -83,7 +83,8 @@ export function meterWords(meter, from, to) {
 
 	return [!inRange ? ["value", "not measured"] : first === last || first < 0 ?
 		["value", formatValue(meter, value[last])] :
-		["mean", `${formatValue(meter, mean)} of ${integer.format(last - first + 1)} values`],
+		["mean", `${formatValue(meter, mean)} of ` +
+			`${integer.format(last - first + 1)} values`],
 	...(meter.step ? [["each value", "the mean of " + formatTime(meter.step, "auto")]] : []),
 	["in all", `mean ${formatValue(meter, whole ? meter.area[end] / whole : 0)}, most ` +
 		formatValue(meter, meter.most)]];
