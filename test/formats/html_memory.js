@@ -9,15 +9,14 @@ const merge = `${process.env.XPU_BUILD}/xpumerge`;
 const table = (file, name) => JSON.parse(fs.readFileSync(file))[name];
 const sum = (list, of) => list.filter(r => /^GPU/.test(r.device)).reduce((n, r) => n + r[of], 0);
 
-/* Return: bytes as the page writes them. */
+/* Return: bytes as the page, messages and tables write them: three digits. */
 function words(bytes) {
 	const units = ["B", "KiB", "MiB", "GiB"];
 	let i = 0;
 
 	for (; bytes >= 1024 && i < 3; i++)
 		bytes /= 1024;
-	return `${new Intl.NumberFormat("en", { maximumFractionDigits: 3 }).format(bytes)} ` +
-		units[i];
+	return `${i ? bytes.toFixed(bytes < 9.995 ? 2 : bytes < 99.95 ? 1 : 0) : bytes} ${units[i]}`;
 }
 
 /* The rows of the table: bytes, kind, and the frames of the call path, innermost first. */

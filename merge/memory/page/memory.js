@@ -173,6 +173,9 @@ function drawChart() {
 	draw("path", { d: outline(used, scale), fill: hsl(152, 42, 58) }),
 	...heap.failures.map(f => mark(f.at_ns, pixels, "failure")),
 	mark(heap.peak_ns, pixels, "peak"), mark(nsOf(moment()), pixels, "moment")));
+	el("memory-top").textContent = formatBytes(most);
+	el("memory-from").textContent = timeWords(heap.from_ns);
+	el("memory-to").textContent = timeWords(heap.to_ns);
 	box.setAttribute("aria-valuetext", momentWords(moment()));
 	box.setAttribute("aria-valuenow", Math.max(0, Math.floor((nsOf(moment()) - heap.from_ns) /
 		heap.step_ns)));

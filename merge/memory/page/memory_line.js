@@ -3,7 +3,7 @@
 import { isolated, seen } from "../../write/page/src/data.js";
 import { el, make } from "../../write/page/src/dom.js";
 import { LINES, compared, panel, shownSides } from "../../write/page/src/header.js";
-import { formatBytes, formatTime, integer } from "../../write/page/src/words.js";
+import { formatBytes, formatTime } from "../../write/page/src/words.js";
 
 /* Return: the kind of memory in a name such as "[GPU_Memory]device". */
 const memoryKind = name => name.replace(/^\[GPU\d*_Memory\]/, "").replace(/_/g, " ");
@@ -27,13 +27,12 @@ function peakPanel(p, prefix) {
 		`${prefix}GPU memory: at most ${formatBytes(p.bytes)}, ` +
 		`${formatTime(p.at_ns, "auto")} after the start${holder}`,
 		make("dl", null, ...[
-			["at most", `${integer.format(p.bytes)} bytes` +
+			["at most", formatBytes(p.bytes) +
 				(p.nr_recordings > 1 ? ", in one of the recordings" : "")],
 			["then", `${formatTime(p.at_ns, "auto")} after the start`],
-			...PARTS.map(([key, words]) => [words, `${integer.format(p[key])} bytes`]),
+			...PARTS.map(([key, words]) => [words, formatBytes(p[key])]),
 			...(kind ?
-				[["largest holder",
-					`${integer.format(p.holder_bytes)} bytes (${kind})`],
+				[["largest holder", `${formatBytes(p.holder_bytes)} (${kind})`],
 				    ...path.map((name, i) => [i ? "called by" : "in", name])] : []),
 			["all of it", "xpumerge RECORDING --memory peak -o memory.html " +
 				"draws who held it"],

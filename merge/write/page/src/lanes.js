@@ -58,7 +58,8 @@ function foldedRow(helpers) {
  */
 export function laneRows(open) {
 	const streams = events.tracks.filter(t => t.what === "work").sort((a, b) =>
-		a.gpu - b.gpu || rankOf(a.rank) - rankOf(b.rank) || a.stream - b.stream ||
+		a.gpu - b.gpu || rankOf(a.rank) - rankOf(b.rank) || a.pid - b.pid ||
+		a.name.localeCompare(b.name, "en", { numeric: true }) || a.stream - b.stream ||
 		a.lane - b.lane);
 	const threads = new Map();
 

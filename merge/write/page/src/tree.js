@@ -202,6 +202,16 @@ export function runName(i) {
 	return nr > 1 ? `${libraryOf(i)}, ${nr} frames` : nameOf(i);
 }
 
+/* The name of a function or a kernel, without its type and its arguments. */
+const bareName = i => /^(?:void )?([^(<]*)/.exec(nameOf(i))[1];
+
+/*
+ * Whether a function only launches the kernel @i: nvcc makes it, and gives the function that <<<>>>
+ * calls the kernel's own name.
+ */
+const isStub = (n, i) => /^__(cudaLaunchKernel|device_stub_)/.test(nameOf(n)) ||
+	kinds[kindOf(i)] === "kernel" && bareName(n) === bareName(i) && bareName(i) !== "";
+
 /*
  * Return: the node of the frame that best names the place of a call path, as xpumerge chooses it:
  * the innermost frame of Python, or else of the program, or else of a library. @i: the work
@@ -211,6 +221,9 @@ export function placeOfPath(i) {
 
 	for (let n = parentOf[i]; n > 0 && !isRoot(n); n = parentOf[n]) {
 		const place = frames.place[frameOf[n]];
+
+		if (isStub(n, i))
+			continue;
 
 		if (best[place] === NONE && (place || fileOf(n)))
 			best[place] = n;

@@ -28,13 +28,16 @@ export function formatMoment(ns, step_ns) {
 		formatTime(ns, "auto");
 }
 
+/* Return: a size with the digits that lib/human.c gives it in messages and tables. */
 export function formatBytes(bytes) {
 	const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-	let i = 0;
+	let i = 0, size = Math.abs(bytes);
 
-	for (; Math.abs(bytes) >= 1024 && i < units.length - 1; i++)
-		bytes /= 1024;
-	return fraction.format(bytes) + " " + units[i];
+	for (; size >= (i ? 1023.5 : 1024) && i < units.length - 1; i++)
+		size /= 1024;
+	const digits = !i || size >= 99.95 ? 0 : size < 9.995 ? 2 : 1;
+
+	return `${bytes < 0 ? "-" : ""}${decimals(digits).format(size)} ${units[i]}`;
 }
 
 export function format(value) {
