@@ -16,7 +16,9 @@ function words(bytes) {
 
 	for (; bytes >= 1024 && i < 3; i++)
 		bytes /= 1024;
-	return `${i ? bytes.toFixed(bytes < 9.995 ? 2 : bytes < 99.95 ? 1 : 0) : bytes} ${units[i]}`;
+	const digits = !i || bytes >= 99.95 ? 0 : bytes < 9.995 ? 2 : 1;
+
+	return `${bytes.toFixed(digits)} ${units[i]}`;
 }
 
 /* The rows of the table: bytes, kind, and the frames of the call path, innermost first. */

@@ -15,7 +15,7 @@ const work = page => page.$$eval("#work table", ([table]) => {
 	return [...table.tBodies[0].rows].map(tr => ({
 		name: tr.querySelector("button").textContent,
 		chosen: tr.classList.contains("selected"),
-		by: tr.lastChild.firstChild.textContent, byMore: tr.lastChild.lastChild.textContent,
+		by: tr.lastChild.title, byMore: tr.lastChild.lastChild.textContent,
 		...Object.fromEntries([...tr.cells].slice(1, -1)
 			.map((cell, k) => [heads[k + 1], cell.textContent])),
 	}));

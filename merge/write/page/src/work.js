@@ -133,6 +133,20 @@ function columns(all) {
 	return list;
 }
 
+/* Return: the name of a frame without arguments and templates, which push its end out of sight. */
+function briefName(i) {
+	const name = runName(i);
+	let brief = name, before = "";
+
+	if (frames.place[frameOf[i]] === 2 || /operator|^</.test(name))
+		return name;
+	while (brief !== before) {
+		before = brief;
+		brief = brief.replace(/<[^<>]*>|\([^()]*\)(?: const)?| \[clone [^\]]*\]$/g, "");
+	}
+	return brief || name;
+}
+
 /* Makes the cell for the call path that launched most of a row: its place, and who called that. */
 function pathCell(row) {
 	const place = placeOfPath(row.path.node);
@@ -140,11 +154,11 @@ function pathCell(row) {
 	const part = percent(row.path.v, row.v), lone = row.paths.size === 1;
 
 	return make("td", { class: "by", title: place ? nameOf(place).slice(0, 2000) : "" },
-		make("div", null, kindOf(row.path.node) === NONE || !place ? "" : runName(place)),
+		make("div", null, kindOf(row.path.node) === NONE || !place ? "" : briefName(place)),
 		make("div", { class: "outer" }, ...(lone ? [] :
 			[`${part} of it, of ${plural(row.paths.size, "path")}` +
 				(outer > 0 ? "; " : "")]),
-			outer > 0 ? "in " + runName(outer) : ""));
+			outer > 0 ? "in " + briefName(outer) : ""));
 }
 
 const fits = i => width[i] >= width[0] / 400;
