@@ -9,7 +9,7 @@
 
 #define MAX_METER_POINTS	10000
 #define ALL_DIGITS		17
-#define METRIC_DIGITS		7	/* as in other timelines */
+#define VALUE_DIGITS		7	/* as in other timelines */
 
 /*
  * Makes a point for each stretch of @step_ns or more, with the mean of its time. The last point
@@ -110,7 +110,7 @@ int page_meters__write(struct json_out *j, const struct timeline *t, const struc
 			err = write_counter(j, t, s, gpu, what);
 	while (!err && (err = meter_walk__next(&walk, s, true, &meter)) > 0) {
 		if (meter.points.nr)
-			put_meter(j, &meter, s, METRIC_DIGITS);
+			put_meter(j, &meter, s, VALUE_DIGITS);
 		array_free(&meter.points);
 		err = 0;
 	}
