@@ -46,7 +46,7 @@ void normal__add(struct normal *e, const uint32_t *columns, const double *shares
 	for (i = 0; i < nr; i++) {
 		double *row = e->gram + (size_t)columns[i] * e->n;
 
-		for (k = 0; k < nr; k++)
+		for (k = 0; k <= i; k++)
 			row[columns[k]] += shares[i] * shares[k];
 		for (k = 0; k < e->nr_sides; k++)
 			e->sides[(size_t)k * e->n + columns[i]] += shares[i] * y[k];
@@ -206,6 +206,16 @@ static double *new_lanes(uint32_t n)
 	return malloc(((size_t)n + 1) * LANES * sizeof(double));
 }
 
+/* Each product of two columns was added to one of its two places. */
+static void mirror(struct normal *e)
+{
+	size_t n = e->n, i, k;
+
+	for (i = 0; i < n; i++)
+		for (k = 0; k < i; k++)
+			e->gram[i * n + k] = e->gram[k * n + i] += e->gram[i * n + k];
+}
+
 int normal__solve(struct normal *e)
 {
 	double *y = new_lanes(e->n);
@@ -216,6 +226,7 @@ int normal__solve(struct normal *e)
 		free(y);
 		return -ENOMEM;
 	}
+	mirror(e);
 	factorize(e->gram, e->n, RIDGE, e->factor, y);
 	free(y);
 	for (i = 0; i < e->nr_sides; i++)

@@ -9,7 +9,7 @@
 
 struct normal {
 	uint32_t n, nr_sides;
-	double *gram;			/* n * n, symmetric */
+	double *gram;			/* n * n; symmetric after normal__solve() */
 	double *sides;			/* n for each right side */
 	double *x;			/* n for each right side: the solution */
 	double *factor;			/* n * n: the Cholesky factor, on the diagonal and below */
