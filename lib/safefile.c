@@ -56,6 +56,13 @@ static void forget_tmp(struct safefile *f)
 	free(tmp);
 }
 
+static void forget_unnamed(struct safefile *f)
+{
+	if (f->link_fd > 0)
+		close(f->link_fd);
+	f->link_fd = 0;
+}
+
 static int make_tmp_name(const char *name, char **tmp)
 {
 	uint64_t number;
@@ -100,14 +107,42 @@ const char *safefile__strerror(int err)
 
 /* ---- opening --------------------------------------------------------------------------------- */
 
-static int create(struct safefile *f, const char *name, unsigned int flags)
+#define LINK_BYTES	32
+
+static const char *link_path(int fd, char path[LINK_BYTES])
 {
-	struct stat st;
+	snprintf(path, LINK_BYTES, "/proc/self/fd/%d", fd);
+	return path;
+}
+
+/*
+ * Opens a file without a name, of which nothing remains if this process is killed. Return: whether
+ * the file system has such files, and /proc can name this one later.
+ */
+static bool create_unnamed(struct safefile *f, mode_t mode)
+{
+	char path[LINK_BYTES];
+	struct stat st, seen;
+
+	f->fd = openat(f->dir_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
+	if (f->fd < 0)
+		return false;
+	/* Not 0, which means none. */
+	f->link_fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 1);
+	if (f->link_fd > 0 && !fstat(f->link_fd, &st) &&
+	    !stat(link_path(f->link_fd, path), &seen) && st.st_dev == seen.st_dev &&
+	    st.st_ino == seen.st_ino)
+		return true;
+	close(f->fd);
+	f->fd = -1;
+	forget_unnamed(f);
+	return false;
+}
+
+static int create_named(struct safefile *f, const char *name, mode_t mode)
+{
 	int err;
 
-	f->name = strdup(name);
-	if (!f->name)
-		return -ENOMEM;
 	do {
 		forget_tmp(f);
 		/*
@@ -119,13 +154,27 @@ static int create(struct safefile *f, const char *name, unsigned int flags)
 			return err;
 		f->fd = openat(f->dir_fd, f->tmp,
 			       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC,
-			       flags & SAFEFILE_PRIVATE ? 0600 : 0666);
+			       mode);
 	} while (f->fd < 0 && errno == EEXIST);
-	if (f->fd < 0) {
-		err = -errno;
-		forget_tmp(f);
+	if (f->fd >= 0)
+		return 0;
+	err = -errno;
+	forget_tmp(f);
+	return err;
+}
+
+static int create(struct safefile *f, const char *name, unsigned int flags)
+{
+	mode_t mode = flags & SAFEFILE_PRIVATE ? 0600 : 0666;
+	struct stat st;
+	int err;
+
+	f->name = strdup(name);
+	if (!f->name)
+		return -ENOMEM;
+	err = create_unnamed(f, mode) ? 0 : create_named(f, name, mode);
+	if (err)
 		return err;
-	}
 	if (fstat(f->fd, &st))
 		return -errno;
 	f->dev = st.st_dev;
@@ -300,13 +349,18 @@ int safefile__open(struct safefile *f, int dir_fd, const char *path, unsigned in
 
 /* ---- ending ---------------------------------------------------------------------------------- */
 
+static bool is_pending(const struct safefile *f)
+{
+	return f->tmp || f->link_fd;
+}
+
 int safefile__keep_old(struct safefile *f, const char *suffix)
 {
 	struct stat st;
 	char *old;
 	int err;
 
-	if (!f->tmp)
+	if (!is_pending(f))
 		return 0;
 	err = invoker__enter();
 	if (err)
@@ -324,12 +378,46 @@ int safefile__keep_old(struct safefile *f, const char *suffix)
 	return err;
 }
 
+/*
+ * Names the file that has no name. If another file has the name, it first gets a temporary name,
+ * because only a rename replaces a file. Return: 0 or a negative errno.
+ */
+static int link_unnamed(struct safefile *f)
+{
+	const char *to = f->name;
+	char path[LINK_BYTES];
+	int err = 0;
+
+	link_path(f->link_fd, path);
+	while (!err && linkat(AT_FDCWD, path, f->dir_fd, to, AT_SYMLINK_FOLLOW)) {
+		err = errno == EEXIST ? 0 : -errno;
+		forget_tmp(f);
+		err = err ?: make_tmp_name(f->name, &f->tmp);
+		to = f->tmp;
+	}
+	return err;
+}
+
+/* Gives @f a name: its own, or the temporary name. Return: 0 or a negative errno. */
+static int give_name(struct safefile *f)
+{
+	int err = f->link_fd ? invoker__enter() : 0;
+
+	if (err || !f->link_fd)
+		return err;
+	err = link_unnamed(f);
+	invoker__leave();
+	if (!err)
+		forget_unnamed(f);
+	return err;
+}
+
 int safefile__commit(struct safefile *f)
 {
-	int err;
+	int err = give_name(f);
 
-	if (!f->tmp)
-		return 0;
+	if (err || !f->tmp)
+		return err;
 	err = safefile__rename(f->dir_fd, f->tmp, f->name);
 	if (!err)
 		forget_tmp(f);
@@ -340,7 +428,7 @@ void safefile__remove(const struct safefile *f)
 {
 	struct stat st;
 
-	if (!f->name || f->tmp || invoker__enter())
+	if (!f->name || is_pending(f) || invoker__enter())
 		return;
 	if (!fstatat(f->dir_fd, f->name, &st, AT_SYMLINK_NOFOLLOW) && st.st_dev == f->dev &&
 	    st.st_ino == f->ino)
@@ -381,6 +469,7 @@ void safefile__close(struct safefile *f)
 	if (f->tmp)
 		safefile__unlink(f->dir_fd, f->tmp, 0);
 	forget_tmp(f);
+	forget_unnamed(f);
 	if (f->dir_fd >= 0)
 		close(f->dir_fd);
 	free(f->name);

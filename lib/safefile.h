@@ -2,10 +2,11 @@
 /*
  * safefile.h - makes, renames and removes files safely where other users can do so at the same time
  *
- * The programs make every file with these functions. A new file first gets a random, unused
- * temporary name in its directory, and is later renamed to its own name. So no existing file is
- * written to, whatever links other users make. All functions act with the rights of the invoker
- * (invoker.h).
+ * The programs make every file with these functions. A new file has no name until it is committed,
+ * so nothing remains of it if the program is killed. File systems without such files (NFS) give it
+ * a random, unused temporary name in its directory, and rename it later. A file that replaces
+ * another has a temporary name for the moment of its commit. So no existing file is written to,
+ * whatever links other users make. All functions act with the rights of the invoker (invoker.h).
  *
  * Links to directories within a path are followed, as by any program. The invoker's rights decide
  * where they may lead.
@@ -27,6 +28,7 @@ struct safefile {
 	int fd;			/* open for writing; the caller closes it */
 	int dir_fd;		/* the directory of @name; or -1 */
 	char *name;		/* NULL if the file is written in place */
+	int link_fd;		/* the file while it has no name; then 0 */
 	char *tmp;		/* the temporary name until safefile__commit(), then NULL */
 	dev_t dev;		/* identify the file that was made */
 	ino_t ino;

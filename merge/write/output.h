@@ -2,8 +2,8 @@
 /*
  * output.h - an output file that appears complete or not at all
  *
- * Output goes to a temporary file next to the final one, which is renamed at the end. A merge that
- * fails does not replace an older result by half a file or an empty file.
+ * Output goes to a file that gets its name at the end (safefile.h). A merge that fails does not
+ * replace an older result by half a file or an empty file.
  */
 #ifndef MERGE_OUTPUT_H
 #define MERGE_OUTPUT_H

@@ -9,6 +9,7 @@
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/prctl.h>
@@ -129,7 +130,6 @@ static void test_making(void)
 	put("old", "old");
 	is_int(link("old", "hard"), 0, "a hard link is made");
 	is_int(safefile__open(&f, AT_FDCWD, "old", 0), 0, "a new file is begun");
-	is_int(nr_tmp("."), 1, "a new file has a temporary name");
 	is_str(get("old"), "old", "the old file still exists");
 	safefile__close(&f);
 	close(f.fd);
@@ -158,6 +158,29 @@ static void test_making(void)
 	       "a name with an upper-case digit is not temporary");
 	is_int(safefile__stem(".0123456789abcdef.tmp"), 21,
 	       "a name that is only a suffix is not temporary");
+}
+
+/* Begins a file, and kills this process. */
+static int killed_while_writing(void)
+{
+	struct safefile f;
+
+	if (!safefile__open(&f, AT_FDCWD, "killed/new", 0) && write(f.fd, "half", 4) == 4)
+		kill(getpid(), SIGKILL);
+	return 1;
+}
+
+static void test_kill(void)
+{
+	int fd;
+
+	mkdir("killed", 0755);
+	fd = open("killed", O_WRONLY | O_TMPFILE, 0600);
+	if (fd < 0)
+		return skip(2, "this file system has no files without names");
+	close(fd);
+	is_int(in_child(killed_while_writing), 255, "a process is killed while it makes a file");
+	is_int(rmdir("killed"), 0, "nothing remains of a file whose process was killed");
 }
 
 static void test_keeping(void)
@@ -625,6 +648,7 @@ static void test_invoker(void)
 int main(void)
 {
 	test_making();
+	test_kill();
 	test_keeping();
 	test_links();
 	test_special();

@@ -316,7 +316,8 @@ echo kept >big.json
 "$XPUMERGE" big.data -o big.json 2>log &
 pid=$!
 n=0
-until ls big.json.*.tmp >/dev/null 2>&1 || [ $n -gt 2000 ]; do
+until ls big.json.*.tmp >/dev/null 2>&1 || ls -l /proc/$pid/fd | grep -q 'deleted' ||
+	[ $n -gt 2000 ]; do
 	n=$((n + 1))
 	sleep 0.005
 done
