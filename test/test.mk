@@ -119,6 +119,10 @@ $(O)/workload/%: test/workload/%.c $(O)/flags
 # The shim must find this program's mmap().
 $(O)/workload/late: WORKLOAD_CFLAGS += -rdynamic
 
+# A library that this program loads calls its functions.
+$(O)/workload/ends: WORKLOAD_CFLAGS += -rdynamic
+$(O)/workload/ends: $(O)/workload/stacks_a.so
+
 # This program calls the probe sites itself.
 $(O)/workload/hostile_probes: WORKLOAD_CFLAGS += -Ibpf -Irecord
 

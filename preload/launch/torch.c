@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "launch/torch.h"
 
-#include <elf.h>
 #include <link.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -9,6 +8,7 @@
 #include <string.h>
 
 #include "base/hot.h"
+#include "base/loaded.h"
 #include "base/lock.h"
 #include "launch/launch.h"
 #include "xpu_record.h"
@@ -58,100 +58,41 @@ static struct {
 /* ---- PyTorch's own function ------------------------------------------------------------------ */
 
 struct search {
-	const char *name;
-	void *found;
+	struct symbol found;
 	bool has_allocator;		/* libc10_cuda is loaded */
-	const void *not_in;		/* an address in the shim, whose function is not wanted */
 };
 
-struct tables {
-	const ElfW(Sym) *symbols;
-	const char *strings;
-	const uint32_t *gnu_hash;
-};
-
-static void dynamic__read(const struct dl_phdr_info *info, const ElfW(Dyn) *dyn, struct tables *t)
+/* Whether the object is the shim, whose function is not wanted. */
+static bool is_shim(const struct dl_phdr_info *info)
 {
-	uintptr_t at;
+	uintptr_t own = (uintptr_t)&target, lo;
+	const ElfW(Phdr) *p;
 
-	for (; dyn->d_tag != DT_NULL; dyn++) {
-		at = dyn->d_un.d_ptr;	/* relocated by glibc, except in the vDSO */
-		if (at < info->dlpi_addr)
-			at += info->dlpi_addr;
-		if (dyn->d_tag == DT_SYMTAB)
-			t->symbols = (const void *)at;
-		else if (dyn->d_tag == DT_STRTAB)
-			t->strings = (const void *)at;
-		else if (dyn->d_tag == DT_GNU_HASH)
-			t->gnu_hash = (const void *)at;
+	for (p = info->dlpi_phdr; p < info->dlpi_phdr + info->dlpi_phnum; p++) {
+		lo = info->dlpi_addr + p->p_vaddr;
+		if (p->p_type == PT_LOAD && own >= lo && own < lo + p->p_memsz)
+			return true;
 	}
-}
-
-static uint32_t gnu_hash(const char *s)
-{
-	uint32_t hash = 5381;
-
-	for (; *s; s++)
-		hash = hash * 33 + (uint8_t)*s;
-	return hash;
-}
-
-/* Return: the address of a function that the object defines, or NULL. */
-static void *tables__find(const struct tables *t, ElfW(Addr) base, const char *name)
-{
-	uint32_t hash = gnu_hash(name), nr_buckets = t->gnu_hash[0], first = t->gnu_hash[1], i;
-	uint32_t bloom_words = t->gnu_hash[2];
-	const uint32_t *buckets =
-		t->gnu_hash + 4 + bloom_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t));
-	const uint32_t *chain = buckets + nr_buckets;
-	const ElfW(Sym) *sym;
-
-	i = nr_buckets ? buckets[hash % nr_buckets] : 0;
-	if (i < first || !i)
-		return NULL;
-	for (;; i++) {
-		sym = &t->symbols[i];
-		if ((chain[i - first] | 1) == (hash | 1) && sym->st_shndx != SHN_UNDEF &&
-		    (sym->st_info & 0xf) == STT_FUNC && !strcmp(t->strings + sym->st_name, name))
-			return (void *)(base + sym->st_value);
-		if (chain[i - first] & 1)
-			return NULL;
-	}
+	return false;
 }
 
 static int look_into(struct dl_phdr_info *info, size_t size, void *ctx)
 {
-	const ElfW(Phdr) *p, *dynamic = NULL;
-	struct tables tables = { 0 };
 	struct search *s = ctx;
-	uintptr_t lo, own = (uintptr_t)s->not_in;
 
 	(void)size;
-	for (p = info->dlpi_phdr; p < info->dlpi_phdr + info->dlpi_phnum; p++) {
-		lo = info->dlpi_addr + p->p_vaddr;
-		if (p->p_type == PT_LOAD && own >= lo && own < lo + p->p_memsz)
-			return 0;
-		if (p->p_type == PT_DYNAMIC)
-			dynamic = p;
-	}
-	if (!dynamic || !info->dlpi_name)
+	if (!info->dlpi_name || !strstr(info->dlpi_name, "/libc10") || is_shim(info))
 		return 0;
 	s->has_allocator |= strstr(info->dlpi_name, "/libc10_cuda.so") != NULL;
-	if (!strstr(info->dlpi_name, "/libc10") || s->found)
-		return 0;
-	dynamic__read(info, (const void *)(info->dlpi_addr + dynamic->p_vaddr), &tables);
-	if (tables.symbols && tables.strings && tables.gnu_hash)
-		s->found = tables__find(&tables, info->dlpi_addr, s->name);
+	if (!s->found.address)
+		symbol__find_in(info, NAME(REPORT), &s->found);
 	return 0;
 }
 
-/* Uses dl_iterate_phdr(), unlike dlsym() never waits for an object that is being loaded. */
 static void search(struct search *s)
 {
 	sigset_t old;
 
-	s->name = NAME(REPORT);
-	s->not_in = (const void *)&target;
 	signals__block(&old);
 	dl_iterate_phdr(look_into, s);
 	signals__restore(&old);
@@ -165,7 +106,7 @@ static __attribute__((noinline)) report_t find_real(void)
 	if (fn)
 		return fn;
 	search(&s);
-	*(void **)&fn = s.found;
+	fn = (report_t)s.found.address;
 	if (fn)
 		atomic_store(&real, fn);
 	return fn;
@@ -273,7 +214,7 @@ const char *torch__message(void)
 		return NULL;
 	search(&s);
 	is_over = s.has_allocator;
-	return s.has_allocator && !s.found ?
+	return s.has_allocator && !s.found.address ?
 	       "PyTorch's allocator reports its blocks in an unknown format: its memory is "
 	       "recorded only as segments that it got from CUDA" : NULL;
 }

@@ -3,8 +3,6 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
-#include <link.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -13,6 +11,7 @@
 
 #include "base/hot.h"
 #include "base/libc.h"
+#include "base/loaded.h"
 #include "base/number.h"
 #include "base/environment.h"
 #include "wire/probe.h"
@@ -57,31 +56,10 @@ static void refuse(int level, const char *fmt, ...)
 	interpreter__give_up(level, trouble_text);
 }
 
-static int find_library(struct dl_phdr_info *info, size_t size, void *name)
+/* Whether the process has an interpreter. */
+static bool has_interpreter(void)
 {
-	const char *base = strrchr(info->dlpi_name, '/');
-
-	(void)size;
-	base = base ? base + 1 : info->dlpi_name;
-	if (strncmp(base, "libpython3.", strlen("libpython3.")))
-		return 0;
-	snprintf(name, PATH_MAX, "%s", info->dlpi_name);
-	return 1;
-}
-
-/* Whether the process has an interpreter; sets *@handle for dlsym(). */
-static bool find_interpreter(void **handle)
-{
-	static char name[PATH_MAX];
-
-	*handle = RTLD_DEFAULT;
-	if (dlsym(RTLD_DEFAULT, "PyCode_Type"))
-		return true;
-	/* The program may have loaded the library with RTLD_LOCAL. */
-	if (dl_iterate_phdr(find_library, name) != 1)
-		return false;
-	*handle = dlopen(name, RTLD_LAZY | RTLD_NOLOAD);
-	return *handle;
+	return symbol__find("PyCode_Type").address != 0;
 }
 
 /* Checks the offsets that Python 3.13 and later publish. */
@@ -106,16 +84,15 @@ static bool check_debug_offsets(const struct py_debug_offsets *d, unsigned long 
 }
 
 /* Return: the version in the form of PY_VERSION_HEX; 0 if unknown. */
-static unsigned long get_version(void *handle)
+static unsigned long get_version(void)
 {
-	const unsigned long *py_version = dlsym(handle, "Py_Version");
+	const unsigned long *py_version = (const void *)symbol__find("Py_Version").address;
+	const char *(*get)(void) = (const char *(*)(void))symbol__find("Py_GetVersion").address;
 	unsigned int major, minor, micro;
-	const char *(*get)(void);
 	const char *s;
 
 	if (py_version)
 		return *py_version;
-	*(void **)&get = dlsym(handle, "Py_GetVersion");
 	s = get ? get() : "";
 	if (!number__read(&s, &major) || *s++ != '.' || !number__read(&s, &minor) || *s++ != '.' ||
 	    !number__read(&s, &micro))
@@ -124,34 +101,29 @@ static unsigned long get_version(void *handle)
 	       (*s == 'a' ? 0xa0 : *s == 'b' ? 0xb0 : 0xf0);
 }
 
-static void find_loop(void *handle)
+static void find_loop(void)
 {
-	const ElfW(Sym) *symbol = NULL;
-	void *loop = dlsym(handle, "_PyEval_EvalFrameDefault");
-	Dl_info info;
+	struct symbol loop = symbol__find("_PyEval_EvalFrameDefault");
 
-	if (!loop || !dladdr1(loop, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol)
-		return;
-	py.loop_start = (uintptr_t)loop;
-	py.loop_bytes = symbol->st_size;
+	py.loop_start = loop.address;
+	py.loop_bytes = loop.bytes;
 }
 
 /*
  * Reports where the interpreter is, so that samples can have its frames. It may not have started
- * yet, and the process may never use CUDA. @handle: dlopen()'s handle of the object that contains
- * the interpreter
+ * yet, and the process may never use CUDA.
  */
-static void tell(void *handle, bool early)
+static void tell(bool early)
 {
 	struct xpu_record_python r = { .hdr = { XPU_RECORD_PYTHON, 0, sizeof(r) } };
-	const struct py_debug_offsets *d = dlsym(handle, "_PyRuntime");
+	const struct py_debug_offsets *d = (const void *)symbol__find("_PyRuntime").address;
 	const char *asked = environment__get(XPU_PYTHON_ENV);
-	uintptr_t code = (uintptr_t)dlsym(handle, "PyCode_Type");
-	uintptr_t unicode = (uintptr_t)dlsym(handle, "PyUnicode_Type");
+	uintptr_t code = symbol__find("PyCode_Type").address;
+	uintptr_t unicode = symbol__find("PyUnicode_Type").address;
 	struct py_layout l;
 
 	if (!d || !code || !unicode || (asked && !strcmp(asked, "off")) ||
-	    !py_layout__find(get_version(handle), &l))
+	    !py_layout__find(get_version(), &l))
 		return;
 	if (l.minor == 13 && !py_layout__debug(&l, d))
 		return;
@@ -168,24 +140,24 @@ static void tell(void *handle, bool early)
 void python__tell(bool early)
 {
 	int saved_errno = errno;
-	void *handle;
 
 	/* A loader that attaches later may take samples, too. */
-	if ((probe__live() || environment__get(XPU_SAMPLES_ENV)) && find_interpreter(&handle))
-		tell(handle, early);
-	dlerror();
+	if ((probe__live() || environment__get(XPU_SAMPLES_ENV)) && has_interpreter())
+		tell(early);
 	errno = saved_errno;
 }
 
-static void prepare(void *handle, enum python_mode wanted, bool unwound)
+static void prepare(enum python_mode wanted, bool unwound)
 {
-	unsigned long version = get_version(handle);
+	unsigned long version = get_version();
+	struct symbol code = symbol__find("PyCode_Type");
 	Dl_info info;
 
-	py.code_type = (uintptr_t)dlsym(handle, "PyCode_Type");
-	py.unicode_type = (uintptr_t)dlsym(handle, "PyUnicode_Type");
-	py.bytes_type = (uintptr_t)dlsym(handle, "PyBytes_Type");
-	*(void **)&py.get_tstate = dlsym(handle, "PyGILState_GetThisThreadState");
+	py.code_type = code.address;
+	py.unicode_type = symbol__find("PyUnicode_Type").address;
+	py.bytes_type = symbol__find("PyBytes_Type").address;
+	py.get_tstate = (__typeof__(py.get_tstate))
+		symbol__find("PyGILState_GetThisThreadState").address;
 	if (sizeof(void *) != 8 || !py_layout__find(version, &L)) {
 		refuse(XPU_MESSAGE_WARNING, "Python %lu.%lu is unknown: call chains have no Python "
 					    "frames (3.8 to 3.13 have them)", version >> 24,
@@ -198,7 +170,8 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 		return;
 	}
 	if (L.minor == 13) {
-		const struct py_debug_offsets *runtime = dlsym(handle, "_PyRuntime");
+		const struct py_debug_offsets *runtime =
+			(const void *)symbol__find("_PyRuntime").address;
 
 		if (!runtime) {
 			refuse(XPU_MESSAGE_WARNING, "this Python does not export _PyRuntime: call "
@@ -208,7 +181,7 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 		if (!check_debug_offsets(runtime, version))
 			return;
 	}
-	find_loop(handle);
+	find_loop();
 	if (wanted == PYTHON_ON && !unwound) {
 		refuse(asked_for_it ? XPU_MESSAGE_WARNING : XPU_MESSAGE_INFO,
 		       "call chains have no Python frames: use --call-graph dwarf or "
@@ -221,8 +194,9 @@ static void prepare(void *handle, enum python_mode wanted, bool unwound)
 		return;
 	}
 	/* The interpreter must never be unloaded: launches call into it. */
-	if (dladdr((const void *)(uintptr_t)py.code_type, &info) && info.dli_fname)
+	if (!code.in_program && dladdr((const void *)py.code_type, &info) && info.dli_fname)
 		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	dlerror();			/* hide the error from the application */
 	atomic_store(&python__mode, wanted);
 }
 
@@ -233,7 +207,6 @@ void python__look(bool unwound)
 	static time_t next;
 	struct timespec now;
 	const char *asked;
-	void *handle;
 
 	if (done)
 		return;
@@ -251,10 +224,9 @@ void python__look(bool unwound)
 	if (now.tv_sec < next)
 		return;
 	next = now.tv_sec + LOOK_S;
-	if (find_interpreter(&handle)) {
+	if (has_interpreter()) {
 		done = true;
-		prepare(handle, wanted, unwound);
+		prepare(wanted, unwound);
 		python__tell(false);
 	}
-	dlerror();			/* hide the error from the application */
 }

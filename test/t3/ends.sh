@@ -52,6 +52,11 @@ is "$(sed -n 's/.*\[GPU_Kernel\]\(kernel_[a-z]*\) /\1 /p' context.folded | sort 
 		"context: each kernel is under its own call path"
 all_matched exec 2000
 
+# Ends while the dynamic loader's lock is held, which the shim's thread cannot take then.
+for how in loading loading_exit beside; do
+	all_matched $how
+done
+
 # A handler that interrupted malloc() ends the process: the thread must not allocate any more.
 if [ -n "${XPU_SAN:-}" ]; then
 	skip "a process that ends inside malloc()" "a sanitizer has an allocator of its own"

@@ -12,6 +12,9 @@
  *	running_exit	as running, with _exit()
  *	threads		exit() while other threads launch, from site_other
  *	threads_exit	as threads, with _exit()
+ *	loading		exit() in the constructor of a library, which launches first
+ *	loading_exit	as loading, with _exit()
+ *	beside		exit() while another thread is in such a constructor
  *	reset		cudaDeviceReset(), and as many launches again from site_again
  *	context		as reset, with a context of its own that it destroys
  *	wait		waits for a signal
@@ -32,6 +35,7 @@
  * Each kernel_NAME is launched by site_NAME alone.
  */
 #include <cuda.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -273,8 +277,84 @@ static void fork_exit(void)
 	again();
 }
 
+/* ---- ends while the dynamic loader's lock is held -------------------------------------------- */
+
+static const char *end_in_constructor;
+static bool is_loading, may_return;
+
+/* Longer than the time between two looks of the shim at the loaded objects. */
+#define LOADING_MS	1500
+
+static void release(void)
+{
+	__atomic_store_n(&may_return, true, __ATOMIC_RELEASE);
+}
+
+/* The library calls this in its constructor, and launch() in its destructor. */
+extern "C" void launch_in_constructor(void)
+{
+	if (!end_in_constructor) {
+		__atomic_store_n(&is_loading, true, __ATOMIC_RELEASE);
+		while (!__atomic_load_n(&may_return, __ATOMIC_ACQUIRE))
+			wait_ms(1);
+		return;
+	}
+	launch(site_work);
+	CHECK(cudaDeviceSynchronize());
+	say();
+	wait_ms(LOADING_MS);
+	if (!strcmp(end_in_constructor, "loading"))
+		exit(6);
+	_exit(7);
+}
+
+extern "C" void launch(void)
+{
+}
+
+static void *load_library(void *path)
+{
+	if (!dlopen((const char *)path, RTLD_NOW))
+		exit(1);
+	return NULL;
+}
+
+static void library_path(const char *program, char path[4096])
+{
+	const char *slash = strrchr(program, '/');
+
+	snprintf(path, 4096, "%.*sstacks_a.so", slash ? (int)(slash + 1 - program) : 0, program);
+}
+
+/* This exit handler runs after the exit handler of the shim: the constructor returns after it. */
+static void exit_beside(char *path)
+{
+	pthread_t thread;
+
+	atexit(release);
+	launch(site_work);
+	if (pthread_create(&thread, NULL, load_library, path))
+		exit(1);
+	while (!__atomic_load_n(&is_loading, __ATOMIC_ACQUIRE))
+		wait_ms(1);
+	launch(site_again);
+	CHECK(cudaDeviceSynchronize());
+	say();
+	wait_ms(LOADING_MS);
+	exit(8);
+}
+
 static void end(const char *how, char **argv)
 {
+	char path[4096];
+
+	library_path(argv[0], path);
+	if (!strcmp(how, "beside"))
+		exit_beside(path);
+	if (!strncmp(how, "loading", 7)) {
+		end_in_constructor = how;
+		load_library(path);
+	}
 	bool is_async = !strncmp(how, "running", 7) || !strcmp(how, "waiting");
 
 	if (!strcmp(how, "daemon")) {

@@ -17,9 +17,28 @@ struct device {
 
 static struct device *devices;
 
-static void read_limits(struct xpu_device_limits *limits, CUdevice device, void *cuda)
+static struct {
+	CUresult (*attribute)(int *, CUdevice_attribute, CUdevice);
+	CUresult (*get)(CUdevice *, int);
+	CUresult (*name)(char *, int, CUdevice);
+	CUresult (*uuid)(CUuuid *, CUdevice);
+} driver;
+
+void device__find_driver(void)
 {
-	CUresult (*get)(int *, CUdevice_attribute, CUdevice);
+	void *cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+
+	if (!cuda)
+		return;
+	*(void **)&driver.attribute = dlsym(cuda, "cuDeviceGetAttribute");
+	*(void **)&driver.get = dlsym(cuda, "cuDeviceGet");
+	*(void **)&driver.name = dlsym(cuda, "cuDeviceGetName");
+	*(void **)&driver.uuid = dlsym(cuda, "cuDeviceGetUuid_v2");
+	dlclose(cuda);
+}
+
+static void read_limits(struct xpu_device_limits *limits, CUdevice device)
+{
 	const struct {
 		uint32_t *to;
 		CUdevice_attribute attribute;
@@ -40,10 +59,9 @@ static void read_limits(struct xpu_device_limits *limits, CUdevice device, void 
 	size_t i;
 	int value;
 
-	*(void **)&get = dlsym(cuda, "cuDeviceGetAttribute");
-	for (i = 0; get && i < sizeof(all) / sizeof(all[0]); i++) {
+	for (i = 0; driver.attribute && i < sizeof(all) / sizeof(all[0]); i++) {
 		value = 0;
-		if (get(&value, all[i].attribute, device) == CUDA_SUCCESS && value > 0)
+		if (driver.attribute(&value, all[i].attribute, device) == CUDA_SUCCESS && value > 0)
 			*all[i].to = value;
 	}
 	limits->capability = 10 * limits->capability + limits->reserved;
@@ -53,28 +71,20 @@ static void read_limits(struct xpu_device_limits *limits, CUdevice device, void 
 /* Sends a record with the driver's name for a device, if the driver gives one. */
 static void define_device(uint32_t ordinal)
 {
-	CUresult (*get)(CUdevice *, int), (*get_name)(char *, int, CUdevice);
 	struct xpu_record_device r = { .device = ordinal };
-	CUresult (*get_uuid)(CUuuid *, CUdevice);
 	char name[256] = "";
 	CUuuid uuid = {};
 	CUdevice device;
-	void *cuda;
 
-	cuda = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-	if (!cuda)
+	if (!driver.get)
 		return;
-	*(void **)&get = dlsym(cuda, "cuDeviceGet");
-	*(void **)&get_name = dlsym(cuda, "cuDeviceGetName");
-	*(void **)&get_uuid = dlsym(cuda, "cuDeviceGetUuid_v2");
-	if (get && get_name && get(&device, ordinal) == CUDA_SUCCESS) {
-		if (get_name(name, sizeof(name), device) != CUDA_SUCCESS)
+	if (driver.name && driver.get(&device, ordinal) == CUDA_SUCCESS) {
+		if (driver.name(name, sizeof(name), device) != CUDA_SUCCESS)
 			name[0] = '\0';
-		if (get_uuid)
-			get_uuid(&uuid, device);
-		read_limits(&r.limits, device, cuda);
+		if (driver.uuid)
+			driver.uuid(&uuid, device);
+		read_limits(&r.limits, device);
 	}
-	dlclose(cuda);
 	_Static_assert(sizeof(r.uuid) == sizeof(uuid.bytes), "a UUID is 16 bytes");
 	memcpy(r.uuid, uuid.bytes, sizeof(r.uuid));
 	wire__device(XPU_API_CUDA, &r, name);

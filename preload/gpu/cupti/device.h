@@ -5,6 +5,12 @@
 
 #include <stdint.h>
 
+/*
+ * Finds the driver's functions, when recording begins. Later the dynamic loader's lock may be held
+ * for long, or by a thread that waits for the shim.
+ */
+void device__find_driver(void);
+
 /* Return: the id of a stream, as wire__stream() does; defines the device on its first use. */
 uint32_t device__stream(uint32_t device, uint32_t context, uint32_t stream);
 

@@ -12,6 +12,7 @@
 #include "gpu/cupti/callback.h"
 #include "gpu/cupti/cumem.h"
 #include "gpu/cupti/cupti_lib.h"
+#include "gpu/cupti/device.h"
 #include "gpu/cupti/kinds.h"
 #include "gpu/cupti/names.h"
 #include "gpu/cupti/share.h"
@@ -220,6 +221,7 @@ static enum gpu_state start_cupti(struct cupti *c, const struct gpu_wants *wants
 	const char *what = "";
 	CUptiResult err;
 
+	device__find_driver();
 	watch__start(c, session.subscriber);
 	err = activity__start(c, !waits, &what);
 	if (err != CUPTI_SUCCESS) {
