@@ -139,7 +139,7 @@ int frames__run(struct callchains *callchains, const struct found *found, struct
 	callchains->kallsyms = &found->kallsyms;
 	callchains->string = frames__string;
 	callchains->lookup_ctx = &s;
-	callchains->nr_frames = callchains->nr_unsymbolized = 0;
+	callchains->nr_frames = callchains->nr_unsymbolized = callchains->nr_uncertain = 0;
 	callchains->names = &found->names;
 	callchains__next(callchains);
 	err = frames__resolve_all(&s, m, loss);
@@ -148,5 +148,6 @@ int frames__run(struct callchains *callchains, const struct found *found, struct
 	callchains->names = NULL;
 	loss->nr_frames = callchains->nr_frames;
 	loss->unsymbolized = callchains->nr_unsymbolized;
+	loss->uncertain = callchains->nr_uncertain;
 	return err;
 }

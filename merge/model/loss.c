@@ -97,6 +97,8 @@ static const struct loss_line lines[] = {
 	     "us of kernels without PC samples: no sampler, or CUPTI had not fetched them"),
 	LINE(stalls_unexplained, "PC samples that CUPTI counted but did not deliver"),
 	LINE(unsymbolized, "frames without a function name"),
+	NOTE(uncertain, "frames of generated code that may be another function (?): its address "
+	     "was used again"),
 	NOTE(nr_captured, "launches captured into graphs: not run, not among the launches"),
 	NOTE(nr_refused,
 	     "launches that CUDA or OpenCL refused with an error: not among the launches"),

@@ -89,6 +89,7 @@ struct loss {
 					 * requested */
 	uint64_t stalls_unexplained;	/* PC samples that CUPTI counts but does not deliver */
 	uint64_t unsymbolized;		/* frames shown without a function name */
+	uint64_t uncertain;		/* frames that may be another function */
 	uint64_t nr_frames;		/* number of frames shown */
 };
 

@@ -3,12 +3,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/types.h>
 
 #include "symbols/demangle.h"
 #include "hash.h"
+#include "symbols/jitmap.h"
 #include "symbols/name_keeper.h"
 #include "symbols/recorded_names.h"
 
@@ -127,6 +129,29 @@ static const char *callchains__jit_name(struct callchains *c, const struct image
 			       addr) : NULL;
 }
 
+static bool is_uncertain(const char *name)
+{
+	size_t len = strlen(name), mark = strlen(JIT_UNCERTAIN);
+
+	return len > mark && !strcmp(name + len - mark, JIT_UNCERTAIN);
+}
+
+/* Return: the demangled name, for the caller to free; NULL if it is not mangled. */
+static char *demangle_generated(const char *name)
+{
+	char *plain, *pretty, *marked;
+
+	if (!is_uncertain(name))
+		return demangle(name);
+	plain = strndup(name, strlen(name) - strlen(JIT_UNCERTAIN));
+	pretty = plain ? demangle(plain) : NULL;
+	if (!pretty || asprintf(&marked, "%s" JIT_UNCERTAIN, pretty) < 0)
+		marked = NULL;
+	free(plain);
+	free(pretty);
+	return marked;
+}
+
 /* Return: the frame of generated code, or NULL if its name is unknown or memory is short. */
 static const struct frame *callchains__jit(struct callchains *c, const struct image *image,
 					   const struct map *map, uint64_t addr)
@@ -142,7 +167,7 @@ static const struct frame *callchains__jit(struct callchains *c, const struct im
 	if (c->keeper && image &&
 	    name_keeper__add_generated(c->keeper, image->pid, image->time_ns, addr, name))
 		return NULL;
-	pretty = demangle(name);
+	pretty = demangle_generated(name);
 	name = strpool__intern(c->strings, pretty ?: name, strlen(pretty ?: name));
 	free(pretty);
 	return callchains__frame(c, name, map->dso, true);
@@ -794,6 +819,7 @@ const struct stack *callchains__resolve(struct callchains *c,
 		f = c->scratch.v[i];
 		c->nr_frames++;
 		c->nr_unsymbolized += !f->symbolized;
+		c->nr_uncertain += f->dso && f->dso->is_memory && is_uncertain(f->name);
 		if (f->dso && !f->symbolized)
 			f->dso->nr_unnamed++;
 	}

@@ -108,6 +108,7 @@ struct callchains {
 	ARRAY(const struct frame *) scratch;
 	uint64_t nr_frames;		/* number of frames shown in all call paths */
 	uint64_t nr_unsymbolized;	/* number of frames shown without a function name */
+	uint64_t nr_uncertain;		/* number of frames that may be another function */
 };
 
 void callchains__init(struct callchains *c, struct dsos *dsos, struct strpool *strings, bool trim);

@@ -12,6 +12,7 @@
 #include "hash.h"
 
 #define MAP_BYTES_MAX	(512ull * 1024 * 1024)
+#define MAX_LIVE	16		/* most functions that are compared at one address */
 #define SLACK_NS	2000000000ull	/* tolerance when two clocks and file times are compared */
 
 struct jitmap_entry {
@@ -23,7 +24,6 @@ struct jitmap_entry {
 	UT_hash_handle hh;
 };
 
-/* Sorts by address. If addresses are equal, the symbol written last comes last. */
 static int jit_symbol__cmp(const void *va, const void *vb)
 {
 	const struct jit_symbol *a = va, *b = vb;
@@ -31,37 +31,96 @@ static int jit_symbol__cmp(const void *va, const void *vb)
 	return cmp3(a->start, b->start) ?: cmp3(a->nr, b->nr);
 }
 
-/*
- * Makes symbols disjoint: each ends where the next begins. If several begin at the same address,
- * the last one stays.
- */
-static void jitmap__settle(struct jitmap *m)
+/* The functions at one address, in the order of their lines. */
+struct live {
+	struct jit_symbol v[MAX_LIVE];
+	size_t nr;
+};
+
+/* Adds a function; if there are too many, the function of the first line goes. */
+static void live__add(struct live *l, const struct jit_symbol *s)
 {
-	struct jit_symbol *v = m->symbols.v;
+	size_t at;
+
+	if (l->nr == MAX_LIVE)
+		memmove(l->v, l->v + 1, --l->nr * sizeof(*l->v));
+	for (at = l->nr++; at && l->v[at - 1].nr > s->nr; at--)
+		l->v[at] = l->v[at - 1];
+	l->v[at] = *s;
+}
+
+static void live__end(struct live *l, uint64_t addr)
+{
 	size_t i, nr = 0;
 
-	if (!m->symbols.nr)
-		return;
-	qsort(v, m->symbols.nr, sizeof(*v), jit_symbol__cmp);
-	for (i = 0; i < m->symbols.nr; i++) {
-		if (i + 1 < m->symbols.nr && v[i + 1].start == v[i].start)
-			continue;
-		if (i + 1 < m->symbols.nr && v[i + 1].start < v[i].end)
-			v[i].end = v[i + 1].start;
-		v[nr++] = v[i];
+	for (i = 0; i < l->nr; i++)
+		if (l->v[i].end > addr)
+			l->v[nr++] = l->v[i];
+	l->nr = nr;
+}
+
+/* Return: the next address at which a function ends. */
+static uint64_t live__next_end(const struct live *l)
+{
+	uint64_t end = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < l->nr; i++)
+		end = min_t(uint64_t, end, l->v[i].end);
+	return end;
+}
+
+/* Return: the last function, which is uncertain if another one has another name. */
+static struct jit_symbol live__last(const struct live *l)
+{
+	struct jit_symbol last = l->v[l->nr - 1];
+	size_t i;
+
+	for (i = 0; i < l->nr; i++)
+		last.uncertain |= strcmp(l->v[i].name, last.name) != 0;
+	return last;
+}
+
+/* Adds the functions from @from to @to. Return: 0 or -ENOMEM. */
+static int jitmap__advance(struct jitmap *m, struct live *l, uint64_t from, uint64_t to)
+{
+	struct jit_symbol s;
+	int err = 0;
+
+	for (; l->nr && from < to && !err; live__end(l, from)) {
+		s = live__last(l);
+		s.start = from;
+		from = s.end = min_t(uint64_t, live__next_end(l), to);
+		err = array_push(&m->symbols, s);
 	}
-	m->symbols.nr = nr;
+	return err;
+}
+
+/* Makes the functions of all lines disjoint. Return: 0 or -ENOMEM. */
+static int jitmap__settle(struct jitmap *m, struct jit_symbol *v, size_t nr)
+{
+	struct live live = { .nr = 0 };
+	int err = 0;
+	size_t i;
+
+	if (nr)
+		qsort(v, nr, sizeof(*v), jit_symbol__cmp);
+	for (i = 0; i < nr && !err; i++) {
+		err = i ? jitmap__advance(m, &live, v[i - 1].start, v[i].start) : 0;
+		live__add(&live, &v[i]);
+	}
+	return err || !nr ? err : jitmap__advance(m, &live, v[nr - 1].start, UINT64_MAX);
 }
 
 int jitmap__parse(struct jitmap *m, char *text, size_t bytes)
 {
 	char *line, *next, *end = text + bytes, *p;
-	struct jit_symbol s;
-	size_t nr = 0;
-	int err;
+	ARRAY(struct jit_symbol) lines = { 0 };
+	struct jit_symbol s = { 0 };
+	int err = 0;
 
 	m->text = text;
-	for (line = text; line < end; line = next) {
+	for (line = text; line < end && !err; line = next) {
 		next = memchr(line, '\n', end - line);
 		next = next ? next + 1 : end;
 		/* The last line may be half written; a NUL always follows the text. */
@@ -76,13 +135,12 @@ int jitmap__parse(struct jitmap *m, char *text, size_t bytes)
 		if (errno || p == line || *p != ' ' || s.end <= s.start || !p[1])
 			continue;
 		s.name = p + 1;
-		s.nr = nr++;
-		err = array_push(&m->symbols, s);
-		if (err)
-			return err;
+		s.nr = lines.nr;
+		err = array_push(&lines, s);
 	}
-	jitmap__settle(m);
-	return 0;
+	err = err ?: jitmap__settle(m, lines.v, lines.nr);
+	array_free(&lines);
+	return err;
 }
 
 const struct jit_symbol *jitmap__find(const struct jitmap *m, uint64_t addr)
@@ -153,6 +211,17 @@ static char *find_map(const struct jitmaps *j, uint32_t pid, uint64_t from_ns, u
 	return text;
 }
 
+/* Return: the name to show; NULL if memory is short. */
+static const char *jitmaps__name(struct jitmaps *j, const struct jit_symbol *s)
+{
+	if (!s->uncertain)
+		return s->name;
+	free(j->name);
+	if (asprintf(&j->name, "%s" JIT_UNCERTAIN, s->name) < 0)
+		j->name = NULL;
+	return j->name;
+}
+
 const char *jitmaps__find(struct jitmaps *j, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
 			  uint64_t addr)
 {
@@ -179,13 +248,14 @@ const char *jitmaps__find(struct jitmaps *j, uint32_t pid, uint64_t from_ns, uin
 		}
 	}
 	s = jitmap__find(&e->map, addr);
-	return s ? s->name : NULL;
+	return s ? jitmaps__name(j, s) : NULL;
 }
 
 void jitmaps__exit(struct jitmaps *j)
 {
 	struct jitmap_entry *e, *tmp;
 
+	free(j->name);
 	HASH_ITER(hh, j->entries, e, tmp) {
 		HASH_DEL(j->entries, e);
 		jitmap__free(&e->map);

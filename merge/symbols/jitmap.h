@@ -3,10 +3,11 @@
  * jitmap.h - names of generated code, as JIT compilers leave them in /tmp/perf-PID.map
  *
  * A file has a line "START SIZE NAME" for each function, with hexadecimal numbers. Node, Java,
- * .NET, LuaJIT and Python -X perf write it. Code that replaced older code comes later in the file,
- * and wins. Addresses belong to one process, so a file is only valid for the process that wrote it:
- * a file that is older than the process, newer than the process's end, or another user's file is
- * not used.
+ * .NET, LuaJIT and Python -X perf write it. Code that replaced other code comes later in the file,
+ * but nothing says when it did. So if lines with several names have an address, the last name is
+ * shown, as uncertain. Addresses belong to one process, so a file is only valid for the process
+ * that wrote it: a file that is older than the process, newer than the process's end, or another
+ * user's file is not used.
  */
 #ifndef MERGE_JITMAP_H
 #define MERGE_JITMAP_H
@@ -18,10 +19,13 @@
 
 #include "util.h"
 
+#define JIT_UNCERTAIN	" (?)"		/* the end of an uncertain name */
+
 struct jit_symbol {
 	uint64_t start, end;
 	const char *name;		/* points into the text */
-	size_t nr;			/* number of its line, until the table is built */
+	size_t nr;			/* number of its line */
+	bool uncertain;			/* another line has the address, too, with another name */
 };
 
 struct jitmap {
@@ -52,6 +56,7 @@ struct jitmaps {
 	uint64_t real_ns;		/* add this to the recording's clock to get
 					 * CLOCK_REALTIME */
 	struct jitmap_entry *entries;
+	char *name;			/* the last uncertain name that was returned */
 };
 
 /**
@@ -61,7 +66,8 @@ struct jitmaps {
  * @from_ns, @to_ns: when the process ran, by the recording's clock; 0 and UINT64_MAX if unknown
  * @addr: address in the process
  *
- * Return: the name from the map, valid until jitmaps__exit(); or NULL.
+ * Return: the name from the map, valid until the next call; or NULL. An uncertain name ends with
+ * JIT_UNCERTAIN.
  */
 const char *jitmaps__find(struct jitmaps *j, uint32_t pid, uint64_t from_ns, uint64_t to_ns,
 			  uint64_t addr);

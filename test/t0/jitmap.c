@@ -17,11 +17,15 @@ static void parse(const char *text)
 		bail("out of memory");
 }
 
+/* Return: the name, as it is shown. */
 static const char *at(uint64_t addr)
 {
 	const struct jit_symbol *s = jitmap__find(&map, addr);
+	static char text[64];
 
-	return s ? s->name : "";
+	snprintf(text, sizeof(text), "%s%s", s ? s->name : "",
+		 s && s->uncertain ? JIT_UNCERTAIN : "");
+	return text;
 }
 
 int main(void)
@@ -36,10 +40,16 @@ int main(void)
 	is_str(at(UINT64_MAX), "", "the last address belongs to the last function");
 
 	parse("1000 100 old\n1040 20 inner\n1000 80 new\n");
-	is_str(at(0x1000), "new", "of two functions at one address the later line counts");
-	is_str(at(0x103f), "new", "the later function reaches to the next function");
-	is_str(at(0x1050), "inner", "a function inside another has its own range");
-	is_str(at(0x1060), "", "a function inside another ends the outer function");
+	is_str(at(0x1000), "new (?)", "of two functions at one address the later one is uncertain");
+	is_str(at(0x1050), "new (?)", "the later function replaces functions that begin after it");
+	is_str(at(0x1080), "old", "after the later function, the older one is certain");
+	is_str(at(0x1100), "", "an address after both functions has no name");
+
+	parse("1000 100 same\n1000 100 same\n1100 40 a\n1120 40 b\n");
+	is_str(at(0x1000), "same", "a function that is written twice is certain");
+	is_str(at(0x111f), "a", "a function is certain before a later one begins");
+	is_str(at(0x1120), "b (?)", "a function that covers the end of another is uncertain there");
+	is_str(at(0x1140), "b", "a function is certain after the end of the other");
 
 	parse("0x1000 0x10 hex\nnonsense\n1010\n1020 10\n1030 10 \n1040 0 empty\n1050 -1 wrap\n"
 	      "ffffffffffffffff0 10 long\n1060 10 good\n\n1070 8 last");
