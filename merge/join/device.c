@@ -373,7 +373,7 @@ int device__batch(struct second_pass *p, const struct record_iter *outer,
 		  const struct xpu_record_batch *batch)
 {
 	const struct xpu_record *rec, *ahead[JOIN_PREFETCH];	/* read but not yet taken */
-	uint64_t nr_read = 0, nr_taken = 0;
+	uint64_t nr_read = 0, nr_taken = 0, baseline;
 	struct model *m = p->model;
 	struct arrived *arrived;
 	struct record_iter it;
@@ -399,10 +399,12 @@ int device__batch(struct second_pass *p, const struct record_iter *outer,
 		else if (rec->type == XPU_RECORD_CALLS)
 			err = calls__read(p, proc, batch, (const void *)rec);
 	}
-	if (!err)
-		err = second_pass__arrived(p, proc, &arrived);
+	baseline = err ? 0 : found__sent(p->found, proc)->baseline;
+	if (!baseline)			/* an import has no counters to compare */
+		return err;
+	err = second_pass__arrived(p, proc, &arrived);
 	/* The batch with the baseline does not count as sent after the baseline. */
-	if (!err && found__sent(p->found, proc)->baseline == record_iter__place(outer))
+	if (!err && baseline == record_iter__place(outer))
 		arrived->nr_works = arrived->nr_calls = 0;
 	return err;
 }

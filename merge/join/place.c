@@ -281,11 +281,15 @@ static int place__orphan(struct second_pass *p, uint64_t key, const struct work 
 	uint32_t chain, proc = JOIN_KEY_PROC(key);
 	enum label label = LABEL_NO_LAUNCH;
 	struct attach_span *span;
+	struct arrived *arrived;
 	enum attach_place place;
 	const char *comm;
 	int err;
 
-	span = p->arrived.v[proc - p->found->first_proc].attach_span;
+	err = second_pass__arrived(p, proc, &arrived);
+	if (err)
+		return err;
+	span = arrived->attach_span;
 	if (span) {
 		span = attach_span__of(span, JOIN_KEY_API(key));
 		if (!span)

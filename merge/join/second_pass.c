@@ -71,6 +71,14 @@ void second_pass__add_hooks(struct second_pass *p)
 	}
 }
 
+/* Whether the process was not recorded from its beginning, or not to its end. */
+static bool has_attach_span(const struct second_pass *p, uint32_t proc)
+{
+	const struct proc *at = &p->model->machine.procs.v[proc];
+
+	return at->how == XPU_MISC_PROCESS_ATTACH || (p->found->ends_known && !at->exited);
+}
+
 int second_pass__open_attach_spans(struct second_pass *p)
 {
 	const struct found *f = p->found;
@@ -81,15 +89,15 @@ int second_pass__open_attach_spans(struct second_pass *p)
 	int err;
 
 	for (i = f->first_thread; i < m->threads.nr; i++) {
+		if (!has_attach_span(p, m->threads.v[i].proc))
+			continue;
 		err = second_pass__arrived(p, m->threads.v[i].proc, &arrived);
 		if (err)
 			return err;
 		arrived->nr_threads++;
 	}
 	for (i = f->first_proc; i < m->machine.procs.nr; i++) {
-		const struct proc *proc = &m->machine.procs.v[i];
-
-		if (proc->how != XPU_MISC_PROCESS_ATTACH && (!f->ends_known || proc->exited))
+		if (!has_attach_span(p, i))
 			continue;
 		err = second_pass__arrived(p, i, &arrived);
 		if (err)

@@ -81,9 +81,12 @@ done
 
 # Half of the processes: the tables have just grown.
 for n in many one; do
-	head -n $((3 * nr / 2)) "$n.perf.txt" >half.txt
-	xpumerge --cpu half.txt -f data -o "$n.half.data" 2>log
+	head -n $((3 * nr / 2)) "$n.perf.txt" >"$n.half.txt"
+	xpumerge --cpu "$n.half.txt" -f data -o "$n.half.data" 2>log
 done
-nr=$((nr / 2)) option=--input end=half.data
+nr=$((nr / 2))
+option=--cpu end=half.txt
+costs
+option=--input end=half.data
 costs
 done_testing
