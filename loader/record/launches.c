@@ -57,6 +57,16 @@ void launches__stats(const struct launches *l, struct recorder_stats *stats)
 	stats->nr_no_memory += l->nr_no_memory;
 }
 
+void launches__malformed(struct launches *l, uint32_t proc_id)
+{
+	struct process *p = processes__get(l->parts.processes, proc_id);
+
+	if (p)
+		processes__add_malformed(l->parts.processes, p, 1);
+	else
+		l->nr_no_memory++;
+}
+
 /* ---- paths that shims have numbers for ------------------------------------------------------- */
 
 static bool is_path(uint32_t number)
@@ -211,8 +221,10 @@ void launches__take(struct launches *l, const struct xpu_ring_launch *launch, si
 	struct process *p;
 
 	if (launch->nr_frames > XPU_MAX_FRAMES ||
-	    size < sizeof(*launch) + launch->nr_frames * sizeof(launch->frames[0]))
+	    size < sizeof(*launch) + launch->nr_frames * sizeof(launch->frames[0])) {
+		launches__malformed(l, launch->proc_id);
 		return;
+	}
 	p = processes__get(parts->processes, launch->proc_id);
 	if (p && launch->path_id)
 		launches__name_path(l, p, launch, &chain);
@@ -363,8 +375,10 @@ void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size
 	struct process *p;
 	uint64_t time_ns;
 
-	if (!log->nr || log->nr > XPU_LOG_ENTRIES || size < sizeof(*log) + log->nr * sizeof(*e))
+	if (!log->nr || log->nr > XPU_LOG_ENTRIES || size < sizeof(*log) + log->nr * sizeof(*e)) {
+		launches__malformed(l, log->proc_id);
 		return;
+	}
 	p = processes__get(l->parts.processes, log->proc_id);
 	if (!p) {
 		l->nr_no_memory += log->nr;

@@ -31,6 +31,9 @@ void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size
 void launches__take_alloc(struct launches *l, uint32_t proc_id, uint32_t tid, uint32_t ns_tid,
 			  const struct xpu_record_alloc *alloc);
 
+/* Counts a record of the process that cannot be read. */
+void launches__malformed(struct launches *l, uint32_t proc_id);
+
 /* Frees the call paths and logs of ended threads. */
 void launches__sweep(struct launches *l, struct process *p);
 

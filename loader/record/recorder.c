@@ -188,8 +188,10 @@ static void recorder__batch(struct recorder *rec, const struct xpu_record_batch 
 	struct xpu_record_batch *r;
 	size_t bytes;
 
-	if (batch->bytes > size - sizeof(*batch) || batch->bytes % 8)
+	if (batch->bytes > size - sizeof(*batch) || batch->bytes % 8) {
+		launches__malformed(rec->launches, batch->proc_id);
 		return;
+	}
 	if (batch->bytes >= sizeof(*python) && python->hdr.type == XPU_RECORD_PYTHON) {
 		recorder__python(rec, batch->proc_id, &python->python);
 		return;

@@ -285,6 +285,37 @@ static void test_living(const struct xpu_file_header *header)
 	unlink(path);
 }
 
+/* Tests that records of a target which are longer inside than outside are counted. */
+static void test_short(const struct xpu_file_header *header)
+{
+	struct xpu_ring_launch launch = {
+		.hdr = { XPU_RECORD_LAUNCH, 0, sizeof(launch) },
+		.time_ns = 1, .proc_id = 1, .tid = 101, .ns_tid = 101, .nr_frames = 1,
+	};
+	struct xpu_ring_log log = {
+		.hdr = { XPU_RECORD_LOG, 0, sizeof(log) }, .proc_id = 1, .ns_tid = 101, .nr = 1,
+	};
+	struct xpu_record_batch batch = {
+		.hdr = { XPU_RECORD_BATCH, 0, sizeof(batch) }, .proc_id = 1, .bytes = 8,
+	};
+	struct recorder_stats stats = { 0 };
+	char path[] = "/tmp/recorder.XXXXXX";
+	struct writer *w;
+
+	if (writer__open(mkstemp(path), header, &w) ||
+	    !(rec = recorder__new(w, 1000000, true, true, &nobody)))
+		bail("cannot begin");
+	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
+	recorder__record(rec, &launch, sizeof(launch));
+	recorder__record(rec, &log, sizeof(log));
+	recorder__record(rec, &batch, sizeof(batch));
+	recorder__stats(rec, &stats);
+	is_int(stats.nr_malformed, 3, "records that lack their end are counted as malformed");
+	recorder__free(rec);
+	writer__close(w, NULL, NULL);
+	unlink(path);
+}
+
 /*
  * Tests values that a target can choose, and values of a damaged record. Kernel names are written
  * for addresses that the kernel has found, not for addresses that a target sends.
@@ -431,6 +462,7 @@ int main(void)
 	test_ranges(&header, true);
 	test_ranges(&header, false);
 	test_living(&header);
+	test_short(&header);
 	test_forged(&header);
 	return done_testing();
 }
