@@ -184,6 +184,9 @@ static __noinline bool is_recorded(struct task_struct *task, struct xpu_proc *pr
 		return true;
 	if (!proc)
 		return false;
+	/* Before the target's exec its process has the capabilities of the loader's file. */
+	if (proc->unsampled)
+		return true;
 	if (proc->stop == XPU_STOP_NONE) {
 		now_ns = bpf_ktime_get_ns();
 		if (may_record(task)) {

@@ -358,6 +358,7 @@ int BPF_PROG(on_exec, struct task_struct *task)
 		struct xpu_proc old = *proc;
 
 		proc->execs = true;
+		proc->unsampled = false;
 		if (!is_recorded(task, proc))
 			return 0;
 		new_process(task, XPU_MISC_PROCESS_EXEC, &old);
@@ -533,7 +534,7 @@ int on_prepare_exec(void *ctx)
 
 	send_last(task);
 	forget_log(task);
-	if (proc && (proc->unsampled || is_recorded(task, proc))) {
+	if (proc && is_recorded(task, proc)) {
 		if (sample_period_ns)
 			end_time(task, proc);
 		proc->execs = true;
