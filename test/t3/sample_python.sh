@@ -90,8 +90,16 @@ while read -r version python rest; do
 		sed 's/burn.py:deep:22;/&/60; t; d' py.folded >deep.folded
 		near "$(awk '{ n += $NF } END { print n + 0 }' deep.folded)" 120 \
 			"$name: a deep stack is complete"
-		unlike "$(grep 'burn.py:burn' py.folded)" '_PyEval_EvalFrameDefault|\[python\]' \
-			"$name: no evaluation loop is left, and each code object has its name"
+		unlike "$(grep 'burn.py:burn' py.folded)" '_PyEval_EvalFrameDefault' \
+			"$name: no evaluation loop is left"
+		# A sample may find a frame that the interpreter is just making, or a page of a
+		# code object that is not mapped at the moment: the frame is unknown, and counted.
+		unnamed=$(count 'burn.py:burn.*;\[python\]|\[python\].*;burn.py:burn')
+		[ "$unnamed" -le 5 ]
+		ok $? "$name: hardly any code object has no name: $unnamed samples" ||
+			diag "$(grep '\[python\]' py.folded)"
+		[ "$unnamed" -eq 0 ] || grep -q 'frames* without a function name' merge.log
+		ok $? "$name: frames without a name are counted"
 		[ "$(count ';\[truncated\]')" -lt 30 ]
 		ok $? "$name: few stacks are cut" || diag "$(count ';\[truncated\]')"
 	done
