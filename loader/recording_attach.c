@@ -29,6 +29,7 @@
 
 #define MAX_ROUNDS	16		/* most passes through /proc, to find new children */
 #define DRAIN_NS	50000000ull	/* time between two drains while attaching */
+#define INJECT_NS	60000000000ull	/* how long to put the shim into processes */
 #define MAX_FILES	1048576		/* open files: three for each process */
 
 /* ---- which processes ------------------------------------------------------------------------- */
@@ -353,11 +354,13 @@ static void inject(struct recording *r, pid_t pid)
 		  result.cpu_wait_ns / 1e6);
 }
 
-/* Puts the shim into the chosen processes that use CUDA without it. */
+/* Puts the shim into the chosen processes that use CUDA without it, one after another. */
 static void inject_all(struct recording *r)
 {
+	uint64_t end = clock__now() + INJECT_NS;
 	struct choice c = { .r = r };
 	struct running_process *p;
+	size_t nr_left = 0;
 	int fd;
 
 	if (!injects(r->opts) || choice__make(&c))
@@ -368,10 +371,15 @@ static void inject_all(struct recording *r)
 		fd = shim_file__open_mapped(p->pid, r->opts->shim);
 		if (fd >= 0)
 			close(fd);
-		else if (fd == -ENOENT)
+		else if (fd == -ENOENT && clock__now() < end)
 			inject(r, p->pid);
+		else if (fd == -ENOENT)
+			nr_left += mentions(p->pid, "maps", '\n', "/libcuda.so");
 	}
 	running__free(&c.running);
+	if (nr_left)
+		msg__warn("%zu process%s the shim: after %d s, no more get it", nr_left,
+			  nr_left == 1 ? " lacks" : "es lack", (int)(INJECT_NS / 1000000000));
 }
 
 /* Looks for the shim in a process. Return: whether it has the shim. */

@@ -415,13 +415,15 @@ $(call test_bin,$(T2_SHIM_C)): $(O)/%.t: %.c $(SHIM_TEST_OBJ) $(SIM_LIBS) $(O)/f
 	$(Q)$(CC) $(SHIM_CFLAGS) -Itest/lib -Itest/t2 -Itest/sim $(ALL_LDFLAGS) -o $@ $< \
 		$(SHIM_TEST_OBJ) -L$(O)/sim -lcudart -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
 
-# It injects as xpuload does, into a program on the simulated device.
-INJECT_OBJ	= $(filter-out $(O)/loader/xpuload.o,$(LOADER_OBJ))
+# It injects as xpuload does, into a program on the simulated device, and ends itself at each step.
+INJECT_OBJ	= $(filter-out $(O)/loader/xpuload.o $(O)/loader/inject/borrow.o,$(LOADER_OBJ))
 
-$(call test_bin,$(T2_INJECT_C)): $(O)/%.t: %.c $(INJECT_OBJ) $(O)/workload/busy $(O)/flags
+$(call test_bin,$(T2_INJECT_C)): $(O)/%.t: %.c loader/inject/borrow.c $(INJECT_OBJ) \
+				  $(O)/workload/busy $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(LOADER_CFLAGS) -Itest/lib $(ALL_LDFLAGS) -o $@ $< $(INJECT_OBJ) $(LOADER_LIBS)
+	$(Q)$(CC) $(LOADER_CFLAGS) -DINJECT_STEPS -Itest/lib $(ALL_LDFLAGS) -o $@ $< \
+		loader/inject/borrow.c $(INJECT_OBJ) $(LOADER_LIBS)
 
 # glibc's unwind information for the code that binds symbols late is wrong on aarch64.
 BIND_NOW	= $(if $(filter aarch64,$(ARCH)),-Wl$(comma)-z$(comma)now)

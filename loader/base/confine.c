@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -109,6 +110,8 @@ int confine__process(unsigned int nr_files)
 	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 			   setresuid(NOBODY, NOBODY, NOBODY)))
 		return -errno;
+	/* Linux forgets this when the user changes. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	err = privileges__drop(0);
 	return err || !CONFINED ? err : forbid_system_calls();
 }

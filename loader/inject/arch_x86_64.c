@@ -8,6 +8,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -51,16 +52,6 @@ int arch__set_all(pid_t tid, const struct arch_state *s)
 	return arch__set(tid, &s->regs);
 }
 
-void arch__unwind_regs(const struct user_regs_struct *r, uint64_t to[ARCH_NR_REGS])
-{
-	const uint64_t by_dwarf[ARCH_NR_REGS] = {
-		r->rax, r->rdx, r->rcx, r->rbx, r->rsi, r->rdi, r->rbp, r->rsp,
-		r->r8, r->r9, r->r10, r->r11, r->r12, r->r13, r->r14, r->r15, r->rip,
-	};
-
-	memcpy(to, by_dwarf, sizeof(by_dwarf));
-}
-
 bool arch__waits(struct user_regs_struct *r)
 {
 	const uint64_t args[6] = { r->rdi, r->rsi, r->rdx, r->r10, r->r8, r->r9 };
@@ -86,7 +77,8 @@ bool arch__waits(struct user_regs_struct *r)
 
 bool arch__has_limit(const struct user_regs_struct *r)
 {
-	return -(long)r->rax == ERESTART_RESTARTBLOCK;
+	return -(long)r->rax == ERESTART_RESTARTBLOCK &&
+	       !(r->orig_rax == SYS_poll && (int)r->rdx < 0);
 }
 
 bool arch__may_borrow(long nr, const uint64_t args[6])
@@ -123,6 +115,8 @@ bool arch__same_call(const struct user_regs_struct *a, const struct user_regs_st
 	return a->rip == b->rip && a->rsp == b->rsp && a->rbp == b->rbp && a->rbx == b->rbx &&
 	       a->r12 == b->r12 && a->r13 == b->r13 && a->r14 == b->r14 && a->r15 == b->r15 &&
 	       a->rdi == b->rdi && a->rsi == b->rsi && a->rdx == b->rdx && a->r10 == b->r10 &&
+	       a->r8 == b->r8 && a->r9 == b->r9 && a->rcx == b->rcx && a->r11 == b->r11 &&
+	       a->eflags == b->eflags && a->fs_base == b->fs_base &&
 	       (a->orig_rax == b->orig_rax || b->orig_rax == SYS_restart_syscall);
 }
 
@@ -161,22 +155,55 @@ void arch__call(struct user_regs_struct *r, uint64_t fn, const uint64_t *args, s
 	go_to(r, fn, sp);
 }
 
-void arch__enter(struct user_regs_struct *r, uint64_t code, uint64_t data, uint64_t sp)
+void arch__enter(struct user_regs_struct *r, uint64_t code, uint64_t data, uint64_t sp,
+		 uint64_t tcb)
 {
 	r->rbx = data;
+	r->fs_base = tcb;
 	go_to(r, code, sp);
+}
+
+/* ---- a bare thread --------------------------------------------------------------------------- */
+
+const uint64_t arch__clone_flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND |
+				   CLONE_THREAD | CLONE_SYSVSEM | CLONE_PTRACE;
+
+/* struct pthread has these members, and TCB_TID, at the same place since glibc 2.28. */
+#define TCB_TCB			0x00
+#define TCB_DTV			0x08
+#define TCB_SELF		0x10
+#define TCB_HAS_THREADS		0x18	/* without it, locks are not taken */
+#define TCB_GUARDS		0x28	/* of stacks and of pointers */
+#define GUARDS_BYTES		16
+
+uint64_t arch__tcb_at(const struct user_regs_struct *r)
+{
+	return r->fs_base;
+}
+
+bool arch__tcb(uint8_t to[TCB_HEAD], const uint8_t its[TCB_HEAD], uint64_t its_at, uint32_t its_tid,
+	       uint64_t at, uint32_t tid)
+{
+	uint64_t dtv = at + TCB_BYTES / 2;	/* zeros */
+
+	if (memcmp(its + TCB_TCB, &its_at, sizeof(its_at)) ||
+	    memcmp(its + TCB_SELF, &its_at, sizeof(its_at)) ||
+	    memcmp(its + TCB_TID, &its_tid, sizeof(its_tid)))
+		return false;
+	memset(to, 0, TCB_HEAD);
+	memcpy(to + TCB_TCB, &at, sizeof(at));
+	memcpy(to + TCB_DTV, &dtv, sizeof(dtv));
+	memcpy(to + TCB_SELF, &at, sizeof(at));
+	to[TCB_HAS_THREADS] = 1;
+	memcpy(to + TCB_GUARDS, its + TCB_GUARDS, GUARDS_BYTES);
+	memcpy(to + TCB_TID, &tid, sizeof(tid));
+	return true;
 }
 
 /* ---- the frame of a signal ------------------------------------------------------------------- */
 
-#define XSTATE_MAGIC1	0x46505853u
-#define XSTATE_MAGIC2	0x46505845u
-#define SW_BYTES_AT	464		/* struct _fpx_sw_bytes; in a register set: the mask of the
-					 * components that the processor saves */
-#define XSTATE_BV_AT	512		/* the components that are in use */
-#define AMX		(3ull << 17)
-#define WITHOUT_AMX	2696		/* bytes of all components below AMX */
-#define UC_XSTATE	1
+#define FXSAVE_BYTES		512
+#define SW_BYTES_AT		464	/* in it: zeros say that nothing follows */
 #define UC_SS		6		/* UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS */
 #define INVALID_FLAGS	0x10		/* makes Linux leave the alternate stack alone */
 
@@ -188,8 +215,7 @@ struct signal_frame {
 	uint64_t r8, r9, r10, r11, r12, r13, r14, r15, di, si, bp, bx, dx, ax, cx, sp, ip, flags;
 	uint16_t cs, gs, fs, ss;
 	uint64_t err, trapno, oldmask, cr2, fpstate, reserved[8];
-	uint64_t mask;
-	uint8_t siginfo[128];
+	uint64_t mask;			/* a siginfo_t, which nobody reads, would follow */
 };
 
 _Static_assert(offsetof(struct signal_frame, r8) == 8 + 40, "struct ucontext: uc_mcontext");
@@ -198,189 +224,202 @@ _Static_assert(offsetof(struct signal_frame, mask) == 8 + 40 + 256, "struct ucon
 /* Sets the registers that the thread finds if xpuload ends before it has restored them. */
 static void begin_call_again(struct signal_frame *f, const struct user_regs_struct *r)
 {
-	switch (-(long)r->rax) {
-	case ERESTARTSYS:
-	case ERESTARTNOINTR:
-	case ERESTARTNOHAND:
-		f->ax = r->orig_rax;
-		f->ip -= SYSCALL_BYTES;
-		break;
-	case ERESTART_RESTARTBLOCK:
+	if (arch__has_limit(r)) {
 		f->ax = -EINTR;		/* the return forgets how much time is left */
-		break;
+		return;
 	}
+	f->ax = r->orig_rax;
+	f->ip -= SYSCALL_BYTES;
 }
 
-size_t arch__frame(uint8_t to[FRAME_BYTES], const struct arch_state *s, uint64_t mask, uint64_t at,
-		   uint64_t restorer)
+void arch__frame(uint8_t to[FRAME_BYTES], const struct arch_state *s, uint64_t mask, uint64_t at,
+		 uint64_t restorer)
 {
 	const struct user_regs_struct *r = &s->regs;
 	struct signal_frame f = {
-		.restorer = restorer, .uc_flags = UC_XSTATE | UC_SS, .stack_flags = INVALID_FLAGS,
+		.restorer = restorer, .uc_flags = UC_SS, .stack_flags = INVALID_FLAGS,
 		.r8 = r->r8, .r9 = r->r9, .r10 = r->r10, .r11 = r->r11, .r12 = r->r12,
 		.r13 = r->r13, .r14 = r->r14, .r15 = r->r15, .di = r->rdi, .si = r->rsi,
 		.bp = r->rbp, .bx = r->rbx, .dx = r->rdx, .ax = r->rax, .cx = r->rcx,
 		.sp = r->rsp, .ip = r->rip, .flags = r->eflags, .cs = r->cs, .ss = r->ss,
 		.mask = mask,
 	};
-	size_t xstate_at = (sizeof(f) + 63) & ~(size_t)63, bytes = s->xstate_bytes;
-	uint8_t *x = to + xstate_at;
-	uint32_t magic2 = XSTATE_MAGIC2;
-	uint64_t in_use, saved;
+	size_t fx_at = (sizeof(f) + 63) & ~(size_t)63;
 
+	_Static_assert(((sizeof(f) + 63) & ~63ul) + FXSAVE_BYTES <= FRAME_BYTES, "frame");
 	begin_call_again(&f, r);
-	memcpy(x, s->xstate, bytes);
-	memcpy(&in_use, x + XSTATE_BV_AT, sizeof(in_use));
-	memcpy(&saved, x + SW_BYTES_AT, sizeof(saved));
-	/* A thread without the permission to use AMX has no room for it in Linux. */
-	if (!(in_use & AMX) && bytes > WITHOUT_AMX) {
-		bytes = WITHOUT_AMX;
-		saved &= (1ull << 17) - 1;
-	}
-	const struct {
-		uint32_t magic1, extended_bytes;
-		uint64_t components;
-		uint32_t bytes, padding[7];
-	} sw = { XSTATE_MAGIC1, bytes + sizeof(magic2), saved, bytes, { 0 } };
-
-	_Static_assert(sizeof(sw) == 48, "struct _fpx_sw_bytes");
-	memcpy(x + SW_BYTES_AT, &sw, sizeof(sw));
-	memcpy(x + bytes, &magic2, sizeof(magic2));
-	f.fpstate = at + xstate_at;
+	f.fpstate = at + fx_at;
+	memset(to, 0, FRAME_BYTES);
 	memcpy(to, &f, sizeof(f));
-	return xstate_at + bytes + sizeof(magic2);
+	memcpy(to + fx_at, s->xstate, SW_BYTES_AT);
 }
 
 /* ---- the code in the process ----------------------------------------------------------------- */
 
 #define AT(member, offset)							\
 	_Static_assert(offsetof(struct inject_data, member) == (offset), #member)
-AT(frame, 0);
-AT(is_done, 8);
-AT(error, 16);
-AT(state, 24);
-AT(is_released, 32);
-AT(thread, 40);
-AT(handle, 48);
-AT(why, 56);
-AT(fd, 64);
-AT(wants_fd, 72);
-AT(start, 80);
-AT(bytes, 88);
-AT(patience, 96);
-AT(fn[FN_pthread_create], 112);
-AT(fn[FN_dlopen], 120);
-AT(fn[FN_dlsym], 128);
-AT(fn[FN_dlerror], 136);
-AT(fn[FN_pthread_detach], 144);
-AT(fn[FN_pthread_self], 152);
-AT(fn[FN_usleep], 160);
-AT(fn[FN_munmap], 168);
-AT(fn[FN_memfd_create], 176);
-AT(fn[FN_close], 184);
-AT(fn[FN___errno_location], 192);
-AT(init, 216);
-AT(file, 240);
-AT(path, 264);
+AT(state, 0);
+AT(error, 8);
+AT(starter, 16);
+AT(is_released, 24);
+AT(thread, 32);
+AT(handle, 40);
+AT(why, 48);
+AT(fd, 56);
+AT(wants_fd, 64);
+AT(start, 72);
+AT(bytes, 80);
+AT(patience, 88);
+AT(tls_low, 104);
+AT(last_sp, 112);
+AT(errno_at, 120);
+AT(image_bytes, 128);
+AT(fn[FN_pthread_create], 136);
+AT(fn[FN_dlopen], 144);
+AT(fn[FN_dlsym], 152);
+AT(fn[FN_dlerror], 160);
+AT(fn[FN_pthread_attr_init], 168);
+AT(fn[FN_pthread_attr_setstacksize], 176);
+AT(fn[FN_pthread_attr_setdetachstate], 184);
+AT(fn[FN_usleep], 192);
+AT(fn[FN_munmap], 200);
+AT(fn[FN_memfd_create], 208);
+AT(fn[FN_close], 216);
+AT(fn[FN___errno_location], 224);
+AT(attr, 256);
+AT(image, 320);
+AT(init, 448);
+AT(file, 472);
+AT(path, 496);
 
 const uint8_t arch__restorer[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 const size_t arch__restorer_bytes = sizeof(arch__restorer);
 
+/* The end of clone(): "mov %rax, %rdi; mov $60, %eax; syscall". */
+const uint8_t arch__end_thread[] = { 0x48, 0x89, 0xc7, 0xb8, 0x3c, 0, 0, 0, 0x0f, 0x05 };
+const size_t arch__end_thread_bytes = sizeof(arch__end_thread);
+
 /*
- * The borrowed thread enters at arch__code with the data's address in rbx, and all signals blocked.
- * It starts the new thread, and waits for xpuload to give it its registers back; if xpuload does
- * not come, it takes them itself, from the frame.
+ * The bare thread enters at arch__code with the data's address in rbx, and most signals blocked. It
+ * starts the loading thread, and ends, which Linux notes in "starter". If no thread can be started,
+ * it waits for xpuload to read that, and unmaps this memory in its last call, which returns to the
+ * end of clone().
  *
- * The new thread enters at 2. It gets the shim's file if the process cannot open it, loads the
- * shim, waits until the borrowed thread has left this memory, and ends in munmap(), which returns
- * to the C library's end of threads.
+ * The loading thread enters at 2. It makes a file for the shim if the process cannot open it, lets
+ * xpuload write it and check the thread's rights, loads the shim, waits until the bare thread has
+ * ended and xpuload has read the result, and ends in munmap(), which returns to the C library's end
+ * of threads.
  */
 __asm__(".section .rodata\n"
 	".globl arch__code, arch__code_end\n"
 	"arch__code:\n"
-	"	call	*192(%rbx)\n"		/* errno's address */
-	"	mov	%rax, %r12\n"
-	"	mov	(%rax), %r13d\n"
-	"	lea	40(%rbx), %rdi\n"
-	"	xor	%esi, %esi\n"
+	"	mov	$218, %eax\n"		/* set_tid_address() */
+	"	lea	16(%rbx), %rdi\n"
+	"	syscall\n"
+	"	call	*224(%rbx)\n"		/* errno's address */
+	"	mov	%rax, %rdi\n"
+	"	sub	120(%rbx), %rdi\n"	/* the C library's thread-local data */
+	"	mov	$7, %ecx\n"		/* E2BIG */
+	"	cmp	104(%rbx), %rdi\n"
+	"	jb	1f\n"
+	"	lea	320(%rbx), %rsi\n"
+	"	mov	128(%rbx), %ecx\n"
+	"	rep movsb\n"
+	"	lea	256(%rbx), %rdi\n"
+	"	call	*168(%rbx)\n"		/* pthread_attr_init() */
+	"	lea	256(%rbx), %rdi\n"
+	"	mov	$0x100000, %esi\n"
+	"	call	*176(%rbx)\n"		/* pthread_attr_setstacksize() */
+	"	lea	256(%rbx), %rdi\n"
+	"	mov	$1, %esi\n"		/* PTHREAD_CREATE_DETACHED */
+	"	call	*184(%rbx)\n"		/* pthread_attr_setdetachstate() */
+	"	lea	32(%rbx), %rdi\n"
+	"	lea	256(%rbx), %rsi\n"
 	"	lea	2f(%rip), %rdx\n"
 	"	mov	%rbx, %rcx\n"
-	"	call	*112(%rbx)\n"		/* pthread_create() */
-	"	mov	%r13d, (%r12)\n"
-	"	mov	%eax, %eax\n"
-	"	mov	%rax, 16(%rbx)\n"
-	"	movq	$1, 8(%rbx)\n"
+	"	call	*136(%rbx)\n"		/* pthread_create() */
+	"	mov	%eax, %ecx\n"
+	"	test	%eax, %eax\n"
+	"	jnz	1f\n"
+	"	xor	%edi, %edi\n"
+	"	mov	$60, %eax\n"		/* exit() */
+	"	syscall\n"
+	"1:	mov	%rcx, 8(%rbx)\n"
+	"	movq	$5, 0(%rbx)\n"		/* NEW_NO_THREAD */
 	"	mov	$271, %eax\n"		/* ppoll() */
 	"	xor	%edi, %edi\n"
 	"	xor	%esi, %esi\n"
-	"	lea	96(%rbx), %rdx\n"
+	"	lea	88(%rbx), %rdx\n"
 	"	xor	%r10d, %r10d\n"
 	"	mov	$8, %r8d\n"
 	"	syscall\n"
-	"	mov	(%rbx), %rsp\n"
-	"	ret\n"
+	"	mov	72(%rbx), %rdi\n"
+	"	mov	80(%rbx), %rsi\n"
+	"	mov	112(%rbx), %rsp\n"
+	"	jmp	*200(%rbx)\n"		/* munmap() */
 
 	"2:	push	%rbx\n"
 	"	push	%r12\n"
 	"	sub	$8, %rsp\n"
 	"	mov	%rdi, %rbx\n"
-	"	cmpq	$0, 72(%rbx)\n"
-	"	je	4f\n"
-	"	lea	240(%rbx), %rdi\n"
+	"	cmpq	$0, 64(%rbx)\n"
+	"	je	1f\n"
+	"	lea	472(%rbx), %rdi\n"
 	"	mov	$1, %esi\n"		/* MFD_CLOEXEC */
-	"	call	*176(%rbx)\n"		/* memfd_create() */
+	"	call	*208(%rbx)\n"		/* memfd_create() */
 	"	cltq\n"
-	"	mov	%rax, 64(%rbx)\n"
+	"	mov	%rax, 56(%rbx)\n"
 	"	test	%rax, %rax\n"
 	"	js	6f\n"
-	"	movq	$1, 24(%rbx)\n"		/* NEW_HAS_FILE */
-	"	mov	$25000, %r12d\n"
-	"3:	cmpq	$2, 24(%rbx)\n"		/* NEW_FILE_WRITTEN */
+	"1:	movq	$1, 0(%rbx)\n"		/* NEW_WAITS */
+	"	mov	$500, %r12d\n"
+	"3:	cmpq	$2, 0(%rbx)\n"		/* NEW_MAY_LOAD */
 	"	je	4f\n"
-	"	mov	$200, %edi\n"
-	"	call	*160(%rbx)\n"		/* usleep() */
+	"	mov	$10000, %edi\n"
+	"	call	*192(%rbx)\n"		/* usleep() */
 	"	dec	%r12d\n"
 	"	jnz	3b\n"
 	"	jmp	6f\n"
-	"4:	lea	264(%rbx), %rdi\n"
+	"4:	lea	496(%rbx), %rdi\n"
 	"	mov	$2, %esi\n"		/* RTLD_NOW */
-	"	call	*120(%rbx)\n"		/* dlopen() */
-	"	mov	%rax, 48(%rbx)\n"
+	"	call	*144(%rbx)\n"		/* dlopen() */
+	"	mov	%rax, 40(%rbx)\n"
 	"	test	%rax, %rax\n"
 	"	jz	5f\n"
 	"	mov	%rax, %rdi\n"
-	"	lea	216(%rbx), %rsi\n"
-	"	call	*128(%rbx)\n"		/* dlsym() */
+	"	lea	448(%rbx), %rsi\n"
+	"	call	*152(%rbx)\n"		/* dlsym() */
 	"	test	%rax, %rax\n"
 	"	jz	5f\n"
 	"	call	*%rax\n"		/* InitializeInjection() */
-	"	movq	$3, 24(%rbx)\n"		/* NEW_LOADED */
+	"	movq	$3, 0(%rbx)\n"		/* NEW_LOADED */
 	"	jmp	7f\n"
-	"5:	call	*136(%rbx)\n"		/* dlerror() */
-	"	mov	%rax, 56(%rbx)\n"
-	"6:	movq	$4, 24(%rbx)\n"		/* NEW_FAILED */
-	"7:	mov	64(%rbx), %rdi\n"
+	"5:	call	*160(%rbx)\n"		/* dlerror() */
+	"	mov	%rax, 48(%rbx)\n"
+	"6:	movq	$4, 0(%rbx)\n"		/* NEW_FAILED */
+	"7:	mov	56(%rbx), %rdi\n"
 	"	test	%edi, %edi\n"
 	"	js	8f\n"
-	"	call	*184(%rbx)\n"		/* close() */
-	"8:	call	*152(%rbx)\n"		/* pthread_self() */
-	"	mov	%rax, %rdi\n"
-	"	call	*144(%rbx)\n"		/* pthread_detach() */
-	"	mov	$20000, %r12d\n"
-	"9:	cmpq	$0, 32(%rbx)\n"
-	"	jne	1f\n"
-	"	mov	$500, %edi\n"
-	"	call	*160(%rbx)\n"		/* usleep() */
+	"	call	*216(%rbx)\n"		/* close() */
+	"8:	mov	$500, %r12d\n"
+	"9:	cmpl	$0, 16(%rbx)\n"
+	"	jne	3f\n"
+	"	cmpq	$0, 24(%rbx)\n"
+	"	jne	4f\n"
+	"3:	mov	$10000, %edi\n"
+	"	call	*192(%rbx)\n"		/* usleep() */
 	"	dec	%r12d\n"
 	"	jnz	9b\n"
-	"	add	$8, %rsp\n"		/* xpuload has ended: leave this memory */
+	"	cmpl	$0, 16(%rbx)\n"
+	"	je	4f\n"
+	"	add	$8, %rsp\n"		/* the bare thread is stuck: leave this memory */
 	"	pop	%r12\n"
 	"	pop	%rbx\n"
 	"	xor	%eax, %eax\n"
 	"	ret\n"
-	"1:	mov	80(%rbx), %rdi\n"
-	"	mov	88(%rbx), %rsi\n"
-	"	mov	168(%rbx), %r11\n"	/* munmap() */
+	"4:	mov	72(%rbx), %rdi\n"
+	"	mov	80(%rbx), %rsi\n"
+	"	mov	200(%rbx), %r11\n"	/* munmap() */
 	"	add	$8, %rsp\n"
 	"	pop	%r12\n"
 	"	pop	%rbx\n"

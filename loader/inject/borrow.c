@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
+ * A thread of the process is borrowed for one system call, clone(). The bare thread that it makes
+ * has thread-local data of its own, so that it can call pthread_create() as any thread may. The C
+ * library knows the thread that this makes. That thread loads the shim.
+ *
  * The order of the steps here makes it harmless if this process is killed at any moment: Linux then
- * lets the thread go on with the registers that it has at that time. It always has its own
- * registers, or runs a function that returns to a frame from which it restores them.
+ * lets threads go on with the registers that they have at that time. The borrowed thread has its
+ * own registers, or runs a function that returns to a frame from which it restores them. The bare
+ * thread runs a function that returns to the end of clone(), or code that ends by itself.
  */
 #include "inject/borrow.h"
 
@@ -27,41 +32,46 @@
 #include "base/host_clock.h"
 #include "base/mapped.h"
 #include "inject/inject_arch.h"
-#include "inject/inject_chain.h"
 #include "inject/foreign.h"
+#include "inject/inject_libc.h"
 #include "inject/inject_process.h"
+#include "inject/inject_steps.h"
 #include "inject/seccomp.h"
 
-#define SEARCH_NS	1500000000ull	/* how long to look for a thread */
+#define SEARCH_NS	3000000000ull	/* how long to look for a thread */
+#define NO_LIMIT_NS	500000000ull	/* how long only for a thread that waits without a limit */
 #define PAUSE_US	5000		/* between two looks at all threads */
 #define MAX_REASONS	16
-#define MAX_LOOKS	100		/* most stops to look at threads */
+#define MAX_STOPS	100
 #define STOP_NS		1000000000ull	/* how long a thread may take to stop */
-#define CREATE_NS	10000000000ull	/* how long pthread_create() may take */
-#define PATIENCE_NS	999999999	/* how long the borrowed thread waits for us */
-#define LOAD_NS		10000000000ull	/* how long the new thread may take */
-#define RED_ZONE	128
-#define SCRATCH		256		/* bytes of stack for a function that makes a system call */
+#define STARTER_NS	10000000000ull	/* how long a system call of the bare thread may take */
+#define PATIENCE_NS	999999999	/* how long the bare thread waits for us */
+#define LOAD_NS		60000000000ull	/* how long loading may take */
 /*
  * Faults stay unblocked: if a blocked signal is the result of a fault, Linux resets its handler for
- * the whole process. While a thread is started, SIGSETXID is not blocked either: the C library's
- * setuid() waits for each thread to handle it, and holds the lock that starting a thread takes.
+ * the whole process. In the new threads, SIGSETXID is not blocked either: the C library's setuid()
+ * waits for each thread to handle it.
  */
 #define BIT_OF(sig)	(1ull << ((sig) - 1))
 #define FAULTS		(BIT_OF(SIGSEGV) | BIT_OF(SIGBUS) | BIT_OF(SIGILL) | BIT_OF(SIGFPE) | \
 			 BIT_OF(SIGTRAP) | BIT_OF(SIGSYS))
 #define SETXID		33
-#define ROOM		(FRAME_BYTES + SCRATCH + 4096)
-#define CODE_BYTES	4096
-#define STACK_BYTES	65536		/* the borrowed thread's stack in the new memory */
-#define ALL_BYTES	(CODE_BYTES + STACK_BYTES + FRAME_BYTES + 12288)
+
+/* The new memory has code, data, the bare thread's stack, thread-local data and a TCB. */
+#define DATA_AT		4096
+#define STACK_AT	(DATA_AT + 8192)
+#define TLS_AT		(STACK_AT + 65536)
+#define TLS_BYTES	(512 << 10)
+#define TCB_AT		(TLS_AT + TLS_BYTES)
+#define ALL_BYTES	(TCB_AT + TCB_BYTES)
+
+_Static_assert(sizeof(struct inject_data) <= STACK_AT - DATA_AT, "room for the data");
 
 struct borrow {
 	pid_t pid, tid;
 	int mem;
 	struct modules modules;
-	struct chain *chain;
-	uint64_t fn[NR_FUNCTIONS], restorer;
+	struct libc_places places;
 	const char *shim;
 	bool wants_fd;			/* the process does not see the shim's file */
 	struct inject_result *result;
@@ -72,14 +82,14 @@ struct borrow {
 		uint32_t nr;
 	} reasons[MAX_REASONS];		/* why threads were not borrowed */
 
-	/* The thread, as it was: */
+	/* The borrowed thread, as it was: */
 	struct arch_state state;
 	uint64_t mask;
-	uint64_t frame_at;		/* of the frame on its own stack */
-	uint64_t saved_at;
-	uint8_t saved[FRAME_BYTES + SCRATCH + RED_ZONE];
-	size_t saved_bytes;
+	uint8_t tcb[TCB_HEAD];
+	uint32_t inner_tid;		/* in its pid namespace */
 
+	pid_t starter;			/* the bare thread; 0: it has ended */
+	struct user_regs_struct starter_regs;
 	uint64_t start;			/* the new memory in the process; 0: none */
 	uint64_t data;			/* of struct inject_data there */
 };
@@ -125,7 +135,7 @@ enum stop {
 	STOP_NONE,		/* not in time */
 };
 
-static enum stop wait_stop(const struct borrow *b, uint64_t limit_ns, int *sig)
+static enum stop wait_stop(pid_t tid, uint64_t limit_ns, int *sig)
 {
 	uint64_t begin = clock__now();
 	int status, n = 0;
@@ -133,7 +143,7 @@ static enum stop wait_stop(const struct borrow *b, uint64_t limit_ns, int *sig)
 
 	*sig = 0;
 	for (;;) {
-		ret = waitpid(b->tid, &status, __WALL | WNOHANG);
+		ret = waitpid(tid, &status, __WALL | WNOHANG);
 		if (ret < 0 || (ret && !WIFSTOPPED(status)))
 			return STOP_GONE;
 		if (ret)
@@ -173,7 +183,7 @@ static int stop(struct borrow *b)
 	if (ptrace(PTRACE_INTERRUPT, b->tid, 0, 0))
 		return REFUSE(b, -EAGAIN, "has ended");
 	b->result->nr_stops++;
-	switch (wait_stop(b, STOP_NS, &sig)) {
+	switch (wait_stop(b->tid, STOP_NS, &sig)) {
 	case STOP_TRAP:
 		return 0;
 	case STOP_SIGNAL:
@@ -233,12 +243,6 @@ static void count_stop(struct borrow *b, const struct stopwatch *w)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-struct look {
-	struct user_regs_struct regs;
-	uint64_t stack_start, stack_end;
-	uint32_t bytes;			/* of the stack that decide */
-};
-
 /* A system call that a thread is in, as Linux shows it without stopping the thread. */
 struct system_call {
 	long nr;
@@ -274,104 +278,99 @@ static bool waits(struct borrow *b)
 	return m && m->kind == MODULE_LIBC;
 }
 
-/*
- * Whether threads wait for locks of the C library or of the loader. The borrowed thread would wait
- * with them, when it starts a thread.
- */
-static bool is_contended(const struct borrow *b)
+/* Checks the seccomp filters of the stopped thread. */
+static int check_seccomp(struct borrow *b)
 {
-	struct system_call c;
-	struct dirent *e;
-	char path[64];
-	bool found = false;
-	DIR *d;
+	int mode = process__seccomp(b->pid, b->tid);
 
-	snprintf(path, sizeof(path), "/proc/%d/task", b->pid);
-	d = opendir(path);
-	while (d && !found && (e = readdir(d)))
-		found = system_call__read(&c, b->pid, atoi(e->d_name)) && c.nr == SYS_futex &&
-			modules__is_data(&b->modules, c.args[0]);
-	if (d)
-		closedir(d);
-	return found;
+	if (!mode)
+		return 0;
+	if (mode != 2)
+		return REFUSE(b, -EAGAIN, "may make nearly no system calls (seccomp)");
+	if (geteuid())
+		return REFUSE(b, -EAGAIN, "has seccomp filters, which Linux shows only to root");
+	return seccomp__check(b->tid, b->result->why);
 }
 
-/* Stops the thread for a moment to copy its registers and its stack. */
-static int look(struct borrow *b, struct look *l)
+/*
+ * Reads the registers of the stopped thread. Return: 0 if it waits in a call that Linux begins
+ * again, or -EAGAIN after it was let go.
+ */
+static int read_stopped(struct borrow *b, struct arch_state *state, uint64_t *mask)
 {
-	struct chain_shared *s = chain__shared(b->chain);
 	struct user_regs_struct as_it_was;
-	struct stopwatch watch = start_watch(b);
-	int err = stop(b), seccomp;
-	ssize_t n;
 
+	if (arch__get_all(b->tid, state) ||
+	    ptrace(PTRACE_GETSIGMASK, b->tid, sizeof(*mask), mask)) {
+		let_go(b, 0);
+		return REFUSE(b, -EAGAIN, "has ended");
+	}
+	as_it_was = state->regs;
+	if (!arch__waits(&state->regs)) {
+		let_go(b, 0);
+		return REFUSE(b, -EAGAIN, "has just left its system call");
+	}
+	if (memcmp(&as_it_was, &state->regs, sizeof(as_it_was)))
+		arch__set(b->tid, &state->regs);
+	return 0;
+}
+
+/*
+ * Stops the thread for a moment, and writes what it would need if this process ended while it is
+ * borrowed. Nothing is written while it is stopped: other threads of the process may hold off the
+ * writing for long.
+ */
+static int look(struct borrow *b, struct arch_state *state)
+{
+	const uint64_t at = b->places.spare + SPARE_FRAME;
+	uint8_t frame[FRAME_BYTES], unused[TCB_HEAD];
+	struct stopwatch watch = start_watch(b);
+	uint64_t mask;
+	int err = stop(b);
+
+	err = err ?: read_stopped(b, state, &mask);
 	if (err)
 		return err;
-	err = arch__get(b->tid, &l->regs);
-	as_it_was = l->regs;
-	if (!err && !arch__waits(&l->regs))
-		err = REFUSE(b, -EAGAIN, "has just left its system call");
-	if (!err && arch__has_limit(&l->regs) && clock__now() < b->any_ns)
+	if (arch__has_limit(&state->regs) && clock__now() < b->any_ns)
 		err = REFUSE(b, -EAGAIN, "waits with a time limit");
-	seccomp = err ? 0 : process__seccomp(b->pid, b->tid);
-	if (seccomp == 2)
-		err = geteuid() ? REFUSE(b, -EAGAIN, "has seccomp filters, which Linux shows only "
-					 "to root") : seccomp__check(b->tid, b->result->why);
-	else if (seccomp)
-		err = REFUSE(b, -EAGAIN, "may make nearly no system calls (seccomp)");
-	if (!err) {
-		s->stack_at = arch__sp(&l->regs);
-		n = pread(b->mem, s->stack, CHAIN_STACK, s->stack_at);
-		s->stack_bytes = n > 0 ? n : 0;
-	}
-	if (memcmp(&as_it_was, &l->regs, sizeof(as_it_was)))
-		arch__set(b->tid, &l->regs);
+	err = err ?: check_seccomp(b);
 	let_go(b, 0);
 	count_stop(b, &watch);
 	if (err)
 		return err;
-	l->stack_start = process__stack(b->pid, s->stack_at, &l->stack_end);
-	if (!l->stack_start || s->stack_at - l->stack_start < ROOM + RED_ZONE)
-		return REFUSE(b, -EAGAIN, "has too little stack left");
-	arch__unwind_regs(&l->regs, s->regs);
-	return chain__check(b->chain, &l->bytes, b->result->why);
+	b->inner_tid = process__inner_tid(b->pid, b->tid);
+	if (!get(b, arch__tcb_at(&state->regs), b->tcb, sizeof(b->tcb)) ||
+	    !arch__tcb(unused, b->tcb, arch__tcb_at(&state->regs), b->inner_tid, 0, 0))
+		return REFUSE(b, -EAGAIN, "has thread-local data that the C library does not know");
+	arch__frame(frame, state, mask, at, b->places.restorer);
+	return put(b, at, frame, sizeof(frame)) ? 0 :
+	       REFUSE(b, -ENOTSUP, "its memory cannot be written");
 }
 
 /* ---- borrowing ------------------------------------------------------------------------------- */
 
-/* Whether the stopped thread is where it was when it was looked at. */
-static bool is_where_it_was(struct borrow *b, const struct look *l)
-{
-	const struct chain_shared *s = chain__shared(b->chain);
-	static uint8_t now[CHAIN_STACK];
-
-	return arch__waits(&b->state.regs) && arch__same_call(&l->regs, &b->state.regs) &&
-	       get(b, arch__sp(&b->state.regs), now, l->bytes) && !memcmp(now, s->stack, l->bytes);
-}
-
 /*
- * Gives the thread, which is stopped, its registers and its stack back, and lets it go. @at_call:
+ * Gives the thread, which is stopped, its registers back, and lets it go. @at_call:
  * it is stopped at a system call, where Linux would not begin the interrupted call again.
  */
 static void give_back(struct borrow *b, bool at_call, int sig)
 {
 	if (at_call && (ptrace(PTRACE_INTERRUPT, b->tid, 0, 0) ||
 			ptrace(PTRACE_CONT, b->tid, 0, 0) ||
-			wait_stop(b, STOP_NS, &sig) >= STOP_GONE))
+			wait_stop(b->tid, STOP_NS, &sig) >= STOP_GONE))
 		return;
 	ptrace(PTRACE_SETSIGMASK, b->tid, sizeof(b->mask), &b->mask);
 	arch__set_all(b->tid, &b->state);
-	put(b, b->saved_at, b->saved, b->saved_bytes);
 	let_go(b, sig);
 }
 
 /* Whether the signal is the result of a fault of the code that the thread runs for us. */
-static bool is_fault(const struct borrow *b, int sig)
+static bool is_fault(pid_t tid, int sig)
 {
 	siginfo_t info;
 
 	return sig > 0 && sig < SETXID && FAULTS & BIT_OF(sig) &&
-	       !ptrace(PTRACE_GETSIGINFO, b->tid, 0, &info) && info.si_code > 0;
+	       !ptrace(PTRACE_GETSIGINFO, tid, 0, &info) && info.si_code > 0;
 }
 
 /*
@@ -388,7 +387,7 @@ static int call(struct borrow *b, enum inject_function fn, const uint64_t *args,
 	bool fault;
 	int sig, i;
 
-	arch__call(&regs, b->fn[fn], args, nr, b->frame_at);
+	arch__call(&regs, b->places.fn[fn], args, nr, b->places.spare + SPARE_FRAME);
 	if (arch__set(b->tid, &regs) ||
 	    ptrace(PTRACE_SETSIGMASK, b->tid, sizeof(all), &all)) {
 		give_back(b, false, 0);
@@ -396,14 +395,14 @@ static int call(struct borrow *b, enum inject_function fn, const uint64_t *args,
 	}
 	for (i = 0; i < 2 && stop == STOP_CALL; i++) {
 		ptrace(PTRACE_SYSCALL, b->tid, 0, 0);
-		stop = wait_stop(b, STOP_NS, &sig);
+		stop = wait_stop(b->tid, STOP_NS, &sig);
 	}
 	if (stop == STOP_CALL && !arch__get(b->tid, &regs)) {
 		*value = arch__result(&regs);
 		return 0;
 	}
 	if (stop == STOP_SIGNAL) {
-		fault = is_fault(b, sig);
+		fault = is_fault(b->tid, sig);
 		give_back(b, false, fault ? 0 : sig);
 		return fault ? REFUSE(b, -EFAULT, "calling its C library causes a fault") :
 			       REFUSE(b, -EAGAIN, "got a signal");
@@ -421,171 +420,233 @@ static bool is_error(uint64_t value)
 	return value > -4096ull;
 }
 
-/* Makes memory in the process for the code and its data. Return: like call(). */
-static int make_memory(struct borrow *b)
+/*
+ * Borrows the thread if it is still in the same call: it makes the bare thread, which is traced and
+ * stops at once. Return: 0, or a negative errno with the process as it was.
+ */
+static int borrow(struct borrow *b, const struct arch_state *seen)
 {
-	const uint64_t map[6] = { 0, ALL_BYTES, PROT_READ | PROT_WRITE,
-				  MAP_PRIVATE | MAP_ANONYMOUS, -1ull, 0 };
-	uint64_t value;
-	int err = call(b, FN_mmap, map, 6, &value);
+	const struct libc_places *p = &b->places;
+	const uint64_t args[6] = { p->fn[FN___errno_location], p->spare + SPARE_STACK,
+				   arch__clone_flags, 0, 0, 0 };
+	struct stopwatch watch = start_watch(b);
+	uint64_t value = 0;
+	int err = stop(b);
 
+	err = err ?: read_stopped(b, &b->state, &b->mask);
 	if (err)
 		return err;
-	if (is_error(value) || modules__find(&b->modules, value)) {
-		give_back(b, true, 0);
-		return REFUSE(b, -ENOMEM, "it cannot map memory: %s", strerror(-(int64_t)value));
+	if (arch__same_call(&seen->regs, &b->state.regs)) {
+		inject_step(STEP_BORROWED);
+		err = call(b, FN_clone, args, 6, &value);
+		inject_step(STEP_CLONED);
+		if (!err)
+			give_back(b, true, 0);
+	} else {
+		let_go(b, 0);
+		err = REFUSE(b, -EAGAIN, "has just left its system call");
 	}
-	b->start = value;
+	count_stop(b, &watch);
+	if (!err && is_error(value))
+		return REFUSE(b, -EAGAIN, "cannot start another thread: %s",
+			      strerror(-(int64_t)value));
+	return err;
+}
+
+/* ---- the bare thread ------------------------------------------------------------------------- */
+
+/* Waits for the bare thread's first stop. */
+static int find_starter(struct borrow *b)
+{
+	uint64_t begin = clock__now();
+	int status;
+	pid_t pid;
+
+	do {
+		pid = waitpid(-1, &status, __WALL | WNOHANG);
+		if (pid > 0 && WIFSTOPPED(status)) {
+			b->starter = pid;
+			return arch__get(pid, &b->starter_regs) ?
+			       REFUSE(b, -EIO, "a new thread has ended at once") : 0;
+		}
+		usleep(20);
+	} while (pid >= 0 && clock__now() - begin < STARTER_NS);
+	return REFUSE(b, -EIO, "a new thread does not begin");
+}
+
+/* Lets the bare thread end, and waits for that. */
+static void end_starter(struct borrow *b)
+{
+	struct user_regs_struct regs = b->starter_regs;
+	int sig;
+
+	if (!b->starter)
+		return;
+	arch__call(&regs, b->places.end_thread, NULL, 0, b->places.spare + SPARE_STACK);
+	arch__set(b->starter, &regs);
+	ptrace(PTRACE_CONT, b->starter, 0, 0);
+	if (wait_stop(b->starter, STOP_NS, &sig) == STOP_GONE)
+		b->starter = 0;
+}
+
+/*
+ * Makes the bare thread call a function of the C library that makes one system call. If this
+ * process ends meanwhile, the function returns to the end of clone(). Return: 0 and *@value, or a
+ * negative errno.
+ */
+static int starter_call(struct borrow *b, enum inject_function fn, const uint64_t *args, size_t nr,
+			uint64_t *value)
+{
+	struct user_regs_struct regs = b->starter_regs;
+	uint64_t begin = clock__now();
+	int sig = 0, nr_calls = 0;
+	enum stop stop;
+
+	arch__call(&regs, b->places.fn[fn], args, nr, b->places.spare + SPARE_RETURN);
+	if (arch__set(b->starter, &regs))
+		return REFUSE(b, -EIO, "a new thread has ended");
+	while (nr_calls < 2) {
+		ptrace(PTRACE_SYSCALL, b->starter, 0, sig);
+		stop = wait_stop(b->starter, STARTER_NS, &sig);
+		nr_calls += stop == STOP_CALL;
+		if (stop == STOP_GONE)
+			b->starter = 0;
+		if (stop >= STOP_GONE || clock__now() - begin > STARTER_NS)
+			return REFUSE(b, -EIO, stop == STOP_GONE ? "a new thread has ended" :
+				      "a system call of a new thread takes too long");
+		if (is_fault(b->starter, sig))
+			return REFUSE(b, -EFAULT, "calling its C library causes a fault");
+	}
+	if (arch__get(b->starter, &regs))
+		return REFUSE(b, -EIO, "a new thread has ended");
+	*value = arch__result(&regs);
 	return 0;
 }
 
-/* Gives the memory back, and the thread its registers. */
-static void undo(struct borrow *b)
+/* Makes memory in the process for the code and its data. */
+static int make_memory(struct borrow *b)
 {
-	const uint64_t args[2] = { b->start, ALL_BYTES };
+	const uint64_t map[6] = { 0, ALL_BYTES, PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1ull, 0 };
 	uint64_t value;
+	int err = starter_call(b, FN_mmap, map, 6, &value);
 
-	if (!call(b, FN_munmap, args, 2, &value))
-		give_back(b, true, 0);
-	b->start = 0;
+	if (err)
+		return err;
+	if (is_error(value) || modules__find(&b->modules, value))
+		return REFUSE(b, -ENOMEM, "it cannot map memory: %s", strerror(-(int64_t)value));
+	b->start = value;
+	b->data = value + DATA_AT;
+	return 0;
 }
 
 static int fill_memory(struct borrow *b)
 {
-	const uint64_t protect[3] = { b->start, CODE_BYTES, PROT_READ | PROT_EXEC };
-	uint64_t value, frame_at;
+	const uint64_t protect[3] = { b->start, DATA_AT, PROT_READ | PROT_EXEC };
+	const uint64_t tcb_at = b->start + TCB_AT;
 	static struct inject_data d;
-	static uint8_t frame[FRAME_BYTES];
-	size_t bytes;
+	static uint8_t tcb[TCB_HEAD];
+	uint64_t value;
 	int err;
 
-	b->data = b->start + CODE_BYTES;
-	frame_at = (b->data + sizeof(d) + STACK_BYTES + 63) & ~63ull;
 	d = (struct inject_data){
-		.frame = frame_at, .fd = -1, .wants_fd = b->wants_fd, .start = b->start,
+		.starter = b->starter, .fd = -1, .wants_fd = b->wants_fd, .start = b->start,
 		.bytes = ALL_BYTES, .patience = { 0, PATIENCE_NS },
+		.tls_low = b->start + TLS_AT, .last_sp = b->places.spare + SPARE_RETURN,
+		.errno_at = b->places.errno_at, .image_bytes = b->places.tls_bytes,
 		.init = "InitializeInjection", .file = "/libxpushim.so",
 	};
-	memcpy(d.fn, b->fn, sizeof(d.fn));
+	if (d.image_bytes > sizeof(d.image))	/* the child may lie */
+		return REFUSE(b, -ENOTSUP, "its C library has too much thread-local data");
+	memcpy(d.fn, b->places.fn, sizeof(d.fn));
 	snprintf(d.path, sizeof(d.path), "%s", b->shim);
-	bytes = arch__frame(frame, &b->state, b->mask, frame_at, b->restorer);
-	if (!put(b, b->start, arch__code, arch__code_end - arch__code) ||
-	    !put(b, b->data, &d, sizeof(d)) || !put(b, frame_at, frame, bytes)) {
-		undo(b);
+	arch__tcb(tcb, b->tcb, arch__tcb_at(&b->state.regs), b->inner_tid, tcb_at,
+		  process__inner_tid(b->pid, b->starter));
+	if (!get(b, b->places.tls_image, d.image, d.image_bytes) ||
+	    !put(b, b->start, arch__code, arch__code_end - arch__code) ||
+	    !put(b, b->data, &d, sizeof(d)) || !put(b, tcb_at, tcb, sizeof(tcb)))
 		return REFUSE(b, -EFAULT, "its new memory cannot be written");
-	}
-	err = call(b, FN_mprotect, protect, 3, &value);
+	err = starter_call(b, FN_mprotect, protect, 3, &value);
 	if (err)
 		return err;
-	if (is_error(value)) {
-		undo(b);
+	if (is_error(value))
 		return REFUSE(b, -EACCES, "it may not make memory executable: %s",
 			      strerror(-(int64_t)value));
-	}
 	return 0;
 }
 
-/*
- * Lets the thread start the new thread, and gives it its registers back. Return: 0, or a negative
- * errno with the process as it was.
- */
-static int start_thread(struct borrow *b)
+/* Gives the memory back. */
+static void free_memory(struct borrow *b)
 {
-	struct user_regs_struct regs = b->state.regs;
-	uint64_t begin = clock__now(), error;
-	enum stop stop = STOP_NONE;
+	const uint64_t args[2] = { b->start, ALL_BYTES };
+	uint64_t value;
+
+	if (b->start && b->starter)
+		starter_call(b, FN_munmap, args, 2, &value);
+	b->start = 0;
+}
+
+/* Lets the bare thread run its code. */
+static int run_starter(struct borrow *b)
+{
 	const uint64_t mask = ~(FAULTS | BIT_OF(SETXID));
-	int sig = 0, later = 0;
+	struct user_regs_struct regs = b->starter_regs;
 
-	ptrace(PTRACE_SETSIGMASK, b->tid, sizeof(mask), &mask);
-	arch__enter(&regs, b->start, b->data, b->data + ((sizeof(struct inject_data) +
-							  STACK_BYTES) & ~63ull));
-	if (arch__set(b->tid, &regs)) {
-		undo(b);
-		return REFUSE(b, -EAGAIN, "cannot be given registers");
-	}
-	ptrace(PTRACE_CONT, b->tid, 0, 0);
-	while (!GET(b, is_done)) {
-		stop = wait_stop(b, 20000, &sig);
-		if (stop == STOP_GONE)
-			return REFUSE(b, -ESRCH, "it has ended");
-		if (stop == STOP_SIGNAL && is_fault(b, sig)) {
-			give_back(b, false, 0);
-			return REFUSE(b, -EIO, "starting a thread failed with signal %d",
-				      sig);
-		}
-		/* SIGSTOP cannot be blocked. */
-		later = stop == STOP_SIGNAL && sig != SETXID ? sig : later;
-		if (stop != STOP_NONE)
-			ptrace(PTRACE_CONT, b->tid, 0, sig == SETXID ? sig : 0);
-		if (clock__now() - begin > CREATE_NS)
-			return REFUSE(b, -EIO, "starting a thread in it takes too long");
-	}
-	ptrace(PTRACE_INTERRUPT, b->tid, 0, 0);
-	stop = wait_stop(b, STOP_NS, &sig);
-	if (stop >= STOP_GONE)
-		return REFUSE(b, -EIO, "the borrowed thread does not come back");
-	if (stop == STOP_SIGNAL && !is_fault(b, sig))
-		later = sig;
-	arch__get(b->tid, &regs);
-	error = GET(b, error);
-	/* In the restorer, it still needs the frame in the new memory. */
-	if (arch__ip(&regs) - b->start >= CODE_BYTES &&
-	    arch__ip(&regs) - b->restorer >= arch__restorer_bytes) {
-		let_go(b, later);	/* we were late: it has its registers already */
-		return error ? REFUSE(b, -EIO, "it cannot start a thread: %s", strerror(error)) : 0;
-	}
-	if (error) {
-		undo(b);
-		return REFUSE(b, -EAGAIN, "cannot start another thread: %s", strerror(error));
-	}
-	give_back(b, false, later);
+	arch__enter(&regs, b->start, b->data, b->start + TLS_AT, b->start + TCB_AT);
+	if (ptrace(PTRACE_SETSIGMASK, b->starter, sizeof(mask), &mask) ||
+	    arch__set(b->starter, &regs))
+		return REFUSE(b, -EIO, "a new thread cannot be given registers");
+	ptrace(PTRACE_CONT, b->starter, 0, 0);
 	return 0;
 }
 
-/* Borrows the thread if it is still where it was. Return: 0 with the new thread started. */
-static int borrow(struct borrow *b, const struct look *l)
+/* Follows the bare thread, which runs. Return: 0, or -EFAULT if it was ended because of a fault. */
+static int watch_starter(struct borrow *b)
 {
-	static uint8_t frame[FRAME_BYTES];
-	struct stopwatch watch = start_watch(b);
-	uint64_t sp;
-	size_t bytes;
-	int err = stop(b);
+	int status, sig;
 
-	if (err)
-		return err;
-	if (arch__get_all(b->tid, &b->state) ||
-	    ptrace(PTRACE_GETSIGMASK, b->tid, sizeof(b->mask), &b->mask) ||
-	    !is_where_it_was(b, l)) {
-		if (arch__waits(&b->state.regs))
-			arch__set(b->tid, &b->state.regs);
-		let_go(b, 0);
-		count_stop(b, &watch);
-		return REFUSE(b, -EAGAIN, "has just left its system call");
+	if (!b->starter || !waitpid(b->starter, &status, __WALL | WNOHANG))
+		return 0;
+	if (!WIFSTOPPED(status)) {
+		b->starter = 0;
+		return 0;
 	}
-	sp = arch__sp(&b->state.regs);
-	/* Take no more of the stack than a signal would: it may be small, with other data below. */
-	bytes = arch__frame(frame, &b->state, b->mask, 0, b->restorer);
-	b->frame_at = (sp - RED_ZONE - bytes) & ~63ull;
-	b->saved_at = b->frame_at - SCRATCH;
-	b->saved_bytes = sp - RED_ZONE - b->saved_at;
-	bytes = arch__frame(frame, &b->state, b->mask, b->frame_at, b->restorer);
-	if (!get(b, b->saved_at, b->saved, b->saved_bytes) ||
-	    !put(b, b->frame_at, frame, bytes)) {
-		let_go(b, 0);
-		return REFUSE(b, -EAGAIN, "has too little stack left");
+	sig = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
+	if (is_fault(b->starter, sig)) {
+		end_starter(b);
+		return REFUSE(b, -EFAULT, "starting a thread failed with signal %d", sig);
 	}
-	err = make_memory(b) ?: fill_memory(b) ?: start_thread(b);
-	count_stop(b, &watch);
+	ptrace(PTRACE_CONT, b->starter, 0, sig);
+	return 0;
+}
+
+/* Puts the code into the process, and lets the bare thread run it. */
+static int start(struct borrow *b)
+{
+	uint8_t zeros[SPARE_BYTES] = { 0 };
+	int err = make_memory(b);
+
+	inject_step(STEP_MAPPED);
+	err = err ?: fill_memory(b);
+	inject_step(STEP_FILLED);
+	err = err ?: run_starter(b);
+	inject_step(STEP_STARTED);
+	if (err) {
+		free_memory(b);
+		end_starter(b);
+		if (!b->starter)
+			put(b, b->places.spare, zeros, sizeof(zeros));
+	}
 	return err;
 }
 
-/* ---- the new thread -------------------------------------------------------------------------- */
+/* ---- the loading thread -------------------------------------------------------------------- */
 
-static void write_file(struct borrow *b)
+/* Writes the shim into the file in memory. Return: whether all of it was written. */
+static bool write_file(struct borrow *b)
 {
-	char path[64], bytes[65536];
 	int number = GET(b, fd), from, to;
+	char path[64], bytes[65536];
 	ssize_t n = -1;
 
 	from = open(b->shim, O_RDONLY | O_CLOEXEC);
@@ -599,29 +660,67 @@ static void write_file(struct borrow *b)
 		close(from);
 	if (to >= 0)
 		close(to);
-	/*
-	 * Half of a file would make dlopen() fault. "." makes a name that the program does not use
-	 * for another file: the loader knows files by their names.
-	 */
-	snprintf(path, sizeof(path), "/proc/self/./fd/%d", n ? -1 : number);
-	if (put(b, b->data + offsetof(struct inject_data, path), path, strlen(path) + 1))
-		PUT(b, state, NEW_FILE_WRITTEN);
+	/* "." makes a name of which the loader knows no other file. */
+	snprintf(path, sizeof(path), "/proc/self/./fd/%d", number);
+	return !n && put(b, b->data + offsetof(struct inject_data, path), path, strlen(path) + 1);
 }
 
-/* Waits until the new thread has loaded the shim. Return: 0 or a negative errno. */
+/*
+ * Whether the loading thread has the rights of the borrowed one. setuid() changes all threads that
+ * the C library knows. While there was only the bare thread, the loading thread was not among them.
+ */
+static bool has_same_rights(struct borrow *b)
+{
+	uint64_t end = clock__now() + STOP_NS;
+	uint32_t inner = 0;
+	pid_t tid;
+
+	if (!get(b, GET(b, thread) + TCB_TID, &inner, sizeof(inner)))
+		return false;
+	tid = process__find_thread(b->pid, inner);
+	while (!process__same_rights(b->pid, tid, b->tid) &&
+	       !process__same_rights(b->pid, tid, b->pid)) {
+		if (!tid || clock__now() > end)
+			return false;
+		usleep(1000);		/* setuid() may be at work */
+	}
+	return true;
+}
+
+/* Lets the loading thread load the shim, if it may. */
+static void let_load(struct borrow *b)
+{
+	static const char nothing[] = "/proc/self/fd/-1";
+
+	/* Half of a file would make dlopen() fault. */
+	if ((b->wants_fd && !write_file(b)) || !has_same_rights(b))
+		if (!put(b, b->data + offsetof(struct inject_data, path), nothing,
+			 sizeof(nothing)))
+			return;
+	PUT(b, state, NEW_MAY_LOAD);
+}
+
+/* Waits until the loading thread has loaded the shim. Return: 0 or a negative errno. */
 static int wait_loaded(struct borrow *b)
 {
 	uint64_t begin = clock__now(), state, why;
 	char text[200] = "";
-	bool written = false;
+	bool asked = false;
+	int err;
 
 	do {
+		err = watch_starter(b);
+		if (err)
+			return err;
 		state = GET(b, state);
-		if (state == NEW_HAS_FILE && !written)
-			write_file(b);
-		written |= state == NEW_HAS_FILE;
+		if (state == NEW_WAITS && !asked)
+			let_load(b);
+		asked |= state == NEW_WAITS;
 		if (state == NEW_LOADED)
 			return 0;
+		if (state == NEW_NO_THREAD)
+			return REFUSE(b, -EAGAIN, "it cannot start another thread: %s",
+				      strerror(GET(b, error)));
 		if (state == NEW_FAILED) {
 			why = GET(b, why);
 			if (why && pread(b->mem, text, sizeof(text) - 1, why) <= 0)
@@ -635,14 +734,22 @@ static int wait_loaded(struct borrow *b)
 		      (int)(LOAD_NS / 1000000000));
 }
 
-/* Lets the new thread end, and waits until it has given the memory back. */
+/* Lets the new threads end, and waits until they have given the memory back. */
 static void release(struct borrow *b)
 {
-	uint64_t begin = clock__now(), start;
+	const uint8_t zeros[SPARE_BYTES] = { 0 };
+	uint64_t begin = clock__now(), word;
 
+	inject_step(STEP_LOADED);
 	PUT(b, is_released, 1);
-	while (get(b, b->start, &start, sizeof(start)) && clock__now() - begin < STOP_NS)
+	while ((b->starter || get(b, b->start, &word, sizeof(word))) &&
+	       clock__now() - begin < 2 * STOP_NS) {
+		watch_starter(b);
 		usleep(200);
+	}
+	if (!b->starter)
+		put(b, b->places.spare, zeros, sizeof(zeros));
+	inject_step(STEP_RELEASED);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -663,17 +770,13 @@ static void count_reason(struct borrow *b)
 
 static int try_this_thread(struct borrow *b)
 {
-	struct look l;
+	static struct arch_state seen;
 	int err;
 
 	if (!waits(b))
 		return -EAGAIN;
-	if (is_contended(b))
-		return REFUSE(b, -EAGAIN, "would wait for locks of the C library, as others do");
-	err = look(b, &l);
-	if (!err)
-		err = borrow(b, &l);
-	return err;
+	err = look(b, &seen);
+	return err ?: borrow(b, &seen);
 }
 
 static int try_thread(struct borrow *b, pid_t tid)
@@ -701,14 +804,14 @@ static int try_threads(struct borrow *b)
 	d = opendir(path);
 	if (!d)
 		return REFUSE(b, -ESRCH, "it has ended");
-	while (err == -EAGAIN && b->result->nr_stops < MAX_LOOKS && clock__now() < b->end_ns &&
+	while (err == -EAGAIN && b->result->nr_stops < MAX_STOPS && clock__now() < b->end_ns &&
 	       (e = readdir(d))) {
 		tid = atoi(e->d_name);
 		if (tid > 0 && tid != b->pid)
 			err = try_thread(b, tid);
 	}
 	closedir(d);
-	return err == -EAGAIN && b->result->nr_stops < MAX_LOOKS ? try_thread(b, b->pid) : err;
+	return err == -EAGAIN && b->result->nr_stops < MAX_STOPS ? try_thread(b, b->pid) : err;
 }
 
 /* Whether the process sees, at the shim's path, the file that we see there. */
@@ -731,7 +834,7 @@ static int search(struct borrow *b)
 	size_t i, most = 0;
 	int err;
 
-	b->any_ns = begin + SEARCH_NS / 3;
+	b->any_ns = begin + NO_LIMIT_NS;
 	b->end_ns = begin + SEARCH_NS;
 
 	do {
@@ -739,7 +842,7 @@ static int search(struct borrow *b)
 		if (err != -EAGAIN)
 			return err;
 		usleep(PAUSE_US);
-	} while (clock__now() - begin < SEARCH_NS && b->result->nr_stops < MAX_LOOKS);
+	} while (clock__now() - begin < SEARCH_NS && b->result->nr_stops < MAX_STOPS);
 	for (i = 1; i < MAX_REASONS; i++)
 		if (b->reasons[i].nr > b->reasons[most].nr)
 			most = i;
@@ -748,10 +851,51 @@ static int search(struct borrow *b)
 		      b->reasons[most].why : "runs, or waits elsewhere than in the C library");
 }
 
+/* Writes what the bare thread needs before it has memory of its own. */
+static int prepare_spare(struct borrow *b)
+{
+	const uint64_t spare = b->places.spare;
+	uint8_t code[16], old[SPARE_BYTES], zeros[SPARE_BYTES] = { 0 };
+	uint64_t end;
+
+	if (!get(b, b->places.restorer, code, arch__restorer_bytes) ||
+	    memcmp(code, arch__restorer, arch__restorer_bytes) ||
+	    !get(b, b->places.end_thread, code, arch__end_thread_bytes) ||
+	    memcmp(code, arch__end_thread, arch__end_thread_bytes))
+		return REFUSE(b, -ENOTSUP, "its C library is not the file that is there now");
+	if (!process__stack(b->pid, spare, &end) || end < spare + SPARE_BYTES ||
+	    !get(b, spare, old, sizeof(old)) || memcmp(old, zeros, sizeof(old)) ||
+	    !put(b, spare + SPARE_RETURN, &b->places.end_thread, sizeof(uint64_t)))
+		return REFUSE(b, -ENOTSUP, "the memory behind its libraries' data is in use");
+	return 0;
+}
+
+static int inject(struct borrow *b)
+{
+	const uint8_t zeros[SPARE_BYTES] = { 0 };
+	int err = prepare_spare(b);
+
+	if (err)
+		return err;
+	inject_step(STEP_PREPARED);
+	err = search(b);
+	if (err) {
+		put(b, b->places.spare, zeros, sizeof(zeros));
+		return err;
+	}
+	err = find_starter(b);
+	inject_step(STEP_FOUND);
+	err = err ?: start(b);
+	if (err)
+		return err;
+	err = wait_loaded(b);
+	release(b);
+	return err;
+}
+
 int borrow__run(pid_t pid, const char *shim, struct inject_result *result)
 {
 	static struct borrow b;
-	uint8_t code[16];
 	int err;
 
 	b = (struct borrow){ .pid = pid, .shim = shim, .result = result };
@@ -759,25 +903,12 @@ int borrow__run(pid_t pid, const char *shim, struct inject_result *result)
 	if (b.mem < 0)
 		return b.mem;
 	/* Whoever may open this file may inject. Two at a time could load two copies. */
-	if (flock(b.mem, LOCK_EX | LOCK_NB))
+	if (shim && flock(b.mem, LOCK_EX | LOCK_NB))
 		return REFUSE(&b, -EBUSY, "another xpuload puts the shim into it");
 	err = process__look(pid, &b.modules, result->why);
 	if (err)
 		return err;
-	b.chain = chain__new(pid, &b.modules);
-	if (!b.chain)
-		return REFUSE(&b, -ENOMEM, "cannot start a process that reads its files");
-	b.wants_fd = !sees_shim(&b);
-	err = chain__find(b.chain, b.fn, &b.restorer, result->why);
-	if (!err && (!get(&b, b.restorer, code, arch__restorer_bytes) ||
-		     memcmp(code, arch__restorer, arch__restorer_bytes)))
-		err = REFUSE(&b, -ENOTSUP, "its C library is not the file that is there now");
-	if (!err)
-		err = search(&b);
-	if (!err) {
-		err = wait_loaded(&b);
-		release(&b);
-	}
-	chain__free(b.chain);
-	return err;
+	b.wants_fd = shim && !sees_shim(&b);
+	err = libc__find(pid, &b.modules, &b.places, result->why);
+	return err || !shim ? err : inject(&b);
 }

@@ -9,7 +9,8 @@
 
 /*
  * Does the work of inject__into() in the calling process, which has no other thread and ends soon
- * afterwards: a thread that does not stop in time is let go then.
+ * afterwards: a thread that does not stop in time is let go then. @shim: NULL to do nothing, but
+ * to check whether it could be done.
  */
 int borrow__run(pid_t pid, const char *shim, struct inject_result *result);
 

@@ -15,34 +15,17 @@
 
 #include "base/child.h"
 #include "inject/borrow.h"
-#include "inject/foreign.h"
-#include "inject/inject_process.h"
 
-#define WAIT_MS		20000
+#define WAIT_MS		120000
 
 struct answer {
 	int32_t err;
 	struct inject_result result;
 };
 
-int inject__check(pid_t pid, char *why)
-{
-	struct modules *m = malloc(sizeof(*m));
-	int err = m ? 0 : -ENOMEM, fd;
-
-	if (!m)
-		snprintf(why, INJECT_WHY, "out of memory");
-	fd = err ? err : foreign__open_memory(pid, why);
-	err = fd < 0 ? fd : process__look(pid, m, why);
-	if (fd >= 0)
-		close(fd);
-	free(m);
-	return err;
-}
-
 /*
- * Traces the process, with the rights of the invoker: Linux decides by them. The capabilities that
- * xpuload's file has are given up.
+ * Checks or traces the process, with the rights of the invoker: Linux decides by them. The
+ * capabilities that xpuload's file has are given up.
  */
 static _Noreturn void run_child(pid_t pid, const char *shim, int fd, pid_t parent)
 {
@@ -97,4 +80,13 @@ int inject__into(pid_t pid, const char *shim, struct inject_result *result)
 		end_child(child);
 	*result = a.result;
 	return a.err;
+}
+
+int inject__check(pid_t pid, char *why)
+{
+	struct inject_result result;
+	int err = inject__into(pid, NULL, &result);
+
+	memcpy(why, result.why, INJECT_WHY);
+	return err;
 }

@@ -2,7 +2,7 @@
 /*
  * inject.h - puts the shim into a process that runs without it
  *
- * A thread of the process that waits in a system call is borrowed for a moment: it starts a new
+ * A thread of the process is borrowed for one system call, which makes a bare thread. That starts a
  * thread, which calls dlopen(). doc/architecture.md has the reasons, and says what is refused.
  */
 #ifndef XPU_LOADER_INJECT_H
@@ -23,11 +23,11 @@ int inject__check(pid_t pid, char *why);
 
 /**
  * inject__into - put the shim into a process
- * @shim: the path of the shim, as xpuload sees it
+ * @shim: the path of the shim, as xpuload sees it; NULL: as inject__check()
  *
- * Looks for a thread to borrow for a second and a half at most; a process that does not start a
- * thread, or does not load the shim, takes some seconds more. After an error the process is as
- * before, except after -EIO: it has begun to load the shim, and failed.
+ * Looks for a thread to borrow for three seconds at most; a process that does not start a thread,
+ * or does not load the shim, takes up to two minutes. After an error the process is as before,
+ * except after -EIO and -EFAULT: something has begun in it, and failed.
  *
  * Return: 0 with the shim loaded and told that CUDA is in use, or as inject__check().
  */

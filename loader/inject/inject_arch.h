@@ -9,34 +9,32 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-#define ARCH_NR_REGS	17		/* registers for unwinding, by DWARF's numbers; the last
-					 * one is the instruction pointer */
-#define ARCH_SP		7
-#define ARCH_IP		16
 #define MAX_XSTATE	16384
 
 /* The functions of the C library that are called, in the order of struct inject_data. */
 #define INJECT_FUNCTIONS(X)							\
-	X(pthread_create) X(dlopen) X(dlsym) X(dlerror) X(pthread_detach)	\
-	X(pthread_self) X(usleep) X(munmap) X(memfd_create) X(close)		\
-	X(__errno_location) X(mmap) X(mprotect)
+	X(pthread_create) X(dlopen) X(dlsym) X(dlerror) X(pthread_attr_init)	\
+	X(pthread_attr_setstacksize) X(pthread_attr_setdetachstate) X(usleep)	\
+	X(munmap) X(memfd_create) X(close) X(__errno_location) X(mmap)		\
+	X(mprotect) X(clone)
+
+#define TLS_IMAGE	128		/* most bytes; glibc has 16 */
 
 #define INJECT_NUMBER(name)	FN_##name,
 enum inject_function { INJECT_FUNCTIONS(INJECT_NUMBER) NR_FUNCTIONS };
 
-/* States of the new thread. */
-enum { NEW_STARTS, NEW_HAS_FILE, NEW_FILE_WRITTEN, NEW_LOADED, NEW_FAILED };
+/* States of the two new threads. */
+enum { NEW_STARTS, NEW_WAITS, NEW_MAY_LOAD, NEW_LOADED, NEW_FAILED, NEW_NO_THREAD };
 
 /*
  * Data of the code in the process. The code of arch_*.c has the offsets of members, as the
  * assertions there check.
  */
 struct inject_data {
-	uint64_t frame;			/* where the borrowed thread finds its own registers */
-	uint64_t is_done;		/* the borrowed thread has called pthread_create() */
-	uint64_t error;			/* the result */
-	uint64_t state;			/* NEW_*: of the new thread */
-	uint64_t is_released;		/* the borrowed thread has left this memory */
+	uint64_t state;			/* NEW_* */
+	uint64_t error;			/* NEW_NO_THREAD: of pthread_create() */
+	uint64_t starter;		/* not 0 until the bare thread has ended */
+	uint64_t is_released;		/* xpuload has read the result */
 	uint64_t thread;
 	uint64_t handle;		/* dlopen()'s result */
 	uint64_t why;			/* dlerror()'s result */
@@ -44,7 +42,13 @@ struct inject_data {
 	uint64_t wants_fd;
 	uint64_t start, bytes;		/* this memory */
 	uint64_t patience[2];		/* a timespec: how long to wait for xpuload */
+	uint64_t tls_low;		/* thread-local data begins there */
+	uint64_t last_sp;		/* a stack outside of this memory */
+	uint64_t errno_at;		/* in the C library's thread-local data */
+	uint64_t image_bytes;
 	uint64_t fn[NR_FUNCTIONS];
+	uint64_t attr[8];		/* a pthread_attr_t */
+	uint8_t image[TLS_IMAGE];	/* of the C library's thread-local data */
 	char init[24];			/* "InitializeInjection" */
 	char file[24];			/* the name of the file in memory */
 	char path[4096];
@@ -63,8 +67,6 @@ int arch__set(pid_t tid, const struct user_regs_struct *regs);
 int arch__get_all(pid_t tid, struct arch_state *s);
 int arch__set_all(pid_t tid, const struct arch_state *s);
 
-void arch__unwind_regs(const struct user_regs_struct *regs, uint64_t to[ARCH_NR_REGS]);
-
 /*
  * Whether the thread was stopped in a system call that Linux begins again when the thread goes on.
  * If Linux would let the call fail instead, *@regs is changed so that Linux begins it again unless
@@ -81,9 +83,6 @@ bool arch__has_limit(const struct user_regs_struct *regs);
 /* Whether @nr is a call in which a thread may be borrowed. @args: as in /proc/PID/syscall. */
 bool arch__may_borrow(long nr, const uint64_t args[6]);
 
-/* Whether both are registers of one unfinished call. */
-bool arch__same_call(const struct user_regs_struct *a, const struct user_regs_struct *b);
-
 uint64_t arch__sp(const struct user_regs_struct *regs);
 uint64_t arch__ip(const struct user_regs_struct *regs);
 uint64_t arch__result(const struct user_regs_struct *regs);
@@ -92,10 +91,36 @@ uint64_t arch__result(const struct user_regs_struct *regs);
 void arch__call(struct user_regs_struct *regs, uint64_t fn, const uint64_t *args, size_t nr,
 		uint64_t sp);
 
-/* Sets registers for the code that the borrowed thread runs. @code, @data: addresses there */
-void arch__enter(struct user_regs_struct *regs, uint64_t code, uint64_t data, uint64_t sp);
+/* Sets registers for the code of the bare thread, which is at @code. @tcb: its TCB */
+void arch__enter(struct user_regs_struct *regs, uint64_t code, uint64_t data, uint64_t sp,
+		 uint64_t tcb);
 
-#define FRAME_BYTES	(MAX_XSTATE + 1024)
+/* Flags of clone() for a bare thread, which the caller's tracer traces, too. */
+extern const uint64_t arch__clone_flags;
+
+#define TCB_BYTES	8192		/* more than a struct pthread of any glibc */
+#define TCB_HEAD	1024		/* the part with the members that matter */
+
+#define TCB_TID		0x2d0		/* of the thread's number */
+
+/* Return: the address of the thread's TCB. */
+uint64_t arch__tcb_at(const struct user_regs_struct *regs);
+
+/**
+ * arch__tcb - make a TCB for a bare thread
+ * @its: the beginning of the TCB of another thread; @its_at, @its_tid: its address, and the number
+ *	 of that thread in its pid namespace
+ * @at, @tid: of the new one
+ *
+ * Return: false if the C library's TCB has another layout than is known.
+ */
+bool arch__tcb(uint8_t to[TCB_HEAD], const uint8_t its[TCB_HEAD], uint64_t its_at, uint32_t its_tid,
+	       uint64_t at, uint32_t tid);
+
+/* Whether both are registers of one unfinished call. */
+bool arch__same_call(const struct user_regs_struct *a, const struct user_regs_struct *b);
+
+#define FRAME_BYTES	832
 
 /**
  * arch__frame - make what a thread finds on its stack when a signal handler returns
@@ -103,14 +128,20 @@ void arch__enter(struct user_regs_struct *regs, uint64_t code, uint64_t data, ui
  * @restorer: code that makes the system call rt_sigreturn
  *
  * A function that is called with the frame's address as its stack pointer returns to the
- * interrupted call, whether or not xpuload still runs. Return: the bytes of the frame.
+ * interrupted call, whether or not xpuload still runs. The thread then has its x87 and SSE
+ * registers. The others are as in a new thread: no call of the C library keeps them.
  */
-size_t arch__frame(uint8_t to[FRAME_BYTES], const struct arch_state *s, uint64_t mask, uint64_t at,
-		   uint64_t restorer);
+void arch__frame(uint8_t to[FRAME_BYTES], const struct arch_state *s, uint64_t mask, uint64_t at,
+		 uint64_t restorer);
 
-/* The code for the process, and the bytes of the system call rt_sigreturn in the C library. */
+/*
+ * The code for the process, and the C library's code that makes the system calls rt_sigreturn and
+ * exit.
+ */
 extern const uint8_t arch__code[], arch__code_end[];
 extern const uint8_t arch__restorer[];
 extern const size_t arch__restorer_bytes;
+extern const uint8_t arch__end_thread[];
+extern const size_t arch__end_thread_bytes;
 
 #endif /* XPU_LOADER_INJECT_ARCH_H */

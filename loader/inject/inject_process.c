@@ -25,6 +25,11 @@ static FILE *open_proc(pid_t pid, const char *file)
 	return fopen(path, "re");
 }
 
+static bool starts(const char *name, const char *with)
+{
+	return !strncmp(name, with, strlen(with));
+}
+
 /* ---- its state ------------------------------------------------------------------------------- */
 
 struct status {
@@ -71,6 +76,76 @@ int process__seccomp(pid_t pid, pid_t tid)
 		sscanf(line, "Seccomp: %d", &mode);
 	fclose(f);
 	return mode;
+}
+
+uint32_t process__inner_tid(pid_t pid, pid_t tid)
+{
+	char file[64], line[512], *last;
+	uint32_t inner = tid;
+	FILE *f;
+
+	snprintf(file, sizeof(file), "task/%d/status", tid);
+	f = open_proc(pid, file);
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, "NSpid:", 6))
+			continue;
+		line[strcspn(line, "\n")] = '\0';
+		last = strrchr(line, '\t');
+		inner = last ? strtoul(last + 1, NULL, 10) : inner;
+		break;
+	}
+	if (f)
+		fclose(f);
+	return inner;
+}
+
+pid_t process__find_thread(pid_t pid, uint32_t inner)
+{
+	char path[64];
+	pid_t found = 0;
+	struct dirent *e;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	d = opendir(path);
+	while (d && !found && (e = readdir(d)))
+		if (process__inner_tid(pid, atoi(e->d_name)) == inner)
+			found = atoi(e->d_name);
+	if (d)
+		closedir(d);
+	return found;
+}
+
+#define RIGHTS_BYTES	4096
+
+/* Copies the lines of a thread's status that say what it may do. Return: whether it could. */
+static bool read_rights(pid_t pid, pid_t tid, char to[RIGHTS_BYTES])
+{
+	static const char *const keys[] = { "Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:",
+					    "Seccomp" };
+	char file[64], line[1024];
+	size_t len = 0, k, n;
+	FILE *f;
+
+	snprintf(file, sizeof(file), "task/%d/status", tid);
+	f = open_proc(pid, file);
+	while (f && fgets(line, sizeof(line), f))
+		for (k = 0, n = strlen(line); k < sizeof(keys) / sizeof(keys[0]); k++)
+			if (starts(line, keys[k]) && len + n < RIGHTS_BYTES) {
+				memcpy(to + len, line, n);
+				len += n;
+			}
+	if (f)
+		fclose(f);
+	to[len] = '\0';
+	return len;
+}
+
+bool process__same_rights(pid_t pid, pid_t a, pid_t b)
+{
+	char of_a[RIGHTS_BYTES], of_b[RIGHTS_BYTES];
+
+	return read_rights(pid, a, of_a) && read_rights(pid, b, of_b) && !strcmp(of_a, of_b);
 }
 
 /* Whether a thread waits for a child that it has made by vfork() or the like. */
@@ -144,11 +219,6 @@ static int check_status(pid_t pid, bool *filtered, char *why)
 
 /* ---- its mappings ---------------------------------------------------------------------------- */
 
-static bool starts(const char *name, const char *with)
-{
-	return !strncmp(name, with, strlen(with));
-}
-
 static enum module_kind kind_of(const char *path, const char *name)
 {
 	static const char *const driver[] = { "libcuda.so", "libnvidia-", "libcudart.so",
@@ -194,6 +264,7 @@ static bool maps_line__parse(struct maps_line *l, char *line)
 
 struct seen {
 	bool musl, loader, loader32, libcuda, shim, libc;
+	unsigned int nr_libcs;
 };
 
 static int read_modules(pid_t pid, struct modules *m, struct seen *seen)
@@ -201,12 +272,15 @@ static int read_modules(pid_t pid, struct modules *m, struct seen *seen)
 	FILE *f = open_proc(pid, "maps");
 	enum module_kind kind;
 	struct maps_line l;
+	char *line = NULL, before[64] = "-", exe[4096] = "", link[64];
 	struct module *to;
-	char *line = NULL;
 	size_t cap = 0;
 	int err = 0;
 
-	m->nr = m->nr_data = 0;
+	m->nr = 0;
+	snprintf(link, sizeof(link), "/proc/%d/exe", pid);
+	if (readlink(link, exe, sizeof(exe) - 1) < 0)
+		exe[0] = '\0';
 	memset(seen, 0, sizeof(*seen));
 	if (!f)
 		return -errno;
@@ -218,11 +292,6 @@ static int read_modules(pid_t pid, struct modules *m, struct seen *seen)
 		seen->libcuda |= starts(l.name, "libcuda.so");
 		seen->shim |= starts(l.name, "libxpushim.so");
 		kind = kind_of(l.path, l.name);
-		if (l.perms[1] == 'w' && (kind == MODULE_LIBC || kind == MODULE_LOADER) &&
-		    m->nr_data < MAX_DATA) {
-			m->data[m->nr_data].start = l.start;
-			m->data[m->nr_data++].end = l.end;
-		}
 		if (l.perms[2] != 'x')
 			continue;
 		to = &m->all[m->nr];
@@ -232,7 +301,12 @@ static int read_modules(pid_t pid, struct modules *m, struct seen *seen)
 		}
 		*to = (struct module){ .start = l.start, .end = l.end, .pgoff = l.pgoff,
 				       .kind = kind };
-		snprintf(to->name, sizeof(to->name), "%s", l.name);
+		to->is_program = !strcmp(l.path, exe);
+		to->path = strdup(l.path);
+		to->name = to->path ? to->path + (l.name - l.path) : "";
+		seen->nr_libcs += !starts(l.name, before) &&
+				  (starts(l.name, "libc.so") || starts(l.name, "libc-2."));
+		snprintf(before, sizeof(before), "%s", l.name);
 		seen->loader |= to->kind == MODULE_LOADER;
 		seen->libc |= to->kind == MODULE_LIBC;
 		m->nr++;
@@ -240,16 +314,6 @@ static int read_modules(pid_t pid, struct modules *m, struct seen *seen)
 	free(line);
 	fclose(f);
 	return err;
-}
-
-bool modules__is_data(const struct modules *m, uint64_t addr)
-{
-	uint32_t i;
-
-	for (i = 0; i < m->nr_data; i++)
-		if (addr >= m->data[i].start && addr < m->data[i].end)
-			return true;
-	return false;
 }
 
 const struct module *modules__find(const struct modules *m, uint64_t addr)
@@ -292,19 +356,7 @@ uint64_t process__stack(pid_t pid, uint64_t addr, uint64_t *end)
 
 int module__open(pid_t pid, const struct module *m)
 {
-	FILE *f = open_proc(pid, "maps");
-	struct maps_line l;
-	char *line = NULL;
-	size_t cap = 0;
-	int fd = -1;
-
-	while (f && fd < 0 && getline(&line, &cap, f) > 0)
-		if (maps_line__parse(&l, line) && l.start == m->start && l.end == m->end)
-			fd = mapped__open(pid, l.start, l.end - l.start, l.path, true);
-	free(line);
-	if (f)
-		fclose(f);
-	return fd;
+	return mapped__open(pid, m->start, m->end - m->start, m->path, true);
 }
 
 int process__look(pid_t pid, struct modules *m, char *why)
@@ -328,6 +380,8 @@ int process__look(pid_t pid, struct modules *m, char *why)
 	if (!seen.loader || !seen.libc)
 		return REFUSE(why, -ENOTSUP, "it is a static program, or its C library is not "
 			      "glibc: it cannot load the shim");
+	if (seen.nr_libcs > 1)
+		return REFUSE(why, -ENOTSUP, "it has %u C libraries", seen.nr_libcs);
 	if (!seen.libcuda)
 		return REFUSE(why, -ENOENT, "it has not loaded CUDA (libcuda.so)");
 	return 0;

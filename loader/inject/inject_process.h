@@ -9,7 +9,6 @@
 #include <sys/types.h>
 
 #define MAX_MODULES	8192
-#define MAX_DATA	16
 
 enum module_kind {
 	MODULE_OTHER,
@@ -22,20 +21,19 @@ enum module_kind {
 struct module {				/* an executable mapping */
 	uint64_t start, end, pgoff;
 	uint8_t kind;
-	char name[55];			/* the last part of its path, cut */
+	bool is_program;		/* it is the program itself, not a library */
+	const char *path, *name;	/* @name: the last part of the path */
 };
 
 struct modules {
 	bool filtered;			/* seccomp filters the process's system calls */
-	uint32_t nr, nr_data;
+	uint32_t nr;
 	struct module all[MAX_MODULES];
-	/* Data of the C library and the loader, where their locks are. */
-	struct { uint64_t start, end; } data[MAX_DATA];
 };
 
 /**
  * process__look - check all that is known without touching the process
- * @modules: filled in with the executable mappings
+ * @modules: filled in with the executable mappings, which are never freed
  * @why: INJECT_WHY bytes: the reason, after an error
  *
  * Return: 0 if the shim may be put into it, or like inject__check().
@@ -45,8 +43,14 @@ int process__look(pid_t pid, struct modules *modules, char *why);
 /* Return: the seccomp mode of a thread (0: none; each thread has its own), or -1. */
 int process__seccomp(pid_t pid, pid_t tid);
 
-/* Whether the address is in the data of the C library or of the loader. */
-bool modules__is_data(const struct modules *m, uint64_t addr);
+/* Return: the number of a thread in its own pid namespace. */
+uint32_t process__inner_tid(pid_t pid, pid_t tid);
+
+/* Return: the thread with that number in its pid namespace, or 0. */
+pid_t process__find_thread(pid_t pid, uint32_t inner);
+
+/* Whether two threads of the process have the same user, groups, capabilities and filters. */
+bool process__same_rights(pid_t pid, pid_t a, pid_t b);
 
 /* Return: the module with @addr, or NULL. */
 const struct module *modules__find(const struct modules *m, uint64_t addr);

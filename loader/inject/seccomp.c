@@ -24,6 +24,9 @@
 			 CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |		\
 			 CLONE_CHILD_CLEARTID)
 
+#define BARE_FLAGS	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |	\
+			 CLONE_SYSVSEM | CLONE_PTRACE)
+
 /* The calls that loading the shim makes, with the arguments that filters look at. */
 static const struct {
 	const char *name;
@@ -35,7 +38,8 @@ static const struct {
 	CALL(mmap, 0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_DENYWRITE, 3, 0),
 	CALL(mprotect, 4096, 4096, PROT_READ | PROT_EXEC),
 	CALL(mprotect, 4096, 4096, PROT_READ), CALL(munmap, 4096, 4096),
-	CALL(clone, THREAD_FLAGS), CALL(clone3, 0, 88), CALL(ppoll), CALL(futex),
+	CALL(clone, BARE_FLAGS), CALL(set_tid_address), CALL(clone, THREAD_FLAGS),
+	CALL(clone3, 0, 88), CALL(ppoll), CALL(futex),
 	CALL(rt_sigprocmask), CALL(rt_sigreturn), CALL(set_robust_list), CALL(madvise),
 	CALL(openat, (uint32_t)AT_FDCWD, 0, O_RDONLY | O_CLOEXEC), CALL(read), CALL(pread64),
 	CALL(fstat), CALL(newfstatat), CALL(close), CALL(clock_nanosleep), CALL(memfd_create),

@@ -152,9 +152,9 @@ is "$(grep -l '#include "join/second_pass\.h"' $merge test/*/*.[ch] |
 is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/libbfd.c \
 	"only merge/symbols/libbfd.c includes libbfd's header"
 # The loader reads ELF files only to find the probe sites in our own shim, and in a child without
-# privileges (inject/inject_chain.c).
+# privileges (inject/inject_libc.c).
 is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader $preload $lib |
-	grep -v -e '^loader/attach/shim_file.c$' -e '^loader/inject/inject_chain.c$' \
+	grep -v -e '^loader/attach/shim_file.c$' -e '^loader/inject/inject_libc.c$' \
 	-e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/file_cfi.c$')" "" \
 	"only merge/symbols/elf_file.h includes libelf, and only file_cfi.h includes libdw"
 

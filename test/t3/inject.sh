@@ -71,8 +71,29 @@ else
 	skip 4 "unshare -m is not allowed here"
 fi
 
-# A process tree: only the process that uses CUDA gets the shim.
-start c sh -c 'sleep 1800 & "$@"; kill $!' sh "$live" -s 1800 -t 2
+# The program runs in another root directory and mount namespace, as another user.
+if unshare -m true 2>/dev/null; then
+	mkdir root
+	start d unshare -m sh -c 'mount --rbind / root && mount --bind empty "root/$1" && shift &&
+		exec chroot root setpriv --reuid 65534 --regid 65534 --clear-groups "$@"' sh \
+		"$XPU_SHIM" env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$live" -s 1800 -t 2
+	attach elsewhere --inject -p "$d_pid"
+	awake elsewhere
+	is "$(ask d "burst 1000")" "burst 1000" "another root and user: the program keeps running"
+	leave elsewhere
+	exact elsewhere 1003 "another root and user: each launch is recorded, under its own site"
+	ls -l "/proc/$d_pid/fd" | grep -c memfd >fds
+	is "$(cat fds)" 0 "another root and user: no descriptor is left in the program"
+	finish d
+	is $? 0 "another root and user: the program ends with exit status 0"
+else
+	skip 4 "unshare -m is not allowed here"
+fi
+
+# A process tree in which the child runs without LD_PRELOAD: only the process that uses CUDA gets
+# the shim.
+start c env LD_PRELOAD="$XPU_SHIM" sh -c 'sleep 1800 & env -u LD_PRELOAD \
+	-u CUDA_INJECTION64_PATH "$@"; kill $!' sh "$live" -s 1800 -t 2
 ask c "burst 10" >/dev/null
 attach tree --inject -p "$c_pid"
 awake tree

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * inject_libc.h - finds what a bare thread needs in a process's C library
+ *
+ * The process's files may be hostile, so a child without privileges reads them.
+ */
+#ifndef XPU_LOADER_INJECT_LIBC_H
+#define XPU_LOADER_INJECT_LIBC_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "inject/inject_arch.h"
+#include "inject/inject_process.h"
+
+/* In the spare memory: a stack for clone(), a frame, the bare thread's stack and return address. */
+#define SPARE_FRAME	64
+#define SPARE_STACK	(SPARE_FRAME + FRAME_BYTES + 48)
+#define SPARE_RETURN	(SPARE_STACK + 8)
+#define SPARE_BYTES	(SPARE_STACK + 16)
+
+/* Addresses in the process. */
+struct libc_places {
+	uint64_t fn[NR_FUNCTIONS];
+	uint64_t restorer;		/* makes the system call rt_sigreturn */
+	uint64_t end_thread;		/* makes the system call exit */
+	uint64_t spare;			/* SPARE_BYTES behind the data of a library that is never
+					 * unloaded, in its last page, which nobody uses */
+	uint64_t tls_image, tls_bytes;	/* the first contents of its thread-local data */
+	uint64_t errno_at;		/* in that data */
+};
+
+/*
+ * Fills in *@p. Refuses a process with an allocator of its own, which may keep pointers to the
+ * thread-local data of a thread that has called it. Return: 0, or a negative errno and @why.
+ */
+int libc__find(pid_t pid, const struct modules *modules, struct libc_places *p, char *why);
+
+#endif /* XPU_LOADER_INJECT_LIBC_H */

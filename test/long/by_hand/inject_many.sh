@@ -1,0 +1,13 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-3.0-or-later
+# The shim is put into programs a thousand times (XPU_INJECT_TIMES overrides this): see
+# test/t2/inject.c and test/t3/inject.sh. It takes hours.
+XPU_INJECT_TIMES=${XPU_INJECT_TIMES:-1000}
+export XPU_INJECT_TIMES
+. "$XPU_SRC/test/lib/tap.sh"
+"$XPU_BUILD/test/t2/inject.t" >t2.log 2>&1
+ok $? "programs on the simulated device" || diag "$(grep -A 1 '^not ok' t2.log)"
+diag "$(grep 'stood still' t2.log)"
+sh "$XPU_SRC/test/t3/inject.sh" >t3.log 2>&1
+ok $? "recordings with BPF" || diag "$(grep -A 1 '^not ok' t3.log)"
+done_testing
