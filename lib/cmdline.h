@@ -71,7 +71,7 @@ struct cmdline {
 	size_t nr_options;
 	const char *const *commands;	/* words that may come first, such as "top", up to a NULL */
 	const struct cmdline_habit *habits;
-	void (*error)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+	int (*error)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 	/* Prints that @arg is not one of the names of @option, or not a number from min to max. */
 	void (*invalid)(const struct cmdline_option *option, const char *arg);
 };

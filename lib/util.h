@@ -52,6 +52,16 @@ void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes);
 	((need) <= (a)->cap ? 0 : array__reserve(&(a)->v, &(a)->cap, (need), sizeof(*(a)->v)))
 #define array_push(a, value) \
 	(array_reserve((a), (a)->nr + 1) ?: ((void)((a)->v[(a)->nr++] = (value)), 0))
+/* Visits all elements of an array, which must not grow meanwhile: array_each(&a, e) e->x = 0; */
+#define array_each(a, e)	for (typeof(&*(a)->v) e = (a)->v; e < (a)->v + (a)->nr; e++)
+/* Visits the elements while @condition is true. */
+#define array_each_while(a, e, condition) \
+	for (typeof(&*(a)->v) e = (a)->v; e < (a)->v + (a)->nr && (condition); e++)
+/* Like qsort(), for an array that may be empty. */
+#define array_qsort(a, compare) do {						\
+		if ((a)->nr)							\
+			qsort((a)->v, (a)->nr, sizeof(*(a)->v), (compare));	\
+	} while (0)
 /* Frees the memory after the last element. */
 #define array_shrink(a)	array__shrink(&(a)->v, &(a)->cap, (a)->nr, sizeof(*(a)->v))
 #define array_free(a)	do { free((a)->v); (a)->v = NULL; (a)->nr = (a)->cap = 0; } while (0)
@@ -268,9 +278,7 @@ void ids__free(struct ids *ids);
  * Finds elements of an array by the hashes of their keys. The keys stay in the array: the table has
  * only hashes and indices. Zero it to start.
  *
- *	for (at = HASHES_START; hashes__next(&h, hash, &at, &i);)
- *		if (v[i] is meant)
- *			...
+ *	err = hashes_get(&h, hash, &array, i, array.v[i].key == key, ((struct element){ key }));
  */
 struct hashes {
 	struct hashes_slot {
@@ -307,6 +315,28 @@ static inline bool hashes__next(const struct hashes *h, uint32_t hash, size_t *a
 	return false;
 }
 
+/* Return: whether an element has that hash and meets @condition on its index, @i, which is set. */
+#define hashes_find(h, hash, i, condition) ({				\
+	size_t at_ = HASHES_START;					\
+	bool found_ = false;						\
+									\
+	while (!found_ && hashes__next((h), (hash), &at_, &(i)))	\
+		found_ = (condition);					\
+	found_; })
+
+/* Adds an element to an array and to its index. Return: 0 or -ENOMEM. */
+#define hashes_push(h, hash, array, value) \
+	(array_reserve((array), (array)->nr + 1) ?: \
+	 hashes__add((h), (hash), (array)->nr) ?: array_push((array), value))
+
+/*
+ * Finds an element, or adds @value if no element meets @condition. Sets @i to its index. Return: 0
+ * or -ENOMEM.
+ */
+#define hashes_get(h, hash, array, i, condition, value) \
+	(hashes_find((h), (hash), (i), (condition)) ? 0 : \
+	 ((i) = (array)->nr, hashes_push((h), (hash), (array), (value))))
+
 /* Adds an element. Return: 0 or -ENOMEM. */
 int hashes__add(struct hashes *h, uint32_t hash, uint32_t index);
 void hashes__free(struct hashes *h);
@@ -326,6 +356,8 @@ struct msgs {
 };
 
 void msgs__add(struct msgs *m, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Return: -EINVAL. */
+#define msgs__refuse(...)	(msgs__add(__VA_ARGS__), -EINVAL)
 /* Moves the lines of @from to the end of @m. */
 void msgs__move(struct msgs *m, struct msgs *from);
 void msgs__free(struct msgs *m);

@@ -19,25 +19,20 @@ static int check_regex(const char *text)
 	char what[128];
 	int err;
 
-	if (!*text) {
-		msg__error("--capture " XPU_CAPTURE_NVTX "REGEX: expected a regular expression for "
-			   "the NAME or DOMAIN:NAME of a range");
-		return -EINVAL;
-	}
-	if (strlen(text) > XPU_CAPTURE_REGEX_MAX || xpu_capture__refers_back(text)) {
-		msg__error("--capture " XPU_CAPTURE_NVTX "REGEX: expected at most %d bytes, "
-			   "without back-references such as \\1: a slow expression would slow down "
-			   "the program", XPU_CAPTURE_REGEX_MAX);
-		return -EINVAL;
-	}
+	if (!*text)
+		return msg__error("--capture " XPU_CAPTURE_NVTX "REGEX: expected a regular "
+				  "expression for the NAME or DOMAIN:NAME of a range");
+	if (strlen(text) > XPU_CAPTURE_REGEX_MAX || xpu_capture__refers_back(text))
+		return msg__error("--capture " XPU_CAPTURE_NVTX "REGEX: expected at most %d bytes, "
+				  "without back-references such as \\1: a slow expression would "
+				  "slow down the program", XPU_CAPTURE_REGEX_MAX);
 	err = regcomp(&regex, text, REG_EXTENDED | REG_NOSUB);
 	if (!err) {
 		regfree(&regex);
 		return 0;
 	}
 	regerror(err, &regex, what, sizeof(what));
-	msg__error("--capture " XPU_CAPTURE_NVTX "%.60s: %s", text, what);
-	return -EINVAL;
+	return msg__error("--capture " XPU_CAPTURE_NVTX "%.60s: %s", text, what);
 }
 
 static bool take_number(const char **at, unsigned long *n)
@@ -65,9 +60,8 @@ static int check_launches(const char *text)
 		at++;
 	if (good && !*at && last >= first)
 		return 0;
-	msg__error("--capture " XPU_CAPTURE_LAUNCH "%s: expected numbers from 1: N, N- or N-M",
-		   text);
-	return -EINVAL;
+	return msg__error("--capture " XPU_CAPTURE_LAUNCH "%s: expected numbers from 1: N, N- or "
+			  "N-M", text);
 }
 
 /* Parses "after:S", "for:S", or both with a comma between. Return: whether @arg is valid. */
@@ -109,9 +103,8 @@ int capture_opts__parse(struct capture_opts *c, const char *arg)
 		c->what = NULL;
 		if (parse_clock(c, arg))
 			return 0;
-		msg__error("--capture %s: expected after:SECONDS,for:SECONDS or one of the two",
-			   arg);
-		return -EINVAL;
+		return msg__error("--capture %s: expected after:SECONDS,for:SECONDS or one of the "
+				  "two", arg);
 	}
 	c->after_ns = UINT64_MAX;
 

@@ -168,8 +168,7 @@ int output_name__expand(const char *pattern, pid_t pid, char **name)
 			return 0;
 		free(*name);
 	}
-	msg__error("-o %s: all numbers are taken", pattern);
-	return -EINVAL;
+	return msg__error("-o %s: all numbers are taken", pattern);
 }
 
 int output_name__expand_row(const char *pattern, pid_t pid, char **names)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "complain.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,7 +9,7 @@
 
 #include "escape.h"
 
-void complain(const char *fmt, ...)
+int complain(const char *fmt, ...)
 {
 	va_list args;
 	char *line;
@@ -23,6 +24,7 @@ void complain(const char *fmt, ...)
 	fputc('\n', stderr);
 	if (len >= 0)
 		free(line);
+	return -EINVAL;
 }
 
 int complain_error(struct memory_limit *memory, const char *file, int err)

@@ -6,8 +6,8 @@
 #include "memory_limit.h"
 #include "util.h"
 
-/* Prints one line, with the program's name before it. */
-void complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+/* Prints one line, with the program's name before it. Return: -EINVAL, for refusals. */
+int complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Says why the work on @file failed, if it did: @err is 0 or a negative errno. Return: @err. */
 int complain_error(struct memory_limit *memory, const char *file, int err);

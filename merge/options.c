@@ -167,10 +167,8 @@ static int set_input(void *target, const struct cmdline_given *given)
 {
 	struct options *o = target;
 
-	if (!*given->arg) {
-		complain("a recording without a name: is a variable empty?");
-		return -EINVAL;
-	}
+	if (!*given->arg)
+		return complain("a recording without a name: is a variable empty?");
 	o->inputs[o->nr_inputs++] = given->arg;
 	return 0;
 }
@@ -184,8 +182,7 @@ static int set_fail_over(void *target, const struct cmdline_given *given)
 	end += *end == '%';
 	if (isdigit((unsigned char)given->arg[0]) && !*end && o->fail_over <= 1e6)
 		return 0;
-	complain("--fail-over %s: expected a percentage, such as 5%%", given->arg);
-	return -EINVAL;
+	return complain("--fail-over %s: expected a percentage, such as 5%%", given->arg);
 }
 
 static int set_output(void *target, const struct cmdline_given *given)
@@ -196,8 +193,7 @@ static int set_output(void *target, const struct cmdline_given *given)
 	for (i = 0; i < o->nr_outputs; i++) {
 		if (strcmp(o->outputs[i], given->arg))
 			continue;
-		complain("-o %s: twice", given->arg);
-		return -EINVAL;
+		return complain("-o %s: twice", given->arg);
 	}
 	if (o->nr_outputs == o->which)
 		o->output = given->arg;
@@ -231,10 +227,8 @@ static int set_by(void *target, const struct cmdline_given *given)
 		by = cmdline__find_name(given, name);
 		if (by < 0)
 			return by;
-		if (options__has_by(o, by)) {
-			complain("--by: '%s' twice", name);
-			return -EINVAL;
-		}
+		if (options__has_by(o, by))
+			return complain("--by: '%s' twice", name);
 		if (by == BY_SHAPE)
 			o->by_shape = true;
 		else
@@ -264,9 +258,8 @@ static int set_t(void *target, const struct cmdline_given *given)
 	ms = strtod(given->arg, &end);
 	if (end == given->arg || *end || !(ms >= 0 && ms <= 1e6)) {
 		cmdline__join(known, sizeof(known), nsys_activity_names, " or ");
-		complain("-t %s: expected a number of milliseconds, or %s", given->arg,
-			 known);
-		return -EINVAL;
+		return complain("-t %s: expected a number of milliseconds, or %s", given->arg,
+				known);
 	}
 	o->importer.opts.tolerance_ns = ms * 1e6;
 	return 0;
@@ -278,19 +271,16 @@ static int set_max_memory(void *target, const struct cmdline_given *given)
 	struct options *o = target;
 	const char *unit;
 	char *end;
-	double n;
+	double n = strtod(given->arg, &end);
 
-	n = strtod(given->arg, &end);
 	unit = *end ? strchr(units, toupper((unsigned char)*end)) : NULL;
 	if (isdigit((unsigned char)given->arg[0]) && unit && !end[1])
 		n *= 1ull << 10 * (unit - units + 1);
 	else if (!isdigit((unsigned char)given->arg[0]) || *end)
 		n = -1;
-	if (!(n >= MIN_MAX_MEMORY && n <= INT64_MAX / 2)) {
-		complain("--max-memory %s: expected a size of 32M or more, such as 512M or 4G",
-			 given->arg);
-		return -EINVAL;
-	}
+	if (!(n >= MIN_MAX_MEMORY && n <= INT64_MAX / 2))
+		return complain("--max-memory %s: expected a size of 32M or more, such as 512M or "
+				"4G", given->arg);
 	o->max_memory = n;
 	return 0;
 }
@@ -336,8 +326,7 @@ static int set_symfs(void *target, const struct cmdline_given *given)
 
 	if (!stat(given->arg, &st) && S_ISDIR(st.st_mode))
 		return cmdline__set_string(target, given);
-	complain("--symfs %s: expected a directory that exists", given->arg);
-	return -EINVAL;
+	return complain("--symfs %s: expected a directory that exists", given->arg);
 }
 
 static int set_sort(void *target, const struct cmdline_given *given)
@@ -351,10 +340,8 @@ static int set_sort(void *target, const struct cmdline_given *given)
 		return 0;
 	text__columns(NULL, keys);
 	meant = cmdline__nearest(keys, given->arg);
-	complain("--sort %s: no table has such a column%s%s; expected a column such as count, "
-		 "avg or max_ns",
-		 given->arg, meant ? ", perhaps " : "", meant ?: "");
-	return -EINVAL;
+	return complain("--sort %s: no table has such a column%s%s; expected a column such as "
+			"count, avg or max_ns", given->arg, meant ? ", perhaps " : "", meant ?: "");
 }
 
 static int set_color(void *target, const struct cmdline_given *given)
@@ -795,20 +782,15 @@ static int options__check_given(const struct options *o)
 		if (!(o->given & 1ull << i))
 			continue;
 		why = option__refuses(&all[i], o);
-		if (why) {
-			complain("--%s %s", all[i].name, why);
-			return -EINVAL;
-		}
-		if (all[i].group && o->importer.opts.events_only) {
-			complain("--%s cannot change the events of an export of Nsight Systems: "
-				 "make a recording with -o x.data first", all[i].name);
-			return -EINVAL;
-		}
-		if (all[i].group & ~o->format->format->options) {
-			complain("--%s is for -f %s", all[i].name,
-				 formats__list(all[i].group, o->diff, list));
-			return -EINVAL;
-		}
+		if (why)
+			return complain("--%s %s", all[i].name, why);
+		if (all[i].group && o->importer.opts.events_only)
+			return complain("--%s cannot change the events of an export of Nsight "
+					"Systems: make a recording with -o x.data first",
+					all[i].name);
+		if (all[i].group & ~o->format->format->options)
+			return complain("--%s is for -f %s", all[i].name,
+					formats__list(all[i].group, o->diff, list));
 	}
 	return 0;
 }
@@ -818,19 +800,13 @@ static int options__check_unit(const struct options *o)
 	const struct format *format = o->format->format;
 	uint32_t known = o->diff ? format->diff_units : format->units;
 
-	if (known && !(known & 1u << o->write.unit)) {
-		complain("--unit %s is not for %s-f %s", unit_names[o->write.unit],
-			 o->diff ? "diff " : "", o->format->name);
-		return -EINVAL;
-	}
-	if (options__given(o, "freq") && o->write.unit != UNIT_SAMPLES) {
-		complain("--freq is for --unit samples");
-		return -EINVAL;
-	}
-	if (o->write.table_format && o->write.unit_given) {
-		complain("--unit is not for --csv and --json: their times are in ns");
-		return -EINVAL;
-	}
+	if (known && !(known & 1u << o->write.unit))
+		return complain("--unit %s is not for %s-f %s", unit_names[o->write.unit],
+				o->diff ? "diff " : "", o->format->name);
+	if (options__given(o, "freq") && o->write.unit != UNIT_SAMPLES)
+		return complain("--freq is for --unit samples");
+	if (o->write.table_format && o->write.unit_given)
+		return complain("--unit is not for --csv and --json: their times are in ns");
 	return 0;
 }
 
@@ -895,28 +871,20 @@ static int options__complete_import(struct options *o)
 		return 0;
 	if (o->importer.opts.gpu && options__more_gpu(o))
 		return -EINVAL;
-	if (o->nr_inputs && (o->importer.opts.gpu || o->importer.opts.nsys)) {
-		complain("%s: a recording cannot be combined with --%s", o->inputs[0],
-			 importer__option(&o->importer));
-		return -EINVAL;
-	}
-	if (o->importer.opts.nsys && o->importer.opts.gpu) {
-		complain("--nsys cannot be combined with --gpu");
-		return -EINVAL;
-	}
-	if (o->importer.opts.cpu && o->importer.opts.nr_more_gpu) {
-		complain("--cpu goes with one --gpu: stacks of several files cannot be told apart");
-		return -EINVAL;
-	}
-	if (!o->importer.opts.nsys && o->importer.opts.events.activities) {
-		complain("-t: activities are for --nsys; --gpu takes a number of milliseconds");
-		return -EINVAL;
-	}
-	if (o->nr_inputs && o->format->format->imported) {
-		complain("%s: only imports are written as a recording, without other recordings",
-			 o->inputs[0]);
-		return -EINVAL;
-	}
+	if (o->nr_inputs && (o->importer.opts.gpu || o->importer.opts.nsys))
+		return complain("%s: a recording cannot be combined with --%s", o->inputs[0],
+				importer__option(&o->importer));
+	if (o->importer.opts.nsys && o->importer.opts.gpu)
+		return complain("--nsys cannot be combined with --gpu");
+	if (o->importer.opts.cpu && o->importer.opts.nr_more_gpu)
+		return complain("--cpu goes with one --gpu: stacks of several files cannot be told "
+				"apart");
+	if (!o->importer.opts.nsys && o->importer.opts.events.activities)
+		return complain("-t: activities are for --nsys; --gpu takes a number of "
+				"milliseconds");
+	if (o->nr_inputs && o->format->format->imported)
+		return complain("%s: only imports are written as a recording, without other "
+				"recordings", o->inputs[0]);
 	/* Of several inputs, the import is the last. */
 	o->inputs[o->nr_inputs++] = importer__name(&o->importer);
 	o->importer.opts.events_only = o->importer.opts.nsys && !o->importer.opts.cpu &&
@@ -954,10 +922,9 @@ static int options__check_suffix(const struct options *o)
 	    (!strcmp(suffix, "text") && !o->format->format->binary) ||
 	    (by_name && has_suffix(o->format->suffix, by_name->suffix)))
 		return 0;
-	complain("-f %s -o %s: the name's suffix stands for %s: leave out -f, or take the suffix "
-		 "%s", o->format->name, o->output, o->picture ? "a picture" : suffix,
-		 o->format->suffix);
-	return -EINVAL;
+	return complain("-f %s -o %s: the name's suffix stands for %s: leave out -f, or take the "
+			"suffix %s", o->format->name, o->output, o->picture ? "a picture" : suffix,
+			o->format->suffix);
 }
 
 /* Picks the format by the suffix of the output, unless it was given. */
@@ -966,16 +933,12 @@ static int options__pick_format(struct options *o)
 	char meant[128];
 	struct stat st;
 
-	if (o->nr_outputs > 1 && (o->format || o->write.table_format || o->write.table)) {
-		complain("several -o pick formats by their suffixes: they cannot be combined with "
-			 "-f, --csv, --json or --table");
-		return -EINVAL;
-	}
+	if (o->nr_outputs > 1 && (o->format || o->write.table_format || o->write.table))
+		return complain("several -o pick formats by their suffixes: they cannot be "
+				"combined with -f, --csv, --json or --table");
 
-	if (o->output && !*o->output) {
-		complain("-o: expected the name of a file");
-		return -EINVAL;
-	}
+	if (o->output && !*o->output)
+		return complain("-o: expected the name of a file");
 	if (o->output && !strcmp(o->output, "-"))
 		o->output = NULL;
 	if (!o->format && !o->output)
@@ -992,9 +955,8 @@ static int options__pick_format(struct options *o)
 	if (o->format)
 		return 0;
 	suffix__meant(o->output, format__suffixes(), meant, sizeof(meant));
-	complain("%s: no format has this suffix%s%s: give one with -f (--help lists them)",
-		 o->output, *meant ? ", " : "", meant);
-	return -EINVAL;
+	return complain("%s: no format has this suffix%s%s: give one with -f (--help lists them)",
+			o->output, *meant ? ", " : "", meant);
 }
 
 /*
@@ -1018,10 +980,9 @@ static int options__check_by(const struct options *o)
 		complain("--by with -f %s: expected one of: %s", o->format->name, known);
 	if (wrong)
 		return -EINVAL;
-	if (o->by_shape && o->cpu_only) {
-		complain("--by shape tells kernels apart: it cannot be combined with --cpu-only");
-		return -EINVAL;
-	}
+	if (o->by_shape && o->cpu_only)
+		return complain("--by shape tells kernels apart: it cannot be combined with "
+				"--cpu-only");
 	return 0;
 }
 
@@ -1033,10 +994,8 @@ static int options__complete_dump(struct options *o)
 	if (options__check_given(o))
 		return -EINVAL;
 	o->compress = o->output && has_suffix(o->output, ".gz");
-	if (o->nr_inputs > 1) {
-		complain("dump prints one recording: xpumerge dump FILE");
-		return -EINVAL;
-	}
+	if (o->nr_inputs > 1)
+		return complain("dump prints one recording: xpumerge dump FILE");
 	if (!o->nr_inputs)
 		o->inputs[o->nr_inputs++] = "xpu.data";
 	if (o->output && !strcmp(o->output, "-"))
@@ -1052,8 +1011,8 @@ static int options__check_stdin(const struct options *o)
 	for (i = 0; i < o->nr_inputs && o->nr_outputs > 1; i++) {
 		if (!o->inputs[i] || strcmp(o->inputs[i], "-"))
 			continue;
-		complain("standard input can be read only once: with several -o, name a file");
-		return -EINVAL;
+		return complain("standard input can be read only once: with several -o, name a "
+				"file");
 	}
 	return 0;
 }
@@ -1069,9 +1028,8 @@ static int options__check_sort(const struct options *o)
 		return 0;
 	text__columns(o->write.table, keys);
 	cmdline__join(list, sizeof(list), keys, " or ");
-	complain("--sort %s: the table %s has no such column; expected %s", o->write.sort,
-		 o->write.table, list);
-	return -EINVAL;
+	return complain("--sort %s: the table %s has no such column; expected %s", o->write.sort,
+			o->write.table, list);
 }
 
 /* Divides diff's inputs: A B, or A... vs B... Return: 0 or -EINVAL after a message. */
@@ -1092,9 +1050,8 @@ static int options__split_sides(struct options *o)
 		o->nr_before = at;
 		return 0;
 	}
-	complain("diff compares two recordings, xpumerge diff A B, or several of each build, "
-		 "xpumerge diff A... vs B...");
-	return -EINVAL;
+	return complain("diff compares two recordings, xpumerge diff A B, or several of each "
+			"build, xpumerge diff A... vs B...");
 }
 
 static int options__complete(struct options *o)
@@ -1111,12 +1068,10 @@ static int options__complete(struct options *o)
 	o->compress = format__compresses(o->format, o->output);
 	format = o->format->format;
 	if (format->as && !o->diff) {
-		if (o->write.table_format && o->write.table_format != format->table_format) {
-			complain("--json cannot be combined with %s %s",
-				 options__given(o, "format") ? "-f" : "-o",
-				 options__given(o, "format") ? o->format->name : o->output);
-			return -EINVAL;
-		}
+		if (o->write.table_format && o->write.table_format != format->table_format)
+			return complain("--json cannot be combined with %s %s",
+					options__given(o, "format") ? "-f" : "-o",
+					options__given(o, "format") ? o->format->name : o->output);
 		o->write.table_format = o->write.table_format ?: format->table_format;
 		o->format = format__named(format->as);
 		format = format->as;
@@ -1124,38 +1079,26 @@ static int options__complete(struct options *o)
 	if (!o->nr_inputs)
 		o->inputs[o->nr_inputs++] = "xpu.data";
 	o->add_names = format->imported && !importer__wanted(&o->importer);
-	if (o->add_names && (o->diff || o->command || o->nr_inputs > 1)) {
-		complain("-o FILE.data adds names to one recording: xpumerge -i %s -o FILE.data; "
-			 "-o x.html or -o x.txt makes one result of several", o->inputs[0]);
-		return -EINVAL;
-	}
-	if (o->gpu_only && o->cpu_only) {
-		complain("--gpu-only and --cpu-only together show nothing");
-		return -EINVAL;
-	}
-	if (filter__given(&o->filter, FILTER_TO) && o->filter.to_ns <= o->filter.from_ns) {
-		complain("--to: expected a time after --from");
-		return -EINVAL;
-	}
+	if (o->add_names && (o->diff || o->command || o->nr_inputs > 1))
+		return complain("-o FILE.data adds names to one recording: xpumerge -i %s -o "
+				"FILE.data; -o x.html or -o x.txt makes one result of several",
+				o->inputs[0]);
+	if (o->gpu_only && o->cpu_only)
+		return complain("--gpu-only and --cpu-only together show nothing");
+	if (filter__given(&o->filter, FILTER_TO) && o->filter.to_ns <= o->filter.from_ns)
+		return complain("--to: expected a time after --from");
 	if (options__given(o, "fail-over") && o->write.unit != UNIT_US &&
-	    o->write.unit != UNIT_NS && o->write.unit != UNIT_MS) {
-		complain("--fail-over compares times: not with --unit %s",
-			 unit_names[o->write.unit]);
-		return -EINVAL;
-	}
-	if (o->picture && (o->diff || o->command)) {
-		complain("-o %s: no picture is drawn of this: take .html", o->output);
-		return -EINVAL;
-	}
-	if (o->diff && !format->write_diff) {
-		complain("diff: expected one of the formats %s", formats__list(0, true, list));
-		return -EINVAL;
-	}
-	if (o->command && !options__command_writer(o)) {
-		complain("%s: expected -f %s", o->command->name,
-			 command__formats(o->command->command, list));
-		return -EINVAL;
-	}
+	    o->write.unit != UNIT_NS && o->write.unit != UNIT_MS)
+		return complain("--fail-over compares times: not with --unit %s",
+				unit_names[o->write.unit]);
+	if (o->picture && (o->diff || o->command))
+		return complain("-o %s: no picture is drawn of this: take .html", o->output);
+	if (o->diff && !format->write_diff)
+		return complain("diff: expected one of the formats %s",
+				formats__list(0, true, list));
+	if (o->command && !options__command_writer(o))
+		return complain("%s: expected -f %s", o->command->name,
+				command__formats(o->command->command, list));
 	if (o->command && o->command->command->no_lines && !options__given(o, "python-frames"))
 		o->python_style = PYTHON_NO_LINE;
 	o->write.unit_given = options__given(o, "unit");
@@ -1165,11 +1108,9 @@ static int options__complete(struct options *o)
 		return -EINVAL;
 	if (options__check_by(o))
 		return -EINVAL;
-	if (o->diff && (options__has_by(o, BY_PID) || options__has_by(o, BY_TID))) {
-		complain("--by pid and tid are not for diff: two recordings have different pids "
-			 "and tids");
-		return -EINVAL;
-	}
+	if (o->diff && (options__has_by(o, BY_PID) || options__has_by(o, BY_TID)))
+		return complain("--by pid and tid are not for diff: two recordings have different "
+				"pids and tids");
 	if (options__check_sort(o))
 		return -EINVAL;
 	/*
@@ -1177,14 +1118,10 @@ static int options__complete(struct options *o)
 	 */
 	if (o->write.table_format && !options__given(o, "limit"))
 		o->write.max_rows = 0;
-	if (format->open && !o->output) {
-		complain("expected -o DIR/: %s is a directory of files", o->format->name);
-		return -EINVAL;
-	}
-	if (format->binary && !o->output && isatty(STDOUT_FILENO)) {
-		complain("expected -o FILE: this format is binary");
-		return -EINVAL;
-	}
+	if (format->open && !o->output)
+		return complain("expected -o DIR/: %s is a directory of files", o->format->name);
+	if (format->binary && !o->output && isatty(STDOUT_FILENO))
+		return complain("expected -o FILE: this format is binary");
 	return 0;
 }
 

@@ -36,9 +36,8 @@ struct options {
 
 static int complain_number(const struct cmdline_given *given)
 {
-	complain("--%s %s: expected a number from %" PRIu32 " to %" PRIu32, given->option->name,
-		 given->arg, given->option->min, given->option->max);
-	return -EINVAL;
+	return complain("--%s %s: expected a number from %" PRIu32 " to %" PRIu32,
+			given->option->name, given->arg, given->option->min, given->option->max);
 }
 
 static int set_number(void *target, const struct cmdline_given *given)

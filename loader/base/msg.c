@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "base/msg.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -52,9 +53,10 @@ do {					\
 	va_end(args);			\
 } while (0)
 
-void msg__error(const char *fmt, ...)
+int msg__error(const char *fmt, ...)
 {
 	SAY("");
+	return -EINVAL;
 }
 
 void msg__warn(const char *fmt, ...)

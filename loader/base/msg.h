@@ -16,7 +16,8 @@ extern int msg__verbosity;	/* -v: msg__debug() prints */
 
 #define MSG_FORMAT __attribute__((format(printf, 1, 2)))
 
-MSG_FORMAT void msg__error(const char *fmt, ...);
+/* Return: -EINVAL, for refusals. */
+MSG_FORMAT int msg__error(const char *fmt, ...);
 MSG_FORMAT void msg__warn(const char *fmt, ...);
 MSG_FORMAT void msg__info(const char *fmt, ...);
 MSG_FORMAT void msg__debug(const char *fmt, ...);

@@ -90,23 +90,16 @@ static int check_moments(const struct memory_opts *o, const struct feature_line 
 	size_t i;
 
 	for (i = 1; i < o->nr_at && !line->diff; i++) {
-		if (o->at_ns[i] < o->at_ns[i - 1]) {
-			line->complain("--at %s: expected moments one after the other", o->at);
-			return -EINVAL;
-		}
-		if (o->at_failure[i] || o->at_failure[i - 1]) {
-			line->complain("--at %s: expected failed alone, or times", o->at);
-			return -EINVAL;
-		}
+		if (o->at_ns[i] < o->at_ns[i - 1])
+			return line->complain("--at %s: expected moments one after the other",
+					      o->at);
+		if (o->at_failure[i] || o->at_failure[i - 1])
+			return line->complain("--at %s: expected failed alone, or times", o->at);
 	}
-	if (o->nr_at && o->view != MEMORY_LIVE) {
-		line->complain("--at is for --memory live");
-		return -EINVAL;
-	}
-	if (line->diff && o->nr_at > TREE_SIDES) {
-		line->complain("--at: diff has two moments at most: of A, and of B");
-		return -EINVAL;
-	}
+	if (o->nr_at && o->view != MEMORY_LIVE)
+		return line->complain("--at is for --memory live");
+	if (line->diff && o->nr_at > TREE_SIDES)
+		return line->complain("--at: diff has two moments at most: of A, and of B");
 	return 0;
 }
 
@@ -117,27 +110,19 @@ static int check_output(const struct feature_line *line)
 	uint32_t known = line->diff ? format->diff_units : format->units;
 	struct write_opts *write = line->write;
 
-	if (format->times_only) {
-		line->complain("--memory is not for -f %s%s", line->format->name,
-			       !strcmp(line->format->name, "chrome") ||
-			       !strcmp(line->format->name, "pftrace") ?
-			       ": timelines have tracks of memory without it" : "");
-		return -EINVAL;
-	}
-	if (write->table && !text__is_in_bytes(write->table)) {
-		line->complain("--memory shows memory alone: it cannot be combined with --table %s",
-			       write->table);
-		return -EINVAL;
-	}
-	if (write->sort && !text__has_column(NULL, write->sort, true)) {
-		line->complain("--sort %s: no table of memory has such a column, and --memory "
-			       "shows no other", write->sort);
-		return -EINVAL;
-	}
-	if (write->unit_given && write->unit != UNIT_BYTES && write->unit != UNIT_COUNT) {
-		line->complain("--memory is in bytes: expected --unit bytes, or count");
-		return -EINVAL;
-	}
+	if (format->times_only)
+		return line->complain("--memory is not for -f %s%s", line->format->name,
+				      !strcmp(line->format->name, "chrome") ||
+				      !strcmp(line->format->name, "pftrace") ?
+				      ": timelines have tracks of memory without it" : "");
+	if (write->table && !text__is_in_bytes(write->table))
+		return line->complain("--memory shows memory alone: it cannot be combined with "
+				      "--table %s", write->table);
+	if (write->sort && !text__has_column(NULL, write->sort, true))
+		return line->complain("--sort %s: no table of memory has such a column, and "
+				      "--memory shows no other", write->sort);
+	if (write->unit_given && write->unit != UNIT_BYTES && write->unit != UNIT_COUNT)
+		return line->complain("--memory is in bytes: expected --unit bytes, or count");
 	if (!write->unit_given && known & 1u << UNIT_BYTES) {
 		write->unit = UNIT_BYTES;
 		write->unit_given = true;
@@ -154,16 +139,12 @@ static int memory__check(const void *values, const struct feature_line *line)
 		return -EINVAL;
 	if (!o->view)
 		return 0;
-	if (other) {
-		line->complain("--memory shows memory alone: it cannot be combined with --%s",
-			       other);
-		return -EINVAL;
-	}
-	if (line->by_shape) {
-		line->complain("--by shape tells kernels apart: it cannot be combined with "
-			       "--memory");
-		return -EINVAL;
-	}
+	if (other)
+		return line->complain("--memory shows memory alone: it cannot be combined with "
+				      "--%s", other);
+	if (line->by_shape)
+		return line->complain("--by shape tells kernels apart: it cannot be combined with "
+				      "--memory");
 	return check_output(line);
 }
 

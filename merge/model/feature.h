@@ -152,7 +152,7 @@ struct feature_line {
 	const struct named_format *format;
 	struct write_opts *write;	/* a check may choose the unit */
 	bool by_shape, gpu_only, cpu_only, diff;
-	void (*complain)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+	int (*complain)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 };
 
 /* the options of xpumerge that a feature brings */
@@ -348,6 +348,19 @@ FEATURES(FEATURE_DECLARE)
  * nothing else.
  */
 extern const struct feature *features[];
+
+/*
+ * Calls a hook of each feature that is awake and has it, until one fails. @states: the features'
+ * states. Return: 0, or the hook's error.
+ */
+#define features_call(states, hook, ...) ({					\
+	unsigned int id_;							\
+	int err_ = 0;								\
+										\
+	for (id_ = 0; features[id_] && !err_; id_++)				\
+		if ((states)[id_] && features[id_]->hook)			\
+			err_ = features[id_]->hook((states)[id_], __VA_ARGS__);	\
+	err_; })
 
 /* Makes the state of @m, unless it exists. Return: 0 or -ENOMEM. */
 int feature__wake(enum feature_id id, struct model *m, void **state);
