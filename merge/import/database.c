@@ -23,9 +23,8 @@ int database__fail(struct database *d, const char *what)
 {
 	if (database__no_memory(d) || sqlite3_errcode(d->db) == SQLITE_NOMEM)
 		return -ENOMEM;
-	msgs__add(d->msgs, "%s: %s: %s", d->path, what,
-		  d->db ? sqlite3_errmsg(d->db) : "no memory");
-	return -EINVAL;
+	return msgs__refuse(d->msgs, "%s: %s: %s", d->path, what,
+			    d->db ? sqlite3_errmsg(d->db) : "no memory");
 }
 
 static void database__watch(struct database *d)
@@ -153,21 +152,22 @@ out:
 	return err;
 }
 
-bool database__next(struct database *d, sqlite3_stmt *stmt, const char *table, int *err)
+bool database__next(struct database *d, sqlite3_stmt **stmt, const char *table, int *err)
 {
-	int status;
+	/* sqlite3_step() does not return SQLITE_OK. */
+	int status = *stmt && !*err ? sqlite3_step(*stmt) : SQLITE_OK;
 
-	if (!stmt || *err)
-		return false;
-	status = sqlite3_step(stmt);
 	if (status == SQLITE_ROW)
 		return true;
-	if (status != SQLITE_DONE)
+	if (status != SQLITE_DONE && status != SQLITE_OK)
 		*err = database__fail(d, table);
-	if (d->nr_strange)
-		msgs__add(d->msgs, "%s: table %s: %" PRIu64 " %s with impossible times ignored",
-			  d->path, table, d->nr_strange, PLURAL(d->nr_strange, "row", "rows"));
-	d->unclean |= d->nr_strange != 0;
+	sqlite3_finalize(*stmt);
+	*stmt = NULL;
+	if (status == SQLITE_OK || !d->nr_strange)
+		return false;
+	msgs__add(d->msgs, "%s: table %s: %" PRIu64 " %s with impossible times ignored", d->path,
+		  table, d->nr_strange, PLURAL(d->nr_strange, "row", "rows"));
+	d->unclean = true;
 	d->nr_strange = 0;
 	return false;
 }

@@ -6,9 +6,8 @@
  *
  *	err = database__open(&d, d.path) ?: database__check(&d, "cannot be read");
  *	err = err ?: database__select(&d, "names", "id name", 1, "", &stmt);
- *	while (database__next(&d, stmt, "names", &err))
+ *	while (database__next(&d, &stmt, "names", &err))
  *		...
- *	sqlite3_finalize(stmt);
  *	database__close(&d);
  *
  * The database may be anything. Only real tables are read, because a view would run code that the
@@ -70,10 +69,10 @@ int database__select(struct database *d, const char *table, const char *columns,
 		     unsigned int nr_needed, const char *rest, struct sqlite3_stmt **stmt);
 
 /*
- * Return: whether another row exists; at the end *@err is 0 or the error, and a message has the
- * number of strange rows of the table.
+ * Return: whether another row exists. At the end, or if *@err is set, *@stmt is freed and becomes
+ * NULL. At the end, *@err is 0 or the error, and a message has the number of strange rows.
  */
-bool database__next(struct database *d, struct sqlite3_stmt *stmt, const char *table, int *err);
+bool database__next(struct database *d, struct sqlite3_stmt **stmt, const char *table, int *err);
 
 bool column__is_null(struct sqlite3_stmt *stmt, int i);
 uint32_t column__u32(struct sqlite3_stmt *stmt, int i);

@@ -71,10 +71,9 @@ static int nsys__read_before(struct nsys *n)
 		if (!database__has_column(&n->db, tables[i], "start"))
 			continue;
 		err = database__select(&n->db, tables[i], "start", 0, order, &stmt);
-		if (database__next(&n->db, stmt, tables[i], &err))
+		while (database__next(&n->db, &stmt, tables[i], &err))
 			n->before_ns = max_t(uint64_t, n->before_ns,
 					     -sqlite3_column_int64(stmt, 0));
-		sqlite3_finalize(stmt);
 	}
 	if (n->before_ns && !err)
 		msgs__add(n->msgs, "%s: the first event is %" PRIu64 ".%03u us before the session "
@@ -121,7 +120,7 @@ static int nsys__read_enum(struct nsys *n, const char *table, const struct enum_
 	int err, i;
 
 	err = database__select(&n->db, table, "id name label", 0, "", &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		i = 1;
 		do {
 			name = (const char *)sqlite3_column_text(stmt, i) ?: "";
@@ -132,7 +131,6 @@ static int nsys__read_enum(struct nsys *n, const char *table, const struct enum_
 			err = min_t(int,
 				    idmap__add(values, sqlite3_column_int64(stmt, 0), w->value), 0);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -156,7 +154,7 @@ static int nsys__read_strings(struct nsys *n)
 	const char *s;
 	uint32_t known;
 
-	while (database__next(&n->db, stmt, "StringIds", &err)) {
+	while (database__next(&n->db, &stmt, "StringIds", &err)) {
 		uint64_t id = sqlite3_column_int64(stmt, 0);
 
 		if (idmap__get(&n->string_ids, id, &known))
@@ -164,10 +162,8 @@ static int nsys__read_strings(struct nsys *n)
 		s = (const char *)sqlite3_column_text(stmt, 1) ?: "";
 		s = strpool__intern(&n->strings, s, strlen(s));
 		err = s ? idmap__put(&n->string_ids, id, n->string_values.nr) : -ENOMEM;
-		if (!err)
-			err = array_push(&n->string_values, s);
+		err = err ?: array_push(&n->string_values, s);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -198,10 +194,9 @@ static int nsys__read_names(struct nsys *n)
 	sqlite3_stmt *stmt;
 	const char *name;
 	uint32_t proc, known;
-	int err;
+	int err = database__select(&n->db, "PROCESSES", "globalPid name", 2, "", &stmt);
 
-	err = database__select(&n->db, "PROCESSES", "globalPid name", 2, "", &stmt);
-	while (database__next(&n->db, stmt, "PROCESSES", &err)) {
+	while (database__next(&n->db, &stmt, "PROCESSES", &err)) {
 		err = nsys__proc(n, sqlite3_column_int64(stmt, 0), &proc);
 		name = (const char *)sqlite3_column_text(stmt, 1);
 		if (err || !name)
@@ -211,13 +206,12 @@ static int nsys__read_names(struct nsys *n)
 		if (!n->procs.v[proc].name)
 			err = -ENOMEM;
 	}
-	sqlite3_finalize(stmt);
 	if (!err)
 		err = database__select(&n->db, "ThreadNames", "globalTid nameId priority", 2,
 				       "ORDER BY 3 DESC", &stmt);
 	else
 		stmt = NULL;
-	while (database__next(&n->db, stmt, "ThreadNames", &err)) {
+	while (database__next(&n->db, &stmt, "ThreadNames", &err)) {
 		uint64_t tid = sqlite3_column_int64(stmt, 0);
 
 		/* The first name has the highest priority. */
@@ -226,7 +220,6 @@ static int nsys__read_names(struct nsys *n)
 			continue;
 		err = idmap__put(&n->thread_names, tid, known);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -287,8 +280,7 @@ static int nsys__renumber(struct nsys *n)
 			.proc = 1 + w->proc, .kernel = w->type == XPU_RECORD_KERNEL,
 		};
 	}
-	if (!err)
-		err = epochs__renumber(&n->epochs, calls, n->calls.nr, works, n->works.nr);
+	err = err ?: epochs__renumber(&n->epochs, calls, n->calls.nr, works, n->works.nr);
 	for (i = 0; i < n->calls.nr && !err; i++) {
 		n->calls.v[i].file_id = n->calls.v[i].correlation_id;
 		n->calls.v[i].correlation_id = calls[i].id;
@@ -360,7 +352,7 @@ static int nsys__read_nodes(struct nsys *n)
 
 	err = database__select(&n->db, table, "start globalTid graphNodeId originalGraphNodeId", 0,
 			       "", &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		struct nsys_node node = {
 			.tid = sqlite3_column_int64(stmt, 1),
 			.id = sqlite3_column_int64(stmt, 2),
@@ -370,12 +362,9 @@ static int nsys__read_nodes(struct nsys *n)
 		if (column__is_null(stmt, 1) || !node.id || !nsys__time(n, stmt, 0, &node.time_ns))
 			continue;
 		err = nsys__proc(n, node.tid, &node.proc);
-		if (!err)
-			err = min_t(int, idmap__add(&n->node_ids, node.id, 0), 0);
-		if (!err)
-			err = array_push(&n->nodes, node);
+		err = err ?: min_t(int, idmap__add(&n->node_ids, node.id, 0), 0);
+		err = err ?: array_push(&n->nodes, node);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -390,7 +379,7 @@ static int nsys__read_kernels(struct nsys *n)
 			       "gridY gridZ blockX blockY blockZ registersPerThread "
 			       "staticSharedMemory dynamicSharedMemory graphNodeId clusterX "
 			       "clusterY clusterZ localMemoryPerThread", 2, "", &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		struct nsys_work w = { .type = XPU_RECORD_KERNEL };
 
 		w.full_name = nsys__string(n, stmt, 8) ?: nsys__string(n, stmt, 9);
@@ -407,7 +396,6 @@ static int nsys__read_kernels(struct nsys *n)
 		w.graph_node_id = nsys__known_node(n, stmt, 19);
 		err = nsys__add_work(n, stmt, &w);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -437,7 +425,7 @@ static int nsys__read_graphs(struct nsys *n)
 
 	err = database__select(&n->db, table, "start end deviceId contextId streamId "
 			       "correlationId globalPid graphId", 2, "", &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		struct nsys_work w = { .type = XPU_RECORD_KERNEL };
 
 		w.graph_id = column__u32(stmt, 7);
@@ -445,7 +433,6 @@ static int nsys__read_graphs(struct nsys *n)
 		w.graph_id += !w.graph_id;
 		err = w.name ? nsys__add_work(n, stmt, &w) : -ENOMEM;
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -457,13 +444,12 @@ static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 	};
 	struct idmap kinds = { 0 };
 	sqlite3_stmt *stmt = NULL;
-	int err;
+	int err = nsys__read_enum(n, "ENUM_CUDA_MEMCPY_OPER", words, &kinds);
 
-	err = nsys__read_enum(n, "ENUM_CUDA_MEMCPY_OPER", words, &kinds);
 	err = err ?: database__select(&n->db, table, "start end deviceId contextId streamId "
 				      "correlationId globalPid bytes copyKind graphNodeId", 2, "",
 				      &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		struct nsys_work w = { .type = type };
 
 		w.bytes = sqlite3_column_int64(stmt, 7);
@@ -476,7 +462,6 @@ static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 		}
 		err = w.name ? nsys__add_work(n, stmt, &w) : -ENOMEM;
 	}
-	sqlite3_finalize(stmt);
 	idmap__free(&kinds);
 	return err;
 }
@@ -501,7 +486,7 @@ static int nsys__read_chains(struct nsys *n, const char *table, nsys_chains_t *c
 
 	err = database__select(&n->db, table, "id symbol stackDepth module unresolved", 3,
 			       "ORDER BY 1, 3", &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		uint64_t id = sqlite3_column_int64(stmt, 0);
 		struct nsys_frame frame;
 
@@ -510,10 +495,9 @@ static int nsys__read_chains(struct nsys *n, const char *table, nsys_chains_t *c
 			struct nsys_chain new = { .id = id, .first = frames->nr };
 
 			err = idmap__put(ids, id, chains->nr);
-			if (!err)
-				err = array_push(chains, new);
+			err = err ?: array_push(chains, new);
 			if (err)
-				break;
+				continue;
 			chain = &chains->v[chains->nr - 1];
 		}
 		if (chain->nr == NSYS_FRAMES_MAX)
@@ -521,7 +505,6 @@ static int nsys__read_chains(struct nsys *n, const char *table, nsys_chains_t *c
 		chain->nr++;
 		err = array_push(frames, frame);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -534,7 +517,7 @@ static int nsys__read_calls(struct nsys *n)
 	err = database__select(&n->db, table,
 			       "start end globalTid correlationId nameId callchainId returnValue",
 			       2, "ORDER BY 1, 2 DESC", &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		struct nsys_call c = { .callchain = NO_INDEX };
 
 		if (!nsys__times(n, stmt, 0, &c.start_ns, &c.end_ns))
@@ -548,10 +531,8 @@ static int nsys__read_calls(struct nsys *n)
 		err = nsys__proc(n, c.tid, &c.proc);
 		if (!err)
 			n->procs.v[c.proc].traced = true;
-		if (!err)
-			err = array_push(&n->calls, c);
+		err = err ?: array_push(&n->calls, c);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -560,10 +541,9 @@ static int nsys__read_samples(struct nsys *n)
 	static const char table[] = "COMPOSITE_EVENTS";
 	sqlite3_stmt *stmt;
 	uint32_t known, proc;
-	int err;
+	int err = database__select(&n->db, table, "id start globalTid cpu", 3, "ORDER BY 2", &stmt);
 
-	err = database__select(&n->db, table, "id start globalTid cpu", 3, "ORDER BY 2", &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		struct nsys_sample s = { .tid = sqlite3_column_int64(stmt, 2),
 					 .cpu = column__u32(stmt, 3) };
 		uint64_t id = sqlite3_column_int64(stmt, 0);
@@ -575,12 +555,9 @@ static int nsys__read_samples(struct nsys *n)
 			continue;
 		}
 		err = nsys__proc(n, s.tid, &proc);
-		if (!err)
-			err = idmap__put(&n->sample_ids, id, n->samples.nr);
-		if (!err)
-			err = array_push(&n->samples, s);
+		err = err ?: idmap__put(&n->sample_ids, id, n->samples.nr);
+		err = err ?: array_push(&n->samples, s);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -649,7 +626,7 @@ static int nsys__read_ranges(struct nsys *n)
 	err = err ?: database__select(&n->db, table,
 				      "start end eventType globalTid text textId domainId", 2,
 				      "ORDER BY 1, \"end\" IS NOT NULL, 2 DESC", &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		const char *text = (const char *)sqlite3_column_text(stmt, 4);
 		sqlite3_int64 type = enum__value(&types, sqlite3_column_int64(stmt, 2));
 		const char *name;
@@ -670,7 +647,6 @@ static int nsys__read_ranges(struct nsys *n)
 			err = err ?: array_push(&n->domains, d);
 		}
 	}
-	sqlite3_finalize(stmt);
 	idmap__free(&types);
 	return err;
 }
@@ -685,13 +661,12 @@ static int nsys__read_decompressions(struct nsys *n)
 	err = database__select(&n->db, table,
 			       "start end deviceId contextId streamId correlationId globalPid", 2,
 			       "", &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		struct nsys_work w = { .type = XPU_RECORD_KERNEL,
 				       .name = "[memory decompression]" };
 
 		err = nsys__add_work(n, stmt, &w);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -706,7 +681,7 @@ static int nsys__read_events(struct nsys *n)
 
 	err = database__select(&n->db, table, "streamId globalPid eventId eventSyncId", 0, "",
 			       &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		proc = 0;
 		if (!column__is_null(stmt, 1))
 			err = nsys__proc(n, sqlite3_column_int64(stmt, 1), &proc);
@@ -726,7 +701,6 @@ static int nsys__read_events(struct nsys *n)
 			*known = NO_INDEX;
 		err = min_t(int, err, 0);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -833,7 +807,7 @@ static int nsys__read_syncs(struct nsys *n)
 	err = err ?: database__select(&n->db, table, "start end contextId streamId correlationId "
 				      "globalPid syncType deprecatedSyncType eventId eventSyncId",
 				      2, "", &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		struct nsys_sync s = {
 			.context = column__u32(stmt, 2), .stream = column__u32(stmt, 3),
 			.correlation_id = column__u32(stmt, 4),
@@ -844,7 +818,7 @@ static int nsys__read_syncs(struct nsys *n)
 		else if (n->procs.nr != 1)
 			s.correlation_id = 0;
 		if (err)
-			break;
+			continue;
 		if (!nsys__times(n, stmt, 0, &s.start_ns, &s.end_ns))
 			continue;
 		if (order && s.correlation_id)
@@ -860,7 +834,6 @@ static int nsys__read_syncs(struct nsys *n)
 							 column__u32(stmt, 9), &s.stream);
 		err = array_push(&n->syncs, s);
 	}
-	sqlite3_finalize(stmt);
 	idmap__free(&types);
 	free(order);
 	return err;
@@ -873,16 +846,15 @@ static int nsys__read_target(struct nsys *n)
 	const char *text;
 	int err;
 
-	err = database__select(&n->db, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs", 0, "",
-			       &stmt);
-	if (database__next(&n->db, stmt, "TARGET_INFO_SESSION_START_TIME", &err))
+	err = database__select(&n->db, "TARGET_INFO_SESSION_START_TIME", "utcEpochNs", 0,
+			       "LIMIT 1", &stmt);
+	while (database__next(&n->db, &stmt, "TARGET_INFO_SESSION_START_TIME", &err))
 		n->epoch_ns = max_t(sqlite3_int64, sqlite3_column_int64(stmt, 0) -
 				    (sqlite3_int64)n->before_ns, 0);
-	sqlite3_finalize(stmt);
 	if (err)
 		return err;
 	err = database__select(&n->db, "TARGET_INFO_SYSTEM_ENV", "name value", 0, "", &stmt);
-	while (database__next(&n->db, stmt, "TARGET_INFO_SYSTEM_ENV", &err)) {
+	while (database__next(&n->db, &stmt, "TARGET_INFO_SYSTEM_ENV", &err)) {
 		text = (const char *)sqlite3_column_text(stmt, 0);
 		if (n->host || !text || strcmp(text, "Hostname"))
 			continue;
@@ -890,11 +862,10 @@ static int nsys__read_target(struct nsys *n)
 		n->host = strpool__intern(&n->strings, text, strlen(text));
 		err = n->host ? 0 : -ENOMEM;
 	}
-	sqlite3_finalize(stmt);
 	if (err)
 		return err;
 	err = database__select(&n->db, "TARGET_INFO_GPU", "id name uuid", 0, "", &stmt);
-	while (database__next(&n->db, stmt, "TARGET_INFO_GPU", &err)) {
+	while (database__next(&n->db, &stmt, "TARGET_INFO_GPU", &err)) {
 		struct nsys_gpu g = { .id = sqlite3_column_int64(stmt, 0) };
 
 		text = (const char *)sqlite3_column_text(stmt, 1);
@@ -905,11 +876,10 @@ static int nsys__read_target(struct nsys *n)
 		g.uuid = text ? strpool__intern(&n->strings, text, strlen(text)) : NULL;
 		err = g.name && (g.uuid || !text) ? array_push(&n->gpus, g) : -ENOMEM;
 	}
-	sqlite3_finalize(stmt);
 	if (err)
 		return err;
 	err = database__select(&n->db, "TARGET_INFO_CUDA_DEVICE", "gpuId cudaId pid", 0, "", &stmt);
-	while (database__next(&n->db, stmt, "TARGET_INFO_CUDA_DEVICE", &err)) {
+	while (database__next(&n->db, &stmt, "TARGET_INFO_CUDA_DEVICE", &err)) {
 		struct nsys_device d = {
 			.gpu = sqlite3_column_int64(stmt, 0), .device = column__u32(stmt, 1),
 			.pid = column__u32(stmt, 2),
@@ -918,7 +888,6 @@ static int nsys__read_target(struct nsys *n)
 		if (!column__is_null(stmt, 0))
 			err = array_push(&n->devices, d);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -938,11 +907,10 @@ static int nsys__read_diagnostics(struct nsys *n)
 	sqlite3_stmt *stmt = NULL;
 	const char *text;
 	size_t nr;
-	int err;
+	int err = nsys__read_enum(n, "ENUM_DIAGNOSTIC_SEVERITY_LEVEL", words, &severities);
 
-	err = nsys__read_enum(n, "ENUM_DIAGNOSTIC_SEVERITY_LEVEL", words, &severities);
 	err = err ?: database__select(&n->db, table, "severity text", 0, "", &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		text = (const char *)sqlite3_column_text(stmt, 1);
 		if (enum__value(&severities, sqlite3_column_int64(stmt, 0)) < WARNING || !text ||
 		    !*text)
@@ -957,7 +925,6 @@ static int nsys__read_diagnostics(struct nsys *n)
 		else
 			nr_more++;
 	}
-	sqlite3_finalize(stmt);
 	idmap__free(&severities);
 	strpool__free(&said);
 	if (nr_more)
@@ -977,11 +944,8 @@ static int nsys__check(struct nsys *n)
 		return err;
 	if (database__no_memory(&n->db))
 		return -ENOMEM;
-	msgs__add(n->msgs,
-		  "%s: not an export of Nsight Systems: the table StringIds is missing "
-		  "(nsys export --type sqlite makes one)",
-		  n->path);
-	return -EINVAL;
+	return msgs__refuse(n->msgs, "%s: not an export of Nsight Systems: the table StringIds is "
+			    "missing (nsys export --type sqlite makes one)", n->path);
 }
 
 /* Counts the rows that were read, and adds messages about them. */
@@ -1008,51 +972,30 @@ static void nsys__finish(struct nsys *n)
 
 static int nsys__read(struct nsys *n)
 {
-	int err;
+	int err = nsys__check(n);
 
-	err = nsys__check(n);
-	if (!err)
-		err = nsys__read_before(n);
-	if (!err)
-		err = nsys__read_strings(n);
-	if (!err)
-		err = nsys__read_names(n);
-	if (!err)
-		err = nsys__read_chains(n, "CUDA_CALLCHAINS", &n->chains, &n->frames,
-					&n->chain_ids);
+	err = err ?: nsys__read_before(n);
+	err = err ?: nsys__read_strings(n);
+	err = err ?: nsys__read_names(n);
+	err = err ?: nsys__read_chains(n, "CUDA_CALLCHAINS", &n->chains, &n->frames, &n->chain_ids);
 	if (!err && database__has_table(&n->db, "SCHED_EVENTS"))
 		err = nsys__read_chains(n, "OSRT_CALLCHAINS", &n->os_chains, &n->os_frames,
 					&n->os_chain_ids);
-	if (!err)
-		err = nsys__read_calls(n);
-	if (!err)
-		err = nsys__read_nodes(n);
-	if (!err)
-		err = nsys__read_kernels(n);
-	if (!err)
-		err = nsys__read_memory(n, "CUPTI_ACTIVITY_KIND_MEMCPY", XPU_RECORD_MEMCPY);
-	if (!err)
-		err = nsys__read_memory(n, "CUPTI_ACTIVITY_KIND_MEMSET", XPU_RECORD_MEMSET);
-	if (!err)
-		err = nsys__read_decompressions(n);
-	if (!err)
-		err = nsys__read_graphs(n);
-	if (!err)
-		err = nsys__renumber(n);
-	if (!err)
-		err = nsys__index(n);
-	if (!err)
-		err = nsys__read_ranges(n);
-	if (!err)
-		err = nsys__read_events(n);
-	if (!err)
-		err = nsys__read_syncs(n);
-	if (!err)
-		err = nsys__read_samples(n);
-	if (!err)
-		err = nsys__read_target(n);
-	if (!err)
-		err = nsys__read_diagnostics(n);
+	err = err ?: nsys__read_calls(n);
+	err = err ?: nsys__read_nodes(n);
+	err = err ?: nsys__read_kernels(n);
+	err = err ?: nsys__read_memory(n, "CUPTI_ACTIVITY_KIND_MEMCPY", XPU_RECORD_MEMCPY);
+	err = err ?: nsys__read_memory(n, "CUPTI_ACTIVITY_KIND_MEMSET", XPU_RECORD_MEMSET);
+	err = err ?: nsys__read_decompressions(n);
+	err = err ?: nsys__read_graphs(n);
+	err = err ?: nsys__renumber(n);
+	err = err ?: nsys__index(n);
+	err = err ?: nsys__read_ranges(n);
+	err = err ?: nsys__read_events(n);
+	err = err ?: nsys__read_syncs(n);
+	err = err ?: nsys__read_samples(n);
+	err = err ?: nsys__read_target(n);
+	err = err ?: nsys__read_diagnostics(n);
 	if (database__no_memory(&n->db))
 		err = -ENOMEM;
 	if (!err)

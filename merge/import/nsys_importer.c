@@ -547,9 +547,8 @@ static int nsys_importer__sample(struct nsys_importer *i, const struct nsys_samp
 {
 	uint32_t path = 0, proc = 0;
 	const char *bytes;
-	int err;
+	int err = nsys__proc(i->n, s->tid, &proc);
 
-	err = nsys__proc(i->n, s->tid, &proc);
 	if (err)
 		return err;
 	if (nr) {
@@ -589,21 +588,18 @@ static int nsys__sample_period(const struct nsys *n, uint32_t *period_ns)
 	uint64_t *gaps = calloc(n->samples.nr + 1, sizeof(*gaps));
 	struct idmap threads = { 0 };
 	ARRAY(uint64_t) last = { 0 };
-	uint32_t i, thread;
+	uint32_t thread;
 	size_t nr = 0;
 	int err = gaps ? 0 : -ENOMEM;
 
-	for (i = 0; i < n->samples.nr && !err; i++) {
-		const struct nsys_sample *s = &n->samples.v[i];
-
+	array_each_while(&n->samples, s, !err) {
 		if (idmap__get(&threads, s->tid, &thread)) {
 			gaps[nr++] = s->time_ns - last.v[thread];
 			last.v[thread] = s->time_ns;
 			continue;
 		}
 		err = idmap__put(&threads, s->tid, last.nr);
-		if (!err)
-			err = array_push(&last, s->time_ns);
+		err = err ?: array_push(&last, s->time_ns);
 	}
 	if (nr)
 		qsort(gaps, nr, sizeof(*gaps), gap__compare);
@@ -631,11 +627,10 @@ static int nsys_importer__samples(struct nsys_importer *i)
 	done = calloc(n->samples.nr, sizeof(*done));
 	if (!done)
 		err = -ENOMEM;
-	if (!err)
-		err = database__select(&n->db, table,
-				       "id symbol stackDepth module unresolved kernelMode", 3,
-				       "ORDER BY 1, 3", &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	err = err ?: database__select(&n->db, table,
+				      "id symbol stackDepth module unresolved kernelMode", 3,
+				      "ORDER BY 1, 3", &stmt);
+	while (database__next(&n->db, &stmt, table, &err)) {
 		struct nsys_frame frame;
 
 		if (!idmap__get(&n->sample_ids, sqlite3_column_int64(stmt, 0), &next))
@@ -658,7 +653,6 @@ static int nsys_importer__samples(struct nsys_importer *i)
 	for (k = 0; k < n->samples.nr && !err; k++)
 		if (!done[k])
 			err = nsys_importer__sample(i, &n->samples.v[k], NULL, 0, period_ns);
-	sqlite3_finalize(stmt);
 	array_free(&frames);
 	free(done);
 	if (!err)
@@ -672,16 +666,13 @@ static int nsys_importer__samples(struct nsys_importer *i)
 int nsys__import(struct nsys *n, struct import *im)
 {
 	struct nsys_importer i = { .n = n, .im = im };
-	uint32_t k;
 	int err;
 
 	if (n->host)
 		import__info(im, XPU_INFO_HOSTNAME, span__of(n->host));
 	if (n->epoch_ns)
 		import__clock(im, 0, n->epoch_ns);
-	for (k = 0; k < n->procs.nr; k++) {
-		struct nsys_proc *p = &n->procs.v[k];
-
+	array_each(&n->procs, p) {
 		p->import_proc = import__process(im, NSYS_PID(p->id), p->name ?: "", 0);
 	}
 	err = im->err ?: nsys_importer__order_calls(&i) ?: nsys_importer__ranges(&i);

@@ -75,7 +75,7 @@ static int switches__read_calls(struct switches *s)
 
 	err = database__select(&n->db, table, "globalTid start end nameId callchainId", 3,
 			       "ORDER BY 1, 2, 3 DESC", &stmt);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		struct os_call c = {
 			.tid = sqlite3_column_int64(stmt, 0),
 			.name = nsys__string(n, stmt, 3) ?: "[unknown]", .chain = NO_INDEX,
@@ -86,7 +86,6 @@ static int switches__read_calls(struct switches *s)
 		idmap__get(&n->os_chain_ids, sqlite3_column_int64(stmt, 4), &c.chain);
 		err = array_push(&s->calls, c);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -245,13 +244,11 @@ static int switches__see_times(struct switches *s, const char *table)
 	struct nsys *n = s->i->n;
 	sqlite3_stmt *stmt;
 	uint64_t time;
-	int err;
+	int err = database__select(&n->db, table, "start", 1, "", &stmt);
 
-	err = database__select(&n->db, table, "start", 1, "", &stmt);
 	while (!err && stmt && sqlite3_step(stmt) == SQLITE_ROW)
 		if (nsys__is_time(n, stmt, 0, &time))
 			import__see_other(s->i->im, time);
-	sqlite3_finalize(stmt);
 	return err ?: s->i->im->err;
 }
 
@@ -261,9 +258,8 @@ static int switches__read(struct switches *s)
 	uint64_t from_ns, to_ns;
 	struct nsys *n = s->i->n;
 	sqlite3_stmt *stmt;
-	int err;
+	int err = switches__see_times(s, table);
 
-	err = switches__see_times(s, table);
 	if (err)
 		return err;
 	time_bounds__find(&s->i->im->bounds, &from_ns, &to_ns);
@@ -272,7 +268,7 @@ static int switches__read(struct switches *s)
 			       &stmt);
 	if (!err && stmt)
 		err = switches__read_calls(s);
-	while (database__next(&n->db, stmt, table, &err)) {
+	while (database__next(&n->db, &stmt, table, &err)) {
 		uint64_t time;
 
 		if (sqlite3_column_type(stmt, 0) == SQLITE_NULL || !nsys__time(n, stmt, 1, &time))
@@ -283,7 +279,6 @@ static int switches__read(struct switches *s)
 			err = switches__row(s, sqlite3_column_int64(stmt, 0), time,
 					    sqlite3_column_int64(stmt, 2));
 	}
-	sqlite3_finalize(stmt);
 	if (!err)
 		switches__end_thread(s);
 	return err;
@@ -292,9 +287,8 @@ static int switches__read(struct switches *s)
 int nsys_importer__switches(struct nsys_importer *i)
 {
 	struct switches s = { .i = i, .tid = UINT64_MAX };
-	int err;
+	int err = switches__read(&s);
 
-	err = switches__read(&s);
 	array_free(&s.calls);
 	return err ?: i->im->err;
 }

@@ -100,12 +100,11 @@ static int rocpd__read_strings(struct rocpd *d)
 	int err, added;
 
 	err = rocpd__select(d, "string", "id string", 2, "", &stmt);
-	while (database__next(&d->db, stmt, d->table, &err)) {
+	while (database__next(&d->db, &stmt, d->table, &err)) {
 		s = rocpd__text(d, stmt, 1);
 		added = idmap__add(&d->string_ids, sqlite3_column_int64(stmt, 0), d->strings.nr);
 		err = !s.s ? -ENOMEM : added > 0 ? array_push(&d->strings, s) : added;
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -140,7 +139,7 @@ static int rocpd__read_events(struct rocpd *d)
 
 	err = rocpd__select(d, "event", "id stack_id parent_stack_id category_id extdata", 2, "",
 			    &stmt);
-	while (database__next(&d->db, stmt, d->table, &err)) {
+	while (database__next(&d->db, &stmt, d->table, &err)) {
 		struct rocpd_event e = {
 			.id = column__u64(stmt, 1), .ancestor = column__u64(stmt, 2),
 			.category = rocpd__string(d, stmt, 3),
@@ -152,7 +151,6 @@ static int rocpd__read_events(struct rocpd *d)
 		added = idmap__add(&d->event_ids, sqlite3_column_int64(stmt, 0), d->events.nr);
 		err = err ?: added > 0 ? array_push(&d->events, e) : added;
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -169,13 +167,11 @@ static const struct rocpd_event *rocpd__event(const struct rocpd *d, sqlite3_stm
 static int rocpd__read_threads(struct rocpd *d)
 {
 	sqlite3_stmt *stmt;
-	int err;
+	int err = rocpd__select(d, "info_thread", "id tid", 2, "", &stmt);
 
-	err = rocpd__select(d, "info_thread", "id tid", 2, "", &stmt);
-	while (database__next(&d->db, stmt, d->table, &err))
+	while (database__next(&d->db, &stmt, d->table, &err))
 		err = min_t(int, idmap__add(&d->tids, sqlite3_column_int64(stmt, 0),
 					    column__u32(stmt, 1)), 0);
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -195,7 +191,7 @@ static int rocpd__read_agents(struct rocpd *d, struct rocprof *r, const char *re
 
 	err = rocpd__select(d, "info_agent", "id type type_index product_name model_name name", 2,
 			    rest, &stmt);
-	while (database__next(&d->db, stmt, d->table, &err)) {
+	while (database__next(&d->db, &stmt, d->table, &err)) {
 		struct rocprof_agent a = {
 			.handle = column__u64(stmt, 0), .number = column__u64(stmt, 2),
 			.numbered = !column__is_null(stmt, 2) && sqlite3_column_int64(stmt, 2) >= 0,
@@ -208,7 +204,6 @@ static int rocpd__read_agents(struct rocpd *d, struct rocprof *r, const char *re
 		a.name = rocpd__text(d, stmt, name);
 		err = a.name.s ? array_push(&r->agents, a) : -ENOMEM;
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -219,12 +214,11 @@ static int rocpd__read_kernels(struct rocpd *d, struct rocprof *r, const char *r
 	int err;
 
 	err = rocpd__select(d, "info_kernel_symbol", "id display_name kernel_name", 1, rest, &stmt);
-	while (database__next(&d->db, stmt, d->table, &err)) {
+	while (database__next(&d->db, &stmt, d->table, &err)) {
 		name = rocpd__text(d, stmt, sqlite3_column_bytes(stmt, 1) ? 1 : 2);
 		err = !name.s ? -ENOMEM :
 		      name.len ? rocprof__add_kernel(r, column__u64(stmt, 0), name) : 0;
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -246,10 +240,9 @@ static int rocpd__read_regions(struct rocpd *d, struct rocprof *r, const char *r
 	const struct rocpd_event *e;
 	rocprof_calls_t *to;
 	sqlite3_stmt *stmt;
-	int err;
+	int err = rocpd__select(d, "region", "event_id start end tid name_id", 5, rest, &stmt);
 
-	err = rocpd__select(d, "region", "event_id start end tid name_id", 5, rest, &stmt);
-	while (database__next(&d->db, stmt, d->table, &err)) {
+	while (database__next(&d->db, &stmt, d->table, &err)) {
 		struct rocprof_call c = rocpd__call(d, stmt);
 
 		e = rocpd__event(d, stmt, 0);
@@ -258,7 +251,6 @@ static int rocpd__read_regions(struct rocpd *d, struct rocprof *r, const char *r
 			 rocpd__string(d, stmt, 4);
 		err = array_push(to, c);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -271,7 +263,7 @@ static int rocpd__read_dispatches(struct rocpd *d, struct rocprof *r, const char
 			    "queue_id stream_id group_segment_size private_segment_size "
 			    "workgroup_size_x workgroup_size_y workgroup_size_z "
 			    "grid_size_x grid_size_y grid_size_z", 6, rest, &stmt);
-	while (database__next(&d->db, stmt, d->table, &err)) {
+	while (database__next(&d->db, &stmt, d->table, &err)) {
 		struct rocprof_work w = {
 			.c = rocpd__call(d, stmt), .kernel = column__u64(stmt, 4),
 			.agent = column__u64(stmt, 5), .queue = column__u64(stmt, 6),
@@ -285,7 +277,6 @@ static int rocpd__read_dispatches(struct rocpd *d, struct rocprof *r, const char
 
 		err = array_push(&r->dispatches, w);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -296,7 +287,7 @@ static int rocpd__read_copies(struct rocpd *d, struct rocprof *r, const char *re
 
 	err = rocpd__select(d, "memory_copy", "event_id start end tid name_id dst_agent_id "
 			    "src_agent_id size queue_id stream_id", 5, rest, &stmt);
-	while (database__next(&d->db, stmt, d->table, &err)) {
+	while (database__next(&d->db, &stmt, d->table, &err)) {
 		struct rocprof_work w = {
 			.c = rocpd__call(d, stmt), .agent = column__u64(stmt, 5),
 			.src_agent = column__u64(stmt, 6), .bytes = column__u64(stmt, 7),
@@ -307,7 +298,6 @@ static int rocpd__read_copies(struct rocpd *d, struct rocprof *r, const char *re
 		w.c.name = rocpd__string(d, stmt, 4);
 		err = array_push(&r->copies, w);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -320,7 +310,7 @@ static int rocpd__read_memory(struct rocpd *d, struct rocprof *r, const char *re
 
 	err = rocpd__select(d, "memory_allocate", "event_id start end tid type level agent_id "
 			    "address size", 9, rest, &stmt);
-	while (database__next(&d->db, stmt, d->table, &err)) {
+	while (database__next(&d->db, &stmt, d->table, &err)) {
 		struct rocprof_work w = {
 			.c = rocpd__call(d, stmt), .agent = column__is_null(stmt, 6) ? UINT64_MAX :
 			column__u64(stmt, 6), .address = sqlite3_column_int64(stmt, 7),
@@ -340,7 +330,6 @@ static int rocpd__read_memory(struct rocpd *d, struct rocprof *r, const char *re
 				    "ALLOCATE");
 		err = array_push(&r->memory, w);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -349,9 +338,8 @@ static int rocpd__count_counters(struct rocpd *d)
 	sqlite3_stmt *stmt;
 	int err = rocpd__select(d, "pmc_event", "id", 1, "", &stmt);
 
-	while (database__next(&d->db, stmt, d->table, &err))
+	while (database__next(&d->db, &stmt, d->table, &err))
 		d->t->nr_unread[UNREAD_COUNTERS]++;
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -381,7 +369,7 @@ static int rocpd__read_processes(struct rocpd *d)
 
 	err = rocpd__read_strings(d) ?: rocpd__read_events(d) ?: rocpd__read_threads(d) ?:
 	      rocpd__select(d, "info_process", "id pid command", 2, "", &stmt);
-	while (database__next(&d->db, stmt, d->table, &err)) {
+	while (database__next(&d->db, &stmt, d->table, &err)) {
 		struct rocpd_process p = { column__u64(stmt, 0), column__u32(stmt, 1),
 					   rocpd__text(d, stmt, 2) };
 		const char *blank;
@@ -391,7 +379,6 @@ static int rocpd__read_processes(struct rocpd *d)
 		p.command.len = blank ? (size_t)(blank - p.command.s) : p.command.len;
 		err = p.command.s ? array_push(&processes, p) : -ENOMEM;
 	}
-	sqlite3_finalize(stmt);
 	for (i = 0; i < processes.nr && !err; i++)
 		err = rocpd__read_process(d, &processes.v[i]);
 	array_free(&processes);
@@ -405,10 +392,9 @@ static int rocpd__read_apis(struct rocpd *d, struct rocprof *r)
 	static const char roctx[] = "UserMarker";
 	sqlite3_stmt *stmt;
 	struct span name;
-	int err;
+	int err = rocpd__select(d, "api", "id start end tid pid apiName_id args_id", 6, "", &stmt);
 
-	err = rocpd__select(d, "api", "id start end tid pid apiName_id args_id", 6, "", &stmt);
-	while (database__next(&d->db, stmt, d->table, &err)) {
+	while (database__next(&d->db, &stmt, d->table, &err)) {
 		struct rocprof_call c = {
 			.id = column__u64(stmt, 0), .start_ns = sqlite3_column_int64(stmt, 1),
 			.end_ns = sqlite3_column_int64(stmt, 2), .tid = column__u64(stmt, 3),
@@ -421,7 +407,6 @@ static int rocpd__read_apis(struct rocpd *d, struct rocprof *r)
 		      name.len > 3 && !memcmp(name.s, "hip", 3) ? array_push(&r->hip, c) :
 		      array_push(&r->functions, c);
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -429,13 +414,11 @@ static int rocpd__read_apis(struct rocpd *d, struct rocprof *r)
 static int rocpd__read_api_ops(struct rocpd *d, struct idmap *calls)
 {
 	sqlite3_stmt *stmt;
-	int err;
+	int err = rocpd__select(d, "api_ops", "op_id api_id", 2, "", &stmt);
 
-	err = rocpd__select(d, "api_ops", "op_id api_id", 2, "", &stmt);
-	while (database__next(&d->db, stmt, d->table, &err))
+	while (database__next(&d->db, &stmt, d->table, &err))
 		err = min_t(int, idmap__add(calls, sqlite3_column_int64(stmt, 0),
 					    column__u32(stmt, 1)), 0);
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -449,7 +432,7 @@ static int rocpd__read_ops(struct rocpd *d, struct rocprof *r, const struct idma
 
 	err = rocpd__select(d, "op", "id start end gpuId queueId description_id opType_id", 7, "",
 			    &stmt);
-	while (database__next(&d->db, stmt, d->table, &err)) {
+	while (database__next(&d->db, &stmt, d->table, &err)) {
 		struct rocprof_work w = {
 			.c = { .start_ns = sqlite3_column_int64(stmt, 1),
 			       .end_ns = sqlite3_column_int64(stmt, 2) },
@@ -472,7 +455,6 @@ static int rocpd__read_ops(struct rocpd *d, struct rocprof *r, const struct idma
 			err = array_push(&r->dispatches, w);
 		}
 	}
-	sqlite3_finalize(stmt);
 	return err;
 }
 
@@ -537,13 +519,12 @@ static int rocpd__read_sets(struct gputrace *t, struct database *db)
 	if (sqlite3_prepare_v2(db->db, "SELECT name FROM sqlite_master WHERE type = 'table' AND "
 			       "name GLOB 'rocpd_string*'", -1, &stmt, NULL) != SQLITE_OK)
 		err = database__fail(db, first);
-	while (database__next(db, stmt, first, &err)) {
+	while (database__next(db, &stmt, first, &err)) {
 		s = (const char *)sqlite3_column_text(stmt, 0) ?: first;
 		s += strlen(first);
 		s = strpool__intern(&suffixes, s, strlen(s));
 		err = s ? array_push(&list, s) : -ENOMEM;
 	}
-	sqlite3_finalize(stmt);
 	for (i = 0; i < list.nr && !err; i++)
 		err = rocpd__read_set(t, db, list.v[i]);
 	if (!err && !list.nr) {
@@ -567,9 +548,8 @@ int gputrace__read_rocpd(struct gputrace *t, const char *buf, size_t size)
 	struct msgs msgs = { 0 };
 	struct database db = { .path = "database", .tool = "rocprofv3", .msgs = &msgs };
 	const char *why;
-	int err;
+	int err = database__open_mem(&db, buf, size) ?: database__check(&db, "cannot be read");
 
-	err = database__open_mem(&db, buf, size) ?: database__check(&db, "cannot be read");
 	err = err ?: rocpd__read_sets(t, &db);
 	if (database__no_memory(&db))
 		err = -ENOMEM;
