@@ -128,7 +128,7 @@ struct gputrace {
 					 * them */
 	uint32_t rank, world_size;	/* rank in a distributed program; world_size 0: unknown */
 	bool has_rank;
-	enum xpu_api api;		/* of all calls and work; 0: their names say */
+	enum xpu_api api;		/* of all calls and work; 0: each name tells the API */
 	bool linked;			/* ids are our own: pti.c gave them to calls and work */
 	struct epochs epochs;		/* how correlation ids began again; all are unique now */
 	uint64_t nr_strange;		/* number of lines or events that could not be read */
@@ -178,6 +178,18 @@ const char *gputrace__name(struct gputrace *t, struct span raw);
 
 struct json;
 
+/* Reads a line of JSON, which is one record. Return: 0 or -ENOMEM. */
+int gputrace__json_line(struct gputrace *t, const char *s, size_t len);
+
+/* Reads Chrome JSON. Return: 0 or -ENOMEM. */
+int gputrace__read_chrome(struct gputrace *t, const char *buf, size_t size);
+
+/*
+ * Reads a line of the text of NVIDIA's sample printers. *@continues: whether the line before it was
+ * of device work, which several lines describe. Return: 0 or -ENOMEM.
+ */
+int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bool *continues);
+
 /* Reads the processes in rocprofv3's JSON. Return: 0 or -ENOMEM; a JSON error stays in @j. */
 int gputrace__read_rocprof(struct gputrace *t, struct json *j);
 
@@ -206,6 +218,9 @@ int gputrace__read_rocprof_csv(struct gputrace *t, const char *path, const char 
  */
 int gputrace__read(struct gputrace *t, const char *path, struct input_file *in);
 void gputrace__exit(struct gputrace *t);
+
+/* Return: when the first call, work or operator began; UINT64_MAX if the file has none. */
+uint64_t gputrace__first_ns(const struct gputrace *t);
 
 /* Adds messages about records of the file called @name that are not read. */
 void gputrace__complain_unread(const struct gputrace *t, const char *name, struct msgs *msgs);
@@ -294,7 +309,7 @@ void pti__free(struct pti *p);
  */
 bool pti_work__parse(struct gpu_work *w, struct span *name, struct xpu_shape *shape);
 
-/* ---- names of API functions ------------------------------------------------------------------ */
+/* ---- gpu_names.c: names of API functions ---------------------------------------------------- */
 
 /**
  * cuda_api__parse - find out whether a frame or event is a CUDA API function

@@ -50,4 +50,23 @@ static inline struct span span__text(const char *buf, size_t size)
 	return (struct span){ buf + mark, size - mark };
 }
 
+/* Takes @prefix from the begin of a text. Return: whether the text began with it. */
+static inline bool drop_prefix(const char **s, size_t *len, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (*len < n || memcmp(*s, prefix, n))
+		return false;
+	*s += n;
+	*len -= n;
+	return true;
+}
+
+static inline bool ends_with(const char *s, size_t len, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	return len > n && !memcmp(s + len - n, suffix, n);
+}
+
 #endif /* MERGE_SPAN_H */

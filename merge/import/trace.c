@@ -432,8 +432,7 @@ static int trace_file__nest(struct trace_file *f, bool annotations, struct nest_
 		err = array_push(&ranges, r);
 	}
 	err = err ?: f->im->err;
-	if (!err)
-		err = nest__sweep(&n, ranges.v, ranges.nr, points, nr);
+	err = err ?: nest__sweep(&n, ranges.v, ranges.nr, points, nr);
 	f->out->nr_too_deep += n.nr_too_deep;
 	array_free(&ranges);
 	return err ?: f->frames.err ?: f->annotations.err ?: f->im->err;
@@ -528,9 +527,8 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 	uint32_t i, thread, path, waiting = NO_INDEX;
 	uint64_t waits_until_ns = 0;
 	size_t p;
-	int err;
+	int err = trace_file__contexts(f, &contexts);
 
-	err = trace_file__contexts(f, &contexts);
 	for (i = 0; i < f->gpu.syncs.nr && !err; i++)
 		if (idmap__add(&syncs, f->gpu.syncs.v[i].correlation_id, i) < 0)
 			err = -ENOMEM;
@@ -747,13 +745,10 @@ static int trace_file__write(struct trace_file *f)
 		err = err ?: array_push(&copies, p);
 	}
 	err = err ?: f->im->err;
-	if (!err)
-		err = trace_file__nest(f, false, points.v, points.nr);
-	if (!err)
-		err = trace_file__nest(f, true, copies.v, copies.nr);
+	err = err ?: trace_file__nest(f, false, points.v, points.nr);
+	err = err ?: trace_file__nest(f, true, copies.v, copies.nr);
 	/* Both arrays are in the same order now. */
-	if (!err)
-		err = trace_file__write_calls(f, points.v, copies.v, points.nr);
+	err = err ?: trace_file__write_calls(f, points.v, copies.v, points.nr);
 	array_free(&points);
 	array_free(&copies);
 	if (err)
@@ -836,13 +831,9 @@ static int trace_file__read(struct trace_file *f)
 	if (err)
 		return err;
 	gputrace__complain_unread(t, f->path, f->msgs);
-	if (!t->calls.nr && !t->works.nr && !t->memory.nr && t->ops.nr && !t->damage) {
-		msgs__add(f->msgs,
-			  "%s: cannot find GPU events, only what threads did: a profile of the "
-			  "CPU alone",
-			  f->path);
-		return -EINVAL;
-	}
+	if (!t->calls.nr && !t->works.nr && !t->memory.nr && t->ops.nr && !t->damage)
+		return msgs__refuse(f->msgs, "%s: cannot find GPU events, only what threads did: a "
+				    "profile of the CPU alone", f->path);
 	if (!t->calls.nr && !t->works.nr && !t->memory.nr) {
 		gputrace__complain_empty(t, f->path, f->msgs);
 		return -EINVAL;
@@ -856,28 +847,10 @@ static int trace_file__read(struct trace_file *f)
 	if (!f->launched || (t->memory.nr && !f->places))
 		return -ENOMEM;
 	err = trace_file__leave_out(f) ?: trace_file__index_calls(f);
-	if (!err)
-		err = trace_file__index_names(f);
+	err = err ?: trace_file__index_names(f);
 	if (!err)
 		trace_file__mark_launches(f);
 	return err;
-}
-
-static uint64_t gputrace__first_ns(const struct gputrace *t)
-{
-	uint64_t first_ns = UINT64_MAX;
-	size_t i;
-
-	for (i = 0; i < t->calls.nr; i++)
-		first_ns = min_t(uint64_t, first_ns, t->calls.v[i].start_ns);
-	for (i = 0; i < t->works.nr; i++)
-		if (t->works.v[i].w.start_ns)
-			first_ns = min_t(uint64_t, first_ns, t->works.v[i].w.start_ns);
-	for (i = 0; i < t->ops.nr; i++)
-		first_ns = min_t(uint64_t, first_ns, t->ops.v[i].start_ns);
-	for (i = 0; i < t->memory.nr; i++)
-		first_ns = min_t(uint64_t, first_ns, t->memory.v[i].time_ns);
-	return first_ns;
 }
 
 /* Return: whether the two files have a pid in common. */
@@ -902,6 +875,8 @@ static int traces__write(struct traces *t)
 		struct trace_file *f = &t->files[i];
 
 		first_ns = min_t(uint64_t, first_ns, gputrace__first_ns(&f->gpu));
+		array_each(&f->gpu.memory, m)
+			first_ns = min_t(uint64_t, first_ns, m->time_ns);
 		f->pids_known = true;
 		for (k = 0; k < t->nr; k++)
 			f->pids_known &= k == i || !trace_files__share_pid(f, &t->files[k]);
@@ -932,8 +907,7 @@ static int trace__load(struct trace_file *f)
 
 	if (!err || err == -ENOMEM)
 		return err;
-	msgs__add(f->msgs, "%s: cannot be read: %s", f->path, import__load_error(err));
-	return -EINVAL;
+	return msgs__refuse(f->msgs, "%s: cannot be read: %s", f->path, import__load_error(err));
 }
 
 int trace__read(struct trace *out, struct import *im, const char *const *names, size_t nr,
@@ -957,8 +931,7 @@ int trace__read(struct trace *out, struct import *im, const char *const *names, 
 		f = &t.files[t.nr++];
 		*f = (struct trace_file){ .out = out, .im = im, .path = names[i], .msgs = msgs };
 		err = trace__load(f);
-		if (!err)
-			err = trace_file__read(f);
+		err = err ?: trace_file__read(f);
 	}
 	if (!err) {
 		im->file = NULL;
@@ -982,8 +955,7 @@ int trace__read_mem(struct trace *out, struct import *im, const char *buf, size_
 
 	memset(out, 0, sizeof(*out));
 	err = trace_file__read(&f);
-	if (!err)
-		err = traces__write(&t);
+	err = err ?: traces__write(&t);
 	trace_file__free(&f);
 	return err;
 }
