@@ -11,8 +11,8 @@
 struct kept_work {
 	uint64_t start_ns, end_ns;
 	uint32_t gpu;
-	uint32_t leaf, chain;		/* NO_INDEX: the work is left out, but still gets its
-					 * part */
+	uint32_t leaf, chain;		/* NO_INDEX: the result leaves the work out, but its
+					 * part is still found */
 	uint32_t stream;
 	uint32_t kernel;		/* leaf of the kernel, even if it is left out; NO_INDEX: the
 					 * work is no kernel */

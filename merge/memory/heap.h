@@ -350,7 +350,7 @@ int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns);
  */
 int heap__forget_process(struct heap *h, uint32_t proc);
 
-/* Whether memory of that space from that call path was seen to be segments. */
+/* Whether the call path has allocated segments in that space. */
 bool heap__has_segments_of(const struct heap *h, uint8_t space, uint32_t path_id);
 
 /* Looks at one allocation. @idx: index in heap.allocs. Return: 0 to continue */

@@ -38,7 +38,7 @@ struct journal_state {
 	uint64_t nr_blocks;		/* how many blocks of the recording are done */
 };
 
-/* A file of the recording, see split_opts.whole. */
+/* A file that split has written; split_opts.whole explains its members. */
 struct journal_file {
 	uint64_t number, start_ns, duration_ns, waits;
 };

@@ -45,7 +45,7 @@ struct vendor {
 
 	/* ---- coming and going ---- */
 
-	/* Whether open() can succeed now. Asked several times a second. May be NULL: it can. */
+	/* Whether open() can succeed now; called several times a second. NULL: it always can. */
 	bool (*may_open)(void);
 	/*
 	 * Called when nobody listens any more: all definitions are sent again to the next listener.
@@ -124,7 +124,7 @@ struct vendor {
 	/* ---- the process's end; each may be NULL ---- */
 
 	void (*exiting)(void);
-	/* Called when nothing is sent any more except messages, if somebody listens. */
+	/* Called when only messages are still sent. @heard: somebody receives them. */
 	void (*over)(bool heard);
 };
 

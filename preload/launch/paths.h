@@ -78,9 +78,8 @@ const struct unwind_trace *paths__guess(struct paths *p, const struct xpu_slot *
 					enum python_mode python);
 
 /*
- * Finds another path by the word that differed, when the guess was wrong. Not for calls that
- * waited.
- * Return: like paths__guess().
+ * Finds another path when the guess was wrong, by the word that differed. Calls that waited cannot
+ * use it. Return: like paths__guess().
  */
 const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_slot *slot,
 					      enum python_mode python,

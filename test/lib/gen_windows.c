@@ -56,8 +56,8 @@ static const struct shape {
 
 struct state {
 	struct gen g, batch;
-	uint32_t proc;			/* of the next records; its ids of threads and call paths
-					 * are above (proc - 1) * IDS */
+	uint32_t proc;			/* the process of the next records; the ids of its threads
+					 * and call paths begin after (proc - 1) * IDS */
 	uint32_t correlation_id;
 	uint64_t first_ns, nr, sum_ns;	/* of summed-up times off the CPU */
 	uint64_t cut_ns, cut_every_ns;	/* the next cut; 0: none */

@@ -259,7 +259,7 @@ int main(void)
 	is_str(m.names.v[0].key, "dram_read_w", "a metric's name becomes its key");
 	refuse(&m, &like, "an index that leaves a gap");
 	like.index = 0;
-	refuse(&m, &like, "the same index again");
+	refuse(&m, &like, "an index that is already defined");
 	like.index = 1;
 	like.kind = 3;
 	refuse(&m, &like, "an unknown kind");

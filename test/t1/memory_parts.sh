@@ -98,9 +98,11 @@ agree() {
 	xpumerge "$@" -f folded 2>/dev/null >out.folded
 	is "$(parts out.folded)" "$(cat "$truth")" \
 		"$name: folded stacks have each part of the memory"
-	is "$(total out.folded)" "$(held "$truth")" "$name: folded stacks add up to all held memory"
+	is "$(total out.folded)" "$(held "$truth")" \
+		"$name: the parts in folded stacks add up to all held memory"
 	xpumerge "$@" -f html 2>/dev/null >out.html
-	is "$(page_total <out.html)" "$(held "$truth")" "$name: the page adds up to all held memory"
+	is "$(page_total <out.html)" "$(held "$truth")" \
+		"$name: the parts in the page add up to all held memory"
 	if command -v protoc >/dev/null 2>&1; then
 		xpumerge "$@" -f pprof 2>/dev/null | gzip -dc |
 			protoc --decode=perftools.profiles.Profile \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A thread's memory becomes full, by a little or by much: nothing is overrun. */
+/* When a thread's memory is full, nothing is written after its end. */
 #include <stdint.h>
 #include <string.h>
 

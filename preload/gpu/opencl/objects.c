@@ -44,7 +44,7 @@ static size_t place_of(const void *handle)
 
 /*
  * Return: the entry of @handle, or NULL. With @add, under the lock, the entry is made if necessary.
- * If the table is full, the entry of all others is returned.
+ * If the table is full, all further handles share one entry.
  */
 #define FIND(type)									\
 static struct type *type##__find(void *handle, bool add)				\
