@@ -279,9 +279,8 @@ static int open_step(struct safefile *f, char *path, bool linked, unsigned int f
 {
 	const char *name = safefile__name(path);
 	struct stat st;
-	int err;
+	int err = enter_dir(f, path);
 
-	err = enter_dir(f, path);
 	if (err)
 		return err;
 	if (!*name)

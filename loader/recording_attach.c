@@ -76,8 +76,7 @@ int recording__open_process(pid_t pid, int *pid_fd)
 			   "/proc/%d/status", pid, pid);
 		return STATUS_FAILED;
 	}
-	if (!err)
-		err = permit__check(pid);
+	err = err ?: permit__check(pid);
 	if (err == -EACCES && !recording__has_ended(fd)) {
 		permit__explain(pid, why, sizeof(why));
 		msg__error("pid %d may not be recorded: %s", pid, why);

@@ -364,9 +364,8 @@ static int start_own_sampler(struct recording *r, int err)
 
 	if (opts->gpu_only)
 		return 0;
-	if (!err)
-		err = own_sampler__open(r->target.pid, options__period_ns(opts), opts->stack_bytes,
-					&r->own_sampler);
+	err = err ?: own_sampler__open(r->target.pid, options__period_ns(opts), opts->stack_bytes,
+				       &r->own_sampler);
 	if (!err && opts->capture.what && !r->windows) {
 		r->windows = windows__new();
 		err = r->windows ? 0 : -ENOMEM;

@@ -304,8 +304,7 @@ static int merge_file(const struct profiles *p, const struct job *job, pid_t par
 		return 1;
 	}
 	err = session__init(&s, &opts);
-	if (!err)
-		err = session__process(&s, &reader, 1) ?: write_profiles(p, &s, job);
+	err = err ?: session__process(&s, &reader, 1) ?: write_profiles(p, &s, job);
 	if (err)
 		complain("%s: no profiles: %s", job->name, safefile__strerror(err));
 	/* The end of the process frees the memory. */

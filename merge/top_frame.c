@@ -52,7 +52,7 @@ static void row_shares__sum(row_shares_t *shares)
 
 	if (!shares->nr)
 		return;
-	qsort(shares->v, shares->nr, sizeof(*shares->v), row_share__cmp_key);
+	array_qsort(shares, row_share__cmp_key);
 	for (i = 1; i < shares->nr; i++) {
 		if (row_share__cmp_key(&shares->v[nr], &shares->v[i])) {
 			shares->v[++nr] = shares->v[i];
@@ -64,7 +64,7 @@ static void row_shares__sum(row_shares_t *shares)
 		shares->v[nr].nr += shares->v[i].nr;
 	}
 	shares->nr = nr + 1;
-	qsort(shares->v, shares->nr, sizeof(*shares->v), row_share__cmp_ns);
+	array_qsort(shares, row_share__cmp_ns);
 }
 
 /* Return: the name of a row, allocated, or NULL. */
@@ -203,8 +203,7 @@ static int frames__open(struct top_frames *f, const char *name)
 	if (!r)
 		return -ENOMEM;
 	err = reader__open(r, name);
-	if (!err)
-		err = array_push(&f->readers, r);
+	err = err ?: array_push(&f->readers, r);
 	if (err) {
 		complain("%s %s", name, r->error);
 		free(r);
@@ -220,9 +219,8 @@ int top_frames__add(struct top_frames *f, const char *name, double seconds)
 	uint64_t before_ns[64] = { 0 };
 	struct sums *sums = &f->s.sums;
 	size_t first, i;
-	int err;
+	int err = frames__open(f, name);
 
-	err = frames__open(f, name);
 	if (err)
 		return err;
 	first = sums->aggregates.nr;

@@ -58,9 +58,8 @@ static int write_output(const char *path, const struct job *job, write_fn write)
 static int write_session(const struct job *job, FILE *f)
 {
 	struct options *o = job->o;
-	int err;
+	int err = o->format->format->write(job->session, f, &o->write, job->events, job->folded);
 
-	err = o->format->format->write(job->session, f, &o->write, job->events, job->folded);
 	return complain_error(&o->memory, o->inputs[0], err);
 }
 

@@ -835,9 +835,8 @@ static int run_apart(int argc, char **argv, size_t which)
 	struct options o;
 	char **copy;
 	int status;
-	pid_t pid;
+	pid_t pid = fork();
 
-	pid = fork();
 	if (!pid) {
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		status = parse(&o, argc, argv, which, &copy) ? EXIT_BAD : run(&o);

@@ -196,12 +196,11 @@ static void add_column(struct pm_gpu *g, const char *name, enum pm_column column
  */
 static bool choose_defaults(struct pm_gpu *g, struct metric *metrics)
 {
-	bool has_cycles;
 	const char *unit;
 	size_t i, len;
 	char *peak;
+	bool has_cycles = has_metric(g, CYCLES, &unit);
 
-	has_cycles = has_metric(g, CYCLES, &unit);
 	for (i = 0; i < ARRAY_SIZE(defaults); i++) {
 		if (!has_metric(g, defaults[i].name, &unit) ||
 		    (defaults[i].column == PM_OF_PEAK && !has_cycles))
@@ -462,10 +461,9 @@ static bool drain_once(struct pm_gpu *g)
 		PARAMS(CUpti_PmSampling_GetCounterDataInfo_Params, .pCounterDataImage = g->data,
 		       .counterDataImageSize = g->data_bytes);
 	int64_t shift_ns = read_clocks();
-	CUptiResult err;
 	size_t i;
+	CUptiResult err = cupti.cuptiPmSamplingDecodeData(decode);
 
-	err = cupti.cuptiPmSamplingDecodeData(decode);
 	if (!err || err == CUPTI_ERROR_OUT_OF_MEMORY)
 		g->set.account.nr_overflows += decode->overflow || err;
 	err = err ?: cupti.cuptiPmSamplingGetCounterDataInfo(info);

@@ -669,9 +669,8 @@ int probes__add_shim(struct probes *p, int fd)
 	struct followed *f;
 	struct stat st;
 	size_t i;
-	int err;
+	int err = fstat(fd, &st) ? -errno : 0;
 
-	err = fstat(fd, &st) ? -errno : 0;
 	for (i = 0; i < p->nr_shims && !err; i++)
 		if (p->shims[i].dev == st.st_dev && p->shims[i].ino == st.st_ino)
 			goto out;		/* a known file */
@@ -907,9 +906,8 @@ int probes__check(const char *shim, char *why, size_t len)
 {
 	struct probes_options opts = { .shim = shim };
 	struct probes *p;
-	int err;
+	int err = probes__open(&opts, NULL, NULL, &p, why, len);
 
-	err = probes__open(&opts, NULL, NULL, &p, why, len);
 	if (!err)
 		probes__close(p);
 	return err;

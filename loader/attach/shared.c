@@ -716,9 +716,8 @@ static void take_memory(struct shared *s, const struct caller *c, const struct x
 	};
 	struct member *m = find_caller(s, c->pid, hello);
 	char path[64];
-	int err;
+	int err = m ? shm_reader__new(&memory, s->ring_bytes, &m->reader) : -ENOMEM;
 
-	err = m ? shm_reader__new(&memory, s->ring_bytes, &m->reader) : -ENOMEM;
 	if (err) {
 		lose(s, c->pid, why_not_taken(err));
 		return;

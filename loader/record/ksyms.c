@@ -74,8 +74,7 @@ static int ksyms__add_line(struct ksyms *k, const char *line)
 	name = type + 3;
 	len = strcspn(name, " \t\n");
 	err = array_reserve(&k->names, k->names.nr + len + 1);
-	if (!err)
-		err = array_push(&k->syms, sym);
+	err = err ?: array_push(&k->syms, sym);
 	if (err)
 		return err;
 	memcpy(k->names.v + k->names.nr, name, len);
@@ -100,10 +99,9 @@ static void *ksyms__read(void *arg)
 	struct ksyms *k = arg;
 	size_t cap = 0, i, nr = 0;
 	char *line = NULL;
-	FILE *f;
 	int err = 0;
+	FILE *f = fopen("/proc/kallsyms", "re");
 
-	f = fopen("/proc/kallsyms", "re");
 	while (f && !err && getline(&line, &cap, f) > 0)
 		err = ksyms__add_line(k, line);
 	free(line);
@@ -111,8 +109,7 @@ static void *ksyms__read(void *arg)
 		fclose(f);
 	if (err)
 		k->syms.nr = 0;
-	if (k->syms.nr)
-		qsort(k->syms.v, k->syms.nr, sizeof(*k->syms.v), ksym__cmp);
+	array_qsort(&k->syms, ksym__cmp);
 	for (i = 0; i < k->syms.nr; i++)
 		if (!i || k->syms.v[i].start != k->syms.v[nr - 1].start)
 			k->syms.v[nr++] = k->syms.v[i];

@@ -143,9 +143,8 @@ static uint32_t pycodes__write(struct pycodes *c, struct process *p,
 {
 	const struct process *from = p->has_python ? p : p->python_from;
 	struct xpu_record_pysource *r;
-	size_t size;
+	size_t size = pycodes__read(c, p->pid, &from->python, f);
 
-	size = pycodes__read(c, p->pid, &from->python, f);
 	r = size ? writer__reserve(c->writer, size) : NULL;
 	if (!r)
 		return 0;

@@ -97,9 +97,8 @@ static int writer__check(struct writer *w)
 static int writer__write(struct writer *w, const struct xpu_record_block *b)
 {
 	size_t done;
-	int err;
+	int err = writer__check(w);
 
-	err = writer__check(w);
 	if (err)
 		return err;
 	err = write_all(w->fd, (const uint8_t *)b, b->hdr.size, &done);
@@ -192,8 +191,7 @@ static void *writer_thread(void *arg)
 		pthread_mutex_unlock(&w->lock);
 
 		bytes = 0;
-		if (!err)
-			err = writer__write_chunk(w, c, &bytes);
+		err = err ?: writer__write_chunk(w, c, &bytes);
 
 		pthread_mutex_lock(&w->lock);
 		w->queued_bytes -= c->size;

@@ -236,9 +236,8 @@ static void search(struct search *s, const char *dir, unsigned int depth)
 {
 	size_t len = strlen(s->path);
 	struct dirent *d;
-	DIR *stream;
+	DIR *stream = depth < MAX_DEPTH ? opendir(s->path) : NULL;
 
-	stream = depth < MAX_DEPTH ? opendir(s->path) : NULL;
 	while (stream && s->nr < 2 && (d = readdir(stream))) {
 		if (d->d_type != DT_DIR || d->d_name[0] == '.' ||
 		    len + 1 + strlen(d->d_name) >= sizeof(s->path))

@@ -129,8 +129,7 @@ static int keeper__copy(struct keeper *k, const struct job *job, uint64_t max_by
 	err = copy__file(from, f.fd, max_bytes, &k->cancel, bytes);
 	if (close(f.fd) && !err)
 		err = -errno;
-	if (!err)
-		err = safefile__commit(&f);
+	err = err ?: safefile__commit(&f);
 	safefile__close(&f);
 close_dir:
 	close(dir_fd);

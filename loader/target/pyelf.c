@@ -80,12 +80,11 @@ static int pyelf__read_head(struct pyelf *e, Elf64_Ehdr *head)
 
 static int pyelf__read_symbols(struct pyelf *e, const Elf64_Shdr *table, const Elf64_Shdr *strings)
 {
-	Elf64_Sym *syms;
 	uint64_t i;
 	char *text;
 	int err, k;
+	Elf64_Sym *syms = read_table(e->fd, table->sh_offset, table->sh_size, &err);
 
-	syms = read_table(e->fd, table->sh_offset, table->sh_size, &err);
 	if (!syms)
 		return err;
 	text = read_table(e->fd, strings->sh_offset, strings->sh_size, &err);

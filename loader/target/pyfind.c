@@ -49,9 +49,8 @@ static int take_request(struct request *r)
 	};
 	struct cmsghdr *c;
 	int fd = -1;
-	ssize_t n;
+	ssize_t n = recvmsg(CHILD_FD, &msg, MSG_CMSG_CLOEXEC);
 
-	n = recvmsg(CHILD_FD, &msg, MSG_CMSG_CLOEXEC);
 	if (n != sizeof(*r))
 		return -2;
 	c = CMSG_FIRSTHDR(&msg);

@@ -206,8 +206,7 @@ static int set_preload(const char *shim, bool waits)
 	if (waits ? unsetenv(XPU_RUN_ENV) : setenv(XPU_RUN_ENV, "1", 1))
 		return -errno;
 	err = set_injection(shim);
-	if (!err)
-		err = allow_preload();
+	err = err ?: allow_preload();
 	if (err)
 		return err;
 	if (!users || !users[0])

@@ -57,9 +57,8 @@ static int take_node(void *state, struct collect *c, uint32_t proc, const struct
 {
 	const struct xpu_record_graph_node *rec = (const void *)r;
 	struct graphs_state *s = state;
-	int err;
+	int err = machine__proc(&c->model->machine, rec->proc_id, &proc);
 
-	err = machine__proc(&c->model->machine, rec->proc_id, &proc);
 	return err ?: graphs__add_node(&s->graphs, SCOPE(proc, XPU_API(rec->hdr.misc)), rec);
 }
 

@@ -50,9 +50,8 @@ int graphs__add_node(struct graphs *g, uint32_t scope, const struct xpu_record_g
 {
 	uint64_t key = CAPTURED_KEY(scope, rec->correlation_id);
 	uint32_t idx;
-	int err;
+	int err = graphs__node(g, scope, rec->node_id, &idx);
 
-	err = graphs__node(g, scope, rec->node_id, &idx);
 	if (err)
 		return err;
 	if (!g->nodes.v[idx].rec)
@@ -64,11 +63,9 @@ int graphs__add_node(struct graphs *g, uint32_t scope, const struct xpu_record_g
 int graphs__add_clone(struct graphs *g, uint32_t scope, uint64_t node_id, uint64_t original_id)
 {
 	uint32_t idx, original;
-	int err;
+	int err = graphs__node(g, scope, node_id, &idx);
 
-	err = graphs__node(g, scope, node_id, &idx);
-	if (!err)
-		err = graphs__node(g, scope, original_id, &original);
+	err = err ?: graphs__node(g, scope, original_id, &original);
 	if (!err && g->nodes.v[idx].original == NO_INDEX)
 		g->nodes.v[idx].original = original;
 	return err;

@@ -51,14 +51,12 @@ static int importer__open_cpu(struct importer *im, struct msgs *msgs)
 	if (err)
 		return err;
 	im->import.file = NULL;
-	if (im->cpu.kind == CPU_SIDE_LINES && !o->gpu) {
-		msgs__add(msgs, o->nsys ?
-			  "%s: stacks of launches need --gpu: an export for --nsys has its own "
-			  "stacks, if any" :
-			  "%s: expected perf.data or the output of perf script: stacks of launches "
-			  "need --gpu", o->cpu);
-		return -EINVAL;
-	}
+	if (im->cpu.kind == CPU_SIDE_LINES && !o->gpu)
+		return msgs__refuse(msgs, o->nsys ?
+				    "%s: stacks of launches need --gpu: an export for --nsys has "
+				    "its own stacks, if any" :
+				    "%s: expected perf.data or the output of perf script: stacks "
+				    "of launches need --gpu", o->cpu);
 	o->cpu_lines = cpu_side__lines(&im->cpu);
 	return 0;
 }
@@ -77,11 +75,9 @@ int importer__open(struct importer *im, struct reader *r, const struct reader *b
 	 * device records.
 	 */
 	im->source = importer__source(im);
-	if (!err)
-		err = im->source->open(&im->state, &im->import, &im->opts, msgs);
-	if (!err)
-		err = cpu_side__write(&im->cpu, &im->import, other, beside, im->opts.buildid_dir,
-				      msgs);
+	err = err ?: im->source->open(&im->state, &im->import, &im->opts, msgs);
+	err = err ?: cpu_side__write(&im->cpu, &im->import, other, beside, im->opts.buildid_dir,
+				     msgs);
 	if (!err && !im->opts.events_only)
 		err = import__finish(&im->import, r, importer__name(im));
 	/* The tables that only reading needed lie between others, so free() has given none back. */

@@ -263,13 +263,9 @@ void kernel_names__add_path(struct kernel_names *n, struct span path)
 
 int kernel_names__settle(struct kernel_names *n)
 {
-	size_t i;
-
 	if (n->err)
 		return n->err;
-	for (i = 0; i < n->paths.nr; i++) {
-		const struct kernel_name *name = &n->paths.v[i];
-
+	array_each(&n->paths, name) {
 		if (!name->base)
 			continue;
 		n->nr_stubs++;

@@ -102,8 +102,7 @@ static int nsys_events__read_colors(struct nsys_events *e)
 		err = regcomp(&c.regex, c.pattern, REG_EXTENDED | REG_NOSUB);
 		if (err) {
 			regerror(err, &c.regex, why, sizeof(why));
-			msgs__add(msgs, "--nvtx-color-scheme: '%s': %s", c.pattern, why);
-			return -EINVAL;
+			return msgs__refuse(msgs, "--nvtx-color-scheme: '%s': %s", c.pattern, why);
 		}
 		err = array_push(&e->colors, c);
 		if (err) {
@@ -113,9 +112,8 @@ static int nsys_events__read_colors(struct nsys_events *e)
 	}
 	if (!j.what)
 		return 0;
-	msgs__add(msgs, "--nvtx-color-scheme: %s: it is JSON such as '{\"send\": "
-		  "\"thread_state_iowait\"}'", j.what);
-	return -EINVAL;
+	return msgs__refuse(msgs, "--nvtx-color-scheme: %s: it is JSON such as '{\"send\": "
+			    "\"thread_state_iowait\"}'", j.what);
 }
 
 /* ---- projection ------------------------------------------------------------------------------ */
@@ -175,8 +173,7 @@ static int nsys_events__attribute(struct nsys_events *e, const struct nsys_call 
 		w->nr_regions = nr;
 		for (i = 0; i < nr && !err; i++) {
 			err = array_push(&n->regions, open[i]);
-			if (!err)
-				err = nsys_events__project(e, open[i], w);
+			err = err ?: nsys_events__project(e, open[i], w);
 		}
 	}
 	return err;
@@ -433,9 +430,8 @@ int nsys__write_events(struct nsys *n, FILE *f, const struct nsys_events_opts *o
 	struct nsys_events e = { .n = n, .opts = opts };
 	struct json_out j;
 	size_t i;
-	int err;
+	int err = nsys_events__read_colors(&e);
 
-	err = nsys_events__read_colors(&e);
 	if (err)
 		goto out;
 	if (!n->has_nvtx && activities & (NSYS_NVTX | NSYS_NVTX_KERNEL))
@@ -450,12 +446,10 @@ int nsys__write_events(struct nsys *n, FILE *f, const struct nsys_events_opts *o
 			      nsys_events__matches(opts, n->ranges.v[i].name);
 	if (activities & NSYS_NVTX_KERNEL)
 		err = nsys_events__project_all(&e);
-	if (!err)
-		err = nsys_events__collect(&e, activities);
+	err = err ?: nsys_events__collect(&e, activities);
 	if (err)
 		goto out;
-	if (e.events.nr)
-		qsort(e.events.v, e.events.nr, sizeof(*e.events.v), nsys_event__compare);
+	array_qsort(&e.events, nsys_event__compare);
 	err = json_out__init(&j, f, ESCAPE_JSON);
 	if (err)
 		goto out;

@@ -215,8 +215,7 @@ static int twofiles__read_line(struct twofiles *t, struct span s)
 		struct folded_stack stack = { .text = line, .len = path.len };
 
 		err = twofiles__split_stack(t, &stack);
-		if (!err)
-			err = array_push(&t->stacks, stack);
+		err = err ?: array_push(&t->stacks, stack);
 		if (err)
 			return err;
 	}
@@ -442,8 +441,7 @@ static int twofiles__align(struct twofiles *t, struct align *a, const struct ali
 			events[i].name = kernel_names__of_path(&t->names, e->stack);
 		if (pids_agree)
 			events[i].kind += e->pid << 3;
-		if (!err)
-			err = array_push(&t->cpu_lane_of, lane);
+		err = err ?: array_push(&t->cpu_lane_of, lane);
 	}
 	for (i = 0; i < nr_gpu && !err; i++) {
 		const struct gpu_call *c = &t->gpu.calls.v[t->launches.v[i]];
@@ -458,8 +456,7 @@ static int twofiles__align(struct twofiles *t, struct align *a, const struct ali
 			events[nr_cpu + i].name = kernel_names__of_kernel(&t->names, kernel - 1);
 		if (pids_agree)
 			events[nr_cpu + i].kind += c->pid << 3;
-		if (!err)
-			err = array_push(&t->gpu_lane_of, lane);
+		err = err ?: array_push(&t->gpu_lane_of, lane);
 	}
 	/* Free the names, which are no longer needed, and may be many. */
 	kernel_names__exit(&t->names);
@@ -658,9 +655,7 @@ static void twofiles__write_works(struct twofiles *t)
 	uint64_t first_ns = UINT64_MAX, last_ns = 0;
 	uint32_t i, pid, proc;
 
-	for (i = 0; i < t->gpu.works.nr; i++) {
-		struct gpu_work *w = &t->gpu.works.v[i];
-
+	array_each(&t->gpu.works, w) {
 		if (twofiles__find_call(t, w, &pid) == NO_INDEX && !w->pid) {
 			/* The work is an orphan: its process is unknown, so take any. */
 			pid = t->index.pids.nr ? t->index.pids.v[0] : t->events.nr ?
@@ -691,13 +686,9 @@ static void twofiles__write_works(struct twofiles *t)
 /* Adds messages about odd input. Return: 0, or -EINVAL if there is no other input. */
 static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opts)
 {
-	if (opts->cpu && !t->events.nr) {
-		msgs__add(t->msgs,
-			  "%s: cannot find any stacks: expected lines 'timestamp_ns comm pid tid "
-			  "cpu frame;frame;...'",
-			  opts->cpu);
-		return -EINVAL;
-	}
+	if (opts->cpu && !t->events.nr)
+		return msgs__refuse(t->msgs, "%s: cannot find any stacks: expected lines "
+				    "'timestamp_ns comm pid tid cpu frame;frame;...'", opts->cpu);
 	gputrace__complain_unread(&t->gpu, opts->gpu, t->msgs);
 	if (!t->gpu.calls.nr && !t->gpu.works.nr) {
 		gputrace__complain_empty(&t->gpu, opts->gpu, t->msgs);
@@ -889,14 +880,10 @@ int twofile__read(struct twofile *out, struct import *im, const struct twofile_o
 	t.kernels = calloc(t.gpu.calls.nr + 1, sizeof(*t.kernels));
 	if (!err && (!t.launched || !t.kernels))
 		err = -ENOMEM;
-	if (!err)
-		err = twofiles__index_calls(&t);
-	if (!err)
-		err = twofiles__list_launches(&t);
-	if (!err)
-		err = twofiles__complain(&t, opts);
-	if (!err)
-		err = twofiles__align(&t, &a, &align_opts);
+	err = err ?: twofiles__index_calls(&t);
+	err = err ?: twofiles__list_launches(&t);
+	err = err ?: twofiles__complain(&t, opts);
+	err = err ?: twofiles__align(&t, &a, &align_opts);
 	if (err)
 		goto out;
 	twofiles__summarize(&t, &a);

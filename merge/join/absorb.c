@@ -32,8 +32,7 @@ static int absorb_aggregates(struct aggregates *to, const struct aggregates *fro
 	int err = owners ? absorb_owners(to, from, r, owners) : -ENOMEM;
 	size_t i;
 
-	if (!err)
-		err = array_reserve(to, to->nr + from->nr);
+	err = err ?: array_reserve(to, to->nr + from->nr);
 	for (i = 0; i < from->spreads.nr && !err; i++)
 		err = array_push(&to->spreads, from->spreads.v[i]);
 	for (i = 0; i < from->nr && !err; i++) {

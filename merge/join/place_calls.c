@@ -104,9 +104,8 @@ int calls__read(struct second_pass *p, uint32_t proc, const struct xpu_record_ba
 {
 	struct arrived *arrived;
 	uint32_t thread, i;
-	int err;
+	int err = second_pass__arrived(p, proc, &arrived);
 
-	err = second_pass__arrived(p, proc, &arrived);
 	if (err)
 		return err;
 	arrived->nr_calls += rec->nr;

@@ -131,12 +131,9 @@ static int sample__see(struct second_pass *p, uint32_t thread_id, struct launch 
 
 int samples__finish(struct second_pass *p)
 {
-	size_t i;
 	int err = 0;
 
-	for (i = 0; i < p->samples.waiting.nr && !err; i++) {
-		struct waiting_sample *sample = &p->samples.waiting.v[i];
-
+	array_each_while(&p->samples.waiting, sample, !err) {
 		if (!sample__is_owned(p, sample->thread_id, sample->at.time_ns))
 			err = sample__add(p, &sample->at, sample->period_ns);
 	}
@@ -165,9 +162,8 @@ int samples__read(struct second_pass *p, const struct xpu_record_samples *rec)
 		p->sums->loss.bad_refs += nr_bad;
 		err = path == NO_INDEX ?
 		      chains__of_label(&m->chains, proc, LABEL_NO_STACK, &at.chain) : 0;
-		if (!err)
-			err = sample__see(p, sample->thread_id, &at,
-					  has_ran ? ran_ns[i] : rec->period_ns);
+		err = err ?: sample__see(p, sample->thread_id, &at,
+					 has_ran ? ran_ns[i] : rec->period_ns);
 		if (err)
 			return err;
 	}
@@ -204,9 +200,8 @@ int samples__rest(struct second_pass *p, const struct xpu_record_cpu_rest *rec)
 	if (!wanted__cut(p->opts->filter, m, &s))
 		return 0;
 	err = chains__of_label(&m->chains, proc, LABEL_NO_SAMPLE, &at.chain);
-	if (!err)
-		err = wanted__work(p->opts->filter, m, at.chain, at.thread, at.comm, s.from_ns,
-				   NULL);
+	err = err ?: wanted__work(p->opts->filter, m, at.chain, at.thread, at.comm, s.from_ns,
+				  NULL);
 	if (err <= 0)
 		return err;
 	if (!p->opts->own_threads && thread_comm__is_ours(at.comm)) {
@@ -243,9 +238,8 @@ static int unwound__path(struct second_pass *p, uint32_t proc, struct image *ima
 	struct unwound_entry *e;
 	struct unwound_key *key;
 	bool oom = false;
-	int err;
+	int err = array_reserve(&p->samples.unwound_key, key_bytes);
 
-	err = array_reserve(&p->samples.unwound_key, key_bytes);
 	if (err)
 		return err;
 	key = (void *)p->samples.unwound_key.v;
@@ -374,8 +368,7 @@ int samples__stack(struct second_pass *p, const struct xpu_record_stack *rec)
 	if (!rec->period_ns)
 		return path__replace(p, &m->paths.v[path], nr, flags);
 	err = unwound__path(p, proc, image, kernel, nr, flags, &path);
-	if (!err)
-		err = chains__of_path(&m->chains, &m->paths.v[path], path, rec->time_ns, &at.chain);
+	err = err ?: chains__of_path(&m->chains, &m->paths.v[path], path, rec->time_ns, &at.chain);
 	return err ?: sample__see(p, rec->thread_id, &at, rec->period_ns);
 }
 

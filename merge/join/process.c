@@ -104,12 +104,8 @@ static int session__open_inputs(struct session *s, const struct reader *r, size_
 
 static int session__finish_features(struct session *s)
 {
-	unsigned int i;
-	int err = 0;
+	int err = features_call(s->model.features, finish, s);
 
-	for (i = 0; features[i] && !err; i++)
-		if (s->model.features[i] && features[i]->finish)
-			err = features[i]->finish(s->model.features[i], s);
 	array_free(&s->sums.works.list);
 	return err;
 }
@@ -176,8 +172,7 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	s->ended = true;
 	s->passes.nr_inputs = nr;
 	err = session__open_inputs(s, r, nr);
-	if (!err)
-		err = turns__run(s);
+	err = err ?: turns__run(s);
 	for (i = 0; i < nr && !err; i++) {
 		loss__add(&loss, &s->model.inputs.v[i].loss);
 		s->ended &= s->model.inputs.v[i].ended;
@@ -185,11 +180,9 @@ int session__process(struct session *s, const struct reader *r, size_t nr)
 	s->sums.loss = loss;
 	for (i = 0; i < s->sums.busy.nr && !err; i++)
 		err = busy__finish(&s->sums.busy.v[i]);
-	if (!err)
-		err = session__finish_features(s);
-	if (!err)
-		err = times__finish(&s->sums.times, s->sums.busy.v, s->sums.busy.nr) ?:
-		      session__sum_windows(s);
+	err = err ?: session__finish_features(s);
+	err = err ?: times__finish(&s->sums.times, s->sums.busy.v,
+				   s->sums.busy.nr) ?: session__sum_windows(s);
 	if (!err) {
 		dsos__report(&s->dsos, &s->msgs);
 		hints__generated_code(&s->model, &s->msgs);

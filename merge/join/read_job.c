@@ -247,9 +247,8 @@ static int read_job__collect(struct read_job *p)
 	struct collect c = {
 		.found = &p->found, .model = p->model, .loss = &p->sums->loss, .msgs = p->msgs,
 	};
-	int err;
+	int err = collect__run(&c, p->passes);
 
-	err = collect__run(&c, p->passes);
 	p->status = c.status;
 	if (p->found.to_ns != UINT64_MAX)
 		p->sums->loss.outside_windows +=
@@ -260,72 +259,23 @@ static int read_job__collect(struct read_job *p)
 	return err ?: found__resolve(&p->found, p->model);
 }
 
-static int read_job__first_pass(struct read_job *p)
-{
-	return read_job__collect(p) ?: read_job__begin_features(p);
-}
-
-/* Calls open() of all features. Return: 0, -ENOMEM or the sink's error. */
-static int read_job__open_features(struct read_job *p)
-{
-	void *const *states = p->model->features;
-	unsigned int i;
-	int err = 0;
-
-	for (i = 0; features[i] && !err; i++)
-		if (states[i] && features[i]->open)
-			err = features[i]->open(states[i], &p->pass, p->passes);
-	return err;
-}
-
-/* Calls last() of all features. Return: 0, -ENOMEM or the sink's error. */
-static int read_job__end_features(struct read_job *p)
-{
-	void *const *states = p->model->features;
-	unsigned int i;
-	int err = 0;
-
-	for (i = 0; features[i] && !err; i++)
-		if (states[i] && features[i]->last)
-			err = features[i]->last(states[i], &p->pass);
-	return err;
-}
-
-/* Calls close() of all features. Return: 0, -ENOMEM or the sink's error. */
-static int read_job__close_features(struct read_job *p)
-{
-	void *const *states = p->model->features;
-	unsigned int i;
-	int err = 0;
-
-	for (i = 0; features[i] && !err; i++)
-		if (states[i] && features[i]->close)
-			err = features[i]->close(states[i], &p->pass);
-	return err;
-}
-
 /* Makes the second pass, and the third if needed. Return: 0, -ENOMEM or the sink's error. */
 static int read_job__second_pass(struct read_job *job)
 {
 	const struct reader *r = job->found.reader;
+	void *const *states = job->model->features;
 	struct second_pass *p = &job->pass;
 	struct record_iter it;
-	int err;
+	int err = second_pass__open_attach_spans(p);
 
-	err = second_pass__open_attach_spans(p);
-	if (!err)
-		err = read_job__open_features(job);
-	if (!err)
-		err = pass__run(r, job->passes, stream_record, p, 300, 950, &it);
+	err = err ?: features_call(states, open, p, job->passes);
+	err = err ?: pass__run(r, job->passes, stream_record, p, 300, 950, &it);
 	if (!err && join__wants_rescan(p->join))
 		err = pass__run(r, job->passes, rescan_record, p, 950, 950, &it);
-	if (!err)
-		err = device__finish(p);
-	if (!err)
-		err = read_job__end_features(job);
-	if (!err)
-		err = samples__finish(p);
-	return err ?: read_job__close_features(job);
+	err = err ?: device__finish(p);
+	err = err ?: features_call(states, last, p);
+	err = err ?: samples__finish(p);
+	return err ?: features_call(states, close, p);
 }
 
 static int read_job__later_passes(struct read_job *p)
@@ -339,7 +289,7 @@ static int read_job__later_passes(struct read_job *p)
 
 int read_job__read(struct read_job *p)
 {
-	int err = read_job__first_pass(p);
+	int err = read_job__collect(p) ?: read_job__begin_features(p);
 
 	if (!err && p->meet) {
 		err = p->meet(p->meet_ctx, p);
@@ -359,29 +309,16 @@ static int read_job__go_on(struct read_job *p)
 	return read_job__later_passes(p);
 }
 
-static int read_job__settle_features(struct read_job *p)
-{
-	void *const *states = p->model->features;
-	unsigned int i;
-	int err = 0;
-
-	for (i = 0; features[i] && !err; i++)
-		if (states[i] && features[i]->settle)
-			err = features[i]->settle(states[i], &p->pass);
-	return err;
-}
-
 /* Names the frames, and counts what is missing. Return: 0 or -ENOMEM. */
 static int read_job__name(struct read_job *p)
 {
 	struct model *m = p->model;
 	size_t i;
-	int err;
+	int err = frames__run(&p->s->callchains, &p->found, &p->jitmaps, m, &p->sums->loss);
 
-	err = frames__run(&p->s->callchains, &p->found, &p->jitmaps, m, &p->sums->loss);
 	if (!err) {
 		losses__settle(&p->pass);
-		err = read_job__settle_features(p);
+		err = features_call(m->features, settle, &p->pass);
 	}
 	for (i = p->found.first_proc; i < m->machine.procs.nr; i++)
 		m->machine.procs.v[i].name = model__proc_name(m, i);
@@ -443,9 +380,8 @@ static int read_job__add_chains(struct read_job *p, uint32_t idx)
 	uint64_t time_ns = path->rec->time_ns;
 	size_t i, first, nr = image ? image->epochs.nr : 0;
 	uint32_t chain;
-	int err;
+	int err = chains__of_path(&p->model->chains, path, idx, time_ns, &chain);
 
-	err = chains__of_path(&p->model->chains, path, idx, time_ns, &chain);
 	first = sorted_count(nr, k, image->epochs.v[k] <= time_ns);
 	for (i = first; i < nr && i < first + LOOK_UP_EPOCHS && !err; i++)
 		err = chains__of_path(&p->model->chains, path, idx, image->epochs.v[i], &chain);

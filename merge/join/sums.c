@@ -112,19 +112,13 @@ static bool owner__is(const struct owner *a, const struct owner *b)
 int aggregates__owner(struct aggregates *all, const struct owner *owner, uint32_t *idx)
 {
 	uint32_t hash;
-	size_t at = HASHES_START;
-	int err;
 
 	*idx = all->last_owner;
 	if (*idx < all->owners.nr && owner__is(&all->owners.v[*idx], owner))
 		return 0;
 	hash = hash__mix((uintptr_t)owner->comm, ID_KEY(owner->thread, owner->stream), all->secret);
-	while (hashes__next(&all->by_owner, hash, &at, idx))
-		if (owner__is(&all->owners.v[*idx], owner))
-			return 0;
-	*idx = all->owners.nr;
-	err = array_reserve(&all->owners, *idx + 1) ?: hashes__add(&all->by_owner, hash, *idx);
-	return err ?: array_push(&all->owners, *owner);
+	return hashes_get(&all->by_owner, hash, &all->owners, *idx,
+			  owner__is(&all->owners.v[*idx], owner), *owner);
 }
 
 static bool aggregate__is(const struct aggregate *a, const struct aggregate *key)
@@ -136,15 +130,8 @@ static bool aggregate__is(const struct aggregate *a, const struct aggregate *key
 static int aggregates__get(struct aggregates *all, const struct aggregate *key, uint32_t *idx)
 {
 	uint32_t hash = hash__mix(ID_KEY(key->chain, key->leaf), key->owner, all->secret);
-	size_t at = HASHES_START;
-	int err;
 
-	while (hashes__next(&all->by_key, hash, &at, idx))
-		if (aggregate__is(&all->v[*idx], key))
-			return 0;
-	*idx = all->nr;
-	err = array_reserve(all, *idx + 1) ?: hashes__add(&all->by_key, hash, *idx);
-	return err ?: array_push(all, *key);
+	return hashes_get(&all->by_key, hash, all, *idx, aggregate__is(&all->v[*idx], key), *key);
 }
 
 /*
@@ -196,9 +183,8 @@ int sums__place(struct sums *s, const struct session_opts *opts, uint32_t chain,
 	};
 	struct aggregate key = { .chain = chain, .leaf = leaf, .spread = NO_INDEX };
 	struct aggregates *all = &s->aggregates;
-	int err;
+	int err = aggregates__owner(all, &owner, &key.owner);
 
-	err = aggregates__owner(all, &owner, &key.owner);
 	if (err)
 		return err;
 	all->last_owner = key.owner;

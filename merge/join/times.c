@@ -113,15 +113,12 @@ static int times__device(struct times *t, uint32_t gpu, const struct busy *busy)
 {
 	const struct times_row row = { .device = true, .gpu = gpu, .thread = NO_INDEX };
 	uint32_t idx;
-	size_t i;
 	int err;
 
 	if (!busy->spans.nr)
 		return 0;
 	err = times__row(t, &row, &idx);
-	for (i = 0; i < busy->spans.nr && !err; i++) {
-		const struct busy_span *span = &busy->spans.v[i];
-
+	array_each_while(&busy->spans, span, !err) {
 		err = bins__add(&t->rows, idx, span->start_ns, span->end_ns,
 				&(struct bin_value){ .ns = busy_span__ns(span) });
 	}

@@ -156,8 +156,7 @@ static int turns__read(struct turns *t, size_t nr, struct read_job *p,
 		p->meet = turns__meet;
 		p->meet_ctx = t;
 	}
-	if (!err)
-		err = read_job__read(p);
+	err = err ?: read_job__read(p);
 	if (meets && (!*open || p->meet)) {
 		turns__wait_to_meet(t, nr);
 		turns__have_met(t);

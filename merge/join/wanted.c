@@ -50,9 +50,8 @@ int wanted__ask_work(struct filter *f, struct model *m, uint32_t chain, uint32_t
 		.device = NO_INDEX,
 		.stream = NO_INDEX,
 	};
-	int keeps;
+	int keeps = wanted__range(f, m, m->chains.v[chain].range);
 
-	keeps = wanted__range(f, m, m->chains.v[chain].range);
 	if (keeps <= 0)
 		return keeps;
 	/* Device work belongs to the window of its launch, which place.c checks. */

@@ -89,12 +89,10 @@ static void holder_key__move(struct holder_key *key, struct remap *r)
 static int memory__absorb(void *to_state, void *from_state, struct remap *r)
 {
 	struct memory_state *to = to_state, *from = from_state;
-	size_t i, k;
+	size_t k;
 	int err = 0;
 
-	for (i = 0; i < from->heaps.nr && !err; i++) {
-		struct heap *h = &from->heaps.v[i];
-
+	array_each_while(&from->heaps, h, !err) {
 		for (k = 0; k < h->holders.nr; k++)
 			holder_key__move(&h->holders.v[k].key, r);
 		for (k = 0; k < h->failures.nr; k++)

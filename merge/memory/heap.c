@@ -225,9 +225,8 @@ static int heap__owner(struct heap *h, struct heap_proc *p, uint32_t proc, uint3
 			p->owner = NO_INDEX;
 			*idx = h->owners.nr;
 			err = idmap__put(&h->by_context, key, *idx);
-			if (!err)
-				err = array_push(&h->owners,
-						 ((struct heap_owner){ NO_INDEX, p->first_owner }));
+			err = err ?: array_push(&h->owners, ((struct heap_owner){ NO_INDEX,
+										 p->first_owner }));
 			if (err)
 				return err;
 			p->owner = p->first_owner = *idx;
@@ -529,20 +528,18 @@ static int heap__holder(struct heap *h, const struct holder_key *key, enum heap_
 			uint32_t *idx)
 {
 	struct holder holder = { .key = *key };
-	size_t at = HASHES_START;
 	enum heap_moment m;
 	uint32_t hash;
 
 	holder.key.kind = kind;
 	hash = hash__mix(ID_KEY(key->chain, key->thread), (uint64_t)key->place << 8 | kind,
 			 h->secret);
-	while (hashes__next(&h->by_key, hash, &at, idx))
-		if (key__is(&h->holders.v[*idx].key, &holder.key))
-			return 0;
+	if (hashes_find(&h->by_key, hash, *idx, key__is(&h->holders.v[*idx].key, &holder.key)))
+		return 0;
 	for (m = 0; m < HEAP_NR_MOMENTS; m++)
 		holder.version[m] = heap__version(h, &holder, m);
 	*idx = h->holders.nr;
-	return array_push(&h->holders, holder) ?: hashes__add(&h->by_key, hash, *idx);
+	return hashes_push(&h->by_key, hash, &h->holders, holder);
 }
 
 /* ---- over time ------------------------------------------------------------------------------- */
@@ -726,12 +723,9 @@ static int heap__hand_over(struct heap *h, uint64_t time_ns)
 static int heap__begin(struct heap *h)
 {
 	int err = heap__hand_over(h, h->begin_ns);
-	size_t i;
 
 	h->has_begun = true;
-	for (i = 0; i < h->places.nr; i++) {
-		struct heap_place *p = &h->places.v[i];
-
+	array_each(&h->places, p) {
 		p->version[HEAP_DEVICE_PEAK] += heap__raise(h, &p->used, 0, h->begin_ns);
 		heap__raise(h, &p->reserved, 0, h->begin_ns);
 		heap__raise(h, &p->blocks, 0, h->begin_ns);

@@ -137,7 +137,6 @@ static void page_paths__exit(struct page_paths *p)
 static int page_paths__node(struct page_paths *p, const char *name, uint32_t parent, uint32_t *node)
 {
 	uint32_t idx, hash;
-	size_t at = HASHES_START;
 	int err = 0;
 
 	if (!idmap__get(&p->by_name, (uintptr_t)name, &idx)) {
@@ -145,12 +144,10 @@ static int page_paths__node(struct page_paths *p, const char *name, uint32_t par
 		err = array_push(&p->names, name) ?: idmap__put(&p->by_name, (uintptr_t)name, idx);
 	}
 	hash = hash__mix(idx, parent, p->secret);
-	while (!err && hashes__next(&p->by_edge, hash, &at, node))
-		if (p->nodes.v[*node].name == idx && p->nodes.v[*node].parent == parent)
-			return 0;
-	*node = p->nodes.nr;
-	return err ?: array_push(&p->nodes, ((struct path_node){ idx, parent })) ?:
-	       hashes__add(&p->by_edge, hash, *node);
+	return err ?: hashes_get(&p->by_edge, hash, &p->nodes, *node,
+				 p->nodes.v[*node].name == idx &&
+				 p->nodes.v[*node].parent == parent,
+				 ((struct path_node){ idx, parent }));
 }
 
 /*

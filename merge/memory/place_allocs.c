@@ -162,14 +162,8 @@ static int tell_features(struct second_pass *p, const struct heap_event *e)
 		.time_ns = e->time_ns, .address = e->address, .bytes = e->bytes,
 		.chain = e->key.chain, .thread = e->key.thread, .comm = e->key.comm,
 	};
-	void *const *states = p->model->features;
-	unsigned int i;
-	int err = 0;
 
-	for (i = 0; features[i] && !err; i++)
-		if (states[i] && features[i]->memory)
-			err = features[i]->memory(states[i], p, &event);
-	return err;
+	return features_call(p->model->features, memory, p, &event);
 }
 
 static int take(struct second_pass *p, const struct alloc_event *held)
@@ -582,12 +576,8 @@ static int add_holder(struct memory_state *state, struct session *s, const struc
 /* Notes that another file follows, so that processes leave nothing at the end of this file. */
 static void heap__has_next(struct heap *h)
 {
-	size_t i;
-
 	h->is_last = false;
-	for (i = 0; i < h->holders.nr; i++) {
-		struct holder *holder = &h->holders.v[i];
-
+	array_each(&h->holders, holder) {
 		holder->never_freed.bytes -= holder->unfinished.bytes;
 		holder->never_freed.nr -= holder->unfinished.nr;
 	}
@@ -656,8 +646,7 @@ int allocs__finish(struct second_pass *p)
 	if (!filter__active(p->opts->filter))
 		p->sums->loss.bad_allocs += h->nr_bad + h->nr_unknown;
 	p->sums->loss.crowded += h->nr_crowded;
-	if (!err)
-		err = array_push(&state_of(p)->heaps, *h);
+	err = err ?: array_push(&state_of(p)->heaps, *h);
 	if (!err)
 		memset(h, 0, sizeof(*h));	/* the state now owns the heap */
 	allocs__exit(state_of(p));

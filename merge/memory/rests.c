@@ -148,8 +148,7 @@ int rests__settle(struct memory_state *s)
 				err = array_push(&all, ((struct rest){
 					.heap = &s->heaps.v[i], .place = &s->heaps.v[i].places.v[k],
 				}));
-	if (all.nr)
-		qsort(all.v, all.nr, sizeof(all.v[0]), by_device);
+	array_qsort(&all, by_device);
 	for (i = 0; i < all.nr && !err; i += rests.nr) {
 		rests = (struct rests){ &all.v[i], 1 };
 		while (i + rests.nr < all.nr && rests.v[rests.nr].place->gpu == rests.v->place->gpu)

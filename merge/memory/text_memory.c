@@ -80,12 +80,11 @@ static int memory_devices__row(const struct section_rows *rows, const void *vrow
 	char name[32];
 
 	place__name(m, p, name);
-	table__row(t, (struct cell[]){
+	return table__row(t, (struct cell[]){
 		{ .n = p->used.peak }, { .n = peak_ns }, { .n = p->reserved.peak },
 		{ .n = p->blocks.peak }, { .n = p->segments.peak },
 		{ .s = name },
 	});
-	return 0;
 }
 
 static const struct column memory_devices_columns[] = {
@@ -128,11 +127,9 @@ static int instant_rows__add_asked(instant_rows_t *rows, const struct session *s
 				   const struct heap *h, const struct heap_parts *last)
 {
 	bool is_alone = memory_state__of(&s->model)->heaps.nr == 1;
-	size_t i;
 	int err = 0;
 
-	for (i = 0; i < h->instants.nr && !err; i++) {
-		const struct heap_instant *at = &h->instants.v[i];
+	array_each_while(&h->instants, at, !err) {
 		bool is_last = at->moment == h->nr_at - 1;
 
 		err = array_push(rows, ((struct instant_row){
@@ -219,14 +216,13 @@ static int memory_moments__row(const struct section_rows *rows, const void *vrow
 	char name[32];
 
 	place__name(&rows->s->model, row->place, name);
-	table__row(t, (struct cell[]){
+	return table__row(t, (struct cell[]){
 		{ .n = row->at_ns }, { .n = heap_parts__used(p) }, { .n = heap_parts__reserved(p) },
 		{ .n = p->blocks }, { .n = row->segments }, { .n = p->outside },
 		{ .n = p->fragmentation }, { .n = p->unused },
 		{ .n = row->knows_rest ? p->rest : CELL_NONE },
 		{ .n = row->knows_rest ? heap_parts__held(p) : CELL_NONE }, { .s = name },
 	});
-	return 0;
 }
 
 static const struct column memory_moments_columns[] = {
@@ -261,25 +257,21 @@ struct holder_rows {
 	uint64_t secret;
 };
 
+static bool holder_row__is(const struct holder_row *a, const struct holder_row *b)
+{
+	return a->stack == b->stack && a->gpu == b->gpu && a->kind == b->kind;
+}
+
 static int holder_rows__get(struct holder_rows *rows, const struct stack *stack, uint32_t gpu,
 			    uint32_t kind, struct holder_row **row)
 {
 	uint32_t hash = hash__mix((uintptr_t)stack, ID_KEY(gpu, kind), rows->secret), i;
-	size_t at = HASHES_START;
+	const struct holder_row new = { .stack = stack, .gpu = gpu, .kind = kind };
 	int err;
 
-	while (hashes__next(&rows->by_group, hash, &at, &i)) {
-		*row = &rows->list.v[i];
-		if ((*row)->stack == stack && (*row)->gpu == gpu && (*row)->kind == kind)
-			return 0;
-	}
-	err = hashes__add(&rows->by_group, hash, rows->list.nr);
-	if (!err)
-		err = array_push(&rows->list, ((struct holder_row){
-			.stack = stack, .gpu = gpu, .kind = kind,
-		}));
-	if (!err)
-		*row = &rows->list.v[rows->list.nr - 1];
+	err = hashes_get(&rows->by_group, hash, &rows->list, i,
+			 holder_row__is(&rows->list.v[i], &new), new);
+	*row = err ? NULL : &rows->list.v[i];
 	return err;
 }
 
@@ -400,15 +392,11 @@ static int holders__row(const struct section_rows *rows, const void *vrow, struc
 	const struct holder_row *row = vrow;
 	char *name = holder_row__name(rows->s, row, t->format);
 
-	if (!name)
-		return -ENOMEM;
-	table__row(t, (struct cell[]){
+	return table__row_free(t, name, (struct cell[]){
 		{ .n = table__share(row->bytes, rows->sum_ns) }, { .n = row->bytes },
 		{ .n = row->nr }, { .n = row->made_bytes }, { .n = row->nr_made },
 		{ .n = row->nr_freed ? row->lived_ns / row->nr_freed : CELL_NONE }, { .s = name },
 	});
-	free(name);
-	return 0;
 }
 
 #define HOLDER_COLUMNS { \
@@ -455,9 +443,7 @@ static void memory_churn__head(const struct section_rows *rows, FILE *f)
 		nr += row[i].nr_made;
 		bytes += row[i].made_bytes;
 	}
-	for (i = 0; i < memory->heaps.nr; i++) {
-		const struct heap *h = &memory->heaps.v[i];
-
+	array_each(&memory->heaps, h) {
 		ns += xpu_ns_between(max_t(uint64_t, h->from_ns, h->begin_ns),
 				     min_t(uint64_t, h->to_ns, h->end_ns));
 	}
@@ -522,17 +508,13 @@ static int memory_leaks__row(const struct section_rows *rows, const void *vrow, 
 	uint64_t start_ns = rows->s->model.start_ns;
 	char *name = holder_row__name(rows->s, row, t->format);
 
-	if (!name)
-		return -ENOMEM;
-	table__row(t, (struct cell[]){
+	return table__row_free(t, name, (struct cell[]){
 		{ .n = grown_bytes(row) }, { .n = row->growth.nr_parts },
 		{ .n = row->left_bytes }, { .n = row->nr_left },
 		{ .n = row->nr_left ? xpu_ns_between(start_ns, row->first_ns) : CELL_NONE },
 		{ .n = row->nr_left ? xpu_ns_between(start_ns, row->last_ns) : CELL_NONE },
 		{ .n = row->nr_made }, { .s = name },
 	});
-	free(name);
-	return 0;
 }
 
 static const struct column memory_leaks_columns[] = {
@@ -588,17 +570,13 @@ static int memory_failures__row(const struct section_rows *rows, const void *vro
 	const struct stack *stack = rows->s->model.chains.v[fail->key.chain].stack;
 	char *name = stack__path(stack, t->format, NULL);
 
-	if (!name)
-		return -ENOMEM;
-	table__row(t, (struct cell[]){
+	return table__row_free(t, name, (struct cell[]){
 		{ .n = xpu_ns_between(rows->s->model.start_ns, fail->time_ns) },
 		{ .n = min_t(uint64_t, fail->bytes, CELL_NONE - 1) },	/* fits even for
 									 * cudaMalloc(&p, -1) */
 		{ .n = fail->free_bytes }, { .n = fail->used }, { .n = fail->reserved },
 		{ .n = fail->result }, { .s = name },
 	});
-	free(name);
-	return 0;
 }
 
 static const struct column memory_failures_columns[] = {
@@ -689,8 +667,7 @@ static int common_peak(const struct memory_state *memory, struct common_point *p
 		err = -ENOMEM;
 		goto out;
 	}
-	if (points.nr)
-		qsort(points.v, points.nr, sizeof(*points.v), by_point);
+	array_qsort(&points, by_point);
 	*peak = (struct common_point){ 0 };
 	for (i = 0; i < points.nr; i++) {
 		all += points.v[i].used - used[points.v[i].gpu];

@@ -188,11 +188,9 @@ static bool metric_row__cut(const struct metrics *m, const struct metric_set *se
 
 void metrics__cut(struct metrics *m, uint64_t begin_ns, uint64_t end_ns)
 {
-	size_t i, k, nr;
+	size_t k, nr;
 
-	for (i = 0; i < m->sets.nr; i++) {
-		struct metric_set *set = &m->sets.v[i];
-
+	array_each(&m->sets, set) {
 		for (k = nr = 0; k < set->rows.nr; k++) {
 			struct metric_row row = set->rows.v[k];
 			float *values = set->values.v + k * set->nr;

@@ -45,12 +45,10 @@ static int put_metric_row(struct tables_recording *r, const struct model *m, uin
 static int put_metrics(const struct model *m, struct tables_recording *r, uint32_t partition)
 {
 	const struct metrics *metrics = metrics__of(m);
-	size_t i, row;
+	size_t row;
 	int err = 0;
 
-	for (i = 0; i < metrics->sets.nr && !err; i++) {
-		const struct metric_set *set = &metrics->sets.v[i];
-
+	array_each_while(&metrics->sets, set, !err) {
 		for (row = 0; set->recording == r->nr && row < set->rows.nr && !err; row++)
 			err = put_metric_row(r, m, partition, set, row);
 	}

@@ -96,14 +96,13 @@ static int gpu_metrics__row(const struct section_rows *rows, const void *vrow, s
 	const struct metric_name *name = gpu_metric__name(rows->s, row);
 	bool amount = name->kind == XPU_METRIC_SUM;
 
-	table__row(t, (struct cell[]){
+	return table__row(t, (struct cell[]){
 		{ .n = rows->s->model.gpus.list.v[row->set->gpu].number }, { .n = row->nr },
 		{ .d = amount ? NAN : row->sum / row->ns }, { .d = row->max },
 		{ .d = amount ? row->sum : NAN }, { .d = amount ? row->idle : NAN },
 		{ .d = row->check.solved }, { .d = row->check.residue },
 		{ .s = name->name }, { .s = name->unit }, { .s = name->title },
 	});
-	return 0;
 }
 
 static const struct column gpu_metrics_columns[] = {
@@ -226,8 +225,7 @@ static int metered_rows__finish(metered_rows_t *rows, struct idmap *index, int e
 	size_t i;
 
 	idmap__free(index);
-	if (rows->nr)
-		qsort(rows->v, rows->nr, sizeof(*rows->v), metered_row__cmp);
+	array_qsort(rows, metered_row__cmp);
 	to->v = rows->v;
 	to->nr = rows->nr;
 	for (i = 0; i < rows->nr; i++)
@@ -264,10 +262,9 @@ static int metered_row__put(const struct section_rows *rows, const struct metere
 	const struct metrics *metrics = metrics__of(&rows->s->model);
 	bool idle = !row->name && !row->stack;
 	uint32_t together = 0;
-	struct cell *cells;
 	size_t i, k;
+	struct cell *cells = calloc(COLUMNS_OF_METRIC * metrics->names.nr + 5, sizeof(*cells));
 
-	cells = calloc(COLUMNS_OF_METRIC * metrics->names.nr + 5, sizeof(*cells));
 	if (!cells)
 		return -ENOMEM;
 	cells[0].n = idle ? CELL_NONE : table__share(row->ns, rows->sum_ns);
@@ -355,9 +352,8 @@ static int path_metrics__idle(const struct session *s, metered_rows_t *rows)
 	struct metered_row *row;
 	bool any = false;
 	size_t i, k;
-	int err;
+	int err = metered_rows__new(rows, s, NULL, NULL);
 
-	err = metered_rows__new(rows, s, NULL, NULL);
 	if (err)
 		return err;
 	row = &rows->v[rows->nr - 1];

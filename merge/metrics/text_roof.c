@@ -135,8 +135,7 @@ static int roof__collect(struct section_rows *to, enum roof_by by)
 	}
 	idmap__free(&index);
 	idmap__free(&added);
-	if (rows.nr)
-		qsort(rows.v, rows.nr, sizeof(*rows.v), roof_row__cmp);
+	array_qsort(&rows, roof_row__cmp);
 	to->v = rows.v;
 	to->nr = rows.nr;
 	return err;
@@ -160,7 +159,7 @@ static int roof_row__put(const struct section_rows *rows, const struct roof_row 
 	snprintf(text, TEXT_MAX, "unknown");
 	if (known)
 		snprintf(text, TEXT_MAX, "%.1f+-%.1f", percent, error);
-	table__row(t, (struct cell[]){
+	return table__row(t, (struct cell[]){
 		{ .n = table__share(row->ns, rows->sum_ns) }, { .n = row->ns }, { .n = row->nr },
 		{ .n = known ? roof_use__save_ns(use) : CELL_NONE },
 		{ .n = known ? error_ns : CELL_NONE },
@@ -168,7 +167,6 @@ static int roof_row__put(const struct section_rows *rows, const struct roof_row 
 		{ .s = roof_use__bound(use) },
 		{ .s = name },
 	});
-	return 0;
 }
 
 #define ROOF_COLUMNS(name, type) { \

@@ -333,8 +333,7 @@ static int migrations__settle(void *state, struct second_pass *p)
 	uint32_t proc;
 	int err = 0;
 
-	if (s->events.nr)
-		qsort(s->events.v, s->events.nr, sizeof(*s->events.v), by_proc_and_number);
+	array_qsort(&s->events, by_proc_and_number);
 	if (m < end)
 		qsort(m, end - m, sizeof(*m), by_proc_and_time);
 	while (m < end && !err) {
@@ -410,12 +409,9 @@ static int migrations__absorb(void *state, void *from_state, struct remap *r)
 {
 	struct migrations *s = state, *from = from_state;
 	struct migration_sum *sum;
-	size_t i;
 	int err = 0;
 
-	for (i = 0; i < from->sums.nr && !err; i++) {
-		const struct migration_sum *more = &from->sums.v[i];
-
+	array_each_while(&from->sums, more, !err) {
 		err = get_sum(s, remap__move(more->chain, r->chain), more->known, &sum);
 		if (!err)
 			sum__add(sum, more);
@@ -476,8 +472,7 @@ static int memory_migrations__collect(struct section_rows *to)
 			sum__add(&rows.v[idx].sum, sum);
 	}
 	idmap__free(&by_stack);
-	if (rows.nr)
-		qsort(rows.v, rows.nr, sizeof(*rows.v), by_bytes);
+	array_qsort(&rows, by_bytes);
 	to->v = rows.v;
 	to->nr = rows.nr;
 	for (i = 0; i < rows.nr; i++)
@@ -618,13 +613,10 @@ static int put_migration(const struct model *m, struct tables_recording *r,
 static int put_migrations(const struct model *m, struct tables_recording *r, uint32_t partition)
 {
 	const struct migrations *s = m->features[FEATURE_migrations];
-	size_t i;
 	int err = 0;
 
 	(void)partition;
-	for (i = 0; i < s->list.nr && !err; i++) {
-		const struct migration *x = &s->list.v[i];
-
+	array_each_while(&s->list, x, !err) {
 		if (x->wanted && m->machine.procs.v[x->proc].recording == r->nr)
 			err = put_migration(m, r, x);
 	}

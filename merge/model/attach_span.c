@@ -59,8 +59,7 @@ int attach_span__see(struct attach_span *w, uint32_t id)
 
 	if (w->low.nr < w->nr_threads) {
 		err = array_push(&w->low, UINT32_MAX);
-		if (!err)
-			err = array_push(&w->high, 0);
+		err = err ?: array_push(&w->high, 0);
 		if (err)
 			return err;
 	}

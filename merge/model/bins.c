@@ -479,12 +479,9 @@ int bins__absorb(struct bins *b, const struct bins *from, const uint32_t *keys, 
 		 const uint32_t *groups)
 {
 	unsigned int shift = from->scale.shift;
-	size_t i;
-	int err;
+	int err = bins__widen(b, shift) ?: bins__absorb_keys(b, from, keys, first, groups);
 
-	err = bins__widen(b, shift) ?: bins__absorb_keys(b, from, keys, first, groups);
-	for (i = 0; i < from->list.nr && !err; i++) {
-		const struct bin_sum *sum = &from->list.v[i];
+	array_each_while(&from->list, sum, !err) {
 		const struct bin_value value = { .ns = sum->ns,
 						 .bytes = sum->bytes,
 						 .nr = sum->nr };
@@ -509,8 +506,7 @@ int bins__put(struct bins *b, const struct bin_scale *scale, const struct bin_su
 		return 0;
 	if (b->list.nr - b->nr_sorted >= b->max_sums / 2)
 		err = bins__reduce(b, b->max_sums / 2);
-	if (!err)
-		err = array_push(&b->list, *sum);
+	err = err ?: array_push(&b->list, *sum);
 	if (!err)
 		b->list.v[b->list.nr - 1].bin = (uint8_t)(bin >> (b->scale.shift - scale->shift));
 	return err;

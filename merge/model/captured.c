@@ -65,8 +65,7 @@ static int captured_window__cmp(const void *va, const void *vb)
 
 void captured__sort(struct captured *c)
 {
-	if (c->windows.nr)
-		qsort(c->windows.v, c->windows.nr, sizeof(*c->windows.v), captured_window__cmp);
+	array_qsort(&c->windows, captured_window__cmp);
 }
 
 struct captured_window *captured__at(const struct captured *c, uint32_t proc, uint64_t time_ns)
@@ -90,12 +89,9 @@ int captured__collect(const struct captured *c, const struct filter *f, uint64_t
 		      size_t *nr, struct busy *recorded)
 {
 	int err = 0;
-	size_t i;
 
 	*nr = 0;
-	for (i = 0; i < c->windows.nr && !err; i++) {
-		const struct captured_window *w = &c->windows.v[i];
-
+	array_each_while(&c->windows, w, !err) {
 		struct filter_span part = { .from_ns = w->open_ns, .to_ns = w->end_ns };
 
 		if (!captured_window__passes(w, f) || !filter__cut(f, start_ns, &part))

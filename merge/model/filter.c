@@ -146,11 +146,10 @@ int filter__read_time(uint64_t *ns, const char *arg, char why[128])
 	} units[] = {
 		{ "", 1e9 }, { "s", 1e9 }, { "ms", 1e6 }, { "us", 1e3 }, { "ns", 1 }, { "m", 60e9 },
 	};
-	double value;
 	char *end;
 	size_t i;
+	double value = strtod(arg, &end);
 
-	value = strtod(arg, &end);
 	for (i = 0; i < ARRAY_SIZE(units); i++)
 		if (!strcmp(end, units[i].suffix))
 			break;

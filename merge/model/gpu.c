@@ -161,9 +161,7 @@ int gpus__absorb(struct gpus *to, const struct gpus *from, uint32_t first_proc, 
 
 	for (i = 0; i < from->list.nr; i++)
 		map[i] = NO_INDEX;
-	for (i = 0; i < from->uses.nr && !err; i++) {
-		const struct gpu_use *use = &from->uses.v[i];
-
+	array_each_while(&from->uses, use, !err) {
 		err = gpus__use_again(to, use, first_proc, &idx);
 		if (err)
 			return err;
@@ -193,8 +191,7 @@ int gpus__number(struct gpus *g, struct gpus *all, uint32_t first_proc)
 	int err = map ? 0 : -ENOMEM;
 
 	all->host = g->host;
-	if (!err)
-		err = gpus__absorb(all, g, first_proc, map);
+	err = err ?: gpus__absorb(all, g, first_proc, map);
 	for (i = 0; i < g->list.nr && !err; i++) {
 		const struct gpu *gpu = &all->list.v[map[i]];
 

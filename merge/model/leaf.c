@@ -100,26 +100,20 @@ void leaves__exit(struct leaves *l)
 int leaves__add(struct leaves *l, const struct leaf *leaf, bool split, uint32_t *idx)
 {
 	uint32_t hash, i;
-	size_t at;
 	int err;
 
 	if (!leaf->name)
 		return -ENOMEM;
 	hash = hash__mix((uintptr_t)leaf->name, ID_KEY(leaf->kind, leaf->gpu),
 			 l->secret + (split ? leaf->shape : 0));
-	for (at = HASHES_START; hashes__next(&l->by_key, hash, &at, &i);) {
-		if (l->v[i].kind == leaf->kind && l->v[i].gpu == leaf->gpu &&
-		    l->v[i].name == leaf->name && (!split || l->v[i].shape == leaf->shape)) {
-			l->v[i].shape = shape__common(l->v[i].shape, leaf->shape);
-			*idx = i;
-			return 0;
-		}
-	}
-	err = array_reserve(l, l->nr + 1) ?: hashes__add(&l->by_key, hash, l->nr);
+	err = hashes_get(&l->by_key, hash, l, i,
+			 l->v[i].kind == leaf->kind && l->v[i].gpu == leaf->gpu &&
+			 l->v[i].name == leaf->name && (!split || l->v[i].shape == leaf->shape),
+			 *leaf);
 	if (err)
 		return err;
-	*idx = l->nr;
-	l->v[l->nr++] = *leaf;
+	l->v[i].shape = shape__common(l->v[i].shape, leaf->shape);
+	*idx = i;
 	return 0;
 }
 

@@ -96,8 +96,7 @@ int machine__proc(struct machine *m, uint32_t proc_id, uint32_t *idx)
 		return 0;
 	*idx = m->procs.nr;
 	err = m->procs.nr < SCOPE_PROCS ? array_push(&m->procs, proc) : -ENOMEM;
-	if (!err)
-		err = idmap__put(&m->procs_by_id, proc_id, *idx);
+	err = err ?: idmap__put(&m->procs_by_id, proc_id, *idx);
 	return err;
 }
 
@@ -105,9 +104,8 @@ int machine__add_process(struct machine *m, const struct xpu_record_process *rec
 {
 	struct proc *p;
 	uint32_t idx;
-	int err;
+	int err = machine__proc(m, rec->proc_id, &idx);
 
-	err = machine__proc(m, rec->proc_id, &idx);
 	if (err)
 		return err;
 	p = &m->procs.v[idx];
@@ -126,9 +124,8 @@ int machine__add_process(struct machine *m, const struct xpu_record_process *rec
 int machine__add_process_exit(struct machine *m, const struct xpu_record_process_exit *rec)
 {
 	uint32_t idx;
-	int err;
+	int err = machine__proc(m, rec->proc_id, &idx);
 
-	err = machine__proc(m, rec->proc_id, &idx);
 	if (err)
 		return err;
 	m->procs.v[idx].exited = true;
@@ -206,11 +203,10 @@ static int machine__new_image(struct machine *m, uint32_t pid, uint64_t time_ns,
 			      struct image *parent, struct image **imagep)
 {
 	struct machine_pid *p = machine__find_pid(m, pid);
-	struct image *image;
 	bool oom = false;
 	int err;
+	struct image *image = arena__alloc(&m->arena, sizeof(*image));
 
-	image = arena__alloc(&m->arena, sizeof(*image));
 	if (!image)
 		return -ENOMEM;
 	image->pid = pid;

@@ -22,21 +22,12 @@ void shapes__exit(struct shapes *s)
 int shapes__get(struct shapes *s, const struct xpu_shape *shape, uint32_t *idx)
 {
 	uint32_t words[sizeof(*shape) / sizeof(uint32_t)], hash = 0, i;
-	size_t at;
-	int err;
 
 	memcpy(words, shape, sizeof(words));
 	for (i = 0; i < ARRAY_SIZE(words); i++)
 		hash = hash__mix(hash, words[i], s->secret);
-	for (at = HASHES_START; hashes__next(&s->by_value, hash, &at, idx);)
-		if (!memcmp(&s->v[*idx], shape, sizeof(*shape)))
-			return 0;
-	err = array_reserve(s, s->nr + 1) ?: hashes__add(&s->by_value, hash, s->nr);
-	if (err)
-		return err;
-	*idx = s->nr;
-	s->v[s->nr++] = *shape;
-	return 0;
+	return hashes_get(&s->by_value, hash, s, *idx,
+			  !memcmp(&s->v[*idx], shape, sizeof(*shape)), *shape);
 }
 
 const struct xpu_shape *shapes__at(const struct shapes *s, uint32_t idx)

@@ -73,8 +73,7 @@ static int nvtx__add(struct nvtx *n, struct model *m, const struct range *range,
 {
 	int err = ranges__begin(&m->ranges);
 
-	if (!err)
-		err = idmap__put(&n->by_id, ID_KEY(range->proc, id), m->ranges.list.nr);
+	err = err ?: idmap__put(&n->by_id, ID_KEY(range->proc, id), m->ranges.list.nr);
 	return err ?: array_push(&m->ranges.list, *range);
 }
 
@@ -100,8 +99,7 @@ int nvtx__range(struct nvtx *n, struct model *m, uint32_t proc, uint32_t id, uin
 	if (!id || idmap__get(&n->by_id, ID_KEY(proc, id), idx))
 		return 0;
 	err = model__range_name(m, "", UNKNOWN_RANGE, &unknown.name);
-	if (!err)
-		err = nvtx__add(n, m, &unknown, id);
+	err = err ?: nvtx__add(n, m, &unknown, id);
 	*idx = m->ranges.list.nr - 1;
 	return err ?: 1;
 }

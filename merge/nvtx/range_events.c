@@ -192,8 +192,7 @@ static int range__event(struct nvtx *n, struct second_pass *p, const struct xpu_
 		if (range == NO_RANGE)
 			return 0;
 		err = range__hooks(p, RANGE_IS_MARK, thread, range, time_ns);
-		if (!err)
-			err = range__wanted(p, thread, range, time_ns);
+		err = err ?: range__wanted(p, thread, range, time_ns);
 		return err <= 0 ? err : range__tell(p, thread, range, time_ns, time_ns, false);
 	case XPU_RANGE_POP:
 	case XPU_RANGE_END:
@@ -213,12 +212,11 @@ static int range__event(struct nvtx *n, struct second_pass *p, const struct xpu_
 
 int range_events__open(struct nvtx *n, struct second_pass *p)
 {
-	int64_t nr_bad;
 	uint64_t time_ns;
 	int err = 0;
 	size_t i;
+	int64_t nr_bad = nvtx__resolve_parents(n, p->model);
 
-	nr_bad = nvtx__resolve_parents(n, p->model);
 	if (nr_bad < 0)
 		return nr_bad;
 	p->sums->loss.bad_refs += nr_bad;

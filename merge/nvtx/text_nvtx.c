@@ -53,10 +53,9 @@ static int nvtx_ranges__collect(struct section_rows *to)
 	const struct session *s = to->s;
 	const struct ranges *ranges = &s->model.ranges;
 	const struct nvtx *n = nvtx__of(&s->model);
-	struct nvtx_row *rows;
 	size_t i;
+	struct nvtx_row *rows = calloc(ranges->names.nr + 1, sizeof(*rows));
 
-	rows = calloc(ranges->names.nr + 1, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
 	for (i = 0; i < ranges->names.nr; i++) {
@@ -108,12 +107,11 @@ static int nvtx_ranges__row(const struct section_rows *rows, const void *row, st
 	const struct nvtx_row *r = row;
 	const struct stats *ns = &r->open->ns;
 
-	table__row(t, (struct cell[]){
+	return table__row(t, (struct cell[]){
 		{ .n = table__share(r->gpu_ns, rows->sum_ns) }, { .n = r->gpu_ns },
 		{ .n = r->nr_works }, { .n = stats__total(ns) }, { .n = ns->nr }, STATS_CELLS(ns),
 		{ .s = r->name },
 	});
-	return 0;
 }
 
 static const struct column nvtx_ranges_columns[] = {

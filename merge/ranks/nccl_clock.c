@@ -147,12 +147,9 @@ static int clocks__align_next(struct nccl_clocks *c, const ends_runs *runs)
 	const struct nccl_ends *e;
 	struct nccl_clock *from, *to;
 	bool swapped;
-	size_t i;
 	int err;
 
-	for (i = 0; i < runs->nr; i++) {
-		const struct ends_run *run = &runs->v[i];
-
+	array_each(runs, run) {
 		e = &c->ends.v[run->first];
 		if (c->list.v[e->from].aligned != c->list.v[e->to].aligned &&
 		    (!best || run->nr > best->nr))
@@ -182,8 +179,7 @@ int nccl_clocks__align(struct nccl_clocks *c)
 	if (!c->list.nr)
 		return 0;
 	c->list.v[0].aligned = true;
-	if (c->ends.nr)
-		qsort(c->ends.v, c->ends.nr, sizeof(*c->ends.v), ends__cmp);
+	array_qsort(&c->ends, ends__cmp);
 	more = ends__runs(c, &runs) ?: 1;
 	while (more > 0)
 		more = clocks__align_next(c, &runs);

@@ -53,12 +53,9 @@ static int nccl__streams(const struct nccl *n, const uint64_t *comms, size_t nr,
 			 struct idmap *streams)
 {
 	uint32_t comm, *there;
-	size_t i;
 	int err;
 
-	for (i = 0; i < n->kernels.nr; i++) {
-		const struct nccl_kernel *k = &n->kernels.v[i];
-
+	array_each(&n->kernels, k) {
 		if (k->loose || k->unit != k->last_unit)
 			continue;
 		comm = comm__index(comms, nr, n->units.v[k->unit].comm);
@@ -77,12 +74,10 @@ static int nccl__share_groups(struct nccl *n)
 {
 	struct idmap streams = { 0 };
 	uint64_t *comms = NULL;
-	size_t nr, i;
-	int err;
+	size_t nr;
+	int err = nccl__comms(n, &comms, &nr) ?: nccl__streams(n, comms, nr, &streams);
 
-	err = nccl__comms(n, &comms, &nr) ?: nccl__streams(n, comms, nr, &streams);
-	for (i = 0; i < n->kernels.nr && !err; i++) {
-		struct nccl_kernel *k = &n->kernels.v[i];
+	array_each_while(&n->kernels, k, !err) {
 		uint32_t unit, comm, first = k->unit;
 
 		if (first == k->last_unit)
@@ -313,12 +308,9 @@ static int nccl__run_graphs(struct nccl *n)
 	struct nccl_unit unit;
 	uint64_t graph = 0;
 	uint32_t captured = NO_INDEX;
-	size_t i;
 	int err = 0;
 
-	for (i = 0; i < n->kernels.nr && !err; i++) {
-		struct nccl_kernel *k = &n->kernels.v[i];
-
+	array_each_while(&n->kernels, k, !err) {
 		if (!k->graph || k->unit == NO_INDEX)
 			continue;
 		if (k->graph != graph || k->unit != captured) {
@@ -351,9 +343,7 @@ static int nccl__leave_setup(struct nccl *n)
 	for (i = 0; i < n->kernels.nr; i++)
 		if (n->kernels.v[i].unit != NO_INDEX && n->kernels.v[i].kernel)
 			has_kernel[n->kernels.v[i].unit] = true;
-	for (i = 0; i < n->kernels.nr; i++) {
-		struct nccl_kernel *k = &n->kernels.v[i];
-
+	array_each(&n->kernels, k) {
 		if (k->unit == NO_INDEX || k->kernel || !has_kernel[k->unit])
 			continue;
 		k->unit = NO_INDEX;
@@ -384,8 +374,7 @@ static int nccl__split_devices(struct nccl *n)
 	size_t i;
 	int err = 0;
 
-	if (n->kernels.nr)
-		qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_unit);
+	array_qsort(&n->kernels, kernel__cmp_unit);
 	for (i = 0; i < n->kernels.nr && !err && n->kernels.v[i].unit != NO_INDEX; i++) {
 		struct nccl_kernel *k = &n->kernels.v[i];
 		struct nccl_unit *u = &n->units.v[k->unit];
@@ -405,8 +394,7 @@ static int nccl__split_devices(struct nccl *n)
 		k->unit = n->units.nr;
 		err = array_push(&n->units, unit);
 	}
-	if (n->kernels.nr)
-		qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v), kernel__cmp_unit);
+	array_qsort(&n->kernels, kernel__cmp_unit);
 	return err;
 }
 
@@ -714,8 +702,7 @@ static int nccl__number(struct nccl *n, const struct model *m)
 	for (i = 0; i < n->units.nr; i++)
 		order[i] = i;
 	array__sort(order, n->units.nr, sizeof(*order), unit__cmp_process, n);
-	if (n->lives.nr)
-		qsort(n->lives.v, n->lives.nr, sizeof(*n->lives.v), life__cmp);
+	array_qsort(&n->lives, life__cmp);
 	err = nccl__split_ranks(n);
 	for (i = 0; i < n->units.nr && !err; i = k) {
 		u = &n->units.v[order[i]];
@@ -888,9 +875,7 @@ static void comm_states__from_end(comm_states *states, const struct nccl *n)
 		state->from_end = state->older && !state->epoch &&
 			(i + 1 == states->nr || state[1].comm != state->comm);
 	}
-	for (i = 0; i < n->members.nr; i++) {
-		const struct nccl_member *member = &n->members.v[i];
-
+	array_each(&n->members, member) {
 		state = comm_states__of(states, member->comm, member->epoch);
 		state->from_end &= member->ended && !nccl__is_incomplete(n, member->proc);
 	}
@@ -981,8 +966,7 @@ static int nccl__pair_collectives(struct nccl *n, const struct model *m, const c
 				u->nr_collectives, i,
 			}));
 	}
-	if (keys.nr)
-		qsort(keys.v, keys.nr, sizeof(*keys.v), key__cmp);
+	array_qsort(&keys, key__cmp);
 	for (i = 0; i < keys.nr && !err; i = k) {
 		for (k = i; k < keys.nr && !key__cmp_place(&keys.v[i], &keys.v[k]); k++)
 			;
@@ -1076,11 +1060,8 @@ static int nccl__align(struct nccl *n, const struct model *m)
 	step = n->met.nr / MAX_ENDS + 1;
 	for (i = 0; i < n->meetings.nr && n->clocks.list.nr > 1 && !err; i += step)
 		err = nccl__add_ends(n, &m->ranges, &n->meetings.v[i], clocks, ends);
-	if (!err)
-		err = nccl_clocks__align(&n->clocks);
-	for (i = 0; i < n->units.nr && !err; i++) {
-		struct nccl_unit *u = &n->units.v[i];
-
+	err = err ?: nccl_clocks__align(&n->clocks);
+	array_each_while(&n->units, u, !err) {
 		if (u->nr_kernels)
 			u->shift_ns = -nccl_clocks__ahead(&n->clocks, clocks[u->proc], u->end_ns);
 	}
@@ -1292,7 +1273,7 @@ static int nccl__pair_sides(struct nccl *n, sides_t *sides, edges_t *edges)
 
 	if (!sides->nr)
 		return 0;
-	qsort(sides->v, sides->nr, sizeof(*sides->v), side__cmp_stable);
+	array_qsort(sides, side__cmp_stable);
 	for (i = 0; i < sides->nr; i++) {
 		struct side *at = &sides->v[i];
 
@@ -1300,7 +1281,7 @@ static int nccl__pair_sides(struct nccl *n, sides_t *sides, edges_t *edges)
 		     nr + 1 : 0;
 		at->nr = nr;
 	}
-	qsort(sides->v, sides->nr, sizeof(*sides->v), side__cmp_pair);
+	array_qsort(sides, side__cmp_pair);
 	for (i = 0; i < sides->nr && !err; i++) {
 		const struct side *a = &sides->v[i], *b = a + 1;
 
@@ -1343,11 +1324,7 @@ static void nccl__wait_sides(struct nccl *n, edges_t *edges)
 
 static void nccl__count(struct nccl *n)
 {
-	size_t i;
-
-	for (i = 0; i < n->units.nr; i++) {
-		const struct nccl_unit *u = &n->units.v[i];
-
+	array_each(&n->units, u) {
 		if (u->member == NO_INDEX)
 			continue;
 		if (!u->paired) {
@@ -1377,9 +1354,7 @@ int nccl__finish(struct nccl *n, const struct model *m)
 		return 0;
 	err = nccl__own_threads(n, m) ?: nccl__share_groups(n) ?: nccl__units_by_stream(n);
 	if (!err) {
-		if (n->kernels.nr)
-			qsort(n->kernels.v, n->kernels.nr, sizeof(*n->kernels.v),
-			      kernel__cmp_graph);
+		array_qsort(&n->kernels, kernel__cmp_graph);
 		err = nccl__run_graphs(n) ?: nccl__leave_setup(n) ?: nccl__split_devices(n);
 	}
 	if (!err) {

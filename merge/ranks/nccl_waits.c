@@ -41,9 +41,7 @@ int nccl_waits__split(const struct nccl *n, struct session *session)
 	waits = calloc(nr + 1, sizeof(*waits));
 	if (!waits)
 		return -ENOMEM;
-	for (i = 0; i < n->kernels.nr; i++) {
-		const struct nccl_kernel *k = &n->kernels.v[i];
-
+	array_each(&n->kernels, k) {
 		if (k->aggregate < nr && nccl_wait__cut(k, m, filter, &span))
 			waits[k->aggregate].ns += span.ns;
 	}

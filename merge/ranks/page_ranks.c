@@ -152,9 +152,7 @@ static int page__make_tree(struct ranks_page *page)
 	for (i = 0; i < r->compared.nr && !err; i++)
 		differences[i] = late_path__difference(&r->compared.v[i]);
 	least = err ? 0 : page__least(differences, r->compared.nr);
-	for (i = 0; i < r->compared.nr && !err; i++) {
-		const struct late_path *p = &r->compared.v[i];
-
+	array_each_while(&r->compared, p, !err) {
 		err = page__add_path(page, p, late_path__difference(p) < least);
 	}
 	free(differences);
@@ -173,13 +171,9 @@ static void waits__exit(struct waits *w)
 static int waits__key(struct waits *w, const struct waits_of *key, uint32_t *idx)
 {
 	uint32_t hash = hash__mix(ID_KEY(key->rank, key->culprit), key->collective, w->secret);
-	size_t at = HASHES_START;
 
-	while (hashes__next(&w->by_key, hash, &at, idx))
-		if (!memcmp(&w->keys.v[*idx], key, sizeof(*key)))
-			return 0;
-	*idx = w->keys.nr;
-	return array_push(&w->keys, *key) ?: hashes__add(&w->by_key, hash, *idx);
+	return hashes_get(&w->by_key, hash, &w->keys, *idx,
+			  !memcmp(&w->keys.v[*idx], key, sizeof(*key)), *key);
 }
 
 /* Puts all waits into bins. @tell: TELL_*, or'ed. Return: 0 or -ENOMEM. */
@@ -252,9 +246,7 @@ static int page__find_culprits(struct ranks_page *page)
 		return -ENOMEM;
 	for (i = 0; i < r->ranks.nr; i++)
 		page->waited_for[i] = NO_INDEX;
-	for (i = 0; i < r->waits.nr && !err; i++) {
-		const struct rank_wait *w = &r->waits.v[i];
-
+	array_each_while(&r->waits, w, !err) {
 		if (w->culprit == NO_INDEX)
 			continue;
 		if (!idmap__get(&by_pair, ID_KEY(w->rank, w->culprit), &idx)) {

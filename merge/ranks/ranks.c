@@ -188,11 +188,8 @@ void ranks__free(struct ranks *r)
 static int32_t proc__number(const struct nccl *n, uint32_t proc)
 {
 	int32_t rank = -1, nr_ranks = 0;
-	size_t i;
 
-	for (i = 0; i < n->members.nr; i++) {
-		const struct nccl_member *member = &n->members.v[i];
-
+	array_each(&n->members, member) {
 		if (member->proc == proc && member->rank >= 0 && member->nr_ranks > nr_ranks) {
 			rank = member->rank;
 			nr_ranks = member->nr_ranks;
@@ -233,7 +230,7 @@ static bool ranks__try(struct ranks *r, const struct model *m, enum rank_numbers
 	}
 	if (!fits)
 		return false;
-	qsort(r->ranks.v, r->ranks.nr, sizeof(*r->ranks.v), rank__cmp_number);
+	array_qsort(&r->ranks, rank__cmp_number);
 	for (i = 1; i < r->ranks.nr; i++)
 		fits &= r->ranks.v[i - 1].number != r->ranks.v[i].number;
 	return fits;
@@ -257,7 +254,7 @@ static void ranks__number(struct ranks *r, const struct model *m)
 	r->numbers = ranks__try(r, m, RANKS_BY_LABEL) ? RANKS_BY_LABEL :
 		     ranks__try(r, m, RANKS_BY_COMM) ? RANKS_BY_COMM : RANKS_BY_ORDER;
 	if (r->numbers == RANKS_BY_ORDER && r->ranks.nr)
-		qsort(r->ranks.v, r->ranks.nr, sizeof(*r->ranks.v), rank__cmp_proc);
+		array_qsort(&r->ranks, rank__cmp_proc);
 	for (i = 0; i < r->ranks.nr; i++) {
 		if (r->numbers == RANKS_BY_ORDER)
 			r->ranks.v[i].number = i;
@@ -345,8 +342,7 @@ static int ranks__sum_events(struct ranks *r, const struct model *m, struct idma
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < r->events.nr && !err; i++) {
-		const struct ranks_event *e = &r->events.v[i];
+	array_each_while(&r->events, e, !err) {
 		struct rank *rank;
 
 		if (r->by_proc[e->proc] == NO_INDEX)
@@ -376,11 +372,9 @@ static int ranks__sum_events(struct ranks *r, const struct model *m, struct idma
 static int ranks__sum_units(struct ranks *r, const struct model *m, struct idmap *known)
 {
 	const struct nccl *n = nccl__of(m);
-	size_t i;
 	int err = 0;
 
-	for (i = 0; i < n->units.nr; i++) {
-		const struct nccl_unit *u = &n->units.v[i];
+	array_each(&n->units, u) {
 		struct rank *rank;
 
 		if (u->member == NO_INDEX || r->by_proc[u->proc] == NO_INDEX)
@@ -397,9 +391,7 @@ static int ranks__sum_units(struct ranks *r, const struct model *m, struct idmap
 		rank->wait_ns += u->wait_ns;
 		rank->transfer_ns += u->busy_ns - u->wait_ns;
 	}
-	for (i = 0; i < n->kernels.nr && !err; i++) {
-		const struct nccl_kernel *k = &n->kernels.v[i];
-
+	array_each_while(&n->kernels, k, !err) {
 		const struct nccl_unit *u = k->unit == NO_INDEX ? NULL : &n->units.v[k->unit];
 
 		/* List kernels that have neither an operation nor a partner. */
@@ -473,9 +465,8 @@ static int ranks__add_sends(struct ranks *r, const struct model *m, const struct
 		.transfer_ns = u->busy_ns - u->wait_ns, .longest_wait_ns = u->wait_ns,
 	};
 	size_t i;
-	int err;
+	int err = idmap__add(known, u->member, 0);
 
-	err = idmap__add(known, u->member, 0);
 	if (err < 0)
 		return err;
 	c.nr_ranks = err > 0;
@@ -536,9 +527,7 @@ static int ranks__sum_collectives(struct ranks *r, const struct model *m)
 
 	for (i = 0; i < n->meetings.nr && !err; i++)
 		err = ranks__add_meeting(r, m, &n->meetings.v[i]);
-	for (i = 0; i < n->units.nr && !err; i++) {
-		const struct nccl_unit *u = &n->units.v[i];
-
+	array_each_while(&n->units, u, !err) {
 		if (!u->paired || u->meeting != NO_INDEX || u->member == NO_INDEX)
 			continue;
 		sends = ranks__unit_name(m, u);

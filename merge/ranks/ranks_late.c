@@ -212,18 +212,12 @@ static int late__add(struct late *l, const struct late_sum *new)
 	uint32_t hash =
 		hash__mix((uintptr_t) new->path ^ (uint64_t) new->kind << 60,
 			  (uintptr_t) new->leaf ^ ID_KEY(new->blamed, new->rank) * 3, l->secret);
-	size_t at = HASHES_START;
 	uint32_t i;
-	int err;
 
-	while (hashes__next(&l->by_key, hash, &at, &i)) {
-		if (!late_sum__is(&l->sums.v[i], new))
-			continue;
-		l->sums.v[i].ns += new->ns;
-		return 0;
-	}
-	err = hashes__add(&l->by_key, hash, l->sums.nr);
-	return err ?: array_push(&l->sums, *new);
+	if (!hashes_find(&l->by_key, hash, i, late_sum__is(&l->sums.v[i], new)))
+		return hashes_push(&l->by_key, hash, &l->sums, *new);
+	l->sums.v[i].ns += new->ns;
+	return 0;
 }
 
 static int late__add_event(struct late *l, const struct ranks_event *e, enum late_kind kind,
@@ -591,9 +585,8 @@ int ranks__find_late(struct ranks *r, const struct model *m)
 {
 	struct late l = { .r = r, .m = m, .secret = secret() };
 	size_t i;
-	int err;
+	int err = late__blame(&l) ?: late__choose(&l) ?: late__processes(&l) ?: late__compare(&l);
 
-	err = late__blame(&l) ?: late__choose(&l) ?: late__processes(&l) ?: late__compare(&l);
 	array__sort(r->compared.v, r->compared.nr, sizeof(*r->compared.v), late_path__cmp,
 		    r->ranks.v);
 	for (i = 0; i < r->compared.nr && !err; i++)

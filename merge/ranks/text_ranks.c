@@ -26,10 +26,14 @@ static size_t nr_shown(size_t nr, const struct ranks_opts *opts)
 	return opts->max_rows ? min_t(size_t, nr, opts->max_rows) : nr;
 }
 
-static void print_more(const struct table *t, size_t nr, const struct ranks_opts *opts)
+/* Ends the table of @nr rows. Return: 0 or -ENOMEM. */
+static int end_table(struct table *t, size_t nr, const struct ranks_opts *opts)
 {
-	if (for_people(t) && nr_shown(nr, opts) < nr)
+	int err = table__end(t);
+
+	if (!err && for_people(t) && nr_shown(nr, opts) < nr)
 		fprintf(t->f, "  ... and %zu more\n", nr - nr_shown(nr, opts));
+	return err;
 }
 
 static const struct proc *rank__proc(const struct ranks *r, uint32_t rank)
@@ -68,8 +72,6 @@ static const struct column late_columns[] = {
 
 static int write_late(const struct ranks *r, struct table *t, const struct ranks_opts *opts)
 {
-	size_t i;
-
 	if (for_people(t) && !r->late.nr)
 		return 0;
 	if (for_people(t))
@@ -78,8 +80,7 @@ static int write_late(const struct ranks *r, struct table *t, const struct ranks
 			r->stragglers.nr > RANKS_MAX_CULPRITS ? " of the 64 worst stragglers" : "",
 			times(opts));
 	table__begin(t, "late_paths", late_columns, ARRAY_SIZE(late_columns));
-	for (i = 0; i < r->late.nr; i++) {
-		const struct late_path *p = &r->late.v[i];
+	array_each(&r->late, p) {
 		char *text = for_people(t) ? late_path__text(p) : NULL;
 
 		if (for_people(t) && !text)
@@ -92,10 +93,7 @@ static int write_late(const struct ranks *r, struct table *t, const struct ranks
 		});
 		free(text);
 	}
-	if (table__end(t))
-		return -ENOMEM;
-	print_more(t, r->late.nr, opts);
-	return 0;
+	return end_table(t, r->late.nr, opts);
 }
 
 static const struct column straggler_columns[] = {
@@ -123,10 +121,7 @@ static int write_stragglers(const struct ranks *r, struct table *t, const struct
 			{ .s = rank__host(r, rank) },
 		});
 	}
-	if (table__end(t))
-		return -ENOMEM;
-	print_more(t, r->stragglers.nr, opts);
-	return 0;
+	return end_table(t, r->stragglers.nr, opts);
 }
 
 const char *ranks__numbered(const struct ranks *r)
@@ -173,10 +168,7 @@ static int write_ranks(const struct ranks *r, struct table *t, const struct rank
 			{ .s = rank__host(r, i) },
 		});
 	}
-	if (table__end(t))
-		return -ENOMEM;
-	print_more(t, r->ranks.nr, opts);
-	return 0;
+	return end_table(t, r->ranks.nr, opts);
 }
 
 /* ---- collectives ----------------------------------------------------------------------------- */
@@ -193,7 +185,6 @@ static const struct column collective_columns[] = {
 static int write_collectives(const struct ranks *r, struct table *t, const struct ranks_opts *opts)
 {
 	char comm[24];
-	size_t i;
 
 	if (for_people(t) && !r->collectives.nr)
 		return 0;
@@ -203,9 +194,7 @@ static int write_collectives(const struct ranks *r, struct table *t, const struc
 			" rank, times of all ranks%s\n",
 			r->collectives.nr, times(opts));
 	table__begin(t, "collectives", collective_columns, ARRAY_SIZE(collective_columns));
-	for (i = 0; i < r->collectives.nr; i++) {
-		const struct rank_collective *c = &r->collectives.v[i];
-
+	array_each(&r->collectives, c) {
 		snprintf(comm, sizeof(comm), "%#" PRIx64, c->comm);
 		table__row(t, (struct cell[]){
 			{ .n = c->nr }, { .n = c->nr_ranks }, { .n = c->bytes },
@@ -213,10 +202,7 @@ static int write_collectives(const struct ranks *r, struct table *t, const struc
 			{ .s = comm }, { .s = c->name },
 		});
 	}
-	if (table__end(t))
-		return -ENOMEM;
-	print_more(t, r->collectives.nr, opts);
-	return 0;
+	return end_table(t, r->collectives.nr, opts);
 }
 
 static const struct column other_columns[] = {
@@ -227,8 +213,6 @@ static const struct column other_columns[] = {
 
 static int write_others(const struct ranks *r, struct table *t, const struct ranks_opts *opts)
 {
-	size_t i;
-
 	if (for_people(t) && !r->others.nr)
 		return 0;
 	if (for_people(t))
@@ -237,18 +221,13 @@ static int write_others(const struct ranks *r, struct table *t, const struct ran
 			"ranks%s\n",
 			r->others.nr, times(opts));
 	table__begin(t, "others", other_columns, ARRAY_SIZE(other_columns));
-	for (i = 0; i < r->others.nr; i++) {
-		const struct other_kernel *o = &r->others.v[i];
-
+	array_each(&r->others, o) {
 		table__row(t, (struct cell[]){
 			{ .n = r->ranks.v[o->rank].number }, { .n = o->nr }, { .n = o->ns },
 			{ .s = o->library }, { .s = r->s->model.leaves.v[o->leaf].name },
 		});
 	}
-	if (table__end(t))
-		return -ENOMEM;
-	print_more(t, r->others.nr, opts);
-	return 0;
+	return end_table(t, r->others.nr, opts);
 }
 
 static const struct column clock_columns[] = {
@@ -382,9 +361,8 @@ static int write_json(const struct ranks *r, FILE *f, const struct ranks_opts *o
 	struct table t = {
 		.json = &j, .format = TABLE_JSON, .sort = opts->sort, .max_rows = opts->max_rows,
 	};
-	int err;
+	int err = json_out__init(&j, f, ESCAPE_JSON);
 
-	err = json_out__init(&j, f, ESCAPE_JSON);
 	if (err)
 		return err;
 	j.spaced = true;

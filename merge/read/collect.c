@@ -22,9 +22,8 @@
 static int collect__tid(struct found *f, const struct xpu_record_thread *rec, uint32_t proc,
 			uint32_t thread)
 {
-	int err;
+	int err = idmap__add(&f->tids, ID_KEY(proc, rec->tid), thread);
 
-	err = idmap__add(&f->tids, ID_KEY(proc, rec->tid), thread);
 	if (err >= 0 && rec->ns_tid)
 		err = idmap__add(&f->ns_tids, ID_KEY(proc, rec->ns_tid), thread);
 	return min_t(int, err, 0);
@@ -42,10 +41,8 @@ static int collect__callchain(struct collect *c, const struct xpu_record_callcha
 	if (!rec->path_id || idmap__get(&c->found->paths, rec->path_id, &idx))
 		return 0;
 	err = machine__proc(&c->model->machine, rec->proc_id, &path.proc);
-	if (!err)
-		err = idmap__put(&c->found->paths, rec->path_id, c->model->paths.nr);
-	if (!err)
-		err = array_push(&c->model->paths, path);
+	err = err ?: idmap__put(&c->found->paths, rec->path_id, c->model->paths.nr);
+	err = err ?: array_push(&c->model->paths, path);
 	if (!err && path.api_known && !(rec->hdr.misc & XPU_CHAIN_CPU))
 		c->model->machine.procs.v[path.proc].apis |= 1u << path.api_number;
 	return err;
@@ -69,12 +66,9 @@ static int collect__thread(struct collect *c, const struct xpu_record_thread *re
 	 */
 	if (!err && rec->tid && idmap__get(&c->found->tids, ID_KEY(thread.proc, rec->tid), &idx))
 		return idmap__put(&c->found->threads, rec->thread_id, idx);
-	if (!err)
-		err = idmap__put(&c->found->threads, rec->thread_id, c->model->threads.nr);
-	if (!err)
-		err = collect__tid(c->found, rec, thread.proc, c->model->threads.nr);
-	if (!err)
-		err = array_push(&c->model->threads, thread);
+	err = err ?: idmap__put(&c->found->threads, rec->thread_id, c->model->threads.nr);
+	err = err ?: collect__tid(c->found, rec, thread.proc, c->model->threads.nr);
+	err = err ?: array_push(&c->model->threads, thread);
 	return err;
 }
 
@@ -108,11 +102,9 @@ static int collect__carried(struct collect *c, const struct xpu_record_carried *
 {
 	struct sent *sent;
 	uint32_t proc;
-	int err;
+	int err = machine__proc(&c->model->machine, rec->proc_id, &proc);
 
-	err = machine__proc(&c->model->machine, rec->proc_id, &proc);
-	if (!err)
-		err = found__add_sent(c->found, proc, &sent);
+	err = err ?: found__add_sent(c->found, proc, &sent);
 	if (err)
 		return err;
 	sent->carried = true;
@@ -253,9 +245,8 @@ static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, 
 			   const struct xpu_record *rec)
 {
 	struct found *f = c->found;
-	int err;
+	int err = collect__keep(c, &rec);
 
-	err = collect__keep(c, &rec);
 	if (err)
 		return err;
 	switch (rec->type) {
@@ -293,11 +284,9 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 	uint64_t *seen_ns;
 	struct sent *sent;
 	uint32_t proc;
-	int err;
+	int err = machine__proc(&c->model->machine, batch->proc_id, &proc);
 
-	err = machine__proc(&c->model->machine, batch->proc_id, &proc);
-	if (!err)
-		err = found__add_sent(c->found, proc, &sent);
+	err = err ?: found__add_sent(c->found, proc, &sent);
 	if (err)
 		return err;
 	/* The previous file counts the carried batches. */
@@ -383,9 +372,8 @@ static int collect__record(void *ctx, const struct record_iter *it, const struct
 {
 	struct collect *c = ctx;
 	struct input *in;
-	int err;
+	int err = collect__keep(c, &rec);
 
-	err = collect__keep(c, &rec);
 	if (err)
 		return err;
 	c->made_ns = max_t(uint64_t, c->made_ns, record__made_ns(rec));

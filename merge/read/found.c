@@ -116,8 +116,7 @@ static int exit_at__cmp(const void *va, const void *vb)
 
 void found__sort_exits(struct found *f)
 {
-	if (f->exits.nr)
-		qsort(f->exits.v, f->exits.nr, sizeof(*f->exits.v), exit_at__cmp);
+	array_qsort(&f->exits, exit_at__cmp);
 }
 
 uint64_t found__exit_ns(const struct found *f, uint32_t pid, uint64_t from_ns)

@@ -99,20 +99,16 @@ static void resolve_sent(struct found *f, const struct machine *m)
 
 static int resolve_devices(const struct found *f, struct model *m)
 {
-	size_t i;
 	int err = 0;
 
-	for (i = 0; i < f->device_defs.nr && !err; i++) {
-		const struct device_def *def = &f->device_defs.v[i];
-
+	array_each_while(&f->device_defs, def, !err) {
 		err = gpus__define(&m->gpus, SCOPE(def->proc, XPU_API(def->rec->hdr.misc)),
 				   def->rec->device, def->rec->uuid,
 				   found__string(f, def->proc, def->rec->name),
 				   def->rec->hdr.size < sizeof(*def->rec) ?
 				   NULL : &def->rec->limits);
 	}
-	for (i = 0; i < f->stream_defs.nr && !err; i++) {
-		const struct stream_def *def = &f->stream_defs.v[i];
+	array_each_while(&f->stream_defs, def, !err) {
 		struct stream stream = {
 			.proc = def->proc,
 			.context = def->rec->context,
@@ -122,17 +118,15 @@ static int resolve_devices(const struct found *f, struct model *m)
 
 		err = gpus__get(&m->gpus, SCOPE(def->proc, XPU_API(def->rec->hdr.misc)),
 				def->rec->device, &stream.gpu);
-		if (!err)
-			err = array_push(&m->streams, stream);
+		err = err ?: array_push(&m->streams, stream);
 	}
 	return err;
 }
 
 int found__resolve(struct found *f, struct model *m)
 {
-	int err;
+	int err = machine__finish(&m->machine);
 
-	err = machine__finish(&m->machine);
 	if (err)
 		return err;
 	kallsyms__finish(&f->kallsyms);
@@ -140,7 +134,6 @@ int found__resolve(struct found *f, struct model *m)
 	err = resolve_exits(f, &m->machine);
 	f->ends_known &= model__input(m)->ended;
 	resolve_sent(f, &m->machine);
-	if (!err)
-		err = resolve_devices(f, m);
+	err = err ?: resolve_devices(f, m);
 	return err ?: resolve_paths(f, m);
 }

@@ -82,13 +82,10 @@ static struct stall_reason stall_reason(const struct resolving *by, uint32_t pro
 /* Finds the lines of a module. Sets *@cubin to NULL if they are unknown. Return: 0 or -ENOMEM. */
 static int find_cubin(struct stall_defs *d, uint32_t proc, uint64_t crc, struct cubin_def **cubin)
 {
-	size_t i;
 	int err;
 
 	*cubin = NULL;
-	for (i = 0; i < d->cubins.nr; i++) {
-		struct cubin_def *def = &d->cubins.v[i];
-
+	array_each(&d->cubins, def) {
 		if (def->proc != proc || def->crc != crc || def->bytes.nr != def->total_bytes)
 			continue;
 		if (!def->lines) {

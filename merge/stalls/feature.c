@@ -136,8 +136,7 @@ static int stalls__absorb(void *state, void *from_state, struct remap *r)
 		      stalls__function(to, f->proc + r->proc, f->context, name, &functions[i]) :
 		      -ENOMEM;
 	}
-	if (!err)
-		err = absorb_stall_readings(to, from, places, functions);
+	err = err ?: absorb_stall_readings(to, from, places, functions);
 	for (i = 0; i < from->spans.nr && !err; i++) {
 		struct stall_span span = from->spans.v[i];
 
@@ -159,12 +158,11 @@ static int stalls__absorb(void *state, void *from_state, struct remap *r)
 static int split_kernel(const struct stalls_state *s, struct session *session, size_t aggregate)
 {
 	const struct aggregate *a = &session->sums.aggregates.v[aggregate];
-	const struct stall_part *parts;
 	struct sums_part *to;
 	size_t nr, i;
 	int err;
+	const struct stall_part *parts = stall_sums__of(&s->sums, a->chain, a->leaf, &nr);
 
-	parts = stall_sums__of(&s->sums, a->chain, a->leaf, &nr);
 	to = calloc(nr + 1, sizeof(*to));
 	if (!to)
 		return -ENOMEM;

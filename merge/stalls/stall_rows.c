@@ -21,9 +21,7 @@ int stall_rows__collect(const struct stalls *s, struct stall_reason_row **v, siz
 	*v = malloc((s->counts.nr + 1) * sizeof(**v));
 	if (!*v)
 		return -ENOMEM;
-	for (i = 0; i < s->readings.nr; i++) {
-		const struct stall_reading *w = &s->readings.v[i];
-
+	array_each(&s->readings, w) {
 		for (k = w->first; k < w->first + w->nr; k++) {
 			const struct leaf_place *place = &s->places.v[s->counts.v[k].place];
 

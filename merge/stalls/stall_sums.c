@@ -157,7 +157,7 @@ static void merge_shares(stall_shares_t *shares)
 
 	if (!shares->nr)
 		return;
-	qsort(shares->v, shares->nr, sizeof(*shares->v), share__cmp);
+	array_qsort(shares, share__cmp);
 	for (i = 1; i < shares->nr; i++) {
 		if (share__cmp(&shares->v[nr], &shares->v[i]))
 			shares->v[++nr] = shares->v[i];
@@ -173,7 +173,7 @@ static void merge_parts(struct stall_sums *s)
 
 	if (!s->parts.nr)
 		return;
-	qsort(s->parts.v, s->parts.nr, sizeof(*s->parts.v), part__cmp);
+	array_qsort(&s->parts, part__cmp);
 	for (i = 1; i < s->parts.nr; i++) {
 		if (part__cmp(&s->parts.v[nr], &s->parts.v[i]))
 			s->parts.v[++nr] = s->parts.v[i];
@@ -181,7 +181,7 @@ static void merge_parts(struct stall_sums *s)
 			s->parts.v[nr].samples += s->parts.v[i].samples;
 	}
 	s->parts.nr = nr + 1;
-	qsort(s->parts.v, s->parts.nr, sizeof(*s->parts.v), part__cmp_samples);
+	array_qsort(&s->parts, part__cmp_samples);
 }
 
 /* Gives a reading's samples to the @nr paths. */

@@ -25,31 +25,19 @@ int stalls__function(struct stalls *s, uint32_t proc, uint32_t context, const ch
 		     uint32_t *idx)
 {
 	uint32_t hash = hash__mix((uintptr_t)name, ID_KEY(proc, context), s->secret);
-	size_t at = HASHES_START;
-	int err;
 
-	while (hashes__next(&s->by_function, hash, &at, idx)) {
-		const struct stall_function *f = &s->functions.v[*idx];
-
-		if (f->proc == proc && f->context == context && f->name == name)
-			return 0;
-	}
-	*idx = s->functions.nr;
-	err = array_reserve(&s->functions, *idx + 1) ?: hashes__add(&s->by_function, hash, *idx);
-	return err ?: array_push(&s->functions, ((struct stall_function){ proc, context, name }));
+	return hashes_get(&s->by_function, hash, &s->functions, *idx,
+			  s->functions.v[*idx].proc == proc &&
+			  s->functions.v[*idx].context == context &&
+			  s->functions.v[*idx].name == name,
+			  ((struct stall_function){ proc, context, name }));
 }
 
 int stalls__place(struct stalls *s, const char *place, const char *reason, uint32_t *idx)
 {
 	uint32_t hash = hash__mix((uintptr_t)place, (uintptr_t)reason, s->secret);
-	size_t at = HASHES_START;
-	int err;
 
-	while (hashes__next(&s->by_place, hash, &at, idx))
-		if (s->places.v[*idx].place == place && s->places.v[*idx].reason == reason)
-			return 0;
-	*idx = s->places.nr;
-	err = array_reserve(&s->places, *idx + 1) ?: hashes__add(&s->by_place, hash, *idx);
-	return err ?:
-	       array_push(&s->places, ((struct leaf_place){ STALL_LABEL, place, reason, *idx }));
+	return hashes_get(&s->by_place, hash, &s->places, *idx,
+			  s->places.v[*idx].place == place && s->places.v[*idx].reason == reason,
+			  ((struct leaf_place){ STALL_LABEL, place, reason, *idx }));
 }

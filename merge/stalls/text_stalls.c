@@ -39,9 +39,8 @@ static int stalls__collect(struct section_rows *to)
 	ARRAY(struct stall_row) rows = { 0 };
 	struct stall_reason_row *reasons;
 	size_t nr, i, k;
-	int err;
+	int err = stall_rows__collect(stalls__of(&to->s->model), &reasons, &nr);
 
-	err = stall_rows__collect(stalls__of(&to->s->model), &reasons, &nr);
 	for (i = 0; i < nr && !err; i = k) {
 		struct stall_row row = { .kernel = reasons[i].kernel, .place = reasons[i].place };
 
@@ -57,8 +56,7 @@ static int stalls__collect(struct section_rows *to)
 		err = array_push(&rows, row);
 	}
 	free(reasons);
-	if (rows.nr)
-		qsort(rows.v, rows.nr, sizeof(*rows.v), row__cmp);
+	array_qsort(&rows, row__cmp);
 	to->v = rows.v;
 	to->nr = rows.nr;
 	return err;
@@ -99,14 +97,12 @@ static int stalls__row(const struct section_rows *rows, const void *vrow, struct
 
 	if (asprintf(&name, "%s;%s", row->kernel, row->place) < 0)
 		return -ENOMEM;
-	table__row(t, (struct cell[]){
+	return table__row_free(t, name, (struct cell[]){
 		{ .n = table__share(row->samples, rows->sum_ns) }, { .n = row->samples },
 		{ .n = table__share(row->not_issued, row->samples) },
 		{ .n = table__share(row->first, row->samples) }, { .s = row->reason },
 		{ .s = row->kernel }, { .s = row->place }, { .s = name },
 	});
-	free(name);
-	return 0;
 }
 
 static const struct column stalls_columns[] = {

@@ -150,20 +150,7 @@ static struct carried_process *carry__find(const struct carry *c, uint32_t proc_
 /* Return: the process, which is added if it is new; NULL if memory is short. */
 static struct carried_process *carry__get(struct carry *c, uint32_t proc_id)
 {
-	struct carried_process *p = carry__find(c, proc_id);
-	bool oom = false;
-
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->proc_id = proc_id;
-	HASH_ADD(hh, c->processes, proc_id, sizeof(p->proc_id), p);
-	if (!oom)
-		return p;
-	free(p);
-	return NULL;
+	return HASH_GET(c->processes, proc_id, proc_id);
 }
 
 static void carry__free_thread(struct carry *c, struct carried_thread *t)
@@ -316,22 +303,15 @@ static int carry__thread(struct carry *c, const struct xpu_record_thread *rec)
 {
 	struct carried_process *p = carry__get(c, rec->proc_id);
 	struct carried_thread *t = carry__find_thread(c, rec->thread_id);
-	bool oom = false;
 	int err;
 
 	if (!p)
 		return -ENOMEM;
 	if (!t) {
-		t = calloc(1, sizeof(*t));
+		t = HASH_NEW(c->threads, thread_id, rec->thread_id);
 		if (!t)
 			return -ENOMEM;
-		t->thread_id = rec->thread_id;
 		t->proc_id = rec->proc_id;
-		HASH_ADD(hh, c->threads, thread_id, sizeof(t->thread_id), t);
-		if (oom) {
-			free(t);
-			return -ENOMEM;
-		}
 		err = rec->tid ? carry__set_tid(c, t, TID_KEY(p->pid, rec->tid)) : 0;
 		if (err)
 			return err;
@@ -343,24 +323,17 @@ static int carry__callchain(struct carry *c, const struct xpu_record_callchain *
 {
 	struct carried_process *p = carry__get(c, rec->proc_id);
 	struct carried_path *path;
-	bool oom = false;
 
 	if (!p)
 		return -ENOMEM;
 	HASH_FIND(hh, c->paths, &rec->path_id, sizeof(rec->path_id), path);
 	if (path)
 		return 0;
-	path = calloc(1, sizeof(*path));
+	path = HASH_NEW(c->paths, path_id, rec->path_id);
 	if (!path)
 		return -ENOMEM;
-	path->path_id = rec->path_id;
 	path->proc_id = rec->proc_id;
 	path->api = XPU_API(rec->domain);
-	HASH_ADD(hh, c->paths, path_id, sizeof(path->path_id), path);
-	if (oom) {
-		free(path);
-		return -ENOMEM;
-	}
 	return process__keep(c, p, &p->top, &rec->hdr);
 }
 
@@ -456,21 +429,7 @@ static int carry__ranges(struct carry *c, const struct xpu_record_ranges *rec)
 
 static struct carried_pid *carry__pid(struct carry *c, uint32_t pid)
 {
-	struct carried_pid *p;
-	bool oom = false;
-
-	HASH_FIND(hh, c->pids, &pid, sizeof(pid), p);
-	if (p)
-		return p;
-	p = calloc(1, sizeof(*p));
-	if (!p)
-		return NULL;
-	p->pid = pid;
-	HASH_ADD(hh, c->pids, pid, sizeof(p->pid), p);
-	if (!oom)
-		return p;
-	free(p);
-	return NULL;
+	return HASH_GET(c->pids, pid, pid);
 }
 
 static struct carried_image *pid__image(struct carried_pid *p)

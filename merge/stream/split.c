@@ -889,8 +889,7 @@ static int split__read(struct split *s)
 
 	if (!err) {
 		err = split__read_header(s);
-		if (!err)
-			err = split__open(s, s->header.start_mono_ns);
+		err = err ?: split__open(s, s->header.start_mono_ns);
 		split__used(s);
 	}
 	err = min_t(int, err, 0);

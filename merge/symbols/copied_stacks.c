@@ -56,21 +56,7 @@ void copied_stacks__exit(struct copied_stacks *u)
 
 static struct unwind_stack *copied_stacks__stack(struct copied_stacks *u, uint32_t thread_id)
 {
-	struct unwind_stack *s;
-	bool oom = false;
-
-	HASH_FIND(hh, u->stacks, &thread_id, sizeof(thread_id), s);
-	if (s)
-		return s;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return NULL;
-	s->thread_id = thread_id;
-	HASH_ADD(hh, u->stacks, thread_id, sizeof(s->thread_id), s);
-	if (!oom)
-		return s;
-	free(s);
-	return NULL;
+	return HASH_GET(u->stacks, thread_id, thread_id);
 }
 
 /* Updates @s with a record. Return: like copied_stacks__record(). */
@@ -81,11 +67,10 @@ static int unwind_stack__update(struct unwind_stack *s, const struct xpu_record_
 		    (sp - start + rec->bytes + XPU_STACK_BLOCK - 1) / XPU_STACK_BLOCK;
 	const __u64 *bitmap = rec->data + rec->nr_python;
 	const uint8_t *from = (const uint8_t *)(bitmap + (nr + 63) / 64);
-	uint8_t *blocks;
 	size_t i, old;
 	int bad = 0;
+	uint8_t *blocks = calloc(nr ?: 1, XPU_STACK_BLOCK);
 
-	blocks = calloc(nr ?: 1, XPU_STACK_BLOCK);
 	if (!blocks)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++) {
@@ -124,22 +109,15 @@ static bool unwind_stack__read(void *ctx, uint64_t addr, uint64_t *value)
 static struct file_cfi *copied_stacks__cfi(struct copied_stacks *u, const struct dso *dso)
 {
 	struct unwind_tables *t;
-	bool oom = false;
 
 	HASH_FIND_PTR(u->tables, &dso, t);
 	if (t)
 		return t->cfi;
-	t = calloc(1, sizeof(*t));
+	t = HASH_NEW(u->tables, dso, dso);
 	if (!t)
 		return NULL;
-	t->dso = dso;
 	t->cfi = dso->state == DSO_LOADED ? file_cfi__new(&dso->file) : NULL;
-	HASH_ADD_PTR(u->tables, dso, t);
-	if (!oom)
-		return t->cfi;
-	file_cfi__free(t->cfi);
-	free(t);
-	return NULL;
+	return t->cfi;
 }
 
 /* Steps to the caller by the frame pointer, if the pointer is plausible. */

@@ -156,12 +156,11 @@ struct dso_key *dso_key__of_names(const struct xpu_record_names *rec, size_t *by
 
 struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec)
 {
-	struct dso_key *key;
 	struct dso_entry *e;
 	bool oom = false;
 	size_t bytes;
+	struct dso_key *key = dso_key__of_mmap(rec, &bytes);
 
-	key = dso_key__of_mmap(rec, &bytes);
 	if (!key)
 		return NULL;
 	HASH_FIND(hh, d->entries, key, bytes, e);
@@ -231,10 +230,9 @@ static int dsos__add_debug(struct dsos *d, struct dso *dso)
 {
 	char *path = NULL;
 	const uint8_t *id;
-	size_t len;
 	int nr;
+	size_t len = elf_file__build_id(&dso->file, &id);
 
-	len = elf_file__build_id(&dso->file, &id);
 	if (len)
 		path = symbol_paths__open_build_id(&d->paths, id, len, WANT_DEBUG, &dso->debug);
 	if (!path && dso->file_path)
@@ -375,9 +373,8 @@ static const char *dsos__why(struct dsos *d, int err)
 /* Reads the file; if it cannot be used, dso->why is the reason. */
 static void dsos__load(struct dsos *d, struct dso *dso)
 {
-	int err;
+	int err = dsos__open(d, dso);
 
-	err = dsos__open(d, dso);
 	if (err) {
 		dso->state = err == -ESTALE ? DSO_MISMATCH : err == -ENOEXEC ? DSO_NO_ELF :
 			     DSO_NO_FILE;
@@ -385,8 +382,7 @@ static void dsos__load(struct dsos *d, struct dso *dso)
 		return;
 	}
 	err = dso__read_segments(dso);
-	if (!err)
-		err = dsos__read_symbols(d, dso);
+	err = err ?: dsos__read_symbols(d, dso);
 	if (err) {
 		dso__unload(dso);
 		dso->state = DSO_NO_ELF;

@@ -240,8 +240,7 @@ int extents__read(extents_t *out, const struct elf_file *f)
 		}
 		err = extents__add(out, c, cie, cpu->ra_column);
 	}
-	if (out->nr)
-		qsort(out->v, out->nr, sizeof(*out->v), extent__cmp);
+	array_qsort(out, extent__cmp);
 	return err;
 }
 

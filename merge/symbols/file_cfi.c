@@ -69,23 +69,16 @@ static bool frame_regs__get(const void *vregs, uint64_t number, uint64_t *value)
 static Dwarf_Frame *file_cfi__frame(struct file_cfi *c, uint64_t pc)
 {
 	struct place *p;
-	bool oom = false;
 
 	HASH_FIND(hh, c->places, &pc, sizeof(pc), p);
 	if (p)
 		return p->frame;
-	p = calloc(1, sizeof(*p));
+	p = HASH_NEW(c->places, pc, pc);
 	if (!p)
 		return NULL;
-	p->pc = pc;
 	if (dwarf_cfi_addrframe(c->dwarf, pc, &p->frame))
 		p->frame = NULL;
-	HASH_ADD(hh, c->places, pc, sizeof(p->pc), p);
-	if (!oom)
-		return p->frame;
-	free(p->frame);
-	free(p);
-	return NULL;
+	return p->frame;
 }
 
 /* Reads all registers of the code that a signal interrupted. */

@@ -170,9 +170,8 @@ static char *read_map(const struct jitmaps *j, const char *path, uint64_t from_n
 	char *text = NULL;
 	struct stat st;
 	ssize_t got;
-	int fd;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
 	if (fd < 0)
 		return NULL;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || (uint64_t)st.st_size > MAP_BYTES_MAX ||
@@ -227,25 +226,17 @@ const char *jitmaps__find(struct jitmaps *j, uint32_t pid, uint64_t from_ns, uin
 {
 	const struct jit_symbol *s;
 	struct jitmap_entry *e, key = { .key = { from_ns, pid } };
-	bool oom = false;
 	size_t bytes;
 	char *text;
 
 	HASH_FIND(hh, j->entries, &key.key, sizeof(key.key), e);
 	if (!e) {
-		e = calloc(1, sizeof(*e));
+		e = HASH_NEW(j->entries, key, key.key);
 		if (!e)
 			return NULL;
-		e->key = key.key;
 		text = find_map(j, pid, from_ns, to_ns, &bytes);
 		if (text && jitmap__parse(&e->map, text, bytes))
 			jitmap__free(&e->map);
-		HASH_ADD(hh, j->entries, key, sizeof(e->key), e);
-		if (oom) {
-			jitmap__free(&e->map);
-			free(e);
-			return NULL;
-		}
 	}
 	s = jitmap__find(&e->map, addr);
 	return s ? jitmaps__name(j, s) : NULL;

@@ -24,8 +24,7 @@ static int ksym__cmp(const void *va, const void *vb)
 
 void kallsyms__finish(struct kallsyms *k)
 {
-	if (k->syms.nr)
-		qsort(k->syms.v, k->syms.nr, sizeof(*k->syms.v), ksym__cmp);
+	array_qsort(&k->syms, ksym__cmp);
 }
 
 const char *kallsyms__find(const struct kallsyms *k, uint64_t addr)

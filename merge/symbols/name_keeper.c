@@ -45,20 +45,11 @@ static int name_keeper__meet(struct name_keeper *k, const struct dso_key *key, u
 {
 	const struct kept_place_key place = { key, offset };
 	struct kept_key *e;
-	bool oom = false;
 
 	HASH_FIND(hh, k->known, &place, sizeof(place), e);
 	if (e)
 		return 0;
-	e = calloc(1, sizeof(*e));
-	if (!e)
-		return -ENOMEM;
-	e->place = place;
-	HASH_ADD(hh, k->known, place, sizeof(e->place), e);
-	if (!oom)
-		return 1;
-	free(e);
-	return -ENOMEM;
+	return HASH_NEW(k->known, place, place) ? 1 : -ENOMEM;
 }
 
 int name_keeper__add(struct name_keeper *k, struct dso *dso, const struct recorded_place *place,
@@ -254,8 +245,7 @@ static int names_writer__place(struct names_writer *w, const struct recorded_pla
 	      name_keeper__put_signed(k, bias - w->bias) ?: names_writer__text(w, p->name);
 	if (!err && !(p->name && *p->name))
 		err = name_keeper__put(k, p->vaddr - p->function);
-	if (!err)
-		err = name_keeper__put(k, p->has_lines ? 1 + p->nr_lines : 0);
+	err = err ?: name_keeper__put(k, p->has_lines ? 1 + p->nr_lines : 0);
 	for (i = 0; i < p->nr_lines && !err; i++) {
 		line = &k->lines.v[p->first_line + i];
 		err = names_writer__text(w, line->function) ?:

@@ -9,11 +9,9 @@
 /* Return: the function called @name in a finished table, or NULL. */
 static const struct dso_symbol *symtab__named(const struct symtab *t, const char *name)
 {
-	size_t len = strlen(name), i;
+	size_t len = strlen(name);
 
-	for (i = 0; i < t->symbols.nr; i++) {
-		const struct dso_symbol *s = &t->symbols.v[i];
-
+	array_each(&t->symbols, s) {
 		if (!s->plt && !strncmp(s->name, name, len) &&
 		    (!s->name[len] || s->name[len] == '@'))
 			return s;
@@ -252,7 +250,7 @@ static int add_call_main(struct symtab *t, const struct elf_file *f, const exten
 	const struct dso_symbol *exit_fn = symtab__named(t, "exit");
 	struct elf_bytes code, caller;
 	int32_t disp;
-	size_t i, at;
+	size_t at;
 
 	if (!start || !exit_fn)
 		return 0;
@@ -260,9 +258,7 @@ static int add_call_main(struct symtab *t, const struct elf_file *f, const exten
 	if (caller.nr > start->end - start->start)
 		caller.nr = start->end - start->start;
 	caller.nr = min_t(size_t, caller.nr, CALLER_MAX);
-	for (i = 0; i < extents->nr; i++) {
-		const struct extent *e = &extents->v[i];
-
+	array_each(extents, e) {
 		if (e->end - e->start > CALLEE_MAX || symtab__find(t, e->start) ||
 		    !calls(caller, e->start))
 			continue;
@@ -333,8 +329,7 @@ int roots__add(struct symtab *t, const struct elf_file *f)
 	    (!libc && !libstdcxx && (!ehdr.e_entry || symtab__find(t, ehdr.e_entry))))
 		return 0;
 	err = extents__read(&extents, f);
-	if (!err)
-		err = add_start(t, f, &extents);
+	err = err ?: add_start(t, f, &extents);
 	if (!err && libc)
 		err = add_clone3(t, f, &extents);
 	if (!err && libc)

@@ -267,8 +267,7 @@ int symtab__add_plt(struct symtab *t, const struct elf_file *f)
 	while (!err && (scn = elf_nextscn(f->elf, scn)))
 		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_RELA)
 			err = gots__add(&gots, f, cpu, scn, &shdr);
-	if (gots.nr)
-		qsort(gots.v, gots.nr, sizeof(*gots.v), got__cmp);
+	array_qsort(&gots, got__cmp);
 	for (i = 0; i < ARRAY_SIZE(sections) && gots.nr && !err; i++)
 		err = symtab__add_plt_section(t, f, cpu, sections[i], &gots);
 	free(gots.v);
@@ -355,11 +354,10 @@ typedef ARRAY(struct dso_symbol) symbols_t;
 static int symtab__emit(struct symtab *t, size_t nr_old, uint64_t from, uint64_t to,
 			const struct symtab_candidate *c)
 {
-	size_t lo;
 	uint64_t end;
 	int err = 0;
+	size_t lo = sorted_count(nr_old, i, t->symbols.v[i].end <= from);
 
-	lo = sorted_count(nr_old, i, t->symbols.v[i].end <= from);
 	for (; from < to && !err; lo++) {
 		end = lo < nr_old ? min_t(uint64_t, t->symbols.v[lo].start, to) : to;
 		if (from < end && c->name)
@@ -431,7 +429,7 @@ int symtab__build(struct symtab *t)
 	free(open.v);
 	array_free(&t->candidates);
 	if (!err && nr_old)
-		qsort(t->symbols.v, t->symbols.nr, sizeof(*t->symbols.v), symbol__cmp);
+		array_qsort(&t->symbols, symbol__cmp);
 	return err;
 }
 

@@ -35,11 +35,8 @@ static const char *longest_place(const struct session *s, const char *comm)
 {
 	const struct aggregate *longest = NULL;
 	const struct stack *stack;
-	size_t i;
 
-	for (i = 0; i < s->sums.aggregates.nr; i++) {
-		const struct aggregate *a = &s->sums.aggregates.v[i];
-
+	array_each(&s->sums.aggregates, a) {
 		if (s->model.leaves.v[a->leaf].kind == LEAF_GPU_WAIT &&
 		    !strcmp(aggregate__owner(&s->sums.aggregates, a)->comm, comm) &&
 		    (!longest || a->sum_ns > longest->sum_ns))

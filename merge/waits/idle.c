@@ -88,7 +88,7 @@ static void spans__compact(const struct idles *idles, struct idle_spans *spans)
 
 	if (!spans->list.nr)
 		return;
-	qsort(spans->list.v, spans->list.nr, sizeof(*spans->list.v), span__cmp);
+	array_qsort(&spans->list, span__cmp);
 	for (i = 1; i < spans->list.nr; i++) {
 		struct idle_span *last = &spans->list.v[nr], *next = &spans->list.v[i];
 
@@ -271,7 +271,7 @@ static void idles__sum_rows(struct idles *i)
 
 	if (!i->rows.nr)
 		return;
-	qsort(i->rows.v, i->rows.nr, sizeof(*i->rows.v), row__cmp);
+	array_qsort(&i->rows, row__cmp);
 	for (k = 1; k < i->rows.nr; k++) {
 		if (row__cmp(&i->rows.v[nr], &i->rows.v[k])) {
 			i->rows.v[++nr] = i->rows.v[k];
@@ -328,10 +328,8 @@ int idles__finish(struct idles *i)
 	uint32_t gpu;
 	int err = 0;
 
-	if (i->deeds.nr)
-		qsort(i->deeds.v, i->deeds.nr, sizeof(*i->deeds.v), deed__cmp);
-	if (i->samples.nr)
-		qsort(i->samples.v, i->samples.nr, sizeof(*i->samples.v), sample__cmp);
+	array_qsort(&i->deeds, deed__cmp);
+	array_qsort(&i->samples, sample__cmp);
 	while (!err && i->gpus.nr < i->spans.nr)
 		err = array_push(&i->gpus, ((struct idle_gpu){ 0 }));
 	for (gpu = 0; gpu < i->spans.nr && !err; gpu++)

@@ -80,9 +80,7 @@ static int off__where(struct second_pass *p, uint32_t kind, uint32_t path_id, ui
 		return err;
 	p->sums->loss.bad_refs += err;
 	err = path == NO_INDEX ? chains__of_label(&m->chains, proc, LABEL_NO_STACK, &at->chain) : 0;
-	if (!err)
-		err = leaves__get(&m->leaves, LEAF_OFF_CPU, NO_INDEX,
-				    name, leaf);
+	err = err ?: leaves__get(&m->leaves, LEAF_OFF_CPU, NO_INDEX, name, leaf);
 	at->time_ns += p->found->shift_ns;
 	if (!err && !p->opts->own_threads && thread_comm__is_ours(at->comm))
 		return 0;
@@ -349,11 +347,9 @@ int off__share_waits(struct waits_state *w, struct second_pass *p)
 static int off__idle_waits(struct waits_state *w, struct second_pass *p)
 {
 	uint32_t path, proc;
-	size_t i;
 	int err;
 
-	for (i = 0; i < w->waits.list.nr; i++) {
-		const struct wait *wait = &w->waits.list.v[i];
+	array_each(&w->waits.list, wait) {
 		struct launch l = { .time_ns = wait->rec->start_ns };
 
 		if (!wait->counts)
@@ -401,8 +397,7 @@ int off__finish(struct waits_state *w, struct second_pass *p)
 
 	if (w->idles.wanted)
 		err = off__idle_waits(w, p);
-	if (!err)
-		err = idles__finish(&w->idles);
+	err = err ?: idles__finish(&w->idles);
 	for (i = 0; i < w->account_records.nr && !err; i++)
 		err = off__account(w, p, w->account_records.v[i]);
 	return err;

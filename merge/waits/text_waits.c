@@ -126,7 +126,7 @@ static int threads__row(const struct section_rows *rows, const void *row, struct
 	const struct thread *thread = &s->model.threads.v[a->thread];
 	struct life l = thread_account__life(s, a);
 
-	table__row(t, (struct cell[]){
+	return table__row(t, (struct cell[]){
 		{ .n = l.life_ns }, { .n = l.on_cpu_ns }, { .n = l.off_ns[XPU_OFF_LOCK] },
 		{ .n = l.off_ns[XPU_OFF_IO] }, { .n = l.off_ns[XPU_OFF_SLEEP] },
 		{ .n = l.off_ns[XPU_OFF_POLL] }, { .n = l.off_ns[XPU_OFF_CHILD] },
@@ -136,7 +136,6 @@ static int threads__row(const struct section_rows *rows, const void *row, struct
 		{ .n = s->model.machine.procs.v[thread->proc].pid }, { .n = thread->tid },
 		{ .s = a->comm && *a->comm ? a->comm : "[unknown]" },
 	});
-	return 0;
 }
 
 static const struct column threads_columns[] = {
@@ -222,9 +221,8 @@ static char *idle_row__name(const struct session *s, const struct idle_row *row)
 	const struct thread *thread;
 	char *name = NULL;
 	size_t size;
-	FILE *f;
+	FILE *f = open_memstream(&name, &size);
 
-	f = open_memstream(&name, &size);
 	if (!f)
 		return NULL;
 	if (row->thread != NO_INDEX) {
@@ -306,17 +304,13 @@ static int idle__row(const struct section_rows *rows, const void *vrow, struct t
 	const struct frame *place = idle_row__place(s, row);
 	char *name = idle_row__name(s, row);
 
-	if (!name)
-		return -ENOMEM;
-	table__row(t, (struct cell[]){
+	return table__row_free(t, name, (struct cell[]){
 		{ .n = table__share(row->ns, gpu->to_ns - gpu->from_ns) }, { .n = row->ns },
 		{ .n = row->nr_gaps }, { .n = s->model.gpus.list.v[row->gpu].number },
 		{ .n = row->thread != NO_INDEX ? s->model.threads.v[row->thread].tid : CELL_NONE },
 		{ .s = idle_row__comm(s, row) }, { .s = idle_row__doing(row) },
 		{ .s = place ? place->name : "" }, { .s = name },
 	});
-	free(name);
-	return 0;
 }
 
 static const struct column idle_columns[] = {

@@ -101,8 +101,7 @@ int waits__add(struct waits *w, uint32_t proc, uint64_t start_ns,
 		group = w->groups.nr;
 		err = array_push(&w->groups, ((struct wait_group){ .proc = proc,
 							    .context = rec->context }));
-		if (!err)
-			err = idmap__put(&w->group_of, key, group);
+		err = err ?: idmap__put(&w->group_of, key, group);
 		if (err)
 			return err;
 	}
@@ -139,8 +138,7 @@ int waits__ready(struct waits *w)
 	size_t i;
 	int err = 0;
 
-	if (w->list.nr)
-		qsort(w->list.v, w->list.nr, sizeof(*w->list.v), wait__cmp);
+	array_qsort(&w->list, wait__cmp);
 	for (i = 0; i < w->list.nr; i++) {
 		const struct wait *wait = &w->list.v[i];
 		struct wait_group *g = &w->groups.v[wait->group];
@@ -448,9 +446,7 @@ int waits__share(struct waits *w, const struct waits_listener *listener)
 
 	works.nr = waits.nr = 0;
 	for (i = 0; i < w->groups.nr; i++)
-		if (w->groups.v[i].pieces.nr)
-			qsort(w->groups.v[i].pieces.v, w->groups.v[i].pieces.nr,
-			      sizeof(*w->groups.v[i].pieces.v), piece__cmp);
+		array_qsort(&w->groups.v[i].pieces, piece__cmp);
 	for (i = 0; i < w->list.nr && !err; i++) {
 		struct wait *wait = &w->list.v[i];
 
@@ -464,10 +460,8 @@ int waits__share(struct waits *w, const struct waits_listener *listener)
 			continue;
 		}
 		err = waits__add_works(w, &sh, &works, g, &next, wait__end_ns(wait));
-		if (!err)
-			err = sharing__collect(&sh, wait, i);
-		if (!err)
-			err = sharing__share(&sh, wait);
+		err = err ?: sharing__collect(&sh, wait, i);
+		err = err ?: sharing__share(&sh, wait);
 	}
 	array_free(&sh.active);
 	array_free(&sh.candidates);

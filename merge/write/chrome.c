@@ -481,11 +481,8 @@ static void write_window_edge(struct writer *w, const struct captured_window *wi
 static void write_windows(struct writer *w)
 {
 	const struct captured *c = &w->s->model.captured;
-	size_t i;
 
-	for (i = 0; i < c->windows.nr; i++) {
-		const struct captured_window *window = &c->windows.v[i];
-
+	array_each(&c->windows, window) {
 		if (!w->t->pids[window->proc] ||
 		    !captured_window__passes(window, w->s->opts.filter))
 			continue;
@@ -546,9 +543,8 @@ static char *make_shape(const struct model *m, const struct leaf *leaf)
 	char *text = NULL;
 	struct json_out j;
 	size_t len;
-	FILE *f;
+	FILE *f = open_memstream(&text, &len);
 
-	f = open_memstream(&text, &len);
 	if (!f)
 		return NULL;
 	if (!json_out__init(&j, f, ESCAPE_JSON))
@@ -711,10 +707,8 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 	if (!w.stack_ids)
 		goto out;
 	err = json_out__init(j, f, ESCAPE_JSON);
-	if (!err)
-		err = timeline__prepare(t, s);
-	if (!err)
-		err = writer__number_stacks(&w) ?: writer__make_shapes(&w);
+	err = err ?: timeline__prepare(t, s);
+	err = err ?: writer__number_stacks(&w) ?: writer__make_shapes(&w);
 	if (err)
 		goto out;
 	writer__number_gpus(&w);
@@ -734,8 +728,7 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 	write_windows(&w);
 	for (i = 0; i < t->device.nr; i++)
 		write_device_event(&w, &t->device.v[i]);
-	if (!err)
-		err = write_counters(&w) ?: write_meters(&w);
+	err = err ?: write_counters(&w) ?: write_meters(&w);
 	json_out__end_line(j);
 	json_out__close(j, ']');
 	json_out__close(j, '}');

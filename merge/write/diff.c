@@ -198,7 +198,7 @@ static void rows__sum(rows_t *rows, const struct diff *d)
 
 	if (!rows->nr)
 		return;
-	qsort(rows->v, rows->nr, sizeof(*rows->v), row__cmp_key);
+	array_qsort(rows, row__cmp_key);
 	for (i = 1; i < rows->nr; i++) {
 		struct row *to = &rows->v[nr], *from = &rows->v[i];
 		unsigned int side;
@@ -214,14 +214,12 @@ static void rows__sum(rows_t *rows, const struct diff *d)
 		}
 	}
 	rows->nr = nr + 1;
-	for (i = 0; i < rows->nr; i++) {
-		struct row *row = &rows->v[i];
-
+	array_each(rows, row) {
 		row->avg_ns[A] = row->nr[A] ? row->whole_ns[A] / row->nr[A] : 0;
 		row->avg_ns[B] = row->nr[B] ? row->whole_ns[B] / row->nr[B] : 0;
 		row->ns[A] = ((unsigned __int128)row->ns[A] * d->num + d->den / 2) / d->den;
 	}
-	qsort(rows->v, rows->nr, sizeof(*rows->v), row__cmp_change);
+	array_qsort(rows, row__cmp_change);
 }
 
 #define CELL	48			/* most bytes of a number */
@@ -357,10 +355,9 @@ int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o)
 	unsigned int side;
 	char words[128];
 	int err = path ? 0 : -ENOMEM;
-	size_t i, k;
+	size_t k;
 
-	for (i = 0; i < t->cells.nr && !err; i++) {
-		const struct tree_cell *cell = &t->cells.v[i];
+	array_each_while(&t->cells, cell, !err) {
 		const struct tree_node *n = &t->nodes.v[cell->node];
 
 		/* CPU time has no kernel or copy, so only the table of call paths shows it. */
@@ -402,9 +399,7 @@ static int64_t rows__of_device(rows_t *rows, const struct diff *d)
 	size_t i;
 	int err = 0;
 
-	for (i = 0; i < t->cells.nr && !err; i++) {
-		const struct tree_cell *cell = &t->cells.v[i];
-
+	array_each_while(&t->cells, cell, !err) {
 		if (leaf_kind__is_device(cell->kind))
 			err = rows__add(rows, t->nodes.v[cell->node].parent, t, cell);
 	}

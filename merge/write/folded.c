@@ -160,8 +160,7 @@ int folded__put_root(folded_text_t *buf, const struct session *s, const struct a
 	case BY_HOST:
 		host = s->model.inputs.v[s->model.machine.procs.v[proc].recording].host;
 		err = buf__put(buf, "[host ", 6);
-		if (!err)
-			err = buf__put_name(buf, *host ? host : "unknown");
+		err = err ?: buf__put_name(buf, *host ? host : "unknown");
 		return err ?: buf__put(buf, "]", 1);
 	case BY_RANK:
 		what = "rank";
@@ -218,14 +217,12 @@ static int buf__put_line(buf_t *buf, const struct session *s, const struct aggre
 		for (k = 0; k < folded__nr_roots(s, a, by) && !err; k++) {
 			if (i || k)
 				err = buf__put(buf, ";", 1);
-			if (!err)
-				err = folded__put_root(buf, s, a, by, k);
+			err = err ?: folded__put_root(buf, s, a, by, k);
 		}
 	}
 	for (i = 0; i < stack->nr && !err; i++) {
 		err = buf__put(buf, ";", 1);
-		if (!err)
-			err = buf__put_name(buf, stack->frames[i]->name);
+		err = err ?: buf__put_name(buf, stack->frames[i]->name);
 	}
 	if (!err && s->model.leaves.v[a->leaf].kind != LEAF_CPU)
 		err = buf__put(buf, ";", 1) ?:
@@ -312,12 +309,9 @@ static int lines__collect(struct lines *lines, const struct session *s,
 {
 	bool numbered = gpus__nr_used(&s->model.gpus) > 1;
 	buf_t buf = { 0 };
-	size_t i;
 	int err = 0;
 
-	for (i = 0; i < s->sums.aggregates.nr && !err; i++) {
-		const struct aggregate *a = &s->sums.aggregates.v[i];
-
+	array_each_while(&s->sums.aggregates, a, !err) {
 		if (!folded__wants(s, opts->unit, s->model.leaves.v[a->leaf].kind) ||
 		    (!opts->waits && LEAVES_WAIT & 1u << s->model.leaves.v[a->leaf].kind))
 			continue;
@@ -331,7 +325,7 @@ static int lines__collect(struct lines *lines, const struct session *s,
 	}
 	array_free(&buf);
 	if (!err && lines->list.nr)
-		qsort(lines->list.v, lines->list.nr, sizeof(*lines->list.v), line__cmp);
+		array_qsort(&lines->list, line__cmp);
 	return err;
 }
 

@@ -128,9 +128,8 @@ int gate__add(struct gate *g, const struct session *s, unsigned int side)
 	const struct by_list by = { 0 };
 	struct tree t;
 	size_t i;
-	int err;
+	int err = tree__init(&t) ?: tree__add(&t, s, 0, &by, 0) ?: tree__sort(&t);
 
-	err = tree__init(&t) ?: tree__add(&t, s, 0, &by, 0) ?: tree__sort(&t);
 	for (i = 0; i < t.cells.nr && !err; i++)
 		err = add_cell(g, &t, &t.cells.v[i], side);
 	tree__exit(&t);
@@ -448,8 +447,7 @@ int gate__judge(struct gate *g)
 	int err = 0;
 
 	g->launches_differ = do_launches_differ(g);
-	if (g->values.nr)
-		qsort(g->values.v, g->values.nr, sizeof(*g->values.v), value__cmp);
+	array_qsort(&g->values, value__cmp);
 	unite_values(g);
 	for (i = 0; i < g->values.nr && !err; i++) {
 		const struct gate_value *v = &g->values.v[i], *before = v - 1;
@@ -486,8 +484,7 @@ int gate__judge(struct gate *g)
 				   groups.v[i].ns[B] / fmax(total[kind][B], 1)));
 	}
 	array_free(&groups);
-	if (g->rows.nr)
-		qsort(g->rows.v, g->rows.nr, sizeof(*g->rows.v), row__cmp);
+	array_qsort(&g->rows, row__cmp);
 	decide(g);
 	return err;
 }
@@ -533,7 +530,6 @@ static int print_row(const struct gate_row *row, FILE *f)
 int gate__print(const struct gate *g, FILE *f, uint32_t max_rows)
 {
 	uint32_t nr = 0;
-	size_t i;
 	int err = 0;
 
 	if (!g->rows.nr)
@@ -549,9 +545,7 @@ int gate__print(const struct gate *g, FILE *f, uint32_t max_rows)
 	if (g->launches_differ)
 		fprintf(f, "  the sides differ in launches: CPU time, time off the CPU and the "
 			"time of the whole program are not judged\n");
-	for (i = 0; i < g->rows.nr && !err; i++) {
-		const struct gate_row *row = &g->rows.v[i];
-
+	array_each_while(&g->rows, row, !err) {
 		if (row->verdict == GATE_SAME ||
 		    (row->verdict == GATE_UNKNOWN && fabs(row->change) <= g->fail_over))
 			continue;

@@ -142,11 +142,7 @@ static int write_messages(const struct session *s, size_t nr, FILE *f)
 
 static void print_gpus(struct json_out *j, const struct session *s)
 {
-	size_t i;
-
-	for (i = 0; i < s->model.gpus.list.nr; i++) {
-		const struct gpu *gpu = &s->model.gpus.list.v[i];
-
+	array_each(&s->model.gpus.list, gpu) {
 		if (!gpu__has_work(gpu))
 			continue;
 		json_out__open(j, '{');
@@ -443,9 +439,7 @@ static int key_parts__collect(key_parts_t *parts, const struct sums *sums, const
 
 	if (!times->parts.nr)
 		return 0;
-	for (i = 0; i < times->parts.nr && !err; i++) {
-		const struct times_part *part = &times->parts.v[i];
-
+	array_each_while(&times->parts, part, !err) {
 		nr_whole = min_t(size_t, nr_whole, part->part);
 		err = array_push(parts, ((struct key_part){
 			.key = bins__key(&times->sums, part->whole), .cell = cell_of[part->part],
@@ -746,9 +740,8 @@ static int print_data(FILE *f, const struct page *page, const struct html_side *
 	struct json_out j;
 	uint32_t by;
 	size_t i;
-	int err;
+	int err = json_out__init(&j, f, ESCAPE_SCRIPT);
 
-	err = json_out__init(&j, f, ESCAPE_SCRIPT);
 	if (err)
 		return err;
 	json_out__open(&j, '{');

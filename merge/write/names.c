@@ -73,9 +73,8 @@ static int look_up(const struct reader *r, const struct session_opts *opts, stru
 		.write = names_out__write, .is_over = names_out__is_over, .ctx = out,
 	};
 	struct session s;
-	int err;
+	int err = session__init(&s, opts);
 
-	err = session__init(&s, opts);
 	if (err)
 		return err;
 	err = session__look_up(&s, r, &k);

@@ -146,8 +146,7 @@ int output__open_at(struct output *o, int dir_fd, const char *path, unsigned int
 	unlock_outputs();
 	err = safefile__open(&o->file, dir_fd, path, flags);
 	o->fd = o->file.fd;
-	if (!err)
-		err = output__open_stream(o);
+	err = err ?: output__open_stream(o);
 	if (err)
 		output__abort(o);
 	return err;

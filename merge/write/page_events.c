@@ -15,7 +15,7 @@
 
 #define MAX_EVENTS	2500000		/* A launch with its kernel is two events. */
 #define MOST_EVENTS	(MAX_EVENTS + MAX_EVENTS / 4)	/* events are thinned out here */
-#define NR_STRETCHES	4096		/* parts of the time that are thinned out or not */
+#define NR_STRETCHES	4096		/* equal parts of the time; each is thinned out or whole */
 
 /* a stretch of time whose events are left out */
 struct hole {
@@ -160,7 +160,7 @@ static void holes__unite(holes_t *holes)
 
 	if (!holes->nr)
 		return;
-	qsort(holes->v, holes->nr, sizeof(*holes->v), hole__cmp);
+	array_qsort(holes, hole__cmp);
 	for (i = 1; i < holes->nr; i++) {
 		struct hole *last = &holes->v[nr], *hole = &holes->v[i];
 
@@ -889,15 +889,12 @@ static void put_since_start(struct events_writer *w, uint64_t ns)
 static void put_holes(struct events_writer *w)
 {
 	struct json_out *j = &w->json;
-	size_t i;
 
 	json_out__member_u64(j, "kept", nr_events(w->e));
 	json_out__member_u64(j, "left_out", w->e->nr_left_out);
 	json_out__member_u64(j, "untimed", w->e->t->nr_untimed);
 	page__open_array(j, "holes");
-	for (i = 0; i < w->e->holes.nr; i++) {
-		const struct hole *hole = &w->e->holes.v[i];
-
+	array_each(&w->e->holes, hole) {
 		json_out__open(j, '[');
 		put_since_start(w, hole->from_ns);
 		put_since_start(w, hole->to_ns);

@@ -251,8 +251,7 @@ int perfscript__write(struct perfscript *p, const struct session *s, FILE *f)
 	if (!p->stacks || !p->leaves)
 		goto out;
 	err = 0;
-	if (p->events.nr)
-		qsort(p->events.v, p->events.nr, sizeof(*p->events.v), event__cmp);
+	array_qsort(&p->events, event__cmp);
 	for (i = 0; i < p->events.nr && !err; i++)
 		err = perfscript__write_event(p, s, &p->events.v[i], numbered, f);
 out:

@@ -716,11 +716,8 @@ static void pftrace__windows(struct pftrace *p, uint32_t proc)
 	const struct captured *c = &p->s->model.captured;
 	uint64_t uuid = UUID_WINDOWS | proc;
 	bool has_track = false;
-	size_t i;
 
-	for (i = 0; i < c->windows.nr; i++) {
-		const struct captured_window *w = &c->windows.v[i];
-
+	array_each(&c->windows, w) {
 		if (w->proc != proc || !captured_window__passes(w, p->s->opts.filter))
 			continue;
 		if (!has_track) {
@@ -801,9 +798,8 @@ static int pftrace__counter(struct pftrace *p, uint32_t gpu, unsigned int what)
 	uint64_t uuid = UUID_COUNTER | ((uint64_t)gpu * timeline__nr_counters() + what);
 	counter_points_t points = { 0 };
 	size_t i;
-	int err;
+	int err = timeline__count(p->t, p->s, gpu, what, &points);
 
-	err = timeline__count(p->t, p->s, gpu, what, &points);
 	if (!err && points.nr) {
 		msg__bytes(&p->inner, TRACK_DESCRIPTOR__COUNTER, NULL, 0);
 		pftrace__clear_text(p);

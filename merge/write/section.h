@@ -92,9 +92,9 @@ struct section {
 	STATS_CELL(s, stats__mean), STATS_CELL(s, stats__median), STATS_CELL(s, stats__min), \
 	STATS_CELL(s, stats__max), STATS_CELL(s, stats__stddev)
 
-/* Fills in a row of TIME_COLUMNS. */
-void section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,
-			 struct table *t);
+/* Adds a row of TIME_COLUMNS. Return: 0. */
+int section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,
+			struct table *t);
 
 /*
  * Defines the section @name from the objects named after it: name_columns, name__collect() and so

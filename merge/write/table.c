@@ -375,9 +375,8 @@ static int table__print(struct table *t)
 {
 	struct layout l;
 	size_t row;
-	int err;
+	int err = layout__init(&l, t) ?: layout__fit(&l);
 
-	err = layout__init(&l, t) ?: layout__fit(&l);
 	if (!err) {
 		layout__print_row(&l, SIZE_MAX);
 		for (row = 0; row < l.nr; row++)
@@ -446,13 +445,22 @@ static void table__write_row(struct table *t, const struct cell *cells)
 		table__csv_row(t, cells);
 }
 
-void table__row(struct table *t, const struct cell *cells)
+int table__row(struct table *t, const struct cell *cells)
 {
 	t->nr_rows++;
 	if (t->format == TABLE_TEXT || t->sorts)
 		table__keep(t, cells);
 	else
 		table__write_row(t, cells);
+	return 0;
+}
+
+int table__row_free(struct table *t, char *text, const struct cell *cells)
+{
+	int err = text ? table__row(t, cells) : -ENOMEM;
+
+	free(text);
+	return err;
 }
 
 /* Orders cells of one column: numbers with the largest first, names alphabetically. */

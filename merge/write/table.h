@@ -84,8 +84,10 @@ struct table {
 
 void table__begin(struct table *t, const char *name, const struct column *columns,
 		  size_t nr_columns);
-/* Adds a row. @cells: one for each column. */
-void table__row(struct table *t, const struct cell *cells);
+/* Adds a row. @cells: one for each column. Return: 0; table__end() returns errors. */
+int table__row(struct table *t, const struct cell *cells);
+/* Adds a row and frees @text, which cells point to. Return: 0; -ENOMEM if @text is NULL. */
+int table__row_free(struct table *t, char *text, const struct cell *cells);
 /* Ends the table. Return: 0 or -ENOMEM. */
 int table__end(struct table *t);
 

@@ -79,11 +79,8 @@ static void write_windows(const struct session *s, FILE *f)
 {
 	char some[HUMAN_MAX], all[HUMAN_MAX];
 	uint64_t whole_ns = 0;
-	size_t i;
 
-	for (i = 0; i < s->model.inputs.nr; i++) {
-		const struct input *in = &s->model.inputs.v[i];
-
+	array_each(&s->model.inputs, in) {
 		whole_ns = max_t(uint64_t, whole_ns,
 				 xpu_ns_between(in->reader->header.start_mono_ns, in->end_ns));
 	}
@@ -153,11 +150,8 @@ void text__write_messages(const struct session *s, FILE *f, const char *prefix)
 		[XPU_MESSAGE_WARNING] = "warning",
 		[XPU_MESSAGE_ERROR] = "error",
 	};
-	size_t i;
 
-	for (i = 0; i < s->model.messages.nr; i++) {
-		const struct shim_message *m = &s->model.messages.v[i];
-
+	array_each(&s->model.messages, m) {
 		fprintf(f, "%s%s: ", prefix, m->level && m->level < ARRAY_SIZE(levels) ?
 			levels[m->level] : "message");
 		escape__print(f, model__proc_name(&s->model, m->proc), ESCAPE_TEXT);
@@ -460,11 +454,8 @@ static void text__stacks(const struct session *s, FILE *f)
 	uint64_t nr_launches = 0;
 	enum path_how how;
 	char time[HUMAN_MAX];
-	size_t i;
 
-	for (i = 0; i < s->model.chains.nr; i++) {
-		const struct chain *chain = &s->model.chains.v[i];
-
+	array_each(&s->model.chains, chain) {
 		if (chain->no_launch || !chain->nr_launches)
 			continue;
 		nr_launches += chain->nr_launches;
@@ -510,9 +501,8 @@ static int text__write_json(const struct session *s, FILE *f, const struct text_
 	};
 	struct json_out j;
 	size_t i;
-	int err;
+	int err = json_out__init(&j, f, ESCAPE_JSON);
 
-	err = json_out__init(&j, f, ESCAPE_JSON);
 	if (err)
 		return err;
 	j.spaced = true;

@@ -48,8 +48,7 @@ static int busy_gpus__collect(busy_gpus_t *gpus, const struct session *s, uint64
 				s->model.gpus.list.v[i].number, ns, table__share(ns, span_ns),
 			}));
 	}
-	if (gpus->nr)
-		qsort(gpus->v, gpus->nr, sizeof(*gpus->v), busy_gpu__cmp);
+	array_qsort(gpus, busy_gpu__cmp);
 	return err;
 }
 
@@ -192,9 +191,8 @@ int text__write_answer(const struct session *s, FILE *f, unsigned int width)
 	uint64_t span_ns = sums__span_ns(&s->sums), ran_ns = cpu_ns(s);
 	char time[HUMAN_MAX], cpu[HUMAN_MAX];
 	busy_gpus_t gpus = { 0 };
-	int err;
+	int err = busy_gpus__collect(&gpus, s, span_ns);
 
-	err = busy_gpus__collect(&gpus, s, span_ns);
 	if (err)
 		goto out;
 	fputs(span_ns ? human__time(time, span_ns) : "no time", f);

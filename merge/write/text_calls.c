@@ -26,8 +26,7 @@ static int api_calls__collect(struct section_rows *to)
 		err = array_push(&rows, &s->sums.calls.v[i]);
 		to->sum_ns += stats__total(&s->sums.calls.v[i].ns);
 	}
-	if (rows.nr)
-		qsort(rows.v, rows.nr, sizeof(*rows.v), call_stats__cmp);
+	array_qsort(&rows, call_stats__cmp);
 	to->v = rows.v;
 	to->nr = rows.nr;
 	return err;
@@ -43,8 +42,7 @@ static int api_calls__row(const struct section_rows *rows, const void *row, stru
 {
 	const struct call_stats *stats = *(const struct call_stats *const *)row;
 
-	section_rows__times(rows, &stats->ns, stats->name, t);
-	return 0;
+	return section_rows__times(rows, &stats->ns, stats->name, t);
 }
 
 static const struct column api_calls_columns[] = { TIME_COLUMNS("calls", "name") };

@@ -167,10 +167,10 @@ static void leaf_row__name(const struct section_rows *rows, const void *row, cha
 	snprintf(buf, size, "%s%s", leaf_kind__prefix(leaf->kind), leaf->name);
 }
 
-void section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,
-			 struct table *t)
+int section_rows__times(const struct section_rows *rows, const struct stats *ns, const char *name,
+			struct table *t)
 {
-	table__row(t, (struct cell[]){
+	return table__row(t, (struct cell[]){
 		{ .n = table__share(stats__total(ns), rows->sum_ns) }, { .n = stats__total(ns) },
 		{ .n = ns->nr }, STATS_CELLS(ns), { .s = name },
 	});
@@ -320,8 +320,7 @@ static int memory_time__row(const struct section_rows *rows, const void *row, st
 	char name[64];
 
 	leaf_row__name(rows, row, name, sizeof(name));
-	section_rows__times(rows, &(*(const struct leaf_stats *const *)row)->ns, name, t);
-	return 0;
+	return section_rows__times(rows, &(*(const struct leaf_stats *const *)row)->ns, name, t);
 }
 
 static const struct column memory_time_columns[] = { TIME_COLUMNS("count", "operation") };
@@ -344,10 +343,9 @@ static int memory_size__row(const struct section_rows *rows, const void *row, st
 	char name[64];
 
 	leaf_row__name(rows, row, name, sizeof(name));
-	table__row(t, (struct cell[]){
+	return table__row(t, (struct cell[]){
 		{ .n = stats__sum(bytes) }, { .n = bytes->nr }, STATS_CELLS(bytes), { .s = name },
 	});
-	return 0;
 }
 
 static const struct column memory_size_columns[] = {
@@ -388,12 +386,11 @@ static int devices__row(const struct section_rows *rows, const void *row, struct
 	size_t i = gpu - rows->s->model.gpus.list.v;
 	uint64_t busy_ns = i < sums->busy.nr ? busy__ns(&sums->busy.v[i]) : 0;
 
-	table__row(t, (struct cell[]){
+	return table__row(t, (struct cell[]){
 		{ .n = table__share(busy_ns, sums__span_ns(sums)) },
 		{ .n = gpu->busy_ns }, { .n = gpu->nr_works }, { .n = gpu->number },
 		{ .s = gpu->name ? gpu->name : "" },
 	});
-	return 0;
 }
 
 static const struct column devices_columns[] = {
@@ -453,15 +450,13 @@ static int streams__row(const struct section_rows *rows, const void *row, struct
 		len = asprintf(&name, "unknown stream of %s (pid %" PRIu32 ")", process, pid);
 	if (len < 0)
 		return -ENOMEM;
-	table__row(t, (struct cell[]){
+	return table__row_free(t, name, (struct cell[]){
 		{ .n = stream->busy_ns }, { .n = stream->nr_works },
 		{ .n = s->model.gpus.list.v[stream->gpu].number },
 		{ .n = stream->known ? stream->context : CELL_NONE },
 		{ .n = stream->known ? stream->stream : CELL_NONE }, { .n = pid },
 		{ .s = process }, { .s = name },
 	});
-	free(name);
-	return 0;
 }
 
 static const struct column streams_columns[] = {

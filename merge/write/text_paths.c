@@ -60,17 +60,10 @@ static int rows__get(struct rows *rows, const struct aggregate *a, uintptr_t g0,
 		     uintptr_t g2, uint32_t *row)
 {
 	uint32_t hash = hash__mix(g0 ^ g2, g1, rows->secret);
-	size_t at = HASHES_START;
-	int err;
+	const struct row new = { { g0, g1, g2 }, a, .min_ns = UINT64_MAX, .leaf = NO_INDEX };
 
-	while (hashes__next(&rows->by_group, hash, &at, row))
-		if (row__is(&rows->list.v[*row], g0, g1, g2))
-			return 0;
-	*row = rows->list.nr;
-	err = hashes__add(&rows->by_group, hash, *row);
-	return err ?: array_push(&rows->list, ((struct row){
-		{ g0, g1, g2 }, a, .min_ns = UINT64_MAX, .leaf = NO_INDEX,
-	}));
+	return hashes_get(&rows->by_group, hash, &rows->list, *row,
+			  row__is(&rows->list.v[*row], g0, g1, g2), new);
 }
 
 /* Adds the work of @a to the row of its group. Return: 0 or -ENOMEM. */
@@ -80,9 +73,8 @@ static int rows__add(struct rows *rows, const struct aggregate *a, uintptr_t g0,
 	const struct aggregate_spread spread = aggregate__spread(&rows->s->sums.aggregates, a);
 	struct row *to;
 	uint32_t row;
-	int err;
+	int err = rows__get(rows, a, g0, g1, g2, &row);
 
-	err = rows__get(rows, a, g0, g1, g2, &row);
 	if (err)
 		return err;
 	to = &rows->list.v[row];
@@ -116,8 +108,7 @@ static void rows__find_leaves(struct rows *rows)
 	uint64_t most_ns = 0, ns = 0;
 	size_t i;
 
-	if (rows->parts.nr)
-		qsort(rows->parts.v, rows->parts.nr, sizeof(*rows->parts.v), row_part__cmp);
+	array_qsort(&rows->parts, row_part__cmp);
 	for (i = 0; i < rows->parts.nr; i++) {
 		const struct row_part *part = &rows->parts.v[i], *next = part + 1;
 		struct row *row = &rows->list.v[part->row];
@@ -144,8 +135,7 @@ static int rows__finish(struct rows *rows, int err, struct section_rows *to)
 
 	hashes__free(&rows->by_group);
 	rows__find_leaves(rows);
-	if (rows->list.nr)
-		qsort(rows->list.v, rows->list.nr, sizeof(*rows->list.v), row__cmp_sum);
+	array_qsort(&rows->list, row__cmp_sum);
 	to->v = rows->list.v;
 	to->nr = rows->list.nr;
 	for (i = 0; i < to->nr; i++)
@@ -349,10 +339,8 @@ static int launch_sites__collect(struct section_rows *to)
 	struct strpool pool = { 0 };
 	folded_text_t text = { 0 };
 	int err = groups ? 0 : -ENOMEM;
-	size_t i;
 
-	for (i = 0; i < all->nr && !err; i++) {
-		const struct aggregate *a = &all->v[i];
+	array_each_while(all, a, !err) {
 		enum leaf_kind kind = s->model.leaves.v[a->leaf].kind;
 
 		if (!leaf_kind__is_device(kind) && kind != LEAF_PENDING)
@@ -453,11 +441,9 @@ static int cpu_functions__collect(struct section_rows *to)
 {
 	const struct session *s = to->s;
 	struct rows rows = { .s = s, .secret = secret() };
-	size_t i;
 	int err = 0;
 
-	for (i = 0; i < s->sums.aggregates.nr && !err; i++) {
-		const struct aggregate *a = &s->sums.aggregates.v[i];
+	array_each_while(&s->sums.aggregates, a, !err) {
 		const struct stack *stack = s->model.chains.v[a->chain].stack;
 
 		if (s->model.leaves.v[a->leaf].kind == LEAF_CPU)
@@ -479,11 +465,10 @@ static int cpu_functions__row(const struct section_rows *rows, const void *vrow,
 {
 	const struct row *row = vrow;
 
-	table__row(t, (struct cell[]){
+	return table__row(t, (struct cell[]){
 		{ .n = table__share(row->sum_ns, rows->sum_ns) }, { .n = row->sum_ns },
 		{ .n = row->nr }, { .s = (const char *)row->group[0] },
 	});
-	return 0;
 }
 
 static const struct column cpu_functions_columns[] = {

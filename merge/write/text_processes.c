@@ -45,9 +45,7 @@ static int processes__collect(struct section_rows *rows)
 
 	if (!all)
 		return -ENOMEM;
-	for (i = 0; i < s->sums.aggregates.nr; i++) {
-		const struct aggregate *a = &s->sums.aggregates.v[i];
-
+	array_each(&s->sums.aggregates, a) {
 		process_row__add(&all[m->chains.v[a->chain].proc], a, m->leaves.v[a->leaf].kind);
 	}
 	for (i = 0; i < nr; i++) {

@@ -74,19 +74,15 @@ static int python_lines__collect(struct section_rows *to)
 	const struct session *s = to->s;
 	struct lines lines = { 0 };
 	int err = 0;
-	size_t i;
 
-	for (i = 0; i < s->sums.aggregates.nr && !err; i++) {
-		const struct aggregate *a = &s->sums.aggregates.v[i];
-
+	array_each_while(&s->sums.aggregates, a, !err) {
 		if (!leaf_kind__is_device(s->model.leaves.v[a->leaf].kind))
 			continue;
 		to->sum_ns += a->sum_ns;
 		err = lines__add(&lines, a, s->model.chains.v[a->chain].stack);
 	}
 	idmap__free(&lines.by_name);
-	if (lines.list.nr)
-		qsort(lines.list.v, lines.list.nr, sizeof(*lines.list.v), line__cmp);
+	array_qsort(&lines.list, line__cmp);
 	to->v = lines.list.v;
 	to->nr = lines.list.nr;
 	return err;
@@ -102,12 +98,11 @@ static int python_lines__row(const struct section_rows *rows, const void *row, s
 {
 	const struct line *line = row;
 
-	table__row(t, (struct cell[]){
+	return table__row(t, (struct cell[]){
 		{ .n = table__share(line->own_ns, rows->sum_ns) }, { .n = line->own_ns },
 		{ .n = table__share(line->total_ns, rows->sum_ns) }, { .n = line->total_ns },
 		{ .n = line->nr }, { .s = line->name },
 	});
-	return 0;
 }
 
 static const struct column python_lines_columns[] = {

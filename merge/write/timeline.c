@@ -360,12 +360,9 @@ static int timeline__assign_lanes(struct timeline *t)
 {
 	lanes_t lanes = { 0 };
 	uint32_t stream = NO_INDEX;
-	size_t i;
 	int err = 0;
 
-	for (i = 0; i < t->device.nr && !err; i++) {
-		struct device_event *e = &t->device.v[i];
-
+	array_each_while(&t->device, e, !err) {
 		if (e->stream != stream) {
 			stream = e->stream;
 			lanes.nr = 0;
@@ -400,8 +397,7 @@ static int timeline__join_calls(struct timeline *t)
 	}
 	if (err < 0 || !launches.nr)
 		goto out;
-	for (i = 0; i < t->slices.nr; i++) {
-		struct slice *slice = &t->slices.v[i];
+	array_each(&t->slices, slice) {
 		struct host_event *e;
 
 		if (slice->kind != SLICE_API || !idmap__get(&launches, slice->key, &idx))
@@ -419,9 +415,7 @@ static int timeline__join_calls(struct timeline *t)
 	 * an arrow begins in the middle of a call, Perfetto takes an earlier CPU sample as its
 	 * origin.
 	 */
-	for (i = 0; i < t->device.nr; i++) {
-		struct device_event *e = &t->device.v[i];
-
+	array_each(&t->device, e) {
 		if (!e->orphan && idmap__get(&launches, e->key, &idx) && t->host.v[idx].is_slice)
 			e->launch_ns = t->host.v[idx].time_ns;
 	}
@@ -440,9 +434,8 @@ static int timeline__prepare_slices(struct timeline *t, const struct session *s)
 	struct meter_walk meters = { 0 };
 	struct meter meter;
 	size_t i, nr = 0;
-	int err;
+	int err = timeline__join_calls(t);
 
-	err = timeline__join_calls(t);
 	for (i = 0; i < t->slices.nr; i++)
 		if (!t->slices.v[i].launch_only || t->slices.v[i].chain != NO_INDEX)
 			t->slices.v[nr++] = t->slices.v[i];
@@ -757,12 +750,9 @@ static int changes__add(changes_t *changes, uint64_t from_ns, uint64_t to_ns, ui
 static int timeline__changes(const struct timeline *t, const struct session *s, uint32_t gpu,
 			     enum timeline_counter what, changes_t *changes)
 {
-	size_t i;
 	int err = 0;
 
-	for (i = 0; i < t->device.nr && !err; i++) {
-		const struct device_event *e = &t->device.v[i];
-
+	array_each_while(&t->device, e, !err) {
 		if (s->model.streams.v[e->stream].gpu != gpu)
 			continue;
 		/* Device clocks are not exact: work may seem to begin before its launch. */
@@ -778,15 +768,14 @@ static int timeline__changes(const struct timeline *t, const struct session *s, 
 int timeline__count(const struct timeline *t, const struct session *s, uint32_t gpu,
 		    unsigned int what, counter_points_t *points)
 {
-	const struct feature_counters *counters;
 	uint64_t width_ns = 0, value = 0;
 	struct counter_point skipped;
 	changes_t changes = { 0 };
 	bool has_skipped = false;
 	size_t i;
 	int err;
+	const struct feature_counters *counters = counters__of(&what);
 
-	counters = counters__of(&what);
 	if (counters)
 		return counters->count(s, gpu, what, points);
 	err = timeline__changes(t, s, gpu, what, &changes);
@@ -812,8 +801,7 @@ int timeline__count(const struct timeline *t, const struct session *s, uint32_t 
 		if (has_skipped && skipped.time_ns > last->time_ns)
 			err = array_push(points, skipped);
 		has_skipped = false;
-		if (!err)
-			err = array_push(points, now);
+		err = err ?: array_push(points, now);
 	}
 	if (!err && has_skipped)
 		err = array_push(points, skipped);

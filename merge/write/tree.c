@@ -141,9 +141,8 @@ static int adder__name(struct adder *a, const char *label, const char *text, uin
 	size_t len = strlen(label), at = HASHES_START;
 	const char *name;
 	uint32_t hash;
-	int err;
+	int err = array_reserve(&a->buf, len + 1);
 
-	err = array_reserve(&a->buf, len + 1);
 	if (err)
 		return err;
 	memcpy(a->buf.v, label, len);
@@ -241,19 +240,17 @@ static int adder__range(struct adder *a, const struct aggregate *agg, uint32_t *
 	uint32_t labels[XPU_RANGE_DEPTH + 1], nr = folded__nr_roots(a->session, agg, BY_RANGE), i;
 	uint32_t hash = 0;
 	struct tree *t = a->tree;
-	size_t at = HASHES_START;
 	int err = 0;
 
 	for (i = 0; i < nr && !err; i++) {
 		err = adder__label(a, agg, BY_RANGE, i, &labels[i]);
 		hash = hash__mix(ID_KEY(hash, err ? 0 : labels[i]), nr, t->secret);
 	}
-	while (!err && hashes__next(&t->by_range, hash, &at, idx))
-		if (tree__range_is(t, *idx, labels, nr))
-			return 0;
+	if (!err && hashes_find(&t->by_range, hash, *idx, tree__range_is(t, *idx, labels, nr)))
+		return 0;
 	*idx = t->ranges.nr;
-	err = err ?: array_push(&t->ranges, ((struct tree_range){ t->range_labels.nr, nr })) ?:
-	      hashes__add(&t->by_range, hash, *idx);
+	err = err ?: hashes_push(&t->by_range, hash, &t->ranges,
+				 ((struct tree_range){ t->range_labels.nr, nr }));
 	for (i = 0; i < nr && !err; i++)
 		err = array_push(&t->range_labels, labels[i]);
 	return err;
@@ -261,17 +258,13 @@ static int adder__range(struct adder *a, const struct aggregate *agg, uint32_t *
 
 static int tree__owner(struct tree *t, const struct tree_owner *owner, uint32_t *idx)
 {
-	size_t at = HASHES_START;
 	uint32_t hash = 0;
 	int by;
 
 	for (by = 0; by < NR_BY; by++)
 		hash = hash__mix(ID_KEY(hash, owner->label[by]), by, t->secret);
-	while (hashes__next(&t->by_owner, hash, &at, idx))
-		if (!memcmp(&t->owners.v[*idx], owner, sizeof(*owner)))
-			return 0;
-	*idx = t->owners.nr;
-	return array_push(&t->owners, *owner) ?: hashes__add(&t->by_owner, hash, *idx);
+	return hashes_get(&t->by_owner, hash, &t->owners, *idx,
+			  !memcmp(&t->owners.v[*idx], owner, sizeof(*owner)), *owner);
 }
 
 /*
@@ -294,6 +287,12 @@ static int adder__new_owner(struct adder *a, const struct aggregate *agg, uint32
 	return err ?: tree__owner(a->tree, &owner, idx);
 }
 
+static bool owner_key__is(const struct owner_key *a, const struct owner_key *b)
+{
+	return a->owner == b->owner && a->proc == b->proc && a->gpu == b->gpu &&
+	       a->range == b->range;
+}
+
 /*
  * Finds the owner of an aggregate; an earlier aggregate may have had the same owner. Return: 0 or
  * -ENOMEM.
@@ -306,21 +305,15 @@ static int adder__owner(struct adder *a, const struct aggregate *agg, uint32_t *
 	struct owner_key key = { agg->owner, chain->proc, leaf->gpu, chain->range, 0 };
 	uint64_t whose = ID_KEY(key.owner, key.proc), where = ID_KEY(key.gpu, key.range);
 	uint32_t hash = hash__mix(whose, where, a->tree->secret), i;
-	size_t at = HASHES_START;
 	int err;
 
-	while (hashes__next(&a->by_owner_key, hash, &at, &i)) {
-		const struct owner_key *k = &a->owner_keys.v[i];
-
-		if (ID_KEY(k->owner, k->proc) == whose && ID_KEY(k->gpu, k->range) == where) {
-			*idx = k->idx;
-			return 0;
-		}
+	if (hashes_find(&a->by_owner_key, hash, i, owner_key__is(&a->owner_keys.v[i], &key))) {
+		*idx = a->owner_keys.v[i].idx;
+		return 0;
 	}
 	err = adder__new_owner(a, agg, a->owners, idx);
 	key.idx = *idx;
-	return err ?: array_push(&a->owner_keys, key) ?:
-	       hashes__add(&a->by_owner_key, hash, a->owner_keys.nr - 1);
+	return err ?: hashes_push(&a->by_owner_key, hash, &a->owner_keys, key);
 }
 
 /* ---- frames --------------------------------------------------------------------------------- */
@@ -350,10 +343,9 @@ static char *adder__kernel_text(struct adder *a, uint32_t leaf_idx)
 	const struct xpu_shape *shape = shapes__at(&m->shapes, leaf->shape);
 	char *text = NULL, *how = NULL, *words = NULL;
 	size_t size;
-	FILE *f;
 	int err;
+	FILE *f = open_memstream(&words, &size);
 
-	f = open_memstream(&words, &size);
 	if (!f)
 		return NULL;
 	err = adder__print_features(a, part ? part->kernel : leaf_idx, f);
@@ -418,22 +410,15 @@ static int adder__leaf(struct adder *a, uint32_t leaf_idx, uint32_t *idx)
 /* Moves *@node to its child with @frame. Return: 0 or -ENOMEM. */
 static int tree__descend(struct tree *t, uint32_t *node, uint32_t frame)
 {
-	uint32_t hash = hash__mix(*node, frame, t->secret), depth, child;
-	size_t at = HASHES_START;
+	uint32_t hash = hash__mix(*node, frame, t->secret), child;
+	const struct tree_node new = { *node, frame, t->nodes.v[*node].depth + 1 };
+	int err = hashes_get(&t->by_edge, hash, &t->nodes, child,
+			     t->nodes.v[child].parent == *node &&
+			     t->nodes.v[child].frame == frame, new);
 
-	while (hashes__next(&t->by_edge, hash, &at, &child)) {
-		if (t->nodes.v[child].parent == *node && t->nodes.v[child].frame == frame) {
-			*node = child;
-			return 0;
-		}
-	}
-	depth = t->nodes.v[*node].depth + 1;
-	child = t->nodes.nr;
-	if (array_push(&t->nodes, ((struct tree_node){ *node, frame, depth })) ||
-	    hashes__add(&t->by_edge, hash, child))
-		return -ENOMEM;
-	*node = child;
-	return 0;
+	if (!err)
+		*node = child;
+	return err;
 }
 
 /*
@@ -445,21 +430,13 @@ static int tree__cell(struct tree *t, unsigned int side, uint32_t node, uint32_t
 {
 	uint32_t hash = hash__mix(node, ID_KEY(kind, owner), t->secret), idx;
 	static const struct tree_value none;
-	size_t at = HASHES_START;
-	bool found = false;
 
-	while (!found && hashes__next(&t->by_cell, hash, &at, &idx))
-		found = t->cells.v[idx].node == node && t->cells.v[idx].kind == kind &&
-			t->cells.v[idx].owner == owner;
-	if (!found) {
-		idx = t->cells.nr;
-		if (array_push(
-			    &t->cells,
-			    ((struct tree_cell){
-				    .node = node, .kind = kind, .owner = owner, .value = idx })) ||
-		    hashes__add(&t->by_cell, hash, idx))
-			return -ENOMEM;
-	}
+	if (hashes_get(&t->by_cell, hash, &t->cells, idx,
+		       t->cells.v[idx].node == node && t->cells.v[idx].kind == kind &&
+		       t->cells.v[idx].owner == owner,
+		       ((struct tree_cell){
+			       .node = node, .kind = kind, .owner = owner, .value = idx })))
+		return -ENOMEM;
 	*value = t->cells.v[idx].value;
 	while (t->values[side].nr <= *value)
 		if (array_push(&t->values[side], none))
@@ -473,9 +450,8 @@ static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enu
 	const struct aggregate_spread spread = aggregate__spread(all, a);
 	struct tree_value *v;
 	uint32_t idx;
-	int err;
+	int err = tree__cell(t, side, node, kind, owner, &idx);
 
-	err = tree__cell(t, side, node, kind, owner, &idx);
 	if (err)
 		return err;
 	v = &t->values[side].v[idx];
@@ -739,8 +715,7 @@ int tree__sort(struct tree *t)
 	memcpy(t->nodes.v, nodes, nr * sizeof(*nodes));
 	for (i = 0; i < t->cells.nr; i++)
 		t->cells.v[i].node = place[t->cells.v[i].node];
-	if (t->cells.nr)
-		qsort(t->cells.v, t->cells.nr, sizeof(*t->cells.v), cell__cmp);
+	array_qsort(&t->cells, cell__cmp);
 out:
 	free(nodes);
 	free(links);

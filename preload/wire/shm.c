@@ -276,10 +276,8 @@ static int make_file(void)
 	if (fd < 0)
 		return fd;
 	err = set_size(fd, xpu_shm__bytes(shm.ring_bytes));
-	if (!err)
-		err = CALL(fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, 0, 0);
-	if (!err)
-		err = CALL(fstat, fd, &st, 0, 0, 0);
+	err = err ?: CALL(fcntl, fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL, 0, 0);
+	err = err ?: CALL(fstat, fd, &st, 0, 0, 0);
 	if (!err && !map_memory(fd))
 		err = -ENOMEM;
 	if (err) {

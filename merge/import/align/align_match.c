@@ -744,17 +744,13 @@ static int sets__settle(struct sets *s)
 			at_stack[s->edges.v[n].stack] += s->edges.v[n].weight *
 							 s->edges.v[n].from_launch;
 		memset(at_launch, 0, nr_gpu * sizeof(*at_launch));
-		for (n = 0; n < s->edges.nr; n++) {
-			struct edge *e = &s->edges.v[n];
-
+		array_each(&s->edges, e) {
 			new = 1 / (1 + fmax(at_stack[e->stack] - e->weight * e->from_launch, 0));
 			change = fmaxf(change, fabsf(new - e->from_stack));
 			e->from_stack = (e->from_stack + new) / 2;
 			at_launch[e->launch] += e->weight * e->from_stack;
 		}
-		for (n = 0; n < s->edges.nr; n++) {
-			struct edge *e = &s->edges.v[n];
-
+		array_each(&s->edges, e) {
 			new = 1 / (1 + fmax(at_launch[e->launch] - e->weight * e->from_stack, 0));
 			e->from_launch = (e->from_launch + new) / 2;
 		}
@@ -947,8 +943,7 @@ static int matcher__match_sets(struct matcher *m, const bool *left, const bool *
 		}
 		s.begin[stack + 1] = s.edges.nr;
 	}
-	if (!err)
-		err = sets__settle(&s);
+	err = err ?: sets__settle(&s);
 	for (n = 0; n < s.edges.nr && !err; n++) {
 		w = edge__weight(&s.edges.v[n]);
 		matcher__answer(m, s.edges.v[n].stack, s.edges.v[n].launch, w / (1 + w));
@@ -1047,8 +1042,7 @@ static int matcher__init(struct matcher *m)
 	if (!m->answers || !m->p_matched || !m->doubt || !m->before || !m->nr_label)
 		return -ENOMEM;
 	err = sort_by_thread(cpu, &m->lanes.stacks, &m->lanes.stacks_begin);
-	if (!err)
-		err = sort_by_thread(gpu, &m->lanes.launches, &m->lanes.launches_begin);
+	err = err ?: sort_by_thread(gpu, &m->lanes.launches, &m->lanes.launches_begin);
 	for (b = 0; b < gpu->nr_threads && !err; b++)
 		for (i = m->lanes.launches_begin[b]; i < m->lanes.launches_begin[b + 1]; i++)
 			m->before[m->lanes.launches[i]] = i == m->lanes.launches_begin[b] ?

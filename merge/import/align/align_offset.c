@@ -736,7 +736,7 @@ static bool finder__find_rest(struct finder *f, bool late, const double *main, d
 	return true;
 }
 
-/* Whether clocks would not drift from one offset to the other in the recording: one was set. */
+/* Whether the two offsets differ by more than clocks drift in the recording: a clock was set. */
 static bool finder__was_set(const struct finder *f, double one, double other)
 {
 	return fabs(one - other) > SET_MIN_NS + UNSEEN_DRIFT * f->al->cpu.span;

@@ -140,8 +140,7 @@ static int aligner__group(struct aligner *al)
 	al->nameless = malloc(cpu->nr * sizeof(*al->nameless));
 	cpu_threads = threads + gpu->nr_threads;
 	err = threads && places && al->group && al->nameless ? 0 : -ENOMEM;
-	if (!err)
-		err = aligner__compare_tids(al, threads);
+	err = err ?: aligner__compare_tids(al, threads);
 	for (i = 0; i < gpu->nr && !err; i++) {
 		err = number(&numbers, (uint64_t)threads[gpu->events[i].thread] << 32 |
 			     gpu->events[i].kind, &places[i]);
@@ -154,8 +153,7 @@ static int aligner__group(struct aligner *al)
 
 		err = number(&numbers, (uint64_t)cpu_threads[cpu->events[i].thread] << 32 |
 			     cpu->events[i].kind, &place);
-		if (!err)
-			err = number(&groups, ID_KEY(place, name), &al->group[i]);
+		err = err ?: number(&groups, ID_KEY(place, name), &al->group[i]);
 		al->nameless[i] = NO_INDEX;
 		if (!err && name && nr_nameless)
 			err = number(&groups, ID_KEY(place, NAMELESS), &al->nameless[i]);
@@ -166,8 +164,7 @@ static int aligner__group(struct aligner *al)
 	al->group_rate = calloc(al->nr_groups + 1, sizeof(*al->group_rate));
 	if (!al->begin || !al->cursor || !al->group_rate)
 		err = -ENOMEM;
-	if (!err)
-		err = aligner__list(al, &groups, places);
+	err = err ?: aligner__list(al, &groups, places);
 	idmap__free(&groups);
 	idmap__free(&numbers);
 	free(places);
@@ -378,21 +375,15 @@ int align__run(struct align *a, const struct align_side *stacks,
 	al.stack_time = malloc(stacks->nr * sizeof(*al.stack_time));
 	if (!al.stack_time)
 		err = -ENOMEM;
-	if (!err)
-		err = side__init(&al.cpu, stacks);
-	if (!err)
-		err = side__init(&al.gpu, launches);
-	if (!err)
-		err = aligner__group(&al);
+	err = err ?: side__init(&al.cpu, stacks);
+	err = err ?: side__init(&al.gpu, launches);
+	err = err ?: aligner__group(&al);
 	al.rate = launches->nr / fmax(al.gpu.span, 1e6);
 	if (al.tids_agree)
 		al.rate /= launches->nr_threads;
-	if (!err)
-		err = names__init(&names, stacks, launches);
-	if (!err)
-		err = aligner__find_spacing(&al);
-	if (!err)
-		err = aligner__find_offset(&al);
+	err = err ?: names__init(&names, stacks, launches);
+	err = err ?: aligner__find_spacing(&al);
+	err = err ?: aligner__find_offset(&al);
 	if (!err && a->nr_offsets == 1)
 		err = aligner__match(&al);
 	else if (!err && a->nr_offsets)

@@ -86,7 +86,7 @@ static int perf_samples__distance(const struct perf_event *events,
 		last.v[thread] = s->time_ns;
 	}
 	if (!err && distances.nr) {
-		qsort(distances.v, distances.nr, sizeof(*distances.v), u64__compare);
+		array_qsort(&distances, u64__compare);
 		*ns = min_t(uint64_t, distances.v[distances.nr / 2], UINT32_MAX);
 	}
 	array_free(&distances);

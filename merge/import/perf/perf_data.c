@@ -930,11 +930,9 @@ int perf_data__read(struct perf_data *d, const void *buf, size_t size, const cha
 
 	memset(d, 0, sizeof(*d));
 	d->clock = PERF_CLOCK_UNKNOWN;
-	if (!memcmp(buf, MAGIC_OTHER_ORDER, 8)) {
-		msgs__add(msgs, "%s: from a machine of the other byte order: give the output of "
-				"perf script", path);
-		return -EINVAL;
-	}
+	if (!memcmp(buf, MAGIC_OTHER_ORDER, 8))
+		return msgs__refuse(msgs, "%s: from a machine of the other byte order: give the "
+				    "output of perf script", path);
 	err = reader__file(&r);
 	if (r.zstd)
 		ZSTD_freeDStream(r.zstd);
@@ -942,10 +940,9 @@ int perf_data__read(struct perf_data *d, const void *buf, size_t size, const cha
 	array_free(&r.words);
 	if (err == -ENOMEM)
 		return err;
-	if (err || !d->attrs.nr) {
-		msgs__add(msgs, "%s: no events in it: damaged, or of a perf before 2.6.35", path);
-		return -EINVAL;
-	}
+	if (err || !d->attrs.nr)
+		return msgs__refuse(msgs, "%s: no events in it: damaged, or of a perf before "
+				    "2.6.35", path);
 	array__sort(d->samples.v, d->samples.nr, sizeof(*d->samples.v), perf_sample__compare, NULL);
 	array__sort(d->sides.v, d->sides.nr, sizeof(*d->sides.v), perf_side__compare, NULL);
 	return 0;

@@ -94,11 +94,10 @@ static void teller__kernel_symbol(struct teller *t, uint64_t start, uint64_t end
 /* Adds the name of the function of Linux that contains @address, once. */
 static void teller__name_kernel(struct teller *t, uint64_t address)
 {
-	const struct ksym *s;
 	uint64_t end;
 	int err;
+	const struct ksym *s = kernel_list__find(&t->ksyms, address, &end);
 
-	s = kernel_list__find(&t->ksyms, address, &end);
 	if (!s || t->im->err)
 		return;
 	err = idmap__add(&t->named, s->address, 0);

@@ -468,8 +468,7 @@ static int reader__push_stack(struct script_reader *r, const char *s, size_t len
 {
 	int err = r->stack.nr ? array_push(&r->stack, ';') : 0;
 
-	if (!err)
-		err = array_reserve(&r->stack, r->stack.nr + len);
+	err = err ?: array_reserve(&r->stack, r->stack.nr + len);
 	if (err)
 		return err;
 	memcpy(r->stack.v + r->stack.nr, s, len);
@@ -691,8 +690,7 @@ int script__read(struct script *s, const char *buf, size_t size, bool srcline)
 	s->clock = PERF_CLOCK_UNKNOWN;
 	while (!err && next_line(&p, end, &line))
 		err = reader__line(&r, line);
-	if (!err)
-		err = reader__end(&r);
+	err = err ?: reader__end(&r);
 	array_free(&r.frames);
 	array_free(&r.text);
 	array_free(&r.stack);

@@ -49,9 +49,7 @@ static int cpu_side__write_launches(struct cpu_side *c)
 
 	for (i = 0; i < s->samples.nr; i++)
 		lowest = min_t(uint32_t, lowest, s->samples.v[i].tid);
-	for (i = 0; i < s->samples.nr && !err; i++) {
-		const struct perf_sample *sample = &s->samples.v[i];
-
+	array_each_while(&s->samples, sample, !err) {
 		if (!perf_event__launches(s->events.v[sample->event].name, &api, &len))
 			continue;
 		stack = s->stack_texts.v[sample->stack];
@@ -77,10 +75,8 @@ static int cpu_side__read_script(struct cpu_side *c, bool srcline, struct msgs *
 
 	/* The stacks hold everything that is needed from the file. */
 	input_file__close(&c->file);
-	if (!err)
-		err = perf_events__settle(s->events.v, s->events.nr, s->samples.v, s->samples.nr);
-	if (!err)
-		err = cpu_side__write_launches(c);
+	err = err ?: perf_events__settle(s->events.v, s->events.nr, s->samples.v, s->samples.nr);
+	err = err ?: cpu_side__write_launches(c);
 	if (err)
 		return err;
 	if (s->nr_strange)
@@ -95,8 +91,7 @@ static int cpu_side__read_data(struct cpu_side *c, struct msgs *msgs)
 	struct perf_data *d = &c->data;
 	int err = perf_data__read(d, c->file.buf, c->file.size, c->path, msgs);
 
-	if (!err)
-		err = perf_events__settle(d->events.v, d->events.nr, d->samples.v, d->samples.nr);
+	err = err ?: perf_events__settle(d->events.v, d->events.nr, d->samples.v, d->samples.nr);
 	if (err)
 		return err;
 	if (d->cut)
@@ -142,8 +137,7 @@ int cpu_side__read(struct cpu_side *c, const char *path, bool srcline, struct ms
 		return cpu_side__read_file(c, srcline, msgs);
 	if (err == -ENOMEM)
 		return err;
-	msgs__add(msgs, "%s: cannot be read: %s", path, import__load_error(err));
-	return -EINVAL;
+	return msgs__refuse(msgs, "%s: cannot be read: %s", path, import__load_error(err));
 }
 
 int cpu_side__read_mem(struct cpu_side *c, const char *buf, size_t size, bool srcline,
@@ -366,14 +360,13 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 	err = is_data ? cpu_side__tell_data(c, im, buildid_dir) : cpu_side__tell_script(c, im);
 	if (err)
 		return err;
-	if (!c->told.nr_samples && !(other && c->nr_launches)) {
-		msgs__add(msgs, c->nr_launches ? "%s: has stacks of launches only: give the device "
-			  "records with --gpu" :
-			  "%s: has no samples of CPU time, which the events cpu-clock, task-clock "
-			  "and cycles give%s%s", c->path, nr ? ", but of " : "",
-			  nr ? events->name : "");
-		return -EINVAL;
-	}
+	if (!c->told.nr_samples && !(other && c->nr_launches))
+		return msgs__refuse(msgs, c->nr_launches ?
+				    "%s: has stacks of launches only: give the device records with "
+				    "--gpu" :
+				    "%s: has no samples of CPU time, which the events cpu-clock, "
+				    "task-clock and cycles give%s%s",
+				    c->path, nr ? ", but of " : "", nr ? events->name : "");
 	perf_events__complain(events, nr, c->path, msgs);
 	if (!is_data && !c->script.has_ids)
 		msgs__add(msgs,

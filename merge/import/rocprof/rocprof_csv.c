@@ -359,13 +359,9 @@ static int csv__read_set(struct csv *c, const char *path, const char *buf, size_
 int gputrace__read_rocprof_csv(struct gputrace *t, const char *path, const char *buf, size_t size)
 {
 	struct csv c = { .t = t };
-	size_t i;
-	int err;
+	int err = csv__read_set(&c, path, buf, size);
 
-	err = csv__read_set(&c, path, buf, size);
-	for (i = 0; i < c.processes.nr; i++) {
-		struct rocprof *r = &c.processes.v[i];
-
+	array_each(&c.processes, r) {
 		if (!err && !r->agents.nr)
 			err = rocprof__number_gpus(r);
 		err = err ?: rocprof__tell(r);

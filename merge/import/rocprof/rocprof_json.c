@@ -436,8 +436,7 @@ static int rocprof__read_process(struct gputrace *t, struct json *j)
 			json__skip(j);
 	}
 	/* If the file is damaged, this adds everything before the damage. */
-	if (!err)
-		err = rocprof__tell(&r);
+	err = err ?: rocprof__tell(&r);
 	rocprof__exit(&r);
 	return err;
 }

@@ -35,8 +35,7 @@ static int twofile_open(void **state, struct import *im, const struct import_opt
 	if (!t)
 		return -ENOMEM;
 	err = load(im, o->gpu, &gpu, msgs);
-	if (!err)
-		err = twofile__read(t, im, &opts, o->cpu_lines, &gpu, msgs);
+	err = err ?: twofile__read(t, im, &opts, o->cpu_lines, &gpu, msgs);
 	input_file__close(&gpu);
 	return err;
 }

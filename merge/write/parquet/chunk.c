@@ -430,9 +430,8 @@ int chunk__write(struct parquet_encoder *e, const struct chunk *c, FILE *f, uint
 		 struct thrift *footer, struct chunk_bytes *bytes)
 {
 	struct writing w = { .c = c, .offset = offset };
-	int err;
+	int err = collect_dense(e, c) ?: pick_encoding(e, &w);
 
-	err = collect_dense(e, c) ?: pick_encoding(e, &w);
 	if (!err && w.has_dictionary)
 		err = write_dictionary(e, &w, f);
 	e->page.nr = 0;

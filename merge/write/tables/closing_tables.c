@@ -196,11 +196,8 @@ static int put_windows(struct tables_recording *r, const struct model *m)
 	const struct captured *c = &m->captured;
 	struct row_process row;
 	int err = 0;
-	size_t i;
 
-	for (i = 0; i < c->windows.nr && !err; i++) {
-		const struct captured_window *w = &c->windows.v[i];
-
+	array_each_while(&c->windows, w, !err) {
 		if (m->machine.procs.v[w->proc].recording != r->nr)
 			continue;
 		err = tables_recording__process(r, m, w->proc, &row);

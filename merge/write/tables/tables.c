@@ -79,8 +79,7 @@ static int tables__enter(struct tables *t, const struct model *m, uint32_t nr)
 		next = r->nr == NO_INDEX ? t->nr_done : r->nr + 1;
 		if (r->nr != NO_INDEX)
 			err = tables__end(t, m);
-		if (!err)
-			err = tables_recording__begin(r, m, next);
+		err = err ?: tables_recording__begin(r, m, next);
 	}
 	return err;
 }

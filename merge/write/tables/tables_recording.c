@@ -163,9 +163,8 @@ static const char *nvtx_text(struct tables_recording *r, const struct model *m, 
 	const char *interned;
 	char *text = NULL;
 	size_t size;
-	FILE *f;
+	FILE *f = open_memstream(&text, &size);
 
-	f = open_memstream(&text, &size);
 	if (!f)
 		return NULL;
 	for (i = 0; i < nr; i++) {
