@@ -43,6 +43,9 @@
 #define MAX_STALLS	31
 #define MAX_METRICS_HZ	20000
 
+/* Prints why an option is refused. Return: false. */
+#define REFUSE(...)	(msg__error(__VA_ARGS__), false)
+
 static const char usage[] =
 "usage: xpuload [record] [OPTION...] [--] COMMAND [ARG...]\n"
 "       xpuload [record] [OPTION...] -p PID[,PID] | -a [--duration SECONDS]\n"
@@ -151,24 +154,20 @@ static bool is_output_name(const char *name)
 	const char *suffix = suffix__looks_like(name), *comma;
 	char meant[128], first[PATH_MAX];
 
-	if (!strcmp(name, "-")) {
-		msg__error("-o -: standard output is the target's own: name a file");
-		return false;
-	}
+	if (!strcmp(name, "-"))
+		return REFUSE("-o -: standard output is the target's own: name a file");
 	for (comma = strchr(name, ','); comma; comma = strchr(comma + 1, ',')) {
 		snprintf(first, sizeof(first), "%.*s", (int)(comma - name), name);
 		if (!suffix__of(first, suffixes))
 			continue;
-		msg__error("-o %s: one -o names one file: expected -o %s -o %s", name, first,
-			   comma + 1);
-		return false;
+		return REFUSE("-o %s: one -o names one file: expected -o %s -o %s", name, first,
+			      comma + 1);
 	}
 	if (!suffix || is_merged(name) || !strcmp(suffix, ".data"))
 		return true;
 	suffix__meant(name, suffixes, meant, sizeof(meant));
-	msg__error("-o %s: no output has the suffix %s%s%s; a recording has .data, and --help "
-		   "lists all suffixes", name, suffix, *meant ? ", " : "", meant);
-	return false;
+	return REFUSE("-o %s: no output has the suffix %s%s%s; a recording has .data, and --help "
+		      "lists all suffixes", name, suffix, *meant ? ", " : "", meant);
 }
 
 /* ---- arguments of options, with messages about invalid ones ---------------------------------- */
@@ -222,11 +221,9 @@ static int set_pids(void *target, const struct cmdline_given *given)
 		errno = 0;
 		pid = strtoul(at, &end, 10);
 		if (errno || !isdigit((unsigned char)*at) || (*end && *end != ',') || !pid ||
-		    pid > INT_MAX) {
-			msg__error("-p %s: expected a pid, or several, such as 12,34",
-				   given->arg);
-			return -EINVAL;
-		}
+		    pid > INT_MAX)
+			return msg__error("-p %s: expected a pid, or several, such as 12,34",
+					  given->arg);
 		if (add_pid(opts, pid))
 			return -ENOMEM;
 		if (!*end)
@@ -239,8 +236,7 @@ static int set_filter(void *target, const struct cmdline_given *given)
 {
 	if (*given->arg)
 		return cmdline__set_string(target, given);
-	msg__error("--%s: expected a name", given->option->name);
-	return -EINVAL;
+	return msg__error("--%s: expected a name", given->option->name);
 }
 
 static int set_freq(void *target, const struct cmdline_given *given)
@@ -252,9 +248,9 @@ static int set_freq(void *target, const struct cmdline_given *given)
 	opts->freq_given = true;
 	if (err || !max_hz || opts->freq_hz <= max_hz)
 		return err;
-	msg__error("-F %s: the kernel allows %llu: sysctl kernel.perf_event_max_sample_rate=%s "
-		   "allows more", given->arg, (unsigned long long)max_hz, given->arg);
-	return -EINVAL;
+	return msg__error("-F %s: the kernel allows %llu: sysctl "
+			  "kernel.perf_event_max_sample_rate=%s allows more", given->arg,
+			  (unsigned long long)max_hz, given->arg);
 }
 
 /*
@@ -272,18 +268,14 @@ static int set_output(void *target, const struct cmdline_given *given)
 		return 0;
 	}
 	if (!is_merged(given->arg)) {
-		if (!is_merged(opts->pattern)) {
-			msg__error("-o %s and -o %s both name the recording", opts->pattern,
-				   given->arg);
-			return -EINVAL;
-		}
+		if (!is_merged(opts->pattern))
+			return msg__error("-o %s and -o %s both name the recording", opts->pattern,
+					  given->arg);
 		more = opts->pattern;
 		opts->pattern = given->arg;
 	}
-	if (opts->nr_more == MAX_MORE_OUTPUTS) {
-		msg__error("-o %s: more than %d outputs", given->arg, MAX_MORE_OUTPUTS + 1);
-		return -EINVAL;
-	}
+	if (opts->nr_more == MAX_MORE_OUTPUTS)
+		return msg__error("-o %s: more than %d outputs", given->arg, MAX_MORE_OUTPUTS + 1);
 	opts->more_patterns[opts->nr_more++] = more;
 	return 0;
 }
@@ -303,10 +295,8 @@ static int set_duration(void *target, const struct cmdline_given *given)
 	char *end;
 
 	seconds = strtod(given->arg, &end);
-	if (!(seconds > 0 && seconds <= MAX_SECONDS) || *end) {
-		msg__error("--duration %s: expected a number of seconds", given->arg);
-		return -EINVAL;
-	}
+	if (!(seconds > 0 && seconds <= MAX_SECONDS) || *end)
+		return msg__error("--duration %s: expected a number of seconds", given->arg);
 	opts->duration_ns = (uint64_t)(seconds * 1e9) ?: 1;
 	return 0;
 }
@@ -318,11 +308,9 @@ static int set_every(void *target, const struct cmdline_given *given)
 	char *end;
 
 	seconds = strtod(given->arg, &end);
-	if (!(seconds >= MIN_EVERY && seconds <= MAX_SECONDS) || *end) {
-		msg__error("--every %s: expected a number of seconds, at least %g", given->arg,
-			   MIN_EVERY);
-		return -EINVAL;
-	}
+	if (!(seconds >= MIN_EVERY && seconds <= MAX_SECONDS) || *end)
+		return msg__error("--every %s: expected a number of seconds, at least %g",
+				  given->arg, MIN_EVERY);
 	opts->every_ns = seconds * 1e9;
 	return 0;
 }
@@ -338,11 +326,9 @@ static int set_call_graph(void *target, const struct cmdline_given *given)
 	opts->blind_stack_bytes = BLIND_STACK_BYTES;
 	if (!strncmp(how, "dwarf,", 6)) {
 		bytes = strtoul(how + 6, &end, 10);
-		if (*end || bytes < MIN_STACK_BYTES || bytes > XPU_STACK_MAX || bytes % 8) {
-			msg__error("--call-graph %s: expected a copy of %d to %d bytes, a "
-				   "multiple of 8", how, MIN_STACK_BYTES, XPU_STACK_MAX);
-			return -EINVAL;
-		}
+		if (*end || bytes < MIN_STACK_BYTES || bytes > XPU_STACK_MAX || bytes % 8)
+			return msg__error("--call-graph %s: expected a copy of %d to %d bytes, a "
+					  "multiple of 8", how, MIN_STACK_BYTES, XPU_STACK_MAX);
 		opts->blind_stack_bytes = bytes;
 		how = "dwarf";
 	}
@@ -397,11 +383,10 @@ static int set_stalls(void *target, const struct cmdline_given *given)
 		if (!isdigit((unsigned char)*arg) || *end)
 			period = 0;
 	}
-	if (period < MIN_STALLS || period > MAX_STALLS) {
-		msg__error("--stalls %s: expected N, exact or exact,N, where N is %d to %d, for "
-			   "one sample in 2^N cycles", given->arg, MIN_STALLS, MAX_STALLS);
-		return -EINVAL;
-	}
+	if (period < MIN_STALLS || period > MAX_STALLS)
+		return msg__error("--stalls %s: expected N, exact or exact,N, where N is %d to %d, "
+				  "for one sample in 2^N cycles", given->arg, MIN_STALLS,
+				  MAX_STALLS);
 	opts->stalls = period;
 	return 0;
 }
@@ -433,9 +418,8 @@ static int set_gpu_metrics(void *target, const struct cmdline_given *given)
 		opts->gpu_metrics_hz = hz;
 		return 0;
 	}
-	msg__error("--gpu-metrics %s: expected samples a second, 1 to %d, or names of metrics with "
-		   "commas between, or names@HZ", given->arg, MAX_METRICS_HZ);
-	return -EINVAL;
+	return msg__error("--gpu-metrics %s: expected samples a second, 1 to %d, or names of "
+			  "metrics with commas between, or names@HZ", given->arg, MAX_METRICS_HZ);
 }
 
 static int set_capture(void *target, const struct cmdline_given *given)
@@ -496,8 +480,7 @@ static int set_ring_size(void *target, const struct cmdline_given *given)
 		if (opts->ring_bytes >= MIN_RING_BYTES && opts->ring_bytes <= MAX_RING_BYTES)
 			return 0;
 	}
-	msg__error("-m %s: expected a size of 64K to 2G", given->arg);
-	return -EINVAL;
+	return msg__error("-m %s: expected a size of 64K to 2G", given->arg);
 }
 
 static int set_level(void *target, const struct cmdline_given *given)
@@ -507,10 +490,9 @@ static int set_level(void *target, const struct cmdline_given *given)
 	long level;
 
 	level = strtol(given->arg, &end, 10);
-	if (!isdigit((unsigned char)given->arg[0]) || *end || level > BLOCK_LEVEL_MAX) {
-		msg__error("-z %s: expected a level of 0 to %d", given->arg, BLOCK_LEVEL_MAX);
-		return -EINVAL;
-	}
+	if (!isdigit((unsigned char)given->arg[0]) || *end || level > BLOCK_LEVEL_MAX)
+		return msg__error("-z %s: expected a level of 0 to %d", given->arg,
+				  BLOCK_LEVEL_MAX);
 	opts->level = level;
 	return 0;
 }
@@ -783,9 +765,9 @@ static bool options__have_effect(const struct options *opts)
 		for (other = e->others; options__given(opts, e->option) && *other; other++) {
 			if (!options__given(opts, *other))
 				continue;
-			msg__error("%s%s %s: it cannot be combined with --%s",
-				   strcmp(e->option, "top") ? "--" : "", e->option, e->why, *other);
-			return false;
+			return REFUSE("%s%s %s: it cannot be combined with --%s",
+				      strcmp(e->option, "top") ? "--" : "", e->option, e->why,
+				      *other);
 		}
 	return true;
 }
@@ -963,10 +945,8 @@ static bool options__agree(const struct options *opts)
 
 	for (i = 0; i < ARRAY_SIZE(conflicts); i++)
 		if ((facts & conflicts[i].all) == conflicts[i].all &&
-		    !(facts & conflicts[i].none)) {
-			msg__error("%s", conflicts[i].why);
-			return false;
-		}
+		    !(facts & conflicts[i].none))
+			return REFUSE("%s", conflicts[i].why);
 	if (opts->mode == PROBES_RUN)
 		return true;
 	return (opts->cpu_only ||
@@ -989,24 +969,18 @@ static bool options__check_push(const struct options *opts)
 	if (!opts->push)
 		return true;
 	why = push_url__parse(&url, opts->push);
-	if (why) {
-		msg__error("--push %s: %s", opts->push, why);
-		return false;
-	}
+	if (why)
+		return REFUSE("--push %s: %s", opts->push, why);
 	why = push_token__check(getenv("XPULOAD_PUSH_TOKEN"));
-	if (why) {
-		msg__error("XPULOAD_PUSH_TOKEN: %s", why);
-		return false;
-	}
+	if (why)
+		return REFUSE("XPULOAD_PUSH_TOKEN: %s", why);
 	for (at = opts->push_labels; at && *at; at += strcspn(at, ","), at += *at == ',') {
 		size_t len = strspn(
 			at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
 
-		if (!len || at[len] != '=' || strchr("0123456789", *at)) {
-			msg__error("--push-labels %s: expected KEY=VALUE, with commas between",
-				   opts->push_labels);
-			return false;
-		}
+		if (!len || at[len] != '=' || strchr("0123456789", *at))
+			return REFUSE("--push-labels %s: expected KEY=VALUE, with commas between",
+				      opts->push_labels);
 	}
 	return true;
 }
@@ -1080,26 +1054,18 @@ static bool options__check_name(const struct options *opts, const char *pattern)
 	if (!is_output_name(pattern))
 		return false;
 	if (opts->capture.each && is_merged(pattern) &&
-	    (!output_name__has_number(pattern) || has_suffix(pattern, ".svg"))) {
-		msg__error("-o %s: --capture-end repeat makes a result for each window: expected "
-			   "%%n in the name, and not .svg", pattern);
-		return false;
-	}
-	if (options__controlled(opts) && !output_name__has_number(pattern)) {
-		msg__error("-o %s: --control may make several recordings: expected %%n in the name",
-			   pattern);
-		return false;
-	}
-	if (opts->every_ns && is_merged(pattern)) {
-		msg__error("-o %s: --every and --push make recordings, each of which xpumerge can "
-			   "merge: name them .data", pattern);
-		return false;
-	}
-	if (opts->mode == PROBES_ALL && output_name__has_pid(pattern)) {
-		msg__error("-o: %%p is the target's pid, and -a has several targets: leave %%p "
-			   "out");
-		return false;
-	}
+	    (!output_name__has_number(pattern) || has_suffix(pattern, ".svg")))
+		return REFUSE("-o %s: --capture-end repeat makes a result for each window: "
+			      "expected %%n in the name, and not .svg", pattern);
+	if (options__controlled(opts) && !output_name__has_number(pattern))
+		return REFUSE("-o %s: --control may make several recordings: expected %%n in the "
+			      "name", pattern);
+	if (opts->every_ns && is_merged(pattern))
+		return REFUSE("-o %s: --every and --push make recordings, each of which xpumerge "
+			      "can merge: name them .data", pattern);
+	if (opts->mode == PROBES_ALL && output_name__has_pid(pattern))
+		return REFUSE("-o: %%p is the target's pid, and -a has several targets: leave %%p "
+			      "out");
 	err = output_name__expand(pattern, 0, &name);
 	if (err == -ENOMEM)
 		msg__error("out of memory");
@@ -1122,8 +1088,7 @@ static bool options__check_names(const struct options *opts)
 			if (strcmp(opts->more_patterns[i],
 				   k ? opts->more_patterns[k - 1] : opts->pattern))
 				continue;
-			msg__error("-o %s: twice", opts->more_patterns[i]);
-			return false;
+			return REFUSE("-o %s: twice", opts->more_patterns[i]);
 		}
 	}
 	return true;
@@ -1132,11 +1097,9 @@ static bool options__check_names(const struct options *opts)
 /* Completes the command "top", which makes no file but a stream of intervals for xpumerge top. */
 static bool options__complete_top(struct options *opts, int argc)
 {
-	if (optind < argc) {
-		msg__error("top: expected -p PID or -a: top shows programs that already run with "
-			   "the shim preloaded");
-		return false;
-	}
+	if (optind < argc)
+		return REFUSE("top: expected -p PID or -a: top shows programs that already run "
+			      "with the shim preloaded");
 	if (opts->mode == PROBES_RUN)
 		opts->mode = PROBES_ALL;
 	opts->every_ns = opts->every_ns ?: 1000000000;
