@@ -25,6 +25,7 @@
 	KIND(NUMBER,	  DECIMAL, "")						\
 	KIND(SIGNED,	  SIGNED,  "")						\
 	KIND(HEX,	  HEX,	   "")						\
+	KIND(REAL,	  REAL,	   "")						\
 	KIND(ADDRESS,	  HEX,	   "address")					\
 	KIND(COUNT,	  DECIMAL, "count")					\
 	KIND(BYTES,	  DECIMAL, "bytes")					\

@@ -187,16 +187,21 @@ uint64_t gputrace__first_ns(const struct gputrace *t)
 void gputrace__complain_unread(const struct gputrace *t, const char *name, struct msgs *msgs)
 {
 	static const char *const what[NR_UNREAD][2] = {
-		[UNREAD_COUNTERS] = { "counter value is", "counter values are" },
+		[UNREAD_PMCS] = { "counter value is", "counter values are" },
 		[UNREAD_PC_SAMPLES] = { "PC sample is", "PC samples are" },
 		[UNREAD_SCRATCH] = { "event of scratch memory is", "events of scratch memory are" },
+	};
+	static const char no_place[] = "recordings have no place for them";
+	static const char *const why[NR_UNREAD] = {
+		[UNREAD_PMCS] = "the file has no kernel for them",
+		[UNREAD_PC_SAMPLES] = no_place, [UNREAD_SCRATCH] = no_place,
 	};
 	int i;
 
 	for (i = 0; i < NR_UNREAD; i++)
 		if (t->nr_unread[i])
-			msgs__add(msgs, "%s: %" PRIu64 " %s not read: recordings have no place for "
-				  "them", name, t->nr_unread[i], what[i][t->nr_unread[i] != 1]);
+			msgs__add(msgs, "%s: %" PRIu64 " %s not read: %s", name, t->nr_unread[i],
+				  what[i][t->nr_unread[i] != 1], why[i]);
 }
 
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs)
@@ -281,6 +286,7 @@ void gputrace__exit(struct gputrace *t)
 	array_free(&t->devices);
 	array_free(&t->thread_names);
 	array_free(&t->memory);
+	array_free(&t->pmcs);
 	array_free(&t->syncs);
 	array_free(&t->ops);
 	strpool__free(&t->names);

@@ -53,6 +53,13 @@ struct gpu_work {
 	uint32_t device, context, stream;
 	enum xpu_api api;		/* if the call is unknown; 0: as other work of the file */
 	struct span name;		/* the work's name, kept in names */
+	uint32_t first_pmc, nr_pmcs;	/* the work's part of pmcs */
+};
+
+/* the value of a hardware counter for a kernel */
+struct gpu_pmc {
+	const char *name;		/* kept in names */
+	double value;
 };
 
 enum gpu_op_kind {
@@ -92,8 +99,8 @@ struct gpu_memory {
 	bool freed;
 };
 
-/* Records of a file that no record of a recording can take. */
-enum gpu_unread { UNREAD_COUNTERS, UNREAD_PC_SAMPLES, UNREAD_SCRATCH, NR_UNREAD };
+/* Records of a file that are not read: no kernel has the value, or recordings have no place. */
+enum gpu_unread { UNREAD_PMCS, UNREAD_PC_SAMPLES, UNREAD_SCRATCH, NR_UNREAD };
 
 struct gpu_name {			/* the name of a process or thread */
 	uint32_t pid;
@@ -117,6 +124,7 @@ struct gputrace {
 	struct arena arena;
 	ARRAY(struct gpu_call) calls;
 	ARRAY(struct gpu_work) works;
+	ARRAY(struct gpu_pmc) pmcs;
 	struct strpool names;		/* names of works, operators, annotations, processes and
 					 * threads */
 	ARRAY(struct gpu_op) ops;

@@ -702,6 +702,19 @@ void import__kernel(struct import *im, uint32_t proc, const struct import_work *
 		    sizeof(rec), &w->graph_node_id, w->graph_node_id ? 8 : 0);
 }
 
+void import__pmc(struct import *im, uint32_t proc, const struct import_work *w, const char *name,
+		 double value)
+{
+	struct xpu_record_pmc rec = {
+		.start_ns = w->start_ns, .correlation_id = w->correlation_id,
+		.name = import__string(im, proc, span__of(name)),
+	};
+
+	memcpy(&rec.value, &value, sizeof(rec.value));
+	import__enter_batch(im, proc);
+	PUT_NESTED(im, XPU_RECORD_PMC, XPU_WITH_API(im->api, 0), rec);
+}
+
 static void import__memory(struct import *im, uint16_t type, uint32_t proc,
 			   const struct import_work *w)
 {

@@ -214,6 +214,9 @@ void import__record(struct import *im, uint16_t type, uint16_t misc, const void 
 		    size_t fixed_bytes, const void *tail, size_t tail_bytes);
 void import__kernel(struct import *im, uint32_t proc, const struct import_work *w,
 		    struct span name);
+/* Adds the value that a hardware counter called @name had for the kernel @w, after the kernel. */
+void import__pmc(struct import *im, uint32_t proc, const struct import_work *w, const char *name,
+		 double value);
 void import__memcpy(struct import *im, uint32_t proc, const struct import_work *w);
 void import__memset(struct import *im, uint32_t proc, const struct import_work *w);
 

@@ -2,9 +2,11 @@
 #ifndef MERGE_SPAN_H
 #define MERGE_SPAN_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* A part of a buffer; the span does not own it, and it has no NUL. */
@@ -40,6 +42,19 @@ static inline uint64_t span__hex(struct span s)
 		v = v << 4 | (at - digits);
 	}
 	return v;
+}
+
+/* Reads a real number. Return: whether the text is a finite one. */
+static inline bool span__real(struct span s, double *value)
+{
+	char text[64], *end;
+
+	if (!s.len || s.len >= sizeof(text))
+		return false;
+	memcpy(text, s.s, s.len);
+	text[s.len] = 0;
+	*value = strtod(text, &end);
+	return end == text + s.len && isfinite(*value);
 }
 
 /* Return: the text of a file, without the byte order mark that some editors put before it. */

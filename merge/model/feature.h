@@ -27,6 +27,7 @@
 	FEATURE(ranks)		\
 	FEATURE(stalls)		\
 	FEATURE(metrics)	\
+	FEATURE(pmc)		\
 	FEATURE(memory)		\
 	FEATURE(migrations)	\
 	FEATURE(graphs)		\

@@ -105,7 +105,7 @@ static void dump__comm(struct dump *d, const char *text)
 }
 
 enum printed {
-	DECIMAL, SIGNED, HEX, NAME, COMM, UUID, DOMAIN,
+	DECIMAL, SIGNED, HEX, REAL, NAME, COMM, UUID, DOMAIN,
 	SKIP,				/* this value and those after it are not printed as a
 					 * value */
 	TEXT, ROWS,
@@ -120,6 +120,14 @@ static enum printed field__printed(const struct record_field *f)
 	};
 
 	return printed[f->kind];
+}
+
+static double real_of(uint64_t bits)
+{
+	double value;
+
+	memcpy(&value, &bits, sizeof(value));
+	return value;
 }
 
 /* Prints a field. @before: printed before the name */
@@ -144,6 +152,8 @@ static void dump__field(struct dump *d, const struct record_field *f, const void
 		fprintf(d->f, "%" PRId32, (int32_t)value);
 	else if (how == HEX)
 		fprintf(d->f, "%#" PRIx64, value);
+	else if (how == REAL)
+		fprintf(d->f, "%.17g", real_of(value));
 	else if (how == NAME)
 		print_name(d->f, f->names, value);
 	else if (how == DOMAIN)

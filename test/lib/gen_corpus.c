@@ -262,6 +262,9 @@ static void add_device_work(struct gen *g)
 		.start_ns = 9000, .duration_ns = 40, .address = 0x7f00a0000000, .value = 65536,
 		.number = 7, .source = XPU_ALLOC_NO_DEVICE, .target = 0,
 	};
+	const struct xpu_record_pmc pmc = {
+		.start_ns = 5000, .value = 0x4059000000000000, .correlation_id = 1, .name = S_STEP,
+	};
 	const struct xpu_record_pycode code = {
 		.id = 1, .name = S_PY_NAME, .filename = S_PY_FILE, .first_line = 40,
 	};
@@ -298,6 +301,7 @@ static void add_device_work(struct gen *g)
 	gen__record(g, XPU_RECORD_MIGRATION, XPU_MIGRATION_TO_DEVICE, &migration, sizeof(migration),
 		    NULL, 0);
 	gen__kernel(g, 0, 5000, 1500, 1, S_KERNEL, 1);
+	gen__record(g, XPU_RECORD_PMC, 0, &pmc, sizeof(pmc), NULL, 0);
 	gen__memcpy(g, 0, 7000, 300, 2, 1, 4096, 1);
 	gen__memset(g, 0, 7500, 200, 3, 1, 512);
 	g->node = 71;

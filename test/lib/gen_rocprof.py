@@ -10,7 +10,8 @@ inside a function of RCCL), format (json, db for a database, rocpd, or csv for f
 names begin with OUT), schema (a file of rocprofiler-sdk with the statements that make the tables of
 a database), memory (allocations and frees; OUT.allocated and OUT.live are the lines of --memory),
 counters, samples, scratch (how many values of counters, PC samples and events of scratch memory
-each process has), only_counted (kernels are only among the counters).
+each process has; OUT.pmcs has lists [kernel, counter, count, sum, min, max]), only_counted
+(kernels are only among the counters).
 """
 import json
 import os
@@ -26,7 +27,7 @@ for arg in sys.argv[2:]:
     key, value = arg.split("=", 1)
     opts[key] = type(opts[key])(value)
 rng = random.Random(opts["seed"])
-truth, allocated, live = {}, {}, {}
+truth, allocated, live, pmcs = {}, {}, {}, {}
 
 KINDS = [("NONE", []), ("HSA_CORE_API", ["hsa_init", "hsa_queue_create",
                                          "hsa_signal_store_relaxed"]),
@@ -44,6 +45,7 @@ KINDS = [("NONE", []), ("HSA_CORE_API", ["hsa_init", "hsa_queue_create",
          ("KERNEL_DISPATCH", ["KERNEL_DISPATCH_NONE", "KERNEL_DISPATCH_ENQUEUE",
                               "KERNEL_DISPATCH_COMPLETE"])]
 SHORT = {2: "HtoD", 3: "DtoH", 4: "DtoD"}
+COUNTERS = ["SQ_WAVES", "FETCH_SIZE"]
 KERNELS = ["transpose(int const*, int*, int, int)", "gemm<float, 8>(\"a;b\")", "addition_kernel"]
 GPUS = [(2**63 + 5, 0, "AMD Instinct MI300X"), (77, 1, "AMD Instinct MI210")]
 
@@ -178,7 +180,13 @@ def process(pid):
                 "dispatch_data": {k: v for k, v in r.items() if k not in ("thread_id", "kind")}}
                for r in dispatches]
     for i in range(opts["counters"] if counted else 0):
-        counted[i % len(counted)]["records"].append({"counter_id": {"handle": i}, "value": 1.5})
+        # The values of a counter in one dispatch are parts of a sum.
+        to, counter = counted[i % len(counted)], i // len(counted) % len(COUNTERS)
+        to["records"].append({"counter_id": {"handle": 70 + counter}, "value": 1.5 + i})
+        key = (KERNELS[to["dispatch_data"]["dispatch_info"]["kernel_id"] - 10], COUNTERS[counter])
+        values = pmcs.setdefault(key, {})
+        where = (pid, to["dispatch_data"]["dispatch_info"]["dispatch_id"])
+        values[where] = values.get(where, 0) + 1.5 + i
     symbols = [{"kernel_id": 10 + i, "code_object_id": 1, "kernel_name": k}
                if opts["names"] == "kernel" else
                {"kernel_id": 10 + i, "kernel_name": "_Z%d.kd" % i, "formatted_kernel_name": k,
@@ -191,7 +199,9 @@ def process(pid):
     return {
         "metadata": {"pid": pid, "init_time": 1, "fini_time": 9, "config": {"x": [1, {"y": 2}]},
                      "command": ["/usr/bin/" + comm, "-n", "3"]},
-        "agents": agents, "counters": [],
+        "agents": agents, "counters": [
+            {"agent_id": {"handle": GPUS[0][0]}, "id": {"handle": 70 + i}, "name": name}
+            for i, name in enumerate(COUNTERS)],
         "strings": {"callback_records": [], "buffer_records": [
             {"kind": k, "operations": o} for k, o in KINDS],
                     "marker_api": texts, "correlation_id": {"external": []}},
@@ -293,8 +303,10 @@ def write_database(out, procs):
                 buffers["rccl_api"]:
             insert("region", {"id": r["correlation_id"]["internal"], **event(r),
                               "name_id": string(KINDS[r["kind"]][1][r["operation"]])})
+        kernel_events = {}
         for r in buffers["kernel_dispatch"]:
             d = r["dispatch_info"]
+            kernel_events[d["dispatch_id"]] = events[0] + 1
             insert("kernel_dispatch", {
                 "id": d["dispatch_id"], **event(r), "agent_id": agents[d["agent_id"]["handle"]],
                 "kernel_id": d["kernel_id"], "dispatch_id": d["dispatch_id"],
@@ -318,10 +330,13 @@ def write_database(out, procs):
                          "REAL", "address": int(r.get("address", "0"), 16),
                 "agent_id": None if freed else agents[r["agent_id"]["handle"]],
                 "size": r.get("allocation_size", 0)})
-        insert("info_pmc", {"id": 1, "nid": 1, "pid": pid, "name": "SQ_WAVES",
-                            "symbol": "SQ_WAVES"})
-        for i in range(opts["counters"]):
-            insert("pmc_event", {"event_id": 1, "pmc_id": 1, "value": 1.5})
+        for i, name in enumerate(COUNTERS):
+            insert("info_pmc", {"id": 70 + i, "nid": 1, "pid": pid, "name": name, "symbol": name})
+        for c in p["callback_records"]["counter_collection"]:
+            for r in c["records"]:
+                insert("pmc_event", {
+                    "event_id": kernel_events[c["dispatch_data"]["dispatch_info"]["dispatch_id"]],
+                    "pmc_id": r["counter_id"]["handle"], "value": r["value"]})
     db.commit()
 
 
@@ -378,7 +393,8 @@ def write_csv(out, p):
           "Kernel_Name Counter_Name Counter_Value Start_Timestamp End_Timestamp", [
               [d["correlation_id"]["internal"], d["dispatch_info"]["dispatch_id"],
                "Agent %d" % agents[d["dispatch_info"]["agent_id"]["handle"]], 1, pid,
-               c["thread_id"], symbols[d["dispatch_info"]["kernel_id"]], "SQ_WAVES", v["value"],
+               c["thread_id"], symbols[d["dispatch_info"]["kernel_id"]],
+               COUNTERS[v["counter_id"]["handle"] - 70], v["value"],
                d["start_timestamp"], d["end_timestamp"]]
               for c in p["callback_records"]["counter_collection"] for d in [c["dispatch_data"]]
               for v in c["records"]])
@@ -400,3 +416,6 @@ for name, lines in (("folded", truth), ("allocated", allocated), ("live", live))
         for key in sorted(lines):
             if lines[key]:
                 f.write("%s %d\n" % (key, lines[key]))
+with open(sys.argv[1] + ".pmcs", "w") as f:
+    json.dump(sorted([*key, len(v), sum(v.values()), min(v.values()), max(v.values())]
+                     for key, v in pmcs.items()), f)

@@ -51,6 +51,7 @@ feature stalls '\w*(?:stalls?__|stall_|_stall|STALL)\w*|stalls' \
 feature metrics '(?!symmetric)\w*(?:metric|METRIC)\w*' \
 	'merge/model/loss\.[ch]: .*' \
 	'merge/(read/reader|write/dump)\.c: (.*XPU_RECORD_|xpu_record_|XPU_|nr_|dump__)?(METRICS?|metrics?)(_.*)?'
+feature pmc '(?!xpu_)\w*(?:pmc__|PMC|_pmc)\w*|(?:kernel|path)_counters'
 feature migrations '\w*(?:migrat|MIGRAT)\w*'
 feature memory '\w*(?:heap__|HEAP_|holder_|memory__|memory_opts|MEMORY_(?:LIVE|PEAK)|place_allocs)\w*|--memory|\w+_peak|peak\w*|(?:no|all)_memory|xpu_record_allocs|XPU_RECORD_ALLOCS' \
 	'merge/(join/absorb|model/remap|labels/feature)\.[ch]: no_memory' \

@@ -106,13 +106,11 @@ is "$(grep 'hipStreamSynchronize;.GPU_Wait' out | cut -d';' -f2 | sort -u | tr '
 # Records that have no place in a recording are counted. Dispatches may be only among counters.
 for format in json db csv; do
 	rm -f m m_*
-	gen m "format=$format" counters=9 samples=3 scratch=2
+	gen m "format=$format" samples=3 scratch=2
 	file=m
 	[ $format = csv ] && file=m_kernel_trace.csv
 	xpumerge --gpu $file -f folded >out 2>log
 	is $? 0 "$format, records without a place: exit status 0"
-	like "$(cat log)" "^xpumerge: $file: 9 counter values are not read: " \
-		"$format: values of counters are counted"
 	[ $format = db ] || like "$(cat log)" "^xpumerge: $file: 3 PC samples are not read: " \
 		"$format: PC samples are counted"
 	[ $format = csv ] || like "$(cat log)" \
@@ -121,6 +119,69 @@ for format in json db csv; do
 done
 gen m counters=900 only_counted=1
 same "kernels that only the counters have" m.folded --gpu m
+
+# Values of hardware counters. A dispatch may have several values of one counter: parts of a sum.
+pmcs() {
+	xpumerge "$@" --json --table kernel_counters 2>log | python3 -c '
+import json, sys
+print(json.dumps(sorted([r["name"], r["counter"], r["instances"],
+                         *(float(r[key]) for key in ("sum", "min", "max"))]
+                        for r in json.load(sys.stdin)["kernel_counters"])))'
+}
+for args in "counters=9" "counters=1000 seed=2 hsa=1 nr=100" "counters=77 seed=3 procs=3" \
+	"counters=200 only_counted=1"; do
+	for format in json db csv; do
+		# CSV has one process, and no ancestors of HSA's calls; databases have all kernels.
+		case "$format $args" in csv*procs* | csv*hsa* | db*only*) continue ;; esac
+		rm -f m m.* m_*
+		# shellcheck disable=SC2086 # several arguments on purpose
+		gen m "format=$format" $args
+		file=m
+		if [ $format = csv ]; then
+			file=m_kernel_trace.csv
+			[ -e $file ] || file=m_counter_collection.csv
+		fi
+		is "$(pmcs --gpu $file)" "$(cat m.pmcs)" "counters, $format $args: all values"
+		unlike "$(cat log)" 'not read|not recorded' \
+			"counters, $format $args: each value has its kernel"
+		xpumerge --gpu $file -o m.data 2>/dev/null
+		is "$(pmcs m.data)" "$(cat m.pmcs)" "counters, $format $args: as a recording"
+	done
+done
+gen m counters=77 seed=2
+gen n counters=30 seed=3
+xpumerge --gpu m -o m.data 2>/dev/null
+xpumerge --gpu n -o n.data 2>/dev/null
+is "$(pmcs m.data n.data)" "$(python3 - <<'END'
+import json
+sums = {}
+for name in "mn":
+    for kernel, counter, nr, total, least, most in json.load(open(name + ".pmcs")):
+        old = sums.get((kernel, counter), [0, 0, least, most])
+        sums[kernel, counter] = [old[0] + nr, old[1] + total, min(old[2], least), max(old[3], most)]
+print(json.dumps(sorted([*key, *value] for key, value in sums.items())))
+END
+)" "counters: two recordings have the sums of both"
+is "$(xpumerge --gpu m --csv --table path_counters 2>/dev/null | awk -F, 'NR > 1 { n += $3 }
+	END { print n }')" "$(python3 -c '
+import json
+print("%g" % sum(row[3] for row in json.load(open("m.pmcs"))))')" \
+	"counters: the sums of all call paths are the sums of all kernels"
+python3 - <<'END'
+import json
+d = json.load(open("m"))
+c = d["rocprofiler-sdk-tool"][0]["callback_records"]["counter_collection"]
+c.append({"records": c[0]["records"], "dispatch_data": {"dispatch_info": {"dispatch_id": 999}}})
+c[0]["records"][0]["value"] = float("nan")
+c[1]["records"][0]["value"] = "many"
+json.dump(d, open("odd", "w"))
+END
+pmcs --gpu odd >out
+is $? 0 "odd counters: exit status 0"
+like "$(cat log)" '^xpumerge: odd: 1 counter value is not read: the file has no kernel for' \
+	"a value without a kernel is counted"
+like "$(cat log)" '^xpumerge: odd: [23] events could not be read' \
+	"a value that is no number is counted"
 gen m only_hsa=1
 is "$(apis device --gpu m)" "2: 45 " "device work of HSA calls has the number of HIP"
 sed -i 's/"hsa_api"/"no_api"/' m

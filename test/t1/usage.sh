@@ -174,8 +174,9 @@ merge "--format json: expected $(sed -n 's/^\tFORMAT([^,]*, "\([^"]*\)".*/\1/p' 
 	paste -sd, | sed 's/,\([^,]*\)$/ or \1/; s/,/, /g')" "-f json"
 merge "--table x: expected kernels, memory_time, memory_size, api_calls, launch_sites, \
 python_lines, cpu_functions, nvtx_ranges, processes, devices, streams, threads, idle, stalls, \
-gpu_metrics, kernel_metrics, path_metrics, kernel_roof, path_roof, line_roof, memory_devices, \
-memory_moments, memory_holders, memory_leaks, memory_churn, memory_failures or memory_migrations" \
+gpu_metrics, kernel_metrics, path_metrics, kernel_roof, path_roof, line_roof, \
+kernel_counters, path_counters, memory_devices, memory_moments, memory_holders, memory_leaks, \
+memory_churn, memory_failures or memory_migrations" \
 	"--table x"
 merge "-f pprof -o a.svg: the name's suffix stands for a picture: leave out -f, or take the suffix .pb.gz" \
 	"-f pprof -o a.svg"

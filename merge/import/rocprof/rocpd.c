@@ -40,6 +40,7 @@ struct rocpd {
 	struct idmap string_ids, event_ids, tids;
 	ARRAY(struct span) strings;
 	ARRAY(struct rocpd_event) events;
+	rocprof_pmcs_t pmcs;		/* of all processes */
 };
 
 /* A process of the tables. */
@@ -273,6 +274,7 @@ static int rocpd__read_dispatches(struct rocpd *d, struct rocprof *r, const char
 				   column__u32(stmt, 12) },
 			.grid = { column__u32(stmt, 13), column__u32(stmt, 14),
 				  column__u32(stmt, 15) },
+			.dispatch = column__u64(stmt, 0),
 		};
 
 		err = array_push(&r->dispatches, w);
@@ -333,13 +335,35 @@ static int rocpd__read_memory(struct rocpd *d, struct rocprof *r, const char *re
 	return err;
 }
 
-static int rocpd__count_counters(struct rocpd *d)
+/* Reads the values of counters, which belong to the event of a kernel's dispatch. */
+static int rocpd__read_pmcs(struct rocpd *d)
 {
-	sqlite3_stmt *stmt;
-	int err = rocpd__select(d, "pmc_event", "id", 1, "", &stmt);
+	struct idmap ids = { 0 };
+	ARRAY(struct span) names = { 0 };
+	sqlite3_stmt *stmt = NULL;
+	uint32_t i;
+	int err, added;
 
-	while (database__next(&d->db, &stmt, d->table, &err))
-		d->t->nr_unread[UNREAD_COUNTERS]++;
+	err = rocpd__select(d, "info_pmc", "id symbol name", 1, "", &stmt);
+	while (database__next(&d->db, &stmt, d->table, &err)) {
+		struct span name = rocpd__text(d, stmt, sqlite3_column_bytes(stmt, 1) ? 1 : 2);
+
+		added = idmap__add(&ids, sqlite3_column_int64(stmt, 0), names.nr);
+		err = !name.s ? -ENOMEM : added > 0 ? array_push(&names, name) : added;
+	}
+	err = err ?: rocpd__select(d, "pmc_event", "event_id pmc_id value", 3, "", &stmt);
+	while (database__next(&d->db, &stmt, d->table, &err)) {
+		struct rocprof_pmc pmc = {
+			.dispatch = column__u64(stmt, 0), .name = span__of("[unknown]"),
+			.value = sqlite3_column_double(stmt, 2),
+		};
+
+		if (idmap__get(&ids, sqlite3_column_int64(stmt, 1), &i))
+			pmc.name = names.v[i];
+		err = rocprof__add_pmc(d->t, &d->pmcs, pmc);
+	}
+	idmap__free(&ids);
+	array_free(&names);
 	return err;
 }
 
@@ -354,8 +378,11 @@ static int rocpd__read_process(struct rocpd *d, const struct rocpd_process *p)
 	      rocpd__read_regions(d, &r, rest) ?: rocpd__read_dispatches(d, &r, rest) ?:
 	      rocpd__read_copies(d, &r, rest) ?: rocpd__read_memory(d, &r, rest);
 	/* If the file is damaged, this adds everything before the damage. */
+	r.pmcs.v = d->pmcs.v;
+	r.pmcs.nr = d->pmcs.nr;
 	if (err != -ENOMEM)
 		told = rocprof__tell(&r);
+	r.pmcs.v = NULL;
 	rocprof__exit(&r);
 	return told ?: err;
 }
@@ -368,7 +395,7 @@ static int rocpd__read_processes(struct rocpd *d)
 	int err;
 
 	err = rocpd__read_strings(d) ?: rocpd__read_events(d) ?: rocpd__read_threads(d) ?:
-	      rocpd__select(d, "info_process", "id pid command", 2, "", &stmt);
+	      rocpd__read_pmcs(d) ?: rocpd__select(d, "info_process", "id pid command", 2, "", &stmt);
 	while (database__next(&d->db, &stmt, d->table, &err)) {
 		struct rocpd_process p = { column__u64(stmt, 0), column__u32(stmt, 1),
 					   rocpd__text(d, stmt, 2) };
@@ -382,7 +409,7 @@ static int rocpd__read_processes(struct rocpd *d)
 	for (i = 0; i < processes.nr && !err; i++)
 		err = rocpd__read_process(d, &processes.v[i]);
 	array_free(&processes);
-	return err ?: rocpd__count_counters(d);
+	return err;
 }
 
 /* ---- calls and device work: schema 2 --------------------------------------------------------- */
@@ -480,6 +507,7 @@ static int rocpd__read_schema_2(struct rocpd *d)
 
 static void rocpd__exit(struct rocpd *d)
 {
+	array_free(&d->pmcs);
 	array_free(&d->events);
 	array_free(&d->strings);
 	idmap__free(&d->tids);

@@ -41,6 +41,19 @@ int rocprof__add_marker(struct rocprof *r, uint64_t id, struct span text)
 	return err > 0 ? array_push(&r->markers, text) : err;
 }
 
+int rocprof__add_counter(struct rocprof *r, uint64_t id, struct span name)
+{
+	int err = idmap__add(&r->counter_ids, id, r->counters.nr);
+
+	return err > 0 ? array_push(&r->counters, name) : err;
+}
+
+int rocprof__add_pmc(struct gputrace *t, rocprof_pmcs_t *pmcs, struct rocprof_pmc pmc)
+{
+	t->nr_unread[UNREAD_PMCS]++;
+	return array_push(pmcs, pmc);
+}
+
 int rocprof__number_gpus(struct rocprof *r)
 {
 	const rocprof_works_t *const all[] = { &r->dispatches, &r->copies, &r->fills };
@@ -202,6 +215,51 @@ static int rocprof__shape(struct rocprof *r, const struct rocprof_work *work, st
 	return w->w.shape ? 0 : -ENOMEM;
 }
 
+static int pmc__compare(const void *a, const void *b, void *ctx)
+{
+	const struct rocprof_pmc *x = a, *y = b;
+
+	(void)ctx;
+	return cmp3(x->dispatch, y->dispatch);
+}
+
+/* Adds a value to the sum of its counter, which is in the trace from @first on. */
+static int rocprof__tell_pmc(struct rocprof *r, const struct rocprof_pmc *pmc, size_t first)
+{
+	struct gpu_pmc new = { "[unknown]", pmc->value };
+	uint32_t i;
+	size_t k;
+
+	if (pmc->name.s)
+		new.name = pmc->name.s;
+	else if (idmap__get(&r->counter_ids, pmc->counter, &i))
+		new.name = rocprof__text(r, r->counters.v[i]);
+	if (!new.name)
+		return -ENOMEM;
+	for (k = first; k < r->t->pmcs.nr; k++) {
+		if (r->t->pmcs.v[k].name != new.name)
+			continue;
+		r->t->pmcs.v[k].value += new.value;
+		return 0;
+	}
+	return array_push(&r->t->pmcs, new);
+}
+
+/* Adds the values of a kernel's counters, and takes them out of the unread ones. */
+static int rocprof__tell_pmcs(struct rocprof *r, uint64_t dispatch, struct gpu_work *w)
+{
+	size_t i = sorted_count(r->pmcs.nr, k, r->pmcs.v[k].dispatch < dispatch);
+	int err = 0;
+
+	w->first_pmc = r->t->pmcs.nr;
+	for (; i < r->pmcs.nr && r->pmcs.v[i].dispatch == dispatch && !err; i++) {
+		err = rocprof__tell_pmc(r, &r->pmcs.v[i], w->first_pmc);
+		r->t->nr_unread[UNREAD_PMCS]--;
+	}
+	w->nr_pmcs = r->t->pmcs.nr - w->first_pmc;
+	return err;
+}
+
 static int rocprof__add_work(struct rocprof *r, struct rocprof_work *work, enum gpu_work_kind kind)
 {
 	const struct rocprof_agent *gpu = rocprof__gpu(r, work->agent) ?:
@@ -231,7 +289,8 @@ static int rocprof__add_work(struct rocprof *r, struct rocprof_work *work, enum 
 		text = rocprof__text(r, work->c.name);
 	else if (idmap__get(&r->kernel_ids, work->kernel, &i))
 		text = rocprof__text(r, r->kernels.v[i]);
-	err = kind == WORK_KERNEL ? rocprof__shape(r, work, &w) : 0;
+	err = kind == WORK_KERNEL ? rocprof__shape(r, work, &w) ?:
+				    rocprof__tell_pmcs(r, work->dispatch, &w) : 0;
 	if (err || !text)
 		return -ENOMEM;
 	return gputrace__add_work(r->t, &w, work->c.end_ns, span__of(text));
@@ -371,6 +430,7 @@ static int rocprof__add_names(struct rocprof *r)
 int rocprof__tell(struct rocprof *r)
 {
 	r->t->api = XPU_API_HIP;
+	array__sort(r->pmcs.v, r->pmcs.nr, sizeof(*r->pmcs.v), pmc__compare, NULL);
 	return rocprof__add_names(r) ?: rocprof__add_calls(r) ?:
 	       rocprof__add_works(r, r->dispatches.nr ? &r->dispatches : &r->counted,
 				  WORK_KERNEL) ?:
@@ -387,6 +447,7 @@ void rocprof__exit(struct rocprof *r)
 	idmap__free(&r->hip_ids);
 	idmap__free(&r->gpus);
 	array_free(&r->memory);
+	array_free(&r->pmcs);
 	array_free(&r->counted);
 	array_free(&r->fills);
 	array_free(&r->copies);
@@ -395,8 +456,10 @@ void rocprof__exit(struct rocprof *r)
 	array_free(&r->functions);
 	array_free(&r->hsa);
 	array_free(&r->hip);
+	idmap__free(&r->counter_ids);
 	idmap__free(&r->marker_ids);
 	idmap__free(&r->kernel_ids);
+	array_free(&r->counters);
 	array_free(&r->markers);
 	array_free(&r->kernels);
 	array_free(&r->operations);

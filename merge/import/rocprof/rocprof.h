@@ -44,10 +44,21 @@ struct rocprof_work {
 	uint64_t shared_bytes, local_bytes, registers;
 	bool has_stream;
 	uint64_t address;		/* of memory */
+	uint64_t dispatch;		/* number of a kernel's dispatch; in databases: of its
+					 * event */
+};
+
+/* A value of a hardware counter. Values of one dispatch and one counter are parts of a sum. */
+struct rocprof_pmc {
+	uint64_t dispatch;
+	struct span name;		/* .s is NULL: see counter */
+	uint64_t counter;		/* JSON: its id in counters */
+	double value;
 };
 
 typedef ARRAY(struct rocprof_call) rocprof_calls_t;
 typedef ARRAY(struct rocprof_work) rocprof_works_t;
+typedef ARRAY(struct rocprof_pmc) rocprof_pmcs_t;
 
 struct rocprof_kind {
 	struct span name;
@@ -63,14 +74,15 @@ struct rocprof {
 	ARRAY(struct rocprof_agent) agents;
 	ARRAY(struct rocprof_kind) kinds;
 	ARRAY(struct span) operations;
-	ARRAY(struct span) kernels, markers;	/* texts of kernels and of markers */
-	struct idmap kernel_ids, marker_ids;	/* maps an id to its text in kernels or markers */
+	ARRAY(struct span) kernels, markers, counters;	/* their texts */
+	struct idmap kernel_ids, marker_ids, counter_ids;	/* maps an id to its text in these */
 	rocprof_calls_t hip, hsa;
 	rocprof_calls_t functions;	/* other traced functions, of RCCL and others */
 	rocprof_calls_t ranges;		/* of ROCTX */
 	rocprof_works_t dispatches, copies, fills;
 	rocprof_works_t counted;	/* dispatches with counters; dispatches has them, too, if
 					 * kernels were traced */
+	rocprof_pmcs_t pmcs;
 	rocprof_works_t memory;		/* allocations and frees; names are operations, such as
 					 * MEMORY_ALLOCATION_FREE */
 	/* Set by rocprof__number_gpus() and rocprof__tell(). */
@@ -86,6 +98,10 @@ rocprof_calls_t *rocprof__calls(struct rocprof *r, struct span domain);
 /* Adds a text to an array with its id; the first text of an id counts. Return: 0 or -ENOMEM. */
 int rocprof__add_kernel(struct rocprof *r, uint64_t id, struct span name);
 int rocprof__add_marker(struct rocprof *r, uint64_t id, struct span text);
+int rocprof__add_counter(struct rocprof *r, uint64_t id, struct span name);
+
+/* Adds a value, which is unread until its kernel is added to the trace. Return: 0 or -ENOMEM. */
+int rocprof__add_pmc(struct gputrace *t, rocprof_pmcs_t *pmcs, struct rocprof_pmc pmc);
 
 /*
  * Adds an agent for each GPU of device work. For files that do not describe agents: their numbers

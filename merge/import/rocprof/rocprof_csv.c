@@ -23,7 +23,7 @@
 enum csv_column {
 	GUID, KIND, NAME, PROCESS, THREAD, CORRELATION, START, END, AGENT, SRC_AGENT, DST_AGENT,
 	QUEUE, STREAM, LDS, SCRATCH, VGPRS, BLOCK_X, BLOCK_Y, BLOCK_Z, GRID_X, GRID_Y, GRID_Z,
-	DISPATCH, COUNTER, ADDRESS, BYTES, SAMPLE, NODE, AGENT_TYPE, AGENT_NAME, PRODUCT,
+	DISPATCH, COUNTER, VALUE, ADDRESS, BYTES, SAMPLE, NODE, AGENT_TYPE, AGENT_NAME, PRODUCT,
 	NR_COLUMNS,
 };
 
@@ -40,6 +40,7 @@ static const struct {
 	{ "Workgroup_Size_X", BLOCK_X }, { "Workgroup_Size_Y", BLOCK_Y },
 	{ "Workgroup_Size_Z", BLOCK_Z }, { "Grid_Size_X", GRID_X }, { "Grid_Size_Y", GRID_Y },
 	{ "Grid_Size_Z", GRID_Z }, { "Dispatch_Id", DISPATCH }, { "Counter_Name", COUNTER },
+	{ "Counter_Value", VALUE },
 	{ "Operation", NAME }, { "Address", ADDRESS }, { "Allocation_Size", BYTES },
 	{ "Sample_Timestamp", SAMPLE }, { "Node_Id", NODE }, { "Agent_Type", AGENT_TYPE },
 	{ "Name", AGENT_NAME },
@@ -217,6 +218,20 @@ static int csv__agent(struct csv *c, struct rocprof *r)
 	return a.name.s ? array_push(&r->agents, a) : -ENOMEM;
 }
 
+/* Adds the value of a counter. Return: 0 or -ENOMEM. */
+static int csv__pmc(struct csv *c, struct rocprof *r, uint64_t dispatch)
+{
+	struct rocprof_pmc pmc = { .dispatch = dispatch, .name = csv__text(c, COUNTER) };
+
+	if (!pmc.name.s)
+		return -ENOMEM;
+	if (!span__real(c->row[VALUE], &pmc.value)) {
+		c->t->nr_strange++;
+		return 0;
+	}
+	return rocprof__add_pmc(c->t, &r->pmcs, pmc);
+}
+
 static int csv__record(struct csv *c, struct rocprof *r)
 {
 	struct rocprof_work w = {
@@ -231,17 +246,18 @@ static int csv__record(struct csv *c, struct rocprof *r)
 		.registers = csv__u64(c, VGPRS),
 		.block = { csv__u64(c, BLOCK_X), csv__u64(c, BLOCK_Y), csv__u64(c, BLOCK_Z) },
 		.grid = { csv__u64(c, GRID_X), csv__u64(c, GRID_Y), csv__u64(c, GRID_Z) },
+		.dispatch = csv__u64(c, DISPATCH),
 	};
 	int added;
 
 	if (!w.c.name.s)
 		return -ENOMEM;
 	if (c->row[COUNTER].s) {
-		c->t->nr_unread[UNREAD_COUNTERS]++;
+		added = csv__pmc(c, r, w.dispatch);
 		/* A dispatch has a row for each counter. The file of kernels was read before. */
-		added = c->kernels ? 0 :
-			idmap__add(&c->counted, ID_KEY(r - c->processes.v,
-						       (uint32_t)csv__u64(c, DISPATCH)), 0);
+		if (!added && !c->kernels)
+			added = idmap__add(&c->counted, ID_KEY(r - c->processes.v,
+							       (uint32_t)w.dispatch), 0);
 		return added > 0 ? array_push(&r->dispatches, w) : added;
 	}
 	if (span__is(c->row[KIND], "KERNEL_DISPATCH")) {

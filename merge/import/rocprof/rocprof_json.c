@@ -47,6 +47,19 @@ static uint64_t read_u64(struct json *j)
 	return i == raw.len ? v : 0;
 }
 
+/* Return: whether the value is a finite number. */
+static bool read_real(struct json *j, double *value)
+{
+	char next = json__peek(j);
+	struct span raw;
+
+	if (next != '-' && (next < '0' || next > '9')) {
+		json__skip(j);
+		return false;
+	}
+	return json__number(j, &raw) && span__real(raw, value);
+}
+
 static struct span read_string(struct json *j)
 {
 	struct span s = { 0 };
@@ -237,6 +250,32 @@ static int rocprof__read_kernels(struct rocprof *r, struct json *j)
 	return err;
 }
 
+static int rocprof__read_counters(struct rocprof *r, struct json *j)
+{
+	struct span key;
+	int err = 0;
+
+	if (!enter(j, '['))
+		return 0;
+	while (!err && json__next_item(j)) {
+		struct span name = { 0 };
+		uint64_t id = 0;
+
+		if (!enter(j, '{'))
+			continue;
+		while (json__next_key(j, &key))
+			if (span__is(key, "id"))
+				id = read_handle(j);
+			else if (span__is(key, "name"))
+				name = read_string(j);
+			else
+				json__skip(j);
+		if (name.len)
+			err = rocprof__add_counter(r, id, name);
+	}
+	return err;
+}
+
 static void rocprof__read_metadata(struct rocprof *r, struct json *j)
 {
 	struct span key, word;
@@ -284,7 +323,7 @@ static bool work__member(struct rocprof_work *w, struct json *j, struct span key
 	} numbers[] = {
 		{ "start_timestamp", &w->c.start_ns }, { "end_timestamp", &w->c.end_ns },
 		{ "thread_id", &w->c.tid }, { "internal", &w->c.id },
-		{ "ancestor", &w->c.ancestor }, { "kernel_id", &w->kernel },
+		{ "ancestor", &w->c.ancestor }, { "kernel_id", &w->kernel }, { "dispatch_id", &w->dispatch },
 		{ "bytes", &w->bytes }, { "allocation_size", &w->bytes },
 		{ "group_segment_size", &w->shared_bytes },
 		{ "private_segment_size", &w->local_bytes },
@@ -333,27 +372,59 @@ static uint64_t count_items(struct json *j)
 	return nr;
 }
 
-/* Reads a record, whose members may be in objects within it. @nr_values: of counters */
-static void work__read(struct rocprof_work *w, struct json *j, uint64_t *nr_values)
+/* Reads the values of the counters of a dispatch, whose number is not known yet. */
+static int rocprof__read_pmcs(struct rocprof *r, struct json *j)
 {
 	struct span key;
+	int err = 0;
+
+	if (!enter(j, '['))
+		return 0;
+	while (!err && json__next_item(j)) {
+		struct rocprof_pmc pmc = { 0 };
+		bool real = false;
+
+		if (!enter(j, '{'))
+			continue;
+		while (json__next_key(j, &key))
+			if (span__is(key, "counter_id"))
+				pmc.counter = read_handle(j);
+			else if (span__is(key, "value"))
+				real = read_real(j, &pmc.value);
+			else
+				json__skip(j);
+		if (real)
+			err = rocprof__add_pmc(r->t, &r->pmcs, pmc);
+		else
+			r->t->nr_strange++;
+	}
+	return err;
+}
+
+/* Reads a record, whose members may be in objects within it. Return: 0 or -ENOMEM. */
+static int work__read(struct rocprof_work *w, struct rocprof *r, struct json *j)
+{
+	struct span key;
+	int err = 0;
 
 	if (!enter(j, '{'))
-		return;
-	while (json__next_key(j, &key))
+		return 0;
+	while (!err && json__next_key(j, &key))
 		if (span__is(key, "correlation_id") || span__is(key, "dispatch_info") ||
 		    span__is(key, "dispatch_data"))
-			work__read(w, j, nr_values);
+			err = work__read(w, r, j);
 		else if (span__is(key, "records"))
-			*nr_values += count_items(j);
+			err = rocprof__read_pmcs(r, j);
 		else if (!work__member(w, j, key))
 			json__skip(j);
+	return err;
 }
 
 /* Reads an array of records into @calls, or into @works. */
 static int rocprof__read_records(struct rocprof *r, struct json *j, rocprof_calls_t *calls,
 				 rocprof_works_t *works)
 {
+	size_t pmc;
 	int err = 0;
 
 	if (!enter(j, '['))
@@ -362,8 +433,11 @@ static int rocprof__read_records(struct rocprof *r, struct json *j, rocprof_call
 		struct rocprof_work w = { .kernel = 0 };
 		bool record = json__peek(j) == '{';
 
-		work__read(&w, j, &r->t->nr_unread[UNREAD_COUNTERS]);
-		if (record && !j->what)
+		pmc = r->pmcs.nr;
+		err = work__read(&w, r, j);
+		for (; pmc < r->pmcs.nr; pmc++)
+			r->pmcs.v[pmc].dispatch = w.dispatch;
+		if (!err && record && !j->what)
 			err = works ? array_push(works, w) : array_push(calls, w.c);
 	}
 	return err;
@@ -428,6 +502,8 @@ static int rocprof__read_process(struct gputrace *t, struct json *j)
 			err = rocprof__read_strings(&r, j);
 		else if (span__is(key, "kernel_symbols"))
 			err = rocprof__read_kernels(&r, j);
+		else if (span__is(key, "counters"))
+			err = rocprof__read_counters(&r, j);
 		else if (span__is(key, "buffer_records"))
 			err = rocprof__read_buffers(&r, j);
 		else if (span__is(key, "callback_records"))
