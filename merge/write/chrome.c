@@ -24,8 +24,7 @@ struct writer {
 	struct json_out json;
 	const struct session *s;
 	const struct timeline *t;
-	uint64_t first_gpu;		/* GPUs have the numbers of processes from here */
-	uint64_t flow_base;		/* see put_flow() */
+	uint64_t next_flow;
 	struct stack_node *nodes;
 	struct arena arena;
 	uint64_t *stack_ids;		/* by chain */
@@ -71,23 +70,7 @@ static void end_event(struct writer *w)
 
 static uint64_t writer__gpu_pid(const struct writer *w, uint32_t stream)
 {
-	return w->first_gpu + w->s->model.streams.v[stream].gpu;
-}
-
-/* Finds small numbers for GPUs that no process has: each event has such a number. */
-static void writer__number_gpus(struct writer *w)
-{
-	size_t nr_procs = w->s->model.machine.procs.nr, i;
-
-	w->first_gpu = 1;
-	for (i = 0; i < nr_procs; i++) {
-		uint32_t pid = w->t->pids[i];
-
-		if (pid < w->first_gpu || pid - w->first_gpu >= w->s->model.gpus.list.nr)
-			continue;
-		w->first_gpu = pid + 1ull;
-		i = -1;
-	}
+	return PID_GPU + w->s->model.streams.v[stream].gpu;
 }
 
 static int writer__number_stacks(struct writer *w)
@@ -306,7 +289,7 @@ static void write_gpus(struct writer *w)
 
 	for (i = 0; i < s->model.gpus.list.nr; i++) {
 		const struct gpu *gpu = &s->model.gpus.list.v[i];
-		uint64_t pid = w->first_gpu + i;
+		uint64_t pid = PID_GPU + i;
 
 		if (!timeline__has_gpu(w->s, i))
 			continue;
@@ -338,56 +321,28 @@ static void put_slice(struct writer *w, const struct timeline_track *track, uint
 	json_out__string(j, name);
 }
 
-static void open_args(struct json_out *j)
-{
-	json_out__key(j, "args");
-	json_out__open(j, '{');
-}
-
 /* Marks a slice that --from or --to has cut. */
-static void put_part(struct json_out *j)
+static void put_part(struct json_out *j, bool is_part)
 {
-	json_out__member_u64(j, "part", 1);
+	if (is_part)
+		json_out__member_u64(j, "part", 1);
 }
 
-static void put_stack(struct writer *w, uint32_t chain)
+/* Prints "sf":1,"args":{"correlation":2,"caller":"main", which the caller closes. */
+static void put_call(struct writer *w, uint64_t key, uint32_t chain)
 {
-	if (chain != NO_INDEX)
-		json_out__member_u64(&w->json, "sf", w->stack_ids[chain]);
-}
-
-/*
- * Ties a launch to its work: "bind_id":3,"flow_out":true. The number is the launch's correlation id
- * in the first process with launches, and a larger number in others. @direction: "flow_out" or
- * "flow_in"
- */
-static void put_flow(struct writer *w, uint64_t key, const char *direction)
-{
+	const struct stack *stack = chain != NO_INDEX ? w->s->model.chains.v[chain].stack : NULL;
 	struct json_out *j = &w->json;
 
-	key ^= w->flow_base;
-	json_out__key(j, "bind_id");
-	/* A number beyond 2^53 loses digits in JavaScript. */
-	if (key >> 53) {
-		json_out__open_string(j);
-		json_out__add_u64(j, key);
-		json_out__close_string(j);
-	} else {
-		json_out__u64(j, key);
+	if (stack)
+		json_out__member_u64(j, "sf", w->stack_ids[chain]);
+	json_out__key(j, "args");
+	json_out__open(j, '{');
+	json_out__member_u64(j, "correlation", JOIN_KEY_ID(key));
+	if (stack && stack->nr > 1) {
+		json_out__key(j, "caller");
+		json_out__string(j, stack->frames[stack->nr - 2]->name);
 	}
-	json_out__key(j, direction);
-	json_out__literal(j, "true");
-}
-
-/* Return: the key of the first launch, without its correlation id. */
-static uint64_t writer__flow_base(const struct timeline *t)
-{
-	uint64_t key = 0;
-	size_t i;
-
-	for (i = 0; i < t->device.nr && !key; i++)
-		key = t->device.v[i].orphan ? 0 : t->device.v[i].key;
-	return key & ~(uint64_t)UINT32_MAX;
 }
 
 /* Writes a launch that is not a slice. */
@@ -398,9 +353,8 @@ static void write_launch(struct writer *w, const struct track_walk *walk)
 
 	put_slice(w, walk->track, walk->time_ns, walk->end_ns, "launch",
 		  stack->frames[stack->nr - 1]->name);
-	put_stack(w, e->chain);
-	put_flow(w, e->key, "flow_out");
-	json_out__close(&w->json, '}');
+	put_call(w, e->key, e->chain);
+	end_event(w);
 }
 
 static void write_slice(struct writer *w, const struct track_walk *walk)
@@ -408,15 +362,14 @@ static void write_slice(struct writer *w, const struct track_walk *walk)
 	const struct slice *slice = walk->slice;
 
 	put_slice(w, walk->track, walk->time_ns, walk->end_ns, slice__category(slice), slice->name);
-	put_stack(w, slice->chain);
-	if (slice->chain != NO_INDEX)
-		put_flow(w, slice->key, "flow_out");
-	if (slice->is_part) {
-		open_args(&w->json);
-		put_part(&w->json);
-		json_out__close(&w->json, '}');
+	if (slice->kind == SLICE_API) {
+		put_call(w, slice->key, slice->chain);
+	} else {
+		json_out__key(&w->json, "args");
+		json_out__open(&w->json, '{');
 	}
-	json_out__close(&w->json, '}');
+	put_part(&w->json, slice->is_part);
+	end_event(w);
 }
 
 /* Writes a CPU sample as an instant event, because viewers do not show the format's own samples. */
@@ -504,6 +457,29 @@ static int write_tracks(struct writer *w, const struct timeline *t)
 	return err;
 }
 
+static void write_flow(struct writer *w, const char *ph, uint64_t pid, uint64_t tid, uint64_t ns)
+{
+	struct json_out *j = &w->json;
+
+	put_event(w, ph, pid, tid);
+	put_ts(w, ns);
+	json_out__member_word(j, "cat", "launch");
+	json_out__member_word(j, "name", "launch");
+	json_out__member_u64(j, "id", w->next_flow);
+	if (*ph == 'f')
+		json_out__member_word(j, "bp", "e");
+	json_out__close(j, '}');
+}
+
+/*
+ * Return: the name of the function that called the API, or of the API function if the path has no
+ * other.
+ */
+static const char *stack__caller(const struct stack *stack)
+{
+	return stack->frames[stack->nr > 1 ? stack->nr - 2 : 0]->name;
+}
+
 static void put_dim(struct json_out *j, const char *key, const uint32_t dim[3])
 {
 	int i;
@@ -518,7 +494,6 @@ static void put_dim(struct json_out *j, const char *key, const uint32_t dim[3])
 static void put_shape(struct json_out *j, const struct xpu_shape *shape,
 		      const struct xpu_device_limits *limits)
 {
-	uint64_t shared_bytes = (uint64_t)shape->static_bytes + shape->dynamic_bytes;
 	double occupancy = shape__occupancy(shape, limits);
 
 	put_dim(j, "grid", shape->grid);
@@ -526,10 +501,9 @@ static void put_shape(struct json_out *j, const struct xpu_shape *shape,
 	if (shape->cluster[0])
 		put_dim(j, "cluster", shape->cluster);
 	json_out__member_u64(j, "registers per thread", shape->registers);
-	if (shared_bytes)
-		json_out__member_u64(j, "shared memory", shared_bytes);
-	if (shape->local_bytes)
-		json_out__member_u64(j, "local memory per thread", shape->local_bytes);
+	json_out__member_u64(j, "shared memory",
+			     (uint64_t)shape->static_bytes + shape->dynamic_bytes);
+	json_out__member_u64(j, "local memory per thread", shape->local_bytes);
 	if (occupancy >= 0)
 		json_out__member_u64(j, "theoretical occupancy %", 100 * occupancy + 0.5);
 }
@@ -588,28 +562,6 @@ static void writer__free_shapes(struct writer *w)
 	free(w->shapes);
 }
 
-/* Writes arguments of device work, if it has any. */
-static void put_work_args(struct writer *w, const struct leaf *leaf, const struct device_event *e)
-{
-	bool has_bytes = leaf->kind != LEAF_KERNEL && !e->began_before;
-	struct json_out *j = &w->json;
-
-	if (!has_bytes && !e->is_part && !w->shapes[e->leaf] && !e->orphan)
-		return;
-	open_args(j);
-	if (has_bytes)
-		json_out__member_u64(j, "bytes", e->bytes);
-	if (e->is_part)
-		put_part(j);
-	if (w->shapes[e->leaf])
-		json_out__literal(j, w->shapes[e->leaf]);
-	if (e->orphan) {
-		json_out__member_u64(j, "correlation", JOIN_KEY_ID(e->key));
-		json_out__member_word(j, "launch", "not in the recording");
-	}
-	json_out__close(j, '}');
-}
-
 static void write_device_event(struct writer *w, const struct device_event *e)
 {
 	const struct leaf *leaf = &w->s->model.leaves.v[e->leaf];
@@ -626,11 +578,31 @@ static void write_device_event(struct writer *w, const struct device_event *e)
 	json_out__add(j, leaf_kind__prefix(leaf->kind));
 	json_out__add(j, leaf->name);
 	json_out__close_string(j);
-	put_stack(w, e->made != NO_INDEX ? e->made : e->chain);
-	if (!e->orphan)
-		put_flow(w, e->key, "flow_in");
-	put_work_args(w, leaf, e);
-	json_out__close(j, '}');
+	if (e->made != NO_INDEX || e->chain != NO_INDEX)
+		json_out__member_u64(j, "sf", w->stack_ids[e->made != NO_INDEX ? e->made :
+							   e->chain]);
+	json_out__key(j, "args");
+	json_out__open(j, '{');
+	json_out__member_u64(j, "correlation", JOIN_KEY_ID(e->key));
+	if (e->made != NO_INDEX) {
+		json_out__key(j, "captured_at");
+		json_out__string(j, stack__caller(w->s->model.chains.v[e->made].stack));
+	}
+	if (leaf->kind != LEAF_KERNEL && !e->began_before)
+		json_out__member_u64(j, "bytes", e->bytes);
+	put_part(j, e->is_part);
+	if (w->shapes[e->leaf])
+		json_out__literal(j, w->shapes[e->leaf]);
+	if (e->orphan) {
+		json_out__member_word(j, "launch", "not in the recording");
+	}
+	end_event(w);
+	if (e->orphan)
+		return;
+	w->next_flow++;
+	write_flow(w, "s", w->t->pids[JOIN_KEY_PROC(e->key)], timeline__tid(w->s, e->thread),
+		   e->launch_ns);
+	write_flow(w, "f", pid, tid, e->start_ns);
 }
 
 static int write_counters(struct writer *w)
@@ -646,7 +618,7 @@ static int write_counters(struct writer *w)
 
 			err = timeline__count(w->t, w->s, gpu, what, &points);
 			for (i = 0; i < points.nr && !err; i++) {
-				put_event(w, "C", w->first_gpu + gpu, 0);
+				put_event(w, "C", PID_GPU + gpu, 0);
 				put_ts(w, points.v[i].time_ns);
 				json_out__member_word(j, "name", timeline_counter__name(what));
 				json_out__key(j, "args");
@@ -667,7 +639,7 @@ static void write_meter(struct writer *w, const struct meter *m)
 	size_t i;
 
 	for (i = 0; i < m->points.nr; i++) {
-		put_event(w, "C", w->first_gpu + m->gpu, 0);
+		put_event(w, "C", PID_GPU + m->gpu, 0);
 		put_ts(w, m->points.v[i].time_ns);
 		json_out__key(j, "name");
 		json_out__string(j, m->title);
@@ -711,8 +683,6 @@ int chrome__write(struct timeline *t, const struct session *s, FILE *f)
 	err = err ?: writer__number_stacks(&w) ?: writer__make_shapes(&w);
 	if (err)
 		goto out;
-	writer__number_gpus(&w);
-	w.flow_base = writer__flow_base(t);
 
 	json_out__open(j, '{');
 	json_out__member_word(j, "displayTimeUnit", "ns");

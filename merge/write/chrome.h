@@ -4,12 +4,9 @@
  *
  * Each piece of device work is a slice. Each (GPU, context, stream) has a track; slices on a track
  * must nest, so records that overlap go to further tracks of the stream. Each launch is a slice on
- * its host thread's track, and an arrow leads from it to each slice of work that it caused: both
- * have one "bind_id". A launch has a time and no duration: its slice is a marker, at most 1 us
- * wide. Launches and work have a call path, a number in "stackFrames". The path of a launch is the
- * path of its work, except in a graph: there, work has the path that made its node.
- *
- * A recording has millions of events, so each has only the members that viewers need.
+ * its host thread's track, and a flow arrow leads from it to each slice of work that it caused. A
+ * launch has a time and no duration: its slice is a marker, at most 1 us wide. Work has the call
+ * path of its launch, or, in a graph, the call path that made its node.
  *
  * Times are microseconds with three decimals, printed from integers, after otherData.base_ns.
  */

@@ -15,9 +15,10 @@
 
 /*
  * Linux pids end at 2^22. Larger numbers, within the 32 bits of Perfetto's pids, are for processes
- * that share a pid with an earlier process.
+ * that share a pid with an earlier process, and for GPUs, which the format only knows as processes.
  */
 #define PID_REUSED	(1u << 23)
+#define PID_GPU		(1u << 30)
 
 struct host_event {
 	uint64_t time_ns;

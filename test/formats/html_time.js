@@ -30,9 +30,7 @@ function chrome(name, startNs) {
 	const { traceEvents, otherData } = JSON.parse(fs.readFileSync(`${name}.json`));
 	const base = Number(BigInt(otherData.base_ns) - BigInt(startNs));
 	const spans = traceEvents.filter(e => e.ph === "X").map(e => ({ ...e,
-		from: base + Math.round(e.ts * 1000), length: Math.round(e.dur * 1000),
-		/* the number of an arrow has the correlation id in its low 32 bits */
-		correlation: String(BigInt.asUintN(32, BigInt(e.bind_id ?? 0))) }));
+		from: base + Math.round(e.ts * 1000), length: Math.round(e.dur * 1000) }));
 
 	return { work: spans.filter(e => ["kernel", "memcpy", "memset"].includes(e.cat)),
 		launches: spans.filter(e => e.cat === "launch"),
@@ -113,8 +111,8 @@ async function testHover() {
 
 			ok(words.on.includes(stream ? stream[0] : "unknown stream"),
 			   `${name}: ${e.shown}: its stream`, words.on);
-			if (e.bind_id !== undefined)
-				is(words.correlation, e.correlation,
+			if (e.args.launch === undefined)
+				is(words.correlation, String(e.args.correlation),
 				   `${name}: ${e.shown}: the id of its launch`);
 			else
 				is(words.launched, "not recorded",
@@ -242,7 +240,7 @@ async function testChoosing() {
 	const box = await lanes(page), left = await gutter(page);
 	const words = await hover(page, box.x + left + (box.width - left) / 2, box.y + 26);
 	const e = work.find(w => w.from === nsOfWords(words.at) &&
-		w.correlation === words.correlation), [from, to] = spanOf(page);
+		String(w.args.correlation) === words.correlation), [from, to] = spanOf(page);
 
 	ok(e && to - from <= 2 * e.length + 4, "Enter shows the chosen event alone",
 	   `${from} ${to}`);
@@ -252,7 +250,7 @@ async function testChoosing() {
 	   "the graph has the event's work selected");
 	const launched = nsOfWords(/at ([^,]*),/.exec(words.launched)[1]);
 
-	ok(launches.some(l => l.correlation === e.correlation && l.from === launched),
+	ok(launches.some(l => l.args.correlation === e.args.correlation && l.from === launched),
 	   "its launch is the launch of the Chrome timeline", words.launched);
 	await shot(page, "html-time");
 	await page.mouse.move(1, 1);

@@ -110,8 +110,8 @@ run(async () => {
 	const streams = json.profiles.filter(p => / stream \d+ context /.test(p.name));
 
 	for (const [name, us] of leaves(stacks({ ...json, profiles: streams }))) {
-		/* speedscope appends arguments to the name. */
-		const leaf = name.replace(/ \{"bytes":.*/, "")
+		/* speedscope appends the arguments to the name. */
+		const leaf = name.replace(/ \{"correlation":.*/, "")
 			.replace(/^memcpy /, "[GPU_Memcpy]")
 			.replace(/^(?!\[)/, "[GPU_Kernel]");
 

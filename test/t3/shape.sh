@@ -53,7 +53,7 @@ def text(d):
 for e in json.load(open(sys.argv[1]))["traceEvents"]:
     if e.get("cat") == "kernel":
         a = e["args"]
-        assert a["registers per thread"] == 16 and "local memory per thread" not in a, a
+        assert a["registers per thread"] == 16 and a["local memory per thread"] == 0, a
         assert 0 < a["theoretical occupancy %"] <= 100, a
         ways[text(a["grid"]), text(a["block"]), a["shared memory"] - 512, "2" if "cluster" in a else "-"] += 1
 for (way, n) in ways.items():

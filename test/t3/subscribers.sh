@@ -41,10 +41,10 @@ xpumerge -i late.data -o late.json 2>/dev/null
 is "$(python3 -c '
 import json
 events = json.load(open("late.json"))["traceEvents"]
-at = {e["bind_id"]: e["ts"] for e in events if e["ph"] == "X" and e["cat"] == "launch"}
+at = {e["args"]["correlation"]: e["ts"] for e in events if e["ph"] == "X" and e["cat"] == "launch"}
 works = [e for e in events if e["ph"] == "X" and e["cat"] == "memset"]
 # Other clocks differ by years, or by the time since the machine began.
-print(len(works), all(-1e6 < e["ts"] - at[e["bind_id"]] < 3e7 for e in works))')" \
+print(len(works), all(-1e6 < e["ts"] - at[e["args"]["correlation"]] < 3e7 for e in works))')" \
 "600 True" \
 	"the other profiler comes later: device work is close to its launch, whatever CUPTI's clock"
 run first -- first
