@@ -47,6 +47,7 @@ feature nvtx '\w*(?:nvtx|NVTX|Nvtx)\w*|--nvtx' \
 feature ranks 'ranks__\w+|\w*(?:nccl|NCCL)\w*|--ranks|rank_\w+|section_ranks\w*'
 feature stalls '\w*(?:stalls?__|stall_|_stall|STALL)\w*|stalls' \
 	'merge/model/loss\.[ch]: (outside_stalls|stalls_[a-z_]*)' \
+	'merge/write/pprof\.c: (has_stall|VALUE_STALL)' \
 	'merge/write/page/src/(data|lines)\.js: (stalls|dispatch_stall)'
 feature metrics '(?!symmetric)\w*(?:metric|METRIC)\w*' \
 	'merge/model/loss\.[ch]: .*' \
