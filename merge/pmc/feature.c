@@ -85,7 +85,7 @@ static void sum__add(struct pmc_sum *to, const struct pmc_sum *more)
 	to->max = fmax(to->max, more->max);
 }
 
-/* Adds the values of other kernels to those of the same counter, leaf and call path. */
+/* Adds the values of other kernels to the sum of the same counter, leaf and call path. */
 static int pmc__add(struct pmc *s, const struct pmc_sum *more)
 {
 	uint64_t key = ID_KEY(more->chain, more->leaf);
@@ -360,8 +360,8 @@ static void pmc__summary(const struct session *session, FILE *f)
 	const struct pmc *s = session->model.features[FEATURE_pmc];
 
 	if (s && s->nr_homeless)
-		fprintf(f, "values of hardware counters whose kernel is not recorded: %" PRIu64 "\n",
-			s->nr_homeless);
+		fprintf(f, "values of hardware counters whose kernel is not recorded: %" PRIu64
+			"\n", s->nr_homeless);
 }
 
 const struct feature pmc_feature = {

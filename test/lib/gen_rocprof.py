@@ -10,8 +10,8 @@ inside a function of RCCL), format (json, db for a database, rocpd, or csv for f
 names begin with OUT), schema (a file of rocprofiler-sdk with the statements that make the tables of
 a database), memory (allocations and frees; OUT.allocated and OUT.live are the lines of --memory),
 counters, samples, scratch (how many values of counters, PC samples and events of scratch memory
-each process has; OUT.pmcs has lists [kernel, counter, count, sum, min, max]), only_counted
-(kernels are only among the counters).
+each process has), only_counted (kernels are only among the counters). OUT.pmcs has a list for each
+kernel and counter: [kernel, counter, number of kernels, sum, min, max].
 """
 import json
 import os

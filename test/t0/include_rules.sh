@@ -155,7 +155,8 @@ is "$(grep -l '#include <bfd.h>' $merge $loader $preload $lib)" merge/symbols/li
 # privileges (inject/inject_libc.c).
 is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader $preload $lib |
 	grep -v -e '^loader/attach/shim_file.c$' -e '^loader/inject/inject_libc.c$' \
-	-e '^lib/dwarf_ops.h$' -e '^merge/symbols/elf_file\.[ch]$' -e '^merge/symbols/file_cfi.c$')" "" \
+	-e '^lib/dwarf_ops.h$' -e '^merge/symbols/elf_file\.[ch]$' \
+	-e '^merge/symbols/file_cfi.c$')" "" \
 	"only merge/symbols/elf_file.h includes libelf, and only file_cfi.h includes libdw"
 
 is "$(grep -l '"DtoH"' $merge $loader $preload $lib)" merge/model/leaf.c \

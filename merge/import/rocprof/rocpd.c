@@ -395,7 +395,8 @@ static int rocpd__read_processes(struct rocpd *d)
 	int err;
 
 	err = rocpd__read_strings(d) ?: rocpd__read_events(d) ?: rocpd__read_threads(d) ?:
-	      rocpd__read_pmcs(d) ?: rocpd__select(d, "info_process", "id pid command", 2, "", &stmt);
+	      rocpd__read_pmcs(d) ?:
+	      rocpd__select(d, "info_process", "id pid command", 2, "", &stmt);
 	while (database__next(&d->db, &stmt, d->table, &err)) {
 		struct rocpd_process p = { column__u64(stmt, 0), column__u32(stmt, 1),
 					   rocpd__text(d, stmt, 2) };

@@ -223,7 +223,7 @@ static int pmc__compare(const void *a, const void *b, void *ctx)
 	return cmp3(x->dispatch, y->dispatch);
 }
 
-/* Adds a value to the sum of its counter, which is in the trace from @first on. */
+/* Adds a value to the sum of its counter, if the sum is in the trace at @first or later. */
 static int rocprof__tell_pmc(struct rocprof *r, const struct rocprof_pmc *pmc, size_t first)
 {
 	struct gpu_pmc new = { "[unknown]", pmc->value };

@@ -48,7 +48,7 @@ struct rocprof_work {
 					 * event */
 };
 
-/* A value of a hardware counter. Values of one dispatch and one counter are parts of a sum. */
+/* a value of a hardware counter; the values of one dispatch and one counter are added up */
 struct rocprof_pmc {
 	uint64_t dispatch;
 	struct span name;		/* .s is NULL: see counter */
@@ -75,7 +75,7 @@ struct rocprof {
 	ARRAY(struct rocprof_kind) kinds;
 	ARRAY(struct span) operations;
 	ARRAY(struct span) kernels, markers, counters;	/* their texts */
-	struct idmap kernel_ids, marker_ids, counter_ids;	/* maps an id to its text in these */
+	struct idmap kernel_ids, marker_ids, counter_ids;	/* maps an id to its text */
 	rocprof_calls_t hip, hsa;
 	rocprof_calls_t functions;	/* other traced functions, of RCCL and others */
 	rocprof_calls_t ranges;		/* of ROCTX */

@@ -323,7 +323,8 @@ static bool work__member(struct rocprof_work *w, struct json *j, struct span key
 	} numbers[] = {
 		{ "start_timestamp", &w->c.start_ns }, { "end_timestamp", &w->c.end_ns },
 		{ "thread_id", &w->c.tid }, { "internal", &w->c.id },
-		{ "ancestor", &w->c.ancestor }, { "kernel_id", &w->kernel }, { "dispatch_id", &w->dispatch },
+		{ "ancestor", &w->c.ancestor }, { "kernel_id", &w->kernel },
+		{ "dispatch_id", &w->dispatch },
 		{ "bytes", &w->bytes }, { "allocation_size", &w->bytes },
 		{ "group_segment_size", &w->shared_bytes },
 		{ "private_segment_size", &w->local_bytes },
