@@ -63,6 +63,11 @@ static __always_inline struct xpu_cpu_time *lookup_time(const struct task_struct
 
 	if (!t || t->pid == (__u32)task->pid)
 		return t;
+	/* A thread that execs gets the number of its process's first thread. */
+	if (task->pid == task->tgid && t->tgid == (__u32)task->tgid) {
+		t->pid = task->pid;
+		return t;
+	}
 	bpf_map_delete_elem(&cpu_times, &key);
 	return NULL;
 }
@@ -85,7 +90,7 @@ open_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, 
 {
 	struct xpu_cpu_time new = {
 		.exec_ns = exec_ns, .told_ns = told_ns, .proc_id = proc->proc_id,
-		.tid = task_tid(task), .pid = task->pid,
+		.tid = task_tid(task), .pid = task->pid, .tgid = task->tgid,
 	};
 	__u64 key = (__u64)task;
 
@@ -210,12 +215,9 @@ static __always_inline void end_time(struct task_struct *task, const struct xpu_
 static __always_inline void change_time(struct task_struct *task, const struct xpu_proc *old,
 					const struct xpu_proc *new)
 {
-	__u64 told_ns = bpf_ktime_get_ns(), exec_ns = exec_time(task, told_ns), key = (__u64)task;
-	struct xpu_cpu_time *t = bpf_map_lookup_elem(&cpu_times, &key);
+	__u64 told_ns = bpf_ktime_get_ns(), exec_ns = exec_time(task, told_ns);
+	struct xpu_cpu_time *t;
 
-	/* A thread that execs gets the number of its process's first thread. */
-	if (t && t->proc_id == old->proc_id)
-		t->pid = task->pid;
 	if (!old->execs)
 		end_time(task, old);
 	t = lookup_time(task);

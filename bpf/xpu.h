@@ -69,8 +69,7 @@ struct xpu_cpu_time {
 	__u64	end_ns;			/* when the thread ended, or 0 */
 	__u32	proc_id;
 	__u32	tid;
-	__u32	pid;			/* Linux's own number of the thread */
-	__u32	reserved;
+	__u32	pid, tgid;		/* Linux's own numbers of the thread and its process */
 };
 
 enum {

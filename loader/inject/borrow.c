@@ -87,6 +87,8 @@ struct borrow {
 	uint64_t mask;
 	uint8_t tcb[TCB_HEAD];
 	uint32_t inner_tid;		/* in its pid namespace */
+	bool is_out;			/* it did not get its registers back: it restores itself
+					 * when we end, and needs the spare memory for that */
 
 	pid_t starter;			/* the bare thread; 0: it has ended */
 	struct user_regs_struct starter_regs;
@@ -157,6 +159,8 @@ static enum stop wait_stop(pid_t tid, uint64_t limit_ns, int *sig)
 	}
 	if (status >> 16 == PTRACE_EVENT_STOP)
 		return WSTOPSIG(status) == SIGTRAP ? STOP_TRAP : STOP_GROUP;
+	if (status >> 16)
+		return STOP_GONE;	/* another program: nothing of it may be changed */
 	if (WSTOPSIG(status) == (SIGTRAP | 0x80))
 		return STOP_CALL;
 	*sig = WSTOPSIG(status);
@@ -174,7 +178,7 @@ static int stop(struct borrow *b)
 	int sig;
 
 	/* Linux checks here whether this process may trace the thread. */
-	if (ptrace(PTRACE_SEIZE, b->tid, 0, PTRACE_O_TRACESYSGOOD)) {
+	if (ptrace(PTRACE_SEIZE, b->tid, 0, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC)) {
 		if (errno == ESRCH)
 			return REFUSE(b, -EAGAIN, "has ended");
 		return REFUSE(b, -EPERM, "Linux does not let xpuload trace it, or somebody else "
@@ -351,17 +355,21 @@ static int look(struct borrow *b, struct arch_state *state)
 
 /*
  * Gives the thread, which is stopped, its registers back, and lets it go. @at_call:
- * it is stopped at a system call, where Linux would not begin the interrupted call again.
+ * it is stopped at a system call, where Linux would not begin the interrupted call again. Return:
+ * whether it was possible.
  */
-static void give_back(struct borrow *b, bool at_call, int sig)
+static bool give_back(struct borrow *b, bool at_call, int sig)
 {
 	if (at_call && (ptrace(PTRACE_INTERRUPT, b->tid, 0, 0) ||
 			ptrace(PTRACE_CONT, b->tid, 0, 0) ||
-			wait_stop(b->tid, STOP_NS, &sig) >= STOP_GONE))
-		return;
+			wait_stop(b->tid, STOP_NS, &sig) >= STOP_GONE)) {
+		b->is_out = true;
+		return false;
+	}
 	ptrace(PTRACE_SETSIGMASK, b->tid, sizeof(b->mask), &b->mask);
 	arch__set_all(b->tid, &b->state);
 	let_go(b, sig);
+	return true;
 }
 
 /* Whether the signal is the result of a fault of the code that the thread runs for us. */
@@ -376,7 +384,7 @@ static bool is_fault(pid_t tid, int sig)
 /*
  * Makes the stopped thread call a function of the C library that makes one system call, and stops
  * it again when the call is done. Return: 0 and *@value, or a negative errno after the thread was
- * let go.
+ * let go; -EIO if it could not be let go.
  */
 static int call(struct borrow *b, enum inject_function fn, const uint64_t *args, size_t nr,
 		uint64_t *value)
@@ -411,6 +419,7 @@ static int call(struct borrow *b, enum inject_function fn, const uint64_t *args,
 		give_back(b, false, 0);
 		return REFUSE(b, -EAGAIN, "got a signal");
 	}
+	b->is_out = true;
 	return REFUSE(b, -EIO, stop == STOP_NONE ? "a thread does not stop" :
 		      "a thread has ended while it was borrowed");
 }
@@ -440,8 +449,8 @@ static int borrow(struct borrow *b, const struct arch_state *seen)
 		inject_step(STEP_BORROWED);
 		err = call(b, FN_clone, args, 6, &value);
 		inject_step(STEP_CLONED);
-		if (!err)
-			give_back(b, true, 0);
+		if (!err && !give_back(b, true, 0))
+			err = REFUSE(b, -EIO, "a thread does not stop");
 	} else {
 		let_go(b, 0);
 		err = REFUSE(b, -EAGAIN, "has just left its system call");
@@ -464,7 +473,7 @@ static int find_starter(struct borrow *b)
 
 	do {
 		pid = waitpid(-1, &status, __WALL | WNOHANG);
-		if (pid > 0 && WIFSTOPPED(status)) {
+		if (pid > 0 && pid != b->tid && WIFSTOPPED(status)) {
 			b->starter = pid;
 			return arch__get(pid, &b->starter_regs) ?
 			       REFUSE(b, -EIO, "a new thread has ended at once") : 0;
@@ -611,7 +620,7 @@ static int watch_starter(struct borrow *b)
 		b->starter = 0;
 		return 0;
 	}
-	sig = status >> 16 == PTRACE_EVENT_STOP ? 0 : WSTOPSIG(status);
+	sig = status >> 16 ? 0 : WSTOPSIG(status);
 	if (is_fault(b->starter, sig)) {
 		end_starter(b);
 		return REFUSE(b, -EFAULT, "starting a thread failed with signal %d", sig);
@@ -703,7 +712,7 @@ static void let_load(struct borrow *b)
 /* Waits until the loading thread has loaded the shim. Return: 0 or a negative errno. */
 static int wait_loaded(struct borrow *b)
 {
-	uint64_t begin = clock__now(), state, why;
+	uint64_t begin = clock__now(), state, why, word;
 	char text[200] = "";
 	bool asked = false;
 	int err;
@@ -712,6 +721,8 @@ static int wait_loaded(struct borrow *b)
 		err = watch_starter(b);
 		if (err)
 			return err;
+		if (!get(b, b->data, &word, sizeof(word)))
+			return REFUSE(b, -ESRCH, "it has ended, or has given the memory back");
 		state = GET(b, state);
 		if (state == NEW_WAITS && !asked)
 			let_load(b);
@@ -880,7 +891,8 @@ static int inject(struct borrow *b)
 	inject_step(STEP_PREPARED);
 	err = search(b);
 	if (err) {
-		put(b, b->places.spare, zeros, sizeof(zeros));
+		if (!b->is_out)
+			put(b, b->places.spare, zeros, sizeof(zeros));
 		return err;
 	}
 	err = find_starter(b);

@@ -184,6 +184,24 @@ uint64_t gputrace__first_ns(const struct gputrace *t)
 	return first_ns;
 }
 
+void gputrace__write_work(const struct gputrace *t, struct import *im, uint32_t proc,
+			  const struct gpu_work *w)
+{
+	const struct gpu_pmc *pmc;
+	uint32_t i;
+
+	if (w->kind == WORK_KERNEL)
+		import__kernel(im, proc, &w->w, w->name);
+	else if (w->kind == WORK_MEMCPY)
+		import__memcpy(im, proc, &w->w);
+	else
+		import__memset(im, proc, &w->w);
+	for (i = 0; i < w->nr_pmcs; i++) {
+		pmc = &t->pmcs.v[w->first_pmc + i];
+		import__pmc(im, proc, &w->w, pmc->name, pmc->value);
+	}
+}
+
 void gputrace__complain_unread(const struct gputrace *t, const char *name, struct msgs *msgs)
 {
 	static const char *const what[NR_UNREAD][2] = {
@@ -193,7 +211,7 @@ void gputrace__complain_unread(const struct gputrace *t, const char *name, struc
 	};
 	static const char no_place[] = "recordings have no place for them";
 	static const char *const why[NR_UNREAD] = {
-		[UNREAD_PMCS] = "the file has no kernel for them",
+		[UNREAD_PMCS] = "no kernel in the file has their number",
 		[UNREAD_PC_SAMPLES] = no_place, [UNREAD_SCRATCH] = no_place,
 	};
 	int i;

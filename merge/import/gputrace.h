@@ -181,6 +181,10 @@ void call_index__free(struct call_index *x);
 int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span name);
 int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, struct span name);
 
+/* Adds work to the recording, with the values of a kernel's counters. */
+void gputrace__write_work(const struct gputrace *t, struct import *im, uint32_t proc,
+			  const struct gpu_work *w);
+
 /* Return: the decoded value of a JSON string, kept in names; NULL if memory is short. */
 const char *gputrace__name(struct gputrace *t, struct span raw);
 

@@ -249,6 +249,7 @@ static int switches__see_times(struct switches *s, const char *table)
 	while (!err && stmt && sqlite3_step(stmt) == SQLITE_ROW)
 		if (nsys__is_time(n, stmt, 0, &time))
 			import__see_other(s->i->im, time);
+	sqlite3_finalize(stmt);
 	return err ?: s->i->im->err;
 }
 

@@ -591,18 +591,6 @@ static uint32_t trace_file__any_pid(const struct trace_file *f)
 	return f->index.pids.nr ? f->index.pids.v[0] : 1;
 }
 
-static void trace_file__write_kernel(struct trace_file *f, uint32_t proc, const struct gpu_work *w)
-{
-	const struct gpu_pmc *pmc;
-	uint32_t i;
-
-	import__kernel(f->im, proc, &w->w, w->name);
-	for (i = 0; i < w->nr_pmcs; i++) {
-		pmc = &f->gpu.pmcs.v[w->first_pmc + i];
-		import__pmc(f->im, proc, &w->w, pmc->name, pmc->value);
-	}
-}
-
 static void trace_file__write_works(struct trace_file *f)
 {
 	uint32_t i, pid, proc, call;
@@ -625,12 +613,7 @@ static void trace_file__write_works(struct trace_file *f)
 		if (idmap__add(&f->devices, ID_KEY(pid, w->device), f->im->api) < 0)
 			f->im->err = -ENOMEM;
 		w->w.stream = import__stream(f->im, proc, w->device, w->context, w->stream);
-		if (w->kind == WORK_KERNEL)
-			trace_file__write_kernel(f, proc, w);
-		else if (w->kind == WORK_MEMCPY)
-			import__memcpy(f->im, proc, &w->w);
-		else
-			import__memset(f->im, proc, &w->w);
+		gputrace__write_work(&f->gpu, f->im, proc, w);
 		f->out->work_ns += w->w.duration_ns;
 	}
 }

@@ -665,12 +665,7 @@ static void twofiles__write_works(struct twofiles *t)
 		}
 		proc = twofiles__proc(t, twofiles__pid(t, pid), "");
 		w->w.stream = import__stream(t->im, proc, w->device, w->context, w->stream);
-		if (w->kind == WORK_KERNEL)
-			import__kernel(t->im, proc, &w->w, w->name);
-		else if (w->kind == WORK_MEMCPY)
-			import__memcpy(t->im, proc, &w->w);
-		else
-			import__memset(t->im, proc, &w->w);
+		gputrace__write_work(&t->gpu, t->im, proc, w);
 		t->out->work_ns += w->w.duration_ns;
 		if (w->w.start_ns)
 			first_ns = min_t(uint64_t, first_ns, w->w.start_ns);

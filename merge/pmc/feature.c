@@ -41,7 +41,8 @@ struct pmc {
 	ARRAY(struct pmc_sum) sums;
 	struct idmap by_place;		/* maps ID_KEY(chain, leaf) to the first of its sums */
 	ARRAY(uint32_t) next;		/* for each sum: the next sum of its place, or NO_INDEX */
-	uint64_t nr_homeless;		/* values whose kernel is not in the recording */
+	uint64_t nr_homeless;		/* values whose kernel is not in the recording, or that are
+					 * not finite */
 };
 
 static void *pmc__new(struct model *m)
@@ -156,6 +157,7 @@ static int pmc__work(void *state, struct second_pass *p, const struct placed_wor
 {
 	struct pmc *s = state;
 	struct pmc_value *v;
+	uint32_t last = NO_INDEX;
 	size_t at = sorted_count(s->values.nr, i,
 				 s->values.v[i].key < w->key ||
 				 (s->values.v[i].key == w->key &&
@@ -165,9 +167,11 @@ static int pmc__work(void *state, struct second_pass *p, const struct placed_wor
 	(void)p;
 	for (v = s->values.v + at; v < s->values.v + s->values.nr && v->key == w->key &&
 				   v->start_ns == w->work->start_ns && !err; v++) {
-		if (v->placed)
+		/* A second value of a counter is the value of another kernel with this begin. */
+		if (v->placed || v->name == last)
 			continue;
 		v->placed = true;
+		last = v->name;
 		if (w->aggregate == NO_INDEX)
 			continue;
 		err = pmc__add(s, &(struct pmc_sum){
@@ -360,8 +364,8 @@ static void pmc__summary(const struct session *session, FILE *f)
 	const struct pmc *s = session->model.features[FEATURE_pmc];
 
 	if (s && s->nr_homeless)
-		fprintf(f, "values of hardware counters whose kernel is not recorded: %" PRIu64
-			"\n", s->nr_homeless);
+		fprintf(f, "values of hardware counters that are not numbers, or whose kernel is "
+			"not recorded: %" PRIu64 "\n", s->nr_homeless);
 }
 
 const struct feature pmc_feature = {

@@ -149,10 +149,18 @@ void python__tell(bool early)
 
 static void prepare(enum python_mode wanted, bool unwound)
 {
-	unsigned long version = get_version();
 	struct symbol code = symbol__find("PyCode_Type");
+	unsigned long version;
 	Dl_info info;
 
+	/*
+	 * The interpreter must never be unloaded, because launches call into it. This waits until
+	 * it is loaded: before that, its functions cannot be called.
+	 */
+	if (!code.in_program && dladdr((const void *)code.address, &info) && info.dli_fname)
+		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+	dlerror();			/* hide the error from the application */
+	version = get_version();
 	py.code_type = code.address;
 	py.unicode_type = symbol__find("PyUnicode_Type").address;
 	py.bytes_type = symbol__find("PyBytes_Type").address;
@@ -193,10 +201,6 @@ static void prepare(enum python_mode wanted, bool unwound)
 					    "--python only to record its frames");
 		return;
 	}
-	/* The interpreter must never be unloaded: launches call into it. */
-	if (!code.in_program && dladdr((const void *)py.code_type, &info) && info.dli_fname)
-		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
-	dlerror();			/* hide the error from the application */
 	atomic_store(&python__mode, wanted);
 }
 

@@ -26,6 +26,7 @@ _lock = threading.Lock()
 _active = None			# the Recording whose block is open
 _numbers = itertools.count(1)	# in the names of recordings that only Results have
 _merging = []			# Recordings that wait for xpumerge
+_newest = {}			# by path of a recording: the file with names that replaces it
 
 
 class Schedule:
@@ -185,7 +186,9 @@ class Recording:
             if path is not None:
                 self._merge(to, path)
         elif self._names_later:
-            self._merge(to, path, "%s-%d-named.data" % (path[:-len(".data")], os.getpid()))
+            whole = os.path.abspath(path)
+            self._merge(to, whole, "%s-%d-%d-named.data" % (whole[:-len(".data")], os.getpid(),
+                                                            next(_numbers)))
         if self._on_ready:
             self._on_ready(result)
 
@@ -203,6 +206,7 @@ class Recording:
                                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=subprocess.PIPE, start_new_session=True)
         self._jobs.append((process, path, written))
+        _newest[path] = written
         _merging.append(self)
 
     def wait(self):
@@ -214,12 +218,23 @@ class Recording:
             if process.returncode not in (0, 1):
                 failed.append("%s: %s" % (path, _programs.last_line(text)))
             elif written != path:
-                os.replace(written, path)
+                try:
+                    self._replace(path, written)
+                except OSError as e:
+                    failed.append("%s: %s" % (path, e))
         while self in _merging:
             _merging.remove(self)
         if failed:
             raise XpuloadError("; ".join(failed))
         return self
+
+    @staticmethod
+    def _replace(path, written):
+        """Puts a recording with names in the place of the same one without, if it is still there."""
+        if _newest.get(path) == written:
+            os.replace(written, path)
+        else:
+            os.unlink(written)
 
     @property
     def results(self):

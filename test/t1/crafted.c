@@ -259,7 +259,7 @@ int main(void)
 	test("graph nodes that meet in a table", make_nodes, 20000, false);
 	test("launches that meet in a table", make_ids, 20000, false);
 	test("contexts that end beside memory of others", make_contexts, 5000, false);
-	test("processes that end with memory", make_holding_processes, 4000, false);
+	test("processes that end with memory", make_holding_processes, 16000, false);
 	test("blocks that lie in all segments", make_wide_blocks, 4000, true);
 	return done_testing();
 }

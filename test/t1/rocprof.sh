@@ -178,7 +178,7 @@ json.dump(d, open("odd", "w"))
 END
 pmcs --gpu odd >out
 is $? 0 "odd counters: exit status 0"
-like "$(cat log)" '^xpumerge: odd: 1 counter value is not read: the file has no kernel for' \
+like "$(cat log)" '^xpumerge: odd: 2 counter values are not read: no kernel in the file has' \
 	"a value without a kernel is counted"
 like "$(cat log)" '^xpumerge: odd: [23] events could not be read' \
 	"a value that is no number is counted"

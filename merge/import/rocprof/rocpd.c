@@ -14,6 +14,7 @@
  */
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -274,7 +275,7 @@ static int rocpd__read_dispatches(struct rocpd *d, struct rocprof *r, const char
 				   column__u32(stmt, 12) },
 			.grid = { column__u32(stmt, 13), column__u32(stmt, 14),
 				  column__u32(stmt, 15) },
-			.dispatch = column__u64(stmt, 0),
+			.dispatch = column__is_null(stmt, 0) ? NO_DISPATCH : column__u64(stmt, 0),
 		};
 
 		err = array_push(&r->dispatches, w);
@@ -339,28 +340,31 @@ static int rocpd__read_memory(struct rocpd *d, struct rocprof *r, const char *re
 static int rocpd__read_pmcs(struct rocpd *d)
 {
 	struct idmap ids = { 0 };
-	ARRAY(struct span) names = { 0 };
+	ARRAY(const char *) names = { 0 };
 	sqlite3_stmt *stmt = NULL;
+	const char *name;
 	uint32_t i;
 	int err, added;
 
 	err = rocpd__select(d, "info_pmc", "id symbol name", 1, "", &stmt);
 	while (database__next(&d->db, &stmt, d->table, &err)) {
-		struct span name = rocpd__text(d, stmt, sqlite3_column_bytes(stmt, 1) ? 1 : 2);
-
+		name = rocpd__text(d, stmt, sqlite3_column_bytes(stmt, 1) ? 1 : 2).s;
 		added = idmap__add(&ids, sqlite3_column_int64(stmt, 0), names.nr);
-		err = !name.s ? -ENOMEM : added > 0 ? array_push(&names, name) : added;
+		err = !name ? -ENOMEM : added > 0 ? array_push(&names, name) : added;
 	}
-	err = err ?: rocpd__select(d, "pmc_event", "event_id pmc_id value", 3, "", &stmt);
+	err = err ?: rocpd__select(d, "pmc_event", "event_id pmc_id value", 1, "", &stmt);
 	while (database__next(&d->db, &stmt, d->table, &err)) {
 		struct rocprof_pmc pmc = {
-			.dispatch = column__u64(stmt, 0), .name = span__of("[unknown]"),
+			.dispatch = column__is_null(stmt, 0) ? NO_DISPATCH : column__u64(stmt, 0),
 			.value = sqlite3_column_double(stmt, 2),
 		};
 
 		if (idmap__get(&ids, sqlite3_column_int64(stmt, 1), &i))
 			pmc.name = names.v[i];
-		err = rocprof__add_pmc(d->t, &d->pmcs, pmc);
+		if (column__is_null(stmt, 2) || !isfinite(pmc.value))
+			d->t->nr_strange++;
+		else
+			err = rocprof__add_pmc(d->t, &d->pmcs, pmc);
 	}
 	idmap__free(&ids);
 	array_free(&names);
@@ -378,6 +382,7 @@ static int rocpd__read_process(struct rocpd *d, const struct rocpd_process *p)
 	      rocpd__read_regions(d, &r, rest) ?: rocpd__read_dispatches(d, &r, rest) ?:
 	      rocpd__read_copies(d, &r, rest) ?: rocpd__read_memory(d, &r, rest);
 	/* If the file is damaged, this adds everything before the damage. */
+	/* The values of counters belong to all processes. */
 	r.pmcs.v = d->pmcs.v;
 	r.pmcs.nr = d->pmcs.nr;
 	if (err != -ENOMEM)
@@ -392,11 +397,15 @@ static int rocpd__read_processes(struct rocpd *d)
 	ARRAY(struct rocpd_process) processes = { 0 };
 	sqlite3_stmt *stmt = NULL;
 	size_t i;
-	int err;
+	int err, pmc_err = 0;
 
-	err = rocpd__read_strings(d) ?: rocpd__read_events(d) ?: rocpd__read_threads(d) ?:
-	      rocpd__read_pmcs(d) ?:
-	      rocpd__select(d, "info_process", "id pid command", 2, "", &stmt);
+	err = rocpd__read_strings(d) ?: rocpd__read_events(d) ?: rocpd__read_threads(d);
+	if (!err)
+		pmc_err = rocpd__read_pmcs(d);
+	/* If the counters are damaged, everything else is read. */
+	if (pmc_err == -ENOMEM)
+		err = pmc_err;
+	err = err ?: rocpd__select(d, "info_process", "id pid command", 2, "", &stmt);
 	while (database__next(&d->db, &stmt, d->table, &err)) {
 		struct rocpd_process p = { column__u64(stmt, 0), column__u32(stmt, 1),
 					   rocpd__text(d, stmt, 2) };
@@ -410,7 +419,7 @@ static int rocpd__read_processes(struct rocpd *d)
 	for (i = 0; i < processes.nr && !err; i++)
 		err = rocpd__read_process(d, &processes.v[i]);
 	array_free(&processes);
-	return err;
+	return err ?: pmc_err;
 }
 
 /* ---- calls and device work: schema 2 --------------------------------------------------------- */

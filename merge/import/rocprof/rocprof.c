@@ -220,44 +220,55 @@ static int pmc__compare(const void *a, const void *b, void *ctx)
 	const struct rocprof_pmc *x = a, *y = b;
 
 	(void)ctx;
-	return cmp3(x->dispatch, y->dispatch);
+	return cmp3(x->dispatch, y->dispatch) ?:
+	       cmp3(strpool__id(x->name), strpool__id(y->name));
 }
 
-/* Adds a value to the sum of its counter, if the sum is in the trace at @first or later. */
-static int rocprof__tell_pmc(struct rocprof *r, const struct rocprof_pmc *pmc, size_t first)
+/* Finds the names of all values, and sorts them by dispatch and name. Return: 0 or -ENOMEM. */
+static int rocprof__sort_pmcs(struct rocprof *r)
 {
-	struct gpu_pmc new = { "[unknown]", pmc->value };
 	uint32_t i;
-	size_t k;
 
-	if (pmc->name.s)
-		new.name = pmc->name.s;
-	else if (idmap__get(&r->counter_ids, pmc->counter, &i))
-		new.name = rocprof__text(r, r->counters.v[i]);
-	if (!new.name)
-		return -ENOMEM;
-	for (k = first; k < r->t->pmcs.nr; k++) {
-		if (r->t->pmcs.v[k].name != new.name)
-			continue;
-		r->t->pmcs.v[k].value += new.value;
-		return 0;
+	array_each(&r->pmcs, pmc) {
+		if (!pmc->name)
+			pmc->name = idmap__get(&r->counter_ids, pmc->counter, &i) ?
+				    rocprof__text(r, r->counters.v[i]) :
+				    strpool__intern(&r->t->names, "[unknown]", 9);
+		if (!pmc->name)
+			return -ENOMEM;
 	}
-	return array_push(&r->t->pmcs, new);
+	array__sort(r->pmcs.v, r->pmcs.nr, sizeof(*r->pmcs.v), pmc__compare, NULL);
+	return 0;
 }
 
-/* Adds the values of a kernel's counters, and takes them out of the unread ones. */
+/*
+ * Adds the values of a kernel's counters. The values of one counter are added up. They belong to the
+ * first kernel that has their number.
+ */
 static int rocprof__tell_pmcs(struct rocprof *r, uint64_t dispatch, struct gpu_work *w)
 {
 	size_t i = sorted_count(r->pmcs.nr, k, r->pmcs.v[k].dispatch < dispatch);
+	struct gputrace *t = r->t;
 	int err = 0;
 
-	w->first_pmc = r->t->pmcs.nr;
-	for (; i < r->pmcs.nr && r->pmcs.v[i].dispatch == dispatch && !err; i++) {
-		err = rocprof__tell_pmc(r, &r->pmcs.v[i], w->first_pmc);
-		r->t->nr_unread[UNREAD_PMCS]--;
+	w->first_pmc = t->pmcs.nr;
+	for (; i < r->pmcs.nr && r->pmcs.v[i].dispatch == dispatch && dispatch != NO_DISPATCH;
+	     i++) {
+		struct rocprof_pmc *pmc = &r->pmcs.v[i];
+
+		if (pmc->told)
+			continue;
+		if (t->pmcs.nr > w->first_pmc && t->pmcs.v[t->pmcs.nr - 1].name == pmc->name)
+			t->pmcs.v[t->pmcs.nr - 1].value += pmc->value;
+		else
+			err = array_push(&t->pmcs, ((struct gpu_pmc){ pmc->name, pmc->value }));
+		if (err)
+			return err;
+		pmc->told = true;
+		t->nr_unread[UNREAD_PMCS]--;
 	}
-	w->nr_pmcs = r->t->pmcs.nr - w->first_pmc;
-	return err;
+	w->nr_pmcs = t->pmcs.nr - w->first_pmc;
+	return 0;
 }
 
 static int rocprof__add_work(struct rocprof *r, struct rocprof_work *work, enum gpu_work_kind kind)
@@ -430,8 +441,7 @@ static int rocprof__add_names(struct rocprof *r)
 int rocprof__tell(struct rocprof *r)
 {
 	r->t->api = XPU_API_HIP;
-	array__sort(r->pmcs.v, r->pmcs.nr, sizeof(*r->pmcs.v), pmc__compare, NULL);
-	return rocprof__add_names(r) ?: rocprof__add_calls(r) ?:
+	return rocprof__sort_pmcs(r) ?: rocprof__add_names(r) ?: rocprof__add_calls(r) ?:
 	       rocprof__add_works(r, r->dispatches.nr ? &r->dispatches : &r->counted,
 				  WORK_KERNEL) ?:
 	       rocprof__add_works(r, &r->copies, WORK_MEMCPY) ?:

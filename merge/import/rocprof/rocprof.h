@@ -45,15 +45,18 @@ struct rocprof_work {
 	bool has_stream;
 	uint64_t address;		/* of memory */
 	uint64_t dispatch;		/* number of a kernel's dispatch; in databases: of its
-					 * event */
+					 * event; NO_DISPATCH: unknown */
 };
+
+#define NO_DISPATCH	UINT64_MAX
 
 /* a value of a hardware counter; the values of one dispatch and one counter are added up */
 struct rocprof_pmc {
 	uint64_t dispatch;
-	struct span name;		/* .s is NULL: see counter */
+	const char *name;		/* kept in the trace's names; NULL: see counter */
 	uint64_t counter;		/* JSON: its id in counters */
 	double value;
+	bool told;
 };
 
 typedef ARRAY(struct rocprof_call) rocprof_calls_t;

@@ -221,9 +221,9 @@ static int csv__agent(struct csv *c, struct rocprof *r)
 /* Adds the value of a counter. Return: 0 or -ENOMEM. */
 static int csv__pmc(struct csv *c, struct rocprof *r, uint64_t dispatch)
 {
-	struct rocprof_pmc pmc = { .dispatch = dispatch, .name = csv__text(c, COUNTER) };
+	struct rocprof_pmc pmc = { .dispatch = dispatch, .name = csv__text(c, COUNTER).s };
 
-	if (!pmc.name.s)
+	if (!pmc.name)
 		return -ENOMEM;
 	if (!span__real(c->row[VALUE], &pmc.value)) {
 		c->t->nr_strange++;
@@ -246,7 +246,7 @@ static int csv__record(struct csv *c, struct rocprof *r)
 		.registers = csv__u64(c, VGPRS),
 		.block = { csv__u64(c, BLOCK_X), csv__u64(c, BLOCK_Y), csv__u64(c, BLOCK_Z) },
 		.grid = { csv__u64(c, GRID_X), csv__u64(c, GRID_Y), csv__u64(c, GRID_Z) },
-		.dispatch = csv__u64(c, DISPATCH),
+		.dispatch = c->row[DISPATCH].s ? csv__u64(c, DISPATCH) : NO_DISPATCH,
 	};
 	int added;
 

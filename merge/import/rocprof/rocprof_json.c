@@ -431,7 +431,7 @@ static int rocprof__read_records(struct rocprof *r, struct json *j, rocprof_call
 	if (!enter(j, '['))
 		return 0;
 	while (!err && json__next_item(j)) {
-		struct rocprof_work w = { .kernel = 0 };
+		struct rocprof_work w = { .dispatch = NO_DISPATCH };
 		bool record = json__peek(j) == '{';
 
 		pmc = r->pmcs.nr;

@@ -166,7 +166,7 @@ async function unpack(bytes) {
 	const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
 	const { tracks, calls } = head, of = Type => new Type(calls.nr + 1);
 	/* by number of a call: the track + 1 and the place of the call, and of its first work */
-	const found = { track: of(Uint16Array), at: of(Uint32Array), workTrack: of(Uint16Array),
+	const found = { track: of(Uint32Array), at: of(Uint32Array), workTrack: of(Uint32Array),
 		workAt: of(Uint32Array) };
 	const done = { tracks, found };
 	let at = 4 + length;
