@@ -230,7 +230,7 @@ class Recording:
 
     @staticmethod
     def _replace(path, written):
-        """Puts a recording with names in the place of the same one without, if it is still there."""
+        """Replaces a recording by the same one with names, if it is still there."""
         if _newest.get(path) == written:
             os.replace(written, path)
         else:

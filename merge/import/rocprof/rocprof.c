@@ -242,8 +242,8 @@ static int rocprof__sort_pmcs(struct rocprof *r)
 }
 
 /*
- * Adds the values of a kernel's counters. The values of one counter are added up. They belong to the
- * first kernel that has their number.
+ * Adds the values of a kernel's counters. The values of one counter are added up. They belong to
+ * the first kernel that has their number.
  */
 static int rocprof__tell_pmcs(struct rocprof *r, uint64_t dispatch, struct gpu_work *w)
 {

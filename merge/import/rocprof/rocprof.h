@@ -44,7 +44,7 @@ struct rocprof_work {
 	uint64_t shared_bytes, local_bytes, registers;
 	bool has_stream;
 	uint64_t address;		/* of memory */
-	uint64_t dispatch;		/* number of a kernel's dispatch; in databases: of its
+	uint64_t dispatch;		/* number of a kernel's dispatch, or, in databases, of its
 					 * event; NO_DISPATCH: unknown */
 };
 
