@@ -157,6 +157,24 @@ END
 like "$(cat second.folded)" ']site_6 ' "the end of the program waits for files"
 is "$(ls tmp)" "" "no file stays in TMPDIR"
 
+python "of two recordings of one name, the newer one stays, even if the directory changes" <<'END'
+import os
+import launcher
+import xpuload
+
+launcher.init()
+here = os.getcwd()
+prof = xpuload.record("twice.data", gpu_only=True)
+for site in 7, 8:
+    with prof:
+        launcher.launch(site)
+os.chdir("/")
+prof.wait()
+os.chdir(here)
+assert launcher.sites(xpuload.read("twice.data")) == {8: 1}
+assert [name for name in os.listdir(".") if "named" in name] == []
+END
+
 python "exceptions pass, and the block is recorded; the decorator" <<'END'
 import asyncio
 import launcher
