@@ -255,6 +255,11 @@ static void find_places(const struct modules *all, struct reply *r)
 			continue;
 		if (image__open(&i, all, k)) {
 			look_at(r, &i, m);
+		} else if (!r->err && i.fd < 0 && m->kind != MODULE_DRIVER &&
+			   (m->is_program || strstr(m->name, ".so"))) {
+			snprintf(r->why, sizeof(r->why), "its %.50s cannot be read, and may have "
+				 "an allocator of its own", m->name);
+			r->err = -ENOTSUP;
 		} else if (m->kind == MODULE_LIBC) {
 			snprintf(r->why, sizeof(r->why), "its %.50s cannot be read, or is for "
 				 "another processor", m->name);

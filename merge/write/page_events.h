@@ -27,8 +27,8 @@
  * follow the text, track by track. A column is an array of numbers in LEB128; differences are
  * zigzag-coded, to the event before, or to the recording's start, if nothing else is said:
  *
- *	calls	begin, as the difference; length; index of the track among those of calls; index in
- *		calls; correlation id, as the difference
+ *	calls	begin, as the difference; length; index of the track, where tracks of other kinds do
+ *		not count; index in calls; correlation id, as the difference
  *	work	begin minus the end of the event before, or minus the begin of its call if that is
  *		later; length, as the difference to the last work of its cell in this track, or to
  *		UINT32_MAX if that is longer, at first to 0; (cell + 1) * 2, plus 1 if it began

@@ -52,6 +52,21 @@ is $? 0 "the program ends with exit status 0"
 is "$(tail -n 1 a.out)" "$want" "its results are the same as without xpuload"
 is "$(wc -c <a.err)" 0 "nothing was printed on its stderr"
 
+# Whoever cannot read a library cannot know whether it has an allocator.
+cp "$(ldd "$live" | awk '$1 == "libc.so.6" { sub("libc.so.6", "libutil.so.1", $3); print $3 }')" \
+	libunread.so
+start d env LD_PRELOAD="$PWD/libunread.so" "$live" -s 1800 -t 2
+ask d "burst 10" >/dev/null
+grep -q 'r-xp.*/libunread.so' "/proc/$d_pid/maps"
+ok $? "a library that cannot be read: it is loaded"
+chmod 600 libunread.so
+xpuload --inject -p "$d_pid" --duration 1 -o unread.data 2>log
+like "$(cat log)" 'libunread.so cannot be read, and may have an allocator of its own' \
+	"a library that cannot be read: refused"
+is "$(mapped "$d_pid")" 0 "a library that cannot be read: the program has no shim"
+finish d
+is $? 0 "a library that cannot be read: the program ends with exit status 0"
+
 # A program that sees other files at the shim's path gets the shim by a file in memory.
 if unshare -m true 2>/dev/null; then
 	: >empty
