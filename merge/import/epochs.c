@@ -45,6 +45,8 @@ struct renumber {
 	struct idmap proc_ids;		/* maps the number of a process to an index in procs */
 	struct idmap latest;		/* maps (index in procs, id) to the latest call */
 	struct idmap first;		/* maps (index in procs, id) to the first call */
+	struct idmap owners;		/* with several processes: maps an id to the index of the
+					 * process whose calls have it; NO_INDEX: several have it */
 	uint64_t steps;
 	uint64_t again;			/* calls that have the id of an earlier call */
 	uint64_t early_ns;		/* work may seem to begin this long before its call */
@@ -98,6 +100,25 @@ static int renumber__proc(struct renumber *r, uint32_t number, uint32_t *proc)
 		return 0;
 	*proc = r->procs.nr;
 	return idmap__put(&r->proc_ids, number, *proc) ?: array_push(&r->procs, none);
+}
+
+/* Fills in owners. Return: 0 or -ENOMEM. */
+static int renumber__find_owners(struct renumber *r)
+{
+	uint32_t *owner;
+	int added = 0;
+
+	if (r->procs.nr < 2)
+		return 0;
+	array_each(&r->outers, o) {
+		added = idmap__add(&r->owners, o->id, o->proc);
+		if (added < 0)
+			return added;
+		owner = added ? NULL : idmap__find(&r->owners, o->id);
+		if (owner && *owner != o->proc)
+			*owner = NO_INDEX;
+	}
+	return 0;
 }
 
 /* Finds the outer call of each call. */
@@ -244,16 +265,10 @@ static void renumber__give(struct renumber *r, uint32_t work, struct outer *o)
  */
 static bool renumber__owner(const struct renumber *r, const struct epoch_work *w, uint32_t *proc)
 {
-	uint32_t i, known, nr = 0;
-
 	if (w->proc)
 		return idmap__get(&r->proc_ids, w->proc, proc);
-	for (i = 0; i < r->procs.nr && nr < 2; i++)
-		if (idmap__get(&r->first, ID_KEY(i, w->id), &known)) {
-			*proc = i;
-			nr++;
-		}
-	return nr == 1;
+	*proc = 0;
+	return r->procs.nr == 1 || (idmap__get(&r->owners, w->id, proc) && *proc != NO_INDEX);
 }
 
 static void renumber__work(struct renumber *r, uint32_t work)
@@ -385,7 +400,7 @@ int epochs__renumber(struct epochs *e, struct epoch_call *calls, size_t nr_calls
 	memset(e, 0, sizeof(*e));
 	if (!err) {
 		array__sort(r.call_order, nr_calls, sizeof(*r.call_order), call__compare, calls);
-		err = renumber__outers(&r);
+		err = renumber__outers(&r) ?: renumber__find_owners(&r);
 	}
 	if (!err) {
 		array__sort(r.work_order, nr_works, sizeof(*r.work_order), work__compare, works);
@@ -396,6 +411,7 @@ int epochs__renumber(struct epochs *e, struct epoch_call *calls, size_t nr_calls
 			if (r.outer_of[i] != NO_INDEX)
 				calls[i].id = r.outers.v[r.outer_of[i]].new_id;
 	}
+	idmap__free(&r.owners);
 	idmap__free(&r.first);
 	idmap__free(&r.latest);
 	idmap__free(&r.proc_ids);

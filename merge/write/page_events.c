@@ -330,7 +330,7 @@ struct seen_call {
 	uint64_t key;			/* JOIN_KEY(), or 0 */
 	uint32_t kind;			/* index in calls */
 	uint32_t track;
-	uint32_t order;			/* in its thread */
+	uint32_t order;			/* in its thread; its number once it is written */
 };
 
 /* a name and a call path, which many calls may share */
@@ -350,10 +350,12 @@ struct events_writer {
 	ARRAY(const char *) names;
 	struct idmap by_call;		/* maps a name and a chain to an index of calls */
 	ARRAY(struct call) calls;
-	ARRAY(struct seen_call) seen;	/* all calls, by number - 1 */
-	size_t seen_bytes[MAX_COLUMNS];	/* the lengths of their columns */
-	uint32_t nr_call_tracks;
-	struct idmap numbers;		/* maps a launch's key to the number of its call */
+	ARRAY(struct seen_call) seen;	/* all calls; once they are written, those that launch, by
+					 * key, then by number */
+	size_t nr_seen, seen_bytes[MAX_COLUMNS];	/* the lengths of their columns */
+	uint32_t nr_call_tracks, nr_work_tracks;
+	size_t nr_kept;			/* the events before any of them is freed */
+	struct last_work *last_works;	/* by cell, while tracks of devices are written */
 	struct idmap by_shape;		/* maps such a key to the shape's number, from 1 */
 	ARRAY(uint64_t) shapes;		/* ID_KEY(GPU, index in the model's shapes) */
 };
@@ -536,30 +538,51 @@ static int seen_call__cmp(const void *va, const void *vb, void *ctx)
 	return cmp3(a->from_ns, b->from_ns) ?: cmp3(a->order, b->order);
 }
 
-/* Numbers the calls of all threads by time, and writes their columns. */
+static int seen_call__cmp_launch(const void *va, const void *vb, void *ctx)
+{
+	const struct seen_call *a = va, *b = vb;
+
+	(void)ctx;
+	return cmp3(a->key, b->key) ?: cmp3(a->order, b->order);
+}
+
+/* Numbers the calls of all threads by time, writes their columns, and keeps those that launch. */
 static int write_calls(struct events_writer *w)
 {
 	uint64_t last_ns = w->s->model.start_ns;
 	struct columns c = { 0 };
 	uint32_t last_id = 0;
+	size_t i, nr = 0;
 	int err = 0;
-	size_t i;
 
 	array__sort(w->seen.v, w->seen.nr, sizeof(*w->seen.v), seen_call__cmp, NULL);
 	for (i = 0; i < w->seen.nr && !err; i++) {
-		const struct seen_call *call = &w->seen.v[i];
+		struct seen_call *call = &w->seen.v[i];
 		uint32_t id = JOIN_KEY_ID(call->key);
 
 		err = bytes__put_difference(&c.v[0], call->from_ns, last_ns) ?:
 		      bytes__put(&c.v[1], call->end_ns - call->from_ns) ?:
 		      bytes__put(&c.v[2], call->track) ?: bytes__put(&c.v[3], call->kind) ?:
 		      bytes__put_difference(&c.v[4], id, last_id);
-		if (!err && id && w->calls.v[call->kind].chain != NO_INDEX)
-			err = min_t(int, idmap__add(&w->numbers, call->key, i + 1), 0);
 		last_ns = call->from_ns;
 		last_id = id;
+		call->order = i + 1;
+		if (id && w->calls.v[call->kind].chain != NO_INDEX)
+			w->seen.v[nr++] = *call;
 	}
+	w->nr_seen = w->seen.nr;
+	w->seen.nr = nr;
+	array_shrink(&w->seen);
+	array__sort(w->seen.v, nr, sizeof(*w->seen.v), seen_call__cmp_launch, NULL);
 	return keep_columns(w, &c, w->seen_bytes, err);
+}
+
+/* Return: the first call with the key of a launch, or NULL. */
+static const struct seen_call *writer__launch(const struct events_writer *w, uint64_t key)
+{
+	size_t at = sorted_count(w->seen.nr, i, w->seen.v[i].key < key);
+
+	return at < w->seen.nr && w->seen.v[at].key == key ? &w->seen.v[at] : NULL;
 }
 
 /* ---- tracks of devices ---------------------------------------------------------------------- */
@@ -590,16 +613,29 @@ static void put_stream(struct events_writer *w, uint32_t idx, uint32_t lane)
 	json_out__member_u64(j, "pid", m->machine.procs.v[stream->proc].pid);
 }
 
+/* what was last written for a cell on a track */
+struct last_work {
+	uint32_t track;			/* if it is another track, the rest counts as 0 */
+	uint32_t shape;			/* of a kernel */
+	uint32_t length_ns;		/* UINT32_MAX if longer */
+};
+
 /* the state of one track */
 struct work_track {
 	struct columns columns;
 	uint32_t last_number;
 	struct idmap last;		/* by index in calls and track: the value last written for
 					 * such a call */
-	struct idmap last_shape;	/* by cell: the shape of the kernel last written for it */
-	struct idmap last_length;	/* by cell: how long its last work was, or UINT32_MAX if
-					 * longer */
 };
+
+static struct last_work *writer__last(struct events_writer *w, uint32_t cell)
+{
+	struct last_work *last = &w->last_works[cell];
+
+	if (last->track != w->nr_work_tracks)
+		*last = (struct last_work){ .track = w->nr_work_tracks };
+	return last;
+}
 
 /* Finds or adds the number of a kernel's shape; 0: unknown. Return: 0 or -ENOMEM. */
 static int writer__shape(struct events_writer *w, const struct device_event *e, uint32_t *number)
@@ -617,18 +653,14 @@ static int writer__shape(struct events_writer *w, const struct device_event *e, 
 static int write_shape(struct events_writer *w, struct work_track *track,
 		       const struct device_event *e)
 {
-	uint32_t cell = w->cell_of[e->aggregate], number;
-	uint32_t *last = idmap__find(&track->last_shape, cell);
+	struct last_work *last = writer__last(w, w->cell_of[e->aggregate]);
+	uint32_t number, before = last->shape;
 	int err = writer__shape(w, e, &number);
 
 	if (err)
 		return err;
-	err = bytes__put(&track->columns.v[5], (last ? *last : 0) == number ? 0 : number + 1);
-	if (last)
-		*last = number;
-	else
-		err = err ?: idmap__put(&track->last_shape, cell, number);
-	return err;
+	last->shape = number;
+	return bytes__put(&track->columns.v[5], before == number ? 0 : number + 1);
 }
 
 /* Writes when work began, since its call or the work before, and how long it was. */
@@ -638,19 +670,15 @@ static int write_span(struct events_writer *w, struct work_track *track,
 	struct columns *c = &track->columns;
 	uint64_t base_ns = c->nr_events++ ? c->last_ns : w->s->model.start_ns;
 	uint64_t length_ns = e->end_ns - e->start_ns;
-	uint32_t cell = w->cell_of[e->aggregate], last = min_t(uint64_t, length_ns, UINT32_MAX);
-	uint32_t *found = idmap__find(&track->last_length, cell);
-	int err;
+	struct last_work *last = writer__last(w, w->cell_of[e->aggregate]);
+	uint32_t before = last->length_ns;
 
+	last->length_ns = min_t(uint64_t, length_ns, UINT32_MAX);
 	if (call)
 		base_ns = max_t(uint64_t, base_ns, call->from_ns);
 	c->last_ns = e->end_ns;
-	err = bytes__put_difference(&c->v[0], e->start_ns, base_ns) ?:
-	      bytes__put_difference(&c->v[1], length_ns, found ? *found : 0);
-	if (err || !found)
-		return err ?: idmap__put(&track->last_length, cell, last);
-	*found = last;
-	return 0;
+	return bytes__put_difference(&c->v[0], e->start_ns, base_ns) ?:
+	       bytes__put_difference(&c->v[1], length_ns, before);
 }
 
 static int write_work(struct events_writer *w, struct work_track *track,
@@ -658,16 +686,12 @@ static int write_work(struct events_writer *w, struct work_track *track,
 {
 	enum leaf_kind kind = w->s->model.leaves.v[e->leaf].kind;
 	uint32_t what = (w->cell_of[e->aggregate] + 1) << 1 | e->began_before;
-	const struct seen_call *call = NULL;
+	const struct seen_call *call = e->orphan ? NULL : writer__launch(w, e->key);
 	struct columns *c = &track->columns;
-	uint64_t key = UINT64_MAX;
-	uint32_t number = 0, *last;
+	uint64_t key = call ? ID_KEY(call->track, call->kind) : UINT64_MAX;
+	uint32_t number = call ? call->order : 0, *last;
 	int err;
 
-	if (!e->orphan && idmap__get(&w->numbers, e->key, &number)) {
-		call = &w->seen.v[number - 1];
-		key = ID_KEY(call->track, call->kind);
-	}
 	last = idmap__find(&track->last, key);
 	err = write_span(w, track, e, call) ?:
 	      bytes__put(&c->v[2], last && *last == what ? 0 : what) ?:
@@ -682,44 +706,56 @@ static int write_work(struct events_writer *w, struct work_track *track,
 	return kind == LEAF_KERNEL ? write_shape(w, track, e) : bytes__put(&c->v[4], e->bytes);
 }
 
-/* Writes the tracks of the stream of the events from @from to before @end. */
-static int write_stream(struct events_writer *w, size_t from, size_t end)
+/* Writes the track of the events from @from to before @end. */
+static int write_work_track(struct events_writer *w, size_t from, size_t end)
 {
 	const struct device_event *v = w->e->t->device.v;
-	uint32_t idx = v[from].stream, nr_lanes = w->e->t->nr_lanes[idx], lane;
-	struct work_track *tracks = calloc(nr_lanes, sizeof(*tracks));
-	int err = tracks ? 0 : -ENOMEM;
+	struct work_track track = { 0 };
+	int err = 0;
 	size_t i;
 
+	w->nr_work_tracks++;
 	for (i = from; i < end && !err; i++)
-		err = write_work(w, &tracks[v[i].lane], &v[i]);
-	for (lane = 0; tracks && lane < nr_lanes; lane++) {
-		idmap__free(&tracks[lane].last);
-		idmap__free(&tracks[lane].last_shape);
-		idmap__free(&tracks[lane].last_length);
-		if (err) {
-			columns__free(&tracks[lane].columns);
-			continue;
-		}
-		put_stream(w, idx, lane);
-		err = put_columns(w, &tracks[lane].columns);
+		err = write_work(w, &track, &v[i]);
+	idmap__free(&track.last);
+	if (err) {
+		columns__free(&track.columns);
+		return err;
 	}
-	free(tracks);
-	return err;
+	put_stream(w, v[from].stream, v[from].lane);
+	return put_columns(w, &track.columns);
+}
+
+static int device_event__cmp_track(const void *va, const void *vb, void *ctx)
+{
+	const struct device_event *a = va, *b = vb;
+
+	(void)ctx;
+	return cmp3(a->stream, b->stream) ?: cmp3(a->lane, b->lane) ?:
+	       cmp3(a->start_ns, b->start_ns) ?: cmp3(a->end_ns, b->end_ns) ?:
+	       cmp3(a->key, b->key) ?: cmp3(a->leaf, b->leaf);
 }
 
 static int write_streams(struct events_writer *w)
 {
-	const struct timeline *t = w->e->t;
+	struct timeline *t = w->e->t;
+	const struct device_event *v = t->device.v;
 	size_t i, end;
 	int err = 0;
 
+	w->last_works = calloc(w->tree->cells.nr + 1, sizeof(*w->last_works));
+	if (!w->last_works)
+		return -ENOMEM;
+	array__sort(t->device.v, t->device.nr, sizeof(*v), device_event__cmp_track, NULL);
 	for (i = 0; i < t->device.nr && !err; i = end) {
 		end = i;
-		while (end < t->device.nr && t->device.v[end].stream == t->device.v[i].stream)
+		while (end < t->device.nr && v[end].stream == v[i].stream &&
+		       v[end].lane == v[i].lane)
 			end++;
-		err = write_stream(w, i, end);
+		err = write_work_track(w, i, end);
 	}
+	free(w->last_works);
+	w->last_works = NULL;
 	return err;
 }
 
@@ -852,7 +888,7 @@ static void put_calls(struct events_writer *w)
 	for (i = 0; i < w->calls.nr; i++)
 		put_path(w, w->calls.v[i].chain);
 	json_out__close(j, ']');
-	put_lengths(j, w->seen.nr, w->seen_bytes);
+	put_lengths(j, w->nr_seen, w->seen_bytes);
 	json_out__close(j, '}');
 }
 
@@ -890,7 +926,7 @@ static void put_holes(struct events_writer *w)
 {
 	struct json_out *j = &w->json;
 
-	json_out__member_u64(j, "kept", nr_events(w->e));
+	json_out__member_u64(j, "kept", w->nr_kept);
 	json_out__member_u64(j, "left_out", w->e->nr_left_out);
 	json_out__member_u64(j, "untimed", w->e->t->nr_untimed);
 	page__open_array(j, "holes");
@@ -929,21 +965,25 @@ static void put_missing(struct events_writer *w)
 /* Calls come first, because they number the launches. */
 static int write_tracks(struct events_writer *w)
 {
-	const struct timeline *t = w->e->t;
+	struct timeline *t = w->e->t;
 	struct json_out *j = &w->json;
 	int err = 0;
 	size_t i;
 
+	w->nr_kept = nr_events(w->e);
 	json_out__open(j, '{');
 	page__open_array(j, "tracks");
 	for (i = 0; i < t->tracks.nr && !err; i++)
 		err = write_calls_of(w, &t->tracks.v[i]);
+	array_free(&t->host);
+	array_free(&t->slices);
 	err = err ?: write_calls(w) ?: write_streams(w) ?: write_spent(w);
 	json_out__close(j, ']');
 	put_calls(w);
 	err = err ?: put_shapes(w);
 	put_holes(w);
 	put_missing(w);
+	array_free(&w->seen);		/* the meters need memory, too */
 	err = err ?: page_meters__write(j, t, w->s, !w->e->nr_left_out);
 	json_out__close(j, '}');
 	json_out__flush(j);
@@ -1066,7 +1106,6 @@ out:
 	free(w.node_of);
 	idmap__free(&w.by_name);
 	idmap__free(&w.by_call);
-	idmap__free(&w.numbers);
 	idmap__free(&w.by_shape);
 	array_free(&w.shapes);
 	array_free(&w.names);
