@@ -180,42 +180,58 @@ void launcher__enable(bool on)
 	atomic_store(&launcher__gate, next);
 }
 
-/* Return: whether a thread is inside a launch that was recorded. Called with the lock held. */
-static bool any_in_launch(void)
+/*
+ * Return: how many threads, without this one, are inside a launch that was tagged. Called with the
+ * lock held. @stuck: those that launcher__close() has waited for count, too
+ */
+static unsigned int nr_in_launch(bool stuck)
 {
+	unsigned int nr = 0;
 	struct launcher *t;
 	uint32_t id;
 
 	for (t = threads; t; t = t->next) {
 		id = launch_of(t);
-		if (id && id != t->stuck_id && !atomic_load(&t->dead) && t != launcher__this)
-			return true;
+		nr += id && (stuck || id != t->stuck_id) && !atomic_load(&t->dead) &&
+		      t != launcher__this;
 	}
-	return false;
+	return nr;
 }
 
-void launcher__close(void)
+bool launcher__any_in_launch(void)
+{
+	sigset_t old;
+	bool any;
+
+	lock__take(&lock, &old);
+	any = nr_in_launch(true);
+	lock__give(&lock, &old);
+	return any;
+}
+
+bool launcher__close(void)
 {
 	const struct timespec pause = { 0, CLOSE_PAUSE_NS };
 	uint64_t end = clock__ns() + CLOSE_WAIT_NS;
 	struct launcher *t;
 	sigset_t old;
-	bool any;
+	bool any, all;
 
 	launcher__enable(false);
 	all_threads__barrier();
 	for (;;) {
 		lock__take(&lock, &old);
-		any = any_in_launch();
+		any = nr_in_launch(false);
 		if (any && clock__ns() < end) {
 			lock__give(&lock, &old);
 			nanosleep(&pause, NULL);
 			continue;
 		}
+		all = !nr_in_launch(true);
 		for (t = threads; t; t = t->next)
-			t->stuck_id = any ? launch_of(t) : 0;
+			t->stuck_id = all ? 0 : launch_of(t);
 		lock__give(&lock, &old);
-		break;
+		return all;
 	}
 }
 

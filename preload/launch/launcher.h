@@ -78,9 +78,12 @@ void launcher__enable(bool on);
 
 /*
  * Stops tagging at once for every thread, and waits at most a tenth of a second for tagged launches
- * to return.
+ * to return. Return: whether all of them have returned.
  */
-void launcher__close(void);
+bool launcher__close(void);
+
+/* Return: whether a thread, but not this one, is inside a launch that was tagged. */
+bool launcher__any_in_launch(void);
 
 /*
  * Counts so far: launches, threads, range events, memory events and API calls, all of which were

@@ -98,6 +98,7 @@ static void wake(struct run *run)
 	run->unheard = run->stays = false;
 	if (first) {
 		windows.watches = wants.windows;
+		windows.late = false;
 		prepare();
 	}
 	if (!windows.watches) {

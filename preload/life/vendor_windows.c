@@ -38,13 +38,14 @@ void windows__begin(void)
 
 	windows.watches = false;
 	for_each_awake(run) {
-		if (run->vendor->open_window)
+		if (run->vendor->open_window && !windows.late)
 			run->vendor->open_window();
 		run->stays = false;
 		run__want_calls(run, wants__calls());
 		if (run->vendor->listened)
 			run->vendor->listened();
 	}
+	windows.late = false;
 	windows.nr++;
 	windows.nr_before = launcher__nr();
 	windows.open_ns = clock__ns();
@@ -53,18 +54,29 @@ void windows__begin(void)
 	ranges__set_mode(RANGES_RECORD);
 }
 
-void windows__end(void)
+/* Has the vendors record no device work until the next window. */
+static void close_vendors(void)
 {
 	struct run *run;
 
-	launcher__close();
-	ranges__set_mode(RANGES_OFF);
 	windows.settling = false;
 	for_each_awake(run) {
 		run->stays = run->vendor->close_window && run->vendor->close_window();
 		windows.settling |= !run->stays;
-		run__want_calls(run, CALLS_NONE);
 	}
+}
+
+void windows__end(void)
+{
+	struct run *run;
+
+	windows.late = !launcher__close();
+	ranges__set_mode(RANGES_OFF);
+	for_each_awake(run)
+		run__want_calls(run, CALLS_NONE);
+	windows.settling = windows.late;
+	if (!windows.late)
+		close_vendors();
 	send_window(0, launcher__nr() - windows.nr_before);
 	windows.watches = true;
 	sender__wake();
@@ -80,10 +92,27 @@ static bool work_is_coming(void)
 	return false;
 }
 
+/*
+ * Closes the window that had to stay open for its launches, once they have returned. Return:
+ * whether no window stays open in this way.
+ */
+static bool close_late(void)
+{
+	capture__lock();
+	if (windows.late && windows.watches && !launcher__any_in_launch()) {
+		windows.late = false;
+		close_vendors();
+	}
+	capture__unlock();
+	return !windows.late;
+}
+
 void windows__settle(void)
 {
 	struct run *run;
 
+	if (windows.late && !close_late())
+		return;
 	for_each_awake(run)
 		run->vendor->flush();
 	if (work_is_coming())

@@ -9,6 +9,8 @@
 struct windows {
 	bool watches;			/* nothing is recorded until the next window */
 	bool settling;			/* device work of the last window may still arrive */
+	bool late;			/* launches of the last window have not returned, so the
+					 * vendors still record device work */
 	uint64_t nr_before;		/* number of launches before the current window */
 	uint32_t nr;
 	uint64_t open_ns;		/* when the current window opened */

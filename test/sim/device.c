@@ -121,6 +121,7 @@ static struct {
 static struct device devices[SIM_MAX_DEVICES];
 static unsigned int nr_devices;
 static uint64_t default_kernel_ns = 4000;
+static uint64_t launch_ms;		/* see XPU_SIM_LAUNCH_MS */
 static int64_t clock_offset_ns;
 static uint64_t stats[SIM_STAT_NR];
 
@@ -418,6 +419,8 @@ void work__reserve(struct work *work)
 {
 	const struct sim_tool *t = tool();
 
+	if (work->act.kind == SIM_KERNEL && launch_ms)
+		usleep(launch_ms * 1000);
 	work->act.queued_ns = now_ns();
 	/* A call without an id began before the tool subscribed, or was made by a callback. */
 	if (t && work->act.kind != SIM_HOST && work->act.correlation_id &&
@@ -1375,6 +1378,7 @@ static void core__setup(void)
 		memory.used[i] = env_u64("XPU_SIM_REST", 0) + memory.pool[i];
 	}
 	default_kernel_ns = env_u64("XPU_SIM_KERNEL_NS", default_kernel_ns);
+	launch_ms = env_u64("XPU_SIM_LAUNCH_MS", 0);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	for (unsigned int i = 0; i < nr_devices; i++) {

@@ -30,6 +30,8 @@
  *				not use, until memory is refused; default 0
  *	XPU_SIM_GRAPHS=N	bytes that CUDA reports for graph nodes on each device, default 0
  *	XPU_SIM_KERNEL_NS=N	duration of a kernel of unknown cost, default 4000
+ *	XPU_SIM_LAUNCH_MS=N	the launch of a kernel waits N ms before CUPTI decides whether it
+ *				records the kernel, as if a queue were full; default 0
  *	XPU_SIM_TRACE=FILE	the ground truth, appended: first "# image PID", then one line per
  *				piece of device work
  *				PID CORRELATION KIND NAME START END DEVICE CONTEXT STREAM NODE

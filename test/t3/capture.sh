@@ -104,6 +104,17 @@ is "$(xpumerge -i api.data --table api_calls --csv 2>/dev/null |
 	awk -F, '/cudaLaunchKernel/ { print $3 }')" 1200 \
 	"--api: only the calls in windows are recorded"
 
+# A launch may stay in the driver for longer than the end of its window waits for it.
+for transport in bpf shm; do
+	XPU_SIM_LAUNCH_MS=300 xpuload --strict --gpu-only --transport $transport \
+		--capture cuda-profiler-api -o slow.data "$capture" -t 1 -w 3 -n 1 -r 2 \
+		>/dev/null 2>load.log
+	is $? 0 "launches of 0.3 s, $transport: exit status 0" || diag "$(cat load.log)"
+	like "$(counts slow)" \
+		'^any [1-9][0-9]* in 3 launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
+		"launches of 0.3 s, $transport: each launch of a window has its kernel"
+done
+
 if [ $nvtx != 77 ]; then
 	run push nvtx:^window$ 2000 '' -t 4 -w 5 -n 100 -m push
 	run start nvtx:window 2000 '' -t 4 -w 5 -n 100 -m start
