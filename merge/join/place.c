@@ -211,6 +211,7 @@ static int place__pending(struct second_pass *p, const struct match *match)
 	/* The work of a duplicate may have ended long ago, and belong to another launch. */
 	p->sums->loss.at_detach +=
 		!match->duplicate && second_pass__outlived(p, JOIN_KEY_PROC(key));
+	p->sums->loss.nr_cut_off += second_pass__cut_off(p, JOIN_KEY_PROC(key));
 	m->chains.v[l->chain].nr_pending++;
 	if (!keep) {
 		p->sums->nr_pending_left_out++;

@@ -119,6 +119,14 @@ bool second_pass__outlived(const struct second_pass *p, uint32_t proc)
 	       !p->model->machine.procs.v[proc].exited;
 }
 
+bool second_pass__cut_off(const struct second_pass *p, uint32_t proc)
+{
+	const struct sent *sent = found__sent(p->found, proc);
+
+	return sent->nr_batches && p->model->machine.procs.v[proc].exited &&
+	       !(sent->last->hdr.misc & XPU_MISC_COUNTERS_LAST);
+}
+
 /* Wakes the feature that finds ranges, if one exists. Return: 0 or -ENOMEM. */
 static int second_pass__wake_finder(struct second_pass *p)
 {

@@ -199,4 +199,7 @@ int second_pass__in_range(struct second_pass *p, uint32_t proc, uint32_t range_i
 /* Return: whether the process ran before its recording began and still ran when it ended. */
 bool second_pass__outlived(const struct second_pass *p, uint32_t proc);
 
+/* Return: whether the process ended before it sent its last records: somebody killed it. */
+bool second_pass__cut_off(const struct second_pass *p, uint32_t proc);
+
 #endif /* MERGE_SECOND_PASS_H */

@@ -24,6 +24,8 @@ struct loss {
 					 * records */
 	uint64_t nr_duplicates;		/* number of launches in nr_pending whose id was already in
 					 * use */
+	uint64_t nr_cut_off;		/* number of launches in nr_pending whose process ended
+					 * before it sent its last records */
 	uint64_t nr_captured;		/* number of launches captured into graphs and not run,
 					 * counted separately */
 	uint64_t nr_refused;		/* number of launches for which CUDA returned an error,
