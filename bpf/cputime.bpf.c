@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Part of xpu.bpf.c: how long threads ran, by Linux's own account, which CLOCK_THREAD_CPUTIME_ID
- * reads. A CPU sample stands for the time that its thread ran since the last sample of that thread,
- * not for the time between two ticks of the sampler. For a thread that ends or execs, the time
- * since its last sample is sent. So all times of a thread add up to its CPU clock.
+ * Part of xpu.bpf.c: measures the CPU time of threads. It uses Linux's own counters, which
+ * CLOCK_THREAD_CPUTIME_ID reads. A CPU sample stands for the time that its thread ran since the
+ * last sample of that thread, not for the time between two ticks of the sampler. For a thread that
+ * ends or execs, the time since its last sample is sent. So the times in a thread's records add up
+ * to its CPU clock.
  *
- * The kernel adds to the account at its own ticks and at switches. The time since the last tick or
+ * The kernel updates its counters at its own ticks and at switches. The time since the last tick or
  * switch is computed from the scheduler's clock, which the sampling event reads just before it
  * calls on_sample(). If the hypervisor has just stopped the CPU, this time is too long, since the
- * kernel leaves out stopped time only at its next tick. So it counts for one tick at most. Time
- * that was left out wrongly counts for the thread's next sample, or for its end.
+ * kernel subtracts stolen time only at its next tick. So at most one tick of this time is counted.
+ * If that was too little, the rest is counted with the thread's next sample, or at its end.
  */
 
 const volatile __u64 sample_period_ns = 0;	/* 0: no CPU samples are taken */
-const volatile __u64 tick_ns = 10000000;	/* between the kernel's ticks */
+const volatile __u64 tick_ns = 10000000;	/* time between the kernel's ticks */
 
 /* The scheduler's clock minus CLOCK_MONOTONIC, as of the last sample; 0: not known yet. */
 __s64 sched_clock_ahead_ns = 0;
@@ -25,7 +26,7 @@ struct {
 	__type(value, struct xpu_cpu_time);
 } cpu_times SEC(".maps");
 
-/* Return: how long @task, which is the current task, has run in its life, up to @now_ns. */
+/* Return: the CPU time of @task, the current task, since its birth, up to @now_ns. */
 static __always_inline __u64 exec_time(struct task_struct *task, __u64 now_ns)
 {
 	__u64 exec_ns, start_ns, late_ns;
@@ -38,8 +39,8 @@ static __always_inline __u64 exec_time(struct task_struct *task, __u64 now_ns)
 	start_ns = task->se.exec_start;
 	rq = task->se.cfs_rq->rq;
 	/*
-	 * If Linux measures the time of interrupts and the time stolen by the hypervisor, neither
-	 * counts as time of a thread.
+	 * If Linux measures the time of interrupts and the time stolen by the hypervisor, both are
+	 * left out of a thread's time.
 	 */
 	late_ns = rq->clock - rq->clock_task;
 	more_ns = now_ns + sched_clock_ahead_ns - late_ns - start_ns;
@@ -52,9 +53,9 @@ static __always_inline __u64 exec_time(struct task_struct *task, __u64 now_ns)
 }
 
 /*
- * Return: the account of a thread, or NULL. Linux 6.18 does not always call on_free(): not for one
- * of 300 processes on a busy machine. Then a thread finds the account of an earlier thread at
- * its address, and removes it.
+ * Return: the account of a thread, or NULL. Linux 6.18 sometimes does not call on_free(): on a busy
+ * machine, for one of 300 processes. A later thread with the same address then finds the earlier
+ * thread's account, and removes that account.
  */
 static __always_inline struct xpu_cpu_time *lookup_time(const struct task_struct *task)
 {
@@ -63,7 +64,7 @@ static __always_inline struct xpu_cpu_time *lookup_time(const struct task_struct
 
 	if (!t || t->pid == (__u32)task->pid)
 		return t;
-	/* A thread that execs gets the number of its process's first thread. */
+	/* A thread that execs gets the tid of its process's first thread. */
 	if (task->pid == task->tgid && t->tgid == (__u32)task->tgid) {
 		t->pid = task->pid;
 		return t;
@@ -80,9 +81,9 @@ static __always_inline void forget_time(const struct task_struct *task)
 }
 
 /*
- * Begins the account of the current thread in the image @proc: records already contain its CPU time
- * up to @exec_ns, which it reached at @told_ns. @flags: BPF_ANY, or BPF_NOEXIST to keep an account
- * that a sample has just opened. Return: NULL if the map is full.
+ * Opens the account of the current thread in the image @proc. The records so far contain the
+ * thread's first @exec_ns of CPU time, which it reached at @told_ns. @flags: BPF_ANY, or
+ * BPF_NOEXIST to keep an account that a sample has just opened. Return: NULL if the map is full.
  */
 static __always_inline struct xpu_cpu_time *
 open_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, __u64 told_ns,
@@ -100,8 +101,8 @@ open_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, 
 
 /*
  * Return: the account of the current thread, which has run for @exec_ns since its birth, at
- * @now_ns; NULL if there is no room. If a thread is older than the recording of its image, how long
- * it ran before its first sample is unknown; one period at most is counted.
+ * @now_ns; NULL if the map is full. If a thread is older than the recording of its image, its CPU
+ * time before its first sample is unknown, and at most one period is counted.
  */
 static __always_inline struct xpu_cpu_time *
 find_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, __u64 now_ns)
@@ -117,8 +118,8 @@ find_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, 
 }
 
 /*
- * Return: how much of the thread's time is in no record yet, at @now_ns, when the thread has run
- * for @exec_ns of its life. With windows, the time before @proc's window opened is left out.
+ * Return: how much of the thread's CPU time is in no record yet at @now_ns. @exec_ns: its CPU time
+ * since birth. With windows, the time before @proc's window opened is left out.
  */
 static __always_inline __u64 rest_time(struct xpu_cpu_time *t, const struct xpu_proc *proc,
 				       __u64 exec_ns, __u64 now_ns)
@@ -134,7 +135,10 @@ static __always_inline __u64 rest_time(struct xpu_cpu_time *t, const struct xpu_
 	return ns;
 }
 
-/* Return: the time that a sample of @t stands for. Time beyond 32 bits is left to later samples. */
+/*
+ * Return: the time that a sample of @t stands for. Time that exceeds 32 bits is left for later
+ * samples.
+ */
 static __always_inline __u32 ran_time(struct xpu_cpu_time *t, const struct xpu_proc *proc,
 				      __u64 exec_ns, __u64 now_ns)
 {
@@ -143,10 +147,7 @@ static __always_inline __u32 ran_time(struct xpu_cpu_time *t, const struct xpu_p
 	return ns < 1ull << 32 ? ns ?: 1 : (__u32)-1;
 }
 
-/*
- * Leaves out the current thread's time up to now, because the thread is outside of its process's
- * windows.
- */
+/* Discards the current thread's time up to now, because no window of its process is open. */
 static __always_inline void skip_time(struct task_struct *task, __u64 now_ns)
 {
 	struct xpu_cpu_time *t = lookup_time(task);
@@ -181,8 +182,8 @@ static __always_inline void send_rest(__u32 proc_id, __u32 tid, __u64 from_ns, _
 }
 
 /*
- * Sends how long the current thread ran since its last sample. Called when it ends, or is about to
- * replace its image @proc. @proc is NULL if another thread has already ended the process.
+ * Sends the current thread's CPU time since its last sample. Called when the thread ends, or is
+ * about to replace its image @proc. @proc is NULL if another thread has already ended the process.
  */
 static __always_inline void end_time(struct task_struct *task, const struct xpu_proc *proc)
 {
@@ -203,7 +204,7 @@ static __always_inline void end_time(struct task_struct *task, const struct xpu_
 	/* Change the account before using it, because a sample may be taken in between. */
 	ns = exec_ns - __sync_lock_test_and_set(&t->exec_ns, exec_ns);
 	if ((__s64)ns < 0)
-		__sync_fetch_and_add(&t->exec_ns, -ns);	/* samples had more: see on_free() */
+		__sync_fetch_and_add(&t->exec_ns, -ns);	/* samples counted more: see on_free() */
 	send_rest(t->proc_id, t->tid, t->told_ns, now_ns, ns);
 	t->told_ns = t->end_ns = now_ns;
 }
@@ -234,10 +235,10 @@ static __always_inline void change_time(struct task_struct *task, const struct x
 
 /*
  * Called after a thread has ended. Linux frees the thread's memory after on_exit(). A short process
- * spends a tenth of its time there, so that time is sent, too; it is summed up by process, because
- * the thread no longer has a name. If the process has ended, the time is left out unless Linux
- * frees the memory at once: the recording of the process is complete by then. Linux frees it later
- * if nobody waits for the process, or if the machine is busy.
+ * spends a tenth of its time on that, so this time is sent, too. It is summed up by process,
+ * because the thread's name is gone. If the process has ended, the time is left out unless Linux
+ * frees the memory at once: otherwise the recording of the process is complete by then. Linux frees
+ * it later if nobody waits for the process, or if the machine is busy.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
@@ -251,8 +252,8 @@ int BPF_PROG(on_free, struct task_struct *task)
 	if (!t)
 		return 0;
 	/*
-	 * The difference is negative if end_time() or samples counted time of the hypervisor as
-	 * time of the thread. The process's next threads make up for that.
+	 * The difference is negative if end_time() or samples counted stolen time as time of the
+	 * thread. Later threads of the process make up for that.
 	 */
 	ns = task->se.sum_exec_runtime - t->exec_ns;
 	end_ns = t->end_ns;

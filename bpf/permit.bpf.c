@@ -3,18 +3,17 @@
  * Part of xpu.bpf.c: decides which processes the loader's invoker may record.
  *
  * BPF programs may read every process. If the invoker has no CAP_SYS_PTRACE, the loader sets
- * "restricted", and a process is recorded only as long as Linux would let the invoker read it. The
- * rules are the same as in ptrace_may_access(PTRACE_MODE_READ_REALCREDS), which perf_event_open()
- * applies to ordinary users. They are checked at each event of a process, so that no event gets
- * into the ring after the process has executed a set-user-ID program, for example. A process whose
- * recording was stopped is not recorded again.
+ * "restricted", and a process is recorded only while Linux would let the invoker read it. The rules
+ * are the same as in ptrace_may_access(PTRACE_MODE_READ_REALCREDS), which perf_event_open() applies
+ * to ordinary users. They are checked at each event of a process, so that no event gets into the
+ * ring after the process has executed a set-user-ID program, for example. A process whose recording
+ * was stopped is not recorded again.
  */
 
 #define MAX_USER_NS	33		/* Linux's limit of nested user namespaces */
 #define HIDDEN_KERNEL	(~0ull << 12)	/* an address that no function of Linux has */
 #define DUMPABLE_MASK	3		/* in mm_struct.flags */
-#define DUMPABLE_USER	1		/* SUID_DUMP_USER: others than root may dump the process,
-					 * too */
+#define DUMPABLE_USER	1		/* SUID_DUMP_USER: not only root may dump the process */
 
 const volatile bool restricted = false;
 const volatile bool hide_kernel = false;	/* hide the addresses of Linux's functions */
@@ -43,8 +42,8 @@ struct mm_struct___bitmap {
 } __attribute__((preserve_access_index));
 
 /*
- * Replaces Linux's @bytes of a stack by a single frame if the invoker may not know Linux's
- * addresses. Return: how many bytes they are now.
+ * Replaces the @bytes of kernel frames by a single frame if the invoker may not know kernel
+ * addresses. Return: the new number of bytes.
  */
 static __always_inline long kernel_frames(__u64 *frames, long bytes)
 {
@@ -173,8 +172,8 @@ static __always_inline void tell_stop(struct xpu_proc *proc)
 
 /*
  * Whether to continue to record the process of @task, whose entry is @proc. If not, stops its
- * recording: at the current time if an exec is the reason; otherwise, since nobody saw when the
- * reason arose, at the last time that the check passed.
+ * recording: now if an exec is the reason; otherwise as of the last passed check, since the time of
+ * the change is unknown.
  */
 static __noinline bool is_recorded(struct task_struct *task, struct xpu_proc *proc)
 {
@@ -184,7 +183,7 @@ static __noinline bool is_recorded(struct task_struct *task, struct xpu_proc *pr
 		return true;
 	if (!proc)
 		return false;
-	/* Before the target's exec its process has the capabilities of the loader's file. */
+	/* Before its exec, the target's process has the capabilities of the loader's file. */
 	if (proc->unsampled)
 		return true;
 	if (proc->stop == XPU_STOP_NONE) {
@@ -204,8 +203,8 @@ static __noinline bool is_recorded(struct task_struct *task, struct xpu_proc *pr
 }
 
 /*
- * Counts the process of @task, once, as left alone: it would be recorded if it did not belong to
- * another user.
+ * Counts the process of @task as left alone, but only once. The process would be recorded if it did
+ * not belong to another user.
  */
 static __noinline int leave_alone(struct task_struct *task)
 {

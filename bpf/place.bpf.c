@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
  * Part of xpu.bpf.c: distinguishes the native stacks of blocked threads without unwinding them. It
- * compares the words on the stack that point behind a call instruction. All return addresses are
- * among these words, and so are some stale ones, which at worst make one stack count as two.
+ * compares the words on the stack that point behind a call instruction. These include all return
+ * addresses, and some stale ones, which at worst make one stack count as two.
  *
- * The search runs once for each place, which is a stack pointer and an instruction. When a thread
- * is at a place again and all those words are unchanged, its callers are unchanged, too: beginning
- * with the innermost function, the return address of each determines where the caller's return
- * address is. Callers beyond these bytes are not compared.
+ * The search for these words runs once for each place. A place is a stack pointer and an
+ * instruction. When a thread is at a place again and all those words are unchanged, its callers are
+ * unchanged, too: from the innermost function outward, each return address determines where the
+ * next one is. Callers beyond these bytes are not compared.
  */
 
 #define PLACE_BYTES	4096		/* bytes at the top of the stack that are read */
-#define PLACE_RETURNS	48		/* maximum number of return addresses in them */
+#define PLACE_RETURNS	48		/* maximum number of return addresses in these bytes */
 
 struct off_place_key {
 	__u32 proc_id;
@@ -86,8 +86,8 @@ static __always_inline bool same_place(const struct off_place *p, const struct p
  * hash_place - add the current thread's place in its program to a hash
  * @task: the current task, of a 64-bit program
  * @s: scratch memory
- * @exact: also hash the instruction. Not for a preempted thread, which stops at an arbitrary
- *	instruction: each would make another stack
+ * @exact: also hash the instruction. False for a preempted thread: it stops at arbitrary
+ *	instructions, and each would count as another stack
  * @hash: the hash to add to
  */
 static __always_inline void hash_place(struct task_struct *task, __u32 proc_id,

@@ -21,8 +21,8 @@ struct {
 
 /*
  * Samplers on one CPU never interrupt each other, so one struct sample_scratch for each CPU is
- * enough. Its last page is for the verifier, which does not see that the end of a copy depends on
- * its start.
+ * enough. Its last page is only for the verifier, which does not see that a copy is shorter if it
+ * starts later.
  */
 struct sample_scratch {
 	__u8 record[sizeof(struct xpu_ring_sample) + STACK_BYTES + PYTHON_BYTES + REGS_BYTES +
@@ -54,7 +54,7 @@ static __always_inline struct xpu_proc *sampled_process(struct task_struct *task
 
 /*
  * Puts the kernel frames into @r, then Python frames and a copy of the stack or, if the stack is
- * not copied, the frames along frame pointers. Return: how many bytes that is in total.
+ * not copied, the frames along frame pointers. Return: the total number of bytes.
  */
 static __always_inline __u32 read_stacks(struct bpf_perf_event_data *ctx, struct task_struct *task,
 					 struct xpu_proc *proc, struct xpu_ring_sample *r)
@@ -104,7 +104,8 @@ static __always_inline __u32 read_stacks(struct bpf_perf_event_data *ctx, struct
 }
 
 /*
- * Reads the scheduler's clock, which @ctx's event read when its timer went off, for exec_time().
+ * Notes, for exec_time(), the value of the scheduler's clock that @ctx's event read when its timer
+ * fired.
  * @now_ns: CLOCK_MONOTONIC
  */
 static __always_inline void note_clock(struct bpf_perf_event_data *ctx, __u64 now_ns)
@@ -165,7 +166,7 @@ int on_sample(struct bpf_perf_event_data *ctx)
 	for (i = 0; i < 4 && err; i++)
 		err = bpf_ringbuf_output(&sample_ring, r, sizeof(*r) + bytes, flags);
 	if (err) {
-		drop(XPU_LOST_SAMPLE);		/* the next sample stands for this time, too */
+		drop(XPU_LOST_SAMPLE);		/* the next sample covers this time, too */
 	} else if (t) {
 		t->exec_ns += r->ran_ns;
 		t->told_ns = now_ns;

@@ -16,7 +16,7 @@
  */
 
 #define OFF_STACK_BYTES	(XPU_FP_FRAMES * sizeof(__u64))
-#define OFF_COPY_BYTES	1024	/* bytes of stack to copy in addition to frame pointers */
+#define OFF_COPY_BYTES	1024	/* bytes of stack to copy in addition to a frame-pointer chain */
 #define OFF_STACK_WORDS	(2 * XPU_FP_FRAMES)
 
 #define OFF_LONG_NS	1000000		/* an interval of at least this length gets a record */
@@ -49,7 +49,8 @@ struct {
 } off_stacks SEC(".maps");
 
 /*
- * One for each CPU. Separate from sample_scratches, because a sample may interrupt a task switch.
+ * There is one for each CPU. sample_scratches are separate, because a sample may interrupt a task
+ * switch.
  */
 struct off_scratch {
 	__u8 record[sizeof(struct xpu_ring_off_stack) + 2 * OFF_STACK_BYTES + PYTHON_BYTES +
@@ -82,7 +83,7 @@ static __always_inline void note_slot(struct task_struct *task, __u64 home)
 		t->slot = home;
 }
 
-/* Begins the account of @task, in the image @proc. */
+/* Opens the account of @task in the image @proc. */
 static __always_inline void open_account(struct task_struct *task, const struct xpu_proc *proc,
 					 __u32 state, __u64 now_ns)
 {
@@ -145,8 +146,8 @@ static __always_inline __u32 off_kind(struct task_struct *task, unsigned int sta
 }
 
 /*
- * Reads Linux's frames and, with @user, the user's frames after them, along frame pointers.
- * Return: how many bytes both kinds of frames have.
+ * Reads Linux's frames and, with @user, the user's frames after them, along frame pointers. Return:
+ * the bytes of both kinds of frames.
  */
 static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r, bool user,
 					 long *user_bytes)
@@ -178,8 +179,8 @@ static __always_inline __u32 read_frames(void *ctx, struct xpu_ring_off_stack *r
 
 /*
  * Sends a new stack of the current task: @bytes of frames are in @r, followed by Python's frames.
- * With @copy, or if there are frames along frame pointers, also sends as much of the stack as there
- * is room for. Return: whether it was sent.
+ * With @copy, or if there are frames along frame pointers, also sends as much of the stack as fits.
+ * Return: whether it was sent.
  */
 static __always_inline bool send_stack(struct task_struct *task, struct xpu_ring_off_stack *r,
 				       __u32 bytes, bool copy, bool user)
@@ -215,9 +216,9 @@ static __always_inline bool send_stack(struct task_struct *task, struct xpu_ring
 }
 
 /*
- * Takes the stack of the current task, which is about to stop running, and puts its hash into
- * @t->hash. Sends a new stack: Linux's frames, Python's frames, and as large a copy of the stack as
- * a sample has. If a copy is not wanted or not possible, follows frame pointers instead.
+ * Reads the stack of the current task, which is about to stop running, and puts the stack's hash
+ * into @t->hash. Sends a new stack: Linux's frames, Python's frames, and as large a copy of the
+ * stack as a sample has. If a copy is unwanted or impossible, follows frame pointers instead.
  */
 static __always_inline void take_stack(void *ctx, struct task_struct *task,
 				       struct xpu_thread_state *t, __u64 now_ns)
@@ -263,7 +264,7 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 	r->tid = t->tid;
 	r->hash[0] = key.hash[0];
 	r->hash[1] = key.hash[1];
-	/* If sending fails, the stack is sent at its next appearance. */
+	/* If sending fails, the stack is sent when it appears again. */
 	if (send_stack(task, r, bytes, copy, user_bytes))
 		bpf_map_update_elem(&off_stacks, &key, &one, BPF_ANY);
 	else
@@ -358,7 +359,7 @@ static __noinline int add_off(struct xpu_thread_state *t, __u32 kind, __u64 star
  * every path to each call. Before Linux 5.12 they cannot have pointer arguments.
  */
 
-/* Adds the blocked and the runnable part of the time in which thread @pid did not run. */
+/* Adds the time in which thread @pid did not run: a blocked part and a runnable part. */
 __noinline int add_off_times(__u32 pid, __u64 start_ns, __u64 woken_ns, __u64 end_ns, __u32 kind)
 {
 	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
@@ -411,8 +412,8 @@ static __always_inline void run_until(struct xpu_thread_state *t, __u32 pid, __u
 }
 
 /*
- * Closes the account of a thread that ends or execs: @task, which is running, and had the pid @pid
- * before the exec.
+ * Closes the account of a thread that ends or execs. @task: the running thread; @pid: its pid
+ * before the exec
  */
 static __always_inline void close_account(struct task_struct *task, __u32 pid, __u64 now_ns)
 {
@@ -440,13 +441,13 @@ static __always_inline void close_account(struct task_struct *task, __u32 pid, _
 	bpf_map_delete_elem(&thread_states, &pid);
 }
 
-/* Closes the account of @task, whose process's recording has stopped at @stop_ns. */
+/* Closes the account of @task. The recording of its process stopped at @stop_ns. */
 static __always_inline void stop_account(struct task_struct *task, __u64 stop_ns)
 {
 	__u32 pid = task->pid;
 	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
 
-	/* A thread that is not running is accounted for only up to its last run. */
+	/* The account of a thread that is not running ends with its last run. */
 	if (t)
 		close_account(task, pid, t->state == XPU_THREAD_RUNNING && stop_ns > t->since_ns ?
 			      stop_ns : t->since_ns);
@@ -534,8 +535,9 @@ int BPF_PROG(on_wakeup, struct task_struct *task)
 }
 
 /*
- * The next three programs run after those in xpu.bpf.c on the same events, so that they see the new
- * image. on_thread_start() is called for a new thread, which is runnable, of a recorded image.
+ * The next three programs run after the programs in xpu.bpf.c for the same events, so that they see
+ * the new image. on_thread_start() is called for a new thread of a recorded image; the thread is
+ * runnable.
  */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(on_thread_start, struct task_struct *parent, struct task_struct *child)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /*
- * Part of xpu.bpf.c: decides which running processes the loader's user has asked for. permit.bpf.c
- * decides whether the user may record them.
+ * Part of xpu.bpf.c: decides which running processes the loader's user wants to record.
+ * permit.bpf.c decides which processes the user may record.
  */
 
 #define MAX_CGROUP_LEVELS	64
 #define MAX_SUBSYSTEMS		32	/* more than any Linux has */
 
 /*
- * Whether processes are recorded with all their descendants, even if they launch nothing
- * themselves.
+ * Whether the chosen processes are recorded with all their descendants, even if the chosen
+ * processes launch nothing.
  */
 static __always_inline bool has_roots(void)
 {

@@ -8,7 +8,7 @@
 #define MAX_PAGES	(XPU_STACK_MAX / PAGE_BYTES + 2)
 #define REGS_BYTES	(XPU_NR_REGS * sizeof(__u64))
 #define PYTHON_BYTES	(XPU_MAX_PYTHON * sizeof(struct xpu_python_frame))
-#define LARGEST_STACK	(256ull << 20)	/* an end further away is the end of another stack */
+#define LARGEST_STACK	(256ull << 20)	/* an end further away belongs to another stack */
 #define COPY_BYTES	2048		/* bytes of frames that are read at once */
 #define BLOCK_BYTES	128		/* most bytes to read from a frame or a code object */
 #define PYTHON_SCRATCH	sizeof(struct python_copy)
@@ -25,8 +25,8 @@ const volatile __u32 blind_stack_bytes = 0;	/* bytes to copy if the stack's end 
 /* ---- Python ---------------------------------------------------------------------------------- */
 
 /*
- * Interpreters, by the process image that reported them; the image's forked children use the entry,
- * too.
+ * Interpreters, keyed by the process image that reported them. The image's forked children use the
+ * entry, too.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -36,8 +36,8 @@ struct {
 } pythons SEC(".maps");
 
 /*
- * A copy of the target's memory, around a frame. The numbers must be in a map, since the verifier
- * would follow each of their possible values on the stack.
+ * A copy of the target's memory, around a frame. The numbers must be in a map: on the BPF stack,
+ * the verifier would follow each of their possible values.
  */
 struct python_copy {
 	__u64 start;			/* the address in the target */
@@ -45,7 +45,7 @@ struct python_copy {
 	__u32 frame_bytes;		/* how many bytes of a frame to read */
 	__u32 code_from, code_bytes;	/* the part of a code object to read */
 	__u8 frames[COPY_BYTES + BLOCK_BYTES];
-	__u8 code[BLOCK_BYTES];		/* of a code object */
+	__u8 code[BLOCK_BYTES];		/* bytes of a code object */
 };
 
 /*
@@ -71,7 +71,7 @@ static __always_inline __u64 read64(__u64 addr)
 	return value;
 }
 
-/* Reads a value of 8, 4 or 1 bytes from @block, of BLOCK_BYTES. */
+/* Reads a value of 8, 4 or 1 bytes from @block, which has BLOCK_BYTES. */
 #define BLOCK_AT(type, block, offset)			\
 ({							\
 	__u32 _at = offset;				\
@@ -122,8 +122,9 @@ static long find_tstate(__u32 i, struct python_walk *w)
 }
 
 /*
- * Return: the offset of @w->frame in the copy, which is moved if needed. On Python's own stack
- * callers come before the frame, and the whole page of the frame is readable.
+ * Return: the offset of @w->frame in the copy. If the frame is not in the copy, copies the memory
+ * around it first. On Python's own stack, callers have lower addresses than the frame, and the
+ * frame's whole page is readable.
  */
 static __always_inline __u32 find_in_copy(struct python_walk *w)
 {
@@ -209,7 +210,7 @@ static __always_inline void set_blocks(struct python_walk *w)
  *	possible number in a variable
  * @out: room for XPU_MAX_PYTHON frames, followed by PYTHON_SCRATCH bytes
  * @hash: the hash that the frames are added to, or NULL
- * @tstate: set to the address of this thread's PyThreadState; before the call an older value, or 0
+ * @tstate: set to the address of this thread's PyThreadState; before the call, an older value or 0
  *
  * The interpreter may be in the middle of a call, so the frames may be inconsistent; the code that
  * finds their names checks them. Needs Linux 5.17.
@@ -233,7 +234,7 @@ static __always_inline void walk_python(struct task_struct *task, struct xpu_pro
 	w.copy = (struct python_copy *)(out + XPU_MAX_PYTHON);
 	w.copy->start = w.copy->nr_bytes = 0;
 	set_blocks(&w);
-	/* Find the thread by the address of its C library data. */
+	/* Find the PyThreadState by the address of the thread's C library data. */
 	w.tls = arch_tls(task);
 	w.tstate = *tstate;
 	if (!w.tstate || !arch_is_self(w.tls, read64(w.tstate + w.py->ts_thread_id))) {
@@ -291,8 +292,8 @@ static long copy_page(__u32 i, struct stack_copy *c)
 }
 
 /*
- * Return: the bytes of the stack above @sp, at most @max. The first thread's stack is below the
- * program's arguments; other threads' stacks are below the data that the C library keeps for the
+ * Return: the bytes of the stack above @sp, at most @max. The first thread's stack ends at the
+ * program's arguments; another thread's stack ends at the data that the C library keeps for the
  * thread.
  */
 static __always_inline __u32 stack_size(struct task_struct *task, __u64 sp, __u32 max)
@@ -307,8 +308,8 @@ static __always_inline __u32 stack_size(struct task_struct *task, __u64 sp, __u3
 }
 
 /*
- * Return: the bytes of @ring to use for a copy of the stack, at most @max. As the ring fills, large
- * copies are cut first.
+ * Return: how many bytes of @ring a copy of the stack may use, at most @max. As the ring fills up,
+ * large copies are cut first.
  */
 static __always_inline __u32 stack_room(void *ring, __u32 max)
 {

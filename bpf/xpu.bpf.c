@@ -32,12 +32,12 @@ const volatile __u32 max_frames = XPU_MAX_FRAMES;	/* limit of each call chain ma
 /* Set by identify(), which the loader runs in its own context. */
 __u32 loader_tgid = 0;
 __u32 loader_pidns_level = 0;
-__u64 loader_pidns = 0;			/* address of the loader's pid namespace */
+__u64 loader_pidns = 0;			/* kernel address of the loader's pid namespace */
 
 /*
- * Which running processes to record as soon as they call a probe site, are sampled, or fork: with
- * attach_wanted the processes in the map "wanted", with attach_all every process that passes the
- * filter.
+ * These select running processes to record: attach_wanted, the processes in the map "wanted";
+ * attach_all, every process that passes the filter. Recording begins when such a process calls a
+ * probe site, is sampled, or forks.
  */
 bool attach_wanted = false;
 bool attach_all = false;
@@ -51,7 +51,7 @@ const volatile char filter_comm[XPU_COMM_LEN] = "";
 const volatile __u64 filter_cgroup = 0;		/* the inode of the cgroup's directory; 0: any */
 const volatile __u32 filter_hierarchy = 0;	/* number of that hierarchy; 0: cgroup v2 */
 
-/* Children that called CUDA before the loader had raised the semaphores of their shim. */
+/* Number of children that called CUDA before the loader had raised their shim's semaphores. */
 __u64 nr_late = 0;
 
 /* While set, the loader's next child becomes the root of the recorded tree. */
@@ -176,7 +176,7 @@ static __always_inline __u64 ring_flags(void)
 	return BPF_RB_NO_WAKEUP;
 }
 
-/* Return: the number of @pid in its pid namespace at @level. */
+/* Return: @pid's number in its pid namespace at @level. */
 static __always_inline struct upid pid_at(struct pid *pid, __u32 level)
 {
 	void *numbers = (void *)pid + bpf_core_field_offset(struct pid, numbers);
@@ -283,7 +283,10 @@ static __always_inline void new_process(struct task_struct *task, __u16 how,
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 }
 
-/* Begins to record a running process, if the invoker may. Return: the process's entry, or NULL. */
+/*
+ * Begins to record a running process if the invoker may record it. Return: the process's entry, or
+ * NULL.
+ */
 static __always_inline struct xpu_proc *take_up(struct task_struct *task)
 {
 	__u32 tgid = BPF_CORE_READ(task, tgid);
@@ -296,7 +299,10 @@ static __always_inline struct xpu_proc *take_up(struct task_struct *task)
 	return bpf_map_lookup_elem(&procs, &tgid);
 }
 
-/* Stores the loader's ids and namespace here. The loader runs this once, in its own context. */
+/*
+ * Stores the loader's ids and namespace in the variables above. The loader runs this once, in its
+ * own context.
+ */
 SEC("syscall")
 int identify(void *ctx)
 {
@@ -382,7 +388,7 @@ static long drop_entry(__u32 i, struct log_loss *l)
 	if (i >= XPU_LOG_ENTRIES || i >= l->nr)
 		return 1;
 	id = l->entries[i].path_id;
-	/* No branches: the verifier would follow each of them. */
+	/* Use no branches, because the verifier would follow each of them. */
 	l->nr_ranges += id >> 31;
 	l->nr_allocs += (id >> 30 & ~id >> 31 & ~id >> 29) & 1;
 	l->nr_launches -= (id >> 31 | id >> 30) & 1;
@@ -474,7 +480,10 @@ static __always_inline void send_log(struct task_struct *task, __u32 proc_id, st
 		drop_log(r);
 }
 
-/* Sends the last entries of the current task's log: the task ends or execs, so the shim cannot. */
+/*
+ * Sends the last entries of the current task's log. The task ends or execs, so the shim cannot send
+ * them.
+ */
 static __always_inline void send_last(struct task_struct *task)
 {
 	struct scratch *s = bpf_task_storage_get(&scratches, task, NULL, 0);
@@ -503,9 +512,9 @@ static __always_inline void forget_log(struct task_struct *task)
 }
 
 /*
- * Sends logs earlier than on_exit(), which before Linux 6.16 is called when the thread's memory is
- * freed already. When a process is killed, ends or execs, each of its threads gets a SIGKILL,
- * except the thread that causes it. Entries that are sent twice are recognized by their numbers.
+ * Sends logs before on_exit() does: before Linux 6.16, on_exit() runs after the thread's memory was
+ * freed. When a process is killed, ends or execs, each of its threads gets a SIGKILL, except the
+ * thread that causes it. Entries that are sent twice are recognized by their numbers.
  */
 SEC("tp_btf/signal_deliver")
 int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigaction *action)
@@ -522,7 +531,7 @@ int BPF_PROG(on_deliver, int sig, struct kernel_siginfo *info, struct k_sigactio
 
 /*
  * Runs before the current task's memory is replaced. Linux has this tracepoint since 6.10. The
- * program is of type raw_tp, because older kernels load such a program, and only refuse to attach
+ * program is of type raw_tp, because older kernels load a raw_tp program, and refuse only to attach
  * it.
  */
 SEC("raw_tp/sched_prepare_exec")
@@ -560,7 +569,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (BPF_CORE_READ(task, signal, live.counter) > 0)
 		return 0;
 	if (attach_wanted) {
-		pid = task_pid(task);		/* free the pid, which may be reused */
+		pid = task_pid(task);		/* remove the pid, which may be reused */
 		bpf_map_delete_elem(&wanted, &pid);
 	}
 	if (!proc)
@@ -594,8 +603,8 @@ int BPF_PROG(on_exit, struct task_struct *task)
 
 /*
  * Notes each signal that is sent to the root process. A signal to the whole foreground group
- * reaches the target without the loader's help; a signal to the loader alone does not. From this
- * note the loader learns which kind it got.
+ * reaches the target without the loader's help; a signal to the loader alone does not. The note
+ * shows the loader which of the two it got.
  */
 SEC("tp_btf/signal_generate")
 int BPF_PROG(on_signal, int sig, struct kernel_siginfo *info, struct task_struct *task)
@@ -623,7 +632,7 @@ static __always_inline struct xpu_proc *current_process(struct task_struct *task
 	return is_wanted(task) ? take_up(task) : NULL;
 }
 
-/* Defined in sched.bpf.c, which reads in the slot whether the thread is in a call that may wait. */
+/* Defined in sched.bpf.c. A thread's slot says whether the thread is in a call that may wait. */
 static __always_inline void note_slot(struct task_struct *task, __u64 home);
 
 /*
@@ -736,8 +745,8 @@ int BPF_KPROBE(on_log, const void *user_log, unsigned long end)
 }
 
 /*
- * Counts programs that xpuload did not start, at their first CUDA call, if they are late: nobody
- * listened yet. @heard: the program's shim knows that somebody listens.
+ * Called at the first CUDA call of a program that xpuload did not start. Counts the program as late
+ * if nobody listened yet. @heard: the program's shim knows that somebody listens
  */
 SEC("uprobe")
 int BPF_KPROBE(on_init, unsigned long heard)

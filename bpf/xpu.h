@@ -13,7 +13,7 @@
 #define XPU_SIGNALS		65	/* 1..64 */
 
 /*
- * For each signal number: the last signal that reached the root process; see
+ * For each signal number, the last such signal that reached the root process: see
  * loader/target/target.c.
  */
 struct xpu_signal {
@@ -39,8 +39,9 @@ enum xpu_wanted {
 struct xpu_proc {
 	__u32	proc_id;
 	__u32	pid;			/* in the loader's pid namespace */
-	__u32	unsampled;		/* the image is the loader, before the target's exec */
-	__u32	python_from;		/* the image whose interpreter it inherited, or 0 */
+	__u32	unsampled;		/* still the loader's image, before the target's exec */
+	__u32	python_from;		/* the image that this one inherited its interpreter from,
+					 * or 0 */
 	__u32	stop;			/* enum xpu_stop */
 	__u32	execs;			/* an exec is replacing the image */
 	__u64	ok_ns;			/* when the invoker last passed the check */
@@ -65,11 +66,11 @@ struct xpu_loss {
 /* How much of a thread's CPU time is in records. */
 struct xpu_cpu_time {
 	__u64	exec_ns;		/* CPU time since its birth, up to the last record */
-	__u64	told_ns;		/* time of that record */
+	__u64	told_ns;		/* timestamp of that record */
 	__u64	end_ns;			/* when the thread ended, or 0 */
 	__u32	proc_id;
 	__u32	tid;
-	__u32	pid, tgid;		/* Linux's own numbers of the thread and its process */
+	__u32	pid, tgid;		/* in the initial pid namespace */
 };
 
 enum {
@@ -114,11 +115,11 @@ struct xpu_thread_state {
 };
 
 /*
- * A thread's times never go backwards, so they add up to its life: a time before the previous time
- * counts as equal to it. Such times occur because one CPU's clock gives the time of a wakeup, and
- * another CPU's clock gives the time when the thread begins to run. If the BPF program missed the
- * switch to a thread, the time of the switch is computed from the kernel's sum of the thread's
- * running time.
+ * A thread's timestamps never go backwards, so its times add up to its life: a timestamp before the
+ * previous one counts as equal to it. Such timestamps occur because the wakeup has the timestamp of
+ * one CPU's clock, and the start of running has the timestamp of another CPU's clock. If the BPF
+ * program missed the switch to a thread, the time of the switch is computed from the kernel's sum
+ * of the thread's running time.
  */
 
 /* A time in which a thread did not run: blocked until woken_ns, then runnable. */
@@ -128,7 +129,10 @@ struct xpu_off_time {
 	__u64	end_ns;
 };
 
-/* Return: the times of @t, which does not run, from its last stop up to @now_ns. */
+/*
+ * Return: the blocked and the runnable time of @t, which does not run, since its last stop, up to
+ * @now_ns.
+ */
 XPU_INLINE struct xpu_off_time xpu_thread__off(const struct xpu_thread_state *t, __u64 now_ns)
 {
 	struct xpu_off_time off = { .start_ns = t->since_ns };
@@ -161,8 +165,8 @@ XPU_INLINE struct xpu_off_time xpu_thread__begin(struct xpu_thread_state *t, __u
 }
 
 /*
- * Return: when @t began to run, if that switch was missed. @exec_ns: its total running time at
- * @now_ns, by Linux.
+ * Return: when @t began to run if the switch to it was missed. @exec_ns: Linux's sum of its running
+ * time at @now_ns.
  */
 XPU_INLINE __u64 xpu_thread__unseen_begin(const struct xpu_thread_state *t, __u64 exec_ns,
 					  __u64 now_ns)

@@ -8,7 +8,7 @@
 #ifndef XPU_ARCH_H
 #define XPU_ARCH_H
 
-/* XPU_OFF_* plus 1, so that 0 means: the system call does not say. */
+/* XPU_OFF_* plus 1. 0 means that the system call does not determine the kind. */
 #define LOCK	(1 + XPU_OFF_LOCK)
 #define SLEEP	(1 + XPU_OFF_SLEEP)
 #define POLL	(1 + XPU_OFF_POLL)
@@ -20,7 +20,7 @@
 /* User space ends at the address with only this bit set. */
 #define USER_BITS	47
 
-/* Return: @ra unchanged; other processors may add a signature, to be removed here. */
+/* Return: @ra unchanged. On other processors, @ra may have a signature that must be removed. */
 static __always_inline __u64 arch_strip(__u64 ra)
 {
 	return ra;
@@ -169,8 +169,8 @@ static __always_inline __u64 arch_strip(__u64 ra)
 #define arch_tls(task)		BPF_CORE_READ(task, thread.uw.tp_value)
 
 /*
- * Whether @self is the address of the thread's struct pthread of the C library. This struct, of
- * about 2000 bytes, ends where the register points to.
+ * Whether @self is the address of the thread's struct pthread of the C library. The register points
+ * to the end of this struct, which has about 2000 bytes.
  */
 static __always_inline bool arch_is_self(__u64 tls, __u64 self)
 {
@@ -201,7 +201,7 @@ static __always_inline bool follows_call(__u64 ret)
 
 	if (ret & 3 || bpf_probe_read_user(&insn, sizeof(insn), (void *)ret - sizeof(insn)))
 		return false;
-	/* bl, or blr, or the forms that check the address's signature */
+	/* bl, blr, or a form of blr that checks the address's signature */
 	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfefff000) == 0xd63f0000;
 }
 

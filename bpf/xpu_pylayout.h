@@ -18,15 +18,16 @@
 struct py_layout {
 	uint8_t minor;
 	bool anchored;			/* each evaluation loop has an anchor on the C stack */
-	bool has_cframe;		/* tstate points to a _PyCFrame, and that to the frame */
+	bool has_cframe;		/* tstate points to a _PyCFrame, which points to the
+					 * frame */
 	uint16_t ts_frame;		/* PyThreadState: frame, cframe or current_frame */
-	uint16_t ts_cframe;		/* 3.10: cframe, which is only an anchor in that version */
+	uint16_t ts_cframe;		/* 3.10: cframe, which in 3.10 is only an anchor */
 	uint16_t cframe_frame, cframe_previous;
 	uint16_t f_code, f_previous, f_instr, f_entry, f_owner, f_bytes;
 	uint16_t co_name, co_filename, co_firstlineno, co_linetable, co_version;
 	uint16_t co_firsttraceable, co_code, co_bytes;
 	uint16_t ascii_bytes, compact_bytes;	/* bytes of the header before the characters */
-	/* For readers outside of the process. */
+	/* These are for readers outside of the process. */
 	uint16_t runtime_main, interp_threads, ts_thread_id;
 };
 
@@ -51,8 +52,8 @@ static const struct py_layout py_layouts[] = {
 		.ascii_bytes = 48, .compact_bytes = 72,
 	}, {
 		/*
-		 * Files as for 3.9; 3.10.13. struct CFrame has no frame, but is on the evaluation
-		 * loop's stack.
+		 * Files as for 3.9; 3.10.13. struct CFrame has no pointer to a frame, but lies on
+		 * the evaluation loop's stack.
 		 */
 		.minor = 10,
 		.anchored = true,
@@ -101,7 +102,7 @@ static const struct py_layout py_layouts[] = {
 #define BYTES_SIZE	16
 #define BYTES_DATA	32
 #define STR_LENGTH	16
-#define STR_HASH	24		/* -1: unknown */
+#define STR_HASH	24		/* a hash of -1 is not computed yet */
 #define STR_STATE	32
 #define STATE_KIND(s)	((s) >> 2 & 7)	/* bytes per character */
 #define STATE_COMPACT	0x20
@@ -184,7 +185,7 @@ static inline bool py_layout__debug(struct py_layout *l, const struct py_debug_o
 	return true;
 }
 
-/* Return: @l in the form of the record, without the addresses. */
+/* Return: @l in the form that the record has, without addresses. */
 static inline struct xpu_python py_layout__wire(const struct py_layout *l)
 {
 	return (struct xpu_python){

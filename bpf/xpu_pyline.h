@@ -6,7 +6,7 @@
  * line__* - return the line of the instruction at byte @addr of the code, 0 if it has none
  * @p, @end: the table; nothing outside it is read, whatever it contains
  * @line: the code object's first line
- * @stop: set to the end of the entry that has the line: later bytes do not matter
+ * @stop: set to the end of the entry that has the line; later bytes do not change the result
  *
  * Sources: Objects/lnotab_notes.txt, PyCode_Addr2Line() (3.8, 3.9); advance() in
  * Objects/codeobject.c (3.10); Objects/locations.md (3.11), InternalDocs/code_objects.md (3.13).

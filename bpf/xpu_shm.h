@@ -10,14 +10,14 @@
  * programs would have made.
  *
  * A process that cannot make such a file, for example under a limit on the size of files, makes a
- * segment of System V shared memory instead, marks it as removed, and sends its id. Until xpuload
- * has attached the segment, it disappears with the process. So the process waits at its end until
- * xpuload has attached it, at most as long as it waits for room in a full queue.
+ * segment of System V shared memory instead, marks it as removed, and sends its id. Before xpuload
+ * has attached the segment, it disappears with the process. So at its end, the process waits until
+ * xpuload has attached the segment, but no longer than it waits for room in a full queue.
  *
- * A queue can be full, and a process can be forbidden to connect. So each process counts itself in
- * a page of System V shared memory, struct xpu_shm_counts, before it connects, and its hello says
- * that it did. At the end, xpuload therefore knows how many processes did not connect. The parts of
- * the file:
+ * A queue can be full, and a process may not be allowed to connect. So before it connects, each
+ * process counts itself in a page of System V shared memory, struct xpu_shm_counts, and its hello
+ * says so. At the end, xpuload therefore knows how many processes did not connect. The parts of the
+ * file:
  *
  *	one page	struct xpu_shm_reader, written by xpuload
  *	one page	struct xpu_shm_writer, written by the process
@@ -28,20 +28,20 @@
  * A record in the ring is a word, struct xpu_shm_word, followed by as many bytes as the word says.
  * Many threads write at once. Each moves the head by the bytes that it needs, writes the word with
  * XPU_SHM_BUSY, the bytes, and then the word with XPU_SHM_DONE. The reader zeroes the bytes that it
- * has read before it moves the tail. So a word that is not written yet is 0, and if its writer was
- * killed before it could write the word, the next nonzero word begins the next record.
+ * has read before it moves the tail. So a word that is not written yet is 0. If a writer was killed
+ * before it could write its word, the next nonzero word begins the next record.
  *
  * If xpuload has no perf events (XPU_SHM_WANTS_MAPS), the process also writes its executable
- * mappings as MMAP records: all of them before its first launch, later the added ones. A time of 0
- * means that the mapping may be as old as the image; any other time says that the mapping did not
- * exist then. A thread writes its name as a COMM record before its first launch. The pids of these
- * records are 0.
+ * mappings as MMAP records: all of them before its first launch, later the added ones. A timestamp
+ * of 0 means that the mapping may be as old as the image; any other timestamp means that the
+ * mapping did not exist at that time. A thread writes its name as a COMM record before its first
+ * launch. The pids of these records are 0.
  *
  * Entries that are still in a thread's log when its process ends are read from the thread's pages.
  *
- * A process that records itself, as the Python package does, is not started by xpuload. It hands
- * XPU_SHM_ENV's value to the shim while it runs: see xpuload_share() of preload/shim.c. When that
- * recording has ended, a later recording gets the same memory, which the process empties first.
+ * A process that records itself, as the Python package does, is not started by xpuload. It passes
+ * XPU_SHM_ENV's value to the shim at run time: see xpuload_share() of preload/shim.c. A later
+ * recording gets the same memory, which the process empties first.
  */
 #ifndef XPU_SHM_H
 #define XPU_SHM_H
@@ -58,15 +58,14 @@
 #define XPU_SHM_TOKEN_BYTES	16
 
 #define XPU_SHM_WANTS_RANGES	1	/* flags: NVTX ranges are recorded */
-/* Flags for a process that records itself, whose environment does not have these wishes: */
+/* Flags for a process that records itself: its environment has no options for these. */
 #define XPU_SHM_WANTS_API	2	/* calls of the API */
 #define XPU_SHM_WANTS_MEMORY	4	/* events of memory */
 #define XPU_SHM_WANTS_STALLS	8	/* PC samples */
 
 /*
- * A process in another network and IPC namespace, or of another user, may be able neither to
- * connect nor to count itself. The name of its shim's thread says so: perf events report names of
- * threads.
+ * A process in another network and IPC namespace, or of another user, may be unable to connect and
+ * to count itself. Then its shim's thread gets this name, which perf events report.
  */
 #define XPU_SHM_UNHEARD		"xpushim-unheard"
 
@@ -74,7 +73,7 @@
 #define XPU_SHM_VERSION		7
 #define XPU_SHM_PAGE		4096
 #define XPU_SHM_THREAD_BYTES	(4 * XPU_SHM_PAGE)
-#define XPU_SHM_NR_THREADS	1024	/* threads at a time whose logs are shared */
+#define XPU_SHM_NR_THREADS	1024	/* most threads at a time whose logs are shared */
 
 struct xpu_shm_hello {
 	__u32	magic;
@@ -99,7 +98,7 @@ struct xpu_shm_hello {
 #define XPU_SHM_WANTS_MAPS	1	/* xpuload gets no mappings from Linux */
 
 struct xpu_shm_counts {
-	__u8	token[XPU_SHM_TOKEN_BYTES];	/* identifies the memory: ids are reused */
+	__u8	token[XPU_SHM_TOKEN_BYTES];	/* identifies the memory, since ids are reused */
 	__u64	nr_processes;		/* process images that began to use CUDA */
 	__u64	nr_launches;		/* launches of processes whose memory xpuload did not get */
 	__u32	flags;			/* XPU_SHM_WANTS_*, written by xpuload */
@@ -120,29 +119,29 @@ struct xpu_shm_reader {
 
 /* The executable mappings that a process has sent. */
 enum xpu_shm_maps {
-	XPU_SHM_MAPS_NONE	= 0,	/* none, or other code may be there by now */
-	XPU_SHM_MAPS_SENT	= 1,	/* all mappings of a moment */
-	XPU_SHM_MAPS_LAST	= 2,	/* all mappings of the process's end: other addresses in
-					 * call chains are chance numbers, not code */
+	XPU_SHM_MAPS_NONE	= 0,	/* none, or other code may be at their addresses by now */
+	XPU_SHM_MAPS_SENT	= 1,	/* all mappings at one moment */
+	XPU_SHM_MAPS_LAST	= 2,	/* all mappings at the process's end: no other address in a
+					 * call chain is code */
 };
 
 #define XPU_SHM_NR_LOST		16	/* at least XPU_LOST_NR, with room for more */
 
 struct xpu_shm_writer {
 	__u64	head;			/* bytes reserved by writers since the beginning */
-	__u32	nr_threads;		/* the number of threads whose pages were ever used */
+	__u32	nr_threads;		/* number of threads whose pages were ever used */
 	__u32	log_at;			/* offset of the struct xpu_log in a thread's pages */
 	__u64	dropped[XPU_SHM_NR_LOST];	/* lost because the ring was full, by kind */
-	__u64	told_unloads;		/* how often code was unloaded before the mappings in the
-					 * ring were read; ... */
-	__u64	met_unloads;		/* ... before the launch with the most such unloads */
+	__u64	told_unloads;		/* unloads of code before the mappings in the ring were
+					 * read */
+	__u64	met_unloads;		/* most unloads of code before any launch so far */
 	__u32	maps;			/* enum xpu_shm_maps */
 	__u32	reserved;
 };
 
 struct xpu_shm_word {
-	__u32	bytes;			/* bytes that follow, a multiple of 8 */
-	__u32	state;			/* XPU_SHM_BUSY or XPU_SHM_DONE, with the enum xpu_lost_kind
+	__u32	bytes;			/* number of bytes that follow, a multiple of 8 */
+	__u32	state;			/* XPU_SHM_BUSY or XPU_SHM_DONE, and the enum xpu_lost_kind
 					 * to count if the record is never finished */
 };
 

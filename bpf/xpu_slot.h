@@ -3,18 +3,19 @@
  * xpu_slot.h - the contract between the shim and the BPF programs
  *
  * A thread that launches owns one struct xpu_slot. Before a launch, and when a CUDA graph gets a
- * new node, the shim fills it and calls the probe site xpu_launch(slot); the BPF program on that
- * site reads it at that instant, on that thread. Finished device work is sent through the probe
- * site xpu_batch(records, bytes), with the records of xpu_record.h.
+ * new node, the shim fills the slot and calls the probe site xpu_launch(slot). The BPF program on
+ * that site reads the slot at that instant, on that thread. Finished device work is sent through
+ * the probe site xpu_batch(records, bytes), with the records of xpu_record.h.
  *
  * With XPUSHIM_PROBE=path the shim calls xpu_launch(slot) only for the first launch of each call
- * path, and slot.path_id gives the path its number. Later launches from the path go into the
+ * path, and slot.path_id defines the path's number. Later launches from the path go into the
  * thread's struct xpu_log with that number. The log's entries are sent through the probe site
  * xpu_log(log, end) when the log is full, and from time to time; if the thread is killed, the BPF
- * programs that run at its end send the last entries. The probe site xpu_path(slot) repeats the
- * definition of a number, without a launch, for listeners that came late or lost the definition.
+ * programs that run at the thread's end send the last entries. The probe site xpu_path(slot)
+ * repeats the definition of a path's number, without a launch, for listeners that came late or lost
+ * the definition.
  *
- * Each site has a semaphore (ref_ctr_offset), 16 bits that are 1 while any number of uprobes is
+ * Each site has a semaphore of 16 bits (ref_ctr_offset), which is 1 while at least one uprobe is
  * attached, and otherwise 0. If the semaphore is 0, nobody listens, and the shim does no work.
  */
 #ifndef XPU_SLOT_H
@@ -27,9 +28,9 @@
 struct xpu_slot {
 	__u32	size;			/* sizeof(struct xpu_slot) when the shim was compiled */
 	__u32	correlation_id;		/* the API's id of the launch that is about to happen */
-	__u32	cbid;			/* the API's number of the function; 0: no call, this thread
-					 * only announces its slot ... */
-	__u16	domain;			/* ... in this domain, XPU_WITH_API() */
+	__u32	cbid;			/* the number of the API's function; 0: no call, the thread
+					 * only announces its slot */
+	__u16	domain;			/* the API's domain, XPU_WITH_API() */
 	__u16	flags;			/* XPU_CHAIN_* flags of the frames */
 	__u64	time_ns;		/* CLOCK_MONOTONIC; 0: the BPF program takes the time */
 	__u32	path_id;		/* not 0: the number of this call path in logs */
@@ -38,14 +39,14 @@ struct xpu_slot {
 					 * for an instruction that a signal interrupted, its address
 					 * plus one */
 	__u64	graph_node_id;		/* not 0: this is no launch, but a new graph node, made by
-					 * the captured launch correlation_id, or explicitly if
-					 * correlation_id is 0 */
+					 * the captured launch correlation_id; or made explicitly,
+					 * if correlation_id is 0 */
 	/* If wait_ns is not 0, this is not a launch, but a call that waited for the device. */
 	__u64	wait_start_ns;		/* CLOCK_MONOTONIC */
 	__u64	wait_ns;
-	__u32	wait_context;		/* the API's ids of the object waited for, ... */
+	__u32	wait_context;		/* the API's ids of the context and stream waited for */
 	__u32	wait_stream;
-	__u32	wait_flags;		/* ... and XPU_WAIT_* */
+	__u32	wait_flags;		/* XPU_WAIT_* */
 	__u32	in_call;		/* in the home slot: not 0 while the thread is in a call
 					 * that may wait; readable at any time */
 	__u64	home;			/* the thread's permanent slot; may be this slot */
@@ -102,7 +103,7 @@ struct xpu_log_entry {
 #define XPU_LOG_ALLOC_SHORT	(1u << 28)
 #define XPU_LOG_IS_ALLOC(path_id) \
 	(((path_id) & (XPU_LOG_RANGE | XPU_LOG_ALLOC)) == XPU_LOG_ALLOC)
-#define XPU_LOG_ALLOC_ENTRIES	3	/* at most */
+#define XPU_LOG_ALLOC_ENTRIES	3	/* most entries of an event */
 
 /* Holds the values of the entries after the first entry of a memory event. */
 struct xpu_log_alloc {
@@ -130,11 +131,11 @@ struct xpu_log {
 	__u32	size;			/* XPU_LOG_BYTES */
 	__u32	tid;			/* gettid() in the thread's own pid namespace */
 	__u32	id;			/* the log's number, unique in the process */
-	__u32	clock;			/* index of the clock to convert ticks with: the other clock
+	__u32	clock;			/* index of the clock that converts ticks; the other clock
 					 * may be changing */
-	__u64	head;			/* raised by the thread after it wrote an entry */
-	__u64	tail;			/* raised after entries were sent */
-	__u32	range_id;		/* the slot's range_id as of the entry at tail */
+	__u64	head;			/* raised by the thread after it has written an entry */
+	__u64	tail;			/* raised after entries have been sent */
+	__u32	range_id;		/* the slot's range_id at the time of the entry at tail */
 	__u32	reserved;
 	struct xpu_clock clocks[2];
 	struct xpu_log_entry entries[];
@@ -265,8 +266,8 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 #define XPU_HELLO_NS		500000000ull
 
 /*
- * A loader that attaches to running processes and records calls of CUDA's API is attached here as
- * long as it records.
+ * A loader that attaches to running processes and records calls of CUDA's API stays attached here
+ * while it records.
  */
 #define XPU_SITE_LIVE_API	"xpu_live_api"
 
@@ -287,12 +288,12 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 
 /*
  * The variable by which the CUDA driver finds the shim, and a variable that saves the user's own
- * value: a library that the shim then loads, too.
+ * value: the name of a library that the shim then loads, too.
  */
 #define XPU_INJECTION_ENV	"CUDA_INJECTION64_PATH"
 #define XPU_CHAIN_ENV		"XPUSHIM_CHAIN_INJECTION"
 
-/* The variables with the options of the shim, which it reads once: they are described below. */
+/* The variables with the shim's options, described below. The shim reads them once. */
 #define XPU_SHIM_VARIABLES								\
 	XPU_CALL_GRAPH_ENV, XPU_MAX_FRAMES_ENV, XPU_PROBE_ENV, XPU_PYTHON_ENV,		\
 	XPU_SAMPLES_ENV, XPU_WAITS_ENV, XPU_API_ENV, XPU_CUPTI_ENV, XPU_STALLS_ENV,	\
@@ -354,7 +355,7 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 #define XPU_CAPTURE_PROFILER	"cuda-profiler-api"
 #define XPU_CAPTURE_NVTX	"nvtx:"
 #define XPU_CAPTURE_LAUNCH	"launch:"
-#define XPU_CAPTURE_REGEX_MAX	1024	/* bytes: regcomp() uses stack for each group */
+#define XPU_CAPTURE_REGEX_MAX	1024	/* in bytes: regcomp() uses stack for each group */
 
 /*
  * Whether an expression refers back to a group, like "(a*)\\1". POSIX does not allow that in

@@ -2,9 +2,9 @@
 /*
  * xpu_time.h - how far apart two times are
  *
- * Times are unsigned. The earlier of two events may have the later time: the clocks of two CPUs
- * differ, and so do the clocks of a device and its host. Plainly subtracting the two times would
- * then give 584 years.
+ * Timestamps are unsigned. The earlier of two events may have the later timestamp: the clocks of
+ * two CPUs differ, and so do the clocks of a device and its host. A plain subtraction of the two
+ * timestamps would then give 584 years.
  */
 #ifndef XPU_TIME_H
 #define XPU_TIME_H

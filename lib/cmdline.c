@@ -263,8 +263,8 @@ size_t cmdline__distance(const char *a, const char *b)
 }
 
 /*
- * Return: how far the word @typed is from @known, at most 1 + a quarter of its letters; SIZE_MAX:
- * farther
+ * Return: the distance of the word @typed from @known; SIZE_MAX if it is more than 1 + a quarter of
+ * the length of @typed.
  */
 static size_t distance_within(const char *typed, const char *known)
 {
@@ -383,7 +383,7 @@ static void explain(const struct cmdline *c, int value, char *const argv[])
 
 /* ---- the command line ----------------------------------------------------------------------- */
 
-/* Return: the option's value of has_arg for getopt_long(). */
+/* Return: the has_arg value for getopt_long() of an option. */
 static int option__takes(const struct cmdline_option *o)
 {
 	return !o->arg ? no_argument : *o->arg == '[' ? optional_argument : required_argument;

@@ -29,8 +29,7 @@ struct cmdline_given {
 
 /*
  * Sets the value of an option. @target: as passed to cmdline__parse(). Return: 0, CMDLINE_DONE, or
- * -errno after the error
- *	message.
+ * -errno after the error message.
  */
 typedef int cmdline_set_fn(void *target, const struct cmdline_given *given);
 
@@ -79,7 +78,7 @@ struct cmdline {
 #define CMDLINE_DONE	1		/* after --help and the like: the program should end now */
 
 /**
- * cmdline__parse - set the members of @target to which the command line's options belong
+ * cmdline__parse - set the members of @target from the options of a command line
  * @given: NULL, or set to a mask of the options that were given: bit i stands for row i of the
  *	table
  *
@@ -103,7 +102,10 @@ const char *cmdline__habit(const struct cmdline_habit *habits, const char *word)
  */
 size_t cmdline__distance(const char *a, const char *b);
 
-/* Return: the one name of @names, which end with a NULL, that is near to @typed; or NULL. */
+/*
+ * Return: the name in @names, which end with a NULL, that is nearest to @typed; NULL if none is
+ * near.
+ */
 const char *cmdline__nearest(const char *const *names, const char *typed);
 
 /* Puts "perhaps rank; expected comm, rank or tid" into @buf, for an option that has names. */
@@ -113,7 +115,7 @@ void cmdline__expect(char *buf, size_t size, const struct cmdline_option *option
 /* Joins @names, which end with a NULL, as in "a, b and c" where @last is " and ". */
 void cmdline__join(char *buf, size_t size, const char *const *names, const char *last);
 
-/* Return: the names among which the argument of @option must be, or NULL. */
+/* Return: the allowed arguments of @option, up to a NULL; or NULL if any argument is allowed. */
 const char *const *cmdline__names(const struct cmdline_option *option);
 
 /* Return: the index of @word among the option's names, or -EINVAL after printing the error. */

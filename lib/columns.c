@@ -14,7 +14,7 @@
 /*
  * ---- packing -----------------------------------------------------------------------------------
  *
- * Only the packer decides which rows form a table; the unpacker takes any.
+ * Only the packer decides which rows form a table; the unpacker accepts any table.
  */
 
 struct column_table {
@@ -35,7 +35,7 @@ struct columns {
 	uint32_t nr_tables;
 	struct column_piece *pieces;
 	size_t nr_pieces, pieces_cap;
-	const uint8_t *literals;	/* the first literal that is in no piece yet */
+	const uint8_t *literals;	/* the first literal that no piece has yet */
 	uint32_t *words;		/* words of one table, column by column */
 	uint8_t *out;
 	size_t room_bytes;		/* words and out have room for this many bytes of records */
@@ -256,9 +256,9 @@ static uint16_t nr_planes(uint32_t bits)
 }
 
 /*
- * Turns @nr words into differences, either to the first word or to the word above. Differences to
- * the first word are preferred, as they turn equal words into equal numbers, unless differences
- * to the word above take fewer planes, or are much smaller.
+ * Turns @nr words into differences, either from the first word or from the word above. Prefers
+ * differences from the first word, because they turn equal words into equal numbers, unless
+ * differences from the word above take fewer planes or are much smaller.
  */
 static struct xpu_column column__number(uint32_t *w, size_t nr)
 {
@@ -505,7 +505,7 @@ static bool unpacking__literals(struct unpacking *u, const uint8_t *literals, si
 	return !left && !bytes;
 }
 
-/* Return: whether @packed has the planes of all columns, and nothing after them. */
+/* Return: whether @packed has the planes of all columns, and no bytes after them. */
 static bool unpacking__planes(struct unpacking *u, struct packed *packed)
 {
 	const struct xpu_column *c;

@@ -2,8 +2,8 @@
 /*
  * columns.h - stores records column by column, see struct xpu_columns in xpu_record.h
  *
- * Most of a recording is launches and device records. In most of their columns, a word differs
- * little from the word above, so the columns are small and compress quickly.
+ * Most of a recording is launches and device records. In most columns, a word differs little from
+ * the word above, so the columns are small and compress quickly.
  */
 #ifndef XPU_COLUMNS_H
 #define XPU_COLUMNS_H

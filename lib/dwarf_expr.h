@@ -30,7 +30,7 @@ struct expr {
 	void *ctx;
 };
 
-/* This function and those below return whether the operation could be done. */
+/* This function and the next ones return whether they succeeded. */
 static inline bool expr__push(struct expr *e, uint64_t value)
 {
 	if (e->nr == EXPR_DEPTH)
@@ -71,7 +71,7 @@ static inline bool expr__binary(struct expr *e, uint8_t op)
 }
 
 /*
- * Does operation @op. @operand: the operand of EXPR_PLUS_UCONST. Return: false if the operation
+ * Performs operation @op. @operand: the operand of EXPR_PLUS_UCONST. Return: false if the operation
  * failed or is not in enum expr_op.
  */
 static inline bool expr__operate(struct expr *e, uint8_t op, uint64_t operand)

@@ -15,7 +15,7 @@
 #define uthash_nonfatal_oom(e)		(oom = true)
 #include <uthash.h>
 
-/* Adds an entry, in which only the key is not 0. Return: the entry, or NULL. */
+/* Adds an entry that is zero except for its key. Return: the entry, or NULL. */
 #define HASH_NEW(head, member, value) ({				\
 	typeof(head) new_ = calloc(1, sizeof(*new_));			\
 	bool oom = false;						\
@@ -30,7 +30,7 @@
 	}								\
 	new_; })
 
-/* Finds an entry by its key, which is a number, or makes it. Return: the entry, or NULL. */
+/* Finds an entry by its key, which is a number, or adds one. Return: the entry, or NULL. */
 #define HASH_GET(head, member, value) ({				\
 	typeof((head)->member) key_ = (value);				\
 	typeof(head) entry_;						\

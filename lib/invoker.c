@@ -13,9 +13,9 @@
 #include <unistd.h>
 
 /*
- * Capabilities that override a file's owner and mode, and, with the last capability, disk quotas.
- * When a thread gives up root's file system user id, Linux drops all of them except the last,
- * unless securebits forbid that.
+ * Capabilities that override a file's owner and mode; the last one overrides disk quotas. When a
+ * thread's file system user ID changes from root to another one, Linux drops all of them except the
+ * last, unless securebits forbid that.
  */
 static const uint64_t file_caps =
 	1ull << CAP_CHOWN | 1ull << CAP_DAC_OVERRIDE | 1ull << CAP_DAC_READ_SEARCH |
@@ -188,8 +188,8 @@ static int set_ids(uid_t uid, gid_t gid)
 }
 
 /*
- * Undoes invoker__enter(). With root's file system user id, Linux gives root's capabilities back.
- * So set the capabilities that the thread had before.
+ * Undoes invoker__enter(). With root's file system user ID, Linux gives back root's capabilities,
+ * so set the capabilities that the thread had before.
  */
 static void be_oneself(void)
 {

@@ -12,7 +12,7 @@
  * The writer adds the commas. The caller closes the objects and arrays that it opened, and gives
  * each member a key. Errors stay in the stream's error flag.
  *
- * A timeline has hundreds of millions of values, so the functions for short ones are inlined into
+ * A timeline has hundreds of millions of values, so the functions for short values are inlined into
  * the caller, where the lengths of most keys are constants.
  */
 #ifndef LIB_JSON_OUT_H

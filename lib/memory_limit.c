@@ -13,7 +13,7 @@
 
 #define MAX_PATH	8192
 
-/* A process needs this much even to read a file of a few bytes. */
+/* Even reading a file of a few bytes takes this much memory. */
 #define LEAST_BYTES	(32ull << 20)
 
 #define LARGE_BYTES	(1 << 20)
@@ -141,8 +141,8 @@ static uint64_t all_cgroups__free(const char *root)
 }
 
 /*
- * Return: how much memory the process may still take under a ulimit. @key: the line of
- * /proc/self/status that says how much the process has taken.
+ * Return: how much more memory a ulimit allows. @key: the line of /proc/self/status with the memory
+ * that the process has now.
  */
 static uint64_t ulimit__free(int resource, const char *key)
 {

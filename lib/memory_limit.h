@@ -14,7 +14,7 @@
 struct memory_limit {
 	uint64_t bytes;			/* UINT64_MAX: no limit */
 	bool by_default;		/* the limit is half of the free memory */
-	bool by_ulimit;			/* a ulimit made the limit lower than asked for */
+	bool by_ulimit;			/* a ulimit made the limit lower than requested */
 	char text[160];			/* written by memory_limit__why() */
 };
 
@@ -29,14 +29,14 @@ uint64_t memory_limit__available(const char *root);
 
 /*
  * Sets the limit to @bytes or, if @bytes is 0, to half of the free memory. Sanitizers reserve more
- * memory than any machine has, so a build with one sets no limit.
+ * memory than any machine has, so a build with a sanitizer sets no limit.
  */
 void memory_limit__set(struct memory_limit *l, uint64_t bytes);
 
 /*
  * Makes the C library map each large block separately, so that a freed block goes back to Linux,
- * and a growing one is not copied. By default, glibc stops doing so for blocks up to the size of
- * the largest block ever freed.
+ * and a growing one is not copied. By default, glibc stops mapping blocks that are not larger than
+ * the largest block freed so far.
  */
 void memory_limit__map_large(void);
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * privileges.h - gives up privileges for good, before a process reads or runs other people's files
- */
+/* privileges.h - drops privileges for good, before a process reads or runs other people's files */
 #ifndef LIB_PRIVILEGES_H
 #define LIB_PRIVILEGES_H
 
@@ -17,7 +15,7 @@
 int privileges__bound(uint64_t keep);
 
 /*
- * Gives up all capabilities except @keep, now and in all programs executed later. Return: 0 or a
+ * Drops all capabilities except @keep, now and in all programs executed later. Return: 0 or a
  * negative errno.
  */
 int privileges__drop(uint64_t keep);

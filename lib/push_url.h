@@ -29,8 +29,8 @@ const char *push_url__parse(struct push_url *u, const char *text);
 #define PUSH_TOKEN_MAX	4000
 
 /*
- * Return: NULL, or what is wrong with a token, which becomes a header of a request. @token: NULL if
- * there is no token.
+ * Return: NULL, or what is wrong with @token, which is to become a header of a request. @token:
+ * NULL if there is no token.
  */
 const char *push_token__check(const char *token);
 

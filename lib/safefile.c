@@ -127,7 +127,7 @@ static bool create_unnamed(struct safefile *f, mode_t mode)
 	f->fd = openat(f->dir_fd, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, mode);
 	if (f->fd < 0)
 		return false;
-	/* Not 0, which means none. */
+	/* At least 1: link_fd 0 means that there is no unnamed file. */
 	f->link_fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 1);
 	if (f->link_fd > 0 && !fstat(f->link_fd, &st) &&
 	    !stat(link_path(f->link_fd, path), &seen) && st.st_dev == seen.st_dev &&
@@ -183,8 +183,7 @@ static int create(struct safefile *f, const char *name, unsigned int flags)
 }
 
 /*
- * Opens @name to write in place. The file was not a regular file just now, but may have become one
- * since.
+ * Opens @name to write in place. It was not a regular file when it was checked, but may be one now.
  */
 static int open_in_place(struct safefile *f, const char *name, unsigned int flags)
 {
@@ -214,7 +213,7 @@ static bool take_descriptor(struct safefile *f, const char *name)
 
 	if (!isdigit((unsigned char)*name) || *end || fd > INT_MAX)
 		return false;
-	/* The directory may belong to another process, and then so does the descriptor's number. */
+	/* In the fd directory of another process, the number means that process's descriptor. */
 	if (fstatat(f->dir_fd, name, &st, 0) || fstat(fd, &ours) || st.st_dev != ours.st_dev ||
 	    st.st_ino != ours.st_ino || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
 		return false;
@@ -223,8 +222,8 @@ static bool take_descriptor(struct safefile *f, const char *name)
 }
 
 /*
- * Return: 1 with the target of the link @name in @path; 0 if the file that it leads to is open now;
- * or -errno.
+ * Return: 1 with the target of the link @name in @path; 0 if the target is already open in @f; or
+ * -errno.
  */
 static int follow(struct safefile *f, const char *name, char *path)
 {
@@ -233,7 +232,7 @@ static int follow(struct safefile *f, const char *name, char *path)
 	ssize_t len;
 	int fd, err;
 
-	/* Another user may replace the link between two looks at its name. */
+	/* Another user may replace the link between two uses of its name. */
 	fd = openat(f->dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
@@ -259,8 +258,8 @@ out:
 }
 
 /*
- * Makes @f->dir_fd the directory that @path is in. Before the call it is the directory that @path
- * is relative to.
+ * Sets @f->dir_fd to the directory that @path is in. Before the call, it is the directory to which
+ * @path is relative.
  */
 static int enter_dir(struct safefile *f, const char *path)
 {
@@ -378,8 +377,8 @@ int safefile__keep_old(struct safefile *f, const char *suffix)
 }
 
 /*
- * Names the file that has no name. If another file has the name, it first gets a temporary name,
- * because only a rename replaces a file. Return: 0 or a negative errno.
+ * Links the unnamed file to its name. If another file has that name, the unnamed file first gets a
+ * temporary name, because only a rename replaces a file. Return: 0 or a negative errno.
  */
 static int link_unnamed(struct safefile *f)
 {

@@ -3,13 +3,12 @@
  * safefile.h - makes, renames and removes files safely where other users can do so at the same time
  *
  * The programs make every file with these functions. A new file has no name until it is committed,
- * so nothing remains of it if the program is killed. File systems without such files (NFS) give it
- * a random, unused temporary name in its directory, and rename it later. A file that replaces
- * another has a temporary name for the moment of its commit. So no existing file is written to,
+ * so nothing remains of it if the program is killed. On file systems without such files (NFS), it
+ * gets a random, unused temporary name in its directory, and is renamed later. A file that replaces
+ * another one has a temporary name only during its commit. So no existing file is written to,
  * whatever links other users make. All functions act with the rights of the invoker (invoker.h).
  *
- * Links to directories within a path are followed, as by any program. The invoker's rights decide
- * where they may lead.
+ * Links to directories within a path are followed, as in any program, with the invoker's rights.
  *
  * A FIFO or a device is written in place, and never created. /dev/stdout and the like mean the
  * descriptors that the program was given.
@@ -28,7 +27,7 @@ struct safefile {
 	int fd;			/* open for writing; the caller closes it */
 	int dir_fd;		/* the directory of @name; or -1 */
 	char *name;		/* NULL if the file is written in place */
-	int link_fd;		/* the file while it has no name; then 0 */
+	int link_fd;		/* descriptor of the file while it has no name; then 0 */
 	char *tmp;		/* the temporary name until safefile__commit(), then NULL */
 	dev_t dev;		/* identify the file that was made */
 	ino_t ino;

@@ -158,7 +158,7 @@ static int spread__count(struct spread *s, unsigned int bucket, uint64_t count)
 		err = spread__make_octaves(s);
 		return err ?: octaves__count(s->octaves, bucket, count);
 	}
-	/* The list has room for two, then for each next power of two. */
+	/* The list's capacity is 2, and then each next power of two. */
 	if (!s->nr_few || (s->nr_few > 1 && !(s->nr_few & (s->nr_few - 1)))) {
 		few = realloc(s->few, max_t(size_t, 2, 2 * s->nr_few) * sizeof(*few));
 		if (!few)
@@ -305,7 +305,7 @@ uint64_t stats__stddev(const struct stats *s)
 	return square_root(squares / (s->nr - 1));
 }
 
-/* Return: the bucket of the value that has @before smaller values before it. */
+/* Return: the bucket of the value with index @before in sorted order. */
 static unsigned int spread__nth_bucket(const struct spread *s, uint64_t before)
 {
 	unsigned int i, bucket;
@@ -325,7 +325,7 @@ static unsigned int spread__nth_bucket(const struct spread *s, uint64_t before)
 	return 0;
 }
 
-/* Return: the value that has @before smaller values before it. */
+/* Return: the value with index @before in sorted order, as far as the histogram knows it. */
 static uint64_t stats__nth(const struct stats *s, uint64_t before)
 {
 	uint64_t value;

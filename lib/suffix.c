@@ -20,7 +20,9 @@ const char *suffix__of(const char *path, const char *const *known)
 	return best;
 }
 
-/* Suffixes that no output has, and that are close to none, with the outputs that replace them. */
+/*
+ * Suffixes that no output has and that resemble none, with a text about the outputs to use instead.
+ */
 static const struct {
 	const char *suffix, *here;
 } others[] = {
@@ -32,7 +34,7 @@ static const struct {
 	{ ".nvvp", REPORT }, { ".sqlite", REPORT },
 };
 
-/* Return: what replaces the suffix of @name, even if it has more letters; or NULL. */
+/* Return: the text in others[] for the suffix of @name, even if more letters follow it; or NULL. */
 static const char *replacement(const char *name)
 {
 	const char *dot = strrchr(name, '.');

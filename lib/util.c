@@ -116,7 +116,7 @@ void *arena__alloc(struct arena *a, size_t size)
 		chunk->bytes = bytes;
 		if (bytes == size && a->head) {
 			/*
-			 * A large allocation gets its own chunk, behind the chunk that is being
+			 * A large allocation gets its own chunk, after the chunk that is being
 			 * filled.
 			 */
 			chunk->next = a->head->next;
@@ -147,7 +147,7 @@ void arena__free(struct arena *a)
 /* ---- interned strings ----------------------------------------------------------------------- */
 
 struct strpool_slot {
-	const char *s;			/* NULL: free */
+	const char *s;			/* NULL: the slot is free */
 	uint32_t len;
 	uint32_t hash;
 };
@@ -196,7 +196,7 @@ static int strpool__grow(struct strpool *p)
 	for (i = 0; i < old.nr_slots; i++) {
 		if (!old.slots[i].s)
 			continue;
-		/* All strings in the pool differ, so do not compare them. */
+		/* All strings in the pool differ, so comparing them is not needed. */
 		k = slots__home(old.slots[i].hash, p->nr_slots);
 		while (p->slots[k].s)
 			k = slots__next(k, p->nr_slots);

@@ -26,7 +26,7 @@ bool has_suffix(const char *s, const char *suffix);
 
 /*
  * malloc() and calloc() for memory that may be large and is accessed at random: in huge pages, if
- * Linux has them. free() and realloc() work as usual.
+ * Linux supports them. free() and realloc() work as usual.
  */
 void *huge__alloc(size_t bytes);
 void *huge__zalloc(size_t nr, size_t elem_bytes);
@@ -67,8 +67,8 @@ void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes);
 #define array_free(a)	do { free((a)->v); (a)->v = NULL; (a)->nr = (a)->cap = 0; } while (0)
 
 /*
- * Return: how many of @nr elements of a sorted array meet @condition on their index, @i. Such
- * elements come before all others.
+ * Return: how many of @nr elements of a sorted array meet @condition, an expression with their
+ * index @i. These elements must come before all others.
  */
 #define sorted_count(nr, i, condition) ({	\
 	size_t lo_ = 0, hi_ = (nr), i;		\
@@ -115,8 +115,8 @@ void arena__free(struct arena *a);
 /* ---- hash tables ---------------------------------------------------------------------------- */
 
 /*
- * Keeps large tables with open addressing between 3/5 and 3/4 full, to save memory: a million names
- * may each be in several tables.
+ * Return: whether a table must grow. To save memory, large tables with open addressing stay between
+ * 3/5 and 3/4 full: a million names may each be in several tables.
  */
 static inline bool slots__full(size_t nr, size_t nr_slots)
 {
@@ -149,7 +149,7 @@ struct strpool_slot;
 
 /* Has one copy of each distinct string, so equal strings have equal pointers. Starts zeroed. */
 struct strpool {
-	struct strpool_slot *slots;	/* open addressing, so that look-ups touch little memory */
+	struct strpool_slot *slots;	/* open addressing, so that lookups touch little memory */
 	size_t nr_slots;
 	size_t nr;
 	struct arena arena;
@@ -158,7 +158,8 @@ struct strpool {
 /* Return: the pool's own copy of @s[0..@len), with a NUL, valid until strpool__free(); or NULL. */
 const char *strpool__intern(struct strpool *p, const char *s, size_t len);
 /*
- * Return: the number of a string of the pool. Strings are numbered from 0 as they are added.
+ * Return: the number of a string of the pool. Strings are numbered from 0 in the order in which
+ * they are added.
  * @copy: the pool's own copy.
  */
 static inline uint32_t strpool__id(const char *copy)
@@ -245,7 +246,7 @@ void idmap__free(struct idmap *m);
 
 /*
  * Maps ids to indices. Each process numbers its definitions from 1. The ids come from a file, so
- * ids far out of order work, too, but take more memory. Starts zeroed.
+ * ids far out of order are accepted, too, but take more memory. Starts zeroed.
  */
 struct ids_list {
 	uint32_t *v;			/* indexed by id - 1; NO_INDEX: unknown, or in rest */
@@ -276,7 +277,7 @@ void ids__free(struct ids *ids);
 
 /*
  * Finds elements of an array by the hashes of their keys. The keys stay in the array: the table has
- * only hashes and indices. Zero it to start.
+ * only hashes and indices. Starts zeroed.
  *
  *	err = hashes_get(&h, hash, &array, i, array.v[i].key == key, ((struct element){ key }));
  */
@@ -300,7 +301,7 @@ static inline uint32_t hash__mix(uint64_t a, uint64_t b, uint64_t secret)
 
 #define HASHES_START	SIZE_MAX
 
-/* Return: whether another element has that hash. Sets *@index to its index. */
+/* Return: whether another element has the hash @hash. Sets *@index to its index. */
 static inline bool hashes__next(const struct hashes *h, uint32_t hash, size_t *at, uint32_t *index)
 {
 	size_t i = *at == HASHES_START ? slots__home(hash, h->nr_slots) : *at;
@@ -315,7 +316,9 @@ static inline bool hashes__next(const struct hashes *h, uint32_t hash, size_t *a
 	return false;
 }
 
-/* Return: whether an element has that hash and meets @condition on its index, @i, which is set. */
+/*
+ * Return: whether an element with that hash meets @condition on @i. Sets @i to the element's index.
+ */
 #define hashes_find(h, hash, i, condition) ({				\
 	size_t at_ = HASHES_START;					\
 	bool found_ = false;						\
@@ -330,8 +333,8 @@ static inline bool hashes__next(const struct hashes *h, uint32_t hash, size_t *a
 	 hashes__add((h), (hash), (array)->nr) ?: array_push((array), value))
 
 /*
- * Finds an element, or adds @value if no element meets @condition. Sets @i to its index. Return: 0
- * or -ENOMEM.
+ * Finds an element, or adds @value if no element meets @condition. Sets @i to the element's index.
+ * Return: 0 or -ENOMEM.
  */
 #define hashes_get(h, hash, array, i, condition, value) \
 	(hashes_find((h), (hash), (i), (condition)) ? 0 : \

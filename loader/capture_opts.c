@@ -64,7 +64,7 @@ static int check_launches(const char *text)
 			  "N-M", text);
 }
 
-/* Parses "after:S", "for:S", or both with a comma between. Return: whether @arg is valid. */
+/* Parses "after:S", "for:S", or both, separated by a comma. Return: whether @arg is valid. */
 static bool parse_clock(struct capture_opts *c, const char *arg)
 {
 	bool after = false, is_for = false;

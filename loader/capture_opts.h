@@ -7,11 +7,12 @@
 #include <stdint.h>
 
 struct capture_opts {
-	const char *what;		/* the event that opens windows; or NULL */
+	const char *what;		/* the event that opens windows, or NULL */
 	uint32_t most;			/* record at most this many windows; 0: all */
 	bool each;			/* make results for each window */
 	uint64_t after_ns;		/* when the clock opens a window; UINT64_MAX: never */
-	uint64_t for_ns;		/* how long that window stays open; 0: until the end */
+	uint64_t for_ns;		/* how long the clock's window stays open; 0: until the
+					 * end */
 };
 
 /* Takes --capture's argument, or prints what is wrong with it. Return: 0 or -EINVAL. */

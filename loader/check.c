@@ -94,7 +94,7 @@ static void check_probes(const char *shim)
 	}
 	report(OK, "shim", "%s", shim);
 
-	/* If a requirement above is missing, this fails, too: count that only once. */
+	/* probes__check() also fails if a requirement above is missing: count that only once. */
 	err = nr_missing ? -EPERM : probes__check(shim, why, sizeof(why));
 	if (nr_missing)
 		report(NOTE, "probes", "not tried: see what is missing above");
@@ -115,7 +115,7 @@ static void check_probes(const char *shim)
 		sideband__close(s);
 }
 
-/* Checks CPU samples, without which launches can still be recorded. */
+/* Checks CPU samples. Without them, launches can still be recorded. */
 static void check_samples(void)
 {
 	struct probes_options opts = { .sample = true };
@@ -162,7 +162,10 @@ static void check_driver(void)
 				       "except on the simulated device");
 }
 
-/* Only searches for CUPTI: the shim opens CUPTI inside the target, where paths may differ. */
+/*
+ * Only searches for CUPTI, because the shim opens CUPTI inside the target, where paths may
+ * differ.
+ */
 static void check_cupti(void)
 {
 	static const char *const dirs[] = { "/extras/CUPTI/lib64", "/lib64", "/lib", "" };
@@ -199,7 +202,7 @@ static void check_cupti(void)
 			      "path of libcupti");
 }
 
-/* Only searches for drivers of OpenCL, as its loader does. */
+/* Only searches for OpenCL drivers, as OpenCL's loader does. */
 static void check_opencl(void)
 {
 	const char *dir = getenv("OCL_ICD_VENDORS");
@@ -227,7 +230,7 @@ static void check_unwinding(void)
 	report(OK, "call chains", "by unwind tables");
 }
 
-/* Says what attaching to a process would do. Return: whether it would be recorded. */
+/* Prints what attaching to a process would do. Return: whether the process would be recorded. */
 static bool check_pid(pid_t pid, const char *shim)
 {
 	int fd = shim_file__open_mapped(pid, shim), err;

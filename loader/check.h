@@ -13,8 +13,8 @@
 int check__run(const char *shim);
 
 /*
- * Prints what -p would do with each process, and does not touch the processes. Return: 0 if each of
- * them can be recorded, 1 if not.
+ * Prints what -p would do with each process, without touching the process. Return: 0 if all of them
+ * can be recorded, 1 if not.
  */
 int check__pids(const pid_t *pids, size_t nr, const char *shim);
 

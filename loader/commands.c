@@ -20,7 +20,7 @@ struct command {
 	const char *instead;
 };
 
-/* Options that mean one thing to perf and another to xpumerge. */
+/* Options that perf and xpumerge use in different ways. */
 static const struct cmdline_habit letters[] = {
 	{ "-F", "xpumerge --csv and --json have all columns" },
 	{ "-g", "call paths are always shown" },

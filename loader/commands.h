@@ -4,10 +4,10 @@
 #define XPU_LOADER_COMMANDS_H
 
 /*
- * For "report", "script" and "diff" runs xpumerge, as the user who called sudo; for other commands
- * of perf prints what to run instead. "xpuload -- stat" runs a program called stat.
+ * For "report", "script" and "diff", runs xpumerge as the user who called sudo. For perf's other
+ * commands, prints what to run instead. "xpuload -- stat" runs a program called stat.
  *
- * Return: the status to exit with; -1 if the first word is no such command.
+ * Return: the status to exit with; -1 if the first word is not a command of perf.
  */
 int commands__run(int argc, char **argv);
 

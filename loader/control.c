@@ -23,29 +23,31 @@
 #include "util.h"
 #include "xpu_shm.h"
 
-#define LINE_MAX_BYTES	64		/* no command is longer */
-#define TURN_BYTES	4096		/* most bytes of commands to take before looking at signals
+#define LINE_MAX_BYTES	64		/* longer than any command */
+#define TURN_BYTES	4096		/* most bytes of commands to read before checking signals
 					 * and the clock */
 #define POLL_MS		100
 
 struct supervisor {
 	struct options *opts;
 	struct target target;		/* pid 0: attached to running processes */
-	int *pid_fds;			/* PROBES_PID: for each running process of opts->pids */
+	int *pid_fds;			/* PROBES_PID: a pidfd for each running process of
+					 * opts->pids */
 	int signal_fd;
 	pid_t recorder;			/* the child that records, or 0 */
-	int ready_fd;			/* readable when @recorder attached or failed; -1: already
-					 * read */
+	int ready_fd;			/* readable once @recorder has attached or failed; -1:
+					 * already read */
 	bool must_answer;		/* a command waits until @recorder attaches or ends */
 	bool invites;			/* the command was "share" */
 	bool told_unread;		/* warned that nobody reads the answers */
 	bool stopping;			/* @recorder was asked to end */
 	bool ends;			/* end as soon as @recorder has ended */
-	uint64_t open_ns, close_ns;	/* when to open and close by the clock; UINT64_MAX: never */
+	uint64_t open_ns, close_ns;	/* when the clock opens and closes a window; UINT64_MAX:
+					 * never */
 	bool clock_is_open;		/* the open window was opened by the clock */
 	int status;			/* the worst exit status of all recordings */
 	char line[LINE_MAX_BYTES];
-	size_t nr;			/* bytes of the current command; may exceed the line */
+	size_t nr;			/* bytes of the current command; may exceed sizeof(line) */
 };
 
 /* ---- recordings ------------------------------------------------------------------------------ */
@@ -95,7 +97,7 @@ static bool is_ready(int fd, short events)
 	return poll(&p, 1, 0) == 1 && p.revents & (events | POLLHUP);
 }
 
-/* Answers the current command with @line, if it has no answer yet. */
+/* Answers the current command with @line, unless it was already answered. */
 static void answer(struct supervisor *s, const char *line)
 {
 	ssize_t len = strlen(line);
@@ -114,7 +116,7 @@ static void ack(struct supervisor *s)
 	answer(s, "ack\n");
 }
 
-/* Handles the message that the recorder has attached, or failed to. */
+/* Handles the recorder's message that it has attached, or has failed to attach. */
 static void hear_ready(struct supervisor *s)
 {
 	char address[XPU_SHM_ENV_BYTES] = "", line[sizeof(address) + 16];
@@ -210,7 +212,7 @@ static void obey(struct supervisor *s, const char *command)
 	}
 }
 
-/* Whether a slow command is in progress: the next command has to wait. */
+/* Whether a slow command is in progress, so that the next command has to wait. */
 static bool is_busy(const struct supervisor *s)
 {
 	return s->must_answer || (s->recorder && (s->ready_fd >= 0 || s->stopping));
@@ -253,7 +255,7 @@ static void take_commands(struct supervisor *s)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* Removes the attached processes that have ended from the list. */
+/* Removes ended processes from the list of attached ones. */
 static void reap_pids(struct supervisor *s)
 {
 	struct options *opts = s->opts;
@@ -271,9 +273,7 @@ static void reap_pids(struct supervisor *s)
 	}
 }
 
-/*
- * Opens the processes to attach to. Return: 0, or the status to exit with, with a message printed.
- */
+/* Opens the processes to attach to. Return: 0, or the status to exit with after a message. */
 static int open_pids(struct supervisor *s)
 {
 	struct options *opts = s->opts;
@@ -374,9 +374,7 @@ static void supervise(struct supervisor *s)
 	}
 	if (s->target.pid && s->open_ns != UINT64_MAX && !s->ends)
 		msg__warn("the command has ended before the window opened: nothing is recorded");
-	/*
-	 * The target has ended, so the recorder takes the ring's last records and ends by itself.
-	 */
+	/* The target has ended, so the recorder takes the ring's last records and then ends. */
 	reap_recorder(s, 0);
 }
 

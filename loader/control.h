@@ -2,9 +2,9 @@
 /*
  * control.h - recordings that begin and end by a clock or by commands
  *
- * With --capture after:S,for:S or --control the target starts with its shim asleep. For each window
- * a child of this process attaches to the target, records, and ends. So each window is a separate
- * recording.
+ * With --capture after:S,for:S or --control, the target starts with a sleeping shim. For each
+ * window, a child of this process attaches to the target, records, and ends. So each window is a
+ * separate recording.
  */
 #ifndef XPU_LOADER_CONTROL_H
 #define XPU_LOADER_CONTROL_H
@@ -13,7 +13,8 @@ struct options;
 
 /*
  * Records windows until the target ends, or until the clock or a command ends the recording.
- * Return: the status to exit with; if 0, xpuload must end as the target did: see *@wait_status.
+ * Return: the status to exit with. If it is 0, xpuload must end as the target did, which
+ * *@wait_status says.
  */
 int control__run(struct options *opts, int *wait_status);
 

@@ -14,7 +14,7 @@
 #include "base/msg.h"
 #include "safefile.h"
 
-/* Takes "CTL[,ACK]". control__open() opens the FIFOs later, as the invoker. */
+/* Parses "CTL[,ACK]". control__open() opens the FIFOs later, as the invoker. */
 static int parse_fifos(struct control *c, const char *names)
 {
 	c->fifos = names;

@@ -134,8 +134,8 @@ static void write_infos(struct writer *w, const struct options *opts)
 }
 
 /*
- * Opens the writer with the invoker's rights, which its thread inherits: the invoker's file must
- * not take the disk space that is reserved for root, or exceed a quota that root may exceed.
+ * Opens the writer with the invoker's rights, which the writer's thread inherits: the file must not
+ * take disk space that is reserved for root, or exceed a quota that root may exceed.
  */
 static int open_writer(int fd, const struct xpu_file_header *hdr, struct writer **w)
 {
@@ -182,7 +182,7 @@ static int create_row(const struct options *opts, struct writer **w, struct spli
 {
 	int fd, err = splitter__start(opts, &fd, splitter);
 
-	/* Level 0: compressing data for a pipe is wasted time. */
+	/* Level 0, because compressing data for a pipe wastes time. */
 	err = err ?: start_writer(opts, fd, 0, w);
 	if (!err)
 		write_infos(*w, opts);
@@ -198,8 +198,8 @@ int datafile__create(const struct options *opts, struct safefile *f, struct writ
 	if (opts->every_ns)
 		return create_row(opts, w, splitter);
 	/*
-	 * Do not wait for a FIFO's reader: signals are blocked here, so nothing could interrupt
-	 * that.
+	 * Do not wait for a FIFO's reader: signals are blocked here, so nothing could interrupt the
+	 * wait.
 	 */
 	err = safefile__open(f, AT_FDCWD, opts->data, SAFEFILE_PRIVATE | SAFEFILE_NO_WAIT);
 	if (err) {

@@ -10,10 +10,10 @@ struct writer;
 
 /**
  * datafile__create - begin a recording
- * @opts: the recording's name, and the options that its first records describe
+ * @opts: options with the recording's name; the first records describe the options
  * @f: the file, to be removed or passed to safefile__close(); holds nothing on failure
  * @w: the writer, which the caller closes
- * @splitter: with opts->every_ns the child that makes several files, for splitter__finish(): it
+ * @splitter: with opts->every_ns, the child that makes several files, for splitter__finish(). It
  *	gets the recording through a pipe, and @f holds nothing. Otherwise NULL
  *
  * Gives the recording its name at once, so that the part written so far can be read even after a

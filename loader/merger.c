@@ -18,9 +18,9 @@
 #include "target/target.h"
 #include "util.h"
 
-#define MERGE_INCOMPLETE	1	/* exit status: the result is written, but incomplete */
+#define MERGE_INCOMPLETE	1	/* exit status of xpumerge: results are incomplete */
 
-/* Prints the command to @buf, as a picture's title; shortened to fit. */
+/* Prints the command to @buf, shortened to fit, as a picture's title. */
 static void print_title(const struct options *opts, char *buf, size_t size)
 {
 	size_t used = 0;
@@ -70,7 +70,7 @@ static _Noreturn void run_fold(const struct options *opts, const char *tool, con
 	_exit(STATUS_FAILED);
 }
 
-/* Makes all results except pictures, of window number @window; 0: of the whole recording. */
+/* Makes all results except pictures. @window: the window's number; 0: the whole recording */
 static _Noreturn void run_xpumerge(const struct options *opts, const char *tool, uint32_t window)
 {
 	const char *args[2 * (MAX_MORE_OUTPUTS + 1) + 8] = { tool, "-i", opts->data }, *output;
@@ -99,8 +99,8 @@ static _Noreturn void run_xpumerge(const struct options *opts, const char *tool,
 }
 
 /*
- * Draws the picture @output; or, if it is NULL, makes all other results of @window. Return: whether
- * the results are written and complete.
+ * Draws the picture @output. If @output is NULL, makes all other results of @window. Return:
+ * whether the results are written and complete.
  */
 static bool run_tool(const struct options *opts, const char *output, uint32_t window)
 {

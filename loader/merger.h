@@ -9,7 +9,7 @@
 
 struct options;
 
-/* Return: the number of results to make, of each window. */
+/* Return: how many results to make of each window. */
 size_t merger__nr_results(const struct options *opts);
 
 /* Return: whether there are results to make. */
@@ -19,8 +19,8 @@ bool merger__wanted(const struct options *opts);
  * merger__run - make the results of -o from the recording
  * @nr_windows: with --capture-end repeat, the number of windows, each with its own results
  *
- * The merger runs as the user who called sudo, because it parses other people's files, and with the
- * signal handling that xpuload was started with: Ctrl-C ends it. Prints a message on failure.
+ * The merger runs as the user who called sudo, because it parses other people's files. It has the
+ * signal handling that xpuload was started with, so Ctrl-C ends it. Prints a message on failure.
  *
  * Return: whether all results are written and complete.
  */

@@ -25,19 +25,19 @@
 #include "safefile.h"
 #include "target/target.h"
 
-/* The child has this time to look up names, and a bit more to write them. */
+/* The child has LOOK_UP_MS to look up names, and until END_NS to write them. */
 #define LOOK_UP_MS	700u
 #define END_NS		950000000ull
 #define STOP_NS		1000000000ull	/* after Ctrl-C, to write the names so far */
 #define POLL_US		2000
 #define NAMES_LEFT	1		/* the child's exit status if names are left */
-#define MOST_BYTES	(96u << 20)	/* of blocks: 64 MiB of names, and room for their headers */
+#define MOST_BYTES	(96u << 20)	/* most bytes: 64 MiB of names, room for block headers */
 
 bool namer__wanted(const struct options *opts)
 {
 	if (opts->top || opts->every_ns || (opts->names && !strcmp(opts->names, "later")))
 		return false;
-	/* A recording that is removed after one result has no use for names. */
+	/* A recording that is removed after one result needs no names. */
 	return !opts->merge || merger__nr_results(opts) > 1;
 }
 
@@ -46,7 +46,7 @@ static _Noreturn void run_child(const struct options *opts, const char *path, in
 {
 	struct rlimit size = { MOST_BYTES, MOST_BYTES };
 
-	/* If root runs it, it may read all programs' symbols. */
+	/* If root runs xpuload, the child may read all programs' symbols. */
 	if (child__become_invoker(CAP_BIT(CAP_DAC_READ_SEARCH)) || dup2(fd, STDOUT_FILENO) < 0 ||
 	    setrlimit(RLIMIT_FSIZE, &size))
 		_exit(STATUS_FAILED);
@@ -56,7 +56,7 @@ static _Noreturn void run_child(const struct options *opts, const char *path, in
 	_exit(STATUS_FAILED);
 }
 
-/* Waits for the child, and ends it at Ctrl-C or at @end_ns. */
+/* Waits for the child, and stops it at Ctrl-C or at @end_ns. */
 static void wait_for(pid_t pid, const char *data, uint64_t end_ns,
 		     bool (*is_interrupted)(void *ctx), void *ctx)
 {
@@ -143,7 +143,10 @@ static void take(const struct options *opts, const struct safefile *file, uint64
 	size_t whole;
 	int err;
 
-	/* A process that the child has left behind cannot change the memory that is read here. */
+	/*
+	 * Seal the memory: a process that the child has left behind must not change it while it is
+	 * read here.
+	 */
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE) || fstat(fd, &st)) {
 		say_why(opts, errno);
 		return;

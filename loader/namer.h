@@ -3,8 +3,8 @@
  * namer.h - adds the names of all call paths to a recording that is complete
  *
  * A child looks them up: "xpumerge names", which runs as the user who called xpuload, without
- * privileges. It writes blocks to a memory file, and xpuload appends those that are whole to the
- * recording. So the recording stays as it was if the child is killed or the disk is full.
+ * privileges. It writes blocks to a memory file, and xpuload appends the whole blocks to the
+ * recording. So the recording stays unchanged if the child is killed or the disk is full.
  */
 #ifndef XPU_LOADER_NAMER_H
 #define XPU_LOADER_NAMER_H
@@ -15,15 +15,15 @@
 struct options;
 struct safefile;
 
-/* Return: whether the names are to be looked up when the recording ends. */
+/* Return: whether names must be looked up when the recording ends. */
 bool namer__wanted(const struct options *opts);
 
 /**
  * namer__run - look up the names and append them
  * @file: the recording, written and closed
- * @bytes: its length; set to the new one
+ * @bytes: the recording's length; set to the new length
  * @nice: the nice value of the child
- * @is_interrupted: asked often; true: the user does not want to wait any longer
+ * @is_interrupted: called often; returns true if the user does not want to wait any longer
  *
  * Takes a second at most, unless the user asked for all names. Prints a message on failure.
  */

@@ -32,7 +32,7 @@
 #define MIN_STACK_BYTES	1024
 #define DEFAULT_NAME	"xpu.data"
 #define BLIND_STACK_BYTES 32768		/* bytes of a sample's stack if its end is unknown */
-#define DEFAULT_HZ	99		/* not in step with programs that run at 100 Hz */
+#define DEFAULT_HZ	99		/* not in step with activity at 100 Hz */
 #define MAX_HZ		1000000000
 #define MAX_SECONDS	1e9
 #define MIN_EVERY	0.01
@@ -62,7 +62,7 @@ static const char footer[] =
 "Exit status: the status of COMMAND; 125 if xpuload failed; 126 or 127 if COMMAND could\n"
 "not be run.\n";
 
-/* Shown to people who type nothing else. */
+/* Shown to users who give no arguments. */
 static const char *const examples[] = {
 	"xpuload -o train.html python3 train.py    records a program, and makes a page",
 	"xpuload -p PID --duration 10              records a program that runs, into xpu.data",
@@ -146,8 +146,8 @@ static bool is_merged(const char *name)
 }
 
 /*
- * Return: whether a name is valid, for a merged result or for a recording. A recording's suffix may
- * be a number or missing; other suffixes are refused as likely typing errors, with a message.
+ * Return: whether a name is valid for a merged result or a recording. A recording's suffix may be a
+ * number or missing. Other suffixes are refused with a message, as likely typing errors.
  */
 static bool is_output_name(const char *name)
 {
@@ -172,7 +172,7 @@ static bool is_output_name(const char *name)
 
 /* ---- arguments of options, with messages about invalid ones ---------------------------------- */
 
-/* Prints that @arg is not one of the option's names, or not a valid number. */
+/* Prints that @arg is not one of the option's words, or not a valid number. */
 static void complain_invalid(const struct cmdline_option *option, const char *arg)
 {
 	const char *const *names = cmdline__names(option);
@@ -391,7 +391,7 @@ static int set_stalls(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
-/* Takes a number; or names, which begin with letters; or names, @ and a number. */
+/* Parses a number, or names, or names followed by @ and a number. Names begin with letters. */
 static int set_gpu_metrics(void *target, const struct cmdline_given *given)
 {
 	struct options *opts = target;
@@ -755,7 +755,7 @@ static bool options__given(const struct options *opts, const char *name)
 	return cmdline__has(&cmdline, opts->given, name) || (opts->top && !strcmp(name, "top"));
 }
 
-/* Return: whether every option has an effect; prints the first that has none. */
+/* Return: whether every option has an effect; prints the first option without one. */
 static bool options__have_effect(const struct options *opts)
 {
 	const struct exclusion *e;
@@ -819,8 +819,7 @@ enum { FACTS(FACT_NUMBER) NR_FACTS };
 enum fact { FACTS(FACT_BIT) };
 
 /*
- * A conflict exists if all facts of .all hold, and no fact of .none. The first conflict is
- * reported.
+ * A conflict exists if all facts of .all and no fact of .none hold. The first conflict is reported.
  */
 static const struct {
 	uint64_t all, none;
@@ -904,10 +903,11 @@ static bool is(const char *value, const char *word)
 	return value && !strcmp(value, word);
 }
 
-/* The options whose argument the shim gets as it is, in a variable of XPU_SHIM_VARIABLES. */
+/* Options whose arguments the shim gets unchanged, in a variable of XPU_SHIM_VARIABLES. */
 static const struct {
 	const char *variable;
-	size_t member;			/* a const char *, or a uint32_t that is not 0 */
+	size_t member;			/* offset of a const char *, or of a uint32_t, where 0 means
+					 * not given */
 	bool is_number;
 } for_shim[] = {
 	{ XPU_CALL_GRAPH_ENV, CMDLINE_MEMBER(const char *, call_graph), false },
@@ -986,7 +986,7 @@ static bool options__check_push(const struct options *opts)
 }
 
 /*
- * Prints an error if the shim is needed and cannot be used. @err: the result of looking for the
+ * Prints an error if the shim is needed and cannot be used. @err: the result of the search for the
  * shim
  */
 static bool options__check_shim(const struct options *opts, int err)
@@ -1005,8 +1005,8 @@ static bool options__check_shim(const struct options *opts, int err)
 }
 
 /*
- * Checks and expands a name. With results for each window, the name must have a place for the
- * window's number.
+ * Checks and expands a name. With results for each window, the name must contain the window's
+ * number.
  */
 static int options__expand(const struct options *opts, const char *pattern, pid_t pid, char **name)
 {
@@ -1030,7 +1030,7 @@ int options__name(struct options *opts, pid_t pid)
 		return -1;
 	}
 	opts->merge = !opts->every_ns && is_merged(opts->output);
-	/* Put the recording next to the output, under a name that nobody can have taken. */
+	/* Put the recording next to the output, under a name that nobody else can have used. */
 	for (len = strlen(opts->output); len > 1 && opts->output[len - 1] == '/'; len--)
 		;
 	if (opts->every_ns)
@@ -1094,7 +1094,10 @@ static bool options__check_names(const struct options *opts)
 	return true;
 }
 
-/* Completes the command "top", which makes no file but a stream of intervals for xpumerge top. */
+/*
+ * Completes the options of the command "top", which makes no file, but a stream of intervals for
+ * xpumerge top.
+ */
 static bool options__complete_top(struct options *opts, int argc)
 {
 	if (optind < argc)

@@ -26,11 +26,12 @@ struct options {
 	uint32_t frames;		/* top: the number of frames; 0: no limit */
 	const char *pattern;		/* -o, as given, or xpu.data */
 	bool output_given;
-	char *output;			/* the expanded pattern; options__name() sets this and the
-					 * next two. With every_ns, %n stays for the number of a
-					 * file */
-	char *data;			/* the recording's name; with every_ns, of the first file */
-	bool merge;			/* output is a result, not the recording */
+	char *output;			/* the expanded pattern, set by options__name(), like the
+					 * next two members. With every_ns, %n stays in it for the
+					 * number of a file */
+	char *data;			/* the recording's name; with every_ns, the first file's
+					 * name */
+	bool merge;			/* @output is a result, not the recording */
 	const char *more_patterns[MAX_MORE_OUTPUTS];	/* patterns of further results */
 	char *more_outputs[MAX_MORE_OUTPUTS];		/* names of further results */
 	size_t nr_more;
@@ -40,7 +41,7 @@ struct options {
 	bool gpu_only;			/* no CPU samples */
 	bool cpu_only;			/* CPU samples only */
 	bool api;			/* record calls of CUDA's API that can take time */
-	bool all_api;			/* every call */
+	bool all_api;			/* record every call of the API */
 	bool memory;			/* record memory events, too */
 	bool migrations;		/* record page migrations of managed memory */
 	bool memory_only;		/* record only memory events and page migrations */
@@ -52,22 +53,23 @@ struct options {
 	const char *gpu_metrics_names;	/* separated by commas; NULL: xpuload-metrics chooses */
 	struct capture_opts capture;	/* windows; nothing outside of them is recorded */
 	struct control control;		/* where commands come from */
-	int ready_fd;			/* gets shared__env(), or "", with its NUL, once the targets
-					 * are recorded; -1: none */
-	bool invites;			/* the process in @pids records itself: it may be told
+	int ready_fd;			/* shared__env() or "" is written here, with its NUL, once
+					 * the targets are recorded; -1: none */
+	bool invites;			/* the process in @pids records itself, and may get
 					 * shared__env() */
 	const char *capture_end;	/* "together", "stop" or NULL */
 	bool off_cpu;			/* account for all the time of threads */
 	uint32_t off_min_us;		/* shorter intervals have no stack */
-	uint64_t given;			/* the given options: a bit for each entry of the table */
+	uint64_t given;			/* a bit for each entry of the table: whether the option is
+					 * given */
 	bool freq_given;
 	uint32_t freq_hz;		/* CPU samples a second on each CPU */
 	uint64_t ring_bytes;
 	int level;			/* level of compression; 0: none */
 	enum probes_mode mode;
-	pid_t *pids;			/* PROBES_PID: nr_pids, each once */
+	pid_t *pids;			/* PROBES_PID: nr_pids different pids */
 	size_t nr_pids;
-	bool inject;			/* put the shim into processes that have none */
+	bool inject;			/* put the shim into processes without one */
 	bool no_children;		/* do not record the children of @pids */
 	bool own_target;		/* @pids is the COMMAND, which has been started already */
 	const char *comm;		/* PROBES_ALL: the name of processes, or NULL */
@@ -76,20 +78,20 @@ struct options {
 	const char *push;		/* the URL that profiles go to; NULL: none */
 	const char *push_labels;
 	uint64_t every_ns;		/* begin a new file after this time; 0: one file */
-	uint32_t keep;			/* keep only this many of the last files; 0: all */
+	uint32_t keep;			/* keep only this many files, the last ones; 0: all */
 	uint64_t duration_ns;		/* how long to record after attaching; 0: until a signal or
 					 * the end */
 	char shim[PATH_MAX];
 	const char *call_graph;		/* auto, fp, dwarf, or NULL */
 	uint32_t stack_bytes;		/* most bytes of the stack that a sample copies; 0: frame
 					 * pointers */
-	uint32_t blind_stack_bytes;	/* bytes copied if the stack's end is unknown */
+	uint32_t blind_stack_bytes;	/* bytes to copy if the stack's end is unknown */
 	const char *names;		/* end, all, later; NULL: end */
 	const char *python;		/* on, off, only, or NULL */
 	const char *probe;		/* launch, path, or NULL */
 	const char *cupti;		/* yield, share, or NULL */
 	bool nvtx;			/* record NVTX ranges */
-	enum transport transport;	/* as requested */
+	enum transport transport;	/* the requested transport */
 	unsigned int max_frames;	/* 0: the default */
 	char **argv;			/* the command */
 	char **own_argv;
@@ -99,14 +101,14 @@ struct options {
 /**
  * options__parse - parse the command line, or print what is wrong with it
  *
- * Does at once what needs no recording: --help, --version, --check.
+ * Carries out options that need no recording at once: --help, --version, --check.
  *
- * Return: -1 to go on, with @opts to be freed by options__free(), or the status to exit with.
+ * Return: -1 to continue, with @opts to be freed by options__free(), or the status to exit with.
  */
 int options__parse(struct options *opts, int argc, char **argv);
 void options__free(struct options *opts);
 
-/* Sets the variables of the shim that are the argument of an option. */
+/* Sets the shim's variables whose values are arguments of options. */
 void options__set_environment(const struct options *opts);
 
 /**
@@ -127,7 +129,7 @@ static inline uint64_t options__period_ns(const struct options *opts)
 /* Whether a clock or commands start the recording; until then the target's shim sleeps. */
 bool options__by_hand(const struct options *opts);
 
-/* Return: what to use instead of @word, a command of another tool; or NULL. */
+/* Return: what to use instead of @word, another tool's command; NULL if @word is unknown. */
 const char *options__habit(const char *word);
 
 #endif /* XPU_LOADER_OPTIONS_H */

@@ -12,16 +12,16 @@
 
 #define MAX_NUMBER	1000000
 
-/* A name that is being made. */
+/* A name under construction. */
 struct name {
 	FILE *f;
 	pid_t pid;
 	unsigned int number;
-	bool row;			/* the name is for a series: leave a place for the number */
-	bool numbered;			/* the name has a number */
+	bool row;			/* the name is for a series, and keeps %n for the number */
+	bool numbered;			/* the pattern has a number */
 };
 
-/* Writes text. In the name of a series, percent signs are doubled. */
+/* Writes text. Doubles percent signs in the name of a series. */
 static void put_text(struct name *n, const char *text)
 {
 	for (; *text; text++) {
@@ -72,7 +72,7 @@ static void put_number(struct name *n)
 	n->numbered = true;
 }
 
-/* Writes the name for a whole pattern. Return: whether the pattern is valid. */
+/* Expands a whole pattern. Return: whether the pattern is valid. */
 static bool put_all(const char *at, struct name *n)
 {
 	n->numbered = false;

@@ -8,9 +8,9 @@
 
 /**
  * output_name__expand - expand the pattern of a name
- * @pattern: %h the host, %p the target's pid, %q{VAR} an environment variable, %n or %i the
- *	smallest number from 1 that gives no existing file, %% a percent sign
- * @pid: 0 to check only the pattern, with a meaningless pid and numbers
+ * @pattern: %h is the host, %p the target's pid, %q{VAR} an environment variable, %% a percent
+ *	sign, and %n or %i the smallest number from 1 for which no file exists
+ * @pid: 0 to check only the pattern: the name then has a meaningless pid and number
  *
  * Return: 0, with *@name for the caller to free(); -ENOMEM, or -EINVAL after a message.
  */

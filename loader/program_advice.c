@@ -18,13 +18,13 @@
 
 #define MAX_HEADERS	64		/* most program headers of an executable that are read */
 
-/* Sources that an interpreter runs, by the suffix of their names. */
+/* Suffixes of source files, and the interpreters that run these files. */
 static const struct cmdline_habit interpreters[] = {
 	{ ".py", "python3" }, { ".sh", "sh" }, { ".bash", "bash" }, { ".jl", "julia" },
 	{ ".pl", "perl" }, { ".rb", "ruby" }, { ".js", "node" }, { NULL, NULL },
 };
 
-/* Programs that start others where the shim is not loaded. */
+/* Programs that start other programs in such a way that the shim is not loaded. */
 static const struct cmdline_habit starters[] = {
 #define DAEMON	"a daemon starts the program, without the shim: run xpuload inside of the " \
 		"container, or set LD_PRELOAD there and attach with -a --container (see README.md)"

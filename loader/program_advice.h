@@ -6,12 +6,15 @@
 #include <stddef.h>
 
 /*
- * Puts text for the user into @buf: ": ...", or "". @name: COMMAND, which could not be run; @err:
- * why not
+ * Puts advice for the user into @buf: ": ...", or "". @name: COMMAND, which could not be run; @err:
+ * the reason
  */
 void program_advice__on_error(const char *name, int err, char *buf, size_t size);
 
-/* Return: why the shim will not be loaded where @name runs, and what to do; NULL: it may be. */
+/*
+ * Return: why the shim will not be loaded where @name runs, and what to do; NULL if it may be
+ * loaded.
+ */
 const char *program_advice__on_start(const char *name);
 
 #endif /* XPU_LOADER_PROGRAM_ADVICE_H */

@@ -39,16 +39,16 @@
 #include "xpu_slot.h"
 
 #define NICE			(-10)	/* nice value for draining the ring, if allowed */
-#define READY_NS		500000000ull	/* time for shims to wake up, if any exist */
+#define READY_NS		500000000ull	/* time for shims, if any, to wake up */
 #define POLL_MS			100
 #define RELAY_POLL_MS		5
 #define BEHIND_POLL_MS		10
 #define NS_PER_MS		1000000ull
-#define LATE_NS			10000000000ull	/* wait for the last records after a detach */
-#define INVITED_NS		30000000000ull	/* ... of a program that waits for xpuload */
-#define TELL_NS			2000000000ull	/* after that, the wait is explained */
-#define QUEUE_NS		11000000000ull	/* wait for processes that have connected */
-#define UNTOLD_NS		1000000000ull	/* wait for definitions before ending a file */
+#define LATE_NS			10000000000ull	/* longest wait for last records after a detach */
+#define INVITED_NS		30000000000ull	/* ... if the program waits for xpuload */
+#define TELL_NS			2000000000ull	/* the wait is explained after this time */
+#define QUEUE_NS		11000000000ull	/* longest wait for processes that have connected */
+#define UNTOLD_NS		1000000000ull	/* longest wait for paths before a file ends */
 
 static void take_signals(struct recording *r)
 {
@@ -108,7 +108,7 @@ static int records_fd(const struct recording *r)
 void recording__take_events(struct recording *r, uint64_t until_ns)
 {
 	sideband__drain(r->sideband, until_ns, r->writer);
-	/* Take these samples last, when their processes have been reported. */
+	/* Take these samples last: their processes must have been reported. */
 	if (r->own_sampler)
 		own_sampler__drain(r->own_sampler, until_ns, on_own_sample, r);
 }
@@ -126,7 +126,7 @@ static void on_found_python(void *ctx, pid_t pid, uint64_t time_ns, const struct
  */
 static void tell_disk(struct recording *r, int err, const char *when)
 {
-	/* With top, a write error means that the user has ended xpumerge top. */
+	/* With top, writing fails when the user has ended xpumerge top. */
 	r->stop |= r->opts->top;
 	if (r->told_disk || r->opts->top)
 		return;
@@ -149,8 +149,8 @@ static void tell_lost(struct recording *r)
 
 	for (kind = 1; kind < XPU_LOST_NR; kind++)
 		/*
-		 * With shared memory, a lost process record is not a lost end, and records of ended
-		 * processes may still come.
+		 * With shared memory, a lost process record is never the end of a process, and
+		 * records of ended processes may still come.
 		 */
 		if (recorder__lost(r->recorder, kind, nr_lost(r, kind)) &&
 		    kind == XPU_LOST_PROCESS && !r->shared)
@@ -177,7 +177,8 @@ bool recording__drain(struct recording *r)
 }
 
 /*
- * Reports that the file cannot be written, or can be written again. Restarts a splitter that ended.
+ * Reports that the file cannot be written, or can be written again. Restarts the splitter if it has
+ * ended.
  */
 static void watch_disk(struct recording *r)
 {
@@ -197,7 +198,7 @@ static void watch_disk(struct recording *r)
 	r->told_disk &= err || waits;
 }
 
-/* Begins the next file, if its time has come. All records so far have been taken. */
+/* Begins the next file if it is due. All records so far must have been taken. */
 static void cut(struct recording *r, uint64_t now)
 {
 	if (!r->opts->every_ns || now < r->cut_ns)
@@ -236,7 +237,7 @@ static bool is_interrupted(void *ctx)
 
 /*
  * Return: how many processes may still send their last records. A program that records itself waits
- * for the end of its recording, so its shim says which batch is the last one.
+ * for the end of its recording, so its shim can mark the last batch.
  */
 static unsigned int nr_late(const struct recording *r, uint64_t now_ns)
 {
@@ -246,8 +247,8 @@ static unsigned int nr_late(const struct recording *r, uint64_t now_ns)
 
 /*
  * Takes the last records of shims that are awake. A shim that another xpuload keeps awake does not
- * say which records are its last, but its thread runs. Counts the processes in which the shim's
- * thread does not run.
+ * mark its last records, but its thread runs. Counts the processes in which the shim's thread does
+ * not run.
  */
 static void take_last(struct recording *r)
 {
@@ -314,12 +315,15 @@ static void write_accounts(struct recording *r)
 {
 	struct living living = { r->recorder, clock__now() };
 
-	probes__drain(r->probes);		/* to get the stacks that the sums refer to */
+	probes__drain(r->probes);		/* the sums refer to stacks in the ring */
 	recorder__flush(r->recorder);
 	probes__each_thread(r->probes, on_living_thread, &living);
 }
 
-/* Return: how long a thread has run in its life; 0 if it has ended, or Linux does not say. */
+/*
+ * Return: a thread's CPU time since its birth; 0 if it has ended, or if Linux does not report the
+ * time.
+ */
 static uint64_t exec_time(uint32_t tid)
 {
 	unsigned long long ns = 0;
@@ -350,7 +354,7 @@ static void on_cpu_time(void *ctx, const struct xpu_cpu_time *t)
 		recorder__record(living->recorder, &rest, sizeof(rest));
 }
 
-/* Writes how long the threads that are still alive have run since their last samples. */
+/* Writes the CPU time of living threads since their last samples. */
 static void write_cpu_times(struct recording *r)
 {
 	struct living living = { r->recorder, clock__now() };
@@ -373,8 +377,8 @@ static void show_status(const struct recording *r, struct status *status, uint64
 }
 
 /*
- * Tells the waiting parent when all is recorded: the shims of processes that use CUDA are awake, or
- * the process that records itself may connect.
+ * Tells the waiting parent that the recording is ready: the shims of processes that use CUDA are
+ * awake, or the process that records itself may connect.
  */
 static void tell_ready(struct recording *r, uint64_t since_ns)
 {
@@ -441,7 +445,7 @@ void recording__run(struct recording *r)
 	if (r->opts->off_cpu)
 		write_accounts(r);
 	write_cpu_times(r);
-	/* No more reports come for the events that wait for one. */
+	/* Write the events that still wait for a report, because no more reports come. */
 	sideband__finish(r->sideband, r->writer);
 	if (r->shared)
 		r->nr_unreached = shared__finish(r->shared);
@@ -514,7 +518,7 @@ int recording__finish(struct recording *r)
 		splitter__drain(r->splitter, r->writer);
 	err = writer__close(r->writer, &report.file_bytes, &report.lost[XPU_LOST_DISK]);
 	r->writer = NULL;
-	/* The user may have ended xpumerge top first: then nothing is lost. */
+	/* If the user ended xpumerge top first, nothing is lost. */
 	if (r->opts->top) {
 		report.lost[XPU_LOST_DISK] = 0;
 		err = 0;
@@ -562,7 +566,7 @@ void recording__free(struct recording *r)
 		close(r->ends_fd);
 }
 
-/* Removes the recording, which nobody needs any more. */
+/* Removes the recording, which is no longer needed. */
 static void remove_recording(const struct recording *r)
 {
 	safefile__remove(&r->file);
@@ -585,7 +589,7 @@ int recording__whole(struct options *opts, int *wait_status)
 			status = STATUS_FAILED;
 		else if (opts->merge)
 			remove_recording(&r);
-		/* All files were pushed and removed, so the copies next to them serve nobody. */
+		/* All files were pushed and removed, so the copies next to them are useless. */
 		if (opts->push && !opts->output_given && !opts->keep && r.keeper)
 			keeper__remove(r.keeper);
 	}

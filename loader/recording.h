@@ -29,25 +29,26 @@ struct recording {
 	uint64_t nr_strangers;		/* number of samples of processes that nobody reported */
 	struct sideband *sideband;
 	struct keeper *keeper;		/* NULL: mapped files are not kept */
-	struct gpu_metrics *gpu_metrics;	/* NULL: none */
+	struct gpu_metrics *gpu_metrics;	/* NULL: not sampled */
 	struct gpu_metrics_stats gpu_metrics_stats;
 	struct pyfind *pyfind;		/* NULL: Python is not searched for */
 	struct safefile file;		/* the file that @writer writes to */
 	struct writer *writer;
-	struct splitter *splitter;	/* the child that makes several files; or NULL */
+	struct splitter *splitter;	/* the child that makes several files, or NULL */
 	uint64_t cut_ns;		/* when the next file begins */
 	struct recorder *recorder;
 	int signal_fd;
 	int ends_fd;			/* PROBES_PID: readable when a process ends; otherwise -1 */
-	int *pid_fds;			/* PROBES_PID: for each of opts->pids; -1: it has ended */
+	int *pid_fds;			/* PROBES_PID: a pidfd for each of opts->pids; -1: ended */
 	size_t nr_running;		/* PROBES_PID: how many of opts->pids still run */
 	bool stop;			/* attached: a signal ends the recording */
-	int nice;			/* before xpuload raises its priority */
+	int nice;			/* nice value before xpuload raises its priority */
 	bool told_disk;
 	uint64_t nr_not_followed;	/* number of processes that could not be attached to */
 	uint64_t nr_unreached;		/* number of launches of processes that could not connect */
-	uint64_t nr_late;		/* number of processes that did not run at the detach */
-	char injected[256];		/* names of processes that got the shim, cut */
+	uint64_t nr_late;		/* number of processes whose shim did not run after the
+					 * detach */
+	char injected[256];		/* names of processes that got the shim, cut to this size */
 	uint64_t nr_denied;		/* number of running children that may not be recorded */
 	bool attached;			/* the message about attaching has been printed */
 	bool sampled;			/* CPUs were sampled */
@@ -57,7 +58,7 @@ struct recording {
 				  .file.dir_fd = -1 }
 
 /**
- * recording__start - arm the probes, and start the target or attach to running processes
+ * recording__start - attach the probes, and start the target or attach to running processes
  *
  * Return: 0, or the status to exit with, with a message printed.
  */
@@ -91,7 +92,10 @@ void recording__set_environment(const struct options *opts, bool by_bpf);
  */
 int recording__whole(struct options *opts, int *wait_status);
 
-/* With PROBES_PID, raises the semaphores of @pid's shim. @ppid: the parent for a message, or 0 */
+/*
+ * With PROBES_PID, raises the semaphores of @pid's shim. @ppid: the parent to name in a message, or
+ * 0
+ */
 void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello);
 
 /* Notes which of opts->pids have ended. */
@@ -109,7 +113,7 @@ void recording__run(struct recording *r);
 /**
  * recording__finish - write the remaining records and print what was recorded
  *
- * Return: 0, or STATUS_FAILED if the recording lacks something that was asked for.
+ * Return: 0, or STATUS_FAILED if the recording lacks something that was requested.
  */
 int recording__finish(struct recording *r);
 

@@ -27,10 +27,10 @@
 #include "target/running.h"
 #include "target/sideband.h"
 
-#define MAX_ROUNDS	16		/* most passes through /proc, to find new children */
+#define MAX_ROUNDS	16		/* most passes over /proc to find new children */
 #define DRAIN_NS	50000000ull	/* time between two drains while attaching */
-#define INJECT_NS	60000000000ull	/* how long to put the shim into processes */
-#define MAX_FILES	1048576		/* open files: three for each process */
+#define INJECT_NS	60000000000ull	/* longest time for putting the shim into processes */
+#define MAX_FILES	1048576		/* limit of open files: three for each process */
 
 /* ---- which processes ------------------------------------------------------------------------- */
 
@@ -41,7 +41,7 @@ bool recording__has_ended(int pid_fd)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/* Whether a file in /proc/PID, such as its mappings, has the word. */
+/* Whether a file in /proc/PID, such as maps, contains the word. */
 static bool mentions(pid_t pid, const char *file, int separator, const char *word)
 {
 	char path[64], *text = NULL;
@@ -138,7 +138,7 @@ static int choice__make(struct choice *c)
 		for (i = 0; i < opts->nr_pids; i++)
 			choose(c, opts->pids[i]);
 	} else if (c->r->cgroup.id) {
-		/* Ignore errors: if the cgroup was removed meanwhile, it has no processes. */
+		/* Ignore errors: a cgroup that was removed meanwhile has no processes. */
 		cgroup__each_process(&c->r->cgroup, choose, c);
 	} else {
 		for (i = 0; i < c->running.nr; i++)
@@ -151,16 +151,16 @@ static int choice__make(struct choice *c)
 
 /* ---- programs without the shim --------------------------------------------------------------- */
 
-/* Whether processes without the shim get it. */
+/* Whether xpuload puts the shim into processes without it. */
 static bool injects(const struct options *opts)
 {
 	return opts->mode == PROBES_PID && opts->inject && !opts->cpu_only;
 }
 
 /*
- * Prints an error if a process uses CUDA without the shim, and cannot get it. *@will_have: the
- * process will get it. Processes without CUDA are not an error: their children may have the shim.
- * Return: whether there was an error.
+ * Prints an error if a process uses CUDA without the shim, and cannot get it. Sets *@will_have if
+ * the process will get it. A process without CUDA is not an error, because its children may have
+ * the shim. Return: whether there was an error.
  */
 static bool lacks_shim(const struct recording *r, pid_t pid, bool *will_have)
 {
@@ -254,7 +254,7 @@ int recording__find_processes(struct recording *r)
 		}
 	}
 	r->nr_running = opts->nr_pids;
-	/* An invited process has a shim; its hello says which version. */
+	/* An invited process has a shim; its hello names the shim's version. */
 	return status || opts->cpu_only || opts->invites ? status : check_shims(r);
 }
 
@@ -353,7 +353,7 @@ static void inject(struct recording *r, pid_t pid)
 		  result.cpu_wait_ns / 1e6);
 }
 
-/* Puts the shim into the chosen processes that use CUDA without it, one after another. */
+/* Puts the shim into the chosen processes that use CUDA without it, one by one. */
 static void inject_all(struct recording *r)
 {
 	uint64_t end = clock__now() + INJECT_NS;
@@ -381,7 +381,7 @@ static void inject_all(struct recording *r)
 			  nr_left == 1 ? " lacks" : "es lack", (int)(INJECT_NS / 1000000000));
 }
 
-/* Looks for the shim in a process. Return: whether it has the shim. */
+/* Searches a process for the shim. Return: whether it has the shim. */
 static bool find_shim(struct taking *t, pid_t pid)
 {
 	const struct options *opts = t->r->opts;
@@ -410,7 +410,7 @@ static bool find_shim(struct taking *t, pid_t pid)
 /*
  * Counts a process that may not be recorded. Prints a warning for each child of a process that the
  * user named. In a group, such as a cgroup, most processes may belong to other users, so take_all()
- * prints only how many there are.
+ * prints only their number.
  */
 static void deny(struct taking *t, const struct running_process *p)
 {
@@ -433,7 +433,7 @@ static void drain_now_and_then(struct taking *t)
 	t->drained_ns = clock__now();
 }
 
-/* Attaches to one process. Return: 0, even if it has ended, or a negative errno. */
+/* Attaches to one process. Return: 0, also if the process has ended, or a negative errno. */
 static int take(struct taking *t, const struct running_process *p)
 {
 	struct recording *r = t->r;
@@ -471,7 +471,10 @@ static int take(struct taking *t, const struct running_process *p)
 	return 0;
 }
 
-/* Prints how many processes of a group may not be recorded, and why the first of them may not. */
+/*
+ * Prints how many processes of a group may not be recorded, and the reason for the first of
+ * them.
+ */
 static void say_denied(const struct taking *t)
 {
 	const struct running_process *p = &t->first_denied;
@@ -485,7 +488,7 @@ static void say_denied(const struct taking *t)
 		  (unsigned long long)nr, nr == 1 ? "" : "es", p->pid, p->comm, why);
 }
 
-/* Attaches to the chosen processes, again and again until no new process is found. */
+/* Attaches to the chosen processes, and repeats this until it finds no new process. */
 static int take_all(struct taking *t)
 {
 	struct choice c = { .r = t->r };
@@ -509,10 +512,9 @@ static int take_all(struct taking *t)
 }
 
 /*
- * Counts processes that run already. With -a alone, the BPF programs find the processes, which are
- * only counted here. With --cpu-only, the mappings of the processes are read now, as perf does,
- * since a process may end or fork at any time. If xpuload is restricted, a BPF program must first
- * allow the reading.
+ * Counts running processes. With -a alone, the BPF programs find the processes, so this only counts
+ * them. With --cpu-only, this also reads their mappings, as perf does, since a process may end or
+ * fork at any time; if xpuload is restricted, a BPF program must allow that first.
  */
 static int count_all(struct taking *t)
 {
@@ -536,7 +538,7 @@ static int count_all(struct taking *t)
 
 /* ---- both steps ------------------------------------------------------------------------------ */
 
-/* Makes room for the descriptors that following a process takes. */
+/* Raises the limit for the descriptors that following a process takes. */
 static void raise_file_limit(void)
 {
 	struct rlimit limit;

@@ -32,7 +32,7 @@
 #include "xpu_shm.h"
 #include "xpu_slot.h"
 
-#define SHARED_PART	4		/* divides -m: the size of each process's ring */
+#define SHARED_PART	4		/* each process's ring has the size -m divided by this */
 
 /* ---- what the recorder reports -------------------------------------------------------------- */
 
@@ -45,9 +45,7 @@ static void on_record(void *ctx, const void *data, size_t size)
 	recorder__record(r->recorder, data, size);
 }
 
-/*
- * Writes the labels from a process's cgroup. If the process has ended, its parent's labels apply.
- */
+/* Writes the labels from a process's cgroup. A process that has ended gets its parent's labels. */
 static void label(struct recording *r, const struct xpu_record_process *p)
 {
 	struct cgroup_labels l;
@@ -185,7 +183,7 @@ static int open_signals(struct recording *r)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGCHLD, SIG_DFL);	/* if SIGCHLD is ignored, children cannot be waited for */
 	signal(SIGPIPE, SIG_IGN);
-	signal(SIGXFSZ, SIG_IGN);	/* then write() fails instead, as on a full disk */
+	signal(SIGXFSZ, SIG_IGN);	/* then write() fails, as on a full disk */
 	r->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (r->signal_fd >= 0)
 		return 0;
@@ -194,8 +192,8 @@ static int open_signals(struct recording *r)
 }
 
 /*
- * Starts the search for Python in processes without a preloaded shim. Comes before anything is
- * opened that the search's child process must not inherit.
+ * Starts the search for Python in processes without a preloaded shim. Must be called before
+ * anything is opened that the searching child process must not inherit.
  */
 static void start_pyfind(struct recording *r)
 {
@@ -209,7 +207,10 @@ static void start_pyfind(struct recording *r)
 			  strerror(errno));
 }
 
-/* Starts early, because the driver takes time, and the program should inherit few descriptors. */
+/*
+ * Called early, because the driver takes time to start, and the program should inherit few
+ * descriptors.
+ */
 static void start_gpu_metrics(struct recording *r)
 {
 	const struct options *opts = r->opts;
@@ -264,7 +265,7 @@ static int start_shared(struct recording *r)
 	return STATUS_FAILED;
 }
 
-/* Opens the probes, or, if that is not allowed and the options permit it, the shared memory. */
+/* Opens the probes; or the shared memory, if probes are not allowed and the options permit it. */
 static int start_transport(struct recording *r, const struct probes_options *popts)
 {
 	const struct options *opts = r->opts;
@@ -327,7 +328,8 @@ static int start_probes(struct recording *r)
 }
 
 /*
- * Starts the file, and the recorder that writes the probes' records to it. @pid: the first target
+ * Creates the file, and starts the recorder that writes the probes' records to it. @pid: the first
+ * target
  */
 static int start_recorder(struct recording *r, pid_t pid)
 {
@@ -355,7 +357,7 @@ static int start_recorder(struct recording *r, pid_t pid)
 
 /*
  * Starts CPU samples without BPF, which need the sideband's reports. Prints which data cannot be
- * recorded without BPF; fails only if the user asked for such data. @err: the result of opening the
+ * recorded without BPF; fails only if the user requested such data. @err: the result of opening the
  * sideband
  */
 static int start_own_sampler(struct recording *r, int err)
@@ -383,8 +385,8 @@ static int start_own_sampler(struct recording *r, int err)
 }
 
 /*
- * Follows the target by events that need no privileges, or, if these are refused, by reading /proc
- * now and then.
+ * Follows the target with perf events that need no privileges; or, if these are refused, by reading
+ * /proc now and then.
  */
 static int start_own_sideband(struct recording *r)
 {
@@ -407,8 +409,8 @@ static int start_own_sideband(struct recording *r)
 }
 
 /*
- * Follows a process that records itself: it sends its mappings. Events of Linux that need no
- * privileges would reach only its new threads.
+ * Follows a process that records itself, and sends its mappings. Perf events without privileges
+ * would cover only its new threads.
  */
 static int start_invited_sideband(struct recording *r)
 {
@@ -472,8 +474,8 @@ static int start_keeper(struct recording *r)
 static int attach(struct recording *r)
 {
 	/*
-	 * Open the sideband after the probes: it delivers the mappings of all processes, and nobody
-	 * would read these while the probes are loaded. Mappings made before are read from /proc.
+	 * Open the sideband after the probes: it reports the mappings of all processes, and nobody
+	 * reads these reports while the probes are loaded. Earlier mappings are read from /proc.
 	 */
 	const struct options *opts = r->opts;
 	int status = recording__find_processes(r) ?: start_probes(r) ?:
@@ -552,7 +554,7 @@ static int run_command(struct recording *r)
 		 (r->shared ? start_own_sideband(r) : start_sideband(r, r->target.pid)) ?:
 		 start_keeper(r);
 	if (status)
-		return status;		/* closing our end of the child's pipe ends the child */
+		return status;		/* the child ends when our end of its pipe is closed */
 	caps__settle(false);
 	err = target__exec(&r->target);
 	return err ? report_exec(opts->argv[0], err) : 0;

@@ -34,7 +34,7 @@ static void add_loss(struct losses *l, uint64_t nr, const char *what)
 		 what);
 }
 
-/* Return: how many were counted at the source but are not accounted for here. */
+/* Return: how many items were counted at the source, but are not accounted for here. */
 static uint64_t missing(uint64_t counted, uint64_t accounted)
 {
 	return counted > accounted ? counted - accounted : 0;
@@ -166,7 +166,7 @@ static bool warn_of_nothing(const struct report *r)
 }
 
 /*
- * Warns of processes of other users, and of those that gained privileges. Return: whether the
+ * Warns of processes of other users, and of processes that gained privileges. Return: whether the
  * recording of any process was stopped.
  */
 static bool warn_of_others(const struct report *r)
@@ -221,7 +221,7 @@ static bool warn_of_gaps(const struct gpu_metrics_stats *st)
 	return st->lost_ns || st->nr_overflows || st->failed;
 }
 
-/* Writes the names and the size of the files of @r to the @size bytes at @text. */
+/* Writes the names and the size of the recording's files to @text, of @size bytes. */
 static void describe_files(const struct report *r, char *text, size_t size)
 {
 	const struct options *opts = r->opts;

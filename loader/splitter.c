@@ -22,14 +22,14 @@
 #include "split_journal.h"
 #include "target/target.h"
 
-#define PIPE_BYTES	(1 << 20)	/* the largest pipe without privileges */
+#define PIPE_BYTES	(1 << 20)	/* the largest size without privileges */
 #define PAUSE_NS	500000000ull	/* time between starts; doubled each time, to
 					 * PAUSE_MAX_NS */
 #define PAUSE_MAX_NS	30000000000ull
 #define LIVED_NS	60000000000ull	/* a child that lived this long is restarted at once */
 /*
- * The end of the recording waits for the child: how often it is started then, and the time between
- * starts.
+ * The end of the recording waits for the child. These limit how often the child is started then,
+ * and set the time between starts.
  */
 #define LAST_STARTS	5
 #define LAST_PAUSE_NS	200000000ull
@@ -40,7 +40,8 @@ struct splitter {
 	char path[PATH_MAX];
 	pid_t pid;			/* 0: not running */
 	int in;				/* our copy of the child's end of the pipe; -1: none */
-	int journal;			/* definitions for the next child; -1: it cannot continue */
+	int journal;			/* definitions for the next child; -1: the next child cannot
+					 * continue */
 	int nice;			/* xpuload's nice value before it raises its priority */
 	uint64_t started_ns, pause_ns;
 	unsigned int nr_last;		/* number of starts since the end of the recording */
@@ -48,7 +49,7 @@ struct splitter {
 	struct splitter_stats stats;
 };
 
-/* Becomes xpumerge top, which ends at the end of the pipe, or when the user presses a key. */
+/* Becomes xpumerge top, which ends when the pipe ends or the user presses a key. */
 static _Noreturn void run_top(const struct options *opts, int fd, const char *path)
 {
 	const char *args[8] = { path, "top" };
@@ -62,7 +63,7 @@ static _Noreturn void run_top(const struct options *opts, int fd, const char *pa
 		args[nr++] = "--frames";
 		args[nr++] = frames;
 	}
-	/* xpumerge top makes no files. If root runs it, it may read all programs' symbols. */
+	/* xpumerge top makes no files, so if root runs it, it may read all programs' symbols. */
 	if (child__become_invoker(CAP_BIT(CAP_DAC_READ_SEARCH)) || dup2(fd, STDIN_FILENO) < 0)
 		_exit(STATUS_FAILED);
 	target__restore();
@@ -224,7 +225,10 @@ void splitter__watch(struct splitter *s)
 	splitter__fork(s, s->in);
 }
 
-/* Gives up, because nobody reads the remaining recording. */
+/*
+ * If the child was started too often, closes the pipe: nobody will read the rest of the recording.
+ * Return: whether no child will run again.
+ */
 static bool splitter__give_up(struct splitter *s)
 {
 	if (s->pid || s->nr_last < LAST_STARTS)

@@ -3,13 +3,13 @@
  * splitter.h - "xpumerge split", which makes several files of the recording that it gets through a
  * pipe
  *
- * It runs as the user who called xpuload, without privileges, and with the signal handling that
- * xpuload was started with, but it ignores the signals that end a recording: it ends at the end of
- * the pipe.
+ * It runs as the user who called xpuload, without privileges. It has the signal handling that
+ * xpuload was started with, but ignores the signals that end a recording, because it ends at the
+ * end of the pipe.
  *
- * If it ends before that, it is started again, and continues with the definitions that the first
- * child has kept in a memory file (split_journal.h). The pipe stays open meanwhile, and keeps the
- * records that were not read.
+ * If it ends earlier, it is restarted, and continues with the definitions that the first child has
+ * kept in a memory file (split_journal.h). Meanwhile the pipe stays open, and keeps the unread
+ * records.
  */
 #ifndef XPU_LOADER_SPLITTER_H
 #define XPU_LOADER_SPLITTER_H
@@ -22,31 +22,31 @@ struct splitter;
 struct writer;
 
 struct splitter_stats {
-	uint64_t nr_ends;		/* number of early ends of the child; each may have lost
-					 * records */
+	uint64_t nr_ends;		/* how often the child ended early; each time, records may
+					 * have been lost */
 	/* see split_journal.h */
 	uint64_t nr_files, nr_bytes, nr_lost_files, nr_lost_bytes, nr_lost_launches;
-	uint64_t nr_lost_profiles, nr_unmerged;	/* including profiles that may be lost */
+	uint64_t nr_lost_profiles, nr_unmerged;	/* including profiles that were possibly lost */
 };
 
 /**
  * splitter__start - start the child
  * @opts: output is the pattern of the files' names
- * @fd: set to the end of the pipe that is written to
+ * @fd: set to the write end of the pipe
  * @s: the splitter, for splitter__free()
  *
  * Prints a message on failure. Return: 0 or a negative errno.
  */
 int splitter__start(const struct options *opts, int *fd, struct splitter **s);
 
-/* If the child has ended, prints that and starts it again, but not too often. Never waits. */
+/* If the child has ended, prints a message, and restarts it, but not too often. Never waits. */
 void splitter__watch(struct splitter *s);
 
-/* Waits at the end of the recording until the writer has written everything to the pipe. */
+/* At the end of the recording, waits until the writer has written everything to the pipe. */
 void splitter__drain(struct splitter *s, struct writer *w);
 
 /*
- * Waits for the child, after the pipe was closed. Return: whether the recording's end is in a file.
+ * Waits for the child after the pipe was closed. Return: whether the recording's end is in a file.
  */
 bool splitter__finish(struct splitter *s);
 

@@ -15,12 +15,12 @@ struct status {
 };
 
 /*
- * Prepares a line, which is shown if standard error is a terminal and nothing else is likely to be
- * written there: not with -q, and with a COMMAND only if the command's output goes elsewhere.
+ * Prepares a line, which is shown if standard error is a terminal and probably has no other output:
+ * not with -q, and with a COMMAND only if the command's output goes elsewhere.
  */
 void status__init(struct status *s, const struct options *opts, uint64_t now_ns);
 
-/* Return: whether it is time to show the line again, once a second. */
+/* Return: whether the line must be shown again, which is once a second. */
 bool status__is_due(const struct status *s, uint64_t now_ns);
 
 /* Shows the line. @bytes: the size of the recording */

@@ -2,8 +2,8 @@
 /*
  * xpuload - records which call path launched which device work
  *
- * Arms the probes, starts the target or attaches to running processes, drains the ring into
- * xpu.data until the end, and leaves everything that needs symbols to xpumerge.
+ * It attaches the probes, starts the target or attaches to running processes, and drains the ring
+ * into xpu.data until the end. It leaves everything that needs symbols to xpumerge.
  */
 #include "attach/caps.h"
 #include "control.h"

@@ -9,7 +9,9 @@
 /* Prints one line, with the program's name before it. Return: -EINVAL, for refusals. */
 int complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Says why the work on @file failed, if it did: @err is 0 or a negative errno. Return: @err. */
+/*
+ * Prints why @file could not be processed, unless @err (0 or a negative errno) is 0. Return: @err.
+ */
 int complain_error(struct memory_limit *memory, const char *file, int err);
 
 /* Prints each kept message as a line, with the program's name before it. */

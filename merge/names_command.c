@@ -15,7 +15,7 @@
 #include "symbols/recorded_names.h"
 #include "write/names.h"
 
-enum { EXIT_DONE, EXIT_LEFT, EXIT_BAD };	/* loader/namer.c knows them */
+enum { EXIT_DONE, EXIT_LEFT, EXIT_BAD };	/* loader/namer.c expects these values */
 
 static volatile sig_atomic_t is_over;
 
@@ -31,7 +31,7 @@ static bool ask_over(void *ctx)
 	return is_over;
 }
 
-/* Ends the look-up at Ctrl-C, and after @ms; 0: not by the clock. */
+/* Makes Ctrl-C, and a timer of @ms, end the look-up; 0: no timer. */
 static void catch_signals(unsigned long ms)
 {
 	static const int signals[] = { SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM };
@@ -49,7 +49,10 @@ static void catch_signals(unsigned long ms)
 	setitimer(ITIMER_REAL, &timer, NULL);
 }
 
-/* Says what is beyond the limit. xpuload says what is left. Return: the exit status. */
+/*
+ * Prints how many names exceed the limit; xpuload prints how many are left. Return: the exit
+ * status.
+ */
 static int report(const char *path, const struct names_result *result)
 {
 	if (result->nr_cut)

@@ -20,7 +20,7 @@
 #include "version.h"
 #include "write/text.h"
 
-/* "%s" stands for the lines, and the words, of the features' commands */
+/* the two "%s" are replaced by the lines, and by the words, of the features' commands */
 static const char usage_format[] =
 "usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
 "       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B | A... vs B...\n"
@@ -123,8 +123,8 @@ static void list_formats(char *buf, size_t size)
 /* the commands for which an option has a meaning */
 enum use {
 	USE_ANY,
-	USE_ALWAYS,			/* needed by all commands, dump included */
-	USE_MERGE,			/* needed by a merge, but not by diff */
+	USE_ALWAYS,			/* all commands accept the option, dump included */
+	USE_MERGE,			/* a merge accepts the option, diff does not */
 	USE_DIFF,
 	USE_IMPORT,
 	USE_GPU,
@@ -285,7 +285,7 @@ static int set_max_memory(void *target, const struct cmdline_given *given)
 	return 0;
 }
 
-/* Takes all arguments up to the next option. */
+/* Takes all arguments before the next option. */
 static int set_prefixes(void *target, const struct cmdline_given *given)
 {
 	struct options *o = target;
@@ -533,12 +533,12 @@ static const struct cmdline_option rows[] = {
 		  "(default: half of the free memory)" },
 };
 
-/* These are the rows above, with the options of features; options.given has a bit for each. */
+/* The rows above and the options of features; options.given has a bit for each option. */
 static struct cmdline_option all[CMDLINE_MAX_OPTIONS];
 
 _Static_assert(ARRAY_SIZE(rows) < CMDLINE_MAX_OPTIONS, "some are left for features");
 
-/* The commands of features follow. */
+/* add_commands() appends the commands of features. */
 static const char *commands[3 + NR_FEATURES + 1] = { "diff", "dump", "split" };
 
 static struct cmdline cmdline = {
@@ -585,7 +585,7 @@ static void add_option(const struct cmdline_option *option)
 		all[cmdline.nr_options++] = *option;
 }
 
-/* Makes the table of all options, each option of a feature after the option that it follows. */
+/* Makes the table of all options. A feature's options come after the option that they name. */
 static void add_options(void)
 {
 	const struct feature_options *brought;
@@ -608,7 +608,7 @@ static void add_options(void)
 	}
 }
 
-/* Makes the values of features' options. Return: 0 or -ENOMEM. */
+/* Allocates the values of features' options. Return: 0 or -ENOMEM. */
 static int options__make_values(struct options *o)
 {
 	size_t i;
@@ -640,7 +640,7 @@ static int options__check_features(struct options *o)
 	return err;
 }
 
-/* Completes the usage and the list of commands. */
+/* Adds the commands of features to the usage and to the list of commands. */
 static void add_commands(void)
 {
 	char lines[1024] = "", words[1024] = "";
@@ -671,7 +671,7 @@ static const struct feature *command__find(const char *name)
 	return NULL;
 }
 
-/* Return: @list, which gets the formats of a command. */
+/* Return: @list, filled with the names of a command's formats. */
 static const char *command__formats(const struct feature_command *c, char list[128])
 {
 	const char *names[8] = { NULL };
@@ -844,8 +844,8 @@ static int options__more_gpu(struct options *o)
 }
 
 /*
- * Finds the files that other tools write in these formats, and that their scripts read by default.
- * This is done only with -c alone, or if no recording exists.
+ * Finds the result files of other tools by the names that the tools' scripts use by default. Looks
+ * for them only if -c is given alone, or if no recording exists.
  */
 static void options__find_results(struct options *o)
 {
@@ -895,8 +895,8 @@ static int options__complete_import(struct options *o)
 }
 
 /*
- * Return: the format for the name of the output, or NULL. A requested table may have any name, and
- * its JSON has the suffix of a timeline.
+ * Return: the format that the suffix of the output selects, or NULL. A requested table may have any
+ * suffix; .json then means a table, not a timeline.
  */
 static const struct named_format *options__format_of_output(const struct options *o)
 {
@@ -910,8 +910,8 @@ static const struct named_format *options__format_of_output(const struct options
 }
 
 /*
- * Refuses an output whose suffix is one of another format. A table may have any name, and text of
- * any format may be in a .txt.
+ * Refuses an output with a suffix of another format. A table may have any suffix, and any text
+ * format may use .txt.
  */
 static int options__check_suffix(const struct options *o)
 {
@@ -1135,7 +1135,7 @@ int options__parse(struct options *o, int argc, char **argv, size_t which)
 		.write = { .unit = UNIT_US, .max_rows = 20 },
 		.importer.opts.tolerance_ns = 10000000,
 	};
-	/* Inputs are at most as many as arguments, or one default. */
+	/* There are at most as many inputs as arguments, or one default input. */
 	o->inputs = calloc(argc + 1, sizeof(*o->inputs));
 	o->outputs = calloc(argc + 1, sizeof(*o->outputs));
 	o->which = which;

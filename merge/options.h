@@ -44,17 +44,17 @@ struct options {
 	uint32_t width;			/* argument of --width, if given */
 	enum color color;
 	bool no_pager;
-	void *values[NR_FEATURES];	/* values of the options that each feature brings */
+	void *values[NR_FEATURES];	/* for each feature: the values of its options */
 	bool strict;
 	bool diff;			/* the command is "diff": recordings A and B */
 	const struct feature *command;	/* the feature whose command was given; NULL: none */
-	bool add_names;			/* writes the recording again, with the names of its call
+	bool add_names;			/* write the recording again, with the names of its call
 					 * paths */
 	bool dump;			/* the command is "dump": records as text */
 	enum normalize normalize;
 	double fail_over;		/* percentage; see gate.h and diff__print_grown() */
 	struct importer importer;
-	uint32_t jobs;			/* how many recordings to read at once; 0: as many as
+	uint32_t jobs;			/* number of recordings to read at once; 0: the number of
 					 * CPUs */
 	uint64_t max_memory;		/* limit in bytes; 0: half of the free memory */
 	struct memory_limit memory;	/* limit that main() sets */
@@ -80,8 +80,8 @@ const struct feature_writer *options__command_writer(const struct options *o);
 #define OPTIONS_MAX_INSTEAD	128
 
 /*
- * Return: @buf, which gets the advice for a user who named a recording that does not exist:
- * ": ...", or "".
+ * Return: @buf, filled with advice (": ...", or "") for a user who named a recording that does not
+ * exist.
  */
 const char *options__instead(const char *name, char buf[OPTIONS_MAX_INSTEAD]);
 

@@ -27,9 +27,9 @@
 #include "write/output.h"
 #include "write/pprof.h"
 
-#define MAX_JOBS	8		/* most files that wait to be merged */
-#define MAX_HANDED	256		/* most profiles for which xpuload-push has not answered
-					 * yet */
+#define MAX_JOBS	8		/* maximum number of files that wait to be merged */
+#define MAX_HANDED	256		/* maximum number of profiles for which xpuload-push has not
+					 * answered yet */
 #define MERGE_SECONDS	120		/* CPU time that a merge may take */
 #define RESTART_MS	5000		/* shortest time between two starts of xpuload-push */
 #define FINISH_MS	20000		/* time limit for merging files at the end */
@@ -236,7 +236,7 @@ static void profiles__hand(struct profiles *p, char *path, const char *kind,
 struct writing {
 	const struct session *s;
 	const struct job *job;
-	enum profile_kind kind;		/* NR_PROFILE_KINDS stands for an OTLP request */
+	enum profile_kind kind;		/* NR_PROFILE_KINDS: an OTLP request */
 };
 
 static int write_profile(const struct writing *w, const char *kind)
@@ -279,9 +279,9 @@ static void on_limit(int sig)
 }
 
 /*
- * Merges a file, in a child process of @parent. SIGXCPU comes at the limit of the CPU time, or when
- * the parent is killed; its handler removes a file that is not complete. Return: the child's exit
- * status.
+ * Merges a file, in a child process of @parent. SIGXCPU arrives at the limit of CPU time, or when
+ * the parent is killed; the handler of this signal removes an incomplete file. Return: the child's
+ * exit status.
  */
 static int merge_file(const struct profiles *p, const struct job *job, pid_t parent)
 {
@@ -334,7 +334,7 @@ static void profiles__drop_job(struct profiles *p, size_t i)
 	memmove(&p->jobs[i], &p->jobs[i + 1], (p->nr_jobs - i) * sizeof(p->jobs[0]));
 }
 
-/* Passes on the profiles that were made from a file if they are @whole; otherwise removes them. */
+/* Passes the profiles of a file to xpuload-push if they are @whole; otherwise removes them. */
 static void profiles__take(struct profiles *p, const struct job *job, bool whole)
 {
 	const char *kind;
@@ -447,8 +447,8 @@ void profiles__give_up(struct profiles *p, const uint64_t *waits)
 		return;
 	if (!i && p->merger) {
 		/*
-		 * The child removes the profile that it writes. It may be stopped, so let it
-		 * continue.
+		 * SIGXCPU makes the child remove its incomplete profile; SIGCONT resumes the child
+		 * if it is stopped.
 		 */
 		kill(p->merger, SIGXCPU);
 		kill(p->merger, SIGCONT);
@@ -504,13 +504,10 @@ void profiles__finish(struct profiles *p)
 	p->finishing = true;
 	if (p->pusher) {
 		close(p->to);
-		/*
-		 * xpuload-push sees the end of its input, and tries the remaining profiles once
-		 * more.
-		 */
+		/* xpuload-push reads end of file, and tries the remaining profiles once more. */
 		p->to = open("/dev/null", O_RDWR | O_CLOEXEC);
 	}
-	/* A request may be in progress, and a receiver that stalls may hold it for longer. */
+	/* A request may be in progress, and a stalled receiver may delay it. */
 	profiles__wait(p, now_ms() + PUSH_FINISH_MS, is_answered);
 	if (p->pusher) {
 		kill(p->pusher, SIGKILL);

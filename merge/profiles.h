@@ -2,8 +2,9 @@
 /*
  * profiles.h - makes profiles of each file of a recording, and sends them
  *
- * A child merges one file at a time, at low priority; xpuload-push sends the profiles. Nothing
- * waits for either before the end: if they are too slow, profiles are lost, and counted.
+ * A child merges one file at a time, at low priority; xpuload-push sends the profiles. Before the
+ * end, nothing waits for the child or for xpuload-push: if they are too slow, profiles are lost,
+ * and counted.
  */
 #ifndef MERGE_PROFILES_H
 #define MERGE_PROFILES_H
@@ -34,13 +35,13 @@ struct profiles *profiles__new(const char *url, const char *labels, const char *
 			       bool remove, struct profile_counts *counts);
 
 /*
- * Adds a file to merge, and takes @name over. @waits: PROFILES_WAIT, or the value that a killed
- * program left
+ * Adds a file to merge, and takes ownership of @name. @waits: PROFILES_WAIT, or the value that a
+ * killed program left
  */
 void profiles__add(struct profiles *p, char *name, const struct profile_time *time,
 		   uint64_t *waits);
 
-/* Drops the file with that @waits, if it was not merged yet. No profiles are then made from it. */
+/* Drops the file with that @waits, unless it is already merged. Its profiles are then lost. */
 void profiles__give_up(struct profiles *p, const uint64_t *waits);
 
 /*

@@ -136,7 +136,7 @@ static void on_trouble(void *ctx, const char *text)
 }
 
 /*
- * Return: the counts of profiles so far; with a journal, they outlive this program. NULL on
+ * Return: the counts of profiles so far; a journal keeps them after this process ends. NULL on
  * failure.
  */
 static struct profile_counts *map_counts(int journal_fd)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * This is the command "top", which shows a recording while it is made. xpuload top runs it as a
- * child, with the recording on its standard input, in which marks say where each second ends
- * (stream/split.h).
+ * This is the command "top", which shows a recording while it is made. "xpuload top" runs it as a
+ * child and pipes the recording to its standard input. Marks in the recording show where each
+ * second ends (stream/split.h).
  */
 #include "top.h"
 
@@ -44,8 +44,8 @@ struct top {
 	struct top_frames frames;
 	struct top_look look;
 	uint64_t nr_shown;
-	int place_fd, dir_fd;		/* the directory of the files (dir_fd), and that directory's
-					 * parent */
+	int place_fd, dir_fd;		/* dir_fd: the directory of the files; place_fd: its parent
+					 * directory */
 	char dir[64];			/* path of dir_fd */
 };
 
@@ -77,12 +77,12 @@ static void on_fatal(int sig)
 
 static void on_resize(int sig)
 {
-	(void)sig;			/* the signal has done its work: it interrupts poll() */
+	(void)sig;			/* the signal only has to interrupt poll() */
 }
 
 /*
- * Switches to the alternate screen, without a cursor and without wrapping lines; keys are read at
- * once and not echoed. Ctrl-C still works.
+ * Switches to the alternate screen, without a cursor and without wrapping lines; keys are read
+ * without waiting for Enter, and not echoed. Ctrl-C still works.
  */
 static int terminal__take(void)
 {
@@ -109,7 +109,7 @@ static int terminal__take(void)
 	return 0;
 }
 
-/* Writes a frame over the previous frame: each line erases what remains of the old line. */
+/* Writes a frame over the previous frame; each line erases the rest of the old line. */
 static void screen__write(const char *text, unsigned int height)
 {
 	const char *end;
@@ -239,7 +239,7 @@ static void *keys_thread(void *arg)
 
 /* ---- intervals ------------------------------------------------------------------------------- */
 
-/* Shows the file of an interval, when it is complete. */
+/* Shows the file of an interval once the file is complete. */
 static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns,
 		     uint64_t *waits)
 {

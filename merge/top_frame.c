@@ -11,10 +11,10 @@
 #include "write/section.h"
 #include "write/table.h"
 
-/* The session begins again after this many files, or bytes of files. */
+/* A new session begins after this many files, or bytes of files. */
 #define MAX_READERS	120
 #define MAX_BYTES	(256ull << 20)
-#define MAX_ROWS	200		/* most rows of each list */
+#define MAX_ROWS	200		/* maximum number of rows of each list */
 #define ROWS_ALONE	10
 
 /* ---- sums of one interval -------------------------------------------------------------------- */
@@ -23,8 +23,8 @@
 struct row_share {
 	uintptr_t key;			/* all shares with the same key make one row */
 	const struct stack *stack;	/* the call path, for rows of paths */
-	const char *name;		/* for a path: the only name of its work, or NULL; for other
-					 * rows: the row's name */
+	const char *name;		/* for a path: the name of its work, NULL if there are
+					 * several names; for other rows: the row's name */
 	const char *prefix;		/* comes before the name */
 	uint64_t ns, nr;
 };
@@ -45,7 +45,7 @@ static int row_share__cmp_ns(const void *va, const void *vb)
 	return cmp3(b->ns, a->ns) ?: cmp3(b->nr, a->nr) ?: cmp3(a->key, b->key);
 }
 
-/* Makes one share of each key, the longest first. */
+/* Adds up the shares of each key, and sorts the sums, the longest first. */
 static void row_shares__sum(row_shares_t *shares)
 {
 	size_t i, nr = 0;
@@ -183,8 +183,8 @@ void top_frames__exit(struct top_frames *f)
 }
 
 /*
- * Opens the recording @name, in a session that has room for it. Return: 0 or a negative errno after
- * a message.
+ * Opens the recording @name; begins a new session if the old one is full. Return: 0, or a negative
+ * errno after a message.
  */
 static int frames__open(struct top_frames *f, const char *name)
 {

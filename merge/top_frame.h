@@ -8,8 +8,8 @@
  *	top_frame__print(&f.frame, &how, out);	any number of times
  *	top_frames__exit(&f);
  *
- * The files are read by one session, so that names are looked up once. The session begins again
- * after some time, or when the files get large, so the memory is bounded.
+ * One session reads the files, so that names are looked up once. To bound the memory, a new session
+ * begins after some time, or when the files get large.
  */
 #ifndef MERGE_TOP_FRAME_H
 #define MERGE_TOP_FRAME_H
@@ -55,11 +55,11 @@ struct top_frames {
 	struct top_frame frame;
 };
 
-/* the way a frame is shown */
+/* how a frame is shown */
 struct top_look {
 	enum top_order order;
-	bool work, paths;		/* lists to show; functions are shown if a frame has no work
-					 * at all */
+	bool work, paths;		/* lists to show; a frame without any device work shows
+					 * functions */
 	unsigned int width, height;	/* height 0: show ten rows of each list */
 	bool color, paused;
 };

@@ -12,21 +12,21 @@
 #include "join/session.h"
 
 /*
- * Sets the sink of a format that needs single events, and *@events, for writers__close(). Call it
- * before the session. Return: 0, or -errno after a message, with nothing to close.
+ * For a format that needs single events, sets the sink, and *@events for writers__close(). Call it
+ * before the session begins. Return: 0, or -errno after a message, with nothing to close.
  */
 int writers__open(struct options *o, struct session_opts *opts, void **events);
 void writers__close(struct options *o, void *events);
 
 /*
- * Unless @err is 0, says why the session of @input failed, or why files of the format could not be
- * written. Return: @err.
+ * Unless @err is 0, prints why the session of @input failed, or why files of the format could not
+ * be written. Return: @err.
  */
 int writers__error(struct options *o, const char *input, void *events, int err);
 
 /*
- * Writes the output. Return: 0, or -errno after a message. After a failure no file was made or
- * changed, except in a directory, which may have some of the recordings.
+ * Writes the output. Return: 0, or -errno after a message. A failure leaves all files unchanged,
+ * but an output directory may already have some of the recordings.
  * @events: from writers__open()
  */
 int writers__write(struct options *o, const struct session *s, void *events,
@@ -41,11 +41,12 @@ int writers__write_command(struct options *o, const void *command);
 /* Writes each record of @r as text. The caller calls dump_result__free(), even after a failure. */
 int writers__write_dump(struct options *o, const struct reader *r, struct dump_result *result);
 
-/* Writes an import unchanged: the events of a Nsight Systems export, or a recording. */
 /* Writes the recording with the names of its call paths, for names__write(). */
 int writers__write_names(struct options *o, const struct reader *r,
 			 const struct session_opts *opts, struct names_result *result,
 			 struct msgs *msgs);
+
+/* Writes an import unchanged: the events of a Nsight Systems export, or a recording. */
 int writers__write_import(struct options *o);
 
 #endif /* MERGE_WRITERS_H */

@@ -44,13 +44,13 @@ enum {
 	EXIT_BAD	= 2,		/* the command line, the input or the output is bad */
 };
 
-#define MAX_OWN_MESSAGES	32	/* most messages that are shown for one process */
-#define MAX_MESSAGES		64	/* most messages that are shown for all processes */
+#define MAX_OWN_MESSAGES	32	/* maximum number of messages shown for one process */
+#define MAX_MESSAGES		64	/* maximum number of messages shown for all processes */
 
 struct progress {
 	uint64_t start_ns;
 	bool tty;
-	unsigned int percent;		/* percentage shown last, 0: none yet */
+	unsigned int percent;		/* percentage shown last; 0: nothing shown yet */
 };
 
 /* ---- signals and progress ------------------------------------------------------------------- */
@@ -148,7 +148,7 @@ static void report_messages(const struct model *m)
  * Prints the account of losses, and messages, to standard error.
  *
  * @said: the output has the account of losses, and is on the same terminal as standard error
- * @again: everything except messages of this output was printed with another output
+ * @again: another output has already printed everything except this output's messages
  */
 static void report(const struct session *s, const struct folded_result *folded, bool said,
 		   bool again)
@@ -177,8 +177,7 @@ static void report(const struct session *s, const struct folded_result *folded, 
 /* how the output is shown */
 struct screen {
 	pid_t pager;
-	bool said;			/* the summary, which the user sees, has the account of
-					 * losses */
+	bool said;			/* the user sees the account of losses in the summary */
 };
 
 static struct screen screen__open(struct options *o)
@@ -205,7 +204,7 @@ static uint32_t nr_cpus(void)
 	return sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
 }
 
-/* Return: the options of a session. @side: the side of diff, 1 or 2; 0: none */
+/* Return: the options of a session. @side: the side of diff, 1 or 2; 0: no diff */
 static struct session_opts options__session(struct options *o, unsigned int side,
 					    struct progress *progress)
 {
@@ -246,7 +245,9 @@ static struct session_opts options__session(struct options *o, unsigned int side
 	return opts;
 }
 
-/* Whether only --window was given, and windows match: nothing was launched in them. */
+/*
+ * Whether --window is the only filter and windows match it, even if nothing was launched in them.
+ */
 static bool session__has_windows(const struct session *s)
 {
 	enum filter_kind kind;
@@ -323,7 +324,7 @@ static int report_no_rows(const struct options *o, const struct session *s)
 	return EXIT_LOSS;
 }
 
-#define MAX_NAMED	3		/* most kernels that a message names */
+#define MAX_NAMED	3		/* maximum number of kernels that a message names */
 
 /* Names the kernels with most device time, the largest first. */
 static void print_largest_kernels(const struct session *s, char *buf, size_t size)
@@ -350,7 +351,7 @@ static void print_largest_kernels(const struct session *s, char *buf, size_t siz
 }
 
 /*
- * Names the kernels that there are: reads the recordings a second time, without filters.
+ * Names the largest kernels of all: reads the recordings a second time, without filters.
  * @buf: gets "" if there is no kernel, or if the recordings cannot be read
  */
 static void find_largest_kernels(struct options *o, const struct reader *r, char *buf, size_t size)
@@ -480,9 +481,9 @@ static int compare_growth(struct options *o, const struct diff *d)
 	return nr < 0 ? EXIT_BAD : nr ? EXIT_LOSS : EXIT_OK;
 }
 
-#define UNEQUAL_PERCENT	10		/* runs with a larger difference of launches are unequal */
+#define UNEQUAL_PERCENT	10		/* runs whose numbers of launches differ more are unequal */
 
-/* Says if the two runs did not do equally much. */
+/* Warns if the numbers of launches of the two runs differ too much. */
 static void report_unequal(const struct loss *a, const struct loss *b)
 {
 	uint64_t less = min_t(uint64_t, a->nr_launches, b->nr_launches);
@@ -804,7 +805,10 @@ out:
 	return ret;
 }
 
-/* Runs the command; a picture is drawn of its lines. Return: the exit status. */
+/*
+ * Runs the command, and draws the picture of its lines if one is requested. Return: the exit
+ * status.
+ */
 static int run(struct options *o)
 {
 	const char *output = o->output;
@@ -847,7 +851,7 @@ static int run_apart(int argc, char **argv, size_t which)
 	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_BAD;
 }
 
-/* Return: the worst exit status of all outputs; nothing is written if one output cannot be. */
+/* Writes all outputs, or none if the options of one are bad. Return: the worst exit status. */
 static int run_all(int argc, char **argv, size_t nr)
 {
 	int ret = EXIT_OK;

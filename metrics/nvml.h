@@ -16,7 +16,7 @@
 #define NVML_INTERVAL_NS	100000000ull	/* NVML updates its values 11 times a second */
 
 #define NVML_MAX_ROWS		50		/* most rows before the energy is read, which takes
-						 * ms */
+						 * some ms */
 
 struct nvml_row {
 	uint64_t begin_ns, end_ns;
@@ -26,12 +26,11 @@ struct nvml_row {
 struct nvml_gpu {
 	void *device;			/* NVML's handle; NULL if NVML does not know the GPU */
 	struct set set;
-	uint64_t last_ns;		/* when the latest row ended */
+	uint64_t last_ns;		/* the end of the latest row */
 	struct nvml_row rows[NVML_MAX_ROWS];
 	unsigned int nr_rows;
-	uint64_t last_mj;		/* the energy that had been used before the waiting rows, in
-					 * mJ */
-	void *gpm[2];			/* two of NVML's samples; NULL: unused */
+	uint64_t last_mj;		/* the energy used before the waiting rows, in mJ */
+	void *gpm[2];			/* two NVML samples; NULL: unused */
 	struct set gpm_set;
 	uint64_t gpm_ns;		/* when gpm[0] was taken; 0: not taken yet */
 };
@@ -48,7 +47,7 @@ bool nvml_gpu__start(struct nvml_gpu *g, const uint8_t uuid[16], bool gpm);
 /*
  * Takes a sample, which ends a row. Reading the energy takes some 4 ms of CPU time, so the energy
  * is read once for many rows, and divided among the rows by power and time. The rows are sent only
- * then.
+ * after that.
  */
 void nvml_gpu__sample(struct nvml_gpu *g);
 void nvml_gpu__end(struct nvml_gpu *g);

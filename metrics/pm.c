@@ -18,17 +18,16 @@
 #include "util.h"
 
 #define HARDWARE_BYTES	(64u << 20)
-#define CYCLES_PER_NS	1.4		/* how many cycles pass in a ns, roughly, for GPUs that
-					 * cannot sample by time */
+#define CYCLES_PER_NS	1.4		/* roughly, for GPUs that cannot sample by time */
 
 #define PERCENT		".avg.pct_of_peak_sustained_elapsed"
 #define PEAK		".peak_sustained"
 #define CYCLES		"gpc__cycles_elapsed.max"
 
 /*
- * The default metrics fit into one pass on every GPU that has them. A GPU may lack some. CUPTI's
- * own percentage of an SM metric would need one more counter in each SM, which counts cycles;
- * PM_OF_PEAK uses the cycles of the SMs' common clock.
+ * The default metrics fit into one pass on every GPU that has them. A GPU may lack some of them.
+ * CUPTI's own percentage of an SM metric would need one more counter in each SM, which counts
+ * cycles; PM_OF_PEAK uses the cycles of the SMs' common clock.
  */
 static const struct {
 	const char *name;
@@ -165,7 +164,7 @@ static CUptiResult add_metrics(CUpti_Profiler_Host_Object *host, const char **na
 /*
  * Whether the GPU has a metric. It may lack a metric, such as NVLink traffic, that other GPUs with
  * this chip have. Adding a missing metric fails and makes the host object useless, so each metric
- * is tried with an object of its own.
+ * is tried with a new object.
  */
 static bool has_metric(const struct pm_gpu *g, const char *name, const char **unit)
 {
@@ -378,7 +377,7 @@ void pm_gpu__start(struct pm_gpu *g, unsigned int index)
 /* ---- sampling -------------------------------------------------------------------------------- */
 
 /*
- * Return: how many ns to add to a time of CUPTI to get CLOCK_MONOTONIC. The clocks drift, so read
+ * Return: how many ns to add to a CUPTI timestamp to get CLOCK_MONOTONIC. The clocks drift, so read
  * this often.
  */
 static int64_t read_clocks(void)

@@ -32,7 +32,7 @@ struct pm_gpu {
 	size_t config_bytes, data_bytes;
 	unsigned int max_samples;	/* in @data */
 	unsigned int nr, nr_peaks;
-	const char *names[2 * XPU_MAX_METRICS];	/* CUPTI's names: of @nr columns, then of the
+	const char *names[2 * XPU_MAX_METRICS];	/* CUPTI's names: for @nr columns, then for the
 						 * peaks */
 	enum pm_column columns[XPU_MAX_METRICS];
 	double factors[XPU_MAX_METRICS];
@@ -41,8 +41,8 @@ struct pm_gpu {
 };
 
 /*
- * Opens CUPTI. @major: CUDA's major version. Return: false, after a message, if there is no PM
- * sampling.
+ * Opens CUPTI. @major: CUDA's major version. Return: false, after a message, if PM sampling is not
+ * available.
  */
 bool pm__open(int major);
 
@@ -59,9 +59,9 @@ bool pm_gpu__prepare(struct pm_gpu *g, unsigned int index, const uint8_t uuid[16
 		     uint64_t interval_ns, unsigned int max_samples, const char *const *names);
 
 /*
- * Begins to sample a GPU, if it is ready. A running GPU must be drained in time, and other calls
- * take long. So prepare all GPUs before you start the first GPU, and stop all before you end the
- * first.
+ * Begins to sample a GPU, if it is ready. A GPU that is sampled must be drained in time, and the
+ * other calls take long. So prepare all GPUs before you start the first GPU, and stop all before
+ * you end the first.
  */
 void pm_gpu__start(struct pm_gpu *g, unsigned int index);
 

@@ -16,8 +16,8 @@ static int sink_fd;
 static uint16_t nr_sets;
 
 /*
- * Records that wait for room in the socket's queue, which takes about ten of them. So sampling
- * continues while xpuload attaches, is short of CPU time, or is stopped.
+ * Records that wait for room in the socket's queue, which takes about ten of them. With them,
+ * sampling continues while xpuload attaches, is short of CPU time, or is stopped.
  */
 static struct {
 	uint8_t *room;

@@ -2,8 +2,8 @@
 /*
  * sink.h - sends records of metrics and messages to xpuload through a socket
  *
- * Each message of the socket has whole records of xpu_record.h. When xpuload has ended, the program
- * exits.
+ * Each message of the socket has whole records of xpu_record.h. The program exits when xpuload has
+ * ended.
  */
 #ifndef METRICS_SINK_H
 #define METRICS_SINK_H
@@ -24,8 +24,8 @@ struct set {
 	uint16_t id;			/* the set's number; 0: not defined yet */
 	uint16_t nr;			/* number of the set's metrics */
 	uint64_t interval_ns;
-	uint64_t last_end_ns;		/* when the latest row ended, or 0 */
-	uint64_t base_ns;		/* the time from which the times of waiting rows count */
+	uint64_t last_end_ns;		/* the end of the latest row, or 0 */
+	uint64_t base_ns;		/* the times of waiting rows are relative to this time */
 	uint32_t nr_waiting;
 	struct xpu_record_metrics_end account;
 	uint32_t words[12 * 1024];
@@ -36,7 +36,7 @@ void sink__init(int fd);
 /* Has xpuload print a message for the user. @level: enum xpu_message_level */
 void sink__message(unsigned int level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Sends records that wait for room in the socket's queue, as far as there is room. */
+/* Sends the records that wait, while the socket's queue has room. */
 void sink__send_waiting(void);
 
 /* Waits until xpuload has received all records. */
@@ -54,7 +54,7 @@ void set__define(struct set *set, const uint8_t uuid[16], const struct metric *m
 		 unsigned int nr, uint64_t interval_ns);
 
 /*
- * Adds a row of set->nr values. Cuts off its part before the end of the last row; skips the row if
+ * Adds a row of set->nr values. Cuts off the part before the end of the last row; skips the row if
  * nothing is left.
  */
 void set__row(struct set *set, uint64_t begin_ns, uint64_t end_ns, const float *values);

@@ -2,12 +2,13 @@
 /*
  * xpuload-metrics - samples the counters, power and energy of GPUs, for xpuload --gpu-metrics
  *
- *	xpuload-metrics HZ [METRIC...] xpuload-metrics nvml only the metrics of NVML
+ *	xpuload-metrics HZ [METRIC...]
+ *	xpuload-metrics nvml		only the metrics of NVML
  *
  * xpuload runs it with a socket as descriptor 3, to which it sends the records of sink.h. It ends
  * when xpuload closes its end of the socket, or shuts that end down for writing. It is a separate
- * program because NVIDIA's libraries, wherever they come from, must be loaded neither into xpuload,
- * which may hold capabilities, nor into the recorded programs.
+ * program because NVIDIA's libraries must not be loaded into xpuload, which may hold capabilities,
+ * nor into the recorded programs.
  */
 #include <errno.h>
 #include <poll.h>
@@ -28,8 +29,8 @@
 
 #define SINK_FD		3
 #define MAX_GPUS	16
-#define SAMPLES_A_DRAIN	300		/* number of samples in a drain, a compromise between the
-					 * cost of drains and memory */
+#define SAMPLES_A_DRAIN	300		/* samples in a drain: a compromise between the cost of
+					 * drains and memory */
 #define DRAIN_MS	300		/* at most */
 #define NVML_MS		((int)(NVML_INTERVAL_NS / 1000000))
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Entry points of the shim, which the outside calls. Vendors have entries of their own, and
- * life/ends.c, launch/torch.c and wire/probe.S export functions that programs or Linux look for.
+ * Entry points of the shim that other code calls. Vendors have their own entry points. life/ends.c,
+ * launch/torch.c and wire/probe.S export more functions, which programs or Linux look for.
  */
 #include "life/life.h"
 #include "life/load.h"
@@ -16,8 +16,8 @@ EXPORT int InitializeInjectionNvtx2(nvtx_get_export_table_fn get);
 EXPORT int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module);
 
 /*
- * Gives NVTX's functions to the shim. Each module's copy of NVTX calls it, perhaps on several
- * threads at a time. Return: 1 for success.
+ * Fills NVTX's function table. Each module's copy of NVTX calls this, possibly on several threads
+ * at once. Return: 1 for success.
  */
 int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
 {
@@ -26,9 +26,9 @@ int InitializeInjectionNvtx2(nvtx_get_export_table_fn get)
 }
 
 /*
- * Gives an extension's functions to the shim. Each module's copy of the extension calls it, after
- * InitializeInjectionNvtx2(). Return: 1 for success: NVTX then does nothing in the functions that
- * were not filled in.
+ * Fills the function table of an NVTX extension. Each module's copy of the extension calls this,
+ * after InitializeInjectionNvtx2(). Return: 1 for success: NVTX then ignores calls of functions
+ * that were not filled in.
  */
 int InitializeInjectionNvtxExtension(const struct nvtx_ext_module *module)
 {
@@ -46,9 +46,9 @@ int xpuload_follow(void)
 }
 
 /*
- * A program that records itself calls this to record through shared memory: with @where, the value
- * of XPU_SHM_ENV by which xpuload waits for it, and, when the recording has ended, with NULL.
- * Return: an enum sharing_answer
+ * A program that records itself calls this to record through shared memory. @where: the value of
+ * XPU_SHM_ENV, which says where xpuload waits; NULL when the recording has ended. Return: an enum
+ * sharing_answer
  */
 int xpuload_share(const char *where)
 {

@@ -22,7 +22,7 @@
 
 #define CONNECT_MS	5000L
 /*
- * CURLOPT_PROTOCOLS: newer headers warn about it, but libcurl before 7.85 does not have its
+ * CURLOPT_PROTOCOLS: newer headers call it deprecated, but libcurl before 7.85 does not have its
  * replacement.
  */
 #define PROTOCOLS	((CURLoption)181)
@@ -219,7 +219,7 @@ void http__post(struct http *h, const struct http_request *r, long timeout_ms,
 	code = !r->type && !form ? CURLE_OUT_OF_MEMORY : h->easy_perform(h->curl);
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		code = CURLE_OPERATION_TIMEDOUT;
-	/* An answer that was only too long for the buffer has a status, too. */
+	/* An answer that was too long only for the buffer also has a status. */
 	if (!code || (code == CURLE_WRITE_ERROR && a->bytes == sizeof(a->body)))
 		h->easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &a->status);
 	else

@@ -35,15 +35,15 @@ struct http_answer {
 };
 
 /*
- * Opens a connection's state. Return: NULL without libcurl or memory, with the reason in *@why.
+ * Prepares for requests. Return: NULL without libcurl or memory, with the reason in *@why.
  * @token: a checked token for "Authorization: Bearer", or NULL.
  */
 struct http *http__open(const char *token, const char **why);
 void http__close(struct http *h);
 
 /*
- * Has @gives_up called once a second during a request. If it returns true, the request ends as if
- * it had timed out.
+ * Makes each request call @gives_up once a second. If @gives_up returns true, the request ends as
+ * if it had timed out.
  */
 void http__ask(struct http *h, bool (*gives_up)(void *ctx), void *ctx);
 

@@ -6,9 +6,9 @@
  *
  * Each line of standard input names a profile: "ID KIND START_NS END_NS PATH". This program reads
  * the profile's file and removes it at once. The profile then waits in memory, within fixed limits.
- * Each profile finally gets a line on standard output, "sent ID" or "lost ID". After the end of its
- * input, the program tries for a few more seconds to send what is left. XPULOAD_PUSH_TOKEN is sent
- * as a bearer token.
+ * In the end each profile gets a line on standard output, "sent ID" or "lost ID". After the end of
+ * its input, the program tries for a few more seconds to send what is left. XPULOAD_PUSH_TOKEN is
+ * sent as a bearer token.
  *
  * It has no capabilities, and opens only profiles and files that libcurl needs.
  */
@@ -32,7 +32,7 @@
 #include "receiver.h"
 #include "safefile.h"
 
-#define MAX_WAITING	64		/* profiles */
+#define MAX_WAITING	64		/* most waiting profiles */
 #define MAX_BYTES	(64u << 20)	/* most bytes of all waiting profiles */
 #define MAX_PROFILE	(16u << 20)	/* most bytes of one profile */
 #define SEND_MS		10000
@@ -132,7 +132,7 @@ static void pusher__take(struct pusher *p, const char *line)
 	p->v[p->nr++] = w;
 }
 
-/* Limits how long the waiting profiles may still be sent to @ms. Called at the end of the input. */
+/* At the end of the input: sets how many ms more the waiting profiles may be sent. */
 static void pusher__end(struct pusher *p, unsigned int ms)
 {
 	if (!p->end_ms)
@@ -145,7 +145,7 @@ static bool pusher__gives_up(void *ctx)
 	struct pollfd fd = { .fd = STDIN_FILENO };
 	struct pusher *p = ctx;
 
-	/* The end of the input was not noticed until now, and may have come up to a second ago. */
+	/* The end of the input is noticed only now, and may have come up to a second ago. */
 	if (!p->end_ms && poll(&fd, 1, 0) > 0 && fd.revents & (POLLHUP | POLLERR))
 		pusher__end(p, FINISH_MS - 1000);
 	return p->end_ms && now_ms() >= p->end_ms;

@@ -12,9 +12,9 @@
 
 #define RECORD_MAX	(256u << 20)	/* most bytes of any record */
 /*
- * A record may grow by this many bytes in later versions. A larger size is taken for damage, and
- * not for a record that the end of the file cut off: otherwise a damaged size in the middle of a
- * file would make the file look cut off there.
+ * Later versions may add up to this many bytes to a record. A larger size counts as damage, not as
+ * a record that the end of the file cuts off. Otherwise a file with a damaged size would look as if
+ * it ended there.
  */
 #define RECORD_GROWTH	4096u
 
@@ -126,8 +126,8 @@ extern const struct record_type record_types[XPU_RECORD_TYPES];
 #undef FIELD_PART
 
 /*
- * Return: the offset of the type's field of this kind; 0 if the type has none. A type may have at
- * most one.
+ * Return: the offset of the type's field of this kind; 0 if the type has no such field. A type may
+ * have at most one such field.
  */
 static inline size_t record__at(uint16_t type, enum field_kind kind)
 {
@@ -140,8 +140,8 @@ static inline size_t record__at(uint16_t type, enum field_kind kind)
 }
 
 /*
- * Return: the number in the field of this kind; 0 if the type has none. A reader must have checked
- * the record's size.
+ * Return: the number in the field of this kind; 0 if the type has no such field. A reader must have
+ * checked the record's size.
  */
 static inline uint32_t record__u32(const struct xpu_record *rec, enum field_kind kind)
 {
@@ -153,7 +153,7 @@ static inline uint32_t record__u32(const struct xpu_record *rec, enum field_kind
 	return v;
 }
 
-/* Return: when the recorder or Linux made the record; 0 if the record does not say. */
+/* Return: when the recorder or Linux made the record; 0 if it has no such timestamp. */
 static inline uint64_t record__made_ns(const struct xpu_record *rec)
 {
 	size_t at = record__at(rec->type, FIELD_MADE_NS);

@@ -6,19 +6,22 @@
  * header makes structures and assertions from it. Everything is native endian (little endian in
  * practice); struct xpu_file_header.endian has the byte order.
  *
- * Rules of the format: - A record starts with struct xpu_record. Its size includes header, payload
- * and padding, and is a multiple of 8. Records follow one another without gaps. - Structures grow
- * only at their end. A reader uses the fields that it knows, takes fields beyond .size as zero,
- * skips unknown types by .size, and refuses a file whose major version is newer. - In version 1,
- * the records follow the file's header. In version 2, only blocks (struct xpu_record_block) follow
- * it, and they contain the records. Readers know both versions. - Strings, streams, API names,
- * threads and call chains are interned: defined once per process (and possibly again, identically),
- * and referred to by id. Id 0 always means "none". A definition may come after its first use, so a
- * reader collects all definitions before it resolves ids. - Times are CLOCK_MONOTONIC in ns. They
- * order and weigh events, but never match one event to another. - A proc_id, unique in a recording,
- * stands for one process image, from its fork or exec to its exit or next exec. Correlation ids are
- * unique within a proc_id and an API, so (proc_id, API, correlation_id) stays unique when the
- * kernel reuses a pid or a process execs.
+ * Rules of the format:
+ * - A record starts with struct xpu_record. Its size includes header, payload and padding, and is a
+ *   multiple of 8. Records follow one another without gaps.
+ * - Structures grow only at their end. A reader uses the fields that it knows, takes fields beyond
+ *   .size as zero, skips unknown types by .size, and refuses a file whose major version is newer.
+ * - In version 1, the records follow the file's header. In version 2, only blocks (struct
+ *   xpu_record_block) follow it, and they contain the records. Readers know both versions.
+ * - Strings, streams, API names, threads and call chains are interned: defined once per process
+ *   (and possibly again, identically), and referred to by id. Id 0 always means "none". A
+ *   definition may come after its first use, so a reader collects all definitions before it
+ *   resolves ids.
+ * - Times are CLOCK_MONOTONIC in ns. They order and weigh events, but never match one event to
+ *   another.
+ * - A proc_id, unique in a recording, stands for one process image, from its fork or exec to its
+ *   exit or next exec. Correlation ids are unique within a proc_id and an API, so (proc_id, API,
+ *   correlation_id) stays unique when the kernel reuses a pid or a process execs.
  */
 #ifndef XPU_RECORD_H
 #define XPU_RECORD_H
@@ -41,12 +44,12 @@
 #define XPU_COMM_LEN		16
 #define XPU_BUILD_ID_LEN	20
 #define XPU_MAX_FRAMES		1000		/* most frames in one chain: 8 KB in Linux */
-#define XPU_DEFAULT_FRAMES	512		/* frames if the user asks for no other number */
-#define XPU_FP_FRAMES		127		/* the most along frame pointers,
-						 * bpf_get_stack()'s limit */
+#define XPU_DEFAULT_FRAMES	512		/* frames if the user does not choose a number */
+#define XPU_FP_FRAMES		127		/* most frames by frame pointers, the limit of
+						 * bpf_get_stack() */
 #define XPU_STRING_MAX		16384		/* bytes of the longest interned string, NUL
 						 * included */
-#define XPU_BATCH_MAX		(64 * 1024 - 64)	/* bytes in one xpu_batch() call */
+#define XPU_BATCH_MAX		(64 * 1024 - 64)	/* most bytes in one xpu_batch() call */
 
 struct xpu_file_header {
 	char	magic[8];
@@ -55,11 +58,11 @@ struct xpu_file_header {
 	__u16	version_minor;
 	__u32	header_bytes;		/* offset of the first record */
 	__u32	clockid;		/* CLOCK_MONOTONIC */
-	__u64	start_mono_ns;		/* one instant on two clocks, with start_real_ns */
+	__u64	start_mono_ns;		/* with start_real_ns: one instant by two clocks */
 	__u64	start_real_ns;
 	__u32	nr_cpus;
-	__u32	crc;			/* since version 2: CRC of header_bytes, with this field as
-					 * 0. Every CRC here is zlib's CRC-32 */
+	__u32	crc;			/* since version 2: CRC-32 (of zlib, like every CRC here) of
+					 * header_bytes, with this field as 0 */
 	__u64	reserved2[2];
 };
 
@@ -73,8 +76,8 @@ struct xpu_record {
 #define XPU_BLOCK_MAX	(8u << 20)	/* bytes of records in a block; no record spans two
 					 * blocks */
 /*
- * The largest ratio of a block's records to its stored bytes, so that a small file cannot keep its
- * reader busy for hours. Records that would be packed to less are stored unpacked.
+ * The largest ratio of a block's record bytes to its stored bytes, so that a small file cannot keep
+ * its reader busy for hours. Records with a larger ratio are stored unpacked.
  */
 #define XPU_BLOCK_RATIO	256
 
@@ -87,8 +90,8 @@ struct xpu_record {
  * literals, the planes. A column has up to four planes: the lowest byte of each of its numbers,
  * then the next byte of each, and so on. Bytes without a plane are 0. The planes are sorted by
  * table, then by column, then from the lowest byte. A number n is the zigzag code of a difference,
- * n >> 1 ^ -(n & 1) modulo 2^32. With XPU_COLUMN_DELTA it is the difference to the word above,
- * where the first row uses base; otherwise it is the difference to base.
+ * n >> 1 ^ -(n & 1) modulo 2^32. With XPU_COLUMN_DELTA it is the difference from the word above,
+ * or, in the first row, from base; otherwise it is the difference from base.
  */
 struct xpu_columns {
 	__u32	nr_pieces;
@@ -145,14 +148,14 @@ struct xpu_column {
 #define XPU_FRAME_IS_NAMED(f)	((f) >> 56 == 0xf6)
 #define XPU_FRAME_STRING(f)	((__u32)(f))
 
-#define XPU_ALLOC_NO_DEVICE	0x3ff	/* host memory; an ordinal is smaller */
+#define XPU_ALLOC_NO_DEVICE	0x3ff	/* host memory; ordinals of devices are smaller */
 
 /*
  * A STACK record is a CPU sample whose user stack the merger unwinds, from the registers and a copy
  * of the stack's top. The copy has .bytes, beginning at the stack pointer. It is stored in blocks
  * of XPU_STACK_BLOCK bytes at multiples of that size; bytes of the first and last block outside of
- * the copy are zero. After nr_python words, data has a bitmap, in whole words, lowest bit and
- * address first, of the blocks that follow the bitmap. With XPU_MISC_STACK_DELTA, blocks may be
+ * the copy are zero. After nr_python words, data has a bitmap of whole words, lowest bit and
+ * address first. It says which blocks follow the bitmap. With XPU_MISC_STACK_DELTA, blocks may be
  * missing: each is equal to the block at its address in the thread's last STACK record.
  */
 #define XPU_STACK_BLOCK		64
@@ -234,7 +237,7 @@ enum xpu_collective_fields {
 
 /*
  * Counters of a GPU and of NVML over time, for --gpu-metrics; since 2.3. The metrics of one GPU
- * that are sampled together are a set. A row has one value for each of them.
+ * that are sampled together are a set. A row has one value for each metric of the set.
  */
 #define XPU_MAX_METRICS		64	/* metrics in a set */
 #define XPU_MAX_METRIC_SETS	256
@@ -244,7 +247,7 @@ enum xpu_collective_fields {
 
 #define XPU_MISC_STALLS_LAUNCH	1	/* STALLS has samples of one launch; since 2.5 */
 
-#define XPU_CUBIN_MAX	(64u << 20)	/* bytes of struct xpu_cubin_lines and all that follows */
+#define XPU_CUBIN_MAX	(64u << 20)	/* bytes of struct xpu_cubin_lines and all data after it */
 
 /*
  * The place of a process in a job of many processes; since 2.6. The shim reads variables that
@@ -267,7 +270,7 @@ enum xpu_label {
 	XPU_LABEL_POD		= 36,
 	XPU_LABEL_NAMESPACE	= 37,	/* the pod's namespace */
 	XPU_LABEL_POD_UID	= 38,
-	XPU_LABEL_CONTAINER	= 39,	/* the id; the name if the runtime gives no id */
+	XPU_LABEL_CONTAINER	= 39,	/* the ID; or the name, if the runtime gives no ID */
 };
 
 #define XPU_LABEL_IS_TEXT(label)	((label) >= XPU_LABEL_JOB)

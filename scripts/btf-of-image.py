@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """btf-of-image.py IMAGE: writes the kernel types (BTF) of a bootable arm64 kernel to stdout
 
-Such an image is not an ELF file: the types are found by the header that they begin with.
+Such an image is not an ELF file: the types are found by their own header.
 """
 import gzip
 import struct

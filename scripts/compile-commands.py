@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """make -Bn V=1 ... | compile-commands.py DIRECTORY: prints compile_commands.json
 
-For clangd and others that want to know how a file is compiled: the commands that make would run,
-and that name a source file. If several commands compile a file, the first one counts.
+Tells clangd and similar tools how each file is compiled: the output has the commands that make
+would run and that name a source file. If several commands compile a file, the first one counts.
 """
 import json
 import shlex
@@ -21,7 +21,7 @@ def main():
             words = shlex.split(line)
         except ValueError:
             continue
-        # Shell syntax before and behind the compiler's command is left out of the result.
+        # Shell syntax before and after the compiler's command is left out of the result.
         words = [word for word in words if word not in ("{", "}", "||", "&&", ";")]
         for file in words[1:]:
             if file.endswith(SOURCES) and not file.startswith("-"):

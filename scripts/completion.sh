@@ -8,7 +8,7 @@
 set -e
 program=$(readlink -f "$1")
 name=${program##*/}
-# EMULATE=: runs programs of another machine
+# EMULATE= is an emulator, if the program is for another machine.
 table=$($EMULATE "$program" --list-options)
 
 # Lines "OPTION ARGUMENT [WORD...]", as in "--output FILE"; the ARGUMENT is "-" if the option
@@ -22,7 +22,7 @@ opts=$(echo "$table" | awk '$1 == "option" {
 	if ($3 != "-") print "-" $3 words
 }' | sort -u)
 [ -n "$opts" ] || { echo "completion.sh: $program --list-options lists none" >&2; exit 1; }
-words() {		# words KIND...: the options of such kinds
+words() {		# words KIND...: prints the options of these kinds
 	for kind; do
 		echo "$opts" | awk -v kind="$kind" '$2 == kind { print $1 }'
 	done | tr '\n' '|' | sed 's/|$//'

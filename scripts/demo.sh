@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 #
 # Records the multi-threaded demo and leaves xpu.data, demo.html, demo.folded, demo.json and
-# demo.svg in build/demo. Uses a real GPU where there is one and nvcc to build for it, else the
-# simulated device. Where OpenCL has a device, such as PoCL on the CPU, also records a program
-# there: opencl.data, opencl.html.
+# demo.svg in build/demo. Uses a real GPU if it exists and nvcc is installed, otherwise the
+# simulated device. If OpenCL has a device, such as PoCL on the CPU, also records a program there:
+# opencl.data, opencl.html.
 
 set -u
 src=${XPU_SRC:?run it as: make demo}
@@ -59,7 +59,7 @@ for file in xpu.data demo.html demo.folded demo.json demo.svg; do
 	[ ! -e $file ] || printf '  %9d  %s\n' "$(wc -c <$file)" $file
 done
 echo
-is_exact() {		# is_exact FOLDED LOG WHAT: prints the line of exactness
+is_exact() {		# is_exact FOLDED LOG WHAT: prints the line about exactness
 	line=$(sh "$src/test/lib/verdict.sh" "$1" "$2")
 	echo "$3: $line"
 	case $line in

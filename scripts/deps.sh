@@ -40,8 +40,8 @@ if [ "$(id -u)" != 0 ]; then
 	exit 0
 fi
 export DEBIAN_FRONTEND=noninteractive
-# Installs packages; fetches the package lists, which may be old or missing, only if that fails at
-# first.
+# Installs packages. Fetches the package lists, which may be old or missing, only if the first try
+# fails.
 get() {
 	apt-get install -y -qq --no-install-recommends "$@" >/dev/null 2>&1 ||
 		{ apt-get update -qq &&

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""figures.py [COMMIT] - the size of each room, and the rules between rooms that are broken
+"""figures.py [COMMIT] - the size of each room (folder of sources), and broken rules between rooms
 
 Counts the files of the working tree that git knows, or the files of COMMIT. A line counts if it
 has more than blanks and comments. Generated files and files of other projects do not count.

@@ -5,7 +5,7 @@
 #
 # Folds a recording: one line for each call path, to stdout or FILE. With --svg draws the flame
 # graph, through flamegraph.pl or inferno-flamegraph, whichever is installed. '-' is stdin, or
-# stdout. --folded: FILE has the lines already. --waits: waits, too.
+# stdout. --folded: FILE has the lines already. --waits: adds waits.
 
 set -u
 
@@ -74,8 +74,8 @@ title=${title:-$(basename "$data" .data)}
 # XML has no U+FFFE and U+FFFF.
 LC_ALL=C sed 's/\xef\xbf[\xbe\xbf]/?/g' "$tmp/folded" >"$tmp/xml" || die "sed failed"
 
-# Frames of device work lose their label, because their colour says the kind; a function's own CPU
-# time gets a frame. The palette has a colour for each name. A kernel may have the name of its host
+# Frames of device work lose their label, because their color says the kind; a function's own CPU
+# time gets a frame. The palette has a color for each name. A kernel may have the name of its host
 # function, so an invisible mark follows the kernel's name.
 cat >"$tmp/paint.awk" <<'END'
 function paint(name, spread, red, green, blue,   i, h, at, colour) {
@@ -92,7 +92,7 @@ function paint(name, spread, red, green, blue,   i, h, at, colour) {
 		print name "->" colour >palette
 }
 
-# Makes one frame of consecutive frames of one library without names.
+# Joins consecutive unnamed frames of one library into one frame.
 function fold(   i, to, library, last, run) {
 	for (i = 1; i <= nr; i++) {
 		library = match(frame[i], /.\+0x[0-9a-f]+$/) ? substr(frame[i], 1, RSTART) : ""

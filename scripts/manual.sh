@@ -33,7 +33,7 @@ done <"$tmp/formats"
 echo .El
 } >"$tmp/list"
 
-# A format with the name of its suffix is listed without the name. xpuload(1) does not list .data,
+# A format that is named like its suffix is listed without the name. xpuload(1) does not list .data,
 # because a recording is not a result.
 case $1 in
 *xpuload.1.in)

@@ -21,7 +21,7 @@ function upper(name) {
 	return toupper(name)
 }
 
-# The names of the messages that are open, as they stand in front of a constant.
+# The names of the messages around this line, as the prefix of a constant.
 function prefix(  i, text) {
 	for (i = 1; i <= depth; i++)
 		if (kind[i] == "message")

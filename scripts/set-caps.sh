@@ -21,7 +21,7 @@ if ! getent group "$group" >/dev/null; then
 		sudo_only "the group $group is missing and cannot be made"
 	made=", a new group"
 fi
-# The order matters: nobody else may run the file any more when it gets the capabilities.
+# The order matters: nobody else may be able to run the file when it gets the capabilities.
 if ! chown "root:$group" "$file" || ! chmod 0750 "$file"; then
 	sudo_only "it cannot be given to the group $group"
 fi

@@ -3,10 +3,10 @@
 #
 # sysroot.sh ARCH DIR BTF [PACKAGE...]
 #
-# Sets up cross-building for another machine, aarch64: installs Debian's cross-compiler and
-# emulators, puts Debian's libraries for it below DIR, with a Linux kernel, whose types go into the
-# file BTF. Named PACKAGEs go there, too. The libraries are not packages of this system, which stays
-# of one architecture: apt has a state of its own in DIR.apt. MIRROR= names another mirror.
+# Sets up cross-building for another machine, aarch64. Installs Debian's cross-compiler and
+# emulators. Puts Debian's libraries for ARCH, a Linux kernel and each PACKAGE below DIR, and the
+# kernel's types into the file BTF. The libraries do not become packages of this system, which keeps
+# its one architecture: apt has a separate state in DIR.apt. MIRROR= names another mirror.
 
 arch=$1 dir=$2 btf=$3
 shift 3
@@ -30,7 +30,7 @@ mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$apt/empty" || exit 1
 echo "deb [signed-by=$keys] $mirror $suite main" >"$apt/sources.list"
 : >"$apt/status"
 
-# Runs this system's apt without the packages, sources and architecture of this system.
+# Runs apt without this system's packages, sources and architecture.
 other_apt() {
 	apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 \
 		-o Dir::State::Lists="$apt/lists" -o Dir::State::status="$apt/status" \

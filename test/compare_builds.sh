@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # compare_builds.sh OLD NEW DIR...: runs the xpumerge of two builds on all files of the directories,
-# in all formats, and fails if a result, a message or an exit status differs. It checks changes that
-# only move code.
+# in all formats, and fails if a result, a message or an exit status differs. It tests changes that
+# should change no result.
 #   *.data, *.xpu	recordings: every format, dump, ranks, --memory
-#   *.data.N		dump, and the others of all together, with -j 1 and -j 2
-#   *.stream		what xpuload writes to xpumerge split: the files that split makes of it
-#   *.args arguments of an import, in the file's directory: every format, among them data
+#   *.data.N		dump, and the rest on all N files together, with -j 1 and -j 2
+#   *.stream		what xpuload writes to xpumerge split: the files that split writes
+#   *.args arguments of an import, in the file's directory: every format, data too
 set -u
 old=$(realpath "$1") new=$(realpath "$2")
 shift 2
@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 nr=0 bad=0 fine=0
 formats="folded chrome text pprof html perf pftrace data csv stacks cupti parquet"
 
-# both NAME COMMAND...: COMMAND with the xpumerge of each build as $merge, in an empty directory
+# both NAME COMMAND...: runs COMMAND with each build's xpumerge as $merge, in an empty directory
 both() {
 	what=$1
 	shift

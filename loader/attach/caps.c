@@ -87,7 +87,7 @@ void caps__settle(bool attach)
 {
 	uint64_t keep = BIT(CAP_PERFMON);	/* needed to sample CPUs that come online later */
 
-	/* Capabilities that the user would have without the file's stay. */
+	/* Keep capabilities that do not come from xpuload's file. */
 	if (!lowers || !from_file)
 		return;
 	/* Before Linux 6.0, calls on open maps need capabilities, too. */

@@ -3,9 +3,9 @@
  * caps.h - the capabilities of xpuload, and when they are effective
  *
  * The file xpuload is given capabilities "=p": they are permitted, and effective only between
- * caps__raise() and caps__lower(), around the calls that need them. So the program runs even where
- * some of them are not available, can say which are missing, and does everything else with the
- * user's own rights.
+ * caps__raise() and caps__lower(), around the calls that need them. So the program also runs
+ * without some of them, can say which are missing, and does everything else with the user's own
+ * rights.
  */
 #ifndef XPU_LOADER_CAPS_H
 #define XPU_LOADER_CAPS_H
@@ -25,7 +25,10 @@ int caps__init(void);
 /* Whether this program has the capability @cap, CAP_*, effective or not. */
 bool caps__have(int cap);
 
-/* Whether xpuload may record only processes that its invoker may read: it has no CAP_SYS_PTRACE. */
+/*
+ * Whether xpuload has no CAP_SYS_PTRACE, and so may record only processes that its invoker may
+ * read.
+ */
 bool caps__restricted(void);
 
 /*
@@ -34,20 +37,20 @@ bool caps__restricted(void);
  */
 bool caps__from_file(void);
 
-/* Raise and drop the capabilities of the calling thread only. Calls may be nested. */
+/* These two raise and lower the capabilities of the calling thread only. Calls may be nested. */
 void caps__raise(void);
 void caps__lower(void);
 
 /*
- * Gives up, for good, the capabilities that are not needed once everything is open. @attach:
- * programs will be attached to more processes later.
+ * Drops for good the capabilities that are not needed once everything is open. @attach: programs
+ * will be attached to more processes later.
  */
 void caps__settle(bool attach);
 
 /* Writes to @buf which of cap_bpf and cap_perfmon are missing. Return: how many are missing. */
 int caps__missing(char *buf, size_t size);
 
-/* Whether this process could ever get @cap: a container may forbid it. */
+/* Whether this process could ever get @cap. A container may forbid that. */
 bool caps__allowed(int cap);
 
 #endif /* XPU_LOADER_CAPS_H */

@@ -23,7 +23,7 @@
 #define PROGRAM		"xpuload-metrics"
 #define AWAIT_NS	5000000000ull	/* the driver may have to initialize GPUs */
 #define FINISH_NS	5000000000ull
-#define MAX_BYTES	(64 * 1024)	/* most bytes of one record; more than sink.h allows */
+#define MAX_BYTES	(64 * 1024)	/* most bytes of a record; sink.h allows less */
 #define MAX_MESSAGES	16
 /*
  * On many machines the driver shows counters only to programs with CAP_SYS_ADMIN or CAP_PERFMON.
@@ -118,8 +118,8 @@ static void count(struct gpu_metrics *m, const struct xpu_record *rec)
 }
 
 /*
- * Checks the form of a record, because NVIDIA's libraries run in the program. xpumerge checks the
- * contents.
+ * Checks a record's form: the program runs NVIDIA's libraries, and cannot be trusted. xpumerge
+ * checks the record's contents.
  */
 static bool is_record(const struct xpu_record *rec, size_t size)
 {

@@ -3,8 +3,8 @@
  * gpu_metrics.h - the program xpuload-metrics, which samples the GPUs' own counters for
  * --gpu-metrics
  *
- * It runs next to the recorder, with only the user's privileges, and touches no target. Without it,
- * or when it fails, the recording continues.
+ * The program runs next to the recorder, with only the user's privileges, and touches no target. If
+ * it is missing or fails, the recording continues.
  */
 #ifndef XPU_LOADER_GPU_METRICS_H
 #define XPU_LOADER_GPU_METRICS_H
@@ -18,7 +18,7 @@ struct gpu_metrics;
 struct gpu_metrics_stats {
 	uint64_t nr_rows;		/* number of recorded rows */
 	uint64_t nr_overflows;		/* how often the hardware's buffer was full */
-	uint64_t lost_ns;		/* time missing between rows, of all GPUs */
+	uint64_t lost_ns;		/* time missing between rows, summed over all GPUs */
 	uint64_t nr_malformed;		/* number of invalid records */
 	bool failed;			/* the program ended too soon, or had to be killed */
 };
@@ -30,7 +30,7 @@ struct gpu_metrics_stats {
  */
 struct gpu_metrics *gpu_metrics__start(uint32_t hz, const char *names);
 
-/* Waits until the program samples, at most some seconds. All functions may be given NULL. */
+/* Waits until the program samples, at most some seconds. All functions accept NULL as @m. */
 void gpu_metrics__await(struct gpu_metrics *m, struct writer *w);
 
 /* Writes the records that have arrived. */

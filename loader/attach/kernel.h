@@ -10,7 +10,7 @@ bool kernel__is_before(int major, int minor);
 
 bool kernel__has_btf(void);
 
-/* Whether /proc/kallsyms shows us the addresses of Linux's functions. */
+/* Whether /proc/kallsyms shows us the addresses of kernel functions. */
 bool kernel__shows_addresses(void);
 
 #endif /* XPU_LOADER_KERNEL_H */

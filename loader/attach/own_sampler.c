@@ -19,7 +19,7 @@
  */
 #define RING_PAGES	1024
 #define FEW_RING_PAGES	64
-#define MAX_STACK	(24u << 10)	/* several samples fit into a small ring */
+#define MAX_STACK	(24u << 10)	/* so that several samples fit into a small ring */
 #define MAX_EVENT	(UINT16_MAX + 1)
 
 static const uint8_t regs[XPU_NR_REGS] = { ARCH_PERF_REGS };
@@ -37,7 +37,8 @@ struct own_sampler {
 	bool copies;			/* samples copy the stack; false: they follow frame
 					 * pointers */
 	uint64_t nr_taken, nr_lost;
-	uint8_t event[MAX_EVENT] __attribute__((aligned(8)));	/* an event copied into one piece */
+	uint8_t event[MAX_EVENT] __attribute__((aligned(8)));	/* copy of an event that wraps
+								 * around the ring's end */
 	uint8_t sample[sizeof(struct xpu_ring_sample) + MAX_EVENT] __attribute__((aligned(8)));
 };
 
@@ -182,8 +183,8 @@ uint64_t own_sampler__nr_lost(const struct own_sampler *s)
 }
 
 /*
- * Makes a sample with registers and a stack copy of the words: ABI, registers, size, stack, copied
- * size. Return: the sample's bytes.
+ * Makes a sample with registers and a stack copy. The words are: ABI, registers, size, stack,
+ * copied size. Return: the sample's bytes.
  */
 static size_t take_copies(const struct sample_event *e, size_t nr_words, struct xpu_ring_sample *r)
 {
@@ -202,8 +203,8 @@ static size_t take_copies(const struct sample_event *e, size_t nr_words, struct 
 		copied = bytes;
 	r->flags = XPU_CHAIN_CPU | XPU_CHAIN_STACK;
 	/*
-	 * Linux sorts registers by number: a register's index is how many lower numbers were asked
-	 * for.
+	 * Linux sorts the requested registers by number, so a register's index is the number of
+	 * requested registers below it.
 	 */
 	for (i = 0; i < XPU_NR_REGS; i++)
 		r->frames[i] = values[__builtin_popcountll(mask & ((1ull << regs[i]) - 1))];
@@ -213,8 +214,8 @@ static size_t take_copies(const struct sample_event *e, size_t nr_words, struct 
 }
 
 /*
- * Makes a sample with a call chain, without the marks (PERF_CONTEXT_*) between its parts. Return:
- * the sample's bytes.
+ * Makes a sample with a call chain, without the markers (PERF_CONTEXT_*) between the chain's parts.
+ * Return: the sample's bytes.
  */
 static size_t take_chain(const struct sample_event *e, size_t nr_words, struct xpu_ring_sample *r)
 {

@@ -3,7 +3,7 @@
  * own_sampler.h - CPU samples of one's own processes, where BPF may not be used
  *
  * Linux copies registers and the top of the stack, or follows frame pointers, as for perf record.
- * The samples have no Python frames, nor, without privileges, Linux's part of a stack.
+ * The samples have no Python frames and, without privileges, no kernel frames.
  */
 #ifndef XPU_LOADER_OWN_SAMPLER_H
 #define XPU_LOADER_OWN_SAMPLER_H
@@ -19,7 +19,7 @@ struct own_sampler;
 
 /**
  * own_sampler__open - sample a process and all its descendants after its next exec
- * @period_ns: between two samples on a CPU
+ * @period_ns: time between two samples on a CPU
  * @stack_bytes: bytes of the stack to copy, fewer if they do not fit; 0: follow frame pointers
  *
  * Return: 0 or a negative errno.
@@ -31,13 +31,16 @@ void own_sampler__close(struct own_sampler *s);
 /* Return: a descriptor that polls readable when a ring is half full; owned by @s. */
 int own_sampler__fd(const struct own_sampler *s);
 
-/* Takes a sample of process @pid. The function sets the sample's proc_id. */
+/* Takes a sample of process @pid, and must set the sample's proc_id. */
 typedef void (*own_sample_fn)(void *ctx, pid_t pid, struct xpu_ring_sample *sample, size_t size);
 
 /* Takes the samples before @until_ns. */
 void own_sampler__drain(struct own_sampler *s, uint64_t until_ns, own_sample_fn fn, void *ctx);
 
-/* Return: how many samples were taken, lost samples included; and how many were lost. */
+/*
+ * Return: how many samples were taken, including lost ones. The second function returns how many
+ * were lost.
+ */
 uint64_t own_sampler__nr_taken(const struct own_sampler *s);
 uint64_t own_sampler__nr_lost(const struct own_sampler *s);
 

@@ -9,8 +9,8 @@
 
 /*
  * Follows a link in /proc, which makes Linux check PTRACE_MODE_READ, security modules included.
- * (Newer kernels let CAP_PERFMON open the files that show a process's mappings, and system call
- * filters of containers forbid kcmp().)
+ * Other checks are unsuitable: newer kernels let CAP_PERFMON open the files that show a process's
+ * mappings, and containers' system call filters forbid kcmp().
  */
 int permit__check(pid_t pid)
 {

@@ -9,10 +9,10 @@
 /**
  * permit__check - whether the invoker may read a process now
  *
- * xpuload checks even before it reads public files in /proc. The BPF programs check again at each
- * event: see bpf/permit.bpf.c.
+ * xpuload checks this before it reads even public files in /proc. The BPF programs check it again
+ * at each event: see bpf/permit.bpf.c.
  *
- * Return: 0; -EACCES if not; or another negative errno, such as -ESRCH.
+ * Return: 0 if it may; -EACCES if it may not; or another negative errno, such as -ESRCH.
  */
 int permit__check(pid_t pid);
 

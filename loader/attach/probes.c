@@ -28,7 +28,7 @@
 
 #define MIN_ENTRIES	4096
 
-#define MAX_SHIMS	8		/* copies of our shim, each a file */
+#define MAX_SHIMS	8		/* most files that are copies of our shim */
 #define DETACHERS	64		/* threads that detach at the same time */
 
 /*
@@ -39,15 +39,15 @@
 #define MAX_FOLLOWED	128
 
 /*
- * A program attached to a group of sites: by a multi link where Linux has them, otherwise by one
- * link for each site.
+ * A program attached to a group of sites: by a multi link if Linux has multi links, otherwise by
+ * one link for each site.
  */
 struct attachment {
 	int multi_fd;			/* 0: no multi link */
 	struct bpf_link *links[MAX_SITES];
 };
 
-/* A file that is our shim, byte for byte, and the programs on its sites in all processes. */
+/* A file that equals our shim byte for byte, and the programs on its sites in all processes. */
 struct shim {
 	int fd;
 	dev_t dev;
@@ -58,8 +58,8 @@ struct shim {
 
 /*
  * The number of ended processes whose switches may stay attached. To detach a switch, Linux visits
- * all processes with the shim, and lowers the semaphore of each process that nobody is attached to.
- * That may hit a child that was just forked; its shim works for two more seconds with lowered
+ * all processes with the shim, and lowers the semaphore in each process that nobody is attached to.
+ * One of them may be a child that was just forked; its shim continues for two seconds with lowered
  * semaphores. So switches are detached rarely, for many processes at a time.
  */
 #define MAX_ENDED	256
@@ -81,7 +81,7 @@ struct probes {
 	struct xpu_bpf *skel;
 	struct ring_buffer *ring, *sample_ring;	/* sample_ring may be NULL */
 	struct budget budget, sample_budget;
-	int epoll_fd;			/* wakes for both rings */
+	int epoll_fd;			/* readable when either ring is */
 	bool multi;
 	bool everywhere;		/* switches are attached in all processes */
 	struct sites sites;		/* sites to attach to */
@@ -146,9 +146,9 @@ static struct bpf_program *program_for(const struct xpu_bpf *skel, enum site_gro
 }
 
 /*
- * A uprobe multi link (Linux 6.6) needs no more than cap_bpf and cap_perfmon and calls the program
- * faster; a perf event needs cap_sys_admin. The libbpf and the headers of the supported
- * distributions are older than the multi link, so its part of union bpf_attr is spelled out.
+ * A uprobe multi link (Linux 6.6) needs only cap_bpf and cap_perfmon, and calls the program faster.
+ * A perf event needs cap_sys_admin. The libbpf and the headers of the supported distributions are
+ * older than the multi link, so its part of union bpf_attr is spelled out.
  */
 #define UPROBE_MULTI_ATTACH	48	/* BPF_TRACE_UPROBE_MULTI */
 
@@ -226,7 +226,7 @@ static void detach(struct attachment *a)
 		bpf_link__destroy(a->links[i]);
 }
 
-/* Attachments that several threads detach. The last thread frees this struct. */
+/* Attachments that several threads detach. The last of the threads frees this struct. */
 struct detachment {
 	atomic_size_t next, nr_threads;
 	size_t nr;
@@ -252,7 +252,7 @@ static bool is_attached(const struct attachment *a)
 
 /*
  * Detaches @nr attachments, and clears them. Detaching one takes Linux about 40 ms, and detaching
- * many at the same time takes no longer. The thread that drains the ring should not pass @wait.
+ * many at the same time takes no longer. The thread that drains the ring should set @wait to false.
  */
 static void detach_all(struct attachment *const *list, size_t nr, bool wait)
 {
@@ -391,8 +391,8 @@ static uint64_t ring_size(uint64_t bytes)
 }
 
 /*
- * Return: a map's size, one entry for each @bytes of the ring, since a user with many threads asks
- * for a larger ring.
+ * Return: a map's size: one entry for each @bytes of the ring, because a user with many threads
+ * requests a larger ring.
  */
 static uint32_t max_entries(const struct probes_options *opts, uint32_t bytes)
 {

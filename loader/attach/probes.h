@@ -35,17 +35,17 @@ struct probes_options {
 					 * samples */
 	enum probes_mode mode;
 	const char *comm;		/* PROBES_ALL: only processes with this name; NULL: any */
-	struct probes_cgroup cgroup;	/* PROBES_ALL: only processes in this cgroup, and their
+	struct probes_cgroup cgroup;	/* PROBES_ALL: only processes in this cgroup and their
 					 * descendants */
 	bool no_children;		/* do not record children of recorded processes */
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
 	unsigned int max_frames;	/* most frames in a call chain; 0: the default */
 	bool ranges;			/* receive NVTX ranges */
 	bool waits;			/* receive calls that wait for the device */
-	bool api;			/* receive calls of CUDA's API; with PROBES_RUN the target's
-					 * environment must also ask for them */
+	bool api;			/* receive calls of CUDA's API; with PROBES_RUN, the
+					 * target's environment must request them, too */
 	bool stalls;			/* ask running programs for PC samples */
-	bool windows;			/* sample only while a process has a window open */
+	bool windows;			/* sample only while a window of the process is open */
 	bool memory;			/* ask running programs for memory events */
 	bool off_cpu;			/* account for all the time of each thread */
 	uint64_t off_min_ns;		/* shorter intervals have no stack */
@@ -63,9 +63,9 @@ typedef void (*probes_record_fn)(void *ctx, const void *data, size_t size);
  * @fn: called by probes__drain() for every record
  * @why: on failure, one line that says what failed and what to do; @len bytes
  *
- * Raises the semaphores of the shim. With PROBES_RUN that affects every process that any xpuload
+ * Raises the semaphores of the shim. With PROBES_RUN, this wakes every process that any xpuload
  * started (the BPF programs decide which processes are recorded); with PROBES_ALL, every process.
- * With PROBES_PID probes__follow() raises them.
+ * With PROBES_PID, probes__follow() raises the semaphores.
  *
  * Return: 0 or a negative errno.
  */
@@ -84,8 +84,8 @@ int probes__add_shim(struct probes *p, int fd);
 
 /*
  * Makes the BPF programs record the running process @pid, from its next event, and the children
- * that it forks. Needs PROBES_PID or a filter. @denied: the invoker may not record the process now,
- * and the caller counts that. Return: 0 or a negative errno.
+ * that it forks. Needs PROBES_PID or a filter. @denied: the invoker may not record the process now;
+ * the caller counts the process. Return: 0 or a negative errno.
  */
 int probes__want(struct probes *p, pid_t pid, bool denied);
 void probes__unwant(struct probes *p, pid_t pid);
@@ -97,7 +97,7 @@ void probes__adopt_next_child(struct probes *p);
  * probes__follow - with PROBES_PID, raise the semaphores in a process
  * @hello: the shim may be awake already, so ask it to repeat its definitions
  *
- * A forked child has its parent's memory, with raised semaphores; after an exec they start at 0.
+ * A forked child inherits raised semaphores with its parent's memory; an exec resets them to 0.
  * Does nothing for a process that is already followed. Return: 0 or a negative errno.
  */
 int probes__follow(struct probes *p, pid_t pid, bool hello);
@@ -131,8 +131,9 @@ int probes__sample_fd(const struct probes *p);
 void probes__set_python(struct probes *p, uint32_t proc_id, const struct xpu_python *python);
 
 /*
- * Return: how many processes stopped being recorded because the invoker could no longer read them.
- * The other function returns how many the invoker could never read.
+ * probes__nr_stopped() returns how many recordings of processes stopped because the invoker could
+ * no longer read the process; probes__nr_left_alone(), how many processes the invoker could never
+ * read.
  */
 uint64_t probes__nr_stopped(const struct probes *p);
 uint64_t probes__nr_left_alone(const struct probes *p);
@@ -147,12 +148,15 @@ uint64_t probes__nr_samples(const struct probes *p);
 int probes__fd(const struct probes *p);
 
 /*
- * Takes the records in the rings. Stops after one ringful of newly arriving records, because the
- * writers may be faster. Return: whether all were taken.
+ * Takes the records in the rings, but at most a ringful of newly arriving ones, because the writers
+ * may be faster. Return: whether all were taken.
  */
 bool probes__drain(struct probes *p);
 
-/* Sets *@loss to the losses of image @proc_id so far; leaves *@loss alone if nothing was lost. */
+/*
+ * Sets *@loss to the losses of image @proc_id so far; does not change *@loss if nothing was
+ * lost.
+ */
 void probes__loss(const struct probes *p, uint32_t proc_id, struct xpu_loss *loss);
 
 /* Return: how many records of @kind were lost so far, in total. */

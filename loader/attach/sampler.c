@@ -46,7 +46,7 @@ static int sampler__open_cpu(struct sampler *s, int cpu)
 	return 0;
 }
 
-/* Return: how many CPUs are sampled, or, if none is, the error of the last online CPU. */
+/* Return: how many CPUs are sampled; if none is, the error of the last online CPU. */
 static int sampler__open_cpus(struct sampler *s)
 {
 	int cpu, nr = 0, err, last = 0;

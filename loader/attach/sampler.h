@@ -2,8 +2,8 @@
 /*
  * sampler.h - the clocks that call the sampling program: one perf event on each CPU
  *
- * The event is Linux's cpu-clock, a timer. So a sample stands for an equal time on every CPU, at
- * every clock rate, and in virtual machines. Its time can be added to other times.
+ * The event is Linux's cpu-clock, a timer. So each sample stands for the same time on every CPU, at
+ * every clock rate, and in virtual machines, and the times of samples can be added up.
  */
 #ifndef XPU_LOADER_SAMPLER_H
 #define XPU_LOADER_SAMPLER_H
@@ -15,7 +15,7 @@ struct sampler;
 /**
  * sampler__open - begin to sample all CPUs
  * @prog_fd: the program, of type perf_event
- * @period_ns: between two samples on a CPU
+ * @period_ns: time between two samples on a CPU
  *
  * CPUs that are offline are left out until they come online: see sampler__rescan().
  *

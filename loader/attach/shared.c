@@ -29,16 +29,17 @@
 
 #define MAX_CALLERS	128		/* connections that have sent nothing yet */
 #define CALLER_NS	1000000000ull	/* how long a connection may stay silent */
-#define ACCEPT_NS	100000000ull	/* how long connections are taken before rings are read */
-#define DEAF_NS		20000000ull	/* pause before listening again, when no connection fits */
-#define MAX_READERS	1024		/* processes with mapped memory at a time; others wait */
+#define ACCEPT_NS	100000000ull	/* longest time to accept connections at once */
+#define DEAF_NS		20000000ull	/* pause before listening again after a lack of room */
+#define MAX_READERS	1024		/* most processes with mapped memory at a time; others
+					 * wait */
 #define SPARE_FILES	32		/* descriptors reserved for connections */
-#define MAX_MISSING	(1u << 20)	/* missing processes; no honest count is larger */
-#define MAX_LAUNCHES	(1ull << 48)	/* launches of missing processes */
-#define MAX_LOSSES	(1 << 14)	/* processes whose losses are counted separately */
+#define MAX_MISSING	(1u << 20)	/* most missing processes; no honest count is larger */
+#define MAX_LAUNCHES	(1ull << 48)	/* most launches of missing processes */
+#define MAX_LOSSES	(1 << 14)	/* most processes whose losses are counted separately */
 #define MAX_TASKS	4096		/* threads to look at in a process */
-#define MAX_THREADS	(4 * MAX_TASKS)	/* threads of a process whose numbers are kept */
-#define LOOK_NS		20000000ll	/* how long looking at threads may take at once, ... */
+#define MAX_THREADS	(4 * MAX_TASKS)	/* most threads of a process whose numbers are kept */
+#define LOOK_NS		20000000ll	/* how long a search for threads may take at once, ... */
 #define LOOK_SHARE	16		/* ... and 1/16 of the time in the long run */
 #define MAX_EVENTS	64
 #define MIN_PAUSE_MS	2
@@ -62,18 +63,18 @@ struct member {
 	pid_t pid;			/* in xpuload's pid namespace */
 	uint32_t proc_id;
 	int pid_fd;			/* -1: the process's end will not be noticed */
-	uint64_t exit_ns;		/* when the last thread to end has ended, if reported */
+	uint64_t exit_ns;		/* when the most recently ended thread ended, if reported */
 	uint64_t ended_ns;		/* when the end was noticed; 0: not ended */
 	struct shm_reader *reader;	/* NULL: the image has not connected */
 	uint64_t image;			/* the image's number, from its hello */
-	bool said_last;			/* its newest batch is its last one */
+	bool said_last;			/* its shim has marked the newest batch as the last one */
 	bool attached;			/* its first hello comes from its first image */
 	uint64_t begin_ns;		/* when the image began */
 	pid_t ns_pid;			/* the process's number in its own pid namespace */
 	struct thread *threads;
-	int64_t look_ns;		/* how long looking for threads may take */
+	int64_t look_ns;		/* time that is left for searches for threads */
 	uint64_t look_set_ns;		/* when look_ns was computed */
-	uint64_t paths_ns;		/* when a new call path first came; 0: never */
+	uint64_t paths_ns;		/* when a new call path first came; 0: none came */
 	uint64_t nr_lost[XPU_LOST_NR];	/* number of losses already added to the sums */
 	struct shared *shared;
 };
@@ -102,7 +103,8 @@ struct shared {
 	uint32_t last_proc_id;
 	uint32_t nr_readers;
 	uint64_t start_ns;
-	uint64_t now_ns;		/* connections older than this are taken or being taken */
+	uint64_t now_ns;		/* connections older than this are accepted, or are being
+					 * accepted */
 	uint64_t ring_bytes;
 	struct xpu_shm_counts *counts;	/* a page shared with all processes, or NULL */
 	uint64_t nr_came;		/* number of connected processes that @counts includes */
@@ -116,7 +118,8 @@ struct shared {
 	int pause_ms;			/* see shared__pause_ms() */
 	double fullest;			/* the fullest ring of this round, 0 to 1 */
 	uint64_t nr_lost[XPU_LOST_NR];
-	uint64_t deaf_ns;		/* when listening paused for lack of room; 0: it did not */
+	uint64_t deaf_ns;		/* when listening paused because there was no room; 0: it
+					 * did not */
 	unsigned int nr_callers;
 	struct caller callers[MAX_CALLERS];
 };
@@ -139,8 +142,8 @@ static int watch(struct shared *s, int fd, uint64_t event)
 /*
  * Makes the page in which processes count themselves. Processes attach it by its System V id,
  * because a program may close any descriptor. The page is marked as removed, so that it disappears
- * with the last process that attached it. Return: the id; -1 if there is no page, and processes
- * that could not connect are not counted.
+ * with the last process that attached it. Return: the id; -1 if the page cannot be made: processes
+ * that cannot connect are then not counted.
  */
 static int make_counts(struct shared *s)
 {
@@ -289,8 +292,8 @@ static void member__set_thread(struct member *m, pid_t ns_tid, pid_t tid)
 }
 
 /*
- * Finds the numbers of all threads of @m, within a limited time: a process that keeps sending
- * unknown numbers could keep us busy. Return: whether there was time.
+ * Finds the numbers of all threads of @m, within a limited time: otherwise a process could keep us
+ * busy by sending unknown numbers. Return: whether the time sufficed.
  */
 static bool member__find_threads(struct member *m)
 {
@@ -323,8 +326,8 @@ static bool member__find_threads(struct member *m)
 }
 
 /*
- * Return: the number in xpuload's pid namespace of the thread that is @ns_tid in its own pid
- * namespace.
+ * Return: a thread's number in xpuload's pid namespace. @ns_tid: its number in its own pid
+ * namespace
  */
 static pid_t member__tid(struct member *m, pid_t ns_tid)
 {
@@ -340,13 +343,13 @@ static pid_t member__tid(struct member *m, pid_t ns_tid)
 	if (!member__find_threads(m))
 		return ns_tid;
 	table_find(m->threads, ns_tid, ns_tid, t);
-	/* A thread that has ended is not found; it keeps the number of its own namespace. */
+	/* A thread that has ended is not found; it keeps the number from its own namespace. */
 	if (!t)
 		member__set_thread(m, ns_tid, ns_tid);
 	return t ? t->tid : ns_tid;
 }
 
-/* Whether a batch is the last one of its shim, as the counters at its beginning say. */
+/* Whether a batch is its shim's last one, according to the counters at the batch's start. */
 static bool is_last(const struct xpu_record_batch *batch)
 {
 	const struct xpu_record *counters = (const struct xpu_record *)batch->records;
@@ -376,7 +379,10 @@ static void on_record(void *ctx, struct xpu_record *record, size_t size)
 		batch->proc_id = m->proc_id;
 		batch->tid = member__tid(m, batch->ns_tid);
 		m->said_last = is_last(batch);
-		/* Readers trust the time of a batch as if the recorder had set it. */
+		/*
+		 * Correct an impossible timestamp: readers trust it as if the recorder had set
+		 * it.
+		 */
 		now = clock__now();
 		if (batch->time_ns < s->start_ns || batch->time_ns > now)
 			batch->time_ns = now;
@@ -466,7 +472,7 @@ static bool member__read(struct shared *s, struct member *m, bool over)
 	if (shm_reader__is_broken(m->reader) && !was_broken)
 		msg__warn("pid %d has overwritten the memory that it shares with xpuload: xpuload "
 			  "stopped recording it", m->pid);
-	/* When an image is over, its pid may belong to another image. */
+	/* After the end of the image, its pid may belong to another image. */
 	if (m->paths_ns && !over && s->listener.paths(s->listener.ctx, m->pid, m->paths_ns))
 		m->paths_ns = 0;
 	return all;
@@ -511,7 +517,7 @@ static void member__leave_image(struct shared *s, struct member *m)
 	if (!m->reader)
 		return;
 	member__read(s, m, true);
-	/* If mappings did not fit into the ring, they are counted already. */
+	/* Mappings that did not fit into the ring are counted already. */
 	s->listener.left(s->listener.ctx, m->pid, m->paths_ns,
 			 m->nr_lost[XPU_LOST_SIDEBAND] ? XPU_SHM_MAPS_LAST :
 			 shm_reader__maps(m->reader));
@@ -522,7 +528,10 @@ static void member__leave_image(struct shared *s, struct member *m)
 	s->nr_readers--;
 }
 
-/* Begins a new image of @m, at @time_ns. @how: XPU_MISC_PROCESS_*; @hello: its hello, or NULL */
+/*
+ * Begins a new image of @m at @time_ns. @how: XPU_MISC_PROCESS_*; @hello: the image's hello, or
+ * NULL
+ */
 static void member__enter_image(struct shared *s, struct member *m, uint16_t how,
 				uint32_t parent_proc_id, uint64_t time_ns,
 				const struct xpu_shm_hello *hello)
@@ -538,7 +547,7 @@ static void member__enter_image(struct shared *s, struct member *m, uint16_t how
 	member__leave_image(s, m);
 	m->proc_id = r.proc_id;
 	m->begin_ns = time_ns;
-	/* By now the process may run another program, or have ended. */
+	/* Use the hello's name: by now the process may run another program, or have ended. */
 	if (hello && hello->comm[0])
 		memcpy(r.comm, hello->comm, sizeof(r.comm) - 1);
 	else
@@ -568,8 +577,8 @@ static struct member *add_member(struct shared *s, pid_t pid)
 }
 
 /*
- * Return: how our child ended, as wait(2) encodes it; 0 for other processes, whose status we cannot
- * get.
+ * Return: how our child ended, as wait(2) encodes it; 0 for other processes, whose exit status we
+ * cannot get.
  */
 static uint32_t exit_code(const struct member *m)
 {
@@ -663,9 +672,9 @@ static void lose(struct shared *s, pid_t pid, const char *why)
 }
 
 /*
- * Return: the caller's process, in the image that called; NULL if memory runs out. Takes reports
- * only up to the time of the hello, because afterwards the process may have run another image, or
- * ended.
+ * Return: the caller's process, set to the image that called; NULL if memory runs out. Takes
+ * reports only up to the time of the hello, because the process may have changed its image or ended
+ * since.
  */
 static struct member *find_caller(struct shared *s, pid_t pid, const struct xpu_shm_hello *hello)
 {
@@ -707,7 +716,7 @@ static const char *why_not_taken(int err)
 	}
 }
 
-/* Maps the memory that the caller @c has sent: the file @fd, or, with -1, a segment. */
+/* Maps the memory that the caller @c has sent: the file @fd, or a segment if @fd is -1. */
 static void take_memory(struct shared *s, const struct caller *c, const struct xpu_shm_hello *hello,
 			int fd)
 {
@@ -769,8 +778,8 @@ static int receive_memory(int fd)
 }
 
 /*
- * Handles a caller's hello. Takes no descriptor from a caller that does not know the token. Return:
- * false if the caller has sent nothing yet.
+ * Handles a caller's hello. Receives no descriptor from a caller that does not know the token.
+ * Return: false if the caller has sent nothing yet.
  */
 static bool hear(struct shared *s, const struct caller *c)
 {
@@ -850,7 +859,7 @@ static void stop_listening(struct shared *s)
 	s->deaf_ns = clock__now();
 }
 
-/* Keeps a connection until it sends something. A user can have at most half of the places. */
+/* Keeps a connection until it sends something. One user can have at most half of the slots. */
 static void keep_caller(struct shared *s, const struct caller *new)
 {
 	struct caller *c, *place = NULL;
@@ -870,7 +879,7 @@ static void keep_caller(struct shared *s, const struct caller *new)
 	s->nr_callers++;
 }
 
-/* Takes the connections made so far. Return: whether none is left. */
+/* Accepts the connections made so far. Return: whether none is left. */
 static bool take_callers(struct shared *s)
 {
 	uint64_t end_ns = clock__now() + ACCEPT_NS;
@@ -931,8 +940,8 @@ static bool has_ended(const struct member *m)
 }
 
 /*
- * Takes ends of processes before connections: a process that has ended makes no more connections.
- * Return: whether there may be more events.
+ * Notes the ends of processes before taking connections, because an ended process makes no more
+ * connections. Return: whether there may be more events.
  */
 static bool take_events(struct shared *s)
 {
@@ -967,8 +976,8 @@ static bool take_events(struct shared *s)
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /*
- * Adapts the pause between reads, so that rings are partly full when read, with room left for a
- * delayed read.
+ * Adapts the pause between reads: rings should be partly full when they are read, with room left in
+ * case a read is late.
  */
 static void adapt_pause(struct shared *s)
 {
@@ -994,8 +1003,8 @@ bool shared__drain(struct shared *s)
 	if (!any_end)
 		return all && heard;
 	/*
-	 * All reports about a process must be taken before its end, but none before its last
-	 * connection.
+	 * Take all reports about an ended process before handling its end, but only after its last
+	 * connection was taken.
 	 */
 	s->listener.settle(s->listener.ctx, s->now_ns);
 	for (m = s->members; m; m = following) {

@@ -3,8 +3,8 @@
  * shared.h - recording through shared memory instead of BPF programs
  *
  * Each process of the recorded tree sends a piece of its memory to a socket, and writes the records
- * into it that the BPF programs would have made: see xpu_shm.h. The BPF programs would also report
- * processes; here that comes from the connections and from the sideband (sideband.h).
+ * into it that the BPF programs would have made: see xpu_shm.h. Processes are reported by their
+ * connections and by the sideband (sideband.h), not by BPF programs.
  */
 #ifndef XPU_LOADER_SHARED_H
 #define XPU_LOADER_SHARED_H
@@ -41,9 +41,8 @@ struct shared_listener {
 	 */
 	bool (*paths)(void *ctx, pid_t pid, uint64_t time_ns);
 	/*
-	 * Called for an MMAP or COMM record of a process about its image that began at
-	 * @begin_ns. The record's pid and size are right, and everything else is as the process
-	 * wrote it.
+	 * Called for an MMAP or COMM record of a process about its image that began at @begin_ns.
+	 * The record's pid and size are checked, and everything else is as the process wrote it.
 	 */
 	void (*mapped)(void *ctx, struct xpu_record *record, size_t size, uint64_t begin_ns);
 	/* Called for the @nr frames of each call path of a process. */
@@ -65,17 +64,17 @@ void shared__close(struct shared *s);
 const char *shared__env(const struct shared *s);
 
 /*
- * Makes @pid the root of the recorded tree: our child, or, if it is @attached, a process that runs
- * and knows shared__env(). @reports: whether shared__report() will be
- * called for forks, execs and ends; if not, the processes are asked for their mappings
+ * Makes @pid the root of the recorded tree. @attached: @pid is not our child, but a running process
+ * that knows shared__env(). @reports: whether shared__report() will be called for forks, execs and
+ * ends; if not, the processes are asked for their mappings
  */
 void shared__start(struct shared *s, pid_t pid, bool attached, bool reports);
 
 enum shared_report { SHARED_FORK, SHARED_EXEC, SHARED_EXIT, SHARED_UNHEARD };
 
 /*
- * Reports that @pid was forked by @parent, runs another program, that one of its threads has ended,
- * or that it uses CUDA but can reach neither xpuload nor its counters.
+ * Reports that @parent forked @pid, or that @pid runs another program, has lost one of its threads,
+ * or uses CUDA but can reach neither xpuload nor xpuload's counters.
  */
 void shared__report(struct shared *s, enum shared_report what, pid_t pid, pid_t parent,
 		    uint64_t time_ns);
@@ -92,10 +91,13 @@ int shared__fd(const struct shared *s);
  */
 bool shared__drain(struct shared *s);
 
-/* Return: how soon to drain again, since no process wakes us when its ring fills. */
+/*
+ * Return: the time until the next drain is due, because no process wakes us when its ring fills
+ * up.
+ */
 int shared__pause_ms(const struct shared *s);
 
-/* Return: how many processes with mapped memory have not said that a batch is their last one. */
+/* Return: how many processes with mapped memory have not sent their last batch. */
 unsigned int shared__nr_awake(const struct shared *s);
 
 /* Tells all processes that launches are no longer recorded. */

@@ -116,8 +116,9 @@ static bool find_sites(Elf *elf, struct sites *sites)
 }
 
 /*
- * Whether the shim belongs to whoever gave xpuload its capabilities. xpuload looks for the shim
- * next to itself, and a user may link xpuload into any directory.
+ * Whether the shim belongs to root, or to the owner of the file xpuload, if that file has
+ * capabilities. xpuload looks for the shim next to itself, and a user may link xpuload into any
+ * directory.
  */
 static bool is_trusted(int fd)
 {
@@ -178,8 +179,8 @@ static bool same_bytes(int a, int b)
 }
 
 /*
- * Compares the file @fd, opened with O_PATH, with the file @ours. Return: 0, -ESTALE if they
- * differ, or another negative errno.
+ * Compares @fd, opened with O_PATH, with the file @ours. Return: 0, -ESTALE if they differ, or
+ * another negative errno.
  */
 static int compare(int fd, const char *ours)
 {

@@ -2,8 +2,8 @@
 /*
  * shim_file.h - our libxpushim.so, and the copies that processes have mapped
  *
- * xpuload parses only its own file. A process may have any file with that name, so the file that it
- * has mapped must equal ours byte for byte; then xpuload keeps it open, so that probes go into no
+ * xpuload parses only its own file. A process may have mapped any file with that name, so the
+ * mapped file must equal ours byte for byte. xpuload then keeps it open, so that probes go into no
  * other file.
  */
 #ifndef XPU_LOADER_SHIM_FILE_H
@@ -15,8 +15,8 @@
 #include <sys/types.h>
 
 /*
- * Groups of sites, each attached to by one program, in the order of attaching: device work must be
- * received before launches are.
+ * Groups of sites, in the order of attaching: device work must be received before launches are.
+ * Each group has one program.
  */
 enum site_group {
 	SITES_BATCH,
@@ -43,7 +43,7 @@ enum site_use {
 	SITE_MEMORY,
 };
 
-/* Says at which file offsets Linux's breakpoint and the semaphore are. */
+/* File offsets of a site: where Linux puts its breakpoint, and where the semaphore is. */
 struct site {
 	uint64_t at, semaphore;		/* semaphore: 0: none */
 	enum site_use use;
@@ -60,7 +60,8 @@ struct sites {
  * @path: path of our own shim
  * @why: on failure, one line; @len bytes
  *
- * Return: a descriptor, so that probes go into the very file that was parsed, or a negative errno.
+ * Return: a descriptor of the file that was parsed, so that probes go into this file and no other;
+ * or a negative errno.
  */
 int shim_file__open(const char *path, struct sites *sites, char *why, size_t len);
 

@@ -2,7 +2,7 @@
 /*
  * bounds.h - limits on the data that a target can make xpuload keep, write and print
  *
- * xpuload trusts nothing that a target sends. Each number is explained, with the effect of
+ * xpuload trusts nothing that a target sends. Each limit has an explanation, and the effect of
  * exceeding it ("Beyond"); xpuload(1) lists the limits under LIMITS.
  */
 #ifndef XPU_LOADER_BOUNDS_H
@@ -11,14 +11,14 @@
 #include <stdint.h>
 
 /*
- * Limits on entries in the tables of living processes: of one process, of all processes together,
- * and a floor. Once all together have reached their limit, each process may still have as many
- * entries as the floor, so that one process cannot crowd out the others. An entry takes 32 to 64
- * bytes (see map.h), so the tables of one process take at most 300 MB, and the tables of all
+ * Limits on entries in the tables of living processes: for one process, for all processes together,
+ * and a floor. Once all processes together have reached their limit, each of them may still have as
+ * many entries as the floor, so that one process cannot crowd out the others. An entry takes 32 to
+ * 64 bytes (see map.h), so the tables of one process take at most 300 MB, and the tables of all
  * processes 500 MB plus the floors.
  */
 #define LIMIT_ROWS(row)								\
-	/* Known call chains. Beyond: the table starts again, and chains are written	\
+	/* Known call chains. Beyond: the table is emptied, and chains are written	\
 	 * again, under other ids; nothing is lost. */					\
 	row(CHAINS,	1 << 18,	1 << 21,	1 << 12)		\
 	/* Call paths that a shim has numbered. Beyond: launches from them are		\
@@ -26,13 +26,13 @@
 	row(PATHS,	1 << 20,	1 << 21,	1 << 12)		\
 	/* Threads. Beyond: they count as one thread, 0, and their launches are counted. */	\
 	row(THREADS,	1 << 18,	1 << 20,	1 << 12)		\
-	/* Threads with another number in their pid namespace. Beyond: named by that number. */ \
+	/* Threads numbered by another pid namespace. Beyond: they keep that number. */		\
 	row(NS_THREADS,	1 << 18,	1 << 20,	1 << 12)		\
 	/* Logs of threads. Beyond: entries that are sent twice are recorded twice. */	\
 	row(LOGS,	1 << 18,	1 << 20,	1 << 12)		\
-	/* Stacks of blocked threads. Beyond: their time is without a stack, and counted. */ \
+	/* Stacks of blocked threads. Beyond: their time has no stack, and is counted. */    \
 	row(OFF_STACKS,	1 << 18,	1 << 20,	1 << 12)		\
-	/* Python code objects that samples met. Beyond: frames of unknown code, counted. */ \
+	/* Python code in samples. Beyond: frames have unknown code, and are counted. */	\
 	row(CODES,	1 << 18,	1 << 20,	1 << 12)
 
 /*
@@ -43,7 +43,7 @@
 #define LIMIT_CHAIN_BYTES	(1ull << 30)
 
 /*
- * Bytes of names and line tables of a process's Python code in the file. Beyond: the frames have
+ * Bytes of names and line tables of a process's Python code in the file. Beyond: frames have
  * unknown code, and are counted.
  */
 #define LIMIT_CODE_BYTES	(1ull << 28)
@@ -54,7 +54,10 @@
  */
 #define LIMIT_BAD_CODES		16
 
-/* Lines that shims print for the user: of one process, and of all. Beyond: counted, not printed. */
+/*
+ * Lines that shims print for the user: of one process, and of all processes. Beyond: counted, not
+ * printed.
+ */
 #define LIMIT_MESSAGES		32
 #define LIMIT_ALL_MESSAGES	64
 
@@ -82,7 +85,7 @@
 /* Processes with generated code and their own /tmp, which is held open. */
 #define LIMIT_JITS		256
 
-/* How long files are copied after the end of the recording; Ctrl-C ends that at once. */
+/* How long files are copied after the end of the recording. Ctrl-C stops the copying at once. */
 #define LIMIT_KEEPING_NS	30000000000ull
 
 #endif /* XPU_LOADER_BOUNDS_H */

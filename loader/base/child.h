@@ -15,8 +15,8 @@
 
 /*
  * Prepares a new process: closes all descriptors except @fd, which becomes CHILD_FD, blocks all
- * signals, and makes the process end with @parent. If the child kept xpuload's pipes open, readers
- * of the pipes would not see the end. Return: 0 or a negative errno.
+ * signals, and makes the process end when @parent ends. If it kept xpuload's pipes open, readers of
+ * the pipes would never see their end. Return: 0 or a negative errno.
  */
 int child__settle(int fd, pid_t parent, const char *name);
 
@@ -27,8 +27,9 @@ int child__settle(int fd, pid_t parent, const char *name);
 #define CHILD_FILE_CAPS	(CAP_BIT(CAP_DAC_OVERRIDE) | CAP_BIT(CAP_FOWNER))
 
 /*
- * Makes a new process the invoker for good, without capabilities, before it executes another
- * program. If the invoker is root, the capabilities @keep stay. Return: 0 or a negative errno.
+ * Makes a new process run as the invoker for good, without capabilities, before it executes another
+ * program. If the invoker is root, the process keeps the capabilities @keep. Return: 0 or a
+ * negative errno.
  */
 int child__become_invoker(uint64_t keep);
 

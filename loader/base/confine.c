@@ -21,7 +21,7 @@
 #include "privileges.h"
 
 #define NOBODY		65534
-#define MAX_MEMORY	(512ull << 20)	/* beyond what the parent has */
+#define MAX_MEMORY	(512ull << 20)	/* in addition to the parent's memory */
 #define MAX_CPU_S	60		/* CPU time in total; a file takes 1 or 2 ms */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -67,7 +67,7 @@ static int forbid_system_calls(void)
 	};
 	struct sock_fprog prog = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
 
-	/* If Linux has no seccomp filters, the other measures must do. */
+	/* If Linux has no seccomp filters, the other measures must suffice. */
 	if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog) && errno != EINVAL)
 		return -errno;
 	return 0;
@@ -103,14 +103,14 @@ int confine__process(unsigned int nr_files)
 	set_limit(RLIMIT_CPU, MAX_CPU_S);
 	if (CONFINED)
 		set_limit(RLIMIT_AS, mapped_bytes() + MAX_MEMORY);
-	/* The bounding set comes first: only root can change it. */
+	/* Change the bounding set first: only root can. */
 	err = privileges__bound(0);
 	if (err)
 		return err;
 	if (!geteuid() && (setgroups(0, NULL) || setresgid(NOBODY, NOBODY, NOBODY) ||
 			   setresuid(NOBODY, NOBODY, NOBODY)))
 		return -errno;
-	/* Linux forgets this when the user changes. */
+	/* Set this again: Linux clears it when the user ID changes. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	err = privileges__drop(0);
 	return err || !CONFINED ? err : forbid_system_calls();

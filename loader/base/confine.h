@@ -4,9 +4,9 @@
 #define XPU_LOADER_CONFINE_H
 
 /*
- * Gives up, for good, all rights with which this process could do harm: capabilities, root's user,
- * most system calls, memory and CPU time without bounds. Call after child__settle(). The process
- * may still read and map files whose descriptors it gets, @nr_files at a time. Return: 0 or a
+ * Drops for good all rights with which this process could do harm: capabilities, root's user ID,
+ * most system calls, and unlimited memory and CPU time. Call after child__settle(). The process may
+ * still read and map files whose descriptors it receives, @nr_files at a time. Return: 0 or a
  * negative errno.
  */
 int confine__process(unsigned int nr_files);

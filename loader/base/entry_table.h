@@ -22,7 +22,7 @@ do {										\
 } while (0)
 
 /*
- * Sets @e to the entry whose @key_member is @key, or to a new entry, with all other members 0; to
+ * Sets @e to the entry whose @key_member is @key, or to a new entry with all other members 0, or to
  * NULL if memory runs out.
  */
 #define table_get(head, key_member, key, e)					\
@@ -46,7 +46,7 @@ do {										\
 	free(e);								\
 } while (0)
 
-/* Frees all entries; @free_inside(e) frees what an entry owns. */
+/* Frees all entries; @free_inside(e) frees the things that an entry owns. */
 #define table_free(head, free_inside)						\
 do {										\
 	__typeof__(head) e_, next_;						\

@@ -5,7 +5,10 @@
 
 int64_t clock__ahead_ns;
 
-/* Finds the namespace. Runs as a constructor, before anybody reads the clock. */
+/*
+ * Finds out how far the time namespace's clock is ahead. Runs as a constructor, before anybody
+ * reads the clock.
+ */
 static __attribute__((constructor)) void find_namespace(void)
 {
 	clock__ahead_ns = timens__offset_ns();

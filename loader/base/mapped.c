@@ -10,7 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-/* Not in the headers of every supported distribution; since Linux 5.12. */
+/* Linux has this since 5.12, but not every supported distribution's headers do. */
 #ifndef RESOLVE_CACHED
 #define RESOLVE_CACHED	0x20
 #endif
@@ -42,7 +42,7 @@ int mapped__open_in_root(pid_t pid, const char *path, int flags, bool cached)
 	return fd;
 }
 
-/* Opens a mapping's file by the link in /proc, wherever the file is. */
+/* Opens a mapping's file by the link in /proc, even if the file has no path. */
 static int open_map_file(pid_t pid, uint64_t start, uint64_t len)
 {
 	char file[96];

@@ -22,13 +22,13 @@
 int mapped__open_in_root(pid_t pid, const char *path, int flags, bool cached);
 
 /*
- * Opens the file behind a mapping, called @path in the process, even if it is unlinked. That needs
- * privileges; without privileges opens the path. @cached: as above. Return: the descriptor, or -1
- * and errno.
+ * Opens the mapped file that is called @path in the process, even if the file is unlinked. This
+ * needs privileges; without privileges, opens the path. @cached: as above. Return: the descriptor,
+ * or -1 and errno.
  */
 int mapped__open(pid_t pid, uint64_t start, uint64_t len, const char *path, bool cached);
 
-/* Opens the file that this process itself sees at @path. @cached: without waiting, as above. */
+/* Opens the file that this process itself sees at @path. @cached: as above. */
 int mapped__open_here(const char *path, bool cached);
 
 /*

@@ -18,7 +18,7 @@ void msg__status(const char *line)
 	struct winsize size = { 0 };
 	static bool shown;
 
-	/* Cut the line at the terminal's width: a line that wraps could not be removed again. */
+	/* Cut the line at the terminal's width: a wrapped line could not be removed again. */
 	if (*line && !ioctl(STDERR_FILENO, TIOCGWINSZ, &size) && size.ws_col)
 		fprintf(stderr, "%.*s\033[K\r", size.ws_col - 1, line);
 	else if (*line)
@@ -29,8 +29,9 @@ void msg__status(const char *line)
 }
 
 /*
- * Prints a line, safe for a terminal: many lines have names of files and processes, which come from
- * the target. Makes one write, so that the target's own output does not end up in the middle.
+ * Prints a line so that it is safe for a terminal: many lines have names of files and processes,
+ * which come from the target. Makes one write, so that the target's own output does not split the
+ * line.
  */
 __attribute__((format(printf, 2, 0)))
 static void say(const char *kind, const char *fmt, va_list args)

@@ -16,7 +16,7 @@ extern int msg__verbosity;	/* -v: msg__debug() prints */
 
 #define MSG_FORMAT __attribute__((format(printf, 1, 2)))
 
-/* Return: -EINVAL, for refusals. */
+/* Return: -EINVAL, which callers return when they refuse something. */
 MSG_FORMAT int msg__error(const char *fmt, ...);
 MSG_FORMAT void msg__warn(const char *fmt, ...);
 MSG_FORMAT void msg__info(const char *fmt, ...);

@@ -18,7 +18,7 @@ static void make_secret(void)
 
 	if (getrandom(secret, sizeof(secret), 0) == sizeof(secret))
 		return;
-	/* Every Linux with BPF has getrandom(), but a system call filter may refuse it. */
+	/* Fall back to the clock: a system call filter may refuse getrandom(). */
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	secret[0] = now.tv_nsec * 0x9e3779b97f4a7c15ull ^ (uintptr_t)&now;
 	secret[1] = now.tv_sec ^ secret[0] >> 32;
@@ -105,8 +105,8 @@ int numbers__sift(struct numbers *m, bool (*keep)(void *ctx, const struct number
 }
 
 /*
- * Removes a key. Inserts the entries after the freed slot again: a search for them would stop at
- * that slot.
+ * Removes a key. Inserts the entries after the freed slot again, because a search for them would
+ * stop at the free slot.
  */
 void numbers__remove(struct numbers *m, struct numbers_key key)
 {

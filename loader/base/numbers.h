@@ -2,7 +2,7 @@
 /*
  * numbers.h - maps numbers to numbers in little memory, by open addressing
  *
- * Targets choose the keys. So a secret decides where a key is stored, and the map's size depends
+ * Targets choose the keys. So a secret determines where a key is stored, and the map's size depends
  * only on the number of keys, not on their values.
  */
 #ifndef XPU_LOADER_NUMBERS_H
@@ -55,15 +55,15 @@ void numbers__remove(struct numbers *m, struct numbers_key key);
 void numbers__free(struct numbers *m);
 
 /**
- * numbers__hash - make a key for data that are longer than a key
+ * numbers__hash - make a key from data that are longer than a key
  * @words: @nr words
  *
  * Uses SipHash-1-3 with 128 bits and a random secret. The odds that two of a million different
- * inputs get equal keys are 1 in 10^27, and nobody can find such inputs without the secret.
+ * inputs get equal keys are 1 in 10^27, and nobody can construct such inputs without the secret.
  */
 struct numbers_key numbers__hash(const __u64 *words, size_t nr);
 
-/* Hashes with the secret @by instead of the random one. Only tests call this directly. */
+/* Hashes with the secret @by instead of the random secret. Only tests call this directly. */
 struct numbers_key numbers__siphash(const uint64_t by[2], const __u64 *words, size_t nr);
 
 #endif /* XPU_LOADER_NUMBERS_H */

@@ -8,13 +8,16 @@
 
 #define MAX_TASKS	4096		/* threads to look at in a process */
 /*
- * The shim's thread waits in each round of its loop, for a tenth of a second at most. It also waits
- * for locks while it sends its last records.
+ * The shim's thread waits once in each round of its loop, for a tenth of a second at most, and also
+ * for locks while it sends its last records. So it has had enough rounds after this many waits.
  */
 #define TURN_WAITS	8
 #define TURN_NS		1000000000ull
 
-/* Return: how often a thread has waited; -1: no such thread, or it has another name */
+/*
+ * Return: how often a thread has waited; -1 if there is no such thread, or if it has another
+ * name
+ */
 static int64_t read_waits(pid_t pid, pid_t tid)
 {
 	static const char waits[] = "voluntary_ctxt_switches:";

@@ -15,13 +15,15 @@
 struct shim_thread {			/* zeroed: not looked for yet */
 	pid_t tid;			/* -1: not found */
 	bool had_turns;
-	uint64_t nr_waits;		/* how often it had waited when it was found */
-	uint64_t ran_ns;		/* when it was first seen to have run since; 0: never */
+	uint64_t nr_waits;		/* how often the thread had waited when it was found */
+	uint64_t ran_ns;		/* when it was first seen to have run since then; 0: not
+					 * yet */
 };
 
 /*
- * Return: whether the shim's thread in @pid has had less than a second, and less than some rounds
- * of its loop, since the first call. If /proc does not show the thread, only the second counts.
+ * Return: whether the shim's thread in @pid still needs time: since it was first seen to run, it
+ * has had less than a second or less than some rounds of its loop. If /proc does not show the
+ * thread, only the second counts.
  */
 bool shim_thread__is_late(struct shim_thread *t, pid_t pid, uint64_t now_ns);
 

@@ -15,13 +15,13 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-/* Results by which Linux says that a call begins again; not in the headers of the C library. */
+/* Results of system calls that Linux will restart; not in the headers of the C library. */
 #define ERESTARTSYS		512
 #define ERESTARTNOINTR		513
 #define ERESTARTNOHAND		514
 #define ERESTART_RESTARTBLOCK	516
 
-#define SYSCALL_BYTES		2	/* of the instruction */
+#define SYSCALL_BYTES		2	/* bytes of the syscall instruction */
 
 int arch__get(pid_t tid, struct user_regs_struct *regs)
 {
@@ -56,7 +56,10 @@ bool arch__waits(struct user_regs_struct *r)
 {
 	const uint64_t args[6] = { r->rdi, r->rsi, r->rdx, r->r10, r->r8, r->r9 };
 
-	/* It was stopped in its own code, or in a call that it has made since /proc showed it. */
+	/*
+	 * The thread was stopped in its own code, or in a call that it has made since we read
+	 * /proc.
+	 */
 	if ((long)r->orig_rax < 0 || !arch__may_borrow(r->orig_rax, args))
 		return false;
 	switch (-(long)r->rax) {
@@ -66,7 +69,7 @@ bool arch__waits(struct user_regs_struct *r)
 	case ERESTART_RESTARTBLOCK:
 		return true;
 	case EINTR:
-		/* epoll_wait(), and sockets with a time limit */
+		/* epoll_wait(), and calls on sockets with a timeout */
 		if (r->orig_rax == SYS_restart_syscall)
 			return false;
 		r->rax = -ERESTARTNOHAND;
@@ -85,8 +88,8 @@ bool arch__may_borrow(long nr, const uint64_t args[6])
 {
 	switch (nr) {
 	/*
-	 * Calls that have done a part of their work return early when the thread is stopped:
-	 * writing, sending, and receiving with MSG_WAITALL. They are not in this list.
+	 * Calls that write or send, or receive with MSG_WAITALL, are not in this list: if they have
+	 * done a part of their work, they return early when the thread is stopped.
 	 */
 	case SYS_recvfrom:
 		return !(args[3] & MSG_WAITALL);
@@ -97,13 +100,13 @@ bool arch__may_borrow(long nr, const uint64_t args[6])
 	case SYS_clock_nanosleep: case SYS_wait4: case SYS_waitid: case SYS_pause:
 	case SYS_restart_syscall:
 		return true;
-	/* The calls below change the signal mask if they are given one, until they return. */
+	/* If the calls below get a signal mask, it replaces the thread's mask until they return. */
 	case SYS_ppoll:
 		return !args[3];
 	case SYS_pselect6:
 		return !args[5];
 	case SYS_epoll_wait:
-		return (int)args[3] == -1;	/* its time limit would begin again */
+		return (int)args[3] == -1;	/* a timeout would start again */
 	case SYS_epoll_pwait:
 		return (int)args[3] == -1 && !args[4];
 	}
@@ -139,7 +142,7 @@ static void go_to(struct user_regs_struct *r, uint64_t ip, uint64_t sp)
 {
 	r->rip = ip;
 	r->rsp = sp;
-	r->orig_rax = -1;		/* Linux shall not begin a call again */
+	r->orig_rax = -1;		/* Linux must not restart a call */
 	r->eflags &= ~0x400ull;		/* the ABI wants the direction flag clear */
 }
 
@@ -173,7 +176,7 @@ const uint64_t arch__clone_flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIG
 #define TCB_DTV			0x08
 #define TCB_SELF		0x10
 #define TCB_HAS_THREADS		0x18	/* without it, locks are not taken */
-#define TCB_GUARDS		0x28	/* of stacks and of pointers */
+#define TCB_GUARDS		0x28	/* stack guard and pointer guard */
 #define GUARDS_BYTES		16
 
 uint64_t arch__tcb_at(const struct user_regs_struct *r)
@@ -184,7 +187,7 @@ uint64_t arch__tcb_at(const struct user_regs_struct *r)
 bool arch__tcb(uint8_t to[TCB_HEAD], const uint8_t its[TCB_HEAD], uint64_t its_at, uint32_t its_tid,
 	       uint64_t at, uint32_t tid)
 {
-	uint64_t dtv = at + TCB_BYTES / 2;	/* zeros */
+	uint64_t dtv = at + TCB_BYTES / 2;	/* all zero */
 
 	if (memcmp(its + TCB_TCB, &its_at, sizeof(its_at)) ||
 	    memcmp(its + TCB_SELF, &its_at, sizeof(its_at)) ||
@@ -203,7 +206,7 @@ bool arch__tcb(uint8_t to[TCB_HEAD], const uint8_t its[TCB_HEAD], uint64_t its_a
 /* ---- the frame of a signal ------------------------------------------------------------------- */
 
 #define FXSAVE_BYTES		512
-#define SW_BYTES_AT		464	/* in it: zeros say that nothing follows */
+#define SW_BYTES_AT		464	/* in the FXSAVE area: zeros mean that nothing follows it */
 #define UC_SS		6		/* UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS */
 #define INVALID_FLAGS	0x10		/* makes Linux leave the alternate stack alone */
 
@@ -215,17 +218,20 @@ struct signal_frame {
 	uint64_t r8, r9, r10, r11, r12, r13, r14, r15, di, si, bp, bx, dx, ax, cx, sp, ip, flags;
 	uint16_t cs, gs, fs, ss;
 	uint64_t err, trapno, oldmask, cr2, fpstate, reserved[8];
-	uint64_t mask;			/* a siginfo_t, which nobody reads, would follow */
+	uint64_t mask;			/* a siginfo_t, which nobody reads, is left out behind it */
 };
 
 _Static_assert(offsetof(struct signal_frame, r8) == 8 + 40, "struct ucontext: uc_mcontext");
 _Static_assert(offsetof(struct signal_frame, mask) == 8 + 40 + 256, "struct ucontext: uc_sigmask");
 
-/* Sets the registers that the thread finds if xpuload ends before it has restored them. */
+/*
+ * Sets the registers that the thread gets if xpuload ends before it has restored the thread's
+ * registers.
+ */
 static void begin_call_again(struct signal_frame *f, const struct user_regs_struct *r)
 {
 	if (arch__has_limit(r)) {
-		f->ax = -EINTR;		/* the return forgets how much time is left */
+		f->ax = -EINTR;		/* sigreturn makes Linux forget the remaining time */
 		return;
 	}
 	f->ax = r->orig_rax;
@@ -295,20 +301,20 @@ AT(path, 496);
 const uint8_t arch__restorer[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 const size_t arch__restorer_bytes = sizeof(arch__restorer);
 
-/* The end of clone(): "mov %rax, %rdi; mov $60, %eax; syscall". */
+/* Code at the end of clone(): "mov %rax, %rdi; mov $60, %eax; syscall". */
 const uint8_t arch__end_thread[] = { 0x48, 0x89, 0xc7, 0xb8, 0x3c, 0, 0, 0, 0x0f, 0x05 };
 const size_t arch__end_thread_bytes = sizeof(arch__end_thread);
 
 /*
- * The bare thread enters at arch__code with the data's address in rbx, and most signals blocked. It
- * starts the loading thread, and ends, which Linux notes in "starter". If no thread can be started,
- * it waits for xpuload to read that, and unmaps this memory in its last call, which returns to the
+ * The bare thread starts at arch__code with the data's address in rbx, and most signals blocked. It
+ * starts the loading thread, and ends; Linux then clears "starter". If it can start no thread, it
+ * waits until xpuload has read that, and unmaps this memory in its last call, which returns to the
  * end of clone().
  *
- * The loading thread enters at 2. It makes a file for the shim if the process cannot open it, lets
- * xpuload write it and check the thread's rights, loads the shim, waits until the bare thread has
- * ended and xpuload has read the result, and ends in munmap(), which returns to the C library's end
- * of threads.
+ * The loading thread starts at label 2. If the process cannot open the shim, it makes a memfd and
+ * lets xpuload write the shim to it. It lets xpuload check its rights, loads the shim, and waits
+ * until the bare thread has ended and xpuload has read the result. It ends by calling munmap(),
+ * which returns to the C library's code that ends threads.
  */
 __asm__(".section .rodata\n"
 	".globl arch__code, arch__code_end\n"
@@ -316,7 +322,7 @@ __asm__(".section .rodata\n"
 	"	mov	$218, %eax\n"		/* set_tid_address() */
 	"	lea	16(%rbx), %rdi\n"
 	"	syscall\n"
-	"	call	*224(%rbx)\n"		/* errno's address */
+	"	call	*224(%rbx)\n"		/* __errno_location() */
 	"	mov	%rax, %rdi\n"
 	"	sub	120(%rbx), %rdi\n"	/* the C library's thread-local data */
 	"	mov	$7, %ecx\n"		/* E2BIG */
@@ -412,7 +418,8 @@ __asm__(".section .rodata\n"
 	"	jnz	9b\n"
 	"	cmpl	$0, 16(%rbx)\n"
 	"	je	4f\n"
-	"	add	$8, %rsp\n"		/* the bare thread is stuck: leave this memory */
+	"	add	$8, %rsp\n"		/* the bare thread is stuck: leave the
+						 * memory */
 	"	pop	%r12\n"
 	"	pop	%rbx\n"
 	"	xor	%eax, %eax\n"

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A thread of the process is borrowed for one system call, clone(). The bare thread that it makes
- * has thread-local data of its own, so that it can call pthread_create() as any thread may. The C
- * library knows the thread that this makes. That thread loads the shim.
+ * A thread of the process is borrowed for one system call, clone(). This makes a bare thread, which
+ * has thread-local data of its own, so that it can call pthread_create(). The C library knows the
+ * thread that pthread_create() makes, the loading thread, which loads the shim.
  *
- * The order of the steps here makes it harmless if this process is killed at any moment: Linux then
- * lets threads go on with the registers that they have at that time. The borrowed thread has its
- * own registers, or runs a function that returns to a frame from which it restores them. The bare
- * thread runs a function that returns to the end of clone(), or code that ends by itself.
+ * The order of the steps makes it harmless if this process is killed at any moment: Linux then
+ * resumes the threads with the registers that they have at that time. The borrowed thread has its
+ * own registers, or runs a function that returns to a signal frame, from which it restores them.
+ * The bare thread runs a function that returns to the end of clone(), or code that ends without our
+ * help.
  */
 #include "inject/borrow.h"
 
@@ -39,8 +40,8 @@
 #include "inject/seccomp.h"
 
 #define SEARCH_NS	3000000000ull	/* how long to look for a thread */
-#define NO_LIMIT_NS	500000000ull	/* how long only for a thread that waits without a limit */
-#define PAUSE_US	5000		/* between two looks at all threads */
+#define NO_LIMIT_NS	500000000ull	/* first part: only for threads without a timeout */
+#define PAUSE_US	5000		/* pause between two searches of all threads */
 #define MAX_REASONS	16
 #define MAX_STOPS	100
 #define STOP_NS		1000000000ull	/* how long a thread may take to stop */
@@ -48,16 +49,16 @@
 #define PATIENCE_NS	999999999	/* how long the bare thread waits for us */
 #define LOAD_NS		60000000000ull	/* how long loading may take */
 /*
- * Faults stay unblocked: if a blocked signal is the result of a fault, Linux resets its handler for
- * the whole process. In the new threads, SIGSETXID is not blocked either: the C library's setuid()
- * waits for each thread to handle it.
+ * Signals of faults stay unblocked: if a fault raises a blocked signal, Linux resets the signal's
+ * handler for the whole process. In the new threads, SIGSETXID is not blocked either: the C
+ * library's setuid() waits for each thread to handle it.
  */
 #define BIT_OF(sig)	(1ull << ((sig) - 1))
 #define FAULTS		(BIT_OF(SIGSEGV) | BIT_OF(SIGBUS) | BIT_OF(SIGILL) | BIT_OF(SIGFPE) | \
 			 BIT_OF(SIGTRAP) | BIT_OF(SIGSYS))
 #define SETXID		33
 
-/* The new memory has code, data, the bare thread's stack, thread-local data and a TCB. */
+/* The new memory holds code, data, and the bare thread's stack, thread-local data and TCB. */
 #define DATA_AT		4096
 #define STACK_AT	(DATA_AT + 8192)
 #define TLS_AT		(STACK_AT + 65536)
@@ -75,25 +76,27 @@ struct borrow {
 	const char *shim;
 	bool wants_fd;			/* the process does not see the shim's file */
 	struct inject_result *result;
-	uint64_t any_ns;		/* until then, threads with a time limit are left out */
-	uint64_t end_ns;		/* of the search */
+	uint64_t any_ns;		/* until then, threads that wait with a timeout are
+					 * skipped */
+	uint64_t end_ns;		/* end of the search */
 	struct {
 		char why[INJECT_WHY];
 		uint32_t nr;
 	} reasons[MAX_REASONS];		/* why threads were not borrowed */
 
-	/* The borrowed thread, as it was: */
+	/* The borrowed thread's state before it was borrowed: */
 	struct arch_state state;
 	uint64_t mask;
 	uint8_t tcb[TCB_HEAD];
 	uint32_t inner_tid;		/* in its pid namespace */
-	bool is_out;			/* it did not get its registers back: it restores itself
-					 * when we end, and needs the spare memory for that */
+	bool is_out;			/* its registers could not be restored: it restores them
+					 * itself when we end, and needs the spare memory for
+					 * that */
 
 	pid_t starter;			/* the bare thread; 0: it has ended */
 	struct user_regs_struct starter_regs;
 	uint64_t start;			/* the new memory in the process; 0: none */
-	uint64_t data;			/* of struct inject_data there */
+	uint64_t data;			/* address of struct inject_data in it */
 };
 
 #define REFUSE(b, err, ...)	\
@@ -129,12 +132,12 @@ static void put_data(const struct borrow *b, size_t member, uint64_t value)
 /* ---- stopping -------------------------------------------------------------------------------- */
 
 enum stop {
-	STOP_TRAP,		/* as we asked */
+	STOP_TRAP,		/* by PTRACE_INTERRUPT */
 	STOP_CALL,		/* at a system call */
 	STOP_SIGNAL,		/* a signal is about to be delivered */
 	STOP_GROUP,		/* SIGSTOP and the like */
 	STOP_GONE,
-	STOP_NONE,		/* not in time */
+	STOP_NONE,		/* no stop in time */
 };
 
 static enum stop wait_stop(pid_t tid, uint64_t limit_ns, int *sig)
@@ -160,7 +163,7 @@ static enum stop wait_stop(pid_t tid, uint64_t limit_ns, int *sig)
 	if (status >> 16 == PTRACE_EVENT_STOP)
 		return WSTOPSIG(status) == SIGTRAP ? STOP_TRAP : STOP_GROUP;
 	if (status >> 16)
-		return STOP_GONE;	/* another program: nothing of it may be changed */
+		return STOP_GONE;	/* it runs another program, which must not be changed */
 	if (WSTOPSIG(status) == (SIGTRAP | 0x80))
 		return STOP_CALL;
 	*sig = WSTOPSIG(status);
@@ -172,7 +175,7 @@ static void let_go(const struct borrow *b, int sig)
 	ptrace(PTRACE_DETACH, b->tid, 0, sig);
 }
 
-/* Stops the thread. Return: 0, -EAGAIN if another moment may be better, or a negative errno. */
+/* Stops the thread. Return: 0, -EAGAIN if a later attempt may succeed, or a negative errno. */
 static int stop(struct borrow *b)
 {
 	int sig;
@@ -197,7 +200,7 @@ static int stop(struct borrow *b)
 		let_go(b, 0);
 		return REFUSE(b, -EBUSY, "it is stopped by a signal: continue it (kill -CONT)");
 	case STOP_NONE:
-		/* A thread can only be let go when it is stopped, or by our end. */
+		/* A thread can be detached only while it is stopped, or when we end. */
 		return REFUSE(b, -ETIMEDOUT, "a thread does not stop");
 	default:
 		let_go(b, 0);
@@ -222,7 +225,7 @@ static uint64_t cpu_wait(pid_t pid, pid_t tid)
 	return wait;
 }
 
-/* Times when a thread was about to be stopped. */
+/* State of the clocks just before a thread is stopped. */
 struct stopwatch {
 	uint64_t begin, its_wait, our_wait;
 };
@@ -247,7 +250,7 @@ static void count_stop(struct borrow *b, const struct stopwatch *w)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-/* A system call that a thread is in, as Linux shows it without stopping the thread. */
+/* The system call that a thread is in, from /proc, which does not stop the thread. */
 struct system_call {
 	long nr;
 	uint64_t args[6], sp, pc;
@@ -297,8 +300,8 @@ static int check_seccomp(struct borrow *b)
 }
 
 /*
- * Reads the registers of the stopped thread. Return: 0 if it waits in a call that Linux begins
- * again, or -EAGAIN after it was let go.
+ * Reads the registers of the stopped thread. Return: 0 if it waits in a call that Linux restarts;
+ * otherwise detaches it, and returns -EAGAIN.
  */
 static int read_stopped(struct borrow *b, struct arch_state *state, uint64_t *mask)
 {
@@ -320,9 +323,9 @@ static int read_stopped(struct borrow *b, struct arch_state *state, uint64_t *ma
 }
 
 /*
- * Stops the thread for a moment, and writes what it would need if this process ended while it is
- * borrowed. Nothing is written while it is stopped: other threads of the process may hold off the
- * writing for long.
+ * Stops the thread for a moment to read its state, and resumes it. Then writes the signal frame
+ * that it would need if this process ended while it is borrowed. Nothing is written while it is
+ * stopped, because other threads of the process may delay the write for long.
  */
 static int look(struct borrow *b, struct arch_state *state)
 {
@@ -354,9 +357,8 @@ static int look(struct borrow *b, struct arch_state *state)
 /* ---- borrowing ------------------------------------------------------------------------------- */
 
 /*
- * Gives the thread, which is stopped, its registers back, and lets it go. @at_call:
- * it is stopped at a system call, where Linux would not begin the interrupted call again. Return:
- * whether it was possible.
+ * Restores the registers of the stopped thread, and detaches it. @at_call: it is stopped at a
+ * system call, where Linux would not restart the interrupted call. Return: whether this succeeded.
  */
 static bool give_back(struct borrow *b, bool at_call, int sig)
 {
@@ -372,7 +374,7 @@ static bool give_back(struct borrow *b, bool at_call, int sig)
 	return true;
 }
 
-/* Whether the signal is the result of a fault of the code that the thread runs for us. */
+/* Whether the signal was raised by a fault in the code that the thread runs for us. */
 static bool is_fault(pid_t tid, int sig)
 {
 	siginfo_t info;
@@ -383,8 +385,8 @@ static bool is_fault(pid_t tid, int sig)
 
 /*
  * Makes the stopped thread call a function of the C library that makes one system call, and stops
- * it again when the call is done. Return: 0 and *@value, or a negative errno after the thread was
- * let go; -EIO if it could not be let go.
+ * it again when the call is done. Return: 0 and *@value, or a negative errno with the thread
+ * detached; -EIO if it could not be detached.
  */
 static int call(struct borrow *b, enum inject_function fn, const uint64_t *args, size_t nr,
 		uint64_t *value)
@@ -430,8 +432,8 @@ static bool is_error(uint64_t value)
 }
 
 /*
- * Borrows the thread if it is still in the same call: it makes the bare thread, which is traced and
- * stops at once. Return: 0, or a negative errno with the process as it was.
+ * Borrows the thread if it is still in the same call, and lets it make the bare thread, which is
+ * traced and stops at once. Return: 0, or a negative errno with the process unchanged.
  */
 static int borrow(struct borrow *b, const struct arch_state *seen)
 {
@@ -483,7 +485,7 @@ static int find_starter(struct borrow *b)
 	return REFUSE(b, -EIO, "a new thread does not begin");
 }
 
-/* Lets the bare thread end, and waits for that. */
+/* Makes the bare thread end, and waits for its end. */
 static void end_starter(struct borrow *b)
 {
 	struct user_regs_struct regs = b->starter_regs;
@@ -500,8 +502,8 @@ static void end_starter(struct borrow *b)
 
 /*
  * Makes the bare thread call a function of the C library that makes one system call. If this
- * process ends meanwhile, the function returns to the end of clone(). Return: 0 and *@value, or a
- * negative errno.
+ * process ends meanwhile, the function returns to the end of clone(), and the thread ends. Return:
+ * 0 and *@value, or a negative errno.
  */
 static int starter_call(struct borrow *b, enum inject_function fn, const uint64_t *args, size_t nr,
 			uint64_t *value)
@@ -532,7 +534,7 @@ static int starter_call(struct borrow *b, enum inject_function fn, const uint64_
 	return 0;
 }
 
-/* Makes memory in the process for the code and its data. */
+/* Maps memory in the process for the code and its data. */
 static int make_memory(struct borrow *b)
 {
 	const uint64_t map[6] = { 0, ALL_BYTES, PROT_READ | PROT_WRITE,
@@ -584,7 +586,7 @@ static int fill_memory(struct borrow *b)
 	return 0;
 }
 
-/* Gives the memory back. */
+/* Unmaps the memory. */
 static void free_memory(struct borrow *b)
 {
 	const uint64_t args[2] = { b->start, ALL_BYTES };
@@ -595,7 +597,7 @@ static void free_memory(struct borrow *b)
 	b->start = 0;
 }
 
-/* Lets the bare thread run its code. */
+/* Resumes the bare thread in its code. */
 static int run_starter(struct borrow *b)
 {
 	const uint64_t mask = ~(FAULTS | BIT_OF(SETXID));
@@ -609,7 +611,7 @@ static int run_starter(struct borrow *b)
 	return 0;
 }
 
-/* Follows the bare thread, which runs. Return: 0, or -EFAULT if it was ended because of a fault. */
+/* Handles events of the running bare thread. Return: 0, or -EFAULT if a fault made us end it. */
 static int watch_starter(struct borrow *b)
 {
 	int status, sig;
@@ -629,7 +631,7 @@ static int watch_starter(struct borrow *b)
 	return 0;
 }
 
-/* Puts the code into the process, and lets the bare thread run it. */
+/* Writes the code into the process, and makes the bare thread run it. */
 static int start(struct borrow *b)
 {
 	uint8_t zeros[SPARE_BYTES] = { 0 };
@@ -651,7 +653,7 @@ static int start(struct borrow *b)
 
 /* ---- the loading thread -------------------------------------------------------------------- */
 
-/* Writes the shim into the file in memory. Return: whether all of it was written. */
+/* Writes the shim into the process's memfd. Return: whether all of it was written. */
 static bool write_file(struct borrow *b)
 {
 	int number = GET(b, fd), from, to;
@@ -669,14 +671,15 @@ static bool write_file(struct borrow *b)
 		close(from);
 	if (to >= 0)
 		close(to);
-	/* "." makes a name of which the loader knows no other file. */
+	/* "." makes a name under which the dynamic loader knows no other file. */
 	snprintf(path, sizeof(path), "/proc/self/./fd/%d", number);
 	return !n && put(b, b->data + offsetof(struct inject_data, path), path, strlen(path) + 1);
 }
 
 /*
- * Whether the loading thread has the rights of the borrowed one. setuid() changes all threads that
- * the C library knows. While there was only the bare thread, the loading thread was not among them.
+ * Whether the loading thread has the rights of the borrowed thread. setuid() changes all threads
+ * that the C library knows. If it ran before the loading thread existed, it missed the bare thread,
+ * whose rights the loading thread has.
  */
 static bool has_same_rights(struct borrow *b)
 {
@@ -691,17 +694,17 @@ static bool has_same_rights(struct borrow *b)
 	       !process__same_rights(b->pid, tid, b->pid)) {
 		if (!tid || clock__now() > end)
 			return false;
-		usleep(1000);		/* setuid() may be at work */
+		usleep(1000);		/* a setuid() may be in progress */
 	}
 	return true;
 }
 
-/* Lets the loading thread load the shim, if it may. */
+/* Lets the loading thread load the shim, if its rights are correct. */
 static void let_load(struct borrow *b)
 {
 	static const char nothing[] = "/proc/self/fd/-1";
 
-	/* Half of a file would make dlopen() fault. */
+	/* An incomplete file would make dlopen() fault. */
 	if ((b->wants_fd && !write_file(b)) || !has_same_rights(b))
 		if (!put(b, b->data + offsetof(struct inject_data, path), nothing,
 			 sizeof(nothing)))
@@ -745,7 +748,7 @@ static int wait_loaded(struct borrow *b)
 		      (int)(LOAD_NS / 1000000000));
 }
 
-/* Lets the new threads end, and waits until they have given the memory back. */
+/* Lets the new threads end, and waits until they have unmapped the memory. */
 static void release(struct borrow *b)
 {
 	const uint8_t zeros[SPARE_BYTES] = { 0 };
@@ -802,7 +805,10 @@ static int try_thread(struct borrow *b, pid_t tid)
 	return err;
 }
 
-/* Tries all threads, the first thread last, since it is likely to do the most important work. */
+/*
+ * Tries all threads. The first thread comes last, since it is likely to do the most important
+ * work.
+ */
 static int try_threads(struct borrow *b)
 {
 	struct dirent *e;
@@ -825,7 +831,7 @@ static int try_threads(struct borrow *b)
 	return err == -EAGAIN && b->result->nr_stops < MAX_STOPS ? try_thread(b, b->pid) : err;
 }
 
-/* Whether the process sees, at the shim's path, the file that we see there. */
+/* Whether the process sees the same file at the shim's path as we do. */
 static bool sees_shim(const struct borrow *b)
 {
 	int fd = mapped__open_in_root(b->pid, b->shim, 0, true);
@@ -862,7 +868,7 @@ static int search(struct borrow *b)
 		      b->reasons[most].why : "runs, or waits elsewhere than in the C library");
 }
 
-/* Writes what the bare thread needs before it has memory of its own. */
+/* Writes the return address that the bare thread needs before it has memory of its own. */
 static int prepare_spare(struct borrow *b)
 {
 	const uint64_t spare = b->places.spare;
@@ -914,7 +920,7 @@ int borrow__run(pid_t pid, const char *shim, struct inject_result *result)
 	b.mem = foreign__open_memory(pid, result->why);
 	if (b.mem < 0)
 		return b.mem;
-	/* Whoever may open this file may inject. Two at a time could load two copies. */
+	/* Whoever may open this file may inject. Two injections at a time could load two copies. */
 	if (shim && flock(b.mem, LOCK_EX | LOCK_NB))
 		return REFUSE(&b, -EBUSY, "another xpuload puts the shim into it");
 	err = process__look(pid, &b.modules, result->why);

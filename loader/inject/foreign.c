@@ -54,8 +54,8 @@ int foreign__open_memory(pid_t pid, char *why)
 }
 
 /*
- * Whether the file is in memory only, as by memfd_create(). Asks no file system: the process may
- * run that itself.
+ * Whether the file is in memory only, as made by memfd_create(). Calls no file system, because the
+ * process itself may run the file system.
  */
 static bool is_memfd(int fd)
 {
@@ -81,13 +81,16 @@ int foreign__open_file(pid_t pid, int number)
 	if (fd < 0)
 		return -errno;
 	snprintf(root, sizeof(root), "/proc/%d", pid);
-	/* The process may show us any of its files: open it with the rights of its user. */
+	/*
+	 * The process may present any of its files: open the file with the rights of the process's
+	 * user.
+	 */
 	if (is_memfd(fd) && !fstat(fd, &st) && S_ISREG(st.st_mode) &&
 	    !st.st_nlink && !st.st_size && !stat(root, &st)) {
 		setfsgid(st.st_gid);
 		setfsuid(st.st_uid);
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-		to = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);	/* never waits for a
+		to = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);	/* does not wait for a
 									 * lease */
 		setfsuid(geteuid());
 		setfsgid(getegid());

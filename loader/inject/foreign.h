@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* foreign.h - opens the memory of another process, and its files in memory, for writing */
+/* foreign.h - opens the memory of another process, and its memfds, for writing */
 #ifndef XPU_LOADER_INJECT_FOREIGN_H
 #define XPU_LOADER_INJECT_FOREIGN_H
 
@@ -13,8 +13,8 @@
 int foreign__open_memory(pid_t pid, char *why);
 
 /*
- * Opens an empty file that exists only in memory, by the number of its descriptor in the process,
- * with the rights of the process's user. Return: a descriptor for writing, or a negative errno.
+ * Opens an empty memfd by its descriptor number in the process, with the rights of the process's
+ * user. Return: a descriptor for writing, or a negative errno.
  */
 int foreign__open_file(pid_t pid, int number);
 

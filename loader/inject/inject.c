@@ -24,8 +24,8 @@ struct answer {
 };
 
 /*
- * Checks or traces the process, with the rights of the invoker: Linux decides by them. The
- * capabilities that xpuload's file has are given up.
+ * Checks or traces the process with the rights of the invoker, so that Linux checks these rights.
+ * Drops the capabilities that come from xpuload's file.
  */
 static _Noreturn void run_child(pid_t pid, const char *shim, int fd, pid_t parent)
 {
@@ -33,7 +33,10 @@ static _Noreturn void run_child(pid_t pid, const char *shim, int fd, pid_t paren
 
 	if (child__settle(fd, parent, "xpuload-inject") || (geteuid() && privileges__drop(0)))
 		_exit(1);
-	/* A thread stands still for us. Only root may do this; nobody else has to. */
+	/*
+	 * Run at high priority, because a thread will be stopped meanwhile. Only root may raise the
+	 * priority; other users run without that.
+	 */
 	if (sched_setscheduler(0, SCHED_FIFO | SCHED_RESET_ON_FORK,
 			       &(struct sched_param){ .sched_priority = 1 }))
 		setpriority(PRIO_PROCESS, 0, -20);
@@ -43,8 +46,8 @@ static _Noreturn void run_child(pid_t pid, const char *shim, int fd, pid_t paren
 }
 
 /*
- * Ends the child. It may wait, and cannot be ended, for a file system that the process runs: then
- * it is left alone.
+ * Kills the child, and waits for its end a while. A child that waits for a file system run by the
+ * process cannot be killed, and is left behind.
  */
 static void end_child(pid_t child)
 {

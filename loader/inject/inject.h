@@ -2,8 +2,9 @@
 /*
  * inject.h - puts the shim into a process that runs without it
  *
- * A thread of the process is borrowed for one system call, which makes a bare thread. That starts a
- * thread, which calls dlopen(). doc/architecture.md has the reasons, and says what is refused.
+ * A thread of the process is borrowed for one system call, which makes a bare thread. The bare
+ * thread starts a thread that calls dlopen(). doc/architecture.md explains why, and lists what is
+ * refused.
  */
 #ifndef XPU_LOADER_INJECT_H
 #define XPU_LOADER_INJECT_H
@@ -16,7 +17,7 @@
  * inject__check - say whether the shim could be put into a process, without touching the process
  * @why: INJECT_WHY bytes: the reason, after an error
  *
- * Does not look for a thread that may be borrowed. Return: 0, -ESRCH if the process has ended,
+ * Does not check whether a thread can be borrowed. Return: 0, -ESRCH if the process has ended,
  * -ENOENT if it does not use CUDA, or another negative errno.
  */
 int inject__check(pid_t pid, char *why);
@@ -25,11 +26,12 @@ int inject__check(pid_t pid, char *why);
  * inject__into - put the shim into a process
  * @shim: the path of the shim, as xpuload sees it; NULL: as inject__check()
  *
- * Looks for a thread to borrow for three seconds at most; a process that does not start a thread,
- * or does not load the shim, takes up to two minutes. After an error the process is as before,
- * except after -EIO and -EFAULT: something has begun in it, and failed.
+ * Searches for a thread to borrow for three seconds at most. If the process does not start a
+ * thread, or does not load the shim, this takes up to two minutes. After an error the process is as
+ * before, except after -EIO and -EFAULT: a step in the process has begun and failed.
  *
- * Return: 0 with the shim loaded and told that CUDA is in use, or as inject__check().
+ * Return: 0 if the shim is loaded and knows that CUDA is in use, or an error as from
+ * inject__check().
  */
 int inject__into(pid_t pid, const char *shim, struct inject_result *result);
 

@@ -22,8 +22,8 @@
 
 #define ANSWER_MS	10000
 #define ALL_ANSWERS_MS	20000
-#define MAX_FILES	64		/* files that the child has open at a time */
-#define MAX_TEXT	(64u << 20)	/* bytes of the C library's code */
+#define MAX_FILES	64		/* most files that the child has open at a time */
+#define MAX_TEXT	(64u << 20)	/* most bytes of the C library's code */
 
 enum reply_kind { REPLY_WANTS, REPLY_DONE };
 
@@ -41,7 +41,7 @@ struct image {				/* a module's file */
 	int fd;
 	Elf *elf;
 	uint64_t bias;
-	uint64_t spare;			/* SPARE_BYTES behind its data, or 0 */
+	uint64_t spare;			/* address of SPARE_BYTES behind its data, or 0 */
 	uint64_t tls_image, tls_bytes;
 };
 
@@ -50,7 +50,7 @@ union control {
 	char bytes[CMSG_SPACE(sizeof(int))];
 };
 
-/* Asks for the file of a module. Return: a descriptor open for reading, or -1. */
+/* Requests the file of a module. Return: a descriptor open for reading, or -1. */
 static int get_file(uint32_t module)
 {
 	union control control;
@@ -130,7 +130,7 @@ static void image__close(struct image *i)
 		close(i->fd);
 }
 
-/* Calls @fn with each exported symbol, until it returns true. Return: whether it did. */
+/* Calls @fn with each exported symbol, until @fn returns true. Return: whether @fn did. */
 static bool image__each_symbol(const struct image *i,
 			       bool (*fn)(void *ctx, const char *name, const GElf_Sym *sym),
 			       void *ctx)
@@ -195,7 +195,7 @@ static bool note_symbol(void *ctx, const char *name, const GElf_Sym *sym)
 	return false;
 }
 
-/* Looks for code in a module of the C library. Return: its address, or 0. */
+/* Searches for code in a module of the C library. Return: its address, or 0. */
 static uint64_t find_code(const struct image *i, const struct module *m, const uint8_t *code,
 			  size_t code_bytes)
 {
@@ -211,7 +211,10 @@ static uint64_t find_code(const struct image *i, const struct module *m, const u
 	return n < 0 ? 0 : m->start + n;
 }
 
-/* The driver starts threads, and needs libm. Programs, glibc and libstdc++ stay, too. */
+/*
+ * The driver is never unloaded, because it starts threads, and neither is libm, which it needs.
+ * Programs, glibc and libstdc++ stay, too.
+ */
 static bool is_never_unloaded(const struct module *m)
 {
 	return m->kind == MODULE_LIBC || m->is_program || !strncmp(m->name, "libm.so", 7) ||
@@ -341,7 +344,7 @@ static bool serve(int fd, pid_t pid, const struct modules *modules, struct reply
 	return true;
 }
 
-/* Whether the addresses are in the C library, as far as they matter to this process. */
+/* Whether all addresses that this process uses are in the C library. */
 static bool is_plausible(const struct modules *modules, const struct libc_places *p)
 {
 	const struct module *m;

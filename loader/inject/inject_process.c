@@ -118,7 +118,10 @@ pid_t process__find_thread(pid_t pid, uint32_t inner)
 
 #define RIGHTS_BYTES	4096
 
-/* Copies the lines of a thread's status that say what it may do. Return: whether it could. */
+/*
+ * Copies the lines of a thread's status that describe its rights. Return: whether they could be
+ * read.
+ */
 static bool read_rights(pid_t pid, pid_t tid, char to[RIGHTS_BYTES])
 {
 	static const char *const keys[] = { "Uid:", "Gid:", "Groups:", "Cap", "NoNewPrivs:",
@@ -148,7 +151,7 @@ bool process__same_rights(pid_t pid, pid_t a, pid_t b)
 	return read_rights(pid, a, of_a) && read_rights(pid, b, of_b) && !strcmp(of_a, of_b);
 }
 
-/* Whether a thread waits for a child that it has made by vfork() or the like. */
+/* Whether a thread waits for its child after vfork() or a similar call. */
 static bool waits_for_vfork(pid_t pid)
 {
 	char path[64];
@@ -177,7 +180,7 @@ static bool waits_for_vfork(pid_t pid)
 	return found;
 }
 
-/* Containers forbid kcmp(): the doubt then refuses. */
+/* Containers forbid kcmp(). Then returns true in case of doubt, so that the process is refused. */
 static bool shares_memory(pid_t pid, pid_t parent)
 {
 	int ret = syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0);
@@ -245,7 +248,7 @@ static enum module_kind kind_of(const char *path, const char *name)
 struct maps_line {
 	uint64_t start, end, pgoff;
 	char perms[5];
-	const char *path, *name;	/* inside the line; "" without a path */
+	const char *path, *name;	/* inside the line; "" if the mapping has no path */
 };
 
 static bool maps_line__parse(struct maps_line *l, char *line)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* inject_process.h - what /proc says about a process that is to get the shim */
+/* inject_process.h - checks by /proc whether a process can get the shim */
 #ifndef XPU_LOADER_INJECT_PROCESS_H
 #define XPU_LOADER_INJECT_PROCESS_H
 
@@ -21,7 +21,7 @@ enum module_kind {
 struct module {				/* an executable mapping */
 	uint64_t start, end, pgoff;
 	uint8_t kind;
-	bool is_program;		/* it is the program itself, not a library */
+	bool is_program;		/* the module is the program itself, not a library */
 	const char *path, *name;	/* @name: the last part of the path */
 };
 
@@ -32,21 +32,21 @@ struct modules {
 };
 
 /**
- * process__look - check all that is known without touching the process
+ * process__look - check everything that can be checked without touching the process
  * @modules: filled in with the executable mappings, which are never freed
  * @why: INJECT_WHY bytes: the reason, after an error
  *
- * Return: 0 if the shim may be put into it, or like inject__check().
+ * Return: 0 if the shim may be put into the process, or an error as from inject__check().
  */
 int process__look(pid_t pid, struct modules *modules, char *why);
 
-/* Return: the seccomp mode of a thread (0: none; each thread has its own), or -1. */
+/* Return: the seccomp mode of a thread, or -1. 0: no seccomp. Each thread has its own mode. */
 int process__seccomp(pid_t pid, pid_t tid);
 
 /* Return: the number of a thread in its own pid namespace. */
 uint32_t process__inner_tid(pid_t pid, pid_t tid);
 
-/* Return: the thread with that number in its pid namespace, or 0. */
+/* Return: the thread whose number in its own pid namespace is @inner, or 0. */
 pid_t process__find_thread(pid_t pid, uint32_t inner);
 
 /* Whether two threads of the process have the same user, groups, capabilities and filters. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * inject_steps.h - lets a test end the process that injects, at each of its steps
+ * inject_steps.h - lets a test kill the injecting process at each of its steps
  *
- * In a program that is compiled without INJECT_STEPS, the steps are nothing.
+ * Without INJECT_STEPS, the steps compile to nothing.
  */
 #ifndef XPU_LOADER_INJECT_STEPS_H
 #define XPU_LOADER_INJECT_STEPS_H
@@ -13,7 +13,7 @@ enum inject_step {
 };
 
 #ifdef INJECT_STEPS
-void inject_step(enum inject_step step);	/* a test has it */
+void inject_step(enum inject_step step);	/* defined by a test */
 #else
 static inline void inject_step(enum inject_step step)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* In place of the other files of this folder, on processors that have no arch_*.c here. */
+/* Replaces the other files of this folder on processors that have no arch_*.c here. */
 #include "inject/inject.h"
 
 #include <errno.h>

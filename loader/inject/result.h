@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* result.h - how putting the shim into a process went */
+/* result.h - the result of putting the shim into a process */
 #ifndef XPU_LOADER_INJECT_RESULT_H
 #define XPU_LOADER_INJECT_RESULT_H
 
@@ -8,10 +8,11 @@
 #define INJECT_WHY	320
 
 struct inject_result {
-	uint64_t stopped_ns;		/* the longest time that a thread stood still ... */
-	uint64_t cpu_wait_ns;		/* ... and how long of it was spent waiting for a CPU */
-	uint32_t nr_stops;		/* number of stops, including looks at threads */
-	char why[INJECT_WHY];		/* why it was refused */
+	uint64_t stopped_ns;		/* the longest time for which a thread was stopped ... */
+	uint64_t cpu_wait_ns;		/* ... and the part of it spent waiting for a CPU */
+	uint32_t nr_stops;		/* number of stops, including those that only read a
+					 * thread's state */
+	char why[INJECT_WHY];		/* why the process was refused */
 };
 
 #endif /* XPU_LOADER_INJECT_RESULT_H */

@@ -27,7 +27,7 @@
 #define BARE_FLAGS	(CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |	\
 			 CLONE_SYSVSEM | CLONE_PTRACE)
 
-/* The calls that loading the shim makes, with the arguments that filters look at. */
+/* System calls that loading the shim makes, with the arguments that filters check. */
 static const struct {
 	const char *name;
 	int nr;

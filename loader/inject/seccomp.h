@@ -17,8 +17,8 @@
 uint32_t seccomp__run(const struct sock_filter *filter, size_t nr, const struct seccomp_data *d);
 
 /*
- * Checks the filters of a stopped thread. A call that fails is harmless, but one that is answered
- * by a signal or by another process is not. Linux shows filters only to root. Return: 0, or a
+ * Checks the filters of a stopped thread. A filter may let a call fail, but it may not raise a
+ * signal or pass the call to another process. Linux shows filters only to root. Return: 0, or a
  * negative errno and @why.
  */
 int seccomp__check(pid_t tid, char *why);

@@ -14,8 +14,8 @@ struct chains {
 	struct processes *processes;
 	struct ksyms *ksyms;
 	uint32_t last_id;
-	uint32_t nr_others;		/* number of chains that no launch has */
-	/* room for the words that are hashed */
+	uint32_t nr_others;		/* number of chains that belong to no launch */
+	/* buffer for the words to hash */
 	__u64 words[sizeof(struct chain) / sizeof(uint64_t) + 1 + XPU_MAX_FRAMES];
 };
 
@@ -80,7 +80,7 @@ uint32_t chains__add(struct chains *c, struct process *p, const struct chain *ch
 
 	c->nr_others += !launch;
 	/*
-	 * Write names of Linux's functions only for samples: the target chooses the frames of
+	 * Write names of kernel functions only for samples: the target chooses the frames of
 	 * launches and waits.
 	 */
 	for (i = 0; i < chain->nr_frames && chain->flags & XPU_CHAIN_CPU &&
@@ -116,7 +116,7 @@ uint32_t chains__id(struct chains *c, struct process *p, const struct chain *cha
 	}
 	err = processes__add(c->processes, p, MAP_CHAINS, key, c->last_id + 1);
 	if (err == -ENOSPC) {
-		/* Removed chains are written again at their next use. */
+		/* A removed chain is written again when it is used again. */
 		processes__forget(c->processes, p, MAP_CHAINS);
 		err = processes__add(c->processes, p, MAP_CHAINS, key, c->last_id + 1);
 	}

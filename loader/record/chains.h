@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* chains.h - call chains: each is written once, and then referred to by its id */
+/* chains.h - call chains: each is written once, and later records refer to its id */
 #ifndef XPU_LOADER_CHAINS_H
 #define XPU_LOADER_CHAINS_H
 
@@ -30,11 +30,11 @@ void chains__free(struct chains *c);
  * chains__id - find or make the id of a call chain
  * @p: the chain's process
  * @frames: @chain->nr_frames, at most XPU_MAX_FRAMES
- * @time_ns: when the chain was met; the first time is written
- * @launch: whether it is the chain of a launch
+ * @time_ns: when the chain occurred; the first such timestamp is written
+ * @launch: whether the chain belongs to a launch
  *
- * Chains are distinguished by a hash of 128 bits: see numbers__hash(). Beyond LIMIT_CHAIN_BYTES
- * returns chains__unknown(), and counts the call in @p->nr_beyond.
+ * Chains are distinguished by a hash of 128 bits: see numbers__hash(). Beyond LIMIT_CHAIN_BYTES,
+ * returns the result of chains__unknown(), and counts the call in @p->nr_beyond.
  *
  * Return: the id, or 0 if memory runs out.
  */
@@ -49,8 +49,8 @@ uint32_t chains__unknown(struct chains *c, struct process *p, const struct chain
 			 uint64_t time_ns, bool launch);
 
 /*
- * Adds a chain without searching for an equal one, because the chain is new, or differs by
- * something other than its frames. Return: its id, or 0 if memory runs out.
+ * Adds a chain without searching for an equal chain: it is new, or differs in something other than
+ * its frames. Return: its id, or 0 if memory runs out.
  */
 uint32_t chains__add(struct chains *c, struct process *p, const struct chain *chain,
 		     const __u64 *frames, uint64_t time_ns, bool launch);
@@ -63,7 +63,7 @@ void chains__tell(struct chains *c, struct process *p, const struct chain *chain
 /* Return: the number of chains of launches. */
 uint32_t chains__nr_launching(const struct chains *c);
 
-/* Writes the names of Linux's functions, which have waited for the end. */
+/* Writes the names of kernel functions that were not written yet. */
 void chains__finish(struct chains *c);
 
 #endif /* XPU_LOADER_CHAINS_H */

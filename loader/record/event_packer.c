@@ -11,7 +11,7 @@
 #define MAX_RANGES	1024		/* range events in one record: 16 KiB */
 #define MAX_ALLOCS	1024		/* memory events in one record: 48 KiB */
 
-/* The events of one record, with their times as differences to the record's time. */
+/* The events of one record. Their timestamps are differences from the record's timestamp. */
 struct pack {
 	uint64_t base_ns;
 	uint32_t nr;
@@ -30,7 +30,7 @@ struct event_packer {
 	struct xpu_range_event range[MAX_RANGES];
 
 	struct pack samples;
-	bool has_ran;			/* for some samples, the thread's own clock is known */
+	bool has_ran;			/* for some samples, the thread's CPU time is known */
 	struct xpu_sample sample[MAX_SAMPLES];
 	uint32_t ran_ns[MAX_SAMPLES];
 
@@ -74,9 +74,8 @@ static void event_packer__flush_launches(struct event_packer *e)
 			.nr = e->launches.nr,
 		};
 		memcpy(r->launches, e->launch, bytes);
-		memset((char *)r + size - 8, 0, range_bytes ? 8 : 0);	/* range ids are 4 bytes:
-									 * the last 8 bytes may be
-									 * half used */
+		/* Range ids have 4 bytes, so half of the last 8 bytes may be unused. */
+		memset((char *)r + size - 8, 0, range_bytes ? 8 : 0);
 		memcpy(r->launches + e->launches.nr, e->launch_range, range_bytes);
 	}
 	e->launches.nr = 0;
@@ -120,7 +119,8 @@ static void event_packer__flush_samples(struct event_packer *e)
 			.period_ns = e->sample_period_ns,
 		};
 		memcpy(r->samples, e->sample, bytes);
-		memset((char *)r + size - 8, 0, ran_bytes ? 8 : 0);	/* they may be half used */
+		/* Half of the last 8 bytes may be unused. */
+		memset((char *)r + size - 8, 0, ran_bytes ? 8 : 0);
 		memcpy(r->samples + e->samples.nr, e->ran_ns, ran_bytes);
 	}
 	e->samples.nr = 0;
@@ -157,8 +157,8 @@ void event_packer__flush(struct event_packer *e)
 }
 
 /*
- * Makes room for an event. Calls @flush if @pack is full, or if the event's time is too far from
- * the record's time. Return: the event's delta_ns.
+ * Makes room for an event. Calls @flush if @pack is full, or if the event's timestamp is too far
+ * from the record's timestamp. Return: the event's delta_ns.
  */
 static int32_t event_packer__place(struct event_packer *e, struct pack *pack, uint32_t max,
 				   uint64_t time_ns, void (*flush)(struct event_packer *e))

@@ -18,16 +18,16 @@ struct writer;
 struct event_packer *event_packer__new(struct writer *w, uint32_t sample_period_ns);
 void event_packer__free(struct event_packer *e);
 
-/* Adds a launch. Its delta_ns is set here, from @time_ns. @range_id: 0 for none */
+/* Adds a launch, and sets its delta_ns from @time_ns. @range_id: 0 if it is in no range */
 void event_packer__add_launch(struct event_packer *e, uint64_t time_ns, struct xpu_launch launch,
 			      uint32_t range_id);
 void event_packer__add_range(struct event_packer *e, uint64_t time_ns,
 			     struct xpu_range_event range);
-/* Adds a sample. @ran_ns: the thread's own clock; 0: not known */
+/* Adds a sample. @ran_ns: the thread's CPU time since its last sample; 0: not known */
 void event_packer__add_sample(struct event_packer *e, uint64_t time_ns, struct xpu_sample sample,
 			      uint32_t ran_ns);
 
-/* Adds a memory event of process @proc_id. Its deltas are set here, from @time_ns and @order. */
+/* Adds a memory event of process @proc_id, and sets its deltas from @time_ns and @order. */
 void event_packer__add_alloc(struct event_packer *e, uint32_t proc_id, uint64_t time_ns,
 			     uint64_t order, struct xpu_alloc alloc);
 

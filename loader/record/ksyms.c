@@ -14,7 +14,8 @@
 #include "record/writer.h"
 #include "xpu_record.h"
 
-#define LAST_BYTES	4096		/* bytes of the last function, whose end is unknown */
+#define LAST_BYTES	4096		/* assumed bytes of the last function, whose end is
+					 * unknown */
 
 struct ksym {
 	uint64_t start;
@@ -25,15 +26,16 @@ struct ksym {
 
 /*
  * Linux takes a tenth of a second to list the names; a target may start and end within that time.
- * So a thread reads the names, and nobody waits for them before the end of the recording.
+ * So a thread reads the names, and the recording waits for them only at its end.
  */
 struct ksyms {
 	bool started, joined;
 	pthread_t reader;
-	atomic_bool loaded;		/* set last by the thread, which then uses nothing below */
+	atomic_bool loaded;		/* set by the thread when it no longer uses the members
+					 * below */
 	ARRAY(struct ksym) syms;	/* sorted by address, one symbol for each address */
 	ARRAY(char) names;
-	ARRAY(uint64_t) waiting;	/* addresses that wait for their names to be read */
+	ARRAY(uint64_t) waiting;	/* addresses whose names have not been read yet */
 };
 
 struct ksyms *ksyms__new(void)
@@ -60,7 +62,7 @@ void ksyms__free(struct ksyms *k)
 	free(k);
 }
 
-/* Adds a line such as "ffffffff81000000 T name\t[module]": functions are of type t, T, w or W. */
+/* Adds a line such as "ffffffff81000000 T name\t[module]". Functions have the type t, T, w or W. */
 static int ksyms__add_line(struct ksyms *k, const char *line)
 {
 	char *type, *name;
@@ -84,8 +86,8 @@ static int ksyms__add_line(struct ksyms *k, const char *line)
 }
 
 /*
- * Orders by address. For functions with several names a global name comes first, otherwise Linux's
- * order is kept.
+ * Orders by address. If a function has several names, a global name comes first; otherwise keeps
+ * Linux's order.
  */
 static int ksym__cmp(const void *va, const void *vb)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * ksyms.h - names of the functions of Linux, read while the same Linux still runs
+ * ksyms.h - names of kernel functions, read while the same kernel still runs
  *
- * The addresses change with every boot, and only root may read them. So the names of the functions
- * that a recording needs are written into it, each once.
+ * The addresses change with every boot, and only root may read them. So a recording contains the
+ * names of the functions that it needs, each once.
  */
 #ifndef XPU_LOADER_KSYMS_H
 #define XPU_LOADER_KSYMS_H
@@ -21,12 +21,12 @@ struct ksyms *ksyms__new(void);
 void ksyms__free(struct ksyms *k);
 
 /*
- * Writes a KSYM record for the function that contains @addr, as soon as the names are read, unless
- * the function is unknown or already written.
+ * Writes a KSYM record for the function that contains @addr, unless the function is unknown or
+ * already written. If the names have not been read yet, writes it later.
  */
 void ksyms__write(struct ksyms *k, uint64_t addr, struct writer *w);
 
-/* Writes the KSYM records that still wait for names. */
+/* Waits for the names, and writes the KSYM records that need them. */
 void ksyms__finish(struct ksyms *k, struct writer *w);
 
 #endif /* XPU_LOADER_KSYMS_H */

@@ -14,14 +14,14 @@
 #include "xpu_slot.h"
 
 /*
- * The map's value for a call path that a shim has numbered: the recording's id of the path, one of
- * the flags below, and 30 bits. Until the shim defines the path, the 30 bits count the launches
- * that wait for the definition. Afterwards they hold the id of the thread that launches from the
- * path; 0: not known yet. Each path number belongs to one thread.
+ * The value in MAP_PATHS for a call path that a shim has numbered. It has the recording's id of the
+ * path, one of the flags below, and 30 bits. Until the shim defines the path, the 30 bits count the
+ * launches that wait for the definition. Afterwards they are the id of the thread that launches
+ * from the path, or 0 if it is not known yet. Each path number belongs to one thread.
  */
 #define PATH_ID(path)	((uint32_t)(path))
 #define PATH_UNTOLD	(1ull << 63)	/* not defined yet, or the definition was lost */
-#define PATH_BEYOND	(1ull << 62)	/* defined, but beyond a limit: the frames are unknown */
+#define PATH_BEYOND	(1ull << 62)	/* defined, but the frames are unknown because of a limit */
 #define PATH_WAITS	(1ull << 32)	/* added for each waiting launch */
 #define PATH_MAX_WAITS	((1u << 30) - 1)
 #define PATH_NR_WAITS(path)	((uint32_t)((path) >> 32 & PATH_MAX_WAITS))
@@ -31,8 +31,8 @@
 struct launches {
 	struct recorder_parts parts;
 	bool want_ranges, want_memory;
-	uint64_t nr_no_memory;		/* number of launches of processes that got no struct
-					 * process, if memory runs out */
+	uint64_t nr_no_memory;		/* number of launches of processes that have no struct
+					 * process, because memory ran out */
 };
 
 struct launches *launches__new(const struct recorder_parts *parts, bool ranges, bool memory)
@@ -75,8 +75,8 @@ static bool is_path(uint32_t number)
 }
 
 /*
- * Handles the definition of a path's number. Launches may have used the number before, and the shim
- * may repeat a definition.
+ * Handles the definition of a path's number. Launches may have used the number before its
+ * definition, and the shim may repeat a definition.
  */
 static void launches__name_path(struct launches *l, struct process *p,
 				const struct xpu_ring_launch *launch, const struct chain *chain)
@@ -90,7 +90,8 @@ static void launches__name_path(struct launches *l, struct process *p,
 		processes__add_malformed(l->parts.processes, p, 1);
 		return;
 	}
-	if (!(launch->flags & XPU_CHAIN_NO_LAUNCH))	/* otherwise another thread may send it */
+	if (!(launch->flags & XPU_CHAIN_NO_LAUNCH))	/* a definition without a launch may come
+							 * from another thread */
 		of = PATH_OF(threads__id(l->parts.threads, p, launch->tid));
 	path = process__find(p, MAP_PATHS, key);
 	if (path && *path & PATH_UNTOLD) {
@@ -104,12 +105,12 @@ static void launches__name_path(struct launches *l, struct process *p,
 	if (id)
 		processes__add(l->parts.processes, p, MAP_PATHS, key,
 			       id | of | (p->nr_beyond > nr_beyond ? PATH_BEYOND : 0));
-	p->nr_beyond = nr_beyond;	/* do not count the definition: it may have no launch */
+	p->nr_beyond = nr_beyond;	/* do not count the definition, which may have no launch */
 }
 
 /*
- * Return: the recording's id of path @number, which the shim may still define; beyond the limit,
- * the id of a chain without frames; 0 if memory runs out.
+ * Return: the recording's id of path @number, which may not be defined yet; beyond the limit, the
+ * id of a chain without frames; 0 if memory runs out.
  */
 static uint32_t launches__numbered_path(struct launches *l, struct process *p, uint32_t number,
 					uint64_t time_ns, uint32_t thread_id)
@@ -189,16 +190,16 @@ static void launches__add(struct launches *l, struct process *p, uint64_t time_n
 			  struct xpu_launch launch, uint32_t range_id)
 {
 	/*
-	 * Drops entries that were logged before the attach or after the detach: the recording is
-	 * complete only between the two. While a probe is being attached or detached, its semaphore
-	 * is raised although nobody listens.
+	 * Drop entries that were logged before the attach or after the detach, because the
+	 * recording is complete only in between. While a probe is being attached or detached, its
+	 * semaphore is raised although nobody listens.
 	 */
 	if (!processes__is_after_attach(l->parts.processes, p, time_ns) ||
 	    !processes__is_before_detach(l->parts.processes, time_ns))
 		return;
 	p->nr_launches++;
 	/*
-	 * Drop the range unless wanted: the shim may record ranges for another loader on this
+	 * Drop the range if it is not wanted: the shim may record ranges for another loader on this
 	 * machine.
 	 */
 	event_packer__add_launch(l->parts.events, time_ns, launch, l->want_ranges ? range_id : 0);
@@ -257,9 +258,9 @@ void launches__take(struct launches *l, const struct xpu_ring_launch *launch, si
 /* ---- logs ------------------------------------------------------------------------------------ */
 
 /*
- * Return: how many of the log's entries have already been recorded: if the sender was killed before
- * it could note that they were sent, the entries are sent again at the thread's end. 0 for logs
- * beyond the limit.
+ * Return: how many of the log's entries are already recorded; 0 for logs beyond the limit. If a
+ * sender was killed before it could note that the entries were sent, they are sent again at the
+ * thread's end.
  */
 static uint32_t launches__nr_known(struct launches *l, struct process *p,
 				   const struct xpu_ring_log *log)
@@ -314,8 +315,8 @@ static void launches__add_alloc(struct launches *l, struct process *p, uint64_t 
 }
 
 /*
- * Takes the event that begins at entry @e; @nr entries are left. Return: how many of them the event
- * takes; 0 if it is incomplete.
+ * Takes the event that begins at entry @e, when @nr entries are left. Return: how many entries the
+ * event has; 0 if it is incomplete.
  */
 static uint32_t launches__log_alloc(struct launches *l, struct process *p,
 				    const struct xpu_log_entry *e, uint32_t nr, uint64_t time_ns,
@@ -388,7 +389,7 @@ void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size
 		processes__add_malformed(l->parts.processes, p, log->nr);
 		return;
 	}
-	/* A thread in another pid namespace has sent both of its numbers with its first path. */
+	/* A thread in another pid namespace has sent both its numbers with its first path. */
 	tid = log->tid ?: threads__tid(p, log->ns_tid);
 	thread_id = threads__id(l->parts.threads, p, tid);
 	if (!thread_id) {

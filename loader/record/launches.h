@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* launches.h - launches, one by one or from the shims' logs, and other entries of these logs */
+/* launches.h - launches, sent one by one or in shims' logs, and the other entries of these logs */
 #ifndef XPU_LOADER_LAUNCHES_H
 #define XPU_LOADER_LAUNCHES_H
 
@@ -21,17 +21,23 @@ struct recorder_stats;
 struct launches *launches__new(const struct recorder_parts *parts, bool ranges, bool memory);
 void launches__free(struct launches *l);
 
-/* Takes a launch, a graph node or a wait for the device, with its call chain; or only a chain. */
+/*
+ * Takes a launch, a graph node or a wait for the device, with its call chain; or only a call
+ * chain.
+ */
 void launches__take(struct launches *l, const struct xpu_ring_launch *launch, size_t size);
 
 /* Takes a log: launches with the numbers of their call chains, range events and memory events. */
 void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size_t size);
 
-/* Takes a memory event that came by itself. @ns_tid: the number of @tid in its own pid namespace */
+/*
+ * Takes a memory event that was not sent in a log. @ns_tid: the number of @tid in its own pid
+ * namespace
+ */
 void launches__take_alloc(struct launches *l, uint32_t proc_id, uint32_t tid, uint32_t ns_tid,
 			  const struct xpu_record_alloc *alloc);
 
-/* Counts a record of the process that cannot be read. */
+/* Counts an unreadable record of the process. */
 void launches__malformed(struct launches *l, uint32_t proc_id);
 
 /* Frees the call paths and logs of ended threads. */

@@ -12,7 +12,7 @@
 #include "record/threads.h"
 #include "record/writer.h"
 
-#define NO_PATH	(1ull << 32)		/* instead of an id: memory was short */
+#define NO_PATH	(1ull << 32)		/* in place of an id, if memory was short */
 
 struct offcpu {
 	struct recorder_parts parts;
@@ -41,7 +41,7 @@ static struct numbers_key stack_key(const __u64 *hash)
 	return (struct numbers_key){ hash[0], hash[1] };
 }
 
-/* Return: the id of a blocked stack; 0 if unknown. */
+/* Return: the id of a blocked thread's stack; 0 if the stack is unknown. */
 static uint32_t process__off_path(const struct process *p, const __u64 *hash)
 {
 	const uint64_t *path_id = process__find(p, MAP_OFF_STACKS, stack_key(hash));
@@ -75,8 +75,8 @@ void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack
 	if (err)
 		return;
 	/*
-	 * Stacks with equal frames may have different copies, so add a copied stack without a
-	 * search.
+	 * Add a copied stack without a search, because stacks with equal frames may have different
+	 * copies.
 	 */
 	own = copied && (!stack->nr_frames ||
 			 XPU_FRAME_IS_KERNEL(stack->frames[stack->nr_frames - 1]));

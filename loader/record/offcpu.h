@@ -15,8 +15,8 @@ struct recorder_parts;
 struct samples;
 
 /*
- * Makes the collector of times off the CPU. @samples: takes the stacks; owned by the caller.
- * Return: NULL if memory runs out.
+ * Makes the collector of off-CPU time. @samples: receives the stacks; owned by the caller. Return:
+ * NULL if memory runs out.
  */
 struct offcpu *offcpu__new(const struct recorder_parts *parts, struct samples *samples);
 void offcpu__free(struct offcpu *o);

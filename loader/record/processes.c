@@ -12,18 +12,19 @@
 #include "record/writer.h"
 
 /*
- * The last records of a process come some microseconds after its exit: from other CPUs, which run
- * its other threads, and from the samples' ring, which is read after the main ring.
+ * The last records of a process come some microseconds after its exit. They come from other CPUs,
+ * which run its other threads, and from the samples' ring, which is read after the main ring.
  */
 #define SETTLE_NS	1000000000ull
 #define SETTLE_ROUNDS	2		/* rounds of draining both rings */
 
-#define MAX_COUNT	(1ull << 48)	/* the most that any count of one process may be */
+#define MAX_COUNT	(1ull << 48)	/* largest valid count of one process */
 
 struct processes {
 	struct writer *writer;
 	struct process *all;
-	struct process *last;		/* most lookups have the same answer as the last lookup */
+	struct process *last;		/* the last process looked up; most lookups are for the same
+					 * one */
 	struct process *gone, **last_gone;	/* exited but not settled, in order of exit */
 	struct process *kept, **last_kept;	/* settled, but with threads and stacks kept, in
 						 * order of settling */
@@ -177,7 +178,7 @@ struct process *processes__living(const struct processes *ps, pid_t pid)
 }
 
 /*
- * Notes that an image is gone. @ended: the process itself ended, so the recording has all of its
+ * Notes that an image is gone. @ended: the image ran to its end, so the recording has all its
  * records
  */
 static void processes__gone(struct processes *ps, struct process *p, uint64_t time_ns, bool ended)
@@ -192,7 +193,7 @@ static void processes__gone(struct processes *ps, struct process *p, uint64_t ti
 	ps->last_gone = &p->next_gone;
 }
 
-/* Frees @p; if other images use its interpreter, the last of these images frees @p. */
+/* Frees @p, unless other images use its interpreter: then the last of these images frees @p. */
 static void processes__drop(struct processes *ps, struct process *p)
 {
 	struct process *from = p->python_from;
@@ -215,8 +216,8 @@ static void processes__drop(struct processes *ps, struct process *p)
 static void process__stats(struct processes *ps, struct process *p, struct recorder_stats *stats);
 
 /*
- * Adds the final counts of @p to the sums. @keep_threads: the account of time off the CPU will
- * still refer to its threads and stacks.
+ * Adds the final counts of @p to the sums. @keep_threads: the account of off-CPU time will still
+ * refer to the threads and stacks of @p
  */
 static void processes__settle(struct processes *ps, struct process *p, bool keep_threads)
 {
@@ -286,8 +287,8 @@ void processes__start(struct processes *ps, const struct xpu_record_process *r)
 		}
 	}
 	/*
-	 * A process that was alive at the detach may launch more than the recording has, so a later
-	 * exec must not count as the end of its image.
+	 * A process that was alive at the detach may make launches that are not recorded, so a
+	 * later exec must not count as the end of its image.
 	 */
 	if (is_exec && !processes__is_before_detach(ps, r->time_ns))
 		new.parent_proc_id = 0;
@@ -309,8 +310,8 @@ void processes__exit(struct processes *ps, const struct xpu_record_process_exit 
 }
 
 /*
- * Prints a line that the shim sends for the user. Limited, because a hostile target may send any
- * number of lines.
+ * Prints a line that the shim sends for the user. Limits the lines, because a hostile target may
+ * send any number.
  */
 static void processes__message(struct processes *ps, struct process *p,
 			       const struct xpu_record_message *m)
@@ -323,8 +324,8 @@ static void processes__message(struct processes *ps, struct process *p,
 }
 
 /*
- * Reads the first record of a batch, the counters, and the second record if it is a message. Only
- * the merger reads the other records.
+ * Reads the counters, which are the first record of a batch, and the second record if it is a
+ * message. The other records are for the merger.
  */
 void processes__batch(struct processes *ps, const struct xpu_record_batch *batch)
 {
@@ -394,15 +395,16 @@ uint64_t processes__nr_untold(const struct processes *ps)
 /* ---- accounts -------------------------------------------------------------------------------- */
 
 /*
- * Return: @now - @before, but 0 if the total fell, and at most MAX_COUNT. A shim's totals only grow
- * and stay far below MAX_COUNT; a hostile target could make the sum of all processes wrap around.
+ * Return: @now - @before, but 0 if the total fell, and at most MAX_COUNT. A shim's totals only
+ * grow, and stay far below MAX_COUNT. Without these limits, a hostile target could make the sum
+ * over all processes wrap around.
  */
 static uint64_t beyond(uint64_t now, uint64_t before)
 {
 	return now <= before ? 0 : now - before < MAX_COUNT ? now - before : MAX_COUNT;
 }
 
-/* Notes the losses of a process: the report names the processes that lost most. */
+/* Notes the losses of a process, because the report names the processes that lost most. */
 static void stats__blame(struct recorder_stats *stats, const struct recorder_blame *blame)
 {
 	struct recorder_blame *least = &stats->blamed[0], *b;
@@ -415,7 +417,7 @@ static void stats__blame(struct recorder_stats *stats, const struct recorder_bla
 		*least = *blame;
 }
 
-/* Adds how much a shim's totals grew from @first, at the beginning of the recording, to @now. */
+/* Adds the growth of a shim's totals from @first, at the beginning of the recording, to @now. */
 static void stats__add_counters(struct recorder_stats *stats,
 				const struct xpu_record_counters *now,
 				const struct xpu_record_counters *first)
@@ -443,7 +445,7 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	/*
 	 * A shim defines a path's number before it logs a launch or an event of memory with the
 	 * number. So an undefined number is malformed, unless some of the process's launches or
-	 * events were lost on the way here.
+	 * events were lost.
 	 */
 	if (p->nr_untold && !p->attached && !loss.nr_launches && !loss.nr_allocs) {
 		processes__add_malformed(ps, p, p->nr_untold);

@@ -3,7 +3,8 @@
  * processes.h - process images, their shims' counters, and the tables of each image
  *
  * Each process has its own tables for all data that grow with its activity. The tables are bounded
- * (bounds.h), and freed once the process has gone. So no process takes room from the others.
+ * (bounds.h), and freed after the process has ended. So no process takes memory away from the
+ * others.
  */
 #ifndef XPU_LOADER_PROCESSES_H
 #define XPU_LOADER_PROCESSES_H
@@ -36,7 +37,7 @@ enum process_map {
 struct threads_ended {
 	ARRAY(struct { uint64_t time_ns; uint32_t id; }) latest;	/* sorted by time */
 	uint32_t nr_settled;		/* number of threads that ended since the last sweep and
-					 * will have no more records */
+					 * will send no more records */
 };
 
 struct process {
@@ -51,16 +52,17 @@ struct process {
 	struct numbers maps[NR_MAPS];
 	struct threads_ended threads_ended;	/* see threads__end() */
 	uint32_t other_threads;		/* id shared by threads beyond the limit; 0: none */
-	bool forked;			/* a new process, not an exec of a counted one */
-	bool attached;			/* process and counters are older than the recording */
+	bool forked;			/* a new process, not a new image of a counted process */
+	bool attached;			/* the process and its counters are older than the
+					 * recording */
 	bool failed;			/* the shim reported that it cannot record the process */
 	bool gone;			/* exited, or replaced by another image of the process */
 	bool ended;			/* ended before the detach */
-	bool settled;			/* gone for so long that no more records come */
-	bool dropped;			/* kept only for the images in nr_python_to */
+	bool settled;			/* gone so long that no more records come */
+	bool dropped;			/* freed, except what the images in nr_python_to need */
 	uint64_t gone_ns, gone_round;
 	struct process *next_gone;
-	uint64_t stopped_ns;		/* when its recording stopped; 0: it did not */
+	uint64_t stopped_ns;		/* when the process's recording stopped; 0: it did not */
 	uint64_t nr_launches;		/* number of received launches */
 	uint64_t nr_ranges;		/* number of received events of NVTX ranges */
 	uint64_t nr_allocs;		/* number of received memory events */
@@ -70,14 +72,14 @@ struct process {
 	uint64_t nr_beyond;		/* number of launches and other items beyond a limit */
 	uint64_t nr_no_memory;		/* number of launches dropped because memory ran out */
 	uint64_t nr_messages;
-	uint64_t chain_bytes, code_bytes;	/* written */
+	uint64_t chain_bytes, code_bytes;	/* bytes written so far */
 	struct xpu_record_counters first, counters;
 	struct shim_thread shim;	/* used only after the detach */
 };
 
 /*
- * Fills *@loss with the losses of an image between the BPF programs and the recorder. The pointer
- * may be NULL.
+ * Fills *@loss with the losses of an image between the BPF programs and the recorder. The function
+ * pointer may be NULL.
  */
 typedef void (*processes_loss_fn)(void *ctx, uint32_t proc_id, struct xpu_loss *loss);
 
@@ -103,7 +105,7 @@ void processes__start(struct processes *ps, const struct xpu_record_process *r);
 void processes__exit(struct processes *ps, const struct xpu_record_process_exit *r);
 
 /**
- * processes__drained - all records that were in the rings at the last call have been taken
+ * processes__drained - note that all records that were in the rings at the last call were taken
  * @now_ns: CLOCK_MONOTONIC
  * @keep_threads: keep the threads and stacks of processes that have ended
  *
@@ -114,7 +116,7 @@ void processes__drained(struct processes *ps, uint64_t now_ns, bool keep_threads
 /* Checks which processes no longer exist, after exit records were lost. */
 void processes__look_for_ends(struct processes *ps, uint64_t now_ns);
 
-/* Reads the shim's counters in a batch, and prints its message to the user. */
+/* Reads the shim's counters in a batch, and prints the batch's message to the user. */
 void processes__batch(struct processes *ps, const struct xpu_record_batch *batch);
 
 /* Whether an event that @p logged at @time_ns belongs to the recording. */
@@ -123,14 +125,14 @@ bool processes__is_after_attach(const struct processes *ps, const struct process
 bool processes__is_before_detach(const struct processes *ps, uint64_t time_ns);
 
 /*
- * Return: how many processes may still send device work: their shims have not reported that all is
- * sent.
+ * Return: how many processes may still send device work: their shims have not reported that
+ * everything is sent.
  */
 unsigned int processes__nr_awake(const struct processes *ps);
 
 /*
- * Return: how many of these processes have not had time to send their last records since the first
- * call, which comes right after the detach. @tell: warn of each of them
+ * Return: how many of these processes have not had enough time to send their last records since the
+ * first call, right after the detach. @tell: print a warning for each of them
  */
 unsigned int processes__nr_late(struct processes *ps, uint64_t now_ns, bool tell);
 
@@ -140,7 +142,7 @@ void processes__stats(struct processes *ps, struct recorder_stats *stats);
 /* Return: how many launches of living processes have a call path that is still undefined. */
 uint64_t processes__nr_untold(const struct processes *ps);
 
-/* Return: how many malformed entries, which no shim makes, came from all processes so far. */
+/* Return: how many malformed entries, which no shim makes, all processes have sent so far. */
 uint64_t processes__nr_malformed(const struct processes *ps);
 void processes__add_malformed(struct processes *ps, struct process *p, uint64_t nr);
 

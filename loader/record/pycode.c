@@ -13,12 +13,12 @@
 #define MAX_NAME	4096		/* bytes of a name */
 #define MAX_TABLE	(64 * 1024)	/* bytes of a line table; beyond, lines are unknown */
 
-#define MAX_MET		(1u << 16)	/* an object that could not be read in this many samples is
-					 * given up */
+#define MAX_MET		(1u << 16)	/* an object that was unreadable in this many samples is not
+					 * read again */
 
 /*
- * A flag instead of an id: the object could not be read so far. The other bits count how often
- * samples had it, up to MAX_MET.
+ * A flag in place of an id: the object has been unreadable so far. The other bits count the samples
+ * with the object, up to MAX_MET.
  */
 #define UNREAD		(1ull << 63)
 
@@ -52,7 +52,10 @@ static bool read_target(pid_t pid, uint64_t addr, void *to, size_t bytes)
 	return !bytes || process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)bytes;
 }
 
-/* Return: the bytes of the string's characters, of *@width bytes each, or -1. */
+/*
+ * Return: the number of bytes of the string's characters, or -1. *@width: set to the bytes of a
+ * character
+ */
 static int read_string(pid_t pid, const struct xpu_python *l, uint64_t str, uint8_t *to,
 		       uint8_t *width)
 {
@@ -121,10 +124,10 @@ static size_t pycodes__read(struct pycodes *p, pid_t pid, const struct xpu_pytho
 }
 
 /*
- * Return: whether to read a code object again that could not be read. It may be readable later: the
+ * Return: whether to read an unreadable code object again. It may become readable, because the
  * target may have been changing it, or the recorder may have been short of memory. It is read again
- * at its second, fourth and eighth appearance in a sample, and so on, so that an object that is
- * never readable costs almost nothing.
+ * when it appears in a sample for the second, fourth, eighth time, and so on, so that an object
+ * that stays unreadable costs almost nothing.
  */
 static bool try_again(uint64_t *unread)
 {

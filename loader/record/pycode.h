@@ -2,8 +2,8 @@
 /*
  * pycode.h - Python code objects of samples, read from the target's memory
  *
- * A sample names a code object by its address and a number computed from its members. Each pair of
- * these gets an id, and a record with its names and line table, which the merger decodes.
+ * A sample names a code object by its address and a number computed from its members. Each such
+ * pair gets an id, and a record with the code's names and line table, which the merger decodes.
  */
 #ifndef XPU_LOADER_PYCODE_H
 #define XPU_LOADER_PYCODE_H

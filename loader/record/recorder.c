@@ -164,8 +164,8 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 }
 
 /*
- * Gives a new image the interpreter that was found for its pid. An exec maps the new file a moment
- * before the image is reported; by another CPU's clock that may be a moment after.
+ * Gives a new image the interpreter that was found for its pid. An exec maps the interpreter's file
+ * just before the image is reported, or, by the clock of another CPU, just after.
  */
 static void recorder__find_python(struct recorder *rec, const struct xpu_record_process *r)
 {
@@ -205,7 +205,7 @@ static void recorder__batch(struct recorder *rec, const struct xpu_record_batch 
 	r = writer__reserve(rec->parts.writer, bytes);
 	if (r) {
 		memcpy(r, batch, bytes);
-		r->hdr.size = bytes;	/* the ring's record may be longer than the struct */
+		r->hdr.size = bytes;	/* the record in the ring may be longer */
 	}
 	processes__batch(rec->parts.processes, batch);
 }
@@ -230,7 +230,10 @@ static void recorder__process_exit(struct recorder *rec, const struct xpu_record
 		rec->listener.process_exit(rec->listener.ctx, r);
 }
 
-/* Check the size of a record's struct. Arrays after the struct are checked where they are read. */
+/*
+ * These check the size of a record's struct. Arrays after the struct are checked where they are
+ * read.
+ */
 #define HAS(type)	(size >= sizeof(struct type))
 #define IS(type)	(HAS(type) && r->size == sizeof(struct type))
 

@@ -2,8 +2,8 @@
 /*
  * recorder.h - turns the ring's records into records of xpu.data
  *
- * Replaces threads and call chains by ids, so that a launch is 16 bytes on disk; passes batches on;
- * and keeps the counts that xpuload prints at the end.
+ * It replaces threads and call chains by ids, so that a launch takes 16 bytes on disk, passes
+ * batches on, and keeps the counts that xpuload prints at the end.
  */
 #ifndef XPU_LOADER_RECORDER_H
 #define XPU_LOADER_RECORDER_H
@@ -27,7 +27,7 @@ struct recorder_listener {
 	void (*process_exit)(void *ctx, const struct xpu_record_process_exit *r);
 	/* Called when an image reports where its interpreter is. */
 	void (*python)(void *ctx, uint32_t proc_id, const struct xpu_python *python);
-	/* Called for the losses of an image on the way to the recorder; *@loss is zeroed. */
+	/* Called to get the losses of an image on the way to the recorder; *@loss is zeroed. */
 	void (*loss)(void *ctx, uint32_t proc_id, struct xpu_loss *loss);
 	void *ctx;
 };
@@ -41,17 +41,18 @@ struct recorder *recorder__new(struct writer *w, uint32_t sample_period_ns, bool
 void recorder__free(struct recorder *rec);
 
 /*
- * Set the times of attach and detach. Logs also hold earlier and later launches, which are dropped:
- * launches after the first probe is detached, and, in processes that ran before the recording,
- * launches before all probes were attached. A process that ends after the detach counts as alive at
- * the detach.
+ * Set the times of attach and detach. Logs also contain launches outside of the recording, which
+ * are dropped. These are launches after the first probe was detached and, in processes that ran
+ * before the recording, launches before all probes were attached. A process that ends after the
+ * detach counts as alive at the detach.
  */
 void recorder__attached(struct recorder *rec, uint64_t time_ns);
 void recorder__detaching(struct recorder *rec, uint64_t time_ns);
 
 /**
  * recorder__record - take one record from the ring
- * @data, @size: the record as it was in the ring; it comes from our own programs, but is checked
+ * @data, @size: the record as in the ring. It comes from our own BPF programs, but is checked
+ *	anyway
  */
 void recorder__record(struct recorder *rec, const void *data, size_t size);
 
@@ -64,12 +65,12 @@ void recorder__found_python(struct recorder *rec, uint32_t pid, uint64_t time_ns
 
 /*
  * Frees the data of a thread that has ended, because a program may start a thread for each request.
- * Must be called when Linux has reported the end, and the records that the thread sent itself have
- * been taken.
+ * Must be called after Linux has reported the end, and after the records that the thread itself
+ * sent were taken.
  */
 void recorder__thread_exit(struct recorder *rec, uint32_t pid, uint32_t tid, uint64_t time_ns);
 
-/* Writes a label that is about a process, but does not come from the process itself. */
+/* Writes a label of a process that does not come from the process itself. */
 void recorder__label(struct recorder *rec, uint32_t proc_id, enum xpu_label label,
 		     const char *text);
 
@@ -80,8 +81,8 @@ void recorder__label(struct recorder *rec, uint32_t proc_id, enum xpu_label labe
 void recorder__flush(struct recorder *rec);
 
 /*
- * Frees the tables of processes that ended long before. Must be called when all records that were
- * in the rings at the last call have been taken. @now_ns: CLOCK_MONOTONIC
+ * Frees the tables of processes that ended long ago. Must be called after all records that were in
+ * the rings at the last call have been taken. @now_ns: CLOCK_MONOTONIC
  */
 void recorder__drained(struct recorder *rec, uint64_t now_ns);
 
@@ -89,8 +90,8 @@ void recorder__drained(struct recorder *rec, uint64_t now_ns);
 void recorder__finish(struct recorder *rec);
 
 /*
- * Ends one of several files: later records belong to the next file, and refer to earlier records
- * only if those are definitions. The caller must have taken all records that were in the rings at
+ * Ends one of several files. Later records belong to the next file; the only earlier records that
+ * they refer to are definitions. The caller must have taken all records that were in the rings at
  * @time_ns.
  */
 void recorder__cut(struct recorder *rec, uint64_t time_ns);
@@ -98,7 +99,10 @@ void recorder__cut(struct recorder *rec, uint64_t time_ns);
 /* Return: how many launches have a call path that is still undefined. */
 uint64_t recorder__nr_untold(const struct recorder *rec);
 
-/* Closes the account of a living thread at @end_ns, at the end, when no more records come. */
+/*
+ * Closes the account of a living thread at @end_ns. Must be called at the end, when no more records
+ * come.
+ */
 void recorder__living_thread(struct recorder *rec, const struct xpu_thread_state *t,
 			     uint64_t end_ns);
 
@@ -113,12 +117,15 @@ bool recorder__lost(struct recorder *rec, enum xpu_lost_kind kind, uint64_t tota
 void recorder__look_for_ends(struct recorder *rec);
 
 /*
- * Return: how many processes may still send device work: their shims have not reported that all is
- * sent.
+ * Return: how many processes may still send device work: their shims have not reported that
+ * everything is sent.
  */
 unsigned int recorder__nr_awake(const struct recorder *rec);
 
-/* Return: how many of these processes may still send their last records: processes__nr_late() */
+/*
+ * Return: how many of these processes may still send their last records: see
+ * processes__nr_late().
+ */
 unsigned int recorder__nr_late(struct recorder *rec, uint64_t now_ns, bool tell);
 
 /* Return: how many launches have been received. Slow: looks at every process. */

@@ -31,10 +31,10 @@ struct recorder_stats {
 	uint64_t nr_cuda_processes;	/* number of processes that used CUDA: they sent a batch */
 	uint64_t nr_launches;		/* number of received launches */
 	uint64_t nr_tagged;		/* number of launches that the shims say they tagged */
-	uint64_t nr_missing;		/* number of tagged launches, neither received nor known
-					 * lost */
-	uint64_t nr_at_edges;		/* number of launches tagged during attach or detach, not
-					 * recorded */
+	uint64_t nr_missing;		/* number of tagged launches that were not received, and are
+					 * not known to be lost */
+	uint64_t nr_at_edges;		/* number of launches that were tagged during attach or
+					 * detach, and not recorded */
 	uint64_t nr_device_records;	/* number of device records that the shims say they
 					 * packed */
 	uint64_t nr_calls;		/* number of API calls that the shims say they packed */
@@ -49,11 +49,11 @@ struct recorder_stats {
 	uint64_t nr_untold;		/* number of launches whose call path did not arrive */
 	uint64_t nr_samples;		/* number of received samples */
 	uint64_t nr_ranges;		/* number of events of NVTX ranges received */
-	uint64_t nr_ranges_missing;	/* number of range events that the shims logged, but not
-					 * received */
+	uint64_t nr_ranges_missing;	/* number of range events that the shims logged, but were
+					 * not received */
 	uint64_t nr_ranges_dropped;	/* number of range events that the shims dropped */
 	uint64_t nr_allocs;		/* number of memory events received */
-	uint64_t nr_allocs_missing;	/* number of memory events that the shims sent, but not
+	uint64_t nr_allocs_missing;	/* number of memory events that the shims sent, but were not
 					 * received */
 	uint64_t nr_errors;		/* number of processes that could not be recorded */
 	uint64_t nr_no_memory;		/* number of launches dropped by the recorder for lack of

@@ -20,7 +20,7 @@ struct samples {
 	uint32_t period_ns;
 	struct pycodes *pycodes;
 	struct stacks *stacks;
-	uint64_t nr;			/* received */
+	uint64_t nr;			/* number of received samples */
 	uint64_t nr_no_memory;
 	uint64_t words[XPU_MAX_PYTHON];
 };
@@ -66,7 +66,7 @@ void samples__stats(const struct samples *s, struct recorder_stats *stats)
 	stats->nr_samples_no_memory = s->nr_no_memory;
 }
 
-/* Converts Python's frames to the file's form, in s->words. Return: how many words. */
+/* Converts Python's frames to the file's format, in s->words. Return: the number of words. */
 static uint32_t samples__python_words(struct samples *s, uint32_t proc_id,
 				      const struct xpu_python_frame *f, uint32_t nr_frames)
 {
@@ -81,7 +81,7 @@ static uint32_t samples__python_words(struct samples *s, uint32_t proc_id,
 			continue;
 		}
 		id = pycodes__id(s->pycodes, p, f, &nr_bad);
-		/* A frame without an id (0) has unknown code. */
+		/* An id of 0 means unknown code. */
 		s->words[nr++] = XPU_WORD_PYTHON | (f->where / 2 & 0xffffff) << 32 | id;
 	}
 	return nr;
@@ -115,7 +115,7 @@ void samples__take_off_stack(struct samples *s, const struct xpu_ring_off_stack 
 
 /*
  * Writes the CPU time of a thread since its last sample. A thread without an id was never sampled,
- * or has already ended. It gets no id here, because no further end would free the id.
+ * or has already ended. It gets no id here, because nothing would free the id.
  */
 void samples__take_rest(struct samples *s, const struct xpu_ring_cpu_rest *rest)
 {

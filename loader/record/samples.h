@@ -13,8 +13,8 @@ struct recorder_stats;
 struct samples;
 
 /*
- * Makes the collector of samples. @period_ns: the time that a sample stands for if its thread's own
- * clock is not known. Return: NULL if memory runs out.
+ * Makes the collector of samples. @period_ns: the time that a sample stands for if its thread's CPU
+ * time is not known. Return: NULL if memory runs out.
  */
 struct samples *samples__new(const struct recorder_parts *parts, uint32_t period_ns);
 void samples__free(struct samples *s);

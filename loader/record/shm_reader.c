@@ -35,7 +35,7 @@ struct shm_reader {
 	uint64_t nr_lost[XPU_LOST_NR];	/* number of losses that the reader noticed */
 };
 
-/* The copy of a record that is passed on; one reader at a time uses it. */
+/* Copy of a record, to be passed on. Only one reader at a time uses it. */
 static __u64 copy[XPU_SHM_RECORD_MAX / sizeof(__u64)];
 
 uint64_t shm_reader__ring_bytes(uint64_t bytes)
@@ -48,11 +48,10 @@ uint64_t shm_reader__ring_bytes(uint64_t bytes)
 }
 
 /*
- * Whether the file is memory of @bytes that nobody can make shorter: reading beyond its end would
- * raise SIGBUS. Huge pages are refused, since they may be missing at any time. A process can still
- * punch holes; Linux fills a hole with zeroes, unless no memory is left. The seals are checked
- * first, since only memory has seals: any other question to a file system in user space might take
- * forever.
+ * Whether the file is memory of @bytes that nobody can shorten: reading beyond its end would raise
+ * SIGBUS. Refuses huge pages, since none may be available when one is needed. A process can still
+ * punch holes; Linux fills a hole with zeroes, unless no memory is left. Checks the seals first,
+ * since only memory has seals: any other call might take forever in a user-space file system.
  */
 static bool is_sealed_memory(int fd, uint64_t bytes)
 {
@@ -67,9 +66,8 @@ static bool is_sealed_memory(int fd, uint64_t bytes)
 }
 
 /*
- * Attaches a segment at @at, and checks that @owner made it: a process may send any id. Only the
- * check after attaching is about the attached segment, as ids are reused. Return: 0 or a negative
- * errno.
+ * Attaches a segment at @at, and checks that @owner made it, because a process may send any id.
+ * Must check after attaching, because ids are reused. Return: 0 or a negative errno.
  */
 static int attach_segment(void *at, int segment, const struct ucred *owner, uint64_t bytes)
 {
@@ -101,7 +99,7 @@ static int map_memory(struct shm_reader *r, const struct shm_memory *memory)
 		err = attach_segment(r->map, memory->segment, &memory->owner, bytes);
 	/*
 	 * With an old size of 0, mremap() makes a second mapping of the same pages. It refuses huge
-	 * pages, because the ring does not begin with one.
+	 * pages, because the ring does not begin at a huge page.
 	 */
 	if (!err && mremap(r->map + ring_at, 0, r->ring_bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
 			   r->map + bytes) == MAP_FAILED)
@@ -187,7 +185,7 @@ double shm_reader__fullness(const struct shm_reader *r)
 	return r->broken || bytes > r->ring_bytes ? 0 : (double)bytes / r->ring_bytes;
 }
 
-/* Gives up: the following records cannot be separated. */
+/* Stops reading: the boundaries of the following records are unknown. */
 static void give_up(struct shm_reader *r)
 {
 	r->broken = true;
@@ -200,7 +198,7 @@ static uint8_t *at_tail(const struct shm_reader *r)
 	return r->ring + (r->tail & (r->ring_bytes - 1));
 }
 
-/* Gives @bytes of the ring back to the process, zeroed for the next writers. */
+/* Zeroes @bytes of the ring, and returns them to the process for the next writers. */
 static void give_back(struct shm_reader *r, uint64_t bytes)
 {
 	memset(at_tail(r), 0, bytes);
@@ -208,7 +206,7 @@ static void give_back(struct shm_reader *r, uint64_t bytes)
 	__atomic_store_n(&r->reader->tail, r->tail, __ATOMIC_RELEASE);
 }
 
-/* Passes on the copy of a record, if a process may write records of its type. */
+/* Passes on the copy of a record if a process may write records of this type. */
 static void take(struct shm_reader *r, size_t bytes, shm_record_fn fn, void *ctx)
 {
 	struct xpu_record *record = (struct xpu_record *)copy;
@@ -244,8 +242,8 @@ static void take(struct shm_reader *r, size_t bytes, shm_record_fn fn, void *ctx
 }
 
 /*
- * Skips room that writers reserved without beginning to write. Only a batch can be lost there: a
- * launch is recorded before it is made, and the entries of a log are still in the log.
+ * Skips space that writers reserved but did not begin to write. Only a batch can be lost there: a
+ * launch is recorded before it happens, and a log's entries are still in the log.
  */
 static void skip_hole(struct shm_reader *r, uint64_t left)
 {
@@ -259,7 +257,7 @@ static void skip_hole(struct shm_reader *r, uint64_t left)
 }
 
 /*
- * Takes or skips the record at the tail. @left: bytes up to the head; @ended: nobody writes any
+ * Takes or skips the record at the tail. @left: bytes up to the head; @ended: no writer exists any
  * more. Return: whether there was a record.
  */
 static bool next(struct shm_reader *r, uint64_t left, bool ended, shm_record_fn fn, void *ctx)

@@ -2,8 +2,8 @@
 /*
  * shm_reader.h - reads the records that a process writes into memory that it shares with xpuload
  *
- * The process may write anything at any time. So every index and size is checked, on a copy; an
- * error ends the reading of this process, and affects no other.
+ * The process may write anything at any time. So the reader copies every index and size, and checks
+ * the copy. An error stops the reading of this process, and affects no other process.
  */
 #ifndef XPU_LOADER_SHM_READER_H
 #define XPU_LOADER_SHM_READER_H
@@ -26,7 +26,7 @@ struct shm_memory {
 	int fd;				/* the file that the process sent, of any kind; or -1 */
 	int segment;			/* without a file: the id of the segment that the process
 					 * sent */
-	struct ucred owner;		/* the process */
+	struct ucred owner;		/* the process that sent it */
 };
 
 /* Return: the size of a ring of at least @bytes, a power of two. */
@@ -59,19 +59,19 @@ void shm_reader__finish(struct shm_reader *r, shm_record_fn fn, void *ctx);
 /* Whether the process itself has ended the recording. */
 bool shm_reader__is_closed(const struct shm_reader *r);
 
-/* Tells the process the state of the recording. */
+/* Sets the state of the recording that the process sees. */
 void shm_reader__set_state(struct shm_reader *r, enum xpu_shm_state state);
 
-/* Return: how many of @kind were lost so far. */
+/* Return: the number of losses of @kind so far. */
 uint64_t shm_reader__nr_lost(const struct shm_reader *r, enum xpu_lost_kind kind);
 
-/* Whether the process has written invalid data, so that the reader has given up. */
+/* Whether the reader has stopped because the process wrote invalid data. */
 bool shm_reader__is_broken(const struct shm_reader *r);
 
-/* Return: which of its mappings the process has sent, as it says. */
+/* Return: which mappings the process has sent, according to the process. */
 enum xpu_shm_maps shm_reader__maps(const struct shm_reader *r);
 
-/* Return: the unread part of the ring, 0 to 1. */
+/* Return: the unread fraction of the ring, 0 to 1. */
 double shm_reader__fullness(const struct shm_reader *r);
 
 #endif /* XPU_LOADER_SHM_READER_H */

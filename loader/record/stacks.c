@@ -7,7 +7,7 @@
 
 #include "record/writer.h"
 
-#define NR_STACKS	256		/* threads whose last stack is kept */
+#define NR_STACKS	256		/* most threads whose last stack is kept */
 #define BLOCKS_BYTES	(XPU_STACK_MAX + 2 * XPU_STACK_BLOCK)
 #define MASK_WORDS	(BLOCKS_BYTES / XPU_STACK_BLOCK / 64 + 1)
 
@@ -83,7 +83,10 @@ static size_t stack__nr_blocks(const struct stack *s)
 	return (s->end - s->start) / XPU_STACK_BLOCK;
 }
 
-/* Sets the bits of the blocks of @s that differ from @old, which may be NULL. Return: how many. */
+/*
+ * Sets the bits in @mask of the blocks in which @s differs from @old, which may be NULL. Return:
+ * the number of these blocks.
+ */
 static size_t stack__diff(const struct stack *s, const struct stack *old, uint64_t *mask)
 {
 	size_t i, nr = 0;
@@ -101,8 +104,8 @@ static size_t stack__diff(const struct stack *s, const struct stack *old, uint64
 }
 
 /*
- * Return: the thread's last stack, to be compared with the thread's next stack; NULL if memory runs
- * out.
+ * Return: the entry for the thread's last stack, which may hold another thread's stack; NULL if
+ * memory runs out.
  */
 static struct stack *stacks__last(struct stacks *s, uint32_t thread_id)
 {
@@ -133,7 +136,7 @@ void stacks__write(struct stacks *s, const struct xpu_record_stack *what, const 
 	r = writer__reserve(s->writer, size);
 	if (!r) {
 		if (last)
-			last->thread_id = 0;	/* the next stack must not refer to it */
+			last->thread_id = 0;	/* the next stack must not refer to this one */
 		return;
 	}
 	*r = *what;

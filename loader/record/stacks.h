@@ -14,10 +14,10 @@ struct writer;
 struct stacks *stacks__new(struct writer *w);
 void stacks__free(struct stacks *s);
 
-/* Forgets a thread, when no more stacks of it come. */
+/* Forgets a thread. Must be called when no more stacks of the thread come. */
 void stacks__forget(struct stacks *s, uint32_t thread_id);
 
-/* Makes the next stack of each thread not refer to the thread's last stack. */
+/* Makes each thread's next stack independent of its last stack. */
 void stacks__cut(struct stacks *s);
 
 /**

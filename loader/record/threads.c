@@ -9,8 +9,8 @@
 #include "record/writer.h"
 
 /*
- * Within SETTLE_NS after a thread's end the shim sends the records that the thread could not send
- * itself. At most MAX_UNSETTLED ended threads are remembered; others count as settled at once.
+ * Within SETTLE_NS after a thread's end, the shim sends the records that the thread could not send.
+ * At most MAX_UNSETTLED ended threads are remembered; further threads count as settled at once.
  */
 #define SETTLE_NS	5000000000ull
 #define MAX_UNSETTLED	(1 << 16)
@@ -122,10 +122,7 @@ static void process__settle_threads(struct process *p, uint64_t now_ns)
 	while (nr < e->latest.nr && now_ns > e->latest.v[nr].time_ns &&
 	       now_ns - e->latest.v[nr].time_ns > SETTLE_NS)
 		nr++;
-	/*
-	 * Remove entries only if more than half can go, so that it is cheap to move those that
-	 * stay.
-	 */
+	/* Remove entries only if more than half can go, so that moving the others is cheap. */
 	if (nr <= e->latest.nr / 2)
 		return;
 	e->nr_settled += nr;

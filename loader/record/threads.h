@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* threads.h - threads: each is defined once in the file, and then referred to by its id */
+/* threads.h - threads: each is defined once in the file, and later records refer to its id */
 #ifndef XPU_LOADER_THREADS_H
 #define XPU_LOADER_THREADS_H
 
@@ -17,16 +17,16 @@ struct threads *threads__new(struct writer *w, struct processes *ps);
 void threads__free(struct threads *t);
 
 /*
- * Return: the id of thread @tid of @p, a number of xpuload's pid namespace; 0 if memory runs out.
- * Threads beyond the limit share one id, with tid 0; @p->nr_beyond counts the calls for these
- * threads.
+ * Return: the id of thread @tid of @p; 0 if memory runs out. @tid is a number in xpuload's pid
+ * namespace. Threads beyond the limit share one id, with tid 0; @p->nr_beyond counts the calls for
+ * them.
  */
 uint32_t threads__id(struct threads *t, struct process *p, uint32_t tid);
 
 /* Notes that thread @tid has the number @ns_tid in its own pid namespace. */
 void threads__learn(struct threads *t, struct process *p, uint32_t tid, uint32_t ns_tid);
 
-/* Return: the tid that threads__learn() was given with @ns_tid, or @ns_tid itself. */
+/* Return: the tid that threads__learn() got with @ns_tid; @ns_tid if it got none. */
 uint32_t threads__tid(const struct process *p, uint32_t ns_tid);
 
 /* Return: the id of thread @tid if it lives and has an id, or 0. */
@@ -36,8 +36,7 @@ uint32_t threads__known(const struct process *p, uint32_t tid);
  * threads__end - remove a thread that has ended
  * @time_ns: when it ended; a process that began later is not affected
  *
- * A new thread may get the same number, and then gets another id. Return: the ended thread's id, or
- * 0.
+ * A new thread with the same tid gets another id. Return: the ended thread's id, or 0.
  */
 uint32_t threads__end(struct threads *t, struct process *p, uint32_t tid, uint64_t time_ns);
 

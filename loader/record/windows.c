@@ -16,7 +16,7 @@ struct capture_window {
 
 struct windows {
 	struct capture_window *of_images;
-	uint32_t last;			/* the largest number of a window */
+	uint32_t last;			/* the largest window number */
 };
 
 struct windows *windows__new(void)
@@ -54,7 +54,7 @@ void windows__take(struct windows *w, const void *record, size_t size)
 		w->last = r->number;
 	table_get(w->of_images, proc_id, batch->proc_id, e);
 	if (!e)
-		return;			/* if memory runs out, samples of the image are dropped */
+		return;			/* memory ran out: samples of the image are dropped */
 	if (r->hdr.misc == XPU_MISC_WINDOW_OPEN) {
 		e->old_open_ns = e->open_ns;
 		e->old_close_ns = e->close_ns;

@@ -2,9 +2,9 @@
 /*
  * windows.h - the windows that processes have opened: see struct xpu_record_window
  *
- * The BPF programs sample only in windows. Samples by perf events come at any time; this module
- * finds out which samples are outside of the windows that records in the ring have reported; those
- * are dropped.
+ * The BPF programs sample only in windows. Perf events sample all the time. This module finds out
+ * which of their samples are outside of the windows that records in the ring have reported, and
+ * must be dropped.
  */
 #ifndef XPU_LOADER_WINDOWS_H
 #define XPU_LOADER_WINDOWS_H
@@ -22,7 +22,7 @@ void windows__free(struct windows *w);
 /* Notes a window that opens or closes, if @record is a batch that reports one. */
 void windows__take(struct windows *w, const void *record, size_t size);
 
-/* Return: the largest number of a window. */
+/* Return: the largest window number. */
 uint32_t windows__last(const struct windows *w);
 
 /* Return: whether the last window of the process image @proc_id was open at @time_ns. */

@@ -14,13 +14,13 @@
 #include "base/host_clock.h"
 
 #define CHUNK_BYTES	(256 * 1024)		/* bytes of records to pack into a block */
-#define MAX_QUEUED	(256ull * 1024 * 1024)	/* beyond this the disk is too slow, and records
-						 * wait in the ring */
+#define MAX_QUEUED	(256ull * 1024 * 1024)	/* with more bytes queued, the disk counts as too
+						 * slow, and records wait in the ring */
 #define MAX_SPARE	8
-#define RETRY_NS	200000000ull	/* between attempts to write a block to a full disk */
+#define RETRY_NS	200000000ull	/* time between attempts to write a block to a full disk */
 /*
- * Records are written after at most a second, or at first an eighth of the recording's age. If
- * everything is killed, no more than that is lost.
+ * Records are written after a second at most, or at first after an eighth of the recording's age.
+ * If everything is killed, only later records are lost.
  */
 #define FLUSH_NS	1000000000ull
 #define FLUSH_PART	8
@@ -40,7 +40,7 @@ struct writer {
 	struct block_packer *packer;	/* used only by the thread, once there are records */
 
 	pthread_t thread;
-	pthread_mutex_t lock;		/* guards the members below */
+	pthread_mutex_t lock;		/* protects the members below */
 	pthread_cond_t more;
 	pthread_cond_t closes;		/* signalled when the writer closes; uses clock__now() */
 	struct chunk *first, **last;
@@ -72,7 +72,7 @@ static int write_all(int fd, const uint8_t *data, size_t len, size_t *done)
 
 /*
  * Checks that the file still has everything that was written, and counts missing bytes as lost.
- * Return: 0, -ENOLINK if the file was removed or replaced, or -ENODATA if somebody made it shorter.
+ * Return: 0, -ENOLINK if the file was removed or replaced, or -ENODATA if somebody shortened it.
  */
 static int writer__check(struct writer *w)
 {
@@ -102,7 +102,7 @@ static int writer__write(struct writer *w, const struct xpu_record_block *b)
 	if (err)
 		return err;
 	err = write_all(w->fd, (const uint8_t *)b, b->hdr.size, &done);
-	/* Remove a partly written block, which is impossible on a pipe or a device. */
+	/* Remove a partly written block. This is impossible on a pipe or a device. */
 	if (err && ftruncate(w->fd, w->written_bytes))
 		return err;
 	return err;
@@ -115,8 +115,8 @@ static bool may_pass(int err)
 }
 
 /*
- * Waits until the block has to be tried again. Return: false if the recording ends, so that the
- * last attempt is over.
+ * Waits until the next attempt to write the block. Return: false if the recording ends, and no
+ * attempt is left.
  */
 static bool writer__pause(struct writer *w, int err)
 {
@@ -136,8 +136,8 @@ static bool writer__pause(struct writer *w, int err)
 }
 
 /*
- * Writes the records as one block; waits while the disk is full. Return: 0 with *@bytes written, or
- * 0 bytes if memory runs out for packing; or -errno, with the file unchanged.
+ * Writes the records as one block; waits while the disk is full. Return: 0 with *@bytes set to the
+ * bytes written, which are 0 if packing runs out of memory; or -errno, with the file unchanged.
  */
 static int writer__write_chunk(struct writer *w, const struct chunk *c, size_t *bytes)
 {
@@ -231,7 +231,7 @@ int writer__open(int fd, const struct xpu_file_header *hdr, struct writer **wp)
 	pthread_cond_init(&w->closes, &monotonic);
 	pthread_condattr_destroy(&monotonic);
 
-	/* O_APPEND makes later blocks leave no hole if somebody made the file shorter. */
+	/* With O_APPEND, later blocks leave no hole if somebody shortened the file. */
 	fcntl(w->fd, F_SETFL, O_APPEND);
 	err = write_all(w->fd, (const uint8_t *)&sealed, sizeof(sealed), &done);
 	if (err)

@@ -2,9 +2,9 @@
 /*
  * writer.h - writes xpu.data to the disk
  *
- * Records are collected in memory; a thread packs them into blocks and writes these, so that the
- * thread that drains the ring never waits for the disk. The file ends with a whole block, unless
- * xpuload is killed in the middle of a write.
+ * Records are collected in memory. A thread packs them into blocks and writes the blocks, so that
+ * the thread that drains the ring never waits for the disk. The file ends with a whole block,
+ * unless xpuload is killed in the middle of a write.
  */
 #ifndef XPU_LOADER_WRITER_H
 #define XPU_LOADER_WRITER_H
@@ -59,18 +59,21 @@ void writer__push(struct writer *w);
 bool writer__is_behind(struct writer *w);
 
 /*
- * Return: the errno that stopped the writing, or 0. ENOLINK: the file was removed or replaced while
- * it was written, and ENODATA: it was made shorter.
+ * Return: the errno that stopped the writing, or 0. ENOLINK means that the file was removed or
+ * replaced while it was written; ENODATA, that it was shortened.
  */
 int writer__error(struct writer *w);
 
 /*
- * Return: the errno that currently prevents all writing, or 0. Records wait in memory, and writing
- * is tried again until it succeeds or the recording ends.
+ * Return: the errno that currently prevents all writing, or 0. Records wait in memory until writing
+ * succeeds again or the recording ends.
  */
 int writer__waits(struct writer *w);
 
-/* Ends writing, when no more records come. Return: whether all are written or lost. Never waits. */
+/*
+ * Ends writing. No more records may come. Return: whether all records are written or lost. Never
+ * waits.
+ */
 bool writer__end(struct writer *w);
 
 /**

@@ -36,7 +36,7 @@ struct answer {
 };
 
 struct build_ids {
-	pid_t pid;			/* the asking process, or 0 */
+	pid_t pid;			/* the helper process, or 0 */
 	int fd;
 	bool unsupported;
 	size_t nr_silent;
@@ -63,7 +63,7 @@ static void ask(int maps_fd, uint64_t addr, struct answer *a)
 	memcpy(a->id, id, a->len);
 }
 
-/* Room for the descriptor that comes with a request's address. */
+/* Room for the descriptor that is sent with a request. */
 union control {
 	struct cmsghdr align;
 	char bytes[CMSG_SPACE(sizeof(int))];
@@ -126,7 +126,7 @@ static int build_ids__start(struct build_ids *b)
 	return -EAGAIN;
 }
 
-/* Ends the process without waiting: it may hang in Linux. */
+/* Kills the helper process without waiting, because it may hang in the kernel. */
 static void build_ids__end(struct build_ids *b)
 {
 	if (!b->pid)
@@ -162,7 +162,7 @@ static bool send_request(const struct build_ids *b, int maps_fd, uint64_t addr)
 	return sendmsg(b->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(addr);
 }
 
-/* Receives an answer. Return: 1, 0 if the process has ended, or -ETIMEDOUT. */
+/* Receives an answer. Return: 1; 0 if the process has ended; or -ETIMEDOUT. */
 static int take_answer(const struct build_ids *b, struct answer *a)
 {
 	uint64_t end_ns = clock__now() + WAIT_MS * 1000000ull, now_ns;

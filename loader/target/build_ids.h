@@ -2,8 +2,8 @@
 /*
  * build_ids.h - gets the build-ids of files that running processes have mapped, from the kernel
  *
- * A helper process asks Linux, since Linux waits for the file system, which a user may run (FUSE),
- * or whose server may be gone (NFS).
+ * A helper process makes the calls, since Linux may wait for the file system, which a user may run
+ * (FUSE), or whose server may be gone (NFS).
  */
 #ifndef XPU_LOADER_BUILD_IDS_H
 #define XPU_LOADER_BUILD_IDS_H
@@ -15,17 +15,17 @@
 
 struct build_ids;
 
-/* Makes the state, without a helper process yet. Return: NULL if memory runs out. */
+/* Makes the state; the helper process is not started yet. Return: NULL if memory runs out. */
 struct build_ids *build_ids__new(void);
 
-/* Ends the helper process, and reaps it only if that needs no waiting. */
+/* Kills the helper process, and reaps it only if it ends at once. */
 void build_ids__free(struct build_ids *b);
 
 /*
  * Reads the build-id of the file that is mapped at @addr in a process. @maps_fd: the process's
- * /proc/PID/maps. Waits for two seconds at most: afterwards prints a warning with @path, and does
- * not ask @device again.
- * Return: bytes in @id; 0 if the file has no build-id, or before Linux 6.11.
+ * /proc/PID/maps. Waits for two seconds at most. After that time, prints a warning with @path, and
+ * never reads from @device again. Return: bytes in @id; 0 if the file has no build-id, or if Linux
+ * is older than 6.11.
  */
 size_t build_ids__read(struct build_ids *b, int maps_fd, uint64_t addr, uint64_t device,
 		       const char *path, uint8_t id[XPU_BUILD_ID_LEN]);

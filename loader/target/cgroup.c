@@ -18,8 +18,8 @@
 #include "util.h"
 
 #define MAX_MOUNTS	32
-#define MAX_DEPTH	32		/* how deep cgroups are searched */
-#define MIN_ID_LEN	4		/* least number of digits of a shortened id */
+#define MAX_DEPTH	32		/* maximum depth of the search for cgroups */
+#define MIN_ID_LEN	4		/* fewest digits of a shortened id */
 
 /* A mounted hierarchy. */
 struct hierarchy {
@@ -47,8 +47,8 @@ static bool has_word(const char *list, const char *word)
 }
 
 /*
- * Return: the number of the cgroup v1 hierarchy that is mounted with @options, or 0. Hierarchies
- * without a controller do not count: Linux does not show BPF programs a thread's cgroup there.
+ * Return: the number of the cgroup v1 hierarchy that is mounted with @options, or 0. Ignores
+ * hierarchies without a controller, because BPF programs cannot see a thread's cgroup in them.
  */
 static uint32_t number_of(const char *options)
 {
@@ -73,7 +73,7 @@ static uint32_t number_of(const char *options)
 	return number;
 }
 
-/* Undoes the escapes of /proc/self/mountinfo, such as "\040" for a blank. */
+/* Decodes the escapes of /proc/self/mountinfo, such as "\040" for a blank. */
 static void unescape(char *s)
 {
 	char *to = s;
@@ -131,7 +131,10 @@ static int compare(const void *a, const void *b)
 	return p->number < q->number ? -1 : p->number > q->number;
 }
 
-/* Return: all hierarchies, with cgroup v2 first, to be freed by free(); NULL if memory runs out. */
+/*
+ * Return: all hierarchies, with cgroup v2 first, for the caller to free(); NULL if memory runs
+ * out.
+ */
 static struct hierarchies *read_hierarchies(void)
 {
 	struct hierarchies *all = calloc(1, sizeof(*all));
@@ -231,7 +234,7 @@ struct search {
 	size_t nr;
 };
 
-/* Searches s->path, the cgroup @dir, but not the cgroups inside containers. */
+/* Searches the cgroup @dir, whose path is s->path, but not the cgroups inside containers. */
 static void search(struct search *s, const char *dir, unsigned int depth)
 {
 	size_t len = strlen(s->path);

@@ -16,8 +16,8 @@ struct cgroup {
 
 /**
  * cgroup__find - find a cgroup by its path
- * @path: a directory; or a path as in /proc/PID/cgroup, below one of the mounted hierarchies, with
- *	cgroup v2 searched first
+ * @path: a directory, or a path as in /proc/PID/cgroup. Such a path is searched below each mounted
+ *	hierarchy, cgroup v2 first
  * @why: on failure, what is wrong; @len bytes
  *
  * Return: 0 or a negative errno.
@@ -34,7 +34,7 @@ int cgroup__find(struct cgroup *c, const char *path, char *why, size_t len);
  */
 int cgroup__find_container(struct cgroup *c, const char *name, char *why, size_t len);
 
-/* Calls @fn for each process in @c and in the cgroups below it. Return: 0 or a negative errno. */
+/* Calls @fn for each process in @c and in the cgroups below @c. Return: 0 or a negative errno. */
 int cgroup__each_process(const struct cgroup *c, void (*fn)(void *ctx, pid_t pid), void *ctx);
 
 #endif /* XPU_LOADER_CGROUP_H */

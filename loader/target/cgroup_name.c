@@ -13,7 +13,7 @@
 #define UID_MAX		36
 #define FILE_MAX	(16u << 10)	/* bytes of /proc/PID/cgroup: about 15 lines */
 
-/* Runtimes put these before and after a container's id or name. */
+/* Text that runtimes put before and after a container's id or name. */
 static const struct {
 	const char *before, *behind;
 	bool id;			/* an id, not a name */
@@ -36,7 +36,7 @@ static bool part__is(struct cgroup_part p, const char *s)
 	return p.len == strlen(s) && !memcmp(p.s, s, p.len);
 }
 
-/* Return: whether @p is not empty and has only characters of @accept. */
+/* Return: whether @p is not empty, and all its characters are in @accept. */
 static bool part__has_only(struct cgroup_part p, const char *accept)
 {
 	size_t i;
@@ -96,7 +96,7 @@ static void take(char *to, size_t size, struct cgroup_part from)
 }
 
 /*
- * Takes a pod's uid from the kubelet's "pod0123-...", or with systemd
+ * Takes a pod's uid from the kubelet's name: "pod0123-...", or, with systemd,
  * "kubepods-burstable-pod0123_....slice", where "_" replaces "-".
  */
 static void take_pod(struct cgroup_labels *l, struct cgroup_part dir)
@@ -118,8 +118,8 @@ static void take_pod(struct cgroup_labels *l, struct cgroup_part dir)
 }
 
 /*
- * Takes the job and the step from Slurm's "job_12/step_0", below "slurm" or "slurmstepd.scope", or
- * another name that begins with "slurm".
+ * Takes the job and the step from Slurm's "job_12/step_0", which is below "slurm",
+ * "slurmstepd.scope" or another name that begins with "slurm".
  */
 static void take_job(struct cgroup_labels *l, struct cgroup_part dir, struct cgroup_part parent)
 {
@@ -144,9 +144,7 @@ void cgroup_labels__add_line(struct cgroup_labels *l, const char *line)
 		dir = (struct cgroup_part){ at, strcspn(at, "/") };
 		if (!dir.len)
 			break;
-		/*
-		 * The innermost container counts: the node of a cluster may itself be a container.
-		 */
+		/* Use the innermost container: the node of a cluster may itself be a container. */
 		container = cgroup_name__container(dir, parent, &is_id);
 		take(l->container, sizeof(l->container), container);
 		take_pod(l, dir);
@@ -176,7 +174,7 @@ int cgroup_labels__read(struct cgroup_labels *l, pid_t pid)
 	for (line = text; line && *line; line = next) {
 		next = strchr(line, '\n');
 		if (!next)
-			break;		/* a line that was cut off could yield a wrong name */
+			break;		/* a truncated line could yield a wrong name */
 		*next++ = '\0';
 		cgroup_labels__add_line(l, line);
 	}

@@ -3,7 +3,7 @@
  * cgroup_name.h - finds a process's container, pod and Slurm job in the names of its cgroups
  *
  * Container runtimes, the kubelet and Slurm name the cgroups that they make. Anybody who may make
- * cgroups can use such names, too, so they are bounded and checked, and used only as labels.
+ * cgroups can use such names, too. So the names are bounded and checked, and used only as labels.
  */
 #ifndef XPU_LOADER_CGROUP_NAME_H
 #define XPU_LOADER_CGROUP_NAME_H

@@ -10,14 +10,17 @@
 
 #define CHUNK_BYTES	(4 << 20)	/* bytes to copy before checking @stop again */
 
-/* Copies up to @n bytes at @at. Return: how many, 0 at the end of the file, or a negative errno. */
+/*
+ * Copies up to @n bytes at @at. Return: the number of copied bytes, 0 at the end of the file, or a
+ * negative errno.
+ */
 static ssize_t copy_chunk(int from, int to, off_t at, size_t n)
 {
 	char buf[65536];
 	off_t in = at, out = at;
 	ssize_t got, put, done;
 
-	/* Shares blocks if the file system can; fails between some file systems. */
+	/* This shares blocks if the file system can. It fails between some file systems. */
 	got = copy_file_range(from, &in, to, &out, n, 0);
 	if (got > 0)
 		return got;
@@ -30,14 +33,14 @@ static ssize_t copy_chunk(int from, int to, off_t at, size_t n)
 	return got < 0 ? -errno : got;
 }
 
-/* Finds the start and end of the next data at or after @at. Return: false if no data follow. */
+/* Finds the start and the end of the next data at or after @at. Return: false if no data follow. */
 static bool next_data(int fd, off_t at, off_t size, off_t *start, off_t *end)
 {
 	*start = lseek(fd, at, SEEK_DATA);
 	if (*start < 0 && errno == ENXIO)
 		return false;
 	*end = *start < 0 ? -1 : lseek(fd, *start, SEEK_HOLE);
-	/* The file system cannot say, or its answer is invalid. */
+	/* The file system does not know its holes, or its answer is invalid. */
 	if (*start < at || *end <= *start) {
 		*start = at;
 		*end = size;

@@ -9,14 +9,14 @@
 
 /**
  * copy__file - copy a plain file, with its holes
- * @from, @to: read and written from their beginning; @to is empty
+ * @from, @to: descriptors, copied from their beginning; @to is empty
  * @max_bytes: most bytes of data to copy; the copy also takes at most half of the free space of
  * @to's file system
  * @stop: checked after every few MB
- * @bytes: set to the bytes of data copied, even on failure
+ * @bytes: set to the number of copied bytes, even on failure
  *
  * Return: 0, -EFBIG beyond @max_bytes, -ENOSPC beyond half of the free space, -EINTR if @stop
- * became true, or the error of reading or writing.
+ * became true, or the negative errno of a read or write.
  */
 int copy__file(int from, int to, uint64_t max_bytes, const atomic_bool *stop, uint64_t *bytes);
 

@@ -25,7 +25,7 @@
 #include "base/entry_table.h"
 
 #define HELD_MAX	400		/* most files that are held open and checked at the end */
-#define WAIT_NS		50000000	/* time between checks whether to stop waiting */
+#define WAIT_NS		50000000	/* time between two checks whether to stop waiting */
 #define HANG_NS		2000000000ull	/* after this time the file system counts as hung */
 #define NAME_MAX_BYTES	128		/* ".build-id/xx/yyyy/elf", "perf-PID.map" */
 
@@ -40,18 +40,19 @@ struct jit {
 };
 
 /*
- * A file for the thread to examine and to copy. A thread does it because looking at a path may take
- * forever if the file system is a program.
+ * A file for the thread to examine and to copy. A thread does this because opening a path may take
+ * forever if a program runs the file system.
  */
 struct job {
 	struct job *next;
 	enum {
-		JOB_COPY,		/* @fd */
+		JOB_COPY,		/* copy @fd */
 		JOB_LOOK,		/* copy @fd, unless the same file is at @path here */
 		JOB_JIT,		/* copy perf-@ns_pid.map, if it exists, from the directory
-					 * @fd, or if @fd is -1 from @pid's /tmp */
+					 * @fd, or from @pid's /tmp if @fd is -1 */
 	} kind;
-	int fd;				/* an O_PATH descriptor; JOB_LOOK: -1 means @path in @pid */
+	int fd;				/* an O_PATH descriptor; JOB_LOOK: -1 stands for @path in
+					 * @pid */
 	pid_t pid, ns_pid;
 	char *path;
 	char name[NAME_MAX_BYTES];	/* name of the copy in the keeper's directory */
@@ -60,7 +61,8 @@ struct job {
 struct keeper {
 	int dir_fd;			/* the recording's directory */
 	char *name;			/* the name of the directory for the copies */
-	int kept_fd;			/* that directory, opened by the thread; -1: not made yet */
+	int kept_fd;			/* the directory for the copies, opened by the thread; -1:
+					 * not made yet */
 	struct numbers seen;		/* files that were mapped before: each is examined once */
 	struct job *held;		/* JOB_LOOK jobs for files that are still at their paths */
 	unsigned int nr_held;
@@ -173,7 +175,7 @@ static bool is_regular(int fd)
 	return !mapped__stat(fd, &st) && S_ISREG(st.st_mode);
 }
 
-/* Finds the file of a job. Return: 1; 0 if there is nothing to copy; or a negative errno. */
+/* Opens the file of a job. Return: 1; 0 if there is nothing to copy; or a negative errno. */
 static int job__find(struct job *job)
 {
 	char name[NAME_MAX_BYTES];
@@ -204,7 +206,8 @@ static int job__find(struct job *job)
 }
 
 /*
- * Does a job. Return: 1 if a file was copied, 0 if there is nothing to copy, or a negative errno.
+ * Carries out a job. Return: 1 if a file was copied, 0 if there is nothing to copy, or a negative
+ * errno.
  */
 static int keeper__do(struct keeper *k, struct job *job, uint64_t left, uint64_t *bytes)
 {
@@ -244,7 +247,7 @@ static void *keeper__thread(void *arg)
 	uint64_t bytes = 0, left;
 	int entered, err;
 
-	entered = invoker__enter();	/* for good, so that the invoker's rights apply */
+	entered = invoker__enter();	/* the thread keeps the invoker's rights */
 	pthread_mutex_lock(&k->lock);
 	for (;;) {
 		while (!k->first && !k->stop)
@@ -275,7 +278,7 @@ static void keeper__refuse(struct keeper *k, uint64_t *counter, int error)
 	pthread_mutex_unlock(&k->lock);
 }
 
-/* Queues @job and owns it. NULL, for a job without memory, counts as a failure. */
+/* Takes over @job, and queues it. NULL, if no memory was left for the job, counts as a failure. */
 static void keeper__add(struct keeper *k, struct job *job)
 {
 	sigset_t all, old;
@@ -364,7 +367,10 @@ static void keeper__hold(struct keeper *k, struct job *job)
 	k->nr_held++;
 }
 
-/* Decides whether to copy the file of @job now, to watch it, or to leave it alone. */
+/*
+ * Decides whether to copy the file of @job now, to check it again at the end, or to ignore it.
+ * @hold: the file may be checked again
+ */
 static void keeper__look(struct keeper *k, struct job *job, bool hold)
 {
 	int here = is_here(job->fd, job->path, true);
@@ -388,7 +394,10 @@ static void keeper__file(struct keeper *k, const struct xpu_record_mmap *r)
 		return;
 	fd = mapped__open(r->pid, r->start, r->len, r->filename, true);
 	if (fd < 0 && errno != EAGAIN) {
-		/* The process has ended. That does not matter if the file is at its path here. */
+		/*
+		 * The process has ended. This does not matter if the file is at the same path
+		 * here.
+		 */
 		here_fd = mapped__open_here(r->filename, true);
 		if (here_fd >= 0) {
 			close(here_fd);
@@ -406,7 +415,7 @@ static void keeper__file(struct keeper *k, const struct xpu_record_mmap *r)
 		keeper__add(k, job);
 }
 
-/* Copies the held files that were unlinked or replaced in the meantime. */
+/* Copies the held files that have been unlinked or replaced. */
 static void keeper__look_again(struct keeper *k)
 {
 	struct job *job;
@@ -417,7 +426,7 @@ static void keeper__look_again(struct keeper *k)
 	}
 }
 
-/* Return: process @pid's number in its own pid namespace: the last number of a list in /proc. */
+/* Return: process @pid's number in its own pid namespace, the last number in the NSpid line. */
 static pid_t innermost_pid(pid_t pid)
 {
 	char path[64], line[256];
@@ -446,7 +455,7 @@ static void jit__close(struct jit *j)
 		close(j->tmp_fd);
 }
 
-/* Holds open the /tmp of a process with generated code, where the map of names will be. */
+/* Opens the /tmp of a process with generated code, where the map of the code's names will be. */
 static void keeper__jit(struct keeper *k, pid_t pid)
 {
 	struct jit *j;
@@ -479,8 +488,8 @@ void keeper__mmap(struct keeper *k, const struct xpu_record_mmap *r)
 }
 
 /*
- * Copies the map of a process's generated code, if it has one. Takes over the descriptor of its
- * /tmp.
+ * Queues a copy of the map of a process's generated code, which may exist. Takes over the
+ * descriptor of its /tmp.
  */
 static void keeper__jit_map(struct keeper *k, struct jit *j)
 {
@@ -539,10 +548,10 @@ static bool is_jit_map(const char *name, size_t len)
 	return i == end;
 }
 
-/* Return: what kind of entry @name is, @depth directories below the keeper's own. */
+/* Return: the kind of the entry @name, which is @depth directories below the keeper's directory. */
 static enum kept kept_name(const char *name, int depth)
 {
-	size_t len = safefile__stem(name);	/* an interrupted copy has another name */
+	size_t len = safefile__stem(name);	/* interrupted copies have other names */
 
 	switch (depth) {
 	case 0:
@@ -560,7 +569,7 @@ static enum kept kept_name(const char *name, int depth)
 
 static int remove_kept(int dir_fd, const char *name, int depth);
 
-/* Removes the keeper's files below @fd, and with @dirs its directories, too. */
+/* Removes the keeper's files below @fd; with @dirs, also the keeper's directories. */
 static int remove_entries(int fd, int depth, bool dirs)
 {
 	int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0), err;
@@ -598,8 +607,8 @@ static int remove_kept(int dir_fd, const char *name, int depth)
 }
 
 /*
- * Removes the maps of generated code that an older recording with this name has left, since they
- * apply only to that recording.
+ * Removes the maps of generated code of an older recording with this name, since they apply only to
+ * that recording.
  */
 static void forget_jit_maps(const struct keeper *k)
 {
@@ -716,7 +725,7 @@ int keeper__rename(int dir_fd, const char *name, const char *suffix)
 	err = remove_kept(dir_fd, to, 0);
 	if (err && err != -ENOENT)
 		goto out;
-	/* Do not move a directory that belongs to another user, either. */
+	/* Do not rename a directory that belongs to another user, either. */
 	fd = safefile__open_dir(dir_fd, from, false);
 	if (fd >= 0)
 		close(fd);

@@ -2,18 +2,18 @@
 /*
  * keeper.h - keeps copies of files that will not be found at their recorded paths
  *
- * A process in a container maps files by paths that do not exist here, or belong to other files; a
- * plug-in may be unlinked as soon as it is loaded. xpumerge needs these files later, for the names
- * of functions. So each mapped file is opened at once, through /proc/PID. If the file at that path
- * here is another one, now or at the end, the mapped file is copied into
+ * A process in a container maps files whose paths do not exist here, or are paths of other files
+ * here. A plug-in may be unlinked as soon as it is loaded. xpumerge needs these files later, for
+ * the names of functions. So each mapped file is opened at once, through /proc/PID. If another file
+ * is at its path here, now or at the end, the mapped file is copied to
  * FILE.files/.build-id/xx/yyyy/elf, next to the recording FILE. /tmp/perf-PID.map, which has the
  * names of generated code, is copied at the end if the process has its own /tmp.
  *
  * A thread with the invoker's rights reads and writes the files, so no file is copied that the
  * invoker (lib/invoker.h) may not read. Only the invoker can read the copies. The keeper makes and
  * removes nothing below FILE.files if that is a link or belongs to another user. bounds.h limits
- * the copies, since a target may map anything. Nobody waits for a file system that does not answer,
- * which may be the target's own program.
+ * the copies, since a target may map anything. Nobody waits for a file system that does not answer:
+ * the target itself may run it.
  */
 #ifndef XPU_LOADER_KEEPER_H
 #define XPU_LOADER_KEEPER_H
@@ -27,9 +27,9 @@
 struct keeper;
 
 struct keeper_stats {
-	uint64_t nr_files, bytes;	/* copied */
-	uint64_t nr_refused;		/* number of files beyond a limit in bounds.h, or not waited
-					 * for */
+	uint64_t nr_files, bytes;	/* of the copied files */
+	uint64_t nr_refused;		/* number of files not copied because of a limit in
+					 * bounds.h, or because the wait was stopped */
 	uint64_t nr_failed;		/* number of files that could not be copied */
 	int error;			/* errno of the first failure */
 };
@@ -37,13 +37,13 @@ struct keeper_stats {
 /* Makes a keeper, *@k, for the recording at @path. Return: 0 or a negative errno. */
 int keeper__new(const char *path, struct keeper **k);
 
-/* Takes each executable mapping, as soon as possible. */
+/* Must be called for each executable mapping, as soon as possible. */
 void keeper__mmap(struct keeper *k, const struct xpu_record_mmap *r);
 
 /* Notes the end of a process. */
 void keeper__process_exit(struct keeper *k, pid_t pid);
 
-/* Whether the keeper should give up. */
+/* Returns whether the keeper should stop copying. */
 typedef bool (*keeper_stop_fn)(void *ctx);
 
 /* Waits until everything is copied, @stopped() returns true, or LIMIT_KEEPING_NS have passed. */
@@ -56,10 +56,10 @@ void keeper__remove(struct keeper *k);
 void keeper__free(struct keeper *k);
 
 /*
- * Renames the directory of copies, after the recording @name in @dir_fd was renamed, with @suffix
- * added, and replaces the directory of an older recording. Fails if the older directory has files
- * that the keeper did not make.
- * Return: 0, even if nothing was kept, or a negative errno for safefile__strerror().
+ * Adds @suffix to the name of the directory of copies, after the recording @name in @dir_fd was
+ * renamed in this way. Replaces the directory of an older recording. Fails if the older directory
+ * has files that the keeper did not make. Return: 0, even if nothing was kept, or a negative errno
+ * for safefile__strerror().
  */
 int keeper__rename(int dir_fd, const char *name, const char *suffix);
 

@@ -7,7 +7,7 @@
 #define MAX_RANGES	(1u << 17)
 #define MAX_UNKNOWN	(1u << 14)	/* number of addresses: 32 to 64 bytes each */
 #define MIN_ADDRESS	65536		/* Linux maps no code below this address */
-#define MAX_ADDRESS	(1ull << 56)	/* other frames are no addresses of the process */
+#define MAX_ADDRESS	(1ull << 56)	/* frames beyond it are no addresses */
 
 void known_code__map(struct known_code *k, uint64_t start, uint64_t end)
 {
@@ -17,7 +17,7 @@ void known_code__map(struct known_code *k, uint64_t start, uint64_t end)
 		return;
 	first = sorted_count(k->ranges.nr, i, k->ranges.v[i].end < start);
 	after = sorted_count(k->ranges.nr, i, k->ranges.v[i].start <= end);
-	if (first < after) {		/* join the ranges that the mapping touches */
+	if (first < after) {		/* merge the ranges that the mapping touches */
 		start = min_t(uint64_t, start, k->ranges.v[first].start);
 		end = max_t(uint64_t, end, k->ranges.v[after - 1].end);
 	} else if (k->ranges.nr >= MAX_RANGES || array_reserve(&k->ranges, k->ranges.nr + 1)) {
@@ -41,7 +41,7 @@ static bool is_unknown(void *ctx, const struct numbers_slot *slot)
 	return !is_known(ctx, slot->key.a);
 }
 
-/* Forgets addresses whose mappings were added since. */
+/* Forgets addresses whose mappings have been added since they were met. */
 static void sift(struct known_code *k)
 {
 	if (k->unknown.nr)

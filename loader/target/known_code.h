@@ -19,20 +19,21 @@ struct code_range {
 /* Starts zeroed. */
 struct known_code {
 	ARRAY(struct code_range) ranges;	/* the mappings, sorted, without overlaps */
-	struct numbers unknown;			/* addresses that lay in no mapping when met */
+	struct numbers unknown;			/* addresses that were in no known mapping when they
+						 * were met */
 	bool beyond;				/* further addresses did not fit into @unknown */
 };
 
 /* Adds an executable mapping. The mapping stays known after the process has removed it. */
 void known_code__map(struct known_code *k, uint64_t start, uint64_t end);
 
-/* Takes the @nr frames of a call chain, which may be older or newer than their mappings. */
+/* Takes the @nr frames of a call chain. Their mappings may be added later. */
 void known_code__meet(struct known_code *k, const __u64 *frames, size_t nr);
 
-/* Return: whether an address that was met lies in no mapping that was added before or since. */
+/* Return: whether an address that was met lies in no mapping added so far. */
 bool known_code__lacks(struct known_code *k);
 
-/* Frees the memory, and leaves nothing known. */
+/* Frees the memory, and forgets everything. */
 void known_code__free(struct known_code *k);
 
 #endif /* XPU_LOADER_KNOWN_CODE_H */

@@ -10,7 +10,7 @@
 
 #define MAX_SEGMENTS	64
 #define MAX_SECTIONS	1024
-#define MAX_TABLE	(64u << 20)	/* bytes of a symbol table, or of its names */
+#define MAX_TABLE	(64u << 20)	/* most bytes of a symbol table, or of its names */
 #define PAGE_BYTES	4096
 
 enum { PY_RUNTIME, PY_CODE, PY_UNICODE, PY_VERSION_HEX, NR_NAMES };
@@ -45,7 +45,8 @@ static int read_all(int fd, void *to, size_t bytes, uint64_t offset)
 }
 
 /*
- * Return: @bytes of the file at @offset, with a 0 added, for the caller to free; or NULL and *@err.
+ * Return: a copy of @bytes of the file at @offset, with a 0 added, for the caller to free; or NULL
+ * and *@err.
  */
 static void *read_table(int fd, uint64_t offset, uint64_t bytes, int *err)
 {
@@ -102,8 +103,8 @@ static int pyelf__read_symbols(struct pyelf *e, const Elf64_Shdr *table, const E
 }
 
 /*
- * Reads the file's bytes for an address. Fails for zero-filled memory, which is not in the file.
- * Return: 0 or a negative errno.
+ * Reads the file's bytes for the address @vaddr. Fails for zero-filled memory, which is not in the
+ * file. Return: 0 or a negative errno.
  */
 static int pyelf__read_data(const struct pyelf *e, uint64_t vaddr, void *to, size_t bytes)
 {
@@ -140,8 +141,8 @@ static bool pyelf__bias(const struct pyelf *e, uint64_t start, uint64_t pgoff, u
 }
 
 /*
- * Finds the version, in the form of PY_VERSION_HEX. If only the file's name has the version, the
- * release is unknown.
+ * Finds the version, encoded as in PY_VERSION_HEX. If only the file's name has the version, the
+ * micro version is unknown.
  */
 static int pyelf__version(const struct pyelf *e, unsigned int minor, unsigned long *version)
 {

@@ -12,14 +12,14 @@
 #include "xpu_record.h"
 
 /**
- * pyelf__find - find the addresses and offsets for reading a process that has mapped @fd
+ * pyelf__find - find the addresses and offsets with which to read a process that has mapped @fd
  * @fd: a file, open for reading
  * @start, @pgoff: an executable mapping of the file: its address and file offset
- * @minor: the minor version of Python 3, from the file's name, or 0; before 3.11 only the name has
- *	it
+ * @minor: the minor version of Python 3, from the file's name, or 0; before 3.11, only the name has
+ *	the version
  *
  * Return: 0, -ENOENT if the file has no interpreter, -EPROTO if the version is unknown, -EINVAL if
- * this is not a valid ELF file, or a negative errno of reading it.
+ * this is not a valid ELF file, or another negative errno.
  */
 int pyelf__find(int fd, uint64_t start, uint64_t pgoff, unsigned int minor,
 		struct xpu_python *python);

@@ -38,7 +38,7 @@ struct pyfind {
 
 /* ---- the child ------------------------------------------------------------------------------- */
 
-/* Return: the file that comes with the request, -1 if it has no file, -2 at the end. */
+/* Return: the file that is sent with the request; -1 without a file; -2 at the end. */
 static int take_request(struct request *r)
 {
 	char control[CMSG_SPACE(sizeof(int))];
@@ -137,8 +137,8 @@ int pyfind__fd(const struct pyfind *f)
 }
 
 /*
- * Return: whether @path is a name for CPython. *@minor: the minor version of Python 3, 0 if the
- * name lacks it.
+ * Return: whether @path is a name for CPython. *@minor: the minor version of Python 3; 0 if the
+ * name has none.
  */
 static bool is_python(const char *path, uint32_t *minor)
 {
@@ -195,7 +195,7 @@ void pyfind__drain(struct pyfind *f, pyfind_fn fn, void *ctx)
 	while ((n = recv(f->fd, &a, sizeof(a), MSG_DONTWAIT)) == sizeof(a)) {
 		if (!a.err)
 			fn(ctx, a.pid, a.time_ns, &a.python);
-		else if (a.err != -ENOENT)	/* -ENOENT: its interpreter is in a library */
+		else if (a.err != -ENOENT)	/* -ENOENT: the interpreter is in a library */
 			msg__debug("no Python frames of pid %u: %s", a.pid, strerror(-a.err));
 	}
 	if (n >= 0 || (errno != EAGAIN && errno != EINTR)) {

@@ -2,11 +2,11 @@
 /*
  * pyfind.h - finds interpreters in processes without a preloaded shim
  *
- * If a process has mapped a file with a name of CPython, the file's symbols say where the
- * interpreter's variables are. The file may be hostile, and this process has privileges. So this
- * process opens the file without reading it (O_PATH) and passes the descriptor to a child without
- * privileges: the child runs as another user, has no capabilities and no way to get any, may open
- * only files that everybody may read, and may make only a few system calls. The child returns a few
+ * If a process has mapped a file with one of CPython's names, the file's symbols give the addresses
+ * of the interpreter's variables. The file may be hostile, and this process has privileges. So this
+ * process opens the file without reading it (O_PATH), and passes the descriptor to a child without
+ * privileges. The child runs as another user, has no capabilities and cannot get any, may open only
+ * files that everybody may read, and may make only a few system calls. The child returns a few
  * addresses, and the code that follows them checks everything that it reads.
  */
 #ifndef XPU_LOADER_PYFIND_H
@@ -23,13 +23,13 @@ struct pyfind;
 typedef void (*pyfind_fn)(void *ctx, pid_t pid, uint64_t time_ns, const struct xpu_python *python);
 
 /*
- * Starts the child. Must be called before this process has threads, rings, maps and files that the
+ * Starts the child. Must be called before this process has threads, rings, maps or files that the
  * child should not inherit. Return: NULL on failure.
  */
 struct pyfind *pyfind__new(void);
 void pyfind__free(struct pyfind *f);
 
-/* Takes each executable mapping, as soon as possible; never blocks. */
+/* Must be called for each executable mapping, as soon as possible. Never blocks. */
 void pyfind__mmap(struct pyfind *f, const struct xpu_record_mmap *r);
 
 /*

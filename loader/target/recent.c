@@ -13,13 +13,13 @@
 
 struct event {
 	TAILQ_ENTRY(event) all;		/* links all events, sorted by time */
-	STAILQ_ENTRY(event) own;	/* the process's events */
+	STAILQ_ENTRY(event) own;	/* links the image's events */
 	struct image *image;
 	uint64_t time_ns;
 	uint32_t bytes;
 	/*
-	 * The other members of the event follow the header. Its 64-bit members are aligned, as in
-	 * the ring.
+	 * The event's other members follow its header. The 64-bit members are aligned, as in the
+	 * ring.
 	 */
 	_Alignas(8) struct perf_event_header hdr;
 };
@@ -89,7 +89,10 @@ static void recent__trim(struct recent *r, uint64_t now_ns)
 		recent__drop_image(r, e->image);
 }
 
-/* Return: the image that an event of @pid belongs to; NULL if its first event is missing. */
+/*
+ * Return: the image that an event of @pid belongs to; NULL if the image's first event is
+ * missing.
+ */
 static struct image *recent__image(struct recent *r, pid_t pid, bool begins)
 {
 	struct image *image;

@@ -2,9 +2,9 @@
 /*
  * recent.h - keeps the last events of processes that may turn out to be recorded
  *
- * An unknown process is adopted when its first record comes out of a ring. A program that ran for a
- * tenth of a second on a busy machine may have ended by then, and /proc no longer has its mappings.
- * This module still has the events since its last exec.
+ * An unknown process is adopted when its first record comes out of a ring. On a busy machine, a
+ * program that ran for a tenth of a second may have ended by then, and /proc no longer shows its
+ * mappings. This module still has the program's events since its last exec.
  */
 #ifndef XPU_LOADER_RECENT_H
 #define XPU_LOADER_RECENT_H
@@ -24,16 +24,14 @@ void recent__free(struct recent *r);
  * recent__add - keep a copy of an event, and drop events that are too old or too many
  * @pid: the event's process
  * @begins: the event is an exec: earlier events of @pid belong to another image
- * @time_ns: the event's time; events are added in the order of time
+ * @time_ns: the event's timestamp; events must be added in the order of timestamps
  *
- * Without memory, all events of @pid are dropped.
+ * If memory runs out, all events of @pid are dropped.
  */
 void recent__add(struct recent *r, pid_t pid, bool begins, uint64_t time_ns,
 		 const struct perf_event_header *event);
 
-/*
- * Drops the events of @pid, because a new process has the number, or the process is recorded now.
- */
+/* Drops the events of @pid, because a new process has this pid, or the process is recorded now. */
 void recent__forget(struct recent *r, pid_t pid);
 
 /**

@@ -106,7 +106,7 @@ void running__choose_children(struct running *r, pid_t except)
 
 	if (self)
 		self->chosen = false;
-	/* Parents mostly come before their children, so few rounds are needed. */
+	/* Most parents come before their children, so few rounds are needed. */
 	while (more) {
 		more = false;
 		for (p = r->all; p < r->all + r->nr; p++) {

@@ -12,10 +12,10 @@
 
 struct running_process {
 	pid_t pid, ppid;
-	uint64_t start;			/* start time: tells processes apart if the pid is reused */
+	uint64_t start;			/* start time; differs if the pid was reused */
 	char comm[XPU_COMM_LEN];
 	bool ended;			/* a zombie */
-	bool kernel;			/* the process is a thread of Linux */
+	bool kernel;			/* the process is a kernel thread */
 	bool chosen;
 };
 
@@ -41,7 +41,7 @@ void running__choose_children(struct running *r, pid_t except);
 
 bool running__is_kernel_thread(pid_t pid);
 
-/* Whether @p still runs, and its pid was not reused. */
+/* Whether @p still runs. If its pid was reused, it does not. */
 bool running__is_there(const struct running_process *p);
 
 #endif /* XPU_LOADER_RUNNING_H */

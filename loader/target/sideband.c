@@ -36,16 +36,16 @@
 #include "xpu_shm.h"
 #include "xpu_time.h"
 
-#define VERDICT_NS	5000000000ull	/* no report about an exec comes later than this */
+#define VERDICT_NS	5000000000ull	/* longest delay of a report about an exec */
 #define SWEEP_NS	(2 * VERDICT_NS)	/* longest delay of events after a process's end */
 /*
- * Pages of a CPU's ring; powers of two. While Linux detaches probes, which takes longer on a busier
- * machine, the ring must hold the mappings of the whole machine. If the invoker may not lock that
- * much memory, the rings have FEW_RING_PAGES, so that perf_event_mlock_kb allows two of them.
+ * Pages of a CPU's ring, powers of two. While Linux detaches probes, which takes longer on a busy
+ * machine, the ring must hold the mapping events of the whole machine. If the invoker may not lock
+ * that much memory, the rings have FEW_RING_PAGES, so that perf_event_mlock_kb allows two of them.
  */
 #define RING_PAGES	256
-#define MAX_KNOWN	(1u << 18)	/* mappings kept of a process, which may map any number */
-#define LOOK_PAUSES	4		/* a look of 1 ms is followed by a pause of 4 ms */
+#define MAX_KNOWN	(1u << 18)	/* most mappings that are kept for a process */
+#define LOOK_PAUSES	4		/* after reading /proc for 1 ms, do not read it for 4 ms */
 #define FEW_RING_PAGES	64
 #define MAX_TOLD	(1u << 17)	/* most records that an image may make about itself */
 #define MAX_TOLD_PATH	8192
@@ -59,7 +59,7 @@ struct cpu_ring {
 	int fd;
 	struct perf_event_mmap_page *page;
 	uint64_t head, tail;		/* bounds of the part that is being drained */
-	uint64_t next_ns;		/* time of the event at tail */
+	uint64_t next_ns;		/* timestamp of the event at tail */
 };
 
 struct adopted {
@@ -67,22 +67,23 @@ struct adopted {
 	pid_t pid;
 	uint64_t since_ns;
 	uint64_t ended_ns;		/* 0: not ended */
-	/* If restricted: times of the last reports about the process, or 0. */
+	/* If restricted: timestamps of the last reports about the process, or 0. */
 	uint64_t allowed_ns;		/* the invoker could read the process's image */
 	uint64_t stopped_ns;		/* the invoker could no longer read the process's image */
 	bool denied;			/* no longer recorded */
 	bool missing;			/* ended before its mappings were read */
 };
 
-/* A process whose events are missing: it is read in /proc instead. */
+/* A process without events. It is read from /proc instead. */
 struct viewed {
 	UT_hash_handle hh;
 	pid_t pid;
 	struct numbers known;		/* hashes of mappings and thread names that were written */
-	struct known_code code;		/* of the current image */
+	struct known_code code;		/* mappings and frames of the current image */
 	uint64_t next_ns;		/* do not read the process again before this time */
 	uint32_t nr_taken;		/* number of records that the process itself has made */
-	bool missed;			/* /proc had nothing after launches from new call paths */
+	bool missed;			/* /proc could not be read after launches from new call
+					 * paths */
 };
 
 struct sideband {
@@ -99,7 +100,7 @@ struct sideband {
 	uint64_t swept_ns;		/* time of the last sideband__sweep() */
 	uint64_t nr_lost, nr_missing;
 	struct recent *recent;		/* if @chooses: events of processes that are not adopted */
-	uint8_t *event;			/* an event copied into one piece */
+	uint8_t *event;			/* copy of an event that wraps around a ring's end */
 	struct build_ids *build_ids;
 	struct keeper *keeper;		/* owned by the caller, or NULL */
 	struct pyfind *pyfind;		/* owned by the caller, or NULL */
@@ -176,8 +177,8 @@ static int open_event(pid_t pid, int cpu, bool build_id)
 		.clockid = CLOCK_MONOTONIC,
 		.watermark = 1,
 		/*
-		 * Wake up for each event, so that the keeper finds the process alive; when
-		 * following all processes, only now and then.
+		 * Wake up for each event, so that the keeper finds the process alive; if all
+		 * processes are followed, wake up only now and then.
 		 */
 		.wakeup_watermark = pid == -1 ? FEW_RING_PAGES * page_bytes() / 4 : 1,
 		.build_id = build_id,
@@ -386,9 +387,9 @@ static void adopted__forget(struct adopted *a, uint64_t time_ns)
 }
 
 /*
- * Whether a child of @p is adopted, too. If restricted, a child that was forked before @p was
- * adopted is adopted only if the BPF programs have reported the child: they do not record other
- * such children, so no report would come.
+ * Whether the child @c of @p is adopted, too. If restricted, and the child was forked before @p was
+ * adopted, the BPF programs must have reported the child: they do not record other such children,
+ * and never report them.
  */
 static bool takes_child(const struct sideband *s, const struct adopted *p, const struct adopted *c,
 			uint64_t time_ns)
@@ -399,8 +400,8 @@ static bool takes_child(const struct sideband *s, const struct adopted *p, const
 }
 
 /*
- * Handles a new process, which may be a child of an adopted process or have the pid of an ended
- * one.
+ * Handles a new process, which may be a child of an adopted process, or have the pid of an ended
+ * process.
  */
 static void adopt_child(struct sideband *s, const struct task_event *fork)
 {
@@ -429,7 +430,7 @@ static bool is_exec(const struct perf_event_header *hdr)
 }
 
 /*
- * Whether a mapping has a build-id. Linux leaves it zero for a mapping without a file, such as
+ * Whether a mapping has a build-id. The build-id is zero for a mapping without a file, such as
  * [vdso] and JIT code.
  */
 static bool has_build_id(const struct mmap2_event *e)
@@ -441,9 +442,9 @@ static bool has_build_id(const struct mmap2_event *e)
 }
 
 /*
- * Adds the build-id of our own vdso to the vdso of another process. The vdso comes without a
- * build-id, but Linux gives every 64-bit process the same vdso, and xpumerge can check by the
- * build-id whether its own vdso is the same. A 32-bit process has another vdso.
+ * Adds the build-id of our own vdso to the vdso of another process. Linux reports the vdso without
+ * a build-id, but gives every 64-bit process the same vdso. By the build-id, xpumerge can check
+ * whether its own vdso is the same. A 32-bit process has another vdso.
  */
 static void add_vdso_build_id(struct xpu_record_mmap *r)
 {
@@ -552,8 +553,8 @@ static void write_task(const struct task_event *e, struct writer *w)
 /*
  * Whether an event of an adopted process belongs to the recording. After an exec, events wait until
  * the BPF programs report whether the invoker may read the new image. If the invoker can no longer
- * read a process, events of the process wait until the BPF programs report when the invoker lost
- * the right.
+ * read a process, the process's events wait until the BPF programs report when the invoker lost the
+ * right.
  */
 static bool allowed(struct sideband *s, struct adopted *a, const struct perf_event_header *hdr)
 {
@@ -624,7 +625,7 @@ struct claim {
 	bool first, whole;
 };
 
-/* Take only events up to the report: a later image may belong to another user. */
+/* Writes only events up to the report: a later image may belong to another user. */
 static void claim_event(void *ctx, const struct perf_event_header *hdr)
 {
 	struct claim *c = ctx;
@@ -639,7 +640,7 @@ static void claim_event(void *ctx, const struct perf_event_header *hdr)
 		c->s->nr_lost++;
 }
 
-/* Writes the kept events of @a. All events up to a->since_ns have been read. */
+/* Writes the kept events of @a. All events up to a->since_ns must have been read. */
 static void claim_events(struct sideband *s, struct adopted *a, struct writer *w)
 {
 	struct claim c = { .s = s, .w = w, .since_ns = a->since_ns, .first = true };
@@ -663,7 +664,7 @@ static void claim_all(struct sideband *s, uint64_t until_ns, struct writer *w)
 
 /*
  * Whether to write the event. Adopts children of adopted processes. Keeps the events of other
- * processes, which may be adopted later for the time of the event.
+ * processes, because these processes may be adopted later.
  */
 static bool wanted(struct sideband *s, const struct perf_event_header *hdr, struct writer *w)
 {
@@ -706,7 +707,7 @@ static const struct perf_event_header *cpu_ring__next(const struct cpu_ring *rin
 	return (const void *)buf;
 }
 
-/* Return: the ring with the oldest event; NULL without events. */
+/* Return: the ring with the oldest event; NULL if there are no events. */
 static struct cpu_ring *sideband__oldest(struct sideband *s)
 {
 	struct cpu_ring *ring, *oldest = NULL;
@@ -724,8 +725,8 @@ static void sideband__peek(struct sideband *s, struct cpu_ring *ring)
 }
 
 /*
- * Takes events in the order of time, because an earlier event on another CPU may decide whether a
- * process is adopted.
+ * Takes events in the order of their timestamps, because an earlier event on another CPU may decide
+ * whether a process is adopted.
  */
 void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w)
 {
@@ -827,7 +828,7 @@ static void synthesize_mmap(struct sideband *s, pid_t pid, const char *line, int
 	tell_of_mmap(s, r);
 }
 
-/* Return: whether the process had mappings: an ended process has none. */
+/* Return: whether the process had mappings. An ended process has none. */
 static bool synthesize_maps(struct sideband *s, pid_t pid, uint64_t time_ns, struct writer *w)
 {
 	char path[64], *line = NULL;
@@ -890,8 +891,8 @@ static void synthesize_comm(struct sideband *s, pid_t pid, pid_t tid, uint64_t t
 }
 
 /*
- * Adopts an ended process, whose pid may have been reused: some of its last events may still be in
- * the rings.
+ * Notes that the adopted process @pid has ended before its mappings were read. Its pid may have
+ * been reused, and some of its last events may still be in the rings.
  */
 static void adopt_ended(struct sideband *s, pid_t pid)
 {
@@ -920,15 +921,15 @@ static void synthesize_comms(struct sideband *s, pid_t pid, uint64_t time_ns, st
 }
 
 /*
- * Adopts a running process. @ended_counts: an ended process is adopted, too, and its mappings count
- * as missing
+ * Adopts a running process. @ended_counts: also adopt an ended process, and count its mappings as
+ * missing
  */
 static void adopt_running(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w,
 			  bool ended_counts)
 {
 	/*
-	 * Date the mappings a little earlier, so that they apply to launches that are already on
-	 * their way, and to children forked while @since_ns was read.
+	 * Give the mappings an earlier timestamp, so that they apply to launches whose records are
+	 * still in the rings, and to children forked while @since_ns was read.
 	 */
 	uint64_t time_ns = xpu_ns_between(1000000000, since_ns);
 	struct adopted *a;
@@ -1002,7 +1003,7 @@ void sideband__leave_image(struct sideband *s, pid_t pid, bool unseen,
 
 /* ---- mappings that a process itself sends ---------------------------------------------------- */
 
-/* Whether a process can have such a mapping. */
+/* Whether a process can have the mapping @r. */
 static bool is_possible(const struct xpu_record_mmap *r, size_t size)
 {
 	size_t room = size - sizeof(*r);
@@ -1012,7 +1013,8 @@ static bool is_possible(const struct xpu_record_mmap *r, size_t size)
 }
 
 /*
- * Return: @time_ns, which a process gave, or, if that cannot be right, the beginning of its image.
+ * Return: @time_ns, a timestamp from a process; or, if it is impossible, the beginning of the
+ * image.
  */
 static uint64_t in_image(uint64_t time_ns, uint64_t begin_ns)
 {
@@ -1020,8 +1022,8 @@ static uint64_t in_image(uint64_t time_ns, uint64_t begin_ns)
 }
 
 /*
- * Writes a mapping that a process itself has sent. The keeper does not see it: a process could name
- * files that it may not read.
+ * Writes a mapping that a process itself has sent. Does not pass it to the keeper, because a
+ * process could name files that it may not read.
  */
 static bool take_mmap(struct viewed *v, const struct xpu_record_mmap *told, size_t size,
 		      uint64_t begin_ns, struct writer *w)
@@ -1034,8 +1036,8 @@ static bool take_mmap(struct viewed *v, const struct xpu_record_mmap *told, size
 		return false;
 	known_code__map(&v->code, told->start, told->start + told->len);
 	/*
-	 * Skip a mapping that was read in /proc, too. Write a later mapping in any case: another
-	 * mapping may have been at the address meanwhile.
+	 * Skip a mapping that was also read from /proc. Always write a later mapping, because
+	 * another mapping may have been at the address meanwhile.
 	 */
 	if (!told->time_ns &&
 	    numbers__find(&v->known, numbers__hash((const __u64 *)key, ARRAY_SIZE(key))))
@@ -1072,9 +1074,7 @@ void sideband__take(struct sideband *s, const struct xpu_record *record, size_t 
 		s->nr_lost += !take_mmap(v, map, size, begin_ns, w);
 		return;
 	}
-	/*
-	 * Write the name even if it is known: an ended thread's tid may be another thread's by now.
-	 */
+	/* Write the name even if it is known: the tid may have been reused by another thread. */
 	write_name(s, comm->pid, comm->tid, in_image(comm->time_ns, begin_ns), 0, comm->comm, w);
 }
 

@@ -2,7 +2,7 @@
 /*
  * sideband.h - mmap, comm, fork and exit events of the target's process tree
  *
- * They come from Linux's perf events, inherited from parent to child, as with perf record.
+ * The events are perf events, which children inherit from their parents, as with perf record.
  */
 #ifndef XPU_LOADER_SIDEBAND_H
 #define XPU_LOADER_SIDEBAND_H
@@ -28,12 +28,13 @@ struct xpu_record;
 int sideband__open(pid_t pid, struct sideband **s);
 
 /*
- * Like sideband__open(), but expects no reports of the BPF programs: Linux itself stops the events
- * of a process that gains privileges. Needs no privileges, unless perf_event_paranoid is 3 or more.
+ * Like sideband__open(), but expects no reports from the BPF programs: Linux itself stops the
+ * events of a process that gains privileges. Needs no privileges, unless perf_event_paranoid is 3
+ * or more.
  */
 int sideband__open_own(pid_t pid, struct sideband **s);
 
-/* Follows nothing, for systems that allow no events: see sideband__look(). */
+/* Follows nothing, for systems that allow no perf events: see sideband__look(). */
 int sideband__open_blind(struct sideband **s);
 void sideband__close(struct sideband *s);
 
@@ -47,18 +48,18 @@ typedef void (*sideband_task_fn)(void *ctx, enum sideband_task what, pid_t pid, 
 void sideband__set_task(struct sideband *s, sideband_task_fn fn, void *ctx);
 
 /*
- * Writes the new mappings and names of threads of a process that is not followed, from /proc, as
- * events at @time_ns. @comm: the name of a new image in the first call for it; NULL in later calls,
- * which follow launches from new call paths. sideband__unlook() forgets the process. Return: false
- * if it was not looked at, because the last time was recent and took long.
+ * Reads the new mappings and thread names of a process that is not followed from /proc, and writes
+ * them as events at @time_ns. @comm: in the first call for an image, the image's name; NULL in
+ * later calls, after launches from new call paths. sideband__unlook() forgets the process. Return:
+ * false if nothing was read, because the last read was recent and took long.
  */
 bool sideband__look(struct sideband *s, pid_t pid, const char *comm, uint64_t time_ns,
 		    struct writer *w);
 
 /*
  * Writes an MMAP or COMM record that a process which is not followed has made about its own image.
- * The image began at @begin_ns. Trusts only the record's pid and tid. Impossible records, and those
- * beyond a limit, are counted as lost.
+ * The image began at @begin_ns. Trusts only the record's pid and tid. Counts impossible records,
+ * and records beyond a limit, as lost.
  */
 void sideband__take(struct sideband *s, const struct xpu_record *record, size_t size,
 		    uint64_t begin_ns, struct writer *w);
@@ -67,16 +68,17 @@ void sideband__take(struct sideband *s, const struct xpu_record *record, size_t 
 void sideband__meet(struct sideband *s, pid_t pid, const __u64 *frames, size_t nr);
 
 /*
- * Ends the image of a process that is not followed, and counts a mapping as lost if the code of a
- * frame has no known mapping, or may have another. @unseen: the process has launched from call
- * paths after the last sideband__look(). @maps: the mappings that the process itself has sent.
+ * Ends the image of a process that is not followed. Counts a mapping as lost if a frame's address
+ * is in no known mapping, or if its mapping may have been replaced. @unseen: the process has
+ * launched from new call paths after the last sideband__look(). @maps: the mappings that the
+ * process itself has sent.
  */
 void sideband__leave_image(struct sideband *s, pid_t pid, bool unseen, enum xpu_shm_maps maps);
 void sideband__unlook(struct sideband *s, pid_t pid);
 
 /**
  * sideband__adopt - begin to record a running process
- * @since_ns: a time at which it was known to run
+ * @since_ns: a time when the process was running
  *
  * Writes its mappings, its name and the names of its threads from /proc, or, if it has ended, from
  * its last events. Writes nothing about a process that permit__check() refuses.
@@ -84,19 +86,19 @@ void sideband__unlook(struct sideband *s, pid_t pid);
 void sideband__adopt(struct sideband *s, pid_t pid, uint64_t since_ns, struct writer *w);
 
 /*
- * Adopts a process before the BPF programs have reported it. If it has ended, it is not adopted,
- * since it may have done nothing that is recorded.
+ * Adopts a process before the BPF programs have reported it. Does not adopt a process that has
+ * ended, since it may have done nothing that is recorded.
  */
 void sideband__adopt_idle(struct sideband *s, pid_t pid, struct writer *w);
 
-/* Sets whether children of adopted processes are adopted, too; the default is true. */
+/* Sets whether children of adopted processes are adopted, too. The default is true. */
 void sideband__set_children(struct sideband *s, bool adopted);
 
 /* Adopts the process given to sideband__open(), which has done nothing yet. */
 void sideband__follow(struct sideband *s, pid_t pid);
 
 /*
- * Takes a report of the BPF programs about a process: the invoker may read its new image, the
+ * Takes a report from the BPF programs about a process: the invoker may read its new image, the
  * invoker may no longer read the process, or the process has ended. If xpuload is restricted, the
  * mappings of a new image are written only after such a report.
  */
@@ -113,8 +115,8 @@ void sideband__set_pyfind(struct sideband *s, struct pyfind *f);
 int sideband__fd(const struct sideband *s);
 
 /*
- * Turns the events before @until_ns into records. All earlier reports of the BPF programs must have
- * been passed to sideband__hear().
+ * Turns the events before @until_ns into records. All earlier reports from the BPF programs must
+ * have been passed to sideband__hear().
  */
 void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w);
 
@@ -122,7 +124,8 @@ void sideband__drain(struct sideband *s, uint64_t until_ns, struct writer *w);
 void sideband__finish(struct sideband *s, struct writer *w);
 
 /*
- * Whether events wait for a report of the BPF programs, so that polling for more events is useless.
+ * Whether events wait for a report from the BPF programs, so that polling for more events is
+ * useless.
  */
 bool sideband__waits(const struct sideband *s);
 

@@ -23,8 +23,8 @@
 #include "xpu_time.h"
 
 #define DEFAULT_PATH	"/bin:/usr/bin"	/* the PATH that execvp() uses if PATH is unset */
-#define RELAY_WAIT_NS	20000000	/* how long a signal gets to reach the target by itself */
-#define RELAY_SAME_NS	500000000	/* within this time one sender's signals are one signal */
+#define RELAY_WAIT_NS	20000000	/* how long a signal may need to reach the target */
+#define RELAY_SAME_NS	500000000	/* one sender's signals within this time are one signal */
 
 extern char **environ;
 
@@ -34,7 +34,7 @@ static char *kept_env;			/* a copy of /proc/self/environ, with a NUL added */
 static size_t kept_bytes;
 
 /*
- * Linux's own struct, because glibc hides the two signals that it uses itself, and changes the
+ * The kernel's struct sigaction. glibc hides the two signals that it uses itself, and changes the
  * action of one of them when the first thread is made.
  */
 struct kernel_action {
@@ -52,10 +52,10 @@ static int kernel_sigaction(int sig, const struct kernel_action *new, struct ker
 }
 
 /*
- * Reads the environment that the user gave us. With file capabilities the dynamic loader removes
- * LD_LIBRARY_PATH and the like from it. The target runs without capabilities and gets the user's
- * environment back. We can read /proc/self only while our user can read our memory, so this is done
- * early, while that memory holds no secrets.
+ * Reads the environment that the user gave us. If our file has capabilities, the dynamic loader has
+ * removed LD_LIBRARY_PATH and similar variables. The target runs without capabilities, and gets the
+ * user's whole environment. We can read /proc/self only while our user can read our memory, so this
+ * is done early, while our memory holds no secrets.
  */
 static void keep_environment(void)
 {
@@ -91,7 +91,7 @@ void target__init(void)
 {
 	int sig, fd;
 
-	/* If stdin, stdout or stderr is closed, none of our files may get its number. */
+	/* If stdin, stdout or stderr is closed, none of our files may get its descriptor number. */
 	do {
 		fd = open("/dev/null", O_RDWR | O_CLOEXEC);
 	} while (fd >= 0 && fd <= STDERR_FILENO);
@@ -150,7 +150,7 @@ int target__find(const char *name)
 	return err;
 }
 
-/* Restores the environment that keep_environment() has kept. */
+/* Restores the environment that keep_environment() has read. */
 static void restore_environment(void)
 {
 	char *line, *end = kept_env + kept_bytes, *eq;
@@ -181,7 +181,7 @@ static int set_injection(const char *shim)
 
 /*
  * Sets an option of AddressSanitizer, which otherwise ends a program if another library is loaded
- * before its own. Programs without it ignore the option.
+ * before the sanitizer's library. Programs without AddressSanitizer ignore the option.
  */
 static int allow_preload(void)
 {
@@ -218,10 +218,7 @@ static int set_preload(const char *shim, bool waits)
 	return err;
 }
 
-/*
- * Runs in the child: waits until target__exec() releases it, then becomes the target. Does not
- * return.
- */
+/* Runs in the child. Waits for target__exec(), then becomes the target. */
 static _Noreturn void run_child(int go_fd, int error_fd, char *const argv[],
 				 const char *shim, bool waits)
 {
@@ -288,7 +285,7 @@ int target__exec(struct target *t)
 	} while (n < 0 && errno == EINTR);
 	close(t->error_fd);
 	if (n != sizeof(err))
-		return 0;		/* the successful exec has closed the pipe */
+		return 0;		/* the exec succeeded, and closed the pipe */
 	waitpid(t->pid, NULL, 0);
 	return err;
 }
@@ -301,7 +298,7 @@ void target__reap(struct target *t)
 
 void target__signal(struct target *t, int sig, int code, pid_t sender_pid)
 {
-	/* Signals from Linux, such as Ctrl-C on the terminal, go to the whole group. */
+	/* Signals from the kernel, such as for Ctrl-C on the terminal, go to the whole group. */
 	if (code > 0 || sig < 1 || sig >= NSIG)
 		return;
 	t->relays[sig].pending = true;
@@ -349,7 +346,7 @@ void target__exit_like(int wait_status)
 	sig = WTERMSIG(wait_status);
 	setrlimit(RLIMIT_CORE, &no_core);	/* only the target may dump core */
 	target__restore();
-	signal(sig, SIG_DFL);		/* xpuload may have inherited it as ignored */
+	signal(sig, SIG_DFL);		/* xpuload may have started with this signal ignored */
 	kill(getpid(), sig);
 	_exit(128 + sig);
 }

@@ -16,7 +16,7 @@ struct target {
 	pid_t pid;
 	int go_fd;			/* the child waits until it can read from here */
 	int error_fd;			/* the child writes the error of its exec here */
-	bool waits;			/* not recorded from its start; xpuload may attach later */
+	bool waits;			/* not recorded from the start; xpuload may attach later */
 	bool exited;
 	int wait_status;		/* after the exit, as wait(2) encodes it */
 	struct {			/* signals that xpuload got, and may have to pass on */
@@ -36,8 +36,8 @@ void target__init(void);
 void target__restore(void);
 
 /*
- * Checks that the command exists, so that a typing error does not replace an old recording. Return:
- * 0 or a negative errno.
+ * Checks that the command exists, so that a mistyped command does not replace an old recording.
+ * Return: 0 or a negative errno.
  */
 int target__find(const char *name);
 
@@ -51,9 +51,9 @@ int target__find(const char *name);
 int target__fork(struct target *t, char *const argv[], const char *shim);
 
 /**
- * target__exec - let the child exec
+ * target__exec - make the child exec
  *
- * Return: 0 once it runs, or the negative errno of its exec.
+ * Return: 0 once the command runs, or the negative errno of its exec.
  */
 int target__exec(struct target *t);
 
@@ -61,22 +61,24 @@ int target__exec(struct target *t);
 void target__reap(struct target *t);
 
 /*
- * Notes that xpuload got signal @sig, with si_code @code; target__relay() decides a moment later.
+ * Notes that xpuload got signal @sig with si_code @code. target__relay() decides a moment later
+ * whether to pass it on.
  */
 void target__signal(struct target *t, int sig, int code, pid_t sender_pid);
 
 /**
- * target__relay - pass on signals that the target did not get by itself
+ * target__relay - pass on signals that have not reached the target without xpuload
  *
  * A signal from the terminal, or to the whole group, has reached the target already; a signal to
- * xpuload alone has not. @p knows from Linux which signals reached the target; without @p, @w knows
- * which signals went to the group. Either may be NULL.
+ * xpuload alone has not. @p knows which signals reached the target; without @p, @w knows which
+ * signals went to the group. Both may be NULL.
  *
- * Return: whether any signal is still undecided: then call again within some milliseconds.
+ * Return: whether any signal is still undecided. Then this must be called again within some
+ * milliseconds.
  */
 bool target__relay(struct target *t, const struct probes *p, struct witness *w);
 
-/* Ends xpuload as the target ended: exits with its status, or dies of its signal. */
+/* Ends xpuload as the target ended: exits with the target's status, or dies of the same signal. */
 _Noreturn void target__exit_like(int wait_status);
 
 #endif /* XPU_LOADER_TARGET_H */

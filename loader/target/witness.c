@@ -24,7 +24,7 @@ struct told {
 	uint64_t time_ns;
 };
 
-/* Becomes the witness, which ends with xpuload, the holder of the pipe's other end. */
+/* Becomes the witness, which ends when xpuload, which has the pipe's other end, ends. */
 static _Noreturn void be_witness(int fd, pid_t parent)
 {
 	struct told told;

@@ -2,8 +2,8 @@
 /*
  * witness.h - distinguishes signals to the whole process group from signals to xpuload alone
  *
- * The witness is a process of our group that does nothing but take signals: a signal that reaches
- * it has also reached the target. The BPF programs report more precisely, if they are used.
+ * The witness is a process in our group that only receives signals: a signal to the group reaches
+ * both the witness and the target. If BPF programs are used, they report signals more precisely.
  */
 #ifndef XPU_LOADER_WITNESS_H
 #define XPU_LOADER_WITNESS_H

@@ -181,7 +181,7 @@ static int graphs__close(void *state, struct second_pass *p)
 	return 0;
 }
 
-/* Nothing of a graph outlives the reading of its recording. */
+/* Graphs are needed only while their own recording is read. */
 static int graphs__absorb(void *state, void *from, struct remap *r)
 {
 	(void)state, (void)from, (void)r;

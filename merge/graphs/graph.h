@@ -21,8 +21,10 @@ struct graph_node {
 	const struct xpu_record_graph_node *rec;	/* NULL: the node's creation is not
 							 * recorded */
 	uint32_t scope;			/* see api.h */
-	uint32_t original;		/* the node of which this is a copy; NO_INDEX: none */
-	uint32_t origin;		/* the first node, NO_INDEX: unknown */
+	uint32_t original;		/* the node of which this is a copy; NO_INDEX: this is no
+					 * copy */
+	uint32_t origin;		/* the first node, of which this is a direct or indirect
+					 * copy; NO_INDEX: unknown */
 	uint32_t visit;			/* used by graphs__finish(): the last walk that visited the
 					 * node */
 };

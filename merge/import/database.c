@@ -40,8 +40,8 @@ int database__open(struct database *d, const char *path)
 
 	database__watch(d);
 	/*
-	 * Open the file so that SQLite writes nothing, not even a journal next to the file. '%' is
-	 * the escape of a URI.
+	 * Open the file so that SQLite writes nothing, not even a journal next to the file. Escape
+	 * special characters of the URI with '%'.
 	 */
 	uri = malloc(3 * strlen(path) + 64);
 	if (!uri)
@@ -154,7 +154,7 @@ out:
 
 bool database__next(struct database *d, sqlite3_stmt **stmt, const char *table, int *err)
 {
-	/* sqlite3_step() does not return SQLITE_OK. */
+	/* SQLITE_OK means that no step was made: sqlite3_step() never returns it. */
 	int status = *stmt && !*err ? sqlite3_step(*stmt) : SQLITE_OK;
 
 	if (status == SQLITE_ROW)

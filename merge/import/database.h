@@ -10,7 +10,7 @@
  *		...
  *	database__close(&d);
  *
- * The database may be anything. Only real tables are read, because a view would run code that the
+ * The database is untrusted. Only real tables are read, because a view would run SQL that the
  * file's author chose.
  */
 #ifndef MERGE_DATABASE_H
@@ -30,23 +30,22 @@ struct database {
 	const char *tool;		/* the program that writes such databases, for messages */
 	struct msgs *msgs;
 	struct sqlite3 *db;
-	unsigned long failures;		/* number of failures before this file was opened */
-	uint64_t nr_strange;		/* number of rows with impossible values in the current
-					 * table */
+	unsigned long failures;		/* allocation failures before this file was opened */
+	uint64_t nr_strange;		/* rows with impossible values in the current table */
 	bool unclean;			/* some rows were skipped */
 };
 
 /* Opens a file read-only. Return: 0; -EINVAL, with a message; or -ENOMEM. */
 int database__open(struct database *d, const char *path);
 
-/* Opens a database in memory, which stays unchanged. Return: as database__open(). */
+/* Opens a database in memory, which is not modified. Return: as database__open(). */
 int database__open_mem(struct database *d, const void *buf, size_t size);
 
 /* Return: 0 if the database can be read; -EINVAL, with the message @what; or -ENOMEM. */
 int database__check(struct database *d, const char *what);
 void database__close(struct database *d);
 
-/* Return: whether SQLite ever got no memory since the file was opened. */
+/* Return: whether SQLite has run out of memory since the file was opened. */
 bool database__no_memory(const struct database *d);
 
 /* Adds a message of @what and SQLite's error. Return: -EINVAL; or -ENOMEM, without a message. */
@@ -59,9 +58,9 @@ bool database__has_column(struct database *d, const char *table, const char *col
 /**
  * database__select - select all rows of a table
  * @table: letters, digits and underscores
- * @columns: separated by blanks. NULL replaces columns that the table lacks, except the first
- *	     @nr_needed
- * @rest: the rest of the statement, such as ORDER BY, or ""
+ * @columns: names separated by blanks. NULL replaces a missing column, unless it is one of the
+ *	     first @nr_needed columns
+ * @rest: the end of the SQL statement, such as ORDER BY, or ""
  *
  * Return: 0, with *@stmt NULL if the table is missing; or -errno.
  */
@@ -69,8 +68,9 @@ int database__select(struct database *d, const char *table, const char *columns,
 		     unsigned int nr_needed, const char *rest, struct sqlite3_stmt **stmt);
 
 /*
- * Return: whether another row exists. At the end, or if *@err is set, *@stmt is freed and becomes
- * NULL. At the end, *@err is 0 or the error, and a message has the number of strange rows.
+ * Return: whether another row exists. After the last row, or if *@err is set, *@stmt is freed and
+ * set to NULL. After the last row, *@err is 0 or the error, and a message gives the number of
+ * strange rows.
  */
 bool database__next(struct database *d, struct sqlite3_stmt **stmt, const char *table, int *err);
 

@@ -6,31 +6,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARGIN		16		/* ids of all threads rise, with at most this many out of
-					 * order */
-#define EARLY_NS	1000000		/* work may seem to begin this much earlier than its call */
-#define SKEW_NS		1000000000	/* no two clocks of a file differ more than this */
-#define NR_FIRST	256		/* works that show whether clocks differ */
+#define MARGIN		16		/* ids of threads may be out of order by this many */
+#define EARLY_NS	1000000		/* device work may begin this much before its call */
+#define SKEW_NS		1000000000	/* the clocks of a file differ by at most this */
+#define NR_FIRST	256		/* activity records that show whether clocks differ */
 
-/* A call, together with the calls that it makes in the driver, which share its id. */
+/* A call, including the driver calls that it makes, which share its id. */
 struct outer {
 	uint64_t start_ns, end_ns, tid;
 	uint32_t proc, id, new_id;
 	uint32_t epoch;
-	uint32_t prev, next;		/* the previous and next call with this id, or NO_INDEX */
-	uint32_t before, after;		/* the process's previous and next call, or NO_INDEX */
+	uint32_t prev, next;		/* previous and next call with this id, or NO_INDEX */
+	uint32_t before, after;		/* previous and next call of the process, or NO_INDEX */
 	uint32_t nr_works, first_work;
-	bool others_wait;		/* an earlier call with this id may still lack its work */
+	bool others_wait;		/* an earlier call with this id may lack its work */
 	bool driver;
 	enum epoch_works works;
 };
 
 struct epoch_proc {
 	uint32_t number;
-	uint32_t epoch, last;		/* last: the latest call, or NO_INDEX; while works are
+	uint32_t epoch, last;		/* last: the latest call, or NO_INDEX; while device work is
 					 * handled, the next call */
 	uint32_t max_id;		/* largest id of all calls */
-	uint32_t max_in_epoch;		/* largest id of the calls so far in this epoch */
+	uint32_t max_in_epoch;		/* largest id of the calls in this epoch so far */
 };
 
 struct renumber {
@@ -45,11 +44,12 @@ struct renumber {
 	struct idmap proc_ids;		/* maps the number of a process to an index in procs */
 	struct idmap latest;		/* maps (index in procs, id) to the latest call */
 	struct idmap first;		/* maps (index in procs, id) to the first call */
-	struct idmap owners;		/* with several processes: maps an id to the index of the
-					 * process whose calls have it; NO_INDEX: several have it */
+	struct idmap owners;		/* if there are several processes: maps an id to the only
+					 * process whose calls have it (index in procs); NO_INDEX:
+					 * several processes have it */
 	uint64_t steps;
-	uint64_t again;			/* calls that have the id of an earlier call */
-	uint64_t early_ns;		/* work may seem to begin this long before its call */
+	uint64_t again;			/* number of calls with the id of an earlier call */
+	uint64_t early_ns;		/* device work may begin this much before its call */
 };
 
 static int call__compare(const void *a, const void *b, void *ctx)
@@ -81,7 +81,7 @@ static uint32_t *order_new(size_t nr)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* Return: whether a call with the id of @o is inside call @o. Some files lack the ends of calls. */
+/* Return: whether @c has the id of call @o and is inside @o. Some files lack the ends of calls. */
 static bool outer__has(const struct outer *o, const struct epoch_call *c)
 {
 	if (c->tid != o->tid)
@@ -121,7 +121,7 @@ static int renumber__find_owners(struct renumber *r)
 	return 0;
 }
 
-/* Finds the outer call of each call. */
+/* Finds the outermost call of each call. */
 static int renumber__outers(struct renumber *r)
 {
 	uint32_t i, proc, *known;
@@ -170,8 +170,8 @@ static int renumber__outers(struct renumber *r)
 }
 
 /*
- * Starts a new epoch, because call @at has an id that its epoch already had. The new epoch starts
- * where the ids drop most, after the previous call with that id.
+ * Starts a new epoch, because the current epoch already has the id of call @at. The new epoch
+ * starts at the largest drop of the ids after the previous call with that id.
  */
 static void renumber__cut(struct renumber *r, uint32_t at)
 {
@@ -195,7 +195,7 @@ static void renumber__cut(struct renumber *r, uint32_t at)
 	r->out->nr_restarts++;
 }
 
-/* Gives each call its epoch, and a unique id. */
+/* Gives each call its epoch and a unique id. */
 static void renumber__epochs(struct renumber *r)
 {
 	uint32_t i, known;
@@ -223,7 +223,7 @@ static bool outer__waits(const struct outer *o)
 	return o->works == EPOCH_ANY_WORK || (o->works != EPOCH_NO_WORK && !o->nr_works);
 }
 
-/* Return: whether @o cannot have caused @work, because it caused another work. */
+/* Return: whether @o cannot have caused @work, because it caused another activity record. */
 static bool outer__is_full(const struct renumber *r, const struct outer *o, uint32_t work)
 {
 	const struct epoch_work *w = &r->works[work], *first = &r->works[o->first_work];
@@ -248,7 +248,7 @@ static void renumber__foreign(struct renumber *r, uint32_t work)
 
 static void renumber__give(struct renumber *r, uint32_t work, struct outer *o)
 {
-	/* One of the two works belongs to a lost call. */
+	/* One of the two activity records belongs to a lost call. */
 	if (outer__is_full(r, o, work)) {
 		renumber__unclear(r, o->first_work);
 		renumber__unclear(r, work);
@@ -260,8 +260,8 @@ static void renumber__give(struct renumber *r, uint32_t work, struct outer *o)
 }
 
 /*
- * Finds the process of work that does not name its process. Return: false if no process, or
- * several, have a call with its id.
+ * Finds the process of device work that does not name its process. Return: false if no process, or
+ * more than one, has a call with the id of the work.
  */
 static bool renumber__owner(const struct renumber *r, const struct epoch_work *w, uint32_t *proc)
 {
@@ -286,8 +286,8 @@ static void renumber__work(struct renumber *r, uint32_t work)
 		if (!idmap__get(&r->first, ID_KEY(proc, w->id), &at))
 			return;
 		/*
-		 * The work begins before its call: either the clocks differ a little, or the work's
-		 * own call was lost.
+		 * The device work begins before its call: either the clocks differ a little, or the
+		 * right call was lost.
 		 */
 		o = &r->outers.v[at];
 		if (o->start_ns - w->start_ns <= r->early_ns)
@@ -303,7 +303,8 @@ static void renumber__work(struct renumber *r, uint32_t work)
 		return;
 	}
 	/*
-	 * Ids rise, so ids above the id of the epoch's next call have not come in this epoch yet.
+	 * Ids rise, so ids above the id of the epoch's next call have not occurred in this epoch
+	 * yet.
 	 */
 	lost = p->epoch > o->epoch &&
 	       (p->epoch > o->epoch + 1 || (uint64_t)p->max_in_epoch + MARGIN >= w->id ||
@@ -318,8 +319,8 @@ static void renumber__work(struct renumber *r, uint32_t work)
 }
 
 /*
- * Sets early_ns. If most of the file's first works begin before their calls, the device's clock is
- * ahead.
+ * Sets early_ns. If most of the file's first activity records begin before their calls, the
+ * device's clock is behind.
  */
 static void renumber__clocks(struct renumber *r)
 {
@@ -346,7 +347,7 @@ static void renumber__clocks(struct renumber *r)
 		r->early_ns = furthest + EARLY_NS;
 }
 
-/* Gives device work its calls: goes through calls and work in order of time. */
+/* Assigns device work to calls: goes through calls and activity records in time order. */
 static int renumber__works(struct renumber *r)
 {
 	uint32_t i, at = 0, *latest;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* gpu_names.c - names of the functions of GPU APIs */
+/* gpu_names.c - the names of GPU API functions */
 #include <ctype.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ bool cuda_api__parse(const char *s, size_t len, const char **name, size_t *name_
 	if (n < len && !strchr("<(@+ ", s[n]))
 		return false;
 	/*
-	 * Function names in CUPTI and in libraries end with versions: cudaLaunchKernel_ptsz_v7000.
+	 * In CUPTI and in libraries, function names end with versions: cudaLaunchKernel_ptsz_v7000.
 	 */
 	for (left = n; left && isdigit((unsigned char)s[left - 1]); left--)
 		;
@@ -37,7 +37,7 @@ bool cuda_api__parse(const char *s, size_t len, const char **name, size_t *name_
 	return true;
 }
 
-/* Return: whether the function's name has one of @parts, up to a NULL. */
+/* Return: whether the function's name contains one of @parts, a list that ends with NULL. */
 static bool name__has(const char *name, size_t len, const char *const *parts)
 {
 	for (; *parts; parts++)

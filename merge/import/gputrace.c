@@ -9,7 +9,7 @@
 
 #include "import/json.h"
 
-/* The name must not contain a NUL, because readers would cut the name there. */
+/* The name must not contain a NUL, because readers would end the name there. */
 int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span s)
 {
 	const char *name = s.s;
@@ -98,8 +98,8 @@ static bool is_json_line(const char *buf, size_t size)
 }
 
 /*
- * Return: whether the text may be Chrome JSON. If not, the text consists of lines, which may also
- * begin with [ or {.
+ * Return: whether the text may be Chrome JSON. Otherwise it consists of lines, which may also begin
+ * with [ or {.
  */
 static bool is_chrome(const char *p, const char *end)
 {
@@ -112,7 +112,7 @@ static bool is_chrome(const char *p, const char *end)
 	return p == end || *p == '{' || *p == ']';
 }
 
-/* Separates calls and works with equal ids, where correlation ids begin again in the file. */
+/* Separates calls and device work with equal ids, if correlation ids restart in the file. */
 static int gputrace__renumber(struct gputrace *t)
 {
 	struct epoch_call *calls = calloc(t->calls.nr + 1, sizeof(*calls));
@@ -136,7 +136,7 @@ static int gputrace__renumber(struct gputrace *t)
 			.kernel = t->works.v[i].kind == WORK_KERNEL,
 		};
 	err = err ?: epochs__renumber(&t->epochs, calls, t->calls.nr, works, t->works.nr);
-	/* Once ids have begun again, the calls of waits' records and of memory are unknown. */
+	/* Once ids have restarted, the calls of wait records and memory records are unknown. */
 	if (t->epochs.nr_restarts) {
 		t->syncs.nr = 0;
 		for (i = 0; i < t->memory.nr; i++)

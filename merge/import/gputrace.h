@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gputrace.h - reads API calls and device work from the files of tools for GPUs
+ * gputrace.h - reads API calls and device work from the files of GPU tools
  *
  *  - Chrome JSON, an object with traceEvents or the bare array, with the categories CUDA_Runtime,
  *    CUDA_Driver, GPU_Kernel, MemCopy (PyTorch writes cuda_runtime, kernel, gpu_memcpy, ...); also
@@ -10,8 +10,8 @@
  *  - the text of NVIDIA's sample printers, CONCURRENT_KERNEL [ start, end ] duration ...
  *  - JSON, CSV and databases (rocpd) of AMD's rocprofv3: see rocprof/rocprof.h
  *
- * The contents show which format a file has. Other lines are counted, but are not an error: such
- * files often have a program's own output between the records.
+ * The format is detected from the file's contents. Lines that are not records are counted, but are
+ * not an error: such files often contain the program's own output between the records.
  */
 #ifndef MERGE_GPUTRACE_H
 #define MERGE_GPUTRACE_H
@@ -41,7 +41,7 @@ struct gpu_call {
 	uint32_t correlation_id;
 	bool driver;			/* the call belongs to the driver API */
 	enum call_kind kind;
-	const char *name;		/* the function's name without prefix and version */
+	const char *name;		/* the function's name without its prefix and version */
 };
 
 enum gpu_work_kind { WORK_KERNEL, WORK_MEMCPY, WORK_MEMSET };
@@ -51,12 +51,13 @@ struct gpu_work {
 	struct import_work w;		/* w.stream is not set */
 	uint32_t pid;			/* 0: unknown */
 	uint32_t device, context, stream;
-	enum xpu_api api;		/* if the call is unknown; 0: as other work of the file */
-	struct span name;		/* the work's name, kept in names */
-	uint32_t first_pmc, nr_pmcs;	/* the work's part of pmcs */
+	enum xpu_api api;		/* API of the work if its call is unknown; 0: the API of the
+					 * file's other work */
+	struct span name;		/* name of the activity record, kept in names */
+	uint32_t first_pmc, nr_pmcs;	/* the record's range in pmcs */
 };
 
-/* the value of a hardware counter for a kernel */
+/* value of a hardware counter for a kernel */
 struct gpu_pmc {
 	const char *name;		/* kept in names */
 	double value;
@@ -68,7 +69,7 @@ enum gpu_op_kind {
 	OP_ANNOTATION,
 };
 
-/* An operator or function that a thread ran for a time. The operators of one thread nest. */
+/* An operator or function that a thread ran for some time. The operators of a thread nest. */
 struct gpu_op {
 	uint64_t start_ns, end_ns;
 	uint64_t tid;
@@ -77,10 +78,13 @@ struct gpu_op {
 	const char *name;		/* the operator's name, kept in names */
 	const char *stack;		/* the stack of the call site, "innermost;...;outermost";
 					 * NULL: unknown */
-	const char *modules;		/* the modules around it, "outermost.inner"; or NULL */
+	const char *modules;		/* the modules around it, "outermost.inner", or NULL */
 };
 
-/* A record of how long a thread waited for the device; the waiting call has its own record. */
+/*
+ * A record of the time for which a thread waited for the device; the waiting call has its own
+ * record.
+ */
 struct gpu_sync {
 	uint32_t correlation_id;
 	uint32_t device, context, stream;
@@ -92,14 +96,14 @@ struct gpu_memory {
 	uint64_t time_ns;		/* when an allocation ended, or a free began */
 	uint64_t tid, address, bytes;
 	uint32_t pid, correlation_id;
-	uint16_t device;		/* of an allocation; XPU_ALLOC_NO_DEVICE: the host, or
-					 * unknown */
-	uint8_t space;			/* enum xpu_alloc_space. Frees are of XPU_SPACE_PHYSICAL, or
-					 * of any other space */
+	uint16_t device;		/* device of an allocation; XPU_ALLOC_NO_DEVICE: the host,
+					 * or unknown */
+	uint8_t space;			/* enum xpu_alloc_space; for a free, only XPU_SPACE_PHYSICAL
+					 * is distinguished */
 	bool freed;
 };
 
-/* Records of a file that are not read: no kernel has the value, or recordings have no place. */
+/* Records that are not read, because no kernel has the value or recordings cannot hold them. */
 enum gpu_unread { UNREAD_PMCS, UNREAD_PC_SAMPLES, UNREAD_SCRATCH, NR_UNREAD };
 
 struct gpu_name {			/* the name of a process or thread */
@@ -125,63 +129,62 @@ struct gputrace {
 	ARRAY(struct gpu_call) calls;
 	ARRAY(struct gpu_work) works;
 	ARRAY(struct gpu_pmc) pmcs;
-	struct strpool names;		/* names of works, operators, annotations, processes and
-					 * threads */
+	struct strpool names;		/* names of activity records, operators, annotations,
+					 * processes and threads */
 	ARRAY(struct gpu_op) ops;
 	ARRAY(struct gpu_sync) syncs;
 	ARRAY(struct gpu_memory) memory;
 	ARRAY(struct gpu_name) thread_names;
 	ARRAY(struct gpu_device) devices;
-	uint64_t base_ns;		/* the base of the file's times, which has been added to
-					 * them */
+	uint64_t base_ns;		/* base of the file's times, already added to all times */
 	uint32_t rank, world_size;	/* rank in a distributed program; world_size 0: unknown */
 	bool has_rank;
-	enum xpu_api api;		/* of all calls and work; 0: each name tells the API */
-	bool linked;			/* ids are our own: pti.c gave them to calls and work */
-	struct epochs epochs;		/* how correlation ids began again; all are unique now */
+	enum xpu_api api;		/* API of all calls and work; 0: depends on each name */
+	bool linked;			/* correlation ids are synthetic: pti.c assigned them to
+					 * calls and work */
+	struct epochs epochs;		/* how correlation ids restarted; now all are unique */
 	uint64_t nr_strange;		/* number of lines or events that could not be read */
-	uint64_t nr_begins;		/* number of events that begin and never end; they are left
-					 * out */
-	uint64_t nr_ends;		/* number of events that end and never begin; they are left
-					 * out */
-	uint64_t nr_not_finite;		/* number of values such as NaN instead of numbers */
+	uint64_t nr_begins;		/* events that begin and never end, and are left out */
+	uint64_t nr_ends;		/* events that end and never begin, and are left out */
+	uint64_t nr_not_finite;		/* values such as NaN in place of numbers */
 	uint64_t nr_other;		/* number of records of other kinds */
 	uint64_t nr_unread[NR_UNREAD];
 	const char *damage;		/* the error that ended reading, or NULL */
-	uint64_t damage_offset;		/* Chrome JSON: place of the error; everything before it has
-					 * been read */
+	uint64_t damage_offset;		/* Chrome JSON: offset of the error; everything before it
+					 * has been read */
 };
 
 /* Finds calls by process and correlation id. Starts zeroed. */
 struct call_index {
 	struct idmap calls;		/* maps (pid, correlation id) to the first call */
 	struct idmap only;		/* maps a correlation id to its call; NO_INDEX: several pids
-					 * have it */
+					 * have the id */
 	struct idmap pid_ids;		/* maps a pid to an index in pids */
 	ARRAY(uint32_t) pids;		/* pids of the indexed calls */
 };
 
 /*
- * Adds the call @call. Return: 1 if added; 0 if it has no correlation id (*@first is NO_INDEX) or
- * if *@first, a call of its process, already has that id; or -ENOMEM.
+ * Adds the call @call. Return: 1 if added; 0 if it has no correlation id (*@first is NO_INDEX), or
+ * if the call *@first of the same process already has that id; or -ENOMEM.
  */
 int call_index__add(struct call_index *x, const struct gpu_call *c, uint32_t call, uint32_t *first);
 
 /*
  * Return: the call that caused device work, or NO_INDEX. @pid: 0 if the process of the work is
- * unknown; then the call is found only if no other call has the id
+ * unknown; the call is then found only if no call of another process has the id
  */
 uint32_t call_index__find(const struct call_index *x, uint32_t pid, uint32_t correlation_id);
 void call_index__free(struct call_index *x);
 
 /*
- * Adds a call or work. Used by code that reads parts of a file. Names are those in the file: a
- * call's name may have a prefix and CUPTI's version, a work's name a prefix. Return: 0 or -ENOMEM.
+ * Adds a call or an activity record. Code that reads parts of a file uses these functions. Names
+ * are as in the file: a call's name may have a prefix and CUPTI's version, an activity record's
+ * name may have a prefix. Return: 0 or -ENOMEM.
  */
 int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span name);
 int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, struct span name);
 
-/* Adds work to the recording, with the values of a kernel's counters. */
+/* Adds device work to the recording, with the values of a kernel's hardware counters. */
 void gputrace__write_work(const struct gputrace *t, struct import *im, uint32_t proc,
 			  const struct gpu_work *w);
 
@@ -190,15 +193,15 @@ const char *gputrace__name(struct gputrace *t, struct span raw);
 
 struct json;
 
-/* Reads a line of JSON, which is one record. Return: 0 or -ENOMEM. */
+/* Reads a line of JSON that holds one record. Return: 0 or -ENOMEM. */
 int gputrace__json_line(struct gputrace *t, const char *s, size_t len);
 
 /* Reads Chrome JSON. Return: 0 or -ENOMEM. */
 int gputrace__read_chrome(struct gputrace *t, const char *buf, size_t size);
 
 /*
- * Reads a line of the text of NVIDIA's sample printers. *@continues: whether the line before it was
- * of device work, which several lines describe. Return: 0 or -ENOMEM.
+ * Reads one line of the text output of NVIDIA's sample printers. *@continues: whether the previous
+ * line belongs to device work, which several lines describe. Return: 0 or -ENOMEM.
  */
 int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bool *continues);
 
@@ -208,10 +211,13 @@ int gputrace__read_rocprof(struct gputrace *t, struct json *j);
 /* Return: whether a file is an SQLite database. */
 bool rocpd__is(const char *buf, size_t size);
 
-/* Reads a database, rocpd. Return: 0 or -ENOMEM; if it is damaged, t->damage is the reason. */
+/*
+ * Reads a rocpd database. Return: 0 or -ENOMEM; if the database is damaged, t->damage is the
+ * reason.
+ */
 int gputrace__read_rocpd(struct gputrace *t, const char *buf, size_t size);
 
-/* Return: whether a file is CSV of rocprofv3; whether two files belong to one process. */
+/* Return: whether a file is rocprofv3's CSV; whether two such files belong to one process. */
 bool rocprof_csv__is(const char *buf, size_t size);
 bool rocprof_csv__same_set(const char *a, const char *b);
 
@@ -224,20 +230,23 @@ int gputrace__read_rocprof_csv(struct gputrace *t, const char *path, const char 
 /*
  * gputrace__read - read a file
  * @path: its name, or NULL
- * @in: not needed by @t afterwards
+ * @in: the contents; @t does not need them afterwards
  *
  * Return: 0 or -ENOMEM.
  */
 int gputrace__read(struct gputrace *t, const char *path, struct input_file *in);
 void gputrace__exit(struct gputrace *t);
 
-/* Return: when the first call, work or operator began; UINT64_MAX if the file has none. */
+/*
+ * Return: the time at which the first call, activity record or operator began; UINT64_MAX if the
+ * file has no such record.
+ */
 uint64_t gputrace__first_ns(const struct gputrace *t);
 
-/* Adds messages about records of the file called @name that are not read. */
+/* Adds messages about records in the file called @name that are not read. */
 void gputrace__complain_unread(const struct gputrace *t, const char *name, struct msgs *msgs);
 
-/* Adds messages about oddities in the file called @name to @msgs. */
+/* Adds messages about oddities in the file called @name. */
 void gputrace__complain(const struct gputrace *t, const char *name, struct msgs *msgs);
 
 /* Adds a message that says why the file called @name has no calls and no device work. */
@@ -253,15 +262,15 @@ void gputrace__complain_empty(const struct gputrace *t, const char *name, struct
  *  - unitrace writes the flow events "s" after the call and "t" after the work, whose categories
  *    are Flow_H2D_ID_RANK, or CL_Flow_H2D_ID_RANK for OpenCL. The work itself has only the ID, in
  *    its arguments. Work that an implicitly scaled device split into tiles has no flow event.
- *    Processes and threads of work are numbers that unitrace made up: a device, and a queue of it.
- *  - onetrace, ze_tracer and cl_tracer write the keys into the arguments of both. A call that
- *    executes command lists has all their keys, "1.1,2.1". The work of an immediate command list
- *    has the key "3.1", and its call "3". Calls and work have no category.
+ *    unitrace invents the process and thread ids of work: they identify a device and its queue.
+ *  - onetrace, ze_tracer and cl_tracer write the keys into the arguments of calls and work. A call
+ *    that executes command lists has the keys of all lists, "1.1,2.1". The work of an immediate
+ *    command list has the key "3.1", and its call the key "3". Calls and work have no category.
  *
  * Source: intel/pti-gpu, tools/unitrace/src/chromelogger.h, tools/onetrace/unified_tracer.h
  */
-struct pti_flow {			/* a flow event that begins at a call */
-	uint32_t nr_before;		/* how many calls were before it in the file */
+struct pti_flow {			/* a flow event at a call */
+	uint32_t nr_before;		/* number of calls before it in the file */
 	uint64_t time_ns, tid;
 	uint32_t pid;
 	uint32_t key;
@@ -270,10 +279,10 @@ struct pti_flow {			/* a flow event that begins at a call */
 struct pti_work {
 	uint32_t work;			/* index in gputrace.works */
 	uint32_t device;
-	struct span id;			/* in the file */
+	struct span id;			/* the id in the file */
 };
 
-struct pti_device {			/* what the keys of a device's work begin and end with */
+struct pti_device {			/* prefix and suffix of the keys of a device's work */
 	struct span before, after;
 };
 
@@ -284,40 +293,40 @@ struct pti {
 	ARRAY(struct pti_work) works;
 	struct idmap device_ids;	/* maps a process's number in the file to a device */
 	ARRAY(struct pti_device) devices;
-	struct pti_device first;	/* how keys of the first flow event begin and end */
-	bool several;			/* keys of another flow event begin or end differently */
+	struct pti_device first;	/* prefix and suffix of the first flow event's keys */
+	bool several;			/* another flow event has another prefix or suffix */
 };
 
-/* Return: the device whose work has the process @pid; NO_INDEX if memory is short. */
+/* Return: the device whose work has the process id @pid; NO_INDEX if memory is short. */
 uint32_t pti__device(struct pti *p, uint32_t pid);
 
 /*
- * Adds a flow event with the category @category of thread @tid of @pid. @begins: at a call; else it
- * ends at work. @nr_calls: how many calls came before it in the file. Return: 1 if it links work
- * with a call, 0 if it is of another kind, or -ENOMEM.
+ * Adds a flow event of category @category on thread @tid of @pid. @begins: it begins at a call;
+ * otherwise it ends at device work. @nr_calls: number of calls before it in the file. Return: 1 if
+ * it links work with a call, 0 if it is another kind of flow event, or -ENOMEM.
  */
 int pti__add_flow(struct pti *p, struct span category, uint32_t pid, uint64_t tid, uint64_t time_ns,
 		  bool begins, uint32_t nr_calls);
 
-/* Adds the keys of a call. @keys: separated by commas. Return: 0 or -ENOMEM. */
+/* Adds the keys of a call, which are separated by commas in @keys. Return: 0 or -ENOMEM. */
 int pti__add_call(struct pti *p, uint32_t call, struct span keys);
 
-/* Adds the work with the key or id @id. Return: 0 or -ENOMEM. */
+/* Adds the device work with the key or id @id. Return: 0 or -ENOMEM. */
 int pti__add_work(struct pti *p, uint32_t work, uint32_t device, struct span id);
 
 /*
- * Gives calls and their work equal correlation ids, and sets the work's process. Return: whether
- * the file has keys, or -ENOMEM.
+ * Gives each call and its device work the same correlation id, and sets the process of the work.
+ * Return: whether the file has keys, or -ENOMEM.
  */
 int pti__link(struct pti *p, struct gputrace *t);
 void pti__free(struct pti *p);
 
 /*
- * Takes the number of bytes from the end of a work's name, as in
+ * Takes the number of bytes from the end of a record's name, as in
  * "zeCommandListAppendMemoryCopy(H2D)[64]", or the launch shape, as in
  *	k[SIMD32 {64; 1; 1} {256; 1; 1}]
- * Takes the tile from the begin of the name, "Tile #1: k". Sets the work's kind. Return: whether
- * the name has a shape.
+ * Takes the tile from the start of the name, as in "Tile #1: k", and sets the kind of @w. Return:
+ * whether the name has a launch shape.
  */
 bool pti_work__parse(struct gpu_work *w, struct span *name, struct xpu_shape *shape);
 
@@ -333,7 +342,9 @@ bool pti_work__parse(struct gpu_work *w, struct span *name, struct xpu_shape *sh
 bool cuda_api__parse(const char *s, size_t len, const char **name, size_t *name_len);
 enum call_kind cuda_api__kind(const char *name, size_t len);
 
-/* Return: the API of a function by its prefix; XPU_API_CUDA if it has no other prefix. */
+/*
+ * Return: the API of a function, derived from its prefix; XPU_API_CUDA if the prefix is not known.
+ */
 enum xpu_api gpu_api__of(const char *name, size_t len);
 
 /* Return: whether a function with this @name waits for the device. */

@@ -16,12 +16,12 @@
 #include "hash.h"
 #include "model/leaf.h"
 
-/* API functions get callback ids of this program, in the driver's domain. */
+/* The importer assigns its own callback ids to API functions, in the driver API's domain. */
 #define DOMAIN_IMPORT		1		/* the value of CUPTI_CB_DOMAIN_DRIVER_API */
 #define BATCH_BYTES		(1u << 20)
 #define LAUNCHES_MAX		1024
 #define BLOCK_BYTES		(256u << 10)	/* bytes of records in a block; a longer record gets
-						 * its own block */
+						 * a block of its own */
 
 struct import_stream {
 	struct import_stream_key {
@@ -51,7 +51,7 @@ void import__init(struct import *im)
 	im->records.nr = sizeof(h);
 }
 
-/* Frees the data that is only needed while records are made. */
+/* Frees the data that is needed only while records are added. */
 static void import__end_making(struct import *im)
 {
 	HASH_CLEAR(hh, im->streams);
@@ -79,8 +79,8 @@ void import__exit(struct import *im)
 }
 
 /*
- * Appends a record at the top level or, with @nested, to the batch. @fixed begins with room for the
- * record's header.
+ * Appends a record to the top level or, with @nested, to the batch. @fixed starts with space for
+ * the record's header.
  */
 static void import__put(struct import *im, bool nested, uint16_t type, uint16_t misc,
 			const void *fixed, size_t fixed_bytes, const void *tail, size_t tail_bytes)
@@ -127,7 +127,7 @@ static void import__flush_batch(struct import *im)
 	im->batch.nr = 0;
 }
 
-/* Begins a batch of process @proc, to which the next nested records are added. */
+/* Starts a batch of process @proc, to which the next nested records are added. */
 static void import__enter_batch(struct import *im, uint32_t proc)
 {
 	if (im->batch_proc != proc || im->batch.nr > BATCH_BYTES)
@@ -203,7 +203,7 @@ void import__see_sample(struct import *im, uint64_t time_ns)
 	import__see_time(im, SIDE_SAMPLES, time_ns);
 }
 
-/* Sees the begin and end of an event. An end that is no number of 64 bits counts as a bad time. */
+/* Notes the start and end times of an event. An end that exceeds 64 bits counts as a bad time. */
 static void import__see_both(struct import *im, uint64_t start_ns, uint64_t duration_ns)
 {
 	uint64_t end_ns;
@@ -215,12 +215,12 @@ static void import__see_both(struct import *im, uint64_t start_ns, uint64_t dura
 
 /*
  * import__id - find or make the id that a process has for a text
- * @ids: from (process, text) to its id
+ * @ids: maps (process, text) to the id
  * @nr: how many ids the process has in @ids
  * @text: set to the kept copy, with a NUL
  *
- * Each text is kept once, and a process has an entry for each text that it uses: a file may have
- * very many processes. Return: whether the id is new; *@id is 0 if memory is short.
+ * Each text is kept once, and each process has an entry only for the texts that it uses, because a
+ * file may have very many processes. Return: whether the id is new; *@id is 0 if memory is short.
  */
 static bool import__id(struct import *im, struct idmap *ids, uint32_t proc, uint32_t *nr,
 		       struct span s, const char **text, uint32_t *id)
@@ -245,7 +245,7 @@ static bool import__id(struct import *im, struct idmap *ids, uint32_t proc, uint
 	return true;
 }
 
-/* Return: the id of a string; the first use defines it for the process. 0 if memory is short. */
+/* Return: the id of a string, which its first use defines for the process; 0 if memory is short. */
 static uint32_t import__string(struct import *im, uint32_t proc, struct span s)
 {
 	struct xpu_record_string rec = { .bytes = s.len + 1 };
@@ -345,7 +345,7 @@ static uint32_t import__api(struct import *im, uint32_t proc, const char *name)
 	return rec.cbid;
 }
 
-/* Makes a call path. @api: the called function; NULL for the path of a sample */
+/* Makes a call path. @api: the called function, or NULL for the path of a sample */
 static uint32_t import__chain(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
 			      const struct span *frames, size_t nr)
 {
@@ -514,7 +514,7 @@ void import__graph_clone(struct import *im, uint32_t proc, uint64_t node_id, uin
 
 /* ---- ranges and waits ------------------------------------------------------------------------ */
 
-/* Return: how many bytes of @s fit into @max bytes with a NUL. No character is cut in two. */
+/* Return: how many bytes of @s fit into @max bytes with a NUL. Never splits a character. */
 static size_t span__fit(struct span s, size_t max)
 {
 	size_t len = s.len ? strnlen(s.s, s.len) : 0;
@@ -621,7 +621,7 @@ void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start
 		.correlation_id = correlation_id,
 		.duration_ns = duration_ns,
 		.duration_high = min_t(uint64_t, duration_ns, XPU_CALL_MAX_NS) >> 32,
-		/* The number of a function that does not fit is unknown, 0. */
+		/* If the function's number does not fit, store 0: unknown. */
 		.cbid = (cbid == XPU_CALL_NUMBER(cbid) ? cbid : 0) | im->api << XPU_CALL_API_SHIFT,
 	};
 
@@ -654,7 +654,9 @@ void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t
 	im->err = im->err ?: array_push(&im->samples, sample);
 }
 
-/* Return: the id of a kernel's name with its shape: a recording has one id for both. */
+/*
+ * Return: the id of a kernel's name with its launch shape, because a recording has one id for both.
+ */
 static uint32_t import__shaped(struct import *im, uint32_t proc, struct span name,
 			       const void *shape)
 {
@@ -745,7 +747,7 @@ void import__memset(struct import *im, uint32_t proc, const struct import_work *
 	import__memory(im, XPU_RECORD_MEMSET, proc, w);
 }
 
-/* If times are outside of the recording, records when the recording began and ended. */
+/* If some times are outliers, records when the recording began and ended. */
 static void import__tell_bounds(struct import *im)
 {
 	uint64_t from_ns, to_ns;
@@ -774,7 +776,7 @@ int import__finish(struct import *im, struct reader *r, const char *name)
 	return im->err ?: reader__open_mem(r, im->records.v, im->records.nr, name);
 }
 
-/* Return: how many of the @left bytes at @at form one block of whole records. */
+/* Return: how many of the @left bytes at @at form a block of complete records. */
 static size_t block_bytes(const uint8_t *at, size_t left)
 {
 	size_t bytes = 0, size;
@@ -788,7 +790,7 @@ static size_t block_bytes(const uint8_t *at, size_t left)
 }
 
 /*
- * Return: whether each record fits into a block. Names in files of other tools may have any length.
+ * Return: whether each record fits into a block. Names in other tools' files may have any length.
  */
 static bool fits_blocks(const uint8_t *at, size_t left)
 {
@@ -844,12 +846,12 @@ int import__load(const char *path, char **buf, size_t *size)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	/* Refuse a device such as /dev/zero, which never ends. */
+	/* Refuse a device such as /dev/zero, whose input never ends. */
 	if (fstat(fd, &st) || S_ISBLK(st.st_mode) || (S_ISCHR(st.st_mode) && !isatty(fd))) {
 		close(fd);
 		return -ENODEV;
 	}
-	/* gzdopen() also reads files that are not compressed. */
+	/* gzdopen() also reads uncompressed files. */
 	gz = gzdopen(fd, "rb");
 	if (!gz) {
 		close(fd);
@@ -896,7 +898,7 @@ const char *import__load_error(int err)
 	}
 }
 
-/* Return: the word for one letter of a copy's short name. */
+/* Return: the word for a letter in the short name of a copy. */
 static const char *memory__word(char letter, bool capitals)
 {
 	switch (letter) {
@@ -912,8 +914,8 @@ static const char *memory__word(char letter, bool capitals)
 }
 
 /*
- * Return: whether the text has PTI's word for @name: "H2D" from host to device, or "M2D" if the
- * host's memory is not pinned. S, memory that moves by itself, has no place.
+ * Return: whether the text is PTI's abbreviation of @name: "H2D" for host to device, or "M2D" if
+ * host memory is not pinned. S (shared memory, which migrates) has no counterpart.
  */
 static bool is_route(const char *s, size_t len, const char *name)
 {

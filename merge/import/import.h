@@ -2,9 +2,9 @@
 /*
  * import.h - turns other tools' recordings into a recording of xpuload
  *
- * An importer calls these functions for the events that it read. They make the records that xpuload
- * would have written, in memory, so that the session and every writer can use them. Frames come
- * with their names (XPU_FRAME_NAMED).
+ * An importer calls these functions for each event. They make, in memory, the records that xpuload
+ * would have written, so that the session and all writers can use them. Frames come with their
+ * names (XPU_FRAME_NAMED).
  *
  *	import__init(&im);
  *	proc = import__process(&im, pid, comm, time_ns);
@@ -37,23 +37,24 @@ struct import_stream;
 
 struct import_proc {
 	uint32_t pid;
-	uint32_t nr_strings, nr_apis;	/* how many definitions this process has so far */
-	uint64_t nr_allocs;		/* number of its memory events so far */
+	uint32_t nr_strings, nr_apis;	/* number of definitions in this process so far */
+	uint64_t nr_allocs;		/* number of memory events of this process so far */
 };
 
 struct import {
 	int err;
-	const char *file;		/* the file that is read; NULL: no other file is read */
-	uint32_t api;			/* enum xpu_api of the calls, paths, waits, device work,
-					 * streams and devices that are added; set by the caller */
+	const char *file;		/* the file being read; NULL: no file */
+	uint32_t api;			/* enum xpu_api for the calls, paths, waits, device work,
+					 * streams and devices that are added next; set by the
+					 * caller */
 	ARRAY(uint8_t) records;		/* the recording so far */
 	ARRAY(uint8_t) batch;		/* records of process batch_proc that are not in @records
 					 * yet */
 	uint32_t batch_proc;
 	ARRAY(struct xpu_launch) launches;	/* launches not in @records yet; times are relative
 						 * to launches_ns */
-	ARRAY(uint32_t) launch_ranges;	/* the range of each of these launches */
-	bool launches_in_ranges;	/* one of launch_ranges is not 0 */
+	ARRAY(uint32_t) launch_ranges;	/* by launch: its range */
+	bool launches_in_ranges;	/* launch_ranges has an entry other than 0 */
 	uint64_t launches_ns;
 	ARRAY(struct xpu_range_event) range_events;	/* events not in @records yet; times are
 							 * relative to range_events_ns */
@@ -65,21 +66,21 @@ struct import {
 	struct strpool texts;		/* texts of all processes */
 	struct idmap string_ids;	/* maps (process, text) to the string defined for the
 					 * text */
-	struct idmap api_ids;		/* maps (process, text) to the function of that name, which
-					 * must be of one API */
+	struct idmap api_ids;		/* maps (process, function name) to the function; each name
+					 * belongs to one API */
 	ARRAY(struct import_proc) by_proc;
 	ARRAY(uint64_t) words;
 	ARRAY(char) key;
 	struct import_stream *streams;
 	struct arena arena;
-	struct idmap procs;		/* maps pid to its first process */
+	struct idmap procs;		/* maps a pid to its first process */
 	struct idmap threads;		/* maps (process, tid) to the first thread */
 	uint32_t nr_threads, nr_paths, nr_streams, nr_ranges;
-	uint64_t first_ns, last_ns;	/* times of events; first_ns is UINT64_MAX without events */
-	struct time_bounds bounds;		/* of the times of events and their ends */
+	uint64_t first_ns, last_ns;	/* times of events; no events: first_ns is UINT64_MAX */
+	struct time_bounds bounds;		/* bounds of the start and end times of events */
 };
 
-/* Device work. Members that the work's kind does not need are 0. */
+/* Device work. Members that do not apply to this kind of work are 0. */
 struct import_work {
 	uint64_t start_ns;
 	uint64_t duration_ns;
@@ -87,15 +88,15 @@ struct import_work {
 	uint32_t stream;		/* an id that import__stream() returned */
 	uint32_t graph_id;
 	uint64_t graph_node_id;
-	uint64_t bytes;			/* size of a copy or set */
+	uint64_t bytes;			/* size of a copy or memset */
 	uint8_t copy_kind;		/* CUpti_ActivityMemcpyKind */
-	const void *shape;		/* struct xpu_shape, unaligned: how a kernel was launched */
+	const void *shape;		/* struct xpu_shape, unaligned: launch shape of a kernel */
 };
 
 void import__init(struct import *im);
 void import__exit(struct import *im);
 
-/* Makes a new process or thread at each call. Return: its id, at least 1. */
+/* Each call makes a new process or thread. Return: its id, at least 1. */
 uint32_t import__process(struct import *im, uint32_t pid, const char *comm, uint64_t time_ns);
 uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid);
 
@@ -103,23 +104,23 @@ uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid);
 uint32_t import__find_process(const struct import *im, uint32_t pid);
 uint32_t import__find_thread(const struct import *im, uint32_t proc, uint32_t tid);
 
-/* Sets the clock: @mono_ns on the recording's clock is the time @real_ns since 1970. */
+/* Sets the clock: the time @mono_ns on the recording's clock is @real_ns since 1970. */
 void import__clock(struct import *im, uint64_t mono_ns, uint64_t real_ns);
 
 /* Adds a fact about the recording. @key: enum xpu_info_key */
 void import__info(struct import *im, uint32_t key, struct span text);
 
-/* Names a thread, starting at @time_ns. */
+/* Gives a thread a name, valid since @time_ns. */
 void import__comm(struct import *im, uint32_t pid, uint32_t tid, uint64_t time_ns,
 		  const char *comm);
 
 /**
  * import__path - make a call path
  * @api: the function called
- * @frames: @nr names, root first, without the called function; a frame without a name has .s NULL
+ * @frames: @nr names, root first, without the called function; NULL in .s: no name
  *
  * Each call makes a new path, so callers should keep the ids of frequent paths. Paths deeper than
- * XPU_MAX_FRAMES lose their outermost frames and are marked.
+ * XPU_MAX_FRAMES lose their outermost frames and are marked as truncated.
  */
 uint32_t import__path(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
 		      const struct span *frames, size_t nr);
@@ -128,13 +129,16 @@ uint32_t import__path(struct import *im, uint32_t proc, uint64_t time_ns, const 
 uint32_t import__cpu_path(struct import *im, uint32_t proc, uint64_t time_ns,
 			  const struct span *frames, size_t nr);
 
-/* Return: the id of the stream that work ran on; equal streams have equal ids. */
+/* Return: the id of the stream that ran device work; equal streams have equal ids. */
 uint32_t import__stream(struct import *im, uint32_t proc, uint32_t device, uint32_t context,
 			uint32_t stream);
 void import__device(struct import *im, uint32_t proc, uint32_t device, const char *name,
 		    const uint8_t uuid[16]);
 
-/* Adds a launch. @correlation_id: 0: the launch's work was not seen. @path, @thread: 0: unknown */
+/*
+ * Adds a launch. @correlation_id: 0: the launch has no recorded device work. @path, @thread: 0:
+ * unknown
+ */
 void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
 		    uint32_t thread);
 
@@ -146,26 +150,25 @@ void import__launch_in(struct import *im, uint64_t time_ns, uint32_t correlation
 void import__refused(struct import *im, uint32_t proc, uint32_t correlation_id, uint32_t result);
 
 /*
- * Records that a call made a node of a graph. @correlation_id: the id of the captured launch; 0:
- * the call was not a launch.
+ * Records that a call created a node of a graph. @correlation_id: the id of the captured launch, or
+ * 0 if the call was not a launch.
  */
 void import__graph_node(struct import *im, uint32_t proc, uint64_t time_ns, uint64_t node_id,
 			uint32_t correlation_id, uint32_t path, uint32_t thread);
 
-/* Records that a node is a copy of another node, in a graph that was instantiated or cloned. */
+/* Records that a node is a copy of another node, because a graph was instantiated or cloned. */
 void import__graph_clone(struct import *im, uint32_t proc, uint64_t node_id, uint64_t original_id);
 
 /*
- * Makes an NVTX range, or a range of a similar kind, opened within @parent (0: no parent). Each
- * call makes a new range, so callers should keep the ids of frequent ranges.
- * @domain may be "".
+ * Makes an NVTX range, or a similar range, nested in @parent (0: no parent). Each call makes a new
+ * range, so callers should keep the ids of frequent ranges. @domain may be "".
  */
 uint32_t import__range(struct import *im, uint32_t proc, uint32_t parent, struct span name,
 		       struct span domain);
 
 /*
- * Adds an event of a thread's ranges. A thread's events come in order of time. @what, @range and
- * @place: as in struct xpu_range_event
+ * Adds a push, pop or mark of a thread's ranges. The events of a thread come in time order. @what,
+ * @range and @place: as in struct xpu_range_event
  */
 void import__range_event(struct import *im, uint64_t time_ns, uint32_t thread, uint32_t range,
 			 enum xpu_range_what what, uint32_t place);
@@ -174,7 +177,7 @@ struct import_wait {
 	uint64_t start_ns;
 	uint64_t duration_ns;
 	uint32_t path, thread, range;
-	uint32_t context, stream;	/* as for import__stream() */
+	uint32_t context, stream;	/* as in import__stream() */
 	uint16_t flags;			/* XPU_WAIT_* */
 };
 
@@ -182,12 +185,12 @@ struct import_wait {
 void import__wait(struct import *im, const struct import_wait *w);
 
 /*
- * Adds an event of memory. The events of a process come in order of time. @a: without times, order
- * and API; its path, thread and range as for import__launch_in()
+ * Adds a memory event. The events of a process come in time order. @a: time, order and API are not
+ * set; path, thread and range are as in import__launch_in()
  */
 void import__alloc(struct import *im, uint32_t proc, uint64_t time_ns, struct xpu_alloc a);
 
-/* Adds an API call, a launch or not, by the thread @tid. @correlation_id: may be 0 */
+/* Adds an API call by the thread @tid, whether or not it is a launch. @correlation_id: may be 0 */
 void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,
 		  uint64_t duration_ns, uint32_t correlation_id, const char *api);
 
@@ -202,19 +205,25 @@ void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t
 uint32_t import__cpu_chain(struct import *im, uint32_t proc, uint64_t time_ns,
 			   const uint64_t *words, size_t nr);
 
-/* Notes the time of a record that import__record() adds: of a sample, or of something else. */
+/*
+ * Notes the time of a record that import__record() adds: import__see_sample() for a sample,
+ * import__see_other() for any other record.
+ */
 void import__see_sample(struct import *im, uint64_t time_ns);
 void import__see_other(struct import *im, uint64_t time_ns);
 
 /*
- * Adds an unchanged record at the top level: @fixed, which begins with room for the record's
- * header, and a tail. The reader must know the record's type.
+ * Adds an unchanged record at the top level: @fixed, which starts with space for the record's
+ * header, and @tail. The reader must know the record's type.
  */
 void import__record(struct import *im, uint16_t type, uint16_t misc, const void *fixed,
 		    size_t fixed_bytes, const void *tail, size_t tail_bytes);
 void import__kernel(struct import *im, uint32_t proc, const struct import_work *w,
 		    struct span name);
-/* Adds the value that a hardware counter called @name had for the kernel @w, after the kernel. */
+/*
+ * Adds a value of the hardware counter @name for the kernel @w. Call this after the kernel was
+ * added.
+ */
 void import__pmc(struct import *im, uint32_t proc, const struct import_work *w, const char *name,
 		 double value);
 void import__memcpy(struct import *im, uint32_t proc, const struct import_work *w);
@@ -224,22 +233,24 @@ void import__memset(struct import *im, uint32_t proc, const struct import_work *
 int import__finish(struct import *im, struct reader *r, const char *name);
 
 /*
- * Writes the finished recording to a file, in the current version of the format, for later use.
+ * Writes the finished recording to a file, in the current format version, for later use.
  * Return: 0 or -ENOMEM; errors of @f stay in its error flag.
  */
 int import__write(const struct import *im, FILE *f);
 
 /*
- * Reads a whole file, and unpacks it if it is a gzip file; the caller frees *@buf. Return: 0 or
- * -errno. -EBADMSG means that the compressed file is damaged or truncated; -ENODEV means that the
- * path is a device, which has no end.
+ * Reads a whole file, and decompresses it if it is a gzip file. The caller frees *@buf. Return: 0
+ * or -errno. -EBADMSG means that the compressed file is damaged or truncated; -ENODEV means that
+ * the path is a device whose input never ends.
  */
 int import__load(const char *path, char **buf, size_t *size);
 
-/* Return: the text for an error of import__load(). */
+/* Return: the message for an error of import__load(). */
 const char *import__load_error(int err);
 
-/* Return: the CUpti_ActivityMemcpyKind of "HtoD", "Device-to-Host", "DEVICE_TO_HOST", ..., or 0. */
+/*
+ * Return: the CUpti_ActivityMemcpyKind for "HtoD", "Device-to-Host", "DEVICE_TO_HOST", ..., or 0.
+ */
 uint8_t import__copy_kind(const char *s, size_t len);
 
 #endif /* MERGE_IMPORT_H */

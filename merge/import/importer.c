@@ -9,7 +9,7 @@
 
 static const struct source *const sources[] = { SOURCES(LIST) };
 
-/* Return: the first source that the command line asks for, or NULL. */
+/* Return: the first source whose option is on the command line, or NULL. */
 static const struct source *importer__source(const struct importer *im)
 {
 	size_t i;
@@ -40,7 +40,7 @@ const char *importer__reading(const struct importer *im)
 	return im->import.file ?: importer__name(im);
 }
 
-/* Reads the file of --cpu. Return: like importer__open(). */
+/* Reads the file of --cpu. Return: as importer__open(). */
 static int importer__open_cpu(struct importer *im, struct msgs *msgs)
 {
 	struct import_opts *o = &im->opts;
@@ -71,8 +71,8 @@ int importer__open(struct importer *im, struct reader *r, const struct reader *b
 	if (im->opts.cpu)
 		err = importer__open_cpu(im, msgs);
 	/*
-	 * If the file of --cpu has stacks of launches, choose the source that reads both stacks and
-	 * device records.
+	 * If the file of --cpu has the stacks of launches, this chooses the source that reads both
+	 * stacks and device records.
 	 */
 	im->source = importer__source(im);
 	err = err ?: im->source->open(&im->state, &im->import, &im->opts, msgs);
@@ -80,7 +80,10 @@ int importer__open(struct importer *im, struct reader *r, const struct reader *b
 				     msgs);
 	if (!err && !im->opts.events_only)
 		err = import__finish(&im->import, r, importer__name(im));
-	/* The tables that only reading needed lie between others, so free() has given none back. */
+	/*
+	 * free() has not returned the memory of tables used only for reading, because other data
+	 * lies between them.
+	 */
 	malloc_trim(0);
 	return err;
 }

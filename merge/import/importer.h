@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * importer.h - opens the files that the command line asks to import as a recording
+ * importer.h - imports the files named on the command line as one recording
  *
- * Each kind of import is a struct source, in a file of sources/. To add one, write its file, and
- * add a line to SOURCES() and a member to struct import_opts for the file's name.
+ * Each kind of import is a struct source, defined in a file in sources/. To add a source, write its
+ * file, add a line to SOURCES(), and add a member for the name of its input file to struct
+ * import_opts.
  */
 #ifndef MERGE_IMPORTER_H
 #define MERGE_IMPORTER_H
@@ -20,40 +21,41 @@
 
 struct import_opts {
 	const char *cpu, *gpu, *nsys;	/* names of files, or NULL */
-	struct input_file *cpu_lines;	/* set by importer__open(): stacks of launches in the
+	struct input_file *cpu_lines;	/* set by importer__open(): the stacks of launches in the
 					 * file cpu, or NULL */
-	const char *buildid_dir;	/* perf's cache of files, or NULL for its default */
+	const char *buildid_dir;	/* perf's cache of files; NULL: the default directory */
 	bool srcline;			/* show source lines, if the file cpu has them */
-	const char **more_gpu;		/* more files after gpu; importer__close() frees the
-					 * array */
+	const char **more_gpu;		/* more files after gpu; importer__close() frees this */
 	size_t nr_more_gpu;
 	uint64_t tolerance_ns;
 	bool summary;
-	bool events_only;		/* call only importer__write_events(); make no recording */
+	bool events_only;		/* only call importer__write_events(); make no recording */
 	struct nsys_events_opts events;	/* importer__close() frees its prefixes */
 };
 
 struct source {
-	const char *option;		/* the option that names the file */
+	const char *option;		/* the option that names the input file */
 
-	/* Return: the file to name in messages, or NULL if this source is not asked for. */
+	/*
+	 * Return: the file to name in messages; NULL if the command line does not use this source.
+	 */
 	const char *(*file)(const struct import_opts *o);
 
 	/*
-	 * Reads the files into @im, or, with events_only, for write_events(). Return: 0 or -errno,
-	 * with messages in @msgs except for -ENOMEM. The other functions get *@state; close() frees
-	 * it, even after a failure.
+	 * Reads the files into @im or, with events_only, for write_events(). Return: 0 or -errno,
+	 * with messages in @msgs except for -ENOMEM. *@state is passed to the other functions;
+	 * close() frees it, even after a failure.
 	 */
 	int (*open)(void **state, struct import *im, const struct import_opts *o,
 		    struct msgs *msgs);
 	void (*close)(void *state);
 
-	/* The functions below may be NULL. */
+	/* Each of the functions below may be NULL. */
 	int (*write_events)(void *state, FILE *f, const struct import_opts *o, struct msgs *msgs);
 	void (*print)(const void *state, FILE *f, bool summary);
-	bool (*damaged)(const void *state);	/* Whether the input is damaged, so that the output
-						 * is incomplete. */
-	bool (*clean)(const void *state);	/* Whether no record of the input is missing. */
+	bool (*damaged)(const void *state);	/* whether the input is damaged, so that the output
+						 * is incomplete */
+	bool (*clean)(const void *state);	/* whether all records of the input were imported */
 };
 
 #define SOURCES(SOURCE)		\
@@ -74,10 +76,10 @@ struct importer {
 	struct import import;
 };
 
-/* Return: whether the command line asks for an import. */
+/* Return: whether the command line requests an import. */
 bool importer__wanted(const struct importer *im);
 
-/* Return: the name of the file for messages, or the option that named it. */
+/* Return: the file name for messages, or the option that named the file. */
 const char *importer__name(const struct importer *im);
 const char *importer__option(const struct importer *im);
 
@@ -86,18 +88,21 @@ const char *importer__reading(const struct importer *im);
 
 /**
  * importer__open - read the files
- * @r: opened on the recording made from the files, valid until importer__close(); untouched with
- * events_only
- * @beside: the first of the recordings that the import is merged with, or NULL
+ * @r: opened on the imported recording, and valid until importer__close(); not changed if
+ * events_only is set
+ * @beside: the first recording that the import is merged with, or NULL
  * @msgs: messages for the user, with the reason of a failure other than -ENOMEM
  *
- * Return: 0 or -errno; the caller calls importer__close(), even after a failure.
+ * Return: 0 or -errno. The caller must call importer__close(), even after a failure.
  */
 int importer__open(struct importer *im, struct reader *r, const struct reader *beside,
 		   struct msgs *msgs);
 void importer__close(struct importer *im);
 
-/* Writes the events of an export, after importer__open(). Return: like nsys__write_events(). */
+/*
+ * Writes the events of an nsys export. Call this after importer__open(). Return: as
+ * nsys__write_events().
+ */
 int importer__write_events(struct importer *im, FILE *f, struct msgs *msgs);
 
 /* Writes the import as a recording, for later use: see import__write(). */

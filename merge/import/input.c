@@ -13,14 +13,14 @@
 
 #define RELEASE_BYTES	((size_t)4 << 20)
 
-/* Return: whether the file is mapped; otherwise it must be read. */
+/* Return: whether the file was mapped; otherwise it must be read. */
 static bool input_file__map(struct input_file *in, const char *path)
 {
 	struct stat st;
 	void *base;
 	int fd;
 
-	/* Open a FIFO only once: after it is closed, its writer may have ended. */
+	/* Open a FIFO only once, because its writer may end as soon as the FIFO is closed. */
 	if (stat(path, &st) || !S_ISREG(st.st_mode))
 		return false;
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);

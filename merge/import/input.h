@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* input.h - the contents of a file to import; parts already read can be released from memory */
+/* input.h - the contents of a file to import; memory of parts already read can be released */
 #ifndef MERGE_INPUT_H
 #define MERGE_INPUT_H
 
@@ -11,21 +11,21 @@ struct input_file {
 	size_t size;
 	size_t released;
 	bool mapped;
-	char *own;			/* the buffer of a file that was read, not mapped; NULL: the
-					 * caller owns buf */
+	char *own;			/* the buffer if the file was read instead of mapped; NULL:
+					 * the caller owns buf */
 };
 
 /*
- * Opens a file: maps it if it is a plain file, otherwise reads or unpacks it. A mapped file that is
- * truncated raises SIGBUS. Return: like import__load(). The caller calls input_file__close(), even
- * after a failure.
+ * Opens a file: maps a regular file, otherwise reads or decompresses the file. A mapped file that
+ * is truncated raises SIGBUS. Return: as import__load(). The caller must call input_file__close(),
+ * even after a failure.
  */
 int input_file__open(struct input_file *in, const char *path);
 void input_file__close(struct input_file *in);
 
 /*
- * Frees the memory of all contents before @upto, which points into in->buf. Reading these contents
- * again works, but is slower.
+ * Frees the memory of the contents before @upto, which points into in->buf. The freed contents can
+ * still be read, but more slowly.
  */
 void input_file__release(struct input_file *in, const char *upto);
 

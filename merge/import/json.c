@@ -53,7 +53,7 @@ bool json__enter(struct json *j, char open)
 	return true;
 }
 
-/* Return: whether another member follows; the closing bracket is consumed. */
+/* Return: whether another member follows. Consumes the closing bracket if not. */
 static bool json__next(struct json *j)
 {
 	uint32_t top = j->depth - 1;
@@ -101,8 +101,8 @@ bool json__next_key(struct json *j, struct span *key)
 }
 
 /*
- * Return: whether the quote at @p is escaped in the string that begins at @s: then an odd number of
- * \ precedes it.
+ * Return: whether the quote at @p is escaped in the string that starts at @s: an odd number of \
+ * precedes an escaped quote.
  */
 static inline bool is_escaped(const char *s, const char *p)
 {
@@ -226,8 +226,8 @@ size_t json_string__decode(struct span raw, char *out)
 	while (p < end) {
 		if (*p != '\\' || p + 1 == end) {
 			/*
-			 * This reader takes a raw NUL as an ordinary character, but it would end
-			 * the name.
+			 * This reader accepts a raw NUL as an ordinary character, but a NUL would
+			 * end the name.
 			 */
 			*out++ = *p ? *p : '?';
 			p++;

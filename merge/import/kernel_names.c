@@ -15,13 +15,13 @@
 
 enum form_flags {
 	FORM_KERNEL	= 1,		/* some kernel has this form */
-	FORM_ALONE	= 2,		/* for a base: a kernel with this base has no namespace */
-	FORM_BASE_ONLY	= 4,		/* for a base: full forms cannot be compared */
+	FORM_ALONE	= 2,		/* of a base: some kernel with this base has no namespace */
+	FORM_BASE_ONLY	= 4,		/* of a base: full forms cannot be compared */
 };
 
 /* The parts of a name. */
 struct name_parts {
-	struct span base;		/* the name without namespace, template arguments,
+	struct span base;		/* the name without namespace, template arguments and
 					 * parameters */
 	struct span full;		/* the name without the return type */
 	bool detailed;			/* @full has template arguments or parameters */
@@ -75,8 +75,8 @@ static bool name_parts__init(struct name_parts *p, struct span s)
 }
 
 /*
- * Return: the FNV-1a hash of a text, continued from @h, the hash of the preceding text. Blanks are
- * left out, because tools put them in different places.
+ * Return: the FNV-1a hash of a text, continued from @h, the hash of the preceding text. Skips
+ * blanks, because tools differ in where they put blanks.
  */
 static uint64_t hash(uint64_t h, const char *s, size_t len)
 {
@@ -94,7 +94,7 @@ static uint64_t hash(uint64_t h, const char *s, size_t len)
 
 /* ---- forms ---------------------------------------------------------------------------------- */
 
-/* Return: the id of a form, at least 1; 0 if it is unknown and @add is false. */
+/* Return: the id of a form, at least 1; 0 if the form is unknown and @add is false. */
 static uint32_t kernel_names__form(struct kernel_names *n, uint64_t h, bool add)
 {
 	uint32_t id = 0;
@@ -114,7 +114,7 @@ static bool kernel_names__has(const struct kernel_names *n, uint32_t form)
 }
 
 /*
- * Return: the forms of a name that is not mangled. @base: the real base, which may differ from
+ * Return: the forms of a name that is not mangled. @base: the actual base, which may differ from
  * p->base.
  */
 static struct kernel_name kernel_names__name(struct kernel_names *n, const struct name_parts *p,
@@ -132,9 +132,9 @@ static struct kernel_name kernel_names__name(struct kernel_names *n, const struc
 }
 
 /*
- * Return: the kernel that a function stands for.
- * @stub: set if the function is a stub; otherwise it has the kernel's own name
- * @add: adds the forms of the name that are new
+ * Return: the kernel that a function launches.
+ * @stub: set if the function is a stub; otherwise the function has the kernel's own name
+ * @add: add the forms of the name that are new
  * @scoped: set to the id of the form "ns::k", or of "k" if there is no namespace
  */
 static struct kernel_name kernel_names__parse(struct kernel_names *n, struct span s, bool add,
@@ -158,7 +158,10 @@ static struct kernel_name kernel_names__parse(struct kernel_names *n, struct spa
 	if (!name_parts__init(&p, s))
 		goto out;
 	base = p.base;
-	/* The names of stubs: __device_stub__k, __device_stub__Z1kPf, __wrapper__device_stub_k */
+	/*
+	 * Stubs have names such as __device_stub__k, __device_stub__Z1kPf and
+	 * __wrapper__device_stub_k.
+	 */
 	at = memmem(base.s, base.len, DEVICE_STUB, sizeof(DEVICE_STUB) - 1);
 	if (at && base.s[0] == '_') {
 		at += sizeof(DEVICE_STUB) - 1;
@@ -240,8 +243,8 @@ void kernel_names__add_path(struct kernel_names *n, struct span path)
 		    (frame.len > 4 && !memcmp(frame.s, "hip", 3) && isupper(frame.s[3])))
 			continue;
 		/*
-		 * Most frames are neither a stub nor the direct caller: skip them without parsing
-		 * the name.
+		 * Most frames are neither a stub nor the direct caller: skip such a frame without
+		 * parsing its name.
 		 */
 		if (nr_named && !memmem(frame.s, frame.len, DEVICE_STUB, sizeof(DEVICE_STUB) - 1))
 			continue;
@@ -250,7 +253,7 @@ void kernel_names__add_path(struct kernel_names *n, struct span path)
 			name = kernel_names__parse(n, frame, true, &stub, &scoped);
 			break;
 		}
-		/* Only the direct caller can be an inlined stub, which has the kernel's name. */
+		/* Only the direct caller can contain an inlined stub; it has the kernel's name. */
 		if (nr_named++)
 			continue;
 		if (found.full || scoped != found.base ?
@@ -278,7 +281,10 @@ int kernel_names__settle(struct kernel_names *n)
 
 static uint32_t kernel_name__id(const struct kernel_names *n, struct kernel_name name)
 {
-	/* If few names are names of kernels, the others are not either, and prove nothing. */
+	/*
+	 * If only a few names are kernel names, the other names are not kernel names, and prove
+	 * nothing.
+	 */
 	if (!name.base || n->nr_known * 2 < n->nr_stubs || !n->nr_known)
 		return 0;
 	return name.full && !(n->flags.v[name.base] & FORM_BASE_ONLY) ? name.full : name.base;

@@ -8,7 +8,7 @@
 struct open_range {
 	const struct nest_range *range;
 	uint32_t node;
-	uint64_t first_end_ns;		/* earliest end of this range and of all ranges before it */
+	uint64_t first_end_ns;		/* earliest end of this range and all ranges before it */
 };
 
 struct sweep {
@@ -21,7 +21,7 @@ static int nest_range__compare(const void *a, const void *b, void *ctx __attribu
 {
 	const struct nest_range *x = a, *y = b;
 
-	/* Of ranges that begin together, the longest is the outer range. */
+	/* If several ranges begin together, the longest is the outer range. */
 	return cmp3(x->thread, y->thread) ?: cmp3(x->start_ns, y->start_ns) ?:
 	       cmp3(y->end_ns, x->end_ns) ?: cmp3(x->item, y->item);
 }
@@ -63,7 +63,7 @@ static void sweep__close(struct sweep *s, uint64_t until_ns)
 
 	while (s->open.nr && s->open.v[s->open.nr - 1].first_end_ns <= until_ns) {
 		end_ns = s->open.v[s->open.nr - 1].first_end_ns;
-		/* Of ranges that end together, the inner range ends first. */
+		/* If several ranges end together, the inner range ends first. */
 		for (place = s->open.nr - 1; s->open.v[place].range->end_ns != end_ns; place--)
 			;
 		range = s->open.v[place].range;

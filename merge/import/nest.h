@@ -2,10 +2,10 @@
 /*
  * nest.h - finds which ranges were open on a thread at a given time
  *
- * Ranges and points belong to threads and have times of one clock, so the ranges open at a point
- * are known exactly. A point at the exact beginning of a range is inside the range; a point at the
- * exact end is not. The open ranges of a thread are a path of nodes, whose numbers the caller
- * chooses:
+ * Ranges and points belong to threads and have timestamps of one clock, so the ranges open at a
+ * point are known exactly. A point at the exact start of a range is inside the range; a point at
+ * the exact end is outside. The open ranges of a thread form a path of nodes, whose numbers the
+ * caller chooses:
  *
  *	err = nest__sweep(&nest, ranges, nr_ranges, points, nr_points);
  *
@@ -33,17 +33,17 @@ struct nest_point {
 };
 
 struct nest {
-	uint32_t max_depth;		/* ranges that are opened deeper are left out */
+	uint32_t max_depth;		/* ranges nested deeper are left out */
 
 	/* Return: the node for a thread without open ranges. */
 	uint32_t (*root)(void *ctx, uint32_t thread);
 
-	/* Return: the node for @range, which was opened at @node. */
+	/* Return: the node for @range, which was opened while the thread was at @node. */
 	uint32_t (*enter)(void *ctx, uint32_t node, const struct nest_range *range);
 
 	/*
-	 * Called when a range is opened or closed, in order of time; the thread is then at @node.
-	 * May be NULL.
+	 * Called when a range is opened or closed, in time order, while the thread is at @node. May
+	 * be NULL.
 	 */
 	void (*event)(void *ctx, const struct nest_range *range, bool opened, uint64_t time_ns,
 		      uint32_t node, uint32_t place);
@@ -61,10 +61,13 @@ struct path_node {
 	uint32_t parent;		/* 0: this node is a root */
 	uint32_t proc;
 	const char *name;		/* NULL for a root */
-	uint32_t value;			/* the caller's value, 0 at first */
+	uint32_t value;			/* the caller's value, initially 0 */
 };
 
-/* A set of paths of names, by process. Starts zeroed. Node 0 means that memory ran out: see err. */
+/*
+ * The call paths of each process as trees of names. Starts zeroed. Node 0 means that memory ran
+ * out: see err.
+ */
 struct paths {
 	ARRAY(struct path_node) nodes;
 	struct idmap children;		/* maps (node, name) to the child */
@@ -76,7 +79,7 @@ void paths__free(struct paths *p);
 /* Return: the node of the empty path of process @proc. */
 uint32_t paths__root(struct paths *p, uint32_t proc);
 
-/* Return: the child @name of @node. Equal names must have the same strpool__id(). */
+/* Return: the child of @node with @name. Equal names must have the same strpool__id(). */
 uint32_t paths__child(struct paths *p, uint32_t node, const char *name);
 
 #endif /* MERGE_NEST_H */

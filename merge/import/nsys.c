@@ -11,7 +11,7 @@
 #include "model/leaf.h"
 
 #define BEFORE_MAX_NS	(24 * 3600 * UINT64_C(1000000000))	/* how long before the session an
-								 * event may be */
+								 * event may start */
 #define TIME_MAX_NS	(INT64_MAX / 2)
 
 /* ---- times ----------------------------------------------------------------------------------- */
@@ -49,7 +49,7 @@ bool nsys__times(struct nsys *n, sqlite3_stmt *stmt, int i, uint64_t *start_ns, 
 /*
  * nsys__read_before - find the earliest time of all tables
  *
- * Time 0 of an export is about the beginning of the session; earlier events have negative times.
+ * Time 0 of an export is close to the start of the session; earlier events have negative times.
  */
 static int nsys__read_before(struct nsys *n)
 {
@@ -85,7 +85,7 @@ static int nsys__read_before(struct nsys *n)
 /* ---- enumerations ---------------------------------------------------------------------------- */
 
 struct enum_word {
-	const char *word;		/* the end of a name, reduced to letters, in capitals */
+	const char *word;		/* last letters of a name, in capitals */
 	uint32_t value;
 };
 
@@ -106,10 +106,10 @@ static bool enum__is(const char *name, const char *word)
 
 /*
  * nsys__read_enum - read the names that an export gives to the numbers of an enumeration
- * @words: ended by an entry without a word; their values are the numbers that this program knows
- * @values: gets the value for each number whose name is known
+ * @words: the last entry has no word; the values are the numbers that this program uses
+ * @values: gets the value of each number whose name is known
  *
- * Numbers change between versions of Nsight Systems; newer exports have a table of names.
+ * Numbers differ between versions of Nsight Systems; newer exports have a table of names.
  */
 static int nsys__read_enum(struct nsys *n, const char *table, const struct enum_word *words,
 			   struct idmap *values)
@@ -135,7 +135,7 @@ static int nsys__read_enum(struct nsys *n, const char *table, const struct enum_
 }
 
 /*
- * Return: the value that this program has for a number. If the export does not name the number,
+ * Return: this program's value for a number of the export. If the export does not name the number,
  * returns the number itself.
  */
 static sqlite3_int64 enum__value(const struct idmap *values, sqlite3_int64 number)
@@ -214,7 +214,7 @@ static int nsys__read_names(struct nsys *n)
 	while (database__next(&n->db, &stmt, "ThreadNames", &err)) {
 		uint64_t tid = sqlite3_column_int64(stmt, 0);
 
-		/* The first name has the highest priority. */
+		/* The first name wins. */
 		if (!nsys__string(n, stmt, 1) || idmap__get(&n->thread_names, tid, &known) ||
 		    !idmap__get(&n->string_ids, sqlite3_column_int64(stmt, 1), &known))
 			continue;
@@ -253,7 +253,7 @@ static int nsys__add_work(struct nsys *n, sqlite3_stmt *stmt, struct nsys_work *
 	return array_push(&n->works, *w);
 }
 
-/* Separates calls and works with equal ids, where correlation ids begin again in a process. */
+/* Separates calls and device work with equal ids, if correlation ids restart in a process. */
 static int nsys__renumber(struct nsys *n)
 {
 	struct epoch_call *calls = calloc(n->calls.nr + 1, sizeof(*calls));
@@ -294,8 +294,8 @@ static int nsys__renumber(struct nsys *n)
 }
 
 /*
- * Indexes calls and works by their ids. A graph launch has either one work for each node or one
- * work for the whole graph.
+ * Indexes calls and activity records by their ids. A graph launch has either one activity record
+ * for each node, or one for the whole graph.
  */
 static int nsys__index(struct nsys *n)
 {
@@ -305,7 +305,7 @@ static int nsys__index(struct nsys *n)
 	for (i = 0; i < n->calls.nr && !err; i++) {
 		const struct nsys_call *c = &n->calls.v[i];
 
-		/* Calls are in order of time, so an outer call comes before its inner calls. */
+		/* Calls are sorted by time, so an outer call comes before its inner calls. */
 		if (c->correlation_id)
 			err = min_t(int,
 				    idmap__add(&n->call_ids, ID_KEY(c->proc, c->correlation_id), i),
@@ -334,7 +334,10 @@ static int nsys__index(struct nsys *n)
 	return err;
 }
 
-/* Return: the graph node of a work, if the export has the node's creation; or 0. */
+/*
+ * Return: the graph node of an activity record if the export records the node's creation; otherwise
+ * 0.
+ */
 static uint64_t nsys__known_node(const struct nsys *n, sqlite3_stmt *stmt, int i)
 {
 	uint64_t id = sqlite3_column_int64(stmt, i);
@@ -343,7 +346,10 @@ static uint64_t nsys__known_node(const struct nsys *n, sqlite3_stmt *stmt, int i
 	return idmap__get(&n->node_ids, id, &known) ? id : 0;
 }
 
-/* Reads how the nodes of graphs were made or copied, from nsys profile --cuda-graph-trace=node. */
+/*
+ * Reads how graph nodes were created or copied, as recorded by nsys profile
+ * --cuda-graph-trace=node.
+ */
 static int nsys__read_nodes(struct nsys *n)
 {
 	static const char table[] = "CUDA_GRAPH_NODE_EVENTS";
@@ -401,8 +407,8 @@ static int nsys__read_kernels(struct nsys *n)
 
 /*
  * Return: the CUpti_ActivityMemcpyKind for a value of ENUM_CUDA_MEMCPY_OPER. The values are equal,
- * except that the export has its own values for page migrations of unified memory: to the device,
- * to the host, from device to device.
+ * except for page migrations of unified memory (to the device, to the host, from device to device),
+ * which have other values in the export.
  */
 static uint8_t copy_kind(sqlite3_int64 oper)
 {
@@ -415,7 +421,8 @@ static uint8_t copy_kind(sqlite3_int64 oper)
 }
 
 /*
- * Reads the work of whole graphs, from nsys profile --cuda-graph-trace=graph, which is the default.
+ * Reads the executions of whole graphs, as recorded by nsys profile --cuda-graph-trace=graph, the
+ * default.
  */
 static int nsys__read_graphs(struct nsys *n)
 {
@@ -468,7 +475,7 @@ static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 
 void nsys__frame(const struct nsys *n, sqlite3_stmt *stmt, int kernel_mode, struct nsys_frame *f)
 {
-	/* Frames are compared as bytes, so padding must be 0. */
+	/* Frames are compared as bytes, so set the padding to 0. */
 	memset(f, 0, sizeof(*f));
 	f->symbol = nsys__string(n, stmt, 1);
 	f->module = nsys__string(n, stmt, 3);
@@ -476,7 +483,7 @@ void nsys__frame(const struct nsys *n, sqlite3_stmt *stmt, int kernel_mode, stru
 	f->kernel = kernel_mode && sqlite3_column_int64(stmt, kernel_mode);
 }
 
-/* Reads the call chains of CUDA calls, or of system calls. */
+/* Reads the call chains of CUDA calls or of system calls. */
 static int nsys__read_chains(struct nsys *n, const char *table, nsys_chains_t *chains,
 			     nsys_frames_t *frames, struct idmap *ids)
 {
@@ -561,7 +568,9 @@ static int nsys__read_samples(struct nsys *n)
 	return err;
 }
 
-/* Sets @kind for a value of ENUM_NSYS_EVENT_TYPE. Return: whether @type is an NVTX value. */
+/*
+ * Sets @kind according to a value of ENUM_NSYS_EVENT_TYPE. Return: whether @type is an NVTX value.
+ */
 static bool nsys_range__kind(sqlite3_int64 type, bool has_end, enum nsys_range_kind *kind)
 {
 	switch (type) {
@@ -622,7 +631,7 @@ static int nsys__read_ranges(struct nsys *n)
 
 	n->has_nvtx = database__has_table(&n->db, table);
 	err = nsys__read_enum(n, "ENUM_NSYS_EVENT_TYPE", words, &types);
-	/* Select in order of time, outer ranges first. */
+	/* Select in time order, outer ranges first. */
 	err = err ?: database__select(&n->db, table,
 				      "start end eventType globalTid text textId domainId", 2,
 				      "ORDER BY 1, \"end\" IS NOT NULL, 2 DESC", &stmt);
@@ -651,7 +660,7 @@ static int nsys__read_ranges(struct nsys *n)
 	return err;
 }
 
-/* Reads the work of the engine that unpacks memory, which has no name. */
+/* Reads the activity of the decompression engine, which has no name. */
 static int nsys__read_decompressions(struct nsys *n)
 {
 	static const char table[] = "CUPTI_ACTIVITY_KIND_MEM_DECOMPRESS";
@@ -670,7 +679,7 @@ static int nsys__read_decompressions(struct nsys *n)
 	return err;
 }
 
-/* Reads the streams that events were recorded on: a wait for an event waits for its stream. */
+/* Reads the streams on which events were recorded: a wait for an event waits for its stream. */
 static int nsys__read_events(struct nsys *n)
 {
 	static const char table[] = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
@@ -714,14 +723,15 @@ static bool nsys__event_stream(const struct nsys *n, uint32_t proc, uint32_t eve
 
 enum sync_type {			/* CUpti_ActivitySynchronizationType */
 	SYNC_EVENT = 1,
-	SYNC_STREAM_WAIT_EVENT = 2,	/* this call makes no thread wait */
+	SYNC_STREAM_WAIT_EVENT = 2,	/* no thread waits in this call */
 	SYNC_STREAM = 3,
 	SYNC_CONTEXT = 4,
 };
 
 /*
- * Return: the kind of wait, by the name of the waiting call. @number is not CUPTI's number in all
- * versions of Nsight Systems, so it counts only if the call is unknown or its name does not say.
+ * Return: the kind of wait, derived from the name of the waiting call. In some versions of Nsight
+ * Systems, @number is not CUPTI's number, so @number is used only if the call is unknown or its
+ * name does not show the kind.
  */
 static enum sync_type nsys__sync_type(const struct nsys *n, const struct nsys_sync *s,
 				      sqlite3_int64 number)
@@ -754,7 +764,7 @@ static int file_id__compare(const void *a, const void *b, void *ctx)
 	       cmp3(i, k);
 }
 
-/* Return: all calls in order of process, id in the file, and time; or NULL. */
+/* Return: all calls, sorted by process, id in the file, and time; or NULL. */
 static uint32_t *nsys__by_file_id(const struct nsys *n)
 {
 	uint32_t *order = calloc(n->calls.nr + 1, sizeof(*order)), i;
@@ -767,8 +777,8 @@ static uint32_t *nsys__by_file_id(const struct nsys *n)
 }
 
 /*
- * Return: the unique id of the call that has the id of wait @s in the file, or 0. A wait lies in
- * its call, so its time shows which call that is. @order: see nsys__by_file_id().
+ * Return: the unique id of the call that wait @s names by its id in the file, or 0. A wait lies
+ * inside its call, so the time of the wait identifies the call. @order: see nsys__by_file_id().
  */
 static uint32_t nsys__sync_call(const struct nsys *n, const uint32_t *order,
 				const struct nsys_sync *s)
@@ -839,7 +849,7 @@ static int nsys__read_syncs(struct nsys *n)
 	return err;
 }
 
-/* Reads the host's name, the time of day and the devices' names. */
+/* Reads the host's name, the wall-clock time and the devices' names. */
 static int nsys__read_target(struct nsys *n)
 {
 	sqlite3_stmt *stmt;
@@ -891,7 +901,7 @@ static int nsys__read_target(struct nsys *n)
 	return err;
 }
 
-/* Reads Nsight Systems' own messages, and repeats losses that they report. */
+/* Reads Nsight Systems' own messages, and forwards those that report lost data. */
 static int nsys__read_diagnostics(struct nsys *n)
 {
 	static const char table[] = "DIAGNOSTIC_EVENT";
@@ -953,7 +963,7 @@ static void nsys__finish(struct nsys *n)
 {
 	size_t i;
 
-	/* A range that was never popped lasts to the end. */
+	/* A range that was never popped extends to the end. */
 	for (i = 0; i < n->ranges.nr; i++)
 		if (n->ranges.v[i].open)
 			n->ranges.v[i].end_ns =

@@ -7,9 +7,9 @@
  *	nsys__write_events(&n, f, &opts);	the events of nsys2json
  *	nsys__close(&n);
  *
- * The tables and columns of an export depend on the version and on the traced APIs, so missing ones
- * are not an error. The upper bits of globalTid and globalPid (hardware, VM, pid) tell processes
- * apart; a correlation id is unique only within a process.
+ * The tables and columns of an export depend on the version and on the traced APIs, so a missing
+ * table or column is not an error. The upper bits of globalTid and globalPid (hardware, VM, pid)
+ * identify the process; a correlation id is unique only within a process.
  */
 #ifndef MERGE_NSYS_H
 #define MERGE_NSYS_H
@@ -36,7 +36,7 @@ enum nsys_activity {
 	NSYS_CUDA_API	= 1 << 3,
 };
 
-/* A kernel, copy or set. */
+/* A kernel, copy or memset. */
 struct nsys_work {
 	uint64_t start_ns, end_ns;
 	uint32_t proc;			/* NO_INDEX: unknown */
@@ -44,19 +44,18 @@ struct nsys_work {
 	uint32_t device, context, stream;
 	uint8_t type;			/* XPU_RECORD_KERNEL, ... */
 	uint8_t copy_kind;
-	const char *name;		/* the name in nsys2json's form */
-	const char *full_name;		/* the demangled name, with parameters; NULL: none */
+	const char *name;		/* the name as nsys2json shows it */
+	const char *full_name;		/* the demangled name with parameters, or NULL */
 	uint64_t bytes;
 	uint32_t grid[3], block[3];
 	uint32_t registers;
-	uint64_t shared_bytes;		/* static plus dynamic */
+	uint64_t shared_bytes;		/* static plus dynamic shared memory */
 	uint32_t dynamic_bytes;		/* part of shared_bytes */
 	uint32_t cluster[3], local_bytes;	/* 0 if the export does not have them */
-	uint32_t graph_id;		/* the graph, if the work is a whole graph; 0: a single
-					 * operation */
+	uint32_t graph_id;		/* the graph of a whole-graph record; 0: one operation */
 	uint64_t graph_node_id;		/* 0: none */
-	uint32_t next;			/* the next work of the same call */
-	uint32_t first_region, nr_regions;	/* in regions */
+	uint32_t next;			/* the next activity record of the same call */
+	uint32_t first_region, nr_regions;	/* range in regions */
 };
 
 struct nsys_call {
@@ -64,8 +63,8 @@ struct nsys_call {
 	uint64_t tid;			/* globalTid of the calling thread */
 	uint32_t proc;
 	uint32_t correlation_id;	/* unique in the process */
-	uint32_t file_id;		/* the correlation id in the file, which may begin again */
-	uint32_t callchain;		/* index in chains, NO_INDEX: none */
+	uint32_t file_id;		/* the correlation id in the file, which may restart */
+	uint32_t callchain;		/* index in chains; NO_INDEX: no call chain */
 	const char *name;
 	uint32_t result;		/* 0: the call succeeded */
 	uint32_t range;			/* id of the recording's range around the call, or 0 */
@@ -74,7 +73,7 @@ struct nsys_call {
 enum nsys_range_kind {
 	NSYS_RANGE_PUSH_POP,
 	NSYS_RANGE_START_END,
-	NSYS_RANGE_MARK,		/* a moment, not a range */
+	NSYS_RANGE_MARK,		/* a point in time, not a range */
 };
 
 struct nsys_range {			/* an NVTX range */
@@ -101,21 +100,21 @@ struct nsys_sync {			/* a thread's wait for the device */
 	bool of_stream;
 };
 
-struct nsys_node {			/* a node of a CUDA graph, made or copied */
+struct nsys_node {			/* a node of a CUDA graph, created or copied */
 	uint64_t time_ns;
 	uint64_t tid;			/* globalTid */
 	uint64_t id;
-	uint64_t original;		/* the node that was copied; 0: this is not a copy */
+	uint64_t original;		/* the copied node; 0: this node is not a copy */
 	uint32_t proc;
 };
 
 struct nsys_gpu {
-	uint64_t id;			/* the id that the export gives the GPU */
+	uint64_t id;			/* the export's id of the GPU */
 	const char *name;
 	const char *uuid;		/* the GPU's UUID as text, or NULL */
 };
 
-struct nsys_device {			/* the number that a process gives a GPU */
+struct nsys_device {			/* a process's number for a GPU */
 	uint64_t gpu;
 	uint32_t device, pid;
 };
@@ -123,10 +122,10 @@ struct nsys_device {			/* the number that a process gives a GPU */
 struct nsys_proc {
 	uint64_t id;			/* the upper bits of globalPid */
 	const char *name;
-	uint32_t device, nr_devices;	/* a device that the process's kernels ran on; nr_devices:
-					 * number of their devices, at most 2 */
+	uint32_t device, nr_devices;	/* device of the process's kernels; nr_devices: number of
+					 * such devices, capped at 2 */
 	uint32_t import_proc;
-	bool traced;			/* the process calls CUDA's API */
+	bool traced;			/* the process calls the CUDA API */
 };
 
 struct nsys_chain {
@@ -164,11 +163,11 @@ struct nsys {
 	ARRAY(struct nsys_node) nodes;
 	ARRAY(struct nsys_gpu) gpus;
 	ARRAY(struct nsys_device) devices;
-	const char *host;		/* or NULL */
-	uint64_t epoch_ns;		/* the export's time 0, since 1970; or 0 */
+	const char *host;		/* host name, or NULL */
+	uint64_t epoch_ns;		/* wall-clock time of the export's time 0; or 0 */
 	ARRAY(struct nsys_proc) procs;
-	nsys_chains_t chains, os_chains;	/* chains of CUDA calls and of system calls */
-	nsys_frames_t frames, os_frames;	/* frames of these chains */
+	nsys_chains_t chains, os_chains;	/* call chains of CUDA calls and of system calls */
+	nsys_frames_t frames, os_frames;	/* frames of these call chains */
 	ARRAY(struct nsys_sample) samples;	/* by time */
 	ARRAY(uint32_t) regions;	/* ranges around kernels, outermost first */
 	struct idmap proc_ids;
@@ -180,10 +179,10 @@ struct nsys {
 	struct idmap event_streams;	/* maps (process, event) to the stream that it was recorded
 					 * on; NO_INDEX: several streams */
 	struct idmap event_syncs;	/* maps (process, id of a recorded event) to its stream */
-	struct idmap thread_names;	/* globalTid: string */
+	struct idmap thread_names;	/* maps a globalTid to a string */
 	uint64_t last_ns;
-	uint64_t before_ns;		/* how long the first event is before the export's time 0;
-					 * times in this struct count from the first event */
+	uint64_t before_ns;		/* time from the first event to the export's time 0; times
+					 * in this struct are relative to the first event */
 	struct epochs epochs;
 	uint64_t nr_ranges_nowhere;	/* number of ranges without a thread */
 	uint64_t nr_too_deep;		/* number of ranges nested too deeply */
@@ -200,14 +199,15 @@ struct nsys_color {
 
 struct nsys_events_opts {
 	uint32_t activities;		/* enum nsys_activity; 0: kernel and nvtx-kernel */
-	const char **prefixes;		/* NVTX names must begin with one of these prefixes */
+	const char **prefixes;		/* write only NVTX ranges whose names begin with one of
+					 * these prefixes */
 	size_t nr_prefixes;
 	const char *colors;		/* JSON {"pattern": "color", ...}, or NULL */
 };
 
 /**
  * nsys__open - read an export
- * @n: filled in; the caller calls nsys__close(), even after a failure
+ * @n: filled in; the caller must call nsys__close(), even after a failure
  * @path: an SQLite file, which is opened read-only
  * @msgs: gets the reason of a failure, and warnings
  *
@@ -226,19 +226,19 @@ const char *nsys__string(const struct nsys *n, struct sqlite3_stmt *stmt, int i)
 
 /*
  * Reads the time in column @i, or the times in @i and the next column. Return: false if a time is
- * impossible. At the end of the table database__next() reports how many rows had impossible times.
+ * impossible. After the last row, database__next() reports how many rows had impossible times.
  */
 bool nsys__is_time(const struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *ns);
 bool nsys__time(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *ns);
 bool nsys__times(struct nsys *n, struct sqlite3_stmt *stmt, int i, uint64_t *start_ns,
 		 uint64_t *end_ns);
 
-/* Finds the process of a globalTid or globalPid. Return: 0 or -ENOMEM. */
+/* Finds the process with a globalTid or globalPid. Return: 0 or -ENOMEM. */
 int nsys__proc(struct nsys *n, uint64_t global, uint32_t *proc);
 
 /*
- * Reads a frame, whose columns are "id symbol stackDepth module unresolved". @kernel_mode: the
- * column that says whether it is kernel mode, or 0.
+ * Reads a frame, whose columns are "id symbol stackDepth module unresolved". @kernel_mode: index of
+ * the column that marks frames of the OS kernel, or 0.
  */
 void nsys__frame(const struct nsys *n, struct sqlite3_stmt *stmt, int kernel_mode,
 		 struct nsys_frame *f);
@@ -247,14 +247,15 @@ void nsys__frame(const struct nsys *n, struct sqlite3_stmt *stmt, int kernel_mod
 int nsys__import(struct nsys *n, struct import *im);
 
 /*
- * Writes the events as a JSON array. Return: 0, -EINVAL for bad colors, with a message, or -errno.
+ * Writes the events as a JSON array. Return: 0; -EINVAL, with a message, if the colors are invalid;
+ * or -errno.
  */
 int nsys__write_events(struct nsys *n, FILE *f, const struct nsys_events_opts *opts);
 
-/* The names of the activities, up to a NULL. */
+/* The names of the activities; the last entry is NULL. */
 extern const char *const nsys_activity_names[];
 
-/* Return: the activity of that name, or 0. */
+/* Return: the activity with that name, or 0. */
 enum nsys_activity nsys_activity__parse(const char *name);
 
 #endif /* MERGE_NSYS_H */

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * nsys_events.c - writes the timeline events of the tool nsys2json, from the tables of the export
+ * nsys_events.c - writes the timeline events of the tool nsys2json from an nsys export
  *
- * Kernels are on "Stream N" of "Device N". NVTX ranges and API calls are on tracks of their
- * threads, under the device that their process used; a process that used several devices, or none,
- * gets its own track name. A range is projected onto the kernels that its own thread launched
- * inside of it, separately on each device.
+ * Kernels are on "Stream N" of "Device N". NVTX ranges and API calls are on the tracks of their
+ * threads, under the device that their process used. A process that used several devices, or no
+ * device, gets its own track name. A range is projected onto the kernels that its own thread
+ * launched inside the range, separately for each device.
  */
 #include "import/nsys.h"
 
@@ -17,7 +17,7 @@
 #include "json_out.h"
 #include "import/json.h"
 
-#define NESTED_MAX	256		/* maximum number of ranges open in a thread; deeper ranges
+#define NESTED_MAX	256		/* maximum number of open ranges of a thread; deeper ranges
 					 * own no kernels */
 
 struct nsys_event {
@@ -27,7 +27,10 @@ struct nsys_event {
 	uint32_t seq;
 };
 
-/* The time from the first to the last kernel that a range caused on one device. */
+/*
+ * The time from the start of the first to the end of the last kernel that a range caused on one
+ * device.
+ */
 struct projection {
 	uint32_t range, device;
 	uint64_t start_ns, end_ns;
@@ -39,12 +42,12 @@ struct nsys_events {
 	ARRAY(struct nsys_event) events;
 	ARRAY(struct projection) projections;
 	struct idmap projection_ids;	/* maps (range, device) to a projection */
-	bool *wanted;			/* for each range: whether it is written */
+	bool *wanted;			/* by range: whether it is written */
 	ARRAY(struct nsys_color) colors;
 	struct strpool strings;
 };
 
-/* These names are in the order of enum nsys_activity. */
+/* In the order of enum nsys_activity. */
 const char *const nsys_activity_names[] = { "kernel", "nvtx", "nvtx-kernel", "cuda-api", NULL };
 
 enum nsys_activity nsys_activity__parse(const char *name)
@@ -123,7 +126,7 @@ static int range__compare(const void *a, const void *b, void *ctx)
 	const struct nsys_range *ranges = ctx;
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 
-	/* Ranges are in order of time, outer ranges first. */
+	/* Ranges are sorted by time, outer ranges first. */
 	return cmp3(ranges[i].tid, ranges[k].tid) ?: cmp3(i, k);
 }
 
@@ -154,7 +157,10 @@ static int nsys_events__project(struct nsys_events *e, uint32_t range, const str
 	return err ?: array_push(&e->projections, new);
 }
 
-/* Attributes the kernels of one call to the @nr ranges @open that were open when the call began. */
+/*
+ * Attributes the kernels of one call to the @nr ranges in @open, which were open when the call
+ * began.
+ */
 static int nsys_events__attribute(struct nsys_events *e, const struct nsys_call *c,
 				  const uint32_t *open, uint32_t nr)
 {
@@ -217,7 +223,7 @@ static int nsys_events__project_all(struct nsys_events *e)
 			if (n->ranges.v[open[k]].end_ns > c->start_ns)
 				open[kept++] = open[k];
 		nr_open = kept;
-		/* Of nested calls with the same id, only the outermost counts. */
+		/* If nested calls have the same id, only the outermost call counts. */
 		if (idmap__get(&n->call_ids, ID_KEY(c->proc, c->correlation_id), &outer) &&
 		    outer == calls[i])
 			err = nsys_events__attribute(e, c, open, nr_open);
@@ -244,7 +250,7 @@ static const char *nsys_events__device(struct nsys_events *e, uint32_t device)
 	return strpool__internf(&e->strings, "Device %" PRIu32, device);
 }
 
-/* Return: the name of the track under which a process's threads are shown. */
+/* Return: the name of the track that shows a process's threads. */
 static const char *nsys_events__proc(struct nsys_events *e, uint32_t proc)
 {
 	const struct nsys_proc *p = &e->n->procs.v[proc];

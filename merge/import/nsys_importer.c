@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* nsys_importer.c - makes a recording of Nsight Systems' export */
+/* nsys_importer.c - makes a recording from an export of Nsight Systems */
 #include "import/nsys_importer.h"
 
 #include <errno.h>
@@ -25,8 +25,8 @@ static const char *base_name(const char *path)
 }
 
 /*
- * Whether a frame belongs to CUDA or to the profiler; callchain.c trims such frames from our own
- * stacks.
+ * Return: whether a frame belongs to CUDA or to the profiler. callchain.c trims such frames from
+ * our own stacks.
  */
 static bool nsys_frame__is_cuda(const struct nsys_frame *f)
 {
@@ -42,9 +42,7 @@ static bool nsys_frame__is_cuda(const struct nsys_frame *f)
 	return f->symbol && cuda_api__parse(f->symbol, strlen(f->symbol), &name, &len);
 }
 
-/*
- * Finds a frame's name. Return: 0 and *@name, which is empty if the export has no name; or -ENOMEM.
- */
+/* Finds a frame's name. Return: 0, with an empty *@name if the export has no name; or -ENOMEM. */
 static int nsys__frame_name(struct nsys *n, const struct nsys_frame *f, struct span *name)
 {
 	bool named = f->symbol && !f->unresolved;
@@ -57,7 +55,7 @@ static int nsys__frame_name(struct nsys *n, const struct nsys_frame *f, struct s
 		s = f->symbol;
 	else if (named)
 		s = strpool__internf(&n->strings, "%s_[k]", f->symbol);
-	else	/* addresses of the recorded process mean nothing here */
+	else	/* addresses in the recorded process are useless here */
 		s = strpool__internf(&n->strings, "[%s]", base_name(f->module));
 	if (!s)
 		return -ENOMEM;
@@ -97,7 +95,7 @@ void nsys_importer__names(struct nsys_importer *i, const struct nsys_frame *fram
 	i->im->err = i->im->err ?: err;
 }
 
-/* Return: the path of a call. Each pair of a chain and a function has one path. */
+/* Return: the path of a call. Each pair of call chain and function has one path. */
 static uint32_t nsys_importer__path(struct nsys_importer *i, const struct nsys_call *c)
 {
 	const struct nsys_chain *chain =
@@ -110,7 +108,7 @@ static uint32_t nsys_importer__path(struct nsys_importer *i, const struct nsys_c
 
 	cuda_api__parse(api, len, &api, &len);
 	api = strpool__intern(&i->n->strings, api, len);
-	/* Equal values give one interned string, and so one address. */
+	/* Equal values give the same interned string, so its address identifies the value. */
 	key = strpool__internf(&i->n->strings, "%" PRIu32 " %" PRIu32 " %p", c->callchain, c->proc,
 			       (const void *)api);
 	if (!api || !key) {
@@ -178,8 +176,7 @@ static int nsys_importer__order_calls(struct nsys_importer *i)
 
 uint32_t nsys_importer__call_at(const struct nsys_importer *i, uint64_t tid, uint64_t time_ns)
 {
-	enum { NESTED_MAX = 64 };	/* most calls that may begin and end inside the wanted
-					 * call */
+	enum { NESTED_MAX = 64 };	/* search this many calls backward */
 	const struct nsys *n = i->n;
 	size_t lo = 0, hi = n->calls.nr, mid, nr;
 	const struct nsys_call *c;
@@ -305,7 +302,7 @@ static int nsys_importer__ranges(struct nsys_importer *i)
 {
 	struct nsys *n = i->n;
 	struct nest nest = {
-		/* A mark may be in XPU_RANGE_DEPTH ranges, and is itself one level below them. */
+		/* A mark may be inside XPU_RANGE_DEPTH ranges, and is one level deeper itself. */
 		.max_depth = XPU_RANGE_DEPTH, .root = nsys_importer__root,
 		.enter = nsys_importer__enter, .event = nsys_importer__range_event, .ctx = i,
 	};
@@ -378,7 +375,7 @@ static void nsys_importer__waits(struct nsys_importer *i)
 		};
 		const struct nsys_call *c;
 
-		/* The call says which thread waited. */
+		/* The call determines which thread waited. */
 		if (!s->correlation_id ||
 		    !idmap__get(&n->call_ids, ID_KEY(s->proc, s->correlation_id), &call)) {
 			nr_nowhere++;
@@ -400,7 +397,7 @@ static void nsys_importer__waits(struct nsys_importer *i)
 	n->db.unclean |= nr_nowhere != 0;
 }
 
-/* Reads "GPU-01234567-89ab-...", with or without "GPU-". Return: whether it is a UUID. */
+/* Parses "GPU-01234567-89ab-...", with or without "GPU-". Return: whether the text is a UUID. */
 static bool uuid__parse(const char *s, uint8_t uuid[16])
 {
 	unsigned int nr = 0, digit;
@@ -426,8 +423,8 @@ static bool uuid__parse(const char *s, uint8_t uuid[16])
 }
 
 /*
- * Return: the GPU that has the number @device in that process. If the export does not say, @device
- * is the GPU's own number.
+ * Return: the GPU that the process knows as number @device. If the export has no such mapping,
+ * @device is the GPU's own number.
  */
 static const struct nsys_gpu *nsys__gpu(const struct nsys *n, uint32_t proc, uint32_t device)
 {
@@ -471,7 +468,10 @@ static void nsys_importer__devices(struct nsys_importer *i)
 	idmap__free(&told);
 }
 
-/* Imports all calls, except driver calls that another call makes, because both share one id. */
+/*
+ * Imports all calls, except for driver calls that another call makes, because both have the same
+ * id.
+ */
 static void nsys_importer__api(struct nsys_importer *i)
 {
 	const struct nsys *n = i->n;
@@ -504,8 +504,8 @@ static void nsys_importer__works(struct nsys_importer *i)
 		const struct nsys_work *from = &i->n->works.v[k];
 		struct import_work w = {
 			/*
-			 * In the export, 0 is the beginning of the session. In a record, 0 means
-			 * "no time".
+			 * In the export, 0 is the start of the session. In a record, 0 means "no
+			 * time".
 			 */
 			.start_ns = from->start_ns + !from->start_ns,
 			.duration_ns = from->end_ns - from->start_ns,
@@ -527,7 +527,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 		memcpy(shape.cluster, from->cluster, sizeof(shape.cluster));
 		if (shape.grid[0] && shape.block[0])
 			w.shape = &shape;
-		/* The export has several processes, and does not say whose work this is. */
+		/* The export has several processes, and does not name the process of this work. */
 		if (from->proc == NO_INDEX && !unknown)
 			unknown = import__process(i->im, 0, "", 0);
 		proc = from->proc == NO_INDEX ? unknown : nsys_importer__proc(i, from->proc);
@@ -541,7 +541,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 	}
 }
 
-/* Imports one sample. Its frames are compared as bytes, so they must have no padding. */
+/* Imports one sample. Its frames are compared as bytes, so they must not have padding. */
 static int nsys_importer__sample(struct nsys_importer *i, const struct nsys_sample *s,
 				 const struct nsys_frame *frames, uint32_t nr, uint32_t period_ns)
 {
@@ -553,7 +553,7 @@ static int nsys_importer__sample(struct nsys_importer *i, const struct nsys_samp
 		return err;
 	if (nr) {
 		bytes = strpool__intern(&i->n->strings, (const char *)frames, nr * sizeof(*frames));
-		/* The address of this pooled string identifies the stack within the process. */
+		/* The address of this interned string identifies the stack within the process. */
 		bytes = bytes ? strpool__internf(&i->n->strings, "%" PRIu32 " %p", proc,
 						 (const void *)bytes) : NULL;
 		if (!bytes)
@@ -580,8 +580,8 @@ static int gap__compare(const void *a, const void *b)
 /*
  * nsys__sample_period - find the period between samples of a running thread
  *
- * The export does not have the period, and a thread that was off the CPU has longer gaps. So the
- * period is the median of all gaps.
+ * The export does not contain the period, and a thread that was off the CPU has longer gaps. The
+ * median of all gaps is therefore used as the period.
  */
 static int nsys__sample_period(const struct nsys *n, uint32_t *period_ns)
 {
@@ -610,7 +610,7 @@ static int nsys__sample_period(const struct nsys *n, uint32_t *period_ns)
 	return err;
 }
 
-/* Imports CPU samples, one chain at a time, because there may be many chains. */
+/* Imports CPU samples, one call chain at a time to save memory. */
 static int nsys_importer__samples(struct nsys_importer *i)
 {
 	static const char table[] = "SAMPLING_CALLCHAINS";

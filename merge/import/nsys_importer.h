@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* nsys_importer.h - declarations shared by the files that import Nsight Systems' export */
+/* nsys_importer.h - shared declarations of the files that import an export of Nsight Systems */
 #ifndef MERGE_NSYS_IMPORTER_H
 #define MERGE_NSYS_IMPORTER_H
 
@@ -23,17 +23,19 @@ struct nsys_importer {
 	uint32_t *calls;		/* all calls, sorted by thread and time */
 };
 
-/* Return: the outermost CUDA call that a thread was in; NO_INDEX if it was in none. */
+/*
+ * Return: the outermost CUDA call in which a thread was at @time_ns; NO_INDEX if it was in no call.
+ */
 uint32_t nsys_importer__call_at(const struct nsys_importer *i, uint64_t tid, uint64_t time_ns);
 
-/* Return: the recording's id of a process or a thread. */
+/* Return: the recording's id of a process or thread. */
 uint32_t nsys_importer__proc(const struct nsys_importer *i, uint32_t proc);
 uint32_t nsys_importer__thread(struct nsys_importer *i, uint64_t tid, uint32_t proc);
 
-/* Puts frames, which are given innermost first, into i->names, root first. */
+/* Puts @frames, innermost first, into i->names, root first. */
 void nsys_importer__names(struct nsys_importer *i, const struct nsys_frame *frames, uint32_t nr);
 
-/* Imports how threads ran and waited, if context switches were recorded. Return: 0 or -errno. */
+/* Imports when threads ran and waited, if context switches were recorded. Return: 0 or -errno. */
 int nsys_importer__switches(struct nsys_importer *i);
 
 #endif /* MERGE_NSYS_IMPORTER_H */

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * nsys_off.c - imports how threads ran and waited: context switches, and the calls of system
- * libraries that threads were in
+ * nsys_off.c - imports when threads ran and waited, from context switches and system library calls
  *
- * A thread is off the CPU from one row of SCHED_EVENTS to the next. The thread's call in OSRT_API
- * at that time says why the thread waited, and on which call path. Without context switches these
- * calls are not read, because a thread may also run throughout a call.
+ * A thread is off the CPU between two rows of SCHED_EVENTS. The thread's call in OSRT_API at that
+ * time shows why the thread waited, and on which call path. Without context switches these calls
+ * are not read, because a thread may run during the whole call.
  */
 #include "import/nsys_importer.h"
 
@@ -16,10 +15,9 @@
 
 #include "xpu_record.h"
 
-#define NESTED_MAX	64		/* most calls that may begin and end inside the wanted
-					 * call */
+#define NESTED_MAX	64		/* search this many calls backward */
 
-/* A call of a system library. */
+/* A call of a system library function. */
 struct os_call {
 	uint64_t start_ns, end_ns;
 	uint64_t tid;			/* globalTid */
@@ -37,11 +35,11 @@ struct switches {
 	struct xpu_record_account account;
 };
 
-/* Return: why a thread in that function waits. */
+/* Return: the reason why a thread in that function waits. */
 static enum xpu_off_kind off_kind(const char *name)
 {
 	static const struct {
-		const char *word;	/* the beginning of the name */
+		const char *word;	/* the start of the name */
 		enum xpu_off_kind kind;
 	} words[] = {
 		{ "pthread_", XPU_OFF_LOCK }, { "sem_", XPU_OFF_LOCK }, { "futex", XPU_OFF_LOCK },
@@ -89,7 +87,7 @@ static int switches__read_calls(struct switches *s)
 	return err;
 }
 
-/* Return: the outermost call that the thread was in, or NULL. */
+/* Return: the outermost call in which the thread was, or NULL. */
 static const struct os_call *switches__call_at(const struct switches *s, uint64_t time_ns)
 {
 	size_t lo = 0, hi = s->calls.nr, mid, nr;
@@ -110,7 +108,7 @@ static const struct os_call *switches__call_at(const struct switches *s, uint64_
 }
 
 /*
- * Return: the call path of a call; each pair of a chain and a function has one. 0 if the call has
+ * Return: the call path of a call, one for each pair of call chain and function; 0 if the call has
  * no stack.
  */
 static uint32_t switches__path(struct switches *s, const struct os_call *c)
@@ -144,8 +142,8 @@ static uint32_t switches__path(struct switches *s, const struct os_call *c)
 }
 
 /*
- * Adds a time in which the thread was off the CPU. If it was in a CUDA call, it waited for the
- * device; waits are imported elsewhere, so the time is only added to the thread's account.
+ * Adds a period in which the thread was off the CPU. During a CUDA call, the thread waited for the
+ * device. Such waits are imported elsewhere, so this only adds the time to the thread's account.
  */
 static int switches__off(struct switches *s, uint64_t start_ns, uint64_t ns)
 {
@@ -181,7 +179,7 @@ static void switches__end_thread(struct switches *s)
 	s->thread = 0;
 }
 
-/* Return: whether the thread is one of the threads that Nsight Systems runs inside the program. */
+/* Return: whether Nsight Systems itself runs this thread inside the program. */
 static bool switches__is_own(const struct switches *s, uint64_t tid)
 {
 	const struct nsys *n = s->i->n;
@@ -192,7 +190,7 @@ static bool switches__is_own(const struct switches *s, uint64_t tid)
 }
 
 /*
- * Begins the next thread. Skips it if CUDA was not traced in its process, or if it belongs to the
+ * Starts the next thread. Skips it if CUDA was not traced in its process, or if it belongs to the
  * profiler.
  */
 static int switches__begin_thread(struct switches *s, uint64_t tid, uint64_t time_ns)
@@ -238,7 +236,7 @@ static int switches__row(struct switches *s, uint64_t tid, uint64_t time_ns, boo
 	return err;
 }
 
-/* Notes all times, so that a row far away from everything else can be left out. */
+/* Notes all times, so that a row far away from all other events can be left out. */
 static int switches__see_times(struct switches *s, const char *table)
 {
 	struct nsys *n = s->i->n;

@@ -22,7 +22,10 @@ uint32_t pti__device(struct pti *p, uint32_t pid)
 	return device;
 }
 
-/* Return: the number of a key, whose parts may be empty; NO_INDEX if memory is short. */
+/*
+ * Return: the number of a key that consists of three parts, which may be empty; NO_INDEX if memory
+ * is short.
+ */
 static uint32_t pti__key(struct pti *p, struct span before, struct span id, struct span after)
 {
 	const char *key = strpool__internf(&p->keys, "%.*s%.*s%.*s", (int)before.len,
@@ -76,7 +79,7 @@ int pti__add_call(struct pti *p, uint32_t call, struct span keys)
 	for (; keys.s < stop && err >= 0; keys.s = end + 1) {
 		end = memchr(keys.s, ',', stop - keys.s) ?: stop;
 		keys.len = min_t(size_t, end - keys.s, 64);
-		/* Calls without work have the key 0. */
+		/* Calls without device work have the key 0. */
 		if (!keys.len || span__is(keys, "0"))
 			continue;
 		key = pti__key(p, (struct span){ 0 }, keys, (struct span){ 0 });
@@ -100,7 +103,7 @@ static int place__compare(const void *a, const void *b, void *ctx)
 	uint32_t i = *(const uint32_t *)a, k = *(const uint32_t *)b;
 	const struct gpu_call *x = &calls[i], *y = &calls[k];
 
-	/* Of calls that begin together, a call that queues work comes first. */
+	/* If several calls begin together, a call that queues device work comes first. */
 	return cmp3(x->pid, y->pid) ?: cmp3(x->tid, y->tid) ?: cmp3(x->start_ns, y->start_ns) ?:
 	       cmp3(!x->kind, !y->kind) ?: cmp3(i, k);
 }
@@ -111,8 +114,8 @@ static bool flow__is_at(const struct pti_flow *f, const struct gpu_call *c)
 }
 
 /*
- * Finds the call that began at the time of the flow event, in its thread. unitrace writes the flow
- * event behind the call; programs that edit traces may change the order.
+ * Finds the call that began at the time of the flow event, in the same thread. unitrace writes the
+ * flow event after the call, but programs that edit traces may change the order.
  */
 static uint32_t flow__call(const struct pti_flow *f, const struct gputrace *t,
 			   const uint32_t *sorted)
@@ -156,7 +159,7 @@ static int pti__find_flows(struct pti *p, const struct gputrace *t)
 	return min_t(int, err, 0);
 }
 
-/* Return: what the keys of the work's device begin and end with. */
+/* Return: prefix and suffix of the keys of the device that executed @w. */
 static struct pti_device work__form(const struct pti *p, const struct pti_work *w)
 {
 	if (w->device == NO_INDEX)
@@ -164,7 +167,7 @@ static struct pti_device work__form(const struct pti *p, const struct pti_work *
 	return p->devices.v[w->device].before.s || p->several ? p->devices.v[w->device] : p->first;
 }
 
-/* Finds the call of a work. Return: 0 or -ENOMEM. */
+/* Finds the call of an activity record. Return: 0 or -ENOMEM. */
 static int pti__call_of(struct pti *p, const struct pti_work *w, uint32_t *call)
 {
 	struct pti_device form = work__form(p, w);
@@ -179,7 +182,7 @@ static int pti__call_of(struct pti *p, const struct pti_work *w, uint32_t *call)
 	dot = memchr(id.s, '.', id.len);
 	if (idmap__get(&p->calls, key, call) || !dot)
 		return 0;
-	/* The call appended the work to an immediate command list. */
+	/* The call appended the operation to an immediate command list. */
 	id.len = dot - id.s;
 	key = pti__key(p, form.before, id, form.after);
 	if (key == NO_INDEX)
@@ -197,7 +200,7 @@ int pti__link(struct pti *p, struct gputrace *t)
 	for (i = 0; i < p->works.nr && !err; i++) {
 		struct gpu_work *w = &t->works.v[p->works.v[i].work];
 
-		/* Keys of OpenCL begin with "CL_" before FLOW. */
+		/* OpenCL keys have the prefix "CL_" before FLOW. */
 		w->api = work__form(p, &p->works.v[i]).before.len > strlen(FLOW) ?
 			 XPU_API_OPENCL : XPU_API_LEVEL_ZERO;
 		err = pti__call_of(p, &p->works.v[i], &call);
@@ -223,7 +226,7 @@ void pti__free(struct pti *p)
 
 /* ---- names of work --------------------------------------------------------------------------- */
 
-/* Reads a number of 32 bits at *@p and the character @close behind it. */
+/* Parses a 32-bit number at *@p, followed by the character @close. */
 static bool read_number(const char **p, const char *end, char close, uint64_t max, uint64_t *v)
 {
 	const char *q = *p;
@@ -236,7 +239,7 @@ static bool read_number(const char **p, const char *end, char close, uint64_t ma
 	return true;
 }
 
-/* Reads " {64; 1; 1}" at *@p. */
+/* Parses " {64; 1; 1}" at *@p. */
 static bool read_three(const char **p, const char *end, uint32_t three[3])
 {
 	uint64_t v;
@@ -256,7 +259,7 @@ static bool read_three(const char **p, const char *end, uint32_t three[3])
 	return true;
 }
 
-/* Return: whether "[SIMD32 {1; 1; 1} {1; 1; 1}]" begins at @p and ends at @end. */
+/* Return: whether "[SIMD32 {1; 1; 1} {1; 1; 1}]" starts at @p and ends at @end. */
 static bool read_shape(const char *p, const char *end, struct xpu_shape *shape)
 {
 	memset(shape, 0, sizeof(*shape));
@@ -304,7 +307,7 @@ bool pti_work__parse(struct gpu_work *w, struct span *name, struct xpu_shape *sh
 	}
 	if (!name->len || end[-1] != ']')
 		return false;
-	/* Without a known SIMD width, the name has no opening bracket. */
+	/* If the SIMD width is unknown, the name has no opening bracket. */
 	if (!open || !read_shape(open, end, shape)) {
 		open = memrchr(name->s, '{', name->len);
 		open = open ? memrchr(name->s, '{', open - name->s) : NULL;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A part of a buffer; the span does not own it, and it has no NUL. */
+/* A part of a buffer. The span does not own the buffer, and has no terminating NUL. */
 struct span {
 	const char *s;
 	size_t len;
@@ -44,7 +44,7 @@ static inline uint64_t span__hex(struct span s)
 	return v;
 }
 
-/* Reads a real number. Return: whether the text is a finite one. */
+/* Reads a real number. Return: whether the text is a finite number. */
 static inline bool span__real(struct span s, double *value)
 {
 	char text[64], *end;
@@ -57,7 +57,7 @@ static inline bool span__real(struct span s, double *value)
 	return end == text + s.len && isfinite(*value);
 }
 
-/* Return: the text of a file, without the byte order mark that some editors put before it. */
+/* Return: the text of a file, without the byte order mark that some editors insert at its start. */
 static inline struct span span__text(const char *buf, size_t size)
 {
 	size_t mark = size >= 3 && !memcmp(buf, "\xef\xbb\xbf", 3) ? 3 : 0;
@@ -65,7 +65,7 @@ static inline struct span span__text(const char *buf, size_t size)
 	return (struct span){ buf + mark, size - mark };
 }
 
-/* Takes @prefix from the begin of a text. Return: whether the text began with it. */
+/* Removes @prefix from the start of a text. Return: whether the text started with @prefix. */
 static inline bool drop_prefix(const char **s, size_t *len, const char *prefix)
 {
 	size_t n = strlen(prefix);

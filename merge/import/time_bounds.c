@@ -6,13 +6,15 @@
 
 #include "xpu_time.h"
 
-#define APART_NS	(3600ull * 1000000000)	/* between two groups */
-#define MAX_GROUPS	4096			/* further times join the group before them */
-#define FEW		4			/* most times of one event: a call and its launch */
-#define FEW_OF		1000			/* or one of so many times */
-#define FAR		16			/* distance of a group, in lengths of the others */
+#define APART_NS	(3600ull * 1000000000)	/* minimum gap between two groups */
+#define MAX_GROUPS	4096			/* maximum number of groups; further times join the
+						 * previous group */
+#define FEW		4			/* few times: the most that one event adds, ... */
+#define FEW_OF		1000			/* ... plus one in this many times */
+#define FAR		16			/* distance that excludes a group, in lengths of the
+						 * other groups */
 
-/* Return: how many groups begin at or before a time. */
+/* Return: the number of groups that begin at or before @ns. */
 static size_t time_bounds__search(const struct time_bounds *b, uint64_t ns)
 {
 	return sorted_count(b->groups.nr, i, b->groups.v[i].from_ns <= ns);
@@ -25,7 +27,7 @@ static void time_bounds__remove(struct time_bounds *b, size_t i)
 	b->groups.nr--;
 }
 
-/* Joins group @i and the group after it, if less than an hour is between them. */
+/* Joins group @i and the next group, if less than an hour is between them. */
 static void time_bounds__join(struct time_bounds *b, size_t i)
 {
 	struct time_group *g = &b->groups.v[i];
@@ -75,7 +77,7 @@ int time_bounds__add(struct time_bounds *b, enum time_side side, uint64_t ns)
 	return 0;
 }
 
-/* Sets, for each side, the largest number of its times that counts as few. */
+/* Sets, for each side, the largest number of times that counts as few. */
 static void time_bounds__few(const struct time_bounds *b, uint64_t few[NR_SIDES])
 {
 	uint64_t total, most;
@@ -92,8 +94,8 @@ static void time_bounds__few(const struct time_bounds *b, uint64_t few[NR_SIDES]
 }
 
 /*
- * Return: whether a group counts: it has more than few times, or it is not too far away, at
- * @far_ns, from groups that are @long_ns long.
+ * Return: whether a group counts: it has more than a few times, or its distance @far_ns from the
+ * other groups, which are @long_ns long in total, is not too large.
  */
 static bool group__counts(const struct time_group *g, const uint64_t few[NR_SIDES],
 			  uint64_t far_ns, uint64_t long_ns)

@@ -2,11 +2,11 @@
 /*
  * time_bounds.h - when an imported recording began and ended
  *
- * No recorder reports when an import began and ended: only its events do. One damaged or hostile
- * time, far away from all others, must not decide. So times are kept as groups with more than an
- * hour between each other. A group of few times does not count if it is much farther away from the
- * other groups than these groups are long. Each side of an import has its own clock and its own
- * share of few.
+ * No recorder reports when an import began and ended: only its events show this. A single damaged
+ * or forged time, far away from all others, must not decide. Times are therefore kept in groups,
+ * with gaps of more than an hour. A group with few times does not count if its distance from the
+ * other groups is much larger than the length of these groups. Each side of an import has its own
+ * clock and its own limit for few times.
  */
 #ifndef MERGE_TIME_BOUNDS_H
 #define MERGE_TIME_BOUNDS_H
@@ -29,16 +29,16 @@ struct time_group {
 };
 
 struct time_bounds {
-	ARRAY(struct time_group) groups;	/* in order of time */
-	size_t last;				/* the group of the last time */
+	ARRAY(struct time_group) groups;	/* in time order */
+	size_t last;				/* index of the group that got the last time */
 };
 
-/* Adds a time; 0 is no time. Return: 0 or -ENOMEM. */
+/* Adds a time; 0 means no time. Return: 0 or -ENOMEM. */
 int time_bounds__add(struct time_bounds *b, enum time_side side, uint64_t ns);
 
 /*
- * Finds the first and last time that count; all times, if none is left out. Return: whether times
- * are left out.
+ * Finds the first and last time that count; 0 and UINT64_MAX if all times count. Return: whether
+ * some times do not count.
  */
 bool time_bounds__find(const struct time_bounds *b, uint64_t *from_ns, uint64_t *to_ns);
 

@@ -10,21 +10,21 @@
 #include "import/gputrace.h"
 #include "import/nest.h"
 
-#define YEAR_2000_NS	946684800000000000ull	/* earlier times come from another clock */
+#define YEAR_2000_NS	946684800000000000ull	/* earlier times are from another clock */
 
-/* a thread of a file */
+/* a thread in a file */
 struct trace_thread {
 	uint32_t pid;
 	uint32_t tid_id;		/* index in tids */
 	uint64_t tid;
 	const char *name;		/* kept in gpu.names, or NULL */
-	uint32_t thread;		/* thread of the recording; 0: not made yet */
+	uint32_t thread;		/* thread in the recording; 0: not made yet */
 };
 
-/* where a call was made */
+/* the place of a call */
 struct trace_place {
 	uint32_t path, thread, range;	/* 0: unknown */
-	bool wanted;			/* the call allocates memory */
+	bool wanted;			/* the place is needed, because the call allocates memory */
 };
 
 struct trace_file {
@@ -36,11 +36,12 @@ struct trace_file {
 	struct gputrace gpu;
 	bool pids_known;		/* no other file has any of this file's pids */
 	struct call_index index;	/* index of the outermost calls */
-	bool *launched;			/* for each call: it launched work, or should have */
-	struct trace_place *places;	/* of each call; NULL: the file has no memory */
+	bool *launched;			/* by call: whether it launched, or should have launched,
+					 * device work */
+	struct trace_place *places;	/* by call; NULL: the file has no memory events */
 	struct idmap procs;		/* maps pid to process of the recording */
-	struct idmap devices;		/* maps the (pid, device) of work to its API */
-	enum xpu_api api;		/* of the first launch */
+	struct idmap devices;		/* maps (pid, device) of device work to its API */
+	enum xpu_api api;		/* API of the first launch */
 	struct idmap name_ids;		/* maps (pid, id in tids) to an index in gpu.thread_names */
 	struct idmap thread_ids;	/* maps (pid, id in tids) to an index in threads */
 	ARRAY(struct trace_thread) threads;
@@ -63,7 +64,7 @@ struct traces {
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 /*
- * Return: whether @a is the outer one of two calls with one id: a driver call is inside a runtime
+ * Return: whether @a is the outer call of two calls with one id: a driver call is inside a runtime
  * call.
  */
 static bool gpu_call__is_outer(const struct gpu_call *a, const struct gpu_call *b)
@@ -108,8 +109,9 @@ static bool trace_file__is_inner(const struct trace_file *f, uint32_t call)
 }
 
 /*
- * trace_file__find_call - find the call with the correlation id of device work
- * @pid: the work's process; 0 is replaced by the process that has the id, unless several have it
+ * trace_file__find_call - find the call of device work by correlation id
+ * @pid: process of the work; if 0, set to the process that has the id, unless several processes
+ *	have it
  */
 static uint32_t trace_file__find_call(const struct trace_file *f, uint32_t correlation_id,
 				      uint32_t *pid)
@@ -123,15 +125,15 @@ static uint32_t trace_file__find_call(const struct trace_file *f, uint32_t corre
 }
 
 /*
- * Return: the API of a call by its name. PyTorch's files have one API: a call of a lower layer, on
- * its own, uses the devices and queues of the upper layer.
+ * Return: the API of a call by its name. A PyTorch file has one API: if a call belongs to a lower
+ * layer, it uses the devices and queues of the upper layer.
  */
 static enum xpu_api trace_file__api(const struct trace_file *f, const char *name)
 {
 	return f->gpu.linked ? gpu_api__of(name, strlen(name)) : f->api;
 }
 
-/* Marks the calls that launch, and finds the API of the first one. */
+/* Marks the calls that launch device work, and finds the API of the first launch. */
 static void trace_file__mark_launches(struct trace_file *f)
 {
 	uint32_t i, pid, call;
@@ -160,7 +162,7 @@ static void trace_file__mark_launches(struct trace_file *f)
  * ---- processes and threads --------------------------------------------------------------------
  */
 
-/* Return: an id of @tid among the file's thread ids, or NO_INDEX if memory is short. */
+/* Return: the index of @tid among the file's thread ids, or NO_INDEX if memory is short. */
 static uint32_t trace_file__tid_id(struct trace_file *f, uint64_t tid)
 {
 	const char *s = strpool__intern(&f->tids, (const char *)&tid, sizeof(tid));
@@ -168,7 +170,7 @@ static uint32_t trace_file__tid_id(struct trace_file *f, uint64_t tid)
 	return s ? strpool__id(s) : NO_INDEX;
 }
 
-/* Indexes names by process and thread; the name of the process itself is under thread NO_INDEX. */
+/* Indexes names by process and thread. The name of the process itself has the thread NO_INDEX. */
 static int trace_file__index_names(struct trace_file *f)
 {
 	uint32_t i, id;
@@ -194,8 +196,8 @@ static const char *trace_file__name_of(const struct trace_file *f, uint32_t pid,
 }
 
 /*
- * Return: the process of @pid. The process is named after its rank, if it has one, because all
- * ranks run one program.
+ * Return: the process of @pid. A process with a rank is named after its rank, because all ranks run
+ * the same program.
  */
 static uint32_t trace_file__proc(struct trace_file *f, uint32_t pid)
 {
@@ -215,8 +217,8 @@ static uint32_t trace_file__proc(struct trace_file *f, uint32_t pid)
 }
 
 /*
- * Takes a thread's name from "thread 1234 (pt_autograd_0)", as PyTorch writes it: the part in
- * brackets, unless it is the process's name.
+ * Gets a thread's name from PyTorch's form "thread 1234 (pt_autograd_0)": the part in parentheses,
+ * unless it is the process's name.
  */
 static void trace_thread__comm(const struct trace_file *f, const struct trace_thread *t,
 			       char comm[XPU_COMM_LEN])
@@ -229,7 +231,7 @@ static void trace_thread__comm(const struct trace_file *f, const struct trace_th
 	if (open && !strncmp(name, "thread ", 7) && name[len - 1] == ')') {
 		name = open + 1;
 		len = strlen(name) - 1;
-		/* This is the process's name, not a name for the thread. */
+		/* This is the process's name, not the thread's own name. */
 		if (process && strlen(process) == len && !memcmp(name, process, len))
 			return;
 	} else if (name && !strncmp(name, "thread ", 7) && isdigit((unsigned char)name[7])) {
@@ -284,8 +286,8 @@ static uint32_t trace_file__import_thread(struct trace_file *f, uint32_t thread)
 	t->name = trace_file__name_of(f, t->pid, t->tid_id);
 	trace_thread__comm(f, t, comm);
 	/*
-	 * The recording names threads by pid: if files share a pid, a name would also go to a
-	 * thread of another rank.
+	 * The recording names threads by pid. If files share a pid, a thread of another rank would
+	 * get the name, too.
 	 */
 	if (*comm && f->pids_known)
 		import__comm(f->im, t->pid, t->tid, 0, comm);
@@ -319,7 +321,7 @@ static uint32_t trace_file__frame(struct trace_file *f, uint32_t node, const cha
 	return paths__child(&f->frames, node, name);
 }
 
-/* Adds the frames of the stack text of the outermost operator, innermost first. */
+/* Adds the frames of @stack, the stack text of the outermost operator, innermost first. */
 static uint32_t trace_file__stack(struct trace_file *f, uint32_t node, const char *stack)
 {
 	const char *end = stack + strlen(stack), *p;
@@ -407,7 +409,7 @@ static void trace_file__annotation_event(void *ctx, const struct nest_range *ran
 			    place);
 }
 
-/* Sets the nodes of @points. */
+/* Finds the open ranges of @points, and sets the points' nodes. */
 static int trace_file__nest(struct trace_file *f, bool annotations, struct nest_point *points,
 			    size_t nr)
 {
@@ -466,7 +468,8 @@ static uint32_t trace_file__path(struct trace_file *f, struct paths *from, struc
 }
 
 /*
- * Sets @w to the wait of @call, found by a record or by the call's name. Return: whether it waited.
+ * Sets @w to the wait of @call, found by its wait record or by the call's name. Return: whether the
+ * call waited.
  */
 static bool trace_file__waits(const struct trace_file *f, const struct idmap *syncs,
 			      const struct idmap *contexts, uint32_t call, struct import_wait *w)
@@ -484,12 +487,12 @@ static bool trace_file__waits(const struct trace_file *f, const struct idmap *sy
 		w->flags = s->of_stream ? XPU_WAIT_STREAM : 0;
 		return true;
 	}
-	/* If the process has several contexts, the call's context is unknown. */
+	/* If the process has several contexts, the context of the call is unknown. */
 	w->flags = 0;
 	return idmap__get(contexts, c->pid, &w->context) && w->context != NO_INDEX;
 }
 
-/* Notes that work of the process @pid has the context @context. Return: 0 or -ENOMEM. */
+/* Notes that device work of process @pid has the context @context. Return: 0 or -ENOMEM. */
 static int contexts__see(struct idmap *contexts, uint32_t pid, uint32_t context)
 {
 	int added = idmap__add(contexts, pid, context);
@@ -500,7 +503,7 @@ static int contexts__see(struct idmap *contexts, uint32_t pid, uint32_t context)
 	return min_t(int, added, 0);
 }
 
-/* Finds the context of each process, by pid; NO_INDEX: it has several. */
+/* Finds the context of each process, by pid; NO_INDEX: the process has several contexts. */
 static int trace_file__contexts(const struct trace_file *f, struct idmap *contexts)
 {
 	uint32_t i, pid, context;
@@ -511,7 +514,7 @@ static int trace_file__contexts(const struct trace_file *f, struct idmap *contex
 		trace_file__find_call(f, f->gpu.works.v[i].w.correlation_id, &pid);
 		err = contexts__see(contexts, pid, f->gpu.works.v[i].context);
 	}
-	/* Work of an unknown process may be of any process. */
+	/* Device work of an unknown process may belong to any process. */
 	if (!err && idmap__get(contexts, 0, &context))
 		for (i = 0; i < f->index.pids.nr && !err; i++)
 			err = contexts__see(contexts, f->index.pids.v[i], context);
@@ -540,7 +543,7 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 		};
 		bool waits = trace_file__waits(f, &syncs, &contexts, frames[p].item, &w);
 
-		/* A wait of a lower API inside a wait is the same wait. */
+		/* A lower-level wait inside a wait is the same wait. */
 		if (waits && waiting == frames[p].thread && c->end_ns <= waits_until_ns)
 			waits = false;
 		if (waits) {
@@ -585,7 +588,7 @@ static int trace_file__write_calls(struct trace_file *f, const struct nest_point
 	return err ?: f->im->err;
 }
 
-/* Return: the process of work whose process is unknown. */
+/* Return: the process to use for device work whose process is unknown. */
 static uint32_t trace_file__any_pid(const struct trace_file *f)
 {
 	return f->index.pids.nr ? f->index.pids.v[0] : 1;
@@ -604,7 +607,9 @@ static void trace_file__write_works(struct trace_file *f)
 		name = call == NO_INDEX ? NULL : f->gpu.calls.v[call].name;
 		f->im->api = name ? trace_file__api(f, name) : w->api ?: f->api;
 		if (call == NO_INDEX && !pid) {
-			/* The work is an orphan: its process is unknown, so take any. */
+			/*
+			 * The device work is an orphan: its process is unknown, so use any process.
+			 */
 			pid = trace_file__any_pid(f);
 			if (f->index.pids.nr > 1)
 				w->w.correlation_id = 0;
@@ -623,14 +628,14 @@ static int gpu_memory__compare(const void *a, const void *b, void *ctx)
 	const struct gpu_memory *x = a, *y = b;
 
 	(void)ctx;
-	/* A free may make room for an allocation. */
+	/* At equal times, a free comes before an allocation, which may reuse its memory. */
 	return cmp3(x->time_ns, y->time_ns) ?: cmp3(y->freed, x->freed) ?:
 	       cmp3(x->address, y->address);
 }
 
 /*
- * Finds the last allocation of an address of a process in @made, whose indices are ids of
- * @addresses. Return: its place in @made, or NULL if memory is short.
+ * Return: the element of @made for the last allocation of an address in a process; NULL if memory
+ * is short. @made: by id in @addresses
  */
 static uint32_t *trace_file__made(const struct gpu_memory *m, uint32_t pid,
 				  struct strpool *addresses, uint32s_t *made)
@@ -646,7 +651,7 @@ static uint32_t *trace_file__made(const struct gpu_memory *m, uint32_t pid,
 	return &made->v[strpool__id(text)];
 }
 
-/* Writes allocations and frees. A free has the space and the device of the allocation. */
+/* Writes allocations and frees. A free gets the space and the device of its allocation. */
 static int trace_file__write_memory(struct trace_file *f)
 {
 	struct strpool addresses = { 0 };
@@ -726,8 +731,7 @@ static int trace_file__write(struct trace_file *f)
 	int err = 0;
 
 	/*
-	 * Find operators for launches and waits only; all other calls are only counted in the table
-	 * of calls.
+	 * Find operators for launches and waits only; other calls only count in the table of calls.
 	 */
 	for (i = 0; i < f->gpu.calls.nr && !err; i++) {
 		const struct gpu_call *c = &f->gpu.calls.v[i];
@@ -742,7 +746,7 @@ static int trace_file__write(struct trace_file *f)
 	err = err ?: f->im->err;
 	err = err ?: trace_file__nest(f, false, points.v, points.nr);
 	err = err ?: trace_file__nest(f, true, copies.v, copies.nr);
-	/* Both arrays are in the same order now. */
+	/* Both arrays now have the same order. */
 	err = err ?: trace_file__write_calls(f, points.v, copies.v, points.nr);
 	array_free(&points);
 	array_free(&copies);
@@ -782,8 +786,8 @@ static void trace_file__free(struct trace_file *f)
 }
 
 /*
- * Leaves out operators and annotations with a time far away from everything else: they would be
- * around the launches of hours. Return: 0 or -ENOMEM.
+ * Leaves out operators and annotations with a time far away from all other times, because they
+ * would enclose the launches of many hours. Return: 0 or -ENOMEM.
  */
 static int trace_file__leave_out(struct trace_file *f)
 {
@@ -816,7 +820,7 @@ static int trace_file__leave_out(struct trace_file *f)
 	return err;
 }
 
-/* Reads the trace in @f->input. Return: 0, -EINVAL (reported) or -ENOMEM. */
+/* Reads the trace in @f->input. Return: 0; -EINVAL, after a message; or -ENOMEM. */
 static int trace_file__read(struct trace_file *f)
 {
 	const struct gputrace *t = &f->gpu;
@@ -920,7 +924,7 @@ int trace__read(struct trace *out, struct import *im, const char *const *names, 
 	for (i = 0; i < nr && !err; i++) {
 		for (k = 0; k < i && !rocprof_csv__same_set(names[k], names[i]); k++)
 			;
-		if (k < i)	/* it was read together with that file */
+		if (k < i)	/* it was read as part of that file's set */
 			continue;
 		im->file = names[i];
 		f = &t.files[t.nr++];

@@ -5,10 +5,10 @@
  *	trace__read(&t, &import, names, nr, &msgs);
  *	trace__print(&t, stderr, summary);
  *
- * PyTorch's profiler records, next to the calls and by the same clock, which operators and Python
- * functions its threads were in: these are the exact call path of a launch. Annotations become the
- * ranges of --by nvtx. They are also the call path of a launch outside of all operators and
- * functions. Each file is from one rank; several files make one recording.
+ * With the same clock as the calls, PyTorch's profiler records in which operators and Python
+ * functions each thread was. These form the exact call path of a launch. Annotations become the
+ * ranges of --by nvtx. They are also the call path of a launch outside all operators and functions.
+ * Each file is from one rank; several files make one recording.
  */
 #ifndef MERGE_TRACE_H
 #define MERGE_TRACE_H
@@ -24,11 +24,11 @@ struct trace {
 	uint64_t nr_files;
 	uint64_t nr_calls, nr_works, nr_ops;
 	uint64_t nr_launches;
-	uint64_t nr_in_ops, nr_in_annotations;	/* launches with a path of operators, or of
-						 * annotations */
+	uint64_t nr_in_ops, nr_in_annotations;	/* number of launches with a path of operators, or
+						 * of annotations */
 	uint64_t nr_no_stack;		/* number of launches without a call path */
-	uint64_t nr_too_deep;		/* number of operators and annotations left out for their
-					 * depth */
+	uint64_t nr_too_deep;		/* number of operators and annotations that are left out
+					 * because they are nested too deeply */
 	uint64_t work_ns;
 	bool damaged;			/* a file is damaged: its end is missing */
 	bool odd;			/* some input could not be read */
@@ -45,7 +45,7 @@ struct trace {
 int trace__read(struct trace *t, struct import *im, const char *const *names, size_t nr,
 		struct msgs *msgs);
 
-/* Reads one file, at @buf, as trace__read() does; for tests. */
+/* Does the same as trace__read(), but reads one file at @buf; for tests. */
 int trace__read_mem(struct trace *t, struct import *im, const char *buf, size_t size,
 		    struct msgs *msgs);
 

@@ -8,10 +8,10 @@
 
 #include "import/trace_event.h"
 
-/* One half of a range: an event that only begins a range, or only ends one. */
+/* One half of a range: an event that either begins or ends a range. */
 struct half {
 	struct event e;
-	uint32_t thread;		/* this program's own number for the event's thread */
+	uint32_t thread;		/* this program's number for the event's thread */
 	uint32_t seq;
 	uint64_t time_ns;
 	bool ends;
@@ -20,17 +20,17 @@ struct half {
 struct chrome {
 	struct gputrace *t;
 	struct pti pti;
-	bool onetrace;			/* written by onetrace, ze_tracer or cl_tracer: events have
-					 * no category */
+	bool onetrace;			/* the file is from onetrace, ze_tracer or cl_tracer: events
+					 * have no category */
 	struct strpool threads, queues;
 	ARRAY(struct half) halves;
-	uint64_t base_ns;		/* baseTimeNanoseconds */
+	uint64_t base_ns;		/* baseTimeNanoseconds of the file */
 };
 
-/* Return: our own number for the event's thread, or NO_INDEX if memory is short. */
+/* Return: this program's number for the event's thread, or NO_INDEX if memory is short. */
 static uint32_t event__thread(const struct event *e, struct strpool *threads)
 {
-	/* The work of each tile of a device is on a queue of its own. */
+	/* Each tile of a device has its own queue. */
 	size_t tile = e->name.len > 8 && !memcmp(e->name.s, "Tile #", 6) ? 8 : 0;
 	const char *thread = strpool__internf(threads, "%.*s %.*s%.*s",
 					      (int)min_t(size_t, e->pid.len, 256), e->pid.s ?: "",
@@ -46,8 +46,8 @@ static bool span__ends(struct span s, const char *suffix)
 }
 
 /*
- * Return: the kind of an event of onetrace: a call by a thread, whose number is a process id of
- * Linux; or a stage of work, of which the last is the work itself.
+ * Return: the kind of an onetrace event. An API call is on a thread whose number may be a Linux
+ * thread id. Other events are stages of device work; only the last stage counts.
  */
 static enum record_kind onetrace__kind(const struct event *e)
 {
@@ -70,11 +70,11 @@ static enum record_kind chrome__kind(const struct chrome *c, const struct event 
 	/* In some files kernels have no category. */
 	if (kind == RECORD_OTHER && e->name.len > 8 && !memcmp(e->name.s, "Kernel: ", 8))
 		return RECORD_KERNEL;
-	/* A wait of the device for itself is no call. */
+	/* If the device waits for itself, this is no call. */
 	if (e->sync_type.len > 4 && !memcmp(e->sync_type.s, "GPU_", 4) &&
 	    span__is(e->category, "xpu_sync"))
 		return RECORD_OTHER;
-	/* To unitrace, calls are operators. */
+	/* unitrace marks calls as operators. */
 	api = kind == RECORD_OP && e->name.s ? gpu_api__of(e->name.s, e->name.len) : XPU_API_CUDA;
 	return api == XPU_API_LEVEL_ZERO || api == XPU_API_OPENCL ? RECORD_DRIVER : kind;
 }
@@ -139,8 +139,9 @@ static int chrome__half(struct chrome *c, const struct event *e, bool ends)
 }
 
 /*
- * Reads the name of a process of unitrace: "HOST<name>", "RANK 3 HOST<name>", or for a device
- * "DEVICE<name>[Intel(R) Arc(TM)] 0:3:0:0 #0". Return: 1 if it is one, 0 if not, or -ENOMEM.
+ * Reads the name of a unitrace process: "HOST<name>", "RANK 3 HOST<name>", or for a device
+ * "DEVICE<name>[Intel(R) Arc(TM)] 0:3:0:0 #0". Return: 1 if the name has one of these forms, 0 if
+ * not, or -ENOMEM.
  */
 static int chrome__pti_name(struct chrome *c, const struct event *e)
 {
@@ -253,7 +254,7 @@ static int half__compare(const void *a, const void *b, void *ctx __attribute__((
 	return cmp3(x->thread, y->thread) ?: cmp3(x->time_ns, y->time_ns) ?: cmp3(x->seq, y->seq);
 }
 
-/* Copies fields that only the ending event has into the beginning event. */
+/* Copies fields that only the end event has to the begin event. */
 static void event__complete(struct event *e, const struct event *end)
 {
 	struct span *to = (struct span *)e;
@@ -266,8 +267,8 @@ static void event__complete(struct event *e, const struct event *end)
 }
 
 /*
- * Pairs events that begin a range with events that end a range. Ranges nest on a thread: an end
- * belongs to the latest open beginning.
+ * Pairs begin events with end events. Ranges nest on a thread: an end event belongs to the last
+ * open begin event.
  */
 static int chrome__pair(struct chrome *c)
 {
@@ -390,7 +391,7 @@ static int chrome__member(struct chrome *c, struct json *j, struct span key)
 	return 0;
 }
 
-/* Records of waits have no process. It is known if the file has a single one. */
+/* Wait records have no process. Their process is known only if the file has a single process. */
 static void chrome__only_pid(struct chrome *c)
 {
 	struct gputrace *t = c->t;
@@ -408,7 +409,7 @@ static void chrome__only_pid(struct chrome *c)
 		t->calls.v[i].pid = pid;
 }
 
-/* Adds the base to times that are relative to it; in some files, times already contain the base. */
+/* Adds the base to times that are relative to it. In some files, times already include the base. */
 static void chrome__rebase(struct chrome *c)
 {
 	struct gputrace *t = c->t;
@@ -456,7 +457,7 @@ int gputrace__read_chrome(struct gputrace *t, const char *buf, size_t size)
 			j.what = "no traceEvents";
 	} else {
 		err = chrome__events(&c, &j);
-		/* onetrace ends its array with a comma. */
+		/* onetrace writes a comma at the end of its array. */
 		if (c.onetrace && j.depth == 1 && j.p == j.end)
 			j.what = NULL;
 	}

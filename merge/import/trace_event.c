@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads any value, raw. */
+/* Reads any value without decoding it. */
 static void json__raw(struct json *j, struct span *out)
 {
 	const char *begin = j->p;
@@ -36,7 +36,7 @@ enum {
 #define FIELD(where, name, member)	\
 	{ { (name), sizeof(name) - 1 }, (where), offsetof(struct event, member) }
 
-/* Return: where to store the value of a key, or NULL if the key is not used. */
+/* Return: the member of @e for a key, or NULL if the key is not used. */
 static struct span *event__field(struct event *e, struct span key, bool args)
 {
 	static const struct {
@@ -197,7 +197,7 @@ static int gputrace__event_call(struct gputrace *t, const struct event *e, bool 
 	return gputrace__add_call(t, &c, name);
 }
 
-/* Reads "[64, 2, 1]". Return: whether these are three numbers. */
+/* Reads "[64, 2, 1]". Return: whether the text is three numbers. */
 static bool span__three(struct span raw, uint32_t v[3])
 {
 	struct json j;
@@ -218,8 +218,8 @@ static bool span__three(struct span raw, uint32_t v[3])
 }
 
 /*
- * Reads how a kernel was launched, as PyTorch's profiler and xpumerge write it. Return: whether the
- * event has that.
+ * Reads the launch shape of a kernel, as PyTorch's profiler and xpumerge write it. Return: whether
+ * the event has a launch shape.
  */
 static bool event__shape(const struct event *e, struct xpu_shape *shape)
 {
@@ -276,8 +276,8 @@ const char *gputrace__name(struct gputrace *t, struct span raw)
 }
 
 /*
- * Removes addresses from names such as "<built-in method item of Tensor object at 0x7f8bb02dcdc0>",
- * because they say nothing.
+ * Removes meaningless addresses from names such as "<built-in method item of Tensor object at
+ * 0x7f8bb02dcdc0>".
  */
 static const char *gputrace__python_name(struct gputrace *t, struct span raw)
 {

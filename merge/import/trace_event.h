@@ -6,7 +6,7 @@
 #include "import/gputrace.h"
 #include "import/json.h"
 
-/* The used fields of an event, raw and unchecked. */
+/* The fields of an event that are used, undecoded and unchecked. */
 struct event {
 	struct span name, category, type, phase, ts, dur, start, end, pid, tid;
 	struct span process, thread, correlation, device, context, stream, bytes, copy_kind;
@@ -31,16 +31,18 @@ enum record_kind {
 
 #define LINUX_TID_MAX	(4u << 20)
 
-/* Reads a string or a number, raw, and skips any other value. */
+/* Reads a string or a number without decoding it; skips any other value. */
 void json__scalar(struct json *j, struct span *out);
 
-/* Reads one object, and the object "args" inside it. @args: this is "args" */
+/* Reads one object, including the object "args" inside it. @args: the object is "args" */
 void event__read(struct event *e, struct json *j, bool args);
 
 /* Return: the record kind for an event category or for CUPTI's name of an activity kind. */
 enum record_kind record__kind(struct span s);
 
-/* Return: whether @raw is a number that is not negative. *@value: the number times 10^@scale */
+/*
+ * Return: whether @raw is a number that is not negative. *@value: set to the number times 10^@scale
+ */
 bool span__u64(struct span raw, int scale, uint64_t *value);
 
 /* Return: the number; 0 if @raw is not a number. */
@@ -52,7 +54,9 @@ uint32_t span__number_after(struct span raw, const char *word);
 /* Decodes the name of an event. Return: 0 or -ENOMEM. */
 int gputrace__decode(struct gputrace *t, struct span raw, struct span *name);
 
-/* Adds the call, the work, the wait or the operator of an event. Return: 0 or -ENOMEM. */
+/*
+ * Adds the call, the activity record, the wait or the operator of an event. Return: 0 or -ENOMEM.
+ */
 int gputrace__add_event(struct gputrace *t, const struct event *e, enum record_kind kind,
 			uint64_t start_ns, uint64_t end_ns);
 

@@ -67,7 +67,7 @@ static bool text__head(const char **p, const char *end, uint64_t *start_ns, uint
 	return true;
 }
 
-/* Reads the second or third line of a record, which describes the latest work. */
+/* Reads the second or third line of a record, which continues the last activity record. */
 static void text__continue(struct gpu_work *w, const char *p, const char *end)
 {
 	w->device = number_after(p, end, "deviceId ") ?: number_after(p, end, " device ");
@@ -76,8 +76,8 @@ static void text__continue(struct gpu_work *w, const char *p, const char *end)
 }
 
 /*
- * Return: the name of a launch, copy or wait, for a line that has only CUPTI's number of the
- * function.
+ * Return: the name of a launch, copy or wait. Used for a line that has only CUPTI's function
+ * number.
  */
 static struct span text__callback(uint32_t cbid, bool driver)
 {
@@ -100,8 +100,8 @@ static struct span text__callback(uint32_t cbid, bool driver)
 }
 
 /*
- * Reads the name after the times of a line: , "name", or "name". Return: whether the line has a
- * name.
+ * Reads the name after the times of a line, either , "name" or just "name". Return: whether the
+ * line has a name.
  */
 static bool text__name(const char **p, const char *end, struct span *name)
 {
@@ -148,9 +148,8 @@ static int gputrace__text_record(struct gputrace *t, enum record_kind kind, cons
 		p = at + (at < end);
 	} else if (*p == '"') {
 		/*
-		 * A copy reads MEMCPY "HtoD" [ start, end ]. A kernel may read KERNEL "name" [
-		 * start
-		 * - end ].
+		 * A copy has the form MEMCPY "HtoD" [ start, end ]. A kernel may have the form
+		 * KERNEL "name" [ start - end ].
 		 */
 		at = last_of(p + 1, end, "\" [ ");
 		name = (struct span){ p + 1, at ? at - p - 1 : 0 };
@@ -182,7 +181,7 @@ static int gputrace__text_record(struct gputrace *t, enum record_kind kind, cons
 }
 
 /*
- * Return: whether the text after the word that names a kind continues like a record of this kind.
+ * Return: whether the text after the word that names a kind continues like a record of that kind.
  */
 static bool text__begins(enum record_kind kind, const char *p, const char *end)
 {
@@ -198,7 +197,7 @@ int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bool *con
 	static const struct {
 		const char *word;
 		enum record_kind kind;
-	} words[] = {	/* a word that ends with another word comes after that word */
+	} words[] = {	/* if one word is a suffix of another word, the longer word comes first */
 		{ "RUNTIME ", RECORD_RUNTIME }, { "DRIVER ", RECORD_DRIVER },
 		{ "CONCURRENT_KERNEL ", RECORD_KERNEL }, { "KERNEL ", RECORD_KERNEL },
 		{ "MEMCPY ", RECORD_MEMCPY }, { "MEMCPY2 ", RECORD_MEMCPY },
@@ -223,7 +222,9 @@ int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bool *con
 		return 0;
 	}
 	*continues = false;
-	/* Records of other kinds have the same form; all other lines are a program's output. */
+	/*
+	 * Records of other kinds have the same form; all other lines are the program's own output.
+	 */
 	if (memmem(s, len, " [ ", 3))
 		t->nr_other++;
 	else

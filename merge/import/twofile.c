@@ -14,11 +14,11 @@
 #include "xpu_time.h"
 
 #define SEVERAL_KERNELS	NO_INDEX
-#define MAX_OFFSET_NS	1100000000ull	/* the clocks of these tools may differ by this much */
+#define MAX_OFFSET_NS	1100000000ull	/* the clocks of the two tools may differ by this much */
 
 /* A call path in the file. */
 struct folded_stack {
-	const char *text;		/* without the called function; has no NUL */
+	const char *text;		/* without the called function; not NUL-terminated */
 	size_t len;
 	const char *api;		/* interned; NULL: the path does not end in CUDA */
 	enum call_kind kind;
@@ -31,16 +31,16 @@ struct stack_event {
 	const char *comm;		/* interned */
 };
 
-/* a thread of either side */
+/* a thread on either side */
 struct lane {
 	uint32_t pid;
 	uint64_t tid;
-	uint32_t thread;		/* the recording's thread; 0: not made yet */
+	uint32_t thread;		/* thread in the recording; 0: not made yet */
 	uint32_t told_tid;		/* the thread's tid in the recording */
 	const char *comm;		/* the thread's last name */
 };
 
-/* Keys of paths are compared as bytes, so the struct must have no padding. */
+/* Keys of paths are compared as bytes, so this struct must not have padding. */
 struct path_key {
 	const char *api;
 	uint32_t stack, proc;
@@ -54,22 +54,21 @@ struct twofiles {
 	struct strpool strings;
 	struct strpool lines;		/* lines of call paths, by number */
 	ARRAY(struct folded_stack) stacks;	/* the parsed lines, by the same number */
-	ARRAY(struct stack_event) events;	/* in order of time, once all are read */
-	ARRAY(uint32_t) launches;	/* calls that stacks may match, in order of time */
-	bool *launched;			/* for each call: it launched work, or should have */
+	ARRAY(struct stack_event) events;	/* in time order after all have been read */
+	ARRAY(uint32_t) launches;	/* calls that stacks may match, in time order */
+	bool *launched;			/* by call: whether it launched, or should have launched,
+					 * device work */
 	struct kernel_names names;
-	uint32_t *kernels;		/* for each call: 1 + the number of the kernel; 0:
-					 * unknown */
+	uint32_t *kernels;		/* by call: 1 + the number of the kernel; 0: unknown */
 	struct call_index index;	/* index of the outermost calls */
 	struct idmap procs;		/* maps pid to process of the recording */
 	ARRAY(struct lane) cpu_lanes, gpu_lanes;
-	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* the lane of each event, and of each
-							 * launch */
+	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* by event and by launch: its lane */
 	struct strpool path_keys;	/* maps struct path_key to a number */
-	ARRAY(uint32_t) paths;		/* for each number of a key: a path of the recording */
+	ARRAY(uint32_t) paths;		/* by number in path_keys: path in the recording */
 	ARRAY(struct span) frames;
-	uint32_t other_pid;		/* the pid on the GPU side, if each side has one process,
-					 * and their pids differ */
+	uint32_t other_pid;		/* pid on the GPU side, if each side has one process and
+					 * their pids differ */
 	uint64_t nr_strange;
 };
 
@@ -91,8 +90,8 @@ static const char *read_field(const char *p, const char *end, uint64_t *value)
 
 /*
  * Finds "pid tid cpu" after the thread's name, which may contain blanks and digits: the last three
- * consecutive numbers before the frames, with room for a name before the numbers.
- * Return: where the frames begin, or NULL.
+ * consecutive numbers before the frames that leave space for a name.
+ * Return: the start of the frames, or NULL.
  */
 static const char *find_ids(const char *p, const char *end, struct stack_event *e,
 			    const char **comm_end)
@@ -108,7 +107,10 @@ static const char *find_ids(const char *p, const char *end, struct stack_event *
 			continue;
 		if (!isdigit((unsigned char)*at))
 			continue;
-		/* A name has 15 bytes at most; take a longer name only if no other fits. */
+		/*
+		 * A name has at most 15 bytes; accept a longer name only if no other name is
+		 * possible.
+		 */
 		if (found && at - p > XPU_COMM_LEN)
 			break;
 		q = read_field(at, end, &pid);
@@ -124,7 +126,7 @@ static const char *find_ids(const char *p, const char *end, struct stack_event *
 	return found;
 }
 
-/* Removes terminal colours from a line. Return: its new length. */
+/* Removes terminal colors from a line. Return: its new length. */
 static size_t drop_escapes(char *s, size_t len)
 {
 	size_t i, out = 0;
@@ -153,7 +155,9 @@ static void trim(struct span *s)
 		s->len--;
 }
 
-/* Splits the called function off the end of a path; it may be several CUDA functions. */
+/*
+ * Splits the called function off the end of a path. There may be several CUDA functions at the end.
+ */
 static int twofiles__split_stack(struct twofiles *t, struct folded_stack *s)
 {
 	const char *name = NULL;
@@ -174,7 +178,7 @@ static int twofiles__split_stack(struct twofiles *t, struct folded_stack *s)
 		if (!rest)
 			break;
 	}
-	/* A stack is taken at a launch, unless its path ends with another call. */
+	/* A stack was taken at a launch, unless its path ends with another call. */
 	if (!name || s->kind == CALL_OTHER)
 		s->kind = CALL_KERNEL;
 	if (name) {
@@ -262,8 +266,8 @@ static int twofiles__read_stacks(struct twofiles *t, struct input_file *in)
 /* ---- calls ----------------------------------------------------------------------------------- */
 
 /*
- * Finds the call of each correlation id. A runtime call and the driver call inside it share an id;
- * the id then finds the runtime call.
+ * Finds the call of each correlation id. If a runtime call and the driver call inside it share an
+ * id, the id maps to the runtime call.
  */
 static int twofiles__index_calls(struct twofiles *t)
 {
@@ -304,10 +308,10 @@ static bool twofiles__is_inner(const struct twofiles *t, uint32_t call)
 
 /*
  * twofiles__find_call - find the call that caused device work
- * @pid: set to the call's process; 0 if unknown
+ * @pid: set to the process of the call; 0 if unknown
  *
- * Records of device work may not name the process: then, if several processes have the id, the call
- * is unknown.
+ * Device records may not name the process. If several processes then have the id, the call is
+ * unknown.
  */
 static uint32_t twofiles__find_call(const struct twofiles *t, const struct gpu_work *w,
 				    uint32_t *pid)
@@ -326,7 +330,7 @@ static int launch__compare(const void *a, const void *b, void *ctx)
 	return cmp3(calls[x].start_ns, calls[y].start_ns) ?: cmp3(x, y);
 }
 
-/* Lists the calls that stacks may match: calls of the kinds that the stacks' paths end with. */
+/* Lists the calls that stacks may match: calls of the kinds with which the stacks' paths end. */
 static int twofiles__list_launches(struct twofiles *t)
 {
 	bool kinds[CALL_MEMSET + 1] = { false };
@@ -344,7 +348,7 @@ static int twofiles__list_launches(struct twofiles *t)
 		    t->gpu.calls.v[call].kind != CALL_KERNEL)
 			continue;
 		kernel = 1 + kernel_names__add_kernel(&t->names, t->gpu.works.v[i].name);
-		/* A call that launches several kernels has no single name. */
+		/* A call that launches kernels with different names has no single name. */
 		t->kernels[call] = t->kernels[call] && t->kernels[call] != kernel ?
 			SEVERAL_KERNELS : kernel;
 	}
@@ -364,7 +368,7 @@ static int twofiles__list_launches(struct twofiles *t)
 
 /* ---- the match ------------------------------------------------------------------------------- */
 
-/* Return: the pid of a process, the same number on both sides. */
+/* Return: the pid of a process, translated so that it is the same number on both sides. */
 static uint32_t twofiles__pid(const struct twofiles *t, uint32_t pid)
 {
 	return t->other_pid && pid == t->other_pid && t->events.nr ? t->events.v[0].pid : pid;
@@ -373,7 +377,7 @@ static uint32_t twofiles__pid(const struct twofiles *t, uint32_t pid)
 static int twofiles__lane(struct twofiles *t, bool gpu, struct idmap *ids, uint32_t pid,
 			  uint64_t tid, uint32_t *lane)
 {
-	/* One side may have only 32 bits of the thread ids. */
+	/* One side may have only the lower 32 bits of the thread ids. */
 	struct lane new = { .pid = pid, .tid = (uint32_t)tid };
 	uint64_t key = ID_KEY(pid, (uint32_t)tid);
 	int err;
@@ -385,7 +389,7 @@ static int twofiles__lane(struct twofiles *t, bool gpu, struct idmap *ids, uint3
 	return err ?: gpu ? array_push(&t->gpu_lanes, new) : array_push(&t->cpu_lanes, new);
 }
 
-/* Return: whether both sides have equal pids. */
+/* Return: whether both sides have the same pids. */
 static bool twofiles__compare_pids(struct twofiles *t)
 {
 	uint32_t cpu_pid = t->events.nr ? t->events.v[0].pid : 0, i, k;
@@ -401,10 +405,7 @@ static bool twofiles__compare_pids(struct twofiles *t)
 	return same;
 }
 
-/*
- * Return: the process and thread of each lane, first for the stacks, then for the launches; or
- * NULL.
- */
+/* Return: by lane: process and thread, first for the stacks, then for the launches; or NULL. */
 static uint64_t *twofiles__tids(const struct twofiles *t)
 {
 	size_t nr_cpu = t->cpu_lanes.nr, nr_gpu = t->gpu_lanes.nr, i;
@@ -458,7 +459,7 @@ static int twofiles__align(struct twofiles *t, struct align *a, const struct ali
 			events[nr_cpu + i].kind += c->pid << 3;
 		err = err ?: array_push(&t->gpu_lane_of, lane);
 	}
-	/* Free the names, which are no longer needed, and may be many. */
+	/* Free the names: they are no longer needed, and there may be many. */
 	kernel_names__exit(&t->names);
 	free(t->kernels);
 	t->kernels = NULL;
@@ -497,7 +498,7 @@ static uint32_t twofiles__proc(struct twofiles *t, uint32_t pid, const char *com
 /*
  * twofiles__path - find or make a path of the recording
  * @stack: index of the stack, ALIGN_NONE or ALIGN_UNCERTAIN
- * @api: the called function, interned, for stacks that do not name the function
+ * @api: the called function, interned; used if the stack does not name its function
  */
 static uint32_t twofiles__path(struct twofiles *t, uint32_t proc, uint32_t stack, const char *api,
 			       uint64_t time_ns)
@@ -591,12 +592,13 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 	for (i = 0; i < t->events.nr; i++) {
 		const struct stack_event *e = &t->events.v[i];
 		struct lane *lane = &t->cpu_lanes.v[t->cpu_lane_of.v[i]];
-		/* The time may be before the other clock's zero. */
+		/* The time may be before time 0 of the other clock. */
 		uint64_t time_ns = out->offset_ns < 0 ? e->time_ns - out->offset_ns :
 				   xpu_ns_between(out->offset_ns, e->time_ns);
 
 		/*
-		 * A stack that may belong to one of the calls is not imported as a further launch.
+		 * If a stack may belong to one of the calls, do not import it as an additional
+		 * launch.
 		 */
 		out->nr_uncertain_stacks += a->match_back[i] == ALIGN_UNCERTAIN;
 		if (a->match_back[i] != ALIGN_NONE)
@@ -610,7 +612,10 @@ static void twofiles__write_launches(struct twofiles *t, const struct align *a)
 	}
 }
 
-/* Adds the launches of kinds that no stack has, and the durations of calls that have both times. */
+/*
+ * Adds the launches of kinds that no stack has, and the durations of calls with start and end
+ * times.
+ */
 static void twofiles__write_others(struct twofiles *t)
 {
 	bool *done = calloc(t->gpu.calls.nr + 1, sizeof(*done));
@@ -657,7 +662,9 @@ static void twofiles__write_works(struct twofiles *t)
 
 	array_each(&t->gpu.works, w) {
 		if (twofiles__find_call(t, w, &pid) == NO_INDEX && !w->pid) {
-			/* The work is an orphan: its process is unknown, so take any. */
+			/*
+			 * The device work is an orphan: its process is unknown, so use any process.
+			 */
 			pid = t->index.pids.nr ? t->index.pids.v[0] : t->events.nr ?
 			      t->events.v[0].pid : 1;
 			if (t->index.pids.nr > 1)
@@ -678,7 +685,7 @@ static void twofiles__write_works(struct twofiles *t)
 	t->out->gpu_ns = xpu_ns_between(first_ns, last_ns);
 }
 
-/* Adds messages about odd input. Return: 0, or -EINVAL if there is no other input. */
+/* Adds messages about odd input. Return: 0, or -EINVAL if the files contain no events. */
 static int twofiles__complain(struct twofiles *t, const struct twofile_opts *opts)
 {
 	if (opts->cpu && !t->events.nr)
@@ -767,7 +774,7 @@ static void twofiles__summarize(const struct twofiles *t, const struct align *a)
 		out->stacks_ns = t->events.v[t->events.nr - 1].time_ns - t->events.v[0].time_ns;
 }
 
-/* Return: whether all stacks have the process id instead of a thread id. */
+/* Return: whether all stacks have the process id in place of a thread id. */
 static bool twofiles__lacks_tids(const struct twofiles *t)
 {
 	uint32_t i, threads = 0;
@@ -882,7 +889,7 @@ int twofile__read(struct twofile *out, struct import *im, const struct twofile_o
 	if (err)
 		goto out;
 	twofiles__summarize(&t, &a);
-	/* Make the processes first, because only the stacks have their names. */
+	/* Make the processes first, because only the stacks contain their names. */
 	for (i = 0; i < t.events.nr; i++)
 		twofiles__proc(&t, t.events.v[i].pid, t.events.v[i].comm);
 	twofiles__write_launches(&t, &a);

@@ -12,7 +12,7 @@
  * @from: the sums to add; their contents may be moved to @s
  * @r: from model__absorb()
  *
- * @from->loss is left out. Each call path belongs to one recording, so no two aggregates become
+ * @from->loss is not added. Each call path belongs to one recording, so no two aggregates become
  * one: the aggregates of @from come after the others.
  *
  * Return: 0 or -ENOMEM.

@@ -11,7 +11,7 @@
 #include "join/tell.h"
 #include "symbols/demangle.h"
 
-/* Takes the join's matches if @more is positive. */
+/* Places the join's matches if @more is positive. */
 static int take(struct second_pass *p, int more)
 {
 	const struct match *match;
@@ -25,9 +25,9 @@ static int take(struct second_pass *p, int more)
 /* ---- launches ------------------------------------------------------------------------------- */
 
 /*
- * Replaces an impossible time of a launch by the time of its process's previous launch, or of the
- * process's begin.
- * Return: 1 if the launch's own time is possible; 0 if not; or -ENOMEM.
+ * Replaces an impossible timestamp of a launch by the timestamp of its process's previous launch,
+ * or by the start of the process.
+ * Return: 1 if the launch's own timestamp is possible; 0 if not; or -ENOMEM.
  */
 static int launch__mend(struct second_pass *p, uint32_t proc, struct launch *l)
 {
@@ -61,7 +61,7 @@ static uint64_t launch__key(const struct model *m, uint32_t proc, uint32_t path,
 }
 
 /*
- * Reads launch @i and resolves its ids. @timed: set to 1 if the launch's own time is possible.
+ * Reads launch @i and resolves its ids. @timed: set to 1 if the launch's own timestamp is possible.
  * Return: the number of undefined ids, or -errno.
  */
 static int read_launch(struct second_pass *p, const struct xpu_record_launches *launches,
@@ -256,7 +256,7 @@ static uint64_t work__key(uint32_t proc, const struct xpu_record *rec)
 	return JOIN_KEY(SCOPE(proc, XPU_API(rec->misc)), work__correlation_id(rec));
 }
 
-/* Reads the times of device work. They stay 0 if they are impossible. */
+/* Reads the times of device work. They stay 0 if the record's times are impossible. */
 static void work__time(struct second_pass *p, const struct xpu_record *rec, struct work *w)
 {
 	/* All device records begin with the same members: the times first. */
@@ -403,7 +403,7 @@ int device__batch(struct second_pass *p, const struct record_iter *outer,
 	if (!baseline)			/* an import has no counters to compare */
 		return err;
 	err = second_pass__arrived(p, proc, &arrived);
-	/* The batch with the baseline does not count as sent after the baseline. */
+	/* Do not count the batch that has the baseline: counting begins after it. */
 	if (!err && baseline == record_iter__place(outer))
 		arrived->nr_works = arrived->nr_calls = 0;
 	return err;

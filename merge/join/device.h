@@ -8,7 +8,7 @@
 #include "join/second_pass.h"
 #include "read/reader.h"
 
-/* These read launches and device work. Return: 0, -ENOMEM or the sink's error. */
+/* These functions read launches and device work. Return: 0, -ENOMEM or the sink's error. */
 int device__launches(struct second_pass *p, const struct xpu_record_launches *rec);
 int device__batch(struct second_pass *p, const struct record_iter *outer,
 		  const struct xpu_record_batch *batch);
@@ -16,10 +16,10 @@ int device__batch(struct second_pass *p, const struct record_iter *outer,
 /* Adds launches that an earlier file of the recording has already counted. */
 int device__earlier(struct second_pass *p, const struct xpu_record_launches *rec);
 
-/* Gives the join forgotten launches for which work waits; for the third pass. */
+/* In the third pass: gives the join forgotten launches for which device work waits. */
 int device__relaunches(struct second_pass *p, const struct xpu_record_launches *rec);
 
-/* Takes launches and work without a counterpart, after the last pass. */
+/* After the last pass: places the launches and device work that have no counterpart. */
 int device__finish(struct second_pass *p);
 
 #endif /* MERGE_DEVICE_H */

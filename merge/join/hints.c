@@ -7,11 +7,12 @@
 
 #include "symbols/callchain.h"
 
-#define LEAST_PERCENT	5		/* percentage of a process's launches and samples */
+#define LEAST_PERCENT	5		/* a hint needs at least this percentage of a process's
+					 * launches and samples */
 
-/* programs that generate code, and the options that make them write the names of this code */
+/* programs that generate code, and how to make them write the names of this code */
 static const struct runtime {
-	const char *name;		/* how their names begin */
+	const char *name;		/* start of the program's name */
 	const char *advice;
 } runtimes[] = {
 	{ "node", "start it as node --perf-basic-prof" },
@@ -22,7 +23,7 @@ static const struct runtime {
 	{ "", "names for it are read from /tmp/perf-PID.map, if the program writes that" },
 };
 
-/* launches and samples of a process, and how many have generated code */
+/* launches and samples of a process, and how many of them pass through generated code */
 struct counts {
 	uint64_t nr, nr_generated;
 };

@@ -44,7 +44,7 @@ struct join_waiting {
 
 #define CHAIN_MAX	((1u << 30) - 1)
 #define MIN_SLOTS	1024
-#define LONG_WALK	1024		/* slots; consecutive ids never make a walk as long as
+#define LONG_WALK	1024		/* in slots; consecutive ids never make a walk as long as
 					 * this */
 #define GOLDEN		0x9e3779b97f4a7c15ull
 #define HUGE_PAGE	(2ul << 20)
@@ -64,9 +64,9 @@ void join__exit(struct join *j)
 }
 
 /*
- * Return: the first slot to search for a key. Multiplied by the golden ratio, ids that rise in even
- * steps spread evenly. The slot is the first of a cache line, so that the next slot, which is
- * mostly free, is in the same line.
+ * Return: the first slot to search for a key. The key is multiplied by the golden ratio, which
+ * spreads ids evenly if they rise in even steps. The slot is the first of a cache line, so that the
+ * next slot, which is mostly free, is in the same line.
  */
 static size_t join__home(const struct join *j, uint64_t key)
 {
@@ -128,7 +128,8 @@ static int join__rebuild(struct join *j, size_t nr_slots, uint64_t spread)
 }
 
 /*
- * Return: a new entry with its key set, valid until another entry is made or freed; NULL: -ENOMEM
+ * Return: a new entry with its key set, valid until another entry is made or freed; NULL if memory
+ * is short.
  */
 static struct join_entry *join__new_entry(struct join *j, uint64_t key)
 {
@@ -138,7 +139,7 @@ static struct join_entry *join__new_entry(struct join *j, uint64_t key)
 	if (j->nr_entries >= j->nr_slots / 4 * 3 && join__rebuild(j, nr_slots, j->spread))
 		return NULL;
 	e = join__slot(j, key);
-	/* Somebody chose ids that collide. With a secret multiplier nobody can do that. */
+	/* Somebody chose ids that collide. With a secret multiplier, nobody can choose such ids. */
 	if (((e - j->slots - join__home(j, key)) & (j->nr_slots - 1)) > LONG_WALK &&
 	    j->spread == GOLDEN) {
 		if (join__rebuild(j, j->nr_slots, secret() | 1))

@@ -3,9 +3,9 @@
  * join.h - matches launches and device work by identity alone
  *
  * A launch and its device records carry one correlation id, unique within a process image and an
- * API; the key has all three. Nothing is ever joined by time. Either side may come first,
- * a launch may own many records (a graph launch has one for every node), and either side may be
- * missing.
+ * API. The key combines the id, the image and the API. Nothing is ever joined by time. Either side
+ * may come first, a launch may own many records (a graph launch has one for every node), and either
+ * side may be missing.
  *
  * Memory is proportional to the launches in flight. A launch whose API call can own only one record
  * is forgotten as soon as it has that record. If a second record comes nevertheless, it waits like
@@ -38,12 +38,12 @@ struct work {
 	uint32_t leaf;
 	uint32_t stream;
 	uint32_t maker;			/* the call that made the work, see feature.find_maker();
-					 * NO_INDEX: the launch, or unknown */
+					 * NO_INDEX: the launch made it, or the call is unknown */
 	uint32_t aggregate;		/* for a sink: index in sums.aggregates */
 	uint32_t shape : 30;		/* a kernel's index in shapes, or WORK_NO_SHAPE */
 	bool is_part : 1;		/* for a sink: --from or --to has cut the work; ... */
-	bool began_before : 1;		/* ... the work began, and counts with its bytes, before
-					 * --from */
+	bool began_before : 1;		/* ... the work began before --from, and its bytes do not
+					 * count after --from */
 };
 
 #define WORK_NO_SHAPE	(UINT32_MAX >> 2)
@@ -72,7 +72,7 @@ struct join_waiting;
  *		while ((match = join__next(j)))
  *			...
  *
- * A function that adds returns whether matches exist; take all of them before adding again.
+ * A function that adds returns whether there are matches; take all of them before adding again.
  */
 struct join {
 	struct match match;		/* the match that join__next() returns */
@@ -118,7 +118,7 @@ void join__exit(struct join *j);
  * @j: the join
  * @key: JOIN_KEY(); correlation id 0 means none and matches nothing
  * @l: copied
- * @one_record: its API call can own one device record at most
+ * @one_record: its API call can have at most one device record
  *
  * A second launch under a key that is still in the table is pending at once (and counted in
  * nr_duplicates): the first launch keeps the records, because nothing says which launch they belong
@@ -129,14 +129,14 @@ void join__exit(struct join *j);
 int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool one_record);
 
 /*
- * Adds a launch that another file counts, and that already has device records there: its records
- * here are further records of it. Return: like join__add_launch().
+ * Adds a launch that another file counts, and that already has device records there. Its records in
+ * this file are further records of the launch. Return: like join__add_launch().
  */
 int join__add_earlier(struct join *j, uint64_t key, const struct launch *l);
 
 /*
- * Prefetches the slot of @key, which will come up in a few records; with many launches in flight,
- * cache misses are most of a merge's time. A wrong guess does no harm.
+ * Prefetches the slot of @key, which one of the next records needs. With many launches in flight,
+ * cache misses take most of a merge's time. A wrong guess does no harm.
  */
 void join__prefetch(const struct join *j, uint64_t key);
 

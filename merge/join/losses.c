@@ -7,9 +7,9 @@
 					 * lie */
 
 /*
- * Return: how many are missing; never less than 0, because the shim's last total may be older than
- * the last records. The result is limited, so that a false number from one process cannot make the
- * total wrap around.
+ * Return: how many records are missing; never less than 0, because the shim's last total may be
+ * older than the last records. The result is limited, so that a false number from one process
+ * cannot make the total wrap around.
  */
 static uint64_t missing(uint64_t sent, uint64_t first, uint64_t arrived)
 {
@@ -27,13 +27,13 @@ static uint64_t count3(uint64_t a, uint64_t b, uint64_t c)
 
 #define SINCE(sent, member)	missing((sent)->last->member, (sent)->first->member, 0)
 
-/* Adds the records that a process sent and that did not arrive. */
+/* Adds the records that a process sent but that did not arrive. */
 static void losses__missing(struct loss *l, const struct sent *sent, const struct arrived *a)
 {
 	const struct xpu_record_counters *last = sent->last, *first = sent->first;
 	uint64_t nr_missing, first_ranges = sent->carried ? first->nr_ranges : 0;
 
-	/* The shim notices with a short delay that probes were attached or detached. */
+	/* The shim notices only after a short delay that probes were attached or detached. */
 	nr_missing = missing(last->nr_launches, first->nr_launches, a->nr_launches);
 	if (a->attach_span && !sent->lost)
 		l->at_edges += nr_missing;
@@ -43,7 +43,7 @@ static void losses__missing(struct loss *l, const struct sent *sent, const struc
 				    count3(first->nr_kernels, first->nr_memcpys, first->nr_memsets),
 				    a->nr_works);
 	l->missing_calls += missing(last->nr_calls, first->nr_calls, a->nr_calls);
-	/* The batch with the baseline does not count as sent after the baseline. */
+	/* Do not count the batch that has the baseline: counting begins after it. */
 	l->missing_batches += missing(last->nr_batches, first->nr_batches, sent->nr_batches -
 				      (sent->baseline != 0 && !sent->carried));
 	if ((a->nr_ranges || first_ranges) && !a->attach_span)
@@ -55,7 +55,7 @@ static void losses__missing(struct loss *l, const struct sent *sent, const struc
 
 /*
  * Adds one process's losses. @known: every sent record has arrived by now, or is lost. Return: how
- * many device records had not ended.
+ * many pieces of device work had not ended.
  */
 static uint64_t losses__process(struct loss *l, const struct sent *sent, const struct arrived *a,
 				bool outlived, bool known)
@@ -68,14 +68,14 @@ static uint64_t losses__process(struct loss *l, const struct sent *sent, const s
 	l->dropped_cupti += SINCE(sent, nr_dropped_cupti);
 	l->dropped_shim += SINCE(sent, nr_dropped_shim);
 	l->taken += SINCE(sent, nr_taken);
-	if (a->nr_ranges)	/* otherwise only another recording asked for ranges */
+	if (a->nr_ranges)	/* otherwise only another recording requested ranges */
 		l->dropped_ranges += SINCE(sent, nr_dropped_ranges);
 	if (outlived)
 		l->unfinished_at_detach += nr_unfinished;
 	return nr_unfinished;
 }
 
-/* Return: whether range events may be missing in a process that has some. */
+/* Return: whether range events may be missing in a process that has range events. */
 static bool lost_ranges(const struct second_pass *p, const struct sent *sent,
 			const struct arrived *a)
 {
@@ -85,8 +85,8 @@ static bool lost_ranges(const struct second_pass *p, const struct sent *sent,
 }
 
 /*
- * Whether no later file has more records. A file that was cut off and is not the first may have a
- * next file: its disk was full.
+ * Return: whether no later file has more records. A file that was cut off because its disk was full
+ * may still be followed by another file, unless it is the first.
  */
 static bool is_last_file(const struct second_pass *p)
 {
@@ -117,7 +117,7 @@ void losses__settle(struct second_pass *p)
 		p->arrived.v[i].lost_ranges = lost_ranges(p, found__sent(f, f->first_proc + i),
 							  &p->arrived.v[i]);
 	l->unfinished = nr_unfinished - l->unfinished_at_detach;
-	/* Work that still ran has no valid times either, but has its own line. */
+	/* Device work that still ran has no valid times either, but is counted separately. */
 	l->bad_times -= min_t(uint64_t, l->bad_times, nr_unfinished);
 	apart = l->nr_captured + l->nr_refused + l->nr_no_bytes + l->at_detach;
 	l->nr_launches = p->join->nr_launches - apart;
@@ -127,7 +127,7 @@ void losses__settle(struct second_pass *p)
 	l->nr_works = p->join->nr_works;
 	l->nr_orphans = p->join->nr_orphans - l->before_attach - l->after_detach;
 	l->crowded += p->model->machine.nr_crowded;
-	/* Events that were lost have left gaps, too. Nobody knows how many were in lost batches. */
+	/* Lost events leave gaps, too. Nobody knows how many events were in lost batches. */
 	gaps = l->recorder[XPU_LOST_BATCH] || l->missing_batches ? l->alloc_gaps :
 	       max_t(uint64_t, l->recorder[XPU_LOST_ALLOC], l->missing_allocs);
 	l->alloc_gaps -= min_t(uint64_t, l->alloc_gaps, gaps);

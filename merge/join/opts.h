@@ -28,7 +28,7 @@ struct placed {
 	bool ends_after;		/* for a part: the CPU sample was taken after --to */
 };
 
-/* Time of a thread, or a launch without device work, as it is added to the sums over time. */
+/* Time of a thread, or a launch without device work, for the sums over time. */
 struct spent {
 	uint64_t from_ns, to_ns;
 	uint64_t ns;			/* time spent in that span */
@@ -39,30 +39,33 @@ struct spent {
 
 struct tables_recording;
 
-/* Writes a row of a feature. Return: 0 or -errno. */
+/* Writes a row of a feature's table. Return: 0 or -errno. */
 typedef int (*put_table_row)(struct tables_recording *r, const struct model *m, const void *row);
 
 /*
  * Functions that take single events, in the order in which they are joined. Each returns 0, or
  * -errno to stop; functions that are not needed may be NULL. With a filter, a launch is passed when
- * its work passes the filter, and again with each further work.
+ * a piece of its device work passes the filter, and again for each further piece that passes.
  */
 struct session_sink {
 	void *ctx;
 	int (*launch)(void *ctx, const struct model *m, uint64_t key, const struct launch *l);
 	/*
 	 * Takes a piece of device work. @l: its launch; NULL for an orphan. @made: the chain that
-	 * made the graph node, or NO_INDEX. @first: whether it is the launch's first work, in no
-	 * particular order.
+	 * made the graph node, or NO_INDEX. @first: whether this is the first work of the launch
+	 * that the join found.
 	 */
 	int (*work)(void *ctx, const struct model *m, uint64_t key, const struct work *w,
 		    const struct launch *l, uint32_t made, bool first);
 	int (*placed)(void *ctx, const struct model *m, const struct placed *placed);
 	int (*slice)(void *ctx, const struct model *m, const struct slice *slice);
-	/* Takes a single time that a thread was off the CPU; placed() gets sums of these times. */
+	/*
+	 * Takes one interval in which a thread was off the CPU; placed() gets sums of such
+	 * intervals.
+	 */
 	int (*off)(void *ctx, const struct model *m, const struct placed *off);
 	int (*spent)(void *ctx, const struct model *m, const struct spent *spent);
-	/* Calls put() for a row that a feature has for its table, if the sink has tables. */
+	/* Calls put() for a row of a feature's table, if the sink has tables. */
 	int (*row)(void *ctx, const struct model *m, put_table_row put, const void *row);
 
 	/*
@@ -71,30 +74,30 @@ struct session_sink {
 	 * function itself is NULL if the sink can only take events of the session's model.
 	 */
 	int (*apart)(void *ctx, struct session_sink **sink);
-	/* Frees a sink made apart. Called in the order of the recordings. */
+	/* Frees a sink that apart() made. Called in the order of the recordings. */
 	void (*free_apart)(struct session_sink *sink);
-	/* Takes the end of the reading, for a sink made apart. May be NULL. */
+	/* Called when the recording has been read, for a sink that apart() made. May be NULL. */
 	void (*end)(void *ctx);
 	/*
-	 * Called for each sink that was made apart, in the order of the recordings, when frames of
-	 * its model @m have names. May be NULL. Return: 0 or -errno.
+	 * Called for each sink that apart() made, in the order of the recordings, when the frames
+	 * of the sink's model @m have names. May be NULL. Return: 0 or -errno.
 	 */
 	int (*named)(void *ctx, const struct model *m);
 	/*
-	 * Takes over the events of a sink made apart, in the order of the recordings. Return: 0 or
-	 * -errno.
+	 * Takes over the events of a sink that apart() made, in the order of the recordings.
+	 * Return: 0 or -errno.
 	 */
 	int (*absorb)(void *ctx, const struct model *m, struct session_sink *apart,
 		      const struct remap *r);
-	bool numbers_gpus;		/* sinks made apart need the numbers and names of GPUs to
-					 * show */
+	bool numbers_gpus;		/* sinks that apart() made need the shown numbers and names
+					 * of GPUs */
 };
 
 struct session_opts {
 	bool in_bytes;			/* the results are bytes instead of times */
 	bool with_made;			/* also sum up all allocated memory */
-	const void *values[NR_FEATURES];	/* values of the options that each feature
-						 * brings; NULL: defaults */
+	const void *values[NR_FEATURES];	/* values of the options that each feature adds;
+						 * NULL: defaults */
 	unsigned int side;		/* the session is side 1 or 2 of diff; 0: neither */
 	uint32_t without;		/* kinds of work to leave out: 1 << enum leaf_kind, ORed */
 	bool by_thread;			/* sum up by thread, not by thread name */
@@ -105,13 +108,13 @@ struct session_opts {
 					 * writers that show shapes */
 	bool by_time;			/* collect the times of each sum's work in sums.times;
 					 * ... */
-	size_t max_times;		/* ... with at most this many sums, or with 0 as many as fit
+	size_t max_times;		/* ... with at most this many sums, or, if 0, as many as fit
 					 * a page; ... */
-	bool times_by_path;		/* ... if there would be more, they are not split by thread
-					 * and range */
+	bool times_by_path;		/* ... if more would be needed, times are not split by
+					 * thread and range */
 	bool stats;			/* collect leaf_stats */
 	bool own_threads;		/* keep activities of the shim's threads */
-	bool trim;			/* leave out frames of the shim, of CUDA, and of the Python
+	bool trim;			/* leave out frames of the shim, of CUDA and of the Python
 					 * interpreter */
 	enum python_style python_style;
 	struct filter *filter;		/* may be NULL */

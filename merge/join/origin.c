@@ -23,7 +23,7 @@ int origin__read(const struct found *f, struct model *m, uint32_t path_id, uint3
 	} else if (path != NO_INDEX) {
 		proc = m->paths.v[path].proc;
 	} else {
-		/* The process is unknown, which proc_id 0 stands for. */
+		/* proc_id 0 stands for an unknown process. */
 		err = machine__proc(&m->machine, 0, &proc);
 		if (err)
 			return err;

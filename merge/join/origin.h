@@ -12,7 +12,7 @@
  * origin__read - find the origin of a call by the ids of a record
  * @f: resolves the ids
  * @m: new chains are added
- * @l: has the time; gets chain, comm and thread
+ * @l: its time must be set; gets chain, comm and thread
  * @procp: the process; NO_INDEX if the caller does not know it
  * @pathp: set to its call path; NO_INDEX if it has no path
  *

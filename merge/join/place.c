@@ -41,7 +41,7 @@ static int count_work(struct second_pass *p, const struct work *w, const struct 
 	return p->opts->stats ? add_stats(p, w, part) : 0;
 }
 
-/* Adds to the time in which the work's GPU was busy. Return: 0 or -ENOMEM. */
+/* Adds device work to the time in which its GPU was busy. Return: 0 or -ENOMEM. */
 static int add_busy(struct second_pass *p, const struct work *w, const struct filter_span *part)
 {
 	uint32_t gpu = p->model->streams.v[w->stream].gpu;
@@ -55,7 +55,7 @@ static int add_busy(struct second_pass *p, const struct work *w, const struct fi
 	return err ?: busy__add(&sums->busy.v[gpu], part->from_ns, part->to_ns);
 }
 
-/* Passes device work, or the part that the filter left, to the sink of single events. */
+/* Passes device work, or the part of it that the filter keeps, to the sink of single events. */
 static int tell__part(struct second_pass *p, uint64_t key, const struct work *whole,
 		      const struct filter_span *part, const struct launch *l, uint32_t made,
 		      bool first)
@@ -84,8 +84,7 @@ static int tell__device_time(struct second_pass *p, const struct work *w,
 }
 
 /*
- * Sets @part to the part of the work within --from and --to. Return: whether the work has this
- * part.
+ * Sets @part to the part of the work within --from and --to. Return: whether this part exists.
  */
 static bool work__cut(const struct second_pass *p, const struct work *w, struct filter_span *part)
 {
@@ -93,13 +92,13 @@ static bool work__cut(const struct second_pass *p, const struct work *w, struct 
 		.from_ns = w->start_ns, .to_ns = w->start_ns + w->duration_ns, .ns = w->duration_ns,
 		.nr = 1,
 	};
-	/* wanted__work() decides about work without a time. */
+	/* wanted__work() decides about work without a timestamp. */
 	return !w->start_ns || wanted__cut(p->opts->filter, p->model, part);
 }
 
 /*
- * Passes device work to the features. @part: the part of the work at @place; NULL: the work is left
- * out.
+ * Passes device work to the features. @part: the part of the work that was added to the sums; NULL:
+ * the work is left out.
  * Return: 0 or -ENOMEM.
  */
 static inline int place__hooks(struct second_pass *p, uint64_t key, const struct work *w,
@@ -123,7 +122,7 @@ static inline int place__hooks(struct second_pass *p, uint64_t key, const struct
 	return err;
 }
 
-/* Passes device work that the options leave out to the features. */
+/* Passes device work to the features, although the options leave it out. */
 static int place__left_out(struct second_pass *p, uint64_t key, const struct work *w,
 			   const struct launch *l, const struct work_place *place, bool in_time)
 {
@@ -180,7 +179,7 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 			.thread = place.thread,
 			.leaf = w->leaf,
 		});
-	/* With a filter, pass the launch now, because it is now known to pass. */
+	/* With a filter, pass the launch now: only now it is known to pass. */
 	if (!err && l && filter__active(p->opts->filter))
 		err = tell__launch(p, key, l);
 	return err ?: tell__part(p, key, w, &part, l, place.made, first);
@@ -208,7 +207,7 @@ static int place__pending(struct second_pass *p, const struct match *match)
 			p->sums->loss.nr_refused++;
 		return 0;
 	}
-	/* The work of a duplicate may have ended long ago, and belong to another launch. */
+	/* The device work of a duplicate may have ended long ago, under the other launch. */
 	p->sums->loss.at_detach +=
 		!match->duplicate && second_pass__outlived(p, JOIN_KEY_PROC(key));
 	p->sums->loss.nr_cut_off += second_pass__cut_off(p, JOIN_KEY_PROC(key));
@@ -231,8 +230,8 @@ static int place__pending(struct second_pass *p, const struct match *match)
 }
 
 /*
- * Notes the first launch of each thread of a process that existed when the process's first launch
- * was recorded.
+ * Notes the first launch of each thread that existed when the first launch of its process was
+ * recorded.
  */
 static int see_firsts(struct second_pass *p, uint32_t proc, const struct arrived *arrived,
 		      struct attach_span *span)

@@ -8,8 +8,8 @@
 #include "join/wanted.h"
 
 /*
- * Finds the thread that its process calls @tid. In a process with its own pid namespace, @tid means
- * nothing outside of it; but a thread that launched nothing is only known by this number.
+ * Finds the thread whose tid in its process is @tid. In a process with its own pid namespace, this
+ * is the tid inside the namespace. No other tid is known of a thread that launched nothing.
  */
 static int call__thread(struct second_pass *p, uint32_t proc, const struct xpu_record_batch *batch,
 			uint32_t tid, uint32_t *thread)
@@ -42,7 +42,7 @@ static size_t api_name__len(const char *name)
 }
 
 /*
- * Finds the index in sums.calls of the function with callback id @cbid, with or without
+ * Finds the index in sums.calls of the function with callback id @cbid, which may include
  * XPU_CALL_RUNTIME. Processes that use the same name share an entry.
  */
 static int call__stats(struct second_pass *p, uint32_t proc, uint16_t cbid, uint32_t *idx)

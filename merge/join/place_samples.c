@@ -11,7 +11,7 @@
 #include "symbols/name_keeper.h"
 #include "xpu_time.h"
 
-/* A thread's own clock and the clock of the times may differ by this much. */
+/* A thread's CPU clock and the clock of timestamps may differ by this much. */
 #define CLOCKS_APART_NS	1000000000ull
 
 /* a call chain that was unwound here; equal chains are one path */
@@ -24,7 +24,7 @@ struct unwound_entry {
 	} key;
 };
 
-/* Adds CPU time, of one sample or without any sample. @at: the chain, thread and name */
+/* Adds CPU time, of a sample or without a sample. @at: the chain, thread and name */
 static int cpu_time__add(struct second_pass *p, const struct launch *at,
 			 const struct filter_span *s)
 {
@@ -50,8 +50,8 @@ static int cpu_time__add(struct second_pass *p, const struct launch *at,
 }
 
 /*
- * Adds one sample to the sums. @at: the sample's chain, thread, name and time in the recording.
- * @period_ns: the time that the sample stands for
+ * Adds one sample to the sums. @at: the sample's chain, thread, name and timestamp. @period_ns: the
+ * time that the sample stands for
  */
 static int sample__add(struct second_pass *p, struct launch *at, uint32_t period_ns)
 {
@@ -77,7 +77,7 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 	m->chains.v[at->chain].nr_samples++;
 	if (p->opts->without & 1u << LEAF_CPU)
 		return 0;
-	/* A sample stands for the time of its period, up to its own time. */
+	/* A sample stands for the period that ends at its timestamp. */
 	s.from_ns = xpu_ns_between(period_ns, at->time_ns);
 	s.to_ns = at->time_ns;
 	if (!wanted__cut(p->opts->filter, m, &s))
@@ -101,8 +101,8 @@ static int sample__add(struct second_pass *p, struct launch *at, uint32_t period
 }
 
 /*
- * Return: whether the time of a sample belongs to a feature, or, during the pass, whether it may.
- * @time_ns: in the recording
+ * Return: whether the time of a sample belongs to a feature, or, during the pass, whether it may
+ * belong to one. @time_ns: by the recording's clock
  */
 static bool sample__is_owned(const struct second_pass *p, uint32_t thread_id, uint64_t time_ns)
 {
@@ -117,8 +117,7 @@ static bool sample__is_owned(const struct second_pass *p, uint32_t thread_id, ui
 }
 
 /*
- * Adds a sample, unless its time may belong to a feature. In that case samples__finish() asks
- * again.
+ * Adds a sample, unless its time may belong to a feature. In that case samples__finish() decides.
  */
 static int sample__see(struct second_pass *p, uint32_t thread_id, struct launch *at,
 		       uint32_t period_ns)
@@ -176,8 +175,8 @@ int samples__rest(struct second_pass *p, const struct xpu_record_cpu_rest *rec)
 	struct filter_span s = {
 		.from_ns = rec->from_ns + shift_ns, .to_ns = rec->end_ns + shift_ns, .ns = rec->ns,
 	};
-	struct launch at = { .thread = NO_INDEX };	/* This is CPU time without a sample, and so
-							 * has no time of its own. */
+	struct launch at = { .thread = NO_INDEX };	/* CPU time without a sample has no
+							 * timestamp. */
 	struct model *m = p->model;
 	uint32_t proc;
 	int err = machine__proc(&m->machine, rec->proc_id, &proc);
@@ -193,7 +192,7 @@ int samples__rest(struct second_pass *p, const struct xpu_record_cpu_rest *rec)
 		p->sums->loss.bad_refs++;
 		at.thread = NO_INDEX;
 	}
-	/* The thread has the name with which it ended. */
+	/* Use the last name that the thread had. */
 	at.comm = at.thread != NO_INDEX ?
 		  model__thread_comm(m, &m->threads.v[at.thread], xpu_ns_between(1, rec->end_ns)) :
 		  model__proc_comm(m, proc, xpu_ns_between(1, rec->end_ns));
@@ -271,8 +270,8 @@ static int unwound__path(struct second_pass *p, uint32_t proc, struct image *ima
 
 /*
  * Completes a call path that was made with frame pointers: inserts functions without a frame
- * pointer after the innermost user frame. These are the first of the @nr frames of p->unwind, up to
- * the path's next frame.
+ * pointer after the innermost user frame. The inserted frames are the first of the @nr frames of
+ * p->unwind, up to the path's next frame.
  */
 static int path__complete(struct second_pass *p, struct path *path, uint16_t nr)
 {

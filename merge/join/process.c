@@ -11,7 +11,7 @@
 #include "symbols/name_keeper.h"
 #include "xpu_time.h"
 
-/* If two boot times are this close, they belong to one boot, seen before and after a clock step. */
+/* Boot times that differ by at most this much are of one boot: a step of the clock changes them. */
 #define SAME_BOOT_NS	1000000000
 
 static bool input__same_boot(const struct input *a, const struct input *b)
@@ -110,7 +110,7 @@ static int session__finish_features(struct session *s)
 	return err;
 }
 
-/* Return: whether a process launched something and has no window. */
+/* Return: whether a process without a window launched something. */
 static bool is_outside_of_windows(const struct model *m, const bool *has_windows)
 {
 	size_t i;

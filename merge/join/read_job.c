@@ -17,7 +17,7 @@
 #include "read/resolve.h"
 #include "symbols/name_keeper.h"
 
-#define LOOK_UP_EPOCHS	64		/* most remap epochs in which a path is looked up */
+#define LOOK_UP_EPOCHS	64		/* limit of the remap epochs in which a path is looked up */
 
 /* ---- begin and end --------------------------------------------------------------------------- */
 
@@ -36,7 +36,7 @@ static void read_job__open_jitmaps(struct read_job *p, const struct input *in)
 	};
 }
 
-/* Saves results of earlier recordings that must be separate while the next recording is read. */
+/* Saves the sums' first and last time, which must cover only this recording while it is read. */
 static void read_job__enter(struct read_job *p)
 {
 	struct sums *sums = p->sums;
@@ -131,7 +131,7 @@ int read_job__init_apart(struct read_job *p, struct session *s, size_t nr, struc
 	return 0;
 }
 
-/* Drops references to the recording's records from its parts of the model. */
+/* Drops the model's references to records of this recording. */
 static void read_job__let_go(struct read_job *p)
 {
 	struct model *m = p->model;
@@ -222,7 +222,7 @@ static int rescan_record(void *ctx, const struct record_iter *it, const struct x
 }
 
 /*
- * Begins the features that are awake, for this or an earlier recording. Return: 0 or -ENOMEM.
+ * Calls begin() of the features that this or an earlier recording woke. Return: 0 or -ENOMEM.
  */
 static int read_job__begin_features(struct read_job *p)
 {
@@ -296,7 +296,7 @@ int read_job__read(struct read_job *p)
 		p->again |= err > 0;
 		err = min_t(int, err, 0);
 	}
-	/* Unwinding stacks needs the tables of files, which belong to the session. */
+	/* Unwinding needs the unwind tables of files, which belong to the session. */
 	p->waits = p->apart && p->found.has_stacks;
 	return err || p->again || p->waits ? err : read_job__later_passes(p);
 }
@@ -370,8 +370,8 @@ static int unwind_record(void *ctx, const struct record_iter *it, const struct x
 }
 
 /*
- * Makes the chains of a call path, in all remap epochs in which it may occur: an address may mean
- * another function in each. Return: 0 or -ENOMEM.
+ * Makes the chains of a call path, one for each remap epoch in which it may occur: in each epoch,
+ * an address may mean another function. Return: 0 or -ENOMEM.
  */
 static int read_job__add_chains(struct read_job *p, uint32_t idx)
 {

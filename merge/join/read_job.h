@@ -5,8 +5,8 @@
  *	read_job__init(&p, s, nr);	the results go into the session's model and sums
  *	read_job__init_apart(&p, s, nr);	or into a model and sums of its own
  *	read_job__read(&p);		all passes
- *	read_job__take(&p);		names its frames by the session's files, and adds
- *					separate results to the session's
+ *	read_job__take(&p);		names the frames by the session's files, and adds
+ *					separate results to the results of the session
  *	read_job__exit(&p);
  *
  * A recording that is read separately uses nothing of the session that changes before
@@ -34,8 +34,8 @@ struct read_job {
 	size_t nr;			/* number of the input */
 	struct session_opts opts;
 	struct passes *passes;
-	struct read_job_results *apart;	/* NULL: the results, and the following members, are the
-					 * session's own */
+	struct read_job_results *apart;	/* NULL: the following members point to the session's own
+					 * results */
 	struct model *model;
 	struct sums *sums;
 	struct msgs *msgs;
@@ -58,12 +58,16 @@ struct read_job {
 	struct jitmaps jitmaps;
 	struct second_pass pass;
 	/*
-	 * These keep values of earlier recordings, while the originals are for this recording only.
+	 * These members keep values of earlier recordings; meanwhile the sums have values of this
+	 * recording only.
 	 */
 	uint64_t first_ns, last_ns;
 };
 
-/* For both functions, @passes reports the progress. Return: 0; or -ENOMEM, with nothing to exit. */
+/*
+ * Both functions report the progress to @passes. Return: 0; or -ENOMEM, and then nothing has to be
+ * freed.
+ */
 int read_job__init(struct read_job *p, struct session *s, size_t nr, struct passes *passes);
 int read_job__init_apart(struct read_job *p, struct session *s, size_t nr, struct passes *passes);
 void read_job__exit(struct read_job *p);

@@ -6,7 +6,7 @@
  *	place_calls.c		calls of CUDA's API
  *	place_samples.c		CPU samples, and stacks that are unwound here
  *
- * All of them use origin.c (the call path, thread and thread's name that the ids of a record mean),
+ * All of them use origin.c (resolves the ids of a record to a call path, a thread and its name),
  * wanted.c (the filter) and tell.h (the sums and the sink).
  */
 #ifndef MERGE_SECOND_PASS_H
@@ -30,7 +30,8 @@ struct arrived {
 						 * to its end */
 	uint64_t nr_launches;
 	uint64_t first_ns;		/* time of the first launch, by the recording's clock */
-	uint64_t launch_ns;		/* time of the last launch with a possible time, or 0 */
+	uint64_t launch_ns;		/* timestamp of the last launch with a possible timestamp,
+					 * or 0 */
 	uint64_t nr_works;
 	uint64_t nr_calls;
 	uint64_t nr_ranges;		/* number of events of NVTX ranges */
@@ -40,7 +41,7 @@ struct arrived {
 	uint32_t unknown_stream;	/* replaces undefined streams, or NO_INDEX */
 };
 
-/* a sample whose time may later turn out to be another time */
+/* a sample whose time may later turn out to belong to a feature */
 struct waiting_sample {
 	struct launch at;
 	uint32_t period_ns;
@@ -58,8 +59,8 @@ struct placed_launch {
 struct work_place {
 	uint32_t chain, thread;
 	const char *comm;
-	uint32_t made;			/* the chain of the call that made it; NO_INDEX: the launch
-					 * made it, or the call is unknown */
+	uint32_t made;			/* the chain of the call that made the work; NO_INDEX: the
+					 * launch made it, or the call is unknown */
 	uint64_t made_key;		/* JOIN_KEY() of that call */
 };
 
@@ -68,7 +69,7 @@ struct placed_work {
 	uint64_t key;			/* JOIN_KEY() of the work's launch */
 	const struct work *work;
 	const struct launch *launch;	/* NULL: the work is an orphan */
-	const struct filter_span *part;	/* the part that the options left; NULL: the work is left
+	const struct filter_span *part;	/* the part that the options keep; NULL: the work is left
 					 * out */
 	uint32_t chain;			/* the work's call path; NO_INDEX: the work is left out */
 	const struct work_place *place;
@@ -80,7 +81,8 @@ struct placed_work {
 
 /* a CPU sample, for features */
 struct placed_sample {
-	uint64_t time_ns;		/* the sample's own time, or FILTER_TO if earlier */
+	uint64_t time_ns;		/* the sample's timestamp, or FILTER_TO if that is
+					 * earlier */
 	uint32_t chain, thread;
 };
 
@@ -107,24 +109,26 @@ struct second_pass {
 	const struct found *found;
 	struct model *model;
 	struct sums *sums;
-	struct name_keeper *keeper;	/* keeps unwound stacks; NULL: nobody does */
+	struct name_keeper *keeper;	/* keeps unwound stacks; NULL: they are not kept */
 	struct copied_stacks *unwind;	/* NULL: the recording has no stacks to unwind */
 	struct join *join;
 	struct hook finder;		/* the feature that finds ranges; NULL: it is asleep */
 	struct hook maker;		/* the feature that finds makers; NULL: it is asleep */
 	struct hooks launch_hooks, work_hooks, range_hooks, record_hooks, owner_hooks,
 		     sample_hooks;
-	uint64_t nr_damages;		/* number of damages of the recording so far */
+	uint64_t nr_damages;		/* number of damages found in the recording so far */
 	ARRAY(struct arrived) arrived;	/* for each process, by its index minus found.first_proc */
 
 	struct {			/* device.c */
-		/* by index in found.string_defs: what was last looked up */
+		/* the latest lookup, by index in found.string_defs */
 		ARRAY(struct known_kernel) kernels;
 	} device;
 	struct {			/* place_calls.c */
-		struct idmap tids[2];	/* (proc, tid): threads that the first pass did not find;
-					 * [1] is for tids in their own pid namespace */
-		struct idmap stats;	/* (proc, cbid), perhaps with XPU_CALL_RUNTIME */
+		struct idmap tids[2];	/* maps (proc, tid) to a thread that the first pass did not
+					 * find; [1] is for tids in the process's own pid
+					 * namespace */
+		struct idmap stats;	/* maps (proc, cbid), perhaps with XPU_CALL_RUNTIME, to an
+					 * index in sums.calls */
 	} calls;
 	struct {			/* place_samples.c */
 		struct unwound_entry *unwound;
@@ -139,7 +143,7 @@ void second_pass__init(struct second_pass *p, const struct session_opts *opts,
 /* Call this after samples__exit(). */
 void second_pass__exit(struct second_pass *p);
 
-/* Makes room for the counts of all processes up to @proc. Return: 0 or -ENOMEM. */
+/* Makes the counts of all processes up to @proc. Return: 0 or -ENOMEM. */
 int second_pass__expect(struct second_pass *p, uint32_t proc);
 
 /* Sets *@arrived to the counts of @proc, valid until the next call. Return: 0 or -ENOMEM. */
@@ -165,7 +169,7 @@ int second_pass__open_attach_spans(struct second_pass *p);
 
 /**
  * second_pass__range - find the range of an id
- * @proc: the process of the id
+ * @proc: the process that uses the id
  * @range_id: the id in the records, 0 for no range
  * @range: set to its index in ranges.list
  *
@@ -187,7 +191,7 @@ uint32_t second_pass__range_at(const struct second_pass *p, uint32_t thread, uin
 
 /**
  * second_pass__in_range - find a chain in a range
- * @proc: the process of the id
+ * @proc: the process that uses the id
  * @range_id: the id in the records, 0 for no range
  * @chain: with opts.by_range, replaced by the chain of its call path in that range
  *

@@ -131,7 +131,7 @@ void session__print_loss(const struct session *s, FILE *f)
 	for (i = 0; i < s->model.inputs.nr && s->model.inputs.nr > 1; i++) {
 		struct loss l = s->model.inputs.v[i].loss;
 
-		/* Hardly any recording has a name for every frame. */
+		/* Almost every recording has frames without a name. */
 		l.unsymbolized = 0;
 		if (loss__clean(&l))
 			continue;

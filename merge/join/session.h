@@ -18,7 +18,7 @@
  * recordings. The writers then read the sums. A writer of single events, such as a timeline, gets
  * them while they are joined, through struct session_sink.
  *
- * Where to look, in the order in which a record meets them:
+ * The files, in the order in which a record passes through them:
  *
  *	process.c		several recordings, their clocks
  *	turns.c			reads several of them at a time
@@ -27,7 +27,7 @@
  *	read/resolve.c		resolves ids, before the second pass
  *	second_pass.h		the second pass, and its files
  *	place.c			puts the join's matches under their call paths
- *	losses.c		afterwards: counts what was sent and has not arrived
+ *	losses.c		afterwards: counts records that were sent but did not arrive
  *	frames.c		afterwards: names for the frames
  *	absorb.c		adds the sums of a recording to the session
  */
@@ -59,7 +59,7 @@ struct session {
 	struct passes passes;
 	struct msgs msgs;		/* messages for the user about the input and the files that
 					 * it names */
-	bool keeps_works;		/* a feature needs the works of all recordings */
+	bool keeps_works;		/* a feature needs the device work of all recordings */
 	bool ended;			/* each recording has an END record */
 	int status;			/* -EBADMSG: the recording is damaged; otherwise 0 */
 };
@@ -90,7 +90,8 @@ int session__process(struct session *s, const struct reader *r, size_t nr);
  * @s: initialized; session__process() is not used
  * @r: must outlive @s
  *
- * s->sums.loss has only the losses of @r. The GPUs' own samples are left out. Return: 0 or -ENOMEM.
+ * s->sums.loss has only the losses of @r. Samples that the GPUs took are left out. Return: 0 or
+ * -ENOMEM.
  */
 int session__add(struct session *s, const struct reader *r);
 
@@ -111,8 +112,9 @@ int session__look_up(struct session *s, const struct reader *r, struct name_keep
 bool session__was_given(const struct session *s, const char *option, size_t least);
 
 /*
- * Prints the account of all recordings, only of samples if they have no launches. Then prints what
- * the filter left out and, for several recordings, the account of each recording that has losses.
+ * Prints the account of all recordings; if they have no launches, only the account of samples. Then
+ * prints what the filter left out and, for several recordings, the account of each recording that
+ * has losses.
  */
 void session__print_loss(const struct session *s, FILE *f);
 

@@ -135,7 +135,8 @@ static int aggregates__get(struct aggregates *all, const struct aggregate *key, 
 }
 
 /*
- * Return: the spread of @a's works, which is kept separately after this; NULL if memory is short.
+ * Makes the spread of @a a separate entry, unless it is one. Return: the spread; NULL if memory is
+ * short.
  */
 static struct aggregate_spread *aggregates__spread(struct aggregates *all, struct aggregate *a)
 {
@@ -147,7 +148,7 @@ static struct aggregate_spread *aggregates__spread(struct aggregates *all, struc
 	return &all->spreads.v[a->spread];
 }
 
-/* Whether all works of @a have one duration, and will still have after adding one of @ns. */
+/* Return: whether all events of @a have the duration @ns. */
 static bool aggregate__is_even(const struct aggregate *a, uint64_t ns)
 {
 	return a->spread == NO_INDEX && (a->nr ? ns == a->sum_ns / a->nr : !a->sum_ns);
@@ -271,7 +272,7 @@ int sums__split(struct sums *s, struct model *m, size_t at, const struct sums_pa
 		until_ns = i + 1 < nr ? min_t(uint64_t, whole.sum_ns * (done / all), whole.sum_ns) :
 					whole.sum_ns;
 		part = whole;
-		part.nr = i ? 0 : whole.nr;	/* all parts together count works once */
+		part.nr = i ? 0 : whole.nr;	/* the parts together count each event once */
 		part.sum_ns = until_ns - done_ns;
 		done_ns = until_ns;
 		err = leaves__part(&m->leaves, whole.leaf, parts[i].place, &part.leaf);

@@ -21,7 +21,7 @@
 /* Statistics of all device work of one leaf. */
 struct leaf_stats {
 	struct stats ns;
-	struct stats *bytes;		/* for copies and sets; NULL for kernels */
+	struct stats *bytes;		/* for memcpy and memset; NULL for kernels */
 };
 
 /* Return: whether the statistics have any work, or a part of its time. */
@@ -48,18 +48,19 @@ struct aggregate {
 	uint32_t chain;
 	uint32_t leaf;
 	uint32_t owner;			/* index in aggregates.owners */
-	uint32_t spread;		/* index in aggregates.spreads; NO_INDEX: all works have one
-					 * duration, and none has bytes */
+	uint32_t spread;		/* index in aggregates.spreads; NO_INDEX: all events have
+					 * one duration, and none has bytes */
 	uint64_t nr;			/* device records; launches for LEAF_PENDING; samples */
 	uint64_t sum_ns;
 };
 
 struct aggregate_spread {
-	uint64_t min_ns, max_ns, whole_ns;	/* times of whole works; sum_ns may include parts */
+	uint64_t min_ns, max_ns, whole_ns;	/* durations of uncut work; sum_ns may include parts
+						 * of work */
 	uint64_t bytes;
 };
 
-/* all aggregates, and the index to find one */
+/* all aggregates, and the hash table to find one */
 struct aggregates {
 	struct aggregate *v;
 	size_t nr, cap;
@@ -68,7 +69,7 @@ struct aggregates {
 	struct hashes by_key, by_owner;
 	uint64_t secret;
 	uint32_t last;			/* index of the aggregate changed last */
-	uint32_t last_owner;		/* its owner */
+	uint32_t last_owner;		/* owner of this aggregate */
 };
 
 static inline const struct owner *aggregate__owner(const struct aggregates *all,
@@ -78,7 +79,7 @@ static inline const struct owner *aggregate__owner(const struct aggregates *all,
 }
 
 /*
- * Return: the shortest, longest and total time, and all bytes, of the whole works that the
+ * Return: the shortest, longest and total time, and the total bytes, of the uncut work that the
  * aggregate counts.
  */
 static inline struct aggregate_spread aggregate__spread(const struct aggregates *all,
@@ -94,32 +95,34 @@ static inline struct aggregate_spread aggregate__spread(const struct aggregates 
 
 struct sums {
 	struct aggregates aggregates;
-	ARRAY(struct leaf_stats) leaf_stats;	/* for the first leaves, by leaf; only with
-						 * opts.stats */
+	ARRAY(struct leaf_stats) leaf_stats;	/* by leaf; leaves at the end may be missing; only
+						 * with opts.stats */
 	ARRAY(struct call_stats) calls;
 	struct idmap call_names;	/* maps an interned name to an index in calls */
 	ARRAY(struct busy) busy;	/* for each GPU; with opts.stats or opts.by_time */
-	struct works works;		/* works of all recordings, until features have finished */
+	struct works works;		/* device work of all recordings, until features have
+					 * finished */
 	struct times times;
 	struct hashes by_path;		/* for sums__coarser(): finds the first aggregate of each
 					 * call path */
 	struct loss loss;		/* complete after session__process() */
-	uint64_t first_ns, last_ns;	/* begin of the earliest launch or work, end of the
-					 * latest */
-	uint64_t from_ns, to_ns;	/* set at the end: first_ns, last_ns, cut by the filter */
+	uint64_t first_ns, last_ns;	/* start of the earliest launch or work, end of the latest
+					 * launch or work */
+	uint64_t from_ns, to_ns;	/* set at the end: first_ns and last_ns, cut by the
+					 * filter */
 	size_t nr_windows;		/* number of capture windows; 0: everything was recorded */
 	struct busy windows;		/* when at least one window was open */
-	uint64_t nr_works[3];		/* number of kernels, copies and sets that passed the
+	uint64_t nr_works[3];		/* number of kernels, copies and memsets that passed the
 					 * filter, by LEAF_KERNEL, LEAF_MEMCPY, LEAF_MEMSET */
 	uint64_t nr_left_out;		/* number of device records that the filter left out */
-	uint64_t nr_parts;		/* how many of nr_left_out are in the sums in part */
+	uint64_t nr_parts;		/* how many of nr_left_out are partly in the sums */
 	uint64_t nr_pending_left_out;	/* number of launches without device records that the filter
 					 * left out */
 	uint64_t nr_samples;		/* number of samples that passed the filter */
 	uint64_t own_ns;		/* CPU time of the shim's threads, which is left out */
 	uint64_t nr_calls;		/* number of calls that passed the filter */
-	uint64_t nr_accounts;		/* number of threads that passed the filter and whose lives
-					 * are accounted for */
+	uint64_t nr_accounts;		/* number of threads that passed the filter and whose whole
+					 * lifetime is accounted for */
 	const struct model *model;
 };
 
@@ -130,7 +133,7 @@ struct sums {
 void sums__init(struct sums *s, const struct model *model, const struct session_opts *opts);
 void sums__exit(struct sums *s);
 
-/* Return: the time in which something could be recorded, as far as it passes the filter. */
+/* Return: the total time that was recorded and passes the filter. */
 static inline uint64_t sums__span_ns(const struct sums *s)
 {
 	return s->nr_windows ? busy__ns(&s->windows) : s->to_ns - s->from_ns;
@@ -150,7 +153,7 @@ int sums__call(struct sums *s, const char *name, uint32_t *idx);
 
 /**
  * sums__place - find or add the sum for (chain, leaf, comm), and for thread and stream if @opts
- * wants them
+ * requires it
  * @stream: NO_INDEX if the work has no stream
  *
  * Return: 0 or -ENOMEM; s->aggregates.last is its index.
@@ -159,7 +162,8 @@ int sums__place(struct sums *s, const struct session_opts *opts, uint32_t chain,
 		uint32_t thread, uint32_t leaf, uint32_t stream);
 
 /**
- * sums__add - add to the sum for (chain, leaf, comm), and for thread and stream if @opts wants them
+ * sums__add - add to the sum for (chain, leaf, comm), and for thread and stream if @opts requires
+ * it
  * @w: the time and bytes to add; NULL: only count
  * @part: the part to add, with nr 1 if the work is counted and 0 otherwise; NULL: the whole work
  *
@@ -169,8 +173,8 @@ int sums__add(struct sums *s, const struct session_opts *opts, uint32_t chain, c
 	      uint32_t thread, uint32_t leaf, const struct work *w, const struct filter_span *part);
 
 /*
- * Adds @nr events, which took @ns together and @max_ns at most, to the sum that sums__place() found
- * last. @nr is 0 for a part of an event that is counted in another stretch. Return: 0 or
+ * Adds @nr events to the sum that sums__place() found last. @ns: their total time; @max_ns: the
+ * longest time of one. @nr is 0 for a part of an event that another part counts. Return: 0 or
  * -ENOMEM.
  */
 int sums__add_sum(struct sums *s, uint64_t nr, uint64_t ns, uint64_t max_ns);
@@ -192,15 +196,15 @@ struct sums_part {
 };
 
 /*
- * Splits an aggregate by place and reason, in proportion to the weights. Its total time and its
- * number of works stay. The first part stays at index @at. Return: 0 or -ENOMEM.
+ * Splits an aggregate by place and reason, in proportion to the weights. The total time and the
+ * number of events do not change. The first part stays at index @at. Return: 0 or -ENOMEM.
  */
 int sums__split(struct sums *s, struct model *m, size_t at, const struct sums_part *parts,
 		size_t nr);
 
 /*
- * Gives @part, which was split off @whole, a spread over time of its own: the spread of @whole,
- * reduced to the part's share. Return: 0 or -ENOMEM.
+ * Gives @part, which was split off @whole, its own spread: a copy of the spread of @whole, with the
+ * total time reduced to the part's share. Return: 0 or -ENOMEM.
  */
 int sums__split_spread(struct sums *s, const struct aggregate *whole, struct aggregate *part);
 

@@ -14,9 +14,7 @@ static inline bool tell__leaves_out(const struct second_pass *p, uint32_t leaf)
 	return p->opts->without & 1u << p->model->leaves.v[leaf].kind;
 }
 
-/*
- * Passes work to sums__add().
- */
+/* Passes work to sums__add(). */
 static inline int tell__sum(struct second_pass *p, uint32_t chain, const char *comm,
 			    uint32_t thread, uint32_t leaf, const struct work *w,
 			    const struct filter_span *part)
@@ -36,7 +34,7 @@ static inline int tell__when(struct second_pass *p, uint32_t leaf, uint64_t from
 }
 
 /*
- * Adds time that is not of device work, for which tell__sum(), sums__add() or sums__place() was
+ * Adds the time of a thread or of a launch, for which tell__sum(), sums__add() or sums__place() was
  * called last, to the sums over time, and passes it to the sink.
  */
 static inline int tell__spent(struct second_pass *p, uint32_t thread, uint32_t leaf,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * times.h - the times of each sum's work, for the html page, in which the user can pick a stretch
- * of time
+ * times.h - when the work of each sum ran, for the html page, in which the user can pick a range of
+ * time
  *
  *	times__sum(&t, ...);		every piece of work, with its aggregate
- *	times__thread(&t, ...);		every time of a thread: on the CPU, off it, in GPU waits
- *	times__finish(&t, ...);		when all devices were busy: completes t.sums and t.rows
+ *	times__thread(&t, ...);		every interval of a thread: on CPU, off CPU, in GPU waits
+ *	times__finish(&t, ...);		the busy times of all devices: completes t.sums and t.rows
  *
  * Unless t.wanted is set, the functions do nothing.
  */
@@ -45,9 +45,9 @@ struct times_part {
 
 struct times {
 	bool wanted;
-	struct bins sums;		/* sums by index in sums.aggregates, where the whole
+	struct bins sums;		/* sums by index in sums.aggregates; the sum of a whole
 					 * includes its parts; groups are TIMES_GROUP() */
-	struct bins rows;		/* rows by index in row_list; a group has all threads in a
+	struct bins rows;		/* rows by index in row_list; a group has all threads in one
 					 * state */
 	ARRAY(struct times_row) row_list;
 	ARRAY(struct times_part) parts;
@@ -58,15 +58,17 @@ struct times {
 void times__init(struct times *t, const struct bins_keys *aggregates, size_t max);
 void times__exit(struct times *t);
 
-/* These return 0 or -ENOMEM. @from_ns 0 means that the time is unknown: nothing is added. */
+/*
+ * These functions return 0 or -ENOMEM. If @from_ns is 0, the time is unknown, and they add nothing.
+ */
 int times__sum(struct times *t, uint32_t aggregate, uint64_t from_ns, uint64_t to_ns,
 	       const struct bin_value *value);
 int times__thread(struct times *t, uint32_t thread, const char *comm, enum leaf_kind kind,
 		  uint64_t from_ns, uint64_t to_ns, uint64_t ns);
-/* Completes @t. @busy: of @nr GPUs, finished */
+/* Completes @t. @busy: the busy times of @nr GPUs, after busy__finish() */
 int times__finish(struct times *t, const struct busy *busy, size_t nr);
 
-/* Adds all of @from, whose aggregates now have indices from @first. */
+/* Adds all times of @from. @first: new index of the first aggregate of @from */
 int times__absorb(struct times *t, const struct times *from, struct remap *r, uint32_t first);
 
 #endif /* MERGE_TIMES_H */

@@ -16,7 +16,7 @@ struct turns {
 	pthread_cond_t changed;
 	size_t next;			/* the input that is read next */
 	size_t turn;			/* the input that is taken next */
-	size_t met;			/* the next input whose GPUs get their numbers */
+	size_t met;			/* the input whose GPUs get their numbers next */
 	struct gpus gpus;		/* GPUs that have numbers */
 	struct strpool texts;
 	uint32_t nr_procs;
@@ -95,8 +95,8 @@ static int turns__take(struct turns *t, struct read_job *p, struct passes *passe
 /* ---- the numbers of GPUs --------------------------------------------------------------------- */
 
 /*
- * Whether the results of a read job depend on GPU numbers, which must then be known while it is
- * read.
+ * Return: whether the results of a read job depend on GPU numbers, so that the numbers must be
+ * known while the job reads.
  */
 static bool turns__number_gpus(const struct session *s)
 {
@@ -121,7 +121,7 @@ static void turns__have_met(struct turns *t)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* Numbers GPUs in the order of the inputs, as in the session. Return: see struct read_job. */
+/* Numbers GPUs in the order of the inputs, as the session does. Return: see struct read_job. */
 static int turns__meet(void *ctx, struct read_job *p)
 {
 	struct turns *t = ctx;

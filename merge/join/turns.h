@@ -8,12 +8,12 @@
  * most one recording per thread is in memory.
  *
  * A recording is read with the session's own model, in its turn, if a sink of single events does
- * not support reading apart, or if reading shows that it cannot be read separately
+ * not support separate reading, or if reading shows that the recording cannot be read separately
  * (read_job.again).
  *
- * The number of a GPU depends on earlier recordings. If the results of a read job depend on it,
- * threads also wait for each other after the first pass, and GPUs are numbered in the order of the
- * recordings.
+ * The number of a GPU depends on earlier recordings. If the results of a read job depend on GPU
+ * numbers, threads also wait for each other after the first pass, and GPUs are numbered in the
+ * order of the recordings.
  */
 #ifndef MERGE_TURNS_H
 #define MERGE_TURNS_H

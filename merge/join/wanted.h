@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * wanted.h - asks the filter about things of the model
+ * wanted.h - checks things of the model against the filter
  *
  * Return values: 1 if the event passes the filter, or if there is no filter; 0 if not; or -ENOMEM.
  */
@@ -33,7 +33,9 @@ static inline bool wanted__cut(const struct filter *f, const struct model *m, st
 	return filter__cut(f, m->start_ns, s);
 }
 
-/* Like wanted__work(), for work whose time is cut: FILTER_FROM and FILTER_TO let it pass. */
+/*
+ * Like wanted__work(), for device work whose time is cut anyway: ignores FILTER_FROM and FILTER_TO.
+ */
 static inline int wanted__cut_work(struct filter *f, struct model *m, uint32_t chain,
 				   uint32_t thread, const char *comm, const struct work *w)
 {
@@ -46,21 +48,21 @@ static inline int wanted__cut_work(struct filter *f, struct model *m, uint32_t c
 	return wanted__ask_work(f, m, chain, thread, comm, within_ns, w);
 }
 
-/* Whether an activity of a thread, or a call or range that it was in, passes. */
+/* Whether an activity of a thread, or an API call or range that it was in, passes. */
 int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const char *comm,
 		 uint64_t time_ns);
 
-/* Whether memory passes, at all times of FILTER_FROM and FILTER_TO. @gpu: an index or NO_INDEX */
+/* Whether memory passes, regardless of FILTER_FROM and FILTER_TO. @gpu: an index or NO_INDEX */
 int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t thread,
 		   const char *comm, uint64_t time_ns, uint32_t gpu);
 
 /*
- * Whether the filter keeps the sums of a thread's life, which have no single time, range, window or
- * device.
+ * Whether the filter keeps the sums of a thread's whole lifetime, which have no single time, range,
+ * window or device.
  */
 int wanted__thread(struct filter *f, const struct model *m, uint32_t thread_idx, const char *comm);
 
-/* Whether activities of a process at a time pass, by the capture window that they are in. */
+/* Whether activities of a process at a time pass: the time must be in a wanted capture window. */
 int wanted__at(const struct filter *f, const struct model *m, uint32_t proc, uint64_t time_ns);
 
 /* Whether work in an NVTX range passes. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* works.h - single pieces of device work, kept for features that divide the GPUs' own samples */
+/*
+ * works.h - keeps pieces of device work, among which features divide the samples of a GPU
+ */
 #ifndef MERGE_WORKS_H
 #define MERGE_WORKS_H
 
@@ -11,8 +13,8 @@
 struct kept_work {
 	uint64_t start_ns, end_ns;
 	uint32_t gpu;
-	uint32_t leaf, chain;		/* NO_INDEX: the result leaves the work out, but its
-					 * part is still found */
+	uint32_t leaf, chain;		/* NO_INDEX: the results leave the work out, but its share
+					 * of the samples is still computed */
 	uint32_t stream;
 	uint32_t kernel;		/* leaf of the kernel, even if it is left out; NO_INDEX: the
 					 * work is no kernel */
@@ -21,7 +23,7 @@ struct kept_work {
 };
 
 struct works {
-	bool wanted;			/* unless set, no work is kept */
+	bool wanted;			/* if false, no device work is kept */
 	ARRAY(struct kept_work) list;
 };
 

@@ -32,7 +32,7 @@ static int works__take(void *state, struct second_pass *p, const struct placed_w
 	       works__add(works, &after);
 }
 
-/* This has the hook of a feature, and no state. */
+/* A feature with one hook and no state. */
 static const struct feature works_keeper = { .name = "works", .work = works__take };
 
 void works_keeper__add(struct second_pass *p)

@@ -15,10 +15,11 @@
 /* the labels of a process, and their sources */
 struct process_labels {
 	struct labels labels;
-	bool by_shim, by_recorder;	/* the source has labels of this very process */
+	bool by_shim, by_recorder;	/* whether that source has labels of the process itself, not
+					 * of its parent */
 };
 
-/* the labels of the processes that have any */
+/* the labels of all processes with labels */
 struct labels_state {
 	ARRAY(struct process_labels) list;
 	ARRAY(uint32_t) by_proc;	/* 1 + index in list; 0: the process has no labels */
@@ -66,7 +67,7 @@ static struct process_labels *state__make(struct labels_state *s, uint32_t proc)
 /* ---- records --------------------------------------------------------------------------------- */
 
 /*
- * Takes a label. The first value of a label stays, except that the recorder's value replaces it.
+ * Takes a label. The first value stays, but a text from the recorder replaces an earlier text.
  * Return: 0 or -ENOMEM.
  */
 static int take_label(struct labels_state *s, struct strpool *strings, uint32_t proc,
@@ -143,7 +144,7 @@ static void inherit(struct process_labels *own, const struct labels *parent)
 		inherit_text(l, parent, XPU_LABEL_POD_UID);
 		inherit_text(l, parent, XPU_LABEL_CONTAINER);
 	}
-	/* Both Slurm's environment and its cgroup name the job and the step. */
+	/* Both sources name the job and the step: Slurm's environment and its cgroup. */
 	if (!own->by_shim || !own->by_recorder) {
 		inherit_text(l, parent, XPU_LABEL_JOB);
 		inherit_text(l, parent, XPU_LABEL_STEP);

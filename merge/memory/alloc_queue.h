@@ -10,8 +10,8 @@
 #include "xpu_record.h"
 
 /*
- * How late a process's events may be recorded, compared with other events, and still belong to the
- * file that they are in. Later events are treated as if they were this late.
+ * An event that is recorded at most this much later than other events still belongs to the file
+ * that it is in. An event that is even later is treated as if it were this late.
  */
 #define ALLOCS_LATE_NS	1000000000ull
 
@@ -26,11 +26,12 @@ static inline uint64_t allocs__until_ns(uint64_t last_ns, uint64_t cut_ns)
 
 /* An event as it was recorded. */
 struct alloc_event {
-	uint64_t order, time_ns;	/* number, and time by the recording's clock */
-	uint64_t made_ns;		/* of carried memory: when it was allocated */
+	uint64_t order, time_ns;	/* number of the event, and its time by the recording's
+					 * clock */
+	uint64_t made_ns;		/* for carried memory: when it was allocated */
 	struct xpu_alloc event;
 	uint32_t proc;
-	bool ends;			/* this is not an event: the process ends */
+	bool ends;			/* this marks the end of the process, and is no event */
 	bool carried;			/* the event was in an earlier file of the recording */
 };
 

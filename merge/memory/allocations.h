@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* allocations.h - the table of allocations: each event of memory, as it is read */
+/* allocations.h - the table of allocations: each memory event, as it is read */
 #ifndef MERGE_ALLOCATIONS_H
 #define MERGE_ALLOCATIONS_H
 

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #define MIN_SEGMENT	(1u << 20)	/* no allocator has smaller segments */
-#define TRACK_POINTS	20000		/* least number of points in a place's track; at most twice
-					 * as many */
+#define TRACK_POINTS	20000		/* the time of a place's track is divided into this many
+					 * spans, of at most two points each */
 
 /*
- * Limits how many mappings are looked at: LOOKS_EACH per event on average, plus LOOKS_MORE. One
+ * Limits how many mappings are searched: LOOKS_EACH per event on average, plus LOOKS_MORE. One
  * block may lie in many mappings: a block of 40 GB lies in 20,000 mappings of 2 MB.
  */
 #define LOOKS_EACH	1000
@@ -97,9 +97,9 @@ bool heap_space__is_counted(uint8_t space)
 }
 
 /*
- * Return: the space that holds the addresses of @space. The first three spaces and graph nodes
- * share one range of addresses. Physical memory exported by another process is released, retained
- * and mapped like the process's own memory.
+ * Return: the space whose addresses @space uses. The first three spaces and graph nodes share one
+ * range of addresses. Physical memory exported by another process is released, retained and mapped
+ * like the process's own memory.
  */
 static uint8_t addresses_of(uint8_t space)
 {
@@ -344,7 +344,7 @@ static int heap__add(struct heap *h, uint32_t owner, const struct heap_alloc *al
 	return 0;
 }
 
-/* Whether a search that starts at slot @home and ends at slot @at passes @between. */
+/* Return: whether a search that starts at slot @home and ends at slot @at passes @between. */
 static bool is_passed(size_t home, size_t between, size_t at)
 {
 	return home <= at ? home <= between && between <= at : home <= between || between <= at;
@@ -361,7 +361,7 @@ static void heap__hide(struct heap *h, uint32_t idx)
 	a->findable = false;
 	hole = heap__slot(h, a->hash, a->proc, a->space, a->address);
 	h->nr_live--;
-	/* Move up allocations that are further on because this slot was taken. */
+	/* Move up allocations that are in a later slot because this slot was taken. */
 	for (i = slots__next(hole, h->nr_slots); h->slots[i] != NO_INDEX;
 	     i = slots__next(i, h->nr_slots)) {
 		if (!is_passed(slots__home(h->allocs.v[h->slots[i]].hash, h->nr_slots), hole, i))
@@ -393,7 +393,7 @@ static struct heap_alloc *heap__memory_of(struct heap *h, uint32_t segment)
 	return a->target == NO_INDEX ? NULL : &h->allocs.v[a->target];
 }
 
-/* Notes that a call path asked for segments. Return: 0 or -ENOMEM. */
+/* Notes that a call path allocates segments. Return: 0 or -ENOMEM. */
 static int heap__add_segment_path(struct heap *h, uint32_t path_id)
 {
 	return min_t(int, idmap__add(&h->segment_paths, path_id, 0), 0);
@@ -407,7 +407,7 @@ bool heap__has_segments_of(const struct heap *h, uint8_t space, uint32_t path_id
 	       idmap__get(&h->segment_paths, path_id, &unused);
 }
 
-/* Whether the event's call path is known to ask for segments. */
+/* Return: whether the event's call path is known to allocate segments. */
 static bool heap__is_segment(const struct heap *h, const struct heap_event *e)
 {
 	return h->pass == HEAP_SUM && heap__has_segments_of(h, e->space, e->path_id);
@@ -423,7 +423,7 @@ static bool may_be_segment(const struct heap *h, const struct heap_event *e,
 
 /* ---- sums ------------------------------------------------------------------------------------ */
 
-/* Return: whether the level has a new peak. */
+/* Changes a level by @bytes. Return: whether the level has a new peak. */
 static bool heap__raise(const struct heap *h, struct heap_level *l, int64_t bytes, uint64_t time_ns)
 {
 	l->now += bytes;
@@ -440,7 +440,7 @@ static uint32_t heap__version(const struct heap *h, const struct holder *holder,
 }
 
 /*
- * Prepares a holder for a change: saves its sum for each moment that passed since its last change.
+ * Prepares a holder for a change: saves its sum for each moment that came since its last change.
  */
 static void holder__touch(const struct heap *h, struct holder *holder)
 {
@@ -498,7 +498,7 @@ void heap__parts_at(const struct heap *h, enum heap_moment moment, struct heap_p
 	}
 }
 
-/* Return: how many points of the track are not after @time_ns. */
+/* Return: how many points of the track are at or before @time_ns. */
 static size_t heap_place__points_until(const struct heap_place *p, uint64_t time_ns)
 {
 	return sorted_count(p->track.nr, i, p->track.v[i].time_ns <= time_ns);
@@ -570,7 +570,7 @@ static void heap__lengthen_steps(struct heap *h)
 	h->step_ns *= 2;
 }
 
-/* Notes the live bytes of a holder in the present step. */
+/* Notes the live bytes of a holder in the current step. */
 static void heap__note_step(struct heap *h, uint32_t idx)
 {
 	struct holder *holder = &h->holders.v[idx];
@@ -594,7 +594,7 @@ static void heap__note_step(struct heap *h, uint32_t idx)
 	holder->last_step = h->steps.nr;
 }
 
-/* Goes to the step of an event. */
+/* Sets the current step to the step at @time_ns. */
 static void heap__set_step(struct heap *h, uint64_t time_ns)
 {
 	uint64_t last_ns = min_t(uint64_t, time_ns, h->to_ns);
@@ -605,7 +605,7 @@ static void heap__set_step(struct heap *h, uint64_t time_ns)
 		h->step = max_t(uint32_t, h->step, (last_ns - h->from_ns) / h->step_ns);
 }
 
-/* Adds bytes and allocations to the live sum of a holder; negative numbers take away. */
+/* Adds bytes and allocations to the live sum of a holder; negative numbers subtract. */
 static void heap__hold(struct heap *h, uint32_t idx, int64_t bytes, int nr)
 {
 	struct holder *holder = &h->holders.v[idx];
@@ -662,8 +662,8 @@ static int heap__track(struct heap *h, uint32_t place, uint64_t time_ns)
 	int err = 0;
 
 	/*
-	 * Read the peak only here: in the middle of an event, a block and the fragmentation that it
-	 * replaces may both be held.
+	 * Check for a peak only here: in the middle of an event, both a block and the fragmentation
+	 * that the block replaces may be counted.
 	 */
 	heap__raise(h, &p->reserved, 0, time_ns);
 	last = p->track.nr ? &p->track.v[p->track.nr - 1] : NULL;
@@ -674,7 +674,7 @@ static int heap__track(struct heap *h, uint32_t place, uint64_t time_ns)
 		p->has_skipped = true;
 		return 0;
 	}
-	/* Add the level after a peak, unless a later point replaces it. */
+	/* Add the level after a peak, unless the new point replaces it. */
 	if (p->has_skipped && p->skipped.time_ns > last->time_ns)
 		err = array_push(&p->track, p->skipped);
 	p->has_skipped = false;
@@ -700,7 +700,7 @@ static int heap__note_instant(struct heap *h, size_t moment)
 static int heap__let_go(struct heap *h, struct heap_proc *p, uint64_t time_ns);
 
 /*
- * Lets go of the processes whose memory at that time belongs to the next file. Return: 0 or
+ * Removes the memory of processes whose memory at that time belongs to the next file. Return: 0 or
  * -ENOMEM.
  */
 static int heap__hand_over(struct heap *h, uint64_t time_ns)
@@ -719,7 +719,7 @@ static int heap__hand_over(struct heap *h, uint64_t time_ns)
 	return err;
 }
 
-/* Begins the time in which peaks count: the first peak is the memory held at its beginning. */
+/* Begins the range of time in which peaks count: the memory held at its start is the first peak. */
 static int heap__begin(struct heap *h)
 {
 	int err = heap__hand_over(h, h->begin_ns);
@@ -736,7 +736,8 @@ static int heap__begin(struct heap *h)
 }
 
 /*
- * Takes the requested moments that pass before the next event, at @time_ns. Return: 0 or -ENOMEM.
+ * Notes the state at the requested moments before the next event, which is at @time_ns. Return: 0
+ * or -ENOMEM.
  */
 static int heap__pass_time(struct heap *h, uint64_t time_ns)
 {
@@ -774,7 +775,7 @@ static int proc__allocator(struct heap_proc *p, uint32_t place, struct heap_allo
 
 /*
  * Return: how much of a segment no block uses. If events that free memory were lost, blocks overlap
- * and may use more than the whole.
+ * and may use more than the whole segment.
  */
 static uint64_t unused_of(const struct heap_alloc *segment)
 {
@@ -782,8 +783,8 @@ static uint64_t unused_of(const struct heap_alloc *segment)
 }
 
 /*
- * Changes how much of each segment is used, for a block that is @made or freed in it. Return: 0 or
- * -ENOMEM.
+ * Updates the used bytes of each segment that a block is in, when the block is @made or freed.
+ * Return: 0 or -ENOMEM.
  */
 static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_alloc *block,
 		       bool made, uint64_t *covered)
@@ -805,7 +806,9 @@ static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_al
 		if (s->address >= end)
 			break;
 		memory = heap__memory_of(h, segment->idx);
-		/* A segment that came to the address later has no part of the block. */
+		/*
+		 * A segment that came to this address after the block does not contain the block.
+		 */
 		if (from >= to || !memory || s->order > block->order)
 			continue;
 		*covered += to - from;
@@ -822,8 +825,8 @@ static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_al
 }
 
 /*
- * Recomputes the fragmentation of segments from before the attach, after segments or blocks
- * changed.
+ * Recomputes the fragmentation of segments from before the attach. Called after a change of
+ * segments or blocks.
  */
 static void heap__cover_before(struct heap *h, struct heap_allocator *a)
 {
@@ -876,7 +879,10 @@ static int heap__reserve(struct heap *h, struct heap_proc *p, const struct heap_
 	return err;
 }
 
-/* Adds to the memory of a holder that is never freed. */
+/*
+ * Adds to the holder's never_freed. If the process runs on after the recording, also adds to
+ * unfinished.
+ */
 static void heap__leave(struct heap *h, uint32_t idx, uint64_t bytes, int64_t nr)
 {
 	struct holder *holder = &h->holders.v[idx];
@@ -950,8 +956,8 @@ static int heap__release(struct heap *h, struct heap_proc *p, uint32_t idx, uint
 /* ---- events ---------------------------------------------------------------------------------- */
 
 /*
- * Adds to a sum of bytes, unless it would exceed INT64_MAX, which no real program reaches. Return:
- * whether it would.
+ * Adds to a sum of bytes, unless the sum would exceed INT64_MAX, which no real program reaches.
+ * Return: whether it would exceed INT64_MAX.
  */
 static bool is_too_much(uint64_t *sum, uint64_t bytes)
 {
@@ -1035,7 +1041,7 @@ static int heap__made(struct heap *h, struct heap_proc *p, const struct heap_eve
 
 /*
  * Takes an event that frees an unknown allocation. For a block from before the attach, the event
- * names the size. Return: 0 or -ENOMEM.
+ * has the size. Return: 0 or -ENOMEM.
  */
 static int heap__freed_unknown(struct heap *h, struct heap_proc *p, const struct heap_event *e)
 {
@@ -1072,11 +1078,11 @@ static int heap__freed(struct heap *h, struct heap_proc *p, const struct heap_ev
 		if (idx == NO_INDEX)
 			return address == e->address ? heap__freed_unknown(h, p, e) : 0;
 		bytes = h->allocs.v[idx].bytes;
-		/* Memory of a graph node comes back when the graph is launched again. */
+		/* A graph node gets its memory back when the graph is launched again. */
 		if (h->allocs.v[idx].space == XPU_SPACE_GRAPHS)
 			return 0;
 		if (heap_space__is_counted(e->space)) {
-			/* Mappings keep the memory, and its handle may be reused. */
+			/* Mappings keep the memory alive, but its handle may be reused. */
 			if (h->allocs.v[idx].nr_refs > 1 && !--h->allocs.v[idx].nr_handles)
 				heap__hide(h, idx);
 			err = heap__put(h, p, idx, e->time_ns);
@@ -1111,8 +1117,7 @@ static int heap__set_rest(struct heap *h, struct heap_place *p, uint64_t rest, u
 }
 
 /*
- * Moves memory out of the rest: memory from before the attach is known now, and was part of the
- * rest.
+ * Reduces the rest by memory from before the attach that is now known.
  */
 static int heap__take_from_rest(struct heap *h, struct heap_place *p, uint64_t bytes,
 				uint64_t time_ns)
@@ -1154,7 +1159,7 @@ static int heap__totals(struct heap *h, struct heap_proc *p, const struct heap_e
 		heap__raise(h, &place->segments, more, e->time_ns);
 	}
 	heap__cover_before(h, a);
-	/* Do this last: the peak may be here, and all holders must be up to date. */
+	/* Do this last: it may set a new peak, and then all holders must be up to date. */
 	if (is_first)
 		heap__use(h, e->key.place, a->blocks_before, e->time_ns);
 	h->nr_totals++;
@@ -1194,8 +1199,8 @@ static void heap__set_cuda(struct heap *h, struct heap_cuda *c, uint64_t bytes, 
 }
 
 /*
- * Sets the rest: the bytes of a device that anybody uses, minus the bytes known to be reserved. A
- * carried event already holds the difference. Return: 0 or -ENOMEM.
+ * Sets the rest: all used bytes of a device, minus the bytes known to be reserved. A carried event
+ * already holds the difference. Return: 0 or -ENOMEM.
  */
 static int heap__rest(struct heap *h, const struct heap_event *e)
 {
@@ -1381,7 +1386,9 @@ static int heap__end_allocs(struct heap *h, struct heap_proc *p, enum end_step s
 	return err;
 }
 
-/* Notes the fragmentation of segments from before the attach, while their blocks still exist. */
+/*
+ * Notes the fragmentation of segments from before the attach, while the blocks in them still exist.
+ */
 static void heap__leave_before(struct heap *h, struct heap_allocator *a)
 {
 	if (!a->has_before)
@@ -1391,7 +1398,7 @@ static void heap__leave_before(struct heap *h, struct heap_allocator *a)
 	a->has_before = false;
 }
 
-/* Notes all memory that a process has not freed, and lets go of it. Return: 0 or -ENOMEM. */
+/* Notes all memory that a process has not freed, and removes it. Return: 0 or -ENOMEM. */
 static int heap__let_go(struct heap *h, struct heap_proc *p, uint64_t time_ns)
 {
 	struct heap_allocator *a;

@@ -7,12 +7,12 @@
  * copy of all sums, made lazily: when a holder first changes after the moment, it saves its old
  * sum. So the peak costs no search, and a new peak only increments a number.
  *
- * Memory that CUDA gave to the process is reserved. A framework's allocator cuts blocks from some
- * of it, its segments. struct heap_parts has the parts of all memory and the names of their sums.
- * An allocation is known to be a segment only when a block is found in it, so a heap is filled
- * twice: HEAP_FIND notes the call paths that asked CUDA for segments. HEAP_SUM then knows all
- * segments from the beginning, even those that never have a block. HEAP_KEEP keeps only live
- * allocations and those call paths.
+ * Memory that CUDA gave to the process is called reserved. A framework's allocator cuts blocks from
+ * some of this memory, its segments. struct heap_parts has the parts of all memory and the names of
+ * their sums. An allocation is known to be a segment only when a block is found in it, so a heap is
+ * filled twice. HEAP_FIND notes the call paths that allocate segments. HEAP_SUM then knows all
+ * segments from the beginning, even segments that never have a block. HEAP_KEEP keeps only live
+ * allocations and the call paths that allocate segments.
  */
 #ifndef MERGE_HEAP_H
 #define MERGE_HEAP_H
@@ -52,16 +52,16 @@ enum heap_kind {
 
 /*
  * A place's memory is divided into these parts. Each kind of held memory belongs to one part, so
- * the call paths of a moment sum to heap_parts__held(). Every output uses these names for parts and
- * sums.
+ * the bytes of all call paths at a moment add up to heap_parts__held(). Every output uses these
+ * names for parts and sums.
  */
 struct heap_parts {
 	uint64_t blocks;		/* blocks that allocators cut from their segments */
-	uint64_t outside;		/* memory outside of allocators: asked for, or held by
-					 * graphs */
-	uint64_t fragmentation;		/* parts of allocators' segments without a block */
-	uint64_t unused;		/* memory that CUDA's pools reserved and do not use */
-	uint64_t rest;			/* everything else that anybody uses on the device */
+	uint64_t outside;		/* memory outside of allocators: allocated by the program,
+					 * or held by graphs */
+	uint64_t fragmentation;		/* parts of allocators' segments that no block uses */
+	uint64_t unused;		/* memory that CUDA's pools reserved but do not use */
+	uint64_t rest;			/* all other memory in use on the device */
 };
 
 /* Adds bytes, modulo 2^64, to the part that contains that kind of memory. */
@@ -79,12 +79,12 @@ uint64_t heap_parts__held(const struct heap_parts *p);
 /* Return: "block", "fragmentation", ... */
 const char *heap_kind__name(enum heap_kind kind);
 
-/* Whether the program asks for memory of that kind, and can free it. */
+/* Whether the program itself allocates and frees memory of that kind. */
 bool heap_kind__is_programs(enum heap_kind kind);
 
 /*
- * Whether memory of that space is held by handles and mappings, and freed with the last handle or
- * mapping.
+ * Whether handles and mappings keep memory of that space alive: the last handle or mapping frees
+ * it.
  */
 bool heap_space__is_counted(uint8_t space);
 
@@ -94,14 +94,14 @@ struct holder_key {
 	uint32_t place;			/* index in heap.places */
 	uint32_t kind;			/* enum heap_kind */
 	bool elsewhen;			/* the allocation is outside of heap.begin_ns to end_ns: it
-					 * counts in moments, and nowhere else */
+					 * counts only in moments */
 };
 
 struct holder {
 	struct holder_key key;
 	struct heap_sum live;
-	struct heap_sum made;		/* in total */
-	struct heap_sum never_freed;	/* what is still live at the end of its process */
+	struct heap_sum made;		/* all allocations, even if freed */
+	struct heap_sum never_freed;	/* memory still live at the end of the process */
 	struct heap_sum unfinished;	/* part of never_freed: the process ran on after the
 					 * recording */
 	uint64_t nr_freed, lived_ns;	/* number and total lifetime of freed allocations */
@@ -109,10 +109,10 @@ struct holder {
 	struct heap_sum at[HEAP_NR_MOMENTS];
 	uint64_t first_ns, last_ns;	/* when the first and the last never-freed allocation were
 					 * made */
-	uint64_t low[HEAP_PARTS];	/* the least that was live in each part of the events, up to
-					 * .part */
+	uint64_t low[HEAP_PARTS];	/* for each part of the events, up to .part: the fewest
+					 * bytes that were live */
 	uint8_t part;
-	uint32_t last_step;		/* 1 + index of its latest entry in heap.steps; 0: none */
+	uint32_t last_step;		/* 1 + index of its last entry in heap.steps; 0: none */
 };
 
 struct heap_level {
@@ -120,21 +120,22 @@ struct heap_level {
 };
 
 /*
- * The levels of a place since a time; where events are dense, the highest levels of a short while.
+ * The levels of a place since time_ns. Where events are dense, a point has the highest levels of a
+ * short interval.
  */
 struct heap_point {
 	uint64_t time_ns, used, reserved;
 };
 
 /*
- * An answer of CUDA: how much of a device is in use. The rest is the part that the processes have
- * not reserved.
+ * CUDA's answer to how much of a device is in use. The rest is the part that the processes have not
+ * reserved.
  */
 struct heap_asked {
 	uint64_t time_ns, rest;
 };
 
-/* The bytes that a holder has live at the end of a step of time, if they changed in the step. */
+/* A holder's live bytes at the end of a step of time, if they changed in the step. */
 struct heap_step {
 	uint32_t holder;		/* index in heap.holders */
 	uint32_t step;
@@ -149,12 +150,12 @@ struct heap_place {
 	struct heap_parts parts;	/* the current parts */
 	struct heap_level used, reserved, blocks, segments;
 	uint32_t version[HEAP_NR_MOMENTS];
-	uint32_t rest;			/* holder of all memory on the place that is not recorded;
-					 * or NO_INDEX */
+	uint32_t rest;			/* holder of all memory in use on the place that is not
+					 * recorded; or NO_INDEX */
 	ARRAY(struct heap_asked) asked;	/* by time */
 	bool has_peak;			/* like heap.has_peak, for this place */
 	ARRAY(struct heap_point) track;	/* by time */
-	struct heap_point skipped;	/* the latest point after the last one of track */
+	struct heap_point skipped;	/* the last levels, which track does not have yet */
 	bool has_skipped;
 };
 
@@ -177,7 +178,8 @@ struct heap_failure {
 /* An event, with its ids resolved. */
 struct heap_event {
 	uint64_t order, time_ns;	/* order, and time on the common clock */
-	uint64_t made_ns;		/* of carried memory: when it was allocated; else time_ns */
+	uint64_t made_ns;		/* for carried memory: when it was allocated; otherwise
+					 * time_ns */
 	uint64_t address, bytes;
 	uint32_t proc;
 	uint32_t path_id;		/* an id of the recording */
@@ -198,10 +200,10 @@ struct heap_alloc {
 					 * own */
 	uint32_t path_id, thread_id, range_id;
 	uint32_t target;		/* for a mapping: the physical memory, or NO_INDEX; for an
-					 * unused entry: the next unused one */
-	uint32_t nr_refs, nr_handles;	/* for counted memory: handles plus mappings; handles
-					 * only */
-	uint32_t owner, next, prev;	/* the context that owns the memory, and the neighbours in
+					 * unused entry: the next unused entry */
+	uint32_t nr_refs, nr_handles;	/* for counted memory: the number of handles and mappings;
+					 * the number of handles */
+	uint32_t owner, next, prev;	/* the context that owns the memory, and the neighbors in
 					 * the owner's list */
 	uint32_t hash, context;
 	uint16_t device;
@@ -235,7 +237,8 @@ struct heap_allocator {
 };
 
 /*
- * Memory that CUDA holds for a process on a device without a call for each piece, as last reported.
+ * Memory that CUDA holds for a process on a device and that no single call allocates, as last
+ * reported.
  */
 struct heap_cuda {
 	uint32_t place, holder;
@@ -245,8 +248,7 @@ struct heap_cuda {
 
 struct heap_proc {
 	uint32_t first_owner;		/* head of the list of the process's owners */
-	uint32_t context, owner;	/* the context that was last looked up; owner NO_INDEX:
-					 * none */
+	uint32_t context, owner;	/* the context of the latest lookup; owner NO_INDEX: none */
 	struct addresses segments;	/* segments and possible segments: indices in allocs */
 	ARRAY(struct heap_allocator) allocators;
 	ARRAY(struct heap_cuda) cuda;
@@ -273,27 +275,28 @@ struct heap {
 	struct hashes by_key;
 	ARRAY(struct heap_place) places;
 	struct idmap by_gpu;
-	struct idmap segment_paths;	/* ids of the call paths that asked for segments */
+	struct idmap segment_paths;	/* ids of the call paths that allocate segments */
 	struct heap_level used;		/* use of all devices together */
 	uint32_t version[HEAP_NR_MOMENTS];
 	ARRAY(struct heap_failure) failures;	/* the last failures, HEAP_MAX_FAILURES at most */
-	uint64_t nr_failures, failed_ns;	/* when the last failure was */
+	uint64_t nr_failures, failed_ns;	/* failed_ns: time of the last failure */
 	bool has_asked, asked_is_failure;
-	uint64_t start_ns;		/* moments count from here */
+	uint64_t start_ns;		/* moments count from this time */
 	const uint64_t *at_ns;		/* in rising order; the last is HEAP_ASKED */
 	size_t nr_at, next_at;
 	ARRAY(struct heap_instant) instants;	/* every place, at each moment */
 	bool wants_steps;
 	ARRAY(struct heap_step) steps;	/* by step */
 	uint64_t step_ns;		/* length of a step */
-	uint32_t step;			/* the present one */
-	bool no_memory;			/* for steps */
+	uint32_t step;			/* the current step */
+	bool no_memory;			/* memory was short for a step */
 	uint64_t from_ns, to_ns;	/* first and last time of all events */
-	uint64_t begin_ns, end_ns;	/* peaks count in this time, without end_ns itself */
+	uint64_t begin_ns, end_ns;	/* peaks count from begin_ns until just before end_ns */
 	bool has_begun;			/* begin_ns has passed */
-	unsigned int part;		/* in which part of its events the current process is */
-	bool at_end;			/* a process ends: the program itself does not free its
-					 * memory */
+	unsigned int part;		/* the part that the current process's events have
+					 * reached */
+	bool at_end;			/* a process ends: memory is freed, but not by the
+					 * program */
 	bool at_finish;			/* the process runs on after the recording */
 	uint64_t recording;		/* heaps with the same number belong to files of one
 					 * recording ... */
@@ -302,11 +305,11 @@ struct heap {
 	uint64_t until_ns;		/* the last until_ns of its processes; UINT64_MAX: no file
 					 * follows */
 	uint64_t nr_events, nr_before, nr_unknown, nr_bad;
-	uint64_t nr_looked_at, nr_crowded;	/* segments looked at for blocks; blocks with too
+	uint64_t nr_looked_at, nr_crowded;	/* segments searched for blocks; blocks with too
 						 * many segments */
 	uint64_t made_bytes, refused_bytes;	/* totals, which are INT64_MAX at most */
 	uint64_t nr_totals, nr_wrong_totals;	/* events with allocators' own totals; totals that
-						 * differ */
+						 * differ from the heap's sums */
 	uint64_t nr_wrong_reserved;
 };
 
@@ -315,7 +318,7 @@ struct heap {
 void heap__init(struct heap *h, uint32_t first_proc);
 void heap__exit(struct heap *h);
 
-/* Begins the next pass. */
+/* Begins the next pass over the events. */
 void heap__start(struct heap *h, enum heap_pass pass);
 
 /* Finds or adds the place of @gpu, which is an index in gpus.list, or NO_INDEX for the host. */
@@ -345,12 +348,11 @@ int heap__event(struct heap *h, const struct heap_event *e);
 int heap__end_process(struct heap *h, uint32_t proc, uint64_t time_ns);
 
 /*
- * Drops everything of a process, whose number may be reused; only in HEAP_KEEP. Return: 0 or
- * -ENOMEM.
+ * Drops all data of a process, whose number may be reused; only in HEAP_KEEP. Return: 0 or -ENOMEM.
  */
 int heap__forget_process(struct heap *h, uint32_t proc);
 
-/* Whether the call path has allocated segments in that space. */
+/* Return: whether the call path allocates segments in that space. */
 bool heap__has_segments_of(const struct heap *h, uint8_t space, uint32_t path_id);
 
 /* Looks at one allocation. @idx: index in heap.allocs. Return: 0 to continue */
@@ -375,7 +377,9 @@ bool heap__moment(const struct heap *h, const struct heap_place *p, enum heap_mo
 /* Sums up the memory of all holders at a moment, into @parts, by place. */
 void heap__parts_at(const struct heap *h, enum heap_moment moment, struct heap_parts *parts);
 
-/* Return: the index in p->track of the point with the levels at h->begin_ns, or of the first. */
+/*
+ * Return: the index in p->track of the point with the levels at h->begin_ns, or of the first point.
+ */
 size_t heap_place__first_point(const struct heap *h, const struct heap_place *p);
 
 /*
@@ -394,8 +398,8 @@ struct heap_sum holder__at(const struct heap *h, const struct holder *holder,
 
 /* How a sum of holders has grown in the second half of the events. */
 struct heap_growth {
-	unsigned int nr_parts;		/* number of parts in which memory came and stayed,
-					 * HEAP_GROWTH_PARTS at most */
+	unsigned int nr_parts;		/* number of parts of the events in which memory came and
+					 * stayed, HEAP_GROWTH_PARTS at most */
 	uint64_t bytes;			/* bytes that came and stayed in these parts, except in the
 					 * part with most of them */
 };
@@ -404,11 +408,11 @@ struct heap_growth {
 
 /**
  * heap_growth__of - how steadily memory has grown
- * @low: for each part, the least bytes that were live in it; for several holders, the sum
+ * @low: for each part, the fewest bytes that were live in it; for several holders, the sum
  *
- * Memory stays if it, or as much other memory, is held from one part until the last part begins.
- * The first half, in which programs fill their caches, is left out, and so is the last part, in
- * which they free memory as they end.
+ * Memory counts as staying if it, or as much other memory, is held until the last part begins. The
+ * first half, in which programs fill their caches, is left out. The last part, in which programs
+ * free memory as they end, is left out, too.
  */
 struct heap_growth heap_growth__of(const uint64_t low[HEAP_PARTS]);
 

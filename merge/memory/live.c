@@ -16,7 +16,8 @@
 #define MAX_FIRST	(64u << 10)	/* most events of a process that may wait for START */
 
 /*
- * In a heap, a device is the ordinal with the API above it. An impossible device stays impossible.
+ * In a heap, a device number has the ordinal in its low bits, and the API above it. An impossible
+ * device stays impossible.
  */
 #define DEVICE_ORDINAL(device)	((device) & 0x3ff)
 #define DEVICE_API(device)	((device) >> 10)
@@ -31,7 +32,8 @@ static uint16_t device_with_api(const struct xpu_alloc *e)
 struct last_event {
 	struct xpu_alloc event;
 	bool stale;			/* for TOTALS: reserved memory has changed since then */
-	uint64_t rest, asked_ns;	/* for REST: bytes that no process had reserved, and when */
+	uint64_t rest, asked_ns;	/* for REST: bytes that no process had reserved, and when
+					 * CUDA was asked */
 };
 
 struct live_proc {
@@ -103,7 +105,7 @@ static struct live *live__new(struct carry *c)
 	heap__init(&l->heap, 0);
 	heap__start(&l->heap, HEAP_KEEP);
 	if (!heap__place(&l->heap, NO_INDEX, &place))	/* the heap is only a list here, so all
-							 * events share a place */
+							 * events share one place */
 		return l;
 	live__free(l);
 	return NULL;
@@ -244,7 +246,7 @@ static int add_reserved(void *ctx, const struct heap_alloc *a, uint32_t idx)
 	return 0;
 }
 
-/* Return: bytes that a process has reserved on a device by @until_ns, as xpumerge counts them. */
+/* Return: bytes that a process has reserved on a device by @until_ns, counted as xpumerge does. */
 static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t device,
 			       uint64_t until_ns)
 {
@@ -264,8 +266,8 @@ static uint64_t live__reserved(const struct live *l, uint32_t idx, uint16_t devi
 }
 
 /*
- * Notes the part of a device's used memory that no process has reserved, until CUDA's next report.
- * Called when CUDA has reported the used memory.
+ * Notes the part of a device's used memory that no process has reserved. The value holds until
+ * CUDA's next report. Called when CUDA has reported the used memory.
  */
 static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu_alloc *e,
 			    uint64_t time_ns)
@@ -290,7 +292,7 @@ static void live__note_rest(const struct live *l, uint32_t idx, const struct xpu
 	last->rest = e->bytes > reserved ? e->bytes - reserved : 0;
 }
 
-/* Whether no other process asked for the used memory of the device later. */
+/* Return: whether no other process asked CUDA later for the used memory of the device. */
 static bool live__asked_last(const struct live *l, uint32_t idx, const struct last_event *last)
 {
 	const struct last_event *others;
@@ -357,7 +359,7 @@ static int live__pass_on(struct live *l, struct outfile *p, uint32_t idx,
 
 	int err;
 
-	/* A part of a recording that is split again has carried events of its own. */
+	/* A file that is split again already has carried events. */
 	live__write(l, p, l->carried ? XPU_MISC_ALLOCS_CARRIED : 0, proc->proc_id, e->time_ns,
 		    e->order, &e->event);
 	if (is_numbered_call(&e->event) && !l->carried)
@@ -421,8 +423,8 @@ static int live__allocs(struct live *l, struct outfile *p, const struct xpu_reco
 			proc->started = true;
 			err = live__pass_on(l, p, idx, &e);
 		} else if (l->recalls && proc->started && e.order < proc->next) {
-			continue;	/* the program used this part of a block before it was
-					 * killed */
+			continue;	/* the killed program had already used this part of the
+					 * block */
 		} else if (proc->started && e.order <= proc->next) {
 			proc->next += e.order == proc->next;
 			err = live__pass_on(l, p, idx, &e);
@@ -551,9 +553,9 @@ static void carrying__add_alloc(struct carrying *c, const struct heap_alloc *a)
 			.what = XPU_ALLOC_HANDLE, .space = XPU_SPACE_MAPPING,
 			.device = event.device, .api = event.api, .address = target->address,
 		});
-	/* Windows of time over several files need the time of the allocation. */
+	/* A time range over several files needs the allocation's own timestamp. */
 	carrying__add_at(c, event, min_t(uint64_t, a->time_ns, c->time_ns));
-	/* Mark the memory as an allocator's segment: this file may have no block in it. */
+	/* Mark the memory as an allocator's segment: the new file may have no block in it. */
 	if (heap__has_segments_of(&c->live->heap, a->space, a->path_id)) {
 		event.what = XPU_ALLOC_SEGMENTS;
 		carrying__add(c, event);
@@ -573,8 +575,8 @@ static void carrying__release_handle(struct carrying *c, const struct heap_alloc
 }
 
 /*
- * Whether an event is carried. Totals are carried only if the first events are missing; otherwise
- * readers just compare totals.
+ * Return: whether an event is carried. Totals are carried only if the first events are missing;
+ * otherwise readers just compare totals.
  */
 static bool is_carried(const struct live_proc *proc, const struct last_event *last)
 {
@@ -625,7 +627,7 @@ static void carrying__add_all(struct carrying *c, uint32_t idx)
 static int live__carry(struct live *l, struct outfile *p, uint32_t idx, uint64_t time_ns)
 {
 	struct live_proc *proc = &l->procs.v[idx];
-	/* Later events may come late, with a time before the cut. */
+	/* Events may come late, with a timestamp before the cut. */
 	struct carrying c = {
 		.live = l, .proc_id = proc->proc_id,
 		.time_ns = allocs__until_ns(proc->last_ns, time_ns) + 1,
@@ -644,8 +646,8 @@ static int live__carry(struct live *l, struct outfile *p, uint32_t idx, uint64_t
 	carrying__add_all(&c, idx);
 	proc->last_ns = c.time_ns;
 	/*
-	 * Enough numbers are free, because each carried event once had its own number, unless the
-	 * recording is damaged.
+	 * Enough numbers are free, unless the recording is damaged: each carried event once had its
+	 * own number.
 	 */
 	if (c.order >= proc->next) {
 		start.bytes = 1;

@@ -2,9 +2,9 @@
 /*
  * live.h - memory that is live when the next file of a recording begins
  *
- * Events of memory are passed on in the order of their numbers, so that each file has a sequence of
- * them without gaps, which the next file continues. A file begins with all memory that is live at
- * that time, as CARRIED events, whose numbers precede the file's own events. So each file shows who
+ * Memory events are passed on in the order of their numbers. Each file has a sequence of events
+ * without gaps, which the next file continues. A file begins with all memory that is live at that
+ * time, as CARRIED events, whose numbers precede the file's own events. So each file shows who
  * holds memory, as if it had recorded the processes from their beginning.
  */
 #ifndef MERGE_LIVE_H

@@ -96,7 +96,7 @@ int memory__page_head(const struct session *s, struct json_out *j)
 /*
  * The member "memory_time" of a side:
  *
- *	{ "first": whether the page opens on memory, "nr_heaps": of recordings,
+ *	{ "first": whether the page opens on memory, "nr_heaps": of all recordings,
  *	  "kinds": [ [ "block", "used": its part, see struct heap_parts ], ... ],
  *	  "heaps": [ { "from_ns", "to_ns": since the start, "step_ns", "nr": of steps,
  *		       "peak", "peak_ns": of all devices together,
@@ -107,8 +107,8 @@ int memory__page_head(const struct session *s, struct json_out *j)
  *		       "node", "place": [ by holder: its call path, and the frame of its place ],
  *		       "kind", "device": [ by holder: index in kinds, in places ],
  *		       "at_peak", "at_failure": [ by holder: bytes at the peak, at a refusal ],
- *		       "holder", "step", "bytes": [ what a holder has at the end of a step, if that
- *						     changed in it ] } ] }
+ *		       "holder", "step", "bytes": [ a holder's bytes at the end of a step, if
+ *						     they changed in it ] } ] }
  */
 #define MAX_PAGE_HEAPS	1		/* the page shows the memory of one recording */
 

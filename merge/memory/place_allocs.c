@@ -15,16 +15,16 @@
 #include "memory/alloc_queue.h"
 #include "read/collect.h"
 
-#define MAX_HELD	(4u << 20)	/* events of one process that wait for an event with a lower
+#define MAX_HELD	(4u << 20)	/* limit of the events of one process that wait for a lower
 					 * number */
-#define MAX_FIRST	(64u << 10)	/* events that wait for START, which later files of a
-					 * recording lack */
-#define HELD_NS		3000000000ull	/* how late a thread's events may come, compared with
-					 * others */
+#define MAX_FIRST	(64u << 10)	/* limit of the events that wait for START; later files of a
+					 * recording have no START */
+#define HELD_NS		3000000000ull	/* how late a thread's events may come, compared with events
+					 * of other threads */
 
 struct alloc_proc {
 	struct alloc_queue held;		/* by number */
-	uint64_t next;			/* the next number */
+	uint64_t next;			/* number of the next event */
 	uint64_t first;			/* the first number of the recording */
 	uint64_t last_ns;		/* time of the last event: times rise with numbers */
 	bool started;
@@ -33,7 +33,7 @@ struct alloc_proc {
 
 struct alloc_order {
 	struct heap heap;
-	ARRAY(struct alloc_proc) procs;	/* by process - found.first_proc */
+	ARRAY(struct alloc_proc) procs;	/* by process index minus found.first_proc */
 	bool by_time;			/* sort by time, because several processes have events */
 	struct alloc_queue timed;		/* by time */
 	uint64_t nr_timed, newest_ns;
@@ -124,7 +124,7 @@ static int resolve(struct second_pass *p, const struct alloc_event *held, struct
 		return err;
 	if (order_of(p)->heap.pass == HEAP_FIND)
 		return 1;
-	/* A free is found by its address; its own call path does not matter. */
+	/* An event that frees memory is matched by its address; its call path does not matter. */
 	if (e->what == XPU_ALLOC_MADE || e->what == XPU_ALLOC_FAILED) {
 		nr_bad = origin__read(p->found, m, held->event.path_id, held->event.thread_id, &at,
 				      &proc, &path);
@@ -141,7 +141,7 @@ static int resolve(struct second_pass *p, const struct alloc_event *held, struct
 			return err;
 		at.thread = NO_INDEX;
 		at.comm = model__proc_comm(m, proc, held->time_ns);
-		/* These events describe a whole device, and no part of its processes or threads. */
+		/* These events describe a whole device, not its processes or threads. */
 		if (!filter__has_only_moments(p->opts->filter))
 			return 0;
 		e->key.elsewhen = filter__is_timed(p->opts->filter);
@@ -248,7 +248,7 @@ static int hand_on(struct second_pass *p, struct alloc_proc *proc, struct alloc_
 	return alloc_queue__push(&o->timed, held, alloc_event__is_earlier) ?: take_timed(p, false);
 }
 
-/* Starts a process without a START event, whose events began earlier. */
+/* Starts a process whose START event is missing because its events began before the recording. */
 static int start_late(struct second_pass *p, struct alloc_proc *proc,
 		      const struct alloc_event *first)
 {
@@ -306,7 +306,7 @@ static int read_events(struct second_pass *p, const struct xpu_record_allocs *re
 	uint32_t i;
 	int err;
 
-	if (!o)		/* the records of memory have no event */
+	if (!o)		/* the memory records have no events */
 		return 0;
 	err = machine__proc(&p->model->machine, rec->proc_id, &held.proc) ?:
 	      alloc_proc(p, held.proc, &proc);
@@ -388,7 +388,7 @@ static int add_ends(struct second_pass *p)
 			continue;
 		held.proc = i;
 		held.time_ns = m->procs.v[i].exit_ns;
-		held.order = UINT64_MAX;	/* after its events of that time */
+		held.order = UINT64_MAX;	/* after the process's events at that time */
 		err = alloc_queue__push(&o->timed, &held, alloc_event__is_earlier);
 	}
 	return err;
@@ -425,8 +425,8 @@ static int take_rest(struct second_pass *p)
 }
 
 /*
- * If another file follows, notes until when this file has the memory of each process. Return: 0 or
- * -ENOMEM.
+ * If another file follows, notes the time until which this file has the memory of each process.
+ * Return: 0 or -ENOMEM.
  */
 static int set_ends(struct second_pass *p)
 {
@@ -458,7 +458,7 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 
 	if (!records->nr)
 		return 0;
-	allocs__exit(state_of(p));	/* an earlier recording may have failed */
+	allocs__exit(state_of(p));	/* frees the order of an earlier recording that failed */
 	order = state_of(p)->order = calloc(1, sizeof(*order));
 	if (!order)
 		return -ENOMEM;
@@ -573,7 +573,10 @@ static int add_holder(struct memory_state *state, struct session *s, const struc
 	return err || !with_made ? err : add_made(state, s->sums.aggregates.last, &holder->made);
 }
 
-/* Notes that another file follows, so that processes leave nothing at the end of this file. */
+/*
+ * Notes that another file follows. Memory that is live at the end of this file then does not count
+ * as never freed.
+ */
 static void heap__has_next(struct heap *h)
 {
 	h->is_last = false;
@@ -593,7 +596,8 @@ static void heap__compare_failures(struct heap *a, const struct heap *later)
 }
 
 /*
- * Lets only one of two files of a recording have the peak, for all devices together and for each.
+ * Lets only one of two files of a recording have the peak of all devices together, and of each
+ * device.
  */
 static void heap__compare_peaks(struct heap *a, struct heap *b)
 {

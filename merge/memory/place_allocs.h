@@ -23,8 +23,8 @@ int allocs__take(struct alloc_records *records, struct collect *c,
 		 const struct xpu_record_allocs *rec);
 
 /*
- * Makes the heap, before the pass. If the events include blocks of an allocator, makes an extra
- * pass to find the segments. Return: 0 or -ENOMEM.
+ * Makes the heap, before the pass. If the events include blocks of an allocator, an extra pass
+ * finds the segments. Return: 0 or -ENOMEM.
  */
 int allocs__open(struct second_pass *p, struct passes *passes);
 
@@ -38,15 +38,15 @@ struct session;
 struct session_opts;
 
 /*
- * Return: whether --memory peak shows that place of a recording or of a file. *@moment: the peak of
- * all devices together, or, if devices are selected, the peak of the place.
+ * Return: whether --memory peak shows that place of a recording or file. *@moment: the peak of all
+ * devices together, or, if devices are selected, the peak of the place.
  */
 bool heap__shows_peak(const struct heap *h, const struct session_opts *opts, uint32_t place,
 		      enum heap_moment *moment);
 
 /*
- * Sums up after all inputs. If a recording has several files, the last file holds live memory, and
- * one file holds the peak. Return: 0 or -ENOMEM.
+ * Called after all inputs. If a recording has several files, only its last file counts the live
+ * memory, and only one file counts the peak. Return: 0 or -ENOMEM.
  */
 int allocs__settle(struct memory_state *state, struct session *s);
 

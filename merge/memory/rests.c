@@ -13,7 +13,7 @@ struct rest {
 	struct heap *heap;
 	struct heap_place *place;
 	bool known[MOMENTS];
-	uint64_t bytes[MOMENTS];	/* without memory that other recordings have */
+	uint64_t bytes[MOMENTS];	/* without memory of other recordings */
 };
 
 /* the rests of one device */
@@ -22,7 +22,7 @@ struct rests {
 	size_t nr;
 };
 
-/* Whether two rests are of recordings that overlap in time. */
+/* Return: whether two rests are of different recordings that overlap in time. */
 static bool is_beside(const struct rest *a, const struct rest *b)
 {
 	const struct heap *ha = a->heap, *hb = b->heap;
@@ -31,7 +31,7 @@ static bool is_beside(const struct rest *a, const struct rest *b)
 	       hb->from_ns <= ha->to_ns;
 }
 
-/* Return: CUDA's last answer up to @time_ns, or NULL. */
+/* Return: the last answer of CUDA at or before @time_ns, or NULL. */
 static const struct heap_asked *asked_until(const struct heap_place *p, uint64_t time_ns)
 {
 	size_t lo = sorted_count(p->asked.nr, i, p->asked.v[i].time_ns <= time_ns);
@@ -47,7 +47,7 @@ static bool rest__moment(const struct rest *r, unsigned int moment, uint64_t *ti
 	return r->heap->is_last;
 }
 
-/* Return: the rest at a time, for all recordings that overlap with @r. */
+/* Return: the rest at a time, common to @r and all recordings that overlap with it. */
 static uint64_t common_rest(const struct rests *rests, const struct rest *r, uint64_t time_ns)
 {
 	const struct heap_asked *asked, *last = asked_until(r->place, time_ns);
@@ -71,7 +71,9 @@ static uint64_t common_rest(const struct rests *rests, const struct rest *r, uin
 	return bytes;
 }
 
-/* Whether an earlier file of the recording, @other, has the moment, and thus the rest. */
+/*
+ * Return: whether @other is an earlier file of the recording and has the moment, and thus the rest.
+ */
 static bool is_before(const struct rest *other, const struct rest *r, unsigned int moment)
 {
 	return moment == HEAP_ASKED && other->known[moment] &&
@@ -79,8 +81,8 @@ static bool is_before(const struct rest *other, const struct rest *r, unsigned i
 }
 
 /*
- * Return: whether the rest of recording @r is shown. It is the largest, if recordings have
- * different moments.
+ * Return: whether the rest of recording @r is shown. If overlapping recordings have different
+ * moments, only the largest rest is shown.
  */
 static bool shows(const struct rests *rests, const struct rest *r, unsigned int moment)
 {
@@ -109,7 +111,7 @@ static void rest__set(const struct rest *r, unsigned int moment, uint64_t bytes)
 		holder->never_freed = holder->unfinished = sum;
 }
 
-/* Makes one rest of all rests of a device. */
+/* Replaces all rests of a device by one common rest. */
 static void rests__join(const struct rests *rests)
 {
 	unsigned int moment;

@@ -12,12 +12,12 @@ struct alloc_order;
 /* the events of the recording that is being read */
 struct alloc_records {
 	uint64_t nr, from_ns, to_ns;	/* times by the recording's clock */
-	uint32_t proc_id;		/* of the first event */
+	uint32_t proc_id;		/* process of the first event */
 	bool several_procs, blocks;	/* blocks: some events are about allocator blocks */
 };
 
 struct memory_state {
-	ARRAY(struct heap) heaps;	/* of recordings with memory events */
+	ARRAY(struct heap) heaps;	/* one for each recording with memory events */
 	ARRAY(struct heap_sum) made;	/* by aggregate, with opts.with_made: all
 					 * allocated memory; it is set at the end */
 	struct alloc_records records;

@@ -14,8 +14,8 @@
 #include "write/shorten.h"
 #include "xpu_time.h"
 
-#define GROWS_PARTS	3		/* memory grows if it came to stay in this many of
-					 * HEAP_GROWTH_PARTS */
+#define GROWS_PARTS	3		/* memory grows if some of it came and stayed in this many
+					 * of HEAP_GROWTH_PARTS */
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
@@ -243,7 +243,7 @@ SECTION(memory_moments, struct instant_row, .in_bytes = true,
 struct holder_row {
 	const struct stack *stack;
 	uint32_t gpu, kind;
-	uint64_t bytes, nr;		/* at the moment */
+	uint64_t bytes, nr;		/* at the shown moment */
 	uint64_t made_bytes, nr_made, nr_freed, lived_ns;
 	uint64_t left_bytes, nr_left;	/* never freed */
 	uint64_t first_ns, last_ns;
@@ -312,8 +312,8 @@ static int holder_rows__add(struct holder_rows *rows, const struct session *s, c
 }
 
 /*
- * Collects the rows for which @wants is true, in the order of @compare. @peak: as of the peak,
- * whatever moment was requested
+ * Collects the rows for which @wants is true, in the order of @compare. @peak: show the peak, even
+ * if another moment was requested
  */
 static int collect_holders(struct section_rows *to, bool (*wants)(const struct holder_row *row),
 			   int (*compare)(const void *a, const void *b), bool peak)
@@ -412,7 +412,7 @@ static const struct column memory_holders_columns[] = HOLDER_COLUMNS;
 SECTION(memory_holders, struct holder_row, .in_bytes = true,
 	.from = "xpuload --memory records them", .was_recorded = has_heaps);
 
-/* Whether the row's calls allocate again and again, while their memory is freed soon. */
+/* Return: whether the row's calls allocate again and again, while their memory is freed soon. */
 static bool is_churn(const struct holder_row *row)
 {
 	return row->nr_freed > 1 && row->kind != HEAP_FAILED;
@@ -464,7 +464,10 @@ static uint64_t grown_bytes(const struct holder_row *row)
 	return row->growth.nr_parts >= GROWS_PARTS ? row->growth.bytes : 0;
 }
 
-/* Whether memory leaks: it was never freed, or it grew all the time, even if freed at the end. */
+/*
+ * Return: whether memory leaks: it was never freed, or it grew all the time, even if it was freed
+ * at the end.
+ */
 static bool is_left(const struct holder_row *row)
 {
 	return (row->nr_left || grown_bytes(row)) && heap_kind__is_programs(row->kind);
@@ -591,7 +594,7 @@ SECTION(memory_failures, struct failure_row, .in_bytes = true,
 
 /* ---- the first lines ------------------------------------------------------------------------- */
 
-/* how much a GPU of one recording has in use since a time */
+/* memory in use on a GPU, in one recording, since time_ns */
 struct common_point {
 	uint64_t time_ns, used;
 	uint32_t gpu;			/* number of the GPU, counted over all recordings */
@@ -606,7 +609,7 @@ static int by_point(const void *va, const void *vb)
 	return cmp3(a->time_ns, b->time_ns) ?: cmp3(a->gpu, b->gpu);
 }
 
-/* Return: until when an earlier file has the recording's memory; 0: no earlier file. */
+/* Return: until when an earlier file has memory of the recording; 0: there is no earlier file. */
 static uint64_t has_before_ns(const struct memory_state *memory, const struct heap *h)
 {
 	const struct heap *other;
@@ -630,8 +633,8 @@ static int common_points__add(common_points_t *points, const struct heap *h,
 
 	before_ns = max_t(uint64_t, before_ns, h->begin_ns);
 	/*
-	 * Some processes begin in this file earlier than others: let all begin when the earlier
-	 * file ends.
+	 * Some processes begin in this file earlier than others: treat all as if they began when
+	 * the earlier file ends.
 	 */
 	while (at + 1 < end && at[1].time_ns <= before_ns)
 		at++;
@@ -681,7 +684,7 @@ out:
 	return err;
 }
 
-/* Whether the row holds a part of the used memory on GPUs. */
+/* Return: whether the row holds a part of the used memory on GPUs. */
 static bool is_used(const struct holder_row *row)
 {
 	struct heap_parts parts = { 0 };

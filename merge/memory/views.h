@@ -12,7 +12,7 @@ enum memory_view {
 	MEMORY_LIVE,			/* live memory at a moment; without a moment, at the end */
 	MEMORY_PEAK,
 	MEMORY_ALLOCATED,		/* all allocated memory */
-	MEMORY_LEAKED,			/* never freed */
+	MEMORY_LEAKED,			/* memory that was never freed */
 	MEMORY_FAILED,			/* allocations that CUDA refused */
 };
 
@@ -21,7 +21,8 @@ enum memory_view {
 /* the values of the options */
 struct memory_opts {
 	enum memory_view view;
-	uint64_t at_ns[MAX_MOMENTS];	/* in a merge all rising; for diff, one for each side */
+	uint64_t at_ns[MAX_MOMENTS];	/* for a merge, in rising order; for diff, one for each
+					 * side */
 	size_t nr_at;
 	const char *at;			/* argument of --at */
 	bool at_failure[MAX_MOMENTS];
@@ -29,8 +30,8 @@ struct memory_opts {
 
 /* the moments of a session */
 struct moments {
-	const uint64_t *at_ns;		/* since the recording began, rising; the requested moment
-					 * is the last */
+	const uint64_t *at_ns;		/* counted from the recording's start, in rising order; the
+					 * requested moment is the last */
 	size_t nr;
 	bool at_failure;		/* the requested moment is the last failure */
 };

@@ -129,7 +129,7 @@ static int metrics__finish(void *state, struct session *session)
 
 	metrics__cut(&s->metrics, filter__begin_ns(filter, start_ns),
 		     filter__end_ns(filter, start_ns));
-	/* Only tables and the page have values of kernels and call paths. */
+	/* Only tables and the page show values of kernels and call paths. */
 	if (!session->opts.stats && !session->opts.by_time)
 		return 0;
 	return metric_sums__finish(&s->sums, &s->metrics, &session->sums.works);

@@ -7,9 +7,9 @@
 
 #include "metrics/solve.h"
 
-#define MOST_UNKNOWN	0.05		/* of a kernel's or call path's time; then its value is
-					 * unknown */
-#define SMALL_PERCENT	1.0		/* a smaller error of a percentage is never too large */
+#define MOST_UNKNOWN	0.05		/* of the time of a kernel or call path: if more of it is
+					 * unknown, the value is unknown */
+#define SMALL_PERCENT	1.0		/* a percentage with a smaller error is never unknown */
 
 void metric_sums__exit(struct metric_sums *s)
 {
@@ -29,7 +29,7 @@ static int work__cmp(const void *va, const void *vb)
 	       cmp3(a->end_ns, b->end_ns) ?: cmp3(a->leaf, b->leaf) ?: cmp3(a->chain, b->chain);
 }
 
-/* the works of one GPU, with one of its metric sets */
+/* the device work of one GPU, with one of its metric sets */
 struct metered {
 	struct metric_sums *sums;
 	const struct metric_set *set;
@@ -56,7 +56,7 @@ static int metered__uses(const struct metered *m, struct idmap *map, uint32_t of
 	return err;
 }
 
-/* Finds the uses of a work's leaf and chain. Return: 0 or -ENOMEM. */
+/* Finds the uses of the leaf and the chain of a piece of work. Return: 0 or -ENOMEM. */
 static int metered__of_work(const struct metered *m, const struct kept_work *w, uint32_t at[2])
 {
 	return metered__uses(m, &m->sums->by_leaf, w->leaf, &at[0]) ?:
@@ -100,8 +100,8 @@ static const struct metric_name *metered__name(const struct metered *m,
 /* the kinds of work of one GPU: kernels by shape, and copies */
 struct kinds {
 	struct idmap by_key;
-	uint32_t *of_work;		/* for each work */
-	struct piece *pieces;		/* for each work */
+	uint32_t *of_work;		/* for each piece of work */
+	struct piece *pieces;		/* for each piece of work */
 	ARRAY(double) total_ns;
 	ARRAY(double) mean_ns;
 };
@@ -115,7 +115,7 @@ static void kinds__exit(struct kinds *k)
 	array_free(&k->mean_ns);
 }
 
-/* Finds the kind of each work. Return: 0 or -ENOMEM. */
+/* Finds the kind of each piece of work. Return: 0 or -ENOMEM. */
 static int kinds__find(struct kinds *k, const struct metered *m)
 {
 	size_t i;
@@ -140,14 +140,14 @@ static int kinds__find(struct kinds *k, const struct metered *m)
 		k->of_work[i] = kind;
 		k->pieces[i] = (struct piece){ w->start_ns, w->end_ns, kind };
 		k->total_ns.v[kind] += w->end_ns - w->start_ns;
-		k->mean_ns.v[kind]++;		/* the number, at first */
+		k->mean_ns.v[kind]++;		/* first the number of pieces */
 	}
 	for (i = 0; i < k->mean_ns.nr; i++)
 		k->mean_ns.v[i] = k->total_ns.v[i] / k->mean_ns.v[i];
 	return err;
 }
 
-/* Gives a work the values of its kind. Return: 0 or -ENOMEM. */
+/* Gives a piece of work the values of its kind. Return: 0 or -ENOMEM. */
 static int metered__take_solved(const struct metered *m, const struct kept_work *w, uint32_t kind,
 				const struct solved *solved, const bool *wanted)
 {
@@ -179,7 +179,7 @@ static int metered__take_solved(const struct metered *m, const struct kept_work 
 	return err;
 }
 
-/* Adds the roof of a work that is a kernel. Return: 0 or -ENOMEM. */
+/* Adds the roof of a piece of work, if it is a kernel. Return: 0 or -ENOMEM. */
 static int metered__take_roof(const struct metered *m, const struct metrics *metrics,
 			      const struct kept_work *w, const struct solved_value *values)
 {
@@ -191,7 +191,7 @@ static int metered__take_roof(const struct metered *m, const struct metrics *met
 	return roofs__add(&m->sums->roofs, w->leaf, w->chain, w->end_ns - w->start_ns, &roof);
 }
 
-/* Solves the metrics of the set that are counters of work. Return: 0 or -ENOMEM. */
+/* Solves the metrics of the set that are counters of work, see solve.h. Return: 0 or -ENOMEM. */
 static int metered__solve(const struct metered *m, const struct metrics *metrics)
 {
 	const struct metric_set *set = m->set;
@@ -235,7 +235,7 @@ static int metered__solve(const struct metered *m, const struct metrics *metrics
 	return err;
 }
 
-/* Averages the states of the GPU over each work's own time. */
+/* Averages the states of the GPU over the time of each piece of work. */
 static int metered__means(const struct metered *m, const struct metrics *metrics)
 {
 	const struct metric_set *set = m->set;
@@ -280,8 +280,8 @@ static int event__cmp(const void *va, const void *vb)
 }
 
 /*
- * A walk through the time of a GPU. @part is the amount that a work would have got so far if it had
- * run all the time.
+ * A walk through the time of a GPU. @part: the amount that work would have so far if it had run all
+ * the time.
  */
 struct sharing {
 	const struct metered *m;
@@ -292,7 +292,7 @@ struct sharing {
 	struct metric_use part, idle;
 };
 
-/* Advances to @ns; the running works do not change until then. */
+/* Advances to @ns; no work begins or ends until then. */
 static void sharing__advance(struct sharing *s, uint64_t ns)
 {
 	const struct metric_set *set = s->m->set;
@@ -318,7 +318,7 @@ static void sharing__advance(struct sharing *s, uint64_t ns)
 	s->ns = ns;
 }
 
-/* Divides one amount among works. Return: 0 or -ENOMEM. */
+/* Divides one amount among the pieces of work. Return: 0 or -ENOMEM. */
 static int metered__share(const struct metered *m, uint32_t metric,
 			  const struct metric_event *events, struct metric_use *before)
 {

@@ -5,7 +5,7 @@
  * A counter of work, such as the share of time in which the tensor pipe is active, is solved for
  * each kernel and shape, see solve.h. A state of the GPU, such as its clock, is averaged over the
  * time in which the work ran. An amount, such as energy, is divided: at each moment, all work that
- * runs on the GPU gets an equal part of it, so parts and rest add up to the whole.
+ * runs on the GPU gets an equal part of it, so the parts and the idle rest add up to the whole.
  */
 #ifndef MERGE_METRIC_SUMS_H
 #define MERGE_METRIC_SUMS_H
@@ -19,17 +19,17 @@
 #include "util.h"
 
 struct metric_use {
-	double ns;			/* the time of work whose value is solved, or of overlap
-					 * with rows that have a value */
-	double sum;			/* sum of values * ns; for an amount: the part of the amount
-					 * that goes to this use */
+	double ns;			/* the time of work with a solved value; otherwise the
+					 * overlap of the work with rows that have a value */
+	double sum;			/* sum of values * ns; for an amount: this use's part of
+					 * it */
 	double error;			/* sum of standard errors * ns; 0 unless solved */
-	double unknown_ns;		/* the time of work whose value the samples do not tell */
-	uint32_t together;		/* 0, or a number of 1 or more, which all work has that
-					 * shares one common value */
+	double unknown_ns;		/* the time of work whose value is unknown */
+	uint32_t together;		/* 0, or a number from 1: all work with this number shares
+					 * one common value */
 };
 
-/* how well a metric of a set is solved: the mean of the samples, and the mean by the values */
+/* how well a metric of a set is solved: the mean of the samples, and the mean of the solution */
 struct metric_check {
 	double measured, solved, residue;	/* NaN unless the metric is solved */
 };
@@ -46,12 +46,12 @@ struct metric_sums {
 
 void metric_sums__exit(struct metric_sums *s);
 
-/* Completes @s; puts the works in order. Return: 0 or -ENOMEM. */
+/* Completes @s; sorts @works. Return: 0 or -ENOMEM. */
 int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics, struct works *works);
 
 /*
- * Adds the uses of a leaf, or of a chain, to uses[], which is indexed as metrics->names. Return:
- * whether any exist.
+ * Adds the uses of a leaf, or of a chain, to uses[], which has the indices of metrics->names.
+ * Return: whether any use exists.
  */
 bool metric_sums__of_leaf(const struct metric_sums *s, const struct metrics *metrics, uint32_t leaf,
 			  struct metric_use *uses);

@@ -35,7 +35,7 @@ struct metric_set *metrics__set(const struct metrics *m, uint32_t recording, uin
 	return idmap__get(&m->by_set, ID_KEY(recording, id), &idx) ? &m->sets.v[idx] : NULL;
 }
 
-/* Turns a text into a key: lower-case letters, digits, and _ for everything between them. */
+/* Turns a text into a key: lower-case letters, digits, and _ for all other characters. */
 static void make_key(char *text)
 {
 	char *to = text, *begin = text;
@@ -168,7 +168,7 @@ int metrics__add(struct metrics *m, uint32_t recording, const struct xpu_record_
 	return err;
 }
 
-/* Cuts @row, and the amounts among its @values. Return: whether anything is left. */
+/* Cuts @row and scales the amounts among its @values. Return: whether anything is left. */
 static bool metric_row__cut(const struct metrics *m, const struct metric_set *set,
 			    struct metric_row *row, float *values, uint64_t begin_ns,
 			    uint64_t end_ns)

@@ -17,7 +17,7 @@
 
 /* a metric, which several sets may have */
 struct metric_name {
-	const char *name, *unit;	/* interned, as are the following */
+	const char *name, *unit;	/* interned, like the next strings */
 	const char *title;		/* for people: "DRAM read %" */
 	const char *key;		/* for programs: "dram_read_percent" */
 	const char *error_key;		/* for programs: "dram_read_percent_error" */
@@ -51,28 +51,30 @@ void metrics__init(struct metrics *m, struct strpool *strings);
 void metrics__exit(struct metrics *m);
 
 /*
- * Finds or adds a metric by its interned name and unit, which are NULL if memory was short. Return:
- * 0 or -ENOMEM.
+ * Finds or adds a metric by its interned name and unit; if one is NULL, memory was short. Return: 0
+ * or -ENOMEM.
  */
 int metrics__add_name(struct metrics *m, const struct metric_name *name, uint32_t *idx);
 
-/* Adds a set, which @m owns afterwards, unless this fails. Return: 0 or -ENOMEM. */
+/* Adds a set. @m then owns it, unless this fails. Return: 0 or -ENOMEM. */
 int metrics__add_set(struct metrics *m, const struct metric_set *set);
 
-/* Takes the definition of a metric. Return: 0, -EINVAL if it is impossible, or -ENOMEM. */
+/* Takes the definition of a metric. Return: 0, -EINVAL if it is invalid, or -ENOMEM. */
 int metrics__define(struct metrics *m, uint32_t recording, const struct xpu_record_metric *rec);
 
 /*
- * Takes rows; @shift_ns is added to their times. Impossible rows are left out; *@nr_bad is their
- * number. Return: 0 or -ENOMEM.
+ * Takes rows; @shift_ns is added to their times. Invalid rows are left out; *@nr_bad is set to
+ * their number. Return: 0 or -ENOMEM.
  */
 int metrics__add(struct metrics *m, uint32_t recording, const struct xpu_record_metrics *rec,
 		 uint64_t shift_ns, uint32_t *nr_bad);
 
-/* Return: the set of that id, or NULL. */
+/* Return: the set with that id, or NULL. */
 struct metric_set *metrics__set(const struct metrics *m, uint32_t recording, uint16_t id);
 
-/* Keeps only the time between two times: rows that reach beyond it are cut, with their amounts. */
+/*
+ * Keeps only the time between two timestamps. Rows across a timestamp are cut, with their amounts.
+ */
 void metrics__cut(struct metrics *m, uint64_t begin_ns, uint64_t end_ns);
 
 /*

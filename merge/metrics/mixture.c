@@ -22,8 +22,8 @@ struct overlap {
 };
 
 /*
- * Takes the next row. *@middle: the middle of the overlap, as a part of the interval. Return: the
- * overlap in ns, or 0 after the last row.
+ * Takes the next row. Sets *@middle to the middle of the overlap, as a fraction of the interval.
+ * Return: the overlap in ns, or 0 after the last row.
  */
 static double overlap__next(struct overlap *o, size_t *row, double *middle)
 {
@@ -65,7 +65,7 @@ static double row__ns(const struct mixture_of *of, size_t row)
 	return of->rows[row].end_ns - of->rows[row].begin_ns;
 }
 
-/* Adds the times in which anything ran to busy[]. */
+/* Adds the time in which anything ran to busy[], for each row. */
 static void find_busy(const struct mixture_of *of, double shift_ns, double *busy)
 {
 	uint64_t begin = 0, end = 0;
@@ -90,8 +90,8 @@ static void find_busy(const struct mixture_of *of, double shift_ns, double *busy
 }
 
 /*
- * Finds all overlaps of pieces and rows. nr[]: for each row, one is added for each of its parts,
- * which, unless @parts is NULL, is put into parts[] there before.
+ * Finds all overlaps of pieces and rows. Puts the parts of each row into parts[] from nr[row],
+ * unless @parts is NULL, and adds their number to nr[row].
  */
 static void find_parts(const struct mixture_of *of, const struct mixture_as *as, size_t *nr,
 		       struct mixture_part *parts)
@@ -140,7 +140,7 @@ static void sort_parts(struct mixture_part *parts, size_t nr)
 	}
 }
 
-/* Puts the parts of one kind of each row together. */
+/* Joins the parts of each row that have the same kind. */
 static void join_parts(struct mixture *m)
 {
 	size_t row, i, to = 0;
@@ -172,7 +172,7 @@ int mixture__make(struct mixture *m, const struct mixture_of *of, const struct m
 		find_parts(of, as, at, NULL);
 		for (row = 0; row < of->nr_rows; row++) {
 			m->first[row] = total;
-			total += at[row] + 1; /* 1: nothing ran */
+			total += at[row] + 1; /* + 1 for the time in which nothing ran */
 			at[row] = m->first[row];
 		}
 		m->first[row] = total;

@@ -2,8 +2,8 @@
 /*
  * mixture.h - how much of each sample of a GPU's counters each kind of work ran
  *
- * A sample is the mean of a counter over its interval. The pieces of work that ran then are known
- * to the nanosecond, so a sample is a known mixture of the kinds of work, and of nothing at all.
+ * A sample is the mean of a counter over an interval. It is known to the nanosecond which pieces of
+ * work ran then, so a sample is a known mixture of kinds of work and idle time.
  */
 #ifndef MERGE_MIXTURE_H
 #define MERGE_MIXTURE_H
@@ -25,12 +25,12 @@ struct mixture_of {
 	const struct piece *pieces;
 	size_t nr_pieces;
 	uint32_t nr_kinds;
-	const double *mean_ns;		/* for each kind: the mean time of a piece */
+	const double *mean_ns;		/* for each kind: the mean duration of a piece */
 };
 
 struct mixture_part {
 	uint32_t kind;			/* nr_kinds: nothing ran */
-	float share;			/* of the interval */
+	float share;			/* of the row's interval */
 };
 
 /* The parts of row i are parts[first[i]] to parts[first[i + 1] - 1], each kind once. */
@@ -41,9 +41,9 @@ struct mixture {
 };
 
 struct mixture_as {
-	double shift_ns;		/* is added to the times of pieces */
-	bool amounts;			/* a piece has the same amount in it however long it takes,
-					 * as bytes; otherwise it has the same rate */
+	double shift_ns;		/* added to the timestamps of pieces */
+	bool amounts;			/* a piece has the same amount, such as bytes, however long
+					 * it takes; otherwise it has the same rate */
 	double slope;			/* the rate of a piece falls from 1 + slope to 1 - slope */
 };
 

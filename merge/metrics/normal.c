@@ -9,11 +9,12 @@
 #include "util.h"
 
 #define RIDGE \
-	1e-5 /* is added to the diagonal, so that a singular matrix has an
-					 * inverse that rounding does not spoil */
+	1e-5 /* added to the diagonal, so that even a singular matrix has an inverse with little
+	      * rounding error */
 #define SMALL_RIDGE 1e-12 /* of the largest variance */
-#define LANES 8 /* right sides that are solved at the same time */
-#define MAX_TURNS 40 /* of exchanging which values lie at a bound; after that, all descend */
+#define LANES 8 /* right-hand sides to solve at the same time */
+#define MAX_TURNS 40 /* most rounds in which values move to or from bounds; then descend() is
+		      * used */
 #define MAX_SWEEPS 500
 #define SMALL_STEP 1e-5 /* of the largest value */
 
@@ -98,8 +99,8 @@ static void add_times(double *to, const double *v, double by, uint32_t n)
 }
 
 /*
- * Solves L y = v in place for LANES right sides at the same time, whose values lie side by side, in
- * the rows @from to @to - 1. Rows before @from of all right sides are 0.
+ * Solves L y = v in place for LANES right-hand sides at the same time, interleaved, in the rows
+ * @from to @to - 1. Rows before @from of all right-hand sides are 0.
  */
 static void forward(const double *l, uint32_t n, uint32_t from, uint32_t to, double *y)
 {
@@ -151,7 +152,7 @@ static void backward(const double *l, uint32_t n, uint32_t to, double *y)
 	}
 }
 
-/* Puts the first @nr members of up to LANES rows of @from side by side. */
+/* Writes the first @nr members of up to LANES rows of @from, interleaved. */
 static void interleave(const double *from, uint32_t n, uint32_t nr_rows, uint32_t nr, double *y)
 {
 	uint32_t i, k;
@@ -162,8 +163,8 @@ static void interleave(const double *from, uint32_t n, uint32_t nr_rows, uint32_
 }
 
 /*
- * Sets the lower triangle of @l to the Cholesky factor of a matrix: each row of it is the solution
- * of the rows above. @y: scratch memory. @ridge: is added to the diagonal
+ * Sets the lower triangle of @l to the Cholesky factor of a matrix: each row solves an equation
+ * with the rows above it. @y: scratch memory. @ridge: added to the diagonal
  */
 static void factorize(const double *gram, uint32_t n, double ridge, double *l, double *y)
 {
@@ -188,7 +189,7 @@ static void factorize(const double *gram, uint32_t n, double ridge, double *l, d
 	}
 }
 
-/* Computes x for one right side, by the factor. */
+/* Computes x for one right-hand side from the Cholesky factor. */
 static void substitute(const double *l, uint32_t n, const double *side, double *x)
 {
 	uint32_t i;
@@ -206,7 +207,7 @@ static double *new_lanes(uint32_t n)
 	return malloc(((size_t)n + 1) * LANES * sizeof(double));
 }
 
-/* Each product of two columns was added to one of its two places. */
+/* Completes the matrix, which has each product of two columns in only one of its two places. */
 static void mirror(struct normal *e)
 {
 	size_t n = e->n, i, k;
@@ -298,16 +299,17 @@ int normal__explained(const struct normal *e, const double *v, double *to)
 
 /* ---- bounds ---------------------------------------------------------------------------------- */
 
-/* a search for the values of one right side that lie at a bound */
+/* a search for the values of one right-hand side that lie at a bound */
 struct pivots {
 	const struct normal *e;
 	const double *start;		/* the solution without bounds */
-	double most;			/* no value is larger; and none is below 0 */
+	double most;			/* all values are between 0 and this */
 	double *x;
 	double *bounds;			/* for each value: its bound, or NaN if it is free */
 	uint32_t nr;			/* values at a bound */
 	uint32_t *list;
-	double *forces;			/* what keeps each of them there */
+	double *forces;			/* for each of these values: the force that keeps it at its
+					 * bound */
 	double *y;			/* scratch memory */
 };
 
@@ -343,7 +345,7 @@ static int pivots__solve(struct pivots *p)
 	return 0;
 }
 
-/* Moves values to a bound, or away from a bound that does not hold them. Return: how many. */
+/* Moves values to a bound, and frees values that their bound does not hold. Return: how many. */
 static uint32_t pivots__exchange(struct pivots *p, double small)
 {
 	uint32_t i, nr = 0;
@@ -387,7 +389,7 @@ static int pivots__run(struct pivots *p)
 	return turn < MAX_TURNS ? 0 : -EAGAIN;
 }
 
-/* Lowers the sum of squares along one value after the other. @slope: scratch memory */
+/* Lowers the sum of squares by changing one value after the other. @slope: scratch memory */
 static void descend(const struct normal *e, uint32_t side, double most, double *x, double *slope)
 {
 	uint32_t n = e->n, i, sweep;

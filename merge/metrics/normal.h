@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* normal.h - least squares by the normal equations, for several right sides */
+/* normal.h - least squares by the normal equations, for several right-hand sides */
 #ifndef MERGE_NORMAL_H
 #define MERGE_NORMAL_H
 
@@ -10,11 +10,11 @@
 struct normal {
 	uint32_t n, nr_sides;
 	double *gram;			/* n * n; symmetric after normal__solve() */
-	double *sides;			/* n for each right side */
-	double *x;			/* n for each right side: the solution */
+	double *sides;			/* n for each right-hand side */
+	double *x;			/* n for each right-hand side: the solution */
 	double *factor;			/* n * n: the Cholesky factor, on the diagonal and below */
 	double *inverse;		/* n * n; NULL before normal__invert() */
-	double *squares;		/* for each right side: the sum of its squares */
+	double *squares;		/* for each right-hand side: its samples' sum of squares */
 };
 
 /* Return: 0 or -ENOMEM; normal__exit() in either case. */
@@ -25,22 +25,22 @@ void normal__exit(struct normal *e);
 void normal__add(struct normal *e, const uint32_t *columns, const double *shares, uint32_t nr,
 		 const double *y);
 
-/* Solves the equations, with no regard to signs; sets x. Return: 0 or -ENOMEM. */
+/* Solves the equations without bounds; sets x. Return: 0 or -ENOMEM. */
 int normal__solve(struct normal *e);
 
-/* Sets inverse, unless it is set; after normal__solve(). Return: 0 or -ENOMEM. */
+/* Sets inverse, unless it is set. Call it after normal__solve(). Return: 0 or -ENOMEM. */
 int normal__invert(struct normal *e);
 
 /*
- * Moves the solution to the best one with no value below 0 or above most[], which has a value for
- * each right side. Return: 0 or -ENOMEM.
+ * Moves the solution to the best one in which all values are from 0 to most[], which has a limit
+ * for each right-hand side. Return: 0 or -ENOMEM.
  */
 int normal__bound(struct normal *e, const double *most);
 
-/* Return: the sum of squares that the solution of a right side leaves. */
+/* Return: the sum of squared residues of a right-hand side's solution. */
 double normal__rest(const struct normal *e, uint32_t side);
 
-/* Multiplies the inverse with @nr vectors. */
+/* Multiplies the inverse by @nr vectors. */
 void normal__times_inverse(const struct normal *e, const double *v, uint32_t nr, double *to);
 
 /*

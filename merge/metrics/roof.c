@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define NEAR 60.0		/* percent: a unit that is used less does not bound a kernel */
-#define MOST_UNKNOWN 0.25	/* of the time of a sum; with more, its roof is unknown */
+#define MOST_UNKNOWN 0.25	/* of the time of a sum; if more is unknown, the roof is unknown */
 
 /* the metrics whose sum is the use of a unit */
 static const struct {
@@ -142,7 +142,7 @@ double roof_use__save_ns(const struct roof_use *use)
 
 double roof_use__error_ns(const struct roof_use *use)
 {
-	/* The deviation of a value that may be anything from nothing to the whole time. */
+	/* The standard deviation of a value that may be anything from 0 to the whole time. */
 	return both_errors(use->error_ns, use->unknown_ns / sqrt(12));
 }
 

@@ -4,7 +4,7 @@
  *
  * The roof of a kernel is the unit of the GPU that it uses most: the tensor cores, the memory, or
  * the issue of instructions. A perfect kernel would do the same work with that unit always busy.
- * The time that it would save is the time of the kernel without the used share of the unit.
+ * The time that it would save is the kernel's time multiplied by the unused share of the unit.
  */
 #ifndef MERGE_ROOF_H
 #define MERGE_ROOF_H
@@ -21,7 +21,7 @@ enum roof_bound {
 	NR_ROOF_UNITS,
 	ROOF_LATENCY = NR_ROOF_UNITS,	/* no unit is near its roof, though all SMs have work */
 	ROOF_IDLE_SMS,			/* many SMs have no work */
-	ROOF_UNCLEAR,			/* one of these two: how many SMs had work is unknown */
+	ROOF_UNCLEAR,			/* latency or idle SMs: how many SMs had work is unknown */
 	NR_ROOF_BOUNDS,
 };
 
@@ -33,7 +33,8 @@ struct roof {
 /* a sum over work */
 struct roof_use {
 	double ns;			/* the time of work whose roof is known */
-	double save_ns, error_ns;	/* the time that perfect kernels would save of it */
+	double save_ns, error_ns;	/* the part of @ns that perfect kernels would save, and its
+					 * error */
 	double unknown_ns;		/* the time of work whose roof is unknown */
 	double bound_ns[NR_ROOF_BOUNDS];
 };
@@ -51,19 +52,19 @@ struct roof roof__of(const struct metrics *metrics, const struct metric_set *set
 int roofs__add(struct roofs *r, uint32_t leaf, uint32_t chain, double ns, const struct roof *roof);
 void roofs__exit(struct roofs *r);
 
-/* Return: the sums of a leaf, or of a chain; NULL: it has none. */
+/* Return: the sums of a leaf, or of a chain; NULL: there are no sums. */
 const struct roof_use *roofs__of_leaf(const struct roofs *r, uint32_t leaf);
 const struct roof_use *roofs__of_chain(const struct roofs *r, uint32_t chain);
 
 void roof_use__add(struct roof_use *to, const struct roof_use *from);
 
-/* Return: whether the samples tell the roof of most of the work. */
+/* Return: whether the roof is known for most of the work. */
 bool roof_use__is_known(const struct roof_use *use);
 
 /*
- * For a use that is known. Return: the time that perfect kernels would save, its standard error,
- * and the used share of the roof. Half of the time of unknown work counts as saved; the error
- * allows for any share of it.
+ * Call these only for a known use. Return: the time that perfect kernels would save, its standard
+ * error, and the used share of the roof. Half of the time of unknown work counts as saved; the
+ * error allows for any share of it.
  */
 double roof_use__save_ns(const struct roof_use *use);
 double roof_use__error_ns(const struct roof_use *use);

@@ -6,23 +6,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_COLUMNS 2000 /* kinds with the most time; all others are one */
-#define NR_BLOCKS 32 /* blocks of time, whose differences are the error */
-#define SLOPE 0.3 /* work may have so much more at its beginning than on average */
-#define NR_DRAWS 8 /* of which kinds of work have more at their beginning */
-#define BETTER 0.98 /* of the residue: then amounts explain the samples better */
+#define MAX_COLUMNS 2000 /* most columns: the kinds with the most time; all other kinds share one
+			  * column */
+#define NR_BLOCKS 32 /* blocks of time, whose differences give the error */
+#define SLOPE 0.3 /* at its beginning, work may have a rate this much above its average */
+#define NR_DRAWS 8 /* random choices of kinds of work whose rate is higher at their beginning */
+#define BETTER 0.98 /* of the residue: below this, amounts explain the samples better than rates */
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
-/* the mixtures, as they are and as they may be instead */
+/* the mixtures, unchanged and with deviations */
 enum {
 	MIXTURE,
-	LATER, /* by the error of the shift */
+	LATER, /* shifted by the error of the shift */
 	SLOPING,
 	NR_MIXTURES,
 };
 
-/* what moves values */
+/* reasons why values may move */
 enum {
 	BY_BLOCKS,
 	BY_SHIFT = NR_BLOCKS,
@@ -30,17 +31,20 @@ enum {
 	NR_MOVES = BY_SLOPES + NR_DRAWS,
 };
 
-/* how far each of NR_MOVES things moves the values of the metrics that are taken */
+/* how far each of the NR_MOVES reasons moves the values of the metrics that are taken */
 struct moves {
 	const struct normal *e;
 	const double *slopes;		/* see system__find_slopes() */
-	const bool *taken;		/* for each right side */
-	double *sums;			/* for each right side and move: a value for each column */
-	double *explained;		/* for each right side: its values, summed over all rows */
-	uint8_t *ways;			/* for each column: its bits say where slopes go down */
+	const bool *taken;		/* for each right-hand side */
+	double *sums;			/* for each right-hand side and reason: a value for each
+					 * column */
+	double *explained;		/* for each right-hand side: the solution's values, summed
+					 * over all rows */
+	uint8_t *ways;			/* for each column: a bit for each draw, which says whether
+					 * the slope goes down */
 };
 
-/* Return: 1 or -1. With draw 0, all columns go the same way. */
+/* Return: 1 or -1. In draw 0, all columns have the same sign. */
 static int way(const struct moves *m, uint32_t column, uint32_t draw)
 {
 	return m->ways[column] >> draw & 1 ? -1 : 1;
@@ -56,7 +60,7 @@ static void moves__draw(struct moves *m)
 				m->ways[i] |= 1 << draw;
 }
 
-/* Adds by[] what a row has by columns' values that move. @sign: 1 or -1 */
+/* Adds to by[] how the moves change the values of a row. @sign: 1 or -1 */
 static void moves__differ(const struct moves *m, const struct system *s, uint32_t nr, int sign,
 			  bool shift, double *by)
 {
@@ -80,7 +84,7 @@ static void moves__differ(const struct moves *m, const struct system *s, uint32_
 	}
 }
 
-/* Adds one row. @by: scratch memory: for each right side, the shift and the slopes */
+/* Adds one row. @by: scratch memory, with the shift and the slopes of each right-hand side */
 static void moves__add(struct moves *m, struct system *s, const struct mixture *mixtures,
 		       size_t row, uint32_t block, double *by)
 {
@@ -111,7 +115,7 @@ static void moves__add(struct moves *m, struct system *s, const struct mixture *
 	}
 }
 
-/* Sums what moves the values, over all rows. Return: 0 or -ENOMEM. */
+/* Sums the moves of the values over all rows. Return: 0 or -ENOMEM. */
 static int moves__sum(struct moves *m, struct system *s, const struct mixture *mixtures)
 {
 	double *by = calloc(s->nr_sides * (1 + NR_DRAWS) + 1, sizeof(*by));
@@ -147,7 +151,7 @@ static int moves__find(struct moves *m, struct system *s, const struct mixture *
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-/* one metric's values of groups, summed over their columns with their weights */
+/* one metric's values in a group: weighted sums over the group's columns */
 struct group_sum {
 	double weight, value, unit;
 	double moves[NR_MOVES];
@@ -286,7 +290,7 @@ static int solve_as(struct system *s, bool amounts, struct solved *to)
 	return err;
 }
 
-/* Numbers the groups of kinds that have one column. Return: 0 or -ENOMEM. */
+/* Numbers the groups of kinds that share one value. Return: 0 or -ENOMEM. */
 static int number_groups(const struct system *s, struct solved *to)
 {
 	uint32_t *nr = calloc(s->nr_columns + 1, sizeof(*nr)), i, groups = 0;

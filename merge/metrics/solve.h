@@ -5,11 +5,12 @@
  * Each sample is a known mixture of kinds of work and of idle time, so many samples are an
  * overdetermined system of linear equations. It is solved by least squares, with no value below 0.
  *
- * The error of a value has four parts: how much blocks of time differ, with no more than some
- * hundred samples of a kind as independent; the offset between the clocks of samples and work; and
- * work that has more at its beginning than at its end, as far as the residues allow it. Kinds of
- * work that always come together have one common value. A value is NaN if the samples do not
- * determine it.
+ * The error of a value has three parts. The first is noise: how much blocks of time differ, or the
+ * residues, with at most some hundred samples of a kind as independent, whichever is larger. The
+ * second is the offset between the clocks of samples and work. The third is that the rate of work
+ * may be higher at its beginning than at its end, as far as the residues allow it. Kinds of work
+ * that always come together have one common value. A value is NaN if the samples do not determine
+ * it.
  */
 #ifndef MERGE_SOLVE_H
 #define MERGE_SOLVE_H
@@ -22,13 +23,16 @@ struct solved_value {
 
 struct solved {
 	struct solved_value *values;	/* nr_metrics for each kind, then for idle time */
-	uint32_t *together;		/* for each kind: 0, or a number from 1, which all kinds
-					 * have that share one common value */
-	double *measured, *explained;	/* for each metric: the mean of all samples that were used,
-					 * and the mean that the values give them */
-	double *residue;		/* for each metric: the difference, root mean square */
-	size_t nr_used, nr_spoilt;	/* samples that were used, or that no values explain */
-	double shift_ns, shift_error_ns; /* the samples' clock ahead of the work's clock */
+	uint32_t *together;		/* for each kind: 0, or a number from 1: all kinds with this
+					 * number share one common value */
+	double *measured, *explained;	/* for each metric: the mean of all used samples, and the
+					 * mean of the solution's values for these samples */
+	double *residue;		/* for each metric: root mean square of samples minus
+					 * solution */
+	size_t nr_used, nr_spoilt;	/* samples that were used, and samples that no values
+					 * explain */
+	double shift_ns, shift_error_ns; /* how far the samples' clock is ahead of the work's
+					  * clock */
 };
 
 /* Return: 0 or -ENOMEM; solved__exit() in either case. */

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MOST_SAMPLES 400 /* so many samples of a kind count as independent */
-#define OPPOSED (-0.4) /* kinds with a lower correlation come together */
+#define MOST_SAMPLES 400 /* at most this many samples of a kind count as independent */
+#define OPPOSED (-0.4) /* kinds with a lower correlation form a group */
 
-/* Sets the weights of columns, and how few of their samples count. */
+/* Sets s->weights and s->fewer. */
 void system__count_samples(struct system *s, const struct mixture *m)
 {
 	double *squares = s->fewer;
@@ -35,12 +35,12 @@ double normal__usual_rest(const struct normal *e, uint32_t side, size_t nr_rows)
 	return sqrt(normal__rest(e, side) / (nr_rows > e->n ? nr_rows - e->n : 1));
 }
 
-/* groups of columns whose values cannot be told apart, but whose mean can be told */
+/* groups of columns whose values cannot be determined, but whose mean can */
 struct grouping {
 	struct system *s;
 	uint32_t n, idle;
 	double *both;			/* n * n: covariances of groups' sums of weight * value */
-	double *weights;		/* for each group; 0: it has become a part of another */
+	double *weights;		/* for each group; 0: it was joined to another group */
 	bool *done;
 };
 
@@ -50,7 +50,7 @@ static double group__error(const struct grouping *g, uint32_t i)
 	return sqrt(fabs(g->both[(size_t)i * g->n + i]) * g->s->fewer[i]) / g->weights[i];
 }
 
-/* Return: the group whose values can stand for a part of the group's values; or NO_INDEX. */
+/* Return: the smallest group that can take over a part of this group's values; or NO_INDEX. */
 static uint32_t group__opposed(const struct grouping *g, uint32_t group)
 {
 	const double *row = g->both + (size_t)group * g->n;
@@ -60,7 +60,7 @@ static uint32_t group__opposed(const struct grouping *g, uint32_t group)
 		double both = row[group] * g->both[(size_t)i * g->n + i];
 		double correlation = both > 0 ? row[i] / sqrt(both) : 0;
 
-		/* A large group would take the value of a small one for its own. */
+		/* A large group would absorb the value of a small group. */
 		if (i != group && i != g->idle && g->weights[i] > 0 && correlation < OPPOSED &&
 		    (found == NO_INDEX || g->weights[i] < g->weights[found]))
 			found = i;
@@ -134,7 +134,10 @@ int system__group(struct system *s, const struct normal *e)
 	for (k = 0; k < s->nr_sides && !err; k++)
 		largest[k] = s->limits[k] / 2 / fmax(normal__usual_rest(e, k, nr_rows), 1e-12);
 	if (!err) {
-		/* The groups serve half of the metrics; of the others, some values stay unknown. */
+		/*
+		 * The groups suffice for half of the metrics; some values of the other metrics stay
+		 * unknown.
+		 */
 		qsort(largest, s->nr_sides, sizeof(*largest), double__cmp);
 		g.done[g.idle] = true;
 		grouping__run(&g, largest[s->nr_sides / 2]);

@@ -5,33 +5,35 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The clocks: a first search in ns, then smaller steps around the best shift. */
+/* The shift of the clocks, in ns: the search begins with large steps, and halves them. */
 #define SHIFT_MOST 16000.0
 #define SHIFT_LEAST 125.0
 #define SHIFT_ROWS 6000 /* samples that the search uses */
-#define SHIFT_USUAL 2000.0 /* ns, by which real clocks may differ */
+#define SHIFT_USUAL 2000.0 /* ns; real clocks may differ by this much */
 #define SHIFT_COLUMNS 200
-#define SHIFT_ERRORS 2.0 /* residues of neighbours are alike, so the error is larger */
+#define SHIFT_ERRORS 2.0 /* residues of neighboring samples are alike, so the error is larger */
 
 /* a part of the samples, which the search for the shift uses */
 struct search {
 	struct system s;
 	struct solve_of of;
 	size_t nr_used;
-	bool amounts;			/* these explain the samples better than rates */
+	bool amounts;			/* amounts explain the samples better than rates */
 };
 
 static bool row__has_work(const struct solve_of *of, size_t row)
 {
 	const struct metric_row *r = &of->of.rows[row];
 	const struct piece *p = of->of.pieces;
-	/* Pieces are in the order of their begins: a long one before others is not seen. */
+	/*
+	 * Pieces are in the order of begin_ns. A long piece before later, short pieces is missed.
+	 */
 	size_t i = sorted_count(of->of.nr_pieces, k, p[k].begin_ns < r->end_ns);
 
 	return i && p[i - 1].end_ns > r->begin_ns;
 }
 
-/* Takes rows up to SHIFT_ROWS with work, and the pieces near them. */
+/* Takes the first rows, up to SHIFT_ROWS with work, and the pieces near them. */
 static void search__choose(struct search *f, const struct solve_of *of)
 {
 	size_t row, nr = 0, from, to;
@@ -51,7 +53,10 @@ static void search__choose(struct search *f, const struct solve_of *of)
 	f->of.of.nr_pieces = to - from;
 }
 
-/* *@rest: N * the sum of the logarithms of the squares that are left. Return: 0 or -ENOMEM. */
+/*
+ * Sets *@rest to N * the sum of the logarithms of the metrics' squared residues. Return: 0 or
+ * -ENOMEM.
+ */
 static int search__rest(struct search *f, double shift_ns, double *rest)
 {
 	struct mixture m;
@@ -69,9 +74,7 @@ static int search__rest(struct search *f, double shift_ns, double *rest)
 	return err;
 }
 
-/*
- * Finds the shift of the works' times that explains the samples best. Return: 0 or -ENOMEM.
- */
+/* Finds the shift of the work's clock that explains the samples best. Return: 0 or -ENOMEM. */
 int system__find_shift(struct system *s)
 {
 	struct search f = { 0 };
@@ -108,8 +111,10 @@ int system__find_shift(struct system *s)
 	s->shift_error_ns =
 		bend > 0 ? fmin(SHIFT_ERRORS * sqrt(2 / bend) + SHIFT_LEAST, SHIFT_UNKNOWN) :
 			   SHIFT_UNKNOWN;
-	/* Work that has more at its beginning looks as if its clock were late by far more than real
-	 * clocks are. */
+	/*
+	 * If work has a higher rate at its beginning, its clock seems late, by far more than real
+	 * clocks.
+	 */
 	s->shift_error_ns = both_errors(s->shift_error_ns,
 				  fmax(fabs(best) / 2, fabs(best) - SHIFT_USUAL));
 out:

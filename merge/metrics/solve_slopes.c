@@ -5,16 +5,17 @@
 
 #include "metrics/solve_system.h"
 
-#define LEAST_LEFT 0.01 /* of a slope's square: below this, other values hide the slope */
-#define HIDDEN 1.5 /* the slopes of its neighbours hide a part of a slope */
-#define STEEPEST 1.4 /* times the slope of all work in the mixtures that slope */
+#define LEAST_LEFT 0.01 /* of a slope's square: if less is left, other values hide the slope */
+#define HIDDEN 1.5 /* factor, because the slopes of neighbors hide a part of a slope */
+#define STEEPEST 1.4 /* limit, in units of the slope in the sloping mixtures */
 
 /* what the samples say about the slope of each column: the sums over all rows */
 struct slopes {
 	uint32_t n;
 	double *with_values;		/* n * n: products of slopes and shares */
 	double *squares;		/* for each column */
-	double *rests;			/* n for each right side: products of slopes and residues */
+	double *rests;			/* n for each right-hand side: products of slopes and
+					 * residues */
 	double *row;			/* scratch memory: the slopes of one row */
 };
 
@@ -44,11 +45,12 @@ static void slopes__add(struct slopes *of, struct system *s, const struct mixtur
 	}
 }
 
-/* Sets the largest likely slope of each column for each right side. Return: 0 or -ENOMEM. */
+/* Sets the largest likely slope for each column and right-hand side. Return: 0 or -ENOMEM. */
 static int slopes__take(const struct slopes *of, const struct system *s, const struct normal *e,
 			double *slopes)
 {
-	double *hidden = malloc((of->n + 1) * sizeof(*hidden));	/* by other values */
+	double *hidden = malloc((of->n + 1) * sizeof(*hidden));	/* part of the squares that other
+								 * values explain */
 	size_t nr_rows = system__count_used(s);
 	uint32_t i, k;
 	int err = hidden ? normal__explained(e, of->with_values, hidden) : -ENOMEM;

@@ -5,10 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LEAST_SHARE 0.02 /* a kind that fills less of one sample is one of the others */
-#define UNUSUAL 2.0 /* times the median length: such samples are left out */
-#define LARGE_ERROR 0.1 /* of the largest sample: such a value is unknown */
-#define SPOILT 8.0 /* so many usual residues away, no values explain a sample */
+#define LEAST_SHARE 0.02 /* a kind that fills less of one sample gets no column of its own */
+#define UNUSUAL 2.0 /* samples this many times longer or shorter than the median are left out */
+#define LARGE_ERROR 0.1 /* of the largest sample: a value with a larger error is unknown */
+#define SPOILT 8.0 /* in usual residues: a sample farther from the solution is spoilt */
 #define MOST_SPOILT 0.05 /* of all samples */
 
 void system__exit(struct system *s)
@@ -61,7 +61,7 @@ int double__cmp(const void *a, const void *b)
 	return cmp3(*(const double *)a, *(const double *)b);
 }
 
-/* Leaves out samples of an unusual length, such as the first one. Return: 0 or -ENOMEM. */
+/* Leaves out samples of unusual length, such as the first. Return: 0 or -ENOMEM. */
 static int leave_out_lengths(struct system *s)
 {
 	const struct metric_row *rows = s->of->of.rows;
@@ -156,7 +156,7 @@ int system__solve(struct system *s, const struct mixture *m, struct normal *e)
 	return err ?: normal__solve(e);
 }
 
-/* Return: the value that a solution gives a row. system__row() was called for the row. */
+/* Return: the solution's value for a row, for which system__row() was called before. */
 double system__value(const struct system *s, const struct normal *e, uint32_t side, uint32_t nr)
 {
 	const double *x = e->x + (size_t)side * e->n;
@@ -181,7 +181,8 @@ static int by_time__cmp(const void *va, const void *vb)
 }
 
 /*
- * Gives the @most kinds with the most time a column each, all others one, and idle time one.
+ * Gives a column to each of the @most kinds with the most time, one column to all other kinds, and
+ * one to idle time.
  * Return: 0 or -ENOMEM.
  */
 int system__choose_columns(struct system *s, uint32_t most)
@@ -231,7 +232,7 @@ static int system__leave_out(struct system *s, const struct mixture *m, const st
 		for (row = n = 0; row < m->nr_rows; row++) {
 			uint32_t nr = s->left_out[row] ? 0 : system__row(s, m, row);
 
-			/* Idle samples are alike, and say nothing about those with work. */
+			/* Idle samples are alike, and say nothing about samples with work. */
 			if (nr > 1)
 				rests[n++] = fabs(system__samples(s, row)[s->sides[k]] -
 						  system__value(s, e, k, nr));

@@ -23,15 +23,15 @@ struct solve_of {
 struct system {
 	const struct solve_of *of;
 	uint32_t nr_sides;
-	uint32_t *sides;		/* for each right side: its metric */
-	double *limits;			/* for each right side: a larger error is too large */
-	double *most;			/* for each right side: no value is larger */
+	uint32_t *sides;		/* for each right-hand side: its metric */
+	double *limits;			/* for each right-hand side: a larger error is too large */
+	double *most;			/* for each right-hand side: no value is larger */
 	uint32_t *columns;		/* for each kind, and for idle time: its column */
 	uint32_t nr_columns;
 	uint32_t *groups;		/* for each column: its group, one of its columns */
 	double *weights;		/* for each column: the time of its kinds, in samples */
-	double *fewer;			/* for each column: how many times fewer samples count as
-					 * independent than it has; at least 1 */
+	double *fewer;			/* for each column: its number of samples, divided by how
+					 * many of these count as independent; at least 1 */
 	bool *left_out;			/* for each row */
 	double shift_ns, shift_error_ns;
 
@@ -47,7 +47,8 @@ int system__init(struct system *s, const struct solve_of *of);
 void system__exit(struct system *s);
 
 /*
- * Gives the @most kinds with the most time a column each, all others one, and idle time one.
+ * Gives a column to each of the @most kinds with the most time, one column to all other kinds, and
+ * one to idle time.
  * Return: 0 or -ENOMEM.
  */
 int system__choose_columns(struct system *s, uint32_t most);
@@ -58,7 +59,7 @@ int system__solve(struct system *s, const struct mixture *m, struct normal *e);
 /* Sums the parts of a row by column, in s->used and s->shares. Return: how many columns it has. */
 uint32_t system__row(struct system *s, const struct mixture *m, size_t row);
 
-/* Return: the value that a solution gives the last row that system__row() was called for. */
+/* Return: the solution's value for the row of the last call of system__row(). */
 double system__value(const struct system *s, const struct normal *e, uint32_t side, uint32_t nr);
 
 size_t system__count_used(const struct system *s);
@@ -71,7 +72,7 @@ static inline const float *system__samples(const struct system *s, size_t row)
 /* Leaves out rows that no solution explains. Return: 0 or -ENOMEM. */
 int system__leave_out_spoilt(struct system *s, size_t *nr_spoilt);
 
-/* solve_shift.c: finds the shift of the works' times that explains the samples best. */
+/* solve_shift.c: finds the shift of the work's clock that explains the samples best. */
 int system__find_shift(struct system *s);
 
 /* solve_groups.c: sets the weights of columns; puts columns into groups. Return: 0 or -ENOMEM. */
@@ -79,12 +80,12 @@ void system__count_samples(struct system *s, const struct mixture *m);
 int system__group(struct system *s, const struct normal *e);
 
 /*
- * solve_slopes.c: finds the slopes of the columns, which say how much more a column may have at its
- * beginning than on average. Must be called after system__count_samples() and normal__invert().
- * @sloping: the mixtures if all work slopes as much as the samples could hide. Sets @slopes for
- * each column and each right side: the largest likely slope, scaled so that the column's value
- * stands for the slope of @sloping. It is that value if the samples do not determine the slope.
- * Return: 0 or -ENOMEM.
+ * solve_slopes.c: finds the slopes of the columns: how much higher the rate of a column may be at
+ * the beginning of its work than on average. Must be called after system__count_samples() and
+ * normal__invert(). @sloping: mixtures in which all work has the largest slope that the samples
+ * could hide. Sets @slopes, for each column and each right-hand side, to the largest likely slope.
+ * Its unit is the slope in @sloping; it is the column's value if the samples do not determine the
+ * slope. Return: 0 or -ENOMEM.
  */
 int system__find_slopes(struct system *s, const struct mixture *m, const struct mixture *sloping,
 			const struct normal *e, double *slopes);
@@ -92,7 +93,7 @@ int system__find_slopes(struct system *s, const struct mixture *m, const struct 
 /* Return: the usual residue of a metric, with @nr_rows samples. */
 double normal__usual_rest(const struct normal *e, uint32_t side, size_t nr_rows);
 
-/* Return: the deviation of a sum of independent parts. hypot() needs a newer glibc. */
+/* Return: the standard deviation of a sum of two independent parts. hypot() needs a newer glibc. */
 static inline double both_errors(double a, double b)
 {
 	return sqrt(a * a + b * b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* state.h - the state of the feature metrics, which has the GPUs' own counters */
+/* state.h - the state of the feature metrics: the GPUs' own counters */
 #ifndef MERGE_METRICS_STATE_H
 #define MERGE_METRICS_STATE_H
 
@@ -13,7 +13,7 @@ struct metrics_state {
 	struct metric_sums sums;	/* complete after finish() */
 };
 
-/* Return: the state, which is empty while the feature sleeps. */
+/* Return: the state; it is empty if the recordings have no metrics. */
 const struct metrics_state *metrics_state__of(const struct model *m);
 
 static inline const struct metrics *metrics__of(const struct model *m)

@@ -9,7 +9,7 @@
 
 #include "write/section.h"
 
-/* ---- GPUs: rows are one metric of one set ---------------------------------------------------- */
+/* ---- GPUs: a row is one metric of one set ---------------------------------------------------- */
 
 struct gpu_metric {
 	const struct metric_set *set;

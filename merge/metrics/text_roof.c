@@ -53,7 +53,7 @@ static const char *innermost_line(const struct stack *stack)
 	return NULL;
 }
 
-/* Sets what the row of an aggregate is; leaves @row empty if the table has no row for it. */
+/* Sets what the row of an aggregate stands for. @row stays empty if the table has no such row. */
 static void roof_row__of(struct roof_row *row, const struct session *s, const struct aggregate *a,
 			 enum roof_by by)
 {
@@ -93,8 +93,8 @@ static int roof_rows__get(roof_rows_t *rows, struct idmap *index, const struct s
 }
 
 /*
- * Adds the sums of an aggregate's kernel or call path. Several aggregates share them, so @added has
- * those that were added before.
+ * Adds the sums of an aggregate's kernel or call path. Several aggregates share these sums, so
+ * @added has the sums that were added before.
  * Return: 0 or -ENOMEM.
  */
 static int add_use(struct idmap *added, const struct roofs *roofs, const struct aggregate *a,

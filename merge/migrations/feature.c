@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Page migrations of managed memory, by the call path that allocated the pages. A migration names
- * an address. It belongs to the allocation that was live there at that time, if there was exactly
- * one call path with memory in these pages; else the reason why nobody knows is counted.
+ * Page migrations of managed memory, by the call path that allocated the pages. A migration has an
+ * address. It belongs to the allocation that was live there at that time, if exactly one call path
+ * had memory in these pages. Otherwise the reason why the allocation is unknown is counted.
  */
 #include "model/feature.h"
 
@@ -53,7 +53,7 @@ struct migration {
 	uint32_t chain;			/* chain of the allocation; NO_INDEX: see known */
 	uint16_t what;			/* XPU_MIGRATION_* */
 	uint8_t known;
-	bool wanted;			/* the filter keeps it */
+	bool wanted;			/* the filter keeps the migration */
 };
 
 struct managed_event {
@@ -72,7 +72,7 @@ struct migration_sum {
 struct migrations {
 	ARRAY(struct migration) list;
 	size_t nr_settled;		/* number of migrations of earlier recordings */
-	ARRAY(struct managed_event) events;	/* allocations' events, until they are settled */
+	ARRAY(struct managed_event) events;	/* events of allocations, until they are settled */
 	struct idmap next;		/* for each process: the number of its next record */
 	ARRAY(struct migration_sum) sums;
 	struct idmap by_chain;		/* maps chain, or NO_INDEX - known, to an index in sums */
@@ -106,7 +106,7 @@ static int take_migration(void *state, struct collect *c, uint32_t proc,
 	uint32_t *next = idmap__find(&s->next, proc);
 	int err = 0;
 
-	/* A number that is smaller than expected is impossible: nothing is counted then. */
+	/* A number below the expected one is impossible; count nothing then. */
 	if (next && (int32_t)(rec->number - *next) > 0)
 		c->loss->missing_works += rec->number - *next;
 	if (next)
@@ -222,7 +222,7 @@ static int live__take(struct live *l, const struct managed_event *e)
 	}
 }
 
-/* Finds the allocation of a migration, and its event in *@owner. */
+/* Finds the allocation of a migration, and sets *@owner to the allocation's event. */
 static void live__find(const struct live *l, struct migration *m,
 		       const struct managed_event **owner)
 {
@@ -356,7 +356,7 @@ static int migrations__settle(void *state, struct second_pass *p)
 
 /* ---- the passes ------------------------------------------------------------------------------ */
 
-/* Replaces the ordinal that a process has for a GPU. Return: 0 or -ENOMEM. */
+/* Replaces a process's ordinal for a GPU with the index in gpus.list. Return: 0 or -ENOMEM. */
 static int place(struct model *m, uint32_t proc, uint32_t *gpu)
 {
 	int err;
@@ -480,7 +480,7 @@ static int memory_migrations__collect(struct section_rows *to)
 	return err;
 }
 
-/* Prints the sums that are not 0, with a comma between them. */
+/* Prints the nonzero sums, with a comma between them. */
 static void print_total(const struct migration_sum *sum, FILE *f)
 {
 	static const char *const texts[NR_WHATS] = {

@@ -16,13 +16,13 @@ void addresses__free(struct addresses *a)
 	array_free(&a->pieces);
 }
 
-/* Return: how many pieces begin at @address or before it. */
+/* Return: how many pieces begin at or below @address. */
 static size_t pieces__until(const struct addresses *a, uint64_t address)
 {
 	return sorted_count(a->pieces.nr, i, a->pieces.v[i].list.v[0].address <= address);
 }
 
-/* Return: how many addresses of the piece are at @address or before it. */
+/* Return: how many addresses of the piece are at or below @address. */
 static size_t piece__until(const struct addresses_piece *p, uint64_t address)
 {
 	return sorted_count(p->list.nr, i, p->list.v[i].address <= address);

@@ -2,9 +2,9 @@
 /*
  * addresses.h - indices by address
  *
- * Addresses come in any order and in large numbers: an allocator that takes memory downwards adds
- * each address before all others. So addresses are kept in pieces of a few hundred: adding one
- * moves at most a piece, and the list of pieces when a piece is full.
+ * Addresses come in any order and in large numbers; an allocator that takes memory downwards adds
+ * each address before all others. They are kept in pieces of a few hundred addresses: adding one
+ * moves addresses of one piece at most, and moves the list of pieces only when a piece is full.
  */
 #ifndef MERGE_ADDRESSES_H
 #define MERGE_ADDRESSES_H
@@ -23,12 +23,12 @@ struct addresses_piece {
 	ARRAY(struct address) list;		/* never empty */
 };
 
-/* A struct begins as zeroes. */
+/* Zero the struct before use. */
 struct addresses {
 	ARRAY(struct addresses_piece) pieces;
 };
 
-/* A place in the order, valid until an address is added or removed. */
+/* A position in the order of addresses, valid until an address is added or removed. */
 struct addresses_at {
 	size_t piece, i;
 };
@@ -42,12 +42,12 @@ int addresses__add(struct addresses *a, uint64_t address, uint32_t idx);
 void addresses__remove(struct addresses *a, uint64_t address, uint32_t idx);
 
 /*
- * Return: the place of the last address that is not after @address; otherwise the place of the
- * first address.
+ * Return: the position of the last address at or below @address; if all are above it, the position
+ * of the first address.
  */
 struct addresses_at addresses__before(const struct addresses *a, uint64_t address);
 
-/* Return: the address at @at, and moves @at to the next address; NULL after the last address. */
+/* Return: the address at @at; NULL after the last address. Moves @at to the next address. */
 const struct address *addresses__next(const struct addresses *a, struct addresses_at *at);
 
 #endif /* MERGE_ADDRESSES_H */

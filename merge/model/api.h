@@ -3,8 +3,9 @@
  * api.h - a process's use of one API
  *
  * The APIs of a process number their launches, graph nodes, contexts and devices separately. A
- * scope is a process's index with the number of an API. It replaces the index of the process in the
- * keys of these numbers. With CUDA's API, which is 0, it is the index of the process.
+ * scope combines a process's index with the number of an API. Maps from these numbers use the scope
+ * instead of the process's index. CUDA's API has number 0, so its scope is equal to the process's
+ * index.
  */
 #ifndef MERGE_API_H
 #define MERGE_API_H

@@ -108,8 +108,8 @@ int attach_span__is_late(struct attach_span *w, uint32_t id)
 							 * many records */
 		return 1;
 	/*
-	 * Each late launch needs a thread of its own: the largest id gets the thread with the
-	 * largest first launch, and so on.
+	 * Each late launch needs a thread of its own: the launch with the largest id gets the
+	 * thread whose first launch has the largest id, and so on.
 	 */
 	if (w->late.nr >= w->firsts.nr || id >= w->firsts.v[i])
 		return 0;

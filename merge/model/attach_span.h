@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * attach_span.h - tells which launches of a process that ran before the recording could be recorded
+ * attach_span.h - tells whether a launch was made before the attach, after the detach, or in
+ * between
  *
  * Work launched before the attach may end after it, and work launched after the detach may still be
- * recorded: such device records have no launch in the recording, but nothing was lost. Their
- * correlation ids show it, because a process hands out ids in order. But threads may pass the probe
- * in another order than they got their ids: at the moment of the attach each thread may be inside
- * one launch, with an id below all later ones. So a launch from before the attach has fewer
- * recorded launches below it than there are threads, and a launch from after the detach has fewer
- * above it.
+ * recorded. The recording has no launch for such device records, but nothing was lost. Their
+ * correlation ids show it, because the launches of a process get ascending ids. Threads may pass
+ * the probe in another order than they got their ids, though: at the attach, each thread may be
+ * inside one launch, whose id is below all later ids. So a launch from before the attach has fewer
+ * recorded launches with lower ids than the process has threads. A launch from after the detach has
+ * fewer recorded launches with higher ids.
  *
  * A launch that began before the attach may get its id late, when it finally reaches the device: it
  * may have waited for its module to be loaded, while other threads made many launches. Its id is
@@ -22,7 +23,7 @@
 
 #include "util.h"
 
-/* More threads than this do not make the edges any wider. */
+/* limit of nr_threads, and of the number of firsts */
 #define ATTACH_MAX_THREADS	1024
 
 enum attach_place {
@@ -33,16 +34,17 @@ enum attach_place {
 
 /* The launches of one API in a process. */
 struct attach_span {
-	struct attach_span *next;	/* span of another API */
+	struct attach_span *next;	/* span of another API of the process */
 	uint32_t api;
 	bool firsts_seen;		/* for the caller: attach_span__first() was called */
 	struct idmap first_of;		/* for each thread: its first launch */
 	uint32_t nr_threads;
 	/*
-	 * These are the nr_threads smallest and the nr_threads largest ids, the most extreme first.
+	 * The lists have the nr_threads smallest and the nr_threads largest ids. The most extreme
+	 * id comes first.
 	 */
 	ARRAY(uint32_t) low, high;
-	/* Both lists are in descending order. */
+	/* firsts and late are in descending order. */
 	ARRAY(uint32_t) firsts;		/* the first recorded launch of each thread that existed at
 					 * the attach */
 	ARRAY(uint32_t) late;		/* launches before the attach whose ids came late */
@@ -54,7 +56,7 @@ struct attach_span {
  */
 struct attach_span *attach_span__new(uint32_t nr_threads);
 
-/* Return: the span of @api in the same process, made at its first use; or NULL without memory. */
+/* Return: the span of @api in the same process, made at its first use; NULL if memory is short. */
 struct attach_span *attach_span__of(struct attach_span *w, uint32_t api);
 
 /* Frees the spans of all APIs. */
@@ -73,12 +75,12 @@ int attach_span__see(struct attach_span *w, uint32_t correlation_id);
 int attach_span__first(struct attach_span *w, uint32_t correlation_id);
 
 /*
- * Finds whether an unrecorded launch, ATTACH_INSIDE, may have begun before the attach: each thread
- * has at most one such launch. Return: 1, 0 or -ENOMEM.
+ * Checks whether an unrecorded launch whose place is ATTACH_INSIDE may have begun before the
+ * attach. Each thread has at most one such launch. Return: 1 if it may, 0 or -ENOMEM.
  */
 int attach_span__is_late(struct attach_span *w, uint32_t correlation_id);
 
-/* Return: where an unrecorded launch was. All recorded launches must have been noted. */
+/* Return: when an unrecorded launch was made. All recorded launches must have been noted. */
 enum attach_place attach_span__place(const struct attach_span *w, uint32_t correlation_id);
 
 #endif /* MERGE_ATTACH_SPAN_H */

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Keys that have at most 1/SMALL_PART of all time may be summed up by group before other keys. */
+/*
+ * Keys may be summed up by group before keys are united, if together they have at most 1/SMALL_PART
+ * of all time.
+ */
 #define SMALL_PART	20
 
 void bins__init(struct bins *b, size_t max_sums, const struct bins_keys *keys)
@@ -50,7 +53,7 @@ static void bins__sort_digit(const struct bins *b, unsigned int digit, const str
 		to[starts[bins__order(b, &from[i]) >> shift & mask]++] = from[i];
 }
 
-/* Unites neighbours of the sorted sums that have the same key and bin. */
+/* Unites neighbors of the sorted sums that have the same key and bin. */
 static void bins__unite(struct bins *b)
 {
 	struct bin_sum *v = b->list.v;
@@ -71,15 +74,15 @@ static void bins__unite(struct bins *b)
 	b->list.nr = b->nr_sorted = nr;
 }
 
-/* Whether sum @at is in order after the sum before it. */
+/* Return: whether sum @at belongs after the sum before it. */
 static bool bins__is_next(const struct bins *b, size_t at)
 {
 	return !at || bins__order(b, &b->list.v[at - 1]) < bins__order(b, &b->list.v[at]);
 }
 
 /*
- * Sorts the list: the part added since the last sort is sorted, then merged with the part that was
- * sorted before. Return: 0 or -ENOMEM.
+ * Sorts the list: sorts the part added since the last sort, then merges it with the part that was
+ * already sorted. Return: 0 or -ENOMEM.
  */
 static int bins__sort(struct bins *b)
 {
@@ -117,7 +120,7 @@ static int bins__sort(struct bins *b)
 	return 0;
 }
 
-/* Makes the bins of sorted sums longer. */
+/* Makes bins 2^@by times as long. The sums must be sorted. */
 static void bins__double(struct bins *b, unsigned int by)
 {
 	struct bin_scale was = b->scale;
@@ -147,7 +150,9 @@ int bins__widen(struct bins *b, unsigned int shift)
 
 /* ---- fewer sums ------------------------------------------------------------------------------ */
 
-/* Return: the end of the sums that have the key of sum @from. *@ns: their total time. */
+/*
+ * Return: the index after the last sum with the key of sum @from. *@ns: total time of these sums.
+ */
 static size_t bins__end_of_key(const struct bins *b, size_t from, uint64_t *ns)
 {
 	size_t i;
@@ -164,8 +169,8 @@ static unsigned int log2_of(uint64_t ns)
 
 /*
  * Finds the keys to sum up by group so that at most @max sums remain.
- * Return: a size. These are all keys whose log2_of() is less, and keys with that size until those
- * have *@more sums. *@small: whether all grouped sums are then a small part.
+ * Return: a size. All keys with a smaller log2_of() are summed up, and as many keys with this
+ * log2_of() as have *@more sums. *@small: whether groups then have only a small part of all time.
  */
 static unsigned int bins__small_keys(const struct bins *b, size_t max, size_t *more, bool *small)
 {
@@ -195,7 +200,7 @@ static unsigned int bins__small_keys(const struct bins *b, size_t max, size_t *m
 	return size;
 }
 
-/* Finds the variable that has the index of a group's latest sum. Return: 0 or -ENOMEM. */
+/* Sets *@at to the variable that holds the index of a group's latest sum. Return: 0 or -ENOMEM. */
 static int bins__find_group(struct bins *b, uint32_t group, uint32_t **at)
 {
 	int err = 0;
@@ -234,7 +239,7 @@ static int bins__group(struct bins *b, unsigned int size, size_t more)
 	return err ?: bins__sort(b);
 }
 
-/* Replaces keys by their coarser keys. Return: 0 or -ENOMEM. */
+/* Replaces each key by its coarser key, see struct bins_keys. Return: 0 or -ENOMEM. */
 static int bins__coarsen(struct bins *b)
 {
 	uint32_t i, to;
@@ -254,7 +259,9 @@ static int bins__coarsen(struct bins *b)
 	return err ?: bins__sort(b);
 }
 
-/* Makes bins longer until at most @max remain. Return: 0 or -ENOMEM. */
+/*
+ * Makes bins longer, and then reduces keys, until at most @max sums remain. Return: 0 or -ENOMEM.
+ */
 static int bins__reduce(struct bins *b, size_t max)
 {
 	int err = bins__sort(b);
@@ -278,7 +285,7 @@ static int bins__reduce(struct bins *b, size_t max)
 			continue;
 		}
 		err = bins__group(b, size, more);
-		/* Only groups are left, and they are too many. */
+		/* Only sums of groups are left, and there are still too many. */
 		if (!err && b->list.nr > max && b->scale.first == b->scale.last)
 			break;
 		if (!err && b->list.nr > max)
@@ -318,7 +325,7 @@ uint32_t bins__key(const struct bins *b, uint32_t key)
 	return key;
 }
 
-/* Adds all keys up to @key to b->keys. Return: 0 or -ENOMEM. */
+/* Adds the missing keys up to @key to b->keys. Return: 0 or -ENOMEM. */
 static int bins__learn(struct bins *b, uint32_t key)
 {
 	int err = 0;
@@ -336,8 +343,8 @@ static int bins__learn(struct bins *b, uint32_t key)
 }
 
 /*
- * Sets *@key to the key that has the sums of *@key, and *@at to the variable with the index of its
- * latest sum. Return: 0 or -ENOMEM.
+ * Replaces *@key by the key that took over its sums, and sets *@at to the variable that holds the
+ * index of that key's latest sum. Return: 0 or -ENOMEM.
  */
 static int bins__find(struct bins *b, uint32_t *key, uint32_t **at)
 {
@@ -377,14 +384,15 @@ static int bins__add_value(struct bins *b, uint32_t key, uint32_t *at, uint64_t 
 static int bins__make_room(struct bins *b)
 {
 	/*
-	 * Make half of the room free: with less, each of the next sums would make the bins longer.
+	 * Free half of the room: with less, almost every later sum would make the bins longer
+	 * again.
 	 */
 	if (b->list.nr + BINS_MAX > b->max_sums || b->list.nr - b->nr_sorted > b->max_sums / 2)
 		return bins__reduce(b, b->max_sums / 2);
 	return 0;
 }
 
-/* Adds a span to the sums of a key, or with @take subtracts its ns. Return: 0 or -ENOMEM. */
+/* Adds a span to the sums of a key; with @take, subtracts its ns instead. Return: 0 or -ENOMEM. */
 static int bins__add_span(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
 			  const struct bin_value *value, bool take)
 {
@@ -406,7 +414,7 @@ static int bins__add_span(struct bins *b, uint32_t key, uint64_t from_ns, uint64
 	for (bin = from_ns >> b->scale.shift; !err && bin <= to_ns >> b->scale.shift; bin++) {
 		end_ns = min_t(uint64_t, ((bin + 1) << b->scale.shift) - 1, to_ns);
 		part = (struct bin_value){ value->ns - ns, bytes, value->nr - nr };
-		if (end_ns != to_ns) {		/* do it as filter__cut() does */
+		if (end_ns != to_ns) {		/* round as filter__cut() does */
 			done_ns = end_ns + 1 - from_ns;
 			part.ns = (uint64_t)((unsigned __int128)value->ns * done_ns / span_ns) - ns;
 			part.nr = ((unsigned __int128)value->nr * done_ns + span_ns - 1) / span_ns -
@@ -416,7 +424,8 @@ static int bins__add_span(struct bins *b, uint32_t key, uint64_t from_ns, uint64
 		nr += part.nr;
 		bytes = 0;
 		if (take)
-			part.ns = -part.ns;	/* a sum is right again when its parts are united */
+			part.ns = -part.ns;	/* may wrap around; the sum is right again when its
+						 * parts are united */
 		err = bins__add_value(b, key, at, bin, &part);
 	}
 	return err;
@@ -449,8 +458,8 @@ static int bins__add_to_group(struct bins *b, uint32_t group, uint64_t time_ns,
 }
 
 /*
- * Marks the keys that @from has summed up by group, as arguments of bins__absorb(). Return: 0 or
- * -ENOMEM.
+ * Marks the keys that @from has summed up by group. The arguments are as in bins__absorb(). Return:
+ * 0 or -ENOMEM.
  */
 static int bins__absorb_keys(struct bins *b, const struct bins *from, const uint32_t *keys,
 			     uint32_t first, const uint32_t *groups)

@@ -30,8 +30,8 @@
 #define BINS_SHIFT_MIN	10		/* the shortest bin: 1 us */
 
 /*
- * The last numbers of keys stand for groups. A key from BINS_GROUP(0) on is always summed up in its
- * group.
+ * The highest numbers of keys stand for groups. A key of BINS_GROUP(0) or more is always summed up
+ * in its group.
  */
 #define BINS_GROUPS	4096u
 #define BINS_GROUP(nr)	((1u << 24) - BINS_GROUPS + (nr))
@@ -39,7 +39,8 @@
 struct bin_value {
 	uint64_t ns;
 	uint64_t bytes;
-	uint32_t nr;			/* bytes, and an nr of 1, count where a span begins */
+	uint32_t nr;			/* bytes, and an nr of 1, count in the bin where a span
+					 * begins */
 };
 
 struct bin_sum {
@@ -52,7 +53,7 @@ struct bin_sum {
 struct bin_scale {
 	unsigned int shift;
 	uint64_t first, last;		/* first and last bin, as time in ns >> shift; first > last:
-					 * none */
+					 * no bins */
 };
 
 /* The owner of the keys provides these functions. */
@@ -63,7 +64,7 @@ struct bins_keys {
 	 */
 	uint32_t (*group)(void *ctx, uint32_t key);
 	/*
-	 * Reduces the number of keys: sets *@to to the key that takes over the sums of @key, and
+	 * Reduces the number of keys: sets *@to to the key that takes over the sums of @key; this
 	 * may be @key itself. Called once for each key, the lowest first. NULL: all keys are
 	 * needed. Return: 0 or -ENOMEM.
 	 */
@@ -85,7 +86,7 @@ struct bins {
 	size_t nr_sorted;		/* how many sums at the start of list are sorted and
 					 * united */
 	ARRAY(struct bins_key) keys;
-	ARRAY(uint32_t) groups;		/* for each group: as bins_key.at for KEY_OWN */
+	ARRAY(uint32_t) groups;		/* for each group: index of its latest sum, or NO_INDEX */
 	struct bins_keys of;
 	size_t max_sums;
 	bool full;			/* keys have no groups and are too many: nothing is kept */
@@ -98,8 +99,8 @@ void bins__exit(struct bins *b);
 
 /**
  * bins__add - add a span to the sums of a key
- * @from_ns, @to_ns: the span; its ns and nr are spread evenly over it, as by filter__cut(), so an
- *	nr of 1 goes to its begin, as its bytes do
+ * @from_ns, @to_ns: the span. Its ns and nr are spread evenly over it, as filter__cut() does. Its
+ *	bytes, and an nr of 1, count at its start.
  *
  * Return: 0 or -ENOMEM.
  */
@@ -107,14 +108,14 @@ int bins__add(struct bins *b, uint32_t key, uint64_t from_ns, uint64_t to_ns,
 	      const struct bin_value *value);
 
 /*
- * Moves the ns of a span, which is a part of spans that were added to key @from, to key @to. They
- * stay where they are if key @from has been summed up by group. Return: 0 or -ENOMEM.
+ * Moves the ns of a span from key @from to key @to. Spans added to key @from must cover the span.
+ * Moves nothing if key @from has been summed up by group. Return: 0 or -ENOMEM.
  */
 int bins__move(struct bins *b, uint32_t from, uint32_t to, uint64_t from_ns, uint64_t to_ns);
 
 /**
  * bins__absorb - add all sums of @from
- * @keys: the new number of each key; NULL: add @first to keys
+ * @keys: the new number of each key; NULL: each key plus @first
  * @groups: the new number of each group of @from
  *
  * Return: 0 or -ENOMEM.
@@ -122,7 +123,7 @@ int bins__move(struct bins *b, uint32_t from, uint32_t to, uint64_t from_ns, uin
 int bins__absorb(struct bins *b, const struct bins *from, const uint32_t *keys, uint32_t first,
 		 const uint32_t *groups);
 
-/* Adds a sum of other bins, which began with the scale that @b began with. Return: 0 or -ENOMEM. */
+/* Adds a sum of other bins, which started with the same scale as @b. Return: 0 or -ENOMEM. */
 int bins__put(struct bins *b, const struct bin_scale *scale, const struct bin_sum *sum);
 
 /* Return: the number of a sum's bin, counted from scale.first. */

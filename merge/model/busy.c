@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Spans to keep: far more than the gaps that anybody could see. */
+/* limit of the number of spans: far more than the gaps that anybody could see */
 #define MAX_SPANS	(1u << 17)
 
-/* A span that belongs before more than this many others is kept in a separate list, ... */
+/* A span that belongs before more spans than this is kept in a separate list, ... */
 #define MAX_MOVED	64
-/* ... which holds up to this many. */
+/* ... which holds up to this many spans. */
 #define MAX_LATE	4096
 
 static int span__cmp(const void *va, const void *vb, void *ctx)
@@ -22,8 +22,8 @@ static int span__cmp(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * Joins @to with a span that it reaches. The gaps of both are kept, although each span may fill
- * gaps of the other.
+ * Joins @to with a span that it touches or overlaps. The gaps of both spans count, although each
+ * span may fill gaps of the other span.
  */
 static void span__swallow(struct busy_span *to, const struct busy_span *span)
 {
@@ -34,7 +34,7 @@ static void span__swallow(struct busy_span *to, const struct busy_span *span)
 	to->gaps_ns = min_t(uint64_t, to->gaps_ns, to->end_ns - to->start_ns);
 }
 
-/* Adds a span that does not begin before the last one of a list. Return: 0 or -ENOMEM. */
+/* Adds a span that does not begin before the last span of a list. Return: 0 or -ENOMEM. */
 static int spans__append(busy_spans_t *list, const struct busy_span *span)
 {
 	struct busy_span *last = list->nr ? &list->v[list->nr - 1] : NULL;
@@ -71,7 +71,10 @@ static int busy__place_late(struct busy *b)
 	return 0;
 }
 
-/* Joins the first @nr spans over gaps of at most @gap_ns. Return: how many spans remain of them. */
+/*
+ * Joins the first @nr spans where the gaps between them are at most @gap_ns. Return: how many of
+ * these spans remain.
+ */
 static size_t busy__join(struct busy *b, size_t nr, uint64_t gap_ns)
 {
 	struct busy_span *v = b->spans.v;
@@ -93,7 +96,8 @@ static size_t busy__join(struct busy *b, size_t nr, uint64_t gap_ns)
 }
 
 /*
- * Joins older spans to make room. The newest stay as they are: others may still come between them.
+ * Joins older spans to make room. The newest spans stay as they are, because later spans may still
+ * belong between them.
  * Return: 0 or -ENOMEM.
  */
 static int busy__make_room(struct busy *b)
@@ -110,7 +114,7 @@ static int busy__make_room(struct busy *b)
 	return 0;
 }
 
-/* Joins span @at with the following spans that it reaches. */
+/* Joins span @at with the following spans that it touches or overlaps. */
 static void busy__swallow(struct busy *b, size_t at)
 {
 	struct busy_span *v = b->spans.v;

@@ -2,9 +2,9 @@
 /*
  * busy.h - the time covered by at least one of many spans: overlaps count once
  *
- * Spans come nearly in order, as pieces of a device's work do. Spans that touch become one. If
- * still too many are left, spans with the shortest gaps between them become one, too, so the memory
- * is bounded.
+ * Spans come nearly in order of time, as device work does. Spans that touch become one span. If too
+ * many spans are still left, spans with the shortest gaps between them become one span, too, so the
+ * memory is bounded.
  */
 #ifndef MERGE_BUSY_H
 #define MERGE_BUSY_H
@@ -15,21 +15,22 @@
 
 struct busy_span {
 	uint64_t start_ns, end_ns;
-	uint64_t gaps_ns;		/* how much of this time is gaps that spans were joined
-					 * over */
+	uint64_t gaps_ns;		/* how much of this time was a gap between spans that were
+					 * joined */
 };
 
 typedef ARRAY(struct busy_span) busy_spans_t;
 
-/* A struct begins as zeroes. */
+/* Zero the struct before use. */
 struct busy {
 	busy_spans_t spans;		/* in order, with a gap before each */
-	busy_spans_t late;		/* spans that came far too late, not yet moved to their
+	busy_spans_t late;		/* spans that came far too late, and are not yet at their
 					 * places */
-	uint64_t first_ns, last_ns;	/* first begin and last end of all spans; equal: no spans */
+	uint64_t first_ns, last_ns;	/* start of the first span and end of the last; equal: no
+					 * spans */
 };
 
-/* Adds a span in which work ran. Return: 0 or -ENOMEM. */
+/* Adds a span in which device work ran. Return: 0 or -ENOMEM. */
 int busy__add(struct busy *b, uint64_t start_ns, uint64_t end_ns);
 
 /* Adds all spans of @from, which is empty afterwards. Return: 0 or -ENOMEM. */
@@ -43,7 +44,7 @@ static inline uint64_t busy_span__ns(const struct busy_span *span)
 	return span->end_ns - span->start_ns - span->gaps_ns;
 }
 
-/* Return: the time covered by spans, after busy__finish(). */
+/* Return: the total length of the spans, after busy__finish(). */
 uint64_t busy__ns(const struct busy *b);
 
 void busy__free(struct busy *b);

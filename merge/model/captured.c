@@ -28,7 +28,7 @@ int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_wi
 		w.close_ns = now_ns;
 	last = idx ? &c->windows.v[*idx] : NULL;
 	if (!last || (last->number < w.number && last->open_ns <= w.open_ns)) {
-		/* If the record of the last window's close was lost, it closes here. */
+		/* If the record that closes the previous window was lost, that window ends here. */
 		if (last && last->close_ns > w.open_ns)
 			last->close_ns = w.open_ns;
 		if (idx)

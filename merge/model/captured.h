@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * captured.h - capture windows: outside of them, nothing was recorded of a process
+ * captured.h - capture windows: a process with windows was recorded only while one was open
  *
  * Each process has windows of its own, one at a time. Device work of a launch may end after the
  * launch's window. Times are on the common clock of all recordings.
@@ -24,11 +24,11 @@ struct captured_window {
 	uint64_t close_ns;		/* UINT64_MAX: not recorded, because the process was
 					 * killed */
 	uint64_t end_ns;		/* when the last recorded event of the window ended, or when
-					 * the window closed, if later */
+					 * the window closed, whichever is later */
 	uint64_t nr_launches;
 };
 
-/* A struct begins as zeroes. */
+/* Zero the struct before use. */
 struct captured {
 	ARRAY(struct captured_window) windows;	/* after captured__sort(): in order of process and
 						 * time */
@@ -38,18 +38,18 @@ struct captured {
 
 void captured__free(struct captured *c);
 
-/* Takes a record; an impossible record is left out. Return: 0 or -ENOMEM. */
+/* Takes a record, unless it is impossible. Return: 0 or -ENOMEM. */
 int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_window *rec,
 		   uint64_t shift_ns);
 
 /*
- * Leaves out windows of @first_proc and later processes that are not between two times.
- * Return: how many.
+ * Removes windows of @first_proc and later processes that are not within [@from_ns, @to_ns].
+ * Return: how many were removed.
  */
 size_t captured__leave_out(struct captured *c, uint32_t first_proc, uint64_t from_ns,
 			   uint64_t to_ns);
 
-/* Call this when all windows of a recording have been taken, before the functions below. */
+/* Call this when all windows of a recording have been taken, and before the functions below. */
 void captured__sort(struct captured *c);
 
 /* Return: the window of a process at a time, valid until the next captured__sort(); or NULL. */
@@ -68,16 +68,16 @@ static inline uint64_t captured_window__close(const struct captured_window *w)
 	return w->close_ns != UINT64_MAX ? w->close_ns : w->end_ns;
 }
 
-/* Return: whether the window passes a filter; true for NULL. */
+/* Return: whether the window passes a filter; true if @f is NULL. */
 static inline bool captured_window__passes(const struct captured_window *w, const struct filter *f)
 {
 	return !f || filter__has_number(f, FILTER_WINDOW, w->number);
 }
 
 /*
- * Counts the windows that pass a filter (NULL: all), and collects the time in which one of them was
- * open, or had recorded work that still ran. This time is cut at the filter's times, which count
- * from @start_ns.
+ * Counts the windows that pass a filter (NULL: all), and collects the time in which one of these
+ * windows was open, or had recorded device work that still ran. This time is cut at the times of
+ * the filter, which count from @start_ns.
  * @recorded: zeroed; the caller frees it. Return: 0 or -ENOMEM.
  */
 int captured__collect(const struct captured *c, const struct filter *f, uint64_t start_ns,

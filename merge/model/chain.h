@@ -28,11 +28,11 @@ struct path {
 	uint32_t proc;
 	struct image *image;		/* NULL: the process's maps are unknown */
 	const char *api;		/* interned */
-	enum path_how how;		/* valid when the frames have names */
+	enum path_how how;		/* valid once the frames have names */
 	bool api_known;			/* the path's definition names the function that was
 					 * called */
 	uint8_t api_number;		/* enum xpu_api of that function */
-	bool one_record;		/* the call can own one device record at most */
+	bool one_record;		/* the call has at most one device record */
 	uint32_t chain;			/* the path's chain in remap epoch 0, NO_INDEX until used */
 };
 
@@ -43,16 +43,16 @@ struct chain {
 	uint32_t epoch;
 	const char *no_launch;		/* a label such as "[no launch]"; NULL: the chain of a
 					 * launch */
-	uint32_t launched;		/* chains__joined(): the path is the stack of this chain,
-					 * ... */
+	uint32_t launched;		/* for chains__joined(): the path is the stack of this
+					 * chain, ... */
 	uint32_t captured;		/* ... "[captured at]", and the stack of this chain;
 					 * otherwise NO_INDEX */
-	uint32_t range;			/* by_range: index in ranges.list, or NO_RANGE */
-	uint32_t in_range;		/* by_range: the chain of the same call path without
-					 * ranges */
+	uint32_t range;			/* with opts.by_range: index in ranges.list, or NO_RANGE */
+	uint32_t in_range;		/* with opts.by_range: the chain of the same call path
+					 * without ranges */
 	uint64_t nr_launches;
-	uint64_t nr_makers;		/* number of calls here that launched nothing, but made
-					 * work for later launches */
+	uint64_t nr_makers;		/* number of calls at this path that launched nothing, but
+					 * made work for later launches */
 	uint64_t nr_pending;
 	uint64_t nr_samples;
 	const struct stack *stack;
@@ -65,7 +65,7 @@ enum label {
 	LABEL_BEFORE,
 	LABEL_AFTER,
 	LABEL_NO_STACK,			/* a sample without a stack */
-	LABEL_NO_SAMPLE,		/* CPU time that no sample stands for */
+	LABEL_NO_SAMPLE,		/* CPU time without a sample */
 	LABEL_GRAPHS,			/* memory that CUDA allocates for graphs, without a call */
 	LABEL_UNUSED,
 	LABEL_REST,
@@ -78,21 +78,21 @@ struct label_chains {
 	uint32_t idx[NR_LABELS];	/* NO_INDEX: not used yet */
 };
 
-/* All chains, and the indices to find one. Zero it to start. */
+/* All chains, and the maps to find one. Zero it to start. */
 struct chains {
 	struct chain *v;
 	size_t nr, cap;
 	struct idmap by_epoch;		/* maps (path, epoch) to a chain, for epochs after 0 */
 	struct idmap joined;		/* maps (chain of the launch, chain of the capture) to a
 					 * chain */
-	struct idmap in_ranges;		/* (chain, range) */
+	struct idmap in_ranges;		/* maps (chain, range) to a chain */
 	ARRAY(struct label_chains) labels;	/* by process */
 };
 
 void chains__exit(struct chains *c);
 
 /*
- * Finds or makes the chain that call path @path_idx, which is @path, has at a time. Return: 0 or
+ * Finds or makes the chain of call path @path, whose index is @path_idx, at a time. Return: 0 or
  * -ENOMEM.
  */
 int chains__of_path(struct chains *c, struct path *path, uint32_t path_idx, uint64_t time_ns,

@@ -16,7 +16,7 @@ static bool feature__is_absent(const char *name)
 	return !features[i] || !features[i]->free;
 }
 
-/* Replaces each feature that needs an absent one; this may make others absent. */
+/* Replaces each feature that needs an absent feature; this may make other features absent. */
 __attribute__((constructor)) static void features__replace(void)
 {
 	static struct feature absent[NR_FEATURES + 1];

@@ -4,11 +4,11 @@
  *
  * A feature is a folder of merge/ and its line in FEATURES(). The folder defines NAME_feature; all
  * other code reaches the feature only through this interface, and no feature includes a header of
- * another. Without the folder and its line the rest builds and works.
+ * another feature. Without the folder and its line the rest builds and works.
  *
  * A feature has one state for each model. The state is made when a record comes that the feature
- * takes, when wakes() says so, or before the first call of find_range(). While it is NULL, the
- * feature sleeps: it is not called, except for its tables and its command.
+ * takes, when wakes() says so, or before the first call of find_range(). While the state is NULL,
+ * the feature sleeps: it is not called, except for its tables and its command.
  */
 #ifndef MERGE_FEATURE_H
 #define MERGE_FEATURE_H
@@ -63,8 +63,8 @@ struct feature_record {
 	uint16_t type;			/* 0 ends a list */
 	bool held;			/* the record stays in memory until close() returns */
 	/*
-	 * Takes a record. @proc: the process of the batch that has the record; NO_INDEX if no batch
-	 * has it
+	 * Takes a record. @proc: the process of the batch that contains the record; NO_INDEX if the
+	 * record is in no batch
 	 */
 	int (*take)(void *state, struct collect *c, uint32_t proc, const struct xpu_record *rec);
 };
@@ -87,14 +87,14 @@ struct feature_memory {
 	const char *comm;
 };
 
-/* the GPUs of a first answer; at least one was busy */
+/* the GPUs of a first answer, at least one of which was busy */
 struct feature_answer {
 	size_t nr_gpus;
-	uint64_t idle_ns;		/* sum of their times without work */
-	unsigned int width;		/* width of the terminal; 0: none */
+	uint64_t idle_ns;		/* sum of the times in which these GPUs had no work */
+	unsigned int width;		/* width of the terminal; 0: no terminal */
 };
 
-struct meter_point {			/* the value since that time */
+struct meter_point {			/* a value, and the time since which it holds */
 	uint64_t time_ns;
 	double value;
 };
@@ -108,7 +108,7 @@ struct meter {
 						 * frees them */
 };
 
-struct counter_point {			/* the value since that time */
+struct counter_point {			/* a value, and the time since which it holds */
 	uint64_t time_ns;
 	uint64_t value;
 };
@@ -132,8 +132,8 @@ struct feature_table {
 	size_t nr;
 	const char *name;		/* NULL: the feature's name */
 	/*
-	 * Puts the rows of the recording that was read last; their table has the feature's number.
-	 * NULL: all rows were given to the sink. Return: like parts__put().
+	 * Writes the rows of the recording that was read last, to the table that has the feature's
+	 * number. NULL: the sink has already got all rows. Return: like parts__put().
 	 */
 	int (*put)(const struct model *m, struct tables_recording *r, uint32_t partition);
 };
@@ -142,8 +142,8 @@ struct feature_table {
 struct feature_writer {
 	const char *format;		/* NULL ends a list */
 	/*
-	 * Writes the results in the format. Return: 0 or -ENOMEM; an error of @f stays in its error
-	 * flag.
+	 * Writes the results in the format. Return: 0 or -ENOMEM; a write error only sets the error
+	 * flag of @f.
 	 */
 	int (*write)(const void *command, FILE *f, const struct write_opts *opts);
 };
@@ -156,62 +156,67 @@ struct feature_line {
 	int (*complain)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 };
 
-/* the options of xpumerge that a feature brings */
+/* the options that a feature adds to xpumerge */
 struct feature_options {
 	/*
 	 * As in the table of merge/options.c, but functions get the feature's values. A row without
-	 * a function is a filter of the kind in its @value.
+	 * a function is a filter, whose kind is its @value.
 	 */
 	const struct cmdline_option *rows;
 	size_t nr;
-	const char *after;		/* the option that they follow in --help */
+	const char *after;		/* the option after which --help shows them */
 	size_t bytes;			/* size of the values, which begin as zeros; 0: none */
 	/* Return: 0, or -EINVAL after a message. */
 	int (*check)(const void *values, const struct feature_line *line);
-	/* Sets what the options change for the session, which has them in opts->values, too. */
+	/* Changes the session's options as needed; opts->values has the feature's values, too. */
 	void (*apply)(const void *values, struct session_opts *opts);
 };
 
 enum split_step {
-	SPLIT_FLUSH,			/* write records that wait until they are full */
+	SPLIT_FLUSH,			/* write the records that are still being filled */
 	SPLIT_KEEP_THREADS,		/* call carry__keep_thread() for threads that are needed */
-	SPLIT_NEXT,			/* a file begins: write what precedes its events */
-	SPLIT_SAVE,			/* write that, and waiting events, but change nothing */
+	SPLIT_NEXT,			/* a file begins: write the records that must precede its
+					 * events */
+	SPLIT_SAVE,			/* write the records of SPLIT_NEXT, and waiting events, but
+					 * change no state */
 	SPLIT_FINISH,			/* the end: write all waiting events */
 };
 
-/* what a feature holds back or repeats when a recording is split into files */
+/* how a feature holds back or repeats records when a recording is split into files */
 struct feature_split {
 	uint16_t takes;			/* the type of the records that it writes itself */
 	void *(*new)(struct carry *c);	/* @c: has the processes and their counts */
 	void (*free)(void *state);
-	/* @p: NULL to recall a record that an earlier program saved or passed on */
+	/* @p: NULL if an earlier program already saved or passed on the record: only remember it */
 	int (*record)(void *state, struct outfile *p, const struct xpu_record *rec);
-	/* the number that a process uses for a GPU */
+	/* notes the number that a process uses for a GPU */
 	int (*device)(void *state, uint32_t proc_id, const struct xpu_record_device *rec);
 	int (*step)(void *state, struct outfile *p, enum split_step step, uint64_t time_ns);
-	uint64_t (*nr_beyond)(const void *state);	/* how many things were dropped */
+	uint64_t (*nr_beyond)(const void *state);	/* how many things were dropped because of a
+							 * limit */
 };
 
 /*
- * a command of xpumerge, called as the feature: it reads recordings as a merge does, and writes
- * results of its own
+ * a command of xpumerge with the name of the feature: it reads recordings as a merge does, and
+ * writes results of its own
  */
 struct feature_command {
 	const char *arguments, *help;	/* for --help; help may have line breaks */
 	const char *const *refused;	/* names of options that have no effect; ended by NULL */
-	bool no_filters;		/* options that select what to merge have no effect,
+	bool no_filters;		/* options that select which part to merge have no effect,
 					 * either */
 	bool no_lines;			/* unless an option says otherwise, all lines of a Python
 					 * function count together */
 	/*
-	 * Sets what the session has to do for the command. Return: a state; NULL: memory is short.
+	 * Sets in @opts what the command needs. Return: a state; NULL: memory is short.
 	 */
 	void *(*new)(struct session_opts *opts);
 	void (*free)(void *command);
 	int (*finish)(void *command, const struct session *s);	/* Called when all recordings were
 								 * read. */
-	/* Return: why there is nothing to write, after finish(); NULL: there is. */
+	/*
+	 * Return: why there are no results to write; NULL: there are some. Called after finish().
+	 */
 	const char *(*lacks)(const void *command);
 	const struct feature_writer *writers;
 };
@@ -229,7 +234,10 @@ struct feature {
 
 	/* ---- reading a recording, perhaps apart from others, with a model of its own */
 	const struct feature_record *records;
-	/* If a recording begins with records of this type, all recordings keep their works. */
+	/*
+	 * If a recording begins with records of this type, the device work of all recordings is
+	 * kept.
+	 */
 	uint16_t announced_by;
 	/*
 	 * Return: whether to wake for a recording without the records that wake the feature. Called
@@ -238,7 +246,7 @@ struct feature {
 	bool (*wakes)(const struct second_pass *p);
 	int (*begin)(void *state, struct second_pass *p);	/* Called after the first pass. */
 	/*
-	 * Finds the range of an id, which a launch, wait or event of memory has. This wakes the
+	 * Finds the range with the id that a launch, wait or memory event has. This wakes the
 	 * feature. Return: like second_pass__range().
 	 */
 	int (*find_range)(void *state, struct model *m, uint32_t proc, uint32_t id,
@@ -253,43 +261,46 @@ struct feature {
 	uint32_t (*find_maker)(void *state, struct second_pass *p, uint32_t proc,
 			       const struct xpu_record *rec);
 	/*
-	 * Sets which call made the work, and perhaps another call path than the launch's in
-	 * @place.
+	 * Sets in @place which call made the work. May also replace the call path there, which is
+	 * the path of the launch.
 	 */
 	int (*move_work)(void *state, struct second_pass *p, uint32_t maker,
 			 struct work_place *place);
 	/*
-	 * Return: whether a launch without device work made work for later launches; such a launch
-	 * is counted here.
+	 * Return: whether a launch without device work made work for later launches. Counts such
+	 * launches.
 	 */
 	bool (*runs_nothing)(void *state, struct second_pass *p, uint64_t key);
 	/* Called for each event of NVTX ranges, thread by thread, before all launches. */
 	int (*range)(void *state, struct second_pass *p, enum range_event event, uint32_t thread,
 		     uint32_t range, uint64_t time_ns);
 	/*
-	 * Called before the second pass over the records, after all events of ranges. It may read
-	 * the recording on its own. Like the other hooks up to close(), it may return the sink's
-	 * error.
+	 * Called before the second pass over the records, after all events of ranges. The hook may
+	 * read the recording on its own. Like the other hooks up to close(), it may return the
+	 * sink's error.
 	 */
 	int (*open)(void *state, struct second_pass *p, struct passes *passes);
 	/* Called for each record of the second pass that no other code takes. */
 	int (*record)(void *state, struct second_pass *p, const struct xpu_record *rec);
 	/*
-	 * Called for each launch. Its device work follows, but other launches may come between
-	 * them.
+	 * Called for each launch, before its device work. Calls for other launches may come between
+	 * the launch and its work.
 	 */
 	int (*launch)(void *state, struct second_pass *p, const struct placed_launch *launch);
-	/* Called for each piece of device work, after its launch, when the work was summed up. */
+	/*
+	 * Called for each piece of device work, after its launch, and after the work was summed up.
+	 */
 	int (*work)(void *state, struct second_pass *p, const struct placed_work *work);
 	/*
-	 * Called in the second pass for events of memory, by the feature memory. The events of one
-	 * process come in their order; memory from before this file comes first. No filter leaves
-	 * out an event.
+	 * Called in the second pass for memory events, by the feature memory. The events of one
+	 * process come in the order of their numbers; memory from before this file comes first. No
+	 * filter leaves out an event.
 	 */
 	int (*memory)(void *state, struct second_pass *p, const struct feature_memory *e);
 	/*
-	 * Whether the time of a CPU sample of a thread also belongs to this feature, and counts
-	 * there instead. During the pass, this says whether it may; after last(), whether it does.
+	 * Return: whether the time of a thread's CPU sample belongs to this feature, which then
+	 * counts the time itself. During the pass, true means that the time may belong to the
+	 * feature. After last(), true means that it does.
 	 */
 	bool (*owns_sample)(void *state, uint32_t thread_id, uint64_t time_ns);
 	/* Called for each CPU sample that counts. */
@@ -300,7 +311,7 @@ struct feature {
 								 * and losses are known. */
 
 	/* ---- all recordings */
-	/* Adds a recording whose model and sums were added. Its contents may be moved. */
+	/* Adds a recording after its model and sums were added. May move the contents of @from. */
 	int (*absorb)(void *state, void *from, struct remap *r);
 	int (*finish)(void *state, struct session *s);
 
@@ -321,19 +332,25 @@ struct feature {
 	int (*page_head)(const struct session *s, struct json_out *j);
 	int (*page)(const struct session *s, struct json_out *j);
 	/*
-	 * Prints words about a kernel, each after "; ". Return: 1 if GPUs may differ, otherwise 0.
+	 * Prints words about a kernel, each after "; ". Return: 1 if the words may differ between
+	 * GPUs, otherwise 0.
 	 */
 	int (*kernel)(const struct session *s, uint32_t leaf, FILE *f);
-	/* Return: whether the recordings have anything of the feature. */
+	/* Return: whether the recordings have data of the feature. */
 	bool (*recorded)(const struct session *s);
-	/* Prints the account of recordings that have nothing else. Return: whether it did. */
+	/*
+	 * Prints the account of recordings that have only data of this feature. Return: whether it
+	 * printed the account.
+	 */
 	bool (*account)(const struct session *s, FILE *f);
 	/* Return: why the recordings have nothing to show for an option; NULL: no reason. */
 	const char *(*lacks)(const struct session *s);
-	/* Sets what an aggregate of leaf kind LEAF_MEMORY has of all allocated memory. */
+	/*
+	 * Sets *@nr and *@bytes to all allocations of an aggregate of leaf kind LEAF_MEMORY.
+	 */
 	void (*made)(const struct session *s, size_t aggregate, uint64_t *nr, uint64_t *bytes);
 	const struct feature_counters *counters;
-	/* Return: 1 with meter @i; 0 if it does not exist; or -ENOMEM. */
+	/* Finds meter @i. Return: 1; 0 if the meter does not exist; or -ENOMEM. */
 	int (*meter)(const struct session *s, size_t i, bool points, struct meter *meter);
 	const struct feature_table *table;
 	const struct feature_options *options;
@@ -345,14 +362,14 @@ struct feature {
 FEATURES(FEATURE_DECLARE)
 
 /*
- * By enum feature_id; ended by NULL. In the place of an absent feature is one that has a name and
- * nothing else.
+ * Indexed by enum feature_id; ended by NULL. An absent feature is replaced by one that has only a
+ * name.
  */
 extern const struct feature *features[];
 
 /*
- * Calls a hook of each feature that is awake and has it, until one fails. @states: the features'
- * states. Return: 0, or the hook's error.
+ * Calls a hook of each feature that is awake and has this hook, until a call fails. @states: the
+ * features' states. Return: 0, or the hook's error.
  */
 #define features_call(states, hook, ...) ({					\
 	unsigned int id_;							\
@@ -366,7 +383,7 @@ extern const struct feature *features[];
 /* Makes the state of @m, unless it exists. Return: 0 or -ENOMEM. */
 int feature__wake(enum feature_id id, struct model *m, void **state);
 
-/* Return: whether the recordings have anything of a feature, whatever the filters leave out. */
+/* Return: whether the recordings have data of any feature, even if filters leave them out. */
 bool features__recorded(const struct session *s);
 
 void features__free(void *const *states);

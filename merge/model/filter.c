@@ -38,7 +38,7 @@ void filter__free(struct filter *f)
 	array_free(&f->text);
 }
 
-/* " --pid 1,2" */
+/* Adds an option to the text: " --pid 1,2". */
 static int filter__add_text(struct filter *f, enum filter_kind kind, const char *arg)
 {
 	size_t len = f->text.nr + strlen(arg) + 32;
@@ -245,7 +245,7 @@ bool filter__has_only_moments(const struct filter *f)
 	return true;
 }
 
-/* Return: the part of @whole that the span has up to @time_ns. */
+/* Return: the part of @whole before @time_ns, rounded up if @begins, otherwise down. */
 static uint64_t span__until(const struct filter_span *s, uint64_t time_ns, uint64_t whole,
 			    bool begins)
 {

@@ -4,7 +4,7 @@
  *
  * A filter is made from the command line's --pid, --rank, --tid, --comm, --device, --stream,
  * --kernel, --nvtx, --window, --from and --to; an event must pass each of the options that were
- * given. The session asks the filter about everything that it joined, before it sums up. So the
+ * given. The session applies the filter to everything that it joined, before it sums up. So the
  * join and the account cover the whole recording, and all formats get the same part of it.
  */
 #ifndef MERGE_FILTER_H
@@ -46,7 +46,9 @@ struct filter {
 	ARRAY(char) text;		/* the options as they were given */
 };
 
-/* An event that was joined. Zeroed members that are not numbers mean "none". */
+/*
+ * An event that was joined. Pointers are NULL, and timed is false, if the event has no such value.
+ */
 struct filter_event {
 	uint32_t pid;
 	uint32_t rank;			/* NO_INDEX: the rank is unknown */
@@ -62,7 +64,7 @@ struct filter_event {
 /* Return: the option's name without its dashes, such as "pid". */
 const char *filter_kind__name(enum filter_kind kind);
 
-/* Frees what a filter has; a filter begins as zeroes. */
+/* Frees the contents of a filter. Zero the filter before use. */
 void filter__free(struct filter *f);
 
 /*
@@ -104,11 +106,11 @@ bool filter__has_number(const struct filter *f, enum filter_kind kind, uint32_t 
 /* Checks whether a name matches the expression of an option. Return: 1, 0 or -ENOMEM. */
 int filter__matches(const struct filter *f, enum filter_kind kind, const char *name);
 
-/* a span of time, with amounts that it spreads */
+/* a span of time, with amounts that are spread over it */
 struct filter_span {
 	uint64_t from_ns, to_ns;
 	uint64_t ns, nr;		/* spread evenly over the span; an nr of 1 counts at its
-					 * begin */
+					 * start */
 };
 
 /*
@@ -128,9 +130,9 @@ static inline bool filter__is_timed(const struct filter *f)
 bool filter__cut_span(const struct filter *f, uint64_t start_ns, struct filter_span *s);
 
 /*
- * Cuts @s at the times of FILTER_FROM and FILTER_TO, which count from @start_ns. The parts of a
- * span in adjoining stretches add up to the whole span. Return: whether anything is left; true if
- * @f is NULL.
+ * Cuts @s at the times of FILTER_FROM and FILTER_TO, which count from @start_ns. If adjoining
+ * filters cut a span into parts, the parts add up to the whole span. Return: whether anything is
+ * left; true if @f is NULL.
  */
 static inline bool filter__cut(const struct filter *f, uint64_t start_ns, struct filter_span *s)
 {

@@ -24,7 +24,7 @@ void gpus__exit(struct gpus *g)
 	idmap__free(&g->by_ordinal);
 }
 
-/* Makes a GPU. @ordinal: NO_INDEX if no process has a number for it */
+/* Makes a GPU. @ordinal: NO_INDEX if no process has numbered the GPU */
 static int gpus__new(struct gpus *g, uint32_t api, uint32_t ordinal, uint32_t *idx)
 {
 	struct gpu gpu = { .number = ordinal == NO_INDEX ? g->next_number : ordinal,
@@ -53,7 +53,7 @@ static int gpus__of_ordinal(struct gpus *g, uint32_t scope, uint32_t ordinal, ui
 	uint32_t api = SCOPE_API(scope);
 	int err = 0;
 
-	/* Take the GPU that is shown under that number, unless its host or API is another. */
+	/* Take the GPU that is shown under that number, unless it has another host or API. */
 	if ((!idmap__get(&g->by_number, ordinal, idx) || g->list.v[*idx].host != g->host ||
 	     g->list.v[*idx].api != api) &&
 	    !idmap__get(&g->by_ordinal, DEVICE_KEY(SCOPE(g->host, api), ordinal), idx))
@@ -123,7 +123,10 @@ int gpus__define(struct gpus *g, uint32_t scope, uint32_t ordinal, const uint8_t
 	return err ?: gpus__keep_use(g, &use);
 }
 
-/* Repeats a use of a GPU, for a process with another number. Return: 0 or -ENOMEM. */
+/*
+ * Repeats a recorded use of a GPU. @first_proc: number to add to the process's index. Return: 0 or
+ * -ENOMEM.
+ */
 static int gpus__use_again(struct gpus *g, const struct gpu_use *use, uint32_t first_proc,
 			   uint32_t *idx)
 {

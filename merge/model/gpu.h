@@ -17,15 +17,15 @@
 #include "xpu_record.h"
 
 struct gpu {
-	uint32_t number;		/* the number to show: the ordinal in its first process, if
-					 * this number is free */
+	uint32_t number;		/* the shown number: the GPU's ordinal in its first process,
+					 * if that number is free */
 	const char *name;		/* NULL if unknown */
 	struct xpu_device_limits limits;	/* all 0 if unknown */
 	uint32_t host;
 	uint32_t api;			/* enum xpu_api of its first use */
 	bool used;			/* the recording has work on the GPU */
-	uint64_t busy_ns;		/* sum of the work that passed the filter, overlaps counted
-					 * twice */
+	uint64_t busy_ns;		/* total time of the work that passed the filter; overlaps
+					 * count twice */
 	uint64_t nr_works;
 };
 
@@ -35,17 +35,18 @@ static inline bool gpu__has_work(const struct gpu *gpu)
 	return gpu->nr_works || gpu->busy_ns;
 }
 
-/* The first time that a process uses a GPU, or that a UUID is asked for. */
+/* The first use of a GPU by a process, or the first lookup of a UUID. */
 struct gpu_use {
 	uint32_t scope, ordinal;	/* scope: see api.h */
 	uint32_t idx;			/* index in list */
 	enum gpu_use_kind {
 		GPU_DEFINED,		/* gpus__define() */
 		GPU_USED,		/* gpus__get() */
-		GPU_NAMED,		/* gpus__of_uuid(): without a process */
+		GPU_NAMED,		/* gpus__of_uuid(), which has no process */
 	} kind;
 	uint8_t uuid[16];
-	const char *name;		/* name and the following members are as given */
+	const char *name;		/* this and the following members: arguments of
+					 * gpus__define() */
 	const struct xpu_device_limits *limits;
 };
 
@@ -56,12 +57,13 @@ struct gpus {
 	struct idmap by_uuid;		/* maps the address of an interned UUID to an index in
 					 * list */
 	struct idmap by_number;
-	struct idmap by_ordinal;	/* maps (host, API, number there) to an index in list */
+	struct idmap by_ordinal;	/* maps (host, API, ordinal) to an index in list */
 	uint32_t host;			/* the host of the next records: processes of one host
 					 * number GPUs alike */
 	uint32_t next_number;
-	bool numbered;			/* gpus__absorb() has to give these numbers to show */
-	bool keeps_uses;		/* keeps uses for gpus__absorb(): */
+	bool numbered;			/* gpus__number() has set the shown numbers; gpus__absorb()
+					 * must get the same numbers */
+	bool keeps_uses;		/* uses are recorded, for gpus__absorb() */
 	ARRAY(struct gpu_use) uses;	/* in order */
 };
 
@@ -94,22 +96,22 @@ int gpus__get(struct gpus *g, uint32_t scope, uint32_t ordinal, uint32_t *idx);
 /**
  * gpus__absorb - add the GPUs of a recording that was read separately, and their sums
  * @from: must have keeps_uses set
- * @first_proc: what to add to its processes' indices
+ * @first_proc: number to add to process indices of @from
  * @map: set, for each GPU of @from, to its index in @to
  *
- * The processes of @from use GPUs of @to in the order in which they used GPUs of @from.
+ * The GPUs of @from are used in @to in the order in which they were first used in @from.
  *
- * Return: 0, 1 or -ENOMEM. 1: the recording has to be read again, with @to, because two GPUs of
- * @from are one GPU in @to, or one GPU of @from is several in @to, which the recording alone could
- * not know, or because a numbered GPU has another number.
+ * Return: 0, 1 or -ENOMEM. 1: the recording must be read again, with @to: two GPUs of @from are one
+ * GPU in @to, one GPU of @from is several GPUs in @to, or a numbered GPU has another number. The
+ * recording alone does not show this.
  */
 int gpus__absorb(struct gpus *to, const struct gpus *from, uint32_t first_proc, uint32_t *map);
 
 /**
- * gpus__number - give the GPUs of a recording that is read separately the numbers and names to show
+ * gpus__number - set the shown numbers and names of the GPUs of a recording that is read separately
  * @g: the recording's GPUs, with keeps_uses
  * @all: the GPUs of all recordings, without their sums
- * @first_proc: what to add to its processes' indices
+ * @first_proc: number to add to process indices of @g
  *
  * Return: like gpus__absorb().
  */

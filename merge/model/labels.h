@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * labels.h - the place of a process in a job of many: its rank, its node, its container
+ * labels.h - the place of a process in a job of many processes: its rank, its node, its container
  *
  * The shim reports labels from the process's environment, where launchers put them; the recorder
- * reports labels from its cgroup. A process that lacks all labels of one of these sources inherits
- * them from its parent: ranks fork the data loaders that load for them.
+ * reports labels from its cgroup. A process that lacks all labels from one of these sources
+ * inherits them from its parent: ranks fork their data loaders.
  */
 #ifndef MERGE_LABELS_H
 #define MERGE_LABELS_H
@@ -21,10 +21,10 @@
 #define LABELS_MAX_NUMBER	INT32_MAX
 
 struct labels {				/* all 0: none */
-	uint32_t numbers[LABELS_NR_NUMBERS];	/* for each label - 1: the number plus 1, or 0 if
-						 * unknown */
-	const char *texts[LABELS_NR_TEXTS];	/* for each label - LABELS_FIRST_TEXT: the text, or
-						 * NULL */
+	uint32_t numbers[LABELS_NR_NUMBERS];	/* index: label - 1; value: the number plus 1, or 0
+						 * if unknown */
+	const char *texts[LABELS_NR_TEXTS];	/* index: label - LABELS_FIRST_TEXT; value: the
+						 * text, or NULL */
 };
 
 /* Return: the name of an enum xpu_label, such as "local_rank"; "label" for an unknown one. */
@@ -42,7 +42,7 @@ static inline const char *labels__text(const struct labels *l, enum xpu_label la
 	return l->texts[label - LABELS_FIRST_TEXT];
 }
 
-/* Return: whether anything is known. */
+/* Return: whether any label is known. */
 bool labels__any(const struct labels *l);
 
 #endif /* MERGE_LABELS_H */

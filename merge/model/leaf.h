@@ -15,7 +15,8 @@ enum leaf_kind {
 	LEAF_MEMCPY,
 	LEAF_MEMSET,
 	LEAF_PENDING,			/* a launch whose device work was never seen */
-	LEAF_CPU,			/* a thread ran: the stack says where; no name */
+	LEAF_CPU,			/* a thread ran; its stack shows where, and the name is
+					 * "" */
 	LEAF_OFF_CPU,			/* a thread was blocked: "lock", "io", "sleep", "runnable",
 					 * ... */
 	LEAF_GPU_WAIT,			/* a thread waited for the device; named like the work */
@@ -24,7 +25,7 @@ enum leaf_kind {
 	NR_LEAF_KINDS
 };
 
-/* These replace a leaf as the device work of a wait. */
+/* These are used instead of the index of a leaf, for the device's work during a wait. */
 enum {
 	WAIT_LEAF_IDLE	= NO_INDEX - 1,	/* the device did nothing in that context */
 	WAIT_LEAF_OTHER	= NO_INDEX - 2,	/* the device worked, but not in the stream that the thread
@@ -57,7 +58,7 @@ struct leaf {
 #define LEAF_MAX_FRAMES	64		/* most frames of a place; functions inlined deeper are left
 					 * out */
 
-/* Where a kernel stood still, and the reason; both are shown as frames. */
+/* Where a kernel stalled, and the reason; both are shown as frames. */
 struct leaf_place {
 	const char *label;		/* shown before the reason: "[stall]" */
 	const char *place;		/* interned: "+0x1a0", or "a.cu:9;f(int) at b.h:3" */
@@ -67,8 +68,8 @@ struct leaf_place {
 
 /*
  * Takes the next frame of a place, the outermost first. *@at: the place; moved to the next frame.
- * Return: a copy, which the caller frees; or NULL: with *@at NULL at the end, otherwise because
- * memory is short.
+ * Return: a copy, which the caller frees. At the end, returns NULL and sets *@at to NULL. If memory
+ * is short, returns NULL only.
  */
 char *leaf_place__frame(const char **at);
 
@@ -87,7 +88,8 @@ struct leaves {
 	uint64_t secret;
 	ARRAY(struct leaf_part) parts;
 	struct idmap by_part;		/* maps (kernel, place) to a leaf */
-	ARRAY(uint32_t) waits;		/* for each leaf: the leaf of waiting for it, or NO_INDEX */
+	ARRAY(uint32_t) waits;		/* for each leaf: the leaf for waiting for it, or
+					 * NO_INDEX */
 };
 
 void leaves__init(struct leaves *l, struct strpool *strings);
@@ -104,26 +106,26 @@ int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char 
 		uint32_t *idx);
 
 /*
- * Finds or makes the leaf of that kind, device and name, and, with @split, of that shape. Its name
- * is interned; NULL means that memory was short. Return: 0 or -ENOMEM.
+ * Finds or makes the leaf of that kind, device and name, and, with @split, of that shape. The name
+ * in @leaf is interned; NULL means that memory was short. Return: 0 or -ENOMEM.
  */
 int leaves__add(struct leaves *l, const struct leaf *leaf, bool split, uint32_t *idx);
 
 /*
- * Does the work of leaves__get() for a kernel with that shape. @split: the leaf is only for kernels
- * with that shape
+ * Like leaves__get(), for a kernel with that shape. @split: kernels with other shapes get other
+ * leaves
  */
 int leaves__kernel(struct leaves *l, uint32_t gpu, const char *name, uint32_t shape, bool split,
 		   uint32_t *idx);
 
 /*
- * Makes a leaf of the part of a kernel's time that it spent at a place, which must outlive the
+ * Finds or makes the leaf for the time that a kernel spent at a place. @place must outlive the
  * leaves.
  * Return: 0 or -ENOMEM.
  */
 int leaves__part(struct leaves *l, uint32_t kernel, const struct leaf_place *place, uint32_t *idx);
 
-/* Return: the part of a kernel's time that @leaf stands for, or NULL. */
+/* Return: the part of a kernel's time that @leaf stands for; NULL if it stands for none. */
 static inline const struct leaf_part *leaf__part(const struct leaves *l, const struct leaf *leaf)
 {
 	return leaf->part == NO_INDEX ? NULL : &l->parts.v[leaf->part];

@@ -10,7 +10,7 @@
 
 struct loss_line {
 	size_t offset;			/* offset of the counter in struct loss */
-	const char *member;		/* its name */
+	const char *member;		/* the counter's name */
 	const char *text;
 	bool note;			/* a remark, which reports no loss */
 };
@@ -134,11 +134,11 @@ void loss__add(struct loss *to, const struct loss *l)
 uint64_t loss__lost(const struct loss *l)
 {
 	/*
-	 * The recorder counts its losses, and the shim's numbers minus the arrived ones give a
-	 * second count of the same launches and records. The larger count is nearer to the truth
-	 * than their sum. A lost batch counts as one here, because only the shim knows how much it
-	 * held. Bytes that were not written to the disk, or that are not a whole record, also count
-	 * as one.
+	 * The recorder counts its losses. The shim's counts, minus the launches and records that
+	 * arrived, give a second count of the same losses. The larger count is nearer to the truth
+	 * than the sum of both. A lost batch counts as one loss here, because only the shim knows
+	 * how much it held. Bytes that were not written to the disk, or that are not a whole
+	 * record, also count as one loss.
 	 */
 	uint64_t recorder = l->recorder[XPU_LOST_LAUNCH] + l->recorder[XPU_LOST_SCRATCH] +
 			    l->recorder[XPU_LOST_BATCH] + l->recorder[XPU_LOST_READ] +
@@ -189,8 +189,8 @@ static const char *const words[][2] = {
 };
 
 /*
- * Prints a line in the singular: changes its verb, and its nouns up to a preposition, after which
- * other nouns may follow.
+ * Prints a line in the singular: changes its verb, and the nouns before the first preposition.
+ * Other nouns stay as they are.
  */
 static void print_singular(FILE *f, const char *text)
 {

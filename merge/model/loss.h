@@ -50,7 +50,7 @@ struct loss {
 	uint64_t missing_batches;
 	uint64_t missing_ranges;	/* events of NVTX ranges that the file lacks */
 	uint64_t dropped_ranges;
-	uint64_t missing_allocs;	/* memory events */
+	uint64_t missing_allocs;	/* memory events that the file lacks */
 	uint64_t alloc_gaps;		/* memory events missing in the numbering when a process
 					 * ended */
 	uint64_t bad_allocs;		/* impossible memory events */
@@ -62,17 +62,19 @@ struct loss {
 
 	uint64_t bad_times;		/* device records without times */
 	uint64_t bad_calls;		/* API calls without times */
-	/* times of events that are outside the recording */
+	/* events whose times are outside the recording */
 	uint64_t outside_launches, outside_works, outside_calls, outside_waits, outside_ranges;
 	uint64_t outside_allocs, outside_windows, outside_stalls, outside_samples;
 	uint64_t bad_refs;		/* ids that no record defines */
-	uint64_t crowded;		/* events beyond the limit of events that are compared */
+	uint64_t crowded;		/* events left out because there were more than any program
+					 * has */
 	uint64_t bad_batches;		/* batches with damage inside, used up to the damage */
 	uint64_t bad_header;		/* 1: the file's header is damaged */
 	uint64_t damaged_blocks;	/* blocks of records that are damaged or missing */
 	uint64_t damaged_launches;	/* launches in these blocks, as the blocks' headers say */
 	uint64_t damaged_bytes;		/* damaged bytes of the file that are not at its end */
-	uint64_t cut_bytes;		/* bytes at the end of the file that are no whole record */
+	uint64_t cut_bytes;		/* bytes at the end of the file that are not a whole
+					 * record */
 	uint64_t corrupt_bytes;		/* bytes at the end of the file that follow damage */
 	uint64_t not_closed;		/* 1: the file has no END record */
 	uint64_t unknown_nodes;		/* device records of graph nodes whose creation was not
@@ -107,7 +109,7 @@ static inline uint64_t loss__unmatched(const struct loss *l)
 	return l->nr_pending + l->nr_orphans;
 }
 
-/* One counter, as machine-readable results have it. */
+/* one counter, for machine-readable results */
 struct loss_counter {
 	char name[40];			/* such as "bad_times" or "lost_sample" */
 	const char *meaning;
@@ -115,7 +117,7 @@ struct loss_counter {
 	bool loss;			/* false: a remark */
 };
 
-/* Return: whether counter @i exists, counted from 0. */
+/* Sets @counter to counter @i, counted from 0. Return: whether it exists. */
 bool loss__counter_at(const struct loss *l, size_t i, struct loss_counter *counter);
 
 /* Return: whether nothing at all is missing, unmatched or unnamed; remarks do not count. */

@@ -15,12 +15,12 @@
 #define IMAGE_MAX_DEPTH	64
 
 /*
- * At most this many maps of one image that were replaced by different maps are kept. A lookup may
- * go through all of them; programs that unload libraries have a few.
+ * The most replaced maps of one image that are kept. A lookup may go through all of them; programs
+ * that unload libraries have a few.
  */
 #define IMAGE_MAX_DEAD	4096
 
-/* A thread, and its names in order of time. Most threads have one. */
+/* A thread, and its names in order of time. Most threads have one name. */
 struct machine_task {
 	struct comm_at { uint64_t time_ns; const char *comm; } first;
 	ARRAY(struct comm_at) later;
@@ -298,7 +298,7 @@ struct map *image__find_map(struct image *image, uint32_t epoch, uint64_t addr)
 	return NULL;
 }
 
-/* Return: whether both mappings belong to one file, by the best identification that both have. */
+/* Return: whether both mappings are of one file, by the best identification that both have. */
 static bool mmap__same_file(const struct xpu_record_mmap *a, const struct xpu_record_mmap *b)
 {
 	bool id_a = a->hdr.misc & XPU_MISC_MMAP_BUILD_ID && a->build_id_len;
@@ -416,8 +416,8 @@ static int image__mmap(struct machine *m, struct image *image, const struct xpu_
 	}
 	for (node = first; node && node->map.start < end; node = node->next[0]) {
 		/*
-		 * A map under the new map ends with the previous epoch. If both have the same
-		 * meaning, it ends with this epoch instead, which may contain both.
+		 * A map that the new map covers ends with the previous epoch. If both maps have the
+		 * same meaning, the old map ends with this epoch instead, which may contain both.
 		 */
 		if (!conflict && node->map.epoch_from == image->epochs.nr)
 			continue;

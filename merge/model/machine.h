@@ -2,15 +2,15 @@
 /*
  * machine.h - processes, their names and their executable mappings over time
  *
- * The loader hands on perf's sideband events (mmap, comm, fork, exit), keyed by pid and time and
- * only roughly in order. machine__add_event() collects them, machine__finish() sorts them once, and
- * then the other functions look things up.
+ * The loader passes on perf's sideband events (mmap, comm, fork, exit). They have a pid and a
+ * timestamp, and are only roughly in order. machine__add_event() collects the events, and
+ * machine__finish() sorts them once. Then the other functions can be used.
  *
  * A struct image is the address space of one process since its fork or exec. The meaning of an
- * address in it may change: after dlclose and dlopen another file may be there. A new remap epoch
- * of the image begins each time that a new mapping covers a different older one; within an epoch an
- * address has one meaning. So (image, epoch, address) names a place exactly, and nearly every image
- * has one epoch only.
+ * address in it may change: after dlclose and dlopen, another file may be mapped there. A remap
+ * epoch of the image begins each time that a new mapping covers an older mapping with another
+ * meaning. Within an epoch an address has one meaning, so (image, epoch, address) names a place
+ * exactly. Nearly every image has only one epoch.
  */
 #ifndef MERGE_MACHINE_H
 #define MERGE_MACHINE_H
@@ -35,7 +35,7 @@ struct image {
 	ARRAY(uint64_t) epochs;			/* when epochs 1, 2, ... began */
 };
 
-/* A process image as the BPF programs number it. */
+/* A process image, with its number from the BPF programs. */
 struct proc {
 	uint32_t proc_id;
 	uint32_t pid;				/* 0: no PROCESS record was seen */
@@ -121,7 +121,7 @@ struct image *machine__image(struct machine *m, uint32_t pid, uint64_t time_ns);
  * @time_ns: CLOCK_MONOTONIC
  * @from, @to: set to the span of time, [from, to), for which the answer holds
  *
- * Return: an interned name, or NULL if no event has it.
+ * Return: an interned name; NULL if no event names the thread.
  */
 const char *machine__comm(const struct machine *m, uint32_t pid, uint32_t tid, uint64_t time_ns,
 			  uint64_t *from, uint64_t *to);

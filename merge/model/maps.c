@@ -15,8 +15,8 @@ struct map_node *maps__first_after(const struct maps *m, uint64_t addr)
 }
 
 /*
- * Finds, for each level, the link that leads over @addr, to the node that maps__first_after() finds
- * or to a later node.
+ * Finds, for each level, the link that crosses @addr: it leads to the node that maps__first_after()
+ * finds, or to a later node.
  */
 static void maps__links(struct maps *m, uint64_t addr, struct map_node **links[MAPS_LEVELS])
 {

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTAINER_ID_LEN	64	/* length of an id; a name is shown in full */
+#define CONTAINER_ID_LEN	64	/* length of a container's id; a container's name is shown
+					 * in full */
 #define CONTAINER_SHOWN_LEN	12
 
 void model__init(struct model *m)
@@ -145,7 +146,10 @@ const char *model__proc_name(const struct model *m, uint32_t proc)
 
 	if (p->name)
 		return p->name;
-	/* Ask for a time at which the pid surely had this image, because it may have had others. */
+	/*
+	 * Use a time at which the pid surely had this image: it may have had other images before or
+	 * after.
+	 */
 	if (p->pid && p->seen_ns)
 		comm = machine__comm(&m->machine, p->pid, p->pid, p->seen_ns, &from, &to);
 	comm = comm ?: p->comm;

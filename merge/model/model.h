@@ -34,7 +34,7 @@ struct reader;
 struct thread {
 	uint32_t proc;			/* index in machine.procs */
 	uint32_t tid;
-	const char *comm;		/* the name at the time of the last question */
+	const char *comm;		/* the name that the last lookup found */
 	uint64_t from_ns, to_ns;	/* the span of time for which comm holds */
 	uint64_t nr_launches;
 	uint64_t nr_samples;
@@ -57,12 +57,13 @@ struct shim_message {
 	const char *text;
 };
 
-/* one of the recordings */
+/* an input recording */
 struct input {
 	const struct reader *reader;
 	const char *host;		/* interned, "" if unknown */
 	uint32_t host_nr;		/* index of the first input of that host */
-	uint64_t shift_ns;		/* add this to its clock to get the common clock */
+	uint64_t shift_ns;		/* add this to the recording's clock to get the common
+					 * clock */
 	uint32_t first_info, nr_infos;	/* in infos */
 	struct loss loss;
 	bool ended;			/* the recording has an END record */
@@ -81,9 +82,9 @@ struct input {
 struct model {
 	ARRAY(struct input) inputs;
 	uint32_t nr_hosts;
-	bool realtime;			/* times are of CLOCK_REALTIME, because there are several
+	bool realtime;			/* times are CLOCK_REALTIME, because there are several
 					 * hosts */
-	uint64_t start_ns;		/* start of the recording, or of the earliest one */
+	uint64_t start_ns;		/* start of the earliest recording */
 	ARRAY(const struct xpu_record_info *) infos;
 	struct strpool strings;
 	struct machine machine;
@@ -104,7 +105,10 @@ struct model {
 void model__init(struct model *m);
 void model__exit(struct model *m);
 
-/* Return: whether a thread, by its name, belongs to the shim, xpuload's part inside the program. */
+/*
+ * Return: whether a thread belongs, by its name, to the shim, which is xpuload's part inside the
+ * program.
+ */
 static inline bool thread_comm__is_ours(const char *comm)
 {
 	return !strcmp(comm, "xpushim") || !strcmp(comm, "xpushim-share");
@@ -146,7 +150,8 @@ char *model__process_label(const struct model *m, uint32_t proc, enum process_la
 char *model__process_labels(const struct model *m, uint32_t proc);
 
 /*
- * Return: the node that a process ran on, otherwise its recording's host; "" if neither is known.
+ * Return: the node that a process ran on; if it is unknown, the host of the recording; "" if
+ * neither is known.
  */
 const char *model__node(const struct model *m, uint32_t proc);
 

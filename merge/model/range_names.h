@@ -2,8 +2,8 @@
 /*
  * range_names.h - the ranges that programs open with NVTX, as parts of call paths
  *
- * The ranges that are open on a thread at a time form a path, which struct range represents by its
- * last range. chain.range is the path in which a call path launched. The feature nvtx makes the
+ * The ranges that are open on a thread at one time form a path. The last range of a path stands for
+ * the whole path. chain.range is the path in which a call path launched. The feature nvtx makes the
  * ranges, and knows when they were open.
  */
 #ifndef MERGE_RANGE_NAMES_H
@@ -15,20 +15,21 @@
 #include "xpu_record.h"
 
 #define NO_RANGE	0
-#define MAX_RANGES	(XPU_RANGE_DEPTH + 1)	/* most ranges in a path; the last is a mark inside
-						 * the deepest possible range */
+#define MAX_RANGES	(XPU_RANGE_DEPTH + 1)	/* most ranges in a path: the deepest possible
+						 * range, and a mark inside it */
 
 struct range {
 	const struct xpu_record_range *rec; /* NULL: no record defines the range */
 	uint32_t proc;
-	uint32_t parent;		/* NO_RANGE: the range was opened first */
+	uint32_t parent;		/* NO_RANGE: this range is the outermost */
 	uint32_t name;			/* index in names */
 };
 
 /* all ranges with one name */
 struct range_name {
 	const char *name;		/* interned; with "domain:" before it if it has a domain */
-	int8_t wanted;			/* whether the name passes the filter; -1: not asked yet */
+	int8_t wanted;			/* whether the name passes the filter; -1: not checked
+					 * yet */
 };
 
 struct ranges {
@@ -41,8 +42,8 @@ struct ranges {
 void ranges__exit(struct ranges *r);
 
 /*
- * Finds or makes the index of an interned name; if memory was short for the name, it is NULL.
- * Return: 0 or -ENOMEM.
+ * Finds or makes the index of an interned name. @name: NULL if memory was short for it. Return: 0
+ * or -ENOMEM.
  */
 int ranges__name_idx(struct ranges *r, const char *name, uint32_t *idx);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * remap.h - the new indices and names that things of a model get in another model, which absorbs it
+ * remap.h - maps the indices and names of a model to the model that absorbs it
  *
- * A recording that is read separately has a model of its own, whose processes, threads, call paths
- * and so on are counted from 0. In the model of all recordings they follow the processes, threads
- * and so on of earlier recordings, so their indices are shifted by one number. GPUs, leaves, shapes
- * and names may already exist there.
+ * A recording that is read separately has its own model, whose processes, threads, call paths and
+ * so on are counted from 0. In the model of all recordings they come after the processes, threads
+ * and so on of earlier recordings. So each kind of index is shifted by one number. GPUs, leaves,
+ * shapes and names may already exist there.
  */
 #ifndef MERGE_REMAP_H
 #define MERGE_REMAP_H
@@ -59,8 +59,8 @@ struct model;
 /**
  * remap__start - begin to add a recording that was read separately
  * @r: zeroed; the caller calls remap__exit(), even after a failure
- * @m: the model of all recordings, which has the earlier recordings
- * @from: its model
+ * @m: the model of all recordings, which already has the earlier recordings
+ * @from: the model of the recording to add
  *
  * Finds the recording's GPUs in @m. Until model__absorb(), only texts may be added to @m.
  *

@@ -76,7 +76,7 @@ static uint64_t round_up(uint64_t n, uint64_t unit)
 	return (n + unit - 1) / unit * unit;
 }
 
-/* Return: in units of how many bytes shared memory is allocated. */
+/* Return: the unit, in bytes, in which shared memory is allocated. */
 static uint32_t shared_unit(uint32_t capability)
 {
 	return capability >= 80 ? 128 : 256;

@@ -2,8 +2,8 @@
 /*
  * slice.h - a span of a thread's time with a name, for timelines
  *
- * The readers of calls and ranges make slices and pass them to struct session_sink; slices are
- * drawn on the thread's own track. Slices of one thread are expected to nest.
+ * The readers of calls and ranges make slices and pass them to struct session_sink. A timeline
+ * draws slices on the thread's own track. Slices of one thread are expected to nest.
  */
 #ifndef MERGE_SLICE_H
 #define MERGE_SLICE_H

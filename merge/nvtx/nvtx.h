@@ -3,9 +3,9 @@
  * nvtx.h - the state of the feature nvtx: which ranges were open at a launch, and how long they
  * lasted
  *
- * A launch has the number of the path of ranges that was open on its thread; the process itself
- * recorded it at that moment, and nothing is matched by time. A sample, which the kernel takes,
- * gets the path that was open on its thread at its time, by one clock.
+ * A launch has the number of the path of ranges that was open on its thread. The process itself
+ * records this number at the launch, so no timestamps are compared. A sample, which Linux takes,
+ * gets the path that was open on its thread at the sample's timestamp; both use one clock.
  *
  * Times are on the common clock of all recordings (s->shift_ns is added).
  */
@@ -21,7 +21,7 @@
 #include "util.h"
 #include "xpu_record.h"
 
-/* the work launched in a range that was the innermost one */
+/* the work launched while a range was the innermost range */
 struct nvtx_work {
 	uint64_t nr;			/* device records */
 	uint64_t ns;			/* their time */
@@ -29,11 +29,11 @@ struct nvtx_work {
 
 /* all ranges with one name */
 struct nvtx_name {
-	struct stats ns;		/* times from opening to closing */
+	struct stats ns;		/* durations, from opening to closing */
 	uint64_t nr_unclosed;		/* number of ranges still open at the end */
-	uint64_t nr_before, nr_after;	/* ranges with parts in files that are not read: in earlier
-					 * files, and in later files; only .ns of the file with
-					 * their end counts them */
+	uint64_t nr_before, nr_after;	/* number of ranges with parts in earlier files, or in later
+					 * files, that are not read; only the file with a range's
+					 * end counts the range in .ns */
 };
 
 /* a range that is open on a thread */
@@ -43,7 +43,7 @@ struct open_range {
 	bool carried;			/* the range was opened in an earlier file */
 };
 
-/* the range that a thread entered at a time */
+/* a change of a thread's innermost range to another range */
 struct range_change {
 	uint64_t time_ns;
 	uint32_t range;
@@ -92,7 +92,7 @@ int nvtx__range(struct nvtx *n, struct model *m, uint32_t proc, uint32_t id, uin
  */
 int64_t nvtx__resolve_parents(struct nvtx *n, struct model *m);
 
-/* Return: the range that was open on a thread at a time. Call it after all events were read. */
+/* Return: the range that was open on a thread at @time_ns. Call it after all events were read. */
 uint32_t nvtx__at(const struct nvtx *n, uint32_t thread, uint64_t time_ns);
 
 /* These find or make the sums of a name or range. Return: NULL if memory is short. */

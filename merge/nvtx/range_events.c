@@ -60,9 +60,9 @@ static inline int range__hooks(struct second_pass *p, enum range_event event, ui
 }
 
 /*
- * Takes a range from its begin, or from the begin of this file if the earlier files are not read,
- * to @time_ns. @goes_on: the range is still open in the next file. The file with the end of the
- * range counts it, with its whole length. Return: 0, -ENOMEM or the sink's error.
+ * Closes a range at @time_ns. If the earlier files are not read, the range begins at the start of
+ * this file at the earliest. @goes_on: the range is still open in the next file. Only the file with
+ * the range's end counts it, with its full duration. Return: 0, -ENOMEM or the sink's error.
  */
 static int range__close(struct nvtx *n, struct second_pass *p, uint32_t thread,
 			struct nvtx_thread *t, size_t place, uint64_t time_ns, bool goes_on)
@@ -129,7 +129,7 @@ static int range__set(struct nvtx *n, struct second_pass *p, uint32_t thread,
 	return err;
 }
 
-/* Closes the range at @place. The ranges opened after it stay open, on other paths. */
+/* Closes the range at @place. The ranges opened after it stay open, but their paths change. */
 static int range__end(struct nvtx *n, struct second_pass *p, uint32_t thread,
 		      struct nvtx_thread *t, uint32_t place, uint32_t range, uint64_t time_ns)
 {

@@ -7,7 +7,7 @@
 #include "nvtx/nvtx.h"
 
 /*
- * Called before the pass: turns all events, in order, into ranges with a begin and an end. Return:
+ * Called before the pass: turns all events, in order, into ranges with a start and an end. Return:
  * 0, -ENOMEM or the sink's error.
  */
 int range_events__open(struct nvtx *n, struct second_pass *p);

@@ -26,8 +26,8 @@ static int nvtx_row__cmp(const void *va, const void *vb)
 }
 
 /*
- * Adds the work of a range to all names on its path; a name that is on the path twice gets the work
- * once.
+ * Adds the work of a range to all names on its path; a name that occurs twice on the path gets the
+ * work once.
  */
 static void nvtx_ranges__add(const struct ranges *ranges, const struct nvtx_work *work,
 			     struct nvtx_row *rows, uint32_t range)

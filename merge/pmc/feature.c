@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The values of hardware counters that a vendor's tool read for single kernels, such as SQ_WAVES.
- * A value names its kernel by the correlation id of the launch and by the begin of the kernel,
- * because a launch may run several kernels.
+ * The values of hardware counters, such as SQ_WAVES, that a vendor's tool read for single kernels.
+ * A value refers to its kernel by the launch's correlation ID and by the kernel's start, because
+ * one launch may run several kernels.
  */
 #include "model/feature.h"
 
@@ -18,30 +18,31 @@
 #include "read/collect.h"
 #include "write/section.h"
 
-/* a value of a recording, until its kernel comes */
+/* a value of a recording that waits for its kernel */
 struct pmc_value {
 	uint64_t key;			/* JOIN_KEY() of the launch */
-	uint64_t start_ns;		/* of the kernel */
+	uint64_t start_ns;		/* start of the kernel */
 	double value;
-	uint32_t proc, name;		/* name: the process's string, later the index in names */
+	uint32_t proc, name;		/* name: ID of the process's string, later an index in
+					 * names */
 	bool placed;
 };
 
 /* the values of a counter, for the kernels of one leaf and one call path */
 struct pmc_sum {
 	uint32_t leaf, chain, name;	/* name: index in names */
-	uint64_t nr, ns;		/* kernels, and how long they ran */
+	uint64_t nr, ns;		/* number of kernels, and their total time */
 	double sum, min, max;
 };
 
 struct pmc {
-	ARRAY(struct pmc_value) values;	/* of the recording that is being read */
+	ARRAY(struct pmc_value) values;	/* values of the recording that is being read */
 	ARRAY(const char *) names;	/* interned, in the order of their appearance */
 	struct idmap name_ids;		/* maps the address of a name to its index */
 	ARRAY(struct pmc_sum) sums;
 	struct idmap by_place;		/* maps ID_KEY(chain, leaf) to the first of its sums */
 	ARRAY(uint32_t) next;		/* for each sum: the next sum of its place, or NO_INDEX */
-	uint64_t nr_homeless;		/* values whose kernel is not in the recording, or that are
+	uint64_t nr_homeless;		/* number of values without a kernel in the recording, or
 					 * not finite */
 };
 
@@ -152,7 +153,9 @@ static int pmc__begin(void *state, struct second_pass *p)
 	return err;
 }
 
-/* Counts the values of a kernel, if it is wanted, for its leaf and call path. */
+/*
+ * Adds a kernel's values to the sums of its leaf and call path, unless the filter drops the kernel.
+ */
 static int pmc__work(void *state, struct second_pass *p, const struct placed_work *w)
 {
 	struct pmc *s = state;
@@ -167,7 +170,7 @@ static int pmc__work(void *state, struct second_pass *p, const struct placed_wor
 	(void)p;
 	for (v = s->values.v + at; v < s->values.v + s->values.nr && v->key == w->key &&
 				   v->start_ns == w->work->start_ns && !err; v++) {
-		/* A second value of a counter is the value of another kernel with this begin. */
+		/* A second value of one counter belongs to another kernel with the same start. */
 		if (v->placed || v->name == last)
 			continue;
 		v->placed = true;
@@ -215,12 +218,14 @@ static int pmc__absorb(void *state, void *from_state, struct remap *r)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* a counter of the kernels of one name or call path */
+/* a counter of all kernels with one name or one call path */
 struct pmc_row {
 	const char *kernel;		/* NULL in the table of call paths */
 	const struct stack *stack;	/* NULL in the table of kernels */
-	uint32_t number;		/* of the name or call path, in order of appearance */
-	uint64_t longest_ns;		/* over its counters: how long the counted kernels ran */
+	uint32_t number;		/* number of the name or call path, in order of
+					 * appearance */
+	uint64_t longest_ns;		/* longest total time of counted kernels, over all its
+					 * counters */
 	struct pmc_sum sum;
 };
 

@@ -93,7 +93,7 @@ static int ranks__launch(void *state, struct second_pass *p, const struct placed
 					    l->launch->time_ns);
 }
 
-/* Takes NCCL's device work, even if it is left out: the operations need all of it. */
+/* Takes NCCL's device work, even if the options leave it out: the operations need all of it. */
 static int ranks__work(void *state, struct second_pass *p, const struct placed_work *placed)
 {
 	struct nccl *n = &((struct ranks_state *)state)->nccl;

@@ -293,7 +293,7 @@ const struct nccl_call *nccl__call(const struct nccl *n, uint64_t key)
 		return NULL;
 	placed = &n->placed.v[i];
 	call = &n->threads.v[placed->thread].calls.v[placed->call];
-	/* Units are missing in a group without operations. */
+	/* A group without operations has no units. */
 	return call->unit != NO_INDEX && call->unit < n->units.nr &&
 	       nccl_call__last_unit(call) < n->units.nr ? call : NULL;
 }

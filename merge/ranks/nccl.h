@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * nccl.h - NCCL operations on all ranks: which belong together, which ranks waited in them, and for
- * whom
+ * nccl.h - matches NCCL operations of all ranks, and finds which ranks waited in them, and for
+ * which rank
  *
  * NCCL opens an NVTX range around each call, with the communicator's id, which is the same number
  * on all of its ranks. A communicator's operations have the same order on each rank, so the n-th
- * one is the same operation everywhere: ranks are joined by (communicator, n), never by time.
+ * operation is the same on all ranks. Ranks are joined by (communicator, n), never by time.
  *
  * A call outside of ncclGroupStart() and ncclGroupEnd() launches its kernel before it returns,
  * inside its own range. The calls of a group launch in the outermost ncclGroupEnd(), on the same
- * thread: the group's operations of one communicator are one unit, to which their kernels belong
- * together. Where a group has several communicators, a kernel belongs to the communicator that uses
- * its stream elsewhere; if none or several do, the kernel belongs to no unit, and is counted. Calls
- * that are captured into a CUDA graph run once for each launch of the graph, at its place in the
- * order.
+ * thread. The group's operations of one communicator are one unit, which owns their kernels. If a
+ * group has several communicators, a kernel belongs to the communicator that also uses the kernel's
+ * stream outside of the group. If no communicator does so, or several do, the kernel belongs to no
+ * unit, and is counted. Calls that are captured into a CUDA graph run once for each launch of the
+ * graph, at the launch's place in the order.
  *
  *	nccl__open(), nccl__close(), nccl__mark()	each event of a range, thread by thread
  *	nccl__launch()					each launch in such a range
  *	nccl__call(), nccl__kernel()			each device work of these launches
- *	nccl__finish()					at the end: the rest of this structure
+ *	nccl__finish()					at the end: pairs operations, finds waits
  *
  * If xpuload attached to a rank after a communicator was made, the rank's first operations are
  * unknown, so operations cannot be counted from the start. If all recorded ranks of the
  * communicator recorded its ncclCommDestroy(), which comes after the last operation on each rank,
- * operations are counted from that end; otherwise they are not paired.
+ * operations are counted backwards from this call. Otherwise they are not paired.
  *
  * ncclCommSplit() reports a key, and the rank in the communicator that is split: the new
  * communicator orders its ranks by key, then by old rank. So the new ranks are known if all ranks
@@ -35,9 +35,9 @@
  * order, and the output says so.
  *
  * NCCL before 2.25 reports no communicators. In processes without any operation, the n-th NCCL
- * kernel in a stream is assumed to match the n-th one in the same stream of other ranks, if their
- * names are equal; streams are numbered in the order of their first NCCL launch. This is not exact,
- * and the output says so.
+ * kernel in a stream is assumed to match the n-th NCCL kernel in the same stream of other ranks, if
+ * the kernels' names are equal. Streams are numbered in the order of their first NCCL launch. This
+ * matching is not exact, and the output says so.
  *
  * Times are on the common clock of all recordings, and aligned further only in nccl_unit.shift_ns.
  */
@@ -59,7 +59,7 @@ enum nccl_kind {
 	NCCL_RECV,
 	NCCL_GROUP_START,
 	NCCL_GROUP_END,
-	NCCL_INIT,			/* makes a communicator; the call has the rank in it */
+	NCCL_INIT,			/* makes a communicator, and reports the rank in it */
 	NCCL_DESTROY,
 	NCCL_OTHER,			/* an NCCL range that launches nothing of interest */
 };
@@ -91,31 +91,30 @@ struct nccl_unit {
 	uint64_t comm;
 	uint64_t start_ns;		/* time of the first call, or of the launch of its graph */
 	uint32_t proc, thread;
-	uint32_t first_op, nr_ops;	/* its range in ops */
-	uint32_t nr_collectives;	/* number of collectives in that range */
+	uint32_t first_op, nr_ops;	/* the unit's entries in ops */
+	uint32_t nr_collectives;	/* number of collectives among these operations */
 	bool captured;			/* the unit runs only when its graph is launched */
 	bool by_stream;			/* a kernel without an operation; comm is the number of its
 					 * stream */
 	/* nccl__finish() sets all members below. */
 	uint32_t gpu;			/* index in gpus.list; NO_INDEX: unknown, or no kernels */
-	uint32_t member;		/* NO_INDEX: the unit was captured */
-	uint32_t seq;			/* how many collectives of the communicator come before it
-					 * on its rank */
-	uint32_t first_kernel, nr_kernels;	/* its range in kernels */
+	uint32_t member;		/* index in members; NO_INDEX: the unit was captured */
+	uint32_t seq;			/* how many collectives of the communicator come before the
+					 * unit on its rank */
+	uint32_t first_kernel, nr_kernels;	/* the unit's entries in kernels */
 	uint64_t begin_ns, end_ns;	/* when its kernels began and ended, by its own clock */
 	uint64_t launch_ns;		/* time of the launch of its first kernel */
 	int64_t shift_ns;		/* added to the unit's times to compare them with other
 					 * units */
-	uint64_t busy_ns;		/* total time of the unit's kernels: wait_ns and
-					 * transfers */
+	uint64_t busy_ns;		/* total time of the unit's kernels: waiting and transfer */
 	uint64_t wait_ns;
 	uint64_t caused_ns;		/* how long other units waited for this unit */
 	uint32_t waited_for;		/* the unit for which it waited; NO_INDEX: none */
-	uint32_t meeting;		/* NO_INDEX: the unit is not paired */
+	uint32_t meeting;		/* index in meetings; NO_INDEX: the unit is not paired */
 	bool paired;			/* a unit of another rank matches it */
 };
 
-/* A kernel, copy or set that NCCL launched. */
+/* A kernel, copy or memset that NCCL launched. */
 struct nccl_kernel {
 	uint64_t start_ns, duration_ns;
 	uint64_t launch_ns;
@@ -127,9 +126,9 @@ struct nccl_kernel {
 	uint32_t proc, thread, gpu, stream, leaf;
 	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: the kernel is left
 					 * out */
-	bool kernel;			/* false: this is a copy or set */
-	bool loose;			/* NCCL's by its name alone: not launched in an NCCL
-					 * range */
+	bool kernel;			/* false: this is a copy or memset */
+	bool loose;			/* known only by its name, because no NCCL range launched
+					 * it */
 	bool collective;		/* a collective, judged by its name */
 };
 
@@ -147,11 +146,11 @@ struct nccl_member {
 	uint32_t nr_units, nr_collectives;
 };
 
-/* the collectives with one number of a communicator, on all recorded ranks */
+/* the collectives with the same number in one communicator, on all recorded ranks */
 struct nccl_meeting {
-	uint32_t first, nr;		/* its range in met */
+	uint32_t first, nr;		/* the meeting's entries in met */
 	uint32_t last;			/* the unit that began last */
-	uint64_t wait_ns;		/* waits of all its units */
+	uint64_t wait_ns;		/* total wait of its units */
 	uint64_t begin_ns;		/* when the first unit began, on the aligned clock */
 };
 
@@ -160,8 +159,10 @@ struct nccl_life {
 	uint64_t comm, time_ns;
 	uint32_t proc;
 	enum nccl_kind kind;
-	bool own;			/* rank counts in this communicator, not in its parent */
-	bool orderly;			/* an end that comes after all operations, on each rank */
+	bool own;			/* rank is the rank in this communicator, not in its
+					 * parent */
+	bool orderly;			/* for an end: it comes after all operations, on each
+					 * rank */
 	int32_t rank, nr_ranks;
 	bool split;			/* own is false, but the following members are known: */
 	uint64_t parent;
@@ -190,11 +191,11 @@ struct nccl_counts {
 	uint64_t nr_older;		/* number of operations of communicators that are older than
 					 * the recording of a rank, or in which a rank lost
 					 * ranges */
-	uint64_t nr_late;		/* number of operations before xpuload attached to another
-					 * rank, counted from the end */
+	uint64_t nr_late;		/* number of operations counted from the end that ran before
+					 * xpuload attached to another rank */
 	uint64_t nr_from_end;		/* how many of nr_paired are counted from the end */
-	uint64_t nr_disagree;		/* number of operations at or after a number with which
-					 * ranks have different operations */
+	uint64_t nr_disagree;		/* number of operations since the first operation about
+					 * which the communicator's ranks disagree */
 	uint64_t nr_no_rank;		/* number of sends and receives of a rank whose number is
 					 * unknown */
 	uint64_t nr_no_kernel;		/* how many of nr_paired have no kernel on this rank */
@@ -207,11 +208,12 @@ struct nccl_counts {
 					 * streams */
 	uint64_t nr_own_threads;	/* number of kernels launched by NCCL's own threads, joined
 					 * with calls in order */
-	uint64_t nr_setup;		/* number of copies and memsets that come with a kernel:
+	uint64_t nr_setup;		/* number of copies and memsets of units that have a kernel:
 					 * NCCL connects ranks with them */
 	uint64_t setup_ns;
-	uint64_t nr_kernels_shared;	/* number of kernels of groups with several communicators
-					 * whose streams do not tell the communicators apart */
+	uint64_t nr_kernels_shared;	/* number of kernels whose group has several communicators,
+					 * and whose stream does not show which one they belong
+					 * to */
 	uint64_t shared_ns;
 	uint64_t nr_launches_unplaced;	/* number of launches in an NCCL range that no event
 					 * opened */
@@ -246,7 +248,9 @@ bool nccl__is_range(const struct xpu_record_range *rec);
 /* Return: the kind of an NVTX range; NCCL_NONE if memory is short. */
 enum nccl_kind nccl__kind(struct nccl *n, const struct ranges *ranges, uint32_t range);
 
-/* Follows a thread into and out of a range, and takes a mark. Return: 0 or -ENOMEM. */
+/*
+ * These functions follow a thread into and out of a range, and take a mark. Return: 0 or -ENOMEM.
+ */
 int nccl__open(struct nccl *n, const struct ranges *ranges, uint32_t proc, uint32_t thread,
 	       uint32_t range, uint64_t time_ns);
 void nccl__close(struct nccl *n, const struct ranges *ranges, uint32_t thread, uint32_t range,
@@ -258,7 +262,7 @@ int nccl__mark(struct nccl *n, const struct ranges *ranges, uint32_t proc, uint3
  * nccl__launch - take a launch that was made in a range
  * @key: JOIN_KEY() of the launch
  * @range: the innermost range that was open, as the process recorded it
- * @time_ns: selects the call of that range on that thread; both times are by one clock
+ * @time_ns: time of the launch, by the clock of nccl__open(); selects the thread's call
  *
  * Return: 0 or -ENOMEM.
  */
@@ -266,8 +270,8 @@ int nccl__launch(struct nccl *n, const struct ranges *ranges, uint64_t key, uint
 		 uint32_t range, uint64_t time_ns);
 
 /*
- * Return: the NCCL call that made the launch @key and has operations; NULL if none did. For a
- * graph's device work, @key is the launch that made the graph node.
+ * Return: the NCCL call that made the launch @key and has operations; NULL if there is no such
+ * call. For a graph's device work, @key is the launch that made the graph node.
  */
 const struct nccl_call *nccl__call(const struct nccl *n, uint64_t key);
 
@@ -275,7 +279,7 @@ const struct nccl_call *nccl__call(const struct nccl *n, uint64_t key);
 int nccl__kernel(struct nccl *n, const struct nccl_call *call, const struct nccl_kernel *kernel);
 
 /*
- * Takes a kernel that is NCCL's by its name alone, and whose operation is unknown. Return: 0 or
+ * Takes an NCCL kernel that is known only by its name, and whose operation is unknown. Return: 0 or
  * -ENOMEM.
  */
 int nccl__loose_kernel(struct nccl *n, const struct nccl_kernel *kernel);

@@ -3,9 +3,9 @@
  * nccl_clock.h - the clocks of several hosts, aligned by collectives that end together
  *
  * No rank of an all-reduce, all-gather, reduce-scatter or all-to-all can end before the last rank
- * has sent its part, so all ranks end within some microseconds. The median of many such ends'
- * differences is the offset between two clocks; half of the differences are within its error.
- * Recordings of one host and boot have one clock.
+ * has sent its part, so all ranks end within some microseconds. The offset between two clocks is
+ * the median difference of many such ends; half of the differences are within its error. Recordings
+ * of one host and boot have one clock.
  */
 #ifndef MERGE_NCCL_CLOCK_H
 #define MERGE_NCCL_CLOCK_H
@@ -18,8 +18,8 @@
 /* the ends of one collective, by two clocks */
 struct nccl_ends {
 	uint32_t from, to;		/* numbers of two clocks; from < to */
-	uint64_t time_ns;		/* the end, by the clock from */
-	int64_t difference_ns;		/* how far the clock to is ahead of the clock from */
+	uint64_t time_ns;		/* the end, by the clock .from */
+	int64_t difference_ns;		/* how far the clock .to is ahead of the clock .from */
 };
 
 /* a clock that several recordings may share */
@@ -34,7 +34,7 @@ struct nccl_clock {
 };
 
 struct nccl_clocks {
-	ARRAY(struct nccl_clock) list;	/* the first is the clock with which others are compared */
+	ARRAY(struct nccl_clock) list;	/* the other clocks are aligned to the first */
 	ARRAY(struct nccl_ends) ends;
 };
 
@@ -43,7 +43,7 @@ void nccl_clocks__exit(struct nccl_clocks *c);
 /* Adds a clock. Return: 0 or -ENOMEM. */
 int nccl_clocks__add(struct nccl_clocks *c, uint32_t input);
 
-/* Finds all clocks' offsets from the differences. Return: 0 or -ENOMEM. */
+/* Computes the offsets of all clocks from the differences. Return: 0 or -ENOMEM. */
 int nccl_clocks__align(struct nccl_clocks *c);
 
 /* Return: how far a clock is ahead of the first clock, at a time by the clock itself. */

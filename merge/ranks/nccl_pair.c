@@ -9,7 +9,7 @@
 #include "model/model.h"
 #include "ranks/nccl.h"
 
-#define MAX_ENDS	(1u << 20)	/* most differences of clocks that are kept */
+#define MAX_ENDS	(1u << 20)	/* limit of the stored differences between clocks */
 
 /* ---- the unit of a kernel -------------------------------------------------------------------- */
 
@@ -114,7 +114,8 @@ struct apart {
 	uint64_t comm;
 	uint32_t nr_units, nr_kernels;
 	bool differ;			/* several communicators lack kernels, or the only
-					 * communicator that does has other units with kernels */
+					 * communicator that lacks kernels also has units with
+					 * kernels */
 };
 
 /* Marks the units that have kernels. Return: an allocated array. */
@@ -176,7 +177,7 @@ static int nccl__list_apart(const struct nccl *n, struct apart *apart, indices *
 	return err;
 }
 
-/* Return: whether kernels of one process fit its calls, in order. */
+/* Return: whether kernels of one process match its calls, in order. */
 static bool nccl__fit(const struct nccl *n, const uint32_t *units, const uint32_t *kernels,
 		      uint32_t nr)
 {
@@ -329,9 +330,9 @@ static int nccl__run_graphs(struct nccl *n)
 }
 
 /*
- * Leaves out work that only sets up a connection. A unit consists of its kernels. If the unit has
- * no kernel, as with one rank or with copy engines, its copies and sets are the operation itself.
- * Together with a kernel they set up a connection.
+ * Leaves out copies and memsets that only set up a connection. If a unit has kernels, its copies
+ * and memsets do only that. If it has no kernel, as with one rank or with copy engines, its copies
+ * and memsets are the operation itself.
  */
 static int nccl__leave_setup(struct nccl *n)
 {
@@ -445,7 +446,7 @@ static bool nccl__is_incomplete(const struct nccl *n, uint32_t proc)
 	return proc < n->incomplete.nr && n->incomplete.v[proc];
 }
 
-/* The units of a communicator in a process, and the communicator's known lives there. */
+/* The units of a communicator in a process, and its known creations and ends there. */
 struct tenure {
 	const uint32_t *units;
 	size_t nr;
@@ -597,7 +598,8 @@ static size_t nccl__first_life(const struct nccl *n, uint64_t comm)
 }
 
 /*
- * Return: whether each of a communicator's @nr_ranks ranks is recorded. Lives are by communicator.
+ * Return: whether each of a communicator's @nr_ranks ranks is recorded. Lives are sorted by
+ * communicator.
  */
 static bool nccl__is_complete(const struct nccl *n, uint64_t comm, int32_t nr_ranks)
 {
@@ -719,9 +721,9 @@ static int nccl__number(struct nccl *n, const struct model *m)
 /* ---- unknown operations ---------------------------------------------------------------------- */
 
 /*
- * Finds the time of each process's last launch of an NCCL kernel with an unknown operation, after
- * its first known operation. Earlier operations cannot be counted from the end. Return: an
- * allocated array by process; 0: no such launch.
+ * Finds, for each process, the last launch of an NCCL kernel with an unknown operation after the
+ * process's first known operation. Operations before this launch cannot be counted from the end.
+ * Return: an allocated array of the launches' times, by process; 0: no such launch.
  */
 static uint64_t *nccl__unknown(const struct nccl *n, const struct model *m)
 {
@@ -863,7 +865,7 @@ static struct comm_state *comm_states__of(const comm_states *states, uint64_t co
 
 /*
  * Finds the communicators that are counted from their end. A communicator whose id is used again is
- * excluded: a rank may not know how often it was made.
+ * excluded, because a rank may not know how often the communicator was made.
  */
 static void comm_states__from_end(comm_states *states, const struct nccl *n)
 {
@@ -1018,7 +1020,7 @@ static bool ends_together(const char *name)
 	return false;
 }
 
-/* Adds the differences of one meeting's ends on several clocks. */
+/* Adds the differences between the clocks at the end of one meeting. */
 static int nccl__add_ends(struct nccl *n, const struct ranges *ranges,
 			  const struct nccl_meeting *meeting, const uint32_t *clocks,
 			  uint64_t *ends)
@@ -1079,14 +1081,14 @@ static uint64_t unit__begin(const struct nccl_unit *u)
 }
 
 /*
- * Splits the kernels of a unit into waiting and transfer, at the aligned time at which the unit
- * @last began.
+ * Splits the time of a unit's kernels into waiting and transfer, at the aligned time at which the
+ * unit @last began.
  */
 static void unit__wait(struct nccl *n, struct nccl_unit *u, uint32_t last)
 {
-	uint64_t until_ns = unit__begin(&n->units.v[last]) - u->shift_ns;	/* until when it
-										 * waited, by its
-										 * own clock */
+	uint64_t until_ns = unit__begin(&n->units.v[last]) - u->shift_ns;	/* end of its wait,
+										 * by its own
+										 * clock */
 	uint32_t i;
 
 	for (i = u->first_kernel; i < u->first_kernel + u->nr_kernels; i++) {
@@ -1113,7 +1115,7 @@ static int unit__cmp_begin(const void *va, const void *vb, void *ctx)
 
 /*
  * Finds the waits of units that met. A unit may end before the last unit begins, as the root of a
- * broadcast may. It then waited at most for the last unit that began before its own end.
+ * broadcast may. Such a unit waited at most for the last unit that began before its own end.
  */
 static void meeting__waits(struct nccl *n, struct nccl_meeting *meeting)
 {
@@ -1202,7 +1204,7 @@ static bool nccl__leave_side(struct nccl *n, const struct nccl_unit *u,
 	return true;
 }
 
-/* Lists both sides, in the order in which each rank called. Return: 0 or -ENOMEM. */
+/* Lists sends and receives, in the order in which each rank called them. Return: 0 or -ENOMEM. */
 static int nccl__sides(struct nccl *n, const struct ranges *ranges, const comm_states *states,
 		       const uint64_t *unknown_ns, sides_t *sides)
 {

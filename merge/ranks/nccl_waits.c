@@ -50,11 +50,11 @@ int nccl_waits__split(const struct nccl *n, struct session *session)
 			continue;
 		wait = whole = s->aggregates.v[i];
 		wait.sum_ns = min_t(uint64_t, waits[i].ns, wait.sum_ns);
-		wait.nr = 0;		/* all parts together count works once */
+		wait.nr = 0;		/* the parts together count each kernel once */
 		err = leaves__part(&m->leaves, wait.leaf, &place, &wait.leaf);
 		s->aggregates.v[i].sum_ns -= wait.sum_ns;
 		waits[i].at = s->aggregates.nr;
-		/* The shortest and longest time still refer to whole kernels. */
+		/* The shortest and longest time still are times of whole kernels. */
 		if (!err)
 			err = sums__split_spread(s, &whole, &wait) ?:
 			      sums__split_spread(s, &whole, &s->aggregates.v[i]) ?:

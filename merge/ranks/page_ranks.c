@@ -4,7 +4,7 @@
  * with a member "ranks" in its data
  *
  * The tree shows what each straggler did before others waited for it: side 1 is the straggler, side
- * 0 the median of the other ranks. The owner of a cell is the straggler. The member is
+ * 0 the median of the other ranks. The owner of a cell is the straggler. The member "ranks" is
  *
  *	"ranks": { "numbered": "by their launcher", "account": [ "operations of NCCL ...", ... ],
  *		   "hosts": [ ... ], "names": [ ... ],
@@ -21,18 +21,18 @@
  *				 drift ppm ], ... ],
  *		   "waits": W, "caused": null, or W, "over": W }
  *
- * where "waited_for" and "waited_for_ns" in "list" are the rank that each waited for longest, or
- * -1, and W is null, or waits over time:
+ * where "waited_for" in "list" is the rank for which each rank waited longest, or -1,
+ * "waited_for_ns" is how long it waited for that rank, and W is null, or waits over time:
  *
- *	{ "from_ns": of bin 0, from the start on, perhaps negative, "bin_ns": N, "nr": of bins,
+ *	{ "from_ns": of bin 0, since the start, perhaps negative, "bin_ns": N, "nr": of bins,
  *	  "rank": [ index in list ], "culprit": [ index in list, or -1: ranks start ],
  *	  "collective": [ index in collectives ],	(-2 in these: left out)
  *	  "each": [ by these three: how many bins they have ],
  *	  "bin": [ of all, one after the other ], "ns": [ ... ] }
  *
- * "waits" has all three; for many ranks it has no collectives, or only ranks, and then "caused" has
- * culprits. "over" has collectives. The bins of "waits" sum up to the ranks' wait_ns, to the
- * nanosecond, and so do the bins of "over"; "caused" lacks the waits at the start.
+ * "waits" has all three lists. For many ranks it lacks collectives, or has only ranks; then
+ * "caused" has culprits. "over" has collectives. The bins of "waits" sum up to the ranks' wait_ns,
+ * to the nanosecond, and so do the bins of "over"; "caused" lacks the waits at the start.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -59,7 +59,7 @@ struct waits_of {
 	uint32_t rank, culprit, collective;	/* culprit NO_INDEX: the ranks start */
 };
 
-/* which members of struct waits_of are shown */
+/* the members of struct waits_of that are shown */
 enum { TELL_RANK = 1, TELL_CULPRIT = 2, TELL_COLLECTIVE = 4 };
 
 /* waits over time */
@@ -131,8 +131,8 @@ static int difference__cmp(const void *va, const void *vb)
 }
 
 /*
- * Return: the least difference of paths to show, so that a page has room for them. Sorts
- * @differences.
+ * Return: the least difference that a path needs to be shown. It is chosen so that the page has
+ * room for the shown paths. Sorts @differences.
  */
 static uint64_t page__least(uint64_t *differences, size_t nr)
 {
@@ -316,7 +316,7 @@ static int print_account(struct json_out *j, const struct ranks *r)
 	return err;
 }
 
-/* Numbers names: each is printed once. */
+/* Numbers names, so that each name is printed once. */
 struct numbered {
 	struct idmap known;
 	uint32_t nr;

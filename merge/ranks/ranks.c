@@ -42,7 +42,9 @@ static int sink__work(void *ctx, const struct model *m, uint64_t key, const stru
 	};
 
 	(void)first;
-	/* The feature nccl takes each piece of work before this function does. */
+	/*
+	 * The feature's hook work() is called before this function, for each piece of device work.
+	 */
 	if (nccl__of(m)->kernels.nr > r->nr_nccl)
 		e.nccl = nccl__of(m)->kernels.nr - 1;
 	r->nr_nccl = nccl__of(m)->kernels.nr;
@@ -92,7 +94,8 @@ static int launch__cmp(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * Sorts events and launches. Joining several recordings that are sorted hardly needs another sort.
+ * Sorts events and launches. If recordings are joined that are already sorted, little remains to be
+ * sorted.
  */
 static void ranks__sort(void *ctx)
 {
@@ -205,7 +208,7 @@ static int rank__cmp_number(const void *va, const void *vb)
 	return cmp3(a->number, b->number) ?: cmp3(a->proc, b->proc);
 }
 
-/* Return: the number of a process, in one of the ways to number ranks, or -1. */
+/* Return: the number that @how gives to a rank; or -1. */
 static int64_t rank__number(const struct model *m, const struct rank *rank, enum rank_numbers how)
 {
 	uint32_t number;
@@ -216,7 +219,7 @@ static int64_t rank__number(const struct model *m, const struct rank *rank, enum
 	return number == NO_INDEX ? -1 : (int64_t)number;
 }
 
-/* Numbers all ranks in one way. Return: whether it gives all of them different numbers. */
+/* Numbers all ranks as @how says. Return: whether all ranks get different numbers. */
 static bool ranks__try(struct ranks *r, const struct model *m, enum rank_numbers how)
 {
 	bool fits = r->ranks.nr != 0;
@@ -244,8 +247,8 @@ static int rank__cmp_proc(const void *va, const void *vb)
 }
 
 /*
- * Numbers all ranks as their launcher does; otherwise as their communicator does; otherwise by
- * order.
+ * Numbers all ranks as their launcher does. If that is unknown, uses the ranks in their
+ * communicators; if these are unknown, too, uses their order.
  */
 static void ranks__number(struct ranks *r, const struct model *m)
 {
@@ -394,7 +397,7 @@ static int ranks__sum_units(struct ranks *r, const struct model *m, struct idmap
 	array_each_while(&n->kernels, k, !err) {
 		const struct nccl_unit *u = k->unit == NO_INDEX ? NULL : &n->units.v[k->unit];
 
-		/* List kernels that have neither an operation nor a partner. */
+		/* List kernels that have neither a known operation nor a partner. */
 		if ((u && (u->paired || !u->by_stream)) || !k->kernel ||
 		    r->by_proc[k->proc] == NO_INDEX)
 			continue;

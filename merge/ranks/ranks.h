@@ -3,13 +3,13 @@
  * ranks.h - the command "ranks": which rank made the others wait in collectives, and why it was
  * late
  *
- * A rank is a process that used a GPU. The time between two collectives of a rank is a lap.
- * Where ranks waited for the last one to come, its lap before the collective is compared with
- * the same lap of the others: device work by call path and kernel, and time of threads by call
- * path. A path is late by the time that it exceeds the median of the other ranks.
+ * A rank is a process that used a GPU. The time between two collectives of a rank is a lap. Where
+ * ranks waited for the last rank, the last rank's lap before the collective is compared with the
+ * same lap of the other ranks: device work by call path and kernel, and time of threads by call
+ * path. A path is late by the time by which it exceeds the median of the other ranks.
  *
- * A thread's time before a launch counts only if that thread makes the process's next launch,
- * because the time led to it, while other threads waited or did something else. Off-CPU time and
+ * A thread's time before a launch counts only if this thread makes the process's next launch: then
+ * the time led to the launch, while other threads waited or did something else. Off-CPU time and
  * CPU samples show where the time went; unexplained time is shown at the call path of the launch.
  * Time in which a thread waited for a device is left out, because the device work explains it.
  */
@@ -26,7 +26,7 @@
 
 /* The kinds of time that make a rank late. */
 enum late_kind {
-	LATE_DEVICE,			/* a kernel, copy or set ran */
+	LATE_DEVICE,			/* a kernel, copy or memset ran */
 	LATE_NCCL,			/* an NCCL operation, including waits */
 	LATE_CPU,			/* a thread ran */
 	LATE_OFF_CPU,			/* a thread was blocked */
@@ -35,18 +35,19 @@ enum late_kind {
 
 struct rank {
 	uint32_t proc;
-	uint32_t number;		/* the rank's number to show; see ranks.numbers */
+	uint32_t number;		/* the number that is shown for the rank; see
+					 * ranks.numbers */
 	uint64_t first_unit_ns;		/* time of the launch of the first operation */
 	uint64_t nr_launches, nr_works;
 	uint64_t busy_ns;		/* time in which at least one piece of its work ran */
 	uint64_t own_ns;		/* total time of work outside of NCCL */
-	uint64_t wait_ns, transfer_ns;	/* sums over NCCL's work in paired operations ... */
+	uint64_t wait_ns, transfer_ns;	/* totals of NCCL's work in paired operations ... */
 	uint64_t unpaired_ns;		/* ... and in other operations */
 	uint64_t gpu_wait_ns;		/* time in which the rank's threads waited for a device */
 	uint64_t nr_ops, nr_paired;
 	uint64_t nr_last;		/* number of operations in which others waited for this
 					 * rank */
-	uint64_t caused_ns;		/* total of these waits; over all ranks: wait_ns -
+	uint64_t caused_ns;		/* total of these waits; the sum over all ranks is wait_ns -
 					 * start_wait_ns */
 	uint64_t start_wait_ns;		/* the part of wait_ns while ranks start, which is blamed on
 					 * nobody */
@@ -71,10 +72,10 @@ struct late_path {
 	uint64_t ns, median_ns;		/* time of this rank; median time of the other ranks */
 };
 
-/* Paths are compared for the ranks that caused the longest waits: at most this many. */
+/* Paths are compared only for the ranks that caused the longest waits: at most this many ranks. */
 #define RANKS_MAX_CULPRITS	64
 
-/* the operations with one name in one communicator; sends and receives together */
+/* the operations with one name in one communicator; all sends and receives are one entry */
 struct rank_collective {
 	uint64_t comm;
 	const char *name;
@@ -86,7 +87,7 @@ struct rank_collective {
 
 /* a wait of one rank for another */
 struct rank_wait {
-	uint64_t begin_ns, ns;		/* aligned */
+	uint64_t begin_ns, ns;		/* by the aligned clock */
 	uint32_t rank;
 	uint32_t culprit;		/* the rank that came last; NO_INDEX: the ranks start */
 	uint32_t collective;		/* index in collectives */
@@ -112,7 +113,8 @@ struct ranks_event {
 /* a launch, and the process's time before it */
 struct ranks_launch {
 	uint64_t time_ns;
-	uint64_t told_ns;		/* how much of the time before it is explained by events */
+	uint64_t told_ns;		/* how much of the time before the launch is explained by
+					 * events */
 	uint32_t proc, thread, chain;
 	uint32_t blamed;		/* the rank for which others waited in the next operation,
 					 * or NO_INDEX */
@@ -123,9 +125,8 @@ struct ranks {
 	const struct session *s;	/* valid after ranks__finish() */
 	ARRAY(struct rank) ranks;	/* in order of their numbers */
 	enum rank_numbers numbers;
-	ARRAY(struct late_path) compared;	/* all compared paths before these waits, the worst
-						 * first */
-	ARRAY(struct late_path) late;	/* those paths of compared that exceed the median */
+	ARRAY(struct late_path) compared;	/* all compared paths, the worst first */
+	ARRAY(struct late_path) late;	/* the paths in compared that exceed the median */
 	ARRAY(uint32_t) stragglers;	/* indices of ranks, the worst first */
 	ARRAY(struct rank_collective) collectives;	/* all collectives, the longest waits
 							 * first */
@@ -183,15 +184,17 @@ struct ranks_opts {
 void ranks__print_account(const struct ranks *r, FILE *f);
 
 /*
- * Writes the page; @unit: as html_opts.unit. Return: 0 or -ENOMEM; an error of @f stays in its
- * error flag.
+ * Writes the page; @unit: as html_opts.unit. Return: 0 or -ENOMEM; a write error only sets the
+ * error flag of @f.
  */
 int ranks__write_html(const struct ranks *r, FILE *f, const char *unit);
 
 /* Return: how the ranks are numbered, in words. */
 const char *ranks__numbered(const struct ranks *r);
 
-/* Writes the results as text. Return: 0 or -ENOMEM; an error of @f stays in its error flag. */
+/*
+ * Writes the results as text. Return: 0 or -ENOMEM; a write error only sets the error flag of @f.
+ */
 int ranks__write_text(const struct ranks *r, FILE *f, const struct ranks_opts *opts);
 
 /* Return: "on the GPU", "off the CPU", ...: the kind in words. */

@@ -11,7 +11,7 @@
 #include "escape.h"
 #include "symbols/callchain.h"
 
-/* one rank's time on one path, in the laps that one rank is blamed for */
+/* the time of .rank on one path, in the laps that .blamed is blamed for */
 struct late_sum {
 	uint32_t blamed, rank;
 	enum late_kind kind;
@@ -29,7 +29,8 @@ struct late {
 	struct idmap laps;		/* has (blamed, rank) for each pair that shares laps */
 	uint32_t *nr_others;		/* for each blamed rank: how many ranks share laps with
 					 * it */
-	uint32_t *blamed;		/* for each NCCL unit: the rank that its lap is blamed on */
+	uint32_t *blamed;		/* for each NCCL unit: the rank that is blamed for its
+					 * lap */
 	bool *starts;			/* for each unit: whether ranks start, so that nobody is
 					 * blamed for the wait */
 	bool *last;			/* for each unit: whether others waited for it */
@@ -81,7 +82,10 @@ static void late__blame_unit(struct late *l, uint32_t unit)
 	}
 	if (l->blamed[unit] == NO_INDEX)
 		l->blamed[unit] = l->r->by_proc[n->units.v[u->waited_for].proc];
-	/* A rank's blame for its own lateness overrides the blame on ranks for which it waited. */
+	/*
+	 * Others waited for that rank: blame it for its own lap, even if it waited for another
+	 * rank.
+	 */
 	l->blamed[u->waited_for] = l->r->by_proc[n->units.v[u->waited_for].proc];
 }
 
@@ -137,7 +141,7 @@ static int late__blame(struct late *l)
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-/* Return: how many frames of a call path, counted from the root, say where a thread was. */
+/* Return: how many frames of a call path, counted from the root, show where a thread was. */
 static uint32_t stack__nr_shown(const struct stack *stack, bool whole)
 {
 	const struct frame *place = whole ? NULL : stack__place(stack);
@@ -251,8 +255,8 @@ static int cut__cmp(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * This has the laps of one rank. On the host they end when an NCCL kernel is launched, on the
- * device when it begins.
+ * On the host, a rank's lap ends when an NCCL kernel is launched; on the device, it ends when the
+ * kernel begins.
  */
 struct laps {
 	cuts_t host, device;
@@ -487,8 +491,8 @@ static int late_sum__cmp(const void *va, const void *vb)
 }
 
 /*
- * Return: the median of @nr values: the sums of ranks that are not blamed, and 0 for ranks without
- * a sum.
+ * Return: the median of @nr values: the sums of ranks that are not blamed, and 0 for each rank
+ * without a sum.
  */
 static uint64_t late_sums__median(const struct late_sum *sums, size_t nr_sums, uint32_t nr)
 {
@@ -557,8 +561,8 @@ static int straggler__cmp(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * Finds the stragglers, and chooses those that caused the longest waits for the comparison. Return:
- * 0 or -ENOMEM.
+ * Finds the stragglers. For the comparison, chooses the stragglers that caused the longest waits.
+ * Return: 0 or -ENOMEM.
  */
 static int late__choose(struct late *l)
 {

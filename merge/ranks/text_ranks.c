@@ -9,7 +9,7 @@
 #include "ranks/state.h"
 #include "write/shorten.h"
 
-/* Return: the unit of a table's times, in words; "" if each time has its own. */
+/* Return: the unit of a table's times, in words; "" if each time has its own unit. */
 static const char *times(const struct ranks_opts *opts)
 {
 	return opts->human ? "" : opts->unit == UNIT_NS ? ", times in ns" :
@@ -56,7 +56,7 @@ static char *late_path__text(const struct late_path *p)
 	if (asprintf(&text, "%s%s%s%s", p->path, *p->path && *p->leaf ? ";" : "", p->leaf,
 		     p->kind == LATE_HOST ? " (before it)" : "") < 0)
 		return NULL;
-	for (c = text; *c; c++)		/* a leaf's name has no ';', so only frames are separated by
+	for (c = text; *c; c++)		/* a leaf's name has no ';': only frames are separated by
 					 * it */
 		if (*c == ';')
 			*c = SHORTEN_FRAME;

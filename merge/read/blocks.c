@@ -11,7 +11,7 @@
 #include "block.h"
 
 #define NR_SLOTS	4		/* unpacked blocks to hold, including the block in use */
-#define RELEASE_BYTES	(8u << 20)	/* bytes behind the current place that stay in memory */
+#define RELEASE_BYTES	(8u << 20)	/* bytes before the current offset that stay in memory */
 
 /* A part of the file that is ready for the caller. */
 struct slot {
@@ -21,7 +21,7 @@ struct slot {
 		SLOT_END,
 		SLOT_NO_MEMORY,
 	} kind;
-	uint64_t offset, bytes;		/* where the part begins in the file, and its size */
+	uint64_t offset, bytes;		/* offset and size of the part in the file */
 	const char *what;		/* for SLOT_DAMAGED: the reason */
 	bool cut;			/* for SLOT_END: see blocks__is_cut() */
 	uint8_t *records;
@@ -37,13 +37,13 @@ struct blocks {
 	struct damages damages;
 	struct arena kept, held;
 
-	/* The thread uses this if one runs; otherwise the caller does. */
+	/* Used by the thread if it runs, otherwise by the caller. */
 	struct block_unpacker *unpacker;
 	uint64_t offset, released;
 
 	/* Used only by the caller. */
 	struct slot slots[NR_SLOTS];
-	uint64_t number, nr_launches;	/* counts that the header of the next block should have */
+	uint64_t number, nr_launches;	/* counts expected in the next block's header */
 	struct slot *last;
 	unsigned int nr_asked;
 
@@ -51,7 +51,8 @@ struct blocks {
 	pthread_t thread;
 	pthread_mutex_t lock;		/* protects the members below */
 	pthread_cond_t changed;
-	uint64_t nr_filled, nr_taken;	/* slots filled and taken; the slot taken last is in use */
+	uint64_t nr_filled, nr_taken;	/* number of slots filled, and taken; the slot taken last is
+					 * in use */
 	bool stop;
 };
 
@@ -124,13 +125,13 @@ static void blocks__release(struct blocks *b)
 
 	if (!b->mapped || b->offset < b->released + 2 * RELEASE_BYTES)
 		return;
-	/* Release only whole huge pages, so that none is split. */
+	/* Release only whole huge pages, so that no huge page is split. */
 	upto = (b->offset - RELEASE_BYTES) & ~(uint64_t)(RELEASE_BYTES - 1);
 	madvise((void *)(b->base + b->released), upto - b->released, MADV_DONTNEED);
 	b->released = upto;
 }
 
-/* Return: the offset of the next block's header after @from, or 0. */
+/* Return: the offset of the next block header after @from, or 0. */
 static uint64_t blocks__search(const struct blocks *b, uint64_t from)
 {
 	const size_t magic_at = offsetof(struct xpu_record_block, magic);
@@ -148,7 +149,7 @@ static uint64_t blocks__search(const struct blocks *b, uint64_t from)
 	return 0;
 }
 
-/* Whether the bytes at the end of the file may begin a header. */
+/* Return: whether the bytes at the end of the file may be the start of a header. */
 static bool blocks__is_stub(const struct blocks *b, uint64_t left)
 {
 	const uint8_t *at = b->base + b->offset;
@@ -222,7 +223,7 @@ static void *blocks__thread(void *arg)
 
 	pthread_mutex_lock(&b->lock);
 	while (!b->stop) {
-		/* The slot that was taken last may still be in use. */
+		/* The slot taken last may still be in use. */
 		if (b->nr_filled + 1 >= b->nr_taken + NR_SLOTS) {
 			pthread_cond_wait(&b->changed, &b->lock);
 			continue;
@@ -240,7 +241,9 @@ static void *blocks__thread(void *arg)
 	return NULL;
 }
 
-/* Starts the thread, unless there are only a few blocks, which are read faster without it. */
+/*
+ * Starts the thread, unless the file has only a few blocks, which are read faster without a thread.
+ */
 static void blocks__start_thread(struct blocks *b)
 {
 	sigset_t all, old;
@@ -248,15 +251,15 @@ static void blocks__start_thread(struct blocks *b)
 	if (b->nr_asked++ != NR_SLOTS)
 		return;
 	sigfillset(&all);
-	sigdelset(&all, SIGBUS);	/* SIGBUS is raised if the file becomes shorter */
+	sigdelset(&all, SIGBUS);	/* SIGBUS is raised if the file is truncated */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	b->threaded = !pthread_create(&b->thread, NULL, blocks__thread, b);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 /*
- * Return: the next slot, valid until the next call. Later calls return SLOT_END and SLOT_NO_MEMORY
- * again.
+ * Return: the next slot, valid until the next call. Calls after SLOT_END or SLOT_NO_MEMORY return
+ * the same kind again.
  */
 static struct slot *blocks__take(struct blocks *b)
 {
@@ -296,8 +299,8 @@ static void blocks__damage(struct blocks *b, const struct damage *d)
 }
 
 /*
- * Checks the counts in a block's header against the blocks before it. Return: whether the block
- * belongs at this place.
+ * Checks the counts in a block's header against the previous blocks. Return: whether the block
+ * belongs at this position.
  */
 static bool blocks__follows(struct blocks *b, const struct slot *s, struct damage *before)
 {
@@ -327,7 +330,9 @@ int blocks__next(struct blocks *b, struct block *block)
 			continue;
 		}
 		follows = s->has_header && blocks__follows(b, s, &before);
-		/* Count one lost block if the damaged bytes do not show how many there were. */
+		/*
+		 * Count one lost block if the damaged bytes do not show how many blocks are lost.
+		 */
 		if (before.bytes && !before.nr_blocks)
 			before.nr_blocks = 1;
 		if (before.nr_blocks) {

@@ -10,15 +10,14 @@
 #include "record.h"
 #include "xpu_time.h"
 
-/* The clocks of devices and of the host differ by some microseconds. */
+/* The clocks of device and host differ by some microseconds. */
 #define EDGE_NS		10000000ull
 /*
- * If a recording was not closed, launches may be this much later than the last record that has a
- * time.
+ * If a recording was not closed, launches may be this much later than the last record with a time.
  */
 #define UNSENT_NS	10000000000ull
 
-/* Indexes the thread by each tid that a record of calls may use for it. Return: 0 or -ENOMEM. */
+/* Indexes the thread by each tid that call records may use for it. Return: 0 or -ENOMEM. */
 static int collect__tid(struct found *f, const struct xpu_record_thread *rec, uint32_t proc,
 			uint32_t thread)
 {
@@ -61,8 +60,8 @@ static int collect__thread(struct collect *c, const struct xpu_record_thread *re
 		return collect__tid(c->found, rec, c->model->threads.v[idx].proc, idx);
 	err = machine__proc(&c->model->machine, rec->proc_id, &thread.proc);
 	/*
-	 * If a tid is reused, all its threads become one thread, because records of calls have only
-	 * the tid.
+	 * If a tid is reused, all threads with that tid become one thread, because call records
+	 * have only the tid.
 	 */
 	if (!err && rec->tid && idmap__get(&c->found->tids, ID_KEY(thread.proc, rec->tid), &idx))
 		return idmap__put(&c->found->threads, rec->thread_id, idx);
@@ -81,7 +80,8 @@ static void collect__lost(struct collect *c, const struct xpu_record_lost *rec)
 }
 
 /*
- * Reads running totals. Two threads may send at the same time, so larger totals are later totals.
+ * Reads cumulative counters. Two threads may send at the same time, so larger counts are later
+ * counts.
  */
 static int sent__read(struct found *f, struct sent *s, uint64_t place,
 		      const struct xpu_record_counters *rec)
@@ -97,7 +97,7 @@ static int sent__read(struct found *f, struct sent *s, uint64_t place,
 	return err;
 }
 
-/* Takes the counters that a process had at the end of the previous file. Return: 0 or -ENOMEM. */
+/* Reads the counters that a process had at the end of the previous file. Return: 0 or -ENOMEM. */
 static int collect__carried(struct collect *c, const struct xpu_record_carried *rec)
 {
 	struct sent *sent;
@@ -108,7 +108,7 @@ static int collect__carried(struct collect *c, const struct xpu_record_carried *
 	if (err)
 		return err;
 	sent->carried = true;
-	sent->baseline = UINT64_MAX;	/* no batch */
+	sent->baseline = UINT64_MAX;	/* the counters came in no batch */
 	sent->final = rec->hdr.misc & XPU_MISC_CARRIED_FINAL;
 	sent->lost = rec->hdr.misc & XPU_MISC_CARRIED_LOST;
 	err = found__keep_counters(c->found, &sent->first, &rec->first, sizeof(rec->first));
@@ -118,8 +118,8 @@ static int collect__carried(struct collect *c, const struct xpu_record_carried *
 }
 
 /*
- * If a later step needs records of this type, replaces *@rec by a copy that stays valid until the
- * recording is read, or until the end. Return: 0 or -ENOMEM.
+ * If a later step needs records of this type, replaces *@rec with a copy that stays valid until
+ * reader__let_go() or reader__close(). Return: 0 or -ENOMEM.
  */
 static int collect__keep(const struct collect *c, const struct xpu_record **rec)
 {
@@ -190,8 +190,8 @@ static int collect__stream(struct collect *c, uint32_t proc, const struct xpu_re
 
 	c->model->machine.procs.v[proc].apis |= 1u << XPU_API(rec->hdr.misc);
 	/*
-	 * Map the id to the stream's later index in the model, which gets the streams when all GPUs
-	 * are known.
+	 * Map the id to the stream's future index in the model. The streams are added to the model
+	 * when all GPUs are known.
 	 */
 	if (rec->id)
 		err = idmap__add(&f->streams, ID_KEY(proc, rec->id),
@@ -232,7 +232,7 @@ static int collect__take(struct collect *c, const struct collect_take *take, uin
 	return err ?: rec ? take->how->take(*state, c, proc, rec) : -ENOMEM;
 }
 
-/* Passes a record to the feature that takes its type, if any does. Return: 0 or -ENOMEM. */
+/* Passes a record to the feature that handles its type, if any. Return: 0 or -ENOMEM. */
 static inline int collect__feature(struct collect *c, uint32_t proc, const struct xpu_record *rec)
 {
 	const struct collect_take *take = &c->takes[rec->type % COLLECT_TYPES];
@@ -240,7 +240,7 @@ static inline int collect__feature(struct collect *c, uint32_t proc, const struc
 	return take->how && take->how->type == rec->type ? collect__take(c, take, proc, rec) : 0;
 }
 
-/* Takes a record inside a batch. @place: the place of that batch */
+/* Handles a record inside a batch. @place: the place of the batch */
 static int collect__nested(struct collect *c, uint32_t proc, struct sent *sent, uint64_t place,
 			   const struct xpu_record *rec)
 {
@@ -289,7 +289,7 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 	err = err ?: found__add_sent(c->found, proc, &sent);
 	if (err)
 		return err;
-	/* The previous file counts the carried batches. */
+	/* Carried batches were counted in the previous file. */
 	sent->nr_batches += !(batch->hdr.misc & XPU_MISC_BATCH_CARRIED) && batch__is_counted(batch);
 	seen_ns = &c->model->machine.procs.v[proc].seen_ns;
 	*seen_ns = max_t(uint64_t, *seen_ns, batch->time_ns);
@@ -310,7 +310,7 @@ static int collect__batch(struct collect *c, const struct record_iter *outer,
 }
 
 /*
- * Sets the begin time of the recording, if a recorder wrote its version. Imports have no recorder.
+ * Sets the start time of the recording, if a recorder wrote its version. Imports have no recorder.
  */
 static void collect__see_recorder(struct collect *c)
 {
@@ -319,7 +319,7 @@ static void collect__see_recorder(struct collect *c)
 		c->found->from_ns = c->begin_ns - EDGE_NS;
 }
 
-/* Sets the end time of the recording. Called after the last record. */
+/* Sets the end time of the recording. Call this after the last record. */
 static void collect__see_end(struct collect *c)
 {
 	uint64_t more_ns = model__input(c->model)->ended ? EDGE_NS : UNSENT_NS;
@@ -339,8 +339,8 @@ static void collect__see_period(struct collect *c, uint32_t period_ns)
 }
 
 /*
- * Notes that samples do not show their interval, because each stands for the time that its thread
- * ran.
+ * Sets the sampling interval. The samples do not show it, because each sample represents the time
+ * that its thread ran.
  */
 static void collect__see_interval(struct collect *c, const struct xpu_record_info *info)
 {
@@ -351,8 +351,8 @@ static void collect__see_interval(struct collect *c, const struct xpu_record_inf
 }
 
 /*
- * Sets the bounds of an import, which has no recorder: its importer found times that are far away
- * from all others.
+ * Sets the time limits of an import, which has no recorder. The importer stores them if some times
+ * are far away from all others.
  */
 static void collect__see_times(struct found *f, const struct xpu_record_info *info)
 {
@@ -504,7 +504,7 @@ int collect__run(struct collect *c, struct passes *passes)
 	int err;
 
 	collect__add_features(c);
-	/* This reads records itself, so no other iterator may be in use at this point. */
+	/* This iterates over the records itself, so no other iterator may be in use here. */
 	reader__file_number(r, &c->begin_ns);
 	c->begin_ns = min_t(uint64_t, c->begin_ns, r->header.start_mono_ns);
 	err = pass__run(r, passes, collect__record, c, 0, 300, &it);

@@ -10,7 +10,7 @@
 #define COLLECT_TYPES	128		/* types of records below this number may go to a feature */
 
 struct collect_take {
-	const struct feature_record *how;	/* NULL: no feature takes records of the type */
+	const struct feature_record *how;	/* NULL: no feature handles records of this type */
 	enum feature_id feature;
 };
 
@@ -21,9 +21,9 @@ struct collect {
 	struct msgs *msgs;		/* descriptions of this damage */
 	bool has_recorder;		/* the recording was recorded, not imported */
 	uint64_t begin_ns;		/* when the recording, or its first file, began */
-	uint64_t made_ns;		/* latest time in a record of the recorder or Linux */
+	uint64_t made_ns;		/* latest time in a record of the recorder or the kernel */
 	int status;			/* -EBADMSG: the recording is damaged; otherwise 0 */
-	struct collect_take takes[COLLECT_TYPES];	/* collect__run() fills it in */
+	struct collect_take takes[COLLECT_TYPES];	/* set by collect__run() */
 };
 
 /**

@@ -21,8 +21,8 @@
 struct reader;
 
 /*
- * API_KEY() is the key of a function of an API. Each process defines the names of functions for
- * itself. Domains, which have the API, and the numbers of functions are small.
+ * API_KEY() identifies an API function. Each process defines its own function names. Domains (which
+ * include the API) and function numbers are small.
  */
 #define API_KEY(proc, domain, cbid)	ID_KEY(proc, (domain) << 16 | (cbid))
 #define API_KEY_FITS(domain, cbid)	((domain) < 1u << 16 && (cbid) < 1u << 16)
@@ -37,21 +37,21 @@ struct stream_def {
 	const struct xpu_record_stream *rec;
 };
 
-/* The counters of one process's shim, which say how much it sent. */
+/* The counters of one process's shim: how much it has sent. */
 struct sent {
-	const struct xpu_record_counters *last;	/* nr_batches 0: the process never sent counters */
+	const struct xpu_record_counters *last;	/* the latest counters; nr_batches 0: the process
+						 * sent no counters */
 	uint64_t allocs_ns;			/* time of the process's last memory event */
 	const struct xpu_record_counters *first;	/* counters when the recording began */
-	uint64_t baseline;			/* the record_iter__place() up to which first was
-						 * read */
+	uint64_t baseline;			/* record_iter__place() at which @first was read */
 	uint64_t nr_batches;			/* number of batches that have arrived */
-	bool carried;				/* @first is from CARRIED, and is not replaced */
+	bool carried;				/* @first is from a CARRIED record; keep it */
 	bool lost;				/* earlier files lack some records */
-	bool final;				/* no later file has records of the process */
+	bool final;				/* no later file contains records of the process */
 	uint64_t nr_allocs;		/* number of memory events in the recording */
 };
 
-/* When a process with a given pid ended. */
+/* The end time of a process with this pid. */
 struct exit_at {
 	uint32_t pid;
 	uint64_t exit_ns;
@@ -60,29 +60,29 @@ struct exit_at {
 struct found {
 	const struct reader *reader;
 	uint64_t shift_ns;		/* common clock minus the recording's clock */
-	uint64_t from_ns, to_ns;	/* times lie within these limits; an import has none */
-	/* where the recording's entries in the model begin */
+	uint64_t from_ns, to_ns;	/* limits for all times; default: no limits */
+	/* start of the recording's entries in the model */
 	size_t first_path, first_thread, first_chain, first_proc;
-	bool has_stacks;		/* STACK records */
-	bool ends_known;		/* a process without an end record is known to have run
-					 * on */
+	bool has_stacks;		/* the recording has STACK records */
+	bool ends_known;		/* a process without an end record is known to have kept
+					 * running */
 
 	struct idmap paths;
 	struct idmap threads;
 	struct idmap tids;		/* maps (proc, tid) to the index of the thread */
-	struct idmap ns_tids;		/* like @tids, by the tid in the thread's pid namespace */
+	struct idmap ns_tids;		/* like @tids, but by tid in the thread's pid namespace */
 	struct ids strings;		/* maps (proc, id) to an index in string_defs */
-	struct ids shapes;		/* maps (proc, string id of name) to a model's shape */
+	struct ids shapes;		/* maps (proc, string id of name) to a shape of the model */
 	struct idmap streams;		/* maps (proc, id) to an index in the model's streams */
 	struct idmap apis;		/* maps API_KEY() to the string id of the name */
 	struct idmap api_classes;	/* maps API_KEY() to enum xpu_call_class, if known */
 	struct idmap pycodes;		/* maps (proc, id) to an index in pycode_defs */
-	struct idmap refused;		/* maps (scope, correlation id) to a refusal's result */
-	ARRAY(const char *) string_defs;	/* strings in the memory of the reader */
+	struct idmap refused;		/* maps (scope, correlation id) to a failure's result */
+	ARRAY(const char *) string_defs;	/* strings in the reader's memory */
 	ARRAY(const struct xpu_record_pycode *) pycode_defs;
 	ARRAY(struct device_def) device_defs;
 	ARRAY(struct stream_def) stream_defs;
-	ARRAY(struct sent) sent;	/* for each process, from first_proc to the last sender */
+	ARRAY(struct sent) sent;	/* by process, from first_proc to the last sender */
 	struct arena counters;		/* memory of the counters to which @sent points */
 	ARRAY(struct exit_at) exits;	/* sorted by pid, then by time */
 	struct kallsyms kallsyms;
@@ -90,12 +90,12 @@ struct found {
 	struct recorded_names names;
 };
 
-/* Begins a recording. Its processes, threads and so on will be appended to @m. */
+/* Starts a recording. Its processes, threads and so on will be appended to @m. */
 void found__init(struct found *f, struct model *m, const struct input *in);
 void found__exit(struct found *f);
 
 /*
- * Return: whether a span of time, on the recording's clock, lies within the recording. Processes
+ * Return: whether a time range, on the recording's clock, lies within the recording. Processes
  * report their own times; a wrong or forged time must not shift the times of other processes.
  */
 static inline bool found__has_time(const struct found *f, uint64_t from_ns, uint64_t to_ns)
@@ -109,12 +109,12 @@ static inline uint64_t found__nearest_ns(const struct found *f, uint64_t ns)
 	return ns < f->from_ns ? f->from_ns : ns > f->to_ns ? f->to_ns : ns;
 }
 
-/* The counters of a process that sent none. */
+/* The counters of a process that sent no counters. */
 extern const struct xpu_record_counters counters__none;
 
 /*
- * Keeps a copy of @rec at @to, the first or last counters of a process. Other versions of xpuload
- * may have fewer counters. Return: 0 or -ENOMEM.
+ * Stores a copy of @rec, the first or last counters of a process, in *@to. Other versions of
+ * xpuload may have fewer counters. Return: 0 or -ENOMEM.
  */
 int found__keep_counters(struct found *f, const struct xpu_record_counters **to,
 			 const struct xpu_record_counters *rec, size_t bytes);
@@ -131,14 +131,14 @@ const char *found__string(const struct found *f, uint32_t proc, uint32_t id);
 /* Return: the name that the process gave to a function of an API, or NULL. */
 const char *found__api_name(const struct found *f, uint32_t proc, uint32_t domain, uint32_t cbid);
 
-/* Return: the class of the function; older recordings have XPU_CALL_IS_UNKNOWN. */
+/* Return: the class of the function, which is XPU_CALL_IS_UNKNOWN in older recordings. */
 enum xpu_call_class found__api_class(const struct found *f, uint32_t proc, uint32_t domain,
 				     uint32_t cbid);
 
 /* Sorts f->exits. */
 void found__sort_exits(struct found *f);
 
-/* Return: when the process that had @pid at @from_ns ended; UINT64_MAX if unknown. */
+/* Return: the time at which the process that had @pid at @from_ns ended; UINT64_MAX if unknown. */
 uint64_t found__exit_ns(const struct found *f, uint32_t pid, uint64_t from_ns);
 
 #endif /* MERGE_FOUND_H */

@@ -7,7 +7,7 @@
 
 /* The passes over all recordings, and the callback for their progress. */
 struct passes {
-	void (*tell)(void *ctx, unsigned int permille);		/* takes the progress; or NULL */
+	void (*tell)(void *ctx, unsigned int permille);		/* gets the progress; or NULL */
 	void *ctx;
 	unsigned int permille;		/* the last progress reported */
 	unsigned int nr_inputs, input;	/* number of recordings, and the index of the recording that
@@ -18,9 +18,9 @@ typedef int (*pass_fn)(void *ctx, const struct record_iter *it, const struct xpu
 
 /**
  * pass__run - call @record for each record that is not inside a batch
- * @it: set to where and why the records ended
- * @from: progress in permille when this pass begins ...
- * @to: ... and when it ends
+ * @it: set to the place and the reason of the end
+ * @from: progress in permille at the start of this pass ...
+ * @to: ... and at its end
  *
  * Return: 0, or the first result of @record that is not 0, which ends the pass.
  */

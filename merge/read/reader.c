@@ -15,10 +15,10 @@
 #include "record.h"
 #include "util.h"
 
-#define FIRST_RECORDS	256		/* the first records include the first metric's
-					 * definition */
+#define FIRST_RECORDS	256		/* number of first records, among them the definition of the
+					 * first metric */
 #define AHEAD_BYTES	(64u << 20)	/* bytes of the next recording to read ahead */
-#define RELEASE_BYTES	(8u << 20)	/* bytes behind the current place that stay in memory */
+#define RELEASE_BYTES	(8u << 20)	/* bytes before the current offset that stay in memory */
 
 static int reader__fail(struct reader *r, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -34,7 +34,10 @@ static int reader__fail(struct reader *r, int err, const char *fmt, ...)
 	return err;
 }
 
-/* Files of other kinds, by their first bytes or by the suffix of their name, and their readers. */
+/*
+ * Files of other kinds, recognized by their first bytes or their suffix, and the programs that read
+ * them.
+ */
 static const struct {
 	const char *begin, *suffix, *advice;
 } others[] = {
@@ -54,7 +57,7 @@ static const struct {
 	{ NULL, ".py", "xpuload python3 FILE records a program" },
 };
 
-/* Return: advice on how to read a file of another kind; NULL: its kind is unknown. */
+/* Return: advice on how to read a file of another kind; NULL if its kind is unknown. */
 static const char *reader__advice(const struct reader *r)
 {
 	size_t i, len;
@@ -129,7 +132,7 @@ static int reader__copy_stdin(struct reader *r)
 			copy.nr += nr;
 		else if (errno != EINTR)
 			err = -errno;
-		/* A stream without the magic need not be read to its end. */
+		/* If the stream does not start with the magic, stop reading. */
 		if (copy.nr >= sizeof(XPU_FILE_MAGIC) &&
 		    memcmp(copy.v, XPU_FILE_MAGIC, sizeof(XPU_FILE_MAGIC)))
 			break;
@@ -160,7 +163,7 @@ int reader__open(struct reader *r, const char *path)
 			return reader__copy_stdin(r);
 		fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
 	} else {
-		/* With O_NONBLOCK opening a FIFO, which is refused below, does not wait. */
+		/* O_NONBLOCK prevents waiting on a FIFO, which is rejected below. */
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	}
 	if (fd < 0) {
@@ -284,7 +287,7 @@ void reader__release(const struct reader *r, struct record_iter *it)
 
 	if (!r->mapped || r->blocks || it->offset < it->released + 2 * RELEASE_BYTES)
 		return;
-	/* Release only whole huge pages, so that none is split. */
+	/* Release only whole huge pages, so that no huge page is split. */
 	upto = (it->offset - RELEASE_BYTES) & ~(uint64_t)(RELEASE_BYTES - 1);
 	madvise((void *)(r->base + it->released), upto - it->released, MADV_DONTNEED);
 	it->released = upto;
@@ -311,7 +314,7 @@ static bool record__string_fits(const struct xpu_record *rec, const char *data, 
 	return bytes && bytes <= room && !data[bytes - 1];
 }
 
-/* Return: whether the record has all blocks that its bitmap lists. */
+/* Return: whether the record contains all blocks in its bitmap. */
 static bool stack__fits(const struct xpu_record_stack *s)
 {
 	uint64_t sp = s->regs[XPU_REG_SP];
@@ -327,7 +330,7 @@ static bool stack__fits(const struct xpu_record_stack *s)
 		return false;
 	for (i = 0; i < words; i++)
 		there += __builtin_popcountll(bitmap[i]);
-	/* Refuse a bit after the last block: it would make readers read too many blocks. */
+	/* Reject a bit after the last block, which would make readers read too many blocks. */
 	if (nr % 64 && bitmap[words - 1] >> nr % 64)
 		return false;
 	return s->hdr.size - sizeof(*s) - (s->nr_python + words) * sizeof(s->data[0]) >=
@@ -340,7 +343,7 @@ static bool record__fits(const struct xpu_record *rec, size_t fixed, uint64_t nr
 	return nr <= (rec->size - fixed) / bytes;
 }
 
-/* Return: like record__check(). */
+/* Return: as record__check(). */
 static const char *samples__check(const struct xpu_record_samples *s)
 {
 	size_t bytes = sizeof(s->samples[0]);
@@ -351,7 +354,7 @@ static const char *samples__check(const struct xpu_record_samples *s)
 	       "SAMPLES with more samples than its record holds";
 }
 
-/* Return: like record__check(). */
+/* Return: as record__check(). */
 static const char *launches__check(const struct xpu_record_launches *l)
 {
 	size_t bytes = sizeof(l->launches[0]);
@@ -362,13 +365,13 @@ static const char *launches__check(const struct xpu_record_launches *l)
 	       "LAUNCHES with more launches than its record holds";
 }
 
-/* Return: like record__check(). */
+/* Return: as record__check(). */
 static const char *stack__check(const struct xpu_record_stack *s)
 {
 	return stack__fits(s) ? NULL : "STACK with more of it than its record holds";
 }
 
-/* Return: like record__check(). */
+/* Return: as record__check(). */
 static const char *mmap__check(const struct xpu_record_mmap *map)
 {
 	if (!memchr(map->filename, 0, map->hdr.size - sizeof(*map)))
@@ -376,7 +379,7 @@ static const char *mmap__check(const struct xpu_record_mmap *map)
 	return map->build_id_len <= XPU_BUILD_ID_LEN ? NULL : "MMAP build-id too long";
 }
 
-/* Return: like record__check(). */
+/* Return: as record__check(). */
 static const char *pysource__check(const struct xpu_record_pysource *p)
 {
 	if (!record__fits(&p->hdr, sizeof(*p),
@@ -386,7 +389,7 @@ static const char *pysource__check(const struct xpu_record_pysource *p)
 	       "PYSOURCE with characters of no known width";
 }
 
-/* Return: like record__check(). */
+/* Return: as record__check(). */
 static const char *range__check(const struct xpu_record_range *r)
 {
 	uint32_t names = sizeof(*r) + r->name_bytes + r->domain_bytes;
@@ -399,7 +402,7 @@ static const char *range__check(const struct xpu_record_range *r)
 	       "RANGE with more payload than its record holds";
 }
 
-/* Return: like record__check(). */
+/* Return: as record__check(). */
 static const char *metric__check(const struct xpu_record_metric *m)
 {
 	return record__string_fits(&m->hdr, m->data, m->name_bytes) &&
@@ -407,7 +410,7 @@ static const char *metric__check(const struct xpu_record_metric *m)
 	       "METRIC name that does not end inside its record";
 }
 
-/* Return: like record__check(). */
+/* Return: as record__check(). */
 static const char *metrics__check(const struct xpu_record_metrics *m)
 {
 	return record__fits(&m->hdr, sizeof(*m), m->nr_rows,
@@ -415,7 +418,7 @@ static const char *metrics__check(const struct xpu_record_metrics *m)
 	       "METRICS with more rows than its record holds";
 }
 
-/* Return: like record__check(). */
+/* Return: as record__check(). */
 static const char *names__check(const struct xpu_record_names *n)
 {
 	if (!record__fits(&n->hdr, sizeof(*n), (uint64_t)n->path_bytes + n->bytes, 1) ||
@@ -426,7 +429,7 @@ static const char *names__check(const struct xpu_record_names *n)
 }
 
 /*
- * These macros make a function for each structure, which checks its tail by its kind in
+ * For each structure, these macros make a function that checks its tail according to its kind in
  * records.def.
  */
 #define FIELD_ITEMS(nr, whose, what)						\
@@ -463,8 +466,8 @@ static const char *names__check(const struct xpu_record_names *n)
 #include "records.def"
 
 /*
- * Return: NULL if the counts and strings of a record fit its size, otherwise a text that names the
- * misfit.
+ * Return: NULL if a record's counts and strings fit its size, otherwise a description of the
+ * mismatch.
  */
 static const char *record__check(const struct xpu_record *rec)
 {
@@ -484,7 +487,7 @@ static const struct xpu_record *record_iter__stop(struct record_iter *it, enum r
 	return NULL;
 }
 
-/* Goes on to the records of the next block, or stops. */
+/* Continues with the records of the next block, or stops. */
 static void record_iter__next_block(struct record_iter *it)
 {
 	struct blocks *blocks = it->blocks;
@@ -517,7 +520,7 @@ static void record_iter__next_block(struct record_iter *it)
 		record_iter__stop(it, RECORDS_WHOLE, NULL);
 }
 
-/* Stops at an invalid record. Inside a block, skips only the records up to the end of the block. */
+/* Stops at an invalid record. Inside a block, only skips the rest of the block. */
 static void record_iter__fail(struct record_iter *it, enum records_end end, const char *what)
 {
 	if (!it->blocks) {
@@ -528,7 +531,7 @@ static void record_iter__fail(struct record_iter *it, enum records_end end, cons
 	it->offset = it->size;
 }
 
-/* Return: NULL if a valid record is at the walk's place, otherwise the error. */
+/* Return: NULL if a valid record is at the iterator's position, otherwise the error. */
 static const char *record_iter__check(struct record_iter *it, const struct xpu_record *rec,
 				      uint64_t left, enum records_end *end, bool *known)
 {
@@ -604,7 +607,7 @@ bool reader__begins_with(const struct reader *r, uint16_t type)
 	return false;
 }
 
-/* Return: the record that says which file of a recording this is, or NULL. */
+/* Return: the record with this file's number in the recording, or NULL. */
 static const struct xpu_record_part *reader__part(const struct reader *r)
 {
 	const struct xpu_record *rec;

@@ -9,7 +9,7 @@
 #include "symbols/demangle.h"
 
 /*
- * The shim uses this callback id for an explicit call that makes a graph node, because the shim
+ * The shim uses this callback id for an explicit call that creates a graph node, because the shim
  * does not know the call's own id.
  */
 #define DOMAIN_RESOURCE		3	/* CUPTI_CB_DOMAIN_RESOURCE */
@@ -29,7 +29,7 @@ static int resolve_path(const struct found *f, struct model *m, struct path *pat
 	name = found__api_name(f, path->proc, rec->domain, rec->cbid);
 	class = found__api_class(f, path->proc, rec->domain, rec->cbid);
 	/*
-	 * A graph launch owns the records of all its nodes; an unknown call may be a graph launch.
+	 * A graph launch has records of all its nodes, and an unknown call may be a graph launch.
 	 */
 	path->one_record = class ? class == XPU_CALL_IS_LAUNCH || class == XPU_CALL_IS_COPY :
 			   name && !strcasestr(name, "graph");
@@ -52,7 +52,7 @@ static int resolve_paths(const struct found *f, struct model *m)
 	return err;
 }
 
-/* Collects the times at which processes ended. */
+/* Collects the end times of processes. */
 static int resolve_exits(struct found *f, struct machine *m)
 {
 	bool ends_seen = false;
@@ -67,7 +67,7 @@ static int resolve_exits(struct found *f, struct machine *m)
 		if (p->exited)
 			err = array_push(&f->exits, ((struct exit_at){ p->pid, p->exit_ns }));
 	}
-	/* An image that an exec replaced has ended, too, but its pid lives on. */
+	/* An image that was replaced by an exec has ended, too, but its pid is still in use. */
 	for (i = f->first_proc; i < m->procs.nr; i++) {
 		const struct proc *p = &m->procs.v[i];
 
@@ -83,7 +83,7 @@ static int resolve_exits(struct found *f, struct machine *m)
 	return err;
 }
 
-/* Counts everything that a process sent, if the process was recorded from its beginning. */
+/* Counts everything that a process sent, if the process was recorded from its start. */
 static void resolve_sent(struct found *f, const struct machine *m)
 {
 	size_t i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* resolve.h - resolves ids between the passes, when all definitions have been read */
+/* resolve.h - resolves ids between the passes, after all definitions have been read */
 #ifndef MERGE_RESOLVE_H
 #define MERGE_RESOLVE_H
 

@@ -14,9 +14,9 @@ enum {
 enum {
 	DW_LNE_end_sequence = 1, DW_LNE_set_address, DW_LNE_define_file,
 	/*
-	 * NVIDIA added this opcode. Its operands are a row of the current sequence, counted from 1,
-	 * and the offset of a function's name in .debug_str: the following rows were inlined at
-	 * that row from that function. Row 0: they are not inlined.
+	 * NVIDIA added this opcode. It says that the following rows were inlined from a function at
+	 * a row of the current sequence. Its operands are that row, counted from 1, and the offset
+	 * of the function's name in .debug_str. Row 0: the following rows are not inlined.
 	 */
 	DW_LNE_inlined_call = 0x90,
 };
@@ -132,7 +132,7 @@ static int unit__row(struct unit *u, bool end)
 	return array_push(&u->lines->lines, line);
 }
 
-/* Return: the function whose address the relocation at @at stands for, or NO_INDEX. */
+/* Return: the function whose address a relocation puts at @at, or NO_INDEX. */
 static uint32_t function_at(const struct unit *u, const uint8_t *at)
 {
 	const struct xpu_cubin_function *v = u->blob->functions;
@@ -330,8 +330,8 @@ static int sort_lines(struct cubin_lines *l)
 		v[i].order = i;
 	}
 	/*
-	 * A function's rows are usually in order; but hostile rows would make an insertion sort
-	 * quadratic.
+	 * A function's rows are usually in order; but an insertion sort would be quadratic for
+	 * hostile rows.
 	 */
 	if (l->lines.nr)
 		qsort_r(v, l->lines.nr, sizeof(*v), line__cmp, NULL);

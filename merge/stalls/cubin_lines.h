@@ -3,7 +3,7 @@
  * cubin_lines.h - source lines of device code, from the line table of its module
  *
  * The table has the form of DWARF 2, with one relocation for each function and one opcode added by
- * NVIDIA. All functions begin at address 0, so neither elfutils nor binutils can tell them apart.
+ * NVIDIA. All functions begin at address 0, so elfutils and binutils cannot tell them apart.
  */
 #ifndef MERGE_CUBIN_LINES_H
 #define MERGE_CUBIN_LINES_H
@@ -16,7 +16,7 @@
 
 struct cubin_line {
 	uint32_t function;		/* index in functions */
-	uint32_t pc;			/* where the line begins */
+	uint32_t pc;			/* address where the line begins */
 	uint32_t file;			/* index in files; NO_INDEX: end of the function */
 	uint32_t line;
 	uint32_t site;			/* index in sites of the call where the line was inlined;
@@ -39,7 +39,7 @@ struct cubin_lines {
 };
 
 /*
- * Reads a module's lines from the record that the shim sent, which must outlive @l. Damaged parts
+ * Reads a module's lines from @blob, which the shim sent, and which must outlive @l. Damaged parts
  * are left out.
  * Return: 0 or -ENOMEM.
  */

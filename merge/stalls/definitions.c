@@ -40,7 +40,7 @@ int stall_defs__cubin(struct stall_defs *d, uint32_t proc, const struct xpu_reco
 	return 0;
 }
 
-/* the definitions of a recording, and their destination */
+/* the definitions of a recording, and where to put the results */
 struct resolving {
 	struct stall_defs *d;
 	struct stalls *to;
@@ -176,7 +176,7 @@ static const char *place_of(struct model *m, const struct cubin_def *cubin, cons
 	return *place;
 }
 
-/* Adds the samples at one place to @w, the last reading. */
+/* Adds the samples at one place to @w, the newest reading. */
 static int reading__add(struct stalls *s, struct stall_reading *w, const char *place,
 			const struct xpu_stall *stall, const struct stall_reason *reason)
 {
@@ -273,7 +273,7 @@ static int add_span(const struct resolving *by, uint32_t proc,
 }
 
 /*
- * Adds up the last account of each context, and keeps the spans of all accounts. Return: 0 or
+ * Sums the last accounts of all contexts, and keeps the spans of all accounts. Return: 0 or
  * -ENOMEM.
  */
 static int resolve_accounts(const struct resolving *by)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* definitions.h - records of PC samples, until all ids of a recording are known */
+/* definitions.h - keeps records of PC samples until all ids of a recording are known */
 #ifndef MERGE_STALLS_DEFINITIONS_H
 #define MERGE_STALLS_DEFINITIONS_H
 
@@ -9,7 +9,7 @@
 #include "util.h"
 #include "xpu_record.h"
 
-/* The source lines of a module, from the pieces that have been read. */
+/* The source lines of a module, from the pieces read so far. */
 struct cubin_def {
 	uint32_t proc;
 	uint64_t crc;
@@ -39,7 +39,7 @@ int stall_defs__cubin(struct stall_defs *d, uint32_t proc, const struct xpu_reco
 /* Adds the records to @to. Return: 0 or -ENOMEM. */
 int stall_defs__resolve(struct stall_defs *d, struct stalls *to, struct second_pass *p);
 
-/* Frees the records; @d is empty then. */
+/* Frees the records; leaves @d empty. */
 void stall_defs__free(struct stall_defs *d);
 
 #endif /* MERGE_STALLS_DEFINITIONS_H */

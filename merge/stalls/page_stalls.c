@@ -6,7 +6,7 @@
 #include "stalls/state.h"
 #include "write/page_json.h"
 
-/* Prints names in the order of rows: each once, so that rows can refer to its index. */
+/* Prints names in the order of rows, each name once, so that rows can refer to it by index. */
 struct names {
 	struct idmap known;
 	uint32_t nr;

@@ -26,7 +26,7 @@ int stall_rows__collect(const struct stalls *s, struct stall_reason_row **v, siz
 			const struct leaf_place *place = &s->places.v[s->counts.v[k].place];
 
 			if (!s->counts.v[k].samples && !s->counts.v[k].not_issued)
-				continue;	/* all of them are outside of --from and --to */
+				continue;	/* all its samples are outside of --from and --to */
 			(*v)[(*nr)++] = (struct stall_reason_row){
 				s->functions.v[w->function].name, place->place, place->reason,
 				s->counts.v[k].samples, s->counts.v[k].not_issued,

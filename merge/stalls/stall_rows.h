@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* stall_rows.h - PC samples by kernel, place and reason, of all GPUs and call paths: for tables */
+/*
+ * stall_rows.h - table rows of PC samples by kernel, place and reason, over all GPUs and call paths
+ */
 #ifndef MERGE_STALL_ROWS_H
 #define MERGE_STALL_ROWS_H
 
@@ -10,8 +12,8 @@
 
 struct stall_reason_row {
 	const char *kernel, *place, *reason;	/* interned */
-	uint64_t samples, not_issued;		/* not_issued: samples in which no instruction was
-						 * issued */
+	uint64_t samples, not_issued;		/* not_issued: samples in which the warp issued no
+						 * instruction */
 };
 
 /*

@@ -12,7 +12,7 @@ void stall_sums__exit(struct stall_sums *s)
 	array_free(&s->parts);
 }
 
-/* the time of a call path in a reading */
+/* the device time of a call path within a reading */
 struct stall_share {
 	size_t reading;
 	uint32_t chain, leaf;
@@ -21,14 +21,12 @@ struct stall_share {
 
 typedef ARRAY(struct stall_share) stall_shares_t;
 
-/* how long the works of a reading ran: in total, and up to the times at which readings are cut */
+/* how long work ran within a reading: in total, before the cut's begin_ns, and until its end_ns */
 struct reading_time {
 	uint64_t ns, before_ns, until_ns;
 };
 
-/*
- * the times at which readings of samples are cut; @times is NULL without FILTER_FROM and FILTER_TO
- */
+/* the timestamps at which readings are cut; @times is NULL without FILTER_FROM and FILTER_TO */
 struct stall_cut {
 	uint64_t begin_ns, end_ns;
 	struct reading_time *times;	/* by reading */
@@ -67,9 +65,9 @@ static int part__cmp_samples(const void *va, const void *vb)
 }
 
 /*
- * Return: the index in @order of the function's first reading of that launch. If @launch is 0, it
- * is the first reading without a launch that ends after @ns. If no reading fits, returns the index
- * where it would be.
+ * Return: the index in @order of the function's first reading for @launch. If @launch is 0: of its
+ * first reading without a launch that ends after @ns. If no reading fits, the index where it would
+ * be inserted.
  */
 static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_t function,
 			  uint32_t launch, uint64_t ns)
@@ -90,7 +88,7 @@ static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_
 	return low;
 }
 
-/* Adds a work's time in a reading, as far as it is within the times of @cut. */
+/* Adds the time of work within a reading, cut at the times of @cut. */
 static int add_share(stall_shares_t *shares, const struct stall_cut *cut, uint32_t reading,
 		     const struct kept_work *w, uint64_t from_ns, uint64_t to_ns)
 {
@@ -111,8 +109,8 @@ static int add_share(stall_shares_t *shares, const struct stall_cut *cut, uint32
 }
 
 /*
- * Adds a work's time in the readings of its launch, and in the readings of its function without a
- * launch.
+ * Adds the time of work within the readings of its launch, and within its function's readings
+ * without a launch.
  */
 static int add_work(stall_shares_t *shares, const struct stalls *s, const uint32_t *order,
 		    const struct stall_cut *cut, uint32_t function, const struct kept_work *w)
@@ -150,7 +148,7 @@ static uint64_t part_of(uint64_t number, uint64_t ns, uint64_t all_ns)
 	return (unsigned __int128)number * ns / all_ns;
 }
 
-/* Sums up shares with equal reading and path. */
+/* Joins shares with equal reading and path. */
 static void merge_shares(stall_shares_t *shares)
 {
 	size_t i, nr = 0;
@@ -219,7 +217,7 @@ static int share_readings(struct stall_sums *s, const struct stalls *stalls,
 		for (k = i + 1; k < shares->nr && shares->v[k].reading == shares->v[i].reading; k++)
 			;
 		err = share_reading(s, stalls, &shares->v[i], k - i);
-		/* The parts of many windows must not take much more memory than their sums. */
+		/* The parts of many readings must not take much more memory than their sums. */
 		if (s->parts.nr > (1u << 22))
 			merge_parts(s);
 	}
@@ -230,8 +228,8 @@ static int share_readings(struct stall_sums *s, const struct stalls *stalls,
 }
 
 /*
- * Cuts a reading's samples at the times of @cut: in proportion to the time that its works ran, or
- * evenly, if none of them is known. The samples of adjoining times add up to all samples.
+ * Cuts a reading's samples at the times of @cut, in proportion to the time that its work ran;
+ * evenly, if no work is known. The samples of adjoining cuts add up to all samples.
  */
 static void cut_reading(struct stalls *s, struct stall_reading *w, const struct stall_cut *cut,
 			const struct reading_time *time)
@@ -258,7 +256,9 @@ static void cut_reading(struct stalls *s, struct stall_reading *w, const struct 
 	}
 }
 
-/* Whether a leaf has the name of the function, perhaps followed by a shape (--by shape). */
+/*
+ * Return: whether a leaf's name is the function's name, perhaps followed by a shape (--by shape).
+ */
 static bool is_name_of(const char *function, const char *leaf)
 {
 	size_t len = strlen(function);
@@ -295,7 +295,7 @@ static int reading__cmp_end(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * Adds shares for readings that have none yet: each goes to its function's latest work before the
+ * Adds a share for each reading without one: it goes to the function's latest work before the
  * reading's end.
  */
 static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint32_t *readings,
@@ -316,8 +316,8 @@ static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint
 }
 
 /*
- * Handles samples that came later than usual, and so belong to an earlier launch of their function.
- * The latest of these launches gets them, with 0 ns. @order: room for all readings
+ * Handles samples that were read late, so that they belong to an earlier launch of their function.
+ * The latest earlier launch gets them, with a time of 0 ns. @order: room for all readings
  */
 static int share_late(stall_shares_t *shares, const struct stalls *s, const struct model *m,
 		      const struct kept_work *works, size_t nr_works, struct idmap *known,
@@ -366,7 +366,7 @@ static int span__cmp(const void *va, const void *vb)
 	       cmp3(a->end_ns, b->end_ns);
 }
 
-/* Sorts spans, and joins those that touch. Return: how many are left. */
+/* Sorts spans, and joins spans that touch. Return: how many are left. */
 static size_t join_spans(struct stall_span *v, size_t nr)
 {
 	size_t i, last = 0;
@@ -384,8 +384,8 @@ static size_t join_spans(struct stall_span *v, size_t nr)
 }
 
 /*
- * Return: how much of a work, with the times and the context of @at, the spans cover. Spans neither
- * touch nor overlap.
+ * Return: how many ns of work, with the times and context of @at, the spans cover. Spans must
+ * neither touch nor overlap.
  */
 static uint64_t covered(const struct stall_span *v, size_t nr, const struct stall_span *at)
 {
@@ -407,8 +407,8 @@ static uint64_t covered(const struct stall_span *v, size_t nr, const struct stal
 }
 
 /*
- * Sums up how much of the kernels' time has samples, for kernels that are not left out. Return: 0
- * or -ENOMEM.
+ * Sums how much of the kernels' time has samples. Kernels that the filter leaves out do not count.
+ * Return: 0 or -ENOMEM.
  */
 static int sum_covered(struct stall_sums *s, const struct stalls *stalls, const struct model *m,
 		       const struct kept_work *works, size_t nr_works)
@@ -437,7 +437,7 @@ static int sum_covered(struct stall_sums *s, const struct stalls *stalls, const 
 	return 0;
 }
 
-/* Cuts all readings, if a filter has times. */
+/* Cuts all readings, if the filter has times. */
 static void cut_readings(struct stalls *s, const struct stall_cut *cut)
 {
 	size_t i;

@@ -2,10 +2,9 @@
 /*
  * stall_sums.h - divides PC samples among the call paths that launched their function
  *
- * Samples are exact for their function. The samples of a reading are divided among the call paths
- * whose launches of the function ran in it, in proportion to their device time there. If only one
- * path launched the function, or if samples know their launch, the samples are also exact for the
- * path.
+ * The function of a sample is exact. The samples of a reading are divided among the call paths
+ * whose launches of the function ran during it, in proportion to their device time in it. If only
+ * one path launched the function, or if samples have their launch, the path is exact, too.
  */
 #ifndef MERGE_STALL_SUMS_H
 #define MERGE_STALL_SUMS_H
@@ -25,7 +24,7 @@ struct stall_part {
 };
 
 struct stall_sums {
-	ARRAY(struct stall_part) parts;	/* in order of chain and leaf, and then of samples, the most
+	ARRAY(struct stall_part) parts;	/* in order of chain and leaf, then by samples, largest
 					 * first */
 	uint64_t exact;			/* samples in readings with one call path */
 	uint64_t shared;
@@ -44,7 +43,7 @@ void stall_sums__exit(struct stall_sums *s);
 int stall_sums__finish(struct stall_sums *s, struct stalls *stalls, const struct model *m,
 		       const struct filter *filter, const struct works *works);
 
-/* Return: the first part of a chain and leaf; *@nr: the number of parts, perhaps 0. */
+/* Return: the first part of a chain and leaf. Sets *@nr to the number of parts, perhaps 0. */
 const struct stall_part *stall_sums__of(const struct stall_sums *s, uint32_t chain, uint32_t leaf,
 					size_t *nr);
 

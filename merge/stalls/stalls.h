@@ -25,7 +25,7 @@ struct stall_count {
 
 /* The samples of a function that were read at one time, or the samples of one launch. */
 struct stall_reading {
-	uint64_t begin_ns, end_ns;	/* samples were usually taken in this time */
+	uint64_t begin_ns, end_ns;	/* time in which the samples were usually taken */
 	uint32_t function;		/* index in functions */
 	uint32_t correlation_id;	/* correlation id of the launch; 0: unknown */
 	size_t first, nr;		/* its range in counts */
@@ -50,7 +50,7 @@ struct stalls {
 	ARRAY(struct stall_reading) readings;
 	ARRAY(struct stall_function) functions;
 	struct hashes by_place, by_function;
-	ARRAY(struct stall_span) spans;	/* in any order; spans may overlap */
+	ARRAY(struct stall_span) spans;	/* in any order; may overlap */
 	bool knows_spans;		/* false for recordings of earlier formats, which have no
 					 * spans */
 	uint64_t secret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* state.h - the state of the feature stalls, which has all PC samples */
+/* state.h - the state of the feature stalls: all PC samples */
 #ifndef MERGE_STALLS_STATE_H
 #define MERGE_STALLS_STATE_H
 
@@ -15,7 +15,7 @@ struct stalls_state {
 	struct stall_defs defs;		/* definitions of the recording that is being read */
 };
 
-/* Return: the state, which is empty while the feature sleeps. */
+/* Return: the state; it is empty if the recordings have no PC samples. */
 const struct stalls_state *stalls_state__of(const struct model *m);
 
 static inline const struct stalls *stalls__of(const struct model *m)

@@ -84,7 +84,10 @@ static void stalls__head(const struct section_rows *rows, FILE *f)
 		human__time(some, sums->covered_ns), human__time(all, sums->kernels_ns));
 }
 
-/* Whether PC samples were requested. If no sample was taken, the lines above the table say so. */
+/*
+ * Return: whether PC samples were requested. If no sample was taken, the lines above the table say
+ * so.
+ */
 static bool stalls__was_recorded(const struct session *s)
 {
 	return stalls__of(&s->model)->knows_spans;

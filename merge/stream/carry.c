@@ -10,8 +10,9 @@
 #include "record.h"
 #include "util.h"
 
-#define BATCH_BYTES	(60u * 1024)	/* bytes of records in a batch that this file writes */
-#define FINAL_AFTER	2		/* in how many files: see carry.h */
+#define BATCH_BYTES	(60u * 1024)	/* maximum size of the records in a batch written here */
+#define FINAL_AFTER	2		/* number of files in which an ended process or thread
+					 * stays: see carry.h */
 
 /* Consecutive records. */
 struct records {
@@ -19,7 +20,7 @@ struct records {
 	size_t nr, cap;			/* bytes */
 };
 
-/* Each type of definition in a batch has its own ids. */
+/* Each type of nested definition has its own ids. */
 #define FIRST_NESTED	XPU_RECORD_STRING
 #define NR_NESTED	(XPU_RECORD_TYPES - FIRST_NESTED)
 
@@ -32,25 +33,25 @@ struct carried_process {
 	uint32_t proc_id, pid;
 	uint16_t how;			/* XPU_MISC_PROCESS_* */
 	uint32_t parent_proc_id;	/* 0: the parent is not in this table */
-	uint32_t nr_children;		/* number of children in this table, which may inherit the
-					 * process's labels */
+	uint32_t nr_children;		/* number of children in this table, which may inherit
+					 * labels from the process */
 	bool ended;
-	bool threads_ended;		/* @top still has threads that were removed */
+	bool threads_ended;		/* @top still contains threads that were removed */
 	uint64_t ended_in;		/* the file in which the process ended */
-	uint64_t final_in;		/* the file with the process's last records; 0: unknown */
+	uint64_t final_in;		/* the last file with records of the process; 0: unknown */
 	struct records top;		/* PROCESS, PROCESS_LABEL, THREAD, CALLCHAIN, GRAPH_NODE */
 	struct records nested;		/* definitions that came in batches */
 	struct idmap known[NR_NESTED];	/* ids of the definitions in @nested, by type */
 	bool has_counters;
 	struct xpu_record_counters first, last;
-	struct carried_counts now, safe;	/* records passed on; and how many of them are in
-						 * files or lost */
+	struct carried_counts now, safe;	/* records passed on so far; safe: those in files or
+						 * known to be lost */
 	bool unsaved;			/* @safe has changed since the last save */
 	bool lost;			/* some records of the process are in no file */
 };
 
 struct carried_range {
-	uint32_t id;			/* the path whose last range this is */
+	uint32_t id;			/* the path that ends with this range */
 	uint64_t time_ns;		/* when the range was opened */
 };
 
@@ -58,12 +59,11 @@ struct carried_thread {
 	UT_hash_handle hh;
 	uint32_t thread_id;
 	uint32_t proc_id;
-	ARRAY(struct carried_range) open; /* the NVTX ranges that are open on the thread */
+	ARRAY(struct carried_range) open; /* the thread's open NVTX ranges */
 	UT_hash_handle hh_tid;
-	uint64_t tid;			/* TID_KEY() of the thread; only one running thread has
-					 * it */
+	uint64_t tid;			/* TID_KEY() of the thread; unique among running threads */
 	bool has_tid;			/* carry.tids maps @tid to this thread */
-	bool has_nodes;			/* nodes of CUDA graphs refer to the thread */
+	bool has_nodes;			/* CUDA graph nodes refer to the thread */
 	uint64_t ended_in;		/* 0: the thread still runs */
 };
 
@@ -78,7 +78,7 @@ struct carried_path {
 
 /* The mappings of one program image in a process. */
 struct carried_image {
-	struct records events;		/* MMAP records, after the COMM of an exec */
+	struct records events;		/* MMAP records; after an exec, its COMM comes first */
 	uint32_t nr_maps;
 	uint64_t ended_in;		/* 0: the image still runs */
 };
@@ -100,7 +100,7 @@ struct carry {
 	uint64_t number;		/* number of the current file */
 	struct carried_process *processes;
 	struct carried_thread *threads;
-	struct carried_thread *tids;	/* the last thread that had each tid */
+	struct carried_thread *tids;	/* for each tid, the last thread that had it */
 	struct carried_path *paths;
 	struct carried_pid *pids;
 	struct records infos;
@@ -245,7 +245,7 @@ static void process__end(struct carry *c, struct carried_process *p)
 	p->ended_in = c->number;
 }
 
-/* Keeps a definition of a process. Return: 0 or -ENOMEM. */
+/* Stores a definition of a process in @to. Return: 0 or -ENOMEM. */
 static int process__keep(struct carry *c, struct carried_process *p, struct records *to,
 			 const struct xpu_record *rec)
 {
@@ -282,7 +282,7 @@ static struct carried_thread *carry__find_thread(const struct carry *c, uint32_t
 	return t;
 }
 
-/* Makes @t the running thread that has @tid. Return: 0 or -ENOMEM. */
+/* Makes @t the running thread with @tid. Return: 0 or -ENOMEM. */
 static int carry__set_tid(struct carry *c, struct carried_thread *t, uint64_t tid)
 {
 	struct carried_thread *old;
@@ -357,10 +357,9 @@ uint32_t carry__api_of(const struct carry *c, uint32_t path_id)
 }
 
 /*
- * Makes the ranges on the path of @id the thread's open ranges, as merge/nvtx/range_events.c does.
- * A range that is not defined yet comes after the current ranges. @closes: the event closed another
- * range, so the ranges of this path were already open, perhaps on other paths. Return: 0 or
- * -ENOMEM.
+ * Makes the ranges on the path @id the thread's open ranges, as merge/nvtx/range_events.c does. A
+ * range that is not defined yet is appended to the open ranges. @closes: the event closed a range,
+ * so all ranges of the path were already open, perhaps on other paths. Return: 0 or -ENOMEM.
  */
 static int thread__set_ranges(struct carried_thread *t, const struct carried_process *p,
 			      uint32_t id, uint64_t time_ns, bool closes)
@@ -402,7 +401,7 @@ static int carry__range_event(struct carried_thread *t, const struct carried_pro
 	return thread__set_ranges(t, p, e->range_id, time_ns, closes);
 }
 
-/* Notes which ranges are open on the threads. Return: 0 or -ENOMEM. */
+/* Updates the open ranges of threads. Return: 0 or -ENOMEM. */
 static int carry__ranges(struct carry *c, const struct xpu_record_ranges *rec)
 {
 	int err = 0;
@@ -447,7 +446,7 @@ static int pid__add_map(struct carry *c, struct carried_pid *p, const struct xpu
 
 	if (!image)
 		return -ENOMEM;
-	/* Skip a mapping that is known: a library may be loaded again at its old address. */
+	/* Skip a known mapping: a library may be loaded again at its old address. */
 	records__each(&image->events, at, old)
 		if (old->type == XPU_RECORD_MMAP && old->size == rec->hdr.size &&
 		    !memcmp(&((const struct xpu_record_mmap *)old)->pid, &rec->pid,
@@ -586,7 +585,7 @@ static void carry__exit(struct carry *c, const struct xpu_record_task *rec)
 }
 
 /*
- * Restores the counts that an earlier program saved. These include the counts from before xpuload
+ * Restores the counts that an earlier program saved. They include the counts from before xpuload
  * attached.
  */
 static void process__restore(const struct carry *c, struct carried_process *p,
@@ -615,7 +614,7 @@ static int carry__of_process(struct carry *c, uint32_t proc_id, const struct xpu
 	return p ? process__keep(c, p, &p->top, rec) : -ENOMEM;
 }
 
-/* Keeps a definition, either with its process or for the whole recording. Return: 0 or -ENOMEM. */
+/* Stores a definition with its process, or for the whole recording. Return: 0 or -ENOMEM. */
 static int carry__definition(struct carry *c, const struct xpu_record *rec)
 {
 	if (record__at(rec->type, FIELD_PROC))
@@ -675,8 +674,8 @@ int carry__record(struct carry *c, const struct xpu_record *rec)
 }
 
 /*
- * Notes the process's counters. The counters with the fewest batches are the first counters. If
- * xpuload attached to the process, they include all records from before.
+ * Stores the counters of a process. The counters with the fewest batches are the first counters. If
+ * xpuload attached to the process, the first counters include all records from before.
  */
 static void process__counters(struct carried_process *p, const struct xpu_record_counters *rec)
 {
@@ -697,8 +696,7 @@ static void process__counters(struct carried_process *p, const struct xpu_record
 int carry__nested(struct carry *c, uint32_t proc_id, const struct xpu_record *rec)
 {
 	struct carried_process *p = carry__get(c, proc_id);
-	uint32_t parent = 0;		/* for a path of NVTX ranges: the path of its outer
-					 * ranges */
+	uint32_t parent = 0;		/* for a path of NVTX ranges: the path of outer ranges */
 	int err;
 
 	if (!p)
@@ -755,7 +753,7 @@ uint64_t carry__settle(struct carry *c, bool written)
 	uint64_t nr_lost = 0;
 
 	HASH_ITER(hh, c->processes, p, next) {
-		/* A later file compares the process's counters. */
+		/* A later file must compare the process's counters. */
 		if (!written && p->final_in == c->number)
 			p->final_in = 0;
 		if (!memcmp(&p->now, &p->safe, sizeof(p->now)))
@@ -857,7 +855,7 @@ static void process__write_counters(const struct carried_process *p, struct outf
 	r->first.nr_batches += p->first.nr_batches - !!p->safe.nr_batches;
 }
 
-/* Writes which ranges are open on each thread, with the times of their begins. */
+/* Writes the open ranges of each thread, with their start times. */
 static void carry__write_ranges(const struct carry *c, struct outfile *outfile)
 {
 	struct carried_thread *t, *next;
@@ -907,7 +905,7 @@ void carry__keep_thread(struct carry *c, uint32_t thread_id)
 		t->ended_in = c->number;
 }
 
-/* Removes the definitions of removed threads. */
+/* Removes the definitions of removed threads from a process. */
 static void process__prune(const struct carry *c, struct carried_process *p)
 {
 	const struct xpu_record *rec;
@@ -926,8 +924,8 @@ static void process__prune(const struct carry *c, struct carried_process *p)
 }
 
 /*
- * Removes threads as pid__prune() removes images. xpuload no longer uses the id of a thread that
- * has ended.
+ * Removes threads as pid__prune() removes images. After a thread has ended, xpuload no longer uses
+ * its id.
  */
 static void carry__prune_threads(struct carry *c)
 {
@@ -959,9 +957,9 @@ static void pid__write(const struct carried_pid *p, struct outfile *outfile)
 }
 
 /*
- * Whether a process with the pid is still in the table. The end of a process may be recorded
- * several files after the ends of its threads: on a busy machine, or if its parent does not wait
- * for it.
+ * Return: whether a process with the pid is still running or awaits its last records. The end of a
+ * process may be recorded several files after the ends of its threads, because the machine is busy
+ * or the parent does not wait for the process.
  */
 static bool carry__has_process(const struct carry *c, uint32_t pid)
 {
@@ -1039,8 +1037,8 @@ void carry__next(struct carry *c, struct outfile *outfile, uint64_t number, uint
 	HASH_ITER(hh, c->processes, p, next_process) {
 		records__write(&p->top, outfile);
 		/*
-		 * The counters of a process that is kept only for its children were compared in an
-		 * earlier file.
+		 * If a process is kept only for its children, an earlier file has already compared
+		 * its counters.
 		 */
 		if (!p->final_in || p->final_in == number)
 			process__write_counters(p, outfile);

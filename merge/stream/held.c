@@ -9,24 +9,23 @@
 #include "stream/carry.h"
 #include "util.h"
 
-#define MAX_LAUNCHES	4096		/* most launches in one record */
-#define BATCH_BYTES	(60u * 1024)	/* bytes of records in a batch that this file writes */
-#define GRAPH_NS	60000000000ull	/* longest time between device records of a graph launch */
-#define WORKS_NS	10000000000ull	/* longest time that device records wait for their launch */
+#define MAX_LAUNCHES	4096		/* maximum number of launches in one record */
+#define BATCH_BYTES	(60u * 1024)	/* maximum size of the records in a batch written here */
+#define GRAPH_NS	60000000000ull	/* maximum time between device records of a graph launch */
+#define WORKS_NS	10000000000ull	/* maximum time that device records wait for their launch */
 
 enum held_state {
-	HELD_OPEN,			/* a launch without device work so far: it is held */
-	HELD_SERVED,			/* a launch that was written together with its device
-					 * work */
-	HELD_GRAPH,			/* like HELD_SERVED; a graph may have more device work */
-	HELD_WORKS,			/* device records without a launch so far: they are held */
-	HELD_GONE,			/* written: later records for the entry are not held */
+	HELD_OPEN,			/* held: a launch that has no device work so far */
+	HELD_SERVED,			/* a launch that was written with its device work */
+	HELD_GRAPH,			/* like HELD_SERVED; more device work may arrive */
+	HELD_WORKS,			/* held: device records that have no launch so far */
+	HELD_GONE,			/* written; later records of this entry are not held */
 };
 
-/* A device record that is held. */
+/* A held device record. */
 struct held_work {
 	struct held_work *next;
-	uint64_t time_ns;		/* time_ns and the next two members come from the batch */
+	uint64_t time_ns;		/* time_ns, tid and ns_tid are copied from the batch */
 	uint32_t tid, ns_tid;
 	struct xpu_record rec;		/* the remaining bytes of the record follow */
 };
@@ -38,8 +37,7 @@ struct held_launch {
 		struct held_work *works;	/* for HELD_WORKS: the records, newest first */
 	};
 	uint32_t path_id, thread_id, range_id;
-	uint16_t age;			/* how many files have begun since the entry came or was
-					 * last written */
+	uint16_t age;			/* number of files begun since the last write or addition */
 	uint8_t state;			/* enum held_state */
 	uint8_t api;
 };
@@ -48,7 +46,7 @@ struct held_launch {
 #define KEY_PROC(key)			((uint32_t)((key) >> 32))
 #define KEY_ID(key)			((uint32_t)(key))
 
-/* Launches that will become one record. */
+/* Launches that will be written as one record. */
 struct launch_pack {
 	uint16_t type;
 	uint64_t base_ns;
@@ -63,9 +61,9 @@ struct held {
 	struct idmap index[XPU_APIS];	/* maps KEY() to an index in v */
 	ARRAY(struct held_launch) v;
 	struct launch_pack launches, earlier;
-	ARRAY(uint8_t) works;		/* device records to write; @batch is their header */
+	ARRAY(uint8_t) works;		/* device records to write; their batch header is @batch */
 	uint64_t nr_forced;
-	ARRAY(uint64_t) begins_ns;	/* when the files of the last GRAPH_NS began */
+	ARRAY(uint64_t) begins_ns;	/* start times of the files begun in the last GRAPH_NS */
 	struct xpu_record_batch batch;
 };
 
@@ -179,7 +177,7 @@ static void held__flush_works(struct held *h, struct outfile *p)
 	h->works.nr = 0;
 }
 
-/* Writes device records in the order in which they came, and frees them. */
+/* Writes device records in their order of arrival, and frees them. */
 static int held__write_works(struct held *h, struct outfile *p, uint32_t proc_id,
 			     struct held_work *last)
 {
@@ -237,8 +235,8 @@ static struct held_launch *held__add(struct held *h, const struct held_launch *l
 }
 
 /*
- * Writes everything that the entry holds. The entry stays, so that later records for it are not
- * held.
+ * Writes everything that the entry holds. The entry stays in the table, so that later records of
+ * this launch are not held.
  */
 static int held__let_go(struct held *h, struct outfile *p, struct held_launch *l)
 {
@@ -252,7 +250,10 @@ static int held__let_go(struct held *h, struct outfile *p, struct held_launch *l
 	return works ? held__write_works(h, p, KEY_PROC(l->key), works) : 0;
 }
 
-/* Removes the entries that @keep refuses, or none if memory is short. Return: 0 or -ENOMEM. */
+/*
+ * Removes the entries for which @keep returns false; removes nothing if memory is short. Return: 0
+ * or -ENOMEM.
+ */
 static int held__sift(struct held *h, bool (*keep)(const struct held_launch *l))
 {
 	struct idmap index[XPU_APIS] = { 0 };
@@ -290,8 +291,8 @@ static bool is_held(const struct held_launch *l)
 }
 
 /*
- * Makes room if there are too many entries. Removes entries that hold nothing; if that is not
- * enough, writes all held records.
+ * If there are too many entries, removes entries that hold nothing. If this is not enough, writes
+ * held records, oldest first.
  */
 static int held__limit(struct held *h, struct outfile *p)
 {
@@ -308,7 +309,7 @@ static int held__limit(struct held *h, struct outfile *p)
 	return err ?: h->nr_forced ? held__sift(h, is_held) : 0;
 }
 
-/* Return: the state of the launch to which this device record belongs. */
+/* Return: the state of a launch after this device record of it is written. */
 static enum held_state served_by(const struct xpu_record *rec)
 {
 	bool graph = rec->type != XPU_RECORD_REFUSED && rec->misc & XPU_MISC_GRAPH_NODE;
@@ -322,7 +323,7 @@ static int held__launch(struct held *h, struct outfile *p, struct held_launch *l
 	struct held_work *works;
 	int err;
 
-	/* Without an id, or with an id that is in use, the launch gets no device work. */
+	/* If the launch has no id, or its id is in use, it gets no device work. */
 	if (!KEY_ID(l->key) || (known && known->state != HELD_WORKS && known->state != HELD_GONE)) {
 		held__write(h, p, &h->launches, l);
 		return 0;
@@ -432,15 +433,15 @@ int held__captured(struct held *h, struct outfile *p, const struct xpu_record_gr
 /* ---- from file to file ----------------------------------------------------------------------- */
 
 /*
- * Whether the launch may still get device work. A launch that got none in a whole file gets no
- * more. For graph launches see held__next().
+ * Return: whether the launch may still get device work. If a launch got no device work during a
+ * whole file, it gets none later. For graph launches, see held__next().
  */
 static bool is_wanted(const struct held_launch *l)
 {
 	return is_held(l) || l->state == HELD_GRAPH || l->age < 2;
 }
 
-/* Notes when a file begins. Return: 0 or -ENOMEM. */
+/* Notes the start of a file. Return: 0 or -ENOMEM. */
 static int held__note_begin(struct held *h, uint64_t time_ns)
 {
 	size_t old = 0;
@@ -455,7 +456,7 @@ static int held__note_begin(struct held *h, uint64_t time_ns)
 	return array_push(&h->begins_ns, time_ns);
 }
 
-/* Return: the age, in files, above which entries are older than @ns; at least 2 */
+/* Return: the age in files at which an entry is older than @ns; at least 2 */
 static uint32_t held__age(const struct held *h, uint64_t time_ns, uint64_t ns)
 {
 	size_t i = h->begins_ns.nr;
@@ -474,7 +475,7 @@ void held__keep_threads(const struct held *h)
 			carry__keep_thread(h->carry, h->v.v[i].thread_id);
 }
 
-/* Ages an entry, because a file was begun. Return: 0 or -ENOMEM. */
+/* Ages an entry, because a new file starts. Return: 0 or -ENOMEM. */
 static int held__grow_older(struct held *h, struct outfile *p, struct held_launch *l,
 			    uint32_t works_age, uint32_t graph_age)
 {

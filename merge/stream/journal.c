@@ -10,7 +10,7 @@
 
 #define LONG_BYTES	(16u << 20)
 
-/* The first definitions begin at this offset, after the head. */
+/* The first definitions start at this offset, after the head. */
 #define BEGIN		((sizeof(struct journal_head) + 4095) & ~4095ull)
 
 int journal__open(struct journal *j, int fd)
@@ -40,7 +40,7 @@ void journal__close(struct journal *j, bool stays)
 }
 
 /*
- * Return: all committed definitions, for the caller to free; NULL if memory is short or the file is
+ * Return: all committed definitions, which the caller frees; NULL if memory is short or the file is
  * too short.
  */
 static uint8_t *journal__read(const struct journal *j, size_t size)
@@ -120,7 +120,10 @@ int journal__save(struct journal *j, const struct xpu_file_header *hdr, struct c
 	fd = fcntl(j->fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
-	/* Append, so that the old definitions stay valid until the new definitions are complete. */
+	/*
+	 * Append the new definitions, so that the old definitions stay valid until the new ones are
+	 * complete.
+	 */
 	j->base = lseek(fd, 0, SEEK_END);
 	err = outfile__begin(&j->outfile, fd, hdr, 0);
 	if (err)

@@ -26,7 +26,7 @@ void kept__exit(struct kept *k)
 			features[i]->split->free(k->states[i]);
 }
 
-/* Return: the number of the feature that takes records of that type, or NR_FEATURES. */
+/* Return: the index of the feature that takes records of that type, or NR_FEATURES. */
 static unsigned int taker(uint16_t type)
 {
 	unsigned int i;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define BLOCK_BYTES	(256u * 1024)	/* bytes of records in a usual block */
+#define BLOCK_BYTES	(256u * 1024)	/* usual size of the records in a block */
 
 static void outfile__write(struct outfile *p, const void *data, size_t len)
 {
@@ -41,7 +41,7 @@ static int outfile__start(struct outfile *p, const struct xpu_file_header *hdr, 
 	return p->err ?: safefile__commit(&p->file);
 }
 
-/* Return: @err. If it is an error, frees the file. */
+/* If @err is an error, frees the file. Return: @err. */
 static int outfile__abandon(struct outfile *p, int err)
 {
 	if (!err)
@@ -143,13 +143,11 @@ int outfile__close(struct outfile *p)
 		return 0;
 	err = outfile__checkpoint(p);
 	p->nr_lost = err ? p->since : 0;
-	/*
-	 * If this fails, too, readers skip the incomplete block.
-	 */
+	/* If this also fails, readers skip the incomplete block. */
 	if (err)
 		(void)!ftruncate(p->file.fd, p->safe);
 	if (close(p->file.fd) && !err)
-		err = -errno;		/* NFS and disk quotas report errors only at this point */
+		err = -errno;		/* NFS and disk quotas may report errors only here */
 	safefile__close(&p->file);
 	block_packer__free(p->packer);
 	free(p->records);

@@ -26,11 +26,11 @@
 #include "stream/outfile.h"
 #include "xpu_time.h"
 
-#define FLUSH_NS	1000000000ull	/* records are written at least this often */
+#define FLUSH_NS	1000000000ull	/* maximum time for which records stay unwritten */
 #define IDLE_MS		500
-#define KEPT_BEFORE	64		/* how many extra numbers to try, because some have no
-					 * file */
-#define MAX_BEGUN	2		/* a block is left out after it killed this many programs */
+#define KEPT_BEFORE	64		/* how many extra file numbers to try, because some numbers
+					 * have no file */
+#define MAX_BEGUN	2		/* skip a block after it has killed this many programs */
 #define MAGIC_AT	offsetof(struct xpu_record_block, magic)
 #define MAGIC_BYTES	sizeof(((struct xpu_record_block *)0)->magic)
 
@@ -48,7 +48,7 @@ struct split {
 	struct xpu_file_header header;
 	struct block_unpacker *unpacker;
 	struct journal journal;
-	int copy[2];			/* a pipe that copies bytes before they are read; or -1 */
+	int copy[2];			/* pipe for a copy of bytes before they are read; or -1 */
 	uint8_t *records;		/* XPU_BLOCK_MAX bytes: the records of a block */
 	ARRAY(uint8_t) batch;		/* records of the batch that is being written */
 	struct carry *carry;
@@ -56,15 +56,17 @@ struct split {
 	struct kept kept;
 	struct outfile outfile;
 	bool open;			/* @outfile is open */
-	char *name;			/* of @outfile */
-	uint64_t number;		/* number of @outfile; 0: none was opened yet */
-	uint64_t start_ns;		/* of @outfile */
+	char *name;			/* name of @outfile */
+	uint64_t number;		/* number of @outfile; 0: no file was opened yet */
+	uint64_t start_ns;		/* start time of @outfile */
 	uint64_t flushed_ns;
-	ARRAY(struct named) names;	/* the kept files, oldest first */
+	ARRAY(struct named) names;	/* the files that are kept, oldest first */
 	bool failing;			/* the last file could not be written */
-	uint64_t nr_lost, lost_bytes;	/* failed files since the last good file; bytes to report */
-	uint64_t nr_lost_launches;	/* number of launches in these files */
-	uint64_t told_bytes;		/* lost bytes that @outfile reports after its checkpoint */
+	uint64_t nr_lost, lost_bytes;	/* number of failed files since the last good file; bytes to
+					 * report as lost */
+	uint64_t nr_lost_launches;	/* number of launches in the failed files */
+	uint64_t told_bytes;		/* lost bytes that are already reported in @outfile, but not
+					 * yet at a checkpoint */
 	bool ended;
 	uint64_t end_ns;		/* end of the recording */
 };
@@ -112,7 +114,7 @@ char *split__name(const char *pattern, uint64_t number)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Removes a file of this recording, unless another file has got its name meanwhile. */
+/* Removes a file of this recording, unless its name now belongs to another file. */
 static void split__remove(const struct named *n)
 {
 	struct safefile f = {
@@ -126,7 +128,7 @@ static void split__remove(const struct named *n)
 	close(f.dir_fd);
 }
 
-/* Adds a file, and removes the oldest files beyond opts->keep. */
+/* Adds a file, and removes the oldest files if there are more than opts->keep. */
 static void split__keep(struct split *s, const struct named *newest)
 {
 	struct named n = *newest;
@@ -159,7 +161,8 @@ static void split__say(struct split *s, const char *fmt, ...)
 }
 
 /*
- * Reports the first of several files that cannot be written. Return: 0 to continue, or an error.
+ * Reports only the first of several files that cannot be written. Return: 0 to continue, or an
+ * error.
  */
 static int split__failed(struct split *s, int err)
 {
@@ -174,7 +177,10 @@ static int split__failed(struct split *s, int err)
 	return 0;
 }
 
-/* Counts the records of a file that could not be written. @launches: how many launches it lacks */
+/*
+ * Counts the lost records of a file that could not be written. @launches: number of launches that
+ * it lacks
+ */
 static void split__count_lost(struct split *s, uint64_t launches)
 {
 	struct split_journal *told = &s->journal.head->told;
@@ -190,7 +196,7 @@ static void split__count_lost(struct split *s, uint64_t launches)
 	s->nr_lost++;
 }
 
-/* Writes how many bytes of records are in no file, if the current file can be written. */
+/* Writes how many bytes of records are in no file, unless the current file cannot be written. */
 static void split__write_lost(struct split *s)
 {
 	struct xpu_record_lost *r =
@@ -207,7 +213,7 @@ static void split__write_lost(struct split *s)
 	s->lost_bytes = 0;
 }
 
-/* Writes which file of the recording the current file is. */
+/* Writes a PART record with the number of the current file. */
 static void split__write_part(struct split *s, uint64_t time_ns)
 {
 	char *first = split__name(s->opts->pattern, 1);
@@ -227,7 +233,7 @@ static void split__write_part(struct split *s, uint64_t time_ns)
 	free(first);
 }
 
-/* Return: the journal's entry for the current file. */
+/* Return: the journal's entry for file @number. */
 static struct journal_file *split__file(struct split *s, uint64_t number)
 {
 	return &s->journal.head->files[number % JOURNAL_FILES];
@@ -285,7 +291,7 @@ static int split__checkpoint(struct split *s)
 	return journal__is_long(&s->journal) ? split__save(s, now_ns(CLOCK_MONOTONIC)) : 0;
 }
 
-/* Begins the next file at @time_ns. */
+/* Starts the next file at @time_ns. */
 static int split__open(struct split *s, uint64_t time_ns)
 {
 	struct xpu_file_header hdr = s->header;
@@ -341,9 +347,7 @@ static void split__write_end(struct outfile *p, uint64_t time_ns)
 		};
 }
 
-/*
- * Ends the file. @continues: another file follows, so write an END record here
- */
+/* Ends the file. @continues: another file follows, so write an END record */
 static int split__close(struct split *s, uint64_t time_ns, bool continues)
 {
 	struct named named = { .name = s->name };
@@ -398,7 +402,7 @@ static int split__cut(struct split *s, uint64_t time_ns)
 
 /* ---- records --------------------------------------------------------------------------------- */
 
-/* Whether a program that continues after a kill needs this record from a batch. */
+/* Return: whether a program that continues after a kill needs this record from a batch. */
 static bool is_recalled(const struct xpu_record *nested)
 {
 	return record_types[nested->type].split == RECORD_CARRY ||
@@ -521,7 +525,7 @@ static int split__records(struct split *s, size_t bytes)
 
 /* ---- the recording --------------------------------------------------------------------------- */
 
-/* Return: how many bytes of the block were read. */
+/* Return: the number of bytes of the block that were read so far. */
 static uint32_t split__nr(const struct split *s)
 {
 	return s->journal.head->place;
@@ -532,7 +536,7 @@ static void split__set_place(struct split *s, uint32_t nr, uint32_t nr_copied)
 	__atomic_store_n(&s->journal.head->place, JOURNAL_PLACE(nr, nr_copied), __ATOMIC_RELEASE);
 }
 
-/* Copies bytes that stay in the pipe. Return: how many, 0 at the end, or -1. */
+/* Copies bytes, which stay in the pipe. Return: the number of bytes, 0 at the end, or -1. */
 static ssize_t split__copy(struct split *s, uint8_t *to, size_t len, unsigned int flags)
 {
 	ssize_t n = tee(s->fd, s->copy[1], len, flags);
@@ -541,8 +545,9 @@ static ssize_t split__copy(struct split *s, uint8_t *to, size_t len, unsigned in
 }
 
 /*
- * Reads bytes of the block. After a kill at any time, the next program can tell which bytes were
- * read: the bytes that are in the journal's copy, and no longer in the pipe. Return: like read()
+ * Reads bytes of the block. If the program is killed at any time, the next program can tell which
+ * bytes were read: these bytes are in the journal's copy, and no longer in the pipe. Return: as
+ * read()
  */
 static ssize_t split__take(struct split *s, size_t len)
 {
@@ -561,7 +566,7 @@ static ssize_t split__take(struct split *s, size_t len)
 }
 
 /*
- * Finds out whether the earlier program had read the bytes that it had copied from the pipe.
+ * Determines whether the earlier program had read the bytes that it had copied from the pipe.
  * Return: 0 or -ENOMEM.
  */
 static int split__find_place(struct split *s)
@@ -581,7 +586,7 @@ static int split__find_place(struct split *s)
 }
 
 /*
- * Reads until the block, or the header, has @len bytes.
+ * Reads until @len bytes of the block or of the file header are present.
  * Return: 1, 0 at the end, -EBADMSG if the end comes too early, or another negative errno.
  */
 static int split__fill(struct split *s, size_t len)
@@ -618,7 +623,7 @@ static int split__read_header(struct split *s)
 	return err > 0 ? 0 : split__fail(s, -EBADMSG, "the recording ends in its header");
 }
 
-/* Waits for more input, and calls idle() meanwhile. */
+/* Waits for more input, and meanwhile calls idle(). */
 static void split__await(struct split *s)
 {
 	struct pollfd fd = { .fd = s->fd, .events = POLLIN };
@@ -627,14 +632,17 @@ static void split__await(struct split *s)
 		s->opts->idle(s->opts->ctx);
 }
 
-/* Skips bytes up to the next possible block, because no block begins here. Return: how many */
+/*
+ * Skips bytes up to the next possible block, because no block starts here. Return: the number of
+ * skipped bytes
+ */
 static uint32_t split__skip(struct split *s)
 {
 	uint8_t *block = s->journal.head->block;
 	uint32_t nr = split__nr(s), from = min_t(uint32_t, nr, MAGIC_AT + 1), gone;
 	const uint8_t *at = memmem(block + from, nr - from, XPU_BLOCK_MAGIC, MAGIC_BYTES);
 
-	/* The last bytes may be the beginning of a block. */
+	/* The last bytes may be the start of a block. */
 	gone = at ? at - block - MAGIC_AT :
 	       nr - min_t(uint32_t, nr - 1, MAGIC_AT + MAGIC_BYTES - 1);
 	memmove(block, block + gone, nr - gone);
@@ -642,7 +650,7 @@ static uint32_t split__skip(struct split *s)
 	return gone;
 }
 
-/* Reads one block. Return: 1, 0 at the end or if no block begins here, or a negative errno. */
+/* Reads one block. Return: 1; 0 at the end, or if no block starts here; or a negative errno. */
 static int split__try_block(struct split *s, struct xpu_record_block *h)
 {
 	const uint8_t *block = s->journal.head->block;
@@ -663,8 +671,8 @@ static int split__try_block(struct split *s, struct xpu_record_block *h)
 }
 
 /*
- * Reads the next whole block, with *@bytes of records. Return: 1, 0 at the end, or a negative
- * errno.
+ * Reads the next complete block, and sets *@bytes to the size of its records. Return: 1, 0 at the
+ * end, or a negative errno.
  */
 static int split__read_block(struct split *s, size_t *bytes)
 {
@@ -688,18 +696,18 @@ static int split__read_block(struct split *s, size_t *bytes)
 	return err;
 }
 
-/* Makes room for the next block, because the journal's block is done. */
+/* Makes space for the next block, because the block in the journal is finished. */
 static void split__used(struct split *s)
 {
 	struct journal_head *head = s->journal.head;
 
-	/* A kill between two of these lines is harmless: see split__find_block(). */
+	/* A kill between these statements is harmless: see split__find_block(). */
 	split__set_place(s, 0, 0);
 	__atomic_store_n(&head->nr_begun, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&head->nr_blocks, s->journal.state.nr_blocks, __ATOMIC_RELEASE);
 }
 
-/* Reads and passes on one block. Return: 1, 0 at the end, or a negative errno. */
+/* Reads one block and passes it on. Return: 1, 0 at the end, or a negative errno. */
 static int split__block(struct split *s)
 {
 	size_t bytes;
@@ -734,7 +742,8 @@ static int split__define_batch(struct split *s, const struct record_iter *outer,
 }
 
 /*
- * Takes the definitions, and what features keep, from @bytes of records. Return: 0 or -ENOMEM.
+ * Processes definitions, and records that features keep, from @bytes of records. Return: 0 or
+ * -ENOMEM.
  */
 static int split__define(void *ctx, size_t bytes)
 {
@@ -759,7 +768,7 @@ static int split__define(void *ctx, size_t bytes)
 	return err;
 }
 
-/* Ends the file of the earlier program after its last counted record. */
+/* Ends the earlier program's file after its last counted record. */
 static void split__cut_file(struct split *s)
 {
 	const struct journal_state *state = &s->journal.state;
@@ -809,7 +818,7 @@ static void split__find_files(struct split *s)
 	}
 }
 
-/* Passes on the files that the earlier program had not finished. */
+/* Calls whole() again for the files that the callee had not finished. */
 static void split__find_waiting(struct split *s)
 {
 	struct journal_file *file;
@@ -827,7 +836,8 @@ static void split__find_waiting(struct split *s)
 }
 
 /*
- * Finds the block that the earlier program did not finish: the file may have some of its records.
+ * Handles the block that the earlier program did not finish. The file may already contain some of
+ * its records.
  * Return: 0 or -ENOMEM.
  */
 static int split__find_block(struct split *s)
@@ -836,7 +846,7 @@ static int split__find_block(struct split *s)
 	size_t bytes;
 	int err = 0;
 
-	/* Drop a finished block, or the header of the recording, which is known already. */
+	/* Drop a finished block, or the header of the recording, which is already known. */
 	if (head->nr_blocks < s->journal.state.nr_blocks ||
 	    (split__nr(s) >= sizeof(s->header) &&
 	     !memcmp(head->block, XPU_FILE_MAGIC, sizeof(s->header.magic))))
@@ -855,7 +865,7 @@ static int split__find_block(struct split *s)
 }
 
 /*
- * Continues where an earlier program was killed. Return: 1; 0 if no program was killed; or a
+ * Continues after an earlier program was killed. Return: 1; 0 if no program was killed; or a
  * negative errno.
  */
 static int split__go_on(struct split *s)
@@ -937,7 +947,7 @@ int split__run(int fd, const struct split_opts *opts, struct split_result *resul
 		result->nr_lost = s.journal.head->told.nr_lost_files;
 	if (s.journal.head)
 		s.journal.head->told.failing = s.failing;
-	/* Keep the head mapped for opts->whole(), which keeps pointers to @waits there. */
+	/* Keep the head mapped for opts->whole(), which keeps pointers to @waits in the head. */
 	journal__close(&s.journal, opts->whole);
 	if (s.copy[0] >= 0) {
 		close(s.copy[0]);

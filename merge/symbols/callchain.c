@@ -25,7 +25,7 @@ struct frame_entry {
 	UT_hash_handle hh;
 };
 
-/* A key for several frames: an address's function and the functions inlined there. */
+/* Key of the frames at an address: its function and the functions inlined there. */
 struct place_key {
 	const struct dso *dso;
 	uint64_t vaddr;
@@ -73,7 +73,7 @@ void callchains__next(struct callchains *c)
 {
 	free(c->known);
 	c->known = NULL;
-	/* The keys of these have the places of one recording. */
+	/* The keys of these entries point to places of one recording. */
 	if (c->names)
 		HASH_CLEAR(hh, c->places);
 }
@@ -200,7 +200,7 @@ static const struct frame *callchains__recorded(struct callchains *c, struct dso
 	return callchains__frame(c, strpool__intern(c->strings, name, strlen(name)), dso, true);
 }
 
-/* Keeps the name of a place whose file was read. Return: 0 or -ENOMEM. */
+/* Keeps the name of a place, if its file was read. Return: 0 or -ENOMEM. */
 static int callchains__keep(struct callchains *c, struct dso *dso, const struct chain_frame *cf,
 			    const struct frame *f)
 {
@@ -273,7 +273,7 @@ static void callchains__address(struct callchains *c, struct image *image, uint3
 		*known = (struct known_address){ image, addr, *cf, epoch };
 }
 
-/* Return: the frame of an address in Linux, like callchains__address(). */
+/* Return: the frame of a kernel address; NULL only if memory is short. */
 static const struct frame *callchains__kernel(struct callchains *c, uint64_t addr)
 {
 	const char *name = c->kallsyms ? kallsyms__find(c->kallsyms, addr) : NULL;
@@ -282,7 +282,7 @@ static const struct frame *callchains__kernel(struct callchains *c, uint64_t add
 				 NULL, name);
 }
 
-/* Return: the frame of a word for a Python function, like callchains__address(). */
+/* Return: the frame of a word that encodes a Python function; NULL only if memory is short. */
 static const struct frame *callchains__python(struct callchains *c, uint64_t word)
 {
 	uint32_t line = XPU_FRAME_LINE(word), id = XPU_FRAME_CODE(word);
@@ -303,7 +303,7 @@ static const struct frame *callchains__python(struct callchains *c, uint64_t wor
 	return callchains__frame(c, name, NULL, true);
 }
 
-/* Return: the frame of a word that stands for a name, like callchains__address(). */
+/* Return: the frame of a word that encodes the ID of a name; NULL only if memory is short. */
 static const struct frame *callchains__named(struct callchains *c, uint64_t word)
 {
 	const char *name = c->string ? c->string(c->lookup_ctx, XPU_FRAME_STRING(word)) : NULL;
@@ -369,9 +369,9 @@ static bool frame__is_static_api(const struct frame *f)
 }
 
 /*
- * callchain__trim - find where the program ends and CUDA or OpenCL begins @v, @nr: frames,
- * innermost first @api: set to the frame of the API function if the frame is trimmed, otherwise
- * unchanged
+ * callchain__trim - find where the program ends and CUDA or OpenCL begins
+ * @v, @nr: frames, innermost first
+ * @api: set to the frame of the API function if the frame is trimmed, otherwise unchanged
  *
  * Return: how many frames to leave out, counted from the innermost.
  */
@@ -412,7 +412,7 @@ static size_t callchain__trim(const struct chain_frame *v, size_t nr, const stru
 	return i;
 }
 
-/* Return: whether the frame is inside the interpreter, which is @f's whole file or a part of it. */
+/* Return: whether @f is in the interpreter: in its own file, or in a program that contains it. */
 static bool frame__is_interpreter(const struct frame *f)
 {
 	static const char *const prefixes[] = {
@@ -565,8 +565,8 @@ static const struct place_entry *callchains__place(struct callchains *c,
 			return NULL;
 	}
 	/*
-	 * The outermost function, which is not inlined, gets its symbol's name, which distinguishes
-	 * parts and copies.
+	 * The outermost function is not inlined. It gets its symbol's name, which also
+	 * distinguishes parts and copies of a function.
 	 */
 	e->frames[e->nr] = !nr ? cf->f :
 			   callchains__line(c, cf, cf->f->name, &lines[c->show_inline ? nr - 1 : 0],
@@ -667,8 +667,8 @@ bool frame__is_call(const struct frame *f)
 }
 
 /*
- * Return: whether the frame is in Linux, the C library or CUDA, or has no name, and so says little
- * about a program.
+ * Return: whether the frame is in the kernel, the C library or CUDA, or has no name. Such a frame
+ * says little about a program.
  */
 static bool frame__is_anybodys(const struct frame *f)
 {
@@ -747,7 +747,7 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 
 		*cf = (struct chain_frame){ .word = addr };
 		/*
-		 * An address of Linux here means that a frame pointer was wrong: the remaining
+		 * A kernel address here means that a frame pointer was wrong: the remaining
 		 * addresses are not a chain.
 		 */
 		if (cpu && !entry && XPU_FRAME_IS_KERNEL(addr))
@@ -762,7 +762,7 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 		} else {
 			nr_native++;
 			/*
-			 * A return address is behind its call instruction. All frames except the
+			 * A return address follows its call instruction. All frames except the
 			 * innermost are return addresses.
 			 */
 			if (!cpu ? i || rec->hdr.misc & XPU_CHAIN_SHIM : !entry)
@@ -778,8 +778,8 @@ static ssize_t callchains__read(struct callchains *c, const struct xpu_record_ca
 }
 
 /*
- * Removes frames from c->chain that do not belong to the program. @api_frame: as for
- * callchain__trim()
+ * Removes frames from c->chain that do not belong to the program. @api_frame: see @api of
+ * callchain__trim().
  */
 static void callchains__trim(struct callchains *c, uint16_t misc, const struct frame **api_frame)
 {
@@ -824,8 +824,8 @@ const struct stack *callchains__resolve(struct callchains *c,
 			f->dso->nr_unnamed++;
 	}
 	/*
-	 * A stack must not be empty, but trimming removes all frames of a stack of scheduler
-	 * frames.
+	 * Trimming removes all frames of a stack that has only scheduler frames, but no stack may
+	 * be empty.
 	 */
 	failed |= rec && rec->hdr.misc & XPU_CHAIN_CPU && !c->scratch.nr;
 	if ((failed || rec->hdr.misc & XPU_CHAIN_TRUNCATED) &&

@@ -56,12 +56,12 @@ struct chain_frame {
 	uint64_t word;			/* as recorded */
 	uint64_t vaddr;			/* address in f->dso, if the file is known */
 	uint64_t offset;		/* in f->dso */
-	const struct recorded_place *place;	/* what the recording says of it; or NULL */
+	const struct recorded_place *place;	/* the recording's entry for the place; or NULL */
 };
 
 /* An address that was looked up in the recording whose paths are being resolved. */
 struct known_address {
-	const struct image *image;	/* NULL: none */
+	const struct image *image;	/* NULL: the slot is empty */
 	uint64_t addr;
 	struct chain_frame frame;
 	uint32_t epoch;
@@ -83,8 +83,8 @@ struct callchains {
 	 * NULL.
 	 */
 	const char *(*jit)(void *ctx, const struct image *image, bool ran_before, uint64_t addr);
-	const struct kallsyms *kallsyms;	/* owned by the caller; NULL: functions of Linux
-						 * have no names */
+	const struct kallsyms *kallsyms;	/* owned by the caller; NULL: kernel functions have
+						 * no names */
 	/*
 	 * Returns a string of the process whose path is being resolved, or NULL. The pointer may be
 	 * NULL.
@@ -93,8 +93,9 @@ struct callchains {
 	void *lookup_ctx;
 	/* The names in the recording whose paths are being resolved; or NULL. */
 	const struct recorded_names *names;
-	bool files_first;		/* the user said where files are: ask them before @names */
-	struct name_keeper *keeper;	/* keeps what is looked up; NULL: nobody does */
+	bool files_first;		/* the user gave paths of files: search them before
+					 * @names */
+	struct name_keeper *keeper;	/* keeps the names that are looked up; may be NULL */
 	bool show_inline;		/* show inlined functions as frames: "f (inlined)" */
 	bool show_srcline;		/* show source lines in frames: "f (file.c:12)" */
 	struct srclines srclines;
@@ -108,7 +109,7 @@ struct callchains {
 	ARRAY(const struct frame *) scratch;
 	uint64_t nr_frames;		/* number of frames shown in all call paths */
 	uint64_t nr_unsymbolized;	/* number of frames shown without a function name */
-	uint64_t nr_uncertain;		/* number of frames that may be another function */
+	uint64_t nr_uncertain;		/* number of frames whose function may be another one */
 };
 
 void callchains__init(struct callchains *c, struct dsos *dsos, struct strpool *strings, bool trim);
@@ -121,12 +122,12 @@ void callchains__next(struct callchains *c);
  * callchains__resolve - name the frames of one call path
  * @c: all call paths
  * @rec: addresses, innermost first, or NULL for a launch without a call path
- * @image: the address space they are in, or NULL if unknown
+ * @image: address space of the addresses, or NULL if unknown
  * @epoch: remap epoch of @image
  * @api: name of the API call by its callback id, or NULL
  *
  * All frames of a bpf_get_stack() chain except the innermost are return addresses, which follow the
- * call instruction, so they are looked up one byte earlier. The chain of a sample may have two
+ * call instruction, so the lookup uses the byte before. The chain of a sample may have two
  * innermost frames: one in the kernel and one in the program. From a sample's chain only frames of
  * the Python interpreter are trimmed. Kernel functions are shown as name_[k].
  *

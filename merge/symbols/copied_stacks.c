@@ -12,14 +12,14 @@
 
 struct unwind_tables {			/* The unwind tables of a file. */
 	const struct dso *dso;
-	struct file_cfi *cfi;		/* NULL: the file has none */
+	struct file_cfi *cfi;		/* NULL: the file has no tables */
 	UT_hash_handle hh;
 };
 
 struct unwind_stack {			/* The last copy of a thread's stack. */
 	uint32_t thread_id;
 	uint64_t start;			/* the address of the copy, a multiple of XPU_STACK_BLOCK */
-	uint64_t from, to;		/* the part [from, to) of the function is known */
+	uint64_t from, to;		/* the part [from, to) of the stack is known */
 	size_t nr_blocks;
 	uint8_t *blocks;
 	UT_hash_handle hh;
@@ -154,7 +154,7 @@ static enum cfi_result copied_stacks__step(struct copied_stacks *u, struct image
 	if (map && !map->dso)
 		map->dso = dsos__get(u->dsos, map->rec);
 	if (map && map->dso) {
-		/* This look-up also loads the file. */
+		/* This lookup also loads the file. */
 		symbol = dsos__find_symbol(u->dsos, map->dso, addr - map->start + map->pgoff,
 					   &vaddr);
 		*loop = symbol && !strcmp(symbol->name, "_PyEval_EvalFrameDefault");
@@ -223,7 +223,7 @@ static void copied_stacks__merge(struct copied_stacks *u, const struct xpu_recor
 		if (loop + 1 >= nr_native) {
 			if (truncated)
 				break;
-			continue;	/* the loop's Python frames go with the frames of the next
+			continue;	/* add the loop's Python frames with the frames of the next
 					 * loop */
 		}
 		copied_stacks__append(u, nr, u->native + i, loop - i);
@@ -276,7 +276,9 @@ int copied_stacks__record(struct copied_stacks *u, const struct xpu_record_stack
 			result = CFI_LOST;
 			break;
 		}
-		/* All frames except the first are looked up one byte earlier. */
+		/*
+		 * All frames except the first are return addresses: look them up one byte earlier.
+		 */
 		u->native[n] = regs.v[XPU_REG_IP] + exact;
 		u->sp[n] = regs.v[XPU_REG_SP];
 		u->loop[n] = false;

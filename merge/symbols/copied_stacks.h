@@ -2,10 +2,9 @@
 /*
  * copied_stacks.h - makes call chains from copies of the stack
  *
- * A STACK record has the registers and the part of the top of a thread's stack that differs from
- * the thread's last copy. struct copied_stacks rebuilds the stack and walks it by the unwind tables
- * of the mapped files. Code without tables, such as code made at run time, is walked by the frame
- * pointer.
+ * A STACK record has a thread's registers, and the part of its stack's top that changed since the
+ * last copy. struct copied_stacks rebuilds the stack and walks it by the unwind tables of the
+ * mapped files. Code without tables, such as code made at run time, is walked by the frame pointer.
  */
 #ifndef MERGE_COPIED_STACKS_H
 #define MERGE_COPIED_STACKS_H
@@ -51,7 +50,7 @@ void copied_stacks__next(struct copied_stacks *u);
  * @nr: set to the number of @u->frames: as in a CALLCHAIN with XPU_CHAIN_CPU, but Python frames are
  *	XPU_WORD_PYTHON, and replace their evaluation loops
  * @flags: XPU_CHAIN_TRUNCATED is added if the chain does not reach the stack's root
- * @known: @nr_known words of the chain, if the recording has it; or NULL
+ * @known: the chain's @nr_known words if the recording has the chain; otherwise NULL
  *
  * Return: 0; 1 if the record needs an earlier record that is missing; or -ENOMEM.
  */

@@ -2,7 +2,7 @@
 /*
  * demangle.h - the names that the programmer wrote
  *
- * libbfd does the work, see libbfd.h.
+ * libbfd demangles them, see libbfd.h.
  */
 #ifndef MERGE_DEMANGLE_H
 #define MERGE_DEMANGLE_H

@@ -203,8 +203,8 @@ static int dso__read_segments(struct dso *dso)
 	if (elf_getphdrnum(dso->file.elf, &nr))
 		return -EINVAL;
 	/*
-	 * Executable segments come first: neighbouring segments share a page of the file, and
-	 * look-ups are for code.
+	 * Executable segments come first: neighboring segments share a page of the file, and only
+	 * code is looked up.
 	 */
 	for (pass = 0; pass < 2; pass++) {
 		for (i = 0; i < nr; i++) {
@@ -284,7 +284,7 @@ static bool dso__same_build(const struct dso *dso)
 	return len == dso->build_id_len && !memcmp(id, dso->build_id, len);
 }
 
-/* Opens the file at @path. Return: 0, -ESTALE if it is another file now, or -errno. */
+/* Opens the file at @path. Return: 0, -ESTALE if the path now has another file, or -errno. */
 static int dsos__open_path(struct dsos *d, struct dso *dso, const char *path)
 {
 	int err;
@@ -301,7 +301,7 @@ static int dsos__open_path(struct dsos *d, struct dso *dso, const char *path)
 	return err;
 }
 
-/* Opens the file behind @dso. Return: 0, -ENXIO if the mapping cannot have a file, or -errno. */
+/* Opens the file of @dso. Return: 0, -ENXIO if the mapping cannot have a file, or -errno. */
 static int dsos__open(struct dsos *d, struct dso *dso)
 {
 	size_t len = strlen(dso->path);
@@ -335,8 +335,8 @@ static int dsos__open(struct dsos *d, struct dso *dso)
 	if (!err || !dso->build_id_len)
 		return err;
 	/*
-	 * The process may have another root directory; as long as it runs, that directory leads to
-	 * its files.
+	 * The process may have another root directory. While it runs, /proc/PID/root leads to its
+	 * files.
 	 */
 	if (!d->paths.symfs && dso->pid) {
 		path = strpool__internf(d->strings, "/proc/%u/root%.*s", (unsigned int)dso->pid,

@@ -51,8 +51,8 @@ struct dso_segment {
 
 /*
  * Identifies a file in a recording: a path with a build-id or, where the mapping has none, with an
- * inode. If a file was replaced during the recording, its path has two keys. Of two paths of one
- * file only one may exist here, so the path is always part of the key.
+ * inode. If a file was replaced during the recording, its path has two keys. If two paths lead to
+ * one file, maybe only one path exists on this machine, so the path is always part of the key.
  */
 struct dso_key {
 	uint64_t ino;			/* generated code: when the image began */
@@ -79,8 +79,8 @@ static inline struct dso_key dso_key__generated(uint32_t pid, uint64_t time_ns)
 }
 
 /*
- * Return: the key of the file that a mapping, or a record of names, has; to be freed; or NULL.
- * Sets *@bytes to its size.
+ * Return: the key of the file of a mapping, or of a NAMES record, to be freed; or NULL. Sets
+ * *@bytes to the key's size.
  */
 struct dso_key *dso_key__of_mmap(const struct xpu_record_mmap *rec, size_t *bytes);
 struct dso_key *dso_key__of_names(const struct xpu_record_names *rec, size_t *bytes);
@@ -101,7 +101,7 @@ struct dso {
 	uint32_t pid;		/* a process that had mapped the file */
 	struct elf_file file;
 	const char *file_path;	/* the path at which the file was found; NULL: in memory only */
-	struct elf_file debug;	/* the file with the symbols that were stripped off it, if found */
+	struct elf_file debug;	/* the file with the symbols that were stripped off, if found */
 	const char *debug_path;
 	uint64_t debug_bias;	/* add this to addresses of debug to get addresses of file */
 	const char *no_lines;	/* why the file's source lines could not be read */
@@ -118,14 +118,14 @@ struct dsos {
 	struct strpool *strings;	/* owned by the caller, must outlive this struct */
 	struct symbol_paths paths;	/* further places to search; set after dsos__init() */
 	struct dso_entry *entries;
-	uint64_t unpack_left;		/* what is left of MINIDEBUG_MAX */
+	uint64_t unpack_left;		/* how many of the MINIDEBUG_MAX bytes are left */
 };
 
 void dsos__init(struct dsos *d, struct strpool *strings);
 void dsos__exit(struct dsos *d);
 
 /**
- * dsos__get - find the file behind a mapping
+ * dsos__get - find the file of a mapping
  * @d: all files
  * @rec: the mapping; looked up by path and build-id or, if it has no build-id, by path and inode
  *
@@ -141,8 +141,8 @@ struct dso *dsos__get(struct dsos *d, const struct xpu_record_mmap *rec);
  * @vaddr: set to the address of @offset in terms of the file's symbol table; to @offset if the file
  *	is missing
  *
- * Return: the symbol, or NULL if no symbol covers the address. The nearest symbol before it is
- * never used: in a stripped library it would name another function.
+ * Return: the symbol, or NULL if no symbol covers the address. The nearest symbol before the
+ * address is never used: in a stripped library it would name another function.
  */
 struct dso_symbol *dsos__find_symbol(struct dsos *d, struct dso *dso, uint64_t offset,
 				     uint64_t *vaddr);
@@ -152,8 +152,7 @@ struct dso_symbol *dsos__find_symbol(struct dsos *d, struct dso *dso, uint64_t o
  * @dso: dsos__find_symbol() must have looked up @vaddr in it before
  * @vaddr: an address in the file
  *
- * Named by this address, all places in the function become one frame, as if the function had a
- * name.
+ * All places in the function get this address as their name, so they become one frame.
  *
  * Return: the function's address, or @vaddr itself if the unwind information has no such function.
  */
@@ -164,8 +163,7 @@ const char *dsos__symbol_name(struct dsos *d, struct dso_symbol *sym);
 
 /*
  * Adds lines to @msgs about the files that could not be used, so that their frames are shown
- * without names. The files with the most such frames have lines of their own, the others share one
- * line.
+ * without names. The files with the most such frames get a line each; all others share one line.
  */
 void dsos__report(struct dsos *d, struct msgs *msgs);
 

@@ -2,7 +2,7 @@
 /*
  * ehframe.h - where functions begin and end, by the unwind information of a file
  *
- * Every file has it, even a file stripped of all names.
+ * Every file has unwind information, even a file without any symbol.
  */
 #ifndef MERGE_EHFRAME_H
 #define MERGE_EHFRAME_H

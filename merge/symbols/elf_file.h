@@ -24,7 +24,7 @@ struct elf_file {
 struct elf_bytes {
 	const uint8_t *v;
 	size_t nr;
-	uint64_t addr;			/* the address at which the bytes are loaded, if at all */
+	uint64_t addr;			/* the load address of the bytes, if they are loaded */
 };
 
 /**

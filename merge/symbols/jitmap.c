@@ -12,7 +12,7 @@
 #include "hash.h"
 
 #define MAP_BYTES_MAX	(512ull * 1024 * 1024)
-#define MAX_LIVE	16		/* most functions that are compared at one address */
+#define MAX_LIVE	16		/* most functions to compare at one address */
 #define SLACK_NS	2000000000ull	/* tolerance when two clocks and file times are compared */
 
 struct jitmap_entry {
@@ -37,7 +37,7 @@ struct live {
 	size_t nr;
 };
 
-/* Adds a function; if there are too many, the function of the first line goes. */
+/* Adds a function; if there are too many, drops the function of the first line. */
 static void live__add(struct live *l, const struct jit_symbol *s)
 {
 	size_t at;
@@ -70,7 +70,7 @@ static uint64_t live__next_end(const struct live *l)
 	return end;
 }
 
-/* Return: the last function, which is uncertain if another one has another name. */
+/* Return: the last function, marked uncertain if a function there has another name. */
 static struct jit_symbol live__last(const struct live *l)
 {
 	struct jit_symbol last = l->v[l->nr - 1];
@@ -81,7 +81,7 @@ static struct jit_symbol live__last(const struct live *l)
 	return last;
 }
 
-/* Adds the functions from @from to @to. Return: 0 or -ENOMEM. */
+/* Adds the functions between the addresses @from and @to. Return: 0 or -ENOMEM. */
 static int jitmap__advance(struct jitmap *m, struct live *l, uint64_t from, uint64_t to)
 {
 	struct jit_symbol s;

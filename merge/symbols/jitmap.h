@@ -3,9 +3,9 @@
  * jitmap.h - names of generated code, as JIT compilers leave them in /tmp/perf-PID.map
  *
  * A file has a line "START SIZE NAME" for each function, with hexadecimal numbers. Node, Java,
- * .NET, LuaJIT and Python -X perf write it. Code that replaced other code comes later in the file,
- * but nothing says when it did. So if lines with several names have an address, the last name is
- * shown, as uncertain. Addresses belong to one process, so a file is only valid for the process
+ * .NET, LuaJIT and Python -X perf write it. Code that replaced other code has a later line, but
+ * lines have no timestamps. If lines with different names cover an address, the last name is shown,
+ * marked as uncertain. Addresses belong to one process, so a file is only valid for the process
  * that wrote it: a file that is older than the process, newer than the process's end, or another
  * user's file is not used.
  */
@@ -25,7 +25,7 @@ struct jit_symbol {
 	uint64_t start, end;
 	const char *name;		/* points into the text */
 	size_t nr;			/* number of its line */
-	bool uncertain;			/* another line has the address, too, with another name */
+	bool uncertain;			/* another line with another name covers the address, too */
 };
 
 struct jitmap {
@@ -38,7 +38,7 @@ struct jitmap {
  * @m: zeroed
  * @text: @bytes bytes and a NUL after them, from malloc(); @m owns it afterwards
  *
- * Other lines are skipped.
+ * Lines in another form are skipped.
  *
  * Return: 0 or -ENOMEM.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* kallsyms.h - Linux's functions whose names a recording has */
+/* kallsyms.h - the names of kernel functions in a recording */
 #ifndef MERGE_KALLSYMS_H
 #define MERGE_KALLSYMS_H
 

@@ -2,7 +2,7 @@
 /*
  * libbfd.h - source lines and inlined functions, by DWARF
  *
- * Only this and demangle.h use libbfd: its API changes between binutils releases, and its licence
+ * Only this and demangle.h use libbfd: its API changes between binutils releases, and its license
  * makes xpumerge GPL-3.0-or-later. It may crash or hang on damaged DWARF, so a separate process
  * reads other people's files: see srcline.h.
  */
@@ -28,7 +28,7 @@ struct line_reader *line_reader__open(const char *path);
  * @r: the reader
  * @vaddr: an address of the file
  * @v: filled, the innermost inlined function first, the function that is not inlined last; its
- *	strings stay until the reader is closed
+ *	strings stay valid until the reader is closed
  * @max: room in @v
  *
  * Return: the number of entries; 0 if DWARF does not cover the address.

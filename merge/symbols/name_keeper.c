@@ -13,7 +13,7 @@
 #define RECORD_BYTES	(256u << 10)	/* a record ends after this many bytes */
 #define FLUSH_NS	100000000ull	/* time between two writes, while names are looked up */
 
-/* A place that is kept, so that it is kept once. */
+/* Key of a kept place, so that no place is kept twice. */
 struct kept_key {
 	UT_hash_handle hh;
 	struct kept_place_key {
@@ -136,7 +136,7 @@ static int compare_places(const void *a, const void *b, void *ctx)
 	return dso_key__cmp(p->key, q->key) ?: cmp3(p->place.offset, q->place.offset);
 }
 
-/* Puts complete places before the others. */
+/* Puts places that are not pending before the others. */
 static int compare_pending(const void *a, const void *b, void *ctx)
 {
 	const struct kept_place *p = a, *q = b;
@@ -150,7 +150,7 @@ static int name_keeper__lines(struct name_keeper *k, struct srclines *s, struct 
 	int nr = srclines__find(s, p->dso, p->place.vaddr, lines), i, err = 0;
 
 	p->pending = false;
-	/* Without an answer, the lines are as unknown as before. */
+	/* Without an answer, the place stays without lines. */
 	if (!nr && p->dso->no_lines)
 		return 0;
 	p->place.has_lines = true;
@@ -187,7 +187,7 @@ struct names_writer {
 	uint32_t nr;
 };
 
-/* Return: room for @bytes more; NULL if memory is short. */
+/* Return: where to write @bytes more; NULL if memory is short. */
 static uint8_t *name_keeper__room(struct name_keeper *k, size_t bytes)
 {
 	return array_reserve(&k->data, k->data.nr + bytes) ? NULL : k->data.v + k->data.nr;
@@ -211,7 +211,7 @@ static int name_keeper__put_signed(struct name_keeper *k, uint64_t n)
 	return at ? 0 : -ENOMEM;
 }
 
-/* Puts a text, by its number. The strings are interned, so equal strings have equal pointers. */
+/* Writes the number of a text. The strings are interned, so equal strings have equal pointers. */
 static int names_writer__text(struct names_writer *w, const char *text)
 {
 	size_t bytes = text ? strlen(text) + 1 : 0;
@@ -258,8 +258,8 @@ static int names_writer__place(struct names_writer *w, const struct recorded_pla
 }
 
 /*
- * Pads the record in k->data and writes it, unless it is beyond a limit. @nr: how many places or
- * stacks it has
+ * Pads the record in k->data and writes it, unless it exceeds a limit. @nr: number of its places or
+ * stacks
  */
 static int name_keeper__write(struct name_keeper *k, uint32_t nr)
 {
@@ -282,7 +282,7 @@ static int name_keeper__write(struct name_keeper *k, uint32_t nr)
 	return k->err;
 }
 
-/* Writes a record of places of one file, of @nr. Sets *@i to the first place after it. */
+/* Writes a record of one file, with places among the first @nr. Sets *@i to the place after it. */
 static int name_keeper__write_names(struct name_keeper *k, size_t *i, size_t nr)
 {
 	const struct dso_key *key = k->places.v[*i].key;
@@ -316,7 +316,7 @@ static int name_keeper__write_names(struct name_keeper *k, size_t *i, size_t nr)
 	return name_keeper__write(k, w.nr);
 }
 
-/* Puts the words of a chain, as a difference to @last, the new chain before it. */
+/* Writes the words of a chain as a difference from @last, the new chain before it. */
 static int name_keeper__put_chain(struct name_keeper *k, const struct recorded_stack *s,
 				  const struct recorded_stack *last)
 {
@@ -339,13 +339,13 @@ static int name_keeper__put_chain(struct name_keeper *k, const struct recorded_s
 	return err;
 }
 
-/* Chains of a record by their words. */
+/* The chains of a record, with their words as keys. */
 struct chain_entry {
 	UT_hash_handle hh;
 	uint32_t number;
 };
 
-/* Return: the number of the chain of @s; 0 if it is new, and now has the next one; or -ENOMEM. */
+/* Return: the number of the chain of @s; 0 if it is new and now has a number; or -ENOMEM. */
 static int64_t chains__number(struct chain_entry **chains, uint32_t *nr,
 			      const struct name_keeper *k, const struct recorded_stack *s)
 {

@@ -30,20 +30,21 @@ struct kept_key;
 
 struct name_keeper {
 	/*
-	 * Writes a record. NULL: no more come for now, so that all are to be handed on. Return: 0
-	 * or a negative errno, which ends the look-up.
+	 * Writes a record. NULL: no record follows for now, so flush all records. Return: 0 or a
+	 * negative errno, which ends the lookup.
 	 */
 	int (*write)(void *ctx, const struct xpu_record *rec);
-	/* Return: whether the look-up must end now; NULL: never. */
+	/* Return: whether the lookup must end now; NULL: never. */
 	bool (*is_over)(void *ctx);
 	void *ctx;
-	ARRAY(struct kept_place) places;	/* those that are not written yet */
+	ARRAY(struct kept_place) places;	/* places that are not written yet */
 	struct kept_key *known;			/* the keys of all places */
 	struct recorded_names stacks;		/* only the stacks and their words */
 	ARRAY(const struct dso_key *) generated;	/* keys that the keeper made */
 	ARRAY(struct recorded_line) lines;
-	uint64_t bytes;			/* of the records, RECORDED_NAMES_MAX at most */
-	uint64_t nr_places, nr_cut;	/* places and stacks: all, and beyond RECORDED_NAMES_MAX */
+	uint64_t bytes;			/* size of the records, at most RECORDED_NAMES_MAX */
+	uint64_t nr_places, nr_cut;	/* places and stacks: all, and those dropped beyond
+					 * RECORDED_NAMES_MAX */
 	uint64_t nr_left;		/* call paths and source lines that were not looked up in
 					 * time */
 	int err;			/* the first error of write() */
@@ -61,8 +62,8 @@ static inline bool name_keeper__is_over(const struct name_keeper *k)
 /**
  * name_keeper__add - keep the name of a place
  * @dso: the place's file; NULL: generated code
- * @place: with .name, or .function; .offset, .vaddr; strings must stay valid
- * @pending: its lines will be looked up later; otherwise it has none
+ * @place: has .offset, .vaddr, and .name or .function; strings must stay valid
+ * @pending: its lines will be looked up later; otherwise the place has no lines
  *
  * Return: 0 or -ENOMEM.
  */
@@ -84,8 +85,8 @@ int name_keeper__look_up_lines(struct name_keeper *k, struct srclines *s);
 int name_keeper__flush(struct name_keeper *k);
 
 /*
- * Writes records of places that are complete, if that was not done for a while: if the look-up is
- * killed, little is lost. Return: 0 or a negative errno.
+ * Writes records of complete places if the last write was some time ago, so that little is lost if
+ * the lookup is killed. Return: 0 or a negative errno.
  */
 int name_keeper__flush_if_due(struct name_keeper *k);
 

@@ -48,7 +48,7 @@ static bool recorded_names__admit(struct recorded_names *n, const struct xpu_rec
 	return true;
 }
 
-/* Return: the file with that key, which is made if it is missing; NULL if memory is short. */
+/* Return: the file with that key, added if it is missing; NULL if memory is short. */
 static struct recorded_file *recorded_names__file(struct recorded_names *n,
 						  const struct dso_key *key, size_t bytes)
 {
@@ -114,7 +114,10 @@ static bool names_data__lines(struct recorded_names *n, struct names_data *d,
 	return true;
 }
 
-/* Reads the place after @p into @p. @bias: of the place before. Return: whether it is valid. */
+/*
+ * Reads the place after @p into @p. @bias: the previous place's bias, updated. Return: whether it
+ * is valid.
+ */
 static bool names_data__place(struct recorded_names *n, struct names_data *d,
 			      struct recorded_place *p, uint64_t *bias)
 {
@@ -172,7 +175,7 @@ struct recorded_chain {
 };
 
 /*
- * Reads a new chain into @chain, which has the chain before it. Return: 0, -EBADMSG, -E2BIG or
+ * Reads a new chain into @chain, which holds the previous chain. Return: 0, -EBADMSG, -E2BIG or
  * -ENOMEM.
  */
 static int recorded_names__chain(struct recorded_names *n, struct names_data *d,

@@ -2,8 +2,8 @@
 /*
  * recorded_names.h - names that a recording has for its own addresses
  *
- * The NAMES and UNWOUND records of one recording. They answer before any file of this machine is
- * opened, so a recording that is read on another machine gives the same result.
+ * The names come from NAMES and UNWOUND records, and are used before any file of this machine. So a
+ * recording that is read on another machine gives the same result.
  */
 #ifndef MERGE_RECORDED_NAMES_H
 #define MERGE_RECORDED_NAMES_H
@@ -62,7 +62,7 @@ void recorded_names__exit(struct recorded_names *n);
 int recorded_names__add(struct recorded_names *n, const struct xpu_record_names *rec);
 int recorded_names__add_stacks(struct recorded_names *n, const struct xpu_record_unwound *rec);
 
-/* Sorts the names, after the last record and before the first look-up. */
+/* Sorts the names, after the last record and before the first lookup. */
 void recorded_names__finish(struct recorded_names *n);
 
 /* Return: the place at @offset of the file with that key, or NULL. */

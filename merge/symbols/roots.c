@@ -59,7 +59,7 @@ static int add_clone3(struct symtab *t, const struct elf_file *f, const extents_
 	return nr == 1 ? add_extent(t, &found, "clone3") : 0;
 }
 
-/* Return: the code of the function from @start to @end; of a large function only the first part. */
+/* Return: the code of the function from @start to @end; only the first part of a large function. */
 static struct elf_bytes function_code(const struct elf_file *f, uint64_t start, uint64_t end)
 {
 	enum { CODE_MAX = 8192 };
@@ -89,7 +89,7 @@ static bool load__read(struct load *l, struct elf_bytes code, size_t at)
 	return true;
 }
 
-/* Return: whether @code contains "call *reg", or with @disp "call *disp32(reg)". */
+/* Return: whether @code contains "call *reg", or if @disp is set, "call *disp32(reg)". */
 static bool calls_through(struct elf_bytes code, unsigned int reg, const uint32_t *disp)
 {
 	uint8_t modrm = (disp ? 0x90 : 0xd0) | (reg & 7);
@@ -105,7 +105,7 @@ static bool calls_through(struct elf_bytes code, unsigned int reg, const uint32_
 
 /*
  * Return: whether a function calls through a word of a structure, with the structure's next word as
- * the argument. start_thread() does so, with pd->start_routine and pd->arg.
+ * the argument. start_thread() does this with pd->start_routine and pd->arg.
  */
 static bool calls_routine(struct elf_bytes code)
 {
@@ -152,7 +152,7 @@ struct routines {
 					 * READ_MAX */
 };
 
-/* Adds the functions whose addresses are loaded by a function. */
+/* Adds the functions whose addresses are loaded in @code. */
 static void routines__add(struct routines *r, const struct symtab *t, const struct elf_file *f,
 			  const extents_t *extents, struct elf_bytes code)
 {
@@ -176,8 +176,8 @@ static void routines__add(struct routines *r, const struct symtab *t, const stru
 }
 
 /*
- * Finds and names start_thread(). pthread_create(), which is exported, or a function that it calls
- * passes start_thread() to clone3(). If two functions may be start_thread(), none is named.
+ * Finds and names start_thread(). The exported pthread_create(), or a function that it calls,
+ * passes start_thread() to clone3(). If two functions may be start_thread(), neither is named.
  */
 static int add_start_thread(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {

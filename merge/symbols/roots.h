@@ -8,11 +8,11 @@
  *
  * _start: the function at the file's entry point, whose unwind information says that it has no
  *	caller.
- * clone3: in libc.so.6, the function that has no caller by its unwind information, and that comes
- *	right after the system call clone3.
- * start_thread: in libc.so.6, the only function whose address pthread_create(), or a function that
- *	it calls, takes, and that calls through a word of a structure, with the next word as the
- *	argument.
+ * clone3: in libc.so.6, the function right after the system call clone3, whose unwind information
+ *	says that it has no caller.
+ * start_thread: in libc.so.6, the only function that calls through a word of a structure, with the
+ *	next word as the argument, and whose address is taken by pthread_create() or by a function
+ *	that it calls.
  * __libc_start_call_main: in libc.so.6, a function that __libc_start_main calls, and that passes
  *	the result of a call through a pointer to exit().
  * execute_native_thread_routine: in libstdc++.so.6, the function that std::thread's constructor

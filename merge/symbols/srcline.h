@@ -31,7 +31,7 @@ struct srclines {
 	pid_t pid;			/* the reading process; 0: none runs */
 	int fd;
 	const char *last;		/* path of the file that the process has opened */
-	/* Return: whether to wait no longer for an answer, asked after a signal; may be NULL. */
+	/* Return: whether to stop waiting for an answer. Called after a signal; may be NULL. */
 	bool (*is_over)(void *ctx);
 	void *ctx;
 };

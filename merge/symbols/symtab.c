@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Return: whether every string of @strtab ends inside it, and stays valid after libelf's end:
- * @strtab must lie in the file's image, and not be a copy made by libelf.
+ * Return: whether every string of @strtab ends inside it and stays valid after elf_end(). To stay
+ * valid, @strtab must be in the file's image, not a copy made by libelf.
  */
 static bool strtab__usable(const struct elf_file *f, const Elf_Data *strtab)
 {
@@ -181,7 +181,7 @@ static int got__cmp(const void *va, const void *vb)
 	return cmp3(a->addr, b->addr);
 }
 
-/* Takes the relocations of one section that fill the GOT with addresses of functions. */
+/* Adds the relocations of one section that fill the GOT with addresses of functions. */
 static int gots__add(gots_t *gots, const struct elf_file *f, const struct processor *cpu,
 		     Elf_Scn *scn, const GElf_Shdr *shdr)
 {
@@ -277,7 +277,7 @@ int symtab__add_plt(struct symtab *t, const struct elf_file *f)
 /* ---- order ---------------------------------------------------------------------------------- */
 
 /*
- * Return: how widely a name is used. Even an exported name of an old version ranks above a local
+ * Return: how widely a name is visible. Even an exported name of an old version ranks above a local
  * name.
  */
 static int candidate__rank(const struct symtab_candidate *c)
@@ -395,7 +395,7 @@ int symtab__build(struct symtab *t)
 
 		upto = i < nr ? c->start : UINT64_MAX;
 		/*
-		 * Functions that are still open end before the next function begins, innermost
+		 * Close the open functions that end before the next function begins, innermost
 		 * first.
 		 */
 		while (open.nr && !err) {

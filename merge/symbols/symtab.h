@@ -8,7 +8,7 @@
  *	symtab__find(&t, vaddr);
  *
  * Names stay where the files have them, so the files must outlive the table. A large library has
- * half a million functions: so no function has a separate allocation, and names are demangled only
+ * half a million functions: no function has a separate allocation, and names are demangled only
  * when requested.
  */
 #ifndef MERGE_SYMTAB_H
@@ -54,8 +54,8 @@ struct symtab {
  * @t: the table
  * @f: the file
  * @type: SHT_SYMTAB or SHT_DYNSYM
- * @bias: added to each address: a debug file may have another base, if its file was prelinked
- *	afterwards
+ * @bias: added to each address: a debug file may have another base, if the main file was prelinked
+ *	later
  *
  * Return: how many, or -ENOMEM.
  */

@@ -11,7 +11,7 @@
 #include "write/shorten.h"
 
 /*
- * Sets *@ns to the time that the thread waited, and *@nr to the number of threads that waited.
+ * Sets *@ns to the time that the thread waited, and *@nr to the number of all threads that waited.
  * Return: the thread that waited longest for GPUs, or NULL.
  */
 static const struct thread *longest_wait(const struct session *s, uint64_t *ns, uint64_t *nr)
@@ -46,10 +46,7 @@ static const char *longest_place(const struct session *s, const char *comm)
 	return stack && stack->nr ? stack->frames[stack->nr - 1]->name : NULL;
 }
 
-/*
- * Return: the thread whose launches ended most of the idle time, or NULL; it is known with
- * --off-cpu.
- */
+/* Return: the thread whose launches ended most of the idle time; NULL without --off-cpu. */
 static const struct thread *longest_idle(const struct session *s)
 {
 	const struct idles *idles = &waits_state__of(&s->model)->idles;

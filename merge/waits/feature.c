@@ -81,7 +81,7 @@ static int take_account(void *state, struct collect *c, uint32_t proc, const str
 	return rec ? array_push(&s->account_records, rec) : -ENOMEM;
 }
 
-/* Only wakes the feature: the second pass reads the record. */
+/* Only marks the feature as used: the second pass reads the record. */
 static int take_later(void *state, struct collect *c, uint32_t proc, const struct xpu_record *rec)
 {
 	(void)state, (void)c, (void)proc, (void)rec;
@@ -126,7 +126,7 @@ static int waits__record(void *state, struct second_pass *p, const struct xpu_re
 	}
 }
 
-/* Takes all device work, even if it is left out: threads waited for it. */
+/* Takes all device work, even work that the filter leaves out, because threads waited for it. */
 static int waits__placed(void *state, struct second_pass *p, const struct placed_work *placed)
 {
 	const struct work *w = placed->work;
@@ -154,8 +154,8 @@ static int waits__placed(void *state, struct second_pass *p, const struct placed
 }
 
 /*
- * Whether a sample's time counts as waiting: a thread may spin in a call that waits for a GPU. Some
- * calls turn out not to be waits.
+ * Return: whether a sample's time counts as waiting: a thread may spin in a call that waits for a
+ * GPU. Until waits__share() knows which calls are waits, all of them count.
  */
 static bool waits__owns_sample(void *state, uint32_t thread_id, uint64_t time_ns)
 {

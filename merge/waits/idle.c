@@ -6,7 +6,7 @@
 
 #include "model/remap.h"
 
-/* Most pieces of work to keep. If there are more, pieces without a gap between them become one. */
+/* Most pieces of work to keep. Beyond that, pieces without a gap between them are joined. */
 #define MAX_SPANS	(1u << 20)
 
 struct idle_span {
@@ -66,15 +66,15 @@ static int span__cmp(const void *va, const void *vb)
 	       cmp3(a->thread, b->thread);
 }
 
-/* A gap, or the part of it from idles.begin_ns to end_ns. nr is 0 if the gap began before. */
+/* A gap, or its part from idles.begin_ns to end_ns. nr is 0 if the gap began before begin_ns. */
 struct idle_gap {
 	uint64_t from_ns, to_ns, nr;
 	uint32_t gpu, thread;
 };
 
 /*
- * Return: the end of the stretch of time that contains @time_ns. @i->begin_ns and @i->end_ns
- * separate the stretches.
+ * @i->begin_ns and @i->end_ns divide time into three stretches. Return: the end of the stretch that
+ * contains @time_ns.
  */
 static uint64_t idles__stretch_end(const struct idles *i, uint64_t time_ns)
 {
@@ -168,8 +168,8 @@ static int sample__cmp(const void *va, const void *vb)
 }
 
 /*
- * Return: index of the first deed of @thread that ends after @time_ns, or the place where it would
- * be.
+ * Return: index of the first deed of @thread that ends after @time_ns; if no deed does, where it
+ * would be inserted.
  */
 static size_t idles__find_deed(const struct idles *i, uint32_t thread, uint64_t time_ns)
 {
@@ -177,7 +177,7 @@ static size_t idles__find_deed(const struct idles *i, uint32_t thread, uint64_t 
 
 	while (low < high) {
 		mid = low + (high - low) / 2;
-		/* A thread does one thing at a time, so both begins and ends are in order. */
+		/* A thread does one thing at a time, so starts and ends have the same order. */
 		if (i->deeds.v[mid].thread < thread ||
 		    (i->deeds.v[mid].thread == thread && i->deeds.v[mid].end_ns <= time_ns))
 			low = mid + 1;
@@ -210,7 +210,7 @@ static int idles__row(struct idles *i, const struct idle_gap *gap, enum idle_doi
 	})) : 0;
 }
 
-/* Divides the part of a gap that is left among the thread's CPU samples in it. */
+/* Divides the rest of a gap's time among the thread's CPU samples in the gap. */
 static int idles__share_rest(struct idles *i, const struct idle_gap *gap, uint64_t rest_ns)
 {
 	size_t first = idles__find_sample(i, gap->thread, gap->from_ns), nr, k;
@@ -249,8 +249,8 @@ static int idles__gap(struct idles *i, const struct idle_gap *gap)
 			return err;
 		rest_ns += start_ns - now_ns;
 		now_ns = end_ns;
-		if (now_ns == gap->to_ns)	/* the deeds that follow overlap the deeds before,
-						 * and would count twice */
+		if (now_ns == gap->to_ns)	/* later deeds overlap earlier deeds, and would
+						 * count twice */
 			break;
 	}
 	return idles__share_rest(i, gap, rest_ns + gap->to_ns - now_ns);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * idle.h - the gaps in which devices had no work, and what the threads did instead of launching
- * work
+ * idle.h - the gaps in which devices had no work, and what threads did instead of launching work
  *
  *	idles__work(&i, ...);			every piece of device work
  *	idles__did(&i, ...);			every time that a thread was blocked or waited
@@ -20,15 +19,15 @@
 
 #include "util.h"
 
-/* Shorter gaps are counted, but attributed to no thread. */
+/* Shorter gaps are counted, but no thread gets them. */
 #define IDLE_MIN_NS	10000
 
 enum idle_doing {
 	IDLE_OFF_CPU,			/* the thread was blocked, or runnable */
 	IDLE_WAITED,			/* the thread waited for a device */
 	IDLE_ON_CPU,
-	IDLE_UNSEEN,			/* the thread left no record: it ran, or slept for too short
-					 * a time to be recorded */
+	IDLE_UNSEEN,			/* the thread has no record: it ran, or slept too briefly to
+					 * be recorded */
 	IDLE_NOBODY,			/* the thread that ended the gap is unknown */
 	IDLE_SHORT,			/* gaps shorter than IDLE_MIN_NS */
 };
@@ -36,8 +35,8 @@ enum idle_doing {
 struct idle_row {
 	uint32_t gpu;
 	enum idle_doing doing;
-	const char *kind;		/* kind of the time for IDLE_OFF_CPU, interned; otherwise
-					 * "" */
+	const char *kind;		/* kind of the off-CPU time, interned, for IDLE_OFF_CPU;
+					 * otherwise "" */
 	uint32_t thread;		/* NO_INDEX for IDLE_NOBODY and IDLE_SHORT */
 	uint32_t chain;			/* where the thread was; NO_INDEX: unknown */
 	uint64_t ns;
@@ -45,8 +44,8 @@ struct idle_row {
 };
 
 struct idle_gpu {
-	uint64_t from_ns, to_ns;	/* from the begin of the first work to the end of the last
-					 * work, cut at idles.begin_ns and end_ns */
+	uint64_t from_ns, to_ns;	/* from the beginning of the first work to the end of the
+					 * last work, cut at idles.begin_ns and end_ns */
 	uint64_t busy_ns;		/* time in which at least one piece of work ran */
 	uint64_t nr_gaps;		/* number of gaps of IDLE_MIN_NS or more that began in this
 					 * time */

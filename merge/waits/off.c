@@ -9,9 +9,9 @@
 #include "xpu_time.h"
 
 /*
- * Older recordings have times that are negative by some us, because the wake-up and the begin of
- * running had times from the clocks of two CPUs. These times count as 0, and are not a loss. A time
- * that is more negative than this is damage.
+ * In older recordings, a duration may be negative by some us, because its wake-up and its end have
+ * timestamps from the clocks of two CPUs. Such durations count as 0, and are no loss. A duration
+ * that is negative by more than this is damage.
  */
 #define CLOCKS_APART_NS	1000000000ull
 
@@ -39,8 +39,8 @@ static uint64_t take_debt(__u64 *ns)
 }
 
 /*
- * Keeps the sum of a thread's times, which is its lifetime: negative times are taken from the
- * longest time.
+ * Sets a thread's negative times to 0 and subtracts them from the longest time, so that the sum
+ * stays the thread's lifetime.
  */
 static void thread_time__mend(struct xpu_thread_time *t)
 {
@@ -58,10 +58,10 @@ static void thread_time__mend(struct xpu_thread_time *t)
 
 /*
  * off__where - find which thread was off the CPU, and where
- * @at: has the time; the other members are filled in
+ * @at: its time is set; the other members are filled in
  * @leaf: set to the leaf of the kind
  *
- * Return: 1; 0 if the record makes no sense or does not pass the filter; or -errno.
+ * Return: 1; 0 if the record is invalid or does not pass the filter; or -errno.
  */
 static int off__where(struct second_pass *p, uint32_t kind, uint32_t path_id, uint32_t thread_id,
 		      struct launch *at, uint32_t *leaf)
@@ -88,7 +88,7 @@ static int off__where(struct second_pass *p, uint32_t kind, uint32_t path_id, ui
 				   at->time_ns, NULL);
 }
 
-/* Passes a time span of a thread, which begins at @time_ns, to the sink of single events. */
+/* Passes a time span of a thread, which begins at @time_ns, to the sink of events. */
 static int tell_time(struct second_pass *p, const struct launch *l, uint64_t time_ns,
 		     uint32_t leaf, uint64_t ns)
 {
@@ -103,7 +103,7 @@ static int tell_time(struct second_pass *p, const struct launch *l, uint64_t tim
 }
 
 /*
- * Adds off-CPU time to the sums over time; other sums already have it, or get it from another
+ * Adds off-CPU time to the sums over time. All other sums already have it, or get it from another
  * record.
  */
 static int off__when(struct second_pass *p, const struct launch *at, uint32_t leaf,
@@ -137,8 +137,8 @@ static int off__interval(struct waits_state *w, struct second_pass *p, const str
 }
 
 /*
- * Return: how far the time in @part may be wrong. @whole is a sum of short times, and when these
- * were is unknown.
+ * Return: how far the time in @part may be wrong. @whole is a sum of short times, whose timestamps
+ * are unknown.
  */
 static uint64_t off__unsure_ns(const struct filter_span *whole, const struct filter_span *part)
 {
@@ -215,7 +215,7 @@ int off__span(struct waits_state *w, struct second_pass *p, const struct xpu_rec
 }
 
 /*
- * Finds out which thread waited for a leaf, and where. @from_ns: begin of the wait, or of the part
+ * Finds out which thread waited for a leaf, and where. @from_ns: start of the wait, or of its part
  * that passes the filter. *@nr_bad: number of undefined ids. Return: 1, 0 if the wait does not pass
  * the filter, or -errno.
  */
@@ -272,8 +272,8 @@ static int wait__when(void *ctx, const struct wait *wait, uint32_t device_leaf,
 }
 
 /*
- * Adds the part of a wait that was for one leaf. waits__share() calls it. A wait counts where it
- * began.
+ * Adds a wait's share for one leaf. waits__share() calls it. The whole share counts at the wait's
+ * start.
  */
 static int wait__share(void *ctx, const struct wait *wait, uint32_t device_leaf, uint64_t ns,
 		       uint64_t part_ns)

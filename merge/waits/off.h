@@ -11,8 +11,8 @@
 #include "waits/state.h"
 
 /*
- * Called before the pass: collects the waits, which must be known before the work that they were
- * for is read.
+ * Called before the pass: collects all waits, because they must be known before any device work is
+ * read.
  */
 int off__open_waits(struct waits_state *s, struct second_pass *p);
 
@@ -20,8 +20,8 @@ int off__sum(struct waits_state *s, struct second_pass *p, const struct xpu_reco
 int off__span(struct waits_state *s, struct second_pass *p, const struct xpu_record_off *rec);
 
 /*
- * Called after the pass: divides the time of waits, then completes the accounts of threads and
- * devices.
+ * Called after the pass: divides the time of waits, then adds the lifetimes of threads and the idle
+ * gaps of devices.
  */
 int off__share_waits(struct waits_state *s, struct second_pass *p);
 int off__finish(struct waits_state *s, struct second_pass *p);

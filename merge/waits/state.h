@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * state.h - the state of the feature waits, which has all times of threads that did not run: waits
- * for GPUs, times off the CPU, lives of threads, and what threads did while GPUs were idle
+ * state.h - the state of the feature waits: waits for GPUs, off-CPU times, lifetimes of threads,
+ * and what threads did while GPUs were idle
  */
 #ifndef MERGE_WAITS_STATE_H
 #define MERGE_WAITS_STATE_H
@@ -29,10 +29,9 @@ struct waits_state {
 	/* gaps in all recordings */
 	struct idles idles;
 	ARRAY(struct thread_account) accounts;
-	ARRAY(uint64_t) waited_ns;	/* for each thread, up to the last thread that waited for a
-					 * GPU */
-	uint64_t off_unsure_ns;		/* how far the times off the CPU may be wrong, because the
-					 * filter cut sums of short times */
+	ARRAY(uint64_t) waited_ns;	/* by thread, up to the last thread that waited for a GPU */
+	uint64_t off_unsure_ns;		/* how far off-CPU times may be wrong, because the filter
+					 * cut sums of short times */
 };
 
 /* Return: the state of the model; if it has no times, an empty state. */

@@ -14,8 +14,8 @@
 /* ---- the lives of threads -------------------------------------------------------------------- */
 
 /*
- * A thread's life has these parts. Each time in which it waited for the device counts as waiting
- * only.
+ * A thread's lifetime has these parts. The time in which it waited for the device counts only as
+ * waiting.
  */
 struct life {
 	uint64_t life_ns, on_cpu_ns, wait_ns, sum_ns;
@@ -35,8 +35,8 @@ static struct life thread_account__life(const struct session *s, const struct th
 
 	memcpy(l.off_ns, t->off_ns, sizeof(l.off_ns));
 	/*
-	 * In a call that waits, a thread either sleeps or spins, so the time without sleep is
-	 * spinning.
+	 * In a call that waits, a thread either sleeps or spins, so the time without sleep is time
+	 * that it spun.
 	 */
 	spun_ns = l.wait_ns - min_t(uint64_t, l.wait_ns, l.off_ns[XPU_OFF_CALL]);
 	l.off_ns[XPU_OFF_OTHER] += l.off_ns[XPU_OFF_CALL] -
@@ -75,8 +75,8 @@ static bool thread__uses_gpu(const struct model *m, uint32_t thread)
 }
 
 /*
- * Puts the threads that are shown into the rows. People see only threads that use a GPU, if there
- * are any. Return: the number of rows.
+ * Puts the threads to show into the rows. People see only threads that use a GPU, if any thread
+ * does. Return: the number of rows.
  */
 static size_t threads__nr_shown(struct section_rows *rows, const struct thread_account *all,
 				size_t nr)
@@ -161,8 +161,8 @@ static const struct frame *idle_row__place(const struct session *s, const struct
 }
 
 /*
- * Compares rows by thread and place: rows that are equal become one, because whole stacks are too
- * many to read.
+ * Compares rows by thread and place: equal rows become one, because whole stacks are too many to
+ * read.
  */
 static int idle_row__cmp_same(const void *va, const void *vb, void *ctx)
 {

@@ -8,9 +8,9 @@
 #define WAIT_KEY(scope, id)	((uint64_t)(scope) << 32 | (id))
 
 /*
- * A context never runs this many pieces of device work at once, and a process never has this many
- * waiting threads. Each wait is compared with all work at its time, so without a limit, a recording
- * with all events at one time would take quadratic time.
+ * More pieces of work than one context ever runs at once, and more threads than ever wait in one
+ * process. Each wait is compared with all work at its time, so without a limit, a recording with
+ * all events at one time would take quadratic time.
  */
 #define MAX_AT_ONCE	4096
 
@@ -22,19 +22,20 @@ struct piece {				/* a piece of device work */
 	uint64_t start_ns, end_ns;
 	uint32_t leaf;
 	uint32_t stream;
-	uint32_t not_for;		/* the wait inside the launch of this work, or NO_INDEX */
+	uint32_t not_for;		/* the wait in this work's launch, which is not for this
+					 * work; or NO_INDEX */
 };
 
 struct wait_group {
 	uint32_t proc, context;
 	ARRAY(struct stretch) spans;	/* when any thread waited here; in order, disjoint */
-	size_t recent;			/* index found for the previous work; the index for the next
-					 * work is near */
+	size_t recent;			/* index found for the previous work; the next index is
+					 * near */
 	ARRAY(struct piece) pieces;
 };
 
 struct share {
-	uint64_t ns, part_ns;		/* the whole share, and the part that passes the filter */
+	uint64_t ns, part_ns;		/* the whole share, and its part that passes the filter */
 };
 
 /* A piece of work that overlaps a wait. */
@@ -42,10 +43,10 @@ struct candidate {
 	uint64_t start_ns, end_ns;
 	struct share share;
 	uint32_t leaf;
-	bool own;			/* a part of the work for which the thread waited */
+	bool own;			/* the thread waited for this work */
 };
 
-/* When the current events end, to count them. */
+/* The end times of the events in progress, to count these events. */
 struct crowd {
 	size_t nr;
 	uint64_t end_ns[MAX_AT_ONCE];
@@ -192,12 +193,12 @@ const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t
 	return wait->rec->thread_id == thread_id && time_ns < wait__end_ns(wait) ? wait : NULL;
 }
 
-/* Return: whether anybody waited at some time of [start_ns, end_ns). */
+/* Return: whether any thread waited at some time in [start_ns, end_ns). */
 static bool wait_group__waited(struct wait_group *g, uint64_t start_ns, uint64_t end_ns)
 {
 	size_t low = 0, high = g->spans.nr, mid;
 
-	/* Find the first span that ends after the start. It is usually near the span found last. */
+	/* Find the first span that ends after the start. It is usually near the last one found. */
 	if (g->recent < high && g->spans.v[g->recent].to_ns <= start_ns) {
 		low = g->recent + 1;
 		if (low < high && g->spans.v[low].to_ns > start_ns)
@@ -256,8 +257,8 @@ static int candidate__cmp_leaf(const void *va, const void *vb)
 }
 
 /*
- * Fills sh->candidates with the work that ran during @wait. Removes pieces from sh->live that ended
- * earlier.
+ * Fills sh->candidates with the work that ran during @wait. Removes pieces that ended earlier from
+ * sh->live.
  */
 static int sharing__collect(struct sharing *sh, const struct wait *wait, uint32_t index)
 {
@@ -304,7 +305,7 @@ static int sharing__give(const struct sharing *sh, const struct wait *wait, stru
 	return 0;
 }
 
-/* Divides the wait's time, from one begin or end of work to the next. */
+/* Divides the wait's time, in steps between the starts and ends of work. */
 static int sharing__sweep(struct sharing *sh, const struct wait *wait)
 {
 	uint64_t now_ns = wait->start_ns, to_ns = wait__end_ns(wait), next_ns, each_ns, rest_ns;
@@ -403,7 +404,8 @@ static int sharing__share(struct sharing *sh, struct wait *wait)
 }
 
 /*
- * Adds an event; events come in order of begin. Return: false if too many are in progress at once.
+ * Adds an event; events come in order of their start. Return: false if too many events are in
+ * progress.
  */
 static bool crowd__enter(struct crowd *c, uint64_t start_ns, uint64_t end_ns)
 {
@@ -419,7 +421,7 @@ static bool crowd__enter(struct crowd *c, uint64_t start_ns, uint64_t end_ns)
 	return true;
 }
 
-/* Adds works that begin before @end_ns to sh->live, starting with *@next. Return: 0 or -ENOMEM. */
+/* Adds work that begins before @end_ns to sh->live, from *@next. Return: 0 or -ENOMEM. */
 static int waits__add_works(struct waits *w, struct sharing *sh, struct crowd *works,
 			    const struct wait_group *g, size_t *next, uint64_t end_ns)
 {
@@ -439,7 +441,7 @@ static int waits__add_works(struct waits *w, struct sharing *sh, struct crowd *w
 int waits__share(struct waits *w, const struct waits_listener *listener)
 {
 	const struct wait_group *g = NULL;
-	struct crowd works, waits;	/* the events of the group that are in progress */
+	struct crowd works, waits;	/* the group's events in progress */
 	struct sharing sh = { .listener = listener };
 	size_t i, next = 0;
 	int err = 0;

@@ -7,10 +7,10 @@
  *	waits__work(&w, ...);		every piece of device work, in any order, then
  *	waits__share(&w, ...);		divides the time of each wait
  *
- * This weighs by time instead of joining by id: ids identify the process, the context and mostly
- * the stream of a wait, and the wait was for the work that ran there meanwhile. Pieces of work that
- * run at the same instant get equal shares of that instant; the shares of a wait add up to its time
- * to the nanosecond. Only device work that overlaps a wait is kept.
+ * Waits are matched with work by time, not by correlation ID. The process, the context and usually
+ * the stream of a wait are known, and the wait was for the work that ran there meanwhile. Pieces of
+ * work that run at the same instant get equal shares of that instant; the shares of a wait add up
+ * to its time to the nanosecond. Only device work that overlaps a wait is kept.
  *
  * A call that does more than wait, XPU_WAIT_WORK, counts completely as a wait if the device worked
  * for it at least half of the time, and otherwise not at all.
@@ -33,7 +33,8 @@ struct wait {
 	uint32_t proc;
 	uint32_t group;
 	uint32_t stream;		/* CUPTI's id; NO_INDEX: unknown */
-	bool counts;			/* set by waits__share(): whether it counted as a wait */
+	bool counts;			/* set by waits__share(): whether the call counts as a
+					 * wait */
 };
 
 struct wait_group;
@@ -41,10 +42,11 @@ struct wait_group;
 struct waits {
 	ARRAY(struct wait) list;	/* in order of group and start, once ready */
 	ARRAY(struct wait_group) groups;	/* one for each context that was waited for */
-	struct idmap group_of;		/* (scope, context) */
-	struct idmap launches;		/* has the (scope, correlation id) of waits in launches */
+	struct idmap group_of;		/* maps (scope, context) to an index in groups */
+	struct idmap launches;		/* has (scope, correlation id) of each launch that waits */
 	ARRAY(uint32_t) by_thread;	/* indices in the list, in order of thread id and start */
-	uint64_t nr_crowded;		/* number of waits and works that waits__share() left out */
+	uint64_t nr_crowded;		/* number of waits and pieces of work that waits__share()
+					 * left out */
 };
 
 void waits__init(struct waits *w);
@@ -64,7 +66,7 @@ struct wait_work {			/* one piece of device work */
 	uint32_t correlation_id;
 	uint32_t leaf;			/* the caller's number for the work; not one of
 					 * WAIT_LEAF_* */
-	bool kernel;			/* a kernel: its launch does not wait for it; the call of a
+	bool kernel;			/* a kernel: its launch does not wait for it; a call of a
 					 * copy may wait for the copy */
 };
 
@@ -74,13 +76,13 @@ int waits__work(struct waits *w, const struct wait_work *work);
 /* Return: the wait that recorded thread @thread_id was in at a time, or NULL. */
 const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t time_ns);
 
-/* Takes the results of waits__share(). The functions return 0, or -errno to stop. */
+/* Takes the results of waits__share(). The functions return 0, or -errno to stop it. */
 struct waits_listener {
 	const struct filter *filter;	/* may be NULL */
-	uint64_t start_ns;		/* the time from which the filter's times count */
+	uint64_t start_ns;		/* the filter's times are relative to it */
 	/*
-	 * Called once for each leaf that has a share of a wait. @part_ns: the part that passes the
-	 * filter.
+	 * Called once for each leaf that has a share of a wait. @part_ns: the share's part that
+	 * passes the filter.
 	 */
 	int (*share)(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns,
 		     uint64_t part_ns);

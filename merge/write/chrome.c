@@ -28,10 +28,10 @@ struct writer {
 	struct stack_node *nodes;
 	struct arena arena;
 	uint64_t *stack_ids;		/* by chain */
-	char **shapes;			/* for each leaf: the members for its shape, or NULL */
+	char **shapes;			/* for each leaf: the JSON members of its shape, or NULL */
 };
 
-/* Prints {"ph":"X","pid":1,"tid":2, which the caller closes. */
+/* Prints {"ph":"X","pid":1,"tid":2 and leaves the object open. */
 static void put_event(struct writer *w, const char *ph, uint64_t pid, uint64_t tid)
 {
 	struct json_out *j = &w->json;
@@ -48,7 +48,7 @@ static void put_ts(struct writer *w, uint64_t ns)
 	json_out__member_thousandths(&w->json, "ts", ns - w->t->first_ns);
 }
 
-/* Prints {"ph":"M",...,"name":"thread_name","args":{"name": for the caller to close. */
+/* Prints {"ph":"M",...,"name":"thread_name","args":{"name": and leaves both objects open. */
 static void put_metadata(struct writer *w, uint64_t pid, uint64_t tid, const char *name,
 			 const char *arg)
 {
@@ -307,7 +307,7 @@ static void write_gpus(struct writer *w)
 	}
 }
 
-/* Prints {"ph":"X",...,"cat":"launch","name":"cudaLaunchKernel", which the caller closes. */
+/* Prints {"ph":"X",...,"cat":"launch","name":"cudaLaunchKernel" and leaves the object open. */
 static void put_slice(struct writer *w, const struct timeline_track *track, uint64_t time_ns,
 		      uint64_t end_ns, const char *category, const char *name)
 {
@@ -328,7 +328,7 @@ static void put_part(struct json_out *j, bool is_part)
 		json_out__member_u64(j, "part", 1);
 }
 
-/* Prints "sf":1,"args":{"correlation":2,"caller":"main", which the caller closes. */
+/* Prints "sf":1,"args":{"correlation":2,"caller":"main" and leaves "args" open. */
 static void put_call(struct writer *w, uint64_t key, uint32_t chain)
 {
 	const struct stack *stack = chain != NO_INDEX ? w->s->model.chains.v[chain].stack : NULL;
@@ -472,8 +472,8 @@ static void write_flow(struct writer *w, const char *ph, uint64_t pid, uint64_t 
 }
 
 /*
- * Return: the name of the function that called the API, or of the API function if the path has no
- * other.
+ * Return: the name of the function that called the API, or of the API function if it is the only
+ * frame.
  */
 static const char *stack__caller(const struct stack *stack)
 {
@@ -509,8 +509,8 @@ static void put_shape(struct json_out *j, const struct xpu_shape *shape,
 }
 
 /*
- * Makes the members for the shape of a leaf's kernels, with the names that torch.profiler uses.
- * Return: NULL if memory is short.
+ * Makes the JSON members of a leaf's shape, named as in torch.profiler. Return: NULL if memory is
+ * short.
  */
 static char *make_shape(const struct model *m, const struct leaf *leaf)
 {
@@ -533,8 +533,8 @@ static char *make_shape(const struct model *m, const struct leaf *leaf)
 }
 
 /*
- * Makes the members for all shapes in advance: shapes are few, events are many. Return: 0 or
- * -ENOMEM.
+ * Makes the JSON members of all shapes in advance, because there are few shapes and many events.
+ * Return: 0 or -ENOMEM.
  */
 static int writer__make_shapes(struct writer *w)
 {

@@ -5,10 +5,10 @@
  * Each piece of device work is a slice. Each (GPU, context, stream) has a track; slices on a track
  * must nest, so records that overlap go to further tracks of the stream. Each launch is a slice on
  * its host thread's track, and a flow arrow leads from it to each slice of work that it caused. A
- * launch has a time and no duration: its slice is a marker, at most 1 us wide. Work has the call
- * path of its launch, or, in a graph, the call path that made its node.
+ * launch has a timestamp but no duration, so its slice is a marker, at most 1 us wide. Work has the
+ * call path of its launch, or, in a graph, the call path that made its node.
  *
- * Times are microseconds with three decimals, printed from integers, after otherData.base_ns.
+ * Timestamps are microseconds since otherData.base_ns, with three decimals, printed from integers.
  */
 #ifndef MERGE_CHROME_H
 #define MERGE_CHROME_H

@@ -154,8 +154,9 @@ struct row {
 	uint32_t key;			/* the key: a frame, or a node */
 	uint64_t ns[TREE_SIDES];	/* the times, with A normalized */
 	uint64_t nr[TREE_SIDES];	/* number of records, not normalized */
-	uint64_t whole_ns[TREE_SIDES];	/* time of whole works; ns may include parts of works */
-	uint64_t avg_ns[TREE_SIDES];	/* average of whole works, not normalized */
+	uint64_t whole_ns[TREE_SIDES];	/* full durations; ns has only their parts in a time
+					 * window */
+	uint64_t avg_ns[TREE_SIDES];	/* average of full durations, not normalized */
 };
 
 typedef ARRAY(struct row) rows_t;
@@ -191,7 +192,7 @@ static int rows__add(rows_t *rows, uint32_t key, const struct tree *t, const str
 	}));
 }
 
-/* Makes one row of each key, in order of change. */
+/* Adds up the rows of each key, and sorts the sums by change. */
 static void rows__sum(rows_t *rows, const struct diff *d)
 {
 	size_t i, nr = 0;
@@ -222,9 +223,9 @@ static void rows__sum(rows_t *rows, const struct diff *d)
 	array_qsort(rows, row__cmp_change);
 }
 
-#define CELL	48			/* most bytes of a number */
+#define CELL	48			/* maximum length of a number's text */
 
-/* Formats a time in the way that @o requests. */
+/* Formats a duration as @o requests. */
 static void format_ns(char buf[CELL], const char *sign, uint64_t ns, const struct diff *d,
 		      const struct diff_text *o)
 {
@@ -247,16 +248,13 @@ static void format_change(char buf[CELL], const struct row *row)
 	snprintf(buf, CELL, "%s%" PRIu64 ".%u%%", sign, tenths / 10, (unsigned int)(tenths % 10));
 }
 
-/*
- * Whether a frame of a path launches: text leaves it out, because it ends most paths and says
- * nothing.
- */
+/* Whether a frame is a launch function. The text leaves it out, because most paths end in one. */
 static bool is_launch(const char *name)
 {
 	return !strncmp(name, "cu", 2) && strstr(name, "Launch") && !strchr(name, '(');
 }
 
-/* Return: the path to @node for a cell, for the caller to free(), or NULL. */
+/* Return: the path to @node as text of a table cell, for the caller to free(), or NULL. */
 static char *diff__cell_path(const struct diff *d, uint32_t node, const char **path)
 {
 	uint32_t nr = diff__path(d, node, path), i;
@@ -337,7 +335,7 @@ static int print_rows(const struct diff *d, FILE *f, rows_t *rows, const char *t
 	return err;
 }
 
-/* Describes the normalization in words; empty without one. */
+/* Describes the normalization in words; @buf is "" without normalization. */
 static void diff__describe(const struct diff *d, char *buf, size_t size)
 {
 	buf[0] = 0;

@@ -64,7 +64,7 @@ struct diff_text {
 };
 
 /*
- * Writes the kernels and other work, and the call paths, that differ most. Return: like
+ * Writes the kernels, the other device work and the call paths that changed most. Return: like
  * diff__write_folded().
  */
 int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o);

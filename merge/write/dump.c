@@ -106,8 +106,7 @@ static void dump__comm(struct dump *d, const char *text)
 
 enum printed {
 	DECIMAL, SIGNED, HEX, REAL, NAME, COMM, UUID, DOMAIN,
-	SKIP,				/* this value and those after it are not printed as a
-					 * value */
+	SKIP,				/* fields from SKIP on are not printed as a single value */
 	TEXT, ROWS,
 };
 
@@ -162,7 +161,7 @@ static void dump__field(struct dump *d, const struct record_field *f, const void
 		fprintf(d->f, "%" PRIu64, value);
 }
 
-/* Prints the fields that lie inside @bytes at @base: records of older versions are shorter. */
+/* Prints the fields that fit into @bytes at @base: records of older versions are shorter. */
 static void dump__fields(struct dump *d, const struct record_field *list, const void *base,
 			 size_t bytes, const char *before)
 {
@@ -616,7 +615,7 @@ static void dump__header(struct dump *d)
 	putc('\n', d->f);
 }
 
-/* Prints the block that the walk is in, before its first record. */
+/* Prints the current block of the walk, before the block's first record. */
 static void dump__block(struct dump *d, const struct record_iter *it)
 {
 	const struct reader *r = d->reader;
@@ -637,7 +636,7 @@ static void dump__block(struct dump *d, const struct record_iter *it)
 	putc('\n', d->f);
 }
 
-/* Prints the damage that the walk met since the last call. */
+/* Prints the damage that the walk found since the last call. */
 static void dump__damages(struct dump *d)
 {
 	const struct damages *all = reader__damages(d->reader);

@@ -7,7 +7,7 @@
  *	0x40+0x70 [0x18]   STRING id=1 "kernel"		two spaces more: a record inside a BATCH
  *
  * Members and constants are named as in xpu_record.h, constants without their common prefix.
- * Records that the reader skips have a line, too; damage has a line where the reader meets it.
+ * Records that the reader skips have a line, too; damage has a line where the reader finds it.
  */
 #ifndef MERGE_DUMP_H
 #define MERGE_DUMP_H

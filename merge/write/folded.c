@@ -64,7 +64,7 @@ static int buf__put_name(buf_t *buf, const char *name)
 	}
 }
 
-/* Puts the frames of a place, which already has ";" between frames. */
+/* Appends the frames of @place, which are already separated by ";". */
 static int buf__put_frames(buf_t *buf, const char *place)
 {
 	int err = 0;
@@ -103,10 +103,7 @@ uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, en
 	       ranges__path(&s->model.ranges, s->model.chains.v[a->chain].range, path) ?: 1 : 1;
 }
 
-/*
- * Puts a frame for an NVTX range. @nr: which of the open ranges, counted from the range opened
- * first
- */
+/* Appends a frame for an NVTX range. @nr: index of the open range; the outermost range has 0 */
 static int buf__put_range(buf_t *buf, const struct session *s, uint32_t range, uint32_t nr)
 {
 	uint32_t path[XPU_RANGE_DEPTH + 1];
@@ -117,7 +114,7 @@ static int buf__put_range(buf_t *buf, const struct session *s, uint32_t range, u
 	       buf__put_name(buf, ranges__name(&s->model.ranges, path[nr]));
 }
 
-/* Puts "[node n1]". */
+/* Appends "[node n1]". */
 static int buf__put_label(buf_t *buf, const struct session *s, uint32_t proc, enum by by)
 {
 	static const struct {
@@ -202,7 +199,7 @@ int folded__put_root(folded_text_t *buf, const struct session *s, const struct a
 	return err ?: buf__put(buf, "]", 1);
 }
 
-/* Puts comm;frame;...;leaf, with a NUL. */
+/* Appends comm;frame;...;leaf, with a NUL. */
 static int buf__put_line(buf_t *buf, const struct session *s, const struct aggregate *a,
 			 const struct folded_opts *opts, bool numbered)
 {
@@ -315,7 +312,7 @@ static int lines__collect(struct lines *lines, const struct session *s,
 		if (!folded__wants(s, opts->unit, s->model.leaves.v[a->leaf].kind) ||
 		    (!opts->waits && LEAVES_WAIT & 1u << s->model.leaves.v[a->leaf].kind))
 			continue;
-		/* CPU time that no sample stands for */
+		/* Skip CPU time without samples. */
 		if (!a->nr &&
 		    (opts->unit == UNIT_COUNT || (opts->unit == UNIT_SAMPLES && as_recorded)))
 			continue;

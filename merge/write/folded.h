@@ -16,8 +16,8 @@
  * unit, keeps its line with the value 0. So does [GPU_Launch_Pending], except with UNIT_COUNT,
  * where it counts launches.
  *
- * Waits for devices and times off the CPU pass while devices and other threads work, so they would
- * count a second of the run several times. They have lines only if they are requested, below a root
+ * Waits for devices and off-CPU times overlap with the work of devices and other threads, so their
+ * sum would count a second of the run several times. They have lines only on request, below a root
  * of their own, [waits].
  */
 #ifndef MERGE_FOLDED_H
@@ -65,7 +65,7 @@ extern const char *const by_names[NR_BY + 1];
 #define BY_OF_PROCESSES	(1u << BY_HOST | 1u << BY_PID | 1u << BY_RANK | 1u << BY_NODE | \
 			 1u << BY_POD | 1u << BY_CONTAINER | 1u << BY_JOB)
 
-/* Properties with the root first; an empty list stands for BY_COMM. */
+/* A list of properties, the root first; an empty list means BY_COMM. */
 struct by_list {
 	uint32_t nr;
 	enum by v[NR_BY];
@@ -83,7 +83,7 @@ struct folded_opts {
 	bool waits;			/* also time in which threads waited, below FOLDED_WAITS */
 };
 
-/* The root of waits, which pass at the same time as the work of other lines. */
+/* The root of waits, which overlap with the work of other lines. */
 #define FOLDED_WAITS	"[waits]"
 
 struct folded_result {
@@ -102,20 +102,20 @@ int folded__write(const struct session *s, FILE *f, const struct folded_opts *op
 		  struct folded_result *result);
 
 /*
- * Return: whether the unit applies to a kind of work. Device records are counted and have bytes;
- * activities of threads are counted only if nothing else was recorded.
+ * Return: whether the unit applies to a kind of work. Device records have counts and bytes;
+ * activities of threads have counts only if nothing else was recorded.
  */
 bool folded__wants(const struct session *s, enum unit unit, enum leaf_kind kind);
 
-/* A text that grows; zero it to start, array_free() it. */
+/* A growing text; zero it first, array_free() it at the end. */
 typedef ARRAY(char) folded_text_t;
 
 /* Return: how many root frames show @by for @a: one, or one for each open NVTX range. */
 uint32_t folded__nr_roots(const struct session *s, const struct aggregate *a, enum by by);
 
 /*
- * Appends number @nr of the root frames that show @by for @a, escaped as in lines, without a NUL.
- * Return: 0 or -ENOMEM.
+ * Appends the root frame with the index @nr that shows @by for @a, escaped as in lines, without a
+ * NUL. Return: 0 or -ENOMEM.
  */
 int folded__put_root(folded_text_t *buf, const struct session *s, const struct aggregate *a,
 		     enum by by, uint32_t nr);

@@ -57,7 +57,7 @@ struct format {
 					 * requested values */
 	bool exports_events;		/* for --nsys: writes what Nsight Systems' own tool would
 					 * write */
-	const struct format *as;	/* if not NULL, this format is the format @as */
+	const struct format *as;	/* if not NULL, this format is an alias of the format @as */
 	enum table_format table_format;	/* the form of its tables */
 	uint32_t options;		/* FORMAT_*, or'ed */
 	uint32_t units, diff_units;	/* 1 << enum unit, or'ed; 0: the unit does not matter */
@@ -76,8 +76,8 @@ struct format {
 
 	/*
 	 * Replaces listen() for formats that write a directory, @path, instead of a file. Events
-	 * are written as they come. Return: 0, -ENOMEM, or another -errno, for error(). The caller
-	 * passes *@events, which may be NULL, to free(), even after a failure.
+	 * are written as they arrive. Return: 0, -ENOMEM, or another -errno, for error(). The
+	 * caller passes *@events, which may be NULL, to free(), even after a failure.
 	 */
 	int (*open)(const char *path, const struct session_opts *opts, struct session_sink **sink,
 		    void **events);

@@ -13,10 +13,10 @@
 #include "write/shorten.h"
 #include "write/tree.h"
 
-#define LEAST_SHARE	0.005		/* paths with less of the time are not judged */
-#define LEAST_NOISE	0.0005		/* clocks and averages are no better than this */
-#define DIFFER		0.05		/* launches differ if they differ by more than this */
-#define SHOWN_CONFIDENCE	0.95	/* of the interval that is printed */
+#define LEAST_SHARE	0.005		/* paths with a smaller share of time are not judged */
+#define LEAST_NOISE	0.0005		/* clocks and averages are not more exact than this */
+#define DIFFER		0.05		/* a larger relative difference in launches counts */
+#define SHOWN_CONFIDENCE	0.95	/* confidence of the printed interval */
 
 enum { A, B };
 
@@ -48,7 +48,10 @@ static bool is_for_each_launch(uint32_t kind)
 
 /* ---- values --------------------------------------------------------------------------------- */
 
-/* Adds a value; takes @path, which may be NULL if memory is short. Return: 0 or -ENOMEM. */
+/*
+ * Adds a value, and takes ownership of @path, which is NULL if memory is short. Return: 0 or
+ * -ENOMEM.
+ */
 static int add_value(struct gate *g, unsigned int side, uint32_t kind, char *path, uint64_t ns,
 		     uint64_t nr)
 {
@@ -207,15 +210,15 @@ static double t_of(double p, double df)
 
 /* ---- judging -------------------------------------------------------------------------------- */
 
-/* Sums up the logarithms of a row's values. */
+/* sums of the logarithms of a row's values */
 struct sample {
 	uint32_t nr[GATE_SIDES];
-	double sum[GATE_SIDES], squares;	/* squares: of the distances from the means */
+	double sum[GATE_SIDES], squares;	/* squares: of the differences from the means */
 };
 
 /* A row before it is judged. */
 struct group {
-	size_t first, nr;		/* its values */
+	size_t first, nr;		/* range of the group's values in gate.values */
 	double ns[GATE_SIDES];		/* sums */
 };
 
@@ -227,7 +230,7 @@ static int value__cmp(const void *va, const void *vb)
 	       cmp3(a->recording, b->recording) ?: cmp3(b->ns, a->ns);
 }
 
-/* Makes one value of the values that a recording has under one key, such as lines of a function. */
+/* Adds up a recording's values with equal keys, such as the lines of one function. */
 static void unite_values(struct gate *g)
 {
 	size_t i, nr = 0;
@@ -243,7 +246,7 @@ static void unite_values(struct gate *g)
 		to->ns += from->ns;
 		to->nr += from->nr;
 		if (strcmp(to->path, from->path))
-			strcpy(to->path, to->key);	/* several lines: none is named */
+			strcpy(to->path, to->key);	/* several lines: the path names none */
 		free(from->key);
 		free(from->path);
 	}
@@ -251,7 +254,7 @@ static void unite_values(struct gate *g)
 		g->values.nr = nr + 1;
 }
 
-/* Return: the value to compare; @more: the number of works */
+/* Return: the value to compare; with @more, the number of records */
 static double measure(const struct gate *g, const struct gate_value *v, bool more)
 {
 	if (more)
@@ -285,8 +288,8 @@ static struct sample take_sample(const struct gate *g, const struct group *group
 }
 
 /*
- * Judges one row. @nr_tests: how many rows are judged, each of which could be wrong by chance.
- * Return: whether the row is significant, or the noise is unknown.
+ * Judges one row. @nr_tests: number of judged rows, for the Bonferroni correction. Return: whether
+ * the row is significant, or the noise is unknown.
  */
 static enum gate_verdict judge(const struct gate *g, const struct sample *s, size_t nr_tests,
 			       struct gate_row *row)
@@ -327,7 +330,7 @@ static int add_lone(struct gate *g, const struct group *group, struct gate_row *
 	unsigned int side = g->values.v[group->first].side;
 
 	if (row->nr[side] != g->launches[side].nr)
-		return 0;		/* not all recordings have it: chance */
+		return 0;		/* some recordings lack it: may be chance */
 	row->verdict = side == B ? GATE_SLOWER : GATE_SAME;
 	row->mean[side] = measure(g, &g->values.v[group->first], false);
 	row->change = side == B ? INFINITY : -100;
@@ -336,8 +339,9 @@ static int add_lone(struct gate *g, const struct group *group, struct gate_row *
 }
 
 /*
- * Judges the number of works. With other numbers of steps, the numbers of most paths have one
- * factor; work that is done once does not grow.
+ * Judges the number of records. If the sides ran different numbers of steps, most paths have
+ * g->scale times as many records in B, but work that is done once does not. The verdict must hold
+ * with and without this factor.
  */
 static enum gate_verdict judge_number(const struct gate *g, const struct group *group,
 				      size_t nr_tests, struct gate_row *row)
@@ -382,7 +386,10 @@ static int ratio__cmp(const void *va, const void *vb)
 	return cmp3(a->ratio, b->ratio);
 }
 
-/* Finds g->scale: the median of the paths' ratios, weighted by time. Return: 0 or -ENOMEM. */
+/*
+ * Finds g->scale: the median of the paths' ratios of record numbers, weighted by time. Return: 0 or
+ * -ENOMEM.
+ */
 static int find_scale(struct gate *g, const struct group *groups, size_t nr)
 {
 	struct ratio *v = calloc(nr + 1, sizeof(*v));
@@ -413,7 +420,7 @@ static int find_scale(struct gate *g, const struct group *groups, size_t nr)
 	return 0;
 }
 
-/* Whether the sides differ in launches of a recording. */
+/* Whether the sides differ in the average number of launches of a recording. */
 static bool do_launches_differ(const struct gate *g)
 {
 	double sum[GATE_SIDES] = { 0 };

@@ -8,9 +8,9 @@
  * changed, at most one of a hundred comparisons finds a change, by chance. With one recording on
  * each side the noise is unknown, and so is the verdict.
  *
- * Averages are for each launch, so recordings with other numbers of steps can be compared. Times of
- * threads, which have no launch of their own, are divided by all launches; if the sides differ in
- * launches, these times are not judged.
+ * Averages are per launch, so that recordings with different numbers of steps can be compared.
+ * Times of threads, which have no launch of their own, are divided by the number of all launches;
+ * if the sides differ in this number, these times are not judged.
  */
 #ifndef MERGE_GATE_H
 #define MERGE_GATE_H
@@ -41,12 +41,12 @@ struct gate_row {
 	const char *path;		/* owned by a value */
 	uint32_t kind;
 	enum gate_verdict verdict;
-	bool more;			/* it is the number of works that grew, not their time */
-	uint32_t nr[GATE_SIDES];	/* number of recordings that have it */
-	double mean[GATE_SIDES];	/* ns, or works if @more */
-	double change, error;		/* of B, in percent of A; half of the interval that has the
-					 * change with 95 % confidence. NAN: unknown */
-	double share;			/* of the time of all paths of its kind */
+	bool more;			/* the number of records grew, not their time */
+	uint32_t nr[GATE_SIDES];	/* number of recordings that have the path */
+	double mean[GATE_SIDES];	/* ns, or number of records if @more */
+	double change, error;		/* change of B in percent of A; half the width of the
+					 * change's 95 % confidence interval, NAN: unknown */
+	double share;			/* share of the time of all paths of its kind */
 };
 
 struct gate {
@@ -56,8 +56,8 @@ struct gate {
 	uint64_t nr_lost[GATE_SIDES];
 	ARRAY(struct gate_row) rows;	/* the judged paths, the worst first */
 	size_t nr_small;		/* number of paths with too small a share to be judged */
-	bool launches_differ;		/* times of threads are not judged */
-	double scale;			/* how many times as many works most paths have in B */
+	bool launches_differ;		/* if so, times of threads are not judged */
+	double scale;			/* most paths have this many times as many records in B */
 	enum gate_verdict verdict;
 };
 

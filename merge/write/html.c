@@ -17,16 +17,16 @@
 #include "write/text_answer.h"
 #include "write/tree.h"
 
-/* With more cells, owners have fewer properties. A cell takes about 30 bytes of a page. */
+/* If there are more cells, owners get fewer properties. A cell takes about 30 bytes of a page. */
 #define MAX_CELLS	60000
 
 /*
- * With more bins, bins are longer. A bin takes about 14 bytes. Where the page has all events, it
- * sums them, and bins only serve until they are unpacked.
+ * If there are more bins, bins get longer. A bin takes about 14 bytes of a page. A page with all
+ * events computes its sums from them, and needs bins only until the events are unpacked.
  */
 #define MAX_CELL_BINS	250000
 #define MAX_BINS_WITH_EVENTS	30000
-#define MAX_RECORDED	4000		/* most spans in which something was recorded */
+#define MAX_RECORDED	4000		/* maximum number of elements of the member "recorded" */
 
 #define ANSWER_WIDTH	140		/* characters of a line of the answer */
 
@@ -82,7 +82,7 @@ static void print_pair(struct json_out *j, char *line)
 	json_out__close(j, ']');
 }
 
-/* Puts lines of the text output, which @write makes, into the page. */
+/* Prints the lines of text that @write writes into the page. */
 static int print_text(struct json_out *j, const struct session *s, size_t nr,
 		      int (*write)(const struct session *s, size_t nr, FILE *f), line_fn print)
 {
@@ -198,8 +198,8 @@ static int print_side(struct json_out *j, const struct html_side *side)
 	}
 	l = s->sums.loss;
 	/*
-	 * Hardly any recording has a name for every frame, and CPU samples in deep recursion are
-	 * below [truncated]: the page need not warn about these.
+	 * Nearly all recordings have frames without names, and CPU samples in deep recursion are
+	 * below [truncated]. The page need not warn about either.
 	 */
 	l.unsymbolized = l.samples_truncated = 0;
 
@@ -276,7 +276,7 @@ static void print_frames(struct json_out *j, const struct tree *t)
 	json_out__close(j, '}');
 }
 
-/* Writes the nodes except the root, which every page has. */
+/* Prints the nodes, without the root, which every page has. */
 static void print_nodes(struct json_out *j, const struct tree *t)
 {
 	size_t i;
@@ -293,7 +293,7 @@ static void print_nodes(struct json_out *j, const struct tree *t)
 	json_out__close(j, '}');
 }
 
-/* Whether windows of time, or splits, left only parts of some works. */
+/* Whether the times of some records are cut by a time window or a split. */
 static bool cells_are_cut(const struct tree *t, unsigned int side)
 {
 	size_t i;
@@ -392,7 +392,10 @@ static void print_owners(struct json_out *j, const struct tree *t, uint32_t owne
 
 /* ---- over time ------------------------------------------------------------------------------ */
 
-/* The frame for call paths without times of their own, and the row for threads without a row. */
+/*
+ * The frame for call paths without times of their own, and the row for threads without a row of
+ * their own.
+ */
 #define SMALL_PATHS	"[call paths too small to have times of their own]"
 #define OTHER_THREADS	"[other threads]"
 
@@ -402,18 +405,19 @@ static void print_owners(struct json_out *j, const struct tree *t, uint32_t owne
 struct page {
 	struct tree tree;
 	uint32_t owners, left_out;	/* sets of properties: 1 << enum by, or'ed */
-	ARRAY(uint32_t) rest;		/* for each group of times.sums: its value, see
-					 * tree__value(), or NO_INDEX; later its cell, or 0 */
-	uint32_t *cell_of;		/* of one recording: the cell of each aggregate */
-	size_t max_bins;		/* of all cells */
+	ARRAY(uint32_t) rest;		/* by group of times.sums: index of its value
+					 * (tree__value()), or NO_INDEX; page__find_cells() replaces
+					 * the index with the cell, or 0 */
+	uint32_t *cell_of;		/* for one recording: the cell of each aggregate */
+	size_t max_bins;		/* maximum number of bins of all cells together */
 };
 
 /* The part of a key's time that goes to one cell. */
 struct key_part {
 	uint32_t key, cell;
-	uint64_t ns, given_ns;		/* its time in total; and the time given to the cell so
-					 * far */
-	bool counts;			/* the cell also gets the counts */
+	uint64_t ns, given_ns;		/* the part's total time; the time already given to the
+					 * cell */
+	bool counts;			/* this cell also gets the key's counts */
 };
 
 typedef ARRAY(struct key_part) key_parts_t;
@@ -427,8 +431,8 @@ static int key_part__cmp(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * Collects the cells of keys that have several, because aggregates were split. Each cell gets a
- * part of the time of all of them. @cell_of: the cell of each aggregate. Return: 0 or -ENOMEM.
+ * Collects the cells of keys with several cells, which result from split aggregates. Each cell gets
+ * its part of the key's time. @cell_of: the cell of each aggregate. Return: 0 or -ENOMEM.
  */
 static int key_parts__collect(key_parts_t *parts, const struct sums *sums, const uint32_t *cell_of)
 {
@@ -458,8 +462,8 @@ static int key_parts__collect(key_parts_t *parts, const struct sums *sums, const
 }
 
 /*
- * Divides a sum among the cells of its key, none of which gets more than its part. @done_ns: total
- * of the key's sums up to this one. Return: 0 or -ENOMEM.
+ * Divides a sum among the cells of its key, in proportion to their parts. @done_ns: total of the
+ * key's sums, with @sum. Return: 0 or -ENOMEM.
  */
 static int share_out(struct bins *cells, const struct bin_scale *scale, const struct bin_sum *sum,
 		     uint64_t done_ns, struct key_part *parts, size_t nr)
@@ -610,8 +614,8 @@ static void print_rows(struct json_out *j, const struct session *s)
 }
 
 /*
- * Prints the spans in which something could be recorded: the capture windows, or the time from the
- * first to the last event. Two spans become one if the gap between them would be too short to see.
+ * Prints the spans in which events were recorded: the capture windows, or the time from the first
+ * to the last event. Two spans become one if the gap between them would be too short to see.
  */
 static void print_recorded(struct json_out *j, const struct session *s)
 {
@@ -637,7 +641,7 @@ static void print_recorded(struct json_out *j, const struct session *s)
 	json_out__line(j, 0);
 }
 
-/* Prints how many of its bins each cell has. */
+/* Prints the number of bins of each cell. */
 static void print_bins_of_cells(struct json_out *j, const struct tree *t, const struct bins *cells)
 {
 	size_t i, k = 0, nr;
@@ -699,7 +703,7 @@ static int print_times(struct json_out *j, const struct session *s, const struct
 	struct bins cells;
 	int err = 0;
 
-	/* Cells must stay as they are, so only bins may become longer. */
+	/* Cells must not change, so only bins may get longer. */
 	bins__init(&cells, 2 * max_t(size_t, page->max_bins, t->cells.nr),
 		   &(struct bins_keys){ NULL, NULL, NULL });
 	cells.scale = times->sums.scale;
@@ -821,7 +825,7 @@ static int page__build(struct page *page, const struct html_side *sides, unsigne
 	return err;
 }
 
-/* Makes the cells, one for each group, of call paths without times of their own. */
+/* Makes one cell for each group of call paths without times of their own. */
 static int page__add_rest(struct page *page, const struct session *s)
 {
 	const struct bins *bins = &s->sums.times.sums;
@@ -875,7 +879,7 @@ static int page__make(struct page *page, const struct html_side *sides, unsigned
 	return err ?: tree__sort(&page->tree);
 }
 
-/* Finds the cells of aggregates and of the rest, when cells are sorted. Return: 0 or -ENOMEM. */
+/* Finds the cells of aggregates and of page->rest, once cells are sorted. Return: 0 or -ENOMEM. */
 static int page__find_cells(struct page *page)
 {
 	const struct tree *t = &page->tree;

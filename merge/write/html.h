@@ -8,7 +8,7 @@
  *	{ "format": "xpuload-html", "version": 2, "unit": "auto", "normalize": "", "by": [ "comm" ],
  *	  "sides": [ { "recordings": [ [ [ "command", "./app" ], ... ] ],
  *		       "totals": { "launches": N, "matched": N, "unmatched": N, "lost": N,
- *				   "clean": true (but for nameless frames, truncated samples) },
+ *				   "clean": true (except nameless frames, truncated samples) },
  *		       "answer": [ the first lines of the summary: "22.3 s: GPU 0 busy ...", ... ],
  *		       "account": [ "launches N matched N ...", ... ], "messages": [ ... ],
  *		       "filter": "--kernel x", "scale": 1, "memory": "GPU memory at its peak",
@@ -32,39 +32,39 @@
  *	  "labels": [ "worker", "[GPU 0]", ... ],
  *	  "ranges": [ [ index in labels, outermost first ], ... ],
  *	  "owners": { "comm": [ index in labels ], ..., "nvtx": [ index in ranges ] },
- *	  "without": [ "nvtx" ],	(left out of owners, lest there be too many cells)
+ *	  "without": [ "nvtx" ],	(left out of owners to have fewer cells)
  *	  "cells": { "node": [ index in nodes, or -1 ], "kind": [ ... ], "owner": [ index ],
  *		     "values": [ { "ns": [ ... ], "nr": [ ... ], "bytes": [ ... ],
- *				     "whole": [ ns of whole works; empty: as in "ns" ] } ] },
+ *				     "whole": [ ns of full durations; empty: as in "ns" ] } ] },
  *	  "times": null, or { "start_ns": "of the recording, by its clock",
- *		     "from_ns": of bin 0, since the recording's start, perhaps negative,
+ *		     "from_ns": of bin 0, relative to the recording's start,
  *		     "nr_windows": of --capture, or 0,
- *		     "recorded": [ [ from_ns, to_ns, ns: when something could be recorded ], ... ],
+ *		     "recorded": [ [ from_ns, to_ns, ns in which events were recorded ], ... ],
  *		     "bin_ns": N, "nr": of bins,
- *		     "nr_rest": of call paths in cells of value 0 instead,
+ *		     "nr_rest": number of call paths in extra cells,
  *		     "each": [ by cell: how many of its bins are not 0 ],
- *		     "bin": [ of all cells one after the other ], "ns": [ ... ], "count": [ ... ],
+ *		     "bin": [ of all cells, cell by cell ], "ns": [ ... ], "count": [ ... ],
  *		     "bytes": [ only of cells of copies and sets ],
  *		     "rows": { "from_ns": N, "bin_ns": N, "nr": N, "cpus": of all hosts; 0: unknown,
  *			       "list": [ { "gpu": 0 } or { "owner": index, "kind": index } with
  *					 "bin": [ ... ], "ns": [ ... ] ] } } }
  *
- * "by" is empty if nobody asked for a grouping: the page then adds up all threads.
+ * "by" is empty without a requested grouping: the page then adds up all threads.
  *
- * Nodes come in the order of folded lines, each before its callees, whose depth is one more. A cell
- * is the work at a node itself, for an owner: an index into all members of "owners". Their labels
- * are the texts that root frames of --by NAME would have, or -1. Work is named without
- * "[GPU_Kernel]", which its kind says. The page computes the sums of subtrees, and makes the frames
- * at the root. "values" has one element for each of "sides": one, or two of recordings that are
- * compared, whose values "scale" multiplies.
+ * Nodes are in the order of folded lines. Each node comes before its callees, which are one level
+ * deeper. A cell has the work of one owner at one node, without callees; "owner" is an index into
+ * each member of "owners". Labels are the texts that root frames of --by NAME would have, or -1.
+ * Work is named without "[GPU_Kernel]", because its kind says so. The page computes the sums of
+ * subtrees, and makes the root frames. "values" has one element for each of "sides": one, or two
+ * if recordings are compared. The page multiplies the values by "scale".
  *
- * "times" says when the work of each cell was, in equal stretches of time: its ns in them, and the
- * count and the bytes of the work that began in them. Call paths without times of their own share
- * extra cells, whose values are 0. The sum over the bins may be less than the cell's value, because
- * not all work has times. A row says how long a device had work, or how long a thread was in a
- * state.
+ * "times" says when the work of each cell ran, in bins of equal length: its ns in a bin, and the
+ * count and the bytes of the work that began in the bin. Call paths without times of their own
+ * share extra cells, whose values are 0. The sum over the bins may be less than the cell's value,
+ * because some work has no timestamps. A row says, for each bin, how long a device had work, or how
+ * long a thread was in a state.
  *
- * The element "xpu-events" has single events: page_events.h.
+ * page_events.h describes the element "xpu-events", which has single events.
  *
  * If the caller provides the tree, the second side has no recording, and the caller may add kinds
  * and members.
@@ -86,13 +86,13 @@ struct html_side {
 };
 
 struct html_opts {
-	const char *unit;		/* what the page shows first: "auto", "ns", "\u00b5s"
-					 * (UTF-8), "ms", "count", "bytes" */
+	const char *unit;		/* the unit that the page shows first: "auto", "ns",
+					 * "\u00b5s" (UTF-8), "ms", "count", "bytes" */
 	const char *normalize;		/* the normalization in words; "" without normalization */
-	struct by_list by;		/* what the frames at the root show first; empty: nothing,
-					 * all threads are one */
-	void *events;			/* from page_events__listen(), of the only side; NULL: no
-					 * events */
+	struct by_list by;		/* properties that root frames show first; empty: none, all
+					 * threads are added up */
+	void *events;			/* events of the only side, from page_events__listen();
+					 * NULL: no events */
 	/* These replace the data of the sides. */
 	const struct tree *tree;	/* sorted; NULL: none */
 	const char *const *kinds;	/* the names of TREE_MORE and higher kinds; ended by NULL */
@@ -106,7 +106,7 @@ struct html_opts {
 /**
  * html__write - write the page
  * @f: the file; its errors stay in its error flag
- * @sides: @nr of them, 1 or TREE_SIDES; a single side may have been made with opts.by_time
+ * @sides: array of @nr sides, 1 or TREE_SIDES; a single side may have been made with opts.by_time
  *
  * Return: 0 or -ENOMEM.
  */

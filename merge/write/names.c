@@ -7,14 +7,14 @@
 #include "block.h"
 #include "symbols/name_keeper.h"
 
-#define LEVEL		6		/* of compression: names are small, and written once */
+#define LEVEL		6		/* compression level: names are small, and written once */
 #define BLOCK_BYTES	(1u << 20)	/* a block ends after this many bytes */
 
 struct names_out {
 	FILE *f;
 	struct block_packer *packer;	/* NULL: the recording has no blocks */
 	bool (*is_over)(void *ctx);
-	ARRAY(uint64_t) records;	/* of the next block, as words for their alignment */
+	ARRAY(uint64_t) records;	/* records of the next block, as aligned words */
 	uint64_t bytes;
 	int err;
 };
@@ -107,7 +107,7 @@ int names__write(const struct reader *r, const struct session_opts *opts, bool w
 		err = names_out__put(&out, r->base, end);
 	out.bytes = 0;
 	err = err ?: look_up(r, opts, &out, result, msgs);
-	/* A cut or damaged end stays behind the names, so that readers still report it. */
+	/* Copy a cut or damaged end after the names, so that readers still report it. */
 	if (!err && whole)
 		err = names_out__put(&out, r->base + end, r->size - end);
 	block_packer__free(out.packer);

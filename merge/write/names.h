@@ -10,18 +10,18 @@
 
 struct names_result {
 	uint64_t nr_places;		/* places and stacks that were added */
-	uint64_t nr_cut;		/* those that the limit of RECORDED_NAMES_MAX left out */
+	uint64_t nr_cut;		/* places and stacks beyond the limit RECORDED_NAMES_MAX */
 	uint64_t nr_left;		/* call paths and source lines that were not looked up in
 					 * time */
-	uint64_t bytes;			/* by which the file grows */
+	uint64_t bytes;			/* number of bytes that the file grows by */
 };
 
 /**
- * names__write - look up the names that a recording lacks, and write them as the recording has them
+ * names__write - look up the names that a recording lacks, and write them in the recording's format
  * @r: the recording
  * @opts: where to find files
- * @whole: write a copy of the recording, with the names; else only the names, for its end
- * @is_over: asked often; true ends the look-up early, and the names so far are written; may be NULL
+ * @whole: write a copy of the recording with the names; false: only the names, to append to it
+ * @is_over: polled often; true ends the look-up early, with the names so far written; may be NULL
  * @msgs: gets messages about files and the recording
  *
  * An error of @f stays in its error flag. Return: 0 or -ENOMEM.

@@ -42,7 +42,7 @@ typedef Opentelemetry__Proto__Resource__V1__Resource resource_msg;
 #define MAX_ATTRIBUTES	4		/* number of attributes of a sample */
 #define MAX_RESOURCE	(4 + LABELS_NR_NUMBERS + LABELS_NR_TEXTS)
 
-/* A sample's identity: samples with equal identities are united. */
+/* A sample's identity: samples with equal identities are merged. */
 struct identity {
 	uint32_t proc;
 	uint32_t kind;
@@ -102,8 +102,8 @@ static void *otlp__alloc(struct otlp *o, size_t bytes)
 #define TRY(o, call)	((o)->err = (o)->err ?: (call))
 
 /*
- * Looks @key up, whose value becomes @next if the key is new. Sets *@id to its value. Return:
- * whether the key is new.
+ * Looks up @key; a new key gets the value @next. Sets *@id to the key's value. Return: whether the
+ * key is new.
  */
 static bool otlp__is_new(struct otlp *o, struct idmap *ids, uint64_t key, uint32_t next,
 			 uint32_t *id)
@@ -277,7 +277,7 @@ static int32_t otlp__location(struct otlp *o, const struct frame *f)
 	return id;
 }
 
-/* Return: the location of the work itself, or 0 for CPU time, which needs only its call path. */
+/* Return: the location of the work itself, or 0 for CPU time, which has only a call path. */
 static int32_t otlp__leaf(struct otlp *o, uint32_t idx)
 {
 	const struct leaf *leaf = &o->s->model.leaves.v[idx];
@@ -325,7 +325,7 @@ static int32_t otlp__stack(struct otlp *o, const struct aggregate *a)
 	return id;
 }
 
-/* Begins each table with a zero value, because index 0 means that there is no value. */
+/* Begins each table with a zero value, because index 0 means "no value". */
 static void otlp__begin(struct otlp *o)
 {
 	otlp__string(o, "");
@@ -472,7 +472,7 @@ static const char *label__attribute(uint32_t label)
 	}
 }
 
-/* Adds the labels of the process's place in its job. */
+/* Adds the process's labels: rank, node, pod and so on. */
 static void otlp__labels(struct otlp *o, const struct labels *l, resource_msg *r)
 {
 	uint32_t label;

@@ -13,11 +13,11 @@
 #define BUFFER_BYTES	(256 * 1024)
 
 #define HANDLER_TRIES	10000		/* number of attempts; limited, because the handler may have
-					 * interrupted the thread that has the lock */
+					 * interrupted the thread that holds the lock */
 
 /*
  * The open outputs of all threads. They are global, because a signal handler has no argument of its
- * own. A handler, too, can take their lock.
+ * own. Signal handlers can also take the lock.
  */
 static struct output *volatile open_outputs;
 static int outputs_locked;
@@ -59,7 +59,7 @@ static void output__deflate(struct output *o, const char *buf, size_t size, int 
 	int ret = Z_OK;
 
 	o->gzip->next_in = (unsigned char *)buf;
-	o->gzip->avail_in = size;		/* less than the stream's buffer */
+	o->gzip->avail_in = size;		/* fits: less than the stream's buffer */
 	do {
 		o->gzip->next_out = packed;
 		o->gzip->avail_out = sizeof(packed);
@@ -69,8 +69,8 @@ static void output__deflate(struct output *o, const char *buf, size_t size, int 
 }
 
 /*
- * Writes for the stream, and keeps the error: stdio remembers that a write failed, but errno may
- * have changed when the error is noticed.
+ * The write function of the stream. It keeps the error, because stdio remembers only that a write
+ * failed, and errno may have changed by then.
  */
 static ssize_t output__write(void *cookie, const char *buf, size_t size)
 {

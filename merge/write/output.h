@@ -2,8 +2,8 @@
 /*
  * output.h - an output file that appears complete or not at all
  *
- * Output goes to a file that gets its name at the end (safefile.h). A merge that fails does not
- * replace an older result by half a file or an empty file.
+ * Output goes to a file that gets its name at the end (safefile.h). A failed merge does not replace
+ * an older result with a partial or empty file.
  */
 #ifndef MERGE_OUTPUT_H
 #define MERGE_OUTPUT_H
@@ -37,12 +37,12 @@ int output__open_at(struct output *o, int dir_fd, const char *path, unsigned int
 int output__compress(struct output *o);
 
 /*
- * Ends writing; call it for all files that belong together before output__commit() of the first.
- * Return: 0 or -errno.
+ * Ends writing. For files that belong together, call it for all of them before the first
+ * output__commit(). Return: 0 or -errno.
  */
 int output__finish(struct output *o);
 
-/* Puts the complete file in its place. Return: 0, or -errno of the step that failed. */
+/* Gives the complete file its name. Return: 0, or -errno of the step that failed. */
 int output__commit(struct output *o);
 
 /* Removes the temporary file after a failure. Does nothing after output__commit(). */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/*
- * page.h - the source files from which html.c makes a page; a NUL ends each
- */
+/* page.h - the source files from which html.c makes a page, each with a NUL at its end */
 #ifndef MERGE_PAGE_H
 #define MERGE_PAGE_H
 

@@ -13,20 +13,21 @@
 #include "write/page_meters.h"
 #include "write/timeline.h"
 
-#define MAX_EVENTS	2500000		/* A launch with its kernel is two events. */
-#define MOST_EVENTS	(MAX_EVENTS + MAX_EVENTS / 4)	/* events are thinned out here */
-#define NR_STRETCHES	4096		/* equal parts of the time; each is thinned out or whole */
+#define MAX_EVENTS	2500000		/* a launch with its kernel is two events */
+#define MOST_EVENTS	(MAX_EVENTS + MAX_EVENTS / 4)	/* events are thinned out at this number */
+#define NR_STRETCHES	4096		/* number of equal time intervals; each one is complete or a
+					 * hole */
 
-/* a stretch of time whose events are left out */
+/* a time interval whose events are left out */
 struct hole {
 	uint64_t from_ns, to_ns;
-	uint64_t end_ns;		/* when the last event ended that began there */
+	uint64_t end_ns;		/* end of the last event that began in the hole */
 	uint64_t nr;
 };
 
 typedef ARRAY(struct hole) holes_t;
 
-/* sums of the time in holes */
+/* sums of an aggregate's events in holes */
 struct missing {
 	uint64_t ns, nr;
 };
@@ -35,7 +36,7 @@ struct page_events {
 	struct session_sink sink;
 	struct timeline *t;
 	ARRAY(struct spent) spent;
-	holes_t holes;			/* in order of time, apart from each other */
+	holes_t holes;			/* in order of time, disjoint */
 	uint64_t nr_left_out;
 	ARRAY(struct missing) missing;	/* by aggregate */
 };
@@ -57,7 +58,7 @@ static struct hole *holes__after(const holes_t *holes, uint64_t ns)
 	return low < holes->nr ? &holes->v[low] : NULL;
 }
 
-/* Leaves an event out if it begins in a hole. Return: whether it does. */
+/* Leaves out an event if it begins in a hole. Return: whether it is left out. */
 static bool leaves_out(struct page_events *e, uint64_t from_ns, uint64_t end_ns)
 {
 	struct hole *hole = e->holes.nr ? holes__after(&e->holes, from_ns) : NULL;
@@ -70,7 +71,7 @@ static bool leaves_out(struct page_events *e, uint64_t from_ns, uint64_t end_ns)
 	return true;
 }
 
-/* Adds time that is left out to the sums of its aggregate. Return: 0 or -ENOMEM. */
+/* Adds an event that is left out to the sums of its aggregate. Return: 0 or -ENOMEM. */
 static int page_events__miss(struct page_events *e, uint32_t aggregate, uint64_t ns, uint64_t nr)
 {
 	int err = 0;
@@ -115,7 +116,7 @@ static void for_each_event(const struct page_events *e, see_fn see, void *ctx)
 		see(ctx, e->spent.v[i].from_ns);
 }
 
-/* how many events begin in each of equal stretches of time */
+/* number of events that begin in each of the equal time intervals */
 struct density {
 	uint64_t first_ns, last_ns, width_ns;
 	struct stretch {
@@ -153,7 +154,7 @@ static int hole__cmp(const void *va, const void *vb)
 	return cmp3(a->from_ns, b->from_ns);
 }
 
-/* Sorts holes, and unites those that touch or overlap. */
+/* Sorts holes, and merges holes that touch or overlap. */
 static void holes__unite(holes_t *holes)
 {
 	size_t i, nr = 0;
@@ -175,7 +176,7 @@ static void holes__unite(holes_t *holes)
 	holes->nr = nr + 1;
 }
 
-/* Makes holes of the stretches with most events, so that MAX_EVENTS are left. */
+/* Makes holes of the intervals with most events, so that MAX_EVENTS events remain. */
 static int holes__dig(struct page_events *e)
 {
 	struct density *d = calloc(1, sizeof(*d));
@@ -204,7 +205,9 @@ static int holes__dig(struct page_events *e)
 	return err;
 }
 
-/* Drops the events of a list that begin in holes. @miss: what is done with each; sets @err */
+/*
+ * Drops the events of a list that begin in holes. @miss: called for each dropped event. Sets @err.
+ */
 #define KEEP(e, list, from, end, miss)						\
 	do {									\
 		size_t keep_at, keep_nr = 0;					\
@@ -220,7 +223,10 @@ static int holes__dig(struct page_events *e)
 
 #define MISS_NOTHING(e, event)	0
 
-/* Leaves out the events of dense stretches if there are too many events. Return: 0 or -ENOMEM. */
+/*
+ * If there are too many events, leaves out the events of the densest intervals. Return: 0 or
+ * -ENOMEM.
+ */
 static int page_events__thin(struct page_events *e, size_t most)
 {
 	int err;
@@ -320,7 +326,7 @@ typedef ARRAY(unsigned char) bytes_t;
 struct columns {
 	bytes_t v[MAX_COLUMNS];
 	size_t nr_events;
-	uint64_t last_ns;		/* when the event before ended; at first, the recording's
+	uint64_t last_ns;		/* end of the previous event; at first, the recording's
 					 * start */
 };
 
@@ -330,7 +336,8 @@ struct seen_call {
 	uint64_t key;			/* JOIN_KEY(), or 0 */
 	uint32_t kind;			/* index in calls */
 	uint32_t track;
-	uint32_t order;			/* in its thread; its number once it is written */
+	uint32_t order;			/* position in its thread; once it is written, the call's
+					 * number */
 };
 
 /* a name and a call path, which many calls may share */
@@ -343,20 +350,22 @@ struct events_writer {
 	const struct session *s;
 	const struct tree *tree;
 	const uint32_t *cell_of;	/* by aggregate */
-	uint32_t *node_of;		/* by chain: its node, or NO_INDEX */
+	uint32_t *node_of;		/* for each chain: its node, or NO_INDEX */
 	struct json_out json;
-	bytes_t columns;		/* of all tracks that are done */
+	bytes_t columns;		/* columns of all finished tracks */
 	struct idmap by_name;		/* maps the address of an interned name to its index */
 	ARRAY(const char *) names;
 	struct idmap by_call;		/* maps a name and a chain to an index of calls */
 	ARRAY(struct call) calls;
-	ARRAY(struct seen_call) seen;	/* all calls; once they are written, those that launch, by
-					 * key, then by number */
-	size_t nr_seen, seen_bytes[MAX_COLUMNS];	/* the lengths of their columns */
+	ARRAY(struct seen_call) seen;	/* all calls; once they are written, only launches, sorted
+					 * by key, then by number */
+	size_t nr_seen, seen_bytes[MAX_COLUMNS];	/* the number of all calls, and the lengths
+							 * of their columns */
 	uint32_t nr_call_tracks, nr_work_tracks;
-	size_t nr_kept;			/* the events before any of them is freed */
-	struct last_work *last_works;	/* by cell, while tracks of devices are written */
-	struct idmap by_shape;		/* maps such a key to the shape's number, from 1 */
+	size_t nr_kept;			/* number of kept events, before any event is freed */
+	struct last_work *last_works;	/* for each cell; only while tracks of devices are
+					 * written */
+	struct idmap by_shape;		/* maps an element of shapes to its number, from 1 */
 	ARRAY(uint64_t) shapes;		/* ID_KEY(GPU, index in the model's shapes) */
 };
 
@@ -372,7 +381,7 @@ static int bytes__put(bytes_t *bytes, uint64_t n)
 	return 0;
 }
 
-/* Puts a difference, modulo 2^64, so that small negative ones are short, too. */
+/* Appends a difference, modulo 2^64, zigzag-coded: small negative differences are short, too. */
 static int bytes__put_difference(bytes_t *bytes, uint64_t to, uint64_t from)
 {
 	int64_t n = to - from;
@@ -388,7 +397,7 @@ static void columns__free(struct columns *c)
 		array_free(&c->v[i]);
 }
 
-/* Moves columns to those that are done, unless @err is set. Return: @err, 0 or -ENOMEM. */
+/* Moves columns to the finished columns, unless @err is set. Return: @err, 0 or -ENOMEM. */
 static int keep_columns(struct events_writer *w, struct columns *c, size_t bytes[MAX_COLUMNS],
 			int err)
 {
@@ -459,7 +468,8 @@ static void put_thread(struct events_writer *w, uint32_t proc, uint32_t idx)
 
 /* ---- tracks of calls ------------------------------------------------------------------------ */
 
-#define MAX_DEPTH	64		/* of nested calls and ranges; deeper ones have one track */
+#define MAX_DEPTH	64		/* number of nested calls and ranges; all deeper levels
+					 * share one track */
 
 /* Finds or adds an interned name. Return: 0 or -ENOMEM. */
 static int writer__name(struct events_writer *w, const char *name, uint32_t *idx)
@@ -483,7 +493,7 @@ static int writer__call(struct events_writer *w, const char *name, uint32_t chai
 	       idmap__put(&w->by_call, ID_KEY(call.name, chain), *idx);
 }
 
-/* the tracks of one thread, by depth: their numbers of calls */
+/* the tracks of one thread, and the number of calls at each depth */
 struct call_tracks {
 	uint32_t first;			/* the number of the first track */
 	size_t nr[MAX_DEPTH];
@@ -546,7 +556,7 @@ static int seen_call__cmp_launch(const void *va, const void *vb, void *ctx)
 	return cmp3(a->key, b->key) ?: cmp3(a->order, b->order);
 }
 
-/* Numbers the calls of all threads by time, writes their columns, and keeps those that launch. */
+/* Numbers the calls of all threads by time, writes their columns, and keeps only launches. */
 static int write_calls(struct events_writer *w)
 {
 	uint64_t last_ns = w->s->model.start_ns;
@@ -615,8 +625,9 @@ static void put_stream(struct events_writer *w, uint32_t idx, uint32_t lane)
 
 /* what was last written for a cell on a track */
 struct last_work {
-	uint32_t track;			/* if it is another track, the rest counts as 0 */
-	uint32_t shape;			/* of a kernel */
+	uint32_t track;			/* the track of the other members; on any other track they
+					 * count as 0 */
+	uint32_t shape;			/* number of a kernel's shape */
 	uint32_t length_ns;		/* UINT32_MAX if longer */
 };
 
@@ -624,8 +635,8 @@ struct last_work {
 struct work_track {
 	struct columns columns;
 	uint32_t last_number;
-	struct idmap last;		/* by index in calls and track: the value last written for
-					 * such a call */
+	struct idmap last;		/* maps (track, index in calls) to the last value written
+					 * for such a call */
 };
 
 static struct last_work *writer__last(struct events_writer *w, uint32_t cell)
@@ -663,7 +674,7 @@ static int write_shape(struct events_writer *w, struct work_track *track,
 	return bytes__put(&track->columns.v[5], before == number ? 0 : number + 1);
 }
 
-/* Writes when work began, since its call or the work before, and how long it was. */
+/* Writes the start of work, relative to its call or to the previous work, and its duration. */
 static int write_span(struct events_writer *w, struct work_track *track,
 		      const struct device_event *e, const struct seen_call *call)
 {
@@ -706,7 +717,7 @@ static int write_work(struct events_writer *w, struct work_track *track,
 	return kind == LEAF_KERNEL ? write_shape(w, track, e) : bytes__put(&c->v[4], e->bytes);
 }
 
-/* Writes the track of the events from @from to before @end. */
+/* Writes the track of the events @from to @end - 1. */
 static int write_work_track(struct events_writer *w, size_t from, size_t end)
 {
 	const struct device_event *v = w->e->t->device.v;
@@ -828,7 +839,7 @@ static int write_spent(struct events_writer *w)
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* Finds, for each call path that has work, its node. */
+/* Finds the node of each call path that has work. */
 static void writer__find_nodes(struct events_writer *w)
 {
 	const struct tree *t = w->tree;
@@ -847,7 +858,7 @@ static void writer__find_nodes(struct events_writer *w)
 	}
 }
 
-/* Prints the frames of a call path that the tree does not have. */
+/* Prints the frames of a call path that is missing in the tree. */
 static void put_path(struct events_writer *w, uint32_t chain)
 {
 	const struct stack *stack = chain == NO_INDEX ? NULL : w->s->model.chains.v[chain].stack;
@@ -962,7 +973,7 @@ static void put_missing(struct events_writer *w)
 	json_out__close(j, ']');
 }
 
-/* Calls come first, because they number the launches. */
+/* Writes calls first, because work refers to the numbers of calls. */
 static int write_tracks(struct events_writer *w)
 {
 	struct timeline *t = w->e->t;
@@ -983,14 +994,14 @@ static int write_tracks(struct events_writer *w)
 	err = err ?: put_shapes(w);
 	put_holes(w);
 	put_missing(w);
-	array_free(&w->seen);		/* the meters need memory, too */
+	array_free(&w->seen);		/* free memory for the meters */
 	err = err ?: page_meters__write(j, t, w->s, !w->e->nr_left_out);
 	json_out__close(j, '}');
 	json_out__flush(j);
 	return err;
 }
 
-#define LINE_BYTES	(3 * 1024)	/* bytes in a line of base64 */
+#define LINE_BYTES	(3 * 1024)	/* bytes that one line of base64 encodes */
 
 static void write_base64(FILE *f, const unsigned char *v, size_t nr)
 {

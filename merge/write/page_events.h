@@ -2,45 +2,47 @@
 /*
  * page_events.h - the single events in the html page, for zooming in time
  *
- * The element "xpu-events" of the page has them, as base64 of a zlib stream. The stream begins with
- * the length of a JSON text, in four bytes, the lowest first, and the text:
+ * The page's element "xpu-events" is the base64 text of a zlib stream. The stream begins with a
+ * JSON text and, before it, the length of this text, in four bytes, little endian:
  *
  *	{ "tracks": [ { "what": "work", "gpu": 0, "name": "stream 7", "lane": 0, ... },
  *		      { "what": "calls", "pid": N, "tid": N, "name": "python3", "depth": 0, ... },
  *		      { "what": "spent", "pid": N, "tid": N, "name": ..., "kind": index in kinds,
- *			"drawn": whether its events have all of their time, ... } ],
+ *			"drawn": whether the time of its events fills their spans, ... } ],
  *	  "names": [ "cudaLaunchKernel", ... ],
  *	  "calls": { "name": [ index in names ], "node": [ index in nodes, or -1 ],
  *		     "path": [ frames of calls whose node is -1, separated by ";" ],
  *		     "nr": N, "bytes": [ ... ] },
  *	  "shapes": [ "<<<2x4, 128>>>, 40 registers, ...", ... ],
- *	  "meters": [ { "gpu": N, "name": "SM active %", "unit": "%", "step": ns that a point
- *			stands for at least, or 0, "at": [ ns, as differences ],
- *			"value": [ since then ] } ],
+ *	  "meters": [ { "gpu": N, "name": "SM active %", "unit": "%", "step": least ns
+ *			that a point represents, or 0, "at": [ ns, as differences ],
+ *			"value": [ from that time ] } ],
  *	  "kept": N, "left_out": N, "untimed": N,
- *	  "holes": [ [ from_ns, to_ns, ns of the end of the last event from there, N events ] ],
- *	  "missing": [ [ cell, ns, number: of its events in holes ] ] }
+ *	  "holes": [ [ from_ns, to_ns, end of the last event from there, N events ] ],
+ *	  "missing": [ [ cell, ns of its events in holes, number of these events ] ] }
  *
- * Each track has "nr", the number of its events, in the order of their begins, and "bytes": the
- * length of each of its columns. Tracks of calls have no columns of their own: the calls of all
- * threads stand together, ordered by time, and come first; a column names their tracks. Columns
- * follow the text, track by track. A column is an array of numbers in LEB128; differences are
- * zigzag-coded, to the event before, or to the recording's start, if nothing else is said:
+ * Each track has "nr", the number of its events, and "bytes", the length of each of its columns.
+ * The events of a track are ordered by start. Tracks of calls have no columns of their own: the
+ * calls of all threads, ordered by time, share the first columns, one of which names the track.
+ * Columns follow the text, track by track. A column is an array of numbers in LEB128. A difference
+ * is zigzag-coded, and relative to the previous event; for the first event it is relative to 0, or,
+ * for a timestamp, to the recording's start. The columns are:
  *
- *	calls	begin, as the difference; length; index of the track, where tracks of other kinds do
- *		not count; index in calls; correlation id, as the difference
- *	work	begin minus the end of the event before, or minus the begin of its call if that is
- *		later; length, as the difference to the last work of its cell in this track, or to
- *		UINT32_MAX if that is longer, at first to 0; (cell + 1) * 2, plus 1 if it began
- *		before --from, or 0: as the work before it in this track whose call has the same
- *		track and the same index in calls; number of its call, as the difference; bytes of
- *		copies and sets, for these only; of kernels only: number of the shape, from 1, plus
- *		1, or 0: as its cell had before in this track, at first none
- *	spent	begin minus the end of the event before; length; cell + 1; how many began there;
- *		time minus length
+ *	calls	difference of start; duration; index among the tracks of calls; index in calls;
+ *		difference of correlation ID
+ *	work	start, minus the end of the previous event or the start of its call, whichever is
+ *		later; duration, minus the last duration of its cell in this track (at most
+ *		UINT32_MAX, at first 0); (cell + 1) * 2, plus 1 if it began before --from, or 0 if
+ *		that equals the last value in this track for a call with the same track and the
+ *		same index in calls; difference of the number of its call; for copies and sets
+ *		only: bytes; for kernels only: number of the shape, from 1, plus 1, or 0 if the
+ *		cell's last kernel in this track had this shape
+ *	spent	start, minus the end of the previous event; length; cell + 1; number of activities
+ *		that began there; time minus length
  *
- * Calls are numbered from 1 in their order; 0 means no call. At most MAX_EVENTS events are kept.
- * If there are more, the stretches with most events are holes: the page has only their sums.
+ * Calls are numbered from 1 in the order of their columns; 0 means no call. At most MAX_EVENTS
+ * events are kept. If there are more, the intervals with most events become holes, for which the
+ * page has only sums.
  */
 #ifndef MERGE_PAGE_EVENTS_H
 #define MERGE_PAGE_EVENTS_H

@@ -12,8 +12,8 @@
 #define VALUE_DIGITS		7	/* as in other timelines */
 
 /*
- * Makes a point for each stretch of @step_ns or more, with the mean of its time. The last point
- * ends the curve and stays.
+ * Replaces the points of each interval of @step_ns or more by one point with their mean, weighted
+ * by time. The last point ends the curve, and stays.
  */
 static void meter__thin(struct meter *m, uint64_t step_ns)
 {
@@ -43,7 +43,7 @@ static void put_number(struct json_out *j, double value, int digits)
 	json_out__literal(j, text);
 }
 
-/* Prints a meter that has points. @digits: of a value */
+/* Prints a meter that has points. @digits: digits of each value */
 static void put_meter(struct json_out *j, struct meter *m, const struct session *s, int digits)
 {
 	uint64_t last_ns = s->model.start_ns, step_ns = 0;

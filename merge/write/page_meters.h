@@ -2,8 +2,8 @@
 /*
  * page_meters.h - values of GPUs over time in the html page: metrics, power, memory, work in flight
  *
- * They are the values of timelines (timeline.h). At most MAX_METER_POINTS points are kept of each;
- * of more, each point is the mean of a stretch of time.
+ * They are the values of timelines (timeline.h). Each meter keeps at most MAX_METER_POINTS points;
+ * if it has more, each kept point is the mean over an interval.
  */
 #ifndef MERGE_PAGE_METERS_H
 #define MERGE_PAGE_METERS_H

@@ -81,7 +81,7 @@ static int event__cmp(const void *va, const void *vb)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* Return: whether any reader takes @out for a blank; Unicode has many kinds of blanks. */
+/* Return: whether any reader treats @out as a blank; Unicode has many kinds of blanks. */
 static bool is_blank(const char *out)
 {
 	return *out == ' ' || !strncmp(out, "\xe2\x80", 2) || !strcmp(out, "\xe2\x81\x9f") ||
@@ -103,7 +103,7 @@ static void print_word(FILE *f, const char *s, const char *not)
 	}
 }
 
-/* Readers take a line that begins with # for a comment, and one that begins with { for JSON. */
+/* Readers treat a line that begins with # as a comment, and a line that begins with { as JSON. */
 static void print_comm(FILE *f, const char *comm)
 {
 	if (*comm == '#' || *comm == '{') {

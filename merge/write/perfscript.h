@@ -10,14 +10,14 @@
  *
  * Each device record, CPU sample (cpu-clock) and wait for the device (gpu-wait) is a sample,
  * innermost frame first. A wait has one sample for each kind of work that the device did meanwhile.
- * A call path has one sample (off-cpu) for each time that it was off the CPU. Samples are in order
- * of time; device work has the time of its launch, if the launch was recorded. The period is the
- * duration in ns, 0 for a launch whose work was never seen. A frame without a name is [unknown]
- * with its address in the file, as perf shows it.
+ * A call path has one sample (off-cpu) for each off-CPU interval. Samples are in order of time;
+ * device work has the time of its launch, if the launch was recorded. The period is the duration in
+ * ns, 0 for a launch whose work was never seen. A frame without a name is [unknown] with its
+ * address in the file, as perf shows it.
  *
- * The readers use regular expressions. So blanks in names of threads become '_', as does a '#' or
- * '{' at their begin; blanks and parentheses in names of files become '_', too. A function that
- * begins with a parenthesis, which readers misunderstand, gets braces: {anonymous namespace}::f().
+ * The readers use regular expressions. Therefore blanks and a leading '#' or '{' in thread names,
+ * and blanks and parentheses in file names, become '_'. Readers misparse a function that begins
+ * with a parenthesis, so it gets braces: {anonymous namespace}::f().
  */
 #ifndef MERGE_PERFSCRIPT_H
 #define MERGE_PERFSCRIPT_H

@@ -13,7 +13,7 @@
 #define SEQUENCE	1		/* the sequence id, one for all packets, because they have
 					 * one writer */
 
-/* pftrace__intern_text() writes these messages as it writes InternedString. */
+/* pftrace__intern_text() writes these messages with the field numbers of InternedString. */
 #define SAME_FIELDS(message) \
 	_Static_assert(message##__IID == INTERNED_STRING__IID && \
 		       message##__NAME == INTERNED_STRING__STR, #message)
@@ -22,9 +22,9 @@ SAME_FIELDS(EVENT_NAME);
 SAME_FIELDS(DEBUG_ANNOTATION_NAME);
 
 /*
- * Ids of clocks. Times take most of a packet, so each of the first tracks has a clock of its own,
- * in which a time is relative to the time before it. All other tracks use the last clock, whose
- * times are relative to the beginning.
+ * IDs of clocks. Timestamps take most of a packet, so each of the first tracks has a clock of its
+ * own, whose timestamps are relative to the previous timestamp. All other tracks use the last
+ * clock, whose timestamps are relative to the beginning.
  */
 enum {
 	CLOCK_DELTAS		= 64,
@@ -34,8 +34,8 @@ enum {
 /* Fixed ids, for the few names that are known beforehand. */
 enum category {
 	CATEGORY_LAUNCH = 1, CATEGORY_KERNEL, CATEGORY_MEMCPY, CATEGORY_MEMSET,
-	CATEGORY_SLICES,		/* the first of these categories: one for each enum
-					 * slice_kind */
+	CATEGORY_SLICES,		/* the first category of slices; each enum slice_kind has
+					 * one */
 };
 enum annotation { ANNOTATION_NONE, ANNOTATION_CORRELATION, ANNOTATION_PATH, ANNOTATION_CAPTURED,
 		  ANNOTATION_BYTES, ANNOTATION_SHAPE, ANNOTATION_NUMBER, ANNOTATION_PART };
@@ -47,18 +47,18 @@ enum annotation { ANNOTATION_NONE, ANNOTATION_CORRELATION, ANNOTATION_PATH, ANNO
 #define UUID_GPU	(4ull << 40)	/* GPU */
 #define UUID_STREAM	(5ull << 40)	/* track number */
 #define UUID_COUNTER	(6ull << 40)	/* the number is the GPU and the counter */
-#define UUID_METER	(7ull << 40)	/* the number is one for each value of a feature */
+#define UUID_METER	(7ull << 40)	/* the number of the meter */
 #define UUID_WINDOWS	(8ull << 40)	/* the number is the process; for its capture windows */
 
-/* a message that is being made */
+/* a message under construction */
 struct msg {
 	ARRAY(uint8_t) bytes;
 	bool failed;			/* no memory */
 };
 
 /*
- * These are the arrows from one launch, except the first. Each needs an id of its own, because a
- * flow leads through all events that have its id.
+ * the arrows from one launch, except the first; each arrow needs an ID of its own, because a flow
+ * leads through all events that have its ID
  */
 struct fan {
 	uint32_t nr;
@@ -75,13 +75,13 @@ struct pftrace {
 	uint64_t track;			/* events without a track go to this track */
 	uint32_t clock;			/* packets without a clock use this clock */
 	uint32_t next_clock;
-	uint64_t last_ns;		/* the base of the clock's next time */
+	uint64_t last_ns;		/* the base of the clock's next timestamp */
 	struct idmap functions;		/* maps the address of a name to the iid of an event or
 					 * function */
 	struct idmap frames;		/* frame -> iid */
 	struct idmap mappings;		/* dso -> iid */
-	struct idmap graphs;		/* maps the key of a launch of much work to an index in
-					 * fans */
+	struct idmap graphs;		/* maps the key of a launch with several records to an index
+					 * in fans */
 	ARRAY(struct fan) fans;
 	uint32_t next_arrow;
 	bool *has_path, *has_stack;	/* for each chain: whether its interned messages were
@@ -196,8 +196,8 @@ static void pftrace__flush(struct pftrace *p)
 }
 
 /*
- * Completes p->packet with @body as its @field, and with the names interned for it; all three are
- * empty afterwards.
+ * Completes p->packet with @body as its @field, and with p->interned; all three messages are empty
+ * afterwards.
  */
 static void pftrace__finish_packet(struct pftrace *p, unsigned int field, struct msg *body)
 {
@@ -343,7 +343,10 @@ static uint64_t pftrace__shape(struct pftrace *p, uint32_t idx)
 	return iid;
 }
 
-/* Interns the mapping of a frame. The format requires a mapping: without a file it is [unknown]. */
+/*
+ * Interns the mapping of a frame. The format requires a mapping; a frame without a file has
+ * [unknown].
+ */
 static uint32_t pftrace__mapping(struct pftrace *p, const struct dso *dso)
 {
 	uint32_t iid;
@@ -407,7 +410,7 @@ static uint64_t pftrace__callstack(struct pftrace *p, uint32_t chain)
 
 /* ---- tracks --------------------------------------------------------------------------------- */
 
-/* Completes p->inner, which is a descriptor, with @uuid and its parent, and writes it. */
+/* Completes the descriptor p->inner with @uuid and @parent, and writes it. */
 static void pftrace__put_track(struct pftrace *p, uint64_t uuid, uint64_t parent)
 {
 	msg__uint(&p->inner, TRACK_DESCRIPTOR__UUID, uuid);
@@ -424,7 +427,7 @@ static void pftrace__add_number(struct pftrace *p, const char *before, uint32_t 
 	pftrace__add_text(p, text, ESCAPE_TEXT);
 }
 
-/* Adds the labels of the process's place in its job to the descriptor. */
+/* Adds the process's labels (rank, node, pod and so on) to the descriptor. */
 static void pftrace__process_labels(struct pftrace *p, uint32_t proc)
 {
 	const struct model *m = &p->s->model;
@@ -606,7 +609,7 @@ static void pftrace__count_arrows(struct pftrace *p)
 	}
 }
 
-/* Puts the begins of the arrows to all work of a launch. */
+/* Puts the starts of the arrows from a launch to all its work. */
 static void pftrace__put_arrows(struct pftrace *p, uint64_t key)
 {
 	uint32_t idx, i;
@@ -873,7 +876,7 @@ static void pftrace__clock(struct pftrace *p, uint32_t id, uint64_t time_ns)
 	msg__message(&p->inner, CLOCK_SNAPSHOT__CLOCKS, &p->event);
 }
 
-/* Writes the times that the clocks show at the beginning. */
+/* Writes the initial values of the clocks. */
 static void pftrace__clocks(struct pftrace *p)
 {
 	uint32_t absolute = p->s->model.realtime ? BUILTIN_CLOCK_REALTIME :

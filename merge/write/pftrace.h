@@ -2,11 +2,11 @@
 /*
  * pftrace.h - a timeline in Perfetto's own format, for recordings too large for JSON
  *
- * Tracks and slices are as in chrome.h. Names, call paths and files are written once, and referred
- * to. A launch and its work carry the call path of the launch as the annotation "call path", root
- * first; a CPU sample has its path as a call stack. A flow leads from a launch to its work; if the
- * work is several records, as for a graph, the flow continues from one record to the next. Times
- * are ns of the recording's clock.
+ * Tracks and slices are as in chrome.h. Names, call paths and files are interned: written once,
+ * then referenced by ID. A launch and its work carry the call path of the launch as the annotation
+ * "call path", root first; a CPU sample has its path as a call stack. A flow leads from a launch to
+ * its work; if the work is several records, as for a graph, the flow continues from one record to
+ * the next. Times are ns of the recording's clock.
  *
  * Source: third_party/perfetto/perfetto.proto.
  */

@@ -28,7 +28,7 @@ enum value {
 	NR_VALUES
 };
 
-/* For memory, these replace enum value, as in Go's heap profiles. */
+/* The values of memory profiles, instead of enum value; the order is as in Go's heap profiles. */
 enum memory_value {
 	VALUE_ALLOC_OBJECTS,
 	VALUE_ALLOC_SPACE,
@@ -49,9 +49,9 @@ struct gzip {
 };
 
 /*
- * Protobuf messages of one type, written one after the other, are read as one message with all
- * their repeated fields. So each item is written as soon as it is known, in a profile of its own,
- * and only the item's id must be kept.
+ * Concatenated protobuf messages of one type are read as one message with all their repeated
+ * fields. Therefore each item is written at once, in a profile message of its own, and only the
+ * item's ID is kept.
  */
 struct pprof {
 	const struct session *s;
@@ -71,8 +71,8 @@ struct pprof {
 	unsigned int nr_values;
 	enum profile_kind kind;		/* kind of the values; NR_PROFILE_KINDS: all values of enum
 					 * value */
-	const struct profile_time *time;	/* the time of the profile; NULL: from the first
-						 * event to the last */
+	const struct profile_time *time;	/* the time span of the profile; NULL: from the
+						 * first event to the last */
 	int err;			/* -ENOMEM once memory was short; everything after that is
 					 * ignored */
 };
@@ -301,7 +301,8 @@ out:
 #define MAX_PLACE_LINES	(LEAF_MAX_FRAMES + 2)
 
 /*
- * Makes a kernel's places and reason look as if they were inlined in it; the innermost comes first.
+ * Makes the places and the reason of a kernel's stall look as if they were inlined in the kernel;
+ * the innermost comes first.
  */
 static uint64_t pprof__place(struct pprof *p, const struct leaf_place *place, const char *kernel)
 {
@@ -330,7 +331,7 @@ static uint64_t pprof__place(struct pprof *p, const struct leaf_place *place, co
 	return pprof__put_location(p, &ptrs[i], MAX_PLACE_LINES - i, NULL);
 }
 
-/* Return: the location of the work itself, or 0 for CPU time, which needs only its call path. */
+/* Return: the location of the work itself, or 0 for CPU time, which has only a call path. */
 static uint64_t pprof__leaf(struct pprof *p, uint32_t idx, bool numbered)
 {
 	const struct leaf *leaf = &p->s->model.leaves.v[idx];
@@ -405,7 +406,7 @@ static void pprof__range_label(struct pprof *p, uint32_t range, struct sample_la
 	free(text);
 }
 
-/* Adds labels for the process's place in its job. */
+/* Adds the process's labels: rank, node, pod and so on. */
 static void pprof__process_labels(struct pprof *p, const struct labels *from,
 				  struct sample_labels *l)
 {
@@ -480,7 +481,7 @@ static void aggregate__values(const struct session *s, const struct aggregate *a
 	}
 }
 
-/* Writes a sample with the call path of @a. @leaf: what ran there */
+/* Writes a sample with the call path of @a. @leaf_idx: what ran there */
 static void pprof__sample(struct pprof *p, const struct aggregate *a, uint32_t leaf_idx,
 			  int64_t *values, bool numbered)
 {
@@ -518,8 +519,8 @@ static void pprof__sample(struct pprof *p, const struct aggregate *a, uint32_t l
 }
 
 /*
- * The time of a part of a kernel is written as time of the kernel, so that lists of functions have
- * kernels. It is written again as a value for stalls, with the part's place and reason as frames.
+ * The time of a part of a kernel is written twice: as time of the kernel, so that lists of
+ * functions include kernels, and as a value for stalls, with the part's place and reason as frames.
  */
 static void pprof__aggregate(struct pprof *p, const struct aggregate *a, bool numbered)
 {
@@ -542,8 +543,8 @@ static void pprof__aggregate(struct pprof *p, const struct aggregate *a, bool nu
 }
 
 /*
- * Readers assume that the first mapping is the program, so it must be the file of main(), or of
- * _start() without a main().
+ * Readers assume that the first mapping is the program, so it must be the file of main(), or, if no
+ * main() is known, of _start().
  */
 static void pprof__main_mapping(struct pprof *p)
 {

@@ -2,7 +2,7 @@
 /*
  * pprof.h - the sums as a profile for pprof and other readers of its format, gzipped
  *
- * Each call path, device work, thread and stream has a sample, with the values
+ * Each combination of call path, device work, thread and stream has a sample, with the values
  *
  *	gpu/nanoseconds		device time
  *	cpu/nanoseconds		time of the thread on a CPU
@@ -12,7 +12,7 @@
  *
  * and the labels comm, pid, tid, device, stream, and, with several hosts, host: strings, which
  * every reader shows. The innermost location is the work that ran, named as in a folded line. Every
- * location has its function: readers need not, and should not, look for symbols themselves.
+ * location has its function: readers need not, and should not, symbolize it themselves.
  *
  * Source: third_party/pprof/profile.proto.
  */
@@ -31,8 +31,8 @@
 int pprof__write(const struct session *s, FILE *f);
 
 /*
- * Writes the part of @s that has one kind, with that kind's value only. @time: the time of the
- * profile
+ * Writes the samples of @s that have one kind, with only that kind's value. @time: the time span of
+ * the profile
  */
 int pprof__write_kind(const struct session *s, enum profile_kind kind,
 		      const struct profile_time *time, FILE *f);

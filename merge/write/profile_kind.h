@@ -16,8 +16,8 @@ enum profile_kind {
 	PROFILE_COPY,
 	PROFILE_CPU,
 	PROFILE_WAIT,
-	NR_PROFILE_KINDS,		/* also stands for all kinds in one profile, as -f pprof
-					 * makes it */
+	NR_PROFILE_KINDS,		/* also means all kinds in one profile, as -f pprof writes
+					 * it */
 };
 
 /* the time span of a profile */
@@ -29,10 +29,10 @@ struct profile_time {
 /* Return: "gpu_kernel_time", "gpu_copy_time", "cpu" or "wait"; the unit is "nanoseconds". */
 const char *profile_kind__name(enum profile_kind kind);
 
-/* Return: the kind that has the time of a leaf, or NR_PROFILE_KINDS. */
+/* Return: the kind to which a leaf's time belongs, or NR_PROFILE_KINDS. */
 enum profile_kind profile_kind__of(enum leaf_kind leaf);
 
-/* Return: a bit for each kind of which @s has any values. */
+/* Return: a bit mask of the kinds for which @s has values. */
 unsigned int profile_kinds__of(const struct session *s);
 
 #endif /* MERGE_PROFILE_KIND_H */

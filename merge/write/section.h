@@ -25,16 +25,16 @@ struct section_rows {
 	void *v;			/* allocated: nr rows, each of section.row_bytes, in
 					 * order */
 	size_t nr;
-	uint64_t sum_ns;		/* the whole time, of which shares are parts */
+	uint64_t sum_ns;		/* the total time: 100 % for shares */
 	struct column *columns;		/* allocated; replaces the columns of the section; or
 					 * NULL */
 	size_t nr_columns;
 };
 
 /*
- * Return: a call path for a cell, for the caller to free(), or NULL. It has the form of a folded
- * line, or, for people, the form of shorten.h, without the frames that launch. @kernel: the kernel
- * that it launches, or NULL
+ * Return: a call path as text of a table cell, for the caller to free(), or NULL. The text is a
+ * folded line, or, for people, has the form of shorten.h, without the frames of the launch.
+ * @kernel: the kernel that the path launches, or NULL
  */
 char *stack__path(const struct stack *stack, enum table_format format, const char *kernel);
 
@@ -44,17 +44,17 @@ struct section {
 	size_t nr_columns;
 	size_t row_bytes;
 
-	bool in_bytes;			/* shown where results are bytes, and only there */
-	const char *before;		/* for a table of a feature: the table that follows it;
-					 * NULL: it is after the tables that are not of features */
-	bool on_page;			/* for a table of a feature: the html page also has its
-					 * first rows */
+	bool in_bytes;			/* the table is shown if results are bytes, and only then */
+	const char *before;		/* the table that follows a feature's table; NULL: a
+					 * feature's table follows all tables without a feature */
+	bool on_page;			/* for a feature's table: the html page also has its first
+					 * rows */
 
-	/* The option that records the rows, for recordings without rows; or NULL. */
+	/* The option that records such rows, to name if a recording has none; or NULL. */
 	const char *from;
 	/*
-	 * Return: whether rows were recorded, so that having none is an answer. NULL: if recorded,
-	 * rows exist.
+	 * Return: whether such events were recorded; if so, 0 rows are a valid result. NULL: a
+	 * recording of such events always has rows.
 	 */
 	bool (*was_recorded)(const struct session *s);
 
@@ -64,8 +64,8 @@ struct section {
 	 */
 	int (*collect)(struct section_rows *rows);
 	/*
-	 * Prints whole lines above the table, for people. The table has a row, or it was recorded
-	 * and has @head_without_rows.
+	 * Prints whole lines above the table, for people. Called if the table has rows, or if
+	 * was_recorded() is true and head_without_rows is set.
 	 */
 	bool head_without_rows;
 	void (*head)(const struct section_rows *rows, FILE *f);
@@ -85,7 +85,7 @@ struct section {
 
 /*
  * Makes the cells for the average, median, minimum, maximum and standard deviation of whole values.
- * The cells are unknown if no value is counted, because no work began between --from and --to.
+ * The cells are empty if no value counts, because no work began between --from and --to.
  */
 #define STATS_CELL(s, of)	{ .n = (s)->nr ? of(s) : CELL_NONE }
 #define STATS_CELLS(s) \

@@ -12,10 +12,11 @@
 
 #define GAP		"..."
 #define BETWEEN		" > "
-#define LEAST		8		/* least columns of a frame that is cut */
-#define MAX_COMPARED	4096		/* most texts that are compared with each other */
-#define ROUNDS		3		/* number of rounds of telling apart texts that look
-					 * alike */
+#define LEAST		8		/* minimum width of a frame that is cut */
+#define MAX_COMPARED	4096		/* maximum number of texts that are compared with each
+					 * other */
+#define ROUNDS		3		/* maximum number of attempts to make texts that look alike
+					 * differ */
 
 /* ---- characters ------------------------------------------------------------------------------ */
 
@@ -53,7 +54,7 @@ static size_t character(const char *s, size_t len, size_t *columns)
 	return bytes;
 }
 
-/* Return: the end of the first part of @s, at most @width wide. */
+/* Return: the end of the longest prefix of @s that is at most @width wide. */
 static const char *within(const char *s, size_t width)
 {
 	size_t columns, bytes;
@@ -67,8 +68,8 @@ static const char *within(const char *s, size_t width)
 }
 
 /*
- * Return: the part of @s after its first @width columns, and after a character that is half in
- * them.
+ * Return: the rest of @s after its first @width columns, without a character that is half inside
+ * these columns.
  */
 static const char *behind(const char *s, size_t width)
 {
@@ -163,7 +164,7 @@ static void put_frame(FILE *f, const char *s, size_t len, size_t width)
 	put_middle(f, at, end - at, width);
 }
 
-/* Puts the head of a name, and the name after column @from, into @f. */
+/* Puts the head of a name, and its part after column @from, into @f. */
 static void put_from(FILE *f, const char *s, size_t len, size_t width, size_t from)
 {
 	size_t nr = width_of(s, len), head = width / 4, room;
@@ -197,15 +198,15 @@ struct frame_text {
 	size_t len;
 };
 
-/* A text, with the parts of it that must be seen. */
+/* A text, with the parts of it that must stay visible. */
 struct line {
 	const char *text;
 	struct frame_text *frames;
 	bool *kept;			/* for each frame: it must be shown, because another line
 					 * has a different frame */
 	size_t nr;
-	size_t differs;			/* for a name: the column where it begins to differ; 0: it
-					 * does not differ */
+	size_t differs;			/* for a name: the column where it begins to differ from
+					 * others; 0: it does not differ */
 	char *out;
 };
 
@@ -234,7 +235,9 @@ static size_t line__shown_width(const struct line *l, const bool *shown, size_t 
 	return width;
 }
 
-/* Return: the index of the innermost Python frame, as in train.py:step:41; l->nr: no frame is. */
+/*
+ * Return: the index of the innermost Python frame, such as train.py:step:41; l->nr: no such frame.
+ */
 static size_t line__python(const struct line *l)
 {
 	size_t i = l->nr;
@@ -255,7 +258,7 @@ static void line__choose(const struct line *l, bool *shown, size_t width, size_t
 
 	for (i = 0; i < l->nr; i++)
 		shown[i] = l->kept[i] || i + 1 == l->nr || i == python;
-	/* Cut the frames that must be seen if they are too wide. */
+	/* If the frames that must stay visible are too wide, cut them. */
 	*most = line__shown_width(l, shown, SIZE_MAX) > width ? width : SIZE_MAX;
 	while (*most != SIZE_MAX && *most > LEAST && line__shown_width(l, shown, *most) > width)
 		--*most;
@@ -396,7 +399,7 @@ static bool lines__tell_paths(struct line *a, struct line *b)
 
 	for (i = 1; i <= nr && frame_text__is(&a->frames[a->nr - i], &b->frames[b->nr - i]); i++)
 		;
-	/* One path may be the end of the other. */
+	/* One path may be a suffix of the other. */
 	news = (i <= a->nr && !a->kept[a->nr - i]) || (i <= b->nr && !b->kept[b->nr - i]);
 	if (i <= a->nr)
 		a->kept[a->nr - i] = true;

@@ -12,13 +12,13 @@
 
 #define SHORTEN_FRAME	'\x1f'		/* separates the frames of a call path, root first */
 
-/* Return: how wide a text is; frames are shown with " > " between them. */
+/* Return: the width of a text; frames are shown with " > " between them. */
 size_t shorten__width(const char *text);
 
 /**
  * shorten__column - fit the texts of a column
  * @texts: @nr texts; names, or call paths with SHORTEN_FRAME between the frames
- * @width: most columns of a text; 0: unlimited
+ * @width: maximum width of a text, in columns; 0: unlimited
  * @out: set to @nr allocated strings, for the caller to free(), each at most @width wide
  *
  * A name loses its arguments, then its middle; a call path loses its outer frames, but not the

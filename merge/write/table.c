@@ -13,16 +13,16 @@
 #include "write/shorten.h"
 #include "util.h"
 
-#define CELL_MAX	64		/* most bytes of a number's text */
+#define CELL_MAX	64		/* maximum length of a number's text */
 
-/* least width, in characters, of a call path, and of a name next to it */
+/* minimum width, in characters, of a call path, and of a name next to it */
 #define LEAST_PATH	38
 #define LEAST_NAME	24
-#define LEAST_ALONE	32		/* least width of a name that has no path next to it */
+#define LEAST_ALONE	32		/* minimum width of a name that has no path next to it */
 
 uint64_t table__share(uint64_t part, uint64_t whole)
 {
-	/* The sum has 128 bits, because ns times 1000 may need them. */
+	/* The product has 128 bits, because ns times 1000 may overflow 64 bits. */
 	return whole ? ((unsigned __int128)part * 1000 + whole / 2) / whole : 0;
 }
 
@@ -31,7 +31,7 @@ bool column__is(const struct column *c, const char *name)
 	return (c->key && !strcmp(c->key, name)) || (c->title && !strcmp(c->title, name));
 }
 
-/* Whether the column gets the width that numbers leave. */
+/* Whether the column is a text, which gets the width that numbers leave. */
 static bool column__is_text(const struct column *c)
 {
 	return c->type == COLUMN_NAME || c->type == COLUMN_PATH;
@@ -42,7 +42,7 @@ static bool column__has_string(const struct column *c)
 	return c->type == COLUMN_WORD || column__is_text(c);
 }
 
-/* Formats a time with integers. Only ms are rounded, to three decimals. */
+/* Formats a time with integer arithmetic. Only ms are rounded, to three decimals. */
 static void time__format(char *buf, size_t size, uint64_t ns, enum unit unit)
 {
 	if (unit == UNIT_NS)
@@ -90,8 +90,8 @@ static void cell__format(char *buf, size_t size, const struct table *t, const st
 }
 
 /*
- * Prints a name. Recorded programs choose it, and a spreadsheet would evaluate a name that looks
- * like a formula, unless ' precedes it.
+ * Prints a name, with ' before a name that looks like a formula: recorded programs choose names,
+ * and a spreadsheet would evaluate the formula.
  */
 static void print_csv(FILE *f, const char *s)
 {
@@ -232,7 +232,7 @@ static void layout__exit(struct layout *l)
 	free(l->shown);
 }
 
-/* Return: how many characters the numbers, and the gaps between all columns, take. */
+/* Return: the width of all numbers, and of the gaps between all columns. */
 static size_t layout__taken(const struct layout *l)
 {
 	size_t i, taken = 0;
@@ -243,7 +243,7 @@ static size_t layout__taken(const struct layout *l)
 	return taken;
 }
 
-/* Return: the least width of a column of text. */
+/* Return: the minimum width of a column of text. */
 static size_t layout__least(const struct layout *l, size_t column, size_t nr_texts)
 {
 	size_t width = l->t->width, least;
@@ -266,7 +266,7 @@ static size_t layout__nr_texts(const struct layout *l)
 	return nr;
 }
 
-/* Leaves out columns until the texts have their least widths. Return: the sum of these widths. */
+/* Leaves out columns until texts of the minimum widths fit. Return: the sum of these widths. */
 static size_t layout__drop(struct layout *l)
 {
 	size_t nr_texts = layout__nr_texts(l), needed = 0, drop, i;
@@ -308,8 +308,8 @@ static int layout__shorten(struct layout *l, size_t column, size_t width)
 }
 
 /*
- * Gives the remaining width to the columns of text: first their least widths, then as much as they
- * need, from left to right.
+ * Gives the remaining width to the columns of text: first their minimum widths, then as much as
+ * they need, from left to right.
  */
 static int layout__fit(struct layout *l)
 {

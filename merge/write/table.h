@@ -6,9 +6,9 @@
  *	table__row(&t, cells);			any number of times
  *	table__end(&t);
  *
- * For people, columns are as wide as their contents. If that is wider than the terminal, columns
- * of the highest rank are left out, and names and call paths are cut so that their differences can
- * be seen.
+ * For people, columns are as wide as their contents. If the table is wider than the terminal,
+ * columns of the highest rank are left out, and names and call paths are cut so that their
+ * differences can be seen.
  *
  * CSV (RFC 4180, except for line ends) begins a table with a line for its name and a line of column
  * keys, and ends it with an empty line; a table that is written alone has only keys and rows. JSON
@@ -73,7 +73,7 @@ struct table {
 	unsigned int width;		/* for TABLE_TEXT: width of the terminal; 0: nothing is left
 					 * out or cut */
 	const char *sort;		/* key or title of the column to sort by; NULL: unsorted */
-	size_t max_rows;		/* most rows to write; 0: all rows */
+	size_t max_rows;		/* maximum number of rows to write; 0: all rows */
 	const struct column *columns;
 	size_t nr_columns;
 	uint64_t nr_rows;

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define DEFAULT_WIDTH	80
-#define LEAST_WIDTH	40		/* narrower terminals have lines that wrap */
+#define LEAST_WIDTH	40		/* lines wrap on narrower terminals */
 #define MAX_WIDTH	100000
 
 unsigned int terminal__width(void)
@@ -66,7 +66,7 @@ static bool is_there(const char *name)
 	return false;
 }
 
-/* The terminal's descriptors, while the pager replaces them. */
+/* The terminal's file descriptors, while the pager replaces them. */
 static int old_stdout = -1, old_stderr = -1;
 
 static _Noreturn void run_pager(const char *pager, int from)
@@ -108,7 +108,7 @@ pid_t pager__start(void)
 		dup2(fds[1], STDERR_FILENO);
 	}
 	close(fds[1]);
-	/* Signals are for the pager. After it has ended, nobody reads the output. */
+	/* Leave these signals to the pager. Once it has ended, nobody reads the output. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	return pid;
@@ -121,7 +121,7 @@ void pager__finish(pid_t pager)
 	if (pager <= 0)
 		return;
 	fflush(NULL);
-	/* The pager sees the end when the last copy of its pipe is closed. */
+	/* The pager sees end of file when the last copy of its pipe is closed. */
 	dup2(old_stdout, STDOUT_FILENO);
 	if (old_stderr >= 0)
 		dup2(old_stderr, STDERR_FILENO);

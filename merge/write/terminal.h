@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* terminal.h - the terminal on standard output, if any, and the pager in front of it */
+/* terminal.h - the terminal on standard output, and the pager */
 #ifndef MERGE_TERMINAL_H
 #define MERGE_TERMINAL_H
 

@@ -17,8 +17,9 @@
 #include "util.h"
 #include "xpu_time.h"
 
-#define PAGE_WIDTH	140		/* most characters in a row of a table in the html page */
-#define MAX_PAGE_ROWS	20		/* most rows of a table in the html page */
+#define PAGE_WIDTH	140		/* maximum width of a table in the html page, in
+					 * characters */
+#define MAX_PAGE_ROWS	20		/* maximum number of rows of a table in the html page */
 #define MAX_SECTIONS	64
 
 /* The tables are in the order of the output; --help and xpumerge(1) also list them. */
@@ -46,7 +47,7 @@ static void print_args(FILE *f, const struct xpu_record_info *info)
 {
 	uint32_t i, from = 0;
 
-	/* NULs separate the arguments; there may be no NUL after the last. */
+	/* NULs separate the arguments; the last argument may have no NUL. */
 	for (i = 0; i < info->bytes; i++) {
 		if (info->data[i])
 			continue;
@@ -125,7 +126,7 @@ void text__write_head(const struct session *s, const struct input *in, FILE *f)
 	/* Use UTC, so that a recording reads the same everywhere. */
 	if (start && gmtime_r(&start, &tm) && strftime(date, sizeof(date), "%F %T UTC", &tm))
 		fprintf(f, "start: %s\n", date);
-	/* The sum covers all recordings, so print it once. */
+	/* The span covers all recordings, so print it once. */
 	if (in == &s->model.inputs.v[s->model.inputs.nr - 1] && (span_ns || from_ns))
 		fprintf(f, "first to last event: %" PRIu64 ".%06u s, from %" PRIu64 ".%06u s on\n",
 			span_ns / 1000000000, (unsigned int)(span_ns / 1000 % 1000000),
@@ -220,8 +221,8 @@ static int write_wrapped(const struct session *s, FILE *to, const struct text_op
 /* ---- tables ---------------------------------------------------------------------------------- */
 
 /*
- * Appends the tables of features that come before the table @name; NULL: the tables that come after
- * all others.
+ * Appends the tables of features that come before the table @name; NULL: appends the tables that
+ * come after all other tables.
  */
 static void add_of_features(const struct section **all, size_t *nr, const char *name)
 {
@@ -320,7 +321,7 @@ static int section__print_head(const struct section *section, const struct secti
 	return 0;
 }
 
-/* Writes a table. People do not see a table without rows; programs get its columns. */
+/* Writes a table. A table without rows is invisible for people; for programs it has its columns. */
 static int section__write(const struct section *section, const struct session *s, struct table *t,
 			  const struct text_opts *opts, bool *no_rows)
 {
@@ -384,7 +385,7 @@ static int text__write_tables(const struct session *s, FILE *f, struct json_out 
 	return err;
 }
 
-/* Writes the first rows of a table as it is for people. Return: 0 or -ENOMEM. */
+/* Writes the first rows of a table in its form for people. Return: 0 or -ENOMEM. */
 static int section__print(const struct section *section, const struct session *s, char **text)
 {
 	const struct text_opts opts = {

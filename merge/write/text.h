@@ -12,29 +12,31 @@
 
 struct text_opts {
 	enum unit unit;			/* UNIT_NS, UNIT_US or UNIT_MS */
-	uint32_t max_rows;		/* most rows of each table; 0: all rows */
+	uint32_t max_rows;		/* maximum number of rows of each table; 0: all rows */
 	enum table_format format;
 	const char *table;		/* the only table to write; NULL: all */
 	bool human;			/* each time has the unit that fits it, instead of @unit */
 	unsigned int width;		/* width of the terminal; 0: nothing is left out or cut */
-	struct by_list by;		/* properties of processes, which tell launch paths apart */
+	struct by_list by;		/* properties of processes that tell launch paths apart */
 	bool color;
 	const char *sort;		/* the column by which tables that have it are sorted; NULL:
 					 * tables are sorted by time */
 };
 
 /*
- * Return: whether a table, or any table if it is NULL, has the column @column. @in_bytes: any table
- * of bytes
+ * Return: whether a table, or any table if @table is NULL, has the column @column. @in_bytes: look
+ * only in tables of bytes
  */
 bool text__has_column(const char *table, const char *column, bool in_bytes);
 
-#define TEXT_MAX_COLUMNS	512	/* more than all tables have */
+#define TEXT_MAX_COLUMNS	512	/* more columns than all tables have */
 
-/* Lists the keys of the columns of a table, or of all tables if it is NULL, up to a NULL. */
+/*
+ * Fills @keys with the column keys of a table, or of all tables if @table is NULL; ended by NULL.
+ */
 void text__columns(const char *table, const char *keys[TEXT_MAX_COLUMNS]);
 
-/* Return: whether that table is shown where results are bytes, and only there. */
+/* Return: whether that table is shown only if results are bytes. */
 bool text__is_in_bytes(const char *table);
 
 /* Return: the names of the tables, ended by NULL. */

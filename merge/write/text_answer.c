@@ -91,7 +91,7 @@ static void write_answers(const struct session *s, FILE *f, const busy_gpus_t *g
 			features[i]->answer(s, f, &a);
 }
 
-/* Return: the sum of CPU time for which all samples stand. */
+/* Return: the CPU time that all samples represent. */
 static uint64_t cpu_ns(const struct session *s)
 {
 	uint64_t sum_ns = 0;
@@ -106,7 +106,7 @@ static uint64_t cpu_ns(const struct session *s)
 /* ---- the largest kernel and call path -------------------------------------------------------- */
 
 /*
- * Return: a copy of @text that is safe for terminals, and cut to @width characters unless that is
+ * Return: a copy of @text that is safe for terminals, and cut to @width characters unless @width is
  * 0, for the caller to free(); or NULL.
  */
 static char *fit(const char *text, size_t width)

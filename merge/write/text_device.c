@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Rows are pointers to statistics: of one leaf, which the session owns, or in a struct leaf_sum,
- * which sums up all leaves that have one name, on several GPUs.
+ * Rows are pointers to statistics: of one leaf, owned by the session, or in a struct leaf_sum,
+ * which adds up the leaves with one name on several GPUs.
  */
 struct leaf_sum {
 	struct leaf_stats stats;
@@ -92,7 +92,7 @@ static struct leaf_sum *leaf_sum__new(const struct leaf_stats *stats, uint32_t l
 	return sum;
 }
 
-/* Adds the statistics of another leaf that has that name. Return: 0 or -ENOMEM. */
+/* Adds the statistics of another leaf with the same name. Return: 0 or -ENOMEM. */
 static int leaf_row__add(const struct session *s, struct leaf_stats **row,
 			 const struct leaf_stats *stats)
 {
@@ -120,7 +120,7 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 {
 	const struct session *s = to->s;
 	ARRAY(struct leaf_stats *) rows = { 0 };
-	uint32_t *by_name, *row;	/* for each number of a name: 1 + its row, or 0 */
+	uint32_t *by_name, *row;	/* by strpool__id() of a name: 1 + its row, or 0 */
 	int err = 0;
 	size_t i;
 
@@ -215,7 +215,7 @@ static void shape_cells__fill(struct shape_cells *cells, const struct xpu_shape 
 		cells->occupancy = 100 * occupancy + 0.5;
 }
 
-/* Makes a kernel's name with the parts of its shape that people want and the name lacks. */
+/* Makes a kernel's name, with the parts of the shape that people need and that the name lacks. */
 static int kernel__text(const struct leaf *leaf, const struct shape_cells *cells, char **text)
 {
 	int len = 0;
@@ -273,7 +273,7 @@ SECTION(kernels, struct leaf_stats *, .exit_row = leaf_row__exit);
 int kernels__largest(const struct session *s, const char **name, uint64_t *permille)
 {
 	const struct aggregate *all = s->sums.aggregates.v;
-	uint64_t sum_ns = 0, most_ns = 0, *by_name;	/* by number of a name */
+	uint64_t sum_ns = 0, most_ns = 0, *by_name;	/* by strpool__id() of a name */
 	const struct leaf *leaf;
 	size_t i;
 

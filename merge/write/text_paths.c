@@ -14,14 +14,14 @@ struct row {
 	uintptr_t group[3];		/* identifies the row's group: aggregates with equal values
 					 * have one row; for launch paths, the last number is odd
 					 * for pending launches */
-	const struct aggregate *a;	/* one of the group's aggregates, from which the names
-					 * come */
+	const struct aggregate *a;	/* one of the group's aggregates; its names are the row's
+					 * names */
 	uint64_t nr;
 	uint64_t sum_ns;
-	uint64_t min_ns, max_ns, whole_ns;	/* times of whole works of the group */
-	uint32_t leaf;			/* the work that took most of the row's time; NO_INDEX:
-					 * none */
-	uint32_t nr_more;		/* number of other works with other names */
+	uint64_t min_ns, max_ns, whole_ns;	/* full durations of the group's records */
+	uint32_t leaf;			/* the work that took most of the row's time; NO_INDEX: no
+					 * work */
+	uint32_t nr_more;		/* number of other names of work */
 };
 
 /* a part of a row: the work of one leaf */
@@ -80,7 +80,7 @@ static int rows__add(struct rows *rows, const struct aggregate *a, uintptr_t g0,
 	to = &rows->list.v[row];
 	to->nr += a->nr;
 	to->sum_ns += a->sum_ns;
-	if (a->nr) {		/* otherwise other aggregates count its works */
+	if (a->nr) {		/* otherwise other aggregates count its records */
 		to->min_ns = min_t(uint64_t, to->min_ns, spread.min_ns);
 		to->max_ns = max_t(uint64_t, to->max_ns, spread.max_ns);
 	}
@@ -100,7 +100,7 @@ static int row_part__cmp(const void *va, const void *vb)
 }
 
 /*
- * For each row, finds the work that took most of its time; of works with equal times, takes the
+ * For each row, finds the work that took most of the row's time; if times are equal, takes the
  * first.
  */
 static void rows__find_leaves(struct rows *rows)
@@ -145,7 +145,10 @@ static int rows__finish(struct rows *rows, int err, struct section_rows *to)
 
 /* ---- launch sites --------------------------------------------------------------------------- */
 
-/* Whether nvcc made the function: the function that <<<>>> calls, or a function that it calls. */
+/*
+ * Whether nvcc generated the function: the stub that <<<>>> calls, or a function that the stub
+ * calls.
+ */
 static bool frame__is_stub(const struct frame *frame)
 {
 	return !strncmp(frame->name, "__cudaLaunchKernel", 18) ||
@@ -181,8 +184,8 @@ static uint32_t stack__nr_own(const struct stack *stack, const char *kernel)
 }
 
 /*
- * Return: the end of the frames from @i that people see as one: consecutive frames of one library
- * without names.
+ * Return: the end of the frames from @i on that people see as one frame: nameless frames of one
+ * library.
  */
 static uint32_t stack__run_end(const struct stack *stack, uint32_t i, uint32_t nr)
 {
@@ -231,7 +234,7 @@ char *stack__path(const struct stack *stack, enum table_format format, const cha
 	if (!f)
 		return NULL;
 	if (format == TABLE_TEXT)
-		/* The work itself shows how it was launched. */
+		/* Leave out the launch: the work itself shows it. */
 		print_frames(f, stack, stack__nr_own(stack, kernel));
 	else
 		print_folded(f, stack);
@@ -394,7 +397,7 @@ static const struct column launch_sites_columns[] = {
 
 SECTION(launch_sites, struct row);
 
-/* Removes the frames of libraries inside of the frame that best names the path's place. */
+/* Cuts the callees of stack__place(), which are library functions, off @path. */
 static void launch_site__cut(const struct session *s, const struct row *row, char *path)
 {
 	const struct stack *stack = s->model.chains.v[row->a->chain].stack;

@@ -11,9 +11,10 @@ struct line {
 	const char *name;		/* interned */
 	const struct aggregate *last;	/* the aggregate that was added last, so that a line that
 					 * recurs in it counts once */
-	uint64_t nr;			/* number of works that the line launched itself */
-	uint64_t own_ns;		/* time of these works */
-	uint64_t total_ns;		/* own_ns plus the time of works launched below the line */
+	uint64_t nr;			/* number of records that the line launched itself */
+	uint64_t own_ns;		/* time of these records */
+	uint64_t total_ns;		/* own_ns plus the time of records launched below the
+					 * line */
 };
 
 struct lines {

@@ -7,7 +7,7 @@
 
 #include "util.h"
 
-#define MARKER_NS	1000		/* length of the longest slice that a launch without a
+#define MARKER_NS	1000		/* maximum length of the slice that a launch without a
 					 * duration gets */
 
 static int timeline__launch(void *ctx, const struct model *m, uint64_t key, const struct launch *l)
@@ -143,7 +143,7 @@ static int device_event__cmp(const void *va, const void *vb)
 	       cmp3(a->end_ns, b->end_ns) ?: cmp3(a->key, b->key) ?: cmp3(a->leaf, b->leaf);
 }
 
-/* Orders by begin; of two slices that begin together, the outer slice comes first. */
+/* Orders by start; of two slices with one start, the outer slice comes first. */
 static int slice__cmp(const void *va, const void *vb)
 {
 	const struct slice *a = va, *b = vb;
@@ -215,8 +215,8 @@ union any_event {
 };
 
 /*
- * Sorts events that are nearly in order, as the events of each track are. Uses insertion as long as
- * it takes only a few steps for each event.
+ * Sorts events that are nearly in order, such as the events of each track. Uses insertion sort, and
+ * falls back to qsort() if that takes many steps per event.
  */
 static void sort_nearly(void *v, size_t nr, size_t size, int (*cmp)(const void *, const void *))
 {
@@ -276,7 +276,7 @@ static size_t device_event__stream_key(const void *v, const void *ctx)
 	return e->stream;
 }
 
-/* The lanes of one stream, as a heap: the lane that is free earliest comes first. */
+/* The lanes of one stream, as a heap: the top is the lane that becomes free first. */
 struct lane {
 	uint64_t end_ns;
 	uint32_t lane;
@@ -342,7 +342,7 @@ static int timeline__sort(struct timeline *t, const struct session *s)
 
 /*
  * Drops duplicates of launches: with a filter, the session passes a launch once for each of its
- * works.
+ * records.
  */
 static void timeline__drop_duplicates(struct timeline *t)
 {
@@ -411,9 +411,9 @@ static int timeline__join_calls(struct timeline *t)
 		slice->chain = e->chain;
 	}
 	/*
-	 * Arrows begin where the call begins. CUPTI may take a call's time after its callback. If
-	 * an arrow begins in the middle of a call, Perfetto takes an earlier CPU sample as its
-	 * origin.
+	 * Arrows begin where the call begins. CUPTI may take a call's start time after its
+	 * callback. If an arrow begins in the middle of a call, Perfetto takes an earlier CPU
+	 * sample as its origin.
 	 */
 	array_each(&t->device, e) {
 		if (!e->orphan && idmap__get(&launches, e->key, &idx) && t->host.v[idx].is_slice)
@@ -468,7 +468,7 @@ static bool track__has(const struct timeline_track *track, uint64_t key, uint32_
 	return track->proc == JOIN_KEY_PROC(key) && track->thread == thread;
 }
 
-/* Return: the thread whose events come next in two sorted arrays. */
+/* Return: the track whose events come next in the two sorted arrays. */
 static struct timeline_track timeline__next_track(const struct timeline *t, size_t host,
 						  size_t slice)
 {
@@ -547,7 +547,7 @@ uint32_t timeline__tid(const struct session *s, uint32_t thread)
 	return thread == NO_INDEX ? 0 : s->model.threads.v[thread].tid;
 }
 
-/* Puts ranks in order; other processes come after them. */
+/* Orders processes by rank; processes without a rank come last. */
 static int track__cmp_rank(const void *va, const void *vb, void *ctx)
 {
 	const struct timeline_track *a = va, *b = vb;
@@ -630,9 +630,7 @@ int track_walk__next(struct track_walk *w)
 		w->time_ns = e->time_ns;
 		return TRACK_SAMPLE;
 	}
-	/*
-	 * Give a launch without a duration one that can be seen, but does not reach the next event.
-	 */
+	/* Give a launch without a duration a visible one that does not reach the next event. */
 	end_ns = min_t(uint64_t, e->time_ns + MARKER_NS, slice_ns);
 	if (host + 1 < w->track->host_end)
 		end_ns = min_t(uint64_t, end_ns, e[1].time_ns);
@@ -646,8 +644,8 @@ void track_walk__exit(struct track_walk *w)
 
 /* ---- counters ------------------------------------------------------------------------------- */
 
-#define MAX_POINTS	50000		/* most points; with more, the curve is thinned out to at
-					 * most twice this number */
+#define MAX_POINTS	50000		/* longer curves are thinned out to at most twice this
+					 * number of points */
 
 struct change {
 	uint64_t time_ns;
@@ -675,8 +673,8 @@ unsigned int timeline__nr_counters(void)
 }
 
 /*
- * Return: the feature's counters that have the number *@what, which becomes an index in their
- * names; NULL: it is an enum timeline_counter.
+ * Return: the feature's counters that include the number *@what, which becomes an index in their
+ * names; NULL: *@what is an enum timeline_counter.
  */
 static const struct feature_counters *counters__of(unsigned int *what)
 {
@@ -787,7 +785,7 @@ int timeline__count(const struct timeline *t, const struct session *s, uint32_t 
 
 		value += changes.v[i].by;
 		now.value = value;
-		/* All changes at one time make one point. */
+		/* All changes with one timestamp make one point. */
 		if (i + 1 < changes.nr && changes.v[i + 1].time_ns == now.time_ns)
 			continue;
 		last = points->nr ? &points->v[points->nr - 1] : NULL;

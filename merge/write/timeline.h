@@ -62,8 +62,8 @@ struct timeline_track {
 struct timeline {
 	struct session_sink sink;	/* the sink for struct session_opts */
 	ARRAY(struct host_event) host;	/* launches and samples, sorted by process, thread, time */
-	ARRAY(struct slice) slices;	/* slices, sorted by process, thread, time; of two that
-					 * begin together, the longer first */
+	ARRAY(struct slice) slices;	/* slices, sorted by process, thread, time; of two with one
+					 * start, the longer first */
 	ARRAY(struct timeline_track) tracks;	/* by process */
 	uint64_t first_ns;		/* time of the earliest event */
 	bool has_calls;			/* API calls were recorded, so launches have durations */
@@ -112,15 +112,15 @@ const char *timeline_counter__name(unsigned int what);
  * @s: its session
  * @gpu: its index in s->model.gpus
  * @what: which counter; less than timeline__nr_counters()
- * @points: empty; gets points in order of time. Where points are dense, peaks stand for changes too
- * short to see.
+ * @points: empty; gets points in order of time. Where points are too dense to see, only peaks are
+ * kept.
  *
  * Return: 0 or -ENOMEM; the caller frees @points, even after a failure.
  */
 int timeline__count(const struct timeline *t, const struct session *s, uint32_t gpu,
 		    unsigned int what, counter_points_t *points);
 
-/* a walk through the values over time of all features; zeroed */
+/* walks the values over time of all features; zero it first */
 struct meter_walk {
 	unsigned int feature;
 	size_t nr;
@@ -137,15 +137,15 @@ int meter_walk__next(struct meter_walk *w, const struct session *s, bool points,
 bool timeline__has_gpu(const struct session *s, uint32_t gpu);
 
 enum track_step {
-	TRACK_BEGIN,			/* begin of a slice, or of a launch that is not a slice */
+	TRACK_BEGIN,			/* start of a slice, or of a launch that is not a slice */
 	TRACK_END,			/* end of the open slice that began last */
 	TRACK_SAMPLE,
 	TRACK_DONE,
 };
 
 /*
- * Walks a thread's slices, launches and samples in the order in which they have to be written,
- * properly nested. Nesting is enforced: a slice ends at the latest with the slice around it.
+ * Walks a thread's slices, launches and samples in the order of the output, properly nested.
+ * Nesting is enforced: a slice ends no later than the slice around it.
  *
  *	struct track_walk w = { .t = t, .track = &t->tracks.v[i] };
  *
@@ -162,7 +162,7 @@ struct track_walk {
 	const struct host_event *event;	/* for TRACK_BEGIN of a launch, and TRACK_SAMPLE: the
 					 * event */
 	/* private members */
-	size_t nr_host, nr_slices;	/* number of events that are done */
+	size_t nr_host, nr_slices;	/* number of events already walked */
 	ARRAY(uint64_t) open;		/* the end times of open slices */
 };
 

@@ -10,7 +10,7 @@
 
 enum { FILE_UNKNOWN, FILE_SEVERAL };
 
-/* Aggregates for which these are equal have one owner. */
+/* Aggregates with equal owner, proc, gpu and range have one owner. */
 struct owner_key {
 	uint32_t owner, proc, gpu, range;
 	uint32_t idx;			/* the owner's index in tree.owners */
@@ -74,7 +74,7 @@ int tree__forget_cells(struct tree *t)
 	return tree__add_no_owner(t);
 }
 
-/* Frees the tables that find names, nodes and cells. */
+/* Frees the hash tables of names, nodes and cells. */
 static void tree__free_lookups(struct tree *t)
 {
 	unsigned int side;
@@ -373,7 +373,8 @@ out:
 }
 
 /*
- * Finds or adds the frame of a kernel, which has its shape, and the words of features, but no file.
+ * Finds or adds the frame of a kernel. Instead of a file, it has the kernel's shape and the words
+ * of features.
  */
 static int adder__kernel(struct adder *a, uint32_t leaf_idx, const char *label, uint32_t *idx)
 {
@@ -462,7 +463,7 @@ static int tree__add_value(struct tree *t, unsigned int side, uint32_t node, enu
 	return array_push(&t->cell_of[side], idx);
 }
 
-/* Goes down to the frames of the place where a kernel stood still, and of the reason. */
+/* Descends to the frames of a stall's place and of its reason. */
 static int adder__place(struct adder *a, const struct leaf_place *place, enum leaf_kind kind,
 			uint32_t *node)
 {
@@ -481,7 +482,7 @@ static int adder__place(struct adder *a, const struct leaf_place *place, enum le
 	       tree__descend(a->tree, node, frame);
 }
 
-/* Goes down from the frames at the root to an aggregate's work, *@node. Return: 0 or -ENOMEM. */
+/* Descends from the root frames to *@node, an aggregate's work. Return: 0 or -ENOMEM. */
 static int adder__descend(struct adder *a, const struct aggregate *agg, uint32_t *node)
 {
 	const struct session *s = a->session;
@@ -512,7 +513,7 @@ static int adder__add(struct adder *a, const struct aggregate *agg, unsigned int
 		for (k = 0; k < folded__nr_roots(s, agg, a->by->v[i]) && !err; k++)
 			err = adder__root(a, agg, a->by->v[i], k, &frame) ?:
 			      tree__descend(a->tree, &node, frame);
-	/* With one thread, each call path and leaf comes only once. */
+	/* With one thread, each pair of call path and leaf occurs only once. */
 	if (a->by || s->sums.aggregates.owners.nr <= 1)
 		err = err ?: adder__descend(a, agg, &node);
 	else if (!idmap__get(&a->tree->by_work[side], work, &node))
@@ -566,7 +567,7 @@ int tree__add_rest(struct tree *t, const struct session *s, const struct aggrega
 
 /* ---- paths that are given by names ----------------------------------------------------------- */
 
-/* Goes down along the frames of a path. */
+/* Moves *@node down along the frames of a path. */
 static int adder__frames(struct adder *a, const char *frames, uint32_t *node)
 {
 	uint32_t frame;
@@ -611,7 +612,7 @@ int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *pa
 
 /* ---- order ---------------------------------------------------------------------------------- */
 
-/* links between siblings, in the order in which they are found by name */
+/* the first child, and the next sibling, in the order of names */
 struct links {
 	uint32_t first_child, next;
 };
@@ -668,7 +669,7 @@ static int tree__link(const struct tree *t, struct links *links)
 		qsort(keys, nr - 1, sizeof(*keys), sort_key__cmp);
 	for (i = 0; i < nr; i++)
 		links[i] = (struct links){ NO_INDEX, NO_INDEX };
-	/* Go from last to first, because each child is put before the siblings that follow it. */
+	/* Go backwards, because each child becomes the first of its siblings. */
 	for (i = nr - 1; i > 0; i--) {
 		uint32_t node = keys[i - 1].idx, parent = t->nodes.v[node].parent;
 
@@ -692,7 +693,7 @@ int tree__sort(struct tree *t)
 	size_t i;
 	int err;
 
-	/* Nothing is looked up any more. */
+	/* No look-ups follow. */
 	tree__free_lookups(t);
 	err = nodes && links && place ? tree__link(t, links) : -ENOMEM;
 	if (err)

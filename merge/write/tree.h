@@ -4,12 +4,11 @@
  *
  * Below the root, which has no frame of its own, are the names of threads, or other requested
  * properties, then their call paths, then the work that ran: "[GPU_Kernel]name". Frames are named
- * as in folded stacks, and frames with one name under one parent are one frame, as for readers of
- * folded lines.
+ * as in folded stacks; siblings with equal names are one node, as for readers of folded lines.
  *
- * In a tree without frames at the root, cells say whose work they have (struct tree_owner), so that
- * a reader can put any of these properties at the root. Work is then named without "[GPU_Kernel]",
- * which its kind says.
+ * In a tree without root frames, each cell has an owner (struct tree_owner), so that a reader can
+ * put any property of the owner at the root. Work is then named without "[GPU_Kernel]", which its
+ * kind says.
  *
  * A tree has two sides, so that two recordings can be compared; a single recording is side 0.
  */
@@ -37,10 +36,11 @@ struct tree_value {
 					 * waiting */
 	uint64_t nr;			/* number of device records, pending launches, samples */
 	uint64_t bytes;			/* number of bytes copied or set */
-	uint64_t whole_ns;		/* time of whole works; ns may have only parts of them */
+	uint64_t whole_ns;		/* full durations of the counted records; ns has only their
+					 * parts in a time window */
 };
 
-/* a name, which several nodes may have */
+/* a frame, which several nodes may share */
 struct tree_frame {
 	const char *name;		/* the name as ESCAPE_FOLDED makes it, interned in the
 					 * tree */
@@ -57,17 +57,17 @@ struct tree_node {
 };
 
 /*
- * The work at one node itself. This is CPU time for a frame of a call path; for another node it is
- * the work for which the node stands.
+ * The work at one node itself, without its children: CPU time for a frame of a call path; for any
+ * other node, the work that the node represents.
  */
 struct tree_cell {
 	uint32_t node;
 	uint32_t kind;			/* enum leaf_kind or tree_kind */
 	uint32_t owner;			/* index of its owner in owners; 0 in a tree with roots */
-	uint32_t value;			/* index of its value, see tree__value() */
+	uint32_t value;			/* index of the cell's value; see tree__value() */
 };
 
-/* The owner of work, with the texts that --by would show at the root. */
+/* the owner of work, with the texts that --by would show at the root */
 struct tree_owner {
 	uint32_t label[NR_BY];		/* index in labels, for BY_RANGE in ranges; NO_INDEX:
 					 * unknown */
@@ -119,7 +119,7 @@ int tree__add(struct tree *t, const struct session *s, unsigned int side,
 /* time on a call path that is given by names */
 struct tree_path {
 	enum by by;			/* the property of the path's owner */
-	const char *label;		/* text of this property, as a frame at the root shows it */
+	const char *label;		/* text of this property, as a root frame shows it */
 	const char *frames;		/* names of frames, root first, with ';' between them; ""
 					 * for no frames */
 	const char *leaf;		/* the name of the work that ran; NULL: the last frame
@@ -133,7 +133,7 @@ int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *pa
 /**
  * tree__add_rest - add a node whose value is 0, for work that has no node of its own
  * @like: an aggregate of that kind and device; the node has no other properties of its owner
- * @value: set to the tree_cell.value of the node's cell
+ * @value: set to tree_cell.value of the node's cell
  *
  * Return: 0 or -ENOMEM.
  */

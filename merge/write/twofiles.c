@@ -83,7 +83,8 @@ static int work_event__compare(const void *a, const void *b, void *ctx __attribu
 }
 
 /*
- * Sorts launches and drops duplicates: with a filter, a launch comes once with each of its works.
+ * Sorts launches and drops duplicates: with a filter, a launch arrives once for each of its
+ * records.
  */
 static void twofiles_out__sort(struct twofiles_out *t)
 {
@@ -153,8 +154,8 @@ int twofiles_out__write_stacks(struct twofiles_out *t, const struct session *s, 
 /* ---- calls and device work ------------------------------------------------------------------- */
 
 /*
- * Prints {"name":"Kernel: k","ph":"X","ts":1.000,"dur":2.000,"cat":"GPU_Kernel", which the caller
- * closes.
+ * Prints {"name":"Kernel: k","ph":"X","ts":1.000,"dur":2.000,"cat":"GPU_Kernel" and leaves the
+ * object open.
  */
 static void put_event(struct json_out *j, const char *prefix, const char *name,
 		      const char *category, uint64_t start_ns, uint64_t duration_ns)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * twofiles.h - a recording as two files that scripts of other tools read
+ * twofiles.h - a recording as two files, for scripts of other tools
  *
- * One has the stack of each launch, "timestamp_ns comm pid tid cpu frame;frame;...", the other the
- * calls and the device work of CUPTI as Chrome JSON. import/twofile.h reads both.
+ * One file has the stack of each launch, "timestamp_ns comm pid tid cpu frame;frame;...". The other
+ * file has CUPTI's API calls and device work as Chrome JSON. import/twofile.h reads both.
  */
 #ifndef MERGE_TWOFILES_H
 #define MERGE_TWOFILES_H

@@ -137,8 +137,7 @@ static inline void context__registers(const struct context *c, uint64_t *regs)
 
 /*
  * The frame begins with a siginfo_t of 128 bytes, then struct ucontext, which has a struct
- * sigcontext at offset 176. The sigcontext begins with an address of 8 bytes, which the registers
- * follow.
+ * sigcontext at offset 176. The sigcontext begins with an 8-byte address; the registers follow it.
  */
 #define SIGNAL_GREG(i)	(128 + 176 + 8 + 8 * (i))
 #define SIGNAL_BP	SIGNAL_GREG(CFI_BP)
@@ -162,8 +161,8 @@ static inline uint64_t arch__strip(uint64_t ra)
 #define FRAME_RA_OFF	8
 
 /*
- * A function saves its return address where it likes, most often next to the saved frame pointer,
- * and may sign it.
+ * A function may save its return address anywhere, most often next to the saved frame pointer, and
+ * may sign it.
  */
 struct return_word {
 	uint64_t at, value;

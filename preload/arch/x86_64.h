@@ -57,7 +57,7 @@ static inline uint8_t arch__load_byte(uint64_t addr)
 	return value;
 }
 
-/* Reads the word that is @nr words behind @addr. */
+/* Reads the word @nr words after @addr. */
 static inline uint64_t arch__load_word(uint64_t addr, uint64_t nr)
 {
 	uint64_t value;
@@ -67,8 +67,8 @@ static inline uint64_t arch__load_word(uint64_t addr, uint64_t nr)
 }
 
 /*
- * Calls rt_sigprocmask(-1, @set, NULL, @bytes): Linux first reads the set, if it can, then refuses
- * the invalid "how". Return: Linux's result, a negative errno; syscall() would set errno.
+ * Calls rt_sigprocmask(-1, @set, NULL, @bytes): Linux first reads the set, if it is readable, then
+ * refuses the invalid "how". Return: Linux's result, a negative errno; syscall() would set errno.
  */
 static inline long arch__try_sigset(uint64_t set, long bytes)
 {
@@ -88,7 +88,7 @@ static inline uint64_t arch__ticks(void)
 	return __rdtsc();
 }
 
-/* Return: about as much time as @ticks at 3 GHz, in ticks of the counter. */
+/* Return: roughly the duration of @ticks at 3 GHz, in ticks of the counter. */
 static inline uint64_t arch__ticks_at_3ghz(uint64_t ticks)
 {
 	return ticks;
@@ -117,10 +117,13 @@ enum cfi_reg {		/* DWARF's numbers */
 	CFI_RA	= CFI_IP,
 };
 
-/* Whether the return address is still in a register where a function's tables do not mention it. */
+/*
+ * Whether the return address is still in a register if a function's unwind tables do not mention
+ * it.
+ */
 #define CFI_RA_IN_REGISTER	false
 
-/* The callee-saved registers, at the place where a walk begins. */
+/* The callee-saved registers where a walk begins. */
 struct context {
 	uint64_t rbx, bp, r12, r13, r14, r15, sp, ip;
 };
@@ -151,8 +154,8 @@ static inline void context__registers(const struct context *c, uint64_t *regs)
 }
 
 /*
- * Offsets of the interrupted code's registers in a signal frame's struct ucontext, which is at the
- * stack pointer of the signal return.
+ * Offsets of the interrupted code's registers in a signal frame's struct ucontext. The stack
+ * pointer points to that struct when the signal handler has returned.
  */
 #define SIGNAL_GREG(i)	(40 + 8 * (i))
 #define SIGNAL_BP	SIGNAL_GREG(10)
@@ -174,19 +177,19 @@ static inline uint64_t arch__strip(uint64_t ra)
 	return ra;
 }
 
-/* Bytes between the return address and the frame pointer's value that a function has saved. */
+/* Bytes from the saved frame pointer of a function to its return address. */
 #define FRAME_RA_OFF	8
 
 /*
- * Where a step of a walk has read the return address. Empty here: a call pushes the address right
- * below the caller's frame, so neither a walk nor a rule has to remember it.
+ * Where a step of a walk has read the return address. Empty on x86-64: a call pushes the address
+ * right below the caller's frame, so neither a walk nor a rule has to remember it.
  */
 struct return_word {
 };
 
 #define RA_BY_RULE	false
 
-/* Whether an instruction of unwind tables only says how return addresses are signed. */
+/* Whether an unwind table's instruction only says how return addresses are signed. */
 static inline bool arch__is_ra_state(uint8_t op)
 {
 	(void)op;

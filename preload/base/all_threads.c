@@ -19,9 +19,10 @@
 #include "base/number.h"
 
 #define LOOK_PAUSE_NS	2000000
-#define NR_ASLEEP	3	/* a thread may look asleep once: it waits for a lock or a page */
-#define MOVED_NS	5000000	/* CPU time, more than a callback takes, even at first */
-#define BLIND_PAUSE_NS	20000000	/* where threads cannot be listed */
+#define NR_ASLEEP	3	/* once is not enough: the thread may be waiting for a lock or a
+				 * page */
+#define MOVED_NS	5000000	/* CPU time; more than even the first callback takes */
+#define BLIND_PAUSE_NS	20000000	/* if threads cannot be listed */
 
 struct other {
 	pid_t tid;
@@ -79,7 +80,7 @@ static bool other__has_moved(struct other *o)
 	return o->nr_asleep >= NR_ASLEEP;
 }
 
-/* Lists the other threads. Return: how many; -errno. */
+/* Lists the other threads. Return: their number, or -errno. */
 static int others__list(struct other **others)
 {
 	struct other *v = NULL, *larger;
@@ -158,8 +159,8 @@ static void (*at_end)(void);
 
 /*
  * Handles the end of a watched thread. @arg: the process that the thread belonged to when it was
- * first watched. A child made by a bare system call ran no fork handlers, and has copies of its
- * parent's thread memory, some of it shared: it leaves that memory alone.
+ * first watched. A child made by a bare system call ran no fork handlers. It has copies of its
+ * parent's thread memory, some of it shared, and leaves that memory alone.
  */
 static void ends(void *arg)
 {

@@ -18,21 +18,22 @@
 int all_threads__wait_moved(uint64_t timeout_ns);
 
 /*
- * Makes every other thread run a full memory barrier: its earlier stores become visible to the
- * caller, and the caller's earlier stores to it. Costs the other threads nothing at other times.
+ * Makes every other thread run a full memory barrier: that thread's earlier stores become visible
+ * to the caller, and the caller's earlier stores to that thread. At other times this costs the
+ * other threads nothing.
  */
 void all_threads__barrier(void);
 
 /*
  * Sets the function that is called as a watched thread ends. Must be called early, to get one of
- * the process's first keys: for a later key the C library allocates memory when a thread first uses
- * it, which a signal handler must not do.
+ * the process's first pthread keys: when a thread first uses a later key, the C library allocates
+ * memory, which a signal handler must not do.
  */
 void all_threads__call_at_end(void (*fn)(void));
 
 /*
- * Watches the calling thread, which has memory of the shim. Return: whether the function will be
- * called. Safe in signal handlers.
+ * Watches for the end of the calling thread, which has memory of the shim. Return: whether the
+ * function will be called then. Safe in signal handlers.
  */
 bool all_threads__watch_end(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* call.h - system calls without the C library's functions, at which a thread could be cancelled */
+/* call.h - system calls that bypass the C library's functions, which are cancellation points */
 #ifndef XPU_PRELOAD_CALL_H
 #define XPU_PRELOAD_CALL_H
 

@@ -10,14 +10,14 @@
 
 #define SOURCE	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-#define READINGS	8		/* attempts; the closest pair is taken */
+#define READINGS	8		/* attempts; the closest pair of readings is taken */
 /* A pair of readings that are closer than this, about 0.1 us, is taken at once. */
 #define CLOSE_TICKS	arch__ticks_at_3ghz(300)
 /* If every pair is further apart, there is no reading: the thread was interrupted each time. */
 #define APART_TICKS	arch__ticks_at_3ghz(5000)
 #define RATE_NS		50000000ull	/* a rate is measured over at least this time */
-#define STEADY		2		/* consecutive readings with the counter where it should
-					 * be */
+#define STEADY		2		/* consecutive readings in which the counter has the
+					 * expected value */
 
 static bool usable;
 static struct xpu_clock watched;	/* the last reading of the shim's own thread */
@@ -26,8 +26,8 @@ static unsigned int nr_steady;
 static atomic_uint_fast64_t rate;
 
 /*
- * Whether ticks are the same on all CPUs, at all clock rates, asleep and awake. Linux knows best:
- * it is asked for its own clock source.
+ * Whether ticks are the same on all CPUs, at all clock rates, asleep and awake. Linux knows best,
+ * so this looks at Linux's own clock source.
  */
 static bool is_usable(void)
 {
@@ -73,7 +73,7 @@ void clock__init(void)
 }
 
 /*
- * Reads ticks and ns at one instant, and leaves the rate alone. Return: whether both could be read
+ * Reads ticks and ns at one instant, and does not set the rate. Return: whether both could be read
  * close together.
  */
 static bool read_both(struct xpu_clock *c)
@@ -94,7 +94,7 @@ static bool read_both(struct xpu_clock *c)
 	return least <= APART_TICKS;
 }
 
-/* Whether @last predicts another time for @now, by more than 3 us plus 30 us per elapsed second. */
+/* Whether @last predicts @now's time wrongly, by more than 3 us plus 30 us per elapsed second. */
 static bool misses(const struct xpu_clock *last, const struct xpu_clock *now)
 {
 	int64_t off = xpu_clock__ns(last, now->ticks) - now->ns, elapsed = now->ns - last->ns;

@@ -25,15 +25,13 @@ static inline uint64_t clock__ticks(void)
 	return arch__ticks();
 }
 
-/*
- * How far CLOCK_MONOTONIC is ahead in this process's time namespace; 0 outside of time namespaces.
- */
+/* How far CLOCK_MONOTONIC is ahead in this process's time namespace; 0 without a time namespace. */
 extern _Atomic int64_t clock__ahead_ns;
 
 /*
- * Return: CLOCK_MONOTONIC in ns, without time namespaces, as BPF programs and the recorder read it.
- * The shim sends times of this clock only; deadlines for the C library are in the process's
- * CLOCK_MONOTONIC.
+ * Return: CLOCK_MONOTONIC in ns, without the time namespace's offset, as BPF programs and the
+ * recorder read it. The shim sends only timestamps of this clock; deadlines for the C library use
+ * the process's CLOCK_MONOTONIC.
  */
 static inline uint64_t clock__ns(void)
 {
@@ -50,15 +48,15 @@ void clock__find_namespace(void);
 void clock__init(void);
 
 /*
- * Measures and checks the counter's rate; called some ten times a second by the shim's own thread.
+ * Measures and checks the counter's rate; called about ten times a second by the shim's own thread.
  */
 void clock__watch(void);
 
 /**
  * clock__next - read counter and clock again
- * @last: the reading before, or all 0
- * @next: the new reading, which converts past ticks and, for a while, future ones
- * @good: what the last call returned for @last
+ * @last: the previous reading, or all 0
+ * @next: the new reading, for converting past ticks and, for a while, future ticks
+ * @good: what the call that read @last returned
  *
  * Any thread may call it. Return: whether the counter can be used after @next.
  */

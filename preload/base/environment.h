@@ -15,7 +15,8 @@ struct launcher_labels;
 void environment__read(void);
 
 /*
- * Return: the labels that launchers' variables gave at environment__read(); empty before that call.
+ * Return: the labels that environment__read() found in launchers' variables; empty before that
+ * call.
  */
 const struct launcher_labels *environment__labels(void);
 

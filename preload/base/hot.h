@@ -3,7 +3,7 @@
  * hot.h - groups the code and data of every launch in few pages and cache lines
  *
  * A program runs much other code between two launches, so a launch waits for each cache line and
- * page that it uses: they should be few. In each file the code of memory events comes after the
+ * page that it uses, and should use few. In each file the code of memory events comes after the
  * code of launches.
  */
 #ifndef XPU_PRELOAD_HOT_H
@@ -13,7 +13,7 @@
 #define HOT_MEMORY	__attribute__((section(".text.hot.memory")))
 #define HOT_DATA	__attribute__((section("xpu_hot")))
 
-/* For declarations of such data: the compiler then needs no word that holds the data's address. */
+/* For declarations of hot data, so that the compiler accesses it without a GOT entry. */
 #define HIDDEN		__attribute__((visibility("hidden")))
 
 #endif /* XPU_PRELOAD_HOT_H */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * launcher_labels.h - the place of this process in a job of many, from the variables that launchers
- * set
+ * launcher_labels.h - this process's place in a job of many processes, from launchers' variables
  *
- * Anybody may have set these variables: numbers are checked against one another, texts are bounded
- * and without control characters. Values that fail a check are left out, and counted.
+ * Anybody may have set these variables: numbers are checked against one another; texts must be
+ * short and have no control characters. Values that fail a check are left out, and counted.
  */
 #ifndef XPU_PRELOAD_LAUNCHER_LABELS_H
 #define XPU_PRELOAD_LAUNCHER_LABELS_H
@@ -27,17 +26,17 @@ struct launcher_labels {
 	struct label v[LABELS_MAX];
 	size_t nr;
 	size_t nr_refused;		/* number of variables with implausible values */
-	const char *refused;		/* the name of the first of them */
+	const char *refused;		/* name of the first such variable */
 };
 
 /**
  * launcher_labels__read - read the environment
  * @get: getenv(), or a function like it
  *
- * Numbers come from the innermost launcher that gives a rank. From the innermost: torchrun or a
- * program that sets its variables, JAX, Open MPI, MVAPICH, PMI (MPICH and Intel), PMIx, Slurm. A
- * launcher further out adds missing numbers only if its rank is equal, for then both number the
- * same processes.
+ * Numbers come from the innermost launcher that gives a rank. From the inside out, launchers are:
+ * torchrun or a program that sets its variables, JAX, Open MPI, MVAPICH, PMI (MPICH and Intel),
+ * PMIx, Slurm. An outer launcher adds missing numbers only if its rank is equal, since both then
+ * number the same processes.
  */
 void launcher_labels__read(struct launcher_labels *all, char *(*get)(const char *name));
 

@@ -21,8 +21,8 @@ static bool has_passed(const struct timespec *deadline)
 }
 
 /*
- * Polls, since sem_timedwait() uses CLOCK_REALTIME: it would wait longer if the clock is set back
- * meanwhile.
+ * Polls, since sem_timedwait() uses CLOCK_REALTIME and would wait longer if that clock were set
+ * back meanwhile.
  */
 static int poll_until(sem_t *sem, const struct timespec *deadline)
 {

@@ -24,7 +24,10 @@ extern const char *gnu_get_libc_version(void) WEAK;
 extern __typeof__(dladdr1) dladdr1 WEAK;
 extern void *__libc_stack_end WEAK;
 
-/* pthread_atfork() and at_quick_exit() refer to these by symbols that are not weak. */
+/*
+ * Declared here since pthread_atfork() and at_quick_exit() call these through symbols that are not
+ * weak.
+ */
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
 			     void *dso) WEAK;
 extern int __cxa_at_quick_exit(void (*function)(void *), void *dso) WEAK;

@@ -3,8 +3,8 @@
  * loaded.h - symbols of loaded objects
  *
  * Unlike dlsym(), these functions never wait for an object that is being loaded: the dynamic loader
- * holds the lock of dlsym() while constructors run, and a constructor may run for long, or end the
- * program. Objects without DT_GNU_HASH have no symbols here.
+ * holds the lock of dlsym() while constructors run, and a constructor may run for a long time, or
+ * end the program. Objects without DT_GNU_HASH have no symbols here.
  */
 #ifndef XPU_PRELOAD_LOADED_H
 #define XPU_PRELOAD_LOADED_H
@@ -16,11 +16,12 @@
 struct symbol {
 	uintptr_t address;		/* 0: not found */
 	uint64_t bytes;
-	bool in_program;		/* the program itself defines it, and not a library */
+	bool in_program;		/* the program itself defines it, not a library */
 };
 
-/* Finds a function or variable that one object defines. @s: set if it is found; for callbacks of
- * dl_iterate_phdr()
+/*
+ * Finds a function or variable that one object defines, in a callback of dl_iterate_phdr(). @s: set
+ * if it is found
  */
 void symbol__find_in(const struct dl_phdr_info *info, const char *name, struct symbol *s);
 

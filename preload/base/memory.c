@@ -34,8 +34,8 @@ bool memory__readable_span(uint64_t from, uint64_t to)
 }
 
 /*
- * Return: the end of the calling thread's stack. The C library keeps its data of a thread at the
- * top of the stack, and an unreadable page below the stack.
+ * Return: the end of the calling thread's stack. The C library keeps its per-thread data at the top
+ * of the stack, and an unreadable page below the stack.
  */
 uint64_t memory__own_stack_end(uint64_t sp)
 {

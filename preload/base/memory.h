@@ -27,20 +27,21 @@ bool memory__readable(uint64_t addr);
 bool memory__readable_span(uint64_t from, uint64_t to);
 
 /*
- * Return: an upper bound of the thread's own stack, if @sp is on it and all memory between them can
- * be read; otherwise 0.
+ * Return: an upper bound of the thread's own stack, if @sp is on that stack and all memory from @sp
+ * to the bound can be read; otherwise 0.
  */
 uint64_t memory__own_stack_end(uint64_t sp);
 
 /*
- * Reads memory that is known to be readable, but may belong to anyone; sanitizers do not check it.
+ * Reads memory that is known to be readable. Any code may own it, so sanitizers do not check the
+ * access.
  */
 static inline uint64_t load(uint64_t addr)
 {
 	return arch__load(addr);
 }
 
-/* Reads the word that is @nr words behind @addr. */
+/* Reads the word @nr words after @addr. */
 static inline uint64_t load_word(uint64_t addr, uint64_t nr)
 {
 	return arch__load_word(addr, nr);
@@ -49,7 +50,7 @@ static inline uint64_t load_word(uint64_t addr, uint64_t nr)
 /* A span of memory that could be read when it was tried, with a stack in it. */
 struct readable {
 	uint64_t lo, hi;
-	bool own;		/* the thread's own stack, which stays as long as the thread */
+	bool own;		/* the thread's own stack, valid until the thread ends */
 	bool closed;		/* the memory above it cannot be read */
 };
 
@@ -58,7 +59,7 @@ struct readable {
 /* The readable spans of one thread; starts as all 0. */
 struct readables {
 	struct readable v[NR_SPANS];
-	unsigned int next;	/* to be replaced next */
+	unsigned int next;	/* index of the span to replace next */
 };
 
 /* Return: the span that holds 8 bytes at @addr, or NULL if no known span does. */
@@ -73,8 +74,8 @@ static inline struct readable *readables__find(struct readables *s, uint64_t add
 }
 
 /*
- * Return: a span that holds 8 bytes at @addr, new or extended downwards; NULL if they cannot be
- * read.
+ * Return: a span that holds 8 bytes at @addr, new or extended downwards; NULL if these bytes cannot
+ * be read.
  */
 struct readable *readables__add(struct readables *s, uint64_t addr);
 

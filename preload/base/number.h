@@ -3,7 +3,7 @@
  * number.h - reads decimal numbers in text
  *
  * The shim does not call strtoul() and sscanf(): compiled with a newer C library they become
- * __isoc23_strtoul() and __isoc23_sscanf(), which an older C library lacks, and the shim would not
+ * __isoc23_strtoul() and __isoc23_sscanf(). An older C library lacks these, so the shim would not
  * load in a container with that library.
  */
 #ifndef XPU_PRELOAD_NUMBER_H
@@ -13,7 +13,7 @@
 
 /**
  * number__read - read the digits at *@s
- * @s: moved behind the digits
+ * @s: moved past the digits
  * @n: their value; UINT_MAX for any greater value
  *
  * Return: whether there are digits.

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * vendor.h - a vendor: what the shim asks of the library that traces one kind of GPU
+ * vendor.h - the interface between the shim and a vendor, which traces one kind of GPU
  *
  * A vendor is a folder of gpu/ with one struct vendor. It calls life__used() when the program first
- * uses its runtime. From then, the shim asks it by the functions below, on the shim's own thread or
- * under capture__lock(), never inside a launch. The vendor reports by these:
+ * uses its runtime. After that, the shim calls the functions below, on its own thread or under
+ * capture__lock(), never inside a launch. The vendor reports through these headers:
  *
- *	launch/launch.h		calls that launch, wait, or make and free memory; nodes of graphs
- *	launch/clones.h		copies of nodes of graphs
- *	launch/allocs.h		numbers of memory events; memory that the runtime takes by itself
+ *	launch/launch.h		calls that launch, wait, or make and free memory; graph nodes
+ *	launch/clones.h		copies of graph nodes
+ *	launch/allocs.h		numbers of memory events; memory that the runtime takes on its own
  *	wire/work.h		device work, its streams and devices
  *	wire/sender.h		messages, names of functions
  *	life/life.h		the runtime is used
  *	life/states.h		the vendor has to let go, or may come back
  *
- * The vendor's API has a number of its own, a line in the ENUM(xpu_api) of records.def. It is part
- * of each domain, XPU_WITH_API(), and is passed along with device work and with the definitions of
- * its devices and streams. The vendor chooses the ids of launches, graph nodes, contexts and
- * streams, which are unique among its own.
+ * The vendor's API has a number, a line in the ENUM(xpu_api) of records.def. The number is part of
+ * each domain, XPU_WITH_API(), and is passed along with device work and with the definitions of
+ * devices and streams. The vendor chooses the ids of launches, graph nodes, contexts and streams,
+ * which need to be unique only within the vendor.
  */
 #ifndef XPU_PRELOAD_VENDOR_H
 #define XPU_PRELOAD_VENDOR_H
@@ -28,7 +28,7 @@
 #include "launch/calls.h"
 
 enum gpu_state {
-	GPU_DORMANT,			/* reports nothing; may be asked to open again */
+	GPU_DORMANT,			/* reports nothing; may be opened again */
 	GPU_AWAKE,
 	GPU_FAILED,			/* cannot report, and has said why */
 };
@@ -57,12 +57,12 @@ struct vendor {
 	 * ignored until launcher__enable(true).
 	 */
 	enum gpu_state (*open)(const struct gpu_wants *wants);
-	/* Called when launches are recorded, if they are wanted. May be NULL. */
+	/* Called once launches are recorded, if launches are wanted. May be NULL. */
 	void (*begin)(void);
 	/* Called when everything has begun and definitions were sent. May be NULL. */
 	void (*has_begun)(void);
 	/*
-	 * Whether stop() and close() are allowed, now that nobody listens. May be NULL: they are.
+	 * Whether stop() and close() are allowed, now that nobody listens. NULL: they always are.
 	 */
 	bool (*may_close)(void);
 	/* Ends all reports. Device work that has ended is still taken after that. */
@@ -76,15 +76,15 @@ struct vendor {
 
 	void (*want_calls)(enum calls_wanted wanted);
 	/*
-	 * Begins or ends to record memory; called before allocs__start(). @late: the program has
-	 * already used the GPU.
+	 * Starts or stops recording memory events; called before allocs__start(). @late: the
+	 * program has already used the GPU.
 	 */
 	void (*want_memory)(bool on, bool late);
 	/* Called when somebody begins to listen, and then several times a second. */
 	void (*listened)(void);
 	/*
-	 * Called when nobody listens any more, but may_close() says no. Return: whether to drain
-	 * for good.
+	 * Called when nobody listens any more, but may_close() returned false. Return: whether to
+	 * call states__drain_last().
 	 */
 	bool (*unheard)(void);
 	/* Sends the vendor's definitions to a new listener. */
@@ -114,7 +114,7 @@ struct vendor {
 	void (*pack)(void *taken);
 	/* Called when the packed work was sent. @last: recording stops for now. May be NULL. */
 	void (*drained)(bool any, bool last);
-	/* Called under no lock after each turn of the shim's thread. May be NULL. */
+	/* Called without a lock after each pass of the shim's thread. May be NULL. */
 	void (*after)(void);
 	/* Whether work is still to come. */
 	bool (*has_more)(void);
@@ -124,7 +124,7 @@ struct vendor {
 	/* ---- the process's end; each may be NULL ---- */
 
 	void (*exiting)(void);
-	/* Called when only messages are still sent. @heard: somebody receives them. */
+	/* Called when only messages will still be sent. @heard: whether somebody receives them. */
 	void (*over)(bool heard);
 };
 

@@ -90,8 +90,8 @@ static inline bool alloc_free__is_begun(const struct alloc_free *f)
 }
 
 /*
- * Notes that the call @id begins to free. A signal handler that frees in between uses another
- * place, or has already cleared this place.
+ * Notes that the call @id begins to free. A signal handler that frees meanwhile uses another entry,
+ * or has already cleared this one.
  */
 static inline void alloc_call__begin_free(struct alloc_call *call, uint32_t id)
 {

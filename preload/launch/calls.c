@@ -13,8 +13,9 @@
 #define NR_ENTRIES	248u		/* as one record they take 4 KB in the recorder's ring */
 
 /*
- * If a new call's frame is where the open call's is, or further up the stack, the open call was
- * left by a jump. But a frame of another domain may be up to this many bytes further up.
+ * If the frame of a new call is at the frame of the open call, or further up the stack, the open
+ * call was left by a jump. A frame of another domain may be up to this many bytes further up
+ * without a jump.
  */
 #define OTHER_DOMAIN_BYTES	16384
 
@@ -37,12 +38,13 @@ struct call_entry {
 
 struct call_log {
 	/* The call in progress, written only by the thread. */
-	_Alignas(64) atomic_uint open;	/* the opening that it began in; 0: no call */
+	_Alignas(64) atomic_uint open;	/* the value of opening when it began; 0: no call */
 	uint32_t correlation_id;
 	uint64_t start;
 	const void *frame;
 	uint16_t cbid;
-	atomic_bool inside;		/* these are being changed: a signal handler must not */
+	atomic_bool inside;		/* the thread is changing these: its signal handlers must
+					 * not */
 	atomic_bool busy;		/* a thread sends or empties the log */
 	atomic_bool by_ticks;		/* entries have ticks of the log's clock */
 	uint32_t tid;
@@ -213,10 +215,7 @@ size_t call_log__bytes(void)
 	return sizeof(struct call_log);
 }
 
-/*
- * Reads the clock for the entries that the log has, and for those that come next. The caller holds
- * busy.
- */
+/* Reads the clock, for the entries in the log and for the next entries. The caller holds busy. */
 static void call_log__read_clock(struct call_log *l)
 {
 	unsigned int next = !l->clock;

@@ -2,10 +2,11 @@
 /*
  * calls.h - calls of the GPU's API, and how long each takes
  *
- * The vendor calls back at both ends of a call, on its thread, which logs the call in its own
- * memory. Most calls of a program such as PyTorch ask for a thread's state and return at once; a
- * callback takes several times as long. So callbacks for these calls exist only if all calls are
- * wanted. A driver call inside a runtime call is part of that call, and is not recorded separately.
+ * The vendor's callbacks run at the entry and exit of a call, on the calling thread, which logs the
+ * call in its own memory. Most calls of a program such as PyTorch query a thread's state and return
+ * at once; a callback takes several times as long. So these calls have callbacks only if all calls
+ * are wanted. A driver call inside a runtime call is part of that call, and is not recorded
+ * separately.
  *
  * A log is sent as an XPU_RECORD_CALLS when it is full, and with the thread's log of launches.
  * Calls in progress when the recording begins, or when it ends before the program, are not
@@ -25,13 +26,13 @@ enum calls_wanted {
 };
 
 enum call_weight {
-	CALL_UNKNOWN,			/* the rules name neither; treated like CALL_TAKES_TIME */
+	CALL_UNKNOWN,			/* no rule matches; treated like CALL_TAKES_TIME */
 	CALL_TRIFLE,
 	CALL_TAKES_TIME,
 };
 
 /*
- * Weighs a function by its name. A trifle only asks for a known value or sets a thread's state: it
+ * Judges a function by its name. A trifle only reads a known value or sets a thread's state: it
  * puts no work on a device, does not wait, and makes, frees or loads nothing.
  */
 enum call_weight calls__weigh(const char *name);
@@ -52,7 +53,7 @@ typedef const char *(*calls_name_fn)(uint16_t call, uint32_t *domain, uint32_t *
 void calls__open(unsigned int api, calls_name_fn name);
 void calls__close(unsigned int api);
 
-/* Marks the calling thread as one of the shim, whose calls are not recorded. */
+/* Marks the calling thread as a thread of the shim, whose calls are not recorded. */
 void calls__leave_me_out(void);
 
 /* Return: how many calls were cut off, or could not be logged. */
@@ -90,7 +91,9 @@ bool calls__are_wanted(void);
 /* Return: how many calls were logged so far. */
 uint64_t call_log__nr(const struct call_log *l);
 
-/* Sends the logged calls, unless another thread is about to. May be called on any thread. */
+/*
+ * Sends the logged calls, unless another thread is about to send them. May be called on any thread.
+ */
 void call_log__send(struct call_log *l);
 
 /* Empties the log without sending it, because nobody listened. May be called on any thread. */

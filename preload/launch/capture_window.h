@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * capture_window.h - which launches are in a window of the recording, and whose device work is
+ * capture_window.h - tells which launches, and which device work, are in a window of the recording
  *
  * With --capture, launches are recorded only in windows. A launch is in a window if its callback
- * finds the gate open (launch__enable()). CUPTI records device work a little longer on both sides,
- * so launches in a window are marked here by their correlation ids, and other device work is
+ * finds the gate open (launcher__enable()). CUPTI records device work a little longer on both
+ * sides, so launches in a window are marked here by their correlation ids, and other device work is
  * dropped.
  */
 #ifndef XPU_PRELOAD_CAPTURE_WINDOW_H
@@ -16,7 +16,7 @@
 #include "base/hot.h"
 #include "xpu_record.h"
 
-/* Bytes of an API's marks. Up to 255 ids in a row with the same place have different marks. */
+/* Bytes of an API's marks. Up to 255 successive ids that share a byte have different marks. */
 #define CAPTURE_MARKS	(1u << 22)
 
 /* Whether windows are used; if not, everything is recorded. */
@@ -39,7 +39,7 @@ static inline void capture_window__mark(unsigned int api, uint32_t id)
 			 capture_window__mark_of(id), __ATOMIC_RELAXED);
 }
 
-/* Return: whether the launch of @api that caused some device work was recorded. */
+/* Return: whether device work of launch @id of @api is recorded. */
 static inline bool capture_window__has(unsigned int api, uint32_t id)
 {
 	return !capture_window__are_used || !id ||

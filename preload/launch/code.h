@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * code.h - judges an address by the instructions around it; each processor has its code_ARCH.c
+ * code.h - judges an address by the instructions around it; each processor has its own code_ARCH.c
  *
  * The caller has copied CODE_BEFORE bytes before the address and CODE_AFTER bytes at it; unreadable
  * bytes are 0.
@@ -19,7 +19,7 @@ struct cfi_row;
 /* Whether the code at @at returns from a signal handler. */
 bool code__is_signal_return(const uint8_t *at);
 
-/* Whether a call instruction ends where @at begins: return addresses point to such places only. */
+/* Whether a call instruction ends at @at: return addresses point only to such places. */
 bool code__follows_call(const uint8_t *at);
 
 /*

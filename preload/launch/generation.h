@@ -42,12 +42,12 @@ static inline uint64_t generation__nr_unloads(void)
 }
 
 /*
- * The most unloads that a launch has met. Points into the shared memory where xpuload wants the
- * process's mappings.
+ * The highest number of unloads that a launch has seen. Points into the shared memory if xpuload
+ * wants the process's mappings.
  */
 extern _Atomic(uint64_t *) generation__met;
 
-/* How often a thread has found no table for code: a program may also map code itself. */
+/* How often a thread has found no unwind table for code: programs may also map code themselves. */
 extern atomic_uint_fast64_t generation__nr_other;
 
 /* Called where a thread finds that the code has changed. Safe in signal handlers. */

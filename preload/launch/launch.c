@@ -52,7 +52,7 @@ static __attribute__((noinline, cold)) void log_range(struct launcher *t)
 		launcher__log_range(0, t->slot.range_id, XPU_LOG_RANGE | XPU_RANGE_SET);
 }
 
-/* Without an unwinder, which would notice by itself that the code has changed; see own_maps.h. */
+/* Notices that the code has changed, if the thread has no unwinder to do so; see own_maps.h. */
 static __attribute__((noinline, cold)) void meet_code(const struct launcher *t)
 {
 	if (!t->unwinder)
@@ -61,7 +61,7 @@ static __attribute__((noinline, cold)) void meet_code(const struct launcher *t)
 
 /*
  * Records the launch in @slot, whose chain was walked or is empty: adds Python's frames, then logs
- * the launch or calls the probe. @known: its path may be remembered.
+ * the launch or calls the probe. @known: whether its path may be remembered.
  */
 static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct xpu_slot *slot,
 						      unsigned int level, enum python_mode python,
@@ -99,7 +99,7 @@ static const struct unwind_trace *guess_again(void *launcher, const struct unwin
 /*
  * Records every launch, every call that has waited, and every graph node that is made:
  *
- *	paths__guess()		guesses the path: the one that followed the last path before
+ *	paths__guess()		guesses the path that followed the last path before
  *	unwinder__chain()	checks the guess, then paths__guess_again()'s guesses, else walks
  *	paths__tell_guessed()	a guess was right: logs the launch, or calls the probe for it
  *	paths__tell_walked()	the stack was walked: remembers the path and logs the launch, or
@@ -107,7 +107,7 @@ static const struct unwind_trace *guess_again(void *launcher, const struct unwin
  *	probe__launch()		remembers nothing; for a launch that interrupts another one, or has
  *				no frames, or is in a range that the log lacks, and for a graph node
  *
- * Inlined: a frame of its own would be one more to unwind. @level: see unwinder__chain().
+ * Inlined: its own stack frame would be one more to unwind. @level: see unwinder__chain().
  * Return: the CPU's ticks just before the log's entry was made; 0 if the probe was called.
  */
 static inline __attribute__((always_inline)) uint64_t
@@ -162,8 +162,8 @@ static __attribute__((noinline, cold)) void tell_nested(struct launcher *t, uint
 
 /*
  * While a launch is captured, the thread's slot still names it. The node gets the launch's id, so
- * that xpumerge expects no device record for the launch. In an explicit call the slot names no
- * launch, or a launch of another API.
+ * that xpumerge expects no device record for the launch. In an explicit call that adds a node, the
+ * slot names no launch, or a launch of another API.
  */
 __attribute__((cold)) void launch__node_made(uint64_t node, uint32_t domain, uint32_t call)
 {
@@ -271,7 +271,7 @@ HOT_CODE void launch__left(void)
 
 /*
  * Sets a launch's start to 0 if the launch began before the window: no start time was stored then,
- * and @start has something else.
+ * and *@start has an unrelated value.
  */
 void launch__forget_start(uint64_t *start)
 {
@@ -487,8 +487,7 @@ static inline __attribute__((always_inline)) uint32_t path_number(struct launche
 }
 
 /*
- * Sends an event by itself: the thread has no log or no room in it, or the event interrupts a
- * launch.
+ * Sends a single event: the thread has no log or no room in it, or the event interrupts a launch.
  */
 static __attribute__((noinline, cold)) void send_alloc(struct launcher *t, const struct alloc *a,
 						       uint32_t path)
@@ -520,8 +519,8 @@ static inline bool has_range(const struct launcher *t)
 }
 
 /*
- * Records an event that the log does not take: the log has no room, or the listener does not know
- * the thread yet, and an event with a path introduces the thread.
+ * Records an event that does not go into the log: the log is full, or the listener does not know
+ * the thread yet and learns about it from an event with a path.
  */
 static __attribute__((noinline, cold)) void tell_otherwise(struct launcher *t,
 							   const struct alloc *a, uint32_t domain,
@@ -536,8 +535,9 @@ static __attribute__((noinline, cold)) void tell_otherwise(struct launcher *t,
 }
 
 /*
- * Records an event, with its call path only if it makes memory. A free's path would cost as much as
- * an allocation's and says little: a garbage collector or a cache makes many of the frees.
+ * Records an event, with its call path only if it makes memory. The path of a free would cost as
+ * much as the path of an allocation and say little: many frees come from a garbage collector or a
+ * cache.
  */
 static inline __attribute__((always_inline)) void
 tell_event(struct launcher *t, const struct alloc *a, uint32_t domain, uint32_t cbid, bool log)
@@ -570,7 +570,8 @@ static __attribute__((noinline, cold)) void tell_apart(const struct alloc *a, ui
 		send_alloc(NULL, a, 0);
 		return;
 	}
-	if (t->level) {			/* a signal handler interrupted the recording of a launch */
+	if (t->level) {			/* this signal handler interrupted the recording of a
+					 * launch */
 		send_alloc(t, a, 0);
 		arch__count(&t->nr_allocs);
 		return;

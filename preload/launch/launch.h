@@ -18,13 +18,13 @@
 /* ---- launches, copies and sets ---- */
 
 /**
- * launch__entered - a launch begins: records it
+ * launch__entered - record a launch that begins now
  * @id: its correlation id, which its device work has, too
- * @start: a word that the vendor keeps until the call ends: when it began, in ticks of the CPU
- * @timed: not 0: whether to set @start and to note that the thread is in a call that may wait
+ * @start: a word that the vendor keeps until the call ends; gets the call's start, in CPU ticks
+ * @timed: if not 0, sets *@start and notes that the thread is in a call that may wait
  *
- * A vendor's callback should end with this call, so that the compiler makes it a jump: a frame of
- * its own would be one more to unwind.
+ * A vendor's callback should end with this call, so that the compiler makes it a jump: an extra
+ * stack frame would be one more to unwind.
  */
 void launch__entered(uint32_t domain, uint32_t call, uint32_t id, uint64_t *start,
 		     uint32_t timed);
@@ -60,8 +60,8 @@ uint32_t launch__current(unsigned int api);
 /* ---- calls that wait ---- */
 
 /*
- * Note that a call begins that may wait, but launches nothing, and that it has ended. @start: as
- * for launch__entered()
+ * Note the start and the end of a call that may wait, but launches nothing. @start: as for
+ * launch__entered()
  */
 void launch__wait_entered(uint64_t *start);
 void launch__wait_left(void);

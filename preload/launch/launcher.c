@@ -337,9 +337,6 @@ void launcher__forked(void)
 	threads = NULL;
 	atomic_store(&launcher__gate, 0);
 	pthread_mutex_init(&lock, NULL);
-	/*
-	 * The parent sends the entries of this thread's log; the child must not call a probe site
-	 * here.
-	 */
+	/* The parent sends this log's entries; the child must not call a probe site here. */
 	launcher__this = NULL;
 }

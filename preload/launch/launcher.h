@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* launcher.h - the threads that have launched: the slot, the paths and the logs of each */
+/* launcher.h - the slot, the paths and the logs of each thread that has launched */
 #ifndef XPU_PRELOAD_LAUNCHER_H
 #define XPU_PRELOAD_LAUNCHER_H
 
@@ -17,15 +17,14 @@
 #include "xpu_slot.h"
 
 /*
- * Each thread that has launched has one, in pages of its own, so that its totals outlive the
- * thread.
+ * The data of a thread that has launched, in its own pages, so that its totals outlive the thread.
  */
 struct launcher {
 	struct xpu_slot slot;
-	struct paths *paths;			/* in memory behind this struct */
-	struct unwinder *unwinder;		/* in memory behind paths, or NULL */
+	struct paths *paths;			/* in the memory after this struct */
+	struct unwinder *unwinder;		/* in the memory after paths, or NULL */
 	struct python *python;			/* NULL without Python on this thread */
-	struct call_log *calls;			/* in memory behind unwinder */
+	struct call_log *calls;			/* in the memory after unwinder */
 	unsigned int level;			/* launches in progress: 2 or more in signal
 						 * handlers */
 	atomic_uint range_logged;		/* the range_id that the log's entries belong to */
@@ -48,7 +47,7 @@ _Static_assert(sizeof(struct launcher) + PATHS_LOG_END <= XPU_SHM_THREAD_BYTES,
 extern __thread struct launcher *launcher__this
 	__attribute__((tls_model("initial-exec"))) HIDDEN;
 
-/* 0: launches are not recorded; otherwise a number for each time that recording was enabled. */
+/* 0: launches are not recorded; otherwise a number that changes each time recording is enabled. */
 extern atomic_uint launcher__gate HIDDEN;
 
 /* Launches in signal handlers that interrupted a launch. */
@@ -85,10 +84,7 @@ bool launcher__close(void);
 /* Return: whether a thread, but not this one, is inside a launch that was tagged. */
 bool launcher__any_in_launch(void);
 
-/*
- * Counts so far: launches, threads, range events, memory events and API calls, all of which were
- * sent.
- */
+/* How many launches, threads, range events, memory events and API calls were sent so far. */
 struct launch_totals {
 	uint64_t nr_launches, nr_threads, nr_ranges, nr_allocs, nr_calls;
 };
@@ -111,7 +107,7 @@ void launcher__discard(void);
 /* Counts the calls that other threads are in; called when the process ends. */
 void launcher__cut_calls(void);
 
-/* Sends what the calling thread, which ends, has not sent yet. */
+/* Sends everything that the calling thread, which is about to end, has not sent yet. */
 void launcher__exit(void);
 
 /* Forgets all threads in a forked child, where none of the parent's threads exist. */
@@ -136,8 +132,8 @@ bool launcher__make_log(void);
 bool launcher__log_range(uint64_t time_ns, uint32_t id, uint32_t code);
 
 /*
- * Sets the range of the thread's next launches. @logged: the thread's log has it; if not,
- * ranges__sync() is called before the next launch.
+ * Sets the range of the thread's next launches. @logged: whether the thread's log has the range; if
+ * not, ranges__sync() is called before the next launch.
  */
 void launcher__set_range(uint32_t id, bool logged);
 

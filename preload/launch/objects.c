@@ -55,7 +55,7 @@ static struct {
 	_Atomic uint64_t generation;		/* generation for which the table is valid; 0:
 						 * none */
 	atomic_uint nr;
-	atomic_bool partial;			/* the segments did not all fit */
+	atomic_bool partial;			/* not all segments fit */
 	struct segment segments[MAX_SEGMENTS];	/* sorted by lo */
 } table;
 
@@ -79,8 +79,8 @@ static void segment__copy(struct segment *to, const struct segment *from)
 }
 
 /*
- * Return: whether the object with @at can be read. The loader unmaps an object before it removes it
- * from its list and counts the removal. Linux is asked only while the loader changes the list.
+ * Return: whether the object with @at can be read. The loader unmaps an object first, then removes
+ * it from the list and counts the removal. Linux is asked only while the loader changes the list.
  */
 static bool is_mapped(uint64_t at)
 {
@@ -129,10 +129,7 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *data)
 	 * of them.
 	 */
 	put(&table.generation, generation());
-	/*
-	 * A signal handler may run this on a thread that it interrupted in the unloading of an
-	 * object.
-	 */
+	/* This may run in a signal handler that interrupted the unloading of an object. */
 	if (!is_mapped((uintptr_t)info->dlpi_phdr) || !describe(info, &o))
 		return 0;
 	for (i = 0; i < info->dlpi_phnum; i++) {

@@ -6,7 +6,7 @@
  * handlers.
  *
  * For older libraries this file keeps a table of all objects. It is valid for one generation of the
- * process's code; a thread that finds it out of date makes it again, by dl_iterate_phdr(). That
+ * process's code; a thread that finds it out of date makes a new one with dl_iterate_phdr(). That
  * takes the loader's lock, as every C++ exception does with these libraries, and happens only when
  * a thread meets an address that it has no rule for. A lookup in a valid table takes no lock. The
  * table lacks objects that dlmopen() has loaded into other namespaces.
@@ -30,8 +30,8 @@ struct object {
 bool objects__init(void);
 
 /*
- * Finds the object with code at @pc. Return: whether there is one, with unwind information. Safe in
- * signal handlers.
+ * Finds the object with code at @pc. Return: whether an object with unwind information was found.
+ * Safe in signal handlers.
  */
 bool objects__find(uint64_t pc, struct object *o);
 

@@ -21,7 +21,8 @@
 #define MAX_MAPS	65536		/* number of executable mappings; further mappings are
 					 * counted as lost */
 #define TEXT_BYTES	(32u << 10)	/* at least as long as a line */
-#define PAUSES		50		/* pause after reading, as a multiple of its time */
+#define PAUSES		50		/* pause after reading, as a multiple of the reading's
+					 * duration */
 
 /* An executable mapping, as /proc shows it. */
 struct map {
@@ -37,17 +38,19 @@ struct line {
 
 static struct {
 	bool begun;
-	struct map *told, *next;	/* the list that was handed over, in the order of addresses;
-					 * room for the next list */
+	struct map *told, *next;	/* the list that was sent, sorted by address; room for the
+					 * next list */
 	uint32_t nr_told;
 	uint64_t read_ns;		/* when the last list was begun */
 	uint64_t pause_ns;		/* no reading before this time, unless code was loaded */
 	uint64_t loads, other;		/* generations of the code in the last list */
-	bool by_time;			/* code may have been mapped without a new generation */
+	bool by_time;			/* code may have been mapped without changing the
+					 * generation */
 } maps;
 
 static char text[TEXT_BYTES];
-static uint8_t head[PAGE] __attribute__((aligned(8)));	/* of the object being looked at */
+static uint8_t head[PAGE] __attribute__((aligned(8)));	/* first page of the object being
+							 * examined */
 
 static struct {
 	struct xpu_record_mmap record;
@@ -221,8 +224,8 @@ static void take_line(struct reading *g, const struct line *l)
 }
 
 /*
- * Takes the whole lines in @text. Return: how many bytes of a partial line are left, at the start
- * of @text.
+ * Handles the complete lines in text. Return: how many bytes of a partial line are left, at the
+ * start of text.
  */
 static size_t take_lines(struct reading *g, size_t bytes)
 {
@@ -247,7 +250,7 @@ static void read_maps(int fd, struct reading *g)
 	size_t bytes = 0;
 	long n;
 
-	/* A full buffer always has a whole line. */
+	/* A full buffer always has a complete line. */
 	while (bytes < sizeof(text) &&
 	       (n = CALL(read, fd, text + bytes, sizeof(text) - bytes, 0, 0)) > 0)
 		bytes = take_lines(g, bytes + n);

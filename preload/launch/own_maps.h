@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * own_maps.h - hands the process's executable mappings and the names of its threads over
+ * own_maps.h - sends xpuload the process's executable mappings and the names of its threads
  *
  * Where xpuload has shared memory and no perf events, it could read both only in /proc, which no
  * longer shows a process that has ended. So the shim reads them in time, and writes them into the
@@ -14,19 +14,19 @@
 #include <stdint.h>
 
 /*
- * Hands new mappings over, if xpuload wants them. @ends: the process ends, so nothing may be left
+ * Sends new mappings to xpuload, if it wants them. @ends: the process ends, so nothing may be left
  * for the next call. Must be called by one thread at a time. Keeps errno. Allocates nothing, since
  * a signal handler that interrupted malloc() may have ended the process.
  */
 void own_maps__hand_over(bool ends);
 
 /*
- * Hands the calling thread's name over, if xpuload wants it. Makes one system call. @tid: gettid().
- * Safe in signal handlers.
+ * Sends the calling thread's name to xpuload, if xpuload wants it. Makes one system call. @tid:
+ * gettid(). Safe in signal handlers.
  */
 void own_maps__name_thread(uint32_t tid);
 
-/* Makes the next call hand all mappings over: another recording has begun. */
+/* Makes the next call send all mappings again: another recording has begun. */
 void own_maps__forget(void);
 
 /* Leaves the shared memory alone in a forked child: it belongs to the parent. */

@@ -16,17 +16,18 @@
 #include "xpu_record.h"
 
 /*
- * Memory is taken as paths come: a training step of PyTorch has about 500 paths of 65 frames, 300
- * KB. When it is full, all paths are forgotten, and paths still in use come back.
+ * Memory is allocated as paths are added: a training step of PyTorch has about 500 paths of 65
+ * frames, 300 KB. When it is full, all paths are forgotten, and paths still in use are added again.
  */
 #define PATHS_MAX	(2u << 20)
 #define TRACES_MAX	(8u << 20)
 #define BUCKETS		4096		/* a power of two */
 
 #define MAX_PLACES	16		/* maximum number of a path's places */
-#define MAX_BETWEEN	4		/* most events between an event and the launch whose trace
-					 * it shares */
-#define MAX_TRIES	16		/* most attempts to share a trace until code is loaded */
+#define MAX_BETWEEN	4		/* maximum number of events between an event and the launch
+					 * whose trace it shares */
+#define MAX_TRIES	16		/* maximum number of attempts to share a trace, until code
+					 * is loaded */
 
 struct path {
 	struct path *next;		/* in the same bucket */
@@ -48,9 +49,9 @@ struct path {
  * from two stacks of different size. Each way is a place in the loop that the program runs. One
  * cache line has all that a launch from the expected place needs.
  *
- * The place of a memory event may have a base: the place of a launch whose traces it shares. These
- * traces may be rewritten, which changes the base's version; they are freed only together with all
- * places.
+ * The place of a memory event may have a base: the place of a launch whose traces it shares. The
+ * base's traces may be rewritten, which changes the base's version. They are freed only together
+ * with all places.
  */
 struct place {
 	_Alignas(64) struct place *then;	/* the place of the launch that followed the last
@@ -66,7 +67,7 @@ struct place {
 	uint32_t id, cbid;		/* the path's number and its function */
 	uint16_t domain;
 	uint8_t mode;			/* enum python_mode, and PLACE_EVENT */
-	uint8_t nr_tries;		/* number of attempts to share, up to MAX_TRIES */
+	uint8_t nr_tries;		/* number of attempts to share a trace, up to MAX_TRIES */
 	uint32_t traced_bytes;		/* size of both traces, which begin at unwind */
 	uint64_t version;		/* rises when the traces are written; with a base, the
 					 * base's version */
@@ -83,7 +84,7 @@ _Static_assert(offsetof(struct place, base) + sizeof(struct place *) == 64, "one
 
 /*
  * Leads from a stack word that differed from an earlier guess to the place that had this word. A
- * wrong place costs time, since whole traces are compared.
+ * wrong place only costs time, since whole traces are compared.
  */
 struct other {
 	uint64_t hash;			/* hash of the word, its address and the function called */
@@ -144,10 +145,7 @@ size_t paths__log_at(void)
 	return offsetof(struct paths, log);
 }
 
-/*
- * Reads the clock for the entries that the log has, and for those that come next. The caller holds
- * busy.
- */
+/* Reads the clock, for the entries in the log and for the next entries. The caller holds busy. */
 static void paths__read_clock(struct paths *p)
 {
 	struct xpu_log *log = &p->log;
@@ -399,8 +397,8 @@ static struct path *paths__find(struct paths *p, const struct xpu_slot *slot, ui
 }
 
 /*
- * Sends the log and forgets all paths: a new listener could not get their definitions for launches
- * sent later. Return: whether that worked.
+ * Sends the log and forgets all paths. The log must go first: a new listener could not get the
+ * definitions of forgotten paths. Return: whether that worked.
  */
 static bool paths__clear(struct paths *p)
 {
@@ -478,7 +476,7 @@ void paths__repeat(struct paths *p)
 
 /* ---- traces of paths ----------------------------------------------------------------- */
 
-/* Forgets all places and their traces, to make room: they come back as they are needed. */
+/* Forgets all places and their traces, to make room: they are made again as needed. */
 static void paths__forget_places(struct paths *p)
 {
 	struct path *path = atomic_load_explicit(&p->newest, memory_order_relaxed);
@@ -688,8 +686,8 @@ static __attribute__((noinline)) struct path *paths__search(struct paths *p, str
 }
 
 /*
- * Prefetches the data that the next launch is likely to be compared with: the program evicts them
- * from the cache between launches.
+ * Prefetches the data that the next launch is likely to be compared with, since the program evicts
+ * them from the cache between launches.
  */
 static inline void place__prefetch(const struct place *place)
 {
@@ -740,7 +738,7 @@ static inline uint64_t paths__log_launch(struct paths *p, const struct path *pat
 	return 0;
 }
 
-/* Calls the probe for a call from @path that has waited: such calls are not logged. */
+/* Calls the probe for a call from @path that has waited, since calls that waited are not logged. */
 static __attribute__((noinline)) uint64_t paths__tell_wait(struct xpu_slot *slot,
 							   const struct path *path)
 {
@@ -870,10 +868,7 @@ struct event_guess {			/* a memory event whose path is looked for */
 	enum python_mode mode;
 };
 
-/*
- * Guesses another path for an event that comes from another path than was guessed; it is an
- * unwind_other_fn.
- */
+/* Guesses another path for an event after a wrong guess; it is an unwind_other_fn. */
 static const struct unwind_trace *guess_event_again(void *ctx, const struct unwind_miss *miss)
 {
 	const struct event_guess *g = ctx;

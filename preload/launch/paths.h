@@ -19,8 +19,8 @@
  *
  * Only a thread itself writes to its log and its paths. "busy" excludes other threads from sending
  * or emptying the log at the same time. Nobody waits for it: a thread that finds it taken calls the
- * probe for its launch, as it does without room in the log. Entries may be sent twice if their
- * sender was killed halfway; the loader recognizes them by their numbers.
+ * probe for its launch, as when the log is full. Entries may be sent twice if their sender was
+ * killed halfway; the loader recognizes them by their numbers.
  */
 #ifndef XPU_PRELOAD_PATHS_H
 #define XPU_PRELOAD_PATHS_H
@@ -118,8 +118,8 @@ uint32_t paths__number(struct paths *p, struct unwinder *u, struct xpu_slot *slo
 		       uint32_t cbid, enum python_mode python);
 
 /*
- * Defines the last path that was guessed, so that the listener also learns where the log is. @slot:
- * complete except for the path. Return: the path's number.
+ * Defines the last guessed path. This also tells the listener where the log is. @slot: complete
+ * except for the path. Return: the path's number.
  */
 uint32_t paths__define(struct paths *p, struct xpu_slot *slot);
 
@@ -146,7 +146,10 @@ bool paths__alloc(struct paths *p, const struct alloc *a, uint32_t path);
  */
 bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code);
 
-/* Sends the entries of the log, unless another thread is about to. May be called on any thread. */
+/*
+ * Sends the entries of the log, unless another thread is about to send them. May be called on any
+ * thread.
+ */
 void paths__send(struct paths *p);
 
 /* Makes each thread call the probe for its next launch, because a new listener has come. */

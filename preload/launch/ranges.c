@@ -21,16 +21,16 @@
 #include "xpu_utf8.h"
 
 /*
- * Paths are kept in one of two halves. When it is full, the open paths move to the other half and
- * all other paths are forgotten: programs that number their iterations make new names without end.
- * The first half is small, for threads with few paths.
+ * Paths are kept in one of two halves. When that half is full, open paths move to the other half
+ * and all other paths are forgotten: programs that number their iterations make new names without
+ * end. The first half is small, for threads with few paths.
  */
 #define HALF_BYTES	(1u << 20)
 #define FIRST_BYTES	(64u << 10)
 #define BUCKETS		1024		/* a power of two */
 #define MAX_WAITING	65536		/* events that wait for a log or for room in it */
-#define MAX_ENDED	16		/* number of ranges that other threads ended, not yet
-					 * noticed */
+#define MAX_ENDED	16		/* maximum number of ranges that other threads have ended
+					 * and this thread has not noticed */
 
 struct domain {
 	UT_hash_handle hh;
@@ -45,7 +45,7 @@ struct string {
 /* A path: a range that was opened while the ranges of its parent path were open. */
 struct node {
 	struct node *next;		/* in the same bucket */
-	struct node *then;		/* the path that followed it last time */
+	struct node *then;		/* the path that followed this path last time */
 	uint32_t hash;
 	bool told;
 	const struct domain *domain;
@@ -64,7 +64,7 @@ struct ended {
 
 struct ranges {
 	struct ranges *next;		/* under lock */
-	uint32_t number;		/* the path's number, unique in the process */
+	uint32_t number;		/* this struct's number, unique in the process */
 	uint32_t session;		/* the global session that the list belongs to */
 	uint32_t last_serial;
 	unsigned int nr_open, nr_started;
@@ -78,9 +78,9 @@ struct ranges {
 	bool early;			/* some events are older than the process's use of CUDA */
 	atomic_size_t nr_waiting;	/* written by the thread itself */
 	unsigned int half;
-	atomic_size_t used;		/* allocated bytes of each half */
+	atomic_size_t used;		/* bytes used in the current half */
 	uint8_t *halves[2];
-	size_t half_bytes[2];		/* bytes allocated of each */
+	size_t half_bytes[2];		/* size of each half in bytes */
 	struct xpu_log_entry *waiting;	/* MAX_WAITING entries; NULL until one is needed */
 	struct ended ended[MAX_ENDED];
 	struct open open[XPU_RANGE_DEPTH];
@@ -689,7 +689,7 @@ uint64_t ranges__start(struct range *range)
 	return id;
 }
 
-/* Ends a range that another thread started: leaves a note to that thread. */
+/* Ends a range that another thread started, by leaving a note for that thread. */
 static __attribute__((noinline, cold)) void end_elsewhere(uint32_t number, uint32_t serial)
 {
 	struct ranges *r;
@@ -879,9 +879,7 @@ uint64_t ranges__nr_dropped(void)
 	return atomic_load(&nr_dropped);
 }
 
-/*
- * Forgets all ranges in a forked child, which has only one thread, whose ranges no listener knows.
- */
+/* Forgets all ranges in a forked child, which has a single thread; no listener knows its ranges. */
 void ranges__forked(void)
 {
 	ranges__has_forked();

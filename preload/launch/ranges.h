@@ -38,7 +38,7 @@ enum ranges_mode {
 	RANGES_OFF,
 };
 
-/* Sets the mode, for later events. Called by shim.c as listeners come and go. */
+/* Sets the mode for later events. The shim calls this as listeners come and go. */
 void ranges__set_mode(enum ranges_mode mode);
 extern _Atomic enum ranges_mode ranges__mode HIDDEN;
 
@@ -46,8 +46,8 @@ extern _Atomic enum ranges_mode ranges__mode HIDDEN;
 void ranges__miss(void);
 
 /*
- * Whether to record an event. Also asks for listeners: they may leave, and others come, before the
- * shim's own thread notices.
+ * Whether to record an event. Also checks for listeners: they may leave, and others come, before
+ * the shim's own thread notices.
  */
 static inline bool ranges__wanted(void)
 {
@@ -96,17 +96,17 @@ void ranges__mark(struct range *range);
 void ranges__mark_payload(const struct domain *domain, const struct xpu_range_payload *payload);
 
 /*
- * Ends the ranges of a thread that ends. Must be called before launcher__exit(), because the ends
- * go into the log.
+ * Ends the ranges of the calling thread, which is about to end. Must be called before
+ * launcher__exit(), because the ends go into the log.
  */
 void ranges__exit(void);
 
-/* Moves the waiting range events into the log that this thread has got. */
+/* Moves the waiting range events into this thread's new log. */
 void ranges__have_log(void);
 
 /*
- * Makes this thread's log agree with its slot: another thread has ended a range, or events wait for
- * room in the log. Return: whether all events are in the log now.
+ * Makes this thread's log agree with its slot, after another thread has ended a range, or while
+ * events wait for room in the log. Return: whether all events are in the log now.
  */
 bool ranges__sync(void);
 

@@ -9,8 +9,8 @@
 #include "xpu_record.h"
 
 /*
- * These are in a ring, because malloc() may not be called where a launch is refused. Launches that
- * are pushed out of a full ring stay pending in the result.
+ * Refused launches are in a ring, because malloc() must not be called where a launch is refused.
+ * Launches that are pushed out of a full ring stay pending in the result.
  */
 #define NR_REFUSED	65536		/* a power of two */
 #define NR_WAKE		4096

@@ -39,7 +39,7 @@ static bool get_code(uint64_t ip, uint8_t *code)
 }
 
 /*
- * Return: how to unwind code without unwind tables, judged by its instructions. @ip is a return
+ * Return: how to unwind code that has no unwind tables, judged by its instructions. @ip is a return
  * address, or an interrupted instruction if @exact.
  */
 static enum kind look_at_code(uint64_t ip, bool exact, struct cfi_row *row)
@@ -55,8 +55,8 @@ static enum kind look_at_code(uint64_t ip, bool exact, struct cfi_row *row)
 		return RULE_FULL;
 	if (!exact) {
 		/*
-		 * No call precedes @ip: something put the address on the stack to return to it,
-		 * such as makecontext().
+		 * No call precedes @ip: something such as makecontext() put the address on the
+		 * stack to return to it.
 		 */
 		if (!code__follows_call(code + BEFORE)) {
 			if (cfi__find(ip, row))

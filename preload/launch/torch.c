@@ -43,7 +43,7 @@ static void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved, 
 
 /*
  * The function that a call of reportMemoryUsageToProfiler() goes to: find_first(), record() or
- * PyTorch's own.
+ * PyTorch's own function.
  */
 static HOT_DATA _Atomic(report_t) target = find_first;
 static HOT_DATA _Atomic(report_t) real;		/* PyTorch's function; NULL: not found so far */

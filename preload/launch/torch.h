@@ -3,11 +3,11 @@
  * torch.h - blocks of PyTorch's caching allocator
  *
  * PyTorch cuts blocks from memory that it got from CUDA, and reports each block to
- * c10::reportMemoryUsageToProfiler(), with or without a profiler. One library calls another there,
- * so the dynamic loader binds the call: it binds it to the function of that name in the preloaded
- * shim, which then calls PyTorch's own. The mangled name encodes the types of all parameters and so
- * checks the ABI: a version of PyTorch with other parameters has another name, and is left alone.
- * While nobody wants memory events, this costs a load and a jump for each block.
+ * c10::reportMemoryUsageToProfiler(), with or without a profiler. This is a call from one library
+ * to another, so the dynamic loader binds it to the function of that name in the preloaded shim,
+ * which then calls PyTorch's own function. The mangled name encodes the types of all parameters and
+ * so checks the ABI: a version of PyTorch with other parameters has another name, and is left
+ * alone. While nobody wants memory events, this costs a load and a jump for each block.
  */
 #ifndef XPU_PRELOAD_TORCH_H
 #define XPU_PRELOAD_TORCH_H

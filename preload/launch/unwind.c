@@ -59,7 +59,8 @@ struct step {
 	uint64_t bp_at;			/* where the caller's bp was read; 0: bp is unchanged */
 	uint64_t cfa_at;		/* where the caller's sp was read; 0: it was computed from
 					 * sp or bp */
-	uint64_t end;			/* where a return address 0 was read: the walk's end */
+	uint64_t end;			/* where the return address 0, which ends the walk, was
+					 * read */
 	struct return_word ra;
 	bool by_bp;			/* bp was used to find a word */
 	bool unusual;			/* the step read more than these words */
@@ -86,7 +87,8 @@ struct outer {
 struct last_walk {
 	uint64_t *frames, *stack;	/* as in the chain; stack has one more entry at the end */
 	unsigned int nr;		/* number of frames; 0: nothing to compare with */
-	unsigned int nr_outer;		/* number of outermost frames that can be compared */
+	unsigned int nr_outer;		/* number of outermost frames that the next walk can be
+					 * compared with */
 	/* The place where the walk began, as a frame; nr_words 0: the place cannot be compared. */
 	uint64_t sp;
 	struct outer whole;
@@ -112,18 +114,19 @@ struct walk {
 	struct unwinder *u;
 	struct readables *spans;
 	struct readable *span;		/* the span in use */
-	uint64_t lo, bytes;		/* 8 bytes at lo to lo + bytes are in the span */
+	uint64_t lo, bytes;		/* 8 bytes at any address from lo to lo + bytes are in the
+					 * span */
 	uint64_t *frames, *stack;
 	unsigned int nr, max;
 	uint64_t cfa;			/* see walk__unusual() */
-	uint64_t generation;		/* the generation, in the bits that it has in keys */
+	uint64_t generation;		/* the generation, in its bit position in keys */
 	bool guessed;			/* with RA_BY_RULE: sp after the last step is unknown */
-	bool remember;			/* keep new rules; false if this walk interrupted another
-					 * walk */
-	unsigned int joined;		/* where this walk met the last walk: 1 + its own frame; or
-					 * 0 */
-	unsigned int join;		/* the last walk's frame there, or its next frame to
-					 * compare */
+	bool remember;			/* whether to keep new rules; false if this walk interrupted
+					 * another walk */
+	unsigned int joined;		/* 1 + index of the frame where this walk met the last walk;
+					 * 0: nowhere */
+	unsigned int join;		/* index of the last walk's frame there, or of its next
+					 * frame to compare */
 	uint32_t nr_same;		/* if compared: how many words of the last walk are
 					 * unchanged, counted from the outside */
 	bool compared;
@@ -198,7 +201,8 @@ static bool read_for_eval(void *ctx, uint64_t addr, uint64_t *value)
 /*
  * Whether @bp is a frame pointer: code without unwind information may use the register for other
  * values. It must point to readable memory further up the stack, or far away, if the return address
- * next to it follows a call: Go calls C from its own stack, by code without information.
+ * next to it follows a call: Go calls C from its own stack, through code without unwind
+ * information.
  */
 static bool walk__is_frame_pointer(struct walk *w, uint64_t sp, uint64_t bp)
 {
@@ -328,9 +332,9 @@ static uint32_t nr_same_words(const struct word *w, uint32_t nr)
 }
 
 /*
- * Whether the walk will continue like the last walk from the frame just pushed outward. Launches
+ * Whether the walk will continue outwards from the frame just pushed as the last walk did. Launches
  * that follow one another share their outer frames. Comparing words at known addresses takes a
- * third as long as finding each address from the one before.
+ * third as long as computing each address from the previous one.
  *
  * This is exact. How a walk continues from a frame depends on ip, sp and bp there, on the rules,
  * which are fixed in a generation, and on the words that it reads. All of them are compared, except
@@ -383,7 +387,7 @@ static unsigned int step__words(const struct step *s, uint64_t ip, uint64_t cfa,
 
 /*
  * Notes in @o the words that are read in the step from @sp to frame @to of the last walk, and in
- * all steps outside of that.
+ * all steps outside of that step.
  * @outside: the note of frame @to; NULL if the walk ended instead
  *
  * Return: whether the step can be compared.
@@ -416,8 +420,8 @@ static inline bool walk__note_step(struct unwinder *u, const struct step *s, uin
 }
 
 /*
- * Notes the frames that the next walk can be compared with: this walk's own frames, and outside of
- * them frames of the last walk. @sp: where this walk began
+ * Notes the frames that the next walk can be compared with: this walk's own frames and, outside of
+ * them, frames of the last walk. @sp: where this walk began
  */
 static void walk__note(struct walk *w, uint64_t sp)
 {
@@ -498,8 +502,8 @@ static inline __attribute__((always_inline)) enum outcome walk__leave(struct wal
 /*
  * Corrects *@cfa, the end of a frame whose callee was walked by its frame pointer. With RA_BY_RULE
  * it is unknown where the callee's frame ended, but @bp is this function's frame pointer, and
- * points to the place where its rule says that the caller's bp is saved. Return: whether the rule
- * says so.
+ * points to the place where, by the rule, the caller's bp is saved. Return: whether the rule gives
+ * that place.
  */
 static inline bool walk__settle(struct walk *w, rule_t rule, uint64_t bp, uint64_t *cfa,
 				struct step *s)
@@ -564,7 +568,7 @@ static inline __attribute__((always_inline)) struct known_rule *walk__follow(str
 }
 
 /*
- * Walks the stack by one-word rules only; follows no registers except sp, bp and ip.
+ * Walks the stack with one-word rules only; tracks no registers except sp, bp and ip.
  *
  * Most functions have the same caller as last time. An entry says which entry its last caller had,
  * so that the rule can be fetched while the return address, which must confirm it, is still being
@@ -681,7 +685,7 @@ static enum outcome walk__again(struct walk *w, const struct context *c)
 	return COMPLETE;
 }
 
-/* Computes all of the caller's registers by @row. */
+/* Computes all of the caller's registers from @row. */
 static bool walk__apply(struct walk *w, const struct cfi_row *row, uint64_t *regs)
 {
 	uint64_t old[CFI_NR_REGS], cfa, slot;

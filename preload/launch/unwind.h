@@ -2,12 +2,12 @@
 /*
  * unwind.h - the call chain of the launching thread, from the unwind tables of its code
  *
- * Compilers omit frame pointers and write .eh_frame instead: for every address of a function, it
- * says where the caller's stack begins and where the return address and the saved registers are.
- * Reading it takes about 200 ns a frame. So each thread remembers a rule of 8 bytes, all that a
- * walk needs, for each return address that it has met. A walk over known frames reads one rule and
- * two stack words a frame, and nothing else: no lock, no allocation, no system call. It ends where
- * it meets the last walk, if the words that the last walk has read from there outwards are
+ * Compilers omit frame pointers and write .eh_frame instead: for every address of a function, that
+ * table says where the caller's stack begins and where the return address and the saved registers
+ * are. Reading it takes about 200 ns a frame. So each thread remembers a rule of 8 bytes, all that
+ * a walk needs, for each return address that it has met. A walk over known frames reads one rule
+ * and two stack words a frame, and nothing else: no lock, no allocation, no system call. The walk
+ * ends at a frame of the last walk if the words that the last walk read from there outwards are
  * unchanged.
  *
  * Code is found by objects.h, which takes no lock with glibc 2.35 or later. Everything here except
@@ -36,14 +36,14 @@ struct unwind_trace {
 	uint64_t generation;		/* generation of the rules */
 	uint64_t sp, bp;		/* where the walk began */
 	uint64_t top;			/* the end of the highest word */
-	uint32_t nr;			/* number of words that were read, without the words of
-					 * outer */
+	uint32_t nr;			/* number of words that were read, without the shared words
+					 * of outer */
 	bool bp_matters;
 	uint16_t nr_outer;		/* number of outermost words of @outer that belong to this
 					 * trace, too */
 	const struct unwind_trace *outer;	/* another trace */
-	uint64_t words[];		/* values, innermost first; then their offsets from sp in
-					 * words, of 16 bits */
+	uint64_t words[];		/* values, innermost first; then their 16-bit offsets from
+					 * sp, in words */
 };
 
 /* The first word in which a stack differs from a trace: its address and its value. */
@@ -60,7 +60,7 @@ typedef const struct unwind_trace *(*unwind_other_fn)(void *ctx, const struct un
 #define UNWIND_LEVELS	4	/* launches in progress at once on one thread, by signal handlers */
 
 /*
- * Decides, by the environment and the C library's functions, whether chains are unwound here. Must
+ * Decides from the environment and the C library's functions whether chains are unwound here. Must
  * be called before any launch is tagged; only the first call does anything. The variables:
  *
  *   XPUSHIM_CALL_GRAPH=auto|fp|dwarf	dwarf: unwound here
@@ -130,7 +130,7 @@ void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace);
 
 /*
  * Return: for each frame of the last chain at @level, its function's stack pointer after the
- * return. The function's own part of the stack reaches from there to the next frame's value.
+ * return. The function's own part of the stack reaches from there to the value of the next frame.
  */
 const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "launch/wait.h"
 
-/* These are one instant, read on two clocks. */
+/* One instant, read on two clocks. */
 static uint64_t start_ticks, start_ns;
 
 void wait__start(void)

@@ -3,8 +3,8 @@
  * wait.h - calls that wait for the device, and how long each waits
  *
  * The time between a call's entry and its exit is measured in ticks of the CPU's counter, which
- * takes a few ns. Only for a call that took long does the shim find out its begin and end in clock
- * time, and ask the vendor for the context or stream that it waited on.
+ * takes a few ns. Only if the call took long does the shim find out the start and end in clock
+ * time, and ask the vendor for the context or stream that the call waited on.
  */
 #ifndef XPU_PRELOAD_WAIT_H
 #define XPU_PRELOAD_WAIT_H

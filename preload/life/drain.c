@@ -60,8 +60,8 @@ static void send_launches(void)
 }
 
 /*
- * Sends everything that is available. @taken: set to each vendor's work, which may no longer be
- * used. Return: how many vendors.
+ * Sends everything that is available. @taken: set to each vendor's work; only for checking whether
+ * it is NULL. Return: the number of vendors.
  */
 static unsigned int drain(bool last, void *taken[MAX_VENDORS])
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Handles the ends of a process that run no exit handlers: _exit(), exec, and signals that the
- * process sends itself, as Python does after an uncaught Ctrl-C. The device work that CUPTI still
- * holds would be lost, so the shim's thread is asked to send it first, within a limited time.
+ * Handles the ways in which a process ends without exit handlers: _exit(), exec, and signals that
+ * the process sends itself, as Python does after an uncaught Ctrl-C. The device work that CUPTI
+ * still holds would be lost, so the shim's thread is asked to send it first, within a limited time.
  *
- * _exit() is called in signal handlers and exec in vforked children, so nothing here takes a lock,
- * and nothing is done except in the process that the shim was loaded into.
+ * _exit() is called in signal handlers and exec in vforked children. So nothing here takes a lock,
+ * and all of it acts only in the process that the shim was loaded into.
  */
 #include "life/ends.h"
 

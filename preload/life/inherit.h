@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * inherit.h - a child of a recorded process is recorded by its parent's listener until one has
- * attached to the child itself
+ * inherit.h - lets the parent's listener record a forked child until a listener has attached to the
+ * child itself
  */
 #ifndef XPU_PRELOAD_INHERIT_H
 #define XPU_PRELOAD_INHERIT_H

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The life of the shim in a process. The constructor, in load.c, makes runtimes call the shim when
- * they are first used. From then to the process's end, the shim's own thread moves each vendor
- * between the states of states.h, and sends the device records. Nothing in this folder exits,
- * aborts, prints or waits without a limit.
+ * The life of the shim in a process. The constructor, in load.c, arranges that runtimes call the
+ * shim when they are first used. From then to the process's end, the shim's own thread moves each
+ * vendor between the states of states.h, and sends the device records. Nothing in this folder
+ * exits, aborts, prints or waits without a limit.
  */
 #include "life/life.h"
 
@@ -48,7 +48,7 @@
 #define POLL_NS		100000000ll	/* how soon an attaching or leaving listener is noticed */
 #define FLUSH_NS	200000000ll	/* between flushes of finished device work */
 #define SETTLE_NS	20000000ll	/* between flushes after a window has ended */
-/* Time limits of the shim's thread for a wait in which no work arrives and none is packed: */
+/* Time limits for waiting on the shim's thread while no work arrives and none is packed: */
 #define EXIT_WAIT_S	5		/* when the process ends: to leave its loop */
 #define LAST_WAIT_S	30		/* after that: to send everything */
 #define END_WAIT_S	1		/* the wait if the process ends without exit handlers */
@@ -68,11 +68,11 @@ static struct {
 	struct request come;		/* life__used(), if the thread runs already */
 	struct request *requests;
 	struct request share;		/* request of shim__share() */
-	char where[XPU_SHM_ENV_BYTES];	/* its argument; "": the recording ends */
+	char where[XPU_SHM_ENV_BYTES];	/* argument of shim__share(); "": the recording ends */
 	int answer;			/* an enum sharing_answer */
 } life;
 
-/* Taken while the first vendor comes, and while the address of xpuload changes. */
+/* Held while a vendor is added, and while the address of xpuload changes. */
 static pthread_mutex_t coming = PTHREAD_MUTEX_INITIALIZER;
 
 /* Whether the shim is awake in this process. The program may open a window before that. */
@@ -105,8 +105,8 @@ static bool is_shims_thread(void)
 }
 
 /*
- * If shared memory is used: hands over new mappings, and unless xpuload already has the memory,
- * hands it over or reports its contents. @wait_ns: 0: the process continues
+ * If shared memory is used, reports new mappings. If xpuload does not have the memory yet, also
+ * sends the memory, or reports its contents. @wait_ns: 0: the process continues
  */
 static void tell_recorder(uint64_t wait_ns)
 {
@@ -247,9 +247,9 @@ static void collect(uint64_t *flush_ns)
 }
 
 /*
- * Sends everything that is finished. A handler that interrupted malloc() may have ended the
- * process: so the thread that ends it must not allocate, and waits while the shim's thread does
- * this.
+ * Sends everything that is finished. A signal handler that interrupted malloc() may have ended the
+ * process. So the thread that ends the process must not allocate, and waits while the shim's thread
+ * does this.
  */
 static void send_last(void)
 {
@@ -364,7 +364,7 @@ static void in_forked_child(void)
 	ranges__set_mode(RANGES_OFF);
 }
 
-/* Prepares the process when the first vendor comes: it uses a GPU. */
+/* Prepares the process, which uses a GPU now that the first vendor has come. */
 static void begin(void)
 {
 	environment__read();
@@ -383,7 +383,7 @@ static void begin(void)
 	capture__call_at_windows(window_opens, window_closes);
 }
 
-/* Begins with the first vendor, when nothing of the shim runs yet. */
+/* Starts the shim when the first vendor comes. */
 static void begin_with(struct run *run)
 {
 	const char *why = capture__init();

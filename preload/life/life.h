@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* life.h - the life of the shim in a process, see life.c, for vendors and for the process's ends */
+/* life.h - what vendors and ends.c call in life.c, which runs the shim in a process */
 #ifndef XPU_PRELOAD_LIFE_H
 #define XPU_PRELOAD_LIFE_H
 
@@ -28,8 +28,8 @@ void life__add_request(struct request *r);
 
 /*
  * Looks for listeners now, on the shim's thread, which otherwise does so ten times a second.
- * Return: 1 if launches are recorded; -1 if somebody listens, but CUPTI cannot be had, as a message
- * says; 0 if nobody listens, or the process has not used a GPU yet
+ * Return: 1 if launches are recorded; -1 if somebody listens, but CUPTI is unavailable, as a
+ * message says; 0 if nobody listens, or the process has not used a GPU yet
  */
 int shim__follow(void);
 

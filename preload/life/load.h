@@ -13,7 +13,7 @@
 void shim__load(void);
 
 /*
- * Return: the shim's path, for variables by which a runtime finds it; NULL if it cannot be found.
+ * Return: the shim's path, for the variables through which runtimes find the shim; NULL if unknown.
  * *@may_set: whether the environment may be changed, because no other thread can be reading it.
  */
 const char *load__path(bool *may_set);

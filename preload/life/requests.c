@@ -5,7 +5,7 @@
 #include "life/drain.h"
 #include "wire/sender.h"
 
-#define MAX_WAIT_S	60		/* total time while the process ends */
+#define MAX_WAIT_S	60		/* maximum total wait while the process ends */
 
 void request__init(struct request *r)
 {

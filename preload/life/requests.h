@@ -24,14 +24,13 @@ void request__init(struct request *r);
  */
 void request__ask(struct request *r, int seconds);
 
-/* Does what was asked since the last call. Only the shim's thread calls this. */
+/* Runs @r once for each request__ask() since the last call. Only the shim's thread calls this. */
 void request__serve(struct request *r);
 
 /*
- * Return: whether the shim's thread posted @sem. Gives up after @seconds without progress, in which
- * no device work arrived and none was packed: on a busy machine a flush may produce thousands of
- * buffers. Gives up after MAX_WAIT_S in any case, since other threads of the program may make work
- * arrive all the time.
+ * Return: whether the shim's thread posted @sem. Gives up after @seconds in which no device work
+ * arrived and none was packed: on a busy machine a flush may produce thousands of buffers. Gives up
+ * after MAX_WAIT_S in any case, since the program's other threads may keep launching.
  */
 bool requests__wait(sem_t *sem, int seconds);
 

@@ -2,8 +2,8 @@
 /*
  * runs.h - the state of each vendor
  *
- * The shim's thread owns it while that thread runs; before and after, the thread that starts and
- * joins it does.
+ * The shim's thread owns the state while that thread runs. Before and after, the thread that starts
+ * and joins the shim's thread owns it.
  */
 #ifndef XPU_PRELOAD_RUNS_H
 #define XPU_PRELOAD_RUNS_H

@@ -9,10 +9,10 @@
 #include "wire/shm.h"
 #include "xpu_shm.h"
 
-static enum shm_state counted = SHM_NONE;	/* as which xpuload is counted */
-static bool wants;				/* the wishes of xpuload are counted */
+static enum shm_state counted = SHM_NONE;	/* the state in which xpuload is counted */
+static bool wants;				/* whether want(true) was called last */
 
-/* Counts wishes of xpuload, or takes them back. */
+/* Adds xpuload as a listener to the optional records that it wants, or removes it. */
 static void want(bool more)
 {
 	if (wants == more)
@@ -22,7 +22,7 @@ static void want(bool more)
 		probe__count(probe__live() ? &xpu_live_range_semaphore : &xpu_range_semaphore,
 			     more);
 	if (!probe__live())
-		return;			/* the environment has the other wishes */
+		return;			/* the environment says what else is wanted */
 	if (shm__wants(XPU_SHM_WANTS_API))
 		probe__count(&xpu_live_api_semaphore, more);
 	if (shm__wants(XPU_SHM_WANTS_MEMORY))
@@ -74,7 +74,7 @@ static void set_way(enum probe_way way)
 enum sharing_answer sharing__start(const char *where)
 {
 	if (probe__way == PROBE_LIVE_SHM && shm__is_started(where))
-		return SHARING_LATER;	/* asked again */
+		return SHARING_LATER;	/* this call repeats an earlier call */
 	sharing__stop();
 	if (!probe__live() || probe__is_heard())
 		return SHARING_TAKEN;

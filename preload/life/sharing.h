@@ -13,17 +13,23 @@
 /* An answer of xpuload_share() of shim.c. */
 enum sharing_answer {
 	SHARING_AWAKE		= 1,	/* launches are recorded */
-	SHARING_LATER		= 0,	/* ... as soon as the process uses a GPU */
-	SHARING_NO_GPU		= -1,	/* CUPTI cannot be had, as a message says */
+	SHARING_LATER		= 0,	/* launches are recorded once the process uses a GPU */
+	SHARING_NO_GPU		= -1,	/* CUPTI is unavailable; a message says why */
 	SHARING_TAKEN		= -2,	/* another xpuload records this process */
 	SHARING_NO_MEMORY	= -3,	/* the memory of the last recording cannot be used again */
 	SHARING_BUSY		= -4,	/* the shim's thread has not answered: ask again */
 };
 
-/* Counts the wishes of the xpuload whose address is known: ranges may open before GPUs are used. */
+/*
+ * Adds the xpuload whose address is known as a listener to the records that it wants: ranges may
+ * open before GPUs are used.
+ */
 void sharing__want(void);
 
-/* Follows xpuload as it comes and goes. Return: whether it has gone, and may be replaced. */
+/*
+ * Follows xpuload as it comes and goes. Return: whether it has gone, so that another xpuload may
+ * take its place.
+ */
 bool sharing__follow(void);
 
 /* Shares memory with the xpuload that waits at @where. Return: SHARING_LATER, or why not. */

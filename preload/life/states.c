@@ -43,7 +43,7 @@ void states__drain_last(const struct vendor *vendor)
 	life__drain(!runs__any_awake(runs__of(vendor)));
 }
 
-/* Reports variables with values that no launcher sets: the program may use the names for itself. */
+/* Reports variables whose values no launcher sets: the program may use these names itself. */
 static void tell_of_labels(void)
 {
 	const struct launcher_labels *labels = environment__labels();
@@ -112,7 +112,7 @@ static void wake(struct run *run)
 	if (!windows.watches) {
 		ranges__set_mode(RANGES_RECORD);
 		if (wants.windows && vendor->open_window)
-			vendor->open_window();	/* another vendor's begin() has opened it */
+			vendor->open_window();	/* another vendor's begin() has opened the window */
 		if (vendor->listened)
 			vendor->listened();
 	} else if (capture__watch()) {

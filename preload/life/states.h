@@ -13,7 +13,7 @@
 
 struct vendor;
 
-/* The process ends, or this is a forked child: the states change no more. */
+/* The process ends, or this is a forked child: the states no longer change. */
 extern bool states__over;
 
 /* Checks who listens, and changes the states accordingly. Under capture__lock(). */
@@ -26,13 +26,13 @@ bool states__is_awake(const struct vendor *vendor);
 
 /*
  * Only the shim's thread calls these. states__wake() wakes @vendor if it is dormant and somebody
- * listens; states__doze() makes it dormant. A vendor that has let go says by may_open() when it can
- * come back.
+ * listens; states__doze() makes it dormant. The may_open() of a vendor that has let go says when
+ * the vendor can come back.
  */
 void states__wake(const struct vendor *vendor);
 void states__doze(const struct vendor *vendor);
 
-/* Sends everything recorded so far, because nothing more comes from @vendor for now. */
+/* Sends everything recorded so far, because @vendor reports nothing more for now. */
 void states__drain_last(const struct vendor *vendor);
 
 #endif /* XPU_PRELOAD_STATES_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* vendor_windows.h - the windows of --capture: begins and ends them for all vendors */
+/* vendor_windows.h - begins and ends the windows of --capture for all vendors */
 #ifndef XPU_PRELOAD_VENDOR_WINDOWS_H
 #define XPU_PRELOAD_VENDOR_WINDOWS_H
 
@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 struct windows {
-	bool watches;			/* nothing is recorded until the next window */
+	bool watches;			/* waits for the next window; records nothing until then */
 	bool settling;			/* device work of the last window may still arrive */
 	bool late;			/* launches of the last window have not returned, so the
 					 * vendors still record device work */

@@ -34,7 +34,7 @@ void run__want_calls(struct run *run, enum calls_wanted wanted)
 		run->vendor->want_calls(wanted);
 }
 
-/* As wants__calls(), for events of memory. */
+/* Like wants__calls(), for memory events. */
 static bool memory_is_wanted(void)
 {
 	const char *env;

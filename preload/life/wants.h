@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* wants.h - whether listeners and the environment want calls of the API and events of memory */
+/* wants.h - whether listeners and the environment want API calls and memory events */
 #ifndef XPU_PRELOAD_WANTS_H
 #define XPU_PRELOAD_WANTS_H
 
@@ -10,8 +10,8 @@
 struct run;
 
 /*
- * Return: which calls of the API to record. The environment says none, all or some; where a
- * listener is attached, the listener decides whether calls are recorded at all.
+ * Return: which API calls to record. The environment says none, all or some; an attached listener
+ * decides whether calls are recorded at all.
  */
 enum calls_wanted wants__calls(void);
 
@@ -20,7 +20,7 @@ bool wants__only_memory(void);
 
 void run__want_calls(struct run *run, enum calls_wanted wanted);
 
-/* Starts and stops memory events as listeners want them or no longer do. */
+/* Starts recording memory events when listeners want them, and stops when none does. */
 void wants__follow_memory(struct run *run, bool heard);
 
 #endif /* XPU_PRELOAD_WANTS_H */

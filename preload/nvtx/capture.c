@@ -16,14 +16,15 @@
 #include "xpu_slot.h"
 
 /*
- * If launch numbers bound a window, the vendor starts to collect this many launches earlier. These
- * launches and their device work are not recorded.
+ * If launch numbers bound a window, the vendor starts to collect this many launches before it.
+ * These launches and their device work are not recorded.
  */
 #define EARLY		256u
 
-#define MAX_DOMAINS	8		/* most domains in which a thread has an open range that
-					 * matches */
-#define MAX_STARTED	256		/* maximum number of open started ranges that match */
+#define MAX_DOMAINS	8		/* maximum number of domains in which a thread has an open
+					 * range that matches */
+#define MAX_STARTED	256		/* maximum number of matching ranges that are started and
+					 * not ended */
 #define NR_KNOWN	1024u		/* number of names whose match is remembered; a power of
 					 * two */
 
@@ -58,8 +59,8 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static sigset_t before_lock;		/* under lock */
 
 /*
- * The matching ranges that this thread has pushed, by domain. depth counts such a range and the
- * ranges pushed inside it.
+ * The matching ranges that this thread has pushed, by domain. depth counts the matching range and
+ * the ranges pushed inside it.
  */
 static __thread struct {
 	const void *domain;
@@ -128,8 +129,8 @@ static void change_now(bool more)
 static __thread uint32_t in_launches __attribute__((tls_model("initial-exec")));
 
 /*
- * Closes the window of launches with the last of its calls, so that the window stays open for a
- * thread that has its launch's number but was preempted. It is called when a launch of the window
+ * Closes the window of launches when the last of its launches has ended. So the window stays open
+ * for a thread that was preempted after its launch got a number. Called when a launch of the window
  * has returned, and when the first launch after the window begins.
  */
 static void launch_ended(void)

@@ -5,8 +5,8 @@
  * XPU_CAPTURE_ENV says what opens them: cudaProfilerStart(), an NVTX range, or a number of
  * launches. The shim is then awake as soon as the process uses a GPU, and the vendor reports only
  * what opens and closes windows. The thread that makes the call opens or closes the window before
- * the call continues. So the program's own order decides which launches, of any thread, are in the
- * window.
+ * the call continues. So the order of the program's calls decides which launches, of any thread,
+ * are in the window.
  */
 #ifndef XPU_PRELOAD_CAPTURE_H
 #define XPU_PRELOAD_CAPTURE_H
@@ -27,7 +27,7 @@ bool capture__is_armed(void);
 
 /*
  * Keeps other threads from opening and closing windows, and blocks signals. The shim also takes
- * this lock when it begins or stops recording.
+ * this lock when it starts or stops recording.
  */
 void capture__lock(void);
 void capture__unlock(void);
@@ -40,7 +40,7 @@ void capture__call_at_windows(void (*opens)(void), void (*closes)(void));
 
 /*
  * Opens the window if it begins at once. Called under the lock when the shim becomes awake. Return:
- * whether a window is open, which the caller has to begin.
+ * whether a window is open; if so, the caller must begin it.
  */
 bool capture__watch(void);
 
@@ -49,8 +49,8 @@ bool capture__counts_launches(void);
 
 /*
  * Whether launch numbers open windows. If so, a vendor calls the next functions for each launch of
- * the calling thread; launches of signal handlers are inside others. capture__launch_begins() and
- * capture__launch_is_inside() return whether the innermost launch belongs to a window.
+ * the calling thread; launches of signal handlers are nested in others. capture__launch_begins()
+ * and capture__launch_is_inside() return whether the innermost launch belongs to a window.
  */
 bool capture__by_launches(void);
 bool capture__launch_begins(void);
@@ -73,9 +73,9 @@ bool capture__starts(struct range *range);	/* if true, capture__started() must f
 void capture__started(uint64_t id);
 void capture__ended(uint64_t id);
 
-/* Makes the lock usable in a forked child that may use CUDA, because its parent did not. */
+/* Makes the lock usable in a forked child that can use CUDA, because its parent did not. */
 void capture__has_forked(void);
-/* Ends all windows in a forked child that may not use CUDA, because its parent did. */
+/* Ends all windows in a forked child that cannot use CUDA, because its parent did. */
 void capture__forked(void);
 
 #endif /* XPU_PRELOAD_CAPTURE_H */

@@ -2,9 +2,9 @@
 /*
  * nvtx_abi.h - the part of NVTX 2 and 3 that the shim uses; its binary interface is fixed
  *
- * It is declared here because only some packages of CUPTI include the toolkit's headers.
- * test/t2/shim_nvtx.c compares both where the headers exist. Source: nvToolsExt.h and
- * nvtxDetail/nvtxTypes.h of NVTX 3.
+ * It is declared here because only some packages of CUPTI include the toolkit's headers. Where the
+ * headers exist, test/t2/shim_nvtx.c compares them with these declarations. Source: nvToolsExt.h
+ * and nvtxDetail/nvtxTypes.h of NVTX 3.
  */
 #ifndef XPU_PRELOAD_NVTX_ABI_H
 #define XPU_PRELOAD_NVTX_ABI_H

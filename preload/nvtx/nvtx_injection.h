@@ -14,8 +14,8 @@
 #include "nvtx/nvtx_abi.h"
 
 /*
- * Fill the table of functions of a module's NVTX, and of its payload extension. Must be called once
- * the shim is loaded. Return: 1, or 0 if the table is not as expected.
+ * Fill the function table of a module's NVTX, or of its payload extension. Must be called once the
+ * shim is loaded. Return: 1, or 0 if the table is not as expected.
  */
 int nvtx__fill(nvtx_get_export_table_fn get);
 int nvtx__fill_extension(const struct nvtx_ext_module *module);

@@ -212,7 +212,7 @@ static bool place__read(struct place place, const struct nvtx_payload_data *data
 
 /*
  * Adds fields to @out, which has them in the order of XPU_COLLECTIVE_*. A communicator split has no
- * message and no root; two fields of its own are stored there instead.
+ * message size and no root; two fields that only a split has are stored in their place.
  */
 static void schema__fields(const struct schema *s, const struct nvtx_payload_data *data,
 			   struct xpu_range_payload *out)

@@ -24,8 +24,8 @@
  * payload__register - keep a schema; it is never freed
  * @domain: the handle of the schema's domain
  *
- * Two modules of a domain may give the same number to different schemas: later payloads with that
- * number are ignored.
+ * Two modules of a domain may give the same number to different schemas: payloads with that number
+ * are then ignored.
  *
  * Return: the schema's number, a new one if it had none; 0: it was not kept.
  */
@@ -38,7 +38,7 @@ uint64_t payload__register(const void *domain, const struct nvtx_schema_attribut
  * @name: if not NULL, set to the text of the entry that is the event's message, if there is one;
  *	  valid only during the event's call
  *
- * Takes no lock and allocates nothing. Return: whether they have a communicator.
+ * Takes no lock and allocates nothing. Return: whether the payloads have a communicator.
  */
 bool payload__read(const void *domain, const struct nvtx_payload_data *data, size_t nr,
 		   struct xpu_range_payload *out, const char **name);

@@ -9,7 +9,7 @@
 #include "xpu_utf8.h"
 
 #define MAX_STRING	(64 * 1024)	/* longest name in bytes; records have room for less */
-#define MAX_KEPT	(64u << 20)	/* most bytes of names and line tables in this process */
+#define MAX_KEPT	(64u << 20)	/* maximum bytes of names and line tables in this process */
 #define CHUNK_BYTES	(1u << 20)
 #define BUCKETS		4096		/* a power of two */
 

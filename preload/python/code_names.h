@@ -24,7 +24,7 @@ struct text {
 	const char *utf8;
 };
 
-/* A code object that was met, recognized by its contents. Never freed. */
+/* A known code object, recognized by its contents. Never freed. */
 struct known {
 	struct known *next;		/* next object in its bucket */
 	struct known *next_unsent;
@@ -37,8 +37,8 @@ struct known {
 };
 
 /*
- * Reads the header of a string, so that it can be compared. Return: the string; an unusual string
- * has a NULL raw.
+ * Reads the header of a string, so that it can be compared. Return: the string; raw is NULL for an
+ * unusual string.
  */
 struct text text__read(uint64_t str);
 
@@ -48,10 +48,10 @@ struct text text__read(uint64_t str);
  */
 const struct known *known__intern(struct known *want);
 
-/* Packs new code objects, with the activity lock held. Return: whether there were any. */
+/* Packs new code objects, under the lock of sender.h. Return: whether there were any. */
 bool known__drain(void);
 
-/* Whether the string at @str, which belongs to a living code object, still equals @t. */
+/* Whether the string at @str, which belongs to a live code object, still equals @t. */
 static inline bool text__is(const struct text *t, uint64_t str)
 {
 	uint32_t state = load32(str + STR_STATE);

@@ -110,8 +110,8 @@ static void find_loop(void)
 }
 
 /*
- * Reports where the interpreter is, so that samples can have its frames. It may not have started
- * yet, and the process may never use CUDA.
+ * Reports where the interpreter is, so that samples can have its frames. The interpreter may not
+ * have started yet, and the process may never use CUDA.
  */
 static void tell(bool early)
 {
@@ -154,8 +154,8 @@ static void prepare(enum python_mode wanted, bool unwound)
 	Dl_info info;
 
 	/*
-	 * The interpreter must never be unloaded, because launches call into it. This waits until
-	 * it is loaded: before that, its functions cannot be called.
+	 * The interpreter must never be unloaded, because launches call into it. dlopen() waits
+	 * until it is fully loaded: before that, its functions cannot be called.
 	 */
 	if (!code.in_program && dladdr((const void *)code.address, &info) && info.dli_fname)
 		dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* interpreter.h - the CPython of this process, for python.c and pycode.c */
+/* interpreter.h - the CPython of this process, for python.c and code_names.c */
 #ifndef XPU_PRELOAD_INTERPRETER_H
 #define XPU_PRELOAD_INTERPRETER_H
 
@@ -25,14 +25,14 @@ extern __attribute__((visibility("hidden"))) struct interpreter py;
 #define L	(py.layout)		/* members are written L.f_previous, for example */
 
 /*
- * Switches off Python frames in this process, because of @why; @level is XPU_MESSAGE_*. May be
+ * Switches off Python frames in this process. @why: the reason; @level: XPU_MESSAGE_*. May be
  * called on any thread.
  */
 void interpreter__give_up(int level, const char *why);
 
 /*
- * Reports the reason of interpreter__give_up(), once, with the activity lock held. Return: whether
- * there was one.
+ * Reports the reason given to interpreter__give_up(), once, under the lock of sender.h. Return:
+ * whether there was a reason.
  */
 bool interpreter__tell_trouble(void);
 

@@ -25,9 +25,9 @@ extern _Atomic enum python_mode python__mode HIDDEN;
 void python__look(bool unwound);
 
 /*
- * Reports to loaders that take CPU samples where the process's interpreter is, if it has one.
- * Called when the shim is loaded, since the interpreter may start later or the process may never
- * use CUDA, and when a new listener has come.
+ * Reports where the process's interpreter is, if it has one, to loaders that take CPU samples.
+ * Called when a new listener has come, and when the shim is loaded, since the interpreter may start
+ * later or the process may never use CUDA.
  * @early: the process has not called CUDA yet, see XPU_SITE_EARLY
  */
 void python__tell(bool early);

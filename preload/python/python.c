@@ -11,15 +11,15 @@
 #include "xpu_pyline.h"
 
 #define MAX_FRAMES	XPU_MAX_FRAMES
-#define MAX_WALK	(64 * 1024)	/* number of frames, shown or not; ends a walk in a
-					 * circle */
+#define MAX_WALK	(64 * 1024)	/* number of frames, shown or not; ends a walk that goes in
+					 * circles */
 #define MAX_TABLE	(64u << 20)	/* maximum number of bytes of a line table */
 #define PROBATION	64		/* number of walks that check memory before reading it */
 
 #define OWNED_BY_GENERATOR	1	/* enum _frameowner, Include/internal/pycore_frame.h */
 #define OWNED_BY_CSTACK		3	/* the evaluation loop's own frame; since 3.12 */
 
-/* An instruction that was met, in one cache line. */
+/* A known instruction; fills one cache line. */
 struct known_line {
 	uint64_t code;			/* 0: empty */
 	uint32_t where;			/* byte offset in the code; odd in a generator's frame */
@@ -122,7 +122,10 @@ static bool code__read(uint64_t code, struct known_line *fresh, struct known *wa
 	return readable(fresh->table + BYTES_DATA, want->table_bytes);
 }
 
-/* Return: the line of the instruction @where. *@stop: set to where reading the line table ended. */
+/*
+ * Return: the line of the instruction @where. *@stop: set to where the reading of the line table
+ * ended.
+ */
 static int known__line(const struct known *k, uint32_t where, const uint8_t **stop)
 {
 	const uint8_t *end = k->table + k->table_bytes;
@@ -153,7 +156,10 @@ static void python__remember(struct python *p, const struct known_line *fresh)
 	e[i] = *fresh;
 }
 
-/* Return: the word of a new instruction; 0 if its frame is not shown, or with p->failed set. */
+/*
+ * Return: the word of a new instruction; 0 if its frame is not shown, or on failure, with p->failed
+ * set.
+ */
 static __attribute__((noinline, cold)) uint64_t python__learn(struct python *p, uint64_t code,
 							      uint32_t where)
 {

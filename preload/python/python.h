@@ -5,12 +5,14 @@
  * The call path of a Python program is in the interpreter's own structures, not on the machine's
  * stack. The stack has only one frame of the evaluation loop, _PyEval_EvalFrameDefault(), for a run
  * of Python calls. A thread that launches reads the frames of its own PyThreadState, from the
- * innermost outwards, and replaces the loop's frames by them. The thread's frames, and the objects
- * that they refer to, stay as long as the thread is in this code, with or without the GIL. So this
- * code does not take the GIL, runs no Python code, and writes to nothing in the interpreter.
+ * innermost outwards, and replaces the loop's frames with them. The thread's frames, and the
+ * objects that they refer to, stay valid while the thread is in this code, with or without the GIL.
+ * So this code does not take the GIL, runs no Python code, and writes to nothing in the
+ * interpreter.
  *
- * In 3.10 and later the interpreter keeps a structure of each loop on the stack, which gives the
- * loop's exact place. Before 3.10 a loop is found by the bounds of the function's symbol.
+ * In 3.10 and later the interpreter keeps a structure for each loop on the stack, whose address
+ * shows which native frame is the loop. Before 3.10 a loop is found by the bounds of the function's
+ * symbol.
  *
  * The line of an instruction and the name of its code object are looked up once. Each thread
  * remembers them by address, and checks that the code object is unchanged. If memory is unreadable,
@@ -41,10 +43,11 @@ void python__chain(struct python **p, unsigned int level, const uint64_t *stack,
 		   struct xpu_slot *slot);
 
 /*
- * All the input of the last python__chain() at level 0, except the native chain: while it is
- * unchanged, so are Python's frames. As in a walk, each frame is read only after the frame inside
- * it was found to lead there; but its address and expected contents are known in advance, so the
- * processor need not wait. Works since Python 3.12, where code objects have version numbers.
+ * All the input of the last python__chain() at level 0, except the native chain: while this input
+ * is unchanged, so are Python's frames. As in a walk, each frame is read only after the frame
+ * inside it was found to lead there. The frame's address and expected contents are known in
+ * advance, though, so the processor need not wait. Works since Python 3.12, where code objects have
+ * version numbers.
  */
 struct python_trace;
 
@@ -66,11 +69,11 @@ bool python__same(const struct python_trace *a, const struct python_trace *b);
 /* Return: whether the calling thread still has the Python frames of @trace. */
 bool python__holds(const struct python_trace *trace);
 
-/* Frees @p, which may be NULL, when its thread is gone. */
+/* Frees @p, which may be NULL, after its thread has ended. */
 void python__free(struct python *p);
 
 /*
- * Packs the definitions that launches need, with the activity lock held.
+ * Packs the definitions that launches need, under the lock of sender.h.
  * Return: whether there were any.
  */
 bool python__drain(void);

@@ -37,9 +37,9 @@ extern PROBE_ABI volatile unsigned short xpu_range_semaphore, xpu_live_range_sem
 
 /*
  * Where this process's records go: to one of the two sets of sites, or into memory that is shared
- * with xpuload (shm.h). With shared memory the shim itself raises the semaphores of a set, so that
- * only the functions below have to know. Set when the shim is loaded; later, life/sharing.c
- * switches between PROBE_LIVE and PROBE_LIVE_SHM, while nothing is recorded.
+ * with xpuload (shm.h). With shared memory the shim itself raises the semaphores of a set, so only
+ * the functions below differ. Set when the shim is loaded; later, life/sharing.c switches between
+ * PROBE_LIVE and PROBE_LIVE_SHM, while nothing is recorded.
  */
 enum probe_way {
 	PROBE_RUN	= 0,
@@ -52,8 +52,8 @@ extern uint8_t probe__way HIDDEN;
 
 /*
  * Set in a child whose parent had listeners when it forked. Linux copies the parent's counts, but
- * until a listener attaches to the child itself, any listener that leaves a process takes them
- * back.
+ * until a listener attaches to the child itself, a listener that leaves any process lowers the
+ * child's counts, too.
  */
 extern atomic_bool probe__inherited HIDDEN;
 
@@ -167,7 +167,7 @@ static inline bool probe__is_heard(void)
 		 atomic_load_explicit(&probe__inherited, memory_order_relaxed));
 }
 
-/* Tells a listener on this process's tree that the process has called CUDA. */
+/* Tells a listener that records this process's tree that the process has called CUDA. */
 static inline void probe__init(void)
 {
 	if (probe__live())

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sender.h - the lock of wire.h, short uses of wire.h under it, and what wakes the shim's thread
+ * sender.h - the lock of wire.h, functions that take it for a short use, and the wakeup of the
+ * shim's thread
  */
 #ifndef XPU_PRELOAD_SENDER_H
 #define XPU_PRELOAD_SENDER_H
@@ -23,7 +24,7 @@ void sender__pack(void (*pack)(void *ctx), void *ctx);
 /* Sends a line for the user; @level is XPU_MESSAGE_*. */
 void sender__message(int level, const char *text);
 
-/* Names a function in the records. */
+/* Defines the name of an API function in the records. */
 void sender__name_api(uint32_t domain, uint32_t number, enum xpu_call_class class,
 		      const char *name);
 

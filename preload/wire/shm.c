@@ -26,7 +26,8 @@
 #include "xpu_shm.h"
 
 #define SETTLE_NS	1000000000ull	/* how long threads may take to finish their records */
-#define LOOK_NS		1000000000ull	/* after this long without progress, look for the reader */
+#define LOOK_NS		1000000000ull	/* after this long without progress, check whether the
+					 * reader exists */
 #define AGAIN_NS	10000000ll	/* between attempts to hand the memory over at the end */
 #define AHEAD		(256u << 10)	/* bytes of the ring that get memory in advance */
 #define HIGH_FD		512		/* programs that choose descriptors choose lower numbers */
@@ -75,7 +76,7 @@ static struct {
 	atomic_int started;
 	struct xpu_shm_reader *reader;	/* valid once open, as is everything below */
 	struct xpu_shm_writer *writer;
-	uint8_t *threads;		/* their pages */
+	uint8_t *threads;		/* the pages of threads */
 	uint8_t *ring;			/* mapped twice, so that no record is split */
 	uint64_t ring_bytes;
 	atomic_uint_fast64_t populated;	/* bytes at the start that have memory; UINT64_MAX: all */
@@ -113,7 +114,7 @@ static bool read_token(const char *digits)
 	return digits[2 * XPU_SHM_TOKEN_BYTES] == ':';
 }
 
-/* Reads a number and the colon after it, if any, and moves *@at behind them. */
+/* Reads a number and the colon after it, if any, and moves *@at past them. */
 static bool read_number(const char **at, uint64_t *nr)
 {
 	const char *p = *at;
@@ -153,7 +154,8 @@ bool shm__wants(unsigned int wanted)
 }
 
 /*
- * Counts the process, so that xpuload knows that it is missing if it cannot hand over its memory.
+ * Counts this process, so that xpuload knows that a process is missing if this one cannot hand over
+ * its memory.
  */
 static void count_process(void)
 {
@@ -211,7 +213,7 @@ static int map(int memory, uint64_t ring_at, uint64_t bytes)
 	return 0;
 }
 
-/* Return: whether there is memory for the first records, or for all if it cannot be added later. */
+/* Return: whether the first records have memory, or all records if memory cannot be added later. */
 static bool fill(int memory, uint64_t bytes)
 {
 	int err = populate(shm.reader, 2 * PAGE);
@@ -226,7 +228,8 @@ static bool fill(int memory, uint64_t bytes)
 
 /*
  * Sets the size of the file. Above the limit on the size of files (RLIMIT_FSIZE), Linux also sends
- * SIGXFSZ to this thread, which is meant for the program's own files, so the signal is taken back.
+ * SIGXFSZ to this thread, which is meant for the program's own files, so the pending signal is
+ * removed.
  */
 static int set_size(int fd, uint64_t bytes)
 {
@@ -246,8 +249,8 @@ static int set_size(int fd, uint64_t bytes)
 }
 
 /*
- * Maps the memory. The ring is at its end, and is mapped a second time behind that. Return: whether
- * the memory is mapped and has its first pages.
+ * Maps the memory. The ring is at the end of the memory, and is mapped a second time right after
+ * itself. Return: whether the memory is mapped and has its first pages.
  */
 static bool map_memory(int memory)
 {
@@ -298,8 +301,9 @@ static void offer_segment(void)
 }
 
 /*
- * Makes memory without a file, which no limit on files and no lack of descriptors prevents. The
- * segment disappears with the last process that has attached it. Return: whether there is memory.
+ * Makes memory without a file, so that limits on files and a lack of file descriptors do not
+ * matter. The segment disappears with the last process that has attached it. Return: whether there
+ * is memory.
  */
 static bool make_segment(void)
 {
@@ -333,8 +337,8 @@ bool shm__read_name(const char *path, char *name, size_t len)
 /* ---- handing it over ------------------------------------------------------------------------- */
 
 /*
- * Whether the descriptor is still the memory: the program may have closed it and opened another
- * file.
+ * Whether the descriptor still refers to the memory: the program may have closed it and opened
+ * another file.
  */
 static bool has_memory(void)
 {
@@ -392,7 +396,7 @@ static void close_memory(void)
 	shm.memory = -1;
 }
 
-/* The memory was sent to xpuload, or nobody will take it. */
+/* Ends the attempts to send the memory: xpuload has it, or nobody will take it. */
 static void end_sending(int how)
 {
 	if (!shm.again)
@@ -643,7 +647,7 @@ static bool populate_to(uint64_t end)
 	}
 	if (populate(shm.ring + before, bytes - before))
 		return false;
-	/* Another thread may have come further meanwhile. */
+	/* Another thread may have populated more meanwhile. */
 	while (before < end && !atomic_compare_exchange_weak(&shm.populated, &before, end))
 		;
 	return true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shm.h - records for xpuload through shared memory, where BPF may not be used; see xpu_shm.h
+ * shm.h - records for xpuload through shared memory, where BPF is not allowed; see xpu_shm.h
  *
  * All functions except shm__start() and shm__start_again() are safe in signal handlers. They take
  * no lock. Only shm__tell() and shm__start_again() wait. Without room, records are dropped and
@@ -24,7 +24,7 @@
 bool shm__start(const char *where);
 
 /*
- * Like shm__start(), in a process that may have shared memory already: this memory is emptied, and
+ * Like shm__start(), in a process that may have shared memory already: that memory is emptied, and
  * handed over again. Must be called while nothing is recorded, on the thread that calls
  * shm__state(). @nr_launches: the launches of this process so far. Return: 0, or -EINVAL if @where
  * is not valid, -EBUSY if a thread still writes a record, -ESTALE if the memory cannot be used
@@ -55,8 +55,9 @@ enum shm_state {
 enum shm_state shm__state(void);
 
 /*
- * Tries for @wait_ns to hand over the memory, if xpuload does not have it yet. While it fails, it
- * counts @nr_launches, the launches of this process so far, where xpuload will find them as lost.
+ * Tries for @wait_ns to hand over the memory, if xpuload does not have it yet. Until that succeeds,
+ * @nr_launches, the launches of this process so far, are counted as lost where xpuload can see the
+ * count.
  */
 void shm__tell(uint64_t nr_launches, uint64_t wait_ns);
 
@@ -64,8 +65,8 @@ void shm__tell(uint64_t nr_launches, uint64_t wait_ns);
 bool shm__is_told(void);
 
 /*
- * Whether this process has reached neither xpuload nor its counters, so that nobody knows of it.
- * Linux may still report the name of a thread, XPU_SHM_UNHEARD, to xpuload.
+ * Whether this process has reached neither xpuload nor xpuload's counters, so that xpuload does not
+ * know of this process. Linux may still report the name of a thread, XPU_SHM_UNHEARD, to xpuload.
  */
 bool shm__is_unheard(void);
 
@@ -97,7 +98,7 @@ bool shm__leave_pages(void *pages);
 
 void shm__give_pages(unsigned int number);
 
-/* Take the place of the probe sites of these names if memory is shared: see xpu_slot.h. */
+/* Replace the probe sites of these names if memory is shared: see xpu_slot.h. */
 void shm__launch(const struct xpu_slot *slot);
 void shm__batch(const void *records, size_t bytes);
 void shm__log(const struct xpu_log *log, uint64_t end);
@@ -112,9 +113,9 @@ void shm__map(const struct xpu_record *record);
 void shm__lose_map(void);
 
 /*
- * Notes that mappings were handed over, which were read after code was unloaded @nr_unloads times.
- * When the process has ended, xpuload compares this number with the newest such number that a
- * launch has met, which is at shm__met_unloads().
+ * Notes that the mappings handed over were read after @nr_unloads unloads of code. When the process
+ * has ended, xpuload compares this number with the highest number of unloads that a launch has
+ * seen, which is at shm__met_unloads().
  */
 void shm__told_maps(uint64_t nr_unloads, enum xpu_shm_maps maps);
 uint64_t *shm__met_unloads(void);

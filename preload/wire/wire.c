@@ -31,7 +31,7 @@ struct kernel {
 		uint32_t name;		/* id of the string that first had this name */
 		struct xpu_shape shape;
 	} key;
-	uint32_t id;			/* id of the string that stands for name and shape */
+	uint32_t id;			/* id of the string for name and shape */
 };
 
 struct stream {
@@ -57,7 +57,7 @@ struct api {
 
 /* Beyond these limits kernels are recorded without the shapes of their launches. */
 #define MAX_SHAPES	16384
-#define MAX_SHAPE_BYTES	(8u << 20)	/* limit of the names' total bytes */
+#define MAX_SHAPE_BYTES	(8u << 20)	/* limit on the total bytes of names */
 
 struct xpu_record_counters wire__counters;
 
@@ -192,8 +192,7 @@ uint32_t wire__string(const char *name)
 		s = string__new(name, len);
 	if (!s)
 		return 0;
-	if (!name[len]) {		/* not for a shortened name, which would never compare
-					 * equal */
+	if (!name[len]) {		/* a shortened name would never compare equal */
 		name_cache[slot].pointer = name;
 		name_cache[slot].string = s;
 		name_cache[slot].kernel = NULL;
@@ -227,7 +226,10 @@ static bool kernel__define(struct kernel *k, const char *name, size_t len)
 	return true;
 }
 
-/* Return: the new kernel, owned by the table; NULL if there are too many or no memory is left. */
+/*
+ * Return: the new kernel, owned by the table; NULL if there are too many kernels, or without
+ * memory.
+ */
 static struct kernel *kernel__new(const struct kernel *key, const char *name)
 {
 	size_t len = strnlen(name, XPU_STRING_MAX - 1);

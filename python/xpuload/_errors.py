@@ -11,4 +11,4 @@ class RecordingError(XpuloadError):
 
 
 class AlreadyRecordingError(RecordingError):
-    """Another recording of this process has begun and not ended: only one is made at a time."""
+    """Another recording of this process is still open: only one can be made at a time."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The programs xpuload and xpumerge that the package brings along, and how it runs them."""
+"""The programs xpuload and xpumerge of the package, and how it runs them."""
 import os
 import subprocess
 import sys
@@ -13,7 +13,7 @@ def tree():
     """Returns the directory with bin/ and lib/: XPULOAD_TREE, or the one inside the package.
 
     XPULOAD_TREE is for a package that runs from the sources, which has no programs of its own. It
-    may also name a build directory, in which all programs lie side by side.
+    may also name a build directory, which has all programs in one place.
     """
     return os.environ.get("XPULOAD_TREE") or TREE
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The recorder of this process: xpuload as a child that attaches for each recording; the shim.
+"""The recorder of this process: a child xpuload that attaches for each recording, and the shim.
 
 xpuload --control makes a recording between the commands share and disable, and answers each command
 when it is done. Without BPF, the answer to share has an address: the shim sends its memory there.
@@ -17,7 +17,7 @@ from xpuload import _programs
 from xpuload._errors import RecordingError
 
 ANSWER_S = 120			# how long xpuload may take for a command
-FOLLOW_S = 0.005		# how often the shim is asked to look for xpuload meanwhile
+FOLLOW_S = 0.005		# pause before the shim looks for xpuload again
 REASON_S = 5			# how long a message of the shim may take to reach xpuload
 SHIM = "libxpushim.so"
 SHIM_IS_BUSY = -4		# an answer of xpuload_share()
@@ -45,8 +45,8 @@ def _mapped_shim():
 def load_shim():
     """Loads the shim into this process, unless it is preloaded.
 
-    On a process without other threads the shim sets the variables by which the CUDA driver and
-    NVTX find it. Else CUDA may be in use already, and the shim is told so, as the driver would.
+    In a process without other threads, the shim sets the variables by which the CUDA driver and
+    NVTX find it. Otherwise CUDA may be in use already, so the shim starts as if CUDA had loaded it.
     """
     global _shim, _shim_pid
     if os.environ.get("XPUSHIM_RUN"):
@@ -105,7 +105,7 @@ class Recorder:
         orders, self._orders = os.pipe()
         self._answers, answers = os.pipe()
         try:
-            # In a session of its own, because Ctrl-C is for the program, which ends the recording.
+            # In a separate session, because Ctrl-C is for the program, which ends the recording.
             self._process = subprocess.Popen(
                 [_programs.find("xpuload"), *self.options, "-o",
                  os.path.join(self.folder, "w%n.data"), "--control", "fd:%d,%d" % (orders, answers),
@@ -191,7 +191,7 @@ class Recorder:
         return self.take(), messages
 
     def take(self):
-        """Gives the recording a name of its own, because xpuload uses free names again."""
+        """Gives the recording a unique name, because xpuload reuses names that are free."""
         made = [name for name in os.listdir(self.folder)
                 if name.startswith("w") and name.endswith(".data")]
         if not made:
@@ -216,7 +216,7 @@ class Recorder:
         try:
             os.write(self._orders, b"stop\n")
         except OSError:
-            pass			# it has ended
+            pass			# xpuload has ended
         self.close_here()
         try:
             self._process.wait(ANSWER_S)
@@ -274,7 +274,7 @@ _recorder = None
 
 
 def get(options):
-    """Returns the recorder of this process, which is started if it has other options."""
+    """Returns the recorder of this process; starts a new one if the options have changed."""
     global _recorder
     if _recorder and (_recorder.options != options or not _recorder.is_alive()):
         drop()

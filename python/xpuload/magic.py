@@ -29,7 +29,7 @@ def options_of_line(line):
 
 
 def frame_of(page):
-    """Returns an element that shows a page apart from the notebook's own."""
+    """Returns an element that shows a page separately from the notebook's page."""
     return '<iframe sandbox="allow-scripts" style="border: 0" width="100%%" height="%d" ' \
         'srcdoc="%s"></iframe>' % (HEIGHT, html.escape(page))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """python -m xpuload mcp: a Model Context Protocol server on standard input and output.
 
-It answers questions about recordings with the tables of xpumerge. Each answer has what is missing
-first, then the rows, and is bounded. Nothing is written, and no network is used.
+It answers questions about recordings with the tables of xpumerge. Each answer begins with the
+recording's losses, and has a limited size. Nothing is written, and no network is used.
 
 Source: Model Context Protocol, 2025-06-18: one JSON-RPC message in each line.
 """
@@ -67,7 +67,7 @@ def _bounded(answer, rows):
 
 
 class Server:
-    """The state of one connection: the results that were asked for."""
+    """The state of one connection: the Results that it has used."""
 
     def __init__(self):
         self._results = {}
@@ -99,7 +99,7 @@ class Server:
         return _bounded(answer, rows[:limit])
 
     def summarize(self, args):
-        """What is missing, then the first rows of the tables that say most."""
+        """Returns what is missing, and the first rows of the most important tables."""
         result = self._result(args)
         answer = self._begin(result)
         answer["tables_with_rows"] = {name: len(result.table(name)) for name in result.tables
@@ -115,7 +115,7 @@ class Server:
         return answer
 
     def table(self, args):
-        """Rows of one table of the summary, which may have to match, in an order."""
+        """Returns rows of one table of the summary, filtered and sorted."""
         result = self._result(args)
         rows = result.table(args["name"]).to_dicts()
         columns = _schema.columns(args["name"])
@@ -134,14 +134,14 @@ class Server:
         return self._rows(result, rows, args.get("limit", ROWS))
 
     def call_paths(self, args):
-        """Call paths by GPU time, of which one frame may have to contain a text."""
+        """Returns call paths by GPU time, if wanted only those with a text in a frame."""
         result = self._result(args)
         frame = args.get("frame", "")
         rows = [row for row in result.launch_sites.to_dicts() if frame in row["path"]]
         return self._rows(result, rows, args.get("limit", ROWS))
 
     def diff(self, args):
-        """Call paths whose time differs between two recordings, the largest difference first."""
+        """Returns call paths whose time differs between two recordings, largest change first."""
         before = self._result({"recording": args["before"]})
         after = self._result({"recording": args["after"]})
         rows = [row for row in before.diff(after).to_dicts() if row["change_ns"]]

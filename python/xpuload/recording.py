@@ -55,7 +55,7 @@ def schedule(*, wait=0, warmup=0, active=1, repeat=0, skip_first=0):
     """Returns a schedule of cycles as torch.profiler has it: wait, warmup and active steps.
 
     Only the active steps are recorded: the recorder needs no warmup. repeat says how many cycles
-    there are; with 0 they go on until the block ends.
+    there are; with 0, cycles repeat until the block ends.
     """
     return Schedule(wait, warmup, active, repeat, skip_first)
 
@@ -76,7 +76,7 @@ def _numbered(path, nr):
 
 
 class Recording:
-    """What record() returns. It can be entered again and again; each time makes a recording."""
+    """The object of record(). It can be entered repeatedly; each time makes a recording."""
 
     def __init__(self, path, on_ready, steps, options):
         for name in options:
@@ -90,7 +90,7 @@ class Recording:
         self._on_ready = on_ready
         self._schedule = steps
         self._options = options_of(options)
-        # Names take up to a second: without wishes, they are looked up while the program goes on.
+        # Looking up names takes up to a second, so by default the program goes on meanwhile.
         self._names_later = "names" not in options
         if self._names_later:
             self._options.append("--names=later")
@@ -181,7 +181,7 @@ class Recording:
         result = Result([to], {})
         self._results.append((result, path))
         if not is_data:
-            # The Result reads the recording as long as somebody has the Result.
+            # The Result reads the recording, so the file stays until nobody has the Result.
             weakref.finalize(result, _recorder.remove, to).atexit = False
             if path is not None:
                 self._merge(to, path)
@@ -243,7 +243,7 @@ class Recording:
 
     @property
     def paths(self):
-        """The names of the files that record() was asked for; wait() waits until they exist."""
+        """The names of the files that record() writes; wait() waits until they exist."""
         return [path for _, path in self._results if path is not None]
 
     @property

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The results of a recording: tables as named tuples, DataFrames or Arrow tables, and pages.
 
-xpumerge makes all of them. A summary is made once, when the first of its tables is asked for.
+xpumerge makes all of them. A summary is made once, when its first table is used.
 """
 import collections
 import html
@@ -111,7 +111,7 @@ class Result:
     # ---- the summary -----------------------------------------------------------------------------
 
     def _merge(self, args):
-        """Runs xpumerge on the recordings. Status 1 is a result with a loss, as it says itself."""
+        """Runs xpumerge on the recordings. Status 1: the result lacks something, and says so."""
         done = _programs.run("xpumerge", [*self._options, *args, *self.paths_of_recordings])
         if done.returncode not in (0, 1):
             raise XpuloadError(_programs.last_line(done.stderr))
@@ -150,13 +150,13 @@ class Result:
 
     @property
     def messages(self):
-        """What else xpumerge had to say, such as files without symbols."""
+        """The other messages that xpumerge prints, for example about files without symbols."""
         self._load()
         return [line[len("xpumerge: "):] for line in self._messages
                 if line.startswith("xpumerge: ")]
 
     def table(self, name, frame=None):
-        """Returns a table of the summary. @frame: "pandas", "arrow", or as read() was told"""
+        """Returns a table of the summary. @frame: by default as for read()"""
         name = ALIASES.get(name, name)
         if name not in _schema.tables():
             raise XpuloadError("there is no table %s; the tables are %s" %
@@ -167,7 +167,7 @@ class Result:
 
     @property
     def launches(self):
-        """All recorded launches, in order of time. They are read from a timeline: it takes memory.
+        """All recorded launches, in order of time, read from a timeline, which takes memory.
 
         works and device_ns are the number and the time of the pieces of device work, 0 if none
         was seen; name is the name of the first piece.

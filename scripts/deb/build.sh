@@ -3,7 +3,7 @@
 #
 # build.sh VERSION STAGE OUT: writes a Debian package into the directory OUT, made of the files that
 # `make install DESTDIR=STAGE prefix=/usr` installed. DEB_REVISION=1. DEBFULLNAME and DEBEMAIL are
-# the maintainer: Debian requires an address that takes mail, and the default address takes none.
+# the maintainer: Debian requires an address that receives mail, and the default one receives none.
 set -e
 version=$1-${DEB_REVISION:-1}
 stage=$(readlink -f "$2") out=$3

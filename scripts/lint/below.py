@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""below.py PROGRAM ROOM... - functions that a lower room declares and a higher one defines
+"""below.py PROGRAM ROOM... - functions that a lower room declares and a higher room defines
 
-PROGRAM is a folder of C sources, and the rooms are its folders from the top floor down; rooms
-joined by + share a floor. Files of PROGRAM itself are above all rooms. Prints one line for each
-such function. With --count, prints how many functions are declared in headers and defined in
+PROGRAM is a folder of C sources. The rooms are its folders, from the top layer down; rooms joined
+by + share a layer. Files in PROGRAM itself are above all rooms. Prints one line for each such
+function. With --count, prints how many functions are declared in headers and defined in
 sources instead, so that a test can see that the script finds some.
 """
 import os

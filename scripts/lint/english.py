@@ -222,7 +222,7 @@ def c_arguments(text, at):
 
 
 def sh_quoted(text, at, end):
-    """Returns the offset behind @end, which is '"' or ")", with all that is nested before it."""
+    """Returns the offset after @end, which is '"' or ")"; skips all that is nested before it."""
     while at < len(text) and text[at] != end:
         if text[at] == "\\":
             at += 2
@@ -238,7 +238,7 @@ def sh_quoted(text, at, end):
 
 
 def sh_arguments(text, at):
-    """Returns (offset, text) of each argument of the shell's command behind @at."""
+    """Returns (offset, text) of each argument of the shell's command at @at."""
     found = []
     while True:
         at += len(re.compile(r"(?:[ \t]|\\\n)*").match(text, at)[0])

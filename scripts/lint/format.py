@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""format.py FILE...: indentation and spaces are as clang-format has them
+"""format.py FILE...: indentation and spaces are as clang-format writes them
 
 clang-format would rewrite a tenth of the tree: it knows no tabs before a comment or in a table, and
 where a line ends is the author's choice. Only these of its changes are reported:

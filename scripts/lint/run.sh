@@ -3,15 +3,15 @@
 #
 # run.sh [PART...]: looks for mistakes that need no compiler, in all files of the tree around it
 #
-# Versions of clang-format, cppcheck and shellcheck that are not Debian 12's find other things:
-# their findings are shown, but fail nothing unless XPU_LINT_STRICT is set.
+# Other versions of clang-format, cppcheck and shellcheck than Debian 12's find other things: their
+# findings are shown, but fail nothing unless XPU_LINT_STRICT is set.
 #
 # Parts: format (clang-format), columns, cppcheck, shellcheck, javascript (node), eslint, python,
 # perl, mandoc, comments, english, names. All of them run by default. Each prints its findings
 # as FILE:LINE: TEXT. A part whose tool is missing says so as "lint: PART: NOT RUN: ..." and fails
 # nothing, unless XPU_LINT_REQUIRE is set.
 #
-# ESLINT= is where eslint is, else build/eslint, where `make eslint` puts it.
+# ESLINT= is the path of eslint; by default it is in build/eslint, where `make eslint` puts it.
 cd "$(dirname "$0")/../.." || exit 2
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/xpulint.XXXXXX") || exit 2
 trap 'rm -rf "$tmp"' EXIT
@@ -25,7 +25,7 @@ files() {
 		\( -false "$@" \) -print | sed 's|^\./||' | LC_ALL=C sort
 }
 
-missing() {		# missing PART TOOL: whether it is, and says so
+missing() {		# missing PART TOOL: if TOOL is missing, says so and succeeds
 	command -v "$2" >/dev/null && return 1
 	case $1 in
 	eslint)		how="make eslint" ;;
@@ -154,7 +154,7 @@ lint_comments() {
 		python3 scripts/lint/comments.py
 }
 
-# CHANGELOG.md is left out: it keeps the words of its time.
+# CHANGELOG.md is left out: old entries keep their words.
 lint_english() {
 	run english python3 '-o -name *.c -o -name *.h -o -name *.def -o -name *.cc -o -name *.cu
 		-o -name *.S -o -name *.css -o -name *.js -o -name *.sh -o -name *.py -o -name *.pl

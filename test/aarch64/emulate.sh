@@ -3,10 +3,10 @@
 #
 # emulate.sh SYSROOT COMMAND [ARG...]
 #
-# Runs COMMAND so that the kernel runs programs for aarch64 by qemu, with the libraries of SYSROOT.
-# As root, since Linux 6.7, the kernel is configured for this in a separate user namespace, which
-# the rest of the system does not notice. On older kernels Debian's qemu-user-static configures it,
-# if binfmt-support is installed.
+# Runs COMMAND with binfmt_misc set up, so that the kernel runs aarch64 programs in qemu, with the
+# libraries of SYSROOT. As root, since Linux 6.7, a separate user namespace gets its own
+# binfmt_misc, which the rest of the system does not notice. On older kernels, Debian's
+# qemu-user-static sets it up, if binfmt-support is installed.
 
 magic='\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00\xb7\x00'
 mask='\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff'
@@ -22,7 +22,7 @@ if [ "$1" = --inside ]; then
 	exec "$@" </dev/null
 fi
 
-# Python's programs are for that machine, too.
+# Python's programs are aarch64 programs, too.
 bin=$(dirname "$1")/emulated
 mkdir -p "$bin" && ln -sf "$1/usr/bin/python3.11" "$bin/python3" || exit 1
 export QEMU_LD_PREFIX="$1" PATH="$bin:$PATH"

@@ -19,8 +19,8 @@ say() { echo "system: $*"; }
 say "$(uname -srm), $(nproc) CPUs"
 xpuload --check 2>&1 | sed 's/^/system: check: /'
 export LD_LIBRARY_PATH=/build/sim
-# Unwinds by the shim's unwinder, then along frame pointers in the kernel; then uses one probe for
-# each launch.
+# Unwinds with the shim's unwinder, then along frame pointers in the kernel, then with one probe hit
+# for each launch.
 for how in "" "--call-graph fp" "--probe launch"; do
 	# shellcheck disable=SC2086 # options
 	xpuload $how -o x.data /build/workload/exact -t "$threads" -s 4 -n "$launches" 2>load.log
@@ -31,7 +31,7 @@ for how in "" "--call-graph fp" "--probe launch"; do
 done
 grep -v '^$' load.log merge.log | sed 's/^/system: /' | tail -n 20
 
-# The last recording is sent through the console, to be read on another machine.
+# Sends the last recording through the console, to be read on another machine.
 echo "data: begin"
 base64 x.data
 echo "data: end"

@@ -4,10 +4,10 @@
 # system.sh BUILD SYSROOT [THREADS LAUNCHES]
 #
 # Boots Debian's arm64 kernel in qemu, with an initial file system of this build (of ARCH=aarch64)
-# and the libraries that it needs. There it records the simulated device with real BPF and real
-# uprobes (init.sh), and leaves one of its recordings in BUILD/system/x.data. Needs neither root nor
-# KVM. Prints the system's output. Its status is 0 if every recording is exact. SYSTEM_SECONDS= is a
-# limit.
+# and the libraries that it needs. There init.sh records the simulated device with real BPF and real
+# uprobes, and leaves one of its recordings in BUILD/system/x.data. Needs neither root nor KVM.
+# Prints the system's output. The exit status is 0 if every recording is exact. SYSTEM_SECONDS=
+# limits the run.
 
 build=$1 sysroot=$2 threads=${3:-8} launches=${4:-4000}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -37,7 +37,7 @@ cp "$here/../lib/verdict.sh" "$root/build" || exit 1
 for file in "$root"/build/* "$root"/build/*/* "$root/usr/bin/perl"; do
 	[ ! -f "$file" ] || needs "$file"
 done
-# The shim loads one of these libraries to see the loader count (generation.c).
+# The shim loads one of these libraries to see how the loader counts (generation.c).
 cp -L "$sysroot/lib/aarch64-linux-gnu/libanl.so.1" "$sysroot/lib/aarch64-linux-gnu/libutil.so.1" \
 	"$root/lib"
 ln -s . "$root/lib/aarch64-linux-gnu"

@@ -2,14 +2,14 @@
 /*
  * calls.cu - the cost of observing a call of CUDA's API, in each way that CUPTI offers
  *
- *	calls [ROUNDS]		prints ns per call for each way and function, and less those of
+ *	calls [ROUNDS]		prints ns per call for each way and function, and the difference to
  *				"path"
  *
- * Each way has a process. They take turns, so a slow moment of the machine affects all of them.
- * CUPTI may only be called after the first fork. "path" is the set that xpuload enables for every
- * recording: kernel, copy and set activity, and callbacks of the driver's launches, copies, sets,
- * waits and recorded events. Callbacks read the CPU's counter twice and keep what they measured, as
- * the shim does.
+ * Each way has a process of its own. The processes take turns, so a slow moment of the machine
+ * affects all of them. CUPTI may only be called after the first fork. "path" is the set that
+ * xpuload enables for every recording: activity records of kernels, copies and sets, and callbacks
+ * of the driver's launches, copies, sets, waits and event records. Callbacks read the CPU's counter
+ * twice and keep the difference, as the shim does.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -28,7 +28,7 @@ KERNEL(null_kernel)
 
 #define MAX_CBID	4096
 #define MAX_ROUNDS	1000
-#define NR_CALLS	400		/* at a time: fewer than the queue of a stream takes */
+#define NR_CALLS	400		/* calls in a row: fewer than a stream's queue takes */
 
 enum way {
 	BARE, KERNELS, PATH, RUNTIME_TIMED, RUNTIME_ALL, BOTH_TIMED, DRIVER_TIMED, ACTIVITY_TIMED,
@@ -98,7 +98,7 @@ static void CUPTIAPI completed(CUcontext, uint32_t, uint8_t *buffer, size_t, siz
 	free(buffer);
 }
 
-/* A part of a name that begins with a capital letter, as in the shim's rule. */
+/* Return: whether one of @words is a whole word of @name, which is in CamelCase */
 static bool has_word(const char *name, const char *const *words)
 {
 	for (; *words; words++)

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CPU samples of one program by xpuload and by perf record, in turns. Prints the shares and costs of
-# both. Needs root, perf, perl. XPU_ROUNDS=N (9) rounds, HZ=N (99) samples a second.
+# Takes CPU samples of one program with xpuload and with perf record, in turns. Prints the shares
+# and costs of both. Needs root, perf, perl. XPU_ROUNDS=N (9) rounds, HZ=N (99) samples a second.
 #
-# The program's work is cut in parts that take equal times under any profiler, so both profilers
-# should report the parts' shares. The program's own CPU time, with the time that profiling adds,
-# shows what each profiler costs.
+# The program's parts take equal times under any profiler, so both profilers should report equal
+# shares. The program's own CPU time, with the time that profiling adds, shows what each profiler
+# costs.
 set -eu
 : "${XPU_SRC:?run it as: make bench}" "${XPU_BUILD:?}"
 rounds=${XPU_ROUNDS:-9} hz=${HZ:-99}
@@ -16,7 +16,7 @@ perf record -q -o /dev/null true 2>/dev/null ||
 	{ echo "bench cpu: NOT RUN: perf does not work here"; exit 0; }
 cd "$(mktemp -d)"
 
-fold_perf() {		# prints the frames of perf script, innermost last, and their count
+fold_perf() {		# prints the stacks of perf script, innermost frame last, with counts
 	perf script -i "$1" -F comm,ip,sym 2>/dev/null | perl -ne '
 		if (/^\S/) { @frames = () }
 		elsif (/^\s+[0-9a-f]+ (.*)$/) { my $f = $1; $f =~ s/\+0x[0-9a-f]+$//;
@@ -26,7 +26,7 @@ fold_perf() {		# prints the frames of perf script, innermost last, and their cou
 }
 
 # shellcheck disable=SC2120 # a filter, too
-# Self time by function: the innermost frame, in the names of both tools.
+# Adds up self time by function, the innermost frame, by the names that both tools print.
 self() {
 	perl -ne '/^(.*) (\d+)$/ or next; my ($p, $n) = ($1, $2); my $f = (split /;/, $p)[-1];
 		$f =~ s/_\[k\]$//; $f =~ s/@.*//; $s{$f} += $n;
@@ -73,7 +73,7 @@ perl -e '
 		my $q = ($p{$f} + ($x{$f} // 0)) / ($np + $nx);
 		my $sd = sqrt($q * (1 - $q) * (1 / $np + 1 / $nx)) || 1;
 		my $z = ($b - $a) / $sd;
-		# By chance one of the twenty parts is above 3 in one of twenty runs.
+		# In one of twenty runs, chance alone puts one of the twenty functions above 3.
 		$bad++ if abs($z) > 3;
 		printf "%-28.28s %8.2f %8.2f %7.1f\n", $f, 100 * $a, 100 * $b, $z;
 	}

@@ -2,12 +2,12 @@
 /*
  * floor.c - measures the least cost of getting kernel times from CUPTI
  *
- * An injection library (CUDA_INJECTION64_PATH) that enables kernel activity records with buffers of
+ * This injection library (CUDA_INJECTION64_PATH) enables kernel activity records with buffers of
  * the usual size and throws the records away. It has no callbacks, takes no stacks and writes
- * nothing. With FLOOR_CALLBACKS in the environment, callbacks that do nothing are enabled for the
+ * nothing. With FLOOR_CALLBACKS in the environment, it enables callbacks that do nothing for the
  * driver's launches, copies and sets: the least cost of finding the caller of each launch. With
- * FLOOR_CALLS=runtime, all calls of the runtime have such callbacks as well; with FLOOR_CALLS=both,
- * all driver calls, too; with FLOOR_CALLS=records, they have activity records instead. With
+ * FLOOR_CALLS=runtime, all runtime calls have such callbacks as well; with FLOOR_CALLS=both, all
+ * driver calls, too. With FLOOR_CALLS=records, all calls have activity records instead. With
  * FLOOR_COUNT, it prints at exit how often each function was called.
  */
 #include <cupti.h>

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# formats.sh [LAUNCHES]: measures time and memory of writing five million (or LAUNCHES) launches in
-# each format, and timelines of as many launches with --api, with two calls for each launch.
+# formats.sh [LAUNCHES]: measures the time and memory that it takes to write five million (or
+# LAUNCHES) launches in each format, and timelines of as many launches with --api, with two calls
+# for each launch.
 . "$(dirname "$0")/lib.sh"
 launches=${1:-5000000}
 

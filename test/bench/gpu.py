@@ -13,38 +13,38 @@ tools
              step memstep graph matmul   PyTorch, see step.py: us per step
              cpu                 xpuload's own CPU time at 100,000 launches a second
              calls               CUPTI alone: the cost of each way to observe a call of the API,
-                                 added to it, see calls.cu; without rows
-  ROWS       bare                nothing on
+                                 see calls.cu; ignores ROWS
+  ROWS       bare                no tool
              dormant             the shim preloaded, nobody attached
              floor               CUPTI's kernel activity alone, see floor.c: no tool gets kernel
                                  times for less
              callbacks           as floor, with callbacks at launches that do nothing
              calls-runtime calls-both calls-records
-                                 and at all calls of the runtime; and at all calls of the
-                                 driver, too; activity records of all calls instead
+                                 as callbacks, at all runtime calls as well; at all
+                                 driver calls, too; activity records of calls instead
              path launch         xpuload --gpu-only --probe path|launch: whole stacks by unwind
                                  tables
-             shm                 the first of these with --transport shm
+             shm                 path with --transport shm
              fp                  xpuload --gpu-only --call-graph fp
              memory              as path, with --memory
              api api-all         xpuload --gpu-only --api, and --api=all
-             capture captured    xpuload --gpu-only --capture cuda-profiler-api, outside: before the
-                                 first window, and after it
-             merge all           xpuload with CPU samples; with off-CPU time as well
+             capture captured    xpuload --gpu-only --capture cuda-profiler-api: launches
+                                 before the first window, and after it
+             merge all           xpuload with CPU samples; all: with off-CPU time as well
              torch torch-cpu torch-stack proton proton-python    see step.py
-             nsys                Nsight Systems, CUDA trace only: kernels, and the calls that it
-                                 deems worth it; no stacks
+             nsys                Nsight Systems, CUDA trace only: kernels, and calls that nsys
+                                 selects; no stacks
              nsys-calls          as nsys, with all calls
-             nsys-all            as nsys, with CPU samples and context switches, of which it takes
-                                 both or none
-  ROUNDS     rounds of turns, in tens (15)
+             nsys-all            as nsys, with CPU samples and context switches, which nsys takes
+                                 only together
+  ROUNDS     tens of rounds (15)
   COPIES     copies of each row's program at a time (3)
   STARTS     how often all programs are started (1)
 
-Every row has programs of its own. All programs are started together and then take turns: in each
-round, each gets one block of some 15 to 30 ms, in random order. Programs that launch from one
-thread do so on one CPU. So a slow moment of the machine affects all of them. But the place of a
-program's memory also makes a difference, as long as it runs, so each row has several programs. A
+Every row has its own programs. All programs are started together and then take turns: in each
+round, each program runs one block of some 15 to 30 ms, in random order. Programs that launch from
+one thread run on one CPU. So a slow moment of the machine affects all of them. The addresses of a
+program's memory also make a difference for as long as it runs, so each row has several programs. A
 ratio is the mean over all copies, where copy N of one row is compared with copy N of the other.
 Each copy's ratio is the median over its rounds, and the standard error comes from the copies'
 differences. The accounts are xpumerge's accounts of everything that the row recorded. A stack is
@@ -79,7 +79,7 @@ CUPTI = ["floor", "callbacks", "calls-runtime", "calls-both", "calls-records"]
 ROWS = (["bare", "dormant"] + CUPTI + OURS +
         ["torch", "torch-cpu", "torch-stack", "proton", "proton-python", "nsys", "nsys-calls",
          "nsys-all"])
-# The row of Nsight Systems that records as much as a row of xpuload.
+# For rows of xpuload, the row of Nsight Systems that records as much.
 PEERS = {"api-all": "nsys-calls", "merge": "nsys-all", "all": "nsys-all"}
 NSYS = {"nsys": ["-s", "none", "--cpuctxsw", "none"],
         "nsys-calls": ["-s", "none", "--cpuctxsw", "none", "--cuda-trace-all-apis=true"],
@@ -117,7 +117,7 @@ def last_line(text):
 
 
 def check(statement):
-    """Returns None, or why that cannot be done in Python."""
+    """Returns None, or why Python cannot run this workload."""
     try:
         output(PYTHON, "-c", statement)
     except (Failed, OSError) as why:
@@ -183,7 +183,7 @@ class Tools:
         return re.search(rf"{option}[ ,=[]", self.help)
 
     def why_not(self, row):
-        """Returns None, or why there is no such row here."""
+        """Returns None, or why this machine cannot run the row."""
         needs = {"path": "--probe", "launch": "--probe", "shm": "--transport", "memory": "--memory",
                  "api": "--api", "api-all": "--api",
                  "merge": "--freq", "all": "--off-cpu", "capture": "--capture",
@@ -197,7 +197,7 @@ class Tools:
         return None
 
     def options(self, row):
-        """Returns xpuload's options for a row of ours."""
+        """Returns xpuload's options for one of its rows."""
         if row == "merge":
             return ["-F", "99"]
         if row == "all":
@@ -264,7 +264,7 @@ class Tools:
 # ---- programs that take turns --------------------------------------------------------------------
 
 class Program:
-    """A program of one row and one group of workloads; launch.cu and step.py are its other end."""
+    """A program of one row and one group of workloads; launch.cu and step.py read its FIFOs."""
 
     def __init__(self, tools, row, name, command):
         self.row = row
@@ -274,7 +274,7 @@ class Program:
         self.fds = []
         for end in ("go", "said"):
             os.mkfifo(f"{self.name}.{end}")
-            # Opened for both directions, so that opening never waits and reading never ends.
+            # Opened for reading and writing, so that opening never waits and reading never ends.
             self.fds.append(os.open(f"{self.name}.{end}", os.O_RDWR | os.O_CLOEXEC))
         self.log = open(f"{self.name}.log", "w+", encoding="utf-8", errors="replace")
         command, env = tools.under(row, self.data, command)
@@ -301,10 +301,10 @@ class Program:
         return float(self.hear(TURN_S))
 
     def let_go(self):
-        os.close(self.fds[0])       # no other process has it open for writing
+        os.close(self.fds[0])       # no other process has this end open for writing
 
     def end(self):
-        """Waits until it has ended. Returns whether it ended without an error."""
+        """Waits until the program has ended. Returns whether it succeeded."""
         try:
             self.process.wait(0 if self.why else END_S)
         except subprocess.TimeoutExpired:
@@ -319,7 +319,7 @@ class Program:
         return self.process.returncode == 0
 
     def nr_events(self):
-        """Returns how many events of memory were recorded, as xpuload prints at its end."""
+        """Returns the number of recorded memory events that xpuload prints when it ends."""
         return sum(map(int, re.findall(r"(\d+) events of memory", read(f"{self.name}.log"))))
 
 
@@ -396,7 +396,7 @@ def error(values):
 
 
 def within(figures, a, b, what):
-    """Returns what(a's value, b's value) in the middle of the rounds, by copy."""
+    """Returns, for each copy, the median over its rounds of @what(value of a, value of b)."""
     pairs = zip(figures.get(a, []), figures.get(b, []))
     return [statistics.median(map(what, x, y)) for x, y in pairs if x and y]
 
@@ -412,7 +412,7 @@ def added(figures, row, of, to):
     if not a or not b or statistics.mean(b) <= 0:
         return None
     share = statistics.mean(a) / statistics.mean(b)
-    # Both shares are relative to one base, and share its errors.
+    # Both shares are relative to one base, so they share its errors.
     return share, error([x - share * y for x, y in zip(a, b)]) / statistics.mean(b)
 
 
@@ -486,7 +486,7 @@ class Bench:
                 None if row in ["bare", *NSYS] else added(figures, row, peer, "bare"))
 
     def turns(self, programs, workloads, accounts):
-        """The account of programs between their start and their end, added up over all programs."""
+        """The accounts of programs, each over its whole run, added up."""
         for program in programs:
             try:
                 program.hear(READY_S)
@@ -540,7 +540,7 @@ class Bench:
         self.group("pytorch", workloads, "us/step", command)
 
     def cpu(self):
-        """Returns xpuload's CPU time in percent of the passing time, at a steady rate."""
+        """Returns xpuload's CPU time in percent of the elapsed time, at a steady launch rate."""
         for row in (row for row in self.rows if row in OURS and row not in WINDOWS):
             why = self.tools.why_not(row)
             if why:
@@ -588,7 +588,7 @@ class Bench:
         return shares, rates, total
 
     def aims(self):
-        """Returns the goals, as ratios of rows."""
+        """Returns the goals as ratios of rows."""
         best, f = "path", self.figures
         lines = [(f"{w}: {best} / floor", ratio(f.get(w, {}), best, "floor"), 1.10)
                  for w in ("null1", "null8")]
@@ -648,7 +648,7 @@ class Bench:
 
 
 def cpu_seconds(pid):
-    """Returns the CPU time of all its threads: exact if the kernel counts it, else in ticks."""
+    """Returns the CPU time of all threads: exact if the kernel has it in ns, else in ticks."""
     exact = glob.glob(f"/proc/{pid}/task/*/schedstat")
     if exact:
         return sum(int(read(path).split()[0]) for path in exact) / 1e9

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """inside.py: the cost of --stalls and --gpu-metrics on this machine's GPU, compared with --gpu-only
 
-Run `make bench-inside`; TREE= names a portable tree. Both work on the whole GPU, so programs do not
-run side by side but take turns: --gpu-only, the row, the row, --gpu-only, and so on. Settings:
+Run `make bench-inside`; TREE= names a portable tree. Both options sample the whole GPU, so programs
+do not run side by side but take turns: --gpu-only, the row, the row, --gpu-only, and so on.
+Settings:
 
   WORKLOADS  null	null kernels, in steady state: ns a launch
-             long	kernels of some 20 ms: us of 100
-             step	a training step of a small transformer: us
+             long	kernels of some 20 ms: us for 100
+             step	a training step of a small transformer: us a step
   ROWS       stalls metrics all (both)
-  STARTS     starts of each (6)
+  STARTS     starts of each program (6)
 
-A ratio is the mean over neighbours in time, followed by its standard error. MB is the median of the
+A ratio is the mean over neighboring runs, followed by its standard error. MB is the median of the
 program's peak memory, and the difference to --gpu-only. `sampler` is the CPU time of
 xpuload-metrics, in percent of a core.
 """
@@ -41,7 +42,7 @@ def settings(name, default):
 
 
 def sampler_ticks(parent):
-    """Returns the CPU time so far of the xpuload-metrics of a process."""
+    """Returns the CPU time that a process's xpuload-metrics has used so far."""
     for path in glob.glob("/proc/[0-9]*/stat"):
         try:
             with open(path, encoding="utf-8") as f:
@@ -73,7 +74,7 @@ class Watch(threading.Thread):
 
 
 def measure(xpuload, row, command):
-    """Returns the program's own figure, its memory in MB, and the sampler's percent of a core."""
+    """Returns the program's own figure, its memory in MB, and the sampler's CPU time in percent."""
     with subprocess.Popen([xpuload, "--gpu-only", *OPTIONS[row], "-o", "bench.data", *command],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as p:
         watch = Watch(p.pid)

@@ -3,21 +3,21 @@
  * launch.cu - a loop of null kernels
  *
  *	launch [-t THREADS] [-n LAUNCHES]	prints ns of wall time per launch of a thread
- *	launch ... -c CONTROL			as above, once for each line that it reads from the
- *						FIFO CONTROL.go, into CONTROL.said, after "ready".
+ *	launch ... -c CONTROL			as above, once for each line that it reads from
+ *						FIFO CONTROL.go. CONTROL.said gets "ready", then ns.
  *						A single thread stays on one CPU.
  *	launch ... -x cycle|random		from 16 more sites, in turn or in random order
  *	launch ... -x alloc			a launch, and then memory: instead of each later
  *						launch cudaMallocAsync() and cudaFreeAsync()
  *	launch ... -x mixalloc			memory from the 16 sites in random order: each
  *						allocates if it has no memory, or frees it
- *	launch ... -w				first 1,000 in a window of cudaProfilerStart()
+ *	launch ... -w				first 1,000 are in a cudaProfilerStart() window
  *	launch ... -s SECONDS [-r RATE]		prints launches per second, of all threads; at most
  *						RATE. Says "running" after the warm-up.
  *
- * Each thread has a stream, a kernel and a launch site of its own (kernel_NN is launched by site_NN
- * alone, so a profile shows whether it is exact). It launches a dozen frames deep, as programs do.
- * Threads start together and warm; making them and warming them up is not timed.
+ * Each thread has its own stream, kernel and launch site (only site_NN launches kernel_NN, so a
+ * profile shows whether it is exact). It launches a dozen frames deep, as programs do. Threads
+ * start together, after their warm-up; making them and warming them up is not timed.
  */
 #include <cuda_profiler_api.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@
 #define NR_ORDER	4096		/* a power of two */
 #define MAX_THREADS	256
 #define DEPTH		12
-#define CHUNK		1000		/* launches between two readings of the clock */
+#define CHUNK		1000		/* launches between two reads of the clock */
 
 #ifdef __CUDACC__
 #define NULL_KERNEL(name) extern "C" __global__ void name(unsigned long long) {}
@@ -52,16 +52,16 @@ struct worker {
 static struct worker workers[MAX_THREADS];
 static int nr_threads = 1;
 static long nr_launches = 100000;	/* per thread */
-static double seconds;			/* not 0: run for this time instead of @nr launches */
+static double seconds;			/* not 0: run for this time, not for nr_launches */
 static double rate;			/* not 0: launches a second, of all threads together */
-static const char *control;		/* name of the FIFOs; NULL: one turn */
+static const char *control;		/* name of the FIFOs; NULL: one run */
 static unsigned char order[NR_ORDER];	/* the sites in the order of the launches */
-static bool mixed;			/* launches follow that order */
+static bool mixed;			/* launches follow @order */
 static bool allocates, mix_allocates;
 static bool window;
 static bool done;
 static pthread_barrier_t turn;		/* a barrier for all threads and main() */
-static pthread_barrier_t start_line;	/* for all threads, when they are warm */
+static pthread_barrier_t start_line;	/* for all threads, after their warm-up */
 
 static double now(void)
 {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# lib.sh - the common beginning of xpumerge's benchmarks; to be sourced. Each benchmark runs in a
-# directory of its own, which is removed at the end. $time is GNU time.
+# lib.sh - the common beginning of xpumerge's benchmarks; to be sourced. Each benchmark runs in its
+# own directory, which is removed at the end. $time is GNU time.
 # shellcheck shell=sh
 set -u
 : "${XPU_BUILD:?run it as: make bench}"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * memory.c - memory FILE EVENTS [LIVE]: a recording of EVENTS events of memory, and the truth about
- * it
+ * memory.c - memory FILE EVENTS [LIVE]: writes a recording of EVENTS memory events, and prints its
+ * true figures
  *
- * Eight threads of one process make and free blocks of an allocator, at most LIVE at a time
- * (2,000), each in a slot of its segments. Events arrive as threads' logs do: 42 of one thread,
- * then 42 of another, so their numbers are out of order. Prints "peak BYTES left BYTES bytes
- * FILE-SIZE".
+ * Eight threads of one process allocate and free an allocator's blocks, at most LIVE (2,000) at any
+ * moment, each in a slot of the allocator's segments. Events arrive as from threads' logs: 42 of
+ * one thread, then 42 of another, so their numbers are out of order. Prints "peak BYTES left BYTES
+ * bytes FILE-SIZE".
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -22,7 +22,7 @@
 #define NR_THREADS	8
 #define NR_PATHS	500
 #define FRAMES		20
-#define LOG		42		/* events of a thread's log */
+#define LOG		42		/* events in a thread's log */
 #define PER_RECORD	1024
 #define BLOCK_BYTES	(256u << 10)
 #define FLUSH_BYTES	(8u << 20)

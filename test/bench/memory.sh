@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# memory.sh [EVENTS...]: time and memory of finding the holders of memory at the peak, in recordings
-# of EVENTS events (1 and 10 million; 50000000 takes half a minute more), with 2,000 blocks live at
-# a time, and with 200,000. "ratio" compares the time of an event, and the memory, with the
-# recording of the fewest events.
+# memory.sh [EVENTS...]: time and memory of finding what holds memory at the peak, in recordings of
+# EVENTS memory events (1 and 10 million; 50000000 takes half a minute more), with 2,000 and with
+# 200,000 live blocks. "ratio" compares the time per event, and the memory, with the recording of
+# the fewest events.
 . "$(dirname "$0")/lib.sh"
 [ $# -gt 0 ] || set -- 1000000 10000000
 

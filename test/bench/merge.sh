@@ -1,17 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # merge.sh [LAUNCHES...]: time and memory of merging LAUNCHES launches (1, 10 and 30 million) of 8
-# threads, from 9 call paths of 20 frames, to folded stacks. Medians of 3 runs. By order:
+# threads, from 9 call paths of 20 frames, to folded stacks. Prints medians of 3 runs, for each
+# order of the records:
 #
 #	near		a record is at most 64 launches behind
-#	fifo		200,000 launches in flight, records in about their order
+#	fifo		200,000 launches in flight, records in about launch order
 #	random		200,000 in flight, records in any order
 #	records first	200,000 in flight, and records come before their launches
 #	by thread	launches come in runs of 4,096 of one thread, as threads send their logs
 #
-# The recordings are of blocks, as xpuload writes them; "plain" ones have none, as before version 2.
-# "ns each" is CPU time per launch; "x linear" is its ratio to the one with the fewest launches.
-# Then it measures other recordings and results, with the fewest launches.
+# The recordings consist of blocks, as xpuload writes them; "plain" ones have no blocks, as before
+# version 2. "ns each" is CPU time per launch; "x linear" is its ratio to the run with the fewest
+# launches. Then it measures other recordings and output formats, with the fewest launches.
 . "$(dirname "$0")/lib.sh"
 [ $# -gt 0 ] || set -- 1000000 10000000 30000000
 
@@ -19,7 +20,7 @@ line() {
 	printf '%10s %-30s %8s %8s %8s %8s %8s %8s\n' "$@"
 }
 
-# bench NAME LAUNCHES OUTPUT GEN_ARGS...: prints a line, or the reason if not every launch is
+# bench NAME LAUNCHES OUTPUT GEN_ARGS...: prints a line, or the reason if some launch is not
 # matched.
 bench() {
 	name=$1 launches=$2 output=$3

@@ -5,10 +5,10 @@ const path = require("path");
 const { chromium } = require("playwright-core");
 
 const STEPS = 120;
-/* by how many turns of the wheel the time is zoomed before it is dragged */
+/* how many wheel steps zoom the time before it is dragged */
 const ZOOMS = [0, 6, 14, 22];
 
-/* Runs in the page, before its own scripts: notes how long each of them takes. */
+/* Runs in the page, before its own scripts: notes how long each script takes. */
 function watch() {
 	const ask = globalThis.requestAnimationFrame.bind(globalThis);
 	const listen = globalThis.EventTarget.prototype.addEventListener;
@@ -30,7 +30,7 @@ function watch() {
 const part = (list, p) => ([...list].sort((a, b) => a - b)[Math.floor(p * (list.length - 1))] || 0)
 	.toFixed(2);
 
-/* Return: in words, the time of scripts since the last call. */
+/* Return: the time of scripts since the last call, as text. */
 async function spent(page) {
 	const { frames, handlers } = await page.evaluate(() => {
 		const list = { frames: [...globalThis.spent.frames],

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# page.sh [LAUNCHES...]: html pages of recordings with LAUNCHES launches (1,000,000 and 5,000,000):
-# how long xpumerge takes to write one and how large it is; in Chromium, how long it takes to open,
-# its memory, and how long the scripts of a frame take while the time is dragged and zoomed. The
+# page.sh [LAUNCHES...]: measures html pages of recordings with LAUNCHES launches (1,000,000 and
+# 5,000,000): how long xpumerge takes to write a page, and its size; in Chromium, how long the page
+# takes to open, its memory, and the script time per frame while the time is dragged and zoomed. The
 # browser's driver comes with make check-formats.
 . "$(dirname "$0")/lib.sh"
 modules=$XPU_BUILD/formats/node_modules

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Measures the cost of Python's frames at a launch: the shim's own objects as a library for
- * python3's ctypes. python.py calls measure() from many functions deep, and from many lines in
- * turns.
+ * Measures the cost of Python's frames at a launch. The shim's own objects are linked into a
+ * library, which python.py loads with ctypes. It calls measure() from many functions deep, and from
+ * many lines in turn.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static __attribute__((noinline)) void both(void)
 	python__chain(&python, 0, unwinder__stack(unwinder, 0), &slot);
 }
 
-/* Measures a repeated chain, the usual case, in which all input of the walk is compared. */
+/* Measures an unchanged chain, the usual case, in which the walk compares all of its input. */
 static uint64_t trace[1 << 14];
 static unsigned int nr_not_again;
 

@@ -14,7 +14,7 @@ def plain(depth, total):
 
 
 class Module:
-    """Like modules of torch.nn: each call goes through the interpreter's C code."""
+    """As in modules of torch.nn, each call goes through the interpreter's C code."""
 
     def __init__(self, inner):
         self.inner = inner

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # recorder.sh [LAUNCHES]: measures the share of a core that xpuload takes while 8 threads of a
 # target make LAUNCHES launches a second (100,000) from 1,000 call paths in random order, and the
-# bytes of a launch and its kernel in the recording; for each way to compress the recording, in
-# turns. Prints medians of XPU_ROUNDS (5). Needs root, BPF, and at least two cores, because the
-# simulated device uses CPUs, too.
+# bytes that a launch and its kernel take in the recording. It does so for each way to compress the
+# recording, in turns. Prints medians of XPU_ROUNDS (5). Needs root, BPF, and at least two cores,
+# because the simulated device uses CPUs, too.
 : "${XPU_SRC:?run it as: make bench}"
 . "$XPU_SRC/test/bench/lib.sh"
 rate=${1:-100000} rounds=${XPU_ROUNDS:-5}
@@ -12,7 +12,7 @@ rate=${1:-100000} rounds=${XPU_ROUNDS:-5}
 	{ echo "bench recorder: NOT RUN: $(grep MISSING check.log | head -n 1)"; exit 0; }
 export LD_LIBRARY_PATH="$XPU_BUILD/sim"
 
-# cpu_ns PID: prints the CPU time of all its threads together, and then of each thread
+# cpu_ns PID: prints the CPU time of all threads of the process together, and then of each thread
 cpu_ns() {
 	awk '{ sum += $1; each = each " " $1 } END { print sum each }' /proc/"$1"/task/*/schedstat
 }

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""The cost of a CPU sample, by the depth of its stack: of the program in the kernel, of xpuload, in
-the file.
+"""The cost of a CPU sample, by the depth of its stack: in the kernel's BPF program, in xpuload, and
+in the file.
 
-Needs root. Uses the kernel's own count of the time in BPF programs (kernel.bpf_stats_enabled);
+Needs root. Uses the kernel's own account of time in BPF programs (kernel.bpf_stats_enabled). Prints
 medians of 5 runs. XPU_BEFORE=DIR also measures the xpuload in DIR, in turns.
 """
 import os
@@ -21,7 +21,7 @@ STACKS = (("main thread, shallow", "user"), ("thread, shallow", "threads=1"), ("
 
 
 def sampler_ns(pid):
-    """Returns the figures of the sampling program that @pid holds."""
+    """Returns the figures of the sampling BPF program that process @pid holds."""
     for fd in os.listdir(f"/proc/{pid}/fdinfo"):
         with open(f"/proc/{pid}/fdinfo/{fd}") as f:
             info = dict(line.split(":\t", 1) for line in f.read().splitlines() if ":\t" in line)

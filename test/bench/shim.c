@@ -2,10 +2,11 @@
 /*
  * shim [--cold [STEPS]] - measures each part of the shim's work at a launch, in nanoseconds
  *
- * It calls the shim's own objects as CUPTI calls them, with nobody at the probe sites and without
- * CUPTI. Caches are warm, and the best of many rounds is taken, because machines are busy. With
- * --cold, the program runs much other code between its launches, and in a second part makes a block
- * of memory before each launch, some frames further in. To count instructions and cache misses:
+ * It calls the shim's own objects as CUPTI calls them, without CUPTI and with nobody attached to
+ * the probe sites. Caches are warm, and the best of many rounds is taken, because machines are
+ * busy. With --cold, the program runs much other code between its launches. In a second part, it
+ * also allocates a block of memory before each launch, some frames further in. To count
+ * instructions and cache misses:
  *
  *	valgrind --tool=callgrind --cache-sim=yes --LL=2097152,16,64 --collect-atstart=no \
  *		--toggle-collect=tell_made --toggle-collect=tell_launch build/bench/shim --cold 6
@@ -74,7 +75,7 @@ static void *pages(size_t bytes)
 
 static uint32_t correlation_id;
 static struct unwinder *unwinder;
-static struct unwind_trace *trace;	/* the trace to compare the stack with; NULL: walk */
+static struct unwind_trace *trace;	/* the trace to compare the stack with; NULL: unwind */
 static uint64_t nr_again;
 static struct paths *paths;
 static struct xpu_slot slots[NR_SITES];	/* slots whose chains were unwound beforehand */
@@ -104,7 +105,7 @@ static __attribute__((noinline)) void whole(void)
 	callback(NULL, CUPTI_CB_DOMAIN_DRIVER_API, CBID, &d);
 }
 
-/* Launches from many places, as programs do. */
+/* Launches from many call sites, as programs do. */
 #define SITE(n)	static __attribute__((noinline)) void site_##n(void) { whole(); asm volatile(""); }
 SITE(0) SITE(1) SITE(2) SITE(3) SITE(4) SITE(5) SITE(6) SITE(7)
 
@@ -118,7 +119,7 @@ static __attribute__((noinline)) void from_many_places(void)
 	asm volatile("");
 }
 
-/* Launches from sixteen places, in turn or in random order. */
+/* Launches from sixteen call sites, in turn or in random order. */
 #define NR_MIXED	16
 #define NR_ORDER	4096
 SITE(8) SITE(9) SITE(10) SITE(11) SITE(12) SITE(13) SITE(14) SITE(15)
@@ -147,7 +148,7 @@ static __attribute__((noinline)) void mixed(void)
 	asm volatile("");
 }
 
-/* Makes events of memory, from as many places as launches. */
+/* Makes memory events, from as many call sites as launches. */
 static uint8_t alloc_what;
 static uint32_t nr_events;
 
@@ -263,8 +264,9 @@ static __attribute__((noinline)) void get_time(void)
 /* ---- cold ------------------------------------------------------------------------------------ */
 
 /*
- * A step of training or inference makes some hundred launches. Each launch has a call path of its
- * own, whose outer half is shared; before each launch the program reads and runs much other code.
+ * A step of training or inference makes some hundred launches. Each launch has its own call path,
+ * whose outer half it shares with the other launches. Before each launch the program reads and runs
+ * much other code.
  */
 #define NR_PATHS	120
 #define NR_STEPS	100		/* without STEPS */
@@ -277,10 +279,10 @@ static uint8_t *other_data, *other_code;
 static uint64_t *cold_ticks, *event_ticks;
 static unsigned int nr_cold, nr_steps = NR_STEPS;
 static bool with_events;
-static bool is_counted;			/* an emulator counts instructions, and is slow to learn new
-					 * code */
+static bool is_counted;			/* runs in an emulator, which counts instructions and is
+					 * slow to translate new code */
 
-/* Each call reads other cache lines; all lines of a step exceed the second-level cache. */
+/* Each call reads other cache lines; all lines of a step exceed the L2 cache. */
 static __attribute__((noinline)) void something_else(unsigned int path)
 {
 	uint8_t *data = other_data + (size_t)path * OTHER_DATA;
@@ -398,7 +400,7 @@ static double median_ns(uint64_t *ticks, const struct xpu_clock *from, const str
 	return (double)ticks[nr_cold / 2] * (to->ns - from->ns) / (to->ticks - from->ticks);
 }
 
-/* Return: the median time of a launch, and with with_events of an allocation. */
+/* Return: the median time of a launch. *event: of an allocation, if with_events is set. */
 static double cold_ns(unsigned int nr_inner, double *event)
 {
 	struct xpu_clock from = { .ticks = clock__ticks(), .ns = clock__ns() }, to;
@@ -415,7 +417,7 @@ static double cold_ns(unsigned int nr_inner, double *event)
 	return median_ns(cold_ticks, &from, &to);
 }
 
-/* @nr_inner: how many frames each path has of its own */
+/* @nr_inner: how many inner frames each path does not share */
 static __attribute__((noinline)) void measure_cold(unsigned int nr_inner)
 {
 	double calls, all, event;
@@ -423,7 +425,7 @@ static __attribute__((noinline)) void measure_cold(unsigned int nr_inner)
 	callback = nothing;
 	calls = cold_ns(nr_inner, &event);
 	callback = callback__call;
-	cold_ns(nr_inner, &event);	/* not measured: all paths are new here */
+	cold_ns(nr_inner, &event);	/* not measured: every path is new in this run */
 	all = cold_ns(nr_inner, &event);
 	printf("  %-52s %6.1f, with the calls %6.1f\n", "the whole, --probe path, 120 cold paths",
 	       all - calls, all);

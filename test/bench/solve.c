@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * solve [KINDS [SECONDS]]: the CPU time and the memory that it takes to solve 6 metrics of so many
- * kinds of kernels, from samples at 1 kHz. It prints the ratio to the time that it takes to compute
- * the mixtures of the samples, once in a fixed order of the kernels, and once in random order.
+ * solve [KINDS [SECONDS]]: measures the CPU time and the memory that it takes to solve 6 metrics of
+ * KINDS kinds of kernels, from samples at 1 kHz. It prints the ratio to the time that it takes to
+ * compute the samples' mixtures, once with the kernels in a fixed order, and once in random order.
  */
 #include "metrics/solve.h"
 

@@ -3,16 +3,16 @@
 
   step    forward through 12 transformer layers at batch 1, eager: some 120 launches
   graph   the step as one CUDA graph
-  memstep forward, backward and AdamW of these layers: some 2,000 blocks of memory and their frees
+  memstep forward, backward and AdamW of the layers: allocates and frees some 2,000 blocks
   matmul  ten 8192 x 8192 products in bfloat16: the device is busy, the host is not
 
 TOOL can be none, torch (torch.profiler, CUDA activity), torch-cpu (CPU and CUDA), torch-stack
-(with_stack as well), proton (of Triton, shadow context) or proton-python (Python context). It is on
-between the warm-up and the end. Its later processing of its data is left out.
+(with_stack as well), proton (of Triton, shadow context) or proton-python (Python context). The tool
+is on from the end of the warm-up. The time that it takes to process its data afterward is left out.
 
-Says "ready" on the FIFO CONTROL.said; then reads names of workloads from CONTROL.go and answers
-each with the microseconds of a step: the median of a few, some 30 ms in all. A step ends with a
-synchronization. All programs of a bench use one CPU, one after the other.
+Says "ready" on the FIFO CONTROL.said. Then it reads names of workloads from CONTROL.go and answers
+each with the microseconds of a step: the median of a few steps, some 30 ms in all. A step ends with
+a synchronization. All programs of a benchmark use one CPU, in turns.
 """
 import argparse
 import contextlib
@@ -80,7 +80,7 @@ def make_graph():
     with torch.cuda.graph(graph):
         layers(x)
 
-    def replay(keep=(layers, x)):  # the graph has only their addresses
+    def replay(keep=(layers, x)):  # the graph keeps their addresses, but no references
         graph.replay()
     return replay, 41
 

@@ -3,8 +3,8 @@
 # stream.sh [SECONDS [EVERY [KIND [RATE]]]]: runs xpuload --every EVERY (5) --push for SECONDS (60)
 # to a receiver of KIND (otlp), while 8 threads make RATE launches a second (10,000). Meanwhile the
 # receiver answers 500, stalls, and is killed. Prints the share of a core that xpuload and its
-# children take together, the memory of each over time and its growth, the use of the disk, and
-# whether the profiles that were printed as sent are those that the receiver got. Needs root, BPF,
+# children take together, the memory of each over time and its growth, the disk space in use, and
+# whether the receiver got exactly the profiles that xpuload reports as sent. Needs root, BPF,
 # libcurl, and protobuf for Python.
 : "${XPU_SRC:?run it as: make bench}"
 . "$XPU_SRC/test/bench/lib.sh"
@@ -52,7 +52,7 @@ own_ticks() {
 rss() {			# rss PID: prints its memory in KB, without files and shared memory
 	awk '/^RssAnon/ { print $2 }' /proc/"$1"/status 2>/dev/null
 }
-# The processes' CPU time so far. Of its children xpuload has waited only for helpers.
+# Prints the processes' CPU time so far, without xpuload's ended children, which are only helpers.
 cpu() {
 	echo $(($(own_ticks "$loader") + $(ticks "$splitter") + $(own_ticks \
 		"$(pgrep -P "$splitter" -x xpuload-push)")))
@@ -61,7 +61,7 @@ begin=$(date +%s) before=$(cpu)
 while kill -0 $loader 2>/dev/null; do
 	now=$(($(date +%s) - begin))
 	at=$((100 * now / seconds))
-	# The receiver's failures, in the middle of the time.
+	# The receiver fails in the middle of the run.
 	if [ $at -ge 35 ] && [ $at -lt 40 ]; then want=500
 	elif [ $at -ge 45 ] && [ $at -lt 50 ]; then want=stall
 	else want=ok; fi
@@ -90,7 +90,7 @@ awk -v before="$before" -v hz="$(getconf CLK_TCK)" '
 				m = v[i]
 		return m
 	}
-	# The figures before the receiver'"'"'s failures, and after all waiting profiles were sent.
+	# Prints peaks before, during and after the receiver'"'"'s failures.
 	function tell(name, v, a, b) {
 		a = peak(v, int(NR / 6) + 1, int(NR / 3)); b = peak(v, int(9 * NR / 10) + 1, NR - 1)
 		printf "%-12s peak KB: before %d, in between %d, at the end %d: %+.1f %%\n",

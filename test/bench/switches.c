@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * switches.c - measures a switch: two threads on one CPU wake each other in turn
+ * switches.c - measures a context switch: two threads on one CPU wake each other in turn
  *
  * switches N              makes N switches; prints the ns for each
  */

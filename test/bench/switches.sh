@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Measures the cost of a switch of the scheduler with --off-cpu: a million switches between two
-# threads, and a tenth as many between two Python programs, each 30 functions deep. Runs take turns;
-# prints medians, and the time of each run relative to the bare run of its round. Needs root.
+# Measures the cost of a context switch with --off-cpu: a million switches between two threads, and
+# a tenth as many between two Python programs, each 30 functions deep. Runs take turns. Prints
+# medians, and the time of each run relative to the bare run of its round. Needs root.
 # XPU_BEFORE=DIR: also measures the xpuload in DIR. PYTHON=python3
 [ "$(id -u)" = 0 ] || { echo "switches: not run: needs root"; exit 0; }
 dir=$(mktemp -d) && cd "$dir" || exit 1
@@ -15,7 +15,7 @@ record() {		# record OUT DIR OPTION...: appends the program's output to OUT
 	"$tool" -q --cpu-only "$@" >>"$out" 2>>log || { cat log; exit 1; }
 }
 
-round() {		# round NAME PROGRAM ARG...: runs it in all ways
+round() {		# round NAME PROGRAM ARG...: runs it bare and with each recorder
 	name=$1
 	shift
 	"$@" >>"$name.bare"

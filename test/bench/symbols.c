@@ -2,8 +2,8 @@
 /*
  * symbols FILE... - measures the cost of naming addresses
  *
- * It reads each file, names 100,000 distinct places in all of them, and then names these places
- * again. The goal is one second at most for the 100,000 places.
+ * It reads each file, finds the names of 100,000 distinct addresses in all of them, and then finds
+ * the same names again. The goal is at most one second for the 100,000 addresses.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 			total += dso->segments[0].end - dso->segments[0].offset;
 		gen__free(&g);
 	}
-	/* The first segment is the code. */
+	/* The first segment is the executable one. */
 	step = total / NR_ADDRESSES;
 	for (arg = 1; arg < argc && step; arg++) {
 		struct gen g = { 0 };
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "symbols: too little code in these files\n");
 		return 2;
 	}
-	/* Names them in random order, so that no cache helps. */
+	/* Looks the places up in random order, so that no cache helps. */
 	srand(1);
 	for (i = nr - 1; i > 0; i--) {
 		size_t k = ((size_t)rand() << 15 ^ rand()) % (i + 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * tables.js DIR [RECIPE...]: measures each recipe of scripts/sql/ in DuckDB on the tables in DIR,
- * each time in a new DuckDB
+ * each time in a fresh DuckDB
  */
 "use strict";
 

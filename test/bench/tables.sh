@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# tables.sh [RANKS [LAUNCHES]]: the tables of RANKS ranks (50) with LAUNCHES launches each
-# (100,000): how fast xpumerge writes them, their size on the disk, and how long each recipe of
-# scripts/sql/ takes in DuckDB on all of them. Each rank is recorded, written and removed before the
-# next one; 1000 ranks take 2 GB of disk. DuckDB comes with make check-formats. DIR=... keeps the
-# tables there.
+# tables.sh [RANKS [LAUNCHES]]: measures the tables of RANKS ranks (50) with LAUNCHES launches each
+# (100,000): how fast xpumerge writes them, their size on disk, and how long each recipe of
+# scripts/sql/ takes in DuckDB on all of them. Each recording is made, turned into tables and
+# removed before the next one; 1000 ranks take 2 GB of disk. DuckDB comes with make check-formats.
+# DIR=... keeps the tables there.
 . "$(dirname "$0")/lib.sh"
 ranks=${1:-50} launches=${2:-100000} to=${DIR:-$dir/tables}
 
@@ -47,7 +47,7 @@ if [ ! -d "$modules/@duckdb" ]; then
 		"it"
 	exit 0
 fi
-# Events of memory: one recording's tables, used for each rank.
+# Memory events: one recording's tables serve for each rank.
 "$XPU_BUILD/bench/memory" memory.data "$launches" >/dev/null &&
 	"$XPU_BUILD/xpumerge" memory.data -o "$dir/memory/" 2>log || {
 	cat log

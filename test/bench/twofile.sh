@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # twofile.sh [LAUNCHES]: time and memory of importing LAUNCHES launches (92,732), and then ten times
-# as many, from two files, one with stacks and one with calls and kernels, whose clocks differ by
-# 370 ms, to folded stacks. "sites" is the number of call paths, each with a kernel of its own: 64,
-# as in real programs, and as many as launches, so that no path is met twice. Medians of 3 runs. "ns
-# each" is CPU time per launch. "right" is how many launches got a stack of their own kernel, which
-# only times can identify.
+# as many, to folded stacks. The import has two files, one with stacks and one with calls and
+# kernels, whose clocks differ by 370 ms. "sites" is the number of call paths, each with its own
+# kernel: 64, as in real programs, and as many as launches, so that no path occurs twice. Prints
+# medians of 3 runs. "ns each" is CPU time per launch. "right" is how many launches got the stack
+# that belongs to their kernel, which only timestamps can identify.
 . "$(dirname "$0")/lib.sh"
 launches=${1:-92732}
 
@@ -13,7 +13,7 @@ line() {
 	printf '%9s %8s %7s %7s %8s %8s %8s %8s %8s %10s\n' "$@"
 }
 
-right() {		# prints the launches under the stack with their own name
+right() {		# prints how many launches are under the stack named like their kernel
 	sed -n 's/.*;site_\([0-9]*\);.*\[GPU_Kernel\]kernel_\([0-9]*\) /\1 \2 /p' "$1" |
 		awk '$1 == $2 { n += $3 } END { print n + 0 }'
 }

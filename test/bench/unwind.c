@@ -2,7 +2,7 @@
 /*
  * Measures the cost of a call chain with the shim's unwinder and, if it is installed, with
  * libunwind's unw_backtrace(). It takes the best of many rounds, because machines are busy. It
- * measures warm walks, and cold walks: the first chain of a thread.
+ * measures warm walks, and cold walks, the first ones of a thread.
  */
 #include <dlfcn.h>
 #include <stdint.h>

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """windows.py [N]: how long entering and leaving with xpuload.record() takes
 
-Eight threads launch all the time, on a GPU by PyTorch if there is one, else on the simulated
-device, and N windows are recorded. torch.profiler makes the same windows, in a process of its own,
-because it keeps CUPTI. Times in ms; the first window, which starts xpuload, stands apart.
+Eight threads launch all the time, on a GPU with PyTorch if both exist, else on the simulated
+device, while N windows are recorded. torch.profiler makes the same windows in a separate process,
+because it keeps CUPTI. Times are in ms; the first window, which starts xpuload, is listed
+separately.
 """
 import ctypes
 import os
@@ -18,7 +19,7 @@ THREADS = 8
 
 
 def use_torch():
-    """Returns a function that launches, or None without PyTorch and a GPU."""
+    """Returns a function that launches, or None if PyTorch or a GPU is missing."""
     try:
         import torch
         x = torch.ones(64, device="cuda")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * inlined.cu - what inlined.cubin is made of: nvcc -lineinfo -cubin -arch=sm_90 -o inlined.cubin
+ * inlined.cu - the source of inlined.cubin: nvcc -lineinfo -cubin -arch=sm_90 -o inlined.cubin
  * inlined.cu
  */
 __device__ __forceinline__ int of_thread(int step)

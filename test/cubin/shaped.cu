@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * shaped.cu - what shaped.cubin is made of: nvcc -lineinfo -cubin -arch=sm_90 -o shaped.cubin
+ * shaped.cu - the source of shaped.cubin: nvcc -lineinfo -cubin -arch=sm_90 -o shaped.cubin
  * shaped.cu
  */
 static __device__ __forceinline__ float twice(float x)

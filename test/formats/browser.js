@@ -14,7 +14,7 @@ const tap = require("./tap.js");
 let browser;
 
 /*
- * Opens a file, or a page of the browser itself. page.complaints gets its messages on the console,
+ * Opens a file, or one of the browser's own pages. page.complaints receives its console messages,
  * the exceptions that it throws, and its requests for other files.
  */
 async function open(file, options = {}) {
@@ -53,11 +53,11 @@ async function findings(page) {
 				.slice(0, 3).join("; "));
 }
 
-/* Runs @tests with a browser, and reports the result. */
+/* Runs @tests with a browser, and reports the results. */
 async function run(tests) {
 	browser = await chromium.launch({
 		executablePath: process.env.CHROMIUM || "/usr/bin/chromium",
-		/* The browser's own sandbox needs features that containers and root lack. */
+		/* The browser's own sandbox needs features that containers and root do not have. */
 		args: ["--no-sandbox"],
 	});
 	await tap.run(tests, () => browser.close());

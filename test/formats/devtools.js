@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The panel draws on a canvas. Rows have fixed places, and the text below describes the clicked
- * item.
+ * The Performance panel draws on a canvas. Rows have fixed positions, and the text below the canvas
+ * describes the clicked item.
  */
 "use strict";
 const fs = require("fs");
@@ -41,7 +41,7 @@ run(async () => {
 		await page.locator("input[type=file]").first().setInputFiles("demo.json");
 		await sidebar.waitFor({ timeout: 15000 }).catch(() => {});
 	}
-	/* Hints appear some time after the timeline, and cover it until they are closed. */
+	/* Hints appear after the timeline, and cover it until they are closed. */
 	for (let i = 0; i < 20 && await sidebar.count(); i++) {
 		await page.waitForTimeout(2000);
 		await click(page, 1372, 77);
@@ -49,7 +49,10 @@ run(async () => {
 	}
 	await page.waitForTimeout(1000);
 
-	/* Opens from below, so that the rows above do not move: both processes, then each track. */
+	/*
+	 * Opens from bottom to top, so that the rows above do not move: both processes, then each
+	 * track.
+	 */
 	const first = FIRST_ROW + CHILD, gpu = first + tracks.host.size * ROW;
 
 	await click(page, 60, FIRST_ROW + ROW);

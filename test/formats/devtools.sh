@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The timeline in Chromium's Performance panel. For a screenshot like the README's timeline.png:
-# RECORDING=demo.data, a recording of the demo with --api, and a few ms of it: FROM= and TO= in
-# seconds.
+# The timeline in Chromium's Performance panel. To make a screenshot like the README's timeline.png,
+# set RECORDING=demo.data, which is a recording of the demo with --api, and select a few ms with
+# FROM= and TO= in seconds.
 . "$XPU_SRC/test/lib/tap.sh"
 
 if [ -n "${RECORDING:-}" ]; then

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* flamegraph.js - reads what a page of xpumerge shows, and folded stacks to compare it with */
+/* flamegraph.js - reads the contents of an xpumerge page, and folded stacks for comparison */
 "use strict";
 const fs = require("fs");
 
@@ -15,7 +15,7 @@ function folded(file, nr = 1) {
 const sum = (lines, column = 1) => lines.reduce((a, l) => a + l[column], 0);
 const leaf = line => line[0][line[0].length - 1];
 
-/* Return: the page's name for a piece of work, from its name in folded stacks. */
+/* Return: the page's name for device work, from its name in folded stacks. */
 function shown(name) {
 	const m = new RegExp("^\\[(GPU\\d*_Kernel|GPU\\d*_Memcpy|GPU\\d*_Memset|" +
 		"GPU_Launch_Pending|Off_CPU|GPU_Wait)\\](.*)$", "s").exec(name);
@@ -32,13 +32,13 @@ async function ready(page) {
 	await settle(page);
 }
 
-/* The page draws at once; the result is visible in the next frame of the screen. */
+/* The page draws at once; the result is visible in the next animation frame. */
 async function settle(page) {
 	await page.evaluate(() => new Promise(f =>
 		requestAnimationFrame(() => requestAnimationFrame(f))));
 }
 
-/* Returns the frames that the page has drawn: the name, place and colour of each. */
+/* Return: the frames that the page has drawn: name, position and color of each frame. */
 function drawn(page) {
 	return page.$$eval("#chart svg", list => list.flatMap(svg => {
 		const box = svg.getBoundingClientRect();
@@ -55,7 +55,7 @@ async function frame(page, name) {
 }
 
 /*
- * Return: the frame, after scrolling to it, because the pointer reaches nothing outside the window.
+ * Scrolls to the frame, because the pointer reaches nothing outside the window. Return: the frame.
  */
 async function reached(page, name) {
 	const f = await frame(page, name);
@@ -76,7 +76,7 @@ async function click(page, name) {
 	await settle(page);
 }
 
-/* Return: the tooltip of a frame, by its labels. */
+/* Return: a frame's tooltip, as an object by label. */
 async function tip(page, name) {
 	const f = await reached(page, name);
 
@@ -94,14 +94,14 @@ async function tip(page, name) {
 	});
 }
 
-/* The Top list: [name, self, total, count] of each row. */
+/* The rows of the Top list: [name, self, total, count]. */
 const rows = page => page.$$eval("#top tbody tr", list => list.map(tr => {
 	const cells = [...tr.cells].map(c => c.textContent);
 
 	return [cells[cells.length - 1], cells[0], cells[2], cells.length > 5 ? cells[4] : ""];
 }));
 
-/* Chooses something in the panel of options. */
+/* Selects an entry in the options panel. */
 async function choose(page, list, value) {
 	await page.click("#options summary");
 	await page.selectOption(list, value);

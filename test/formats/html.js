@@ -21,7 +21,7 @@ async function testGraph() {
 		"all frames are inside the chart");
 	near((await frame(page, "all")).width, chart - 16, "the root takes the whole width");
 
-	/* Widths are sums. */
+	/* A frame's width is the sum of its lines. */
 	const by = {};
 
 	for (const l of lines)
@@ -47,7 +47,7 @@ async function testGraph() {
 	   "unit count: the total is the number of records");
 	await choose(page, "#unit", "ns");
 
-	/* Kinds. */
+	/* The kinds of device work. */
 	await page.click('[data-kind="memcpy"]');
 	await settle(page);
 	is(number((await tip(page, "all")).total),
@@ -79,7 +79,7 @@ async function testMoving() {
 	const lines = folded("app.folded"), page = await open("app.html#by=comm&flame=1");
 
 	await ready(page);
-	/* Zoom: a kernel. */
+	/* Zooms to a kernel. */
 	const isKernel = l => /^\[GPU0_Kernel\]/.test(leaf(l));
 	const at = lines.find(l => l[0][0] === "worker" && isKernel(l))[0];
 	const name = shown(leaf([at])), parent = at[at.length - 2];
@@ -110,7 +110,7 @@ async function testMoving() {
 	is((await drawn(page)).length, before, "Escape: all frames are shown again");
 	ok(await page.isHidden("#detail"), "Escape: the panel is closed");
 
-	/* Search. */
+	/* Searches for a kernel. */
 	const term = leaf(lines.find(isKernel)).replace(/^\[[^\]]*\]/, "").replace(/\(.*/, "");
 	const found = sum(lines.filter(l =>
 		l[0].some(n => n.toLowerCase().includes(term.toLowerCase()))));
@@ -129,7 +129,7 @@ async function testMoving() {
 	await page.keyboard.press("Escape");
 	is(await page.textContent("#matched"), "", "Escape ends the search");
 
-	/* Up and down. */
+	/* Icicle: the root is at the top; flame: at the bottom. */
 	const lowest = (await frame(page, "all")).y;
 
 	await page.keyboard.press("i");
@@ -142,7 +142,7 @@ async function testMoving() {
 	ok((await frame(page, "worker")).y < (await frame(page, "all")).y,
 		"flame: the root is below");
 
-	/* By keyboard alone. */
+	/* Uses only the keyboard. */
 	await page.focus("#chart");
 	for (const key of ["ArrowUp", "ArrowUp", "ArrowUp"])
 		await page.keyboard.press(key);
@@ -161,7 +161,7 @@ async function testMoving() {
 	await page.click("#reset");
 	await settle(page);
 
-	/* Order. */
+	/* The order of frames. */
 	await choose(page, "#order", "value");
 	await settle(page);
 	const level = (await drawn(page)).filter(d => Math.abs(d.y - (lowest - 18)) < 4)
@@ -171,7 +171,7 @@ async function testMoving() {
 	   "frames are ordered by size", level.join(" "));
 	await choose(page, "#order", "name");
 
-	/* The list. */
+	/* The Top list. */
 	const kernels = {};
 
 	for (const l of lines)
@@ -288,7 +288,7 @@ async function testWide() {
 	await page.context().close();
 }
 
-/* An element for each of thousands of frames would take seconds. */
+/* Thousands of frames with one DOM element each would take seconds. */
 async function testThin() {
 	const page = await open("thin.html#open=all", { viewport: { width: 3000, height: 800 } });
 
@@ -344,7 +344,8 @@ async function testDiff() {
 		if (!pair)
 			continue;
 		/*
-		 * Frames with this name elsewhere may have changed in other ways; these have not.
+		 * Frames with this name may have changed differently elsewhere; these frames have
+		 * not.
 		 */
 		if (!pair[1])
 			ok(/^hsl\(214,/.test(f.fill), `${f.name} exists in A alone, and is blue`,
@@ -391,7 +392,7 @@ async function testBig() {
 	const start = Date.now(), page = await open("big.html");
 
 	await page.waitForSelector("html[data-ready]");
-	/* Drawn, too. */
+	/* They are also drawn. */
 	await page.evaluate(() => new Promise(f =>
 		requestAnimationFrame(() => requestAnimationFrame(f))));
 	const seconds = (Date.now() - start) / 1000;
@@ -413,7 +414,7 @@ async function testBig() {
 	await page.context().close();
 }
 
-/* Lines of kernels, compared with the table. */
+/* Compares the source lines of kernels with the table. */
 async function testLines() {
 	const table = JSON.parse(fs.readFileSync("stalls.json")).stalls,
 		page = await open("stalls.html");
@@ -447,7 +448,7 @@ async function testLines() {
 	   "the search narrows the lines down");
 	await page.fill("#search", "");
 
-	/* Goes from the graph to a kernel's lines. */
+	/* Goes from the flame graph to a kernel's source lines. */
 	await page.click("#tab-graph");
 	await settle(page);
 	await click(page, (await drawn(page)).find(f => f.name === first).name);

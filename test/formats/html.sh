@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The html page in a browser: its drawing and its reactions, compared with the folded stacks.
+# The html page in a browser: compares its drawing and its interaction with the folded stacks.
 . "$XPU_SRC/test/lib/tap.sh"
 
 gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
 
-# The call paths have functions of a real program.
+# The call paths contain functions of a real program.
 "$gen" --launches 30000 --paths 60 --threads 8 --procs 2 --gpus 2 --streams 3 --memcpy-every 5 \
 	--graph-every 9 --lose-record 2000 --map "$merge" -o app.data
 printf '</script><script>alert(1)</script>\0<img src=x onerror=alert(2)>\0"a" &amp; `${b}`\0' >names
@@ -30,12 +30,12 @@ stalls=$XPU_SRC/test/t1/corpus/2.5.xpu
 "$merge" -i "$stalls" --json --table stalls -o stalls.json 2>/dev/null
 "$merge" diff "$stalls" "$stalls" -o stalls_diff.html 2>/dev/null
 
-# A thousand call paths side by side, each hardly wider than a pixel.
+# A thousand call paths next to each other, each hardly wider than a pixel.
 "$gen" --launches 200000 --paths 1000 --frames 40 -o thin.data
 "$merge" thin.data -o thin.html 2>/dev/null
 
-# Five million launches: the processor time of the merge is measured, because other programs may use
-# the machine.
+# Five million launches: measures the CPU time of the merge, because other programs may use the
+# machine.
 "$gen" --launches 5000000 --paths 2000 --frames 40 --threads 16 --gpus 4 --streams 7 \
 	--memcpy-every 9 --map "$merge" -o big.data
 command time -f '%U %S %M' -o big.time "$merge" big.data -o big.html 2>/dev/null

@@ -5,7 +5,7 @@ const { ok, is, near, findings, open, shot, run } = require("./browser.js");
 const { folded, sum, leaf, rows, shown, ready, settle, drawn, click, tip, number, choose } =
 	require("./flamegraph.js");
 
-/* Frames for a kernel's stalls may come behind it. */
+/* Frames for a kernel's stalls may follow the kernel. */
 const isDevice = line => line[0].some(name => /^\[GPU\d*_(Kernel|Memcpy|Memset)\]/.test(name));
 const total = async page => number((await tip(page, "all")).total);
 const chip = (page, mode) => page.textContent(`[data-mode="${mode}"] b`);
@@ -101,9 +101,9 @@ async function testGroups() {
 	await page.context().close();
 }
 
-/* ---- a stretch of time ---------------------------------------------------------------------- */
+/* ---- a range of time ------------------------------------------------------------------------ */
 
-/* Return: the ns of kernels and copies in a stretch, from the timeline. */
+/* Return: the ns of kernels and copies in a time range, from the timeline. */
 function timelineIn(from, to) {
 	const trace = JSON.parse(fs.readFileSync("app.json")),
 		base = BigInt(trace.otherData.base_ns);
@@ -241,7 +241,7 @@ async function testAddress() {
 	is(page.complaints.join("\n"), "", "no error, no message, no request");
 	await page.context().close();
 
-	/* Addresses may come from anybody. */
+	/* Anybody may write an address. */
 	for (const hash of ["zoom=99999999&frame=7777777",
 		"by=__proto__&time=constructor&unit=x&of=-5&view=lines2",
 			    "search=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&kernel=%3Cscript%3E",
@@ -328,7 +328,7 @@ async function testSandwich() {
 		page = await open("app.html#unit=ns&view=top&sort=total");
 
 	await ready(page);
-	/* Selects a function in the middle, with callers and callees. */
+	/* Selects a function in the middle of stacks, with callers and callees. */
 	const name = lines.find(isDevice)[0][3], of = lines.filter(l => l[0].includes(name));
 	const near1 = (l, by) => l[0][l[0].indexOf(name) + by];
 	const level = (id, edge) => page.$$eval(`#${id} g.frame`, (list, edge) => {

@@ -5,14 +5,14 @@ const fs = require("fs");
 const { ok, is, open, shot, run } = require("./browser.js");
 const { folded, sum, leaf, ready, settle, drawn, tip, number, choose } = require("./flamegraph.js");
 
-/* For each kind of the page: the lines of folded stacks that end with it. */
+/* By the page's kind of value: the end of the lines in folded stacks. */
 const ENDS = {
 	kernel: /^\[GPU_Kernel\]/, memcpy: /^\[GPU_Memcpy\]/, memset: /^\[GPU_Memset\]/,
 	pending: /^\[GPU_Launch_Pending\]/, gpu_wait: /^\[GPU_Wait\]/, off_cpu: /^\[Off_CPU\]/,
 	cpu: /^(?!\[(GPU_|Off_CPU))/,
 };
 
-/* Return: how busy GPU 0 was, by the first line of the summary. */
+/* Return: how busy GPU 0 was, from the first line of the summary. */
 const busy = file => /GPU 0 busy ([\d.]+) %/.exec(fs.readFileSync(file, "utf8"))[1];
 
 async function testKinds() {
@@ -41,7 +41,7 @@ async function testKinds() {
 
 	for (const kind of ["kernel", "memcpy", "memset", "cpu", "gpu_wait"])
 		ok(kinds.includes(kind), `there is a button for ${kind}`, kinds);
-	/* Stacks of threads are higher than the window. */
+	/* Threads' stacks are taller than the window. */
 	await page.click('[data-mode="thread"]');
 	await settle(page);
 	const all = (await drawn(page)).find(f => f.name === "all"),
@@ -69,7 +69,7 @@ async function testKinds() {
 	await page.context().close();
 }
 
-/* Threads without calls of the GPU share a row of the single events, until a click opens it. */
+/* Threads without GPU calls share a row of single events until a click opens it. */
 async function testHelpers() {
 	const page = await open("helpers.html#events=1");
 	const height = () => page.$eval("#lanes-room", e => parseInt(e.style.height, 10));
@@ -97,7 +97,7 @@ async function testHelpers() {
 	await page.context().close();
 }
 
-/* Nothing was recorded between windows, so a device was neither busy nor idle there. */
+/* Between windows nothing was recorded, so a device was neither busy nor idle. */
 async function testWindows() {
 	const page = await open("windows.html");
 

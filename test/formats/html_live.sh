@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The html pages of programs that are recorded here: device work, CPU time and waits in one graph;
+# The html pages of programs that this test records: device work, CPU time and waits in one graph;
 # windows of --capture; memory.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf shim

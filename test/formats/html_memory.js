@@ -9,7 +9,7 @@ const merge = `${process.env.XPU_BUILD}/xpumerge`;
 const table = (file, name) => JSON.parse(fs.readFileSync(file))[name];
 const sum = (list, of) => list.filter(r => /^GPU/.test(r.device)).reduce((n, r) => n + r[of], 0);
 
-/* Return: bytes as the page, messages and tables write them: three digits. */
+/* Return: a number of bytes as the page, messages and tables write it: three digits. */
 function words(bytes) {
 	const units = ["B", "KiB", "MiB", "GiB"];
 	let i = 0;
@@ -21,7 +21,7 @@ function words(bytes) {
 	return `${bytes.toFixed(digits)} ${units[i]}`;
 }
 
-/* The rows of the table: bytes, kind, and the frames of the call path, innermost first. */
+/* The table's rows: bytes, kind, and the frames of the call path, innermost first. */
 const holders = page => page.$$eval("#memory-holders tbody tr", list => list.map(tr => ({
 	bytes: +tr.dataset.bytes, kind: tr.cells[2].textContent,
 	path: [...tr.querySelectorAll("li")].map(li => li.textContent),

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The tab about memory of the html page: each figure equals the figure of the tables, to the byte,
-# at the peak, when memory ran out, and at other moments.
+# The html page's memory tab: each number equals the number in the tables, to the byte, at the peak,
+# when memory ran out, and at other moments.
 . "$XPU_SRC/test/lib/tap.sh"
 
 merge=$XPU_BUILD/xpumerge
 
-# A process with an allocator, memory outside of it, a pool and memory of nobody. CUDA refuses a
-# request; after that, memory is freed.
+# A process with an allocator, memory outside of the allocator, a pool and unattributed memory. CUDA
+# refuses a request; after that, memory is freed.
 {
 	cat <<-'X'
 		options --memory
@@ -24,7 +24,7 @@ merge=$XPU_BUILD/xpumerge
 		LEVEL UNUSED 0 0 60005 5 0 50
 		LEVEL REST 0 90000000 9000008 8 0 80
 	X
-	# Blocks come and go, from two call paths.
+	# Blocks are allocated and freed, on two call paths.
 	awk 'BEGIN {
 		for (i = 0; i < 1500; i++)
 			printf "MADE BLOCK 0 0x%x %d %d %d %d\n", 268435456 + 3000064 + i * 1024,
@@ -46,7 +46,7 @@ merge=$XPU_BUILD/xpumerge
 "$merge" run.data --memory live --at failed --json --table memory_moments -o failed.json 2>/dev/null
 "$XPU_BUILD/gen_data" --launches 1000 --paths 9 -o app.data
 "$merge" app.data -o app.html 2>/dev/null
-# Another recording with memory opens on time, because nobody asked for memory.
+# Another recording with memory shows time first, because nobody asked for memory.
 "$merge" "$XPU_SRC/test/t1/corpus/2.7.xpu" -o all.html 2>/dev/null
 
 exec node "$XPU_SRC/test/formats/html_memory.js"

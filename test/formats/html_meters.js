@@ -6,7 +6,7 @@ const { settle, number } = require("./flamegraph.js");
 
 const ROW = 16, FIRST_ROW = 26;
 
-/* Return: the counters of a Chrome timeline: by GPU and name, [ns since the start, value]. */
+/* Return: the counters of a Chrome timeline, by GPU and name: [ns since the start, value]. */
 function counters(name, startNs) {
 	const { traceEvents, otherData } = JSON.parse(fs.readFileSync(`${name}.json`));
 	const base = Number(BigInt(otherData.base_ns) - BigInt(startNs)), byName = new Map();
@@ -32,7 +32,7 @@ async function hover(page, x, y) {
 			[dt.textContent, dt.nextSibling.textContent])) });
 }
 
-/* Return: by name, the words of all rows in the middle of the timeline. */
+/* Return: by name, the texts of all rows in the middle of the timeline. */
 async function rows(page) {
 	const found = new Map(), { box, left, height } = await page.$eval("#lanes", e => {
 		const area = e.ownerDocument.getElementById("strip-area").getBoundingClientRect();
@@ -51,7 +51,7 @@ async function rows(page) {
 	return found;
 }
 
-/* Return: a value in words as a number, and by how much its rounding may change it. */
+/* Return: the number in a text, and the most that rounding may have changed it. */
 function read(words) {
 	const unit = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }[words.split(" ")[1]] || 1;
 	const digits = (/\.(\d+)/.exec(words) || ["", ""])[1].length;
@@ -80,13 +80,13 @@ async function testValues(name) {
 
 			if (until - at < 40)
 				continue;
-			/* so close that the pixel in the middle has one value */
+			/* zoomed in until the pixel in the middle has one value */
 			await page.evaluate(hash => { globalThis.location.hash = hash; },
 				`events=1&span=${at}..${until}`);
 			await settle(page);
 			const words = (await rows(page)).get(key);
 
-			/* Of dense points, the page has means. */
+			/* For dense points, the page shows means. */
 			if (words && words["each value"])
 				continue;
 			ok(words && words.value && near(words.value, value),
@@ -99,7 +99,7 @@ async function testValues(name) {
 	await page.context().close();
 }
 
-/* The last value ends the last sample, so the curve is as long as the samples. */
+/* The last value lasts until the last sample ends, so the curve is as long as the samples. */
 async function testSums() {
 	const page = await open("metrics.html#events=1");
 	const table = JSON.parse(fs.readFileSync("table.json")).gpu_metrics;

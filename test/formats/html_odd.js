@@ -179,7 +179,7 @@ async function testCrowd() {
 	await page.context().close();
 }
 
-/* Several recordings, and two moments of one recording. */
+/* Several recordings, and one recording at two moments. */
 async function testSeveral() {
 	const several = await open("several.html"), moments = await open("moments.html");
 
@@ -216,7 +216,7 @@ async function testWindows() {
 /* ---- tables --------------------------------------------------------------------------------- */
 
 /*
- * Copies, sets and functions on the CPU have the tables' values in Top; html_explore.js compares
+ * In Top, copies, memsets and CPU functions have the tables' values; html_explore.js compares
  * kernels.
  */
 async function testTables() {
@@ -296,7 +296,7 @@ async function testPaper() {
 	is(await page.evaluate("document.getAnimations().length"), 0,
 		"with reduced motion, nothing moves");
 	await page.emulateMedia({ media: "print", colorScheme: "dark" });
-	/* The page replaces its elements while it draws again after a change of size. */
+	/* The page replaces its elements when it draws again after a resize. */
 	const box = sel => page.$eval(sel, e => e.getBoundingClientRect().toJSON());
 	const light = async sel =>
 		page.$eval(sel, e => globalThis.getComputedStyle(e).color.match(/\d+/g).slice(0, 3)
@@ -398,7 +398,7 @@ async function testKeys() {
 
 /* ---- the address ---------------------------------------------------------------------------- */
 
-const STEPS = 48;		/* a tab of Chromium remembers 50 pages, one of which is blank */
+const STEPS = 48;		/* a Chromium tab remembers 50 pages, one of which is blank */
 
 async function testAddress() {
 	const page = await open("app.html"), seen = [];
@@ -431,7 +431,7 @@ async function testAddress() {
 	is(await look(), last, "Forward makes all steps again");
 	const hash = new URL(page.url()).hash;
 
-	/* Safari allows a hundred steps in half a minute. */
+	/* Safari allows a hundred history steps in half a minute. */
 	await page.evaluate(() => { globalThis.history.pushState =
 		() => { throw new Error("SecurityError"); }; });
 	await page.keyboard.press("2");

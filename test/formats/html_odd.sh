@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The html page of unusual recordings, in windows of any size, on paper, and by the keyboard alone.
+# The html page of unusual recordings, in windows of any size, on paper, and with the keyboard
+# alone.
 . "$XPU_SRC/test/lib/tap.sh"
 
 gen=$XPU_BUILD/gen_data odd=$XPU_BUILD/gen_odd merge=$XPU_BUILD/xpumerge
 
-# Names of kernels, functions, threads, ranges, files, devices and the host. Some would end a script
-# or an attribute, have a meaning in JavaScript, are written from right to left, reverse the
+# Names of kernels, functions, threads, ranges, files, devices and the host. Some of them end a
+# script or an attribute, have a meaning in JavaScript, are written from right to left, reverse the
 # following text, or are invisible.
 {
 	printf '%s\0' '</script><script>alert(1)</script>' '<img src=x onerror=alert(2)>' \

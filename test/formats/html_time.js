@@ -8,10 +8,10 @@ const PARTS = ["1.004217s-1.004391s", "1.0051s-1.0072s"];
 const nsOf = part => part.split("-").map(text => Math.round(parseFloat(text) * 1e9));
 const isWork = line => /^\[GPU\d*_(Kernel|Memcpy|Memset)\]/.test(leaf(line));
 
-/* The page's name for device work of the Chrome timeline. */
+/* Return: the page's name for device work in the Chrome timeline. */
 const shownAs = e => e.cat === "memset" ? "set" : e.name.replace(/^memcpy/, "copy");
 
-/* The page follows when the time has rested. */
+/* Waits: the page follows after the time range has stopped changing. */
 async function rest(page) {
 	await page.waitForTimeout(350);
 	await settle(page);
@@ -25,7 +25,9 @@ async function withEvents(file, options) {
 	return page;
 }
 
-/* The device work, and the launches, of a Chrome timeline, in ns since the recording's start. */
+/*
+ * Return: the device work and the launches of a Chrome timeline, in ns since the recording's start.
+ */
 function chrome(name, startNs) {
 	const { traceEvents, otherData } = JSON.parse(fs.readFileSync(`${name}.json`));
 	const base = Number(BigInt(otherData.base_ns) - BigInt(startNs));
@@ -50,7 +52,7 @@ const gutter = page => page.evaluate(() => {
 	return at("strip-area") - at("lanes");
 });
 
-/* Return: the tooltip at a place of the timeline, by its labels. */
+/* Return: the tooltip at a position in the timeline, as an object by label. */
 async function hover(page, x, y) {
 	await page.mouse.move(x - 1, y);
 	await page.mouse.move(x, y);
@@ -68,7 +70,7 @@ function nsOfWords(text) {
 	return Math.round(number(value) * { ns: 1, "\u00b5s": 1e3, ms: 1e6, s: 1e9 }[unit]);
 }
 
-/* Finds the row of the timeline with an event. Return: its tooltip, or null. */
+/* Finds the row of the timeline that has the event. Return: the event's tooltip, or null. */
 async function findRow(page, wanted) {
 	const box = await lanes(page), left = await gutter(page);
 	const [from, to] = await page.$eval("#lanes-canvas", e =>
@@ -86,7 +88,7 @@ async function findRow(page, wanted) {
 	return null;
 }
 
-/* Events are as the Chrome timeline has them: name, begin, length, stream, correlation id. */
+/* Events have the Chrome timeline's name, begin, duration, stream and correlation ID. */
 async function testHover() {
 	for (const name of ["app", "all"]) {
 		const page = await withEvents(`${name}.html#events=1`);
@@ -123,7 +125,7 @@ async function testHover() {
 	}
 }
 
-/* Sums of a stretch of time equal the sums with --from and --to, to the ns. */
+/* The sums of a time range equal the sums with --from and --to, to the ns. */
 async function testSums() {
 	for (const part of PARTS) {
 		const [from, to] = nsOf(part);
@@ -162,7 +164,7 @@ const spanOf = page => {
 	return at ? at.slice(1).map(Number) : null;
 };
 
-/* Wheel, drag, and keys move the time; the address and everything else follow. */
+/* The wheel, dragging and keys move the time range; the address and everything else follow. */
 async function testMoving() {
 	const page = await withEvents("app.html#unit=ns");
 
@@ -203,7 +205,7 @@ async function testMoving() {
 		ok(test(before, spanOf(page)), `${key} moves or zooms`,
 		   `${before} ${spanOf(page)}`);
 	}
-	/* Another page with this address shows the same. */
+	/* Another page with this address shows the same contents. */
 	const again = await withEvents(page.url().replace(/^.*\//, ""));
 
 	is((await tip(again, "all")).total, (await tip(page, "all")).total,
@@ -225,7 +227,7 @@ async function testMoving() {
 	await page.context().close();
 }
 
-/* The keyboard alone: to the first event, along its row, and to its call path. */
+/* With the keyboard alone: to the first event, along its row, and to its call path. */
 async function testChoosing() {
 	const page = await withEvents("app.html#unit=ns&events=1");
 	const { work, launches } = chrome("app", await startOf(page));
@@ -259,7 +261,7 @@ async function testChoosing() {
 	await page.context().close();
 }
 
-/* The panel of a kernel has its pieces as the Chrome timeline has them. */
+/* A kernel's panel has the kernel's parts as the Chrome timeline has them. */
 async function testPieces() {
 	const add = (map, key, ns) => map.set(key, (map.get(key) || []).concat(ns));
 	let nrShapes = 0;
@@ -322,7 +324,7 @@ async function testPieces() {
 	ok(nrShapes > 0, "there are shapes");
 }
 
-/* An address that nobody has written so far is harmless. */
+/* An address that no page has ever written is harmless. */
 async function testAddresses() {
 	for (const hash of ["span=9..3", "span=x", "span=1e9..2e9", "event=99999-1",
 		"event=0-99999999", "span=-9999999999999999..9999999999999999",
@@ -335,7 +337,7 @@ async function testAddresses() {
 	}
 }
 
-/* Of too many events, dense stretches have only sums, and the page says so. */
+/* With too many events, dense ranges have only sums, and the page says so. */
 async function testBound() {
 	const page = await withEvents("many.html#unit=ns&events=1");
 	const { from_ns: from, bin_ns: width, nr } = await page.$eval("#xpu-data", e =>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Single events in the html page: the Chrome timeline has the same events, and a stretch of time has
-# the sums that --from and --to have.
+# Single events in the html page: the Chrome timeline has the same events, and a time range has the
+# same sums as --from and --to.
 . "$XPU_SRC/test/lib/tap.sh"
 
 gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
@@ -13,14 +13,14 @@ for name in app all; do
 	"$merge" $name.data -o $name.html 2>/dev/null
 	"$merge" $name.data -o $name.json 2>/dev/null
 done
-# Neither end is at an event or at a bin.
+# Neither end of the range is at an event or at a bin boundary.
 for part in 1.004217s-1.004391s 1.0051s-1.0072s; do
 	"$merge" app.data --from "${part%-*}" --to "${part#*-}" --json --table kernels \
 		-o "$part.json" 2>/dev/null
 	"$merge" app.data --from "${part%-*}" --to "${part#*-}" -f folded --unit ns \
 		-o "$part.folded" 2>/dev/null
 done
-# More events than a page has.
+# More events than a page stores.
 "$gen" --launches 1400000 --paths 40 --threads 2 --streams 2 --blocks 262144 -o many.data
 "$merge" many.data -o many.html 2>/dev/null
 

@@ -8,7 +8,7 @@ const { folded, sum, leaf, shown, ready, settle, drawn, click, tip, number } =
 const isWork = line => /^\[GPU\d*_(Kernel|Memcpy|Memset)\]/.test(leaf(line));
 const kernels = name => JSON.parse(fs.readFileSync(`${name}.kernels.json`)).kernels;
 
-/* The table of work: the cells of each row, by the heads of its columns. */
+/* The rows of the work table: cells by column header. */
 const work = page => page.$$eval("#work table", ([table]) => {
 	const heads = [...table.tHead.rows[0].cells].map(cell => cell.textContent);
 
@@ -21,7 +21,7 @@ const work = page => page.$$eval("#work table", ([table]) => {
 	}));
 });
 
-/* Return: the nodes that the graph marks: the chosen one, and all of its work. */
+/* Return: the nodes that the graph marks: the selected node, and all of its work. */
 const marked = page => page.evaluate(() => {
 	const path = globalThis.document.getElementById("alike").getAttribute("d") || "";
 
@@ -102,7 +102,7 @@ async function testPaths() {
 	ok(rows.slice(0, 12).every(row => !/^(cu|cuda)[A-Z]/.test(row.by)),
 	   "a path is named by the program's function, not by CUDA's",
 	   rows.slice(0, 12).map(row => row.by).join());
-	/* One kernel of four threads is one block for each of its paths. */
+	/* A kernel of four threads has one block for each call path. */
 	const name = rows[0].name, boxes = (await drawn(page)).filter(f => f.name === name);
 
 	is(boxes.length, Object.keys(paths[name]).length,
@@ -131,7 +131,7 @@ async function testSelecting() {
 	await ready(page);
 	const rows = await work(page), name = rows[1].name;
 
-	/* The root is above, and the graph begins at the top. */
+	/* The graph is scrolled to the top, where the root is. */
 	const all = (await drawn(page)).find(f => f.name === "all"),
 		chart = await (await page.$("#chart")).boundingBox();
 
@@ -158,7 +158,7 @@ async function testSelecting() {
 	await again.context().close();
 	await page.keyboard.press("Escape");
 
-	/* A frame selects its row. */
+	/* Clicking a frame selects its row. */
 	const other = (await drawn(page)).filter(f => rows.some(r => r.name === f.name) &&
 		f.name !== name && f.width > 20)[0].name;
 
@@ -168,9 +168,12 @@ async function testSelecting() {
 	await page.keyboard.press("Escape");
 	await settle(page);
 
-	/* A function of the graph narrows the table down to its work. */
+	/* Selecting a function in the graph restricts the table to its work. */
 	const names = lines.flatMap(l => l[0].slice(2, -2));
-	/* Only one frame of the graph has its name: all lines with it have the same callers. */
+	/*
+	 * Only one frame of the graph has this name: all lines that contain it have the same
+	 * callers.
+	 */
 	const callers = n => new Set(lines.filter(l => l[0].includes(n))
 		.map(l => l[0].slice(1, l[0].indexOf(n)).join(";")));
 	const function1 = names.find(n => lines.filter(l => l[0].includes(n)).length > 3 &&
@@ -188,7 +191,7 @@ async function testSelecting() {
 	is((await work(page)).reduce((n, row) => n + number(row.Time), 0), sum(lines),
 	   "all of the work is shown again");
 
-	/* By keyboard alone. */
+	/* With the keyboard alone. */
 	await page.focus("#work tbody tr:nth-child(1) button");
 	await page.keyboard.press("ArrowDown");
 	await page.keyboard.press("ArrowDown");
@@ -207,7 +210,7 @@ async function testSelecting() {
 	await page.context().close();
 }
 
-/* A stretch cuts work at its ends, so its average is not exact. */
+/* A range cuts work at its ends, so the average is not exact. */
 async function testStretch() {
 	const page = await open("app.html#unit=ns&from=3&to=9");
 
@@ -217,7 +220,7 @@ async function testStretch() {
 	await page.context().close();
 }
 
-/* Each row has both recordings. B has 1.5 times as many launches, and is compared per launch. */
+/* Each row has both recordings. B has 1.5 times as many launches, so it is compared per launch. */
 async function testDiff() {
 	const page = await open("diff.html#unit=ns"), equal = await open("equal.html");
 	const both = () => page.$$eval("#work tbody tr", list => list.map(tr => ({
@@ -262,11 +265,11 @@ async function testDiff() {
 	await equal.context().close();
 }
 
-/* Return: the names of the rows of the overview, without devices. */
+/* Return: the names of the overview's rows, without devices. */
 const stripNames = async page => (await page.$$eval("#strip-names div",
 	list => list.map(e => e.textContent))).filter(name => !/^GPU/.test(name));
 
-/* Threads that hardly ran share a row of the overview. */
+/* Threads that hardly ran share one row of the overview. */
 async function testThreads() {
 	const text = fs.readFileSync("app.html", "utf8");
 	const [, before, json, after] = /^([^]*id="xpu-data">)([^]*?)(<\/script>[^]*)$/.exec(text);
@@ -278,7 +281,7 @@ async function testThreads() {
 	is((await stripNames(page)).length, threads.length + 1,
 	   "each thread that ran has a row", (await stripNames(page)).join());
 	await page.context().close();
-	/* All threads but one do little. */
+	/* All threads except one do little. */
 	for (const row of data.times.rows.list)
 		if (row.tid !== undefined && row.tid !== threads[0])
 			row.ns = row.ns.map(ns => Math.floor(ns / 100));

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The first screen of the html page: the answer, as the summary has it; the table of kernels, as the
-# table has it; and the flame graph, each selecting in the other.
+# The html page's first screen: the answer equals the summary's answer, the table of kernels equals
+# the printed table, and table and flame graph select in each other.
 . "$XPU_SRC/test/lib/tap.sh"
 
 gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
@@ -15,7 +15,7 @@ for name in app all; do
 	"$merge" $name.data --json --table kernels -o $name.kernels.json 2>/dev/null
 	COLUMNS=140 "$merge" $name.data >$name.txt 2>/dev/null
 done
-# Half of the first kernel's time is cut away.
+# Half of the first kernel's time is cut off.
 "$merge" app.data --from 1.004s --to 1.007s -o part.html 2>/dev/null
 "$merge" app.data --from 1.004s --to 1.007s --json --table kernels -o part.kernels.json 2>/dev/null
 "$merge" app.data --by stream -o stream.html 2>/dev/null

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Our timelines, as Perfetto's trace processor has them in its tables, compared with the folded
- * stacks.
+ * Compares xpumerge's timelines, as they are in the tables of Perfetto's trace processor, with the
+ * folded stacks.
  */
 "use strict";
 const fs = require("fs");
@@ -11,13 +11,13 @@ const { load } = require("./perfetto_engine.js");
 
 const WORK = /^\[GPU\d*_(Kernel|Memcpy|Memset)\]/;
 
-/* A name in the form that it has in a folded line. */
+/* Return: a name as folded lines write it. */
 function frame(name) {
 	return name.replace(/[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "?")
 		.replace(/;/g, ":");
 }
 
-/* The API call has CUPTI's name, and a frame has the function's name, which may differ. */
+/* An API call has CUPTI's name. A frame has the function's name, which may differ. */
 function called(stack) {
 	return stack.replace(/;__cuda/g, ";cuda");
 }
@@ -34,7 +34,7 @@ function add(sums, key, value) {
 }
 
 /*
- * Return: time or number of the device's work by the last @nr frames of the call path; 0: all
+ * Return: the time or number of device work, by the last @nr frames of the call path; 0: all
  * frames.
  */
 function wanted(file, nr) {
@@ -49,8 +49,8 @@ function wanted(file, nr) {
 }
 
 /*
- * Computes these sums from the tables: from the devices' slices, and the origins of the arrows to
- * them.
+ * Computes the same sums from the tables: from the devices' slices, and from the origins of the
+ * arrows to the slices.
  */
 async function work(engine, format, unit) {
 	const rows = await engine.rows(format === "pftrace" ? `

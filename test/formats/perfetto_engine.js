@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * perfetto_engine.js - Perfetto's trace processor, with which its UI reads traces
+ * perfetto_engine.js - Perfetto's trace processor, which its UI uses to read traces
  *
- * XPU_PERFETTO has it in the UI's form: a script for a worker, and WebAssembly. Here it runs in the
- * process. Three places of the script's text are for browsers only.
+ * XPU_PERFETTO names its files: a script for a web worker, and WebAssembly. Here it runs in this
+ * process. Three places in the script work only in browsers.
  */
 "use strict";
 const fs = require("fs");
@@ -32,7 +32,7 @@ function script() {
 	return text;
 }
 
-/* Return: an engine that has read @file, with rows(sql), which returns an array of objects. */
+/* Return: an engine that has read @file; its rows(sql) returns an array of objects. */
 async function load(file) {
 	const { EngineBase } = await import(pathToFileURL(path.join(dir, "engine.mjs")).href);
 	const { port1, port2 } = new MessageChannel();
@@ -66,7 +66,7 @@ async function load(file) {
 		}
 	}
 
-	/* The engine gives some answers that the package's decoder does not know. */
+	/* The engine sends some answers that the package's decoder does not know. */
 	console.warn = () => {};
 	globalThis.self = globalThis;
 	globalThis.WorkerGlobalScope = function () {};

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Profiles as Go's pprof reads them, compared with the folded stacks by whole stacks.
+# Compares profiles, as Go's pprof reads them, with whole folded stacks.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/formats_checks.sh"
 need root bpf shim go
@@ -44,7 +44,7 @@ for unit in gpu:ns launches:count; do
 		"${unit%:*}: pprof shows kernels by name"
 done
 
-# Memory in the form that people know from Go's own programs.
+# Memory in the form that users know from Go programs.
 xpuload -q --memory --gpu-only -o memory.data "$XPU_BUILD/workload/memory" >/dev/null 2>load.log
 is $? 0 "memory: the program is recorded" || diag "$(cat load.log)"
 xpumerge memory.data --memory live -o memory.pb.gz 2>/dev/null

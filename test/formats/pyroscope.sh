@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The requests of xpuload --push are compared with those of Pyroscope's own client for Node.js:
+# Compares the requests of xpuload --push with the requests of Pyroscope's own client for Node.js:
 # endpoint, names in the query, and a profile that the same reader accepts.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -71,7 +71,7 @@ xpuload -q --every 0.5 --push "pyroscope+http://127.0.0.1:$(cat port)" --push-la
 	"$XPU_BUILD/workload/exact" -t 2 -p 20000 -n 20000 >/dev/null 2>load.log
 is $? 0 "xpuload: exit status 0" || diag "$(cat load.log)"
 
-# of SPY: prints the contents that all of its requests have in common
+# of SPY: prints the contents that all requests of SPY have in common
 of() {
 	$python -c "import json
 rows = [r for r in map(json.loads, open('requests')) if r['spy'] == '$1']

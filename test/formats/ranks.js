@@ -6,7 +6,7 @@ const { ready, settle, drawn, frame, tip, number } = require("./flamegraph.js");
 
 const tables = name => JSON.parse(fs.readFileSync(`${name}.json`, "utf8"));
 
-/* Return: the rows of the table of ranks, as objects by the columns' titles. */
+/* Return: the rows of the ranks table, as objects by column title. */
 const rows = page => page.$$eval("#ranks-table tbody tr", list => {
 	const titles = [...document.querySelectorAll("#ranks-table thead th")]
 		.map(th => th.textContent);
@@ -16,12 +16,12 @@ const rows = page => page.$$eval("#ranks-table tbody tr", list => {
 			cell.title : cell.textContent])));
 });
 const text = (page, id) => page.textContent("#" + id);
-/* Returns the complaints without the browser's message about heatRow(). */
+/* Return: the complaints without the browser's message about heatRow(). */
 const complaints = page =>
 	page.complaints.filter(line => !line.includes("willReadFrequently")).join("\n");
 const shownTab = page => page.$eval('[role="tab"][aria-selected="true"]', e => e.textContent);
 
-/* Return: the mean colour of a row of the strip of @nr rows, as [red, green, blue]. */
+/* Return: the mean color of one of the @nr rows of the heat strip, as [red, green, blue]. */
 const heatRow = (page, y, nr) => page.$eval("#heat", (canvas, [y, nr]) => {
 	const h = canvas.height / nr,
 		d = canvas.getContext("2d")
@@ -199,7 +199,7 @@ async function testMany() {
 	await shot(page, "ranks-many");
 	await page.click('[data-heat="caused"]');
 	await shot(page, "ranks-many-caused");
-	/* Five ranks share a row. */
+	/* Five ranks share one row. */
 	const rest = (await heatRow(page, 100, 200))[1], its = (await heatRow(page, 62, 200))[1];
 
 	ok(its < rest - 50, "1,000 ranks: the straggler is visible over time", `${its} ${rest}`);

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The page of `xpumerge ranks` in a browser: its contents and reactions, compared with the tables;
+# The page of `xpumerge ranks` in a browser: its contents and interaction, compared with the tables;
 # hostile names; 1,000 ranks; and the findings of axe.
 . "$XPU_SRC/test/lib/tap.sh"
 

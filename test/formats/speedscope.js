@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Loads our files into speedscope, and compares its exports by whole stacks. */
+/* Loads xpumerge's files into speedscope, and compares its exports by whole stacks. */
 "use strict";
 const fs = require("fs");
 const path = require("path");
@@ -31,7 +31,7 @@ async function imported(file) {
 	return json;
 }
 
-/* Return: value by stack, over all threads. */
+/* Return: the value of each stack, over all threads. */
 function stacks(json) {
 	const sums = new Map();
 
@@ -39,7 +39,7 @@ function stacks(json) {
 		const open = [];
 		let last = profile.startValue;
 
-		/* Frames open and close; time in between belongs to the open frames. */
+		/* Frames open and close; the time in between belongs to the open frames. */
 		for (const e of profile.events) {
 			const stack = open.map(f => json.shared.frames[f].name).join(";");
 
@@ -55,7 +55,7 @@ function stacks(json) {
 	return sums;
 }
 
-/* Return: value by innermost frame. */
+/* Return: the value of each innermost frame. */
 function leaves(sums) {
 	const leaves = new Map();
 
@@ -68,7 +68,10 @@ function leaves(sums) {
 	return leaves;
 }
 
-/* Return: value by stack of a folded file; with @keep the thread's name stays. */
+/*
+ * Return: the value of each stack in a folded file; with @keep, the thread's name stays in the
+ * stack.
+ */
 function folded(file, keep) {
 	const sums = new Map();
 
@@ -90,7 +93,9 @@ run(async () => {
 	is(differences(stacks(await imported("app.folded")), folded("app.folded", true)), "",
 	   "folded: each stack has its nanoseconds");
 
-	/* Here samples last until the next one, so only their stacks can be compared. */
+	/*
+	 * In this format, samples last until the next sample, so only their stacks can be compared.
+	 */
 	const perf = await imported("app.perf"), wanted = folded("app.folded", false);
 	const got = [...stacks(perf).keys()].filter(s => s);
 
@@ -103,7 +108,7 @@ run(async () => {
 		"pprof: each stack has its nanoseconds");
 
 	/*
-	 * Each track is a profile; the profiles of streams show the work on them. Times are in
+	 * Each track is a profile; a stream's profile shows the stream's work. Times are in
 	 * microseconds.
 	 */
 	const json = await imported("app.json"), ran = new Map();

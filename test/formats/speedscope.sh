@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# speedscope's importers of folded stacks and of perf script's text, compared with the folded
+# Compares what speedscope imports from folded stacks and from perf script's text with the folded
 # stacks.
 . "$XPU_SRC/test/lib/tap.sh"
 

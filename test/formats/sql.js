@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sql.js: the recipes of scripts/sql/ in DuckDB, on the tables of recordings made by sql.sh,
- * compared with xpumerge's own CSV of these recordings.
+ * sql.js: runs the recipes of scripts/sql/ in DuckDB, on tables of recordings that sql.sh makes,
+ * and compares the results with xpumerge's own CSV.
  */
 "use strict";
 
@@ -11,7 +11,7 @@ const { ok, is, run } = require("./tap.js");
 const RANKS = [0, 1, 2, 3, 4];
 const ALL = 1000000;
 
-/* Return: the rows of one of xpumerge's tables, as objects of strings. */
+/* Return: the rows of an xpumerge table, as objects of strings. */
 function csv(file) {
 	const rows = fs.readFileSync(file, "utf8").split("\n").filter(line => line).map(line => {
 		const cells = [];
@@ -26,7 +26,7 @@ function csv(file) {
 	return rows.map(cells => Object.fromEntries(names.map((name, i) => [name, cells[i]])));
 }
 
-/* Return: the recipe without its comments; @limit replaces the number of rows for each rank. */
+/* Return: the recipe without its comments; @limit replaces its number of rows per rank. */
 function recipe(name, limit) {
 	const text = fs.readFileSync(`${process.env.XPU_SRC}/scripts/sql/${name}.sql`, "utf8")
 		.replace(/^--.*$/gm, "");
@@ -49,7 +49,7 @@ function median(values) {
 	return v.length % 2 ? v[(v.length - 1) / 2] : (v[v.length / 2 - 1] + v[v.length / 2]) / 2;
 }
 
-/* Return: device time by call path of a rank, outside of collectives. */
+/* Return: a rank's device time by call path, outside of collectives. */
 function ownByPath(rank) {
 	const paths = new Map();
 
@@ -161,7 +161,7 @@ async function main() {
 	is(sum(rows, "waited_for_it_ns"), sum(rows, "waited_ns"),
 	   "collectives: each wait is attributed to a rank");
 
-	/* ---- a live recording, with times off the CPU: gaps */
+	/* ---- a live recording, with off-CPU times: gaps */
 	await open("live");
 	rows = await query(recipe("idle", ALL));
 	const idle = new Map(), told = new Map();
@@ -199,8 +199,8 @@ async function main() {
 	   "host_waits: the same as in xpumerge's folded waits");
 
 	/*
-	 * ---- windows of --capture: the time between them was not recorded, and no GPU was idle
-	 * there
+	 * ---- windows of --capture: the time between them was not recorded, so no GPU was idle
+	 * then
 	 */
 	await open("windows");
 	rows =
@@ -219,7 +219,7 @@ async function main() {
 		"idle: no gap reaches back to before its window",
 	   `${Math.max(...rows.map(r => r.longest_ns))} ns, of ${longest}`);
 
-	/* ---- memory, except physical memory, whose mappings the recipe does not follow */
+	/* ---- memory, except physical memory, because the recipe does not follow its mappings */
 	await open("memory");
 	rows = await query(recipe("memory", ALL));
 	for (const [view, key] of [["allocated", "allocated_bytes"],
@@ -237,7 +237,7 @@ async function main() {
 	}
 	await open("live");
 
-	/* Computes samples in gaps without slots: piece of work by piece of work. */
+	/* Computes samples in gaps without slots: one piece of work after another. */
 	rows = await query(recipe("idle_host", ALL));
 	const plain =
 		await query(`WITH ends AS

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The recipes of scripts/sql/, run by DuckDB on a job of five ranks and on a live recording, give
-# the results of xpumerge's own tables.
+# The recipes of scripts/sql/, which DuckDB runs on a job of five ranks and on a live recording,
+# give the results of xpumerge's own tables.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf shim
 use_sim
 
 gen=$XPU_BUILD/gen_data
 
-# Rank 3 is slow, and rank 4 has call paths that the others lack.
+# Rank 3 is slow, and rank 4 has call paths that the other ranks do not have.
 for rank in 0 1 2 3 4; do
 	slow=0 paths=40
 	[ $rank = 3 ] && slow=60

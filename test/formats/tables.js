@@ -14,12 +14,12 @@ const TABLES = ["launches", "device", "paths", "frames", "processes", "ranges", 
 	"waits", "allocations",
 		"metrics", "windows", "losses"];
 
-/* Imports a package that is a module, from NODE_PATH. */
+/* Imports an ES module package from NODE_PATH. */
 async function load(name) {
 	return import(pathToFileURL(require.resolve(name)).href);
 }
 
-/* Return: a value as the tests' own reader prints it; numbers are printed by value. */
+/* Return: a value as the tests' own reader prints it; numbers are compared by value. */
 function text(value) {
 	if (value === null || value === undefined)
 		return "NULL";
@@ -32,7 +32,8 @@ function same(got, wanted) {
 }
 
 /*
- * Compares a reader's rows, objects by name of the column, with the lines of the tests' own reader.
+ * Compares a reader's rows, which are objects by column name, with the lines of the tests' own
+ * reader.
  */
 function compare(reader, file, rows) {
 	const lines = fs.readFileSync(`${file}.tsv`, "utf8").split("\n").slice(0, -1)
@@ -95,7 +96,7 @@ async function main() {
 						.map(r => r.toJSON()));
 				}
 			}
-			/* Engines skip row groups by their statistics. */
+			/* Engines use the statistics to skip row groups. */
 			if (["launches", "device"].includes(table)) {
 				const all = `read_parquet('${dir}/${table}/*/*.parquet')`;
 				const [{ n, half }] =

@@ -18,13 +18,13 @@ function is(got, wanted, name) {
 	return ok(got === wanted, name, `got '${got}', expected '${wanted}'`);
 }
 
-/* Compares numbers that were added up in another order, or rounded for people. */
+/* Compares numbers that were added up in another order, or rounded for display. */
 function near(got, wanted, name, by = .002) {
 	return ok(Math.abs(got - wanted) <= by * Math.max(1, Math.abs(wanted)), name,
 		  `got ${got}, expected ${wanted}`);
 }
 
-/* Runs @tests, then @cleanup, and reports the result. */
+/* Runs @tests, then @cleanup, and reports the results. */
 async function run(tests, cleanup) {
 	try {
 		await tests();

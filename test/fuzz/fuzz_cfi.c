@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_cfi - fuzzes unwind tables of a file that a recording names, with a stack to unwind
+ * fuzz_cfi - fuzzes the unwind tables of a file that a recording names, with a stack to unwind
  *
- * libdw reads the tables where the file is mapped, so nothing may follow the mapping.
+ * libdw reads the tables in the file's mapping, so the page after the mapping must be unreadable.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -40,10 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool interrupted;
 	int i;
 
-	/*
-	 * As with a mapped file: zeros up to the end of its last page, then a page that cannot be
-	 * read.
-	 */
+	/* As with a mapped file: zeros up to the end of its last page, then an unreadable page. */
 	image = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (image == MAP_FAILED || mprotect(image + room, page, PROT_NONE))
 		abort();

@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends the fuzzer if a label does not end in its place, or is not printable text. */
+/* Aborts if a label does not end within its buffer, or is not printable text. */
 static void check(const char *text, size_t room)
 {
 	size_t i;

@@ -25,7 +25,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < m.symbols.nr; i++) {
 		const struct jit_symbol *s = &m.symbols.v[i];
 
-		/* Symbols must be sorted, disjoint and found, with names inside the text. */
+		/*
+		 * Symbols must be sorted and disjoint, lookups must find them, and names lie inside
+		 * the text.
+		 */
 		if (s->start >= s->end || (i && s->start < s[-1].end) ||
 		    jitmap__find(&m, s->start) != s || jitmap__find(&m, s->end - 1) != s ||
 		    s->name < text || s->name + strlen(s->name) > text + size)

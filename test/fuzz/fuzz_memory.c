@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_memory - fuzzes the views of memory, of two recordings of one device
+ * fuzz_memory - fuzzes the memory views of two recordings of one device
  *
  * The first bytes choose the view, and say how many of the records are in the first recording.
  */
@@ -26,7 +26,7 @@ static void check(bool right, const char *what)
 	abort();
 }
 
-/* Whether each line has a value that is possible for memory. */
+/* Return: whether each line has a value that is possible for memory. */
 static bool is_possible(const char *folded)
 {
 	const char *line = folded, *end, *value;
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(values.at_ns, moments, sizeof(moments));
 	values.at_failure[0] = at && data[1] % 4 == 1;
 	memory_options.apply(&values, &opts);
-	/* Takes records as long as their sizes lead to a next record. */
+	/* Takes records while their sizes lead to a next record. */
 	for (i = 0; size > 3 && i < data[3] && first + sizeof(*rec) <= bytes; i++) {
 		rec = (const void *)(data + HEAD + first);
 		if (rec->size < sizeof(*rec) || rec->size % 8 || rec->size > bytes - first)
@@ -108,8 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 /*
- * Keeps the sizes of records right most of the time. Otherwise nothing after the first record would
- * be read.
+ * Usually keeps the sizes of records right. Otherwise nothing after the first record would be read.
  */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * fuzz_ring - fuzzes the data that a hostile target can send through the probes, next to two honest
- * processes
+ * fuzz_ring - fuzzes the data that a hostile target can send through the probes, while two honest
+ * processes send valid records
  *
- * The input is a program: each of its steps makes one record as the ring buffer has it, changes
- * some of its fields, and gives it to the recorder. In between, the honest processes launch, with
- * the ids, path numbers and correlation ids that the hostile process uses. Then the file is merged.
- * It must have all launches of the honest processes, each under its own call path, with its own
- * kernel, and no other launches of these processes.
+ * The input is a program. Each of its steps makes one record as the ring buffer has it, changes
+ * some of its fields, and passes it to the recorder. In between, the honest processes launch, with
+ * the same IDs, path numbers and correlation IDs as the hostile process. Then the file is merged.
+ * The result must have all launches of the honest processes, each under its own call path, with its
+ * own kernel, and no other launches of these processes.
  *
  * The BPF programs set proc_id and pid, which a target cannot choose; so the input cannot choose
- * them either. All other fields may have any value, including those that the BPF programs set.
+ * them either. All other fields may have any value, including fields that the BPF programs set.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -39,7 +39,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 #define DOMAIN		1		/* CUPTI's domain of the driver's calls */
 #define CBID		307		/* CUPTI's id of cuLaunchKernel in that domain */
 #define RANGE		1
-#define CODE		0x1000		/* code address of the honest processes */
+#define CODE		0x1000		/* code address in the honest processes */
 #define SITE(k)		(CODE + 0x100 * (k))
 #define STRING_API	1
 #define STRING_KERNEL	10		/* the id of the first kernel's name; more follow */
@@ -77,7 +77,7 @@ static uint64_t take(size_t bytes)
 	return value;
 }
 
-/* Return: a value at or near a limit, or one that is used elsewhere. */
+/* Return: a value at or near a limit, or a value that other records use. */
 static uint64_t odd_value(void)
 {
 	static const uint64_t values[] = {
@@ -112,7 +112,7 @@ static void change(void *record, size_t bytes)
 	}
 }
 
-/* The readable memory of every process: code objects at known places. */
+/* The memory of each process: Python code objects at known addresses. */
 static uint64_t memory[512];
 
 ssize_t process_vm_readv(pid_t pid, const struct iovec *local, unsigned long nr_local,
@@ -269,7 +269,7 @@ static void send_exact(const void *record, size_t size)
 	free(copy);
 }
 
-/* Sends a record with some fields changed and, now and then, without its end. */
+/* Sends a record with some fields changed; sometimes the record is cut short. */
 static void send_changed(void *record, size_t size)
 {
 	change(record, size);
@@ -291,7 +291,7 @@ static void send_process(uint32_t proc_id, uint32_t pid, uint32_t parent, uint16
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* Sends what the kernel reports: the program that the code belongs to. */
+/* Sends the mapping that the kernel reports: the program that the code belongs to. */
 static void honest__map(const struct honest *h)
 {
 	struct gen g = { 0 };
@@ -328,7 +328,7 @@ static void honest__launch(struct honest *h, unsigned int site, uint32_t correla
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* Return: the site of a launch of the honest processes, which also determines the kernel. */
+/* Return: the launch site of an honest process's launch; the site also determines the kernel. */
 static unsigned int site_of(uint32_t correlation_id)
 {
 	return correlation_id % NR_SITES;
@@ -416,7 +416,7 @@ static void honest__range(struct honest *h)
 	gen__free(&g);
 }
 
-/* Sends the work of the process's launches, and the process's end. */
+/* Sends the activity records of the process's launches, and the process's exit. */
 static void honest__finish(struct honest *h)
 {
 	struct xpu_record_counters c = {
@@ -439,7 +439,7 @@ static void honest__finish(struct honest *h)
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* Return: false when the honest process has ended. */
+/* Return: false once the honest process has ended. */
 static bool honest__step(struct honest *h)
 {
 	unsigned int step = h->step++, i;
@@ -532,7 +532,7 @@ static void hostile_log(void)
 
 	for (i = 0; i < nr; i++)
 		r.e[i] = (struct xpu_log_entry){ NOW + i, 1 + i % NR_LAUNCHES, 1 + i % NR_SITES };
-	/* Puts events of memory among the launches. */
+	/* Puts memory events among the launches. */
 	for (i = take(1); i + XPU_LOG_ALLOC_ENTRIES <= nr; i += 7) {
 		r.e[i].path_id = XPU_LOG_ALLOC | (i % 2 ? XPU_LOG_ALLOC_SHORT : 0) |
 				 XPU_ALLOC_MADE | (i % XPU_SPACE_NR) << 4;
@@ -543,7 +543,7 @@ static void hostile_log(void)
 	send_changed(&r, r.l.hdr.size);
 }
 
-/* Adds a record inside of a batch: a type that belongs there, or one that does not. */
+/* Adds a record inside a batch: a type that is allowed there, or one that is not. */
 static void hostile_nested(struct gen *g)
 {
 	static const struct xpu_launch launch = { 1, 1, 0, 1 };
@@ -627,8 +627,8 @@ static void hostile_batch(void)
 	}
 	for (; nr; nr--) {
 		/*
-		 * A batch of another process in this batch; gen can have only one batch open at a
-		 * time.
+		 * Sends another process's batch inside this batch. gen can have only one batch open
+		 * at a time.
 		 */
 		if (take(1) % 16 == 0) {
 			struct xpu_record_batch inner = {
@@ -643,7 +643,7 @@ static void hostile_batch(void)
 		hostile_nested(&g);
 	}
 	b.bytes = g.nr - sizeof(b);
-	/* The ring's record may be longer than its header says. */
+	/* The ring buffer's record may be longer than its header says. */
 	b.hdr.size = g.nr;
 	memcpy(g.v, &b, sizeof(b));
 	if (take(1) % 4 == 0)
@@ -729,7 +729,7 @@ static void hostile_account(void)
 	send_changed(&r, sizeof(r));
 }
 
-/* Begins and ends the images of the hostile process and of its children, even after an exec. */
+/* Begins and ends process images of the hostile process and its children, also after an exec. */
 static void hostile_process(void)
 {
 	static const uint16_t how[] = {
@@ -755,8 +755,8 @@ static void hostile_exit(void)
 }
 
 /*
- * Makes a perf event of the hostile process, which chooses names and files; the kernel fills in the
- * rest.
+ * Makes a perf event of the hostile process. The process chooses names and files; the kernel fills
+ * in the rest.
  */
 static void hostile_event(void)
 {
@@ -838,7 +838,7 @@ static const struct honest *find_honest(uint32_t proc_id)
 	return NULL;
 }
 
-/* Return: the site of @a, the sum of an honest process. */
+/* Return: the site of the launches that @a counts, which are launches of @h */
 static unsigned int check_aggregate(const struct session *s, const struct aggregate *a,
 				    const struct honest *h)
 {
@@ -852,8 +852,8 @@ static unsigned int check_aggregate(const struct session *s, const struct aggreg
 	if (chain->path == NO_INDEX || leaf->kind != LEAF_KERNEL)
 		fail("something that is no kernel of a launch", h->proc_id);
 	/*
-	 * A call is before the address that it returns to; the kernel's stacks begin inside a
-	 * function.
+	 * A caller's frame has the address before its return address; the innermost frame of a
+	 * stack that the kernel took has its exact address.
 	 */
 	if (stack->nr != 2 || strcmp(stack->frames[0]->name, "honest+0x17ff") ||
 	    sscanf(stack->frames[1]->name, "honest+0x%x", &site) != 1 || (++site & 0xff) > 1)
@@ -905,7 +905,7 @@ static void check_text(const char *text)
 			fail("a control character on the terminal", HOSTILE);
 }
 
-/* Checks a whole merge by xpumerge's parts. Runs only now and then, because it takes long. */
+/* Tests a whole merge by xpumerge's parts. Runs only now and then, because a merge takes long. */
 static void check_merge(const char *path)
 {
 	static const struct merge_opts opts = { UNIT_US, false };

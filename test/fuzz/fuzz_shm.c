@@ -2,11 +2,11 @@
 /*
  * fuzz_shm - fuzzes the memory that a hostile process shares with xpuload
  *
- * The input is a program: its steps write records as the shim does, change any word of the memory,
- * or let the reader read. Whatever the contents, the reader passes on no record that is too small
- * for its type, reads no more than one ring's bytes at a time, and ends. As long as nothing was
- * changed, all records come out unchanged, in order. Records that the reader passes on are given to
- * the recorder in fuzz_ring.
+ * The input is a program. Its steps write records as the shim does, change any word of the shared
+ * memory, or let the reader read. Whatever the memory contains, the reader passes on no record that
+ * is too small for its type, reads at most one ring's bytes in a call, and returns. Until something
+ * is changed, all records come out unchanged, in order. fuzz_ring fuzzes what the recorder does
+ * with records that the reader passes on.
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -26,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #define MAX_STEPS	300
 
 static const uint8_t *at, *end;		/* the input */
-static uint8_t *map;			/* the memory, mapped as by the process */
+static uint8_t *map;			/* the shared memory, as the process maps it */
 static uint64_t ring_at, map_bytes, ring_bytes;
 static uint64_t nr_written, nr_seen, bytes_seen;
 static bool hostile;
@@ -101,7 +101,7 @@ static void write_record(unsigned int state)
 	uint64_t head = writer()->head;
 	uint8_t *to = map + ring_at + head % ring_bytes;
 
-	/* At the end of the ring the shim continues in its second mapping. */
+	/* At the end of the ring, the shim continues in the ring's second mapping. */
 	if (head % 8 || head % ring_bytes + sizeof(word) + bytes > ring_bytes)
 		return;
 	memcpy(to, &word, sizeof(word));
@@ -147,7 +147,7 @@ static void drain(struct shm_reader *r)
 	check(hostile || nr_seen == nr_written, "an honest record is missing");
 }
 
-/* Removes pages, which come back empty. */
+/* Frees pages; the next access gets zeros. */
 static void punch(void)
 {
 	uint64_t from = take(3) * 4096 % map_bytes;
@@ -155,7 +155,7 @@ static void punch(void)
 	madvise(map + from, (take(1) + 1) * 4096, MADV_REMOVE);
 }
 
-/* After this anything may be wrong. Everything written before is read first. */
+/* After this call the memory may contain anything. First reads everything written so far. */
 static void be_hostile(struct shm_reader *r)
 {
 	if (!hostile)

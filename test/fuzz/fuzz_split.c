@@ -2,7 +2,7 @@
 /*
  * fuzz_split - fuzzes xpumerge split, which reads a recording from a pipe
  *
- * The files that it makes are removed at once; fuzz_reader tests their merge.
+ * Deletes the files that split makes at once; fuzz_reader tests merges of such files.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -22,7 +22,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed);
 
 /*
- * The input is records. They are put into blocks here, so that the checksums are right for the
+ * The input consists of records. They are put into blocks here, so that the checksums match the
  * fuzzed bytes.
  */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -63,8 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 }
 
 /*
- * Keeps the sizes of records right most of the time. Otherwise nothing after the first record would
- * be read.
+ * Usually keeps the sizes of records right. Otherwise nothing after the first record would be read.
  */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned int seed)
 {

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * records.h - the mutator of fuzzers that read recordings; for one file of a fuzzer
+ * records.h - the mutator of fuzzers that read recordings; included by one file of a fuzzer
  *
- * Bytes changed at random rarely leave a chain of records, so the mutator knows where records
- * begin: it drops, repeats and exchanges whole records, or changes the inside of a record. In a
- * recording of blocks it mutates the records of a block, their packed bytes, the block's header,
- * and whole blocks. It then corrects the CRCs; otherwise the code after their check would never
- * run.
+ * Random changes of bytes rarely leave a chain of records, so the mutator knows where records
+ * begin. It drops, repeats and exchanges whole records, or changes the inside of a record. In a
+ * recording of blocks, it mutates a block's records, its packed bytes, its header, and whole
+ * blocks. Then it corrects the CRCs; otherwise the code after the CRC check would never run.
  */
 #ifndef TEST_FUZZ_RECORDS_H
 #define TEST_FUZZ_RECORDS_H
@@ -60,10 +59,10 @@ static size_t mutate_records(uint8_t *data, size_t start, size_t size, size_t ma
 	memcpy(&rec, data + from, sizeof(rec));
 	bytes = rec.size;
 	switch (rand_r(&seed) % 8) {
-	case 0:			/* drop a record; a batch around it is then too short */
+	case 0:			/* drops a record; a batch around it is then too short */
 		memmove(data + from, data + from + bytes, size - from - bytes);
 		return size - bytes;
-	case 1:			/* repeat a record somewhere else */
+	case 1:			/* repeats a record somewhere else */
 	case 2:
 		if (size + bytes > max_size)
 			return size;
@@ -75,7 +74,7 @@ static size_t mutate_records(uint8_t *data, size_t start, size_t size, size_t ma
 		memcpy(data + to, copy, bytes);
 		free(copy);
 		return size + bytes;
-	case 3:			/* change a small number in a record */
+	case 3:			/* changes a small number in a record */
 		from += 8 + rand_r(&seed) % ((bytes - 8) / 4 + 1) * 4;
 		if (from + 4 <= size) {
 			uint32_t value = rand_r(&seed) % 5;
@@ -83,7 +82,7 @@ static size_t mutate_records(uint8_t *data, size_t start, size_t size, size_t ma
 			memcpy(data + from, &value, 4);
 		}
 		return size;
-	default:		/* change a record's contents, and sometimes its header */
+	default:		/* changes a record's contents, and sometimes its header */
 		if (bytes > 8 && rand_r(&seed) % 8)
 			LLVMFuzzerMutate(data + from + 8, bytes - 8, bytes - 8);
 		else
@@ -111,7 +110,7 @@ static size_t find_blocks(const uint8_t *data, size_t size, size_t *at)
 	return nr;
 }
 
-/* Sets both CRCs of a block to the right values. */
+/* Sets both CRCs of a block. */
 static void seal(struct xpu_record_block *b)
 {
 	b->crc = crc32(0, b->data, b->stored_bytes);
@@ -130,7 +129,7 @@ static size_t replace(uint8_t *data, size_t size, size_t max_size, size_t at, si
 	return size - bytes + with->hdr.size;
 }
 
-/* Packs the block of @h again with other records, or changes its packed bytes. */
+/* Packs the block of @h again with changed records, or changes its packed bytes. */
 static size_t mutate_block(uint8_t *data, size_t size, size_t max_size, size_t at,
 			   const struct xpu_record_block *h, unsigned int seed)
 {

@@ -25,11 +25,11 @@ seed_reader() {
 	--blocks 1200 --level 0 --threads 2
 	--blocks 100000 --memcpy-every 2 --launches 60 --api
 	END
-	# A recording of each version, with every record type.
+	# Copies a recording of each format version, with every record type.
 	cp "$XPU_SRC"/test/t1/corpus/*.xpu "$1/"
 	"$XPU_BUILD/gen_corpus" --skeleton "$1/skeleton.data"
 	memory "$1/memory.data"
-	# The golden recordings have nearly everything.
+	# The golden recordings have nearly every feature.
 	if [ -x "$XPU_BUILD/test/t1/golden.t" ]; then
 		(cd "$1" && "$XPU_BUILD/test/t1/golden.t" >/dev/null 2>&1
 		find . -type f ! -name '*.data' -delete)
@@ -52,7 +52,7 @@ seed_ranks() {
 	cp "$XPU_SRC"/test/t1/corpus/2.[3-9].xpu "$1/"
 }
 
-# Memory of two processes on one device, of every kind, in three files.
+# Makes memory recordings of two processes on one device, with every kind of memory, in three files.
 memory() {
 	"$XPU_BUILD/gen_memory" "$1" <<-END
 	proc 1
@@ -122,8 +122,8 @@ seed_dso() {
 	${CC:-cc} -O0 -shared -fPIC -nostdlib -s -o "$1/b.so" "$1/seed.c" 2>/dev/null
 	${CC:-cc} -O2 -shared -fPIC -nostdlib -Wl,-z,noseparate-code -o "$1/c.so" "$1/seed.c" \
 		2>/dev/null
-	# A C library, as far as names need it: the functions at the root of stacks, which are found
-	# by their code.
+	# Makes a minimal C library: the functions at the root of stacks, which xpumerge finds by
+	# their code.
 	cat >"$1/libc.c" <<-END
 	void pthread_create(void *, void *, void *);
 	void exit(int code) { for (;;) code++; }
@@ -137,7 +137,7 @@ seed_dso() {
 	END
 	${CC:-cc} -O1 -fno-optimize-sibling-calls -shared -fPIC -nostdlib -s \
 		-Wl,-soname,libc.so.6 -Wl,-Bsymbolic -o "$1/libc.so" "$1/libc.c" 2>/dev/null
-	# MiniDebugInfo, and a link to a debug file.
+	# Adds MiniDebugInfo, and a link to a debug file.
 	${CC:-cc} -O0 -shared -fPIC -nostdlib -o "$1/full.so" "$1/libc.c" 2>/dev/null
 	objcopy -S "$1/full.so" "$1/mini.so"
 	xz -k "$1/a.so" && objcopy --add-section .gnu_debugdata="$1/a.so.xz" "$1/mini.so"
@@ -328,7 +328,7 @@ seed_nsys() {
 	END
 }
 
-# Any bytes are valid steps. Long seeds reach more than short ones.
+# Any bytes are valid steps. Long seeds reach more code than short ones.
 seed_steps() {
 	for n in $(seq 24); do
 		perl -e 'srand($ARGV[0]); print chr(int(rand(256))) for 1 .. 100 * $ARGV[0]' "$n" \

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 # beside.py [THREADS]: ten windows of torch.profiler, CPU and CUDA, with stacks, while THREADS other
-# threads still launch. For each window it prints the counts of this thread's device and CPU events
-# by name, how many of them have stacks, and how much device work began before its call or ended
-# after the last call; then how many of its kernels the whole program has launched.
+# threads go on launching. For each window it prints the counts of this thread's device and CPU
+# events by name, the number of events with stacks, and the amount of device work that began before
+# its call or ended after the last call. At the end it prints the number of its kernels that the
+# whole program launched.
 import collections
 import json
 import sys
@@ -74,7 +75,7 @@ for i in range(WINDOWS):
     steps()
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA], with_stack=True,
                  experimental_config=_ExperimentalConfig(verbose=True)) as prof:
-        time.sleep(0.02)        # keeps work off the window's edges
+        time.sleep(0.02)        # keeps work away from the window's edges
         steps()
         time.sleep(0.02)
     counts = collections.Counter()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# capture.py profiler|nvtx: PyTorch with windows. There are products inside them and sums outside,
-# always equally many.
+# capture.py profiler|nvtx: PyTorch with windows. Products run inside the windows and sums outside,
+# always the same number.
 import sys
 import threading
 

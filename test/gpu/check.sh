@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Tier t4: tests that need a real GPU. `make check-gpu`, or with TREE= for a portable tree. Without
-# prove (on a bare GPU machine) it counts the results itself. Arguments: the tests to run; default
-# all.
+# Tier t4: tests that need a real GPU. Run them with `make check-gpu`, or with TREE= for a portable
+# tree. Without prove (on a bare GPU machine), the script counts the results itself. Arguments: the
+# tests to run; default: all tests.
 
 cd "$XPU_SRC" || exit 1
 [ $# -gt 0 ] || set -- test/gpu/t4_*.sh

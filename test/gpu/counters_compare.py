@@ -36,7 +36,7 @@ for row in csv.DictReader(line for line in open(sys.argv[2]) if line.startswith(
     value = float(row["Metric Value"].replace(",", "") or "nan")
     launches[row["ID"]][row["Metric Name"]] = value
     launches[row["ID"]]["key"] = key(row["Kernel Name"])
-# For each kernel: launches, ns, cycles, and the sums of value * ns.
+# Of each kernel: launches, ns, cycles, and the sums of value * ns.
 truth = collections.defaultdict(lambda: [0, 0.0, 0.0, collections.Counter()])
 for launch in launches.values():
     ns = launch[TIME]
@@ -49,7 +49,7 @@ for launch in launches.values():
 
 rows = json.load(open(sys.argv[1]))["kernel_metrics"]
 total = sum(row["total_ns"] for row in rows)
-groups = collections.defaultdict(list)		# rows that have one common value
+groups = collections.defaultdict(list)		# rows that share one value
 met = 0
 for row in rows:
     if key(row["name"]) in truth:

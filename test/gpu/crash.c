@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * crash.c - preloaded into a program, prints the stack of a thread that is killed by a signal
+ * crash.c - a preloaded library that prints the stack of a thread that a signal kills
  *
- * A machine with a GPU may have no debugger and no room for core files.
+ * GPU machines may have no debugger and no space for core files.
  */
 #define _GNU_SOURCE
 #include <execinfo.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Matrix products, elementwise operations and a backward pass, which runs in autograd's thread.
+# Matrix products, elementwise operations, and a backward pass, which runs in autograd's thread.
 import torch
 
 torch.manual_seed(0)

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 
-asked = []                                      # SIGTERM has come
+asked = []                                      # SIGTERM has arrived
 over = asked                                    # the last step has been made
 
 

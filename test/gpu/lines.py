@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Operations, each on a line of its own, which its kernels identify. Writes "LINE THREAD
-# KERNEL_REGEX" for each to the file named by the first argument. The backward pass runs in
-# autograd's thread.
+# Operations on separate lines, which are identified by their kernels. Writes "LINE THREAD
+# KERNEL_REGEX" for each operation to the file that the first argument names. The backward pass runs
+# in autograd's thread.
 import sys
 
 import torch

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Tests whether cuptiActivityGetNextRecord() reads buffers that did not come from CUPTI. It should
- * step over a record by its kind alone, whatever its contents and its place, and refuse one that is
- * cut short. Needs CUPTI, but neither a driver nor a GPU. Prints how many kinds have records, and
- * for how many of them this is not so.
+ * step over a record by its kind alone, whatever its contents and position, and refuse a truncated
+ * record. Needs CUPTI, but neither a driver nor a GPU. Prints the number of kinds that have
+ * records, and the number of kinds for which the function does not behave like this.
  */
 #include <cupti.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 
 #define BYTES	4096
 
-/* Return: bytes from the record at @at to the next one; 0 if it is not a record. */
+/* Return: the bytes between the record at @at and the next record; 0 if @at has no record. */
 static size_t step(uint8_t *at)
 {
 	CUpti_Activity *record = NULL;
@@ -24,7 +24,7 @@ static size_t step(uint8_t *at)
 	return (uint8_t *)record - at;
 }
 
-/* Fills @at with words of @kind, so that there is one wherever the next record begins. */
+/* Fills @at with words of @kind, so that a record of @kind begins wherever the next record does. */
 static void fill(uint8_t *at, uint32_t kind)
 {
 	size_t i;
@@ -33,7 +33,9 @@ static void fill(uint8_t *at, uint32_t kind)
 		memcpy(at + i, &kind, sizeof(kind));
 }
 
-/* Whether the step over a record of @bytes is the same with other contents and at another place. */
+/*
+ * Return: whether a record of @bytes has the same step with other contents and at another position.
+ */
 static int is_plain(uint8_t *at, uint32_t kind, size_t bytes)
 {
 	CUpti_Activity *record = NULL;

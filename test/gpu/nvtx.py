@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# NVTX from PyTorch: ranges with a known number of kernels in each, and autograd's own.
+# NVTX from PyTorch: ranges with a known number of kernels in each, and autograd's own ranges.
 import torch
 
 x = torch.ones(1 << 16, device="cuda")

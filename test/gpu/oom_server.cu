@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * oom_server.cu - imitates the memory use of a language model's server in C++: weights, workspaces,
- * and a cache of each conversation, until the GPU's memory is full
+ * oom_server.cu - imitates the memory use of a C++ language model server: weights, workspaces, and
+ * a cache for each conversation, until the GPU's memory is full
  */
 #include <cuda_runtime.h>
 #include <stdio.h>
@@ -11,10 +11,10 @@
 #include <vector>
 
 #define NOINLINE __attribute__((noinline, noclone))
-#define NR_PAGES 64	/* most per conversation */
+#define NR_PAGES 64	/* maximum per conversation */
 #define NR_LAYERS 32
 
-static size_t total;			/* bytes of the device that are free at first */
+static size_t total;			/* bytes of the device that are free at the start */
 
 struct Tensor {
 	void *data = nullptr;
@@ -95,7 +95,7 @@ struct Server {
 	NOINLINE void handle_request(size_t nr)
 	{
 		if (!(nr % 3)) {
-			conversations.emplace_back();		/* no conversation ever ends */
+			conversations.emplace_back();		/* conversations never end */
 			conversations.back().pages.reserve(NR_PAGES);
 		}
 		Conversation &c = conversations.back();

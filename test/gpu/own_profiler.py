@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# own_profiler.py: torch.profiler in the program, for a part of its life.
+# own_profiler.py: torch.profiler in the program, during a part of the program's run.
 import torch
 
 a = torch.randn(256, 256, device="cuda")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# own_profiles.py [THREADS]: runs torch.profiler three times, while THREADS other threads still
-# launch. Prints each profile's counts of this thread's kernels and copies, which no other thread
-# makes.
+# own_profiles.py [THREADS]: runs torch.profiler three times, while THREADS other threads go on
+# launching. Prints each profile's counts of this thread's kernels and copies, which no other thread
+# uses.
 import sys
 import threading
 import time
@@ -51,7 +51,7 @@ for thread in threads:
 for i in range(PROFILES):
     steps()
     with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
-        time.sleep(0.02)        # keeps work off the profile's edges
+        time.sleep(0.02)        # keeps work away from the profile's edges
         steps()
         time.sleep(0.02)
     counts = dict.fromkeys(KINDS, 0)

@@ -120,7 +120,7 @@ def recorded():
     trace = pickle.loads(torch._C._distributed_c10d._dump_nccl_trace())
     names = collections.Counter()
     for entry in trace["entries"]:
-        # One entry of a group has all of its tensors.
+        # One entry for a group has all tensors of the group.
         name = entry["profiling_name"]
         names[name] += len(entry["input_sizes"]) if name == "nccl:allreduce_coalesced" else 1
     return names
@@ -159,7 +159,7 @@ def main():
         names = collections.Counter()
         print(f"rank {rank}: no flight recorder: {error!r}", flush=True)
     coalesced = names.pop("nccl:coalesced", 0)
-    # In one call, because all ranks write into one file.
+    # In one call, because all ranks write to one file.
     os.write(1, (f"rank {rank} ops {sum(names.values())} coalesced {coalesced} nccl "
                  f"{'.'.join(map(str, torch.cuda.nccl.version()))} {dict(names)}\n").encode())
     dist.destroy_process_group()

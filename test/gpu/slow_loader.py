@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# A training loop whose data arrive more slowly than the GPU works: the loader reads each batch from
-# a pipe that another process fills every 20 ms.
+# A training loop whose data arrive more slowly than the GPU computes: the loader reads each batch
+# from a pipe, which another process fills every 20 ms.
 import os
 import sys
 import time
@@ -52,7 +52,7 @@ os.close(write_end)
 
 model = torch.nn.Linear(1024, 1024).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-train(DataLoader(torch.ones(3, ITEM)), model, optimizer)  # runs the steps that are slow only once
+train(DataLoader(torch.ones(3, ITEM)), model, optimizer)  # makes the steps that are slow only once
 begin = time.monotonic()
 loss = train(DataLoader(SlowDataset(read_end)), model, optimizer)
 print(f"slow_loader: {STEPS} steps, {(time.monotonic() - begin) / STEPS * 1e3:.1f} ms each, "

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * stalls.cu - kernels that stall for a known reason, each launched by a function of its own
+ * stalls.cu - kernels that stall for a known reason, each launched by a separate function
  *
  *	stalls [THREADS]	these kernels from THREADS threads
  *	stalls null N		N launches of an empty kernel; prints the ns of each, after a while
- *	stalls short N US	N kernels of US us each, each with a name of its own; 200 at most
+ *	stalls short N US	N kernels of US us each, each with its own name; 200 at most
  *	stalls long		a kernel of 20 ms, 100 times; prints the total us
  *	stalls contexts WHAT	kernels in contexts of one GPU, in order: p: the primary one; c: a
- *				new one; d: that is destroyed
+ *				new one; d: a new one, destroyed
  *	stalls mix SECONDS	eight threads: kernels, modules that are loaded and unloaded,
  *				graphs; prints how many launches and kernels there were; cold: the
  *				graphs are captured before their kernels have run; quit: it exits in
@@ -36,7 +36,7 @@
 
 #define NR_WORDS	(64 << 20)
 
-/* Each load waits for the previous load, far away in memory. */
+/* Each load waits for the previous load, whose address is far away. */
 __global__ void k_global(unsigned int *p, int n)
 {
 	unsigned int at = (blockIdx.x * blockDim.x + threadIdx.x) * 977u % NR_WORDS;
@@ -47,7 +47,7 @@ __global__ void k_global(unsigned int *p, int n)
 		p[0] = 1;
 }
 
-/* All threads of a warp use one bank. */
+/* All threads of a warp use one shared memory bank. */
 __global__ void k_shared(unsigned int *p, int n)
 {
 	__shared__ unsigned int s[32 * 32];
@@ -64,7 +64,7 @@ __global__ void k_shared(unsigned int *p, int n)
 		p[0] = sum;
 }
 
-/* One warp on each scheduler; its instructions wait for one another. */
+/* One warp on each scheduler; its instructions wait for each other. */
 __global__ void k_chain(unsigned int *p, int n)
 {
 	float x = threadIdx.x;
@@ -78,12 +78,12 @@ __global__ void k_chain(unsigned int *p, int n)
 		p[0] = 1;
 }
 
-/* One warp of 32 works, the others wait for it. */
+/* One warp out of 32 works, and the other warps wait for it. */
 __global__ void k_barrier(unsigned int *p, int n)
 {
 	float x = threadIdx.x;
 
-	for (int i = 0; i < n; i++) {	/* where the others wait */
+	for (int i = 0; i < n; i++) {	/* the other warps wait here */
 		if (threadIdx.x < 32)
 			for (int k = 0; k < 256; k++)
 				x = x * 1.0001f + 0.5f;
@@ -100,7 +100,7 @@ template <int N> __device__ __forceinline__ float straight(float x, float y)
 	return x * y + N;
 }
 
-/* Straight code that does not fit into the instruction cache, run by one warp. */
+/* Straight-line code that exceeds the instruction cache, run by one warp. */
 __global__ void k_code(unsigned int *p, int n)
 {
 	float a = threadIdx.x;
@@ -357,7 +357,7 @@ static void mix(double seconds, bool quit)
 	printf("launches %lu kernels %lu\n", nr_launches, nr_kernels);
 }
 
-/* Makes contexts of one GPU, in the order of the letters. */
+/* Makes contexts on one GPU, in the order of the letters. */
 static void contexts(const char *letters)
 {
 	CUresult (*create)(CUcontext *, unsigned int, CUdevice);

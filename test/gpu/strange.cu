@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * strange.cu - CUDA programs of all kinds, one at a time, for a real GPU
+ * strange.cu - CUDA programs of all kinds, for a real GPU; each run is one of them
  *
- *	strange HOW
+ * 	strange HOW
  *
- * Prints how many launches, copies and sets it has made, "strange: launches N", and its results.
- * Only site_NAME launches kernel_NAME. strange -l lists every HOW.
+ * Prints the number of launches, copies and memsets, "strange: launches N", and its results. Only
+ * site_NAME launches kernel_NAME. strange -l lists every HOW.
  */
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -167,7 +167,7 @@ static unsigned int read_counter(CUdeviceptr p)
 	return n;
 }
 
-/* Uses the driver API alone: modules, libraries and their kernels; several contexts. */
+/* Uses only the driver API: modules, libraries and their kernels; several contexts. */
 static void how_driver(void)
 {
 	CUcontext contexts[3];
@@ -354,7 +354,7 @@ static void how_copies(void)
 	say();
 }
 
-/* Makes copies of no bytes, and copies without a device. */
+/* Makes copies of 0 bytes, and copies without a device. */
 static void how_nothing(void)
 {
 	char *host = (char *)calloc(2, 65536), *dev, *pinned;
@@ -366,7 +366,7 @@ static void how_nothing(void)
 	CHECK(cudaMemcpyAsync(dev, pinned, 0, cudaMemcpyHostToDevice, stream));
 	CHECK(cudaMemset(dev, 0, 0));
 	CHECK(cudaMemsetAsync(dev, 0, 0, stream));
-	CHECK(cudaStreamSynchronize(stream));	/* the driver did not get these calls */
+	CHECK(cudaStreamSynchronize(stream));	/* the driver did not receive these calls */
 	CHECK(cudaMemcpy(host + 65536, host, 65536, cudaMemcpyHostToHost));
 	CHECK(cudaMemcpyAsync(pinned, host, 65536, cudaMemcpyHostToHost, stream));
 	CHECK(cudaMemcpy(host + 65536, host, 65536, cudaMemcpyDefault));
@@ -413,7 +413,7 @@ static void how_batch(void)
 #endif
 }
 
-/* The driver's own functions, each called in a function of its own. */
+/* The driver's own functions, each called in a separate function. */
 static CUdeviceptr here, there;
 static char *pinned_host;
 static CUarray line1, line2;
@@ -488,7 +488,7 @@ static void how_driver_copies(void)
 		copy_3d_peer(false);
 		copy_3d_peer(true);
 		MADE(5);
-		/* These calls are neither copies nor sets. */
+		/* These calls are neither copies nor memsets. */
 		CHECK_DRIVER(cuStreamWriteValue32(stream, here, 1, 0));
 		CHECK_DRIVER(cuStreamWaitValue32(stream, here, 0, CU_STREAM_WAIT_VALUE_GEQ));
 	}
@@ -594,7 +594,7 @@ static void how_graph(void)
 	say();
 }
 
-/* Child graphs, whose nodes each have a kernel of their own. */
+/* Child graphs whose nodes have different kernels. */
 #define NODE(name)								\
 	KERNEL(name)								\
 	static NOINLINE void site_##name(void)					\
@@ -630,7 +630,7 @@ static void sub_top(void)
 	site_top2();
 }
 
-/* Return: a graph of the work of @fn, followed by @nr child graphs, one after the other. */
+/* Return: a graph of the work of @fn, followed by @nr child graphs, one after another. */
 static cudaGraph_t with_children(void (*fn)(void), cudaGraph_t *children, int nr)
 {
 	cudaGraph_t graph = capture(fn);
@@ -687,7 +687,7 @@ static void only_host(void)
 	CHECK(cudaLaunchHostFunc(stream, on_host, &graph_calls));
 }
 
-/* Graphs that give a device nothing to do. */
+/* Graphs that give a device no work. */
 static void how_empty_graph(void)
 {
 	cudaGraph_t graph;
@@ -754,7 +754,7 @@ static void *capture_main(void *arg)
 	return arg;
 }
 
-/* One graph is captured by two threads. */
+/* Tests a graph that two threads capture. */
 static void how_capture(void)
 {
 	cudaGraph_t graph;
@@ -782,7 +782,7 @@ static void how_capture(void)
 	say();
 }
 
-/* Captures that fail: a stream that does not join, a call that is not allowed. */
+/* Captures that fail: a stream that does not join, and a forbidden call. */
 static void how_bad_capture(void)
 {
 	cudaStream_t other;
@@ -908,7 +908,7 @@ static void how_dependent(void)
 	say();
 }
 
-/* ---- the device's own launches --------------------------------------------------------------- */
+/* ---- launches by the device ------------------------------------------------------------------ */
 
 #ifdef STRANGE_RDC
 
@@ -994,7 +994,7 @@ static void how_reset(void)
 	say();
 }
 
-/* Loads and unloads a library with a kernel of its own, again and again. */
+/* Loads and unloads a library with its own kernel, repeatedly. */
 static void how_plugin(void)
 {
 	unsigned int (*plug)(unsigned int *) = NULL;
@@ -1084,8 +1084,8 @@ static void how_fault(void)
 }
 
 /*
- * A context after an error: work launched before the error, and calls that the context refuses
- * after it.
+ * A context after an error: work that was launched before the error, and calls that the context
+ * refuses after it.
  */
 __global__ void kernel_trap(void)
 {
@@ -1138,7 +1138,7 @@ static void *raw_main(void *arg)
 	return NULL;
 }
 
-/* Threads that end by the bare system call. */
+/* Threads that end with the bare system call. */
 static void how_raw_exit(void)
 {
 	static int nr_done;
@@ -1194,7 +1194,7 @@ static void end_all(void *arg)
 	exit(9);
 }
 
-/* The program ends in one of CUDA's own threads. */
+/* The program exits in one of CUDA's own threads. */
 static void how_callback_exits(void)
 {
 	start();

@@ -15,7 +15,7 @@ static __attribute__((noinline)) void site_plug(unsigned int *p)
 	NO_TAIL_CALL();
 }
 
-/* Return: how many launches it made. */
+/* Return: the number of launches. */
 extern "C" unsigned int plug(unsigned int *p)
 {
 	for (int i = 0; i < 5; i++)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload attaches many times, on a real GPU, to servers whose threads launch and wait all the time.
-# Each recording is exact, also after a detach at a moment when threads were inside calls that wait.
+# On a real GPU, xpuload attaches many times to servers whose threads launch and wait all the time.
+# Each recording is exact, even after a detach while threads are inside calls that wait.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root gpu nvcc bpf
@@ -14,7 +14,7 @@ for name in demo again; do
 	ok $? "nvcc builds $name" || diag "$(cat nvcc.log)"
 done
 
-# again NAME OPTIONS...: attaches to the server, whose pid is $pid, until there are launches
+# again NAME OPTIONS...: attaches to the server with pid $pid until there are launches
 again() {
 	name=$1
 	shift
@@ -39,10 +39,10 @@ done
 wait $pid
 is $? 0 "demo ends with exit status 0"
 
-# Threads that are nearly always inside calls that wait, of each kind; and threads of a kind that
-# only --api has callbacks for.
+# Threads that are nearly always inside calls that wait, of each kind; and threads with calls for
+# which only --api has callbacks.
 for kind in '' '-k free -t 8'; do
-	rm -f out		# an earlier program's output says "ready", too
+	rm -f out		# an earlier program's output contains "ready", too
 	# shellcheck disable=SC2086
 	LD_PRELOAD=$XPU_SHIM ./again -s 60 -w 200 $kind >out &
 	pid=$!

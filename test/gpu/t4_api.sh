@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # --api=all on a real GPU: the recorded calls are the calls that the program made, on their threads,
 # and last no longer than the program measured. --api leaves out short calls. make bench-gpu
-# measures their cost.
+# measures the cost of both.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Ten windows of torch.profiler in the target, in each of XPU_BESIDE_RUNS runs (default 1). Its
-# events are those of a run without xpuload, nothing crashes, and no recorded launch lacks its work.
-# The share of the run that is recorded is printed. With XPU_BESIDE_WHOLE=1 xpuload shares CUPTI
-# with it, and the share must be 100 %: doc/beside.md.
+# Ten windows of torch.profiler in the target, in each of XPU_BESIDE_RUNS runs (default 1). The
+# profiler's events equal those of a run without xpuload, nothing crashes, and no recorded launch
+# lacks its work. Prints the recorded share of the run. With XPU_BESIDE_WHOLE=1, xpuload shares
+# CUPTI with the profiler, and the share must be 100 %: doc/beside.md.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 runs=${XPU_BESIDE_RUNS:-1}

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --capture on a real GPU: exactly the launches in windows, of C++ with eight threads and of
-# PyTorch. It also prints the cost of a launch outside of them.
+# --capture on a real GPU records exactly the launches in windows, of C++ with eight threads and of
+# PyTorch. Also prints the cost of a launch outside of windows.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 
@@ -11,7 +11,7 @@ need root gpu nvcc bpf
 	-ldl 2>nvcc.log
 ok $? "nvcc builds capture" || diag "$(cat nvcc.log)"
 
-counts() {		# counts NAME: prints the launches of each site, and the account
+counts() {		# counts NAME: prints the launches of each site, and the last line
 	xpumerge -i "$1.data" -f folded --gpu-only --unit count -o "$1.folded" 2>merge.log
 	sed -n 's/.*\[GPU[0-9]*_Kernel\]kernel_\([a-z]*\)\(;.*\)* \([0-9]*\)$/\1 \3/p' "$1.folded" |
 		awk '{ n[$1] += $2 } END { for (i in n) print i, n[i] }' | sort | tr '\n' ' '
@@ -42,8 +42,8 @@ fi
 run first launch:1-10 "out 10" '--gpu-only' -t 8 -w 1 -n 400 -m none
 run second launch:3201-6400 "in 3200" '--gpu-only' -t 8 -w 1 -n 400 -m none
 run none launch:100000-200000 "" '--gpu-only' -t 8 -w 1 -n 400 -m none
-# Threads launch and wait all the time, even while the callbacks of the calls that they are in are
-# switched. CUPTI 13.0 then gave all calls of a thread one correlation id.
+# Threads launch and wait all the time, even while the callbacks of their current calls are enabled
+# or disabled. CUPTI 13.0 then gave all calls of a thread one correlation ID.
 race() {		# race NAME OPTIONS-OF-XPULOAD ARGS...
 	name=$1 opts=$2
 	shift 2

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The counters of each kernel that xpumerge solves from the samples of a run, next to the values of
-# Nsight Compute, which runs each kernel several times.
+# Compares the counters of each kernel that xpumerge computes from the samples of a run with the
+# values of Nsight Compute, which runs each kernel several times.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 command -v ncu >/dev/null || skip_all "no ncu"
@@ -35,8 +35,9 @@ for kind in big small graph; do
 		python3 "$XPU_SRC/test/gpu/counters_compare.py" $name.json $kind.csv >$name.seen
 		diag "$name" "$(grep -v '^#' $name.seen)"
 		diag "$(grep '^#' $name.seen)"
-		# Nsight Compute runs a kernel alone, with other caches and at another clock.
-		# Nine of ten kernels have to be within the stated error or within 5 points.
+		# Nsight Compute runs a kernel alone, with different cache contents and at another
+		# clock rate. Nine out of ten kernels must be within the stated error or within 5
+		# points.
 		is "$(awk '/ known / { for (i = 2; i < NF; i++) if ($(i + 2) == "kernels") {
 				far += $(i - 1); nr += $(i + 1) } }
 			END { print (nr > 0 && far <= nr / 10 ? "within" : far " of " nr) }' \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Recordings of a real GPU in every format: CUDA graphs, two processes, a DataLoader with workers,
+# Recordings from a real GPU in every format: CUDA graphs, two processes, a DataLoader with workers,
 # each with CPU samples. The readers' results for each format must equal the folded lines.
 #
 # RECORDINGS=DIR uses the recordings that another run left in DIR. OUT=DIR leaves this run's

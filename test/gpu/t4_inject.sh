@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload puts the shim into programs that were started without it: training in PyTorch, inference
-# by a CUDA graph, JAX and, on two GPUs, two ranks of NCCL in the middle of collectives. Each goes
-# on with equal results, and its launches are recorded. XPU_INJECT_TIMES is the number of programs
-# of each kind (default 3), XPU_INJECT_KINDS their kinds. It takes some 2 minutes.
+# xpuload injects the shim into programs that were started without it: training in PyTorch,
+# inference with a CUDA graph, JAX and, on two GPUs, two NCCL ranks in the middle of collectives.
+# Each program goes on with equal results, and its launches are recorded. XPU_INJECT_TIMES is the
+# number of programs of each kind (default 3), XPU_INJECT_KINDS lists the kinds. It takes about 2
+# minutes.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root gpu bpf torch
@@ -15,7 +16,7 @@ if [ -z "${XPU_INJECT_KINDS:-}" ]; then
 fi
 diag "programs: $kinds, $times of each"
 
-start_programs() {	# start_programs ROUND: one of each kind, in KIND.ROUND/
+start_programs() {	# start_programs ROUND: starts one of each kind, in KIND.ROUND/
 	for kind in $kinds; do
 		mkdir "$kind.$1"
 		python3 "$XPU_SRC/test/gpu/inject.py" "$kind" >"$kind.$1/out" 2>"$kind.$1/err" &
@@ -44,7 +45,7 @@ check() {		# check DIR: records each process, ends the program, compares its res
 	wait_for is_ready "$1" || diag "$(tail -n 5 "$1/err")"
 	for pid in $(sed -n 's/^ready //p' "$1/out"); do
 		record "$1" "$pid" || {
-			# No thread of this one may ever be safe to borrow.
+			# This program may never have a thread that is safe to borrow.
 			[ "${1%.*}" = alone ] && grep -q 'could be borrowed' a.log ||
 				echo "$1 $pid" >>"${1%.*}.bad"
 			diag "$1: $(cat a.log merge.log)"

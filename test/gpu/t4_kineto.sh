@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# An imported profile of torch.profiler: the device's time equals the time in the file, and launches
-# are under the operators and Python functions of the file.
+# An imported profile of torch.profiler: the device time equals the time in the file, and launches
+# are under the file's operators and Python functions.
 . "$XPU_SRC/test/lib/tap.sh"
 need gpu torch
 
 python3 "$XPU_SRC/test/gpu/kineto.py" t.json >out 2>&1
 is $? 0 "torch.profiler makes a profile" || diag "$(cat out)"
 
-# own FILE: prints the device's nanoseconds and works in the file
+# own FILE: prints the nanoseconds and the number of device activities in the file
 own() {
 	python3 - "$1" <<-'END'
 		import json, sys

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Labels of ranks that torchrun starts, on a real GPU: two ranks on one device, in one file and in a
-# file for each. Then children of torch.multiprocessing.spawn, which set their variables themselves.
+# Labels of ranks that torchrun starts, on a real GPU: two ranks on one device, in one file and in
+# separate files. Then children of torch.multiprocessing.spawn, which set their variables
+# themselves.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu torch bpf
 
@@ -25,7 +26,7 @@ if __name__ == "__main__":
     mp.spawn(work, nprocs=2)
 END
 
-# by_rank FILE...: prints the kernels that a.add_(1) launches, by rank: "0:100 1:200 "
+# by_rank FILE...: prints the number of kernels that a.add_(1) launches, by rank: "0:100 1:200 "
 by_rank() {
 	xpumerge "$@" -f folded --unit count --by rank \
 		--kernel 'CUDAFunctorOnSelf_add|CUDAFunctor_add' 2>merge.log |

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload attaches to a PyTorch loop many times: without a crash, a hang or growth, and with equal
-# results.
+# xpuload attaches to a PyTorch loop many times, without a crash, a hang or memory growth, and with
+# equal results.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root gpu bpf torch
@@ -17,7 +17,7 @@ rss() {
 	awk '/^VmRSS/ { print $2 }' "/proc/$pid/status"
 }
 
-# Each recording ends when it has launches, however long a busy machine takes for that.
+# Each recording ends when it has launches, however long that takes on a busy machine.
 i=0 bad=0 empty=0
 while [ $i -lt "$times" ]; do
 	attach a -p $pid

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --memory on a real GPU: a program that knows the truth, PyTorch with its own figures of its memory
-# at each moment, JAX and CuPy; and which code runs out of memory. make bench-gpu measures the cost.
+# --memory on a real GPU: a program that knows the truth; PyTorch, with its own memory numbers at
+# each moment; JAX and CuPy; and the code that runs out of memory. make bench-gpu measures the cost.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
 . "$XPU_SRC/test/lib/memory_torch_checks.sh"
@@ -27,7 +27,7 @@ diag "memory: $(($(wc -c <run.data) / (events + 1))) bytes an event"
 [ "$(wc -c <run.data)" -le $((24 * events)) ]
 ok $? "memory: an event takes at most 24 bytes"
 
-# ---- memory that CUDA holds without a call for each piece
+# ---- memory that CUDA holds without a separate call for each piece
 
 "$NVCC" -std=c++17 -O2 -g -Wno-deprecated-gpu-targets -Xcompiler -fno-optimize-sibling-calls \
 	-o held "$XPU_SRC/test/workload/held.cu" -lcuda -ldl 2>nvcc.log
@@ -44,7 +44,7 @@ if ! python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; th
 	exit
 fi
 
-# ---- PyTorch's own figures
+# ---- PyTorch's own numbers
 
 xpuload --memory --gpu-only -o train.data python3 "$XPU_SRC/test/gpu/memory.py" train \
 	22 >train.out 2>load.log
@@ -89,7 +89,8 @@ like "$(cat oom.folded)" 'oom.py:hoard:5.*\[GPU_Memory\]block [0-9]{10,}' \
 	"out of memory: the holder is named"
 diag "$(xpumerge -i oom.data --table memory_failures 2>/dev/null | cut -c1-160)"
 
-# The page of that moment, for a server in C++, too. If $OUT is set, the pages go there.
+# The page of the moment when memory ran out, also for a C++ server. If $OUT is set, the pages go
+# there.
 picture() {		# picture NAME WHO COMMAND...: the page of the moment when memory ran out
 	name=$1 who=$2
 	shift 2
@@ -112,7 +113,7 @@ picture oom_train 'oom_train.py:train_step:' python3 "$XPU_SRC/test/gpu/oom_trai
 ok $? "nvcc builds oom_server" || diag "$(cat nvcc.log)"
 picture oom_server 'Server::extend_cache' ./oom_server
 
-# ---- JAX and CuPy: the memory that they have from CUDA
+# ---- JAX and CuPy: the memory that they allocate from CUDA
 
 if python3 -c 'import cupy' 2>/dev/null; then
 	cat >cupy.py <<'PY'

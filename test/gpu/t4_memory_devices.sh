@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --memory of PyTorch on two GPUs, in one process and in one process for each GPU: PyTorch's own
-# figures for each device, at each moment; and a leak on one of them.
+# --memory of PyTorch on two GPUs, in one process and in one process per GPU: PyTorch's own numbers
+# for each device, at each moment; and a leak on one of the GPUs.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
 . "$XPU_SRC/test/lib/memory_torch_checks.sh"
@@ -30,7 +30,7 @@ like "$(first both memory_leaks)" "memory.py:plant_leak:$line.*\\[GPU1_Memory\\]
 like "$(first both memory_holders)" 'memory.py:plant_peak:' \
 	"both: the planted peak is the first row, with its line"
 
-# ---- a process for each device
+# ---- one process per device
 
 # shellcheck disable=SC2016 # the shell's own $1
 xpuload --memory --gpu-only -o each.data sh \
@@ -55,7 +55,7 @@ like "$(tr '\n' ' ' <each.txt | tr -s ' ')" \
 unlike "$(cat merge.log)" 'events of memory' "each: no event is missing or impossible"
 like "$(first each memory_leaks)" 'memory.py:plant_leak:' "each: the planted leak is the first row"
 
-# ---- ranks whose NCCL imports memory of its peer and releases it
+# ---- ranks whose NCCL imports and releases memory of a peer
 
 WRAP="$XPULOAD --memory --api --gpu-only -o fsdp-%q{RANK}.data" NR_RANKS=2 \
 	python3 "$XPU_SRC/test/gpu/ranks.py" fsdp none >ranks.out 2>load.log

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 # --migrations on a real GPU: managed memory that the host and the GPU touch, and that is
 # prefetched. The bytes that move are right, under the call path that allocated the memory; the
-# numbers of moves and page faults are possible ones. If CUPTI refuses to count, one line says why,
-# and the launches are exact all the same.
+# numbers of moves and page faults are plausible. If CUPTI refuses to count, one line says why, and
+# the launches are still exact.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/migrations.sh"
 need root gpu nvcc bpf
@@ -32,7 +32,7 @@ launches() {
 			"$1: every launch is matched, under its own site" || diag "$(cat merge.log)"
 }
 
-# impossible NAME: prints the figures of NAME.data that are not as the program says
+# impossible NAME: prints the numbers of NAME.data that contradict the program
 impossible() {
 	figures "$1.data" >got
 	awk 'NR == FNR { got[$1 " " $2] = $3; next }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# PyTorch other than in eager mode: torch.compile (Triton), CUDA graphs, NVIDIA's libraries,
+# PyTorch in other modes than eager mode: torch.compile (Triton), CUDA graphs, NVIDIA's libraries,
 # DataLoader workers, spawned and forked processes, and two GPUs if the machine has them. Every
 # launch is matched.
 . "$XPU_SRC/test/lib/tap.sh"

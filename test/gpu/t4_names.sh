@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# PyTorch's stacks reach the thread's root, their frames have names, the Python line that called an
-# operation is in its stack, and backward kernels are under autograd's thread.
+# PyTorch's stacks reach the thread's root and their frames have names. The Python line that called
+# an operation is in its stack, and backward kernels are under autograd's thread.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch perl
 
-# record NAME COMMAND...: NAME.launches has "STACK COUNT" of device work only
+# record NAME COMMAND...: makes NAME.launches, which has "STACK COUNT" of device work only
 record() {
 	name=$1
 	shift
@@ -17,7 +17,7 @@ record() {
 		>"$name.launches"
 }
 
-# Files with exported symbols only: .symtab is stripped and there is no debug file.
+# Files that have only exported symbols: .symtab is stripped, and no debug file exists.
 site=$(python3 -c 'import os, torch; print(os.path.dirname(os.path.dirname(torch.__file__)))')
 closed() {		# closed FILE
 	path=$(find "$site" /usr/lib /lib /usr/local -name "$1" -type f 2>/dev/null | head -n 1)

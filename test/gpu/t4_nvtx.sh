@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# NVTX ranges on a real GPU: of C++ with eight threads, domains and several modules, and of PyTorch.
+# NVTX ranges on a real GPU: in C++ with eight threads, domains and several modules, and in PyTorch.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 

@@ -1,22 +1,23 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# torch.profiler inside the target, three profiles one after the other while other threads still
-# launch. Its counts equal the counts of a run without xpuload, xpuload reports the work that it did
-# not record, and nothing crashes in XPU_PROFILER_RUNS runs (default 100), XPU_PROFILER_JOBS at a
-# time. After a crash it prints the stack. If a run crashes or has other counts, it also reports how
-# as many runs without xpuload end.
+# torch.profiler inside the target: three profiles, one after another, while other threads go on
+# launching. Its counts equal the counts of a run without xpuload, xpuload reports the work that it
+# did not record, and nothing crashes in XPU_PROFILER_RUNS runs (default 100), of which
+# XPU_PROFILER_JOBS run at the same time. After a crash it prints the stack. If a run crashes or has
+# other counts, it also reports the results of as many runs without xpuload.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 runs=${XPU_PROFILER_RUNS:-100}
 jobs=${XPU_PROFILER_JOBS:-$(nproc)}
 [ "$jobs" -le 16 ] || jobs=16
-# The time limit of run.sh, less some for the rest: runs that have not begun by then are left out.
+# The time limit of run.sh, less some time for the rest: runs that have not begun by then are left
+# out.
 export PROFILER_END=$(($(date +%s) + ${XPU_TEST_TIMEOUT:-240} - 60))
 export XPULOAD
 export PROFILER="$XPU_SRC/test/gpu/own_profiles.py"
 
-# Prints the lines of a run's stderr about CUPTI's errors and its own end, without pids and times,
-# and without xpuload's lines.
+# Prints the lines of a run's stderr about CUPTI errors and about how it ended, without pids and
+# times, and without xpuload's lines.
 complaints() {
 	grep -v '^xpuload: ' "$1" | sed 's/[0-9][0-9]*/N/g' | sort |
 		grep -E 'CUPTI|cupti|error|Error|Segmentation|free\(\)|malloc|terminate|Aborted'
@@ -47,7 +48,7 @@ for i in $(seq "$runs"); do
 	[ -e "$i.status" ] || continue
 	nr_done=$((nr_done + 1))
 	status=$(cat "$i.status")
-	# PyTorch 2.11 sometimes fails like this without xpuload, too: 3 of 70 programs of 12
+	# PyTorch 2.11 sometimes fails like this without xpuload, too: in 3 of 70 programs with 12
 	# profiles each.
 	if grep -q 'INTERNAL ASSERT FAILED at .*profiler/collection.cpp' "$i.err"; then
 		nr_pytorch=$((nr_pytorch + 1))

@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # xpumerge ranks on two GPUs, or on four if the machine has them (NR_RANKS overrides this). Each
-# collective of each rank is paired, as many as PyTorch itself counts. Waits and transfers add up to
-# the kernels' time. The rank that is slow in its data loader, or in a kernel, and its call path are
-# the first row. Also tested: ranks in a communicator that was split off, in one that does not
-# block, and ranks that xpuload attaches to. It takes some 3 minutes.
+# collective of each rank is paired, and there are as many as PyTorch itself counts. Waits and
+# transfers add up to the kernels' duration. The rank that is slow in its data loader or in a
+# kernel, and its call path, are in the first row. Also tested: ranks in a communicator that was
+# split off, in a nonblocking communicator, and ranks that xpuload attaches to. It takes about 3
+# minutes.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 nr_gpus=$(nvidia-smi -L | wc -l)
@@ -83,7 +84,7 @@ one_file() {		# one_file WHAT SLOW: all ranks in one recording
 	check "$1, $2" "$2" "$1-$2.data"
 }
 
-# Each rank has a recorder and a file of its own.
+# Each rank has its own recorder and its own file.
 export WRAP="$XPULOAD --off-cpu -o ddp-%q{RANK}.data"
 for slow in loader kernel; do
 	rm -f ddp-*.data
@@ -106,8 +107,8 @@ is "$(account no_rank)" 0 "split, loader: sends in a communicator that was split
 diag "$(xpumerge dump split-loader.data | grep 'RANGE id.*ncclCommSplit' | head -n 2 |
 	cut -c 1-200)"
 
-# Its operations are paired if NCCL launches one kernel for each. Otherwise the account says how
-# many are not paired.
+# The communicator's operations are paired if NCCL launches one kernel for each. Otherwise the
+# account says how many are unpaired.
 TORCH_NCCL_USE_COMM_NONBLOCKING=1 xpuload --off-cpu -o own.data python3 "$ranks" single \
 	loader >out 2>load.log
 is $? 0 "not blocking: the ranks are recorded" || diag "$(tail -n 20 out load.log)"
@@ -121,7 +122,7 @@ ok "$(($(account paired) < $(account ops)))" \
 	diag "$(xpumerge ranks own.data 2>&1 | head -n 20)"
 
 # Ranks that are already training.
-: >out				# earlier ranks have written to it that they train
+: >out				# earlier ranks have written "trains" to it
 LD_PRELOAD="$XPU_SHIM" python3 "$ranks" single loader 250 >out 2>run.log &
 pid=$!
 for i in $(seq 1 120); do
@@ -140,7 +141,7 @@ is "$(account ops)" \
 	"$(($(account paired) + $(account late) + $(account older) + $(account disagree) +
 	$(account alone) + $(account no_rank) + $(account missing)))" \
 		"attached: each operation is paired, or counted with the reason"
-# PyTorch may end its communicators in order, or abort them.
+# PyTorch may destroy its communicators in order, or abort them.
 if xpumerge dump late.data | grep -q 'RANGE id.*ncclCommDestroy'; then
 	ok "$(($(account from_end) < 100))" \
 		"attached: $(account from_end) operations are counted from the end"

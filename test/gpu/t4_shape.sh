@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Launch shapes on a real GPU: of a program that prints its grids, blocks, shared memory and
-# clusters. Occupancy is compared with the driver's (NVIDIA's own calculator uses no driver: see
-# t0/shape.c).
+# Launch shapes on a real GPU, for a program that prints its grids, blocks, shared memory and
+# clusters. Occupancy is compared with the driver's result (NVIDIA's own calculator uses no driver:
+# see t0/shape.c).
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Without privileges, on a real GPU: PyTorch through shared memory, with every launch in its place.
-# The cost is at most 1.02 times the cost with BPF, measured in turns. XPU_SHM_ROUNDS is the number
-# of rounds (15).
+# Without privileges, on a real GPU: PyTorch through shared memory, with every launch in the right
+# place. The cost is at most 1.02 times the cost with BPF, measured alternately. XPU_SHM_ROUNDS is
+# the number of rounds (15).
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu torch
 
-# An installed copy, for a user without any privilege who must be able to read Python and PyTorch.
+# An installed copy, for a user without privileges who can read Python and PyTorch.
 umask 022
 chmod 755 .
 mkdir -p inst/bin inst/lib/xpuload home
@@ -19,13 +19,13 @@ HOME=$PWD/home
 export HOME
 python=$(python3 -c 'import sys; print(sys.executable)')
 
-# bare COMMAND...: runs it as a user without privileges, in the user's own directory
+# bare COMMAND...: runs COMMAND as a user without privileges, in the user's own directory
 bare() {
 	(cd home && setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all \
 		--inh-caps -all "$@")
 }
 
-# account NAME TITLE: checks that every launch has its work, and all work its launch
+# account NAME TITLE: checks that every launch has its work, and all work has its launch
 account() {
 	xpumerge -i "home/$1.data" -f folded --unit count -o "$1.folded" 2>merge.log
 	is $? 0 "$2: the recording is merged" || diag "$(cat merge.log)"
@@ -67,7 +67,7 @@ else
 	skip "8 threads" "no nvcc"
 fi
 
-# The cost, in turns.
+# The cost, measured alternately.
 if command -v "${NVCC:-nvcc}" >/dev/null && "$XPULOAD" --check >check.log 2>&1; then
 	ROWS="path shm" WORKLOADS="null1 null8 step" ROUNDS=${XPU_SHM_ROUNDS:-15} \
 		python3 "$XPU_SRC/test/bench/gpu.py" >bench.out 2>bench.err

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # One long recording: XPU_SOAK_GRAPH_ROUNDS rounds of graphs and XPU_SOAK_LAUNCHES plain launches
-# (default: a million kernels of each sort). Nothing is lost, and xpuload's memory does not grow.
+# (default: a million kernels of each kind). Nothing is lost, and xpuload's memory does not grow.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu nvcc bpf
 rounds=${XPU_SOAK_GRAPH_ROUNDS:-110000}

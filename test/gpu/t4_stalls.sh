@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload --stalls on a real GPU: kernels that stall for a known reason have that reason, samples
-# add up, and launches stay exact, with modules that come and go, with graphs, one kernel at a time,
-# and in programs that are already running. test/bench/inside.py measures the cost.
+# xpuload --stalls on a real GPU: kernels that stall for a known reason show that reason, samples
+# add up, and launches stay exact: with modules that are loaded and unloaded, with graphs, one
+# kernel at a time, and in programs that are already running. test/bench/inside.py measures the
+# cost.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root gpu nvcc bpf
@@ -11,7 +12,7 @@ need root gpu nvcc bpf
 	"$XPU_SRC/test/gpu/stalls.cu" 2>nvcc.log
 ok $? "nvcc builds stalls" || diag "$(cat nvcc.log)"
 
-# account NAME: prints whether the samples of a recording add up, and how many there are
+# account NAME: prints whether the samples of a recording add up, and their number
 account() {
 	xpumerge dump "$1.data" |
 		sed -n \
@@ -35,7 +36,7 @@ run() {			# run NAME COMMAND...
 }
 
 run one ./stalls 1
-# A warp that waits at a barrier stands at the instruction after it: at the beginning of the loop.
+# A warp that waits at a barrier is at the instruction after it: at the beginning of the loop.
 while read -r kernel reasons lines; do
 	top=$(grep "launch_$kernel(.*;\[GPU_Kernel\]k_$kernel(" one.folded |
 		sed -n 's/.*;\([^;]*\);\[stall\]\(.*\) \([0-9]*\)$/\1 \2 \3/p' | sed 's/^.* at //')
@@ -55,8 +56,8 @@ done <<-'EOF'
 EOF
 run eight ./stalls 8
 
-# Programs of 3 ms, 50 ms, 0.2 s and 1 s of kernels, each kernel with a name of its own. The last
-# kernel has samples, too.
+# Programs whose kernels run for 3 ms, 50 ms, 0.2 s and 1 s in total. Each kernel has its own name,
+# and the last kernel has samples, too.
 for n in "3 1000" "12 4000" "50 4000" "200 5000"; do
 	# shellcheck disable=SC2086 # two words
 	xpuload --gpu-only --stalls -o short.data ./stalls short $n >out 2>load.log
@@ -78,7 +79,7 @@ like "$(xpumerge -i contexts.data -o contexts.folded 2>&1)" \
 	'launches 600 matched 600 unmatched 0 lost 0' "contexts: every launch is matched"
 like "$(account contexts)" '^1 ' "contexts: the first context has its samples"
 
-# A GPU has one sampler. The program that comes second gets a message, and loses no launch.
+# A GPU has one sampler. The second program gets a message, and loses no launch.
 second() {		# second NAME WHAT SAID
 	xpuload --stalls -o "$1.data" ./stalls 2 >out 2>load.log
 	is $? 0 "$2: exit status 0"
@@ -115,7 +116,7 @@ if python3 -c 'import torch' 2>/dev/null; then
 	fi
 fi
 
-# One kernel at a time, so each sample knows its launch.
+# One kernel at a time, so each sample belongs to a known launch.
 how=--stalls=exact
 run exact ./stalls 2
 how=--stalls
@@ -147,11 +148,11 @@ like "$(account mix)" '^1 ' \
 # A program that is already running.
 LD_PRELOAD=$XPU_SHIM ./stalls mix 1800 >live.out 2>live.err &
 pid=$!
-# has_samples NAME: whether samples of the program's kernels are in the recording
+# has_samples NAME: tests whether the recording has samples of the program's kernels
 has_samples() {
 	account "$1" | grep -q '^1 '
 }
-# Each recording ends when it has samples, however long a busy machine takes for that.
+# Each recording ends when it has samples, however long that takes on a busy machine.
 bad=0 none=0
 for i in $(seq "${XPU_ATTACH_TIMES:-50}"); do
 	attach live --stalls -p $pid

@@ -56,7 +56,7 @@ export LD_LIBRARY_PATH
 
 all=
 nr=0
-try() {			# try NAME COMMAND...: runs it without xpuload and with it
+try() {			# try NAME COMMAND...: runs COMMAND with and without xpuload
 	name=$1
 	shift
 	all="$all $name"
@@ -138,13 +138,13 @@ for name in $all; do
 	ok $? "$name: its output is unchanged" ||
 		diag "$(diff "$name.want" "$name.out" | head -n 10)"
 	case $name in
-	child | children | deep)	# CUPTI gives the nodes of child graphs new numbers
+	child | children | deep)	# CUPTI gives new numbers to the nodes of child graphs
 		like "$line" "^launches $made matched $made wrong [0-9]+ unmatched 0 lost 0" \
 			"$name: every launch is matched, under its own site"
 		like "$(cat "$name.mlog")" \
 			'graph nodes whose making was not recorded: under their launch' \
 			"$name: a message says that work of unknown nodes is under the launch" ;;
-	empty_graph | conditional)	# CUPTI has no work for the launch, or work for no launch
+	empty_graph | conditional)	# CUPTI has no work for a launch, or vice versa
 		like "$line" "^launches $made matched 2 .* lost 0" \
 			"$name: all launches are recorded"
 		like "$(cat "$name.mlog")" \

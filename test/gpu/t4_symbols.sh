@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpumerge's names of 10,000 addresses in each of PyTorch's libraries are compared with those from
-# addr2line -fCi.
+# Compares xpumerge's names of 10,000 addresses in each of PyTorch's libraries with the names that
+# addr2line -fCi prints.
 . "$XPU_SRC/test/lib/tap.sh"
 need torch addr2line readelf nm perl
 names=$XPU_BUILD/names

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The tables of recordings of a real GPU, read by pyarrow, have the sums of the folded stacks.
-# Without pyarrow they are written and counted.
+# The tables of recordings from a real GPU, read with pyarrow, have the sums of the folded stacks.
+# Without pyarrow, they are only written and counted.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 

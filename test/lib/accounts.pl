@@ -4,10 +4,10 @@
 # xpumerge's table of threads (CSV) and with the call paths (FOLDED, in ns). Prints a line for each
 # thread, with WRONG for each figure that differs too much.
 #
-# A share may be off by 5 %, or by 3 ms. On a busy machine a thread waits for a CPU within the times
-# that it measures, so the kernel measures how long it was blocked. The wait for the device is at
-# most as long as its phase. It is at least as long as the thread was blocked or, if the thread
-# spins, as the work took after its launch.
+# A share may be off by 5 %, or by 3 ms. On a busy machine a thread waits for a CPU during the times
+# that it measures, so the program asks the Linux kernel how long the thread was blocked. The wait
+# for the device is at most as long as its phase. It is at least as long as the thread was blocked
+# or, if the thread spins, as the GPU ran after the launch.
 use strict;
 use warnings;
 
@@ -51,7 +51,7 @@ while (<$f>) {
 		push @wrong, "$what $got{$what} not in $low..$high"
 			if $got{$what} < $low || $got{$what} > $high;
 	}
-	# CPU time includes the computing, and some work around the waits.
+	# CPU time includes the computing phase, and some work around the waits.
 	my $low = $cpu{spin} * 0.95;
 	my $high = $cpu{life} * 1.05 + 3e6;
 	push @wrong, "on CPU $row->{on_cpu_ns} not in $low..$high"

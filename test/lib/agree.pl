@@ -5,13 +5,13 @@
 # code of FILE with addr2line -fCi, outermost function. DEBUG_FILE has the symbols that were
 # stripped from it.
 #
-# A rule must explain each difference by FILE's own symbol tables:
+# A rule must explain each difference from FILE's own symbol tables:
 #	alias	both are names of one symbol
-#	beyond	addr2line takes the last symbol before the address; the symbol ended before it
+#	beyond	addr2line takes the last symbol before the address, although it has ended
 #	plt	xpumerge names the PLT's entries
 #	root	xpumerge names stripped functions at the root of stacks (roots.h)
-#	nested	both functions cover the address; xpumerge's function begins later
-#	clone	a part or copy of a function, which has the function's name in DWARF: f.cold
+#	nested	both functions cover the address; xpumerge's function is the inner one
+#	clone	a part or copy of a function, such as f.cold, has the function's name in DWARF
 # Prints a line of figures, up to 5 examples of each rule as comments, and fails on differences that
 # no rule explains.
 use strict;
@@ -20,7 +20,7 @@ use warnings;
 my ($names, $nr, $file, $debug) = @ARGV;
 srand(4711);
 
-# The addresses are in executable sections, by size.
+# The addresses are in executable sections, in proportion to the sections' sizes.
 my (@sections, $total);
 for (`readelf -SW '$file' 2>/dev/null`) {
 	next unless /^\s*\[\s*\d+\]\s+(\S+)\s+PROGBITS\s+([0-9a-f]+)\s+[0-9a-f]+\s+
@@ -62,7 +62,7 @@ for (`addr2line -afCi -e '$file' < addresses 2>/dev/null`) {
 }
 die "$file: addr2line gave " . @theirs . " names\n" if @theirs != @addr;
 
-# The symbols, demangled as addr2line does; [start, size, name].
+# The symbols, with names demangled as addr2line does: [start, size, name].
 my (@syms, %by_name);
 for my $f ($file, $debug // ()) {
 	for my $table ('', '-D') {

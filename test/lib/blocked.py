@@ -9,7 +9,7 @@ def waited():
         return [0, 0]
 
 def blocked_ns():
-    while True:		# until all times are of one instant
+    while True:		# until no counter changes during the reads
         before = waited()
         ns = time.monotonic_ns() - time.thread_time_ns() - before[0]
         if waited()[1] == before[1]:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""calls.py OUT TABLE.csv TIMELINE.json: what test/workload/calls says that it called, against the
-table of API calls and the timeline. Prints what was compared, and WRONG next to each difference.
+"""calls.py OUT TABLE.csv TIMELINE.json: compares the calls that test/workload/calls says it made
+with the table of API calls and the timeline. Prints what was compared, and WRONG next to each
+difference.
 
-Names may begin with "__", as CUDA 13's cudaLaunchKernel does; of a thread, a call in the timeline
-counts if the program says that it makes such calls.
+Names may begin with "__", as CUDA 13's cudaLaunchKernel does. In the timeline, a thread's call
+counts only if the program says that this thread makes such calls.
 """
 import bisect
 import collections

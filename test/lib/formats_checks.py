@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""formats_checks.py FORMAT FILE [UNIT]: folded lines, sorted, from a file in another format.
+"""formats_checks.py FORMAT FILE [UNIT]: prints sorted folded lines of a file in another format.
 
-Reads with parsers that are not ours (protobuf's for the published .proto files, compiled by protoc
-into the directory that PB_DIR names), checks what the format asks for, and prints what must be the
-same in each of them: "comm;frame;...;leaf VALUE". UNIT is ns (default), count or bytes.
+Reads the file with third-party parsers (protobuf, for the published .proto files, which protoc
+compiles into the directory PB_DIR), tests the rules of the format, and prints what must be equal in
+all formats: "comm;frame;...;leaf VALUE". UNIT is ns (default), count or bytes.
 """
 import bisect
 import collections
@@ -23,7 +23,7 @@ sys.path.insert(0, os.environ.get("PB_DIR", "."))
 
 
 def frame(name):
-    """A name in the form that it has in a folded line."""
+    """Returns a name as a folded line has it."""
     return re.sub("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]", "?",
                   name).replace(";", ":")
 
@@ -48,7 +48,7 @@ def pprof(path, unit):
         assert 0 not in table and len(table) == len(entries), "ids are unique and not 0"
     for l in profile.location:
         assert l.line and (not l.mapping_id or l.mapping_id in mappings)
-    # Each time is of one kind; "all" adds up all kinds.
+    # Each column has one kind of time; "all" adds up all kinds.
     values = {"ns": [0], "cpu": [1], "count": [2], "bytes": [3], "all": [0, 1, 4]}[unit]
     for s in profile.sample:
         assert len(s.value) == len(types)
@@ -66,7 +66,7 @@ def pprof(path, unit):
 
 
 def go(path, unit):
-    """The output of `go tool pprof -raw` for a profile."""
+    """Parses the output of `go tool pprof -raw` for a profile."""
     raw = subprocess.run(["go", "tool", "pprof", "-raw", path], check=True, stdout=subprocess.PIPE)
     _, rest = raw.stdout.decode().split("\nSamples:\n")
     samples, rest = rest.split("\nLocations\n")
@@ -77,7 +77,7 @@ def go(path, unit):
         assert m, text
         if m[1]:
             current = functions[int(m[1])] = []
-        # The reader shortens names, and has the full name in parentheses.
+        # The reader shortens names, and prints the full name in parentheses.
         current.append((m[5] or m[2]) + (" (%s:%s)" % (m[3], m[4]) if int(m[4]) else ""))
     lines = samples.split("\n")
     types = [t.split("/")[0].split("[")[0] for t in lines.pop(0).split()]
@@ -97,8 +97,8 @@ def go(path, unit):
 
 
 def perf(path, unit):
-    """Uses the expressions of stackcollapse-perf.pl, speedscope and the Firefox Profiler, the
-    strictest of each. Lines that match none are an error."""
+    """Matches lines with the expressions of stackcollapse-perf.pl, speedscope and the Firefox
+    Profiler, the strictest of each. A line that matches none is an error."""
     head = re.compile(r"([^\s#{]\S*)\s+(\d+)/(\d+)\s+(\d+\.\d{9}):\s+(\d+) (\S+):$")
     line = re.compile(r"\s+(\w+) (.+) \(([^()\s]*)\)$")
     sample, last = None, 0.0
@@ -140,7 +140,7 @@ def check_counters(counters):
 
 
 def check_nesting(spans):
-    """(start, end), by start, and the longer one first."""
+    """Fails unless spans nest: (start, end), by start, of equal starts the longer one first."""
     ends = []
     for start, end in spans:
         while ends and ends[-1] <= start:
@@ -150,7 +150,7 @@ def check_nesting(spans):
 
 
 def chrome(path, unit):
-    """The device work that arrows lead to, under the call paths of their launches."""
+    """Yields the device work that flow arrows lead to, under the call paths of the launches."""
     def ns(us):
         return int(us * 1000)
 
@@ -195,7 +195,7 @@ def chrome(path, unit):
     for key, spans in tracks.items():
         spans.sort()
         check_nesting((start, -end) for start, end in spans)
-        if key[0] >= 1 << 30:           # GPUs, which no thread's track contains
+        if key[0] >= 1 << 30:           # a GPU's track, not a thread's
             assert all(-a[1] <= b[0] for a, b in zip(spans, spans[1:])), "one at a time"
         for begin, end in calls[key]:
             at = bisect.bisect(spans, (begin, -end)) - 2
@@ -235,7 +235,7 @@ def unknown_fields(message):
 
 
 def pftrace(path, unit):
-    """Device slices, under the call paths of the launches that flows begin at; CPU samples."""
+    """Yields device slices, under the call paths of their flows' launches, and CPU samples."""
     import perfetto_pb2
     from google.protobuf.internal import decoder
     with open(path, "rb") as f:
@@ -350,7 +350,7 @@ def sites(rows, unit):
 
 
 def csv_rows(f):
-    """Rows of CSV. Cells that a spreadsheet would take for a formula begin with '."""
+    """Returns rows of CSV. Cells that a spreadsheet would take for a formula begin with '."""
     for row in csv.DictReader(f, strict=True):
         assert not any(cell[:1] in ("=", "+", "-", "@", "\t", "\r") for cell in row.values()), row
         yield {key: cell[1:] if cell[:1] == "'" and cell[1:2] in ("=", "+", "-", "@") else cell
@@ -358,13 +358,13 @@ def csv_rows(f):
 
 
 def csv_table(path, unit):
-    """The table of launch sites, written alone; stacks without their leaf."""
+    """Yields rows of the launch sites' table, written alone: stacks without their leaf."""
     with open(path, encoding="utf-8", newline="") as f:
         yield from sites(csv_rows(f), unit)
 
 
 def names(path, unit):
-    """Kernels by name, in a table alone or among all tables; for the leaves of stacks."""
+    """Yields kernels by name, from a table alone or among all tables, to compare with leaves."""
     with open(path, encoding="utf-8", newline="") as f:
         text = f.read()
     if text.startswith("{"):
@@ -387,7 +387,7 @@ def json_tables(path, unit):
 
 
 def html(path, unit):
-    """The page's cells."""
+    """Returns the page's cells."""
     with open(path, encoding="utf-8") as f:
         yield from html_folded.stacks(f.read(), "nr" if unit == "count" else unit)
 

@@ -2,13 +2,13 @@
 # shellcheck shell=sh
 # formats_checks.sh - compares every format with the folded stacks; to be sourced after tap.sh
 
-# Debian's Python finds Debian's protobuf; another Python, first in the PATH, may not.
+# Debian's Python finds Debian's protobuf; another Python, earlier in PATH, may not.
 for python in python3 /usr/bin/python3 ''; do
 	[ -z "$python" ] || ! $python -c 'import google.protobuf' 2>/dev/null || break
 done
 export PB_DIR=. PYTHONDONTWRITEBYTECODE=1
 
-# protobuf_readers: makes the readers of .pb.gz and .pftrace; fails if that is impossible here.
+# protobuf_readers: makes the readers of .pb.gz and .pftrace; fails if a tool for them is missing.
 protobuf_readers() {
 	[ -n "$python" ] && command -v protoc >/dev/null &&
 		protoc --proto_path="$XPU_SRC/third_party/pprof" \
@@ -16,7 +16,7 @@ protobuf_readers() {
 			--python_out=. profile.proto perfetto.proto
 }
 
-# Adds up lines without their last frame.
+# Adds up folded lines without their last frame.
 drop_leaf() {
 	sed 's/;[^;]* \([0-9]*\)$/ \1/' | sum_lines
 }
@@ -26,7 +26,7 @@ sum_lines() {
 		END { for (line in sum) printf "%s %.0f\n", line, sum[line] }'
 }
 
-# Adds up kernels without their stacks.
+# Adds up folded lines by kernel.
 only_kernels() {
 	sed -n 's/.*;\(\[GPU_Kernel\]\)/\1/p' | sum_lines
 }
@@ -43,7 +43,7 @@ drop_waits() {
 	grep -v ';\[\(GPU_Wait\|Off_CPU\)\][^;]*$'
 }
 
-# Prints names of kernels, functions and threads that may confuse a reader; a NUL ends each.
+# Prints names of kernels, functions and threads that may confuse a reader, each with a final NUL.
 odd_names() {
 	printf 'semi;colon\0"quoted"\0back\\slash\0'\''single'\''\0`${1}`\0'
 	printf 'new\nline\0tab\tcr\r\0esc\033[31m\0\001\002\037\177\0'
@@ -54,16 +54,17 @@ odd_names() {
 	printf '%10000s\0' '' | tr ' ' k
 }
 
-# Removes differences that a timeline's tracks cannot show: a thread's names over time, because each
-# track has one name; and the difference between a captured call and a launch whose work was never
-# seen.
+# Removes differences that a timeline's tracks cannot show: the names of a thread over time, because
+# each track has one name; and the difference between a captured call and a launch whose kernel was
+# never seen.
 only_tracks() {
 	sed 's/^[^;]*;//' | grep -v '\[GPU_Launch_Pending\] ' | sum_lines
 }
 
-# same NAME FORMAT FILTER FILE_OPTIONS UNIT...: readers' results for FORMAT, written from NAME.data
-# with FILE_OPTIONS, equal the folded stacks after FILTER. Both are made with the options in $both,
-# after those in $common. A reader whose unit is not the unit of --unit is written READER=UNIT.
+# same NAME FORMAT FILTER FILE_OPTIONS UNIT...: checks that readers of FORMAT, written from
+# NAME.data with FILE_OPTIONS, get the folded stacks after FILTER. Both are made with the options in
+# $both, after the options in $common. READER=UNIT stands for a reader whose unit has another name
+# in --unit.
 same() {
 	name=$1 format=$2 filter=$3 options=$4
 	shift 4

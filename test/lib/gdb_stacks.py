@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """
-gdb_stacks.py - compares each chain that the shim hands over with gdb's backtrace at that instant
+gdb_stacks.py - compares each call chain of the shim with gdb's backtrace at that moment
 
     gdb -batch -x gdb_stacks.py --args PROGRAM [ARG...]
 
-Run with XPU_SHIM=libxpushim.so in the environment, without anybody attached: this plays the
-listener. With XPU_REMOTE=SOCKET the program of another machine waits there, started by an emulator
-with the shim, and below XPU_SYSROOT are its libraries. Prints the differences and "stacks N same N
-differ N none N cut N frames N".
+Run with XPU_SHIM=libxpushim.so in the environment and nobody attached: this script plays the
+listener. With XPU_REMOTE=SOCKET, the program is one of another architecture, which an emulator has
+started with the shim; it waits at SOCKET, and its libraries are below XPU_SYSROOT. Prints the
+differences and "stacks N same N differ N none N cut N frames N".
 """
 import os
 import struct
@@ -26,7 +26,7 @@ count = {"stacks": 0, "same": 0, "differ": 0, "none": 0, "frames": 0, "cut": 0}
 report = []
 
 
-# Where makecontext()'s functions return to.
+# The return address of makecontext()'s functions.
 START_CONTEXT = {False: "__start_context", True: "__startcontext"}
 
 
@@ -35,14 +35,14 @@ def aarch64():
 
 
 def gdb_chain():
-    """Return addresses as gdb sees them, beginning with the caller of the shim's callback."""
+    """Returns the return addresses that gdb finds, the one in the shim's caller first."""
     chain = []
     frame = gdb.newest_frame()
     start_context = int(gdb.parse_and_eval("(long)&" + START_CONTEXT[aarch64()]))
     interrupted = False
     while frame is not None and frame.is_valid():
         kind = frame.type()
-        # Inlined functions have no frame; nor has a function that jumped into its last call.
+        # Inlined functions have no frame; neither has a function that ended in a tail call.
         if kind not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
             # An address that is not a return address is stored plus one.
             last = frame.pc() == start_context
@@ -50,7 +50,7 @@ def gdb_chain():
             chain.append(frame.pc() + (1 if exact else 0))
             interrupted = kind == gdb.SIGTRAMP_FRAME
             if last:
-                break           # gdb's caller is wrong, because nothing called it
+                break           # nothing called it, so gdb's next frame is wrong
         frame = frame.older()
     # The shim's own frame: its exact address does not matter.
     shim = gdb.solib_name(chain[0])

@@ -53,10 +53,13 @@ void gen__record(struct gen *g, uint16_t type, uint16_t misc, const void *fixed,
 void gen__header(struct gen *g);
 /* Turns the header at the start of @g into the header of a recording of blocks. */
 void gen__seal(struct gen *g);
-/* Adds records as blocks of @block_bytes bytes of records; a longer record gets a whole block. */
+/*
+ * Adds records as blocks, each with @block_bytes bytes of records; a longer record gets its own
+ * block.
+ */
 void gen__pack(struct gen *g, struct block_packer *p, const void *records, size_t bytes,
 	       size_t block_bytes);
-/* Makes @g the recording @plain, which has no blocks, in blocks. */
+/* Makes @g a recording in blocks, from @plain, which has no blocks. */
 void gen__blocks(struct gen *g, const struct gen *plain, int level, size_t block_bytes);
 void gen__info(struct gen *g, uint32_t key, const char *data, size_t bytes);
 void gen__process(struct gen *g, uint16_t how, uint64_t time_ns, uint32_t proc_id, uint32_t pid,
@@ -76,7 +79,7 @@ void gen__callchain(struct gen *g, uint16_t flags, uint64_t time_ns, uint32_t pa
 void gen__launches(struct gen *g, uint64_t time_ns, const struct xpu_launch *launches, size_t nr);
 void gen__launch(struct gen *g, uint64_t time_ns, uint32_t correlation_id, uint32_t path_id,
 		 uint32_t thread_id);
-/* Adds launches in NVTX ranges, one range id for each. */
+/* Adds launches in NVTX ranges; range_ids has a range for each launch. */
 void gen__launches_in(struct gen *g, uint64_t time_ns, const struct xpu_launch *launches,
 		      const uint32_t *range_ids, size_t nr);
 void gen__ranges(struct gen *g, uint64_t time_ns, const struct xpu_range_event *events, size_t nr);
@@ -87,14 +90,14 @@ void gen__wait(struct gen *g, uint16_t flags, uint64_t start_ns, uint64_t durati
 	       uint32_t correlation_id);
 void gen__samples(struct gen *g, uint64_t time_ns, uint32_t period_ns,
 		  const struct xpu_sample *samples, size_t nr);
-/* SAMPLES with XPU_MISC_SAMPLES_RAN: @ran_ns has a time for each sample. */
+/* Adds SAMPLES with XPU_MISC_SAMPLES_RAN: @ran_ns has a duration for each sample. */
 void gen__samples_ran(struct gen *g, uint64_t time_ns, uint32_t period_ns,
 		      const struct xpu_sample *samples, const uint32_t *ran_ns, size_t nr);
 void gen__cpu_rest(struct gen *g, uint64_t from_ns, uint64_t end_ns, uint64_t ns, uint32_t proc_id,
 		   uint32_t thread_id);
 /*
- * @stack: the @bytes bytes of the stack that begin at regs[XPU_REG_SP]; with XPU_MISC_STACK_DELTA
- * only the blocks of @mask.
+ * @stack: @bytes bytes of the stack from regs[XPU_REG_SP]; with XPU_MISC_STACK_DELTA only the
+ * blocks in @mask
  */
 void gen__stack(struct gen *g, uint16_t misc, uint64_t time_ns, uint32_t path_id,
 		uint32_t thread_id, uint32_t period_ns, const uint64_t *regs, const void *stack,
@@ -105,7 +108,7 @@ void gen__pysource(struct gen *g, uint32_t id, uint16_t minor, const char *name,
 void gen__ksym(struct gen *g, uint64_t start, uint64_t end, const char *name);
 void gen__off_cpu(struct gen *g, uint16_t kind, uint64_t last_ns, uint64_t nr, uint64_t sum_ns,
 		  uint64_t max_ns, uint32_t path_id, uint32_t thread_id);
-/* Times off the CPU between @first_ns and @end_ns, all equally long. */
+/* Adds equal durations off the CPU between @first_ns and @end_ns. */
 void gen__off_sum(struct gen *g, uint16_t kind, uint64_t first_ns, uint64_t end_ns, uint64_t nr,
 		  uint64_t sum_ns, uint32_t path_id, uint32_t thread_id);
 void gen__off(struct gen *g, uint16_t kind, uint64_t start_ns, uint64_t duration_ns,
@@ -114,7 +117,7 @@ void gen__account(struct gen *g, uint64_t start_ns, uint64_t end_ns, uint32_t th
 		  const struct xpu_thread_time *time);
 void gen__metric(struct gen *g, uint16_t set, uint16_t index, uint32_t kind, const void *uuid,
 		 const char *name, const char *unit);
-/* Adds one row of a set, of @nr metrics. */
+/* Adds one row of a set that has @nr metrics. */
 void gen__metrics(struct gen *g, uint16_t set, uint64_t begin_ns, uint32_t duration_ns, uint16_t nr,
 		  const float *values);
 void gen__metrics_end(struct gen *g, uint16_t set, uint32_t nr_overflows, uint64_t nr_rows,
@@ -128,9 +131,9 @@ size_t gen__batch_bytes(const struct gen *g);		/* bytes of the open batch so far
 void gen__string(struct gen *g, uint32_t id, const char *s);
 void gen__api(struct gen *g, uint32_t domain, uint32_t cbid, uint32_t name);
 void gen__device(struct gen *g, uint32_t device, uint32_t name, const void *uuid);
-/* As gen__device(), with the limits of an H100. */
+/* Adds a device as gen__device() does, with the limits of an H100. */
 void gen__limits(struct gen *g, uint32_t device, uint32_t name, const void *uuid);
-/* Describes how kernels were launched that have this string as name. */
+/* Describes how kernels with the name @name are launched. */
 void gen__shape(struct gen *g, uint32_t name, const struct xpu_shape *shape);
 void gen__stream(struct gen *g, uint32_t id, uint32_t device, uint32_t context, uint32_t stream);
 void gen__kernel(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t duration_ns,
@@ -141,14 +144,14 @@ void gen__memset(struct gen *g, uint16_t misc, uint64_t start_ns, uint64_t durat
 		 uint32_t correlation_id, uint32_t stream, uint64_t bytes);
 void gen__calls(struct gen *g, uint64_t time_ns, uint32_t tid, const struct xpu_call *calls,
 		size_t nr);
-/* Adds an NVTX range in a batch of its own. */
+/* Adds an NVTX range in a separate batch. */
 void gen__range(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t id, uint32_t parent,
 		const char *domain, const char *name);
-/* Adds a range as gen__range() does, for an operation of NCCL. */
+/* Adds a range of an NCCL operation, as gen__range() does. */
 void gen__nccl_range(struct gen *g, uint64_t time_ns, uint32_t proc_id, uint32_t id,
 		     uint32_t parent, const char *name, const struct xpu_range_payload *payload);
 void gen__counters(struct gen *g, const struct xpu_record_counters *c);
-/* A LABEL of a batch, or with a @proc_id a PROCESS_LABEL; @text: NULL for a number */
+/* Adds a LABEL of a batch or, with a @proc_id, a PROCESS_LABEL; @text: NULL for a number */
 void gen__label(struct gen *g, uint32_t proc_id, uint16_t source, uint32_t label, uint32_t number,
 		const char *text);
 void gen__refused(struct gen *g, uint32_t correlation_id, uint32_t result);

@@ -5,7 +5,7 @@
  *	gen_corpus FILE [LEVEL]		version 2, blocks compressed with LEVEL (default 3)
  *	gen_corpus --plain FILE		version 1, without blocks
  *
- * For each version of the format, its output goes into test/t1/corpus/ once and is never changed.
+ * For each version of the format, the output is put into test/t1/corpus/ once and never changed.
  * Later versions of xpumerge must read it and write equal results. See test/t1/corpus/README.md.
  */
 #include <math.h>
@@ -381,7 +381,7 @@ static void add_threads(struct gen *g)
 	gen__account(g, 2300, 19300, 2, &time);
 }
 
-/* Adds the records that the second file of a recording begins with. */
+/* Adds the records at the start of a recording's second file. */
 static void add_part(struct gen *g)
 {
 	const struct xpu_record_part part = { .time_ns = 1000, .number = 1, .first_mono_ns = 1000 };
@@ -400,7 +400,7 @@ static void add_part(struct gen *g)
 	gen__batch_end(g);
 }
 
-/* Adds names of two places in the library, and the chain of the last STACK. */
+/* Adds names of two addresses in the library, and of the chain in the last STACK. */
 static void add_names(struct gen *g)
 {
 	static const char names[] =

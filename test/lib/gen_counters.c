@@ -2,9 +2,9 @@
 /*
  * gen_counters FILE - a recording of 3 s with samples of a GPU's counters, whose truth is known
  *
- * Kernels: "wide" has two shapes with other values, "narrow" uses no tensor core, "first" and
- * "second" always follow each other at once, "once" ran for 2 us. There is a copy, too. Prints the
- * truth, a line KERNEL TENSOR DRAM NS for each kernel, with means over its shapes.
+ * Kernels: "wide" has two shapes with different values, "narrow" uses no tensor core, "first" and
+ * "second" always run in succession, "once" runs for 2 us. The recording has a copy, too. Prints
+ * the truth, a line KERNEL TENSOR DRAM NS for each kernel, with means over its shapes.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -23,7 +23,7 @@
 #define CBID_LAUNCH 307
 #define SET 1
 #define NR_METRICS 6
-#define BACKGROUND 0.2 /* points of DRAM that every sample has more than its work, on average */
+#define BACKGROUND 0.2 /* points of DRAM that each sample has besides its kernels, on average */
 
 enum kind { WIDE_LARGE, WIDE_SMALL, NARROW, FIRST, SECOND, ONCE, COPY, NR_KINDS };
 
@@ -42,7 +42,7 @@ static const struct {
 static float rows[NR_ROWS][NR_METRICS];
 static double total_ns[NR_KINDS];
 
-/* Return: a number from 0 to 1, of a fixed sequence. */
+/* Return: a number from 0 to 1; the sequence is fixed */
 static double chance(void)
 {
 	static uint64_t state = 1;
@@ -68,7 +68,7 @@ static void add_names(struct gen *g)
 	}
 }
 
-/* Adds a piece of work that begins at @at, in ns since the first row. */
+/* Adds a kernel or copy that begins at @at, in ns since the first row. */
 static void add_work(struct gen *g, struct gen *batch, enum kind kind, double at)
 {
 	static uint32_t id;
@@ -171,7 +171,7 @@ int main(int argc, char **argv)
 			ns += total_ns[k];
 			tensor += total_ns[k] * kinds[k].tensor;
 			dram += total_ns[k] * kinds[k].dram;
-			/* Reads and writes have the background. */
+			/* Reads and writes include the background. */
 			save += total_ns[k] * (1 - fmax(kinds[k].tensor,
 							kinds[k].dram + 2 * BACKGROUND) / 100);
 		}

@@ -2,9 +2,9 @@
 /*
  * gen_data - a recording with given contents, as a file
  *
- * Threads launch from many call paths, each of which has a kernel of its own. The device records
- * come later, in another order. So a merge is right if every kernel is under its own call path, and
- * the counts are known beforehand. Equal options give equal bytes.
+ * Threads launch from many call paths, each of which has its own kernel. The device records come
+ * later, in another order. A merge is right if every kernel is under its own call path, and the
+ * counts are known beforehand. Equal options give equal bytes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,9 +34,9 @@ enum { CBID_KERNEL = 307, CBID_MEMCPY = 276, CBID_GRAPH = 514, CBID_INNER = 40 }
 struct options {
 	uint64_t launches, paths, frames, threads, procs, streams, gpus;
 	uint64_t window;		/* the largest number of launches in flight */
-	uint64_t jitter;		/* the next launch to end is among this many oldest ones;
-					 * 0: any launch */
-	uint64_t thread_batch;		/* number of launches that a thread makes together */
+	uint64_t jitter;		/* the next launch to end is among the N oldest ones; 0: any
+					 * launch */
+	uint64_t thread_batch;		/* number of launches that a thread makes in a row */
 	uint64_t memcpy_every, graph_every, graph_nodes;
 	uint64_t parts;			/* how many files begin while a graph runs, and between
 					 * @early device records and their launches */
@@ -45,30 +45,30 @@ struct options {
 	uint64_t cut;
 	uint64_t block_bytes;		/* bytes of records per block; 0: no blocks */
 	uint64_t level;			/* compression level of the blocks */
-	uint64_t host;			/* number of the host, which has it in its name; 0: none */
+	uint64_t host;			/* number of the host, part of its name; 0: none */
 	uint64_t pid;			/* pid of the first process */
 	uint64_t nccl_every;		/* every Nth call path is an operation of NCCL */
-	uint64_t slow;			/* how many percent longer other kernels last */
+	uint64_t slow;			/* how many percent longer kernels other than NCCL last */
 	uint64_t samples_every;		/* a CPU sample for every N launches */
-	uint64_t off_every;		/* a time off the CPU for every N launches */
+	uint64_t off_every;		/* a wait off the CPU for every N launches */
 	uint64_t pause_every;		/* 100 us without a launch after every N launches */
-	uint64_t noise;			/* random ns, up to N, that are added to times */
-	uint64_t rank;			/* rank of the first process, from which the next ones count
-					 * on; UINT64_MAX: none */
-	bool early;			/* device records before their launches */
+	uint64_t noise;			/* random ns, up to N, that are added to timestamps */
+	uint64_t rank;			/* rank of the first process; each next process has the
+					 * next rank (UINT64_MAX: no ranks) */
+	bool early;			/* device records precede their launches */
 	bool reuse;			/* all processes have one pid, by exec */
 	bool shim;			/* call chains unwound in the process */
-	bool api;			/* with calls of the API, too: each launch, and a call
-					 * within it */
+	bool api;			/* with API calls, too: each launch, and a call within the
+					 * launch */
 	bool no_end;
 	bool name_all;			/* takes names of threads and functions from --names, too */
 	const char *map;
-	const char *names;		/* file of names for the first paths' kernels, each ended
-					 * by NUL */
+	const char *names;		/* file of names for the first paths' kernels; a NUL ends
+					 * each name */
 	const char *output;
 };
 
-/* A launch whose device record is still to come. */
+/* A launch whose device record is not written yet. */
 struct flight {
 	uint32_t correlation_id;
 	uint32_t path;
@@ -87,8 +87,8 @@ struct state {
 	const struct options *o;
 	struct gen g;			/* records of the batch that is written next */
 	struct gen batch;		/* records of the next batch */
-	struct held *held;		/* launches not written yet: one list for all threads,
-					 * or one for each */
+	struct held *held;		/* launches not written yet: one list for all threads, or a
+					 * list for each thread */
 	struct flight *window;
 	size_t nr_window, window_head;
 	struct xpu_record_counters counters;
@@ -140,7 +140,7 @@ static size_t held_max(const struct options *o)
 	return o->thread_batch ? o->thread_batch : LAUNCHES_MAX;
 }
 
-/* Opens and closes a range around each launch that is in one. */
+/* Opens and closes the range around each launch that has a range. */
 static void emit_range_events(struct state *s, const struct held *h)
 {
 	size_t i;
@@ -167,7 +167,7 @@ static void emit_samples(struct state *s, const struct held *h)
 		const struct xpu_sample sample = { l->path_id, l->thread_id, l->delta_ns + 5000, 0,
 						   0 };
 
-		/* The last launch before a pause is among them. */
+		/* The last launch before a pause has a sample. */
 		if (++s->nr_until_sample % s->o->samples_every == s->o->samples_every - 1)
 			gen__samples(&s->g, h->base_ns, 1000000, &sample, 1);
 	}
@@ -203,8 +203,8 @@ static void emit_held(struct state *s, struct held *h)
 }
 
 /*
- * With thread batches, launches are written without waiting for device records, and the other way
- * around.
+ * With thread batches, launches do not wait for device records to be written, nor device records
+ * for launches.
  */
 static void emit_launches(struct state *s)
 {
@@ -224,7 +224,7 @@ static void emit_batch(struct state *s)
 	s->batch.nr = 0;
 }
 
-/* Writes all records except the last bytes, to cut the recording. */
+/* Writes all records except the last bytes, so that the recording is cut short. */
 static void flush(struct state *s)
 {
 	struct gen *g = &s->g;
@@ -238,7 +238,7 @@ static void flush(struct state *s)
 	gen__flush(g, s->fd);
 }
 
-/* Begins files, each after 10 ms. */
+/* Begins new files, one every 10 ms. */
 static void cut(struct state *s)
 {
 	struct xpu_record_cut cut;
@@ -265,7 +265,7 @@ static void emit(struct state *s)
 		flush(s);
 }
 
-/* Adds API calls around the launch, as far as the thread's next launch leaves time. */
+/* Adds API calls around the launch, as many as fit before the thread's next launch. */
 static void add_calls(struct state *s, const struct flight *f, uint32_t cbid)
 {
 	const struct xpu_call calls[] = {
@@ -278,7 +278,7 @@ static void add_calls(struct state *s, const struct flight *f, uint32_t cbid)
 	s->counters.nr_calls += sizeof(calls) / sizeof(calls[0]);
 }
 
-/* Return: how many ns to add to a time. */
+/* Return: how many ns to add to a timestamp */
 static uint64_t noise_ns(struct state *s)
 {
 	return s->o->noise ? next_random(s) % s->o->noise : 0;
@@ -368,7 +368,7 @@ static void launch_one(struct state *s, uint32_t correlation_id)
 }
 
 /*
- * Return: the next name in the file, after the last name the first one; @fallback without a file.
+ * Return: the file's next name, again the first name after the last one; @fallback without a file
  */
 static const char *next_name(FILE *names, char **buf, size_t *size, const char *fallback)
 {
@@ -380,7 +380,7 @@ static const char *next_name(FILE *names, char **buf, size_t *size, const char *
 	return getdelim(buf, size, 0, names) > 0 ? *buf : fallback;
 }
 
-/* Makes the program's file, with as many functions as fit a page. Return: 0 or -errno. */
+/* Makes the program's ELF file, with as many functions as a page holds. Return: 0 or -errno. */
 static int make_program(const struct options *o)
 {
 	enum { NR = 32, BYTES = GEN_TEXT_BYTES / NR };
@@ -440,7 +440,7 @@ static void emit_path(struct state *s, uint32_t path)
 	else if (!stat(o->map, &st) && (uint64_t)st.st_size > 0x2000)
 		bytes = st.st_size - 0x1000;
 	for (i = 0; i < nr; i++) {
-		/* The outer half is common to all paths, like main() and a framework. */
+		/* All paths share their outer half, like main() and a framework. */
 		uint64_t seed = i < nr / 2 ? path * 131 + i + 1 : 100000 + i;
 
 		frames[i] = APP_BASE + 0x1000 + seed * 2654435761u % bytes;
@@ -494,7 +494,7 @@ static void emit_names(struct state *s)
 			gen__string(&s->batch, 100 + i, given);
 		else
 			gen__string(&s->batch, 100 + i, name);
-		/* Leaves room for the longest record. */
+		/* Keeps space for the longest record. */
 		if (s->batch.nr > 40000)
 			emit(s);
 	}

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""gen_epochs.py FORMAT OUT [KEY=VALUE...] - a trace whose correlation ids begin again; its truth is
-in its names
+"""gen_epochs.py FORMAT OUT [KEY=VALUE...] - a trace whose correlation IDs start over several times;
+its names tell the truth
 
 Launch i is made in site_i, launches kernel_i and takes i + 1 ns. FORMAT is chrome, lines, text or
-sql (for gen_sqlite); "stacks" writes the launches' stacks, by the clock of the calls. Keys: runs of
-ids, nr launches each, first id, lost calls and works (shares), late (ns from a call to its work),
-together (1: the runs are of two processes with one pid, at one time), driver (1: calls of the
-driver, too), gap (ns between runs), seed. With turns=1, run r of n runs keeps only each n-th call.
-calls_of and works_of name a run whose calls, or works, alone are kept. The device's clock is ahead
-by ahead ns.
+sql (for gen_sqlite); "stacks" writes the launches' stacks, with the clock of the calls. Keys: runs
+of IDs, nr launches each, first ID, lost calls and works (device records), both as shares, late (ns
+from a call to its device work), together (1: the runs are of two processes with one pid, at the
+same time), driver (1: driver calls, too), gap (ns between runs), seed. With turns=1, run r of n
+runs keeps only each n-th call. calls_of and works_of name a run; only its calls, or its device
+records, are kept. The device's clock is ahead by ahead ns.
 
-gen_epochs.py verdict FOLDED prints how many works are right, are wrong, and have no launch.
+gen_epochs.py verdict FOLDED prints how many device records are right, wrong, and without a launch.
 """
 import json
 import random

@@ -2,13 +2,13 @@
 """gen_kineto.py OUT.json [KEY=VALUE...]: a trace as PyTorch's profiler writes it, with random
 contents
 
-Threads are in nested functions of Python, operators and annotations at random, and launch work at
-any depth. The expected results, the folded stacks of --unit ns, are written next to it:
-OUT.json.folded, and OUT.json.nvtx for --by nvtx. Events are in no order.
+Threads are in random nested functions of Python, operators and annotations, and launch kernels and
+copies at any depth. The expected results, the folded stacks of --unit ns, are written next to the
+trace: OUT.json.folded, and OUT.json.nvtx for --by nvtx. Events are in random order.
 
-Keys: nr=N launches of each thread, threads=N, rank=N (-1 if not distributed), base=NS, from which
-times are counted, seed=N, pid=N, xpu=1 for Intel's GPUs, old=1 for categories, names of threads and
-whole microseconds as in 2021.
+Keys: nr=N launches of each thread, threads=N, rank=N (-1 if not distributed), base=NS, the zero of
+the trace's timestamps, seed=N, pid=N, xpu=1 for Intel's GPUs, old=1 for the categories, thread
+names and whole microseconds of 2021.
 """
 import collections
 import gzip

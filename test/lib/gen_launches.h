@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * gen_launches.h - launches as two tools record them, one with stacks, the other one with calls
+ * gen_launches.h - launches as two tools record them, one with stacks, the other with calls
  *
- * One tool took the stacks, the other saw the calls, each with its own clock and its own losses.
- * The truth is stored with their events.
+ * Each tool has its own clock and loses its own events. The events carry the truth.
  */
 #ifndef TEST_LIB_GEN_LAUNCHES_H
 #define TEST_LIB_GEN_LAUNCHES_H
@@ -18,16 +17,16 @@
 enum gen_tids {
 	TIDS_SAME,			/* both sides have equal thread ids */
 	TIDS_OTHER,			/* calls have the value of pthread_self() */
-	TIDS_PID,			/* all stacks claim to be of the main thread */
+	TIDS_PID,			/* all stacks claim to be from the main thread */
 };
 
 struct gen_launches {
 	uint32_t nr, nr_threads;
 	double gap_us;			/* mean gap between launches of a thread */
 	double fixed;			/* constant part of the gap */
-	uint32_t burst;			/* launches that come close together */
-	double jitter_us;		/* largest time from a stack to its call, */
-	double spread_us;		/* and the largest time that one in 100 has more */
+	uint32_t burst;			/* number of launches that come close together */
+	double jitter_us;		/* largest time from a stack to its call */
+	double spread_us;		/* largest time that one in 100 adds to it */
 	double lost_stacks, lost_launches;
 	double offset_ms, drift_ppm;	/* offset and drift of the stacks' clock */
 	double quantum_ns;		/* resolution of the stacks' clock */
@@ -96,7 +95,7 @@ static inline void gen_launches__run(const struct gen_launches *g, struct gen_se
 				step = 4000 + 500 * gen_uniform();
 			else
 				in_burst = 0;
-			/* A thread launches again only after the end of its last launch. */
+			/* A thread launches again only after its last launch has ended. */
 			step = fmax(step, 2000);
 			at += step;
 			if (gen_uniform() >= g->lost_launches)

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_memory FILE - a recording of the events of memory on standard input, a line each
+ * gen_memory FILE - a recording of the memory events on standard input, one event per line
  *
  *	blocks				the recording has blocks, as xpumerge split expects
  *	options WORD			xpuload's options
  *	start NS			the recording starts NS later
- *	cut NS				it goes on in the next file at NS
+ *	cut NS				the recording continues in the next file at NS
  *	proc N				a process; it has threads and call paths N * 10 + 1 to N *
  *					10 + 9
  *	device N D NR			device D of process N has a UUID made of NR
  *	rank N R			process N is rank R of a job
  *	exit N NS
  *	map N NS			the process runs the file /app
- *	gone N NS			its thread has ended
+ *	gone N NS			the process's thread has ended
  *	record N NS ORDER [EXTRA]	begins an ALLOCS record; EXTRA: it claims to have EXTRA more
  *					events than it has
  *	WHAT SPACE DEVICE ADDRESS BYTES ORDER [PATH [NS [CONTEXT]]]
- *					an event of the record. ORDER and NS are added to the
- *					record's number and time. PATH: 1 to 9, of its process,
- *					and also its thread
+ *					an event in the record. ORDER and NS are added to the
+ *					record's number and timestamp. PATH: 1 to 9, a call path
+ *					of the process, and the number of its thread
  *	sum WHAT SPACE DEVICE ADDRESS BYTES ORDER NR STEP
- *					NR events, each with the next number and STEP bytes behind
- *					the previous one
+ *					NR events, each with the next number, STEP bytes after the
+ *					previous block
  *
  *	migrate N WHAT NS DURATION ADDRESS VALUE NUMBER SOURCE TARGET
- *					pages of managed memory: a MIGRATION record
+ *					a MIGRATION record of managed memory
  *
- * WHAT and SPACE are as xpumerge dump has them, or numbers. Nothing is checked: a test may need
+ * WHAT and SPACE are words as in xpumerge dump, or numbers. Nothing is checked: a test may need
  * invalid events.
  */
 #include <inttypes.h>

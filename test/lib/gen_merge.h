@@ -2,7 +2,7 @@
 /*
  * gen_merge.h - runs a whole merge in memory, with every writer, and checks its results
  *
- * For tests and fuzzers that link libmerge. The checks hold whatever the input is.
+ * For tests and fuzzers that link libmerge. The checks hold for any input.
  */
 #ifndef TEST_LIB_GEN_MERGE_H
 #define TEST_LIB_GEN_MERGE_H
@@ -70,7 +70,7 @@ static inline FILE *merged__open(char **buf)
 	return f;
 }
 
-/* Return: the time of all device work in bins. */
+/* Return: the device time in all bins of time */
 static inline uint64_t merged__times_ns(const struct session *s)
 {
 	const struct bins *bins = &s->sums.times.sums;
@@ -101,7 +101,7 @@ static inline void merged__run(struct merged *m, const void *buf, size_t size, c
 	struct text_opts text_opts = { .unit = UNIT_NS, .max_rows = 20 };
 	struct session_opts session_opts = {
 		.trim = !opts->no_trim, .by_range = opts->no_trim, .stats = true,
-		/* Times become coarser soon, and are merged. */
+		/* Bins of time soon become coarser, and are merged. */
 		.by_time = true, .times_by_path = opts->no_trim, .by_thread = opts->no_trim,
 		.max_times = size / 8 % 3 ? 0 : 16,
 	};
@@ -296,7 +296,7 @@ static inline const char *json__value(const char *p, int depth)
 	return json__number(p);
 }
 
-/* Return: NULL if @json is one valid JSON value, else the place of the fault. */
+/* Return: NULL if @json is one valid JSON value, else where it is invalid */
 static inline bool json__valid(const char *json)
 {
 	const char *end = json__value(json__space(json), 0);
@@ -317,7 +317,7 @@ static inline bool html__valid(const char *html)
 	return end && end == strchr(data, '<') - 1 && !strncmp(end, "\n</script>\n", 11);
 }
 
-/* Return: whether all lines are "frame;frame;... VALUE", printable, sorted, none twice. */
+/* Return: whether all lines are "frame;frame;... VALUE", printable, sorted and distinct */
 static inline bool folded__valid(const char *folded)
 {
 	const char *line = folded, *end, *value, *previous = NULL;

@@ -3,9 +3,9 @@
  * gen_odd FILE WHAT [NAMES] - unusual recordings, for tests of the outputs that people read
  *
  * WHAT:
- *	names	each name of the file NAMES, which ends with NUL, names a kernel, a function, a
- *		thread, an NVTX range and a mapped file; the first also names the command and the
- *		GPU; each function holds memory, the one with an escape in its name most
+ *	names	each name in the file NAMES, which a NUL ends, names a kernel, a function, a
+ *		thread, an NVTX range and a mapped file; the first one also names the command and
+ *		the GPU. Each function holds memory, the one with an escape in its name most
  *	years	a kernel of ten years, one of 1 ns
  *	zero	one launch, whose kernel takes no time
  *	one	one launch, of 5 us
@@ -37,7 +37,7 @@ static void begin_batch(struct odd *o)
 	gen__batch_begin(&o->batches, 20 * YEAR, PROC, PID);
 }
 
-/* A batch has a limit, and the longest string must fit. */
+/* Begins a new batch early enough for the longest string to fit. */
 static void room_in_batch(struct odd *o)
 {
 	if (gen__batch_bytes(&o->batches) < XPU_BATCH_MAX / 2)

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * gen_pairs CPU GPU TRUTH [KEY=VALUE...] - makes a recording in two files whose truth is known
- * gen_pairs verdict TRUTH <PERF - compares the truth with the result of xpumerge -f perf: prints
- * how many launches are right, wrong, uncertain and without a stack, and how many launches at least
- * one file has
+ * gen_pairs verdict TRUTH <PERF - compares the truth with the output of xpumerge -f perf. Prints
+ * how many launches are right, wrong, uncertain and without a stack, and how many launches are in
+ * one file or in both
  *
- * Each thread works, comes to a launch, where one tool takes its stack, and makes the call, which
- * the other tool sees; the call returns, and the thread works again. So a stack is always between
- * the call before and its own call. Launch i takes i + 1 ns on the device, which identifies its
- * kernel.
+ * Each thread computes, then reaches a launch: one tool takes its stack, then the thread makes the
+ * call, which the other tool sees. The call returns, and the thread computes again. So a stack is
+ * always between the previous call and its own call. Launch i takes i + 1 ns on the device, which
+ * identifies its kernel.
  *
  * Times are in us, shares from 0 to 1. "delay" is the least time from a stack to its call, and
  * "jitter" is added to it; "gap" is the least time from a call's end to the next stack, and "work"
- * is added to it; "shape" is the distribution of jitter and work. After every "burst" launches,
+ * is added to it. "shape" is the distribution of jitter and work. After every "burst" launches,
  * work takes "pause" more. Losses come in runs of "run" on average. The file of calls lacks the
  * first "head" of the time, the file of stacks the last "tail". Both lack the first "both" and the
- * last "both_end", cut at one instant. The stacks' clock steps by "step" ms after the share
- * "step_at" of the time. With "apis" there are copies, memsets and graphs, too.
+ * last "both_end", cut at the same moment. The stacks' clock steps by "step" ms after the share
+ * "step_at" of the time. With "apis" the files have copies, memsets and graphs, too.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -61,8 +61,8 @@ static double uniform(void)
 }
 
 /*
- * Return: a random time of at least @least, in ns. Above it the time varies by @more: the mean if
- * the distribution is exponential, the maximum if it is uniform.
+ * Return: @least plus a random duration, in ns. @more is the mean of this duration if the
+ * distribution is exponential, and its maximum if the distribution is uniform.
  */
 static double time_of(const struct opts *o, double least, double more)
 {
@@ -115,7 +115,7 @@ static void set(struct opts *o, const char *key, const char *value)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-/* Prints the name of kernel @k: of a function, a template, or a function in a namespace. */
+/* Prints the name of kernel @k: a function, a template, or a function in a namespace. */
 static void print_kernel(FILE *f, const struct opts *o, uint32_t k, bool mangled)
 {
 	char name[32];
@@ -202,7 +202,7 @@ static void run(const struct opts *o, struct launch *launches)
 			l->has_stack = !loses(o, o->lost, &losing_stacks);
 			l->has_call = !loses(o, o->lost_calls, &losing_calls);
 			last = fmax(last, at);
-			/* One tool began late, and the other one ended early. */
+			/* One tool started late, and the other one stopped early. */
 			if (o->cut && step < o->cut)
 				l->has_call = false;
 			if (o->cut && i + o->cut * nr_threads >= nr)
@@ -214,7 +214,7 @@ static void run(const struct opts *o, struct launch *launches)
 		launches[i].has_stack &= launches[i].stack_ns <= (1 - o->tail) * last;
 		launches[i].has_stack &= launches[i].stack_ns >= o->late * last;
 		launches[i].has_call &= launches[i].call_ns <= (1 - o->late) * last;
-		/* The first or the last part of both files is missing, cut at one instant. */
+		/* Both files lack the beginning or the end of the time, cut at the same moment. */
 		launches[i].has_stack &= launches[i].stack_ns >= o->both * last &&
 					 launches[i].stack_ns <= (1 - o->both_end) * last;
 		launches[i].has_call &= launches[i].call_ns >= o->both * last &&
@@ -246,7 +246,7 @@ static uint64_t tid_of(const struct opts *o, uint32_t thread, bool gpu)
 	return 1000 + 100 * proc + thread / (uint32_t)o->procs;
 }
 
-/* The API of a launch, which depends on its path. */
+/* The API call of a launch, which depends on the launch's path. */
 static const struct {
 	const char *call, *work;
 } apis[] = {
@@ -328,7 +328,7 @@ static int make(const struct opts *o, const char *cpu_name, const char *gpu_name
 
 /* ---- verdicts -------------------------------------------------------------------------------- */
 
-/* Counts verdicts; "no stack" is wrong for a launch that has one. */
+/* Counts verdicts; "no stack" is wrong for a launch that has a stack. */
 static int verdict(const char *truth_name)
 {
 	unsigned long right = 0, wrong = 0, uncertain = 0, none = 0, nr = 0, i, path;

@@ -4,9 +4,9 @@
 
 Writes OUT and OUT.folded: the lines that xpumerge --cpu OUT -f folded --unit ns shows. Keys: seed,
 nr, event (cpu-clock, cycles), freq, clockid (-1 for perf's own), events (2 for one more event, with
-ids), identifier, pipe, zstd (with the program of that name), dwarf (copies of stacks), chains (0
-for no call chains), order (1 for records in no order of time), lost, start (ns), wall (ns since
-1970), big (the other byte order), cut (bytes off the end).
+IDs), identifier, pipe, zstd (with the program of that name), dwarf (stack copies), chains (0 for no
+call chains), order (1 for records out of time order), lost, start (ns), wall (ns since 1970), big
+(the other byte order), cut (bytes off the end).
 """
 import random
 import struct
@@ -49,7 +49,7 @@ def record(kind, body, misc=0):
 
 
 def side(pid, tid, time_ns):
-    """The end of records that are not samples."""
+    """Returns the trailing fields of records other than samples."""
     b = struct.pack("<IIQ", pid, tid, time_ns)
     if TYPE & ID:
         b += struct.pack("<Q", IDS[0][0])
@@ -135,7 +135,7 @@ def event(b):
 
 
 def maybe_change(i):
-    """Threads, processes, programs and libraries appear: equal addresses get other meanings."""
+    """Starts threads, processes, programs and libraries; reuses addresses for other functions."""
     if i == 20:
         event(fork(pid, pid, pid + 1, pid, now))
         names[(pid, pid + 1)] = names[(pid, pid)]
@@ -178,13 +178,13 @@ for i in range(opts["nr"]):
     for k in range(rng.randrange(1, 5)):
         base = rng.choice([APP, LIB]) if files[p][LIB] else APP
         offset = rng.randrange(1, 5) * 0x20
-        # All are return addresses, except the innermost.
+        # All are return addresses, except the innermost one.
         native.append(base + offset + (1 if k else 0))
         shown.append(place(p, base, base + offset))
     period = 1000000 if opts["event"].endswith("clock") else rng.randrange(1, 10**6)
     user = None
     if opts["dwarf"]:
-        # A stack with a chain of frame pointers, because this code has no unwind tables.
+        # A stack with a frame pointer chain, because this code has no unwind tables.
         sp = 0x7ffd00001000 + rng.randrange(8) * 8
         stack, bp = b"", sp + 32
         stack = b"\xaa" * 32
@@ -195,7 +195,7 @@ for i in range(opts["nr"]):
         regs = [0] * 17
         regs[6], regs[7], regs[8] = sp + 32 if native[1:] else 0, sp, native[0]
         user = (regs, stack)
-    # With stack copies, perf's chains have the kernel's frames only.
+    # With stack copies, perf's chains have kernel frames only.
     chain = (kernel, [] if opts["dwarf"] and opts["chains"] else native)
     if not opts["chains"]:
         kernel_shown = []
@@ -239,7 +239,7 @@ features = {3: string("host"), 4: string("6.1"), 6: string("x86_64"),
 if opts["wall"]:
     features[29] = struct.pack("<IIQQ", 1, opts["clockid"], opts["wall"], opts["start"])
 if opts["zstd"]:
-    # All records are one compressed stream, whose chunks begin and end within records.
+    # All records are one compressed stream, which is split into chunks inside records.
     packed = subprocess.run(["zstd", "-q", "-c"], input=body, stdout=subprocess.PIPE,
                             check=True).stdout
     body = b""

@@ -3,10 +3,10 @@
 """gen_perfscript.py OUT [KEY=VALUE...] - text as perf script prints it, and the truth
 
 Writes OUT and OUT.folded: the lines that xpumerge --cpu OUT -f folded --unit ns shows. Keys: seed,
-nr (samples), event, period (ns; 0 if the period counts other events), want (the ns that a sample
-should count as, or 0 for its period), ids (tid, both, pid, none), cpu, mode, time (us, ns, none),
-header, inline, srcline, wide (columns as without call chains), comment, other (also samples that
-are not of time), junk.
+nr (samples), event, period (ns; 0 if the period counts something else), want (the ns that a sample
+should count for, 0 for its period), ids (tid, both, pid, none), cpu, mode, time (us, ns, none),
+header, inline, srcline, wide (the columns that perf prints without call chains), comment, other
+(samples of other events, too), junk.
 """
 import random
 import sys
@@ -22,7 +22,7 @@ for arg in sys.argv[2:]:
 rng = random.Random(opts["seed"])
 
 COMMS = ["app", "my app", "wo rk 12", "cafe", "a", "kworker/1:2-ev", "[odd] 3.5", "x: y", "naïve"]
-# For each frame: name and file as printed, and the frame in the folded line.
+# For each frame: name and file as perf prints them, and the frame in the folded line.
 FRAMES = [
     ("main+0x1d", "/usr/bin/app", "main"),
     ("Net::step(float*, int)+0x2a", "/opt/my libs/libnet.so", "Net::step(float*, int)"),
@@ -44,7 +44,7 @@ KERNEL = [
 
 
 def stack():
-    """Return: the lines, innermost first, and the folded frames, root first."""
+    """Returns the lines, innermost first, and the folded frames, root first."""
     lines, folded = [], []
     for i in range(rng.randrange(1, 12)):
         kernel = i == 0 and rng.random() < 0.3

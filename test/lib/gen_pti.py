@@ -2,13 +2,14 @@
 """gen_pti.py OUT.json [KEY=VALUE...]: a trace as Intel's unitrace or onetrace writes it, with
 random contents
 
-Threads are in nested ranges of ITT or SYCL, and queue kernels, copies and fills: one by one, on
-immediate command lists or by OpenCL, or as command lists, which are executed several times. The
-expected results, the folded stacks of --unit ns, are written next to it: OUT.json.folded.
+Threads are in nested ranges of ITT or SYCL. They queue kernels, copies and fills: one by one, on
+immediate command lists or by OpenCL, or as command lists, each of which runs several times. The
+expected results, the folded stacks of --unit ns, are written next to the trace: OUT.json.folded.
 
 Keys: form=unitrace, unitrace2023 (no rank in flow events) or onetrace; procs=N, each with its own
-rank; threads=N, nr=N calls of each thread, opencl=1 (half of the calls), tiles=1 (work is split
-into two tiles, without flow events), calls=0 (only the device's work), stages=1 (onetrace), seed=N.
+rank; threads=N, nr=N calls of each thread, opencl=1 (half of the calls), tiles=1 (kernels and
+copies are split into two tiles, without flow events), calls=0 (device records only), stages=1
+(onetrace), seed=N.
 """
 import collections
 import json
@@ -71,7 +72,7 @@ class Thread:
         return self.now
 
     def call(self, name, ids, prefix=""):
-        """One call, with flow events for the work that it queues."""
+        """Adds one call, with flow events for the device work that it queues."""
         start, end = self.time(), self.time()
         if not opts["calls"]:
             return
@@ -116,7 +117,7 @@ class Thread:
             folded[";".join(path + [text])] += ns
 
     def some(self, prefix):
-        """Return: the name of a call, of its work, and of the work in the result."""
+        """Returns the names of a call, of its device work, and of this work in the result."""
         kind = rnd.choice("kkkcf")
         kernel = "gemm<%d>(int, float*)" % rnd.randint(0, 4)
         size = rnd.randint(1, 1 << 20)

@@ -2,30 +2,30 @@
 /*
  * gen_ranks DIR [KEY=VALUE...] - recordings of ranks that communicate by NCCL, with known truth
  *
- * Writes DIR/0.data and so on, and prints the truth, a line each:
+ * Writes DIR/0.data and so on, and prints the truth, line by line:
  *
  *	ops NR paired NR captured NR	for all ranks
- *	rank NR wait NS transfer NS	for the kernels of paired operations
+ *	rank NR wait NS transfer NS	of the kernels of paired operations
  *
- * All ranks run one random program. It has collectives of several communicators on streams of their
- * own, in and out of groups, even groups of several communicators; rings of sends and receives; and
- * launches of a CUDA graph with collectives. A communicator is destroyed and made again under its
- * id. Between these are other work and time off the CPU. Keys, with times in us:
+ * All ranks run one random program. It has collectives of several communicators, each on its own
+ * stream, in and out of groups, even groups of several communicators; rings of sends and receives;
+ * and launches of a CUDA graph with collectives. A communicator is destroyed and made again with
+ * the same ID. Between these, ranks run other kernels and wait off the CPU. Keys, with times in us:
  *
  *	ranks, steps, seed
- *	files		ranks with equal R % files are in one recording
- *	hosts		files with equal F % hosts are of one host
- *	offset		each host's clock is so much ahead of the previous host's; drift: in ppm
- *	apart		the largest time between ends of one collective
+ *	files		number of recordings; rank R is in number R % files
+ *	hosts		number of hosts; recording F is from host F % hosts
+ *	offset		each host's clock is this much ahead of the previous one; drift: in ppm
+ *	apart		the largest time between the ranks' ends of a collective
  *	slow_host, slow_gpu	the rank that loads its data slowly, or has a slow kernel; -1: none
- *	cut		the last rank ends after this many steps; 0: with the others
- *	lose		the last rank lacks its events of one collective
+ *	cut		the last rank ends after this many steps; 0: after all
+ *	lose		the last rank has no events of one collective
  *	payload		0: NCCL makes no payloads
- *	blocking	0: communicators do not block, and launches are outside of their calls'
- *			ranges, on a third thread; there is one communicator then
- *	attach		xpuload attaches to rank R before step R * attach, to rank 0 at the start
- *	destroy		0: ranks that are attached to do not destroy their communicators
- *	other		1: a rank's own kernels are from another library that communicates
+ *	blocking	0: communicators do not block, and NCCL launches outside of the
+ *			calls' ranges, on a third thread; one communicator
+ *	attach		xpuload attaches to rank R before step R * attach
+ *	destroy		0: attached ranks do not destroy their communicators
+ *	other		1: the other kernels are from another communication library
  *	hostile		1: names of hosts, programs, functions and kernels contain markup
  */
 #include <inttypes.h>
@@ -59,10 +59,10 @@ struct rank {
 	struct range ranges[4096];
 	uint32_t nr_ranges;
 	uint64_t wait_ns, transfer_ns;
-	double rate;			/* rate of its host's clock */
+	double rate;			/* rate of the host's clock */
 	int64_t ahead_ns;
 	bool done;
-	bool quiet;			/* it is not recorded yet */
+	bool quiet;			/* the rank is not recorded yet */
 };
 
 static struct {
@@ -96,7 +96,7 @@ static uint32_t comm_ranks(uint32_t comm, uint32_t rank)
 	return comm == COMM_HALF ? (nr_ranks + 1 - rank % 2) / 2 : nr_ranks;
 }
 
-/* Return: the communicator's id for a rank. */
+/* Return: the communicator ID that a rank uses */
 static uint64_t comm_id(uint32_t comm, uint32_t rank)
 {
 	return 0xc0ffee00ull + comm * 16 + (comm == COMM_HALF ? rank % 2 : 0);
@@ -145,7 +145,7 @@ static void range_event(struct rank *r, uint32_t thread, uint32_t what, uint32_t
 	r->host_ns += 100;
 }
 
-/* Return: the id of a range of a thread. */
+/* Return: the ID of a range on a thread */
 static uint32_t range_id(struct rank *r, uint32_t thread, const char *name,
 			 const struct xpu_range_payload *payload)
 {
@@ -169,7 +169,7 @@ static uint32_t range_id(struct rank *r, uint32_t thread, const char *name,
 	return r->nr_ranges;
 }
 
-/* Opens a range of NCCL. Return: its id. */
+/* Opens an NCCL range. Return: its ID. */
 static uint32_t open_call(struct rank *r, uint32_t thread, const char *name,
 			  const struct xpu_range_payload *payload)
 {
@@ -198,8 +198,8 @@ static uint32_t launch(struct rank *r, uint32_t thread, uint32_t path, uint32_t 
 }
 
 /*
- * A launch by NCCL. If calls do not block, the launch is on another thread, which has no range
- * open.
+ * Adds a launch by NCCL. If communicators do not block, another thread launches, which has no open
+ * range.
  */
 static uint32_t launch_nccl(struct rank *r, uint32_t thread, uint32_t range)
 {
@@ -246,7 +246,7 @@ static void mark_comm(struct rank *r, const char *name, uint32_t rank, uint32_t 
 	mark(r, name, &p);
 }
 
-/* Splits off half of the ranks. Their keys are in the order opposite to their ranks. */
+/* Splits off half of the ranks. Their keys are in reverse order of their ranks. */
 static void split_comm(struct rank *r, uint32_t rank)
 {
 	const struct xpu_range_payload p = {
@@ -317,7 +317,7 @@ static struct xpu_range_payload payload_of(uint32_t comm, uint32_t rank, uint64_
 	};
 }
 
-/* One collective, by the forward thread or by the backward thread. */
+/* Runs one collective, launched by the forward thread or the backward thread. */
 static void do_single(uint32_t comm, uint32_t thread, const char *name, uint64_t bytes, bool lose)
 {
 	uint64_t ready[MAX_RANKS] = { 0 };
@@ -346,7 +346,9 @@ static void do_single(uint32_t comm, uint32_t thread, const char *name, uint64_t
 			kernel(&ranks[i], ids[i], S_NCCL_KERNEL, comm, begins[i], ends[i], 0);
 }
 
-/* A group of collectives: of one communicator, in one kernel; or of two, with a kernel each. */
+/*
+ * Runs a group of collectives: of one communicator, in one kernel; or of two, with a kernel each.
+ */
 static void do_group(uint32_t first, uint32_t second, uint32_t nr)
 {
 	uint64_t ready[2][MAX_RANKS] = { { 0 } };
@@ -402,7 +404,7 @@ static struct xpu_range_payload payload_to(uint32_t comm, uint32_t rank, uint32_
 	return p;
 }
 
-/* Return: the next or the previous rank of a communicator. */
+/* Return: the next or the previous rank in a communicator */
 static uint32_t neighbour(uint32_t comm, uint32_t rank, uint32_t step)
 {
 	uint32_t other = rank;
@@ -552,7 +554,7 @@ static void do_own_work(void)
 		begin_ns = r->host_ns > r->free_ns[COMPUTE] ? r->host_ns + US :
 			   r->free_ns[COMPUTE] + US;
 		kernel(r, id, S_SLOW, COMPUTE, begin_ns, begin_ns + run_ns, 0);
-		/* Collectives wait for the stream, as after cudaStreamWaitEvent(). */
+		/* Collectives wait for the kernel's stream, as after cudaStreamWaitEvent(). */
 		r->free_ns[COMM_WORLD] = begin_ns + run_ns > r->free_ns[COMM_WORLD] ?
 			begin_ns + run_ns : r->free_ns[COMM_WORLD];
 	}
@@ -604,7 +606,7 @@ static void add_names(struct rank *r, uint32_t rank)
 	uint32_t i;
 
 	gen__batch_begin(r->g, 1, r->proc, 0);
-	/* Losses before the recording do not belong to it. */
+	/* Losses before the recording are not reported in it. */
 	if (o.attach)
 		gen__counters(r->g, &(struct xpu_record_counters){ 0 });
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -680,7 +682,7 @@ static void close_files(const char *dir, uint32_t nr_files)
 
 static void run_step(uint32_t step)
 {
-	/* No graph is older than its recording. */
+	/* Launches no graph that is older than the recording. */
 	uint32_t what = chance(o.attach || !o.blocking ? 7 : 12);
 	bool whole = !ranks[nr_ranks - 1].done, lose = o.lose && step == (uint32_t)o.steps / 2;
 

@@ -4,14 +4,14 @@
 
 Writes OUT and OUT.folded, the lines that xpumerge --gpu OUT -f folded --unit ns shows. Keys: seed,
 nr (launches of each thread), threads, procs, old (one process, no array, queues without streams),
-hsa (some device work has the id of HSA's call inside HIP's call, its ancestor), only_hsa (HIP's
-calls were not traced), names (of kernels: formatted or kernel), ranges (ROCTX), rccl (launches are
-inside a function of RCCL), format (json, db for a database, rocpd, or csv for files whose
-names begin with OUT), schema (a file of rocprofiler-sdk with the statements that make the tables of
-a database), memory (allocations and frees; OUT.allocated and OUT.live are the lines of --memory),
-counters, samples, scratch (how many values of counters, PC samples and events of scratch memory
-each process has), only_counted (kernels are only among the counters). OUT.pmcs has a list for each
-kernel and counter: [kernel, counter, number of kernels, sum, min, max].
+hsa (some device work has the ID of the HSA call inside the HIP call, which is its ancestor),
+only_hsa (HIP calls were not traced), names (of kernels: formatted or kernel), ranges (ROCTX), rccl
+(launches are inside a function of RCCL), format (json, db for a database, rocpd, or csv for files
+whose names begin with OUT), schema (a file of rocprofiler-sdk with the statements that make the
+tables of a database), memory (allocations and frees; OUT.allocated and OUT.live are the lines of
+--memory), counters, samples, scratch (how many values of counters, PC samples and scratch memory
+events each process has), only_counted (kernels are only among the counters). OUT.pmcs has a list
+for each kernel and counter: [kernel, counter, number of kernels, sum, min, max].
 """
 import json
 import os
@@ -79,7 +79,7 @@ def process(pid):
         return r
 
     def allocate(what, start, end, tid, cid, name):
-        """Makes memory of any kind, or frees the oldest memory of the process."""
+        """Allocates memory of any kind, or frees the process's oldest allocation."""
         if what == "free" and not held:
             return
         gpu, kind_of = rng.choice(GPUS), rng.choice(["device", "pinned", "physical"])
@@ -113,7 +113,8 @@ def process(pid):
         memory.append(m)
 
     for thread in range(opts["threads"]):
-        # Memory of threads that run one after the other: the oldest memory is freed first.
+        # With memory, threads run one after the other, because the process frees its oldest
+        # allocation.
         tid, now = pid + thread, 5000000000 + rng.randrange(1000)
         now += thread * 10**8 * (opts["memory"] > 0)
         for i in range(opts["nr"]):
@@ -136,7 +137,7 @@ def process(pid):
             api = 1 if what == "kernel" else 2
             if opts["rccl"]:
                 rccl.append(record("RCCL_API", 0, start - 50, end + 50, tid, next_id()))
-            # Device work may have the id of an HSA call.
+            # Device work may have the ID of an HSA call.
             of, ancestor = cid, 0
             if opts["hsa"] and rng.random() < 0.5:
                 of, ancestor = next_id(), cid
@@ -180,7 +181,7 @@ def process(pid):
                 "dispatch_data": {k: v for k, v in r.items() if k not in ("thread_id", "kind")}}
                for r in dispatches]
     for i in range(opts["counters"] if counted else 0):
-        # The values of a counter in one dispatch are parts of a sum.
+        # A dispatch has several values of a counter, which add up.
         to, counter = counted[i % len(counted)], i // len(counted) % len(COUNTERS)
         to["records"].append({"counter_id": {"handle": 70 + counter}, "value": 1.5 + i})
         key = (KERNELS[to["dispatch_data"]["dispatch_info"]["kernel_id"] - 10], COUNTERS[counter])
@@ -215,7 +216,7 @@ def process(pid):
                            "scratch_memory": scratch}}
 
 
-# The tables of a database, without the columns that nobody reads.
+# The tables of a database, without the columns that xpumerge does not read.
 TABLES = {
     "metadata": "tag, value", "string": "guid, string UNIQUE", "info_node": "hash, machine_id",
     "info_process": "nid, ppid, pid, command", "info_thread": "nid, pid, tid, name",
@@ -342,7 +343,7 @@ def write_database(out, procs):
 
 processes = [process(1000 * (1 + i)) for i in range(opts["procs"])]
 def write_csv(out, p):
-    """Writes what rocprofiler-sdk's generateCSV.cpp writes: a file for each kind of record"""
+    """Writes what rocprofiler-sdk's generateCSV.cpp writes: one file for each kind of record"""
     pid, symbols = p["metadata"]["pid"], {}
     for k in p["kernel_symbols"]:
         symbols[k["kernel_id"]] = k.get("formatted_kernel_name", k["kernel_name"])

@@ -2,13 +2,14 @@
 /*
  * gen_runs FILE [KEY=VALUE...] - makes a recording of one run of a program, with known noise
  *
- * Each step launches eight kernels from eight functions, calls the API for that, and waits for the
- * GPU. A first step has its own kernel, which no other step launches. Each run multiplies all times
- * of a kernel, of launching and of waiting by factors of its own, whose logarithms are normal with
- * the deviation "noise" in percent; each single time varies by up to a tenth. Keys:
+ * Each step launches eight kernels from eight functions, which make API calls, and waits for the
+ * GPU. The first step has its own kernel, which no other step launches. Each run multiplies all
+ * durations of a kernel, of launching and of waiting by its own factors, whose logarithms have a
+ * normal distribution with the deviation "noise" in percent. Each single duration varies by up to a
+ * tenth. Keys:
  *
  *	seed=1 steps=200 noise=0.5
- *	kernel=0 launch=0 wait=0	percent by which kernel 3, launching, waiting is slower
+ *	kernel=0 launch=0 wait=0	percent by which kernel 3, launches, waits are slower
  *	again=0				percent of the steps in which kernel 3 is launched twice
  */
 #include <limits.h>
@@ -144,7 +145,7 @@ int main(int argc, char **argv)
 				*keys[k].value = atof(strchr(argv[i], '=') + 1);
 	if (argc < 2)
 		return 2;
-	/* Neighbouring seeds must not give similar numbers. */
+	/* Adjacent seeds must not give similar numbers. */
 	for (i = 0, state = seed; i < 20; i++, state ^= state >> 29)
 		uniform();
 	for (k = 0; k <= KERNELS; k++)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""gen_times.py IN OUT KIND - false times for the last process of a recording by gen_data, without
-blocks
+"""gen_times.py IN OUT KIND - sets false timestamps in the last process of a recording from
+gen_data, without blocks
 
-The recording gets a recorder's version, and begins with its first process. The last process gets
-one more wait, range, event of memory and window. KIND says which times its launches, device work
-and other records have; honest: true times.
+Sets a recorder's version, and starts the recording at its first process. The last process gets one
+more wait, range, memory event and window. KIND names the false timestamps of its launches, device
+records and other records; honest: true timestamps.
 """
 import struct
 import sys
@@ -38,7 +38,7 @@ def record(kind, misc, body):
 
 
 def more(end, false, proc, thread):
-    """Other records of a process with times, 100 us before the recording ends."""
+    """Returns the process's other records with timestamps, 100 us before the end."""
     ns = false(end - 100000)
     window = record(WINDOW, 0, struct.pack("<QQIIQ", ns, max(ns - 1000, 0), 1, 0, 1))
     alloc = struct.pack("<IIIiiBBHIIQQ", 0, thread, 0, 0, 0, 0, 0, 0, 0, 0, 4096, 4096)

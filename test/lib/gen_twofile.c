@@ -5,8 +5,8 @@
  * Launch i is made by site_i, launches kernel_i and takes i + 1 ns on the device, so that the
  * merged stacks show whether a match is right. Keys: nr, threads, gap, fixed, burst, jitter, spread
  * (us), lost, lost_calls (shares), offset (ms), drift (ppm), quantum (ns), tids (same, other, pid),
- * format (chrome, array, lines, text), sites (number of call paths), comm (of the threads), driver
- * (adds the driver's calls).
+ * format (chrome, array, lines, text), sites (number of call paths), comm (thread name), driver
+ * (adds driver calls).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -161,7 +161,7 @@ int main(int argc, char **argv)
 	}
 	if (!o.nr_sites)
 		o.nr_sites = o.gen.nr;
-	/* Drift accumulates since 1970, so with drift the times begin soon after 1970. */
+	/* Drift accumulates since 1970, so with drift the timestamps begin soon after 1970. */
 	if (o.gen.drift_ppm)
 		o.gen.base_ns = 17000000000000ull;
 	gen_launches__run(&o.gen, &seen);

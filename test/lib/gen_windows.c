@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_windows SHAPE FILE [MS] - a recording of 4 s with times of each kind. SHAPE is their length:
- * "long" ones are longer than windows of 1 s, "across" ones lie in many windows of 100 ms, "tiny"
- * ones are some us long
+ * gen_windows SHAPE FILE [MS] - a recording of 4 s with time spans of each kind. SHAPE is their
+ * length: "long" spans are longer than windows of 1 s, "across" spans lie in many windows of 100
+ * ms, "tiny" spans are some us long
  *
- * With MS, a recording as xpuload --every writes it, for xpumerge split: it has a cut every MS ms,
- * records in the order in which they come, and memory.
+ * With MS, writes a recording as xpuload --every does, for xpumerge split: it has a cut every MS
+ * ms, records in the order of their arrival, and memory.
  *
- * Prints the truth, a line KIND BEGIN END for each time, in ns since the recording began. Launches
- * come long before their work.
+ * Prints the truth, a line KIND BEGIN END for each span, in ns since the recording began. Launches
+ * come long before their device work.
  *
- * Other shapes have one kind of data each, with words of their own before BEGIN and END:
+ * Other shapes have one kind of data each, with other words before BEGIN and END:
  *
  *	memory BYTES PATH	held by a call path; graphs BYTES: held by graphs
- *	stalls, exact: sample KERNEL PLACE	PC samples, one every 10 us. They were read every
- *				50 ms, or after each launch
- *	nccl RANK, nccl_wait RANK	the two parts of a kernel of NCCL, of two ranks
+ *	stalls, exact: sample KERNEL PLACE	PC samples, one every 10 us, read every
+ *				50 ms, or (exact) after each launch
+ *	nccl RANK, nccl_wait RANK	the two parts of an NCCL kernel, of two ranks
  *	captured NUMBER		a kernel of a capture window; open NUMBER: the window
  */
 #include <inttypes.h>
@@ -32,7 +32,7 @@
 #define IDS		100
 #define DRIVER		1
 #define SAMPLE_NS	1000000
-#define SUM_NS		10000000	/* over which short times off the CPU are summed up */
+#define SUM_NS		10000000	/* for how long short waits off the CPU are summed up */
 
 enum { CBID_LAUNCH = 307, CBID_COPY = 276, CBID_GRAPH = 514, CBID_SYNC = 17 };
 enum { P_KERNEL = 1, P_COPY, P_GRAPH, P_NODE, P_SYNC, P_OFF, P_CPU };
@@ -47,7 +47,7 @@ static const char *const kinds[NR_KINDS] = {
 static const struct shape {
 	const char *name;
 	uint64_t ns, every_ns, off_every_ns;
-	uint64_t cpu_ns, cpu_every_ns;	/* of whole samples */
+	uint64_t cpu_ns, cpu_every_ns;	/* of complete samples */
 } shapes[] = {
 	{ "long", 1700000003, 1900000007, 1900000007, 1700000000, 1900000007 },
 	{ "across", 170000003, 230000007, 230000007, 170000000, 230000007 },
@@ -56,12 +56,12 @@ static const struct shape {
 
 struct state {
 	struct gen g, batch;
-	uint32_t proc;			/* the process of the next records; the ids of its threads
+	uint32_t proc;			/* the process of the next records; the IDs of its threads
 					 * and call paths begin after (proc - 1) * IDS */
 	uint32_t correlation_id;
-	uint64_t first_ns, nr, sum_ns;	/* of summed-up times off the CPU */
+	uint64_t first_ns, nr, sum_ns;	/* of the sum of short waits off the CPU */
 	uint64_t cut_ns, cut_every_ns;	/* the next cut; 0: none */
-	uint32_t nr_allocs;		/* events of memory that were written */
+	uint32_t nr_allocs;		/* memory events written so far */
 };
 
 static void emit_batch(struct state *s, bool full)
@@ -91,7 +91,7 @@ static void put_launch(struct state *s, uint64_t ns, uint32_t id, uint32_t path)
 	gen__launches_in(&s->g, ns, &launch, &range, 1);
 }
 
-/* Adds a launch that was made @early_ns before its work. Return: its id. */
+/* Adds a launch that was made @early_ns before its device work. Return: its ID. */
 static uint32_t add_launch(struct state *s, uint64_t ns, uint64_t early_ns, uint32_t path)
 {
 	put_launch(s, ns - early_ns, ++s->correlation_id, path);
@@ -107,13 +107,13 @@ static void add_range_event(struct state *s, uint64_t ns, uint8_t what)
 	gen__ranges(&s->g, ns, &e, 1);
 }
 
-/* Return: the correlation id of a piece of device work, the @nr-th one of its kind. */
+/* Return: the correlation ID of the @nr-th device work of a kind */
 static uint32_t id_of_work(enum kind kind, uint64_t nr)
 {
 	return 1 + kind + 3 * nr;
 }
 
-/* Adds the record that a time begins with: the launch of device work, or a range that opens. */
+/* Adds the record at the start of a span: the launch of device work, or a range that opens. */
 static void add_begin(struct state *s, enum kind kind, uint64_t nr, uint64_t ns)
 {
 	static const uint32_t paths[] = {
@@ -126,7 +126,7 @@ static void add_begin(struct state *s, enum kind kind, uint64_t nr, uint64_t ns)
 		put_launch(s, START_NS + ns, id_of_work(kind, nr), paths[kind]);
 }
 
-/* Adds the record that a time ends with. */
+/* Adds the record at the end of a span. */
 static void add_end(struct state *s, enum kind kind, uint64_t nr, uint64_t ns, uint64_t end_ns)
 {
 	const struct xpu_call call = { .duration_ns = end_ns - ns, .cbid = CBID_SYNC };
@@ -165,7 +165,7 @@ static void add_end(struct state *s, enum kind kind, uint64_t nr, uint64_t ns, u
 		if (end_ns - ns >= SUM_NS)
 			emit_off(s, end_ns);
 		break;
-	default:		/* a CPU sample, which is at the end of its time */
+	default:		/* a CPU sample, at the end of its span */
 		gen__samples(&s->g, end_ns, end_ns - ns, &(struct xpu_sample){
 			.path_id = P_CPU, .thread_id = T_CPU,
 		}, 1);
@@ -173,7 +173,7 @@ static void add_end(struct state *s, enum kind kind, uint64_t nr, uint64_t ns, u
 	emit_batch(s, false);
 }
 
-/* Return: a number below @below, of a fixed sequence. */
+/* Return: a number below @below; the sequence is fixed */
 static uint64_t chance(uint64_t below)
 {
 	static uint64_t state = 1;
@@ -269,8 +269,10 @@ static int by_alloc_time(const void *va, const void *vb)
 	return a < b ? -1 : a > b;
 }
 
-/* Makes memory that is held all the time, for longer than 1 s, and for some ms; and levels of
- * graphs. */
+/*
+ * Makes memory that is held all the time, for over 1 s, and for some ms; and memory levels of
+ * graphs.
+ */
 static void make_memory(void)
 {
 	static const uint64_t life_ns[] = { 0, 1300000011, 3100007 };
@@ -303,7 +305,7 @@ static void make_memory(void)
 	qsort(alloc_order, nr_allocs, sizeof(alloc_order[0]), by_alloc_time);
 }
 
-/* Writes the events of memory before @until_ns. */
+/* Writes the memory events before @until_ns. */
 static void emit_memory(struct state *s, uint64_t until_ns)
 {
 	struct xpu_record_allocs rec = { .proc_id = PROC, .nr = 1 };
@@ -314,7 +316,7 @@ static void emit_memory(struct state *s, uint64_t until_ns)
 		if (alloc_ns[i] >= until_ns)
 			break;
 		rec.time_ns = START_NS + alloc_ns[i];
-		/* The first event, START, has the number of the next one. */
+		/* The first event, START, has the same number as the next event. */
 		rec.order = s->nr_allocs ?: 1;
 		gen__record(&s->g, XPU_RECORD_ALLOCS, 0, &rec, sizeof(rec), &allocs[i],
 			    sizeof(allocs[0]));
@@ -359,7 +361,7 @@ static void add_read(struct state *s, uint64_t ns, uint32_t kernel, const uint32
 	add_stalls(s, 0, START_NS + ns - READ_NS, START_NS + ns, 10 + kernel, samples);
 }
 
-/* Two kernels take turns, and are launched from two call paths. @exact: some of them last 0.3 s */
+/* Two kernels alternate, launched from two call paths. @exact: some of them last 0.3 s */
 static void add_samples(struct state *s, bool exact)
 {
 	static const char *const names[] = { "kernel", "node" };
@@ -382,7 +384,7 @@ static void add_samples(struct state *s, bool exact)
 				add_read(s, read_ns, id, samples[id]);
 				memset(samples[id], 0, sizeof(samples[id]));
 			}
-		/* No kernel crosses a time of reading. */
+		/* No kernel runs while samples are read. */
 		if (!exact && ns + length_ns > read_ns)
 			length_ns = (read_ns - ns) / TICK_NS * TICK_NS;
 		if (!length_ns)
@@ -417,7 +419,7 @@ static void add_exact(struct state *s)
 	add_samples(s, true);
 }
 
-/* Collectives of two ranks, in which the one that comes first waits for the other. */
+/* Adds collectives of two ranks, in which the earlier rank waits for the later one. */
 static void add_nccl(struct state *s)
 {
 	static const uint64_t late_ns[] = { 3000017, 41000003, 190000001, 7001, 1200000011 };
@@ -475,7 +477,7 @@ static void add_nccl(struct state *s)
 	}
 }
 
-/* Capture windows of 0.4 s, with kernels that may end after their window. */
+/* Adds capture windows of 0.4 s, with kernels that may end after their window. */
 static void add_captured(struct state *s)
 {
 	struct xpu_record_window w = { .number = 0 };
@@ -538,9 +540,9 @@ static void cut(struct state *s)
 	s->cut_ns += s->cut_every_ns;
 }
 
-/* times of one kind */
+/* spans of one kind */
 struct times {
-	uint64_t ns, length_ns, every_ns;	/* of the next one that ends */
+	uint64_t ns, length_ns, every_ns;	/* of the next span to end */
 	uint64_t nr, nr_begun;
 };
 
@@ -549,13 +551,13 @@ static uint64_t first_ns(enum kind kind)
 	return 60000000 + 1370011 * kind;
 }
 
-/* Return: the time from the launch of the @nr-th piece of work to its beginning. */
+/* Return: the time from the launch of the @nr-th device work to its start */
 static uint64_t early_ns(uint64_t nr)
 {
 	return 10000 + 50000000 / (1 + nr % 3);
 }
 
-/* Adds all records before @until_ns, in the order of their times. */
+/* Adds all records before @until_ns, by timestamp. */
 static void add_until(struct state *s, enum kind kind, struct times *t, uint64_t until_ns)
 {
 	uint64_t ns, begin_ns, end_ns;
@@ -576,7 +578,7 @@ static void add_until(struct state *s, enum kind kind, struct times *t, uint64_t
 	}
 }
 
-/* Adds CPU samples before @until_ns. *@ns: the begin of the next one */
+/* Adds CPU samples before @until_ns. *@ns: the start of the next sample's span */
 static void add_samples_until(struct state *s, const struct shape *shape, uint64_t *ns,
 			      uint64_t until_ns)
 {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""html_folded.py ns|us|nr|bytes [SIDE]: folded stacks out of a page of `xpumerge -f html` on stdin.
+"""html_folded.py ns|us|nr|bytes [SIDE]: prints the folded stacks of an html page from stdin.
 
 Also checks that the page is complete and that nothing in its data can end the script element."""
 import html.parser
@@ -13,7 +13,7 @@ DEVICE = ("kernel", "memcpy", "memset", "pending")
 
 
 class Page(html.parser.HTMLParser):
-    """Collects the scripts as a browser would."""
+    """Collects a page's scripts, as a browser does."""
 
     def __init__(self):
         super().__init__()
@@ -38,14 +38,14 @@ class Page(html.parser.HTMLParser):
 
 
 def roots_of(data, by, owner):
-    """The root frames that --by BY gives to a cell's owner."""
+    """Returns the root frames that --by BY gives a cell with this owner."""
     idx = data["owners"][by][owner]
     return [data["labels"][k] for k in (data["ranges"][idx] if by == "nvtx" else [idx])]
 
 
 def names_of(data, path, gpu):
-    """The names of frames. The page leaves out a kernel's label, so the first frame with a kind
-    gets it."""
+    """Returns names of frames. The page leaves out the label of a kernel's frame, so the first
+    frame with a kind gets the label."""
     labels = {"kernel": "Kernel", "memcpy": "Memcpy", "memset": "Memset"}
     others = {"pending": "[GPU_Launch_Pending]", "off_cpu": "[Off_CPU]", "gpu_wait": "[GPU_Wait]"}
     names, labelled = [], False
@@ -59,15 +59,15 @@ def names_of(data, path, gpu):
 
 
 def cell_is_rest(data, i):
-    """Whether the cell has only the times of several small call paths."""
+    """Returns whether the cell has only the times of several small call paths."""
     node = data["cells"]["node"][i]
     name = data["frames"]["name"][data["nodes"]["frame"][node]] if node >= 0 else ""
     return name == "[call paths too small to have times of their own]"
 
 
 def check_times(data):
-    """A cell's bins of time never have more than the cell. For device work they have as much,
-    unless its times are bad, or the cell holds several small call paths."""
+    """Checks that a cell's bins of time never exceed the cell. For device work they must be equal,
+    unless timestamps are bad, or the cell has several small call paths."""
     times, values = data["times"], data["cells"]["values"][0]
     bad = any("without valid times" in line for line in data["sides"][0]["account"])
     if not times:
@@ -102,7 +102,7 @@ def check_times(data):
 
 
 def data_of(text):
-    """The data of a page, which must be complete."""
+    """Returns the data of a page, which must be complete."""
     page = Page()
     page.feed(text)
     page.close()
@@ -115,7 +115,7 @@ def data_of(text):
 
 
 def paths_of(data):
-    """Returns the frames of each node, beginning at the root."""
+    """Returns the frames of each node, root first."""
     frames, nodes = data["frames"], data["nodes"]
     nr_frames, nr_nodes = len(frames["name"]), len(nodes["frame"])
     assert all(len(frames[k]) == nr_frames for k in ("file", "kind"))
@@ -133,7 +133,7 @@ def paths_of(data):
 
 
 def stacks(text, unit, side=0):
-    """The names from the root, and the value, of each cell of a page."""
+    """Yields the names, root first, and the value of each cell of a page."""
     data = data_of(text)
     frames, cells, owners = data["frames"], data["cells"], data["owners"]
     assert len(data["sides"]) == len(cells["values"])
@@ -158,7 +158,7 @@ def stacks(text, unit, side=0):
 
 
 def stretches(tool, sources, text, parts):
-    """What the page's own modules find in stretches that are picked, see html_stretch.js."""
+    """Returns what the page's own modules find in selected stretches of time: html_stretch.js."""
     with open("page.html", "w", encoding="utf-8") as page:
         page.write(text)
     got = subprocess.run(["node", tool, sources, "page.html", *parts], stdout=subprocess.PIPE,

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * html_stretch.js SOURCES PAGE FIRST-LAST...: prints what the page's own modules find in picked
- * stretches of its bins
+ * html_stretch.js SOURCES PAGE FIRST-LAST...: prints what the page's own modules find in selected
+ * stretches of its bins of time
  *
- * SOURCES: a copy of the page's modules, for node. FIRST and LAST are parts of the whole. The
- * output is JSON, with the bounds of each stretch in ns, the sums of each kind, the sums of kernels
- * by name, and the sums of the overview's lines.
+ * SOURCES: a copy of the page's modules, for node. FIRST and LAST are fractions of the page's time.
+ * The output is JSON, with the bounds of each stretch in ns, the sums of each kind, the sums of
+ * kernels by name, and the sums of the overview's lines.
  */
 "use strict";
 const fs = require("fs"), path = require("path");

@@ -8,14 +8,14 @@
 
 live="$XPU_BUILD/workload/live"
 
-# uptime_s: prints the seconds since the machine started, even if its clock was set
+# uptime_s: prints the seconds since the machine booted, even if its clock was set
 uptime_s() {
 	read -r now_s _ </proc/uptime
 	echo "${now_s%.*}"
 }
 
-# wait_for COMMAND...: waits until COMMAND succeeds, for two minutes at most; prints a message if
-# COMMAND does not succeed. COMMAND may itself wait.
+# wait_for COMMAND...: waits at most two minutes until COMMAND succeeds; prints a message if it
+# never does. COMMAND may wait, too.
 wait_for() {
 	set -- $(($(uptime_s) + 120)) "$@"
 	until behind_limit "$@"; do
@@ -33,7 +33,7 @@ behind_limit() {
 	"$@"
 }
 
-# start NAME COMMAND...: runs COMMAND, which eventually runs live, with NAME's descriptors
+# start NAME COMMAND...: runs COMMAND, which finally execs live, with NAME's file descriptors
 start() {
 	name=$1
 	shift
@@ -54,16 +54,16 @@ has_lines() {		# has_lines FILE NUMBER
 	[ "$(wc -l <"$1")" -ge "$2" ]
 }
 
-# is_over NAME: succeeds if the target has ended, so that nobody reads its FIFO
+# is_over NAME: succeeds if the target has exited, so that nobody reads its FIFO
 is_over() {
 	! dd if=/dev/null of="$1.cmd" oflag=nonblock conv=nocreat,notrunc status=none 2>/dev/null
 }
 
-has_answered() {	# has_answered NAME LINES: succeeds if the target has answered, or has ended
+has_answered() {	# has_answered NAME LINES: succeeds if the target has answered or exited
 	has_lines "$1.out" "$2" || is_over "$1"
 }
 
-# A FIFO opened for reading and writing does not block without a reader.
+# Opens the FIFO for reading and writing, which does not block if there is no reader.
 tell() {		# tell NAME COMMAND
 	echo "$2" 1<>"$1.cmd"
 }
@@ -81,12 +81,12 @@ ask() {
 	fi
 }
 
-finish() {		# finish NAME: ends it, and returns its status
+finish() {		# finish NAME: ends the target, and returns its exit status
 	tell "$1" quit
 	eval "wait \$${1}_pid"
 }
 
-attach() {		# attach NAME ARGS...: xpuload in the background, recording to NAME.data
+attach() {		# attach NAME ARGS...: runs xpuload in the background, with -o NAME.data
 	observer=$1
 	shift
 	rm -f "$observer.data" "$observer.log"	# removes the output of the previous observer
@@ -100,14 +100,14 @@ is_attached() {
 	[ -e "$1.data" ] && eval "grep -qs '^7 ' \"/proc/\$${1}_pid/syscall\""
 }
 
-# attached OBSERVER: waits until it is attached, even if there is no shim to wake
+# attached OBSERVER: waits until the observer is attached, even if no process has a shim
 attached() {
 	wait_for is_attached "$1" || diag "$1 does not attach: $(cat "$1.log")"
 }
 
 # An awake shim sends definitions first. attach() makes xpuload write them uncompressed. A shim that
-# falls asleep because the previous observer has left also sends them, and says that they are its
-# last.
+# falls asleep because the previous observer has left also sends them, but marks them as its last
+# ones.
 is_awake() {
 	grep -aqs cuLaunchKernel "$1.data" && "$XPUMERGE" dump "$1.data" 2>/dev/null | awk '
 		/ COUNTERS / { awake = !/ misc=LAST/ }
@@ -115,13 +115,13 @@ is_awake() {
 		END { exit !found }'
 }
 
-# are_awake OBSERVER NUMBER: succeeds if NUMBER processes have sent something
+# are_awake OBSERVER NUMBER: succeeds if NUMBER processes have sent records
 are_awake() {
 	[ "$("$XPUMERGE" dump "$1.data" 2>/dev/null |
 		sed -n 's/.* BATCH .*\(proc_id=[0-9]*\).*/\1/p' | sort -u | wc -l)" -ge "$2" ]
 }
 
-# has_launches OBSERVER NUMBER: succeeds if at least NUMBER are in the recording
+# has_launches OBSERVER NUMBER: succeeds if the recording has at least NUMBER launches
 has_launches() {
 	nr_there=$("$XPUMERGE" -i "$1.data" -f folded 2>&1 >/dev/null |
 		sed -n 's/^launches \([0-9]*\) .*/\1/p')
@@ -135,13 +135,13 @@ awake() {		# awake OBSERVER...: waits until the recording shows that the shim is
 	done
 }
 
-# holds FILE NUMBER: succeeds if the recording, which is still being written, has that many launches
+# holds FILE NUMBER: succeeds if the recording, which is still being written, has NUMBER launches
 # with their device work.
 holds() {		# holds FILE NUMBER
 	"$XPUMERGE" -i "$1" -f folded 2>&1 >/dev/null | grep -q " matched $2 "
 }
 
-# asleep NAME: waits until the target's shim has left CUPTI, because nobody listens any more
+# asleep NAME: waits until the target's shim has left CUPTI, because no observer is left
 asleep() {
 	wait_for gets_cupti "$1" && ask "$1" unsubscribe >/dev/null
 }
@@ -150,7 +150,7 @@ gets_cupti() {
 	[ "$(ask "$1" subscribe)" = "subscribe 0" ]
 }
 
-leave() {		# leave OBSERVER [SIGNAL]: ends it, and returns its status
+leave() {		# leave OBSERVER [SIGNAL]: ends the observer, and returns its exit status
 	eval "kill -${2:-INT} \$${1}_pid; wait \$${1}_pid" 2>/dev/null
 }
 

@@ -3,12 +3,12 @@
 # "$XPU_SRC/test/lib/memory_held_checks.sh", after memory_verdict.sh
 # shellcheck shell=sh
 
-# said WORD MOMENT: prints the value of WORD in held.out, of the first or the second moment
+# said WORD MOMENT: prints the value of WORD at the first or the second moment, from held.out
 said() {
 	awk -v word="$1" -v nr="$2" '$1 == word && ++found == nr { print $2 }' held.out
 }
 
-# held_agrees: compares held.data, at the moment when memory was refused, with held.out
+# held_agrees: compares held.data, at the moment of the failed allocation, with held.out
 held_agrees() {
 	start=$(memory_start held.data)
 	xpumerge -i held.data --memory live --at "$(($(said moment 1) - start))ns" -f folded \

@@ -3,14 +3,14 @@
 # memory_torch_checks.sh - compares a recording with PyTorch's own figures for its memory, after
 # memory_verdict.sh: . "$XPU_SRC/test/lib/memory_torch_checks.sh"
 #
-# For each device, at each moment, the program prints
+# For each device, at several moments, the program prints
 #
 #	moment NS DEVICE ALLOCATED RESERVED	NS: CLOCK_MONOTONIC
 #
 # and at its end "peak DEVICE ALLOCATED RESERVED".
 
-# torch_said OUT START FIRST GPUS: prints "NS GPU ALLOCATED RESERVED" of the moments since number
-# FIRST. GPUS: the numbers that the recording gives to devices 0, 1, ...
+# torch_said OUT START FIRST GPUS: prints "NS GPU ALLOCATED RESERVED" for all moments from number
+# FIRST. GPUS: the recording's numbers of devices 0, 1, ...
 torch_said() {
 	awk -v start="$2" -v first="$3" -v gpus="$4" 'BEGIN { split(gpus, gpu, " ") }
 		$1 != "moment" { next }
@@ -18,7 +18,7 @@ torch_said() {
 		nr >= first { printf "%.0f %s %s %s\n", $2 - start, gpu[$3 + 1], $4, $5 }' "$1"
 }
 
-# torch_table DATA TABLE FIELD...: prints fields of a table of memory by device, with the GPU as the
+# torch_table DATA TABLE FIELD...: prints fields of a memory table by device, with the GPU as the
 # second field.
 torch_table() {
 	data=$1 table=$2
@@ -27,8 +27,8 @@ torch_table() {
 		awk -F, 'NR > 1 && $NF ~ /GPU/ { gsub(/"|GPU /, "", $NF); print $1, $NF, $4, $5 }'
 }
 
-# torch_differs DATA OUT [FIRST [GPUS [FIELDS]]]: prints the moments and peaks of OUT that differ in
-# DATA. FIELDS: with 3, neither RESERVED nor the peaks are compared.
+# torch_differs DATA OUT [FIRST [GPUS [FIELDS]]]: prints the moments and peaks in OUT that differ in
+# DATA. If FIELDS is 3, neither RESERVED nor the peaks are compared.
 torch_differs() {
 	gpus=${4:-0 1 2 3 4 5 6 7}
 	: >merge.log
@@ -48,7 +48,8 @@ torch_differs() {
 	comm -23 peaks found
 }
 
-# torch_agrees NAME [FIRST [GPUS [FIELDS]]]: NAME.data agrees with NAME.out, and nothing is lost.
+# torch_agrees NAME [FIRST [GPUS [FIELDS]]]: checks that NAME.data agrees with NAME.out, and that no
+# event is lost.
 torch_agrees() {
 	name=$1
 	shift

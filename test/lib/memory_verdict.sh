@@ -3,7 +3,7 @@
 # memory_verdict.sh - compares folded lines of memory with the output of test/workload/memory.cu:
 # . "$XPU_SRC/test/lib/memory_verdict.sh"
 
-# memory_sums FOLDED: prints "SITE KIND BYTES", the sum of each site and kind, sorted, without
+# memory_sums FOLDED: prints "SITE KIND BYTES", the sum for each site and kind, sorted, without
 # memory that CUDA itself holds.
 memory_sums() {
 	awk '!/\](rest|unused) [0-9]+$/ {
@@ -15,8 +15,8 @@ memory_sums() {
 	} END { for (i in sum) printf "%s %.0f\n", i, sum[i] }' "$1" | sort
 }
 
-# memory_truth OUTPUT WHAT [MOMENT]: prints these sums as the program reports them; of moment number
-# MOMENT, from 1.
+# memory_truth OUTPUT WHAT [MOMENT]: prints these sums as the program reports them, at moment number
+# MOMENT, counted from 1.
 memory_truth() {
 	awk -v what="$2" -v nr="${3:-0}" '
 		$1 == "moment" { moment++ }
@@ -24,13 +24,13 @@ memory_truth() {
 		END { for (i in sum) printf "%s %.0f\n", i, sum[i] }' "$1" | sort
 }
 
-# memory_start DATA: prints CLOCK_MONOTONIC when the recording began, in ns.
+# memory_start DATA: prints CLOCK_MONOTONIC at the recording's start, in ns.
 memory_start() {
 	xpumerge dump "$1" 2>/dev/null | sed -n '1s/.*start_mono_ns=\([0-9]*\).*/\1/p'
 }
 
 # memory_wrong DATA OUTPUT: compares ten moments, the peak, the leaks, all allocations and the
-# failures. Prints a line for each, and "wrong N" with the number of sums that differ.
+# failures. Prints a line for each, and "wrong N", where N sums differ.
 memory_wrong() {
 	start=$(memory_start "$1")
 	wrong=0 nr=0

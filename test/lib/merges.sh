@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # shellcheck shell=sh
-# merges.sh - merges that have a known result, or fail: . "$XPU_SRC/test/lib/merges.sh"
+# merges.sh - merges with a known result, or with a known error: . "$XPU_SRC/test/lib/merges.sh"
 
-# same NAME WANTED OPTIONS...: the folded stacks equal WANTED, to the nanosecond
-# same_bytes NAME WANTED OPTIONS...: to the byte
+# same NAME WANTED OPTIONS...: checks that the folded stacks equal WANTED, in ns
+# same_bytes NAME WANTED OPTIONS...: checks the same in bytes
 same() {
 	same_in ns "$@"
 }
@@ -20,7 +20,7 @@ same_in() {
 	ok $? "$name" || diag "$(head -n 5 diff; cat log)"
 }
 
-# fails NAME REGEX ARGS...: xpumerge fails with one line that matches REGEX
+# fails NAME REGEX ARGS...: checks that xpumerge fails with one line that matches REGEX
 fails() {
 	name=$1 regex=$2
 	shift 2
@@ -30,7 +30,7 @@ fails() {
 	is "$(wc -l <log)" 1 "$name: prints one line"
 }
 
-# apis TABLE OPTIONS...: the numbers in the table's column "api", with how often they occur
+# apis TABLE OPTIONS...: prints the numbers in the table's column "api", and how often they occur
 apis() {
 	table=$1
 	shift

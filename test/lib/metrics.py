@@ -2,8 +2,8 @@
 """
 metrics.py DUMP KERNELS PATHS GPUS: compares xpumerge's tables of metrics with a recording's dump
 
-DUMP is what `xpumerge dump` prints; the others are tables as JSON. The simulated GPU's metric m is
-(7 * n + 13 * m) % 101 percent in its sample n, and the GPU takes 200 W.
+DUMP is the output of `xpumerge dump`; the other files are tables as JSON. On the simulated GPU,
+metric m of sample n is (7 * n + 13 * m) % 101 percent, and the GPU draws 200 W.
 """
 import collections
 import json
@@ -38,8 +38,8 @@ def number_of(names, what):
     return next(n for n in names if what in names[n].values())
 
 
-# The samples of the GPU are in the order of time. Its clock is compared with xpuload's clock now
-# and then.
+# The GPU's samples are ordered by time. xpuload compares its clock with the
+# GPU's clock now and then.
 pm = rows[number_of(sets, "SM active")]
 assert len(pm) > 100, len(pm)
 for (begin, end, values), (next_begin, _, next_values) in zip(pm, pm[1:]):
@@ -47,7 +47,8 @@ for (begin, end, values), (next_begin, _, next_values) in zip(pm, pm[1:]):
     assert (values[0] + 7) % 101 == next_values[0], (values, next_values)
     assert all((values[0] + 13 * m) % 101 == values[m] for m in range(6)), values
 
-# A clock is an average by overlap. Other counters are solved: see t1/counters and t0/solve.
+# A clock frequency is an average by overlap. Other counters are solved: see t1/counters and
+# t0/solve.
 def overlaps(start, end):
     low, high = 0, len(pm)
     while low < high:
@@ -79,7 +80,7 @@ for kernel in kernels:
     assert (value is None) == (error is None), kernel
     assert value is None or (0 <= value <= 100 and 0 < error <= 10), kernel
 
-# Energy: 200 W. The energy of kernels, of paths and of idle time adds up to it.
+# Energy: the GPU draws 200 W. The energies of kernels, of paths and of idle time add up to it.
 nvml = rows[number_of(sets, "energy")]
 seconds = (nvml[-1][1] - nvml[0][0]) / 1e9
 total = next(row for row in gpus if row["metric"] == "energy")

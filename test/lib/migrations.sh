@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# migrations.sh - page migrations in the words of test/workload/managed.cu:
+# migrations.sh - prints page migrations as test/workload/managed.cu does:
 # . "$XPU_SRC/test/lib/migrations.sh"
 
 # figures FILE...: prints "WHAT SITE NUMBER" for each figure of the table that is not 0, sorted

@@ -2,9 +2,9 @@
 /*
  * names [-i] FILE [DEBUG_DIRS] - prints xpumerge's names for addresses of a file
  *
- * Reads the file's own addresses, in hexadecimal, one per line. Prints one line for each address:
- * its name, or "??" for none. With -i it prints what addr2line -afi prints: the address, then two
- * lines for each inlined function and for the function that contains it, innermost first.
+ * Reads file-relative addresses, in hexadecimal, one per line. Prints one line for each address:
+ * its name, or "??" if it has none. With -i it prints what addr2line -afi prints: the address, then
+ * two lines for each inlined function and for the function that contains it, innermost first.
  */
 #include <inttypes.h>
 #include <limits.h>

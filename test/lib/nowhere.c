@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * nowhere - to be preloaded: hides _dl_find_object(), which the C library lacks before glibc 2.35
+ * nowhere - a preloaded library that hides _dl_find_object(), which glibc before 2.35 lacks
  *
- * Only libgcc_s, which was built for this C library and needs the function, gets its results.
+ * Only libgcc_s, which was built for this glibc and needs the function, gets its results.
  */
 #include <dlfcn.h>
 #include <link.h>

@@ -2,8 +2,8 @@
 /*
  * oom.h - an allocator that fails on request; to be included by one file of a program
  *
- * Its functions replace glibc's in this process, libraries included. A sanitizer has an allocator
- * of its own: then only OOM_CANNOT is defined.
+ * Its functions replace glibc's allocator in the whole process, libraries included. A sanitizer has
+ * its own allocator; then only OOM_CANNOT is defined.
  */
 #ifndef XPU_TEST_OOM_H
 #define XPU_TEST_OOM_H
@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-/* glibc's own functions. */
+/* glibc's own allocator. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t nr, size_t size);
 void *__libc_realloc(void *p, size_t size);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# What the tests of OpenCL share.
+# Functions that the OpenCL tests share.
 
 exact=$XPU_BUILD/workload/cl_exact odd=$XPU_BUILD/workload/cl_odd
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# pairs_checks.sh - launches with known truth, imported from two files: right, wrong, uncertain
+# pairs_checks.sh - launches, imported from two files, whose truth is known: right, wrong, uncertain
 #
-# pairs NAMED "KEY=VALUE ...": makes and imports such files, and calls row NAMED KEYS RIGHT WRONG
-# UNCERTAIN NONE. NAMED is 1 if the stacks name their kernels, and these names identify the call
-# paths. A launch that has a stack and is reported to have lost it is also wrong.
+# pairs NAMED "KEY=VALUE ...": makes and imports two such files, and calls row NAMED KEYS RIGHT
+# WRONG UNCERTAIN NONE. NAMED is 1 if the stacks name their kernels, and these names identify the
+# call paths. A launch is also wrong if it has a stack and is reported as having lost it.
 # shellcheck shell=sh
 
 pairs() {
@@ -16,9 +16,9 @@ pairs() {
 }
 
 # pairs_truth SEED NR: makes and imports NR recordings, in which losses, steps, drift, missing ends,
-# ids, threads, APIs and gaps vary at random. Prints right, wrong and uncertain for each. A
-# recording is right if at most one in 1000 of the certain launches is wrong, no launch is said to
-# have lost a stack that it has, and there are not more launches than were made.
+# IDs, threads, APIs and gaps vary at random. Prints right, wrong and uncertain for each. A
+# recording passes if at most one in 1000 of the certain launches is wrong, no launch is reported to
+# have lost a stack that it has, and the result has no more launches than were made.
 pairs_truth() {
 	pairs_seed=$1 pairs_left=$2
 	while [ "$pairs_left" -gt 0 ]; do
@@ -45,8 +45,8 @@ pairs_truth() {
 	done
 }
 
-# pairs_search SEED NR: makes and checks NR small recordings. Each of their times varies from 0.1 us
-# to 2 ms, their ends are cut in all ways, and their clocks are set by 1 us to 100 ms.
+# pairs_search SEED NR: makes and checks NR small recordings. Each duration in them varies from 0.1
+# us to 2 ms, their ends are cut in all ways, and their clocks are set by 1 us to 100 ms.
 pairs_search() {
 	pairs_seed=$1 pairs_left=$2
 	while [ "$pairs_left" -gt 0 ]; do
@@ -78,9 +78,9 @@ pairs_search() {
 	done
 }
 
-# pairs_families: recordings in which matches were once wrong, or launches invented.
+# pairs_families: checks recordings that once had wrong matches or invented launches.
 pairs_families() {
-	# Both files cover the same part of the program. The stack of a call that waits comes before
+	# Both files cover the same part of the program. The stack of a waiting call comes before
 	# the call.
 	waits="nr=1000 gap=10 work=2 jitter=100 apart=0 shape=exp both=0.1"
 	for keys in "threads=1 seed=1" "threads=4 seed=1" "threads=1 seed=4" "threads=8 seed=6"; do
@@ -91,7 +91,7 @@ pairs_families() {
 		dur=33.3 shape=exp both=0.1 both_end=0.1 kernels=8000 paths=3
 	pairs_one seed=589690 nr=400 tids=other gap=54.2 work=15.8 jitter=1610 delay=7.67 dur=42.2 \
 		dur_jitter=4.93 shape=exp burst=2 pause=49 late=0.00118 loop=10 apart=0
-	# Few events; both files lack some of them.
+	# The files have few events, and both lack some.
 	pairs_one seed=71982 nr=60 gap=448 work=1.91 jitter=0.604 delay=2.31 dur=14.7 \
 		dur_jitter=43.4 shape=exp cut=3 paths=3 apart=0
 	pairs_one seed=680096 nr=60 threads=3 gap=36.3 work=5.84 jitter=2.84 delay=8.88 dur=32.1 \
@@ -105,8 +105,7 @@ pairs_families() {
 	pairs_one seed=13338 nr=60 gap=0.223 work=0.17 jitter=2.77 delay=0.349 dur=0.524 \
 		shape=uniform lost=0.3 lost_calls=0.1 both=0.1 both_end=0.1 step=-0.00947 \
 		kernels=8000 loop=2
-	# A clock that was set: by half of the time between two launches; by the length of the
-	# recording.
+	# A clock was set: by half of the time between two launches; by the length of the recording.
 	pairs_one seed=778366 nr=200 tids=other gap=29.6 work=0.128 jitter=8.81 delay=6.89 \
 		dur=39.5 dur_jitter=0 shape=exp step=0.05 kernels=8000 apart=1
 	pairs_one seed=753675 nr=200 threads=16 tids=other gap=3.28744 work=16.5069 shape=exp \
@@ -127,7 +126,7 @@ pairs_families() {
 	# The clock was set, and the kernels' names identify all call paths.
 	pairs_one seed=777468 nr=200 tids=pid gap=10 work=2 jitter=10 dur=5 dur_jitter=20 late=0.1 \
 		step=2 kernels=2 names=hip loop=3
-	# The process id instead of the thread id, several APIs, 5 to 20 % lost.
+	# The files have the process ID instead of the thread ID, several APIs, and lost 5 to 20 %.
 	pid="tids=pid apis=1 kernels=8000"
 	pairs_one "seed=678 nr=8000 $pid threads=4 gap=0.68 work=4.19 shape=exp lost=0.2"
 	pairs_one "seed=276 nr=8000 $pid threads=8 gap=2.57 work=6.29 shape=exp lost=0.05"
@@ -135,7 +134,7 @@ pairs_families() {
 	pairs_one "seed=668 nr=8000 $pid threads=8 gap=8.25 work=3.77 shape=exp lost=0.2 run=5"
 	pairs_one seed=817779 nr=4000 $pid threads=2 procs=2 gap=0.1 work=0.1 dur=0.5 \
 		dur_jitter=0.1 lost=0.2 run=100
-	# Bursts.
+	# Launches come in bursts.
 	pairs_one seed=580 nr=8000 kernels=8000 threads=2 gap=0.3 work=1.41 burst=10 pause=3000 \
 		jitter=10
 	pairs_one seed=809 nr=8000 kernels=8000 threads=8 gap=0.3 work=7.21 burst=10 pause=1000 \
@@ -149,14 +148,15 @@ pairs_families() {
 	pairs_one "seed=924 nr=2000 $head apis=1 threads=2 gap=5.27 work=173 jitter=46.9 tids=pid"
 	pairs_one seed=437251 nr=4000 $head tids=pid gap=100 work=5 burst=50 pause=2000 jitter=50 \
 		dur=3 dur_jitter=300 lost=0.2 step=20
-	# Launches every 2 ms: the offset was wrong by 2 ms.
+	# A launch comes every 2 ms: the offset was once wrong by 2 ms.
 	pairs_one seed=86 nr=1000 kernels=8000 gap=2000 work=0.5 delay=1.21 jitter=917 shape=exp \
 		threads=4 lost=0.1 lost_calls=0.05
 	pairs_one seed=62 nr=1000 kernels=8000 gap=2000 work=0 delay=0.467 jitter=443 shape=exp \
 		lost=0.1
 }
 
-# pairs_ordinary: recordings like those that perf and Nsight Systems make of ordinary programs.
+# pairs_ordinary: checks recordings like those that perf and Nsight Systems make of ordinary
+# programs.
 pairs_ordinary() {
 	usual="nr=2000 gap=2 work=5 shape=exp jitter=1 dur=4 dur_jitter=2"
 	for keys in "" "threads=4" "lost=0.01" "burst=100 pause=5000" \
@@ -174,8 +174,8 @@ pairs_ordinary() {
 	done
 }
 
-# pairs_clock CLOCK KEYS: makes and imports such a recording, and checks what --summary says about
-# the clocks.
+# pairs_clock CLOCK KEYS: makes and imports a recording, and checks what --summary says about its
+# clocks.
 pairs_clock() {
 	pairs_expected=$1
 	shift
@@ -187,8 +187,8 @@ pairs_clock() {
 		"the summary is right about the clocks: $*"
 }
 
-# pairs_not_set KEYS: makes and imports such a recording, and checks that no message says that a
-# clock was set.
+# pairs_not_set KEYS: makes and imports a recording, and checks that no message says that a clock
+# was set.
 pairs_not_set() {
 	# shellcheck disable=SC2048,SC2086 # words are arguments
 	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $* || exit 1
@@ -197,7 +197,7 @@ pairs_not_set() {
 	is "$(grep 'to have been set' pairs.log)" "" "no clock was set: $*"
 }
 
-# pairs_clocks: what the account says about clocks that were set, and about clocks that were not.
+# pairs_clocks: checks what the account says about clocks that were set, and clocks that were not.
 pairs_clocks() {
 	pairs_clock="  clock of the stacks against the clock of the calls"
 	pairs_set="$pairs_clock, one of which seems to have been set:"
@@ -222,26 +222,26 @@ pairs_clocks() {
 		shape=exp burst=200 pause=429 cut=1 step=0.05 kernels=8000 loop=3 apart=0
 	pairs_clock "$pairs_clock: unknown for 363 stacks, then $pairs_369 1637 stacks; " nr=2000 \
 		head=0.2 gap=2 work=30 shape=exp names=nvcc
-	# The clocks drift, which the offset does not follow.
+	# The clocks drift, and the offset is not adjusted.
 	pairs_not_set seed=100266 nr=2000 tids=same gap=748 work=87.4 jitter=0.202 delay=0.211 \
 		dur=1.58 dur_jitter=0 shape=uniform lost=0.1 late=0.1 drift=-40 kernels=30 apart=0
 	pairs_not_set seed=100190 nr=2000 tids=pid gap=350 work=1.19 jitter=54.8 delay=6.4 \
 		dur=7.73 dur_jitter=0.767 shape=exp lost=0.1 run=20 late=0.134 drift=-40 \
 		kernels=30 loop=10 apart=0
-	# Launches at equal intervals, and files without some of them at their ends.
+	# Launches come at equal intervals, and the files lack some of them at their ends.
 	pairs_not_set seed=100141 nr=4000 tids=other threads=2 gap=100 work=2 delay=0.2 jitter=0.5 \
 		lost=0.05 run=20 head=0.1 tail=0.1 kernels=8000 loop=10
 	pairs_not_set seed=100042 nr=1000 tids=pid gap=1.41e+03 work=6.88 jitter=4.99 delay=1.64 \
 		dur=42.9 dur_jitter=41.8 shape=exp lost=0.3 head=0.1 tail=0.1 kernels=8000 loop=3 \
 		own=1
-	# Parts of few stacks, which are like the rest by chance.
+	# Parts with few stacks match other parts by chance.
 	pairs_not_set seed=100331 nr=4000 tids=other threads=4 gap=100 work=5 burst=50 pause=2000 \
 		lost=0.1 drift=40 kernels=8000
 	pairs_not_set seed=100023 nr=1000 tids=same threads=4 gap=0.3 work=0.2 lost=0.1 run=50 \
 		head=0.1 tail=0.1 apis=1 kernels=3 names=nvcc
 }
 
-# pairs_waits SEED NR: makes and checks NR recordings whose threads wait for each other in their
+# pairs_waits SEED NR: makes and checks NR recordings whose threads wait for each other inside their
 # calls. Each stack comes soon after the previous call, and long before its own call.
 pairs_waits() {
 	for pairs_seed in $(seq "$1" $(($1 + $2 - 1))); do
@@ -252,7 +252,7 @@ pairs_waits() {
 	done
 }
 
-# pairs_one KEY=VALUE...: makes and imports such a recording, and checks its row
+# pairs_one KEY=VALUE...: makes and imports one recording, and checks its row
 pairs_one() {
 	# shellcheck disable=SC2048,SC2086 # words are arguments
 	"$XPU_BUILD/gen_pairs" cpu.txt gpu.json truth $* || exit 1
@@ -267,7 +267,7 @@ pairs_one() {
 		"$(sed -n 's/^launches \([0-9]*\) .*/\1/p' pairs.log)"
 }
 
-# The cuts left no stack.
+# No stack is left after the cuts.
 empty_row() {		# empty_row KEYS MESSAGES
 	like "$2" '^xpumerge: cpu.txt: cannot find any stacks: ' "nothing to join: $1"
 }
@@ -277,7 +277,7 @@ truth_row() {		# truth_row KEYS RIGHT WRONG UNCERTAIN NONE SEEN LAUNCHES
 	ok $? "right $2 wrong $3 uncertain $4 none $5 launches $7 of $6: $1"
 }
 
-# The small table, which belongs to the test suite.
+# Runs the small table, which is part of the test suite.
 pairs_table() {
 	burst="gap=0.3 work=0.2 burst=200 pause=1000"
 	tight="gap=0.3 work=0.2"
@@ -295,7 +295,8 @@ pairs_table() {
 	pairs 0 "$tight lost=0.01"
 	pairs 0 "$tight lost=0.01 shape=exp"
 	pairs 0 "$tight shape=exp jitter=10"
-	# The time from a stack to its call varies like work; the time back hardly varies.
+	# The time from a stack to its call varies like work; the time from the call to the next
+	# stack hardly varies.
 	pairs 0 "shape=exp jitter=50 gap=10 work=0.2 lost=0.01"
 	pairs 0 "shape=exp jitter=200 work=0.2 dur_jitter=0.3 threads=8 cut=1"
 	pairs 0 "shape=exp jitter=100 gap=10 work=0.2 lost=0.02 lost_calls=0.02 seed=2"

@@ -10,7 +10,7 @@ python3 -c 'import sys; sys.exit(sys.version_info < (3, 9))' ||
 	skip_all "python3 is older than 3.9"
 export PYTHONDONTWRITEBYTECODE=1
 
-# make_tree: arranges the programs of the build, and the shim of this test, as ./tree
+# make_tree: makes ./tree, with the built programs and this test's shim
 make_tree() {
 	own=${XPU_OWN:-$XPU_BUILD}
 	mkdir -p tree/bin tree/lib/xpuload tree/share/man/man1
@@ -21,20 +21,20 @@ make_tree() {
 	echo '.Dd' >tree/share/man/man1/xpuload.1
 }
 
-# make_wheel TREE OUT: writes the wheel of a tree into the directory OUT, and prints its name
+# make_wheel TREE OUT: writes the wheel of a tree to the directory OUT, and prints its name
 make_wheel() {
 	python3 "$XPU_SRC/python/make_wheel.py" --tree "$1" --version 9.8.7 \
 		--arch "$(uname -m)" --glibc 2.28 --out "$2"
 }
 
-# use_package: makes `import xpuload` find the sources, with the programs of this test
+# use_package: makes `import xpuload` find the sources and this test's programs
 use_package() {
 	XPULOAD_TREE=${XPU_OWN:-$XPU_BUILD} PYTHONPATH=$XPU_SRC/python
 	export XPULOAD_TREE PYTHONPATH
 }
 
-# use_launches: also, scripts can launch on the simulated device, by the library PY_LAUNCH. Nothing
-# may stay in TMPDIR.
+# use_launches: like use_package; also, scripts can launch on the simulated device with the library
+# PY_LAUNCH. Nothing may stay in TMPDIR.
 use_launches() {
 	use_sim
 	use_package
@@ -53,8 +53,8 @@ bare() {
 	fi
 }
 
-# python NAME <<SCRIPT: the script exits with 0 without privileges, and prints nothing on stdout.
-# The variable python may name another Python.
+# python NAME <<SCRIPT: checks that the script exits with 0 without privileges, and prints nothing
+# on stdout. The variable python may name another Python.
 python() {
 	bare "${python:-python3}" - >python.out 2>python.err
 	is "$? $(cat python.out)" "0 " "$1" || diag "$(tail -n 12 python.err)"

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""random_splits.py BUILD SEED: compares a recording that is split at random times with the whole
+"""random_splits.py BUILD SEED: compares a randomly split recording with the whole recording
 
-Makes a recording of gen_windows with a random shape, splits it at intervals of a random length, and
-compares the results of all files together with the results of the recording in one file: each table
-and folded stacks of each kind, without a window and in a random window of time. Prints the
-recording, and a line that begins with DIFFERS for each result that differs.
+Makes a recording with gen_windows in a random shape, splits it at intervals of a random length, and
+compares the results of all parts together with the results of the whole: each table and folded
+stacks of each kind, without a window and in a random time window. Prints the recording, and a line
+that begins with DIFFERS for each result that differs.
 """
 import glob
 import json
@@ -17,7 +17,7 @@ build, seed = sys.argv[1], int(sys.argv[2])
 merge = f"{build}/xpumerge"
 rnd = random.Random(seed)
 
-# Each file has its own rows of these tables: its devices' peaks, its growth, its process.
+# Each part has its own rows in these tables: its devices' peaks, its memory growth, its process.
 OWN = {"memory_devices", "memory_moments", "memory_leaks", "processes", "streams"}
 FOLDED = [("--unit", "ns"), ("--unit", "ns", "--by", "nvtx"), ("--unit", "ns", "--by", "tid"),
           ("--unit", "count")]
@@ -32,14 +32,14 @@ def run(files, *args):
 
 
 def tables(files, window):
-    """Returns the rows of each table, in no order."""
+    """Returns the rows of each table, in any order."""
     return {name: sorted(json.dumps(row, sort_keys=True) for row in rows)
             for name, rows in json.loads(run(files, "--json", "--limit", "0", *window)).items()
             if isinstance(rows, list)}
 
 
 def stacks(files, *args):
-    """Returns the sum of each stack. A file does not know what ran in others during a wait."""
+    """Returns the sum of each stack. A part lacks the device work of other parts during a wait."""
     sums = {}
     for line in run(files, "--waits", "-f", "folded", *args).splitlines():
         frames, value = line.rsplit(" ", 1)

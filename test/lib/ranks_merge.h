@@ -16,7 +16,7 @@
 #include "ranks/ranks.h"
 #include "ranks/state.h"
 
-/* Return: what is inconsistent in the sums of ranks, or NULL. */
+/* Return: what is inconsistent in the sums over ranks, or NULL */
 static inline const char *ranks__broken(const struct ranks *r)
 {
 	const struct nccl_counts *c = &nccl__of(&r->s->model)->counts;
@@ -61,7 +61,8 @@ static inline int ranks__write_one(const struct ranks *r, size_t i, FILE *f)
 }
 
 /*
- * Writes all outputs to @out, or checks them if it is NULL. Return: what is inconsistent, or NULL.
+ * Writes all outputs to @out, or only checks them if @out is NULL. Return: what is inconsistent, or
+ * NULL.
  */
 static inline const char *ranks__write_all(const struct ranks *r, FILE *out, int *err)
 {
@@ -92,7 +93,7 @@ static inline const char *ranks__write_all(const struct ranks *r, FILE *out, int
 
 /**
  * ranked__run - reads @buf as @nr recordings, and writes all outputs of "ranks"
- * @out: the output; NULL: it is checked
+ * @out: where the output is written; NULL: it is only checked
  * @err: 0, the reader's error, or -ENOMEM
  *
  * Return: what is inconsistent, or NULL.

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""receiver.py PORT_FILE LOG MODE_FILE: takes profiles as Pyroscope, an OpenTelemetry collector and
-Parca do.
+"""receiver.py PORT_FILE LOG MODE_FILE: receives profiles as Pyroscope, an OpenTelemetry collector
+and Parca do.
 
-It reads with code that protoc makes from the published protocol definitions, and checks every
-field. LOG gets a line of JSON for each request: the kind of request and its faults. MODE_FILE says
-how to answer: ok, 500, 400, stall, long (an answer without an end), garbage (not HTTP), lie (OTLP:
-all are rejected).
+It parses requests with code that protoc makes from the published protocol definitions, and checks
+every field. LOG gets a line of JSON for each request: the kind of request and its faults. MODE_FILE
+says how to answer: ok, 500, 400, stall, long (an endless answer), garbage (not HTTP), lie (OTLP:
+says that all profiles are rejected).
 """
 import base64
 import email.parser
@@ -40,7 +40,7 @@ def pprof_stack(p, sample):
 
 
 def check_pprof(data, start_ns, end_ns, errors):
-    """Returns the kind and the sums by stack of a gzipped profile."""
+    """Returns the kind of a gzipped profile, and its sums by stack."""
     p = profile_pb2.Profile.FromString(gzip.decompress(data))
     text = p.string_table
     types = [(text[t.type], text[t.unit]) for t in p.sample_type]
@@ -252,7 +252,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             mode = f.read().strip()
         url = urllib.parse.urlsplit(self.path)
         query = dict(urllib.parse.parse_qsl(url.query))
-        # A busy machine must not make the sender wait for the checks.
+        # On a busy machine, the sender must not wait for the checks.
         if mode == "ok":
             self.answer(200)
             self.wfile.flush()

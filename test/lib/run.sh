@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh TEST: runs one test as prove's --exec, in a directory of its own, with a time limit.
-# Appends the reasons of skips to the log named by XPU_TEST_NOTRUN, the test's time and CPU time in
-# seconds to the log named by XPU_TEST_TIMES, and failed checks with the end of the test's errors to
+# run.sh TEST: runs one test, as prove's --exec, in its own directory and with a time limit. Appends
+# the reasons of skips to the log named by XPU_TEST_NOTRUN, the test's wall and CPU time in seconds
+# to the log named by XPU_TEST_TIMES, and failed checks with the last lines of the test's stderr to
 # the log named by XPU_TEST_FAILED.
 
 # The locale makes programs print and sort as the tests expect.
@@ -25,8 +25,8 @@ test/t3/*,*thread* | test/long/*,*thread*)
 esac
 export XPU_BUILD XPU_SAN XPU_TOOLS_SAN
 
-# A probe wakes every process that has mapped the shim's file. Each test with real probes gets a
-# file of its own, so that tests can run side by side.
+# A probe wakes the shim in every process that has mapped the shim's file. Each test with real
+# probes gets its own copy of the file, so that tests can run side by side.
 case $name in
 test/t3/* | test/long/*)
 	if [ -x "$XPU_BUILD/xpuload" ]; then
@@ -55,8 +55,8 @@ limit=${XPU_TEST_TIMEOUT:-$limit}
 once() {
 	{ timeout -k 10 "$limit" "$@" </dev/null 2>stderr.log; echo $? >status; }
 }
-# A test that compares times with the clock has a line "# timing" and may try again: a busy machine
-# can spoil its measurement, but cannot make a wrong result right.
+# A test that measures time has a line "# timing" and may try again: a busy machine can spoil its
+# measurement, but cannot make a wrong result right.
 if [ "${test%.sh}" != "$test" ] && grep -q '^# timing$' "$test"; then
 	try=1
 	once "$@" >out.log
@@ -74,7 +74,7 @@ status=$(cat status)
 [ "$status" = 124 ] && echo "# $name: timed out"
 if [ "$status" != 0 ]; then
 	sed 's/^/# stderr: /' stderr.log | tail -n 40
-	# prove shows no comments of stdout, and no names of checks.
+	# prove does not show comments on stdout or names of checks.
 	awk -v name="$name" '/^(not )?ok / { bad = /^not/ && !/# TODO/ }
 		bad && !/^1\.\./ { print name ": " $0 }' out.log | head -n 60 >failed.log
 	cat failed.log >&2

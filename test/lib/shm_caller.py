@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# shm_caller.py - speaks to xpuload through shared memory, as the shim does: see bpf/xpu_shm.h
+# shm_caller.py - talks to xpuload through shared memory, as the shim does: see bpf/xpu_shm.h
 import ctypes, fcntl, mmap, os, socket, struct, time
 
 F_ADD_SEALS = 1033
@@ -31,7 +31,7 @@ class Caller:
         return struct.pack("=II16sQII16siI", 0x6D687378, version, token or self.token,
                            image or time.monotonic_ns(), os.getpid(), flags, b"", segment, 0)
 
-    # Return: the connection, which the shim closes at once.
+    # Return: the connection, which the shim would close at once
     def send(self, fds=(), **hello):
         s = self.connect()
         control = [(socket.SOL_SOCKET, socket.SCM_RIGHTS,
@@ -40,13 +40,13 @@ class Caller:
         return s
 
 
-# Stores a number in the mapped memory @m at once: struct.pack_into() clears the bytes first, and
-# xpuload may read them at that moment.
+# Stores a number in the mapped memory @m with one write: struct.pack_into() clears the bytes first,
+# and xpuload may read them at that moment.
 def store(m, at, number, c_type=ctypes.c_uint64):
     c_type.from_buffer(m, at).value = number
 
 
-# Writes @record, of a multiple of 8 bytes, into the mapped memory @m.
+# Writes @record, whose size is a multiple of 8 bytes, to the mapped memory @m.
 def put_record(m, record):
     head = struct.unpack_from("=Q", m, 4096)[0]
     m[RING_AT + head:RING_AT + head + 8 + len(record)] = \
@@ -61,7 +61,7 @@ def mmap_record(start, length, name, time_ns=0, id_len=0):
                        0xffffffff, 0xffffffff, id_len, b"evil") + name
 
 
-# Writes @count launches of cudaLaunchKernel into the memory @fd, as the shim does with --probe
+# Writes @count launches of cudaLaunchKernel to the memory @fd, as the shim does with --probe
 # launch.
 def put_launches(fd, count):
     with mmap.mmap(fd, 0) as m:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* shm_memory.h - memory as the shim makes it, for tests of its reader: see xpu_shm.h */
+/* shm_memory.h - shared memory as the shim makes it, for tests of its reader: see xpu_shm.h */
 #ifndef XPU_TEST_SHM_MEMORY_H
 #define XPU_TEST_SHM_MEMORY_H
 
@@ -12,7 +12,7 @@
 
 #define SHM_SEALS	(F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
 
-/* Return: a memfd with @flags, of @bytes, with @seals; or -1. */
+/* Return: a memfd of @bytes, with @flags and @seals; or -1 */
 static inline int shm_memory__file(unsigned int flags, uint64_t bytes, int seals)
 {
 	int fd = memfd_create("shim", MFD_CLOEXEC | flags);

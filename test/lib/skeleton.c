@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TAIL_BYTES	64		/* zeros, as a tail that has no number of elements */
+#define TAIL_BYTES	64		/* zeros, for a tail without a number of elements */
 
-/* Return: a number that the field may have. */
+/* Return: a number that is valid for the field */
 static uint64_t value(const struct record_field *f, uint32_t number, bool checked)
 {
 	switch (f->kind) {

@@ -2,7 +2,7 @@
 /*
  * skeleton.h - a valid record of any type, made from the table of records alone
  *
- * Tests and seeds of fuzzers have each type as soon as it is in record/records.def.
+ * Tests and fuzzer seeds cover each type as soon as it is in record/records.def.
  */
 #ifndef TEST_LIB_SKELETON_H
 #define TEST_LIB_SKELETON_H
@@ -10,12 +10,17 @@
 #include "gen.h"
 #include "record.h"
 
-#define SKELETON_ROWS	3		/* elements of a tail that has a number of them */
+#define SKELETON_ROWS	3		/* elements in a tail that has a number of elements */
 
-/* Appends a record with fields in the ranges of their kinds. @number: ids and times depend on it */
+/*
+ * Appends a record whose fields are in their kinds' ranges. @number: IDs and timestamps depend on
+ * it
+ */
 void skeleton__record(struct gen *g, uint16_t type, uint32_t number);
 
-/* Appends a record of each type that a file can have; the types of batches are in a batch. */
+/*
+ * Appends a record of each type that a file can have; types that belong in a batch are in a batch.
+ */
 void skeleton__records(struct gen *g, uint32_t number);
 
 #endif /* TEST_LIB_SKELETON_H */

@@ -4,7 +4,7 @@
  *
  *	int main(void)
  *	{
- *		plan(2);				or nothing here and done_testing() below
+ *		plan(2);				or done_testing() prints the plan
  *		ok(1 + 1 == 2, "sum of %d and %d", 1, 1);
  *		is_int(strlen("abc"), 3, "length");
  *		return done_testing();
@@ -51,7 +51,7 @@ TAP_PRINTF(1, 2) static inline void note(const char *fmt, ...)
 	fflush(stdout);
 }
 
-/* Says why a check failed; goes to stderr, where prove always shows it. */
+/* Explains why a check failed; prints to stderr, which prove always shows. */
 TAP_PRINTF(1, 2) static inline void diag(const char *fmt, ...)
 {
 	va_list args;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# tap.sh - TAP from shell tests: . "$XPU_SRC/test/lib/tap.sh"
+# tap.sh - TAP for shell tests: . "$XPU_SRC/test/lib/tap.sh"
 #
 # run.sh gives a test a fresh directory to run in, XPU_SRC (the source tree), XPU_BUILD (the build),
 # and, if it uses probes, XPU_OWN (xpuload and the shim, for this test alone).
@@ -16,8 +16,8 @@ if [ ! -x "$XPULOAD" ] && [ -x "$XPU_BUILD/bin/xpuload" ]; then
 	XPU_SHIM=$XPU_BUILD/lib/xpuload/libxpushim.so
 fi
 
-# lines_of NAME: prints FILE:LINE of each check of the test that has NAME, for any values of its
-# variables
+# lines_of NAME: prints FILE:LINE of each check in the test whose name is NAME, whatever its
+# variables expand to
 lines_of() {
 	name=$1 awk -v file="${0#"$XPU_SRC"/}" '
 		# mawk does not find the leftmost match of several alternatives, so this searches
@@ -29,7 +29,8 @@ lines_of() {
 				return RLENGTH
 			return 2
 		}
-		# Whether the name is @text, in which each $variable and $(command) may be any text.
+		# Whether the name matches @text, in which each $variable and $(command) may be any
+		# text.
 		function is_named(text,   rest, first, at, literal, letters) {
 			rest = ENVIRON["name"]
 			gsub(/\$/, "\001", rest)
@@ -75,8 +76,7 @@ ok() {			# ok STATUS NAME: returns STATUS; for example: [ a = b ]; ok $? "a is b
 	return "$1"
 }
 
-# Prints for how many ms since the boot a CPU was ready to run while the hypervisor ran other
-# machines.
+# Prints for how many ms since boot a CPU was ready to run while the hypervisor ran other machines.
 stolen_ms() {
 	awk '{ print $9 * 10; exit }' /proc/stat
 }
@@ -106,7 +106,7 @@ diag() {
 	printf '%s\n' "$*" | sed 's/^/# /'
 }
 
-skip() {		# skip NAME REASON: one test that cannot run here
+skip() {		# skip NAME REASON: reports one check that cannot run here
 	tap_nr=$((tap_nr + 1))
 	echo "ok $tap_nr - $1 # SKIP $2"
 }
@@ -116,8 +116,8 @@ skip_all() {
 	exit 0
 }
 
-# need CAPABILITY...: skips the whole test, with a message, if a capability is missing; fails if
-# XPU_TEST_REQUIRE says that this machine has it.
+# need CAPABILITY...: skips the whole test, with a message, if this machine lacks a capability;
+# fails if XPU_TEST_REQUIRE says that the machine has it.
 need() {
 	for cap; do
 		case $cap in
@@ -160,9 +160,9 @@ done_testing() {
 	exit
 }
 
-# quiet_sanitizers: in a sanitizer build the shim brings the sanitizer's runtime into targets that
-# are not built for it. Keeps it from handling their signals, and from looking for their leaks in a
-# child process.
+# quiet_sanitizers: in a sanitizer build, the shim brings the sanitizer's runtime into targets that
+# are not built for it. Keeps this runtime from handling the targets' signals, and from looking for
+# their leaks in a child process.
 quiet_sanitizers() {
 	[ -n "${XPU_SAN:-}" ] || return 0
 	quiet=detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigfpe=0:handle_sigill=0
@@ -180,7 +180,7 @@ xpuload() {
 	"$XPULOAD" "$@"
 }
 
-# Lines of the summary are not cut: only test/t1/summary.sh tests the width.
+# Does not cut lines of the summary: only test/t1/summary.sh tests the width.
 COLUMNS=1000
 export COLUMNS
 

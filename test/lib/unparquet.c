@@ -38,7 +38,7 @@ struct unparquet_memory {
 	uint64_t v[];
 };
 
-/* Return: memory until unparquet__free(). A test that runs out of memory aborts. */
+/* Return: memory that unparquet__free() frees. A test that runs out of memory aborts. */
 static void *zalloc(struct reader *r, size_t nr, size_t size)
 {
 	struct unparquet_memory *m = calloc(1, sizeof(*m) + (nr + 1) * size);
@@ -101,9 +101,9 @@ static uint64_t get_le(struct reader *r, struct in *in, size_t bytes)
 struct node {
 	int id, type;
 	int64_t n;			/* numbers and booleans */
-	const uint8_t *v;		/* of binaries */
+	const uint8_t *v;		/* of a binary */
 	size_t bytes;
-	struct node *children;		/* members, or elements */
+	struct node *children;		/* members of a structure, or elements of a list */
 	size_t nr;
 };
 
@@ -113,7 +113,7 @@ static void add_child(struct reader *r, struct node *parent, const struct node *
 {
 	struct node *old = parent->children;
 
-	/* The array has room up to the next power of two. */
+	/* The array's size is the next power of two. */
 	if (!(parent->nr & (parent->nr - 1))) {
 		parent->children = zalloc(r, 2 * parent->nr + 1, sizeof(*child));
 		if (parent->nr)
@@ -317,7 +317,7 @@ static void get_plain(struct reader *r, struct in *in, int type, struct unparque
 
 struct page {
 	struct node header;
-	struct in in;			/* decompressed */
+	struct in in;			/* the decompressed page */
 	int64_t type, nr, encoding;
 };
 
@@ -352,7 +352,7 @@ static void get_page(struct reader *r, uint64_t *at, uint64_t end, struct page *
 /* A column of a row group. */
 struct chunk {
 	struct unparquet_column *column;
-	size_t from, nr;		/* its rows */
+	size_t from, nr;		/* the chunk's rows */
 	struct unparquet_value *dictionary;
 	size_t nr_dictionary;
 };

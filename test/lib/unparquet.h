@@ -2,11 +2,10 @@
 /*
  * unparquet.h - reads Parquet files as strictly as possible, for tests of the writer
  *
- * It is written after the format's documents and shares no code with the writer. It reads only
- * features that xpumerge's files may have: flat columns, data pages of version 1, zstd, and the
- * encodings PLAIN, RLE_DICTIONARY and DELTA_BINARY_PACKED. It checks what readers may take for
- * granted: sizes and offsets that fit one another, pages without bytes left over, statistics that
- * match the values.
+ * It follows the format's specification and shares no code with the writer. It reads only features
+ * that xpumerge's files may have: flat columns, data pages of version 1, zstd, and the encodings
+ * PLAIN, RLE_DICTIONARY and DELTA_BINARY_PACKED. It also tests what readers may rely on: sizes and
+ * offsets are consistent, pages have no bytes left over, statistics match the values.
  */
 #ifndef TEST_LIB_UNPARQUET_H
 #define TEST_LIB_UNPARQUET_H
@@ -30,7 +29,7 @@ struct unparquet_column {
 	int type;
 	bool optional;
 	struct unparquet_value *v;	/* by row */
-	unsigned int encodings;		/* or of 1 << encoding, of all encodings of the values */
+	unsigned int encodings;		/* bit mask of 1 << encoding, of all values */
 };
 
 struct unparquet {

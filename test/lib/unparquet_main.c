@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * unparquet [-s|-k] FILE...: prints the rows of Parquet files, as tab-separated values below a line
- * of names. -s prints the columns, "NAME TYPE" and " null" if a value may be missing; -k prints the
- * metadata.
+ * of column names. -s prints the columns, each as "NAME TYPE", with " null" if a value may be
+ * missing; -k prints the metadata.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 # verdict.sh FOLDED MERGE_LOG: prints the exactness line for a folded file in units of records.
 #
 # In the workloads exactly one function launches each kernel: site_NN launches kernel_NN, NAME
-# launches k_NAME. A record under another function is wrong. The other figures are the first ones
-# that xpumerge prints: the figures of all recordings.
+# launches k_NAME. A record under another function is wrong. The other figures are the ones that
+# xpumerge prints first, for all recordings together.
 
 wrong=$(perl -ne '
 	my ($path, $n) = /^(.*) (\d+)$/ or next;
@@ -14,7 +14,7 @@ wrong=$(perl -ne '
 	my $leaf = pop @frames;
 	my ($kernel) = $leaf =~ /^\[GPU\d*_Kernel\](?:.*::)?(\w+)/ or next;
 	my $site = $kernel =~ /^kernel_(\w+)/ ? "site_$1" : $kernel =~ /^k_(\w+)/ ? $1 : next;
-	# The innermost application frame below the API call.
+	# The owner is the innermost application frame outside of the API call.
 	my ($owner) = grep { /(?:^|::)(?:site_\w+|\Q$site\E)(?:$|[(<])/ } reverse @frames;
 	$wrong += $n unless defined $owner && $owner =~ /(?:^|::)\Q$site\E(?:$|[(<])/;
 	END { print $wrong + 0 }' "$1")

@@ -1,15 +1,15 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: MIT
-# windows.pl XPUMERGE RECORDING TRUTH WINDOW...: compares the time off the CPU in windows (FROM-TO,
-# in s since the recording began) with TRUTH, which test/workload/blocks printed. Prints a table
-# window | truth | xpumerge | error for each thread.
+# windows.pl XPUMERGE RECORDING TRUTH WINDOW...: compares the off-CPU time in windows (FROM-TO, in s
+# since the recording began) with TRUTH, the output of test/workload/blocks. Prints a table window |
+# truth | xpumerge | error for each thread.
 #
-# A thread runs for some us in each wait that it measures, longer when an interrupt comes or on a
-# busy machine. So all windows of a thread together may differ by 5 %, and a window by 1 % of its
-# share of them all, or by 20 us. A sum of short times covers up to 10 ms, so in a window of less
-# than 100 ms the edges cost up to 1 ms. A result between the waits with and without the thread's
-# own CPU time in them, or within 0.5 % of that, is right, too. Adjoining windows add up to the
-# whole, to the ns. Otherwise the line says WRONG.
+# In each wait that it measures, a thread also runs for some us, or longer if an interrupt comes or
+# the machine is busy. So the sum of a thread's windows may differ by 5 %, and a single window by 1
+# % of its share of the sum, or by 20 us. A sum of short waits covers up to 10 ms, so in a window of
+# less than 100 ms the edges may cost up to 1 ms. A result is also right if it is between the waits
+# with and without the thread's own CPU time in them, or within 0.5 % of that. Adjacent windows must
+# add up to the whole, to the ns. Otherwise the line says WRONG.
 use strict;
 use warnings;
 
@@ -22,7 +22,7 @@ while (<$f>) {
 	push @{$spans{$name}}, [$begin - $start, $stop - $start, $cpu];
 }
 
-# Returns the time off the CPU in waits, by thread.
+# Returns the off-CPU time in waits, by thread.
 sub merged {
 	my %ns;
 	open my $m, '-|', "$xpumerge -i $recording --cpu-only --waits " .
@@ -36,7 +36,7 @@ sub merged {
 	return \%ns;
 }
 
-# Returns how long the waits were, and the CPU time in them.
+# Returns how long the waits lasted, and the CPU time in them.
 sub true_ns {
 	my ($name, $from, $to) = @_;
 	my ($sum, $cpu_ns) = (0, 0);
@@ -63,7 +63,8 @@ for my $window (@windows) {
 	my $got = $got{$window} = merged($to eq 'end' ? "--from $from" : "--from $from --to $to");
 	for my $name (keys %spans) {
 		$sums{$name} += $got->{$name} // 0;
-		# The thread begins before its first line and ends after its last one.
+		# The thread begins before its first line and ends after its last one, so skips the
+		# outer windows.
 		next if $from == 0 || $to eq 'end';
 		$within{$name} += $got->{$name} // 0;
 		my ($wall, $cpu) = true_ns($name, $from * 1e9, $to * 1e9);

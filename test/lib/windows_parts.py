@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""windows_parts.py XPUMERGE SHAPE FILES TRUTH [TOOL SOURCES]: compares windows of time with the
-truth of gen_windows
+"""windows_parts.py XPUMERGE SHAPE FILES TRUTH [TOOL SOURCES]: compares time windows with the truth
+from gen_windows
 
 Does what windows_truth.py does, for recordings with one kind of data: memory, PC samples, waits in
-NCCL's kernels, capture windows. A line for each quantity and length of windows has the number of
-comparisons, the sums of truth and result, the largest error, and ends in WRONG with the first
-comparison that failed.
+NCCL kernels, capture windows. For each quantity and window length, a line has the number of
+comparisons, the sums of truth and result, and the largest error. It ends in WRONG with the first
+comparison that failed, if one failed.
 """
 import csv
 import glob
@@ -27,7 +27,7 @@ merge, shape, files, truth_file = sys.argv[1:5]
 tool, sources = sys.argv[5:7] or (None, None)
 unparquet = os.path.join(os.path.dirname(merge), "unparquet")
 truth = [line.split() for line in open(truth_file, encoding="ascii")]
-if shape == "memory":		# of several files the truth has other kinds, too
+if shape == "memory":		# for several files, the truth has other kinds, too
     truth = [words for words in truth if words[0] in ("memory", "graphs")]
 truth = [(*words[:-2], int(words[-2]), int(words[-1])) for words in truth]
 
@@ -44,7 +44,7 @@ def tables(window):
 
 
 def folded(window, *args):
-    """The lines of folded stacks: (frames, value)."""
+    """Returns the lines of folded stacks: (frames, value)."""
     for line in run("-f", "folded", *args, *window).splitlines():
         path, value = line.rsplit(" ", 1)
         yield path.split(";"), int(value)
@@ -81,7 +81,7 @@ def overlap(a, b, begin, end):
 
 
 class Quantity:
-    """What all windows of one length have of something, and how far it is from the truth."""
+    """The sum of one quantity over all windows of one length, and its largest error."""
 
     def __init__(self, length, name, unit, limit=0.01):
         self.words, self.unit, self.limit = f"{shape:8} {length // MS:5} ms {name:34}", unit, limit
@@ -107,7 +107,7 @@ class Quantity:
 
 
 def windows(size, first, last):
-    """Returns adjoining windows, and the times before and after them."""
+    """Returns adjacent windows, and the windows before and after them."""
     cut = [(at, at + size) for at in range(first, last, size)]
     return ([(0, first)] if first else []) + cut + ([(last, END)] if last < END else [])
 
@@ -115,7 +115,7 @@ def windows(size, first, last):
 # ---- memory --------------------------------------------------------------------------------------
 
 def level(at):
-    """What is held after the events of that time, by path, and by graphs."""
+    """Returns the memory held after the events at that time, by path, and by graphs."""
     by = {}
     for kind, nr, path, begin, end in truth:
         if begin <= at < end:
@@ -163,7 +163,7 @@ def memory():
                 held[key(path)] = held.get(key(path), 0) + value
             by_path.compare(words, sum(held.values()), true)
             by_path.same(words, held, {k: v for k, v in by.items() if v})
-            # The page has the peak in its head, a timeline has all levels.
+            # The page shows the peak in its header, a timeline shows all levels.
             page = page_of(window)
             others.compare(f"{words} html", (page["sides"][0]["peak"] or {}).get("used", 0), true)
             levels = [(round(e["ts"] * 1000), e["args"]["value"]) for e in chrome(window)
@@ -232,7 +232,7 @@ def stalls():
                 cells[names[at][len("[GPU_Kernel]"):], names[at + 1]] = \
                     cells.get((names[at][len("[GPU_Kernel]"):], names[at + 1]), 0) + value
             html.same(f"{words} time", cells, by)
-            # A sample at each edge, for each kernel and read, may count to the other side.
+            # At each edge, one sample per kernel and read may count to the other side.
             for place, ns in true.items():
                 samples.compare(f"{words} {place}", got.get(place, 0), ns // TICK, 4)
                 time.compare(f"{words} {place}", by.get(place, 0), ns, 4 * TICK)
@@ -278,7 +278,7 @@ def nccl():
         time.same("all windows", sums, whole)
         time.close()
         html.close()
-    # The page that covers all times knows how much of each stretch was a wait.
+    # The page of the whole recording knows how much of each stretch was a wait.
     for parts in (("0-0.3", "0.3-0.5", "0.5-0.505", "0.505-1"),
                   [f"{nr / 40}-{(nr + 1) / 40}" for nr in range(40)]):
         picked = Quantity(END // len(parts), "html: stretches that are picked", "ns", 0)
@@ -322,8 +322,8 @@ def captured():
                     work.same(f"{words} Parquet",
                               sum(int(r["duration_ns"]) for r in parquet(window, "device")), true)
                 sums[number] = sums.get(number, 0) + true
-                # A window lasts until its last work has ended; shares count only its part between
-                # the two times.
+                # A window lasts until its last kernel has ended; shares count only the part that is
+                # between begin and end.
                 opened = next(r[2:] for r in truth if r[:2] == ("open", number))
                 lasts = overlap(opened[0], max([opened[1]] + [b for _, b in spans]), begin, end)
                 busy = [line for line in run(*window).splitlines() if "GPU 0 busy" in line]

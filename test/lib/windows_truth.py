@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""windows_truth.py XPUMERGE SHAPE FILES TRUTH [TOOL SOURCES]: compares windows of time with the
-truth of gen_windows
+"""windows_truth.py XPUMERGE SHAPE FILES TRUTH [TOOL SOURCES]: compares time windows with the truth
+from gen_windows
 
 Merges windows of 1 s over the whole recording, and of 100 ms and 10 ms over a part of it, in
-several formats. For each kind of time a line has the truth and the result of all windows, and of
-the window with the largest error. With TOOL, html_stretch.js, some stretches of the html page are
-compared with windows of the same bounds. A line ends in WRONG if a window is off by more than 1 %,
-or a count by one, if formats differ, if windows that adjoin do not add up to the whole, or if a
-stretch differs by a ns.
+several formats. For each kind of time span, a line has the truth and the result, of all windows
+together and of the window with the largest error. With TOOL, which is html_stretch.js, it also
+compares some stretches of the html page with windows of the same bounds. A line ends in WRONG if a
+window is off by more than 1 %, or a count by one, if formats differ, if adjacent windows do not add
+up to the whole, or if a stretch differs by a ns.
 """
 import csv
 import glob
@@ -65,7 +65,7 @@ def tables(window):
     sums, all_tables = {}, json.loads(run("--json", "--limit", "0", *window) or "{}")
     for row in all_tables.get("kernels", []):
         add(sums, row["name"], row["total_ns"], row["instances"])
-        # An average is of whole kernels; it is unknown if no kernel began here.
+        # The average covers whole kernels; it is unknown if no kernel began in this window.
         assert row["avg_ns"] == (lengths["kernel"] if row["instances"] else None), row
     for row in all_tables.get("memory_time", []):
         add(sums, "memcpy", row["total_ns"], row["count"])
@@ -92,7 +92,7 @@ def tables(window):
 
 
 def html(window):
-    """The page's cells, and its bins, which have the same sums."""
+    """Returns the page's cells, whose bins of time must have the same sums."""
     sums, page = {}, page_of(window)
     for unit, column in (("ns", 0), ("nr", 1)):
         for names, value in html_folded.stacks(page, unit):
@@ -115,7 +115,7 @@ def chrome(window):
 
 
 def perf(window):
-    """The events of perf's text: the periods of samples, and the times of device work."""
+    """Returns the events of perf's text: periods of samples, and durations of device work."""
     sums, event, ns = {}, "", 0
     for line in run("-f", "perf", *window).splitlines():
         words = line.split()
@@ -130,7 +130,7 @@ def perf(window):
 
 
 def parquet(window):
-    """The rows of the tables for query engines; their times are cut, too."""
+    """Returns rows of the tables for query engines; the window cuts their durations, too."""
     sums = {}
     shutil.rmtree("tables", ignore_errors=True)
     run("-o", "tables/", *window)
@@ -159,7 +159,7 @@ def of_window(spans, begin, end):
 
 
 def stretches(parts):
-    """What the page's modules find in each picked stretch, with the window of the same bounds."""
+    """Yields what the page's modules find in each selected stretch, and the matching window."""
     for part, stretch in zip(parts, html_folded.stretches(tool, sources, page_of(()), parts)):
         window = ("--from", f"{max(stretch['from'], 0)}ns", "--to", f"{stretch['to']}ns")
         names = {"off_cpu": "off", "gpu_wait": "wait"}
@@ -201,7 +201,7 @@ def of(result, kind):
 
 
 def differs(result, kind):
-    """Returns the format that differs from the others, or None."""
+    """Returns the format that differs from the other formats, or None."""
     ns, nr = of(result, kind)
     for name, sums in result.items():
         mine = sums.get(kind, (0, 0))
@@ -229,7 +229,8 @@ for size, first, last in SIZES:
             error = abs(got[0] - true[0])
             if error > 0.01 * true[0]:
                 wrong = wrong or f"{begin}-{end}: {got[0]} of {true[0]} ns"
-            # A wait counts once for each piece of work; a sum of short times has their number.
+            # A wait counts once for each piece of device work that it waits for; a sum of short
+            # waits counts each of them.
             if kind != "wait" and abs(got[1] - true[1]) > (kind == "off" and 0.01 * true[1] + 1):
                 wrong = wrong or f"{begin}-{end}: {got[1]} of {true[1]}"
             wrong = wrong or (differs(result, kind) or "") and \

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=sh
-# without.sh - a copy of the tree without some features of merge/ builds, and passes all tests of t0
-# and t1 that do not name one of them. Slow tests run only if XPU_WITHOUT_ALL is set.
+# without.sh - tests that a copy of the tree without some features of merge/ builds, and passes all
+# tests of t0 and t1 that do not name one of these features. Slow tests run only if XPU_WITHOUT_ALL
+# is set.
 #
 #	features="stalls metrics"
-#	words="REGEX"		what names a feature in a test, unless its name does
-#	gone="REGEX"		options, and commands and tables that are gone with the features
+#	words="REGEX"		matches text in a test that uses a feature, except its name
+#	gone="REGEX"		matches options, commands and tables that vanish with the features
 #	. "$XPU_SRC/test/lib/without.sh"
 . "$XPU_SRC/test/lib/tap.sh"
 
@@ -14,7 +15,7 @@ out=$(basename "$XPU_BUILD")
 mkdir tree
 (cd "$XPU_SRC" && tar cf - --exclude='./build*' --exclude=./.git .) | tar xf - -C tree ||
 	bail "no copy of the tree"
-# The build that is tested has the objects that do not depend on a feature.
+# The build under test contains the objects that do not depend on a feature.
 cp -a "$XPU_BUILD" "tree/$out" && rm -f "tree/$out/xpumerge" "tree/$out"/*.a ||
 	bail "no copy of the build"
 for feature in $features; do
@@ -30,7 +31,7 @@ names() {
 	grep -qwE -e "${words:-$(echo "$features" | tr ' ' '|')}" "$1"
 }
 
-# Tests that take many seconds, and slow tests of names, imports and bounds, which know no feature.
+# Tests that take many seconds, and slow tests of names, imports and bounds, which use no feature.
 slow=" oom.c cut.c damage.c epochs.sh split_killed.sh split_late.sh
 	recordings.sh twofile.sh twofile_truth.sh twofile_table.sh windows.sh windows_parts.sh
 	windows_files.sh wrong_clock_imports.sh
@@ -51,7 +52,7 @@ for test in "$tree"/test/t0/*.c "$tree"/test/t1/*.c "$tree"/test/t1/*.sh; do
 	# The Python package has the tables of all features.
 	[ "${test##*/}" != python_results.sh ] || continue
 	[ -z "${XPU_WITHOUT_ALL:-}" ] && is_slow "$test" && continue
-	# The others do not link the merger.
+	# Tests with other names do not link the merger.
 	case $test in
 	*.sh)	scripts="$scripts $test" ;;
 	*.c)	test=${test#"$tree/"}
@@ -66,7 +67,7 @@ is $? 0 "without $features xpumerge and the tests build" ||
 cd tree || bail "no tree"
 is "$(nm "$out/xpumerge" | grep -E " [A-Za-z] ($(echo "$features" | tr ' ' '|'))_feature" |
 	head -n 1)" "" "xpumerge has none of these features"
-# The message about an unknown table has the names of all tables.
+# The message about an unknown table lists all tables.
 [ -z "${gone:-}" ] ||
 	unlike "$("$out/xpumerge" --help | sed -n '/^$/q;p'
 		"$out/xpumerge" --list-options | cut -d ' ' -f 1,2

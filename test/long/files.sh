@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Under sudo the recorder makes, renames and removes only files that the calling user could make,
+# Under sudo, the recorder makes, renames and removes only files that the calling user could make,
 # rename and remove, whatever links and names other users have prepared. Only the calling user can
 # read these files.
 . "$XPU_SRC/test/lib/tap.sh"
@@ -11,7 +11,7 @@ chmod 755 .
 umask 022
 
 user=65534			# the user who calls sudo
-sudo() {			# sudo ARGS...: xpuload, called by that user through sudo
+sudo() {			# sudo ARGS...: runs xpuload as that user does with sudo
 	SUDO_UID=$user SUDO_GID=$user SUDO_USER=nobody "$XPULOAD" --cpu-only "$@"
 }
 
@@ -23,14 +23,15 @@ mode() {
 	stat -c %a "$1"
 }
 
-# Directories and files of the user, of root with read access for all, and of root alone.
+# Directories and files of the user, of root with read access for all, and of root with no access
+# for others.
 mkdir -m 755 home roots
 mkdir -m 700 closed
 mkdir -m 1777 sticky
 chown $user home
 
-# refused LOG STATUS WHAT PATTERN: checks that xpuload failed with one line that says why, and left
-# no files behind
+# refused LOG STATUS WHAT PATTERN: checks that xpuload failed, printed one line with the reason, and
+# left no files
 refused() {
 	is "$2 $(wc -l <"$1")" "125 1" "$3: exit status 125 and one line" || diag "$(cat "$1")"
 	like "$(cat "$1")" "$4" "$3: the message says why"
@@ -119,7 +120,7 @@ is "$? $(owner closed/empty) $(wc -c <closed/empty)" "0 0 0" \
 	"a hard link to an empty file of root: the file is unchanged"
 rm -f home/hard.data*
 
-# ---- places where the user may not write
+# ---- places in which the user may not write
 
 sudo -o roots/a.data true 2>log
 refused log $? "root's directory" \
@@ -148,7 +149,7 @@ sudo -o /dev/stdout true 2>log | cat >read.data
 xpumerge read.data >out 2>mlog
 is $? 0 "/dev/stdout, a pipe: its reader gets a recording" || diag "$(cat log mlog)"
 
-# The file system reserves a part for root, and the user fills the rest.
+# The file system reserves space for root, and the user fills the rest.
 mkdir small
 if truncate -s 8M small.img && mkfs.ext4 -q -m 50 small.img 2>/dev/null &&
 		mount -o loop small.img small 2>/dev/null; then
@@ -231,12 +232,12 @@ cat >inside.sh <<-'END'
 	mount -t tmpfs none private && cp "$1" private/program && chmod "$2" private/program || exit 99
 	private/program 600 user
 END
-keep() {			# keep MODE COMMAND...: records the program with that mode
+keep() {			# keep MODE COMMAND...: records the program with mode MODE
 	mode=$1
 	shift
 	"$@" unshare -m sh inside.sh "$XPU_BUILD/workload/cpu" "$mode" >out 2>log
 }
-tree() {			# prints modes and owners of all files
+tree() {			# tree: prints modes and owners of all files
 	(cd "$1" && find . -printf '%y %m %U\n' | sort -u)
 }
 if unshare -m true 2>/dev/null; then
@@ -293,7 +294,7 @@ f 600 $user" "umask $mask: kept files belong to the user, and nobody else may re
 	is "$(ls -A home/k.data.files)" perf-1.map \
 		"FILE.files belongs to root: the directory is unchanged"
 
-	# The keeper does not remove files with names that it does not make.
+	# The keeper removes only files whose names it could have made.
 	rm -rf home/k.data*
 	keep 755 sudo -o home/k.data
 	echo mine >home/k.data.files/.build-id/notes

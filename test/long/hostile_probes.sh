@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A hostile target, as another user, and honest targets are in one recording. The honest records
-# stay exact, xpuload ends with its account, and the recording can be read.
+# A hostile target of another user and honest targets are in one recording. The honest records stay
+# exact, xpuload ends and prints its counts, and the recording can be read.
 #
 # HOSTILE_SECONDS=N, HOSTILE_SEED=N: make fuzz-live runs it for longer.
 . "$XPU_SRC/test/lib/tap.sh"
@@ -11,22 +11,22 @@ quiet_sanitizers
 use_sim
 seconds=${HOSTILE_SECONDS:-4}
 seed=${HOSTILE_SEED:-1}
-# MB/s: a recording of a size that can be read
+# MB/s; keeps the recording small enough to read
 rate=$((seconds > 60 ? 1200 / seconds : 20))
 [ $rate -gt 0 ] || rate=1
 launches=4000
 hostile=$XPU_BUILD/workload/hostile_probes
 exact=$XPU_BUILD/workload/exact
 
-# printable: succeeds if all lines are printable text, without anything that controls a terminal
+# printable: succeeds if all lines are printable text, without terminal control characters
 printable() {
 	perl -e 'use Encode; local $/; $_ = <STDIN>;
 		$_ = eval { decode("UTF-8", $_, Encode::FB_CROAK) } // exit 1;
 		exit(/[^\n\t\P{Cc}]/ ? 1 : 0)' <"$1"
 }
 
-# "beside NAME PID" runs honest programs, one after the other, until the hostile one has ended.
-# Their pids go to NAME.pids.
+# "beside NAME PID" runs honest programs, one after another, until the hostile program ends.
+# NAME.pids receives their pids.
 beside() {		# beside NAME PID
 	: >"$1.pids"
 	while kill -0 "$2" 2>/dev/null || [ ! -s "$1.pids" ]; do
@@ -36,11 +36,11 @@ beside() {		# beside NAME PID
 	done
 }
 
-# honest NAME PID: prints how many launches the honest program has in a recording, and how many of
-# them are wrong.
+# honest NAME PID: prints the number of launches of an honest program in a recording, and the number
+# of wrong ones
 honest() {		# honest NAME PID
-	# A long run has hundreds of programs, and a recording of a gigabyte, so the recording is
-	# read once.
+	# A long run has hundreds of programs and a recording of a gigabyte, so the recording is
+	# read only once.
 	[ -e "$1.by_pid" ] ||
 		xpumerge -i "$1.data" --by pid,comm -f folded --unit count \
 		-o "$1.by_pid" 2>honest.log
@@ -61,13 +61,14 @@ honest() {		# honest NAME PID
 
 check_honest() {	# check_honest NAME TEST
 	bad=0 nr=0
-	# In a long run two processes may have one pid, one after the other.
+	# In a long run, two processes may have the same pid at different times.
 	sort "$1.pids" | uniq -c >"$1.counts"
 	while read -r times pid; do
 		nr=$((nr + times))
 		line=$(honest "$1" "$pid")
 		[ "$line" = "launches $((launches * times)) wrong 0" ] || {
-			# A sanitizer's xpuload is too slow for the kernel's rings of mappings.
+			# A sanitizer's xpuload is too slow for the kernel's ring buffers of mapping
+			# events.
 			[ -n "${XPU_SAN:-}" ] && grep -q 'mmap or comm events' "$1.log" && continue
 			bad=$((bad + 1))
 			diag "pid $pid, $times times: $line; $(head -n 2 honest.folded)"
@@ -78,7 +79,7 @@ check_honest() {	# check_honest NAME TEST
 }
 
 # check_merge NAME TEST: checks that the whole recording can be read to its end, whatever it
-# contains.
+# contains
 check_merge() {		# check_merge NAME TEST
 	failed=0
 	for format in folded chrome pprof perf text html; do
@@ -96,7 +97,7 @@ check_merge() {		# check_merge NAME TEST
 }
 
 check_xpuload() {	# check_xpuload NAME STATUS TEST
-	# A process that claims that it cannot be recorded is also a failure.
+	# A process that says that it cannot be recorded also counts as a failure.
 	[ "$2" = 0 ] || [ "$2" = 125 ]
 	ok $? "$3: xpuload ends with exit status 0 or 125" ||
 		diag "status $2: $(tail -n 5 "$1.log")"
@@ -106,7 +107,8 @@ check_xpuload() {	# check_xpuload NAME STATUS TEST
 	ok $? "$3: xpuload prints nothing that controls a terminal"
 }
 
-# Records all programs with the shim on the machine. An idle one shows when the probes are attached.
+# Records all programs on the machine that have the shim. An idle program shows when the probes are
+# attached.
 start idle env LD_PRELOAD="$XPU_SHIM" "$live" -s $((seconds * 3 + 200))
 attach all -a --off-cpu --nvtx --api
 awake all
@@ -148,7 +150,7 @@ check_xpuload run $status "one tree"
 check_honest run "one tree"
 check_merge run "one tree"
 
-# At full speed, launches of other processes may be lost, but none may be wrong, and the loss is
+# At full speed, launches of other processes may be lost, but none is wrong, and the loss is
 # reported.
 attach flood -a --gpu-only -m 1M
 start_dormant idle

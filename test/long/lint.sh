@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make lint finds no fault in the tree. lint_faults.sh shows that it finds a fault of each kind.
+# make lint finds no fault in the tree. lint_faults.sh tests that make lint finds a fault of each
+# kind.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "${XPU_SAN:-}" ] || skip_all "sanitizers change nothing of the sources"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload attaches to a program fifty times. Each recording is exact, and no memory is left behind.
+# xpuload attaches to a program fifty times. Each recording is exact, and no memory leaks.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -37,7 +37,7 @@ diag "resident: $before KiB after 20 rounds, $after KiB after 50"
 [ $((after - before)) -lt 768 ]
 ok $? "no memory is left behind"
 
-# A target that does not run when xpuload detaches: its last records are in the target.
+# The target is stopped when xpuload detaches: the last records are still in the target.
 wait_for_late() {	# stops the target, interrupts xpuload, and waits until xpuload waits
 	attach late --strict --gpu-only -p "$b_pid"
 	awake late

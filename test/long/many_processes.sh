@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Files of each kind with 30,000 processes: a process costs at most 1 KB of memory, and time grows
-# with the file.
+# linearly with the file.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 [ -x /usr/bin/time ] || skip_all "time is missing"
 [ -z "${XPU_SAN:-}" ] || skip_all "a sanitizer has the allocator"
 nr=30000
 
-# Each process has one event of each kind. The other files have equal events, all of one process.
+# Each process has one event of each kind. The other files have the same events, all in one process.
 python3 - $nr "$XPU_BUILD/gen_sqlite" <<'END'
 import json, subprocess, sys
 
@@ -45,8 +45,8 @@ INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL
 END
 is $? 0 "the test's recordings are generated"
 
-# peak ARG...: prints the peak memory of a merge, in KB: the lesser of two merges. The thread that
-# reads blocks may be up to 1 MB ahead.
+# peak ARG...: prints the peak memory of a merge, in KB: the smaller value of two merges. The thread
+# that reads blocks may be up to 1 MB ahead.
 peak() {
 	for _ in 1 2; do
 		timeout 60 /usr/bin/time -f %M -o peak "$XPUMERGE" "$@" -f folded \
@@ -81,7 +81,7 @@ for kind in cpu:perf.txt gpu:json nsys:sqlite recording:perf.data recording:trac
 	costs
 done
 
-# Half of the processes: the tables have just grown.
+# Half as many processes: the tables have just grown.
 for n in many one; do
 	head -n $((3 * nr / 2)) "$n.perf.txt" >"$n.half.txt"
 	xpumerge --cpu "$n.half.txt" -f data -o "$n.half.data" 2>log

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --max-memory: beyond the limit one line, a failing status, and no output; and how much memory a
-# name takes.
+# --max-memory: beyond the limit, xpumerge prints one line, fails, and writes no output. Also the
+# memory that each name takes.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "${XPU_SAN:-}" ] || skip_all "a sanitizer has the allocator"
 
-# names NR SAME: prints a trace of NR kernels, with one name for all or one name each
+# names NR SAME: prints a trace with NR kernels, which have one name or NR names
 names() {
 	awk -v nr="$1" -v same="$2" 'BEGIN {
 		print "{\"traceEvents\":["
@@ -22,7 +22,8 @@ names() {
 	}'
 }
 
-# exceeds NAME FILE BYTES ARGS...: xpumerge reports that FILE exceeds the limit, and writes nothing
+# exceeds NAME FILE BYTES ARGS...: checks that xpumerge reports that FILE exceeds the limit, and
+# writes nothing
 exceeds() {
 	name=$1 file=$2 bytes=$3
 	shift 3
@@ -47,7 +48,7 @@ mkfifo endless
 yes '{"type":"KERNEL"}' >endless 2>/dev/null &
 exceeds "a pipe without an end" endless 100M --gpu endless --max-memory 100M
 wait
-# A FIFO that is opened twice would make the writer fail.
+# If the FIFO were opened twice, the writer would fail.
 for i in 1 2 3; do
 	{
 		while echo \
@@ -75,7 +76,7 @@ is "$(cat log)" \
 
 # ---- every limit: xpumerge fails, or gives the right result
 
-# at_each NAME FROM TO ARGS...: merges with each limit FROM to TO MiB
+# at_each NAME FROM TO ARGS...: merges with each limit from FROM to TO MiB
 at_each() {
 	name=$1 from=$2 to=$3 nr_failed=0 nr_right=0 wrong=
 	shift 3
@@ -106,7 +107,7 @@ at_each "a trace" 32 76 --gpu names.json
 at_each "two files" 32 65 --cpu cpu.txt --gpu gpu.json
 at_each "a recording" 32 54 names.data
 
-# ---- half of the free memory, and bad limits
+# ---- half of the free memory, and invalid limits
 
 (
 	ulimit -v 160000
@@ -133,7 +134,7 @@ kib() {			# prints the peak memory of a merge
 	tail -n 1 used
 }
 
-# sqlite NR SAME: as names(), but prints an export of Nsight Systems
+# sqlite NR SAME: like names, but prints an export of Nsight Systems
 sqlite() {
 	cat <<-END
 	CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
@@ -152,10 +153,10 @@ sqlite() {
 	END
 }
 
-# A name costs 90 to 190 bytes: a leaf, its sums, its statistics, its place in the tables that find
-# them, and the text.
-# holds NAME ARGS...: merges with NAMES in ARGS replaced by the file of many names, then by the file
-# of one name
+# A name costs 90 to 190 bytes: a leaf, its sums, its statistics, its hash table entries, and the
+# text.
+# holds NAME ARGS...: merges twice: NAMES in ARGS becomes the file with many names, then the file
+# with one name
 holds() {
 	name=$1
 	shift
@@ -176,11 +177,11 @@ sqlite $NR 1 | "$XPU_BUILD/gen_sqlite" same.sqlite
 for format in text folded pprof chrome pftrace perf stacks; do
 	holds "a recording as $format" NAMES.data -f $format
 done
-# The page's single events know the cell of their name.
+# The page's single events store the cell of their name.
 most=230 holds "a recording as html" NAMES.data -f html
 holds "an import as text" --gpu NAMES.json -f text
-# The page has single events, of some 130 bytes each. With one name, they fit into memory that the
-# import needed before.
+# The page has single events of about 130 bytes each. With one name, they fit into memory that the
+# import used before.
 most=300 holds "an import as html, with the time of each" --gpu NAMES.json -f html
 holds "an export of Nsight Systems" --nsys NAMES.sqlite -f text
 

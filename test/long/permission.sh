@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # An ordinary user, with file capabilities on xpuload, may record only processes that the kernel
-# would let the user read, and only while it would. No data of other processes get into the
+# lets the user read, and only while the kernel does. No data of other processes get into the
 # recording.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 
-# An installed copy, as from make install; and two users, each with a directory.
+# An installed copy, as make install makes it; and two users, each with a directory.
 user=65534 other=65533
 umask 022
 chmod 755 .
@@ -27,19 +27,19 @@ if ! "$setcap" cap_bpf,cap_perfmon=p inst/bin/xpuload 2>/dev/null; then
 	ambient="--inh-caps +$caps --ambient-caps +$caps"
 fi
 
-# as USER COMMAND...: runs it with a user's rights only
+# as USER COMMAND...: runs COMMAND with only the user's privileges
 as() {
 	id=$1
 	shift
 	setpriv --reuid "$id" --regid "$id" --clear-groups "$@"
 }
-load() {		# load ARGS...: xpuload, as the user, in his directory
+load() {		# load ARGS...: runs xpuload as the user, in the user's directory
 	# shellcheck disable=SC2086 # options, or none
 	(cd home && as $user $ambient "$OLDPWD/inst/bin/xpuload" "$@")
 }
 load --check 2>log || skip_all "an ordinary user cannot record: $(grep MISSING log | head -n 1)"
 
-# The user has one word, and another user has another.
+# The user has one word, and the other user has another word.
 word=wordofours drow=sruofodrow
 secret=veryprivate terces=etavirpyrev
 for dir in home theirs .; do
@@ -49,22 +49,21 @@ for dir in home theirs .; do
 done
 private=$PWD/inst/bin/private
 
-# Prints how often the word occurs in a recording that is not compressed: in stacks, names and
-# mappings.
+# Prints how often the word occurs in an uncompressed recording: in stacks, names and mappings.
 count() {
 	grep -aoF "$1" "$2" 2>/dev/null | wc -l
 }
-has() {			# has FILE NAME: checks that the user's word is in all places
+has() {			# has FILE NAME: checks that all places contain the user's word
 	for what in '.' '/'; do
 		[ "$(grep -aocE "$what$word" "$1")" -gt 0 ]
 		ok $? "$2: the user's word comes after '$what'"
 	done
 }
-hasnt() {		# hasnt FILE NAME: checks that the other word is nowhere
+hasnt() {		# hasnt FILE NAME: checks that no place contains the other word
 	is "$(count $secret "$1")" 0 "$2: no data of others are in the recording"
 }
 
-# ---- the user's own
+# ---- the user's own processes
 
 load --cpu-only -F 999 -z 0 -o own.data "$private" 150 $drow word 2>log
 is $? 0 "the user's program: exit status 0" || diag "$(cat log)"
@@ -72,9 +71,9 @@ like "$(cat log)" ' 1 process;.* lost 0$' "the user's program: nothing is lost"
 unlike "$(cat log)" 'stopped recording' "the user's program is recorded to its end"
 has home/own.data "the user's program"
 
-# waits USER DIRECTORY DROW [STEP]: starts a process of USER, $pid, that has the word
+# waits USER DIRECTORY DROW [STEP]: starts a process of USER that contains the word; sets $pid
 waits() {
-	rm -f ready		# it may be from an earlier process
+	rm -f ready		# may be from an earlier process
 	setpriv --reuid "$1" --regid "$1" --clear-groups sh \
 		-c 'cd "$1" && exec "$0" 50 "$2" $3 wait' "$private" "$2" "$3" "${4:-own}" >ready &
 	pid=$!
@@ -108,14 +107,15 @@ for who in 0 $other; do
 	wait $pid 2>/dev/null
 done
 
-# A container's root has no more rights than another user, by default.
+# By default, a container's root has no more privileges than another user.
 waits $user theirs $terces
 setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -z 0 -o refused.data -p $pid \
 	--duration 1 2>log
 is "$? $(cat log)" "125 xpuload: pid $pid may not be recorded: root needs cap_sys_ptrace for that\
  (docker run --cap-add SYS_PTRACE)" \
  "root without cap_sys_ptrace: refused, and the message says what to do"
-# Most processes of a cgroup may belong to other users: one line says how many, and why.
+# Most processes of a cgroup may belong to other users: one line says how many, and why they are not
+# recorded.
 setpriv --bounding-set -sys_ptrace "$XPULOAD" --cpu-only -z 0 -o cgroup.data -a --cgroup / \
 	--duration 0.3 2>log
 is "$? $(grep -c 'may not be recorded' log)" "0 1" \
@@ -128,8 +128,8 @@ unlike "$(cat log)" 'a child of|root records them' \
 kill $pid
 wait $pid 2>/dev/null
 
-# A child of the user's process that became another user's process, and all processes that it has
-# forked since.
+# A child of the user's process that became another user's process, and all processes that it forked
+# afterwards.
 cat >parent.sh <<'END'
 "$1" 50 "$2" own wait <&3 >ready &
 while [ ! -e stop ]; do sleep 0.05; done
@@ -174,7 +174,7 @@ cp inst/bin/private sgid
 chown 0:$other sgid
 chmod 2755 sgid
 
-# stops NAME STEP...: checks that the first word is recorded, and the last one is not
+# stops NAME STEP...: checks that the first word is recorded, and the last word is not
 stops() {
 	name=$1
 	shift
@@ -198,7 +198,7 @@ stops "a set-group-ID program" "$PWD/sgid" 100 $terces word
 stops "a program that cannot be read" "$PWD/unreadable" 100 $terces word
 stops "a program that hides" "$private" 100 $terces own hide word own
 
-# is_users PID: succeeds once PID runs the user's shell, and no longer runs setpriv as root
+# is_users PID: succeeds once PID runs the user's shell, and no longer setpriv as root
 is_users() {
 	grep -qs "^Uid:[[:space:]]${user}[[:space:]]" "/proc/$1/status" &&
 		[ "$(cat "/proc/$1/comm")" = sh ]
@@ -230,7 +230,7 @@ like "$(cat log)" 'warning: stopped recording 1 process: it gained privileges' \
 	"an attached process that executes a set-user-ID program: a message says that recording ended"
 hasnt home/x.data "an attached process that executes a set-user-ID program"
 
-# COMMAND itself becomes another user's process.
+# COMMAND itself becomes a process of another user.
 load --cpu-only -F 999 -z 0 -o x.data "$PWD/suid" 100 $terces word 2>log
 is $? 0 "a COMMAND that is set-user-ID: exit status 0"
 like "$(cat log)" '^xpuload: warning: stopped recording 1 process: it gained privileges' \
@@ -243,7 +243,7 @@ xpuload --cpu-only -F 999 -z 0 -o root.data "$PWD/suid" 100 $terces word 2>log
 [ "$(count $secret root.data)" -gt 1 ]
 ok $? "root may record a COMMAND that is set-user-ID" || diag "$(cat log)"
 
-# If the kernel hides its addresses from the user, the recording has none.
+# If the kernel hides its addresses from the user, the recording has no kernel addresses.
 if [ "$(as $user head -n 1 /proc/kallsyms | cut -d' ' -f1 | tr -d 0)" ]; then
 	skip "addresses of the kernel" "/proc/kallsyms shows them to everybody"
 else
@@ -280,7 +280,7 @@ like "$(cat log)" '^xpuload: warning: stopped recording 1 process: it gained pri
 is "$(count suid-true home/l.data)" 1 \
 	"launches, then a set-user-ID exec: only the options have its name"
 
-# A namespace that the user has made and is root in, as in rootless containers.
+# A user namespace that the user created and in which the user is root, as in rootless containers.
 if as $user unshare -Ur true 2>/dev/null; then
 	load -z 0 -o l.data unshare -Ur "$exact" -t 2 -n 1000 >/dev/null 2>log
 	exact home/l 1000 "in the user's own user namespace: exact" || diag "$(cat log)"
@@ -290,8 +290,8 @@ else
 	skip "a user namespace of the user's own" "unshare -U is not allowed"
 fi
 
-# all_in NAME LAUNCHES TEST: checks that -a records the user's processes, and counts the others. On
-# a busy machine it loses mappings of the others.
+# all_in NAME LAUNCHES TEST: checks that -a records the user's processes, and counts the other
+# processes. On a busy machine it loses their mappings.
 all_in() {		# all_in NAME LAUNCHES TEST
 	like "$(verdict "$1")" "^launches $2 matched $2 wrong 0 unmatched 0 " "$3" ||
 		diag "$(cat "$1.mlog")"
@@ -323,8 +323,8 @@ like "$(cat all.log)" '^xpuload: 4 processes of other users were left alone' \
 	"-a: other users' processes are counted"
 like "$(cat all.log)" '^xpuload: 303 launches .* 1 process;' "-a: the launches are of one process"
 
-# Two programs of the user that end before xpuload reads about them. It has read only the exec of
-# the first one.
+# Two programs of the user that end before xpuload reads their events. It has read only the exec of
+# the first program.
 (cd home && exec setpriv --reuid $user --regid $user --clear-groups $ambient \
 	"$OLDPWD/inst/bin/xpuload" --gpu-only -z 0 -o ended.data -a) 2>ended.log &
 ended_pid=$!
@@ -359,7 +359,7 @@ done
 
 # ---- the program's own privileges
 
-# COMMAND gets exactly the capabilities that the user gave.
+# COMMAND gets exactly the capabilities that the user granted.
 load -q -z 0 -o x.data grep -E '^Cap(Inh|Prm|Eff|Amb)' /proc/self/status >out 2>log
 [ -n "$ambient" ] || is "$(sed 's/^.*:.//' out | sort -u)" 0000000000000000 \
 	"COMMAND has none of the capabilities"
@@ -383,7 +383,7 @@ if [ -z "$ambient" ]; then
 	like "$(cat log)" 'without cap_bpf, which the container needs' \
 		"without cap_bpf in the bounding set: the message says what to do"
 
-	# Capabilities are effective only while they are used. Here nothing needs them.
+	# Capabilities are effective only while they are used. Nothing uses them here.
 	start idle setpriv --reuid $user --regid $user --clear-groups env LD_PRELOAD="$shim" \
 		"$live" -s 1800 -i
 	(cd home && exec setpriv --reuid $user --regid $user --clear-groups \
@@ -392,7 +392,7 @@ if [ -z "$ambient" ]; then
 	wait_for grep -qs 'Ctrl-C ends' idle.log
 	is "$(sed -n 's/^CapEff:.//p' /proc/$observer_pid/status)" 0000000000000000 \
 		"while xpuload records no capability is effective"
-	# xpuload's memory has the kernel's events of all processes.
+	# xpuload's memory contains the kernel's events of all processes.
 	is "$(stat -c %u /proc/$observer_pid/environ)" 0 "the memory of xpuload belongs to root"
 	as $user sh -c "cat /proc/$observer_pid/maps" >out 2>&1
 	is "$? $(grep -c denied out)" "1 1" "xpuload's user may not look into its memory"
@@ -401,7 +401,7 @@ if [ -z "$ambient" ]; then
 	is $? 0 "xpuload ends with exit status 0"
 	finish idle
 
-	# The program's user has chosen this shim.
+	# The user of the program has chosen this shim.
 	mkdir home/mine home/mine/bin home/mine/lib home/mine/lib/xpuload
 	ln inst/bin/xpuload home/mine/bin/xpuload
 	cp inst/lib/xpuload/libxpushim.so home/mine/lib/xpuload

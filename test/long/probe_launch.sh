@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --probe launch gives the results of the default, --probe path: it runs the same tests, and the
-# results of one single-threaded workload must be equal to the byte. The ends of processes, which
-# ends.sh tests, differ: with --probe launch, no launch waits in a log.
+# --probe launch gives the same results as the default, --probe path: the same tests pass, and the
+# results of one single-threaded workload are identical. The ends of processes, which ends.sh tests,
+# differ: with --probe launch, no launch waits in a log.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 quiet_sanitizers

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# 100 processes record themselves at once without privileges, three times each: each launch is in
-# its recording, nothing is lost, and no file stays. PYTHON_MANY is their number.
+# 100 processes record themselves simultaneously without privileges, three times each: each launch
+# is in its recording, nothing is lost, and no file is left. PYTHON_MANY is the number of processes.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/python_package.sh"
 use_launches
@@ -16,7 +16,7 @@ for block in range(3):
     with xpuload.record() as prof:
         for _ in range(50):
             lib.py_launch(5 + block)
-        assert not lib.cuCtxSynchronize()	# all work of the device ends inside of the block
+        assert not lib.cuCtxSynchronize()	# all device work ends inside the block
     account, names = prof.result.account, {row.name for row in prof.result.kernels}
     assert account["launches"] == 50 and not account["lost"], (account, prof.messages)
     assert names == {"site_%d" % (5 + block)}, (names, prof.messages)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The tests of Python, with every CPython of this machine. In t3 they use two: the first and the
-# newest one. timing
+# The Python tests, with every CPython on this machine. In t3 they use two: the first and the
+# newest.
+# timing
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers in Python"
 need root bpf shim

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A recording that is split at random times gives the results of the recording in one file, in each
-# table and in folded stacks of each kind, with and without a window of time.
+# A recording that is split at random times gives the same results as the recording in one file, in
+# each table and in each kind of folded stacks, with and without a time window.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 

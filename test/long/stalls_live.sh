@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload --stalls on running programs: existing contexts are sampled, and samples go to the
-# listeners who ask for them. When these leave, sampling stays on, and its samples are read and
+# xpuload --stalls on running programs: existing contexts are sampled, and listeners that ask for
+# samples receive them. When these listeners leave, sampling stays on, and its samples are read and
 # dropped.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim
-export XPU_SIM_MACHINE=$$	# a GPU has one sampler: not those of other tests at the same time
+export XPU_SIM_MACHINE=$$	# a GPU has one sampler: share none with other tests
 
 start_dormant a -t 2
 ask a "burst 1000" >/dev/null
@@ -18,7 +18,7 @@ ask a "burst 1000" >/dev/null
 leave one
 is "$? $(grep -c warning one.log)" "0 0" "attached: exit status 0 and no warning" ||
 	diag "$(cat one.log)"
-account() {		# account NAME: prints whether its samples add up, and how many there are
+account() {		# account NAME: prints whether its samples add up, and their number
 	xpumerge dump "$1.data" |
 		sed -n \
 		's/.* STALLS_ACCOUNT .* total=\([0-9]*\) others=\([0-9]*\) dropped=\([0-9]*\) .* recorded=\([0-9]*\)/\1 \2 \3 \4/p' |
@@ -38,7 +38,7 @@ like "$(xpumerge -i one.data 2>/dev/null)" \
 	'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path' \
 	"attached: samples are under call paths"
 
-# Without a listener samples are read, and the next listener gets none of them.
+# Without a listener, samples are read and dropped, and the next listener gets none of them.
 ask a "burst 3000" >/dev/null
 sleep 1
 attach two --stalls -p "$a_pid"
@@ -58,7 +58,7 @@ exact plain 103 "a listener who does not ask"
 is "$(xpumerge dump plain.data | grep -c ' STALLS')" 0 \
 	"a listener that does not ask gets no samples"
 
-# A second listener asks for samples, while the first one does not.
+# A second listener asks for samples; the first one does not.
 attach outer -p "$a_pid"
 awake outer
 attach inner --stalls -p "$a_pid"
@@ -89,7 +89,7 @@ done
 is $failed 0 "50 attaches and detaches: each recording is exact and has its samples"
 after=$(ask a rss | cut -d' ' -f2)
 diag "resident: $before KiB before, $after KiB after"
-# A sanitizer keeps freed memory, 16 MB of it.
+# A sanitizer keeps up to 16 MB of freed memory.
 [ $((after - before)) -lt $((1024 + ${XPU_SAN:+16384}+0)) ]
 ok $? "no memory is left behind"
 finish a

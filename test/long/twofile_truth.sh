@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Recordings in two files whose truth is known. At most one in 1000 of the matches that are called
+# Recordings in two files whose right matches are known. At most one in 1000 matches that are called
 # certain is wrong, and nothing is invented.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/pairs_checks.sh"

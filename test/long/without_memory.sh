@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The merger without events of memory. Migrations need them, and are absent with them. Many tests
-# have the word "memory" and mean the memory of the machine.
+# The merger without memory events. Migrations need them, and are left out, too. Many tests contain
+# the word "memory" and mean the machine's memory.
 # shellcheck disable=SC2034 # without.sh uses them
 features="memory"
 gone="memory_migrations|option (memory|at)$"

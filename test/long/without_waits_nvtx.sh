@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The merger without waits for GPUs, times off the CPU, lives of threads and idle gaps, and without
-# NVTX ranges. The command "ranks" needs ranges, and is absent with them. by_hand/ has each alone.
+# The merger without GPU waits, off-CPU times, thread lifetimes and idle gaps, and without NVTX
+# ranges. The command "ranks" needs ranges, and is left out, too. by_hand/ tests each of the two
+# alone.
 # shellcheck disable=SC2034 # without.sh uses them
 features="waits nvtx"
 gone="xpumerge ranks|option nvtx$"

@@ -2,14 +2,14 @@
 /*
  * activity.c - libcupti.so.N: activity records and the buffers that carry them
  *
- * Each launching thread fills a buffer of its own, as CUPTI does by default. Room for a record is
- * reserved at the launch, and its times are filled in when the work has ended. A buffer goes back
- * to the client, on a thread of this library, when it is full and all its records are complete; or
- * by a flush, if they are complete; or by a forced flush in any case.
+ * Each launching thread fills its own buffer, as CUPTI does by default. Space for a record is
+ * reserved at the launch, and its timestamps are filled in when the work has ended. A thread of
+ * this library returns a buffer to the client when the buffer is full and all its records are
+ * complete, or when a flush finds them complete. A forced flush returns every buffer.
  *
- * One lock guards lanes, buffers and the queue. The client's bufferRequested runs under it, as it
- * may run under CUPTI's own lock, so a client may only move memory there. bufferCompleted runs
- * without it.
+ * One lock guards lanes, buffers and the queue. The client's bufferRequested is called with the
+ * lock held, as it may be under CUPTI's own lock, so a client may do no more than move memory
+ * there. bufferCompleted is called without the lock.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -31,18 +31,17 @@ struct buffer {
 	size_t max_records;		/* 0: as many records as fit */
 	size_t nr_records;
 	unsigned int nr_incomplete;
-	unsigned int nr_refs;		/* records that are not complete, plus one until it is
-					 * delivered */
+	unsigned int nr_refs;		/* records that are not complete, plus one until the buffer
+					 * is delivered */
 	bool closed;			/* takes no more records */
 	unsigned int client;
-	bool posted;			/* is being given to the client, which owns the data since
-					 * then */
+	bool posted;			/* is being delivered; from then on the client owns the
+					 * data */
 	struct buffer *next;		/* in live_buffers, then in the queue */
 };
 
 /*
- * A lane holds the buffers of one thread, one for each client. A lane that is not in use belongs to
- * no thread.
+ * A lane holds the buffers of one thread, one for each client. An unused lane belongs to no thread.
  */
 struct lane {
 	struct buffer *buffers[NR_CLIENTS];
@@ -50,13 +49,13 @@ struct lane {
 	bool in_use;
 };
 
-/* A piece of work has a record for each client that wants it. */
+/* Device work has a record for each client that wants one. */
 struct record {
 	struct buffer *buffers[NR_CLIENTS];
 	size_t offsets[NR_CLIENTS];
 };
 
-/* Since 13.2 buffer callbacks get one more structure. */
+/* Since 13.2, buffer callbacks get a further structure. */
 typedef void (*request_v2_t)(uint8_t **data, size_t *bytes, size_t *max_records, void *info);
 typedef void (*complete_v2_t)(uint8_t *data, size_t bytes, size_t valid_bytes, void *info);
 
@@ -116,7 +115,7 @@ static bool client__wants(unsigned int client, CUpti_ActivityKind kind)
 	return __atomic_load_n(&clients[client].kinds[kind], __ATOMIC_RELAXED);
 }
 
-/* Whether the client without a subscriber wants records of @kind. */
+/* Return: whether the client without a subscriber wants records of @kind */
 static bool kind_is_enabled(CUpti_ActivityKind kind)
 {
 	return client__wants(0, kind);
@@ -140,8 +139,8 @@ static uint64_t realtime_ns(void)
 
 /*
  * Return: the offset between the client's clock and CLOCK_MONOTONIC, the best of several
- * measurements. A clock that reads like CLOCK_MONOTONIC is CLOCK_MONOTONIC: then the offset is 0,
- * and the records' times are exactly the times of the device model.
+ * measurements. If the clock's values show that it is CLOCK_MONOTONIC, the offset is 0, and the
+ * records have exactly the timestamps of the device model.
  */
 static int64_t measure_offset(CUpti_TimestampCallbackFunc clock)
 {
@@ -248,7 +247,7 @@ static size_t memset_bytes(void)
 	return sizeof(CUpti_ActivityMemset4);
 }
 
-/* Return: the size of a record; 0 for kinds that are never written here. */
+/* Return: the size of a record; 0 for kinds that are never written */
 static size_t record_bytes(CUpti_ActivityKind kind)
 {
 	size_t bytes;
@@ -407,7 +406,7 @@ static bool fill(union any_record *r, const struct sim_activity *act)
 	return true;
 }
 
-/* Fills in the times. Their place depends on the kind. */
+/* Fills in the timestamps. Their offset depends on the kind. */
 static void fill_times(uint8_t *at, uint64_t start, uint64_t end)
 {
 	CUpti_ActivityKind kind;
@@ -481,7 +480,7 @@ static void *queue__main(void *arg)
 	return NULL;
 }
 
-/* Starts the delivering thread, which lives as long as the process and runs during exit, too. */
+/* Starts the delivery thread, which runs until the process ends, also during exit. */
 static void queue__start(void)
 {
 	sigset_t all, old;
@@ -548,9 +547,7 @@ static struct lane *lane__get(void)
 	return lane;
 }
 
-/*
- * Leaves the buffer in the lane. Flushes find it there, and the next thread continues to fill it.
- */
+/* Leaves the buffer in the lane, where flushes find it. The next thread continues to fill it. */
 void activity__thread_exit(void *data)
 {
 	struct lane *lane = data;
@@ -634,7 +631,7 @@ static struct buffer *lane__append(unsigned int client, const void *record, size
 		lane->buffers[client] = NULL;
 		buffer->closed = true;
 		if (!buffer->nr_incomplete)
-			buffer__post(buffer);	/* or the last of its records that ends posts it */
+			buffer__post(buffer);	/* otherwise the last record to end posts it */
 		buffer = NULL;
 	}
 	if (!buffer && lane)
@@ -704,8 +701,8 @@ void *activity__reserve(const struct sim_activity *act)
 }
 
 /*
- * Times of 0 mean that the work was given up. A buffer that a forced flush took belongs to the
- * client.
+ * Timestamps of 0 mean that the work was abandoned. A buffer that a forced flush has delivered
+ * belongs to the client.
  */
 static void record__end(struct record *record, uint64_t start_ns, uint64_t end_ns)
 {
@@ -899,7 +896,7 @@ bool activity__serializes(void)
 	return kind_is_enabled(CUPTI_ACTIVITY_KIND_KERNEL);
 }
 
-/* Sets all calls of a domain, which overrides earlier settings of single calls. */
+/* Sets all calls of a domain, overriding earlier settings of single calls. */
 static void enable_calls(uint32_t domain, bool on)
 {
 	for (int i = 0; i < NR_CBIDS; i++)
@@ -907,8 +904,7 @@ static void enable_calls(uint32_t domain, bool on)
 }
 
 /*
- * Return: an error if there are clients that pass their subscriber, since these cannot be mixed
- * with others.
+ * Return: an error if some clients pass their subscriber; other clients cannot be mixed with them
  */
 static CUptiResult alone(void)
 {
@@ -1002,7 +998,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityEnableRuntimeApi(CUpti_CallbackId c
 SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityEnableLatencyTimestamps(uint8_t on)
 {
 	PROFILER_CHECK();
-	(void)on;	/* the times of queueing and submission stay CUPTI_TIMESTAMP_UNKNOWN */
+	(void)on;	/* queueing and submission stay CUPTI_TIMESTAMP_UNKNOWN */
 	return CUPTI_SUCCESS;
 }
 
@@ -1027,7 +1023,7 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc request,
 	return CUPTI_SUCCESS;
 }
 
-/* @clients_wanted: bits of clients */
+/* @clients_wanted: bit mask of clients */
 static void flush(bool forced, unsigned int clients_wanted)
 {
 	struct buffer *buffer, *next;
@@ -1070,7 +1066,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityFlush(CUcontext ctx, uint32_t strea
 	return cuptiActivityFlushAll(flag);
 }
 
-/* Here a full and complete buffer is delivered at once, so there is nothing to do periodically. */
+/* Buffers that are full and complete are delivered at once here, so there is no periodic work. */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiActivityFlushPeriod(uint32_t ms)
 {
 	PROFILER_CHECK();
@@ -1240,7 +1236,7 @@ static CUptiResult enable_v2(unsigned int client, CUpti_ActivityKind kind, bool 
 	return CUPTI_SUCCESS;
 }
 
-/* Without a configuration a client gets whole records. */
+/* Without a configuration, a client gets whole records. */
 CUptiResult cuptiActivityEnable_v2(CUpti_SubscriberHandle subscriber, CUpti_ActivityKind kind,
 				   void *config)
 {

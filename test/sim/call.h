@@ -2,9 +2,10 @@
 /*
  * call.h - exported driver functions, which report their entry and exit to the tool
  *
- * DRIVER_API(cuFoo, (int a, int b), (a, b), symbol, expression) defines cuFoo: with the parameters
- * of NVIDIA's cuFoo_params, the callback id CUPTI_DRIVER_TRACE_CBID_cuFoo, and the result of the
- * expression. Parameters whose order or types differ from NVIDIA's headers do not compile.
+ * DRIVER_API(cuFoo, (int a, int b), (a, b), symbol, expression) defines cuFoo. It has the
+ * parameters of NVIDIA's cuFoo_params, the callback ID CUPTI_DRIVER_TRACE_CBID_cuFoo, and the
+ * result of the expression. Parameters whose order or types differ from NVIDIA's headers do not
+ * compile.
  */
 #ifndef TEST_SIM_CALL_H
 #define TEST_SIM_CALL_H
@@ -45,7 +46,10 @@
 #define DRIVER_API(fn, proto, args, symbol, expression)				\
 	DRIVER_API_AS(fn, false, proto, args, symbol, expression)
 
-/* Defines a driver call and its _ptsz or _ptds form, in which a NULL stream is the thread's own. */
+/*
+ * Defines a driver call and its _ptsz or _ptds form, where a NULL stream is the thread's default
+ * one.
+ */
 #define DRIVER_API_PTSZ(fn, proto, args, symbol, expression)			\
 	DRIVER_API_AS(fn, false, proto, args, symbol, expression)		\
 	DRIVER_API_AS(fn##_ptsz, true, proto, args, symbol, expression)

@@ -2,9 +2,9 @@
 /*
  * core.h - inside libcuda.so.1: contexts, streams, device work, instrumented calls
  *
- * Locking: a device's lock guards its heap of work and all times of its streams and contexts. The
- * registry lock (device.c) guards lists and names. A thread holds one of them at a time, and none
- * while it calls a tool or user code.
+ * Locking: a device's lock guards its heap of work and the times of its streams and contexts. The
+ * registry lock (device.c) guards lists and names. A thread holds at most one of these locks, and
+ * none while it calls a tool or user code.
  */
 #ifndef TEST_SIM_CORE_H
 #define TEST_SIM_CORE_H
@@ -36,7 +36,8 @@ struct CUctx_st {
 	struct device *dev;
 	struct CUctx_st *next;
 	unsigned int flags;
-	int has_module;			/* a kernel was launched, so its module was loaded */
+	int has_module;			/* a kernel was launched, so the context's module was
+					 * loaded */
 	struct CUstream_st *legacy;	/* the NULL stream */
 	uint64_t tail_ns;		/* end of all work so far */
 	uint64_t blocking_tail_ns;	/* end of all work in streams that wait for the NULL
@@ -51,21 +52,20 @@ struct CUstream_st {
 	unsigned int flags;
 	int priority;
 	bool is_legacy;
-	bool is_users;			/* made by cuStreamCreate; CUPTI is not told about other
+	bool is_users;			/* made by cuStreamCreate; CUPTI gets no callbacks for other
 					 * streams */
 	uint64_t tail_ns;		/* end of the last work */
 	unsigned int nr_pending;
-	struct branch *branch;		/* branch of a capture; NULL: not capturing */
+	struct branch *branch;		/* branch of a capture; NULL: the stream is not capturing */
 };
 
 struct CUevent_st {
 	uint32_t magic;
 	unsigned int flags;
-	struct device *dev;		/* device where it was recorded last; NULL: never
-					 * recorded */
-	uint64_t behind_ns;		/* end of the work that it waits for; 0: none */
+	struct device *dev;		/* device where the event was last recorded; NULL: never */
+	uint64_t behind_ns;		/* end of the work that the event waits for; 0: none */
 	uint64_t time_ns;		/* when the event happens */
-	struct branch *branch;		/* owned: recorded in a capture; the place in the capture */
+	struct branch *branch;		/* owned; if recorded in a capture: its place there */
 };
 
 struct CUfunc_st {
@@ -77,7 +77,7 @@ struct CUfunc_st {
 					 * kernel__told() */
 };
 
-/* A piece of device work. The heap of its device owns it from device__enqueue to its end. */
+/* One piece of device work. Its device's heap owns it from device__enqueue until it ends. */
 struct work {
 	struct sim_activity act;
 	struct CUstream_st *stream;
@@ -97,7 +97,7 @@ struct work {
 
 /* State of a thread. */
 struct thread {
-	uint32_t correlation_id;	/* id of the outermost API call; 0 outside of calls */
+	uint32_t correlation_id;	/* ID of the outermost API call; 0 outside of calls */
 	uint32_t depth;
 	bool in_callback;
 	bool is_stuck;			/* the thread keeps its correlation id after a call */
@@ -159,12 +159,10 @@ const char *kernel__told(struct CUfunc_st *kernel);
 uint64_t kernel__duration(const struct CUfunc_st *kernel, void *const *params);
 uint64_t copy__duration(size_t bytes);
 
-/*
- * Takes bytes of a device's memory, or gives them back. Return: whether the device has that many.
- */
+/* Allocates bytes of a device's memory, or frees them. Return: whether the device has that many. */
 bool memory__take(int device, size_t bytes);
 void memory__give(int device, size_t bytes);
-/* Returns the bytes that the device's default pool has reserved and does not use. */
+/* Return: the bytes that the device's default pool has reserved but does not use */
 size_t memory__pool(int device);
 void memory__info(int device, size_t *free_bytes, size_t *total);
 

@@ -2,8 +2,8 @@
 /*
  * cupti.c - libcupti.so.N: the subscriber and its callbacks, ids, versions
  *
- * This library may be opened late, privately, and from inside cuInit. Like NVIDIA's library it
- * finds libcuda.so.1 by name, and asks it for its table of functions.
+ * This library may be opened late, with RTLD_LOCAL, and from inside cuInit. Like NVIDIA's library,
+ * it finds libcuda.so.1 by name and gets its function table from there.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -23,7 +23,7 @@
 #endif
 
 struct CUpti_Subscriber_st {
-	CUpti_CallbackFunc callback;	/* NULL once it has unsubscribed */
+	CUpti_CallbackFunc callback;	/* NULL once the client has unsubscribed */
 	void *userdata;
 	char name[CUPTI_OLD_SUBSCRIBER_NAME_MIN_LEN];
 	struct CUpti_Subscriber_st *before;
@@ -33,17 +33,17 @@ struct CUpti_Subscriber_st {
 const struct sim_core *core;
 
 static pthread_once_t load_once = PTHREAD_ONCE_INIT;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards subscribing, but not
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* guards subscribing, not
 								 * callbacks */
 static struct CUpti_Subscriber_st *current[NR_CLIENTS];	/* NULL: no such client */
 static struct CUpti_Subscriber_st *subscribers;		/* all clients so far, the latest first */
 static bool late_callbacks;
-static uint8_t enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* bits of clients */
-static uint8_t singled_out[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* bits of clients that have
+static uint8_t enabled[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* bit masks of clients */
+static uint8_t singled_out[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* bit masks of clients that have
 								 * disabled the callback
 								 * individually */
 static uint32_t version;
-/* Not in dynamic TLS: LeakSanitizer guesses there, and takes the bytes before it for a header. */
+/* Not in dynamic TLS, where LeakSanitizer guesses and takes the bytes before it for a header. */
 static __thread CUptiResult last_error __attribute__((tls_model("initial-exec")));
 
 /*
@@ -62,7 +62,7 @@ static bool client_wants(unsigned int client, uint32_t domain, uint32_t cbid)
 	       is_set(enabled, domain, cbid, client);
 }
 
-/* Delays a thread now and then before it calls back: XPU_SIM_LATE_CALLBACKS. */
+/* Sometimes delays a thread before a callback: XPU_SIM_LATE_CALLBACKS. */
 static void hold_up(void)
 {
 	static const struct timespec pause = { 0, 3000000 };
@@ -73,9 +73,9 @@ static void hold_up(void)
 }
 
 /*
- * Calls the client back. CUDA calls made by the callback have no callbacks of their own. CUPTI 13.0
- * frees a subscriber while other threads are about to call back, and those threads use the freed
- * memory. Here such a thread aborts with a message.
+ * Calls the client's callback. CUDA calls that the callback makes have no callbacks. CUPTI 13.0
+ * frees a subscriber while other threads are about to call its callback, and those threads use the
+ * freed memory. Here such a thread aborts with a message.
  */
 static __attribute__((noinline)) void call_back_client(unsigned int client, uint32_t domain,
 							uint32_t cbid, const void *data)
@@ -98,7 +98,7 @@ static __attribute__((noinline)) void call_back_client(unsigned int client, uint
 	core->in_callback(was);
 }
 
-/* Calls back all clients that want the callback. */
+/* Calls the callbacks of all clients that want this one. */
 static void call_back(uint32_t domain, uint32_t cbid, const void *data)
 {
 	for (unsigned int i = 0; i < NR_CLIENTS; i++)
@@ -128,7 +128,7 @@ static __attribute__((noinline)) void call_back_api(unsigned int client, struct 
 }
 
 /*
- * CUPTI does not define a client's data at a call's entry. Here they are the data of the thread's
+ * CUPTI leaves a client's data undefined at a call's entry. Here they are the data of the thread's
  * last call.
  */
 static __thread uint64_t old_data[NR_CLIENTS] __attribute__((tls_model("initial-exec")));
@@ -148,8 +148,9 @@ static void tool_api_enter(struct sim_call *call)
 }
 
 /*
- * Whether CUPTI 13.0 miscounts if the callback of the call is disabled while a thread is inside the
- * call. This concerns all driver calls except launches, copies and sets, which it tracks itself.
+ * Return: whether CUPTI 13.0 miscounts if the call's callback is disabled while a thread is inside
+ * the call. It does so for all driver calls except launches, copies and sets, which it tracks
+ * itself.
  */
 static bool loses_count(const struct sim_call *call)
 {
@@ -164,9 +165,9 @@ static bool loses_count(const struct sim_call *call)
 
 /*
  * A client that subscribes during the call gets no exit without an entry. If the callback was
- * disabled individually during the call, all later calls of the thread have the call's correlation
- * id, whoever subscribes after that. Disabling the whole domain, or unsubscribing, does not cause
- * that.
+ * disabled individually during the call, all later calls of the thread get this call's correlation
+ * ID, also for later subscribers. Disabling the whole domain, or unsubscribing, does not have this
+ * effect.
  */
 static void tool_api_exit(struct sim_call *call)
 {
@@ -278,7 +279,7 @@ uint32_t profiler__version(void)
 }
 
 /*
- * Updates which events libcuda has to report. They depend on the subscription and on the enabled
+ * Updates which events libcuda must report. They depend on the subscriptions and on the enabled
  * activity kinds.
  */
 void profiler__update(void)
@@ -305,8 +306,8 @@ unsigned int profiler__client(CUpti_SubscriberHandle subscriber)
 }
 
 /*
- * Return: the number of a new client, or NR_CLIENTS if it is refused. @several: it passes its
- * subscriber.
+ * Return: the number of a new client, or NR_CLIENTS if it is refused. @several: the client passes
+ * its subscriber to each function
  */
 static unsigned int new_client(bool several)
 {
@@ -383,7 +384,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscribe
 }
 
 #if SIM_CUDA_MAJOR >= 13
-/* Since 13.3 these have one more member. */
+/* Since 13.3 these parameters have one more member. */
 struct params_of_several {
 	CUpti_SubscriberParams params;
 	uint8_t allow_multiple, padding[7];
@@ -671,7 +672,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetErrorMessage(CUptiResult result, const c
 	return cuptiGetResultString(result, out);
 }
 
-/* There are no events here. A valid call gets its list back, so that a test sees its arguments. */
+/* There are no events here. A valid call gets its argument list back, so that a test can see it. */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiEventGroupSetsCreate(CUcontext ctx, size_t bytes,
 							  CUpti_EventID *ids,
 							  CUpti_EventGroupSets **sets)
@@ -683,14 +684,14 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiEventGroupSetsCreate(CUcontext ctx, size_t 
 }
 
 /*
- * Resets everything to the state before the first call. Buffers go back to the client, which owns
+ * Resets the library to its state before the first call. Buffers go back to the client, which owns
  * them.
  */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiFinalize(void)
 {
 	PROFILER_CHECK();
 	if (profiler__several())
-		return CUPTI_SUCCESS;	/* no client may end the others */
+		return CUPTI_SUCCESS;	/* no client may detach the others */
 	unsubscribe(current[0]);
 	activity__reset();
 	profiler__update();

@@ -2,11 +2,11 @@
 /*
  * device.c - the device model: contexts, streams, work, time, memory
  *
- * Work gets its start and end when it is enqueued. Each device keeps its unfinished work in a heap
+ * Work gets its start and end when it is enqueued. Each device keeps its unfinished work in a heap,
  * ordered by end. The device's thread sleeps until the first end has passed, then moves the data,
- * has the activity record completed, and wakes the waiting threads. An end is always in the future
- * when it is assigned. So one number per device, done_ns, says that all work with an end up to
- * done_ns has ended. Waiting for a stream, an event or a context means waiting until done_ns
+ * has the activity record completed, and wakes the waiting threads. When an end is assigned, it is
+ * always in the future. So one number per device, done_ns, says that all work with an end up to
+ * done_ns has ended. To wait for a stream, an event or a context means to wait until done_ns
  * reaches its tail.
  */
 #include <dlfcn.h>
@@ -27,29 +27,29 @@
 
 #define NSEC_PER_SEC		1000000000ull
 #define LAUNCH_LATENCY_NS	1500	/* time from a call to the earliest start of its work */
-#define STREAM_GAP_NS		100	/* time between two pieces of work in a stream */
+#define STREAM_GAP_NS		100	/* time between two pieces of work in one stream */
 #define COARSE_NS		200000	/* how late work may complete while nobody waits for it */
 #define MAX_PENDING		1024	/* pieces of work in a stream; the next launch waits */
 #define FIRST_STREAM_ID		7	/* CUPTI's id of a context's NULL stream */
-#define HIDDEN_STREAMS		6	/* streams of the driver's own, which take the next ids */
+#define HIDDEN_STREAMS		6	/* the driver's own streams, which have the next IDs */
 #define TRACE_BYTES		65536
 
 struct device {
 	int ordinal;
 	pthread_mutex_t lock;
-	pthread_cond_t wake;		/* for the device's thread: there is something to do */
-	pthread_cond_t progress;	/* for all other threads: done_ns grew, or the thread
-					 * ended */
+	pthread_cond_t wake;		/* for the device's thread: it has something to do */
+	pthread_cond_t progress;	/* for all other threads: done_ns grew, or the device's
+					 * thread ended */
 	struct work **heap;		/* ordered by (end_ns, seq) */
 	size_t nr_heap;
 	size_t size_heap;
-	struct work *finishing;		/* taken off the heap, not yet done */
+	struct work *finishing;		/* taken off the heap, not done yet */
 	uint64_t done_ns;		/* all work that ends at or before this time has ended */
 	uint64_t next_seq;
 	uint64_t kernel_tail_ns;	/* end of the last kernel; CUPTI_ACTIVITY_KIND_KERNEL
 					 * serializes kernels */
 	unsigned int nr_waiters;
-	bool idle;			/* its thread sleeps without a deadline */
+	bool idle;			/* the device's thread sleeps without a deadline */
 	bool started;
 	bool stop;
 	bool stopped;
@@ -61,11 +61,10 @@ struct allocation {
 	char *base;
 	size_t bytes;
 	int device;
-	struct CUctx_st *ctx;		/* the memory ends with this context; NULL: no context owns
-					 * it */
+	struct CUctx_st *ctx;		/* the context that frees the memory at its end; NULL: no
+					 * context owns the memory */
 	uint8_t kind;			/* CUpti_ActivityMemoryKind */
-	bool registered;		/* memory of the program that cuMemHostRegister
-					 * registered */
+	bool registered;		/* host memory that cuMemHostRegister registered */
 };
 
 enum init_state { INIT_NONE, INIT_RUNNING, INIT_DONE };
@@ -105,8 +104,8 @@ static struct {
 	size_t nr;
 	size_t size;
 	_Atomic size_t used[SIM_MAX_DEVICES];	/* bytes */
-	_Atomic size_t pool[SIM_MAX_DEVICES];	/* bytes of these that its default pool has reserved
-						 * and does not use */
+	_Atomic size_t pool[SIM_MAX_DEVICES];	/* bytes of used that the default pool has reserved
+						 * but does not use */
 	size_t total;			/* of each device */
 } memory = { .lock = PTHREAD_RWLOCK_INITIALIZER, .total = (size_t)80 << 30 };
 
@@ -244,7 +243,7 @@ static void thread__exit(void *arg)
 	if (tl && t->tool_data)
 		tl->thread_exit(t->tool_data);
 	t->tool_data = NULL;
-	t->has_destructor = false;	/* a later destructor of the thread may call CUDA again */
+	t->has_destructor = false;	/* a later TLS destructor may call CUDA again */
 }
 
 static void thread__make_key(void)
@@ -395,7 +394,7 @@ struct work *work__new(struct CUstream_st *stream, enum sim_kind kind)
 	return work;
 }
 
-/* Frees work; takes NULL. Work that was enqueued belongs to its device. */
+/* Frees work; @work may be NULL. Work that was enqueued belongs to its device. */
 void work__free(struct work *work)
 {
 	if (!work)
@@ -404,7 +403,7 @@ void work__free(struct work *work)
 	free(work);
 }
 
-/* Gives up work that was reserved and never enqueued. */
+/* Abandons work that was reserved but never enqueued. */
 void work__abandon(struct work *work)
 {
 	const struct sim_tool *t = tool();
@@ -414,7 +413,7 @@ void work__abandon(struct work *work)
 	work__free(work);
 }
 
-/* Asks the tool for a record; on the launching thread, without locks. */
+/* Asks the tool for a record, on the launching thread, with no lock held. */
 void work__reserve(struct work *work)
 {
 	const struct sim_tool *t = tool();
@@ -422,7 +421,7 @@ void work__reserve(struct work *work)
 	if (work->act.kind == SIM_KERNEL && launch_ms)
 		usleep(launch_ms * 1000);
 	work->act.queued_ns = now_ns();
-	/* A call without an id began before the tool subscribed, or was made by a callback. */
+	/* A call without an ID began before the tool subscribed, or comes from a callback. */
 	if (t && work->act.kind != SIM_HOST && work->act.correlation_id &&
 	    __atomic_load_n(&tool_active, __ATOMIC_RELAXED))
 		work->record = t->reserve(&work->act);
@@ -598,8 +597,8 @@ static void *device__main(void *arg)
 }
 
 /*
- * Starts the device's thread. The caller holds the device's lock. Signals stay with the program's
- * own threads.
+ * Starts the device's thread. The caller holds the device's lock. The thread blocks signals, so
+ * that the program's own threads get them.
  */
 static bool device__start(struct device *dev)
 {
@@ -622,9 +621,9 @@ static bool device__start(struct device *dev)
 }
 
 /*
- * Waits for a time of the device. The caller holds the lock. Returns early if the device was
- * stopped. The deadline is for a time that an event brought from another device: no work of this
- * device ends then, so the device's thread may be asleep.
+ * Waits until all work that ends by time_ns has ended. The caller holds the lock. Returns early if
+ * the device was stopped. Waits with a deadline, because an event may have brought time_ns from
+ * another device: this device then has no work that ends at time_ns, and its thread may be asleep.
  */
 static void device__wait_locked(struct device *dev, uint64_t time_ns)
 {
@@ -638,7 +637,7 @@ static void device__wait_locked(struct device *dev, uint64_t time_ns)
 }
 
 /**
- * device__wait - wait until everything that ends by time_ns has ended
+ * device__wait - waits until everything that ends by time_ns has ended
  * @dev: device
  * @time_ns: end of a piece of work, CLOCK_MONOTONIC
  */
@@ -656,7 +655,7 @@ bool device__is_done(struct device *dev, uint64_t time_ns)
 	pthread_mutex_lock(&dev->lock);
 	done = dev->done_ns >= time_ns;
 	if (!done && now_ns() >= time_ns)
-		/* Without that, the work would end, too, but late. */
+		/* Without this signal, the work would end late. */
 		pthread_cond_signal(&dev->wake);
 	pthread_mutex_unlock(&dev->lock);
 	return done;
@@ -664,7 +663,7 @@ bool device__is_done(struct device *dev, uint64_t time_ns)
 
 /* ---- enqueueing ------------------------------------------------------------------------------ */
 
-/* Gives the work its times and moves the tails. The caller holds the device's lock. */
+/* Gives the work its start and end, and moves the tails. The caller holds the device's lock. */
 static CUresult device__enqueue(struct device *dev, struct work *work)
 {
 	struct CUstream_st *stream = work->stream;
@@ -704,7 +703,7 @@ static CUresult device__enqueue(struct device *dev, struct work *work)
 	return CUDA_SUCCESS;
 }
 
-/* Delays a program that launches faster than the device works. The caller holds the lock. */
+/* Delays a program that launches faster than the device runs. The caller holds the lock. */
 static void device__throttle(struct device *dev, struct CUstream_st *stream)
 {
 	while (stream->nr_pending >= MAX_PENDING && !dev->stop) {
@@ -716,7 +715,7 @@ static void device__throttle(struct device *dev, struct CUstream_st *stream)
 }
 
 /**
- * work__submit - enqueue work in its stream
+ * work__submit - enqueues work in its stream
  * @work: owned by the device after success, freed after failure
  */
 CUresult work__submit(struct work *work)
@@ -734,13 +733,13 @@ CUresult work__submit(struct work *work)
 }
 
 /**
- * work__submit_graph - enqueue the nodes of one graph launch
- * @works: each after the nodes that it depends on; taken over as by
+ * work__submit_graph - enqueues the nodes of one graph launch
+ * @works: the nodes, each after the nodes that it depends on; owned as by
  *	work__submit; NULL for an empty node
- * @nr: the number of works
+ * @nr: the number of nodes
  * @first_dep: nr + 1 indices into @deps; node i depends on deps[first_dep[i]] and the next ones
  * @deps: indices into @works
- * @stream: the launch stream; all nodes start behind its tail, and its next work behind all nodes
+ * @stream: the launch stream; all nodes start after its tail, and its next work after all nodes
  */
 CUresult work__submit_graph(struct work **works, size_t nr, const uint32_t *first_dep,
 			    const uint32_t *deps, struct CUstream_st *stream)
@@ -803,7 +802,7 @@ struct CUstream_st *stream__new(struct CUctx_st *ctx, unsigned int flags, int pr
 }
 
 /*
- * Destroys a stream, but keeps its memory: work still points to it, and a stale handle is
+ * Destroys a stream, but keeps its memory: work still points to it, and a stale handle can be
  * recognized.
  */
 CUresult stream__destroy(struct CUstream_st *stream)
@@ -862,7 +861,7 @@ uint64_t stream__tail(struct CUstream_st *stream)
 	return tail;
 }
 
-/* Delays later work in the stream until time_ns, which is the end of some work. */
+/* Delays later work in the stream until time_ns, the end of other work. */
 void stream__wait_until(struct CUstream_st *stream, uint64_t time_ns)
 {
 	pthread_mutex_lock(&stream->ctx->dev->lock);
@@ -915,7 +914,7 @@ CUresult ctx__destroy(struct CUctx_st *ctx)
 	if (__atomic_load_n(&ctx->has_module, __ATOMIC_RELAXED))
 		ctx__tell_module(ctx, CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING);
 	registry__lock();
-	stream = registry.streams;	/* new streams are put in front, and none is ever freed */
+	stream = registry.streams;	/* new streams are put first, and no stream is ever freed */
 	registry__unlock();
 	for (; stream; stream = stream->next)
 		if (stream->ctx == ctx &&
@@ -941,7 +940,7 @@ CUresult ctx__synchronize(struct CUctx_st *ctx)
 	return core__check();
 }
 
-/* Return: the module's file, which XPU_SIM_CUBIN names, or an invalid one. */
+/* Return: the module's file, which XPU_SIM_CUBIN names; a dummy file by default */
 static const void *module_file(size_t *bytes)
 {
 	static _Alignas(64) char cubin[64 * 1024] = "simulated";
@@ -957,7 +956,10 @@ static const void *module_file(size_t *bytes)
 	return cubin;
 }
 
-/* Reports a module to CUPTI: when it is loaded, at each launch from it, and when it is unloaded. */
+/*
+ * Reports a module to CUPTI: when it is loaded, at each launch of its kernels, and at its
+ * unloading.
+ */
 void ctx__tell_module(struct CUctx_st *ctx, uint32_t cbid)
 {
 	CUpti_ModuleResourceData data = { .moduleId = 1 };
@@ -997,7 +999,7 @@ int device__ordinal(const struct device *dev)
 	return dev->ordinal;
 }
 
-/* This is not the device's lock, because a new context calls the tool. */
+/* A lock of its own, not the device's lock, because a new context calls the tool. */
 static pthread_mutex_t primary_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct CUctx_st *device__primary_retain(struct device *dev, CUresult *err)
@@ -1069,9 +1071,9 @@ const char *kernel__name(const char *name)
 }
 
 /*
- * Return: the name that CUPTI reports. CUPTI 13.0 remembers a name by the driver's address for it,
- * here with the handle. It continues to do so when the module is gone and another kernel's name is
- * at that address.
+ * Return: the name that CUPTI reports. CUPTI 13.0 caches a name by the address of the driver's
+ * string, here in the handle. It keeps the old name when the module is gone and that address has
+ * another kernel's name.
  */
 const char *kernel__told(struct CUfunc_st *kernel)
 {
@@ -1159,8 +1161,7 @@ out:
 }
 
 /*
- * Before CUDA refuses memory, it takes back unused memory of pools. Return: how many bytes that
- * was.
+ * Takes back unused memory of pools, as CUDA does before it refuses memory. Return: how many bytes.
  */
 static size_t memory__trim_pool(int device)
 {
@@ -1320,8 +1321,8 @@ static void core__in_child(void)
 }
 
 /*
- * Stops the device threads, so that nothing calls into a library that is being torn down. Work that
- * has not ended is left alone: leak checkers see it, and nobody frees it.
+ * Stops the device threads, so that nothing calls into a library that is being torn down.
+ * Unfinished work is not freed: leak checkers can still see it.
  */
 static void core__teardown(void)
 {
@@ -1396,8 +1397,7 @@ static void core__setup(void)
 
 /*
  * Initializes CUDA. The injected library runs inside the first cuInit and must not use CUDA there.
- * The driver answers its calls with errors, and its cuInit with success, but does not work after
- * that.
+ * To its calls the driver returns errors, to its cuInit success, but CUDA does not work after that.
  */
 CUresult core__init(void)
 {
@@ -1463,7 +1463,7 @@ static void core__call_enter(struct sim_call *call)
 	if (!t || thread->in_callback || __atomic_load_n(&init.forked, __ATOMIC_RELAXED))
 		return;
 	call->live = true;
-	/* A runtime call and the driver calls inside it share one id. */
+	/* A runtime call and the driver calls inside it share one ID. */
 	while (!thread->depth && !thread->correlation_id)
 		thread->correlation_id =
 			__atomic_add_fetch(&last_correlation_id, 1, __ATOMIC_RELAXED);

@@ -20,8 +20,8 @@ struct CUmod_st {
 
 /* Guarded by the registry lock. */
 static struct CUmod_st *modules;
-static struct CUfunc_st *unused;	/* functions of unloaded modules, whose handles are used
-					 * again */
+static struct CUfunc_st *unused;	/* functions of unloaded modules, whose handles are
+					 * reused */
 
 /* ---- init, devices, contexts ----------------------------------------------------------------- */
 
@@ -30,7 +30,7 @@ SIM_EXPORT CUresult CUDAAPI cuInit(unsigned int flags)
 	cuInit_params params = { flags };
 
 	/*
-	 * The injected library subscribes inside cuInit, so it gets only the exits of later calls.
+	 * The injected library subscribes inside cuInit, so its callbacks begin with the next call.
 	 */
 	DRIVER_CALL(cuInit, &params, NULL, CUDA_SUCCESS, core__init());
 }
@@ -218,7 +218,7 @@ static CUresult primary_reset(CUdevice dev)
 	return device__primary_reset(device__get(dev));
 }
 
-/* Both names are one function; cudart calls the older name. */
+/* Both names are the same function; cudart calls the older name. */
 #undef cuDevicePrimaryCtxReset
 DRIVER_API(cuDevicePrimaryCtxReset, (CUdevice dev), (dev), NULL, primary_reset(dev))
 DRIVER_API(cuDevicePrimaryCtxReset_v2, (CUdevice dev), (dev), NULL, primary_reset(dev))
@@ -360,7 +360,7 @@ DRIVER_API(cuCtxGetApiVersion, (CUcontext ctx, unsigned int *version), (ctx, ver
 DRIVER_API(cuCtxGetStreamPriorityRange, (int *least, int *greatest), (least, greatest), NULL,
 	   ctx_priority_range(least, greatest))
 
-/* These have no effect on the device, but profilers see the calls. */
+/* These calls have no effect on the device, but profilers see them. */
 DRIVER_API_VOID(cuProfilerStart, CUDA_SUCCESS)
 DRIVER_API_VOID(cuProfilerStop, CUDA_SUCCESS)
 
@@ -412,7 +412,7 @@ static CUresult module_unload(CUmodule mod)
 	return CUDA_SUCCESS;
 }
 
-/* Kernels have no body, so a module has every kernel that a program asks for. */
+/* Kernels have no body, so a module has every kernel that a program looks up. */
 static CUresult module_function(CUfunction *out, CUmodule mod, const char *name)
 {
 	struct CUfunc_st *func;
@@ -462,7 +462,7 @@ static CUresult loading_mode(CUmoduleLoadingMode *mode)
 
 DRIVER_API(cuModuleGetLoadingMode, (CUmoduleLoadingMode *mode), (mode), NULL, loading_mode(mode))
 
-/* Here a library is a module, and a kernel handle a function handle. */
+/* Here a library is a module, and a kernel handle is a function handle. */
 static CUresult library_load(CUlibrary *out)
 {
 	CUmodule mod;
@@ -600,7 +600,7 @@ static CUresult launch_kernel(const struct launch *l)
 	return work__submit(work);
 }
 
-/* Return: the value of an attribute, or all 0 if it is missing. */
+/* Return: the value of an attribute, or zeros if it is missing */
 static CUlaunchAttributeValue config_value(const CUlaunchConfig *config, CUlaunchAttributeID id)
 {
 	for (unsigned int i = 0; i < config->numAttrs; i++)
@@ -702,7 +702,7 @@ static void count_freeing(unsigned int change)
 }
 
 /*
- * As in the driver, an allocation waits for a thread that is freeing memory; here for at most 0.1
+ * As in the driver, an allocation waits for a thread that is freeing memory, but here at most 0.1
  * s.
  */
 static void wait_for_frees(void)
@@ -748,7 +748,7 @@ static CUresult mem_free(CUdeviceptr ptr)
 
 	if (!ptr)
 		return CUDA_SUCCESS;
-	/* As in the driver, no work may still be using the memory. */
+	/* As in the driver, waits until no work uses the memory. */
 	if (ctx) {
 		count_freeing(1);
 		ctx__wait(ctx);
@@ -803,7 +803,7 @@ static CUresult mem_free_async(CUdeviceptr ptr, CUstream handle, bool per_thread
 
 	if (err)
 		return err;
-	if (stream->branch)		/* memory of a graph's node, which stays */
+	if (stream->branch)		/* a graph node's memory, which stays allocated */
 		return CUDA_SUCCESS;
 	device__wait(stream->ctx->dev, stream__tail(stream));
 	return memory__free((void *)ptr, 0);
@@ -895,8 +895,8 @@ static uint8_t copy_kind(uint8_t src_kind, uint8_t dst_kind)
 }
 
 /*
- * Copies memory. An asynchronous copy from pageable memory takes its data at the call; a copy to
- * pageable memory has ended when the call returns: see the CUDA documentation, "API synchronization
+ * Copies memory. An asynchronous copy from pageable memory takes its data at the call. A copy to
+ * pageable memory has ended when the call returns. See the CUDA documentation, "API synchronization
  * behavior".
  */
 static CUresult copy_between(void *dst, CUcontext dst_ctx, const void *src, CUcontext src_ctx,
@@ -958,7 +958,7 @@ static CUresult copy(void *dst, const void *src, size_t bytes, CUstream handle, 
 	return copy_between(dst, NULL, src, NULL, bytes, handle, per_thread, is_async);
 }
 
-/* Copies between two contexts, in the stream's context, which is one of them. */
+/* Copies between two contexts. The stream belongs to one of them. */
 static CUresult copy_peer(CUdeviceptr dst, CUcontext dst_ctx, CUdeviceptr src, CUcontext src_ctx,
 			  size_t bytes, CUstream handle, bool per_thread, bool is_async)
 {
@@ -1327,7 +1327,10 @@ SIM_EXPORT CUresult CUDAAPI cuGetErrorString(CUresult error, const char **out)
 #define ENTRY(name, since, fn)		{ name, since, (void *)fn, (void *)fn },
 #define ENTRY_PT(name, since, fn, sfx)	{ name, since, (void *)fn, (void *)fn##sfx },
 
-/* Declares what cuda.h shows only under CUDA_API_PER_THREAD_DEFAULT_STREAM, or in graph.c. */
+/*
+ * Declares functions that cuda.h shows only under CUDA_API_PER_THREAD_DEFAULT_STREAM, or graph.c
+ * has.
+ */
 #define PTSZ(fn) extern __typeof__(fn) fn##_ptsz;
 #define PTDS(fn) extern __typeof__(fn) fn##_ptds;
 
@@ -1470,7 +1473,8 @@ static const struct entry {
 };
 
 /*
- * Finds a function. *pfn is NULL if no function has that name, or none is as old as cuda_version.
+ * Finds a function. *pfn is NULL if no function has that name, or none is old enough for
+ * cuda_version.
  */
 SIM_EXPORT CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cuda_version,
 						cuuint64_t flags,

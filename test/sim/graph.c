@@ -3,11 +3,11 @@
  * graph.c - graphs and stream capture of libcuda.so.1
  *
  * A node holds its work as a template, and a launch submits copies of the templates. An executable
- * graph owns a clone of its graph, with nodes that have ids of their own and are in the order of
- * the dependencies. A child graph is cloned into its node; instead of this node the child graph's
- * nodes run, one after the other.
+ * graph owns a clone of its graph. The clone's nodes have their own IDs and are sorted by
+ * dependencies. A child graph is cloned into its node; when the node runs, the child graph's nodes
+ * run one by one.
  *
- * A capturing stream has a branch: the capture it belongs to and the nodes that its next node will
+ * A capturing stream has a branch: its capture, and the nodes that the stream's next node will
  * depend on. An event recorded in a capture has a branch, too, and a stream that waits for the
  * event joins the capture.
  */
@@ -19,9 +19,9 @@
 struct CUgraphNode_st {
 	uint32_t magic;
 	uint32_t index;			/* in graph->nodes */
-	uint64_t id;			/* an id of CUPTI */
+	uint64_t id;			/* a CUPTI ID */
 	struct CUgraph_st *graph;
-	struct CUgraphNode_st *original;	/* the node of which this one is a clone */
+	struct CUgraphNode_st *original;	/* the node that this node is a clone of */
 	CUgraphNodeType type;
 	struct work *work;		/* template, owned; NULL for an empty node */
 	struct CUgraph_st *child;	/* owned graph of a child graph node */
@@ -34,7 +34,7 @@ struct CUgraphNode_st {
 
 struct CUgraph_st {
 	uint32_t magic;
-	uint32_t id;			/* an id of CUPTI */
+	uint32_t id;			/* a CUPTI ID */
 	uint32_t next_node;
 	struct CUgraphNode_st **nodes;
 	size_t nr_nodes;
@@ -43,9 +43,9 @@ struct CUgraph_st {
 
 struct CUgraphExec_st {
 	uint32_t magic;
-	struct CUgraph_st *graph;	/* owned clone; its nodes are in an order that can be
-					 * submitted */
-	struct CUgraph_st *hidden;	/* owned; a second graph that CUPTI reports, with an id */
+	struct CUgraph_st *graph;	/* owned clone; its nodes are in submission order */
+	struct CUgraph_st *hidden;	/* owned; a second graph with an ID, which CUPTI also
+					 * reports */
 	struct CUgraphNode_st **steps;	/* all nodes; nodes of child graphs come after their node */
 	size_t nr_steps;
 	uint32_t *first_dep;		/* by step, as work__submit_graph() expects them */
@@ -113,7 +113,7 @@ static void graph__free(struct CUgraph_st *graph)
 	free(graph);
 }
 
-/* Adds a node. After success the graph owns @work. The caller holds the registry lock. */
+/* Adds a node. On success, the graph owns @work. The caller holds the registry lock. */
 static struct CUgraphNode_st *graph__add(struct CUgraph_st *graph, CUgraphNodeType type,
 					 struct CUgraphNode_st *const *deps, size_t nr_deps,
 					 struct work *work)
@@ -226,7 +226,7 @@ static struct work *work__copy(const struct work *work)
 	return copy;
 }
 
-/* Clones a graph. The clone's nodes have the order and the numbers of the original nodes. */
+/* Clones a graph. The clone's nodes keep the order and the numbers of the originals. */
 static struct CUgraph_st *graph__clone(const struct CUgraph_st *graph)
 {
 	struct CUgraph_st *clone = graph__new();
@@ -263,9 +263,7 @@ static struct CUgraph_st *graph__clone(const struct CUgraph_st *graph)
 	return clone;
 }
 
-/*
- * Reports a clone as CUPTI does: each node is first created with an id of its own, and then cloned.
- */
+/* Reports a clone as CUPTI does: each node is first created with its own ID, and then cloned. */
 static void graph__announce_clone(struct CUgraph_st *clone, CUgraph original)
 {
 	fire(CUPTI_CBID_RESOURCE_GRAPH_CREATED, (CUpti_GraphData){ .graph = clone });
@@ -358,7 +356,7 @@ static CUresult graph_nodes(CUgraph graph, CUgraphNode *nodes, size_t *nr)
 	return CUDA_SUCCESS;
 }
 
-/* Adds a node, which owns @work. */
+/* Adds a node, which takes ownership of @work. */
 static CUresult graph_add(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps, size_t nr_deps,
 			  CUgraphNodeType type, struct work *work)
 {
@@ -551,7 +549,7 @@ DRIVER_API(cuGraphAddEmptyNode,
 	   (out, graph, deps, nr_deps), NULL,
 	   graph_add(out, graph, deps, nr_deps, CU_GRAPH_NODE_TYPE_EMPTY, NULL))
 
-/* Takes no memory here: XPU_SIM_GRAPHS says how much memory nodes have. */
+/* Allocates no memory: XPU_SIM_GRAPHS says how much memory nodes have. */
 static CUresult graph_add_alloc(CUgraphNode *out, CUgraph graph, const CUgraphNode *deps,
 				size_t nr_deps, CUDA_MEM_ALLOC_NODE_PARAMS *p)
 {
@@ -778,8 +776,8 @@ static CUresult graph_launch(CUgraphExec exec, CUstream handle, bool per_thread)
 			break;
 		}
 		/*
-		 * The stream and the correlation id are taken from this launch, everything else
-		 * from the node.
+		 * The stream and the correlation ID come from this launch, all other values from
+		 * the node.
 		 */
 		works[i]->stream = stream;
 		works[i]->act.correlation_id = work->act.correlation_id;
@@ -812,7 +810,7 @@ static bool node__replace_work(struct CUgraphNode_st *node, const struct work *w
 	return true;
 }
 
-/* Updates an executable graph, whose nodes keep their ids. A graph of another shape is refused. */
+/* Updates an executable graph, whose nodes keep their IDs. A graph of another shape is refused. */
 static CUresult graph__update(struct CUgraph_st *to, const struct CUgraph_st *from)
 {
 	CUresult err;
@@ -914,7 +912,7 @@ static void branch__put(struct branch *branch)
 	free(branch);
 }
 
-/* Takes NULL. */
+/* Drops a reference; @branch may be NULL. */
 void branch__free(struct branch *branch)
 {
 	registry__lock();
@@ -956,9 +954,9 @@ static void branch__attach(struct branch *branch, struct CUstream_st *stream)
 }
 
 /**
- * capture__add - make work a node of the graph that a stream is capturing into
- * @stream: is capturing
- * @work: taken over
+ * capture__add - adds work as a node to the graph that a stream is capturing into
+ * @stream: a capturing stream
+ * @work: ownership passes to the graph
  */
 CUresult capture__add(struct CUstream_st *stream, struct work *work)
 {
@@ -1095,7 +1093,7 @@ static bool capture__is_joined(const struct capture *capture)
 		return false;
 	for (size_t i = 0; i < origin->nr_nodes; i++)
 		reached[origin->nodes[i]->index] = true;
-	/* A node of a capture depends on older nodes only. */
+	/* A captured node depends only on older nodes. */
 	for (size_t i = capture->graph->nr_nodes; i-- > 0;)
 		for (size_t d = 0; reached[i] && d < capture->graph->nodes[i]->nr_deps; d++)
 			reached[capture->graph->nodes[i]->deps[d]->index] = true;
@@ -1172,7 +1170,10 @@ static CUresult capture_info_v3(CUstream handle, CUstreamCaptureStatus *status, 
 				CUgraph *graph, const CUgraphNode **nodes, size_t *nr_nodes,
 				bool per_thread)
 {
-	/* The nodes would have to stay valid after the unlock. No caller here asks for them. */
+	/*
+	 * The returned nodes would have to stay valid after the unlock. No caller here asks for
+	 * nodes.
+	 */
 	if (nodes)
 		*nodes = NULL;
 	if (nr_nodes)

@@ -2,9 +2,9 @@
 /*
  * layout.h - the structures that the simulated CUPTI shares with its clients
  *
- * The numbers are CUPTI's numbers on 64-bit machines. The build fails if a header disagrees with
- * them, or if an older version of a record is not a prefix of the newest one: activity.c fills in
- * the newest version and hands out as much of it as the older version had.
+ * The constants are CUPTI's on 64-bit machines. The build fails if a header disagrees with them, or
+ * if an older version of a record is not a prefix of the newest one: activity.c fills in the newest
+ * version and delivers as much of it as the older version had.
  */
 #ifndef TEST_SIM_LAYOUT_H
 #define TEST_SIM_LAYOUT_H

@@ -2,8 +2,9 @@
 /*
  * nvml.c - libnvidia-ml.so.1 of the simulated GPUs
  *
- * Each GPU always takes 200 W, and its energy changes every 90 ms. GPM counters are constants; for
- * less than 100 ms they are NaN, and the call returns an error. XPU_SIM_NVML=old has no GPM.
+ * Each GPU always draws 200 W, and its energy counter changes every 90 ms. GPM counters are
+ * constant; over less than 100 ms they are NaN, and the call returns an error. XPU_SIM_NVML=old has
+ * no GPM.
  */
 #include <math.h>
 #include <stdbool.h>

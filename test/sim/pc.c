@@ -2,26 +2,26 @@
 /*
  * pc.c - PC sampling, in libcupti.so
  *
- * A kernel of N us has N samples, at least one. The k-th of a function is at pc 0x10 * (k % 4), and
- * its reason is the length of the function's name % NR_REASONS. Every second sample of each place
- * issued nothing. In the continuous mode samples know no launch. In the serialized mode they do,
- * since here each kernel has its own functions. XPU_SIM_PC imitates known behaviour of CUPTI:
+ * A kernel of N us has N samples, at least one. The k-th sample of a function is at pc 0x10 * (k %
+ * 4), and its stall reason is the length of the function's name % NR_REASONS. Every second sample
+ * at each pc issued nothing. In continuous mode, samples know no launch. In serialized mode they
+ * do, since here each kernel has its own functions. XPU_SIM_PC imitates known behavior of CUPTI:
  *
- *	refused		the size of the hardware's memory cannot be set
- *	unsupported	it cannot be enabled
- *	unfetched	the thread that fetches samples keeps its 100 ms
- *	full		every third reading finds the hardware's memory full, and has no samples
+ *	refused		the size of the hardware buffer cannot be set
+ *	unsupported	PC sampling cannot be enabled
+ *	unfetched	the interval of the fetching thread stays 100 ms
+ *	full		every third read finds the hardware buffer full, and has no samples
  *	slow		a launch returns some time after its kernel's samples exist
- *	late		samples come with the second reading after their kernel; later: the fourth;
- *			but with any reading that comes HELD_MS after the kernel
+ *	late		samples come with the second read after their kernel (later: the fourth),
+ *			or with any read at least HELD_MS after the kernel
  *
- * In the continuous mode a thread of CUPTI fetches samples every 100 ms, or as often as requested.
- * A reading has the samples of earlier spans only.
+ * In continuous mode, a CUPTI thread fetches samples every 100 ms, or at a requested interval. A
+ * read returns only samples of earlier intervals.
  *
- * A launch's samples may have the number of a later launch, which another thread has begun.
- * Readings fail while two contexts of a GPU are sampled.
+ * A launch's samples may have the number of a later launch by another thread. Reads fail while two
+ * contexts of a GPU are sampled.
  *
- * CUPTI's disabling does not return while other threads launch; here it aborts.
+ * Disabling in CUPTI does not return while other threads launch; here it aborts.
  */
 #include "profiler.h"
 
@@ -39,9 +39,9 @@
 #define NR_PLACES	4
 #define MAX_FUNCTIONS	65536
 #define MAX_CONTEXTS	16
-#define OTHERS		7		/* samples of other programs that each reading has */
+#define OTHERS		7		/* samples of other programs in each read */
 #define DROPPED		3
-#define HELD_MS		200	/* CUPTI's thread fetches every 100 ms at least */
+#define HELD_MS		200	/* CUPTI's thread fetches at least every 100 ms */
 #define FETCHES_EVERY	CUPTI_PC_SAMPLING_CONFIGURATION_ATTR_TYPE_WORKER_THREAD_PERIODIC_SLEEP_SPAN
 
 static const char *const names[NR_REASONS] = {
@@ -51,20 +51,20 @@ static const char *const names[NR_REASONS] = {
 /* Each context has its own sampler. */
 struct function {
 	const char *name;
-	uint32_t correlation_id;	/* 0: of any launch */
+	uint32_t correlation_id;	/* 0: samples of any launch */
 	uint64_t nr;			/* samples so far */
-	uint64_t samples[NR_PLACES];	/* fetched, and not yet read */
-	uint64_t taken[NR_PLACES];	/* not yet fetched ... */
-	uint64_t span;			/* ... since the first unfetched one */
+	uint64_t samples[NR_PLACES];	/* fetched, but not read yet */
+	uint64_t taken[NR_PLACES];	/* not fetched yet, */
+	uint64_t span;			/* since the interval with this number */
 	uint64_t kernel_ms;		/* when the latest kernel ended */
-	int nr_seen;			/* readings that came too early */
+	int nr_seen;			/* reads that came too early */
 };
 
-static uint32_t latest_launch;		/* of any thread */
-static __thread uint32_t launched_by;	/* the call that launched last */
+static uint32_t latest_launch;		/* the latest launch of any thread */
+static __thread uint32_t launched_by;	/* the thread's latest call that launched */
 static unsigned int nr_in_flight;	/* pieces of work on the device */
-static bool serializes;			/* there is a context in which kernels run one at a time */
-static uint64_t module_crc;		/* the module that was asked for last */
+static bool serializes;			/* in some context, kernels run one at a time */
+static uint64_t module_crc;		/* the module that was last asked for */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sampled {
 	CUcontext ctx;
@@ -121,7 +121,7 @@ static uint64_t now_ms(void)
 	return now.tv_sec * 1000ull + now.tv_nsec / 1000000;
 }
 
-/* Samples of spans that have passed are fetched. */
+/* Fetches the samples of past intervals. */
 static void fetch(const struct sampled *c, struct function *f)
 {
 	uint64_t span = now_ms() / (c->span_ms ?: 100);
@@ -178,7 +178,7 @@ void pc__over(void)
 	__atomic_sub_fetch(&nr_in_flight, 1, __ATOMIC_RELEASE);
 }
 
-/* pc__begins() does not wait for a kernel that itself waits for a later one. */
+/* pc__begins() does not wait, because a kernel may itself wait for a later one. */
 void pc__ends(uint32_t correlation_id)
 {
 	if (launched_by != correlation_id || !__atomic_load_n(&serializes, __ATOMIC_RELAXED))
@@ -189,7 +189,7 @@ void pc__ends(uint32_t correlation_id)
 		usleep(300);
 }
 
-/* CUPTI cannot enable kernel records during that time. */
+/* Return: whether PC sampling is on, which prevents CUPTI from enabling kernel records */
 bool pc__is_on(void)
 {
 	bool on = false;
@@ -213,7 +213,7 @@ static bool is_on(CUcontext ctx)
 	return on;
 }
 
-/* Like CUPTI's function, which knows no reasons before PC sampling is enabled. */
+/* Knows no stall reasons before PC sampling is enabled, like CUPTI's function. */
 SIM_EXPORT CUptiResult CUPTIAPI
 cuptiPCSamplingGetNumStallReasons(CUpti_PCSamplingGetNumStallReasonsParams *p)
 {
@@ -223,7 +223,7 @@ cuptiPCSamplingGetNumStallReasons(CUpti_PCSamplingGetNumStallReasonsParams *p)
 	return CUPTI_SUCCESS;
 }
 
-/* The indices differ from those in the list. */
+/* The indices are not positions in the list. */
 SIM_EXPORT CUptiResult CUPTIAPI
 cuptiPCSamplingGetStallReasons(CUpti_PCSamplingGetStallReasonsParams *p)
 {
@@ -295,7 +295,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiPCSamplingDisable(CUpti_PCSamplingDisablePa
 	abort();
 }
 
-/* Like CUPTI's function, it only has to give different results for different modules. */
+/* Differs for different modules, and has no other meaning, like CUPTI's function. */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiGetCubinCrc(CUpti_GetCubinCrcParams *p)
 {
 	const uint8_t *at = p->cubin;
@@ -364,7 +364,7 @@ static CUptiResult get_data(struct sampled *c, CUpti_PCSamplingData *data)
 		}
 	}
 	if (c->serialized && !remaining)
-		c->nr_functions = 0;	/* these functions are not returned again */
+		c->nr_functions = 0;	/* read functions are not returned again */
 	if (nr) {
 		data->totalSamples += OTHERS + DROPPED;
 		data->nonUsrKernelsTotalSamples = OTHERS;

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * pm.c - PM sampling and its host functions, in libcupti.so, for separate processes
+ * pm.c - PM sampling and its host functions, in libcupti.so, for separate sampler processes
  *
- * A sample's metrics depend on its begin n = begin / interval, by CUPTI's clock. Each is (7 * n +
- * 13 * m) % 101 percent of some peak, where m is its line below or, if it has none, its place in
- * the list. A cycle takes 2/3 ns. XPU_SIM_PM imitates known behaviour of CUPTI:
+ * A sample's metrics depend on its start n = begin / interval, by CUPTI's clock. Each metric is (7
+ * * n + 13 * m) % 101 percent of some peak, where m is its line below or, if it has none, its index
+ * in the list. A cycle takes 2/3 ns. XPU_SIM_PM imitates known behavior of CUPTI:
  *
  *	privilege	cuptiPmSamplingEnable fails
  *	busy		another program samples the GPU: cuptiPmSamplingGetCounterAvailability fails
- *	overflow	the hardware's memory holds 20 samples
- *	lacks		the GPU has no NVLink: adding such a metric fails, and spoils the object
+ *	overflow	the hardware buffer holds 20 samples
+ *	lacks		the GPU has no NVLink: adding an NVLink metric fails, and spoils the object
  *	passes		more than two metrics take two passes
  *	slow		cuptiPmSamplingEnable takes so long that other GPUs lose samples
  *
- * Samples that do not fit into an image are dropped, as in NVIDIA's library. But a sampler that
- * came late because other programs had the CPUs gets them with the next image, so that a busy
- * machine costs no samples. The host object reads the image of available counters as long as it
- * exists.
+ * Samples that do not fit into an image are dropped, as in NVIDIA's library. If the sampler was
+ * late because other programs had the CPUs, these samples come in the next image instead, so that a
+ * busy machine loses no samples. The host object reads the image of available counters throughout
+ * its life.
  */
 #include "sim.h"
 
@@ -35,7 +35,7 @@
 #define MAX_NAMES	64
 #define SMALL_MEMORY	20
 
-#define CYCLES		1.5		/* a ns */
+#define CYCLES		1.5		/* per ns */
 #define PEAK		528		/* per cycle */
 
 static const char *const known[] = {
@@ -52,9 +52,9 @@ struct CUpti_Profiler_Host_Object {
 
 struct CUpti_PmSampling_Object {
 	uint64_t interval_ns, next_ns;
-	uint64_t starved_ns;		/* how long its thread had waited for a CPU when it had read
-					 * all samples */
-	unsigned int nr_enables;	/* of all objects together, when it had read all samples */
+	uint64_t starved_ns;		/* how long the thread had waited for a CPU at the time when
+					 * it had read all samples */
+	unsigned int nr_enables;	/* nr_enables of all objects, at that time */
 	bool runs;
 };
 
@@ -81,7 +81,7 @@ static uint64_t now(void)
 }
 
 /*
- * Return: how long this thread has waited for a CPU so far, or 0 if the kernel does not count that.
+ * Return: how long this thread has waited for a CPU so far, or 0 if the kernel does not count that
  */
 static uint64_t starved(void)
 {

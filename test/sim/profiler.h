@@ -14,17 +14,17 @@
 #define NR_CBIDS	1024		/* more than the number of callback ids in a domain */
 
 /*
- * Clients. Number 0 is the client of the functions without a subscriber; there is only one. Since
- * CUDA 13.3 there may be several clients that pass their subscriber to each function. A process
- * cannot have both sorts.
+ * Clients. Number 0 is the one client of the functions without a subscriber. Since CUDA 13.3 there
+ * may be several clients that pass their subscriber to each function. A process cannot have both
+ * kinds of clients.
  */
 #define NR_CLIENTS	SIM_NR_CLIENTS
 #define SEVERAL_VERSION	130300
 
 /* cupti.c */
-/* Return: the number of a subscriber's client, from 1; 0 if it is not one of several. */
+/* Return: the number of a subscriber's client, from 1; 0 if it is not one of several clients. */
 unsigned int profiler__client(CUpti_SubscriberHandle subscriber);
-/* Return: whether there are clients that pass their subscriber. */
+/* Return: whether some client passes its subscriber */
 bool profiler__several(void);
 extern const struct sim_core *core;
 
@@ -36,9 +36,9 @@ uint64_t profiler__env(const char *name);
 
 /* activity.c */
 bool activity__any_enabled(void);
-/* Whether functions without a subscriber are in use. */
+/* Return: whether functions without a subscriber are in use */
 bool activity__is_used_alone(void);
-/* Clears the kinds that a client has enabled. Its buffers go back to it. */
+/* Clears the kinds that a client has enabled. Its buffers are returned to the client. */
 void activity__leave(unsigned int client);
 bool activity__serializes(void);
 bool activity__wants_call(const struct sim_call *call);
@@ -57,12 +57,12 @@ void activity__reset(void);
 void pc__kernel(const struct sim_activity *act);
 
 /*
- * A call begins, and ends. At its end a launch waits for its kernel, if kernels run one at a time.
+ * A call begins, and ends. If kernels run one at a time, a launch waits for its kernel at its end.
  */
 void pc__begins(uint32_t correlation_id);
 void pc__ends(uint32_t correlation_id);
 
-/* Work of that call was handed to the device, and has ended. */
+/* Work of that call was enqueued on the device, and has ended. */
 void pc__launched(uint32_t correlation_id);
 void pc__over(void);
 

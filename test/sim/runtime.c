@@ -2,8 +2,8 @@
 /*
  * runtime.c - libcudart.so.N: the runtime API, and the functions that code from nvcc calls
  *
- * Like NVIDIA's library, this one opens libcuda.so.1 at the first call that needs it, and does its
- * work by driver calls: a launch is cudaLaunchKernel, some frames of this library, and
+ * Like NVIDIA's library, this one opens libcuda.so.1 at the first call that needs it, and works
+ * through driver calls: a launch's stack is cudaLaunchKernel, some frames of this library, and
  * cuLaunchKernel.
  */
 #include <dlfcn.h>
@@ -23,7 +23,7 @@
 
 /* ---- the driver ------------------------------------------------------------------------------ */
 
-/* Names the older of two names of one function. */
+/* Selects the older of two names of one function. */
 #undef cuDevicePrimaryCtxReset
 CUresult CUDAAPI cuDevicePrimaryCtxReset(CUdevice dev);
 
@@ -90,7 +90,7 @@ static struct {
 #undef X
 } driver;
 
-/* driver.fn or driver.fn_ptsz, depending on the caller's own form */
+/* driver.fn or driver.fn_ptsz, depending on the caller's form */
 #define PTSZ(fn)	(per_thread ? driver.fn##_ptsz : driver.fn)
 #define PTDS(fn)	(per_thread ? driver.fn##_ptds : driver.fn)
 
@@ -162,8 +162,8 @@ static cudaError_t runtime__look_at_devices(void)
 }
 
 /*
- * This is outside of load_once(), because the injected library runs inside cuInit and may call this
- * again.
+ * Not part of load_once(), because the injected library runs inside cuInit and may call this
+ * function again.
  */
 static cudaError_t runtime__init(void)
 {
@@ -184,7 +184,7 @@ static cudaError_t runtime__init(void)
 }
 
 /*
- * Makes the device's primary context current. The context is retained once, and again after a
+ * Makes the device's primary context current. The context is retained once, and once more after a
  * reset.
  */
 static cudaError_t runtime__use_device(int device)
@@ -261,7 +261,7 @@ static cudaError_t runtime__result(cudaError_t err)
 	runtime__exit(&call);							\
 	return runtime__result(result)
 
-/* id: name and version as in NVIDIA's headers: cudaMalloc_v3020 */
+/* @id: name and version as in NVIDIA's headers: cudaMalloc_v3020 */
 #define RUNTIME_API_AS(fn, id, pt, proto, args, symbol, expression)		\
 	SIM_EXPORT cudaError_t CUDARTAPI fn proto;				\
 	SIM_EXPORT cudaError_t CUDARTAPI fn proto				\
@@ -286,7 +286,7 @@ static cudaError_t runtime__result(cudaError_t err)
 		RUNTIME_CALL(fn, fn##_##ver, NULL, NULL, runtime__init(), expression);	\
 	}
 
-/* Ensures that there is a context: the first call that needs one makes it. */
+/* Makes a context if the thread has none: the first call that needs a context makes it. */
 static cudaError_t with_context(void)
 {
 	return runtime__context();
@@ -304,7 +304,8 @@ static cudaError_t with_context(void)
 struct fat_binary {
 	struct fat_binary *self;	/* a handle is a void **: it points to itself */
 	struct fat_binary *next;
-	CUlibrary library;		/* loaded with its first kernel; NULL: not loaded yet */
+	CUlibrary library;		/* loaded with the first kernel of it; NULL: not loaded
+					 * yet */
 };
 
 struct symbol {
@@ -402,8 +403,8 @@ out:
 }
 
 /*
- * Loads a kernel, unless another thread has done so. The driver calls back, so this is not done
- * under the lock of the symbols.
+ * Loads a kernel, unless another thread has loaded it. The driver makes callbacks, so the lock of
+ * the symbols is not held.
  */
 static CUfunction symbol__load_locked(const void *host, struct fat_binary *owner, const char *name)
 {
@@ -479,7 +480,7 @@ static const char *kernel_name(CUfunction kernel)
 	return name;
 }
 
-/* Return: the name of a symbol, without calling the driver. */
+/* Return: the name of a symbol; does not call the driver */
 static const char *symbol__name(const void *host)
 {
 	const char *name = NULL;
@@ -932,7 +933,7 @@ RUNTIME_API_VOID(cudaDeviceReset, v3020, device_reset())
 RUNTIME_API_VOID(cudaProfilerStart, v4000, DRIVER_CALL(driver.cuProfilerStart()))
 RUNTIME_API_VOID(cudaProfilerStop, v4000, DRIVER_CALL(driver.cuProfilerStop()))
 
-/* Name of this function in CUDA 12's headers. */
+/* The name of this function in CUDA 12's headers. */
 SIM_EXPORT cudaError_t cudaGetDeviceProperties_v2(struct cudaDeviceProp *prop, int device)
 	__attribute__((alias("cudaGetDeviceProperties")));
 
@@ -988,7 +989,7 @@ SIM_EXPORT const char *cudaGetErrorName(cudaError_t code)
 }
 
 /*
- * Error calls take an id and have callbacks like all calls, but must not set the error that they
+ * Error calls have IDs and callbacks like all calls, but must not change the error that they
  * return.
  */
 static cudaError_t last_error_call(uint32_t cbid, const char *name, bool reset)

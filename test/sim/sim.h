@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sim.h - a small CUDA stand-in for machines without a GPU
+ * sim.h - a small simulated CUDA, for machines without a GPU
  *
  * Three libraries with NVIDIA's names and ABI, built against NVIDIA's headers:
  *
@@ -10,20 +10,20 @@
  *
  * N is SIM_CUDA_MAJOR, 13 unless the compiler gets another number (-DSIM_CUDA_MAJOR=12).
  *
- * These are real: API calls, their nesting and stack frames, correlation ids, callbacks, streams,
+ * These are real: API calls, their nesting and stack frames, correlation IDs, callbacks, streams,
  * events, graphs, waiting, copied and set memory, activity buffers and their owners, threads.
  * Kernels are not real: they have no body. A piece of device work gets its start and end when it is
  * enqueued, from the tail of its stream and a known duration. One thread per device completes the
- * work in that order when the time has really passed. So a run is cheap (no sleep per kernel) but
- * asynchronous, with streams that overtake one another.
+ * work in order of its ends, once these times have really passed. So a run is cheap (no sleep per
+ * kernel) but asynchronous, and streams overtake one another.
  *
- * A kernel takes as many nanoseconds as its uint64_t argument says, if sim_kernel_cost_arg() has
+ * A kernel lasts as many nanoseconds as its uint64_t argument says, if sim_kernel_cost_arg() has
  * named one, or else XPU_SIM_KERNEL_NS.
  *
  * Environment:
  *	XPU_SIM_DEVICES=N	devices, default 1, at most 8
- *	XPU_SIM_MACHINE=NAME	8 characters of the devices' UUIDs: a process of another machine has
- *				other devices
+ *	XPU_SIM_MACHINE=NAME	8 characters of the devices' UUIDs: a process with another NAME
+ *				has other devices
  *	XPU_SIM_MEMORY=N	bytes of memory of each device, default 80 GiB
  *	XPU_SIM_REST=N		bytes of it that contexts and other processes use, default 0
  *	XPU_SIM_POOL=N		bytes of it that each device's default pool has reserved and does
@@ -36,32 +36,32 @@
  *				piece of device work
  *				PID CORRELATION KIND NAME START END DEVICE CONTEXT STREAM NODE
  *				KIND is kernel, memcpy or memset; NAME the kernel's name, or HtoD,
- *				DtoH, DtoD, HtoH, PtoP, or "-"; START and END are in the clock of
- *				the activity records, END 0 if the process ended first; NODE is the
+ *				DtoH, DtoD, HtoH, PtoP, or "-"; START and END are in the clock that
+ *				activity records use, END 0 if the process ended first; NODE is the
  *				graph node id or 0; CORRELATION is 0 if CUPTI was not in use at the
- *				launch. Written when a device falls idle and at exit.
+ *				launch. Written when a device becomes idle, and at exit.
  *	XPU_SIM_STATS=FILE	appended at exit: "PID NAME VALUE" lines, see enum sim_stat
  *	XPU_SIM_STRICT=1	abort() at calls that a client must never make, instead of counting
- *				them: hand out a dirty buffer after it promised zeroed ones, or call
+ *				them: supply a dirty buffer after promising zeroed ones, or call
  *				CUPTI in a forked child
  *	XPU_SIM_CUPTI_BUSY=1	another subscriber holds CUPTI: error 39
- *	XPU_SIM_LATE_CALLBACKS=1	threads are delayed now and then just before they call back
+ *	XPU_SIM_LATE_CALLBACKS=1	threads are sometimes delayed just before a callback
  *	XPU_SIM_CUPTI_VERSION=N	the result of cuptiGetVersion (18, 24, 130000, ...); records have
- *				their size in that version. Default: the library's own version
+ *				the sizes of that version. Default: the library's own version
  *	XPU_SIM_DROP=N		every Nth device record is dropped, and counted as CUPTI counts it
  *	XPU_SIM_ZERO_TIMES=N	every Nth device record has start = end = 0
- *	XPU_SIM_FLUSH_US=N	a flush waits N us before it hands anything out
+ *	XPU_SIM_FLUSH_US=N	a flush waits N us before it delivers anything
  *	XPU_SIM_NO_MIGRATIONS=N	CUPTI refuses the counters of managed memory with error N; the
  *				devices have no concurrent managed access
  *
- * The callbacks and records of CUPTI 13.0 for a call, their order and their ids were compared with
+ * The callbacks and records of CUPTI 13.0 for a call, their order and their IDs were compared with
  * a real GPU (sim_selftest dump). Known differences: how cudart makes its first context, and the
  * resource callbacks of the second, internal graph of an instantiation. Not compared: child graphs,
- * updates of executable graphs (here the nodes keep their ids and nothing is reported), and copies
+ * updates of executable graphs (here the nodes keep their IDs and nothing is reported), and copies
  * between devices, which have their own kind of record whether or not peer access was enabled.
  *
- * Not modelled: kernel bodies, device-side launches, textures, managed memory that migrates by
- * itself (see sim_migrate), enabling of peer access, memory that pools keep (cudaMallocAsync
+ * Not modeled: kernel bodies, device-side launches, textures, managed memory that migrates on
+ * access (see sim_migrate), enabling of peer access, memory that pools keep (cudaMallocAsync
  * allocates at once), IPC, MPS, statically linked libcudart (it needs private export tables), CUPTI
  * beyond callbacks and activity.
  */
@@ -91,10 +91,10 @@ enum sim_stat {
 	SIM_STAT_MEMSETS,
 	SIM_STAT_RECORDS,		/* activity records written for these pieces */
 	SIM_STAT_DROPPED,		/* records not written: no buffer, or XPU_SIM_DROP */
-	SIM_STAT_ORPHANED,		/* records that a forced flush handed out unfinished */
+	SIM_STAT_ORPHANED,		/* records that a forced flush delivered unfinished */
 	SIM_STAT_BUFFERS_REQUESTED,
 	SIM_STAT_BUFFERS_COMPLETED,
-	SIM_STAT_BUFFERS_DIRTY,		/* buffers that were promised to be zero and were not */
+	SIM_STAT_BUFFERS_DIRTY,		/* buffers that should be zeroed and were not */
 	SIM_STAT_CUPTI_AFTER_FORK,	/* CUPTI calls in a forked child */
 	SIM_STAT_KERNELS_LATE,		/* kernel records enabled after records of copies, which
 					 * loses kernels on a GPU while threads launch */
@@ -114,21 +114,21 @@ struct sim_activity {
 	uint32_t correlation_id;	/* 0: CUPTI was not in use */
 	const char *name;		/* name of a kernel; lives until exit */
 	const char *told;		/* the name that CUPTI reports */
-	uint64_t queued_ns;		/* CLOCK_MONOTONIC, as the next two times */
+	uint64_t queued_ns;		/* CLOCK_MONOTONIC, like the next two members */
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint32_t device;
-	uint32_t context;		/* CUPTI's ids */
+	uint32_t context;		/* this and the next members are CUPTI's IDs */
 	uint32_t stream;
 	uint32_t graph;
 	uint64_t graph_node;
 	uint64_t bytes;			/* size of copies and sets */
 	uint32_t value;			/* value of sets */
 	uint8_t copy_kind;		/* CUpti_ActivityMemcpyKind */
-	uint8_t src_kind;		/* CUpti_ActivityMemoryKind; of a set: its target */
+	uint8_t src_kind;		/* CUpti_ActivityMemoryKind; for a set, of its target */
 	uint8_t dst_kind;
 	bool is_async;
-	bool is_peer;			/* a copy between devices, whose record has the next four
+	bool is_peer;			/* a copy between devices; its record has the next four
 					 * members */
 	uint32_t src_device;
 	uint32_t dst_device;
@@ -142,7 +142,7 @@ struct sim_activity {
 	uint32_t shared_bytes;
 };
 
-/* Pages of managed memory that migrate, or a page fault, as CUPTI's record describes it. */
+/* Pages of managed memory that migrate, or a page fault, as in CUPTI's record. */
 struct sim_migration {
 	uint32_t counter;		/* CUpti_ActivityUnifiedMemoryCounterKind */
 	uint32_t source, target;	/* devices, or CUPTI_UNIFIED_MEMORY_CPU_DEVICE_ID */
@@ -151,7 +151,7 @@ struct sim_migration {
 	uint64_t start_ns, end_ns;	/* CLOCK_MONOTONIC; 0: sim_migrate() sets them */
 };
 
-/* The resources of a kernel depend on the length of its name, so that tests know them. */
+/* The resources of a kernel depend on the length of its name, so that tests know the values. */
 static inline uint32_t sim_registers(const char *name)
 {
 	return 16 + 8 * (strlen(name) % 4);
@@ -167,7 +167,7 @@ static inline uint32_t sim_local_bytes(const char *name)
 	return 8 * (strlen(name) % 2);
 }
 
-#define SIM_NR_CLIENTS	4		/* clients of CUPTI at a time */
+#define SIM_NR_CLIENTS	4		/* maximum number of CUPTI clients */
 
 /* One API call in progress; lives on the caller's stack. */
 struct sim_call {
@@ -177,14 +177,14 @@ struct sim_call {
 	const void *params;		/* NVIDIA's struct for this call */
 	const char *symbol;		/* kernel name of a launch */
 	void *result;			/* CUresult or cudaError_t, set before the exit */
-	bool sticks;			/* by the tool: later calls have this call's id */
+	bool sticks;			/* set by the tool: later calls keep this call's ID */
 	uint64_t correlation_data[SIM_NR_CLIENTS];	/* the clients' data, from entry to exit */
-	uint64_t start_ns;		/* start of the call's API activity record; 0 if it has
-					 * none */
+	uint64_t start_ns;		/* start of the call's API activity record; 0: it has no
+					 * record */
 	uint32_t correlation_id;
-	bool nested;			/* the call is inside another call, and shares its id */
-	bool live;			/* the call has an id */
-	uint8_t entered;		/* bits of the clients that saw the call's entry */
+	bool nested;			/* the call is inside another call, and shares its ID */
+	bool live;			/* the call has an ID */
+	uint8_t entered;		/* bit mask of the clients that saw the call's entry */
 };
 
 /**
@@ -193,8 +193,8 @@ struct sim_call {
  * api_enter, api_exit, resource and synchronized run on the calling thread, with no lock held.
  * migrate runs on the thread that calls sim_migrate. reserve runs on the launching thread before
  * the work is enqueued and returns a handle for its activity record, or NULL. complete runs on the
- * device's thread when the work has ended; abandon when it never will. thread_exit gets what the
- * thread put into *tool_data.
+ * device's thread when the work has ended; abandon runs if it never will. thread_exit gets what the
+ * thread stored in *tool_data.
  */
 struct sim_tool {
 	void (*api_enter)(struct sim_call *call);
@@ -210,10 +210,10 @@ struct sim_tool {
 };
 
 /**
- * struct sim_core - the functions that libcuda offers to the other two, through its one private
- * symbol
+ * struct sim_core - the functions that libcuda offers to libcudart and libcupti, through its one
+ * private symbol
  *
- * Ids are ids of CUPTI: small numbers, unique in the process.
+ * IDs are CUPTI's IDs: small numbers, unique in the process.
  */
 struct sim_core {
 	uint32_t abi;			/* SIM_ABI */
@@ -227,12 +227,13 @@ struct sim_core {
 	/* for libcupti */
 	void (*set_tool)(const struct sim_tool *tool, bool active, bool serialize);
 	void **(*tool_data)(void);	/* tool data of the calling thread */
-	bool (*in_callback)(bool now);	/* sets the flag for the calling thread, returns its old
+	bool (*in_callback)(bool now);	/* sets the calling thread's flag, returns its old
 					 * value */
 	uint64_t (*now_ns)(void);	/* CLOCK_MONOTONIC */
-	void (*set_clock_offset)(int64_t offset_ns);	/* records' clock - CLOCK_MONOTONIC */
-	CUresult (*check)(void);	/* whether API calls may be made */
-	bool (*forked)(void);		/* this is a child of the process that called cuInit */
+	void (*set_clock_offset)(int64_t offset_ns);	/* records' clock minus CLOCK_MONOTONIC */
+	CUresult (*check)(void);	/* whether API calls are allowed */
+	bool (*forked)(void);		/* this process is a forked child of the one that called
+					 * cuInit */
 	uint32_t (*nr_devices)(void);
 	CUcontext (*current)(void);
 	bool (*context_id)(CUcontext ctx, uint32_t *id, uint32_t *device);
@@ -250,21 +251,21 @@ struct sim_core {
  * sim_core - exported by libcuda.so.1
  * @abi: SIM_ABI of the caller
  *
- * Return: the table, or NULL if the two were not built from the same source.
+ * Return: the table, or NULL if libcuda and the caller were not built from the same source.
  */
 SIM_EXPORT const struct sim_core *sim_core(uint32_t abi);
 
 /**
- * sim_kernel_cost_arg - name the argument that holds a kernel's duration
+ * sim_kernel_cost_arg - names the argument that holds a kernel's duration
  * @func: the kernel's host function, as __cudaRegisterFunction knows it
- * @arg: index of an uint64_t argument: nanoseconds
+ * @arg: index of a uint64_t argument, in nanoseconds
  *
  * Exported by libcudart. Programs that also run on a real GPU find it with dlsym().
  */
 SIM_EXPORT void sim_kernel_cost_arg(const void *func, unsigned int arg);
 
 /**
- * sim_migrate - let pages of managed memory migrate now, or a page fault happen
+ * sim_migrate - makes pages of managed memory migrate now, or makes a page fault
  *
  * Exported by libcuda. Programs that also run on a real GPU find it with dlsym(): there, pages
  * migrate when the host or a kernel touches them.
@@ -272,7 +273,7 @@ SIM_EXPORT void sim_kernel_cost_arg(const void *func, unsigned int arg);
 SIM_EXPORT void sim_migrate(const struct sim_migration *migration);
 
 /**
- * sim_stat - read a counter
+ * sim_stat - reads a counter
  *
  * Exported by libcuda.
  */

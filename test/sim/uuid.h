@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* uuid.h - the UUIDs of simulated GPUs, in all libraries */
+/* uuid.h - the UUIDs of simulated GPUs, shared by all libraries */
 #ifndef TEST_SIM_UUID_H
 #define TEST_SIM_UUID_H
 

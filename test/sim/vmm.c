@@ -2,8 +2,8 @@
 /*
  * vmm.c - libcuda.so.1: virtual memory (physical memory, addresses, mappings), pools, arrays
  *
- * Physical memory exists as long as its handle or a mapping of it. Addresses are real addresses of
- * the process. Nothing backs them until they are mapped; then they read as zeroes.
+ * Physical memory exists while its handle or a mapping of it exists. Addresses are real addresses
+ * of the process. Nothing backs them until they are mapped; after that they read as zeros.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,8 +16,8 @@
 struct physical {
 	size_t bytes;
 	int device;
-	unsigned int nr_refs;		/* its handle, while that is valid, plus its mappings */
-	unsigned int nr_handles;	/* how many times cuMemRelease may still be called */
+	unsigned int nr_refs;		/* one for the valid handle, plus its mappings */
+	unsigned int nr_handles;	/* how often cuMemRelease may still be called */
 };
 
 struct mapping {
@@ -295,7 +295,7 @@ DRIVER_API(cuArrayCreate_v2, (CUarray *out, const CUDA_ARRAY_DESCRIPTOR *desc), 
 	   array_create(out, desc))
 DRIVER_API(cuArrayDestroy, (CUarray array), (array), NULL, array_destroy(array))
 
-/* CUDA never makes more levels than are needed down to a single element. */
+/* CUDA makes no more levels than it takes to get down to a single element. */
 static CUresult mipmaps_create(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *desc,
 			       unsigned int levels)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The arithmetic of a thread's account: its times add up to its life, whatever the clocks say. */
+/* The account of a thread: its times add up to its lifetime, whatever the clocks say. */
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -11,10 +11,7 @@
 #define US	1000ull
 #define MS	1000000ull
 
-/*
- * Return: a thread that began at 1 ms and stopped running at 10 ms, off the CPU for the reason
- * @kind.
- */
+/* Return: a thread that started at 1 ms and went off the CPU at 10 ms, for the reason @kind. */
 static struct xpu_thread_state stopped(uint32_t state, uint32_t kind, uint64_t wake_ns)
 {
 	return (struct xpu_thread_state){
@@ -35,14 +32,14 @@ static uint64_t sum(const struct xpu_thread_state *t)
 
 static void is_whole(const struct xpu_thread_state *t, const char *name)
 {
-	is_int(sum(t), t->since_ns - t->start_ns, "%s: the times add up to the life", name);
+	is_int(sum(t), t->since_ns - t->start_ns, "%s: the times add up to the lifetime", name);
 }
 
 static void test_differences(void)
 {
 	is_int(xpu_ns_between(5, 7), 2,
-	       "xpu_ns_between() of a later second time is the difference");
-	is_int(xpu_ns_between(7, 5), 0, "xpu_ns_between() of an earlier second time is 0");
+	       "xpu_ns_between() is the difference if the second time is later");
+	is_int(xpu_ns_between(7, 5), 0, "xpu_ns_between() is 0 if the second time is earlier");
 	is_int(xpu_ns_between(0, UINT64_MAX) == UINT64_MAX, 1,
 	       "xpu_ns_between() of 0 and the largest time is the largest time");
 	is_int(xpu_ns_apart(5, 7), 2, "xpu_ns_apart() is the difference");
@@ -80,7 +77,7 @@ static void test_begin(void)
 	is_whole(&t, "in a call that waits");
 }
 
-/* Tests a later event whose time is some us too early. */
+/* Tests a later event whose timestamp is some us too early. */
 static void test_clocks(void)
 {
 	struct xpu_thread_state t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_SLEEP, 15 * MS + 27081);
@@ -113,18 +110,18 @@ static void test_clocks(void)
 	is_whole(&t, "ran again before it stopped");
 }
 
-/* Tests a thread that nobody saw begin: the kernel reports how long it ran. */
+/* Tests a thread whose start was not seen: the kernel reports how long it has run. */
 static void test_unseen(void)
 {
 	struct xpu_thread_state t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_IO, 14 * MS);
 
 	xpu_thread__begin(&t, xpu_thread__unseen_begin(&t, 9 * MS + 300 * US, 15 * MS));
 	xpu_thread__ran(&t, 15 * MS);
-	is_int(t.time.off_ns[XPU_OFF_IO], 4 * MS, "beginning not seen: blocked until it was woken");
+	is_int(t.time.off_ns[XPU_OFF_IO], 4 * MS, "start not seen: blocked until it was woken");
 	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 700 * US,
-	       "beginning not seen: runnable since it was woken");
+	       "start not seen: runnable since it was woken");
 	is_int(t.time.run_ns, 9 * MS + 300 * US,
-	       "beginning not seen: it ran as long as the kernel reports");
+	       "start not seen: it ran as long as the kernel reports");
 	is_whole(&t, "beginning not seen");
 
 	t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_IO, 14 * MS);
@@ -138,14 +135,14 @@ static void test_unseen(void)
 
 	t = stopped(XPU_THREAD_RUNNABLE, XPU_OFF_RUNNABLE, 0);
 	is_int(xpu_thread__unseen_begin(&t, 90 * MS, 15 * MS), 10 * MS,
-	       "beginning not seen: a run begins no earlier than the thread's last stop");
+	       "start not seen: a run begins no earlier than the thread's last stop");
 	is_int(xpu_thread__unseen_begin(&t, 1 * MS, 15 * MS), 15 * MS,
-	       "beginning not seen: a running time below 0 counts as 0");
+	       "start not seen: a running time below 0 counts as 0");
 	is_int(xpu_thread__unseen_begin(&t, 90 * MS, 9 * MS), 9 * MS,
-	       "beginning not seen: a clock that goes back is accepted");
+	       "start not seen: a clock that goes backwards is accepted");
 }
 
-/* Tests many lives with clocks that differ by up to 200 us. */
+/* Tests many thread lifetimes with clocks that differ by up to 200 us. */
 static void test_lives(void)
 {
 	uint64_t nr_bad_sums = 0, nr_long = 0, now_ns = 0, exec_ns = 0, i;
@@ -181,7 +178,7 @@ static void test_lives(void)
 		nr_bad_sums += sum(&t) != t.since_ns - t.start_ns;
 	}
 #undef CLOCK
-	is_int(nr_bad_sums, 0, "many lives: the times of each life add up at each step");
+	is_int(nr_bad_sums, 0, "many lifetimes: the times of each lifetime add up at each step");
 	is_int(nr_long, 0, "many lives: no time is longer than the clocks and the steps allow");
 }
 

@@ -48,8 +48,8 @@ static void plain__remove(size_t at)
 }
 
 /*
- * Return: whether both have equal entries after @address, in the same order; compares at most @most
- * entries.
+ * Return: whether both indexes have equal entries after @address, in the same order; compares at
+ * most @most entries.
  */
 static bool is_same(const struct addresses *a, uint64_t address, size_t most)
 {
@@ -65,7 +65,7 @@ static bool is_same(const struct addresses *a, uint64_t address, size_t most)
 	return i < nr_plain || !addresses__next(a, &at);
 }
 
-/* @spread: the number of different addresses; if it is small, many are equal. */
+/* @spread: the number of different addresses; a small number makes many of them equal. */
 static void test_random(uint32_t spread)
 {
 	struct addresses a = { 0 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Matching stacks to launches by time, on recordings whose truth is known: each launch has a stack
- * of its own, so that every match is right or wrong. One in 1000 matches that are called certain
- * may be wrong.
+ * Matches stacks to launches by time, in recordings whose right answer is known: each launch has
+ * its own stack, so every match is right or wrong. At most one in 1000 matches that are called
+ * certain may be wrong.
  */
 #include <time.h>
 
@@ -121,7 +121,7 @@ int main(void)
 			   .lost_stacks = 0.01, .base_ns = 1700000000000000000ull },
 		  .max_wrong = 0.001, .min_right = 0.98 },
 		/*
-		 * Nothing distinguishes the call of a stack from its thread's next call: all
+		 * Nothing distinguishes a thread's call that has a stack from its next call: all
 		 * matches are uncertain.
 		 */
 		{ .name = "tid is pid",
@@ -135,8 +135,7 @@ int main(void)
 			   .lost_stacks = 0.01, .base_ns = 1700000000000000000ull },
 		  .refused = true, .max_wrong = 0, .min_right = 0 },
 		/*
-		 * After each call its thread takes at least 12 us: the stack may belong to the next
-		 * call.
+		 * A thread's calls are at least 12 us apart: the stack may belong to the next call.
 		 */
 		{ .name = "one thread that never launches again at once",
 		  .gen = { .nr = FEWER, .nr_threads = 1, .gap_us = 40, .fixed = 0.3,
@@ -187,8 +186,8 @@ int main(void)
 			   .jitter_us = 10, .offset_ms = 370, .base_ns = 1700000000000000000ull },
 		  .max_wrong = 0.001, .min_right = 0 },
 		/*
-		 * With so few launches, one tool may have missed the first one, and the other tool
-		 * the last.
+		 * With so few launches, one tool may have missed the first launch, and the other
+		 * tool the last launch.
 		 */
 		{ .name = "few",
 		  .gen = { .nr = 10, .nr_threads = 1, .gap_us = 1000, .jitter_us = 3,

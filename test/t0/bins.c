@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Sums over time: no span loses time, however the bins grow, and the number of bins is bounded. The
- * time in which a device runs several works counts once as busy.
+ * Sums over time: no span loses time when bins become longer, and the number of bins is bounded.
+ * Time in which a device runs several activities at once counts as busy once.
  */
 #include <stdlib.h>
 
@@ -22,13 +22,13 @@ static struct bin_value sum_of(const struct bins *b, uint32_t key)
 	return sum;
 }
 
-/* Return: the bin of a sum, as time in ns >> shift. */
+/* Return: the start of the bin of a sum: a time in ns >> shift. */
 static uint64_t bin_of(const struct bins *b, const struct bin_sum *sum)
 {
 	return b->scale.first + bins__index(&b->scale, sum);
 }
 
-/* Return: the ns of a key in the bin of a time. */
+/* Return: the ns that a key has in the bin that contains @time_ns. */
 static uint64_t ns_at(const struct bins *b, uint32_t key, uint64_t time_ns)
 {
 	uint64_t ns = 0;
@@ -41,14 +41,14 @@ static uint64_t ns_at(const struct bins *b, uint32_t key, uint64_t time_ns)
 	return ns;
 }
 
-/* Keys of equal parity form a group. */
+/* Keys that are both even or both odd form a group. */
 static uint32_t group_of(void *ctx, uint32_t key)
 {
 	(void)ctx;
 	return key % 2;
 }
 
-/* Keys 4n to 4n + 3 may be merged into one. */
+/* Keys 4n to 4n + 3 may be merged into one key. */
 static int by_four(void *ctx, uint32_t key, uint32_t *to)
 {
 	(void)ctx;
@@ -64,19 +64,19 @@ static void spans(void)
 	struct bins b;
 
 	bins__init(&b, 10000, &plain);
-	/* The span covers a half, three whole bins of 1024 ns, and a quarter. */
+	/* The span covers half a bin, three whole bins of 1024 ns, and a quarter of a bin. */
 	bins__add(&b, 1, 512, 4352, &(struct bin_value){ .ns = 3840, .nr = 1, .bytes = 7 });
-	is_int(ns_at(&b, 1, 0), 512, "the first bin has the part of the span that is in it");
+	is_int(ns_at(&b, 1, 0), 512, "the first bin has its part of the span");
 	is_int(ns_at(&b, 1, 2048), 1024, "a bin inside the span is full");
-	is_int(ns_at(&b, 1, 4100), 256, "the last bin has the part of the span that is in it");
+	is_int(ns_at(&b, 1, 4100), 256, "the last bin has its part of the span");
 	is_int(b.list.v[0].nr + b.list.v[0].bytes, 8, "the span's counts are in its first bin");
 	is_int(b.list.nr, 5, "there are no bins outside a span");
-	/* A wait that is shared out has fewer ns than its span. */
+	/* A wait whose time is shared by several keys has fewer ns than its span. */
 	bins__add(&b, 2, 0, 4096, &(struct bin_value){ .ns = 10, .nr = 1 });
 	is_int(sum_of(&b, 2).ns, 10,
 	       "the bins have all ns of a span, even if the ns do not divide evenly");
 	is_int(ns_at(&b, 2, 0) + ns_at(&b, 2, 1024), 5, "ns are spread evenly over the span");
-	/* The count of a sum of many short times is spread, too, as in filter__cut(). */
+	/* If a sum has many short durations, its count is spread, too, as in filter__cut(). */
 	bins__add(&b, 5, 0, 4096, &(struct bin_value){ .ns = 10, .nr = 6 });
 	is_int(sum_of(&b, 5).nr, 6, "the counts of all bins add up to the sum's count");
 	is_int(b.list.v[b.list.nr - 1].nr + b.list.v[b.list.nr - 2].nr, 3,
@@ -133,7 +133,7 @@ static void growth(void)
 
 }
 
-/* Adds @nr keys with @ns in each of 100 bins; every 50th key has a hundred times as many. */
+/* Adds @nr keys with @ns in each of 100 bins; every 50th key has 100 times @ns. */
 static uint64_t add_keys(struct bins *b, uint32_t nr, uint64_t ns)
 {
 	uint64_t all = 0, bin;
@@ -170,7 +170,7 @@ static void groups(void)
 	uint64_t all, nr;
 	struct bins b;
 
-	/* The smallest keys have two thirds of the time. */
+	/* The largest keys have two thirds of the time. */
 	bins__init(&b, 20000, &plain);
 	all = add_keys(&b, 5000, 10);
 	is_int(bins__finish(&b, 10000), 0, "many keys: bins__finish() succeeds");
@@ -185,7 +185,7 @@ static void groups(void)
 	ok(b.scale.last - b.scale.first >= BINS_MIN / 2, "many keys: there are still enough bins");
 	bins__exit(&b);
 
-	/* Keys that the caller can merge, while keys with little time have much of the total. */
+	/* Keys that the caller can merge. Keys with little time have much of the total. */
 	bins__init(&b, 20000, &in_fours);
 	all = add_keys(&b, 5000, 10);
 	is_int(bins__finish(&b, 10000), 0, "coarser keys: bins__finish() succeeds");
@@ -209,7 +209,7 @@ static void groups(void)
 	bins__exit(&b);
 }
 
-/* Part of the time of a key moves to another key, bin by bin. */
+/* Moves part of one key's time to another key, bin by bin. */
 static void moves(void)
 {
 	uint64_t all, nr;
@@ -223,7 +223,7 @@ static void moves(void)
 	is_int(sum_of(&b, 3).ns, 2048, "moved: the new key has the ns of the span");
 	is_int(ns_at(&b, 3, 0) + ns_at(&b, 1, 0), 512, "moved: a bin has as much as before");
 	is_int(ns_at(&b, 1, 0) + ns_at(&b, 1, 1024), 0, "moved: bins in the span are empty");
-	is_int(ns_at(&b, 1, 2048), 512, "moved: a bin that the span covers in part has the rest");
+	is_int(ns_at(&b, 1, 2048), 512, "moved: a bin that the span covers partly keeps the rest");
 	is_int(ns_at(&b, 1, 5000), 256 + 120, "moved: time after the span stays");
 	is_int(sum_of(&b, 1).nr + sum_of(&b, 1).bytes, 9, "moved: counts stay");
 	bins__exit(&b);
@@ -237,7 +237,7 @@ static void moves(void)
 	bins__exit(&b);
 }
 
-/* More keys than there are numbers for keys. */
+/* Tests keys beyond the largest key number. */
 static void last_keys(void)
 {
 	struct bins b;
@@ -248,11 +248,11 @@ static void last_keys(void)
 	is_int(bins__finish(&b, 1000), 0, "more keys than numbers: bins__finish() succeeds");
 	is_int(sum_of(&b, BINS_GROUP(1)).ns, 7, "a key beyond the last number is in its group");
 	is_int(sum_of(&b, BINS_GROUP(0)).ns, 8,
-	       "a key beyond the last number is in the other group, too");
+	       "a key beyond the last number is in the other group");
 	bins__exit(&b);
 }
 
-/* Counts whose sum would not fit stay in several sums. */
+/* Counts whose sum would overflow stay in several sums. */
 static void counts(void)
 {
 	struct bins b;
@@ -274,7 +274,7 @@ static void devices(void)
 	size_t i;
 
 	times__init(&t, &plain, 0);
-	/* Two streams, out of order: 10 to 20 and 15 to 30, 40 to 50 around 42 to 44. */
+	/* Two streams, out of order: 10 to 20 and 15 to 30; 40 to 50, which contains 42 to 44. */
 	busy__add(&busy[1], 40 * MS, 50 * MS);
 	busy__add(&busy[1], 15 * MS, 30 * MS);
 	busy__add(&busy[1], 42 * MS, 44 * MS);
@@ -282,7 +282,7 @@ static void devices(void)
 	busy__finish(&busy[1]);
 	times__thread(&t, 3, "worker", LEAF_CPU, 10 * MS, 20 * MS, 10 * MS);
 	is_int(times__finish(&t, busy, 2), 0, "row times are finished");
-	is_int(t.row_list.nr, 0, "rows that nobody asked for are not kept");
+	is_int(t.row_list.nr, 0, "rows that were not requested are not kept");
 	t.wanted = true;
 	times__thread(&t, 3, "worker", LEAF_CPU, 10 * MS, 20 * MS, 10 * MS);
 	is_int(times__finish(&t, busy, 2), 0, "rows are finished");
@@ -290,7 +290,7 @@ static void devices(void)
 	for (i = 0; i < t.rows.list.nr; i++)
 		if (t.row_list.v[t.rows.list.v[i].key].device)
 			ns += t.rows.list.v[i].ns;
-	is_int(ns, 30 * MS, "overlapping works of a device count once");
+	is_int(ns, 30 * MS, "overlapping device work counts once");
 	ok(t.sums.scale.shift >= t.rows.scale.shift,
 	   "bins of rows are at most as long as bins of sums");
 	times__exit(&t);

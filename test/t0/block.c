@@ -54,7 +54,7 @@ static void add_record(struct gen *g, bool nested)
 			word = random_below(2) ? word + 1 : random_below(range);
 			gen__bytes(g, &word, sizeof(word));
 		}
-		/* The count of an array may be any number. */
+		/* The count of an array can be any number. */
 		if (words > 4 && random_below(8))
 			((struct xpu_record_launches *)(g->v + at))->nr = (words - 4) / 4;
 	}
@@ -125,7 +125,7 @@ static void test_none(void)
 	block_unpacker__free(u);
 }
 
-/* Tests the most frequent records, in the order that is hardest to pack. */
+/* Tests the most frequent record types, in the order that packs worst. */
 static void test_small(void)
 {
 	enum { NR = 4096 };
@@ -202,7 +202,7 @@ static void test_proportion(void)
 	ok(bytes >= BYTES / XPU_BLOCK_RATIO,
 	   "4 MB of zeros take at least as many bytes as a reader demands: %zu", bytes);
 
-	/* A block of another writer, in which only the size of the result is invalid. */
+	/* A block from another writer in which only the unpacked size is invalid. */
 	b = calloc(1, sizeof(*b) + 8192);
 	*b = (struct xpu_record_block){
 		.hdr = { XPU_RECORD_BLOCK, XPU_MISC_BLOCK_ZSTD, 0 }, .magic = XPU_BLOCK_MAGIC,
@@ -227,7 +227,8 @@ static void test_proportion(void)
 }
 
 /*
- * Return: the CPU time, in ns, of unpacking a block that is full of pieces of @nr_columns columns.
+ * Return: the CPU time, in ns, that it takes to unpack a block full of pieces of @nr_columns
+ * columns.
  */
 static uint64_t unpack_pieces(uint32_t nr_tables, uint32_t nr_columns)
 {

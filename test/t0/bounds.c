@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Bounds on the data that a hostile process can make the recorder keep, print and write. Meanwhile
- * the sums of the recording's other processes stay exact.
+ * Limits on the data that a hostile process can make the recorder keep, print and write. The sums
+ * of the other processes in the recording stay exact.
  */
 #include <fcntl.h>
 #include <malloc.h>
@@ -20,8 +20,7 @@
 
 #define MB		1024		/* in kB, the unit of /proc */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZER	(600 * MB)	/* memory that a sanitizer may need for itself and keep for
-					 * freed blocks */
+#define SANITIZER	(600 * MB)	/* a sanitizer's own memory and freed blocks */
 #else
 #define SANITIZER	0
 #endif
@@ -67,7 +66,7 @@ static void end(void)
 	writer__close(w, NULL, NULL);
 }
 
-/* Return: a figure of this process from /proc/self/status, in kB. */
+/* Return: the value of the line @what in this process's /proc/self/status, in kB. */
 static long status_kb(const char *what)
 {
 	char line[256];
@@ -83,8 +82,8 @@ static long status_kb(const char *what)
 }
 
 /*
- * Return: the bytes in use on the heap, in kB, when the writer's thread has nothing more to write.
- * With a sanitizer's heap: the memory of this process.
+ * Return: the heap memory in use, in kB, once the writer thread has nothing left to write. With a
+ * sanitizer's heap: the memory of this process.
  */
 static long heap_kb(void)
 {
@@ -129,7 +128,7 @@ static void process_exit(uint32_t proc_id, uint64_t time_ns)
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* Sends a launch from a chain of @nr_frames frames; chains with different @first differ. */
+/* Sends a launch with a call chain of @nr_frames frames; chains with different @first differ. */
 static void launch(uint32_t proc_id, uint32_t path_id, uint64_t first, uint32_t nr_frames,
 		   uint16_t flags)
 {
@@ -158,7 +157,7 @@ static void launch(uint32_t proc_id, uint32_t path_id, uint64_t first, uint32_t 
 	recorder__record(rec, &r, r.l.hdr.size);
 }
 
-/* Sends a thread's log of one entry. */
+/* Sends a thread's log with one entry. */
 static void send_log(uint32_t proc_id, uint32_t tid, uint64_t log_first, uint32_t path_id)
 {
 	struct {
@@ -210,7 +209,7 @@ static void batch(uint32_t proc_id, uint64_t nr_launches, uint64_t nr_kernels, c
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* Makes an honest process launch from two paths, five times in all, and report the count. */
+/* Makes an honest process launch five times in all, from two paths, and report the count. */
 static void be_honest(void)
 {
 	process(HONEST);
@@ -241,7 +240,7 @@ static void is_exact(const char *while_)
 	is_int(stats.nr_no_memory, 0, "%s: no message about a lack of memory", while_);
 }
 
-/* A numbers__sift() function. */
+/* Implements the callback of numbers__sift(). */
 static bool is_odd(void *ctx, const struct numbers_slot *slot)
 {
 	(void)ctx;
@@ -250,7 +249,7 @@ static bool is_odd(void *ctx, const struct numbers_slot *slot)
 
 static void test_map(void)
 {
-	/* Expected values from OpenSSL: SIPHASH, size 16, c-rounds 1, d-rounds 3. */
+	/* Expected values come from OpenSSL: SIPHASH, size 16, c-rounds 1, d-rounds 3. */
 	static const __u64 words[3] = {
 		0x0101010101010101, 0x0101010101010101, 0x0101010101010101,
 	};
@@ -293,12 +292,12 @@ static void test_map(void)
 		nr_wrong += !!numbers__find(&m, (struct numbers_key){ i << 20, i % 3 }) !=
 			    (i % 3 && i % 2 == 0);
 	is_int(nr_wrong, 0, "a sifted map has the kept keys and no others");
-	ok(m.nr_slots <= 4 * m.nr, "a sifted map takes little room");
+	ok(m.nr_slots <= 4 * m.nr, "a sifted map takes little memory");
 	numbers__free(&m);
 	ok(!numbers__find(&m, (struct numbers_key){ 0, 0 }), "an empty map finds nothing");
 }
 
-/* Tests path numbers that are larger than any of an honest process. */
+/* Tests path numbers that are larger than any number an honest process sends. */
 static void test_path_numbers(void)
 {
 	uint32_t i;
@@ -373,7 +372,7 @@ static void test_flood_of_paths(void)
 }
 
 /*
- * Tests more short paths than the table holds at a time: paths are written again, and nothing is
+ * Tests more short paths than the table holds at once: paths are written again, and nothing is
  * lost.
  */
 static void test_many_paths(void)
@@ -388,7 +387,7 @@ static void test_many_paths(void)
 	end();
 	is_int(stats.nr_launches, nr, "many paths: all launches are recorded");
 	is_int(stats.nr_paths, nr, "many paths: all paths are different");
-	is_int(stats.nr_blamed, 0, "many paths: no loss is charged to anybody");
+	is_int(stats.nr_blamed, 0, "many paths: no process is charged with a loss");
 }
 
 static void test_forged_entries(void)
@@ -406,7 +405,7 @@ static void test_forged_entries(void)
 	send_log(HOSTILE, 3, 0, 4711);		/* a path that was never sent */
 	batch(HOSTILE, 2, 0, NULL);
 	end();
-	is_int(stats.nr_malformed, 104, "forged entries have a counter of their own");
+	is_int(stats.nr_malformed, 104, "forged entries have their own counter");
 	is_int(stats.nr_launches, 7, "forged entries: none counts as a launch");
 	is_int(stats.nr_untold + stats.nr_missing, 0,
 	       "forged entries: none counts as lost in a full ring");
@@ -456,8 +455,8 @@ static void test_threads(void)
 }
 
 /*
- * Tests a program that starts a thread for each request: data that are kept for a thread go with
- * it.
+ * Tests a program that starts a thread for each request: data kept for a thread are freed when the
+ * thread ends.
  */
 static void test_ended_threads(void)
 {
@@ -508,7 +507,7 @@ static void test_numbers_untold(void)
 	is_exact("forged numbers");
 }
 
-/* Tests messages. Meanwhile standard error is a file. */
+/* Tests messages. Standard error is a file during this test. */
 static void test_messages(void)
 {
 	char path[] = "/tmp/bounds.XXXXXX", text[65536];
@@ -541,8 +540,8 @@ static void test_messages(void)
 }
 
 /*
- * A hostile process chooses its launches' flags and frames: they must neither become samples of
- * another process nor name kernel code.
+ * A hostile process chooses the flags and frames of its launches. They must neither become samples
+ * of another process nor name kernel code.
  */
 static void test_kernel_frames(void)
 {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The time in which at least one span lasted, compared with a map of every ns. */
+/*
+ * Computes the time in which at least one span was active, and compares it with a map of every ns.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +23,7 @@ static uint64_t of_map(void)
 	return sum;
 }
 
-/* @disorder: how many ns a span may come too late. */
+/* @disorder: how many ns late a span may arrive. */
 static void check(const char *name, uint32_t nr, uint32_t longest, uint32_t disorder)
 {
 	unsigned int seed = 7;
@@ -55,8 +57,8 @@ int main(void)
 	check("any order", 500, 3000, NS / 2);
 
 	/*
-	 * More islands than are kept, nearly in order. The gaps between islands that are joined are
-	 * known.
+	 * More islands than the table keeps, nearly in order. The gaps between islands that are
+	 * merged are known.
 	 */
 	for (i = 0; i < 3000000; i++)
 		err |= busy__add(&b, 1000 + 10 * (i ^ 3), 1000 + 10 * (i ^ 3) + 5);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Call paths: which frames are shown, what they are called, and where CUDA begins.
- */
+/* Call paths: which frames are shown, how they are named, and where CUDA begins. */
 #include <elf.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,11 +12,11 @@
 
 #define FUNC	ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
 
-/* Where each file is mapped: its code, from offset 0x1000 of the file. */
+/* Where each file is mapped: the mapping is the file's code, from file offset 0x1000. */
 enum { APP = 0x100000, CUDART = 0x200000, CUDA = 0x300000, CUPTI = 0x400000, SHIM = 0x500000,
        LIB = 0x600000, MISSING = 0x700000, ANON = 0x800000, NOWHERE = 0x900000 };
 
-/* Functions are numbered by 0x100 bytes; IN() is a return address in the middle of one. */
+/* Each function has 0x100 bytes; IN() is a return address in the middle of a function. */
 #define IN(file, function)	((file) + 0x100 * (function) + 0x20)
 
 static const struct gen_symbol app[] = {
@@ -123,7 +121,7 @@ static const char *resolve(struct callchains *c, uint16_t flags, const uint64_t 
 
 #define CHAIN(...)	((const uint64_t[]){ __VA_ARGS__, 0 })
 
-/* The frames from the probe's own address to the runtime. */
+/* The frames between the probe's own address and the runtime. */
 #define BELOW_CUDART	SHIM, IN(SHIM, 1), IN(CUPTI, 5), IN(CUDA, 1), IN(CUDA, 0), IN(CUDART, 1)
 
 static void test_trim(void)
@@ -190,7 +188,7 @@ static void test_return_addresses(void)
 {
 	struct callchains c;
 
-	/* A call at the very end of a function returns to the start of the next function. */
+	/* A call in the last bytes of a function returns to the start of the next function. */
 	callchains__init(&c, &dsos, &strings, true);
 	is_str(resolve(&c, 0, CHAIN(SHIM, LIB + 0x100, APP + 0x200)), "main;first;cuApi",
 	       "return addresses are looked up one byte earlier");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Windows of a recording, including impossible ones: which window a moment is in, and the sum of
- * the windows.
+ * Windows of a recording, including impossible ones: which window contains a moment, and how long
+ * the windows are in total.
  */
 #include "model/captured.h"
 #include "tap.h"
@@ -44,10 +44,10 @@ static void two_processes(void)
 	captured__sort(&c);
 	is_int(c.windows.nr, 4, "two processes have four windows");
 	is_int(at(&c, 1, 99), 0, "a time before the first window is in no window");
-	is_int(at(&c, 1, 100), 1, "the moment a window opens is in it");
-	is_int(at(&c, 1, 200), 1, "the moment a window closes is in it");
+	is_int(at(&c, 1, 100), 1, "a window contains the moment when it opens");
+	is_int(at(&c, 1, 200), 1, "a window contains the moment when it closes");
 	is_int(at(&c, 1, 201), 0, "a time after a window is in no window");
-	is_int(at(&c, 1, 350), 2, "a time in the second window is found there");
+	is_int(at(&c, 1, 350), 2, "a time in the second window is found in that window");
 	is_int(at(&c, 0, 350), 0, "the other process's windows do not count");
 	is_int(at(&c, 0, 1u << 30), 2, "a window without an end is open forever");
 	is_int(at(&c, 2, 150), 0, "a process without windows has none at any time");
@@ -78,9 +78,8 @@ static void strange_records(void)
 	is_int(c.windows.nr, 0, "a window that closes before it opens is left out");
 	take(&c, 0, 1, 100, 0);
 	take(&c, 0, 1, 100, 0);		/* opens twice */
-	take(&c, 0, 2, 300, 0);		/* the end of the first was lost */
-	take(&c, 0, 1, 100, 200);	/* comes late, although the records of a process should be
-					 * in order */
+	take(&c, 0, 2, 300, 0);		/* the end of the first window was lost */
+	take(&c, 0, 1, 100, 200);	/* arrives late, although records should be in order */
 	take(&c, 0, 2, 310, 400);	/* the end of another window */
 	take(&c, 0, 3, 250, 0);		/* goes back in time */
 	captured__sort(&c);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Labels from the names of cgroups: paths as Docker, containerd, CRI-O, Podman, the kubelet, LXC
- * and Slurm make them, with cgroup v1 and v2; and names that only look like them.
+ * Labels from cgroup names: paths as Docker, containerd, CRI-O, Podman, the kubelet, LXC and Slurm
+ * create them, with cgroup v1 and v2, and names that only look similar.
  */
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 #define UID	"01234567-89ab-cdef-0123-456789abcdef"
 #define UID_	"01234567_89ab_cdef_0123_456789abcdef"
 
-/* Return: "container|pod|job|step" of some lines. */
+/* Return: "container|pod|job|step" for the lines of a cgroup file. */
 static const char *labels_of(const char *lines)
 {
 	static char text[1024];
@@ -48,7 +48,7 @@ static void test_container(void)
 	is_str(labels_of("0::/lxc/box"), "box|||", "LXC, cgroup v1");
 	is_str(labels_of("0::/machine.slice/machine-debian.scope"), "debian|||", "systemd-nspawn");
 	is_str(labels_of("0::/docker/" ID "/kubelet/docker/" ID2), ID2 "|||",
-	       "of two containers the inner one counts");
+	       "of two containers, the inner container counts");
 	cgroup_name__container((struct cgroup_part){ ID, 64 }, parent, &is_id);
 	ok(is_id, "64 hexadecimal digits are an id");
 	cgroup_name__container((struct cgroup_part){ "lxc.payload.box", 15 }, parent, &is_id);
@@ -71,7 +71,7 @@ static void test_pod(void)
 	is_str(labels_of("0::/kubepods/pod0123456789abcdef0123456789abcdef/" ID),
 	       ID "|0123456789abcdef0123456789abcdef||", "a static pod, whose id has no hyphens");
 	is_str(labels_of("0::/podman-thing/pod1"), "|||",
-	       "a name that only begins like a pod's is not a pod");
+	       "a name that only begins like a pod name is not a pod");
 	is_str(labels_of("0::/pod01234567-89ab-cdef-0123-456789abcdeg"), "|||",
 	       "a pod's id with a letter that is not hexadecimal is not an id");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shim's times of launches by the tick counter, on a simulated machine: when the counter is
- * used, how near its time is to the clock's time, and the result where the two disagree.
+ * The shim's launch timestamps from the tick counter, on a simulated machine: when the shim uses
+ * the counter, how close the result is to the clock, and what happens when the two disagree.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,8 +13,7 @@
 
 /* The simulated machine: the true time, and how its counter and its clock deviate from it. */
 static double true_ns, clock_ppm, counter_ghz = 2.9, clock_off_ns, counter_off;
-static double reading_ns = 15;		/* the least time that reading a clock or the counter
-					 * takes */
+static double reading_ns = 15;		/* the least time between two reads */
 
 static double counter, monotonic;
 
@@ -63,7 +62,7 @@ static struct {
 } entries[NR_ENTRIES];
 static int nr_entries;
 
-static double worst_ns;			/* largest error of an entry since begin() */
+static double worst_ns;			/* largest error of an entry's timestamp since begin() */
 static int nr_by_ticks;
 
 static void convert(void)
@@ -99,7 +98,7 @@ static void launch(void)
 	nr_by_ticks += by_ticks;
 }
 
-/* Makes @nr launches, @apart ns from each other; the shim's thread runs every 100 ms. */
+/* Makes @nr launches, @apart ns from each other; the shim's thread wakes every 100 ms. */
 static void run(int nr, double apart)
 {
 	double left, step;
@@ -131,7 +130,7 @@ int main(void)
 
 	srand(1);
 	clock__init();
-	usable = true;			/* independent of the real machine */
+	usable = true;			/* does not depend on the real machine */
 	begin();
 	run(10, 1 * MS);
 	is_int(nr_by_ticks, 0, "at first the clock is read");
@@ -148,8 +147,7 @@ int main(void)
 
 	begin();
 	run(10, 5 * MS);
-	pass(3600e9);			/* the program is stopped: the shim's thread does not run
-					 * either */
+	pass(3600e9);			/* the program is stopped, and so is the shim's thread */
 	run(10, 5 * MS);
 	send();
 	ok(worst_ns < 200 && nr_by_ticks == 20,
@@ -157,8 +155,8 @@ int main(void)
 	   worst_ns);
 
 	/*
-	 * If the process is killed, entries logged after the last reading get their times from that
-	 * reading.
+	 * If the process is killed, entries logged after the last reading get their timestamps from
+	 * that reading.
 	 */
 	run(200, 1 * MS);
 	begin();
@@ -215,7 +213,8 @@ int main(void)
 	   worst_ns);
 
 	/*
-	 * Each reading is interrupted: every reading is rejected, and the last good reading stays.
+	 * Each reading is interrupted: all readings are rejected, and the last good reading stays
+	 * valid.
 	 */
 	begin();
 	reading_ns = 5000;

@@ -4,11 +4,11 @@
 . "$XPU_SRC/test/lib/tap.sh"
 need bash
 
-# completed LINE: prints what bash offers for its last word, sorted, in one line.
+# completed LINE: prints the completions that bash offers for LINE's last word, sorted, on one line.
 cat >complete.bash <<'END'
 . "$1"
 COMP_LINE=$2
-# As in readline, "=" is a word of its own.
+# As in readline, "=" is a separate word.
 read -ra COMP_WORDS <<<"${2//=/ = }"
 [[ $2 != *' ' ]] || COMP_WORDS+=("")
 COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
@@ -28,7 +28,7 @@ for program in xpuload xpumerge; do
 	"$XPU_BUILD/$program" --help | grep -oE -- '--[a-z][a-z-]+' | sort -u >help
 	completed "$program --" | tr ' ' '\n' >offered
 	is "$(cat offered)" "$(cat help)" "$program: completion offers all options of --help"
-	# The program takes each option that is offered.
+	# The program accepts each option that completion offers.
 	while read -r option; do
 		"$XPU_BUILD/$program" "$option=" </dev/null 2>&1 | grep -q 'there is no option' &&
 			echo "$option"

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Copies of files that somebody made to do harm: holes stay holes, and sizes are limited.
- */
+/* Copies of files that are made to do harm: holes stay holes, and sizes are limited. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -88,7 +86,7 @@ int main(void)
 	ok(bytes < 4 << 20,
 	   "only the data of a file with holes are copied: %llu", (unsigned long long)bytes);
 	ok(disk_bytes(to) <= disk_bytes(from) + (4 << 20),
-	   "the copy of a file with holes takes as little room");
+	   "the copy of a file with holes takes as little space");
 
 	is_int(copy__file(from, new_file(), ISLAND, &stop, &bytes), -EFBIG,
 	       "a file with more data than is allowed is refused");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Source lines of device code: what the shim takes out of a module's file, and what is read from
- * it. If CUPTI is installed, each place is compared with the line that CUPTI's own function gives,
- * which needs no GPU. Damaged files and tables give no lines or wrong lines, but no crash.
+ * Source lines of device code: what the shim extracts from a module's file, and what merge reads
+ * from it. If CUPTI is installed, each place is compared with the line that CUPTI's own function
+ * returns, which needs no GPU. Damaged files and tables give no lines or wrong lines, but no crash.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -17,7 +17,7 @@
 #include "stalls/cubin_lines.h"
 #include "tap.h"
 
-#define STEP		16		/* bytes of an instruction */
+#define STEP		16		/* bytes per instruction */
 #define NR_DAMAGED	20000
 
 static uint8_t *file;
@@ -105,8 +105,8 @@ static correlation_t *find_cupti(void)
 #endif
 
 /*
- * Compares all addresses of a function. Return: how many there are. *@nr_same: for how many CUPTI
- * gives the same line.
+ * Compares all addresses of a function. Return: the number of addresses. *@nr_same: the number of
+ * addresses for which CUPTI returns the same line.
  */
 static unsigned int compare(correlation_t *correlation, const struct cubin_lines *l,
 			    const char *function, uint64_t bytes, unsigned int *nr_same)
@@ -233,9 +233,9 @@ static void check_inlined(void)
 	       "a function inlined at a second line has that line");
 	compare_all(&l);
 	cubin_lines__free(&l);
-	bytes -= 2;			/* bytes of the names */
+	bytes -= 2;			/* the size of the names, in bytes */
 	is_int(cubin_lines__read(&l, blob, bytes), 0,
-	       "a module without the end of its names is read");
+	       "a module whose names are truncated is read");
 	is_str(inlined_at(&l, "k_shaped", 0x80), "5 in  at inlined.cu:19",
 	       "an inlined function without a name still has lines");
 	cubin_lines__free(&l);

@@ -1,12 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The documents for maintainers name only existing things: files, functions, make's targets, and
-# links.
+# The maintainers' documents name only existing files, functions, make targets and links.
 . "$XPU_SRC/test/lib/tap.sh"
 cd "$XPU_SRC" || exit 1
 pages="README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md $(echo doc/*.md)"
 
-# Prints "PAGE WORD" for each word in backquotes that matches.
+# Prints "PAGE WORD" for each word in backquotes that matches EXTENDED_REGEX.
 quoted() {		# quoted EXTENDED_REGEX
 	# shellcheck disable=SC2086 # several pages
 	grep -noE "\`$1\`" $pages | sed 's/^\([^:]*\):[0-9]*:/\1 /; s/`//g' | sort -u

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Symbols of files: those that gcc and ld make, unusual ones, and damaged ones.
- */
+/* Symbols of ELF files: files that gcc and ld make, unusual files, and damaged files. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
@@ -47,7 +45,7 @@ static struct dso *get(const char *path, const void *id, size_t id_len, uint64_t
 	return dso;
 }
 
-/* Return: the name of the symbol at @offset of @dso, "" if none. */
+/* Return: the name of the symbol at @offset in @dso; "" if @dso has no symbol there. */
 static const char *name_at(struct dso *dso, uint64_t offset)
 {
 	struct dso_symbol *sym;
@@ -144,7 +142,7 @@ static void test_compiled(void)
 		  "global_function" },
 		/*
 		 * .symtab was removed, and .dynsym lacks the function: the function has no name,
-		 * and does not get a neighbour's name.
+		 * and does not get its neighbor's name.
 		 */
 		{ "stripped", "-fPIE -pie -s", "", "" },
 		{ "stripped_exports", "-fPIE -pie -rdynamic -s", "", "global_function" },
@@ -195,30 +193,31 @@ static const char *absolute(const char *name)
 static void test_choice(void)
 {
 	static const struct gen_symbol symbols[] = {
-		/* Of several aliases: global before weak before local, functions before labels. */
+		/* Precedence of aliases: global, weak, local; functions before labels. */
 		{ "weak_alias", 0x1000, 0x10, FUNC(WEAK) },
 		{ "global_alias", 0x1000, 0x10, FUNC(GLOBAL) },
 		{ "local_alias", 0x1000, 0x10, FUNC(LOCAL) },
 		{ "label_alias", 0x1000, 0, LABEL(GLOBAL) },
-		/* Of two aliases: a name without leading underscores before a name with them. */
+		/* Precedence of two aliases: a name without leading underscores wins. */
 		{ "__underscores", 0x1010, 0x10, FUNC(GLOBAL) },
 		{ "none", 0x1010, 0x10, FUNC(GLOBAL) },
 		{ "_one", 0x1010, 0x10, FUNC(GLOBAL) },
-		/* Of two symbols the longer one counts, and any size counts before none. */
+		/* Of two symbols, the longer one wins; any size wins against no size. */
 		{ "short", 0x1020, 0x08, FUNC(GLOBAL) },
 		{ "long", 0x1020, 0x10, FUNC(GLOBAL) },
 		{ "sizeless", 0x1020, 0, FUNC(GLOBAL) },
 		/*
-		 * Nothing up to 0x1040. Then a symbol without a size, which extends to the next
-		 * symbol.
+		 * No symbol covers the range up to 0x1040. The symbol there has no size: it extends
+		 * to the next symbol.
 		 */
 		{ "assembly", 0x1040, 0, FUNC(GLOBAL) },
 		/*
-		 * A symbol inside another: the inner one has its own range, the outer one the rest.
+		 * A nested symbol: the inner symbol has its own range, the outer symbol has the
+		 * rest.
 		 */
 		{ "outer", 0x1050, 0x30, FUNC(GLOBAL) },
 		{ "inner", 0x1060, 0x08, FUNC(LOCAL) },
-		/* Overlapping symbols: the later symbol has the shared range. */
+		/* Overlapping symbols: the later symbol gets the shared range. */
 		{ "left", 0x1080, 0x20, FUNC(GLOBAL) },
 		{ "right", 0x1090, 0x20, FUNC(GLOBAL) },
 		/* Versioned names, as in a library's .symtab. */
@@ -282,14 +281,14 @@ static void test_choice(void)
 	end();
 }
 
-/* Tests the names that libraries give to one function, the better name first. */
+/* Tests the names that libraries give to one function; the better name comes first. */
 static void test_aliases(void)
 {
 #define SIZED	.size = 0x10, .typed = true
 	static const struct {
 		struct symtab_candidate better, worse;
 	} pairs[] = {
-		/* glibc: an exported name before the internal name of the same function. */
+		/* glibc: an exported name wins against an internal name of the same function. */
 		{ { .name = "malloc", .bind = STB_GLOBAL, SIZED },
 		  { .name = "__libc_malloc", .bind = STB_GLOBAL, SIZED } },
 		{ { .name = "pthread_create@@GLIBC_2.34", .bind = STB_GLOBAL, SIZED },
@@ -309,8 +308,8 @@ static void test_aliases(void)
 		{ { .name = "read", .bind = STB_WEAK, SIZED },
 		  { .name = "__GI___libc_read", .bind = STB_LOCAL, SIZED } },
 		/*
-		 * Old versions of symbols, which no program is linked to any more: memmove was
-		 * memcpy, too.
+		 * Old symbol versions, which no program links to any more: memmove was also named
+		 * memcpy.
 		 */
 		{ { .name = "memmove", .bind = STB_GLOBAL, SIZED },
 		  { .name = "memcpy", .bind = STB_GLOBAL, SIZED, .old = true } },
@@ -327,7 +326,7 @@ static void test_aliases(void)
 		  { .name = "_ZN1AC2Ev", .bind = STB_WEAK, SIZED } },
 		{ { .name = "__x_y@@V_1.2", .bind = STB_GLOBAL, SIZED },
 		  { .name = "__x_z@@V_1.2", .bind = STB_GLOBAL, SIZED } },
-		/* Labels of assembly code at the start of a function, and within it. */
+		/* Labels of assembly code, at the start of a function and inside it. */
 		{ { .name = "__memcpy_avx_unaligned", .bind = STB_LOCAL, SIZED },
 		  { .name = "L(start)", .bind = STB_LOCAL } },
 		{ { .name = "_start", .bind = STB_GLOBAL, SIZED },
@@ -377,7 +376,7 @@ static void test_build_id(void)
 	is_str(name_at(dso, 0x1000), "", "a file with another build-id is not used");
 	is_int(dso->state, DSO_MISMATCH, "a mismatch of build-ids is recorded");
 	dsos__report(&dsos, &msgs);
-	is_int(msgs.lines.nr, 0, "a mismatch is not reported if nobody asked for a symbol");
+	is_int(msgs.lines.nr, 0, "a mismatch is not reported if no symbol was looked up");
 	dso->nr_unnamed = 1;
 	dsos__report(&dsos, &msgs);
 	if (is_int(msgs.lines.nr, 1, "a mismatch is reported once somebody asked for a symbol"))
@@ -385,7 +384,7 @@ static void test_build_id(void)
 		   "the message says that the build-id differs");
 	dso = get(absolute("a.so"), id_a, 8, 0);
 	is_str(name_at(dso, 0x1000), "",
-	       "a build-id of which only the first bytes are equal is not enough");
+	       "a build-id that has only equal first bytes is not enough");
 	dso = get(absolute("short.so"), id_a, 8, 0);
 	is_str(name_at(dso, 0x1000), "f", "a build-id of 8 bytes is enough");
 	dso = get(absolute("a.so"), NULL, 0, 0);
@@ -403,7 +402,7 @@ static void test_build_id(void)
 	is_int(dso->state, DSO_MISMATCH, "a missing build-id is recorded as a mismatch");
 	end();
 
-	/* The file was unlinked while the program ran, and was made again since. */
+	/* The file was unlinked while the program ran, and was created again afterwards. */
 	begin();
 	dso = get(strcat((char *)absolute("a.so"), " (deleted)"), id_a, 20, 0);
 	is_str(name_at(dso, 0x1000), "f",
@@ -461,7 +460,7 @@ static void test_no_file(void)
 	is_str(name_at(dso, 0), "", "a directory has no symbols");
 	is_int(mkfifo("fifo.so", 0600), 0, "a FIFO is made");
 	dso = get(absolute("fifo.so"), NULL, 0, 0);
-	is_str(name_at(dso, 0), "", "a FIFO is not waited for");
+	is_str(name_at(dso, 0), "", "a FIFO does not make the reader wait");
 	dso = get("/dev/zero", NULL, 0, 0);
 	is_str(name_at(dso, 0), "", "a device is not read");
 	f = fopen("empty.so", "w");
@@ -541,7 +540,7 @@ static void test_vdso(void)
 
 /* ---- damage --------------------------------------------------------------------------------- */
 
-/* Tests damaged files: no crash, as the sanitizers check, and equal answers to equal questions. */
+/* Tests damaged files: no crash and no sanitizer report, and equal answers to equal questions. */
 static void test_damaged(void)
 {
 	static const struct gen_symbol symbols[] = {
@@ -572,8 +571,8 @@ static void test_damaged(void)
 		size_t where[3];
 
 		/*
-		 * Changes three bytes of the headers, symbols and strings, but none of the code in
-		 * between.
+		 * Changes three bytes of the headers, symbols and strings, but not of the code
+		 * between them.
 		 */
 		for (k = 0; k < 3; k++) {
 			at = rand_r(&seed) % (len - 0x1e00);
@@ -600,7 +599,7 @@ static void test_damaged(void)
 
 /* ---- packed symbols -------------------------------------------------------------------------- */
 
-/* Makes a file that has only MiniDebugInfo, which is @bytes long when it is unpacked. */
+/* Makes a file that has only MiniDebugInfo, which is @bytes long when unpacked. */
 static void make_packed(struct gen *g, size_t bytes)
 {
 	static const char names[] = "\0.gnu_debugdata\0.shstrtab";
@@ -639,7 +638,7 @@ static void make_packed(struct gen *g, size_t bytes)
 	free(plain);
 }
 
-/* A few bytes in a file may unpack to very many, and there may be many such files. */
+/* A few bytes in a file can unpack to very many, and there can be many such files. */
 static void test_packed(void)
 {
 	uint64_t left = 3 << 20, before;
@@ -666,7 +665,7 @@ static void test_packed(void)
 	gen__free(&g);
 }
 
-/* Asks for one name in each of @nr files that do not exist; the last file has the most frames. */
+/* Looks up one name in each of @nr files that do not exist; the last file has the most frames. */
 static void report_missing(unsigned int nr, struct msgs *msgs)
 {
 	struct dso *dso;

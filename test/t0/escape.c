@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Names from outside are made safe for the place where they are printed.
- */
+/* Names from outside are escaped for the output in which they are printed. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -28,7 +26,7 @@ static const char *escaped(const char *s, enum escape how)
 
 #define FFFD	"\xef\xbf\xbd"
 
-/* Return: whether the bytes come out unchanged. */
+/* Return: whether escaping leaves the bytes unchanged. */
 static bool passes(const char *s)
 {
 	return !strcmp(escaped(s, ESCAPE_TEXT), s);
@@ -67,7 +65,10 @@ static void test_script(void)
 	is_str(escaped("a<b>", ESCAPE_JSON), "a<b>", "outside of scripts JSON does not escape '<'");
 }
 
-/* Printing writes runs of characters: the output must equal characters printed one by one. */
+/*
+ * Printing writes whole runs of characters. The output must be the same as if the characters were
+ * printed one by one.
+ */
 static void test_print(enum escape how)
 {
 	int c, nr_wrong = 0;
@@ -107,7 +108,7 @@ int main(void)
 	is_str(escaped("a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xd8\x9c" "d\xe2\x80\x8f", ESCAPE_TEXT),
 	       "a?b?c?d?", "characters that change the order of text are replaced");
 	ok(passes("\xe2\x80\x90\xe2\x81\xaa\xd8\x9b\xe2\x80\xa7"),
-	   "the characters next to those that change the order of text stay");
+	   "characters next to characters that change the order of text stay");
 	is_str(escaped("a\xe2\x80\xae" "b\xe2\x81\xa6" "c\xd8\x9c" "d\xe2\x80\x8f", ESCAPE_JSON),
 	       "a\\u202eb\\u2066c\\u061cd\\u200f",
 	       "for programs, characters that change the order of text are escaped");

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Code outside of a feature's folder does not name the feature: it reaches features only through
-# struct feature. Comments may name it. An excuse is a pattern of "file: word", and is needed.
+# Code outside a feature's folder does not name the feature: it reaches features only through struct
+# feature. Comments may name it. Each exception is a pattern "file: word", and must match something.
 . "$XPU_SRC/test/lib/tap.sh"
 need perl
 
-# The code of merge/ without its comments, in lines "file:code". Importers make records of all
+# The code of merge/ without its comments, as lines "file:code". Importers make records of all
 # kinds.
 (cd "$XPU_SRC" &&
 	find merge -name '*.[ch]' -o -name '*.js' -o -name '*.css' -o -name '*.html' |
@@ -14,8 +14,8 @@ need perl
 		print "$ARGV:$_\n" for split /\n/') | grep -v '	FEATURE(' >code
 [ "$(wc -l <code)" -gt 40000 ] || bail "the code was not read: $(wc -l <code) lines"
 
-# feature NAME WORDS [EXCUSE...]: WORDS is a regular expression of words that name the feature, as
-# its headers do
+# feature NAME WORDS [EXCUSE...]: WORDS is a regular expression for the words that name the feature,
+# such as the names in its headers
 feature() {
 	name=$1 words=$2
 	shift 2
@@ -35,8 +35,8 @@ feature() {
 	is "$stale" "" "$name: each excuse is needed"
 }
 
-# Losses and the names of --by are tables of the core. The reader, dump and split know some records
-# by their names, because records.def cannot describe these records fully. "needs" names a feature.
+# Losses and the keys of --by are tables of the core. The reader, dump and split name some records,
+# because records.def cannot describe these records fully. "needs" names a feature.
 feature nvtx '\w*(?:nvtx|NVTX|Nvtx)\w*|--nvtx' \
 	'merge/model/loss\.c: NVTX' \
 	'merge/(options|model/filter|write/(folded|pprof|timeline|tables/[a-z_]*))\.[ch]: (nvtx|NVTX)' \

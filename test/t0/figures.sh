@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# make figures counts files and lines, and finds circles of includes and functions that a lower room
-# declares and a higher one defines. The tree has none of these.
+# make figures counts files and lines. It finds circular includes, and functions that a lower folder
+# declares and a higher folder defines. The tree has neither.
 . "$XPU_SRC/test/lib/tap.sh"
 command -v python3 >/dev/null || skip_all "no python3"
 command -v git >/dev/null && git -C "$XPU_SRC" rev-parse --git-dir >/dev/null 2>&1 ||

@@ -44,7 +44,10 @@ static const struct {
 	{ FILTER_TO, "100ns", false, false }, { FILTER_TO, "101ns", true, false },
 };
 
-/* Adjoining windows share a span: each part of it is in one window, and all parts add up to it. */
+/*
+ * Adjacent windows share a span: each part of the span is in one window, and the parts add up to
+ * it.
+ */
 static void test_cut(void)
 {
 	static const char *const edges[] = { "0", "90ns", "100ns", "101ns", "133ns", "150ns",
@@ -98,7 +101,7 @@ int main(void)
 		.kernel = "vector_add(float*)",
 		.stream = 7,
 	}, b = {
-		/* An event without device work and without a time. */
+		/* An event without device work and without a timestamp. */
 		.pid = 11, .tid = 21, .comm = "a b", .device = NO_INDEX, .stream = NO_INDEX,
 	};
 	struct filter f = { 0 };
@@ -141,7 +144,7 @@ int main(void)
 	ok(filter__active(&f), "several options make the filter active");
 	is_str(f.text.v, "--pid 10 --tid 21 --pid 11", "options are printed as they were given");
 	is_int(filter__keeps(&f, &a), 0,
-	       "an event that does not fit one of the options is not kept");
+	       "an event that does not match one of the options is not kept");
 	is_int(filter__keeps(&f, &b), 1, "an option given twice keeps events with either value");
 	is_int(filter__set(&f, FILTER_KERNEL, "a", why), 0, "a regular expression is accepted");
 	is_int(filter__set(&f, FILTER_KERNEL, "b", why), -EINVAL,

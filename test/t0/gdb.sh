@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# scripts/gdb/xpuload.py makes gdb show the containers and records.
+# scripts/gdb/xpuload.py makes gdb show containers and records in readable form.
 . "$XPU_SRC/test/lib/tap.sh"
 need gdb
 

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# No file that a program generated is committed, and no file that .gitignore names.
+# The repository has no generated file, and no file that .gitignore names.
 . "$XPU_SRC/test/lib/tap.sh"
 command -v git >/dev/null && git -C "$XPU_SRC" rev-parse --git-dir >/dev/null 2>&1 ||
 	skip_all "no git repository"
 
-# generated: lists generated files of the repository in the working directory
+# generated: lists the generated files that are committed in the current directory's repository
 generated() {
 	git ls-files -ci --exclude-standard
 	git ls-files |
@@ -17,7 +17,7 @@ work=$PWD
 cd "$XPU_SRC" || exit 1
 is "$(generated | sort -u)" "" "no generated file is committed"
 
-# The rule finds each of the files made here.
+# The rule finds each of these files.
 cd "$work" && git init -q . || exit 1
 cp "$XPU_SRC/.gitignore" .
 mkdir -p a/__pycache__ build-x

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Graph nodes: each node's original is found, whatever the order and however wrong the file's
- * records.
+ * Graph nodes: each node's original node is found in any order of records, even if records are
+ * wrong.
  */
 #include "graphs/graph.h"
 #include "tap.h"
@@ -36,21 +36,23 @@ int main(void)
 	uint64_t i;
 
 	graphs__init(&g);
-	/* A cloned graph whose clone is instantiated; the file has copies before originals. */
+	/*
+	 * A cloned graph whose clone is instantiated; the file has the copies before the originals.
+	 */
 	copy(&g, 0x300000001, 0x200000001);
 	copy(&g, 0x200000001, 0x100000001);
 	add(&g, &recs[0], 0x100000001, 7);
 	add(&g, &recs[1], 0x200000001, 0);
 	add(&g, &recs[2], 0x300000001, 0);
 	/*
-	 * An original made before the recording, copied during it: the call path of the copy is not
+	 * An original made before the recording and copied during it: the copy's call path is not
 	 * the place of the launch.
 	 */
 	add(&g, &recs[3], 0x500000001, 0);
 	copy(&g, 0x500000001, 0x400000001);
 	/* A node that is not a copy. */
 	add(&g, &recs[4], 0x600000001, 0);
-	/* Nodes in a circle, and a tail that leads into a circle. */
+	/* A cycle of nodes, and a chain of nodes that leads into a cycle. */
 	add(&g, &recs[5], 1, 0);
 	copy(&g, 1, 2);
 	copy(&g, 2, 3);
@@ -59,11 +61,11 @@ int main(void)
 	copy(&g, 4, 1);
 	add(&g, &recs[7], 5, 0);
 	copy(&g, 5, 5);
-	/* Two contradicting records of one node: the first one counts. */
+	/* Two contradictory records of one node: the first one counts. */
 	add(&g, &recs[8], 6, 9);
 	add(&g, &recs[9], 6, 0);
 	copy(&g, 0x300000001, 6);
-	/* A chain so long that following it from each node to its end would take minutes. */
+	/* A chain so long that walking it to its end from each node would take minutes. */
 	for (i = 0; i < LONG; i++)
 		copy(&g, 1000000 + i + 1, 1000000 + i);
 	add(&g, &recs[10], 1000000, 0);
@@ -76,9 +78,9 @@ int main(void)
 	is_int(origin(&g, 0x500000001), 0, "a copy of an unknown node has no origin");
 	is_int(origin(&g, 0x400000001), 0, "an unknown node has no origin");
 	is_int(origin(&g, 0x600000001), 0x600000001, "a node without copies is its own origin");
-	is_int(origin(&g, 1), 0, "a node in a circle has no origin");
-	is_int(origin(&g, 3), 0, "another node in the circle has no origin");
-	is_int(origin(&g, 4), 0, "a node that leads into a circle has no origin");
+	is_int(origin(&g, 1), 0, "a node in a cycle has no origin");
+	is_int(origin(&g, 3), 0, "another node in the cycle has no origin");
+	is_int(origin(&g, 4), 0, "a node that leads into a cycle has no origin");
 	is_int(origin(&g, 5), 0, "a node that is a copy of itself has no origin");
 	is_int(origin(&g, 1000000 + LONG), 1000000,
 	       "a hundred thousand copies of copies lead to the first node");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The heap: live allocations by address, sums by holder at moments, segments and blocks, compared
- * with a slow model that keeps everything.
+ * The heap: live allocations by address, sums by holder at points in time, segments and blocks,
+ * compared with a slow model that keeps everything.
  */
 #include "memory/heap.h"
 
@@ -129,7 +129,8 @@ static void test_random(void)
 static void some_blocks(void)
 {
 	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x10000000, 20 * MB, 1);
-	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x90000000, 64 * MB, 2);	/* is not in a segment */
+	put(XPU_ALLOC_MADE, XPU_SPACE_DEVICE, 0x90000000, 64 * MB, 2);	/* outside of all segments
+									 * */
 	put(XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0x10000000, 5 * MB, 3);
 	put(XPU_ALLOC_MADE, XPU_SPACE_BLOCK, 0x10000000 + 8 * MB, 7 * MB, 4);
 	put(XPU_ALLOC_TOTALS, XPU_SPACE_BLOCK, 12 * MB, 20 * MB, 4);
@@ -170,7 +171,7 @@ static void test_blocks(void)
 	       "blocks: the unused bytes of mapped memory are right");
 	is_int(sum_at(HEAP_ASKED, HEAP_DEVICE, 2).bytes, 64 * MB,
 	       "blocks: the bytes of memory outside of segments are right");
-	/* One unmap of both pieces, after the handles were released. */
+	/* One unmap of both pieces, after their handles were released. */
 	put(XPU_ALLOC_FREED, XPU_SPACE_PHYSICAL, 0x51, 0, 5);
 	put(XPU_ALLOC_FREED, XPU_SPACE_PHYSICAL, 0x52, 0, 5);
 	is_int(p->reserved.now, 88 * MB, "mapped: memory lives as long as its mapping");
@@ -178,7 +179,7 @@ static void test_blocks(void)
 	put(XPU_ALLOC_FREED, XPU_SPACE_MAPPING, 0x700000000, 4 * MB, 5);
 	is_int(p->reserved.now, 84 * MB, "mapped: memory is freed when its mapping ends");
 	is_int(h.nr_unknown + h.nr_bad, 0, "mapped: no event is invalid");
-	/* NCCL does this with memory that the program gives to it. */
+	/* NCCL does this with memory that the program passes to it. */
 	put(XPU_ALLOC_MADE, XPU_SPACE_PHYSICAL, 0x53, 2 * MB, 5);
 	put(XPU_ALLOC_HANDLE, XPU_SPACE_MAPPING, 0x53, 0, 5);
 	put(XPU_ALLOC_MADE, XPU_SPACE_MAPPING, 0x700000000, 2 * MB, 5);
@@ -197,9 +198,7 @@ static void test_blocks(void)
 	heap__finish(&h, 1000 + order);
 }
 
-/*
- * A call path that has asked for a segment adds a node to a graph. The node itself has no memory.
- */
+/* A call path that allocated a segment adds a node to a graph. The node itself has no memory. */
 static void test_node_of_segments(void)
 {
 	enum heap_pass pass;
@@ -218,7 +217,7 @@ static void test_node_of_segments(void)
 	       "a node on a path of segments has no memory left at the end");
 }
 
-/* The frees of blocks are lost, and other blocks are made at their addresses. */
+/* The frees of some blocks are lost, and new blocks are made at the same addresses. */
 static void test_lost_frees(void)
 {
 	enum heap_pass pass;
@@ -339,7 +338,7 @@ static void test_odd(void)
 	put(XPU_ALLOC_MADE, XPU_SPACE_MAPPING, 0x100000, 2 * MB, 1);
 	put(XPU_ALLOC_FREED, XPU_SPACE_MAPPING, 0x100000, UINT64_MAX, 1);
 	put(XPU_ALLOC_TOTALS, XPU_SPACE_BLOCK, UINT64_MAX, UINT64_MAX, 1);
-	for (i = 0; i < 20000; i++)	/* anything */
+	for (i = 0; i < 20000; i++)	/* random fields */
 		put(below(XPU_ALLOC_NR + 2), below(XPU_SPACE_NR), (uint64_t)below(50) << below(40),
 		    (uint64_t)below(1000) << below(50), below(NR_CHAINS));
 	heap__finish(&h, 1000 + order);

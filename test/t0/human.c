@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Units by size: three digits, and never 1000 of a unit if there is a larger unit. */
+/* Units by size: three digits, and never 1000 of a unit if a larger unit exists. */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Idle gaps: their sum is exact, and each gap is blamed on the right thread and state.
- */
+/* Idle gaps: their sum is exact, and each gap is attributed to the right thread and state. */
 #include <stdlib.h>
 
 #include "waits/idle.h"
@@ -31,8 +29,8 @@ static void gaps(void)
 	is_int(i.spans.nr, 0, "nothing is kept if idle gaps are not wanted");
 	i.wanted = true;
 	/*
-	 * Work from 10 to 20, with a short gap. Work from 30 to 40, with other work inside. Work
-	 * from 60 to 70. All of it out of order.
+	 * Device work from 10 to 20, with a short gap; from 30 to 40, with other work inside; and
+	 * from 60 to 70. It arrives out of order.
 	 */
 	idles__work(&i, 0, 3, 60 * MS, 70 * MS);
 	idles__work(&i, 0, 1, 10 * MS, 15 * MS);
@@ -42,8 +40,8 @@ static void gaps(void)
 	idles__work(&i, 2, NO_INDEX, 80 * MS, 81 * MS);
 	idles__work(&i, 2, NO_INDEX, 90 * MS, 91 * MS);
 	/*
-	 * Thread 2 from 20 to 30: 4 ms of io, begun earlier; 2 ms of waiting; the rest on a CPU,
-	 * reported twice.
+	 * Thread 2 from 20 to 30: 4 ms of io, which began earlier; 2 ms of waiting; the rest on a
+	 * CPU, reported twice.
 	 */
 	idles__did(&i, 2, IDLE_OFF_CPU, "io", 7, 18 * MS, 24 * MS);
 	idles__did(&i, 2, IDLE_WAITED, "", 8, 25 * MS, 27 * MS);
@@ -52,7 +50,7 @@ static void gaps(void)
 	idles__sample(&i, 2, 6, 28 * MS);
 	idles__sample(&i, 2, 6, 31 * MS);
 	idles__sample(&i, 1, 6, 29 * MS);
-	/* Thread 3 from 40 to 60: only 5 ms of sleep, which lasts longer than 60. */
+	/* Thread 3 from 40 to 60: only 5 ms of sleep, which goes on after 60. */
 	idles__did(&i, 3, IDLE_OFF_CPU, "sleep", 9, 55 * MS, 75 * MS);
 	is_int(idles__finish(&i), 0, "gaps are finished");
 
@@ -63,18 +61,18 @@ static void gaps(void)
 	is_int(i.gpus.v[0].nr_gaps, 2, "two gaps are counted");
 	is_int(i.gpus.v[1].busy_ns, 0, "a device without work has no busy time");
 	is_int(row_ns(&i, IDLE_OFF_CPU, 2, 7), 4 * MS,
-	       "blocked time is blamed for its part in the gap");
-	is_int(row_ns(&i, IDLE_WAITED, 2, 8), 2 * MS, "waiting time is blamed");
+	       "blocked time gets its part of the gap");
+	is_int(row_ns(&i, IDLE_WAITED, 2, 8), 2 * MS, "waiting time gets its part of the gap");
 	is_int(row_ns(&i, IDLE_ON_CPU, 2, 5), 2 * MS,
-	       "half of the time on a CPU is blamed on the first path");
+	       "half of the time on a CPU is attributed to the first path");
 	is_int(row_ns(&i, IDLE_ON_CPU, 2, 6), 2 * MS,
-	       "half of the time on a CPU is blamed on the second path");
+	       "half of the time on a CPU is attributed to the second path");
 	is_int(row_ns(&i, IDLE_OFF_CPU, 3, 9), 5 * MS,
-	       "an interval that outlasts the gap is blamed for its part in the gap");
+	       "an interval that outlasts the gap gets its part of the gap");
 	is_int(row_ns(&i, IDLE_UNSEEN, 3, NO_INDEX), 15 * MS, "the rest of the gap was not seen");
-	is_int(row_ns(&i, IDLE_SHORT, NO_INDEX, NO_INDEX), 5000, "short gaps are blamed on nobody");
+	is_int(row_ns(&i, IDLE_SHORT, NO_INDEX, NO_INDEX), 5000, "short gaps are not attributed");
 	is_int(row_ns(&i, IDLE_NOBODY, NO_INDEX, NO_INDEX), 9 * MS,
-	       "gaps that no launch ends are blamed on nobody");
+	       "gaps that no launch ends are not attributed");
 	idles__exit(&i);
 }
 
@@ -109,7 +107,7 @@ static void sums(void)
 	idles__exit(&i);
 }
 
-/* Gaps are cut at the edges of windows: the parts in adjoining windows add up. */
+/* Gaps are cut at window boundaries: the parts in adjacent windows add up. */
 static void windows(void)
 {
 	static const uint64_t edges[] = { 0, 12 * MS, 15 * MS + 1000, 26 * MS, 29 * MS, 64 * MS,

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Which folder may include which: the folders (rooms) meet only through record/, bpf/'s headers and
+# Which folder may include which: the folders of programs share only record/, bpf/'s headers and
 # lib/, and symbol code stays in merge/.
 . "$XPU_SRC/test/lib/tap.sh"
 work=$PWD
@@ -11,8 +11,8 @@ includes() {
 	awk '/^[ \t]*#[ \t]*include[ \t]*"/ { split($0, q, "\""); print FILENAME, q[2] }' "$@"
 }
 
-# may NAME "DIR..." "HEADER..." FILE...: each included header is in one of the dirs, or is one of
-# the headers.
+# may NAME "DIR..." "HEADER..." FILE...: each header that a FILE includes is in one of the DIRs, or
+# is one of the HEADERs.
 may() {
 	name=$1 dirs=$2 headers=$3
 	shift 3
@@ -28,7 +28,7 @@ may() {
 	is "$bad" "" "$name"
 }
 
-# licence NAME TEXT FILE...: each file's first line has that licence.
+# licence NAME TEXT FILE...: the first line of each FILE names the licence TEXT.
 licence() {
 	name=$1 text=$2
 	shift 2
@@ -45,7 +45,7 @@ metrics=$(find metrics -name '*.[ch]' | sort)
 push=$(find push -name '*.[ch]' | sort)
 merge=$(find merge -name '*.[chS]' | sort)
 
-# No check below may pass only because there are no files.
+# No check below may pass only because its list of files is empty.
 for room in merge preload loader metrics push lib; do
 	# shellcheck disable=SC2046 # several files
 	nr=$(includes $(find $room -name '*.[ch]') | wc -l)
@@ -66,8 +66,8 @@ may "push/ includes lib/ and itself" "push lib" "version.h $protos/profiles_serv
 may "merge/ includes record/, bpf/, lib/ and itself" "merge record bpf lib" \
 	"version.h profile.pb-c.h perfetto_fields.h $protos/profiles_service.pb-c.h" $merge
 
-# arrows FILE...: prints "FILE HEADER'S FILE" for each #include of our headers; the header may be
-# missing.
+# arrows FILE...: prints "FILE HEADER'S FILE" for each #include of one of our headers, even if the
+# header does not exist.
 arrows() {
 	includes "$@" | while read -r file header; do
 		for dir in "${file%%/*}" lib bpf record; do
@@ -77,9 +77,9 @@ arrows() {
 }
 arrows $preload $loader $metrics $merge $lib >"$work/arrows"
 
-# floors PROGRAM ROOM...: the rooms from the top floor down. No file includes a header of a higher
-# floor; rooms joined by + share a floor and do not include each other. The program's own files are
-# above all rooms. A room may be a folder of a folder.
+# floors PROGRAM ROOM...: the folders (rooms) from the top layer (floor) to the bottom. No file
+# includes a header of a higher layer. Folders joined by + share a layer and do not include each
+# other. The program's own files are above all folders. A ROOM may be a subfolder.
 floors() {
 	program=$1
 	shift
@@ -112,8 +112,8 @@ floors() {
 		"in $program/ no function is declared below and defined above"
 }
 
-# Each feature of merge/ is a room of its own, above the writers. Nobody includes it, not even the
-# program.
+# Each feature of merge/ has its own folder, above the writers. No file outside it includes it, not
+# even a file of the program.
 features=$(sed -n 's/^\tFEATURE(\([a-z_]*\)).*/\1/p' merge/model/feature.h)
 for feature in $features; do
 	[ -d "merge/$feature" ] || echo "merge/$feature is missing"
@@ -131,8 +131,8 @@ is "$(grep -lE '#include <(cu|nv)[a-z_]*\.h>' $preload | grep -v '^preload/gpu/c
 is "$(grep -l '#include <CL/' $preload | grep -v '^preload/gpu/opencl/')" "" \
 	"only preload/gpu/opencl/ includes OpenCL's headers"
 
-# A function that a lower room declares and a higher one defines is an include in disguise; floors()
-# looks for them, too.
+# A function that a lower folder declares and a higher folder defines is an include in disguise;
+# floors() finds these functions, too.
 if command -v python3 >/dev/null; then
 	[ "$(python3 scripts/lint/below.py --count preload)" -gt 300 ]
 	ok $? "the rule finds functions that are declared and defined"
@@ -162,7 +162,7 @@ is "$(grep -lE '#include <(libelf|gelf|elfutils/.*|dwarf.*)\.h>' $merge $loader 
 is "$(grep -l '"DtoH"' $merge $loader $preload $lib)" merge/model/leaf.c \
 	"only merge/model/leaf.c has the names of copies"
 
-# A C string that ends a JSON member's name. The help has one as an example.
+# A C string that ends a JSON member's name. The help text contains one as an example.
 is "$(grep -nE '\\":' $merge $loader $preload $lib |
 	grep -v -e '^lib/json_out.c:' -e 'help = ' -e 'such as')" "" \
 	"JSON is written only through lib/json_out.h"
@@ -186,7 +186,7 @@ is "$(changing $loader $merge $preload | grep -v '^loader/inject/foreign.c:')" "
 [ "$(changing lib/safefile.c lib/invoker.c | wc -l)" -gt 5 ]
 ok $? "the rule finds functions that make, rename or remove files in lib/"
 
-# needs FILE PATTERN NAME: no library that FILE needs matches PATTERN.
+# needs FILE PATTERN NAME: none of the libraries that FILE needs matches PATTERN.
 needs() {
 	if [ ! -e "$1" ]; then
 		skip "$3" "$1 is not built"

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make install and uninstall: the installed programs work, and uninstalling removes our files and no
+# make install and uninstall: the installed programs run, and uninstall removes our files and no
 # others.
 . "$XPU_SRC/test/lib/tap.sh"
 
-# The build is installed unchanged: with other flags, make would build it again.
+# Installs the existing build: with other flags, make would build it again.
 run_make() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$XPU_SRC" O="$XPU_BUILD" -o all \
 		DESTDIR="$PWD/a b" prefix=/usr "$@" >log 2>&1
@@ -47,13 +47,13 @@ ok $? "uninstall: the program's own directory is removed"
 run_make uninstall
 is $? 0 "a second uninstall: exit status 0"
 
-# Without DESTDIR, as root: a group may record. The group here exists already; no test makes one.
+# Without DESTDIR, as root: a group may record. This group already exists; no test creates a group.
 here=$PWD/here
 install_here() {		# install_here GROUP
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make -C "$XPU_SRC" O="$XPU_BUILD" -o all \
 		prefix="$here" GROUP="$1" "${2:-install}" >log 2>&1
 }
-sees() {			# sees NAME EXPECTED: checks mode, group, capabilities
+sees() {			# sees NAME EXPECTED: compares mode, group, capabilities
 	is "$(stat -c '%a %U:%G' "$here/bin/xpuload")$("$getcap" "$here/bin/xpuload" |
 		sed "s|^[^ ]*||; s/cap_perfmon,cap_bpf/cap_bpf,cap_perfmon/")" "$2" "$1"
 }
@@ -66,7 +66,7 @@ if [ "$(id -u)" != 0 ]; then
 elif [ ! -x "$getcap" ] || [ -z "$group" ]; then
 	skip "install, as root" "no getcap, or no group"
 else
-	# On a machine where groups cannot be made.
+	# On a machine where groups cannot be created.
 	mkdir bin
 	printf '#!/bin/sh\nexit 10\n' >bin/groupadd
 	chmod 755 bin/groupadd

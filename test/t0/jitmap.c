@@ -17,7 +17,7 @@ static void parse(const char *text)
 		bail("out of memory");
 }
 
-/* Return: the name, as it is shown. */
+/* Return: the name at @addr, as it is shown. */
 static const char *at(uint64_t addr)
 {
 	const struct jit_symbol *s = jitmap__find(&map, addr);

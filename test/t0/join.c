@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The join: every device record is matched with its own launch, whatever the order, and all records
- * are counted.
+ * The join: every device record is matched with its own launch in any order, and all records are
+ * counted.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +10,12 @@
 #include "join/join.h"
 #include "tap.h"
 
-/* The join's matches, as text in order: "m3/30 " is record 30 of launch 3 matched, and so on. */
+/*
+ * The join's results as text, in order: "m3/30 " says that record 30 matched launch 3, and so on.
+ */
 static char said[4096];
 
-/* Takes the join's matches. @more: the result of the call that added a launch or a record */
+/* Takes the join's results. @more: the result of the call that added a launch or a record */
 static void take(struct join *j, int more)
 {
 	const struct match *m;
@@ -40,7 +42,7 @@ static void begin(struct join *j)
 	join__init(j);
 }
 
-/* Adds a launch. @number, which is stored behind the key, is its name in said[]. */
+/* Adds a launch. @number, which is stored behind the key, is the launch's name in said[]. */
 static void launch(struct join *j, uint32_t proc, uint32_t id, uint32_t number, bool one_record)
 {
 	struct launch l = { .chain = number };
@@ -138,7 +140,7 @@ static void test_missing(void)
 	is_int(j.nr_orphans, 2, "records without a launch are counted");
 	join__exit(&j);
 
-	/* Correlation id 0 means none: two launches without an id do not match each other. */
+	/* Correlation ID 0 means no ID: two launches without an ID do not match each other. */
 	begin(&j);
 	launch(&j, 1, 0, 1, true);
 	work(&j, 1, 0, 100);
@@ -151,7 +153,7 @@ static void test_processes(void)
 {
 	struct join j;
 
-	/* One pid used twice, or two processes: different proc_ids with equal correlation ids. */
+	/* One pid used twice, or two processes: different proc_ids with equal correlation IDs. */
 	begin(&j);
 	launch(&j, 1, 10, 1, true);
 	launch(&j, 2, 10, 2, true);
@@ -182,7 +184,7 @@ static void test_duplicates(void)
 	join__exit(&j);
 
 	/*
-	 * Correlation ids are 32 bits and wrap around: an id may be used again once its launch is
+	 * Correlation IDs are 32 bits and wrap around: an ID may be reused once its launch is
 	 * matched.
 	 */
 	begin(&j);
@@ -203,10 +205,10 @@ static void test_forgotten(void)
 	begin(&j);
 	launch(&j, 1, 10, 1, true);
 	work(&j, 1, 10, 100);
-	ok(!join__wants_rescan(&j), "without late records no rescan is asked for");
+	ok(!join__wants_rescan(&j), "without late records no rescan is requested");
 	work(&j, 1, 10, 101);
 	work(&j, 1, 11, 110);
-	ok(join__wants_rescan(&j), "a second record for a removed launch asks for a rescan");
+	ok(join__wants_rescan(&j), "a second record for a removed launch requests a rescan");
 	again(&j, 1, 10, 1);
 	again(&j, 1, 12, 3);
 	end(&j, "m1/100 +1/101 o110 ", "the rescan matches the late record");
@@ -219,14 +221,14 @@ static void test_forgotten(void)
 	launch(&j, 1, 12, 1, true);
 	work(&j, 1, 11, 110);
 	ok(!join__wants_rescan(&j),
-	   "an orphan asks for no rescan if no launch was removed");
+	   "an orphan requests no rescan if no launch was removed");
 	end(&j, "o110 p1 ", "an orphan without a launch stays one");
 	join__exit(&j);
 }
 
 /*
- * Tests many launches in flight, in random order, with slots used again and again: each record goes
- * to its own launch.
+ * Tests many launches in flight, in random order, with reused slots: each record matches its own
+ * launch.
  */
 
 struct check {
@@ -262,7 +264,7 @@ static void test_storm(void)
 	join__init(&j);
 	for (i = 0; i < NR || nr_window; i++) {
 		if (i < NR) {
-			/* Ids increase in steps, as CUPTI's do, across three processes. */
+			/* IDs increase in steps, as CUPTI's IDs do, across three processes. */
 			key = JOIN_KEY(i % 3, (uint32_t)(i / 3 + 1) * STEP);
 			early = rand_r(&seed) % 8 == 0;
 			if (early)

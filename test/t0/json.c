@@ -58,7 +58,7 @@ int main(void)
 	check("\"\\", NULL);
 	check("a\"", NULL);
 
-	/* Bytes before a string do not belong to it, and bytes after it are still read. */
+	/* Bytes before a string are not part of it, and bytes after it are still read. */
 	json__init(&j, "\"a\\\\\",\"b\"", 9);
 	ok(json__string(&j, &raw) && span__is(raw, "a\\\\") && *j.p == ',',
 	   "a string that ends with a backslash ends at its quote");
@@ -66,8 +66,8 @@ int main(void)
 	ok(json__string(&j, &raw) && span__is(raw, "b") && j.p == j.end, "the next string is read");
 
 	/*
-	 * Python writes these values, which JSON lacks: they are not read as numbers, and reading
-	 * continues after them.
+	 * Python writes these values, which are not JSON: they are not read as numbers, and the
+	 * reader continues after them.
 	 */
 	json__init(&j, "[NaN,-Infinity,Infinity,1]", 26);
 	ok(json__enter(&j, '[') && json__next_item(&j) && json__number(&j, &raw) &&

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Finds the kernel that a call path launches by the names that compilers give stubs and tools write
- * for frames.
+ * Finds the kernel that a call path launches, by the names that compilers give to stubs and that
+ * tools give to frames.
  */
 #include <string.h>
 
@@ -15,7 +15,10 @@ enum expected { OTHER, SAME, UNKNOWN };
 struct setup {
 	const char *name;
 	const char *kernels[MAX_NAMES];
-	/* Whether the first path may launch the first kernel and the second kernel, as expected. */
+	/*
+	 * Call paths. first, second: whether the first path may launch the first kernel, and the
+	 * second.
+	 */
 	const char *paths[MAX_NAMES];
 	enum expected first, second;
 };
@@ -100,9 +103,7 @@ int main(void)
 		    "__device_stub__Z1lPf(float*)" }, OTHER, OTHER },
 		{ "kernels that are called otherwise", { "kernel 1", "kernel 2" },
 		  { "__device_stub__Z1kPf(float*)" }, UNKNOWN, UNKNOWN },
-		/*
-		 * Where names are spelled differently, the other parts of the names are compared.
-		 */
+		/* Where spellings differ, the other parts of the names are compared. */
 		{ "parameters that are written otherwise", { "k(unsigned long)", "l(int)" },
 		  { "__device_stub__k(size_t)" }, SAME, OTHER },
 	};

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Whether the code of call chains has known mappings: in each order, and against a slow search. */
+/*
+ * Whether the addresses of call chains are in known mappings: in each order of records, compared
+ * with a slow search.
+ */
 #include <stdlib.h>
 
 #include "tap.h"
@@ -27,9 +30,9 @@ static void check_edges(void)
 		0, 1, 4096, 0xf5ull << 56, 0xf6ull << 56, 0xffffffff81000000ull, UINT64_MAX,
 	};
 
-	ok(!known_code__lacks(&k), "nothing was met: nothing is lacking");
+	ok(!known_code__lacks(&k), "no address was seen: no mapping is missing");
 	known_code__meet(&k, odd, ARRAY_SIZE(odd));
-	ok(!known_code__lacks(&k), "frames that are no addresses of the process need no mapping");
+	ok(!known_code__lacks(&k), "frames that are not addresses in the process need no mapping");
 	known_code__meet(&k, (__u64[]){ BASE + 5 }, 1);
 	ok(known_code__lacks(&k), "an address without a mapping");
 	known_code__map(&k, BASE, BASE + 4096);
@@ -38,13 +41,13 @@ static void check_edges(void)
 	ok(lacks(BASE + 4097), "an address after the mapping");
 	ok(lacks(BASE), "an address before the mapping");
 	known_code__free(&k);
-	ok(lacks(BASE + 5), "nothing is known of the next image");
+	ok(lacks(BASE + 5), "nothing is known about the next image");
 	known_code__map(&k, BASE + 4096, BASE);
 	ok(lacks(BASE + 5), "a mapping that ends before it begins is ignored");
 	known_code__free(&k);
 }
 
-/* Random mappings, in pages, and each page after each of them. */
+/* Adds random mappings, in pages, and checks each page after each mapping. */
 static void check_random(void)
 {
 	unsigned int round, i, page, start, end, wrong = 0, overlaps = 0;
@@ -92,7 +95,7 @@ static void check_bounds(void)
 		known_code__meet(&k, &frame, 1);
 	}
 	ok(!k.beyond && !known_code__lacks(&k) && k.ranges.nr == 1,
-	   "addresses whose mappings come do not count for the limit");
+	   "addresses whose mappings arrive do not count for the limit");
 	known_code__free(&k);
 	for (i = 0; i < 300000; i++)
 		known_code__map(&k, BASE + i * 8192ull, BASE + i * 8192ull + 4096);

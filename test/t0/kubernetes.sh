@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# doc/kubernetes.md: its YAML can be read, has only fields that Kubernetes knows, and only options
-# that xpuload has.
+# doc/kubernetes.md: its YAML is valid, and uses only fields that Kubernetes knows and options that
+# xpuload has.
 . "$XPU_SRC/test/lib/tap.sh"
 for python in python3 /usr/bin/python3 ''; do
 	[ -z "$python" ] || ! $python -c 'import yaml' 2>/dev/null || break
@@ -13,7 +13,7 @@ is "$(echo doc*.yaml)" "doc1.yaml doc2.yaml" "the page has two YAML files"
 cat >look.py <<'END'
 import sys, yaml
 
-# Names of the API's fields (Kubernetes 1.30), as far as they are used here; "*": any names.
+# Names of the API's fields (Kubernetes 1.30), as far as the document uses them; "*": any name.
 VOLUME = {"name": 0, "hostPath": {"path": 0, "type": 0}, "emptyDir": {"sizeLimit": 0}}
 FROM = {"fieldRef": {"fieldPath": 0}, "secretKeyRef": {"name": 0, "key": 0, "optional": 0}}
 CONTAINER = {

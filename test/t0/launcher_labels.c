@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Labels of a process: which of several variables counts, and which values are refused; then from
- * which process labels come if a process has none itself.
+ * Labels of a process: which of several variables wins, and which values are refused; then where a
+ * process without its own labels gets them.
  */
 #include <stdarg.h>
 #include <stdint.h>
@@ -10,7 +10,7 @@
 #include "base/launcher_labels.h"
 #include "tap.h"
 
-/* The environment of a case: names and values in turn. */
+/* The environment of a case: names and values alternate. */
 static const char *const *variables;
 
 static char *get(const char *name)
@@ -26,7 +26,8 @@ static char *get(const char *name)
 static struct launcher_labels all;
 
 /*
- * Prints the labels that are known, "rank=5:1 ... job=4711:7", each with the number of its source.
+ * Prints the labels found, as "rank=5:1 ... job=4711:7": each value is followed by the number of
+ * its source.
  */
 static const char *read_all(const char *const *env)
 {
@@ -181,7 +182,7 @@ static void test_refused(void)
 	       " rank=5:1 local=1:1 size=8:1 local_size=4:1 node_rank=1:1 job=4711:7 step=0:7 "
 	       "run=r:1 node=n1:7 pod=p:10 namespace=ns:10",
 	       "all variables together give all labels");
-	ok(all.nr <= LABELS_MAX, "there is room for all labels");
+	ok(all.nr <= LABELS_MAX, "the buffer can hold all labels");
 }
 
 int main(void)

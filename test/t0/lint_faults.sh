@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# make lint finds a fault of each kind, planted in a small tree, and names its line.
+# make lint finds a fault of each kind, planted in a small tree, and reports its line.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "${XPU_SAN:-}" ] || skip_all "sanitizers change nothing of the sources"
 
@@ -29,7 +29,7 @@ lint() {		# lint PART: runs make lint in the tree; its output goes to log
 	XPU_LINT_STRICT=1 sh tree/scripts/lint/run.sh "$1" >log 2>&1
 }
 
-# fault PART FILE LINE COMMAND: COMMAND damages FILE, and make lint names that LINE of it.
+# fault PART FILE LINE COMMAND: COMMAND damages FILE; then make lint reports that LINE of FILE.
 fault() {
 	lint "$1"
 	status=$?
@@ -88,7 +88,7 @@ fault english merge/one.c :9: "echo 'void f(void) { fail(\"no file is there\"); 
 fault mandoc doc/xpumerge.1.in :[0-9]+: \
 	"sed -i 's/^\.Sh DESCRIPTION/.Xx DESCRIPTION/' doc/xpumerge.1.in"
 
-# ---- a tool of another version, and one that is missing
+# ---- a tool of another version, and a missing tool
 
 mkdir other
 printf '#!/bin/sh\n[ "$1" != --version ] || exec echo "version: 7.7.7"\nexec %s "$@"\n' \

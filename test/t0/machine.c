@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Processes, names and maps over time: what an address meant at the time of a launch. */
+/* Processes, names and maps over time: what an address referred to at the time of a launch. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -74,7 +74,7 @@ static void test_lookup(void)
 	struct fixture f;
 
 	fixture__begin(&f);
-	/* Mappings in no order of time or of addresses. */
+	/* Mappings that are sorted neither by time nor by address. */
 	gen__mmap(&f.g, 30, 1, 0x9000, 0x1000, 0, "c", NULL, 0);
 	gen__mmap(&f.g, 10, 1, 0x5000, 0x2000, 0x100, "a", NULL, 0);
 	gen__mmap(&f.g, 20, 1, 0x7000, 0x1000, 0, "b", NULL, 0);
@@ -93,15 +93,15 @@ static void test_lookup(void)
 	is_int(nr_epochs(&f, 1), 0, "maps that do not overlap are not a remap");
 	fixture__end(&f);
 
-	/* Each CPU has a buffer of its own, so a later event may be read first. */
+	/* Each CPU has its own buffer, so a later event may be read first. */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 200, 1, 0x1000, 0x1000, 0, "new", NULL, 0);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "old", NULL, 0);
 	fixture__read(&f);
 	is_str(at(&f, 1, 150, 0x1000), "old+0x0",
-	       "at the earlier time the earlier mapping counts, though it is read later");
+	       "at the earlier time the earlier mapping counts, although it is read later");
 	is_str(at(&f, 1, 250, 0x1000), "new+0x0",
-	       "at the later time the later mapping counts, though it is read first");
+	       "at the later time the later mapping counts, although it is read first");
 	fixture__end(&f);
 }
 
@@ -109,7 +109,7 @@ static void test_remap(void)
 {
 	struct fixture f;
 
-	/* dlclose() and dlopen(): since time 200 another file is at this place. */
+	/* dlclose() and dlopen(): another file is at this address since time 200. */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x4000, 0, "old", NULL, 0);
 	gen__mmap(&f.g, 200, 1, 0x2000, 0x1000, 0x500, "new", NULL, 0);
@@ -125,12 +125,12 @@ static void test_remap(void)
 	is_str(at(&f, 1, 200, 0x3000), "old+0x2000",
 	       "above the new mapping there is still the old file, at the right offset");
 	is_str(at(&f, 1, 199, 0x3000), "old+0x2000",
-	       "above the new mapping there was the old file before, too");
+	       "above the new mapping the old file was also there before");
 	is_str(at(&f, 1, 150, 0x9000), "late+0x0",
 	       "a range that was mapped once is found at any time");
 	fixture__end(&f);
 
-	/* Repeated mappings, each of which covers several others. */
+	/* Repeated mappings, each of which covers several earlier mappings. */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "a", NULL, 0);
 	gen__mmap(&f.g, 100, 1, 0x2000, 0x1000, 0, "b", NULL, 0);
@@ -159,8 +159,8 @@ static void test_same(void)
 	struct fixture f;
 
 	/*
-	 * A mapping that is read from /proc and seen as an event, too, and then events for parts of
-	 * it that mean the same: no new epoch.
+	 * A mapping that is read from /proc and also seen as an event, then events for parts of it
+	 * that change nothing: no new epoch.
 	 */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x4000, 0x1000, "lib", NULL, 0);
@@ -197,8 +197,8 @@ static void test_same(void)
 	fixture__end(&f);
 
 	/*
-	 * The first part of a mapping is replaced; then a larger mapping has the same meaning
-	 * there.
+	 * The first part of a mapping is replaced; then a larger mapping with the same contents
+	 * covers it.
 	 */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "a", NULL, 0);
@@ -250,7 +250,7 @@ static void test_exec(void)
 {
 	struct fixture f;
 
-	/* The exec's own mappings come at the exec's time or later. */
+	/* The exec's own mappings have the exec's timestamp or a later one. */
 	fixture__begin(&f);
 	gen__mmap(&f.g, 100, 1, 0x1000, 0x1000, 0, "old", NULL, 0);
 	gen__comm(&f.g, XPU_MISC_COMM_EXEC, 200, 1, 1, "new");
@@ -265,7 +265,7 @@ static void test_exec(void)
 	       "a time before the first event belongs to the first image");
 	fixture__end(&f);
 
-	/* The kernel uses a pid twice; the fork's event begins a new image. */
+	/* The kernel reuses a pid; the event of the fork begins a new image. */
 	fixture__begin(&f);
 	gen__fork(&f.g, 100, 5, 5, 1, 1);
 	gen__mmap(&f.g, 110, 5, 0x1000, 0x1000, 0, "first", NULL, 0);
@@ -280,7 +280,7 @@ static void test_exec(void)
 	fixture__end(&f);
 }
 
-/* Tests a chain of forks that is too long to follow: the answer is unknown, without a long walk. */
+/* Tests a chain of forks that is too long to follow: the lookup fails quickly. */
 static void test_deep(void)
 {
 	struct fixture f;
@@ -295,9 +295,9 @@ static void test_deep(void)
 	is_str(at(&f, 4999, 60000, 4999 * 0x1000ull), "own+0x0",
 	       "deep forks: the last process has its own map");
 	is_str(at(&f, 40, 60000, 0x1000), "own+0x0",
-	       "deep forks: a map of 39 generations back is found");
+	       "deep forks: a map from 39 generations back is found");
 	is_str(at(&f, 4999, 60000, 0x1000), "",
-	       "deep forks: a map of 4998 generations back is unknown");
+	       "deep forks: a map from 4998 generations back is unknown");
 	fixture__end(&f);
 
 	/* Forks that map nothing do not count: a shell may fork from a fork of a fork. */
@@ -333,7 +333,7 @@ static void test_model(void)
 {
 	enum { PAGES = 48, STEPS = 600, FORK = STEPS / 2, PIDS = 2, FILES = 3, PAGE = 0x1000 };
 	static const char *const files[FILES] = { "a", "b", "c" };
-	/* file is 0 for none, or 1 + its index; offset is in pages */
+	/* file is 0 if nothing is mapped, or 1 + its index; offset is in pages */
 	struct page { uint8_t file, offset; };
 	struct page (*model)[PIDS][PAGES] = calloc(STEPS + 1, sizeof(*model));
 	uint32_t step, pid, page, nr_wrong = 0, nr_looked_up = 0;
@@ -346,7 +346,7 @@ static void test_model(void)
 	fixture__begin(&f);
 	for (step = 1; step <= STEPS; step++) {
 		uint32_t start = random() % PAGES, nr = 1 + random() % 6, file = random() % FILES;
-		/* Often maps the present contents again, or a part of the contents. */
+		/* Often maps the present contents again, or part of them. */
 		uint32_t offset = random() % 3 ? start : random() % 4, i;
 
 		memcpy(model[step], model[step - 1], sizeof(*model));
@@ -369,8 +369,8 @@ static void test_model(void)
 				struct page p = model[step][pid][page];
 
 				/*
-				 * Where nothing is mapped yet, the address of the next mapping is
-				 * reported.
+				 * Where nothing is mapped yet, the machine reports the address of
+				 * the next mapping.
 				 */
 				if (!p.file)
 					continue;
@@ -387,7 +387,7 @@ static void test_model(void)
 }
 
 /*
- * Tests maps in the order of the kernel, which is downwards: each map is inserted before all
+ * Tests mappings in the kernel's order, which is downwards: each mapping is inserted before all
  * others.
  */
 static void test_many(void)

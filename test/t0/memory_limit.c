@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Free memory: of the machine and of control groups, whose files this test makes.
- */
+/* Free memory of the machine and of control groups, whose files this test writes. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +16,7 @@
 
 static char root[64];
 
-/* Writes a file below root, and makes its directories. */
+/* Writes a file below root, and makes the file's directories. */
 static void put(const char *path, const char *text)
 {
 	char full[256], *slash;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Compares what kernels and call paths get of a GPU's metrics with sums over every single
- * nanosecond: random work that overlaps, random samples with gaps between them and without values.
+ * Compares the share of a GPU's metrics that kernels and call paths get with sums over every single
+ * nanosecond. Activities are random and overlap; samples are random, with gaps between them and
+ * with missing values.
  */
 #include <errno.h>
 #include <math.h>
@@ -39,7 +40,7 @@ static void use(struct metric_use *to, double ns, double value)
 	to->sum += value;
 }
 
-/* Adds the expected values of one nanosecond of one sample. */
+/* Adds the values that one nanosecond of one sample should give. */
 static void expect_ns(struct expected *e, const struct kept_work *works, uint64_t ns,
 		      const float *values, double length)
 {
@@ -93,12 +94,12 @@ static void define(struct metrics *m, uint16_t index, uint32_t kind, const char 
 		.unit_bytes = 2,
 	};
 	strcpy(rec->data, name);
-	strcpy(rec->data + rec->name_bytes, "W");	/* a state of the GPU: it is not solved */
+	strcpy(rec->data + rec->name_bytes, "W");	/* a GPU's state: solve does not split it */
 	if (metrics__define(m, 0, rec))
 		abort();
 }
 
-/* Adds samples, and the values that are expected of them. */
+/* Adds samples, and computes the values that they should give. */
 static void make_rows(struct metrics *m, const struct kept_work *works, struct expected *e)
 {
 	char room[sizeof(struct xpu_record_metrics) + 64] __attribute__((aligned(8))) = { 0 };
@@ -121,7 +122,7 @@ static void make_rows(struct metrics *m, const struct kept_work *works, struct e
 			abort();
 		for (at = ns; at < ns + length; at++)
 			expect_ns(e, works, at, values, length);
-		/* A second sample with this time is refused. */
+		/* A second sample with this timestamp is refused. */
 		if (metrics__add(m, 0, rec, 0, &nr_bad) || nr_bad != 1)
 			abort();
 	}
@@ -192,7 +193,7 @@ static void refuse(struct metrics *m, const struct xpu_record_metric *like, cons
 	is_int(metrics__define(m, 0, (void *)room), -EINVAL, "a definition is refused: %s", what);
 }
 
-/* Rows in adjoining windows: amounts are divided, means stay the same, and all parts add up. */
+/* Rows in adjacent windows: amounts are divided, means stay the same, and all parts add up. */
 static void cut(void)
 {
 	static const uint64_t edges[] = { 0, 1000, 1250, 1600, 2000, UINT64_MAX };

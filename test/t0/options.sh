@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --help lists, the manual page describes and the program takes the same set of options; and the
-# manual pages list every counter of losses.
+# --help, the manual page and the program have the same set of options; and the manual pages list
+# every loss counter.
 . "$XPU_SRC/test/lib/tap.sh"
 
 for program in xpuload xpumerge; do
@@ -10,7 +10,7 @@ for program in xpuload xpumerge; do
 	[ "$(wc -l <help)" -gt 15 ]
 	ok $? "$program: --help lists $(wc -l <help) options"
 
-	# An empty argument, or an argument for a flag: the program only prints the error.
+	# An empty argument, or an argument for a flag, makes the program print an error and exit.
 	: >taken
 	while read -r option; do
 		"$binary" "$option=" </dev/null 2>&1 | grep -q 'there is no option' ||
@@ -19,7 +19,7 @@ for program in xpuload xpumerge; do
 	cmp -s help taken
 	ok $? "$program: it accepts all listed options" || diag "$(diff help taken)"
 
-	# The error names the options that begin like that, or the option that lacks its argument.
+	# The error names the options with this prefix, or the option whose argument is missing.
 	for letter in a b c d e f g h i j k l m n o p q r s t u v w x y z; do
 		"$binary" "--$letter" </dev/null 2>&1
 	done | grep -oE -- '--[a-z][a-z-]+' | sort -u >known
@@ -35,7 +35,7 @@ for program in xpuload xpumerge; do
 	is "$(comm -13 help synopsis)" "" \
 		"$program: the manual page's synopsis has no other options"
 
-	# The table that completion is made from, with the words that arguments may be.
+	# The table that completion uses, with the possible words of each argument.
 	"$binary" --list-options >table
 	is $? 0 "$program --list-options: exit status 0"
 	awk '$1 == "option" && $2 != "-" { print "--" $2 }' table | sort -u >listed
@@ -62,7 +62,7 @@ for program in xpuload xpumerge; do
 		diag "$(diff help man)"
 done
 
-undocumented() {	# undocumented PAGE: the lines of stdin without an item in the page
+undocumented() {	# undocumented PAGE: prints the lines of stdin that have no item in the page
 	tr '\n' ' ' <"$XPU_BUILD/doc/$1" >page
 	while read -r line; do
 		grep -qF -- ".It ${2}$line" page || echo "$line"
@@ -82,7 +82,7 @@ sed -n \
 ok $? "xpuload has $(wc -l <counters) counters"
 is "$(undocumented xpuload.1 'N ' <counters)" "" "xpuload: the manual page has all counters"
 
-# The limits in the code, and the manual page's list of them.
+# Compares the limits in the code with the manual page's list of limits.
 bounds=$XPU_SRC/loader/base/bounds.h
 sed -n 's/.*row([A-Z_]*,[^0-9]*\(1 << [0-9]*\),[^0-9]*\(1 << [0-9]*\),.*/\1 \2/p' "$bounds" |
 	while read -r a b c d e f; do

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The modules of the html page and the modules of features are joined into one script. Each module
+# The modules of the html page and of its features are joined into one script, in which each module
 # comes after the modules that it imports. The page works without features.
 . "$XPU_SRC/test/lib/tap.sh"
 join="$XPU_SRC/scripts/join-page.sh"
@@ -16,7 +16,7 @@ is "$?$(cat log)" 0 "the modules are joined without a complaint"
 cmp page.js "$XPU_BUILD/gen/page.js"
 ok $? "xpumerge embeds this script"
 
-# at TEXT: the number of the line of the script that begins so
+# at TEXT: prints the number of the script's line that begins with TEXT
 at() {
 	grep -nF "$1" page.js | head -n 1 | cut -d: -f1
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Tables of all kinds of values are written as Parquet and read again by unparquet.c, which checks
+ * Writes tables with all kinds of values as Parquet and reads them with unparquet.c, which checks
  * every size, offset and statistic, and shares no code with the writer.
  */
 #include <inttypes.h>
@@ -40,7 +40,7 @@ static uint64_t next_random(void)
 	return seed;
 }
 
-/* Cells for row @i: @kind says how they vary. */
+/* Fills the cells of row @i. */
 typedef void (*fill_fn)(size_t i, int64_t cells[NR]);
 
 static int64_t text(size_t i)
@@ -59,7 +59,7 @@ static void constant(size_t i, int64_t cells[NR])
 	cells[FLAG] = true;
 }
 
-/* Texts without a character: a column of empty texts may have no byte at all. */
+/* Texts without a character: a column of empty texts may have no bytes at all. */
 static void empty(size_t i, int64_t cells[NR])
 {
 	constant(i, cells);
@@ -98,7 +98,7 @@ static void random_cells(size_t i, int64_t cells[NR])
 	cells[FLAG] = r % 17 ? (int64_t)(r >> 40 & 1) : PARQUET_NULL;
 }
 
-/* The greatest possible differences, which do not fit into 64 bits. */
+/* The largest possible differences between values, which do not fit into 64 bits. */
 static void extremes(size_t i, int64_t cells[NR])
 {
 	static const int64_t v[] = { INT64_MIN, INT64_MAX, 0, -1, INT64_MAX, INT64_MIN, 1 };
@@ -107,7 +107,7 @@ static void extremes(size_t i, int64_t cells[NR])
 	cells[NUMBER] = cells[DELTA] = cells[PLAIN] = v[i % 7];
 }
 
-/* Runs of all lengths, beginning at all places of a group of 8. */
+/* Runs of all lengths, beginning at each place in a group of 8. */
 static void runs(size_t i, int64_t cells[NR])
 {
 	static size_t left;
@@ -156,7 +156,7 @@ static void finish(struct parquet *p, FILE *f)
 	is_int(fclose(f), 0, "the file is written");
 }
 
-/* Writes rows, and reads them again. */
+/* Writes rows and reads them back. */
 static void round_trip(const char *name, fill_fn fill, size_t nr, size_t max_rows)
 {
 	int64_t (*cells)[NR] = calloc(nr + 1, sizeof(*cells));
@@ -180,7 +180,7 @@ static void round_trip(const char *name, fill_fn fill, size_t nr, size_t max_row
 	for (i = 0; i < u.nr_rows; i++)
 		for (k = 0; k < NR; k++)
 			nr_wrong += !same(&u.columns[k], &u.columns[k].v[i], cells[i][k]);
-	is_int(nr_wrong, 0, "%s: each value that is read equals the written one", name);
+	is_int(nr_wrong, 0, "%s: each value that is read equals the written value", name);
 	unparquet__free(&u);
 	free(cells);
 }
@@ -197,7 +197,7 @@ static void test_sizes(void)
 	}
 }
 
-/* Return: the encodings that column @nr of the file had. */
+/* Return: the encodings that column @nr of the file uses. */
 static unsigned int encodings(int nr)
 {
 	unsigned int ret = 0;
@@ -225,7 +225,7 @@ static void test_encodings(void)
 }
 
 /*
- * Bytes that are not UTF-8, and characters that change a terminal, are written as in all outputs.
+ * Bytes that are not UTF-8, and terminal control characters, are escaped as in all other outputs.
  */
 static void test_texts(void)
 {
@@ -282,13 +282,13 @@ static void test_long_text(void)
 	is_int(unparquet__read(&u, PATH), 0, "both rows are read again %s", u.error);
 	ok(u.nr_rows == 2 && !strcmp(u.columns[TEXT].v[0].s, s) &&
 	   !strcmp(u.columns[PLAIN_TEXT].v[1].s, "b"),
-	"both strings that are read equal the written ones");
+	"both strings that are read equal the written strings");
 	unparquet__free(&u);
 	free(s);
 	free(shorter);
 }
 
-/* The test's reader is useless if it accepts anything. */
+/* The test's reader is useless if it accepts everything. */
 static void test_reader(void)
 {
 	size_t size, i, nr_refused = 0, nr = 0;
@@ -311,7 +311,7 @@ static void test_reader(void)
 		unparquet__free(&u);
 		bytes[i] ^= 0x15;
 	}
-	/* The other bytes are the texts of the footer, of values without statistics, ... */
+	/* The other bytes belong to the texts of the footer, to values without statistics, ... */
 	ok(nr_refused > nr / 2, "the reader finds %zu of %zu damaged bytes", nr_refused, nr);
 	free(bytes);
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Numbers of a format that are generated from its .proto file are exactly that file's numbers.
+# Format numbers that are generated from a .proto file are exactly the numbers in that file.
 . "$XPU_SRC/test/lib/tap.sh"
 
 fields() {		# fields: prints the fields of the .proto on stdin

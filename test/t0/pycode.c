@@ -31,7 +31,7 @@ static const struct xpu_python layout = {
 	.compact_bytes = 72,
 };
 
-/* Stands in for the writer, which has room for one record or none. */
+/* The test's own writer has room for one record, or is full. */
 static bool is_full;
 static unsigned int nr_asked;
 static _Alignas(8) uint8_t record[PAGE_BYTES];
@@ -65,8 +65,8 @@ static void put64(uint8_t *at, uint64_t value)
 }
 
 /*
- * Makes a page with a code object, its name, which is also the name of its file, and an empty line
- * table.
+ * Makes a page with a code object, an empty line table, and a name that is also the name of its
+ * file.
  */
 static uint8_t *make_code(struct xpu_python_frame *f)
 {
@@ -91,7 +91,9 @@ static uint8_t *make_code(struct xpu_python_frame *f)
 	return code;
 }
 
-/* Looks up the code object until it has an id, at most @max times. Return: how often. */
+/*
+ * Looks up the code object until it has an id, at most @max times. Return: the number of lookups.
+ */
 static unsigned int meet(struct pycodes *p, const struct xpu_python_frame *f, unsigned int max,
 			 uint32_t *id)
 {
@@ -141,7 +143,7 @@ int main(void)
 	meet(p, &f, 100, &id);
 	ok(id == r->id && id, "a code object with room for its record has the record's id");
 
-	/* A code object that is never readable is tried only now and then. */
+	/* A code object that is never readable is tried only at long intervals. */
 	make_code(&f);
 	is_full = true;
 	nr_asked = 0;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * Finding an interpreter by its file's symbols, which this program has, too.
- */
+/* Finds an interpreter by the symbols of its file. This program has these symbols, too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
@@ -34,7 +32,7 @@ volatile char PyCode_Type[8] = "code", PyUnicode_Type[8] = "str";
 static uint8_t *file;
 static size_t file_bytes;
 
-/* Return: the file offset of this process's address @addr. */
+/* Return: the file offset of @addr, an address in this process. */
 static uint64_t offset_of(const volatile void *addr)
 {
 	const ElfW(Phdr) *ph = (const void *)getauxval(AT_PHDR);
@@ -127,9 +125,9 @@ int main(void)
 	is_int(find_version(0x030c00a1, start, pgoff, 12, &python), -EPROTO,
 	       "an alpha version is refused");
 	is_int(find_version(0x030c01f0, start, pgoff + (1 << 30), 0, &python), -ENOENT,
-	       "a mapping of other bytes than its code is refused");
+	       "a mapping that does not contain the code is refused");
 
-	/* Without Py_Version, the file's name gives the version. */
+	/* If Py_Version is missing, the file's name gives the version. */
 	for (i = 0; i + sizeof("Py_Version") < file_bytes; i++)
 		if (!memcmp(file + i, "Py_Version", sizeof("Py_Version")))
 			file[i] = 'Q';
@@ -138,7 +136,7 @@ int main(void)
 	is_int(find(file_bytes, start, pgoff, 0, &python), -EPROTO,
 	       "a file with a version neither in it nor in its name is refused");
 
-	/* Any file gives an answer. A truncated one never gives an address. */
+	/* The lookup returns for any file. A truncated file never gives an address. */
 	memcpy(file, whole, file_bytes);
 	for (i = 0, err = 0; i < 200; i++)
 		err |= !find(file_bytes * i / 200, start, pgoff, 12, &python);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * The reader: which files are refused, where a walk ends, and which records are never returned.
- */
+/* The reader: which files it refuses, where a walk ends, and which records it never returns. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -130,12 +128,12 @@ static int walk(const struct gen *g, struct record_iter *it, uint16_t *last_type
 	reader__rewind(&r, it);
 	for (; (rec = record_iter__next(it)); nr++)
 		*last_type = rec->type;
-	ok(!record_iter__next(it), "a walk that has ended gives no further record");
+	ok(!record_iter__next(it), "a walk that has ended returns no more records");
 	return nr;
 }
 
 /*
- * The caller has damaged the last record of @g: the walk must return the record before, but not
+ * The caller has damaged the last record of @g: the walk must return the previous record, but not
  * this one.
  */
 static void ends(struct gen *g, enum records_end end, const char *name)
@@ -158,7 +156,7 @@ static void begin(struct gen *g)
 	gen__end(g, 1, 0);
 }
 
-/* LAST() is the record that was appended last; it is valid until another one is appended. */
+/* The record that was appended last; valid until another record is appended. */
 #define LAST(g, type) ((type *)((g)->v + sizeof(struct xpu_file_header) + \
 				sizeof(struct xpu_record_end)))
 
@@ -421,7 +419,7 @@ static void test_unknown(void)
 
 	begin(&g);
 	gen__record(&g, 30000, 1, &unknown, sizeof(unknown), "future", 6);
-	/* Types of the ring buffer and of batches do not belong at this level. */
+	/* Record types of the ring buffer and of batches are invalid at this level. */
 	gen__record(&g, XPU_RECORD_LAUNCH, 0, &unknown, sizeof(unknown), NULL, 0);
 	gen__kernel(&g, 0, 1, 1, 1, 1, 1);
 	gen__thread(&g, 1, 1, 1);
@@ -447,7 +445,10 @@ static void test_growth(void)
 	gen__free(&g);
 }
 
-/* Tests files cut anywhere: the walk ends after the last whole record, and reports no damage. */
+/*
+ * Tests files that are cut anywhere: the walk ends after the last whole record, and reports no
+ * damage.
+ */
 static void test_cut(void)
 {
 	size_t ends_at[8], nr_ends = 0, len, whole;

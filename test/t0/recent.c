@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The latest events of processes that are not recorded: which events are kept, and that their
- * number is limited.
+ * The latest events of processes that are not recorded: which events are kept, and the limit on
+ * their number.
  */
 #include <stddef.h>
 #include <stdlib.h>

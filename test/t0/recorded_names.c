@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Names in a recording: those that were kept are found again, exactly; damaged and hostile records
+ * Names in a recording: names that were kept are found again, exactly; damaged and hostile records
  * are refused and counted.
  */
 #include <errno.h>
@@ -79,7 +79,7 @@ static struct dso *new_dso(const char *path, uint8_t build_id_len)
 	return dso;
 }
 
-/* The place number @i of a file, which has every third function without a name. */
+/* Return: the place number @i of a file in which every third function has no name. */
 static struct recorded_place place_of(size_t i)
 {
 	struct recorded_place p = { .offset = i * 37, .vaddr = i * 37 + (i > 500 ? 0x1000 : 0) };
@@ -108,7 +108,7 @@ static void check_places(void)
 	struct dso_key key;
 	size_t i, nr_wrong = 0, nr_lines_wrong = 0;
 
-	/* Each is added twice, and in another order than their addresses have. */
+	/* Adds each place twice, in an order that differs from the order of addresses. */
 	for (i = 0; i < NR_PLACES; i++) {
 		p = place_of(i * 7919 % NR_PLACES);
 		if (name_keeper__add(&k, files[0], &p, is_pending(i * 7919 % NR_PLACES)) ||
@@ -132,9 +132,9 @@ static void check_places(void)
 		nr_lines_wrong += found && found->has_lines == is_pending(i);
 	}
 	is_int(nr_wrong, 0, "all places have their names again");
-	is_int(nr_lines_wrong, 0, "it is known of which ones the lines were looked up");
+	is_int(nr_lines_wrong, 0, "the places whose lines were looked up are known");
 	is_int(n.nr_bad, 0, "no record is malformed");
-	ok(!recorded_names__find(&n, files[0]->key, 36), "no place has the name of another one");
+	ok(!recorded_names__find(&n, files[0]->key, 36), "no place has another place's name");
 	found = recorded_names__find(&n, files[1]->key, place_of(1).offset);
 	is_str(found ? found->name : NULL, "other", "another file at that path has its own names");
 	ok(!recorded_names__find(&n, files[2]->key, place_of(1).offset), "another path has none");
@@ -149,7 +149,7 @@ static void check_places(void)
 		free(files[i]);
 }
 
-/* Cuts each record at each byte, and flips bits: nothing is read outside of it. */
+/* Cuts each record at each byte, and flips bits: the reader never reads outside of the record. */
 static void check_hostile(void)
 {
 	struct xpu_record_names *names = NULL;
@@ -215,7 +215,7 @@ static void check_hostile(void)
 		recorded_names__exit(&n);
 		free(copy);
 	}
-	is_int(nr_wrong, 0, "bits that flip do no harm");
+	is_int(nr_wrong, 0, "flipped bits do no harm");
 }
 
 static void check_stacks(void)
@@ -268,7 +268,7 @@ static void check_stacks(void)
 	recorded_names__exit(&n);
 }
 
-/* Chains that share nearly everything would make much of little. */
+/* Chains that share nearly all frames must not expand a small record into a huge one. */
 static void check_swelling(void)
 {
 	enum { NR = 20000, NR_WORDS = 4096, BYTES = NR_WORDS + NR * 16 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The recorder at a detach: launches that arrive after it are not part of the recording. Logs with
- * NVTX ranges: the range of each launch. Threads that are still alive at the end.
+ * The recorder at a detach: launches that arrive after it are not recorded. Logs with NVTX ranges:
+ * the range of each launch. Threads that are still alive at the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static void launch(uint32_t proc_id, uint32_t correlation_id, uint64_t time_ns)
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* Sends a batch with the shim's count of launches, and with the work of these launches. */
+/* Sends a batch with the shim's launch count and with the device records of the launches @ids. */
 static void batch(uint32_t proc_id, uint64_t nr_launches, bool last, const uint32_t *ids, size_t nr)
 {
 	struct {
@@ -103,7 +103,7 @@ static void batch(uint32_t proc_id, uint64_t nr_launches, bool last, const uint3
 	recorder__record(rec, &r, sizeof(r));
 }
 
-/* Sends a part of a log. @entries: ids of launches; negative ids of ranges */
+/* Sends a part of a log. @entries: ids of launches; a negative number is the id of a range */
 static void send_log(uint64_t first, uint32_t range_id, const int *entries, uint32_t nr)
 {
 	struct {
@@ -135,7 +135,10 @@ static void send_log(uint64_t first, uint32_t range_id, const int *entries, uint
 	recorder__record(rec, &r, r.l.hdr.size);
 }
 
-/* Reads the range of each launch in the recording, by id. Return: the number of range events. */
+/*
+ * Reads the range of each launch in the recording, by launch id. Return: the number of range
+ * events.
+ */
 static int read_ranges(const char *path, uint32_t *range_ids, size_t nr)
 {
 	const struct xpu_record *record;
@@ -247,7 +250,7 @@ static void test_living(const struct xpu_file_header *header)
 			.start_ns = 1000, .since_ns = cases[i].since_ns,
 			.wake_ns = cases[i].wake_ns, .state = cases[i].state,
 			.kind = cases[i].kind, .proc_id = 1, .tid = 10 + i,
-			/* The time up to since_ns does not matter here. */
+			/* The time before since_ns does not matter here. */
 			.time = { .run_ns = 1000,
 				  .off_ns[XPU_OFF_POLL] = cases[i].since_ns - 2000 },
 		}, 9000);
@@ -285,7 +288,7 @@ static void test_living(const struct xpu_file_header *header)
 	unlink(path);
 }
 
-/* Tests that records of a target which are longer inside than outside are counted. */
+/* Tests records from a target whose contents are longer than the record: they are counted. */
 static void test_short(const struct xpu_file_header *header)
 {
 	struct xpu_ring_launch launch = {
@@ -318,7 +321,7 @@ static void test_short(const struct xpu_file_header *header)
 
 /*
  * Tests values that a target can choose, and values of a damaged record. Kernel names are written
- * for addresses that the kernel has found, not for addresses that a target sends.
+ * for addresses that the kernel has found, but not for addresses that a target sends.
  */
 static void test_forged(const struct xpu_file_header *header)
 {
@@ -416,7 +419,7 @@ int main(void)
 	    !(rec = recorder__new(w, 1000000, true, true, &nobody)))
 		bail("cannot begin");
 
-	/* The child is replaced by an exec, and the new image outlives the child. */
+	/* An exec replaces the child, and the new image outlives the child. */
 	process(1, 0, XPU_MISC_PROCESS_ROOT, 1);
 	process(2, 1, XPU_MISC_PROCESS_FORK, 2);
 	batch(2, 0, false, NULL, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* The table of record types: every type in it can be packed, read, checked and printed. */
+/* The table of record types: each type in it can be packed, read, checked and printed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static bool is_read(const struct record_type *type)
 	return type->where == RECORD_IN_FILE || type->where == RECORD_IN_BATCH;
 }
 
-/* A recording with one record of a type. Return: the offset of the record */
+/* Makes a recording with one record of a type. Return: the offset of the record */
 static size_t one(struct gen *g, uint16_t type, uint32_t number)
 {
 	bool nested = record_types[type].where == RECORD_IN_BATCH;
@@ -33,7 +33,7 @@ static size_t one(struct gen *g, uint16_t type, uint32_t number)
 	return at;
 }
 
-/* Return: NULL if the reader takes the record of the type in @g, else what it says. */
+/* Return: NULL if the reader accepts the record of the type in @g, else the reader's message. */
 static const char *refusal(const struct gen *g, uint16_t type)
 {
 	struct record_iter it, inner;
@@ -75,7 +75,7 @@ static void test_read(struct gen *g, uint16_t type)
 	ok(refusal(g, type) != NULL, "%s: a record that is too short is refused", t->name);
 }
 
-/* A record with more elements, or a longer text, than it has room for is refused. */
+/* The reader refuses a record whose count of elements or length of text exceeds its size. */
 static void test_count(struct gen *g, uint16_t type)
 {
 	const struct record_type *t = &record_types[type];
@@ -127,7 +127,7 @@ static void test_dump(struct gen *g, uint16_t type)
 	free(text);
 }
 
-/* Many records of each type, packed into blocks and back. */
+/* Packs many records of each type into blocks and unpacks them. */
 static void test_pack(void)
 {
 	struct gen plain = { 0 }, blocks = { 0 };
@@ -158,7 +158,7 @@ static void test_pack(void)
 	gen__free(&blocks);
 }
 
-/* Tests the facts that other code relies on when it uses the table. */
+/* Tests the properties of the table that other code relies on. */
 static void test_table(uint16_t type)
 {
 	const struct record_type *t = &record_types[type];

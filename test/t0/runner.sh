@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# run.sh keeps three facts of each test for the end of make check: its time, the reason why it was
-# skipped, and the checks that failed.
+# run.sh keeps three facts about each test for the end of make check: its duration, the reason why
+# it was skipped, and the checks that failed.
 . "$XPU_SRC/test/lib/tap.sh"
 
 mkdir src
 printf 'echo "ok 1 # SKIP no such device"\necho 1..1\nsleep 0.3\n' >src/one.sh
 printf 'echo "not ok 1 - wrong"\necho 1..1\necho why >&2\nexit 1\n' >src/two.sh
 for name in one two; do
-	# shellcheck disable=SC2097,SC2098 # the name of run.sh has the old value
+	# shellcheck disable=SC2097,SC2098 # the path of run.sh uses the old XPU_SRC
 	XPU_SRC=$PWD/src XPU_TEST_TIMES=$PWD/times XPU_TEST_NOTRUN=$PWD/notrun XPU_TEST_LOGS='' \
 		XPU_TEST_FAILED=$PWD/failed sh "$XPU_SRC/test/lib/run.sh" "$PWD/src/$name.sh" \
 		>$name.out 2>&1
@@ -24,7 +24,7 @@ like "$(cat two.out)" '^two.sh: not ok 1 - wrong$' "the check that failed is sho
 is "$(cat failed)" "two.sh: not ok 1 - wrong
 two.sh: stderr: why" "failed checks are listed with the end of the test's stderr"
 
-# ---- a check that fails names its file and line
+# ---- a failed check names its file and line
 
 cat >src/three.sh <<'END'
 . "$XPU_SRC/test/lib/tap.sh"

@@ -35,7 +35,7 @@ static void put(const char *path, const char *text)
 		bail("cannot write %s", path);
 }
 
-/* Return: the contents of the file, or "none". Valid until the next call. */
+/* Return: the contents of the file, or "none"; valid until the next call. */
 static const char *get(const char *path)
 {
 	static char text[256];
@@ -50,7 +50,7 @@ static const char *get(const char *path)
 	return text;
 }
 
-/* Return: the mode of @path itself, with its type, or 0. */
+/* Return: the mode of @path itself, with its file type; 0 if it does not exist. */
 static unsigned int mode_of(const char *path)
 {
 	struct stat st;
@@ -79,7 +79,7 @@ static int nr_tmp(const char *dir)
 	return atoi(line);
 }
 
-/* Makes @path hold @text. Return: 0, or the error of whichever step failed. */
+/* Writes @text to @path. Return: 0, or the error of the step that failed. */
 static int make(const char *path, const char *text, unsigned int flags)
 {
 	struct safefile f;
@@ -133,8 +133,8 @@ static void test_making(void)
 	is_str(get("old"), "old", "the old file still exists");
 	safefile__close(&f);
 	close(f.fd);
-	is_int(nr_tmp("."), 0, "a file that is given up leaves no temporary file");
-	is_str(get("old"), "old", "a file that is given up leaves the old file unchanged");
+	is_int(nr_tmp("."), 0, "an abandoned file leaves no temporary file");
+	is_str(get("old"), "old", "an abandoned file leaves the old file unchanged");
 	is_int(make("old", "new", 0), 0, "the new file is made");
 	is_str(get("old"), "new", "the new file has the name");
 	is_str(get("hard"), "old", "the file behind a hard link was not written to");
@@ -160,7 +160,7 @@ static void test_making(void)
 	       "a name that is only a suffix is not temporary");
 }
 
-/* Begins a file, and kills this process. */
+/* Begins a file, and kills its own process. */
 static int killed_while_writing(void)
 {
 	struct safefile f;
@@ -192,7 +192,7 @@ static void test_keeping(void)
 	is_int(safefile__keep_old(&f, ".old"), 1, "the first recording is kept");
 	is_int(safefile__commit(&f), 0, "the second recording gets the name");
 	is_str(get("k.old"), "first", "the first recording is now .old");
-	is_str(get("k"), "", "the second recording is in its place");
+	is_str(get("k"), "", "the second recording has the name");
 	close(f.fd);
 	safefile__close(&f);
 
@@ -572,7 +572,7 @@ static void test_invoker(void)
 	is_int(in_child(become_unlisted), 0, "a user without a name has one group");
 
 	/*
-	 * Directories of the user who calls sudo: open/ is writable, closed/ cannot even be
+	 * Directories of the user who calls sudo: open/ is writable; closed/ cannot even be
 	 * entered.
 	 */
 	if (mkdir("open", 0777) || chmod("open", 0777) || mkdir("closed", 0700) ||

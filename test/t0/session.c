@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A recording as a whole: references between records, the identity of GPUs, and the account of all
+ * A whole recording: references between records, the identity of GPUs, and the counts of all
  * losses.
  */
 #include <errno.h>
@@ -76,10 +76,10 @@ static void test_refs(void)
 	fixture__begin(&f);
 	gen__launch(&f.g, 1000, 1, 1, 1);
 	gen__launch(&f.g, 1000, 2, 99, 1);		/* path 99 does not exist */
-	gen__launch(&f.g, 1000, 3, 1, 99);		/* thread 99 does not exist: the path's
-							 * process counts */
+	gen__launch(&f.g, 1000, 3, 1, 99);		/* thread 99 does not exist: the launch
+							 * counts for the path's process */
 	gen__launch(&f.g, 1000, 4, 99, 99);		/* neither path nor thread exists */
-	gen__launch(&f.g, 1000, 5, 0, 1);		/* the launch says that it has no path */
+	gen__launch(&f.g, 1000, 5, 0, 1);		/* the launch has no path */
 	gen__process(&f.g, XPU_MISC_PROCESS_FORK, 500, 2, 20, 1, "other");
 	gen__thread(&f.g, 3, 2, 20);
 	gen__launch(&f.g, 1000, 6, 1, 3);		/* path 1 belongs to another process */
@@ -102,7 +102,7 @@ static void test_refs(void)
 	fixture__end(&f);
 }
 
-/* A process's false name for a CUDA call is used for the process's own launches only. */
+/* A process's false name for a CUDA call is used only for that process's launches. */
 static void test_api_names(void)
 {
 	static const struct xpu_call honest_call = { 0, 9, 10, 0, 307 };
@@ -157,7 +157,7 @@ static void test_api_names(void)
 	fixture__end(&f);
 }
 
-/* A process's false count of its own records does not hide another process's losses. */
+/* A false record count of one process does not hide another process's losses. */
 static void test_false_account(void)
 {
 	struct xpu_record_counters honest = {
@@ -199,8 +199,8 @@ static void test_late(void)
 	struct fixture f;
 
 	/*
-	 * A kernel launch is removed when its record has come. One more record is found by a second
-	 * look; a further record is an orphan.
+	 * A kernel launch is removed once its record has arrived. A second record still finds the
+	 * launch; a third record is an orphan.
 	 */
 	fixture__begin(&f);
 	gen__launch(&f.g, 1000, 1, 1, 1);
@@ -210,7 +210,7 @@ static void test_late(void)
 	batch(&f, 1, 3);
 	s = fixture__run(&f);
 	is_int(s->join.nr_forgotten, 1, "kernel launch: removed when it is matched");
-	is_int(s->join.nr_late, 1, "kernel launch: a second record is matched by a second look");
+	is_int(s->join.nr_late, 1, "kernel launch: a second record is matched by a second look-up");
 	is_int(s->sums.loss.nr_launches, 2, "kernel launch: the launch is counted once");
 	is_int(s->sums.loss.nr_matched, 1, "kernel launch: the launch is matched once");
 	is_int(s->sums.loss.nr_orphans, 1, "kernel launch: the further record is an orphan");
@@ -223,7 +223,7 @@ static void test_late(void)
 	batch(&f, 1, 1);
 	batch(&f, 1, 1);
 	s = fixture__run(&f);
-	is_int(s->join.nr_late, 0, "graph launch: no second look is taken");
+	is_int(s->join.nr_late, 0, "graph launch: no second look-up is needed");
 	is_int(s->join.nr_works_matched, 3, "graph launch: all its records are matched");
 	is_int(s->sums.aggregates.nr, 1, "graph launch: the launch has one line");
 	is_int(s->sums.aggregates.v[0].nr, 3, "graph launch: the line has three records");
@@ -232,7 +232,7 @@ static void test_late(void)
 	fixture__end(&f);
 }
 
-/* Nobody waits for the work of a refused launch. Work of such a launch is still matched. */
+/* No work is expected for a refused launch. If its work arrives, it is matched. */
 static void test_refused(void)
 {
 	struct session *s;
@@ -248,7 +248,7 @@ static void test_refused(void)
 	gen__refused(&f.g, 2, 1);
 	gen__refused(&f.g, 3, 700);
 	gen__refused(&f.g, 4, XPU_REFUSED_NO_BYTES);
-	gen__refused(&f.g, 99, 700);		/* a refusal whose launch is missing */
+	gen__refused(&f.g, 99, 700);		/* the launch of this refusal is missing */
 	gen__batch_end(&f.g);
 	batch(&f, 1, 1);
 	batch(&f, 1, 3);
@@ -317,7 +317,7 @@ static void test_gpus(void)
 	       "GPUs without UUID: the number identifies a GPU in all processes");
 	fixture__end(&f);
 
-	/* The GPU is known but idle. */
+	/* The GPU is known, but has no work. */
 	memset(&f, 0, sizeof(f));
 	gen__header(&f.g);
 	device(&f, 1, 0, "GPU-A", 1);
@@ -345,7 +345,7 @@ static void test_account(void)
 	fixture__begin(&f);
 	gen__launch(&f.g, 1000, 1, 1, 1);
 	batch(&f, 1, 1);
-	/* Two threads sent at once, and the later total came first. */
+	/* Two threads sent counters at once, and the later total arrived first. */
 	counters(&f, 1, (struct xpu_record_counters){
 		.nr_batches = 7, .nr_launches = 5, .nr_kernels = 2, .nr_memcpys = 3,
 		.nr_memsets = 1, .nr_dropped_cupti = 10, .nr_dropped_shim = 20,
@@ -353,7 +353,7 @@ static void test_account(void)
 	});
 	counters(&f, 1, (struct xpu_record_counters){ .nr_batches = 6, .nr_launches = 4 });
 	gen__process(&f.g, XPU_MISC_PROCESS_FORK, 500, 2, 20, 1, "other");
-	/* More launches have arrived than the last total says: nothing is missing. */
+	/* More launches have arrived than the last total says: no launch is missing. */
 	gen__thread(&f.g, 3, 2, 20);
 	gen__launch(&f.g, 1000, 1, 0, 3);
 	counters(&f, 2, (struct xpu_record_counters){ .nr_batches = 1, .nr_dropped_cupti = 100 });
@@ -379,7 +379,7 @@ static void test_account(void)
 	fixture__end(&f);
 }
 
-/* Totals of version 1.1 have fewer members; the bytes after them belong to the next record. */
+/* Totals of format 1.1 have fewer members; the bytes behind them belong to the next record. */
 static void test_old_account(void)
 {
 	struct xpu_record_counters c = { .nr_batches = 1, .nr_launches = 2, .nr_slots = 1 };
@@ -401,8 +401,8 @@ static void test_old_account(void)
 }
 
 /*
- * Makes graph nodes: launch 1 captured node 10, node 20 was made by hand. Nodes 11 and 21 are their
- * copies, which run.
+ * Makes graph nodes: launch 1 captured node 10, and node 20 was added explicitly. Nodes 11 and 21
+ * are their copies, which run.
  */
 static void graph_begin(struct fixture *f)
 {
@@ -410,7 +410,7 @@ static void graph_begin(struct fixture *f)
 	gen__callchain(&f->g, XPU_CHAIN_FAILED, 200, 3, 1, 3, 13, NULL, 0);
 	gen__graph_node(&f->g, 400, 10, 1, 1, 1, 2);
 	gen__graph_node(&f->g, 410, 20, 1, 0, 3, 2);
-	/* Instantiating makes the nodes; the records that say which nodes they copy come later. */
+	/* Instantiating makes the copies; the records that name their originals arrive later. */
 	gen__graph_node(&f->g, 420, 11, 1, 0, 2, 1);
 	gen__graph_node(&f->g, 430, 21, 1, 0, 2, 1);
 	gen__launch(&f->g, 400, 1, 1, 2);
@@ -427,7 +427,7 @@ static void graph_begin(struct fixture *f)
 	gen__batch_end(&f->g);
 }
 
-/* Return: the device time of call path @path_id, ns. */
+/* Return: the device time of call path @path_id, in ns. */
 static uint64_t path_ns(const struct session *s, uint32_t path_id)
 {
 	uint64_t sum_ns = 0;
@@ -480,7 +480,7 @@ static void test_graph(void)
 	is_int(s->sums.aggregates.nr, 3, "graph, both: each pair of capture and launch has a line");
 	fixture__end(&f);
 
-	/* Without its launch, the work of a node is an orphan, but its capture path is known. */
+	/* Without its launch, a node's work is an orphan, but its capture path is known. */
 	graph_begin(&f);
 	gen__batch_begin(&f.g, 2000, 1, 12);
 	f.g.node = 11;
@@ -491,7 +491,7 @@ static void test_graph(void)
 	is_int(path_ns(s, 1), 1100, "graph, launch lost: the work is under the capture path");
 	fixture__end(&f);
 
-	/* A captured launch that has work after all counts like any other launch. */
+	/* A captured launch that has work nevertheless counts like any other launch. */
 	graph_begin(&f);
 	batch(&f, 1, 1);
 	s = fixture__run(&f);
@@ -535,9 +535,7 @@ static void attach_begin(struct fixture *f, uint32_t nr_slots)
 	}
 }
 
-/*
- * As attach_begin(). Thread 2 launches late; so does thread 3, which begins after the first launch.
- */
+/* Like attach_begin(), but threads 2 and 3 launch late. Thread 3 starts after the first launch. */
 static void late_begin(struct fixture *f)
 {
 	attach_begin(f, 2);
@@ -579,8 +577,8 @@ static void test_attach(void)
 	fixture__end(&f);
 
 	/*
-	 * Between taking its id and calling the probe, a thread may be overtaken by one launch of
-	 * each other thread.
+	 * Between taking its launch id and calling the probe, a thread can be overtaken by one
+	 * launch of each other thread.
 	 */
 	attach_begin(&f, 2);
 	batch(&f, 1, 105);
@@ -605,8 +603,8 @@ static void test_attach(void)
 	fixture__end(&f);
 
 	/*
-	 * A launch from before the attach may get its id late, but earlier than its thread's next
-	 * launch.
+	 * A launch from before the attach may take its id late, but before its thread's next launch
+	 * does.
 	 */
 	late_begin(&f);
 	batch(&f, 1, 145);
@@ -628,7 +626,7 @@ static void test_attach(void)
 	       "late: no launch of a thread that began later was in progress");
 	fixture__end(&f);
 
-	/* A batch that is lost in between counts as a loss. */
+	/* A batch that is lost in the middle counts as a loss. */
 	attach_begin(&f, 2);
 	c.nr_batches += 2;
 	c.nr_launches += 3;
@@ -676,7 +674,7 @@ static void test_attach(void)
 	is_int(s->sums.loss.nr_pending, 1, "attach, then exec: a launch without work is pending");
 	fixture__end(&f);
 
-	/* A process recorded from its beginning must not miss any launch. */
+	/* A process recorded from its start must not miss any launch. */
 	fixture__begin(&f);
 	gen__launch(&f.g, 1000, 100, 1, 1);
 	batch(&f, 1, 90);
@@ -687,7 +685,7 @@ static void test_attach(void)
 	fixture__end(&f);
 }
 
-/* Makes one rank's recording: the ids, pids and GPU numbers are the same in each. */
+/* Makes one rank's recording: ids, pids and GPU numbers are equal in all ranks. */
 static void rank(struct gen *g, const char *host, uint64_t mono_ns, uint64_t real_ns,
 		 const char *comm, uint32_t nr_kernels)
 {
@@ -717,7 +715,7 @@ static void rank(struct gen *g, const char *host, uint64_t mono_ns, uint64_t rea
 	gen__end(g, mono_ns + 100000, 0);
 }
 
-/* Return: the name of the thread whose work is summed up. */
+/* Return: the thread name of an aggregate. */
 static const char *comm_of(const struct session *s, size_t aggregate)
 {
 	return aggregate__owner(&s->sums.aggregates, &s->sums.aggregates.v[aggregate])->comm;
@@ -731,8 +729,8 @@ static void test_several(void)
 	uint32_t i;
 
 	/*
-	 * Two recordings of one boot, between which the clock was stepped a little; one of another
-	 * host.
+	 * Two recordings from one boot, between which the clock was stepped a little; one recording
+	 * from another host.
 	 */
 	rank(&gens[0], "node1", 5000000, 1700000005000000, "one", 1);
 	rank(&gens[1], "node1", 7000000, 1700000007000100, "two", 2);
@@ -766,7 +764,7 @@ static void test_several(void)
 	is_int(loss__lost(&s.model.inputs.v[1].loss), 3,
 	       "two recordings: the second recording has lost records");
 	is_int(loss__lost(&s.sums.loss), 3, "two recordings: the sum of all losses is right");
-	is_str(model__host(&s.model, 1), "", "a host that is the only one is not named");
+	is_str(model__host(&s.model, 1), "", "a single host is not named");
 	session__exit(&s);
 
 	if (session__init(&s, &(struct session_opts){ .trim = true }) ||
@@ -816,7 +814,7 @@ static void test_lost(void)
 		gen__lost(&f.g, 1000, kind, 3);
 		gen__lost(&f.g, 2000, kind, 4);
 		s = fixture__run(&f);
-		/* Malformed entries were not launches, so they do not count. */
+		/* Malformed entries were not launches, so they do not count as lost launches. */
 		ok((loss__lost(&s->sums.loss) > 0) == (kind != XPU_LOST_MALFORMED),
 		   "lost, kind %u: the records count as lost, unless they were not launches", kind);
 		out = open_memstream(&text, &size);
@@ -878,8 +876,8 @@ static uint64_t sum_of(const struct session *s, const char *kind, uint64_t *nr, 
 }
 
 /*
- * Tests older recordings, in which the wakeup has the time of one CPU's clock, and the switch,
- * 27,081 ns earlier, the time of another CPU's clock.
+ * Tests older recordings: the timestamp of the wakeup is from one CPU's clock, and the timestamp of
+ * the switch, 27,081 ns earlier, from another CPU's clock.
  */
 static void test_below_zero(void)
 {
@@ -926,10 +924,10 @@ static void test_below_zero(void)
 	is_int(w->accounts.v[0].time.run_ns, 1000000,
 	       "account: the time on the CPU is unchanged");
 	is_int(w->accounts.v[1].time.run_ns, 0,
-	       "account: a life below zero has no time on the CPU");
+	       "account: a lifetime below zero has no time on the CPU");
 	fixture__end(&f);
 
-	/* Different clocks cannot explain a time so far below zero. */
+	/* Clock differences cannot explain a duration so far below zero. */
 	fixture__begin(&f);
 	gen__off(&f.g, XPU_OFF_SLEEP, 1000, 1ull << 63 | 1ull << 62, 1, 1);
 	gen__off(&f.g, XPU_OFF_SLEEP, 1ull << 63, 1ull << 63, 1, 1);
@@ -941,8 +939,8 @@ static void test_below_zero(void)
 }
 
 /*
- * Launches, nodes and streams of two APIs have equal numbers in one process. Each kernel's time is
- * a power of two, so that sums show which kernels are in them.
+ * Launches, nodes and streams of two APIs have equal numbers in one process. Each kernel's duration
+ * is a power of two, so a sum shows which kernels it contains.
  */
 static void test_apis(void)
 {

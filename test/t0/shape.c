@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Launch shapes: their text, that each is stored once, and that occupancy equals the result of
+ * Launch shapes: their text, one stored copy of each, and an occupancy that equals the result of
  * NVIDIA's own calculator.
  */
 #include <limits.h>
@@ -31,7 +31,8 @@ static const struct device {
 };
 
 /*
- * Return: the blocks that fit on a multiprocessor by NVIDIA's calculator; -1: it refuses the shape.
+ * Return: the number of blocks that fit on a multiprocessor, from NVIDIA's calculator; -1: it
+ * refuses the shape.
  */
 static int calculate(const struct device *d, const struct xpu_shape *shape, int threads)
 {

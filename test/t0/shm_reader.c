@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * Memory shared with a process. Records come out once, in order, even around the end of the ring,
- * and as soon as they are complete. Of a process that was killed, all complete records come out,
- * and the rest is counted. Impossible contents end the reading. Memory that may shrink, and files
- * that are no memory, are refused. fuzz_shm tries everything else.
+ * as soon as they are complete. If the process was killed, all complete records come out, and the
+ * others are counted. Impossible contents end the reading. Memory that may shrink, and files that
+ * are not memory, are refused. fuzz_shm tries everything else.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -80,7 +80,7 @@ static void put(uint64_t at, const void *data, size_t size)
 		map[ring_at + at++ % ring_bytes] = *from++;
 }
 
-/* Reserves room as the shim does. @state: the state word; 0: it is not written */
+/* Reserves space as the shim does. @state: the state word; 0: not written */
 static void put_launch(uint64_t id, uint32_t nr_frames, unsigned int state)
 {
 	static uint64_t record[sizeof(struct xpu_ring_launch) / 8 + 64];
@@ -165,7 +165,10 @@ static void check_kill(void)
 	stop();
 }
 
-/* Return: how many batches count as lost if a writer reserved @size bytes and then was killed. */
+/*
+ * Return: the number of batches that count as lost if a writer is killed after it reserved @size
+ * bytes.
+ */
 static uint64_t lost_in_hole(uint64_t size)
 {
 	uint64_t nr;
@@ -240,7 +243,7 @@ static void check_maps(void)
 	writer()->maps = XPU_SHM_MAPS_LAST;
 	is_int(shm_reader__maps(r), XPU_SHM_MAPS_LAST, "a process has sent its last mappings");
 	writer()->dropped[XPU_LOST_SIDEBAND] = 2;
-	is_int(shm_reader__nr_lost(r, XPU_LOST_SIDEBAND), 2, "mappings without room are counted");
+	is_int(shm_reader__nr_lost(r, XPU_LOST_SIDEBAND), 2, "mappings without space are counted");
 	writer()->head = ring_bytes * 3;
 	shm_reader__drain(r, on_other, NULL);
 	is_int(shm_reader__maps(r), XPU_SHM_MAPS_NONE, "nothing in invalid memory is believed");
@@ -284,9 +287,9 @@ static void check_memory(void)
 
 	is_int(shm_reader__ring_bytes(300000), 524288, "the size of a ring becomes a power of two");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_GROW | F_SEAL_SEAL)),
-	       -EPROTO, "memory that can still be made shorter is refused");
+	       -EPROTO, "memory that can still shrink is refused");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes, F_SEAL_SHRINK | F_SEAL_SEAL)),
-	       -EPROTO, "memory that can still be made longer is refused");
+	       -EPROTO, "memory that can still grow is refused");
 	is_int(offer(shm_memory__file(0, bytes, 0)), -EPROTO, "memory without seals is refused");
 	is_int(offer(shm_memory__file(MFD_ALLOW_SEALING, bytes - 4096, SHM_SEALS)), -EPROTO,
 	       "memory of a smaller size is refused");
@@ -310,7 +313,8 @@ static void check_memory(void)
 }
 
 /*
- * Offers the segment @id as one of the process @pid and the user @uid. Return: the reader's result.
+ * Offers the segment @id as a segment of the process @pid and the user @uid. Return: the reader's
+ * result.
  */
 static int offer_segment(int id, pid_t pid, uid_t uid)
 {
@@ -344,7 +348,7 @@ static void check_segment(void)
 	nr_taken = last_id = nr_wrong = 0;
 	put_launch(1, 2, XPU_SHM_DONE);
 	ok(shm_reader__drain(r, on_record, NULL) && nr_taken == 1 && !nr_wrong,
-	   "a record in a segment comes out");
+	   "a record in a segment is read");
 	shm_reader__free(r);
 	shmdt(map);
 }

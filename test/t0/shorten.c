@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* Shortens names and call paths to a column: they fit, and different texts still look different. */
+/*
+ * Shortens names and call paths to a column's width: they fit, and different texts stay different.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +12,7 @@
 
 #define F	"\x1f"
 
-/* Return: whether all texts fit and no two of them look alike, unless they are equal. */
+/* Return: whether all texts fit, and different texts are still different. */
 static bool good(const char *const *texts, char **out, size_t nr, size_t width)
 {
 	size_t i, k;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * solve: values of counters by kind of work, from samples of made-up GPUs whose truth is known.
- * Cases vary kinds, lengths, samples, noise, concurrency, clocks and holes. A value is either
- * unknown or as near to the truth as its error says.
+ * solve: values of counters by kind of work, from samples of simulated GPUs whose true values are
+ * known. Cases vary kinds, durations, samples, noise, concurrency, clocks and gaps. A value is
+ * either unknown, or within its error of the true value.
  */
 #include "metrics/solve.h"
 
@@ -27,23 +27,23 @@ static double normal_noise(void)
 }
 
 struct world {
-	/* what every case has */
+	/* set by every case */
 	uint32_t nr_kinds;
-	double least_us, most_us;	/* lengths of kinds */
+	double least_us, most_us;	/* durations of kinds */
 	double sample_us;
 	double noise;			/* of a sample, in points */
-	double vary;			/* of a piece's length, as a part of it */
-	double idle;			/* share of time */
+	double vary;			/* of a piece's duration, as a fraction of it */
+	double idle;			/* fraction of the time */
 	size_t nr_rows;
 	uint32_t nr_streams;
-	/* what some cases have */
+	/* set by some cases */
 	bool graph;			/* always the same order, with fixed gaps */
 	bool pairs;			/* kind 1 always comes right after kind 0 */
-	bool amounts;			/* a piece has the same amount, however long it takes */
+	bool amounts;			/* a piece's amount does not depend on its duration */
 	double shift_us;
 	bool holes;			/* samples are missing, and some are nonsense */
-	double slope;			/* a piece has more at its begin than at its end */
-	uint32_t sloping;		/* only each kind of so many has that; 0: all have */
+	double slope;			/* a piece's rate is higher at its start than at its end */
+	uint32_t sloping;		/* only every n-th kind has the slope; 0: all kinds */
 	bool others;			/* another process uses the GPU now and then */
 
 	double truth[MAX_KINDS + 1][NR_METRICS];
@@ -105,7 +105,7 @@ static int world__pieces(struct world *w, double until_ns)
 	return err;
 }
 
-/* Adds what a piece brings to all rows that it overlaps. */
+/* Adds a piece's share to each row that the piece overlaps. */
 static void world__add(struct world *w, double begin, double end, const double *truth, double by)
 {
 	size_t row = sorted_count(w->rows.nr, i, w->rows.v[i].end_ns <= begin);
@@ -164,7 +164,7 @@ static int world__samples(struct world *w)
 				w->values.v[i * NR_METRICS + k] += 20 * uniform();
 	for (i = 0; i < w->nr_kinds; i++)
 		w->mean_ns[i] = w->mean_ns[i] ? w->total_ns[i] / w->mean_ns[i] : 0;
-	/* The value of a kind is its rate over the time that it took. */
+	/* A kind's value is its rate over the time that it took. */
 	for (i = 0; i < w->nr_kinds && w->amounts; i++)
 		for (k = 0; k < NR_METRICS; k++)
 			w->truth[i][k] *= w->mean_ns[i] > 0 ? w->ns[i] / w->mean_ns[i] : 1;
@@ -179,7 +179,10 @@ struct verdict {
 	double time, known_time, alone_time;
 };
 
-/* Return: the truth of a kind; of kinds that have one value, the truth of all of them together. */
+/*
+ * Return: the true value of a kind; if several kinds share one value, the true value of all of them
+ * together.
+ */
 static double world__truth_of(const struct world *w, const struct solved *s, uint32_t kind,
 			      uint32_t metric)
 {
@@ -250,7 +253,7 @@ static int world__run(struct world *w, struct verdict *v, struct solved *s)
 
 static const struct {
 	const char *name;
-	double least_known;		/* share of time whose values must be known */
+	double least_known;		/* fraction of the time whose values must be known */
 	struct world world;
 } cases[] = {
 	{ "kernels shorter than samples", 0.95,
@@ -314,7 +317,7 @@ int main(void)
 		ok(!err && v.known_time >= cases[i].least_known * v.time, "%s: %.0f %% are known",
 		   cases[i].name, 100 * cases[i].least_known);
 		ok(v.known && v.wrong_by_three <= 0.05 * v.known,
-		   "%s: 95 %% of the values are within three errors", cases[i].name);
+		   "%s: 95 %% of the values are within three times their errors", cases[i].name);
 		ok(v.known && v.far <= 0.002 * v.known, "%s: no value is far off", cases[i].name);
 	}
 	return done_testing();

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/*
- * A child process reads source lines: what happens when the child dies.
- */
+/* A child process reads source lines. Tests what happens if the child dies. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,10 +76,10 @@ int main(void)
 	kill(s.pid, SIGKILL);
 	is_int(srclines__find(&s, a, address_of(a, "outer"), v), 0,
 	       "when the child process died there is no line");
-	ok(a->no_lines, "the file with which the child died is not read again");
+	ok(a->no_lines, "the file that made the child die is not read again");
 	is_int(srclines__find(&s, a, address_of(a, "main"), v), 0,
 	       "another address in the file with which the child died has no line");
-	is_int(s.pid, 0, "no child is started again for the file with which it died");
+	is_int(s.pid, 0, "no child is started again for the file that made it die");
 	is_int(srclines__find(&s, b, address_of(b, "outer"), v), 1, "another file is still read");
 	dsos__report(&dsos, &msgs);
 	is_int(msgs.lines.nr, 1, "one file is reported as unreadable");

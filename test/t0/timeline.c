@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Events on a thread's track: in order, nested, each launch once, and as long as its call.
+ * Events on a thread's track: in order, nested, each launch once, and each slice as long as its
+ * call.
  */
 #include <stdlib.h>
 
@@ -63,8 +64,8 @@ static void nesting(void)
 	struct timeline *t = timeline__new();
 
 	/*
-	 * Slices in no order. Thread 1: a is inside b, and c follows b at once; d overlaps c, which
-	 * is impossible. e has no length.
+	 * Slices in random order. Thread 1: a is inside b, and c directly follows b; d overlaps c,
+	 * which is impossible. e has length zero.
 	 */
 	add_slice(t, 0, 0, 1, 20, 30, "c", false);
 	add_slice(t, 0, 0, 1, 12, 20, "a", false);
@@ -96,8 +97,8 @@ static void calls(void)
 	struct timeline *t = timeline__new();
 
 	/*
-	 * The thread of launch 7 is unknown, launch 8 is of another process, and the filter drops
-	 * launches 9 and 10.
+	 * The thread of launch 7 is unknown, launch 8 belongs to another process, and the filter
+	 * drops launches 9 and 10.
 	 */
 	add_slice(t, 0, 7, NO_INDEX, 100, 200, "seven", false);
 	add_slice(t, 1, 8, 1, 100, 200, "eight", false);

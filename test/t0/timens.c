@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Texts like the contents of /proc/PID/timens_offsets, and others. */
+/* Reads texts such as the contents of /proc/PID/timens_offsets, and invalid texts. */
 #include "timens.h"
 
 #include "tap.h"

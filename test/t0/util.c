@@ -80,7 +80,7 @@ static void test_idmap(void)
 	uint64_t i;
 
 	ok(!idmap__get(&m, 0, &value), "an empty map finds nothing");
-	/* Dense keys, sparse keys, and keys that differ in their upper half only. */
+	/* Dense keys, sparse keys, and keys that differ only in their upper half. */
 	for (i = 0; i < 50000; i++)
 		if (idmap__put(&m, i, i) || idmap__put(&m, (i + 1) << 32, i + 1) ||
 		    idmap__put(&m, (i + 1) * 0x10001000100ull + 0x8000000000000000ull, i + 2))
@@ -91,7 +91,7 @@ static void test_idmap(void)
 		right &= idmap__get(&m, (i + 1) * 0x10001000100ull + 0x8000000000000000ull,
 				    &value) && value == i + 2;
 	}
-	ok(right, "the map finds everything that was put into it");
+	ok(right, "the map finds all entries");
 	ok(!idmap__get(&m, UINT64_MAX, &value), "the map does not find any other key");
 	idmap__free(&m);
 }
@@ -131,7 +131,7 @@ static void test_ids(void)
 	ids__free(&ids);
 }
 
-/* Most elements share their hash with others, even at both ends of the table. */
+/* Most elements share their hash with other elements, even at both ends of the table. */
 static void test_hashes(void)
 {
 	struct hashes h = { 0 };

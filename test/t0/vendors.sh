@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The first table of doc/vendors.md says of each vendor what its folder in preload/gpu/ does, and
-# that page names the functions of OpenCL that are recorded.
+# The first table of doc/vendors.md says what each vendor's folder in preload/gpu/ does, and the
+# page names the OpenCL functions that are recorded.
 . "$XPU_SRC/test/lib/tap.sh"
 cd "$XPU_SRC" || exit 1
 page=doc/vendors.md folders="cupti opencl"		# in the order of the table's columns
@@ -9,7 +9,7 @@ page=doc/vendors.md folders="cupti opencl"		# in the order of the table's column
 is "$(find preload/gpu -mindepth 1 -type d -printf '%f\n' | sort | tr '\n' ' ')" "$folders " \
 	"each vendor's folder has a column"
 
-# FEATURE|REGEX: code that a folder with this feature has.
+# FEATURE|REGEX: a folder that has this feature contains code that matches REGEX.
 cat >"$OLDPWD/features" <<'EOF'
 launches, copies and fills with their call paths and device times|launch__entered\b
 `[GPU_Wait]`|launch__waited\(
@@ -21,7 +21,7 @@ graphs by node|launch__node_made\(
 `--stalls`|XPU_RECORD_STALLS
 `--migrations`|XPU_RECORD_MIGRATION
 EOF
-# Rows without such code: properties of the vendor, and work of other programs.
+# Rows that have no such code: properties of the vendor, and what other programs do.
 cat >"$OLDPWD/others" <<'EOF'
 devices
 tried on
@@ -49,12 +49,12 @@ for folder in $folders; do
 	done <"$OLDPWD/features"
 done
 
-# named BEGIN: the functions that the paragraph which begins so names
+# named BEGIN: prints the functions in the paragraph that begins with BEGIN
 named() {
 	awk -v begin="$1" 'index($0, begin) == 1 { on = 1 } $0 == "" { on = 0 } on' $page |
 		grep -oE '`cl[A-Z][A-Za-z0-9]*`' | tr -d '`' | sort -u
 }
-calls() {		# calls CLASSES: the functions of OPENCL_CALLS of these classes
+calls() {		# calls CLASSES: prints the functions of OPENCL_CALLS of these classes
 	sed -nE "s/.*CALL\((cl[A-Za-z0-9]*), ($1)\).*/\1/p" preload/gpu/opencl/opencl.h | sort
 }
 [ "$(calls 'LAUNCH|LAUNCHES|COPY' | wc -l)" -gt 20 ]
@@ -66,7 +66,7 @@ is "$(named '**Memory.**')" "$(calls ALLOCATION)" \
 is "$(sed -nE 's/^\| `\[GPU_Wait\]` .*\|([^|]*)\|$/\1/p' $page | grep -oE 'cl[A-Za-z]+' | sort)" \
 	"$(calls WAIT | sort)" "the page names all functions of OpenCL that only wait"
 
-# A process with this symbol aborts at its first call of HIP where AMD's SDK is not installed.
+# If AMD's SDK is not installed, a process with this symbol aborts at its first HIP call.
 is "$(nm -D --defined-only "$XPU_BUILD/libxpushim.so" | grep -c rocprofiler_configure)" 0 \
 	"the shim does not export rocprofiler_configure"
 done_testing

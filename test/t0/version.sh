@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The version is in one place: the programs and the list of changes have GNUmakefile's version.
+# The version is defined in one place: the programs and the change log have GNUmakefile's version.
 . "$XPU_SRC/test/lib/tap.sh"
 
 version=$(sed -n 's/^VERSION[\t ]*:= *//p' "$XPU_SRC/GNUmakefile")
@@ -13,7 +13,7 @@ like "$(grep -m 1 '^## ' "$XPU_SRC/CHANGELOG.md")" \
 	"^## $(echo "$version" |
 	sed 's/\./\\./g') \((not released yet|20[0-9]{2}-[0-9]{2}-[0-9]{2})\)$" \
 	"CHANGELOG.md: the first heading has the version of GNUmakefile"
-# Recordings of a version, and packages of other projects, may contain version numbers.
+# Recording versions, and packages of other projects, may contain version numbers.
 found=$(cd "$XPU_SRC" &&
 	grep -rlF --exclude-dir='build*' --exclude-dir=.git --exclude-dir=third_party \
 	--exclude-dir=corpus --exclude-dir=golden --exclude-dir=formats \

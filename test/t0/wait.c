@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
  * A wait's time is divided among the work that it waited for, and no other work: in equal shares at
- * every instant, to the nanosecond.
+ * each instant, exact to the nanosecond.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@
 #define IDLE		NR_LEAVES
 #define OTHER		(NR_LEAVES + 1)
 
-/* The results of waits__share(), by the wait's path id, and how often each result came. */
+/* The results of waits__share(), by the wait's path id, and how often each result was reported. */
 static struct told {
 	uint64_t ns[NR_LEAVES + 2], part_ns[NR_LEAVES + 2], when_ns[NR_LEAVES + 2];
 	int nr[NR_LEAVES + 2];
 } told[MAX_WAITS];
-static const struct filter *filter;	/* what begin() and share() ask waits__share() for */
+static const struct filter *filter;	/* the filter that waits__share() gets */
 
 static struct xpu_record_wait recs[MAX_WAITS];
 static int nr_recs;
@@ -38,7 +38,7 @@ static int tell(void *ctx, const struct wait *wait, uint32_t leaf, uint64_t ns, 
 	return *(int *)ctx;
 }
 
-/* Each time of a share comes in one call. */
+/* Checks that each span of a share is reported by one call. */
 static int when(void *ctx, const struct wait *wait, uint32_t leaf, const struct filter_span *s)
 {
 	uint32_t i = leaf == WAIT_LEAF_IDLE ? IDLE : leaf == WAIT_LEAF_OTHER ? OTHER : leaf;
@@ -94,8 +94,8 @@ static int share(int status)
 }
 
 /*
- * Parts of shares in windows of time: each part belongs to work that ran in the window, and the
- * parts add up to the shares.
+ * Parts of shares in time windows: each part belongs to work that ran in the window, and the parts
+ * add up to the shares.
  */
 static void windows(void)
 {
@@ -168,7 +168,7 @@ static void scopes(void)
 	is_int(told[1].ns[OTHER], 0, "NULL stream wait: no time goes to other streams");
 	is_int(told[2].ns[0], 100 + 25 + 50 / 3 + 1,
 	       "context wait: each instant is divided among all running works");
-	is_int(told[2].ns[2], 200 + 16, "context wait: the last work gets the rest of a division");
+	is_int(told[2].ns[2], 200 + 16, "context wait: the last work gets the remainder");
 	is_int(told[2].ns[IDLE], 600, "context wait: idle time is counted separately");
 	is_int(told[3].ns[0] + told[3].ns[2] + told[3].ns[IDLE], 0,
 	       "a copy is not a wait if the device worked less than half of the time");
@@ -182,10 +182,10 @@ static void scopes(void)
 static void launches(void)
 {
 	begin();
-	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 42);	/* wait for a kernel */
-	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 43);	/* wait for a copy */
-	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 44);	/* wait for work that is
-									 * not seen */
+	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 42);	/* waits for a kernel */
+	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 43);	/* waits for a copy */
+	add(XPU_WAIT_LAUNCH | XPU_WAIT_WORK, 1000, 1000, 0, 44);	/* waits for work that is
+									 * not recorded */
 	waits__ready(&waits);
 	work(1, 7, 0, 1000, 1700, 41, true);
 	work(1, 7, 1, 1800, 3000, 42, true);
@@ -284,7 +284,7 @@ static void by_instants(int w, int nr_works, uint64_t *parts)
 	}
 }
 
-/* Tests random waits and works, in random order, with at most eight works at a time. */
+/* Tests random waits and random work, in random order, with at most eight running at once. */
 static void compare(unsigned int seed)
 {
 	static const uint16_t flags[] = {
@@ -309,7 +309,7 @@ static void compare(unsigned int seed)
 		works[nr_works].stream = rand_r(&seed) % 3;
 	}
 	for (i = 0; i < nr_works; i++) {
-		k = i * 7 % nr_works;	/* i * 7 visits each work once: 400 and 7 are coprime */
+		k = i * 7 % nr_works;	/* i * 7 visits each activity once: 400 and 7 are coprime */
 		work(1, works[k].stream, works[k].leaf, works[k].start_ns, works[k].end_ns, 0,
 		     true);
 	}
@@ -323,8 +323,8 @@ static void compare(unsigned int seed)
 
 			sum += told[i].ns[k];
 			/*
-			 * At each change of the running works, rounding loses less than 1 ns of
-			 * each piece.
+			 * At each change of the set of running activities, rounding loses less than
+			 * 1 ns per piece.
 			 */
 			bad_share += (a > b ? a - b : b - a) > 200;
 			bad_nr += told[i].nr[k] > 1 || (told[i].ns[k] && !told[i].nr[k]);

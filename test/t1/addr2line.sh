@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge's names of 10,000 addresses in each of several libraries are compared with addr2line's
-# names.
+# Compares xpumerge's names of 10,000 addresses in each of several libraries with addr2line's names.
 . "$XPU_SRC/test/lib/tap.sh"
 need addr2line readelf nm perl
 

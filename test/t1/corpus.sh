@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Recordings of each version of the format, as that version's xpuload wrote them. This version of
-# xpumerge gives the expected results for them, and the current version's recording has every record
-# type. corpus/README.md says when a file is added. XPU_UPDATE_GOLDEN=1 writes the expected results
-# again, but never the recordings. The results have all features: stalls, metrics, memory, waits
+# Recordings of each version of the format, written by that version's xpuload. This version of
+# xpumerge prints the expected results for them, and the current version's recording has every
+# record type. corpus/README.md says when a file is added. XPU_UPDATE_GOLDEN=1 rewrites the expected
+# results, but never the recordings. The results cover all features: stalls, metrics, memory, waits
 # and nvtx.
 . "$XPU_SRC/test/lib/tap.sh"
 corpus=$XPU_SRC/test/t1/corpus
@@ -50,7 +50,7 @@ ok $? \
 	done_testing
 }
 
-# The types in the table, except types that are only in the ring buffer, and types that the loader
+# The types in the table, except types that exist only in the ring buffer, and types that the loader
 # removes.
 sed -nE '/, (IN_FILE|IN_BATCH|AROUND), /s/^(RECORD|ALSO)\(([A-Z_]*),.*/\2/p' "$records" |
 	sort >types

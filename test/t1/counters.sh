@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Counters of kernels and call paths, with --gpu-metrics, are solved from samples. The values are as
-# near to the truth as their errors say. Kernels that always come together have one value. A value
-# that the samples do not tell is unknown.
+# Counters of kernels and call paths, with --gpu-metrics, are computed from samples. Each value is
+# within its error of the true value. Kernels that always run together share one value. A value that
+# the samples do not determine is unknown.
 . "$XPU_SRC/test/lib/tap.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
 
@@ -61,7 +61,7 @@ is "$(sed -n 1p verdict)" "wide True None" \
 is "$(sed -n 2p verdict)" "narrow True None" \
 	"a kernel that uses no tensor core has 0, within three errors"
 is "$(sed -n 3p verdict)" "pair True True True" \
-	"two kernels that always come together have their common value, and one number"
+	"two kernels that always run together have a common value, and one number"
 is "$(sed -n 4p verdict)" "once [None, None] [None, None]" "a kernel of 2 us has no value"
 is "$(sed -n 5p verdict)" "path True None" "a call path has the values of its kernels"
 is "$(sed -n 6p verdict)" "check True None" "the values add up to the samples"
@@ -73,9 +73,9 @@ is "$(sed -n 8p verdict)" "order wide True 0" \
 is "$(sed -n 9p verdict)" "clock 1500 False" "a clock is an average, and has no error"
 xpumerge -i c.data --table kernel_metrics 2>/dev/null >text
 like "$(grep narrow text)" '^ +[0-9.]+ .* 0\.[0-9]+\+-[0-9.]+ +[56][0-9.]+\+-.* narrow$' \
-	"people see values with their errors"
-like "$(grep once text)" 'unknown +unknown +once$' "people see that a value is unknown"
-like "$(grep -c 'solved from samples' text)" '^1$' "the table says that its values are solved"
+	"printed tables show values with their errors"
+like "$(grep once text)" 'unknown +unknown +once$' "printed tables show that a value is unknown"
+like "$(grep -c 'solved from samples' text)" '^1$' "the table says that its values are computed"
 like "$(xpumerge -i c.data 2>/dev/null | sed -n 1,5p)" \
 	'^perfect kernels would save 6[0-9]+ ms \+- .* of 1\.7[0-9]* s .*, most in wide \(4[0-9]+ ms \+- ' \
 	"the first answer says how much time perfect kernels would save"

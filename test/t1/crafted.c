@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Recordings made to be slow to read. Each has as many as possible of one kind of thing that is
- * looked up or compared. Reading four times as many may take about four times as long, but not
- * sixteen times.
+ * Recordings made to be slow to read. Each has as many things of one kind as possible, which are
+ * looked up or compared. Reading four times as many things may take about four times as long, but
+ * not sixteen times.
  *
- * The CPU time of the best of a few tries is compared, because other programs can make it longer
- * but not shorter.
+ * The least CPU time of a few tries is compared, because other programs can make it longer but not
+ * shorter.
  */
 #include <string.h>
 #include <time.h>
@@ -17,7 +17,7 @@
 
 #define TRIES		5
 #define RATIO		9
-#define LEAST_NS	4000000		/* shorter times are not compared */
+#define LEAST_NS	4000000		/* shorter durations are not compared */
 
 static void begin(struct gen *g)
 {
@@ -48,7 +48,7 @@ static void kernels(struct gen *g, uint32_t nr, uint64_t start_ns, uint64_t step
 		gen__launch(g, 1000 + i, i + 1, 1, 1);
 }
 
-/* Adds launches with frames in no mapping. */
+/* Adds launches whose frames are outside of all mappings. */
 static void launches(struct gen *g, uint32_t nr, uint64_t addr)
 {
 	uint64_t frames[500];
@@ -109,7 +109,7 @@ static void make_jit(struct gen *g, uint32_t nr)
 	launches(g, nr / 100, 0x100000);
 }
 
-/* Adds node ids that would share one hash slot if the hash's multiplier were a known constant. */
+/* Adds node ids that would share one hash slot if the hash multiplier were a known constant. */
 static void make_nodes(struct gen *g, uint32_t nr)
 {
 	uint64_t golden = 0x9e3779b97f4a7c15ull, inverse = golden, key;
@@ -127,7 +127,7 @@ static void make_nodes(struct gen *g, uint32_t nr)
 	gen__batch_end(g);
 }
 
-/* Makes correlation ids whose products begin with equal bits. */
+/* Makes correlation IDs whose products with the hash multiplier begin with equal bits. */
 static void make_ids(struct gen *g, uint32_t nr)
 {
 	uint32_t id;
@@ -144,7 +144,7 @@ static void make_ids(struct gen *g, uint32_t nr)
 
 static uint64_t alloc_order;
 
-/* Adds an event of memory. The events of a process are numbered in sequence. */
+/* Adds a memory event. The events of a process are numbered in sequence. */
 static void alloc(struct gen *g, uint32_t proc, uint8_t what, uint8_t space, uint64_t address,
 		  uint64_t bytes, uint32_t context)
 {
@@ -203,7 +203,7 @@ static void make_wide_blocks(struct gen *g, uint32_t nr)
 }
 
 /*
- * Return: the CPU time of reading the recording, in ns. *@crowded: how many things the merge left
+ * Return: the CPU time, in ns, of reading the recording. *@crowded: how many things the merge left
  * out
  */
 static uint64_t measure(void (*make)(struct gen *g, uint32_t nr), uint32_t nr, uint64_t *crowded)

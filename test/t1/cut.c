@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * A recording that is incomplete: cut at each byte, damaged at random, or noise. xpumerge must
- * never crash, must set the right exit status, and must count the records before the end.
+ * Incomplete recordings: cut at each byte, damaged at random, or noise. xpumerge must never crash,
+ * must set the right exit status, and must count the records before the end.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -13,8 +13,8 @@
 static const uint8_t uuid[16] = { 7 };
 
 /*
- * Makes a recording with each record type, 6 launches and 8 device records, and without files to
- * symbolize.
+ * Makes a recording with each record type, 6 launches and 8 device records. No file exists for its
+ * symbols.
  */
 static void story(struct gen *g)
 {
@@ -199,7 +199,7 @@ static void test_random(const struct gen *g)
 	free(copy);
 }
 
-/* Tests counts that would need more memory than the machine has, if they were believed. */
+/* Tests counts that would need more memory than the machine has, if xpumerge believed them. */
 static void test_huge(void)
 {
 	static const uint32_t huge[] = { 0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff };

@@ -39,8 +39,8 @@ static void add_work(struct gen *g, uint32_t nr)
 }
 
 /*
- * Adds block @nr. Block 0 has the process, block 1 has names, the next ones have launches and their
- * kernels, and the last one has the end.
+ * Adds block @nr. Block 0 has the process, block 1 has names, the next blocks have launches and
+ * their kernels, and the last block has the end.
  */
 static void add_block(struct gen *g, uint32_t nr)
 {
@@ -97,7 +97,7 @@ static void run(struct merged *m, const struct gen *g)
 	merged__run(m, g->v, g->nr, "story", &(struct merge_opts){ .unit = UNIT_COUNT });
 }
 
-/* Return: @so; if it is false, prints @what and the merge. */
+/* Return: @so; if it is false, prints @what and the merge's result. */
 static bool right(bool so, const char *what, const struct merged *m)
 {
 	if (!so)
@@ -217,7 +217,7 @@ static void test_repeated(void)
 
 	story__make(&s, 1);
 	bytes = s.at[4] - s.at[3];
-	gen__bytes(&s.g, s.g.v, bytes);		/* makes room */
+	gen__bytes(&s.g, s.g.v, bytes);		/* makes space */
 	memmove(s.g.v + s.at[4], s.g.v + s.at[3], s.g.nr - s.at[4]);
 	run(&m, &s.g);
 	ok(right(m.status == -EBADMSG && m.loss.nr_launches == NR_LAUNCHES &&
@@ -229,7 +229,7 @@ static void test_repeated(void)
 }
 
 /*
- * Tests the loss of definitions that other blocks refer to. The loss is counted, and no other name
+ * Tests the loss of definitions that other blocks refer to. The loss is counted, and no wrong name
  * is used instead.
  */
 static void test_definitions(void)
@@ -312,7 +312,7 @@ static void test_cut(void)
 	gen__free(&s.g);
 }
 
-/* Tests damage at the end, after which no block says how much is missing. */
+/* Tests damage at the end: no later block says how much is missing. */
 static void test_end(void)
 {
 	struct merged m;
@@ -334,7 +334,7 @@ static void test_end(void)
 	gen__free(&s.g);
 }
 
-/* Tests blocks with right CRCs and contents that no writer makes. */
+/* Tests blocks that have correct CRCs, but contents that no writer makes. */
 static void test_inside(void)
 {
 	const struct xpu_record bad = { XPU_RECORD_WAIT, 0, 4 };

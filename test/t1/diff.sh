@@ -1,12 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge diff: two recordings side by side, by name. Merges of each recording alone give the
+# xpumerge diff: two recordings side by side, by name. Merging each recording alone gives the
 # expected values.
 . "$XPU_SRC/test/lib/tap.sh"
 
 gen=$XPU_BUILD/gen_data merge=$XPU_BUILD/xpumerge
 
-# Two runs of one program: other pids, other counts, and some call paths in one recording only.
+# Two runs of one program: other pids, other counts, and some call paths that only one recording
+# has.
 "$gen" --launches 3000 --paths 40 --threads 4 --memcpy-every 5 --graph-every 7 -o a.data
 "$gen" --launches 5000 --paths 50 --threads 4 --memcpy-every 5 --graph-every 7 --gpus 2 --seed 9 \
 	--reuse --lose-record 500 -o b.data
@@ -18,8 +19,8 @@ column() {
 		LC_ALL=C sort
 }
 
-# own FILE UNIT [BY]: prints these stacks from a merge of FILE alone. A comparison does not number
-# devices.
+# own FILE UNIT [BY]: prints the same stacks from a merge of FILE alone. A comparison does not
+# number devices.
 own() {
 	"$merge" "$1" -f folded --unit "$2" --by "${3:-comm}" 2>/dev/null |
 		sed 's/\[GPU[0-9]*_/[GPU_/' |
@@ -94,7 +95,7 @@ want=$(awk '/site3\(/ { a += $(NF - 1); b += $NF }
 	END { printf "%+.3f %.3f %.3f", (b - a) / 1000, a / 1000, b / 1000 }' diff.folded)
 got=$(awk '/GPU_Kernel.site3\(/ { print $1, $3, $4 }' diff.txt)
 is "$got" "$want" "text: a kernel's row has both times and their difference"
-# Averages are the recordings' own averages, even where A is multiplied.
+# Averages are each recording's own averages, even if A is scaled.
 averages() {
 	"$merge" diff a.data b.data --limit 0 --unit ns --width 0 "$@" 2>/dev/null |
 		awk '/\[GPU_Kernel\]site3\(/ { print $5, $6; exit }'

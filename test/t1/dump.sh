@@ -1,7 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpumerge dump: prints each record as a line with its offset, also cut, damaged and unknown
-# records.
+# xpumerge dump prints each record as a line with its offset, even cut, damaged and unknown records.
 . "$XPU_SRC/test/lib/tap.sh"
 corpus="$XPU_BUILD/gen_corpus"
 
@@ -21,8 +20,8 @@ poke() {		# poke FILE OFFSET OCTAL: changes one byte
 # ---- whole recordings
 
 dump plain.data 0 "version 1"
-# The offset of each record of the file follows from the sizes of the earlier records. Records in a
-# batch have more space before the type, and lie inside the batch.
+# The offset of each record in the file follows from the sizes of the records before it. Records in
+# a batch have more spaces before the type, and lie inside the batch.
 decimal() {
 	sed -n 's/^\([0-9a-fx]*\) \[\(0x[0-9a-f]*\)\] [A-Z].*/\1 \2/p' | while read -r at size; do
 		echo $((at)) $((size))
@@ -48,7 +47,7 @@ like "$(grep BLOCK out | head -n 1)" 'misc=(COLUMNS|0)$' \
 	"blocks without compression: the dump shows no compression"
 xpumerge dump blocks.data >out 2>log
 
-# Both formats have the same records, at other offsets.
+# Both formats have the same records, at different offsets.
 for f in plain.dump out; do
 	grep -v -e BLOCK -e HEADER $f | sed 's/^[^[]*//' >$f.records
 done
@@ -107,7 +106,7 @@ is "$? $(grep -c 'No space left' log)" "2 1" "a full disk is reported"
 
 # ---- unknown, cut, damaged
 
-# Replaces the END record by a type that later versions may have.
+# Replaces the type of the END record by a type that later versions may have.
 cp plain.data unknown.data
 end=$(($(sed -n 's/^\(0x[0-9a-f]*\) .* END .*/\1/p' plain.dump)))
 poke unknown.data $end 310
@@ -127,7 +126,7 @@ dump cut.data 1 "a block cut"
 is "$(tail -n 1 out)" "0x260 [0x188] CUT: block cut" "a block cut: the last line has the offset"
 is "$(grep -c BLOCK out)" 1 "a block cut: the block before it is printed"
 
-# An impossible size: version 1 ends there, because it does not say where the next record begins.
+# An impossible size: a file of version 1 ends there, because the next record cannot be found.
 info=$((0x58))
 cp plain.data bad.data
 poke bad.data $((info + 4)) 003
@@ -136,7 +135,7 @@ is "$(tail -n 1 out)" "$(printf '%#x [%#x] DAMAGED: impossible record size' $inf
 	$(($(wc -c <plain.data) - info)))" "version 1, damaged: the last line has the offset"
 is "$(wc -l <out)" 3 "version 1, damaged: the records before it are printed"
 
-# Damaged data in a block: the other blocks are still dumped.
+# Damaged data in a block: dump still prints the other blocks.
 cp blocks.data bad.data
 xpumerge dump blocks.data >whole 2>log
 second=$(($(awk '/BLOCK/ { print $1 }' whole | sed -n 2p)))
@@ -151,7 +150,7 @@ cmp -s expected got
 ok $? "a block damaged: all other blocks are printed as before" ||
 	diag "$(diff expected got | head -n 5)"
 
-# A damaged record inside a batch ends the batch; the reader continues after the batch.
+# A damaged record in a batch ends the batch; dump continues after the batch.
 string=$(($(sed -n 's/^\(0x[0-9a-f]*\) .*   STRING id=2 .*/\1/p' plain.dump)))
 cp plain.data bad.data
 poke bad.data $((string + 4)) 003

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Traces whose correlation ids begin again. Each kernel is shown under its own launch, or under none
-# and counted.
+# Traces whose correlation IDs start again. Each kernel is shown under its own launch, or under no
+# launch and counted.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 gen="$XPU_SRC/test/lib/gen_epochs.py"
 
-# check FORMAT LEAST_RIGHT KEY=VALUE...: at least LEAST_RIGHT of 1000 kernels are under their own
-# launch
+# check FORMAT LEAST_RIGHT KEY=VALUE...: checks that at least LEAST_RIGHT of 1000 kernels are under
+# their own launch
 check() {
 	format=$1 least=$2
 	shift 2
@@ -33,7 +33,7 @@ check() {
 	# shellcheck disable=SC2046 # words are arguments
 	set -- $(python3 "$gen" verdict out)
 	case $format in
-	lines | text)	# without stacks only counts show the result
+	lines | text)	# without stacks, only counts show the result
 		like "$(cat log)" "^launches $calls matched $calls unmatched 0 lost 0" \
 			"$name: all launches are matched" || diag "$(cat log)"
 		;;
@@ -46,11 +46,11 @@ check() {
 		;;
 	esac
 	like "$(cat log)" 'correlation ids restart [0-9]+ times?' \
-		"$name: a message says that ids begin again" || diag "$(cat log)"
+		"$name: a message says that ids start again" || diag "$(cat log)"
 }
 
-# foreign FORMAT RIGHT MESSAGE KEY=VALUE...: RIGHT kernels are under their own launch, none is under
-# another one; MESSAGE says why
+# foreign FORMAT RIGHT MESSAGE KEY=VALUE...: checks that RIGHT kernels are under their own launch
+# and no kernel is under a wrong launch; MESSAGE says why
 foreign() {
 	format=$1 right=$2 why=$3
 	shift 3
@@ -84,24 +84,24 @@ for format in chrome stacks sql; do
 	check $format 900 runs=200 nr=7
 done
 check chrome 1000 driver=1
-# Device work that may belong to two launches is counted.
+# Device work that can belong to two launches is counted.
 python3 "$gen" chrome gpu.json together=1 runs=2 late=100000 >/dev/null
 xpumerge --gpu gpu.json --strict -f folded >out 2>log
 is "$? $(grep -c 'device records may be of several calls' log)" "1 1" \
 	"device work of two possible launches: a message counts it, and --strict fails"
-# No id of a call comes again, because the calls of the other run were lost.
+# No call's ID occurs twice, because the other run's calls were lost.
 for format in chrome sql; do
 	for keys in "calls_of=0" "calls_of=1" "turns=1"; do
 		# shellcheck disable=SC2086 # words are arguments
 		foreign "$format" 0 'may be of several calls' runs=2 gap=50000000 $keys
 	done
 	foreign "$format" 0 'begin long before' runs=2 gap=5000000000 calls_of=1 works_of=0
-	# The device's clock is ahead, so only the first run's work has a single possible call.
+	# The device's clock is ahead, so only the first run's work has exactly one possible call.
 	foreign "$format" 1000 'may be of several calls' runs=3 nr=1000 gap=20000000 ahead=5000000
 done
-# Ids that are unique stay as they are, without a message.
+# Unique IDs stay as they are, without a message.
 python3 "$gen" chrome gpu.json runs=1 driver=1 >/dev/null
 xpumerge --gpu gpu.json -f folded --unit count >out 2>log
 is "$(python3 "$gen" verdict out) $(grep -c again log)" "1000 0 0 0" \
-	"ids that do not begin again: no message"
+	"ids that do not start again: no message"
 done_testing

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Each call path of these recordings has a kernel of its own, so a record under a wrong path is
-# noticed. The records come in all orders, and processes share pids and correlation ids.
+# Each call path of these recordings has its own kernel, so a record under a wrong path is noticed.
+# The records come in all orders, and processes share pids and correlation IDs.
 . "$XPU_SRC/test/lib/tap.sh"
 
 check() {		# check LAUNCHES PATHS NAME ARGS...
@@ -12,7 +12,7 @@ check() {		# check LAUNCHES PATHS NAME ARGS...
 	is $? 0 "$name: exit status 0"
 	is "$(sed -n 's/^launches //p' log)" "$launches matched $launches unmatched 0 lost 0" \
 		"$name: all launches are matched"
-	# Without thread names, there are as many call paths as kernels, and each path has its one
+	# Without thread names, there are as many call paths as kernels, and each path has one
 	# kernel.
 	awk '
 	{

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --pid, --tid and so on: in every format the result is the part of the whole that the options
-# select.
+# --pid, --tid and the other filters: in every format, the result is the part of the whole that the
+# options select.
 . "$XPU_SRC/test/lib/tap.sh"
 "$XPU_BUILD/gen_data" -o xpu.data --launches 4000 --threads 4 --procs 2 --memcpy-every 5 \
 	--graph-every 3 --streams 3 --gpus 2 --lose-record 9
 
-# Roots are pid;tid;comm;device;stream.
+# The roots are pid;tid;comm;device;stream.
 whole() {
 	xpumerge -f folded --unit count --by pid,tid,comm,device,stream 2>/dev/null
 }
@@ -15,8 +15,8 @@ tid=$(sed -n 's/^[^;]*;\[tid \([0-9]*\)\].*/\1/p' all | sort -u | sed -n 2p)
 pid=$(sed -n 's/^\[pid \([0-9]*\)\].*/\1/p' all | sort -u | sed -n 2p)
 comm=$(cut -d';' -f3 all | sort -u | sed -n 2p)
 
-# part OPTIONS AWK_CONDITION: with OPTIONS, exactly the lines of the whole for which the condition
-# holds are left.
+# part OPTIONS AWK_CONDITION: checks that OPTIONS leave exactly those lines of the whole that match
+# AWK_CONDITION
 part() {
 	awk -F';' "$2" all >want
 	# shellcheck disable=SC2086 # several arguments on purpose
@@ -57,7 +57,7 @@ part "--stream 8,9" '$5 ~ /^\[stream [89]\]$/'
 part "--kernel site[2-4]\\(" '$NF ~ /^\[GPU._Kernel\]site[2-4]\(/'
 part "--device 0 --tid $tid" "\$4 == \"[GPU 0]\" && \$2 == \"[tid $tid]\""
 
-# By time: the timeline without a window has the expected events, in microseconds after its base.
+# By time: without a window, the timeline has the expected events, in microseconds after its base.
 xpumerge -o all.json 2>log
 xpumerge >all.txt 2>/dev/null
 from=$(sed -n 's/^first to last.*, from \([0-9.]*\) s on$/\1/p' all.txt)
@@ -66,7 +66,7 @@ xpumerge --from "$from" -f folded --unit count >got 2>/dev/null
 xpumerge -f folded --unit count >want 2>/dev/null
 cmp got want
 ok $? "--from with the time of the first launch leaves nothing out"
-# The recording of gen_data begins at 1000 ns.
+# gen_data's recording begins at 1000 ns.
 base=$(sed -n 's/.*"base_ns":"\([0-9]*\)".*/\1/p' all.json)
 xpumerge --from $((base - 1000 + 500000))ns --to $((base - 1000 + 900000))ns -o part.json 2>log
 sed -n 's/.*"ts":\([0-9.]*\),"dur":\([0-9.]*\),.*"cat":"\(kernel\|memcpy\|memset\)".*/\1 \2/p' \

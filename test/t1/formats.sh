@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Every format has the contents of the folded stacks, read by readers of other projects: protoc's
-# readers, for formats that are published as .proto files.
+# Every format has the contents of the folded stacks. Formats that are published as .proto files are
+# read with protoc, so the reader is not our own code.
 . "$XPU_SRC/test/lib/tap.sh"
 need protoc
 gen="$XPU_BUILD/gen_data"
@@ -25,7 +25,7 @@ for name in plain graphs lossy pending; do
 	[ $name = lossy ] || same $name pftrace cat "-f pftrace" ns $counts
 done
 
-# ---- launches with their calls, and a call within each of them
+# ---- launches with their API calls, and an API call inside each of these calls
 
 "$gen" -o calls.data --launches 700 --threads 4 --memcpy-every 4 --graph-every 3 --api
 same calls chrome cat "-f chrome" ns count
@@ -37,7 +37,7 @@ like "$(cat log)" 'unmatched 0 lost 0$' "calls: nothing is lost"
 is "$(grep -c '"median_ns": 250, ' calls.json) $(grep -o '"calls": [0-9]*' calls.json |
 	awk '{ sum += $2 } END { print sum }')" "3 1400" "calls: the table has all of them"
 
-# ---- a window of time, whose edges cut device work and waits
+# ---- a time window whose edges cut device work and waits
 
 "$XPU_BUILD/gen_windows" across windows.data >truth
 both="--from 1 --to 1.37"
@@ -48,9 +48,9 @@ for format in pprof chrome pftrace; do
 done
 both=
 
-# ---- several functions and their lines in one place, of a program that was built with inlining
+# ---- several functions and their lines at one address, in a program that was built with inlining
 
-# The program's size decides which offsets lie in its code: some offsets must.
+# The program's size decides which offsets are in its code: some of them must be.
 cp "$XPUMERGE" program
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	"$gen" -o inline.data --launches 300 --paths 60 --map "$PWD/program"
@@ -70,7 +70,7 @@ xpumerge inline.data -f pprof $both 2>log | zcat |
 ok $? "pprof: inlined functions are lines of one location"
 both=
 
-# ---- names of every kind, of kernels, functions and threads
+# ---- names of all kinds: kernels, functions and threads
 
 odd_names >names
 "$gen" -o odd.data --launches 200 --paths 40 --threads 30 --names names --name-all --map "$PWD/odd"
@@ -90,7 +90,7 @@ for name in 'semi:colon' 'new?line' '"quoted"' 'back\slash' 'esc?[31m' '????' "$
 	ok $? "folded: a kernel and a function '$(printf %.20s "$name")' are read back"
 done
 
-# ---- pprof: other data that its readers use
+# ---- pprof: the other data that pprof's readers use
 
 xpumerge plain.data -f pprof 2>log | zcat | protoc --proto_path="$XPU_SRC/third_party/pprof" \
 	--decode=perftools.profiles.Profile profile.proto >plain.txt
@@ -102,8 +102,8 @@ done
 is "$(sed -n 's/^string_table: "\(launches .*\)"/\1/p' plain.txt)" \
 	"$(grep ^launches log)" "pprof: the account is a comment"
 
-# top TYPE: the sum of all values of a type, and the innermost functions that have any, as
-# pprof -top
+# top TYPE: prints the sum of all values of a type, and the innermost functions that have values,
+# like pprof -top
 top() {
 	"$python" - "$1" stalls.txt <<'END'
 import re

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge diff --fail-over with several recordings on each side: runs of one build with known noise
-# give no alarm, also with other numbers of steps; a kernel, launching or waiting that is slower by
-# 3, 5 or 10 % is found and named; --json follows its schema; one recording on each side gives no
+# xpumerge diff --fail-over with several recordings on each side. Runs of one build with known noise
+# raise no alarm, even with other numbers of steps. A kernel, launch overhead or wait that is slower
+# by 3, 5 or 10 % is found and named. --json follows its schema. One recording on each side gives no
 # verdict.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
@@ -29,7 +29,7 @@ diag "50 pairs of one build: $alarms alarms"
 [ $alarms -le 2 ]
 ok $? "50 pairs of runs of one build, also with other numbers of steps: at most 2 alarms"
 
-# planted KEY NAME: the change is found, with its size and name
+# planted KEY NAME: checks that the change is found, with its size and name
 planted() {
 	for percent in 3 5 10; do
 		rm -f b?.data
@@ -59,7 +59,7 @@ make b 8 8000 again=50 steps=400
 gate --fail-over 5%
 is "$? $(grep -c '^  launched 1.5 times as often: .*layer_3' log)" "1 1" \
 	"with twice the steps: a kernel that is launched more often is found"
-like "$(cat log)" "^  the sides differ in launches: CPU time" "what is not judged is said"
+like "$(cat log)" "^  the sides differ in launches: CPU time" "the text says what is not judged"
 gate --fail-over 60%
 is $? 0 "--fail-over 60%: a smaller growth is no failure"
 make b 8 8000 kernel=-5
@@ -125,17 +125,17 @@ is "$? $(grep -c '^  +[0-9.]* %, noise unknown, .*layer_3' log)" "1 1" \
 	"one run on each side: a growth over the limit is a failure, of unknown noise"
 xpumerge diff a1.data a2.data vs b1.data b2.data -f folded >folded 2>log
 is $? 0 "other formats add up the recordings of each side"
-like "$(cat log)" "A is 2 recordings, the first is a1.data" "the sides are named"
+like "$(cat log)" "A is 2 recordings, the first is a1.data" "both sides are named"
 for wrong in "a1.data a2.data b1.data" "a1.data vs" "a1.data"; do
 	# shellcheck disable=SC2086 # words
 	xpumerge diff $wrong >out 2>log
 	is "$? $(grep -c 'xpumerge diff A... vs B...' log)" "2 1" "diff $wrong: refused"
 done
 
-# bisect.sh: the program is the generator, whose commits have other arguments.
+# bisect.sh: the program is the generator; each commit has different arguments.
 cat >xpuload <<'END'
 #!/bin/sh
-# Records: xpuload ... -o FILE -- COMMAND, whose seed is another one for each file.
+# Acts as "xpuload ... -o FILE -- COMMAND", with a different seed for each file.
 while [ "$1" != -o ]; do shift; done
 file=$2
 shift 3

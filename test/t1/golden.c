@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Golden merges: recordings that are made here, with the files that they name, are merged by
- * xpumerge in each format, and compared with the files in golden/ next to this file.
+ * Golden merges: this test makes recordings and the files that they name. xpumerge merges them in
+ * each format, and the results are compared with the files in golden/ next to this file.
  *
- * After a change that is meant to change the output, XPU_UPDATE_GOLDEN=1 writes these files again.
- * Read the difference before you commit it.
+ * After a change that is meant to change the output, XPU_UPDATE_GOLDEN=1 rewrites these files. Read
+ * the difference before you commit it.
  */
 #include <elf.h>
 #include <inttypes.h>
@@ -19,7 +19,10 @@
 #define FUNC		ELF64_ST_INFO(STB_GLOBAL, STT_FUNC)
 #define NR(a)		(sizeof(a) / sizeof((a)[0]))
 
-/* Functions have 0x100 bytes. IN() is an address inside one, like a return address. */
+/*
+ * Each function has 0x100 bytes. IN() is an address in the middle of a function, like a return
+ * address.
+ */
 #define IN(file, function)	((file) + 0x100 * (function) + 0x20)
 
 enum { APP = 0x400000, CUDART = 0x7f0000001000, CUDA = 0x7f1000001000, CUPTI = 0x7f2000001000,
@@ -92,7 +95,9 @@ static void add_names(struct gen *g)
 	gen__string(g, 20, "NVIDIA H100");
 }
 
-/* Adds a launch's stack: shim, CUPTI, driver, runtime, and then two functions of the program. */
+/*
+ * Adds a launch's call chain: shim, CUPTI, driver, runtime, and then two functions of the program.
+ */
 static void add_path(struct gen *g, uint16_t flags, uint64_t time_ns, uint32_t id, uint32_t proc,
 		     uint32_t cbid, uint64_t api, uint64_t inner, uint64_t outer)
 {
@@ -105,9 +110,9 @@ static void add_path(struct gen *g, uint16_t flags, uint64_t time_ns, uint32_t i
 }
 
 /*
- * Makes a recording of nearly everything: threads, overlapping streams, two GPUs that two processes
- * number differently, a fork, an exec, an equal pid and correlation ids in two images, a library
- * replaced by another one at its address, a graph, and losses of several kinds.
+ * Makes a recording with nearly everything: threads, overlapping streams, two GPUs that two
+ * processes number differently, a fork, an exec, two images with the same pid and correlation IDs,
+ * a library that is replaced by another one at its address, a graph, and several kinds of losses.
  */
 static void make_tour(const char *name)
 {
@@ -162,7 +167,7 @@ static void make_tour(const char *name)
 	gen__stream(&g, 1, 0, 1, 7);
 	gen__stream(&g, 2, 1, 2, 13);
 	gen__kernel(&g, 0, 3000, 2500, 101, 10, 1);
-	/* Overlaps the previous kernel, in the same stream. */
+	/* This kernel overlaps the previous one in the same stream. */
 	gen__kernel(&g, 0, 4000, 2500, 103, 12, 1);
 	gen__memcpy(&g, 0, 2000, 900, 102, 1, 1 << 20, 1);
 	gen__kernel(&g, XPU_MISC_GRAPH_NODE, 7000, 300, 104, 10, 2);
@@ -179,7 +184,7 @@ static void make_tour(const char *name)
 	gen__kernel(&g, 0, 8800, 400, 108, 11, 2);
 	gen__batch_end(&g);
 
-	/* This path was launched before; since then another library has replaced the first one. */
+	/* Another library has replaced the first one since this path was launched before. */
 	gen__mmap(&g, 10000, 100, PLUGIN, 0x1000, 0x1000, path("plugin_b.so"), NULL, 0);
 	gen__launch(&g, 11000, 109, 8, 1);
 	gen__batch_begin(&g, 12000, 2, 102);
@@ -187,7 +192,7 @@ static void make_tour(const char *name)
 	gen__batch_end(&g);
 
 	/*
-	 * The process execs. Pid, ids and addresses stay, the files are different, and the GPUs are
+	 * The process execs. Its pid, ids and addresses stay; the files differ, and the GPUs are
 	 * swapped.
 	 */
 	gen__comm(&g, XPU_MISC_COMM_EXEC, 20000, 100, 100, "second");
@@ -197,7 +202,7 @@ static void make_tour(const char *name)
 		  sizeof(stale_id));
 	gen__thread(&g, 3, 3, 100);
 	gen__launch(&g, 21000, 101, 9, 3);
-	/* A path may be recorded after it is used. */
+	/* A path may be recorded after its first use. */
 	add_path(&g, 0, 21000, 9, 3, 307, IN(CUDART, 0), PLUGIN + 0x40, IN(APP, LOAD));
 	gen__batch_begin(&g, 29000, 3, 103);
 	add_names(&g);
@@ -206,7 +211,7 @@ static void make_tour(const char *name)
 	gen__kernel(&g, 0, 22000, 100, 101, 10, 1);
 	gen__batch_end(&g);
 
-	/* A child that never execs has its parent's maps. */
+	/* A child that never execs has its parent's mappings. */
 	gen__fork(&g, 23000, 200, 200, 100, 100);
 	gen__process(&g, XPU_MISC_PROCESS_FORK, 23001, 4, 200, 3, "second");
 	gen__comm(&g, 0, 23010, 200, 200, "child");
@@ -255,7 +260,7 @@ static void make_clean(const char *name)
 	gen__stream(&g, 1, 0, 1, 7);
 	gen__kernel(&g, 0, 10000, 1499, 1, 10, 1);
 	gen__kernel(&g, 0, 12000, 1000, 2, 10, 1);
-	/* Too short to show in microseconds. */
+	/* This copy is too short to show in microseconds. */
 	gen__memcpy(&g, 0, 13000, 499, 3, 1, 64, 1);
 	gen__batch_end(&g);
 	gen__end(&g, 30000, 3 << 8);
@@ -265,9 +270,9 @@ static void make_clean(const char *name)
 }
 
 /*
- * Makes a recording of a graph with two nodes, one captured by another thread and one built by
- * hand. It is instantiated and launched. There is also a node of a graph that was made before the
- * recording, and the process itself runs before and after it.
+ * Makes a recording of a graph that is instantiated and launched. One of its two nodes was captured
+ * by another thread, and one was added explicitly. The recording also has a node of a graph that
+ * was made before the recording. The process runs before and after the recording.
  */
 static void make_graph(const char *name)
 {
@@ -288,7 +293,9 @@ static void make_graph(const char *name)
 	add_path(&g, XPU_CHAIN_SHIM, 1000, 1, 1, 307, IN(CUDART, 0), IN(APP, LOAD), IN(APP, STEP));
 	add_path(&g, XPU_CHAIN_SHIM, 1000, 2, 1, 514, IN(CUDART, 2), IN(APP, STEP), IN(APP, STEP));
 	add_path(&g, XPU_CHAIN_SHIM, 1000, 3, 1, 307, IN(CUDART, 0), IN(APP, STEP), IN(APP, STEP));
-	/* The node built by hand: its callback has no name, and its stack has no runtime frames. */
+	/*
+	 * The explicitly added node: its callback has no name, and its stack has no runtime frames.
+	 */
 	gen__callchain(&g, XPU_CHAIN_SHIM, 1000, 4, 1, 3, 13,
 		       (const uint64_t[]){ IN(CUDA, 1), IN(APP, LOAD), IN(APP, MAIN) }, 3);
 	gen__graph_node(&g, 1000, 0x10, 1, 10, 1, 2);
@@ -302,7 +309,7 @@ static void make_graph(const char *name)
 	gen__stream(&g, 1, 0, 1, 7);
 	gen__graph_clone(&g, 0x20, 0x10);
 	gen__graph_clone(&g, 0x21, 0x11);
-	gen__refused(&g, 99, 1);		/* a refusal without a launch in this recording */
+	gen__refused(&g, 99, 1);		/* a refusal whose launch is not recorded */
 	gen__kernel(&g, 0, 1900, 10000, 5, 11, 1);
 	g.node = 0x20;
 	gen__kernel(&g, XPU_MISC_GRAPH_NODE, 12000, 1000, 20, 10, 1);
@@ -318,7 +325,10 @@ static void make_graph(const char *name)
 	gen__free(&g);
 }
 
-/* Adds samples as stack copies, with frame pointers, because these files have no unwind tables. */
+/*
+ * Adds samples as stack copies. They are unwound by frame pointers, because these files have no
+ * unwind tables.
+ */
 static void add_stacks(struct gen *g, uint32_t period_ns)
 {
 	enum { STACK = 0x7ffc00000018, WORDS = 40 };
@@ -327,8 +337,8 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 	};
 	uint64_t stack[WORDS] = {
 		/*
-		 * [1] is the caller's frame pointer, [2] the caller's return address; and so on
-		 * from [20].
+		 * [1] is the caller's frame pointer, and [2] is the caller's return address. [20]
+		 * and [21] belong to the next caller, and so on.
 		 */
 		[1] = STACK + 8 * 20, [2] = IN(APP, LOAD), [20] = STACK + 8 * 30,
 		[21] = IN(APP, MAIN), [30] = 0, [31] = IN(APP, START),
@@ -342,9 +352,12 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 		XPU_WORD_PYTHON | 1ull << 32 | 1, XPU_WORD_PYTHON | 3ull << 32 | 2, STACK + 8,
 		XPU_WORD_PYTHON | 0ull << 32 | 9, STACK + 8 * 25,
 	};
-	/* 3.10: two bytes of code are on the first line, four are two lines further, and so on. */
+	/*
+	 * 3.10: the first two bytes of code are on the first line, the next four are two lines
+	 * further, and so on.
+	 */
 	const uint8_t table_310[] = { 2, 0, 4, 2, 2, 0x80 };
-	/* 3.11: short forms, which stay on a line; then a step of one line. */
+	/* 3.11: short forms, which stay on one line; then a step of one line. */
 	const uint8_t table_311[] = { 0x80, 0x00, 0xd8, 0x04, 0x05 };
 
 	gen__pysource(g, 1, 10, "inner", "/src/train.py", 10, table_310, sizeof(table_310));
@@ -356,18 +369,18 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 	gen__stack(g, 0, 6010, 0, 1, period_ns, regs, stack, sizeof(stack), 0);
 	g->nr_python = 0;
 	/*
-	 * In the kernel. One block of the stack has changed: the walk reaches the same root through
-	 * other frames.
+	 * A sample in the kernel. One block of the stack has changed: the walk reaches the same
+	 * root through other frames.
 	 */
 	stack[2] = IN(APP, WORKER);
 	gen__stack(g, XPU_MISC_STACK_DELTA, 6100, 7, 1, period_ns, regs, stack, sizeof(stack), 1);
-	/* The stack is 64 bytes deeper, and its end is before the root. */
+	/* The stack is 64 bytes deeper, and the copy ends before the root. */
 	regs[XPU_REG_SP] -= 64;
 	memmove(stack + 8, stack, sizeof(stack) - 64);
 	gen__stack(g, XPU_MISC_STACK_DELTA, 6200, 0, 1, period_ns, regs, stack, 31 * 8, 3);
 	/* The thread has no earlier stack that this one could be relative to. */
 	gen__stack(g, XPU_MISC_STACK_DELTA, 6300, 0, 2, period_ns, regs, stack, sizeof(stack), 3);
-	/* A stack of which nothing could be read, and a thread that does not exist. */
+	/* A stack that could not be read at all, and a thread that does not exist. */
 	gen__stack(g, 0, 6400, 0, 2, period_ns, regs, stack, 0, 0);
 	gen__stack(g, 0, 6500, 0, 77, period_ns, regs, stack, 0, 0);
 }
@@ -378,8 +391,8 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
  * mapping; and a thousand kernels of 1 us.
  */
 /*
- * Makes accounts. Thread 1 launches a kernel every millisecond, waits for every second one, and in
- * between reads, sleeps or runs. Thread 2 only waits for a lock.
+ * Makes thread accounts. Thread 1 launches a kernel every millisecond and waits for every second
+ * kernel; between launches it reads, sleeps or runs. Thread 2 only waits for a lock.
  */
 static void make_off(const char *name)
 {
@@ -389,7 +402,7 @@ static void make_off(const char *name)
 				   IN(APP, START) };
 	const uint64_t locks[] = { k + 0x120, IN(APP, WORKER), IN(APP, START) };
 	const uint64_t runs[] = { IN(APP, STEP), IN(APP, MAIN), IN(APP, START) };
-	/* In Python, called by MAIN. Following frame pointers finds no Python frame. */
+	/* A Python call that MAIN makes. Following frame pointers finds no Python frame. */
 	const uint64_t astray[] = { k + 0x20, k + 0x120, k + 0x220, IN(APP, STEP), 0x1234 };
 	const uint64_t python[] = { XPU_WORD_PYTHON | 1ull << 32 | 1, XPU_WORD_PYTHON | 2,
 				    SP + 40 };
@@ -443,7 +456,7 @@ static void make_off(const char *name)
 	for (i = 0; i < 20; i++) {
 		t = 1000000ull * (i + 1);
 		gen__kernel(&g, 0, t, 400000, i + 1, 11, 1 + i % 2);
-		/* At the same time, but in the other stream. */
+		/* This kernel runs at the same time, in the other stream. */
 		gen__kernel(&g, 0, t + 300000, 200000, i + 101, 12, 2 - i % 2);
 		samples[i] = (struct xpu_sample){ 5, 1, 1000000 * i, 0, 0 };
 	}
@@ -476,18 +489,18 @@ static void make_off(const char *name)
 
 static void make_cpu(const char *name)
 {
-	enum { KERNEL = 0x100, PERIOD = 1001001 };	/* period of -F 999, ns */
+	enum { KERNEL = 0x100, PERIOD = 1001001 };	/* the sampling period of -F 999, in ns */
 	static const uint64_t k = 0xffffffff81000000;
 	const uint64_t in_app[] = { IN(APP, STEP), IN(APP, MAIN), IN(APP, START) };
 	const uint64_t in_cuda[] = { IN(CUDA, 1), IN(CUDART, 3), IN(CUDART, 0), IN(APP, STEP),
 				     IN(APP, MAIN), IN(APP, START) };
 	/*
-	 * The address is a function's first byte. As a return address it would be in the previous
-	 * function.
+	 * As a sampled address, this is a function's first byte. As a return address, it would be
+	 * in the previous function.
 	 */
 	const uint64_t in_kernel[] = { k + KERNEL, k + 2 * KERNEL + 0x20, APP + 0x100 * LOAD,
 				       IN(APP, MAIN), IN(APP, START) };
-	/* After the program's first frame, an address in the kernel belongs to no function. */
+	/* After the program's first frame, an address in the kernel is in no function. */
 	const uint64_t unnamed[] = { k + 0x9000, IN(APP, WORKER), k + KERNEL, IN(APP, MAIN) };
 	struct xpu_record_counters c = {
 		.nr_batches = 1, .nr_launches = 1000, .nr_kernels = 1000,
@@ -541,17 +554,17 @@ static void make_cpu(const char *name)
 }
 
 /*
- * Makes a recording of API calls: of a thread that launches and one that does not, of the runtime
- * and of the driver, one call within another, one of five seconds, one without a name, and calls of
- * a process in a pid namespace of its own. One launch has no call, one call is missing, and one
- * call has no times.
+ * Makes a recording of API calls. Some are made by a thread that launches, others by a thread that
+ * does not. They are calls of the runtime and of the driver, a call inside another call, a call of
+ * five seconds, a call without a name, and calls of a process in its own pid namespace. One launch
+ * has no call, one call is missing, and one call has no times.
  */
 static void make_api(const char *name)
 {
 	enum { R = XPU_CALL_RUNTIME, SYNC = 131, LAUNCH = 211, GET = 10, FREE = 295 };
 	struct xpu_launch launches[] = { { 1, 1, 0, 1 }, { 2, 1, 2000, 1 }, { 3, 1, 4000, 1 } };
 	struct xpu_launch far[] = { { 1, 2, 500, 2 } };
-	/* Calls in the order of their ends. The first call began before the others. */
+	/* Calls in the order of their ends. The first call began before the others did. */
 	const struct xpu_call main_calls[] = {
 		{ -100, 1, 400, 0, LAUNCH | R }, { 500, 4, 5, 0, GET | R },
 		{ 505, 5, 0, 0, GET | R }, { 1800, 2, 700, 0, LAUNCH | R },
@@ -625,7 +638,7 @@ static void make_api(const char *name)
 	gen__free(&g);
 }
 
-/* Return: the contents of a file, with DIR instead of this directory's name, which varies. */
+/* Return: the contents of a file in which DIR replaces this directory's name, which varies. */
 static char *slurp(const char *name)
 {
 	FILE *f = fopen(name, "r");
@@ -648,8 +661,8 @@ static char *slurp(const char *name)
 
 /*
  * Makes NVTX ranges of two threads: nested ranges, ranges of domains, one name twice, a range that
- * ends before an inner one, a mark, ranges that nobody closes, a range without a definition, and
- * missing events.
+ * ends before an inner range, a mark, ranges that are never closed, a range without a definition,
+ * and missing events.
  */
 static void make_nvtx(const char *name)
 {
@@ -778,7 +791,7 @@ int main(void)
 {
 	if (!getenv("XPU_SRC") || !getenv("XPU_BUILD"))
 		skip_all("XPU_SRC and XPU_BUILD say where things are: use make check");
-	unsetenv("COLUMNS");		/* the summaries are 80 wide */
+	unsetenv("COLUMNS");		/* summaries are 80 columns wide */
 	if (!getcwd(directory, sizeof(directory)))
 		bail("the directory has no name");
 	make_tour("tour.data");
@@ -843,7 +856,7 @@ int main(void)
 	check("off.data --table threads --csv --tid 100", "off.threads.csv", 0);
 	check("api.data --unit ns", "api.txt", 0);
 	check("api.data --table api_calls --csv", "api.csv", 0);
-	/* Here tables cover several recordings together. */
+	/* These tables cover several recordings together. */
 	check("api.data tour.data --table api_calls --csv", "api.csv", 0);
 	check("api.data again.data --table api_calls --csv", "api.twice.csv", 0);
 	check("api.data --table api_calls --csv --tid 100 --from 12us", "api.tid.csv", 0);

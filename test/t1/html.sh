@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The html page has the folded stacks, whatever the names are, and fetches nothing from elsewhere.
+# The html page has the folded stacks, whatever the names are, and loads nothing from other hosts.
 . "$XPU_SRC/test/lib/tap.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
 
 merge=$XPU_BUILD/xpumerge
 fold="python3 $XPU_SRC/test/lib/html_folded.py"
 
-# same NAME DATA OPTION...: the page's stacks equal the stacks of -f folded, in time, counts and
-# bytes.
+# same NAME DATA OPTION...: compares the page's stacks with those that -f folded prints, in time,
+# counts and bytes.
 same() {
 	name=$1 data=$2
 	shift 2
@@ -39,8 +39,7 @@ is "$(grep -c 'lost: ring buffer\|not in the recording' page.html)" \
 	"$(grep -c 'lost: ring buffer\|not in the recording' page.log)" \
 	"the page reports the losses"
 
-# There are so many sums that bins become longer, threads are not distinguished, and small call
-# paths are merged.
+# The sums are so many that bins become longer, and that threads and small call paths are merged.
 "$XPU_BUILD/gen_data" --launches 700000 --paths 15000 --threads 4 --gpus 2 --streams 2 \
 	--memcpy-every 7 --blocks 65536 -o wide.data
 "$merge" wide.data -o page.html 2>/dev/null
@@ -48,7 +47,7 @@ is "$(grep -c 'lost: ring buffer\|not in the recording' page.html)" \
 $fold ns <page.html >got.folded 2>err.log || cat err.log
 cmp got.folded want.folded
 ok $? \
-	"700,000 launches from 15,000 call paths: the page has their sums, in ns, in every stretch of time"
+	"700,000 launches from 15,000 call paths: the page has their sums, in ns, in every time range"
 like "$(grep -o '"nr_rest":[0-9]*' page.html)" '"nr_rest":[1-9]' \
 	"the page of 15,000 call paths merges some of them"
 is "$(grep -c '"without":\["tid"' page.html)" 1 \
@@ -56,7 +55,7 @@ is "$(grep -c '"without":\["tid"' page.html)" 1 \
 "$merge" wide.data -o page.html --by tid 2>/dev/null
 is "$(grep -c '"without":\["tid"' page.html)" 0 "with --by tid, threads are not merged"
 
-# Names that could end the script, or break the page.
+# Names that could end the page's script, or break the page.
 {
 	printf '</script><script>alert(1)</script>\0'
 	printf '<!--<script>\0--><img src=x onerror=alert(2)>\0]]>\0'
@@ -73,7 +72,7 @@ same "hostile names" hostile.data
 is "$(grep -c 'k\{10000\}' page.html)" 1 "a name of 10000 characters is not cut"
 is "$(grep -ci '</script' page.html)" 3 "hostile names end no script of the page"
 
-# CPU samples whose call path was too deep are reported, but the page does not warn of a loss.
+# CPU samples whose call path was too deep are reported, but the page warns of no loss.
 "$XPU_BUILD/gen_odd" deep.data deep
 "$merge" deep.data -o page.html 2>page.log
 like "$(cat page.log)" "1 CPU sample whose call path is deeper than recorded" \

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Several recordings are read -j at a time. For each format the output, the account of losses and
-# the exit status equal those of -j 1, byte by byte.
+# xpumerge -j reads several recordings at once. For each format, the output, the loss counts and the
+# exit status equal those that -j 1 gives, byte by byte.
 . "$XPU_SRC/test/lib/tap.sh"
 
-# Ranks of a job with collectives, of two hosts; ranks with samples, calls, graphs and enough
-# processes for filters; recordings that are cut, damaged, not closed, and with lost records.
+# Ranks of a job with collectives, on two hosts; ranks with samples, calls, graphs and enough
+# processes for filters; recordings that are cut, damaged or not closed, or that lost records.
 mkdir ranks
 "$XPU_BUILD/gen_ranks" ranks ranks=4 steps=30 hosts=2 offset=5000 lose=1 seed=3 >/dev/null
 gen() {
@@ -25,8 +25,8 @@ gen damaged --launches 9000 --rank 6 --pid 10000
 printf XXXXXXXX |
 	dd of=damaged.data bs=1 seek="$(($(stat -c %s damaged.data) / 2))" conv=notrunc 2>/dev/null
 
-# same NAME STATUS ARGS...: -j 2, 4 and 16 write the same $out, print the same messages and have the
-# same status as -j 1.
+# same NAME STATUS ARGS...: -j 2, 4 and 16 write the same $out, print the same messages and exit
+# with the same status as -j 1.
 out=out
 same() {
 	name=$1 status=$2 nr=

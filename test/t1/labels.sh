@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Labels of processes in each format: of a recording that has all of them, and metrics of a second
-# GPU, and next to one that has none.
+# Labels of processes in each format. One recording has all labels, and metrics of a second GPU; it
+# is also merged with a recording that has no labels.
 . "$XPU_SRC/test/lib/tap.sh"
 corpus=$XPU_SRC/test/t1/corpus
 cp "$corpus/2.6.xpu" new.data
@@ -55,7 +55,8 @@ is "$(xpumerge new.data --csv --table processes 2>log | tail -n 1 | cut -d , -f 
 is "$(xpumerge old.data --csv --table processes 2>log | wc -l)" 1 \
 	"csv: without labels the table of processes has no row"
 
-# The old recording has the same work. In a merge of both, each rank keeps its own.
+# The old recording has the same device work. In a merge of both recordings, each rank keeps its own
+# work.
 for list in 5 0,5 4-6 5-5; do
 	is "$(xpumerge new.data old.data -f folded --unit count --rank $list 2>log |
 		awk '{ n += $NF } END { print n }')" \

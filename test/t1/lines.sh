@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Inlined functions and source lines are compared with addr2line -afCi.
+# Compares inlined functions and source lines with the output of addr2line -afCi.
 . "$XPU_SRC/test/lib/tap.sh"
 need addr2line objcopy readelf perl
 
@@ -44,7 +44,7 @@ build() {
 }
 build prog -Wl,--build-id=0x1122334455667788 || skip_all "no working C++ compiler: $(cat cc.log)"
 
-# Prints every third byte of the code.
+# Prints the address of every third byte of the code.
 readelf -SW prog | awk '$2 == ".text" || $3 == ".text" {
 	for (i = 1; i <= NF; i++) if ($i == "PROGBITS") print $(i + 1), $(i + 3) }' >text
 read -r from size <text
@@ -55,10 +55,10 @@ while [ $i -lt $((0x$size)) ]; do
 done >addresses
 addr2line -afCi -e prog <addresses | sed 's|^/.*/||; s/ (discriminator [0-9]*)$//' >want
 
-# Only two names may differ. One is the name of the innermost function: where it is inlined and
-# DWARF has no linkage name for it, addr2line (of binutils 2.40) gives it the name of the symbol
-# that it is inlined into. The other is the name of the outermost function: where DWARF has no name
-# for it, addr2line takes its symbol.
+# Only two names may differ. The first is the name of the innermost function: if it is inlined and
+# DWARF has no linkage name for it, addr2line (binutils 2.40) prints the symbol into which it is
+# inlined. The second is the name of the outermost function: if DWARF has no name for it, addr2line
+# prints its symbol.
 compare='
 	my ($bad, $explained) = (0, 0);
 	sub blocks {
@@ -75,8 +75,7 @@ compare='
 	for my $i (0 .. $#$ours) {
 		my ($o, $t) = ($ours->[$i], $theirs->[$i]);
 		next if "@$o" eq "@$t";
-		# Where DWARF has no name, addr2line prints the symbol; another test compares
-		# symbols.
+		# If DWARF has no name, addr2line prints the symbol; another test compares symbols.
 		if ("@$o[1, 2]" eq "?? ??:0" && $t->[2] =~ /:\?$/) {
 			$explained++;
 			next;

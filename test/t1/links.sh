@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge and fold.sh write to the right file when links or other users' files are in the way.
+# xpumerge and fold.sh write to the right file even if links or other users' files are in the way.
 . "$XPU_SRC/test/lib/tap.sh"
 need perl
 umask 022
@@ -72,7 +72,7 @@ for tool in fold merge; do
 	$tool /dev/stdout 2>log | cat >got
 	$is_good got
 	ok $? "$tool: /dev/stdout, a pipe, is written to"
-	ln -s /proc/self/fd/1 stdout		# like /dev/stdout, which a failure must not replace
+	ln -s /proc/self/fd/1 stdout		# like /dev/stdout; a failure must not replace it
 	$tool stdout >got 2>log
 	[ -L stdout ] && $is_good got
 	ok $? "$tool: a link to standard output, a file, is written to"
@@ -89,7 +89,7 @@ for tool in fold merge; do
 	is "$(find . -name '*.tmp*')" "" "$tool: no temporary file is left"
 done
 
-# Links with names that others can guess for temporary files, from the process id.
+# Links at names that an attacker could guess for temporary files, from the process id.
 echo kept >victim
 PATH=$PWD/bin:$PATH XPUMERGE=$XPUMERGE sh -c 'ln -s victim "guess.svg.$$.tmp" &&
 	exec sh "$0" --svg -o guess.svg xpu.data' "$XPU_SRC/scripts/fold.sh" 2>log

@@ -1,15 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Events of memory that are impossible or nearly so: sizes and sums beyond all numbers, numbers of
-# devices, events out of order, repeated and missing. Then moments, views, formats and filters,
-# combined.
+# Impossible and nearly impossible memory events: sizes, sums and device numbers beyond all limits;
+# events out of order, repeated or missing. Then combinations of moments, views, formats and
+# filters.
 . "$XPU_SRC/test/lib/tap.sh"
 
 START='START 0 1023 0 0 0'
 printf 'proc 1\nrecord 1 10000 1\n' >head
 
-# events NAME: makes NAME.data from the events on standard input, with START before them, and merges
-# it in all views
+# events NAME: makes NAME.data from START and the events on standard input, and merges it in all
+# views
 events() {
 	{ cat head; echo "$START"; cat; } | "$XPU_BUILD/gen_memory" "$1.data"
 	for what in live peak allocated leaked failed; do
@@ -19,7 +19,7 @@ events() {
 	done
 }
 
-view() {		# view NAME VIEW: its lines, as "PATH LEAF BYTES", separated by commas
+view() {		# view NAME VIEW: prints "PATH LEAF BYTES" of its lines, with commas
 	sort "$1.$2" | paste -sd, -
 }
 
@@ -42,7 +42,7 @@ sum FAILED DEVICE 0 5 0xffffffffffffffff 0 3 0
 FAILED DEVICE 0 5 7 3 2
 X
 is "$(view refused failed)" "2 [GPU_Memory]failed 7" \
-	"refused sizes beyond all numbers are not in the sum"
+	"refused sizes beyond 64 bits are not in the sum"
 is "$(xpumerge -i refused.data --table memory_failures --csv 2>/dev/null |
 	awk -F, 'NR == 2 { print $2 }')" \
 	18446744073709551614 "refused sizes beyond all numbers are in the table"

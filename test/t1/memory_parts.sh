@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Each quantity of memory has one value in the summary, the tables, folded stacks, the page, pprof,
-# timelines and Parquet: at the peak, at a moment, and when memory ran out. Sums are the sums of the
-# named parts.
+# Each amount of memory has the same value in the summary, the tables, folded stacks, the page,
+# pprof, timelines and Parquet: at the peak, at a given moment, and when memory ran out. Totals are
+# the sums of the named parts.
 . "$XPU_SRC/test/lib/tap.sh"
 
 # Two processes have blocks in segments, memory outside of allocators, graphs, pools, unnamed
@@ -48,7 +48,8 @@ start() {
 	X
 } | "$XPU_BUILD/gen_memory" all.data
 
-# For GPU 0, GPU 1 and the host: bytes of blocks, outside, fragmentation, unused, rest.
+# For GPU 0, GPU 1 and the host: the bytes of blocks, other memory, fragmentation, unused memory,
+# and the rest.
 used0=$((3000001 + 70002 + 20007)) reserved0=$((8388608 + 70002 + 20007 + 60005))
 used1=$((500003 + 2000010 + 100011)) reserved1=$((500003 + 4194304 + 1006))
 cat >peak <<X
@@ -61,7 +62,7 @@ sed 's/^"GPU 1" [0-9]* \([0-9]*\) [0-9]*/"GPU 1" 100011 \1 4094293/' peak >faile
 rest=$((11000014 - 8388608 - 60005 - 1020020))
 sed "s/^\"GPU 0\".*/\"GPU 0\" 3000001 1020020 5388607 60005 $rest/" failed >later
 
-# parts FILE: prints the parts in folded stacks, as the lines of the file peak
+# parts FILE: prints the parts from folded stacks, in the format of the file peak
 parts() {
 	awk '{
 		line = $0; sub(/ [0-9]+$/, "", line); sub(/.*\[/, "", line)
@@ -79,7 +80,7 @@ total() {
 	awk '{ sum += $NF } END { printf "%.0f\n", sum }' "$@"
 }
 
-# page_total: prints the sum of everything that a page draws
+# page_total: prints the sum of all values that the page draws
 page_total() {
 	python3 -c 'import json, re, sys
 data = json.loads(re.search("id=\"xpu-data\"[^>]*>(.*?)</script>", sys.stdin.read(), re.S)[1])
@@ -91,7 +92,7 @@ held() {
 	awk '{ for (i = NF - 4; i <= NF; i++) sum += $i } END { printf "%.0f\n", sum }' "$1"
 }
 
-# agree NAME PARTS ARGS...: every output of ARGS has these parts and sums
+# agree NAME PARTS ARGS...: checks that each output of ARGS has these parts and sums
 agree() {
 	name=$1 truth=$2
 	shift 2
@@ -145,7 +146,7 @@ is "$(xpumerge all.data --table memory_failures --csv 2>/dev/null |
 
 # ---- the first lines, with or without --memory
 
-# human BYTES: prints them as people read them
+# human BYTES: prints BYTES in human-readable form
 human() {
 	awk -v n="$1" 'BEGIN {
 		split("B KiB MiB GiB", unit, " ")
@@ -185,7 +186,7 @@ done
 like "$(xpumerge all.data --memory peak --table memory_devices 2>/dev/null)" \
 	"^ *$(human $((used0 + 1000013))) .* GPU 0" "the table for people uses the page's units"
 
-# ---- each device by itself, and over time
+# ---- each device separately, and over time
 
 for gpu in 0 1; do
 	xpumerge all.data --memory peak --device $gpu -f folded 2>/dev/null >device.folded
@@ -206,7 +207,7 @@ is "$(xpumerge all.data --memory peak --device 0,1 --table memory_holders --csv 
 like "$(xpumerge all.data --device 0,1 2>/dev/null)" \
 	"^held at the peak of each device: $(total devices.folded) bytes" \
 	"each device at its own peak: the first lines have the sum"
-# rank NUMBER: kinds of memory that are held at the end
+# rank NUMBER: prints the kinds of memory that are held at the end
 rank() {
 	xpumerge all.data --memory live --rank "$1" -f folded 2>/dev/null | sed 's/.*\]//' | sort |
 		paste -sd, -
@@ -243,7 +244,7 @@ xpumerge all.data -o tables/ 2>/dev/null
 is "$(cat events)" "5100022 $((reserved0 + reserved1)) 4004" \
 	"Parquet has the blocks, the reserved bytes and the host's memory at the peak"
 
-# ---- several recordings, and one that was attached late
+# ---- several recordings, and one recording of a late attach
 
 { echo "start 900000"; start | sed 's/ 10000 / 910000 /'; } | "$XPU_BUILD/gen_memory" later.data
 for files in "all.data later.data" "later.data all.data"; do
@@ -268,7 +269,7 @@ for at in 9015 9025 9035 9050; do
 	is "$(xpumerge late.data --memory live --at ${at}ns -f folded 2>/dev/null | total)" \
 		22097252 "attached late, at $at ns: all memory that CUDA reports as used is shown"
 done
-# A new listener gets START again, which may come before events with lower numbers.
+# A new listener receives START again, which may come before events with lower numbers.
 { echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" again.data
 	record 1 10000 1
 	START 0 1023 0 1 0

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The rest of a device is all used memory that was not recorded. Here several processes have it: of
-# one recording, of several that were made at the same time, and of one that was attached late. CUDA
-# tells each process how much all processes use.
+# The rest of a device is all used memory that was not recorded. Here several processes use it: in
+# one recording, in several recordings made at the same time, and in a recording of a late attach.
+# CUDA reports to each process how much all processes use.
 . "$XPU_SRC/test/lib/tap.sh"
 
 # held FILES... -- OPTIONS...: prints the total bytes by kind, as "block 5,rest 10"
@@ -15,8 +15,8 @@ held() {
 		LC_ALL=C sort | paste -sd, -
 }
 
-# Of the device 50 bytes are contexts. Process 1 has 30 bytes and asks CUDA; process 2 has 20 and
-# asks, too; then process 1 has 200 more and asks again.
+# 50 bytes of the device are contexts. Process 1 has 30 bytes and asks CUDA; process 2 has 20 bytes
+# and asks, too; then process 1 has 200 more bytes and asks again.
 first() {
 	cat <<-'X'
 		record 1 10000 1
@@ -37,7 +37,7 @@ second() {
 	X
 }
 
-# Both processes call the device 0, or process 2 sees another device as 0.
+# Both processes call their device 0. Either it is one device, or process 2 has another one.
 together() {
 	echo "proc 1"; echo "proc 2"; echo "device 1 0 7"; echo "device 2 0 7"; first; second
 }
@@ -77,7 +77,7 @@ is "$(held a.data other.data --memory live --at 10500ns)" "device 50,rest 130 in
 is "$(held a.data later.data --memory live)" "device 460,rest 140" \
 	"two recordings of different times each have their own rest"
 
-# Split files: the rest stays as it was, whatever the other process has allocated since.
+# Split files: the rest is the same in each file, whatever the other process has allocated since.
 for cut in 1 2 3; do
 	{
 		echo "blocks"; echo "proc 1"; echo "proc 2"; echo "device 1 0 7"; echo \
@@ -110,8 +110,8 @@ done
 is "$(held gone.data --memory live --at 10750ns)" "device 30,rest 50" \
 	"the memory of an ended process is not in the rest"
 
-# Attached late: when CUDA was asked, the memory that PyTorch's allocator had before the attach was
-# in the rest.
+# A late attach: when CUDA was asked, the memory that PyTorch's allocator had before the attach was
+# part of the rest.
 { echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" late.data
 	record 1 10000 1
 	START 0 1023 0 1 0
@@ -124,7 +124,7 @@ is "$(held late.data --memory live --at 9010ns),$(held late.data --memory live -
 	"fragmentation 2097152,rest 20000100,before 15000000,block 1000,fragmentation 7096152,rest 100" \
 		"attached late: all memory is counted once"
 
-# The largest holder of used memory is not the largest holder of unused memory.
+# The largest holder of used memory differs from the largest holder of unused memory.
 { echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" large.data
 	record 1 10000 1
 	START 0 1023 0 0 0

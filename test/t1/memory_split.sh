@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge split of recordings with memory, cut anywhere. The files together have all that the
-# recording has, and each of them is complete. The events are random, and do not arrive in the order
-# in which they happened.
+# xpumerge split of recordings with memory events, cut anywhere. Together, the files have everything
+# that the recording has, and each file is complete. The events are random, and do not arrive in the
+# order in which they happened.
 . "$XPU_SRC/test/lib/tap.sh"
 
 # random SEED CUTS: prints allocations of each kind by two processes, physical memory that is
-# mapped, retained and released, contexts that end, and levels. Events of a process come up to 20
-# places late. There are CUTS cuts.
+# mapped, retained and released, contexts that end, and levels. Events of a process arrive up to 20
+# places late. The output has CUTS cuts.
 random() {
 	awk -v seed="$1" -v cuts="$2" '
 	function below(n) { return int(rand() * n) }
@@ -29,7 +29,7 @@ random() {
 			else { event(p, "MADE PINNED 1023 " at " " 1 + below(900) " %d 4");
 			live[p, "pin", at] = 1 }
 		} else if (what < 9) {
-			# It is unmapped, and released unless that was done before.
+			# The memory is unmapped; it is also released unless that was done before.
 			if ((p, "map", at) in live) {
 				event(p, "FREED MAPPING 0 " at + 1000000000 " 65536 %d 1")
 				if (held[p, at]) delete used[p, handle[p, at]]
@@ -48,7 +48,7 @@ random() {
 				held[p, at]++ }
 				for (; held[p, at] && below(2); held[p, at]--)
 					event(p, "FREED PHYSICAL 0 " handle[p, at] " 0 %d 1")
-				# Otherwise others may have it.
+				# If no reference is left, the handle may be used again.
 				if (held[p, at]) used[p, handle[p, at]] = 1
 				live[p, "map", at] = 1
 			}
@@ -66,7 +66,7 @@ random() {
 		for (p = 1; p <= 2; p++) {
 			for (i = 0; i < 400; i++) step(p)
 			for (i = 1; i <= nr[p]; i++) { key[p, i] = i + below(20); order[p, i] = i }
-			for (i = 2; i <= nr[p]; i++)		# in the order in which they come
+			for (i = 2; i <= nr[p]; i++)		# in the order of arrival
 				for (k = i; k > 1; k--) {
 					if (key[p, order[p, k]] >= key[p, order[p, k - 1]])
 						break
@@ -88,7 +88,7 @@ random() {
 	}'
 }
 
-# moments FILES...: prints the used and reserved bytes of each device at the moments $ats
+# moments FILES...: prints the used and reserved bytes of each device at the times $ats
 moments() {
 	xpumerge "$@" --memory live --at "$ats" --table memory_moments --csv 2>/dev/null | awk -F, '
 		$2 ~ /^[0-9]+$/ { used[$1 "," $NF] += $2; reserved[$1 "," $NF] += $3 }
@@ -96,7 +96,8 @@ moments() {
 		reserved[at] }' | sort
 }
 
-# With two processes the rest of a device depends on which process comes first, so it is left out.
+# With two processes, the rest of a device depends on the process that comes first, so it is not
+# compared.
 nr_files=0
 for seed in 1 2 3 4 5 6; do
 	rm -f file.*
@@ -106,8 +107,8 @@ for seed in 1 2 3 4 5 6; do
 		echo "seed $seed: split: $(cat split.log)"
 	files=$(ls file.* | sort -t. -k 2n)
 	nr_files=$((nr_files + $(echo "$files" | wc -l)))
-	# Around each cut: moments when events of one process have arrived, and events of the other
-	# one have not, or not yet.
+	# Around each cut: times at which one process's events have arrived, and the other's events
+	# have not.
 	ats=$(awk '$1 == "cut" { for (ns = -2600; ns < 600; ns += 150) print $2 - 1000 + ns }' cut |
 		sort -nu | awk '$1 > 0 && NR <= 250 { print $1 "ns" }' | paste -sd, -)
 	moments whole.data >expected
@@ -156,7 +157,8 @@ for files in imported.data "imported.1 imported.2"; do
 		"$files: no release of an imported handle is impossible" || diag "$(cat merge.log)"
 done
 
-# The second process is idle for long, and its last event before the cut arrives after the cut.
+# The second process is idle for a long time, and its last event before the cut arrives after the
+# cut.
 together() {
 	cat <<-X
 		blocks
@@ -194,7 +196,7 @@ is "$(awk '$1 != $2' sums)$(wc -l <sums)" 19 \
 like "$(cat sums)" '1127 1127 at 19.97' \
 	"an idle process with late events: at 19.97 s there are 1127 bytes"
 
-# Merged with another recording: the moment when both together had most.
+# Merged with another recording: the time at which both together held the most memory.
 printf '%s\n' 'start 7' 'proc 3' 'record 3 9000000000 1' 'START 0 1023 0 0 0' \
 	'MADE DEVICE 0 0x1000 5 0 1' |
 	"$XPU_BUILD/gen_memory" beside.data
@@ -205,7 +207,7 @@ done | sed 's/.*about \([0-9]*\) bytes.*--at \(.*\)ns$/\1 \2/' >peaks
 is "$(paste -sd, - <peaks)" "1132 19949999000,1132 19949999001" \
 	"two recordings: the peak is the moment when both together held most"
 
-# The rest of a device, of which one process has more and more.
+# The rest of a device, in which one process holds more and more memory.
 "$XPU_BUILD/gen_memory" rest.data <<'X'
 blocks
 proc 1
@@ -224,7 +226,7 @@ for file in rest.1 rest.2 rest.3; do
 done >rests
 is "$(tr '\n' ' ' <rests)" "400 400 400 " "the rest of a device is the same in each file"
 
-# A segment without a block at the time of a file: the file says that the memory is a segment.
+# A segment that has no block when a file begins: the file says that the memory is a segment.
 "$XPU_BUILD/gen_memory" empty.data <<'X'
 blocks
 proc 1
@@ -249,7 +251,7 @@ done | uniq -c >empties
 is "$(sed 's/^ *//' empties)" "3 [GPU_Memory]device 100,[GPU_Memory]fragmentation 4194304" \
 	"a segment without blocks is in each file"
 
-# The end of a process comes to the files later than the ends of its threads. Until then its
+# The end of a process reaches the files later than the ends of its threads. Until then, its
 # mappings are known.
 "$XPU_BUILD/gen_memory" gone.data <<'X'
 blocks

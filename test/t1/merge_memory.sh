@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Merging streams: memory grows with the launches in flight, not with all launches. Two million
-# launches, with records far after or before them, must fit into the recording's own size and 48 MB
-# more, which leaves less than 24 bytes per launch. For a recording of blocks the unpacked size
-# counts.
+# Merging streams its input: memory grows with the launches in flight, not with all launches. Two
+# million launches, with device records long after or before them, must fit into the size of the
+# recording plus 48 MB, which is less than 24 bytes per launch. For a recording of blocks, the
+# unpacked size counts.
 . "$XPU_SRC/test/lib/tap.sh"
 
 launches=2000000
 
-# limited NAME GEN_ARGS...: merges within this address space. The status is the merge's status.
+# limited NAME GEN_ARGS...: merges a recording with limited address space, and returns the merge's
+# status
 limited() {
 	name=$1
 	shift
@@ -31,7 +32,7 @@ for order in "near" "far --window 50000" "early --window 50000 --early" \
 		"$order: all launches are in the result"
 done
 
-# The limit works: it is too low for all launches in flight at once, and a message says so.
+# The limit works: it is too low if all launches are in flight at once, and a message says so.
 ! limited all --window $launches
 ok $? "all launches in flight: the merge needs more memory than the limit"
 like "$(cat all.log)" 'memory' "all launches in flight: a message says that memory is short"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Pages of managed memory that migrate are under the call path that allocated them, whoever had
-# their address before and after. Where nobody can know it, the reason is counted, and so is every
-# record that is missing or cannot be.
+# Managed pages that migrate are shown under the call path that allocated them, whoever had their
+# address before and after. If the call path cannot be known, the reason is counted. Missing and
+# impossible records are counted, too.
 . "$XPU_SRC/test/lib/tap.sh"
 
 events() {
@@ -41,7 +41,8 @@ migrations() {
 	X
 }
 
-# rows FILE [FILTER...]: "TO_GPU TO_HOST BETWEEN GPU_FAULTS CPU_FAULTS THRASHING PATH" of each row
+# rows FILE [FILTER...]: prints "TO_GPU TO_HOST BETWEEN GPU_FAULTS CPU_FAULTS THRASHING PATH" of
+# each row
 rows() {
 	xpumerge -i "$@" --table memory_migrations --csv 2>log | awk -F, 'NR > 1 {
 		sub(/.*api 1:/, "", $10); sub(/\].*/, "", $10); sub(/.*\[/, "", $10)
@@ -58,7 +59,7 @@ cat >expected <<-'X'
 	512 0 0 0 0 0 42
 	8192 0 2048 0 0 0 43
 X
-# Path 42 has a row for both of its migrations.
+# Path 42 has one row for both of its migrations.
 awk '$7 == 42 { a += $1; b += $2; next } { print } END { print a, b, "0 0 0 0 42" }' expected |
 	sort >all
 is "$(rows all.data)" "$(cat all)" \
@@ -83,7 +84,7 @@ like "$(xpumerge all.data 2>/dev/null)" \
 	'^managed memory: 12.8 KiB moved to GPUs, 24.0 KiB to the host, 2.00 KiB between GPUs, 3 page faults' \
 	"the summary has the sums"
 
-# The page has the table as text, so names in it are never markup.
+# The page stores the table as text, so names in it are never markup.
 xpumerge all.data --memory peak -o page.html 2>/dev/null
 like "$(grep -o '"tables":\["[^"]*"' page.html)" \
 	'^"tables":\["page migrations of managed memory, .*in no managed memory' \
@@ -105,7 +106,7 @@ is "$(sed -n 2,4p table | tr '\t' ' ')" \
 to_host 11500 13 0 NULL 1110016 16384 NULL known 2
 to_device 12500 11 NULL 1 1048576 8192 NULL known 3" "the table has times, GPUs and paths"
 
-# A free without its event: the next allocation has the address, or a part of the memory.
+# A free whose event is missing: the next allocation has the same address, or part of the memory.
 {
 	events | grep -v '^FREED\|^CONTEXT_END' | sed 's/^MADE MANAGED 0 0x100000 65536 4/&/'
 	migrations
@@ -128,7 +129,7 @@ is "$(rows unfreed.data | grep ' 43$')" "8960 0 2048 0 0 0 43" \
 } | "$XPU_BUILD/gen_memory" bad.data
 rows bad.data >got
 like "$(cat log)" '^ +2 device records that the shim sent are not in the recording$' \
-	"numbers that no record has are counted as lost"
+	"numbers without a record are counted as lost"
 like "$(cat log)" '^ +2 device records without valid times' "records without a time are counted"
 is "$(grep -c 'at a time that is not known' got)" 1 "records without a time have a row"
 is "$(grep ' in no managed' got | cut -d ' ' -f 1)" 65536 \
@@ -137,7 +138,7 @@ like "$(cat log)" ' event of memory that is impossible' "an impossible size is c
 xpumerge -i bad.data --strict >/dev/null 2>&1
 is $? 1 "--strict: lost records fail"
 
-# Without any event of memory: nobody knows any allocation.
+# Without any memory event, no allocation is known.
 { echo 'proc 1'; migrations | grep '^migrate 1'; } | "$XPU_BUILD/gen_memory" none.data
 is "$(rows none.data)" "13056 24576 2048 3 0 0 in no managed memory whose allocation is recorded" \
 	"without events of memory, no migration has a path"

@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Exports of Nsight Systems: the events equal nsys2json's, and call chains give stacks.
+# Exports of Nsight Systems: the events equal the output of nsys2json, and call chains become
+# stacks.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 sqlite="$XPU_BUILD/gen_sqlite"
 
-# Serialized ids of process 100 on VMs 0 and 1, and of process 200. Ids of threads add the tid.
+# Serialized IDs of process 100 on VMs 0 and 1, and of process 200. A thread's ID is its process's
+# ID plus the tid.
 P1=$((100 << 24)) P2=$((1 << 48 | 100 << 24)) P3=$((200 << 24))
 
 schema() {
@@ -82,7 +84,7 @@ is "$(xpumerge shapes.data --by shape --json --table kernels 2>/dev/null |
 1 saxpy<float>(float*, int)<<<3, 64, 8 B>>> 3 64 32 16 8" \
 	"launch shapes have grid, block, registers and memory"
 
-# ---- one process, one device: the output equals the output of the script
+# ---- one process, one device: the output equals that script's output
 
 {
 	schema
@@ -123,7 +125,7 @@ like "$(cat out.json)" \
 	'"demangled": "saxpy<float>\(float\*, int\)", "grid": \[2, 1, 1\], "block": \[128, 1, 1\], "registersPerThread": 32, "sharedMemory": 24' \
 	"a kernel's arguments have its launch shape"
 
-# ---- exports that the script reads wrong
+# ---- exports that the script reads incorrectly
 
 {
 	schema
@@ -134,14 +136,14 @@ like "$(cat out.json)" \
 	call 1200 1300 $((P1 + 101)) 2 1 NULL
 	kernel 2200 2300 1 7 2 $P1
 	range 900 1400 59 "'both'" $((P1 + 101)) NULL
-	# Another thread's launch at that time is not in the range of the first thread.
+	# This launch of another thread, at the same time, is not in the first thread's range.
 	call 1150 1160 $((P1 + 102)) 3 1 NULL
 	kernel 5000 5100 0 8 3 $P1
-	# A process of another VM with an equal pid and equal correlation ids.
+	# A process of another VM has the same pid and the same correlation IDs.
 	call 1050 1060 $((P2 + 101)) 1 1 NULL
 	kernel 7000 7100 2 7 1 $P2
 	range 1040 NULL 59 NULL $((P2 + 101)) 7
-	# A graph: one call has many kernels. The driver's call inside it has the call's id.
+	# A graph launch: one call has many kernels. The driver call inside it has the same ID.
 	call 8000 8900 $((P3 + 201)) 1 2 NULL
 	call 8100 8200 $((P3 + 201)) 1 15 NULL
 	kernel 9000 9100 3 7 1 $P3
@@ -282,9 +284,9 @@ END
 diff expected got >diff
 ok $? "CPU samples: folded stacks are as expected" || diag "$(cat diff)"
 like "$(cat log)" 'each of 10 CPU samples stands for 2000 us' \
-	"CPU samples: a message says how much time each sample stands for"
+	"CPU samples: a message says how much time each sample represents"
 
-# ---- ranges, graphs as a whole, waits, and other contents of a recent export
+# ---- ranges, whole-graph records, waits, and other contents of a recent export
 
 {
 	schema
@@ -381,8 +383,8 @@ unlike "$(cat out)" 'frame pointers' "the summary does not say that stacks follo
 like "$(cat out)" 'Some GPU' "the summary has the name of the process's GPU 0"
 like "$(cat out)" '^host: somehost' "the summary has the host"
 like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary has the time of day"
-# Older exports, and exports that were cut down.
-old() {			# old TEXT: prints an export with a range of that name
+# Older exports, and exports from which tables were removed.
+old() {			# old TEXT: prints an export with a range named TEXT
 	schema
 	call 1000 1500 $((P1 + 101)) 1 1 NULL
 	kernel 2000 2500 0 7 1 $P1
@@ -402,8 +404,9 @@ done
 
 # ---- nodes of graphs, waits for events, work without a name
 
-# Two sites are captured, and one node is made by a call of its own. The graph is instantiated, and
-# launched twice. The copies have node ids of their own, recorded with and without their making.
+# Two launches are captured at two sites, and one node is added explicitly. The graph is
+# instantiated, and launched twice. The copies have their own node ids; their creation is recorded
+# or not.
 {
 	schema
 	cat <<END
@@ -448,9 +451,9 @@ END
 	call 100 200 $((P1 + 101)) 1 1 1	# captured at site_a, after the driver's call
 	call 110 120 $((P1 + 101)) 1 15 NULL
 	call 200 300 $((P1 + 101)) 2 1 2	# captured at site_b
-	call 240 260 $((P1 + 102)) 30 3 4	# another thread at that time
+	call 240 260 $((P1 + 102)) 30 3 4	# another thread at the same time
 	call 300 400 $((P1 + 101)) 3 44 3	# made by an explicit call, not captured
-	call 420 500 $((P1 + 101)) 4 45 4	# the copies
+	call 420 500 $((P1 + 101)) 4 45 4	# the copies are made
 	call 600 650 $((P1 + 101)) 5 2 4	# launched
 	call 660 690 $((P1 + 101)) 6 1 4
 	call 691 692 $((P1 + 101)) 7 1 4
@@ -496,10 +499,10 @@ like "$(xpumerge --nsys nodes.sqlite -f text 2>&1)" 'unmatched 0 lost 0' \
 
 # ---- context switches, and why threads waited
 
-# The thread is off the CPU 5 ns before the session begins, runs from 100 to 1100 ns, waits for a
-# lock with a stack until 1600, runs until 2000, sleeps until 2300 in a call without a stack, runs
-# until 3000, waits in a CUDA call until 3500, runs until 4000, is off until 4250 in no call at all,
-# and runs until 5000. Events of other threads change nothing.
+# The thread is off the CPU from 5 ns before the session until 100, and runs until 1100. It waits
+# for a lock, with a stack, until 1600, runs until 2000, sleeps in a call without a stack until
+# 2300, and runs until 3000. It waits in a CUDA call until 3500, runs until 4000, is off outside of
+# all calls until 4250, and runs until 5000. Events of other threads change nothing.
 {
 	schema
 	cat <<END
@@ -561,8 +564,8 @@ is "$(cat out.folded)" \
 # ---- times before the session
 
 # All events of an export begin before time 0. One row is more than a day before it, and two rows
-# end before they begin.
-before() {		# before SHIFT: prints an export with times that are SHIFT later
+# end before their start.
+before() {		# before SHIFT: prints an export whose timestamps are SHIFT later
 	schema
 	nvtx
 	cat <<END
@@ -611,7 +614,7 @@ like "$(cat log)" 'table CUPTI_ACTIVITY_KIND_RUNTIME: 2 rows with impossible tim
 like "$(cat log)" 'table CUPTI_ACTIVITY_KIND_KERNEL: 1 row with impossible times' \
 	"skipped rows: kernels are counted"
 
-# ---- numbers that moved between versions
+# ---- numbers that changed between versions
 
 # numbers EVENT WAIT STREAM CONTEXT HTOD: prints an export whose enumerations have these numbers
 numbers() {
@@ -639,7 +642,7 @@ END
 	call 4300 4350 $((P1 + 101)) 12 62 NULL
 	call 4400 4410 $((P1 + 101)) 13 63 NULL
 }
-# names EVENT WAIT STREAM CONTEXT HTOD: prints the tables that name these numbers
+# names EVENT WAIT STREAM CONTEXT HTOD: prints tables that give names to these numbers
 names() {
 	cat <<END
 CREATE TABLE ENUM_CUPTI_SYNC_TYPE (id INTEGER, name TEXT, label TEXT);
@@ -659,7 +662,7 @@ cudaDeviceSynchronize on seven 5
 cudaEventSynchronize on eight 100
 cudaStreamSynchronize on seven 50
 END
-# CUPTI's numbers, the numbers of 2022, which has 2 for an event, and the numbers of 3.24.
+# CUPTI's numbers, the numbers of 2022, in which 2 is an event, and the numbers of 3.24.
 for with in "1 2 3 4" "2 3 4 5" "2 1 1 3" "7 8 9 10"; do
 	# shellcheck disable=SC2086 # words are arguments
 	numbers $with 1 | "$sqlite" numbers.sqlite
@@ -667,7 +670,7 @@ for with in "1 2 3 4" "2 3 4 5" "2 1 1 3" "7 8 9 10"; do
 	ok $? "waits whose numbers are $with: the call decides what was waited for" ||
 		diag "$(cat diff log)"
 done
-# Ids that begin again, of the same process and of another one, take no wait from its call.
+# If IDs are reused, by the same process or by another one, each wait keeps its call.
 for pid in "$P1" $((200 << 24)); do
 	{
 		numbers 2 3 4 5 1
@@ -681,7 +684,7 @@ for pid in "$P1" $((200 << 24)); do
 		"ids begin again in process $((pid >> 24)): each wait keeps its call" ||
 		diag "$(cat diff log)"
 done
-# If a call's name does not say what it waits for, the export's table of names says it.
+# If a call's name does not say what the call waits for, the export's table of names does.
 { numbers 7 8 9 10 21; names 7 8 9 10 21; } |
 	sed "s/'cuda\(Event\|Stream\|Device\)\(Sync[a-z]*\|Wait[A-Za-z]*\)_v3020'/'cudaUnknown\1'/" |
 	"$sqlite" named.sqlite
@@ -695,7 +698,7 @@ echo "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (5000, 5100, 1, 7, 
 waits nowhere.sqlite >out
 like "$(cat log)" 'the call is missing for 1 wait' "a wait without a call is counted" ||
 	diag "$(cat log)"
-# Types of ranges, and severities, as names instead of numbers.
+# Range types and severities as names instead of numbers.
 {
 	schema
 	nvtx
@@ -759,7 +762,7 @@ cp one.sqlite 'a?b%41#.sqlite'
 xpumerge --nsys 'a?b%41#.sqlite' -t kernel -f chrome >out 2>log
 is $? 0 "a file name with characters that URIs quote: exit status 0"
 
-# ---- many
+# ---- many events
 
 {
 	schema

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Memory runs out at each allocation in turn. xpumerge never crashes, and the result is right or
- * -ENOMEM, never wrong.
+ * Each memory allocation fails in turn. xpumerge never crashes, and the result is right or -ENOMEM,
+ * never wrong.
  */
 #include <errno.h>
 #include <limits.h>
@@ -104,12 +104,12 @@ static void make(struct gen *g)
 }
 
 /*
- * Chooses the sink of single events. With SINK_NONE each recording is read separately, one or two
+ * Selects the sink of single events. With SINK_NONE each recording is read separately, one or two
  * at a time.
  */
 enum sink { SINK_TIMELINE, SINK_SAMPLES, SINK_TABLES, SINK_NONE, SINK_NONE_JOBS, NR_SINKS };
 
-/* Merges @g to a directory of tables. Return: 0 or -errno. */
+/* Merges @g into a directory of tables. Return: 0 or -errno. */
 static int merge_tables(struct session_opts *opts, const struct reader *r, struct loss *loss)
 {
 	struct tables *tables;
@@ -165,7 +165,7 @@ static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *lo
 		return -ENOMEM;
 	if (sink < SINK_TABLES)
 		opts.sink = timeline ? &timeline->sink : perfscript__sink(perfscript);
-	/* With so few bins and rows, call paths are merged, and others form groups. */
+	/* With this few bins and rows, call paths are merged or grouped. */
 	opts.by_time = opts.times_by_path = sink >= SINK_NONE;
 	opts.max_times = 24;
 	opts.jobs = sink == SINK_NONE_JOBS ? 2 : 1;
@@ -191,7 +191,7 @@ static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *lo
 	if (!err && timeline)
 		err = pftrace__write(timeline, &s, out);
 	*loss = s.sums.loss;
-	/* The other sinks write the results that have no events. */
+	/* The other sinks write the results that contain no single events. */
 	if (err || sink == SINK_SAMPLES)
 		goto exit;
 	err = text__write(&s, out, &text_opts, &(bool){ false });
@@ -233,7 +233,7 @@ int main(void)
 		bail("/dev/null cannot be written");
 	setvbuf(out, buf, _IOFBF, sizeof(buf));
 	make(&g);
-	/* Either one allocation fails, or that one and all later ones. */
+	/* Fails either one allocation, or this one and all later ones. */
 	for (mode = 0; mode < 2 * NR_SINKS; mode++) {
 		nr_allocations = 0;
 		is_int(merge(&g, mode / 2, out, &right), 0,
@@ -242,7 +242,7 @@ int main(void)
 		ok(total > 100, "a merge makes %lu allocations", total);
 		ok(right.nr_matched == 78 && right.nr_works == 162,
 		   "with enough memory the account is right");
-		/* Tables need time to write, and so do threads. */
+		/* Tables and threads are slow, so not every allocation is tested with them. */
 		for (n = 1; n <= total; n += steps[mode / 2]) {
 			nr_allocations = 0;
 			fail_from = n;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Memory runs out at each allocation of each importer in turn. No importer crashes; each makes the
- * right recording, or none and -ENOMEM.
+ * Each memory allocation of each importer fails in turn. No importer crashes; each makes the right
+ * recording, or no recording and returns -ENOMEM.
  */
 #include <errno.h>
 #include <limits.h>
@@ -23,7 +23,7 @@ int main(void)
 
 #else
 
-/* @args: more members, each with a comma before it */
+/* @args: more members, each after a comma */
 #define EVENT(phase, category, name, thread, ts, args)						\
 	"{\"ph\": \"" phase "\", \"cat\": \"" category "\", \"name\": \"" name "\", " thread	\
 	", \"ts\": " ts args "}"
@@ -78,7 +78,7 @@ static void save(const char *path, const char *text)
 		bail("%s cannot be written", path);
 }
 
-/* Imports @files. Return: the bytes of the recording, which are copied to @buf, or -errno. */
+/* Imports @files. Return: the size of the recording, which is copied to @buf, or -errno. */
 static long import(const struct import_opts *files, char *buf, size_t size)
 {
 	struct importer im = { .opts = *files };
@@ -98,7 +98,7 @@ static long import(const struct import_opts *files, char *buf, size_t size)
 	return ret;
 }
 
-/* Fails each allocation of the import of @files alone, and then it and all later ones. */
+/* Fails each allocation of the import of @files, first alone, then together with all later ones. */
 static void run_out(const char *what, const struct import_opts *files)
 {
 	static char right[1 << 20], got[1 << 20];

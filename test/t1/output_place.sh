@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge's command line: where output goes. Each failure has its exit status and one line.
+# xpumerge's command line: where output goes. Each failure has its own exit status and prints one
+# line.
 . "$XPU_SRC/test/lib/tap.sh"
 gen="$XPU_BUILD/gen_data"
 
-account() {		# account LOG: prints the figures of the last line
+account() {		# account LOG: prints the numbers in the last line
 	sed -n 's/^launches \(.*\)$/\1/p' "$1"
 }
 
@@ -129,7 +130,7 @@ is "$?$(cat log)" "2xpumerge: standard input is not a recording of xpuload (wron
 
 xpumerge -f folded -i - <xpu.data 2>log | cmp -s - a.folded
 ok $? "a file as standard input is read"
-# shellcheck disable=SC2002 # it is to be a pipe
+# shellcheck disable=SC2002 # input must be a pipe
 cat xpu.data | xpumerge -f folded - 2>log | cmp -s - a.folded
 ok $? "a pipe as standard input is read"
 : | xpumerge - >out 2>log
@@ -155,7 +156,7 @@ for args in "" --svg; do
 	status=$?
 	wait
 	is $status 0 "fold.sh $args: into a pipe: exit status 0"
-	# fold.sh draws random colours, so they are removed.
+	# fold.sh draws random colors, so they are removed before the comparison.
 	[ -p pipe ] && if [ -n "$args" ]; then
 		[ "$(grep -c "<title>" got)" -gt 20 ]
 	else
@@ -209,7 +210,7 @@ n=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' log)
 [ "$n" -gt 100 ] && [ "$n" -lt 1900 ]
 ok $? "cut in the middle: some launches are in the result: $n"
 
-# All bytes behind offset 20000 are noise.
+# All bytes after offset 20000 are noise.
 { head -c 20000 xpu.data; head -c 100000 /dev/zero | tr '\0' '\377'; } >damaged.data
 xpumerge damaged.data -f folded -o damaged.folded 2>log
 is $? 2 "damaged: exit status 2"
@@ -226,7 +227,7 @@ is "$?$(cat log)" "0$(xpumerge -f folded 2>&1 >/dev/null)" \
 	"blocks: exit status and account are the same as without blocks"
 cmp -s blocks.folded a.folded
 ok $? "blocks: the result is the same as without blocks"
-# shellcheck disable=SC2002 # it is to be a pipe
+# shellcheck disable=SC2002 # input must be a pipe
 cat blocks.data | xpumerge -f folded - 2>log | cmp -s - a.folded
 ok $? "blocks: the result is the same through a pipe"
 size=$(stat -c %s blocks.data)
@@ -249,7 +250,7 @@ like "$(cat log)" '^xpumerge: cut.data: cut at offset [0-9]+: [0-9]+ bytes ignor
 head -c 30 blocks.data >short.data
 refuse short.data 'too short' "blocks: a header that is cut off"
 
-# A recording of version 1, which had no blocks.
+# A recording of version 1, whose format had no blocks.
 xpumerge "$XPU_SRC/test/t1/golden/version1.xpu" -f folded --unit ns -o old.folded 2>log
 is $? 0 "version 1: exit status 0"
 diff "$XPU_SRC/test/t1/golden/version1.folded" old.folded >diff.log

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Several outputs at once, compressed outputs, names of files that look like mistakes, and
-# comparisons for automatic tests. No privileges are needed.
+# Several outputs at once, compressed outputs, output names that look like mistakes, and comparisons
+# for automatic tests. No privileges are needed.
 . "$XPU_SRC/test/lib/tap.sh"
 gen="$XPU_BUILD/gen_data"
 "$gen" -o a.data --launches 400
 "$gen" -o b.data --launches 500
 
-# Each of several outputs equals the same output alone.
+# Each of several outputs equals an output that is written alone.
 for name in x.folded x.json x.txt x.csv x.html x.pb.gz; do
 	xpumerge a.data -o one-$name 2>one.log || diag "$(cat one.log)"
 done
@@ -52,7 +52,7 @@ is "$? $(cat log)" "2 xpumerge: standard input can be read only once: with sever
 xpumerge a.data -o x.html -o no/such/dir/x.json >out 2>log
 is "$? $(ls x.html)" "2 x.html" "an output that cannot be made does not stop the others"
 
-# Compressed.
+# Compressed outputs.
 for name in x.folded x.json x.txt x.csv x.perf x.html; do
 	xpumerge a.data -o $name.gz 2>log
 	is $? 0 "$name.gz: exit status 0" || diag "$(cat log)"
@@ -75,8 +75,8 @@ if [ -w /dev/full ]; then
 	is $? 2 "a full disk: exit status 2"
 fi
 
-# Growth.
-over() {		# over PERCENT A B: leaves the status in $?
+# --fail-over: growth beyond a limit.
+over() {		# over PERCENT A B: returns the status
 	xpumerge diff --normalize none --fail-over "$@" -o d.txt 2>log
 }
 over 5% a.data a.data

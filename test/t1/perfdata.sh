@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --cpu: perf.data, generated with known contents, and recorded by perf where perf is installed.
+# --cpu: a perf.data file that is generated with known contents, and one that perf records, if perf
+# is installed.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 need python3
@@ -112,7 +113,7 @@ perf record -q -F 499 -g -e cpu-clock:u -k CLOCK_MONOTONIC -o real.data \
 if perf script -i real.data -F +pid --ns >real.txt 2>/dev/null && [ -s real.txt ]; then
 	xpumerge --cpu real.data -f folded --unit ns 2>log >a
 	xpumerge --cpu real.txt -f folded --unit ns 2>log >b
-	# Names of functions may differ, because perf demangles in its own way.
+	# Function names may differ, because perf has its own demangler.
 	is "$(awk '{ s += $NF } END { print s }' a)" "$(awk '{ s += $NF } END { print s }' b)" \
 		"perf's own file and its text have equal times"
 	is "$(sed 's/;.*//' a | sort -u)" "$(sed 's/;.*//' b | sort -u)" \

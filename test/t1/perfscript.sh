@@ -65,7 +65,7 @@ same "comments, with CR at the ends of lines" p.txt.folded --cpu p.txt
 repeat 1000 "a line of a program" >p.txt
 fails "no sample" 'p.txt: expected perf.data or the output of perf script' --cpu p.txt
 
-# ---- the time that a sample stands for
+# ---- the time that a sample represents
 
 freq="size = 128, { sample_period, sample_freq } = 1000, sample_type = IP, freq = 1, use_clockid = 1, clockid = 1"
 gen p.txt seed=31 event=cycles:P period=123456 want=1000000 comment="$freq"
@@ -81,7 +81,7 @@ is "$(awk '{ s += $NF } END { print (s > 5e9 && s < 10.1e9) }' out.folded)" 1 \
 gen p.txt seed=33 event=cpu-clock period=0 want=1 comment="$freq"
 xpumerge --cpu p.txt -f folded --unit ns -o out.folded 2>log
 is "$(awk '{ s += $NF } END { print s }' out.folded)" 300000000 \
-	"without periods, each sample stands for 1 / frequency"
+	"without periods, each sample represents 1 / frequency"
 gen p.txt event=instructions:u
 fails "no time" \
 	'^xpumerge: p.txt: has no samples of CPU time, which .* give, but of instructions:u$' \
@@ -138,7 +138,7 @@ like "$(cat out.json)" '"cat":"cpu"' \
 fails "the two files' stacks beside Nsight Systems" 'need --gpu: an export for --nsys' --cpu both \
 	--nsys one.sqlite
 
-# A thread that is in the trace, too, is one thread, and belongs to the trace's process.
+# A thread that is also in the trace is one thread, and belongs to the trace's process.
 cat >p.txt <<'END'
 python3  1235 1.000000:    1000000 cpu-clock: 
 	1234 work (/usr/bin/python3)
@@ -158,7 +158,7 @@ is "$(cat out)" "[pid 1234];[tid 1235];python3;[no stack];cudaLaunchKernel;[GPU_
 
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=5000 threads=3 >/dev/null
 xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit ns >want 2>want.log
-# Stacks as perf prints them, with frames inside CUDA; time samples are between them.
+# Stacks as perf prints them, with frames inside CUDA; time-based samples lie between them.
 python3 - >p.txt <<'END'
 for nr, line in enumerate(open("cpu.txt")):
     ns, comm, pid, tid, cpu, stack = line.rstrip("\n").split(" ", 5)

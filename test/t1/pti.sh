@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --gpu: the Chrome JSON of Intel's unitrace and onetrace, and PyTorch's traces of Intel's GPUs.
+# --gpu: the Chrome JSON of Intel's unitrace and onetrace, and PyTorch's traces of Intel GPUs.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 need python3
@@ -9,7 +9,7 @@ gen() {
 	python3 "$XPU_SRC/test/lib/gen_pti.py" "$@"
 }
 
-# one_gpu NAME WANTED OPTIONS...: as same, with all devices under one name
+# one_gpu NAME WANTED OPTIONS...: like same, with one name for all devices
 one_gpu() {
 	name=$1 wanted=$2
 	shift 2
@@ -19,7 +19,7 @@ one_gpu() {
 	ok $? "$name" || diag "$(head -n 5 diff; cat log)"
 }
 
-# ---- unitrace and onetrace: work is linked with its call by keys
+# ---- unitrace and onetrace: keys link work with its call
 
 for args in "seed=1" "seed=2 procs=3" "seed=3 opencl=1" "seed=4 tiles=1" \
 	"seed=5 procs=2 opencl=1" "seed=6 form=unitrace2023 opencl=1" \
@@ -37,7 +37,7 @@ for args in "seed=9" "seed=10 form=onetrace"; do
 	like "$(cat log)" ' device records whose launch is not in the recording \(orphans\)' \
 		"$args, without calls: a message counts the work"
 done
-# Programs that edit traces may sort the events.
+# Programs that edit traces may sort their events.
 gen p.json seed=11 opencl=1
 python3 - <<'END'
 import json
@@ -57,7 +57,7 @@ opencl=$(grep -o '"t"[^}]*"CL_Flow_H2D' p.json | wc -l)
 zero=$(grep -o '"t"[^}]*"Flow_H2D' p.json | wc -l)
 is "$(apis device --gpu p.json)" "1: $opencl 3: $zero " "tables say OpenCL and Level Zero"
 
-# ---- one file by hand: waits, and names that only look like ones of unitrace
+# ---- a file written by hand: waits, and names that only resemble unitrace's names
 
 cat >h.json <<'END'
 { "traceEvents":[

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# python -m xpuload mcp: the Model Context Protocol, questions about recordings with known answers,
-# bounded answers, and hostile messages.
+# python -m xpuload mcp: the Model Context Protocol, questions about recordings whose answers are
+# known, size limits of answers, and hostile messages.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/python_package.sh"
 use_package
@@ -12,7 +12,7 @@ gen="$XPU_BUILD/gen_data"
 "$gen" -o many.data --launches 4000 --paths 1500 --threads 4
 printf garbage >garbage.data
 
-# A client that asks one question at a time; the server must answer each of them.
+# A client that asks one question at a time; the server must answer each question.
 cat >client.py <<'END'
 import json
 import subprocess

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpuload.read() of the Python package: each table has the columns and values of xpumerge --csv, the
-# schema in doc/schema describes all tables of xpumerge --json, pages, timelines and differences are
-# written, and errors name the thing that is wrong.
+# xpuload.read() of the Python package: each table has the columns and values that xpumerge --csv
+# prints; the schema in doc/schema describes all tables of xpumerge --json; pages, timelines and
+# differences are written; and errors name their cause.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/python_package.sh"
 use_package
@@ -17,7 +17,7 @@ printf '%s\n' "#!/bin/sh" "proc 1" "exit 1 900" "record 1 10 1" \
 	sed 1d | "$XPU_BUILD/gen_memory" memory.data
 cp "$XPU_SRC"/test/t1/corpus/*.xpu .
 
-# The schema and the program agree: tables, columns and their order, types of all values.
+# The schema and the program agree on tables, columns and their order, and types of all values.
 xpumerge a.data --csv >a.csv 2>/dev/null
 xpumerge --table none a.data 2>&1 | sed 's/.*: expected //; s/,//g; s/ or / /' | tr ' ' '\n' >names
 cat >schema.py <<'END'
@@ -195,7 +195,7 @@ os.environ["XPULOAD_TREE"] = "/nowhere"
 refused("xpumerge is missing in /nowhere: install", lambda: xpuload.read("a.data").account)
 END
 
-# Debian's python3-pandas is for Debian's own Python.
+# Debian's python3-pandas works only with Debian's own Python.
 frames=
 for one in python3 /usr/bin/python3; do
 	[ -n "$frames" ] || ! "$one" -c 'import pandas' 2>/dev/null || frames=$one

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge ranks: random programs of several ranks, with pairs and waits that the generator knows.
+# xpumerge ranks: random programs of several ranks. The generator knows their pairs and waits.
 . "$XPU_SRC/test/lib/tap.sh"
 
 make() {		# make KEY=VALUE...: makes recordings, and writes the truth
@@ -8,7 +8,7 @@ make() {		# make KEY=VALUE...: makes recordings, and writes the truth
 	"$XPU_BUILD/gen_ranks" . "$@" >truth
 }
 
-# Prints xpumerge's results in the form of the generator's truth.
+# Prints xpumerge's results in the format of the generator's truth.
 found() {
 	awk -F, '/^account/ { next }
 		$1 == "#" || !NF { table = ""; next }
@@ -16,11 +16,11 @@ found() {
 		table == "ranks" { print "rank", $1, "wait", $4, "transfer", $5 }' ranks.csv
 }
 
-account() {		# account KEY: prints a number of the account
+account() {		# account KEY: prints the count KEY
 	sed -n "s/.*\"account\": {.*\"$1\": \([0-9]*\).*/\1/p" ranks.json
 }
 
-pairs() {		# pairs NAME: checks that the pairs are the true ones
+pairs() {		# pairs NAME: compares the pairs with the truth
 	xpumerge ranks ./*.data --json >ranks.json 2>log
 	xpumerge ranks ./*.data --csv >ranks.csv 2>/dev/null
 	{
@@ -32,7 +32,7 @@ pairs() {		# pairs NAME: checks that the pairs are the true ones
 		diag "$(diff got truth)"
 }
 
-# Prints the waits as tables have them: of ranks, of stragglers plus at the start, of collectives.
+# Prints the waits in the tables: by rank, by straggler plus at the start, by collective.
 waits() {
 	awk -F, '$1 == "#" || !NF { table = ""; next }
 		NF == 1 { table = $1; getline; for (i = 1; i <= NF; i++) at[table, $i] = i; next }
@@ -43,7 +43,7 @@ waits() {
 		END { printf "%d %d %d\n", w, g + s, o; exit c != g }' ranks.csv
 }
 
-# identity NAME: each wait has a rank that was waited for, or belongs to the start
+# identity NAME: checks that each wait is for a rank, or belongs to the start
 identity() {
 	account=$(account wait_ns)
 	is "$(waits)" "$account $(($(account caused_ns) + $(account start_wait_ns))) $account" \
@@ -67,11 +67,11 @@ identity "one rank ends early"
 is "$(account missing)" "$(awk '/^ops/ { print $2 - $4 }' truth)" \
 	"one rank ends early: the partner's unpaired operations are counted"
 
-# Waits and transfers add up to the kernels' time, to the nanosecond.
+# Waits and transfers add up to the kernels' duration, to the nanosecond.
 is "$(($(awk '/^rank/ { sum += $4 + $6 } END { printf "%d", sum }' truth)))" \
 	"$(account paired_ns)" "waits and transfers add up to the time of the kernels"
 
-# Waiting has its own leaf in flame graphs.
+# Waiting has a separate leaf in flame graphs.
 make ranks=4 seed=9
 xpumerge ./*.data -f folded --unit ns >folded 2>/dev/null
 is "$(awk '/;\[NCCL_Wait\] / { w += $NF } /ncclDevKernel[^;]* [0-9]*$/ { t += $NF }
@@ -83,7 +83,7 @@ is "$(grep -c NCCL_Wait folded)" 0 "folded: a single rank's recording has no [NC
 
 # ---- late ranks
 
-first() {		# first: rank, kind and path of the first row of the late paths
+first() {		# first: prints the rank, kind and path of the first row of the late paths
 	sed -n '/^late_paths/{n;n;s/"//g;p}' ranks.csv | cut -d, -f1,5,6,7
 }
 
@@ -112,7 +112,7 @@ like "$(cat log)" 'launches [0-9]+ matched [0-9]+ unmatched 0 lost 0' \
 
 # ---- the page
 
-# page_waits FILE: prints the page's sums of waits: of its lists, of ranks, of stragglers
+# page_waits FILE: prints the sums of waits in the page's lists: by rank, and by straggler
 page_waits() {
 	sed -n '/id="xpu-data"/,/<\/script>/p' "$1" | sed '1d;$d' | python3 -c '
 import json, sys
@@ -124,7 +124,7 @@ print(sum(w["ns"]), sum(o["ns"]), sum(l["wait_ns"]), sum(r["collectives"]["wait_
       caused + sum(l["start_wait_ns"]), w["nr"] >= 60, c is not None)'
 }
 
-page() {		# page NAME MANY: checks the page of this recording
+page() {		# page NAME MANY: checks the page of the current recording
 	xpumerge ranks ./*.data --json >ranks.json 2>/dev/null
 	xpumerge ranks ./*.data -o ranks.html 2>log
 	is $? 0 "page, $1: exit status 0"
@@ -153,7 +153,7 @@ for drift in 0 30 -80; do
 	xpumerge ranks ./*.data --json >ranks.json 2>/dev/null
 	xpumerge ranks ./*.data --csv >ranks.csv 2>/dev/null
 	found >got
-	# The ends are up to 2 us apart. The median of some hundred is better than that.
+	# The ends are up to 2 us apart. The median of several hundred ends is more exact.
 	awk -v drift=$drift '/^rank/ { n++; w[$2] = $4; if (NR > FNR) {
 			d = $4 - first[$2]; d = d < 0 ? -d : d; if (d > worst) worst = d }
 		else first[$2] = $4 }
@@ -210,7 +210,7 @@ like "$(sed -n '/^others/{n;n;p}' ranks.csv)" \
 	'^0,[1-9][0-9]*,[1-9][0-9]*,"NCCL","ncclDevKernel_AllReduce' \
 	"no payloads, one recording: its kernels are listed as NCCL's kernels"
 
-# Another library's kernels are listed as its own, and count as a rank's own work.
+# Another library's kernels are listed separately, and count as the rank's own work.
 make ranks=3 other=1
 pairs "next to NVSHMEM"
 is "$(sed -n '/^others/,/^$/p' ranks.csv | sed '1,2d' | sort)" \
@@ -252,7 +252,7 @@ is "$(account ops)" \
 	"$(($(account paired) + $(account older) + $(account late) + $(account alone)))" \
 	"attached, ranges lost: all other operations are paired or counted"
 
-# ---- calls that do not block
+# ---- nonblocking calls
 
 for seed in 1 2 3; do
 	make ranks=4 blocking=0 seed=$seed

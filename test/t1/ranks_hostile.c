@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Recordings of ranks in which numbers are changed, and records lost or repeated. "ranks" never
- * crashes, each output is complete, and the waits of ranks add up to those for stragglers and at
- * the start, to the nanosecond.
+ * Recordings of ranks in which numbers are changed, and records are lost or repeated. "ranks" never
+ * crashes and each output is complete. The waits of all ranks equal the waits for stragglers plus
+ * the waits at the start, to the nanosecond.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -44,7 +44,7 @@ static void make(const char *args, uint8_t **data, size_t *size)
 	fclose(f);
 }
 
-/* Lists the offsets of records, nested records included. Return: how many. */
+/* Lists the offsets of records, including nested records. Return: the number of records. */
 static size_t find(const uint8_t *data, size_t from, size_t to, size_t *at, size_t nr)
 {
 	struct xpu_record rec;
@@ -63,8 +63,8 @@ static size_t find(const uint8_t *data, size_t from, size_t to, size_t *at, size
 }
 
 /*
- * Changes a few numbers to other numbers of the recording or to odd ones, or exchanges two records
- * of equal size.
+ * Replaces a few numbers by other numbers from the recording or by extreme numbers, or swaps two
+ * records of equal size.
  */
 static void change(uint8_t *data, const size_t *at, size_t nr)
 {

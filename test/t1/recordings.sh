@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Several recordings, as of the ranks of a job: the result is the sum of the results of each, in any
-# order. The memory depends on the result, not on the sum of the files.
+# Several recordings, such as the ranks of a job: the result is the sum of their single results, in
+# any order. The memory depends on the result, not on the total size of the files.
 . "$XPU_SRC/test/lib/tap.sh"
 
 nr=8
@@ -34,11 +34,11 @@ for format in text pprof; do
 	ok $? "$format: merging again gives the same output"
 done
 
-# Memory.
+# The memory that a merge takes.
 if [ -n "${XPU_SAN:-}" ] || [ ! -x /usr/bin/time ]; then
 	skip "memory" "a sanitizer has the allocator, or time is missing"
 else
-	peak() {		# peak FILE...: KB
+	peak() {		# peak FILE...: prints the peak memory in KB
 		/usr/bin/time -f %M -o peak "$XPUMERGE" "$@" -f folded -o out.folded 2>/dev/null
 		tail -n 1 peak
 	}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --gpu: the JSON, the databases and the CSV of AMD's rocprofv3, alone and with stacks.
+# --gpu: the JSON, databases and CSV of AMD's rocprofv3, alone and with stacks.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 need python3
@@ -24,17 +24,17 @@ for args in "seed=1" "seed=6 only_hsa=1" "seed=11 rccl=1" "seed=9 ranges=1"; do
 	rm -f c_*
 	# shellcheck disable=SC2086 # several arguments on purpose
 	gen c format=csv $args
-	# The files do not have the name of the program.
+	# These files do not contain the program's name.
 	sed 's/^app1000;/[unknown];/' c.folded >csv.folded
 	same "csv $args" csv.folded --gpu c_kernel_trace.csv
 	like "$(cat log)" '^launches ([0-9]+) matched \1 unmatched 0 lost 0$' \
 		"csv $args: the other files of the process are read, too"
 	same "csv $args: all of its files" csv.folded --gpu c_*.csv
 done
-# Memory, by --memory.
+# Memory events, with --memory.
 for args in "seed=1" "seed=2 hsa=1 nr=200" "seed=3 procs=3 nr=60" "seed=9 ranges=1"; do
 	for format in json db csv; do
-		# CSV has one process, and no ancestors of HSA's calls.
+		# CSV has one process, and no enclosing calls of HSA's calls.
 		case "$format $args" in csv*procs* | csv*hsa*) continue ;; esac
 		rm -f m m.* m_*
 		# shellcheck disable=SC2086 # several arguments on purpose
@@ -82,7 +82,7 @@ xpumerge --cpu cpu.txt --gpu m -f folded >out 2>log
 like "$(cat log)" '^xpumerge: m: [0-9]+ events of memory are read only without --cpu$' \
 	"memory, with stacks of launches: a message says that it is not read"
 
-# A wait needs a process with one GPU. Other processes of the file may have other GPUs.
+# A wait needs a process with one GPU. Other processes in the file may have other GPUs.
 gen m procs=2 threads=1 nr=40 names=kernel
 python3 - <<'END'
 import json
@@ -103,14 +103,15 @@ xpumerge --gpu each --waits -f folded >out 2>log
 is "$(grep 'hipStreamSynchronize;.GPU_Wait' out | cut -d';' -f2 | sort -u | tr '\n' ' ')" \
 	"app1000 app2000 " "processes with one GPU each: waits are of this GPU"
 
-# Records that have no place in a recording are counted. Dispatches may be only among counters.
+# Records that have no equivalent in a recording are counted. Some dispatches exist only among the
+# counters.
 for format in json db csv; do
 	rm -f m m_*
 	gen m "format=$format" samples=3 scratch=2
 	file=m
 	[ $format = csv ] && file=m_kernel_trace.csv
 	xpumerge --gpu $file -f folded >out 2>log
-	is $? 0 "$format, records without a place: exit status 0"
+	is $? 0 "$format, records without an equivalent: exit status 0"
 	[ $format = db ] || like "$(cat log)" "^xpumerge: $file: 3 PC samples are not read: " \
 		"$format: PC samples are counted"
 	[ $format = csv ] || like "$(cat log)" \
@@ -120,7 +121,8 @@ done
 gen m counters=900 only_counted=1
 same "kernels that only the counters have" m.folded --gpu m
 
-# Values of hardware counters. A dispatch may have several values of one counter: parts of a sum.
+# Values of hardware counters. A dispatch may have several values of one counter, which are added
+# up.
 pmcs() {
 	xpumerge "$@" --json --table kernel_counters 2>log | python3 -c '
 import json, sys
@@ -131,7 +133,8 @@ print(json.dumps(sorted([r["name"], r["counter"], r["instances"],
 for args in "counters=9" "counters=1000 seed=2 hsa=1 nr=100" "counters=77 seed=3 procs=3" \
 	"counters=200 only_counted=1"; do
 	for format in json db csv; do
-		# CSV has one process, and no ancestors of HSA's calls; databases have all kernels.
+		# CSV has one process, and no enclosing calls of HSA's calls; databases have all
+		# kernels.
 		case "$format $args" in csv*procs* | csv*hsa* | db*only*) continue ;; esac
 		rm -f m m.* m_*
 		# shellcheck disable=SC2086 # several arguments on purpose
@@ -183,9 +186,9 @@ like "$(cat log)" '^xpumerge: odd: 2 counter values are not read: no kernel in t
 like "$(cat log)" '^xpumerge: odd: [23] events could not be read' \
 	"a value that is no number is counted"
 gen m only_hsa=1
-is "$(apis device --gpu m)" "2: 45 " "device work of HSA calls has the number of HIP"
+is "$(apis device --gpu m)" "2: 45 " "device work of HSA calls has HIP's API number"
 sed -i 's/"hsa_api"/"no_api"/' m
-is "$(apis device --gpu m)" "2: 45 " "device work without calls has the number of HIP"
+is "$(apis device --gpu m)" "2: 45 " "device work without calls has HIP's API number"
 
 gen r.json seed=1
 gzip -c r.json >r.json.gz
@@ -206,7 +209,7 @@ like "$(cat out)" 'AMD Instinct MI210' "the summary has the devices' names"
 like "$(xpumerge --gpu r.json --csv --table api_calls 2>/dev/null)" 'hipLaunchKernel' \
 	"the table of API calls has HIP's calls"
 
-# With samples, and with stacks of launches.
+# With samples, and with launch stacks.
 python3 "$XPU_SRC/test/lib/gen_perfscript.py" p.txt ids=both time=ns start=5000000000 distance=100
 cat p.txt.folded r.json.folded >both
 same "beside perf's samples" both --cpu p.txt --gpu r.json
@@ -260,7 +263,7 @@ is "$(cat out)" '[unknown];[no launch];[GPU_Kernel]a "b", c 10' \
 	"odd rows of CSV: the remaining rows are used"
 like "$(cat log)" 'odd_kernel_trace.csv: 3 lines could not be read: ignored' \
 	"odd rows of CSV: rows that cannot be read are counted"
-# Files of a process that nobody named: a pipe would never end.
+# Files of the process that were not given: reading a pipe would never end.
 rm -f c_*
 gen c format=csv
 mv c_hip_api_trace.csv calls

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge split is killed again and again while it reads. The next xpumerge continues from the
-# journal, in the same pipe, at the right place. Bytes in a recording that are not a block are left
-# out, and counted.
+# xpumerge split is killed repeatedly while it reads. The next xpumerge continues from the journal,
+# on the same pipe, at the right offset. Bytes in a recording that are not a block are left out and
+# counted.
 . "$XPU_SRC/test/lib/tap.sh"
 
 launches=300000
@@ -16,7 +16,7 @@ sum() {			# sum NAME: prints the number of launches in the files
 	done | awk '{ n += $1 } END { print n + 0 }'
 }
 
-# Writes the recording so slowly that its reader can be killed meanwhile.
+# Writes the recording slowly enough to kill its reader in the middle.
 slowly() {
 	python3 -c 'import sys, time
 while data := sys.stdin.buffer.read(20000):

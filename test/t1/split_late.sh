@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge split, where files are short: a graph whose device work comes over several files, and
-# device work that comes several files before its launch. Each file can be read alone, and no file
-# has work without its launch.
+# xpumerge split with short files: the device work of one graph launch is spread over several files,
+# and other device work comes several files before its launch. Each file can be read alone, and no
+# file has work without its launch.
 . "$XPU_SRC/test/lib/tap.sh"
 
 while read -r name options; do

@@ -1,11 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# -f stacks and -f cupti write a recording as two files in other tools' formats, for the scripts of
-# those tools and for xpumerge.
+# -f stacks and -f cupti write a recording as two files in other tools' formats, for those tools'
+# scripts and for xpumerge.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 
-# again NAME: imports the two files again; all launches of x.data are under their own stacks.
+# again NAME: imports the two files again, and checks that all launches of x.data are under their
+# own stacks.
 again() {
 	name=$1
 	rm -f x.stacks x.cupti.json
@@ -26,7 +27,7 @@ again() {
 	ok $? "$name: the recording has $nr launches"
 }
 
-# Gaps and bursts that leave several possible offsets between two clocks.
+# Gaps and bursts that allow several offsets between the two clocks.
 for args in "threads=8" "threads=1 burst=200 gap=0.3" "threads=3 fixed=1 gap=10" \
 	"threads=64 driver=1" "threads=4 lost=0.1"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
@@ -40,7 +41,7 @@ again "copies, two processes"
 "$XPU_BUILD/gen_data" -o x.data --paths 1 --frames 7 --launches 5
 again "few launches"
 
-# With one thread selected, neither file has the other thread's launches.
+# If one thread is selected, neither file has the other thread's launches.
 "$XPU_BUILD/gen_data" -o x.data --paths 5 --frames 7 --launches 1200 --threads 2 --memcpy-every 2
 tid=$(xpumerge -f stacks x.data 2>/dev/null | awk '{ print $4; exit }')
 xpumerge -f stacks --tid "$tid" x.data >x.stacks 2>log
@@ -48,7 +49,7 @@ xpumerge -f cupti --tid "$tid" x.data >x.json 2>log
 is "$(grep -c CUDA_Runtime x.json) $(sort -u -k 4,4 x.stacks | wc -l)" "$(wc -l <x.stacks) 1" \
 	"a filter: each launch that passes is in both files once"
 
-# ---- the form of the files, and the results of scripts
+# ---- the format of the files, and the results of scripts
 
 cat >cpu.txt <<'END'
 2002 my app 1000 1001 2 main;a b(int, char);site_0;cudaLaunchKernel
@@ -74,8 +75,8 @@ END
 is "$(xpumerge -f cupti x.data 2>/dev/null)" "$(cat expected)" \
 	"the calls and device work of -f cupti are as expected"
 
-# This script does what such tools' scripts do: it takes the stack nearest to the begin of each call
-# of the thread.
+# This script does what such tools' scripts do: it takes the stack nearest to the start of each call
+# in the same thread.
 "$XPU_BUILD/gen_twofile" cpu.txt gpu.json nr=4000 threads=4 >/dev/null
 xpumerge --cpu cpu.txt --gpu gpu.json -o x.data 2>log
 xpumerge -o cpu_results.stacks x.data 2>log

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The summary for people fits the terminal or the pipe, has the most important facts in its first
-# lines, and shows the parts in which names differ. No privileges are needed.
+# The text summary fits the terminal or the pipe, has the most important facts in its first lines,
+# and shortens names so that they stay different. No privileges are needed.
 . "$XPU_SRC/test/lib/tap.sh"
 unset COLUMNS NO_COLOR PAGER TERM
 gen="$XPU_BUILD/gen_data"
 
-widest() {		# widest FILE: prints the width of its widest line, in characters
+widest() {		# widest FILE: prints the width of FILE's widest line, in characters
 	LC_ALL=C.UTF-8 awk '{ if (length($0) > n) n = length($0) } END { print n + 0 }' "$1"
 }
 
@@ -30,7 +30,7 @@ ok $? "-o FILE gives the same output as --width 0"
 [ "$(wc -l <whole.txt)" -le "$(wc -l <out.80)" ]
 ok $? "-o FILE wraps no line"
 
-# The first lines have the numbers of the tables.
+# The first lines have the same numbers as the tables.
 xpumerge --table kernels --csv >kernels.csv 2>/dev/null
 xpumerge --table launch_sites --csv >sites.csv 2>/dev/null
 share() { sed -n '2s/,.*//p' "$1"; }
@@ -43,7 +43,7 @@ like "$(sed -n 3p pipe)" \
 	"^largest kernel $(share kernels.csv) % .*; call path $(share sites.csv) % " \
 	"the third line has the largest kernel and call path of the tables"
 
-# Units.
+# Units of times.
 like "$(grep -A2 '^kernels' pipe)" ' [0-9.]{3,4} (ns|us|ms|s) ' "times are in units that fit them"
 like "$(xpumerge --unit ns 2>/dev/null | grep -A2 '^kernels')" 'times in ns' \
 	"--unit ns: all times are in ns"
@@ -54,7 +54,7 @@ for format in csv json; do
 	ok $? "--$format: names are not cut, and times are whole ns"
 done
 
-# Words.
+# Singular and plural.
 "$gen" -o one.data --launches 1
 "$XPUMERGE" one.data >one.txt 2>one.log
 like "$(cat one.txt)" '^kernels: 1 of 1 name$' \
@@ -63,7 +63,7 @@ unlike "$(cat one.txt one.log)" \
 	'(^|[^0-9.])1 (launches|references|records|samples|copies|sets|names)' \
 	"the number 1 is followed by a singular"
 
-# The order of rows.
+# Rows sorted by a column.
 column() { xpumerge --table "$1" --sort "$2" --csv 2>/dev/null | awk -F, -v key="$2" '
 	NR == 1 { for (i = 1; i <= NF; i++) if ($i == key) n = i; next } { print $n }'; }
 for key in instances avg_ns max_ns; do
@@ -88,7 +88,7 @@ is "$? $(tail -n 1 log) $(grep -c '^kernels' out)" \
 	"1 xpumerge: --sort grown: no table that is shown has such a column 1" \
 	"--sort by a column of tables that the recording lacks: a warning"
 
-# Missing tables, and other things that the recording lacks, are reported.
+# Missing tables, and other data that the recording lacks, are reported.
 while read -r said args; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	xpumerge $args >out 2>log

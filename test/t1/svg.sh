@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# fold.sh --svg: valid XML, whatever the names are and wherever they are cut. CSV without formulas.
+# fold.sh --svg writes valid XML, whatever the names are and wherever they are cut. CSV has no
+# formulas.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 
@@ -55,7 +56,7 @@ if [ -n "$flamegraph" ] || command -v inferno-flamegraph >/dev/null; then
 		"consecutive frames of one library without names are one frame"
 	is "$(grep -cE '<title>lib.so.(1.0x10|2.0x1|1.0x7) ' t.svg)" 3 \
 		"a single frame without a name keeps its address"
-	# One kernel has the name of the host function that launches it.
+	# One kernel has the same name as the host function that launches it.
 	cat >colours.py <<'END'
 import json, re, sys
 import xml.etree.ElementTree as tree

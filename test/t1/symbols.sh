@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The sources of names: .symtab, .dynsym, debug files by build-id and by .gnu_debuglink,
-# MiniDebugInfo, PLT entries, and the functions at the root of stacks, for which stripped files have
-# no names.
+# The sources of names: .symtab, .dynsym, debug files found by build-id and by .gnu_debuglink,
+# MiniDebugInfo, PLT entries, and the functions at the root of stacks, which stripped files do not
+# name.
 . "$XPU_SRC/test/lib/tap.sh"
 need objcopy nm xz
 HOME=$PWD/home
@@ -27,7 +27,7 @@ addr() {		# addr FILE SYMBOL: prints its address
 	nm "$1" | awk -v s="$2" '$3 == s { print $1 }'
 }
 
-names() {		# names FILE DEBUG_DIRS SYMBOLS_FROM: prints our names of three functions
+names() {		# names FILE DEBUG_DIRS SYMBOLS_FROM: prints the names of three functions
 	for s in local_function exported_function _start; do
 		addr "${3:-full}" $s
 	done | "$XPU_BUILD/names" "$1" "$2" 2>names.log | tr '\n' ' ' | sed 's/ $//'
@@ -44,7 +44,7 @@ build quiet
 strip -o quiet.s quiet
 is "$(names quiet.s "$none" quiet)" "?? ?? _start" "a file without both has only its entry point"
 
-# By build-id.
+# Debug files by build-id.
 mkdir -p dbg/.build-id/01
 objcopy --only-keep-debug full dbg/.build-id/01/23456789abcdef.debug
 is "$(names stripped "$PWD/dbg")" "$all" "a debug file is found by its build-id"
@@ -65,7 +65,7 @@ cp dbg/.build-id/01/*.debug home/.cache/debuginfod_client/0123456789abcdef/debug
 is "$(names stripped "$none")" "$all" "a debug file in debuginfod's cache is found"
 rm -r home
 
-# .gnu_debuglink: the files have no build-id, so the CRC decides.
+# .gnu_debuglink: the files have no build-id, so the CRC must match.
 build no_id -rdynamic -Wl,--build-id=none
 objcopy --only-keep-debug no_id no_id.dbg
 strip -o linked no_id
@@ -84,7 +84,7 @@ printf x >>no_id.dbg
 is "$(names "$PWD/linked" "$none" no_id)" "?? exported_function _start" \
 	".gnu_debuglink: a debug file with another CRC is not used"
 
-# Moved after linking (prelink): the addresses in the debug file have another base.
+# Moved after linking (prelink): the debug file's addresses have another base.
 build low -no-pie -Wl,--build-id=none -Wl,-Ttext-segment=0x400000
 build high -no-pie -Wl,--build-id=none -Wl,-Ttext-segment=0x600000
 objcopy --only-keep-debug low low.dbg
@@ -92,7 +92,7 @@ strip -o moved high
 objcopy --add-gnu-debuglink=low.dbg moved
 is "$(names "$PWD/moved" "$none" high)" "$all" "a debug file with other addresses is used"
 
-# MiniDebugInfo: the symbols that .dynsym lacks, compressed.
+# MiniDebugInfo: compressed symbols that .dynsym lacks.
 nm --format=posix --defined-only -D full | awk '{ print $1 }' | sort >dynamic
 nm --format=posix --defined-only full | awk '$2 ~ /[Tt]/ { print $1 }' | sort |
 	comm -13 dynamic - >keep
@@ -129,8 +129,7 @@ else
 	skip "a PLT entry for an indirect function has a name" "this libc has no indirect functions"
 fi
 
-# The roots of stacks in a stripped C library are compared with its debug file, if that is
-# installed.
+# Compares the stack roots in a stripped C library with its debug file, if that file is installed.
 id=$(readelf -n "$libc" | sed -n 's/.*Build ID: //p')
 debug=/usr/lib/debug/.build-id/${id%"${id#??}"}/${id#??}.debug
 if [ -e "$debug" ] && nm "$debug" 2>/dev/null | grep -q ' start_thread$'; then
@@ -140,7 +139,7 @@ if [ -e "$debug" ] && nm "$debug" 2>/dev/null | grep -q ' start_thread$'; then
 		nm -S "$debug" | awk -v s="^(__)?$s\$" '$4 ~ s { print $1, $2; exit }
 			$3 ~ s { print $1, "40"; exit }' >extent
 		read -r from size <extent
-		# The function's first byte and a byte in its middle, so that its extent is checked,
+		# The function's first byte and a byte in its middle, so that its size is checked,
 		# too.
 		got=$(printf '%s\n' "$from" \
 			"$(printf %x $((0x$from + 0x${size#"${size%%[!0]*}"} / 2)))" |
@@ -151,8 +150,7 @@ else
 	skip "the roots of stacks in a stripped libc" "no debug symbols of it (Debian: libc6-dbg)"
 fi
 
-# The start of a thread is the only function that fits, independent of the registers that the
-# compiler used.
+# Only the thread start function matches, whichever registers the compiler used.
 thread_library() {	# thread_library MORE BODY
 	cat >thread.s <<-END
 		.text
@@ -194,7 +192,7 @@ is "$(thread_library "" "mov 0x638(%r9), %rax; mov 0x648(%r9), %rdi; call *%rax"
 is "$(thread_library "lea other(%rip), %rax" "mov 0x640(%r13), %rdi; call *0x638(%r13)")" "??" \
 	"if two functions may be the start of a thread, neither is named so"
 
-# The caller of main(), for each form of the call.
+# The caller of main(), for each form of the call instruction.
 main_library() {	# main_library CALL
 	cat >main.s <<-END
 		.text
@@ -231,7 +229,7 @@ done
 is "$(main_library "call local_exit")" "??" \
 	"a function that calls something else is not the caller of main()"
 
-# If a function has several names, the name in use is taken, even if only .dynsym has it.
+# If a function has several names, the name in use is shown, even if only .dynsym has it.
 cat >versions.c <<'END'
 int move(int a) { return a + 1; }
 int __attribute__((alias("move"))) copy_old(int);

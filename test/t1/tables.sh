@@ -1,18 +1,18 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# xpumerge -o DIR/ writes tables in Parquet. Read again by the tests' own reader, they have what the
-# other formats have. Also tested: the directory of several recordings, and files that xpumerge
-# leaves alone.
+# xpumerge -o DIR/ writes tables in Parquet. The tests' own reader finds the same contents in them
+# as the other formats have. Also tested: the directory of several recordings, and files that
+# xpumerge does not touch.
 . "$XPU_SRC/test/lib/tap.sh"
 gen=$XPU_BUILD/gen_data
 
-# rows DIR TABLE: prints the table of all ranks, below a line of names
+# rows DIR TABLE: prints the table of all ranks, after a line with column names
 rows() {
 	# shellcheck disable=SC2046 # several files
 	"$XPU_BUILD/unparquet" $(find "$1/$2" -name '*.parquet' | LC_ALL=C sort)
 }
 
-# folded DIR: folded stacks in ns from the tables, without launches that have no work
+# folded DIR: prints folded stacks in ns from the tables, without launches that have no work
 folded() {
 	for table in paths device samples waits; do
 		rows "$1" $table | sed "s/^/$table	/"
@@ -55,7 +55,8 @@ whole_kernels() {
 		LC_ALL=C sort
 }
 
-# same NAME [ARG...]: the tables of NAME.data have the folded stacks and the account of NAME.data
+# same NAME [ARG...]: checks that the tables of NAME.data have the folded stacks and the loss counts
+# of NAME.data
 same() {
 	name=$1
 	shift
@@ -72,14 +73,14 @@ same() {
 		"$name $*: the printed account is the same"
 }
 
-# count DIR TABLE [AWK_CONDITION]: prints how many rows there are
+# count DIR TABLE [AWK_CONDITION]: prints the number of rows
 count() {
 	rows "$1" "$2" |
 		awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i;
 		next } '"${3:-1}"' { n++ } END { print n + 0 }'
 }
 
-# account DIR COUNTER: prints the counter in the losses
+# account DIR COUNTER: prints the counter from the table of losses
 account() {
 	rows "$1" losses |
 		awk -F'\t' -v counter="$2" '$2 == counter { n += $3 } END { print n + 0 }'
@@ -110,7 +111,7 @@ is "$(count graphs launches)" "$(rows graphs device | cut -f 1,2 | sed 1d | sort
 same plain --tid 301000
 same plain --kernel site2
 
-# The recording of each version, with samples, waits, ranges, metrics and stalls.
+# The recording of each format version, with samples, waits, ranges, metrics and stalls.
 for file in "$XPU_SRC"/test/t1/corpus/*.xpu; do
 	name=$(basename "$file" .xpu)
 	cp "$file" "$name.data"
@@ -141,7 +142,7 @@ is "$(rows "$last" frames | awk -F'\t' 'NR > 1 { n[$2]++ } END { for (p in n) pr
 	sort)" "$(rows "$last" paths | awk -F'\t' 'NR > 1 { print $2, $5 }' | sort)" \
 		"the tables of paths and of frames have equal numbers of frames"
 
-# ---- the schema equals its documentation
+# ---- the schema equals the documentation
 
 for table in launches device paths frames processes ranges calls samples waits allocations \
 	migrations metrics windows losses; do
@@ -196,7 +197,7 @@ xpumerge -o one/ lossy.data --kernel site1 2>/dev/null
 ok $? "merging one recording again replaces its rows, and leaves other recordings' rows"
 is "$(find . -name '*.tmp')" "" "no temporary file is left"
 
-# Four ranks in one recording, as of mpirun, and one rank that is recorded alone.
+# Four ranks in one recording, as mpirun starts them, and one rank that is recorded alone.
 "$gen" -o four.data --launches 4000 --procs 4 --rank 3 --threads 2
 "$gen" -o seven.data --launches 1000 --rank 7 --pid 7000
 xpumerge -o job/ four.data 2>/dev/null

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --gpu alone: PyTorch's traces with their call paths, B and E events, the text of CUPTI's samples.
+# --gpu alone: PyTorch's traces with their call paths, B and E events, and the text output of
+# CUPTI's samples.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 need python3
@@ -37,7 +38,7 @@ xpumerge --gpu t.json -f text >out 2>log
 like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary has the time of day"
 like "$(cat out)" ', from 0\.0' "time 0 of the recording is its first event"
 
-# ---- ranges that took equally long are in the order of their names, and not of memory
+# ---- ranges of equal duration are ordered by name, not by address
 
 python3 - >ties.json <<'END'
 import json
@@ -51,7 +52,7 @@ END
 is "$(xpumerge --gpu ties.json --table nvtx_ranges --csv 2>log | sed 1d | sed 's/.*,//' | tr '\n' ' ')" \
 	'"aa" "bb" "mm" "yy" "zz" ' "ranges that took equally long are sorted by name"
 
-# ---- launch shapes, which PyTorch's profiler has in its arguments
+# ---- launch shapes, which PyTorch's profiler stores in arguments
 
 xpumerge -i "$XPU_SRC/test/t1/corpus/2.5.xpu" -o shapes.json 2>/dev/null
 shape() { xpumerge "$@" --json --table kernels 2>/dev/null |
@@ -68,7 +69,7 @@ is "$(xpumerge --gpu odd.json --json --table kernels 2>/dev/null |
 # ---- lines of Python: own time and total time
 
 gen t.json seed=6
-# awk: a line of Python is FILE.py(LINE): FUNCTION, or has <...> instead of the file.
+# awk: a line of Python is FILE.py(LINE): FUNCTION, or has <...> instead of the file name.
 awk '{ n = split(substr($0, 1, length($0) - length($NF) - 1), frame, ";"); launched = 0;
 	split("", seen)
 	for (i = n; i; i--) {
@@ -77,7 +78,7 @@ awk '{ n = split(substr($0, 1, length($0) - length($NF) - 1), frame, ";"); launc
 		own[frame[i]] += launched++ ? 0 : $NF
 		total[frame[i]] += seen[frame[i]]++ ? 0 : $NF
 	} } END { for (f in total) print own[f], total[f], f }' t.json.folded | LC_ALL=C sort >want
-lines() {		# lines OPTIONS...: "OWN TOTAL LINE"
+lines() {		# lines OPTIONS...: prints "OWN TOTAL LINE"
 	xpumerge "$@" --table python_lines --csv 2>log |
 		awk -F, 'NR > 1 { gsub("\"", "", $6); print $2, $4, $6 }' | LC_ALL=C sort
 }
@@ -97,7 +98,7 @@ gen r2.json.gz rank=2 pid=300 seed=3
 cat r0.json.folded r1.json.folded r2.json.gz.folded >all
 same "three ranks" all --gpu r0.json --gpu r1.json --gpu r2.json.gz
 same "three ranks, as a shell's pattern gives them" all --gpu r0.json r1.json r2.json.gz
-# As in containers, each has the same pid.
+# As in containers, all ranks have the same pid.
 gen r1.json rank=1 pid=100 seed=2 threads=1
 gen r0.json rank=0 pid=100 seed=1 threads=1
 cat r0.json.folded r1.json.folded >all
@@ -139,7 +140,7 @@ same "stacks as text, modules, calls within calls, waits" wanted --gpu t.json
 is "$(lines --gpu t.json)" "0 11000 train.py(1): main
 11000 11000 model.py(3): forward" "stacks given as text have lines of Python"
 
-# ---- events that begin and end
+# ---- events with a begin and an end
 
 cat >be.json <<'END'
 [{"ph":"E","pid":1,"tid":2,"ts":5},
@@ -165,7 +166,7 @@ like "$(cat log)" 'be.json: 1 event ends and never begins: ignored' \
 xpumerge --gpu be.json --strict -f folded >out 2>log
 is $? 1 "a B event without an E event: --strict fails"
 
-# ---- numbers that JSON does not have
+# ---- numbers that are not JSON
 
 cat >nan.json <<'END'
 {"traceEvents": [

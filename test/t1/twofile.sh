@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Recordings in two files. Their names contain the truth: site_i makes launch i of kernel_i.
+# Recordings in two files. Names contain the truth: site_i makes launch i, of kernel_i.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 gen="$XPU_BUILD/gen_twofile"
@@ -32,7 +32,7 @@ verdict() {
 	' "$1"
 }
 
-works() {		# works: prints the device records in folded stacks of --unit count
+works() {		# works: prints the device records, as folded stacks of --unit count
 	awk '/\[GPU_(Kernel|Memcpy|Memset)\]/ { sum += $NF } END { print sum + 0 }' "$1"
 }
 
@@ -95,8 +95,8 @@ is "$(verdict out.folded)" "right 5000 wrong 0 uncertain 0 none 0" \
 	"launches at equal distances with equal stacks: all get the right stack"
 
 
-# A clock with a resolution of a second: all launches have one of two times. That cannot identify
-# any launch, however long the recording is.
+# A clock with a resolution of one second: all launches have one of two timestamps. Such timestamps
+# identify no launch, however long the recording is.
 awk 'BEGIN { for (i = 0; i < 30000; i++) printf "%d app 1 2 0 main;s%d;cudaLaunchKernel\n",
 	1e12 + int(i / 15000) * 1e9, i }' >cpu.txt
 awk 'BEGIN { printf "["; for (i = 0; i < 30000; i++) printf "%s{\"name\":\"cudaLaunchKernel\"," \
@@ -108,7 +108,7 @@ like "$(cat log)" \
 	'^by time: launches 30000 certain 0 uncertain 30000 without stack 0; stacks 30000 ' \
 	"a coarse clock: no match is guessed"
 
-# The calls' clock starts at the first call, and a hundred stacks are older than that.
+# The calls' clock starts at the first call, and a hundred stacks are earlier.
 "$gen" cpu.txt gpu.json nr=3000 threads=1 gap=100 burst=50 format=lines >made
 perl -ne 'next if $. <= 200; /"start":(\d+)/, $base = $1 unless $base;
 	s/("(?:start|end)":)(\d+)/$1 . ($2 - $base)/ge; print; END { print STDERR $base }' \
@@ -158,7 +158,7 @@ my app 2;main;run thread(int, char);[unknown];cudaLaunchKernel;[GPU_Kernel]foo(i
 END
 sed 's/^[^;]*;\(\[no launch\]\|\[no stack\]\)/app;\1/' out | sort | diff expected - >diff
 ok $? \
-	"a small recording with blanks and colours in names: each record is in its place" ||
+	"a small recording with blanks and colors in names: each record is under its call path" ||
 	diag "$(cat diff)"
 like "$(cat log)" '1 line is not a stack' "a small recording: a line that is not a stack is counted"
 like "$(cat log)" \
@@ -168,7 +168,7 @@ for format in chrome text pprof html perf; do
 	xpumerge --cpu cpu.txt --gpu gpu.json -f $format >out 2>log
 	is $? 0 "-f $format: exit status 0"
 done
-# A recording written from both files has the same contents.
+# A recording that is written from both files has the same contents.
 xpumerge --cpu cpu.txt --gpu gpu.json -f folded --unit ns -o direct.folded 2>/dev/null
 xpumerge --cpu cpu.txt --gpu gpu.json -o imported.data 2>log
 is $? 0 "-o .data: exit status 0"
@@ -188,8 +188,8 @@ is $? 0 "-o .data: diff accepts it" || diag "$(cat log)"
 xpumerge imported.data -o again.data 2>log
 is "$? $(cat log)" "0 " "-o .data: a recording that was imported is written again"
 cmp imported.data again.data
-ok $? "nothing in it lacks a name"
-# This name is larger than a block.
+ok $? "everything in it has a name"
+# The name is larger than a block.
 perl -e 'print q([{"name":"Kernel: ), "Q" x 9000000, q(","ph":"X","ts":2101.5,"dur":1,
 	"cat":"GPU_Kernel","args":{"correlationId":1}}]), "\n"' >long.json
 xpumerge --gpu long.json -o long.data 2>log
@@ -220,7 +220,7 @@ xpumerge --cpu cpu.gz --gpu gpu.json.gz -f folded --unit ns -o packed.folded 2>l
 cmp packed.folded direct.folded
 ok $? "compressed files give the same result" || diag "$(cat log)"
 
-# The short options and file names of the scripts that define these formats.
+# The short options and file names that the defining scripts of these formats use.
 xpumerge -c cpu.txt -g gpu.json -f folded --unit ns -o short.folded 2>log
 cmp short.folded direct.folded
 ok $? "-c and -g mean --cpu and --gpu" || diag "$(cat log)"

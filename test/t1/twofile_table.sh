@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Recordings in two files whose truth is known. In each row, at most one in 1000 of the certain
-# matches is wrong. Where stacks name their kernels, nine of ten launches are right.
+# Recordings in two files whose right matches are known. In each row, at most one in 1000 certain
+# matches is wrong. Where stacks name their kernels, nine out of ten launches are right.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/pairs_checks.sh"
 

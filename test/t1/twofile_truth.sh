@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Recordings in two files whose truth is known. At most one in 1000 of the matches that are called
-# certain is wrong, and nothing is invented. test/long/twofile_truth.sh has more of them.
+# Recordings in two files whose right matches are known. At most one in 1000 matches that are called
+# certain is wrong, and nothing is invented. test/long/twofile_truth.sh has more such recordings.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/pairs_checks.sh"
 pairs_truth 1 120
@@ -10,7 +10,7 @@ pairs_search 1 60
 pairs_families
 pairs_clocks
 
-# Where the order decides, nearly all launches are certain.
+# Where the order is decisive, nearly all launches are certain.
 truth_row() {
 	[ $(($3 * 1000)) -le $(($2 + $3)) ] && [ $(($2 * 10)) -ge $((($2 + $3 + $4 + $5) * 8)) ] &&
 		[ "$7" -le "$6" ]

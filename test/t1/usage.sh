@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Command lines of users who know other tools, or who mistype. One line names the right option, and
-# the exit status is that for bad usage. No privileges are needed.
+# the exit status is the status for bad usage. No privileges are needed.
 . "$XPU_SRC/test/lib/tap.sh"
 gen="$XPU_BUILD/gen_data"
 
@@ -70,8 +70,8 @@ merge "-o: expected the name of a file" "--output="
 merge "--unit ns and --unit us cannot be combined: give one of them" "--unit ns --unit us"
 load "-o z.html: twice" "-o z.html -o z.html true"
 
-# An option that would silently replace an earlier one, or that has no effect because of another
-# one.
+# An option that would silently replace an earlier option, or that has no effect because of another
+# option.
 load "--api and --api=all cannot be combined: give one of them" "--api --api=all true"
 load "--call-graph fp and --call-graph dwarf cannot be combined: give one of them" \
 	"--call-graph fp --call-graph dwarf true"
@@ -183,7 +183,7 @@ merge "-f pprof -o a.svg: the name's suffix stands for a picture: leave out -f, 
 merge "xpu.data.gz: no format has this suffix, perhaps .data: give one with -f (--help lists them)" \
 	"-o xpu.data.gz"
 
-# ---- formats: the manual has the formats of the help, and the recorder knows their suffixes
+# ---- formats: the manual and the help have the same formats, and the recorder knows their suffixes
 
 xpumerge --help >help
 sed -n '/--format FORMAT/,/--table NAME/p' help | sed '$d' | cut -c26- >formats
@@ -198,7 +198,7 @@ is "$(while read -r name; do grep -qE "^[.]It Cm $name( |$)" listed || echo "$na
 is "$(while read -r suffix; do grep -qF "$suffix" "$XPU_BUILD/doc/xpumerge.1" ||
 	echo "$suffix"; done <suffixes)" "" "the manual lists each suffix"
 
-# A format whose name has two words is also in the manual.
+# A format name of two words is also in the manual.
 mkdir -p tree/lib tree/merge/write/formats
 (cd "$XPU_SRC" && cp -r scripts "$OLDPWD/tree/" &&
 	cp merge/write/formats/*.c "$OLDPWD/tree/merge/write/formats/")

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Windows of time (--from, --to), and stretches that are picked in the html page: device work, API
-# calls, waits for the device, NVTX ranges, and time on the CPU and off it are cut at the edges of
-# windows, and counted where they begin; in all formats, of times that are longer than the windows,
-# lie in many of them, or are tiny.
+# Time windows (--from, --to), and ranges that are selected in the html page. Device work, API
+# calls, waits for the device, NVTX ranges, and time on and off the CPU are cut at window edges, and
+# counted in the window in which they start. Tested in all formats, for durations that are longer
+# than the windows, span many windows, or are tiny.
 . "$XPU_SRC/test/lib/tap.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
 
@@ -26,8 +26,8 @@ for shape in long across tiny; do
 		"$shape: each window's sums are right, and all windows add up to the whole"
 done
 
-# Sums of short times off the CPU cover 10 ms: where a window cuts them, the account says how large
-# the error may be.
+# Sums of short periods off the CPU cover 10 ms: where a window cuts such a sum, the account says
+# how large the error may be.
 account() {		# account FROM TO
 	xpumerge -i tiny.data -f folded --from "$1" --to "$2" 2>&1 >/dev/null |
 		grep '^times off the CPU'

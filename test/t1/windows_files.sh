@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Windows of time (--from, --to) over the several files of a recording that xpuload --every writes,
-# with memory: device work, calls, NVTX ranges, waits and CPU times that lie in several files, and
-# memory that is held across files. Each window of all files is right in each format, all windows
-# add up to the whole, and stretches that are picked in the page are right.
+# Time windows (--from, --to) over the several files that xpuload --every writes, with memory
+# events. Device work, calls, NVTX ranges, waits and CPU times span several files, and memory is
+# held across files. Each window over all files is right in each format, all windows add up to the
+# whole, and ranges that are selected in the page are right.
 . "$XPU_SRC/test/lib/tap.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
 
@@ -26,7 +26,8 @@ for shape in long across tiny; do
 	is "$(grep -c ' | ' verdict) $(grep -c WRONG verdict)" "$rows 0" \
 		"$shape: windows over all files are right, and add up to the whole"
 done
-# The file in which a range ends counts it. Each file that is read alone has its own part of it.
+# A range is counted in the file in which it ends. Each file that is read alone has its own part of
+# the range.
 ranges() {
 	xpumerge "$@" --table nvtx_ranges --csv | awk -F, '/range"$/ { print $4, $5, $6 }'
 }
@@ -41,14 +42,14 @@ python3 "$XPU_SRC/test/lib/windows_parts.py" "$XPU_BUILD/xpumerge" memory "$file
 sed 's/^/# /' verdict
 is "$(grep -c ' compared | ' verdict) $(grep -c WRONG verdict)" "12 0" \
 	"memory: each window over all files has the right peak of each path, and the right allocations"
-# Memory that is freed in a later file has its whole life, as in a recording of one file.
+# Memory that is freed in a later file has its whole lifetime, as in a recording of one file.
 holders() {
 	xpumerge "$@" --table memory_holders --csv 2>/dev/null | sort
 }
 # shellcheck disable=SC2086 # several files
 is "$(holders $files)" "$(holders $shape.data)" \
 	"memory: the holders of all files are the holders of the whole, with times and lives"
-# A file of a recording that is split again carries the memory on, and counts none of it twice.
+# If a file is split again, its initial memory is carried on, and no memory counts twice.
 xpumerge split -o again <$shape.2
 is "$(xpumerge again.1 --table memory_holders --csv 2>/dev/null)" \
 	"$(xpumerge $shape.2 --table memory_holders --csv 2>/dev/null)" \

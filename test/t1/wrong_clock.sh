@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# A process with a wrong clock, or one that lies. Its times do not change the times of other
-# processes, the span or the headline in any format, and left-out times are counted.
+# A process with a wrong clock, or a process that lies. Its timestamps do not change other
+# processes' times, the span or the headline in any format, and ignored timestamps are counted.
 . "$XPU_SRC/test/lib/tap.sh"
 
 "$XPU_BUILD/gen_data" --procs 2 --launches 2000 --api -o g.data
@@ -16,8 +16,8 @@ events = [e for e in json.load(open(sys.argv[1]))["traceEvents"] if e["ph"] == "
 print("%.0f" % (max(e["ts"] + e["dur"] for e in events) - min(e["ts"] for e in events)))
 END
 
-# Prints the numbers of the process with true times, in each format, without the account of left-out
-# times.
+# other KIND: prints the numbers of the process with correct timestamps, in each format, without the
+# count of ignored timestamps.
 other() {		# other KIND
 	cd "$1" || exit 1
 	for format in folded csv chrome text pprof html perf pftrace; do
@@ -81,7 +81,7 @@ for kind in sign last future past; do
 	done
 done
 
-# A recording without its end: the latest time that the recorder reported is taken as the end.
+# A recording without its end: it ends at the latest timestamp that the recorder reported.
 xpumerge dump future/r.data >/dev/null || exit 1
 head -c -24 future/r.data >cut.data
 xpumerge -i cut.data >cut.text 2>cut.log

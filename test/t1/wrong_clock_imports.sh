@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# One event of an import has a damaged or hostile time, far away from all others: in an export of
-# Nsight Systems, in a trace of PyTorch's profiler, in text of perf. Its time changes neither the
-# headline nor the numbers of the other events, and it is counted.
+# One event of an import has a damaged or hostile timestamp, far away from all others: in an export
+# of Nsight Systems, in a trace of PyTorch's profiler, in text of perf. This timestamp changes
+# neither the headline nor the numbers of the other events, and the event is counted.
 . "$XPU_SRC/test/lib/tap.sh"
 need python3
 
@@ -11,7 +11,7 @@ FAR=10000000000000000		# 10^16 ns
 
 # ---- an export of Nsight Systems: 300 calls and kernels in 30 ms, and one more of each
 
-# nsys CALL_START CALL_END KERNEL_START KERNEL_END [SQL]: an export called $name
+# nsys CALL_START CALL_END KERNEL_START KERNEL_END [SQL]: makes an export named $name
 nsys() {
 	awk -v c0="$1" -v c1="$2" -v k0="$3" -v k1="$4" 'BEGIN {
 		tid = 100 * 2^24 + 101
@@ -56,7 +56,7 @@ nsys() {
 	xpumerge "$name.data" 2>/dev/null | grep -v '^recording: ' >"$name.again"
 }
 
-# The odd row lies between the others in the honest export.
+# The odd row lies between the other rows in the correct export.
 AT=90000015550000
 TID=$((100 * 16777216 + 101))
 END=$((AT + 2000))
@@ -66,7 +66,8 @@ like "$(head -n 1 honest.text)" '^30\.0 ms: GPU 0 busy 50\.[0-9] %' \
 	"nsys, an honest export: the headline is right"
 unlike "$(cat honest.log)" 'outside' "nsys, an honest export: no time is left out"
 
-# check NAME WHAT: the numbers are the honest ones, and WHAT was left out
+# check NAME WHAT: checks that the numbers are those that the correct export gives, and that WHAT
+# was left out
 check() {
 	like "$(head -n 1 "$1.text")" '^30\.0 ms: GPU 0 busy 50\.[0-9] %' \
 		"nsys, $1: the headline is right"
@@ -112,7 +113,7 @@ is "$(xpumerge switch.data --table threads 2>/dev/null)" \
 	"$(xpumerge honest.data --table threads 2>/dev/null)" \
 	"nsys, switch: the thread has its time on the CPU"
 
-# Many events are never left out: work that lies hours apart.
+# Many events are never left out, here work that is hours apart.
 awk '/VALUES/ && /_KERNEL|_RUNTIME/ { n++ } { print }
 	/_KERNEL VALUES/ { gsub(/900000/, "970000"); gsub(/_KERNEL VALUES \(/, "&"); print }' \
 	honest.sql >apart.sql

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* device.h - the first CUDA calls of a program, at which the driver loads the shim; and launches */
+/* device.h - a program's first CUDA calls, at which the driver loads the shim; and launches */
 #ifndef TEST_T2_DEVICE_H
 #define TEST_T2_DEVICE_H
 
@@ -24,7 +24,7 @@ static inline void device__start(CUcontext *context, CUmodule *module, CUfunctio
 	cuModuleGetFunction(kernel, *module, "kernel");
 }
 
-/* Launches a kernel that takes @ns. */
+/* Launches a kernel that runs for @ns. */
 static inline void device__launch(CUfunction kernel, CUstream stream, uint64_t ns)
 {
 	void *args[] = { &ns };
@@ -32,7 +32,7 @@ static inline void device__launch(CUfunction kernel, CUstream stream, uint64_t n
 	cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 0, stream, args, NULL);
 }
 
-/* Calls the shim back for a whole launch, as CUPTI does. */
+/* Makes both callbacks of one launch, as CUPTI does. */
 static inline void device__call_back(uint32_t correlation_id)
 {
 	CUresult result = CUDA_SUCCESS;

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The shim imports only the symbols in preload/imports.txt. So it can be loaded with the oldest C
-# library that it supports, whatever library it was compiled with.
+# The shim imports only the symbols in preload/imports.txt. It can therefore be loaded with the
+# oldest C library that it supports, whatever library it was built with.
 . "$XPU_SRC/test/lib/tap.sh"
 need shim nm readelf
 [ -z "${XPU_SAN:-}" ] || skip_all "a sanitizer's runtime is wanted, too"
@@ -39,7 +39,7 @@ is "$(foreign "$XPU_SHIM")" "" "libxpushim.so imports only symbols in preload/im
 nm -D --undefined-only "$XPU_SHIM" | grep -q dl_iterate_phdr
 ok $? "the imports of libxpushim.so can be read"
 
-# Each kind of foreign import is found.
+# Each kind of forbidden import is found.
 cat >libnew.c <<-'END'
 	void *memcpy(void *a, const void *b, unsigned long n) { (void)b; (void)n; return a; }
 	END

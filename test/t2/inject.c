@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * The shim is put into programs that run, at random moments: each goes on as if nothing had
- * happened. Threads allocate, load libraries, throw, compute, fault, fork and wait. The same again
- * with the process that puts the shim there being killed at each of its steps, and at random
- * moments.
+ * Injects the shim into running programs at random moments: each program goes on as if nothing had
+ * happened. Its threads allocate, load libraries, throw, compute, fault, fork and wait. The test
+ * also kills the injecting process at each of its steps, and at random moments.
  *
  * XPU_INJECT_TIMES is the number of rounds.
  */
@@ -37,7 +36,7 @@ static const char *build;
 
 struct program {
 	pid_t pid;
-	int in, out;			/* its stdin, its stdout */
+	int in, out;			/* the program's stdin, its stdout */
 };
 
 static void nap_us(unsigned int us)
@@ -71,7 +70,7 @@ static void program__start(struct program *p, const char *threads, const char *k
 		diag("the program does not start");
 }
 
-/* Ends the program. Return: whether it went well until then. */
+/* Ends the program. Return: whether it ran correctly until then. */
 static bool program__end(struct program *p)
 {
 	char text[256] = "";
@@ -103,7 +102,7 @@ static bool has_text(const char *path, const char *text)
 	return found;
 }
 
-/* Whether the program has mappings with the name. */
+/* Return: whether the program has a mapping with @name in its line. */
 static bool program__maps(const struct program *p, const char *name)
 {
 	char path[64];
@@ -143,23 +142,23 @@ static void test_rounds(const char *name, const char *threads, const char *kinds
 		nr_loaded += program__maps(&p, "/libxpushim.so");
 		nr_good += program__end(&p);
 	}
-	is_int(nr_done, nr, "%s: the shim is put there", name);
+	is_int(nr_done, nr, "%s: the shim is injected", name);
 	is_int(nr_loaded, nr, "%s: it is mapped", name);
 	is_int(nr_good, nr, "%s: the program goes on, with correct results", name);
 	qsort(stops, nr_done, sizeof(stops[0]), by_size);
-	/* A busy machine stops threads for longer, so the times are checked on request only. */
+	/* A busy machine stops threads for longer, so durations are checked on request only. */
 	if (getenv("XPU_INJECT_TIMES"))
 		ok(nr_done && stops[nr_done / 2] < 1000000 && stops[nr_done - 1] < 10000000,
-		   "%s: it stands still for 1 ms in the median, 10 ms at most", name);
+		   "%s: it is stopped for 1 ms in the median, 10 ms at most", name);
 	if (nr_done)
 		diag("%s: a thread stood still for %.2f ms in the median, %.2f at most, without "
 		     "its waiting for a CPU (with it, %.2f)", name, stops[nr_done / 2] / 1e6,
 		     stops[nr_done - 1] / 1e6, longest / 1e6);
 }
 
-/* ---- ends of the process that injects -------------------------------------------------------- */
+/* ---- the injecting process ends -------------------------------------------------------------- */
 
-static int end_at = -1;			/* the step at which it is killed */
+static int end_at = -1;			/* the step at which the injecting process is killed */
 
 void inject_step(enum inject_step step)
 {
@@ -167,7 +166,7 @@ void inject_step(enum inject_step step)
 		kill(getpid(), SIGKILL);
 }
 
-/* Whether the program has executable memory that belongs to no file. */
+/* Return: whether the program has executable memory that is not mapped from a file. */
 static bool program__has_code(const struct program *p)
 {
 	char path[64], line[512], perms[8];
@@ -186,8 +185,9 @@ static bool program__has_code(const struct program *p)
 }
 
 /*
- * Ends at each step. Before the new threads run by themselves, the new memory may stay. Later, the
- * loading thread gives it back when its patience has ended.
+ * The injecting process ends at each step. New memory may stay if the process ends before the new
+ * threads run on their own. After later steps, the loading thread frees the memory when its timeout
+ * expires.
  */
 static void test_steps(void)
 {
@@ -267,7 +267,7 @@ static char *maps_of(pid_t pid)
 	return text;
 }
 
-/* Filters that do @action to one system call. */
+/* Installs a filter that does @action at one system call. */
 static void filter_call(unsigned int nr, unsigned int action)
 {
 	struct sock_filter filter[] = {
@@ -288,7 +288,7 @@ static void forbid_ppoll(void)
 	filter_call(SYS_ppoll, SECCOMP_RET_KILL_PROCESS);
 }
 
-/* As Docker does, so that the C library calls clone(). */
+/* Makes the C library call clone(), as Docker does. */
 static void fail_clone3(void)
 {
 	filter_call(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
@@ -338,7 +338,7 @@ static void have_shim(struct program *p)
 
 	snprintf(shim, sizeof(shim), "%s/libxpushim.so", build);
 	is_int(inject__into(p->pid, shim, &r), 0, "a first shim: %s", r.why);
-	nap_us(100000);			/* the thread that loaded it ends */
+	nap_us(100000);			/* the thread that loaded the shim ends */
 }
 
 static void end_helper(struct program *p)
@@ -352,8 +352,8 @@ static void end_helper(struct program *p)
 }
 
 static const struct refusal {
-	const char *name, *file, *arg;	/* NULL: busy, with waiting threads */
-	void (*before)(void);		/* in the program, before it is executed */
+	const char *name, *file, *arg;	/* NULL: a busy program with waiting threads */
+	void (*before)(void);		/* called in the program, before execve() */
 	void (*after)(struct program *p);
 	int err;
 	const char *why;
@@ -434,7 +434,7 @@ static void test_refusal(const struct refusal *t)
 	free(after);
 }
 
-/* A child of vfork() is on the stack of its parent, which waits. */
+/* A child of vfork() runs on the stack of its parent, which waits. */
 static void test_vfork(void)
 {
 	struct inject_result r = { 0 };
@@ -465,7 +465,7 @@ static void test_vfork(void)
 	is_int(err, -ESRCH, "refused: a process that has ended: %s", r.why);
 }
 
-/* Return: whether a user without rights is refused, with @reason. */
+/* Return: whether an unprivileged user is refused, with @reason. */
 static bool is_refused_to_user(pid_t target, const char *reason)
 {
 	char why[INJECT_WHY] = "";
@@ -490,7 +490,7 @@ static void be_user(void)
 		_exit(1);
 }
 
-/* Starts a copy of a program, with @mode, as a user without rights. */
+/* Starts a copy of a program, with the file mode @mode, as an unprivileged user. */
 static pid_t run_copy(const char *name, unsigned int mode)
 {
 	char command[256], path[64];
@@ -547,7 +547,7 @@ static void test_users(void)
 	}
 }
 
-/* A filter that is harmless, as the filters of containers are. */
+/* Tests a harmless filter, like the filters of containers. */
 static void test_filtered(void)
 {
 	const struct refusal t = { .before = fail_clone3 };

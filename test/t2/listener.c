@@ -18,7 +18,7 @@ struct listener listener;
 void (*listener__interrupt)(void);
 void (*listener__interrupt_log)(void);
 
-/* xpuload did not start the tests, so the live pair of semaphores is in use. */
+/* xpuload did not start the tests, so the shim uses the live semaphores. */
 volatile unsigned short xpu_launch_semaphore, xpu_batch_semaphore;
 volatile unsigned short xpu_live_launch_semaphore, xpu_live_batch_semaphore;
 volatile unsigned short xpu_hello_semaphore, xpu_live_api_semaphore, xpu_live_stalls_semaphore;
@@ -28,7 +28,7 @@ volatile unsigned short xpu_range_semaphore, xpu_live_range_semaphore;
 #define COUNT(counter, nr)	__atomic_fetch_add(&listener.counter, nr, __ATOMIC_SEQ_CST)
 
 atomic_uint listener__batch_ms;
-pthread_mutex_t listener__lock = PTHREAD_MUTEX_INITIALIZER;	/* taken by lock__take() */
+pthread_mutex_t listener__lock = PTHREAD_MUTEX_INITIALIZER;	/* taken in lock__take() */
 
 void listener__attach(void)
 {
@@ -126,7 +126,7 @@ void listener__let_go(void)
 
 static bool in_child;
 
-/* LeakSanitizer calls this. */
+/* LeakSanitizer calls this function. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 
 int __lsan_is_turned_off(void)
@@ -199,8 +199,8 @@ void xpu_path(const struct xpu_slot *slot)
 }
 
 /*
- * Return: a copy that is never freed. Under lock. malloc() is not called, because a signal handler
- * may launch.
+ * Return: a copy that is never freed. The lock is held. malloc() is not called, because a signal
+ * handler may launch.
  */
 static const uint64_t *copy_frames(const struct xpu_slot *slot)
 {
@@ -213,7 +213,10 @@ static const uint64_t *copy_frames(const struct xpu_slot *slot)
 	return memcpy(copy, (const void *)(uintptr_t)slot->frames, bytes);
 }
 
-/* Receives a path, under lock. A path's number may be sent again, but only with an equal path. */
+/*
+ * Receives a path, with the lock held. A path number may be sent again, but only with an equal
+ * path.
+ */
 static void hear_path(const struct xpu_slot *slot)
 {
 	uint16_t flags = slot->flags & ~XPU_CHAIN_NO_LAUNCH;
@@ -301,7 +304,7 @@ static void hear_range(const struct xpu_log *log, const struct xpu_log_entry *e)
 	COUNT(nr_range_events, 1);
 }
 
-/* @range_id: the range in which the launch was made */
+/* @range_id: the range that contains the launch */
 static void hear_logged(const struct xpu_log *log, const struct xpu_log_entry *e, uint32_t range_id)
 {
 	struct listener_launch *l = &listener.launches[listener.nr_launches];
@@ -328,7 +331,7 @@ static void hear_logged(const struct xpu_log *log, const struct xpu_log_entry *e
 	COUNT(nr_launches, 1);
 }
 
-/* Receives an event of memory, under lock. */
+/* Receives a memory event, with the lock held. */
 static void hear_alloc(const struct listener_alloc *a)
 {
 	if (a->path_id >= LISTENER_PATHS || (a->path_id && !listener.paths[a->path_id].frames)) {
@@ -340,7 +343,9 @@ static void hear_alloc(const struct listener_alloc *a)
 	COUNT(nr_allocs, 1);
 }
 
-/* @e: the entries of an event of memory, of which @nr have not come yet */
+/*
+ * @e: the first entry of a memory event; @nr: the number of entries from @e to the end of the log
+ */
 static void hear_logged_alloc(const struct xpu_log_entry *e, uint64_t nr)
 {
 	struct xpu_log_alloc a;
@@ -361,11 +366,13 @@ static void hear_logged_alloc(const struct xpu_log_entry *e, uint64_t nr)
 	});
 }
 
-/* An event for which its thread's log had no room: another thread was sending the log. */
+/*
+ * Receives a memory event that did not fit into its thread's log, which another thread was sending.
+ */
 static void hear_single_alloc(const struct xpu_record_alloc *r)
 {
 	COUNT(nr_bad, r->hdr.size != sizeof(*r) || !r->time_ns);
-	/* Each event after START is recorded. */
+	/* Memory is recorded before START is sent. */
 	COUNT(nr_bad, r->event.what == XPU_ALLOC_START && !allocs__are_on());
 	hear_alloc(&(struct listener_alloc){
 		.path_id = r->event.path_id,
@@ -462,7 +469,7 @@ static void hear_python(const struct xpu_record_python *r)
 	      !p->ts_frame || !p->co_bytes);
 }
 
-/* Return: the place of a string in listener.strings, or 0 if it has none. */
+/* Return: the index of a string in listener.strings, or 0 if it has no index. */
 static uint32_t place_of(uint32_t id)
 {
 	uint32_t domain = id >> 16 & 3;
@@ -620,7 +627,7 @@ void xpu_live_batch(const void *records, size_t bytes)
 		goto out;
 	}
 	COUNT(nr_bad, bytes > XPU_BATCH_MAX || bytes % 8);
-	/* Threads send their calls, single events of memory, and names of functions directly. */
+	/* Threads send their calls, single memory events, and function names directly. */
 	switch (((const struct xpu_record *)at)->type) {
 	case XPU_RECORD_COUNTERS:
 		COUNT(nr_batches, 1);

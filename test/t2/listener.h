@@ -3,7 +3,7 @@
  * listener.h - replaces the kernel's probes, for tests of the shim without privileges
  *
  * A test links this with the shim's own objects. Here xpu_launch() and xpu_batch() are ordinary
- * functions, which keep the data that they get, as the BPF programs would.
+ * functions that keep their data, as the BPF programs do.
  */
 #ifndef TEST_T2_LISTENER_H
 #define TEST_T2_LISTENER_H
@@ -29,8 +29,8 @@ struct listener_launch {
 	uint16_t flags;
 	uint32_t nr_frames;
 	const uint64_t *frames;		/* only with listener.keep_frames */
-	uint32_t path_id;		/* 0: the launch did not come by a log */
-	bool by_ticks;			/* the log had the time of this launch in ticks */
+	uint32_t path_id;		/* 0: the launch did not come from a log */
+	bool by_ticks;			/* the log had this launch's time in ticks */
 	uint64_t time_ns;		/* only for launches with a path_id */
 	uint32_t range_id;
 };
@@ -38,7 +38,7 @@ struct listener_launch {
 struct listener_range {
 	uint32_t parent;
 	const char *name, *domain;
-	struct xpu_range_payload payload;	/* all bytes 0: there is no payload */
+	struct xpu_range_payload payload;	/* all bytes 0: no payload */
 };
 
 struct listener_range_event {
@@ -62,8 +62,8 @@ struct listener_kernel {
 };
 
 /*
- * The events that were received. Read counters by heard(), since the shim's thread may change them.
- * Read everything else only when nothing launches and all work has ended.
+ * The events that were received. Read counters with heard(), since the shim's thread may change
+ * them. Read everything else only when no thread launches and all work has ended.
  */
 #define heard(counter)	__atomic_load_n(&listener.counter, __ATOMIC_SEQ_CST)
 
@@ -80,7 +80,7 @@ struct listener_call {
 };
 
 struct listener_alloc {
-	uint32_t path_id;		/* 0: none */
+	uint32_t path_id;		/* 0: no path */
 	uint8_t what, space;
 	uint16_t device;
 	uint32_t extra;
@@ -100,19 +100,19 @@ struct listener {
 	struct listener_range_event range_events[LISTENER_MAX];
 	uint32_t nr_ranges, nr_repeated_ranges, nr_range_events;
 	bool keep_frames;
-	const char *strings[3 * 4096];	/* by id; names of functions are last */
+	const char *strings[3 * 4096];	/* by id; function names are last */
 	struct {
 		uint32_t name, filename;	/* string ids */
 	} pycodes[4096];		/* by id */
-	uint32_t nr_string_records;	/* string definitions, repeated ones included */
+	uint32_t nr_string_records;	/* string definitions, including repeated ones */
 	uint32_t nr_streams, nr_apis, nr_devices, nr_shapes;
-	uint32_t api_names[2][4096];	/* string ids of the names of functions of the driver and of
-					 * the runtime, by cbid */
+	uint32_t api_names[2][4096];	/* string ids of function names of the driver and the
+					 * runtime, by cbid */
 	struct listener_call calls[1 << 17];
 	uint32_t nr_calls;
 	struct listener_alloc allocs[1 << 17];
 	uint32_t nr_allocs;
-	uint64_t sampled[64];		/* launches whose PC samples came, with --stalls=exact */
+	uint64_t sampled[64];		/* launches whose PC samples arrived, with --stalls=exact */
 	uint32_t nr_sampled;
 	struct xpu_record_counters counters;
 	uint32_t nr_messages;
@@ -122,63 +122,61 @@ struct listener {
 
 extern struct listener listener;
 
-/* Called once, at the next launch, before its slot is read, as a signal handler might be. */
+/* Called once, at the next launch, before its slot is read. It acts as a signal handler. */
 extern void (*listener__interrupt)(void);
 
 /* Called when a log is sent, before it is read. */
 extern void (*listener__interrupt_log)(void);
 
-/* How long each batch takes, in ms. Tests set it while threads send. */
+/* The time that each batch takes, in ms. Tests set it while threads send. */
 extern atomic_uint listener__batch_ms;
 
 /* Held while a probe runs. */
 extern pthread_mutex_t listener__lock;
 
-/* Attaches or detaches a listener, as loaders do. */
+/* Attaches or detaches a listener, as a loader does. */
 void listener__attach(void);
 void listener__detach(void);
 
-/* One more listener attaches or leaves. The kernel reports that in a different way. */
+/* Attaches or detaches another listener, which the kernel reports in a different way. */
 void listener__hello(bool on);
 
-/* A listener that wants the calls of CUDA's API attaches or leaves. */
+/* Attaches or detaches a listener that wants CUDA API calls. */
 void listener__want_calls(bool on);
 
-/* A listener that wants NVTX ranges attaches or leaves. */
+/* Attaches or detaches a listener that wants NVTX ranges. */
 void listener__want_ranges(bool on);
 
-/* A listener that wants events of memory attaches or leaves. */
+/* Attaches or detaches a listener that wants memory events. */
 void listener__want_memory(bool on);
 
 /* Waits until *@counter is at least @nr, for at most ten seconds. */
 bool listener__wait(const volatile uint32_t *counter, uint32_t nr);
 
 /*
- * Waits until nothing was received for five rounds of the shim, or fewer on a busy machine. Return:
- * nr_launches.
+ * Waits until nothing arrives for five rounds of the shim, or for fewer rounds on a busy machine.
+ * Return: nr_launches.
  */
 uint32_t listener__settle(void);
 
 /*
- * Sorts the launches since number @from into the order in which they were made. Correlation ids
- * rise, and a launch that calls the probe arrives before those in the log. Return: how many.
+ * Sorts the launches since number @from by the time of the launch. Correlation IDs increase, and a
+ * launch that calls the probe arrives before launches in the log. Return: the number of launches.
  */
 uint32_t listener__sort_launches(uint32_t from);
 
-/* For listener__interrupt_log: keeps the thread that sends a log in there. */
+/* For listener__interrupt_log: holds the thread that is sending a log. */
 void listener__hold(void);
 void listener__wait_held(void);
 void listener__let_go(void);
 
 /*
- * Calls fork(). LeakSanitizer does not ask the child about memory of threads that it does not have.
+ * Calls fork(). In the child, LeakSanitizer ignores the memory of threads that the child does not
+ * have.
  */
 pid_t listener__fork(void);
 
-/*
- * Runs @program with @arg and one more variable in the environment. Return: its exit status, or
- * -1.
- */
+/* Runs @program with @arg and one added environment variable. Return: its exit status, or -1. */
 int listener__run(const char *program, const char *arg, const char *name, const char *value);
 
 static inline void pause_ms(long ms)

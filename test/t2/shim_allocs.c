@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory in a signal handler. A program launches, allocates, frees and calls PyTorch's function,
- * while the processor traps after each instruction. At some of these instructions, different ones
- * each time, a signal handler does all of that, too. So a signal arrives once at each instruction
- * of the shim, and nothing depends on timing.
+ * Memory events in a signal handler. A program launches, allocates, frees and calls PyTorch's
+ * function, while the processor traps after each instruction. At some instructions, which differ
+ * from run to run, a signal handler does the same operations. In all runs together, a signal
+ * arrives at each instruction of the shim once, and nothing depends on timing.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -28,13 +28,13 @@ int main(void)
 #else
 
 #define TRAP_FLAG	0x100
-#define MAX_SIGNALS	1200		/* at most, for one action of the program */
-#define AT_A_TIME	16		/* of these in each run of the action */
+#define MAX_SIGNALS	1200		/* the limit for one action of the program */
+#define AT_A_TIME	16		/* signals in each run of the action */
 #define FIRST_ID	0x70000000
 #define PAGE_SHIFT	12
 #define CUDA_DEVICE	1		/* c10::Device: of type CUDA, number 0 */
 
-/* PyTorch's function, as the shim has it. */
+/* PyTorch's function, as the shim defines it. */
 void _ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE(void *ptr, int64_t bytes,
 							   size_t allocated, size_t reserved,
 							   uint32_t device);
@@ -43,7 +43,7 @@ static CUcontext context;
 static uint32_t next_id = FIRST_ID;
 static uint64_t nr_launches, nr_made, nr_freed;		/* allocations and blocks */
 static uint64_t handlers_piece, handlers_block;
-/* left: instructions until the next signal; apart: instructions from one signal to the next */
+/* left: instructions until the next signal; apart: instructions between two signals */
 static long left, apart;
 static long nr_traps;
 static unsigned int nr_signals;
@@ -54,7 +54,7 @@ static void report(uint64_t block, int64_t bytes)
 							      CUDA_DEVICE);
 }
 
-/* Calls the shim back for a whole call, as CUPTI does. */
+/* Makes both callbacks of a call, as CUPTI does. */
 static void call_back(CUpti_CallbackId cbid, const void *params)
 {
 	CUresult result = CUDA_SUCCESS;
@@ -79,7 +79,7 @@ static uint64_t next_address(void)
 	return (__atomic_add_fetch(&nr_made, 1, __ATOMIC_SEQ_CST)) << PAGE_SHIFT;
 }
 
-/* The size also identifies an allocation. */
+/* Return: the size of an allocation, which also identifies it. */
 static uint64_t bytes_of(uint64_t address)
 {
 	return (address >> PAGE_SHIFT) * 3;
@@ -132,7 +132,7 @@ static void on_trap(int sig, siginfo_t *info, void *ctx)
 	(void)sig;
 	(void)info;
 	nr_traps++;
-	/* Where the shim blocks signals, the next trap would end the process. */
+	/* If this system call blocks signals, the next trap would end the process. */
 	if (!memcmp((const void *)regs[REG_RIP], syscall_code, sizeof(syscall_code)))
 		regs[REG_EFL] &= ~TRAP_FLAG;
 	if (--left)
@@ -146,7 +146,7 @@ static void on_trap(int sig, siginfo_t *info, void *ctx)
 	handlers_block = make_block();
 }
 
-/* The trap after the next instruction is not taken yet: the one after it is the first. */
+/* The instruction after popfq does not trap yet; the one after that is the first to trap. */
 static inline __attribute__((always_inline)) void trap(bool on)
 {
 	asm volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\tandq $~0x100, (%%rsp)\n\t"
@@ -154,7 +154,9 @@ static inline __attribute__((always_inline)) void trap(bool on)
 		     : : "r"(on ? (uint64_t)TRAP_FLAG : 0) : "memory", "cc");
 }
 
-/* Runs @action once, with a signal after @instructions, and after every @further ones. */
+/*
+ * Runs @action once, with a signal after @instructions, and then after every @further instructions.
+ */
 static void once(void (*action)(void), long instructions, long further)
 {
 	left = instructions;
@@ -187,7 +189,7 @@ static void free_blocks(void)
 	free_block(block);
 }
 
-/* Interrupts @action at each of its instructions. @before: prepares the data of @action */
+/* Interrupts @action at each of its instructions. @before: prepares the data that @action uses */
 static void everywhere(const char *what, void (*action)(void), void (*before)(void))
 {
 	long nr, step, i;
@@ -210,7 +212,7 @@ static void everywhere(const char *what, void (*action)(void), void (*before)(vo
 
 /* ---- the events that were received ----------------------------------------------------------- */
 
-/* Checks that each event arrived once, with its bytes, and each free after its allocation. */
+/* Checks that each event arrived once, with its size, and each free after its allocation. */
 static void check_events(void)
 {
 	struct { uint64_t made, freed; } *pieces = calloc(nr_made + 1, sizeof(*pieces));
@@ -290,8 +292,8 @@ int main(void)
 	everywhere("a free", free_pieces, make_pieces);
 	everywhere("a block of PyTorch's", make_blocks, NULL);
 	everywhere("a free of one", free_blocks, make_blocks);
-	report(handlers_block, 0);		/* an event that neither makes nor frees it */
-	device__launch(function, NULL, 1);	/* the record that comes with all counts */
+	report(handlers_block, 0);		/* neither allocates nor frees */
+	device__launch(function, NULL, 1);	/* its record brings all counts */
 	cuCtxSynchronize();
 	nr_launches++;
 	for (i = 0; i < 100 && !(is_told() && heard(nr_launches) >= nr_launches); i++)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* When a thread's memory is full, nothing is written after its end. */
+/* When a thread's memory area is full, nothing is written after its end. */
 #include <stdint.h>
 #include <string.h>
 
@@ -9,8 +9,8 @@
 #define PAGE_BYTES	4096u
 
 /*
- * Allocates and writes blocks of @bytes until there is no room. Return: the bytes allocated; 0 if
- * there was no end.
+ * Allocates and fills blocks of @bytes until the arena is full. Return: the bytes allocated; 0 if
+ * the arena never became full.
  */
 static size_t fill(struct arena *a, size_t bytes)
 {
@@ -35,9 +35,9 @@ static void check(size_t max, size_t bytes)
 	   "an arena of %zu bytes in blocks of %zu: %zu blocks are allocated, and no more", max,
 	   bytes, taken);
 	if (bytes == 1)
-		ok(!arena__alloc(&a, 1), "a full arena has no room");
+		ok(!arena__alloc(&a, 1), "a full arena allocates nothing");
 	arena__clear(&a);
-	is_int(fill(&a, bytes), taken, "a cleared arena has as much room again");
+	is_int(fill(&a, bytes), taken, "a cleared arena has as much space again");
 	arena__free(&a);
 }
 

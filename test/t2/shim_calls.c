@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Calls of CUDA's API: none is recorded until a listener asks for them, then each call once, with
- * its thread.
+ * CUDA API calls: none is recorded until a listener asks for them; then each call is recorded once,
+ * with its thread.
  */
 #include <cuda.h>
 #include <cuda_runtime_api.h>
@@ -43,7 +43,10 @@ static void *caller(void *arg)
 	return (void *)(intptr_t)gettid();
 }
 
-/* Return: how many calls @cbid were heard since @from; of thread @tid, or of all if it is 0. */
+/*
+ * Return: the number of calls @cbid received since @from; of thread @tid, or of all threads if @tid
+ * is 0.
+ */
 static uint32_t nr_heard(uint32_t from, uint32_t cbid, pid_t tid)
 {
 	uint32_t i, nr = 0;
@@ -101,8 +104,8 @@ static void trifles(void)
 }
 
 /*
- * Every function in the toolkit's headers, whose names the simulated CUPTI has, is classified as a
- * short call or as one that may take time.
+ * Every function in the toolkit's headers (the simulated CUPTI has their names) is classified as a
+ * short call or as a call that may take long.
  */
 static void all_functions(void)
 {
@@ -142,7 +145,9 @@ static void threads(void)
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_join(thread[i], &tids[i]);
 	after = now_ns(CLOCK_MONOTONIC);
-	/* Each thread calls cuCtxSetCurrent, makes its calls, and calls cuLaunchKernel. */
+	/*
+	 * Each thread also calls cuCtxSetCurrent before its calls, and cuLaunchKernel after them.
+	 */
 	ok(listener__wait(&listener.nr_calls, from + NR_THREADS * (NR_CALLS + 2)),
 	   "all calls are sent without a request");
 	is_int(heard(nr_calls), from + NR_THREADS * (NR_CALLS + 2), "each call is sent once");
@@ -189,7 +194,7 @@ static void nested(void)
 	is_int(found, 1, "the call of the launch has the launch's correlation id");
 }
 
-/* Makes one end of a runtime call, as CUPTI reports it. */
+/* Makes one callback of a runtime call, as CUPTI does. */
 static __attribute__((noinline)) void call_end(CUpti_ApiCallbackSite site, uint32_t cbid,
 					       uint32_t id)
 {
@@ -217,18 +222,18 @@ static __attribute__((noinline)) void call_within(uint32_t cbid, uint32_t id)
 static void *leave_calls(void *arg)
 {
 	(void)arg;
-	call_end(CUPTI_API_EXIT, 9, 1000001);		/* begins before anybody listens */
+	call_end(CUPTI_API_EXIT, 9, 1000001);		/* begins before a listener attaches */
 	call_end(CUPTI_API_ENTER, 9, 1000002);
-	call_within(10, 1000003);			/* a driver call inside of the outer call */
+	call_within(10, 1000003);			/* a driver call inside the outer call */
 	call_end(CUPTI_API_EXIT, 9, 1000002);
 	call_end(CUPTI_API_ENTER, 9, 1000004);		/* left by a jump */
 	call_end(CUPTI_API_ENTER, 9, 1000005);
 	call_end(CUPTI_API_EXIT, 9, 1000005);
-	call_end(CUPTI_API_ENTER, 9, 1000006);		/* a call in which the thread ends */
+	call_end(CUPTI_API_ENTER, 9, 1000006);		/* the thread ends in this call */
 	return NULL;
 }
 
-/* Tests calls without an end or without a begin. */
+/* Tests calls without a begin or an end. */
 static void cut_off(void)
 {
 	uint32_t from = heard(nr_calls), i, found = 0;
@@ -243,7 +248,7 @@ static void cut_off(void)
 	is_int(calls__nr_bad(), 2, "calls that were cut off are counted");
 }
 
-/* Tests calls with more time between them than one record has. */
+/* Tests calls that are further apart in time than one record allows. */
 static void far_apart(void)
 {
 	struct call_log *l = aligned_alloc(64, (call_log__bytes() + 63) & ~63ul);
@@ -273,7 +278,7 @@ static void far_apart(void)
 static void at_end(void)
 {
 	is_int(heard(nr_bad), 0, "nothing ill-formed was sent");
-	/* The log in far_apart() is not in the shim's list. */
+	/* far_apart() has its own log, which is not in the shim's list. */
 	is_int(listener.counters.nr_calls, heard(nr_calls) - 2,
 	       "the shim's count equals the calls that were sent");
 	is_int(listener.counters.nr_bad_calls, 2,
@@ -282,7 +287,7 @@ static void at_end(void)
 		_exit(1);
 }
 
-/* Waits at most 20 s until the shim has noticed. */
+/* Waits until the shim has noticed, for at most 20 s. */
 static void want_calls(bool on)
 {
 	int tries;
@@ -320,7 +325,7 @@ int main(void)
 	cudaDeviceSynchronize();
 	pause_ms(300);
 	is_int(heard(nr_calls), from, "no call is sent after the last listener has left");
-	/* All threads launch once more; meanwhile all listeners leave. */
+	/* All threads launch once more, and all listeners leave at the same time. */
 	want_calls(true);
 	cudaDeviceSynchronize();
 	listener__detach();

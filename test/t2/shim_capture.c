@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which launches belong to a window if one launch is inside another, as launches of signal handlers
- * are.
+ * Launches inside other launches, as signal handlers make them: which of them belong to a capture
+ * window.
  */
 #include <stdint.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static void CUPTIAPI see(void *userdata, CUpti_CallbackDomain domain, CUpti_Call
 	nr_seen++;
 }
 
-/* Makes one end of a launch. Return: whether the shim passed the launch on. */
+/* Makes one callback of a launch. Return: whether the shim passed the launch on. */
 static bool launch(CUpti_ApiCallbackSite site)
 {
 	unsigned int before = nr_seen;
@@ -53,7 +53,7 @@ static int in_window(void)
 	return launch(CUPTI_API_ENTER) || launch(CUPTI_API_EXIT) ? 6 : 0;
 }
 
-/* Exits with 0 if the expression is accepted. */
+/* Exits with 0 if the window expression is accepted. */
 static int is_taken(void)
 {
 	return capture__init() ? 1 : !capture__watches_ranges();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The time of a logged launch must lie between two readings of the clock around it: on all CPUs,
- * after sleep, after a stop, in forked children, and in the log of a killed thread.
+ * The timestamp of a logged launch must lie between two clock readings around the launch: on all
+ * CPUs, after sleep, after a stop, in forked children, and in the log of a killed thread.
  */
 #include <cuda.h>
 #include <sched.h>
@@ -22,7 +22,7 @@ static CUfunction function;
 static CUstream stream;
 static struct {
 	uint64_t before, after;
-} around[LISTENER_MAX];			/* times, by index of the launch */
+} around[LISTENER_MAX];			/* timestamps, by index of the launch */
 static uint32_t nr_made;
 
 static __attribute__((noinline)) void launch(void)
@@ -48,7 +48,7 @@ static uint64_t off_by(uint64_t ns, uint32_t i)
 
 static uint32_t nr_checked;
 
-/* Checks the launches since the last check: each logged time is right. */
+/* Checks the launches since the last check: each logged timestamp is right. */
 static void check(const char *what)
 {
 	uint32_t i, nr_logged = 0, nr_by_ticks = 0, nr_off = 0;
@@ -61,7 +61,7 @@ static void check(const char *what)
 	for (i = nr_checked; i < nr_made; i++) {
 		l = &listener.launches[i];
 		if (!l->time_ns)
-			continue;	/* a launch that called the probe, which has its own time */
+			continue;	/* the launch called the probe: it is not logged */
 		nr_logged++;
 		nr_by_ticks += l->by_ticks;
 		off = off_by(l->time_ns, i);
@@ -118,8 +118,8 @@ static void be_stopped(long ms)
 }
 
 /*
- * The kernel reads the log at one instant. be_killed() does not, but of the two clocks the shim
- * writes meanwhile only the one that be_killed() does not read. ThreadSanitizer may have lost the
+ * The kernel reads the log in one instant, but be_killed() does not. Of its two clocks, the shim
+ * then writes only the clock that be_killed() does not read. ThreadSanitizer may have lost the
  * reader's stack, so the suppression names the writer, too.
  */
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);

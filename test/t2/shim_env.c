@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The CUDA driver loads the shim into a process that has threads. The shim must not change the
- * environment, which those threads may be reading. This test is linked with another copy of the
+ * The CUDA driver loads the shim into a process with threads. The shim must not change the
+ * environment, which these threads may be reading. This test is linked with another copy of the
  * shim, which was loaded before.
  */
 #include <dlfcn.h>
@@ -48,7 +48,7 @@ static bool is_as_it_was(const struct picture *p)
 	return environ == p->environ && !environ[p->nr];
 }
 
-/* Loads the shim in a child process that has @nr_threads more threads. */
+/* Loads the shim in a child process that has @nr_threads additional threads. */
 static int load(const char *shim, int nr_threads)
 {
 	struct picture before;

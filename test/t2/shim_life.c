@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The shim's states: dormant, awake, dormant again. Then another subscriber, the end of a thread
- * and of a forked child, a missing CUPTI, and a thread that cannot be started.
+ * and of a forked child, a missing CUPTI, and a shim thread that cannot be started.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -52,10 +52,10 @@ static void CUPTIAPI nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_
 	(void)data;
 }
 
-/* The logs are sent at least twice in this time. */
+/* The shim sends the logs at least twice in this time. */
 #define SENT_MS	250
 
-/* Launches until a launch is tagged: then the shim is awake. */
+/* Launches until a launch is tagged, which shows that the shim is awake. */
 static bool wait_awake(void)
 {
 	uint32_t before = heard(nr_launches);
@@ -75,14 +75,14 @@ static bool wait_awake(void)
 
 static pthread_key_t key;
 static sem_t is_ending, may_end;
-static uint64_t started;		/* id of a range of this thread */
+static uint64_t started;		/* id of this thread's range */
 
 static void take_long(void *arg)
 {
 	(void)arg;
 	sem_post(&is_ending);
 	sem_wait(&may_end);
-	launch(1);			/* this thread has not yet made its last launch */
+	launch(1);			/* the thread's destructor launches, too */
 }
 
 static void *ending_thread(void *arg)
@@ -101,13 +101,15 @@ static void test_ending_thread(void)
 	uint32_t before = heard(nr_launches);
 	pthread_t thread;
 
-	/* Destructors run in the order in which their keys were made; the shim's key is older. */
+	/*
+	 * Destructors run in the order in which the keys were created, and the shim's key is older.
+	 */
 	pthread_key_create(&key, take_long);
 	sem_init(&is_ending, 0, 0);
 	sem_init(&may_end, 0, 0);
 	pthread_create(&thread, NULL, ending_thread, &key);
 	sem_wait(&is_ending);
-	pause_ms(SENT_MS);		/* by now the shim has freed the thread's data */
+	pause_ms(SENT_MS);		/* the shim has freed the thread's data now */
 	ranges__end(started);
 	sem_post(&may_end);
 	pthread_join(thread, NULL);
@@ -118,7 +120,7 @@ static void test_ending_thread(void)
 /* ---- CUPTI is missing ------------------------------------------------------------------------ */
 
 /*
- * Tests that each listener gets the message, with the environment at the program's first CUDA call.
+ * Tests that each listener gets the message, and the environment of the program's first CUDA call.
  */
 static int tell_each_listener(void)
 {
@@ -161,7 +163,7 @@ static void at_end(void)
 		_exit(2);
 }
 
-/* Tests that the shim notices the end of the program, and sends everything at that time. */
+/* Tests that the shim notices the end of the program, and sends everything then. */
 static int without_thread(void)
 {
 	CUmodule module;
@@ -181,9 +183,9 @@ static int without_thread(void)
 }
 
 /*
- * In a forked child. The kernel subtracts the counts that it copied, as it does when a listener
- * leaves a process. No listener is attached to this process yet. Return: bits for the checks that
- * passed.
+ * Runs in a forked child. The test does what the kernel does: it subtracts the semaphore counts
+ * that fork() copied, as when a listener leaves a process. No listener is attached to this process
+ * yet. Return: bits of the checks that passed.
  */
 static int inherited(bool listened)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * NVTX ranges, made as programs make them, through tables like NVTX's own. Each launch is in the
- * ranges that are open on its thread, and ranges that cannot be recorded are counted.
+ * NVTX ranges, made as programs make them, through tables like NVTX's own tables. Each launch is in
+ * the ranges that are open on its thread, and ranges that cannot be recorded are counted.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@
 #include "tap.h"
 #include "xpu_slot.h"
 
-/* NVIDIA's own headers, where they are installed. */
+/* NVIDIA's own headers, if they are installed. */
 #if __has_include(<nvtx3/nvToolsExt.h>)
 #include <nvtx3/nvToolsExt.h>
 #if __has_include(<nvtx3/nvToolsExtPayload.h>)
@@ -114,7 +114,7 @@ static CUcontext context;
 static CUfunction function;
 static CUstream stream;
 
-/* ---- the tables of NVTX in a module ---------------------------------------------------------- */
+/* ---- NVTX's tables in a module --------------------------------------------------------------- */
 
 #define NR_CORE		16
 #define NR_CORE2	16
@@ -417,7 +417,7 @@ static void test_payloads(void)
 	       "a payload that ends before the communicator has no fields");
 	domain_pop(nccl);
 
-	/* The payload of ncclCommInitRank comes only at the end of the range. */
+	/* The payload of ncclCommInitRank is known only at the end of the range. */
 	data = (struct nvtx_payload_data){ id, sizeof(text), &text };
 	is_int(push_payload(nccl, &data, 1), 0,
 	       "a range with a payload and no other attribute is pushed");
@@ -621,7 +621,7 @@ static void test_handler(void)
 #define NR_HELD		(2u * XPU_LOG_ENTRIES)	/* launches */
 #define NR_EVENTS	(2 * NR_HELD + 2)
 
-/* Tests a log that stays full for long, because another thread is sending it. */
+/* Tests a log that stays full for a long time, because another thread is sending it. */
 static void test_held(void)
 {
 	uint64_t dropped = ranges__nr_dropped();
@@ -644,7 +644,7 @@ static void test_held(void)
 	listener__settle();
 	pop();
 	is_int(sort_launches(before), NR_HELD,
-	       "a log is being sent: all launches are received in the end");
+	       "a log is being sent: all launches are received at last");
 	for (i = 0; i < NR_HELD; i++)
 		wrong += strcmp(path_of(listener.launches[before + i].range_id),
 				i % 2 ? "early;held;odd" : "early;held;even") != 0;
@@ -688,7 +688,7 @@ int main(void)
 	domain = create_domain("net");
 	ok(domain && create_domain("net") == domain, "domains with equal names are one domain");
 
-	/* Here nobody listens. */
+	/* No listener is attached. */
 	is_int(push("nobody"), -2, "without a listener a push does nothing");
 	pop();
 
@@ -741,7 +741,7 @@ int main(void)
 	is_str(last_path(), "early;", "a range without any name is recorded");
 	pop();
 
-	/* Ranges by start and end: ended out of order, and by another thread. */
+	/* Ranges by start and end call: ended out of order, and by another thread. */
 	id = start("first");
 	other = start("second");
 	ok(id && other && id != other, "two ranges are started");
@@ -811,7 +811,7 @@ int main(void)
 	is_int(heard(counters.nr_dropped_ranges), ranges__nr_dropped(),
 	       "the shim counts the dropped ranges");
 
-	/* The listener leaves for a while: ranges that were open are removed. */
+	/* The listener detaches for a while: open ranges are removed. */
 	listener__want_ranges(false);
 	listener__detach();
 	for (i = 0; i < 10; i++)
@@ -829,7 +829,7 @@ int main(void)
 	launch();
 	is_str(last_path(), "again", "a launch is in the range that was pushed again");
 
-	/* Listeners leave and come back before the shim's thread has noticed that. */
+	/* Listeners detach and attach again before the shim's thread has noticed. */
 	listener__settle();
 	listener__want_ranges(false);
 	pop();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Launches are logged by the number of their call path. Each is received once, with its own path,
- * even if a log is full, being sent, interrupted or ending. Events of memory get the number of the
- * path at which they happen, even if they share it with launches.
+ * Launches are logged with the number of their call path. Each launch is received once, with its
+ * own path, even if a log is full, being sent, interrupted or ending. Memory events get the number
+ * of the path on which they happen, even if launches use the same path.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -24,7 +24,7 @@
 #include "launch/unwind.h"
 #include "xpu_slot.h"
 
-#define BITS		14		/* bits of a call path: each selects a function at one
+#define BITS		14		/* bits of a call path: each bit selects the function at one
 					 * level */
 #define NR_PATHS	(1 << BITS)	/* more paths than a thread can remember */
 #define NR_HELD		(4u * XPU_LOG_ENTRIES)	/* launches while a log is being sent */
@@ -38,7 +38,7 @@ static CUfunction function;
 
 struct way {
 	uint32_t bits;
-	int left;			/* levels that are still to be called */
+	int left;			/* number of levels still to call */
 	CUstream stream;
 };
 
@@ -58,7 +58,7 @@ static inline __attribute__((always_inline)) void step(const struct way *way, in
 
 	if (caller >= 0)
 		__atomic_store_n(&return_addresses[caller], return_address, __ATOMIC_RELAXED);
-	/* Without branches, so that each function has exactly one such call. */
+	/* Without branches, each function has exactly one such call. */
 	steps[which[!!way->left][way->bits & 1]](&next, me);
 	asm volatile("" : : "r"(&next) : "memory");	/* prevents a tail call */
 }
@@ -88,8 +88,8 @@ static void launch(uint32_t bits, CUstream stream)
 }
 
 /*
- * Return: the number of the path with which a launch was received; -1 for none. Frames come
- * innermost first.
+ * Return: the number of the path that a received launch has; -1: it has none. Frames are ordered
+ * from the innermost.
  */
 static int heard_bits(const struct listener_launch *l)
 {
@@ -109,8 +109,8 @@ static int heard_bits(const struct listener_launch *l)
 }
 
 /*
- * Return: how many of the launches since number @from do not have the paths @first, @first + @by,
- * ... modulo @mod.
+ * Return: the number of launches since number @from whose paths are not @first, @first + @by, ...
+ * modulo @mod.
  */
 static int nr_wrong(uint32_t from, uint32_t nr, uint32_t first, uint32_t by, uint32_t mod)
 {
@@ -161,7 +161,7 @@ static const struct unwind_trace *again(void *slot, const struct unwind_miss *mi
 	return paths__guess_again(own_paths, slot, PYTHON_OFF, miss);
 }
 
-/* Launches with a guess of the path, as launch.c does. */
+/* Launches with a guessed path, as launch.c does. */
 static __attribute__((noinline)) void launch_by_guess(uint32_t id)
 {
 	struct xpu_slot slot = { .size = sizeof(slot), .correlation_id = id, .cbid = NESTED_CBID,
@@ -188,7 +188,7 @@ static __attribute__((noinline)) void there(uint32_t id)
 	asm volatile("");
 }
 
-/* Launches with equal frames on different stacks. */
+/* Makes launches whose frames are equal, but at different stack addresses. */
 static __attribute__((noinline)) void anywhere(uint32_t id, size_t bytes)
 {
 	volatile char *pad = __builtin_alloca(bytes);
@@ -217,8 +217,8 @@ static void (*const places[NR_PLACES])(uint32_t id) = {
 };
 
 /*
- * Launches in random order, sometimes through one more function. Nearly every guess is wrong, and
- * the path that is found instead is right.
+ * Launches in random order, sometimes through an additional function. Nearly every guess is wrong,
+ * and the path that is found instead is right.
  */
 static __attribute__((noinline)) void through(unsigned int place, uint32_t id)
 {
@@ -251,8 +251,8 @@ static void test_random_order(uint32_t *id)
 	for (i = 0; i < NR_RANDOM; i++) {
 		const struct listener_launch *l = &listener.launches[before + i];
 		/*
-		 * Launches differ in the innermost frame; with one more function, they also differ
-		 * in the number of frames.
+		 * Launches differ in the innermost frame. With the additional function, they also
+		 * differ in the number of frames.
 		 */
 		uint64_t frame = l->frames[0] ^ (uint64_t)l->nr_frames << 56;
 
@@ -272,8 +272,8 @@ static void *pages(size_t bytes)
 }
 
 /*
- * Tests launches that repeat in a circle. In the second round and later every guess is right, and
- * nothing is unwound.
+ * Tests launches that repeat in a cycle. From the second cycle, every guess is right, and nothing
+ * is unwound.
  */
 static void test_guesses(void)
 {
@@ -293,15 +293,15 @@ static void test_guesses(void)
 	}
 	paths__send(own_paths);
 	is_int(heard(nr_launches) - before, 300,
-	       "two paths in a circle of three: all launches are received");
+	       "two paths in a cycle of three: all launches are received");
 	ok(nr_right >= 290 - 5,
-	   "two paths in a circle of three: %u launches are not unwound", nr_right);
+	   "two paths in a cycle of three: %u launches are not unwound", nr_right);
 	nr_right = 0;
 	for (i = 0; i < 100; i++) {
 		here(++id);
 		there(++id);
 	}
-	ok(nr_right >= 190, "two paths in turns: %u of 200 launches are not unwound", nr_right);
+	ok(nr_right >= 190, "two alternating paths: %u of 200 launches are not unwound", nr_right);
 	nr_right = 0;
 	for (i = 0; i < 200; i++) {
 		anywhere(++id, i % 2 ? 16 : 1000);
@@ -318,7 +318,7 @@ static void test_guesses(void)
 		anywhere(++id, 16 + i * 7 % 40 * 16);
 	paths__send(own_paths);
 	is_int(heard(nr_launches) - before, 300 + 200 + 400 + NR_RANDOM + 1000,
-	       "circles: all launches are received");
+	       "cycles: all launches are received");
 	paths__send(own_paths);
 	paths__free(own_paths);
 	munmap(own_paths, paths__bytes());
@@ -327,12 +327,12 @@ static void test_guesses(void)
 
 /* ---- pages that are not mapped --------------------------------------------------------------- */
 
-#define NR_UNMAPPED	900		/* launches: their entries are on several pages */
+#define NR_UNMAPPED	900		/* launches: their entries span several pages */
 
 static int pagemap;
 static unsigned int nr_seen, nr_unmapped;	/* pages of the log */
 
-/* The log is about to be read, with page faults off. */
+/* Called before the log is read, with page faults off. */
 static void see_pages(void)
 {
 	uint64_t from = (uintptr_t)own_paths + paths__log_at(), page = sysconf(_SC_PAGESIZE),
@@ -348,8 +348,8 @@ static void see_pages(void)
 }
 
 /*
- * Tests a log whose pages the kernel unmaps before it is sent, as when it swaps them out or moves
- * them.
+ * Tests a log whose pages the kernel unmaps before the log is sent, as when the kernel swaps them
+ * out or migrates them.
  */
 static void test_unmapped(void)
 {
@@ -367,7 +367,7 @@ static void test_unmapped(void)
 	paths__start(own_paths, &slot);
 	for (i = 0; i < NR_UNMAPPED; i++)
 		here(++id);
-	if (madvise(own_paths, paths__bytes(), MADV_DONTNEED))	/* the object files of the frames */
+	if (madvise(own_paths, paths__bytes(), MADV_DONTNEED))	/* the memfd keeps the data */
 		bail("madvise failed");
 	listener__interrupt_log = see_pages;
 	paths__send(own_paths);
@@ -383,14 +383,14 @@ static void test_unmapped(void)
 	close(fd);
 }
 
-/* ---- events of memory ------------------------------------------------------------------------ */
+/* ---- memory events --------------------------------------------------------------------------- */
 
-static struct unwinder *real_unwinder;	/* always walks */
+static struct unwinder *real_unwinder;	/* always unwinds */
 static enum python_mode event_mode;
 static unsigned int nr_events, nr_walked, nr_wrong_frames;
 static uint32_t launch_id = NESTED_ID;
 
-/* Makes an event, as launch.c does, and compares its path with the actual stack. */
+/* Makes a memory event, as launch.c does, and compares its path with the actual stack. */
 static __attribute__((noinline)) void event(void)
 {
 	struct xpu_slot slot, whole = { .size = sizeof(whole) }, real = whole;
@@ -413,10 +413,11 @@ static __attribute__((noinline)) void event(void)
 		id = paths__define(own_paths, &whole);
 	}
 	unwinder__chain(real_unwinder, 0, &real, NULL, NULL, NULL);	/* notices new code */
-	unwinder__chain(real_unwinder, 1, &real, NULL, NULL, NULL);	/* compares with nothing */
+	unwinder__chain(real_unwinder, 1, &real, NULL, NULL, NULL);	/* unwinds completely,
+									 * without comparing */
 	path = &listener.paths[id % LISTENER_PATHS];
 	nr_events++;
-	/* The event's first frame is in this function. */
+	/* The first frame of the event is in this function. */
 	nr_wrong_frames += !id || path->cbid != XPU_ALLOCATOR_TORCH || path->flags != real.flags ||
 			   path->nr_frames != real.nr_frames + 1 ||
 			   memcmp(path->frames + 1, (const void *)(uintptr_t)real.frames,
@@ -438,11 +439,11 @@ static __attribute__((noinline)) void kernel(void)
 	asm volatile("");
 }
 
-/* A call path: some functions, each with more or less stack, and an action at its end. */
+/* A call path: a few functions, each with more or less stack, and an action at the end. */
 struct plan {
 	uint32_t bits;			/* the function at each level */
 	uint32_t pads;			/* 2 bits for each level */
-	int left;			/* levels */
+	int left;			/* number of levels */
 	unsigned int what;
 };
 
@@ -507,7 +508,7 @@ static unsigned int next_random(unsigned int limit)
 	return (seed >> 8) % limit;
 }
 
-/* A step of a program: some call paths in sequence. */
+/* A program step: several call paths in sequence. */
 #define NR_OPS	16
 
 static void step_of(unsigned int nr, uint32_t pads)
@@ -523,7 +524,7 @@ static void step_of(unsigned int nr, uint32_t pads)
 	}
 }
 
-/* Counts how many steps are unwound after the fourth. All steps are made at one place. */
+/* Counts the steps that are unwound after the fourth step. All steps are made at one place. */
 static __attribute__((noinline)) void same_steps(unsigned int nr)
 {
 	unsigned int i;
@@ -547,7 +548,7 @@ static void random_steps(int nr)
 		plan = (struct plan){
 			.bits = next_random(32), .left = 12, .what = what[next_random(5)],
 			/*
-			 * Often one of the two outermost functions has more stack, so that the
+			 * Often one of the two outermost functions uses more stack, so that the
 			 * frames inside it move.
 			 */
 			.pads = next_random(3) ? 0 : next_random(2) ? 0x000001 : 0x000004,
@@ -570,7 +571,7 @@ static void other_stack_steps(int nr)
 	}
 }
 
-/* Events in their short and in their long form are received as they were sent. */
+/* Events in short and in long form are received as they were sent. */
 static void test_forms(void)
 {
 	static const struct {
@@ -638,10 +639,10 @@ static void test_events(void)
 
 	same_steps(24);
 	test_forms();
-	is_int(nr_walked, 0, "events before launches, in a circle: no event is unwound");
-	is_int(nr_right, 20 * NR_OPS, "events before launches, in a circle: no launch is unwound");
+	is_int(nr_walked, 0, "events before launches, in a cycle: no event is unwound");
+	is_int(nr_right, 20 * NR_OPS, "events before launches, in a cycle: no launch is unwound");
 
-	/* The frames stay the same, but at other addresses: chains are written again. */
+	/* The frames stay the same, but move to other addresses: chains are written again. */
 	for (i = 0; i < 200; i++)
 		step_of(NR_OPS, i % 3 ? 0 : i % 2 ? 0x010000 : 0x000004);
 	random_steps(8000);
@@ -686,9 +687,7 @@ static void test_events(void)
 	is_int(nr_wrong_frames, 0,
 	       "after the kinds of frames changed each of %u events has its own frames", nr_events);
 
-	/*
-	 * More paths and places than the tables have room for; the step's own paths are among them.
-	 */
+	/* More paths and places than fit into the tables, including the step's own paths. */
 	nr_events = 0;
 	for (i = 0; i < 3 * NR_PATHS; i++) {
 		plan = (struct plan){
@@ -776,8 +775,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < NR_HELD; i++) {
 		launch(9, stream);
 		/*
-		 * The first launch called the probe; the second one is in the log, which the shim's
-		 * thread sends.
+		 * The first launch called the probe; the second launch is in the log, which the
+		 * shim's thread sends.
 		 */
 		if (i == 1)
 			listener__wait_held();
@@ -804,7 +803,9 @@ int main(int argc, char **argv)
 	   "a second listener gets the paths, too");
 	listener__hello(false);
 
-	/* Entries logged while the last listener leaves are not for the next listener. */
+	/*
+	 * Entries that are logged while the last listener leaves are not sent to the next listener.
+	 */
 	launch(3, stream);
 	before = listener__settle();
 	listener__detach();

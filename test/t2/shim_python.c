@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Python's frames in call chains. Wherever py_stacks.py launches, the call chain must equal
- * Python's own, in every CPython of this machine; so must the chain of an event of memory just
- * before. A library that differs from the known versions of CPython must do no harm. The test
- * builds the memory of such a library, which is read as memory of each version.
+ * Python frames in call chains. Wherever py_stacks.py launches, the call chain must equal Python's
+ * own call chain, in every CPython on this machine; so must the chain of a memory event just
+ * before. A library that differs from all known versions of CPython must do no harm. The test
+ * builds the memory of such a library, which is read with the layout of each version.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -39,8 +39,8 @@ static void append(char *to, size_t size, const char *what)
 enum function { NONE_OF_THESE, LOOP, THROUGH };
 
 /*
- * Return: the function called at @word. Results are kept, because dladdr() searches a whole symbol
- * table each time.
+ * Return: the function called at @word. Results are cached, because each dladdr() searches a whole
+ * symbol table.
  */
 static enum function function_at(uint64_t word)
 {
@@ -65,8 +65,8 @@ static enum function function_at(uint64_t word)
 }
 
 /*
- * Writes the chain as py_stacks.py does. @nr_loops counts interpreter loops that were not removed
- * but should have been.
+ * Writes the chain in the format of py_stacks.py. @nr_loops counts interpreter loops that should
+ * have been removed.
  */
 static void describe(const struct listener_launch *l, char *chain, size_t size, int *nr_loops)
 {
@@ -118,7 +118,7 @@ static size_t read_sites(const char *path, struct site *sites)
 	return nr_sites;
 }
 
-/* Allocates memory before each launch: one byte more than the number of its site. */
+/* Allocates memory before each launch; its size in bytes is the site number + 1. */
 static void make_block(int site)
 {
 	const struct alloc a = {
@@ -138,7 +138,8 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * Compares every launch with the expected chain of its site. Prints the verdict that shell() reads.
+ * Compares every launch with the expected chain of its site. Prints the verdict, which shell()
+ * reads.
  */
 static void verdict(const char *expected)
 {
@@ -186,7 +187,7 @@ static void verdict(const char *expected)
 	fflush(stdout);
 }
 
-/* Runs py_stacks.py in this process. Python is loaded before the shim wakes, or after it. */
+/* Runs py_stacks.py in this process. Python is loaded before or after the shim wakes. */
 static int inside(const char *library, const char *how, const char *held)
 {
 	void (*initialize)(int), (*finalize)(void), (**before)(int);
@@ -230,13 +231,15 @@ static int inside(const char *library, const char *how, const char *held)
 	for (i = 0; i < 1000 && (heard(nr_kernels) < heard(nr_launches) ||
 				 heard(nr_allocs) < heard(nr_launches)); i++)
 		pause_ms(10);
-	pause_ms(300);			/* definitions come with the next batch */
+	pause_ms(300);			/* definitions arrive with the next batch */
 	finalize();
 	verdict("expected");
 	return 0;
 }
 
-/* Launches natively with py_fake.so in the process, set up by @scenario. */
+/*
+ * Launches without Python, with py_fake.so in the process. @scenario says what its memory contains.
+ */
 static int fake(const char *scenario)
 {
 	uint64_t *version, *tstate_memory, *memory, *runtime, code_type;
@@ -332,7 +335,7 @@ static int fake(const char *scenario)
 /* ---- outside: the test, which runs these programs -------------------------------------------- */
 
 /*
- * Runs this program again with @args. @line is set to the last line that it prints. Return: its
+ * Runs this program again with @args. @line receives the last line of its output. Return: its exit
  * status.
  */
 static int shell(const char *env, const char *args, char *line, size_t size)
@@ -357,7 +360,7 @@ static void check_python(const char *version, const char *prefix, const char *li
 	} runs[] = {
 		{ "", "early", "released", "GIL released" },
 		{ "", "early", "held", "GIL held" },
-		/* These run with the first Python only. */
+		/* These cases run only with the first Python. */
 		{ "XPUSHIM_MAX_FRAMES=600", "early", "released", "long chains" },
 		{ "", "late", "released", "loaded after the shim woke" },
 	};
@@ -445,7 +448,7 @@ int main(int argc, char **argv)
 	}
 
 	snprintf(args, sizeof(args), "sh '%s/test/workload/py_find.sh'", src);
-	/* The Pythons that could be found are for another machine than the emulator's machine. */
+	/* The Pythons on this machine are not for the emulated machine. */
 	find = getenv("XPU_EMULATED") ? NULL : popen(args, "r");
 	i = 0;
 	while (find && fgets(line, sizeof(line), find)) {

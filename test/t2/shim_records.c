@@ -43,7 +43,10 @@ static int compare_u32(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Return: how many ids do not occur exactly once among the kernels and once among the launches. */
+/*
+ * Return: the number of ids that do not occur exactly once among the kernels and once among the
+ * launches.
+ */
 static int nr_unmatched(void)
 {
 	uint32_t nr = heard(nr_launches), i;
@@ -63,7 +66,9 @@ static int nr_unmatched(void)
 	return bad;
 }
 
-/* Return: how many launches were received on another thread than the one in the kernel's name. */
+/*
+ * Return: the number of launches that were received on another thread than the kernel's name says.
+ */
 static int nr_wrong_thread(void **ids)
 {
 	uint32_t max = 0, i;

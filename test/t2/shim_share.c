@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * XPUSHIM_CUPTI_FOR=share: a program's profiler next to the shim. Both get all records that they
- * ask for. If the program makes a call that the shim cannot serve, the shim gives CUPTI back.
+ * XPUSHIM_CUPTI_FOR=share: a program's profiler runs together with the shim. Both get all records
+ * that they ask for. If the program makes a call that the shim cannot serve, the shim releases
+ * CUPTI.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -47,8 +48,8 @@ static uint64_t CUPTIAPI odd_ns(void)
 }
 
 static atomic_int nr_requested, nr_inside;
-static size_t buffer_bytes = BUFFER_BYTES, max_records;	/* 0 bytes: NULL */
-static bool calls_cupti;			/* in its callbacks */
+static size_t buffer_bytes = BUFFER_BYTES, max_records;	/* 0 bytes: the buffer is NULL */
+static bool calls_cupti;			/* calls CUPTI in its callbacks */
 
 static void CUPTIAPI requested(uint8_t **data, size_t *bytes, size_t *max)
 {
@@ -117,7 +118,7 @@ static void set_all(void)
 static atomic_int nr_entries, nr_exits, nr_wrong_words, nr_without_name, nr_no_context;
 static atomic_bool gone, leaves_inside, left;
 static atomic_bool finalizes_inside;
-static atomic_bool alone;		/* without the shim: words are undefined at first */
+static atomic_bool alone;		/* without the shim, the words are undefined at first */
 static CUpti_SubscriberHandle subscriber;
 
 static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
@@ -219,7 +220,7 @@ static void callbacks(CUpti_SubscriberHandle s)
 static void *flusher(void *arg)
 {
 	(void)arg;
-	/* Does as a program that calls CUPTI while it holds its own lock. */
+	/* Calls CUPTI while it holds its own lock, as some programs do. */
 	pthread_mutex_lock(&lock);
 	pause_ms(600);
 	pthread_mutex_unlock(&lock);
@@ -262,7 +263,7 @@ static void windows(void)
 	is_int(nr_sets, NR_SETS, "later the program gets its own records");
 }
 
-/* The edges of a window are at the calls, not at the device's work. */
+/* Calls determine the edges of a window; the time of the device work does not. */
 static void edges(void)
 {
 	forget();
@@ -386,7 +387,7 @@ static void buffers(void)
 	nr_requested = 0;
 	one_window(0);
 	is_int(nr_sets, NR_SETS, "buffers of one record each hold all records");
-	/* The thread that delivers a buffer also asks for a buffer in advance. */
+	/* The thread that delivers a buffer also requests a buffer in advance. */
 	ok(nr_requested >= NR_SETS && nr_requested <= NR_SETS + 2,
 	   "as many buffers of one record are requested as there are records (%d)", nr_requested);
 	max_records = 0;
@@ -511,7 +512,7 @@ static void *toggler(void *arg)
 }
 
 /*
- * The shim gives CUPTI back while threads launch, set CUPTI up, flush, and hold the program's lock.
+ * The shim releases CUPTI while threads launch, set up CUPTI, flush, and hold the program's lock.
  */
 static void gives_back_busily(void)
 {
@@ -549,15 +550,15 @@ static void gives_back_busily(void)
 	launchers_end = true;
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_join(t[i], NULL);
-	is_int(nr_failed, 0, "CUPTI is given back four times while threads call it");
-	is_int(nr_deaf, 0, "each time CUPTI is given back the program gets its callbacks");
+	is_int(nr_failed, 0, "CUPTI is released four times while threads call it");
+	is_int(nr_deaf, 0, "each time CUPTI is released, the program gets its callbacks");
 	ok(wait_awake() && records(),
-	   "after CUPTI was given back four times the shim records again");
+	   "after CUPTI was released four times, the shim records again");
 }
 
 /*
- * The program holds a lock that its callbacks take, and makes a call after which the shim gives
- * CUPTI back.
+ * The program holds a lock that its callbacks take, and makes a call that causes the shim to
+ * release CUPTI.
  */
 static void gives_back_locked(void)
 {
@@ -570,21 +571,21 @@ static void gives_back_locked(void)
 	forget();
 	set_all();
 	pthread_mutex_lock(&lock);
-	pause_ms(600);			/* the shim has the records, and calls the program */
+	pause_ms(600);			/* the shim has the records now, and calls the program */
 	start = now_ns(CLOCK_MONOTONIC);
 	cuptiActivityEnableLatencyTimestamps(1);
 	ok(now_ns(CLOCK_MONOTONIC) - start < 4000 * MS,
-	   "CUPTI is given back though the program holds its lock");
+	   "CUPTI is released although the program holds its lock");
 	pthread_mutex_unlock(&lock);
 	nr_entries = 0;
 	device__launch(function, stream, 1);
-	ok(nr_entries, "CUPTI was given back under the lock: the program gets its callbacks");
+	ok(nr_entries, "CUPTI was released under the lock: the program gets its callbacks");
 	cuptiActivityFlushAll(0);
-	/* Records that waited for the lock come on the shim's thread. */
+	/* Records that waited for the lock arrive on the shim's thread. */
 	for (i = 0; i < 500 && nr_sets != NR_SETS; i++)
 		pause_ms(10);
 	is_int(nr_sets, NR_SETS,
-	       "CUPTI was given back under the lock: the program has all its records");
+	       "CUPTI was released under the lock: the program has all its records");
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
 	is_int(cuptiUnsubscribe(subscriber), CUPTI_SUCCESS, "the program unsubscribes");
 	ok(wait_awake() && records(), "when the program has unsubscribed the shim records again");
@@ -622,7 +623,7 @@ static bool was_told(const char *what)
 	return is;
 }
 
-/* The program continues with everything that it had, without the shim. */
+/* The program goes on with its whole setup, without the shim. */
 static void gives_back(CUpti_SubscriberHandle s)
 {
 	uint32_t launches, on = 0;

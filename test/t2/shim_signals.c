@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A signal handler launches for the first time on a thread that holds one of the shim's locks: in
- * cuInit, while threads end, or when the program ends and has no thread of the shim, which would do
- * the work. Each time the signal arrives when the thread
- * is about to unlock a mutex, so this test depends on no coincidence.
+ * A signal handler makes the first launch on a thread that holds one of the shim's locks: in
+ * cuInit, while threads end, or at the end of a program without the shim's thread, which would
+ * otherwise do the work. Each signal arrives just before the thread unlocks a mutex, so this test
+ * does not depend on chance.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -20,13 +20,12 @@
 #include "launch/ranges.h"
 #include "tap.h"
 
-#define WAIT_MS		20000		/* limit for steps that take no time; enough for slow
-					 * machines */
+#define WAIT_MS		20000		/* limit for fast steps, also on slow machines */
 #define FIRST_ID	0x70000000
 
 /*
- * ThreadSanitizer calls this. The listener allocates in signal handlers, but these never interrupt
- * malloc().
+ * ThreadSanitizer calls this function. The listener allocates in signal handlers, but these never
+ * interrupt malloc().
  */
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 
@@ -77,7 +76,7 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *thread,
 	return threadless ? EAGAIN : real(thread, attr, fn, arg);
 }
 
-/* The launch is this thread's first launch, and the range its first range. */
+/* Makes the thread's first launch, in its first range. */
 static void *new_thread(void *arg)
 {
 	struct range range = { .name = "left open" };
@@ -91,9 +90,7 @@ static void *new_thread(void *arg)
 	return NULL;
 }
 
-/*
- * alarm() would not work: a thread that waits for a lock of its own may have blocked all signals.
- */
+/* alarm() would not work: a thread that waits for its own lock may have blocked all signals. */
 static void *watchdog(void *arg)
 {
 	(void)arg;
@@ -108,7 +105,7 @@ static void at_end(void)
 		_exit(3);
 }
 
-/* Runs in a child process, because it may deadlock. */
+/* Runs in a child process, because a deadlock is possible. */
 static int run(const char *when)
 {
 	bool at_start = !strcmp(when, "cuInit"), at_exit = !strcmp(when, "exit");
@@ -131,7 +128,7 @@ static int run(const char *when)
 		pthread_create(&thread, NULL, new_thread, NULL);
 		pthread_join(thread, NULL);
 	}
-	/* This thread can launch, unless the handler has broken it. */
+	/* This thread can launch unless the handler has broken it. */
 	heard_before = heard(nr_launches);
 	device__launch(function, NULL, 1);
 	cuCtxSynchronize();

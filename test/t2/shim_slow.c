@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The process ends while the shim's thread has much to send, on a slow machine. The exit waits as
- * long as the thread makes progress, and stops waiting when the thread is stuck.
+ * The process ends while the shim's thread has much to send, on a slow machine. The exit waits
+ * while the thread makes progress, and stops waiting if the thread hangs.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 #define NR_THREADS	40		/* each thread has a buffer from CUPTI */
 #define NR_LAUNCHES	400		/* launches by each thread */
-#define BATCH_MS	400		/* the launches fill some ten batches */
+#define BATCH_MS	400		/* the launches fill about ten batches */
 
 static CUcontext context;
 static CUfunction function;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * --stalls=exact: launches take turns, so that each launch has the samples of its own kernel. A
- * launch may wait for its turn longer than a second, as long as other turns end.
+ * launch may wait more than a second for its turn, as long as other turns end.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -28,7 +28,7 @@ static void *launcher(void *arg)
 	return arg;
 }
 
-/* Return: how many launches have samples of their own. */
+/* Return: the number of launches that have their own samples. */
 static unsigned int nr_with_samples(void)
 {
 	unsigned int nr = 0;
@@ -67,6 +67,6 @@ int main(void)
 	cuCtxSynchronize();
 	shim__before_end();
 	is_int(heard(nr_kernels), NR_THREADS, "each kernel is recorded");
-	is_int(nr_with_samples(), NR_THREADS, "each launch has samples of its own");
+	is_int(nr_with_samples(), NR_THREADS, "each launch has its own samples");
 	return done_testing();
 }

@@ -51,8 +51,8 @@ static void begin(void)
 }
 
 /*
- * Return: the longest wait since begin(). It must have lasted at least @ms, and must be within the
- * time since begin().
+ * Return: the longest wait since begin(). The wait must have lasted at least @ms, and must lie
+ * between begin() and now.
  */
 static const struct listener_wait *waited(uint64_t ms, const char *what)
 {
@@ -67,7 +67,7 @@ static const struct listener_wait *waited(uint64_t ms, const char *what)
 		ok(false, "%s: the wait is reported", what);
 		exit(done_testing());
 	}
-	/* On a busy machine the device may have begun long before the wait. */
+	/* On a busy machine the device may have started long before the wait. */
 	ok(longest->wait_ns >= ms * MS / 2 && longest->start_ns + MS / 2 > begin_ns &&
 	   longest->start_ns + longest->wait_ns < end_ns + MS / 2,
 	   "%s: the wait lasts long enough", what);
@@ -104,7 +104,7 @@ int main(void)
 
 	is_int(kinds__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemsetD2D8_v2_ptds], 3 | 4 << 4,
 	       "sizes of a set in two dimensions are known");
-	/* The parameters of these calls end before the third word. */
+	/* The parameters of these calls are shorter than three words. */
 	is_int(kinds__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemsetD8] |
 	       kinds__sizes[CUPTI_DRIVER_TRACE_CBID_cuMemcpyDtoD], 0,
 	       "sizes of the old 32-bit calls are not known");
@@ -155,7 +155,7 @@ int main(void)
 	cuMemAlloc(&more, sizeof(host));
 	launch(streams[0], 60 * MS);
 	cuMemFree(more);
-	if (heard(nr_waits) > nr_before) {	/* the simulated device may not wait here */
+	if (heard(nr_waits) > nr_before) {	/* the simulated device need not wait here */
 		w = waited(0, "free");
 		is_int(w->flags, XPU_WAIT_WORK, "free wait: the whole context is waited for");
 	}

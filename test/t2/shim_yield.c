@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that uses CUPTI itself, and a listener. Each gets its own buffers and its own records,
- * no matter who is registered with CUPTI when a buffer comes back. The shim never touches memory
- * before one of the program's buffers.
+ * A program that uses CUPTI itself, and a listener. Each gets its own buffers and records, whoever
+ * is registered with CUPTI when a buffer comes back. The shim never touches memory in front of the
+ * program's buffers.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -27,8 +27,7 @@
 #define MS		1000000ull
 #define PAGE_BYTES	4096
 #define SHIMS_BYTES	(1024 * 1024)	/* the size of the shim's own buffers */
-#define AT_PAGE		0		/* offset in a page of a program's buffer at a page's
-					 * start */
+#define AT_PAGE		0		/* page offset of a program's buffer: at a page's start */
 #define AT_LINE		64		/* offset in a page of the shim's own buffers */
 #define NR_SETS		50
 #define SET_BYTES	4096
@@ -48,8 +47,8 @@ static atomic_int nr_requested, nr_completed, nr_scribbled;
 static atomic_int nr_sets, nr_kernels, nr_wrong_clock;
 
 /*
- * Return: a buffer with an unreadable page before it or, with AT_LINE, a cache line before it that
- * nobody may write.
+ * Return: a buffer behind an unreadable page or, with AT_LINE, behind a cache line that must not be
+ * written.
  */
 static uint8_t *new_buffer(void)
 {
@@ -123,7 +122,7 @@ static void set_all(void)
 
 /* ---- the shim -------------------------------------------------------------------------------- */
 
-/* Launches until a launch is tagged: then the shim is awake. */
+/* Launches until a launch is tagged, which shows that the shim is awake. */
 static bool wait_awake(void)
 {
 	uint32_t before = heard(nr_launches);
@@ -138,7 +137,7 @@ static bool wait_awake(void)
 	return i < 500;
 }
 
-/* Return: whether the shim records all of 100 kernels that are launched now. */
+/* Launches 100 kernels. Return: whether the shim records all of them. */
 static bool records(void)
 {
 	uint32_t launches = heard(nr_launches), kernels = heard(nr_kernels);
@@ -171,7 +170,7 @@ static bool was_told(const char *what)
 
 /* ---- actions of the program ------------------------------------------------------------------ */
 
-/* Tests full buffers of the program that CUPTI still has when the shim is back. */
+/* Tests full buffers of the program that CUPTI still has when the shim records again. */
 static void flush_late(size_t where, const char *name)
 {
 	uint32_t sets = heard(nr_memsets);
@@ -228,7 +227,7 @@ static void disable_again(void)
 	ok(records(), "kernels are still recorded");
 }
 
-/* Writes, as CUPTI would, to memory that the shim may be clearing at that time. */
+/* Writes late, as CUPTI might, to memory that the shim may be clearing at the same time. */
 __attribute__((noinline, no_sanitize("thread"))) static void write_late(uint8_t *data)
 {
 	*(volatile uint8_t *)data = 1;
@@ -244,7 +243,7 @@ static void nobody_listens(void)
 	activity__completed(NULL, 0, data, bytes, 0);
 	listener__detach();
 	listener__settle();
-	pause_ms(300);			/* the shim has noticed */
+	pause_ms(300);			/* the shim has noticed now */
 	write_late(data + bytes - 1);
 	ok(true, "a late write to a buffer that came back does no harm");
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
@@ -258,8 +257,8 @@ static void nobody_listens(void)
 }
 
 /*
- * Tests a thread that asked for a buffer just when the program took over. It got one of the shim's
- * buffers, and fills it with the program's records.
+ * Tests a thread that requested a buffer just when the program took over. The thread got one of the
+ * shim's buffers, and fills it with the program's records.
  */
 static void late_thread(void)
 {
@@ -304,7 +303,7 @@ static void twice(void)
 	ok(records(), "after a buffer came back twice the shim still records");
 }
 
-/* Tests a callback that the shim does not know, and that frees each buffer that it gets. */
+/* Tests a callback that the shim does not know, which frees each buffer that it gets. */
 static void freed(void)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -320,7 +319,7 @@ static void freed(void)
 }
 
 /*
- * Tests such a freed buffer: other data are at its address now, and CUPTI gives that address to the
+ * Tests a freed buffer: other data are at its address now, and CUPTI passes that address to the
  * shim.
  */
 static void replaced(void)
@@ -429,7 +428,7 @@ static void *launcher(void *arg)
 	return NULL;
 }
 
-/* The simulated CUPTI aborts if a thread calls back a subscriber that is gone. */
+/* The simulated CUPTI aborts if a thread calls a subscriber that has unsubscribed. */
 static int late_callbacks(void)
 {
 	pthread_t launchers[NR_LAUNCHERS];
@@ -452,7 +451,7 @@ static int late_callbacks(void)
 		if (i == 4 && cuptiSubscribe(&subscriber, nothing, NULL) != CUPTI_SUCCESS)
 			return 4;
 		listener__detach();
-		pause_ms(300);		/* until the shim has noticed */
+		pause_ms(300);		/* the shim has noticed now */
 	}
 	launchers_end = true;
 	for (i = 0; i < NR_LAUNCHERS; i++)
@@ -480,7 +479,7 @@ static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_
 		nr_called_inside++;
 }
 
-/* A library that is opened from a pipe keeps the dynamic loader's lock until someone writes. */
+/* A library opened from a pipe keeps the dynamic loader's lock until someone writes to the pipe. */
 static void *loads(void *path)
 {
 	dlopen(path, RTLD_NOW);
@@ -497,7 +496,7 @@ static void *launches_once(void *arg)
 	return NULL;
 }
 
-/* Without --cupti share the functions are CUPTI's own, and wait for no lock. */
+/* Without --cupti share, the functions are CUPTI's own functions, and wait for no lock. */
 static void straight(void)
 {
 	CUpti_EventID id = 7;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * sim_inject.c - the library that sim_selftest has cuInit load; it counts its calls in the
+ * sim_inject.c - a library that cuInit loads in sim_selftest; it counts its calls in the
  * environment
  *
  * With SIM_INJECT_CALLS_CUDA it also calls cuInit, which an injected library must not do.

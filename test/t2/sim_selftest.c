@@ -2,11 +2,11 @@
 /*
  * sim_selftest.c - checks that the simulated device keeps CUPTI's contracts
  *
- * A small CUPTI client, with one scenario per process. The test runs itself with a scenario's name
- * and environment, and reads the results of its checks from a pipe. Built with nvcc (-x cu), the
- * scenarios that use no options of the simulated device check the same contracts of the real CUPTI.
- * "sim_selftest dump" makes one call after the other and prints everything that CUPTI reports, so
- * that the two can be compared by eye.
+ * This is a small CUPTI client that runs one scenario per process. The test runs itself with a
+ * scenario's name and environment, and reads the results of its checks from a pipe. If it is built
+ * with nvcc (-x cu), the scenarios that use no options of the simulated device check the real
+ * CUPTI. "sim_selftest dump" makes many calls and prints everything that CUPTI reports, so that the
+ * simulated and the real CUPTI can be compared by eye.
  */
 #include <cuda.h>
 #include <cupti.h>
@@ -74,7 +74,7 @@ struct event {
 	char symbol[16];
 	uint64_t node;			/* id in graph node callbacks */
 	uint64_t original;
-	bool data_kept;			/* correlationData still had the value set at the entry */
+	bool data_kept;			/* correlationData kept the value from the entry */
 };
 
 struct seen {				/* one activity record */
@@ -133,7 +133,7 @@ static void copy_name(char *to, const char *from)
 	snprintf(to, 16, "%s", from ? from : "");
 }
 
-/* Return: whether symbolName is valid. It is for launches; for other calls it may be anything. */
+/* Return: whether symbolName is valid. Only launches set it; for other calls it may be anything. */
 static bool has_symbol(CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 {
 	if (domain == CUPTI_CB_DOMAIN_RUNTIME_API)
@@ -341,7 +341,7 @@ static bool is_launch(const struct event *e)
 	       has_symbol(CUPTI_CB_DOMAIN_DRIVER_API, e->cbid);
 }
 
-/* Reads a counter of the simulated device. Return: false on a real one. */
+/* Reads a counter of the simulated device. Return: false on a real device. */
 static bool sim_counter(enum sim_stat stat, uint64_t *value)
 {
 	uint64_t (*read_stat)(enum sim_stat);
@@ -358,7 +358,7 @@ static bool sim_counter(enum sim_stat stat, uint64_t *value)
 	return read_stat;
 }
 
-/* A kernel's first launch loads it, with calls and resources of its own. */
+/* The first launch of a kernel loads it, with other calls and resources. */
 static void warm_up(void)
 {
 	LAUNCH(k_short, 0, US);
@@ -371,8 +371,8 @@ static void warm_up(void)
 /* ---- scenarios ------------------------------------------------------------------------------- */
 
 /*
- * Removes all events except those with the launch's id: meanwhile cudart asks for the kernel's
- * name, and CUPTI reports the module. Return: how many are left.
+ * Removes all events except those with the launch's ID, because cudart asks for the kernel's name,
+ * and CUPTI reports the module. Return: the number of events left.
  */
 static size_t keep_launch(void)
 {
@@ -470,7 +470,7 @@ static void scenario_callbacks(void)
 }
 
 #define NR_THREADS	6
-#define NR_LAUNCHES	4000		/* launches by a thread */
+#define NR_LAUNCHES	4000		/* launches by one thread */
 #define NR_STREAMS	4
 
 static void *many_main(void *arg)
@@ -656,7 +656,7 @@ static void scenario_graph(void)
 			continue;
 		if (nr_created < 8)
 			created[nr_created++] = e->node;
-		for (size_t j = i; j--;) {	/* the thread's last call before this one */
+		for (size_t j = i; j--;) {	/* the thread's previous call */
 			if (events[j].domain == CUPTI_CB_DOMAIN_RESOURCE)
 				continue;
 			inside += events[j].site == CUPTI_API_ENTER &&
@@ -762,7 +762,7 @@ static void scenario_fork_join(void)
 	CHECK(cudaGraphGetNodes(graph, NULL, &nr));
 	check(nr == 4, "two streams capture into one graph of %zu nodes", nr);
 	CHECK(cudaGraphInstantiate(&exec, graph, 0));
-	/* On a busy machine one branch may have ended before the other one gets a CPU. */
+	/* On a busy machine, one branch may end before the other branch gets a CPU. */
 	for (int i = 0; i < 200 && !at_once(); i++) {
 		forget();
 		CHECK(cudaGraphLaunch(exec, a));
@@ -795,7 +795,7 @@ static void scenario_fork_join(void)
 	CHECK(cudaGraphExecDestroy(exec));
 	CHECK(cudaGraphDestroy(graph));
 
-	/* Outside of a capture, too, b waits for a. */
+	/* Stream b also waits for stream a outside of a capture. */
 	forget();
 	LAUNCH(k_first, a, 20 * MS);
 	CHECK(cudaEventRecord(fork_event, a));
@@ -931,7 +931,8 @@ static void scenario_api_records(void)
 	check(!nested, "the driver call in between has no record");
 
 	/*
-	 * Some calls of an enabled kind can be disabled, and some calls of a disabled kind enabled.
+	 * Single calls of an enabled kind can be disabled, and single calls of a disabled kind
+	 * enabled.
 	 */
 	forget();
 	MUST(cuptiActivityEnable(CUPTI_ACTIVITY_KIND_RUNTIME));
@@ -1019,7 +1020,7 @@ static void scenario_finalize(void)
 	      "after subscribing again there are callbacks and records");
 }
 
-/* Makes launches; nr_records counts their records. */
+/* Makes launches, whose records nr_records counts. */
 static void launch_some(int nr)
 {
 	for (int i = 0; i < nr; i++)
@@ -1163,7 +1164,7 @@ static void scenario_knob_zeroed(void)
 	      "a buffer that is not zero in spite of the promise is counted");
 }
 
-/* The trace must agree with the records; XPU_SIM_TRACE is in the environment. */
+/* The trace, which XPU_SIM_TRACE in the environment turns on, must agree with the records. */
 static void scenario_knob_trace(void)
 {
 	FILE *f;
@@ -1176,7 +1177,7 @@ static void scenario_knob_trace(void)
 	CHECK(cudaFree(NULL));
 	many_main((void *)1);
 	MUST(cuptiActivityFlushAll(0));
-	usleep(20000);		/* the trace is written when the device falls idle */
+	usleep(20000);		/* the trace is written when the device becomes idle */
 	f = fopen(getenv("XPU_SIM_TRACE"), "r");
 	if (!check(f, "the simulator writes a trace"))
 		return;
@@ -1242,7 +1243,7 @@ static void flush_at_exit(void)
 		       (unsigned long long)records[i].end);
 }
 
-/* Registered before CUDA's own handlers, so it runs after them. */
+/* Registered before CUDA's own exit handlers, so it runs after them. */
 static void scenario_exit_late(void)
 {
 	atexit(flush_at_exit);
@@ -1296,7 +1297,7 @@ static void scenario_injection(void)
 	check(seen && !strcmp(seen, "1"), "cuInit does not call the library again");
 }
 
-/* Tests a cuInit inside cuInit: the inner one succeeds, and breaks the outer one. */
+/* Tests a cuInit inside cuInit: the inner call succeeds, and breaks the outer call. */
 static void scenario_injected_cuinit(void)
 {
 	setenv("SIM_INJECT_CALLS_CUDA", "init", 1);
@@ -1368,7 +1369,7 @@ static void dump_event(void *userdata, CUpti_CallbackDomain domain, CUpti_Callba
 		uint64_t node = 0, original = 0;
 		uint32_t graph = 0, stream = 0;
 
-		switch (cbid) {	/* other fields of the data may hold anything */
+		switch (cbid) {	/* other members of the data may contain anything */
 		case CUPTI_CBID_RESOURCE_GRAPHNODE_CLONED:
 			cuptiGetGraphNodeId(g->originalNode, &original);
 			/* fall through */
@@ -1532,7 +1533,7 @@ static void scenario_dump(void)
 static const struct scenario {
 	const char *name;
 	void (*run)(void);
-	const char *env;		/* NAME=VALUE; such scenarios need the simulated device */
+	const char *env;		/* NAME=VALUE; needs the simulated device */
 	bool sim_only;
 } scenarios[] = {
 	{ "callbacks", scenario_callbacks, NULL, false },
@@ -1568,7 +1569,7 @@ static const struct scenario {
 
 #define NR_SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
 
-/* Static, because exit handlers may still need these when leak checkers run. */
+/* Static, because exit handlers may still need this data when leak checkers run. */
 static int run_scenario(const char *name)
 {
 	for (size_t i = 0; i < NR_SCENARIOS; i++) {
@@ -1583,7 +1584,7 @@ static int run_scenario(const char *name)
 	return 2;
 }
 
-/* Return: whether this is the simulated device. Finding out must not initialize CUDA. */
+/* Return: whether this is the simulated device. This check must not initialize CUDA. */
 static bool on_sim(void)
 {
 	return dlsym(RTLD_DEFAULT, "sim_kernel_cost_arg");

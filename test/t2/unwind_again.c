@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A walk ends where its frames equal the last walk's frames, and takes the rest from there. Its
+ * A walk stops when its frames equal frames of the last walk, and reuses the rest of that walk. Its
  * chain must equal the chain of a complete walk, in each frame and each stack pointer, whatever
- * changed in between. If all inputs of an earlier walk are unchanged, its chain must equal the
+ * changed in between. If nothing that an earlier walk read has changed, its chain must equal the
  * chain of a new walk.
  */
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static uint32_t any(uint32_t below)
 	return (seed >> 33) % below;
 }
 
-/* How many earlier walks are kept. */
+/* The number of earlier walks that are kept. */
 #define NR_TRACES	16
 #define MAX_WORDS	200
 
@@ -43,7 +43,7 @@ static struct earlier {
 		uint64_t room[sizeof(struct unwind_trace) / 8 + MAX_WORDS * 3 / 2];
 	};
 	uint64_t frames[XPU_MAX_FRAMES];
-	uint32_t nr_frames;		/* 0: no walk */
+	uint32_t nr_frames;		/* 0: not a walk */
 	bool again;			/* a complete walk would give an equal chain */
 } earlier[NR_TRACES];
 static unsigned int nr_again, nr_traced;
@@ -86,8 +86,8 @@ static NOINLINE bool walk(unsigned int level, struct xpu_slot *slot,
 }
 
 /*
- * Makes all walks from one place, so that all have the same caller's frame. From a loop with a
- * condition, or an unrolled one, a compiler would make two calls.
+ * Makes all walks from one place, so that they have the same caller frame. With a condition in the
+ * loop, or an unrolled loop, a compiler could make two calls.
  */
 static NOINLINE void walk_all(struct call *call, const struct call *end)
 {
@@ -111,7 +111,7 @@ static NOINLINE void check(void)
 		of[nr] = e;
 		calls[nr++] = (struct call){ 0, &unused, &e->trace, false };
 	}
-	/* Level 1 is for walks that interrupt another walk: they do not use the last walk. */
+	/* Level 1 is for walks that interrupt another walk: they do not reuse the last walk. */
 	calls[nr] = (struct call){ 0, &slot[0], NULL, false };
 	calls[nr + 1] = (struct call){ 1, &slot[1], NULL, false };
 	walk_all(calls, calls + nr + 2);
@@ -140,8 +140,8 @@ static NOINLINE void check(void)
 static NOINLINE void go_on(int depth);
 
 /*
- * Frames of all kinds: several functions of equal frame size, which can replace one another, and
- * many sizes.
+ * Frames of all kinds: several functions with equal frame sizes, which can replace each other, and
+ * functions with many other sizes.
  */
 #define PLAIN(name, bytes)						\
 static NOINLINE void name(int depth)					\
@@ -157,7 +157,7 @@ static NOINLINE void name(int depth)					\
 PLAIN(plain_0, 40) PLAIN(plain_1, 40) PLAIN(plain_2, 40) PLAIN(plain_3, 40)
 PLAIN(large_0, 200) PLAIN(large_1, 1000)
 
-/* The walk finds the caller's frame by rbp. */
+/* The walk finds the caller's frame through rbp. */
 static NOINLINE void with_alloca(int depth)
 {
 	volatile char *pad = __builtin_alloca(16 + any(4) * 16);
@@ -172,7 +172,7 @@ static NOINLINE void with_alloca(int depth)
 #define with_variable	with_alloca	/* these builds keep frame pointers */
 #define aligned		with_alloca
 #else
-/* Here the frame pointer is an ordinary variable, which called functions save. */
+/* Here the frame pointer register holds an ordinary variable, which called functions save. */
 #ifdef ASSEMBLY_WITH_VALUE
 void with_value(void (*f)(int), int depth, uint64_t value);
 __asm__(ASSEMBLY_WITH_VALUE);
@@ -193,7 +193,7 @@ static NOINLINE void with_variable(int depth)
 }
 #endif
 
-/* The stack pointer is kept in the frame, because the frame is aligned. */
+/* The stack pointer is saved in the frame, because the frame is aligned. */
 static NOINLINE void aligned(int depth)
 {
 	volatile _Alignas(64) char pad[64];
@@ -210,7 +210,8 @@ static void (*const kinds[])(int) = {
 };
 
 /*
- * Walks now and then. Calls deeper functions from one of two places, returns, and may do so again.
+ * Walks now and then, calls deeper functions from one of two places, returns, and sometimes repeats
+ * this.
  */
 static NOINLINE void go_on(int depth)
 {
@@ -233,7 +234,7 @@ static NOINLINE void go_on(int depth)
 	}
 }
 
-/* Two coroutines, each on a stack of its own, that take turns. */
+/* Two coroutines with their own stacks, which take turns. */
 static ucontext_t home, away[2];
 
 static void stroll(void)
@@ -278,7 +279,10 @@ static void test_smaller_stack(void)
 	skip(1, "sanitizers do not know of such stacks");
 }
 #else
-/* run_there(top, arg) calls run_here(arg) on another stack, whose outermost frame is its own. */
+/*
+ * run_there(top, arg) calls run_here(arg) on another stack, whose outermost frame belongs to
+ * run_there().
+ */
 void run_here(int depth);
 void run_there(char *top, int depth);
 
@@ -308,8 +312,8 @@ NOINLINE void run_here(int depth)
 }
 
 /*
- * Tests a coroutine's stack that was freed. A smaller stack has replaced its inner part and comes
- * to that place with equal frames, but the memory above no longer exists.
+ * Tests a coroutine's freed stack. A smaller stack has replaced its inner part and reaches the same
+ * place with equal frames, but the memory above no longer exists.
  */
 static void test_smaller_stack(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Damaged unwind tables: whatever they contain, reading them stays inside the object and ends.
+ * Damaged unwind tables: whatever they contain, the reader stays inside the object and terminates.
  *
  * This test's _dl_find_object() finds a copy of a library's image. The tables use relative
  * addresses, so they are valid in the copy. The test changes bytes of the tables at random.
@@ -22,7 +22,7 @@
 #define NR_LOOKUPS	500		/* lookups in each round */
 
 struct image {
-	uint8_t *copy;			/* of exact size: memory after it is poisoned */
+	uint8_t *copy;			/* of the exact size: the memory behind it is poisoned */
 	size_t bytes;
 	size_t hdr;			/* offset of .eh_frame_hdr, which .eh_frame follows */
 	size_t frames;
@@ -72,7 +72,9 @@ static int copy_libc(struct dl_phdr_info *info, size_t size, void *data)
 		if (p->p_type == PT_GNU_EH_FRAME)
 			image.hdr = p->p_vaddr;
 	}
-	/* The header is 12 bytes and a table; its third word is the table's number of rows. */
+	/*
+	 * The header has 12 bytes and a table; its third word is the number of rows in the table.
+	 */
 	if (image.copy)
 		image.frames = image.hdr + 12 + 8 * *(uint32_t *)(image.copy + image.hdr + 8);
 	return 1;
@@ -118,7 +120,7 @@ static uint64_t random_pc(void)
 	return (uintptr_t)image.copy + image.text + next_random() % (image.text_end - image.text);
 }
 
-/* Makes @nr lookups. Counts rows, addresses without information, and refused addresses. */
+/* Makes @nr look-ups. Counts rows, addresses without information, and refused addresses. */
 static void look_up(int nr, unsigned long *counts)
 {
 	struct cfi_row row;
@@ -133,7 +135,7 @@ static void look_up(int nr, unsigned long *counts)
 	}
 }
 
-/* @rarity: one byte in this many is damaged */
+/* @rarity: one in @rarity bytes is damaged */
 static void damage(size_t from, size_t to, unsigned int rarity)
 {
 	size_t at = from;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every call chain from the shim equals gdb's at that instant, address by address: with inlining,
-# templates, recursion, coroutines, exceptions, signal handlers, and plug-ins that are loaded and
-# unloaded.
+# Every call chain from the shim equals gdb's call chain at the same instant, address by address:
+# with inlining, templates, recursion, coroutines, exceptions, signal handlers, and plug-ins that
+# are loaded and unloaded.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers: their own frames are in the way"
 need gdb
@@ -17,12 +17,12 @@ if [ -z "$XPU_EMULATED" ]; then
 		skip_all "the C library's debugging symbols are missing (Debian: libc6-dbg)"
 fi
 
-# Other tests cover generated code: gdb cannot walk through it without unwind information.
+# Other tests cover generated code, because gdb cannot unwind it without unwind information.
 scenarios="inlining templates recursion virtual library frames exceptions coroutines contexts
 	signals threads plugin"
 
-# under_gdb ARGS...: with XPU_EMULATED, runs another machine's program in the emulator's debugging
-# stub
+# under_gdb ARGS...: runs a program under gdb; with XPU_EMULATED, runs another machine's program in
+# the emulator's gdb stub
 under_gdb() {
 	export XPUSHIM_WAITS=off XPUSHIM_PROBE=launch XPUSHIM_MAX_FRAMES="$max"
 	if [ -z "$XPU_EMULATED" ]; then
@@ -31,7 +31,7 @@ under_gdb() {
 		return
 	fi
 	rm -f "$PWD/stub"
-	# gdb 13 does not read the vectors in the signal frames that this emulator makes.
+	# gdb 13 does not read the vector registers in this emulator's signal frames.
 	qemu-aarch64-static -cpu max,sve=off -g "$PWD/stub" -E "LD_PRELOAD=$XPU_SHIM" \
 		-E "LD_LIBRARY_PATH=$XPU_BUILD/sim" \
 		"$XPU_BUILD/workload/stacks" "$@" >qemu.log 2>&1 &

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of loaded objects, which replaces _dl_find_object() before glibc 2.35: what the table
- * finds, when it is made again, and that its answers are never out of date while libraries come and
- * go.
+ * The table of loaded objects, which replaces _dl_find_object() before glibc 2.35: what it finds,
+ * when it is rebuilt, and whether its answers are always current while libraries are loaded and
+ * unloaded.
  */
 #include <dlfcn.h>
 #include <link.h>
@@ -34,7 +34,7 @@ int _dl_find_object(void *pc, struct dl_find_object *result)
 }
 
 void launch(void);
-void launch(void)			/* plug-ins call it when they are loaded */
+void launch(void)			/* called by plug-ins when they are loaded */
 {
 }
 
@@ -54,7 +54,7 @@ static bool with_fakes;
 
 static uint64_t fake_address(int i)
 {
-	/* Descending, so that the table must be sorted. */
+	/* Descending addresses, so that the table must be sorted. */
 	return 0x100000000ull + (uint64_t)(NR_FAKES - i) * 4 * FAKE_BYTES;
 }
 
@@ -74,7 +74,7 @@ static int add_fakes(phdr_fn *f, void *data)
 	return ret;
 }
 
-/* The runtimes of sanitizers call it before they are initialized. */
+/* Sanitizer runtimes call this function before they are initialized. */
 __attribute__((no_sanitize("thread", "address"))) int dl_iterate_phdr(phdr_fn *f, void *data)
 {
 	static int (*real)(phdr_fn *f, void *data);
@@ -93,7 +93,7 @@ struct comparison {
 	int nr, nr_wrong;
 };
 
-/* Looks up the first and the last byte of each object's code, and the bytes around them. */
+/* Looks up the first and the last byte of each object's code, and the bytes next to them. */
 static int compare_object(struct dl_phdr_info *info, size_t size, void *data)
 {
 	struct comparison *c = data;
@@ -212,16 +212,16 @@ static void test_too_many(void)
 	with_fakes = false;
 	if (handle)
 		dlclose(handle);
-	ok(!objects__find(fake_address(NR_FAKES - 1), &o), "the next table has none of them");
+	ok(!objects__find(fake_address(NR_FAKES - 1), &o), "the next table has no such object");
 }
 
 /* ---- while libraries come and go ------------------------------------------------------------- */
 
 static atomic_bool over;
-static atomic_int nr_done;		/* threads that have loaded as often as they should */
+static atomic_int nr_done;		/* threads that have loaded the library often enough */
 static atomic_long nr_looked_up, nr_wrong;
 
-/* Code of this program and of the C library is found at all times, by the same object. */
+/* Code of this program and of the C library is found at all times, in the same object. */
 static void look_up(void)
 {
 	static const struct object *expected[2];
@@ -271,7 +271,7 @@ static void *keep_loading(void *arg)
 
 	for (i = 0; i < NR_LOADS; i++) {
 		handle = load(name, &work);
-		/* While this thread holds the library open, everybody can find it. */
+		/* While this thread has the library open, every thread can find it. */
 		if (!handle || !objects__find(work, &o) || work - o.start >= o.end - o.start)
 			atomic_fetch_add(&nr_wrong, 1);
 		if (handle)
@@ -295,7 +295,7 @@ static void test_storm(void)
 		pthread_create(&looking[i], NULL, keep_looking, NULL);
 	pthread_create(&loading[0], NULL, keep_loading, a);
 	pthread_create(&loading[1], NULL, keep_loading, b);
-	/* Signals interrupt look-ups and the building of tables. */
+	/* Signals interrupt look-ups and rebuilding of the table. */
 	while (nr_done < 2) {
 		for (i = 0; i < 2; i++)
 			pthread_kill(looking[i], SIGUSR1);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The tests of the unwinder and of the shim around it, again with the table of loaded objects that
-# is used before glibc 2.35.
+# Runs the tests of the unwinder and of the shim again, with the table of loaded objects that is
+# used before glibc 2.35.
 . "$XPU_SRC/test/lib/tap.sh"
 
 ${CC:-cc} -shared -fPIC -o old.so "$XPU_SRC/test/lib/nowhere.c" 2>cc.log || skip_all "no C compiler"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The unwinder alone, compared with the compiler's own (_Unwind_Backtrace): known and unknown code,
- * libraries that come and go, locks of the dynamic loader that another thread holds, and misleading
- * stacks. Then operations that a warm walk must not make.
+ * Compares the unwinder alone with the compiler's own unwinder (_Unwind_Backtrace): known and
+ * unknown code, libraries that are loaded and unloaded, locks of the dynamic loader that another
+ * thread holds, and misleading stacks. Then tests which operations a warm walk must not make.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -83,7 +83,7 @@ static void need_unwinder(void)
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-/* Makes the chain of the caller's caller, as the shim does. */
+/* Makes the call chain of the caller's caller, as the shim does. */
 static NOINLINE void walk(unsigned int level)
 {
 	struct xpu_slot slot;
@@ -123,7 +123,7 @@ static NOINLINE bool check(unsigned int level)
 	 */
 	same = mine.nr == theirs.nr && mine.nr > 1 && !mine.flags &&
 	       !memcmp(mine.frames + 1, theirs.frames + 1, 8ull * (mine.nr - 1));
-	/* The library ends where the linkage table has no unwind information. */
+	/* The compiler's unwinder stops where the linkage table has no unwind information. */
 	same |= ASSEMBLY_BARE_STUBS && mine.nr > theirs.nr && theirs.nr > 1 && !mine.flags &&
 		!memcmp(mine.frames + 1, theirs.frames + 1, 8ull * (theirs.nr - 1));
 	if (!same && !__atomic_fetch_add(&nr_differ, 1, __ATOMIC_SEQ_CST)) {
@@ -201,7 +201,7 @@ static void test_known(void)
 
 /*
  * A timer's signal interrupts any instruction: in prologues, in the linkage table, in the vdso,
- * during another walk. A walk that interrupts another one has another level, as in the shim.
+ * during another walk. A walk that interrupts another walk has another level, as in the shim.
  */
 static volatile sig_atomic_t walking, nr_interrupted;
 
@@ -247,7 +247,7 @@ static void walk_plainly(void)
 
 static void test_anywhere(void)
 {
-	/* An emulator is too slow to do anything between frequent signals. */
+	/* An emulator is too slow to make progress between frequent signals. */
 	const long apart_ns = getenv("XPU_EMULATED") ? 5000000 : 50000;
 	struct itimerspec often = { { 0, apart_ns }, { 0, apart_ns } };
 	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF };
@@ -288,8 +288,8 @@ static void test_depth(void)
 	recurse(0, walk_only);
 	base = deep_nr;
 	recurse(MAX - base, walk_only);
-	is_int(deep_nr, MAX, "a chain as deep as there is room for has all frames");
-	is_int(deep_flags, 0, "a chain as deep as there is room for is complete");
+	is_int(deep_nr, MAX, "a chain of the maximum depth has all frames");
+	is_int(deep_flags, 0, "a chain of the maximum depth is complete");
 	recurse(MAX - base + 1, walk_only);
 	is_int(deep_nr, MAX, "a chain one frame deeper has the same number of frames");
 	is_int(deep_flags, XPU_CHAIN_TRUNCATED, "a chain one frame deeper is marked as truncated");
@@ -340,7 +340,7 @@ static void *first_walk(void *arg)
 	return NULL;
 }
 
-/* Return: whether a thread that has never walked can walk while the caller holds its locks. */
+/* Return: whether a thread that has never walked can walk while the caller holds the locks. */
 static bool thread_can_walk(void)
 {
 	struct timespec pause = { 0, 1000000 };
@@ -467,7 +467,7 @@ static void *emit(const void *bytes, size_t size)
 
 typedef void call_fn(void (*f)(void));
 
-/* Makes code whose frame pointer is @bp, which points nowhere. */
+/* Makes code whose frame pointer is @bp, an invalid address. */
 static call_fn *emit_wild(uint64_t bp)
 {
 	unsigned char bytes[sizeof(code_wild)];
@@ -485,7 +485,7 @@ static ASSEMBLY_FRAME NOINLINE void call_it(call_fn *call, void (*f)(void))
 	NO_TAIL_CALL();
 }
 
-/* Return: how many frames above this one @function is, or -1. */
+/* Return: the number of frames between this function and @function, or -1. */
 static int find_frame(const struct chain *c, const void *function, size_t size)
 {
 	unsigned int i;
@@ -715,7 +715,7 @@ static void test_stacks(void)
 	ok(mine.nr > 500 && !mine.flags,
 	   "a coroutine's stack: the walk finds %u frames and the outermost frame", mine.nr);
 
-	/* Another, smaller stack at its address: the memory above it can no longer be read. */
+	/* A smaller stack at the same address: the memory above it is unreadable now. */
 	munmap(stack + small, large - small);
 	wild_call = emit_wild((uintptr_t)stack + large - 2048);
 	run_on(stack, small, wild_on_stack);
@@ -744,7 +744,7 @@ static void walk_1000(void)
 }
 
 /*
- * Runs as a child process. From here on every system call is trapped, except those that end the
+ * Runs in a child process. After this, every system call is trapped, except those that end the
  * process.
  */
 static int count_syscalls(void)
@@ -767,7 +767,7 @@ static int count_syscalls(void)
 	recurse(30, walk_1000);
 	if (nr_syscalls)
 		return 1;
-	getppid();				/* tests the trap: this call must be trapped */
+	getppid();				/* tests the trap: this call must trap */
 	return nr_syscalls == 1 ? 0 : 2;
 }
 
@@ -790,7 +790,7 @@ static void test_warm(void)
 	else
 		is_int(status, 0, "2000 warm walks make no system call");
 keeps_errno:
-	dlclose(dlopen("libm.so.6", RTLD_NOW));	/* makes the unwinder drop all rules */
+	dlclose(dlopen("libm.so.6", RTLD_NOW));	/* makes the unwinder discard all rules */
 	errno = 12345;
 	walk(0);
 	is_int(errno, 12345, "a cold walk keeps errno");

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --off-cpu: the account of each thread's life, compared with the times that the program itself has
-# measured. Real BPF on the simulated device. timing
+# --off-cpu: the account of each thread's lifetime, compared with the times that the program itself
+# measures. Real BPF on the simulated device.
+# timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
@@ -25,12 +26,12 @@ is "$(tail -n +2 threads.csv | cut -d, -f10 | sort -rnc 2>&1)" "" \
 	"threads are in the order of their waits for GPUs"
 xpumerge -i run.data --table threads >out 2>/dev/null
 is "$(grep -c 'shares-[0-3]$' out) $(grep -c 'with a GPU: --csv has' out)" "4 1" \
-	"people see threads that use a GPU, and how many others there are" || diag "$(cat out)"
+	"the table has threads that use a GPU, and the number of others" || diag "$(cat out)"
 is "$(grep -c 'WRONG' verdict)" 0 \
 	"every share is within 5 % of the thread's own measurement, every sum within 2 %"
 
-# The call paths that blocked. The C library has no frame pointers: by frame pointers alone, the
-# function that called it would be missing.
+# The call paths that blocked. The C library has no frame pointers: unwinding by frame pointers
+# alone would miss its caller.
 for where in 'phase_read;.*;\[Off_CPU\]io' 'phase_sleep;.*;\[Off_CPU\]sleep' \
 	     'phase_lock;.*;\[Off_CPU\]lock'; do
 	like "$(cat run.folded)" "^.waits.;shares-0;.*;worker;$where [0-9]*\$" \
@@ -50,7 +51,7 @@ unlike "$(xpumerge -i run.data 2>/dev/null)" ' xpushim$' "the shim's own thread 
 like "$(xpumerge -i run.data --own-threads --table threads 2>/dev/null)" ' xpushim$' \
 	"--own-threads: the shim's own thread is shown"
 
-# The device waits for a thread that sleeps between two launches.
+# The device idles while a thread sleeps between two launches.
 cat >gaps.py <<-'END'
 	import ctypes, sys, time
 	from blocked import blocked_ns
@@ -80,7 +81,7 @@ if command -v python3 >/dev/null; then
 	ok $? "gaps: nine waits of 20 ms, asleep in the loader" || diag "$(cat slept idle.csv)"
 fi
 
-# With all options on, each kernel still stands under the site that launched it.
+# With all options on, each kernel is still under the site that launched it.
 xpuload --off-cpu -F 999 -o exact.data "$XPU_BUILD/workload/exact" -t 8 -s 16 -n 20000 >/dev/null \
 	2>load.log
 is $? 0 "a program with known sites: exit status 0"
@@ -90,14 +91,14 @@ diag "everything on: $line"
 is "$line" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" \
 	"all options on: every launch is matched, under its own site"
 
-# Accounts add up to the nanosecond, although the CPUs' clocks differ; and no account has more time
-# off the CPU than the threads have lived together.
+# Accounts add up to the nanosecond although the CPUs' clocks differ. No account has more time off
+# the CPU than its threads' total lifetime.
 for name in run gaps exact; do
 	[ -e $name.data ] || continue
 	xpumerge -i $name.data --table threads --csv --limit 0 2>/dev/null | awk -F, '
 		NR > 1 { for (i = 2; i <= 10; i++) $1 -= $i; wrong += $1 != 0 }
 		END { print (NR > 1), wrong + 0 }' >sums
-	is "$(cat sums)" "1 0" "$name: each thread's account adds up to its life"
+	is "$(cat sums)" "1 0" "$name: each thread's account adds up to its lifetime"
 	lives=$(xpumerge -i $name.data --table threads --csv --limit 0 2>/dev/null |
 		awk -F, 'NR > 1 { ns += $1 } END { printf "%.0f\n", ns }')
 	is "$(xpumerge -i $name.data --waits -f folded --unit ns 2>/dev/null |
@@ -115,7 +116,7 @@ is "$(awk -F, '$15 == "\"sleep\"" && $5 > 290000000 && $5 < 400000000' plain.csv
 is "$(awk -F, '$15 == "\"sh\"" && $7 > 150000000' plain.csv | wc -l)" 1 \
 	"--cpu-only: the account of sh shows its wait for sleep"
 
-# A minimum applies to the call paths, not to the accounts.
+# A minimum applies to call paths, not to accounts.
 xpuload -q --cpu-only --off-cpu-min 100000 -o min.data sh -c 'sleep 0.05; sleep 0.3' 2>load.log
 is $? 0 "--off-cpu-min: exit status 0"
 xpumerge -i min.data -f folded --unit count -o min.folded --cpu-only --waits 2>/dev/null
@@ -146,7 +147,7 @@ if [ -n "$python" ]; then
 	for size in 4M 16M; do
 		unlike "$(cat paths.$size.log)" 'lost: .*off-CPU' \
 			"many call paths, -m $size: none is lost"
-		# A sleep may be over before it blocks.
+		# A sleep may be over before the thread blocks.
 		xpumerge -i paths.$size.data --cpu-only --waits -f folded --unit count 2>/dev/null |
 			awk '
 			/zero|one/ && /Off_CPU.sleep/ { n++ } END { exit !(n > 5900 && n <= 6000) }'

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each error prints one clear line, causes an exit status other than 0, and costs no recorded data.
+# Each error prints one clear line, sets an exit status other than 0, and loses no recorded data.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -39,16 +39,16 @@ is "$(lines log)" 1 "output directory missing: prints one line"
 mkfifo fifo
 timeout 300 "$XPULOAD" -o fifo true 2>log
 is "$? $(cat log)" "125 xpuload: cannot write fifo: No such device or address" \
-	"a FIFO that nobody reads: refused"
-exec 6<>fifo			# so neither side of the FIFO waits until the other side opens it
+	"a FIFO without a reader: refused"
+exec 6<>fifo			# opened for both directions, so that no open of the FIFO waits
 cat fifo >read.data 6>&- &
 xpuload -o fifo true 2>log 6>&-
-is $? 0 "a FIFO that somebody reads: exit status 0"
+is $? 0 "a FIFO with a reader: exit status 0"
 wait_for test -s read.data
 exec 6>&-
 wait
 xpumerge -i read.data -f folded >a.folded 2>mlog
-is $? 0 "a FIFO that somebody reads: the reader got a recording"
+is $? 0 "a FIFO with a reader: the reader got a recording"
 for size in 12 64KB -64K 17179869185G; do
 	xpuload -m $size true 2>log
 	is "$? $(cat log)" "125 xpuload: -m $size: expected a size of 64K to 2G" "-m $size: refused"
@@ -67,7 +67,7 @@ is "$? $(grep -c 'a COMMAND is recorded until it ends' log)" "125 1" \
 xpuload 2>log
 is $? 125 "no command: exit status 125"
 
-# Without root's rights: setpriv drops them; it is essential on Debian.
+# Without root's privileges: setpriv, which is essential on Debian, drops them.
 chmod 755 .
 setpriv --reuid 65534 --regid 65534 --clear-groups "$XPULOAD" --transport bpf -o x.data true 2>log
 is $? 125 "not root: exit status 125"
@@ -120,7 +120,7 @@ like "$(cat out)" '^exact: ' "no CUPTI: the target is unharmed"
 is "$(grep -c 'XPUSHIM_CUPTI=/nonexistent/libcupti.so cannot be loaded' log)" 1 \
 	"no CUPTI: one message names the file that cannot be loaded"
 
-# A disk that becomes full while recording.
+# A disk that fills up during a recording.
 mkdir -p small
 if mount -t tmpfs -o size=1m tmpfs small 2>/dev/null; then
 	xpuload -o small/a.data "$exact" -t 4 -n 120000 >out 2>log
@@ -134,7 +134,7 @@ if mount -t tmpfs -o size=1m tmpfs small 2>/dev/null; then
 	is $? 1 "disk full: the merge says that the recording is incomplete"
 	[ -s b.folded ]
 	ok $? "disk full: the recording has launches"
-	rm small/a.data			# otherwise the next recording could not even begin
+	rm small/a.data			# otherwise the next recording could not start
 	xpuload -o small/b.folded "$exact" -t 4 -n 120000 >out 2>log
 	is $? 125 "disk full, merged directly: exit status 125"
 	like "$(cat log)" \
@@ -160,7 +160,7 @@ else
 	is "$got" 100000 "ring never full: all launches are recorded"
 fi
 
-# Batches of two programs are lost, because nobody reads the ring: messages name the programs.
+# Batches of two programs are lost, because the ring is not read: messages name the programs.
 start_dormant busy
 start_dormant other
 attach two -a --gpu-only -m 64K
@@ -176,11 +176,11 @@ batches() {		# batches PATTERN: adds up the counts on the lines that match
 }
 all=$(batches 'warning: lost: ')
 [ "$all" -gt 0 ]
-ok $? "nobody reads the ring: lost batches are counted" || diag "$(cat two.log)"
+ok $? "the ring is not read: lost batches are counted" || diag "$(cat two.log)"
 is "$(batches 'warning: lost of pid ')" "$all" \
-	"nobody reads the ring: each lost batch is counted for a process" || diag "$(cat two.log)"
+	"the ring is not read: each lost batch is counted for a process" || diag "$(cat two.log)"
 [ "$(batches "warning: lost of pid $busy_pid (live): ")" -gt 0 ]
-ok $? "nobody reads the ring: messages name the process by pid and name" || diag "$(cat two.log)"
+ok $? "the ring is not read: messages name the process by pid and name" || diag "$(cat two.log)"
 finish busy
 finish other
 
@@ -189,7 +189,7 @@ XPU_SIM_DROP=100 xpuload -o d.data "$exact" -t 2 -n 10000 >out 2>log
 like "$(cat log)" '100 device records dropped by CUPTI' \
 	"device records that CUPTI dropped are counted"
 XPU_SIM_ZERO_TIMES=100 xpuload -o d.data "$exact" -t 2 -n 10000 >out 2>log
-# Records that CUPTI hands out at exit without times look like unfinished ones.
+# Records that CUPTI delivers at exit without times look unfinished.
 n=$(grep -oE '[0-9]+ device records (without valid times|unfinished at exit)' log |
 	awk '{ n += $1 } END { print n }')
 is "$n" 100 "device records with invalid times are counted"

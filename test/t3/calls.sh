@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --api=all: every call of CUDA's API is recorded once, with its thread and its duration; --api:
-# those that can take time. Real BPF and real uprobes on the simulated device.
+# --api=all: every CUDA API call is recorded once, with its thread and its duration; --api: only
+# calls that can take long. Real BPF and real uprobes on the simulated device.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -19,8 +19,8 @@ compare() {		# compare NAME: compares the recording with the program's output
 		grep -c WRONG)" "9 $2 0" "$1: all calls of all threads are recorded"
 }
 
-# If the machine itself is halted for a while, the program and CUPTI see different times. So up to
-# three recordings are made: each must have all calls, and one of them the right times.
+# If the machine itself is halted for a while, the program and CUPTI see different times. The test
+# makes up to three recordings: each must have all calls, and one must have the right times.
 timed() {		# timed NAME FUNCTION
 	for try in 1 2 3; do
 		"$2"
@@ -40,7 +40,7 @@ run_here() {
 	compare run 5
 }
 
-# In another pid namespace, the pid here of a thread that launches nothing is unknown.
+# If a thread in another pid namespace launches nothing, its pid in this namespace is unknown.
 run_far() {
 	xpuload --api=all --gpu-only --probe launch -o far.data unshare -pf \
 		--propagation unchanged --mount-proc "$XPU_BUILD/workload/calls" >far.own 2>load.log
@@ -54,10 +54,10 @@ timed far run_far
 is "$(grep -c '"cat":"api","name":"cudaPeekAtLastError"' far.json)" 100 \
 	"in a pid namespace: calls of a thread without launches are recorded, too"
 
-# --api: except for short calls, as many calls of each function as with --api=all.
+# --api: except for short calls, each function has as many calls as with --api=all.
 trifle='_*cu(da)?[A-Za-z]*(Get|Peek|Is|Can|Query|Push|Pop|Occupancy|Current|Exchange|Elapsed)([^a-z][A-Za-z]*)?'
 timed='(Count|External|Func|Function|Graph|Ipc|Kernel|Library|Mem|Module|Properties|Symbol)([^a-z]|$)'
-functions() {		# functions FILE: "NUMBER NAME" of each
+functions() {		# functions FILE: prints "NUMBER NAME" of each function
 	xpumerge -i "$1" --table api_calls --csv --limit 0 2>/dev/null | tail -n +2 | tr -d '"' |
 		awk -F, '{ print $3, $NF }' | sort
 }
@@ -84,7 +84,7 @@ is "$(xpumerge -i without.data --table api_calls --csv 2>/dev/null | wc -l)" 1 \
 is "$(xpumerge -i without.data -f chrome 2>/dev/null | grep -c '"cat":"api"')" 0 \
 	"without --api: the timeline has no API calls"
 
-# Every loss is reported; and a call takes 16 bytes.
+# Every loss is reported, and a call takes 16 bytes.
 "$XPULOAD" --api=all --gpu-only -m 64K -o small.data "$XPU_BUILD/workload/calls" -t 8 -n 5000 \
 	-u 1 >small.out 2>load.log
 sent=$(grep -oE '[0-9]+ API calls' load.log | cut -d ' ' -f 1)
@@ -94,14 +94,14 @@ missing=$(awk '/API calls that the shim sent/ { print $1 }' merge.log)
 made=$(awk '$1 == "thread" { sum += $4 } END { print sum + 1 }' small.out)
 diag "a small ring: $made made, $sent sent, $there there, ${missing:-0} missing; $(tail -n 1 \
 	load.log)"
-# The shim's last count may itself be lost, and calls that were sent after an earlier count may
-# have arrived.
+# The shim's last count may itself be lost, although calls that it sent after an earlier count
+# arrived.
 [ "$there" -ge "$made" ] || { [ $((there + ${missing:-0})) -ge "$sent" ] &&
 	grep -q ' lost [1-9]' load.log; }
 ok $? "a small ring: missing calls are counted"
 call_bytes() {		# call_bytes LEVEL: prints the bytes per call, times 100
 	for how in '' --api=all; do
-		# shellcheck disable=SC2086 # none, or one
+		# shellcheck disable=SC2086 # no option, or one
 		xpuload --gpu-only -z "$1" $how -o "size$how.data" "$XPU_BUILD/workload/calls" \
 			-t 2 -n 10000 -u 0 >size.out 2>load.log
 	done
@@ -117,8 +117,8 @@ diag "$bytes hundredths of a byte for each call, compressed"
 [ "$bytes" -lt 1000 ]
 ok $? "a call takes less than 10 bytes in a compressed recording"
 
-# A running program records calls while at least one observer wants them, even if another observer
-# does not.
+# A running program records calls while at least one observer asks for them, even if another
+# observer does not.
 start_dormant a -t 2
 attach plain -p "$a_pid"
 awake plain

@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --capture: exactly the launches in the windows that the program opens are recorded, on every
-# thread, and CUPTI makes no record outside of them; threads that launch across a window's edges
-# lose nothing.
+# --capture records exactly the launches in the windows that the program opens, on every thread, and
+# CUPTI makes no records outside of them. Threads that launch at a window's edges lose nothing.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
@@ -10,7 +9,7 @@ capture="$XPU_BUILD/workload/capture"
 "$capture" -t 1 -n 1 -m push >/dev/null
 nvtx=$?
 
-# counts NAME: prints the launches of each site, as "in N any N", and the account.
+# counts NAME: prints the launches of each site, as "in N any N", and the last line of the summary.
 counts() {
 	xpumerge -i "$1.data" -f folded --gpu-only --unit count -o "$1.folded" 2>merge.log
 	sed -n 's/.*\[GPU_Kernel\]kernel_\([a-z]*\)\(;.*\)* \([0-9]*\)$/\1 \3/p' "$1.folded" |
@@ -18,8 +17,8 @@ counts() {
 	sed -n 's/^.*\(launches [0-9].* lost [0-9]*\)$/\1/p' merge.log
 }
 
-# run NAME CAPTURE IN OPTIONS-OF-XPULOAD ARGS...: exactly the IN launches of site_in are recorded,
-# and CUPTI has made no records of any other launch
+# run NAME CAPTURE IN OPTIONS-OF-XPULOAD ARGS...: checks that exactly the IN launches of site_in are
+# recorded, and that CUPTI made no records of other launches
 run() {
 	name=$1 what=$2 in=$3 opts=$4
 	shift 4
@@ -45,7 +44,7 @@ is "$(xpumerge dump profiler-bpf.data | grep -c 'WINDOW misc=open')" 200 \
 	"the recording has a record for the opening of each window"
 is "$(xpumerge dump profiler-bpf.data | grep -c 'WINDOW misc=closed')" 200 \
 	"the recording has a record for the closing of each window"
-# Each window has the launches that the shim has counted in it.
+# Each window has the launches that the shim counted in it.
 xpumerge -i profiler-bpf.data >summary 2>/dev/null
 like "$(head -n 1 summary)" '^[0-9.]+ [mu]?s in 200 windows: GPU 0 busy [0-9]' \
 	"the summary shows the total time in windows"
@@ -72,7 +71,7 @@ xpuload --strict --gpu-only --stalls --capture cuda-profiler-api -o stalls.data 
 is $? 0 "stalls: exit status 0" || diag "$(cat load.log)"
 is "$(counts stalls)" "in 600 launches 600 matched 600 unmatched 0 lost 0" \
 	"stalls: exactly the launches in windows are recorded"
-# A child that the program forked has windows of its own; the parent has none.
+# A forked child has its own windows; the parent has none.
 run fork cuda-profiler-api 1200 '' -t 4 -w 3 -n 100 -f
 run stop cuda-profiler-api 400 '--capture-end stop' -t 4 -w 3 -n 100
 run most cuda-profiler-api 800 '--capture-end repeat:2' -t 4 -w 3 -n 100
@@ -129,7 +128,7 @@ if [ $nvtx != 77 ]; then
 		"the range is on the pushing thread alone"
 fi
 
-# Launches by number: threads that launch at the same time are counted one launch at a time.
+# Launches by number: threads that launch at the same time are counted one by one.
 launch() {		# launch N-M IN OUT
 	xpuload --strict --gpu-only --capture "launch:$1" -o launch.data "$capture" -t 8 -w 1 \
 		-n 200 -m none >/dev/null 2>load.log
@@ -145,16 +144,16 @@ launch 1601-3200 1600 ""
 launch 1401-2600 1000 200
 launch 3201- "" 1600
 launch 5000-6000 "" ""
-# A thread that has a number in the window, and loses its CPU there, is recorded, however late it
-# continues.
+# If a thread loses its CPU after it took a number in the window, its launch is recorded, however
+# late it continues.
 xpuload --strict --gpu-only --capture launch:1-10 -o late.data "$XPU_BUILD/workload/late" \
 	10 >/dev/null 2>load.log
 is $? 0 "late: exit status 0" || diag "$(cat load.log)"
 is "$(counts late)" "in 10 launches 10 matched 10 unmatched 0 lost 0" \
 	"late: the window stays open until the thread has launched"
 
-# Threads launch all the time, even at a window's edges: each launch is inside or outside, and has
-# its kernel.
+# Threads launch all the time, even at a window's edges: each launch is inside or outside, and each
+# launch inside has its kernel.
 for transport in bpf shm; do
 	xpuload --strict --transport $transport --capture cuda-profiler-api \
 		-o "race-$transport.data" "$capture" -t 4 -w 150 -n 10 -r 4 >race.out 2>load.log
@@ -184,7 +183,7 @@ for transport in bpf shm; do
 	ok $? "racers, $transport: some launches are outside of windows"
 done
 # Threads that open and close windows at random, NVTX ranges that are popped twice, and launches in
-# between: each launch that the shim has counted in a window is recorded, with its kernel.
+# between: each launch that the shim counted in a window is recorded with its kernel.
 for what in cuda-profiler-api 'nvtx:^window$' 'nvtx:^test:' launch:1000-2000; do
 	[ $nvtx = 77 ] && [ "${what#nvtx}" != "$what" ] && continue
 	for transport in bpf shm; do
@@ -203,7 +202,7 @@ for what in cuda-profiler-api 'nvtx:^window$' 'nvtx:^test:' launch:1000-2000; do
 		ok $? "random windows, $what, $transport: some launches are recorded"
 	done
 done
-# CPU samples, too, are taken in windows alone.
+# CPU samples, too, are taken only in windows.
 for transport in bpf shm; do
 	xpuload --transport $transport --capture cuda-profiler-api -F 999 -o cpu.data "$capture" \
 		-t 2 -w 0 -n 40000 >/dev/null 2>&1

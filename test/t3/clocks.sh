@@ -1,26 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # CPU time comes from the threads' own clocks, not from the number of samples: in a loop, in bursts
-# that come and go with a timer, in many threads and short ones, in threads that block all the time,
-# in forks and in a shell. The clocks leave out other programs' time, so that the load of the
-# machine changes nothing.
+# that are synchronous with a timer, in many threads and short threads, in threads that block all
+# the time, in forks and in a shell. The clocks exclude other programs' time, so the load of the
+# machine has no effect.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 clocks=$XPU_BUILD/workload/clocks
 
-# sum FILE WAY: prints the ns of all lines of the thread or process name WAY
+# sum FILE WAY: prints the sum of ns on all lines whose thread or process is named WAY
 sum() {
 	awk -v name="$2" '{ ns = $NF; sub(/;.*/, ""); if (name == "" || $0 == name) n += ns }
 		END { printf "%.0f\n", n }' "$1"
 }
 
 # within GOT LEAST MOST PERCENT NAME: allows a difference of PERCENT, plus 1 ms for the program's
-# begin and end, which take longer with a sanitizer. LEAST is by the clocks of the processes, which
-# lack the time that threads run in the kernel after they have left the process. xpuload counts
-# this time, unless the kernel frees an ended process later. MOST is by a control group, which has
-# all of it; without a group, 5 us are allowed for each thread.
+# start and end, which take longer with a sanitizer. LEAST comes from the clocks of processes, which
+# exclude kernel time after a thread has left its process. xpuload counts that time unless the
+# kernel frees the ended process later. MOST comes from a control group, which includes all of it;
+# without a control group, 5 us per thread are allowed.
 edges_ns=${XPU_SAN:+10000000}
 within() {
 	awk -v got="$1" -v least="$2" -v most="$3" -v p="$4" -v edges="${edges_ns:-1000000}" '
@@ -30,7 +30,7 @@ within() {
 	ok $? "$5: $1 ns, expected $2 to $3 ns"
 }
 
-# record NAME ARGUMENTS...: makes NAME.data and NAME.ns, and NAME.out, which clocks prints
+# record NAME ARGUMENTS...: makes NAME.data, NAME.ns and NAME.out, which has the output of clocks
 record() {
 	name=$1
 	shift
@@ -41,7 +41,7 @@ record() {
 	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: xpumerge reports no loss"
 }
 
-# A group's file has the CPU time of all processes that were in the group.
+# A control group's file has the CPU time of all its processes, including ended ones.
 for group in /sys/fs/cgroup/cpuacct /sys/fs/cgroup /sys/fs/cgroup/unified none; do
 	group=$group/xpu_clocks.$$
 	mkdir "$group" 2>/dev/null || continue
@@ -50,10 +50,10 @@ for group in /sys/fs/cgroup/cpuacct /sys/fs/cgroup /sys/fs/cgroup/unified none; 
 	rmdir "$group"
 done
 [ ! -d "$group" ] || export CLOCKS_GROUP="$group"
-# The shells that are recorded begin with this.
+# Recorded shells run this first.
 # shellcheck disable=SC2016 # they expand it
 join='[ -z "$CLOCKS_GROUP" ] || echo $$ >"$CLOCKS_GROUP/cgroup.procs"'
-# group_ns: prints the CPU time of the group
+# group_ns: prints the CPU time of the control group
 group_ns() {
 	cat "$group/cpuacct.usage" 2>/dev/null ||
 		awk '$1 == "usage_usec" { printf "%.0f\n", $2 * 1000 }' "$group/cpu.stat"
@@ -61,7 +61,8 @@ group_ns() {
 
 ways="spin bursts beat threads short blocks forks"
 for hz in 99 999; do
-	# A sample stands for all of the time since the one before, so each way is a process.
+	# A sample represents the whole time since the previous sample, so each way runs in its own
+	# process.
 	# shellcheck disable=SC2016 # the shell that is recorded expands it
 	record "all$hz" -F $hz sh -c "$join"'; for way in $2; do "$1" $way; done' sh "$clocks" \
 		"$ways"
@@ -107,9 +108,9 @@ for window in "--to 1" "--from 1 --to 1.5" "--from 1.5"; do
 done
 is "$parts" "$ns" "adjacent windows add up to the CPU time"
 
-# A thread that lives on when the recording ends, and was running when it began. On a busy machine
-# it may be long until a tick finds it: so it runs until it is killed, and the recording ends after
-# the first sample.
+# A thread that runs before and after the recording. On a busy machine it may take long until a tick
+# samples the thread, so the thread runs until it is killed, and the recording ends after the first
+# sample.
 "$clocks" hour >/dev/null 2>&1 &
 parent=$!
 has_child() {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Isolation as in containers, made without a runtime: namespaces, another root, no capabilities, a
-# filter of system calls. Each row of the table in doc/setup.md is tested here.
+# Isolation as in containers, made without a container runtime: namespaces, another root directory,
+# no capabilities, a seccomp filter. Each row of the table in doc/setup.md is tested here.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf mounts
@@ -14,7 +14,7 @@ says() {		# says OBSERVER: waits until xpuload has attached
 	wait_for grep -qs 'Ctrl-C ends' "$1.log" || diag "$1 does not attach: $(cat "$1.log")"
 }
 
-# Everything that a container's runtime does to a program; the program's pids begin at 1.
+# Does everything that a container runtime does to a program; the program's pids begin at 1.
 mkdir -p root/proc root/tmp image
 cp "$family" "$confine" "$XPU_SHIM" image
 cp "$XPU_BUILD"/sim/*.so* image
@@ -31,7 +31,7 @@ boxed() {		# boxed COMMAND...
 		sh enter.sh setpriv --bounding-set -all --inh-caps -all --no-new-privs \
 		/image/confine "$@"
 }
-inner_of() {		# inner_of PID: the pid of the program that unshare has started
+inner_of() {		# inner_of PID: prints the pid of the program that unshare started
 	pgrep -P "$1" | head -n 1
 }
 
@@ -39,8 +39,8 @@ if ! (boxed true) >log 2>&1; then
 	skip_all "no container can be made here: $(head -n 1 log)"
 fi
 
-# A program with a copy of the shim in its image, without capabilities and under a filter, is
-# attached to from outside.
+# xpuload attaches from outside to a program without capabilities, under a filter, with a copy of
+# the shim in its image.
 start box boxed env LD_PRELOAD=/image/libxpushim.so /image/family -w 2
 inner=$(inner_of "$box_pid")
 is "$(sed -n 's/^CapBnd:.//p; s/^Seccomp:.//p' "/proc/$inner/status" | tr '\n' ' ')" \
@@ -86,9 +86,9 @@ exact own 200 "inside, -p 1: every launch in the container is matched, under its
 like "$(cat stranger.log)" ": No such process$" \
 	"inside, a pid that only the host has: a message says that no such process exists"
 
-# xpuload inside the container, with fewer rights.
+# xpuload inside the container, with fewer privileges.
 start plain env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800
-attached_by() {		# attached_by COMMAND...: prints its status and its messages, in one line
+attached_by() {		# attached_by COMMAND...: prints its status and messages
 	"$@" -o none.data -p "$plain_pid" --duration 0.1 >log 2>&1
 	echo "$? $(cat log)"
 }

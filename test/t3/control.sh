@@ -1,8 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --control and --capture after:S,for:S: the program runs with CUPTI asleep, not even loaded, until
-# a command or the clock opens a window; each window is a recording of its own, with exactly its
-# launches.
+# --control and --capture after:S,for:S: CUPTI is not loaded until a command or the clock opens a
+# window; each window has its own recording, with exactly its launches.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -10,7 +9,7 @@ use_sim
 
 mkfifo ctl ack
 exec 5<>ctl 7<>ack
-# order COMMAND: gives the command, and prints the answer, if it comes within a minute
+# order COMMAND: sends the command, and prints the answer if it comes within a minute
 order() {
 	echo "$1" 1<>ctl
 	timeout 60 head -n 1 <&7
@@ -54,7 +53,7 @@ is $? 0 "the target ends with exit status 0"
 like "$(cat a.err)" "warning: --control: 'nonsense': expected enable, share, disable, ping or stop" \
 	"a message names the unknown command"
 
-# The target ends in a window; xpuload's exit status is the target's exit status.
+# The target ends in a window; xpuload exits with the target's status.
 mkfifo cmds
 exec 8<>cmds
 "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'e%n.data' sh \
@@ -69,7 +68,7 @@ wait $e_pid
 is $? 7 "a target that ends in a window: exit status 7, like the target"
 exact e1 43 "a target that ends in a window: the recording is complete"
 
-# By the clock: the first launches are before the window, and the last ones after it.
+# By the clock: the first launches come before the window, and the last ones after it.
 start b "$XPULOAD" --gpu-only --capture after:0.5,for:1.5 -o clock.data "$live" -s 600 -t 2
 ask b on >/dev/null
 wait_for grep -qs 'launches from' b.err
@@ -85,9 +84,9 @@ ok $? "by the clock: the launches in the window are recorded"
 is "$(grep -c 'kernel_0\|copy' clock.folded)" 0 \
 	"by the clock: no launch after the window is recorded"
 
-# The time of for: begins when xpuload has begun to record, however long that takes; the window may
-# open with the program. On a busy machine two seconds may end before the first launch: then the
-# test tries again with a longer time.
+# The time in "for:" begins when xpuload starts to record, however long that takes; the window may
+# open together with the program. On a busy machine two seconds may pass before the first launch;
+# then the test tries a longer time.
 for seconds in 2 20; do
 	xpuload --gpu-only --capture for:$seconds -o for.data "$XPU_BUILD/workload/exact" -t 2 \
 		-n $((20000 * seconds)) -p 10000 >/dev/null 2>for.log
@@ -108,7 +107,7 @@ is "$? $(cat log)" \
 xpuload --capture for:100 -o short.data "$XPU_BUILD/workload/exact" -t 1 -n 10 >/dev/null 2>log
 is $? 0 "a program that ends in its window: exit status 0" || diag "$(cat log)"
 
-# Attached.
+# An attached program.
 start_dormant c -t 2
 "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'p%n.data' -p "$c_pid" 2>p.log &
 p_pid=$!
@@ -125,8 +124,8 @@ wait $p_pid
 is $? 0 "-p: stop ends xpuload with exit status 0"
 finish c
 
-# A process that is attached to ends, and xpuload with it; a command that follows stop is not
-# obeyed.
+# A process that is attached to ends, and xpuload ends with it. A command after stop is not
+# executed.
 start_dormant d -t 2
 "$XPULOAD" --gpu-only --control fifo:ctl,ack -o 'd%n.data' -p "$d_pid" 2>d.log &
 p_pid=$!
@@ -144,7 +143,7 @@ wait $p_pid
 is "$? $(ls d*.data 2>/dev/null)" "0 " "-p: a command that follows stop is not obeyed" ||
 	diag "$(cat d.log)"
 finish d
-exec 5<&-			# drops the enable that was not read
+exec 5<&-			# discards the enable command that was not read
 exec 5<>ctl
 "$XPULOAD" --control fifo:ctl -p 999999999 2>log
 is "$? $(cat log)" "125 xpuload: pid 999999999: No such process" \
@@ -158,8 +157,8 @@ is "$(order ping)" ack "a recording that cannot be made: the next command is ans
 finish e
 is $? 125 "a recording that cannot be made: exit status 125"
 
-# Commands come without end, and nobody reads the answers: the end of the target is noticed all the
-# same. The target ends after the message, or after a minute.
+# Commands arrive without end, and the answers are not read: xpuload still notices the end of the
+# target. The target ends after the message, or after a minute.
 mkfifo flood unread
 yes ping 1<>flood 2>/dev/null &
 yes_pid=$!
@@ -174,7 +173,7 @@ kill $yes_pid
 printf stop | timeout 60 "$XPULOAD" --gpu-only --control fd:0 -a -o 'f%n.data' 2>log
 is "$? $(cat log)" "0 " "a command without a newline, at the end of a pipe, is obeyed"
 
-# Commands cannot be read from a directory: one message says that, and the program runs to its end.
+# A directory cannot be read as commands: one message says so, and the program runs to its end.
 "$XPULOAD" --gpu-only --control fd:6 -o 'x%n.data' sh -c "$until_log" 6</tmp 2>log
 like "$? $(cat log)" '^3 xpuload: warning: --control: cannot read commands: Is a directory$' \
 	"commands from a directory: one warning, and the program runs to its end"

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Other programs damage a recording while it is written: losses are reported and counted, the exit
-# status is not 0, and the target runs to its end.
+# Other programs damage a recording during writing: losses are reported and counted, the exit status
+# is not 0, and the target runs to its end.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 use_sim
 
-# begun: succeeds once the file of the recording has some blocks.
+# begun: succeeds once the recording's file has several blocks
 begun() {
 	[ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -gt 20000 ]
 }
@@ -17,8 +17,8 @@ begun_or_burst() {
 	begun "$1"
 }
 
-# record NAME COMMAND...: runs COMMAND in the middle of recording NAME.data; sets $made to the
-# number of launches
+# record NAME COMMAND...: runs COMMAND while NAME.data is recorded; sets $made to the number of
+# launches
 record() {
 	what=$1
 	shift
@@ -74,7 +74,7 @@ xpumerge -i elsewhere.data -f folded -o moved.folded 2>merge.log
 is "$?$(sed -n 's/^launches //p' merge.log)" "0$made matched $made unmatched 0 lost 0" \
 	"file moved: the recording is complete"
 
-# xpuload is killed by SIGKILL: all but the last second is in the file.
+# xpuload is killed by SIGKILL: the file has everything except the last second.
 # shellcheck disable=SC2016 # in the other shell
 "$XPULOAD" --gpu-only -o killed.data sh \
 	-c 'echo $$ >target.pid && exec "$0" -t 2 -s 4 -p 2000 -n 100000' \

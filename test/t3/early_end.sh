@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs that end before a busy recorder reads their events: then /proc no longer has their
-# mappings. Their launches get names all the same, or the loss is counted.
+# Programs that end before a busy recorder reads their events, when /proc no longer has their
+# mappings. Their launches still get names, or the loss is counted.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -13,8 +13,9 @@ attach all -a --gpu-only
 start_dormant idle
 awake all
 
-# Of these programs, xpuload has read only the execs when it is stopped: a program that started
-# later has been read completely. It does not read their launches and ends while they run.
+# When xpuload is stopped, it has already read the execs of these programs, because it has
+# completely read a program that started later. It reads their launches and exits only after they
+# have ended.
 for name in a b c; do
 	start $name env LD_PRELOAD="$XPU_SHIM" "$live" -s 1800 -i
 done
@@ -26,7 +27,7 @@ for name in a b c; do
 	finish $name >/dev/null
 done
 
-# Nothing about the life of this program is read while it runs.
+# No event of this program is read while it runs.
 LD_PRELOAD=$XPU_SHIM "$exact" -t 2 -n 1000 >exact.out 2>&1
 is $? 0 "a program that runs while xpuload is stopped: exit status 0"
 kill -CONT "$all_pid"
@@ -34,6 +35,6 @@ finish idle >/dev/null
 leave all
 is $? 0 "xpuload ends with exit status 0"
 like "$(cat all.log)" '; lost 0$' "nothing is lost"
-# The program's burst also makes three copies.
+# The program's burst also makes three memory copies.
 exact all $((3 * 13 + 1100)) "every launch is matched, under its own site"
 done_testing

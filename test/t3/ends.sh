@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# However a program ends, its status is its own, the recording has everything that was delivered
-# before, and every other launch is counted.
+# However a program ends, its exit status is unchanged, the recording has everything that was
+# delivered before, and every other launch is counted.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -16,7 +16,7 @@ account() {		# account NAME
 	nr_all=${2:-0} nr_matched=${4:-0} nr_wrong=${6:-0} nr_unmatched=${8:-0} nr_lost=${10:-0}
 }
 
-run() {			# run HOW ARGS...: runs it with and without xpuload; sets made, nr_*
+run() {			# run HOW ARGS...: runs ends with and without xpuload; sets made, nr_*
 	how=$1
 	shift
 	"$ends" "$@" "$how" >"$how.want" 2>&1
@@ -28,7 +28,7 @@ run() {			# run HOW ARGS...: runs it with and without xpuload; sets made, nr_*
 	diag "$how: made $made; $line"
 	is "$nr_wrong $nr_lost" "0 0" "$how: no launch is under a wrong site or lost on the way"
 	is "$(grep -Evc '^xpuload: |^(Aborted|Segmentation fault|Killed)' "$how.log")" 0 \
-		"$how: the target's stderr is silent"	# the shell prints other lines
+		"$how: the target's stderr is silent"	# the shell prints the other lines
 }
 
 all_matched() {		# all_matched HOW [LAUNCHES]
@@ -43,7 +43,7 @@ all_counted() {		# all_counted HOW
 		"$1: every launch is counted, matched or not"
 }
 
-# Ends that the shim notices beforehand: nothing is missing.
+# Ends that the shim notices in advance: nothing is missing.
 for how in return exit _exit quick_exit reset context badexec vfork fork abort kill int; do
 	all_matched $how
 done
@@ -52,12 +52,13 @@ is "$(sed -n 's/.*\[GPU_Kernel\]\(kernel_[a-z]*\) /\1 /p' context.folded | sort 
 		"context: each kernel is under its own call path"
 all_matched exec 2000
 
-# Ends while the dynamic loader's lock is held, which the shim's thread cannot take then.
+# Ends while the thread holds the dynamic loader's lock, which the shim's thread cannot take then.
 for how in loading loading_exit beside; do
 	all_matched $how
 done
 
-# A handler that interrupted malloc() ends the process: the thread must not allocate any more.
+# A signal handler that interrupted malloc() ends the process: the thread must not allocate any
+# more.
 if [ -n "${XPU_SAN:-}" ]; then
 	skip "a process that ends inside malloc()" "a sanitizer has an allocator of its own"
 else
@@ -74,7 +75,7 @@ fi
 # Ends that the shim cannot notice: launches that it had not delivered are counted.
 all_counted segv
 
-# Ctrl-C that no handler catches: Python prints a traceback and then sends itself the signal.
+# Ctrl-C without a handler: Python prints a traceback and then kills itself with the signal.
 if command -v python3 >/dev/null; then
 	cat >interrupt.py <<'END'
 import ctypes
@@ -107,7 +108,7 @@ else
 	skip "KeyboardInterrupt" "no python3"
 fi
 
-# Threads that end while they launch: the recording has every launch that they have logged.
+# Threads that end while they launch: the recording has every launch that they logged.
 for how in killed killed killed killed rawexec; do
 	run $how
 	# shellcheck disable=SC2046 # two numbers
@@ -137,7 +138,7 @@ for how in threads threads_exit; do
 		"$how: kernels that ended before the process are recorded"
 done
 
-# They also launch while the last flush runs.
+# Other threads launch even while the last flush runs.
 export XPU_SIM_FLUSH_US=30000
 run threads
 unset XPU_SIM_FLUSH_US
@@ -156,7 +157,7 @@ exact group 1000 "SIGINT to the group: all device work that CUPTI delivered is r
 like "$(tail -n 1 group.log)" '^xpuload: 1000 launches' \
 	"SIGINT to the group: xpuload prints its counts"
 
-# SIGALRM ends the recording when its time is over.
+# SIGALRM ends the recording after its time limit.
 timeout -s INT 600 "$XPULOAD" -o timeout.data "$ends" wait >wait.out 2>timeout.log &
 pid=$!
 wait_for holds timeout.data 1000
@@ -177,8 +178,8 @@ is "$nr_all $((nr_matched + nr_unmatched)) $nr_lost" "1001 1001 0" \
 like "$(cat waiting.mlog)" " $nr_unmatched of these have a process that was killed, or ended" \
 	"killed from outside while kernels run: a message says why launches have no device work"
 
-# By now the launches are logged with ticks; the last ones are read from the thread's memory as it
-# ends.
+# Now the launches are logged with ticks; the last launches are read from the thread's memory when
+# it ends.
 start late "$XPULOAD" -o late.data "$live" -s 1800
 ask late on >/dev/null
 sleep 1.5
@@ -193,7 +194,7 @@ is "$(grep -o 'kernel_bg [0-9]*$\|Pending\] [0-9]*$' timely.folded |
 	awk '{ n += $2 } END { print n }')" \
 	"killed while it launches: all times are within the recording"
 
-# A daemon that outlives its parent, and the recording.
+# A daemon outlives its parent and the recording.
 rm -f stop daemon
 xpuload -o daemon.data "$ends" daemon >daemon.out 2>daemon.log
 is $? 0 "a daemon is left behind: the exit status is its parent's exit status"
@@ -213,7 +214,7 @@ exact again 1000 "a daemon is left behind: another xpuload does not record the d
 touch stop
 wait_for test -e daemon
 like "$(cat daemon)" '^daemon: launches [0-9]+000$' \
-	"a daemon is left behind: the daemon keeps running, and ends by itself"
+	"a daemon is left behind: the daemon keeps running, and ends on its own"
 is "$(grep -vc '^xpuload: ' daemon.log)" 0 \
 	"a daemon is left behind: nothing is printed on the daemon's stderr"
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # xpuload --every: each file can be read alone, and the files add up to the recording. Every launch
-# is in exactly one file, under its own call path, even if work is in flight when a file ends.
+# is in exactly one file, under its own call path, even if its work is in flight when the file ends.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -14,12 +14,12 @@ sum_stacks() {
 		LC_ALL=C sort
 }
 
-# parts NAME: the names of its files, in their order
+# parts NAME: prints the names of the recording's files, in order
 parts() {
 	ls -v "$1".*.data
 }
 
-# human BYTES: as xpuload prints a size of 1 KiB or more
+# human BYTES: prints the size as xpuload does, for 1 KiB or more
 human() {
 	awk -v n="$1" 'BEGIN {
 		split("B KiB MiB GiB", unit, " ")
@@ -30,7 +30,7 @@ human() {
 }
 
 # check NAME: merges all files of NAME together, and each file alone; sets nr, and sets account to
-# the sum of the files' accounts
+# the sum of the files' counts
 check() {
 	name=$1
 	# shellcheck disable=SC2046 # several files
@@ -90,14 +90,14 @@ like "$(tail -n 1 dump)" 'END misc=CONTINUES' \
 run graph 3000 --every 0.01 -- "$XPU_BUILD/workload/graph"
 run shm 20000 --every 0.02 --transport shm -- "$XPU_BUILD/workload/exact" -t 4 -n 20000
 
-# A program that runs before and after the recording: launches before, during and after the
+# A program that runs before and after the recording: its launches before, during and after the
 # recording, and kernels of two seconds across each cut.
 start_dormant a -t 4
 ask a "burst 100" >/dev/null
 "$XPULOAD" -p "$a_pid" --every 0.1 -o live.%n.data 2>live.log &
 live_pid=$!
 wait_for grep -qs 'attached to' live.log
-# The shim wakes up a while later.
+# The shim wakes up later.
 has_some() {
 	ask a "burst 10" >/dev/null
 	# shellcheck disable=SC2046 # several files
@@ -117,8 +117,7 @@ like "$account" 'launches [1-9][0-9]* matched [0-9]+ unmatched 0 lost 0' \
 	"live: launches while attached are exact: $account"
 is "$(echo "$account" | awk '{ print $2 - $4 }')" 0 "live: all launches are matched"
 
-# A server starts threads for each request: later files define only the threads that are still
-# alive.
+# A server starts threads for each request: later files define only threads that are still alive.
 start_dormant a -t 8
 "$XPULOAD" -p "$a_pid" --every 0.1 -o churn.%n.data 2>churn.log &
 churn_pid=$!
@@ -156,8 +155,7 @@ for part in kept.data.*; do
 		"$part can be read without the other files"
 done
 
-# A program whose file does not exist here: the copy that was kept of it is stored with the first
-# file.
+# A program whose file does not exist outside: its kept copy is stored with the first file.
 if unshare -m true 2>/dev/null; then
 	mkdir private
 	cat >inside.sh <<-'END'
@@ -169,7 +167,7 @@ if unshare -m true 2>/dev/null; then
 	xpuload -q -o ns.%n.data --every 0.2 unshare -m sh inside.sh "$XPU_BUILD/workload/stacks" \
 		"$XPU_BUILD/sim" -n 100000 virtual >/dev/null 2>load.log
 	last=$(parts ns | tail -n 1)
-	# On a slow machine the program may begin only after the end of the second file.
+	# On a slow machine the program may start only after the second file has ended.
 	for part in $(parts ns | sed 1d); do
 		xpumerge "$part" -f folded 2>>merge.log
 	done >later.folded
@@ -182,7 +180,7 @@ else
 	skip "a program whose file does not exist here" "no mount namespace"
 fi
 
-# The files' child cannot write: the recording ends, and the program does not notice it.
+# The child that writes the files fails: the recording ends, and the program does not notice.
 mkdir full && mount -t tmpfs -o size=40k none full 2>/dev/null
 if [ $? = 0 ]; then
 	xpuload -q -o full/x.data --every 0.05 "$XPU_BUILD/workload/exact" -t 2 \

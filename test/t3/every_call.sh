@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# For every call that makes a device work: its launches are recorded under its own call path and its
-# own name, with their own device work.
+# Each call that starts device work: its launches are recorded under its own call path and its own
+# name, with their own device work.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim
 export XPU_SIM_DEVICES=2
-merge_options="--graph launch --gpu-only"	# a graph's work: under its launch
+merge_options="--graph launch --gpu-only"	# a graph's work is under its launch
 
 # check NAME: tests each line "apis: SITE API KIND [BYTES]"; each call is made 10 times.
 check() {
@@ -21,7 +21,7 @@ check() {
 		set)	leaf='_Memset\]' ;;
 		*)	leaf="_Memcpy\]$kind" ;;
 		esac
-		# The driver's names have endings such as _v2.
+		# Driver function names have suffixes such as _v2.
 		like "$(grep ";site_$site;" "$1.folded" | sed 's/.*;\(site_\)/\1/')" \
 			"^site_$site;([^;]*;)*(__)?$api(_v2)?(_pt[sd][sz])?;\[GPU[0-9]*$leaf 10$" \
 			"$1: $site: 10 records of $kind, launched by $api"
@@ -48,7 +48,7 @@ like "$(cat auto.log)" \
 	"each launch has one device record"
 check auto
 
-# The results are the same after attaching, and by frame pointers.
+# The results are the same after attaching, and with frame pointers.
 xpuload --call-graph fp -o fp.data "$XPU_BUILD/workload/apis" -n 10 >fp.out 2>fp.log
 exact fp $((10 * sites)) "by frame pointers: every launch is matched, under its own site"
 for name in auto fp; do
@@ -57,7 +57,7 @@ done
 cmp auto.what fp.what
 ok $? "by frame pointers: each site has the same device work as by unwinding"
 
-# Copies and sets, counted in bytes.
+# Copies and memsets, counted in bytes.
 if "$XPUMERGE" --help | grep -q bytes; then
 	xpumerge -i auto.data -f folded --unit bytes -o bytes.folded 2>/dev/null
 	failed=0
@@ -71,8 +71,7 @@ else
 	skip "--unit bytes" "xpumerge has no --unit bytes"
 fi
 
-# Copies and memsets of 0 bytes give the device no work, so xpuload expects no device record for
-# them.
+# Copies and memsets of 0 bytes make no device work, so xpuload expects no device record.
 for only in '' --gpu-only; do
 	# shellcheck disable=SC2086
 	xpuload $only -o none.data "$XPU_BUILD/workload/apis" -n 10 -z >none.out 2>none.log

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload --every, and -o: files cannot be written for a while, or the process that writes them is
+# xpuload --every with -o: files cannot be written for a while, or the process that writes them is
 # killed. The recording continues, prints a message, and counts the losses.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
@@ -17,7 +17,7 @@ begin() {
 	wait_for grep -q 'attached to' load.log
 }
 
-# burst_until COMMAND...: lets the program launch until COMMAND succeeds
+# burst_until COMMAND...: the program launches until COMMAND succeeds
 burst_until() {
 	wait_for so_or_burst "$@"
 }
@@ -43,32 +43,32 @@ says() {
 	grep -Eq "$1" load.log
 }
 
-# newest NAME: prints the highest number of the files of that name, or nothing
+# newest NAME: prints the highest number of NAME's files; prints nothing if none exists
 newest() {
 	find "$(dirname "$1")" -name "$(basename "$1").*" |
 		sed -n 's/.*\.\([0-9]\{1,\}\)\(\.data\)\{0,1\}$/\1/p' | sort -n | tail -n 1
 }
 
-# reached NAME NUMBER: the file of that number, or a later one, exists; --keep may have removed
-# earlier ones
+# reached NAME NUMBER: tests whether file NUMBER or a later file exists; --keep may have removed
+# earlier files
 reached() {
 	[ "0$(newest "$1")" -ge "$2" ]
 }
 
-# later NAME: launches until a file that does not exist yet is complete, which is when one more
-# follows it
+# later NAME: launches until a file that does not exist yet is complete, which is when the next file
+# exists
 later() {
 	burst_until reached "$1" $(($(newest "$1") + 2))
 }
 
-# recorded: prints how many launches xpuload has received; there may have been launches before the
-# shim was awake
+# recorded: prints the number of launches that xpuload received; the shim may not have been awake
+# for earlier launches
 recorded() {
 	sed -n 's/^xpuload: \([0-9]*\) launches from.*/\1/p' load.log
 }
 
-# adds_up NAME: each file can be read alone, and the launches in the files and those counted as lost
-# add up to all
+# adds_up NAME: checks that each file can be read alone, and that all launches are either in the
+# files or counted as lost
 adds_up() {
 	bad=''
 	sum=$(sed -n 's/.*lost: .*[ ,]\([0-9][0-9]*\) launches of files that could not be written.*/\1/p' load.log)
@@ -169,12 +169,12 @@ memory_truth memory.out leaked >expected
 is "$(diff got expected | head -n 4)" "" \
 	"$what: the last file has all live memory, whenever it was allocated"
 
-# tried NUMBER: that many senders had a profile, and did not get rid of it
+# tried NUMBER: tests whether NUMBER senders had a profile and could not send it
 tried() {
 	[ "$(grep -c 'tried again later' load.log)" -ge "$1" ]
 }
 
-# stops: the process that makes a profile stands still
+# stops: stops the process that makes a profile
 stops() {
 	stopped=$(pgrep -P "$(split_of)" -x xpumerge) && kill -STOP "$stopped" &&
 		grep -q '^State:.*stopped' "/proc/$stopped/status"
@@ -184,8 +184,8 @@ is_gone() {
 	[ ! -e "/proc/$1" ]
 }
 
-# The process that makes a profile stands still when its parent is killed: just before that, or for
-# more files than the journal has.
+# The process that makes a profile is stopped when its parent is killed: just before the kill, or
+# for more files than the journal has.
 for nr_files in 0 20; do
 	what="killed, --push, $nr_files files later"
 	if [ ! -e "$XPU_BUILD/xpuload-push" ]; then
@@ -193,7 +193,7 @@ for nr_files in 0 20; do
 		continue
 	fi
 	mkdir pushed
-	: >load.log		# it may be from the round before
+	: >load.log		# may exist from the previous round
 	(cd pushed && exec "$XPULOAD" -p "$a_pid" --every 0.1 \
 		--push http://127.0.0.1:9/v1development/profiles 2>../load.log) &
 	load=$!
@@ -240,7 +240,7 @@ if mount -t tmpfs -o size=2m none full 2>/dev/null; then
 	unlike "$(cat part.log)" 'that the shim counted are not in' \
 		"disk full: no file has losses of other intervals"
 	unlike "$(cat part.log)" 'timed outside of the recording' \
-		"disk full: no launch is called dishonest because it waited for its file"
+		"disk full: no launch counts as forged because it waited for its file"
 	cmp -s before full/x.1.data
 	ok $? "disk full: a file from before the failure is unchanged"
 	adds_up full/x

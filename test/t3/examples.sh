@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Every example command in README.md and in the pages of doc/ runs as it is written there. Only
-# sudo, launchers in front, the pid of a server and long times are replaced; commands that need a
+# sudo, launcher prefixes, the pid of a server and long durations are replaced; commands that need a
 # container are left out.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -9,7 +9,7 @@ need root bpf python3
 use_sim
 [ -e "$XPU_BUILD/workload/py_launch.so" ] || skip_all "no py_launch.so"
 
-# Prints the commands of a page's examples, without the explanations on their lines.
+# Prints the commands of PAGE's examples, without the explanations on their lines.
 commands() {		# commands PAGE
 	sed -n '/^```/,/^```/p' "$XPU_SRC/$1" | sed 's/[[:space:]]\{1,\}#.*//; s/   .*//' |
 		sed 's/^sudo //; s/^srun \(xpu\)/\1/; s/^torchrun .*--no-python //' |
@@ -38,7 +38,7 @@ for rank in 0 1; do
 		"$XPU_BUILD/workload/nccl" 2 20 0 >/dev/null 2>&1
 done
 
-# The pages read files that tools of AMD, Intel and PyTorch write.
+# Files that tools of AMD, Intel and PyTorch write, for the commands that read them.
 gen() {		# gen TOOL FILE ARG...
 	tool=$1
 	shift

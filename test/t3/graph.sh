@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CUDA graphs: the recording tells where each node was made, which node it was copied from, and
-# which launch ran it.
+# CUDA graphs: the recording says where each node was made, which node it was copied from, and which
+# launch ran it.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -10,7 +10,7 @@ use_sim
 graphs="$XPU_BUILD/workload/graphs"
 
 # Counts the graph records of an uncompressed recording: GRAPH_NODE (14) in its blocks (22), after
-# their headers, and GRAPH_CLONE (73) in batches (11).
+# the block headers, and GRAPH_CLONE (73) in batches (11).
 cat >records.pl <<'END'
 local $/;
 my $data = <>;
@@ -52,8 +52,8 @@ is $? 0 "exit status 0"
 like "$(cat a.out)" 'graphs: launches 70 kernels 120' \
 	"the target's output is the same as without xpuload"
 like "$(cat a.log)" ' 120 device records.* lost 0' "every kernel of every graph is recorded"
-# 2 + 10 nodes are made by capture and 9 by calls. 26 are copies, which CUPTI reports as made and as
-# copied.
+# 2 + 10 nodes are made by capture and 9 by calls. 26 are copies, which CUPTI reports twice: as made
+# and as copied.
 is "$(perl records.pl a.data)" "captured 12 explicit 35 clones 26 strange 0" \
 	"each node has a record of its creation, or of the node that it copies"
 
@@ -93,7 +93,7 @@ like "$(cat both.folded)" \
 	"--graph both: the launch's path comes first, then the capture's path"
 is "$(awk '{ n += $NF } END { print n }' both.folded)" 120 "--graph both: all kernels are shown"
 
-# Graphs that were made before any recording.
+# Graphs that exist before any recording.
 mkfifo go
 LD_PRELOAD="$XPU_SHIM" "$graphs" -n 10 -w <>go >old.out 2>old.err &
 pid=$!

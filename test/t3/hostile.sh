@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A hostile process in a recording of all processes cannot use up the recorder's memory, the disk or
-# the terminal. Messages name it, and the other processes' records stay exact.
+# When all processes are recorded, a hostile process cannot use up the recorder's memory, the disk
+# or the terminal. Messages name it, and the records of the other processes stay exact.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf shim
@@ -10,7 +10,7 @@ hostile="$XPU_BUILD/workload/hostile"
 exact="$XPU_BUILD/workload/exact"
 mb=1024				# in kB, the unit of /proc
 
-kb() {			# kb WHAT: prints one of the recorder's figures
+kb() {			# kb WHAT: prints a value of the recorder's status
 	awk -v what="$1:" '$1 == what { print $2 }' "/proc/$all_pid/status"
 }
 
@@ -20,11 +20,11 @@ less() {		# less NUMBER MAXIMUM NAME
 	diag "$1 is not less than $2"
 }
 
-# Sanitizers make xpuload two to ten times slower, and use memory of their own.
+# Sanitizers make xpuload two to ten times slower, and need memory for themselves.
 slow=false
 [ -z "${XPU_TOOLS_SAN:-}" ] || slow=true
 
-# alongside WHAT N: runs hostile while exact launches 4000; makes all.log and all.data
+# alongside WHAT N: runs hostile while exact makes 4000 launches; makes all.log and all.data
 alongside() {
 	attach all -a --gpu-only
 	wait_for grep -qs 'attached to' all.log
@@ -40,7 +40,7 @@ alongside() {
 	leave all
 }
 
-# honest NAME: the recording has all launches of exact, under their own sites
+# honest NAME: checks that the recording has all launches of exact, under their own sites
 honest() {
 	xpumerge -i all.data -f folded --unit count -o all.folded 2>all.mlog
 	grep '^exact;' all.folded >exact.folded
@@ -119,8 +119,7 @@ like "$(cat all.log)" ' 3501 launches from 3501 call paths, 0 device records, 35
 	"many processes: all are recorded"
 unlike "$(cat all.log)" 'ring full|malformed|beyond|counted but' "many processes: nothing is lost"
 
-# A file of 4 GB, mostly holes, that is unlinked as soon as it is mapped: the kept copy has holes,
-# too.
+# A sparse file of 4 GB that is unlinked as soon as it is mapped: the kept copy is also sparse.
 cp "$hostile" sparse
 truncate -s 4G sparse
 if [ "$(du -k sparse | cut -f 1)" -lt $mb ]; then
@@ -128,7 +127,7 @@ if [ "$(du -k sparse | cut -f 1)" -lt $mb ]; then
 	xpuload --cpu-only -F 49 -o map.data "$hostile" map sparse <>lines >map.out 2>map.log &
 	map_pid=$!
 	wait_for grep -qs ready map.out
-	sleep 0.2		# it is kept now, or at the end
+	sleep 0.2		# the file is kept now, or at the end
 	echo >lines
 	wait $map_pid
 	is $? 0 "a mapped file with a hole: exit status 0"
@@ -143,8 +142,8 @@ else
 	skip "a mapped file with a hole" "this file system has none"
 fi
 
-# A file system that a user runs never answers a read of its file: a process that asks the kernel
-# for the file's build-id waits.
+# A user's FUSE file system never answers a read of its file, so a process that asks the kernel for
+# the file's build-id waits.
 if [ -w /dev/fuse ] && unshare -m true 2>/dev/null; then
 	mkdir "mounted.$$"
 	unshare -m "$XPU_BUILD/workload/mute" "mounted.$$" 120 >mute.out 2>mute.err &

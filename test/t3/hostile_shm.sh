@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# With shared memory, a hostile process of the tree sends descriptors that are not memory, or memory
-# that it changes behind xpuload's back, and floods xpuload with connections. xpuload ends normally
-# and prints its counts, keeps no descriptor, and records every launch of an honest process, or
-# counts it as lost.
+# With shared memory, a hostile process of the tree sends file descriptors that are not memory, or
+# memory that it changes during reading, and floods xpuload with connections. xpuload ends normally,
+# prints its counts and leaks no file descriptor. Each launch of an honest process is recorded or
+# counted as lost.
 #
 # HOSTILE_SECONDS=N: make fuzz-live runs it for longer.
 . "$XPU_SRC/test/lib/tap.sh"
@@ -15,7 +15,7 @@ use_sim
 exact="$XPU_BUILD/workload/exact"
 export EXACT="$exact" SECONDS_EACH="${HOSTILE_SECONDS:-2}"
 
-# hostile.py WHAT: does WHAT; prints how many processes should be counted as lost
+# hostile.py WHAT: does WHAT; prints the number of processes that should be counted as lost
 cat >hostile.py <<-'END'
 	import ctypes, errno, fcntl, mmap, os, random, signal, socket, struct, subprocess, sys, time
 	sys.path.insert(0, os.environ["XPU_SRC"] + "/test/lib")
@@ -33,8 +33,8 @@ cat >hostile.py <<-'END'
 	            raise
 	    for fd in fds:
 	        os.close(fd)
-	# Without this process's own connection nothing can be reported about it: so @n processes
-	# send one each.
+	# The loss of a process is counted only if it has its own connection, so each sender is a
+	# separate process.
 	def each(*makers):
 	    for make in makers:
 	        pid = os.fork()
@@ -44,7 +44,7 @@ cat >hostile.py <<-'END'
 	        os.waitpid(pid, 0)
 	if what == "kinds":
 	    r, w = os.pipe()
-	    each(lambda: send([c.memory(seals=GROW | SEAL)]),		# memory that can be made shorter
+	    each(lambda: send([c.memory(seals=GROW | SEAL)]),		# memory that can shrink
 	         lambda: send([c.memory(seals=0)]),
 	         lambda: send([c.memory(flags=0, seals=0)]),
 	         lambda: send([c.memory(size=4096)]),
@@ -56,7 +56,7 @@ cat >hostile.py <<-'END'
 	         lambda: send([os.open("/proc/self/mem", os.O_RDWR)]),
 	         lambda: send([r]),
 	         lambda: send([socket.socket(socket.AF_UNIX, socket.SOCK_STREAM).detach()]),
-	         lambda: send([]),					# no descriptor
+	         lambda: send([]),					# no file descriptor
 	         lambda: send([c.memory()], version=2))
 	    exact(1000)
 	elif what == "hellos":
@@ -67,8 +67,8 @@ cat >hostile.py <<-'END'
 	    c.connect().close()
 	    exact(1000)
 	elif what == "twice":
-	    # One memory several times: as this image, as another one, as another process; two in a
-	    # message.
+	    # One memory several times: for this process image, for another image, for another
+	    # process; then twice in one message.
 	    fd = c.memory()
 	    put_launches(fd, 10)
 	    for image in (7, 7, 8, 7):
@@ -83,7 +83,7 @@ cat >hostile.py <<-'END'
 	    exact(1000)
 	    print(len(os.listdir(f"/proc/{os.getppid()}/fd")), file=open("fds", "w"))
 	elif what == "changes":
-	    # Everything in the memory changes all the time, and some of its pages are removed.
+	    # All of the memory changes all the time, and some of its pages are removed.
 	    libc = ctypes.CDLL(None, use_errno=True)
 	    fd = c.memory()
 	    put_launches(fd, 100)
@@ -105,7 +105,7 @@ cat >hostile.py <<-'END'
 	            except OSError: pass
 	    child.wait()
 	elif what == "flood":
-	    # Many processes make connections that send nothing, and others that send memory.
+	    # Many processes open connections that send nothing, and others send memory.
 	    def flood(silent):
 	        kept = []
 	        while True:
@@ -142,7 +142,7 @@ cat >hostile.py <<-'END'
 	    ctypes.memset(at + 16, 0x7f, 16)
 	    exact(1000)
 	elif what == "maps":
-	    # It lies about its mappings and its threads.
+	    # The process lies about its mappings and its threads.
 	    print(os.getpid(), file=open("liar", "w"))
 	    fd = c.memory()
 	    put_launches(fd, 10)
@@ -173,7 +173,7 @@ cat >hostile.py <<-'END'
 	        store(m, 4096, head)
 	    exact(1000)
 	elif what == "crowd":
-	    # More processes than are mapped at a time.
+	    # More processes than xpuload maps at once.
 	    r, w = os.pipe()
 	    for i in range(1100):
 	        pid = os.fork()
@@ -192,7 +192,7 @@ cat >hostile.py <<-'END'
 	        except ChildProcessError: break
 END
 
-# hostile WHAT [COMMAND...]: records it, with xpuload run by COMMAND; log, w.data
+# hostile WHAT [COMMAND...]: records hostile.py, with xpuload run by COMMAND; makes log and w.data
 hostile() {
 	what=$1
 	shift
@@ -204,7 +204,7 @@ hostile() {
 		w.folded)
 }
 
-lost() {		# lost: prints how many processes are counted as lost
+lost() {		# lost: prints the number of processes counted as lost
 	sed -n \
 		's/.*lost: .*[^0-9]\([0-9]*\) processes that used CUDA.*/\1/p; s/.*lost: \([0-9]*\) processes that used.*/\1/p' log |
 		head -n 1
@@ -218,7 +218,7 @@ is "$honest $(lost)" "1000 " "hellos: a process without a valid hello is not cou
 	diag "$(cat log)"
 hostile twice
 is "$honest" 1000 "twice: the honest process is exact" || diag "$(cat log)"
-# perf events take two descriptors for each CPU
+# perf events need two file descriptors per CPU
 [ "$(cat fds)" -lt $((56 + 2 * $(getconf _NPROCESSORS_ONLN))) ]
 ok $? "twice: xpuload has closed all descriptors" || diag "$(cat fds)"
 hostile changes
@@ -233,8 +233,8 @@ is $((got + ${more:-0})) "$made" \
 	diag "$(tail -n 4 log)"
 hostile counts
 is "$honest $(lost)" "1000 1048576" "forged counts: the counted losses are bounded"
-# Without perf events a process reports its mappings. 131,072 records are taken. The rest, and six
-# impossible ones, are counted. The process does not say that its mappings are complete.
+# Without perf events, a process reports its own mappings. xpuload takes 131,072 records, and counts
+# the others and six impossible ones. The process does not say that its mappings are complete.
 rate=	# no CPU samples without perf events
 hostile maps "$XPU_BUILD/workload/refuse" perf --
 unset rate

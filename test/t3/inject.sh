@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --inject puts the shim into a program that was started without it: every launch from then on is
-# recorded, and the program is not harmed. test/t2/inject.c has the refusals and many rounds.
+# --inject loads the shim into a running program that was started without it: every later launch is
+# recorded, and the program is not harmed. test/t2/inject.c tests the refusals and many rounds.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 [ -z "${XPU_SAN:-}" ] || skip_all "a sanitizer's allocator wraps every call that waits"
 use_sim
 
-# mapped PID: prints how many copies of the shim the process has
+# mapped PID: prints the number of copies of the shim in the process
 mapped() {
 	grep -c 'r-xp.*/libxpushim.so' "/proc/$1/maps"
 }
@@ -43,7 +43,7 @@ is "$(mapped "$a_pid")" 1 "attaching again: there is one shim"
 ask a "burst 1000" >/dev/null
 leave two
 ! grep -q "put the shim" two.log
-ok $? "attaching again: the shim is not put there again"
+ok $? "attaching again: the shim is not injected again"
 exact two 1003 "attaching again: each launch is recorded"
 xpuload --check -p "$a_pid" 2>log
 like "$(cat log)" '^ok  *pid [0-9]* *has the shim' "--check -p of a program with the shim"
@@ -52,7 +52,7 @@ is $? 0 "the program ends with exit status 0"
 is "$(tail -n 1 a.out)" "$want" "its results are the same as without xpuload"
 is "$(wc -c <a.err)" 0 "nothing was printed on its stderr"
 
-# Whoever cannot read a library cannot know whether it has an allocator.
+# If a library cannot be read, it may have its own allocator.
 cp "$(ldd "$live" | awk '$1 == "libc.so.6" { sub("libc.so.6", "libutil.so.1", $3); print $3 }')" \
 	libunread.so
 start d env LD_PRELOAD="$PWD/libunread.so" "$live" -s 1800 -t 2
@@ -67,7 +67,7 @@ is "$(mapped "$d_pid")" 0 "a library that cannot be read: the program has no shi
 finish d
 is $? 0 "a library that cannot be read: the program ends with exit status 0"
 
-# A program that sees other files at the shim's path gets the shim by a file in memory.
+# A program that sees other files at the shim's path loads the shim from a file in memory.
 if unshare -m true 2>/dev/null; then
 	: >empty
 	start b unshare -m sh -c 'mount --bind empty "$1" && shift && exec "$@"' sh "$XPU_SHIM" \
@@ -105,8 +105,8 @@ else
 	skip 4 "unshare -m is not allowed here"
 fi
 
-# A process tree in which the child runs without LD_PRELOAD: only the process that uses CUDA gets
-# the shim.
+# A process tree in which the child runs without LD_PRELOAD: the shim is injected only into the
+# process that uses CUDA.
 start c env LD_PRELOAD="$XPU_SHIM" sh -c 'sleep 1800 & env -u LD_PRELOAD \
 	-u CUDA_INJECTION64_PATH "$@"; kill $!' sh "$live" -s 1800 -t 2
 ask c "burst 10" >/dev/null
@@ -119,7 +119,7 @@ is "$(grep -c 'put the shim into' tree.log)" 1 "a tree: one process gets the shi
 exact tree 1003 "a tree: each launch is recorded"
 finish c
 
-# Every launch of threads that do everything else at the same time, many times.
+# Threads that do everything else at the same time: every launch, many times.
 bad=0
 for i in $(seq "${XPU_INJECT_TIMES:-2}"); do
 	rm -f busy.in busy.out

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Launches from generated code, which /tmp/perf-PID.map names: with both ways to take call paths and
+# Launches from generated code, whose names are in /tmp/perf-PID.map: with both ways to unwind and
 # both transports, each launch is under its function, or the name is marked as uncertain.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -11,7 +11,7 @@ maps=$PWD/pids
 trap 'while read -r pid; do rm -f "/tmp/perf-$pid.map"; done <"$maps"' EXIT
 : >"$maps"
 
-# calls: prints how often which generated function called which site, whether or not the device work
+# calls: prints how often each generated function called each site, whether or not the device work
 # was recorded
 calls() {
 	sed -n 's/.*;main;\(.*\);site_\([a-z]*\);.* \([0-9]*\)$/\3 \1>\2/p' jit.folded |

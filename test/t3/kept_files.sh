@@ -9,7 +9,7 @@ use_sim
 stacks=$XPU_BUILD/workload/stacks
 times=60000			# long enough for xpuload to read the mappings
 
-# The recordings have no names of their own.
+# Makes recordings that contain no names.
 record() {
 	xpuload --names=later "$@"
 }
@@ -22,7 +22,7 @@ folded() {		# folded FILE OPTION...
 
 whole=';_start;.*;main;scenario_virtual\(\);.*launch;'
 
-# A tmpfs that only the target sees has the program and the simulated device.
+# The program and the simulated device are in a tmpfs that only the target sees.
 mkdir private
 cat >inside.sh <<-'END'
 	mount -t tmpfs none private && cp "$1" private/program && cp -r "$2" private/sim || exit 99
@@ -56,7 +56,7 @@ record -o at_once.folded unshare -m sh inside.sh "$stacks" "$XPU_BUILD/sim" -n $
 like "$(cat at_once.folded)" "$whole" "merged directly: functions are named"
 is "$(echo at_once*)" at_once.folded "merged directly: only the result is left"
 
-# The program is unlinked while it runs, and another program takes its place.
+# The program is unlinked while it runs, and another program replaces it.
 cp "$stacks" program
 cat >gone.sh <<-'END'
 	./program "$@" &
@@ -68,7 +68,7 @@ END
 record -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
 like "$(folded gone.data)" "$whole" "replaced while it ran: functions are named"
 
-# The recording is made again: the old recording keeps its own files.
+# A new recording is made: the old recording keeps its own files.
 rm -f program
 cp "$stacks" program
 record -o gone.data sh gone.sh -n $((times * 2)) virtual 2>load.log
@@ -80,14 +80,14 @@ like "$(folded gone.data.old)" "$whole" \
 [ ! -e gone.data.files ]
 ok $? "recorded a third time: no kept files are left for the new recording"
 
-# Files that are at their paths are not kept.
+# Files that are still at their paths are not kept.
 record -o here.data "$stacks" -n $times virtual 2>load.log
 [ ! -e here.data.files ]
 ok $? "a program whose file is at its path: nothing is kept"
 
-# Generated code.
+# Names of generated code.
 jit=';scenario_jit\(\);generated code [0-9]+;scenario_jit\(\)'
-map() {			# map FILE: the path of the map of the recording's program
+map() {			# map FILE: prints the path of the perf map of the recorded program
 	echo "/tmp/perf-$(xpumerge dump "$1" 2>/dev/null |
 		sed -n 's/.* PROCESS misc=EXEC.* pid=\([0-9]*\) .*comm="stacks".*/\1/p' |
 		tail -n 1).map"
@@ -105,7 +105,7 @@ unlike "$(folded jit.data)" 'generated code' \
 	"a map that is newer than the program's end is not used"
 rm -f "$map"
 like "$(folded jit.data)" ';scenario_jit\(\);\[anon\];' "without a map, generated code has no names"
-# A program that runs for longer than the tolerance of times still adds lines to its map.
+# A program that runs longer than the tolerance for file times still adds lines to its map.
 cat >longer.sh <<-'END'
 	"$@" &
 	until [ -s /tmp/perf-$!.map ]; do sleep 0.02; done
@@ -127,7 +127,7 @@ like "$(xpumerge -i jit.data -f folded 2>&1 >/dev/null)" \
 	'generated code that has no names \(\[anon\]\): names for it are read from /tmp/perf-PID.map' \
 	"a message says where names of generated code are read from"
 
-# A process with its own /tmp and pids, neither of which exists afterwards.
+# A process with its own /tmp and pid namespace, which are gone afterwards.
 cat >jit.sh <<-'END'
 	mount --bind "$1" /mnt && mount -t tmpfs none /tmp && mkdir -p "$1" &&
 		mount --bind /mnt "$1" || exit 99

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Labels of processes, from launchers' variables and from cgroups: in the recording, by BPF and
-# through shared memory. The processes are a program that sets its variables late, children, and one
+# Labels of processes, from launchers' variables and from cgroups, recorded with BPF and through
+# shared memory. The processes are a program that sets its variables late, children, and a program
 # that ran before. Also --by and --rank.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -10,14 +10,14 @@ use_sim
 
 shapes=$XPU_BUILD/workload/shapes
 
-# labels FILE: prints each label once, as in the dump: "TORCH rank=5 ..."
+# labels FILE: prints each label once, as the dump does: "TORCH rank=5 ..."
 labels() {
 	xpumerge dump "$1" |
 		sed -n 's/.* LABEL misc=\([A-Z_]*\) .* label=[0-9]* \([a-z_]*=.*\)/\1 \2/p' |
 		sort -u | tr '\n' ' '
 }
 
-# Makes the cgroup of a container, inside the cgroups of a pod and a job.
+# Makes a container's cgroup, inside the cgroups of a pod and a job.
 id=$(echo $$ | sha256sum | cut -c1-64)
 for root in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/memory none; do
 	[ -e "$root/cgroup.procs" ] && mkdir "$root/xputest-labels-$$" 2>/dev/null && break
@@ -63,8 +63,8 @@ for transport in bpf shm; do
 			"$transport: --by job,container groups the process"
 done
 
-# A program that sets its variables when it runs, as torch.multiprocessing's children do, and starts
-# others. None of them has the variables when it is executed.
+# A program that sets its variables at run time, as children of torch.multiprocessing do, and starts
+# other programs. None of them has the variables at execve().
 cat >late.py <<-END
 	import ctypes, os, sys
 	def work(rank):
@@ -110,7 +110,7 @@ else
 		20 "--rank 0,2: shows the launches of both ranks"
 fi
 
-# A process that ran before the recording. Each listener gets its labels.
+# A process that ran before the recording. Each listener receives its labels.
 start_dormant a -t 1
 finish a
 start a env RANK=7 LD_PRELOAD="$XPU_SHIM" "$live" -s 1800 -t 1
@@ -124,7 +124,7 @@ for i in 1 2; do
 done
 finish a
 
-# RANK has a value that cannot be a rank.
+# The value of RANK is not a number.
 RANK=captain xpuload -v -o none.data "$shapes" 10 1 >/dev/null 2>log
 is "$(labels none.data)" "" "an invalid rank makes no label"
 like "$(cat log)" "the environment variable RANK has a value that no launcher sets" \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The size of a launch and its kernel in a recording, with everything: call paths, names, headers,
-# process and mapping records. Threads launch from random call paths, which is the worst case.
+# The size of a launch and its kernel in a recording, including call paths, names, headers, process
+# and mapping records. Threads launch from random call paths, which is the worst case.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim

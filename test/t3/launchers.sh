@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Real launchers: Slurm (a controller and two nodes on this machine, started here), Open MPI, MPICH,
-# and torchrun's variables inside of Slurm. Each starts four ranks, and each rank launches a
-# different number of kernels: so files, labels, --by rank and the account of each rank are known.
-# make check-launchers installs what this needs.
+# Real launchers: Slurm (a controller and two nodes, started on this machine), Open MPI, MPICH, and
+# torchrun's variables inside Slurm. Each starts four ranks, which launch different numbers of
+# kernels, so the right files, labels, --by rank and counts of each rank are known. make
+# check-launchers installs what this test needs.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -13,13 +13,13 @@ shapes=$XPU_BUILD/workload/shapes
 export XPULOAD shapes
 dir=$PWD
 
-# One rank launches 100 kernels, and as many more as its number; $0 is the name of the variable that
-# has the number.
+# Each rank launches 100 kernels plus its rank number; $0 is the name of the variable with the
+# number.
 # shellcheck disable=SC2016 # for the inner shell
 rank='eval "n=\$$0"; exec "$shapes" $((100 + n)) 1'
 
-# ranks PREFIX TITLE NODES: PREFIX0.data to PREFIX3.data are whole, and have the ranks 0 to 3; NODES
-# distinguishes them
+# ranks PREFIX TITLE NODES: checks that PREFIX0.data to PREFIX3.data are whole, and have the ranks 0
+# to 3; NODES distinguishes them
 ranks() {
 	is "$(echo "$1"[0-9]*.data)" "${1}0.data ${1}1.data ${1}2.data ${1}3.data" \
 		"$2: each rank has a file" || diag "$(tail -n 5 launch.log)"
@@ -28,7 +28,7 @@ ranks() {
 			"launches $((100 + i)) matched $((100 + i)) unmatched 0 lost 0" \
 				"$2: the launches of rank $i are exact"
 	done
-	# The files are given in another order: labels say which rank each file is from.
+	# The order of the files is different: labels say which rank each file is from.
 	is "$(xpumerge "$1"3.data "$1"1.data "$1"0.data "$1"2.data -f folded --unit count \
 		--by node,rank 2>log |
 		sed 's/^\[node \([^]]*\)\];\[rank \([^]]*\)\];.* \([0-9]*\)$/\2 \1 \3/' |
@@ -42,7 +42,7 @@ ranks() {
 		"$2: --rank 1-2: shows the launches of both ranks"
 }
 
-# column PREFIX NAME: that column of the table of processes that launched, each value once
+# column PREFIX NAME: prints column NAME of the table of processes, each value once
 column() {
 	xpumerge "$1"*.data --gpu-only --csv --table processes 2>/dev/null | tr -d '"' |
 		awk -F , -v name="$2" '
@@ -50,7 +50,7 @@ column() {
 		$at != "" { print $at }' | sort -u | tr '\n' ' '
 }
 
-# lacks PROGRAM PACKAGES TITLE: succeeds, and skips a check, if there is no such program
+# lacks PROGRAM PACKAGES TITLE: succeeds, and skips a check, if PROGRAM is missing
 lacks() {
 	command -v "$1" >/dev/null && return 1
 	skip "$3" "no $1: apt-get install $2, as make check-launchers does"
@@ -169,8 +169,8 @@ is "$(column "run-$job-" \
 is "$(column "run-$job-" job)$(column "run-$job-" step)$(column "run-$job-" node)" "$job 0 n1 n2 " \
 	"srun: job, step and nodes are recorded"
 
-# torchrun, once on each node, in a batch: it sets these variables for two processes each, and
-# xpuload records both in one file.
+# torchrun, once on each node, in a batch job: it sets the variables for two processes on each node,
+# and xpuload records both in one file.
 cat >torchrun <<'END'
 #!/bin/sh
 for i in 0 1; do

@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs that run already: the shim sleeps until an observer attaches, is awake until the last one
-# leaves, and the program is not harmed.
+# Running programs: the shim sleeps until an observer attaches, stays awake until the last observer
+# leaves, and does not harm the program.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 quiet_sanitizers
 use_sim
 
-# The target's figures without any recording.
+# The target's numbers without any recording.
 start plain "$live" -s 1800 -t 2
 for i in 1 2 3; do ask plain "burst 1000" >/dev/null; done
 finish plain
@@ -44,7 +44,7 @@ is "$(wc -c <a.err)" 0 "nothing was printed on the target's stderr"
 start_dormant b -t 4
 ask b on >/dev/null
 sleep 0.2
-# The ring has room for as many launches as four threads can make, however busy the machine is.
+# The ring has space for all launches that four threads can make, however busy the machine is.
 xpuload -m 256M -o busy.data -p "$b_pid" --duration 2 2>busy.log
 is $? 0 "--duration: exit status 0"
 line=$(verdict busy)
@@ -55,17 +55,17 @@ like "$line" 'launches ([1-9][0-9]{2,}) matched \1 wrong 0 unmatched 0 lost 0' \
 like "$(cat busy.log)" 'lost 0$' "a busy target: xpuload counts no loss"
 is "$(ask b off)" off "the busy target keeps running"
 
-# Attaching again to threads that are nearly always inside of calls that wait: each launch has an id
-# of its own, no matter which calls were recorded before; also in the middle of a recording.
+# Attaching again to threads that are nearly always in calls that wait: each launch has its own ID,
+# whichever calls were recorded before; also in the middle of a recording.
 # start_again ARGS...: starts the program, and waits until its threads launch
 start_again() {
-	rm -f again.out		# it may have the "ready" of an earlier program
+	rm -f again.out		# may have the "ready" of an earlier program
 	LD_PRELOAD=$XPU_SHIM "$XPU_BUILD/workload/again" -s 1800 -w 60 "$@" >again.out &
 	again=$!
 	wait_for grep -qs ready again.out
 }
 
-# attach_again OBSERVER OPTIONS...: attaches, and waits until it has some launches
+# attach_again OBSERVER OPTIONS...: attaches, and waits until the observer has some launches
 attach_again() {
 	attach "$@" -p $again
 	wait_for has_launches "$1" 40
@@ -106,7 +106,7 @@ done
 kill $again
 wait $again
 
-# Two observers, one of which attaches and leaves while the other one records.
+# Two observers: one attaches and leaves while the other records.
 attach outer -p "$b_pid"
 awake outer
 ask b "burst 1000" >/dev/null
@@ -122,7 +122,7 @@ exact outer 3009 "two xpuloads attached: the first has all launches of its time"
 finish b
 is $? 0 "two xpuloads attached: the target ends with exit status 0"
 
-# One observer leaves while another one attaches.
+# One observer leaves while another attaches.
 start_dormant c
 attach first -p "$c_pid"
 awake first
@@ -134,7 +134,7 @@ ask c "burst 500" >/dev/null
 leave second
 exact second 503 "an xpuload that attaches as another detaches has all launches"
 
-# Every process with the shim on the machine, and processes that xpuload must not record.
+# Every process on the machine that has the shim, and processes that xpuload must not record.
 start_dormant d -t 2
 start stranger "$live" -s 1800
 attach all -a
@@ -157,7 +157,7 @@ like "$(cat log)" "^xpuload: pid $stranger_pid runs without the shim; start it w
 is "$(ask stranger "burst 10")" "burst 10" \
 	"-p of a process without the shim: the process keeps running"
 finish stranger
-# The shim of another version: xpuload accepts only its own shim.
+# A shim of another version: xpuload accepts only its own shim.
 cp "$XPU_SHIM" . && printf x >>libxpushim.so
 start other env LD_PRELOAD="$PWD/libxpushim.so" "$live" -s 1800
 xpuload -o none.data -p "$other_pid" 2>log
@@ -175,7 +175,7 @@ like "$(cat log)" "^xpuload: pid $gone: No such process" \
 is_zombie() {
 	[ -s zombie ] && grep -qs '^State:.Z' "/proc/$(cat zombie)/status"
 }
-# The shell would wait for a child that ends before it is replaced.
+# If a child ended before the exec, the shell would reap it.
 sh -c 'until grep -q sleep /proc/$$/comm; do sleep 0.05; done & echo $! >zombie; exec sleep 600' &
 keeper=$!
 wait_for is_zombie
@@ -195,14 +195,14 @@ like "$(cat log)" "^xpuload: pid $thread is a thread: attach to its process" \
 [ ! -e none.data ]
 ok $? "none of these failures left a recording behind"
 
-# The target ends while attached.
+# The target ends while an observer is attached.
 attach end -p "$c_pid"
 awake end
 ask c "burst 200" >/dev/null
 finish c
 is $? 0 "a target ends while attached: the target's exit status is 0"
 wait "$end_pid"
-is $? 0 "a target ends while attached: xpuload ends by itself"
+is $? 0 "a target ends while attached: xpuload ends on its own"
 exact end 203 "a target ends while attached: all its launches are recorded"
 
 # xpuload is killed, and the target continues.
@@ -224,7 +224,7 @@ exact after 103 "xpuload killed while attached: the target can be attached to ag
 finish d
 is $? 0 "xpuload killed while attached: the target ends with exit status 0"
 
-# A target that xpuload has started; the next session does not count it as its own.
+# A target that xpuload started; the next session does not count it as its own target.
 start e "$XPULOAD" -o started.data "$live" -s 1800 -t 2
 target=$(pgrep -P "$e_pid" -x live)
 ask e "burst 100" >/dev/null
@@ -247,7 +247,7 @@ is "$(wc -c <e.err)" 0 \
 	"xpuload killed while running its target: nothing is printed on the target's stderr"
 
 # The target's threads begin and end while xpuload is attached: each thread has one slot, and no
-# slot is left.
+# slot leaks.
 start_dormant f -t 32
 attach threads -p "$f_pid"
 awake threads
@@ -269,7 +269,7 @@ is "$(cat ask.out)" "# dead does not answer 'burst 1'" \
 (finish dead; echo $? >finished) >log 2>&1 &
 finisher=$!
 wait_for [ -s finished ]
-ok $? "a target that was killed: nobody waits for its end"
+ok $? "a target that was killed: the test does not wait for its end"
 kill $asker $finisher 2>/dev/null
 
 done_testing

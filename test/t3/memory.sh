@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --memory: each byte is under the call path that allocated it, for memory live at any moment, at
-# the peak, allocated in all, and never freed. Real BPF and real uprobes on the simulated device,
-# with a program that knows the truth.
+# --memory: each byte is under the call path that allocated it, for memory that is live at any
+# moment, memory at the peak, all allocated memory, and memory that is never freed. Real BPF and
+# real uprobes on the simulated device, with a program that knows the truth.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
@@ -94,8 +94,8 @@ xpuload --memory-only -o exact.data "$XPU_BUILD/workload/exact" -t 2 -n 1000 >ex
 like "$(cat load.log)" ': 0 launches .* 0 device records, ' \
 	"--memory-only: launches of a program with launches are not recorded"
 
-# Two programs at a time on one device: each has its own peak, and the peak of both together is
-# another one.
+# Two programs run at the same time on one device: each has its own peak, and the peak of both
+# together is at another time.
 xpuload --memory --gpu-only -o two.data sh -c "'$XPU_BUILD/workload/memory' -n 100 >a.out &
 	'$XPU_BUILD/workload/memory' -n 200 -r 5 >b.out; wait" 2>load.log
 for pid in $(xpumerge dump two.data 2>/dev/null | grep 'PROCESS misc=.* comm="memory"' |
@@ -138,8 +138,8 @@ is $? 125 "--memory-only with --capture: exit status 125"
 like "$(cat load.log)" '--memory-only records no launches: it cannot be combined with --capture' \
 	"--memory-only with --capture: the message says why"
 
-# Launches are recorded in windows alone, but memory outside of them, too: the allocator of
-# everything that is live in a window is known.
+# Launches are recorded only in windows, but memory events always: the allocation of everything that
+# is live in a window is known.
 for transport in bpf shm; do
 	xpuload --memory --gpu-only --transport $transport --capture cuda-profiler-api \
 		-o windows.data "$XPU_BUILD/workload/memory" -n 100 -w >windows.out 2>load.log

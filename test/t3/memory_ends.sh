@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # --memory: memory that is still held after double frees, the end of a context or a process, a
-# reset, and frees in exit handlers and at the ends of threads. Also a hook with nonsense as its
-# arguments, and recorders and targets that are killed while memory is recorded.
+# reset, and frees in exit handlers and at thread ends. Also a hook with nonsense arguments, and
+# recorders and targets that are killed while memory is recorded.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
@@ -11,7 +11,7 @@ quiet_sanitizers
 use_sim
 ends=$XPU_BUILD/workload/memory_ends
 
-# left NAME: compares memory that was never freed with the program's own list
+# left NAME: compares the memory that was never freed with the program's own list
 left() {
 	xpumerge -i "$1.data" --memory leaked -f folded -o "$1.folded" 2>"$1.merge"
 	memory_sums "$1.folded" | grep -v fragmentation >got
@@ -48,20 +48,20 @@ unlike "$(xpumerge dump hook.data | grep -o 'space=BLOCK [^}]*' )" 'device=(3|77
 unlike "$(xpumerge dump hook.data | grep -o 'what=MADE space=BLOCK [^}]* bytes=0 ')" . \
 	"hook: no block of 0 bytes is recorded"
 
-# Many threads that free each other's memory, with few addresses.
+# Many threads that free each other's memory, at few addresses.
 xpuload --memory --gpu-only -o many.data "$XPU_BUILD/workload/memory" -t 64 \
 	-n 30 >many.out 2>load.log
 is $? 0 "64 threads: exit status 0" || diag "$(cat load.log)"
 memory_wrong many.data many.out >verdict
 is "$(tail -n 1 verdict)" "wrong 0" "64 threads: bytes by path are right" || diag "$(cat verdict)"
 
-# sound NAME REGEX TEST: no event lacks the events before it; even on a busy machine the ring has
-# room for all
+# sound NAME REGEX TEST: checks that no event lacks its earlier events; even on a busy machine the
+# ring has space for all events
 sound() {
 	unlike "$(cat "$1.merge")" "events of memory $2" "$3" || diag "$(cat "$1.merge")"
 }
 
-# has_both NAME: the recording has memory of both of the program's sites
+# has_both NAME: tests whether the recording has memory of both sites of the program
 has_both() {
 	[ "$(xpumerge -i "$1.data" --memory live -f folded 2>/dev/null | grep -c mem_site)" = 2 ]
 }
@@ -100,12 +100,13 @@ for name in first second; do
 		2 "$name: the recording has exactly the memory that the program held"
 done
 
-# The recorder stands still, and its buffer has no room for all events. Those that are lost are
-# counted, and no other line counts them.
+# The recorder is stopped, and its buffer is too small for all events. Lost events are counted
+# exactly once.
 start flood env LD_PRELOAD="$XPU_SHIM" "$ends" loop 10000
 attach full --memory --gpu-only -m 256K -p "$flood_pid"
 wait_for has_both full
-# pauses: prints how often the program's threads have paused, each time after 100 allocations
+# pauses: prints how often the program's threads have paused, which they do after every 100
+# allocations
 pauses() {
 	cat "/proc/$flood_pid/task/"*/status | awk '/^voluntary/ { n += $2 } END { print n }'
 }
@@ -116,7 +117,7 @@ kill -STOP "$full_pid"
 before=$(pauses)
 wait_for has_paused 400
 kill -CONT "$full_pid"
-# The program's last batch, with its counters, needs room.
+# The program's last batch, with its counters, needs space.
 before=$(pauses)
 wait_for has_paused 100
 leave full
@@ -131,12 +132,12 @@ is $((${got:-0} + ${lost:-0})) "$made" \
 xpumerge -i full.data -f folded -o full.folded 2>full.merge
 is "$(sed -n 's/^ *\([0-9]*\) events of memory lost: .*/\1/p' full.merge)" "$lost" \
 	"buffer full: xpumerge counts the lost events, too" || diag "$(cat full.merge)"
-# Each of the four threads is in one call at most.
+# Each of the four threads is in at most one call.
 [ "$(sed -n 's/^ *\([0-9]*\) calls* to free memory in progress .*/\1/p' full.merge | grep . ||
 	echo 0)" -le 4 ]
 ok $? "buffer full: lost events are not taken for calls in progress" || diag "$(cat full.merge)"
 
-# With shared memory, too. The recorder goes on after the program's third moment.
+# Also with shared memory. The recorder continues after the program's third stage.
 cat >crowd.sh <<'END'
 xpuload=$PPID
 kill -STOP $xpuload

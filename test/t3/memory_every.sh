@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # --memory with --every: each file shows all memory that is held, under the call path that allocated
-# it, whenever that was; and all files together equal one recording.
+# it, even in an earlier file; and all files together equal one recording.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
@@ -10,11 +10,11 @@ need root bpf
 quiet_sanitizers
 use_sim
 
-files() {		# files NAME: the files of a recording, in their order
+files() {		# files NAME: prints the files of a recording, in order
 	ls "$1".data.* | sort -t. -k 3n
 }
 
-# last_file NAME: finds the last file in which the program runs, and the memory that is left there
+# last_file NAME: finds the last file in which the program runs, and the memory that is left in it
 last_file() {
 	for last in $(files "$1" | tac); do
 		xpumerge -i "$last" --memory leaked -f folded -o last.folded 2>last.log
@@ -23,7 +23,7 @@ last_file() {
 }
 
 # together NAME [OUTPUT [FILTER...]]: compares all files of a recording together with the program's
-# own figures
+# own numbers
 together() {
 	recording=$1 said=${2:-$1.out}
 	shift
@@ -46,8 +46,8 @@ together() {
 	done <moments
 }
 
-# The last moment of a file is the time of its last event: memory that is held then is in the next
-# file, too.
+# A file's last moment is the time of its last event: memory that is held then is also in the next
+# file.
 for how in bpf shm; do
 	xpuload --memory --gpu-only --transport $how --every 0.1 -o every.data \
 		"$XPU_BUILD/workload/memory" -n 200 -p 40 >every.out 2>load.log
@@ -72,7 +72,7 @@ for how in bpf shm; do
 	rm -f every.data.*
 done
 
-# Two programs, of which one ends early, and the other one waits more.
+# Two programs: one ends early, and the other waits more.
 xpuload --memory --gpu-only --every 0.1 -o two.data sh \
 	-c "'$XPU_BUILD/workload/memory' -n 200 -p 40 >a.out &
 	'$XPU_BUILD/workload/memory' -n 100 -p 100 -r 5 >b.out; wait" 2>load.log
@@ -129,12 +129,11 @@ for how in plain -e; do
 done
 unset XPU_SIM_DEVICES
 
-# A program that runs before and after the recording: its files are from the middle of its run.
+# A program that runs before and after the recording: the files are from the middle of its run.
 start goes env LD_PRELOAD="$XPU_SHIM" "$XPU_BUILD/workload/memory_ends" loop 10000
 "$XPULOAD" --memory --gpu-only --every 0.2 --keep 2 -o goes.data -p "$goes_pid" 2>load.log &
 loader=$!
-# The last files that are written by then begin after the first file that has both of the program's
-# sites.
+# Waits for files that are newer than the first file with both sites of the program.
 has_both() {
 	for file in $(files goes); do
 		[ "$(xpumerge -i "$file" --memory live -f folded 2>/dev/null | grep -c mem_site)" \

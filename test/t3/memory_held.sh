@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --memory: memory that CUDA holds without a call for each piece: the unused part of pools, graphs,
-# contexts and others.
+# --memory: memory that CUDA holds without a separate call for each piece: the unused part of pools,
+# graphs, contexts and others.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
@@ -22,8 +22,8 @@ is "$(xpumerge -i held.data --table memory_devices --csv 2>/dev/null |
 	awk -F, '/GPU/ { print $1 }')" "$((4 * 32 + 64 << 20))" \
 		"unused parts of pools, and memory outside of pools, do not count as used, as in PyTorch"
 
-# Attached late: the shim also asks CUDA for the memory that is held already.
-has_rest() {		# the recording says how much of the device is used
+# A late attach: the shim also asks CUDA how much memory is already held.
+has_rest() {		# tests whether the recording says how much of the device is used
 	[ -n "$(xpumerge -i late.data --memory live -f folded 2>/dev/null)" ]
 }
 start late env LD_PRELOAD="$XPU_SHIM" sh -c 'echo ready; exec "$@"' sh "$XPU_BUILD/workload/held" \

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The table memory_leaks: memory that grows steadily stands first, whatever else was never freed.
+# The table memory_leaks: memory that grows steadily comes first, whatever other memory was never
+# freed.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -10,7 +11,7 @@ use_sim
 xpuload --memory-only -o leaks.data "$XPU_BUILD/workload/leaks" 2>load.log
 is $? 0 "exit status 0" || diag "$(cat load.log)"
 xpumerge -i leaks.data --table memory_leaks --csv 2>/dev/null >leaks.csv
-# its rows: shape, bytes grown, parts, bytes left, pieces
+# the table's rows: shape, bytes grown, parts, bytes left, pieces
 tr -d '"' <leaks.csv | awk -F, 'NR > 1 && match($0, /leak_[a-z_]+/) {
 	print substr($0, RSTART + 5, RLENGTH - 5), $1, $2, $3, $4 }' >rows
 diag "$(cat rows)"
@@ -33,15 +34,15 @@ done
 like "$(xpumerge -i leaks.data 2>/dev/null | grep '^memory never freed')" \
 	'; 4 of 8 call paths grew steadily' "the summary counts the paths that grew steadily"
 
-# Two programs, one after the other: each program's time is divided into parts of its own.
+# Two programs, one after the other: each program's lifetime is divided into its own parts.
 xpuload --memory-only -o two.data sh \
 	-c "'$XPU_BUILD/workload/leaks' 200; '$XPU_BUILD/workload/leaks' 300" 2>load.log
 xpumerge -i two.data --table memory_leaks --csv 2>/dev/null | tr -d '"' | awk -F, 'NR > 1 && $1 {
 	print substr($0, match($0, /leak_[a-z_]+/) + 5, RLENGTH - 5) }' | sort | tr '\n' ' ' >grown
 is "$(cat grown)" "ending handed slow steady " "two programs: the leaks of both are found"
 
-# together MOMENT RANK...: at the moment when all ranks together held most, these ranks hold what
-# the summary says
+# together MOMENT RANK...: checks that, when all ranks together held the most memory, these ranks
+# hold the amounts in the summary
 together() {
 	moment=$1
 	shift
@@ -51,19 +52,19 @@ together() {
 	said=$(sed -n "$together" ranks.txt)
 	xpumerge rank?.data --by rank --memory live --at "${said#* }" \
 		-f folded 2>/dev/null >ranks.folded
-	# In the page, many events in a short time are one point, at the time of the first of them,
+	# In the page, many events in a short time become one point, at the time of the first event,
 	# with the largest sum.
 	awk -v said="${said% *}" \
 		'{ sum += $NF } END { exit !(sum && sum <= said && sum > .95 * said) }' ranks.folded
 	ok $? \
-		"$moment: the memory of all ranks adds up to the summary's figure" ||
+		"$moment: the memory of all ranks adds up to the summary's number" ||
 		diag "$said: $(awk '{ sum += $NF } END { print sum }' ranks.folded)"
 	is "$(sed -n 's/.*\[rank \(.\)\];.*leak_one_time.*/\1/p' ranks.folded | sort | xargs)" \
 		"$*" "$moment: each rank has its own memory"
 }
 
-# Until it ends, a rank holds all memory that it has not freed, even when it has no more events;
-# after its end it holds none.
+# Until a rank ends, it holds all memory that it has not freed, even if it has no more events; after
+# its end it holds none.
 mkfifo stay
 RANK=0 WORLD_SIZE=2 xpuload --memory-only -o rank0.data "$XPU_BUILD/workload/leaks" 100 \
 	stay <stay >stay.out 2>load.0.log &

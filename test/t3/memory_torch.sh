@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --memory: the blocks that PyTorch's allocator cuts from CUDA's memory are told apart from the
-# memory that they are cut from. Libraries that stand for PyTorch's know the truth.
+# --memory: blocks that PyTorch's allocator cuts from CUDA memory are distinguished from that
+# memory. Libraries that replace PyTorch's libraries know the truth.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/memory_verdict.sh"
@@ -84,14 +84,14 @@ like "$(cat other.out)" '^reports ([1-9][0-9]*) of \1$' \
 is "$(xpumerge dump other.data | grep -c 'space=BLOCK')" 0 \
 	"unknown ABI of libc10: no block is recorded"
 
-# Attached late: blocks from before the attach are one sum.
+# A late attach: blocks from before the attach are one sum.
 start late env LD_PRELOAD="$XPU_SHIM" sh -c 'echo ready; exec "$@"' sh "$torch" -w -m 10 -n 30 \
 	"$libs"
 wait_for grep -qs waits late.out
 xpuload --memory --gpu-only -z 0 -o late.data -p "$late_pid" 2>load.log &
 loader=$!
 wait_for is_awake late
-# The shim sends the start of memory events once it records them.
+# The shim sends the start event of memory once it records memory.
 starts_memory() {
 	xpumerge dump late.data 2>/dev/null | grep -q ' ALLOCS .*{what=START'
 }
@@ -101,8 +101,8 @@ echo go >late.cmd
 wait "$late_pid"
 wait $loader
 diag "$(tail -n 1 load.log)"
-# A segment from before the attach has no size when it is freed: the allocator reports it only
-# later.
+# A segment from before the attach has no known size when it is freed: the allocator reports the
+# size only later.
 torch_agrees late 7 0 3
 before=$(xpumerge -i late.data --memory live -f folded 2>/dev/null |
 	awk '/before attach.*\]before / { print $NF }')

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # xpuload --gpu-metrics on the simulated GPU: its counters, power and energy are recorded together
-# with every launch, joined by time, and shown. If something prevents that, nothing else is lost.
+# with every launch, joined by time, and shown. If metrics are impossible, nothing else is lost.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
 
-# record NAME ARGS...: records a program of 8 threads; load.log has what xpuload said
+# record NAME ARGS...: records a program of 8 threads; load.log has xpuload's messages
 record() {
 	name=$1
 	shift
@@ -49,7 +49,7 @@ xpumerge -i all.data -o all.html 2>/dev/null
 like "$(cat all.html)" '; power 200 W; energy [0-9.]+ J"' \
 	"html: a kernel's frame has its metrics"
 
-# A filter leaves work out; the metrics of that work are not given to other work.
+# If a filter drops work, the metrics of that work are not attributed to other work.
 is "$(xpumerge -i all.data --kernel '^kernel_03' --json --table path_metrics 2>/dev/null |
 	python3 -c 'import json, sys
 rows = json.load(sys.stdin)["path_metrics"]
@@ -79,7 +79,7 @@ xpuload --gpu-metrics=nosuch -o bad.data true >bad.log 2>&1
 is "$(tail -n 1 bad.log | grep -c 'metric')" 1 "an unknown metric: prints one line" ||
 	diag "$(cat bad.log)"
 
-# While one GPU is prepared, the samples of earlier GPUs are not lost.
+# While one GPU is being set up, no sample of earlier GPUs is lost.
 XPU_SIM_DEVICES=4 XPU_SIM_PM=slow
 export XPU_SIM_DEVICES XPU_SIM_PM
 xpuload --gpu-metrics -o four.data sleep 0.5 2>load.log
@@ -91,7 +91,7 @@ unlike "$(cat load.log)$(xpumerge four.data 2>&1)" \
 	diag "$(cat load.log)"
 is "$(table four gpu_metrics | grep -c '"metric": "SM active')" 4 "four GPUs: all are sampled"
 
-# If something prevents metrics, one line says so, and the launches are recorded as usual.
+# If metrics are impossible, one line says so, and the launches are recorded as usual.
 rate=80000
 while read -r what setting said has; do
 	[ -n "$what" ] || continue
@@ -114,13 +114,13 @@ unset XPU_SIM_PM
 like "$(cat load.log merge.log)" "times the GPU's memory for its metrics was full" \
 	"hardware buffer full: a message counts the overflows"
 launches=4000
-# A sampler that could not run for a while finds more samples than it has room for: the rest is
-# lost, and counted.
+# A sampler that could not run for a while finds more samples than its buffer can hold: the others
+# are lost and counted.
 xpuload --gpu-metrics -o late.data sh -c 'sleep 0.5; p=$(pgrep -P $PPID -x xpuload-metrics)
 	kill -STOP "$p"; sleep 1.5; kill -CONT "$p"; sleep 0.7' 2>load.log
 like "$(cat load.log)" 'GPU metrics: ([1-9]|0\.[1-9]).* s without' \
 	"late drain: a message counts the time without samples" || diag "$(cat load.log)"
-# A recorder that does not read for a while, because it attaches or is stopped, costs no samples.
+# If a recorder does not read for a while, because it attaches or is stopped, no sample is lost.
 xpuload --gpu-metrics -o stopped.data sh \
 	-c 'kill -STOP $PPID; sleep 6; kill -CONT $PPID; sleep 0.3' 2>load.log
 unlike "$(cat load.log)" 'GPU metrics: ' "xpuload is stopped for 6 s: no sample is lost" ||

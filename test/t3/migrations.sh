@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --migrations: pages of managed memory that migrate, page faults and thrashing are under the call
-# path that allocated the pages, exactly. Real BPF and real uprobes on the simulated device, with a
-# program that knows the truth. No record is made without managed memory, or without --migrations.
+# --migrations: managed pages that migrate, page faults and thrashing are exactly under the call
+# path that allocated the pages. Real BPF and real uprobes on the simulated device, with a program
+# that knows the truth. No record is made without managed memory, or without --migrations.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/migrations.sh"
@@ -38,7 +38,7 @@ like "$(xpumerge windows.data 2>/dev/null)" '^managed memory: [0-9]+ MiB moved t
 XPU_SIM_CUPTI_VERSION=24 xpuload --migrations --gpu-only -o old.data "$managed" >old.out 2>load.log
 exact old "the records of CUPTI 12.6"
 
-# ---- nobody asked for it
+# ---- migrations are not requested
 
 xpuload --memory --gpu-only -o without.data "$managed" >without.out 2>load.log
 is "$(xpumerge dump without.data | grep -c MIGRATION)" 0 "--memory alone: no migration is recorded"
@@ -62,7 +62,7 @@ XPU_SIM_DROP=7 xpuload --migrations --memory-only -o drop.data "$managed" -n 300
 	2>load.log
 figures drop.data >got
 dropped=$(sed -n 's/^ *\([0-9]*\) device records dropped by CUPTI$/\1/p' merge.log)
-# The program says how often each of its calls happened; without drops, each is a record.
+# The program says how often it made each call; without drops, each call has a record.
 is "$((dropped + $(xpumerge dump drop.data | grep -c ' MIGRATION ')))" \
 	"$((600 * 6 + 4))" "CUPTI drops records: each dropped record is counted"
 
@@ -77,7 +77,7 @@ for how in bpf shm; do
 	ok $? "--every, $how: several files are written"
 	# shellcheck disable=SC2046 # several files
 	figures $(ls every.data.* | sort -t. -k 3n) >got
-	# Memory that is freed before a file begins has no allocation in this file. All sums are
+	# If memory is freed before a file begins, its allocation is not in this file. All sums are
 	# exact.
 	awk '{ sum[$1] += $3 } END { for (i in sum) print i, sum[i] }' got | sort >got.sums
 	awk '{ sum[$1] += $3 } END { for (i in sum) print i, sum[i] }' every.out | sort >sums

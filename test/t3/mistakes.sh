@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Mistakes that people make. Each is answered by a line that names the thing, says why and what to
-# do, and by a failing status; nothing is lost.
+# Mistakes that people make. For each, one line names the mistake, its reason and what to do; the
+# exit status is a failure, and nothing is lost.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf python3
 use_sim
 app=$XPU_BUILD/workload/exact
 cp "$app" app
 
-# answer STATUS REGEX NAME COMMAND...: the command has this status, and its only message matches
+# answer STATUS REGEX NAME COMMAND...: checks the command's status, and that its only message
+# matches
 answer() {
 	status=$1 regex=$2 name=$3
 	shift 3
@@ -17,7 +18,8 @@ answer() {
 		diag "$* says: $(cat log)"
 }
 
-# say STATUS REGEX NAME COMMAND...: the same for a command that runs, so that other messages follow
+# say STATUS REGEX NAME COMMAND...: does the same for a command that runs, so that other messages
+# follow
 say() {
 	status=$1 regex=$2 name=$3
 	shift 3

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# Names that a recording has for its own addresses: the result is the same, to the byte, with the
-# files and without them, and where other files are at their paths.
+# Names that a recording stores for its addresses: the output is identical with the files, without
+# them, and with other files at their paths.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf shim cc
@@ -42,7 +42,7 @@ int main(void)
 }
 END
 
-# build EXTRA: makes the program again; each EXTRA gives other build-ids
+# build EXTRA: builds the program again; each EXTRA gives different build-ids
 build() {
 	"${CC:-cc}" -g -O1 -fPIC -shared -Wl,--build-id -DEXTRA="$1" -o libburn.so lib.c &&
 		"${CC:-cc}" -g -O1 -Wl,--build-id -DEXTRA="$1" -o burn burn.c ./libburn.so
@@ -58,7 +58,7 @@ all() {
 		xpumerge recording.data --no-trim --inline -o "$1.whole.folded" 2>/dev/null
 }
 
-# same_all A B: the files A.* and B.* are equal
+# same_all A B: checks that the files A.* and B.* are equal
 same_all() {
 	for file in "$1".*; do
 		cmp "$file" "$2.${file#"$1".}" || return 1
@@ -104,7 +104,7 @@ ok $? "with other files at these paths: all formats are the same"
 xpumerge named.data --symfs / -f folded -o out 2>/dev/null
 like "$(cat out)" ';hidden' "--symfs with files that do not match: the names of the recording"
 
-# A reader of the format before it skips the names.
+# A reader of an older format version skips the names.
 cp elsewhere/* .
 xpumerge a.data -o - -f data >piped.data 2>log
 cmp named.data piped.data
@@ -141,7 +141,7 @@ real=$XPUMERGE
 . $PWD/fake/names
 END
 chmod +x fake/xpumerge
-record() {	# record NAME OPTION...: makes NAME.data with that copy; log has its messages
+record() {	# record NAME OPTION...: makes NAME.data with this copy; log has its messages
 	name=$1
 	shift
 	fake/xpuload --cpu-only -F 999 -o "$name.data" "$@" ./burn 2>log

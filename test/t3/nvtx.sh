@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # NVTX ranges: every launch is in the ranges that were open on its thread, whatever the threads, the
-# domains, the order in which ranges end, and the module that opened them; and a recording without
-# ranges costs nothing.
+# domains, the order in which ranges end, and the module that opened them. A recording without
+# ranges has no extra cost.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -26,8 +26,8 @@ run() {			# run NAME LAUNCHES OPTIONS-OF-XPULOAD ARGS...
 		"$name: every launch is matched, and in the right ranges"
 }
 
-# Of three rounds, one has eight launches, one five and one four, in addition to the round's own
-# launches.
+# In addition to each round's own launches, one of three rounds has eight launches, one has five and
+# one has four.
 run threads $((8 * 300 / 3 * 14 + 2)) '' -t 8 -n 300
 is "$(grep -c 'other:three' threads.folded)" 1 "ranges of a domain show the domain's name"
 table=$(xpumerge -i threads.data --table nvtx_ranges --csv 2>/dev/null)
@@ -69,7 +69,7 @@ END
 check_python
 ok $? "ranges nest in the timeline"
 
-# Each round has a new name; other threads end ranges; a module has an NVTX copy of its own.
+# Each round has a new name; other threads end ranges; a module has its own copy of NVTX.
 run unique $((8 * 300 / 3 * 12 + 2)) '' -t 8 -n 300 -u
 run foreign $((4 * 60 / 3 * 14 + 2)) '' -t 4 -n 60 -f
 run module $((4 * 300 / 3 * 14 + 2)) '' -t 4 -n 300 -m "$XPU_BUILD/workload/ranges_module.so"
@@ -78,14 +78,14 @@ is "$(grep -c 'two;\[NVTX\]module;' module.folded)" 1 "ranges from a loaded modu
 run launch $((4 * 60 / 3 * 14 + 2)) '--probe launch' -t 4 -n 60
 run fp $((4 * 60 / 3 * 14 + 2)) '--call-graph fp --gpu-only' -t 4 -n 60
 
-# Off: there are no ranges, and the program's NVTX finds no tool.
+# Off: no ranges are recorded, and the program's NVTX finds no tool.
 xpuload --nvtx=off -o off.data "$ranges" -t 2 -n 30 >/dev/null 2>&1
 xpumerge -i off.data --by nvtx --gpu-only --unit count -o off.folded 2>/dev/null
 is "$(sort -u off.folded | cut -d';' -f1 | sort -u)" "[no NVTX range]" \
 	"--nvtx=off: no range is recorded"
 is "$(xpuload --nvtx=off -o off.data sh -c 'echo "$NVTX_INJECTION64_PATH"' 2>/dev/null)" "" \
 	"--nvtx=off: the environment does not make NVTX load the shim"
-# Another tool's injection is left alone, with a message.
+# Another tool's injection variable is left unchanged, with a message.
 NVTX_INJECTION64_PATH=/nonexistent/tool.so xpuload -o other.data "$ranges" -t 1 \
 	-n 3 >/dev/null 2>other.log
 is $? 0 "NVTX_INJECTION64_PATH names another library: exit status 0"
@@ -97,8 +97,8 @@ xpuload --nvtx=some true 2>log
 is $? 125 "--nvtx=some: refused"
 like "$(cat log)" 'expected on or off' "--nvtx=some: the message says what is expected"
 
-# A running program: ranges that were opened before the attach are unknown, later ones are recorded.
-# This is done twice, because nothing of the first recording may be left.
+# A running program: ranges that were opened before the attach are unknown, and later ranges are
+# recorded. This is done twice, because the first recording must leave no state.
 slow=false
 case ${XPU_TOOLS_SAN:-} in *thread*) slow=true ;; esac
 LD_PRELOAD="$XPU_SHIM" "$ranges" -t 2 -n 100000000 >/dev/null &
@@ -125,7 +125,7 @@ for time in first second; do
 	like "$(tail -n 1 live.log)" 'lost 0$' "attached, the $time time: nothing is lost"
 	xpumerge -i live.data -f folded --by nvtx --gpu-only --unit count 2>/dev/null |
 		grep -v '^[^;]*;\[\(before attach\|after detach\)\]' >live.folded
-	# At the attach each thread may be in any range.
+	# When xpuload attaches, each thread may be in any range.
 	is "$(grep 'kernel_02 ' live.folded | awk '
 		/\[NVTX\]one;\[NVTX\]two;[^[]/ { right += $NF; next }
 		{ wrong += $NF }

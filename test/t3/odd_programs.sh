@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Programs that do unusual things: each does the same as without xpuload, in about the same time,
+# Programs that do unusual things: each behaves as it does without xpuload, in about the same time,
 # and every launch is recorded under its call path.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -9,7 +9,7 @@ quiet_sanitizers
 use_sim
 odd="$XPU_BUILD/workload/odd"
 
-# as_ever NAME COMMAND...: status and output are the same as without xpuload
+# as_ever NAME COMMAND...: compares status and output with a run without xpuload
 as_ever() {
 	name=$1
 	shift
@@ -25,7 +25,7 @@ as_ever() {
 	ok $? "$name: stderr is the same as without xpuload"
 }
 
-all_there() {		# all_there NAME [MORE]: the program's launches and MORE are recorded
+all_there() {		# all_there NAME [MORE]: checks the recorded number of launches
 	made=$(sed -n 's/^odd: launches //p' "$1.out" | awk '{ n += $1 } END { print n }')
 	exact "$1" $((made + ${2:-0})) "$1: every launch is matched, under its own site"
 }
@@ -37,7 +37,7 @@ for how in thread_local threads crowd switch signal jump modules throw refused s
 	all_there $how
 done
 
-# Through shared memory a child made by the bare system call shares what its parent logs.
+# With shared memory, a child made by the bare system call shares its parent's log.
 for how in rawfork rawthread; do
 	"$XPULOAD" --transport shm -o shm.data "$odd" $how >"$how.out" 2>log
 	is $? 0 "$how, shared memory: exit status 0" || diag "$(cat log)"
@@ -49,7 +49,7 @@ like "$(cat refused.mlog)" \
 	' 6050 launches that CUDA or OpenCL refused with an error: not among the launches' \
 	"refused launches: a message counts them"
 
-# Sanitizers need more stack, address space and system calls, and the first thread.
+# Sanitizers need more stack, address space and system calls, and need the first thread.
 if [ -z "${XPU_SAN:-}" ]; then
 	for how in stack=16384 limit seccomp main_exits; do
 		as_ever $how "$odd" $how
@@ -57,8 +57,8 @@ if [ -z "${XPU_SAN:-}" ]; then
 	done
 fi
 
-# CUDA in constructors: of the program, and of a library that runs before the shim's own
-# constructor.
+# CUDA calls in constructors: of the program, and of a library that runs before the constructor of
+# the shim.
 ODD_EARLY=1
 export ODD_EARLY
 as_ever early "$odd" early
@@ -95,7 +95,7 @@ if [ -z "${XPU_SAN:-}" ]; then
 	all_there asan
 fi
 
-# The limit of a file's size is a few blocks: the target does not notice, and xpuload reports it.
+# The file size limit is only a few blocks: the target does not notice, and xpuload reports it.
 (
 	ulimit -f 8
 	exec "$XPULOAD" -o small.data "$odd" threads >small.out 2>small.log

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Off the CPU in native code: blocked time is under the whole path of the blocking call, even if two
-# paths differ only in a return address, with frame pointers and without.
+# paths differ only in a return address, with and without frame pointers.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 quiet_sanitizers
@@ -16,7 +16,7 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 	is $? 0 "$variant: exit status 0"
 	like "$(cat load.log)" ' lost 0$' "$variant: nothing is lost"
 	xpumerge -i naps.data --waits -f folded --unit ns -o naps.folded 2>merge.log
-	# By frame pointers, the root is missing.
+	# With frame pointers, the root is missing.
 	for root in '(.*;)?__libc_start_call_main;main;naps' \
 		'((__)?clone3?;)?start_thread;(asan_thread_start[^;]*;)?naps'; do
 		case $root in
@@ -29,10 +29,10 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 				n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n }
 				END { print sum + 0 }' \
 				naps.folded)
-			# The time is as long as the thread says that it was blocked: 60 and 120 ms,
-			# or more where timers are late, and less where the thread waited for a CPU
-			# after its timer ran. If a wakeup was missed, the nap and the wait for a
-			# CPU count as one.
+			# The recorded time equals the blocked time that the thread measured: 60 and
+			# 120 ms, or more if timers are late. It is less if the thread waited for a
+			# CPU after its timer expired. If a wakeup was missed, the nap and the wait
+			# for a CPU count as one.
 			sed -n "s/^napped $thread .*$nap \([0-9]*\) \([0-9]*\).*/\1 \2/p" out >want
 			awk -v ns="$ns" '{ right = ns && ns >= $1 * 0.97 - 1e6 && ns <= $2 + 1e6 }
 				END { exit !right }' want
@@ -43,7 +43,7 @@ for variant in cpu "cpu --call-graph fp" cpu_nofp; do
 	done
 done
 
-# In vfork() the return address is kept in no stack.
+# In vfork() the return address is not on the stack.
 if [ -n "${XPU_SAN:-}" ]; then
 	skip "a wait in vfork() is measured" \
 		"a sanitizer's own vfork() has no unwind tables for where its return address is"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Off the CPU in Python, with every installed CPython from 3.8 on: blocked time is in the function
-# that blocked, and as long as the program itself has measured, in threads and children, too.
+# Off the CPU in Python, with every installed CPython since 3.8: blocked time is in the function
+# that blocked, and as long as the program itself measured, also in threads and children.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf shim
 quiet_sanitizers
@@ -41,7 +41,7 @@ def pauses():
     for i in range(10):
         timed("pause", Model().pause)
 
-time.sleep(0.4)		# until xpuload knows where the interpreter is
+time.sleep(0.4)		# until xpuload has found the interpreter
 times = {}
 r, w = os.pipe()
 lock = threading.Lock()
@@ -60,7 +60,7 @@ if not (pid := os.fork()):
     times.clear()
     timed("child", reader, r)
     print("child", times["child"], flush=True)
-    time.sleep(0.3)	# while xpuload reads the names of the code objects
+    time.sleep(0.3)	# while xpuload reads the names of code objects
     os._exit(0)
 wait_until_blocked(pid)
 time.sleep(0.1)
@@ -71,15 +71,16 @@ for name in times:
     print(name, times[name])
 END
 
-# here ERE: adds up the nanoseconds on the lines that match
+# here ERE: adds up the nanoseconds on the lines that match ERE
 here() {
 	awk -v re="$1" '{ n = $NF; sub(/ [0-9]+$/, ""); if ($0 ~ re) sum += n }
 		END { printf "%d\n", sum }' \
 		py.folded
 }
 
-# blocked NAME FRAMES KIND: the time for which the program was blocked in NAME, by its own
-# measurement, is under FRAMES, mostly as KIND: it may wait for the interpreter's lock, too.
+# blocked NAME FRAMES KIND: checks that the time for which NAME was blocked, by the program's own
+# measurement, is under FRAMES. Most of the time is KIND; the thread may also wait for the
+# interpreter's lock.
 blocked() {
 	want=$(awk -v name="$1" '$1 == name { print $2 }' run.out)
 	all=$(here ";$2;.*\\[Off_CPU\\](io|lock|sleep|poll|child|other)\$")
@@ -115,7 +116,7 @@ sh "$XPU_SRC/test/workload/py_find.sh" "${XPU_PYTHONS:-two}" >pythons
 nr=0
 while read -r version python rest; do
 	nr=$((nr + 1)) last=$python
-	# If a hypervisor stops the machine, a thread seems to run, although it does not: then the
+	# If a hypervisor stops the machine, a thread seems to run although it does not: then the
 	# test tries again.
 	for try in 1 2 3; do
 		record

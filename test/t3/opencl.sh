@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# OpenCL programs, on a real device of this machine (PoCL): every launch under its own site with the
-# device time that the program reads itself, through BPF and through shared memory; waits, memory.
+# OpenCL programs, on a real device of this machine (PoCL): every launch is under its own site, with
+# the device time that the program reads itself, with BPF and with shared memory. Also waits and
+# memory.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/opencl_checks.sh"
 . "$XPU_SRC/test/lib/merges.sh"
@@ -19,7 +20,7 @@ kernels() {
 		END { for (i = 1; i <= nr; i++) print name[id[i]], ns[i] }' | sort
 }
 
-# 8 threads, 16 kernels, 160,000 launches; the program reads the times of all.
+# 8 threads, 16 kernels, 160,000 launches; the program reads all device times.
 is "$(xpuload -o all.data "$exact" -e all -o times.txt 2>load.log)" "160000 launches" \
 	"160,000 launches of OpenCL kernels are recorded"
 is "$(verdict all)" "launches 160000 matched 160000 wrong 0 unmatched 0 lost 0" \
@@ -55,7 +56,7 @@ run shm "through shared memory: every launch is matched" --transport shm -- -e h
 run launch "a probe for each launch: every launch is matched" --probe launch -- -e half
 run memory "with events of memory: every launch is matched" --memory -- -e half
 
-# The user's own layer stays below the shim. This one has a timer.
+# The user's own layer stays below the shim. This layer has a timer.
 OPENCL_LAYERS=$XPU_BUILD/workload/cl_layer.so CL_LAYER_TIMER=1
 export OPENCL_LAYERS CL_LAYER_TIMER
 run layer "with the user's own layer: every launch is matched" -- -e half
@@ -64,7 +65,7 @@ like "$(cat load.log)" \
 	'OpenCL: the times of .* are known to within [0-9.]+ us, by clGetDeviceAndHostTimer' \
 	"a timer of the driver bounds the distance between the clocks"
 
-# A program that has the shim, and is attached to after it has begun.
+# The shim is preloaded, and xpuload attaches while the program runs.
 LD_PRELOAD=$XPU_SHIM "$exact" -t 2 -n 3000000 >late.out 2>late.err &
 pid=$!
 sleep 1
@@ -78,7 +79,7 @@ like "$(cat late.verdict)" '^launches [0-9]{4,} matched [0-9]{4,} wrong 0 ' \
 is "$(awk '{ d = $2 - $4; print (d >= 0 && d < 5000) }' late.verdict)" 1 \
 	"attached late: only launches in flight at the end are without device work"
 
-# A program sees the same with the shim, whatever it does.
+# A program sees the same results with the shim, whatever it does.
 for case in nulls:2 events:1100 queues:1000 released:2 user:2 order:200 copies:24 buffers:5 \
 	threads:1000 forks:2 subdevices:2; do
 	launches=${case#*:} case=${case%:*}
@@ -121,7 +122,7 @@ for wait in wait_finish:clFinish wait_events:clWaitForEvents wait_read:clEnqueue
 	ok $? "$call waits, as long as the program measures: $got us of $own"
 done
 
-# Memory: the peak is 1 MiB, 2 MiB and 64 KiB, and 4 KiB that stay.
+# Memory: at the peak 1 MiB, 2 MiB and 64 KiB, plus 4 KiB that stay.
 xpuload --memory -o mem.data "$odd" memory >/dev/null 2>load.log
 is $? 0 "a program that makes and frees memory: exit status 0"
 xpumerge -i mem.data -f text -o mem.txt 2>/dev/null
@@ -133,7 +134,7 @@ xpumerge -i only.data -f text -o only.txt 2>/dev/null
 like "$(cat only.txt)" 'at most 3215360 bytes' \
 	"--memory-only: the peak of the program's memory is exact"
 
-# Two vendors in one process: their numbers are equal, their launches are not mixed up.
+# Two vendors in one process: their numbers are equal, but their launches are not mixed up.
 if [ -x "$XPU_BUILD/workload/cl_pair" ]; then
 	use_sim
 	xpuload -o pair.data "$XPU_BUILD/workload/cl_pair" >pair.out 2>load.log

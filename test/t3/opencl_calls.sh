@@ -1,14 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# --api with OpenCL: every call of a program is recorded once, as long as the program measured, and
-# a launch is its call. On a real device of this machine (PoCL).
+# --api with OpenCL: every call of a program is recorded once, with the duration that the program
+# measured, and a launch belongs to its call. On a real device of this machine (PoCL).
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/opencl_checks.sh"
 . "$XPU_SRC/test/lib/merges.sh"
 need root bpf shim opencl
 quiet_sanitizers
 
-table() {		# table NAME: "FUNCTION CALLS NS" for each function
+table() {		# table NAME: prints "FUNCTION CALLS NS" for each function
 	xpumerge -i "$1.data" --table api_calls --csv --limit 0 2>"$1.log" | tr -d '"' |
 		awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i }
 			NR > 1 { print $at["name"], $at["calls"], $at["total_ns"] }'
@@ -23,7 +23,7 @@ for how in bpf shm; do
 			-e clEnqueueNDRangeKernel -e clFinish -e clEnqueueWriteBuffer -e clFlush \
 			-e clGetEventInfo -e clSetUserEventStatus -e clReleaseEvent \
 			-e clReleaseMemObject | sort)" \
-		"$how: all calls of each function are recorded, but not those inside of others"
+		"$how: all calls of each function are recorded, except calls inside other calls"
 	awk 'NR == FNR { if ($1 == "calls") us[$2] = $4; next }
 		$1 in us { print $1, $3, us[$1] }' \
 		all.out all.txt >times.txt
@@ -62,13 +62,13 @@ is "$(verdict exact)" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" 
 is "$(table exact | grep clEnqueueNDRangeKernel | cut -d' ' -f2)" 20000 \
 	"--api: every launch of 8 threads is a call"
 is "$(apis calls -i exact.data)" "1: $(table exact | awk '{ nr += $2 } END { print nr }') " \
-	"the table calls says that each is of OpenCL"
+	"the table of calls names OpenCL as the API of each call"
 like "$(cat exact.folded)" ';launcher;site_03;clEnqueueNDRangeKernel;\[GPU_Kernel\]kernel_03 ' \
 	"--api: frames below the call are left out"
 xpuload --api=all --memory -o memory.data "$odd" memory >/dev/null 2>load.log
 xpumerge -i memory.data -f folded --memory peak -o memory.folded 2>/dev/null
 like "$(cat memory.folded)" ';make_two;.*clCreateBuffer.* 2097152$' \
-	"--api: so they are of calls that make memory"
+	"--api: frames below calls that make memory are left out"
 
 LD_PRELOAD=$XPU_SHIM "$exact" -t 2 -n 3000000 >/dev/null 2>&1 &
 pid=$!

@@ -1,13 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Odd programs and drivers of OpenCL: 10,000 queues, several platforms, drivers that refuse to
+# Unusual OpenCL programs and drivers: 10,000 queues, several platforms, drivers that refuse to
 # measure times or to call back, a program that unloads OpenCL, windows, several files.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/opencl_checks.sh"
 need root bpf shim opencl
 quiet_sanitizers
 
-same() {		# same NAME LAUNCHES COMMAND...: the program ends as without xpuload
+same() {		# same NAME LAUNCHES COMMAND...: compares its end with a run without xpuload
 	name=$1 launches=$2
 	shift 2
 	"$@" >bare.out 2>&1
@@ -25,7 +25,7 @@ is "$(xpumerge dump many_queues.data | grep ' STREAM ' | grep -o ' id=[0-9]*' | 
 	wc -l)" 10000 \
 	"each of 10,000 queues is a stream"
 
-# A driver may complete work after the program has unloaded the library that it called.
+# A driver may complete work after the program has unloaded the library from which it was submitted.
 same unload 300 "$XPU_BUILD/workload/cl_unload" "$XPU_BUILD/workload/cl_module.so" 1
 same unload_early 300 "$XPU_BUILD/workload/cl_unload" "$XPU_BUILD/workload/cl_module.so" 0
 
@@ -42,12 +42,12 @@ OCL_ICD_VENDORS=$PWD/vendors
 export OCL_ICD_VENDORS
 same platforms 20000 "$exact" -n 2500 -p 2
 like "$(cat load.log)" 'the times of test device are known to within' \
-	"platforms: the bound of each clock is said"
+	"platforms: a message gives the error bound of each clock"
 is "$(xpumerge -i platforms.data --table kernels --csv 2>/dev/null | grep -c kernel_)" 16 \
 	"platforms: the kernels of both devices"
 rm vendors/[!t]*.icd
 
-# The program's times, on the one clock of the recording.
+# The program's times, on the recording's single clock.
 CL_DRIVER=timer
 export CL_DRIVER
 same timer 20000 "$exact" -n 2500
@@ -60,7 +60,7 @@ is "$(xpumerge dump timer.data | awk '
 		if (s - first > 60e9 || first - s > 1e6) wrong++ }
 	END { print wrong + 0 }')" 0 "timer: times of a clock that is 1000 s ahead are converted"
 
-# untimed NAME WHAT: work without times is counted, but its launches are known
+# untimed NAME WHAT: checks that work without times is counted, and that its launches are known
 untimed() {
 	CL_DRIVER=$1
 	xpuload -o "$1.data" "$exact" -n 250 -e none >own.out 2>load.log
@@ -70,7 +70,7 @@ untimed() {
 }
 untimed plain
 like "$(cat load.log)" '8 queues refused CL_QUEUE_PROFILING_ENABLE' \
-	"plain: queues that do not measure times are said"
+	"plain: a message counts queues that do not measure times"
 untimed silent
 untimed old
 unset OCL_ICD_VENDORS CL_DRIVER
@@ -79,7 +79,7 @@ xpuload --capture launch:101-300 -o window.data "$odd" events >/dev/null 2>load.
 is "$(verdict window)" "launches 200 matched 200 wrong 0 unmatched 0 lost 0" \
 	"windows: exactly the launches with these numbers are recorded"
 
-# Options for which OpenCL has no functions.
+# Options for which OpenCL has no equivalent.
 for option in "--stalls --migrations" "--capture cuda-profiler-api"; do
 	# shellcheck disable=SC2086 # several options
 	xpuload $option -o missing.data "$odd" events >/dev/null 2>load.log
@@ -90,9 +90,9 @@ for option in "--stalls --migrations" "--capture cuda-profiler-api"; do
 	done
 done
 
-# Files of --every: memory that was made in an earlier one is held in each.
+# Files of --every: memory that was allocated in an earlier file is held in each file.
 xpuload --memory --every 0.5 -o files.data "$odd" steady >/dev/null 2>load.log
-is $? 0 "files: several of them"
+is $? 0 "files: several are written"
 for file in files.data.*; do
 	xpumerge -i "$file" -f folded --memory peak -o peak.folded 2>merge.log
 	grep -q ';make_two;.*clCreateBuffer.* 2097152$' peak.folded && echo "$file"
@@ -100,10 +100,11 @@ done >with
 [ "$(wc -l <with)" -ge 4 ]
 ok $? "files: memory of the first file is held in the others: $(wc -l <with)"
 xpumerge files.data.* -f folded --unit count -o all.folded 2>merge.log
-like "$(cat merge.log)" 'launches 60 matched 60 .* lost 0' "files: all launches are in them"
+like "$(cat merge.log)" 'launches 60 matched 60 .* lost 0' "files: they have all launches"
 
-# While xpuload records, each launch asks the driver for an event. Before and after, none does.
-# The layer below the shim counts the launches that reach the driver, and those with an event.
+# While xpuload records, each launch requests an event from the driver; before and after, no launch
+# does. The layer below the shim counts the launches that reach the driver, and the launches with an
+# event.
 OPENCL_LAYERS=$XPU_BUILD/workload/cl_layer.so CL_LAYER_COUNTS=counts LD_PRELOAD=$XPU_SHIM \
 	"$exact" -t 2 -n 100000000 -e none >/dev/null 2>&1 &
 pid=$!
@@ -123,17 +124,17 @@ goes_on() {		# goes_on: waits until the program has made 1,000 more launches
 }
 goes_on
 ok $? "dormant: the program launches"
-is "$(events)" 0 "dormant: no launch asks the driver for an event"
+is "$(events)" 0 "dormant: no launch requests an event from the driver"
 xpuload -p $pid --duration 0.3 -o left.data 2>load.log
 is $? 0 "attached, and left" || diag "$(cat load.log)"
 [ "$(events)" -gt 0 ]
-ok $? "attached: launches asked for events"
-# Calls that began before xpuload left may still ask.
+ok $? "attached: launches request events"
+# Calls that began before xpuload left may still request an event.
 goes_on
 before=$(events)
 goes_on
 ok $? "after xpuload has left, the program launches"
-is "$(events)" "$before" "after xpuload has left, no launch asks the driver for an event"
+is "$(events)" "$before" "after xpuload has left, no launch requests an event from the driver"
 verdict left >left.verdict
 recorded=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' left.verdict)
 diag "$(cat left.verdict); launches with an event: $before"

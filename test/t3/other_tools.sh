@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# With other tools: another CUPTI subscriber, other preloaded and injected libraries, other CUPTIs.
+# Recording together with other tools: another CUPTI subscriber, other preloaded and injected
+# libraries, other versions of CUPTI.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -10,13 +11,13 @@ exact="$XPU_BUILD/workload/exact"
 
 # ---- another subscriber -------------------------------------------------------------------------
 
-# Another subscriber before the recording: it has CUPTI when xpuload attaches, and leaves CUPTI
+# Another subscriber before the recording: it has CUPTI when xpuload attaches, and releases CUPTI
 # later.
 start_dormant a -t 2
 is "$(ask a subscribe)" "subscribe 0" "shim asleep: CUPTI is free for other tools"
 attach one -p "$a_pid"
 wait_for grep -qs 'CUPTI is in use' one.log
-ok $? "another tool uses CUPTI: a message says that this is so" || diag "$(cat one.log)"
+ok $? "another tool uses CUPTI: a message says so" || diag "$(cat one.log)"
 like "$(cat one.log)" "^xpuload: .*pid $a_pid.*in use by .*profiler-in-the-program" \
 	"another tool uses CUPTI: the message names the tool and the target's pid"
 is "$(ask a "burst 100")" "burst 100" "another tool uses CUPTI: the target keeps running"
@@ -30,7 +31,8 @@ leave one
 is $? 0 "CUPTI is free again: exit status 0"
 exact one 103 "CUPTI is free again: every later launch is recorded"
 
-# Another subscriber during the recording: it comes while the shim is awake, and does not get CUPTI.
+# Another subscriber during the recording: it subscribes while the shim is awake, and does not get
+# CUPTI.
 attach two -p "$a_pid"
 awake two
 is "$(ask a subscribe)" "subscribe 39" "shim awake: another tool cannot subscribe to CUPTI"
@@ -45,8 +47,8 @@ wait_released() {
 wait_for wait_released
 ok $? "shim asleep again: CUPTI is free for other tools"
 
-# A program that is linked to CUPTI gets it as soon as it asks; from then on it sees the same as
-# without the shim.
+# A program that is linked to CUPTI gets CUPTI as soon as it subscribes; after that it sees the same
+# results as without the shim.
 for how in "" activity; do
 	own="$XPU_BUILD/workload/own_cupti"
 	"$own" $how >own.want
@@ -81,7 +83,7 @@ like "$(cat own.log)" \
 	"own_cupti before CUDA: a message says that the program uses CUPTI itself"
 exact own 100 "own_cupti before CUDA: all later launches are recorded"
 
-# A subscriber that never leaves CUPTI.
+# A subscriber that never releases CUPTI.
 attach three -p "$a_pid"
 wait_for grep -qs 'CUPTI is in use' three.log
 ask a "burst 100" >/dev/null
@@ -143,7 +145,7 @@ CUDA_INJECTION64_PATH=/no/such/library.so xpuload -o d.data "$exact" -t 2 -n 100
 exact d 1000 "a missing library in CUDA_INJECTION64_PATH does no harm"
 unset CUDA_INJECTION64_PATH
 
-# ---- other CUPTIs -------------------------------------------------------------------------------
+# ---- other versions of CUPTI --------------------------------------------------------------------
 
 mkdir -p elsewhere
 cp "$XPU_BUILD/sim/libcupti.so.13" elsewhere/libcupti-of-mine.so
@@ -163,8 +165,8 @@ for version in 13 14 17 18 24 26 130000; do
 done
 unset LD_LIBRARY_PATH
 for major in 11 12; do
-	# Each version's libcuda is found by name, because a sanitizer's dlopen() does not know the
-	# caller's run path.
+	# Each version's libcuda is found by name, because a sanitizer's dlopen() ignores the
+	# caller's RUNPATH.
 	sim=${XPU_SAN:+$XPU_BUILD/sim$major:}$LD_LIBRARY_PATH
 	LD_LIBRARY_PATH=$sim xpuload -o "m$major.data" "$XPU_BUILD/sim$major/exact" -t 2 -n 1000 \
 		>m.out 2>m.log

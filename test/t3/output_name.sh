@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload -o with %h, %p, %q{VAR} and %n: each rank and each run has a file of its own; with an
-# invalid name nothing runs.
+# xpuload -o with %h, %p, %q{VAR} and %n: each rank and each run has its own file; with an invalid
+# name, nothing runs.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -30,7 +30,7 @@ xpuload -q -o 'page-%p.html' sh -c 'echo $$ >pid; exec "$0" 10 1' "$shapes" >/de
 is "$(echo page-*)" "page-$(cat pid).html" \
 	"a merged result gets its expanded name, and no recording is left"
 
-# Start them as a launcher does: at the same time, each with its own variable.
+# Starts them as a launcher does: at the same time, each with its own variable.
 for i in 0 1 2 3; do
 	RANK=$i xpuload -q -o 'rank%q{RANK}.data' "$shapes" $((1000 + i)) \
 		1 >/dev/null 2>"rank$i.log" &
@@ -42,7 +42,7 @@ for i in 0 1 2 3; do
 		"rank $i of four has its own recording"
 done
 
-# A program that runs.
+# A running program.
 start_dormant a -t 1
 ask a "burst 10" >/dev/null
 xpuload -q -p "$a_pid" --duration 0.3 -o 'at-%p.data' 2>load.log
@@ -50,7 +50,7 @@ is "$?$(echo at-*.data)" "0at-$a_pid.data" "-p: the name has the target's pid" |
 	diag "$(cat load.log)"
 finish a
 
-# Several at once.
+# Several outputs at once.
 xpuload -o several.data -o several.folded -o several.json.gz "$XPU_BUILD/workload/exact" -t 2 \
 	-n 50 >out 2>several.log
 is $? 0 "three outputs: exit status 0" || diag "$(cat several.log)"

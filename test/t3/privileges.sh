@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The children of a recorder that root runs have no capabilities except those that SECURITY.md
-# names, neither now nor in programs that they execute, and can gain none; under sudo they have none
-# at all. The files get into a user's directory even if nobody else may enter it.
+# If root runs a recorder, its children have no capabilities except those that SECURITY.md names,
+# neither themselves nor in programs that they execute, and can gain none; under sudo they have none
+# at all. Files are written to a user's directory even if only the user may enter it.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -17,16 +17,17 @@ own=$((0x$(awk '/^CapBnd/ { print $2 }' /proc/self/status) & 0x$(awk '/^CapEff/ 
 status() {
 	awk '/^(Cap...|NoNewPrivs):/ { printf "%s%s", sep, $2; sep = " " }' "/proc/$1/status"
 }
-# keeps MASK: prints the status of a process that keeps these capabilities, if the test has them
+# keeps MASK: prints the status of a process that keeps the capabilities in MASK, as far as the test
+# has them
 keeps() {
 	mask=$(printf %016x $(($1 & own)))
 	echo "$none $mask $mask $mask $none 1"
 }
 none=0000000000000000
-# DAC_OVERRIDE, FOWNER; DAC_READ_SEARCH; PERFMON, MKNOD, SYS_ADMIN
+# The capabilities DAC_OVERRIDE and FOWNER; DAC_READ_SEARCH; PERFMON, MKNOD and SYS_ADMIN.
 files=0xa reads=0x4 counters=0x4008200000
 
-# Programs in xpuload's directory that write down the capabilities with which they were started.
+# Programs in xpuload's directory that write the capabilities with which they are started to a file.
 mkdir -m 777 bin said
 cp "$XPULOAD" "$XPU_SHIM" bin
 for tool in xpumerge fold.sh xpuload-metrics; do
@@ -42,7 +43,7 @@ echo "$XPU_BUILD/fold.sh" >bin/fold.sh.path
 [ -e "$XPU_BUILD/xpuload-push" ] && cp "$XPU_BUILD/xpuload-push" bin
 chmod 755 . bin
 
-# child PARENT NAME: waits for the child of that name; sets found to its pid
+# child PARENT NAME: waits for the child named NAME; sets found to its pid
 child() {
 	found=
 	wait_for child_is_there "$@"
@@ -51,7 +52,7 @@ child_is_there() {
 	found=$(pgrep -P "$1" -x "$2")
 }
 
-# checks NAME KEPT: checks what a program has written down when it was started
+# checks NAME KEPT: checks the capabilities that a program wrote when it was started
 checks() {
 	is "$(cat "said/$2" 2>/dev/null)" "$(keeps "$3")" \
 		"$1 has the right capabilities, and can gain no other capabilities"
@@ -67,7 +68,7 @@ is_bare() {
 records() {		# records WHO KEPT_FOR_FILES KEPT_TO_READ
 	mkdir "$1"
 	[ "$1" != other ] || chown 65534:65534 "$1"
-	# --every, and --push where nobody listens
+	# --every, and --push to a port on which nothing listens
 	start a bin/xpuload -q -o "$1/a.%n.data" --every 0.5 \
 		${pusher:+--push parca+http://127.0.0.1:1} "$live" -s 1800
 	child "$a_pid" xpumerge
@@ -78,7 +79,7 @@ records() {		# records WHO KEPT_FOR_FILES KEPT_TO_READ
 		is "$(status "$found" | cut -d' ' -f1-3,5,6)" "$none $none $none $none 1" \
 			"$1: xpuload-push has no capabilities, and can gain no others"
 		is $((0x$(status "$found" | cut -d' ' -f4) & ~$2)) 0 \
-			"$1: xpuload-push: the bounding set has no further capabilities"
+			"$1: xpuload-push: the bounding set has no other capabilities"
 	fi
 	ask a "burst 1000" >/dev/null
 	finish a
@@ -112,7 +113,7 @@ export SUDO_UID=65534 SUDO_GID=65534
 records other 0 0
 unset SUDO_UID SUDO_GID
 
-# The directory of a user, which root without capabilities may not enter.
+# A user's directory, which root without capabilities may not enter.
 mkdir -m 700 theirs
 chown 65534:65534 theirs
 bin/xpuload -q -o theirs/a.%n.data --every 10 "$XPU_BUILD/workload/exact" -n 100 >out 2>log
@@ -123,7 +124,7 @@ bin/xpuload -q -o theirs/a.txt "$XPU_BUILD/workload/exact" -n 100 >out 2>log
 is "$? $(test -s theirs/a.txt && echo written)" "0 written" \
 	"another user's directory: the result is written" || diag "$(cat log)"
 
-# Children that are a part of the recorder.
+# Children that are part of the recorder.
 of_recorder() {		# of_recorder PARENT NAME...
 	parent=$1
 	shift

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Trees of processes, namespaces, ranks, devices: launches are joined per process, each under its
+# Process trees, namespaces, ranks, devices: launches are joined within each process, each under its
 # own site.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -11,8 +11,8 @@ exact="$XPU_BUILD/workload/exact"
 forks="$XPU_BUILD/workload/forks"
 procs="$XPU_BUILD/workload/procs"
 
-# record NAME LAUNCHES TEST COMMAND...: records COMMAND, and checks that there are exactly LAUNCHES,
-# each under its own site
+# record NAME LAUNCHES TEST COMMAND...: records COMMAND, and checks that the recording has exactly
+# LAUNCHES launches, each under its own site
 record() {
 	name=$1 launches=$2 title=$3
 	shift 3
@@ -21,7 +21,7 @@ record() {
 	exact "$name" "$launches" "$title: every launch is matched, under its own site"
 }
 
-# Children, with exec and without.
+# Children, with and without exec.
 record fork 3000 "fork before CUDA, then exec" "$forks"
 record again 4000 "a child and then the same image" "$procs" twice "$exact" -t 4 -n 2000
 record deep 1000 "a grandchild" "$procs" fork fork "$exact" -t 2 -n 1000
@@ -34,7 +34,7 @@ record fork_exit 2000 "a child of a program that has used CUDA, which ends by ex
 record vfork 2000 "vfork and exec in a program that has used CUDA" \
 	"$XPU_BUILD/workload/ends" vfork
 
-# One pid used three times, by process images with equal correlation ids.
+# One pid that three process images with equal correlation IDs use.
 if [ -w /proc/sys/kernel/ns_last_pid ]; then
 	record reuse 1900 "a pid used again and again" unshare -pf --propagation unchanged \
 		--mount-proc sh -c "
@@ -45,7 +45,7 @@ else
 	skip "a pid used again and again" "no ns_last_pid: CONFIG_CHECKPOINT_RESTORE"
 fi
 
-# Python, without compiled modules of its own.
+# Python, without its own compiled modules.
 if command -v python3 >/dev/null; then
 	python=$(python3 -c 'import sys; print(sys.executable)')
 	for how in fork spawn forkserver; do
@@ -71,8 +71,8 @@ exact inside 1500 "xpuload in a pid namespace: every launch is matched, under it
 like "$(cat inside.folded)" 'main;.*;child;k_child;' \
 	"xpuload in a pid namespace: functions have names"
 
-# In a pid namespace xpuload sees the processes of this namespace only, even if another namespace
-# has the same numbers.
+# In a pid namespace, xpuload sees only the processes of this namespace, even if another namespace
+# has the same pids.
 cat >namespace.sh <<'END'
 echo ready
 while read -r n; do
@@ -109,7 +109,7 @@ is "$(xpumerge -i cpu.data -f folded --unit samples -o - 2>/dev/null | grep -c '
 	"a process in a sibling pid namespace: --cpu-only does not record it"
 finish neighbour
 
-# A directory that exists for the target only.
+# A directory that only the target sees.
 mkdir -p image/sim empty
 cp "$live" "$exact" "$XPU_SHIM" image
 cp "$XPU_BUILD"/sim/* image/sim
@@ -134,7 +134,7 @@ if unshare -m true 2>/dev/null; then
 		"launches 1000 matched 1000 wrong 0 unmatched 0 lost 0" \
 		"a target in its own mount namespace: names come from the kept copy of its file"
 
-	# The program is started with a shim that only this program can see; then xpuload attaches.
+	# The program is started with a shim that only this program sees; then xpuload attaches.
 	start boxed unshare -m sh contained.sh "$where" env LD_PRELOAD="$where/libxpushim.so" \
 		"$where/live" -s 1800
 	attach box -p "$boxed_pid"
@@ -163,7 +163,7 @@ exact space 103 \
 	"-p of a process in another pid namespace: every launch is matched, under its own site"
 finish spaced
 
-# Children that an attached program starts. Attaching to each takes a while.
+# Children that an attached program starts. Attaching to each child takes a while.
 start family env LD_PRELOAD="$XPU_SHIM" sh -c '
 	echo ready
 	while read -r n; do
@@ -178,7 +178,7 @@ leave parent
 exact parent 1500 "children of an attached program: every launch is matched, under its own site"
 finish family
 
-# A child is made on one CPU and maps its files on another CPU, whose events are read first.
+# A child is forked on one CPU and maps its files on another CPU, whose events are read first.
 if [ "$(nproc)" -gt 1 ]; then
 	start pinned taskset -c 1 sh -c 'echo ready; while read -r n; do
 		[ "$n" = quit ] && exit
@@ -198,7 +198,7 @@ else
 	skip "a child on another CPU" "there is one"
 fi
 
-# Very many children, one after the other: the resources of a child that has ended are freed.
+# Very many children, one after another: the resources of an ended child are freed.
 start many env LD_PRELOAD="$XPU_SHIM" sh -c '
 	echo ready
 	while read -r n; do
@@ -215,7 +215,7 @@ is "$(grep -c 'cannot attach' crowd.log)" 0 \
 	"an attached program with many children: xpuload attaches to all of them"
 finish many
 
-# Ranks under one shell in one recording, and each rank with a recording of its own.
+# Ranks under one shell in one recording, and each rank with its own recording.
 cat >ranks.sh <<'END'
 for rank in 0 1 2 3; do
 	RANK=$rank "$@" &
@@ -244,7 +244,7 @@ else
 	skip "several recordings into one result" "xpumerge takes one file"
 fi
 
-# Devices.
+# Two devices.
 export XPU_SIM_DEVICES=2
 start gpus "$XPULOAD" -o gpus.data "$live" -t 4 -g 2 -s 1800
 ask gpus "burst 1000" >/dev/null

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Programs that profile themselves three times while their threads go on launching: each profile is
-# the same as without xpuload, nothing of the program is harmed, and the records that it collected
+# the same as without xpuload, the program is not harmed, and the records that the program collected
 # itself are counted.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
@@ -67,7 +67,7 @@ for threads in 0 4; do
 		"--cupti share, $threads threads: work that the program profiled is recorded, too"
 done
 
-taken() {		# taken LOG: prints how many records the program collected itself
+taken() {		# taken LOG: prints the number of records that the program collected itself
 	sed -n \
 		's/.*the program collected \([0-9]*\) device records itself, which are not in the .*/\1/p' \
 		"$1" | awk '{ n += $1 } END { print n + 0 }'
@@ -91,8 +91,7 @@ like "$(cat strict.log)" '^xpuload: [0-9]+ launches .*; lost 0$' \
 [ "$(taken kineto4.1.log)" -ge 300 ]
 ok $? "kineto: the program also collects the records of its other threads"
 
-# Where the shim cannot notice the program's profiler, all that can be expected is that the program
-# survives.
+# If the shim cannot notice the program's profiler, the program must at least survive.
 if [ -n "${XPU_SAN:-}" ]; then
 	skip \
 		"a program that frees buffers of the shim survives" \

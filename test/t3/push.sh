@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# xpuload --push: receivers that are built from the published protocol definitions accept every
-# profile, find no fault in it, and get the same sums as the recording. Receivers that refuse,
-# stall, answer falsely or do not exist cause lost profiles, which are counted, and nothing else.
+# xpuload --push: receivers built from the published protocol definitions accept every profile, find
+# no fault in it, and compute the same sums as the recording. Receivers that refuse, stall, answer
+# incorrectly or do not exist only cause lost profiles, which are counted.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 . "$XPU_SRC/test/lib/formats_checks.sh"
@@ -27,12 +27,12 @@ receive() {		# receive: starts a receiver; sets port
 trap 'kill $receiver 2>/dev/null' EXIT
 echo ok >mode
 : >requests
-# Each process has the labels that its launcher gave it.
+# Each process has the labels that its launcher set.
 export RANK=3 WORLD_SIZE=8 RECEIVER_RESOURCE='{"rank": 3, "world_size": 8}' \
 	RECEIVER_LABELS='{"rank": "3"}'
 receive
 
-# look EXPRESSION: evaluates it in Python, over all requests ("all"), or over one of each id
+# look EXPRESSION: evaluates it in Python, over all requests ("all"), or over one request per id
 # ("once")
 look() {
 	$python -c "import json
@@ -47,7 +47,7 @@ accounts() {
 		's/.*: \([0-9]*\) profiles* sent, \([0-9]*\) lost; \([0-9]*\) files* without.*/\1 \2 \3/p' "$1"
 }
 
-# The sums of the parts NAME.*, as lines "KIND NS".
+# want_totals: prints the sums of the parts NAME.*, as lines "KIND NS".
 want_totals() {
 	# shellcheck disable=SC2012,SC2046
 	xpumerge $(ls -v "$1".*.data) --waits -f folded --unit ns 2>/dev/null | awk '{
@@ -64,15 +64,15 @@ got_totals() {
 		for k in {k for r in once for k in r["totals"]}))' >got
 }
 
-has_all() {		# has_all KIND: whether the profiles of all files have come
+has_all() {		# has_all KIND: tests whether the profiles of all files have arrived
 	got_totals
 	want_totals "$1" >want
 	cmp -s got want && [ -s want ]
 }
 
-# record NAME KIND OPTIONS...: records a program that works three times, each time until profiles
-# have come, and at the end until all have. On a busy machine files may come faster than they are
-# merged: then the test tries again, with longer intervals.
+# record NAME KIND OPTIONS...: records a program that launches three times. Each time it goes on
+# until profiles have arrived, and at the end until all have arrived. On a busy machine, files may
+# be made faster than they are merged; then the test tries again with longer intervals.
 record() {
 	files=$1 push=$2
 	shift 2
@@ -99,8 +99,8 @@ record() {
 	return $status
 }
 
-# expected: the account if each profile has come and was sent; if the receiver refuses them, each
-# one is lost
+# expected: prints the expected counts: each profile was sent, or, if the receiver refuses profiles,
+# each is lost
 expected() {
 	if [ "$mode" = ok ]; then
 		echo "$(wc -l <requests) 0 0"
@@ -131,8 +131,8 @@ is "$(look \
 	True "kernels are under their call paths"
 is "$(ls ./*.gpu_kernel_time ./*.cpu ./*.otlp 2>/dev/null)" "" "no profile is left on the disk"
 
-# Without -o, the files are removed after they are merged; in a whole URL the path says which
-# protocol.
+# Without -o, files are removed after they are merged. The path of a complete URL says which
+# protocol is used.
 : >requests
 mkdir alone && (cd alone &&
 	xpuload -q --every 0.3 --push "http://127.0.0.1:$port/v1development/profiles" \
@@ -142,8 +142,7 @@ wait_for [ -s requests ]
 [ "$(look 'len(all)')" -gt 0 ]
 ok $? "--push without files sends requests: $(look 'len(all)')"
 
-# Receivers that do not accept profiles: the program runs as usual, and every profile is accounted
-# for.
+# Receivers that do not accept profiles: the program runs as usual, and every profile is counted.
 for mode in 500 400 garbage long stall; do
 	echo $mode >mode
 	: >requests
@@ -163,7 +162,7 @@ for mode in 500 400 garbage long stall; do
 	like "$(accounts load.log)" "^$sent [0-9]+ [0-9]+\$" \
 		"$mode: sent, lost and unmerged profiles are counted: $(accounts load.log)" ||
 		diag "$(cat load.log)"
-	# On a busy machine files come faster than they are merged, and some are left out.
+	# On a busy machine files are made faster than they are merged, and some are left out.
 	nr=0
 	for part in "bad-$mode".*.data; do
 		[ -z "$(xpumerge "$part" -f folded 2>/dev/null)" ] || nr=$((nr + 1))
@@ -179,8 +178,8 @@ for mode in 500 400 garbage long stall; do
 done
 like "$(grep -c 'push: ' load.log)" '^[1-8]$' "at most eight lines report failed requests"
 
-# A request that the receiver holds is given up 3 s after the end of the program, before its own
-# limit of 10 s.
+# A request that the receiver does not answer is aborted 3 s after the end of the program, before
+# its own limit of 10 s.
 : >requests
 start program "$XPULOAD" -q --gpu-only -o "held.%n.data" --every 1 \
 	--push "parca+http://127.0.0.1:$port" "$live" -s 1800 -t 2
@@ -195,7 +194,7 @@ ok $? "an unanswered request: xpuload ends $took s after the program"
 like "$(accounts program.err)" '^0 [1-9][0-9]* [0-9]+$' \
 	"an unanswered request: the request's profile is counted as lost"
 
-# A receiver that has none of the earlier requests.
+# A receiver that never saw the earlier requests.
 kill $receiver
 wait $receiver 2>/dev/null
 echo lie >mode
@@ -209,7 +208,7 @@ like "$(cat load.log)" 'the collector rejected 1 profiles: not' \
 
 kill $receiver
 wait $receiver 2>/dev/null
-for every in 0.3 3 10; do	# as above: files may come faster than they are merged
+for every in 0.3 3 10; do	# as above: files may be made faster than they are merged
 	xpuload --strict --every $every --push "otlp+http://127.0.0.1:$port" "$exact" -t 2 \
 		-n 20000 >out 2>load.log
 	status=$?

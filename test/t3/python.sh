@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Python's frames in call paths, from the target through the kernel to names: for two CPythons of
-# this machine, each launch's path equals the path that Python itself printed.
+# Python frames in call paths, from the target through the kernel to names: for two CPythons of this
+# machine, each launch's path equals the path that Python itself printed.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers in Python"
 need root bpf
@@ -20,7 +20,7 @@ folded() {
 	xpumerge -i run.data --gpu-only -f folded --unit count "$@" 2>merge.log
 }
 
-# Reduces folded lines to the form of py_stacks.py: Python's frames, and the one native frame that
+# Reduces folded lines to the format of py_stacks.py: Python frames, and the one native frame that
 # it knows.
 reduce() {
 	awk -F';' '{ chain = ""
@@ -35,7 +35,7 @@ reduce() {
 			LC_ALL=C sort
 }
 
-same() {		# same NAME: compares expected and got, which are sorted
+same() {		# same NAME: compares the sorted files expected and got
 	nr=$(wc -l <expected.sorted)
 	diff expected.sorted got >diff
 	[ $? = 0 ] && [ "$nr" -gt 250 ]

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# with xpuload.record() in a Python program without privileges: each launch wholly inside a block is
-# recorded and none wholly outside, from 8 threads, with the shim preloaded and loaded late, through
-# shared memory and with BPF; decorators, schedules, exceptions, forks, threads, and the end of the
-# program inside a block.
+# with xpuload.record() in a Python program without privileges: each launch that lies wholly inside
+# a block is recorded, and no launch wholly outside is. From 8 threads, with the shim preloaded and
+# loaded late, with shared memory and with BPF. Also decorators, schedules, exceptions, forks,
+# threads, and the end of the program inside a block.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/python_package.sh"
 use_launches
@@ -38,7 +38,7 @@ import xpuload
 NR = int(sys.argv[1])
 EDGE, OUT = 2, 3			# sites of launches that begin at an edge, and outside
 state, done = EDGE, False
-sure, unsure = {}, {}			# site: launches in one state; launches during which it changed
+sure, unsure = {}, {}			# by site: in one state; across a change of state
 lock = threading.Lock()
 last = [None] * 8			# the site of each thread's last launch in one state
 
@@ -258,7 +258,7 @@ assert ready == prof.results and prof.paths == ["step-1.folded", "step-2.folded"
 prof.wait()
 assert "site_17 " in open("step-2.folded").read()
 
-# The block ends in a cycle, whose steps so far are recorded.
+# The block ends in the middle of a cycle, whose steps until then are recorded.
 with xpuload.record("part.folded", gpu_only=True,
                     schedule=xpuload.schedule(active=3, repeat=1)) as prof:
     launcher.launch(30)
@@ -292,7 +292,8 @@ with xpuload.record(gpu_only=True) as prof:
 assert launcher.sites(prof.result) == {5: 1}
 END
 
-# ends NAME STATUS <<SCRIPT: the program ends inside the block, and end.folded has its launch
+# ends NAME STATUS <<SCRIPT: checks that the program ends inside the block, and that end.folded has
+# its launch
 ends() {
 	rm -f end.folded
 	bare python3 - >out 2>err
@@ -341,7 +342,7 @@ os._exit(0)
 END
 for _ in $(seq 100); do kill -0 "$(cat out)" 2>/dev/null || break; sleep 0.1; done
 ! kill -0 "$(cat out)" 2>/dev/null
-ok $? "os._exit() in the block: the recorder ends by itself"
+ok $? "os._exit() in the block: the recorder ends on its own"
 for _ in $(seq 100); do [ -n "$(ls tmp)" ] || break; sleep 0.1; done
 is "$(ls tmp)" "" "os._exit() in the block: no file stays in TMPDIR"
 
@@ -410,7 +411,7 @@ except xpuload.RecordingError as e:
 else:
     raise AssertionError("no error")
 
-# A thread that launched in an earlier block, one that ended since, and a new one.
+# A thread that launched in an earlier block, a thread that has ended since, and a new thread.
 start, seen = threading.Barrier(2), []
 
 
@@ -439,7 +440,7 @@ assert [line for line in prof.messages if line.endswith("lost 0")] and \
     all("lost" not in line or line.endswith("lost 0") for line in prof.messages), prof.messages
 END
 
-# Another xpuload has attached by BPF.
+# Another xpuload has attached with BPF.
 if [ "$(id -u)" = 0 ] && "$XPULOAD" --check >check.log 2>&1; then
 	python3 - >out 2>err <<'END'
 import os

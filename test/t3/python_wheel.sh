@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The wheel of make wheel: pip installs it without a network, xpuload and xpumerge of it record and
-# merge, each file is in RECORD with its hash, and a second wheel has the same bytes.
+# The wheel of make wheel: pip installs it without a network, its xpuload and xpumerge record and
+# merge, each file is in RECORD with its hash, and a second build gives identical bytes.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/python_package.sh"
 need shim
@@ -48,7 +48,7 @@ assert not [name for name in z.namelist() if "__pycache__" in name or name.start
 END
 is "$? $(cat record.out)" "0 " "RECORD has each file, with its size and its hash"
 
-# install: puts the wheel into ./env, by pip if this Python has pip and venv
+# install: installs the wheel into ./env, with pip if this Python has pip and venv
 install() {
 	if python3 -c 'import ensurepip, venv' 2>/dev/null && python3 -m venv env >venv.log 2>&1
 	then
@@ -83,7 +83,7 @@ like "$(cat check.out)" '^ok +shim +/.*/_tree/' "--check finds the shim inside t
 "$bin/python" -m xpuload --nonsense >out 2>log
 is "$? $(cat out log)" "2 $(grep '^usage' log)" "an unknown argument prints the usage, status 2"
 
-# Without privileges the shared memory takes the place of BPF.
+# Without privileges, shared memory is used instead of BPF.
 use_sim
 exact="$XPU_BUILD/workload/exact"
 "$bin/xpuload" --gpu-only --transport shm -o run.data "$exact" -t 2 -n 400 >/dev/null 2>load.log
@@ -101,7 +101,7 @@ print(sum(row.instances for row in r.kernels), len(r.nvtx_ranges), r.nvtx_ranges
 is "$(cat read.out)" "400 0 gpu_percent" "the installed package reads the recording" ||
 	diag "$(cat read.err)"
 
-# Each Python of this machine that the package is for. An older one is refused by pip.
+# Each Python on this machine that the package supports. pip refuses an older one.
 mkdir -p unpacked
 python3 -m zipfile -e "$wheel" unpacked
 sh "$XPU_SRC/test/workload/py_find.sh" every | while read -r version python rest; do

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Ranks that report their operations through NVIDIA's NVTX headers, as NCCL does: every operation is
-# paired, and the rank that loads its data slowly is found, with its call path.
+# paired, and the rank whose data loading is slow is found, with its call path.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -14,8 +14,8 @@ account() {		# account KEY
 	sed -n "s/.*\"account\": {.*\"$1\": \([0-9]*\).*/\1/p" ranks.json
 }
 
-# late_path FILE: the first of the paths that were late. Left out is the time for which a busy
-# machine gave a rank no CPU (runnable), and for which such a rank held the others (lock).
+# late_path FILE: prints the first of the late paths. The time when a busy machine gave a rank no
+# CPU (runnable), and when such a rank blocked other ranks (lock), is left out.
 late_path() {
 	xpumerge ranks "$1" --csv 2>/dev/null | sed -n '/^late_paths/,/^$/p' |
 		grep -v 'Off_CPU\]\(runnable\|lock\)' | sed -n 3p
@@ -39,7 +39,7 @@ for how in bpf shm; do
 		"$(xpumerge -i $how.data --csv --table kernels 2>/dev/null |
 		awk -F, '/ncclDevKernel/ { n += $2 } END { printf "%d", n }')" \
 		"$how: waits + transfers = the kernels' time"
-	# Without times off the CPU, the path is the path of the launch that needed the data.
+	# Without off-CPU times, the late path is the path of the launch that needed the data.
 	path=load_batch
 	[ $how = bpf ] || path='host.*forward'
 	like "$(late_path $how.data)" "^1,.*$path" \
@@ -47,7 +47,7 @@ for how in bpf shm; do
 		diag "$(xpumerge ranks $how.data 2>/dev/null)"
 done
 
-# A communicator that does not block: launches are on NCCL's own threads, in no range.
+# A nonblocking communicator: launches come from NCCL's own threads, and are in no range.
 xpuload --off-cpu -o own.data "$nccl" 3 20 1 nonblocking >out 2>load.log
 is $? 0 "not blocking: exit status 0" || diag "$(cat load.log)"
 xpumerge ranks own.data --json >ranks.json 2>log
@@ -58,7 +58,7 @@ is "ops $(account ops) paired $(account paired) kernels $(account own_threads)" 
 like "$(late_path own.data)" "^1,.*load_batch" \
 	"not blocking: the table begins with the late rank and its call path"
 
-# Ranks that run already: their communicator was made before the attach, and its end is recorded.
+# Running ranks: their communicator was made before the attach, and its end is recorded.
 LD_PRELOAD="$XPU_SHIM" "$nccl" 3 300 1 until go >out 2>ready &
 pid=$!
 wait_for grep -qs ready ready
@@ -73,7 +73,7 @@ diag "$(grep -h '^launches' log) $(sed -n 's/.*"account": //p' ranks.json)"
 ok "$(($(account paired) < 30))" \
 	"attached: $(account paired) of $(account ops) operations are paired" ||
 	diag "$(xpumerge ranks late.data 2>&1 | head -n 20)"
-# The end of the communicator that was split off is not recorded.
+# The end of the split communicator is not recorded.
 is "$(account ops)" "$(($(account paired) + $(account late) + $(account older)))" \
 	"attached: every operation is counted as paired, late or older"
 is "$(account from_end)" "$(account paired)" \

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CPU samples of each program in the process tree, with its stack and the kernel's; their number
-# fits the CPU time, with launches or alone; and no loss is silent.
+# CPU samples of each program in the process tree, with user stacks and kernel stacks. Their number
+# matches the CPU time, with and without launches, and no loss is silent.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
@@ -14,9 +14,9 @@ count() {		# count FOLDED ERE: prints the samples on the lines that match
 		END { print sum + 0 }' "$1"
 }
 
-# near GOT EXPECTED PERCENT NAME: allows PERCENT, and four standard deviations of a sampler in
-# addition. No timer fires on a CPU that the hypervisor has given to others, although that time
-# counts: so as many samples may be missing.
+# near GOT EXPECTED PERCENT NAME: allows PERCENT, plus four standard deviations of a sampler. No
+# timer fires on a CPU while the hypervisor has given it to others, although that time counts: the
+# samples of this time may be missing.
 near() {
 	awk -v a="$1" -v b="$2" -v p="$3" -v gone="$(((stolen * hz + 999) / 1000))" 'BEGIN {
 		d = b * p / 100 + 4 * sqrt(b); exit !(b > 0 && a <= b + d && a >= b - d - gone) }'
@@ -24,7 +24,7 @@ near() {
 }
 
 stolen=0
-since() {		# since MS: sets $stolen to the time stolen since stolen_ms printed MS
+since() {		# since MS: sets $stolen to the steal time since stolen_ms printed MS
 	stolen=$(($(stolen_ms) - $1))
 }
 
@@ -42,14 +42,14 @@ record() {
 	like "$(head -n 1 "$name.mlog")" ' lost 0$' "$name: xpumerge reports no loss, either"
 }
 
-# The verifier follows each instruction of a program on many paths, for 4 us each time, before a
-# recording begins. Linux has this number since 5.16.
+# Before a recording begins, the verifier follows each instruction of a program on many paths, which
+# takes 4 us each time. Linux reports this number since 5.16.
 steps=$(xpuload -o steps.data sh -c 'cat /proc/$PPID/fdinfo/*' 2>steps.log |
 	awk '$1 == "verified_insns:" { nr += $2 } END { print nr + 0 }')
 [ "$steps" -lt 80000 ]
 ok $? "the verifier takes fewer than 80,000 steps: $steps"
 
-# Every way to use a CPU, each for an equal time, by frame pointers.
+# Every way to use a CPU, each for an equal time, with frame pointers.
 record ways 999 --call-graph fp -- "$cpu" 200 user kernel threads=3 late rename fork exec user
 near "$(count ways.folded .)" $((us * 999 / 1000000)) 4 "the number of samples matches the CPU time"
 near "$(count ways.folded '^cpu;.*;main;(.*;)*call_user;burn_user$')" 200 8 \
@@ -71,13 +71,13 @@ if grep -q '^0*[1-9a-f][0-9a-f]* ' /proc/kallsyms; then
 fi
 unlike "$(cat ways.folded)" '^xpuload' "nothing of xpuload itself is sampled before the exec"
 
-# Units: ns are the time that the threads ran, by their own clocks.
+# Units: ns are the time that threads ran, by their own clocks.
 xpumerge -i ways.data -f folded --unit ns -o ways.ns 2>/dev/null
 ns=$(awk '{ n += $NF } END { print n }' ways.ns)
 awk -v ns="$ns" -v us="$us" 'BEGIN { d = ns / 1000 - us; exit !(d * d < us * us / 10000) }'
 ok $? "sampled time equals the threads' CPU clocks, within 1 %" || diag "$ns ns, $us us"
 
-# Without frame pointers, unwind tables and a copy of the stack give whole stacks, too.
+# Without frame pointers, unwind tables and stack copies also give whole stacks.
 record nofp 999 -- "${cpu}_nofp" 200 user kernel deep=50 threads=2 user
 [ "$(count nofp.folded "^cpu_nofp;(_start|[^;]*\+0x[0-9a-f]*);.*;main;")" -gt 700 ]
 ok $? "no frame pointers: stacks begin at the root" || diag "$(head -n 3 nofp.folded)"
@@ -95,12 +95,12 @@ bytes=$(($(stat -c %s nofp.data) / $(count nofp.folded .)))
 [ $bytes -lt 1000 ]
 ok $? "a sample with its stack is $bytes bytes on disk"
 
-# Deep stacks are whole, too. A stack that is deeper than a copy can be is truncated, and marked.
+# Deep stacks are whole, too. A stack that is deeper than the largest copy is truncated, and marked.
 record deep 999 -- "${cpu}_nofp" 200 deep=530
 near "$(awk -F'burn_deep' '{ if (NF == 532) n += $NF; else other++ } END { print n + 0 }' \
 	deep.folded)" 200 8 \
 	"130 KB of stack: the stack is complete" || diag "$(cut -c1-100 deep.folded)"
-# A stack cannot be copied from a page that the current page fault is about to make.
+# A stack cannot be copied from a page that the current page fault is about to map.
 is "$(count deep.folded '^[^;]*;\[truncated\];' )" \
 	"$(count deep.folded '\[truncated\];.*_fault_\[k\]')" \
 	"130 KB of stack: no stack is cut, except in page faults" ||
@@ -120,9 +120,8 @@ near "$(count cut.folded '^cpu_nofp;\[truncated\];(burn_deep;)+burn_deep')" 200 
 like "$(cat cut.mlog)" 'CPU samples? whose call path is deeper than recorded' \
 	"a small copy: cut stacks are counted"
 
-# The vdso has no file: its names and unwind tables come from the vdso of xpumerge itself. In some
-# kernels, functions in the vdso have an unwind table but no symbol: such a function is a place in
-# the vdso.
+# The vdso has no file: its names and unwind tables come from xpumerge's own vdso. In some kernels,
+# a function in the vdso has an unwind table but no symbol: it is shown as an address in the vdso.
 record vdso 999 -- "${cpu}_nofp" 200 clock
 [ "$(count vdso.folded ';main;burn_clock;.*;__vdso_clock_gettime')" -gt 100 ]
 ok $? \
@@ -186,9 +185,9 @@ is $? 1 "ring full: xpumerge reports an incomplete recording"
 like "$(cat small.mlog)" "^ +$lost CPU samples lost: ring buffer full" \
 	"ring full: xpumerge says how many samples are lost"
 
-# Attaching to a program without the shim, with its threads and its later children. After the end of
-# a process is reported, the kernel still frees its memory in its name; this makes no further
-# process.
+# Attaching to a program without the shim, with its threads and later children. After a process's
+# end is reported, the kernel still frees the process's memory in its name; this does not count as
+# another process.
 hz=999 before_ms=$(stolen_ms)
 mkfifo go
 "$cpu" 300 wait user fork user memory=400 <go >attached.us &
@@ -210,7 +209,7 @@ near "$(count attached.folded ';call_user;burn_user$')" 600 8 "attached: the pro
 like "$(tail -n 1 attached.log)" '^xpuload: [0-9]+ CPU samples, 2 processes; .* lost 0$' \
 	"attached: nothing is lost"
 
-# Bad values of options.
+# Invalid values of options.
 for bad in "--call-graph dwarf,100" "--call-graph dwarf,x" "--call-graph fp,8192" "-F 0" "-F x" \
 	"-F 99x" "-F 2000000000" "--gpu-only --cpu-only" "--gpu-only -F 99" \
 	"--cpu-only --python only"; do

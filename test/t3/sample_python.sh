@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Python's frames in CPU samples, for every installed CPython from 3.8 on, without CUDA. The
-# functions and lines that burn the time are shown, with the native functions between them, in
-# threads and children, too. The shim reports where the interpreter is; without it, xpuload has to
-# find the interpreter.
+# Python frames in CPU samples, for every installed CPython since 3.8, without CUDA. The functions
+# and lines that use the CPU are shown, with the native functions between them, also in threads and
+# children. The shim reports where the interpreter is; without it, xpuload has to find the
+# interpreter.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -53,12 +53,12 @@ count() {		# count ERE: prints the samples on the lines that match
 		py.folded
 }
 
-# With ThreadSanitizer xpuload finds Python so late that the first loop may run already.
+# With ThreadSanitizer, xpuload finds Python so late that the first loop may already run.
 late=0
 case ${XPU_TOOLS_SAN:-} in *thread*) late=110 ;; esac
 
-# near GOT EXPECTED NAME: compares samples at 999 Hz. Time that the hypervisor took from the CPUs
-# may be missing.
+# near GOT EXPECTED NAME: compares samples at 999 Hz. Samples of the time that the hypervisor took
+# from the CPUs may be missing.
 near() {
 	awk -v a="$1" -v b="$2" -v gone="$gone" \
 		'BEGIN { d = b * 0.08 + 4 * sqrt(b); exit !(a <= b + d && a >= b - d - gone) }'
@@ -92,8 +92,8 @@ while read -r version python rest; do
 			"$name: a deep stack is complete"
 		unlike "$(grep 'burn.py:burn' py.folded)" '_PyEval_EvalFrameDefault' \
 			"$name: no evaluation loop is left"
-		# A sample may find a frame that the interpreter is just making, or a page of a
-		# code object that is not mapped at the moment: the frame is unknown, and counted.
+		# A sample may hit a frame that the interpreter is just creating, or a page of a
+		# code object that is not resident: the frame is unknown, and counted.
 		unnamed=$(count 'burn.py:burn.*;\[python\]|\[python\].*;burn.py:burn')
 		[ "$unnamed" -le 5 ]
 		ok $? "$name: hardly any code object has no name: $unnamed samples" ||
@@ -114,8 +114,8 @@ xpumerge -i py.data -f folded --unit samples -o py.folded 2>merge.log
 is "$(count 'burn[.]py:') $(($(count .) > 300))" "0 1" \
 	"--cpu-only --python off: no Python frame is shown"
 
-# A program that runs already, and the program that it executes. The process that reads their files
-# has no privileges.
+# A running program, and the program that it executes. The process that reads their files has no
+# privileges.
 cat >running.py <<'END'
 import os, sys, time
 def burn(s):
@@ -137,14 +137,14 @@ END
 pid=$!
 "$XPULOAD" -q --cpu-only -F 999 -p $pid -o running.data 2>load.log &
 loader=$!
-finds_python() {		# the recording has a function of the program
+finds_python() {		# tests whether the recording has a function of the program
 	xpumerge -i running.data -f folded --unit samples 2>/dev/null |
 		grep -q 'running.py:before:8;'
 }
 nobody="65534 65534 65534 65534 0000000000000000 0000000000000000 0000000000000000 1 $([ -n \
 	"$XPU_TOOLS_SAN" ] &&
 	echo 0 || echo 2) 0 1 2 3 "
-looks_bare() {		# the child that looks for Python has given up all that it was started with
+looks_bare() {		# tests whether the child that finds Python has dropped all privileges
 	for child in $(pgrep -P $loader -x xpuload-python); do
 		sed -n 's/^\(Uid\|CapEff\|CapPrm\|CapInh\|NoNewPrivs\|Seccomp\):[\t ]*//p' \
 			/proc/$child/status |

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Sessions at the same time, process trees, and the owners of files.
+# Simultaneous sessions, process trees, and the owners of files.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 quiet_sanitizers
@@ -17,7 +17,7 @@ like "$(cat a.log)" '^xpuload: 30000 launches .* 30000 device records, 1 process
 like "$(cat b.log)" '^xpuload: 20000 launches .* 20000 device records, 1 process;.* lost 0' \
 	"two xpuloads at once: the second records only its own launches"
 
-# A bystander with the shim that belongs to no session.
+# A process with the shim that belongs to no session.
 LD_PRELOAD="$XPU_SHIM" "$exact" -t 2 -n 20000 >bystander.out 2>&1 &
 pid=$!
 xpuload -o c.data "$exact" -t 2 -n 5000 >/dev/null 2>c.log
@@ -31,7 +31,7 @@ xpuload -o d.data sh -c "'$exact' -t 2 -n 1000; '$exact' -t 2 -n 1000 & wait" >/
 like "$(cat d.log)" '^xpuload: 2000 launches .* 2000 device records, 3 processes;.* lost 0' \
 	"launches of child processes are recorded"
 
-# Process images with the same pid and the same correlation ids.
+# Process images with equal pids and equal correlation IDs.
 xpuload -o e.data "$XPU_BUILD/workload/forks" >e.out 2>e.log
 is $? 0 "fork and exec: exit status 0"
 xpumerge -i e.data -f folded --unit count -o e.folded 2>merge.log
@@ -40,12 +40,12 @@ diag "$line"
 like "$line" 'launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0' \
 	"fork and exec: every launch is matched, under its own site"
 
-# Under sudo the files belong to the user, if the user may make files there.
+# Under sudo, files belong to the user, if the user may create files there.
 chmod 777 .
 SUDO_UID=65534 SUDO_GID=65534 SUDO_USER=nobody xpuload -q -o f.data true 2>log
 is "$(stat -c %u:%g f.data)" 65534:65534 "under sudo the recording belongs to the user"
 
-# The merged result, made by xpuload.
+# xpuload itself writes the merged result.
 for suffix in folded html json txt; do
 	xpuload -q -o "g.$suffix" "$exact" -t 2 -n 1000 >/dev/null 2>log
 	is $? 0 "-o g.$suffix: exit status 0"
@@ -70,7 +70,7 @@ else
 	skip "-o g.svg" "no flamegraph.pl"
 fi
 
-# With file capabilities, for an ordinary user: the target gets the whole environment.
+# With file capabilities, for an ordinary user: the target gets the complete environment.
 setcap=$(command -v setcap || echo /sbin/setcap)
 if [ -x "$setcap" ]; then
 	mkdir -p inst/lib/xpuload inst/bin home

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Where BPF may not be used, launches come through shared memory: just as exact, and losses are
-# counted as well. A kill of either side costs no more than with BPF. XPU_SHM_KILLS is how often
-# each kill is tried.
+# If BPF is not permitted, launches come through shared memory: they are just as exact, and losses
+# are counted, too. Killing either side loses no more than with BPF. XPU_SHM_KILLS is the number of
+# kills of each kind.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root shim
@@ -10,7 +10,7 @@ quiet_sanitizers
 use_sim
 kills=${XPU_SHM_KILLS:-10}
 
-# An installed copy, for a user without any privilege.
+# An installed copy, for a user without privileges.
 umask 022
 chmod 755 .
 mkdir -p inst/bin inst/lib/xpuload home
@@ -21,7 +21,7 @@ inst=$PWD/inst/bin/xpuload
 exact="$XPU_BUILD/workload/exact"
 refuse="$XPU_BUILD/workload/refuse"
 
-# bare COMMAND...: runs it as a user without privileges, in a directory of this user
+# bare COMMAND...: runs COMMAND as a user without privileges, in this user's directory
 bare() {
 	(cd home && setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all \
 		--inh-caps -all "$@")
@@ -46,7 +46,7 @@ like "$(tail -n 1 home/e.log)" \
 	'^xpuload: 160000 launches .* 160000 device records, 1 process; .*through shared memory; .*; lost 0$' \
 	"the summary says that launches come through shared memory"
 
-# A container's filter may even forbid watching one's own processes.
+# A container's filter may even forbid perf events on one's own processes.
 bare "$refuse" bpf perf -- "$inst" -o r.data "$exact" -t 4 -s 16 -n 20000 -d -m >out 2>home/r.log
 is $? 0 "bpf() and perf_event_open() are refused: exit status 0" || diag "$(cat home/r.log)"
 like "$(exact home/r 22500 \
@@ -63,7 +63,7 @@ for how in "--probe launch" "--call-graph fp" "--nvtx=off --api" "--python off -
 	exact home/o 4000 "$how: every launch is matched, under its own site"
 done
 
-# CPU samples come from perf, where that is allowed.
+# CPU samples come from perf, if that is permitted.
 if [ "$(cat /proc/sys/kernel/perf_event_paranoid 2>/dev/null || echo 9)" -le 2 ]; then
 	for how in "" "--call-graph fp" --cpu-only; do
 		# shellcheck disable=SC2086 # options, or none
@@ -120,7 +120,7 @@ cat >home/children.sh <<-'END'
 	"$1" -n 300 || exit 1				# fork before CUDA, then exec
 	i=3
 	while [ $i -lt 10 ]; do eval "exec $i>&-"; i=$((i + 1)); done
-	setsid "$2" -n 300 >/dev/null || exit 2	# in a session of its own, with no descriptor left open
+	setsid "$2" -n 300 >/dev/null || exit 2	# in its own session, without open file descriptors
 	(cd / && exec env -u PWD "$2" -n 300) >/dev/null
 END
 for wall in "" "$refuse bpf perf --"; do
@@ -148,7 +148,7 @@ xpuload --transport shm -o ns.data unshare -pf --propagation unchanged "$exact" 
 	-n 1000 >out 2>log
 exact ns 1000 "in its own pid namespace: every launch is matched, under its own site"
 
-# If no connection is possible, the target runs without a recording, and a message says that.
+# If no connection is possible, the target runs without a recording, and a message says so.
 bare "$inst" --strict --transport shm -o no.data "$refuse" connect -- "$exact" -n 1000 >out 2>log
 is $? 125 "xpuload cannot be reached: --strict fails"
 is "$(cat out)" "exact: threads 8 sites 16 launches 1000" \
@@ -169,8 +169,8 @@ like "$(cat log)" '; lost 1$' "no memory to share: the process is counted as los
 unlike "$(cat log)" 'made no CUDA or OpenCL launch' \
 	"no memory to share: no message says that no launch was made"
 
-# In other network and IPC namespaces, or as another user in another network namespace, not even the
-# counters can be reached.
+# In other network and IPC namespaces, or as another user in another network namespace, even the
+# counters are unreachable.
 for how in "unshare -ni" "unshare -n setpriv --reuid 65534 --clear-groups"; do
 	if ! $how true 2>/dev/null; then
 		skip "$how" "no namespaces"
@@ -184,15 +184,15 @@ for how in "unshare -ni" "unshare -n setpriv --reuid 65534 --clear-groups"; do
 	unlike "$(cat log)" 'made no CUDA or OpenCL launch' \
 		"$how: no message says that no launch was made"
 done
-# Without perf events nobody knows.
+# Without perf events, xpuload cannot know whether such a process launched.
 "$refuse" perf -- "$XPULOAD" --strict --transport shm -o no.data unshare -ni "$exact" \
 	-n 1000 >out 2>log
 is $? 125 "other namespaces, no perf events: --strict fails"
 like "$(cat log)" 'made no CUDA or OpenCL launch: .*or it could not reach xpuload from another network' \
 	"other namespaces, no perf events: the message names other namespaces"
 
-# A process that cannot make a file for its memory makes other memory. limited.sh LIMIT: files
-# have at most LIMIT blocks.
+# A process that cannot create a file for its memory uses another kind of memory. limited.sh LIMIT:
+# files have at most LIMIT blocks.
 cat >home/limited.sh <<-'END'
 	ulimit -f "$1"
 	"$EXACT" -t 4 -n 2000 >/dev/null
@@ -220,7 +220,7 @@ is $? 0 "xpuload is stopped by a signal: nothing is lost"
 exact stop 1000 "xpuload is stopped by a signal: every launch is matched, under its own site"
 
 if command -v python3 >/dev/null; then
-	# Children that connect again and again, each time as another image.
+	# Children that connect repeatedly, each time as another process image.
 	cat >hammer.py <<-'END'
 	import os, signal, sys, time
 	sys.path.insert(0, os.environ["XPU_SRC"] + "/test/lib")

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# With shared memory: many processes begin at once, and processes begin and end while xpuload is
+# With shared memory: many processes start at once, and processes start and end while xpuload is
 # stopped. Each launch is recorded, or counted if it could not reach xpuload.
 # test/long/by_hand/shm_burst.sh runs this with 1,000 processes, five times, and 100 stops.
 . "$XPU_SRC/test/lib/tap.sh"
@@ -13,7 +13,7 @@ rounds=${XPU_BURST_ROUNDS:-1}
 stops=${XPU_BURST_STOPS:-4}
 stop_s=${XPU_BURST_STOP_S:-3}
 
-# An installed copy, for a user without any privilege.
+# An installed copy, for a user without privileges.
 umask 022
 chmod 755 .
 mkdir -p inst/bin inst/lib/xpuload home
@@ -24,7 +24,7 @@ inst=$PWD/inst/bin/xpuload
 exact="$XPU_BUILD/workload/exact"
 refuse="$XPU_BUILD/workload/refuse"
 
-# bare COMMAND...: runs it as a user without privileges, in a directory of this user
+# bare COMMAND...: runs COMMAND as a user without privileges, in this user's directory
 bare() {
 	(cd home && setpriv --reuid 65534 --regid 65534 --clear-groups --bounding-set -all \
 		--inh-caps -all "$@")
@@ -58,7 +58,7 @@ while [ $round -lt "$rounds" ]; do
 	round=$((round + 1))
 	for who in "" bare; do
 		for how in "--transport shm" ""; do
-			[ -n "$who$how" ] || continue	# root may have BPF
+			[ -n "$who$how" ] || continue	# root may use BPF
 			# shellcheck disable=SC2086 # words, or none
 			$who "$inst" --strict $how -F 1 -o b.data sh many.sh "$nr" 200 >out 2>log
 			is $? 0 \
@@ -75,13 +75,13 @@ like "$(cat log)" "launches $((nr * 200)) matched $((nr * 200)) unmatched 0 lost
 
 # ---- no perf events: the processes themselves report their mappings
 
-# xpuload is not told that a process has ended, or which process a pid means by then.
+# xpuload is not notified when a process ends, or when its pid is reused.
 bare "$refuse" perf -- "$inst" --strict --transport shm -o p.data sh many.sh 50 200 >out 2>log
 is "$? $(account log)" "0 10000 0 0" "50 at once, no perf events: nothing is lost" ||
 	diag "$(cat log)"
 exact home/p 10000 "50 at once, no perf events: every launch is matched, under its own site"
 
-# late NAME COMMAND...: the same, but xpuload sees nothing before COMMAND has ended
+# late NAME COMMAND...: like the above, but xpuload reads nothing before COMMAND ends
 late() {
 	late_name=$1
 	shift
@@ -108,7 +108,7 @@ is $? 0 "a fork, and programs that follow one another: nothing is lost after the
 	diag "$(cat log)"
 exact images 1100 "a fork and execs that have ended: every launch is matched, under its own site"
 
-# Threads that have ended when the process's end begins have their names, too.
+# Threads that ended before the process begins to end have names, too.
 late names "$exact" -c -t 200 -n 1000
 is "$? $(account log)" "0 1000 0 0" "200 threads that have ended: nothing is lost" ||
 	diag "$(cat log)"
@@ -124,7 +124,7 @@ if [ -z "${XPU_SAN:-}" ]; then
 		"a process that ended inside malloc(): the shim allocates nothing"
 fi
 
-# The kernel gives build-ids only of mapped files: the shim finds them in the process's memory.
+# The kernel reports build-ids only for mapped files: the shim finds them in the process's memory.
 ids=$(xpumerge dump ended.data |
 	sed -n 's/.* MMAP .* build_id=\([0-9a-f]*\) .*\/workload\/exact"$/\1/p' | sort -u)
 is "$ids" "$(readelf -n "$exact" | sed -n 's/.*Build ID: //p')" \
@@ -148,7 +148,7 @@ if command -v python3 >/dev/null && [ -e "$XPU_BUILD/workload/py_launch.so" ]; t
 	cuda = ctypes.CDLL("libcuda.so.1")
 	def load():
 	    return ctypes.CDLL(os.environ["XPU_BUILD"] + "/workload/py_launch.so")
-	def generate():		# a function that calls its last argument with the others
+	def generate():		# a function that calls its last argument with the other arguments
 	    global code
 	    code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
 	    code.write(bytes.fromhex("554889e5ffd15dc3" if pc else
@@ -206,14 +206,14 @@ elif unshare -m true 2>/dev/null; then
 	late hidden unshare -m sh -c 'mount -t tmpfs none /proc && exec "$0" -n 100' "$exact"
 	is $? 125 "a process without /proc has ended: --strict fails" || diag "$(cat log)"
 	like "$(cat log)" 'lost: 1 mmap or comm events' \
-		"the mappings that nobody could read are counted"
+		"mappings that could not be read are counted"
 else
 	skip "a process without /proc" "no mount namespace"
 fi
 
 # ---- xpuload is stopped
 
-# stopped NAME BEFORE: stops xpuload after BEFORE seconds; the target launches 1000, then 2000
+# stopped NAME BEFORE: stops xpuload after BEFORE seconds; the target makes 1000 launches, then 2000
 stopped() {
 	# shellcheck disable=SC2016 # in the other shell
 	"$XPULOAD" --strict -F 1 --transport shm -o "s$1.data" sh -c \
@@ -228,7 +228,7 @@ stopped() {
 	echo "$? $(account "s$1.log")" >"s$1.account"
 }
 
-# The target begins with this: it writes down xpuload's pid, and stops xpuload.
+# The target begins with these commands: it writes xpuload's pid to a file, and stops xpuload.
 # shellcheck disable=SC2016 # in the other shell
 stop='echo $PPID >stopped; kill -STOP $PPID'
 
@@ -260,7 +260,7 @@ while [ $n -lt "$stops" ]; do
 		diag "$(cat "s$n.log")"
 done
 
-# An image of a process has ended, and the next one, too, before xpuload hears of the first.
+# A process image has ended, and so has the next one, before xpuload reads about the first.
 cat >execs.sh <<-'END'
 	"$EXACT" -n 100
 	exec sh -c '"$EXACT" -n 200; sleep 0.1; exec "$EXACT" -n 400'
@@ -274,7 +274,7 @@ exact e 700 "programs that follow one another: every launch is matched, under it
 
 # ---- the socket's queue is full
 
-# narrow QUEUE COMMAND...: runs it where the queue of a socket has QUEUE places
+# narrow QUEUE COMMAND...: runs COMMAND where a socket's queue has QUEUE entries
 narrow() {
 	# shellcheck disable=SC2016 # in the other shell
 	unshare -n sh -c 'echo "$0" >/proc/sys/net/core/somaxconn && exec "$@"' "$@"
@@ -299,8 +299,8 @@ if narrow 4 true 2>/dev/null; then
 	like "$(cat log)" "$3 processes used CUDA, could not reach xpuload, and are not recorded" \
 		"the socket's queue is full: a message counts the processes that are not recorded"
 
-	# A process that is killed cannot report its launches. Those until shortly before its end
-	# are known.
+	# A killed process cannot report its launches. Launches until shortly before its end are
+	# known.
 	# shellcheck disable=SC2016 # in the other shell
 	narrow 1 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh -c \
 		"$stop"'; sh many.sh 2 200; "$0" -n 500 killed; echo over >killed' \
@@ -313,7 +313,7 @@ else
 	skip "the socket's queue is full" "no network namespace"
 fi
 
-# Descriptors in flight count against the user's limit, like open files.
+# File descriptors in flight count against the user's limit, like open files.
 # shellcheck disable=SC2016 # in the other shell
 bare sh -c 'ulimit -Sn 20; exec "$@"' sh "$inst" --strict --transport shm -F 1 -o f.data sh -c \
 	"$stop"'; sh many.sh 40 200; echo over >over' >out 2>log &
@@ -324,7 +324,7 @@ diag "recorded $1, lost $2 of $3 processes"
 is "$(($1 + $2))" 8000 \
 	"too many descriptors in flight: each launch is recorded or counted" || diag "$(cat log)"
 
-# Under a limit on the size of files, memory outlives its process only once xpuload has taken it.
+# With a file size limit, a process's memory survives the process only after xpuload has taken it.
 cat >limited.sh <<-'END'
 	ulimit -f 1
 	sh many.sh "$@"
@@ -342,7 +342,7 @@ is "$? $(account log)" "125 0 2000 10" \
 
 # ---- memory
 
-# rss PID: prints how much of the shared memory is resident, in KiB
+# rss PID: prints the resident size of the shared memory, in KiB
 rss() {
 	awk '/^[0-9a-f]+-/ { ours = /memfd:xpushim/ } ours && $1 == "Rss:" { n += $2 }
 		END { print n + 0 }' \

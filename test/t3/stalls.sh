@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # xpuload --stalls on the simulated GPU: PC samples of kernels are under the call paths that
-# launched them, add up, and leave every launch and every sum the same as without them.
+# launched them, add up, and leave every launch and every sum as it is without samples.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
 use_sim
-export XPU_SIM_MACHINE=$$	# a GPU has one sampler: not those of other tests at the same time
+export XPU_SIM_MACHINE=$$	# a GPU has one sampler: share none with other tests
 
 record() {		# record NAME ARGS...: records the program "exact"
 	name=$1
@@ -16,7 +16,8 @@ record() {		# record NAME ARGS...: records the program "exact"
 		"$@" >/dev/null 2>load.log
 	is $? 0 "$name: exit status 0"
 	xpumerge -i "$name.data" -f folded --unit count -o count.folded 2>merge.log
-	# The verdict finds kernels by their frame, which is the last one in a path without samples.
+	# The verdict finds kernels by their frame, which is the last frame of a path without
+	# samples.
 	sed 's/;+[0-9a-fx]*;\[stall\][^ ]* / /' count.folded >"$name.folded"
 	like "$("$XPU_SRC/test/lib/verdict.sh" "$name.folded" merge.log)" \
 		"^launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0" \
@@ -38,14 +39,14 @@ for line in open("all.dump", errors="replace"):
     if m:
         strings[m[1]] = m[2]
     m = re.search(r" KERNEL .*duration_ns=(\d+) .* name=(\d+)", line)
-    if m:		# the simulated device: a sample a us
+    if m:		# the simulated device takes one sample per us
         nr[strings[m[2]]] += max(1, int(m[1]) // 1000)
     m = re.search(r" STALLS_ACCOUNT .*total=(\d+) others=(\d+) dropped=(\d+) .*recorded=(\d+)", line)
     if m:
         account = [int(n) for n in m.groups()]
 assert account[0] == sum(account[1:]), account
 assert account[3] == sum(nr.values()), (account, sum(nr.values()))
-# The table: each kernel has four places, and its name says which stall reason it causes.
+# The table: each kernel has four places, and its name says which stall reason it has.
 for row in json.load(open("stalls.json"))["stalls"]:
     taken[row["kernel"]] += row["samples"]
     assert row["reason"] == reasons[len(row["kernel"]) % 5] and row["reason_percent"] == 100, row
@@ -81,8 +82,8 @@ like "$(xpumerge -i one.data 2>/dev/null)" \
 	'stalls: ([1-9][0-9]*) samples of kernels: \1 of one launch path, 0 shared out among several, 0 without' \
 	"a kernel with one call path: all its samples belong to that path"
 
-# One kernel at a time: each sample is from one known launch, and so belongs to the path of that
-# launch. This is also true while modules are unloaded, when samples are read, too.
+# One kernel at a time: each sample belongs to one known launch, and to the path of that launch.
+# This also holds while modules are unloaded, which reads samples, too.
 args=--stalls=exact record serial -n 4000
 like "$(cat load.log)" 'kernels run one at a time' \
 	"--stalls=exact: a message says that kernels run one at a time"
@@ -109,7 +110,7 @@ print(len(took) > 1000, nr == took)' >got 2>&1
 		"--stalls=exact, $name: each launch has as many samples as its duration in us"
 done
 
-# The module's source lines, where it has a line table.
+# Source lines of a module that has a line table.
 XPU_SIM_CUBIN=$XPU_SRC/test/cubin/shaped.cubin
 export XPU_SIM_CUBIN
 xpuload --stalls -o lines.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>load.log
@@ -118,8 +119,8 @@ xpumerge -i lines.data -f folded --unit ns -o lines.folded 2>/dev/null
 is "$(sed -n 's/.*\[GPU_Kernel\]k_shaped;\(.*\);\[stall\].*/\1/p' lines.folded | sort -u |
 	tr '\n' ' ')" "shaped.cu:10 shaped.cu:8 " "samples are shown by source line"
 
-# CUPTI fetches samples a while after they were taken. At its end the program waits for the last of
-# them.
+# CUPTI delivers samples some time after they are taken. At its end, the program waits for the last
+# samples.
 for how in "" unfetched; do
 	XPU_SIM_PC=$how xpuload --stalls -o short.data "$XPU_BUILD/workload/exact" -n 500 \
 		-p 500 >/dev/null 2>load.log
@@ -136,11 +137,11 @@ for how in "" unfetched; do
 		END { print (n > 100), r - n }' >got
 	is "$(cat got)" "1 0" "a short program, ${how:-fetched}: each sample is recorded"
 done
-# A program that is killed cannot wait for its last samples. Which kernels have samples by then
-# depends on the moment, so the program is stopped again and again, until some kernels have none.
+# A killed program cannot wait for its last samples. Which kernels have samples then depends on the
+# moment, so the program is stopped repeatedly until some kernels have none.
 is_stopped_early() {
 	pkill -STOP -P $pid -x exact
-	sleep 0.5		# while xpuload writes what it has
+	sleep 0.5		# while xpuload writes the data that it has
 	xpumerge -i killed.data 2>/dev/null | grep -q 'samples cover at least' && return
 	pkill -CONT -P $pid -x exact
 	return 1
@@ -157,7 +158,7 @@ like "$(cat out)" "samples cover at least [0-9.]+ % of the kernels' time: " \
 like "$(cat merge.log)" '^ +[0-9]+ us of kernels without PC samples' \
 	"killed: the summary counts the time without samples"
 
-# Samples come a while after they were taken: in this case when nothing has run for a while.
+# Samples arrive some time after they are taken: here when nothing has run for a while.
 for how in late later; do
 	export XPU_SIM_PC=$how
 	start $how xpuload --stalls -o $how.data "$live" -t 1
@@ -172,7 +173,7 @@ unset XPU_SIM_PC
 like "$(xpumerge -i late.data 2>/dev/null)" 'stalls: ([1-9][0-9]*) samples of kernels: \1 of one' \
 	"attached late: each sample belongs to one launch path"
 
-# A second context of a GPU is not sampled while the first one is, because CUPTI would fail.
+# A second context on a GPU is not sampled while the first context is, because CUPTI would fail.
 xpuload --stalls -o context.data "$XPU_BUILD/workload/ends" context >/dev/null 2>load.log
 is $? 0 "two contexts: exit status 0" || diag "$(cat load.log)"
 like "$(cat load.log)" 'stall reasons are recorded only for the first context of GPU 0' \
@@ -183,7 +184,7 @@ like "$(xpumerge -i context.data -o context.folded 2>&1)" \
 like "$(xpumerge -i context.data 2>/dev/null)" 'stalls: [1-9][0-9]* samples' \
 	"two contexts: the first context has samples"
 
-# Inlined functions stand under their callers.
+# Inlined functions are under their callers.
 XPU_SIM_CUBIN=$XPU_SRC/test/cubin/inlined.cubin
 export XPU_SIM_CUBIN
 xpuload --stalls -o inlined.data "$XPU_BUILD/workload/shapes" 3000 1 >/dev/null 2>load.log
@@ -231,8 +232,8 @@ like "$(cat load.log)" 'no stall reasons are recorded: CUPTI before 12.8' \
 	"an older CUPTI: a message says that CUPTI is too old"
 unset XPU_SIM_CUPTI_VERSION
 
-# A GPU has one sampler. CUPTI lets a second one begin, but then reports nothing to either: so the
-# shim does not begin a second one.
+# A GPU has one sampler. CUPTI lets a second sampler start, but then reports nothing to either: the
+# shim therefore does not start a second one.
 start first xpuload --stalls -o first.data "$live" -t 1
 ask first "burst 100" >/dev/null
 record second -n 4000

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# CUPTI 13.3, simulated, with several subscribers. A program's own profilers and the recording are
-# both complete, whichever of them was first; a profiler of the old kind gets CUPTI for itself.
+# Simulated CUPTI 13.3, with several subscribers. A program's own profilers and the recording are
+# both complete, whichever subscribed first; a profiler with the old API gets CUPTI exclusively.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
@@ -43,7 +43,7 @@ import json
 events = json.load(open("late.json"))["traceEvents"]
 at = {e["args"]["correlation"]: e["ts"] for e in events if e["ph"] == "X" and e["cat"] == "launch"}
 works = [e for e in events if e["ph"] == "X" and e["cat"] == "memset"]
-# Other clocks differ by years, or by the time since the machine began.
+# Other clocks differ by years, or by the uptime of the machine.
 print(len(works), all(-1e6 < e["ts"] - at[e["args"]["correlation"]] < 3e7 for e in works))')" \
 "600 True" \
 	"the other profiler comes later: device work is close to its launch, whatever CUPTI's clock"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Under xpuload the target's stdout, exit status and signals are the same as without it.
+# Under xpuload, the target's stdout, exit status and signals are the same as without it.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -78,13 +78,13 @@ is "$? $(cat b.data)" "127 kept" "an empty command: refused, and the old recordi
 is "$(LD_PRELOAD='' xpuload -q -o a.data sh -c 'echo "$LD_PRELOAD"' 2>log)" \
 	"$XPU_SHIM" "LD_PRELOAD has only the shim"
 
-# A signal to xpuload alone is passed on, once.
+# A signal sent only to xpuload is passed on, once.
 cat >count.sh <<'END'
 n=0
 trap 'n=$((n + 1))' USR1
 echo ready >ready
 while [ $n = 0 ]; do sleep 0.1; done
-sleep 0.5			# for a second signal
+sleep 0.5			# time for a second signal
 echo $n >caught
 END
 rm -f ready
@@ -102,14 +102,14 @@ n=0
 trap 'n=$((n + 1))' INT
 echo ready >ready
 while [ $n = 0 ]; do sleep 0.1; done
-sleep 0.5			# for a second signal
+sleep 0.5			# time for a second signal
 echo $n >caught
 exit 7
 END
 setsid timeout -s INT 600 "$XPULOAD" -q -o a.data sh group.sh 2>log &
 pid=$!
 wait_for test -s ready
-kill -ALRM $pid			# the target's time is over
+kill -ALRM $pid			# the target's time limit is over
 wait $pid
 is "$(cat caught)" 1 "a signal to the group arrives once"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# On a terminal: the line that shows the progress of a recording, and no trace of it anywhere else.
+# On a terminal: the progress line of a recording, and no trace of it anywhere else.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf tmux
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -8,7 +8,7 @@ quiet_sanitizers
 use_sim
 unset COLUMNS
 nr=0 columns=80
-# screen COMMAND: runs it in a terminal of $columns columns; its exit status is written to $status
+# screen COMMAND: runs COMMAND in a terminal of $columns columns; writes its exit status to $status
 screen() {
 	nr=$((nr + 1))
 	socket=$PWD/tmux$nr
@@ -23,7 +23,7 @@ looks() {
 	tmux -S "$socket" capture-pane -p >capture 2>/dev/null
 	grep -Eq -- "$1" capture
 }
-# works_and_shows REGEX: whether it shows this line while the program launches
+# works_and_shows REGEX: tests whether a line matches REGEX while the program launches
 works_and_shows() {
 	ask a "burst 400" >/dev/null
 	looks "$1"
@@ -52,7 +52,7 @@ is "$(cat "$status"; grep -c . capture)" "0
 0" "-q: nothing is printed" || diag "$(cat capture)"
 end
 
-# A line that runs over the edge of a small terminal could not be removed.
+# A line that is wider than a small terminal could not be removed.
 columns=20
 screen "$XPULOAD -p $a_pid -o a.data --duration 3.5"
 wait_for test -s "$status"
@@ -62,7 +62,7 @@ is "$(cat "$status"; grep -c 'launches/' capture)" "0
 end
 columns=80
 
-# The command's own output is on the terminal: nothing is put between its lines.
+# The command's own output is on the terminal: no progress line comes between its lines.
 screen "$XPULOAD -o b.data sh -c 'printf begin; sleep 2.5; echo end'"
 shows '^xpuload: 0 launches from'
 grep -q '^beginend$' capture
@@ -74,7 +74,7 @@ ok $? "a command whose output goes to a file: the status line is shown" || diag 
 end
 finish a
 
-# A count of one is never followed by a plural, in any table.
+# A count of 1 is never followed by a plural, in any table.
 "$XPULOAD" --api --memory --off-cpu -o one.data "$XPU_BUILD/workload/exact" -t 1 \
 	-n 1 >/dev/null 2>log
 like "$(cat log)" '^xpuload: 1 launch from .* 1 device record, .* 1 process;' \

@@ -1,21 +1,20 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Time namespaces: processes whose CLOCK_MONOTONIC is shifted, and a recorder whose clock is
-# shifted. All times in a recording are by the machine's clock: one process does not change the
-# span, the sums or the order of another one.
+# shifted. All timestamps in a recording use the machine's clock: one process does not change the
+# span, the sums or the order of another process.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 use_sim
 unshare --time --monotonic 1 true 2>/dev/null ||
 	skip_all "unshare --time fails: no time namespaces here"
 exact=$XPU_BUILD/workload/exact
-# No clock can be set to a time before the machine began.
+# No clock can be set to a time before boot.
 back=-$(awk '{ print int($1 / 2) }' /proc/uptime)
 [ "$back" -lt -120 ] ||
 	diag "NOT RUN: clocks that are set back: the machine has run for less than 4 minutes"
 
-# Prints how many processes and kernels there are, and whether all of the recording is within a
-# minute.
+# Prints the number of processes and kernels, and whether the whole recording is within a minute.
 cat >times.py <<'END'
 import json, sys
 events = [e for e in json.load(open(sys.argv[1]))["traceEvents"] if e["ph"] == "X"]
@@ -68,13 +67,13 @@ for how in bpf shm; do
 	done
 done
 
-# Every single launch, calls, events of memory.
+# With every single launch, API calls and memory events.
 want="processes 2 kernels 2000 within a minute True kinds api kernel launch memcpy memset"
 run each 100000 --probe launch --api --memory
 like "$(xpumerge -i each.data --memory peak -f folded 2>/dev/null)" '^exact;.* [0-9]+$' \
 	"memory events are recorded"
 
-# The recorder has a shifted clock, its targets inherit it; one of the two targets has its clock
+# The recorder has a shifted clock, which its targets inherit; one of the two targets has its clock
 # shifted once more.
 want="processes 2 kernels 2000 within a minute True kinds kernel launch memcpy memset"
 for how in bpf shm; do
@@ -88,7 +87,7 @@ is "$(xpumerge dump recorder-bpf.data 2>/dev/null |
 	awk -v now="$now" '{ print ($1 / 1e9 > now - 600 && $1 / 1e9 <= now + 1) }')" 1 \
 	"recorder-bpf: the recording begins by the machine's clock"
 
-# A child gets its clock from its parent, which made a namespace for its children.
+# A child gets its clock from its parent, which created a time namespace for its children.
 xpuload -o children.data unshare --time --monotonic 100000 --fork "$exact" -t 1 -s 4 \
 	-n 1000 >out 2>load.log
 xpumerge -i children.data -o children.json 2>merge.log
@@ -97,8 +96,8 @@ like "$(cat merge.log)" '^launches 1000 matched 1000 unmatched 0 lost 0' \
 want="processes 1 kernels 1000 within a minute True kinds kernel launch"
 is "$(python3 times.py children.json)" "$want" "children: the timeline has the right times"
 
-# Where /proc is missing and the shift is unknown, the times of the process are left out and
-# counted, in the recording and in each file; its launches are kept.
+# If /proc is missing and the shift is unknown, the process's timestamps are left out and counted,
+# in the recording and in each file; its launches are kept.
 cat >hidden.sh <<'END'
 mount -t tmpfs none /proc && exec "$@"
 END

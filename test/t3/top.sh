@@ -8,10 +8,10 @@ need root bpf
 use_sim
 unset COLUMNS
 
-# Frames as text: their sums are the work of the program.
+# Frames as text: their sums equal the program's work.
 : >started
 start_dormant a -t 2
-# counts TITLE: prints the sum of the counts in all frames' lists with that title
+# counts TITLE: prints the sum of the counts in the lists titled TITLE, over all frames
 counts() {
 	awk -v title="$1" 'index($0, title) + length(title) == length($0) + 1 && /%/ { on = 1;
 		next }
@@ -46,7 +46,7 @@ ok $? "--batch: no line is wider than 80 characters"
 is "$? $(grep -c 'launches/s' frames)" "0 2" "no terminal: the output is the same as with --batch"
 "$XPULOAD" top --cpu-only -p $$ --every 0.3 -n 1 >frames 2>log
 is "$? $(grep -c 'launches/s' frames)" "0 1" "--cpu-only: a frame is shown"
-# Other instances of xpuload top may be running at the same time.
+# Other instances of xpuload top may run at the same time.
 none_left() {
 	[ -z "$(find /dev/shm /tmp -maxdepth 1 -name 'xpuload-top.*' -newer started)" ]
 }
@@ -79,7 +79,7 @@ looks() {
 	tmux -S "$tmux" capture-pane -p >capture 2>/dev/null
 	grep -Eq -- "$1" capture
 }
-hides() {		# hides SHOWN REGEX: whether the screen shows SHOWN, and REGEX no longer
+hides() {		# hides SHOWN REGEX: tests for SHOWN on the screen, without REGEX
 	looks "$1" && ! grep -Eq -- "$2" capture
 }
 key() {

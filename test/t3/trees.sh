@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Trees of running processes: present and future children, several pids, and all processes of a name
-# or a cgroup. TREE_SECONDS: how long children come and go.
+# Trees of running processes: present and future children, several pids, and all processes with a
+# given name or in a cgroup. TREE_SECONDS: how long children start and end.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
 need root bpf
@@ -9,13 +9,13 @@ quiet_sanitizers
 use_sim
 family="$XPU_BUILD/workload/family"
 
-start_family() {	# start_family NAME ARGS...: starts it with the shim
+start_family() {	# start_family NAME ARGS...: starts family with the shim
 	name=$1
 	shift
 	start "$name" env LD_PRELOAD="$XPU_SHIM" "$family" "$@"
 }
 
-says() {		# says OBSERVER NUMBER TEST: the observer has attached to NUMBER processes
+says() {		# says OBSERVER NUMBER TEST: checks that it has NUMBER processes
 	wait_for grep -qs 'Ctrl-C ends' "$1.log" || diag "$1 does not attach: $(cat "$1.log")"
 	es=es
 	[ "$2" != 1 ] || es=
@@ -25,13 +25,14 @@ says() {		# says OBSERVER NUMBER TEST: the observer has attached to NUMBER proce
 		"$3: xpuload attaches to the right number of processes"
 }
 
-# The mappings of NUMBER processes have been read.
+# Tests whether the mappings of NUMBER processes have been read.
 has_mappings() {	# has_mappings OBSERVER NUMBER
 	[ "$(xpumerge dump "$1.data" 2>/dev/null | sed -n 's/.* MMAP .* \(pid=[0-9]*\).*/\1/p' |
 		sort -u | wc -l)" -ge "$2" ]
 }
 
-# Observers do not disturb each other, so several watch at a time, because attaching takes a second.
+# Observers do not disturb each other. Several run at the same time, because attaching takes a
+# second.
 
 # A parent that launches nothing, with eight children that have not used CUDA yet; and two parents
 # without the shim, whose children execute a program and load the shim by their own environment.
@@ -49,10 +50,10 @@ says alone 1 "--no-children"
 says own_e 4 "LD_PRELOAD of children"
 says own_f 4 "CUDA_INJECTION64_PATH of children"
 is "$(ask a "burst 500")" "burst 4000" "present children keep running"
-# Workers that begin and end all the time, each of which launches as soon as it has begun.
+# Workers that start and end all the time; each launches right after its start.
 answer=$(ask a "churn 20 $((${TREE_SECONDS:-1} * 1000))")
 nr=${answer#churn }
-for i in 1 2 3 4 5; do		# after 256 workers, xpuload leaves those that have ended
+for i in 1 2 3 4 5; do		# after 256 workers, xpuload detaches from the ended ones
 	[ "$nr" -lt 6000 ] || break
 	answer=$(ask a "churn 20 1000")
 	nr=$((nr + ${answer#churn }))
@@ -73,7 +74,8 @@ unlike "$(cat tree.log)" 'warning' \
 	"present children, and children that come and go: there is no warning"
 like "$(cat alone.log)" '^xpuload: 0 launches ' "--no-children: no launch of a child is recorded"
 exact own_f 900 "CUDA_INJECTION64_PATH of children: every launch is matched, under its own site"
-# A new child that is quicker than xpuload is recorded, or a message says that it is missing.
+# A new child that launches before xpuload attaches is recorded, or a message says that it is
+# missing.
 line=$(verdict own_e)
 like "$line" '^launches ([0-9]+) matched \1 wrong 0 unmatched 0 lost 0$' \
 	"LD_PRELOAD of children: every launch is matched, under its own site"
@@ -85,9 +87,9 @@ ok $? \
 finish e
 finish f
 
-# Two trees at a time; a child whose pid is given in addition to its parent's is still one process.
-# By name: the parent has the name, and so have its children, which are attached to through their
-# parent, too. In a cgroup, which may be empty at first, or which has the name of a container.
+# Two trees at once; a child whose pid is given together with its parent's is still one process. By
+# name: the parent has the name, and so have its children, which are also attached to as children.
+# By cgroup: it may be empty at first, or may have the name of a container.
 cp "$family" "$$ family of b"
 start_family b -w 2
 start c env LD_PRELOAD="$XPU_SHIM" "./$$ family of b" -w 2
@@ -152,7 +154,7 @@ samples_busy() {
 	xpumerge -i all.data -f folded --unit samples 2>/dev/null | grep -q '^cpu;.*;burn_user '
 }
 
-# The whole machine: a program that nobody asked for by name, but not the idle CPUs.
+# The whole machine: a program that was not requested by name, but not the idle CPUs.
 "$XPU_BUILD/workload/cpu" 60000 user >/dev/null &
 busy_pid=$!
 attach all -a --cpu-only -F 499

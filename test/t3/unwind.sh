@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Call chains from the target's own unwinder, through the kernel, to names: the expected chains, and
-# the result where no chain can be found.
+# the result if no chain can be found.
 . "$XPU_SRC/test/lib/tap.sh"
 [ -z "$XPU_SAN" ] || skip_all "not with sanitizers: their own frames are in the way"
 need root bpf
@@ -17,7 +17,7 @@ record() {		# record OPTION... COMMAND
 	return $status
 }
 
-# Prints the program's own frames between main and launch, with counts: frames in and below the C
+# Prints the program's own frames between main and launch, with counts. Frames in and below the C
 # library differ between versions; "[clone ...]" and the names of coroutines differ between
 # compilers.
 own_frames() {
@@ -31,7 +31,7 @@ own_frames() {
 			END { for (chain in sum) print chain, sum[chain] }' | LC_ALL=C sort
 }
 
-# expect NAME SCENARIO: runs it, and compares its frames with the lines on stdin
+# expect NAME SCENARIO: runs SCENARIO, and compares its frames with the lines on stdin
 expect() {
 	record --max-stack 600 "$stacks" "$2"
 	is $? 0 "$1: exit status 0"
@@ -98,9 +98,9 @@ record --call-graph fp "$stacks" virtual
 like "$(cat run.txt)" ' 0 unwound in the process, 3 by frame pointers' \
 	"--call-graph fp: call chains come from frame pointers"
 
-# Where the C library cannot say which object an address is in, as before glibc 2.35, the shim's own
-# table is used. Where the loader's counters are not known, nothing tells when a table of unwind
-# rules is out of date.
+# If the C library cannot say which object contains an address, as before glibc 2.35, the shim's own
+# table is used. If the loader's counters are unknown, a stale table of unwind rules cannot be
+# detected.
 cat >unknown.c <<-'END'
 	int dl_iterate_phdr(int (*f)(void *, unsigned long, void *), void *data);
 	int dl_iterate_phdr(int (*f)(void *, unsigned long, void *), void *data) { (void)f; (void)data; return 0; }

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A vendor with an API of its own (test/vendor/) is recorded as exactly as CUDA, by a shim that was
-# linked with one more object.
+# A vendor with its own API (test/vendor/) is recorded as exactly as CUDA, by a shim that was linked
+# with one additional object.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
 need shim
 use_sim
-# xpuload takes the shim, and xpumerge for --every, in its own directory.
+# xpuload uses the shim in its own directory, and xpumerge for --every.
 cp "$XPULOAD" "$XPU_BUILD/xpumerge" "$XPU_BUILD/vendor/libxpushim.so" \
 	"$XPU_BUILD/vendor/libtoy.so" .
 is $? 0 "xpuload has the shim with one more vendor"
@@ -31,7 +31,7 @@ like "$(cat bpf.folded)" ';site_03;toy_launch;toy_launch;\[GPU_Kernel\]kernel_03
 	"the call has the name that the vendor gave it, after the frame of its library"
 is "$(grep -c ';site_08;.*\]kernel_08 ' bpf.folded)" 1 "slow kernels are under one path"
 
-# The sum of 8 kernels, each of which takes 50 ms and, on a busy machine, more.
+# The sum of 8 kernels, each of which takes 50 ms or, on a busy machine, longer.
 xpumerge -i bpf.data --waits -f folded --unit us -o us.folded 2>merge.log
 took=$(sed -n 's/.*\[GPU_Kernel\]kernel_08 //p' us.folded)
 [ "$took" -ge 400000 ] && [ "$took" -lt 4000000 ]
@@ -41,7 +41,7 @@ like "$(cat us.folded)" 'wait_for;toy_wait;\[GPU_Wait\]' "waits are under the ca
 
 run exact 16008 shm --transport shm
 
-# Two APIs in one process, with the same numbers of launches, streams, contexts and devices.
+# Two APIs in one process, with equal numbers of launches, streams, contexts and devices.
 collisions() {		# collisions DATA: how many launches of one API have a number of the other's
 	xpumerge dump "$1" | perl -ne '
 		my ($id) = /\bKERNEL\b.* correlation_id=(\d+)/ or next;
@@ -53,14 +53,14 @@ run pair 12000 two
 both=$(collisions two.data)
 [ "$both" -gt 1000 ]
 ok $? "launches of two APIs have the same numbers: $both"
-gpus() {		# gpus PATTERN: the GPUs of the kernels that match
+gpus() {		# gpus PATTERN: prints the GPUs of the kernels that match
 	sed -n "s/.*\\[\\(GPU[0-9]*\\)_Kernel\\]$1 .*/\\1/p" two.folded | sort -u
 }
 case "$(gpus 'kernel_0[0-3]') $(gpus 'kernel_1[0-3]')" in
 "GPU0 GPU1" | "GPU1 GPU0") true ;;
 *) false ;;
 esac
-ok $? "each API has a GPU of its own, although both are the first of their process"
+ok $? "each API has its own GPU, although both are the first of their process"
 
 run pair 12000 each_launch --probe launch
 run pair 12000 two_shm --transport shm
@@ -73,7 +73,7 @@ for file in every.*.data; do
 	xpumerge -i "$file" -f folded --unit count -o every.folded 2>merge.log
 	"$XPU_SRC/test/lib/verdict.sh" every.folded merge.log
 done >verdicts
-is "$(grep -cv ' wrong 0 unmatched 0 lost 0$' verdicts)" 0 "--every: each file is exact by itself"
+is "$(grep -cv ' wrong 0 unmatched 0 lost 0$' verdicts)" 0 "--every: each single file is exact"
 is "$(awk '{ n += $2; m += $4 } END { print n, m }' verdicts)" "12000 12000" \
 	"--every: $(wc -l <verdicts) files have all launches"
 done_testing

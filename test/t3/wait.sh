@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Waiting for the device: the wait is under the call that waited, has the name of the work it waited
-# for, and is as long as the program itself measured. Real BPF and real uprobes on the simulated
-# device.
+# Waits for the device: each wait is under the call that waited, has the name of the work that it
+# waited for, and is as long as the program itself measured. Real BPF and real uprobes on the
+# simulated device.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf
@@ -18,8 +18,8 @@ run() {			# run NAME ARGS...: records and merges
 	like "$(cat merge.log)" ' unmatched 0 lost 0$' "$name: nothing is lost"
 }
 
-# most NAME N REGEX TEXT: the wait is at least 90 % of the work, which takes 100 ms from its launch
-# and has begun when the waiting call begins; and it is not longer than the phase.
+# most NAME N REGEX TEXT: checks that the wait is at least 90 % of the work, which takes 100 ms
+# after its launch and has begun before the waiting call, and is not longer than the phase.
 most() {
 	perl -e '
 		my ($name, $n, $regex) = @ARGV;
@@ -56,8 +56,8 @@ like "$(cat context.folded)" '^.waits.;shares-0;.*cudaDeviceSynchronize;\[GPU_Wa
 run copy -t 1 -w copy
 most copy 0 'cudaMemcpy;\[GPU_Wait\]k_work0' "the thread waits for the kernel before the copy"
 
-# The launches wait, and the rest of the wait is in the synchronization; the gaps between the
-# kernels do not count as waiting.
+# The launches wait, and the rest of the wait is in the synchronization; gaps between kernels do not
+# count as waiting.
 run queue -t 1 -r 2500
 perl -ne 'BEGIN { $sum = 0 } print "# a full queue: ";
 	/ launch (\d+) \d+ (-?\d+) / or die;
@@ -73,7 +73,7 @@ unlike "$(sed -n '/^launch paths/,/^$/p' stream.txt)" 'cudaStreamSynchronize' \
 	"waiting does not count as device time"
 is "$(xpumerge -i stream.data --waits -f folded --tid 1 2>/dev/null | wc -l)" 0 "--tid also filters waits"
 
-# The time of a thread that spins while it waits does not count as CPU time, too.
+# The time of a thread that spins while it waits does not also count as CPU time.
 xpumerge -i stream.data --waits -f folded --unit ns -o cpu.folded 2>/dev/null
 unlike "$(cat cpu.folded)" 'cudaStreamSynchronize(;[^[][^;]*)* [0-9]*$' \
 	"samples in waits count as waiting"

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Windows of time (--from, --to) of a program whose threads block all the time. In each window, the
-# time off the CPU is what the program has measured itself, also if it consists of many short times
-# that the kernel's programs sum up, and if a window begins or ends within a long one.
+# Time windows (--from, --to) of a program whose threads block all the time. In each window, the
+# time off the CPU equals the program's own measurement, even if it consists of many short periods
+# that the BPF programs sum up, or if a window edge cuts a long period.
 # timing
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf perl
@@ -18,9 +18,9 @@ is "$(grep -c WRONG verdict)" 0 \
 is "$(xpumerge -i run.data --table threads --csv --limit 0 2>/dev/null | awk -F, '
 	NR > 1 { for (i = 2; i <= 10; i++) $1 -= $i; wrong += $1 != 0 }
 	END { print (NR > 9), wrong + 0 }')" "1 0" \
-	"CPU time and off-CPU time of each thread add up to its life"
+	"CPU time and off-CPU time of each thread add up to its lifetime"
 
-# A sleep that lasts at the end of the recording counts up to the end.
+# A sleep that goes on at the end of the recording counts up to the end.
 "$XPU_BUILD/workload/blocks" 12 >/dev/null &
 blocks=$!
 xpuload -q --cpu-only --off-cpu --duration 4 -p $blocks -o cut.data 2>load.log

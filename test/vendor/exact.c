@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* exact - launches from many places on many threads: site_NN launches only kernel_NN */
+/* exact - launches from many call sites on many threads: only site_NN launches kernel_NN */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The vendor of toy.h: shows everything that a GPU's API needs in the shim. Only the shim of one
- * test has it.
+ * The vendor of toy.h: shows what the shim needs for a GPU's API. Only the shim of one test has it.
  */
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -27,10 +26,10 @@ struct done {
 	uint32_t stream, id;
 };
 
-static struct done *_Atomic dones;	/* the last one first */
+static struct done *_Atomic dones;	/* most recent one first */
 static atomic_uint nr_launched, nr_done, nr_lost;
-static int64_t shift_ns;		/* what to add to the runtime's times */
-static __thread uint64_t begun;		/* the word of launch.h; no call is inside another */
+static int64_t shift_ns;		/* added to the runtime's timestamps */
+static __thread uint64_t begun;		/* the word of launch.h; calls do not nest */
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
@@ -126,7 +125,7 @@ static void pack(void *taken)
 
 static void flush(void)
 {
-	/* The runtime reports work as soon as it has ended. */
+	/* Nothing to flush: the runtime reports kernels as soon as they have ended. */
 }
 
 static bool has_more(void)
@@ -175,7 +174,7 @@ static const struct vendor toy = {
 
 __attribute__((visibility("default"))) void ToyInjection(void);
 
-/* The runtime calls this when it is first used. */
+/* The runtime calls this function at its first use. */
 void ToyInjection(void)
 {
 	shim__load();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * pair - launches by CUDA and by toy.h in one process: site_NN launches only kernel_NN
+ * pair - launches by CUDA and by toy.h in one process: only site_NN launches kernel_NN
  *
- * Both number their launches, contexts, streams and devices from 1 or 0, so all numbers collide.
+ * Both runtimes number their launches, contexts, streams and devices from 1 or 0, so all numbers
+ * collide.
  */
 #include <pthread.h>
 #include <stdint.h>

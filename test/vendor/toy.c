@@ -116,7 +116,7 @@ void toy_launch(struct toy_stream *s, const char *kernel, uint64_t ns)
 	*w = (struct work){ NULL, kernel, ns, atomic_fetch_add(&last_id, 1) + 1 };
 	if (t)
 		t->begins(TOY_LAUNCH, s->number, w->id);
-	ns = w->id;			/* @w may be free after the next lines */
+	ns = w->id;			/* @w may be freed during the next lines */
 	pthread_mutex_lock(&s->lock);
 	*s->last = w;
 	s->last = &w->next;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * toy.h - an invented runtime for the test of vendor.h: streams, kernels that sleep, a clock
+ * toy.h - an invented runtime to test vendor.h: streams, kernels that sleep, a clock
  *
- * At its first use, the runtime calls the function ToyInjection() if a library of the process has
- * it. That function may set a tracer.
+ * At its first use, the runtime calls ToyInjection() if a library in the process has this function.
+ * The function may set a tracer.
  */
 #ifndef TEST_VENDOR_TOY_H
 #define TEST_VENDOR_TOY_H
@@ -16,27 +16,30 @@ struct toy_stream;
 /* Streams are never freed. */
 struct toy_stream *toy_stream_new(void);
 
-/* Runs a kernel that takes @ns, after the earlier ones of its stream. */
+/* Launches a kernel that takes @ns, after the earlier kernels in its stream. */
 void toy_launch(struct toy_stream *s, const char *kernel, uint64_t ns);
 
 /* Waits until the stream is idle. */
 void toy_wait(struct toy_stream *s);
 
-/* Return: the time in ticks of 100 ns, since the runtime was first used. */
+/* Return: the time since the runtime's first use, in ticks of 100 ns */
 uint64_t toy_clock(void);
 
 enum toy_call { TOY_LAUNCH = 1, TOY_WAIT };
 
 struct toy_tracer {
-	/* A call begins and ends, on its thread. @id: of the launch; unique in the process */
+	/* A call begins or ends, on its thread. @id: ID of the launch, unique in the process */
 	void (*begins)(enum toy_call call, uint32_t stream, uint32_t id);
 	void (*ends)(enum toy_call call, uint32_t stream, uint32_t id);
-	/* A kernel has ended; on a thread of the runtime. Times are in ticks of toy_clock(). */
+	/*
+	 * A kernel has ended. Runs on a thread of the runtime. Timestamps are in ticks of
+	 * toy_clock().
+	 */
 	void (*done)(uint32_t stream, uint32_t id, const char *kernel, uint64_t begin,
 		     uint64_t end);
 };
 
-/* Sets the tracer; NULL: none. */
+/* Sets the tracer; NULL removes it. */
 void toy_trace(const struct toy_tracer *tracer);
 
 #endif /* TEST_VENDOR_TOY_H */

@@ -5,8 +5,9 @@
  *
  *	again [-s SECONDS] [-t THREADS] [-w MS] [-k KIND]
  *
- * Starts THREADS threads of each KIND, which launch some short kernels and then one of at most MS
- * ms, from a function for their KIND. Then they wait for the last kernel in a call for their KIND.
+ * Starts THREADS threads of each KIND. Each thread calls a function for its KIND, which launches
+ * some short kernels and then one of at most MS ms. Then it waits for the last kernel in a call for
+ * its KIND.
  */
 #include <cuda_runtime.h>
 #include <dlfcn.h>
@@ -24,7 +25,7 @@
 static unsigned long long wait_ns = 200000000;
 static volatile bool over;
 static long nr_launches;
-static int nr_ready;		/* threads whose first wait has ended */
+static int nr_ready;		/* threads whose first wait is over */
 static int (*ctx_synchronize)(void);	/* the driver's function */
 
 #define SITE(name)								\
@@ -87,7 +88,7 @@ static void wait_free(struct own *o)
 	CHECK(cudaFree(p));
 }
 
-/* Waits by asking for the state all the time. */
+/* Waits by polling the stream. */
 static void wait_none(struct own *o)
 {
 	while (cudaStreamQuery(o->stream) == cudaErrorNotReady)

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * apis.cu - every call that makes a device work, each from a function of its own
+ * apis.cu - every call that makes a device work, each from its own function
  *
  *	apis [-n ROUNDS] [-d]
  *
- * A round makes each call once; there are ROUNDS rounds. Launches: site_NAME alone launches
- * kernel_NAME. Copies and sets: only site_NAME makes them, with a number of bytes that no other
+ * A round makes each call once; there are ROUNDS rounds. For launches, only site_NAME launches
+ * kernel_NAME. For copies and sets, only site_NAME makes them, with a number of bytes that no other
  * site has. For each copy or set the program prints "apis: NAME API KIND BYTES", for launches
- * "apis: NAME API kernel". Graphs are captured and built in functions of their own: kernel_NAME
- * still runs by site_NAME, because capture_site_NAME is not a site. Without -d a second device is
- * used if there is one.
+ * "apis: NAME API kernel". Graphs are captured and built in other functions: kernel_NAME still
+ * belongs to site_NAME, because capture_site_NAME is not a site. Without -d, a second device is
+ * used if the machine has one.
  */
 #include <cuda.h>
 #include <string.h>
@@ -17,14 +17,15 @@
 
 #include "kernels.h"
 
-#define BLOCK	65536			/* bytes; the calls copy different multiples of it */
+#define BLOCK	65536			/* bytes; each call copies another multiple of it */
 #define BLOCKS	64
 
 static int nr_rounds = 10;
 static bool say, no_bytes;
 static cudaStream_t stream;
 static char *device, *device2, *pinned, *pageable;
-static int peer;			/* the second device if there is one, else the first */
+static int peer;			/* the second device if the machine has one, else the
+					 * first */
 static CUcontext context, peer_context;
 static size_t next_blocks = 1;
 
@@ -111,7 +112,7 @@ static void find_all(void)
 	} while (0)
 
 /*
- * The runtime's forms for the per-thread default stream. A compiler flag selects them; cudart
+ * The runtime's forms for the per-thread default stream. A compiler flag selects them, and cudart
  * exports them.
  */
 extern "C" {

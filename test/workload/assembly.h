@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * assembly.h - the processor's parts of tests and workloads: assembly, machine code, signals
+ * assembly.h - processor-specific parts of tests and workloads: assembly, machine code, signals
  *
- * For C and C++. Functions in assembly are texts, each for one __asm__.
+ * For C and C++. Functions in assembly are strings, each for one __asm__.
  */
 #ifndef TEST_ASSEMBLY_H
 #define TEST_ASSEMBLY_H
@@ -13,16 +13,16 @@
 
 #define ASSEMBLY_BP_NAME	"rbp"
 
-/* Whether linkers write no unwind information for the linkage table. */
+/* 1 if linkers write no unwind information for the PLT. */
 #define ASSEMBLY_BARE_STUBS	0
 
-/* Makes a function that can be found behind generated code. */
+/* Makes a function that the unwinder finds as the caller of generated code. */
 #define ASSEMBLY_FRAME
 
-/* Goes on behind an instruction of ASSEMBLY_TRAPS that has trapped. */
+/* Continues after an instruction of ASSEMBLY_TRAPS that has trapped. */
 #define ASSEMBLY_SKIP_TRAP(uc)	((uc)->uc_mcontext.gregs[REG_RIP] += 2)
 
-/* traps(): is interrupted at its first instruction and again at each later one. */
+/* traps(): traps at its first instruction and at each later one. */
 #define ASSEMBLY_TRAPS								\
 	".text\n"								\
 	".type traps, %function\n"						\
@@ -44,8 +44,8 @@
 	".size traps, . - traps\n"
 
 /*
- * cfa_in_rbx(f): code whose CFA is in a register that other code seldom uses for it. A walk that
- * follows only the stack pointer and the frame pointer cannot pass it.
+ * cfa_in_rbx(f): code whose CFA is in a register that other code seldom uses for it. An unwinder
+ * that tracks only the stack pointer and the frame pointer cannot unwind through it.
  */
 #define ASSEMBLY_CFA_IN_RBX							\
 	".text\n"								\
@@ -70,7 +70,8 @@
 	".size cfa_in_rbx, . - cfa_in_rbx\n"
 
 /*
- * lie(f, bp): calls f() with that frame pointer; its unwind tables claim that its frame is at bp.
+ * lie(f, bp): calls f() with @bp as the frame pointer; its unwind tables claim that its frame is at
+ * @bp.
  */
 #define ASSEMBLY_LIE								\
 	".text\n"								\
@@ -86,7 +87,10 @@
 	"	ret\n"								\
 	"	.cfi_endproc\n"
 
-/* run_there(top, arg): calls run_here(arg) on another stack, whose outermost frame is its own. */
+/*
+ * run_there(top, arg): calls run_here(arg) on another stack, where run_there() is the outermost
+ * frame.
+ */
 #define ASSEMBLY_RUN_THERE							\
 	".text\n"								\
 	"run_there:\n"								\
@@ -103,8 +107,8 @@
 	"	.cfi_endproc\n"
 
 /*
- * Code as a JIT compiler makes it, f(g): with frame pointers, and more instructions after the call
- * of g().
+ * Code as a JIT compiler makes it, f(g): with a frame pointer, and with more instructions after the
+ * call of g().
  */
 static const unsigned char code_framed[] = {
 	0x55,				/* push %rbp */
@@ -120,7 +124,7 @@ static const unsigned char code_framed[] = {
 };
 
 /*
- * Code as in Python's perf trampoline: without a frame pointer, but it returns right after the
+ * Code as in Python's perf trampoline: without a frame pointer, and it returns right after the
  * call.
  */
 static const unsigned char code_trampoline[] = {
@@ -142,7 +146,7 @@ static const unsigned char code_wild[] = {
 #define ASSEMBLY_WILD_BP	3
 
 /*
- * f(g): calls g() as Go calls C: with the caller's frame pointer, on the stack at
+ * f(g): calls g() as Go calls C: with the caller's frame pointer, on the stack whose address is at
  * ASSEMBLY_SWITCH_TO.
  */
 static const unsigned char code_switch[] = {
@@ -155,7 +159,7 @@ static const unsigned char code_switch[] = {
 };
 #define ASSEMBLY_SWITCH_TO	10
 
-/* f(g), with a frame of one of seven sizes; g() returns to ASSEMBLY_STUB_RETURN. */
+/* f(g): calls g() from a frame of one of seven sizes; g() returns to ASSEMBLY_STUB_RETURN. */
 #define ASSEMBLY_STUB_BYTES	16
 #define ASSEMBLY_STUB_RETURN	6
 static inline void code_stub(unsigned char *at, unsigned int size)
@@ -260,8 +264,8 @@ static inline void code_stub(unsigned char *at, unsigned int size)
 	"	.cfi_endproc\n"
 
 /*
- * with_value(f, depth, value): calls f(depth) with that value in the frame pointer, where compilers
- * other than GCC may have any value.
+ * with_value(f, depth, value): calls f(depth) with @value in the frame pointer register, where
+ * compilers other than GCC may keep any value.
  */
 #define ASSEMBLY_WITH_VALUE							\
 	".text\n"								\

@@ -4,16 +4,16 @@
  *
  *	bare [ACTION]...
  *
- * Does what its arguments say, in their order, then exits with status 0:
+ * Performs its arguments in order, then exits with status 0:
  *
- *	out=N		N bytes of the alphabet to stdout
- *	err=N		N bytes of the alphabet to stderr
+ *	out=N		prints N bytes of the alphabet to stdout
+ *	err=N		prints N bytes of the alphabet to stderr
  *	in		copies stdin to stdout
  *	env=NAME	prints NAME's value and a newline, or "(unset)"
- *	burn=MS		MS milliseconds of CPU time in burn_cpu
+ *	burn=MS		uses MS milliseconds of CPU time in burn_cpu
  *	sleep=MS
- *	threads=N	N threads, each burns 1 ms
- *	fork=N		N children, one after the other; each exits with its number
+ *	threads=N	starts N threads, each burns 1 ms
+ *	fork=N		forks N children, one after the other; each exits with its number
  *	exec		executes itself with the remaining arguments
  *	signal=N	kills itself with signal N
  *	exit=N		exits with status N
@@ -27,7 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Burns CPU time, in a function that CPU profiles can show by name. */
+/* Uses CPU time, in a function that CPU profiles can show by name. */
 static __attribute__((noinline)) void burn_cpu(long ms)
 {
 	volatile unsigned long sum = 0;

@@ -3,7 +3,7 @@
  * blocked.h - how long a thread was blocked, as the kernel reports it: it neither ran nor waited
  * for a CPU
  *
- * With this, programs that measure themselves need no quiet machine.
+ * With these figures, programs that measure their own times do not need an idle machine.
  */
 #ifndef WORKLOAD_BLOCKED_H
 #define WORKLOAD_BLOCKED_H
@@ -19,7 +19,8 @@ struct thread_times {
 };
 
 /*
- * Reads how long the calling thread has waited for a CPU, and how often it got one; 0 if unknown.
+ * Reads how long the calling thread has waited for a CPU, and how often it got one; both are 0 if
+ * unknown.
  */
 static inline void read_schedstat(uint64_t *delay_ns, uint64_t *nr)
 {
@@ -40,15 +41,14 @@ static inline uint64_t clock_ns(clockid_t clock)
 }
 
 /*
- * Return: the times of the calling thread, up to now. Only the difference of two results has a
- * meaning.
+ * Return: the calling thread's times up to now. Only the difference of two results is meaningful.
  */
 static inline struct thread_times thread_times_now(void)
 {
 	uint64_t delay_ns, nr, delay_after_ns, nr_after;
 	struct thread_times t;
 
-	do {				/* until all times are from one instant */
+	do {				/* until no switch happened during the reads */
 		read_schedstat(&delay_ns, &nr);
 		t.wall_ns = clock_ns(CLOCK_MONOTONIC);
 		t.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);

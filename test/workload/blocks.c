@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * blocks.c - threads that block all the time, and print when
+ * blocks.c - threads that block all the time, and print when they did
  *
  *	blocks SECONDS		prints a line for each wait, in ns: NAME BEGIN END CPU
  *
  * BEGIN and END are CLOCK_MONOTONIC; CPU is the thread's own CPU time between them. Each thread is
- * named after its waits: sleeps of 0.2, 1 and 20 ms and of 3 s, sleeps of 0.2 ms in bursts, few
+ * named after its waits: sleeps of 0.2, 1 and 20 ms and of 3 s, sleeps of 0.2 ms in bursts, rare
  * sleeps of 0.2 ms, sleeps in 24 functions in turn, and waits for a lock that another thread holds.
  */
 #include <pthread.h>

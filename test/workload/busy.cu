@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * busy.cu - threads that do all that loading a library into the program could disturb
+ * busy.cu - threads that do everything that loading a library into the program could disturb
  *
  *	busy [-t THREADS] [-m MS] [-k KINDS] [-g]
  *
  * Runs THREADS threads for MS ms, or until the end of stdin. KINDS has a letter for each kind of
- * thread, which take turns:
+ * thread; threads get these kinds in turn:
  *
  *	a	allocates and frees
  *	d	loads and unloads libraries
@@ -16,7 +16,7 @@
  *	w	waits in system calls with time limits
  *	l	launches from site_busy
  *
- * SIGPROF comes all the time. Each thread checks its results. -g: CUDA is not used.
+ * SIGPROF arrives all the time. Each thread checks its results. -g: CUDA is not used.
  *
  * Prints "busy: ready" when all threads run, and "busy: rounds N launches N wrong N" at the end.
  * The exit status is 1 if something was wrong.
@@ -177,7 +177,7 @@ static void do_fork(void)
 		wrong("status of a child");
 }
 
-/* This thread blocks all signals, so none of its calls may fail with EINTR. */
+/* This thread blocks all signals, so no call of it may fail with EINTR. */
 static void do_wait(int *fds)
 {
 	struct timespec nap = { 0, 3000000 };
@@ -285,7 +285,7 @@ int main(int argc, char **argv)
 	uint64_t end_ns = now_ns() + ms * 1000000;
 	if (ms)
 		while (now_ns() < end_ns)
-			usleep(1000);	/* signals interrupt it */
+			usleep(1000);	/* signals interrupt usleep() */
 	else
 		while (read(0, &byte, 1) > 0)
 			;

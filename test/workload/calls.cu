@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * calls.cu - a known number of calls of CUDA's API by each thread, and how long some of them took
+ * calls.cu - each thread makes a known number of CUDA API calls, some of which are timed
  *
  *	calls [-t THREADS] [-n ROUNDS] [-u US]
  *
  * A round is a launch, a copy to the device and, every tenth time, a synchronization of the stream;
- * a kernel takes US microseconds. One more thread only asks for errors, and launches nothing.
- * Prints, at the end, "calls NAME COUNT" of each function, "thread NAME TID COUNT" of each thread
- * and all of its calls, and "time NAME NS DELAYED_NS" of the time around the calls of one function,
- * and the part of it in which the threads may have waited for a CPU.
+ * a kernel takes US microseconds. One more thread only queries errors, and launches nothing. At the
+ * end it prints "calls NAME COUNT" for each function, "thread NAME TID COUNT" for each thread and
+ * all of its calls, and "time NAME NS DELAYED_NS" for some functions: NS is the time around all
+ * calls of the function, and DELAYED_NS the part in which the threads may have waited for a CPU.
  */
 #include <pthread.h>
 #include <string.h>
@@ -48,7 +48,9 @@ static unsigned long long now_ns(void)
 
 #define COUNTED(call)	do { CHECK(call); w->nr_calls++; } while (0)
 
-/* Return: how long the calling thread waited for a CPU, as the kernel counts it; 0 if unknown. */
+/*
+ * Return: how long the calling thread has waited for a CPU, as the kernel counts it; 0 if unknown
+ */
 static unsigned long long delayed_ns(void)
 {
 	unsigned long long ns = 0;

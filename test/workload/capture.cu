@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * capture.cu - launches inside and outside of windows: for tests of xpuload --capture
+ * capture.cu - launches inside and outside of capture windows, for tests of xpuload --capture
  *
  *	capture [-t THREADS] [-w WINDOWS] [-n LAUNCHES] [-r RACERS] [-m HOW] [-f] [-e] [-p MS]
  *
  * In each of WINDOWS rounds, each of THREADS threads makes LAUNCHES launches outside of the window,
  * from site_out. Then the main thread opens the window, the threads make as many launches from
- * site_in, and it closes the window while the device is still busy. HOW is profiler (by
- * cudaProfilerStart() and Stop()), push (by pushing an NVTX range "window"), start (by starting a
- * range that another thread ends), domain (by a range of the domain "test"), or none. RACERS
- * threads launch all the time from site_any, inside and outside. -f: a child, forked before CUDA is
- * used, does all this, and the parent launches only from site_out. -e: nothing is launched in each
- * second window. -p: after each window all pause for MS. HOW random: each of THREADS threads, in
- * WINDOWS steps, opens and closes windows and launches from site_any, at random.
+ * site_in, and it closes the window while the device is still busy. HOW is profiler (with
+ * cudaProfilerStart() and Stop()), push (pushes an NVTX range "window"), start (starts a range that
+ * another thread ends), domain (uses a range of the domain "test"), or none. RACERS threads launch
+ * all the time from site_any, inside and outside. -f: a child, forked before CUDA is used, does all
+ * this, and the parent launches only from site_out. -e: nothing is launched in every second window.
+ * -p: all threads pause for MS after each window. HOW random: each of THREADS threads, in WINDOWS
+ * steps, opens and closes windows and launches from site_any, at random.
  */
 #include <cuda_profiler_api.h>
 #include <pthread.h>
@@ -77,7 +77,7 @@ static bool nvtx_window(bool open)
 	if (!strcmp(how, "push") && open) {
 		nvtxRangePushA("outer");
 		nvtxRangePushA("window");
-		nvtxRangePushA("window");	/* inside another range, so no window of its own */
+		nvtxRangePushA("window");	/* inside another range, so it opens no window */
 		nvtxRangePop();
 	} else if (!strcmp(how, "push")) {
 		nvtxRangePop();
@@ -131,7 +131,7 @@ static void *worker(void *arg)
 	return arg;
 }
 
-/* One random step of a thread. */
+/* Makes one random step of a thread. */
 static void step(unsigned int *seed, cudaStream_t stream)
 {
 	switch (rand_r(seed) % 8) {

@@ -31,7 +31,9 @@ static cl_device_id cl_device;
 static cl_context cl_ctx;
 static cl_program cl_prog;
 
-/* Builds kernel_00 to kernel_15, each of which adds to each element of a buffer, and plain. */
+/*
+ * Builds kernel_00 to kernel_15, each of which adds to each element of a buffer, and plain.
+ */
 static void cl_begin(void)
 {
 #define SOURCE(n) \

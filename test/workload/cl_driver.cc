@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * cl_driver - a driver of OpenCL, with one device that computes nothing, for tests
+ * cl_driver - an OpenCL driver, with one device that computes nothing, for tests
  *
  * Each queue has a thread, which runs kernels in order and takes some time for each. The device's
- * clock is 1000 s ahead. The words of CL_DRIVER choose what the driver cannot do:
- *	plain	it refuses CL_QUEUE_PROFILING_ENABLE
- *	silent	it refuses callbacks of events
- *	old	it is of OpenCL 1.0, without such callbacks
- * and with "timer" it has clGetDeviceAndHostTimer().
+ * clock is 1000 s ahead. The words in CL_DRIVER choose what the driver cannot do:
+ *	plain	refuses CL_QUEUE_PROFILING_ENABLE
+ *	silent	refuses event callbacks
+ *	old	is OpenCL 1.0, which has no event callbacks
+ * With the word "timer" it has clGetDeviceAndHostTimer().
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -22,7 +22,7 @@
 typedef void(CL_CALLBACK *callback_fn)(cl_event, cl_int, void *);
 typedef void(CL_CALLBACK *context_fn)(const char *, const void *, size_t, void *);
 
-/* The loader finds the functions of an object by its first member. */
+/* The loader finds an object's functions through the object's first member. */
 #define OBJECT const cl_icd_dispatch *dispatch; int nr_users
 
 struct _cl_platform_id { OBJECT; };

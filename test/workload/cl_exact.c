@@ -3,10 +3,10 @@
  * cl_exact [-t THREADS] [-n LAUNCHES] [-e none|all|half] [-o FILE] [-q BITS] [-p PLATFORMS]
  *	[-T]
  *
- * OpenCL launches from many places on many threads: site_NN launches only kernel_NN. Each thread
- * launches LAUNCHES times, by default 20000, in random order. With events, FILE gets a line
- * "kernel_NN NS" for each launch, with the device time that the program reads itself. BITS are the
- * properties of the queues. Threads use PLATFORMS in turns, by default the first one. With -T, says
+ * OpenCL launches from many call sites on many threads: only site_NN launches kernel_NN. Each
+ * thread launches LAUNCHES times (20000), in random order. With events (-e), FILE gets a line
+ * "kernel_NN NS" for each launch, with the device time that the program itself reads. BITS are the
+ * queues' properties. The threads use PLATFORMS in turn, by default the first one. With -T, prints
  * how much CPU time each launch took.
  */
 #include <pthread.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * cl_layer - a layer of OpenCL that passes each kernel on
+ * cl_layer - an OpenCL layer that passes each kernel on
  *
- * With CL_LAYER_TIMER, it has the function clGetDeviceAndHostTimer(), which PoCL 3.1 lacks; the
- * time is the time of PoCL's events. The first 16 bytes of the file CL_LAYER_COUNTS are the numbers
- * of kernels, and of kernels that were enqueued with an event.
+ * With CL_LAYER_TIMER, it has the function clGetDeviceAndHostTimer(), which PoCL 3.1 lacks; its
+ * clock is the one that PoCL's events use. The first 16 bytes of the file CL_LAYER_COUNTS are the
+ * number of kernels, and the number of kernels that were enqueued with an event.
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include <CL/cl.h>

@@ -2,11 +2,11 @@
 /*
  * cl_module - a module that is linked with OpenCL's loader
  *
- * cl_unload opens it late, for itself only, and closes it while the module's work may still run.
+ * cl_unload opens it late, with RTLD_LOCAL, and closes it while the module's kernels may still run.
  */
 #include "cl.h"
 
-/* Launches @nr kernels, perhaps waits for them, and releases everything. */
+/* Launches @nr kernels, waits for them if @waits, and releases everything. */
 void use_opencl(int nr, int waits)
 {
 	const size_t one[] = { 1 };

@@ -20,7 +20,7 @@ static cl_mem buffer;
 static cl_kernel kernel;
 static const size_t one[] = { 1 };
 
-/* Counts a call that puts work on a device, and prints its error. */
+/* Counts a call that enqueues device work, and prints its error. */
 static cl_int count(cl_int err)
 {
 	if (err) {
@@ -62,7 +62,7 @@ static void nulls(void)
 	CHECK(clFinish(queue));
 }
 
-/* Events that the program releases early, keeps, asks about late. */
+/* Uses events that the program releases early, keeps, or queries late. */
 static void events(void)
 {
 	cl_event e, kept[100];
@@ -106,7 +106,7 @@ static void queues(int nr)
 	}
 }
 
-/* Everything is released while its work waits for a user event. */
+/* Releases everything while kernels wait for a user event. */
 static void released(void)
 {
 	cl_int err;
@@ -127,7 +127,7 @@ static void released(void)
 	CHECK(clReleaseEvent(gate));
 }
 
-/* Work behind user events: one completes, one fails. */
+/* Makes kernels wait for user events, of which one completes and one fails. */
 static void user(void)
 {
 	cl_command_queue q = cl_make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
@@ -152,7 +152,7 @@ static void user(void)
 	printf("status is an error %d\n", status < 0);
 }
 
-/* Each launch waits for the one that was enqueued before it, in a queue without order. */
+/* Each launch waits for the previously enqueued one, in an out-of-order queue. */
 static void order(void)
 {
 	cl_command_queue q = cl_make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
@@ -166,7 +166,7 @@ static void order(void)
 		CHECK(clReleaseEvent(e[i]));
 }
 
-/* Ends while work still waits for an event that never comes. */
+/* Exits while a kernel still waits for an event that never comes. */
 static void never(void)
 {
 	cl_int err;
@@ -182,7 +182,7 @@ static void never(void)
 	_exit(0);
 }
 
-/* A copy or fill of each kind. */
+/* Makes a copy or fill of each kind. */
 static void copies(void)
 {
 	const size_t origin[3] = { 0, 0, 0 }, region[3] = { 16, 4, 1 };
@@ -243,7 +243,7 @@ static void copies(void)
 	CHECK(clReleaseMemObject(other));
 }
 
-/* A command buffer of ten kernels, enqueued five times. */
+/* Enqueues a command buffer of ten kernels five times. */
 static void buffers(void)
 {
 #ifdef cl_khr_command_buffer
@@ -289,7 +289,7 @@ static void *short_lived(void *arg)
 	return NULL;
 }
 
-/* Threads that come and go, ten at a time. */
+/* Starts and ends threads, ten at a time. */
 static void threads(void)
 {
 	pthread_t t[10];
@@ -306,7 +306,7 @@ static void threads(void)
 	CHECK(clFinish(queue));
 }
 
-/* A child that does not use OpenCL, and one program that ends at once. */
+/* Forks a child that does not use OpenCL, and runs a program that ends at once. */
 static void forks(void)
 {
 	int status;
@@ -324,7 +324,7 @@ static void forks(void)
 	CHECK(clFinish(queue));
 }
 
-/* Sub-devices, each with a context and a queue. */
+/* Uses sub-devices, each with a context and a queue. */
 static void subdevices(void)
 {
 	const cl_device_partition_property how[] = { CL_DEVICE_PARTITION_EQUALLY, 1, 0 };
@@ -384,7 +384,7 @@ WAITS(wait_finish, clFinish(queue))
 WAITS(wait_events, clWaitForEvents(1, event))
 WAITS(wait_read, count(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, 4, &value, 0, NULL, NULL)))
 
-/* Each way of waiting, for a kernel of some 50 ms; prints how long each took, in us. */
+/* Waits in each way for a kernel of some 50 ms; prints how long each wait took, in us. */
 static void waits(void)
 {
 	const char *source = "__kernel void slow(__global volatile int *p)\n"
@@ -405,7 +405,7 @@ static void waits(void)
 	wait_read(k, NULL);
 }
 
-/* Memory of each kind: at most 1 MiB + 2 MiB + 64 KiB are live at a time. */
+/* Allocates memory of each kind: at most 1 MiB + 2 MiB + 64 KiB are live at any moment. */
 static __attribute__((noinline)) cl_mem make_one(void)
 {
 	return cl_make_buffer(1 << 20);
@@ -435,7 +435,7 @@ static void thousand_queues(void)
 	queues(1000);
 }
 
-/* All exist at a time, and each is used twice. */
+/* Makes many queues that exist at the same time, and uses each queue twice. */
 static void many_queues(void)
 {
 	static cl_command_queue q[10000];
@@ -469,7 +469,7 @@ static void CL_CALLBACK finds_status(cl_event event, cl_int status, void *data)
 	clReleaseEvent(event);
 }
 
-/* Prints the name, the number and the time in us of calls. */
+/* Prints the name, the number and the time in us of API calls. */
 static void calls(void)
 {
 	static char host[4096];
@@ -489,7 +489,7 @@ static void calls(void)
 	CHECK(err);
 	TIMES("clGetEventInfo", 13, clGetEventInfo(e, CL_EVENT_REFERENCE_COUNT, sizeof(refs),
 						   &refs, NULL));
-	/* Calls of the program inside a call are part of that call. */
+	/* Calls that the program makes inside a call are part of the outer call. */
 	CHECK(clRetainEvent(e));
 	CHECK(clSetEventCallback(e, CL_COMPLETE, finds_status, NULL));
 	TIMES("clSetUserEventStatus", 1, clSetUserEventStatus(e, CL_COMPLETE));
@@ -505,7 +505,7 @@ static __attribute__((noinline)) void inside(void)
 	nr_done++;
 }
 
-/* A buffer for 3 s, and another one for each 100 ms. */
+/* Allocates a buffer that lives for 3 s, and another one every 100 ms. */
 static void steady(void)
 {
 	cl_mem kept = make_two();

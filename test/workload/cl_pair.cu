@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * cl_pair - launches by CUDA and by OpenCL in one process: site_NN launches only kernel_NN
+ * cl_pair - launches by CUDA and by OpenCL in one process: only site_NN launches kernel_NN
  *
- * Both number their launches, contexts, queues and devices from 1 or 0, so all numbers collide.
+ * Both APIs number their launches, contexts, queues and devices from 1 or 0, so all numbers
+ * collide.
  */
 #include <pthread.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * cl_unload MODULE WAITS - opens a module that uses OpenCL, and unloads it with OpenCL's loader,
- * three times; 300 launches. WAITS: 0 if the module does not wait for its work
+ * cl_unload MODULE WAITS - three times, opens a module that uses OpenCL, and unloads it together
+ * with OpenCL's loader; 300 launches in all. WAITS: 0 if the module does not wait for its kernels
  */
 #include <dlfcn.h>
 #include <stdio.h>

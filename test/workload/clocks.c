@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * clocks.c - threads and processes that use the CPU in several ways, and say for how long
+ * clocks.c - threads and processes that use the CPU in several ways, and print their CPU time
  *
  *	clocks WAY...		prints a line for each way: WAY NS CHILDREN_NS GROUP_NS
  *
- * Each way has a process of its own. NS is the CPU time of this process by its clock, CHILDREN_NS
- * the time of its children. Both lack a part of each ended thread or child: the kernel adds the
- * time up before the end. GROUP_NS is the time of a control group from the process's beginning to
- * its end, which has all of it. CLOCKS_GROUP is the directory of the group that the process is in;
- * without this variable, GROUP_NS is 0. The ways:
+ * Each way has its own process. NS is this process's CPU time by its clock, CHILDREN_NS the CPU
+ * time of its children. Both lack a part of each ended thread or child, because the kernel adds up
+ * the time before the end. GROUP_NS, the CPU time of a control group from the process's start to
+ * its end, is complete. CLOCKS_GROUP is the directory of the process's control group; without this
+ * variable, GROUP_NS is 0. The ways:
  *
  *	spin		two seconds in a loop
  *	hour		an hour in a loop
  *	bursts		2,000 bursts of 50 us, each after a sleep of 200 us
- *	beat		the same with a sleep that makes a burst and a sleep last for a ms
+ *	beat		as bursts, but a burst and its sleep together last 1 ms
  *	threads		100 threads at a time, 10 ms each
  *	short		2,000 threads one after the other, 100 us each
  *	blocks		two threads that wake each other, 20,000 times
@@ -149,7 +149,7 @@ static void blocks(void)
 	pthread_join(t, NULL);
 }
 
-/* Runs a child: @command in a shell, or a ms of work. */
+/* Runs a child: @command in a shell, or a loop of one ms. */
 static void child(const char *command)
 {
 	int status;
@@ -177,7 +177,7 @@ static void forks(void)
 		child(NULL);
 }
 
-/* The kernel rounds these to us. */
+/* The kernel rounds these times to us. */
 static uint64_t children_ns(void)
 {
 	struct rusage u;
@@ -211,14 +211,14 @@ static uint64_t group_ns(void)
 
 	if (!group)
 		return 0;
-	/* Threads and children that have been waited for still run in the kernel for a moment. */
+	/* Threads and children still run in the kernel for a moment after they were waited for. */
 	usleep(50000);
-	clock_ns(CLOCK_PROCESS_CPUTIME_ID);	/* adds up this thread's time */
+	clock_ns(CLOCK_PROCESS_CPUTIME_ID);	/* updates this thread's time */
 	return group_number(group, "cpuacct.usage", "") ?:
 	       group_number(group, "cpu.stat", "usage_usec ") * 1000;
 }
 
-/* Does the work of @way, and prints the beginning of its line. */
+/* Runs @way, and prints the beginning of its line. */
 static void do_way(const char *way, const char *command)
 {
 	static const struct {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * confine.c - runs a program as a container's runtime would: without bpf() and perf_event_open()
+ * confine.c - runs a program as a container runtime would: without bpf() and perf_event_open()
  *
  *	confine COMMAND [ARG]...
  *

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT
 /*
- * cpu MS STEP... - burns CPU time in known places, for MS at each step
+ * cpu MS STEP... - uses CPU time in known functions, for MS at each step
  *
  *	user		in burn_user(), called by call_user()
  *	kernel		in the kernel, by read()s from /dev/zero that burn_kernel() makes
  *	clock		in the vdso, by clock_gettime() in burn_clock()
  *	threads=N	N threads at a time, named "burner", each in burn_thread()
- *	late		a thread that begins half a second from now, in burn_late()
+ *	late		in burn_late(), in a thread that starts half a second later
  *	rename		in burn_renamed(), under the name "renamed"
- *	fork		a child, in burn_child()
+ *	fork		in burn_child(), in a child
  *	exec		executes itself with the remaining steps
- *	deep=N		in burn_deep() below N calls of itself, of some 250 bytes of stack each
+ *	deep=N		in burn_deep(), N recursive calls deep, with some 250 bytes of stack each
  *	naps		no CPU time, but 20 times 3 ms of sleep below nap_one(), and 6 ms below
- *			the similar nap_two(), in this thread and in another one; each prints for
- *			how many ns it was blocked in them, and for how many it did not run:
+ *			the similar nap_two(), in this thread and in another one; each thread prints
+ *			for how many ns it was blocked there, and for how many it did not run:
  *			"napped main one BLOCKED OFF two BLOCKED OFF"
- *	vfork		no CPU time: waits 60 ms for a child in wait_vfork()
- *	context		in burn_context(), on a stack that no thread was started with
+ *	vfork		no CPU time: waits 60 ms for a vfork child in wait_vfork()
+ *	context		in burn_context(), on a stack from makecontext()
  *	wait		no CPU time: waits for a line, or the end, of standard input
- *	memory=MB	no own CPU time: touches MB of memory, which the kernel frees at the end
+ *	memory=MB	no own CPU time: touches MB megabytes, which the kernel frees at the end
  *
- * At the end it prints its CPU time in us, with its children and the programs before its execs.
+ * At the end it prints its CPU time in us, including its children and the programs before its
+ * execs.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -50,8 +51,8 @@ static uint64_t cpu_ns(void)
 }
 
 /*
- * Reads the clock seldom, so that nearly all time is spent in this function and not in the vDSO.
- * The salt makes several of these functions different, so that the compiler does not merge them.
+ * Reads the clock rarely, so that nearly all time is spent in this function and not in the vDSO.
+ * The salt makes the functions different, so that the compiler does not merge them.
  */
 #define BURN(salt)						\
 	do {							\
@@ -137,10 +138,7 @@ static BURNER void nap_two(void)
 	sink += 2;
 }
 
-/*
- * Adds for how long the calling thread has been blocked since @from, and for how long it has not
- * run.
- */
+/* Adds how long the calling thread has been blocked since @from, and how long it has not run. */
 static void add_off(int64_t off_ns[2], struct thread_times from)
 {
 	struct thread_times now = thread_times_now();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * demo.cu - a program worth looking at: an inference server that also trains
+ * demo.cu - a program that makes an interesting profile: an inference server that also trains
  *
  *	demo [-s SECONDS]
  *
- * Request threads take turns between the tokenizer, which costs CPU time, and the model, which
- * costs GPU time. One thread trains, another one loads its data. Kernels take as long as their
- * layer would. The flame graph has wide and narrow towers, and one of them is wide by mistake (see
+ * Request threads alternate between the tokenizer, which costs CPU time, and the model, which costs
+ * GPU time. One thread trains, another one loads its data. Kernels take as long as a real layer
+ * would. The flame graph has wide and narrow towers, and one tower is wide by mistake (see
  * softmax()).
  *
  * As in all workloads, only the function NAME launches kernel k_NAME.
@@ -50,7 +50,7 @@ static bool running()
 	return steady::now() < end_time;
 }
 
-/* Does CPU work in the frame of the caller. */
+/* Uses CPU time in the caller's frame. */
 static inline __attribute__((always_inline)) void work_for(int us)
 {
 	volatile uint64_t hash = 14695981039346656037ull;
@@ -67,7 +67,7 @@ struct half_t {};
 namespace model
 {
 
-/* T appears in the kernels' names only, as in a real model. */
+/* T appears only in the kernels' names, as in a real model. */
 template <typename T>
 class transformer_layer {
 public:

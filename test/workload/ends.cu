@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * ends.cu - the ways in which a program that uses CUDA ends
+ * ends.cu - the ways in which a CUDA program can end
  *
  *	ends [-n LAUNCHES] [-k NS] HOW
  *
@@ -12,27 +12,27 @@
  *	running_exit	as running, with _exit()
  *	threads		exit() while other threads launch, from site_other
  *	threads_exit	as threads, with _exit()
- *	loading		exit() in the constructor of a library, which launches first
+ *	loading		exit() in a library's constructor, after it has launched
  *	loading_exit	as loading, with _exit()
- *	beside		exit() while another thread is in such a constructor
+ *	beside		exit() while another thread is in a library's constructor
  *	reset		cudaDeviceReset(), and as many launches again from site_again
- *	context		as reset, with a context of its own that it destroys
+ *	context		as reset, with another context that it destroys
  *	wait		waits for a signal
  *	waiting		as wait, while kernels run that nobody waits for
- *	daemon		its child becomes a daemon, launches and goes on launching, from site_again,
+ *	daemon		its child becomes a daemon, launches from site_again all the time
  *			until the file "stop" exists, and then writes to the file "daemon" what it
  *			launched; the parent returns as soon as the child has launched for the first
  *			time
- *	badexec		tries to execute a missing file, and goes on with site_again
- *	vfork		vfork and exec of /bin/true, and goes on with site_again
- *	fork		a child that does nothing and ends by exit(), and goes on with site_again
+ *	badexec		tries to exec a missing file, and continues with site_again
+ *	vfork		vfork and exec of /bin/true, and continues with site_again
+ *	fork		forks a child that only calls exit(), and continues with site_again
  *	exec		executes itself with HOW return: a new image with the same pid
  *	exec=FILE	executes FILE without arguments
- *	killed		SIGKILL while other threads launch, from site_other, and count that in the
- *			file "counts": for each thread how many it has begun, and how many are done
+ *	killed		SIGKILL while other threads launch, from site_other, and count it in the
+ *			file "counts": for each thread, launches that began and that returned
  *	rawexec		as killed, but executes /bin/true, bypassing the C library
  *
- * Each kernel_NAME is launched by site_NAME alone.
+ * Only site_NAME launches kernel_NAME.
  */
 #include <cuda.h>
 #include <dlfcn.h>
@@ -178,7 +178,7 @@ static void *entry(const char *name)
 	return fn;
 }
 
-/* Tests work in a context that is destroyed before anyone has waited for a flush. */
+/* Launches in a context that is destroyed before any flush. */
 static void context(void)
 {
 	ctx_create_fn create = (ctx_create_fn)entry("cuCtxCreate");
@@ -200,7 +200,7 @@ static void context(void)
 	say();
 }
 
-/* The child uses CUDA, so the parent must not have used it. */
+/* The child uses CUDA, so the parent must not use it before the fork. */
 static void become_daemon(void)
 {
 	int ready[2];
@@ -282,7 +282,7 @@ static void fork_exit(void)
 static const char *end_in_constructor;
 static bool is_loading, may_return;
 
-/* Longer than the time between two looks of the shim at the loaded objects. */
+/* longer than the interval at which the shim looks at the loaded objects */
 #define LOADING_MS	1500
 
 static void release(void)
@@ -326,7 +326,10 @@ static void library_path(const char *program, char path[4096])
 	snprintf(path, 4096, "%.*sstacks_a.so", slash ? (int)(slash + 1 - program) : 0, program);
 }
 
-/* This exit handler runs after the exit handler of the shim: the constructor returns after it. */
+/*
+ * release() is registered before the shim's exit handler, so it runs later; then the constructor
+ * returns.
+ */
 static void exit_beside(char *path)
 {
 	pthread_t thread;

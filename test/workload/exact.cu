@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * exact.cu - the exactness workload: every launch site has a kernel of its own
+ * exact.cu - the exactness workload: every launch site has its own kernel
  *
  *	exact [-t THREADS] [-s SITES] [-n LAUNCHES] [-r SEED] [-p RATE] [-c] [-d] [-m]
  *
  * Threads launch at the same time, each from random sites into random streams of its own, from
- * varying call depths. Kernels last differently, so they do not end in the order of their launches.
- * kernel_NN is launched by site_NN alone. A profile is exact if every kernel is under its site.
+ * varying call depths. Kernels have different durations, so they do not end in launch order.
+ * kernel_NN is launched only by site_NN. A profile is exact if every kernel is under its site.
  *
- *	-p	RATE launches a second, of all threads together; without it as fast as possible
- *	-c	gives each thread a name of its own, thread-NNN
- *	-d	every fourth launch by the driver API, cuLaunchKernel
+ *	-p	RATE launches a second, all threads together; default: as fast as possible
+ *	-c	gives each thread its own name, thread-NNN
+ *	-d	makes every fourth launch by the driver API, cuLaunchKernel
  *	-m	also copies and sets, one for every eight launches, from site_h2d, site_d2h,
  *		site_d2d and site_set
  */
@@ -50,14 +50,14 @@ static int nr_threads = 8;
 static int nr_sites = 16;
 static long nr_launches = 160000;
 static uint64_t seed = 1;
-static long rate;			/* launches a second, of all threads together; 0: as fast
-					 * as possible */
+static long rate;			/* launches a second, all threads together; 0: as fast as
+					 * possible */
 static bool use_driver;
 static bool use_copies;
 static bool use_names;
-static launch_fn driver_launch;		/* not linked: the runtime returns its address */
+static launch_fn driver_launch;		/* not linked: the runtime returns the function's address */
 
-/* Launches by the driver API, in the site's own frame. */
+/* Makes a launch by the driver API, directly from the site's frame. */
 #define DRIVER_LAUNCH(kernel, w)						\
 	do {									\
 		static CUfunction func = function_of((const void *)kernel);	\
@@ -126,7 +126,7 @@ extern "C" NOINLINE void site_set(struct worker *w)
 
 static const site_fn copy_sites[] = { site_h2d, site_d2h, site_d2d, site_set };
 
-/* Two functions that call the site deeper, so that many call paths reach it. */
+/* Two functions that call the site from deeper frames, so that many call paths reach it. */
 extern "C" void down_left(struct worker *w, site_fn site, unsigned int path, int depth);
 extern "C" void down_right(struct worker *w, site_fn site, unsigned int path, int depth);
 
@@ -152,7 +152,7 @@ extern "C" NOINLINE void down_right(struct worker *w, site_fn site, unsigned int
 	down(w, site, path, depth);
 }
 
-/* xorshift64: each thread has its own state, so that equal seeds give equal runs. */
+/* xorshift64: each thread has its own state, so that equal seeds give the same launches. */
 static uint64_t next_random(struct worker *w)
 {
 	w->random ^= w->random << 13;

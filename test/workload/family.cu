@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * family.cu - a parent that launches nothing, and children that do, like gunicorn and vLLM
+ * family.cu - a parent that launches nothing, and children that launch, as in gunicorn and vLLM
  *
  *	family [-w WORKERS] [-x NAME=VALUE]
  *
  * The parent forks WORKERS children, never uses CUDA, says "ready" and reads commands:
  *
  *	burst N		each child launches N times; the answer is "burst SUM"
- *	churn N MS	for MS ms the oldest child ends while a new one launches N times,
- *			again and again; "churn SUM OF-LAUNCHES"
+ *	churn N MS	for MS ms, repeatedly ends the oldest child while a new child
+ *			launches N times; the answer is "churn SUM"
  *	quit		the children end, then the parent, with "family: launches SUM"
  *
- *	-x	children execute this program again, with that variable in their environment;
+ *	-x	children exec this program again, with this variable in their environment;
  *		without it they are only forked
  *
- * k_work belongs to work().
+ * Only work() launches k_work.
  */
 #include <signal.h>
 #include <string.h>
@@ -37,7 +37,7 @@ struct child {
 
 static struct child children[MAX_WORKERS];
 static int nr_children;
-static int done[2];			/* a byte for each command that a child has done */
+static int done[2];			/* gets a byte for each command that a child has finished */
 static const char *variable;
 static long sum;
 
@@ -173,7 +173,7 @@ int main(int argc, char **argv)
 		case 'x':
 			variable = optarg;
 			break;
-		case 'f':	/* for itself: it is a child */
+		case 'f':	/* internal: this process is a child */
 			from = atoi(optarg);
 			break;
 		case 't':

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Launches from Python's own processes: forking.py fork|spawn|forkserver N
+"""Launches from multiprocessing's processes: forking.py fork|spawn|forkserver N
 
-Kernels and streams by ctypes on libcudart, no compiled code. A launch is a copy, by the function
-copy_in_parent or copy_in_child; there are N in each of three processes (the parent and two
-children).
+Uses kernels and streams through ctypes on libcudart, no compiled code. A launch is a copy, by the
+function copy_in_parent or copy_in_child. Each of three processes (the parent and two children)
+makes N launches.
 """
 import ctypes
 import multiprocessing

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * forks.cu - one recording, several process images, each with correlation ids of its own
+ * forks.cu - one recording, several process images, each with its own correlation IDs
  *
  *	forks [-n LAUNCHES]
  *
  * The process forks before it uses CUDA, and parent and child launch at the same time. Then the
- * parent executes itself: a third image, with the parent's pid, launches again. The ids of all
- * three begin at the start, so joining by pid and id alone would mix them up. k_parent, k_child and
- * k_again belong to the function and to the process image of that name.
+ * parent execs itself: a third image, with the parent's pid, launches again. The IDs of all three
+ * images start at the same number, so joining by pid and ID alone would mix them up. k_parent,
+ * k_child and k_again belong to the function and the process image of that name.
  */
 #include <string.h>
 #include <sys/wait.h>
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 		case 'n':
 			number = optarg;
 			break;
-		case 'a':	/* internal: the first image has executed this one */
+		case 'a':	/* internal: the first image has called exec */
 			is_again = true;
 			break;
 		default:

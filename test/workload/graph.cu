@@ -4,9 +4,9 @@
  *
  *	graph [-n LAUNCHES]
  *
- * Captures a graph with two branches and builds another one node by node, then launches each of
- * them LAUNCHES times, with plain launches in between. Each kernel k_NAME was captured or added in
- * the function NAME; in each run of a graph it is caused by launch_captured or launch_built.
+ * Captures a graph with two branches and builds another one node by node. Then it launches each
+ * graph LAUNCHES times, with plain launches in between. Each kernel k_NAME was captured or added in
+ * the function NAME; each run of it is caused by launch_captured or launch_built.
  *
  * Captured: top, left (three times), right, bottom, a memset and a copy to the host.
  * Built: built_first, built_second.

@@ -5,19 +5,19 @@
  *	graphs [-n LAUNCHES] [-w]
  *
  * Makes graphs, says "ready", with -w waits for a line on stdin, and launches each graph LAUNCHES
- * times. Only the function NAME makes k_NAME a node; a function launch_GRAPH launches each graph.
+ * times. Only the function NAME makes a node k_NAME; each graph is launched by its launch_GRAPH.
  * These nodes run for each launch of a graph:
  *
  *	captured	captured_one, captured_two
  *	built		built_one, then built_two
  *	cloned		the nodes of built, by cudaGraphClone
  *	nested		outer, then a child graph of inner_one and inner_two
- *	updated		cudaGraphExecUpdate has changed before into after, from another graph
- *	changed		changed; cudaGraphExecKernelNodeSetParams has set its time to 9 us
- *	again		captured again for each launch, as some frameworks do: again_one,
+ *	updated		after, which cudaGraphExecUpdate has put in the place of before
+ *	changed		changed, whose time cudaGraphExecKernelNodeSetParams has set to 9 us
+ *	again		again_one: captured again for each launch, as some frameworks do,
  *			instantiated before the launch and destroyed after it
  *
- * and then "graphs: launches N kernels M" on stdout.
+ * At the end it prints "graphs: launches N kernels M" on stdout.
  */
 #include <string.h>
 #include <unistd.h>

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * held.cu - memory that CUDA holds without a call for each piece: in pools, in graphs, in a context
+ * held.cu - memory that CUDA holds without one call for each piece: in pools, in graphs, in a
+ * context
  *
  * Prints CUDA's own figures twice: when all memory is allocated, after a second in which a profiler
- * can also ask CUDA; and when memory was refused, before which CUDA takes back unused memory of
- * pools:
+ * can also query CUDA; and after an allocation has failed, before which CUDA takes back unused
+ * memory of pools:
  *
  *	moment NS			CLOCK_MONOTONIC
- *	unused BYTES		reserved by the default pool, and not in use
- *	graphs BYTES		of nodes of graphs
- *	used BYTES		of the device, by anybody
+ *	unused BYTES		reserved by the default pool, but not in use
+ *	graphs BYTES		memory of graph nodes
+ *	used BYTES		memory of the device that anybody uses
  *
- * Memory is allocated by held_pool() and held_device(); in graphs by held_captured(), in a capture,
- * and by held_node(), as a node. With an argument the program then asks for too much; with a second
- * one, when it has read a line.
+ * held_pool() and held_device() allocate memory; held_captured() allocates it in a captured graph,
+ * held_node() by a graph node. With an argument, the program then asks for too much memory; with a
+ * second argument, it first waits for a line.
  */
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -100,7 +101,7 @@ static void launch_captured(cudaStream_t stream)
 	cudaGraphExec_t exec;
 	cudaGraph_t graph;
 
-	/* This stream is not captured, so no capture can be ended. */
+	/* This stream is not capturing, so ending the capture must fail. */
 	check(cudaStreamEndCapture(stream, &graph) != cudaErrorIllegalState,
 	      "cudaStreamEndCapture of none");
 	cudaGetLastError();

@@ -4,15 +4,15 @@
  *
  *	hostile WHAT [N]
  *
- *	paths	N launches, each from a path of 500 frames of its own
- *	entries	N log entries that no shim makes, and N that name undefined paths
+ *	paths	N launches, each from its own path of 500 frames
+ *	entries	N log entries that no shim makes, and N entries of undefined paths
  *	numbers	N children in turn, whose only path has the highest number
  *	unread	N slots and N batches that cannot be read
- *	batches	N batches of 64 KB, as fast as they go
- *	says	N messages for the user, with control characters for terminals
+ *	batches	N batches of 64 KB, as fast as possible
+ *	says	N messages for the user, with terminal control characters
  *	map FILE	maps FILE, executable, and unlinks it; then waits for a line
  *
- * It needs the shim preloaded, and uses the probe sites for processes that xpuload attaches to.
+ * It needs the shim preloaded, and uses the probe sites for attached processes.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -5,17 +5,17 @@
  *	hostile_probes [-s SEED] [-d SECONDS] [-r MB_PER_SECOND] [-p PID] [-u UID]
  *
  * It has the shim loaded, as any target has, and calls the probe sites itself, at random: with
- * slots, logs and batches that are unmapped, cut by the end of a page, changed by another thread
- * meanwhile, or full of nonsense; with ids of other processes; with Python frames that form
- * circles. It has threads whose stack pointer and thread pointer point nowhere, processes that
- * fork, exec and end, names and files with control characters, and many mappings.
+ * slots, logs and batches that are unmapped, cut off by the end of a page, changed by another
+ * thread meanwhile, or full of nonsense; with IDs of other processes; with Python frames that form
+ * cycles. It has threads whose stack pointer and thread pointer are invalid, processes that fork,
+ * exec and exit, names and files with control characters, and many mappings.
  *
- *	-s	equal seeds give equal runs, as far as threads do
- *	-r	the most that it puts into the ring buffer; 0: as much as it can (20)
- *	-p	a process whose ids it uses where it may choose ids
+ *	-s	equal seeds give equal runs, apart from thread timing
+ *	-r	the most that it puts into the ring buffer (20); 0: as much as it can
+ *	-p	a process whose IDs it uses where it may choose IDs
  *	-u	becomes that user first (65534)
  *
- * It ends with status 0, even if some of its children have died.
+ * It exits with status 0, even if some of its children have died.
  */
 #include <dlfcn.h>
 #include <elf.h>
@@ -47,7 +47,7 @@
 typedef void (*site_fn)(const void *a, uint64_t b);
 
 /*
- * Both sets of probe sites: for processes that xpuload started, and for processes that it attached
+ * Both sets of probe sites: for processes that xpuload starts, and for processes that it attaches
  * to.
  */
 static const char *const site_names[] = {
@@ -99,7 +99,7 @@ static uint64_t now_ns(void)
 	return ts.tv_sec * NS + ts.tv_nsec;
 }
 
-/* Waits until @bytes more may go into the ring. */
+/* Waits until the rate allows @bytes more in the ring buffer. */
 static void spend(uint64_t bytes)
 {
 	uint64_t all = __atomic_add_fetch(&nr_bytes, bytes, __ATOMIC_RELAXED);
@@ -130,8 +130,8 @@ static uint64_t odd_value(struct prng *r)
 }
 
 /*
- * Return: memory to read from. Most is mapped; some is cut, misaligned, unmapped, or the kernel's
- * own.
+ * Return: an address to read from. Most are mapped; others are cut off by the end of a page,
+ * misaligned, unmapped, or in the kernel.
  */
 static void *place(struct prng *r, size_t bytes)
 {
@@ -284,7 +284,7 @@ static void send_batch(struct prng *r)
 	if (is_there(at, bytes) && bytes >= sizeof(counters)) {
 		if (one_in(r, 8))
 			spoil(r, &counters, sizeof(counters));
-		/* Then nothing of this process is recorded, and xpuload's status shows that. */
+		/* This process is then not recorded at all, and xpuload's status shows that. */
 		if (one_in(r, 2)) {
 			memcpy(at, &counters, sizeof(counters));
 			used = sizeof(counters);
@@ -299,7 +299,7 @@ static void send_batch(struct prng *r)
 		call_site(r, 4, at, size, size <= 960 ? 1024 : size <= 16300 ? 16384 : 65536);
 }
 
-/* Sends Python frames in which each pointer that a walk follows leads back to its start. */
+/* Sends Python frames in which each pointer that an unwinder follows leads back to its start. */
 static void send_python(struct prng *r)
 {
 	struct xpu_record_python p = {
@@ -328,7 +328,7 @@ static void send_python(struct prng *r)
 
 /* ---- registers ------------------------------------------------------------------------------- */
 
-/* Runs for some 20 ms with registers that point nowhere, so that samples hit it. */
+/* Runs for some 20 ms with invalid stack and thread pointers, so that samples hit it. */
 static void run_nowhere(struct prng *r)
 {
 #if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -401,7 +401,7 @@ static void make_threads(struct prng *r)
 	pthread_attr_destroy(&attr);
 }
 
-/* Acts as a child, which may lack a page that the kernel has changed code to call. */
+/* Acts as a child, which may lack the page of a uprobe trampoline that its code calls. */
 static void child(struct prng *r)
 {
 	char seed[32];
@@ -492,7 +492,7 @@ static void map_files(struct prng *r)
 		close(self);
 }
 
-/* Maps one place again and again, with a file or without one. */
+/* Maps the same addresses again and again, with a file or without one. */
 static void map_much(struct prng *r)
 {
 	void *at = mmap(NULL, 64 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -547,7 +547,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-/* Changes the data of the other threads while it is read. */
+/* Changes the data of the other threads while they are read. */
 static void *scribbler(void *arg)
 {
 	struct prng r = { (uintptr_t)arg };
@@ -584,7 +584,7 @@ static void become(unsigned int uid)
 		perror("hostile: setresuid");
 		exit(2);
 	}
-	prctl(PR_SET_DUMPABLE, 1);	/* the default, which setuid() has changed */
+	prctl(PR_SET_DUMPABLE, 1);	/* setuid() has cleared it */
 }
 
 static void allocate(void)

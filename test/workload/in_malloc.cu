@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * in_malloc.cu - a signal handler that interrupted malloc() ends the process
+ * in_malloc.cu - a process that exits in a signal handler that interrupted malloc()
  *
  *	in_malloc [-n LAUNCHES]
  *
  * Launches LAUNCHES kernels from site_work, waits for them, prints how many it has launched, and
- * calls exit() in a handler while the thread is in malloc(). In a real allocator the thread would
- * then hold a lock that it waits for in any further allocation; here, the next allocation of the
- * thread prints a message and ends the process with status 9. Other threads may allocate: they have
- * arenas of their own.
+ * calls exit() in a handler while the thread is in malloc(). In a real allocator, the thread would
+ * then hold a lock that its next allocation waits for. Here, the thread's next allocation prints a
+ * message and ends the process with status 9. Other threads may allocate: they have their own
+ * arenas.
  */
 #include <errno.h>
 #include <signal.h>
@@ -103,7 +103,10 @@ static void end(int sig)
 	exit(0);
 }
 
-/* The last exit handler: kernels.h and the runtime may free after it. */
+/*
+ * The last exit handler. It ends the process, because kernels.h and the runtime may free memory
+ * later.
+ */
 static void over(void)
 {
 	syscall(SYS_exit_group, 0);
@@ -117,7 +120,7 @@ int main(int argc, char **argv)
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = end;
 	sigaction(SIGUSR1, &action, NULL);
-	atexit(over);			/* before the shim's handler, so it runs after that */
+	atexit(over);			/* registered before the shim's handler, so it runs later */
 	for (long i = 0; i < nr; i++)
 		site_work();
 	CHECK(cudaDeviceSynchronize());

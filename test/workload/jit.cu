@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * jit.cu - launches from code that it generates and names in /tmp/perf-PID.map
+ * jit.cu - launches from generated code, which it names in /tmp/perf-PID.map
  *
  *	jit HOW
  *
- * The function "first" calls site_first 100 times; then, unless HOW is "plain", "second" calls
+ * The function "first" calls site_first 100 times. Then, unless HOW is "plain", "second" calls
  * site_second as often, and the program ends:
  *
  *	moved		second is in another mapping
- *	replaced	second is where first was
- *	remapped	as replaced, in a mapping that replaced the other
- *	killed		second is in a mapping that is new, and the program kills itself at once
- *	exec		second is in the next image, jit moved, of the same pid
+ *	replaced	second is at the address of first
+ *	remapped	as replaced, in a new mapping at the same address
+ *	killed		second is in a new mapping, and the program kills itself at once
+ *	exec		second is in the image after an exec of "jit moved"
  *
- * Each kernel_NAME is launched by site_NAME alone, and site_NAME is called by the function NAME.
+ * Only site_NAME launches kernel_NAME, and only the function NAME calls site_NAME.
  */
 #include <signal.h>
 #include <string.h>

@@ -4,15 +4,15 @@
  * device
  *
  *	KERNEL(k_norm)				at file scope
- *	LAUNCH(k_norm, stream, 20000)		20 us of it, by <<<>>>
+ *	LAUNCH(k_norm, stream, 20000)		launches it for 20 us, by <<<>>>
  *
  * Compiled with nvcc, the kernel spins on the GPU. Compiled with gcc or g++ (-x c++), it has no
- * body; the simulated device takes its duration from its argument. Either way the host side is the
- * code that nvcc generates: a stub with the kernel's name that calls __cudaLaunchKernel.
+ * body, and the simulated device takes its duration from its argument. Either way the host side is
+ * the code that nvcc generates: a stub with the kernel's name that calls __cudaLaunchKernel.
  *
- * Which function launches which kernel: only a function NAME launches k_NAME, and only site_NAME
- * launches kernel_NAME. Namespaces and template arguments of the function do not count. So a
- * profile alone shows a test whether each kernel is under its launch site.
+ * Only a function NAME launches k_NAME, and only site_NAME launches kernel_NAME, whatever the
+ * namespace and template arguments of the function. So a profile alone shows whether each kernel is
+ * under its launch site.
  */
 #ifndef TEST_WORKLOAD_KERNELS_H
 #define TEST_WORKLOAD_KERNELS_H
@@ -28,7 +28,7 @@
 #define KERNELS_C
 #endif
 
-/* Marks a launch site: it has a frame of its own, and its caller does not end with a call of it. */
+/* Marks a launch site: it has its own frame, and its caller does not tail-call it. */
 #define NOINLINE	__attribute__((noinline))
 #define NO_TAIL_CALL()	__asm__ volatile("" : : : "memory")
 
@@ -115,7 +115,7 @@ static inline void kernels_register(const void *func, const char *name)
 	kernels_set_cost(func);
 }
 
-/* Runs once per kernel; if several threads run it, they set equal values. */
+/* Runs once per kernel; if several threads run it, they all store the same value. */
 static inline cudaKernel_t kernels_get(cudaKernel_t *cached, const void *func)
 {
 	cudaKernel_t kernel = __atomic_load_n(cached, __ATOMIC_ACQUIRE);

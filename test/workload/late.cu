@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * late.cu - a launch that is delayed between its number and its record: for tests of xpuload
+ * late.cu - a launch that is delayed between its number and its record, for tests of xpuload
  * --capture launch:N-M
  *
  *	late LAUNCHES
  *
  * The program makes LAUNCHES launches from site_in, and then as many from site_out. A separate
- * thread makes the first one. The shim maps memory at a thread's first launch, and there this
- * program's mmap() returns only after all other launches were made.
+ * thread makes the first launch. The shim maps memory at a thread's first launch. This program's
+ * mmap() then returns only after all other launches were made.
  */
 #include <errno.h>
 #include <pthread.h>

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * leaks.cu - memory that is never freed, or freed late, in patterns that are a leak or look like a
- * leak
+ * leaks.cu - memory that is never freed, or freed late, in patterns that are leaks or look like
+ * leaks
  *
  *	leaks [STEPS [stay]]
  *
- * With stay it says "done", and ends when standard input ends. Each pattern allocates from a
- * function of its own, leak_NAME, in all of the 256 steps or in some:
+ * With stay, it prints "done" and runs until the end of stdin. Each pattern allocates from its own
+ * function, leak_NAME, in all of the 256 steps or in some:
  *
  *	one_time	one large block, before the first step
  *	cache		many blocks, in the first steps only
- *	steady		one in each step, never freed
- *	slow		one in each 20th step, never freed
- *	ending		one in each 2nd step; all are freed after the last step
- *	saw		one in each step; all are freed in each 40th step, except the last ones
- *	ring		one in each step, which replaces the block from 60 steps ago
- *	handed		as steady, each by a new thread
+ *	steady		one block in each step, never freed
+ *	slow		one block in each 20th step, never freed
+ *	ending		one block in each 2nd step; all are freed after the last step
+ *	saw		one block in each step; each 40th step frees all; the last 16 stay
+ *	ring		one block in each step, which replaces the block from 60 steps ago
+ *	handed		as steady, but each block is from a new thread
  */
 #include <cuda_runtime.h>
 #include <pthread.h>
@@ -87,7 +87,7 @@ static void step(int i)
 	saw[i % 40] = leak_saw(300 * KB);
 	cudaFree(ring[i % RING]);
 	ring[i % RING] = leak_ring(200 * KB);
-	/* Each thread has another name and number; they have only the path in common. */
+	/* Each thread has its own name and number; they share only the call path. */
 	if (pthread_create(&thread, NULL, hand, NULL) || pthread_join(thread, NULL))
 		exit(1);
 }

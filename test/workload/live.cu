@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
- * live.cu - launches on command: for tests that attach and leave while it runs
+ * live.cu - launches on command, for tests that attach and detach while it runs
  *
  *	live [-t THREADS] [-g DEVICES] [-s SECONDS] [-i]
  *
- * Reads commands from stdin, one a line, and answers each on stdout when it is done:
+ * Reads commands from stdin, one per line, and answers each on stdout when it is done:
  *
- *	burst N		N launches by the threads, each from a site of its own; then a copy to the
- *			device, one on it and one back, whose data is compared; "burst N"
- *	on, off		a launch every 100 us or so from site_bg, by a thread of its own; "on"
- *	rss		resident memory in KiB: "rss N"
- *	env NAME	the value of an environment variable: "env VALUE"
- *	subscribe	to CUPTI, as a profiler inside the program does: "subscribe ERROR"
+ *	burst N		N launches by the threads, each from its own site; then a copy to the
+ *			device, one on it and one back, and a comparison; "burst N"
+ *	on, off		a separate thread launches from site_bg every 100 us or so; "on"
+ *	rss		prints resident memory in KiB: "rss N"
+ *	env NAME	prints the value of an environment variable: "env VALUE"
+ *	subscribe	subscribes to CUPTI, as a profiler in the program does: "subscribe ERROR"
  *	unsubscribe	"unsubscribe ERROR"
- *	quit		as the end of stdin
+ *	quit		ends, as at the end of stdin
  *
- * and prints at its end what it launched: "live: launches N copies N sum X", where X depends on all
- * data that was copied. -s ends it after SECONDS in any case; -i makes it launch nothing and call
- * nothing of CUDA until the first burst.
+ * At its end it prints what it launched: "live: launches N copies N sum X", where X depends on all
+ * copied data. -s ends it after SECONDS in any case; -i makes it launch nothing and call nothing in
+ * CUDA until the first burst.
  *
- * kernel_NN is launched by site_NN alone, kernel_bg by site_bg.
+ * kernel_NN is launched only by site_NN, and kernel_bg only by site_bg.
  */
 #include <cupti.h>
 #include <pthread.h>

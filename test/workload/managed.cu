@@ -6,25 +6,26 @@
  *
  * Functions mg_site_0 to mg_site_3 allocate managed memory that is kept, and mg_site_4 and
  * mg_site_5 allocate memory that is freed after its use: 16 MiB at most at any time. On the
- * simulated device the program says how pages migrate (sim_migrate). A real GPU moves them: the
+ * simulated device the program tells it how pages migrate (sim_migrate). A real GPU moves them: the
  * host writes memory, the GPU touches it, and the host reads it. Three sites differ: memory of
  * mg_site_1 is prefetched before each use, memory of mg_site_2 is first touched by the GPU, and
- * only the host uses memory of mg_site_3. Each line of output is the truth of a call path:
+ * only the host uses memory of mg_site_3. Each line of output has the true figure of a call path:
  *
- *	to_gpu SITE BYTES	moved from the host to the GPU
- *	to_host SITE BYTES	moved back
- *	moves SITE NR		how many times pages moved, either way
+ *	to_gpu SITE BYTES	bytes moved from the host to the GPU
+ *	to_host SITE BYTES	bytes moved back
+ *	moves SITE NR		number of moves of pages, either way
  *	gpu_faults SITE NR	page faults of the GPU
  *	cpu_faults SITE NR	page faults of the CPU
- *	thrashing SITE BYTES	pages that are moved again and again
+ *	thrashing SITE BYTES	size of pages that move again and again
  *
- * SITE "none" is memory of no allocation, and "several" are pages that two sites share. Of a real
- * GPU the bytes are exact. The driver decides how many faults and moves there are: a line has the
- * least and the largest possible number, "launches NR" counts the program's launches, and
- * "concurrent 0" says that memory moves as a whole, because a device cannot share it with the host.
+ * SITE "none" stands for addresses outside of any managed allocation, "several" for pages that two
+ * sites share. On a real GPU, bytes are exact, and the driver decides how many faults and moves
+ * happen: a line has the least and the largest possible number. "launches NR" counts the program's
+ * launches, and "concurrent 0" says that memory moves as a whole, because a device cannot share it
+ * with the host.
  *
- *	-p	pause between steps
- *	-s	a step frees its memory and the next step gets it again, by another site
+ *	-p	pauses between steps
+ *	-s	a step frees its memory, and the next step gets it again in another site
  */
 #include <cuda_runtime.h>
 #include <dlfcn.h>
@@ -43,7 +44,7 @@
 #define MB		((size_t)1 << 20)
 #define CPU		UINT32_MAX
 
-/* CUPTI's numbers, and a count of our own. */
+/* CUPTI's numbers, and MOVES, the program's own count. */
 enum { TO_GPU = 1, TO_HOST = 2, CPU_FAULT = 3, GPU_FAULTS = 4, THRASHING = 5, MOVES = 6, NR_WHATS };
 
 struct migration {		/* struct sim_migration of test/sim/sim.h */
@@ -55,12 +56,12 @@ struct piece {
 	char *at;
 	size_t bytes;
 	int site;
-	int value;			/* of each byte that is touched */
+	int value;			/* value of each byte that is touched */
 	int on_host;			/* the host has used it: its pages can move to the GPU */
 };
 
 static void (*sim_migrate_at)(const struct migration *m);
-static uint64_t truth[NR_SITES + 2][NR_WHATS];	/* of a real GPU: the least */
+static uint64_t truth[NR_SITES + 2][NR_WHATS];	/* on a real GPU: the least values */
 static long nr_steps = 40, pause_ms;
 static uint64_t seed = 1;
 
@@ -109,8 +110,8 @@ static void (*const sites[NR_SITES])(struct piece *) = {
 };
 
 #ifdef __CUDACC__
-#define SMALL_PAGE	((size_t)4 << 10)	/* the smallest piece that moves */
-#define BLOCK		(2 * MB)		/* the largest one */
+#define SMALL_PAGE	((size_t)4 << 10)	/* the smallest amount that moves */
+#define BLOCK		(2 * MB)		/* the largest amount */
 
 static uint64_t most[NR_SITES + 2][NR_WHATS];
 static long nr_launches;
@@ -134,8 +135,8 @@ static void moves(const struct piece *p, int what)
 }
 
 /*
- * Waits a little. If pages moved to and fro within 0.5 ms, CUDA would take this for thrashing, and
- * would leave them where they are.
+ * Waits a little. If pages moved back and forth within 0.5 ms, CUDA would take this for thrashing,
+ * and leave them where they are.
  */
 static void rest(void)
 {
@@ -166,7 +167,7 @@ static NOINLINE void prefetch(const struct piece *p, bool to_host)
 	rest();
 }
 
-/* The pages are on the host, or nowhere. The first use of each page is a fault of the CPU, too. */
+/* The pages are on the host, or nowhere yet. The first use of each page is a CPU fault, too. */
 static void host_writes(struct piece *p)
 {
 	memset(p->at, p->value = 1, p->bytes);
@@ -250,7 +251,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state >> 33;
 }
 
-/* Addresses of no managed memory, and pages with memory of two sites. */
+/* Reports addresses outside of managed memory, and pages with memory of two sites. */
 static void misbehave(void)
 {
 	struct piece a, b;
@@ -264,7 +265,7 @@ static void misbehave(void)
 	a.bytes = b.bytes = PAGE;
 	mg_site_0(&a);
 	mg_site_1(&b);
-	/* From the beginning of one of them to the end of the other. */
+	/* A range from the start of one allocation to the end of the other. */
 	migrate(SEVERAL, TO_HOST, a.at < b.at ? a.at : b.at,
 		(a.at < b.at ? b.at - a.at : a.at - b.at) + PAGE);
 	CHECK(cudaFree(a.at));

@@ -6,15 +6,15 @@
  *	memory [-t THREADS] [-n STEPS] [-m MOMENTS] [-r SEED] [-M] [-w] [-p MS] [-e FILE]
  *
  * Threads allocate from NR_SITES functions, mem_site_NN, each kind of memory at random, and free
- * what any of them has allocated. Between the rounds all of them stand still, and the program
- * prints
+ * what any thread has allocated. Between the rounds all threads pause, and the program prints
  *
  *	moment NS			CLOCK_MONOTONIC
  *	live SITE KIND BYTES NR		live memory at that moment, of each site and kind
  *
  * Then one thread alone makes a peak that is higher than any earlier moment ("peak ..."), asks for
  * more memory than the device has ("failed SITE device BYTES NR"), frees invalid pointers, forks,
- * and ends without freeing the rest ("leaked ..."). The sum of all allocations: "allocated ...".
+ * and exits without freeing the rest ("leaked ..."). Last comes the sum of all allocations
+ * ("allocated ...").
  *
  *	-M	without managed memory
  *	-w	every other round is between cudaProfilerStart() and cudaProfilerStop()
@@ -41,7 +41,7 @@
 
 enum kind { DEVICE, ASYNC, FROM_POOL, MANAGED, PINNED, REGISTERED, PHYSICAL, ARRAY, NR_KINDS };
 
-/* xpumerge's names for them. */
+/* xpumerge's names for these kinds. */
 static const char *const names[NR_KINDS] = {
 	"device", "pool", "pool", "managed", "pinned", "registered", "physical", "array",
 };
@@ -64,7 +64,7 @@ static long nr_steps = 400;
 static uint64_t seed = 1;
 static bool no_managed, with_windows;
 static long pause_ms = 3;
-static const char *awaited;	/* a file */
+static const char *awaited;	/* the file of -e */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct live live[MAX_LIVE];
@@ -73,7 +73,7 @@ static struct sum sums[NR_SITES][NR_KINDS], allocated[NR_SITES][NR_KINDS];
 static pthread_barrier_t still;
 static CUmemoryPool pool;
 
-/* These are not linked: the program must run without a driver library, too. */
+/* Not linked, because the program must also run without a driver library. */
 static struct {
 	CUresult (*create)(CUmemGenericAllocationHandle *, size_t, const CUmemAllocationProp *,
 			   unsigned long long);
@@ -133,7 +133,7 @@ static CUmemAllocationProp on_device(void)
 	return prop;
 }
 
-/* All possible levels; a program may leave some of them out. */
+/* Allocates all possible mipmap levels; a program may leave out some. */
 static void allocate_mipmaps(struct live *l)
 {
 	CUDA_ARRAY3D_DESCRIPTOR desc;
@@ -183,7 +183,7 @@ static __attribute__((noinline)) void allocate(struct live *l)
 		check(cu.create(&l->handle, l->bytes, &prop, 0), "cuMemCreate");
 		check(cu.reserve(&at, l->bytes, 0, 0, 0), "cuMemAddressReserve");
 		check(cu.map(at, l->bytes, 0, l->handle, 0), "cuMemMap");
-		/* The mapping keeps the memory alive. */
+		/* The mapping keeps the memory allocated. */
 		if (l->site % 2) {
 			check(cu.release(l->handle), "cuMemRelease");
 			l->handle = 0;
@@ -230,7 +230,7 @@ static void free_it(struct live *l)
 		free(l->at);
 		break;
 	case PHYSICAL:
-		/* The handle or the mapping may be the last reference that is released. */
+		/* Either the handle or the mapping is released last. */
 		if (l->handle && l->site % 4)
 			check(cu.release(l->handle), "cuMemRelease");
 		check(cu.unmap((CUdeviceptr)l->at, l->bytes), "cuMemUnmap");
@@ -367,7 +367,7 @@ static void watch(void)
 	}
 }
 
-/* Allocates more than was ever live before. */
+/* Allocates more than was live at any earlier moment. */
 static void make_peak(void)
 {
 	int first = nr_live;

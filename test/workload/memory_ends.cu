@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
  * memory_ends.cu - memory that ends in other ways than by its own free, and memory that is left
+ * allocated
  *
  *	memory_ends WHAT [ARG]
  *
  * double	frees twice, frees an invalid pointer, and asks for an impossible size
- * reset	cudaDeviceReset() with memory of each kind, then more of it
- * context	cuCtxDestroy() with memory of each kind, while another context has some
- * exec		a child has its own memory, and the program executes itself while it has some:
+ * reset	cudaDeviceReset() with memory of each kind, then allocates more
+ * context	cuCtxDestroy() with memory of each kind, while another context has memory
+ * exec		a child has its own memory, and the program execs itself while it has memory:
  *		ARG is internal
- * exit		frees in an exit handler, in a destructor, and in the destructor of a thread's key
- * hook LIB	calls LIB's copy of PyTorch's reporting function with impossible values
+ * exit		frees in an exit handler, in a destructor, and in a pthread key's destructor
+ * hook LIB	calls PyTorch's reporting function in LIB with impossible values
  * loop [US]	allocates and frees, in several threads, until it is killed; each thread sleeps for
  *		US us after every 100 allocations
  *
- * Prints "leaked SITE KIND BYTES" as memory.cu does, for memory that is not freed.
+ * Prints "leaked SITE KIND BYTES", as memory.cu does, for memory that is not freed.
  */
 #include <cuda.h>
 #include <cuda_runtime.h>

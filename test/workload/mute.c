@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * mute DIR SECONDS - mounts a file system at DIR that never answers reads, and starts a process
- * that has mapped its file
+ * that has mapped a file from it
  *
- * The file system (FUSE) has one file, DIR/file. It answers when the file is looked up and opened,
- * and never when it is read. A child maps the file executable and prints "ready PID". Both end
- * after SECONDS, or when they are killed; then processes that wait for the file continue.
+ * The file system (FUSE) has one file, DIR/file. It answers lookups and opens of the file, but
+ * never reads. A child maps the file executable and prints "ready PID". Both processes end after
+ * SECONDS, or when they are killed; then processes that wait for the file continue.
  */
 #include <err.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ static void answer(int fd, uint64_t unique, int error, const void *body, size_t 
 	};
 	struct iovec iov[2] = { { &head, sizeof(head) }, { (void *)body, size } };
 
-	if (writev(fd, iov, 2) < 0 && errno != ENOENT)	/* the process that asked has ended */
+	if (writev(fd, iov, 2) < 0 && errno != ENOENT)	/* the requesting process has exited */
 		err(1, "fuse: write");
 }
 
@@ -46,7 +46,7 @@ static struct fuse_attr attr_of(uint64_t ino)
 	};
 }
 
-/* Return: whether the request is of a kind that is never answered. */
+/* Return: whether the request is of a kind that is never answered */
 static bool serve_one(int fd, const struct fuse_in_header *in)
 {
 	const char *name = (const char *)(in + 1);

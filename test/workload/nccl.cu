@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * nccl.cu - ranks that make the NVTX calls of NCCL 2.28 for its operations, by NVIDIA's own NVTX
+ * nccl.cu - ranks that make the NVTX calls of NCCL 2.28 for its operations, with NVIDIA's own NVTX
  * headers
  *
  *	nccl RANKS STEPS SLOW [nonblocking | until FILE]
  *
- * Each rank is a process. In a step it loads a batch, for which rank SLOW takes 5 ms more. Then it
+ * Each rank is a process. In a step it loads a batch, which takes rank SLOW 5 ms longer. Then it
  * launches a kernel, an all-reduce, and a group of two all-reduces. In each third step it also
  * launches a group of a send to the next rank and a receive from the previous one, and such a ring
  * in a communicator that was split off, with the ranks in reverse order. Kernels of one operation
- * end at about the same time. At the end the communicator is destroyed. With "nonblocking" it does
- * not block: its id is not known yet when the call that makes it returns, and each launch is on a
- * thread of its own. With "until" it prints "ready" on stderr after some steps, and makes STEPS
- * more when FILE exists. Prints how many operations and kernels there are.
+ * end at about the same time. At the end the communicator is destroyed. With "nonblocking" the
+ * communicator does not block: its ID is not known yet when the call that makes it returns, and
+ * each launch is on its own thread. With "until" a rank prints "ready" on stderr after some steps,
+ * and makes STEPS more once FILE exists. Prints how many operations and kernels it made.
  */
 #if __has_include(<nvtx3/nvToolsExtPayload.h>)
 #include <nvtx3/nvToolsExtPayload.h>
@@ -21,7 +21,7 @@
 int main()
 {
 	return 77;			/* skipped: the installed CUDA headers lack NVTX's payloads,
-					 * or have other names for them */
+					 * or name them differently */
 }
 #else
 #include <limits.h>
@@ -55,7 +55,7 @@ struct making {
 	int nr_ranks, rank, device;
 };
 
-struct splitting {			/* the ranks are the parent's ranks */
+struct splitting {			/* its ranks are the parent's ranks */
 	uint64_t comm, parent;
 	int nr_ranks, rank, device, color, key;
 };
@@ -95,7 +95,7 @@ static struct shared {
 	pthread_barrier_t barrier;
 	int nr_steps;
 } *shared;
-static const char *until;		/* a file */
+static const char *until;		/* the file of "until" */
 static int nr_ranks, rank_nr, slow;
 static bool blocking = true;
 static pthread_t launcher;
@@ -118,7 +118,7 @@ static void register_schema(uint64_t number, const nvtxPayloadSchemaEntry_t *ent
 	nvtxPayloadSchemaRegister(domain, &a);
 }
 
-/* Opens a range of NCCL. @data: its payload, or NULL */
+/* Opens an NCCL range. @data: its payload, or NULL */
 static void push(const char *name, const nvtxPayloadData_t *data)
 {
 	nvtxEventAttributes_t a;
@@ -170,7 +170,7 @@ static void make_communicator(void)
 	nvtxRangePopPayload(domain, &data, 1);
 }
 
-/* Splits off all ranks, in the opposite order. */
+/* Splits off all ranks, in reverse order. */
 static void split_communicator(void)
 {
 	const struct splitting splitting = { SPLIT_COMM, COMM, nr_ranks, rank_nr, 0, 0, -rank_nr };
@@ -219,14 +219,14 @@ static void launch_nccl(bool sends, unsigned long long ns)
 		exit(1);
 }
 
-/* The next call is made when ncclCommGetAsyncError() says that the previous call has launched. */
+/* Nonblocking: the next call comes only after ncclCommGetAsyncError() has reported this launch. */
 static void finish_call(void)
 {
 	if (!blocking)
 		pthread_join(launcher, NULL);
 }
 
-/* The last rank's kernel only transfers. */
+/* The slow rank's kernel only transfers; the other ranks' kernels also wait for it. */
 static unsigned long long kernel_ns(bool first)
 {
 	return TRANSFER_NS + (first && rank_nr != slow ? SLOW_NS : 0);
@@ -268,7 +268,7 @@ static NOINLINE void ring(void)
 	finish_call();
 }
 
-/* A ring in the communicator that was split off. Each message has a size of its own. */
+/* Runs a ring in the communicator that was split off. Each message has another size. */
 static NOINLINE void split_ring(void)
 {
 	int rank = nr_ranks - 1 - rank_nr;
@@ -298,7 +298,7 @@ static NOINLINE void forward(void)
 	NO_TAIL_CALL();
 }
 
-/* The first rank sets the end of all, before the others can reach it. */
+/* The first rank decides on the last step, before the other ranks can reach it. */
 static void look_for_end(int step, int nr_steps)
 {
 	if (!until || rank_nr)

@@ -4,38 +4,38 @@
  *
  *	odd HOW
  *
- * Prints how many launches it has made, "odd: launches N", and any effect of a profiler that it
+ * Prints how many launches it has made, "odd: launches N", and any profiler effects that it
  * noticed. Only site_NAME launches kernel_NAME. HOW:
  *
- *	atexit		exit handlers that launch: registered before CUDA was used, and after
+ *	atexit		exit handlers that launch, registered before and after CUDA was used
  *	destructor	a static object's destructor that launches
  *	thread_local	destructors of thread_local objects, and of thread-specific data
  *	threads		200 short threads, 8 at a time
  *	crowd		2000 threads at once
- *	stack=BYTES	a thread with BYTES of stack; with ODD_SAY in the environment it prints
- *			how much of it was used
+ *	stack=BYTES	a thread with BYTES of stack; with ODD_SAY in the environment, it prints
+ *			how much of the stack was used
  *	switch		coroutines on short-lived stacks, which threads resume in turn
  *	signal		signal handlers, on the thread's stack and on their own
  *	jump		siglongjmp() out of a handler that interrupted launches
- *	modules		100 modules and libraries, each loaded for one launch or one graph
- *	unloads		500 libraries that come and go while two threads launch
+ *	modules		100 modules and libraries, each loaded for a single launch or graph
+ *	unloads		500 libraries are loaded and unloaded while two threads launch
  *	throw		exceptions through the frames of a launch site
  *	refused		6050 launches with more threads than a block may have, some in a handler
- *	sigwait		all signals blocked, a thread that takes them one by one
+ *	sigwait		blocks all signals, and has a thread that receives them
  *	closefrom	closes all descriptors before it launches
  *	nofile		may open no more files once CUDA is initialized
- *	seccomp		forbids most system calls once CUDA is initialized; others kill
+ *	seccomp		forbids most system calls once CUDA is initialized: they kill
  *	setuid		becomes another user once CUDA is initialized
  *	mlockall	locks present and future memory
  *	limit		200 threads at a time, with 500 MB of address space left
- *	rawfork		a child made by the bare system call, which ends by exit()
- *	rawthread	as rawfork, but ends its only thread
- *	vfork		a child in its parent's memory, which ends by _exit()
+ *	rawfork		a child made by the raw system call, which ends by exit()
+ *	rawthread	as rawfork, but the child ends its only thread
+ *	vfork		a vfork child, which ends by _exit()
  *	spawn		posix_spawn() of /bin/true, system(), popen()
- *	exec_thread	a thread other than the first executes this program, with HOW throw
+ *	exec_thread	a thread other than the first execs this program, with HOW throw
  *	exit_thread	a thread other than the first calls exit()
  *	main_exits	the first thread ends by pthread_exit(), the last one ends the process
- *	tasks		prints how many threads block no signal except the program's own one
+ *	tasks		prints whether another thread than the program's takes a signal
  *	early		launches in a constructor; ODD_EARLY must be in the environment
  */
 #include <cuda.h>
@@ -238,7 +238,7 @@ static void how_stack(size_t bytes)
 
 	start();
 	bytes = (bytes + 4095) & ~(size_t)4095;
-	/* The room below the stack shows an overrun without a crash. */
+	/* The space below the stack shows an overrun without a crash. */
 	stack = (uint8_t *)mmap(NULL, bytes + 65536, PROT_READ | PROT_WRITE,
 				MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memset(stack, pattern, bytes + 65536);
@@ -283,7 +283,7 @@ static void how_crowd(void)
 }
 
 /*
- * Coroutines: each has a stack of its own size. Two threads resume it in turn, and then its stack
+ * Coroutines: each has a stack of another size. Two threads resume it in turn, and then its stack
  * is unmapped.
  */
 struct coroutine {
@@ -482,7 +482,7 @@ static void how_sigwait(void)
 	start();
 	thread = thread_new(taker_main, &nr_taken);
 	for (int i = 0; i < 20; i++) {
-		kill(getpid(), SIGUSR1);	/* sent to the process: another thread could take
+		kill(getpid(), SIGUSR1);	/* sent to the process, so another thread could get
 						 * it */
 		while (__atomic_load_n(&nr_taken, __ATOMIC_ACQUIRE) <= i)
 			wait_ms(1);
@@ -530,7 +530,7 @@ MODULE(first)
 MODULE(second)
 MODULE(third)
 
-/* A module is unloaded, and the next module's kernel gets its address. */
+/* Unloads a module; then the next module's kernel gets the same address. */
 static void how_modules(void)
 {
 	static const struct {
@@ -788,7 +788,7 @@ static void rawfork(void (*ends)(void))
 	clock_gettime(CLOCK_MONOTONIC, &after);
 	print_status("a child", status);
 	printf("odd: %s\n", after.tv_sec - before.tv_sec > 2 ? "it took long" : "it was quick");
-	wait_ms(300);			/* the shim's thread looks after threads that have ended */
+	wait_ms(300);			/* the shim's thread handles threads that have ended */
 	repeat(site_other, 10);
 	say();
 }
@@ -901,7 +901,7 @@ static void how_main_exits(void)
 }
 
 /*
- * A signal to the process goes to a thread that does not block it; this must be one of the
+ * A signal to the process goes to any thread that does not block it. That must be one of the
  * program's threads.
  */
 static volatile int wrong_thread;

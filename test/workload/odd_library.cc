@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * odd_library.cc - a library that uses CUDA when it is loaded: ten sets, by in_constructor();
+ * odd_library.cc - a library that uses CUDA when it is loaded: in_constructor() makes ten memsets;
  * written in C
  */
 #include <cuda_runtime_api.h>

@@ -4,10 +4,10 @@
  *
  *	own_cupti [both|activity [first]]
  *
- * Makes 100 sets in before(), and 100 more while it counts calls and activity records of sets (with
- * "activity", only the records). When it has released CUPTI for a while, it makes 100 in after().
- * With "first" it takes CUPTI before it uses CUDA, and leaves before() out. Prints what it has
- * seen, and whether the times were CUPTI's times. Ends with status 1 if CUPTI refuses.
+ * Makes 100 memsets in before(), and 100 more while it counts calls and activity records of memsets
+ * (with "activity", only the records). Some time after it has released CUPTI, it makes 100 in
+ * after(). With "first" it takes CUPTI before it uses CUDA, and skips before(). Prints what it has
+ * seen, and whether the timestamps were in CUPTI's clock. Exits with status 1 if CUPTI refuses.
  */
 #include <cuda_runtime_api.h>
 #include <cupti.h>
@@ -114,8 +114,8 @@ static __attribute__((noinline)) void before(void)
 static __attribute__((noinline)) void after(void)
 {
 	set_all();
-	__asm__ volatile("nop");	/* keeps the compiler from merging this with the other
-					 * function */
+	__asm__ volatile("nop");	/* keeps the compiler from merging this function with the
+					 * other one */
 }
 
 int main(int argc, char **argv)

@@ -5,17 +5,17 @@
  *
  *	own_profiles late|kineto|stranger [THREADS]
  *
- * Three times: 100 memsets that nobody collects, then a profile of 100 memsets.
+ * Three times, it makes 100 memsets that nobody collects, then a profile of 100 memsets.
  *
  *	late		collects without subscribing, disables, and flushes only 1.5 s later
- *	kineto		as PyTorch's profiler: subscribes and registers a clock once,
- *			by which its records must be timed; each time registers its
+ *	kineto		like PyTorch's profiler: subscribes and registers a clock once,
+ *			which its records must use; each time registers its
  *			callbacks, enables, disables, flushes. It knows only its own buffers,
- *			and reads them after the flush; while CUPTI has none of them it neither
+ *			and reads them after the flush; while CUPTI holds none of them, it neither
  *			flushes nor reads, as PyTorch 2.11 does
  *	stranger	finds CUPTI's functions with dlsym(), and frees CUPTI's buffers
  *
- * THREADS other threads make smaller sets all the time. Prints how many of the 100 sets each
+ * THREADS other threads make smaller memsets all the time. Prints how many of the 100 memsets each
  * profile has.
  */
 #include <cuda_runtime_api.h>
@@ -71,7 +71,7 @@ static const CUpti_ActivityKind kinetos_kinds[] = {
 static bool knows_buffers;
 static atomic_int nr_sets, nr_calls, nr_unknown;
 static atomic_bool over;
-static atomic_uint_fast64_t begun_ns;	/* when the profile began; 0: by CUPTI's own clock */
+static atomic_uint_fast64_t begun_ns;	/* when the profile began; 0: CUPTI's own clock */
 static uint64_t CUPTIAPI odd_ns(void);
 static void *memory;
 
@@ -124,7 +124,7 @@ static void read_buffer(uint8_t *buffer, size_t valid_bytes)
 
 		if (begun_ns && (set->start + SLACK_NS < begun_ns || set->end < set->start ||
 				    set->end > odd_ns() + SLACK_NS))
-			continue;		/* of another profile, or timed by another clock */
+			continue;		/* of another profile, or in another clock */
 		if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET && set->bytes == SET_BYTES)
 			atomic_fetch_add(&nr_sets, 1);
 	}
@@ -178,7 +178,7 @@ static void collect(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* A clock that belongs neither to the shim nor to CUPTI. The simulated CUPTI supports only ns. */
+/* A clock that is neither the shim's nor CUPTI's own. The simulated CUPTI supports only ns. */
 static uint64_t CUPTIAPI odd_ns(void)
 {
 	struct timespec ts;
@@ -228,8 +228,8 @@ static __attribute__((noinline)) void between(cudaStream_t stream)
 static __attribute__((noinline)) void profiled(cudaStream_t stream)
 {
 	set_all(stream);
-	__asm__ volatile("nop");	/* keeps the compiler from merging this with the other
-					 * function */
+	__asm__ volatile("nop");	/* keeps the compiler from merging this function with the
+					 * other one */
 }
 
 static void *find(void *library, const char *name)

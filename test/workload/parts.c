@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * parts - does equal work each time, in functions with known shares of it; prints its CPU time in
- * us
+ * parts - does the same work in each run, in functions with known shares of it; prints its CPU time
+ * in us
  *
- * It has twenty functions; the n-th works n times as long as the first. Each is called many times,
- * so that no sampling clock is in phase with it. Some of the work is system calls.
+ * It has twenty functions; the n-th runs n times as long as the first. Each is called many times,
+ * so that no sampling clock is in phase with it. Part of the work is system calls.
  */
 #include <stdint.h>
 #include <stdio.h>

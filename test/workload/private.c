@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * private MS DROW STEP... - has a secret word, and works for MS of CPU time at each step
+ * private MS DROW STEP... - has a secret word, and uses MS of CPU time at each step
  *
- *	own		MS
- *	word		MS, with the word on its stack and as its name, and with an executable file
- *			of that name mapped
+ *	own		uses MS
+ *	word		uses MS, with the word on its stack, as its name, and with an executable
+ *			file of that name mapped
  *	hide		prctl(PR_SET_DUMPABLE, 0)
- *	wait		until it is killed
- *	exec PROGRAM	PROGRAM MS DROW, with the steps that follow
+ *	wait		waits until it is killed
+ *	exec PROGRAM	execs PROGRAM MS DROW, with the steps that follow
  *
- * The word is DROW backwards, so that no other process has it in memory by accident, except the
- * program that looks for it. It says "ready" before it waits.
+ * The word is DROW backward, so that no other process has it in memory by accident, except the
+ * program that searches for it. It prints "ready" before it waits.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -85,7 +85,9 @@ int main(int argc, char **argv)
 		} else if (!strcmp(argv[i], "exec") && i + 1 < argc) {
 			char *program = argv[i + 1], *words[] = { program, argv[1], argv[2] };
 
-			/* Overwrites the words of this step, and of the earlier steps. */
+			/*
+			 * Overwrites the words in the arguments of this step and the earlier steps.
+			 */
 			memcpy(argv + i - 1, words, sizeof(words));
 			execv(program, argv + i - 1);
 			err(1, "%s", program);

@@ -5,8 +5,8 @@
  *	procs HOW... COMMAND [ARG]...
  *
  *	closefrom	closes all descriptors except the first three
- *	fork		runs in a child, and waits for it; has the child's status
- *	pid=N		runs in a child with pid N, if the kernel allows choosing
+ *	fork		runs in a child, waits for it, and exits with its status
+ *	pid=N		runs in a child with pid N, if the kernel lets it choose the pid
  *	twice		COMMAND runs in a child, and then again in this process
  */
 #include <errno.h>
@@ -44,7 +44,7 @@ static void run_twice(char **argv)
 	}
 }
 
-/* Tries several times, because another process may get the pid in between. */
+/* Tries several times, because another process may take the pid in between. */
 static void with_pid(long wanted)
 {
 	for (int i = 0; i < 50; i++) {

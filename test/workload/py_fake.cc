@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A library that looks like CPython from outside, for tests of the shim with an unexpected library:
- * of an unknown version, or with memory that does not fit its version.
+ * A library that looks like CPython from outside, to test the shim with an unexpected library: one
+ * of an unknown version, or whose memory does not fit its version.
  */
 #include <stdint.h>
 

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# py_find.sh [every|two]: the CPythons 3.8 to 3.13 of this machine, one line each:
+# py_find.sh [every|two]: prints the CPythons 3.8 to 3.13 on this machine, one per line:
 #
-#	VERSION EXECUTABLE PREFIX LIBPYTHON, or - where it has none
+#	VERSION EXECUTABLE PREFIX LIBPYTHON, or - for a missing one
 #
-# For each release: one that is entirely in its executable, and one that is a shared library.
-# XPU_TEST_PYTHONS names other executables.
+# For each release: one CPython that is entirely in its executable, and one that is in a shared
+# library. XPU_TEST_PYTHONS names other executables.
 
 ask='
 import os, sys, sysconfig

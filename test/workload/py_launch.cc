@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Functions that test/workload/py_stacks.py calls. They are C, so that ctypes finds them; loaded as
- * a library, or linked into a test. Each place that launches has a kernel with its own number.
+ * Functions that test/workload/py_stacks.py calls. They have C linkage, so that ctypes finds them;
+ * they are loaded as a library, or linked into a test. Each launch site has a kernel with its own
+ * number.
  */
 #include <cuda.h>
 #include <pthread.h>
@@ -13,7 +14,7 @@ void py_launch_done(void);
 void py_through(void (*function)(void));
 void py_launch_native(void);
 
-/* Called just before each launch if a test has set it. */
+/* Called just before each launch, if a test has set it. */
 __attribute__((visibility("default"))) void (*py_before_launch)(int site);
 
 static CUmodule py_module;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Launches from all kinds of Python code, and writes each call path as Python sees it.
+"""Launches from all kinds of Python code, and writes each call path as Python reports it.
 
-py_stacks.py LIBRARY EXPECTED [held]: EXPECTED gets a line "SITE COUNT CHAIN" for each place that
-launches: how often it launched, and its call chain, root first, with the native function py_through
-if it was in the chain. With "held", launches are made while the GIL is held.
+py_stacks.py LIBRARY EXPECTED [held]: EXPECTED gets a line "SITE COUNT CHAIN" for each launch site:
+how often it launched, and its call chain, root first, including the native function py_through if
+the call went through it. With "held", launches are made while the GIL is held.
 """
 import ctypes
 import os
@@ -21,7 +21,7 @@ lock = threading.Lock()
 
 
 def chain_of(frame):
-    """The chain that the shim should find."""
+    """Returns the chain that the shim should find."""
     chain = []
     while frame:
         code = frame.f_code
@@ -51,7 +51,7 @@ def simple():
 def lines():
     launch()
 
-    # A gap between lines, and a call that spans several lines.
+    # The call has an empty line before it, and spans several lines.
     launch(
     )
     for _ in range(3):
@@ -208,8 +208,8 @@ def names_of_all_kinds():
 
 
 def exec_loop():
-    """Code objects come and go. Often one replaces another at its address and differs in only one
-    thing."""
+    """Creates and frees code objects. Often one replaces another at its address and differs from it
+    in only one thing."""
     space = {"launch": launch}
     for i in range(300):
         exec(compile("launch()", "gen%d.py" % (i % 7), "exec"), space)
@@ -235,7 +235,7 @@ def far_lines():
 
 
 class Wander:
-    """Calls that come and go: each launch shares some frames with the previous one."""
+    """Makes launches that each share some frames with the previous launch."""
     def __init__(self, seed, launches):
         self.seed, self.left = seed, launches
 

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * ranges.cu - launches in NVTX ranges, on many threads; the ranges identify the kernel
+ * ranges.cu - launches in NVTX ranges, on many threads; each kernel identifies its ranges
  *
  *	ranges [-t THREADS] [-n ROUNDS] [-m MODULE] [-u] [-f] [-b]
  *
  * Each thread does ROUNDS rounds. In a round it opens ranges and launches from them: kernel_00 in
- * none, kernel_01 in "one", kernel_02 in "one", "two", kernel_03 in "three" of the domain "other",
- * kernel_04 in "four", which is started, not pushed, and ends earlier than "five", of kernel_05,
- * which was opened inside it. All of this is in "thread", which each thread opens first; the main
- * thread opens "main" before it has called CUDA.
+ * none, kernel_01 in "one", kernel_02 in "one" and "two", kernel_03 in "three" of the domain
+ * "other". kernel_04 is in "four", which is started, not pushed. Range "five", with kernel_05, is
+ * opened inside "four" but ends after it. All of this is in "thread", which each thread opens
+ * first; the main thread opens "main" before it has called CUDA.
  *
- *	-m	the module, a library with its own copy of NVTX, launches kernel_02, in "module" as
+ *	-m	MODULE, a library with its own copy of NVTX, launches kernel_02, in "module" as
  *		well
- *	-u	each round is also in a range with a name of its own
+ *	-u	each round is also in a range with its own name
  *	-f	another thread ends the started ranges
  *	-b	prints the time of a push and its pop, and does nothing else
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * ranges_module.cc - a library for ranges.cu, with a copy of NVTX of its own
+ * ranges_module.cc - a library for ranges.cu, with its own copy of NVTX
  */
 #include <cuda_runtime_api.h>
 #if __has_include(<nvtx3/nvToolsExt.h>)

@@ -2,8 +2,8 @@
 /*
  * refuse [bpf] [perf] [connect] [memfd] [shmget] -- COMMAND [ARG]...
  *
- * Executes COMMAND with a filter that refuses these system calls, for it and for its children, as
- * containers do: bpf(), perf_event_open(), connect(), memfd_create(), shmget().
+ * Executes COMMAND with a system call filter that refuses these calls, for COMMAND and its
+ * children, as containers do: bpf(), perf_event_open(), connect(), memfd_create(), shmget().
  */
 #include <errno.h>
 #include <linux/filter.h>

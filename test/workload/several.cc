@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * several.cc - a program with a profiler as CUPTI 13.3 allows: one subscriber of several; written
- * in C
+ * several.cc - a program with its own profiler as CUPTI 13.3 allows: one of several subscribers;
+ * written in C
  *
  *	several [first] [alone] [threads]
  *
- * Makes 200 sets in before(), 200 in during() while its own profiler counts calls and records, and
- * 200 in after(), when the profiler has unsubscribed. With "first" the profiler subscribes before
- * CUDA is used, and before() is not called. With "alone" another profiler, one of the old kind,
- * comes at the end, for which all others must leave: it counts 200 in alone(). During during()
- * there are three profilers: two of the program's own, and the recorder. With "threads" four more
- * threads launch all the time. Prints what the profilers have seen. Ends with status 1 if CUPTI
- * refuses.
+ * Makes 200 memsets in before(), 200 in during() while its own profiler counts calls and records,
+ * and 200 in after(), when the profiler has unsubscribed. With "first", the profiler subscribes
+ * before CUDA is used, and before() is not called. With "alone", another profiler, of the old kind,
+ * comes at the end, and all others must leave for it: it counts 200 in alone(). In during() there
+ * are three profilers: two of the program, and the recorder. With "threads", four more threads
+ * launch all the time. Prints what the profilers have seen. Exits with status 1 if CUPTI refuses.
  */
 #include <cuda_runtime_api.h>
 #include <cupti.h>
@@ -36,7 +35,7 @@
 		}							\
 	} while (0)
 
-/* The headers of 13.0 lack the following. */
+/* The CUDA 13.0 headers lack the following declarations. */
 struct params {
 	CUpti_SubscriberParams params;
 	uint8_t allow_several, padding[7];
@@ -196,7 +195,7 @@ int main(int argc, char **argv)
 	}
 	for (i = 0; threads && i < 4; i++)
 		pthread_create(&thread[i], NULL, go_on, NULL);
-	/* Profilers come and go. */
+	/* Profilers subscribe and unsubscribe. */
 	for (k = 0; threads && k < 20; k++) {
 		begin(0);
 		finish(0);
@@ -215,7 +214,7 @@ int main(int argc, char **argv)
 		pthread_join(thread[i], NULL);
 	if (last) {
 		profile_alone();
-		nanosleep(&pause, NULL);	/* the recorder is back */
+		nanosleep(&pause, NULL);	/* until the recorder is back */
 		after();
 	}
 	if (threads)

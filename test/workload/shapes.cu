@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * shapes - launches a kernel in many shapes, and prints them
+ * shapes - launches a kernel in many launch shapes, and prints them
  *
  *	shapes LAUNCHES WAYS
  *

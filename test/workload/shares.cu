@@ -4,25 +4,24 @@
  *
  *	shares [-t THREADS] [-s SCALE] [-w WAIT] [-r ROUNDS]
  *
- * Each thread, called shares-N: computes for 300 ms, sleeps 200 ms, waits 150 ms for a mutex, 100
- * ms in read() of an empty pipe, and 250 ms for the device, each in a function of its own:
- * phase_spin, phase_sleep, phase_lock, phase_read, phase_gpu. The device's 250 ms are ROUNDS
- * kernels k_workN (1), launched by workN, in the thread's own stream. All times are multiplied by
- * SCALE (1).
+ * Each thread, named shares-N, computes for 300 ms, sleeps 200 ms, waits 150 ms for a mutex, 100 ms
+ * in read() of an empty pipe, and 250 ms for the device, each in its own function: phase_spin,
+ * phase_sleep, phase_lock, phase_read, phase_gpu. The device's 250 ms are ROUNDS (1) kernels
+ * k_workN, launched by workN, in the thread's own stream. All times are multiplied by SCALE (1).
  *
- * WAIT is the call that it waits in: stream, context, event, copy (a blocking one after the
- * kernels), or queue (launches of short kernels until the queue is full, and beyond; use ROUNDS
- * well above 1024).
+ * WAIT is the call in which the thread waits for the device: stream, context, event, copy (a
+ * blocking copy after the kernels), or queue (launches short kernels until the queue is full, and
+ * beyond; use ROUNDS well above 1024).
  *
- * With WAIT context, all threads begin that phase together.
+ * With WAIT context, all threads begin phase_gpu together.
  *
- * At the end, one line for each thread, all in ns:
+ * At the end it prints one line for each thread, all times in ns:
  *
  *	shares-N TID spin WALL CPU BLOCKED sleep WALL CPU BLOCKED ... gpu WALL CPU BLOCKED
  *	         launch WALL CPU BLOCKED life WALL CPU BLOCKED whole WALL 0 0
  *
- * launch is the part of phase_gpu before the call that waits. whole lasts from before the thread is
- * made until it is joined. BLOCKED is the time in which the thread neither ran nor waited for a
+ * "launch" is the part of phase_gpu before the waiting call. "whole" lasts from before the thread
+ * is made until it is joined. BLOCKED is the time in which the thread neither ran nor waited for a
  * CPU, as the kernel reports it.
  */
 #include <pthread.h>
@@ -149,7 +148,7 @@ extern "C" NOINLINE void phase_gpu(struct worker *w)
 	if (!strcmp(wait_in, "event"))
 		CHECK(cudaEventRecord(w->event, w->stream));
 	add(&w->phases[LAUNCH_GPU], t);
-	/* Reading the kernel's figures takes time, too. */
+	/* Includes the time that reading the kernel's figures takes. */
 	w->phases[LAUNCH_GPU].wall_ns = clock_ns(CLOCK_MONOTONIC) - t.wall_ns;
 	if (!strcmp(wait_in, "context")) {
 		CHECK(cudaDeviceSynchronize());
@@ -226,7 +225,10 @@ static void print_times(const char *name, const struct thread_times *t)
 
 int main(int argc, char **argv)
 {
-	/* A copy from the NULL stream waits for this stream's work, unless the flag forbids it. */
+	/*
+	 * A copy from the NULL stream waits for this stream's kernels, unless the flag forbids
+	 * that.
+	 */
 	unsigned int flags = cudaStreamNonBlocking;
 	int nr_threads = 4, opt;
 
@@ -260,7 +262,7 @@ int main(int argc, char **argv)
 		CHECK(cudaStreamCreateWithFlags(&w->stream, flags));
 		CHECK(cudaEventCreateWithFlags(&w->event, cudaEventDisableTiming));
 		CHECK(cudaMalloc((void **)&w->device, 64));
-		works[i](w->stream, 1000);	/* loads the module now, and not in the measured
+		works[i](w->stream, 1000);	/* loads the module now, not in the measured
 						 * phase */
 		CHECK(cudaStreamSynchronize(w->stream));
 	}

@@ -2,9 +2,9 @@
 /*
  * stacks - launches from every kind of stack that compiled C++ makes
  *
- *	stacks [-n TIMES] [SCENARIO...]		without a scenario all of them; -l lists them
+ *	stacks [-n TIMES] [SCENARIO...]		default: all scenarios; -l lists them
  *
- * Built with -O2 -fomit-frame-pointer: a walk along frame pointers fails in this program. Every
+ * Built with -O2 -fomit-frame-pointer: unwinding by frame pointers fails in this program. Every
  * scenario is a function scenario_NAME(); only launch() launches.
  */
 #include <alloca.h>
@@ -145,8 +145,8 @@ NOINLINE void scenario_library()
 typedef double vec4 __attribute__((vector_size(64)));
 
 /*
- * The frame is aligned more strictly than the ABI requires, and its size is unknown: an expression
- * gives the CFA.
+ * The frame is aligned more strictly than the ABI requires, and its size is unknown, so a DWARF
+ * expression gives the CFA.
  */
 NOINLINE double aligned_frame(size_t size)
 {
@@ -301,8 +301,7 @@ NOINLINE void scenario_coroutines()
 }
 
 /*
- * Coroutines with stacks of their own. Each stack is unmapped, and the next one may get its
- * address.
+ * Coroutines with their own stacks. Each stack is unmapped, and the next one may get its address.
  */
 static ucontext_t main_context, other_context;
 
@@ -392,7 +391,7 @@ NOINLINE void scenario_signals()
 	alt.ss_sp = malloc(alt.ss_size);
 	sigaltstack(&alt, nullptr);
 	set_handler(SIGUSR1, SA_ONSTACK);
-	handler_depth = 2;			/* the inner handlers stay on the other stack */
+	handler_depth = 2;			/* the inner handlers stay on the alternate stack */
 	set_handler(SIGUSR2, SA_ONSTACK | SA_NODEFER);
 	raise(SIGUSR1);
 	trap_somewhere();
@@ -463,9 +462,9 @@ NOINLINE void scenario_plugin()
 }
 
 /*
- * Launches in constructors while other threads load and unload libraries, and makes first launches
- * of threads for which a constructor waits. A launch that needs the dynamic loader's lock would
- * never end.
+ * Launches in constructors while other threads load and unload libraries. A constructor also waits
+ * for threads that make their first launch: a launch that needs the dynamic loader's lock would
+ * deadlock.
  */
 static void *first_launch(void *)
 {
@@ -549,7 +548,7 @@ static void *emit(const void *code, size_t size)
 	used += (size + 63) & ~size_t(63);
 	memcpy(at, code, size);
 	__builtin___clear_cache(reinterpret_cast<char *>(at), reinterpret_cast<char *>(at) + size);
-	/* Writes names for perf, as JIT compilers do when asked to. */
+	/* Writes a perf map, as JIT compilers do when asked to. */
 	if (getenv("STACKS_PERF_MAP")) {
 		char path[64];
 		FILE *f;
@@ -573,7 +572,7 @@ NOINLINE void scenario_jit()
 		*reinterpret_cast<void **>(&call) = emit(code_framed,
 								sizeof(code_framed));
 	call([] {
-		call([] {			/* through known code, back into JIT code */
+		call([] {			/* through compiled code, back into JIT code */
 			recurse(3);
 		});
 		NO_TAIL_CALL();

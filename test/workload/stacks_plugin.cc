@@ -2,8 +2,8 @@
 /*
  * stacks_plugin - a library that launches when it is loaded, used and unloaded
  *
- * It is built twice, with different FRAME_BYTES, so that equal code is at one address with frames
- * of another size.
+ * It is built twice, with different FRAME_BYTES, so that the same code at the same address has
+ * frames of another size.
  */
 extern "C" void launch(void);
 extern "C" __attribute__((weak)) void launch_in_constructor(void);

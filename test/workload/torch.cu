@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * torch.cu - blocks of an allocator like PyTorch's own, and the truth about them
+ * torch.cu - blocks of an allocator like PyTorch's own, whose figures are known
  *
  *	torch [-t THREADS] [-n STEPS] [-m MOMENTS] [-d DEVICES] [-e] [-w] [-p MS] DIR
  *
- * Loads libc10_cuda.so and libc10.so of DIR as Python loads PyTorch's libraries, so that no other
- * library sees them. Prints as memory.cu does, with "block" as the kind of memory, and for each
- * device at each moment
+ * Loads libc10_cuda.so and libc10.so from DIR as Python loads PyTorch's libraries, so that no other
+ * library can see their symbols. Prints the same as memory.cu, with "block" as the kind of memory,
+ * and for each device at each moment
  *
  *	moment NS DEVICE ALLOCATED RESERVED
  *
- * and at the end "peak DEVICE ALLOCATED RESERVED", and how many of the allocator's reports have
- * reached libc10.so: "reports N of N".
+ * At the end it prints "peak DEVICE ALLOCATED RESERVED", and how many of the allocator's reports
+ * have reached libc10.so: "reports N of N".
  *
  *	-e	mapped physical memory instead of cudaMalloc()
  *	-p	twice as long a pause at each moment (3)
- *	-w	after the first half of the moments waits for a line on standard input
+ *	-w	waits for a line on stdin after the first half of the moments
  */
 #include <cuda_runtime.h>
 #include <dlfcn.h>

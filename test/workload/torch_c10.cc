@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * torch_c10.cc - a stand-in for PyTorch's libc10.so: the function that its allocator reports to
+ * torch_c10.cc - replaces PyTorch's libc10.so: has the function that the allocator reports to
  */
 #include <atomic>
 #include <cstddef>
@@ -15,7 +15,7 @@ struct Device {
 std::atomic<long> nr_reports;
 
 #ifdef OTHER_ABI
-/* A form of the function that a version of PyTorch may have and the shim does not know. */
+/* A form of the function that a version of PyTorch may have, but the shim does not know. */
 __attribute__((visibility("default"))) void reportMemoryUsageToProfiler(void *, int64_t, size_t,
 									size_t, size_t, Device)
 #else

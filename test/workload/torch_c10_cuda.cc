@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * torch_c10_cuda.cc - a stand-in for PyTorch's libc10_cuda.so: an allocator that cuts blocks from
+ * torch_c10_cuda.cc - replaces PyTorch's libc10_cuda.so: an allocator that cuts blocks from
  * segments
  *
- * Like PyTorch's allocator it rounds sizes up to 512 bytes. It takes segments of 2 and 20 MB, or as
- * large as a block needs, from cudaMalloc() or as physical memory of 2 MB that it maps behind its
+ * Like PyTorch's allocator, it rounds sizes up to 512 bytes. It takes segments of 2 and 20 MB, or
+ * as large as a block needs, from cudaMalloc() or as physical memory of 2 MB that it maps after its
  * earlier memory. It reports each block while it holds its lock.
  */
 #include <cstddef>
@@ -200,7 +200,7 @@ EXPORT __attribute__((noinline)) void fake_free(int device, void *at)
 	a.report(at, -(int64_t)bytes);
 }
 
-/* Gives back the segments without blocks. */
+/* Frees the segments without blocks. */
 __attribute__((noinline)) void allocator::empty_cache()
 {
 	std::lock_guard<std::mutex> guard(lock);

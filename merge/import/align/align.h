@@ -3,35 +3,35 @@
  * align.h - finds the launch of each stack from times and names alone
  *
  * Two tools watched one program, each with its own clock: one took stacks, the other recorded API
- * calls. Neither says which stack belongs to which launch, either may have lost some events, and
- * thread ids may be useless.
+ * calls. Neither tool says which stack belongs to which launch. Either tool may have lost some
+ * events, and thread ids may be useless.
  *
- * 1. The offset between the clocks is the one under which most stacks have a launch. Where kernels'
- * names are known, a stack counts only with a launch of the same name. The offset is tracked
- * through the recording, because clocks drift. The recording is ambiguous if a second offset, far
- * away, explains it about as well.
- * 2. Threads of the two sides that fit each other form pairs. Within a pair, each stack comes after
- * the return of the previous launch, and its own launch comes before the next stack
- * (align_order.c). This rules out offsets that put each stack with an earlier or a later launch.
- * Where it cannot, the recording is ambiguous. Where no threads form pairs, each stack might belong
- * to its thread's next launch, at any distance. Only kinds and names can rule this out: they do if
- * that would leave more than twice as many stacks without a launch.
+ * 1. The offset between the clocks is the offset under which most stacks have a launch. Where
+ * kernels' names are known, a stack counts only with a launch of the same name. The offset is
+ * tracked through the recording, because clocks drift. The recording is ambiguous if a second, very
+ * different offset explains it about as well.
+ * 2. Matching threads of the two sides form pairs. Within a pair, each stack comes after the return
+ * of the previous launch, and its own launch comes before the next stack (align_order.c). This
+ * rules out offsets that match each stack with an earlier or a later launch. If it cannot rule out
+ * such an offset, the recording is ambiguous. If no threads form pairs, each stack might belong to
+ * its thread's next launch, at any distance. Only kinds and names can rule this out: they do if
+ * this assumption leaves more than twice as many stacks without a launch.
  * 3. Within a pair, events match in order: the probability of each match is summed over all
- * alignments (a pair hidden Markov model). Events outside of all pairs match as sets, for example
- * if all stacks claim one thread: each stack has one launch at most. Belief propagation over the
- * bipartite graph of neighbouring stacks and launches gives their probabilities, and a check of
- * stacks that could change places corrects them.
+ * alignments (a pair hidden Markov model). Events outside all pairs, for example if all stacks have
+ * one thread id, match as sets: each stack has at most one launch. Belief propagation over the
+ * bipartite graph of neighboring stacks and launches gives their probabilities, and a check of
+ * stacks that could swap launches corrects these probabilities.
  * 4. Only answers whose probability is at least ALIGN_CERTAIN are taken, the most probable first,
- * as long as the chance stays below 1 % that more than one in 1000 of this recording's answers is
- * wrong. An answer is the call path of a stack. All other launches are uncertain: that no stack is
- * near does not prove that the stack was lost. A stack is said to have no launch only if it is
- * outside the time of all calls, and if there are more such stacks than uncertain launches. In an
- * ambiguous recording only answers that all offsets agree about are taken. If a clock was set, one
- * offset may put all stacks in order, but be wrong for a stretch of the recording. The distances of
- * that stretch differ from all others, and would be more like the others if its stacks belonged to
- * earlier or later launches (align_order.c). No answers are taken then.
- * 5. If all stacks that name a kernel are one call path, all launches of that kernel get this call
- * path.
+ * until the chance that more than one in 1000 answers of this recording is wrong reaches 1 %. An
+ * answer is the call path of a stack. All other launches are uncertain: a launch without a near
+ * stack did not necessarily lose its stack. A stack is reported to have no launch only if it is
+ * before or after all calls, and if more such stacks exist than uncertain launches. In an ambiguous
+ * recording only answers on which all offsets agree are taken. If a clock was set, one offset may
+ * put all stacks in order, but be wrong for a stretch of the recording. The distances in that
+ * stretch then differ from all other distances, and would be more similar to them if its stacks
+ * belonged to earlier or later launches (align_order.c). In that case no answers are taken.
+ * 5. If all stacks that name a kernel have the same call path, all launches of that kernel get this
+ * call path.
  */
 #ifndef MERGE_ALIGN_H
 #define MERGE_ALIGN_H
@@ -43,19 +43,18 @@
 #include "util.h"
 
 #define ALIGN_CERTAIN	0.95
-#define ALIGN_WRONG	0.0004		/* expected share of wrong answers, among many */
+#define ALIGN_WRONG	0.0004		/* expected share of wrong answers over many recordings */
 
 struct align_event {
 	uint64_t time_ns;
 	uint64_t end_ns;		/* for a launch: when the call returned; 0: unknown */
 	uint32_t thread;		/* index in tids */
 	uint32_t kind;			/* a stack matches a launch of the same kind only */
-	uint32_t label;			/* for a stack; stacks with equal labels are one call
-					 * path */
-	uint32_t name;			/* the launched kernel; 0: unknown, fits every name */
+	uint32_t label;			/* for a stack; equal labels mean the same call path */
+	uint32_t name;			/* the launched kernel; 0: unknown, matches any name */
 };
 
-/* The events of one side, in order of time. */
+/* The events of one side, sorted by time. */
 struct align_side {
 	const struct align_event *events;
 	uint32_t nr;
@@ -65,8 +64,7 @@ struct align_side {
 
 struct align_opts {
 	uint64_t tolerance_ns;		/* largest distance of a match, without the offset */
-	uint64_t max_offset_ns;		/* offsets up to this offset are tried before larger
-					 * offsets */
+	uint64_t max_offset_ns;		/* offsets up to this value are tried first */
 };
 
 #define ALIGN_STRETCHES	3
@@ -75,7 +73,7 @@ struct align_opts {
 struct align_stretch {
 	uint32_t nr;			/* number of stacks */
 	bool known;			/* whether any offset fits */
-	int64_t offset_ns;		/* the best offset, at the first stack */
+	int64_t offset_ns;		/* the best offset at the first stack */
 };
 
 #define ALIGN_NONE	NO_INDEX
@@ -86,7 +84,7 @@ struct align {
 	uint32_t *match;
 	/* By stack: index of its launch, ALIGN_NONE or ALIGN_UNCERTAIN. */
 	uint32_t *match_back;
-	/* Maps each thread of the launches to the thread on the stacks' side, or NO_INDEX. */
+	/* Maps each thread of the launches to its thread of the stacks, or to NO_INDEX. */
 	uint32_t *pair;
 	int64_t offset_ns;		/* how far the stacks' clock is ahead of the launches' clock
 					 * at the start */
@@ -96,8 +94,8 @@ struct align {
 					 * equally well */
 	int64_t other_offset_ns;	/* the second best offset, if nr_offsets > 1 */
 	/*
-	 * If one offset does not fit all stacks, there are several stretches: a clock was set, or
-	 * one side lacks a part. offset_ns is then the offset of one stretch.
+	 * If one offset does not fit all stacks, because a clock was set or one side lacks a part,
+	 * there are several stretches. offset_ns is then the offset of one of them.
 	 */
 	struct align_stretch stretches[ALIGN_STRETCHES];
 	uint32_t nr_stretches;

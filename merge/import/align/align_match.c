@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Finds the launch of each stack, with the clocks' offset known: pairs of threads match in order,
+ * Finds the launch of each stack once the clocks' offset is known. Pairs of threads match in order;
  * all other events match as sets.
  */
 #include <errno.h>
@@ -10,33 +10,34 @@
 
 #include "import/align/aligner.h"
 
-#define REACH		8.0		/* reach of the distances' distribution, in jitters */
-#define SET_REACH	16.0		/* reach where the order is unknown: beyond it, a launch
-					 * takes another launch's stack */
+#define REACH		8.0		/* reach of the distance distribution, in jitters */
+#define SET_REACH	16.0		/* reach where the order is unknown; farther away, another
+					 * launch's stack would match */
 #define NR_SHAPE	128		/* bins of the distribution of distances */
-#define SHAPE_STACKS	16384		/* stacks that are enough to learn the shape */
+#define SHAPE_STACKS	16384		/* number of stacks that suffice to learn the shape */
 #define NOISE		0.05		/* share of the stacks that may have no launch */
-#define BAND		8		/* launches to either side that a stack may belong to */
-#define BAND_MAX	64		/* limit of BAND, for launches denser than the mean */
-#define NR_EDGES	24		/* launches to either side of a stack in a set */
+#define BAND		8		/* launches on either side that a stack may belong to */
+#define BAND_MAX	64		/* limit of BAND where launches are denser than the mean */
+#define NR_EDGES	24		/* launches on either side of a stack in a set */
 #define NR_SWEEPS	40
 #define SET_MASS_MIN	0.9		/* share of the smaller side to match without threads */
 #define AGREE_MIN	0.9		/* share of answers on which two shifts must agree */
-#define SWAP_DEPTH	2		/* most stacks that change places in a chain, minus one */
+#define SWAP_DEPTH	2		/* most stacks that swap launches in a chain, minus one */
 #define SWAP_STEPS	1000
 #define SWAP_CARE	3
 #define FAR_STACK	0.001		/* share of seemingly lost stacks that are only far away */
-#define FAR_LAUNCHES	256		/* most launches for a stack that has no launch near it */
-#define NR_DOUBTS	84		/* number of steps of doubt, from a probability of 1 to
-					 * 1e-9 */
-#define FAR_JITTERS	32		/* farther than this from all calls, a stack has no call */
-#define DRIFT_FAR	50e-6		/* possible error of the drift at the recording's ends */
-#define NEXT_MIN	48		/* expected number of stacks without a launch: seeing only
-					 * half as many is e^7 times less probable */
-#define NR_ANSWERS	4		/* labels that are distinguished at one launch */
+#define FAR_LAUNCHES	256		/* most launches to consider for a stack without a launch
+					 * near it */
+#define NR_DOUBTS	84		/* number of doubt steps, from a probability of 1 to 1e-9 */
+#define FAR_JITTERS	32		/* a stack farther than this from all calls has no call */
+#define DRIFT_FAR	50e-6		/* possible drift error at the ends of the recording */
+#define NEXT_MIN	48		/* expected number of stacks without a launch; only half as
+					 * many are e^7 times less probable */
+#define NR_ANSWERS	4		/* number of labels kept for one launch */
 
 /*
- * The candidates for a launch: for each label, the stacks near the launch and their probabilities.
+ * The candidates for a launch: for each label, the most probable stack near the launch, and the
+ * probabilities.
  */
 struct answers {
 	uint32_t label[NR_ANSWERS];
@@ -48,20 +49,19 @@ struct answers {
 
 struct matcher {
 	struct aligner *al;
-	double reach;			/* distances covered by the densities, ns */
+	double reach;			/* distances that the densities cover, in ns */
 	double density[NR_SHAPE];	/* probability density by distance, per ns */
 	double p_stack;			/* probability that a launch has a stack */
 	double p_stray;			/* probability that a stack has no launch */
-	double phase;			/* how late stacks may be in their thread's order */
+	double phase;			/* how late a stack may be in its thread's order */
 	double out_of_order;		/* weight of a match that is out of order */
-	double *before;			/* for each launch: when its thread's previous call
-					 * returned */
+	double *before;			/* by launch: return time of the thread's previous call */
 	struct answers *answers;	/* by launch */
 	float *p_matched;		/* by stack */
-	float *doubt;			/* for each launch: weight of the other matches, relative to
-					 * the best */
+	float *doubt;			/* by launch: weight of the other matches, relative to the
+					 * best match */
 	struct lanes lanes;
-	uint32_t *nr_label;		/* for each label: number of stacks */
+	uint32_t *nr_label;		/* by label: number of stacks */
 	struct names *names;
 };
 
@@ -82,7 +82,7 @@ static inline double matcher__density(const struct matcher *m, double d)
 	return x < 0 || x >= NR_SHAPE ? matcher__tail(m, d) : m->density[(uint32_t)x];
 }
 
-/* Sets the distribution of distances. @shape: how many distances are in each bin, in any unit */
+/* Sets the distribution of distances. @shape: number of distances in each bin, in any unit */
 static void matcher__set_shape(struct matcher *m, const double *shape)
 {
 	double bin = 2 * m->reach / NR_SHAPE, all = 0;
@@ -95,7 +95,7 @@ static void matcher__set_shape(struct matcher *m, const double *shape)
 				matcher__tail(m, (i + 0.5) * bin - m->reach);
 }
 
-/* Smooths the shape: the fewer events it was learned from, the more it is smoothed. */
+/* Smooths the shape, more strongly if it was learned from fewer events. */
 static void smooth_shape(double *shape, double mass)
 {
 	double smooth[NR_SHAPE];
@@ -118,16 +118,16 @@ static void matcher__set_rates(struct matcher *m, double mass)
 	struct aligner *al = m->al;
 	double nr_cpu = al->cpu.in->nr, nr_gpu = al->gpu.in->nr, least;
 
-	/* That none of a few events was lost does not prove that none can be lost. */
+	/* A rate of 0 among a few events does not prove that no event can be lost. */
 	least = fmax(0.0005, fmin(0.5 / (fmin(nr_cpu, nr_gpu) + 1), 0.05));
 	m->p_stack = fmax(fmin(mass / nr_gpu, 1 - least), 0.05);
 	m->p_stray = fmax((nr_cpu - mass) / nr_cpu, least);
 }
 
 /*
- * Learns how far stacks are from their launches. The probable launches of each stack follow from
- * the distances, and the distances from the probable launches, so compute both in turn until they
- * settle.
+ * Learns how far stacks are from their launches. The distances determine the probable launches of
+ * each stack, and the probable launches determine the distances, so this computes both in turn
+ * until they converge.
  */
 static void matcher__learn_shape(struct matcher *m)
 {
@@ -165,7 +165,7 @@ static void matcher__learn_shape(struct matcher *m)
 	}
 	mass *= nr / (double)((nr + step - 1) / step);
 	matcher__set_rates(m, mass);
-	/* The phase is how late stacks are at most, leaving out one in 1000. */
+	/* The phase is the largest delay of a stack, ignoring one stack in 1000. */
 	for (i = NR_SHAPE, sum = 0, at = 0; i--;)
 		at += next[i];
 	for (i = NR_SHAPE; i > NR_SHAPE / 2 && sum < 0.001 * at; i--)
@@ -173,7 +173,10 @@ static void matcher__learn_shape(struct matcher *m)
 	m->phase = i * 2 * m->reach / NR_SHAPE - m->reach;
 }
 
-/* Learns the distances from pairs of threads, whose order gives the launch of each stack. */
+/*
+ * Learns the distances from pairs of threads, whose event order determines the launch of each
+ * stack.
+ */
 static void matcher__measure_shape(struct matcher *m)
 {
 	const struct aligner *al = m->al;
@@ -212,9 +215,9 @@ static void matcher__measure_shape(struct matcher *m)
 }
 
 /*
- * Weighs a match by order: a thread's stack comes after the thread's previous launch, and before
+ * Weighs a match by order: a stack must come after the previous launch of its thread, and before
  * its own launch.
- * Return: the weight of a match by this rule; 1 if the match obeys it
+ * Return: the weight of the match; 1 if it obeys the order.
  */
 static inline double matcher__order(const struct matcher *m, uint32_t stack, uint32_t launch)
 {
@@ -236,8 +239,8 @@ static int sort_by_thread(const struct align_side *s, uint32_t **order, uint32_t
 	if (!*order || !*begin)
 		return -ENOMEM;
 	/*
-	 * begin[thread + 2] first counts the thread's events; the sums make begin[thread + 1] the
-	 * thread's start, and sorting moves it to the thread's end.
+	 * begin[thread + 2] first holds the number of the thread's events. Prefix sums turn
+	 * begin[thread + 1] into the thread's start, and sorting moves it to the thread's end.
 	 */
 	for (i = 0; i < s->nr; i++)
 		(*begin)[s->events[i].thread + 2]++;
@@ -254,7 +257,7 @@ static double thread__nr(const uint32_t *begin, size_t thread)
 	return begin[thread + 1] - begin[thread];
 }
 
-/* Pairs threads of the two sides that are each other's best. */
+/* Pairs threads of the two sides that are each other's best match. */
 static int matcher__pair_threads(struct matcher *m)
 {
 	const struct lanes *l = &m->lanes;
@@ -290,7 +293,7 @@ static int matcher__pair_threads(struct matcher *m)
 				best_b = k;
 		if (best_b != b || votes[best_a * nr_b + b] <= 0)
 			continue;
-		/* A thread with more stacks than launches also has stacks of other threads. */
+		/* A thread with more stacks than launches also holds stacks of other threads. */
 		nr_cpu = thread__nr(l->stacks_begin, best_a);
 		nr_gpu = thread__nr(l->launches_begin, b);
 		if (nr_cpu <= 1.2 * nr_gpu + 8 && nr_gpu <= 4 * nr_cpu + 8)
@@ -332,7 +335,7 @@ static void matcher__answer(struct matcher *m, uint32_t stack, uint32_t launch, 
 	}
 }
 
-/* Return: the probability that a launch that lost its own stack had a stack with @label. */
+/* Return: the probability that a launch whose own stack was lost had a stack with @label. */
 static double matcher__usual(const struct matcher *m, uint32_t launch, uint32_t label)
 {
 	const struct name *name = names__find(m->names, &m->al->gpu.in->events[launch]);
@@ -365,7 +368,7 @@ static double matcher__best(const struct matcher *m, uint32_t launch, uint32_t *
 		}
 	}
 	wrong = fmax(wrong, m->doubt[launch] / (1 + m->doubt[launch]));
-	/* Whichever stack the launch has, the kernel's name may identify the call path. */
+	/* The kernel's name may identify the call path even if the stack is unknown. */
 	w = names__wrong(m->names, &m->al->gpu.in->events[launch], &same);
 	if (w < wrong) {
 		*match = same;
@@ -374,7 +377,7 @@ static double matcher__best(const struct matcher *m, uint32_t launch, uint32_t *
 	return wrong;
 }
 
-/* Return: the probability in steps of doubt; each step divides it by exp(1/4). */
+/* Return: the probability in steps of doubt; each step is a factor of exp(-1/4). */
 static uint32_t doubt(double wrong)
 {
 	return wrong > 1 ? 0 : wrong < 1e-9 ? NR_DOUBTS - 1 :
@@ -382,8 +385,8 @@ static uint32_t doubt(double wrong)
 }
 
 /*
- * Return: whether a stack is so long before the first call, or after the last call, that its own
- * call cannot be one of them.
+ * Return: whether a stack is so long before the first call, or so long after the last call, that
+ * its own call is not in the recording.
  */
 static bool matcher__is_outside(const struct matcher *m, uint32_t stack)
 {
@@ -403,7 +406,7 @@ double align__allowed_wrong(double nr)
 
 /*
  * Takes the most probable answers: as many as align__allowed_wrong() allows, all with a probability
- * of at least ALIGN_CERTAIN. A launch without a stack near it did not necessarily lose its stack.
+ * of at least ALIGN_CERTAIN. A launch without a near stack did not necessarily lose its stack.
  */
 static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t *back)
 {
@@ -433,10 +436,10 @@ static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t
 		uncertain += matches[k] == ALIGN_UNCERTAIN;
 	}
 	/*
-	 * If a clock was set in mid-recording, stacks are also outside of all calls, and their
-	 * calls lack stacks. So for each call without a stack, one outside stack, beginning with
-	 * the nearest, may belong to such a call, and is uncertain. Some of these calls may have
-	 * their call paths by their names.
+	 * If a clock was set in mid-recording, some stacks are also outside all calls, and their
+	 * calls lack stacks. Each call without a stack may own one of the outside stacks, so as
+	 * many of these stacks, nearest first, stay uncertain. Some of these calls may get their
+	 * call paths by name.
 	 */
 	for (i = 0; i < m->al->cpu.in->nr; i++)
 		own += m->p_matched[i] > 0.5;
@@ -458,9 +461,9 @@ static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t
 /* ---- pairs of threads ----------------------------------------------------------------------- */
 
 /*
- * A stack of a pair of threads may belong to the launches [lo, hi). From stack to stack, lo and hi
- * only grow. The stack's row in the table starts at cells[row] and has a cell for each of these
- * launches, and one more.
+ * A stack of a pair of threads may belong to the launches [lo, hi). Both lo and hi can only grow
+ * from one stack to the next. The stack's row in the table starts at cells[row] and has one cell
+ * for each of these launches, and one extra cell.
  */
 struct band {
 	uint32_t lo, hi;
@@ -469,12 +472,12 @@ struct band {
 };
 
 /*
- * The stacks and launches of one pair of threads, each in order of time, and the table of their
+ * The stacks and launches of one pair of threads, both sorted by time, and the table of their
  * alignments. Cell (i, k) sums the alignments of the stacks up to i whose last match is launch k-1;
- * the row's first cell also sums alignments whose last match is earlier. Stack i either is stray,
- * or belongs to a launch after the last matched launch; then the launches in between have no stack.
- * So each alignment is one path. Rows are scaled to a sum of 1. Only the rows of the forward pass
- * are kept; the backward pass needs one row at a time.
+ * the row's first cell also sums alignments whose last match is earlier. Stack i is either stray,
+ * or belongs to a launch after the last matched launch; any launches in between have no stack. Each
+ * alignment is therefore exactly one path through the table. Rows are scaled to a sum of 1. Only
+ * the rows of the forward pass are kept; the backward pass needs one row at a time.
  */
 struct lane {
 	struct matcher *m;
@@ -482,9 +485,8 @@ struct lane {
 	uint32_t nr_stacks, nr_launches;
 	struct band *bands;		/* by stack */
 	double *cells;
-	float *weights;			/* for each cell: weight of the match of stack i and launch
-					 * k */
-	uint32_t width;			/* number of cells of the longest row */
+	float *weights;			/* by cell: weight of the match of stack i and launch k */
+	uint32_t width;			/* number of cells in the longest row */
 	double stray_rate;		/* stray stacks per ns */
 };
 
@@ -499,7 +501,10 @@ static double lane__weight(const struct lane *l, uint32_t i, uint32_t k)
 	       matcher__density(l->m, al->stack_time[stack] - al->gpu.time[launch]);
 }
 
-/* Sets which launches each stack may belong to, and how well they fit. Return: 0 or -ENOMEM. */
+/*
+ * Sets which launches each stack may belong to, and the weights of these matches. Return: 0 or
+ * -ENOMEM.
+ */
 static int lane__init(struct lane *l)
 {
 	const struct aligner *al = l->m->al;
@@ -513,7 +518,7 @@ static int lane__init(struct lane *l)
 		return -ENOMEM;
 	mean_gap = (time[l->launches[l->nr_launches - 1]] - time[l->launches[0]]) / l->nr_launches;
 	reach = fmin(fmax(l->m->reach, BAND * mean_gap), fmax(al->opts->tolerance_ns, 1));
-	/* The rate applies while the thread launches, so its pauses must not count. */
+	/* The rate applies while the thread launches, so exclude its pauses. */
 	l->stray_rate = l->m->p_stray / (mean_gap > 0 ? fmin(mean_gap, al->median) : al->median);
 	for (i = 0; i < l->nr_stacks; i++) {
 		struct band *b = &l->bands[i];
@@ -527,7 +532,7 @@ static int lane__init(struct lane *l)
 		hi = max_t(uint32_t, hi, mid);
 		while (hi < l->nr_launches && time[l->launches[hi]] <= at + reach)
 			hi++;
-		/* Bursts are denser than the mean, so the band is limited. */
+		/* Limit the band: bursts are denser than the mean. */
 		b->lo = mid > lo + BAND_MAX ? mid - BAND_MAX : lo;
 		b->hi = min_t(uint32_t, hi, mid + BAND_MAX);
 		if (i) {
@@ -557,8 +562,8 @@ static void lane__exit(struct lane *l)
 }
 
 /*
- * Sets @carry to the previous row, from which row @i is computed, moved to row @i's cells. The sums
- * of launches now out of reach are added to the first cell.
+ * Sets @carry to the previous row, shifted to the cells of row @i, so that row @i can be computed
+ * from it. The first cell also gets the sums of the launches that are now out of reach.
  */
 static void lane__carry(const struct lane *l, uint32_t i, double *carry)
 {
@@ -600,10 +605,7 @@ static void lane__forward(struct lane *l, double *carry)
 			sum += row[k];
 		}
 		if (!(sum > 0)) {
-			/*
-			 * No match fits, or the numbers underflowed: start again with equal
-			 * weights.
-			 */
+			/* No match fits, or the numbers underflowed: restart with equal weights. */
 			for (k = 0; k < nr; k++)
 				row[k] = 1;
 			sum = nr;
@@ -616,7 +618,7 @@ static void lane__forward(struct lane *l, double *carry)
 
 /*
  * Turns row @i's sums of the alignments of later stacks (@back) into the sums of the previous row
- * (@prev). Launches before row @i's first launch can only be left out.
+ * (@prev). Launches before row @i's first launch can only be skipped.
  */
 static void lane__step_back(const struct lane *l, uint32_t i, const double *back, double *prev)
 {
@@ -705,7 +707,7 @@ static int matcher__match_pair(struct matcher *m, uint32_t a, uint32_t b)
 
 /* ---- sets ----------------------------------------------------------------------------------- */
 
-/* A stack and a launch near one another, and the messages that both send along the edge. */
+/* A stack and a launch that are near each other, and the messages that both send along the edge. */
 struct edge {
 	uint32_t stack, launch;
 	float weight;
@@ -716,17 +718,14 @@ struct edge {
 struct sets {
 	struct matcher *m;
 	ARRAY(struct edge) edges;	/* sorted by stack */
-	uint32_t *begin;		/* for each stack, and the end: the index of its first
-					 * edge */
-	uint32_t *mate;			/* for each launch: edge to its most probable stack, or
-					 * NO_INDEX */
-	uint32_t *mate_of_stack;	/* for each stack: edge to its most probable launch, or
-					 * NO_INDEX */
+	uint32_t *begin;		/* by stack, plus the end: index of its first edge */
+	uint32_t *mate;			/* by launch: edge to the best stack, or NO_INDEX */
+	uint32_t *mate_of_stack;	/* by stack: edge to the best launch, or NO_INDEX */
 };
 
 /*
- * Computes the messages: each stack has one launch at most, and each launch one stack. Messages go
- * both ways along the edges until they settle.
+ * Computes the messages. Each stack has at most one launch, and each launch at most one stack.
+ * Messages go both ways along the edges until they converge.
  */
 static int sets__settle(struct sets *s)
 {
@@ -767,7 +766,7 @@ static double edge__weight(const struct edge *e)
 	return (double)e->weight * e->from_stack * e->from_launch;
 }
 
-/* Sets the mates: a stack and a launch are mates if each is the other's most probable match. */
+/* Finds mates: a stack and a launch that are each other's most probable match. */
 static void sets__mate(struct sets *s)
 {
 	struct matcher *m = s->m;
@@ -798,14 +797,14 @@ static void sets__mate(struct sets *s)
 }
 
 /*
- * Weighs the matches in which @launch has another stack or none against the most probable match. In
- * such a match @launch's stack goes to another launch, whose stack goes to a third launch, and so
- * on, until a stack comes to @launch.
- * @stack: the stack that has no launch now
+ * Weighs the matchings in which @launch has another stack, or no stack, against the most probable
+ * matching. In such a matching the stack of @launch goes to a second launch, whose stack goes to a
+ * third launch, and so on, until a stack goes to @launch.
+ * @stack: the stack that currently has no launch
  * @ratio: the weight of the changes so far
  * @budget: how many steps are left
  *
- * Return: the sum of the weights; the most probable match has weight 1.
+ * Return: the sum of the weights; the most probable matching has weight 1.
  */
 static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, double ratio,
 			 uint32_t depth, uint32_t *budget)
@@ -830,7 +829,7 @@ static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, 
 			continue;
 		}
 		/*
-		 * The chain ends at a launch without a stack; then @launch has no stack, or lost
+		 * The chain ends at a launch without a stack: @launch then has no stack, or lost
 		 * its stack.
 		 */
 		if (mate == NO_INDEX) {
@@ -846,9 +845,9 @@ static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, 
 }
 
 /*
- * Makes the certainty of matches realistic. Messages that come back to their sender make the most
- * probable matches look too certain, so this weighs the matches that differ a little from each of
- * them.
+ * Makes the certainty of matches realistic. Messages that return to their sender make the most
+ * probable matches look too certain, so this weighs matchings that differ slightly from the most
+ * probable matching.
  */
 static void sets__doubt(struct sets *s, const bool *left)
 {
@@ -858,7 +857,7 @@ static void sets__doubt(struct sets *s, const bool *left)
 	double at;
 
 	/*
-	 * A stack may belong to a launch without a mate, and a launch may have a stack without a
+	 * A stack may belong to a launch without a mate, and a launch may own a stack without a
 	 * mate.
 	 */
 	for (n = 0; n < s->edges.nr; n++) {
@@ -889,15 +888,15 @@ static void sets__doubt(struct sets *s, const bool *left)
 		budget = SWAP_STEPS;
 		m->doubt[k] += sets__swap(s, k, s->edges.v[s->mate[k]].stack, 1, SWAP_DEPTH,
 					  &budget);
-		/* Allow for longer chains of changes, which are not counted. */
+		/* Allow for longer chains of swaps, which are not counted. */
 		m->doubt[k] *= SWAP_CARE;
 	}
 }
 
 /*
- * Matches the events of threads that are in no pair, as sets.
- * @left: for each thread of the stacks, whether it is in no pair
- * @launches_left: for each thread of the launches, whether it is in no pair
+ * Matches the events of all unpaired threads as sets.
+ * @left: by thread of the stacks: whether it is unpaired
+ * @launches_left: by thread of the launches: whether it is unpaired
  */
 static int matcher__match_sets(struct matcher *m, const bool *left, const bool *launches_left)
 {
@@ -961,7 +960,7 @@ static int matcher__match_sets(struct matcher *m, const bool *left, const bool *
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* Return: whether a stack of @launch would fit a launch at the time of launch @at. */
+/* Return: whether a stack of @launch would match a launch at the time of launch @at. */
 static bool matcher__fits_near(const struct matcher *m, uint32_t launch, uint32_t at)
 {
 	const struct align_side *gpu = m->al->gpu.in;
@@ -979,11 +978,11 @@ static bool matcher__fits_near(const struct matcher *m, uint32_t launch, uint32_
 
 /*
  * Each stack may be at a fixed distance from its own call, or at a fixed distance from the thread's
- * previous call. Where stacks have no thread, times cannot show which is true: only kinds and names
- * of calls can. If each stack belonged to the thread's next call, all stacks whose next call
- * differs from their near calls would have no launch now.
+ * previous call. If stacks have no thread, times cannot distinguish these two cases; only kinds and
+ * names of calls can. If each stack belonged to the thread's next call, all stacks whose next call
+ * differs from the calls near them would have no launch now.
  *
- * Return: whether that is ruled out, because clearly fewer stacks have no launch.
+ * Return: whether the second case is ruled out, because clearly fewer stacks lack a launch.
  */
 static bool matcher__rules_out_next(const struct matcher *m)
 {
@@ -1024,7 +1023,8 @@ static int matcher__match(struct matcher *m)
 }
 
 /*
- * Finds each launch's predecessor in its thread, and counts stacks by label. Return: 0 or -ENOMEM.
+ * Finds the previous launch in each launch's thread, and counts stacks by label. Return: 0 or
+ * -ENOMEM.
  */
 static int matcher__init(struct matcher *m)
 {
@@ -1069,8 +1069,8 @@ static void matcher__exit(struct matcher *m)
 }
 
 /*
- * Matches all events with the stacks shifted by @s. Return: 0; -ENOENT if both sides lost too much;
- * or -ENOMEM.
+ * Matches all events after the stacks are shifted by @s. Return: 0; -ENOENT if both sides lost too
+ * many events; or -ENOMEM.
  */
 static int matcher__try(struct matcher *m, const struct shift *s, uint32_t *matches, uint32_t *back)
 {
@@ -1091,7 +1091,7 @@ static int matcher__try(struct matcher *m, const struct shift *s, uint32_t *matc
 		matcher__measure_shape(m);
 	else
 		matcher__learn_shape(m);
-	/* One side may have lost many events; that both sides did is improbable. */
+	/* One side may have lost many events, but it is unlikely that both sides did. */
 	least = s->ordered ? MASS_MIN : SET_MASS_MIN;
 	err = m->p_stack < least && m->p_stray > 1 - least ? -ENOENT : matcher__match(m);
 	if (!err)
@@ -1102,8 +1102,7 @@ static int matcher__try(struct matcher *m, const struct shift *s, uint32_t *matc
 }
 
 /*
- * Keeps the answers on which two shifts agree. If few answers agree, they agree by chance, and
- * prove nothing.
+ * Keeps the answers on which two shifts agree. If only a few answers agree, they agree by chance.
  * Return: whether most answers agree.
  */
 static bool matcher__agree(const struct matcher *m, const uint32_t *matches, const uint32_t *back)
@@ -1154,8 +1153,8 @@ int aligner__match(struct aligner *al)
 		nr = MAX_SHIFTS + 1;
 	}
 	/*
-	 * If there are few events, both tools may have begun and ended in mid-recording: then
-	 * agreeing answers prove nothing.
+	 * With few events, both tools may have started and ended in mid-recording. Agreeing answers
+	 * then prove nothing.
 	 */
 	if (nr > 1 && fmin(al->cpu.in->nr, al->gpu.in->nr) < FEW)
 		nr = MAX_SHIFTS + 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Finds the offset between two clocks: differences of times vote for candidate offsets, which are
- * followed through the recording and compared by how well they explain the recording.
+ * Finds the offset between two clocks. Time differences vote for candidate offsets. The candidates
+ * are followed through the recording and compared by how well they explain it.
  */
 #include <errno.h>
 #include <math.h>
@@ -10,35 +10,32 @@
 
 #include "import/align/aligner.h"
 
-#define NR_BINS		(1u << 20)	/* most bins of the time differences' histogram */
-#define FEW_BINS	(1u << 12)	/* least number of bins of that histogram */
-#define BINS_PER_GAP	64		/* bins for a mean gap between launches, in a wide range */
-#define VOTES		12		/* differences in a bin that suffice */
-#define NEAR_BINS	(1u << 14)	/* bins of the histogram for differences near an offset */
+#define NR_BINS		(1u << 20)	/* most bins in the histogram of time differences */
+#define FEW_BINS	(1u << 12)	/* fewest bins in that histogram */
+#define BINS_PER_GAP	64		/* bins per mean gap between launches, in a wide range */
+#define VOTES		12		/* number of differences per bin that suffices */
+#define NEAR_BINS	(1u << 14)	/* bins in the histogram of differences near an offset */
 #define NR_SCALES	4		/* search for peaks that are 1, 4, 16, 64 bins wide */
 #define PEAKS		4		/* peaks to keep for each width and excerpt */
 #define NR_EXCERPTS	2		/* parts of the recording in which to search for offsets */
 #define EXCERPT_EVENTS	1024
-#define FIT_EVENTS	256		/* events of an excerpt that compare candidates */
+#define FIT_EVENTS	256		/* events of an excerpt used to compare candidates */
 #define CLEAR		1.0		/* score per stack that leaves no doubt */
-#define DENSE		16		/* a peak with more launches in its width is useless */
+#define DENSE		16		/* most launches, on average, within a peak's width */
 #define MAX_CANDIDATES	(NR_EXCERPTS * NR_SCALES * PEAKS)
 #define MAX_TRACKS	16		/* candidates to follow through the recording */
-#define WORTH		0.4		/* share of the best score that makes a rival */
-#define SLACK		0.02		/* differences below this share of the stacks mean
-					 * nothing */
-#define CHUNK		256		/* stacks that share one offset */
+#define WORTH		0.4		/* a rival has at least this share of the best score */
+#define SLACK		0.02		/* differences below this share of the stacks are ignored */
+#define CHUNK		256		/* number of stacks that share one offset */
 #define REACH		8.0		/* largest distance of a match, in jitters */
 #define NR_DECAY	1024		/* size of the table of exp(-x), for x up to REACH */
 #define JITTER_MIN	100.0		/* in ns: the resolution of clocks */
 #define NOISE		0.05		/* share of the stacks that may have no launch */
-#define REST_MIN	16		/* number of consecutive stacks without a launch that is
-					 * noticed */
+#define REST_MIN	16		/* consecutive stacks without a launch that are noticed */
 #define REST_MASS	0.5		/* another offset must fit this share of these stacks */
 #define REST_SCORE	30.0		/* score that the other offset must have */
-#define SET_MIN_NS	400000.0	/* people who set a clock change it by more than this */
-#define REST_CLEAR	0.5		/* share of the best such offset's score that the second may
-					 * have */
+#define SET_MIN_NS	400000.0	/* setting a clock changes it by more than this */
+#define REST_CLEAR	0.5		/* limit of the second best score, relative to the best */
 #define DRIFT_MAX	200e-6
 #define DRIFT_USUAL	50e-6
 
@@ -46,7 +43,7 @@ struct candidate {
 	double offset;
 	double jitter;
 	double score;
-	uint32_t at;			/* the stack around which the candidate was found */
+	uint32_t at;			/* the stack near which the candidate was found */
 };
 
 /* A candidate followed through the recording. */
@@ -54,8 +51,8 @@ struct track {
 	struct candidate c;
 	double *offsets;		/* by chunk */
 	double score;
-	double scored_by;		/* the jitter that its score was computed with */
-	double mass;			/* how many stacks have a launch with this track */
+	double scored_by;		/* the jitter used for its score */
+	double mass;			/* number of stacks that have a launch with this track */
 };
 
 struct finder {
@@ -65,17 +62,17 @@ struct finder {
 	double decay[NR_DECAY + 2];
 	struct track tracks[MAX_TRACKS];
 	uint32_t nr_tracks;
-	bool steady;			/* the clocks drift steadily under the first track */
+	bool steady;			/* the clocks drift steadily according to the first track */
 };
 
 /*
  * finder__fit - compute how well an offset explains some stacks, and improve the offset
- * @offset, @jitter: the guess, improved if @learn
+ * @offset, @jitter: initial guess, improved if @learn is set
  * @mass: set to how many of the stacks are near a launch
  *
- * Each stack is either near some launch, after correction by the offset, or stray. The score is the
- * logarithm of how much more probable the times are under this offset than if the two sides were
- * unrelated; a score of 0 means nothing.
+ * After correction by the offset, each stack is either near some launch or stray. The score is a
+ * log-likelihood ratio: how much more probable the times are under this offset than if the two
+ * sides were unrelated. A score of 0 proves nothing.
  */
 static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *offset,
 			  double *jitter, bool learn, double *mass)
@@ -93,8 +90,7 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 		for (k = aligner__near(al, i, at, REACH * b, &end); k < end; k++) {
 			d = at - al->time[k];
 			/*
-			 * If times are so large that REACH * b is lost in rounding, the distance
-			 * may exceed REACH * b.
+			 * With very large times, rounding may make the distance exceed REACH * b.
 			 */
 			w = f->decay[min_t(uint32_t, fabs(d) * inverse, NR_DECAY + 1)];
 			s += w;
@@ -107,7 +103,7 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 		sum_r += s * w;
 		sum_d += sd * w;
 		sum_abs += sa * w;
-		/* Take one logarithm for several factors. */
+		/* Take one logarithm of several factors. */
 		product *= p;
 		if (i % 8 == 0 || i == to - 1) {
 			score += log(product);
@@ -122,7 +118,7 @@ static double finder__fit(struct finder *f, uint32_t from, uint32_t to, double *
 	return score;
 }
 
-/* Improves the offset by finder__fit() until it changes little, at most @times times. */
+/* Improves the offset by finder__fit() until it changes little, but at most @times times. */
 static void finder__learn(struct finder *f, uint32_t from, uint32_t to, double *offset,
 			  double *jitter, double min_jitter, uint32_t times, double *mass)
 {
@@ -156,7 +152,7 @@ static uint32_t finder__peaks(const struct finder *f, double from, double bin, u
 			      uint32_t at, struct candidate *out)
 {
 	uint32_t nr = 0, scale, width = 1, i, k, n;
-	const uint32_t *sums = f->histogram;		/* for each bin: the sum before it */
+	const uint32_t *sums = f->histogram;		/* by bin: the sum of all earlier bins */
 
 	for (scale = 0; scale < NR_SCALES; scale++, width *= 4) {
 		struct candidate top[PEAKS];
@@ -173,7 +169,7 @@ static uint32_t finder__peaks(const struct finder *f, double from, double bin, u
 
 			/*
 			 * Compare squares first: only the few bins far above their surroundings
-			 * need the square root.
+			 * need a square root.
 			 */
 			expected = (double)(sums[z] - sums[a]) * width / (z - a);
 			more = votes - expected;
@@ -202,8 +198,8 @@ static uint32_t finder__peaks(const struct finder *f, double from, double bin, u
 }
 
 /*
- * Finds candidates within [@from, @to] from @nr_events stacks, starting with stack @first. Return:
- * how many.
+ * Finds candidates within [@from, @to], using @nr_events stacks from stack @first. Return: the
+ * number of candidates.
  */
 static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_events, double from,
 			     double to, uint32_t nr_bins, struct candidate *out)
@@ -241,9 +237,8 @@ static uint32_t finder__vote(struct finder *f, uint32_t first, uint32_t nr_event
 }
 
 /*
- * Finds offsets in [@from, @to] that are worth following, the best first.
- * @wide: search everywhere for an offset that fits; otherwise search near a known offset for all
- * offsets
+ * Finds offsets in [@from, @to] that are worth following, best first.
+ * @wide: search everywhere for one matching offset; otherwise find all offsets near a known offset
  */
 static uint32_t finder__candidates(struct finder *f, double from, double to, bool wide,
 				   struct candidate *out)
@@ -257,7 +252,7 @@ static uint32_t finder__candidates(struct finder *f, double from, double to, boo
 
 	if (to <= from)
 		return 0;
-	/* Few differences need no fine histogram: each is alone in its bin anyway. */
+	/* A few differences need no fine histogram, because each is alone in its bin. */
 	while (nr_bins < max_bins && nr_bins / 16 < differences && to - from > nr_bins * bin)
 		nr_bins *= 2;
 	/* The first excerpt is enough if its best candidate leaves no doubt. */
@@ -285,7 +280,7 @@ static uint32_t finder__chunk_end(const struct finder *f, uint32_t chunk)
 	return min_t(uint32_t, (chunk + 1) * CHUNK, f->al->cpu.in->nr);
 }
 
-/* Return: the middle of a chunk, by the stacks' clock. */
+/* Return: the middle of a chunk on the stacks' clock. */
 static double finder__chunk_time(const struct finder *f, uint32_t chunk)
 {
 	const double *time = f->al->cpu.time;
@@ -293,14 +288,17 @@ static double finder__chunk_time(const struct finder *f, uint32_t chunk)
 	return (time[chunk * CHUNK] + time[finder__chunk_end(f, chunk) - 1]) / 2;
 }
 
-/* Return: the offset of a track at a time of the stacks' clock. */
+/* Return: the offset of a track at @time on the stacks' clock. */
 static double finder__offset(const struct finder *f, const struct track *t, double time,
 			     uint32_t chunk)
 {
 	double here = finder__chunk_time(f, chunk), there;
 	uint32_t other = time < here ? chunk - 1 : chunk + 1;
 
-	/* Before the first middle and after the last middle, the drift continues. */
+	/*
+	 * The drift continues before the middle of the first chunk and after the middle of the last
+	 * chunk.
+	 */
 	if (other >= f->nr_chunks)
 		other = other == chunk + 1 ? chunk - 1 : chunk + 1;
 	if (other >= f->nr_chunks)
@@ -313,7 +311,7 @@ static double finder__offset(const struct finder *f, const struct track *t, doub
 }
 
 /*
- * Return: the offset of one chunk. The search begins at @offset, the offset of the neighbouring
+ * Return: the offset of one chunk. The search starts at @offset, the offset of the neighboring
  * chunk.
  */
 static double finder__track_chunk(struct finder *f, const struct track *t, uint32_t chunk,
@@ -323,7 +321,9 @@ static double finder__track_chunk(struct finder *f, const struct track *t, uint3
 	double wide = t->c.jitter + gap * DRIFT_MAX / 4, guess = offset, jitter = wide, mass = 0;
 
 	finder__learn(f, from, to, &guess, &jitter, t->c.jitter, 4, &mass);
-	/* Keep the neighbour's offset if too few stacks match, or if clocks cannot drift so far. */
+	/*
+	 * Keep the neighbor's offset if too few stacks match, or if clocks cannot drift that far.
+	 */
 	if (mass < (to - from) * 0.2 || fabs(guess - offset) > 4 * wide)
 		return offset;
 	return guess;
@@ -344,8 +344,8 @@ static int finder__track(struct finder *f, struct track *t, const struct candida
 		gap = time[i * CHUNK] - time[(i - 1) * CHUNK];
 		t->offsets[i] = finder__track_chunk(f, t, i, t->offsets[i - 1] + slope * gap, gap);
 		/*
-		 * After some chunks, the slope over all chunks so far is more exact than the slope
-		 * between two chunks.
+		 * After several chunks, the slope over all chunks so far is more precise than the
+		 * slope between two chunks.
 		 */
 		if (i >= start + 4)
 			slope = (t->offsets[i] - t->offsets[start]) /
@@ -395,8 +395,7 @@ static int track__compare(const void *a, const void *b)
 }
 
 /*
- * Follows candidates through the recording, and keeps each track that differs from all earlier
- * tracks.
+ * Follows candidates through the recording, and keeps each track that differs from all kept tracks.
  */
 static int finder__add_tracks(struct finder *f, const struct candidate *candidates,
 			      uint32_t nr_candidates)
@@ -422,7 +421,7 @@ static int finder__add_tracks(struct finder *f, const struct candidate *candidat
 	return 0;
 }
 
-/* Scores all tracks by the jitter of the best track, and puts the best track first. */
+/* Scores all tracks with the jitter of the best track, and puts the best track first. */
 static void finder__compare_tracks(struct finder *f)
 {
 	double jitter;
@@ -439,8 +438,8 @@ static void finder__compare_tracks(struct finder *f)
 }
 
 /*
- * Return: the least score of a rival of the first track. A few events, which may be missing at the
- * ends of the recording, must not decide.
+ * Return: the lowest score that makes a track a rival of the first track. A few events, which may
+ * be missing at the ends of the recording, must not decide.
  */
 static double finder__limit(const struct finder *f)
 {
@@ -453,8 +452,8 @@ static double finder__limit(const struct finder *f)
 
 /*
  * Looks for other offsets that are as good as the first track. Launches at equal intervals, and
- * steps of a loop, fit just as well when shifted by one interval or step. So the search begins near
- * the first track's offset and widens.
+ * iterations of a loop, match just as well when they are shifted by one interval or iteration. The
+ * search therefore starts near the first track's offset and widens.
  */
 static int finder__find_others(struct finder *f, struct candidate *candidates)
 {
@@ -475,8 +474,8 @@ static int finder__find_others(struct finder *f, struct candidate *candidates)
 		err = finder__add_tracks(f, candidates, min_t(uint32_t, k, 2));
 		finder__compare_tracks(f);
 		/*
-		 * One rival is enough. If a better track was found, aligner__find_offset() searches
-		 * around that track.
+		 * One rival is enough. If the rival is better than the first track,
+		 * aligner__find_offset() searches around the rival.
 		 */
 		if (f->tracks[1].score >= finder__limit(f) ||
 		    f->tracks[0].offsets[f->nr_chunks / 2] != best)
@@ -486,10 +485,10 @@ static int finder__find_others(struct finder *f, struct candidate *candidates)
 }
 
 /*
- * Puts the right one of the good tracks first. A thread that launches in a loop reaches the next
- * launch after equal times, so each stack may fit the call before its own even better; but the
- * first stack has no call before it. So the right track is the one that gives the most stacks a
- * launch.
+ * Puts the right track first among the good tracks. A thread that launches in a loop reaches its
+ * next launch after equal times, so each stack may fit the call before its own call even better.
+ * The first stack, however, has no earlier call, so the right track gives a launch to the most
+ * stacks.
  */
 static void finder__prefer_mass(struct finder *f)
 {
@@ -506,11 +505,11 @@ static void finder__prefer_mass(struct finder *f)
 }
 
 /*
- * Clocks drift steadily, so a line through the offsets of all chunks is more exact than each
- * offset. Offsets that are farther from the line than the jitter explains stay as they are. In a
- * short recording the prior (DRIFT_USUAL) outweighs the data, and no drift is learned.
+ * Clocks drift steadily, so a line through the offsets of all chunks is more precise than each
+ * offset. Offsets that are farther from the line than the jitter explains do not change. In a short
+ * recording the prior (DRIFT_USUAL) outweighs the data, and no drift is learned.
  *
- * Return: whether the offsets are on a line that clocks may follow.
+ * Return: whether the offsets lie on a line with a plausible clock drift.
  */
 static bool finder__straighten(struct finder *f, struct track *t)
 {
@@ -531,7 +530,7 @@ static bool finder__straighten(struct finder *f, struct track *t)
 		xx += weight * dx * dx;
 		xy += weight * dx * (t->offsets[i] - y);
 	}
-	/* Laplace: the variance is twice the square of the mean distance. */
+	/* The variance of a Laplace distribution is twice the squared mean distance. */
 	noise = 2 * t->c.jitter * t->c.jitter;
 	slope = xy / (xx + noise / (DRIFT_USUAL * DRIFT_USUAL));
 	for (i = 0; i < f->nr_chunks; i++) {
@@ -560,19 +559,19 @@ static void finder__conclude(struct finder *f, double ahead)
 		if (f->tracks[i].score < limit ||
 		    f->tracks[i].mass <= t->mass - SLACK * al->cpu.in->nr)
 			continue;
-		/* Leave near offsets to aligner__find_shifts(). */
+		/* aligner__find_shifts() handles near offsets. */
 		if (fabs(f->tracks[i].offsets[middle] - t->offsets[middle]) <= near)
 			nr_near++;
 		else if (al->out->nr_offsets++ == 1)
 			al->out->other_offset_ns = llround(f->tracks[i].offsets[0] + ahead);
 	}
-	/* One side may have lost many events; that both sides did is improbable. */
+	/* One side may have lost many events, but it is unlikely that both sides did. */
 	if (al->out->nr_offsets == 1 && !nr_near &&
 	    (t->score <= 0 || t->mass < MASS_MIN * fmin(al->cpu.in->nr, al->gpu.in->nr)))
 		al->out->nr_offsets = 0;
 	/*
-	 * If the offset cannot be straightened, a clock was set, or the offset is wrong and fits by
-	 * chance: report no offset.
+	 * If the offset cannot be straightened, either a clock was set, or the offset is wrong and
+	 * fits by chance: report no offset.
 	 */
 	f->steady = finder__straighten(f, t);
 	if (!f->steady && al->out->nr_offsets == 1)
@@ -592,8 +591,8 @@ static void finder__conclude(struct finder *f, double ahead)
 /* ---- clocks that were set ------------------------------------------------------------------- */
 
 /*
- * Gives all stacks the offset of the chunk in which the first track was found, even if a clock was
- * set before or after that chunk.
+ * For all stacks, uses the offset of the chunk in which the first track was found, even if a clock
+ * was set before or after that chunk.
  */
 static void finder__hold(struct finder *f)
 {
@@ -610,8 +609,8 @@ static void finder__hold(struct finder *f)
 }
 
 /*
- * Sets @scores, by stack, to how well the first track, or @offset if not NULL, explains the stack:
- * the logarithm of how much more probable its time is than without any launch near.
+ * Sets @scores, by stack, to how well the first track (or @offset, if not NULL) explains the stack:
+ * the log-likelihood ratio of its time against no launch near it.
  */
 static void finder__score_stacks(struct finder *f, const double *offset, double jitter,
 				 double *scores)
@@ -632,7 +631,7 @@ static void finder__score_stacks(struct finder *f, const double *offset, double 
 	}
 }
 
-/* Finds the stretch [*@first, *@end) of stacks with the largest sum of scores. */
+/* Finds the range [*@first, *@end) of stacks with the largest sum of scores. */
 static void find_stretch(const double *scores, uint32_t nr, uint32_t *first, uint32_t *end)
 {
 	double sum = 0, best = 0;
@@ -654,8 +653,8 @@ static void find_stretch(const double *scores, uint32_t nr, uint32_t *first, uin
 }
 
 /*
- * Return: how many stacks come before the clock was set: up to there @before explains most, and
- * from there @after.
+ * Return: the number of stacks before the clock was set: @before explains these stacks best, and
+ * @after the later stacks.
  */
 static uint32_t find_split(const double *before, const double *after, uint32_t nr)
 {
@@ -673,14 +672,14 @@ static uint32_t find_split(const double *before, const double *after, uint32_t n
 }
 
 /*
- * Finds the offset of the last stacks before *@bound, or of the first stacks after it if @late. The
- * first track does not fit them. Their launches come before the launches of later stacks, and after
- * the launches of earlier stacks.
+ * Finds the offset of the last stacks before *@bound or, with @late, of the first stacks after
+ * *@bound. The first track does not fit these stacks. Their launches come before the launches of
+ * later stacks, and after the launches of earlier stacks.
  * @main: scores of the first track
- * @scores: room for more of them
- * @bound: moved to where the first track ends to fit better
+ * @scores: buffer for the scores of another offset
+ * @bound: moved to the end of the stacks that the first track fits better
  *
- * Return: whether one offset, and no other, fits.
+ * Return: whether exactly one offset fits.
  */
 static bool finder__find_rest(struct finder *f, bool late, const double *main, double *scores,
 			      uint32_t *bound, double *offset)
@@ -700,7 +699,7 @@ static bool finder__find_rest(struct finder *f, bool late, const double *main, d
 	nr = finder__vote(f, first, nr_near, -al->gpu.span - 1e6, al->cpu.span + 1e6, nr_bins,
 			  candidates);
 	qsort(candidates, nr, sizeof(*candidates), candidate__compare);
-	/* Launches at about equal intervals fit nearly as well when they are shifted. */
+	/* Launches at about equal intervals match nearly as well when they are shifted. */
 	if (nr && candidates[0].offset + near > candidates[0].offset - near)
 		nr += finder__vote(f, first, nr_near, candidates[0].offset - near,
 				   candidates[0].offset + near, NEAR_BINS, candidates + nr);
@@ -714,7 +713,7 @@ static bool finder__find_rest(struct finder *f, bool late, const double *main, d
 		finder__score_stacks(f, &at, jitter, scores);
 		split = late ? find_split(main, scores, nr_stacks) :
 			       find_split(scores, main, nr_stacks);
-		/* A few stacks near the split may be on the wrong side of it. */
+		/* A few stacks near the split may be on the wrong side of the split. */
 		if (split < REST_MIN / 2 || split > nr_stacks - REST_MIN / 2)
 			continue;
 		a = split - REST_MIN / 2;
@@ -736,7 +735,10 @@ static bool finder__find_rest(struct finder *f, bool late, const double *main, d
 	return true;
 }
 
-/* Whether the two offsets differ by more than clocks drift in the recording: a clock was set. */
+/*
+ * Return: whether the two offsets differ by more than clocks drift during the recording, so that a
+ * clock was set.
+ */
 static bool finder__was_set(const struct finder *f, double one, double other)
 {
 	return fabs(one - other) > SET_MIN_NS + UNSEEN_DRIFT * f->al->cpu.span;
@@ -801,10 +803,7 @@ int aligner__find_offset(struct aligner *al)
 		goto out;
 	for (i = 0; i < ARRAY_SIZE(f->decay); i++)
 		f->decay[i] = exp(-(i + 0.5) * REACH / NR_DECAY);
-	/*
-	 * How far the first stack's time is ahead of the first launch's time, each by its own
-	 * clock.
-	 */
+	/* How far the first stack is ahead of the first launch, each on its own clock. */
 	ahead = al->cpu.in->events[0].time_ns >= al->gpu.in->events[0].time_ns ?
 		(double)(al->cpu.in->events[0].time_ns - al->gpu.in->events[0].time_ns) :
 		-(double)(al->gpu.in->events[0].time_ns - al->cpu.in->events[0].time_ns);

@@ -2,18 +2,18 @@
 /*
  * Rules out offsets between the clocks by the order of stacks and launches.
  *
- * A thread comes to a launch, where its stack is taken, makes the call, which returns, and
- * continues to the next launch. So in each thread a stack comes after the previous call has
- * returned, and is followed by its own launch before the next stack comes. The distance from a
- * stack to its launch says little: it may vary more than the distance from a call to the next
- * stack, and then each stack is closer to the call before its own. The first and the last events
- * say little, too: both tools may begin and end in mid-recording, and then a call that waits
- * probably lacks its stack. However, stacks and launches take turns only under the right offset
- * where a thread launches again at once or pauses, where a call takes long, or where names differ.
+ * A thread reaches a launch, where its stack is taken, makes the call, returns from it, and
+ * continues to the next launch. In each thread a stack therefore comes after the previous call has
+ * returned, and its own launch comes before the next stack. The distance from a stack to its launch
+ * says little: it may vary more than the distance from a call to the next stack, and then each
+ * stack is closer to the call before its own call. The first and the last events say little, too:
+ * both tools may start and stop in mid-run, and then a call that waits probably lacks its stack.
+ * However, where a thread launches again at once or pauses, where a call takes long, or where names
+ * differ, stacks and launches alternate only under the right offset.
  *
- * So this counts, for all offsets near the one found, the stacks that are followed by a fitting
- * launch. An offset that is wrong by a launch or more, but has as many of these stacks, cannot be
- * distinguished from the right one.
+ * This file therefore counts, for all offsets near the known offset, the stacks that are followed
+ * by a matching launch. An offset that is wrong by a launch or more, but has as many of these
+ * stacks, cannot be distinguished from the right offset.
  */
 #include <errno.h>
 #include <math.h>
@@ -24,20 +24,20 @@
 
 #define NR_BINS		(1u << 16)	/* number of offsets that are compared */
 #define NR_STACKS	32768		/* most stacks that are counted */
-#define BLOCK		256		/* stacks counted together */
+#define BLOCK		256		/* number of stacks counted together */
 #define MAX_STEPS	SHIFT_SPACINGS	/* largest shift, in launches */
-#define TURNS_MIN	0.7		/* share of stacks that must take turns with launches */
-#define REGULAR		0.97		/* share of launches that may look like the next launch */
+#define TURNS_MIN	0.7		/* share of stacks that must alternate with launches */
+#define REGULAR		0.97		/* share of launches that may resemble the next launch */
 #define ROOM_NS		150		/* equally good offsets must span this much, ... */
 #define ROOM_RATIO	8		/* ... or at least 1 / ROOM_RATIO of the widest range */
 #define INSIDE_MIN	2		/* stacks that may come inside an earlier call, ... */
 #define INSIDE_MAX	0.02		/* ... and this share of all stacks */
-#define STRETCH_MIN	4		/* stacks by which a stretch of the recording is judged */
-#define SET_PRIOR	5.0		/* -log of the chance that a clock was set, to any time */
-#define SET_GAIN	1.5		/* gain from which a message says that a clock was set */
-#define SET_CLEAR	60.0		/* gain from which the message needs no other sign */
+#define STRETCH_MIN	4		/* number of stacks needed to judge a stretch */
+#define SET_PRIOR	5.0		/* -log of the probability that a clock was set */
+#define SET_GAIN	1.5		/* gain above which a message says that a clock was set */
+#define SET_CLEAR	60.0		/* gain above which the message needs no other sign */
 #define SET_COARSE	0.05		/* jitter, as a share of the time between launches */
-#define TURN_LOST	3.0		/* -log of the chance that a stack has no launch */
+#define TURN_LOST	3.0		/* -log of the probability that a stack has no launch */
 #define JITTER_MIN	100.0		/* in ns: the resolution of clocks */
 
 /* One thread as both sides see it. */
@@ -45,7 +45,7 @@ struct turns {
 	const struct aligner *al;
 	const uint32_t *stacks, *launches;
 	uint32_t nr_stacks, nr_launches;
-	bool self;			/* launches stand for their own stacks */
+	bool self;			/* launches take the place of stacks */
 };
 
 struct order {
@@ -54,11 +54,12 @@ struct order {
 	double range, per_ns;		/* the range of offsets is from -range to range */
 	double from, to;		/* only stacks at these times are counted */
 	double drift, drift_from;	/* how much faster the stacks' clock is than stack_time
-					 * says, by distances before and after that time */
-	int32_t *turns;			/* for each offset: the change of the number of stacks
-					 * followed by a launch; later summed up */
-	int32_t *steps;			/* for each offset: the change of the number of launches
-					 * that come after stacks; later summed up */
+					 * says, estimated from the distances before and after
+					 * drift_from */
+	int32_t *turns;			/* by offset: change in the number of stacks followed by a
+					 * launch; later the sum of the changes */
+	int32_t *steps;			/* by offset: change in the number of launches that follow
+					 * stacks; later the sum of the changes */
 	uint32_t stride;		/* only every stride-th BLOCK is counted */
 	double nr;			/* number of stacks */
 	double nr_launches;
@@ -66,8 +67,8 @@ struct order {
 };
 
 /*
- * Return: the time of stack @i. If launches stand for their stacks, the times of the stacks are
- * invented: before the launches, and varying as much as real stacks do.
+ * Return: the time of stack @i. If launches take the place of stacks, the time is invented: it is
+ * before the launch, with the variation of real stacks.
  */
 static double turns__stack(const struct turns *t, uint32_t i)
 {
@@ -86,7 +87,7 @@ static bool turns__fit(const struct turns *t, uint32_t i, uint32_t k)
 			 aligner__fit(&t->al->cpu.in->events[t->stacks[i]], launch);
 }
 
-/* Return: the first launch of the thread at @time or later. */
+/* Return: the first launch of the thread at or after @time. */
 static uint32_t turns__first_at(const struct turns *t, double time)
 {
 	uint32_t from = 0, to = t->nr_launches, mid;
@@ -152,8 +153,8 @@ static void order__count(struct order *o, const struct turns *t)
 }
 
 /*
- * Sets @t to thread @b of the launches. Return: whether @b is paired with a thread of the stacks.
- * With @self, the launches of @b stand for the stacks.
+ * Sets @t to thread @b of the launches. With @self, the launches of @b take the place of stacks.
+ * Return: whether @b is paired with a thread of the stacks.
  */
 static bool order__turns(const struct order *o, uint32_t b, bool self, struct turns *t)
 {
@@ -196,7 +197,7 @@ static void order__run(struct order *o, bool self)
 	}
 }
 
-/* How far a stack is from the launch that follows it. */
+/* The distance from a stack to the launch that follows it. */
 struct distance {
 	double time, d;
 };
@@ -214,11 +215,12 @@ static int compare_distance_times(const void *a, const void *b)
 #define NR_DISTANCES	(NR_STACKS + BLOCK)
 
 /*
- * Lists how far the stacks are from the launches that follow them, after @offset is subtracted.
+ * Lists the distances from the stacks to the launches that follow them, after @offset is
+ * subtracted.
  * @v: room for NR_DISTANCES
- * @inside: set to how many stacks come inside an earlier call
+ * @inside: set to the number of stacks inside an earlier call
  *
- * Return: how many.
+ * Return: the number of distances.
  */
 static uint32_t order__distances(const struct order *o, bool self, double offset,
 				 struct distance *v, uint32_t *inside)
@@ -257,8 +259,9 @@ static uint32_t order__distances(const struct order *o, bool self, double offset
 }
 
 /*
- * Measures how far the stacks are from the launches that follow them, after @offset is subtracted.
- * @inside: set to how many stacks come inside an earlier call
+ * Measures the distances from the stacks to the launches that follow them, after @offset is
+ * subtracted.
+ * @inside: set to the number of stacks inside an earlier call
  */
 static int order__measure(const struct order *o, bool self, double offset, struct shift *s,
 			  uint32_t *inside)
@@ -290,7 +293,10 @@ static int order__measure(const struct order *o, bool self, double offset, struc
 	return 0;
 }
 
-/* Return: the bin with the most turns; of a run of such bins, the middle of the longest run. */
+/*
+ * Return: the bin with the most turns. If there are several such bins, the middle of their longest
+ * run.
+ */
 static uint32_t order__top(const struct order *o)
 {
 	uint32_t i, top = 0, run = 0, widest = 0;
@@ -311,7 +317,7 @@ static uint32_t order__top(const struct order *o)
 
 #define NR_STEPS	(2 * MAX_STEPS + 1)	/* -MAX_STEPS to MAX_STEPS */
 
-/* The most turns in any bin of one step, and the range of bins with that many turns. */
+/* The most turns in any bin of one step, and the range of the bins with that many turns. */
 struct step_turns {
 	int32_t turns;
 	uint32_t first, last, width;
@@ -337,7 +343,10 @@ static void order__find_best(const struct order *o, uint32_t top, struct step_tu
 	}
 }
 
-/* Return: how many shifts fit about as well as the best shift, which is put first; or -errno. */
+/*
+ * Return: how many shifts fit about as well as the best shift, which becomes the first shift; or
+ * -errno.
+ */
 static int order__compare(const struct order *o, struct shift *shifts, bool self)
 {
 	struct step_turns best[NR_STEPS] = { 0 }, *b;
@@ -366,14 +375,14 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		if (self && step == -1)
 			continue;
 		/*
-		 * A shifted order has fewer turns at its ends, if one tool began earlier or ended
+		 * A shifted order has fewer turns at its ends if one tool started earlier or ended
 		 * later.
 		 */
 		if (step && b->turns < limit - (self ? 0 : abs(step) * o->nr_lanes))
 			continue;
 		/*
 		 * If the range is too narrow, this step is impossible: no thread can return from a
-		 * call and reach the next call so quickly.
+		 * call and reach its next call so quickly.
 		 */
 		if (step && !self && b->width < ROOM_NS * o->per_ns &&
 		    b->width * ROOM_RATIO < best[MAX_STEPS].width)
@@ -389,14 +398,14 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		ways[0] = (struct shift){ .jitter = o->al->jitter };
 	for (n = 0; n < nr && n < MAX_SHIFTS; n++)
 		shifts[n] = ways[n];
-	/* Without known threads, the other possible launches of a stack cannot be followed. */
+	/* If threads are unknown, the other possible launches of a stack cannot be followed. */
 	return nr > (self ? 1 : MAX_SHIFTS) ? MAX_SHIFTS + 1 : nr;
 }
 
 /* ---- clocks that were set ------------------------------------------------------------------- */
 
 /*
- * Compares two samples as Kolmogorov and Smirnov do. Both are sorted.
+ * Compares two sorted samples with the Kolmogorov-Smirnov test.
  * Return: the statistic K. Samples of one distribution differ by K or more with a probability of
  * about 2 * exp(-2 * K * K).
  */
@@ -420,7 +429,7 @@ static double unlike(const struct distance *x, uint32_t nr_x, const struct dista
 /*
  * Return: how much the distances before and after @time differ.
  * @v: sorted by distance
- * @before: how many are before
+ * @before: number of distances before @time
  */
 static double unlike_at(const struct distance *v, uint32_t nr, double time, uint32_t before)
 {
@@ -436,12 +445,12 @@ static double unlike_at(const struct distance *v, uint32_t nr, double time, uint
 }
 
 /*
- * Finds the place where distances change most.
+ * Finds the point in time at which the distances change most.
  * @v: sorted by time
  * @sorted: set to @v sorted by distance
- * @split: set to the number of distances before that place
+ * @split: set to the number of distances before that point
  *
- * Return: how much both sides differ.
+ * Return: how much the distances before and after that point differ.
  */
 static double find_change(const struct distance *v, uint32_t nr, struct distance *sorted,
 			  uint32_t *split)
@@ -469,16 +478,16 @@ static double find_change(const struct distance *v, uint32_t nr, struct distance
 /* The stacks before or after the time at which a clock was set. */
 struct clock_stretch {
 	double from, to;
-	const struct distance *now;	/* sorted */
+	const struct distance *now;	/* distances of the stretch, sorted */
 	uint32_t nr;
 };
 
 /*
- * Looks for a way to put the stacks of @stretch with other launches than under @offset, so that
- * their distances become like the distances of @other.
+ * Tries to match the stacks of @stretch with other launches than under @offset, so that their
+ * distances become similar to the distances of @other.
  * @change: how much the distances of both stretches differ now
  * @v: room for NR_DISTANCES
- * @gain: raised if the new way is better: the logarithm of how much more probable it is
+ * @gain: raised if the new match is better; its log-likelihood ratio
  *
  * Return: whether *@later was set: how much later the stacks of @stretch are than stack_time says.
  */
@@ -527,8 +536,8 @@ static bool order__fits_shifted(struct order *o, double offset, const struct clo
 }
 
 /*
- * Sets o->drift to the drift that aligner__find_offset() could not see, because it follows means,
- * and few events say little about means. Takes it off all distances.
+ * Sets o->drift to the drift that aligner__find_offset() could not detect: it follows means, which
+ * are imprecise with few events. Subtracts this drift from all distances.
  * @v: sorted by time
  * @sorted: room for all distances
  */
@@ -554,7 +563,7 @@ static void order__learn_drift(struct order *o, struct distance *v, uint32_t nr,
 }
 
 /*
- * Notes that the stacks' clock was set at @time, and was @more ahead after that. If only one offset
+ * Records that the stacks' clock was set at @time, which put it ahead by @more. If only one offset
  * then puts all stacks in order, the stretches get that offset.
  */
 static void order__set_stretches(struct order *o, double time, double more, bool was_set)
@@ -577,11 +586,12 @@ static void order__set_stretches(struct order *o, double time, double more, bool
 }
 
 /*
- * If a clock was set in mid-recording, one offset may still bring stacks and launches in order: in
- * one stretch of the recording each stack is then with the launch before or after its own. The
- * distances of that stretch include the time between two launches. Sets the stretches in al->out.
+ * If a clock was set in mid-recording, one offset may still put stacks and launches in order: in
+ * one stretch of the recording it then matches each stack with the launch before or after the
+ * stack's own launch. The distances in that stretch include the time between two launches. Sets the
+ * stretches in al->out.
  * Return: whether a clock was set, as far as the data show: distances change somewhere, and change
- * less if the stacks of one stretch are with other launches; or -ENOMEM.
+ * less if the stacks of one stretch match other launches; or -ENOMEM.
  */
 static int order__was_set(struct order *o, const struct shift *s)
 {
@@ -612,8 +622,8 @@ static int order__was_set(struct order *o, const struct shift *s)
 			later[0] = offset - before.now[split / 2].d;
 	}
 	/*
-	 * aligner__find_offset() never puts all stacks with wrong launches and still near them. If
-	 * it seems so, launches come at equal intervals, and many are missing at the ends.
+	 * aligner__find_offset() never matches all stacks with wrong launches near them. If it
+	 * seems to do so, launches come at equal intervals, and many are missing at the ends.
 	 */
 	sure = gain > SET_GAIN && (gain > SET_CLEAR ||
 				   o->al->jitter > SET_COARSE * o->al->spacing ||
@@ -645,7 +655,7 @@ int aligner__find_shifts(const struct aligner *al, const struct lanes *lanes, st
 		nr = set < 0 ? set : set ? 0 : nr;
 	}
 	/*
-	 * No pair of threads helps. Check instead whether each launch looks like the next launch.
+	 * Without a pair of threads, check instead whether each launch looks like the next launch.
 	 */
 	if (nr == -ENOENT) {
 		order__run(&o, true);

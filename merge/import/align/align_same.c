@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * align_same.c - matches stacks and launches that one tool recorded by one reading of the clock
+ * align_same.c - matches stacks and launches that one tool recorded with the same timestamp
  *
- * The times of such a pair are equal to the nanosecond, and so are their thread ids. Two readings
- * of a clock never give equal times for nearly all events.
+ * The timestamps of such a pair are equal to the nanosecond, and its thread ids are equal. Two
+ * separate clock readings never give equal timestamps for nearly all events.
  */
 #include "import/align/aligner.h"
 
@@ -39,14 +39,14 @@ static struct moment *side__moments(const struct align_side *side)
 	return v;
 }
 
-/* Whether a stack and a launch may belong together, judged by kinds and known names. */
+/* Return: whether a stack and a launch may belong together, judged by kinds and known names. */
 static bool events__fit(const struct align_event *stack, const struct align_event *launch)
 {
 	return stack->kind == launch->kind &&
 	       (!stack->name || !launch->name || stack->name == launch->name);
 }
 
-/* Return: how many moments at the start of @v have the time and thread of the first moment. */
+/* Return: how many moments at the start of @v have the time and thread of v[0]. */
 static uint32_t moments__equal(const struct moment *v, uint32_t nr)
 {
 	uint32_t i;
@@ -57,7 +57,7 @@ static uint32_t moments__equal(const struct moment *v, uint32_t nr)
 }
 
 /*
- * Matches @nr stacks and launches of one time and thread, in their order.
+ * Matches the first @nr stacks with the first @nr launches of one time and thread, in order.
  * Return: whether each stack fits its launch.
  */
 static bool align__take(struct align *a, const struct align_side *stacks,
@@ -90,7 +90,10 @@ int align__same(struct align *a, const struct align_side *stacks, const struct a
 		order = cmp3(x[i].time_ns, y[k].time_ns) ?: cmp3(x[i].tid, y[k].tid);
 		of_x = moments__equal(x + i, stacks->nr - i);
 		of_y = moments__equal(y + k, launches->nr - k);
-		/* If a stack or a launch is missing here, nothing shows which is missing. */
+		/*
+		 * Match nothing if a stack or a launch is missing here: it is unknown which event
+		 * is missing.
+		 */
 		if (!order && of_x == of_y) {
 			fit = align__take(a, stacks, launches, x + i, y + k, of_x);
 			nr += of_x;
@@ -102,7 +105,7 @@ int align__same(struct align *a, const struct align_side *stacks, const struct a
 	free(x);
 	free(y);
 	n = max_t(uint32_t, stacks->nr, launches->nr);
-	/* Many events with equal times mean a coarse clock, whose times prove nothing. */
+	/* If many events have equal times, the clock is coarse, and equal times prove nothing. */
 	if (!err && fit && nr >= n - n / SAME_PART && nr_equal <= n / EQUAL_PART) {
 		a->nr_offsets = 1;
 		return 1;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define NAMES_WRONG		0.001		/* share of wrong answers if only names decide */
-#define SPACING_LAUNCHES	16384		/* launches that suffice to measure the spacing */
+#define SPACING_LAUNCHES	16384		/* enough launches to measure the spacing */
 
 /* ---- sides ---------------------------------------------------------------------------------- */
 
@@ -25,7 +25,7 @@ static int side__init(struct side *s, const struct align_side *in)
 	return 0;
 }
 
-/* Sets *@value to the number of @key; a new key gets the next number. Return: 0 or -ENOMEM. */
+/* Sets *@value to the number of @key. A new key gets the next number. Return: 0 or -ENOMEM. */
 static int number(struct idmap *numbers, uint64_t key, uint32_t *value)
 {
 	if (idmap__get(numbers, key, value))
@@ -35,11 +35,11 @@ static int number(struct idmap *numbers, uint64_t key, uint32_t *value)
 }
 
 /*
- * Believes thread ids if nearly all events of each side belong to threads that the other side also
- * has, with about as many events. A tool that recorded the process's id for each thread has too
- * many events under that id.
- * @threads: filled in by thread of the launches, then by thread of the stacks: a number, equal for
- * equal ids if ids are believed, otherwise 0 for all
+ * Decides whether to trust thread ids: nearly all events of each side must belong to threads that
+ * the other side also has, with about as many events. A tool that recorded the process id as each
+ * thread id has too many events under that id.
+ * @threads: set to a number for each thread of the launches, then for each thread of the stacks. If
+ * ids are trusted, equal ids get equal numbers; otherwise all numbers are 0
  */
 static int aligner__compare_tids(struct aligner *al, uint32_t *threads)
 {
@@ -91,8 +91,9 @@ static int aligner__list(struct aligner *al, const struct idmap *groups, const u
 	size_t nr_listed = 0;
 
 	/*
-	 * begin[group + 2] first counts the group's launches; the sums make begin[group + 1] the
-	 * group's start, and listing the launches moves it to the group's end.
+	 * begin[group + 2] first holds the number of the group's launches. Prefix sums turn
+	 * begin[group + 1] into the group's start, and listing the launches moves it to the group's
+	 * end.
 	 */
 	for (i = 0; i < gpu->nr; i++)
 		for (k = 0; k < 2; k++)
@@ -122,9 +123,9 @@ static int aligner__list(struct aligner *al, const struct idmap *groups, const u
 }
 
 /*
- * Puts launches and stacks into groups. A group has one kind, one thread where ids are believed,
- * and one name where names are known. A stack without a name may belong to any launch, and a launch
- * without a name may have any stack.
+ * Puts launches and stacks into groups. A group has one kind, one thread if ids are trusted, and
+ * one name if names are known. A stack without a name may belong to any launch, and a launch
+ * without a name may own any stack.
  */
 static int aligner__group(struct aligner *al)
 {
@@ -146,7 +147,7 @@ static int aligner__group(struct aligner *al)
 			     gpu->events[i].kind, &places[i]);
 		nr_nameless += !gpu->events[i].name;
 	}
-	/* Names do not help to find the offset if many launches have none. */
+	/* Names do not help to find the offset if many launches lack a name. */
 	named = nr_nameless <= gpu->nr / 5;
 	for (i = 0; i < cpu->nr && !err; i++) {
 		uint32_t name = named ? cpu->events[i].name : 0;
@@ -178,7 +179,7 @@ static int compare_times(const void *a, const void *b)
 }
 
 /*
- * Sets al->spacing and al->median: the lower quartile and the median of the gaps between launches
+ * Sets al->spacing and al->median to the lower quartile and the median of the gaps between launches
  * of one thread.
  */
 static int aligner__find_spacing(struct aligner *al)
@@ -276,8 +277,9 @@ double names__wrong(const struct names *n, const struct align_event *launch, uin
 		return 1;
 	*stack = name->stack;
 	/*
-	 * An answer is wrong only if the launch's own stack was lost, that stack was the first of
-	 * this name with another call path, and the name has several call paths.
+	 * An answer is wrong only if three conditions hold: the launch's own stack was lost, that
+	 * stack was the first stack of this name with another call path, and the name has several
+	 * call paths.
 	 */
 	lost = name->nr_launches > name->nr_stacks ? name->nr_launches - name->nr_stacks : 0;
 	return (lost + 0.5) / (name->nr_launches + 1) / (name->nr_stacks + 1) *
@@ -287,9 +289,9 @@ double names__wrong(const struct names *n, const struct align_event *launch, uin
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 /*
- * Gives up certainty, because no offset, or more than one, may be right. Nothing is certain then,
- * unless all stacks are one call path, and so many launches have a stack that the lost stacks must
- * have this call path, too.
+ * Makes all matches uncertain, because no offset, or more than one offset, may be right. Matches
+ * stay certain only if all stacks have the same call path, and so many launches have a stack that
+ * the lost stacks must have this call path, too.
  */
 static void aligner__refuse(struct aligner *al)
 {
@@ -312,9 +314,9 @@ static void aligner__refuse(struct aligner *al)
 }
 
 /*
- * Return: whether the certain matches are too few to be trusted. In a short recording, nobody
- * notices if a clock was set by about the time between two launches. The stacks on one side of that
- * moment then seem to belong to other launches, many of which are uncertain.
+ * Return: whether too few matches are certain to be trusted. In a short recording, it goes
+ * unnoticed if a clock was set by about the time between two launches. The stacks before or after
+ * that moment then seem to belong to other launches, many of which are uncertain.
  */
 static bool aligner__is_doubtful(const struct aligner *al)
 {
@@ -327,7 +329,9 @@ static bool aligner__is_doubtful(const struct aligner *al)
 	return nr > al->gpu.in->nr / 8;
 }
 
-/* Gives uncertain launches the call path of their name, if the name has a single call path. */
+/*
+ * Gives uncertain launches the call path of their kernel name, if the name has a single call path.
+ */
 static void aligner__match_names(struct aligner *al)
 {
 	const struct align_side *gpu = al->gpu.in;

@@ -12,10 +12,10 @@
 
 #include "import/align/align.h"
 
-#define ALIGNER_NEAR	512		/* if more launches are this near to a stack, they are
-					 * ignored */
+#define ALIGNER_NEAR	512		/* if more launches than this are near a stack, all of them
+					 * are ignored */
 
-/* One side, with times in ns since its first event. */
+/* One side. Times are in ns since its first event. */
 struct side {
 	const struct align_side *in;
 	double *time;
@@ -23,8 +23,8 @@ struct side {
 };
 
 /*
- * Return: when the call of @launch returned, before the call @next of the same thread; or when the
- * call began, if its end is unknown or impossible.
+ * Return: when the call of @launch returned; or when it began, if its end is unknown or not before
+ * the thread's call @next.
  */
 static inline double side__returned(const struct side *s, uint32_t launch, uint32_t next)
 {
@@ -37,14 +37,15 @@ static inline double side__returned(const struct side *s, uint32_t launch, uint3
 /* The stacks and launches of one name and kind. */
 struct name {
 	uint32_t nr_stacks, nr_launches;
-	uint32_t stack;			/* any stack with the name, if all are one call path;
+	uint32_t stack;			/* any stack with the name if all have the same call path;
 					 * otherwise NO_INDEX */
 };
 
 struct names {
 	struct idmap numbers;		/* maps name and kind to an index in v */
 	ARRAY(struct name) v;
-	uint32_t nr_often, nr_several;	/* names with several stacks, and with several call paths */
+	uint32_t nr_often, nr_several;	/* number of names with several stacks, and with several
+					 * call paths */
 	bool nameless;			/* some stacks lack a name */
 };
 
@@ -54,81 +55,84 @@ struct aligner {
 	struct side cpu, gpu;
 	bool tids_agree;		/* threads have the same ids on both sides */
 	/*
-	 * A group holds the launches that a stack may belong to, whatever their times. A launch may
-	 * be in several groups. time[] and launch[] are sorted by group, then by time.
+	 * A group holds the launches that a stack may belong to, regardless of their times. A
+	 * launch may be in several groups. time[] and launch[] are sorted by group, then by time.
 	 */
 	double *time;
 	uint32_t *launch;		/* index of the launch */
-	uint32_t *begin;		/* for each group, and the end: where the group begins */
+	uint32_t *begin;		/* by group, plus the end: where the group starts */
 	uint32_t *group;		/* by stack */
-	uint32_t *nameless;		/* for each stack: the group of nameless launches; or
-					 * NO_INDEX */
+	uint32_t *nameless;		/* by stack: the group of nameless launches, or NO_INDEX */
 	uint32_t nr_groups;
-	uint32_t *cursor;		/* for each group: see aligner__seek() */
-	double *group_rate;		/* for each group: launches per ns */
-	double rate;			/* launches per ns, with any name */
+	uint32_t *cursor;		/* by group: see aligner__seek() */
+	double *group_rate;		/* by group: launches per ns */
+	double rate;			/* launches of any name per ns */
 	struct names *names;
-	double spacing, median;		/* quartile and median of the gaps within a thread, in ns */
+	double spacing, median;		/* lower quartile and median gap within a thread, in ns */
 	/* Set by aligner__find_offset(): */
-	double *stack_time;		/* the time of each stack, by the launches' clock */
+	double *stack_time;		/* time of each stack on the launches' clock */
 	double jitter;			/* mean distance between a stack and its launch, in ns */
 };
 
 /* Return: the name of event @e, or NULL if the event has no name. */
 const struct name *names__find(const struct names *n, const struct align_event *e);
 
-/* Return: whether kinds, or names that stacks have, tell the stacks of two launches apart. */
+/* Return: whether kinds or the stacks' names distinguish the stacks of two launches. */
 bool names__differ(const struct names *n, const struct align_event *a, const struct align_event *b);
 
 /*
- * Finds the call path of a launch by its name: if all stacks with that name are one call path, it
- * is the path of *@stack.
+ * Finds the call path of a launch by its kernel name. If all stacks with that name have the same
+ * call path, *@stack is set to one of these stacks.
  * Return: the probability that the launch has another call path; 1 if the stacks have several
  * paths.
  */
 double names__wrong(const struct names *n, const struct align_event *launch, uint32_t *stack);
 
-/* The indices of each side's events, sorted by thread and time; and where each thread begins. */
+/*
+ * The indices of the events of both sides, sorted by thread and time, and where each thread starts.
+ */
 struct lanes {
 	uint32_t *stacks, *launches, *stacks_begin, *launches_begin;
 };
 
 /*
- * A shift of the stacks that lets each thread's stacks and launches take turns. Several shifts may
- * do so; a wrong shift pairs each stack with the launch before its own, or with a later launch.
+ * A shift of the stacks that makes each thread's stacks and launches alternate. Several shifts may
+ * do so; a wrong shift pairs each stack with the launch before its own launch, or with a later
+ * launch.
  */
 struct shift {
-	double later;			/* how much later stacks are than stack_time, ns */
-	double phase;			/* a further correction, in ns, that puts each stack between
-					 * its own launch and the launch before */
+	double later;			/* how much later stacks are than stack_time, in ns */
+	double phase;			/* additional correction, in ns, that puts each stack
+					 * between its own launch and the previous launch */
 	double jitter;
-	bool ordered;			/* the phase is known */
+	bool ordered;			/* phase is known */
 };
 
 #define COARSE_NS	1000		/* clocks may be as coarse as this, in ns */
 #define MASS_MIN	0.75		/* share of the smaller side that an offset must match */
 #define MAX_SHIFTS	6
-#define FEW		64		/* events that suffice to compare several shifts */
-#define UNSEEN_DRIFT	100e-6		/* largest drift of a short recording */
-#define SHIFT_SPACINGS	32		/* reach of the search for shifts, in spacings */
+#define FEW		64		/* enough events to compare several shifts */
+#define UNSEEN_DRIFT	100e-6		/* largest drift in a short recording */
+#define SHIFT_SPACINGS	32		/* range of the search for shifts, in spacings */
 
 /**
  * aligner__find_shifts - find the shifts that the recording does not rule out
  * @shifts: room for MAX_SHIFTS
  *
- * Return: how many shifts; 0 if all are ruled out, MAX_SHIFTS + 1 if there are more; or -ENOMEM.
+ * Return: the number of shifts, 0 if all are ruled out; MAX_SHIFTS + 1 if there are more than
+ * MAX_SHIFTS; or -ENOMEM.
  */
 int aligner__find_shifts(const struct aligner *al, const struct lanes *lanes,
 			 struct shift *shifts);
 
-/* Whether a stack may belong to a launch, judged by their kinds and names. */
+/* Return: whether a stack may belong to a launch, judged by their kinds and names. */
 static inline bool aligner__fit(const struct align_event *stack, const struct align_event *launch)
 {
 	return stack->kind == launch->kind &&
 	       (!stack->name || !launch->name || stack->name == launch->name);
 }
 
-/* Begins a pass over the stacks in order of time. */
+/* Starts a pass over the stacks in time order. */
 static inline void aligner__rewind(struct aligner *al)
 {
 	uint32_t i;
@@ -154,8 +158,8 @@ static inline uint32_t aligner__first_at(const struct aligner *al, uint32_t from
 }
 
 /*
- * Return: the index in al->time of the first launch of @group at @time or later; the group ends
- * before *@end. @time must not be less than in the last call for that group.
+ * Return: the index in al->time of the first launch of @group at or after @time. *@end is set to
+ * the end of the group. @time must not be less than in the previous call for that group.
  */
 static inline uint32_t aligner__seek(struct aligner *al, uint32_t group, double time, uint32_t *end)
 {
@@ -171,8 +175,8 @@ static inline uint32_t aligner__seek(struct aligner *al, uint32_t group, double 
 
 /*
  * Finds the launches that @stack may belong to, at most @reach from @time. @time must not be less
- * than in the last call. Finds none if more than ALIGNER_NEAR are near: so many launches, as with
- * coarse clocks, prove nothing.
+ * than in the previous call. If more than ALIGNER_NEAR launches are near, finds none: so many
+ * launches, as with coarse clocks, prove nothing.
  */
 static inline uint32_t aligner__near(struct aligner *al, uint32_t stack, double time, double reach,
 				     uint32_t *end)
@@ -186,23 +190,23 @@ static inline uint32_t aligner__near(struct aligner *al, uint32_t stack, double 
 }
 
 /**
- * aligner__find_offset - find the offset between the clocks, all along the recording
+ * aligner__find_offset - find the offset between the clocks throughout the recording
  *
- * Sets al->stack_time, al->jitter and the members of al->out about the offset. If nr_offsets is not
- * 1 afterwards, nothing can be matched.
+ * Sets al->stack_time, al->jitter and the offset members of al->out. If nr_offsets is not 1
+ * afterwards, nothing can be matched.
  *
  * Return: 0 or -ENOMEM.
  */
 int aligner__find_offset(struct aligner *al);
 
 /*
- * Return: how large the sum of the error probabilities of @nr answers may be, so that more than one
- * in 1000 answers is wrong in at most one recording of 100. Errors are rare, so their number has a
- * Poisson distribution. Of fewer than 1000 answers none may be wrong.
+ * Return: the largest allowed sum of the error probabilities of @nr answers. With this sum, at most
+ * one recording in 100 has more than one wrong answer in 1000. Errors are rare, so their number has
+ * a Poisson distribution. If there are fewer than 1000 answers, none may be wrong.
  */
 double align__allowed_wrong(double nr);
 
-/* Return: the sum, clamped to the range of int64_t: the files may hold any number. */
+/* Return: the sum, clamped to the range of int64_t, because files may contain any number. */
 static inline int64_t add_offset(int64_t ns, double more)
 {
 	int64_t sum;
@@ -213,14 +217,14 @@ static inline int64_t add_offset(int64_t ns, double more)
 }
 
 /*
- * Matches stacks and launches by the known offset, and sets the members of al->out that are not set
- * yet. Return: 0 or -ENOMEM.
+ * Matches stacks and launches with the known offset, and sets the members of al->out that are not
+ * set yet. Return: 0 or -ENOMEM.
  */
 int aligner__match(struct aligner *al);
 
 /*
- * Matches stacks and launches by equal times, if nearly all times are equal: then one reading of
- * the clock gave both. Return: 1 if so, 0 if not, or -ENOMEM.
+ * Matches stacks and launches by equal timestamps. This works only if nearly all timestamps are
+ * equal, because one clock reading then gave both. Return: 1 if they match, 0 if not, or -ENOMEM.
  */
 int align__same(struct align *a, const struct align_side *stacks,
 		const struct align_side *launches);

@@ -9,13 +9,13 @@
 #include "import/span.h"
 
 #define MAX_DISTANCES	(1u << 20)	/* most distances to examine */
-#define USUAL_NS	250000		/* time between samples at perf's default rate; used if the
-					 * file does not name the rate */
+#define USUAL_NS	250000		/* time between samples at perf's default rate, used if the
+					 * file does not contain the rate */
 #define NR_CLASSES	(PERF_OTHER + 1)
 
 /*
- * Return: whether the text after an event's name is perf's modifiers, and not the end of a
- * tracepoint's name.
+ * Return: whether the text after an event's name consists of perf's modifiers, and is not the end
+ * of a tracepoint's name.
  */
 static bool is_modifiers(const char *s, size_t len)
 {
@@ -59,7 +59,7 @@ static int u64__compare(const void *a, const void *b)
 	return cmp3(*(const uint64_t *)a, *(const uint64_t *)b);
 }
 
-/* Sets *@ns to the usual distance between two samples of one thread. Return: 0 or -ENOMEM. */
+/* Sets *@ns to the usual time between two samples of one thread. Return: 0 or -ENOMEM. */
 static int perf_samples__distance(const struct perf_event *events,
 				  const struct perf_sample *samples, size_t nr, uint32_t *ns)
 {

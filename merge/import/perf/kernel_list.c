@@ -17,7 +17,7 @@ static int ksym__compare(const void *a, const void *b, void *ctx __attribute__((
 	return cmp3(x->address, y->address);
 }
 
-/* Reads a line such as "ffffffff81000000 T _text" or "... t name [module]". */
+/* Parses a line such as "ffffffff81000000 T _text" or "... t name [module]". */
 static bool ksym__read(struct ksym *s, const char *p, const char *end, char *type)
 {
 	size_t n = 0;
@@ -78,12 +78,13 @@ const struct ksym *kernel_list__find(const struct kernel_list *k, uint64_t addre
 	size_t lo, next;
 
 	lo = sorted_count(k->syms.nr, i, k->syms.v[i].address <= address);
-	/* The last function's end is unknown. */
+	/* The end of the last function is unknown. */
 	if (!lo || lo == k->syms.nr)
 		return NULL;
 	*end = k->syms.v[lo].address;
 	/*
-	 * A symbol at the end of one part of Linux is not a function that extends to the next part.
+	 * A symbol at the end of one part of the kernel is not a function that extends to the next
+	 * part.
 	 */
 	if (*end - k->syms.v[lo - 1].address > MAX_BYTES)
 		return NULL;

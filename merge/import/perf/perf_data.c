@@ -16,11 +16,12 @@
 #define PIPE_HEADER_BYTES	16
 #define HEADER_BYTES		104
 #define FEATURE_BITS		256
-#define UNPACKED_RATIO		256	/* largest ratio of unpacked to packed bytes */
-#define UNPACKED_MIN		(64u << 20)	/* a file that unpacks to less is always accepted */
+#define UNPACKED_RATIO		256	/* largest ratio of decompressed to compressed bytes */
+#define UNPACKED_MIN		(64u << 20)	/* a file is always accepted if its decompressed
+						 * size is smaller */
 #define MAX_ATTRS		65536
 
-/* Values from include/uapi and tools/lib/perf, because older headers lack some of them. */
+/* Values from include/uapi and tools/lib/perf. Some are missing in older headers. */
 enum {
 	TYPE_HEADER_ATTR	= 64,
 	TYPE_HEADER_FEATURE	= 80,
@@ -47,7 +48,7 @@ enum {
 	FEATURE_CLOCK_DATA	= 29,
 };
 
-/* Reading beyond the end of this part of the file gives 0 and sets bad. */
+/* Bytes to read in order: reading beyond their end gives 0 and sets bad. */
 struct bytes {
 	const uint8_t *p;
 	size_t left;
@@ -59,7 +60,7 @@ struct data_reader {
 	const uint8_t *base;
 	size_t size;
 	ZSTD_DStream *zstd;
-	ARRAY(uint8_t) unpacked;	/* the beginning of a record that is still packed in part */
+	ARRAY(uint8_t) unpacked;	/* the start of a record whose end is still compressed */
 	uint64_t nr_unpacked;
 	ARRAY(uint64_t) words;
 	uint32_t seq;
@@ -81,7 +82,7 @@ static const uint8_t *bytes__take(struct bytes *b, uint64_t len)
 	return p;
 }
 
-/* Reads a number of @len bytes, at most 8, lowest byte first. */
+/* Reads a little-endian number of @len bytes, at most 8. */
 static uint64_t bytes__number(struct bytes *b, size_t len)
 {
 	const uint8_t *p = bytes__take(b, len);
@@ -107,7 +108,7 @@ static uint16_t bytes__u16(struct bytes *b)
 	return bytes__number(b, 2);
 }
 
-/* Reads a text as perf writes it: its length, and that many bytes, padded with NULs. */
+/* Reads a string as perf writes it: its length, then that many bytes, padded with NULs. */
 static struct span bytes__string(struct bytes *b)
 {
 	uint32_t len = bytes__u32(b);
@@ -122,7 +123,7 @@ static struct span bytes__rest(const struct bytes *b)
 	return (struct span){ (const char *)b->p, strnlen((const char *)b->p, b->left) };
 }
 
-/* Return: a part of the file, or less if the file is shorter. */
+/* Return: a part of the file, which is shorter than @len if the file ends there. */
 static struct bytes reader__part(const struct data_reader *r, uint64_t offset, uint64_t len)
 {
 	if (offset > r->size)
@@ -142,7 +143,7 @@ static const char *event_name(const struct perf_event_attr *a)
 		"ref-cycles",
 	};
 
-	/* The upper half of config is the kind of CPU. */
+	/* The upper half of config is the PMU type. */
 	if (a->type == PERF_TYPE_HARDWARE && (uint32_t)a->config < ARRAY_SIZE(hardware))
 		return hardware[(uint32_t)a->config];
 	if (a->type == PERF_TYPE_SOFTWARE && a->config < ARRAY_SIZE(software))
@@ -156,7 +157,7 @@ static int perf_data__name_event(struct perf_data *d, struct perf_event *e, cons
 	e->name = strpool__intern(&d->strings, name, len);
 	if (!e->name)
 		return -ENOMEM;
-	/* An event with an unknown name may still be known by its number. */
+	/* An event with an unknown name may have a known number. */
 	if (perf_event__class(e->name) != PERF_OTHER)
 		e->class = perf_event__class(e->name);
 	return 0;
@@ -231,8 +232,8 @@ static int perf_data__add_build_id(struct perf_data *d, struct span name, const 
 }
 
 /*
- * Reads build-ids. An entry is like a record: type, misc and size, then the pid, 20 bytes and their
- * used length, and the file's name.
+ * Reads build-ids. An entry resembles a record: type, misc and size, then the pid, 20 bytes for the
+ * build-id, its used length, and the file's name.
  */
 static int perf_data__read_build_ids(struct perf_data *d, struct bytes b)
 {
@@ -261,8 +262,8 @@ static int perf_data__read_build_ids(struct perf_data *d, struct bytes b)
 }
 
 /*
- * Reads names of events: first their number and the size of an attr, then for each event its attr,
- * number of ids, name and ids.
+ * Reads the names of events: first the number of events and the size of an attr, then for each
+ * event its attr, number of ids, name and ids.
  */
 static int perf_data__read_event_names(struct perf_data *d, struct bytes b)
 {
@@ -278,7 +279,7 @@ static int perf_data__read_event_names(struct perf_data *d, struct bytes b)
 		name = bytes__string(&b);
 		for (k = 0; k < nr_ids && !b.bad; k++)
 			found |= idmap__get(&d->attr_ids, bytes__u64(&b), &attr);
-		/* The ids are missing: the names are in the order of the attrs. */
+		/* Without ids, the names are in the order of the attrs. */
 		if (!found)
 			attr = i;
 		if (!b.bad && attr < d->attrs.nr && name.len)
@@ -370,8 +371,8 @@ static const struct perf_attr *perf_data__attr(const struct perf_data *d, uint64
 }
 
 /*
- * Finds the event of a sample by the sample's id, which comes first, or is at the same offset for
- * all events.
+ * Finds the event of a sample by the sample's id. The id is either the first field, or at the same
+ * offset for all events.
  */
 static const struct perf_attr *perf_data__sample_attr(const struct perf_data *d, struct bytes b)
 {
@@ -409,7 +410,7 @@ static void skip_read(struct bytes *b, uint64_t format)
 static int reader__push(struct data_reader *r, uint64_t address, bool kernel)
 {
 	/*
-	 * In our records, a different upper byte means another kind of frame, so skip the address.
+	 * In our records, another upper byte means another kind of frame, so mask such an address.
 	 */
 	if (kernel && address >> 56 != 0xff)
 		address = 0xffull << 56;
@@ -455,8 +456,8 @@ static void skip_branches(struct bytes *b, uint64_t type)
 }
 
 /*
- * Reads registers, by perf's numbers for x86-64. Return: whether all registers that unwinding needs
- * were found.
+ * Reads registers, numbered as perf does for x86-64. Return: whether all registers needed for
+ * unwinding were found.
  */
 static bool read_regs(struct bytes *b, uint64_t mask, uint64_t regs[XPU_NR_REGS])
 {
@@ -484,7 +485,7 @@ static bool read_regs(struct bytes *b, uint64_t mask, uint64_t regs[XPU_NR_REGS]
 	return abi == PERF_SAMPLE_REGS_ABI_64 && seen == (1u << XPU_NR_REGS) - 1 && !b->bad;
 }
 
-/* Keeps the copy of a stack for the sample. */
+/* Keeps the sample's copy of the stack. */
 static int reader__user_stack(struct data_reader *r, struct bytes *b, struct perf_user_stack *copy,
 			      bool has_regs, struct perf_sample *sample)
 {
@@ -503,7 +504,7 @@ static int reader__user_stack(struct data_reader *r, struct bytes *b, struct per
 		return 0;
 	}
 	copy->bytes = min_t(uint64_t, dynamic, XPU_STACK_MAX);
-	/* Unpacked bytes are freed later, so copy the stack. */
+	/* Decompressed bytes are freed later, so copy the stack. */
 	kept = arena__alloc(&r->d->arena, copy->bytes);
 	if (!kept)
 		return -ENOMEM;
@@ -529,14 +530,14 @@ static int reader__keep_chain(struct data_reader *r, struct perf_sample *sample)
 	return err;
 }
 
-/* Counts a sample that was read, and keeps it. */
+/* Counts a sample, and keeps it. */
 static int reader__keep_sample(struct data_reader *r, struct perf_sample *s)
 {
 	const char *api;
 	size_t api_len;
 	int err;
 
-	/* perf writes -1 for a thread that has ended. */
+	/* perf writes -1 for a thread that has exited. */
 	if (s->pid > INT32_MAX || s->tid > INT32_MAX)
 		s->pid = s->tid = 0;
 	r->d->events.v[s->event].nr++;
@@ -607,8 +608,8 @@ static int reader__sample(struct data_reader *r, struct bytes b, uint16_t misc)
 /* ---- what happens to processes --------------------------------------------------------------- */
 
 /*
- * Return: the time of a record that is not a sample. The time's distance from the record's end is
- * fixed.
+ * Return: the time of a record that is not a sample. The time is at a fixed offset from the end of
+ * the record.
  */
 static uint64_t perf_data__side_time(const struct perf_data *d, const struct bytes *b)
 {
@@ -629,7 +630,7 @@ static uint64_t perf_data__side_time(const struct perf_data *d, const struct byt
 }
 
 /*
- * Reads the mapping "[kernel.kallsyms]_stext", whose offset is the address of _stext since that
+ * Reads the mapping "[kernel.kallsyms]_stext". Its offset is the address of _stext since the last
  * boot of Linux.
  */
 static int perf_data__kernel_map(struct perf_data *d, struct span name, uint64_t pgoff)
@@ -722,8 +723,7 @@ static int perf_data__task(struct perf_data *d, struct perf_side *s, struct byte
 }
 
 /*
- * Reads a symbol of Linux that appeared or disappeared. A later BPF program may get the same
- * address.
+ * Reads a kernel symbol that appeared or disappeared. A later BPF program may get the same address.
  */
 static int perf_data__kernel_symbol(struct perf_data *d, struct bytes b)
 {
@@ -744,7 +744,7 @@ static int perf_data__kernel_symbol(struct perf_data *d, struct bytes b)
 
 static int reader__records(struct data_reader *r, struct bytes *b, bool packed);
 
-/* Unpacks more of the compressed stream, and reads the records that are complete by then. */
+/* Decompresses more of the stream, and reads the records that are complete so far. */
 static int reader__unpack(struct data_reader *r, struct bytes b)
 {
 	const uint64_t max = max_t(uint64_t, UNPACKED_MIN, r->size * UNPACKED_RATIO);
@@ -813,7 +813,7 @@ static int reader__record(struct data_reader *r, uint32_t type, uint16_t misc, s
 		d->nr_lost += bytes__u64(&b);
 		return 0;
 	case TYPE_HEADER_ATTR:
-		/* perf writes this to a pipe: an attr, which contains its size, and ids. */
+		/* perf writes this record to a pipe: an attr, which contains its size, then ids. */
 		if (b.left < PERF_ATTR_SIZE_VER0)
 			return 0;
 		memcpy(&attr_size, b.p + 4, sizeof(attr_size));
@@ -834,7 +834,7 @@ static int reader__record(struct data_reader *r, uint32_t type, uint16_t misc, s
 	}
 }
 
-/* Reads the complete records of @b, and leaves an incomplete record at its end. */
+/* Reads the complete records of @b, and leaves an incomplete last record. */
 static int reader__records(struct data_reader *r, struct bytes *b, bool packed)
 {
 	struct bytes rec;
@@ -909,12 +909,12 @@ static int reader__file(struct data_reader *r)
 	if (h.bad)
 		return -EINVAL;
 	err = reader__attrs(r, attrs, attrs_len, attr_size);
-	/* Read the names of events before the samples, which refer to the events. */
+	/* Samples refer to events, so read the names of events before the samples. */
 	if (!err && data_len && data <= UINT64_MAX - data_len)
 		err = reader__features(r, bits, data + data_len);
 	if (err)
 		return err;
-	/* perf writes the length of the data only at its own end. */
+	/* perf writes the length of the data only when it exits. */
 	records = reader__part(r, data, data_len ?: UINT64_MAX);
 	r->d->cut |= !data_len || records.left < data_len;
 	err = reader__records(r, &records, false);

@@ -2,10 +2,10 @@
 /*
  * perf_data.h - reads perf.data, the file of "perf record"
  *
- * It uses these features of the file: names of events, build-ids of files, the host's name and
- * system, and the clock's time of day. Call chains, and copies of stacks (--call-graph dwarf),
- * become the records of our own recordings, so that the same code reads the binaries that they
- * name. Source: Linux, tools/perf/Documentation/perf.data-file-format.txt,
+ * It uses these features of the file: event names, build-ids of files, the host's name and system,
+ * and the relation of the clock to wall-clock time. Call chains and stack copies (--call-graph
+ * dwarf) become records of our own format, so that the same code reads the binaries that they name.
+ * Source: Linux, tools/perf/Documentation/perf.data-file-format.txt,
  * include/uapi/linux/perf_event.h.
  */
 #ifndef MERGE_PERF_PERF_DATA_H
@@ -20,7 +20,7 @@
 #include "util.h"
 #include "xpu_record.h"
 
-/* Where the parts of an event's samples are. */
+/* The positions of an event's sample fields. */
 struct perf_attr {
 	uint64_t sample_type, read_format, branch_type, regs_user;
 	bool sample_id_all;
@@ -40,7 +40,7 @@ struct perf_side {
 	uint32_t seq;
 	enum perf_side_kind kind;
 	uint32_t pid, tid, ppid, ptid;
-	bool exec;			/* COMM: after an exec, all mappings are removed */
+	bool exec;			/* COMM: after an exec, which removes all mappings */
 	uint64_t start, len, pgoff, ino;	/* for MMAP */
 	uint32_t major, minor, prot, flags;
 	const char *name;		/* for MMAP and COMM; interned */
@@ -56,30 +56,29 @@ struct perf_kernel_symbol {
 struct perf_user_stack {
 	uint64_t regs[XPU_NR_REGS];
 	uint32_t bytes;
-	const uint8_t *stack;		/* the stack's bytes, starting at the stack pointer */
+	const uint8_t *stack;		/* the stack's bytes from the stack pointer */
 };
 
 struct perf_data {
 	ARRAY(struct perf_event) events;
 	ARRAY(struct perf_attr) attrs;
 	struct idmap attr_ids;		/* maps a sample's id to an index in attrs */
-	ARRAY(struct perf_sample) samples;	/* in order of time; stack is a number in chains,
-						 * comm is NULL */
+	ARRAY(struct perf_sample) samples;	/* in time order; stack is a number in chains, comm
+						 * is NULL */
 	ARRAY(struct perf_user_stack) copies;	/* stack copies of samples */
-	struct strpool chains;		/* frames as in XPU_RECORD_CALLCHAIN, as bytes, by number */
+	struct strpool chains;		/* frames of XPU_RECORD_CALLCHAIN as bytes, by number */
 	ARRAY(const char *) chain_words;
 	ARRAY(uint32_t) chain_bytes;
 	ARRAY(struct perf_side) sides;	/* in order of time */
-	ARRAY(struct perf_kernel_symbol) bpf;	/* BPF programs in Linux, one symbol each */
+	ARRAY(struct perf_kernel_symbol) bpf;	/* BPF programs in the kernel, one symbol each */
 	struct strpool strings;
-	struct idmap build_ids;		/* maps a file, by its name's number in strings, to its
-					 * index in ids */
+	struct idmap build_ids;		/* maps the number of a file name to an index in ids */
 	ARRAY(uint8_t) ids;		/* build-ids, each a length and XPU_BUILD_ID_LEN bytes */
 	struct arena arena;
 	struct span hostname, release, arch, command;
 	int clock;			/* PERF_CLOCK_*, or the clock's id */
-	uint64_t clock_ns, real_ns;	/* one moment by that clock and by UTC; 0: unknown */
-	uint64_t kernel_text;		/* the address of kernel_symbol, 0: unknown */
+	uint64_t clock_ns, real_ns;	/* the same time on that clock and in UTC; 0: unknown */
+	uint64_t kernel_text;		/* the address of kernel_symbol; 0: unknown */
 	const char *kernel_symbol;	/* "_text" or "_stext" */
 	uint64_t nr_lost;
 	uint64_t nr_launches;		/* number of samples at probes on CUDA's functions */
@@ -92,9 +91,8 @@ struct perf_data {
 bool perf_data__is(const void *buf, size_t size);
 
 /*
- * Reads @buf, which must stay until perf_data__exit(). Return: 0, -EINVAL with a message in @msgs,
- * or
- * -ENOMEM.
+ * Reads @buf, which must stay valid until perf_data__exit(). Return: 0, -EINVAL with a message in
+ * @msgs, or -ENOMEM.
  */
 int perf_data__read(struct perf_data *d, const void *buf, size_t size, const char *path,
 		    struct msgs *msgs);

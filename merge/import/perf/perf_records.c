@@ -9,7 +9,7 @@
 
 #include "import/perf/kernel_list.h"
 
-/* The name that perf gives to the kernel's own file. */
+/* The name that perf gives to the kernel image. */
 #define KERNEL_NAME	"[kernel.kallsyms]"
 
 struct teller {
@@ -19,11 +19,11 @@ struct teller {
 	uint64_t shift_ns;
 	struct kernel_list ksyms;
 	struct idmap pids;		/* maps a pid to an index in images */
-	ARRAY(uint32_t) images;		/* the process's current image: a number unique to it */
+	ARRAY(uint32_t) images;		/* the process's current image: a unique number */
 	uint32_t nr_images;
 	struct idmap chains;		/* maps (image, chain) to a path of the import */
 	struct idmap threads;		/* threads of the import that have at least one sample */
-	struct idmap named;		/* addresses of Linux's functions whose names were added */
+	struct idmap named;		/* addresses of the kernel functions already named */
 	ARRAY(uint64_t) words;
 	ARRAY(uint64_t) stack;		/* the data of an XPU_RECORD_STACK */
 };
@@ -38,7 +38,7 @@ static const uint8_t *perf_data__build_id(const struct perf_data *d, const char 
 		&d->ids.v[i * (1 + XPU_BUILD_ID_LEN)] : NULL;
 }
 
-/* Return: whether the recorded Linux is the Linux of this machine, judged by their names. */
+/* Return: whether the recorded kernel is this machine's kernel, judged by host and kernel names. */
 static bool perf_data__is_of_here(const struct perf_data *d)
 {
 	struct utsname here;
@@ -48,8 +48,8 @@ static bool perf_data__is_of_here(const struct perf_data *d)
 }
 
 /*
- * Loads Linux's functions. perf keeps a copy of the list when it records. If the copy is missing,
- * this may be the same machine and boot; then this machine's list is read.
+ * Loads the list of kernel functions. perf copies this list when it records. If the copy is
+ * missing, but this may be the same machine and boot, reads this machine's list.
  */
 static int teller__load_kernel(struct teller *t, const char *buildid_dir)
 {
@@ -91,7 +91,7 @@ static void teller__kernel_symbol(struct teller *t, uint64_t start, uint64_t end
 	import__record(t->im, XPU_RECORD_KSYM, 0, &rec, sizeof(rec), text, rec.bytes);
 }
 
-/* Adds the name of the function of Linux that contains @address, once. */
+/* Adds the name of the kernel function that contains @address, unless it was added before. */
 static void teller__name_kernel(struct teller *t, uint64_t address)
 {
 	uint64_t end;
@@ -155,8 +155,8 @@ static void teller__task(struct teller *t, const struct perf_side *s, uint16_t t
 }
 
 /*
- * Sets *@image to the image of a process; @new makes a new image, in which equal addresses may have
- * other meanings. Return: 0 or -ENOMEM.
+ * Sets *@image to the image of a process. @new makes a new image, in which the same address may
+ * belong to another file. Return: 0 or -ENOMEM.
  */
 static int teller__image(struct teller *t, uint32_t pid, bool new, uint32_t *image)
 {
@@ -178,7 +178,7 @@ static int teller__side(struct teller *t, struct perf_side *s)
 {
 	uint32_t image;
 
-	/* Mappings and names that are older than the recording have no time, and keep 0. */
+	/* Mappings and names from before the recording have no time: keep 0. */
 	if (s->time_ns)
 		s->time_ns += t->shift_ns;
 	switch (s->kind) {
@@ -209,7 +209,7 @@ static uint32_t teller__path(struct teller *t, uint32_t image, uint32_t proc,
 {
 	size_t nr = t->d->chain_bytes.v[s->stack] / sizeof(uint64_t), i;
 	/*
-	 * Chains with user frames and chains without may share keys: all chains of an event are of
+	 * Chains with and without user frames may share keys, because all chains of an event are of
 	 * one kind.
 	 */
 	uint64_t key = ID_KEY(image, s->stack);

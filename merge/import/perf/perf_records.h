@@ -16,10 +16,10 @@ struct perf_told {
 };
 
 /**
- * perf_data__tell - add mappings, names and samples to an import, in processes that exist already
- * @d: must have been read, with settled events
+ * perf_data__tell - add mappings, names and samples to an import whose processes already exist
+ * @d: must have been read, and its events settled
  * @shift_ns: added to all times
- * @buildid_dir: perf's cache of files, or NULL for its default
+ * @buildid_dir: perf's cache of files; NULL: the default directory
  * @told: filled in
  *
  * Return: 0 or -ENOMEM.

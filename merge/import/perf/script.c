@@ -10,12 +10,12 @@
 #include "import/gputrace.h"
 #include "import/span.h"
 
-#define MAX_WORDS	64		/* most words of a first line to read; a tracepoint's text
-					 * follows them */
-#define SNIFF_LINES	200		/* most lines to examine, not counting comments, such as the
-					 * output of --header, and perf's own events */
-#define SNIFF_BYTES	(64u << 20)	/* most bytes to examine, including comments and perf's own
-					 * events */
+#define MAX_WORDS	64		/* maximum number of words of a first line to read; the text
+					 * of a tracepoint follows them */
+#define SNIFF_LINES	200		/* maximum number of lines to examine, not counting comments
+					 * (as from --header) and perf's own events */
+#define SNIFF_BYTES	(64u << 20)	/* maximum number of bytes to examine, including comments
+					 * and perf's own events */
 #define FILE_ADDRESS	(1ull << 40)	/* a lower address is an offset in a file, not an address in
 					 * memory */
 
@@ -61,7 +61,7 @@ static struct span trimmed(struct span s)
 	return s;
 }
 
-/* Reads all of @s as a number. */
+/* Parses all of @s as a number. */
 static bool read_number(struct span s, uint64_t *value)
 {
 	size_t i;
@@ -74,7 +74,7 @@ static bool read_number(struct span s, uint64_t *value)
 	return s.len;
 }
 
-/* Reads an id. perf prints -1 for a thread that has ended: that gives 0. */
+/* Parses an id. perf prints -1 for a thread that has exited: it becomes 0. */
 static bool read_id(struct span s, uint32_t *id)
 {
 	uint64_t value;
@@ -89,7 +89,7 @@ static bool read_id(struct span s, uint32_t *id)
 	return true;
 }
 
-/* Reads "123" or "123/124". */
+/* Parses "123" or "123/124". */
 static bool read_ids(struct span s, struct header *h)
 {
 	const char *slash = memchr(s.s, '/', s.len);
@@ -102,7 +102,7 @@ static bool read_ids(struct span s, struct header *h)
 	return read_id(first, &h->pid) && read_id(second, &h->tid);
 }
 
-/* Reads "[003]". */
+/* Parses "[003]". */
 static bool read_cpu(struct span s, struct header *h)
 {
 	uint64_t cpu;
@@ -114,7 +114,7 @@ static bool read_cpu(struct span s, struct header *h)
 	return true;
 }
 
-/* Reads "12.000345:", seconds with any number of decimal digits. */
+/* Parses "12.000345:", seconds with any number of decimals. */
 static bool read_time(struct span s, uint64_t *ns)
 {
 	const char *point = memchr(s.s, '.', s.len);
@@ -139,7 +139,7 @@ static bool span__starts(struct span s, const char *with)
 	return s.len >= strlen(with) && !memcmp(s.s, with, strlen(with));
 }
 
-/* Return: whether @s is perf's letters for a CPU mode, as in "K" or "MU". */
+/* Return: whether @s consists of perf's letters for a CPU mode, as in "K" or "MU". */
 static bool is_mode(struct span s)
 {
 	size_t i;
@@ -153,7 +153,7 @@ static bool is_mode(struct span s)
 /* ---- a sample's first line ------------------------------------------------------------------- */
 
 /*
- * Reads the first @nr words, which precede the time or, if the time is missing, the event. Return:
+ * Parses the first @nr words, which precede the time or, if the time is missing, the event. Return:
  * whether these words are a thread's name and ids.
  */
 static bool header__read_thread(struct header *h, const struct span *words, size_t nr)
@@ -174,7 +174,7 @@ static bool header__read_thread(struct header *h, const struct span *words, size
 	return true;
 }
 
-/* Reads "period event:" or "event:" at word @i. Return: the number of its words. */
+/* Parses "period event:" or "event:" at word @i. Return: the number of its words. */
 static size_t header__read_event(struct header *h, const struct span *words, size_t nr, size_t i)
 {
 	size_t n = 0;
@@ -190,7 +190,7 @@ static size_t header__read_event(struct header *h, const struct span *words, siz
 	return 0;
 }
 
-/* Cuts @line into words. Return: how many, at most MAX_WORDS. */
+/* Splits @line into words. Return: the number of words, at most MAX_WORDS. */
 static size_t split_words(struct span line, struct span *words)
 {
 	const char *end = line.s + line.len, *p = line.s;
@@ -210,7 +210,7 @@ static size_t split_words(struct span line, struct span *words)
 	return nr;
 }
 
-/* Return: whether @line begins a sample. */
+/* Return: whether @line is the first line of a sample. */
 static bool header__read(struct header *h, struct span line)
 {
 	const char *end = line.s + line.len;
@@ -231,7 +231,7 @@ static bool header__read(struct header *h, struct span line)
 						 end - words[i + 1 + used].s };
 		return true;
 	}
-	/* Accept a time alone: -F comm,time,... prints no ids. */
+	/* Accept a time without ids, because -F comm,time,... prints no ids. */
 	for (i = 0; i < nr; i++) {
 		*h = (struct header){ .has_time = true };
 		if (!read_time(words[i], &h->time_ns))
@@ -245,7 +245,7 @@ static bool header__read(struct header *h, struct span line)
 						 end - words[i + 1 + used].s };
 		return true;
 	}
-	/* Without a time, look for the event, which follows a thread. */
+	/* If there is no time, look for the event, which follows a thread. */
 	for (i = 1; i < nr; i++) {
 		size_t thread = i;
 
@@ -281,7 +281,7 @@ struct frame_line {
 	bool inlined;
 };
 
-/* Return: the "(" that belongs to the ")" at the end of @s and follows a blank; or NULL. */
+/* Return: the "(" that matches the ")" at the end of @s and follows a blank; or NULL. */
 static const char *last_parenthesis(struct span s)
 {
 	size_t i = s.len;
@@ -298,7 +298,7 @@ static const char *last_parenthesis(struct span s)
 	return NULL;
 }
 
-/* Return: whether @line is "address name (file)", or has some of these parts. */
+/* Return: whether @line is "address name (file)", or consists of some of these parts. */
 static bool frame_line__read(struct frame_line *f, struct span line)
 {
 	const char *open;
@@ -342,7 +342,7 @@ static struct span last_part(struct span path)
 	return (struct span){ slash + 1, path.s + path.len - (slash + 1) };
 }
 
-/* Adds a name. Drops semicolons and line ends, which separate frames and lines. */
+/* Adds a name without semicolons and line ends, because these separate frames and lines. */
 static int reader__put(struct script_reader *r, struct span s)
 {
 	size_t i;
@@ -365,7 +365,7 @@ static bool dso__is_kernel(const struct frame_line *f)
 	       span__starts(f->dso, "[guest.");
 }
 
-/* Adds a frame whose function is unknown, in the form that the manual describes. */
+/* Adds a frame whose function is unknown, in the form described in the manual. */
 static int reader__put_unknown(struct script_reader *r, const struct frame_line *f)
 {
 	struct span file = last_part(f->dso);
@@ -386,7 +386,7 @@ static int reader__put_unknown(struct script_reader *r, const struct frame_line 
 	}
 	if (memory)
 		return reader__put_text(r, "[anon]");
-	/* In "(libx.so+0x12)" perf printed the offset in the file. */
+	/* For "(libx.so+0x12)", perf printed the offset in the file. */
 	if (memmem(file.s, file.len, "+0x", 3))
 		return reader__put(r, file);
 	if (f->address < FILE_ADDRESS) {
@@ -422,7 +422,7 @@ static int reader__add_frame(struct script_reader *r, const struct frame_line *f
 	return err ?: array_push(&r->frames, frame);
 }
 
-/* Adds a line such as " net.cc:41", which follows the line of its frame. */
+/* Adds a source line such as " net.cc:41", which follows the line of its frame. */
 static int reader__add_line(struct script_reader *r, struct span line)
 {
 	struct frame_text *f = r->frames.nr ? &r->frames.v[r->frames.nr - 1] : NULL;
@@ -453,7 +453,10 @@ bool perf_event__launches(const char *event, const char **api, size_t *len)
 	if (!name || !cuda_api__parse(name + 1, strcspn(name + 1, ":"), api, len))
 		return false;
 	kind = cuda_api__kind(*api, *len);
-	/* Removes the suffix of a return probe, and of perf's second probe with a name (_1). */
+	/*
+	 * A return probe is no launch. Remove the suffix _1 of perf's second probe with the same
+	 * name.
+	 */
 	suffix = memmem(*api, *len, "__return", 8);
 	if (suffix || kind == CALL_OTHER)
 		return false;
@@ -490,7 +493,7 @@ static int reader__end(struct script_reader *r)
 	r->in_sample = false;
 	event = &r->s->events.v[r->sample.event];
 	launch = perf_event__launches(event->name, &api, &api_len);
-	/* As in our own recordings, CUDA's frames below the called function are left out. */
+	/* As in our own recordings, leave out CUDA's frames below the called function. */
 	for (i = 0; launch && i < r->frames.nr && r->frames.v[i].cuda; i++)
 		first = i;
 	r->stack.nr = 0;
@@ -556,7 +559,7 @@ static int reader__begin(struct script_reader *r, const struct header *h)
 	return 0;
 }
 
-/* Return: the number after the last of @words in @line, or 0. */
+/* Return: the number that follows the last occurrence of @words in @line, or 0. */
 static uint64_t comment__number(struct span line, const char *words)
 {
 	const char *p = memmem(line.s, line.len, words, strlen(words));
@@ -573,7 +576,7 @@ static uint64_t comment__number(struct span line, const char *words)
 }
 
 /*
- * Reads "# event : name = cycles, , ... { sample_period, sample_freq } = 4000, ... freq = 1, ...".
+ * Parses "# event : name = cycles, , ... { sample_period, sample_freq } = 4000, ... freq = 1, ...".
  */
 static int script__read_comment(struct script *s, struct span line)
 {
@@ -607,7 +610,7 @@ static int reader__line(struct script_reader *r, struct span line)
 	is_frame = r->in_sample && is_space(*line.s) && frame_line__read(&frame, line);
 	/*
 	 * A name such as "cafe", shorter than its column, looks like an address, but no file
-	 * follows it.
+	 * follows.
 	 */
 	if (is_frame && frame.dso.len)
 		return reader__add_frame(r, &frame);
@@ -630,7 +633,7 @@ static int perf_sample__compare(const void *a, const void *b, void *ctx __attrib
 	return cmp3(x->time_ns, y->time_ns);
 }
 
-/* Reads the next line. Return: whether there was one. */
+/* Reads the next line. Return: false at the end. */
 static bool next_line(const char **p, const char *end, struct span *line)
 {
 	const char *eol;

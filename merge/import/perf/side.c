@@ -7,20 +7,18 @@
 #include <string.h>
 #include <time.h>
 
-#define YEAR_2000_NS	946684800000000000ull	/* earlier times come from another clock */
-#define MAX_OTHER_PROCS	4096		/* processes of the other side in which to search for a
-					 * thread */
+#define YEAR_2000_NS	946684800000000000ull	/* earlier times are from another clock */
+#define MAX_OTHER_PROCS	4096		/* maximum number of the other side's processes to search
+					 * for a thread */
 
 /* The state of adding samples to the import. */
 struct side_writer {
 	struct cpu_side *c;
 	struct import *im;
 	struct idmap paths;		/* maps (process, stack) to a path of the import */
-	ARRAY(uint32_t) comms;		/* for each thread of the import: 1 + the number of the
-					 * latest name */
+	ARRAY(uint32_t) comms;		/* by thread of the import: 1 + number of its latest name */
 	struct idmap pids;		/* maps tid to pid, for files without pids */
-	uint32_t nr_others;		/* number of processes of the other side to search for a
-					 * tid */
+	uint32_t nr_others;		/* number of other processes to search for a tid */
 	ARRAY(struct span) frames;
 };
 
@@ -57,7 +55,7 @@ static int cpu_side__write_launches(struct cpu_side *c)
 		err = cpu_side__put(c, ids, n);
 		err = err ?: cpu_side__put(c, *sample->comm ? sample->comm : "-",
 					   *sample->comm ? strlen(sample->comm) : 1);
-		/* Without pids, all threads count as threads of one process. */
+		/* Without pids, treat all threads as threads of one process. */
 		n = snprintf(ids, sizeof(ids), " %" PRIu32 " %" PRIu32 " %" PRIu32 " ",
 			     s->has_pids ? sample->pid : lowest, sample->tid, sample->cpu);
 		err = err ?: cpu_side__put(c, ids, n);
@@ -73,7 +71,7 @@ static int cpu_side__read_script(struct cpu_side *c, bool srcline, struct msgs *
 	struct script *s = &c->script;
 	int err = script__read(s, c->file.buf, c->file.size, srcline);
 
-	/* The stacks hold everything that is needed from the file. */
+	/* The file is no longer needed: the stacks hold all its data. */
 	input_file__close(&c->file);
 	err = err ?: perf_events__settle(s->events.v, s->events.nr, s->samples.v, s->samples.nr);
 	err = err ?: cpu_side__write_launches(c);
@@ -169,7 +167,7 @@ struct input_file *cpu_side__lines(struct cpu_side *c)
 
 /* ---- telling --------------------------------------------------------------------------------- */
 
-/* Return: the process that has thread @tid on the other side; if none has, @tid itself. */
+/* Return: the process that has thread @tid on the other side; @tid itself if no process has it. */
 static uint32_t side_writer__pid(struct side_writer *w, uint32_t tid)
 {
 	uint32_t pid, proc;
@@ -226,7 +224,7 @@ static void side_writer__sample(struct side_writer *w, const struct perf_sample 
 		return;
 	last = &w->comms.v[thread];
 	c->told.nr_threads += !*last;
-	/* A thread's first name also applies to the time before. */
+	/* A thread's first name also applies to the time before its first sample. */
 	if (*last != comm && *sample->comm)
 		import__comm(im, pid, tid, *last ? sample->time_ns : 0, sample->comm);
 	*last = comm;
@@ -238,7 +236,7 @@ static void side_writer__sample(struct side_writer *w, const struct perf_sample 
 	c->told.last_ns = max_t(uint64_t, c->told.last_ns, sample->time_ns);
 }
 
-/* Adds a message if the times of the two sides cannot be from one clock. */
+/* Adds a message if the times of the two sides cannot be from the same clock. */
 static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns, uint64_t last_ns,
 				     const char *other, struct msgs *msgs)
 {
@@ -273,8 +271,8 @@ static void cpu_side__compare_clocks(const struct cpu_side *c, uint64_t first_ns
 }
 
 /*
- * Sets the host and the clock. perf's text names neither host nor boot: if it is merged with a
- * recording, the recording's host and boot are assumed. For perf.data without a time of day, the
+ * Sets the host and the clock. perf's text contains neither host nor boot: if it is merged with a
+ * recording, the recording's host and boot are assumed. If perf.data lacks a wall-clock time, the
  * recording's boot is assumed.
  */
 static void cpu_side__tell_host(const struct cpu_side *c, struct import *im,
@@ -310,7 +308,10 @@ static int cpu_side__tell_data(struct cpu_side *c, struct import *im, const char
 	const struct perf_data *d = &c->data;
 	uint64_t shift_ns = 0;
 
-	/* The other side has times of day, and perf.data has the time of day of its clock. */
+	/*
+	 * The other side has wall-clock times, and perf.data can convert its clock to wall-clock
+	 * time.
+	 */
 	if (im->first_ns != UINT64_MAX && im->first_ns > YEAR_2000_NS && d->real_ns > d->clock_ns)
 		shift_ns = d->real_ns - d->clock_ns;
 	return perf_data__tell(&c->data, im, shift_ns, buildid_dir, &c->told);
@@ -344,7 +345,7 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 	size_t nr = is_data ? c->data.events.nr : c->script.events.nr;
 	int err;
 
-	/* The other importer has read the lines by now. */
+	/* The other importer has already read the lines. */
 	array_free(&c->launches);
 	if (!is_data && c->kind != CPU_SIDE_SCRIPT) {
 		input_file__close(&c->file);
@@ -352,7 +353,7 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 	}
 	if (!other)
 		cpu_side__tell_host(c, im, beside);
-	/* So far, only the beginning of a recording is known. */
+	/* So far, only the start of the other recording is known. */
 	if (beside) {
 		first_ns = beside->header.start_mono_ns;
 		last_ns = UINT64_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * side.h - the file of --cpu: what threads did, imported together with the work of devices
+ * side.h - the file of --cpu: CPU samples and stacks, imported together with device work
  *
  *	err = cpu_side__read(&side, "perf.txt", srcline, &msgs);
  *	...				import the other side, and then
@@ -34,12 +34,12 @@ enum cpu_side_kind {
 struct cpu_side {
 	enum cpu_side_kind kind;
 	const char *path;
-	struct input_file file;		/* the file if it has lines or is perf.data; otherwise this
-					 * is closed */
+	struct input_file file;		/* the file, if it consists of lines or is perf.data;
+					 * otherwise closed */
 	struct script script;
 	struct perf_data data;
-	ARRAY(char) launches;		/* the text of stacks of launches, as lines */
-	struct input_file lines;	/* these lines as a file */
+	ARRAY(char) launches;		/* the stacks of launches as lines of text */
+	struct input_file lines;	/* the same lines as a file */
 	uint64_t nr_launches;
 	struct perf_told told;
 	bool damaged;			/* the file is damaged: its end is missing */
@@ -47,8 +47,8 @@ struct cpu_side {
 };
 
 /*
- * Reads the file of --cpu. Return: 0, -EINVAL with a message in @msgs, or -ENOMEM. The caller calls
- * cpu_side__exit(), even after a failure.
+ * Reads the file of --cpu. Return: 0, -EINVAL with a message in @msgs, or -ENOMEM. The caller must
+ * call cpu_side__exit(), even after a failure.
  */
 int cpu_side__read(struct cpu_side *c, const char *path, bool srcline, struct msgs *msgs);
 void cpu_side__exit(struct cpu_side *c);
@@ -57,10 +57,10 @@ void cpu_side__exit(struct cpu_side *c);
 struct input_file *cpu_side__lines(struct cpu_side *c);
 
 /*
- * Adds the samples to @im, in processes and threads of @im that exist already. Frees the lines.
+ * Adds the samples to @im, whose processes and threads already exist. Frees the lines.
  * @other: the other side's file, or NULL
  * @beside: a recording that the import is merged with, or NULL
- * @buildid_dir: perf's cache of files, or NULL for its default
+ * @buildid_dir: perf's cache of files; NULL: the default directory
  * Return: 0, -EINVAL with a message in @msgs, or -ENOMEM.
  */
 int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
@@ -68,7 +68,10 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 
 void cpu_side__print(const struct cpu_side *c, FILE *f);
 
-/* Reads @size bytes at @buf, which the caller owns, as cpu_side__read() reads a file; for tests. */
+/*
+ * Does the same as cpu_side__read(), but reads @size bytes at @buf, which the caller owns; for
+ * tests.
+ */
 int cpu_side__read_mem(struct cpu_side *c, const char *buf, size_t size, bool srcline,
 		       struct msgs *msgs);
 

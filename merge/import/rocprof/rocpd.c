@@ -3,11 +3,11 @@
  * rocpd.c - the SQLite databases of AMD's tools
  *
  * rocprofv3 and rocprofiler-systems write schema 3. Each process has its own set of tables, whose
- * names end alike: rocpd_string_UUID. An event has the correlation ids (stack_id and
- * parent_stack_id) and the category of the call or device work that names it.
+ * names have the same suffix: rocpd_string_UUID. A call or an activity record refers to an event,
+ * which holds its category and its correlation ids (stack_id and parent_stack_id).
  *
- * rocmProfileData (RPD) writes schema 2: one set of tables for all processes, whose names end with
- * nothing. rocpd_api_ops says which call queued which device work.
+ * rocmProfileData (RPD) writes schema 2: one set of tables for all processes, whose names have no
+ * suffix. rocpd_api_ops maps calls to the device work that they queued.
  *
  * Source: rocprofiler-sdk, source/share/rocprofiler-sdk-rocpd/rocpd_tables.sql, and
  * source/lib/output/generateRocpd.cpp; rocmProfileData, rocpd_python/rocpd/schema.py.
@@ -24,7 +24,7 @@
 #include "import/json.h"
 #include "import/rocprof/rocprof.h"
 
-#define SUFFIX_MAX	64		/* bytes of the end of tables' names */
+#define SUFFIX_MAX	64		/* maximum length of the suffix of table names */
 #define TABLE_MAX	(SUFFIX_MAX + 32)
 
 struct rocpd_event {
@@ -32,7 +32,7 @@ struct rocpd_event {
 	struct span category, message;
 };
 
-/* A set of tables, whose names have one suffix. */
+/* A set of tables whose names have the same suffix. */
 struct rocpd {
 	struct gputrace *t;
 	struct database db;
@@ -41,7 +41,7 @@ struct rocpd {
 	struct idmap string_ids, event_ids, tids;
 	ARRAY(struct span) strings;
 	ARRAY(struct rocpd_event) events;
-	rocprof_pmcs_t pmcs;		/* of all processes */
+	rocprof_pmcs_t pmcs;		/* hardware counters of all processes */
 };
 
 /* A process of the tables. */
@@ -60,7 +60,7 @@ static uint64_t column__u64(sqlite3_stmt *stmt, int i)
 	return v < 0 ? 0 : v;
 }
 
-/* Return: the text of a column, kept in the trace's names; .s is NULL if memory is short. */
+/* Return: the text in a column, kept in the trace's names; .s is NULL if memory is short. */
 static struct span rocpd__text(struct rocpd *d, sqlite3_stmt *stmt, int i)
 {
 	const char *s = (const char *)sqlite3_column_text(stmt, i) ?: "";
@@ -78,7 +78,7 @@ static struct span rocpd__string(const struct rocpd *d, sqlite3_stmt *stmt, int 
 	       d->strings.v[idx] : (struct span){ 0 };
 }
 
-/* Selects from the table rocpd_NAME of the suffix. */
+/* Selects from the table rocpd_NAME with this suffix. */
 static int rocpd__select(struct rocpd *d, const char *name, const char *columns,
 			 unsigned int nr_needed, const char *rest, sqlite3_stmt **stmt)
 {
@@ -86,7 +86,7 @@ static int rocpd__select(struct rocpd *d, const char *name, const char *columns,
 	return database__select(&d->db, d->table, columns, nr_needed, rest, stmt);
 }
 
-/* The rest of a statement for the rows of one process. */
+/* Return: the end of an SQL statement that selects the rows of one process. */
 static const char *where_pid(const struct rocpd_process *p, char buf[64])
 {
 	snprintf(buf, 64, "WHERE pid = %lld", (long long)p->key);
@@ -110,7 +110,10 @@ static int rocpd__read_strings(struct rocpd *d)
 	return err;
 }
 
-/* Return: the member "message" of a JSON object, kept in the trace's names; .s is NULL: none. */
+/*
+ * Return: the member "message" of a JSON object, kept in the trace's names; .s is NULL if it is
+ * missing.
+ */
 static struct span rocpd__message(struct rocpd *d, const char *json, int *err)
 {
 	struct span key, raw = { 0 };
@@ -156,7 +159,7 @@ static int rocpd__read_events(struct rocpd *d)
 	return err;
 }
 
-/* Return: the event in a column; an event without ids if it is unknown. */
+/* Return: the event that a column refers to; an event without ids if it is unknown. */
 static const struct rocpd_event *rocpd__event(const struct rocpd *d, sqlite3_stmt *stmt, int i)
 {
 	static const struct rocpd_event none;
@@ -226,7 +229,7 @@ static int rocpd__read_kernels(struct rocpd *d, struct rocprof *r, const char *r
 
 /* ---- calls and device work: schema 3 --------------------------------------------------------- */
 
-/* Reads the columns "event_id start end tid", which all tables of events begin with. */
+/* Reads the columns "event_id start end tid", the first columns of all event tables. */
 static struct rocprof_call rocpd__call(const struct rocpd *d, sqlite3_stmt *stmt)
 {
 	const struct rocpd_event *e = rocpd__event(d, stmt, 0);
@@ -336,7 +339,7 @@ static int rocpd__read_memory(struct rocpd *d, struct rocprof *r, const char *re
 	return err;
 }
 
-/* Reads the values of counters, which belong to the event of a kernel's dispatch. */
+/* Reads the values of hardware counters, which belong to the event of a kernel dispatch. */
 static int rocpd__read_pmcs(struct rocpd *d)
 {
 	struct idmap ids = { 0 };
@@ -381,8 +384,8 @@ static int rocpd__read_process(struct rocpd *d, const struct rocpd_process *p)
 	err = rocpd__read_agents(d, &r, rest) ?: rocpd__read_kernels(d, &r, rest) ?:
 	      rocpd__read_regions(d, &r, rest) ?: rocpd__read_dispatches(d, &r, rest) ?:
 	      rocpd__read_copies(d, &r, rest) ?: rocpd__read_memory(d, &r, rest);
-	/* If the file is damaged, this adds everything before the damage. */
-	/* The values of counters belong to all processes. */
+	/* If the file is damaged, this adds all records before the damage. */
+	/* The counter values belong to all processes. */
 	r.pmcs.v = d->pmcs.v;
 	r.pmcs.nr = d->pmcs.nr;
 	if (err != -ENOMEM)
@@ -402,7 +405,7 @@ static int rocpd__read_processes(struct rocpd *d)
 	err = rocpd__read_strings(d) ?: rocpd__read_events(d) ?: rocpd__read_threads(d);
 	if (!err)
 		pmc_err = rocpd__read_pmcs(d);
-	/* If the counters are damaged, everything else is read. */
+	/* If the counters are damaged, everything else is still read. */
 	if (pmc_err == -ENOMEM)
 		err = pmc_err;
 	err = err ?: rocpd__select(d, "info_process", "id pid command", 2, "", &stmt);
@@ -411,7 +414,7 @@ static int rocpd__read_processes(struct rocpd *d)
 					   rocpd__text(d, stmt, 2) };
 		const char *blank;
 
-		/* A command has its arguments. */
+		/* A command includes its arguments. */
 		blank = p.command.s ? memchr(p.command.s, ' ', p.command.len) : NULL;
 		p.command.len = blank ? (size_t)(blank - p.command.s) : p.command.len;
 		err = p.command.s ? array_push(&processes, p) : -ENOMEM;
@@ -447,7 +450,7 @@ static int rocpd__read_apis(struct rocpd *d, struct rocprof *r)
 	return err;
 }
 
-/* Reads which call queued which device work into @calls, by the work's id. */
+/* Fills @calls, which maps the id of device work to the call that queued the work. */
 static int rocpd__read_api_ops(struct rocpd *d, struct idmap *calls)
 {
 	sqlite3_stmt *stmt;
@@ -525,14 +528,14 @@ static void rocpd__exit(struct rocpd *d)
 	idmap__free(&d->string_ids);
 }
 
-/* Reads the tables of one suffix. */
+/* Reads the tables with one suffix. */
 static int rocpd__read_set(struct gputrace *t, const struct database *db, const char *suffix)
 {
 	struct rocpd d = { .t = t, .db = *db };
 	const char *p;
 	int err;
 
-	/* Suffixes are made of a UUID. */
+	/* A suffix consists of a UUID. */
 	for (p = suffix; isalnum((unsigned char)*p) || *p == '_'; p++)
 		;
 	if (*p || p - suffix >= SUFFIX_MAX)

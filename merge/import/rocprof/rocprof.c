@@ -97,9 +97,9 @@ static struct span rocprof__name(const struct rocprof *r, const struct rocprof_c
 }
 
 /*
- * rocprof__check - check the times and ids of a record, and count it if they are impossible
+ * rocprof__check - check the times and ids of a record, and count the record if they are impossible
  *
- * Correlation ids have 64 bits. Large ones get their own numbers.
+ * Correlation ids have 64 bits. Ids of more than 31 bits are mapped to smaller numbers.
  */
 static int rocprof__check(struct rocprof *r, const struct rocprof_call *c, bool *good, uint32_t *id)
 {
@@ -150,8 +150,8 @@ static int rocprof__add_calls(struct rocprof *r)
 }
 
 /*
- * Sets the work's id to the id of the call that queued it. An HSA call is added only if it queued
- * work.
+ * Sets the correlation id of device work to the id of the call that queued the work. HSA calls are
+ * added only if they queued device work.
  */
 static int rocprof__find_call(struct rocprof *r, struct rocprof_call *work)
 {
@@ -195,7 +195,7 @@ static bool rocprof__is_cpu(const struct rocprof *r, uint64_t handle)
 	return false;
 }
 
-/* Sets the shape of a kernel, if it is known. Return: 0 or -ENOMEM. */
+/* Sets the launch shape of a kernel, if it is known. Return: 0 or -ENOMEM. */
 static int rocprof__shape(struct rocprof *r, const struct rocprof_work *work, struct gpu_work *w)
 {
 	struct xpu_shape shape = {
@@ -224,7 +224,10 @@ static int pmc__compare(const void *a, const void *b, void *ctx)
 	       cmp3(strpool__id(x->name), strpool__id(y->name));
 }
 
-/* Finds the names of all values, and sorts them by dispatch and name. Return: 0 or -ENOMEM. */
+/*
+ * Finds the names of all counter values, and sorts the values by dispatch and name. Return: 0 or
+ * -ENOMEM.
+ */
 static int rocprof__sort_pmcs(struct rocprof *r)
 {
 	uint32_t i;
@@ -242,8 +245,8 @@ static int rocprof__sort_pmcs(struct rocprof *r)
 }
 
 /*
- * Adds the values of a kernel's counters. The values of one counter are added up. They belong to
- * the first kernel that has their number.
+ * Adds the counter values of a kernel: the sum of the values of each counter. If several kernels
+ * have the same dispatch number, the values belong to the first.
  */
 static int rocprof__tell_pmcs(struct rocprof *r, uint64_t dispatch, struct gpu_work *w)
 {
@@ -318,9 +321,9 @@ static int rocprof__add_works(struct rocprof *r, rocprof_works_t *works, enum gp
 }
 
 /*
- * Adds an allocation or a free. Of VMEM, the address is a handle of physical memory. AMD's tools do
- * not say whether a call failed; memory without an address, or of an agent that the file does not
- * describe, counts as strange.
+ * Adds an allocation or a free. For VMEM, the address is a handle of physical memory. AMD's tools
+ * do not record whether a call failed. A record without an address, or of an agent that the file
+ * does not describe, counts as strange.
  */
 static int rocprof__add_memory(struct rocprof *r, struct rocprof_work *work)
 {

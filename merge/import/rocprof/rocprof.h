@@ -4,9 +4,9 @@
  *
  * A reader fills in a struct rocprof for each process, and rocprof__tell() adds it to the trace.
  *
- * A record of device work has the id of the innermost call when the work was queued: a HIP call, or
- * an HSA call within it, which names the HIP call as its ancestor. HIP's and HSA's calls are
- * numbered alike, so they are one API of the recording.
+ * A record of device work has the id of the innermost call that queued it: a HIP call, or an HSA
+ * call inside a HIP call, which is then the ancestor of the HSA call. HIP and HSA calls share one
+ * numbering, so they are one API of the recording.
  */
 #ifndef MERGE_ROCPROF_H
 #define MERGE_ROCPROF_H
@@ -23,38 +23,38 @@ struct rocprof_agent {
 	uint64_t handle;
 	bool gpu;
 	bool numbered;
-	uint64_t number;		/* number among the GPUs */
+	uint64_t number;		/* index among the GPUs */
 	struct span name;
 };
 
 /* A call, or a range of a thread. */
 struct rocprof_call {
 	struct span name;		/* .s is NULL: see kind */
-	uint32_t kind, operation;	/* JSON: the place of the name in operations */
-	uint32_t pid;			/* 0: as in struct rocprof */
+	uint32_t kind, operation;	/* JSON: indices of the name in operations */
+	uint32_t pid;			/* 0: use the pid in struct rocprof */
 	uint64_t start_ns, end_ns, tid;
-	uint64_t id, ancestor;		/* correlation ids; 0: none */
+	uint64_t id, ancestor;		/* correlation ids; 0: no id */
 };
 
 struct rocprof_work {
-	struct rocprof_call c;		/* its name is the direction of a copy, or the name of a
+	struct rocprof_call c;		/* c.name is the direction of a copy or the name of a
 					 * kernel; .s is NULL: see kernel */
 	uint64_t kernel, agent, src_agent, queue, stream, bytes;
-	uint64_t grid[3], block[3];	/* in threads; block 0: unknown */
+	uint64_t grid[3], block[3];	/* in threads; a block size of 0: unknown */
 	uint64_t shared_bytes, local_bytes, registers;
 	bool has_stream;
-	uint64_t address;		/* of memory */
-	uint64_t dispatch;		/* number of a kernel's dispatch, or, in databases, of its
-					 * event; NO_DISPATCH: unknown */
+	uint64_t address;		/* address of memory */
+	uint64_t dispatch;		/* number of a kernel's dispatch, or of its event in
+					 * databases; NO_DISPATCH: unknown */
 };
 
 #define NO_DISPATCH	UINT64_MAX
 
-/* a value of a hardware counter; the values of one dispatch and one counter are added up */
+/* a value of a hardware counter; the values of one counter in one dispatch are summed */
 struct rocprof_pmc {
 	uint64_t dispatch;
 	const char *name;		/* kept in the trace's names; NULL: see counter */
-	uint64_t counter;		/* JSON: its id in counters */
+	uint64_t counter;		/* JSON: the counter's id in counters */
 	double value;
 	bool told;
 };
@@ -65,10 +65,10 @@ typedef ARRAY(struct rocprof_pmc) rocprof_pmcs_t;
 
 struct rocprof_kind {
 	struct span name;
-	size_t first, nr;		/* in operations */
+	size_t first, nr;		/* range in operations */
 };
 
-/* One process. Starts zeroed, with t. */
+/* One process. Starts zeroed, except for t. */
 struct rocprof {
 	struct gputrace *t;
 	uint32_t pid;
@@ -77,42 +77,48 @@ struct rocprof {
 	ARRAY(struct rocprof_agent) agents;
 	ARRAY(struct rocprof_kind) kinds;
 	ARRAY(struct span) operations;
-	ARRAY(struct span) kernels, markers, counters;	/* their texts */
+	ARRAY(struct span) kernels, markers, counters;	/* texts of kernels, markers and counters */
 	struct idmap kernel_ids, marker_ids, counter_ids;	/* maps an id to its text */
 	rocprof_calls_t hip, hsa;
-	rocprof_calls_t functions;	/* other traced functions, of RCCL and others */
-	rocprof_calls_t ranges;		/* of ROCTX */
+	rocprof_calls_t functions;	/* traced functions of other libraries, such as RCCL */
+	rocprof_calls_t ranges;		/* ROCTX ranges */
 	rocprof_works_t dispatches, copies, fills;
-	rocprof_works_t counted;	/* dispatches with counters; dispatches has them, too, if
-					 * kernels were traced */
+	rocprof_works_t counted;	/* dispatches with counters; if kernels were traced,
+					 * @dispatches also has them */
 	rocprof_pmcs_t pmcs;
-	rocprof_works_t memory;		/* allocations and frees; names are operations, such as
+	rocprof_works_t memory;		/* allocations and frees; c.name is an operation such as
 					 * MEMORY_ALLOCATION_FREE */
 	/* Set by rocprof__number_gpus() and rocprof__tell(). */
 	struct idmap gpus;		/* maps handle to an index in agents */
 	struct idmap hip_ids, hsa_ids;	/* maps a correlation id to the index of the call */
 	struct idmap told;		/* ids of HSA calls that were added to the trace */
-	struct idmap wide_ids;		/* maps ids of more than 31 bits to their own numbers */
+	struct idmap wide_ids;		/* maps ids of more than 31 bits to smaller numbers */
 };
 
-/* Return: where calls of a domain go, such as HIP_RUNTIME_API. */
+/* Return: the array for the calls of a domain such as HIP_RUNTIME_API. */
 rocprof_calls_t *rocprof__calls(struct rocprof *r, struct span domain);
 
-/* Adds a text to an array with its id; the first text of an id counts. Return: 0 or -ENOMEM. */
+/*
+ * Adds a text and its id to an array; if the id is already present, its first text stays. Return: 0
+ * or -ENOMEM.
+ */
 int rocprof__add_kernel(struct rocprof *r, uint64_t id, struct span name);
 int rocprof__add_marker(struct rocprof *r, uint64_t id, struct span text);
 int rocprof__add_counter(struct rocprof *r, uint64_t id, struct span name);
 
-/* Adds a value, which is unread until its kernel is added to the trace. Return: 0 or -ENOMEM. */
+/*
+ * Adds a counter value, which counts as unread until its kernel is added to the trace. Return: 0 or
+ * -ENOMEM.
+ */
 int rocprof__add_pmc(struct gputrace *t, rocprof_pmcs_t *pmcs, struct rocprof_pmc pmc);
 
 /*
- * Adds an agent for each GPU of device work. For files that do not describe agents: their numbers
- * are all that is known. Return: 0 or -ENOMEM.
+ * Adds an agent for each GPU that has device work. Used for files that do not describe agents,
+ * where only the GPU numbers are known. Return: 0 or -ENOMEM.
  */
 int rocprof__number_gpus(struct rocprof *r);
 
-/* Adds all of the process to its trace. Return: 0 or -ENOMEM. */
+/* Adds all data of the process to its trace. Return: 0 or -ENOMEM. */
 int rocprof__tell(struct rocprof *r);
 void rocprof__exit(struct rocprof *r);
 

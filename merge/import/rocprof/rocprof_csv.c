@@ -3,9 +3,9 @@
  * rocprof_csv.c - the CSV files of AMD's rocprofv3 (--output-format csv)
  *
  * A process has a file for each kind of record: PREFIX_kernel_trace.csv, PREFIX_hip_api_trace.csv,
- * and so on. They are read together, because the calls and their device work are in different
- * files. Columns are known by their names, whose letters may be of either case. Files that are made
- * of a database have several processes, told apart by the column Guid.
+ * and so on. These files are read together, because calls and their device work are in different
+ * files. Columns are identified by their names, ignoring case. Files converted from a database
+ * contain several processes, distinguished by the column Guid.
  *
  * Source: rocprofiler-sdk, source/lib/output/generateCSV.cpp.
  */
@@ -47,7 +47,7 @@ static const struct {
 	{ "Product_Name", PRODUCT },
 };
 
-/* The ends of the names of the files that belong together. */
+/* The suffixes of the names of files that belong together. */
 static const char *const suffixes[] = {
 	"agent_info.csv", "hip_api_trace.csv", "hsa_api_trace.csv", "kernel_trace.csv",
 	"memory_copy_trace.csv", "marker_api_trace.csv", "rccl_api_trace.csv",
@@ -60,17 +60,17 @@ struct csv {
 	struct strpool guids;
 	ARRAY(struct rocprof) processes;	/* by Guid */
 	bool kernels;			/* kernels were traced */
-	struct idmap counted;		/* dispatches that only the file of counters has */
-	enum csv_column place[COLUMNS_MAX];	/* by place in a row */
-	struct span row[NR_COLUMNS];	/* the present row; .s is NULL: no such column */
+	struct idmap counted;		/* dispatches that only the counter file contains */
+	enum csv_column place[COLUMNS_MAX];	/* by position in a row */
+	struct span row[NR_COLUMNS];	/* the current row; .s is NULL: the column is missing */
 	const char *p, *end;
 };
 
 /* ---- rows ------------------------------------------------------------------------------------ */
 
 /*
- * Reads a field and moves behind it. A quote ends a field if a comma or the end of the line
- * follows. Return: whether the row has a further field.
+ * Reads a field and moves past it. A quote ends a field if a comma or the end of the line follows.
+ * Return: whether the row has another field.
  */
 static bool csv__field(struct csv *c, struct span *out)
 {
@@ -82,7 +82,7 @@ static bool csv__field(struct csv *c, struct span *out)
 				continue;
 			if (c->p + 1 == c->end || strchr(",\r\n", c->p[1]))
 				break;
-			c->p += c->p[1] == '"';		/* two quotes are one of the text */
+			c->p += c->p[1] == '"';		/* "" in the text means one quote */
 		}
 		*out = (struct span){ from + 1, c->p - from - 1 };
 		c->p += c->p < c->end && *c->p == '"';
@@ -114,7 +114,7 @@ static enum csv_column column__of(struct span name)
 	return NR_COLUMNS;
 }
 
-/* Return: whether the text begins with the names of columns that rocprofv3 writes. */
+/* Return: whether the text starts with the names of columns that rocprofv3 writes. */
 static bool csv__begin(struct csv *c, const char *buf, size_t size)
 {
 	bool known[NR_COLUMNS + 1] = { false }, more = true;
@@ -157,7 +157,10 @@ static bool csv__next(struct csv *c)
 	return true;
 }
 
-/* Return: the number in a field, which may follow a word, as in "Agent 4"; else 0. */
+/*
+ * Return: the number in a field, which may follow a word, as in "Agent 4"; 0 if the field has no
+ * number.
+ */
 static uint64_t csv__u64(const struct csv *c, enum csv_column column)
 {
 	struct span s = c->row[column];
@@ -218,7 +221,7 @@ static int csv__agent(struct csv *c, struct rocprof *r)
 	return a.name.s ? array_push(&r->agents, a) : -ENOMEM;
 }
 
-/* Adds the value of a counter. Return: 0 or -ENOMEM. */
+/* Adds the value of a hardware counter. Return: 0 or -ENOMEM. */
 static int csv__pmc(struct csv *c, struct rocprof *r, uint64_t dispatch)
 {
 	struct rocprof_pmc pmc = { .dispatch = dispatch, .name = csv__text(c, COUNTER).s };
@@ -254,7 +257,7 @@ static int csv__record(struct csv *c, struct rocprof *r)
 		return -ENOMEM;
 	if (c->row[COUNTER].s) {
 		added = csv__pmc(c, r, w.dispatch);
-		/* A dispatch has a row for each counter. The file of kernels was read before. */
+		/* A dispatch has a row for each counter. The kernel file was read before. */
 		if (!added && !c->kernels)
 			added = idmap__add(&c->counted, ID_KEY(r - c->processes.v,
 							       (uint32_t)w.dispatch), 0);
@@ -302,7 +305,10 @@ bool rocprof_csv__is(const char *buf, size_t size)
 	return csv__begin(&c, buf, size);
 }
 
-/* Return: the length of the prefix that the files of a process share; 0: it has another name. */
+/*
+ * Return: the length of the prefix that the files of a process share; 0 if the name has another
+ * form.
+ */
 static size_t csv__prefix(const char *path)
 {
 	size_t len = strlen(path), n, i;
@@ -324,8 +330,8 @@ bool rocprof_csv__same_set(const char *a, const char *b)
 }
 
 /*
- * Reads another file of the process. A file that is missing was not recorded. Nobody named the
- * file, so a pipe or a device, which may never end, is not opened.
+ * Reads another file of the process. If the file is missing, its kind of record was not traced. The
+ * user did not name the file, so do not open a pipe or a device, whose input may never end.
  */
 static int csv__read_other(struct csv *c, const char *path)
 {
@@ -347,7 +353,10 @@ static int csv__read_other(struct csv *c, const char *path)
 	return err == -ENOMEM ? err : 0;
 }
 
-/* Reads the file @path, at @buf, and the other files that its process has, in their order. */
+/*
+ * Reads the file @path, whose contents are at @buf, and the other files of the same process, in
+ * fixed order.
+ */
 static int csv__read_set(struct csv *c, const char *path, const char *buf, size_t size)
 {
 	size_t len = path ? csv__prefix(path) : 0, i;

@@ -25,7 +25,7 @@
 
 /* ---- values ---------------------------------------------------------------------------------- */
 
-/* Reads a number that is not negative; any other number gives 0. */
+/* Reads a number that is not negative; any other value gives 0. */
 static uint64_t read_u64(struct json *j)
 {
 	char next = json__peek(j);
@@ -39,7 +39,7 @@ static uint64_t read_u64(struct json *j)
 	}
 	if (!json__number(j, &raw))
 		return 0;
-	/* Handles may use all 64 bits, so do not go through a signed number. */
+	/* Handles may use all 64 bits, so do not convert to a signed number. */
 	for (i = 0; i < raw.len && raw.s[i] >= '0' && raw.s[i] <= '9'; i++)
 		if (__builtin_mul_overflow(v, 10, &v) ||
 		    __builtin_add_overflow(v, raw.s[i] - '0', &v))
@@ -215,7 +215,7 @@ static int rocprof__read_strings(struct rocprof *r, struct json *j)
 
 static int rocprof__read_kernels(struct rocprof *r, struct json *j)
 {
-	/* The first of these members that exists has the name. */
+	/* The first member that exists in this order is the kernel's name. */
 	static const char *const names[] = {
 		"formatted_kernel_name", "demangled_kernel_name", "truncated_kernel_name",
 		"kernel_name",
@@ -314,7 +314,7 @@ static void read_three(struct json *j, uint64_t v[3])
 			json__skip(j);
 }
 
-/* Reads a member of a record, or of an object in it. Return: whether the member is used. */
+/* Reads a member of a record, or of an object in the record. Return: whether the member is used. */
 static bool work__member(struct rocprof_work *w, struct json *j, struct span key)
 {
 	const struct {
@@ -373,7 +373,7 @@ static uint64_t count_items(struct json *j)
 	return nr;
 }
 
-/* Reads the values of the counters of a dispatch, whose number is not known yet. */
+/* Reads the counter values of a dispatch whose number is not known yet. */
 static int rocprof__read_pmcs(struct rocprof *r, struct json *j)
 {
 	struct span key;
@@ -402,7 +402,7 @@ static int rocprof__read_pmcs(struct rocprof *r, struct json *j)
 	return err;
 }
 
-/* Reads a record, whose members may be in objects within it. Return: 0 or -ENOMEM. */
+/* Reads a record. Some of its members are in nested objects. Return: 0 or -ENOMEM. */
 static int work__read(struct rocprof_work *w, struct rocprof *r, struct json *j)
 {
 	struct span key;
@@ -512,7 +512,7 @@ static int rocprof__read_process(struct gputrace *t, struct json *j)
 		else
 			json__skip(j);
 	}
-	/* If the file is damaged, this adds everything before the damage. */
+	/* If the file is damaged, this adds all records before the damage. */
 	err = err ?: rocprof__tell(&r);
 	rocprof__exit(&r);
 	return err;
@@ -522,7 +522,7 @@ int gputrace__read_rocprof(struct gputrace *t, struct json *j)
 {
 	int err = 0;
 
-	/* The first versions wrote one process, without an array around it. */
+	/* The first versions wrote a single process, without an array. */
 	if (json__peek(j) == '{')
 		return rocprof__read_process(t, j);
 	if (!enter(j, '['))

@@ -24,7 +24,7 @@ static int nsys_open(void **state, struct import *im, const struct import_opts *
 	if (err || o->events_only)
 		return err;
 	err = nsys__import(n, im);
-	nsys__close(n);			/* free memory that the merge needs */
+	nsys__close(n);			/* the merge needs this memory */
 	return err;
 }
 

@@ -7,8 +7,8 @@
 #include "import/importer.h"
 
 /*
- * Return: the file of the trace. If the stacks are in another file and are matched by time,
- * twofile_source.c reads the trace instead.
+ * Return: the name of the trace file; NULL if the stacks are in another file and are matched by
+ * time, because twofile_source.c then reads the trace.
  */
 static const char *trace_file(const struct import_opts *o)
 {

@@ -8,11 +8,11 @@
 #include "escape.h"
 #include "write/parquet/encode.h"
 
-#define MAX_DICTIONARY	65536		/* most different values: with more values, a dictionary
-					 * saves little */
+#define MAX_DICTIONARY	65536		/* maximum number of distinct values: with more values, a
+					 * dictionary saves little */
 #define DICTIONARY_SLOTS (2 * MAX_DICTIONARY)
-#define MAX_STATISTIC	256		/* most bytes of a string in statistics; chunks with longer
-					 * strings have none */
+#define MAX_STATISTIC	256		/* maximum length of a string in statistics; chunks with
+					 * longer strings have no statistics */
 #define ZSTD_LEVEL	1
 
 enum page { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
@@ -173,7 +173,7 @@ static void put_string(struct bytes *page, const char *s)
 		page->v[from + i] = nr >> 8 * i;
 }
 
-/* Puts strings, and finds the least and the greatest string. */
+/* Puts strings, and finds the smallest and the greatest string. */
 static void put_strings(struct bytes *page, const int64_t *v, size_t nr, struct range *range)
 {
 	size_t i, from, len;
@@ -245,8 +245,8 @@ static struct slot *find_slot(struct parquet_encoder *e, int64_t value)
 }
 
 /*
- * Puts the different values of e->dense into e->dictionary, and their numbers into e->indices.
- * Return: 1; 0 if they are too many; or -ENOMEM.
+ * Puts the distinct values of e->dense into e->dictionary, and their indices into e->indices.
+ * Return: 1; 0 if there are too many values; or -ENOMEM.
  */
 static int make_dictionary(struct parquet_encoder *e)
 {

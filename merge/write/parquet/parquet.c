@@ -16,7 +16,7 @@ struct parquet {
 	const struct parquet_column *columns;
 	size_t nr_columns;
 	int64_t **cells;		/* for each column: its cells, one for each row */
-	size_t nr, cap, max_rows;	/* rows that are held in memory: number, room, limit */
+	size_t nr, cap, max_rows;	/* rows that are held in memory: number, capacity, limit */
 	uint64_t offset;		/* bytes written */
 	uint64_t nr_rows;		/* number of rows of all row groups */
 	struct bytes groups;		/* the footer's entries for row groups */

@@ -34,7 +34,7 @@ struct parquet;
  * parquet__new - begin a file
  * @f: the file to write to; its errors stay in its error flag
  * @columns: @nr columns, which must stay valid
- * @max_rows: most rows of a row group
+ * @max_rows: maximum number of rows of a row group
  *
  * Return: the file, for the caller to parquet__free(), or NULL.
  */

@@ -79,8 +79,8 @@ static int check_marker(int dir_fd)
 }
 
 /*
- * Checks that the directory is ours, that is, has our marker, or makes it ours. Return: 0 or
- * -errno.
+ * Checks that the directory has our marker, or puts the marker into an empty directory. Return: 0
+ * or -errno.
  */
 static int claim(int dir_fd)
 {
@@ -202,8 +202,8 @@ static bool has_file(const struct tables_dir *d, enum tables_id table, const cha
 }
 
 /*
- * Removes the recording's files from partitions of a table that have no file of it now. Return: 0
- * or -errno.
+ * Removes old files of the recording from partitions of a table for which it has no new file.
+ * Return: 0 or -errno.
  */
 static int remove_old(const struct tables_dir *d, enum tables_id table, uint64_t recording)
 {

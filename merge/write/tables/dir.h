@@ -3,13 +3,12 @@
  * dir.h - the directory of the tables: TABLE/rank=R/part-RECORDING.parquet
  *
  * Each recording has its own files in the directory, named after a hash that identifies the
- * recording. So any number of xpumerge processes, each with recordings of other ranks, can write
- * into one directory, and merging a recording again replaces only its own files. The files of a
+ * recording. Any number of xpumerge processes, each with recordings of other ranks, can therefore
+ * write into one directory. Merging a recording again replaces only its own files. The files of a
  * recording are renamed together, when all of them are complete.
  *
- * A file DIR/_xpuload_tables marks the directory as ours. A directory that has other files but not
- * this one is refused. Directories in it are not followed through links, and must belong to the
- * user.
+ * A file DIR/_xpuload_tables marks the directory as ours. A directory with other files, but without
+ * this one, is refused. Subdirectories must belong to the user, and must not be symbolic links.
  */
 #ifndef MERGE_TABLES_DIR_H
 #define MERGE_TABLES_DIR_H
@@ -19,8 +18,8 @@
 #include "util.h"
 
 #define TABLES_NO_RANK	-1		/* the partition of processes without a rank */
-#define TABLES_MAX_RANKS 4096		/* most ranks of one recording; further ranks go to
-					 * TABLES_NO_RANK */
+#define TABLES_MAX_RANKS 4096		/* maximum number of ranks of one recording; further ranks
+					 * go to TABLES_NO_RANK */
 
 struct tables_file {
 	struct output out;
@@ -51,7 +50,7 @@ int tables_dir__create(struct tables_dir *d, enum tables_id table, int64_t rank,
  */
 int tables_dir__commit(struct tables_dir *d, uint64_t recording, int64_t rank);
 
-/* Return: the text for an error of these functions. */
+/* Return: the text for an error that one of these functions returned. */
 const char *tables_dir__strerror(int err);
 
 #endif /* MERGE_TABLES_DIR_H */

@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 #define GROUP_ROWS	131072		/* number of rows of a row group */
-#define MAX_HELD_BYTES	(256u << 20)	/* most bytes of rows in memory, for all tables */
+#define MAX_HELD_BYTES	(256u << 20)	/* maximum size of rows in memory, for all tables */
 #define LOOK_EVERY	4096		/* number of rows after which memory is checked */
 
 /*
@@ -77,7 +77,7 @@ int partitions__find(struct partitions *p, int64_t rank, uint32_t *nr)
 	for (*nr = 0; *nr < p->list.nr; ++*nr)
 		if (p->list.v[*nr].rank == rank)
 			return 0;
-	/* No host has this many ranks, and each rank has files of its own. */
+	/* No host has this many ranks, and each partition has files of its own. */
 	if (p->list.nr >= TABLES_MAX_RANKS && rank != TABLES_NO_RANK)
 		return partitions__find(p, TABLES_NO_RANK, nr);
 	return array_push(&p->list, ((struct partition){ .rank = rank }));
@@ -136,7 +136,7 @@ int partitions__put(struct partitions *p, uint32_t partition, unsigned int table
 
 	if (err)
 		return err;
-	/* If a file cannot be written, reading can stop. */
+	/* Stop reading the recording if a file cannot be written. */
 	p->err = to->files[table]->out.err;
 	if (!p->err && ++p->nr_put % LOOK_EVERY == 0)
 		err = partitions__shrink(p);

@@ -20,9 +20,9 @@ struct partition {
 struct partitions {
 	struct tables_dir dir;
 	struct parquet_encoder *encoder;
-	uint64_t recording;		/* the number in the names of its files */
+	uint64_t recording;		/* the number in the recording's file names */
 	ARRAY(struct partition) list;
-	size_t max_held_bytes;		/* most bytes of rows in memory */
+	size_t max_held_bytes;		/* maximum size of rows in memory */
 	size_t nr_put;			/* number of rows put since memory was last checked */
 	int err;			/* 0, or -errno of the first file that failed */
 };
@@ -32,7 +32,7 @@ struct partitions {
  * caller calls partitions__close(), even after a failure.
  */
 int partitions__open(struct partitions *p, const char *path);
-/* Opens the directory of @of, like partitions__open(). */
+/* Opens the same directory as @of, like partitions__open(). */
 int partitions__open_again(struct partitions *p, const struct partitions *of);
 void partitions__close(struct partitions *p);
 

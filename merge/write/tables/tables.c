@@ -7,7 +7,10 @@
 #include "write/tables/closing_tables.h"
 #include "write/tables/tables_recording.h"
 
-/* A launch that is held back: the session passes it because of its work, which follows. */
+/*
+ * A launch that is held back: with a filter, the session passes it again before each of its
+ * records.
+ */
 struct held_launch {
 	bool is;
 	uint64_t key;
@@ -17,12 +20,12 @@ struct held_launch {
 struct tables {
 	struct session_sink sink;
 	struct tables_recording recording;
-	struct placed placed;		/* the device work that was seen last; the sink gets it
-					 * again, in full */
+	struct placed placed;		/* the last device work that was placed; the sink gets it
+					 * again, with all details */
 	bool filtered;
-	struct held_launch held;	/* the launch that is held; used with a filter */
-	struct idmap told;		/* with a filter: launches with several works of which a row
-					 * was already written */
+	struct held_launch held;	/* with a filter: the launch that is held back */
+	struct idmap told;		/* with a filter: launches that may have several records,
+					 * and whose row is already written */
 	uint32_t nr_done;		/* number of earlier recordings whose tables are complete */
 	struct tables *whole;		/* for a recording that is read separately: the tables of
 					 * all recordings; otherwise NULL */
@@ -46,7 +49,10 @@ static int put_launch(struct tables *t, const struct model *m, uint64_t key, con
 	});
 }
 
-/* Writes the held launch; it has no work if none came after it. Return: 0 or -errno. */
+/*
+ * Writes the held launch, if any: when its work arrives, or, without work, before the next launch.
+ * Return: 0 or -errno.
+ */
 static int put_held(struct tables *t, const struct model *m)
 {
 	bool is = t->held.is;
@@ -105,8 +111,8 @@ static bool launch__owns_one(const struct model *m, const struct launch *l)
 }
 
 /*
- * Writes a launch once, although with a filter it comes again with each of its works. Return: 0 or
- * -errno.
+ * Writes a launch once, although with a filter it arrives again with each of its records. Return: 0
+ * or -errno.
  */
 static int put_launch_once(struct tables *t, const struct model *m, bool first)
 {
@@ -115,7 +121,7 @@ static int put_launch_once(struct tables *t, const struct model *m, bool first)
 
 	if (!t->held.is)
 		return 0;
-	/* The filter may have left out the launch's first work. */
+	/* The filter may have left out the launch's first record. */
 	if (!first || !launch__owns_one(m, &t->held.launch)) {
 		if (idmap__get(&t->told, t->held.key, &unused))
 			t->held.is = false;
@@ -127,7 +133,7 @@ static int put_launch_once(struct tables *t, const struct model *m, bool first)
 
 /* ---- device work ---------------------------------------------------------------------------- */
 
-/* The cells of a work that come from its launch; for an orphan these are null. */
+/* The cells of device work that come from its launch; null for an orphan. */
 struct launch_cells {
 	int64_t time_ns, tid, path_id, correlation_id;
 };
@@ -204,7 +210,10 @@ static int put_wait(struct tables *t, const struct model *m, const struct placed
 	struct tables_recording *r = &t->recording;
 	const struct leaf *leaf = &m->leaves.v[p->leaf];
 
-	/* The times of off-CPU periods, and of waits whose work has no time, have no bounds. */
+	/*
+	 * Timestamps of off-CPU periods, and of waits for work without timestamps, may have any
+	 * value.
+	 */
 	return partitions__put(&r->partitions, proc->partition, tables_waits, (int64_t[]){
 		proc->id, parquet__string(leaf_kind__name(leaf->kind)), parquet__string(leaf->name),
 		p->time_ns - r->shift_ns, p->duration_ns, thread__cell(m, p->thread),
@@ -222,7 +231,7 @@ static int tables__placed(void *ctx, const struct model *m, const struct placed 
 	struct row_ranges in;
 	int err;
 
-	/* Device work comes again later, with all details. */
+	/* Device work arrives again later, with all details. */
 	t->placed = *p;
 	if (leaf_kind__is_device(kind) || kind == LEAF_PENDING)
 		return 0;
@@ -319,7 +328,7 @@ static void tables__free_apart(struct session_sink *sink)
 	tables__free(apart);
 }
 
-/* Ends a recording when it has all its rows, and its call paths have names. */
+/* Ends a recording once it has all its rows, and its call paths have names. */
 static int tables__named(void *ctx, const struct model *m)
 {
 	return tables__enter(ctx, m, m->machine.recording) ?: tables__end(ctx, m);

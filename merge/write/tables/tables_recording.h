@@ -6,7 +6,7 @@
 #include "join/session.h"
 #include "write/tables/partition.h"
 
-/* what the rows of a process need */
+/* values for the rows of a process */
 struct row_process {
 	int64_t id;
 	uint32_t partition;
@@ -24,7 +24,7 @@ struct tables_recording {
 					 * yet */
 	uint64_t hash;			/* hash of the properties that identify the recording; also
 					 * partitions.recording */
-	uint64_t shift_ns;		/* how many ns were added to its times */
+	uint64_t shift_ns;		/* number of ns that were added to its timestamps */
 	uint32_t first_chain;
 	uint32_t first_proc;
 	ARRAY(struct row_process) procs;	/* the processes, at index process - first_proc */
@@ -58,7 +58,7 @@ int tables_recording__process(struct tables_recording *r, const struct model *m,
 int tables_recording__range_names(struct tables_recording *r, const struct model *m, uint32_t range,
 			   struct row_ranges *of);
 
-/* Return: a time by the recording's own clock, as a cell. */
+/* Return: a timestamp by the recording's own clock, as a cell. */
 static inline int64_t tables_recording__time(const struct tables_recording *r, uint64_t ns)
 {
 	ns -= r->shift_ns;

@@ -34,15 +34,16 @@
 #define MANY_BUFFERS	256
 #define SMALL_BYTES	(64 * 1024)
 #define POOL_SLOTS	64
-#define POOL_READY	4		/* zeroed and faulted in; others are freed after a burst */
-#define BUSY_BUFFERS	4		/* if this many return by themselves, do not flush */
+#define POOL_READY	4		/* buffers kept zeroed and faulted in; others are freed
+					 * after a burst */
+#define BUSY_BUFFERS	4		/* no flush if this many come back without one */
 #define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
 #define STOP_PAUSE_NS	1000000		/* the first pause at a stop, for device work to end */
 #define STOP_LONGEST_NS	8000000		/* pauses double up to this */
 #define STOP_PAUSES	27		/* at most this many pauses: 0.2 s */
 #define WRITERS_WAIT_NS	2000000000ull	/* at a stop, for threads that are inside CUPTI */
 
-#define NR_LOOKS	5		/* comparisons of clocks; the quickest is believed */
+#define NR_LOOKS	5		/* comparisons of clocks; the quickest is used */
 
 /* The first CUPTI_API_VERSION whose records have these members. */
 #define VERSION_GRAPH_NODE	13	/* CUDA 11.0: graphNodeId */
@@ -103,7 +104,9 @@ static struct buffer *_Atomic own[OWN_PLACES];
 /* Whether CUPTI collects for the shim. If not, CUPTI gets its buffers from the program. */
 static atomic_bool collecting;
 
-/* Whether the shim is one of several subscribers, and the ns to add to CUPTI's times if so. */
+/*
+ * Whether the shim is one of several subscribers, and if so, the ns to add to CUPTI's timestamps.
+ */
 static atomic_bool is_among;
 static atomic_int_fast64_t shift_ns;
 
@@ -161,7 +164,7 @@ static bool own__has(const struct buffer *b)
 /*
  * Return: the shim's buffer with its data at @data, if CUPTI had it; otherwise NULL. The memory
  * before foreign @data is not even read. If other code has freed one of the shim's buffers and
- * reused the address, the size and is_out tell them apart.
+ * reused the address, the size and is_out tell the buffers apart.
  */
 static struct buffer *own__take(uint8_t *data, size_t bytes)
 {
@@ -363,7 +366,7 @@ static struct xpu_shape shape_of(const CUpti_ActivityKernel10 *k)
 	return shape;
 }
 
-/* The members that all records of device work share, by their names in CUPTI's structures. */
+/* The members that all records of device work have, under equal names in CUPTI's structures. */
 #define WORK_OF(record_type, r, shift)							\
 	{										\
 		.type = record_type,							\
@@ -440,9 +443,9 @@ static const struct kind {
 };
 
 /*
- * The kinds that activity__collect() makes CUPTI record. Kernels come first: while threads launch,
- * CUPTI 13.0 lacks the kernels of more than half of the launches of a window if copies are enabled
- * before kernels.
+ * The kinds that activity__collect() makes CUPTI record. Kernels come first: if copies are enabled
+ * before kernels while threads launch, CUPTI 13.0 loses the kernels of more than half of a window's
+ * launches.
  */
 static const CUpti_ActivityKind collected[] = {
 	CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -596,7 +599,7 @@ void activity__drained(bool any, bool last)
 
 /* ---- starting and stopping ------------------------------------------------------------------- */
 
-static bool have_clock;			/* CUPTI takes times from monotonic_ns() */
+static bool have_clock;			/* CUPTI takes timestamps from monotonic_ns() */
 
 static uint64_t CUPTIAPI monotonic_ns(void)
 {
@@ -611,8 +614,8 @@ static uint64_t CUPTIAPI realtime_ns(void)
 
 /*
  * Tells CUPTI whether buffers are zeroed, so that it need not clear them on the application's
- * thread. The shim's buffers are, the program's are not. Older versions of CUPTI have no such
- * setting.
+ * thread. The shim's buffers are zeroed, the program's buffers are not. Older versions of CUPTI
+ * have no such setting.
  */
 static void set_zeroed(uint8_t zeroed)
 {
@@ -646,9 +649,9 @@ static void CUPTIAPI completed_v2(uint8_t *data, size_t size, size_t valid_bytes
 }
 
 /*
- * Measures the difference between CUPTI's clock and ours. As one of several subscribers the shim
- * registers no clock: records have CUPTI's times. The clocks are compared periodically, and the
- * quickest of a few comparisons is believed.
+ * Measures the difference between CUPTI's clock and the shim's clock. As one of several subscribers
+ * the shim registers no clock, so records have timestamps of CUPTI's clock. The clocks are compared
+ * periodically, using the quickest of a few comparisons.
  */
 static void measure_shift(void)
 {
@@ -701,7 +704,8 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 	if (c->among)
 		measure_shift();
 	/*
-	 * Registers the clock only once: registering late or twice is reported to give zero times.
+	 * Registers the clock only once: reports say that registering late or twice gives zero
+	 * timestamps.
 	 */
 	if (!have_clock && !c->among) {
 		*what = "cuptiActivityRegisterTimestampCallback";
@@ -729,8 +733,8 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 }
 
 /*
- * Flushes if needed. A flush delays every thread that launches meanwhile. None is needed while
- * buffers fill quickly and come back by themselves, unless names would wait too long.
+ * Flushes if needed. A flush delays every thread that launches meanwhile. No flush is needed while
+ * buffers fill quickly and come back without one, unless names would wait too long.
  */
 void activity__flush_if_quiet(void)
 {

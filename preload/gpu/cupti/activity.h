@@ -37,7 +37,7 @@ CUptiResult activity__collect(bool on);
  */
 void activity__flush(bool force);
 
-/* Flushes, unless CUPTI gives back buffers often enough by itself. Called periodically. */
+/* Flushes, unless CUPTI gives back buffers often enough anyway. Called periodically. */
 void activity__flush_if_quiet(void);
 
 /* Collects the finished records and stops. Does not wait for unfinished work. */
@@ -45,14 +45,14 @@ void activity__stop(void);
 
 /*
  * Makes CUPTI give the program its finished records. Called before activity__start(), when the
- * program has let go of CUPTI. Return: whether CUPTI holds no buffer of the program any more; the
- * shim's records would be lost in one.
+ * program has let go of CUPTI. Return: whether CUPTI no longer holds a buffer of the program, in
+ * which the shim's records would be lost.
  */
 bool activity__is_free(const struct cupti *c);
 
 /*
  * Leaves CUPTI to the program. Must be called while the shim does not collect. Return: whether work
- * was taken from CUPTI; then drain it.
+ * was taken from CUPTI; if so, the caller must drain it.
  */
 bool activity__yield(void);
 

@@ -19,7 +19,7 @@ void CUPTIAPI activity__requested(uint8_t **data, size_t *size, size_t *max_reco
 void CUPTIAPI activity__completed(CUcontext context, uint32_t stream_id, uint8_t *data, size_t size,
 				  size_t valid_bytes);
 
-/* Whether the shim collects as one subscriber of several. */
+/* Whether the shim collects as one of several subscribers. */
 bool activity__is_among(void);
 
 /* Whether CUPTI collects for the shim. */

@@ -17,7 +17,7 @@ extern const struct cupti *callback__cupti;
 void CUPTIAPI callback__call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
 			     const void *data);
 
-/* Does the same if launches are recorded only in windows: see window.h. */
+/* Does the same if launches are recorded only in windows: see capture_window.h. */
 void CUPTIAPI callback__call_in_windows(void *userdata, CUpti_CallbackDomain domain,
 					CUpti_CallbackId cbid, const void *data);
 

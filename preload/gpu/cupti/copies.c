@@ -51,7 +51,7 @@ static const struct place {
 };
 
 struct taken_span {
-	uint64_t from_ns, to_ns;	/* to_ns is UINT64_MAX while it is open */
+	uint64_t from_ns, to_ns;	/* to_ns is UINT64_MAX while the span is open */
 	uint32_t from_id, to_id;	/* ids in (from_id, to_id] belong to the span */
 };
 
@@ -66,7 +66,8 @@ struct reading { uint64_t ns, theirs; };
 struct theirs {				/* a buffer of the program */
 	uint8_t *data;
 	size_t bytes, used, nr, max_records;
-	bool refused;			/* the program gave none: do not ask for each record */
+	bool refused;			/* the program gave no buffer: do not ask again for each
+					 * record */
 };
 
 static atomic_uint latest_id;
@@ -201,8 +202,8 @@ struct mapping {
 };
 
 /*
- * Return: how to convert times to the program's clock, from one reading now and one at least
- * CLOCKS_NS old.
+ * Return: how to convert times to the program's clock, from a reading now and an earlier reading,
+ * at least CLOCKS_NS old.
  */
 static struct mapping map_now(void)
 {
@@ -283,7 +284,8 @@ static bool is_theirs(const CUpti_Activity *record)
 		is = taken_span__has(&taken[record->kind][i], start, id);
 	if (!is && id && nr_taken[record->kind] > NR_TAKEN &&
 	    (int32_t)(forgotten_id[record->kind] - id) >= 0)
-		atomic_fetch_add(&nr_dropped, 1);	/* its span was dropped: unknown */
+		atomic_fetch_add(&nr_dropped, 1);	/* its span was dropped: it is unknown
+							 * whether the program wants it */
 	pthread_mutex_unlock(&lock);
 	return is;
 }
@@ -480,7 +482,7 @@ void copies__deliver(bool flush)
 {
 	static __thread bool delivers __attribute__((tls_model("initial-exec")));
 
-	if (delivers)			/* the program flushes in a callback from here */
+	if (delivers)			/* called from a callback, in which the program flushes */
 		return;
 	delivers = true;
 	atomic_fetch_add(&nr_delivering, 1);

@@ -23,12 +23,12 @@ void copies__disable(CUpti_ActivityKind kind);
 uint64_t copies__kinds(void);
 
 /*
- * Reads the program's clock and the shim's at one instant, to convert times to the program's clock
- * later.
+ * Reads the program's clock and the shim's clock at one instant, to convert timestamps to the
+ * program's clock later.
  */
 void copies__read_clocks(void);
 
-/* Return: the time by the program's clock. */
+/* Return: the current time of the program's clock. */
 uint64_t copies__now(void);
 
 /* Whether the program has ever enabled a kind; whether kept copies still wait for delivery. */
@@ -41,7 +41,7 @@ void copies__forked(void);
 /*
  * The packer calls these under its lock: copies__keep() copies a record if the program wants it,
  * and copies__kept() makes the copies ready for delivery. @bytes: 0 if the record's size is
- * unknown, which counts it as dropped.
+ * unknown; the record then counts as dropped.
  */
 void copies__keep(const CUpti_Activity *record, size_t bytes);
 void copies__kept(void);

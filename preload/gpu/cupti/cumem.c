@@ -35,7 +35,7 @@ enum kind {
 	MAKES_MIPMAPS,
 	OPENS,				/* opens memory of another process */
 	IMPORTS,			/* imports memory of another API */
-	ADDS_ALLOC_NODE,		/* adds a node that allocates to a graph */
+	ADDS_ALLOC_NODE,		/* adds an allocation node to a graph */
 	ADDS_NODE,			/* adds a node of any type: four parameters precede the node
 					 * ... */
 	ADDS_NODE_V2,			/* ... or five parameters do */
@@ -212,8 +212,8 @@ static uint64_t format_bytes(CUarray_format format)
 
 /*
  * Return: how many bytes an array takes. @levels: the number of mipmap levels, each half as wide,
- * high and deep as the level before. CUDA makes no more levels than there are down to a single
- * element, so programs may ask for any number.
+ * high and deep as the level before. CUDA makes levels only down to a single element, so programs
+ * may ask for any number.
  */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *a, unsigned int levels)
 {
@@ -246,8 +246,8 @@ struct graph_node {
 };
 
 /*
- * Fills in the address, size and device of the memory that a call was asked for. Return: false if
- * the call made nothing.
+ * Fills in the address, size and device of the memory that a call was to make. Return: false if the
+ * call made nothing.
  */
 static bool describe(struct alloc *a, enum kind kind, const CUpti_CallbackData *d, bool made)
 {
@@ -367,7 +367,7 @@ static __attribute__((noinline, cold)) void describe_failure(struct alloc *a, CU
 	a->address = UINT64_MAX;
 	if (result != CUDA_ERROR_OUT_OF_MEMORY || is_capture_going_on())
 		return;
-	levels__look();			/* CUDA took back unused memory of pools first */
+	levels__look();			/* CUDA has first taken back unused memory of pools */
 	a->address = levels__tell_device(a->device);
 }
 
@@ -392,8 +392,8 @@ static void tell_mapping(struct alloc *a, const CUpti_CallbackData *d, CUpti_Cal
 }
 
 /*
- * Whether a stream-ordered call was captured, and has made a graph node instead of memory. CUDA is
- * asked only while there is a capture.
+ * Whether a stream-ordered call was captured, and has made a graph node instead of memory. Asks
+ * CUDA only while a capture is in progress.
  */
 static bool is_captured(const struct call_row *row, const CUpti_CallbackData *d)
 {
@@ -409,7 +409,7 @@ static bool is_captured(const struct call_row *row, const CUpti_CallbackData *d)
 	       status != CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* Asks CUDA about memory that it takes by itself, if @a may have changed that: see levels.h. */
+/* Asks CUDA about memory that CUDA takes on its own, if @a may have changed it: see levels.h. */
 static void see_levels(const struct alloc *a)
 {
 	if (a->space == XPU_SPACE_POOL)

@@ -32,8 +32,8 @@ void cumem__start(const struct cupti *c, bool late);
 void cumem__repeat(void);
 
 /*
- * Asks CUDA about memory that it takes by itself, see levels.h. Called now and then by the shim's
- * thread.
+ * Asks CUDA about memory that CUDA takes on its own, see levels.h. The shim's thread calls it now
+ * and then.
  */
 void cumem__look(void);
 

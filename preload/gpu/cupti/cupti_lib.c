@@ -12,7 +12,7 @@
 #include "gpu/cupti/cupti_real.h"
 #include "base/environment.h"
 
-#define SEVERAL_VERSION	130300		/* the first that allows several subscribers */
+#define SEVERAL_VERSION	130300		/* first version that allows several subscribers */
 
 static const int majors[] = { 13, 12, 11 };
 
@@ -37,7 +37,8 @@ static bool try_open(struct search *s, const char *path, int flags)
 }
 
 /*
- * Tries @dir (or the dynamic loader's path, if NULL) for every major version, the process's first.
+ * Tries @dir (or the dynamic loader's path, if NULL) for every major version, beginning with the
+ * process's version.
  */
 static bool try_dir(struct search *s, const char *dir, const char *sub, int flags)
 {

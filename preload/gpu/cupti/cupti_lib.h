@@ -50,8 +50,9 @@ struct cupti {
 
 	/*
 	 * The shim's handle if it is one of several subscribers, which CUPTI 13.3 allows; NULL: it
-	 * is the only subscriber. If set, the functions below replace their namesakes above: CUPTI
-	 * refuses both kinds in one process. The headers of 13.0 do not declare them.
+	 * is the only subscriber. If set, the functions below replace the functions of the same
+	 * name above: CUPTI refuses to serve both kinds in one process. The headers of 13.0 do not
+	 * declare them.
 	 */
 	CUpti_SubscriberHandle among;
 	bool knows_several;
@@ -69,7 +70,7 @@ struct cupti {
 	CUptiResult (*get_timestamp_v2)(CUpti_SubscriberHandle, uint64_t *);
 };
 
-/* Parameters of cuptiSubscribe_v2() as 13.3 has them. */
+/* Parameters of cuptiSubscribe_v2(), as declared in 13.3. */
 struct cupti_subscriber_params {
 	CUpti_SubscriberParams params;
 	uint8_t allow_several, padding[7];
@@ -95,8 +96,8 @@ void *cupti__loaded_symbol(const char *name);
  * cupti__join - subscribe alongside others
  * @subscriber: the result, also stored in c->among
  *
- * Return: CUPTI_SUCCESS, or an error if this CUPTI allows only one subscriber, or its subscriber
- * allows no other subscriber.
+ * Return: CUPTI_SUCCESS, or an error if this CUPTI allows only one subscriber, or its first
+ * subscriber allows no other.
  */
 CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber,
 			CUpti_CallbackFunc callback);

@@ -24,9 +24,9 @@
 static bool is_taken[MAX_GPUS];
 
 /*
- * Opens a socket whose name stands for @device. Only one of all processes with a shim can have that
- * name at a time. Return: the socket; -EADDRINUSE if another process has it; another negative errno
- * if unknown.
+ * Binds a socket to a name made from @device, which only one process can have at a time. Return:
+ * the socket; -EADDRINUSE if another process has the name; another negative errno if that is
+ * unknown.
  */
 static long take_name(uint32_t device)
 {

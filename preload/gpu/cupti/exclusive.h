@@ -15,7 +15,7 @@
 #include "gpu/cupti/cupti_lib.h"
 
 /*
- * Takes the GPU with CUDA's number @device until the process ends; may be called again. Return:
+ * Takes the GPU that CUDA numbers @device until the process ends; may be called again. Return:
  * NULL, or who has the GPU, as text for a message.
  */
 const char *exclusive__take(const struct cupti *c, uint32_t device);

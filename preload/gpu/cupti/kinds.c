@@ -9,7 +9,7 @@
 #include "gpu/cupti/cupti_lib.h"
 #include "xpu_record.h"
 
-/* Where each event was last recorded, hashed by address, so that one event may displace another. */
+/* Where each event was last recorded. Hashed by address, so one event may displace another. */
 #define NR_EVENTS	4096		/* a power of two */
 
 struct event {
@@ -38,7 +38,7 @@ static bool has_suffix(const char *s, const char *suffix)
 
 /*
  * Return: the value for kinds__sizes[]. It is 0 for calls whose parameters point to a description
- * of the copy, and for the calls of CUDA 3.1 and before, with sizes of 32 bits.
+ * of the copy, and for calls of CUDA 3.1 and before, whose sizes have 32 bits.
  */
 static uint8_t sizes_of(const char *name)
 {
@@ -221,7 +221,7 @@ void kinds__describe(struct gpu_wait *w, uint32_t cbid, const CUpti_CallbackData
 
 	w->context = d->contextUid;
 	call &= ~(KIND_PER_THREAD | KIND_ALLOC | KIND_NO_LAUNCH);
-	/* A copy with a stream waits like a launch, for room or for its own bytes. */
+	/* A copy with a stream waits like a launch, for room in the queue or for its own bytes. */
 	switch (call == KIND_COPY && is_async[cbid] ? KIND_LAUNCH : call) {
 	case KIND_STREAM:
 		w->flags = stream_flags(d->context, ((const cuStreamSynchronize_params *)
@@ -233,7 +233,7 @@ void kinds__describe(struct gpu_wait *w, uint32_t cbid, const CUpti_CallbackData
 				      d->functionParams)->hEvent);
 		break;
 	case KIND_CONTEXT:
-		/* cuCtxSynchronize_v2 names the context; the older one has no parameters. */
+		/* cuCtxSynchronize_v2 names the context; the older version has no parameters. */
 		if (d->functionParams && *(CUcontext *)d->functionParams && cupti->get_context_id)
 			cupti->get_context_id(*(CUcontext *)d->functionParams, &w->context);
 		break;

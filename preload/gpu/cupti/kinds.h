@@ -3,8 +3,8 @@
  * kinds.h - the kinds of the driver's calls: launch, copy, wait, make memory; kinds of activity
  * records are in activity.c
  *
- * Calls whose purpose is to wait are watched only for that; launches and copies are watched anyway,
- * and wait if their queue is full or if they block.
+ * Calls whose purpose is to wait are watched only to record the wait. Launches and copies are
+ * watched anyway, and wait if their queue is full or if they block.
  */
 #ifndef XPU_PRELOAD_CUPTI_KINDS_H
 #define XPU_PRELOAD_CUPTI_KINDS_H
@@ -67,12 +67,13 @@ static inline uint8_t kind__call(uint32_t cbid)
  */
 bool kinds__watch(uint32_t cbid, const char *name);
 
-/* Marks the call @cbid as one that cumem__call() is called for. */
+/* Marks the call @cbid, so that cumem__call() is called for it. */
 void kinds__watch_alloc(uint32_t cbid);
 
 /*
  * Sets whether calls.h logs the call @cbid. @no_launch: the call neither launches nor waits, and
- * its callback is enabled only for calls.h. That mark stays, since callbacks may be in progress.
+ * its callback is enabled only for calls.h. The mark is never removed, since callbacks may be in
+ * progress.
  */
 void kinds__time(uint32_t cbid, bool on, bool no_launch);
 
@@ -82,7 +83,7 @@ bool kinds__is_launch(const char *name);
 /* Return: the class of the driver API call @name. */
 enum xpu_call_class kinds__class(const char *name);
 
-/* Prepares the kinds of calls. @c: is asked for the ids of contexts and streams */
+/* Prepares the kinds of calls. @c: gives the ids of contexts and streams */
 void kinds__start(const struct cupti *c);
 
 /*

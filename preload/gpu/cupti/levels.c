@@ -35,7 +35,7 @@ static struct {
 	uint16_t device;
 } pools[MAX_POOLS];
 
-/* Held while CUDA is asked about pools, so that none of them is destroyed meanwhile. */
+/* Held while CUDA is asked about pools, so that no pool is destroyed meanwhile. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void levels__start(void *cuda, levels_tell_t fn)

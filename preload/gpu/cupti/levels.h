@@ -23,7 +23,7 @@ typedef void (*levels_tell_t)(uint16_t device, uint8_t space, uint64_t bytes, ui
 void levels__start(void *cuda, levels_tell_t tell);
 
 /*
- * Makes all values unreported, for a new listener. @late: the program may already have pools and
+ * Marks all values as unreported, for a new listener. @late: the program may already have pools and
  * nodes.
  */
 void levels__repeat(bool late);

@@ -20,7 +20,7 @@ _Static_assert(offsetof(CUpti_ActivityUnifiedMemoryCounter3, value) == 8, "migra
 _Static_assert(offsetof(CUpti_ActivityUnifiedMemoryCounter3, address) == 32, "migration record");
 _Static_assert(offsetof(CUpti_ActivityUnifiedMemoryCounter3, dstId) == 44, "migration record");
 
-/* How a record of each of CUPTI's counters is packed; a counter without a row is not asked for. */
+/* How a record of each of CUPTI's counters is packed; a counter without a row is not enabled. */
 static const struct counter {
 	uint16_t what;			/* XPU_MIGRATION_*; 0: unused */
 	bool has_end, has_source, has_target;

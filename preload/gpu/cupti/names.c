@@ -10,7 +10,7 @@
 
 /*
  * The table takes about 7 MiB of address space, and memory only where it is used. CUPTI's own names
- * remain for kernels without room here, for nodes whose place another node has taken, and for
+ * are used for kernels that do not fit, for nodes whose entry another node has taken, and for
  * records that arrive NR_LAUNCHES launches late.
  */
 #define NR_NAMES	16384		/* this and the next three: powers of two */

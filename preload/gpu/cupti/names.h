@@ -28,8 +28,8 @@ static inline bool names__wanted(void)
 }
 
 /*
- * Makes the table of names. Called when a module is being unloaded, or may have been, on any
- * thread.
+ * Makes the table of names. Called on any thread, when a module is being unloaded or may have been
+ * unloaded.
  */
 void names__start(void);
 
@@ -39,7 +39,9 @@ void names__start(void);
  */
 void names__launch(CUpti_CallbackId cbid, const CUpti_CallbackData *d);
 
-/* Note the name of a node that a captured launch has made, and of a copy of a node. */
+/*
+ * Note the name of a graph node that a captured launch has made, or that is a copy of another node.
+ */
 void names__captured(uint64_t node, uint32_t correlation_id);
 void names__cloned(uint64_t node, uint64_t original);
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * program.h - callbacks, clock and kinds that the program has given CUPTI; whether it is calling
- * CUPTI
- */
+/* program.h - the program's own use of CUPTI: its callbacks, clock, kinds and calls in progress */
 #ifndef XPU_PRELOAD_PROGRAM_H
 #define XPU_PRELOAD_PROGRAM_H
 
@@ -32,7 +29,7 @@ uint64_t program__kinds(void);
 void program__call_begins(void);
 void program__call_ends(void);
 
-/* Whether a thread is in such a call, or has just left one. */
+/* Whether a thread is in a call that sets CUPTI up, or has just left one. */
 bool program__is_calling(void);
 
 #endif /* XPU_PRELOAD_PROGRAM_H */

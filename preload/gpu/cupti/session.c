@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The shim's use of CUPTI: the functions that vendor.h asks for. */
+/* The shim's use of CUPTI: implements struct vendor. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -129,7 +129,7 @@ static void count_taken(void *nr)
 
 /*
  * Reports how many device records went to the program's own CUPTI code and not to the shim. Device
- * work that the program did not collect either cannot be counted.
+ * work that neither the shim nor the program collected cannot be counted.
  */
 static void tell_of_programs_records(void)
 {
@@ -264,7 +264,7 @@ static enum gpu_state session__open(const struct gpu_wants *wants)
 }
 
 /*
- * Reports that the shim is one subscriber of several; launches during the change are not even
+ * Reports that the shim is one of several subscribers; launches during the change are not even
  * counted.
  */
 static void tell_of_others(void)
@@ -371,9 +371,10 @@ static void session__listened(void)
 }
 
 /*
- * Ends PC sampling, when nobody listens. Return: whether to drain for good. The shim stays while it
- * serves the program's profiler, and after it has taken PC samples: PC sampling cannot be turned
- * off, and while it is on, CUPTI refuses to begin recording kernels again.
+ * Ends PC sampling, when nobody listens. Return: whether to call states__drain_last(). The shim
+ * keeps CUPTI while it serves the program's profiler, and after it has taken PC samples: PC
+ * sampling cannot be turned off, and while it is on, CUPTI refuses to begin recording kernels
+ * again.
  */
 static bool session__unheard(void)
 {
@@ -551,7 +552,7 @@ static void chain_injection(void)
 		return;
 	handle = dlopen(path, RTLD_NOW);
 	if (!handle)
-		return;			/* as the driver does */
+		return;			/* ignored, as the driver does */
 	*(void **)&initialize = dlsym(handle, "InitializeInjection");
 	if (initialize && initialize != InitializeInjection)
 		initialize();
@@ -580,10 +581,10 @@ int InitializeInjection(void)
 }
 
 /*
- * Makes the driver call InitializeInjection() in this process and in programs that it executes, by
- * an environment variable. The variable is already set if xpuload started the process or the driver
- * found the shim by it. It is set here for programs that have the shim preloaded, before they have
- * threads. Children inherit the environment, and with it the shim.
+ * Makes the driver call InitializeInjection() in this process and in programs that it executes,
+ * through an environment variable. The variable is already set if xpuload started the process or
+ * the driver found the shim through the variable. It is set here for programs that have the shim
+ * preloaded, before they have threads. Children inherit the environment, and with it the shim.
  */
 static __attribute__((constructor)) void loaded(void)
 {

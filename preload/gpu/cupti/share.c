@@ -4,7 +4,7 @@
  * program's profiler: see doc/beside.md. Off unless XPU_CUPTI_ENV is "share".
  *
  * A call that cannot be served makes the shim let go: CUPTI then gets the program's own
- * subscription and kinds, and the program's handle stands for the real one.
+ * subscription and kinds, and calls with the program's handle use the real handle.
  *
  * The program may call from inside a callback, where CUPTI or the driver may hold locks. So there
  * is no lock here: a thread that hands CUPTI over waits, for a limited time, until no call is being
@@ -45,9 +45,9 @@
 #define LOOK_PAUSE_NS	200000
 #define MOVED_WAIT_NS	2000000000ull	/* time for threads to leave the program's callback */
 #define BUFFER_WAIT_NS	100000000ull	/* time for the program's callback to give a buffer */
-#define CALLS_WAIT_NS	2000000000ull	/* time for calls in service to end */
+#define CALLS_WAIT_NS	2000000000ull	/* time for calls being served to end */
 #define CHANGE_WAIT_NS	10000000000ull	/* time for another thread to give CUPTI back */
-#define SEVERAL_SUBSCRIBERS 130300	/* the first CUPTI version that allows several */
+#define SEVERAL_SUBSCRIBERS 130300	/* first CUPTI version that allows several subscribers */
 
 typedef _Atomic uint8_t bitmap[NR_DOMAINS][NR_CBIDS / 8];
 
@@ -155,8 +155,8 @@ void share__ends(void)
 }
 
 /*
- * Begins to hand CUPTI over, and waits until no call is served. Return: false if another thread
- * does that already, or the program is not served.
+ * Begins to hand CUPTI over, and waits until no call is served. Return: false if another thread is
+ * doing so already, or the program is not served.
  */
 static bool begin_change(void)
 {
@@ -213,8 +213,8 @@ void share__forked(void)
 /* ---- callbacks ------------------------------------------------------------------------------- */
 
 /*
- * Return: where the program keeps its word for the call; NULL at the exit of a call whose entry it
- * did not see. CUPTI's own word is used by the shim; its address identifies the call. A signal
+ * Return: where the program keeps its word for the call; NULL at the exit of a call whose entry the
+ * program did not see. The shim uses CUPTI's own word, whose address identifies the call. A signal
  * handler's calls are nested, so they end first. If the program did not see the exit of a call,
  * later calls push that call out.
  */
@@ -310,9 +310,9 @@ static bool is_there(CUpti_SubscriberHandle subscriber)
 }
 
 /*
- * Whether the callback is for entry and exit of calls. A thread may be inside such a call, so the
- * shim does not disable the callback while it records; watch__calls() explains why. The shim no
- * longer passes the callback on to the program in either case.
+ * Whether the domain has callbacks at the entry and exit of calls. A thread may be inside a call,
+ * so the shim does not disable these callbacks while it records; watch__calls() explains why. It
+ * only stops passing them on to the program.
  */
 static bool is_of_call(uint32_t domain)
 {
@@ -321,7 +321,7 @@ static bool is_of_call(uint32_t domain)
 
 /*
  * Tells CUPTI whether the program has enabled the callback. Does nothing while the shim is giving
- * CUPTI back: subscribing the program passes on all callbacks afterwards.
+ * CUPTI back: when the program is subscribed after that, all its callbacks are enabled.
  */
 static CUptiResult tell(uint32_t domain, uint32_t cbid)
 {
@@ -354,8 +354,8 @@ static CUptiResult enable(CUpti_SubscriberHandle subscriber, uint32_t on, uint32
 }
 
 /*
- * Enables a whole domain by CUPTI's own function only while the program has CUPTI for itself: that
- * function would also disable the shim's callbacks.
+ * Enables a whole domain with CUPTI's own function only while the program has CUPTI for itself:
+ * that function would also disable the shim's callbacks.
  */
 static CUptiResult enable_domain(CUpti_SubscriberHandle subscriber, uint32_t on, uint32_t domain)
 {
@@ -519,8 +519,8 @@ void share__await_buffer(void)
 }
 
 /*
- * CUPTI hands out unfinished records if it is forced to. First waits a little for work that is
- * about to end, so that neither side gets records without an end.
+ * Collects records; with @forced, unfinished records, too. Before forcing CUPTI, waits a little for
+ * work that is about to end, so that neither side gets records without an end.
  */
 static void collect(bool forced)
 {
@@ -545,8 +545,8 @@ static bool flush(uint32_t flag)
 
 	if (serves) {
 		/*
-		 * In a callback nothing may wait for the lock that packing takes: leave it to the
-		 * shim's thread.
+		 * In a callback nothing may wait for the lock that packing takes: leave packing to
+		 * the shim's thread.
 		 */
 		if (kept.nr_callbacks)
 			cupti->activity_flush_all(0);
@@ -554,7 +554,8 @@ static bool flush(uint32_t flag)
 			collect(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 		share__ends();
 	}
-	if (copies__are_wanted()) {	/* copies may be older than CUPTI's return to the program */
+	if (copies__are_wanted()) {	/* copies may be left from the time before CUPTI was given
+					 * back */
 		if (kept.nr_callbacks)
 			copies__flush_later();
 		else
@@ -671,7 +672,8 @@ bool share__give_back(const char *function)
 	}
 	share__stop();
 	copies__flush_later();
-	share__deliver();		/* not here: the caller may hold a lock of its callbacks */
+	share__deliver();		/* on another thread: the caller may hold a lock that its
+					 * callbacks take */
 	return true;
 }
 

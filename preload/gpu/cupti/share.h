@@ -9,7 +9,7 @@
 
 #include "gpu/cupti/cupti_lib.h"
 
-/* Whether the user asks for sharing, by XPU_CUPTI_ENV, and whether sharing is also possible. */
+/* Whether the user asks for sharing, with XPU_CUPTI_ENV; whether sharing is also possible. */
 bool share__is_asked_for(void);
 bool share__is_wanted(void);
 
@@ -17,8 +17,8 @@ bool share__is_wanted(void);
 void share__start(const struct cupti *c, CUpti_SubscriberHandle subscriber);
 
 /*
- * Return: whether the shim may let go of CUPTI, because the program's profiler has nothing left
- * there. If so, the program's calls wait until share__stop(), which is called after the last
+ * Return: whether the shim may let go of CUPTI, because the program's profiler has nothing left in
+ * CUPTI. If so, the program's calls wait until share__stop(), which is called after the last
  * record.
  */
 bool share__may_stop(void);

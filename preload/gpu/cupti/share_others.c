@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions of CUPTI that the shim cannot serve: before a program that is served calls one, the
- * shim gives CUPTI back. This file includes no header of CUPTI. All that it knows of the parameters
- * is that each is a number or a pointer, and that at most six of them (four in CUDA 13.0) fit into
- * registers.
+ * CUPTI functions that the shim cannot serve: before a served program calls one, the shim gives
+ * CUPTI back. This file includes no CUPTI header. It only assumes that each parameter is a number
+ * or a pointer, and that the parameters, six at most (four in CUDA 13.0), fit into registers.
  */
 #include <stddef.h>
 

@@ -66,18 +66,18 @@ struct pcs {
 struct sampled {
 	CUcontext handle;
 	uint64_t begin_ns;		/* when sampling began */
-	uint64_t span_ns;		/* since then, no samples are missing */
-	uint64_t since_ns;		/* when samples were last read, or the beginning */
+	uint64_t span_ns;		/* no samples are missing since this time */
+	uint64_t since_ns;		/* when samples were last read, or when sampling began */
 	uint64_t late_ns;		/* longest delay before samples are fetched */
-	struct pcs kept;		/* CUPTI uses this as long as the context lives */
+	struct pcs kept;		/* CUPTI uses this until the context ends */
 	struct xpu_record_stalls_account account;
 	bool said_full;
 };
 
 static const struct cupti *cupti;
 static unsigned int period;		/* 0: not wanted */
-static bool is_exact;			/* kernels run one at a time, so samples know their
-					 * launch */
+static bool is_exact;			/* kernels run one at a time, so each sample's launch is
+					 * known */
 static atomic_bool has_said;
 static atomic_bool is_locked;		/* guards the following */
 static bool is_listening;		/* samples are sent after they are read */
@@ -182,7 +182,8 @@ static size_t hardware_bytes(void)
 }
 
 /*
- * Configures PC sampling. If CUPTI refuses the size of the memory or the period, its defaults stay.
+ * Configures PC sampling. If CUPTI refuses the memory size or the period, CUPTI's defaults stay in
+ * effect.
  */
 static CUptiResult configure(struct sampled *c)
 {
@@ -351,8 +352,8 @@ static void say_error(const char *what, CUptiResult err)
 }
 
 /*
- * Reports, once, that CUPTI fails to read samples. It then loses all other device work, too (seen
- * with 13.0).
+ * Reports, once, that CUPTI fails to read samples. CUPTI then loses all other device work, too
+ * (seen with 13.0).
  */
 static void say_broken(CUptiResult err)
 {
@@ -513,7 +514,7 @@ static void pack_definitions(void *ctx)
 }
 
 /*
- * Enables the context first, since CUPTI answers nothing before. It stays enabled even if a later
+ * Enables the context first: before that, CUPTI answers no query. It stays enabled even if a later
  * step fails: cuptiPCSamplingDisable() may hang.
  */
 static CUptiResult begin(struct sampled *c, const char **what)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * stalls.h - CUPTI's PC sampling: where in a kernel its warps were, and why they stood still
+ * stalls.h - CUPTI's PC sampling: where in a kernel its warps were, and why they were stalled
  *
- * There are two modes. In continuous mode samples are taken during kernel activity, and know their
- * function, but no launch. In exact mode kernels run one at a time, and samples know their launch.
+ * There are two modes. In continuous mode, samples are taken during kernel activity, and name their
+ * function but no launch. In exact mode, kernels run one at a time, and samples name their launch.
  * Sampling begins when a context is made or found, and stays on until the process ends:
  * cuptiPCSamplingDisable() does not return while other threads launch (CUPTI 13.0). While nobody
  * listens, samples are still read, and dropped: once CUPTI's memory is full it stays full.
@@ -40,8 +40,8 @@ bool stalls__are_exact(void);
 void stalls__listen(bool on);
 
 /*
- * Stops reading samples for ever, because somebody else has CUPTI, and module unloads go
- * unreported.
+ * Never reads samples again, because somebody else has CUPTI, and module unloads are no longer
+ * reported.
  */
 void stalls__give_up(void);
 
@@ -63,14 +63,14 @@ void stalls__add_module(const void *file, size_t bytes);
 void stalls__set_launch(uint32_t correlation_id);
 
 /*
- * Reads the available samples of all contexts. Waits at most a second for another thread that does
- * so.
+ * Reads the available samples of all contexts. Waits at most a second for another thread that is
+ * reading them.
  */
 void stalls__drain(void);
 
 /*
- * Reads for the last time. This includes samples that CUPTI has not fetched yet, which normally
- * takes 60 ms.
+ * Reads for the last time, including samples that CUPTI has not fetched yet. This normally takes 60
+ * ms.
  */
 void stalls__drain_all(void);
 

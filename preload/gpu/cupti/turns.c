@@ -9,7 +9,7 @@
 #include "gpu/cupti/stalls.h"
 
 #define TURN_WAIT_S	1		/* how long to wait for a launch's turn */
-#define MAX_TURN_WAITS	30		/* most of these waits while other turns end */
+#define MAX_TURN_WAITS	30		/* maximum number of these waits while other turns end */
 
 static sem_t turn;			/* held during a launch */
 static atomic_uint nr_turns;		/* number of turns that are over */

@@ -15,8 +15,8 @@
 #define MAX_CBID	KIND_MAX_CBID	/* CUPTI refuses the ids that it lacks */
 
 /*
- * libcudart asks the driver for the kernel's name before each launch, for callbacks that need it.
- * The program does not make these calls, of which there are as many as launches.
+ * libcudart calls this before each launch, for callbacks that need the kernel's name. The program
+ * does not make these calls, and there are as many of them as launches.
  */
 static const char asked_for_tools[] = "cuKernelGetName";
 
@@ -55,8 +55,8 @@ static bool enable(CUpti_CallbackDomain domain, uint32_t cbid, bool on)
 /* ---- launches and waits ---------------------------------------------------------------------- */
 
 /*
- * Whether a driver call may wait for the device: its callback stays enabled from window to window,
- * as watch__calls() explains. Callbacks of launches can be disabled.
+ * Whether a driver call may wait for the device. The callback of such a call stays enabled between
+ * windows, as watch__calls() explains; callbacks of launches can be disabled.
  */
 static bool is_wait(const char *name)
 {
@@ -180,7 +180,7 @@ static void watch_call(unsigned int i, uint32_t cbid, enum calls_wanted wanted)
 
 	if (!name || !strcmp(name, asked_for_tools) || !calls__is_wanted(wanted, name))
 		return;
-	/* Set the flag first: without it the callback would take the call for a launch. */
+	/* Set the flag first: without it the callback would treat the call as a launch. */
 	if (is_driver)
 		kinds__time(cbid, true, !is_used(cbid, name));
 	enabled[i][cbid] = (is_driver && is_used(cbid, name)) || enable(domains[i], cbid, true);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* watch.h - which of the driver's and the runtime's functions CUPTI calls the shim back for */
+/* watch.h - selects the driver and runtime functions for which CUPTI calls the shim */
 #ifndef XPU_PRELOAD_CUPTI_WATCH_H
 #define XPU_PRELOAD_CUPTI_WATCH_H
 
@@ -33,8 +33,8 @@ void watch__modules(void);
  * Callbacks stay enabled when calls are no longer wanted. If one is disabled while a thread is
  * inside its call, CUPTI 13.0 gives all later calls of that thread the same correlation id, so that
  * its launches cannot be told apart. Disabling a whole domain does no harm: see watch__nothing().
- * (CUPTI's activity records of calls cost more than callbacks: even a record that it is told to
- * leave out costs half as much as one that it makes.)
+ * (CUPTI's activity records of calls cost more than callbacks: even a suppressed record costs half
+ * as much as a record that CUPTI makes.)
  *
  * Return: whether CUPTI knows any wanted call.
  */

@@ -12,18 +12,18 @@
 void way__init(void (*yield)(void), void (*join)(void));
 
 /*
- * Waits until the shim has let go of CUPTI, when the program is about to call @function of CUPTI,
- * which serves only one user.
+ * Waits until the shim has let go of CUPTI. Called when the program is about to call CUPTI's
+ * @function, which serves only one user.
  */
 void way__yield(const char *function);
 
-/* Return: the function of CUPTI that the program wanted to call last. */
+/* Return: the CUPTI function that the program last wanted to call. */
 const char *way__function(void);
 
 /*
- * Makes room for another subscriber, like way__yield(), when the program is about to call
- * @function, which subscribes alongside others. After the call of @function, way__join() waits
- * until the shim has subscribed again; until then way__is_joining().
+ * Makes room for another subscriber, like way__yield(). Called when the program is about to call
+ * @function, which subscribes alongside others. After that call, way__join() waits until the shim
+ * has subscribed again; until then way__is_joining() returns true.
  */
 void way__make_room(const char *function);
 void way__join(void);

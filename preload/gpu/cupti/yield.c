@@ -2,15 +2,15 @@
 /*
  * Lets programs use CUPTI themselves: profilers, torch.profiler in a training script. CUPTI has one
  * subscriber and one owner of activity buffers. So the shim lets go as soon as the program asks to
- * be either, and comes back when the program has let go. Meanwhile CUPTI works as it does without
- * the shim.
+ * be one of them, and comes back when the program has let go. Meanwhile CUPTI works as it does
+ * without the shim.
  *
  * CUPTI gives a full buffer to the callback that is registered at that time, even if another
  * callback provided it. So a flush by the shim could give the shim the program's buffers, and the
  * reverse. Therefore CUPTI never gets the program's callbacks. It gets the callbacks in activity.c,
  * which know the shim's own buffers and pass all other buffers on to the program.
  *
- * This works for programs that are linked to CUPTI. A program that looks its functions up with
+ * This works for programs that are linked to CUPTI. A program that looks CUPTI's functions up with
  * dlsym() finds CUPTI in use.
  */
 #include "gpu/cupti/yield.h"
@@ -111,7 +111,7 @@ bool yield__copy(CUcontext context, uint32_t stream_id, const uint8_t *data, siz
 
 	if (!yield__request(&copy, &bytes, &max_records) || !copy)
 		return false;
-	/* The program's buffer is too small: it goes back empty. */
+	/* The program's buffer is too small: it is returned empty. */
 	if (bytes < valid_bytes)
 		valid_bytes = 0;
 	memcpy(copy, data, valid_bytes);
@@ -125,7 +125,8 @@ static CUptiResult end(CUptiResult err)
 }
 
 /*
- * Begins a call of the program into CUPTI. The shim stays away while any thread is in such a call.
+ * Begins a call of the program into CUPTI. The shim does not use CUPTI while any thread is in such
+ * a call.
  */
 static void begin(const char *name)
 {
@@ -152,7 +153,7 @@ EXPORT CUptiResult CUPTIAPI cuptiSubscribe(CUpti_SubscriberHandle *subscriber,
 	return end(real_cuptiSubscribe(subscriber, callback, userdata));
 }
 
-/* Whether the parameters allow several subscribers; they have this member since 13.3. */
+/* Whether the parameters allow several subscribers; the structure has this member since 13.3. */
 static bool allows_several(const CUpti_SubscriberParams *params)
 {
 	return params && params->structSize >= sizeof(struct cupti_subscriber_params) &&
@@ -169,7 +170,9 @@ static CUptiResult subscribe_beside(__typeof__(&cuptiSubscribe_v2) real,
 {
 	CUptiResult err;
 
-	/* The shim is one of several already, or will find the others when it subscribes. */
+	/*
+	 * As the only subscriber the shim must leave; it joins the program's subscriber afterwards.
+	 */
 	if (!activity__is_among())
 		way__make_room("cuptiSubscribe_v2");
 	err = real(subscriber, callback, userdata, params);

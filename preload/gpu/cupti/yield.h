@@ -24,11 +24,15 @@ bool yield__buffers_are_out(void);
 /* Return: how many records of device work the program got from CUPTI since the last call. */
 uint64_t yield__take_nr_records(void);
 
-/* Asks the program for a buffer, by its callback. Return: whether it has registered callbacks. */
+/*
+ * Asks the program for a buffer, through its callback. Return: whether the program has registered
+ * callbacks.
+ */
 bool yield__request(uint8_t **data, size_t *bytes, size_t *max_records);
 
 /*
- * Passes a full buffer of the program to its callback. Return: whether it has registered callbacks.
+ * Passes a full buffer of the program to the program's callback. Return: whether the program has
+ * registered callbacks.
  */
 bool yield__complete(CUcontext context, uint32_t stream_id, uint8_t *data, size_t bytes,
 		     size_t valid_bytes);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * How long each call of OpenCL takes, if that is wanted. The functions of enqueue.h log their calls
- * themselves, because these have the ids of launches. Here are the wrappers of all other functions.
+ * Measures how long each OpenCL call takes, if that is wanted. The functions of enqueue.h log their
+ * calls themselves, because these calls have launch ids. This file has the wrappers of all other
+ * functions.
  *
  * A wrapper passes its arguments on without their types. All of OpenCL's parameters and results are
  * integers or pointers of 64 bits at most, and the calling conventions of x86-64 and AArch64 give
@@ -30,7 +31,7 @@
 	CALL(clCreateBufferWithProperties, 6)				\
 	CALL(clCreateImageWithProperties, 7)
 
-/* Functions that are only recorded as calls. Direct3D's do not exist here. */
+/* Functions that are only recorded as calls. Functions for Direct3D do not exist here. */
 #define OTHER_CALLS(CALL)						\
 	CALL(clGetPlatformIDs, 3)					\
 	CALL(clGetPlatformInfo, 5)					\
@@ -145,7 +146,7 @@ static const char *const names[NR_CALLS] = {
 };
 
 static atomic_uchar timed[NR_CALLS];
-static cl_icd_dispatch next;		/* what the wrappers call */
+static cl_icd_dispatch next;		/* the functions that the wrappers call */
 
 _Static_assert(NR_CALLS <= XPU_CALL_NUMBER(UINT16_MAX), "each call has a number");
 
@@ -189,7 +190,7 @@ static bool begins(const char *name, const char *with)
 	return !strncmp(name, with, strlen(with));
 }
 
-/* Whether the function @name only asks for a known value, counts a user, or sets an argument. */
+/* Whether the function @name only reads a known value, adds a reference, or sets an argument. */
 static bool is_trifle(const char *name)
 {
 	return (begins(name, "clGet") && !strstr(name, "IDs")) || begins(name, "clRetain") ||
@@ -213,7 +214,10 @@ void opencl_calls__want(enum calls_wanted wanted)
 
 /* ---- the wrappers ---------------------------------------------------------------------------- */
 
-/* Parameters, what is passed on, and arguments that show whether their number is right. */
+/*
+ * TAKE: a function's parameters. PASS: the arguments to pass on. TRY: dummy arguments that check
+ * the number of parameters.
+ */
 #define TAKE_0	void
 #define TAKE_1	uintptr_t a
 #define TAKE_2	TAKE_1, uintptr_t b
@@ -248,7 +252,7 @@ void opencl_calls__want(enum calls_wanted wanted)
 #define TRY_9	TRY_8, 0
 #define TRY_10	TRY_9, 0
 
-/* Without a frame of its own, unless the call is timed: the compiler then makes it a jump. */
+/* A call that is not timed needs no stack frame: the compiler makes it a jump. */
 #define TIMES(name, nr)								\
 static uintptr_t CL_API_CALL on_##name(TAKE_##nr)				\
 {										\
@@ -265,7 +269,7 @@ static uintptr_t CL_API_CALL on_##name(TAKE_##nr)				\
 OWN_CALLS(TIMES)
 OTHER_CALLS(TIMES)
 
-/* Some headers declare functions that they do not know as void pointers. */
+/* Some headers declare functions of later versions as void pointers. */
 #define COUNTS(name, nr)							\
 	(void)sizeof(__builtin_choose_expr(					\
 		__builtin_types_compatible_p(__typeof__(next.name), void *),	\

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* calls.h - how long each call of OpenCL takes: see launch/calls.h */
+/* calls.h - how long each OpenCL call takes: see launch/calls.h */
 #ifndef XPU_PRELOAD_OPENCL_CALLS_H
 #define XPU_PRELOAD_OPENCL_CALLS_H
 
@@ -9,15 +9,15 @@
 #include "gpu/opencl/opencl.h"
 #include "launch/calls.h"
 
-/* As want_calls() of vendor.h. */
+/* Implements want_calls() of struct vendor. */
 void opencl_calls__want(enum calls_wanted wanted);
 
 /* Whether calls of @call are recorded now. */
 bool opencl_calls__are_timed(unsigned int call);
 
 /*
- * A call begins: @launch is its id if it is a launch, else 0. @frame: an address in the wrapper's
- * stack frame. Return: the id of the call, for opencl_calls__end().
+ * A call begins: @launch is its id if it is a launch, otherwise 0. @frame: an address in the
+ * wrapper's stack frame. Return: the id of the call, for opencl_calls__end().
  */
 uint32_t opencl_calls__begin(unsigned int call, uint32_t launch, const void *frame);
 void opencl_calls__end(unsigned int call, uint32_t id);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory that the program gets from OpenCL. OpenCL shows no addresses of objects, so the handle
- * stands for the address. OpenCL frees an object when nobody uses it any more, which may be long
- * after the program's last clReleaseMemObject(). A callback then reports that, on any thread.
+ * Memory that the program gets from OpenCL. OpenCL does not show the addresses of objects, so the
+ * handle is recorded as the address. OpenCL frees an object when nobody uses it any more, which may
+ * be long after the program's last clReleaseMemObject(). A callback then reports that, on any
+ * thread.
  */
 #include <string.h>
 

@@ -23,10 +23,11 @@ struct device_clock {
 	atomic_int_fast64_t lo, hi;
 	atomic_uint_fast64_t at_ns;
 
-	struct bounds bounds;		/* only the shim's thread uses this and all below */
+	struct bounds bounds;		/* this and all members below: used only by the shim's
+					 * thread */
 	int64_t shift;
-	uint64_t worst, told;		/* largest distance from the shift to its bounds; as last
-					 * told */
+	uint64_t worst, told;		/* largest distance from the shift to its bounds; that
+					 * distance as last reported */
 	bool has_shift, from_timer;
 };
 
@@ -40,7 +41,7 @@ static __attribute__((noinline, cold)) void read_timer(struct device_clock *c, u
 	uint64_t before, after;
 
 	if (atomic_exchange(&c->reads, true))
-		return;			/* another thread reads it */
+		return;			/* another thread is reading the timer */
 	before = clock__ns();
 	if (!opencl.clGetDeviceAndHostTimer || !objects__device_can(ordinal, DEVICE_HAS_TIMER) ||
 	    opencl.clGetDeviceAndHostTimer(objects__device(ordinal), &device, &host) || !device) {
@@ -88,7 +89,7 @@ static int64_t larger(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* Intersects @b with a new reading, or replaces it, if the clock was set. */
+/* Intersects @b with a new reading, or replaces @b if the clock was set. */
 static void bounds__add(struct bounds *b, const struct bounds *reading)
 {
 	int64_t age = reading->at_ns - b->at_ns, drift = age / DRIFT, new_drift = 0;

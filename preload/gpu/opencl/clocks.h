@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * clocks.h - where the time of each device lies on CLOCK_MONOTONIC
+ * clocks.h - converts each device's timestamps to CLOCK_MONOTONIC
  *
  * A device's clock differs from CLOCK_MONOTONIC by an offset that is only known within bounds: the
  * device reads its clock between two readings of CLOCK_MONOTONIC. If the driver has
- * clGetDeviceAndHostTimer(), its readings bound the offset. Otherwise the driver notes one time in
- * the call that enqueues work, and another one before the work's callback. The bounds of all
- * readings are intersected. As two clocks may run at different rates, old bounds become wider.
+ * clGetDeviceAndHostTimer(), its readings bound the offset. Otherwise two timestamps of the device
+ * bound it: the driver takes one in the call that enqueues work, and one before the work's
+ * callback. The bounds of all readings are intersected. As two clocks may run at different rates,
+ * old bounds become wider.
  */
 #ifndef XPU_PRELOAD_OPENCL_CLOCKS_H
 #define XPU_PRELOAD_OPENCL_CLOCKS_H
@@ -14,16 +15,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Times that a piece of work has. */
+/* The timestamps of a piece of work. */
 struct clock_times {
 	uint64_t begin_ns, end_ns;	/* just before and after the call that enqueues */
-	uint64_t seen_ns;		/* in the callback; 0: it did not come */
+	uint64_t seen_ns;		/* when the callback ran; 0: it did not run */
 	uint64_t queued, start, end;	/* on the device's clock; 0: unknown */
 };
 
 /*
- * Reads both clocks of device @ordinal, unless that was done lately or its driver cannot. Called on
- * a thread that is about to enqueue work on the device. @now: clock__ns()
+ * Reads both clocks of device @ordinal, unless they were read lately or the driver cannot read
+ * them. Called on a thread that is about to enqueue work on the device. @now: clock__ns()
  */
 void clocks__read(uint16_t ordinal, uint64_t now);
 
@@ -36,13 +37,13 @@ void clocks__learn(uint16_t ordinal, const struct clock_times *t);
 /* Chooses each offset within its bounds. */
 void clocks__settle(void);
 
-/* Return: what to add to a time of device @ordinal. */
+/* Return: the number of ns to add to a timestamp of device @ordinal. */
 int64_t clocks__shift(uint16_t ordinal);
 
 /*
- * Return: the largest possible error of the converted times of device @ordinal, in ns, if it has to
- * be reported: after the first work, and after it has doubled; otherwise 0. @from_timer: set to
- * whether the bound comes from the driver's timer
+ * Return: the largest possible error of the converted times of device @ordinal, in ns, if it must
+ * be reported: after the first work, and each time that the error has doubled; otherwise 0.
+ * @from_timer: set to whether the bound comes from the driver's timer
  */
 uint64_t clocks__bound_to_tell(uint16_t ordinal, bool *from_timer);
 

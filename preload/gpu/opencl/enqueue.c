@@ -15,7 +15,7 @@ enum { UNKNOWN, HTOD, DTOH, DTOD = 8 };
 
 /* ---- what every call does -------------------------------------------------------------------- */
 
-/* Counts the launch, if numbers of launches open windows. Return: whether it is recorded. */
+/* Counts the launch, if launch numbers open windows. Return: whether it is recorded. */
 static bool is_wanted(struct enqueue *e)
 {
 	if (!capture__by_launches())
@@ -218,8 +218,8 @@ static cl_int CL_API_CALL on_clEnqueueTask(cl_command_queue queue, cl_kernel ker
 /* ---- copies and fills ------------------------------------------------------------------------ */
 
 /*
- * Defines on_NAME(): @parameters are those before the wait list; @arguments are their names. A call
- * that @blocks returns when the work has ended.
+ * Defines on_NAME(). @parameters: the parameters before the wait list; the last arguments are their
+ * names. @blocks: whether the call returns only when the work has ended.
  */
 #define ENQUEUES(name, what, blocks, parameters, ...)					\
 static cl_int CL_API_CALL on_##name parameters						\
@@ -338,7 +338,7 @@ ENQUEUES(clEnqueueSVMUnmap, copies(&e, CALL_clEnqueueSVMUnmap, HTOD, 0, false), 
 	 (cl_command_queue queue, void *memory, WAITS),
 	 queue, memory)
 
-/* The driver moves the objects that are elsewhere, so the number of bytes is unknown. */
+/* The driver moves only objects that are elsewhere, so the number of bytes is unknown. */
 #define MIGRATES(name)	\
 	copies(&e, CALL_##name, flags & CL_MIGRATE_MEM_OBJECT_HOST ? DTOH : UNKNOWN, 0, false)
 
@@ -428,7 +428,10 @@ static cl_int CL_API_CALL on_clFinish(cl_command_queue queue)
 	return err;
 }
 
-/* Return: the queue of all events; NULL if there are several, or one is a user event. */
+/*
+ * Return: the queue that all events belong to; NULL if they belong to several queues, or one is a
+ * user event.
+ */
 static cl_command_queue queue_of(cl_uint nr, const cl_event *events)
 {
 	cl_command_queue first = NULL, queue;

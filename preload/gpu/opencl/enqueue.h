@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* enqueue.h - what each call does that puts work on a device */
+/* enqueue.h - the steps of each call that puts work on a device */
 #ifndef XPU_PRELOAD_OPENCL_ENQUEUE_H
 #define XPU_PRELOAD_OPENCL_ENQUEUE_H
 
@@ -17,19 +17,19 @@ struct enqueue {
 	struct work *work;		/* NULL: the call is not recorded */
 	cl_event event;			/* the event that the driver has made */
 	uint64_t wait_start;		/* launch.h keeps the launch's start here */
-	uint32_t timed_id;		/* of the call; 0: it is not recorded as a call */
+	uint32_t timed_id;		/* the call's id; 0: it is not recorded as a call */
 	bool is_watched;
-	bool is_counted;		/* capture__launch_ends() has to follow */
+	bool is_counted;		/* capture__launch_ends() must follow */
 };
 
 /*
- * Begins @call on @queue. Sets @e->work and, with it, queue, context and device. Return: where the
- * driver is to put the event: @event, the program's own, if the call is not recorded.
+ * Begins @call on @queue. Sets @e->work, and in it the queue, context and device. Return: where the
+ * driver is to put the event: @event, the program's own pointer, if the call is not recorded.
  */
 cl_event *enqueue__prepare(struct enqueue *e, unsigned int call, cl_command_queue queue,
 			   cl_event *event);
 
-/* Records the launch; inlined: a frame of its own would be one more to unwind. */
+/* Records the launch. Inlined, since its own frame would be one more to unwind. */
 static inline __attribute__((always_inline)) void enqueue__enter(struct enqueue *e,
 								 unsigned int call, bool blocks)
 {
@@ -44,8 +44,8 @@ static inline __attribute__((always_inline)) void enqueue__enter(struct enqueue 
 }
 
 /*
- * Completes a call that has returned @err. @event: the program's own event, which gets its value;
- * may be NULL
+ * Completes a call that has returned @err. @event: where to store the event for the program; may be
+ * NULL
  */
 void enqueue__finish(struct enqueue *e, unsigned int call, bool blocks, cl_event *event,
 		     cl_int err);

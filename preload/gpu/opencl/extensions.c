@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Command buffers, an extension whose functions the program asks its platform for. A command buffer
- * is a launch with one piece of device work: its one event has the times of all its commands.
+ * Command buffers, an extension whose functions the program gets from its platform. A command
+ * buffer counts as a launch with one piece of device work: one event has the times of all its
+ * commands.
  */
 #include <pthread.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #define NR_BUFFERS	4096		/* for extensions; a power of two */
 #define MAX_PROBES	64
 
-/* A platform has functions of its own. */
+/* Each platform has its own functions. */
 struct platform {
 	cl_platform_id id;
 	clCreateCommandBufferKHR_fn create;
@@ -22,8 +23,8 @@ struct platform {
 };
 
 /*
- * A command buffer has a first queue. PoCL 3.1 answers CL_COMMAND_BUFFER_QUEUES_KHR with another
- * pointer, so the queue is noted when the buffer is made. Entries stay, until a new buffer has the
+ * The first queue of a command buffer. It is noted when the buffer is made, since PoCL 3.1 returns
+ * another pointer for CL_COMMAND_BUFFER_QUEUES_KHR. An entry stays until a new buffer gets the same
  * handle.
  */
 struct buffer {
@@ -125,7 +126,7 @@ OF_PLATFORM(1)
 OF_PLATFORM(2)
 OF_PLATFORM(3)
 
-/* The shim's functions for a platform at the same place of platforms[]. */
+/* The shim's functions for the platform that has the same index in platforms[]. */
 static const struct platform own[] = {
 	{ .create = create_0, .enqueue = enqueue_0 },
 	{ .create = create_1, .enqueue = enqueue_1 },
@@ -133,7 +134,7 @@ static const struct platform own[] = {
 	{ .create = create_3, .enqueue = enqueue_3 },
 };
 
-/* Return: the entry of platform @id, made if necessary; its index is less than 4, or NULL. */
+/* Return: the entry of platform @id, made if necessary; NULL if all entries are taken. */
 static struct platform *platform__get(cl_platform_id id)
 {
 	struct platform *p;

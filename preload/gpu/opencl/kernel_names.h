@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* kernel_names.h - names of kernels, each once, for good */
+/* kernel_names.h - names of kernels, each stored once and never freed */
 #ifndef XPU_PRELOAD_OPENCL_KERNEL_NAMES_H
 #define XPU_PRELOAD_OPENCL_KERNEL_NAMES_H
 

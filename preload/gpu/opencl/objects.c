@@ -83,8 +83,8 @@ static unsigned int device__find(cl_device_id handle)
 }
 
 /*
- * Return: what the driver of @handle can, in bits. The version says how long the driver's table of
- * functions is, which each object of OpenCL begins with the address of.
+ * Return: what the driver of @handle can do, as enum device_can bits. Each OpenCL object begins
+ * with the address of the driver's function table; the driver's version says how long the table is.
  */
 static unsigned int device__can(cl_device_id handle)
 {
@@ -134,7 +134,7 @@ static void device__describe(struct device *d, cl_device_id handle)
 
 /*
  * Return: the ordinal of @handle. @made: the device is new, and its handle may have belonged to an
- * older one.
+ * older device.
  */
 static uint16_t device__ordinal(cl_device_id handle, bool made)
 {
@@ -339,7 +339,7 @@ static cl_command_queue CL_API_CALL on_clCreateCommandQueue(cl_context context,
 
 /*
  * Copies @from to @to, which has MAX_PROPERTIES entries, with CL_QUEUE_PROFILING_ENABLE added.
- * Return: false if the program measures times itself, or there are too many.
+ * Return: false if the program measures times itself, or has too many properties.
  */
 static bool add_profiling(cl_queue_properties *to, const cl_queue_properties *from)
 {

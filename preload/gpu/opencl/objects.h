@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * objects.h - contexts, queues and devices of OpenCL, with numbers of their own
+ * objects.h - OpenCL's contexts, queues and devices, which the shim numbers
  *
- * Handles are addresses, which the drivers use again. A number is never used again: the functions
- * that make a context, a queue or a sub-device give its handle a new number.
+ * Handles are addresses, which the drivers reuse. A number is never reused: the functions that make
+ * a context, a queue or a sub-device give its handle a new number.
  */
 #ifndef XPU_PRELOAD_OPENCL_OBJECTS_H
 #define XPU_PRELOAD_OPENCL_OBJECTS_H
@@ -17,14 +17,14 @@
 struct clqueue {
 	_Atomic(void *) handle;
 	atomic_uint number;		/* 0: unknown so far; it is set after the members below */
-	uint32_t context;		/* its number */
-	uint16_t device;		/* its ordinal */
+	uint32_t context;		/* the context's number */
+	uint16_t device;		/* the device's ordinal */
 };
 
 /*
- * Return: what is known of @handle, which stays known; NULL if it is no queue. Takes no lock if the
- * queue is known, as all queues are that clCreateCommandQueue() and
- * clCreateCommandQueueWithProperties() make.
+ * Return: the entry of @handle, which stays valid; NULL if @handle is not a queue. Takes no lock if
+ * the queue is known. Queues made by clCreateCommandQueue() and
+ * clCreateCommandQueueWithProperties() are known.
  */
 const struct clqueue *queue__of(cl_command_queue handle);
 
@@ -34,7 +34,7 @@ struct clcontext {
 	uint16_t device;		/* ordinal of the context's first device */
 };
 
-/* Return: the context of @handle, like queue__of(). */
+/* Like queue__of(), for a context. */
 const struct clcontext *context__of(cl_context handle);
 
 /* Defines the devices that are new, under the lock of sender.h. */
@@ -46,7 +46,7 @@ const char *objects__device_name(uint16_t ordinal);
 /* Return: the handle of device @ordinal. */
 cl_device_id objects__device(uint16_t ordinal);
 
-/* Functions that drivers of old versions lack: calling one of them may crash the program. */
+/* Functions that old drivers lack: calling a missing function may crash the program. */
 enum device_can {
 	DEVICE_CALLS_BACK = 1,		/* clSetEventCallback() */
 	DEVICE_TELLS_FREED = 2,		/* clSetMemObjectDestructorCallback() */

@@ -2,8 +2,9 @@
 /*
  * opencl.h - the next layer's functions, and the numbers of the functions that the shim watches
  *
- * The shim is a layer: the OpenCL loader opens it by OPENCL_LAYERS and gives it the table of the
- * functions below it, which end in the drivers. Programs then call the shim's functions.
+ * The shim is a layer: the OpenCL loader opens it because of OPENCL_LAYERS, and gives it the
+ * function table of the layer below; the lowest functions are in the drivers. Programs then call
+ * the shim's functions.
  */
 #ifndef XPU_PRELOAD_OPENCL_H
 #define XPU_PRELOAD_OPENCL_H
@@ -74,7 +75,7 @@ enum opencl_call {
 	OPENCL_NR_CALLS,
 };
 
-/* The functions of the layers below; NULL where they lack a function. */
+/* The functions of the layers below; NULL for each function that they lack. */
 extern cl_icd_dispatch opencl HIDDEN;
 
 /* Whether launches and waits are recorded. Read at any time, on any thread. */
@@ -85,15 +86,16 @@ static inline bool opencl__is_on(void)
 	return __builtin_expect(atomic_load_explicit(&opencl__on, memory_order_relaxed), 0);
 }
 
-/* Starts the shim when the program begins to use OpenCL: it creates a context. */
+/* Starts the shim when the program begins to use OpenCL, by creating a context. */
 void opencl__used(void);
 
-/* Each puts the shim's functions into @table, where the layers below have them. */
+/* Each puts the shim's functions into @table, except functions that the layers below lack. */
 void enqueue__fill(cl_icd_dispatch *table);
 void objects__fill(cl_icd_dispatch *table);
 void clmem__fill(cl_icd_dispatch *table);
 void extensions__fill(cl_icd_dispatch *table);
-void calls__fill(cl_icd_dispatch *table);	/* the last: it wraps functions of the others */
+void calls__fill(cl_icd_dispatch *table);	/* called last, since it wraps functions that the
+						 * others have set */
 
 /* Replaces a function of @table, if the layers below have it. */
 #define OPENCL_WATCH(table, name)		\

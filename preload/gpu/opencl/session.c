@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The shim as a layer of OpenCL: the loader finds it, and vendor.h asks for its functions. */
+/* The shim as an OpenCL layer: makes the loader find it, and implements struct vendor. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -25,8 +25,8 @@
 
 #define EXPORT		__attribute__((visibility("default")))
 #define LAYERS		"OPENCL_LAYERS"
-#define LOOK_NS		2000000		/* between two looks for late work */
-#define MAX_LOOKS	100		/* without progress */
+#define LOOK_NS		2000000		/* between two checks for late work */
+#define MAX_LOOKS	100		/* number of checks without progress */
 
 cl_icd_dispatch opencl;
 atomic_bool opencl__on;
@@ -48,7 +48,7 @@ static void name_calls(void)
 		sender__name_api(OPENCL_DOMAIN, names[i].number, names[i].class, names[i].name);
 }
 
-/* Says which of the user's options OpenCL has no functions for. */
+/* Reports which of the user's options are impossible because OpenCL lacks the functions. */
 static void say_missing(void)
 {
 	static bool said;
@@ -105,8 +105,8 @@ static void session__flush(void)
 }
 
 /*
- * Waits for unfinished work, but not without a limit: the work of a program that does not wait for
- * it may never end.
+ * Waits for unfinished work for a limited time: work that the program does not wait for may never
+ * end.
  */
 static void session__flush_all(void)
 {
@@ -224,8 +224,8 @@ static void keep_loaded(const void *code)
 }
 
 /*
- * Puts the shim's functions into the table of OpenCL's functions. The loader calls it once, before
- * the program's first call has returned.
+ * Puts the shim's functions into OpenCL's function table. The loader calls this once, before the
+ * program's first call has returned.
  */
 EXPORT cl_int CL_API_CALL clInitLayer(cl_uint nr, const cl_icd_dispatch *below, cl_uint *nr_own,
 				      const cl_icd_dispatch **own)
@@ -251,7 +251,7 @@ EXPORT cl_int CL_API_CALL clInitLayer(cl_uint nr, const cl_icd_dispatch *below, 
 }
 
 /*
- * Makes the loader open the shim, by an environment variable with a list of layers. Programs that
+ * Makes the loader open the shim, through an environment variable that lists layers. Programs that
  * this program executes inherit the variable. See the constructor of gpu/cupti/session.c.
  */
 static __attribute__((constructor)) void loaded(void)

@@ -16,18 +16,20 @@
 
 #define CHUNK		64		/* structs that are mapped at once */
 #define MAX_CHUNKS	(1u << 14)	/* maximum in a process: a million launches in flight */
-#define NR_WAKE		4096		/* ended pieces of work that wake the shim's thread */
+#define NR_WAKE		4096		/* number of ended pieces of work that wakes the shim's
+					 * thread */
 
 /*
  * A pool holds the structs of one thread. When the thread has ended, another thread gets the pool.
  */
 struct pool {
 	struct pool *next;
-	struct work *free;		/* free structs, for the thread alone */
+	struct work *free;		/* free structs; only the thread uses them */
 	struct work *_Atomic back;	/* structs that the shim's thread gave back, latest first */
 	atomic_uint nr_begun;		/* written by the thread only */
 	atomic_bool is_taken;
-	bool is_busy;			/* the thread is in work__new(): signal handlers stay out */
+	bool is_busy;			/* the thread is in work__new(): its signal handlers must
+					 * not enter */
 };
 
 struct chunk {
@@ -183,8 +185,9 @@ static uint64_t time_of(cl_event event, cl_profiling_info what)
 }
 
 /*
- * Reports that @w failed with @status, as a driver gives it. -1 has another meaning in a recording:
- * PoCL uses it for work behind an event that failed, for which OpenCL has an error of its own.
+ * Reports that @w failed with the driver's @status. PoCL uses -1 if an event that the work waits
+ * for has failed. In a recording -1 means something else, so OpenCL's error for that case replaces
+ * it.
  */
 static void refuse(const struct work *w, cl_int status)
 {
@@ -193,7 +196,7 @@ static void refuse(const struct work *w, cl_int status)
 	refused__add(XPU_API_OPENCL, w->id, status);
 }
 
-/* Takes the end of @w with @status. Uses up the reference to its event. */
+/* Handles the end of @w with @status. Uses up the reference to its event. */
 static void ended(struct work *w, cl_int status)
 {
 	cl_event event = w->event;
@@ -267,7 +270,10 @@ void work__watch(struct work *w, cl_event event)
 	if (event && objects__device_can(w->device, DEVICE_CALLS_BACK) &&
 	    !opencl.clSetEventCallback(event, CL_COMPLETE, completed, w))
 		return;
-	/* Nobody says when this work ends: its times stay unknown, and are counted as such. */
+	/*
+	 * No callback reports the end of this work: its times stay unknown, and are counted as
+	 * unknown.
+	 */
 	if (atomic_exchange(&w->state, WORK_ELSEWHERE) != WORK_IN_FLIGHT)
 		return;
 	w->at.seen_ns = 0;
@@ -329,7 +335,9 @@ void work__pack(void *taken)
 	struct work *w, *next, *oldest = NULL;
 
 	objects__define_devices();
-	/* The clocks first: all work of the batch is then converted with the same bounds. */
+	/*
+	 * Update the clocks first, so that all work of the batch is converted with the same bounds.
+	 */
 	for (w = taken; w; w = next) {
 		next = w->next;
 		w->next = oldest;

@@ -4,7 +4,7 @@
  *
  * Each launch has a struct work. The launching thread takes it from its own pool and fills it.
  * With clSetEventCallback() it passes the struct on to the thread that completes the event, which
- * is a thread of the driver or the launching one. There, the event's times are read, without any
+ * is a thread of the driver or the launching thread. There, the event's times are read, without any
  * lock. The shim's thread sends the work and gives the struct back to its pool.
  */
 #ifndef XPU_PRELOAD_OPENCL_WORK_H
@@ -58,7 +58,7 @@ void work__cancel(struct work *w);
 /* Watches a launch that has succeeded and made @event. Uses up @w and a reference to @event. */
 void work__watch(struct work *w, cl_event event);
 
-/* Begins a session, the time in which somebody listens. Work of an earlier session is not sent. */
+/* Begins a session, which lasts while somebody listens. Work of an earlier session is not sent. */
 void work__begin_session(void);
 
 /* These serve struct vendor: see vendor.h. */

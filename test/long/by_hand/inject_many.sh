@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# The shim is put into programs a thousand times (XPU_INJECT_TIMES overrides this): see
+# Injects the shim into programs a thousand times (XPU_INJECT_TIMES overrides this): see
 # test/t2/inject.c and test/t3/inject.sh. It takes hours.
 XPU_INJECT_TIMES=${XPU_INJECT_TIMES:-1000}
 export XPU_INJECT_TIMES

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The merger without CUDA graphs: the work of a graph's node is under the launch of its graph. Many
-# tests have the word "graph" and mean a flame graph.
+# The merger without CUDA graphs: a graph node's work is under the graph's launch. Many tests
+# contain the word "graph" and mean a flame graph.
 # shellcheck disable=SC2034 # without.sh uses them
 features="graphs"
 gone="option graph$"

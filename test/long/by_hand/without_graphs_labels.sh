@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The merger without CUDA graphs and without the labels of processes: the work of a graph's node is
-# under the launch of its graph, and ranks, nodes, pods, containers and jobs are unknown. Many tests
-# have the word "graph" and mean a flame graph.
+# The merger without CUDA graphs and without process labels: a graph node's work is under the
+# graph's launch, and ranks, nodes, pods, containers and jobs are unknown. Many tests contain the
+# word "graph" and mean a flame graph.
 # shellcheck disable=SC2034 # without.sh uses them
 features="graphs labels"
 gone="option graph$|option rank$"

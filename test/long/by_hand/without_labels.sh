@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The merger without the labels of processes: ranks, nodes, pods, containers and jobs are unknown.
+# The merger without process labels: ranks, nodes, pods, containers and jobs are unknown.
 # shellcheck disable=SC2034 # without.sh uses them
 features="labels"
 gone="option rank$"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The merger without NVTX ranges. The command "ranks" needs them, and is absent with them.
+# The merger without NVTX ranges. The command "ranks" needs them, and is left out, too.
 # shellcheck disable=SC2034 # without.sh uses them
 features="nvtx"
 gone="xpumerge ranks|option nvtx$"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The merger without waits for GPUs, times off the CPU, lives of threads and idle gaps.
+# The merger without GPU waits, off-CPU times, thread lifetimes and idle gaps.
 # shellcheck disable=SC2034 # without.sh uses them
 features="waits"
 words="gen_windows|wait for the device|waits|waited|idle|off_cpu|--off-cpu|XPU_RECORD_(WAIT|OFF|OFF_CPU|ACCOUNT)"

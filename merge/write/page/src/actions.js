@@ -6,7 +6,7 @@ import { writeUrl } from "./url.js";
 
 let showPage = () => {};
 
-/* Has @update called after each step, with the previous choices. */
+/* Sets the function that each step calls at its end, with the previous choices. */
 export function onStep(update) {
 	showPage = update;
 }
@@ -18,18 +18,18 @@ export function onStep(update) {
 export function go(choices, replace = false) {
 	const before = { ...state };
 
-	/* A stretch between bins begins and ends with them. */
+	/* A stretch that begins and ends at bins needs no span. */
 	if ("from" in choices || "to" in choices)
 		state.span = "";
 	Object.assign(state, choices);
-	/* Another grouping has other nodes. */
+	/* Reset the chosen nodes: another grouping has other nodes. */
 	if (state.by !== before.by)
 		Object.assign(state, { zoom: 0, group: "", open: "", selected: NONE });
 	showPage(before);
 	writeUrl(replace);
 }
 
-/* Zooms to the frame itself, even if a parent has the same width. */
+/* Selects a frame. @zoom: also zooms to the frame, even if its parent has the same width */
 export function select(i, zoom) {
 	go(zoom ? { selected: i, zoom: Math.max(i, 0), group: "" } : { selected: i }, !zoom);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* colours.js - colours of frames and kinds: work is saturated, its callers are pale */
+/* colours.js - colors of frames and kinds: work is saturated, its callers are pale */
 import { NONE, diff, frames, kinds } from "./data.js";
 import { total } from "./model.js";
 import { matches } from "./search.js";
@@ -16,11 +16,11 @@ export const KIND_COLOURS = {
 	gpu_wait: [216, 8, 70, 84], memory: [152, 16, 42, 64],
 };
 
-/* the colours of frames that are not callers, by name, in place of their kinds' colours */
+/* the colors of frames that are not callers, by name, in place of their kinds' colors */
 export const NAME_COLOURS = new Map();
 
 /*
- * Maps text to one of a few shades, because frames with one colour are drawn together. Return: a
+ * Maps text to one of a few shades, because frames with one color are drawn together. Return: a
  * number in [0, 1).
  */
 function hash(text) {
@@ -43,7 +43,7 @@ export function kindColour(kind, vector) {
 
 export const frameColours = new Map();
 
-/* The colour follows from the name, so a function has one colour everywhere. */
+/* The color follows from the name, so a function has one color everywhere. */
 export function frameColour(frame) {
 	let colour = frameColours.get(frame);
 
@@ -88,7 +88,7 @@ export function colour(i) {
 }
 
 /*
- * Return: the colour of a frame that is not a node: for CPU time, for narrow frames, or for folded
+ * Return: the color of a frame that is not a node: for CPU time, for narrow frames, or for folded
  * frames.
  */
 export function specialColour(what, matched) {

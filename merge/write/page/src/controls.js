@@ -65,13 +65,16 @@ function setUpModes() {
 	});
 }
 
-/* Return: each sum in words; of both recordings, if there are two. */
+/* Return: each sum in words, with the sums of both recordings if the page compares two. */
 function sumWords(list, of) {
 	return list.map(sums => format(sums.reduce((sum, v, k) => sum + (of(k) ? v : 0), 0)))
 		.join(" \u2192 ");
 }
 
-/* Units count only device records, if any exist. */
+/*
+ * Whether the unit applies to a kind: bytes belong to device records, and so do counts, except in
+ * the mode "thread".
+ */
 const hasUnit = k => ofMemory || isDevice[k] ||
 	(state.unit !== "bytes" && (state.unit !== "count" || state.mode === "thread"));
 

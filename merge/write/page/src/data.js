@@ -8,11 +8,11 @@
 export const data = JSON.parse(document.getElementById("xpu-data").textContent);
 export const sides = data.sides;
 export const diff = sides.length === 2;
-/* Whether the sides are results of a feature; otherwise each is a recording, or several. */
+/* Whether the sides are results of a feature; otherwise each side has one or more recordings. */
 export const derived = sides.some(side => !side.recordings.length);
 export const sideNames = ["A", "B"];
 export const kinds = data.kinds;
-/* Whether the page has samples of where warps of kernels stood still. */
+/* Whether the page has samples of the places where warps of kernels stalled. */
 export const haveLines = !derived &&
 	sides.some(side => side.stalls && side.stalls.samples.length > 0);
 export const NONE = -1;
@@ -48,8 +48,8 @@ export const cells = {
 };
 
 /*
- * Return: a name that can be seen: one of blanks or characters without width is replaced by its
- * code points.
+ * Return: a visible name: a name of only blanks or zero-width characters is replaced by its code
+ * points.
  */
 export function seen(name) {
 	if (/[^\s\p{Cf}\p{Cc}\u034f\u115f\u1160\u2800\u3164\uffa0]/u.test(name))
@@ -84,7 +84,7 @@ export const frames = {
 	}),
 	file: data.frames.file.slice(),
 	kind: data.frames.kind.slice(),
-	/* how well a function names the place of a call path: 2 Python, 1 the program's own */
+	/* how well a function names the place of a call path: 2 Python, 1 program, 0 other */
 	place: data.frames.place.slice(),
 	root: data.frames.name.map(() => false),
 };
@@ -125,12 +125,13 @@ export const gpuOfOwner = (data.owners.device || []).map(label => {
 	return number ? +number[1] : NONE;
 });
 
-const MAX_BINS = 1024;		/* most bins of the overview when it includes bins without events */
+const MAX_BINS = 1024;		/* maximum number of bins of the overview if it includes bins
+				 * without events */
 
 /*
  * Return: { from_ns, nr, before }: @nr bins, starting at @from_ns, that cover all recorded time;
- * @before of them precede the first bin with events. If that would be too many bins, they are only
- * the bins with events.
+ * @before of them precede the first bin with events. If these would be too many bins, the result
+ * has only the bins with events.
  */
 function wholeScale({ from_ns: from, bin_ns: width, nr }, { recorded, nr_windows: nrWindows }) {
 	/* The edges of windows are exact; without windows, less than half a bin does not count. */

@@ -131,7 +131,7 @@ function buttons(i) {
 			[]));
 }
 
-/* Adds how many pieces of work a node has, and the average of their time, as the table has it. */
+/* Adds the number of a node's pieces of work, and their average time, as in the table. */
 function addAverage(add, i, s) {
 	add("count", integer.format(count[s][i]));
 	if (measure() === "ns" && kinds[kindOf(i)] !== "pending")

@@ -29,7 +29,7 @@ function baseOfEvent(track, i) {
 	return n;
 }
 
-/* Return: the node of the graph for an event; NONE: the graph has none. */
+/* Return: the node of the graph for an event; NONE: no such node. */
 export function nodeOfEvent(track, i) {
 	if (track.cell && track.cell[i] >= 0)
 		return nodeOfCell[track.cell[i]];
@@ -110,7 +110,7 @@ const PAIRS = {
 	spent: (track, i) => [["what", kindWords(cells.kind[track.cell[i]])]],
 };
 
-/* Return: { name, pairs } of an event. @more: how many others share its pixel */
+/* Return: { name, pairs } of an event. @more: how many other events share its pixel */
 export function eventWords(track, i, more = 0) {
 	const path = eventPath(track, i);
 

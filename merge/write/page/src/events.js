@@ -8,7 +8,7 @@
 import { cells, kinds, times } from "./data.js";
 import { el } from "./dom.js";
 
-/* null: not unpacked, or none */
+/* null: not unpacked yet, or no events */
 export let events = null;
 
 /* Return: the numbers of a column, in LEB128. */
@@ -28,10 +28,10 @@ function readColumn(bytes, at, end) {
 	return v.subarray(0, nr);
 }
 
-/* Nearly all numbers are small, and bits are quick. */
+/* Bit operations are fast, and nearly all numbers are small enough for them. */
 const signed = n => n < 2 ** 31 ? (n >>> 1) ^ -(n & 1) : n % 2 ? -(n + 1) / 2 : n / 2;
 
-/* Return: the sums of differences up to each. */
+/* Return: the running sums of a column of differences. */
 function addUp(column, Type) {
 	const v = new Type(column.length);
 	let sum = 0;
@@ -41,10 +41,12 @@ function addUp(column, Type) {
 	return v;
 }
 
-/* Adds the members that all tracks have. The track has the begins and the ends of its events. */
+/*
+ * Adds the members that all tracks have; computes them from the starts and the ends of the events.
+ */
 function addSpent(track) {
 	const { nr, from, to } = track;
-	/* spent[i]: the time of all events before event i */
+	/* spent[i]: the total time of all events before event i */
 	const spent = new Float64Array(nr + 1);
 	let latest = -Infinity, nests = false;
 
@@ -53,7 +55,7 @@ function addSpent(track) {
 		nests ||= to[i] < latest;
 		latest = Math.max(latest, to[i]);
 	}
-	/* When all events up to each have ended, if that is not the end of each itself. */
+	/* over[i]: when all events up to event i have ended; if no events nest, this is to[i]. */
 	const over = nests ? to.slice() : to;
 
 	for (let i = 1; nests && i < nr; i++)
@@ -61,7 +63,9 @@ function addSpent(track) {
 	Object.assign(track, { spent, over, longest: [] });
 }
 
-/* Return: what @value makes of each number of a column. Type.from() takes ten times as long. */
+/*
+ * Return: the results of @value for each number of a column. Type.from() takes ten times as long.
+ */
 function made(column, Type, value) {
 	const v = new Type(column.length);
 
@@ -70,7 +74,9 @@ function made(column, Type, value) {
 	return v;
 }
 
-/* Gives the calls of all threads to their tracks. Return: the track and the kind of each call. */
+/*
+ * Distributes the calls of all threads to their tracks, and notes the place of each call in @found.
+ */
 function readCalls({ nr }, [gaps, lengths, of, kindOf, ids], tracks, found) {
 	const own = tracks.filter(t => t.what === "calls"), next = new Uint32Array(own.length);
 	const place = own.map(t => tracks.indexOf(t) + 1);
@@ -94,10 +100,12 @@ function readCalls({ nr }, [gaps, lengths, of, kindOf, ids], tracks, found) {
 	own.forEach(addSpent);
 }
 
-/* These add the arrays of a kind of tracks. */
+/* for each kind of track: the function that adds its arrays */
 const READERS = {
 	work: (track, [gaps, lengths, what, links, bytes, shapes], { tracks, found }) => {
-		/* by track and kind of the call; of work without a call, both are 0 */
+		/*
+		 * the last value, by track and kind of the call; both are 0 for work without a call
+		 */
 		const last = [], lastShape = new Uint32Array(cells.nr), { nr } = track;
 		const lastLength = new Uint32Array(cells.nr), most = 2 ** 32 - 1;
 		let end = 0, at = 0, kernel = 0;
@@ -122,7 +130,7 @@ const READERS = {
 		}
 		track.bytes = !bytes.length ? null :
 			made(track.cell, Float64Array, c => hasBytes(c) ? bytes[at++] : 0);
-		/* 0: unknown */
+		/* shape 0: unknown */
 		track.shape = made(track.cell, Uint32Array, c => hasBytes(c) ? 0 :
 			lastShape[c] = (shapes[kernel++] || lastShape[c] + 1) - 1);
 	},
@@ -158,14 +166,14 @@ function findWork(tracks, found) {
 	found.workTrack[0] = 0;
 }
 
-/* Lets the page draw and answer. */
+/* Yields, so that the page can draw and react. */
 const takeTurns = () => new Promise(f => setTimeout(f));
 
 async function unpack(bytes) {
 	const length = new DataView(bytes.buffer).getUint32(0, true);
 	const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
 	const { tracks, calls } = head, of = Type => new Type(calls.nr + 1);
-	/* by number of a call: the track + 1 and the place of the call, and of its first work */
+	/* by number of a call: the track + 1 and the index of the call, and of its first work */
 	const found = { track: of(Uint32Array), at: of(Uint32Array), workTrack: of(Uint32Array),
 		workAt: of(Uint32Array) };
 	const done = { tracks, found };
@@ -193,7 +201,7 @@ function until(whole, from, to, at) {
 		Number(BigInt(whole) * BigInt(at - from) / BigInt(to - from));
 }
 
-/* Return: the index of the first element of sorted @v that is more than @limit. */
+/* Return: the index of the first element of sorted @v that is greater than @limit. */
 export function firstAfter(v, limit) {
 	let low = 0, high = v.length;
 
@@ -230,7 +238,7 @@ function addTrack(track, from, to, sums) {
 	}
 }
 
-/* Return: the sums of all cells from @from to before @to, whole ns. */
+/* Return: the sums of all cells over the time from @from to @to, in whole ns. */
 function sumEvents(from, to) {
 	const sums = { ns: new Float64Array(cells.nr), nr: new Float64Array(cells.nr),
 		bytes: new Float64Array(cells.nr), whole: [] };
@@ -242,8 +250,8 @@ function sumEvents(from, to) {
 }
 
 /*
- * Finds the cells whose events are not all here, because some have no times or are in holes: the
- * page has only sums of their bins.
+ * Finds the cells that lack some of their events, because these have no timestamps or are in holes.
+ * For such cells the page has only sums of bins.
  */
 function findPartial() {
 	const all = sumEvents(-Infinity, Infinity), ofBins = new Float64Array(cells.nr);
@@ -263,16 +271,16 @@ function findPartial() {
 	for (let c = 0; c < cells.nr; c++)
 		if (!isWhole(c))
 			events.partial.push(c);
-	/* Cells of the rest have only bins, whose work is in the events of other cells. */
+	/* Extra cells have only bins; the events of their work belong to other cells. */
 	events.hasAll = all.ns.reduce((a, b) => a + b, 0) >= ofBins.reduce((a, b) => a + b, 0);
 }
 
-/* Whether all events from @from to @to are here. */
+/* Whether the page has all events from @from to @to. */
 const isWholeIn = (from, to) =>
 	!events.holes.some(([begin, , end]) => begin < to && end > from);
 
 /*
- * Return: the exact sums of a stretch, from its events; null if some of its events are not here.
+ * Return: the exact sums of a stretch, from its events; null if the page lacks some of its events.
  */
 export function exactSums(from, to) {
 	if (!events || !events.hasAll || !isWholeIn(from, to))
@@ -280,7 +288,7 @@ export function exactSums(from, to) {
 	return { ...sumEvents(from, to), partial: events.partial };
 }
 
-/* Unpacks the events. Return: whether there are any. */
+/* Unpacks the events. Return: whether the page has any. */
 export async function loadEvents() {
 	const text = el("xpu-events").textContent;
 

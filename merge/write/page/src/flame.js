@@ -2,8 +2,8 @@
 /*
  * flame.js - draws the frames of a flame graph, and finds the frame under the pointer
  *
- * Thousands of frames are hardly wider than a pixel. An element for each would take seconds, so
- * frames too narrow for a label are drawn together, one path for each colour.
+ * Thousands of frames are hardly wider than a pixel. An element for each frame would take seconds,
+ * so frames too narrow for a label are drawn together, as one path for each color.
  */
 import { draw, el } from "./dom.js";
 
@@ -111,7 +111,7 @@ const outlineRect = id => draw("rect",
 
 /*
  * Draws a tree, replacing the contents of the box. @name, @fill: functions for the name and the
- * colour of a frame
+ * color of a frame
  */
 export function drawFlame(box, root, { pixels, flame, name, fill }) {
 	place(root, pixels, flame);
@@ -127,7 +127,7 @@ export function drawFlame(box, root, { pixels, flame, name, fill }) {
 		draw("path", { id: "alike", class: "outline" }), outlineRect("chosen"),
 		outlineRect("hovered"));
 
-	/* Frames without elements of their own are listed here, also for tests. */
+	/* The list includes frames without elements of their own; tests read it, too. */
 	svg.frames = placed;
 	box.replaceChildren(svg);
 }

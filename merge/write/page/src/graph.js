@@ -13,14 +13,14 @@ import {
 } from "./tree.js";
 import { integer, percent, plural } from "./words.js";
 
-/* width of a frame that stands for narrow frames, if these are many */
+/* approximate width of a frame that represents narrow frames */
 const GROUP_PIXELS = 150;
 
 /*
- * A drawn frame is { i, v, children } for a node, or has "what" and stands for several nodes:
+ * A drawn frame is { i, v, children } for node i. With the member "what", it is something else:
  * "cpu" is the CPU time of node i itself
  * "narrow" is the children of node i from "first" to "last" that are narrower than "limit"
- * "fold" is the nodes in "run", each of which is the only child of the one before
+ * "fold" is the nodes in "run", each of which is the only child of the previous node
  */
 const narrowWords = d => `${plural(d.nr, "frame")}, ${percent(d.v, width[0])}`;
 
@@ -48,8 +48,8 @@ const opened = () => state.open === "all" ? null :
 	new Set(state.open.split(".").filter(Boolean).map(Number));
 
 /*
- * Return: the frames that all calls below a root share: each has one child, and nothing else that
- * could be drawn. The last frame, where paths part, is excluded.
+ * Return: the frames that all calls below a root share: each frame has one child, and nothing else
+ * wide enough to be drawn. The last frame, below which paths differ, is excluded.
  */
 function sharedRun(root, least) {
 	const run = [];
@@ -71,7 +71,7 @@ function sharedRun(root, least) {
 	return run.length > 1 ? run : null;
 }
 
-/* Return: frames of one library without names, each the only child of the one before. */
+/* Return: nameless frames of one library, each of which is the only child of the previous frame. */
 function namelessRun(i, least) {
 	const library = libraryOf(i), run = [i];
 
@@ -147,7 +147,9 @@ export function groupWidth() {
 	return sum;
 }
 
-/* Makes one frame of the children that are too narrow, or several frames if one would be wide. */
+/*
+ * Merges the children that are too narrow into one frame, or into several if one would be too wide.
+ */
 function groupNarrow(parent, list, least, tally) {
 	const sum = list.reduce((v, i) => v + width[i], 0);
 	const nr = Math.max(1, Math.min(list.length, Math.floor(sum / (GROUP_PIXELS * least))));
@@ -222,7 +224,7 @@ function visibleTree(pixels) {
 		if (run) {
 			const last = run[run.length - 1];
 
-			/* The run's last frame has the child where paths part. */
+			/* The children of a run are the children of its last frame. */
 			Object.assign(d, { what: "fold", run, i: run[0] });
 			tallyBeside(run, tally);
 			d.children = drawnChildren({ i: last }, least, null, tally);
@@ -315,12 +317,12 @@ export function drawGraph() {
 	note(drawn);
 }
 
-/* Return: where a node is drawn, see flame.js; undefined if it is not drawn. */
+/* Return: where a node is drawn (flame.js: placed); undefined if it is not drawn. */
 export const placeOf = i => findPlaced(d => (!d.what || d.what === "fold") && d.i === i);
 
 /*
- * Return: the first and the last node of the frame that shows @i. If @i is folded, these are not
- * @i.
+ * Return: the first and the last node of the frame that shows @i. Both are @i, unless @i is folded
+ * into a run.
  */
 export function endsOf(i) {
 	const run = folds.get(i);
@@ -328,7 +330,7 @@ export function endsOf(i) {
 	return run ? [run[0], run[run.length - 1]] : [i, i];
 }
 
-/* Marks the selected frame, and all others of the same work. */
+/* Marks the selected frame, and all other frames of the same work. */
 export function markSelected() {
 	const f = state.selected > 0 && kindOf(state.selected) !== NONE ? frameOf[state.selected] :
 		NONE;

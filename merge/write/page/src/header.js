@@ -7,14 +7,14 @@ import { data, derived, diff, isolated, sides } from "./data.js";
 import { el, make } from "./dom.js";
 import { plural } from "./words.js";
 
-const MAX_ABOUT = 64;		/* most recordings whose facts are shown */
+const MAX_ABOUT = 64;		/* maximum number of recordings whose facts are shown */
 const MAX_ANSWER = 4;		/* lines of the answer */
 
 /* the sides that are recordings */
 export const shownSides = sides.filter(side => side.recordings.length);
 export const compared = diff && !derived;
 
-/* facts of the results of a feature */
+/* facts about the results of features */
 export const FACTS = [];
 
 /* lines of features: an id, and a function that returns the panels of the line, if any */
@@ -75,7 +75,10 @@ function about() {
 				plural(side.recordings.length - MAX_ABOUT, "more recording"))));
 }
 
-/* Makes a panel for each table of a feature; its title is the beginning of its first line. */
+/*
+ * Makes a panel for each table of a feature. The panel's title is the beginning of the table's
+ * first line.
+ */
 function tables() {
 	return shownSides.flatMap((side, s) => (side.tables || []).map(text =>
 		panel({ class: "account" },

@@ -15,7 +15,7 @@ import { hideTip, moveTip, showTip } from "./tooltip.js";
 import { listenToRows } from "./top.js";
 import { forChildren, frameOf, groupings, parentOf } from "./tree.js";
 
-/* Return: the frame that an arrow key leads to: the parent, the widest child, or a neighbour. */
+/* Return: the frame that an arrow key leads to: the parent, the widest child, or a neighbor. */
 function neighbour(key) {
 	const i = state.selected, outward = state.flame ? "ArrowDown" : "ArrowUp";
 	let best = NONE;
@@ -45,7 +45,7 @@ function neighbour(key) {
 	return best === undefined ? i : best;
 }
 
-/* steps that a feature adds, for when no other is possible */
+/* steps that features add, for when no other step is possible */
 export const STEPS_OUT = [];
 
 /* Undoes one step: closes a panel, or clears the search, the zoom or the stretch of time. */
@@ -106,7 +106,7 @@ const KEYS = {
 	},
 };
 
-/* Handles a click on a drawn frame; graph.js describes frames that stand for several. */
+/* Handles a click on a drawn frame; graph.js describes frames that represent several nodes. */
 function onFrame(d) {
 	if (d.what === "narrow")
 		go({ zoom: d.i, group: `${d.first}-${d.last}-${d.limit}`, selected: NONE });
@@ -175,7 +175,7 @@ function listenToGraph() {
 		hideTip();
 	};
 	chart.addEventListener("click", event => {
-		/* A button that was in place of the graph may have drawn it just now. */
+		/* The clicked button, which was in place of the graph, may have just drawn it. */
 		const place = chart.contains(event.target) && frameAt(event);
 
 		if (place)

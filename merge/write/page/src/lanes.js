@@ -40,7 +40,7 @@ function threadRows(tracks) {
 	return rows;
 }
 
-/* Whether a thread neither called the GPU nor waited for it, such as a helper of a library. */
+/* Whether a thread neither called the GPU nor waited for it, such as a library's helper thread. */
 const isHelper = tracks => !tracks.some(t => t.what === "calls" || kinds[t.kind] === "gpu_wait");
 
 /* Return: one row for all helpers. */
@@ -54,7 +54,7 @@ function foldedRow(helpers) {
 
 /*
  * Return: rows, { name, title, tracks, meter }, in the order of the screen, and the number of
- * helpers. @open: each helper has a row of its own; otherwise, all helpers share one
+ * helpers. @open: each helper has a row of its own; otherwise, all helpers share one row
  */
 export function laneRows(open) {
 	const streams = events.tracks.filter(t => t.what === "work").sort((a, b) =>
@@ -81,11 +81,11 @@ export function laneRows(open) {
 	...(helpers.length && !open ? [foldedRow(helpers)] : [])] };
 }
 
-/* ---- names and colours ---------------------------------------------------------------------- */
+/* ---- names and colors ----------------------------------------------------------------------- */
 
 /*
- * Return: the frame of the work, or the function, of a cell. Behind a kernel may be frames for
- * places where it stood still.
+ * Return: the frame of a cell's work, or of its function. A kernel may have child frames for places
+ * where it stalled.
  */
 function frameOfCell(c) {
 	const isPart = n => base.parent[n] > 0 && frames.kind[base.frame[base.parent[n]]] !== NONE;
@@ -106,7 +106,7 @@ export function eventName(track, i) {
 		kindWords(cells.kind[c]);
 }
 
-/* Return: the colour of a canvas' pixel. */
+/* Return: a color as the value of a pixel of a canvas. */
 function pixel(colour) {
 	const [hue, saturation, lightness] = colour.match(/[\d.]+/g).map(Number);
 	const a = saturation * Math.min(lightness, 100 - lightness) / 1e4;
@@ -122,7 +122,7 @@ function pixel(colour) {
 
 let ofCells = null, ofCalls = null;
 
-/* Forgets the colours, because the page became dark or bright. */
+/* Forgets the colors, because the page became dark or bright. */
 export function forgetPixels() {
 	ofCells = ofCalls = null;
 }
@@ -136,14 +136,16 @@ function callPixels() {
 	});
 }
 
-/* Waits and time off the CPU have the colours of the overview; all else is coloured by its name. */
+/*
+ * Waits and time off the CPU have the colors of the overview; all other cells are colored by name.
+ */
 function cellPixels() {
 	return Uint32Array.from(cells.kind, (kind, c) =>
 		pixel(["off_cpu", "gpu_wait"].includes(kinds[kind]) || !cells.node[c] ?
 			kindColour(kind, .5) : frameColour(frameOfCell(c))));
 }
 
-/* Return: the colours of the cells, or calls, of a track, and which of them each event has. */
+/* Return: the colors of a track's cells or calls, and the index of each event's color. */
 export function pixelsOf(track) {
 	if (track.what === "calls")
 		return [ofCalls ||= callPixels(), track.kind];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lines.js - the lines of a kernel: where its warps stood still, and why */
+/* lines.js - the lines of a kernel: where its warps stalled, and why */
 import { go } from "./actions.js";
 import { hsl } from "./colours.js";
 import { derived, diff, haveLines, kinds, sideNames, sides } from "./data.js";
@@ -11,7 +11,7 @@ import { integer, percent } from "./words.js";
 
 const LINES_ROWS = 500;
 
-/* Hues of the most frequent reasons; other hues follow from the name. */
+/* Hues of the most frequent reasons; the names of other reasons determine their hues. */
 const HUES = {
 	long_scoreboard: 212, short_scoreboard: 190, barrier: 0, membar: 330, wait: 48,
 	math_pipe_throttle: 30,
@@ -75,7 +75,7 @@ export function kernelOf(i) {
 	}) || "";
 }
 
-/* Makes a cell such as "b.h:3", with the places into which that line was inlined below it. */
+/* Makes a cell such as "b.h:3"; below it are the places into which that line was inlined. */
 function placeCell(place) {
 	const frames = place.split(";").reverse();
 

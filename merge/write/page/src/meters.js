@@ -7,9 +7,9 @@ import { events, firstAfter } from "./events.js";
 import { formatBytes, formatTime, integer } from "./words.js";
 
 const decimal = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
-const COLUMN = 2;		/* pixels of the curve that share a mean */
+const COLUMN = 2;		/* width in pixels of a column of the curve, which shows a mean */
 
-/* Adds to a meter its times, the sums of its value over time, and the top of its scale. */
+/* Adds to a meter its timestamps, the integral of its value over time, and the top of its scale. */
 function prepare(meter) {
 	const { at, value } = meter, from = new Float64Array(at.length);
 	const area = new Float64Array(at.length);
@@ -24,10 +24,10 @@ function prepare(meter) {
 	Object.assign(meter, { from, area, most, top: meter.unit === "%" ? 100 : most || 1 });
 }
 
-/* Return: the index of the point that holds at a time; -1: none yet. */
+/* Return: the index of the point whose value holds at @ns; -1: before the first point. */
 const pointAt = (meter, ns) => firstAfter(meter.from, ns) - 1;
 
-/* Return: the sum of the value over time until a time. */
+/* Return: the integral of the value up to @ns. */
 function areaAt({ from, area, value }, i, ns) {
 	return i < 0 ? 0 : area[i] + (i + 1 < from.length ? value[i] * (ns - from[i]) : 0);
 }
@@ -47,8 +47,8 @@ export function meterRows() {
 }
 
 /*
- * Draws the curve of a meter: the mean of each column. @nsAt: the time at an x; @y, @height: the
- * place of its row
+ * Draws the curve of a meter: the mean of each column. @nsAt: returns the time at an x; @y,
+ * @height: the place of the meter's row
  */
 export function drawMeter(ctx, meter, y, height, left, right, nsAt) {
 	let i = pointAt(meter, nsAt(left)), before = areaAt(meter, i, nsAt(left)), last = -1;
@@ -74,7 +74,7 @@ export function drawMeter(ctx, meter, y, height, left, right, nsAt) {
 	ctx.fill();
 }
 
-/* Return: pairs of words about the value of a meter from @from to @to, the time of a pixel. */
+/* Return: pairs of label and value of a meter from @from to @to, the time of a pixel. */
 export function meterWords(meter, from, to) {
 	const { value } = meter, first = pointAt(meter, from), last = pointAt(meter, to);
 	const end = meter.from.length - 1, whole = meter.from[end] - meter.from[0];

@@ -30,7 +30,7 @@ export const DEFAULTS = {
 	flame: false,
 	zoom: 0,
 	group: "",		/* the zoomed group of narrow children: "first-last-width" */
-	open: "",		/* the first frames of the folded runs that are open */
+	open: "",		/* the first frames of the folded runs that are expanded */
 	selected: NONE,
 	tab: "graph",
 	term: "",
@@ -42,7 +42,8 @@ export const DEFAULTS = {
 	to: times ? times.nr : 0,
 	span: "",		/* the stretch in ns, "from..to", if it does not end at bins */
 	tracks: false,		/* whether single events are shown */
-	helpers: false,		/* whether threads without calls have rows of their own there */
+	helpers: false,		/* whether threads without calls have rows of their own in the
+				 * timeline */
 	event: "",		/* the chosen event, "track-index" */
 	/* the kernel whose lines are shown; "": the kernel with most samples */
 	kernel: "",
@@ -55,10 +56,10 @@ export const state = { ...DEFAULTS };
 export const isPicked = () =>
 	times && (state.span !== "" || state.from > 0 || state.to < times.nr);
 
-/* Return: the begin and end of the whole time, in ns since the recording's start. */
+/* Return: the start and end of the whole time, in ns since the recording's start. */
 export const wholeSpan = () => [times.from, times.from + times.nr * times.width];
 
-/* Return: the begin and end of the picked stretch. */
+/* Return: the start and end of the picked stretch. */
 export const pickedSpan = () => state.span ? state.span.split("..").map(Number) :
 	[times.from + state.from * times.width, times.from + state.to * times.width];
 
@@ -85,7 +86,7 @@ export function chosen(kind) {
  * the descendants.
  */
 export let self, total, count;
-/* Like total, but of whole works, of which a window of time may have only parts. */
+/* Like total, but with the full durations of work, even if a time window has only parts of them. */
 export let whole;
 /* For each node: its width in the graph, and how many nodes before it have a width. */
 export let width, shownBefore;
@@ -119,7 +120,7 @@ function addBins(sums, c) {
 	}
 }
 
-/* whether the sums include whole bins at the ends, because the events are not in the page */
+/* whether the sums are rounded to whole bins, because the page lacks the events */
 export let isRounded = false;
 
 /* Sums up the picked stretch. */
@@ -146,14 +147,14 @@ export const cellValues = s => values[s];
 let isIncluded = c => state.gpu === "all" || gpuOfOwner[cells.owner[c]] === NONE ||
 	gpuOfOwner[cells.owner[c]] === +state.gpu;
 
-/* Counts the cells that pass a test, whatever device is chosen. */
+/* Makes sums count only the cells that pass @test, whatever device is chosen. */
 export function countOnly(test) {
 	isIncluded = test;
 }
 
 /*
- * Whether the chosen unit applies to a kind. Times apply to all. Counts and bytes belong to device
- * records; samples and waits are counted only if no kind of device work is chosen.
+ * Whether the chosen unit applies to a kind. Times apply to all kinds. Only device records have
+ * bytes and counts; samples and waits have counts only if no kind of device work is chosen.
  */
 function unitIsOf(counted, kind) {
 	return measure() === "ns" || isDevice[kind] ||
@@ -163,7 +164,7 @@ function unitIsOf(counted, kind) {
 /* Whether the sides are two recordings that "per launch" can compare. */
 export const canPerLaunch = diff && !derived && !data.normalize &&
 	sides.every(side => side.totals.launches > 0);
-/* Return: how many times as many launches B has as A. */
+/* Return: the ratio of launches, B to A. */
 export const launchesRatio = () => sides[1].totals.launches / sides[0].totals.launches;
 
 /* Return: the factor for the values of a side. */
@@ -226,7 +227,10 @@ export function compute() {
 	for (let s = 0; s < sides.length; s++)
 		sumCells(s);
 	if (diff && state.width === "larger") {
-		/* Sum up the nodes' own values, so that a parent is as wide as its children. */
+		/*
+		 * Sum up the nodes' own values, so that a parent is at least as wide as its
+		 * children.
+		 */
 		for (let i = 0; i < nrNodes; i++)
 			width[i] = Math.max(self[0][i], self[1][i]);
 		sumUp(width);

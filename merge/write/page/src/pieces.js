@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pieces.js - the single pieces of a node's work: the shortest and the longest, how many took how
- * long, on which streams they ran, and how their kernels were launched
+ * pieces.js - the single pieces of a node's work: the shortest and the longest, a histogram of
+ * their durations, their streams, and the launch shapes of their kernels
  */
 import { cells, isDevice } from "./data.js";
 import { make } from "./dom.js";
@@ -13,7 +13,7 @@ import { formatTime, integer, percent, plural } from "./words.js";
 
 const BARS = 32, MOST_ROWS = 12;
 
-/* Return: the pieces below node @i before @end, which began in the picked stretch. */
+/* Return: the pieces of nodes @i to @end - 1 that began in the picked stretch. */
 function piecesOf(i, end) {
 	const [from, to] = isPicked() ? pickedSpan() : [-Infinity, Infinity];
 	const wanted = Uint8Array.from(nodeOfCell, (n, c) =>
@@ -39,7 +39,10 @@ function piecesOf(i, end) {
 	return { lengths: Float64Array.from(lengths).sort(), streams, shapes };
 }
 
-/* Return: the bounds of bars, equally wide, or by their ratio if the lengths differ much. */
+/*
+ * Return: the bounds of bars: with equal differences, or with equal ratios if durations differ
+ * much.
+ */
 function boundsOf(least, most) {
 	const ratio = most > 8 * Math.max(1, least);
 	const at = part => ratio ? Math.max(1, least) * (most / Math.max(1, least)) ** part :
@@ -48,7 +51,7 @@ function boundsOf(least, most) {
 	return Array.from({ length: BARS + 1 }, (_, k) => at(k / BARS));
 }
 
-/* Makes a drawing of how many pieces took how long. */
+/* Draws a histogram of durations. */
 function histogram(lengths) {
 	const least = lengths[0], most = lengths[lengths.length - 1];
 	const bounds = boundsOf(least, most), nr = new Array(BARS).fill(0);
@@ -88,7 +91,7 @@ function piecesTable(id, title, rows, all, nameOfRow) {
 			make("td", null, text))))));
 }
 
-/* Return: elements about the pieces of work at node @i before @end. */
+/* Return: elements about the pieces of work of nodes @i to @end - 1. */
 export function piecesWords(i, end) {
 	if (!events)
 		return [];

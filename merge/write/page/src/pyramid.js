@@ -3,7 +3,9 @@
 
 const STEP = 16;		/* elements that share an element of the level above */
 
-/* Return: the level of the longest event of each @STEP ** @level events, made when first asked. */
+/*
+ * Return: a level: the longest event of each STEP ** (@level + 1) events. It is made on first use.
+ */
 function levelOf(track, level) {
 	const { longest, from, to, nr } = track;
 
@@ -27,8 +29,8 @@ function levelOf(track, level) {
 }
 
 /*
- * Return: the longest event from @first to before @end, which is more than @first. Of many events,
- * those at the ends are left out.
+ * Return: the longest event from @first to @end - 1; @end is greater than @first. If the events are
+ * many, a few at both ends are left out.
  */
 export function longestOf(track, first, end) {
 	const { from, to } = track;
@@ -82,7 +84,7 @@ export function nextFrom(track, i, limit) {
 	return low;
 }
 
-/* Return: the first event from @i that is at least as long as @least; else the number of events. */
+/* Return: the first event from @i that is at least as long as @least; or the number of events. */
 export function nextLong(track, i, least) {
 	const { from, to, nr } = track;
 

@@ -2,8 +2,8 @@
 /*
  * sandwich.js - one function, with all its callers above it and all its callees below it
  *
- * Both sides are merged over all calls of the function. If it calls itself, only the outermost call
- * counts, as in the total of the Top list.
+ * Callers and callees are merged over all calls of the function. If the function calls itself, only
+ * the outermost call counts, as in the total of the Top list.
  */
 import { go } from "./actions.js";
 import { frameColour } from "./colours.js";
@@ -28,7 +28,7 @@ function outermostNodes(frame) {
 }
 
 /*
- * Groups pairs of a node and its width by frame. Return: merged frames, { frame, v, pairs }, the
+ * Groups pairs (a node and its width) by frame. Return: merged frames, { frame, v, pairs }, the
  * widest first.
  */
 function merge(pairs) {
@@ -63,8 +63,8 @@ function callees(pairs) {
 }
 
 /*
- * Return: the frames of one side, { label, frame, v, x, level }, in pixels; narrow frames are put
- * together.
+ * Return: the frames of one side, { label, frame, v, x, level }, in pixels; narrow frames are
+ * merged.
  */
 function layOut(pairs, next, all, pixels) {
 	const placed = [], least = all / pixels;
@@ -125,7 +125,7 @@ function chart(id, placed, up, all, pixels, words) {
 			all, pixels)));
 }
 
-/* Makes a list of the nearest callers or callees, for people who do not see the drawing. */
+/* Makes a list of the nearest callers or callees, for screen readers. */
 function listOf(title, placed) {
 	return make("div", { class: "hidden keys" }, make("h3", null, title), make("ul", null,
 		...placed.filter(p => !p.level && p.frame !== NONE).slice(0, 50)

@@ -29,7 +29,8 @@ export function search(term) {
 		regex = new RegExp(term, flags);
 	} catch {
 		/*
-		 * The term may be half typed, or may be "operator[]": search for the text itself.
+		 * The term may be incomplete, or no regular expression, such as "operator[]":
+		 * search for the text itself.
 		 */
 		input.setAttribute("aria-invalid", "true");
 		isText = true;

@@ -2,7 +2,8 @@
 /*
  * steer.js - the pointer and the keys on the timeline and on the overview
  *
- * While the time moves, only the timeline is drawn. The rest of the page follows when it rests.
+ * While the shown time moves, only the timeline is drawn. The rest of the page follows when the
+ * movement stops.
  */
 import { go } from "./actions.js";
 import { NONE, times } from "./data.js";
@@ -24,7 +25,7 @@ const ZOOM = 1.25, MOVE = .12, NEAR = 2;
 
 let timer = 0;
 
-/* Has everything below follow the time that is shown. */
+/* Updates everything below to the time that is shown. */
 function settleTime() {
 	timer = 0;
 	go({ ...spanChoices(shownFrom, shownTo), tracks: true }, true);
@@ -37,7 +38,7 @@ function showAndFollow(from, to) {
 	timer = setTimeout(settleTime, REST);
 }
 
-/* Changes the length of the time by a factor, around a moment that stays at its place. */
+/* Changes the length of the shown time by a factor, around a moment that stays in place. */
 function zoomAt(ns, factor) {
 	showAndFollow(ns - (ns - shownFrom) * factor, ns + (shownTo - ns) * factor);
 }
@@ -60,7 +61,7 @@ function eventAt(x, y) {
 
 	if (!row || y < AXIS || ns < shownFrom)
 		return null;
-	/* Tracks of a row are drawn in their order. */
+	/* Try the last track first: it is drawn on top. */
 	for (const track of [...row.tracks].reverse()) {
 		const at = firstAfter(track.over, ns);
 
@@ -107,7 +108,7 @@ function hoverEvent(event) {
 
 const idOfEvent = (track, i) => `${events.tracks.indexOf(track)}-${i}`;
 
-/* Chooses an event, and its call path in the graph; null: none. */
+/* Chooses an event, and its call path in the graph. @found: null: no event */
 function chooseEvent(found) {
 	if (!found) {
 		if (state.event)
@@ -121,7 +122,7 @@ function chooseEvent(found) {
 		...(node === NONE ? {} : { selected: node, zoom: 0, group: "" }) });
 }
 
-/* Moves the time if the event is outside of it. */
+/* Chooses an event, and moves the shown time if the event is outside of it. */
 function reachEvent(track, i) {
 	const { x, width } = placeOfEvent(track, i), right = el("lanes").clientWidth;
 
@@ -131,10 +132,10 @@ function reachEvent(track, i) {
 	chooseEvent({ track, i });
 }
 
-/* Return: the first event of a track that is seen, or the nearest. */
+/* Return: the first visible event of a track, or the nearest event. */
 const firstSeen = track => Math.min(track.nr - 1, firstAfter(track.over, shownFrom));
 
-/* Steps to the next event of the row, or to the next row. */
+/* Chooses the next event of the row, or an event in the next row. */
 function stepEvent(key) {
 	const lanes = lanesShown().filter(row => row.tracks.length), chosen = chosenEvent();
 
@@ -160,7 +161,7 @@ function stepEvent(key) {
 			firstAfter(other.tracks[0].over, track.from[i])));
 }
 
-/* Shows the chosen event alone, with some time around it. */
+/* Zooms to the chosen event, with some time around it. */
 function zoomToEvent() {
 	const chosen = chosenEvent();
 
@@ -174,7 +175,7 @@ function zoomToEvent() {
 
 /* ---- keys and wheel ------------------------------------------------------------------------- */
 
-let pointer = null;		/* where the pointer is over the timeline */
+let pointer = null;		/* the position of the pointer over the timeline, or null */
 
 const middle = () => pointer && laneNs(pointer[0]) > shownFrom ? laneNs(pointer[0]) :
 	(shownFrom + shownTo) / 2;
@@ -205,7 +206,7 @@ function onLaneKey(event) {
 	LANE_KEYS[key]();
 }
 
-/* The wheel zooms, and with Shift, or from side to side, it moves. @ns: at the pointer */
+/* The wheel zooms the time; with Shift, or sideways, it moves the time. @ns: time at the pointer */
 function onWheel(event, ns) {
 	event.preventDefault();
 	if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))
@@ -228,7 +229,7 @@ function listenToPointer(box) {
 	let start = null;
 
 	box.addEventListener("pointerdown", event => {
-		/* A scroll bar is next to the canvas. */
+		/* Ignore the scroll bar next to the canvas. */
 		if (event.button || within(event)[0] > box.clientWidth)
 			return;
 		start = { x: event.clientX, y: event.clientY, from: shownFrom, top: box.scrollTop,
@@ -247,7 +248,7 @@ function listenToPointer(box) {
 		if (!start.moved)
 			return;
 		box.classList.add("dragged");
-		/* A drag goes along the time unless it begins across it. */
+		/* A drag moves the time; a drag that begins vertically scrolls the rows. */
 		start.across ??= Math.abs(event.clientY - start.y) > Math.abs(dx);
 		if (start.across) {
 			box.scrollTop = start.top - (event.clientY - start.y);
@@ -276,7 +277,10 @@ function listenToPointer(box) {
 	});
 }
 
-/* Shows or hides the timeline. When it appears, its keys work at once. */
+/*
+ * Shows or hides the timeline. A timeline that appears gets the focus, so that its keys work at
+ * once.
+ */
 export const toggleLanes = () => {
 	if (!events)
 		return;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * strip.js - the strip, which shows how busy each device was over time, what threads did, and how
- * many CPUs were in use. The user can pick a stretch of time, and everything below follows.
+ * many CPUs were in use. The user can pick a stretch of time, and everything below then shows only
+ * this stretch.
  *
  * Rows may have finer bins than the sums of call paths; a stretch begins and ends at bins of the
- * sums. Outside of capture windows nothing was recorded: that time is marked, and devices count as
+ * sums. Time outside of capture windows was not recorded: it is marked, and devices count as
  * neither busy nor idle in it.
  */
 import { go } from "./actions.js";
@@ -20,7 +21,7 @@ const STATES = ["cpu", "gpu_wait", "off_cpu"].map(kind => kinds.indexOf(kind));
 
 /* ---- what was recorded ---------------------------------------------------------------------- */
 
-/* Return: how many ns between two times were recorded. */
+/* Return: how many ns from @from to @to were recorded. */
 function recordedIn(from, to) {
 	let sum = 0;
 
@@ -34,7 +35,7 @@ function recordedIn(from, to) {
 	return sum;
 }
 
-/* Return: elements for the times between windows that are wide enough to be seen. */
+/* Return: elements for the gaps between windows that are wide enough to be seen. */
 function gaps() {
 	const { from_ns: first, bin_ns: width, nr } = times.rows, span = width * nr, list = [];
 	let at = first;
@@ -115,7 +116,10 @@ function stripLines() {
 		const v = series(onCpu), most = Math.max(1,
 			Math.ceil(v.reduce((a, b) => Math.max(a, b), 0) / width - .05));
 
-		/* A sample stands for more time than there was if the sample comes late. */
+		/*
+		 * A late sample represents more time than has passed, so limit the peak to the
+		 * CPUs.
+		 */
 		const { cpus } = times.rows, words = !cpus ? `${most}` :
 			`${integer.format(Math.min(most, cpus))} of ${integer.format(cpus)}`;
 
@@ -127,7 +131,7 @@ function stripLines() {
 let rows = null, full = null, painted = null;
 
 /*
- * Return: for each bin, how much of it was recorded, which is the value of a full row. Without
+ * Return: for each bin, how many of its ns were recorded; a full row has this value. Without
  * windows, this is the whole bin.
  */
 function fullBins() {
@@ -137,7 +141,10 @@ function fullBins() {
 		(times.nrWindows && recordedIn(from + b * width, from + (b + 1) * width)) || width);
 }
 
-/* Return: the outline of stacked values, from @low to @high, in a row of @nr whose top is @y. */
+/*
+ * Return: the outline of stacked values, from @low to @high, in a row for @nr threads, devices or
+ * CPUs with its top at @y.
+ */
 function outlineOf(low, high, nr, y) {
 	const at = (v, b) => (y + HEIGHT - Math.min(1, v / (full[b] * nr)) * HEIGHT).toFixed(2);
 	let up = "", down = "";
@@ -177,7 +184,7 @@ function drawRows() {
 		el("stretch").before(...gaps());
 }
 
-/* Shows the colours of thread states, because the buttons above may show other kinds. */
+/* Shows the colors of thread states, because the buttons above may show other kinds. */
 function drawLegend() {
 	const shown = new Set(rows.filter(row => !row.device).flatMap(row => row.layers
 		.filter(([, values]) => values.some(Boolean)).map(([kind]) => kind)));
@@ -190,7 +197,7 @@ function drawLegend() {
 		...(times.nrWindows ? [entry("swatch gap", "", "not recorded")] : []));
 }
 
-/* Return: the ns of a layer in the bins of rows from @first to before @last. */
+/* Return: the ns of a layer in the rows' bins from @first to @last - 1. */
 const sumBins = (values, first, last) =>
 	values.subarray(first, last).reduce((sum, v) => sum + v, 0);
 
@@ -242,7 +249,7 @@ export function placeSpan(from, to) {
 const placeStretch = (from, to) =>
 	placeSpan(times.from + from * times.width, times.from + to * times.width);
 
-/* Return: "; 3.4 ms of it recorded", or "" if all of it was recorded. */
+/* Return: "; 3.4 ms of it recorded", or "" if the recording has no windows. */
 function recordedWords() {
 	const ns = recordedIn(...pickedSpan());
 
@@ -251,7 +258,7 @@ function recordedWords() {
 
 function describeStrip() {
 	const [from, to] = pickedSpan(), step = Math.min(times.width, Math.max(1, to - from) / 100);
-	/* A sample may stand for a time that began a little before the recording. */
+	/* The interval of a sample may begin a little before the recording. */
 	const at = ns => formatMoment(Math.max(0, ns), step);
 	const words = isPicked() ?
 		`${at(from)} to ${at(to)}: ${formatTime(to - from, "auto")} of ` +
@@ -293,7 +300,7 @@ function movePicked(event) {
 	}
 }
 
-/* Lets a drag pick a stretch, and a click cancel it. */
+/* A drag picks a stretch, and a click cancels it. */
 function listenToDrag() {
 	const area = el("strip-area");
 	let start = null, startX = 0;

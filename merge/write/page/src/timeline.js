@@ -2,8 +2,9 @@
 /*
  * timeline.js - single events on streams and threads, below the overview
  *
- * A frame takes time for its pixels, not for its events. Where several events share a pixel, the
- * pixel is as high as their part of its time, in the colour of the longest (pyramid.js).
+ * The time to draw depends on the number of pixels, not of events. Where several events share a
+ * column of pixels, the height of the bar is their share of the column's time, in the color of the
+ * longest event (pyramid.js).
  */
 import { dark } from "./colours.js";
 import { times } from "./data.js";
@@ -25,7 +26,7 @@ export let shownFrom = 0, shownTo = 1;
 
 export const lanesShown = () => lanes;
 const laneWidth = () => Math.max(1, el("lanes").clientWidth - gutter);
-/* The length does not change with rounding while the time moves. */
+/* Kept separately, so that rounding does not change the length while the time moves. */
 let shownLength = 1;
 export const nsPerPixel = () => shownLength / laneWidth();
 export const laneX = ns => gutter + (ns - shownFrom) / nsPerPixel();
@@ -41,13 +42,13 @@ export function chosenEvent() {
 
 let image = null, pixels = null, ground = 0;
 
-/* Fills a rectangle of the image; coordinates are device pixels within it. */
+/* Fills a rectangle of the image; coordinates are device pixels within the image. */
 function fillBox(x, y, w, h, colour) {
 	const { width } = image, right = Math.min(width, x + w);
 	const bottom = Math.min(image.height, y + h) * width;
 
 	for (let row = Math.max(0, y) * width; row < bottom; row += width) {
-		/* A call takes longer than a few pixels. */
+		/* For a few pixels, the call of fill() is slower than a loop. */
 		if (w > 24)
 			pixels.fill(colour, row + x, row + right);
 		else
@@ -57,9 +58,9 @@ function fillBox(x, y, w, h, colour) {
 }
 
 /*
- * Draws the events of a track into the image, from column @begin to before @end. @grid: the number
- * of column @left, in columns of @width ns since the recording's start, so that a column has the
- * same events wherever it is
+ * Draws the events of a track into the image, in the columns from @begin to @end - 1. @grid: the
+ * number of column @left, in columns of @width ns since the recording's start, so that scrolling
+ * does not change the events of a column
  */
 function drawEvents(track, y, { left, width, grid, ratio }, begin, end) {
 	const { from, to, spent } = track, [colours, which] = pixelsOf(track);
@@ -69,7 +70,7 @@ function drawEvents(track, y, { left, width, grid, ratio }, begin, end) {
 
 	while (i < track.nr && from[i] < until) {
 		const x = Math.max(begin, column(from[i]));
-		/* The next event covers one that has not ended. */
+		/* The next event covers the rest of an event that has not ended. */
 		const seenTo = i + 1 < track.nr ? Math.min(to[i], from[i + 1]) : to[i];
 		const over = Math.min(end, column(seenTo));
 
@@ -95,7 +96,7 @@ function drawEvents(track, y, { left, width, grid, ratio }, begin, end) {
 
 let drawnAs = "", drawnGrid = 0;
 
-/* Return: the columns that have to be drawn, after those that are still right were moved. */
+/* Moves the columns that are still valid. Return: the range of columns to draw. */
 function movedColumns(view, as) {
 	const { left, grid } = view, { width, height } = image, by = grid - drawnGrid;
 	const stays = as === drawnAs && Math.abs(by) < width - left;
@@ -111,7 +112,7 @@ function movedColumns(view, as) {
 	return by > 0 ? [width - by, width] : [left, left - by];
 }
 
-/* Draws the events of lanes. Return: the columns of the image. */
+/* Draws the events of lanes @first to @last - 1. */
 function drawImage(ctx, first, last, top, ratio) {
 	const { width, height } = ctx.canvas, left = Math.round(gutter * ratio);
 	const ns = nsPerPixel() / ratio, y = r => Math.round((AXIS + r * LANE - top) * ratio);
@@ -130,7 +131,7 @@ function drawImage(ctx, first, last, top, ratio) {
 		for (let r = first; r < last; r++)
 			for (const track of lanes[r].tracks)
 				drawEvents(track, y(r), view, begin, end);
-		/* Rows that scrolled below the axis end there. */
+		/* Clear the axis: rows may have scrolled below it. */
 		fillBox(begin, 0, end - begin, Math.round(AXIS * ratio), 0);
 	}
 	ctx.putImageData(image, 0, 0);
@@ -141,7 +142,7 @@ function drawImage(ctx, first, last, top, ratio) {
 const inkOf = name => getComputedStyle(document.documentElement).getPropertyValue(name);
 let ink = null;
 
-/* Looks the colours up when they may have changed. */
+/* Looks up the colors if they may have changed. */
 function inks() {
 	if (!ink || ground !== dark.matches)
 		ink = { text: inkOf("--text"), dim: inkOf("--dim"), line: inkOf("--line"),
@@ -175,7 +176,7 @@ function drawTicks(ctx, width, height) {
 	}
 }
 
-/* Marks stretches whose single events are not in the page. */
+/* Marks time intervals whose single events are not in the page. */
 function drawHoles(ctx, height) {
 	for (const [from, to, , nr] of events.holes) {
 		if (to <= shownFrom || from >= shownTo)
@@ -193,7 +194,7 @@ function drawHoles(ctx, height) {
 	}
 }
 
-/* Writes the names of the events of a track that have room for them. */
+/* Writes names on the events of a track that are wide enough. */
 function drawNamesOfEvents(ctx, track, y, width) {
 	const { from, to, nr } = track, least = NAME_ROOM * nsPerPixel();
 	let i = nextLong(track, firstAfter(track.over, shownFrom), least);
@@ -239,7 +240,9 @@ function drawNamesOfLanes(ctx, first, last, top) {
 /* Return: the row of a track, or -1. */
 const laneOf = track => lanes.findIndex(lane => lane.tracks.includes(track));
 
-/* Return: the events that an event is tied to, [track, index]: the work of a call, or the call. */
+/*
+ * Return: the events related to an event, [track, index]: the work of a call, or the call of work.
+ */
 export function tied(track, i) {
 	const { found, tracks } = events, list = [];
 
@@ -340,12 +343,12 @@ function paintLanes() {
 	drawChosen(ctx, top);
 }
 
-/* Has the timeline drawn in the next frame. */
+/* Schedules drawing of the timeline in the next frame. */
 export function repaint() {
 	frameAsked ||= requestAnimationFrame(paintLanes);
 }
 
-/* Shows another time, as far as the recording has it. The rest of the page does not follow yet. */
+/* Shows another time interval, within the recording. The rest of the page is not updated yet. */
 export function show(from, to) {
 	const [begin, end] = wholeSpan();
 	const asked = Math.min(end - begin, Math.max(to - from, 20));
@@ -358,7 +361,7 @@ export function show(from, to) {
 	repaint();
 }
 
-/* Return: where an event is, { x, y, width } in CSS pixels of the canvas. */
+/* Return: the place of an event, { x, y, width } in CSS pixels of the canvas. */
 export function placeOfEvent(track, i) {
 	const x = laneX(track.from[i]);
 

@@ -35,7 +35,7 @@ function addNumbers(add, i) {
 		add(whereName(i), fileOf(i));
 }
 
-/* Makes the name and the numbers of a drawn frame, see graph.js. */
+/* Makes the name and the numbers of a drawn frame, which graph.js describes. */
 function tipOf(d, add) {
 	switch (d.what) {
 	case "narrow":

@@ -23,7 +23,7 @@ const TOP_ROWS = 500;
 function frameRows() {
 	const nr = frames.name.length, sums = () => sides.map(() => new Float64Array(nr));
 	const selfs = sums(), totals = sums(), counts = sums();
-	/* for each frame: the node after its current outermost call */
+	/* for each frame: the node after the descendants of its current outermost call */
 	const until = new Int32Array(nr);
 
 	for (let i = 1; i < nrNodes; i++) {
@@ -68,7 +68,7 @@ function topColumns() {
 			     ["", null, r => r.self[s] ? percent(r.self[s], total[s][0]) : ""],
 			     ["Total" + side, "total", r => format(r.total[s])],
 			     ["", null, r => percent(r.total[s], total[s][0])]);
-		/* Nothing is counted if the unit or the kinds have no counts. */
+		/* Add no column if the unit or the kinds have no counts. */
 		if (count[s][0])
 			columns.push(["Count" + side, "count",
 				r => r.count[s] ? integer.format(r.count[s]) : ""]);
@@ -132,7 +132,7 @@ function drawTopTable() {
 			". A click shows a row's callers and callees."));
 }
 
-/* Lets the arrow keys go from row to row of a table, each of which has one button. */
+/* Lets the arrow keys move between the rows of a table; each row has one button. */
 export function listenToRows(id) {
 	el(id).addEventListener("keydown", event => {
 		const step = { ArrowDown: 1, ArrowUp: -1 }[event.key], now = document.activeElement;

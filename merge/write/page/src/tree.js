@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * tree.js - the tree that is shown: call paths below the frames that the user groups them by
+ * tree.js - the tree that is shown: call paths below the root frames of the chosen grouping
  *
- * It is made again when the grouping changes. Node 0 is the root, "all"; parents come before their
- * children, and the descendants of a node follow it. Modules that import these variables see each
- * new tree.
+ * A new tree is made when the grouping changes. Node 0 is the root, "all"; parents come before
+ * their children, and the descendants of a node follow it. Modules that import these variables see
+ * each new tree.
  */
 import { NONE, base, cells, data, frames, isolated, kinds, rootFrame, seen } from "./data.js";
 
@@ -76,7 +76,7 @@ function distinct(by) {
 	return counts.get(by);
 }
 
-/* the grouping that --by asked for */
+/* the grouping that --by requests */
 export const asked = data.by.join(",") || "none";
 
 /* Return: [value, words] for each grouping that separates anything on this page. */
@@ -186,7 +186,7 @@ export function libraryOf(i) {
 	return m ? m[1] : "";
 }
 
-/* Return: the outermost of consecutive frames of one library without names, outwards from @i. */
+/* Return: the outermost of the consecutive nameless frames of one library that end at @i. */
 export function outermostOf(i) {
 	const library = libraryOf(i);
 
@@ -195,7 +195,7 @@ export function outermostOf(i) {
 	return i;
 }
 
-/* Return: the name of a frame, or of these frames: "libcublas.so.13, 9 frames". */
+/* Return: the name of a frame, or of such consecutive frames: "libcublas.so.13, 9 frames". */
 export function runName(i) {
 	const nr = depthOf[i] - depthOf[outermostOf(i)] + 1;
 
@@ -206,15 +206,16 @@ export function runName(i) {
 const bareName = i => /^(?:void )?([^(<]*)/.exec(nameOf(i))[1];
 
 /*
- * Whether a function only launches the kernel @i: nvcc makes it, and gives the function that <<<>>>
- * calls the kernel's own name.
+ * Whether a function only launches the kernel @i. nvcc generates such functions; the function that
+ * <<<>>> calls has the kernel's own name.
  */
 const isStub = (n, i) => /^__(cudaLaunchKernel|device_stub_)/.test(nameOf(n)) ||
 	kinds[kindOf(i)] === "kernel" && bareName(n) === bareName(i) && bareName(i) !== "";
 
 /*
  * Return: the node of the frame that best names the place of a call path, as xpumerge chooses it:
- * the innermost frame of Python, or else of the program, or else of a library. @i: the work
+ * the innermost Python frame, or else the innermost frame of the program, or else of a library. @i:
+ * the work
  */
 export function placeOfPath(i) {
 	const best = [NONE, NONE, NONE];

@@ -2,7 +2,7 @@
 /*
  * url.js - the choices of the user in the page's address, after "#", except defaults
  *
- * Anybody may have written the address: a value that this page cannot have is ignored.
+ * Anybody may have written the address, so values that are invalid for this page are ignored.
  */
 import { NONE, diff, frames, kinds, sides, times, units } from "./data.js";
 import { el } from "./dom.js";
@@ -95,7 +95,7 @@ export function readUrl() {
 	return choices;
 }
 
-/* Puts the choices into the address. @replace: this is not a step that Back undoes */
+/* Puts the choices into the address. @replace: this makes no step that Back undoes */
 export function writeUrl(replace) {
 	const given = new URLSearchParams();
 
@@ -111,8 +111,8 @@ export function writeUrl(replace) {
 			hash ? "#" + hash : location.pathname + location.search);
 	} catch {
 		/*
-		 * Some browsers limit the rate of changes: the address is then out of date until
-		 * the next choice.
+		 * Some browsers limit the rate of changes: the address is then stale until the next
+		 * choice.
 		 */
 	}
 }

@@ -19,7 +19,7 @@ import { nrNodes } from "./tree.js";
 import { readUrl } from "./url.js";
 import { drawWork, markWork } from "./work.js";
 
-/* the choices that change sums, and those that move to the root of the graph */
+/* the choices that change sums, and the choices after which the graph scrolls to its root */
 export const SUMS = ["by", "from", "to", "span", "mode", "off", "gpu", "unit", "width", "per"];
 export const SCROLL = ["by", "zoom", "group", "flame", "tab"];
 
@@ -33,9 +33,7 @@ const DRAW = { graph: drawTime, top: drawTop, lines: drawLines };
 /* For each tab: the element that gets the focus if the focused element disappears. */
 const REFUGE = { graph: "chart", top: "top-list", lines: "lines" };
 
-/*
- * Adds a tab in front of the others, or, if it is not @first, behind them. Its panel has its name.
- */
+/* Adds a tab: @first, in front of the others; otherwise behind them. Its panel has the id @name. */
 export function addTab(name, title, draw, first = true) {
 	TABS.push(name);
 	DRAW[name] = draw;

@@ -3,8 +3,8 @@
  * work.js - the table next to the flame graph: kernels and other work by time, each with the call
  * path that launched most of it
  *
- * It is about all that is chosen, or, after a zoom to a function, about the work below that
- * function. A row and the frames of its work select each other.
+ * The table has all chosen work, or, after a zoom to a function, the work below that function. A
+ * click on a row selects the frames of its work; a click on such a frame selects the row.
  */
 import { go } from "./actions.js";
 import { frameColour } from "./colours.js";
@@ -30,8 +30,8 @@ const scope = () => kindOf(state.zoom) === NONE && !state.group ? state.zoom : 0
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 /*
- * Return: whether a node is work: the outermost frame of a piece of work, behind which may be
- * frames for its stalls, or a function that was on the CPU itself.
+ * Return: whether a node is work: a function that was on the CPU itself, or the outermost frame of
+ * a piece of device work, which may have child frames for its stalls.
  */
 const isWork = i => kindOf(i) === NONE ? onCpu(i) > 0 :
 	kindOf(parentOf[i]) === NONE && (width[i] > 0 || count.some(nr => nr[i] > 0));
@@ -133,7 +133,10 @@ function columns(all) {
 	return list;
 }
 
-/* Return: the name of a frame without arguments and templates, which push its end out of sight. */
+/*
+ * Return: the name of a frame without arguments and templates, which would push its end out of
+ * sight.
+ */
 function briefName(i) {
 	const name = runName(i);
 	let brief = name, before = "";
@@ -147,7 +150,10 @@ function briefName(i) {
 	return brief || name;
 }
 
-/* Makes the cell for the call path that launched most of a row: its place, and who called that. */
+/*
+ * Makes the cell for the call path that launched most of a row: its place, and the caller of this
+ * place.
+ */
 function pathCell(row) {
 	const place = placeOfPath(row.path.node);
 	const outer = !place || isRoot(place) ? 0 : parentOf[outermostOf(place)];
@@ -234,7 +240,7 @@ function drawTable() {
 		make("thead", null, head(list)), make("tbody", null, ...lines))] : []));
 }
 
-/* Shows the selected row, which may have been selected in the graph. */
+/* Marks the selected row, which may have been selected in the graph. */
 export function markWork() {
 	for (const tr of el("work").querySelectorAll("tbody tr")) {
 		const chosen = state.selected > 0 && +tr.dataset.row === frameOf[state.selected];
