@@ -59,7 +59,7 @@ void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack
 	struct process *p = processes__get(o->parts.processes, stack->proc_id);
 	bool copied = stack->flags & XPU_CHAIN_STACK, own;
 	uint32_t thread_id, path_id;
-	int err;
+	int err = 0;
 
 	if (copied)
 		bytes += samples__copy_bytes(stack->nr_python, stack->stack_bytes);
@@ -69,8 +69,9 @@ void offcpu__take_stack(struct offcpu *o, const struct xpu_ring_off_stack *stack
 	if (!p || process__off_path(p, stack->hash))
 		return;			/* the process is unknown, or the stack is already known */
 	/* Reserve an entry in the map first, so that the limit applies. */
-	err = processes__add(o->parts.processes, p, MAP_OFF_STACKS, stack_key(stack->hash),
-			     NO_PATH);
+	if (!process__find(p, MAP_OFF_STACKS, stack_key(stack->hash)))
+		err = processes__add(o->parts.processes, p, MAP_OFF_STACKS,
+				     stack_key(stack->hash), NO_PATH);
 	p->nr_beyond += err == -ENOSPC;
 	if (err)
 		return;
