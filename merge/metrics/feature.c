@@ -236,6 +236,7 @@ const struct feature metrics_feature = {
 	.answer = roof__answer,
 	.sections = sections,
 	.kernel = metrics__kernel,
+	.kernel_values = metrics__kernel_values,
 	.meter = metrics__meter,
 	.table = &metrics_table,
 };

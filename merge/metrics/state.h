@@ -23,6 +23,7 @@ static inline const struct metrics *metrics__of(const struct model *m)
 
 /* text_metrics.c: the GPUs' own counters, by device, kernel and call path */
 extern const struct section section_gpu_metrics, section_kernel_metrics, section_path_metrics;
+int metrics__kernel_values(const struct session *s, kernel_values_t *values);
 
 /* text_roof.c: the time that perfect kernels would save, by kernel, call path and line */
 extern const struct section section_kernel_roof, section_path_roof, section_line_roof;

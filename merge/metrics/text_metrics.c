@@ -343,6 +343,44 @@ static int kernel_metrics__row(const struct section_rows *rows, const void *row,
 SECTION(kernel_metrics, struct metered_row, .exit_row = metered_row__exit,
 	.from = "xpuload --gpu-metrics records them", .was_recorded = has_metrics);
 
+/* Adds the solved metrics of a row. Return: 0 or -ENOMEM. */
+static int metered_row__values(const struct metered_row *row, const struct metrics *metrics,
+			       kernel_values_t *to)
+{
+	size_t i;
+	int err = 0;
+
+	for (i = 0; i < metrics->names.nr && !err; i++) {
+		const struct metric_name *name = &metrics->names.v[i];
+
+		if (metric__is_solved(name))
+			err = array_push(to, ((struct kernel_value){
+				.kernel = row->name, .metric = name->name, .unit = name->unit,
+				.value = metric_use__value(&row->uses[i], name->kind),
+				.error = metric_use__error(&row->uses[i]),
+				.ns = row->ns, .together = row->uses[i].together,
+			}));
+	}
+	return err;
+}
+
+int metrics__kernel_values(const struct session *s, kernel_values_t *values)
+{
+	struct section_rows rows = { .s = s };
+	int err = kernel_metrics__collect(&rows);
+	size_t i;
+
+	for (i = 0; i < rows.nr; i++) {
+		struct metered_row *row = (struct metered_row *)rows.v + i;
+
+		err = err ?: metered_row__values(row, metrics__of(&s->model), values);
+		metered_row__exit(&rows, row);
+	}
+	free(rows.v);
+	free(rows.columns);
+	return err;
+}
+
 /*
  * Adds the row for the time in which nothing ran, if its metrics are known. Return: 0 or -ENOMEM.
  */

@@ -115,6 +115,16 @@ struct counter_point {			/* a value, and the time since which it holds */
 
 typedef ARRAY(struct counter_point) counter_points_t;
 
+/* a counter of a kernel, for comparisons; the texts belong to the session */
+struct kernel_value {
+	const char *kernel, *metric, *unit;
+	double value, error;		/* NaN: unknown; error: one standard error */
+	uint64_t ns;			/* the time of the kernel */
+	bool together;			/* the value is one of several kernels, together */
+};
+
+typedef ARRAY(struct kernel_value) kernel_values_t;
+
 /* whole numbers of a GPU over time, for timelines */
 struct feature_counters {
 	const char *const *names;	/* ended by NULL */
@@ -336,6 +346,8 @@ struct feature {
 	 * GPUs, otherwise 0.
 	 */
 	int (*kernel)(const struct session *s, uint32_t leaf, FILE *f);
+	/* Adds the counters of each kernel that have errors. */
+	int (*kernel_values)(const struct session *s, kernel_values_t *values);
 	/* Return: whether the recordings have data of the feature. */
 	bool (*recorded)(const struct session *s);
 	/*

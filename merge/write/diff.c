@@ -8,6 +8,7 @@
 
 #include "escape.h"
 #include "human.h"
+#include "write/changed_counters.h"
 #include "write/html.h"
 #include "write/shorten.h"
 #include "write/table.h"
@@ -345,6 +346,23 @@ static void diff__describe(const struct diff *d, char *buf, size_t size)
 			 "number of launches" : "total");
 }
 
+/* Prints the counters of kernels that changed. Return: 0 or -ENOMEM. */
+static int print_counters(const struct diff *d, FILE *f, const struct diff_text *o)
+{
+	struct changed_counters counters = { 0 };
+	int err = changed_counters__add(&counters, d->sides[A], A) ?:
+		  changed_counters__add(&counters, d->sides[B], B);
+
+	if (!err) {
+		changed_counters__find(&counters);
+		err = changed_counters__print(&counters, (struct table){
+			.f = f, .width = o->width, .color = o->color,
+		}, d->opts.max_rows);
+	}
+	changed_counters__exit(&counters);
+	return err;
+}
+
 int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o)
 {
 	const struct tree *t = &d->tree;
@@ -379,7 +397,7 @@ int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o)
 	if (words[0])
 		fprintf(f, "\n%s\n", words);
 	err = print_rows(d, f, &work, "kernels and other work", NULL, o) ?:
-	      print_rows(d, f, &paths, "call paths", path, o);
+	      print_rows(d, f, &paths, "call paths", path, o) ?: print_counters(d, f, o);
 out:
 	free(path);
 	array_free(&work);

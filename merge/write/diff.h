@@ -64,8 +64,8 @@ struct diff_text {
 };
 
 /*
- * Writes the kernels, the other device work and the call paths that changed most. Return: like
- * diff__write_folded().
+ * Writes the kernels, the other device work and the call paths that changed most, and the counters
+ * of kernels that changed. Return: like diff__write_folded().
  */
 int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o);
 

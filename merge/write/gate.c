@@ -143,6 +143,7 @@ int gate__add(struct gate *g, const struct session *s, unsigned int side)
 	err = err ?: add_value(g, side, GATE_WHOLE, strdup("the whole recording"),
 			       sums->last_ns - sums->first_ns, 1);
 	g->nr_lost[side] += loss__lost(&sums->loss);
+	err = err ?: changed_counters__add(&g->counters, s, side);
 	return err ?: array_push(&g->launches[side], sums->loss.nr_launches);
 }
 
@@ -492,6 +493,7 @@ int gate__judge(struct gate *g)
 	}
 	array_free(&groups);
 	array_qsort(&g->rows, row__cmp);
+	changed_counters__find(&g->counters);
 	decide(g);
 	return err;
 }
@@ -651,6 +653,7 @@ int gate__write_json(const struct gate *g, FILE *f, uint32_t max_rows)
 	for (i = 0; i < nr && !err; i++)
 		err = put_row(&j, &g->rows.v[i]);
 	json_out__close(&j, ']');
+	changed_counters__json(&g->counters, &j, max_rows);
 	json_out__close(&j, '}');
 	json_out__end_line(&j);
 	json_out__exit(&j);
@@ -669,4 +672,5 @@ void gate__exit(struct gate *g)
 	array_free(&g->rows);
 	array_free(&g->launches[A]);
 	array_free(&g->launches[B]);
+	changed_counters__exit(&g->counters);
 }

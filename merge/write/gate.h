@@ -21,6 +21,7 @@
 
 #include "join/session.h"
 #include "util.h"
+#include "write/changed_counters.h"
 
 #define GATE_SIDES	2
 #define GATE_CONFIDENCE	99		/* in percent */
@@ -59,6 +60,7 @@ struct gate {
 	bool launches_differ;		/* if so, times of threads are not judged */
 	double scale;			/* most paths have this many times as many records in B */
 	enum gate_verdict verdict;
+	struct changed_counters counters;	/* of kernels; the verdict does not use them */
 };
 
 /* Adds a processed recording. Return: 0 or -ENOMEM. The caller calls gate__exit() at the end. */

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_counters FILE - a recording of 3 s with samples of a GPU's counters, whose truth is known
+ * gen_counters FILE [DRAM [SEED]] - a recording of 3 s with samples of a GPU's counters, whose
+ * truth is known
  *
  * Kernels: "wide" has two shapes with different values, "narrow" uses no tensor core, "first" and
  * "second" always run in succession, "once" runs for 2 us. The recording has a copy, too. Prints
- * the truth, a line KERNEL TENSOR DRAM NS for each kernel, with means over its shapes.
+ * the truth, a line KERNEL TENSOR DRAM NS for each kernel, with means over its shapes. DRAM is
+ * the DRAM share that "narrow" reads, in percent.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -27,7 +29,7 @@
 
 enum kind { WIDE_LARGE, WIDE_SMALL, NARROW, FIRST, SECOND, ONCE, COPY, NR_KINDS };
 
-static const struct {
+static struct {
 	const char *name;
 	double ns, tensor, dram;
 	uint32_t path;
@@ -42,13 +44,13 @@ static const struct {
 static float rows[NR_ROWS][NR_METRICS];
 static double total_ns[NR_KINDS];
 
-/* Return: a number from 0 to 1; the sequence is fixed */
+static uint64_t random_state = 1;
+
+/* Return: a number from 0 to 1; SEED fixes the sequence */
 static double chance(void)
 {
-	static uint64_t state = 1;
-
-	state = state * 6364136223846793005ull + 1442695040888963407ull;
-	return (state >> 11) * 0x1p-53;
+	random_state = random_state * 6364136223846793005ull + 1442695040888963407ull;
+	return (random_state >> 11) * 0x1p-53;
 }
 
 static void add_names(struct gen *g)
@@ -143,8 +145,12 @@ int main(int argc, char **argv)
 	struct gen g = { 0 }, batch = { 0 };
 	uint32_t path, i;
 
-	if (argc != 2)
+	if (argc < 2)
 		return 2;
+	if (argc > 2)
+		kinds[NARROW].dram = atof(argv[2]);
+	if (argc > 3)
+		random_state = atoi(argv[3]);
 	gen__header(&g);
 	gen__process(&g, XPU_MISC_PROCESS_ROOT, START_NS, PROC, PID, 0, "app");
 	gen__thread(&g, 1, PROC, PID);

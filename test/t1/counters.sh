@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Counters of kernels and call paths, with --gpu-metrics, are computed from samples. Each value is
 # within its error of the true value. Kernels that always run together share one value. A value that
-# the samples do not determine is unknown.
+# the samples do not determine is unknown. diff shows the counters that changed.
 . "$XPU_SRC/test/lib/tap.sh"
 command -v python3 >/dev/null || skip_all "python3 is missing"
 
@@ -82,4 +82,40 @@ like "$(xpumerge -i c.data 2>/dev/null | sed -n 1,5p)" \
 xpumerge -i c.data -o c.html 2>/dev/null
 like "$(grep -c 'tensor [0-9.]*+-[0-9.]* %' c.html)" '^[1-9]' \
 	"the page has values with their errors"
+
+# Another run, in which "narrow" reads less from DRAM; the shapes of "wide" come in another mixture.
+"$XPU_BUILD/gen_counters" d.data 45 7 >truth_d
+xpumerge diff c.data d.data --json 2>/dev/null >diff.json
+cat >changed.py <<'END'
+import json
+before, after = ({l.split()[0]: [float(x) for x in l.split()[1:3]] for l in open(f)}
+                 for f in ("truth", "truth_d"))
+counters = json.load(open("diff.json"))["counters"]
+rows = {(r["kernel"], r["metric"]): r for r in counters["changed"]}
+def is_true(kernel, metric):
+    r, k = rows[kernel, metric], metric != "tensor"
+    return (abs(r["after"] - r["before"] - after[kernel][k] + before[kernel][k]) <
+            3 * (r["before_error"] + r["after_error"]))
+print(is_true("narrow", "DRAM read"))
+print([m for k, m in rows if k == "narrow"])
+print([key for key in rows if key[1] in ("tensor", "DRAM read") and not is_true(*key)])
+print(counters["compared"], counters["unknown"], counters["together"])
+END
+python3 changed.py >changed
+diag "$(cat diff.json)"
+is "$(sed -n 1p changed)" True "diff: a counter changed by its true change, within three errors"
+is "$(sed -n 2p changed)" "['DRAM read']" \
+	"diff: counters that are equal within their errors are not shown"
+is "$(sed -n 3p changed)" "[]" "diff: every change is the true one"
+is "$(sed -n 4p changed)" "10 5 10" \
+	"diff: values that are unknown, or belong to several kernels together, are not compared"
+xpumerge diff c.data d.data 2>/dev/null >text
+like "$(grep '^counters of kernels' text)" \
+	'10, of which [23] changed by more than 3 of their errors, without 5 .* and 10 of' \
+	"diff: the text counts the counters"
+like "$(grep 'narrow$' text)" '-15\.[0-9]+\+-0\.0[0-9] +60\..* +45\..* % +DRAM read +narrow$' \
+	"diff: the text shows a changed counter with its errors"
+old=$XPU_SRC/test/t1/corpus/2.0.xpu
+is "$(xpumerge diff "$old" "$old" 2>/dev/null | grep -c '^counters')" 0 \
+	"diff: recordings without counters have no such table"
 done_testing
