@@ -1,0 +1,11 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The merger without events of memory, migrations, which need them, NCCL operations and the command
+# "ranks". by_hand/ has each feature alone. Many tests have the word "memory" and mean the memory of
+# the machine.
+# shellcheck disable=SC2034 # without.sh uses them
+features="memory ranks"
+gone="xpumerge ranks|memory_migrations|option (memory|at)$"
+words="--memory|gen_memory|XPU_RECORD_ALLOCS|gen__alloc.*|section_memory.*|events? of memory"
+words="$words|ranks|nccl|NCCL|table of allocations|stalls, metrics, memory|migrations|windows_parts.py.* memory"
+. "$XPU_SRC/test/lib/without.sh"
