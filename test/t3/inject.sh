@@ -127,8 +127,9 @@ for i in $(seq "${XPU_INJECT_TIMES:-2}"); do
 	"$XPU_BUILD/workload/busy" -t 8 -k trfpwla <>busy.in >busy.out 2>busy.err &
 	busy=$!
 	wait_for grep -qs ready busy.out
-	attach all -q -m 256M --inject -p $busy --duration 2
-	wait "$all_pid"
+	attach all -q -m 256M --inject -p $busy
+	wait_for holds all.data '[1-9][0-9]*'
+	leave all
 	line=$(verdict all)
 	like "$line" 'launches ([1-9][0-9]*) matched \1 wrong 0 unmatched 0 lost 0' \
 		"busy threads, round $i: every launch is recorded, under its own site" ||
