@@ -16,7 +16,7 @@
 const volatile __u64 sample_period_ns = 0;	/* 0: no CPU samples are taken */
 const volatile __u64 tick_ns = 10000000;	/* time between the kernel's ticks */
 
-/* The scheduler's clock minus CLOCK_MONOTONIC, as of the last sample; 0: not known yet. */
+/* The scheduler's clock minus CLOCK_MONOTONIC, read at the last sample; 0: no sample so far. */
 __s64 sched_clock_ahead_ns = 0;
 
 struct {
@@ -46,7 +46,7 @@ static __always_inline __u64 exec_time(struct task_struct *task, __u64 now_ns)
 	more_ns = now_ns + sched_clock_ahead_ns - late_ns - start_ns;
 	asm volatile("" : : : "memory");
 	if (exec_ns != task->se.sum_exec_runtime)
-		return task->se.sum_exec_runtime;	/* a tick has come in between */
+		return task->se.sum_exec_runtime;	/* a tick has happened meanwhile */
 	if (more_ns > (__s64)tick_ns)
 		more_ns = tick_ns;
 	return more_ns > 0 ? exec_ns + more_ns : exec_ns;
@@ -101,7 +101,7 @@ open_time(struct task_struct *task, const struct xpu_proc *proc, __u64 exec_ns, 
 
 /*
  * Return: the account of the current thread, which has run for @exec_ns since its birth, at
- * @now_ns; NULL if the map is full. If a thread is older than the recording of its image, its CPU
+ * @now_ns; NULL if the map is full. If a thread began before the recording of its image, its CPU
  * time before its first sample is unknown, and at most one period is counted.
  */
 static __always_inline struct xpu_cpu_time *
@@ -201,10 +201,11 @@ static __always_inline void end_time(struct task_struct *task, const struct xpu_
 		return;
 	if (only_windows && proc)
 		rest_time(t, proc, exec_ns, now_ns);
-	/* Change the account before using it, because a sample may be taken in between. */
+	/* Update the account first, because a sample may be taken before the record is sent. */
 	ns = exec_ns - __sync_lock_test_and_set(&t->exec_ns, exec_ns);
 	if ((__s64)ns < 0)
-		__sync_fetch_and_add(&t->exec_ns, -ns);	/* samples counted more: see on_free() */
+		__sync_fetch_and_add(&t->exec_ns, -ns);	/* samples have counted more: see
+							 * on_free() */
 	send_rest(t->proc_id, t->tid, t->told_ns, now_ns, ns);
 	t->told_ns = t->end_ns = now_ns;
 }
@@ -236,9 +237,9 @@ static __always_inline void change_time(struct task_struct *task, const struct x
 /*
  * Called after a thread has ended. Linux frees the thread's memory after on_exit(). A short process
  * spends a tenth of its time on that, so this time is sent, too. It is summed up by process,
- * because the thread's name is gone. If the process has ended, the time is left out unless Linux
- * frees the memory at once: otherwise the recording of the process is complete by then. Linux frees
- * it later if nobody waits for the process, or if the machine is busy.
+ * because the thread's name is gone. If nobody waits for the process, or if the machine is busy,
+ * Linux frees the memory later. The time is then left out if the process has ended, because its
+ * recording is complete.
  */
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)

@@ -145,7 +145,7 @@ static __noinline bool may_record(struct task_struct *task)
 
 /*
  * Reports to the loader, once, that the recording of @proc was stopped. If the ring is full, a
- * later call does it.
+ * later call reports it.
  */
 static __always_inline void tell_stop(struct xpu_proc *proc)
 {
@@ -172,8 +172,8 @@ static __always_inline void tell_stop(struct xpu_proc *proc)
 
 /*
  * Whether to continue to record the process of @task, whose entry is @proc. If not, stops its
- * recording: now if an exec is the reason; otherwise as of the last passed check, since the time of
- * the change is unknown.
+ * recording: at the current time if an exec is the reason; otherwise at the time of the last check
+ * that the process passed, since it is unknown when the process changed.
  */
 static __noinline bool is_recorded(struct task_struct *task, struct xpu_proc *proc)
 {
@@ -203,8 +203,8 @@ static __noinline bool is_recorded(struct task_struct *task, struct xpu_proc *pr
 }
 
 /*
- * Counts the process of @task as left alone, but only once. The process would be recorded if it did
- * not belong to another user.
+ * Counts the process of @task as left alone, but only once. It would be recorded if it did not
+ * belong to another user.
  */
 static __noinline int leave_alone(struct task_struct *task)
 {

@@ -7,7 +7,7 @@
  * The search for these words runs once for each place. A place is a stack pointer and an
  * instruction. When a thread is at a place again and all those words are unchanged, its callers are
  * unchanged, too: from the innermost function outward, each return address determines where the
- * next one is. Callers beyond these bytes are not compared.
+ * next one is. Only the top PLACE_BYTES of the stack are compared.
  */
 
 #define PLACE_BYTES	4096		/* bytes at the top of the stack that are read */
@@ -20,7 +20,7 @@ struct off_place_key {
 };
 
 struct off_place {
-	__u64 hash[2];			/* of ret[] */
+	__u64 hash[2];			/* hash of ret[] */
 	__u32 nr;
 	__u32 at[PLACE_RETURNS];	/* the offset of each return address in these bytes */
 	__u64 ret[PLACE_RETURNS];

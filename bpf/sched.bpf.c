@@ -20,7 +20,7 @@
 #define OFF_STACK_WORDS	(2 * XPU_FP_FRAMES)
 
 #define OFF_LONG_NS	1000000		/* an interval of at least this length gets a record */
-#define OFF_SPAN_NS	10000000	/* the intervals of a sum begin within this time ... */
+#define OFF_SPAN_NS	10000000	/* all intervals of a sum begin within this time ... */
 #define OFF_GAP_NS	2000000		/* ... and the gaps between them are shorter than this */
 
 const volatile __u64 off_min_ns = 0;		/* shorter intervals are in no sum */
@@ -49,7 +49,7 @@ struct {
 } off_stacks SEC(".maps");
 
 /*
- * There is one for each CPU. sample_scratches are separate, because a sample may interrupt a task
+ * One for each CPU. Samples have their own scratch memory, because a sample may interrupt a task
  * switch.
  */
 struct off_scratch {
@@ -59,8 +59,7 @@ struct off_scratch {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, 1);			/* the loader sets the number to the number of
-						 * CPUs */
+	__uint(max_entries, 1);			/* the loader sets the number of CPUs */
 	__type(key, __u32);
 	__type(value, struct off_scratch);
 } off_scratches SEC(".maps");
@@ -271,7 +270,7 @@ static __always_inline void take_stack(void *ctx, struct task_struct *task,
 		drop(XPU_LOST_OFF_CPU);
 }
 
-/* Sends a sum of @t, and clears it. */
+/* Sends the sum @sum of @t, and clears it. */
 static __always_inline void send_off(const struct xpu_thread_state *t, struct xpu_off_sum *sum)
 {
 	struct xpu_ring_off *r = bpf_ringbuf_reserve(&ring, sizeof(*r), 0);
@@ -371,7 +370,7 @@ __noinline int add_off_times(__u32 pid, __u64 start_ns, __u64 woken_ns, __u64 en
 	return 0;
 }
 
-/* Sends the sums of thread @pid, which ends. */
+/* Sends the sums of thread @pid, which is ending. */
 __noinline int send_sums(__u32 pid)
 {
 	struct xpu_thread_state *t = bpf_map_lookup_elem(&thread_states, &pid);
@@ -398,8 +397,8 @@ static __always_inline void begin_running(struct xpu_thread_state *t, __u32 pid,
 }
 
 /*
- * Accounts for a running thread up to @now_ns. @exec_ns: Linux's sum of its running time, over its
- * whole life.
+ * Accounts for a running thread up to @now_ns. @exec_ns: Linux's sum of the thread's running time
+ * since its birth.
  */
 static __always_inline void run_until(struct xpu_thread_state *t, __u32 pid, __u64 exec_ns,
 				      __u64 now_ns)

@@ -79,7 +79,8 @@ static __noinline bool is_wanted(struct task_struct *task)
 {
 	__u32 pid = task_pid(task);
 
-	if (!pid)				/* the idle task, or in another pid namespace */
+	if (!pid)				/* the idle task, or outside of the loader's pid
+						 * namespace */
 		return false;
 	if (attach_wanted && bpf_map_lookup_elem(&wanted, &pid))
 		return true;

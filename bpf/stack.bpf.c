@@ -8,9 +8,10 @@
 #define MAX_PAGES	(XPU_STACK_MAX / PAGE_BYTES + 2)
 #define REGS_BYTES	(XPU_NR_REGS * sizeof(__u64))
 #define PYTHON_BYTES	(XPU_MAX_PYTHON * sizeof(struct xpu_python_frame))
-#define LARGEST_STACK	(256ull << 20)	/* an end further away belongs to another stack */
+#define LARGEST_STACK	(256ull << 20)	/* a stack end further away belongs to another stack */
 #define COPY_BYTES	2048		/* bytes of frames that are read at once */
-#define BLOCK_BYTES	128		/* most bytes to read from a frame or a code object */
+#define BLOCK_BYTES	128		/* maximum number of bytes to read of a frame or code
+					 * object */
 #define PYTHON_SCRATCH	sizeof(struct python_copy)
 #define MIN(a, b)	((a) < (b) ? (a) : (b))
 #define MAX(a, b)	((a) > (b) ? (a) : (b))
@@ -49,9 +50,9 @@ struct python_copy {
 };
 
 /*
- * The state of walk_python() between its steps. Each read of the target's memory costs about 40 ns,
- * whatever its size, so the reads are few and large. The frames of Python 3.11 and later lie close
- * to one another.
+ * The state of walk_python(). Each read of the target's memory costs about 40 ns, whatever its
+ * size, so the reads are few and large. The frames of Python 3.11 and later lie close to one
+ * another.
  */
 struct python_walk {
 	const struct xpu_python *py;
@@ -206,8 +207,8 @@ static __always_inline void set_blocks(struct python_walk *w)
 /**
  * walk_python - read the Python frames of the current thread, innermost first
  * @proc: the thread's process
- * @nr: 0; set to the number of frames. It must be in a map, since the verifier would follow each
- *	possible number in a variable
+ * @nr: must be 0; set to the number of frames. Must be in a map: the verifier would follow each
+ *	possible value of a local variable
  * @out: room for XPU_MAX_PYTHON frames, followed by PYTHON_SCRATCH bytes
  * @hash: the hash that the frames are added to, or NULL
  * @tstate: set to the address of this thread's PyThreadState; before the call, an older value or 0
@@ -272,7 +273,8 @@ struct stack_copy {
 };
 
 /*
- * Copies one page of the stack. The copying ends before an unreadable page. Return: 1 at the end.
+ * Copies one page of the stack. The copying ends before an unreadable page. Return: 1 to stop
+ * copying.
  */
 static long copy_page(__u32 i, struct stack_copy *c)
 {
@@ -323,7 +325,7 @@ static __always_inline __u32 stack_room(void *ring, __u32 max)
  * copy_stack - copy the registers and the top of the stack, for xpumerge to unwind
  * @task: the current task
  * @to: room for REGS_BYTES, XPU_STACK_MAX and a page
- * @bytes: 0; set to the copied bytes of the stack. It must be in a map, like @nr of walk_python()
+ * @bytes: must be 0; set to the number of copied bytes. Must be in a map, like @nr of walk_python()
  * @max: bytes of the stack to copy, at most XPU_STACK_MAX
  *
  * Return: false if this is not a 64-bit program.

@@ -35,9 +35,9 @@ __u32 loader_pidns_level = 0;
 __u64 loader_pidns = 0;			/* kernel address of the loader's pid namespace */
 
 /*
- * These select running processes to record: attach_wanted, the processes in the map "wanted";
- * attach_all, every process that passes the filter. Recording begins when such a process calls a
- * probe site, is sampled, or forks.
+ * Which running processes to record. attach_wanted selects the processes in the map "wanted";
+ * attach_all selects every process that passes the filter. Recording begins when such a process
+ * calls a probe site, is sampled, or forks.
  */
 bool attach_wanted = false;
 bool attach_all = false;
@@ -86,8 +86,8 @@ struct {
 
 /*
  * The losses of each process, so that a broken or hostile process does not make others look lossy.
- * A process without losses has no entry. If more processes than the map holds have losses, only
- * their sum is known.
+ * A process without losses has no entry. If the map is full, the least recently used entry is
+ * dropped; its losses then remain only in the total.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
@@ -746,7 +746,7 @@ int BPF_KPROBE(on_log, const void *user_log, unsigned long end)
 
 /*
  * Called at the first CUDA call of a program that xpuload did not start. Counts the program as late
- * if nobody listened yet. @heard: the program's shim knows that somebody listens
+ * if nobody listened yet. @heard: whether the program's shim knows that somebody listens
  */
 SEC("uprobe")
 int BPF_KPROBE(on_init, unsigned long heard)

@@ -19,7 +19,7 @@
 struct xpu_signal {
 	__u64	time_ns;
 	__u32	sender_pid;		/* si_pid, in the receiver's pid namespace */
-	__u32	nr;			/* number of signals with this number so far */
+	__u32	nr;			/* how many such signals were sent so far */
 };
 
 enum xpu_stop {
@@ -32,7 +32,8 @@ enum xpu_stop {
 /* Why a process is recorded at its next event. */
 enum xpu_wanted {
 	XPU_WANTED = 1,
-	XPU_WANTED_DENIED,		/* belongs to another user so far; counted already */
+	XPU_WANTED_DENIED,		/* belonged to another user when last checked; counted
+					 * already */
 };
 
 /* A recorded process image; the key is its tgid in the initial pid namespace. */
@@ -66,7 +67,7 @@ struct xpu_loss {
 /* How much of a thread's CPU time is in records. */
 struct xpu_cpu_time {
 	__u64	exec_ns;		/* CPU time since its birth, up to the last record */
-	__u64	told_ns;		/* timestamp of that record */
+	__u64	told_ns;		/* timestamp of the last record */
 	__u64	end_ns;			/* when the thread ended, or 0 */
 	__u32	proc_id;
 	__u32	tid;
@@ -122,7 +123,7 @@ struct xpu_thread_state {
  * of the thread's running time.
  */
 
-/* A time in which a thread did not run: blocked until woken_ns, then runnable. */
+/* An interval in which a thread did not run. It was blocked until woken_ns, then runnable. */
 struct xpu_off_time {
 	__u64	start_ns;
 	__u64	woken_ns;
@@ -130,8 +131,8 @@ struct xpu_off_time {
 };
 
 /*
- * Return: the blocked and the runnable time of @t, which does not run, since its last stop, up to
- * @now_ns.
+ * Return: the blocked and the runnable time of @t from its last stop to @now_ns. @t must not be
+ * running.
  */
 XPU_INLINE struct xpu_off_time xpu_thread__off(const struct xpu_thread_state *t, __u64 now_ns)
 {
@@ -146,7 +147,7 @@ XPU_INLINE struct xpu_off_time xpu_thread__off(const struct xpu_thread_state *t,
 	return off;
 }
 
-/* Notes that @t begins to run at @now_ns. Return: the times in which it did not run. */
+/* Notes that @t begins to run at @now_ns. Return: its blocked and runnable time before that. */
 XPU_INLINE struct xpu_off_time xpu_thread__begin(struct xpu_thread_state *t, __u64 now_ns)
 {
 	struct xpu_off_time off = xpu_thread__off(t, now_ns);

@@ -21,7 +21,7 @@ struct py_layout {
 	bool has_cframe;		/* tstate points to a _PyCFrame, which points to the
 					 * frame */
 	uint16_t ts_frame;		/* PyThreadState: frame, cframe or current_frame */
-	uint16_t ts_cframe;		/* 3.10: cframe, which in 3.10 is only an anchor */
+	uint16_t ts_cframe;		/* 3.10: cframe, which is only an anchor */
 	uint16_t cframe_frame, cframe_previous;
 	uint16_t f_code, f_previous, f_instr, f_entry, f_owner, f_bytes;
 	uint16_t co_name, co_filename, co_firstlineno, co_linetable, co_version;
@@ -159,8 +159,8 @@ static inline bool py_layout__find(unsigned long version, struct py_layout *l)
 }
 
 /*
- * Takes the offsets that Python 3.13 publishes. Return: false if Python's other data contradict @l,
- * or if this Python has no GIL.
+ * Sets @l to the offsets that Python 3.13 publishes. Return: false if Python's other data
+ * contradict @l, or if this Python has no GIL.
  */
 static inline bool py_layout__debug(struct py_layout *l, const struct py_debug_offsets *d)
 {
@@ -185,7 +185,7 @@ static inline bool py_layout__debug(struct py_layout *l, const struct py_debug_o
 	return true;
 }
 
-/* Return: @l in the form that the record has, without addresses. */
+/* Return: @l as it is in a record, without addresses. */
 static inline struct xpu_python py_layout__wire(const struct py_layout *l)
 {
 	return (struct xpu_python){

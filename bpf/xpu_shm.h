@@ -73,7 +73,8 @@
 #define XPU_SHM_VERSION		7
 #define XPU_SHM_PAGE		4096
 #define XPU_SHM_THREAD_BYTES	(4 * XPU_SHM_PAGE)
-#define XPU_SHM_NR_THREADS	1024	/* most threads at a time whose logs are shared */
+#define XPU_SHM_NR_THREADS	1024	/* maximum number of threads that share their logs at a
+					 * time */
 
 struct xpu_shm_hello {
 	__u32	magic;
@@ -99,8 +100,9 @@ struct xpu_shm_hello {
 
 struct xpu_shm_counts {
 	__u8	token[XPU_SHM_TOKEN_BYTES];	/* identifies the memory, since ids are reused */
-	__u64	nr_processes;		/* process images that began to use CUDA */
-	__u64	nr_launches;		/* launches of processes whose memory xpuload did not get */
+	__u64	nr_processes;		/* number of process images that began to use CUDA */
+	__u64	nr_launches;		/* number of launches of processes whose memory xpuload did
+					 * not get */
 	__u32	flags;			/* XPU_SHM_WANTS_*, written by xpuload */
 	__u32	reserved;
 };
@@ -119,7 +121,8 @@ struct xpu_shm_reader {
 
 /* The executable mappings that a process has sent. */
 enum xpu_shm_maps {
-	XPU_SHM_MAPS_NONE	= 0,	/* none, or other code may be at their addresses by now */
+	XPU_SHM_MAPS_NONE	= 0,	/* no mappings, or other code may be at their addresses by
+					 * now */
 	XPU_SHM_MAPS_SENT	= 1,	/* all mappings at one moment */
 	XPU_SHM_MAPS_LAST	= 2,	/* all mappings at the process's end: no other address in a
 					 * call chain is code */
@@ -129,12 +132,12 @@ enum xpu_shm_maps {
 
 struct xpu_shm_writer {
 	__u64	head;			/* bytes reserved by writers since the beginning */
-	__u32	nr_threads;		/* number of threads whose pages were ever used */
+	__u32	nr_threads;		/* number of threads whose pages have been used */
 	__u32	log_at;			/* offset of the struct xpu_log in a thread's pages */
 	__u64	dropped[XPU_SHM_NR_LOST];	/* lost because the ring was full, by kind */
-	__u64	told_unloads;		/* unloads of code before the mappings in the ring were
-					 * read */
-	__u64	met_unloads;		/* most unloads of code before any launch so far */
+	__u64	told_unloads;		/* number of code unloads before the mappings in the ring
+					 * were read */
+	__u64	met_unloads;		/* highest number of code unloads that a launch has seen */
 	__u32	maps;			/* enum xpu_shm_maps */
 	__u32	reserved;
 };

@@ -103,7 +103,7 @@ struct xpu_log_entry {
 #define XPU_LOG_ALLOC_SHORT	(1u << 28)
 #define XPU_LOG_IS_ALLOC(path_id) \
 	(((path_id) & (XPU_LOG_RANGE | XPU_LOG_ALLOC)) == XPU_LOG_ALLOC)
-#define XPU_LOG_ALLOC_ENTRIES	3	/* most entries of an event */
+#define XPU_LOG_ALLOC_ENTRIES	3	/* maximum number of entries of an event */
 
 /* Holds the values of the entries after the first entry of a memory event. */
 struct xpu_log_alloc {
@@ -117,9 +117,9 @@ struct xpu_log_alloc {
 #define XPU_ALLOCATOR_TORCH	1
 
 /*
- * As many as possible, since sending a log evicts the program from the CPU's caches. The entries
- * and the data before them must fit into XPU_SHM_THREAD_BYTES, and into a copy that Linux keeps for
- * each thread, whose size is a power of two: four pages.
+ * As many as possible, because each sending of a log evicts the program from the CPU's caches. The
+ * entries and the data before them must fit into XPU_SHM_THREAD_BYTES, and into a copy that Linux
+ * keeps for each thread, whose size is a power of two: four pages.
  */
 #define XPU_LOG_ENTRIES	992
 
@@ -320,11 +320,14 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 
 /*
  * "on": the shim reports the calls of CUDA's API that can take time, in processes that xpuload
- * started; "all": every call, and in processes that xpuload attaches to, too.
+ * started; "all": it reports every call, also in processes that xpuload attaches to.
  */
 #define XPU_API_ENV		"XPUSHIM_API"
 
-/* "on": the shim reports memory events, in processes that xpuload started; "only": nothing else. */
+/*
+ * "on": the shim reports memory events, in processes that xpuload started; "only": it reports
+ * nothing else.
+ */
 #define XPU_MEMORY_ENV		"XPUSHIM_MEMORY"
 
 /* "on": where memory is recorded, page migrations of managed memory are recorded as well. */
@@ -347,8 +350,8 @@ _Static_assert(sizeof(struct xpu_log) == 88, "xpu_log is an ABI");
 
 /*
  * Names the event that opens windows in the program; nothing is recorded outside of windows. The
- * value is "cuda-profiler-api", "nvtx:REGEX", which matches "DOMAIN:NAME", or "launch:N-M", counted
- * in each process. With "most:N," in front, only the first N windows are recorded.
+ * value is "cuda-profiler-api", "nvtx:REGEX", which matches "DOMAIN:NAME", or "launch:N-M", for the
+ * launches N to M of each process. With "most:N," in front, only the first N windows are recorded.
  */
 #define XPU_CAPTURE_ENV		"XPUSHIM_CAPTURE"
 #define XPU_CAPTURE_MOST	"most:"

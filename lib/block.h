@@ -28,7 +28,7 @@ struct block_packer;
 
 /**
  * block_packer__new - make a packer for the blocks of one new file
- * @level: Zstandard level, 1 to BLOCK_LEVEL_MAX; 0: records stay as they are
+ * @level: Zstandard level, 1 to BLOCK_LEVEL_MAX; 0: do not compress the records
  *
  * Return: NULL if there is no memory.
  */

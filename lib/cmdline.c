@@ -9,8 +9,8 @@
 
 #include "util.h"
 
-#define LETTERLESS	256		/* an option without a letter has this value plus its
-					 * index */
+#define LETTERLESS	256		/* getopt_long()'s value for an option without a letter:
+					 * this plus the option's index */
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
@@ -150,7 +150,7 @@ static void wrap(char *text, size_t column, size_t columns)
 	}
 }
 
-/* Makes the whole help text of an option. Its list is wrapped at @columns. */
+/* Makes the whole help text of an option. Its list of arguments is wrapped at @columns. */
 static void option__describe(const struct cmdline_option *o, char *text, size_t size,
 			     size_t columns)
 {
@@ -352,8 +352,7 @@ static void explain(const struct cmdline *c, int value, char *const argv[])
 	char word[64];
 
 	/*
-	 * If the letter is not the last letter of its word, @arg is an earlier word; optopt has the
-	 * letter.
+	 * If the letter in optopt is not the last letter of its word, @arg is an earlier word.
 	 */
 	if (known && known->name && len)
 		snprintf(word, sizeof(word), "--%s", known->name);
@@ -417,7 +416,7 @@ static void option__print(const struct cmdline_option *o, const char *arg, char 
 
 /*
  * Looks for an earlier option that option @g would override. If one exists, prints an error. @args:
- * the arguments of the options given so far, by index in the table
+ * the arguments of the options given so far, indexed by row of the table
  */
 static bool conflicts(const struct cmdline *c, const struct cmdline_given *g,
 		      const char *const *args, uint64_t given)

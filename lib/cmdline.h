@@ -12,7 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CMDLINE_MAX_NAME	32	/* length of an option or suffix that can be suggested */
+#define CMDLINE_MAX_NAME	32	/* maximum length of an option or suffix that can be
+					 * suggested */
 #define CMDLINE_MAX_OPTIONS	64	/* each option has a bit in a uint64_t */
 
 struct cmdline;
@@ -23,7 +24,8 @@ struct cmdline_given {
 	const struct cmdline *cmdline;
 	const struct cmdline_option *option;
 	const char *arg;		/* NULL if the option has no argument */
-	int argc;			/* a function may also use words, from argv[optind] */
+	int argc;			/* for functions that also use the words from
+					 * argv[optind] */
 	char **argv;
 };
 
@@ -39,10 +41,10 @@ struct cmdline_option {
 	const char *arg;		/* argument in --help, or NULL; "[=x]" is optional */
 	cmdline_set_fn *set;
 	size_t member;			/* offset of the target's member that @set sets */
-	const char *const *names;	/* the allowed arguments, up to a NULL */
+	const char *const *names;	/* the allowed arguments, NULL-terminated */
 	const char *const *(*get_names)(void);	/* replaces @names if they are not constant */
 	uint32_t min, max;		/* limits of a numeric argument */
-	uint32_t value;			/* for @set */
+	uint32_t value;			/* a value that @set uses */
 	bool many;			/* may be repeated; false: only with an equal argument */
 	uint32_t use, group;		/* for the program's own purposes */
 
@@ -68,7 +70,8 @@ struct cmdline {
 	bool stop_at_word;		/* the first word that is not an option ends the options */
 	const struct cmdline_option *options;
 	size_t nr_options;
-	const char *const *commands;	/* words that may come first, such as "top", up to a NULL */
+	const char *const *commands;	/* words that may come first, such as "top",
+					 * NULL-terminated */
 	const struct cmdline_habit *habits;
 	int (*error)(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 	/* Prints that @arg is not one of the names of @option, or not a number from min to max. */
@@ -103,7 +106,7 @@ const char *cmdline__habit(const struct cmdline_habit *habits, const char *word)
 size_t cmdline__distance(const char *a, const char *b);
 
 /*
- * Return: the name in @names, which end with a NULL, that is nearest to @typed; NULL if none is
+ * Return: the name in the NULL-terminated list @names that is nearest to @typed; NULL if none is
  * near.
  */
 const char *cmdline__nearest(const char *const *names, const char *typed);
@@ -112,10 +115,10 @@ const char *cmdline__nearest(const char *const *names, const char *typed);
 void cmdline__expect(char *buf, size_t size, const struct cmdline_option *option,
 		     const char *typed);
 
-/* Joins @names, which end with a NULL, as in "a, b and c" where @last is " and ". */
+/* Joins the NULL-terminated list @names, as in "a, b and c" where @last is " and ". */
 void cmdline__join(char *buf, size_t size, const char *const *names, const char *last);
 
-/* Return: the allowed arguments of @option, up to a NULL; or NULL if any argument is allowed. */
+/* Return: the allowed arguments of @option, NULL-terminated; NULL if any argument is allowed. */
 const char *const *cmdline__names(const struct cmdline_option *option);
 
 /* Return: the index of @word among the option's names, or -EINVAL after printing the error. */

@@ -8,8 +8,8 @@
 
 #include "xpu_record.h"
 
-#define ROWS_MAX	UINT16_MAX	/* most rows in one piece */
-#define ROW_MIN		16u		/* least size of a row that is worth a piece's 8 bytes */
+#define ROWS_MAX	UINT16_MAX	/* maximum number of rows in one piece */
+#define ROW_MIN		16u		/* minimum size of a row that is worth a piece's 8 bytes */
 
 /*
  * ---- packing -----------------------------------------------------------------------------------
@@ -35,7 +35,7 @@ struct columns {
 	uint32_t nr_tables;
 	struct column_piece *pieces;
 	size_t nr_pieces, pieces_cap;
-	const uint8_t *literals;	/* the first literal that no piece has yet */
+	const uint8_t *literals;	/* the first literal that is not in a piece yet */
 	uint32_t *words;		/* words of one table, column by column */
 	uint8_t *out;
 	size_t room_bytes;		/* words and out have room for this many bytes of records */
@@ -136,7 +136,7 @@ static int columns__array(struct columns *c, uint16_t type, const void *array, s
 
 static int columns__add(struct columns *c, const struct xpu_record *r);
 
-/* Adds the records of a batch, which may have many kernels or copies in a row. */
+/* Adds the records of a batch, which can contain many kernels or copies in a row. */
 static int columns__batch(struct columns *c, const struct xpu_record_batch *batch)
 {
 	const uint8_t *at = batch->records, *end = (const uint8_t *)batch + batch->hdr.size;
@@ -157,7 +157,7 @@ static int columns__batch(struct columns *c, const struct xpu_record_batch *batc
 	return err;
 }
 
-/* Adds a record as one row of the table for records with its header. */
+/* Adds a record as one row of the table for records with the same header. */
 static int columns__row(struct columns *c, const struct xpu_record *r)
 {
 	uint64_t key;
@@ -256,9 +256,9 @@ static uint16_t nr_planes(uint32_t bits)
 }
 
 /*
- * Turns @nr words into differences, either from the first word or from the word above. Prefers
- * differences from the first word, because they turn equal words into equal numbers, unless
- * differences from the word above take fewer planes or are much smaller.
+ * Turns @nr words into differences, either from the first word or from the word above. Prefers the
+ * first word, which turns equal words into equal numbers, unless the word above gives fewer planes
+ * or much smaller numbers.
  */
 static struct xpu_column column__number(uint32_t *w, size_t nr)
 {
@@ -413,7 +413,7 @@ static inline uint32_t unzigzag(uint32_t n)
 	return n >> 1 ^ -(n & 1);
 }
 
-/* Writes words of one column, which has @all rows, to their places: @nr rows from row @from. */
+/* Writes @nr words of a column, from row @from, to their places. The column has @all rows. */
 static inline __attribute__((always_inline)) uint32_t
 column__scatter_n(const uint8_t *planes, size_t from, size_t nr, size_t all, unsigned int depth,
 		  bool delta, uint32_t last, uint8_t *to, size_t row_bytes)

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define EXPR_DEPTH	16		/* compilers' expressions need four */
+#define EXPR_DEPTH	16		/* maximum depth; compilers' expressions need four */
 
 /* The numbers of DW_OP_*. */
 enum expr_op {

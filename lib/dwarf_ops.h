@@ -12,12 +12,12 @@
 
 #include "dwarf_expr.h"
 
-#define DWARF_MAX_OPS	256		/* most operations in one expression */
+#define DWARF_MAX_OPS	256		/* maximum number of operations in one expression */
 
 /* A frame, and the expression that is evaluated for it. */
 struct dwarf_ops {
 	struct expr expr;
-	/* Reads a register by DWARF's number. Return: whether its value is known. */
+	/* Reads the register with this DWARF number. Return: whether its value is known. */
 	bool (*reg)(const void *regs, uint64_t number, uint64_t *value);
 	const void *regs;
 	uint64_t cfa;

@@ -17,9 +17,7 @@ enum escape {
 	 * which make a terminal show text in another order.
 	 */
 	ESCAPE_TEXT,
-	/*
-	 * A frame of a folded line: like TEXT, but ';', which separates frames, also becomes ':'.
-	 */
+	/* A frame of a folded line: like TEXT, and ';', which separates frames, becomes ':'. */
 	ESCAPE_FOLDED,
 	/* Inside the quotes of a JSON string: \", \\, and \uXXXX where TEXT has '?'. */
 	ESCAPE_JSON,
@@ -43,7 +41,8 @@ enum escape {
 size_t escape__next(const char **s, enum escape how, char out[ESCAPE_MAX]);
 
 /*
- * Return: how many bytes at @s all outputs print unchanged; the next bytes may be unchanged, too.
+ * Return: how many bytes at @s are certain to be printed unchanged in all outputs. The bytes after
+ * them may be unchanged, too.
  */
 size_t escape__plain(const char *s);
 

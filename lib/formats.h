@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * formats.h - the list of formats that xpumerge writes, in the order of help and messages
+ * formats.h - the list of formats that xpumerge writes, in the order in which help lists them
  *
  * FORMAT(IDENTIFIER, NAME, SUFFIX) adds the struct format IDENTIFIER_format, which
  * merge/write/formats/IDENTIFIER_format.c defines. -f takes its NAME, and an output whose name ends

@@ -177,8 +177,8 @@ static int drop_file_caps(void)
 }
 
 /*
- * Sets the ids of the file system's user and group. Neither setfsuid() nor setfsgid() reports
- * failure; each returns the id before the call.
+ * Sets this thread's user and group IDs for file access. Neither setfsuid() nor setfsgid() reports
+ * failure: each returns the previous ID.
  */
 static int set_ids(uid_t uid, gid_t gid)
 {
@@ -188,8 +188,8 @@ static int set_ids(uid_t uid, gid_t gid)
 }
 
 /*
- * Undoes invoker__enter(). With root's file system user ID, Linux gives back root's capabilities,
- * so set the capabilities that the thread had before.
+ * Undoes invoker__enter(). When the file system user ID becomes root's again, Linux raises
+ * capabilities, so this sets the capabilities that the thread had before.
  */
 static void be_oneself(void)
 {

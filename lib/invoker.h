@@ -25,7 +25,7 @@
  */
 int invoker__find(const char **why);
 
-/* Whether the invoker is another user than the one that this program runs as. */
+/* Whether the invoker is not the user that this program runs as. */
 bool invoker__is_other(void);
 
 uid_t invoker__uid(void);

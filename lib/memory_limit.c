@@ -177,8 +177,8 @@ uint64_t memory_limit__available(const char *root)
 #endif
 
 /*
- * Limits the memory that the process writes to, which RLIMIT_DATA counts, unlike files that it maps
- * for reading.
+ * Limits the memory that the process may write to: RLIMIT_DATA counts this memory, but not files
+ * that are mapped for reading.
  */
 static void set_limit(uint64_t bytes)
 {

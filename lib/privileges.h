@@ -8,9 +8,8 @@
 #define CAP_BIT(cap)	(1ull << (cap))
 
 /*
- * Limits this process to the capabilities in @keep, a mask of CAP_BIT(), after its next exec and
- * for good. Until its next exec it keeps the capabilities that it has. Return: 0 or a negative
- * errno.
+ * Limits this process to the capabilities in @keep, a mask of CAP_BIT(), permanently, starting with
+ * its next exec. Until then it keeps the capabilities that it has. Return: 0 or a negative errno.
  */
 int privileges__bound(uint64_t keep);
 

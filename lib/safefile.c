@@ -18,8 +18,9 @@
 
 #include "invoker.h"
 
-#define MAX_LINKS	40		/* most links to follow, as in Linux */
-#define MAX_STEM	200		/* bytes of a temporary name; NAME_MAX is 255 */
+#define MAX_LINKS	40		/* maximum number of links to follow, as in Linux */
+#define MAX_STEM	200		/* maximum bytes of the file's name in a temporary name;
+					 * NAME_MAX is 255 */
 #define RANDOM_DIGITS	16
 #define TMP_SUFFIX	".tmp"
 
@@ -116,8 +117,8 @@ static const char *link_path(int fd, char path[LINK_BYTES])
 }
 
 /*
- * Opens a file without a name, of which nothing remains if this process is killed. Return: whether
- * the file system has such files, and /proc can name this one later.
+ * Creates a file without a name, so that nothing remains if this process is killed. Return: false
+ * if the file system has no such files, or if /proc could not name the file later.
  */
 static bool create_unnamed(struct safefile *f, mode_t mode)
 {
@@ -201,9 +202,9 @@ static int open_in_place(struct safefile *f, const char *name, unsigned int flag
 }
 
 /*
- * Duplicates the descriptor whose number is @name, a name in /proc/self/fd. This program's caller
- * passed the descriptor to it. Opening the file again may be forbidden, or impossible (a socket).
- * Return: whether @f now has a descriptor that can be written to.
+ * Duplicates the descriptor whose number is @name, an entry of /proc/self/fd. The program inherited
+ * the descriptor. Opening its file again may be forbidden, or impossible (a socket). Return:
+ * whether @f now has a descriptor that can be written to.
  */
 static bool take_descriptor(struct safefile *f, const char *name)
 {

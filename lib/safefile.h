@@ -27,7 +27,7 @@ struct safefile {
 	int fd;			/* open for writing; the caller closes it */
 	int dir_fd;		/* the directory of @name; or -1 */
 	char *name;		/* NULL if the file is written in place */
-	int link_fd;		/* descriptor of the file while it has no name; then 0 */
+	int link_fd;		/* descriptor of the file while it has no name; 0 afterwards */
 	char *tmp;		/* the temporary name until safefile__commit(), then NULL */
 	dev_t dev;		/* identify the file that was made */
 	ino_t ino;

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct split_journal {
-	uint64_t nr_lost_files;		/* number of files not written, or only in part */
+	uint64_t nr_lost_files;		/* number of files that were not written, or only in part */
 	uint64_t nr_lost_bytes;		/* bytes of records that those files lack */
 	uint64_t nr_lost_launches;	/* number of launches among these records */
 	uint64_t nr_files, nr_bytes;	/* number and size of the files that were written whole */
@@ -20,8 +20,8 @@ struct split_journal {
 	/* For --push, see merge/profiles.h. */
 	struct profile_counts {
 		uint64_t nr_made, nr_sent, nr_lost;	/* profiles */
-		uint64_t nr_unknown;	/* number of profiles that may have been sent: the process
-					 * that knew was killed */
+		uint64_t nr_unknown;	/* number of profiles that were perhaps not sent: the
+					 * process that knew was killed */
 		uint64_t nr_unmerged;	/* number of files from which no profiles were made */
 		uint64_t nr_unknown_files;	/* number of files for which profiles may have been
 						 * made */

@@ -12,7 +12,7 @@
 #define HISTOGRAM_OCTAVES	(64 - HISTOGRAM_SUB_BITS + 1)
 #define HISTOGRAM_FEW		32u		/* must be a power of two */
 
-/* A bucket, with the number of values in it. number is octave * HISTOGRAM_SUBS + sub. */
+/* A bucket, with the number of values in it. .number is octave * HISTOGRAM_SUBS + sub. */
 struct bucket {
 	uint64_t number : 13;
 	uint64_t count : 51;
@@ -158,7 +158,7 @@ static int spread__count(struct spread *s, unsigned int bucket, uint64_t count)
 		err = spread__make_octaves(s);
 		return err ?: octaves__count(s->octaves, bucket, count);
 	}
-	/* The list's capacity is 2, and then each next power of two. */
+	/* The list's capacity starts at 2, and doubles each time. */
 	if (!s->nr_few || (s->nr_few > 1 && !(s->nr_few & (s->nr_few - 1)))) {
 		few = realloc(s->few, max_t(size_t, 2, 2 * s->nr_few) * sizeof(*few));
 		if (!few)

@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #define HUGE_BYTES	(2ul << 20)
-#define ARRAY_FIRST_BYTES	24	/* malloc() takes 32 for them */
+#define ARRAY_FIRST_BYTES	24	/* malloc() takes 32 bytes for them */
 
 bool has_suffix(const char *s, const char *suffix)
 {

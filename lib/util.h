@@ -67,8 +67,8 @@ void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes);
 #define array_free(a)	do { free((a)->v); (a)->v = NULL; (a)->nr = (a)->cap = 0; } while (0)
 
 /*
- * Return: how many of @nr elements of a sorted array meet @condition, an expression with their
- * index @i. These elements must come before all others.
+ * Return: how many of the @nr elements of a sorted array meet @condition, an expression that uses
+ * an element's index @i. The elements that meet it must come before all others.
  */
 #define sorted_count(nr, i, condition) ({	\
 	size_t lo_ = 0, hi_ = (nr), i;		\
@@ -147,7 +147,7 @@ static inline size_t slots__next(size_t i, size_t nr_slots)
 
 struct strpool_slot;
 
-/* Has one copy of each distinct string, so equal strings have equal pointers. Starts zeroed. */
+/* Stores one copy of each distinct string, so equal strings have equal pointers. Starts zeroed. */
 struct strpool {
 	struct strpool_slot *slots;	/* open addressing, so that lookups touch little memory */
 	size_t nr_slots;
@@ -197,7 +197,8 @@ struct idmap {
 	struct idmap_slot *slots;
 	size_t nr_slots;
 	size_t nr;
-	uint64_t secret;		/* differs in each run; set with the first slots */
+	uint64_t secret;		/* differs in each run; set when the first slots are
+					 * allocated */
 };
 
 /* Makes one id from two 32-bit ids. For ids of a process, the upper half is the process's index. */
@@ -269,7 +270,7 @@ static inline bool ids__get(const struct ids *ids, uint32_t proc, uint32_t id, u
 	return idmap__get(&ids->rest, ID_KEY(proc, id), index);
 }
 
-/* Adds an id (not 0) unless it is known. Return: 1 if it was added, 0 if not, or -ENOMEM. */
+/* Adds an id (not 0) unless it exists. Return: 1 if it was added, 0 if not, or -ENOMEM. */
 int ids__add(struct ids *ids, uint32_t proc, uint32_t id, uint32_t index);
 void ids__free(struct ids *ids);
 

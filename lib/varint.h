@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* varint.h - numbers with 7 bits in a byte, as NAMES records have them */
+/* varint.h - numbers with 7 bits in a byte, as in NAMES records */
 #ifndef LIB_VARINT_H
 #define LIB_VARINT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#define VARINT_MAX	10		/* most bytes of a number */
+#define VARINT_MAX	10		/* maximum bytes of a number */
 
 /* Return: where the next number goes; @at has room for VARINT_MAX bytes. */
 static inline uint8_t *varint__put(uint8_t *at, uint64_t n)
@@ -22,7 +22,7 @@ static inline uint8_t *varint__put_signed(uint8_t *at, uint64_t n)
 	return varint__put(at, n << 1 ^ -(n >> 63));
 }
 
-/* Reads the number at *@at, which moves to the next one. Return: whether it ends before @end. */
+/* Reads the number at *@at, and moves *@at past it. Return: whether it ends before @end. */
 static inline bool varint__get(const uint8_t **at, const uint8_t *end, uint64_t *n)
 {
 	unsigned int shift;

@@ -16,7 +16,8 @@
 
 struct command {
 	const char *name;
-	const char *args[3];		/* for xpumerge, up to a NULL; if empty, print @instead */
+	const char *args[3];		/* arguments for xpumerge, NULL-terminated; if empty, print
+					 * @instead */
 	const char *instead;
 };
 

@@ -24,7 +24,7 @@
 #include "xpu_shm.h"
 
 #define LINE_MAX_BYTES	64		/* longer than any command */
-#define TURN_BYTES	4096		/* most bytes of commands to read before checking signals
+#define TURN_BYTES	4096		/* maximum bytes of commands to read before checking signals
 					 * and the clock */
 #define POLL_MS		100
 

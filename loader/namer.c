@@ -28,10 +28,11 @@
 /* The child has LOOK_UP_MS to look up names, and until END_NS to write them. */
 #define LOOK_UP_MS	700u
 #define END_NS		950000000ull
-#define STOP_NS		1000000000ull	/* after Ctrl-C, to write the names so far */
+#define STOP_NS		1000000000ull	/* time after Ctrl-C to write the names found so far */
 #define POLL_US		2000
 #define NAMES_LEFT	1		/* the child's exit status if names are left */
-#define MOST_BYTES	(96u << 20)	/* most bytes: 64 MiB of names, room for block headers */
+#define MOST_BYTES	(96u << 20)	/* maximum size: 64 MiB of names, plus room for block
+					 * headers */
 
 bool namer__wanted(const struct options *opts)
 {

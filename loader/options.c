@@ -731,7 +731,7 @@ bool options__by_hand(const struct options *opts)
 /* Options that make other options useless. */
 static const struct exclusion {
 	const char *option, *why;
-	const char *others[14];		/* up to a NULL */
+	const char *others[14];		/* NULL-terminated */
 } exclusions[] = {
 	{ "check", "records nothing",
 	  { "output", "all", "duration", "every", "push", "control", "capture", NULL } },

@@ -46,7 +46,8 @@ struct options {
 	bool migrations;		/* record page migrations of managed memory */
 	bool memory_only;		/* record only memory events and page migrations */
 	uint32_t stalls;		/* PC samples: once in 2^N cycles; 0: none */
-	bool exact_stalls;		/* kernels run one at a time; samples know their launch */
+	bool exact_stalls;		/* kernels run one at a time; each sample names its
+					 * launch */
 	bool stalls_have_how;		/* the user gave exact_stalls or a period */
 	bool gpu_metrics;		/* the GPUs' own counters */
 	uint32_t gpu_metrics_hz;
@@ -59,7 +60,7 @@ struct options {
 					 * shared__env() */
 	const char *capture_end;	/* "together", "stop" or NULL */
 	bool off_cpu;			/* account for all the time of threads */
-	uint32_t off_min_us;		/* shorter intervals have no stack */
+	uint32_t off_min_us;		/* shorter off-CPU intervals have no stack */
 	uint64_t given;			/* a bit for each entry of the table: whether the option is
 					 * given */
 	bool freq_given;
@@ -83,7 +84,7 @@ struct options {
 					 * the end */
 	char shim[PATH_MAX];
 	const char *call_graph;		/* auto, fp, dwarf, or NULL */
-	uint32_t stack_bytes;		/* most bytes of the stack that a sample copies; 0: frame
+	uint32_t stack_bytes;		/* maximum bytes of the stack that a sample copies; 0: frame
 					 * pointers */
 	uint32_t blind_stack_bytes;	/* bytes to copy if the stack's end is unknown */
 	const char *names;		/* end, all, later; NULL: end */
@@ -101,7 +102,7 @@ struct options {
 /**
  * options__parse - parse the command line, or print what is wrong with it
  *
- * Carries out options that need no recording at once: --help, --version, --check.
+ * Options that need no recording, such as --help and --check, take effect at once.
  *
  * Return: -1 to continue, with @opts to be freed by options__free(), or the status to exit with.
  */

@@ -18,7 +18,7 @@ struct name {
 	pid_t pid;
 	unsigned int number;
 	bool row;			/* the name is for a series, and keeps %n for the number */
-	bool numbered;			/* the pattern has a number */
+	bool numbered;			/* the pattern contains %n or %i */
 };
 
 /* Writes text. Doubles percent signs in the name of a series. */

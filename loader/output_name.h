@@ -25,10 +25,10 @@ int output_name__expand_row(const char *pattern, pid_t pid, char **names);
 /* Return: the name of file @number of a series, or NULL if memory runs out. */
 char *output_name__of_row(const char *names, unsigned int number);
 
-/* Whether @pattern has a number. */
+/* Whether @pattern contains %n or %i, which stand for a number. */
 bool output_name__has_number(const char *pattern);
 
-/* Whether @pattern has the target's pid. */
+/* Whether @pattern contains %p, which stands for the target's pid. */
 bool output_name__has_pid(const char *pattern);
 
 #endif /* XPU_LOADER_OUTPUT_NAME_H */

@@ -16,7 +16,8 @@
 #include "options.h"
 #include "util.h"
 
-#define MAX_HEADERS	64		/* most program headers of an executable that are read */
+#define MAX_HEADERS	64		/* maximum number of an executable's program headers to
+					 * read */
 
 /* Suffixes of source files, and the interpreters that run these files. */
 static const struct cmdline_habit interpreters[] = {

@@ -44,11 +44,11 @@
 #define RELAY_POLL_MS		5
 #define BEHIND_POLL_MS		10
 #define NS_PER_MS		1000000ull
-#define LATE_NS			10000000000ull	/* longest wait for last records after a detach */
+#define LATE_NS			10000000000ull	/* maximum wait for last records after a detach */
 #define INVITED_NS		30000000000ull	/* ... if the program waits for xpuload */
 #define TELL_NS			2000000000ull	/* the wait is explained after this time */
-#define QUEUE_NS		11000000000ull	/* longest wait for processes that have connected */
-#define UNTOLD_NS		1000000000ull	/* longest wait for paths before a file ends */
+#define QUEUE_NS		11000000000ull	/* maximum wait for processes that have connected */
+#define UNTOLD_NS		1000000000ull	/* maximum wait for paths before a file ends */
 
 static void take_signals(struct recording *r)
 {

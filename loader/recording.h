@@ -41,7 +41,8 @@ struct recording {
 	int ends_fd;			/* PROBES_PID: readable when a process ends; otherwise -1 */
 	int *pid_fds;			/* PROBES_PID: a pidfd for each of opts->pids; -1: ended */
 	size_t nr_running;		/* PROBES_PID: how many of opts->pids still run */
-	bool stop;			/* attached: a signal ends the recording */
+	bool stop;			/* the recording must end, for example because of a
+					 * signal */
 	int nice;			/* nice value before xpuload raises its priority */
 	bool told_disk;
 	uint64_t nr_not_followed;	/* number of processes that could not be attached to */

@@ -27,9 +27,10 @@
 #include "target/running.h"
 #include "target/sideband.h"
 
-#define MAX_ROUNDS	16		/* most passes over /proc to find new children */
+#define MAX_ROUNDS	16		/* maximum number of passes over /proc to find new
+					 * children */
 #define DRAIN_NS	50000000ull	/* time between two drains while attaching */
-#define INJECT_NS	60000000000ull	/* longest time for putting the shim into processes */
+#define INJECT_NS	60000000000ull	/* maximum time for putting the shim into processes */
 #define MAX_FILES	1048576		/* limit of open files: three for each process */
 
 /* ---- which processes ------------------------------------------------------------------------- */

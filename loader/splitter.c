@@ -28,8 +28,8 @@
 #define PAUSE_MAX_NS	30000000000ull
 #define LIVED_NS	60000000000ull	/* a child that lived this long is restarted at once */
 /*
- * The end of the recording waits for the child. These limit how often the child is started then,
- * and set the time between starts.
+ * The end of the recording waits for the child. These constants limit how often the child is
+ * started during that wait, and set the time between starts.
  */
 #define LAST_STARTS	5
 #define LAST_PAUSE_NS	200000000ull

@@ -7,8 +7,8 @@
  * xpuload was started with, but ignores the signals that end a recording, because it ends at the
  * end of the pipe.
  *
- * If it ends earlier, it is restarted, and continues with the definitions that the first child has
- * kept in a memory file (split_journal.h). Meanwhile the pipe stays open, and keeps the unread
+ * If it ends earlier, it is restarted, and continues with the definitions that earlier children
+ * have kept in a memory file (split_journal.h). Meanwhile the pipe stays open, and keeps the unread
  * records.
  */
 #ifndef XPU_LOADER_SPLITTER_H

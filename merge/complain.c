@@ -29,8 +29,8 @@ int complain(const char *fmt, ...)
 
 int complain_error(struct memory_limit *memory, const char *file, int err)
 {
-	const char *why = memory_limit__why(memory, err);	/* after this, memory for the line
-								 * is available */
+	const char *why = memory_limit__why(memory, err);	/* this removes the memory limit, so
+								 * that the line can be formatted */
 
 	if (err)
 		complain("%s: %s", file, why);

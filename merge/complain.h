@@ -6,7 +6,10 @@
 #include "memory_limit.h"
 #include "util.h"
 
-/* Prints one line, with the program's name before it. Return: -EINVAL, for refusals. */
+/*
+ * Prints one line, with the program's name before it. Return: -EINVAL, for callers that refuse an
+ * argument.
+ */
 int complain(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*

@@ -31,7 +31,7 @@ static bool ask_over(void *ctx)
 	return is_over;
 }
 
-/* Makes Ctrl-C, and a timer of @ms, end the look-up; 0: no timer. */
+/* Makes signals such as Ctrl-C, and a timer of @ms (0: no timer), end the look-up. */
 static void catch_signals(unsigned long ms)
 {
 	static const int signals[] = { SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM };

@@ -20,7 +20,9 @@
 #include "version.h"
 #include "write/text.h"
 
-/* the two "%s" are replaced by the lines, and by the words, of the features' commands */
+/*
+ * the first "%s" becomes the usage lines of the features' commands, the second their descriptions
+ */
 static const char usage_format[] =
 "usage: xpumerge [-i FILE] [-f FORMAT] [-o FILE] [OPTION...] [FILE...]\n"
 "       xpumerge diff [-f folded|html|text] [-o FILE] [OPTION...] A B | A... vs B...\n"
@@ -585,7 +587,9 @@ static void add_option(const struct cmdline_option *option)
 		all[cmdline.nr_options++] = *option;
 }
 
-/* Makes the table of all options. A feature's options come after the option that they name. */
+/*
+ * Makes the table of all options. A feature's options come after the option feature_options.after.
+ */
 static void add_options(void)
 {
 	const struct feature_options *brought;

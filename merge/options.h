@@ -25,7 +25,8 @@ enum color {
 struct options {
 	const char **inputs;
 	size_t nr_inputs;
-	size_t nr_before;		/* diff: the first inputs are A, the others B */
+	size_t nr_before;		/* for diff: number of inputs that belong to A; the rest
+					 * belong to B */
 	const char **outputs;		/* the arguments of all -o */
 	size_t nr_outputs;
 	size_t which;			/* index of the output to write now, if there are several */
@@ -54,10 +55,10 @@ struct options {
 	enum normalize normalize;
 	double fail_over;		/* percentage; see gate.h and diff__print_grown() */
 	struct importer importer;
-	uint32_t jobs;			/* number of recordings to read at once; 0: the number of
-					 * CPUs */
+	uint32_t jobs;			/* number of recordings to read in parallel; 0: the number
+					 * of CPUs */
 	uint64_t max_memory;		/* limit in bytes; 0: half of the free memory */
-	struct memory_limit memory;	/* limit that main() sets */
+	struct memory_limit memory;	/* the memory limit that main() sets */
 	uint64_t given;			/* a bit for each option that was given */
 };
 

@@ -41,7 +41,10 @@ struct profiles *profiles__new(const char *url, const char *labels, const char *
 void profiles__add(struct profiles *p, char *name, const struct profile_time *time,
 		   uint64_t *waits);
 
-/* Drops the file with that @waits, unless it is already merged. Its profiles are then lost. */
+/*
+ * Drops the file with that @waits, and so its profiles are lost. Does nothing if it is already
+ * merged.
+ */
 void profiles__give_up(struct profiles *p, const uint64_t *waits);
 
 /*

@@ -239,7 +239,7 @@ static void *keys_thread(void *arg)
 
 /* ---- intervals ------------------------------------------------------------------------------- */
 
-/* Shows the file of an interval once the file is complete. */
+/* Called when the file of an interval is complete: shows it. */
 static void on_whole(void *ctx, char *name, uint64_t start_ns, uint64_t duration_ns,
 		     uint64_t *waits)
 {

@@ -25,7 +25,7 @@ struct row_share {
 	const struct stack *stack;	/* the call path, for rows of paths */
 	const char *name;		/* for a path: the name of its work, NULL if there are
 					 * several names; for other rows: the row's name */
-	const char *prefix;		/* comes before the name */
+	const char *prefix;		/* printed before the name */
 	uint64_t ns, nr;
 };
 

@@ -38,9 +38,9 @@
 
 enum {
 	EXIT_OK		= 0,
-	EXIT_LOSS	= 1,		/* the recording is incomplete, or --strict and anything is
-					 * missing, or --fail-over and something grew: the output is
-					 * written nevertheless */
+	EXIT_LOSS	= 1,		/* the recording is incomplete, --strict found a loss, or
+					 * --fail-over found growth; the output is written
+					 * nevertheless */
 	EXIT_BAD	= 2,		/* the command line, the input or the output is bad */
 };
 
@@ -245,9 +245,7 @@ static struct session_opts options__session(struct options *o, unsigned int side
 	return opts;
 }
 
-/*
- * Whether --window is the only filter and windows match it, even if nothing was launched in them.
- */
+/* Whether --window is the only filter and matches windows, even if nothing was launched in them. */
 static bool session__has_windows(const struct session *s)
 {
 	enum filter_kind kind;
@@ -268,7 +266,7 @@ static bool session__is_empty(const struct session *s)
 	       (l->nr_works || l->nr_launches || s->model.threads.nr);
 }
 
-/* Return: the exit status for a session that was written. */
+/* Return: the exit status for a session whose results were written. */
 static int session__exit_status(const struct session *s, bool strict)
 {
 	if (s->status)
@@ -351,7 +349,7 @@ static void print_largest_kernels(const struct session *s, char *buf, size_t siz
 }
 
 /*
- * Names the largest kernels of all: reads the recordings a second time, without filters.
+ * Names the largest kernels of the whole recordings: reads these a second time, without filters.
  * @buf: gets "" if there is no kernel, or if the recordings cannot be read
  */
 static void find_largest_kernels(struct options *o, const struct reader *r, char *buf, size_t size)
@@ -369,7 +367,7 @@ static void find_largest_kernels(struct options *o, const struct reader *r, char
 	session__exit(&s);
 }
 
-/* Prints that nothing passes the filters, and names that would pass. */
+/* Prints that nothing passes the filters, and names kernels and GPUs that would pass. */
 static void report_nothing(struct options *o, const struct session *s, const struct reader *r)
 {
 	char there[1024] = "", gpus[256] = "";
@@ -481,7 +479,7 @@ static int compare_growth(struct options *o, const struct diff *d)
 	return nr < 0 ? EXIT_BAD : nr ? EXIT_LOSS : EXIT_OK;
 }
 
-#define UNEQUAL_PERCENT	10		/* runs whose numbers of launches differ more are unequal */
+#define UNEQUAL_PERCENT	10		/* runs whose launch counts differ by more are unequal */
 
 /* Warns if the numbers of launches of the two runs differ too much. */
 static void report_unequal(const struct loss *a, const struct loss *b)
@@ -502,9 +500,7 @@ static bool has_verdict(const struct options *o)
 	       (options__given(o, "fail-over") && !options__given(o, "normalize"));
 }
 
-/*
- * Judges the recordings, and prints or writes the verdict. Return: the exit status, or EXIT_BAD.
- */
+/* Judges the recordings, and prints or writes the verdict. Return: the exit status. */
 static int give_verdict(struct options *o, const struct reader *r)
 {
 	struct progress progress = { .tty = isatty(STDERR_FILENO) };
@@ -696,7 +692,7 @@ static int open_inputs(struct options *o, struct reader *readers, size_t nr)
 				 err == -ENOENT ? options__instead(o->inputs[i], instead) : "");
 			break;
 		}
-		/* A dump reads no other files, so root is not a danger. */
+		/* A dump reads no other files, so it is safe to run it as root. */
 		if (!o->dump)
 			warn_root(o->inputs[i]);
 		if (stat(o->inputs[i], &stats[i]))

@@ -15,8 +15,8 @@
 
 #define NVML_INTERVAL_NS	100000000ull	/* NVML updates its values 11 times a second */
 
-#define NVML_MAX_ROWS		50		/* most rows before the energy is read, which takes
-						 * some ms */
+#define NVML_MAX_ROWS		50		/* maximum rows before the energy is read, which
+						 * takes a few ms */
 
 struct nvml_row {
 	uint64_t begin_ns, end_ns;

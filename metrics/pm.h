@@ -30,7 +30,7 @@ struct pm_gpu {
 	uint8_t *available;		/* image of the GPU's counters, which @host uses */
 	uint8_t *config, *data;		/* images of the counters to collect, and of their values */
 	size_t config_bytes, data_bytes;
-	unsigned int max_samples;	/* in @data */
+	unsigned int max_samples;	/* maximum number of samples in @data */
 	unsigned int nr, nr_peaks;
 	const char *names[2 * XPU_MAX_METRICS];	/* CUPTI's names: for @nr columns, then for the
 						 * peaks */
@@ -50,8 +50,8 @@ bool pm__open(int major);
  * pm_gpu__prepare - prepare to sample a GPU, which takes some 0.3 s
  * @g: must be passed to pm_gpu__end(), even after an error
  * @index: CUDA's index of the GPU
- * @max_samples: how many samples fit in between two drains; further samples are lost
- * @names: full names of metrics, up to a NULL; or NULL for the default metrics
+ * @max_samples: how many samples fit between two drains; further samples are lost
+ * @names: full names of metrics, NULL-terminated; NULL for the default metrics
  *
  * Return: false after a message.
  */

@@ -16,7 +16,7 @@ static int sink_fd;
 static uint16_t nr_sets;
 
 /*
- * Records that wait for room in the socket's queue, which takes about ten of them. With them,
+ * Records that wait for room in the socket's queue, which takes about ten records. So
  * sampling continues while xpuload attaches, is short of CPU time, or is stopped.
  */
 static struct {

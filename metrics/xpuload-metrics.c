@@ -31,7 +31,7 @@
 #define MAX_GPUS	16
 #define SAMPLES_A_DRAIN	300		/* samples in a drain: a compromise between the cost of
 					 * drains and memory */
-#define DRAIN_MS	300		/* at most */
+#define DRAIN_MS	300		/* maximum time between drains */
 #define NVML_MS		((int)(NVML_INTERVAL_NS / 1000000))
 
 struct gpu {

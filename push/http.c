@@ -219,7 +219,7 @@ void http__post(struct http *h, const struct http_request *r, long timeout_ms,
 	code = !r->type && !form ? CURLE_OUT_OF_MEMORY : h->easy_perform(h->curl);
 	if (code == CURLE_ABORTED_BY_CALLBACK)
 		code = CURLE_OPERATION_TIMEDOUT;
-	/* An answer that was too long only for the buffer also has a status. */
+	/* An answer that only exceeded the buffer has a status, too. */
 	if (!code || (code == CURLE_WRITE_ERROR && a->bytes == sizeof(a->body)))
 		h->easy_getinfo(h->curl, CURLINFO_RESPONSE_CODE, &a->status);
 	else

@@ -32,9 +32,9 @@
 #include "receiver.h"
 #include "safefile.h"
 
-#define MAX_WAITING	64		/* most waiting profiles */
-#define MAX_BYTES	(64u << 20)	/* most bytes of all waiting profiles */
-#define MAX_PROFILE	(16u << 20)	/* most bytes of one profile */
+#define MAX_WAITING	64		/* maximum number of waiting profiles */
+#define MAX_BYTES	(64u << 20)	/* maximum bytes of all waiting profiles */
+#define MAX_PROFILE	(16u << 20)	/* maximum bytes of one profile */
 #define SEND_MS		10000
 #define FINISH_MS	3000
 #define FIRST_PAUSE_MS	500		/* the pause after the first failure; it doubles at each

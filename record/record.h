@@ -10,7 +10,7 @@
 
 #include "xpu_record.h"
 
-#define RECORD_MAX	(256u << 20)	/* most bytes of any record */
+#define RECORD_MAX	(256u << 20)	/* maximum size of any record */
 /*
  * Later versions may add up to this many bytes to a record. A larger size counts as damage, not as
  * a record that the end of the file cuts off. Otherwise a file with a damaged size would look as if
@@ -78,7 +78,8 @@ const char *number_names__find(const struct number_names *names, uint64_t number
 /* Describes a field of a structure. The last entry of a list has no name. */
 struct record_field {
 	const char *name, *type, *text;
-	uint32_t offset, bytes;		/* bytes: of the whole array, or of one element of a tail */
+	uint32_t offset, bytes;		/* .bytes: size of the whole array, or of one element of a
+					 * tail */
 	uint32_t nr;			/* number of elements of an array; otherwise 0 */
 	enum field_kind kind;
 	uint8_t major, minor;		/* the version that added it; 0 if all versions have it */

@@ -43,13 +43,13 @@
 
 #define XPU_COMM_LEN		16
 #define XPU_BUILD_ID_LEN	20
-#define XPU_MAX_FRAMES		1000		/* most frames in one chain: 8 KB in Linux */
+#define XPU_MAX_FRAMES		1000		/* maximum frames in one chain: 8 KB in Linux */
 #define XPU_DEFAULT_FRAMES	512		/* frames if the user does not choose a number */
-#define XPU_FP_FRAMES		127		/* most frames by frame pointers, the limit of
+#define XPU_FP_FRAMES		127		/* maximum frames by frame pointers: the limit of
 						 * bpf_get_stack() */
 #define XPU_STRING_MAX		16384		/* bytes of the longest interned string, NUL
 						 * included */
-#define XPU_BATCH_MAX		(64 * 1024 - 64)	/* most bytes in one xpu_batch() call */
+#define XPU_BATCH_MAX		(64 * 1024 - 64)	/* maximum bytes in one xpu_batch() call */
 
 struct xpu_file_header {
 	char	magic[8];
@@ -73,7 +73,7 @@ struct xpu_record {
 };
 
 #define XPU_BLOCK_MAGIC	"XPUBLOCK"	/* 8 bytes, without a NUL; readers search for them */
-#define XPU_BLOCK_MAX	(8u << 20)	/* bytes of records in a block; no record spans two
+#define XPU_BLOCK_MAX	(8u << 20)	/* maximum bytes of records in a block; no record spans two
 					 * blocks */
 /*
  * The largest ratio of a block's record bytes to its stored bytes, so that a small file cannot keep
@@ -185,15 +185,16 @@ enum {	/* aarch64: x19 to x24, x29, SP, x25 to x28, x30, x15 to x17 (which stubs
 #define XPU_WORD_IS_PYTHON(w)	((w) >> 56 == 0xf7)
 #define XPU_WORD_WHERE(w)	(((w) >> 32 & 0xffffff) * 2)
 #define XPU_WORD_CODE(w)	((__u32)(w))
-#define XPU_MAX_PYTHON		2046		/* most words of both kinds in a record */
+#define XPU_MAX_PYTHON		2046		/* maximum number of words of both kinds in a
+						 * record */
 
 #define XPU_PYTHON_PRINT(name, table, line) ((name) ^ (table) << 1 ^ (__u64)(line) << 40)
 
 /*
  * A process may use the APIs of several vendors. Each API numbers launches, nodes of graphs,
  * contexts, streams, devices and functions for itself. So these numbers are unique only together
- * with the API's number, enum xpu_api, which is in the upper four bits of a domain, and of misc in
- * records of device work and of its definitions. A launch has the API of its call path.
+ * with the API's number, enum xpu_api. That number is in the upper four bits of a domain, and of
+ * misc in records of device work and its definitions. A launch has the API of its call path.
  */
 #define XPU_APIS		16
 #define XPU_API_SHIFT		12

@@ -8,7 +8,7 @@ import gzip
 import struct
 import sys
 
-# magic, version, flags, header's size, types at, size, strings at, size
+# magic, version, flags, header size, offset and size of the types, offset and size of the strings
 HEADER = struct.Struct("<HBBIIIII")
 
 

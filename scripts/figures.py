@@ -40,7 +40,7 @@ def room_of(path):
 
 
 def circles(texts):
-    """Returns the files that include each other in a circle; a file and its header are one."""
+    """Returns the files that include each other in a cycle; a file and its header are one."""
     arrows = {}
     for path, text in texts.items():
         stem = re.sub(r'\.[chS]$', '', path)
@@ -57,7 +57,7 @@ def circles(texts):
             break
         for stem in ends:
             del arrows[stem]
-    # The remaining files lead to a circle, or lie in one.
+    # The remaining files lead to a cycle, or lie in one.
     while True:
         reached = set().union(*arrows.values()) if arrows else set()
         starts = [stem for stem in arrows if stem not in reached]

@@ -45,7 +45,7 @@ mount --bind "$src" src
 mount -o remount,bind,ro src
 to=opt/cuda/include
 for dir in $CUDA; do
-	[ "${dir#/}" != "$dir" ] || continue	# removes -isystem
+	[ "${dir#/}" != "$dir" ] || continue	# skips the word -isystem
 	mount --bind "$dir" $to
 	to=opt/cuda/extras/CUPTI/include
 done

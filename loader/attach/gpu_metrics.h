@@ -30,7 +30,7 @@ struct gpu_metrics_stats {
  */
 struct gpu_metrics *gpu_metrics__start(uint32_t hz, const char *names);
 
-/* Waits until the program samples, at most some seconds. All functions accept NULL as @m. */
+/* Waits until the program samples, for a few seconds at most. All functions accept NULL as @m. */
 void gpu_metrics__await(struct gpu_metrics *m, struct writer *w);
 
 /* Writes the records that have arrived. */

@@ -34,7 +34,7 @@ int own_sampler__fd(const struct own_sampler *s);
 /* Takes a sample of process @pid, and must set the sample's proc_id. */
 typedef void (*own_sample_fn)(void *ctx, pid_t pid, struct xpu_ring_sample *sample, size_t size);
 
-/* Takes the samples before @until_ns. */
+/* Passes the samples before @until_ns to @fn. */
 void own_sampler__drain(struct own_sampler *s, uint64_t until_ns, own_sample_fn fn, void *ctx);
 
 /*

@@ -28,13 +28,14 @@
 
 #define MIN_ENTRIES	4096
 
-#define MAX_SHIMS	8		/* most files that are copies of our shim */
-#define DETACHERS	64		/* threads that detach at the same time */
+#define MAX_SHIMS	8		/* maximum number of files that are copies of our shim */
+#define DETACHERS	64		/* number of threads that detach at the same time */
 
 /*
- * With PROBES_PID, the switches of at most this many processes are attached one by one: Linux's
- * cost of attaching and detaching grows with the third power of their number. Beyond the limit, the
- * switches of all processes are attached, as with PROBES_ALL; the recording is the same.
+ * With PROBES_PID, the switches of at most this many processes are attached one by one: in Linux
+ * the cost of attaching and detaching grows with the third power of the number of processes. Beyond
+ * the limit, the switches of all processes are attached, as with PROBES_ALL; the recording is the
+ * same.
  */
 #define MAX_FOLLOWED	128
 
@@ -53,14 +54,14 @@ struct shim {
 	dev_t dev;
 	ino_t ino;
 	char path[32];
-	struct attachment at[NR_SITE_GROUPS];	/* switches only if @everywhere */
+	struct attachment at[NR_SITE_GROUPS];	/* includes the switches only if @everywhere */
 };
 
 /*
  * The number of ended processes whose switches may stay attached. To detach a switch, Linux visits
  * all processes with the shim, and lowers the semaphore in each process that nobody is attached to.
- * One of them may be a child that was just forked; its shim continues for two seconds with lowered
- * semaphores. So switches are detached rarely, for many processes at a time.
+ * Such a process may be a child that was just forked; its shim continues for two seconds with
+ * lowered semaphores. So switches are detached rarely, for many processes at a time.
  */
 #define MAX_ENDED	256
 
@@ -518,7 +519,7 @@ static int map_rings(struct probes *p, bool sample)
 	return map_ring(p, p->skel->maps.sample_ring, &p->sample_budget, &p->sample_ring);
 }
 
-/* Return: 0, even before Linux 6.10, which lacks the tracepoint, or a negative errno. */
+/* Return: 0 or a negative errno. Linux before 6.10 lacks this tracepoint, which is not an error. */
 static int attach_prepare_exec(struct xpu_bpf *skel)
 {
 	struct bpf_link *link = bpf_program__attach(skel->progs.on_prepare_exec);
@@ -759,7 +760,7 @@ int probes__follow(struct probes *p, pid_t pid, bool hello)
 		err = followed__switch_on(p, f, hello);
 		if (err != -EMFILE)
 			break;
-		forget_ended(p, true);		/* frees @f, too, which has failed */
+		forget_ended(p, true);		/* also frees @f, whose attaching failed */
 	}
 	return err;
 }

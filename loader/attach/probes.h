@@ -39,7 +39,8 @@ struct probes_options {
 					 * descendants */
 	bool no_children;		/* do not record children of recorded processes */
 	uint64_t ring_bytes;		/* rounded up to a power of two of at least a page */
-	unsigned int max_frames;	/* most frames in a call chain; 0: the default */
+	unsigned int max_frames;	/* maximum number of frames in a call chain; 0: the
+					 * default */
 	bool ranges;			/* receive NVTX ranges */
 	bool waits;			/* receive calls that wait for the device */
 	bool api;			/* receive calls of CUDA's API; with PROBES_RUN, the
@@ -48,7 +49,7 @@ struct probes_options {
 	bool windows;			/* sample only while a window of the process is open */
 	bool memory;			/* ask running programs for memory events */
 	bool off_cpu;			/* account for all the time of each thread */
-	uint64_t off_min_ns;		/* shorter intervals have no stack */
+	uint64_t off_min_ns;		/* shorter off-CPU intervals have no stack */
 	bool sample;			/* load the sampling program: probes__sample_fd() */
 	uint64_t sample_period_ns;	/* time between two samples on a CPU */
 	uint32_t stack_bytes;		/* bytes of the stack that a sample copies; 0: follow frame
@@ -106,7 +107,7 @@ int probes__follow(struct probes *p, pid_t pid, bool hello);
 void probes__unfollow(struct probes *p, pid_t pid);
 
 /*
- * Stops shims that another loader keeps awake from repeating their definitions. Must be called
+ * Ends the repeating of definitions by shims that another loader keeps awake. Must be called
  * XPU_HELLO_NS after probes__open() with PROBES_PID or PROBES_ALL.
  */
 void probes__end_hello(struct probes *p);
@@ -131,9 +132,9 @@ int probes__sample_fd(const struct probes *p);
 void probes__set_python(struct probes *p, uint32_t proc_id, const struct xpu_python *python);
 
 /*
- * probes__nr_stopped() returns how many recordings of processes stopped because the invoker could
- * no longer read the process; probes__nr_left_alone(), how many processes the invoker could never
- * read.
+ * probes__nr_stopped() returns how often the recording of a process stopped because the invoker
+ * could no longer read the process. probes__nr_left_alone() returns how many processes the invoker
+ * could never read.
  */
 uint64_t probes__nr_stopped(const struct probes *p);
 uint64_t probes__nr_left_alone(const struct probes *p);
@@ -148,8 +149,8 @@ uint64_t probes__nr_samples(const struct probes *p);
 int probes__fd(const struct probes *p);
 
 /*
- * Takes the records in the rings, but at most a ringful of newly arriving ones, because the writers
- * may be faster. Return: whether all were taken.
+ * Takes the records in the rings, and at most a ringful of records that arrive meanwhile, because
+ * the writers may be faster. Return: whether all were taken.
  */
 bool probes__drain(struct probes *p);
 

@@ -29,16 +29,19 @@
 
 #define MAX_CALLERS	128		/* connections that have sent nothing yet */
 #define CALLER_NS	1000000000ull	/* how long a connection may stay silent */
-#define ACCEPT_NS	100000000ull	/* longest time to accept connections at once */
-#define DEAF_NS		20000000ull	/* pause before listening again after a lack of room */
-#define MAX_READERS	1024		/* most processes with mapped memory at a time; others
-					 * wait */
+#define ACCEPT_NS	100000000ull	/* maximum time to accept connections without a break */
+#define DEAF_NS		20000000ull	/* pause before listening again if there was no room */
+#define MAX_READERS	1024		/* maximum number of processes with mapped memory at a time;
+					 * others wait */
 #define SPARE_FILES	32		/* descriptors reserved for connections */
-#define MAX_MISSING	(1u << 20)	/* most missing processes; no honest count is larger */
-#define MAX_LAUNCHES	(1ull << 48)	/* most launches of missing processes */
-#define MAX_LOSSES	(1 << 14)	/* most processes whose losses are counted separately */
-#define MAX_TASKS	4096		/* threads to look at in a process */
-#define MAX_THREADS	(4 * MAX_TASKS)	/* most threads of a process whose numbers are kept */
+#define MAX_MISSING	(1u << 20)	/* maximum number of missing processes; no honest
+					 * count is larger */
+#define MAX_LAUNCHES	(1ull << 48)	/* maximum number of launches of missing processes */
+#define MAX_LOSSES	(1 << 14)	/* maximum number of processes whose losses are counted
+					 * separately */
+#define MAX_TASKS	4096		/* maximum number of threads to look at in a process */
+#define MAX_THREADS	(4 * MAX_TASKS)	/* maximum number of threads of a process whose numbers are
+					 * kept */
 #define LOOK_NS		20000000ll	/* how long a search for threads may take at once, ... */
 #define LOOK_SHARE	16		/* ... and 1/16 of the time in the long run */
 #define MAX_EVENTS	64
@@ -68,14 +71,17 @@ struct member {
 	struct shm_reader *reader;	/* NULL: the image has not connected */
 	uint64_t image;			/* the image's number, from its hello */
 	bool said_last;			/* its shim has marked the newest batch as the last one */
-	bool attached;			/* its first hello comes from its first image */
+	bool attached;			/* its first hello comes from the image that is already
+					 * known */
 	uint64_t begin_ns;		/* when the image began */
 	pid_t ns_pid;			/* the process's number in its own pid namespace */
 	struct thread *threads;
 	int64_t look_ns;		/* time that is left for searches for threads */
 	uint64_t look_set_ns;		/* when look_ns was computed */
-	uint64_t paths_ns;		/* when a new call path first came; 0: none came */
-	uint64_t nr_lost[XPU_LOST_NR];	/* number of losses already added to the sums */
+	uint64_t paths_ns;		/* when the first new call path arrived; 0: none has
+					 * arrived */
+	uint64_t nr_lost[XPU_LOST_NR];	/* number of losses of each kind already added to the
+					 * sums */
 	struct shared *shared;
 };
 
@@ -86,7 +92,7 @@ struct loss {
 };
 
 struct caller {
-	int fd;				/* -1: free */
+	int fd;				/* -1: the slot is free */
 	pid_t pid;
 	uid_t uid;
 	uint64_t since_ns;
@@ -262,8 +268,8 @@ int shared__fd(const struct shared *s)
 /* ---- records --------------------------------------------------------------------------------- */
 
 /*
- * Return: the number of a thread in its innermost pid namespace, read from @path, its status file;
- * 0 if it cannot be read.
+ * Return: the number of a thread in its innermost pid namespace, read from the status file @path; 0
+ * if it cannot be read.
  */
 static pid_t read_ns_tid(const char *path)
 {
@@ -517,7 +523,7 @@ static void member__leave_image(struct shared *s, struct member *m)
 	if (!m->reader)
 		return;
 	member__read(s, m, true);
-	/* Mappings that did not fit into the ring are counted already. */
+	/* Mappings that did not fit into the ring are already counted as lost. */
 	s->listener.left(s->listener.ctx, m->pid, m->paths_ns,
 			 m->nr_lost[XPU_LOST_SIDEBAND] ? XPU_SHM_MAPS_LAST :
 			 shm_reader__maps(m->reader));

@@ -2,9 +2,9 @@
 /*
  * shared.h - recording through shared memory instead of BPF programs
  *
- * Each process of the recorded tree sends a piece of its memory to a socket, and writes the records
- * into it that the BPF programs would have made: see xpu_shm.h. Processes are reported by their
- * connections and by the sideband (sideband.h), not by BPF programs.
+ * Each process of the recorded tree sends memory of its own through a socket, and writes to this
+ * memory the records that the BPF programs would have made: see xpu_shm.h. Processes are reported
+ * by their connections and by the sideband (sideband.h), not by BPF programs.
  */
 #ifndef XPU_LOADER_SHARED_H
 #define XPU_LOADER_SHARED_H
@@ -23,9 +23,9 @@ struct shared;
 
 struct shared_options {
 	uint64_t ring_bytes;		/* size of each process's ring */
-	unsigned int max_frames;	/* most frames in a call chain along frame pointers; 0: the
-					 * default */
-	unsigned int wants;		/* XPU_SHM_WANTS_* of the address */
+	unsigned int max_frames;	/* maximum number of frames in a call chain along frame
+					 * pointers; 0: the default */
+	unsigned int wants;		/* XPU_SHM_WANTS_*, sent with the socket's address */
 };
 
 struct shared_listener {

@@ -116,9 +116,9 @@ static bool find_sites(Elf *elf, struct sites *sites)
 }
 
 /*
- * Whether the shim belongs to root, or to the owner of the file xpuload, if that file has
- * capabilities. xpuload looks for the shim next to itself, and a user may link xpuload into any
- * directory.
+ * Whether the shim may be used. If xpuload's file has capabilities, the shim must belong to root or
+ * to that file's owner: xpuload looks for the shim next to itself, and a user may link xpuload into
+ * any directory.
  */
 static bool is_trusted(int fd)
 {

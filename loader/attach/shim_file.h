@@ -31,7 +31,7 @@ enum site_group {
 	NR_SITE_GROUPS
 };
 
-#define MAX_SITES	8		/* most sites in a group */
+#define MAX_SITES	8		/* maximum number of sites in a group */
 
 /* Which recordings need a site. */
 enum site_use {
@@ -45,7 +45,7 @@ enum site_use {
 
 /* File offsets of a site: where Linux puts its breakpoint, and where the semaphore is. */
 struct site {
-	uint64_t at, semaphore;		/* semaphore: 0: none */
+	uint64_t at, semaphore;		/* .semaphore is 0 if the site has none */
 	enum site_use use;
 	bool live;			/* the site is for processes that xpuload has not started */
 };

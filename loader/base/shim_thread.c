@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_TASKS	4096		/* threads to look at in a process */
+#define MAX_TASKS	4096		/* maximum number of threads to look at in a process */
 /*
  * The shim's thread waits once in each round of its loop, for a tenth of a second at most, and also
  * for locks while it sends its last records. So it has had enough rounds after this many waits.

@@ -21,9 +21,9 @@ struct shim_thread {			/* zeroed: not looked for yet */
 };
 
 /*
- * Return: whether the shim's thread in @pid still needs time: since it was first seen to run, it
- * has had less than a second or less than some rounds of its loop. If /proc does not show the
- * thread, only the second counts.
+ * Return: whether the shim's thread in @pid needs more time: since it was first seen to run, less
+ * than a second or too few rounds of its loop have passed. If /proc does not show the thread, only
+ * the second counts.
  */
 bool shim_thread__is_late(struct shim_thread *t, pid_t pid, uint64_t now_ns);
 

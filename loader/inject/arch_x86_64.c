@@ -218,7 +218,7 @@ struct signal_frame {
 	uint64_t r8, r9, r10, r11, r12, r13, r14, r15, di, si, bp, bx, dx, ax, cx, sp, ip, flags;
 	uint16_t cs, gs, fs, ss;
 	uint64_t err, trapno, oldmask, cr2, fpstate, reserved[8];
-	uint64_t mask;			/* a siginfo_t, which nobody reads, is left out behind it */
+	uint64_t mask;			/* the siginfo_t after it is left out: nobody reads it */
 };
 
 _Static_assert(offsetof(struct signal_frame, r8) == 8 + 40, "struct ucontext: uc_mcontext");

@@ -40,7 +40,7 @@
 #include "inject/seccomp.h"
 
 #define SEARCH_NS	3000000000ull	/* how long to look for a thread */
-#define NO_LIMIT_NS	500000000ull	/* first part: only for threads without a timeout */
+#define NO_LIMIT_NS	500000000ull	/* how long to skip threads that wait with a timeout */
 #define PAUSE_US	5000		/* pause between two searches of all threads */
 #define MAX_REASONS	16
 #define MAX_STOPS	100
@@ -250,7 +250,7 @@ static void count_stop(struct borrow *b, const struct stopwatch *w)
 
 /* ---- looking --------------------------------------------------------------------------------- */
 
-/* The system call that a thread is in, from /proc, which does not stop the thread. */
+/* The system call that a thread is in. It is read from /proc, without stopping the thread. */
 struct system_call {
 	long nr;
 	uint64_t args[6], sp, pc;
@@ -324,8 +324,8 @@ static int read_stopped(struct borrow *b, struct arch_state *state, uint64_t *ma
 
 /*
  * Stops the thread for a moment to read its state, and resumes it. Then writes the signal frame
- * that it would need if this process ended while it is borrowed. Nothing is written while it is
- * stopped, because other threads of the process may delay the write for long.
+ * that the thread would need if this process ended while the thread is borrowed. Nothing is written
+ * while the thread is stopped, because other threads of the process may delay the write for long.
  */
 static int look(struct borrow *b, struct arch_state *state)
 {
@@ -679,7 +679,7 @@ static bool write_file(struct borrow *b)
 /*
  * Whether the loading thread has the rights of the borrowed thread. setuid() changes all threads
  * that the C library knows. If it ran before the loading thread existed, it missed the bare thread,
- * whose rights the loading thread has.
+ * whose rights the loading thread inherited.
  */
 static bool has_same_rights(struct borrow *b)
 {

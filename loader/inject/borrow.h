@@ -8,9 +8,9 @@
 #include "inject/result.h"
 
 /*
- * Does the work of inject__into() in the calling process. The caller has no other thread, and ends
- * soon afterwards, which detaches a thread that did not stop in time. @shim: NULL to check only
- * whether it could be injected.
+ * Does the work of inject__into() in the calling process, which has no other thread and must end
+ * soon afterwards: its end detaches a thread that did not stop in time. @shim: NULL to check only
+ * whether the shim could be injected.
  */
 int borrow__run(pid_t pid, const char *shim, struct inject_result *result);
 

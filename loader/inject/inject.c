@@ -46,7 +46,7 @@ static _Noreturn void run_child(pid_t pid, const char *shim, int fd, pid_t paren
 }
 
 /*
- * Kills the child, and waits for its end a while. A child that waits for a file system run by the
+ * Kills the child, and waits a while for its end. A child that waits for a file system run by the
  * process cannot be killed, and is left behind.
  */
 static void end_child(pid_t child)

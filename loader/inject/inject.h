@@ -24,11 +24,11 @@ int inject__check(pid_t pid, char *why);
 
 /**
  * inject__into - put the shim into a process
- * @shim: the path of the shim, as xpuload sees it; NULL: as inject__check()
+ * @shim: the path of the shim, as xpuload sees it; NULL: only check, as inject__check() does
  *
  * Searches for a thread to borrow for three seconds at most. If the process does not start a
  * thread, or does not load the shim, this takes up to two minutes. After an error the process is as
- * before, except after -EIO and -EFAULT: a step in the process has begun and failed.
+ * before, except after -EIO and -EFAULT, which mean that a step in the process began and failed.
  *
  * Return: 0 if the shim is loaded and knows that CUDA is in use, or an error as from
  * inject__check().

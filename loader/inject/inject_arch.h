@@ -18,7 +18,7 @@
 	X(munmap) X(memfd_create) X(close) X(__errno_location) X(mmap)		\
 	X(mprotect) X(clone)
 
-#define TLS_IMAGE	128		/* most bytes of the image; glibc has 16 */
+#define TLS_IMAGE	128		/* maximum size of the image; glibc's has 16 bytes */
 
 #define INJECT_NUMBER(name)	FN_##name,
 enum inject_function { INJECT_FUNCTIONS(INJECT_NUMBER) NR_FUNCTIONS };

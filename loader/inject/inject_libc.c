@@ -22,8 +22,9 @@
 
 #define ANSWER_MS	10000
 #define ALL_ANSWERS_MS	20000
-#define MAX_FILES	64		/* most files that the child has open at a time */
-#define MAX_TEXT	(64u << 20)	/* most bytes of the C library's code */
+#define MAX_FILES	64		/* maximum number of files that the child has open at a
+					 * time */
+#define MAX_TEXT	(64u << 20)	/* maximum size of the C library's code */
 
 enum reply_kind { REPLY_WANTS, REPLY_DONE };
 

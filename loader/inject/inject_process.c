@@ -180,7 +180,7 @@ static bool waits_for_vfork(pid_t pid)
 	return found;
 }
 
-/* Containers forbid kcmp(). Then returns true in case of doubt, so that the process is refused. */
+/* If kcmp() is forbidden, as in containers, returns true when in doubt: the process is refused. */
 static bool shares_memory(pid_t pid, pid_t parent)
 {
 	int ret = syscall(SYS_kcmp, pid, parent, KCMP_VM, 0, 0);

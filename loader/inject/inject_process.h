@@ -52,12 +52,12 @@ pid_t process__find_thread(pid_t pid, uint32_t inner);
 /* Whether two threads of the process have the same user, groups, capabilities and filters. */
 bool process__same_rights(pid_t pid, pid_t a, pid_t b);
 
-/* Return: the module with @addr, or NULL. */
+/* Return: the module that contains @addr, or NULL. */
 const struct module *modules__find(const struct modules *m, uint64_t addr);
 
 /*
- * Return: the lowest address of the readable and writable mapping with @addr, or 0; *@end is its
- * end.
+ * Return: the lowest address of the readable and writable mapping that contains @addr, or 0. Sets
+ * *@end to the mapping's end.
  */
 uint64_t process__stack(pid_t pid, uint64_t addr, uint64_t *end);
 

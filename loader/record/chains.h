@@ -13,7 +13,7 @@ struct process;
 struct processes;
 struct writer;
 
-/* The properties by which call chains with equal frames differ. */
+/* The properties by which call chains with equal frames may differ. */
 struct chain {
 	uint32_t proc_id;
 	uint32_t cbid;

@@ -14,10 +14,10 @@
 #include "xpu_slot.h"
 
 /*
- * The value in MAP_PATHS for a call path that a shim has numbered. It has the recording's id of the
- * path, one of the flags below, and 30 bits. Until the shim defines the path, the 30 bits count the
- * launches that wait for the definition. Afterwards they are the id of the thread that launches
- * from the path, or 0 if it is not known yet. Each path number belongs to one thread.
+ * The value in MAP_PATHS for a call path that a shim has numbered. It consists of the recording's
+ * id of the path, one of the flags below, and 30 bits. Until the shim defines the path, the 30 bits
+ * count the launches that wait for the definition. Afterwards they are the id of the thread that
+ * launches from the path, or 0 if it is not known yet. Each path number belongs to one thread.
  */
 #define PATH_ID(path)	((uint32_t)(path))
 #define PATH_UNTOLD	(1ull << 63)	/* not defined yet, or the definition was lost */

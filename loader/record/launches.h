@@ -27,7 +27,7 @@ void launches__free(struct launches *l);
  */
 void launches__take(struct launches *l, const struct xpu_ring_launch *launch, size_t size);
 
-/* Takes a log: launches with the numbers of their call chains, range events and memory events. */
+/* Takes a log: memory events, range events, and launches with their call chains' numbers. */
 void launches__take_log(struct launches *l, const struct xpu_ring_log *log, size_t size);
 
 /*

@@ -12,8 +12,8 @@
 #include "record/writer.h"
 
 /*
- * The last records of a process come some microseconds after its exit. They come from other CPUs,
- * which run its other threads, and from the samples' ring, which is read after the main ring.
+ * The last records of a process arrive some microseconds after its exit: from other CPUs, which run
+ * its other threads, and from the samples' ring, which is read after the main ring.
  */
 #define SETTLE_NS	1000000000ull
 #define SETTLE_ROUNDS	2		/* rounds of draining both rings */
@@ -31,7 +31,7 @@ struct processes {
 	uint32_t nr_kept;
 	uint64_t round;
 	uint64_t from_ns, until_ns;	/* launches between these times are recorded */
-	uint64_t nr[NR_MAPS];		/* entries of all processes */
+	uint64_t nr[NR_MAPS];		/* number of entries in each map, over all processes */
 	uint64_t nr_malformed;
 	uint64_t nr_messages;
 	processes_loss_fn loss;
@@ -443,7 +443,7 @@ static void process__stats(struct processes *ps, struct process *p, struct recor
 	if (ps->loss)
 		ps->loss(ps->ctx, p->proc_id, &loss);
 	/*
-	 * A shim defines a path's number before it logs a launch or an event of memory with the
+	 * A shim defines a path's number before it logs a launch or a memory event with the
 	 * number. So an undefined number is malformed, unless some of the process's launches or
 	 * events were lost.
 	 */

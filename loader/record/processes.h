@@ -109,7 +109,7 @@ void processes__exit(struct processes *ps, const struct xpu_record_process_exit 
  * @now_ns: CLOCK_MONOTONIC
  * @keep_threads: keep the threads and stacks of processes that have ended
  *
- * Frees the tables of processes that ended so long ago that their last records have come.
+ * Frees the tables of processes that ended so long ago that their last records have arrived.
  */
 void processes__drained(struct processes *ps, uint64_t now_ns, bool keep_threads);
 
@@ -132,7 +132,7 @@ unsigned int processes__nr_awake(const struct processes *ps);
 
 /*
  * Return: how many of these processes have not had enough time to send their last records since the
- * first call, right after the detach. @tell: print a warning for each of them
+ * first call, which comes right after the detach. @tell: print a warning for each of them
  */
 unsigned int processes__nr_late(struct processes *ps, uint64_t now_ns, bool tell);
 

@@ -10,8 +10,9 @@
 #include "record/writer.h"
 #include "xpu_pylayout.h"
 
-#define MAX_NAME	4096		/* bytes of a name */
-#define MAX_TABLE	(64 * 1024)	/* bytes of a line table; beyond, lines are unknown */
+#define MAX_NAME	4096		/* maximum bytes of a name */
+#define MAX_TABLE	(64 * 1024)	/* maximum bytes of a line table; if it is larger, lines are
+					 * unknown */
 
 #define MAX_MET		(1u << 16)	/* an object that was unreadable in this many samples is not
 					 * read again */

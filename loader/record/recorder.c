@@ -231,8 +231,8 @@ static void recorder__process_exit(struct recorder *rec, const struct xpu_record
 }
 
 /*
- * These check the size of a record's struct. Arrays after the struct are checked where they are
- * read.
+ * These macros check the size of a record's struct. Arrays after the struct are checked where they
+ * are read.
  */
 #define HAS(type)	(size >= sizeof(struct type))
 #define IS(type)	(HAS(type) && r->size == sizeof(struct type))

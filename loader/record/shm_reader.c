@@ -14,7 +14,7 @@
 
 #include "xpu_slot.h"
 
-#define MAX_LOST	(1ull << 48)	/* most losses of one kind in one process */
+#define MAX_LOST	(1ull << 48)	/* maximum number of losses of one kind in one process */
 
 #define LARGEST_LAUNCH	(sizeof(struct xpu_ring_launch) + XPU_MAX_FRAMES * sizeof(__u64))
 #define LARGEST_LOG	(sizeof(struct xpu_ring_log) + \

@@ -51,8 +51,8 @@ void shm_reader__free(struct shm_reader *r);
 bool shm_reader__drain(struct shm_reader *r, shm_record_fn fn, void *ctx);
 
 /*
- * Takes the complete records, counts the others as lost, and takes the last entries of the threads'
- * logs. Must be called when the process has ended or runs another program.
+ * Takes the complete records, counts the incomplete records as lost, and takes the last entries of
+ * the threads' logs. Must be called when the process has ended or runs another program.
  */
 void shm_reader__finish(struct shm_reader *r, shm_record_fn fn, void *ctx);
 

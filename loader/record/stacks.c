@@ -7,7 +7,7 @@
 
 #include "record/writer.h"
 
-#define NR_STACKS	256		/* most threads whose last stack is kept */
+#define NR_STACKS	256		/* maximum number of threads whose last stack is kept */
 #define BLOCKS_BYTES	(XPU_STACK_MAX + 2 * XPU_STACK_BLOCK)
 #define MASK_WORDS	(BLOCKS_BYTES / XPU_STACK_BLOCK / 64 + 1)
 

@@ -3,8 +3,8 @@
  * windows.h - the windows that processes have opened: see struct xpu_record_window
  *
  * The BPF programs sample only in windows. Perf events sample all the time. This module finds out
- * which of their samples are outside of the windows that records in the ring have reported, and
- * must be dropped.
+ * which samples of perf events must be dropped, because they are outside of the windows that
+ * records in the ring have reported.
  */
 #ifndef XPU_LOADER_WINDOWS_H
 #define XPU_LOADER_WINDOWS_H

@@ -19,8 +19,8 @@
 #define MAX_SPARE	8
 #define RETRY_NS	200000000ull	/* time between attempts to write a block to a full disk */
 /*
- * Records are written after a second at most, or at first after an eighth of the recording's age.
- * If everything is killed, only later records are lost.
+ * Records are written after at most a second or, at first, after at most an eighth of the
+ * recording's age. If everything is killed, only newer records are lost.
  */
 #define FLUSH_NS	1000000000ull
 #define FLUSH_PART	8
@@ -42,7 +42,7 @@ struct writer {
 	pthread_t thread;
 	pthread_mutex_t lock;		/* protects the members below */
 	pthread_cond_t more;
-	pthread_cond_t closes;		/* signalled when the writer closes; uses clock__now() */
+	pthread_cond_t closes;		/* signaled when the writer closes; uses clock__now() */
 	struct chunk *first, **last;
 	struct chunk *spare;		/* chunks of CHUNK_BYTES with pages already allocated */
 	unsigned int nr_spare;

@@ -60,7 +60,7 @@ bool writer__is_behind(struct writer *w);
 
 /*
  * Return: the errno that stopped the writing, or 0. ENOLINK means that the file was removed or
- * replaced while it was written; ENODATA, that it was shortened.
+ * replaced while it was written, ENODATA that it was shortened.
  */
 int writer__error(struct writer *w);
 

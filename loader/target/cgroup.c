@@ -19,7 +19,7 @@
 
 #define MAX_MOUNTS	32
 #define MAX_DEPTH	32		/* maximum depth of the search for cgroups */
-#define MIN_ID_LEN	4		/* fewest digits of a shortened id */
+#define MIN_ID_LEN	4		/* minimum number of digits of a shortened id */
 
 /* A mounted hierarchy. */
 struct hierarchy {

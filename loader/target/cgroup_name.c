@@ -11,7 +11,7 @@
 
 #define UID_MIN		32		/* length of a pod's uid: a UUID, or a static pod's hash */
 #define UID_MAX		36
-#define FILE_MAX	(16u << 10)	/* bytes of /proc/PID/cgroup: about 15 lines */
+#define FILE_MAX	(16u << 10)	/* bytes to read of /proc/PID/cgroup: about 15 lines */
 
 /* Text that runtimes put before and after a container's id or name. */
 static const struct {

@@ -10,7 +10,7 @@
 /**
  * copy__file - copy a plain file, with its holes
  * @from, @to: descriptors, copied from their beginning; @to is empty
- * @max_bytes: most bytes of data to copy; the copy also takes at most half of the free space of
+ * @max_bytes: maximum bytes of data to copy; the copy also takes at most half of the free space of
  * @to's file system
  * @stop: checked after every few MB
  * @bytes: set to the number of copied bytes, even on failure

@@ -24,7 +24,8 @@
 #include "safefile.h"
 #include "base/entry_table.h"
 
-#define HELD_MAX	400		/* most files that are held open and checked at the end */
+#define HELD_MAX	400		/* maximum number of files held open and checked at the
+					 * end */
 #define WAIT_NS		50000000	/* time between two checks whether to stop waiting */
 #define HANG_NS		2000000000ull	/* after this time the file system counts as hung */
 #define NAME_MAX_BYTES	128		/* ".build-id/xx/yyyy/elf", "perf-PID.map" */
@@ -278,7 +279,7 @@ static void keeper__refuse(struct keeper *k, uint64_t *counter, int error)
 	pthread_mutex_unlock(&k->lock);
 }
 
-/* Takes over @job, and queues it. NULL, if no memory was left for the job, counts as a failure. */
+/* Takes over @job, and queues it. @job is NULL if memory ran out: that counts as a failure. */
 static void keeper__add(struct keeper *k, struct job *job)
 {
 	sigset_t all, old;
@@ -488,8 +489,8 @@ void keeper__mmap(struct keeper *k, const struct xpu_record_mmap *r)
 }
 
 /*
- * Queues a copy of the map of a process's generated code, which may exist. Takes over the
- * descriptor of its /tmp.
+ * Queues a job to copy the map of a process's generated code, if the map exists. Takes over the
+ * descriptor of the process's /tmp.
  */
 static void keeper__jit_map(struct keeper *k, struct jit *j)
 {

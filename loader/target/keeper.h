@@ -4,8 +4,8 @@
  *
  * A process in a container maps files whose paths do not exist here, or are paths of other files
  * here. A plug-in may be unlinked as soon as it is loaded. xpumerge needs these files later, for
- * the names of functions. So each mapped file is opened at once, through /proc/PID. If another file
- * is at its path here, now or at the end, the mapped file is copied to
+ * the names of functions. So each mapped file is opened at once, through /proc/PID. If its path
+ * here has another file or no file, now or at the end, the mapped file is copied to
  * FILE.files/.build-id/xx/yyyy/elf, next to the recording FILE. /tmp/perf-PID.map, which has the
  * names of generated code, is copied at the end if the process has its own /tmp.
  *

@@ -10,7 +10,7 @@
 
 #define MAX_SEGMENTS	64
 #define MAX_SECTIONS	1024
-#define MAX_TABLE	(64u << 20)	/* most bytes of a symbol table, or of its names */
+#define MAX_TABLE	(64u << 20)	/* maximum bytes of a symbol table, or of its names */
 #define PAGE_BYTES	4096
 
 enum { PY_RUNTIME, PY_CODE, PY_UNICODE, PY_VERSION_HEX, NR_NAMES };

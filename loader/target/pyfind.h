@@ -7,7 +7,7 @@
  * process opens the file without reading it (O_PATH), and passes the descriptor to a child without
  * privileges. The child runs as another user, has no capabilities and cannot get any, may open only
  * files that everybody may read, and may make only a few system calls. The child returns a few
- * addresses, and the code that follows them checks everything that it reads.
+ * addresses, and the code that uses them checks everything that it reads.
  */
 #ifndef XPU_LOADER_PYFIND_H
 #define XPU_LOADER_PYFIND_H

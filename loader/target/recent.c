@@ -7,8 +7,8 @@
 
 #include "base/entry_table.h"
 
-#define MAX_BYTES	(16u << 20)	/* most bytes of all events */
-#define MAX_OWN_BYTES	(1u << 20)	/* most bytes of events of one process */
+#define MAX_BYTES	(16u << 20)	/* maximum bytes of all events */
+#define MAX_OWN_BYTES	(1u << 20)	/* maximum bytes of the events of one process */
 #define MAX_AGE_NS	30000000000ull
 
 struct event {

@@ -36,18 +36,19 @@
 #include "xpu_shm.h"
 #include "xpu_time.h"
 
-#define VERDICT_NS	5000000000ull	/* longest delay of a report about an exec */
-#define SWEEP_NS	(2 * VERDICT_NS)	/* longest delay of events after a process's end */
+#define VERDICT_NS	5000000000ull	/* maximum delay of a report about an exec */
+#define SWEEP_NS	(2 * VERDICT_NS)	/* maximum delay of events after a process's end */
 /*
  * Pages of a CPU's ring, powers of two. While Linux detaches probes, which takes longer on a busy
  * machine, the ring must hold the mapping events of the whole machine. If the invoker may not lock
  * that much memory, the rings have FEW_RING_PAGES, so that perf_event_mlock_kb allows two of them.
  */
 #define RING_PAGES	256
-#define MAX_KNOWN	(1u << 18)	/* most mappings that are kept for a process */
+#define MAX_KNOWN	(1u << 18)	/* maximum number of mappings kept for a process */
 #define LOOK_PAUSES	4		/* after reading /proc for 1 ms, do not read it for 4 ms */
 #define FEW_RING_PAGES	64
-#define MAX_TOLD	(1u << 17)	/* most records that an image may make about itself */
+#define MAX_TOLD	(1u << 17)	/* maximum number of records that an image may send about
+					 * itself */
 #define MAX_TOLD_PATH	8192
 
 /* Not in the headers of every supported distribution. */
@@ -67,9 +68,9 @@ struct adopted {
 	pid_t pid;
 	uint64_t since_ns;
 	uint64_t ended_ns;		/* 0: not ended */
-	/* If restricted: timestamps of the last reports about the process, or 0. */
-	uint64_t allowed_ns;		/* the invoker could read the process's image */
-	uint64_t stopped_ns;		/* the invoker could no longer read the process's image */
+	/* If restricted: when the BPF programs last reported one of these facts, or 0. */
+	uint64_t allowed_ns;		/* the invoker may read the process's image */
+	uint64_t stopped_ns;		/* the invoker may no longer read the process's image */
 	bool denied;			/* no longer recorded */
 	bool missing;			/* ended before its mappings were read */
 };
@@ -387,9 +388,9 @@ static void adopted__forget(struct adopted *a, uint64_t time_ns)
 }
 
 /*
- * Whether the child @c of @p is adopted, too. If restricted, and the child was forked before @p was
- * adopted, the BPF programs must have reported the child: they do not record other such children,
- * and never report them.
+ * Whether the child @c of @p must be adopted, too. If restricted, and the child was forked before
+ * @p was adopted, the BPF programs must have reported the child first: they neither record nor
+ * report other such children.
  */
 static bool takes_child(const struct sideband *s, const struct adopted *p, const struct adopted *c,
 			uint64_t time_ns)

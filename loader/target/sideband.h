@@ -48,10 +48,10 @@ typedef void (*sideband_task_fn)(void *ctx, enum sideband_task what, pid_t pid, 
 void sideband__set_task(struct sideband *s, sideband_task_fn fn, void *ctx);
 
 /*
- * Reads the new mappings and thread names of a process that is not followed from /proc, and writes
- * them as events at @time_ns. @comm: in the first call for an image, the image's name; NULL in
- * later calls, after launches from new call paths. sideband__unlook() forgets the process. Return:
- * false if nothing was read, because the last read was recent and took long.
+ * For a process that is not followed: reads its new mappings and thread names from /proc, and
+ * writes them as events at @time_ns. @comm: in the first call for an image, the image's name; NULL
+ * in later calls, after launches from new call paths. sideband__unlook() forgets the process.
+ * Return: false if nothing was read, because the last read was recent and took long.
  */
 bool sideband__look(struct sideband *s, pid_t pid, const char *comm, uint64_t time_ns,
 		    struct writer *w);

@@ -24,7 +24,8 @@
 
 #define DEFAULT_PATH	"/bin:/usr/bin"	/* the PATH that execvp() uses if PATH is unset */
 #define RELAY_WAIT_NS	20000000	/* how long a signal may need to reach the target */
-#define RELAY_SAME_NS	500000000	/* one sender's signals within this time are one signal */
+#define RELAY_SAME_NS	500000000	/* one sender's signals within this time count as one
+					 * signal */
 
 extern char **environ;
 

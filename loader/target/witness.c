@@ -24,7 +24,7 @@ struct told {
 	uint64_t time_ns;
 };
 
-/* Becomes the witness, which ends when xpuload, which has the pipe's other end, ends. */
+/* Becomes the witness. It ends when xpuload ends, which closes the other end of the pipe. */
 static _Noreturn void be_witness(int fd, pid_t parent)
 {
 	struct told told;

@@ -22,7 +22,7 @@ struct node_origin {
 /* the graphs of the recording that is being read */
 struct graphs_state {
 	struct graphs graphs;
-	ARRAY(struct node_origin) origins;	/* by index in graphs.nodes */
+	ARRAY(struct node_origin) origins;	/* for each of graphs.nodes */
 };
 
 static void *state__new(struct model *m)
@@ -104,7 +104,7 @@ static uint32_t graphs__find_maker(void *state, struct second_pass *p, uint32_t 
 	return node;
 }
 
-/* Looks up, once, the chain and thread that made a node. */
+/* Finds the chain and thread that made a node; looks them up only once. */
 static int find_origin(struct graphs_state *s, struct second_pass *p, uint32_t idx,
 		       struct node_origin *origin)
 {
@@ -155,7 +155,8 @@ static int graphs__move_work(void *state, struct second_pass *p, uint32_t maker,
 		place->chain = origin.chain;
 		place->comm = origin.comm;
 		place->thread = origin.thread;
-		return chains__in_range(chains, range, &place->chain);	/* the launch's range */
+		return chains__in_range(chains, range, &place->chain);	/* keep the range of the
+									 * launch */
 	case GRAPH_BOTH:
 		return chains__joined(chains, place->chain, origin.chain, &place->chain);
 	case GRAPH_LAUNCH:

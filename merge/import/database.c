@@ -10,7 +10,7 @@
 
 #include "import/sqlite_memory.h"
 
-#define STRING_BYTES	(16 << 20)	/* most bytes of a name */
+#define STRING_BYTES	(16 << 20)	/* maximum size of a name, in bytes */
 
 /* ---- opening --------------------------------------------------------------------------------- */
 

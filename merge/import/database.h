@@ -31,7 +31,7 @@ struct database {
 	struct msgs *msgs;
 	struct sqlite3 *db;
 	unsigned long failures;		/* allocation failures before this file was opened */
-	uint64_t nr_strange;		/* rows with impossible values in the current table */
+	uint64_t nr_strange;		/* number of impossible rows in the current table */
 	bool unclean;			/* some rows were skipped */
 };
 
@@ -48,7 +48,10 @@ void database__close(struct database *d);
 /* Return: whether SQLite has run out of memory since the file was opened. */
 bool database__no_memory(const struct database *d);
 
-/* Adds a message of @what and SQLite's error. Return: -EINVAL; or -ENOMEM, without a message. */
+/*
+ * Adds a message that consists of @what and SQLite's error. Return: -EINVAL; or -ENOMEM, without a
+ * message.
+ */
 int database__fail(struct database *d, const char *what);
 
 /* Return: whether a real table of that name exists. */

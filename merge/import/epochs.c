@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARGIN		16		/* ids of threads may be out of order by this many */
+#define MARGIN		16		/* ids may be out of order between threads by this many */
 #define EARLY_NS	1000000		/* device work may begin this much before its call */
 #define SKEW_NS		1000000000	/* the clocks of a file differ by at most this */
-#define NR_FIRST	256		/* activity records that show whether clocks differ */
+#define NR_FIRST	256		/* number of activity records used to compare clocks */
 
 /* A call, including the driver calls that it makes, which share its id. */
 struct outer {
@@ -19,7 +19,7 @@ struct outer {
 	uint32_t prev, next;		/* previous and next call with this id, or NO_INDEX */
 	uint32_t before, after;		/* previous and next call of the process, or NO_INDEX */
 	uint32_t nr_works, first_work;
-	bool others_wait;		/* an earlier call with this id may lack its work */
+	bool others_wait;		/* an earlier call with this id may still lack its work */
 	bool driver;
 	enum epoch_works works;
 };
@@ -27,7 +27,7 @@ struct outer {
 struct epoch_proc {
 	uint32_t number;
 	uint32_t epoch, last;		/* last: the latest call, or NO_INDEX; while device work is
-					 * handled, the next call */
+					 * assigned, the next call */
 	uint32_t max_id;		/* largest id of all calls */
 	uint32_t max_in_epoch;		/* largest id of the calls in this epoch so far */
 };
@@ -38,15 +38,15 @@ struct renumber {
 	struct epoch_work *works;
 	size_t nr_calls, nr_works;
 	uint32_t *call_order, *work_order;
-	uint32_t *outer_of;		/* by call; NO_INDEX: the call has no id */
+	uint32_t *outer_of;		/* for each call: index in outers; NO_INDEX: it has no id */
 	ARRAY(struct outer) outers;	/* by time */
 	ARRAY(struct epoch_proc) procs;
 	struct idmap proc_ids;		/* maps the number of a process to an index in procs */
 	struct idmap latest;		/* maps (index in procs, id) to the latest call */
 	struct idmap first;		/* maps (index in procs, id) to the first call */
-	struct idmap owners;		/* if there are several processes: maps an id to the only
-					 * process whose calls have it (index in procs); NO_INDEX:
-					 * several processes have it */
+	struct idmap owners;		/* if there are several processes: maps an id to the index
+					 * in procs of the only process whose calls have it;
+					 * NO_INDEX: several processes have it */
 	uint64_t steps;
 	uint64_t again;			/* number of calls with the id of an earlier call */
 	uint64_t early_ns;		/* device work may begin this much before its call */
@@ -170,8 +170,8 @@ static int renumber__outers(struct renumber *r)
 }
 
 /*
- * Starts a new epoch, because the current epoch already has the id of call @at. The new epoch
- * starts at the largest drop of the ids after the previous call with that id.
+ * Starts a new epoch, because a call of the current epoch already has the id of call @at. The new
+ * epoch starts at the largest drop of the ids after the previous call with that id.
  */
 static void renumber__cut(struct renumber *r, uint32_t at)
 {
@@ -302,10 +302,7 @@ static void renumber__work(struct renumber *r, uint32_t work)
 		renumber__unclear(r, work);
 		return;
 	}
-	/*
-	 * Ids rise, so ids above the id of the epoch's next call have not occurred in this epoch
-	 * yet.
-	 */
+	/* Ids rise, so this epoch has not yet reached the ids above the id of its next call. */
 	lost = p->epoch > o->epoch &&
 	       (p->epoch > o->epoch + 1 || (uint64_t)p->max_in_epoch + MARGIN >= w->id ||
 		p->last == NO_INDEX || r->outers.v[p->last].epoch != p->epoch ||

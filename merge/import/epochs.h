@@ -3,14 +3,14 @@
  * epochs.h - distinguishes calls and device work whose correlation ids restart
  *
  * A correlation id is unique in a process during one profiler session. A file may hold several
- * sessions, and several processes with one pid, so one id may belong to several calls. Each run of
- * ids is an epoch. An epoch ends where one of its ids occurs again. Device work belongs to the
- * latest call with its id, unless an earlier call with that id may still lack its own work, or a
- * call that may have had the id was lost. In both cases the call is unknown: the work gets no id,
- * and is counted.
+ * sessions, and several processes with one pid, so one id may belong to several calls. An epoch is
+ * a run of calls whose ids differ; it ends where one of these ids occurs again. Device work belongs
+ * to the latest call with its id, unless an earlier call with that id may still lack its own work,
+ * or a call that may have had the id was lost. In both cases the call is unknown: the work gets no
+ * id, and is counted.
  *
  * If only the calls of one run are present, no call id occurs again. In that case two kernels with
- * one launch, or work long before its call, show that ids restarted.
+ * the id of one launch, or work long before its call, show that ids restarted.
  */
 #ifndef MERGE_EPOCHS_H
 #define MERGE_EPOCHS_H
@@ -23,7 +23,7 @@
 
 enum epoch_works {			/* how much device work a call may cause */
 	EPOCH_NO_WORK,
-	EPOCH_ONE_WORK,			/* usually one; a copy may be split into several */
+	EPOCH_ONE_WORK,			/* usually one record; a copy may be split into several */
 	EPOCH_ONE_KERNEL,		/* at most one kernel */
 	EPOCH_ANY_WORK,
 };
@@ -45,9 +45,9 @@ struct epoch_work {
 };
 
 struct epochs {
-	uint64_t nr_restarts;		/* how often ids restart */
+	uint64_t nr_restarts;		/* number of times that ids restart */
 	uint64_t nr_unclear;		/* activity records that may belong to several calls */
-	uint64_t nr_foreign;		/* activity records whose own call is certainly missing */
+	uint64_t nr_foreign;		/* activity records whose call is certainly missing */
 };
 
 /*

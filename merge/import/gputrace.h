@@ -39,7 +39,7 @@ struct gpu_call {
 	uint64_t tid;			/* CUPTI's thread id, often a part of pthread_self() */
 	uint32_t pid;			/* 0: unknown */
 	uint32_t correlation_id;
-	bool driver;			/* the call belongs to the driver API */
+	bool driver;			/* the call is in the driver API */
 	enum call_kind kind;
 	const char *name;		/* the function's name without its prefix and version */
 };
@@ -51,10 +51,10 @@ struct gpu_work {
 	struct import_work w;		/* w.stream is not set */
 	uint32_t pid;			/* 0: unknown */
 	uint32_t device, context, stream;
-	enum xpu_api api;		/* API of the work if its call is unknown; 0: the API of the
-					 * file's other work */
+	enum xpu_api api;		/* API of the work if its call is unknown; 0: use the API of
+					 * the file's other work */
 	struct span name;		/* name of the activity record, kept in names */
-	uint32_t first_pmc, nr_pmcs;	/* the record's range in pmcs */
+	uint32_t first_pmc, nr_pmcs;	/* the record's counter values in pmcs */
 };
 
 /* value of a hardware counter for a kernel */
@@ -78,7 +78,7 @@ struct gpu_op {
 	const char *name;		/* the operator's name, kept in names */
 	const char *stack;		/* the stack of the call site, "innermost;...;outermost";
 					 * NULL: unknown */
-	const char *modules;		/* the modules around it, "outermost.inner", or NULL */
+	const char *modules;		/* the containing modules, "outermost.inner", or NULL */
 };
 
 /*
@@ -93,17 +93,20 @@ struct gpu_sync {
 
 /* Memory that was allocated or freed. */
 struct gpu_memory {
-	uint64_t time_ns;		/* when an allocation ended, or a free began */
+	uint64_t time_ns;		/* end of an allocation, or start of a free */
 	uint64_t tid, address, bytes;
 	uint32_t pid, correlation_id;
 	uint16_t device;		/* device of an allocation; XPU_ALLOC_NO_DEVICE: the host,
 					 * or unknown */
-	uint8_t space;			/* enum xpu_alloc_space; for a free, only XPU_SPACE_PHYSICAL
-					 * is distinguished */
+	uint8_t space;			/* enum xpu_alloc_space; for a free, XPU_SPACE_PHYSICAL or
+					 * any other value */
 	bool freed;
 };
 
-/* Records that are not read, because no kernel has the value or recordings cannot hold them. */
+/*
+ * Kinds of records that are not read: they belong to no kernel, or the recording format has no
+ * place for them.
+ */
 enum gpu_unread { UNREAD_PMCS, UNREAD_PC_SAMPLES, UNREAD_SCRATCH, NR_UNREAD };
 
 struct gpu_name {			/* the name of a process or thread */
@@ -142,12 +145,13 @@ struct gputrace {
 	enum xpu_api api;		/* API of all calls and work; 0: depends on each name */
 	bool linked;			/* correlation ids are synthetic: pti.c assigned them to
 					 * calls and work */
-	struct epochs epochs;		/* how correlation ids restarted; now all are unique */
+	struct epochs epochs;		/* describes restarts of correlation ids; gputrace__read()
+					 * made all ids unique */
 	uint64_t nr_strange;		/* number of lines or events that could not be read */
-	uint64_t nr_begins;		/* events that begin and never end, and are left out */
-	uint64_t nr_ends;		/* events that end and never begin, and are left out */
-	uint64_t nr_not_finite;		/* values such as NaN in place of numbers */
-	uint64_t nr_other;		/* number of records of other kinds */
+	uint64_t nr_begins;		/* number of begin events without an end; left out */
+	uint64_t nr_ends;		/* number of end events without a begin; left out */
+	uint64_t nr_not_finite;		/* number of values such as NaN in place of numbers */
+	uint64_t nr_other;		/* number of records of kinds that are not read */
 	uint64_t nr_unread[NR_UNREAD];
 	const char *damage;		/* the error that ended reading, or NULL */
 	uint64_t damage_offset;		/* Chrome JSON: offset of the error; everything before it
@@ -157,8 +161,8 @@ struct gputrace {
 /* Finds calls by process and correlation id. Starts zeroed. */
 struct call_index {
 	struct idmap calls;		/* maps (pid, correlation id) to the first call */
-	struct idmap only;		/* maps a correlation id to its call; NO_INDEX: several pids
-					 * have the id */
+	struct idmap only;		/* maps a correlation id to its call; NO_INDEX: calls of
+					 * several pids have it */
 	struct idmap pid_ids;		/* maps a pid to an index in pids */
 	ARRAY(uint32_t) pids;		/* pids of the indexed calls */
 };
@@ -177,9 +181,9 @@ uint32_t call_index__find(const struct call_index *x, uint32_t pid, uint32_t cor
 void call_index__free(struct call_index *x);
 
 /*
- * Adds a call or an activity record. Code that reads parts of a file uses these functions. Names
- * are as in the file: a call's name may have a prefix and CUPTI's version, an activity record's
- * name may have a prefix. Return: 0 or -ENOMEM.
+ * Adds a call or an activity record. The readers of the formats use these functions. Names are as
+ * in the file: they may have a prefix, and a call's name may end with CUPTI's version. Return: 0 or
+ * -ENOMEM.
  */
 int gputrace__add_call(struct gputrace *t, struct gpu_call *c, struct span name);
 int gputrace__add_work(struct gputrace *t, struct gpu_work *w, uint64_t end_ns, struct span name);
@@ -201,7 +205,7 @@ int gputrace__read_chrome(struct gputrace *t, const char *buf, size_t size);
 
 /*
  * Reads one line of the text output of NVIDIA's sample printers. *@continues: whether the previous
- * line belongs to device work, which several lines describe. Return: 0 or -ENOMEM.
+ * line belongs to device work, whose record takes several lines. Return: 0 or -ENOMEM.
  */
 int gputrace__text_line(struct gputrace *t, const char *s, size_t len, bool *continues);
 
@@ -211,13 +215,13 @@ int gputrace__read_rocprof(struct gputrace *t, struct json *j);
 /* Return: whether a file is an SQLite database. */
 bool rocpd__is(const char *buf, size_t size);
 
-/*
- * Reads a rocpd database. Return: 0 or -ENOMEM; if the database is damaged, t->damage is the
- * reason.
- */
+/* Reads a rocpd database. Return: 0 or -ENOMEM; if the database is damaged, t->damage says why. */
 int gputrace__read_rocpd(struct gputrace *t, const char *buf, size_t size);
 
-/* Return: whether a file is rocprofv3's CSV; whether two such files belong to one process. */
+/*
+ * Return: whether a file is rocprofv3's CSV; for the second function, whether two such files belong
+ * to one process.
+ */
 bool rocprof_csv__is(const char *buf, size_t size);
 bool rocprof_csv__same_set(const char *a, const char *b);
 
@@ -230,7 +234,7 @@ int gputrace__read_rocprof_csv(struct gputrace *t, const char *path, const char 
 /*
  * gputrace__read - read a file
  * @path: its name, or NULL
- * @in: the contents; @t does not need them afterwards
+ * @in: the contents; @t does not use them after this call
  *
  * Return: 0 or -ENOMEM.
  */
@@ -257,20 +261,22 @@ void gputrace__complain_empty(const struct gputrace *t, const char *name, struct
 /*
  * Finds the calls of device work in the Chrome JSON of Intel's tools (PTI).
  *
- * These tools link device work with the call that queued it by keys:
+ * These tools use keys to link device work with the call that queued it:
  *
- *  - unitrace writes the flow events "s" after the call and "t" after the work, whose categories
- *    are Flow_H2D_ID_RANK, or CL_Flow_H2D_ID_RANK for OpenCL. The work itself has only the ID, in
- *    its arguments. Work that an implicitly scaled device split into tiles has no flow event.
- *    unitrace invents the process and thread ids of work: they identify a device and its queue.
- *  - onetrace, ze_tracer and cl_tracer write the keys into the arguments of calls and work. A call
- *    that executes command lists has the keys of all lists, "1.1,2.1". The work of an immediate
- *    command list has the key "3.1", and its call the key "3". Calls and work have no category.
+ *  - unitrace writes a flow event "s" after the call, and "t" after the work. The category of
+ *    these events is Flow_H2D_ID_RANK, or CL_Flow_H2D_ID_RANK for OpenCL. The work itself has only
+ *    the ID, in its arguments. Work that an implicitly scaled device split into tiles has no flow
+ *    event. unitrace invents the process and thread ids of work: they identify a device and its
+ *    queue.
+ *  - onetrace, ze_tracer and cl_tracer write the keys into the arguments of calls and work. A
+ *    call that executes command lists has the keys of all lists, "1.1,2.1". The work of an
+ *    immediate command list has the key "3.1", and its call the key "3". Calls and work have no
+ *    category.
  *
  * Source: intel/pti-gpu, tools/unitrace/src/chromelogger.h, tools/onetrace/unified_tracer.h
  */
 struct pti_flow {			/* a flow event at a call */
-	uint32_t nr_before;		/* number of calls before it in the file */
+	uint32_t nr_before;		/* number of calls that precede it in the file */
 	uint64_t time_ns, tid;
 	uint32_t pid;
 	uint32_t key;
@@ -279,7 +285,7 @@ struct pti_flow {			/* a flow event at a call */
 struct pti_work {
 	uint32_t work;			/* index in gputrace.works */
 	uint32_t device;
-	struct span id;			/* the id in the file */
+	struct span id;			/* the work's key or id, as in the file */
 };
 
 struct pti_device {			/* prefix and suffix of the keys of a device's work */
@@ -294,7 +300,7 @@ struct pti {
 	struct idmap device_ids;	/* maps a process's number in the file to a device */
 	ARRAY(struct pti_device) devices;
 	struct pti_device first;	/* prefix and suffix of the first flow event's keys */
-	bool several;			/* another flow event has another prefix or suffix */
+	bool several;			/* a later flow event has another prefix or suffix */
 };
 
 /* Return: the device whose work has the process id @pid; NO_INDEX if memory is short. */
@@ -302,8 +308,8 @@ uint32_t pti__device(struct pti *p, uint32_t pid);
 
 /*
  * Adds a flow event of category @category on thread @tid of @pid. @begins: it begins at a call;
- * otherwise it ends at device work. @nr_calls: number of calls before it in the file. Return: 1 if
- * it links work with a call, 0 if it is another kind of flow event, or -ENOMEM.
+ * otherwise it ends at device work. @nr_calls: number of calls that precede it in the file. Return:
+ * 1 if it links work with a call, 0 if it is another kind of flow event, or -ENOMEM.
  */
 int pti__add_flow(struct pti *p, struct span category, uint32_t pid, uint64_t tid, uint64_t time_ns,
 		  bool begins, uint32_t nr_calls);

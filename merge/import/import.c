@@ -345,7 +345,7 @@ static uint32_t import__api(struct import *im, uint32_t proc, const char *name)
 	return rec.cbid;
 }
 
-/* Makes a call path. @api: the called function, or NULL for the path of a sample */
+/* Makes a call path. @api: the called function, or NULL if the path is for a sample */
 static uint32_t import__chain(struct import *im, uint32_t proc, uint64_t time_ns, const char *api,
 			      const struct span *frames, size_t nr)
 {
@@ -514,7 +514,10 @@ void import__graph_clone(struct import *im, uint32_t proc, uint64_t node_id, uin
 
 /* ---- ranges and waits ------------------------------------------------------------------------ */
 
-/* Return: how many bytes of @s fit into @max bytes with a NUL. Never splits a character. */
+/*
+ * Return: the number of bytes of @s that, with a NUL, fit into @max bytes. Never splits a
+ * character.
+ */
 static size_t span__fit(struct span s, size_t max)
 {
 	size_t len = s.len ? strnlen(s.s, s.len) : 0;
@@ -601,7 +604,7 @@ void import__alloc(struct import *im, uint32_t proc, uint64_t time_ns, struct xp
 		return;
 	import__see(im, time_ns);
 	rec.order = ++im->by_proc.v[proc - 1].nr_allocs;
-	/* START has the number of the first event. */
+	/* A START event has the number of the first event. */
 	first = rec.order == 1;
 	a.api = im->api;
 	events[first] = a;
@@ -655,7 +658,7 @@ void import__sample(struct import *im, uint64_t time_ns, uint32_t path, uint32_t
 }
 
 /*
- * Return: the id of a kernel's name with its launch shape, because a recording has one id for both.
+ * Return: the id of a kernel's name with its launch shape, because the format has one id for both.
  */
 static uint32_t import__shaped(struct import *im, uint32_t proc, struct span name,
 			       const void *shape)

@@ -3,8 +3,8 @@
  * import.h - turns other tools' recordings into a recording of xpuload
  *
  * An importer calls these functions for each event. They make, in memory, the records that xpuload
- * would have written, so that the session and all writers can use them. Frames come with their
- * names (XPU_FRAME_NAMED).
+ * would have written, so that the session and all writers can use them. Frames contain their names
+ * (XPU_FRAME_NAMED).
  *
  *	import__init(&im);
  *	proc = import__process(&im, pid, comm, time_ns);
@@ -16,8 +16,8 @@
  *	...
  *	import__exit(&im);
  *
- * If memory is short, the member err keeps the error, as in a stream: later calls are ignored, ids
- * are 0, and import__finish() returns the error.
+ * If memory is short, the member err keeps the error, as in a stdio stream: later calls are
+ * ignored, ids are 0, and import__finish() returns the error.
  */
 #ifndef MERGE_IMPORT_H
 #define MERGE_IMPORT_H
@@ -37,7 +37,7 @@ struct import_stream;
 
 struct import_proc {
 	uint32_t pid;
-	uint32_t nr_strings, nr_apis;	/* number of definitions in this process so far */
+	uint32_t nr_strings, nr_apis;	/* number of strings and functions defined so far */
 	uint64_t nr_allocs;		/* number of memory events of this process so far */
 };
 
@@ -53,7 +53,7 @@ struct import {
 	uint32_t batch_proc;
 	ARRAY(struct xpu_launch) launches;	/* launches not in @records yet; times are relative
 						 * to launches_ns */
-	ARRAY(uint32_t) launch_ranges;	/* by launch: its range */
+	ARRAY(uint32_t) launch_ranges;	/* the range of each launch */
 	bool launches_in_ranges;	/* launch_ranges has an entry other than 0 */
 	uint64_t launches_ns;
 	ARRAY(struct xpu_range_event) range_events;	/* events not in @records yet; times are
@@ -76,7 +76,8 @@ struct import {
 	struct idmap procs;		/* maps a pid to its first process */
 	struct idmap threads;		/* maps (process, tid) to the first thread */
 	uint32_t nr_threads, nr_paths, nr_streams, nr_ranges;
-	uint64_t first_ns, last_ns;	/* times of events; no events: first_ns is UINT64_MAX */
+	uint64_t first_ns, last_ns;	/* times of the first and the last event; first_ns is
+					 * UINT64_MAX if no event has a time */
 	struct time_bounds bounds;		/* bounds of the start and end times of events */
 };
 
@@ -100,7 +101,7 @@ void import__exit(struct import *im);
 uint32_t import__process(struct import *im, uint32_t pid, const char *comm, uint64_t time_ns);
 uint32_t import__thread(struct import *im, uint32_t proc, uint32_t tid);
 
-/* Return: the first process of @pid, or its first thread @tid; 0 if not found. */
+/* Return: the first process with @pid, or the first thread of @proc with @tid; 0 if not found. */
 uint32_t import__find_process(const struct import *im, uint32_t pid);
 uint32_t import__find_thread(const struct import *im, uint32_t proc, uint32_t tid);
 
@@ -136,7 +137,7 @@ void import__device(struct import *im, uint32_t proc, uint32_t device, const cha
 		    const uint8_t uuid[16]);
 
 /*
- * Adds a launch. @correlation_id: 0: the launch has no recorded device work. @path, @thread: 0:
+ * Adds a launch. @correlation_id: 0 if the launch has no recorded device work. @path, @thread: 0 if
  * unknown
  */
 void import__launch(struct import *im, uint64_t time_ns, uint32_t correlation_id, uint32_t path,
@@ -167,7 +168,8 @@ uint32_t import__range(struct import *im, uint32_t proc, uint32_t parent, struct
 		       struct span domain);
 
 /*
- * Adds a push, pop or mark of a thread's ranges. The events of a thread come in time order. @what,
+ * Adds a push, pop or mark of a thread's ranges. The events of a thread must be added in time
+ * order. @what,
  * @range and @place: as in struct xpu_range_event
  */
 void import__range_event(struct import *im, uint64_t time_ns, uint32_t thread, uint32_t range,
@@ -185,12 +187,12 @@ struct import_wait {
 void import__wait(struct import *im, const struct import_wait *w);
 
 /*
- * Adds a memory event. The events of a process come in time order. @a: time, order and API are not
- * set; path, thread and range are as in import__launch_in()
+ * Adds a memory event. The events of a process must be added in time order. @a: time, order and API
+ * need not be set; path, thread and range are as in import__launch_in()
  */
 void import__alloc(struct import *im, uint32_t proc, uint64_t time_ns, struct xpu_alloc a);
 
-/* Adds an API call by the thread @tid, whether or not it is a launch. @correlation_id: may be 0 */
+/* Adds an API call by the thread @tid, whether or not it is a launch. @correlation_id: may be 0. */
 void import__call(struct import *im, uint32_t proc, uint32_t tid, uint64_t start_ns,
 		  uint64_t duration_ns, uint32_t correlation_id, const char *api);
 

@@ -40,7 +40,7 @@ const char *importer__reading(const struct importer *im)
 	return im->import.file ?: importer__name(im);
 }
 
-/* Reads the file of --cpu. Return: as importer__open(). */
+/* Reads the file given with --cpu. Return: as importer__open(). */
 static int importer__open_cpu(struct importer *im, struct msgs *msgs)
 {
 	struct import_opts *o = &im->opts;
@@ -71,8 +71,8 @@ int importer__open(struct importer *im, struct reader *r, const struct reader *b
 	if (im->opts.cpu)
 		err = importer__open_cpu(im, msgs);
 	/*
-	 * If the file of --cpu has the stacks of launches, this chooses the source that reads both
-	 * stacks and device records.
+	 * If the file given with --cpu contains the stacks of launches, this chooses the source
+	 * that reads both stacks and device records.
 	 */
 	im->source = importer__source(im);
 	err = err ?: im->source->open(&im->state, &im->import, &im->opts, msgs);
@@ -81,8 +81,8 @@ int importer__open(struct importer *im, struct reader *r, const struct reader *b
 	if (!err && !im->opts.events_only)
 		err = import__finish(&im->import, r, importer__name(im));
 	/*
-	 * free() has not returned the memory of tables used only for reading, because other data
-	 * lies between them.
+	 * The tables used only for reading are freed, but free() has not returned their memory to
+	 * the system, because other data lies between them.
 	 */
 	malloc_trim(0);
 	return err;

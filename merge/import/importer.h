@@ -21,10 +21,10 @@
 
 struct import_opts {
 	const char *cpu, *gpu, *nsys;	/* names of files, or NULL */
-	struct input_file *cpu_lines;	/* set by importer__open(): the stacks of launches in the
-					 * file cpu, or NULL */
-	const char *buildid_dir;	/* perf's cache of files; NULL: the default directory */
-	bool srcline;			/* show source lines, if the file cpu has them */
+	struct input_file *cpu_lines;	/* set by importer__open(): the stacks of launches from the
+					 * file cpu, as lines, or NULL */
+	const char *buildid_dir;	/* perf's build-id cache; NULL: the default directory */
+	bool srcline;			/* show source lines if the file cpu contains them */
 	const char **more_gpu;		/* more files after gpu; importer__close() frees this */
 	size_t nr_more_gpu;
 	uint64_t tolerance_ns;
@@ -90,7 +90,7 @@ const char *importer__reading(const struct importer *im);
  * importer__open - read the files
  * @r: opened on the imported recording, and valid until importer__close(); not changed if
  * events_only is set
- * @beside: the first recording that the import is merged with, or NULL
+ * @beside: the first of the recordings with which the import is merged, or NULL
  * @msgs: messages for the user, with the reason of a failure other than -ENOMEM
  *
  * Return: 0 or -errno. The caller must call importer__close(), even after a failure.
@@ -114,7 +114,7 @@ void importer__print(const struct importer *im, FILE *f);
 /* Return: whether the input is damaged, so that the output is incomplete. */
 bool importer__damaged(const struct importer *im);
 
-/* Return: whether the output has every record of the input. */
+/* Return: whether the output contains every record of the input. */
 bool importer__clean(const struct importer *im);
 
 #endif /* MERGE_IMPORTER_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* input.h - the contents of a file to import; memory of parts already read can be released */
+/* input.h - maps or reads a file to import; the memory of parts already read can be released */
 #ifndef MERGE_INPUT_H
 #define MERGE_INPUT_H
 
@@ -16,9 +16,9 @@ struct input_file {
 };
 
 /*
- * Opens a file: maps a regular file, otherwise reads or decompresses the file. A mapped file that
- * is truncated raises SIGBUS. Return: as import__load(). The caller must call input_file__close(),
- * even after a failure.
+ * Opens a file: maps it if it is a regular file, otherwise reads or decompresses it. A mapped file
+ * that is truncated raises SIGBUS. Return: as import__load(). The caller must call
+ * input_file__close(), even after a failure.
  */
 int input_file__open(struct input_file *in, const char *path);
 void input_file__close(struct input_file *in);

@@ -53,7 +53,7 @@ bool json__enter(struct json *j, char open)
 	return true;
 }
 
-/* Return: whether another member follows. Consumes the closing bracket if not. */
+/* Return: whether another member follows. If not, consumes the closing bracket. */
 static bool json__next(struct json *j)
 {
 	uint32_t top = j->depth - 1;
@@ -101,8 +101,8 @@ bool json__next_key(struct json *j, struct span *key)
 }
 
 /*
- * Return: whether the quote at @p is escaped in the string that starts at @s: an odd number of \
- * precedes an escaped quote.
+ * Return: whether the quote at @p is escaped in the string that starts at @s: an odd number of
+ * backslashes precedes an escaped quote.
  */
 static inline bool is_escaped(const char *s, const char *p)
 {

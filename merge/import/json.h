@@ -34,7 +34,7 @@ struct json {
 	const char *what;
 	uint64_t nr_not_finite;		/* number of NaN or Infinity values in place of numbers */
 	uint32_t depth;
-	bool first[JSON_DEPTH];		/* no member of this object or array has been read yet */
+	bool first[JSON_DEPTH];		/* nothing at this depth has been read yet */
 	char close[JSON_DEPTH];
 };
 
@@ -69,7 +69,7 @@ bool json__skip(struct json *j);
 
 /**
  * json_string__decode - decode a raw string
- * @out: at least raw.len + 1 bytes; gets a NUL
+ * @out: room for raw.len + 1 bytes; NUL-terminated afterwards
  *
  * Bytes that are not UTF-8 stay as they are; \u0000 and lone surrogates become U+FFFD.
  *

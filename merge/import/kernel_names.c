@@ -15,8 +15,8 @@
 
 enum form_flags {
 	FORM_KERNEL	= 1,		/* some kernel has this form */
-	FORM_ALONE	= 2,		/* of a base: some kernel with this base has no namespace */
-	FORM_BASE_ONLY	= 4,		/* of a base: full forms cannot be compared */
+	FORM_ALONE	= 2,		/* for a base: some kernel with it has no namespace */
+	FORM_BASE_ONLY	= 4,		/* for a base: its full forms cannot be compared */
 };
 
 /* The parts of a name. */
@@ -253,7 +253,10 @@ void kernel_names__add_path(struct kernel_names *n, struct span path)
 			name = kernel_names__parse(n, frame, true, &stub, &scoped);
 			break;
 		}
-		/* Only the direct caller can contain an inlined stub; it has the kernel's name. */
+		/*
+		 * Only the direct caller can contain an inlined stub; the caller then has the
+		 * kernel's name.
+		 */
 		if (nr_named++)
 			continue;
 		if (found.full || scoped != found.base ?
@@ -282,8 +285,7 @@ int kernel_names__settle(struct kernel_names *n)
 static uint32_t kernel_name__id(const struct kernel_names *n, struct kernel_name name)
 {
 	/*
-	 * If only a few names are kernel names, the other names are not kernel names, and prove
-	 * nothing.
+	 * If fewer than half of the names on paths are names of known kernels, names prove nothing.
 	 */
 	if (!name.base || n->nr_known * 2 < n->nr_stubs || !n->nr_known)
 		return 0;

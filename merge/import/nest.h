@@ -33,7 +33,7 @@ struct nest_point {
 };
 
 struct nest {
-	uint32_t max_depth;		/* ranges nested deeper are left out */
+	uint32_t max_depth;		/* more deeply nested ranges are left out */
 
 	/* Return: the node for a thread without open ranges. */
 	uint32_t (*root)(void *ctx, uint32_t thread);

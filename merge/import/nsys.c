@@ -10,8 +10,8 @@
 #include "import/gputrace.h"
 #include "model/leaf.h"
 
-#define BEFORE_MAX_NS	(24 * 3600 * UINT64_C(1000000000))	/* how long before the session an
-								 * event may start */
+#define BEFORE_MAX_NS	(24 * 3600 * UINT64_C(1000000000))	/* longest time by which an event
+								 * may precede the session */
 #define TIME_MAX_NS	(INT64_MAX / 2)
 
 /* ---- times ----------------------------------------------------------------------------------- */
@@ -347,7 +347,7 @@ static uint64_t nsys__known_node(const struct nsys *n, sqlite3_stmt *stmt, int i
 }
 
 /*
- * Reads how graph nodes were created or copied, as recorded by nsys profile
+ * Reads the creations and copies of graph nodes, as recorded by nsys profile
  * --cuda-graph-trace=node.
  */
 static int nsys__read_nodes(struct nsys *n)
@@ -406,9 +406,9 @@ static int nsys__read_kernels(struct nsys *n)
 }
 
 /*
- * Return: the CUpti_ActivityMemcpyKind for a value of ENUM_CUDA_MEMCPY_OPER. The values are equal,
- * except for page migrations of unified memory (to the device, to the host, from device to device),
- * which have other values in the export.
+ * Return: the CUpti_ActivityMemcpyKind for a value of ENUM_CUDA_MEMCPY_OPER. Both use the same
+ * values, except that page migrations of unified memory (to the device, to the host, from device to
+ * device) have other values in the export.
  */
 static uint8_t copy_kind(sqlite3_int64 oper)
 {
@@ -679,7 +679,10 @@ static int nsys__read_decompressions(struct nsys *n)
 	return err;
 }
 
-/* Reads the streams on which events were recorded: a wait for an event waits for its stream. */
+/*
+ * Reads the streams on which events were recorded: a wait for an event waits for the event's
+ * stream.
+ */
 static int nsys__read_events(struct nsys *n)
 {
 	static const char table[] = "CUPTI_ACTIVITY_KIND_CUDA_EVENT";
@@ -713,7 +716,9 @@ static int nsys__read_events(struct nsys *n)
 	return err;
 }
 
-/* Return: whether the export has the stream of the event that a thread waited for. */
+/*
+ * Finds the stream of the event that a thread waited for. Return: whether the export contains it.
+ */
 static bool nsys__event_stream(const struct nsys *n, uint32_t proc, uint32_t event, uint32_t sync,
 			       uint32_t *stream)
 {

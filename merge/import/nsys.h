@@ -25,7 +25,7 @@
 #include "util.h"
 
 #define NSYS_FRAMES_MAX		4096
-#define NSYS_PROC_SHIFT		24	/* globalTid: hardware 8, VM 8, process 24, thread 24 */
+#define NSYS_PROC_SHIFT		24	/* globalTid bits: hardware 8, VM 8, pid 24, tid 24 */
 #define NSYS_TID(global)	((uint32_t)((global) & 0xffffff))
 #define NSYS_PID(proc_id)	((uint32_t)((proc_id) & 0xffffff))
 
@@ -51,11 +51,12 @@ struct nsys_work {
 	uint32_t registers;
 	uint64_t shared_bytes;		/* static plus dynamic shared memory */
 	uint32_t dynamic_bytes;		/* part of shared_bytes */
-	uint32_t cluster[3], local_bytes;	/* 0 if the export does not have them */
-	uint32_t graph_id;		/* the graph of a whole-graph record; 0: one operation */
+	uint32_t cluster[3], local_bytes;	/* 0 if the export lacks them */
+	uint32_t graph_id;		/* the graph, if the record is for a whole graph; 0: the
+					 * record is for one operation */
 	uint64_t graph_node_id;		/* 0: none */
 	uint32_t next;			/* the next activity record of the same call */
-	uint32_t first_region, nr_regions;	/* range in regions */
+	uint32_t first_region, nr_regions;	/* the kernel's part of regions */
 };
 
 struct nsys_call {
@@ -87,7 +88,7 @@ struct nsys_range {			/* an NVTX range */
 };
 
 struct nsys_domain {			/* an NVTX domain */
-	uint32_t proc;			/* NO_INDEX: all processes share the domain */
+	uint32_t proc;			/* NO_INDEX: the domain is shared by all processes */
 	uint32_t id;
 	const char *name;
 };
@@ -130,7 +131,7 @@ struct nsys_proc {
 
 struct nsys_chain {
 	uint64_t id;
-	uint32_t first, nr;		/* range in frames, innermost frame first */
+	uint32_t first, nr;		/* the call chain's part of frames, innermost frame first */
 };
 
 struct nsys_frame {
@@ -209,7 +210,7 @@ struct nsys_events_opts {
  * nsys__open - read an export
  * @n: filled in; the caller must call nsys__close(), even after a failure
  * @path: an SQLite file, which is opened read-only
- * @msgs: gets the reason of a failure, and warnings
+ * @msgs: gets the reason for a failure, and warnings
  *
  * Return: 0; -EINVAL if the file is not an export; or -ENOMEM.
  */

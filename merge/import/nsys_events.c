@@ -2,9 +2,9 @@
 /*
  * nsys_events.c - writes the timeline events of the tool nsys2json from an nsys export
  *
- * Kernels are on "Stream N" of "Device N". NVTX ranges and API calls are on the tracks of their
- * threads, under the device that their process used. A process that used several devices, or no
- * device, gets its own track name. A range is projected onto the kernels that its own thread
+ * Kernels are on the track "Stream N" of "Device N". NVTX ranges and API calls are on the tracks of
+ * their threads, under the device that their process used. A process that used several devices, or
+ * no device, gets a track of its own. A range is projected onto the kernels that its own thread
  * launched inside the range, separately for each device.
  */
 #include "import/nsys.h"
@@ -42,7 +42,7 @@ struct nsys_events {
 	ARRAY(struct nsys_event) events;
 	ARRAY(struct projection) projections;
 	struct idmap projection_ids;	/* maps (range, device) to a projection */
-	bool *wanted;			/* by range: whether it is written */
+	bool *wanted;			/* for each range: whether it is written */
 	ARRAY(struct nsys_color) colors;
 	struct strpool strings;
 };

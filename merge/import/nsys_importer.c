@@ -176,7 +176,7 @@ static int nsys_importer__order_calls(struct nsys_importer *i)
 
 uint32_t nsys_importer__call_at(const struct nsys_importer *i, uint64_t tid, uint64_t time_ns)
 {
-	enum { NESTED_MAX = 64 };	/* search this many calls backward */
+	enum { NESTED_MAX = 64 };	/* number of calls to search backward */
 	const struct nsys *n = i->n;
 	size_t lo = 0, hi = n->calls.nr, mid, nr;
 	const struct nsys_call *c;
@@ -302,7 +302,10 @@ static int nsys_importer__ranges(struct nsys_importer *i)
 {
 	struct nsys *n = i->n;
 	struct nest nest = {
-		/* A mark may be inside XPU_RANGE_DEPTH ranges, and is one level deeper itself. */
+		/*
+		 * Marks do not count for the depth: a mark may be inside XPU_RANGE_DEPTH open
+		 * ranges.
+		 */
 		.max_depth = XPU_RANGE_DEPTH, .root = nsys_importer__root,
 		.enter = nsys_importer__enter, .event = nsys_importer__range_event, .ctx = i,
 	};
@@ -541,7 +544,7 @@ static void nsys_importer__works(struct nsys_importer *i)
 	}
 }
 
-/* Imports one sample. Its frames are compared as bytes, so they must not have padding. */
+/* Imports one sample. Its frames are compared as bytes, so their padding must be 0. */
 static int nsys_importer__sample(struct nsys_importer *i, const struct nsys_sample *s,
 				 const struct nsys_frame *frames, uint32_t nr, uint32_t period_ns)
 {

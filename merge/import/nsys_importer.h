@@ -35,7 +35,10 @@ uint32_t nsys_importer__thread(struct nsys_importer *i, uint64_t tid, uint32_t p
 /* Puts @frames, innermost first, into i->names, root first. */
 void nsys_importer__names(struct nsys_importer *i, const struct nsys_frame *frames, uint32_t nr);
 
-/* Imports when threads ran and waited, if context switches were recorded. Return: 0 or -errno. */
+/*
+ * Imports the times at which threads ran and waited, if context switches were recorded. Return: 0
+ * or -errno.
+ */
 int nsys_importer__switches(struct nsys_importer *i);
 
 #endif /* MERGE_NSYS_IMPORTER_H */

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * nsys_off.c - imports when threads ran and waited, from context switches and system library calls
+ * nsys_off.c - imports the times at which threads ran and waited
+ *
+ * The times are in the export's context switches and system library calls.
  *
  * A thread is off the CPU between two rows of SCHED_EVENTS. The thread's call in OSRT_API at that
  * time shows why the thread waited, and on which call path. Without context switches these calls
@@ -15,7 +17,7 @@
 
 #include "xpu_record.h"
 
-#define NESTED_MAX	64		/* search this many calls backward */
+#define NESTED_MAX	64		/* number of calls to search backward */
 
 /* A call of a system library function. */
 struct os_call {
@@ -142,8 +144,9 @@ static uint32_t switches__path(struct switches *s, const struct os_call *c)
 }
 
 /*
- * Adds a period in which the thread was off the CPU. During a CUDA call, the thread waited for the
- * device. Such waits are imported elsewhere, so this only adds the time to the thread's account.
+ * Adds a period in which the thread was off the CPU. If the thread was in a CUDA call, it waited
+ * for the device. Such waits are imported elsewhere, so only their time is added to the thread's
+ * account here.
  */
 static int switches__off(struct switches *s, uint64_t start_ns, uint64_t ns)
 {

@@ -182,7 +182,10 @@ static int pti__call_of(struct pti *p, const struct pti_work *w, uint32_t *call)
 	dot = memchr(id.s, '.', id.len);
 	if (idmap__get(&p->calls, key, call) || !dot)
 		return 0;
-	/* The call appended the operation to an immediate command list. */
+	/*
+	 * The call appended the operation to an immediate command list, so the call's key has no
+	 * dot.
+	 */
 	id.len = dot - id.s;
 	key = pti__key(p, form.before, id, form.after);
 	if (key == NO_INDEX)

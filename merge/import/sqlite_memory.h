@@ -11,7 +11,7 @@
 /* Call this before the process's first SQLite call; later calls do nothing. */
 void sqlite_memory__watch(void);
 
-/* Return: how often SQLite failed to allocate memory. */
+/* Return: the number of times that SQLite failed to allocate memory. */
 unsigned long sqlite_memory__failures(void);
 
 #endif /* MERGE_SQLITE_MEMORY_H */

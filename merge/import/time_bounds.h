@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * time_bounds.h - when an imported recording began and ended
+ * time_bounds.h - finds when an imported recording began and ended
  *
  * No recorder reports when an import began and ended: only its events show this. A single damaged
  * or forged time, far away from all others, must not decide. Times are therefore kept in groups,
@@ -30,7 +30,7 @@ struct time_group {
 
 struct time_bounds {
 	ARRAY(struct time_group) groups;	/* in time order */
-	size_t last;				/* index of the group that got the last time */
+	size_t last;				/* index of the group that was extended last */
 };
 
 /* Adds a time; 0 means no time. Return: 0 or -ENOMEM. */

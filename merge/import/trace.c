@@ -36,8 +36,8 @@ struct trace_file {
 	struct gputrace gpu;
 	bool pids_known;		/* no other file has any of this file's pids */
 	struct call_index index;	/* index of the outermost calls */
-	bool *launched;			/* by call: whether it launched, or should have launched,
-					 * device work */
+	bool *launched;			/* for each call: whether it has device work, or its
+					 * function launches device work */
 	struct trace_place *places;	/* by call; NULL: the file has no memory events */
 	struct idmap procs;		/* maps pid to process of the recording */
 	struct idmap devices;		/* maps (pid, device) of device work to its API */
@@ -321,7 +321,7 @@ static uint32_t trace_file__frame(struct trace_file *f, uint32_t node, const cha
 	return paths__child(&f->frames, node, name);
 }
 
-/* Adds the frames of @stack, the stack text of the outermost operator, innermost first. */
+/* Adds the frames of @stack, the outermost operator's stack, whose text is innermost first. */
 static uint32_t trace_file__stack(struct trace_file *f, uint32_t node, const char *stack)
 {
 	const char *end = stack + strlen(stack), *p;
@@ -409,7 +409,7 @@ static void trace_file__annotation_event(void *ctx, const struct nest_range *ran
 			    place);
 }
 
-/* Finds the open ranges of @points, and sets the points' nodes. */
+/* Finds the ranges that are open at @points, and sets the points' nodes. */
 static int trace_file__nest(struct trace_file *f, bool annotations, struct nest_point *points,
 			    size_t nr)
 {
@@ -635,7 +635,7 @@ static int gpu_memory__compare(const void *a, const void *b, void *ctx)
 
 /*
  * Return: the element of @made for the last allocation of an address in a process; NULL if memory
- * is short. @made: by id in @addresses
+ * is short. @made: indexed by id in @addresses
  */
 static uint32_t *trace_file__made(const struct gpu_memory *m, uint32_t pid,
 				  struct strpool *addresses, uint32s_t *made)

@@ -5,10 +5,10 @@
  *	trace__read(&t, &import, names, nr, &msgs);
  *	trace__print(&t, stderr, summary);
  *
- * With the same clock as the calls, PyTorch's profiler records in which operators and Python
- * functions each thread was. These form the exact call path of a launch. Annotations become the
- * ranges of --by nvtx. They are also the call path of a launch outside all operators and functions.
- * Each file is from one rank; several files make one recording.
+ * PyTorch's profiler also records, on the same clock, which operators and Python functions each
+ * thread ran. These form the exact call path of a launch. Annotations become the ranges of --by
+ * nvtx. They are also the call path of a launch outside all operators and functions. Each file is
+ * from one rank; several files make one recording.
  */
 #ifndef MERGE_TRACE_H
 #define MERGE_TRACE_H

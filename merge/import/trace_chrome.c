@@ -70,7 +70,7 @@ static enum record_kind chrome__kind(const struct chrome *c, const struct event 
 	/* In some files kernels have no category. */
 	if (kind == RECORD_OTHER && e->name.len > 8 && !memcmp(e->name.s, "Kernel: ", 8))
 		return RECORD_KERNEL;
-	/* If the device waits for itself, this is no call. */
+	/* A wait of the device for itself is not a call. */
 	if (e->sync_type.len > 4 && !memcmp(e->sync_type.s, "GPU_", 4) &&
 	    span__is(e->category, "xpu_sync"))
 		return RECORD_OTHER;

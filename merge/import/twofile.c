@@ -56,16 +56,17 @@ struct twofiles {
 	ARRAY(struct folded_stack) stacks;	/* the parsed lines, by the same number */
 	ARRAY(struct stack_event) events;	/* in time order after all have been read */
 	ARRAY(uint32_t) launches;	/* calls that stacks may match, in time order */
-	bool *launched;			/* by call: whether it launched, or should have launched,
-					 * device work */
+	bool *launched;			/* for each call: whether it has device work, or its
+					 * function launches device work */
 	struct kernel_names names;
-	uint32_t *kernels;		/* by call: 1 + the number of the kernel; 0: unknown */
+	uint32_t *kernels;		/* for each call: 1 + number of the kernel; 0: unknown */
 	struct call_index index;	/* index of the outermost calls */
 	struct idmap procs;		/* maps pid to process of the recording */
 	ARRAY(struct lane) cpu_lanes, gpu_lanes;
-	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* by event and by launch: its lane */
+	ARRAY(uint32_t) cpu_lane_of, gpu_lane_of;	/* the lane of each event, and of each
+							 * launch */
 	struct strpool path_keys;	/* maps struct path_key to a number */
-	ARRAY(uint32_t) paths;		/* by number in path_keys: path in the recording */
+	ARRAY(uint32_t) paths;		/* the recording's path for each number in path_keys */
 	ARRAY(struct span) frames;
 	uint32_t other_pid;		/* pid on the GPU side, if each side has one process and
 					 * their pids differ */
@@ -90,7 +91,7 @@ static const char *read_field(const char *p, const char *end, uint64_t *value)
 
 /*
  * Finds "pid tid cpu" after the thread's name, which may contain blanks and digits: the last three
- * consecutive numbers before the frames that leave space for a name.
+ * consecutive numbers before the frames that leave room for a name before them.
  * Return: the start of the frames, or NULL.
  */
 static const char *find_ids(const char *p, const char *end, struct stack_event *e,
@@ -405,7 +406,10 @@ static bool twofiles__compare_pids(struct twofiles *t)
 	return same;
 }
 
-/* Return: by lane: process and thread, first for the stacks, then for the launches; or NULL. */
+/*
+ * Return: the process and thread of each lane, first the stacks' lanes, then the launches' lanes;
+ * or NULL.
+ */
 static uint64_t *twofiles__tids(const struct twofiles *t)
 {
 	size_t nr_cpu = t->cpu_lanes.nr, nr_gpu = t->gpu_lanes.nr, i;

@@ -133,7 +133,9 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 	int err, timed;
 
 	for (i = 0; i < rec->nr; i++) {
-		/* The launch most likely belongs to the process of the previous launch. */
+		/*
+		 * The launch to prefetch most likely belongs to the process of the previous launch.
+		 */
 		if (rec->nr - i > JOIN_PREFETCH)
 			join__prefetch(p->join,
 				       JOIN_KEY(JOIN_KEY_SCOPE(key),
@@ -164,7 +166,10 @@ int device__launches(struct second_pass *p, const struct xpu_record_launches *re
 		err = launch__hooks(p, rec, i, &l, key);
 		if (err)
 			return err;
-		/* With a filter, the sink gets a launch as soon as it is known to pass. */
+		/*
+		 * With a filter, the sink gets a launch later, once the launch is known to pass the
+		 * filter.
+		 */
 		if (!filter__active(p->opts->filter))
 			err = tell__launch(p, key, &l);
 		if (!err)

@@ -109,7 +109,10 @@ static void frames__count(const struct model *m, const struct chain *chain, stru
 	}
 }
 
-/* Resolves the chains of the recording, until the keeper's time is over. Return: 0 or -errno. */
+/*
+ * Resolves the chains of the recording, until the time limit of the name keeper is over. Return: 0
+ * or -errno.
+ */
 static int frames__resolve_all(struct frames *s, struct model *m, struct loss *loss)
 {
 	struct name_keeper *keeper = s->callchains->keeper;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* hints.h - how to start a program so that more of it has names */
+/* hints.h - how to start a program so that more of its code has names */
 #ifndef MERGE_HINTS_H
 #define MERGE_HINTS_H
 

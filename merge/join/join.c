@@ -16,7 +16,7 @@ enum entry_state {
 					 * yet */
 	ENTRY_MANY,			/* a launch that can own many records and has none yet */
 	ENTRY_SERVED,			/* a launch that can own many records and has some */
-	ENTRY_WAITING,			/* records that came before their launch */
+	ENTRY_WAITING,			/* records that arrived before their launch */
 };
 
 struct join_entry {
@@ -151,7 +151,7 @@ static struct join_entry *join__new_entry(struct join *j, uint64_t key)
 	return e;
 }
 
-/* Frees @e and moves later entries up, so that no entry is cut off from its home. */
+/* Frees @e and moves later entries up, so that a search from its home still finds every entry. */
 static void join__free_entry(struct join *j, struct join_entry *e)
 {
 	size_t mask = j->nr_slots - 1, gap = e - j->slots, i = gap;
@@ -338,7 +338,7 @@ int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l)
 		return 0;
 	for (w = e->first; w; w = w->next)
 		j->nr_late++;
-	/* The launch was already counted when its first record came. */
+	/* The launch was already counted when its first record arrived. */
 	return join__serve_waiting(j, e, l, false);
 }
 

@@ -34,7 +34,7 @@ struct launch {
 struct work {
 	uint64_t start_ns;
 	uint64_t duration_ns;
-	uint64_t bytes;			/* MEMCPY, MEMSET */
+	uint64_t bytes;			/* for copies and memsets */
 	uint32_t leaf;
 	uint32_t stream;
 	uint32_t maker;			/* the call that made the work, see feature.find_maker();
@@ -77,12 +77,12 @@ struct join_waiting;
 struct join {
 	struct match match;		/* the match that join__next() returns */
 	bool is_new;			/* match has not been returned yet */
-	bool first;			/* no record of serving has been returned yet */
+	bool first;			/* no record in serving has been returned yet */
 	struct join_waiting *serving;	/* device records for match.launch */
 	size_t nr_left;			/* after join__finish(): number of entries that were not
 					 * returned yet */
 	struct join_entry *left;	/* the first of these entries */
-	struct join_entry *slots;	/* by key */
+	struct join_entry *slots;	/* a hash table, by key */
 	size_t nr_slots;		/* number of slots: 0 or a power of two */
 	size_t nr_entries;		/* number of entries in use */
 	unsigned int hash_shift;
@@ -129,8 +129,8 @@ void join__exit(struct join *j);
 int join__add_launch(struct join *j, uint64_t key, const struct launch *l, bool one_record);
 
 /*
- * Adds a launch that another file counts, and that already has device records there. Its records in
- * this file are further records of the launch. Return: like join__add_launch().
+ * Adds a launch that an earlier file has counted, together with its first device records. Its
+ * records in this file are further records. Return: like join__add_launch().
  */
 int join__add_earlier(struct join *j, uint64_t key, const struct launch *l);
 
@@ -153,8 +153,8 @@ int join__add_work(struct join *j, uint64_t key, const struct work *w);
 bool join__wants_rescan(const struct join *j);
 
 /*
- * Offers again a launch that was passed to join__add_launch() before. Return: 1 if join__next() has
- * matches, or 0.
+ * Offers to the waiting records a launch that was already passed to join__add_launch(). Return: 1
+ * if join__next() has matches, or 0.
  */
 int join__rescan_launch(struct join *j, uint64_t key, const struct launch *l);
 

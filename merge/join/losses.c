@@ -27,7 +27,7 @@ static uint64_t count3(uint64_t a, uint64_t b, uint64_t c)
 
 #define SINCE(sent, member)	missing((sent)->last->member, (sent)->first->member, 0)
 
-/* Adds the records that a process sent but that did not arrive. */
+/* Counts the records that a process sent and that did not arrive. */
 static void losses__missing(struct loss *l, const struct sent *sent, const struct arrived *a)
 {
 	const struct xpu_record_counters *last = sent->last, *first = sent->first;

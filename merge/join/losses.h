@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* losses.h - compares the records that each process says it sent with the records that arrived */
+/*
+ * losses.h - compares the number of records that each process claims to have sent with the records
+ * that arrived
+ */
 #ifndef MERGE_LOSSES_H
 #define MERGE_LOSSES_H
 

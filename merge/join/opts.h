@@ -25,7 +25,8 @@ struct placed {
 	uint64_t duration_ns;
 	const char *comm;
 	uint32_t chain, thread, leaf;
-	bool ends_after;		/* for a part: the CPU sample was taken after --to */
+	bool ends_after;		/* for a part of a CPU sample: the sample was taken after
+					 * --to */
 };
 
 /* Time of a thread, or a launch without device work, for the sums over time. */
@@ -44,8 +45,8 @@ typedef int (*put_table_row)(struct tables_recording *r, const struct model *m, 
 
 /*
  * Functions that take single events, in the order in which they are joined. Each returns 0, or
- * -errno to stop; functions that are not needed may be NULL. With a filter, a launch is passed when
- * a piece of its device work passes the filter, and again for each further piece that passes.
+ * -errno to stop; functions that are not needed may be NULL. With a filter, the sink gets a launch
+ * when a piece of its device work passes the filter, and again for each further piece that does.
  */
 struct session_sink {
 	void *ctx;
@@ -76,7 +77,7 @@ struct session_sink {
 	int (*apart)(void *ctx, struct session_sink **sink);
 	/* Frees a sink that apart() made. Called in the order of the recordings. */
 	void (*free_apart)(struct session_sink *sink);
-	/* Called when the recording has been read, for a sink that apart() made. May be NULL. */
+	/* Called for a sink that apart() made, when its recording has been read. May be NULL. */
 	void (*end)(void *ctx);
 	/*
 	 * Called for each sink that apart() made, in the order of the recordings, when the frames

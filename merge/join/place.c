@@ -179,7 +179,10 @@ static int place__work(struct second_pass *p, uint64_t key, const struct work *w
 			.thread = place.thread,
 			.leaf = w->leaf,
 		});
-	/* With a filter, pass the launch now: only now it is known to pass. */
+	/*
+	 * With a filter, tell the sink about the launch now: only now it is known to pass the
+	 * filter.
+	 */
 	if (!err && l && filter__active(p->opts->filter))
 		err = tell__launch(p, key, l);
 	return err ?: tell__part(p, key, w, &part, l, place.made, first);
@@ -230,8 +233,8 @@ static int place__pending(struct second_pass *p, const struct match *match)
 }
 
 /*
- * Notes the first launch of each thread that existed when the first launch of its process was
- * recorded.
+ * For each thread that existed when its process's first launch was recorded, notes the thread's
+ * first launch.
  */
 static int see_firsts(struct second_pass *p, uint32_t proc, const struct arrived *arrived,
 		      struct attach_span *span)
@@ -249,7 +252,7 @@ static int see_firsts(struct second_pass *p, uint32_t proc, const struct arrived
 			continue;
 		machine__comm(&m->machine, m->machine.procs.v[proc].pid, t->tid, arrived->first_ns,
 			      &from_ns, &to_ns);
-		if (from_ns)		/* the thread already had a name then */
+		if (from_ns)		/* the thread existed then: it had a name */
 			err = attach_span__first(span, first);
 	}
 	return err;

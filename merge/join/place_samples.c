@@ -24,7 +24,7 @@ struct unwound_entry {
 	} key;
 };
 
-/* Adds CPU time, of a sample or without a sample. @at: the chain, thread and name */
+/* Adds the CPU time of a sample, or CPU time without a sample. @at: the chain, thread and name */
 static int cpu_time__add(struct second_pass *p, const struct launch *at,
 			 const struct filter_span *s)
 {

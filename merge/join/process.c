@@ -11,7 +11,10 @@
 #include "symbols/name_keeper.h"
 #include "xpu_time.h"
 
-/* Boot times that differ by at most this much are of one boot: a step of the clock changes them. */
+/*
+ * Boot times that differ by at most this much mean the same boot: a clock step changes the boot
+ * time.
+ */
 #define SAME_BOOT_NS	1000000000
 
 static bool input__same_boot(const struct input *a, const struct input *b)
@@ -21,7 +24,7 @@ static bool input__same_boot(const struct input *a, const struct input *b)
 }
 
 /*
- * Makes the symbolizer search files next to the recording and, for a recording of several files,
+ * Makes the symbolizer look for files next to the recording and, for a recording of several files,
  * next to the first file.
  */
 static int session__add_kept(struct session *s, const struct reader *r)

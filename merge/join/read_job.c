@@ -17,7 +17,8 @@
 #include "read/resolve.h"
 #include "symbols/name_keeper.h"
 
-#define LOOK_UP_EPOCHS	64		/* limit of the remap epochs in which a path is looked up */
+#define LOOK_UP_EPOCHS	64		/* maximum number of remap epochs in which a path is looked
+					 * up */
 
 /* ---- begin and end --------------------------------------------------------------------------- */
 

@@ -58,8 +58,8 @@ struct read_job {
 	struct jitmaps jitmaps;
 	struct second_pass pass;
 	/*
-	 * These members keep values of earlier recordings; meanwhile the sums have values of this
-	 * recording only.
+	 * The sums' first and last time from earlier recordings. While this recording is read, the
+	 * sums have its times only.
 	 */
 	uint64_t first_ns, last_ns;
 };
@@ -72,7 +72,7 @@ int read_job__init(struct read_job *p, struct session *s, size_t nr, struct pass
 int read_job__init_apart(struct read_job *p, struct session *s, size_t nr, struct passes *passes);
 void read_job__exit(struct read_job *p);
 
-/* Reads the recording. Return: 0, perhaps with @p->again set; or -ENOMEM, or the sink's error. */
+/* Reads the recording. Return: 0, perhaps with @p->again set; -ENOMEM; or the sink's error. */
 int read_job__read(struct read_job *p);
 int read_job__take(struct read_job *p);
 

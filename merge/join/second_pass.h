@@ -38,7 +38,8 @@ struct arrived {
 	uint64_t nr_allocs;		/* number of memory events */
 	uint32_t nr_threads : 31;
 	uint32_t lost_ranges : 1;	/* range events may be missing; set by losses__settle() */
-	uint32_t unknown_stream;	/* replaces undefined streams, or NO_INDEX */
+	uint32_t unknown_stream;	/* index of the stream that replaces undefined streams, or
+					 * NO_INDEX */
 };
 
 /* a sample whose time may later turn out to belong to a feature */
@@ -52,7 +53,7 @@ struct waiting_sample {
 struct placed_launch {
 	uint64_t key;			/* JOIN_KEY() */
 	const struct launch *launch;
-	uint32_t range_id;		/* the innermost NVTX range; 0: none */
+	uint32_t range_id;		/* id of the innermost NVTX range; 0: none */
 };
 
 /* where device work is shown, and the call that made the work before its launch */
@@ -116,23 +117,23 @@ struct second_pass {
 	struct hook maker;		/* the feature that finds makers; NULL: it is asleep */
 	struct hooks launch_hooks, work_hooks, range_hooks, record_hooks, owner_hooks,
 		     sample_hooks;
-	uint64_t nr_damages;		/* number of damages found in the recording so far */
+	uint64_t nr_damages;		/* number of damaged places found in the recording so far */
 	ARRAY(struct arrived) arrived;	/* for each process, by its index minus found.first_proc */
 
-	struct {			/* device.c */
-		/* the latest lookup, by index in found.string_defs */
+	struct {			/* for device.c */
+		/* the latest lookup of each name; index: index in found.string_defs */
 		ARRAY(struct known_kernel) kernels;
 	} device;
-	struct {			/* place_calls.c */
+	struct {			/* for place_calls.c */
 		struct idmap tids[2];	/* maps (proc, tid) to a thread that the first pass did not
 					 * find; [1] is for tids in the process's own pid
 					 * namespace */
 		struct idmap stats;	/* maps (proc, cbid), perhaps with XPU_CALL_RUNTIME, to an
 					 * index in sums.calls */
 	} calls;
-	struct {			/* place_samples.c */
+	struct {			/* for place_samples.c */
 		struct unwound_entry *unwound;
-		ARRAY(char) unwound_key;	/* to look up an unwound chain */
+		ARRAY(char) unwound_key;	/* the key for looking up an unwound chain */
 		ARRAY(struct waiting_sample) waiting;
 	} samples;
 };
@@ -186,7 +187,7 @@ int second_pass__range(struct second_pass *p, uint32_t proc, uint32_t range_id, 
 int second_pass__find_maker(struct second_pass *p, uint32_t proc, const struct xpu_record *rec,
 			    uint32_t *maker);
 
-/* Return: the range that was open on a thread at a time, on the common clock. */
+/* Return: the range that was open on a thread at @time_ns, on the common clock. */
 uint32_t second_pass__range_at(const struct second_pass *p, uint32_t thread, uint64_t time_ns);
 
 /**

@@ -50,7 +50,8 @@ struct aggregate {
 	uint32_t owner;			/* index in aggregates.owners */
 	uint32_t spread;		/* index in aggregates.spreads; NO_INDEX: all events have
 					 * one duration, and none has bytes */
-	uint64_t nr;			/* device records; launches for LEAF_PENDING; samples */
+	uint64_t nr;			/* number of device records, of launches (for LEAF_PENDING),
+					 * or of samples */
 	uint64_t sum_ns;
 };
 
@@ -121,8 +122,8 @@ struct sums {
 	uint64_t nr_samples;		/* number of samples that passed the filter */
 	uint64_t own_ns;		/* CPU time of the shim's threads, which is left out */
 	uint64_t nr_calls;		/* number of calls that passed the filter */
-	uint64_t nr_accounts;		/* number of threads that passed the filter and whose whole
-					 * lifetime is accounted for */
+	uint64_t nr_accounts;		/* number of threads that passed the filter and have an
+					 * account of their whole lifetime */
 	const struct model *model;
 };
 

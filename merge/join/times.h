@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * times.h - when the work of each sum ran, for the html page, in which the user can pick a range of
- * time
+ * times.h - when the work of each sum ran; the html page lets the user pick a time range
  *
  *	times__sum(&t, ...);		every piece of work, with its aggregate
  *	times__thread(&t, ...);		every interval of a thread: on CPU, off CPU, in GPU waits
@@ -22,7 +21,7 @@
 #include "util.h"
 
 /*
- * the group for times of aggregates that are too small to have their own: by kind of work and GPU
+ * the group, for a kind of work on a GPU, of aggregates that are too small for times of their own
  */
 #define TIMES_GROUP(kind, gpu)							\
 	((gpu) == NO_INDEX || ((gpu) + 2) * NR_LEAF_KINDS > BINS_GROUPS ?	\
@@ -54,7 +53,7 @@ struct times {
 	struct idmap by_row;
 };
 
-/* Prepares @t. @max: limit of sums; 0: as many as a page can have */
+/* Prepares @t. @max: maximum number of sums; 0: as many as a page can have */
 void times__init(struct times *t, const struct bins_keys *aggregates, size_t max);
 void times__exit(struct times *t);
 

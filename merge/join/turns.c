@@ -206,8 +206,8 @@ static size_t turns__start(struct turns *t, pthread_t *threads, size_t nr)
 	size_t i;
 
 	sigfillset(&all);
-	sigdelset(&all, SIGBUS);	/* the reading thread must get it, if the file becomes
-					 * shorter */
+	sigdelset(&all, SIGBUS);	/* the reading thread must get this signal if the file is
+					 * truncated */
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	for (i = 0; i < nr; i++)
 		if (pthread_create(&threads[i], NULL, turns__thread, t))

@@ -21,8 +21,8 @@
 #include "join/session.h"
 
 /*
- * Reads all inputs. Return: 0; or -ENOMEM or the sink's error, with the failed input in
- * passes.input.
+ * Reads all inputs. Return: 0, -ENOMEM or the sink's error. After an error, passes.input is the
+ * failed input.
  */
 int turns__run(struct session *s);
 

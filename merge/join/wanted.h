@@ -48,7 +48,7 @@ static inline int wanted__cut_work(struct filter *f, struct model *m, uint32_t c
 	return wanted__ask_work(f, m, chain, thread, comm, within_ns, w);
 }
 
-/* Whether an activity of a thread, or an API call or range that it was in, passes. */
+/* Whether an activity of a thread, or an API call or range of the thread, passes. */
 int wanted__call(struct filter *f, const struct model *m, uint32_t thread, const char *comm,
 		 uint64_t time_ns);
 
@@ -62,7 +62,7 @@ int wanted__memory(struct filter *f, struct model *m, uint32_t chain, uint32_t t
  */
 int wanted__thread(struct filter *f, const struct model *m, uint32_t thread_idx, const char *comm);
 
-/* Whether activities of a process at a time pass: the time must be in a wanted capture window. */
+/* Whether activities of a process at @time_ns pass: @time_ns must be in a wanted capture window. */
 int wanted__at(const struct filter *f, const struct model *m, uint32_t proc, uint64_t time_ns);
 
 /* Whether work in an NVTX range passes. */

@@ -18,7 +18,7 @@ struct kept_work {
 	uint32_t stream;
 	uint32_t kernel;		/* leaf of the kernel, even if it is left out; NO_INDEX: the
 					 * work is no kernel */
-	uint32_t shape;			/* of the kernel: index in shapes, or WORK_NO_SHAPE */
+	uint32_t shape;			/* the kernel's index in shapes, or WORK_NO_SHAPE */
 	uint32_t correlation_id;
 };
 

@@ -15,8 +15,8 @@
 /* the labels of a process, and their sources */
 struct process_labels {
 	struct labels labels;
-	bool by_shim, by_recorder;	/* whether that source has labels of the process itself, not
-					 * of its parent */
+	bool by_shim, by_recorder;	/* this source reported labels of the process itself, so
+					 * these are not inherited */
 };
 
 /* the labels of all processes with labels */
@@ -151,7 +151,7 @@ static void inherit(struct process_labels *own, const struct labels *parent)
 	}
 }
 
-/* Gives a process the labels of its parent that it inherits. Return: 0 or -ENOMEM. */
+/* Copies to a process the labels that it inherits from its parent. Return: 0 or -ENOMEM. */
 static int inherit_labels(struct labels_state *s, uint32_t proc, uint32_t parent)
 {
 	struct process_labels *own;

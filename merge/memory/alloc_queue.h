@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* alloc_queue.h - memory events that wait for others: a binary heap, lowest event first */
+/* alloc_queue.h - memory events that wait for earlier events: a binary heap, lowest first */
 #ifndef MERGE_ALLOC_QUEUE_H
 #define MERGE_ALLOC_QUEUE_H
 
@@ -10,8 +10,8 @@
 #include "xpu_record.h"
 
 /*
- * An event that is recorded at most this much later than other events still belongs to the file
- * that it is in. An event that is even later is treated as if it were this late.
+ * How much later than other events an event may be recorded and still belong to the file that it is
+ * in. An event that is even later is treated as if it were this late.
  */
 #define ALLOCS_LATE_NS	1000000000ull
 

@@ -9,7 +9,8 @@
 struct heap_event;
 
 struct allocation {
-	const struct heap_event *event;	/* the key has the path of an allocation or a failure */
+	const struct heap_event *event;	/* event->key has the call path of an allocation or a
+					 * failure */
 	uint32_t gpu;			/* NO_INDEX: the host, or unknown */
 };
 

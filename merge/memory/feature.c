@@ -99,7 +99,7 @@ static int memory__absorb(void *to_state, void *from_state, struct remap *r)
 			holder_key__move(&h->failures.v[k].key, r);
 		err = heap__move_places(h, r->gpus) ?: array_push(&to->heaps, *h);
 		if (!err)
-			memset(h, 0, sizeof(*h));	/* @to owns its contents now */
+			memset(h, 0, sizeof(*h));	/* @to now owns the contents */
 	}
 	return err ?: r->no_memory ? -ENOMEM : 0;
 }

@@ -440,7 +440,7 @@ static uint32_t heap__version(const struct heap *h, const struct holder *holder,
 }
 
 /*
- * Prepares a holder for a change: saves its sum for each moment that came since its last change.
+ * Prepares a holder for a change: saves its sum for each moment that passed since its last change.
  */
 static void holder__touch(const struct heap *h, struct holder *holder)
 {
@@ -544,7 +544,8 @@ static int heap__holder(struct heap *h, const struct holder_key *key, enum heap_
 
 /* ---- over time ------------------------------------------------------------------------------- */
 
-#define MAX_STEP_SUMS	(1u << 17)	/* with more sums, steps become longer */
+#define MAX_STEP_SUMS	(1u << 17)	/* maximum number of entries in heap.steps; with more, steps
+					 * become longer */
 
 /* Doubles the length of steps: of two sums of one holder in a step, the later one stays. */
 static void heap__lengthen_steps(struct heap *h)
@@ -700,8 +701,8 @@ static int heap__note_instant(struct heap *h, size_t moment)
 static int heap__let_go(struct heap *h, struct heap_proc *p, uint64_t time_ns);
 
 /*
- * Removes the memory of processes whose memory at that time belongs to the next file. Return: 0 or
- * -ENOMEM.
+ * Removes the memory of the processes whose memory at @time_ns belongs to the next file. Return: 0
+ * or -ENOMEM.
  */
 static int heap__hand_over(struct heap *h, uint64_t time_ns)
 {
@@ -806,9 +807,7 @@ static int heap__cover(struct heap *h, struct heap_proc *p, const struct heap_al
 		if (s->address >= end)
 			break;
 		memory = heap__memory_of(h, segment->idx);
-		/*
-		 * A segment that came to this address after the block does not contain the block.
-		 */
+		/* A segment that was allocated here after the block does not contain the block. */
 		if (from >= to || !memory || s->order > block->order)
 			continue;
 		*covered += to - from;
@@ -1116,9 +1115,7 @@ static int heap__set_rest(struct heap *h, struct heap_place *p, uint64_t rest, u
 	return array_push(&p->asked, ((struct heap_asked){ time_ns, rest }));
 }
 
-/*
- * Reduces the rest by memory from before the attach that is now known.
- */
+/* Reduces the rest by memory from before the attach, which an allocator's totals have now shown. */
 static int heap__take_from_rest(struct heap *h, struct heap_place *p, uint64_t bytes,
 				uint64_t time_ns)
 {

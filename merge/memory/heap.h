@@ -31,9 +31,11 @@ enum heap_pass { HEAP_FIND, HEAP_SUM, HEAP_KEEP };
 
 /* Moments at which sums are kept. */
 enum heap_moment {
-	HEAP_PEAK,			/* all devices together use most memory at this moment */
-	HEAP_DEVICE_PEAK,		/* the holder's device uses most memory at this moment */
-	HEAP_ASKED,			/* the moment heap.at_ns, or the last failure */
+	HEAP_PEAK,			/* all devices together use the most memory at this
+					 * moment */
+	HEAP_DEVICE_PEAK,		/* the holder's device uses the most memory at this
+					 * moment */
+	HEAP_ASKED,			/* the last moment in heap.at_ns, or the last failure */
 	HEAP_NR_MOMENTS
 };
 
@@ -83,8 +85,7 @@ const char *heap_kind__name(enum heap_kind kind);
 bool heap_kind__is_programs(enum heap_kind kind);
 
 /*
- * Whether handles and mappings keep memory of that space alive: the last handle or mapping frees
- * it.
+ * Whether handles and mappings keep memory of that space alive: it is freed with the last of them.
  */
 bool heap_space__is_counted(uint8_t space);
 
@@ -109,8 +110,8 @@ struct holder {
 	struct heap_sum at[HEAP_NR_MOMENTS];
 	uint64_t first_ns, last_ns;	/* when the first and the last never-freed allocation were
 					 * made */
-	uint64_t low[HEAP_PARTS];	/* for each part of the events, up to .part: the fewest
-					 * bytes that were live */
+	uint64_t low[HEAP_PARTS];	/* the fewest bytes that were live in each part of the
+					 * events, up to heap.part */
 	uint8_t part;
 	uint32_t last_step;		/* 1 + index of its last entry in heap.steps; 0: none */
 };
@@ -128,8 +129,8 @@ struct heap_point {
 };
 
 /*
- * CUDA's answer to how much of a device is in use. The rest is the part that the processes have not
- * reserved.
+ * How much of a device is in use, according to CUDA. The rest is the part that the processes have
+ * not reserved.
  */
 struct heap_asked {
 	uint64_t time_ns, rest;
@@ -142,7 +143,7 @@ struct heap_step {
 	uint64_t bytes;
 };
 
-#define HEAP_STEPS	512		/* steps of heap.from_ns to to_ns, at most */
+#define HEAP_STEPS	512		/* maximum number of steps from heap.from_ns to to_ns */
 
 /* A device, or the host's pinned memory. */
 struct heap_place {
@@ -150,12 +151,12 @@ struct heap_place {
 	struct heap_parts parts;	/* the current parts */
 	struct heap_level used, reserved, blocks, segments;
 	uint32_t version[HEAP_NR_MOMENTS];
-	uint32_t rest;			/* holder of all memory in use on the place that is not
+	uint32_t rest;			/* holder of all memory that is in use on the place but not
 					 * recorded; or NO_INDEX */
-	ARRAY(struct heap_asked) asked;	/* by time */
+	ARRAY(struct heap_asked) asked;	/* in order of time */
 	bool has_peak;			/* like heap.has_peak, for this place */
-	ARRAY(struct heap_point) track;	/* by time */
-	struct heap_point skipped;	/* the last levels, which track does not have yet */
+	ARRAY(struct heap_point) track;	/* in order of time */
+	struct heap_point skipped;	/* the latest levels, which are not yet in track */
 	bool has_skipped;
 };
 
@@ -182,9 +183,9 @@ struct heap_event {
 					 * time_ns */
 	uint64_t address, bytes;
 	uint32_t proc;
-	uint32_t path_id;		/* an id of the recording */
+	uint32_t path_id;		/* id in the recording */
 	uint32_t extra;
-	uint32_t thread_id, range_id;	/* also ids of the recording */
+	uint32_t thread_id, range_id;	/* ids in the recording */
 	uint16_t device;
 	uint8_t what, space;
 	bool carried;			/* the memory was allocated before the recording, and its
@@ -201,15 +202,16 @@ struct heap_alloc {
 	uint32_t path_id, thread_id, range_id;
 	uint32_t target;		/* for a mapping: the physical memory, or NO_INDEX; for an
 					 * unused entry: the next unused entry */
-	uint32_t nr_refs, nr_handles;	/* for counted memory: the number of handles and mappings;
-					 * the number of handles */
+	uint32_t nr_refs, nr_handles;	/* for counted memory: the number of handles and mappings,
+					 * and of handles alone */
 	uint32_t owner, next, prev;	/* the context that owns the memory, and the neighbors in
 					 * the owner's list */
 	uint32_t hash, context;
 	uint16_t device;
 	uint8_t space;
 	bool live, findable, is_segment;
-	bool is_apart;			/* a block whose segments are not searched */
+	bool is_apart;			/* a block whose segments are not looked up, see
+					 * nr_crowded */
 	bool carried;
 };
 
@@ -229,15 +231,15 @@ struct heap_allocator {
 	uint64_t fragmentation_before;	/* parts of segments from before the attach that have no
 					 * block */
 	/*
-	 * The holders of blocks_before and fragmentation_before, if the process is late and totals
-	 * are known.
+	 * The holders of blocks_before and fragmentation_before, if xpuload attached to the process
+	 * and the allocator reported totals.
 	 */
 	uint32_t before, before_fragmentation;
 	bool has_totals, has_before;
 };
 
 /*
- * Memory that CUDA holds for a process on a device and that no single call allocates, as last
+ * Memory that no single call allocates, but that CUDA holds for a process on a device, as last
  * reported.
  */
 struct heap_cuda {
@@ -252,7 +254,8 @@ struct heap_proc {
 	struct addresses segments;	/* segments and possible segments: indices in allocs */
 	ARRAY(struct heap_allocator) allocators;
 	ARRAY(struct heap_cuda) cuda;
-	uint64_t handle, handle_order;	/* handle of the next mapping */
+	uint64_t handle, handle_order;	/* handle of the next mapping; order of the event with the
+					 * handle */
 	uint64_t until_ns;		/* the process's memory at later moments belongs to the next
 					 * file; 0: no file follows */
 	uint64_t nr_expected, nr_events;
@@ -282,11 +285,11 @@ struct heap {
 	uint64_t nr_failures, failed_ns;	/* failed_ns: time of the last failure */
 	bool has_asked, asked_is_failure;
 	uint64_t start_ns;		/* moments count from this time */
-	const uint64_t *at_ns;		/* in rising order; the last is HEAP_ASKED */
+	const uint64_t *at_ns;		/* in rising order; the last one is HEAP_ASKED */
 	size_t nr_at, next_at;
-	ARRAY(struct heap_instant) instants;	/* every place, at each moment */
+	ARRAY(struct heap_instant) instants;	/* the state of each place at each moment */
 	bool wants_steps;
-	ARRAY(struct heap_step) steps;	/* by step */
+	ARRAY(struct heap_step) steps;	/* in order of step */
 	uint64_t step_ns;		/* length of a step */
 	uint32_t step;			/* the current step */
 	bool no_memory;			/* memory was short for a step */
@@ -302,14 +305,15 @@ struct heap {
 					 * recording ... */
 	uint64_t file;			/* ... in this order */
 	bool is_last, has_peak;		/* is_last: this is the recording's last file */
-	uint64_t until_ns;		/* the last until_ns of its processes; UINT64_MAX: no file
+	uint64_t until_ns;		/* the latest until_ns of the processes; UINT64_MAX: no file
 					 * follows */
 	uint64_t nr_events, nr_before, nr_unknown, nr_bad;
-	uint64_t nr_looked_at, nr_crowded;	/* segments searched for blocks; blocks with too
-						 * many segments */
+	uint64_t nr_looked_at, nr_crowded;	/* number of segments searched for blocks; number of
+						 * blocks with too many segments */
 	uint64_t made_bytes, refused_bytes;	/* totals, which are INT64_MAX at most */
-	uint64_t nr_totals, nr_wrong_totals;	/* events with allocators' own totals; totals that
-						 * differ from the heap's sums */
+	uint64_t nr_totals, nr_wrong_totals;	/* number of events with allocators' own totals;
+						 * number of totals that differ from the heap's
+						 * sums */
 	uint64_t nr_wrong_reserved;
 };
 
@@ -383,8 +387,8 @@ void heap__parts_at(const struct heap *h, enum heap_moment moment, struct heap_p
 size_t heap_place__first_point(const struct heap *h, const struct heap_place *p);
 
 /*
- * Return: how much of the place the processes had reserved at a time; approximate where events are
- * dense.
+ * Return: how much of the place the processes had reserved at @time_ns; approximate where events
+ * are dense.
  */
 uint64_t heap__reserved_at(const struct heap *h, const struct heap_place *p, uint64_t time_ns);
 
@@ -398,10 +402,10 @@ struct heap_sum holder__at(const struct heap *h, const struct holder *holder,
 
 /* How a sum of holders has grown in the second half of the events. */
 struct heap_growth {
-	unsigned int nr_parts;		/* number of parts of the events in which memory came and
-					 * stayed, HEAP_GROWTH_PARTS at most */
-	uint64_t bytes;			/* bytes that came and stayed in these parts, except in the
-					 * part with most of them */
+	unsigned int nr_parts;		/* number of parts of the events in which memory was
+					 * allocated and stayed, HEAP_GROWTH_PARTS at most */
+	uint64_t bytes;			/* bytes that were allocated and stayed in these parts,
+					 * except in the part with the most such bytes */
 };
 
 #define HEAP_GROWTH_PARTS	(HEAP_PARTS / 2 - 1)

@@ -9,15 +9,16 @@
 #include "memory/heap.h"
 #include "stream/carry.h"
 
-#define MAX_EVENTS	1024		/* most events in a record */
-#define MAX_GPUS	256		/* most GPUs that are distinguished */
-#define MAX_WAITING	(1u << 20)	/* most events of a process that may wait for a missing
-					 * number */
-#define MAX_FIRST	(64u << 10)	/* most events of a process that may wait for START */
+#define MAX_EVENTS	1024		/* maximum number of events in a record */
+#define MAX_GPUS	256		/* maximum number of GPUs that are distinguished */
+#define MAX_WAITING	(1u << 20)	/* maximum number of events of a process that wait for a
+					 * missing number */
+#define MAX_FIRST	(64u << 10)	/* maximum number of events of a process that wait for
+					 * START */
 
 /*
  * In a heap, a device number has the ordinal in its low bits, and the API above it. An impossible
- * device stays impossible.
+ * device number stays impossible.
  */
 #define DEVICE_ORDINAL(device)	((device) & 0x3ff)
 #define DEVICE_API(device)	((device) >> 10)
@@ -70,7 +71,8 @@ struct live {
 	struct alloc_pack pack;
 	ARRAY(uint32_t) all;		/* live memory of a process: indices in heap.allocs */
 	uint64_t nr_beyond;
-	bool carried, recalls;		/* the current events are carried, or recalled */
+	bool carried, recalls;		/* whether the current events are carried, and whether they
+					 * are recalled */
 };
 
 static void live__free(struct live *l)
@@ -214,7 +216,7 @@ static int live__device(struct live *l, uint32_t proc_id, const struct xpu_recor
 }
 
 /*
- * Return: the number that process @other has for process @idx's GPU @device; or
+ * Return: the number that process @other uses for the GPU that is @device in process @idx; or
  * XPU_ALLOC_NO_DEVICE.
  */
 static uint16_t live__device_of(const struct live *l, uint32_t idx, uint16_t device, uint32_t other)
@@ -490,7 +492,7 @@ static int add_to_all(void *ctx, const struct heap_alloc *a, uint32_t idx)
 	return array_push(&l->all, idx);
 }
 
-/* The carried events of a process; their numbers are just before its next event. */
+/* The carried events of a process. Their numbers directly precede the number of its next event. */
 struct carrying {
 	struct live *live;
 	struct outfile *outfile;	/* NULL: the events are only counted */
@@ -627,7 +629,7 @@ static void carrying__add_all(struct carrying *c, uint32_t idx)
 static int live__carry(struct live *l, struct outfile *p, uint32_t idx, uint64_t time_ns)
 {
 	struct live_proc *proc = &l->procs.v[idx];
-	/* Events may come late, with a timestamp before the cut. */
+	/* Events may arrive late, with a timestamp before the cut. */
 	struct carrying c = {
 		.live = l, .proc_id = proc->proc_id,
 		.time_ns = allocs__until_ns(proc->last_ns, time_ns) + 1,

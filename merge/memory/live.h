@@ -12,7 +12,7 @@
 
 #include "model/feature.h"
 
-#define LIVE_MAX	(8u << 20)	/* most pieces of memory, in all processes together */
+#define LIVE_MAX	(8u << 20)	/* maximum number of live allocations of all processes */
 
 extern const struct feature_split memory_split;
 

@@ -50,7 +50,7 @@ static void print_path(struct json_out *j, char *path)
 	json_out__close(j, ']');
 }
 
-/* Prints when most memory was in use, and who held most of it. Return: 0 or -ENOMEM. */
+/* Prints when the most memory was in use, and who held most of it. Return: 0 or -ENOMEM. */
 static int print_peak(struct json_out *j, const struct session *s)
 {
 	struct memory_peak peak;

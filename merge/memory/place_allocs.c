@@ -15,15 +15,15 @@
 #include "memory/alloc_queue.h"
 #include "read/collect.h"
 
-#define MAX_HELD	(4u << 20)	/* limit of the events of one process that wait for a lower
-					 * number */
-#define MAX_FIRST	(64u << 10)	/* limit of the events that wait for START; later files of a
-					 * recording have no START */
-#define HELD_NS		3000000000ull	/* how late a thread's events may come, compared with events
-					 * of other threads */
+#define MAX_HELD	(4u << 20)	/* maximum number of events of a process that wait for a
+					 * lower number */
+#define MAX_FIRST	(64u << 10)	/* maximum number of events that wait for START; later files
+					 * of a recording have no START */
+#define HELD_NS		3000000000ull	/* how late a thread's events may arrive, compared with
+					 * events of other threads */
 
 struct alloc_proc {
-	struct alloc_queue held;		/* by number */
+	struct alloc_queue held;		/* waiting events, in order of number */
 	uint64_t next;			/* number of the next event */
 	uint64_t first;			/* the first number of the recording */
 	uint64_t last_ns;		/* time of the last event: times rise with numbers */
@@ -33,9 +33,9 @@ struct alloc_proc {
 
 struct alloc_order {
 	struct heap heap;
-	ARRAY(struct alloc_proc) procs;	/* by process index minus found.first_proc */
+	ARRAY(struct alloc_proc) procs;	/* index: process index minus found.first_proc */
 	bool by_time;			/* sort by time, because several processes have events */
-	struct alloc_queue timed;		/* by time */
+	struct alloc_queue timed;		/* waiting events, in order of time */
 	uint64_t nr_timed, newest_ns;
 };
 
@@ -458,7 +458,8 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 
 	if (!records->nr)
 		return 0;
-	allocs__exit(state_of(p));	/* frees the order of an earlier recording that failed */
+	allocs__exit(state_of(p));	/* frees the alloc_order of an earlier recording that
+					 * failed */
 	order = state_of(p)->order = calloc(1, sizeof(*order));
 	if (!order)
 		return -ENOMEM;
@@ -469,7 +470,7 @@ int allocs__open(struct second_pass *p, struct passes *passes)
 	h->to_ns = found__nearest_ns(f, records->to_ns) + f->shift_ns;
 	h->file = in->file;
 	h->recording = in->recording_ns + f->shift_ns;
-	/* The page shows who held memory over time, and when CUDA last refused to give any. */
+	/* The page shows who held memory over time, and when CUDA last refused an allocation. */
 	h->wants_steps = opts->by_time && !memory_view(opts);
 	h->has_asked = moments.nr;
 	h->asked_is_failure = moments.at_failure || h->wants_steps;
@@ -596,8 +597,8 @@ static void heap__compare_failures(struct heap *a, const struct heap *later)
 }
 
 /*
- * Lets only one of two files of a recording have the peak of all devices together, and of each
- * device.
+ * Leaves the peak of all devices together, and the peak of each device, in only one of two files of
+ * a recording.
  */
 static void heap__compare_peaks(struct heap *a, struct heap *b)
 {

@@ -3,8 +3,8 @@
  * place_allocs.h - memory events, sorted and passed to the heap
  *
  * Threads send their events as their logs fill up. Each process numbers its events, so an event is
- * held until all events of its process with lower numbers have come. Events of different processes
- * are ordered only by the clock.
+ * held until all events of its process with lower numbers have arrived. Events of different
+ * processes are ordered only by the clock.
  */
 #ifndef MERGE_PLACE_ALLOCS_H
 #define MERGE_PLACE_ALLOCS_H

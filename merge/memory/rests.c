@@ -31,7 +31,7 @@ static bool is_beside(const struct rest *a, const struct rest *b)
 	       hb->from_ns <= ha->to_ns;
 }
 
-/* Return: the last answer of CUDA at or before @time_ns, or NULL. */
+/* Return: CUDA's last answer until @time_ns, or NULL. */
 static const struct heap_asked *asked_until(const struct heap_place *p, uint64_t time_ns)
 {
 	size_t lo = sorted_count(p->asked.nr, i, p->asked.v[i].time_ns <= time_ns);
@@ -47,7 +47,7 @@ static bool rest__moment(const struct rest *r, unsigned int moment, uint64_t *ti
 	return r->heap->is_last;
 }
 
-/* Return: the rest at a time, common to @r and all recordings that overlap with it. */
+/* Return: the rest at @time_ns, common to @r and all recordings that overlap with it. */
 static uint64_t common_rest(const struct rests *rests, const struct rest *r, uint64_t time_ns)
 {
 	const struct heap_asked *asked, *last = asked_until(r->place, time_ns);
@@ -72,7 +72,8 @@ static uint64_t common_rest(const struct rests *rests, const struct rest *r, uin
 }
 
 /*
- * Return: whether @other is an earlier file of the recording and has the moment, and thus the rest.
+ * Return: whether @other is an earlier file of the same recording and has the moment, and thus its
+ * rest.
  */
 static bool is_before(const struct rest *other, const struct rest *r, unsigned int moment)
 {

@@ -15,7 +15,7 @@ struct json_out;
 extern const struct section section_memory_devices, section_memory_moments, section_memory_holders,
 	section_memory_leaks, section_memory_churn, section_memory_failures;
 
-/* the time when most GPU memory was in use, and who held most of it */
+/* the time when the most GPU memory was in use, and who held most of it */
 struct memory_peak {
 	uint64_t bytes;			/* 0: no memory was recorded, or none was used */
 	uint64_t at_ns;			/* time since the start */
@@ -24,7 +24,7 @@ struct memory_peak {
 	/* Sums of --memory peak, for devices and for the host, at the peaks of all recordings. */
 	struct heap_parts parts;
 	uint64_t host_bytes;
-	bool by_device;			/* each device at its own peak */
+	bool by_device;			/* the sums have each device at its own peak */
 	uint64_t holder_bytes;
 	char *holder;			/* call path and kind of memory, with SHORTEN_FRAME between
 					 * them; NULL: none */

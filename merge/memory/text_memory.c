@@ -14,8 +14,8 @@
 #include "write/shorten.h"
 #include "xpu_time.h"
 
-#define GROWS_PARTS	3		/* memory grows if some of it came and stayed in this many
-					 * of HEAP_GROWTH_PARTS */
+#define GROWS_PARTS	3		/* memory grows if some was allocated and stayed in at least
+					 * this many of the HEAP_GROWTH_PARTS */
 
 /* ---- devices --------------------------------------------------------------------------------- */
 
@@ -609,7 +609,9 @@ static int by_point(const void *va, const void *vb)
 	return cmp3(a->time_ns, b->time_ns) ?: cmp3(a->gpu, b->gpu);
 }
 
-/* Return: until when an earlier file has memory of the recording; 0: there is no earlier file. */
+/*
+ * Return: until when an earlier file has the memory of the recording; 0: there is no earlier file.
+ */
 static uint64_t has_before_ns(const struct memory_state *memory, const struct heap *h)
 {
 	const struct heap *other;
@@ -647,8 +649,8 @@ static int common_points__add(common_points_t *points, const struct heap *h,
 }
 
 /*
- * Finds when all recordings together used most memory, by their clocks, and about how much memory
- * that was. Return: 0 or -ENOMEM.
+ * Finds when all recordings together used the most memory, by their clocks, and about how much
+ * memory that was. Return: 0 or -ENOMEM.
  */
 static int common_peak(const struct memory_state *memory, struct common_point *peak)
 {

@@ -84,7 +84,7 @@ static const struct cmdline_option rows[] = {
 		  "one for A and one for B" },
 };
 
-/* Checks the moments of a merge, or of the two sides of diff. */
+/* Checks the moments of a merge, or the moments of both sides of diff. */
 static int check_moments(const struct memory_opts *o, const struct feature_line *line)
 {
 	size_t i;

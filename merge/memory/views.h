@@ -16,7 +16,7 @@ enum memory_view {
 	MEMORY_FAILED,			/* allocations that CUDA refused */
 };
 
-#define MAX_MOMENTS	256		/* most moments of --at */
+#define MAX_MOMENTS	256		/* maximum number of moments in --at */
 
 /* the values of the options */
 struct memory_opts {

@@ -116,7 +116,7 @@ static int metrics__absorb(void *state, void *from_state, struct remap *r)
 		set.gpu = remap__find(r->gpus, set.gpu);
 		err = err ?: metrics__add_set(to, &set);
 		if (!err)
-			memset(&from->sets.v[i], 0, sizeof(set));	/* @to owns it now */
+			memset(&from->sets.v[i], 0, sizeof(set));	/* @to now owns the set */
 	}
 	return err;
 }
@@ -178,7 +178,7 @@ static int meter__put(struct meter *m, uint64_t time_ns, double value)
 	return array_push(&m->points, ((struct meter_point){ time_ns, value }));
 }
 
-/* Computes a metric over time, which is 0 where it has no samples. Return: 0 or -ENOMEM. */
+/* Computes a metric over time; it is 0 where there are no samples. Return: 0 or -ENOMEM. */
 static int meter__fill(struct meter *m, const struct metric_set *set, uint32_t metric)
 {
 	const struct metric_row *row, *last = NULL;

@@ -7,7 +7,7 @@
 
 #include "metrics/solve.h"
 
-#define MOST_UNKNOWN	0.05		/* of the time of a kernel or call path: if more of it is
+#define MOST_UNKNOWN	0.05		/* fraction of the time of a kernel or call path: if more is
 					 * unknown, the value is unknown */
 #define SMALL_PERCENT	1.0		/* a percentage with a smaller error is never unknown */
 
@@ -56,7 +56,7 @@ static int metered__uses(const struct metered *m, struct idmap *map, uint32_t of
 	return err;
 }
 
-/* Finds the uses of the leaf and the chain of a piece of work. Return: 0 or -ENOMEM. */
+/* Finds the uses of the leaf of @w, and of its chain. Return: 0 or -ENOMEM. */
 static int metered__of_work(const struct metered *m, const struct kept_work *w, uint32_t at[2])
 {
 	return metered__uses(m, &m->sums->by_leaf, w->leaf, &at[0]) ?:
@@ -100,8 +100,8 @@ static const struct metric_name *metered__name(const struct metered *m,
 /* the kinds of work of one GPU: kernels by shape, and copies */
 struct kinds {
 	struct idmap by_key;
-	uint32_t *of_work;		/* for each piece of work */
-	struct piece *pieces;		/* for each piece of work */
+	uint32_t *of_work;		/* the kind of each piece of work */
+	struct piece *pieces;		/* one for each piece of work */
 	ARRAY(double) total_ns;
 	ARRAY(double) mean_ns;
 };
@@ -140,7 +140,7 @@ static int kinds__find(struct kinds *k, const struct metered *m)
 		k->of_work[i] = kind;
 		k->pieces[i] = (struct piece){ w->start_ns, w->end_ns, kind };
 		k->total_ns.v[kind] += w->end_ns - w->start_ns;
-		k->mean_ns.v[kind]++;		/* first the number of pieces */
+		k->mean_ns.v[kind]++;		/* for now, the number of pieces */
 	}
 	for (i = 0; i < k->mean_ns.nr; i++)
 		k->mean_ns.v[i] = k->total_ns.v[i] / k->mean_ns.v[i];
@@ -235,7 +235,7 @@ static int metered__solve(const struct metered *m, const struct metrics *metrics
 	return err;
 }
 
-/* Averages the states of the GPU over the time of each piece of work. */
+/* For each piece of work, averages the GPU's states over the work's time. */
 static int metered__means(const struct metered *m, const struct metrics *metrics)
 {
 	const struct metric_set *set = m->set;

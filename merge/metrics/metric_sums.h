@@ -19,8 +19,9 @@
 #include "util.h"
 
 struct metric_use {
-	double ns;			/* the time of work with a solved value; otherwise the
-					 * overlap of the work with rows that have a value */
+	double ns;			/* if the metric is solved: the time of work with a solved
+					 * value; otherwise: the overlap of the work with rows that
+					 * have a value */
 	double sum;			/* sum of values * ns; for an amount: this use's part of
 					 * it */
 	double error;			/* sum of standard errors * ns; 0 unless solved */
@@ -29,7 +30,10 @@ struct metric_use {
 					 * one common value */
 };
 
-/* how well a metric of a set is solved: the mean of the samples, and the mean of the solution */
+/*
+ * how well a metric of a set is solved: the mean of the samples, the mean of the solution, and the
+ * root mean square of their differences
+ */
 struct metric_check {
 	double measured, solved, residue;	/* NaN unless the metric is solved */
 };
@@ -50,8 +54,8 @@ void metric_sums__exit(struct metric_sums *s);
 int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics, struct works *works);
 
 /*
- * Adds the uses of a leaf, or of a chain, to uses[], which has the indices of metrics->names.
- * Return: whether any use exists.
+ * Adds the uses of a leaf, or of a chain, to uses[], which is indexed like metrics->names. Return:
+ * whether any use exists.
  */
 bool metric_sums__of_leaf(const struct metric_sums *s, const struct metrics *metrics, uint32_t leaf,
 			  struct metric_use *uses);
@@ -64,7 +68,7 @@ bool metric__is_solved(const struct metric_name *name);
 /* Return: the average, or the amount; NaN if unknown. */
 double metric_use__value(const struct metric_use *use, enum xpu_metric_kind kind);
 
-/* Return: the standard error of a value that is solved; NaN if unknown. */
+/* Return: the standard error of a solved value; NaN if unknown. */
 double metric_use__error(const struct metric_use *use);
 
 #endif /* MERGE_METRIC_SUMS_H */

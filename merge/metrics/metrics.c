@@ -130,7 +130,7 @@ int metrics__define(struct metrics *m, uint32_t recording, const struct xpu_reco
 	return err;
 }
 
-/* Return: whether the row is valid and begins after the last row. */
+/* Return: whether the row is valid and does not begin before the end of the last row. */
 static bool metric_set__takes(const struct metric_set *set, const struct metric_row *row)
 {
 	return row->begin_ns < row->end_ns &&

@@ -73,7 +73,8 @@ int metrics__add(struct metrics *m, uint32_t recording, const struct xpu_record_
 struct metric_set *metrics__set(const struct metrics *m, uint32_t recording, uint16_t id);
 
 /*
- * Keeps only the time between two timestamps. Rows across a timestamp are cut, with their amounts.
+ * Keeps only the rows between two timestamps. Rows across a timestamp are cut, and their amounts
+ * reduced.
  */
 void metrics__cut(struct metrics *m, uint64_t begin_ns, uint64_t end_ns);
 

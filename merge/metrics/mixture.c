@@ -44,7 +44,7 @@ static double overlap__next(struct overlap *o, size_t *row, double *middle)
 	return 0;
 }
 
-/* @first: the first row that later intervals may overlap, too */
+/* @first: moved to the first row that later intervals may overlap, too */
 static struct overlap piece__rows(const struct mixture_of *of, uint64_t begin_ns, uint64_t end_ns,
 				  double shift_ns, size_t *first)
 {
@@ -90,8 +90,8 @@ static void find_busy(const struct mixture_of *of, double shift_ns, double *busy
 }
 
 /*
- * Finds all overlaps of pieces and rows. Puts the parts of each row into parts[] from nr[row],
- * unless @parts is NULL, and adds their number to nr[row].
+ * Finds all overlaps of pieces and rows. Puts the parts of each row into parts[], starting at
+ * nr[row], unless @parts is NULL, and adds their number to nr[row].
  */
 static void find_parts(const struct mixture_of *of, const struct mixture_as *as, size_t *nr,
 		       struct mixture_part *parts)

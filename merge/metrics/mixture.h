@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * mixture.h - how much of each sample of a GPU's counters each kind of work ran
+ * mixture.h - the share of each kind of work in the time of each sample of a GPU's counters
  *
  * A sample is the mean of a counter over an interval. It is known to the nanosecond which pieces of
  * work ran then, so a sample is a known mixture of kinds of work and idle time.
@@ -30,7 +30,7 @@ struct mixture_of {
 
 struct mixture_part {
 	uint32_t kind;			/* nr_kinds: nothing ran */
-	float share;			/* of the row's interval */
+	float share;			/* fraction of the row's interval */
 };
 
 /* The parts of row i are parts[first[i]] to parts[first[i + 1] - 1], each kind once. */
@@ -42,12 +42,13 @@ struct mixture {
 
 struct mixture_as {
 	double shift_ns;		/* added to the timestamps of pieces */
-	bool amounts;			/* a piece has the same amount, such as bytes, however long
-					 * it takes; otherwise it has the same rate */
+	bool amounts;			/* all pieces of a kind have the same amount, such as
+					 * bytes, however long they take; otherwise all have the
+					 * same rate */
 	double slope;			/* the rate of a piece falls from 1 + slope to 1 - slope */
 };
 
-/* Makes the mixtures of all samples. Return: 0 or -ENOMEM; mixture__exit() in either case. */
+/* Makes the mixtures of all samples. Return: 0 or -ENOMEM; call mixture__exit() in either case. */
 int mixture__make(struct mixture *m, const struct mixture_of *of, const struct mixture_as *as);
 void mixture__exit(struct mixture *m);
 

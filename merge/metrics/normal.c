@@ -11,12 +11,12 @@
 #define RIDGE \
 	1e-5 /* added to the diagonal, so that even a singular matrix has an inverse with little
 	      * rounding error */
-#define SMALL_RIDGE 1e-12 /* of the largest variance */
-#define LANES 8 /* right-hand sides to solve at the same time */
-#define MAX_TURNS 40 /* most rounds in which values move to or from bounds; then descend() is
-		      * used */
+#define SMALL_RIDGE 1e-12 /* fraction of the largest variance */
+#define LANES 8 /* number of right-hand sides to solve at the same time */
+#define MAX_TURNS 40 /* maximum number of rounds in which values move to or from bounds; then
+		      * descend() is used */
 #define MAX_SWEEPS 500
-#define SMALL_STEP 1e-5 /* of the largest value */
+#define SMALL_STEP 1e-5 /* fraction of the largest value */
 
 int normal__init(struct normal *e, uint32_t n, uint32_t nr_sides)
 {
@@ -306,7 +306,7 @@ struct pivots {
 	double most;			/* all values are between 0 and this */
 	double *x;
 	double *bounds;			/* for each value: its bound, or NaN if it is free */
-	uint32_t nr;			/* values at a bound */
+	uint32_t nr;			/* number of values at a bound */
 	uint32_t *list;
 	double *forces;			/* for each of these values: the force that keeps it at its
 					 * bound */

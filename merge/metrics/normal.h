@@ -17,7 +17,7 @@ struct normal {
 	double *squares;		/* for each right-hand side: its samples' sum of squares */
 };
 
-/* Return: 0 or -ENOMEM; normal__exit() in either case. */
+/* Return: 0 or -ENOMEM; call normal__exit() in either case. */
 int normal__init(struct normal *e, uint32_t n, uint32_t nr_sides);
 void normal__exit(struct normal *e);
 

@@ -7,7 +7,8 @@
 #include <string.h>
 
 #define NEAR 60.0		/* percent: a unit that is used less does not bound a kernel */
-#define MOST_UNKNOWN 0.25	/* of the time of a sum; if more is unknown, the roof is unknown */
+#define MOST_UNKNOWN 0.25	/* fraction of a sum's time: if more is unknown, the roof is
+				 * unknown */
 
 /* the metrics whose sum is the use of a unit */
 static const struct {

@@ -26,7 +26,7 @@ enum roof_bound {
 };
 
 struct roof {
-	double percent, error;		/* of the unit that is used most; NaN: unknown */
+	double percent, error;		/* use of the most used unit; NaN: unknown */
 	enum roof_bound bound;
 };
 
@@ -40,7 +40,7 @@ struct roof_use {
 };
 
 struct roofs {
-	struct idmap by_leaf, by_chain;	/* index in uses */
+	struct idmap by_leaf, by_chain;	/* maps a leaf, or a chain, to an index in uses */
 	ARRAY(struct roof_use) uses;
 };
 
@@ -62,9 +62,9 @@ void roof_use__add(struct roof_use *to, const struct roof_use *from);
 bool roof_use__is_known(const struct roof_use *use);
 
 /*
- * Call these only for a known use. Return: the time that perfect kernels would save, its standard
- * error, and the used share of the roof. Half of the time of unknown work counts as saved; the
- * error allows for any share of it.
+ * Call these functions only if the roof is known. Return: the time that perfect kernels would save,
+ * its standard error, and the used share of the roof. Half of the time of unknown work counts as
+ * saved; the error allows for any share of it.
  */
 double roof_use__save_ns(const struct roof_use *use);
 double roof_use__error_ns(const struct roof_use *use);

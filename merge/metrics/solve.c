@@ -6,12 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_COLUMNS 2000 /* most columns: the kinds with the most time; all other kinds share one
-			  * column */
-#define NR_BLOCKS 32 /* blocks of time, whose differences give the error */
-#define SLOPE 0.3 /* at its beginning, work may have a rate this much above its average */
-#define NR_DRAWS 8 /* random choices of kinds of work whose rate is higher at their beginning */
-#define BETTER 0.98 /* of the residue: below this, amounts explain the samples better than rates */
+#define MAX_COLUMNS 2000 /* maximum number of kinds that have a column of their own; the other kinds
+			  * share one column */
+#define NR_BLOCKS 32 /* number of blocks of time; their differences give the error */
+#define SLOPE 0.3 /* at its beginning, the rate of work may be above its average by this fraction */
+#define NR_DRAWS 8 /* number of random choices of the kinds of work that begin at a higher rate */
+#define BETTER 0.98 /* amounts explain the samples better if their residue is below this part of the
+		     * residue of rates */
 
 /* ---- errors ---------------------------------------------------------------------------------- */
 
@@ -35,7 +36,7 @@ enum {
 struct moves {
 	const struct normal *e;
 	const double *slopes;		/* see system__find_slopes() */
-	const bool *taken;		/* for each right-hand side */
+	const bool *taken;		/* for each right-hand side: whether it is taken */
 	double *sums;			/* for each right-hand side and reason: a value for each
 					 * column */
 	double *explained;		/* for each right-hand side: the solution's values, summed
@@ -138,7 +139,7 @@ static void moves__exit(struct moves *m)
 	free(m->ways);
 }
 
-/* Return: 0 or -ENOMEM; moves__exit() in either case. */
+/* Return: 0 or -ENOMEM; call moves__exit() in either case. */
 static int moves__find(struct moves *m, struct system *s, const struct mixture *mixtures)
 {
 	m->sums = calloc((size_t)s->nr_sides * NR_MOVES * m->e->n + 1, sizeof(*m->sums));
@@ -233,7 +234,7 @@ static int take_side(struct system *s, const struct moves *m, uint32_t side, str
 }
 
 /*
- * Takes the metrics that are not known yet or that these equations explain better. Return: 0 or
+ * Takes the metrics that are not solved yet or that these equations explain better. Return: 0 or
  * -ENOMEM.
  */
 static int take_better(struct system *s, const struct mixture *mixtures, struct normal *e,

@@ -5,12 +5,12 @@
  * Each sample is a known mixture of kinds of work and of idle time, so many samples are an
  * overdetermined system of linear equations. It is solved by least squares, with no value below 0.
  *
- * The error of a value has three parts. The first is noise: how much blocks of time differ, or the
- * residues, with at most some hundred samples of a kind as independent, whichever is larger. The
- * second is the offset between the clocks of samples and work. The third is that the rate of work
- * may be higher at its beginning than at its end, as far as the residues allow it. Kinds of work
- * that always come together have one common value. A value is NaN if the samples do not determine
- * it.
+ * The error of a value has three parts. The first is noise, estimated from the differences between
+ * blocks of time and from the residues, in which at most some hundred samples of a kind count as
+ * independent; the larger estimate is used. The second is the offset between the clocks of samples
+ * and work. The third is that the rate of work may be higher at its beginning than at its end, as
+ * far as the residues allow it. Kinds of work that always occur together have one common value. A
+ * value is NaN if the samples do not determine it.
  */
 #ifndef MERGE_SOLVE_H
 #define MERGE_SOLVE_H
@@ -29,13 +29,13 @@ struct solved {
 					 * mean of the solution's values for these samples */
 	double *residue;		/* for each metric: root mean square of samples minus
 					 * solution */
-	size_t nr_used, nr_spoilt;	/* samples that were used, and samples that no values
+	size_t nr_used, nr_spoilt;	/* number of used samples; number of samples that no values
 					 * explain */
 	double shift_ns, shift_error_ns; /* how far the samples' clock is ahead of the work's
 					  * clock */
 };
 
-/* Return: 0 or -ENOMEM; solved__exit() in either case. */
+/* Return: 0 or -ENOMEM; call solved__exit() in either case. */
 int solve(struct solved *s, const struct solve_of *of);
 void solved__exit(struct solved *s);
 

@@ -35,7 +35,7 @@ double normal__usual_rest(const struct normal *e, uint32_t side, size_t nr_rows)
 	return sqrt(normal__rest(e, side) / (nr_rows > e->n ? nr_rows - e->n : 1));
 }
 
-/* groups of columns whose values cannot be determined, but whose mean can */
+/* groups of columns: a group's values cannot be determined, but its mean can */
 struct grouping {
 	struct system *s;
 	uint32_t n, idle;

@@ -5,13 +5,16 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The shift of the clocks, in ns: the search begins with large steps, and halves them. */
+/*
+ * The first and the last step of the search for the shift of the clocks, in ns; steps are halved.
+ */
 #define SHIFT_MOST 16000.0
 #define SHIFT_LEAST 125.0
-#define SHIFT_ROWS 6000 /* samples that the search uses */
+#define SHIFT_ROWS 6000 /* maximum number of samples that the search uses */
 #define SHIFT_USUAL 2000.0 /* ns; real clocks may differ by this much */
 #define SHIFT_COLUMNS 200
-#define SHIFT_ERRORS 2.0 /* residues of neighboring samples are alike, so the error is larger */
+#define SHIFT_ERRORS 2.0 /* factor on the error, because residues of neighboring samples are
+			  * alike */
 
 /* a part of the samples, which the search for the shift uses */
 struct search {
@@ -113,7 +116,7 @@ int system__find_shift(struct system *s)
 			   SHIFT_UNKNOWN;
 	/*
 	 * If work has a higher rate at its beginning, its clock seems late, by far more than real
-	 * clocks.
+	 * clocks ever are.
 	 */
 	s->shift_error_ns = both_errors(s->shift_error_ns,
 				  fmax(fabs(best) / 2, fabs(best) - SHIFT_USUAL));

@@ -5,15 +5,16 @@
 
 #include "metrics/solve_system.h"
 
-#define LEAST_LEFT 0.01 /* of a slope's square: if less is left, other values hide the slope */
+#define LEAST_LEFT 0.01 /* fraction of a slope's square: if less is left, other values hide the
+			 * slope */
 #define HIDDEN 1.5 /* factor, because the slopes of neighbors hide a part of a slope */
-#define STEEPEST 1.4 /* limit, in units of the slope in the sloping mixtures */
+#define STEEPEST 1.4 /* limit on a slope, in units of the slope in the sloping mixtures */
 
 /* what the samples say about the slope of each column: the sums over all rows */
 struct slopes {
 	uint32_t n;
 	double *with_values;		/* n * n: products of slopes and shares */
-	double *squares;		/* for each column */
+	double *squares;		/* for each column: sum of its slopes' squares */
 	double *rests;			/* n for each right-hand side: products of slopes and
 					 * residues */
 	double *row;			/* scratch memory: the slopes of one row */

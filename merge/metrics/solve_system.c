@@ -5,11 +5,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LEAST_SHARE 0.02 /* a kind that fills less of one sample gets no column of its own */
+#define LEAST_SHARE 0.02 /* a kind whose whole time is less than this fraction of a sample gets no
+			  * column of its own */
 #define UNUSUAL 2.0 /* samples this many times longer or shorter than the median are left out */
-#define LARGE_ERROR 0.1 /* of the largest sample: a value with a larger error is unknown */
-#define SPOILT 8.0 /* in usual residues: a sample farther from the solution is spoilt */
-#define MOST_SPOILT 0.05 /* of all samples */
+#define LARGE_ERROR 0.1 /* fraction of the largest sample: a value with a larger error is unknown */
+#define SPOILT 8.0 /* number of usual residues: a sample farther from the solution is spoilt */
+#define MOST_SPOILT 0.05 /* fraction of all samples: if more are spoilt, none is left out */
 
 void system__exit(struct system *s)
 {
@@ -27,7 +28,7 @@ void system__exit(struct system *s)
 	free(s->y);
 }
 
-/* Chooses the metrics: those that are wanted and that most rows have. */
+/* Chooses the wanted metrics that most rows have. */
 static void choose_sides(struct system *s)
 {
 	const struct solve_of *of = s->of;

@@ -14,8 +14,8 @@ struct solve_of {
 	uint32_t nr_metrics;
 	const bool *wanted;		/* for each metric: whether it is solved */
 	const double *small;		/* for each metric: a smaller error is never too large */
-	const double *most;		/* for each metric: no value is larger */
-	const double *total_ns;		/* for each kind */
+	const double *most;		/* for each metric: upper bound of its values */
+	const double *total_ns;		/* total time of each kind */
 };
 
 #define SHIFT_UNKNOWN 2000.0 /* ns, the error of a shift that was not found */
@@ -24,15 +24,17 @@ struct system {
 	const struct solve_of *of;
 	uint32_t nr_sides;
 	uint32_t *sides;		/* for each right-hand side: its metric */
-	double *limits;			/* for each right-hand side: a larger error is too large */
-	double *most;			/* for each right-hand side: no value is larger */
+	double *limits;			/* for each right-hand side: a value with a larger error is
+					 * unknown */
+	double *most;			/* for each right-hand side: upper bound of its values */
 	uint32_t *columns;		/* for each kind, and for idle time: its column */
 	uint32_t nr_columns;
-	uint32_t *groups;		/* for each column: its group, one of its columns */
+	uint32_t *groups;		/* for each column: its group, named by one of the group's
+					 * columns */
 	double *weights;		/* for each column: the time of its kinds, in samples */
 	double *fewer;			/* for each column: its number of samples, divided by how
 					 * many of these count as independent; at least 1 */
-	bool *left_out;			/* for each row */
+	bool *left_out;			/* for each row: whether it is left out */
 	double shift_ns, shift_error_ns;
 
 	/* scratch memory: a sum for each column, and the columns of one row */
@@ -42,7 +44,7 @@ struct system {
 	double *y;
 };
 
-/* Return: 0 or -ENOMEM; system__exit() in either case. */
+/* Return: 0 or -ENOMEM; call system__exit() in either case. */
 int system__init(struct system *s, const struct solve_of *of);
 void system__exit(struct system *s);
 

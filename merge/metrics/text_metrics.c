@@ -179,12 +179,13 @@ static int metered_rows__get(metered_rows_t *rows, struct idmap *index, const st
 	return err;
 }
 
-#define COLUMNS_OF_METRIC	3	/* for people, for programs, and the error */
+#define COLUMNS_OF_METRIC	3	/* the value for people, the value for programs, and its
+					 * error */
 
 /*
  * Makes the columns: the first @before columns of the section, the columns of each metric, then the
- * other columns of the section. Tables for people leave out clock rates, which are similar in all
- * rows, and metrics that are always 0. Return: 0 or -ENOMEM.
+ * other columns of the section. Tables for people leave out metrics that are always 0, and clock
+ * rates, which are similar in all rows. Return: 0 or -ENOMEM.
  */
 static int metered_rows__columns(struct section_rows *to, const struct column *columns, size_t nr,
 				 size_t before, const metered_rows_t *rows)

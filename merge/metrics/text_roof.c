@@ -13,11 +13,12 @@
 #include "write/shorten.h"
 
 #define TEXT_MAX 40
-#define ANSWER_NAME 32 /* columns for the name of a kernel in the first answer */
+#define ANSWER_NAME 32 /* width of the name of a kernel in the first answer */
 
 struct roof_row {
-	const char *name;		/* name of a kernel or line of Python; NULL for others */
-	const struct stack *stack;	/* stack of a call path; NULL for others */
+	const char *name;		/* name of a kernel, or line of Python; NULL for other
+					 * rows */
+	const struct stack *stack;	/* stack of a call path; NULL for other rows */
 	uint64_t ns;			/* device time of kernels */
 	uint64_t nr;
 	size_t order;			/* order of appearance */
@@ -261,7 +262,7 @@ static char *fit(const char *name, unsigned int width)
 	return shorten__column(&text, 1, width ? ANSWER_NAME : 0, &out) ? NULL : out;
 }
 
-/* Writes how much time perfect kernels would save, and the kernel that would save most. */
+/* Writes how much time perfect kernels would save, and the kernel that would save the most. */
 void roof__answer(const struct session *s, FILE *f, const struct feature_answer *a)
 {
 	char save[HUMAN_MAX], error[HUMAN_MAX], time[HUMAN_MAX], *name = NULL;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * Page migrations of managed memory, by the call path that allocated the pages. A migration has an
- * address. It belongs to the allocation that was live there at that time, if exactly one call path
- * had memory in these pages. Otherwise the reason why the allocation is unknown is counted.
+ * Page migrations of managed memory, by the call path that allocated the pages. A migration belongs
+ * to the allocation that was live at its address at that time, if exactly one call path had memory
+ * in these pages. Otherwise the migration is counted by the reason why its allocation is unknown.
  */
 #include "model/feature.h"
 
@@ -37,7 +37,8 @@ static const char *const whats[] = {
 };
 
 #define NR_WHATS	ARRAY_SIZE(whats)
-#define MAX_VALUE	(1ull << 40)	/* limit on each value, because a process may lie */
+#define MAX_VALUE	(1ull << 40)	/* limit on each value, because a process may report
+					 * anything */
 
 static bool is_move(uint16_t what)
 {
@@ -58,7 +59,7 @@ struct migration {
 
 struct managed_event {
 	struct feature_memory e;
-	size_t number;			/* index of the migration before events were sorted by
+	size_t number;			/* index of the event before events were sorted by
 					 * process */
 };
 
@@ -72,7 +73,8 @@ struct migration_sum {
 struct migrations {
 	ARRAY(struct migration) list;
 	size_t nr_settled;		/* number of migrations of earlier recordings */
-	ARRAY(struct managed_event) events;	/* events of allocations, until they are settled */
+	ARRAY(struct managed_event) events;	/* allocation events of the recording that is being
+						 * read */
 	struct idmap next;		/* for each process: the number of its next record */
 	ARRAY(struct migration_sum) sums;
 	struct idmap by_chain;		/* maps chain, or NO_INDEX - known, to an index in sums */
@@ -215,7 +217,9 @@ static int live__take(struct live *l, const struct managed_event *e)
 		live__end_context(l, e->e.extra);
 		return 0;
 	default:
-		/* Memory that is still live there was freed, but its free is missing. */
+		/*
+		 * Memory that is still live there must have been freed, but no free was recorded.
+		 */
 		while ((old = live__first(l, e->e.address, end)))
 			live__remove(l, old);
 		return e->e.bytes ? addresses__add(&l->at, e->e.address, e - l->s->events.v) : 0;

@@ -14,7 +14,7 @@
 
 #include "xpu_record.h"
 
-#define SCOPE_PROCS		(1u << 28)	/* the indices of processes are smaller */
+#define SCOPE_PROCS		(1u << 28)	/* process indices are smaller than this */
 #define SCOPE(proc, api)	((uint32_t)(proc) | (uint32_t)(api) << 28)
 #define SCOPE_PROC(scope)	((uint32_t)(scope) & (SCOPE_PROCS - 1))
 #define SCOPE_API(scope)	((uint32_t)(scope) >> 28)

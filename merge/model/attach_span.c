@@ -104,8 +104,8 @@ int attach_span__is_late(struct attach_span *w, uint32_t id)
 
 	for (i = 0; i < w->late.nr && w->late.v[i] > id; i++)
 		;
-	if (i < w->late.nr && w->late.v[i] == id)	/* this launch is known: a graph launch has
-							 * many records */
+	if (i < w->late.nr && w->late.v[i] == id)	/* already noted: a graph launch has many
+							 * records */
 		return 1;
 	/*
 	 * Each late launch needs a thread of its own: the launch with the largest id gets the

@@ -7,9 +7,9 @@
  * recorded. The recording has no launch for such device records, but nothing was lost. Their
  * correlation ids show it, because the launches of a process get ascending ids. Threads may pass
  * the probe in another order than they got their ids, though: at the attach, each thread may be
- * inside one launch, whose id is below all later ids. So a launch from before the attach has fewer
- * recorded launches with lower ids than the process has threads. A launch from after the detach has
- * fewer recorded launches with higher ids.
+ * inside one launch, whose id is below all later ids. So an unrecorded launch was made before the
+ * attach if the recorded launches with lower ids are fewer than the process's threads, and after
+ * the detach if the recorded launches with higher ids are fewer.
  *
  * A launch that began before the attach may get its id late, when it finally reaches the device: it
  * may have waited for its module to be loaded, while other threads made many launches. Its id is
@@ -23,7 +23,7 @@
 
 #include "util.h"
 
-/* limit of nr_threads, and of the number of firsts */
+/* limit on nr_threads, and on the size of firsts */
 #define ATTACH_MAX_THREADS	1024
 
 enum attach_place {
@@ -36,18 +36,20 @@ enum attach_place {
 struct attach_span {
 	struct attach_span *next;	/* span of another API of the process */
 	uint32_t api;
-	bool firsts_seen;		/* for the caller: attach_span__first() was called */
-	struct idmap first_of;		/* for each thread: its first launch */
+	bool firsts_seen;		/* set by the caller once it has called
+					 * attach_span__first() */
+	struct idmap first_of;		/* the first launch of each thread */
 	uint32_t nr_threads;
 	/*
-	 * The lists have the nr_threads smallest and the nr_threads largest ids. The most extreme
-	 * id comes first.
+	 * low has the nr_threads smallest ids, and high the nr_threads largest ids. The most
+	 * extreme id comes first.
 	 */
 	ARRAY(uint32_t) low, high;
 	/* firsts and late are in descending order. */
 	ARRAY(uint32_t) firsts;		/* the first recorded launch of each thread that existed at
 					 * the attach */
-	ARRAY(uint32_t) late;		/* launches before the attach whose ids came late */
+	ARRAY(uint32_t) late;		/* launches that began before the attach, but got ids
+					 * late */
 };
 
 /*
@@ -80,7 +82,7 @@ int attach_span__first(struct attach_span *w, uint32_t correlation_id);
  */
 int attach_span__is_late(struct attach_span *w, uint32_t correlation_id);
 
-/* Return: when an unrecorded launch was made. All recorded launches must have been noted. */
+/* Return: when an unrecorded launch was made. Note all recorded launches first. */
 enum attach_place attach_span__place(const struct attach_span *w, uint32_t correlation_id);
 
 #endif /* MERGE_ATTACH_SPAN_H */

@@ -36,7 +36,7 @@ static uint32_t bins__order(const struct bins *b, const struct bin_sum *sum)
 }
 
 #define DIGIT_BITS	11
-#define NR_DIGITS	3		/* in 32 bits */
+#define NR_DIGITS	3		/* number of digits in 32 bits */
 
 /* Makes one pass of a radix sort. */
 static void bins__sort_digit(const struct bins *b, unsigned int digit, const struct bin_sum *from,
@@ -74,7 +74,7 @@ static void bins__unite(struct bins *b)
 	b->list.nr = b->nr_sorted = nr;
 }
 
-/* Return: whether sum @at belongs after the sum before it. */
+/* Return: whether sum @at and the sum before it are in order. */
 static bool bins__is_next(const struct bins *b, size_t at)
 {
 	return !at || bins__order(b, &b->list.v[at - 1]) < bins__order(b, &b->list.v[at]);
@@ -169,8 +169,8 @@ static unsigned int log2_of(uint64_t ns)
 
 /*
  * Finds the keys to sum up by group so that at most @max sums remain.
- * Return: a size. All keys with a smaller log2_of() are summed up, and as many keys with this
- * log2_of() as have *@more sums. *@small: whether groups then have only a small part of all time.
+ * Return: a size. Sum up all keys with a smaller log2_of(), and keys with this log2_of() until
+ * *@more sums are gone. *@small: whether groups then have only a small part of all time.
  */
 static unsigned int bins__small_keys(const struct bins *b, size_t max, size_t *more, bool *small)
 {
@@ -260,7 +260,8 @@ static int bins__coarsen(struct bins *b)
 }
 
 /*
- * Makes bins longer, and then reduces keys, until at most @max sums remain. Return: 0 or -ENOMEM.
+ * Makes bins longer, and then reduces the number of keys, until at most @max sums remain. Return: 0
+ * or -ENOMEM.
  */
 static int bins__reduce(struct bins *b, size_t max)
 {

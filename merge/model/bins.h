@@ -72,7 +72,7 @@ struct bins_keys {
 	void *ctx;
 };
 
-/* where the sums of a key are */
+/* the place of the sums of a key */
 struct bins_key {
 	uint32_t at;			/* KEY_OWN: index of the key's latest sum, or NO_INDEX.
 					 * KEY_COARSER: the key that has its sums. KEY_GROUPED: the
@@ -89,7 +89,8 @@ struct bins {
 	ARRAY(uint32_t) groups;		/* for each group: index of its latest sum, or NO_INDEX */
 	struct bins_keys of;
 	size_t max_sums;
-	bool full;			/* keys have no groups and are too many: nothing is kept */
+	bool full;			/* keys have no groups and are too many: all sums were
+					 * dropped */
 	bool is_coarse;			/* keys have been summed up by of.coarser() */
 	uint64_t nr_grouped;		/* number of keys that have been summed up by group */
 };

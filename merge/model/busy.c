@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* limit of the number of spans: far more than the gaps that anybody could see */
+/* maximum number of spans: far more than anybody could tell apart in a picture */
 #define MAX_SPANS	(1u << 17)
 
-/* A span that belongs before more spans than this is kept in a separate list, ... */
+/* If a span belongs before more spans than this, it is kept in a separate list, ... */
 #define MAX_MOVED	64
 /* ... which holds up to this many spans. */
 #define MAX_LATE	4096

@@ -2,9 +2,9 @@
 /*
  * busy.h - the time covered by at least one of many spans: overlaps count once
  *
- * Spans come nearly in order of time, as device work does. Spans that touch become one span. If too
- * many spans are still left, spans with the shortest gaps between them become one span, too, so the
- * memory is bounded.
+ * Spans arrive nearly in order of time, as device work does. Spans that touch become one span. If
+ * too many spans are still left, spans with the shortest gaps between them become one span, too, so
+ * the memory is bounded.
  */
 #ifndef MERGE_BUSY_H
 #define MERGE_BUSY_H
@@ -23,8 +23,8 @@ typedef ARRAY(struct busy_span) busy_spans_t;
 
 /* Zero the struct before use. */
 struct busy {
-	busy_spans_t spans;		/* in order, with a gap before each */
-	busy_spans_t late;		/* spans that came far too late, and are not yet at their
+	busy_spans_t spans;		/* in order, with a gap between neighbors */
+	busy_spans_t late;		/* spans that arrived far too late, and are not yet at their
 					 * places */
 	uint64_t first_ns, last_ns;	/* start of the first span and end of the last; equal: no
 					 * spans */

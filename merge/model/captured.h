@@ -43,8 +43,8 @@ int captured__take(struct captured *c, uint32_t proc, const struct xpu_record_wi
 		   uint64_t shift_ns);
 
 /*
- * Removes windows of @first_proc and later processes that are not within [@from_ns, @to_ns].
- * Return: how many were removed.
+ * Removes those windows of @first_proc and later processes that are not wholly within [@from_ns,
+ * @to_ns]. Return: how many were removed.
  */
 size_t captured__leave_out(struct captured *c, uint32_t first_proc, uint64_t from_ns,
 			   uint64_t to_ns);
@@ -52,7 +52,10 @@ size_t captured__leave_out(struct captured *c, uint32_t first_proc, uint64_t fro
 /* Call this when all windows of a recording have been taken, and before the functions below. */
 void captured__sort(struct captured *c);
 
-/* Return: the window of a process at a time, valid until the next captured__sort(); or NULL. */
+/*
+ * Return: the window that a process had open at @time_ns, valid until the next captured__sort(); or
+ * NULL.
+ */
 struct captured_window *captured__at(const struct captured *c, uint32_t proc, uint64_t time_ns);
 
 /* Notes that a launch in the window, or its device work, lasted until @end_ns. */
@@ -76,8 +79,8 @@ static inline bool captured_window__passes(const struct captured_window *w, cons
 
 /*
  * Counts the windows that pass a filter (NULL: all), and collects the time in which one of these
- * windows was open, or had recorded device work that still ran. This time is cut at the times of
- * the filter, which count from @start_ns.
+ * windows was open, or its recorded device work still ran. This time is cut at the times of the
+ * filter, which count from @start_ns.
  * @recorded: zeroed; the caller frees it. Return: 0 or -ENOMEM.
  */
 int captured__collect(const struct captured *c, const struct filter *f, uint64_t start_ns,

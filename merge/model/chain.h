@@ -12,7 +12,7 @@
 
 struct stack;
 
-/* How a call path came into the recording. */
+/* The origin of a call path in a recording. */
 enum path_how {
 	PATH_NO_STACK,			/* no stack could be read */
 	PATH_SHIM,			/* unwound by the shim */
@@ -43,10 +43,10 @@ struct chain {
 	uint32_t epoch;
 	const char *no_launch;		/* a label such as "[no launch]"; NULL: the chain of a
 					 * launch */
-	uint32_t launched;		/* for chains__joined(): the path is the stack of this
-					 * chain, ... */
-	uint32_t captured;		/* ... "[captured at]", and the stack of this chain;
-					 * otherwise NO_INDEX */
+	uint32_t launched;		/* for chains__joined(): the stack of this chain comes
+					 * first, ... */
+	uint32_t captured;		/* ... then "[captured at]" and the stack of this chain;
+					 * otherwise both are NO_INDEX */
 	uint32_t range;			/* with opts.by_range: index in ranges.list, or NO_RANGE */
 	uint32_t in_range;		/* with opts.by_range: the chain of the same call path
 					 * without ranges */
@@ -86,13 +86,13 @@ struct chains {
 	struct idmap joined;		/* maps (chain of the launch, chain of the capture) to a
 					 * chain */
 	struct idmap in_ranges;		/* maps (chain, range) to a chain */
-	ARRAY(struct label_chains) labels;	/* by process */
+	ARRAY(struct label_chains) labels;	/* index: process */
 };
 
 void chains__exit(struct chains *c);
 
 /*
- * Finds or makes the chain of call path @path, whose index is @path_idx, at a time. Return: 0 or
+ * Finds or makes the chain of call path @path, whose index is @path_idx, at @time_ns. Return: 0 or
  * -ENOMEM.
  */
 int chains__of_path(struct chains *c, struct path *path, uint32_t path_idx, uint64_t time_ns,

@@ -16,7 +16,10 @@ static bool feature__is_absent(const char *name)
 	return !features[i] || !features[i]->free;
 }
 
-/* Replaces each feature that needs an absent feature; this may make other features absent. */
+/*
+ * Makes each feature absent that needs an absent feature. Repeats this, because other features may
+ * need the features that became absent.
+ */
 __attribute__((constructor)) static void features__replace(void)
 {
 	static struct feature absent[NR_FEATURES + 1];

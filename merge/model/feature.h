@@ -4,10 +4,10 @@
  *
  * A feature is a folder of merge/ and its line in FEATURES(). The folder defines NAME_feature; all
  * other code reaches the feature only through this interface, and no feature includes a header of
- * another feature. Without the folder and its line the rest builds and works.
+ * another feature. The rest builds and works without the folder and its line.
  *
- * A feature has one state for each model. The state is made when a record comes that the feature
- * takes, when wakes() says so, or before the first call of find_range(). While the state is NULL,
+ * A feature has one state for each model. The state is made when a record that the feature takes
+ * arrives, when wakes() says so, or before the first call of find_range(). While the state is NULL,
  * the feature sleeps: it is not called, except for its tables and its command.
  */
 #ifndef MERGE_FEATURE_H
@@ -76,7 +76,7 @@ enum range_event {
 	RANGE_IS_MARK,
 };
 
-/* an event of memory; see struct xpu_alloc */
+/* a memory event; see struct xpu_alloc */
 struct feature_memory {
 	uint8_t what, space;		/* enum xpu_alloc_what and xpu_alloc_space */
 	uint32_t proc;
@@ -87,14 +87,14 @@ struct feature_memory {
 	const char *comm;
 };
 
-/* the GPUs of a first answer, at least one of which was busy */
+/* for the first answer of the summary: its GPUs, of which at least one was busy */
 struct feature_answer {
 	size_t nr_gpus;
-	uint64_t idle_ns;		/* sum of the times in which these GPUs had no work */
+	uint64_t idle_ns;		/* sum of the idle times of these GPUs */
 	unsigned int width;		/* width of the terminal; 0: no terminal */
 };
 
-struct meter_point {			/* a value, and the time since which it holds */
+struct meter_point {			/* a value, in effect since time_ns */
 	uint64_t time_ns;
 	double value;
 };
@@ -108,7 +108,7 @@ struct meter {
 						 * frees them */
 };
 
-struct counter_point {			/* a value, and the time since which it holds */
+struct counter_point {			/* a value, in effect since time_ns */
 	uint64_t time_ns;
 	uint64_t value;
 };
@@ -125,7 +125,7 @@ struct kernel_value {
 
 typedef ARRAY(struct kernel_value) kernel_values_t;
 
-/* whole numbers of a GPU over time, for timelines */
+/* counters of a GPU over time, as whole numbers, for timelines */
 struct feature_counters {
 	const char *const *names;	/* ended by NULL */
 	/* Adds the points of counter @i in order of time. Return: 0 or -ENOMEM. */
@@ -174,7 +174,7 @@ struct feature_options {
 	 */
 	const struct cmdline_option *rows;
 	size_t nr;
-	const char *after;		/* the option after which --help shows them */
+	const char *after;		/* --help shows the rows after this option */
 	size_t bytes;			/* size of the values, which begin as zeros; 0: none */
 	/* Return: 0, or -EINVAL after a message. */
 	int (*check)(const void *values, const struct feature_line *line);
@@ -213,8 +213,8 @@ struct feature_split {
 struct feature_command {
 	const char *arguments, *help;	/* for --help; help may have line breaks */
 	const char *const *refused;	/* names of options that have no effect; ended by NULL */
-	bool no_filters;		/* options that select which part to merge have no effect,
-					 * either */
+	bool no_filters;		/* options that select a part of the recordings have no
+					 * effect, either */
 	bool no_lines;			/* unless an option says otherwise, all lines of a Python
 					 * function count together */
 	/*
@@ -256,12 +256,12 @@ struct feature {
 	bool (*wakes)(const struct second_pass *p);
 	int (*begin)(void *state, struct second_pass *p);	/* Called after the first pass. */
 	/*
-	 * Finds the range with the id that a launch, wait or memory event has. This wakes the
+	 * Finds the range by the range id in a launch, wait or memory event. This wakes the
 	 * feature. Return: like second_pass__range().
 	 */
 	int (*find_range)(void *state, struct model *m, uint32_t proc, uint32_t id,
 			  uint32_t *range);
-	/* Return: the range that was open on a thread at a time. */
+	/* Return: the range that was open on a thread at @time_ns. */
 	uint32_t (*range_at)(void *state, uint32_t thread, uint64_t time_ns);
 	/*
 	 * Finds the call that made device work before a launch ran it. The records of this work
@@ -317,8 +317,8 @@ struct feature {
 	int (*sample)(void *state, struct second_pass *p, const struct placed_sample *sample);
 	int (*last)(void *state, struct second_pass *p);	/* Called after the last record. */
 	int (*close)(void *state, struct second_pass *p);	/* Called after the last sample. */
-	int (*settle)(void *state, struct second_pass *p);	/* Called when everything was read
-								 * and losses are known. */
+	int (*settle)(void *state, struct second_pass *p);	/* Called after everything was read
+								 * and losses were counted. */
 
 	/* ---- all recordings */
 	/* Adds a recording after its model and sums were added. May move the contents of @from. */
@@ -336,14 +336,14 @@ struct feature {
 	void (*left_out)(const struct session *s, FILE *f);
 	const struct section *const *sections;	/* tables of the summary; ended by NULL */
 	/*
-	 * Prints members of the page: in the head of a recording's data, and after the list of
-	 * GPUs.
+	 * Print JSON members of the page: page_head() in the head of a recording's data, page()
+	 * after the list of GPUs.
 	 */
 	int (*page_head)(const struct session *s, struct json_out *j);
 	int (*page)(const struct session *s, struct json_out *j);
 	/*
-	 * Prints words about a kernel, each after "; ". Return: 1 if the words may differ between
-	 * GPUs, otherwise 0.
+	 * Prints phrases about a kernel, each preceded by "; ". Return: 1 if the phrases may differ
+	 * between GPUs, otherwise 0.
 	 */
 	int (*kernel)(const struct session *s, uint32_t leaf, FILE *f);
 	/* Adds the counters of each kernel that have errors. */
@@ -355,10 +355,13 @@ struct feature {
 	 * printed the account.
 	 */
 	bool (*account)(const struct session *s, FILE *f);
-	/* Return: why the recordings have nothing to show for an option; NULL: no reason. */
+	/*
+	 * Return: the reason, if an option of the feature leaves nothing to show; otherwise NULL.
+	 */
 	const char *(*lacks)(const struct session *s);
 	/*
-	 * Sets *@nr and *@bytes to all allocations of an aggregate of leaf kind LEAF_MEMORY.
+	 * Sets *@nr and *@bytes to the number and the size of all allocations of an aggregate of
+	 * leaf kind LEAF_MEMORY.
 	 */
 	void (*made)(const struct session *s, size_t aggregate, uint64_t *nr, uint64_t *bytes);
 	const struct feature_counters *counters;

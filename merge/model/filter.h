@@ -39,7 +39,7 @@ struct filter {
 	bool given[NR_FILTERS];
 	ARRAY(struct filter_numbers) numbers[NR_FILTERS];
 	ARRAY(char *) comms;
-	regex_t regex[NR_FILTERS];	/* KERNEL, NVTX */
+	regex_t regex[NR_FILTERS];	/* for FILTER_KERNEL and FILTER_NVTX */
 	struct idmap kernels;		/* maps the address of an interned name to whether it
 					 * matches */
 	uint64_t from_ns, to_ns;	/* counted from the recording's start */

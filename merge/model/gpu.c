@@ -53,7 +53,7 @@ static int gpus__of_ordinal(struct gpus *g, uint32_t scope, uint32_t ordinal, ui
 	uint32_t api = SCOPE_API(scope);
 	int err = 0;
 
-	/* Take the GPU that is shown under that number, unless it has another host or API. */
+	/* Use the GPU whose shown number is the ordinal, unless the GPU has another host or API. */
 	if ((!idmap__get(&g->by_number, ordinal, idx) || g->list.v[*idx].host != g->host ||
 	     g->list.v[*idx].api != api) &&
 	    !idmap__get(&g->by_ordinal, DEVICE_KEY(SCOPE(g->host, api), ordinal), idx))

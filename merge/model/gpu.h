@@ -64,7 +64,7 @@ struct gpus {
 	bool numbered;			/* gpus__number() has set the shown numbers; gpus__absorb()
 					 * must get the same numbers */
 	bool keeps_uses;		/* uses are recorded, for gpus__absorb() */
-	ARRAY(struct gpu_use) uses;	/* in order */
+	ARRAY(struct gpu_use) uses;	/* in the order in which they occurred */
 };
 
 void gpus__init(struct gpus *g, struct strpool *strings);
@@ -88,8 +88,8 @@ int gpus__define(struct gpus *g, uint32_t scope, uint32_t ordinal, const uint8_t
 int gpus__of_uuid(struct gpus *g, const uint8_t uuid[16], uint32_t *idx);
 
 /*
- * Finds the index in g->list of the GPU that is @ordinal in @scope; without a definition, it is the
- * GPU with that number. Return: 0 or -ENOMEM.
+ * Finds the index in g->list of the GPU that is @ordinal in @scope. If no record defines this
+ * ordinal, the GPU with that shown number is used. Return: 0 or -ENOMEM.
  */
 int gpus__get(struct gpus *g, uint32_t scope, uint32_t ordinal, uint32_t *idx);
 

@@ -25,7 +25,7 @@ enum leaf_kind {
 	NR_LEAF_KINDS
 };
 
-/* These are used instead of the index of a leaf, for the device's work during a wait. */
+/* Used instead of the index of a leaf, to say what the device did during a wait. */
 enum {
 	WAIT_LEAF_IDLE	= NO_INDEX - 1,	/* the device did nothing in that context */
 	WAIT_LEAF_OTHER	= NO_INDEX - 2,	/* the device worked, but not in the stream that the thread
@@ -38,7 +38,9 @@ enum {
 
 #define LEAVES_WAIT	(1u << LEAF_OFF_CPU | 1u << LEAF_GPU_WAIT)
 
-/* Whether the kind is device work, which has a GPU; other kinds have gpu NO_INDEX. */
+/*
+ * Whether the kind is device work, which has a GPU. Of the other kinds, only memory may have one.
+ */
 static inline bool leaf_kind__is_device(enum leaf_kind kind)
 {
 	return kind <= LEAF_MEMSET;
@@ -46,17 +48,17 @@ static inline bool leaf_kind__is_device(enum leaf_kind kind)
 
 struct leaf {
 	enum leaf_kind kind;
-	uint32_t gpu;			/* index in gpus.list; NO_INDEX if the leaf is not device
-					 * work */
-	const char *name;		/* kernel, demangled; "HtoD"; "" */
+	uint32_t gpu;			/* index in gpus.list; NO_INDEX if the leaf is neither
+					 * device work nor device memory */
+	const char *name;		/* demangled name of a kernel; "HtoD"; "" */
 	uint32_t shape;			/* for a kernel: index in shapes, SHAPE_SEVERAL, or NO_INDEX
 					 * if unknown */
 	uint32_t part;			/* for a part of a kernel's time: index in parts; otherwise
 					 * NO_INDEX */
 };
 
-#define LEAF_MAX_FRAMES	64		/* most frames of a place; functions inlined deeper are left
-					 * out */
+#define LEAF_MAX_FRAMES	64		/* maximum number of frames of a place; functions inlined
+					 * deeper are left out */
 
 /* Where a kernel stalled, and the reason; both are shown as frames. */
 struct leaf_place {
@@ -88,8 +90,7 @@ struct leaves {
 	uint64_t secret;
 	ARRAY(struct leaf_part) parts;
 	struct idmap by_part;		/* maps (kernel, place) to a leaf */
-	ARRAY(uint32_t) waits;		/* for each leaf: the leaf for waiting for it, or
-					 * NO_INDEX */
+	ARRAY(uint32_t) waits;		/* for each leaf: the leaf of waits for it, or NO_INDEX */
 };
 
 void leaves__init(struct leaves *l, struct strpool *strings);
@@ -106,8 +107,8 @@ int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char 
 		uint32_t *idx);
 
 /*
- * Finds or makes the leaf of that kind, device and name, and, with @split, of that shape. The name
- * in @leaf is interned; NULL means that memory was short. Return: 0 or -ENOMEM.
+ * Finds or makes the leaf with the kind, device and name of @leaf and, with @split, its shape. The
+ * name in @leaf is interned; NULL means that memory was short. Return: 0 or -ENOMEM.
  */
 int leaves__add(struct leaves *l, const struct leaf *leaf, bool split, uint32_t *idx);
 
@@ -132,7 +133,7 @@ static inline const struct leaf_part *leaf__part(const struct leaves *l, const s
 }
 
 /*
- * Finds or makes the leaf for waiting for @leaf, which is device work or WAIT_LEAF_*. Return: 0 or
+ * Finds or makes the leaf of waits for @leaf, which is device work or WAIT_LEAF_*. Return: 0 or
  * -ENOMEM.
  */
 int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx);

@@ -37,8 +37,9 @@ struct loss {
 	uint64_t nr_works;		/* number of device records */
 	uint64_t nr_orphans;		/* number of device records without a launch, except
 					 * before_attach and after_detach */
-	uint64_t before_attach;		/* device records launched before xpuload attached */
-	uint64_t after_detach;		/* device records launched after xpuload detached */
+	uint64_t before_attach;		/* device records of work launched before xpuload
+					 * attached */
+	uint64_t after_detach;		/* device records of work launched after xpuload detached */
 	uint64_t at_edges;		/* launches made while xpuload attached or detached its
 					 * probes */
 
@@ -51,8 +52,8 @@ struct loss {
 	uint64_t missing_ranges;	/* events of NVTX ranges that the file lacks */
 	uint64_t dropped_ranges;
 	uint64_t missing_allocs;	/* memory events that the file lacks */
-	uint64_t alloc_gaps;		/* memory events missing in the numbering when a process
-					 * ended */
+	uint64_t alloc_gaps;		/* memory events whose numbers were still missing when their
+					 * process ended */
 	uint64_t bad_allocs;		/* impossible memory events */
 	uint64_t dropped_cupti;
 	uint64_t dropped_shim;
@@ -66,8 +67,8 @@ struct loss {
 	uint64_t outside_launches, outside_works, outside_calls, outside_waits, outside_ranges;
 	uint64_t outside_allocs, outside_windows, outside_stalls, outside_samples;
 	uint64_t bad_refs;		/* ids that no record defines */
-	uint64_t crowded;		/* events left out because there were more than any program
-					 * has */
+	uint64_t crowded;		/* events left out because they were more than any real
+					 * program has */
 	uint64_t bad_batches;		/* batches with damage inside, used up to the damage */
 	uint64_t bad_header;		/* 1: the file's header is damaged */
 	uint64_t damaged_blocks;	/* blocks of records that are damaged or missing */
@@ -93,7 +94,8 @@ struct loss {
 					 * requested */
 	uint64_t stalls_unexplained;	/* PC samples that CUPTI counts but does not deliver */
 	uint64_t unsymbolized;		/* frames shown without a function name */
-	uint64_t uncertain;		/* frames that may be another function */
+	uint64_t uncertain;		/* frames that may belong to another function than the shown
+					 * one */
 	uint64_t nr_frames;		/* number of frames shown */
 };
 

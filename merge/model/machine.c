@@ -9,14 +9,14 @@
 #include "hash.h"
 
 /*
- * The longest chain of forks, without an exec between them, that a lookup follows back. Only a
- * damaged or hostile file has a longer chain, and each step slows down every lookup.
+ * Maximum number of forks, without an exec between them, that a lookup follows back. Only a damaged
+ * or hostile file has more, and each of them slows down every lookup.
  */
 #define IMAGE_MAX_DEPTH	64
 
 /*
- * The most replaced maps of one image that are kept. A lookup may go through all of them; programs
- * that unload libraries have a few.
+ * Maximum number of replaced maps kept for each image. A lookup may go through all of them;
+ * programs that unload libraries have only a few.
  */
 #define IMAGE_MAX_DEAD	4096
 
@@ -298,7 +298,10 @@ struct map *image__find_map(struct image *image, uint32_t epoch, uint64_t addr)
 	return NULL;
 }
 
-/* Return: whether both mappings are of one file, by the best identification that both have. */
+/*
+ * Return: whether both mappings are of the same file, compared by the most exact identification
+ * that both have.
+ */
 static bool mmap__same_file(const struct xpu_record_mmap *a, const struct xpu_record_mmap *b)
 {
 	bool id_a = a->hdr.misc & XPU_MISC_MMAP_BUILD_ID && a->build_id_len;
@@ -399,7 +402,7 @@ static int image__mmap(struct machine *m, struct image *image, const struct xpu_
 	first = maps__first_after(&image->live, start);
 	covers = first && first->map.start < end;
 	/*
-	 * The whole map is already known: it came both from /proc and as an event, or the program
+	 * The whole map is already recorded: both /proc and an event reported it, or the program
 	 * mapped it twice.
 	 */
 	if (covers && first->map.start <= start && end <= first->map.end &&
@@ -417,7 +420,8 @@ static int image__mmap(struct machine *m, struct image *image, const struct xpu_
 	for (node = first; node && node->map.start < end; node = node->next[0]) {
 		/*
 		 * A map that the new map covers ends with the previous epoch. If both maps have the
-		 * same meaning, the old map ends with this epoch instead, which may contain both.
+		 * same meaning, the old map ends with this epoch instead: one epoch may contain
+		 * both.
 		 */
 		if (!conflict && node->map.epoch_from == image->epochs.nr)
 			continue;

@@ -26,12 +26,12 @@ struct image {
 	uint32_t pid;
 	uint32_t depth;				/* forks since the last exec */
 	uint64_t time_ns;			/* time of the image's fork or exec */
-	struct image *parent;			/* the image from which it inherited maps, or
-						 * NULL */
-	uint32_t parent_epoch;			/* the epoch of the parent whose maps were
+	struct image *parent;			/* the image from which this image inherited maps,
+						 * or NULL */
+	uint32_t parent_epoch;			/* the maps of this epoch of the parent were
 						 * inherited */
 	struct maps live;
-	ARRAY(struct map) dead;			/* replaced maps, by epoch_to */
+	ARRAY(struct map) dead;			/* replaced maps, in order of epoch_to */
 	ARRAY(uint64_t) epochs;			/* when epochs 1, 2, ... began */
 };
 
@@ -60,7 +60,8 @@ struct machine_pid;
 struct machine {
 	struct strpool *strings;		/* owned by the caller */
 	ARRAY(struct proc) procs;
-	struct idmap procs_by_id;		/* the processes of this recording */
+	struct idmap procs_by_id;		/* maps a proc_id of this recording to an index in
+						 * procs */
 	uint32_t recording;
 
 	struct machine_event {
@@ -73,7 +74,7 @@ struct machine {
 	uint64_t nr_crowded;			/* number of replaced maps beyond IMAGE_MAX_DEAD */
 
 	ARRAY(struct machine_task) tasks;
-	struct idmap tasks_by_id;		/* by pid and tid */
+	struct idmap tasks_by_id;		/* maps (pid, tid) to an index in tasks */
 	struct machine_pid *pids;
 	struct arena arena;
 };
@@ -114,7 +115,7 @@ int machine__proc(struct machine *m, uint32_t proc_id, uint32_t *idx);
 struct image *machine__image(struct machine *m, uint32_t pid, uint64_t time_ns);
 
 /**
- * machine__comm - find the name of a thread at a time
+ * machine__comm - find the name that a thread had at @time_ns
  * @m: the machine
  * @pid: process
  * @tid: thread

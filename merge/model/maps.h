@@ -21,7 +21,7 @@ struct dso;
 struct map {
 	uint64_t start, end;
 	uint64_t pgoff;				/* offset of start in the file, in bytes */
-	const struct xpu_record_mmap *rec;	/* the record that has the file */
+	const struct xpu_record_mmap *rec;	/* the record that names the file */
 	uint32_t epoch_from, epoch_to;		/* inclusive */
 	struct dso *dso;			/* set by the symbolizer; may be NULL */
 };

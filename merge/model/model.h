@@ -64,7 +64,7 @@ struct input {
 	uint32_t host_nr;		/* index of the first input of that host */
 	uint64_t shift_ns;		/* add this to the recording's clock to get the common
 					 * clock */
-	uint32_t first_info, nr_infos;	/* in infos */
+	uint32_t first_info, nr_infos;	/* the recording's entries in infos */
 	struct loss loss;
 	bool ended;			/* the recording has an END record */
 	bool continues;			/* another file of the recording follows */
@@ -120,10 +120,7 @@ static inline struct input *model__input(const struct model *m)
 	return &m->inputs.v[m->machine.recording];
 }
 
-/*
- * Return: how many CPU samples per second the first recording with samples has; 0 if none has
- * samples.
- */
+/* Return: the rate of CPU samples, in Hz, in the first recording that has any; 0 if none has. */
 uint32_t model__freq_hz(const struct model *m);
 
 /* Return: the host that a process ran on; "" if there is only one host. */

@@ -15,8 +15,8 @@
 #include "xpu_record.h"
 
 #define NO_RANGE	0
-#define MAX_RANGES	(XPU_RANGE_DEPTH + 1)	/* most ranges in a path: the deepest possible
-						 * range, and a mark inside it */
+#define MAX_RANGES	(XPU_RANGE_DEPTH + 1)	/* maximum number of ranges in a path: the deepest
+						 * nesting, and a mark inside it */
 
 struct range {
 	const struct xpu_record_range *rec; /* NULL: no record defines the range */

@@ -5,7 +5,7 @@
  * A recording that is read separately has its own model, whose processes, threads, call paths and
  * so on are counted from 0. In the model of all recordings they come after the processes, threads
  * and so on of earlier recordings. So each kind of index is shifted by one number. GPUs, leaves,
- * shapes and names may already exist there.
+ * shapes and names may already exist in that model.
  */
 #ifndef MERGE_REMAP_H
 #define MERGE_REMAP_H
@@ -21,7 +21,7 @@ struct remap {
 					 * NO_RANGE */
 	uint32_t aggregate;		/* number to add to an index of an aggregate; sums__absorb()
 					 * sets it */
-	uint32_t *gpus, *shapes, *leaves, *range_names;	/* for each old index: the new index */
+	uint32_t *gpus, *shapes, *leaves, *range_names;	/* the new index of each old index */
 	const struct strpool *from;
 	struct strpool *to;
 	struct idmap by_text;		/* maps the address of a text to an index in texts */
@@ -33,7 +33,7 @@ void remap__exit(struct remap *r);
 
 /*
  * Return: the other model's copy of an interned text, or the text itself if it is a constant of the
- * program. NULL for NULL; also NULL, with @r->no_memory set, if memory is short.
+ * program. If @text is NULL: NULL. If memory is short: NULL, with @r->no_memory set.
  */
 const char *remap__text(struct remap *r, const char *text);
 

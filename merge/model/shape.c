@@ -88,7 +88,7 @@ static uint32_t nr_partitions(uint32_t capability)
 	return capability == 60 ? 2 : 4;
 }
 
-/* Return: for how many blocks the registers suffice. */
+/* Return: how many blocks can have all their registers at once. */
 static uint64_t blocks_by_registers(const struct xpu_shape *shape, uint64_t nr_warps,
 				    const struct xpu_device_limits *limits)
 {

@@ -9,7 +9,8 @@
 #include "util.h"
 #include "xpu_record.h"
 
-#define SHAPE_SEVERAL	(NO_INDEX - 1)	/* instead of an index, if launches have different shapes */
+#define SHAPE_SEVERAL	(NO_INDEX - 1)	/* used instead of an index, if launches have different
+					 * shapes */
 
 /* all shapes, each once */
 struct shapes {

@@ -51,13 +51,14 @@ struct range_change {
 
 struct nvtx_thread {
 	ARRAY(struct open_range) open;
-	ARRAY(struct range_change) changes;	/* by time */
+	ARRAY(struct range_change) changes;	/* sorted by time */
 };
 
 struct nvtx {
-	ARRAY(struct nvtx_work) works;	/* for each range, up to the last range with work */
-	ARRAY(struct nvtx_name) names;	/* for each name, up to the last name that was opened */
-	ARRAY(struct nvtx_thread) threads;	/* for each thread, up to the last thread with
+	ARRAY(struct nvtx_work) works;	/* indexed by range, up to the last range with work */
+	ARRAY(struct nvtx_name) names;	/* indexed by name, up to the last name whose range was
+					 * opened */
+	ARRAY(struct nvtx_thread) threads;	/* indexed by thread, up to the last thread with
 						 * events */
 	struct idmap by_id;		/* maps (proc, id) to a range */
 	/* records of the recording that is being read */

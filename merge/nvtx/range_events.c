@@ -108,8 +108,8 @@ static int range__close(struct nvtx *n, struct second_pass *p, uint32_t thread,
 }
 
 /*
- * Makes the ranges on the path of @range the thread's open ranges. One event opens or closes one
- * range; if events are missing, all ranges that differ are closed and opened.
+ * Closes and opens ranges of the thread until its open ranges are those on the path of @range. This
+ * is one range for each event, or several if events are missing.
  */
 static int range__set(struct nvtx *n, struct second_pass *p, uint32_t thread,
 		      struct nvtx_thread *t, uint32_t range, uint64_t time_ns,

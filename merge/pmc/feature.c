@@ -18,7 +18,7 @@
 #include "read/collect.h"
 #include "write/section.h"
 
-/* a value of a recording that waits for its kernel */
+/* a value that was read from the recording, before its kernel is found */
 struct pmc_value {
 	uint64_t key;			/* JOIN_KEY() of the launch */
 	uint64_t start_ns;		/* start of the kernel */
@@ -42,8 +42,8 @@ struct pmc {
 	ARRAY(struct pmc_sum) sums;
 	struct idmap by_place;		/* maps ID_KEY(chain, leaf) to the first of its sums */
 	ARRAY(uint32_t) next;		/* for each sum: the next sum of its place, or NO_INDEX */
-	uint64_t nr_homeless;		/* number of values without a kernel in the recording, or
-					 * not finite */
+	uint64_t nr_homeless;		/* number of values that are not finite, or whose kernel is
+					 * not in the recording */
 };
 
 static void *pmc__new(struct model *m)
@@ -218,14 +218,14 @@ static int pmc__absorb(void *state, void *from_state, struct remap *r)
 
 /* ---- tables ---------------------------------------------------------------------------------- */
 
-/* a counter of all kernels with one name or one call path */
+/* the values of one counter, for all kernels with one name or one call path */
 struct pmc_row {
 	const char *kernel;		/* NULL in the table of call paths */
 	const struct stack *stack;	/* NULL in the table of kernels */
 	uint32_t number;		/* number of the name or call path, in order of
 					 * appearance */
-	uint64_t longest_ns;		/* longest total time of counted kernels, over all its
-					 * counters */
+	uint64_t longest_ns;		/* the largest sum.ns of the rows with the same number; rows
+					 * are sorted by it */
 	struct pmc_sum sum;
 };
 

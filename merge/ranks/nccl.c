@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_GROUP	1024		/* most communicators of one group */
+#define MAX_GROUP	1024		/* maximum number of communicators in a group */
 
 /* ---- ranges ---------------------------------------------------------------------------------- */
 
@@ -238,7 +238,7 @@ static uint32_t nccl__innermost(struct nccl *n, const struct ranges *ranges, uin
 	return NO_RANGE;
 }
 
-/* Return: index of the call of @range that was open at a time, or NO_INDEX. */
+/* Return: index of the call of @range that was open at @time_ns, or NO_INDEX. */
 static uint32_t thread__call(const struct nccl_thread *t, uint32_t range, uint64_t time_ns)
 {
 	size_t low = 0, high = t->calls.nr, mid, nr_back;

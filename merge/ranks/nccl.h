@@ -17,7 +17,7 @@
  *
  *	nccl__open(), nccl__close(), nccl__mark()	each event of a range, thread by thread
  *	nccl__launch()					each launch in such a range
- *	nccl__call(), nccl__kernel()			each device work of these launches
+ *	nccl__call(), nccl__kernel()			each piece of their device work
  *	nccl__finish()					at the end: pairs operations, finds waits
  *
  * If xpuload attached to a rank after a communicator was made, the rank's first operations are
@@ -94,8 +94,8 @@ struct nccl_unit {
 	uint32_t first_op, nr_ops;	/* the unit's entries in ops */
 	uint32_t nr_collectives;	/* number of collectives among these operations */
 	bool captured;			/* the unit runs only when its graph is launched */
-	bool by_stream;			/* a kernel without an operation; comm is the number of its
-					 * stream */
+	bool by_stream;			/* the unit is a kernel without an operation; comm is the
+					 * number of its stream */
 	/* nccl__finish() sets all members below. */
 	uint32_t gpu;			/* index in gpus.list; NO_INDEX: unknown, or no kernels */
 	uint32_t member;		/* index in members; NO_INDEX: the unit was captured */
@@ -127,8 +127,8 @@ struct nccl_kernel {
 	uint32_t aggregate;		/* index in sums.aggregates; NO_INDEX: the kernel is left
 					 * out */
 	bool kernel;			/* false: this is a copy or memset */
-	bool loose;			/* known only by its name, because no NCCL range launched
-					 * it */
+	bool loose;			/* known only by its name, because it was not launched in an
+					 * NCCL range */
 	bool collective;		/* a collective, judged by its name */
 };
 
@@ -161,10 +161,9 @@ struct nccl_life {
 	enum nccl_kind kind;
 	bool own;			/* rank is the rank in this communicator, not in its
 					 * parent */
-	bool orderly;			/* for an end: it comes after all operations, on each
-					 * rank */
+	bool orderly;			/* for an end: it follows all operations, on each rank */
 	int32_t rank, nr_ranks;
-	bool split;			/* own is false, but the following members are known: */
+	bool split;			/* own is false, but the following members are set: */
 	uint64_t parent;
 	int32_t key;
 };
@@ -188,11 +187,11 @@ struct nccl_counts {
 					 * with no other recorded rank */
 	uint64_t nr_missing;		/* number of operations that no other rank has: a rank ended
 					 * earlier, or is cut off */
-	uint64_t nr_older;		/* number of operations of communicators that are older than
-					 * the recording of a rank, or in which a rank lost
+	uint64_t nr_older;		/* number of operations whose communicator is older than the
+					 * recording of one of its ranks, or has a rank that lost
 					 * ranges */
-	uint64_t nr_late;		/* number of operations counted from the end that ran before
-					 * xpuload attached to another rank */
+	uint64_t nr_late;		/* number of operations, counted from the end, that ran
+					 * before xpuload attached to another rank */
 	uint64_t nr_from_end;		/* how many of nr_paired are counted from the end */
 	uint64_t nr_disagree;		/* number of operations since the first operation about
 					 * which the communicator's ranks disagree */
@@ -211,12 +210,11 @@ struct nccl_counts {
 	uint64_t nr_setup;		/* number of copies and memsets of units that have a kernel:
 					 * NCCL connects ranks with them */
 	uint64_t setup_ns;
-	uint64_t nr_kernels_shared;	/* number of kernels whose group has several communicators,
-					 * and whose stream does not show which one they belong
-					 * to */
+	uint64_t nr_kernels_shared;	/* number of kernels of groups with several communicators,
+					 * whose stream does not show the communicator */
 	uint64_t shared_ns;
-	uint64_t nr_launches_unplaced;	/* number of launches in an NCCL range that no event
-					 * opened */
+	uint64_t nr_launches_unplaced;	/* number of launches in NCCL ranges whose opening was not
+					 * recorded */
 };
 
 struct nccl {

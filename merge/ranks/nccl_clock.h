@@ -46,7 +46,7 @@ int nccl_clocks__add(struct nccl_clocks *c, uint32_t input);
 /* Computes the offsets of all clocks from the differences. Return: 0 or -ENOMEM. */
 int nccl_clocks__align(struct nccl_clocks *c);
 
-/* Return: how far a clock is ahead of the first clock, at a time by the clock itself. */
+/* Return: how far a clock is ahead of the first clock, at @time_ns by the clock itself. */
 int64_t nccl_clocks__ahead(const struct nccl_clocks *c, uint32_t clock, uint64_t time_ns);
 
 #endif /* MERGE_NCCL_CLOCK_H */

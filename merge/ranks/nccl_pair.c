@@ -9,7 +9,7 @@
 #include "model/model.h"
 #include "ranks/nccl.h"
 
-#define MAX_ENDS	(1u << 20)	/* limit of the stored differences between clocks */
+#define MAX_ENDS	(1u << 20)	/* maximum number of stored differences between clocks */
 
 /* ---- the unit of a kernel -------------------------------------------------------------------- */
 
@@ -69,7 +69,10 @@ static int nccl__streams(const struct nccl *n, const uint64_t *comms, size_t nr,
 	return 0;
 }
 
-/* Gives each kernel of a group with several communicators to one of them, by its stream. */
+/*
+ * Assigns each kernel of a group with several communicators to one communicator, by the kernel's
+ * stream.
+ */
 static int nccl__share_groups(struct nccl *n)
 {
 	struct idmap streams = { 0 };
@@ -193,9 +196,7 @@ static bool nccl__fit(const struct nccl *n, const uint32_t *units, const uint32_
 	return true;
 }
 
-/*
- * Gives kernels that NCCL's own threads launched to the calls of communicators that do not block.
- */
+/* Assigns kernels that NCCL's own threads launched to calls of communicators that do not block. */
 static int nccl__own_threads(struct nccl *n, const struct model *m)
 {
 	struct apart *apart = calloc(m->machine.procs.nr + 1, sizeof(*apart));
@@ -582,7 +583,7 @@ static int tenure__number(struct tenure *t, struct nccl *n, const struct model *
 
 /* ---- communicators that are split ------------------------------------------------------------ */
 
-/* Return: index of the first life of a communicator, or of the next communicator. */
+/* Return: index of the first life of a communicator; if it has none, of the next communicator. */
 static size_t nccl__first_life(const struct nccl *n, uint64_t comm)
 {
 	size_t low = 0, high = n->lives.nr, mid;
@@ -721,9 +722,9 @@ static int nccl__number(struct nccl *n, const struct model *m)
 /* ---- unknown operations ---------------------------------------------------------------------- */
 
 /*
- * Finds, for each process, the last launch of an NCCL kernel with an unknown operation after the
- * process's first known operation. Operations before this launch cannot be counted from the end.
- * Return: an allocated array of the launches' times, by process; 0: no such launch.
+ * Finds, for each process, the last NCCL kernel with an unknown operation that was launched after
+ * the process's first known operation. Operations before this launch cannot be counted from the
+ * end. Return: an allocated array of the launches' times, by process; 0: no such launch.
  */
 static uint64_t *nccl__unknown(const struct nccl *n, const struct model *m)
 {
@@ -805,7 +806,8 @@ struct comm_state {
 	bool older;			/* a rank's first operations are not recorded ... */
 	bool from_end;			/* ... but the last operations of all ranks are recorded, up
 					 * to the orderly end */
-	bool disagrees;			/* ranks disagree about this and all later operations */
+	bool disagrees;			/* ranks disagree about the current and all later
+					 * operations */
 };
 
 static int member__cmp(const void *va, const void *vb, void *ctx)
@@ -1114,8 +1116,9 @@ static int unit__cmp_begin(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * Finds the waits of units that met. A unit may end before the last unit begins, as the root of a
- * broadcast may. Such a unit waited at most for the last unit that began before its own end.
+ * Finds the waits of the units of a meeting. A unit may end before the last unit begins, as the
+ * root of a broadcast may. Such a unit waited at most for the last unit that began before its own
+ * end.
  */
 static void meeting__waits(struct nccl *n, struct nccl_meeting *meeting)
 {
@@ -1304,7 +1307,10 @@ static int nccl__pair_sides(struct nccl *n, sides_t *sides, edges_t *edges)
 	return err;
 }
 
-/* Makes each unit wait for the last unit that it sends to or receives from. */
+/*
+ * Notes how long each unit waited for its partners in sends and receives: until the last partner
+ * began.
+ */
 static void nccl__wait_sides(struct nccl *n, edges_t *edges)
 {
 	size_t i;

@@ -45,9 +45,10 @@
 #include "ranks/state.h"
 #include "write/html.h"
 
-#define MAX_PATHS	40000		/* most paths in the tree: each takes about 60 bytes of the
-					 * page, plus names */
-#define MAX_WAITS	120000		/* most bins with waits: each takes about 12 bytes */
+#define MAX_PATHS	40000		/* maximum number of paths in the tree; each takes about 60
+					 * bytes of the page, plus names */
+#define MAX_WAITS	120000		/* maximum number of bins with waits; each takes about 12
+					 * bytes */
 #define MAX_OTHERS	2000
 
 #define MIN_BINS	60		/* with fewer bins, properties of waits are left out */
@@ -56,7 +57,8 @@
 
 /* waits of one rank for another in one kind of collective; each member may be LEFT_OUT */
 struct waits_of {
-	uint32_t rank, culprit, collective;	/* culprit NO_INDEX: the ranks start */
+	uint32_t rank, culprit, collective;	/* culprit NO_INDEX: the ranks were still
+						 * starting */
 };
 
 /* the members of struct waits_of that are shown */

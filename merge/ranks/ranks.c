@@ -94,8 +94,8 @@ static int launch__cmp(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * Sorts events and launches. If recordings are joined that are already sorted, little remains to be
- * sorted.
+ * Sorts events and launches. When recordings that are already sorted are joined, little is left to
+ * sort.
  */
 static void ranks__sort(void *ctx)
 {
@@ -247,8 +247,8 @@ static int rank__cmp_proc(const void *va, const void *vb)
 }
 
 /*
- * Numbers all ranks as their launcher does. If that is unknown, uses the ranks in their
- * communicators; if these are unknown, too, uses their order.
+ * Numbers all ranks as their launcher does. If the launcher's numbers are unknown, uses the ranks
+ * in the communicators; if these are unknown, too, uses the order of the ranks.
  */
 static void ranks__number(struct ranks *r, const struct model *m)
 {

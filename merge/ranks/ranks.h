@@ -6,7 +6,7 @@
  * A rank is a process that used a GPU. The time between two collectives of a rank is a lap. Where
  * ranks waited for the last rank, the last rank's lap before the collective is compared with the
  * same lap of the other ranks: device work by call path and kernel, and time of threads by call
- * path. A path is late by the time by which it exceeds the median of the other ranks.
+ * path. A path is late by as much as its time exceeds the median of the other ranks.
  *
  * A thread's time before a launch counts only if this thread makes the process's next launch: then
  * the time led to the launch, while other threads waited or did something else. Off-CPU time and
@@ -49,8 +49,8 @@ struct rank {
 					 * rank */
 	uint64_t caused_ns;		/* total of these waits; the sum over all ranks is wait_ns -
 					 * start_wait_ns */
-	uint64_t start_wait_ns;		/* the part of wait_ns while ranks start, which is blamed on
-					 * nobody */
+	uint64_t start_wait_ns;		/* the part of wait_ns while ranks were starting, which is
+					 * blamed on nobody */
 };
 
 /* the origin of the ranks' numbers */
@@ -80,8 +80,7 @@ struct rank_collective {
 	uint64_t comm;
 	const char *name;
 	uint32_t nr_ranks;
-	uint64_t nr, bytes;		/* numbers of one rank; for sends and receives, of all
-					 * sends */
+	uint64_t nr, bytes;		/* counted on one rank; for sends and receives, all sends */
 	uint64_t wait_ns, transfer_ns, longest_wait_ns;
 };
 
@@ -89,7 +88,8 @@ struct rank_collective {
 struct rank_wait {
 	uint64_t begin_ns, ns;		/* by the aligned clock */
 	uint32_t rank;
-	uint32_t culprit;		/* the rank that came last; NO_INDEX: the ranks start */
+	uint32_t culprit;		/* the rank that began last; NO_INDEX: the ranks were still
+					 * starting */
 	uint32_t collective;		/* index in collectives */
 };
 

@@ -31,8 +31,8 @@ struct late {
 					 * it */
 	uint32_t *blamed;		/* for each NCCL unit: the rank that is blamed for its
 					 * lap */
-	bool *starts;			/* for each unit: whether ranks start, so that nobody is
-					 * blamed for the wait */
+	bool *starts;			/* for each unit: whether ranks were still starting, so that
+					 * nobody is blamed for the wait */
 	bool *last;			/* for each unit: whether others waited for it */
 };
 
@@ -45,7 +45,7 @@ static bool unit__is_first(const struct ranks *r, const struct nccl_unit *u)
 	return rank != NO_INDEX && u->launch_ns == r->ranks.v[rank].first_unit_ns;
 }
 
-/* Blames the laps of a meeting on the rank that came last. */
+/* Blames the laps of a meeting on the rank that began last. */
 static void late__blame_meeting(struct late *l, const struct nccl_meeting *meeting)
 {
 	const struct nccl *n = nccl__of(l->m);
@@ -195,7 +195,7 @@ static const char *late__path(struct late *l, uint32_t chain, bool whole)
 	return path;
 }
 
-/* Return: the work that ran or that a thread waited for, interned; or NULL. */
+/* Return: the name of the work that ran, or for which a thread waited, interned; or NULL. */
 static const char *late__leaf(struct late *l, uint32_t leaf_idx)
 {
 	const struct leaf *leaf = &l->m->leaves.v[leaf_idx];

@@ -10,7 +10,7 @@
 
 #include "block.h"
 
-#define NR_SLOTS	4		/* unpacked blocks to hold, including the block in use */
+#define NR_SLOTS	4		/* number of unpacked blocks, including the block in use */
 #define RELEASE_BYTES	(8u << 20)	/* bytes before the current offset that stay in memory */
 
 /* A part of the file that is ready for the caller. */
@@ -51,8 +51,8 @@ struct blocks {
 	pthread_t thread;
 	pthread_mutex_t lock;		/* protects the members below */
 	pthread_cond_t changed;
-	uint64_t nr_filled, nr_taken;	/* number of slots filled, and taken; the slot taken last is
-					 * in use */
+	uint64_t nr_filled, nr_taken;	/* number of slots that were filled, and that were taken;
+					 * the slot taken last is in use */
 	bool stop;
 };
 

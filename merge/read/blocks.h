@@ -21,7 +21,7 @@
 struct damage {
 	uint64_t offset, bytes;		/* range of the damage in the file; bytes 0: blocks are
 					 * missing at @offset */
-	uint64_t nr_blocks;		/* number of lost blocks, as far as it is known */
+	uint64_t nr_blocks;		/* minimum number of lost blocks */
 	uint64_t nr_launches;		/* number of launches in the lost blocks */
 	const char *what;
 };
@@ -72,8 +72,8 @@ bool blocks__is_cut(const struct blocks *b);
 
 /*
  * Return: the end of the last complete block of the file, found by the block headers. The first
- * block is at @offset. Sets *@nr_blocks and *@nr_launches to the numbers of blocks and of their
- * launches. Does not change the walk.
+ * block is at @offset. Sets *@nr_blocks and *@nr_launches to the number of complete blocks and of
+ * the launches in them. Does not change the walk.
  */
 uint64_t blocks__whole(const struct blocks *b, uint64_t offset, uint64_t *nr_blocks,
 		       uint64_t *nr_launches);

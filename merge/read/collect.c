@@ -10,7 +10,7 @@
 #include "record.h"
 #include "xpu_time.h"
 
-/* The clocks of device and host differ by some microseconds. */
+/* Tolerance: the clocks of device and host differ by some microseconds. */
 #define EDGE_NS		10000000ull
 /*
  * If a recording was not closed, launches may be this much later than the last record with a time.
@@ -80,8 +80,8 @@ static void collect__lost(struct collect *c, const struct xpu_record_lost *rec)
 }
 
 /*
- * Reads cumulative counters. Two threads may send at the same time, so larger counts are later
- * counts.
+ * Reads cumulative counters. Two threads may send at the same time and out of order, so the largest
+ * counts are the latest.
  */
 static int sent__read(struct found *f, struct sent *s, uint64_t place,
 		      const struct xpu_record_counters *rec)
@@ -108,7 +108,7 @@ static int collect__carried(struct collect *c, const struct xpu_record_carried *
 	if (err)
 		return err;
 	sent->carried = true;
-	sent->baseline = UINT64_MAX;	/* the counters came in no batch */
+	sent->baseline = UINT64_MAX;	/* no batch contained these counters */
 	sent->final = rec->hdr.misc & XPU_MISC_CARRIED_FINAL;
 	sent->lost = rec->hdr.misc & XPU_MISC_CARRIED_LOST;
 	err = found__keep_counters(c->found, &sent->first, &rec->first, sizeof(rec->first));
@@ -472,7 +472,7 @@ static void collect__tell_damages(struct collect *c, const struct damages *all)
 			  (uint64_t)(all->nr - i), PLURAL(all->nr - i, "place", "places"));
 }
 
-/* Reports names in the recording that cannot be used. */
+/* Adds messages about names in the recording that cannot be used. */
 static void collect__tell_names(struct collect *c)
 {
 	const struct recorded_names *n = &c->found->names;

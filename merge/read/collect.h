@@ -7,7 +7,7 @@
 #include "read/found.h"
 #include "read/pass.h"
 
-#define COLLECT_TYPES	128		/* types of records below this number may go to a feature */
+#define COLLECT_TYPES	128		/* features handle only types of records below this */
 
 struct collect_take {
 	const struct feature_record *how;	/* NULL: no feature handles records of this type */
@@ -21,7 +21,7 @@ struct collect {
 	struct msgs *msgs;		/* descriptions of this damage */
 	bool has_recorder;		/* the recording was recorded, not imported */
 	uint64_t begin_ns;		/* when the recording, or its first file, began */
-	uint64_t made_ns;		/* latest time in a record of the recorder or the kernel */
+	uint64_t made_ns;		/* latest time in the recorder's and Linux's records */
 	int status;			/* -EBADMSG: the recording is damaged; otherwise 0 */
 	struct collect_take takes[COLLECT_TYPES];	/* set by collect__run() */
 };

@@ -61,7 +61,7 @@ struct found {
 	const struct reader *reader;
 	uint64_t shift_ns;		/* common clock minus the recording's clock */
 	uint64_t from_ns, to_ns;	/* limits for all times; default: no limits */
-	/* start of the recording's entries in the model */
+	/* Start of the recording's entries in the model. */
 	size_t first_path, first_thread, first_chain, first_proc;
 	bool has_stacks;		/* the recording has STACK records */
 	bool ends_known;		/* a process without an end record is known to have kept
@@ -70,7 +70,7 @@ struct found {
 	struct idmap paths;
 	struct idmap threads;
 	struct idmap tids;		/* maps (proc, tid) to the index of the thread */
-	struct idmap ns_tids;		/* like @tids, but by tid in the thread's pid namespace */
+	struct idmap ns_tids;		/* like tids, for the tid in the thread's pid namespace */
 	struct ids strings;		/* maps (proc, id) to an index in string_defs */
 	struct ids shapes;		/* maps (proc, string id of name) to a shape of the model */
 	struct idmap streams;		/* maps (proc, id) to an index in the model's streams */

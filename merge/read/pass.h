@@ -18,7 +18,7 @@ typedef int (*pass_fn)(void *ctx, const struct record_iter *it, const struct xpu
 
 /**
  * pass__run - call @record for each record that is not inside a batch
- * @it: set to the place and the reason of the end
+ * @it: afterwards tells where and why the walk ended
  * @from: progress in permille at the start of this pass ...
  * @to: ... and at its end
  *

@@ -15,8 +15,8 @@
 #include "record.h"
 #include "util.h"
 
-#define FIRST_RECORDS	256		/* number of first records, among them the definition of the
-					 * first metric */
+#define FIRST_RECORDS	256		/* number of records to search at the start; they include
+					 * the definition of the first metric */
 #define AHEAD_BYTES	(64u << 20)	/* bytes of the next recording to read ahead */
 #define RELEASE_BYTES	(8u << 20)	/* bytes before the current offset that stay in memory */
 

@@ -64,7 +64,7 @@ struct record_iter {
 	uint64_t offset;		/* offset of the next record, or of the data that stopped
 					 * the walk */
 	uint64_t size;			/* end of the run */
-	uint64_t file_offset;		/* offset of @base in the file, or of the block */
+	uint64_t file_offset;		/* file offset of @base or, in a block, of the block */
 	struct blocks *blocks;		/* the blocks of the file, each with the next run of
 					 * records; or NULL */
 	uint64_t passed;		/* size of all earlier blocks */
@@ -180,8 +180,8 @@ static inline uint64_t record_iter__file_offset(const struct record_iter *it)
 }
 
 /*
- * Return: a number, never 0, for the current place of the walk. The number differs after each
- * record, and is the same in each walk.
+ * Return: a number, never 0, for the current place of the walk. The number changes with each
+ * record, and is the same in every walk.
  */
 static inline uint64_t record_iter__place(const struct record_iter *it)
 {

@@ -83,7 +83,7 @@ static int resolve_exits(struct found *f, struct machine *m)
 	return err;
 }
 
-/* Counts everything that a process sent, if the process was recorded from its start. */
+/* If a process was recorded from its start, counts everything that it sent. */
 static void resolve_sent(struct found *f, const struct machine *m)
 {
 	size_t i;

@@ -21,7 +21,7 @@ enum {
 	DW_LNE_inlined_call = 0x90,
 };
 
-#define MAX_OPCODES	64		/* most standard opcodes; DWARF 2 has 9 */
+#define MAX_OPCODES	64		/* maximum number of standard opcodes; DWARF 2 has 9 */
 
 void cubin_lines__free(struct cubin_lines *l)
 {

@@ -10,7 +10,7 @@
 
 #define REASON_PREFIX	"smsp__pcsamp_warps_issue_stalled_"
 #define NOT_ISSUED	"_not_issued"
-#define MAX_REASONS	64		/* how many reasons of one place to search */
+#define MAX_REASONS	64		/* maximum number of reasons of one place to search */
 
 int stall_defs__cubin(struct stall_defs *d, uint32_t proc, const struct xpu_record_cubin *rec)
 {

@@ -29,7 +29,7 @@ struct reading_time {
 /* the timestamps at which readings are cut; @times is NULL without FILTER_FROM and FILTER_TO */
 struct stall_cut {
 	uint64_t begin_ns, end_ns;
-	struct reading_time *times;	/* by reading */
+	struct reading_time *times;	/* index: reading */
 };
 
 static int reading__cmp(const void *va, const void *vb, void *ctx)
@@ -65,9 +65,9 @@ static int part__cmp_samples(const void *va, const void *vb)
 }
 
 /*
- * Return: the index in @order of the function's first reading for @launch. If @launch is 0: of its
- * first reading without a launch that ends after @ns. If no reading fits, the index where it would
- * be inserted.
+ * Return: the index in @order of the function's first reading for @launch or, if @launch is 0, of
+ * its first reading without a launch that ends after @ns. If no reading fits, the index where it
+ * would be inserted.
  */
 static size_t first_after(const struct stalls *s, const uint32_t *order, uint32_t function,
 			  uint32_t launch, uint64_t ns)
@@ -182,7 +182,7 @@ static void merge_parts(struct stall_sums *s)
 	array_qsort(&s->parts, part__cmp_samples);
 }
 
-/* Gives a reading's samples to the @nr paths. */
+/* Divides a reading's samples among the @nr paths. */
 static int share_reading(struct stall_sums *s, const struct stalls *stalls,
 			 const struct stall_share *shares, size_t nr)
 {
@@ -295,8 +295,8 @@ static int reading__cmp_end(const void *va, const void *vb, void *ctx)
 }
 
 /*
- * Adds a share for each reading without one: it goes to the function's latest work before the
- * reading's end.
+ * Adds a share for each reading that has none: the share goes to the function's latest work before
+ * the reading's end.
  */
 static int add_latest(stall_shares_t *shares, const struct stalls *s, const uint32_t *readings,
 		      size_t *nr, size_t nr_readings, uint64_t ns,

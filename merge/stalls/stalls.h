@@ -15,7 +15,7 @@
 #include "util.h"
 #include "xpu_record.h"
 
-#define STALL_LABEL	"[stall]"	/* comes before a reason */
+#define STALL_LABEL	"[stall]"	/* shown before a reason */
 
 struct stall_count {
 	uint32_t place;			/* index in places */
@@ -25,7 +25,8 @@ struct stall_count {
 
 /* The samples of a function that were read at one time, or the samples of one launch. */
 struct stall_reading {
-	uint64_t begin_ns, end_ns;	/* time in which the samples were usually taken */
+	uint64_t begin_ns, end_ns;	/* when the samples were taken, unless they were read
+					 * late */
 	uint32_t function;		/* index in functions */
 	uint32_t correlation_id;	/* correlation id of the launch; 0: unknown */
 	size_t first, nr;		/* its range in counts */

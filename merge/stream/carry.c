@@ -40,18 +40,19 @@ struct carried_process {
 	uint64_t ended_in;		/* the file in which the process ended */
 	uint64_t final_in;		/* the last file with records of the process; 0: unknown */
 	struct records top;		/* PROCESS, PROCESS_LABEL, THREAD, CALLCHAIN, GRAPH_NODE */
-	struct records nested;		/* definitions that came in batches */
+	struct records nested;		/* definitions from batches */
 	struct idmap known[NR_NESTED];	/* ids of the definitions in @nested, by type */
 	bool has_counters;
 	struct xpu_record_counters first, last;
-	struct carried_counts now, safe;	/* records passed on so far; safe: those in files or
-						 * known to be lost */
+	struct carried_counts now, safe;	/* now: number of records passed on so far; safe:
+						 * number of those that are in files or known to be
+						 * lost */
 	bool unsaved;			/* @safe has changed since the last save */
 	bool lost;			/* some records of the process are in no file */
 };
 
 struct carried_range {
-	uint32_t id;			/* the path that ends with this range */
+	uint32_t id;			/* id of the path that ends with this range */
 	uint64_t time_ns;		/* when the range was opened */
 };
 
@@ -78,7 +79,7 @@ struct carried_path {
 
 /* The mappings of one program image in a process. */
 struct carried_image {
-	struct records events;		/* MMAP records; after an exec, its COMM comes first */
+	struct records events;		/* MMAP records; after an exec, its COMM precedes them */
 	uint32_t nr_maps;
 	uint64_t ended_in;		/* 0: the image still runs */
 };
@@ -282,7 +283,7 @@ static struct carried_thread *carry__find_thread(const struct carry *c, uint32_t
 	return t;
 }
 
-/* Makes @t the running thread with @tid. Return: 0 or -ENOMEM. */
+/* Registers @t as the running thread with @tid. Return: 0 or -ENOMEM. */
 static int carry__set_tid(struct carry *c, struct carried_thread *t, uint64_t tid)
 {
 	struct carried_thread *old;
@@ -357,7 +358,7 @@ uint32_t carry__api_of(const struct carry *c, uint32_t path_id)
 }
 
 /*
- * Makes the ranges on the path @id the thread's open ranges, as merge/nvtx/range_events.c does. A
+ * Sets the thread's open ranges to the ranges on the path @id, as merge/nvtx/range_events.c does. A
  * range that is not defined yet is appended to the open ranges. @closes: the event closed a range,
  * so all ranges of the path were already open, perhaps on other paths. Return: 0 or -ENOMEM.
  */
@@ -446,7 +447,9 @@ static int pid__add_map(struct carry *c, struct carried_pid *p, const struct xpu
 
 	if (!image)
 		return -ENOMEM;
-	/* Skip a known mapping: a library may be loaded again at its old address. */
+	/*
+	 * Skip a mapping that is already stored: a library may be loaded again at its old address.
+	 */
 	records__each(&image->events, at, old)
 		if (old->type == XPU_RECORD_MMAP && old->size == rec->hdr.size &&
 		    !memcmp(&((const struct xpu_record_mmap *)old)->pid, &rec->pid,
@@ -675,7 +678,7 @@ int carry__record(struct carry *c, const struct xpu_record *rec)
 
 /*
  * Stores the counters of a process. The counters with the fewest batches are the first counters. If
- * xpuload attached to the process, the first counters include all records from before.
+ * xpuload attached to the process, the first counters include everything that was sent before.
  */
 static void process__counters(struct carried_process *p, const struct xpu_record_counters *rec)
 {

@@ -51,8 +51,8 @@ uint32_t carry__api_of(const struct carry *c, uint32_t path_id);
 void carry__write_infos(const struct carry *c, struct outfile *p);
 
 /**
- * carry__next - begin the next file: remove definitions that the file does not need, and write the
- * others to it
+ * carry__next - begin the next file: remove definitions that it does not need, and write the
+ * remaining definitions to it
  * @number: the next file's number, at least 2
  * @time_ns: start time of the next file
  */

@@ -309,7 +309,7 @@ static int held__limit(struct held *h, struct outfile *p)
 	return err ?: h->nr_forced ? held__sift(h, is_held) : 0;
 }
 
-/* Return: the state of a launch after this device record of it is written. */
+/* Return: the state of a launch after its device record @rec is written. */
 static enum held_state served_by(const struct xpu_record *rec)
 {
 	bool graph = rec->type != XPU_RECORD_REFUSED && rec->misc & XPU_MISC_GRAPH_NODE;

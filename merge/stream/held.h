@@ -34,8 +34,8 @@ int held__launches(struct held *h, struct outfile *p, const struct xpu_record_la
  * held__work - take a device record, or the record of a failed launch
  * @batch: the batch of the record
  *
- * Return: 1 if the record's launch is in this file, so that the caller may write the record there,
- * too; 0 if the record is held; or -ENOMEM.
+ * Return: 1 if the record's launch is in this file, so that the caller may write the record to this
+ * file, too; 0 if the record is held; or -ENOMEM.
  */
 int held__work(struct held *h, struct outfile *p, const struct xpu_record_batch *batch,
 	       const struct xpu_record *rec);

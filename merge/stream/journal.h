@@ -24,7 +24,7 @@
 
 #define JOURNAL_BLOCK	(sizeof(struct xpu_record_block) + 2 * XPU_BLOCK_MAX)	/* a packed block */
 
-#define JOURNAL_FILES	16		/* the latest files; some may still lack their profiles */
+#define JOURNAL_FILES	16		/* number of latest files; some may still lack profiles */
 
 /*
  * journal__commit() changes these members together, because a kill may come between any two
@@ -71,8 +71,8 @@ struct journal {
 };
 
 /*
- * Opens the journal. @fd: an empty memory file, the journal of an earlier program, or -1 Return: 0
- * or a negative errno
+ * Opens the journal. @fd: an empty memory file, the journal of an earlier program, or -1
+ * Return: 0 or a negative errno.
  */
 int journal__open(struct journal *j, int fd);
 /* Closes the journal. @stays: keep the head mapped, because it is in use until the program ends */

@@ -31,7 +31,7 @@ int kept__record(struct kept *k, struct outfile *p, const struct xpu_record *rec
 /* Passes a process's number for a GPU to the features. Return: 0 or -ENOMEM. */
 int kept__device(struct kept *k, uint32_t proc_id, const struct xpu_record_device *rec);
 
-/* Return: 0 or -ENOMEM. */
+/* Passes a step of the splitting to the features. Return: 0 or -ENOMEM. */
 int kept__step(struct kept *k, struct outfile *p, enum split_step step, uint64_t time_ns);
 
 /* Return: the number of items that were dropped because of limits. */

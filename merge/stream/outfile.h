@@ -44,7 +44,7 @@ void outfile__append(struct outfile *p, const struct xpu_record *rec);
 /* Writes the collected records as a block. */
 void outfile__flush(struct outfile *p);
 
-/* Starts a file at the end of @fd, which outfile__close() closes. Return: as outfile__open() */
+/* Starts a file at the end of @fd, which outfile__close() closes. Return: as outfile__open(). */
 int outfile__begin(struct outfile *p, int fd, const struct xpu_file_header *hdr, int level);
 
 /*

@@ -28,7 +28,7 @@
 
 #define FLUSH_NS	1000000000ull	/* maximum time for which records stay unwritten */
 #define IDLE_MS		500
-#define KEPT_BEFORE	64		/* how many extra file numbers to try, because some numbers
+#define KEPT_BEFORE	64		/* number of extra file numbers to try, because some numbers
 					 * have no file */
 #define MAX_BEGUN	2		/* skip a block after it has killed this many programs */
 #define MAGIC_AT	offsetof(struct xpu_record_block, magic)
@@ -196,7 +196,10 @@ static void split__count_lost(struct split *s, uint64_t launches)
 	s->nr_lost++;
 }
 
-/* Writes how many bytes of records are in no file, unless the current file cannot be written. */
+/*
+ * Writes the number of bytes of records that are in no file, unless the current file cannot be
+ * written.
+ */
 static void split__write_lost(struct split *s)
 {
 	struct xpu_record_lost *r =
@@ -547,7 +550,7 @@ static ssize_t split__copy(struct split *s, uint8_t *to, size_t len, unsigned in
 /*
  * Reads bytes of the block. If the program is killed at any time, the next program can tell which
  * bytes were read: these bytes are in the journal's copy, and no longer in the pipe. Return: as
- * read()
+ * read().
  */
 static ssize_t split__take(struct split *s, size_t len)
 {
@@ -634,7 +637,7 @@ static void split__await(struct split *s)
 
 /*
  * Skips bytes up to the next possible block, because no block starts here. Return: the number of
- * skipped bytes
+ * skipped bytes.
  */
 static uint32_t split__skip(struct split *s)
 {

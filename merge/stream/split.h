@@ -2,7 +2,7 @@
 /*
  * split.h - splits one recording into several files, each readable on its own
  *
- * The recording comes in blocks, from a pipe or a file. XPU_RECORD_CUT marks the end of a file.
+ * The recording arrives in blocks, from a pipe or a file. XPU_RECORD_CUT marks the end of a file.
  * Records are passed on unchanged, except for launches and device records (held.h) and records that
  * features keep (kept.h), such as memory events. Each file repeats the definitions (carry.h). The
  * sums over all files therefore equal the sums of the recording.

@@ -152,7 +152,7 @@ static char *demangle_generated(const char *name)
 	return marked;
 }
 
-/* Return: the frame of generated code, or NULL if its name is unknown or memory is short. */
+/* Return: the frame of generated code; NULL if its name is unknown or memory is short. */
 static const struct frame *callchains__jit(struct callchains *c, const struct image *image,
 					   const struct map *map, uint64_t addr)
 {
@@ -667,8 +667,8 @@ bool frame__is_call(const struct frame *f)
 }
 
 /*
- * Return: whether the frame is in the kernel, the C library or CUDA, or has no name. Such a frame
- * says little about a program.
+ * Return: whether the frame is in the kernel, the C library or CUDA; true if it has no name. Such a
+ * frame says little about a program.
  */
 static bool frame__is_anybodys(const struct frame *f)
 {

@@ -55,7 +55,7 @@ struct chain_frame {
 	const struct frame *f;
 	uint64_t word;			/* as recorded */
 	uint64_t vaddr;			/* address in f->dso, if the file is known */
-	uint64_t offset;		/* in f->dso */
+	uint64_t offset;		/* file offset in f->dso */
 	const struct recorded_place *place;	/* the recording's entry for the place; or NULL */
 };
 
@@ -93,7 +93,7 @@ struct callchains {
 	void *lookup_ctx;
 	/* The names in the recording whose paths are being resolved; or NULL. */
 	const struct recorded_names *names;
-	bool files_first;		/* the user gave paths of files: search them before
+	bool files_first;		/* the user gave paths of files: search these before
 					 * @names */
 	struct name_keeper *keeper;	/* keeps the names that are looked up; may be NULL */
 	bool show_inline;		/* show inlined functions as frames: "f (inlined)" */
@@ -101,7 +101,7 @@ struct callchains {
 	struct srclines srclines;
 	struct frame_entry *frames;
 	struct stack_entry *stacks;
-	struct place_entry *places;	/* places whose lines are known */
+	struct place_entry *places;	/* places whose lines were looked up */
 	struct known_address *known;	/* a cache by address; each slot keeps the latest address.
 					 * NULL: not allocated yet */
 	struct arena arena;
@@ -109,7 +109,7 @@ struct callchains {
 	ARRAY(const struct frame *) scratch;
 	uint64_t nr_frames;		/* number of frames shown in all call paths */
 	uint64_t nr_unsymbolized;	/* number of frames shown without a function name */
-	uint64_t nr_uncertain;		/* number of frames whose function may be another one */
+	uint64_t nr_uncertain;		/* number of frames that may belong to another function */
 };
 
 void callchains__init(struct callchains *c, struct dsos *dsos, struct strpool *strings, bool trim);
@@ -124,7 +124,7 @@ void callchains__next(struct callchains *c);
  * @rec: addresses, innermost first, or NULL for a launch without a call path
  * @image: address space of the addresses, or NULL if unknown
  * @epoch: remap epoch of @image
- * @api: name of the API call by its callback id, or NULL
+ * @api: name of the API call, found by its callback id, or NULL
  *
  * All frames of a bpf_get_stack() chain except the innermost are return addresses, which follow the
  * call instruction, so the lookup uses the byte before. The chain of a sample may have two
@@ -152,7 +152,8 @@ bool frame__is_call(const struct frame *f);
 
 /* How well a frame names the place of a call path. */
 enum frame_place {
-	PLACE_ANYBODYS,			/* in the kernel, the C library, CUDA; or without name */
+	PLACE_ANYBODYS,			/* in the kernel, the C library or CUDA; or without a
+					 * name */
 	PLACE_OWN,
 	PLACE_PYTHON,
 };
@@ -161,8 +162,8 @@ enum frame_place frame__place(const struct frame *f);
 
 /*
  * Return: the frame that best names the place of @stack, or NULL if @stack has no frames. This is
- * the innermost Python frame. Without one, it is the innermost frame with a name outside of the
- * kernel, the C library and CUDA. Without this one, too, it is the innermost frame.
+ * the innermost Python frame. If there are no Python frames, it is the innermost frame that has a
+ * name and is outside of the kernel, the C library and CUDA. Otherwise it is the innermost frame.
  */
 const struct frame *stack__place(const struct stack *stack);
 

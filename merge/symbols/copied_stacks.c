@@ -19,7 +19,7 @@ struct unwind_tables {			/* The unwind tables of a file. */
 struct unwind_stack {			/* The last copy of a thread's stack. */
 	uint32_t thread_id;
 	uint64_t start;			/* the address of the copy, a multiple of XPU_STACK_BLOCK */
-	uint64_t from, to;		/* the part [from, to) of the stack is known */
+	uint64_t from, to;		/* the known part of the stack: [from, to) */
 	size_t nr_blocks;
 	uint8_t *blocks;
 	UT_hash_handle hh;

@@ -17,7 +17,8 @@
 #include "model/machine.h"
 #include "util.h"
 
-#define UNWIND_MAX_FRAMES	4096	/* most native frames of a stack, without Python frames */
+#define UNWIND_MAX_FRAMES	4096	/* maximum number of native frames of a stack, not counting
+					 * Python frames */
 
 struct unwind_tables;
 struct unwind_stack;
@@ -27,7 +28,7 @@ struct copied_stacks {
 	struct unwind_tables *tables;
 	struct unwind_stack *stacks;	/* the last stack of each thread */
 	uint64_t native[UNWIND_MAX_FRAMES];
-	uint64_t sp[UNWIND_MAX_FRAMES];	/* for each native frame: where its stack begins */
+	uint64_t sp[UNWIND_MAX_FRAMES];	/* the stack pointer of each native frame */
 	bool misses_file;		/* the last chain may be wrong, because the tables of a
 					 * file were missing */
 	bool loop[UNWIND_MAX_FRAMES];	/* for each native frame: whether its name is the name of

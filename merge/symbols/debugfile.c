@@ -11,7 +11,8 @@
 #include "xpu_record.h"
 
 #define DEBUG_DIRS	"/usr/lib/debug"
-#define UNPACKED_MAX	(256ull * 1024 * 1024)	/* limit for one file; libtorch would need 100 MB */
+#define UNPACKED_MAX	(256ull * 1024 * 1024)	/* maximum unpacked size of one file; libtorch would
+						 * need 100 MB */
 
 static char *format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
@@ -54,7 +55,7 @@ static char *try_perf_cache(const char *dir, const char *hex, const uint8_t *id,
 				   want == WANT_DEBUG ? "debug" : "elf"), id, len, f);
 }
 
-/* Return: the path of a directory below $HOME or another variable, or NULL. */
+/* Return: the path of a directory below the value of @env, such as $HOME; or NULL. */
 static char *user_dir(const char *env, const char *sub)
 {
 	const char *dir = getenv(env);

@@ -67,7 +67,8 @@ char *symbol_paths__open_debuglink(const struct symbol_paths *p, const char *pat
  */
 int elf_file__open_minidebug(const struct elf_file *main, struct elf_file *f, uint64_t *left);
 
-#define MINIDEBUG_MAX	(512ull * 1024 * 1024)	/* most bytes to unpack from all files together */
+#define MINIDEBUG_MAX	(512ull * 1024 * 1024)	/* maximum number of bytes to unpack from all
+						 * files */
 
 /*
  * Adds the files that were kept next to the recording at @path to the search. Return: 0 or -ENOMEM.

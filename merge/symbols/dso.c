@@ -11,7 +11,7 @@
 #include "symbols/roots.h"
 
 #define DELETED		" (deleted)"	/* Linux appends this to the name when a file is unlinked */
-#define MISSING_LINES	4		/* most messages about files without symbols */
+#define MISSING_LINES	4		/* maximum number of messages about files without symbols */
 
 struct dso_entry {
 	struct dso dso;

@@ -5,7 +5,7 @@
  * Each file is opened once, when its first address is looked up, however many processes and
  * mappings use it. A file whose build-id differs from the build-id of the mapping is not used: no
  * name is better than a wrong name. A file is searched for at its path, then in the root of its
- * process if that still runs, then by build-id (see debugfile.h).
+ * process if the process still runs, then by build-id (see debugfile.h).
  *
  * Functions come from .symtab. Where that was stripped, they come from .dynsym and a separate debug
  * file, or from .dynsym and .gnu_debugdata. Entries of the PLT and the functions that roots.h finds
@@ -70,7 +70,7 @@ static inline size_t dso_key__bytes(const struct dso_key *key)
 	return sizeof(*key) + key->path_bytes;
 }
 
-/* Return: the key of the code that a process generated, whose image began at @time_ns. */
+/* Return: the key of the code that a process generated; its image began at @time_ns. */
 static inline struct dso_key dso_key__generated(uint32_t pid, uint64_t time_ns)
 {
 	return (struct dso_key){
@@ -79,7 +79,7 @@ static inline struct dso_key dso_key__generated(uint32_t pid, uint64_t time_ns)
 }
 
 /*
- * Return: the key of the file of a mapping, or of a NAMES record, to be freed; or NULL. Sets
+ * Return: the key of a mapping's file, or of a NAMES record, which the caller frees; or NULL. Sets
  * *@bytes to the key's size.
  */
 struct dso_key *dso_key__of_mmap(const struct xpu_record_mmap *rec, size_t *bytes);
@@ -162,8 +162,8 @@ uint64_t dso__function(struct dso *dso, uint64_t vaddr);
 const char *dsos__symbol_name(struct dsos *d, struct dso_symbol *sym);
 
 /*
- * Adds lines to @msgs about the files that could not be used, so that their frames are shown
- * without names. The files with the most such frames get a line each; all others share one line.
+ * Adds lines to @msgs about the files that could not be used, and whose frames therefore have no
+ * names. The files with the most such frames get a line each; all other files share one line.
  */
 void dsos__report(struct dsos *d, struct msgs *msgs);
 

@@ -12,8 +12,9 @@
 #include "hash.h"
 
 #define MAP_BYTES_MAX	(512ull * 1024 * 1024)
-#define MAX_LIVE	16		/* most functions to compare at one address */
-#define SLACK_NS	2000000000ull	/* tolerance when two clocks and file times are compared */
+#define MAX_LIVE	16		/* maximum number of functions to compare at one address */
+#define SLACK_NS	2000000000ull	/* tolerance when a file's modification time is compared
+					 * with recorded times */
 
 struct jitmap_entry {
 	struct {

@@ -13,7 +13,7 @@
 
 char *demangle(const char *name)
 {
-	/* C++ names begin with _Z, Rust names with _Z or _R: do not ask about other names. */
+	/* C++ names begin with _Z, Rust names with _Z or _R: do not pass other names to libbfd. */
 	if (name[0] != '_' || (name[1] != 'Z' && name[1] != 'R'))
 		return NULL;
 	return bfd_demangle(NULL, name, DMGL_PARAMS | DMGL_ANSI);

@@ -282,7 +282,10 @@ static int name_keeper__write(struct name_keeper *k, uint32_t nr)
 	return k->err;
 }
 
-/* Writes a record of one file, with places among the first @nr. Sets *@i to the place after it. */
+/*
+ * Writes a record of place *@i and the next places of the same file, among the first @nr. Sets *@i
+ * to the place after them.
+ */
 static int name_keeper__write_names(struct name_keeper *k, size_t *i, size_t nr)
 {
 	const struct dso_key *key = k->places.v[*i].key;
@@ -316,7 +319,7 @@ static int name_keeper__write_names(struct name_keeper *k, size_t *i, size_t nr)
 	return name_keeper__write(k, w.nr);
 }
 
-/* Writes the words of a chain as a difference from @last, the new chain before it. */
+/* Writes the words of a chain as a difference from @last, the previous new chain. */
 static int name_keeper__put_chain(struct name_keeper *k, const struct recorded_stack *s,
 				  const struct recorded_stack *last)
 {

@@ -16,8 +16,10 @@
 #include "util.h"
 #include "xpu_record.h"
 
-#define RECORDED_NAMES_MAX	(64u << 20)	/* most bytes of NAMES and UNWOUND in a recording */
-#define RECORDED_WORDS_MAX	(16u << 20)	/* most words of the chains of UNWOUND */
+#define RECORDED_NAMES_MAX	(64u << 20)	/* maximum size of all NAMES and UNWOUND records of
+						 * a recording, in bytes */
+#define RECORDED_WORDS_MAX	(16u << 20)	/* maximum number of words in all chains of UNWOUND
+						 * records */
 
 struct recorded_line {
 	const char *function, *file;	/* NULL: unknown */
@@ -45,13 +47,13 @@ struct recorded_stack {
 
 struct recorded_file;
 
-/* Starts zeroed. */
+/* Zero it to start. */
 struct recorded_names {
 	struct recorded_file *files;
 	ARRAY(struct recorded_line) lines;
 	ARRAY(struct recorded_stack) stacks;
 	ARRAY(uint64_t) words;
-	uint64_t bytes;			/* of the records, which are at most RECORDED_NAMES_MAX */
+	uint64_t bytes;			/* size of the records, at most RECORDED_NAMES_MAX */
 	uint64_t nr_bad;		/* number of records that are malformed, and used in part */
 	uint64_t nr_beyond;		/* number of records beyond a limit, not used */
 };

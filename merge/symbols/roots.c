@@ -141,8 +141,8 @@ static const struct extent *nameless_at(const struct symtab *t, const extents_t 
 	return e && e->start == addr && !symtab__find(t, addr) ? e : NULL;
 }
 
-#define READ_MAX	64		/* most functions to read: a damaged file might have too
-					 * many */
+#define READ_MAX	64		/* maximum number of functions to read: a damaged file might
+					 * have too many */
 
 /* Candidates for start_thread(), where a thread begins. */
 struct routines {
@@ -152,7 +152,7 @@ struct routines {
 					 * READ_MAX */
 };
 
-/* Adds the functions whose addresses are loaded in @code. */
+/* Adds the functions whose addresses @code loads. */
 static void routines__add(struct routines *r, const struct symtab *t, const struct elf_file *f,
 			  const extents_t *extents, struct elf_bytes code)
 {
@@ -244,7 +244,7 @@ static bool follows_indirect_call(struct elf_bytes code, size_t at)
 
 static int add_call_main(struct symtab *t, const struct elf_file *f, const extents_t *extents)
 {
-	/* Most bytes of code to search: both functions are small. */
+	/* Maximum number of bytes of code to search: both functions are small. */
 	enum { CALLER_MAX = 4096, CALLEE_MAX = 1024 };
 	const struct dso_symbol *start = symtab__named(t, "__libc_start_main");
 	const struct dso_symbol *exit_fn = symtab__named(t, "exit");

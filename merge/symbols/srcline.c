@@ -17,9 +17,10 @@
 #include "symbols/demangle.h"
 #include "symbols/libbfd.h"
 
-#define ANSWER_SECONDS	120		/* reading some gigabytes of DWARF takes a while */
-#define MEMORY_MAX	(16ull << 30)	/* limit of the reading process's address space, in bytes */
-#define STRING_MAX	(64 * 1024)	/* limit of a mangled C++ name, in bytes */
+#define ANSWER_SECONDS	120		/* long, because reading some gigabytes of DWARF takes a
+					 * while */
+#define MEMORY_MAX	(16ull << 30)	/* limit on the reading process's address space, in bytes */
+#define STRING_MAX	(64 * 1024)	/* maximum length of a mangled C++ name, in bytes */
 
 /* A request to the reading process; the path follows. */
 struct request {

@@ -18,7 +18,7 @@
 #include "symbols/dso.h"
 #include "util.h"
 
-#define SRCLINE_MAX	64		/* most functions that are inlined into one another */
+#define SRCLINE_MAX	64		/* maximum number of functions inlined into one another */
 
 struct srcline {
 	const char *function;		/* demangled, interned; NULL: unknown */

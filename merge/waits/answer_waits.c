@@ -11,8 +11,8 @@
 #include "write/shorten.h"
 
 /*
- * Sets *@ns to the time that the thread waited, and *@nr to the number of all threads that waited.
- * Return: the thread that waited longest for GPUs, or NULL.
+ * Return: the thread that waited longest for GPUs, or NULL. Sets *@ns to how long it waited, and
+ * *@nr to the number of threads that waited.
  */
 static const struct thread *longest_wait(const struct session *s, uint64_t *ns, uint64_t *nr)
 {
@@ -30,7 +30,7 @@ static const struct thread *longest_wait(const struct session *s, uint64_t *ns, 
 	return *ns ? &s->model.threads.v[longest] : NULL;
 }
 
-/* Return: the call in which threads called @comm waited longest, or NULL. */
+/* Return: the call in which the threads named @comm waited longest, or NULL. */
 static const char *longest_place(const struct session *s, const char *comm)
 {
 	const struct aggregate *longest = NULL;

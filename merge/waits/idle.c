@@ -6,7 +6,10 @@
 
 #include "model/remap.h"
 
-/* Most pieces of work to keep. Beyond that, pieces without a gap between them are joined. */
+/*
+ * Maximum number of pieces of work to keep. Beyond it, pieces without a gap between them are
+ * joined.
+ */
 #define MAX_SPANS	(1u << 20)
 
 struct idle_span {
@@ -168,8 +171,8 @@ static int sample__cmp(const void *va, const void *vb)
 }
 
 /*
- * Return: index of the first deed of @thread that ends after @time_ns; if no deed does, where it
- * would be inserted.
+ * Return: index of the first deed of @thread that ends after @time_ns; if no deed does, the index
+ * where it would be inserted.
  */
 static size_t idles__find_deed(const struct idles *i, uint32_t thread, uint64_t time_ns)
 {

@@ -3,7 +3,7 @@
  * idle.h - the gaps in which devices had no work, and what threads did instead of launching work
  *
  *	idles__work(&i, ...);			every piece of device work
- *	idles__did(&i, ...);			every time that a thread was blocked or waited
+ *	idles__did(&i, ...);			intervals in which a thread was blocked or waited
  *	idles__sample(&i, ...);			every CPU sample
  *	idles__finish(&i);			sets i.rows and i.gpus
  *
@@ -19,7 +19,7 @@
 
 #include "util.h"
 
-/* Shorter gaps are counted, but no thread gets them. */
+/* Shorter gaps are counted, but attributed to no thread. */
 #define IDLE_MIN_NS	10000
 
 enum idle_doing {
@@ -61,7 +61,7 @@ struct idles {
 	uint64_t begin_ns, end_ns;	/* gaps are cut at these times */
 	ARRAY(struct idle_row) rows;
 	ARRAY(struct idle_gpu) gpus;	/* by GPU index; a GPU with busy_ns 0 was not used */
-	ARRAY(struct idle_spans) spans;	/* by GPU */
+	ARRAY(struct idle_spans) spans;	/* index: GPU */
 	ARRAY(struct idle_deed) deeds;
 	ARRAY(struct idle_sample) samples;
 };

@@ -216,8 +216,8 @@ int off__span(struct waits_state *w, struct second_pass *p, const struct xpu_rec
 
 /*
  * Finds out which thread waited for a leaf, and where. @from_ns: start of the wait, or of its part
- * that passes the filter. *@nr_bad: number of undefined ids. Return: 1, 0 if the wait does not pass
- * the filter, or -errno.
+ * that passes the filter. *@nr_bad: number of undefined ids. Return: 1; 0 if the wait does not pass
+ * the filter; or -errno.
  */
 static int wait__where(struct second_pass *p, const struct wait *wait, uint32_t device_leaf,
 		       uint64_t from_ns, struct launch *at, uint32_t *leaf, int *nr_bad)

@@ -14,8 +14,8 @@
 /* ---- the lives of threads -------------------------------------------------------------------- */
 
 /*
- * A thread's lifetime has these parts. The time in which it waited for the device counts only as
- * waiting.
+ * A thread's lifetime consists of these parts. Time in which the thread waited for the device
+ * counts only as waiting.
  */
 struct life {
 	uint64_t life_ns, on_cpu_ns, wait_ns, sum_ns;
@@ -35,8 +35,8 @@ static struct life thread_account__life(const struct session *s, const struct th
 
 	memcpy(l.off_ns, t->off_ns, sizeof(l.off_ns));
 	/*
-	 * In a call that waits, a thread either sleeps or spins, so the time without sleep is time
-	 * that it spun.
+	 * In a call that waits, a thread either sleeps or spins, so the thread spun in all of the
+	 * time without sleep.
 	 */
 	spun_ns = l.wait_ns - min_t(uint64_t, l.wait_ns, l.off_ns[XPU_OFF_CALL]);
 	l.off_ns[XPU_OFF_OTHER] += l.off_ns[XPU_OFF_CALL] -

@@ -28,7 +28,8 @@ struct piece {				/* a piece of device work */
 
 struct wait_group {
 	uint32_t proc, context;
-	ARRAY(struct stretch) spans;	/* when any thread waited here; in order, disjoint */
+	ARRAY(struct stretch) spans;	/* when any thread waited in this context; in order,
+					 * disjoint */
 	size_t recent;			/* index found for the previous work; the next index is
 					 * near */
 	ARRAY(struct piece) pieces;
@@ -55,7 +56,7 @@ struct crowd {
 /* Scratch memory of waits__share(). */
 struct sharing {
 	ARRAY(struct piece) live;	/* work that may overlap this wait or a later wait */
-	ARRAY(struct candidate) candidates;	/* by start */
+	ARRAY(struct candidate) candidates;	/* in order of start */
 	ARRAY(uint32_t) active;		/* the candidates that run at the current instant */
 	struct share idle, other;
 	const struct waits_listener *listener;
@@ -175,7 +176,7 @@ const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t
 	const struct wait *wait;
 
 	/*
-	 * Find the last wait of the thread that began by that time. Waits of one thread do not
+	 * Find the last of the thread's waits that began by that time. Waits of one thread do not
 	 * overlap.
 	 */
 	while (low < high) {
@@ -198,7 +199,10 @@ static bool wait_group__waited(struct wait_group *g, uint64_t start_ns, uint64_t
 {
 	size_t low = 0, high = g->spans.nr, mid;
 
-	/* Find the first span that ends after the start. It is usually near the last one found. */
+	/*
+	 * Find the first span that ends after the start. It is usually near the span that was found
+	 * last.
+	 */
 	if (g->recent < high && g->spans.v[g->recent].to_ns <= start_ns) {
 		low = g->recent + 1;
 		if (low < high && g->spans.v[low].to_ns > start_ns)

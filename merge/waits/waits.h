@@ -73,13 +73,13 @@ struct wait_work {			/* one piece of device work */
 /* Takes a piece of device work. Return: 0 or -ENOMEM. */
 int waits__work(struct waits *w, const struct wait_work *work);
 
-/* Return: the wait that recorded thread @thread_id was in at a time, or NULL. */
+/* Return: the wait that the thread with recorded id @thread_id was in at @time_ns, or NULL. */
 const struct wait *waits__at(const struct waits *w, uint32_t thread_id, uint64_t time_ns);
 
 /* Takes the results of waits__share(). The functions return 0, or -errno to stop it. */
 struct waits_listener {
 	const struct filter *filter;	/* may be NULL */
-	uint64_t start_ns;		/* the filter's times are relative to it */
+	uint64_t start_ns;		/* the filter's times count from this time */
 	/*
 	 * Called once for each leaf that has a share of a wait. @part_ns: the share's part that
 	 * passes the filter.

@@ -27,7 +27,7 @@ struct writer {
 	uint64_t next_flow;
 	struct stack_node *nodes;
 	struct arena arena;
-	uint64_t *stack_ids;		/* by chain */
+	uint64_t *stack_ids;		/* for each chain: the id of its stack */
 	char **shapes;			/* for each leaf: the JSON members of its shape, or NULL */
 };
 
@@ -408,7 +408,7 @@ static int write_track(struct writer *w, const struct timeline_track *track)
 	return min_t(int, step, 0);
 }
 
-/* Writes the beginning or the end of a window, in its process. */
+/* Writes the beginning or the end of a process's capture window. */
 static void write_window_edge(struct writer *w, const struct captured_window *window,
 			      const char *ph, uint64_t time_ns)
 {

@@ -6,7 +6,7 @@
  * must nest, so records that overlap go to further tracks of the stream. Each launch is a slice on
  * its host thread's track, and a flow arrow leads from it to each slice of work that it caused. A
  * launch has a timestamp but no duration, so its slice is a marker, at most 1 us wide. Work has the
- * call path of its launch, or, in a graph, the call path that made its node.
+ * call path of its launch; work of a graph has the call path that created its node.
  *
  * Timestamps are microseconds since otherData.base_ns, with three decimals, printed from integers.
  */

@@ -119,7 +119,7 @@ int diff__write_folded(const struct diff *d, FILE *f, bool waits, struct folded_
 		bool wanted = false, wait;
 		uint32_t nr, side, k;
 
-		/* Add up the work with one name on several devices. */
+		/* Add up work that has one name but ran on several devices. */
 		for (j = i; j < t->cells.nr && t->cells.v[j].node == t->cells.v[i].node; j++)
 			for (side = 0; side < TREE_SIDES; side++) {
 				raw[side] += diff__raw(d, &t->cells.v[j], side);
@@ -155,7 +155,7 @@ struct row {
 	uint32_t key;			/* the key: a frame, or a node */
 	uint64_t ns[TREE_SIDES];	/* the times, with A normalized */
 	uint64_t nr[TREE_SIDES];	/* number of records, not normalized */
-	uint64_t whole_ns[TREE_SIDES];	/* full durations; ns has only their parts in a time
+	uint64_t whole_ns[TREE_SIDES];	/* full durations; ns includes only the parts in a time
 					 * window */
 	uint64_t avg_ns[TREE_SIDES];	/* average of full durations, not normalized */
 };
@@ -376,7 +376,9 @@ int diff__write_text(const struct diff *d, FILE *f, const struct diff_text *o)
 	array_each_while(&t->cells, cell, !err) {
 		const struct tree_node *n = &t->nodes.v[cell->node];
 
-		/* CPU time has no kernel or copy, so only the table of call paths shows it. */
+		/*
+		 * CPU time belongs to no kernel or copy, so only the table of call paths shows it.
+		 */
 		if (cell->kind != LEAF_CPU)
 			err = rows__add(&work, n->frame, t, cell) ?:
 			      rows__add(&paths, n->parent, t, cell);

@@ -2,9 +2,9 @@
 /*
  * diff.h - two recordings, compared by names
  *
- * Call paths of A and B are equal if they read alike: pids, hosts and addresses may differ, and
- * only struct diff_opts.by tells devices apart. The sums are compared: device time, the count of
- * device records, or bytes.
+ * Call paths of A and B are equal if they read alike: pids, hosts and addresses may differ. Devices
+ * are told apart only if struct diff_opts.by includes them. The sums are compared: device time, the
+ * count of device records, or bytes.
  */
 #ifndef MERGE_DIFF_H
 #define MERGE_DIFF_H

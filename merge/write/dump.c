@@ -18,7 +18,7 @@ struct dump {
 	const struct reader *reader;
 	struct dump_result *result;
 	uint64_t block;			/* the offset of the block that was printed last */
-	uint64_t nr_damages;		/* number of damages printed */
+	uint64_t nr_damages;		/* number of damaged places that were printed */
 	uint64_t nr_unknown;
 	bool ended;
 	bool aarch64;			/* the recorded machine is aarch64; otherwise it is
@@ -550,7 +550,8 @@ static void dump__label(struct dump *d, const struct xpu_record *rec)
 
 static const struct special {
 	void (*print)(struct dump *d, const struct xpu_record *rec);
-	bool alone;			/* printed instead of the fields; otherwise after them */
+	bool alone;			/* whether it is printed instead of the fields; false: after
+					 * them */
 } specials[XPU_RECORD_TYPES] = {
 	[XPU_RECORD_INFO] = { dump__info, false },
 	[XPU_RECORD_MMAP] = { dump__mmap, false },
@@ -712,7 +713,7 @@ static void dump__batch(struct dump *d, const struct record_iter *outer,
 		  "it is lost", d->reader->name, record_iter__file_offset(&it), it.what);
 }
 
-/* Prints how the walk ended as the last line, and adds it to the messages. */
+/* Prints, as the last line, how the walk ended, and adds this to the messages. */
 static void dump__finish(struct dump *d, const struct record_iter *it)
 {
 	const struct damages *all = reader__damages(d->reader);

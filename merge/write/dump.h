@@ -3,8 +3,8 @@
  * dump.h - each record of a recording as one line of text, to debug recordings and their writers
  *
  *	0x40 [0x118] BLOCK number=0 ...			the block at byte 0x40, 0x118 bytes long
- *	0x40+0x20 [0x30] PROCESS misc=ROOT ...		a record, 0x20 bytes into its records
- *	0x40+0x70 [0x18]   STRING id=1 "kernel"		two spaces more: a record inside a BATCH
+ *	0x40+0x20 [0x30] PROCESS misc=ROOT ...		0x20 bytes into the records of the block
+ *	0x40+0x70 [0x18]   STRING id=1 "kernel"		two more spaces: it is inside a BATCH
  *
  * Members and constants are named as in xpu_record.h, constants without their common prefix.
  * Records that the reader skips have a line, too; damage has a line where the reader finds it.
@@ -19,10 +19,10 @@
 #include "util.h"
 
 struct dump_result {
-	struct msgs msgs;		/* messages of the reader about cut, damaged or unknown
-					 * records */
+	struct msgs msgs;		/* messages of the reader about truncated, damaged or
+					 * unknown records */
 	bool damaged;
-	bool cut;			/* the file is cut, or has no END record */
+	bool cut;			/* the file is truncated, or has no END record */
 };
 
 /*

@@ -33,7 +33,7 @@ enum unit {
 	UNIT_US,
 	UNIT_MS,
 	UNIT_SAMPLES,			/* how many samples a sampler at freq_hz would take;
-					 * recorded CPU samples count as they are */
+					 * recorded CPU samples are not converted */
 	UNIT_COUNT,
 	UNIT_BYTES,			/* bytes copied or set; kernels have none */
 };
@@ -54,11 +54,11 @@ enum by {
 	BY_POD,				/* such as [pod ml/train-0] */
 	BY_CONTAINER,			/* [container 0123456789ab] */
 	BY_JOB,				/* [job 4711] */
-	BY_SHAPE,			/* has no frame of its own: session_opts.by_shape */
+	BY_SHAPE,			/* shows no frame of its own; see session_opts.by_shape */
 	NR_BY
 };
 
-/* The values of --by, indexed by enum by; after the last value comes NULL. */
+/* The values of --by, indexed by enum by, terminated by NULL. */
 extern const char *const by_names[NR_BY + 1];
 
 /* Properties that all work of a process shares. */
@@ -78,9 +78,11 @@ static inline uint32_t by_list__nr(const struct by_list *by)
 
 struct folded_opts {
 	enum unit unit;
-	uint32_t freq_hz;		/* for UNIT_SAMPLES; 0: as recorded, or 99 */
+	uint32_t freq_hz;		/* for UNIT_SAMPLES; 0: the recorded frequency, or 99 if
+					 * none was recorded */
 	struct by_list by;
-	bool waits;			/* also time in which threads waited, below FOLDED_WAITS */
+	bool waits;			/* also write the time that threads waited, below
+					 * FOLDED_WAITS */
 };
 
 /* The root of waits, which overlap with the work of other lines. */

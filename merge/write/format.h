@@ -22,7 +22,8 @@
 struct write_opts {
 	enum unit unit;
 	bool unit_given;
-	uint32_t freq_hz;		/* for UNIT_SAMPLES; 0: as recorded, or 99 */
+	uint32_t freq_hz;		/* for UNIT_SAMPLES; 0: the recorded frequency, or 99 if
+					 * none was recorded */
 	struct by_list by;
 	bool waits;			/* as in struct folded_opts */
 	uint32_t max_rows;		/* maximum number of rows in each table; 0: all */
@@ -30,11 +31,11 @@ struct write_opts {
 	const char *table;		/* the only table to write; NULL: all */
 	unsigned int width;		/* width of the terminal; 0: none */
 	bool color;			/* use escapes for terminals */
-	const char *sort;		/* the column to sort tables by, where they have it; NULL:
-					 * by time */
+	const char *sort;		/* the column by which tables that have it are sorted; NULL:
+					 * tables are sorted by time */
 };
 
-/* Return: the unit that an html page shows first, named as in the page's list of units. */
+/* Return: the unit that an html page shows initially, named as in the page's list of units. */
 const char *write_opts__page_unit(const struct write_opts *o);
 
 /* Groups of options; a format accepts the groups that mean something to it. */
@@ -53,7 +54,7 @@ struct format {
 	bool imported;			/* the format is for imports only, which are written
 					 * unchanged */
 	bool times_only;		/* the format has only times, or single events */
-	bool with_made;			/* the format has all allocated memory, in addition to the
+	bool with_made;			/* the output has all allocated memory, in addition to the
 					 * requested values */
 	bool exports_events;		/* for --nsys: writes what Nsight Systems' own tool would
 					 * write */
@@ -115,8 +116,8 @@ const struct named_format *format__find(const char *name);
 const struct named_format *format__named(const struct format *format);
 
 /*
- * Return: the format with the longest suffix that ends @path, with or without ".gz" after it; or
- * NULL.
+ * Return: the format whose suffix, perhaps followed by ".gz", ends @path; if several match, the one
+ * with the longest suffix; NULL if none matches.
  */
 const struct named_format *format__of_file(const char *path);
 

@@ -14,8 +14,10 @@
 #include "write/tree.h"
 
 #define LEAST_SHARE	0.005		/* paths with a smaller share of time are not judged */
-#define LEAST_NOISE	0.0005		/* clocks and averages are not more exact than this */
-#define DIFFER		0.05		/* a larger relative difference in launches counts */
+#define LEAST_NOISE	0.0005		/* lower limit of the noise: clocks and averages are not
+					 * more exact */
+#define DIFFER		0.05		/* launch counts differ if their relative difference is
+					 * larger */
 #define SHOWN_CONFIDENCE	0.95	/* confidence of the printed interval */
 
 enum { A, B };
@@ -214,13 +216,14 @@ static double t_of(double p, double df)
 /* sums of the logarithms of a row's values */
 struct sample {
 	uint32_t nr[GATE_SIDES];
-	double sum[GATE_SIDES], squares;	/* squares: of the differences from the means */
+	double sum[GATE_SIDES], squares;	/* squares: sum of the squared differences from the
+						 * means */
 };
 
 /* A row before it is judged. */
 struct group {
 	size_t first, nr;		/* range of the group's values in gate.values */
-	double ns[GATE_SIDES];		/* sums */
+	double ns[GATE_SIDES];		/* sums of the values' times */
 };
 
 static int value__cmp(const void *va, const void *vb)
@@ -247,7 +250,8 @@ static void unite_values(struct gate *g)
 		to->ns += from->ns;
 		to->nr += from->nr;
 		if (strcmp(to->path, from->path))
-			strcpy(to->path, to->key);	/* several lines: the path names none */
+			strcpy(to->path, to->key);	/* the values are of several lines, so the
+							 * path names none */
 		free(from->key);
 		free(from->path);
 	}
@@ -255,7 +259,7 @@ static void unite_values(struct gate *g)
 		g->values.nr = nr + 1;
 }
 
-/* Return: the value to compare; with @more, the number of records */
+/* Return: the value to compare: an average time, or, with @more, the number of records. */
 static double measure(const struct gate *g, const struct gate_value *v, bool more)
 {
 	if (more)
@@ -289,8 +293,8 @@ static struct sample take_sample(const struct gate *g, const struct group *group
 }
 
 /*
- * Judges one row. @nr_tests: number of judged rows, for the Bonferroni correction. Return: whether
- * the row is significant, or the noise is unknown.
+ * Judges one row. @nr_tests: number of judged rows, for the Bonferroni correction. Return: the
+ * verdict; GATE_UNKNOWN if the noise is unknown.
  */
 static enum gate_verdict judge(const struct gate *g, const struct sample *s, size_t nr_tests,
 			       struct gate_row *row)
@@ -331,7 +335,8 @@ static int add_lone(struct gate *g, const struct group *group, struct gate_row *
 	unsigned int side = g->values.v[group->first].side;
 
 	if (row->nr[side] != g->launches[side].nr)
-		return 0;		/* some recordings lack it: may be chance */
+		return 0;		/* some recordings of the side lack the path, maybe by
+					 * chance */
 	row->verdict = side == B ? GATE_SLOWER : GATE_SAME;
 	row->mean[side] = measure(g, &g->values.v[group->first], false);
 	row->change = side == B ? INFINITY : -100;

@@ -53,7 +53,7 @@ struct gate_row {
 struct gate {
 	double fail_over;		/* percent; smaller changes do not count */
 	ARRAY(struct gate_value) values;
-	ARRAY(uint64_t) launches[GATE_SIDES];	/* for each recording */
+	ARRAY(uint64_t) launches[GATE_SIDES];	/* number of launches of each recording */
 	uint64_t nr_lost[GATE_SIDES];
 	ARRAY(struct gate_row) rows;	/* the judged paths, the worst first */
 	size_t nr_small;		/* number of paths with too small a share to be judged */

@@ -28,7 +28,7 @@
 #define MAX_BINS_WITH_EVENTS	30000
 #define MAX_RECORDED	4000		/* maximum number of elements of the member "recorded" */
 
-#define ANSWER_WIDTH	140		/* characters of a line of the answer */
+#define ANSWER_WIDTH	140		/* width of the lines of the answer, in characters */
 
 /* Prints one index of an array; NO_INDEX becomes -1. */
 static void print_index(struct json_out *j, size_t i, uint32_t idx)
@@ -49,8 +49,8 @@ static void print_u64(struct json_out *j, const char *key, uint64_t n)
 typedef void (*line_fn)(struct json_out *j, char *line);
 
 /*
- * Calls @print, which may change the line, for each line of @text. Each line of text makes a line
- * of JSON.
+ * Calls @print for each line of @text; @print may change the line. Each is printed on its own line
+ * of the JSON text.
  */
 static void for_each_line(struct json_out *j, char *text, line_fn print)
 {
@@ -405,10 +405,10 @@ static void print_owners(struct json_out *j, const struct tree *t, uint32_t owne
 struct page {
 	struct tree tree;
 	uint32_t owners, left_out;	/* sets of properties: 1 << enum by, or'ed */
-	ARRAY(uint32_t) rest;		/* by group of times.sums: index of its value
+	ARRAY(uint32_t) rest;		/* for each group of times.sums: index of its value
 					 * (tree__value()), or NO_INDEX; page__find_cells() replaces
 					 * the index with the cell, or 0 */
-	uint32_t *cell_of;		/* for one recording: the cell of each aggregate */
+	uint32_t *cell_of;		/* with one recording: the cell of each aggregate */
 	size_t max_bins;		/* maximum number of bins of all cells together */
 };
 
@@ -463,7 +463,7 @@ static int key_parts__collect(key_parts_t *parts, const struct sums *sums, const
 
 /*
  * Divides a sum among the cells of its key, in proportion to their parts. @done_ns: total of the
- * key's sums, with @sum. Return: 0 or -ENOMEM.
+ * key's sums so far, including @sum. Return: 0 or -ENOMEM.
  */
 static int share_out(struct bins *cells, const struct bin_scale *scale, const struct bin_sum *sum,
 		     uint64_t done_ns, struct key_part *parts, size_t nr)
@@ -703,7 +703,7 @@ static int print_times(struct json_out *j, const struct session *s, const struct
 	struct bins cells;
 	int err = 0;
 
-	/* Cells must not change, so only bins may get longer. */
+	/* Bins may get longer, but cells must not be merged. */
 	bins__init(&cells, 2 * max_t(size_t, page->max_bins, t->cells.nr),
 		   &(struct bins_keys){ NULL, NULL, NULL });
 	cells.scale = times->sums.scale;

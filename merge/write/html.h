@@ -86,11 +86,11 @@ struct html_side {
 };
 
 struct html_opts {
-	const char *unit;		/* the unit that the page shows first: "auto", "ns",
+	const char *unit;		/* the unit that the page shows initially: "auto", "ns",
 					 * "\u00b5s" (UTF-8), "ms", "count", "bytes" */
 	const char *normalize;		/* the normalization in words; "" without normalization */
-	struct by_list by;		/* properties that root frames show first; empty: none, all
-					 * threads are added up */
+	struct by_list by;		/* properties that root frames show initially; empty: none,
+					 * all threads are added up */
 	void *events;			/* events of the only side, from page_events__listen();
 					 * NULL: no events */
 	/* These replace the data of the sides. */

@@ -107,7 +107,7 @@ int names__write(const struct reader *r, const struct session_opts *opts, bool w
 		err = names_out__put(&out, r->base, end);
 	out.bytes = 0;
 	err = err ?: look_up(r, opts, &out, result, msgs);
-	/* Copy a cut or damaged end after the names, so that readers still report it. */
+	/* Copy a truncated or damaged end after the names, so that readers still report it. */
 	if (!err && whole)
 		err = names_out__put(&out, r->base + end, r->size - end);
 	block_packer__free(out.packer);

@@ -21,7 +21,8 @@ struct names_result {
  * @r: the recording
  * @opts: where to find files
  * @whole: write a copy of the recording with the names; false: only the names, to append to it
- * @is_over: polled often; true ends the look-up early, with the names so far written; may be NULL
+ * @is_over: polled often; true ends the look-up early, and the names found so far are written; may
+ * be NULL
  * @msgs: gets messages about files and the recording
  *
  * An error of @f stays in its error flag. Return: 0 or -ENOMEM.

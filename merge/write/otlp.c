@@ -39,7 +39,7 @@ typedef COMMON(AnyValue) any_value_msg;
 typedef COMMON(InstrumentationScope) scope_msg;
 typedef Opentelemetry__Proto__Resource__V1__Resource resource_msg;
 
-#define MAX_ATTRIBUTES	4		/* number of attributes of a sample */
+#define MAX_ATTRIBUTES	4		/* maximum number of attributes of a sample */
 #define MAX_RESOURCE	(4 + LABELS_NR_NUMBERS + LABELS_NR_TEXTS)
 
 /* A sample's identity: samples with equal identities are merged. */
@@ -373,7 +373,7 @@ static profile_msg *otlp__profile(struct otlp *o, enum profile_kind kind)
 	p->sample_type = otlp__type(o, kind);
 	p->time_unix_nano = o->time->start_ns;
 	p->duration_nano = o->time->duration_ns;
-	/* Values are exact, except for samples. */
+	/* All values are exact, except those from samples. */
 	p->period_type = otlp__type(o, kind);
 	p->period = kind == PROFILE_CPU && freq ? 1000000000 / freq : 1;
 	p->profile_id.data = otlp__alloc(o, 16);

@@ -2,8 +2,8 @@
 /*
  * output.h - an output file that appears complete or not at all
  *
- * Output goes to a file that gets its name at the end (safefile.h). A failed merge does not replace
- * an older result with a partial or empty file.
+ * Output goes to a file that gets its final name when it is complete (safefile.h). A failed merge
+ * does not replace an older result with a partial or empty file.
  */
 #ifndef MERGE_OUTPUT_H
 #define MERGE_OUTPUT_H
@@ -42,7 +42,7 @@ int output__compress(struct output *o);
  */
 int output__finish(struct output *o);
 
-/* Gives the complete file its name. Return: 0, or -errno of the step that failed. */
+/* Renames the complete file to its final name. Return: 0, or -errno of the step that failed. */
 int output__commit(struct output *o);
 
 /* Removes the temporary file after a failure. Does nothing after output__commit(). */

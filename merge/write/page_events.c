@@ -13,8 +13,10 @@
 #include "write/page_meters.h"
 #include "write/timeline.h"
 
-#define MAX_EVENTS	2500000		/* a launch with its kernel is two events */
-#define MOST_EVENTS	(MAX_EVENTS + MAX_EVENTS / 4)	/* events are thinned out at this number */
+#define MAX_EVENTS	2500000		/* maximum number of events; a launch with its kernel counts
+					 * as two */
+#define MOST_EVENTS	(MAX_EVENTS + MAX_EVENTS / 4)	/* if there are more events, some are
+							 * dropped */
 #define NR_STRETCHES	4096		/* number of equal time intervals; each one is complete or a
 					 * hole */
 
@@ -38,7 +40,7 @@ struct page_events {
 	ARRAY(struct spent) spent;
 	holes_t holes;			/* in order of time, disjoint */
 	uint64_t nr_left_out;
-	ARRAY(struct missing) missing;	/* by aggregate */
+	ARRAY(struct missing) missing;	/* for each aggregate: its sums */
 };
 
 /* ---- which events are kept ------------------------------------------------------------------ */
@@ -336,8 +338,7 @@ struct seen_call {
 	uint64_t key;			/* JOIN_KEY(), or 0 */
 	uint32_t kind;			/* index in calls */
 	uint32_t track;
-	uint32_t order;			/* position in its thread; once it is written, the call's
-					 * number */
+	uint32_t order;			/* index in seen; once the call is written, its number */
 };
 
 /* a name and a call path, which many calls may share */
@@ -349,7 +350,7 @@ struct events_writer {
 	const struct page_events *e;
 	const struct session *s;
 	const struct tree *tree;
-	const uint32_t *cell_of;	/* by aggregate */
+	const uint32_t *cell_of;	/* for each aggregate: its cell */
 	uint32_t *node_of;		/* for each chain: its node, or NO_INDEX */
 	struct json_out json;
 	bytes_t columns;		/* columns of all finished tracks */
@@ -363,8 +364,8 @@ struct events_writer {
 							 * of their columns */
 	uint32_t nr_call_tracks, nr_work_tracks;
 	size_t nr_kept;			/* number of kept events, before any event is freed */
-	struct last_work *last_works;	/* for each cell; only while tracks of devices are
-					 * written */
+	struct last_work *last_works;	/* for each cell: what was last written for it; NULL unless
+					 * tracks of devices are being written */
 	struct idmap by_shape;		/* maps an element of shapes to its number, from 1 */
 	ARRAY(uint64_t) shapes;		/* ID_KEY(GPU, index in the model's shapes) */
 };
@@ -468,8 +469,8 @@ static void put_thread(struct events_writer *w, uint32_t proc, uint32_t idx)
 
 /* ---- tracks of calls ------------------------------------------------------------------------ */
 
-#define MAX_DEPTH	64		/* number of nested calls and ranges; all deeper levels
-					 * share one track */
+#define MAX_DEPTH	64		/* maximum number of tracks of nested calls and ranges; all
+					 * deeper levels share the last track */
 
 /* Finds or adds an interned name. Return: 0 or -ENOMEM. */
 static int writer__name(struct events_writer *w, const char *name, uint32_t *idx)
@@ -625,8 +626,8 @@ static void put_stream(struct events_writer *w, uint32_t idx, uint32_t lane)
 
 /* what was last written for a cell on a track */
 struct last_work {
-	uint32_t track;			/* the track of the other members; on any other track they
-					 * count as 0 */
+	uint32_t track;			/* the track for which the other members are valid; for any
+					 * other track they count as 0 */
 	uint32_t shape;			/* number of a kernel's shape */
 	uint32_t length_ns;		/* UINT32_MAX if longer */
 };
@@ -660,7 +661,10 @@ static int writer__shape(struct events_writer *w, const struct device_event *e, 
 	return array_push(&w->shapes, key) ?: idmap__put(&w->by_shape, key, *number);
 }
 
-/* Writes the shape of a kernel if its cell had another shape before. Return: 0 or -ENOMEM. */
+/*
+ * Writes the shape of a kernel; 0 if it is equal to the last shape of its cell. Return: 0 or
+ * -ENOMEM.
+ */
 static int write_shape(struct events_writer *w, struct work_track *track,
 		       const struct device_event *e)
 {
@@ -772,7 +776,7 @@ static int write_streams(struct events_writer *w)
 
 /* ---- tracks of threads' time ---------------------------------------------------------------- */
 
-/* Return: whether the time can be drawn: it fills its span. */
+/* Return: whether the time fills its span, so that it can be drawn. */
 static bool spent__is_drawn(const struct spent *s)
 {
 	return s->ns && s->ns == s->to_ns - s->from_ns;

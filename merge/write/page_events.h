@@ -35,8 +35,8 @@
  *		UINT32_MAX, at first 0); (cell + 1) * 2, plus 1 if it began before --from, or 0 if
  *		that equals the last value in this track for a call with the same track and the
  *		same index in calls; difference of the number of its call; for copies and sets
- *		only: bytes; for kernels only: number of the shape, from 1, plus 1, or 0 if the
- *		cell's last kernel in this track had this shape
+ *		only: bytes; for kernels only: 0 if the cell's last kernel in this track had the
+ *		same shape, otherwise 1 + the number of the shape, which counts from 1
  *	spent	start, minus the end of the previous event; length; cell + 1; number of activities
  *		that began there; time minus length
  *
@@ -53,13 +53,13 @@
 #include "join/session.h"
 #include "write/tree.h"
 
-/* For struct format: collects events. */
+/* For struct format.listen(): collects events. */
 void *page_events__listen(struct session_sink **sink);
 void page_events__free(void *events);
 
 /*
- * Leaves out events beyond the limit, when all were read, and frees spare memory. Return: 0 or
- * -ENOMEM.
+ * To be called once all events were read: drops events beyond the limit, and frees spare memory.
+ * Return: 0 or -ENOMEM.
  */
 int page_events__end(void *events);
 
@@ -69,7 +69,7 @@ bool page_events__are_all(const void *events);
 /**
  * page_events__write - write the content of the element
  * @events: from page_events__listen(), ended; is sorted and changed
- * @cell_of: by aggregate: its index in @t->cells
+ * @cell_of: for each aggregate: the index of its cell in @t->cells
  * @t: sorted
  *
  * Return: 0 or -ENOMEM; an error of @f stays in its error flag.

@@ -27,8 +27,8 @@ struct text {
 struct perfscript {
 	struct session_sink sink;
 	ARRAY(struct event) events;
-	struct text *stacks;		/* by chain */
-	struct text *leaves;		/* by leaf */
+	struct text *stacks;		/* for each chain: its stack */
+	struct text *leaves;		/* for each leaf: its frame */
 };
 
 static int perfscript__placed(void *ctx, const struct model *m, const struct placed *placed)

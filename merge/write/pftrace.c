@@ -53,7 +53,7 @@ enum annotation { ANNOTATION_NONE, ANNOTATION_CORRELATION, ANNOTATION_PATH, ANNO
 /* a message under construction */
 struct msg {
 	ARRAY(uint8_t) bytes;
-	bool failed;			/* no memory */
+	bool failed;			/* memory was short */
 };
 
 /*

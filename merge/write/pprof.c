@@ -15,7 +15,8 @@
 
 #define GZIP_WINDOW	(15 + 16)	/* the largest window, with gzip's header */
 #define CHUNK_BYTES	(64 * 1024)
-#define INLINED		" (inlined)"	/* the mark that callchain.h puts at inlined functions */
+#define INLINED		" (inlined)"	/* callchain.h appends this to the names of inlined
+					 * functions */
 
 /* The order is as in Sample.value. */
 enum value {
@@ -60,7 +61,8 @@ struct pprof {
 	struct strpool groups;		/* groups of frames that share one location */
 	struct idmap strings;		/* maps an address in names to an index in the string
 					 * table */
-	struct idmap functions;		/* maps (strings of its name and file) to an id */
+	struct idmap functions;		/* maps the strings of a function's name and file to its
+					 * id */
 	struct idmap mappings;		/* dso -> id */
 	struct idmap locations;		/* maps a frame, or a group, to an id */
 	uint64_t *leaf_locations;	/* for each leaf: its location; 0: not yet written */

@@ -6,13 +6,14 @@
  *
  *	gpu/nanoseconds		device time
  *	cpu/nanoseconds		time of the thread on a CPU
- *	launches/count		device records; launches whose work was never seen
+ *	launches/count		device records, plus launches whose work was never seen
  *	bytes/bytes		bytes that were copied or set
  *	wait/nanoseconds	time off the CPU or waiting for the device, if that was recorded
+ *	stall/nanoseconds	time of stalls of kernels, if that was recorded
  *
- * and the labels comm, pid, tid, device, stream, and, with several hosts, host: strings, which
- * every reader shows. The innermost location is the work that ran, named as in a folded line. Every
- * location has its function: readers need not, and should not, symbolize it themselves.
+ * and the labels comm, pid, tid, device, stream, and, with several hosts, host. Labels are strings,
+ * which every reader shows. The innermost location is the work that ran, named as in a folded line.
+ * Every location has its function: readers need not, and should not, symbolize it themselves.
  *
  * Source: third_party/pprof/profile.proto.
  */
@@ -31,8 +32,8 @@
 int pprof__write(const struct session *s, FILE *f);
 
 /*
- * Writes the samples of @s that have one kind, with only that kind's value. @time: the time span of
- * the profile
+ * Writes the samples of one kind, with only the value of that kind. @time: the time span of the
+ * profile
  */
 int pprof__write_kind(const struct session *s, enum profile_kind kind,
 		      const struct profile_time *time, FILE *f);

@@ -25,16 +25,15 @@ struct section_rows {
 	void *v;			/* allocated: nr rows, each of section.row_bytes, in
 					 * order */
 	size_t nr;
-	uint64_t sum_ns;		/* the total time: 100 % for shares */
-	struct column *columns;		/* allocated; replaces the columns of the section; or
-					 * NULL */
+	uint64_t sum_ns;		/* the total time, which is 100 % in the column of shares */
+	struct column *columns;		/* allocated; replaces section.columns unless it is NULL */
 	size_t nr_columns;
 };
 
 /*
- * Return: a call path as text of a table cell, for the caller to free(), or NULL. The text is a
- * folded line, or, for people, has the form of shorten.h, without the frames of the launch.
- * @kernel: the kernel that the path launches, or NULL
+ * Return: a call path as text of a table cell, for the caller to free(), or NULL. For programs, the
+ * text is a folded line; for people, it has the form of shorten.h, without the frames of the
+ * launch. @kernel: the kernel that the path launches, or NULL
  */
 char *stack__path(const struct stack *stack, enum table_format format, const char *kernel);
 
@@ -45,12 +44,16 @@ struct section {
 	size_t row_bytes;
 
 	bool in_bytes;			/* the table is shown if results are bytes, and only then */
-	const char *before;		/* the table that follows a feature's table; NULL: a
-					 * feature's table follows all tables without a feature */
+	const char *before;		/* the table in front of which a feature's table is put;
+					 * NULL: it comes after all tables that belong to no
+					 * feature */
 	bool on_page;			/* for a feature's table: the html page also has its first
 					 * rows */
 
-	/* The option that records such rows, to name if a recording has none; or NULL. */
+	/*
+	 * The option that records such rows, which a message suggests if a recording has none; or
+	 * NULL.
+	 */
 	const char *from;
 	/*
 	 * Return: whether such events were recorded; if so, 0 rows are a valid result. NULL: a
@@ -84,8 +87,8 @@ struct section {
 	{ name, name, COLUMN_NAME, 0 }
 
 /*
- * Makes the cells for the average, median, minimum, maximum and standard deviation of whole values.
- * The cells are empty if no value counts, because no work began between --from and --to.
+ * Makes the cells for the average, median, minimum, maximum and standard deviation of full
+ * durations or sizes. The cells are empty if no work began between --from and --to.
  */
 #define STATS_CELL(s, of)	{ .n = (s)->nr ? of(s) : CELL_NONE }
 #define STATS_CELLS(s) \

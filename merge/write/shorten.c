@@ -15,8 +15,8 @@
 #define LEAST		8		/* minimum width of a frame that is cut */
 #define MAX_COMPARED	4096		/* maximum number of texts that are compared with each
 					 * other */
-#define ROUNDS		3		/* maximum number of attempts to make texts that look alike
-					 * differ */
+#define ROUNDS		3		/* maximum number of attempts to tell apart texts that look
+					 * alike */
 
 /* ---- characters ------------------------------------------------------------------------------ */
 

@@ -164,8 +164,8 @@ struct layout {
 	size_t nr;			/* rows */
 	char **texts;			/* for each row and column: the text; NULL: the column is
 					 * not shown */
-	size_t *widths;			/* by column */
-	bool *shown;			/* by column */
+	size_t *widths;			/* for each column */
+	bool *shown;			/* for each column */
 };
 
 /* Return: the text of a cell, allocated, or NULL. */
@@ -418,7 +418,7 @@ void table__begin(struct table *t, const char *name, const struct column *column
 	}
 }
 
-/* Keeps a row until the end. */
+/* Keeps a row until the table is written. */
 static void table__keep(struct table *t, const struct cell *cells)
 {
 	size_t i;

@@ -321,7 +321,10 @@ static int section__print_head(const struct section *section, const struct secti
 	return 0;
 }
 
-/* Writes a table. A table without rows is invisible for people; for programs it has its columns. */
+/*
+ * Writes a table. For people, a table without rows is left out; for programs, its column names are
+ * written.
+ */
 static int section__write(const struct section *section, const struct session *s, struct table *t,
 			  const struct text_opts *opts, bool *no_rows)
 {

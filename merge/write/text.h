@@ -29,7 +29,7 @@ struct text_opts {
  */
 bool text__has_column(const char *table, const char *column, bool in_bytes);
 
-#define TEXT_MAX_COLUMNS	512	/* more columns than all tables have */
+#define TEXT_MAX_COLUMNS	512	/* larger than the number of columns of all tables */
 
 /*
  * Fills @keys with the column keys of a table, or of all tables if @table is NULL; ended by NULL.
@@ -53,7 +53,7 @@ int text__write(const struct session *s, FILE *f, const struct text_opts *opts, 
  * text__why_no_rows - find out why a table has no rows
  * @why: set to the option that records such rows, or NULL
  *
- * Return: whether the table's events were recorded, so that having no rows is its answer.
+ * Return: whether the table's events were recorded, so that an empty table is a valid result.
  */
 bool text__why_no_rows(const char *table, const struct session *s, const char **why);
 

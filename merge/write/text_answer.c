@@ -106,8 +106,8 @@ static uint64_t cpu_ns(const struct session *s)
 /* ---- the largest kernel and call path -------------------------------------------------------- */
 
 /*
- * Return: a copy of @text that is safe for terminals, and cut to @width characters unless @width is
- * 0, for the caller to free(); or NULL.
+ * Return: a copy of @text that is safe for terminals and, unless @width is 0, at most @width
+ * characters long; NULL if memory is short. The caller frees it.
  */
 static char *fit(const char *text, size_t width)
 {

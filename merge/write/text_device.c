@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Rows are pointers to statistics: of one leaf, owned by the session, or in a struct leaf_sum,
- * which adds up the leaves with one name on several GPUs.
+ * Rows are pointers to statistics, either of one leaf, owned by the session, or in a struct
+ * leaf_sum, which adds up leaves that have the same name on several GPUs.
  */
 struct leaf_sum {
 	struct leaf_stats stats;
@@ -120,7 +120,7 @@ static int leaf_rows__collect(struct section_rows *to, bool kernels,
 {
 	const struct session *s = to->s;
 	ARRAY(struct leaf_stats *) rows = { 0 };
-	uint32_t *by_name, *row;	/* by strpool__id() of a name: 1 + its row, or 0 */
+	uint32_t *by_name, *row;	/* for each strpool__id() of a name: 1 + its row, or 0 */
 	int err = 0;
 	size_t i;
 
@@ -273,7 +273,8 @@ SECTION(kernels, struct leaf_stats *, .exit_row = leaf_row__exit);
 int kernels__largest(const struct session *s, const char **name, uint64_t *permille)
 {
 	const struct aggregate *all = s->sums.aggregates.v;
-	uint64_t sum_ns = 0, most_ns = 0, *by_name;	/* by strpool__id() of a name */
+	uint64_t sum_ns = 0, most_ns = 0, *by_name;	/* for each strpool__id() of a name: its
+							 * total time */
 	const struct leaf *leaf;
 	size_t i;
 

@@ -397,7 +397,7 @@ static const struct column launch_sites_columns[] = {
 
 SECTION(launch_sites, struct row);
 
-/* Cuts the callees of stack__place(), which are library functions, off @path. */
+/* Removes from @path the callees of the frame stack__place(), which are library functions. */
 static void launch_site__cut(const struct session *s, const struct row *row, char *path)
 {
 	const struct stack *stack = s->model.chains.v[row->a->chain].stack;

@@ -9,8 +9,8 @@
 /* device work by a line of Python */
 struct line {
 	const char *name;		/* interned */
-	const struct aggregate *last;	/* the aggregate that was added last, so that a line that
-					 * recurs in it counts once */
+	const struct aggregate *last;	/* the aggregate that was added last; a recursive line
+					 * counts once in it */
 	uint64_t nr;			/* number of records that the line launched itself */
 	uint64_t own_ns;		/* time of these records */
 	uint64_t total_ns;		/* own_ns plus the time of records launched below the

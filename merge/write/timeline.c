@@ -143,7 +143,7 @@ static int device_event__cmp(const void *va, const void *vb)
 	       cmp3(a->end_ns, b->end_ns) ?: cmp3(a->key, b->key) ?: cmp3(a->leaf, b->leaf);
 }
 
-/* Orders by start; of two slices with one start, the outer slice comes first. */
+/* Orders by start; if two slices start together, the outer slice comes first. */
 static int slice__cmp(const void *va, const void *vb)
 {
 	const struct slice *a = va, *b = vb;
@@ -194,7 +194,10 @@ out:
 	return err;
 }
 
-/* Sorts events by process, then by thread. Return: 0 or -ENOMEM; *@v may be another array. */
+/*
+ * Sorts events by process, then by thread. Return: 0 or -ENOMEM; *@v may be replaced by another
+ * array.
+ */
 static int by_track(void **v, size_t nr, size_t size, event_key_fn thread_key,
 		    event_key_fn proc_key, const struct session *s)
 {
@@ -547,7 +550,7 @@ uint32_t timeline__tid(const struct session *s, uint32_t thread)
 	return thread == NO_INDEX ? 0 : s->model.threads.v[thread].tid;
 }
 
-/* Orders processes by rank; processes without a rank come last. */
+/* Orders tracks by rank, process, thread; processes without a rank come last. */
 static int track__cmp_rank(const void *va, const void *vb, void *ctx)
 {
 	const struct timeline_track *a = va, *b = vb;
@@ -630,7 +633,7 @@ int track_walk__next(struct track_walk *w)
 		w->time_ns = e->time_ns;
 		return TRACK_SAMPLE;
 	}
-	/* Give a launch without a duration a visible one that does not reach the next event. */
+	/* Give a launch without a duration a visible length that does not reach the next event. */
 	end_ns = min_t(uint64_t, e->time_ns + MARKER_NS, slice_ns);
 	if (host + 1 < w->track->host_end)
 		end_ns = min_t(uint64_t, end_ns, e[1].time_ns);
@@ -673,8 +676,8 @@ unsigned int timeline__nr_counters(void)
 }
 
 /*
- * Return: the feature's counters that include the number *@what, which becomes an index in their
- * names; NULL: *@what is an enum timeline_counter.
+ * Finds the feature of a counter, and changes *@what to the counter's index among the feature's
+ * counters. Return: these counters; NULL: *@what is an enum timeline_counter, and unchanged.
  */
 static const struct feature_counters *counters__of(unsigned int *what)
 {

@@ -44,17 +44,19 @@ struct device_event {
 	uint32_t lane;			/* lane within the stream: more than 0 where records
 					 * overlap */
 	uint32_t chain;			/* the chain of the launch; NO_INDEX: unknown */
-	uint32_t made;			/* the chain that made the graph node, or NO_INDEX */
+	uint32_t made;			/* the call chain that created the graph node, or
+					 * NO_INDEX */
 	uint32_t shape : 28;		/* as in struct work; SHAPE_UNSEEN: unknown */
 	bool orphan : 1;
-	bool first : 1;			/* the record is the first of its launch, in any order */
+	bool first : 1;			/* the record was collected first for its launch; it need
+					 * not be the earliest */
 	bool is_part : 1, began_before : 1;	/* both as in struct work */
 };
 
 /* the events of one thread: ranges of the arrays below */
 struct timeline_track {
 	uint32_t proc;
-	uint32_t thread;		/* the thread; NO_INDEX: unknown */
+	uint32_t thread;		/* index of the thread; NO_INDEX: unknown */
 	size_t host, host_end;
 	size_t slice, slice_end;
 };
@@ -62,16 +64,16 @@ struct timeline_track {
 struct timeline {
 	struct session_sink sink;	/* the sink for struct session_opts */
 	ARRAY(struct host_event) host;	/* launches and samples, sorted by process, thread, time */
-	ARRAY(struct slice) slices;	/* slices, sorted by process, thread, time; of two with one
-					 * start, the longer first */
-	ARRAY(struct timeline_track) tracks;	/* by process */
+	ARRAY(struct slice) slices;	/* slices, sorted by process, thread, time; if two start
+					 * together, the longer is first */
+	ARRAY(struct timeline_track) tracks;	/* the tracks, sorted by rank, process, thread */
 	uint64_t first_ns;		/* time of the earliest event */
 	bool has_calls;			/* API calls were recorded, so launches have durations */
 	ARRAY(struct device_event) device;	/* device events, sorted by stream, time */
 	uint64_t nr_untimed;		/* number of records without times, which are left out */
 	uint32_t *pids;			/* for each process: its pid, which is unique; 0: the
 					 * process has no track */
-	uint32_t *nr_lanes;		/* by stream */
+	uint32_t *nr_lanes;		/* for each stream: its number of lanes */
 	uint32_t *first_track;		/* for each stream: the number of its first track, counted
 					 * from 1 */
 };
@@ -94,13 +96,13 @@ void timeline__drop(void *events);
 int timeline__prepare(struct timeline *t, const struct session *s);
 
 enum timeline_counter {
-	COUNTER_IN_FLIGHT,		/* number of device records that are launched but not
+	COUNTER_IN_FLIGHT,		/* number of pieces of device work that are launched but not
 					 * finished */
 	COUNTER_COPYING,		/* number of bytes of the copies that are running */
-	NR_COUNTERS			/* features' counters have this number and higher numbers */
+	NR_COUNTERS			/* the numbers of features' counters begin with this one */
 };
 
-/* Return: the number of counters of a GPU, with the counters of features. */
+/* Return: the number of counters of a GPU, including the counters of features. */
 unsigned int timeline__nr_counters(void);
 
 /* Return: the counter's name. */
@@ -127,8 +129,8 @@ struct meter_walk {
 };
 
 /*
- * Takes the next meter. Return: 1 with the meter, 0 after the last meter, or -ENOMEM. @points: with
- * the meter's points, which the caller frees, even after a failure.
+ * Takes the next meter. Return: 1 with the meter, 0 after the last meter, or -ENOMEM. @points: also
+ * takes the meter's points, which the caller frees, even after a failure.
  */
 int meter_walk__next(struct meter_walk *w, const struct session *s, bool points,
 		     struct meter *meter);
@@ -173,8 +175,8 @@ void track_walk__exit(struct track_walk *w);
 uint32_t timeline__tid(const struct session *s, uint32_t thread);
 
 /*
- * Return: the position of a process with a rank among GPUs and processes; 0 for a process without a
- * rank.
+ * Return: the number by which viewers order processes and GPUs, for a process with a rank; 0 for a
+ * process without a rank.
  */
 uint32_t timeline__sort_index(const struct session *s, uint32_t proc);
 

@@ -28,7 +28,7 @@ struct adder {
 	folded_text_t buf, root;
 	const struct by_list *by;	/* properties that frames at the root show; NULL: cells have
 					 * owners instead */
-	uint32_t owners;		/* 1 << enum by */
+	uint32_t owners;		/* properties that owners have: 1 << enum by, or'ed */
 	unsigned int side;
 };
 
@@ -36,7 +36,7 @@ static int tree__add_no_owner(struct tree *t)
 {
 	struct tree_owner no_owner;
 
-	memset(&no_owner, 0xff, sizeof(no_owner));	/* NO_INDEX */
+	memset(&no_owner, 0xff, sizeof(no_owner));	/* all members: NO_INDEX */
 	return array_push(&t->owners, no_owner);
 }
 
@@ -131,7 +131,10 @@ static int adder__other_file(struct adder *a, struct tree_frame *frame, uint32_t
 	return err;
 }
 
-/* Finds or adds the frame that folded stacks would name @label and @text. @file: may be NULL */
+/*
+ * Finds or adds the frame whose name in folded stacks is @label followed by @text. @file: may be
+ * NULL
+ */
 static int adder__name(struct adder *a, const char *label, const char *text, uint32_t kind,
 		       const char *file, uint32_t *idx)
 {
@@ -319,7 +322,7 @@ static int adder__owner(struct adder *a, const struct aggregate *agg, uint32_t *
 /* ---- frames --------------------------------------------------------------------------------- */
 
 /*
- * Prints what features say about a kernel. Return: 1 if that depends on the GPU, 0 if not, or
+ * Prints what features say about a kernel. Return: 1 if the text depends on the GPU, 0 if not, or
  * -ENOMEM.
  */
 static int adder__print_features(struct adder *a, uint32_t leaf, FILE *f)
@@ -334,7 +337,7 @@ static int adder__print_features(struct adder *a, uint32_t leaf, FILE *f)
 	return err < 0 ? err : by_gpu;
 }
 
-/* Return: the text of a kernel's frame, perhaps "", for the caller to free(); or NULL. */
+/* Return: the text of a kernel's frame, which may be "", for the caller to free(); or NULL. */
 static char *adder__kernel_text(struct adder *a, uint32_t leaf_idx)
 {
 	const struct model *m = &a->session->model;
@@ -373,8 +376,8 @@ out:
 }
 
 /*
- * Finds or adds the frame of a kernel. Instead of a file, it has the kernel's shape and the words
- * of features.
+ * Finds or adds the frame of a kernel. Instead of a file, it has the kernel's shape and what
+ * features say about the kernel.
  */
 static int adder__kernel(struct adder *a, uint32_t leaf_idx, const char *label, uint32_t *idx)
 {
@@ -595,7 +598,7 @@ int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *pa
 	struct tree_owner owner;
 	int err;
 
-	memset(&owner, 0xff, sizeof(owner));	/* NO_INDEX */
+	memset(&owner, 0xff, sizeof(owner));	/* all members: NO_INDEX */
 	err = tree__label(t, path->label, strlen(path->label), &owner.label[path->by]) ?:
 	      tree__owner(t, &owner, &idx) ?: adder__frames(&a, path->frames, &node);
 	if (!err && path->leaf)

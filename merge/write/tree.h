@@ -36,8 +36,8 @@ struct tree_value {
 					 * waiting */
 	uint64_t nr;			/* number of device records, pending launches, samples */
 	uint64_t bytes;			/* number of bytes copied or set */
-	uint64_t whole_ns;		/* full durations of the counted records; ns has only their
-					 * parts in a time window */
+	uint64_t whole_ns;		/* full durations of the counted records; ns includes only
+					 * the parts in a time window */
 };
 
 /* a frame, which several nodes may share */
@@ -47,7 +47,7 @@ struct tree_frame {
 	uint32_t file;			/* index in files; for a kernel, the file's text is its
 					 * shape */
 	uint32_t kind;			/* enum leaf_kind or tree_kind */
-	enum frame_place place;		/* of a function */
+	enum frame_place place;		/* how well a function names the place of a call path */
 };
 
 struct tree_node {
@@ -90,7 +90,7 @@ struct tree {
 	ARRAY(struct tree_range) ranges;
 	ARRAY(uint32_t) range_labels;	/* indices in labels */
 	ARRAY(uint32_t) cell_of[TREE_SIDES];	/* for each aggregate of that side's session: the
-						 * value of its cell */
+						 * tree_cell.value of its cell */
 	struct idmap by_file, by_label;
 	struct hashes by_name, by_edge, by_cell;	/* the hashes of frames, nodes, cells */
 	struct idmap by_work[TREE_SIDES];	/* map (chain, leaf) to a node; used without frames
@@ -132,7 +132,7 @@ int tree__add_path(struct tree *t, unsigned int side, const struct tree_path *pa
 
 /**
  * tree__add_rest - add a node whose value is 0, for work that has no node of its own
- * @like: an aggregate of that kind and device; the node has no other properties of its owner
+ * @like: an aggregate of the node's kind and device; the node has no other properties of its owner
  * @value: set to tree_cell.value of the node's cell
  *
  * Return: 0 or -ENOMEM.

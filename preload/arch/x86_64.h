@@ -40,7 +40,7 @@ static inline void arch__count(atomic_uint_fast64_t *nr)
 #endif
 }
 
-/* Reads a word that sanitizers do not check. */
+/* Reads a word without checks by sanitizers. */
 static inline uint64_t arch__load(uint64_t addr)
 {
 	uint64_t value;
@@ -94,7 +94,10 @@ static inline uint64_t arch__ticks_at_3ghz(uint64_t ticks)
 	return ticks;
 }
 
-/* Whether the processor says that its counter always runs at one rate, even asleep. */
+/*
+ * Whether, by the processor's own account, the counter always runs at one rate, even in sleep
+ * states.
+ */
 static inline bool arch__is_steady(void)
 {
 	unsigned int eax, ebx, ecx, edx;
@@ -205,7 +208,7 @@ static inline void return_word__set(struct return_word *w, uint64_t at, uint64_t
 
 /*
  * Return: the address of the return address in a frame that ends at @cfa. return_word__value()
- * returns the return address itself, which is @ip before it was stripped.
+ * returns the return address itself; @ip is the stripped address.
  */
 static inline uint64_t return_word__at(const struct return_word *w, uint64_t cfa)
 {

@@ -19,15 +19,16 @@
 #include "base/number.h"
 
 #define LOOK_PAUSE_NS	2000000
-#define NR_ASLEEP	3	/* once is not enough: the thread may be waiting for a lock or a
-				 * page */
-#define MOVED_NS	5000000	/* CPU time; more than even the first callback takes */
-#define BLIND_PAUSE_NS	20000000	/* if threads cannot be listed */
+#define NR_ASLEEP	3	/* how many times a thread must be found asleep: once, it may only
+				 * have waited for a lock or a page */
+#define MOVED_NS	5000000	/* CPU time after which a thread has moved; even the first callback
+				 * takes less */
+#define BLIND_PAUSE_NS	20000000	/* how long to wait if threads cannot be listed */
 
 struct other {
 	pid_t tid;
 	uint64_t cpu_ns;
-	int nr_asleep;		/* how often it was found asleep */
+	int nr_asleep;		/* how many times it was found asleep */
 };
 
 static void pause_ns(long ns)
@@ -150,7 +151,8 @@ void all_threads__barrier(void)
 	if (!atomic_load(&is_registered))
 		atomic_store(&is_registered, !syscall(SYS_membarrier, BARRIER_REGISTER_PRIVATE, 0));
 	if (syscall(SYS_membarrier, BARRIER_PRIVATE, 0))
-		all_threads__wait_moved(BLIND_PAUSE_NS);	/* seccomp, or an old Linux */
+		all_threads__wait_moved(BLIND_PAUSE_NS);	/* seccomp forbids the barrier, or
+								 * Linux is too old */
 }
 
 static pthread_key_t end_key;
@@ -159,8 +161,8 @@ static void (*at_end)(void);
 
 /*
  * Handles the end of a watched thread. @arg: the process that the thread belonged to when it was
- * first watched. A child made by a bare system call ran no fork handlers. It has copies of its
- * parent's thread memory, some of it shared, and leaves that memory alone.
+ * first watched. A child that was made by a bare system call has not run the fork handlers. It has
+ * its parent's thread memory, partly shared, and must leave that memory alone.
  */
 static void ends(void *arg)
 {

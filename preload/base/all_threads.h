@@ -9,18 +9,19 @@
 #include <stdint.h>
 
 /*
- * Waits until every other thread has left the code that it ran when this was called: it has used
- * some ms of CPU time since, or sleeps in the kernel, or has ended. Makes system calls for each
- * thread, so threads that launch must not call it. Gives up after @timeout_ns.
+ * Waits until every other thread has left the code that it ran when this was called: until the
+ * thread has used some ms of CPU time, sleeps in the kernel, or has ended. Makes system calls for
+ * each thread, so threads that launch must not call it. Gives up after @timeout_ns.
  *
- * Return: how many threads have not left it; -errno if the threads cannot be listed, after a pause.
+ * Return: how many threads have not left that code; -errno if the threads cannot be listed, after a
+ * pause.
  */
 int all_threads__wait_moved(uint64_t timeout_ns);
 
 /*
  * Makes every other thread run a full memory barrier: that thread's earlier stores become visible
- * to the caller, and the caller's earlier stores to that thread. At other times this costs the
- * other threads nothing.
+ * to the caller, and the caller's earlier stores to that thread. It costs the other threads time
+ * only when it is called.
  */
 void all_threads__barrier(void);
 
@@ -32,8 +33,8 @@ void all_threads__barrier(void);
 void all_threads__call_at_end(void (*fn)(void));
 
 /*
- * Watches for the end of the calling thread, which has memory of the shim. Return: whether the
- * function will be called then. Safe in signal handlers.
+ * Watches for the end of the calling thread, which has memory of the shim. Return: whether
+ * all_threads__call_at_end()'s function will be called. Safe in signal handlers.
  */
 bool all_threads__watch_end(void);
 

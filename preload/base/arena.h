@@ -2,9 +2,10 @@
 /*
  * arena.h - memory of one thread that is freed as a whole
  *
- * An arena grows by pieces that never move, each as large as all pieces before it: the address
- * space may be limited, so the arena of a thread that does little should be small. Pieces are used
- * again after arena__clear(). Safe in signal handlers that do not interrupt these functions.
+ * An arena grows by pieces that never move. Each piece is as large as all earlier pieces together:
+ * address space may be limited, so the arena of a thread that does little should stay small. Pieces
+ * are used again after arena__clear(). Safe in signal handlers that do not interrupt these
+ * functions.
  */
 #ifndef XPU_PRELOAD_ARENA_H
 #define XPU_PRELOAD_ARENA_H

@@ -10,14 +10,18 @@
 
 #define SOURCE	"/sys/devices/system/clocksource/clocksource0/current_clocksource"
 
-#define READINGS	8		/* attempts; the closest pair of readings is taken */
+#define READINGS	8		/* number of attempts; the closest pair of readings is
+					 * taken */
 /* A pair of readings that are closer than this, about 0.1 us, is taken at once. */
 #define CLOSE_TICKS	arch__ticks_at_3ghz(300)
-/* If every pair is further apart, there is no reading: the thread was interrupted each time. */
+/*
+ * If every pair is further apart than this, there is no reading: the thread was interrupted each
+ * time.
+ */
 #define APART_TICKS	arch__ticks_at_3ghz(5000)
 #define RATE_NS		50000000ull	/* a rate is measured over at least this time */
-#define STEADY		2		/* consecutive readings in which the counter has the
-					 * expected value */
+#define STEADY		2		/* required number of consecutive readings in which the
+					 * counter has the expected value */
 
 static bool usable;
 static struct xpu_clock watched;	/* the last reading of the shim's own thread */
@@ -27,7 +31,7 @@ static atomic_uint_fast64_t rate;
 
 /*
  * Whether ticks are the same on all CPUs, at all clock rates, asleep and awake. Linux knows best,
- * so this looks at Linux's own clock source.
+ * so this checks whether Linux's own clock source uses the counter.
  */
 static bool is_usable(void)
 {
@@ -94,7 +98,10 @@ static bool read_both(struct xpu_clock *c)
 	return least <= APART_TICKS;
 }
 
-/* Whether @last predicts @now's time wrongly, by more than 3 us plus 30 us per elapsed second. */
+/*
+ * Whether the time of @now, as predicted from @last, is wrong by more than 3 us plus 30 us per
+ * elapsed second.
+ */
 static bool misses(const struct xpu_clock *last, const struct xpu_clock *now)
 {
 	int64_t off = xpu_clock__ns(last, now->ticks) - now->ns, elapsed = now->ns - last->ns;
@@ -147,7 +154,7 @@ bool clock__next(const struct xpu_clock *last, struct xpu_clock *next, bool good
 	if (!good)
 		return true;
 	if (next->ticks <= last->ticks || misses(last, next)) {
-		/* @last is as exact as @next for the entries logged since @last. */
+		/* For the entries logged since @last, @last is as exact as @next. */
 		*next = *last;
 		atomic_store(&rate, 0);
 		return false;

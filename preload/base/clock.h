@@ -5,7 +5,7 @@
  * Launches are logged with ticks: reading the clock would double the time that logging takes, and
  * the counter is read anyway (see wait.h). Counter and clock are read together, as a struct
  * xpu_clock, whenever a log is sent and ten times a second; ticks between two readings are
- * converted to ns by the line through both. No rate is assumed for longer than that, and every
+ * converted to ns by the line through both. A rate is used only until the next reading, and every
  * reading is checked: if the line through the last readings misses the next one, launches are
  * logged with the clock's time until counter and clock agree again.
  */
@@ -55,7 +55,7 @@ void clock__watch(void);
 /**
  * clock__next - read counter and clock again
  * @last: the previous reading, or all 0
- * @next: the new reading, for converting past ticks and, for a while, future ticks
+ * @next: the new reading, which converts past ticks and, for a while, future ticks
  * @good: what the call that read @last returned
  *
  * Any thread may call it. Return: whether the counter can be used after @next.

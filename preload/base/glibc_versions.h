@@ -2,10 +2,10 @@
 /*
  * glibc_versions.h - makes the shim use the symbol versions that glibc 2.28 has
  *
- * A compiler option includes it in every file of the shim: a shim that was built with a newer
- * library then loads into a process with an older library. glibc 2.32 to 2.34 gave these functions
- * a new version when it moved them into libc.so.6 from the libraries that preload/imports.txt
- * names; the functions are the same. Functions without an old version are in libc.h.
+ * A compiler option includes it in every file of the shim, so that a shim built with a newer
+ * library loads into a process with an older library. glibc 2.32 to 2.34 gave these functions a new
+ * version when it moved them into libc.so.6 from the libraries that preload/imports.txt names; the
+ * functions are the same. Functions without an old version are in libc.h.
  */
 #ifndef XPU_PRELOAD_GLIBC_VERSIONS_H
 #define XPU_PRELOAD_GLIBC_VERSIONS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * hot.h - groups the code and data of every launch in few pages and cache lines
+ * hot.h - groups the code and data that every launch uses in few pages and cache lines
  *
  * A program runs much other code between two launches, so a launch waits for each cache line and
  * page that it uses, and should use few. In each file the code of memory events comes after the

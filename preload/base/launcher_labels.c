@@ -18,8 +18,8 @@ struct variable {
 };
 
 /*
- * Numbers, in the order of enum xpu_label_source: each launcher may run inside the launchers after
- * it.
+ * Variables with numbers, in the order of enum xpu_label_source: each launcher may run inside the
+ * launchers listed after it.
  */
 static const struct variable numbers[] = {
 	{ XPU_LABEL_BY_TORCH, XPU_LABEL_RANK, "RANK" },
@@ -52,7 +52,7 @@ static const struct variable numbers[] = {
 	{ XPU_LABEL_BY_SLURM, XPU_LABEL_NODE_RANK, "SLURM_NODEID" },
 };
 
-/* Texts; the first variable that is set gives a label. */
+/* Variables with texts. Each label gets the first variable that is set. */
 static const struct variable texts[] = {
 	{ XPU_LABEL_BY_SLURM, XPU_LABEL_JOB, "SLURM_JOB_ID" },
 	{ XPU_LABEL_BY_PBS, XPU_LABEL_JOB, "PBS_JOBID" },

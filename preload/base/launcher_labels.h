@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * launcher_labels.h - this process's place in a job of many processes, from launchers' variables
+ * launcher_labels.h - this process's place in a job of many processes, read from the variables that
+ * launchers set
  *
  * Anybody may have set these variables: numbers are checked against one another; texts must be
  * short and have no control characters. Values that fail a check are left out, and counted.

@@ -109,7 +109,7 @@ struct symbol symbol__find(const char *name)
 	struct search s = { .name = name };
 	sigset_t old;
 
-	signals__block(&old);		/* a signal handler may launch, which takes the lock of this
+	signals__block(&old);		/* a signal handler may launch, and so take the lock of this
 					 * list */
 	dl_iterate_phdr(look_into, &s);
 	signals__restore(&old);

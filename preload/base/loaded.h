@@ -14,14 +14,14 @@
 #include <stdint.h>
 
 struct symbol {
-	uintptr_t address;		/* 0: not found */
+	uintptr_t address;		/* 0: the symbol was not found */
 	uint64_t bytes;
 	bool in_program;		/* the program itself defines it, not a library */
 };
 
 /*
  * Finds a function or variable that one object defines, in a callback of dl_iterate_phdr(). @s: set
- * if it is found
+ * if the symbol is found
  */
 void symbol__find_in(const struct dl_phdr_info *info, const char *name, struct symbol *s);
 

@@ -2,8 +2,8 @@
 /*
  * memory.h - maps memory for the shim, and finds out which memory of the process can be read
  *
- * Linux is asked once for each page; readable spans of a thread's stacks are remembered. Safe in
- * signal handlers; errno is kept.
+ * Linux is asked once for each page; the readable spans of a thread's stacks are then remembered.
+ * Safe in signal handlers; errno is kept.
  */
 #ifndef XPU_PRELOAD_MEMORY_H
 #define XPU_PRELOAD_MEMORY_H
@@ -17,7 +17,7 @@
 #define PAGE		4096ull
 #define STACK_MAX	(256ull << 20)	/* the largest stack that is probed */
 
-/* Return: zeroed pages, for the caller to unmap, or NULL without memory. */
+/* Return: zeroed pages, for the caller to unmap; NULL if memory is short. */
 void *memory__map(size_t bytes);
 
 /* Whether the page of @addr can be read now. */
@@ -47,7 +47,7 @@ static inline uint64_t load_word(uint64_t addr, uint64_t nr)
 	return arch__load_word(addr, nr);
 }
 
-/* A span of memory that could be read when it was tried, with a stack in it. */
+/* A span of memory that holds a stack and could be read when it was tried. */
 struct readable {
 	uint64_t lo, hi;
 	bool own;		/* the thread's own stack, valid until the thread ends */

@@ -38,7 +38,7 @@ struct gpu_wants {
 	bool only_memory;		/* record neither launches nor device work */
 };
 
-/* Functions without "may be NULL" are needed. */
+/* Functions are required unless their comments say "may be NULL". */
 struct vendor {
 	const char *name;
 	unsigned int api;		/* enum xpu_api */
@@ -48,8 +48,8 @@ struct vendor {
 	/* Whether open() can succeed now; called several times a second. NULL: it always can. */
 	bool (*may_open)(void);
 	/*
-	 * Called when nobody listens any more: all definitions are sent again to the next listener.
-	 * May be NULL.
+	 * Called when nobody listens any more, because all definitions must be sent again to the
+	 * next listener. May be NULL.
 	 */
 	void (*forget_said)(void);
 	/*
@@ -59,13 +59,13 @@ struct vendor {
 	enum gpu_state (*open)(const struct gpu_wants *wants);
 	/* Called once launches are recorded, if launches are wanted. May be NULL. */
 	void (*begin)(void);
-	/* Called when everything has begun and definitions were sent. May be NULL. */
+	/* Called when all recording has begun and the definitions were sent. May be NULL. */
 	void (*has_begun)(void);
 	/*
 	 * Whether stop() and close() are allowed, now that nobody listens. NULL: they always are.
 	 */
 	bool (*may_close)(void);
-	/* Ends all reports. Device work that has ended is still taken after that. */
+	/* Ends all reports. Afterwards, device work that has ended is still taken. */
 	void (*stop)(void);
 	/* Lets go of the runtime, after the last work was taken. */
 	void (*close)(void);
@@ -76,8 +76,8 @@ struct vendor {
 
 	void (*want_calls)(enum calls_wanted wanted);
 	/*
-	 * Starts or stops recording memory events; called before allocs__start(). @late: the
-	 * program has already used the GPU.
+	 * Starts or stops recording memory events; called before allocs__start(). @late: whether
+	 * the program has already used the GPU.
 	 */
 	void (*want_memory)(bool on, bool late);
 	/* Called when somebody begins to listen, and then several times a second. */
@@ -91,7 +91,7 @@ struct vendor {
 	void (*repeat_definitions)(void);
 	/*
 	 * Called when a window opens or closes. close_window() returns whether more device work
-	 * will come.
+	 * will arrive.
 	 */
 	void (*open_window)(void);
 	bool (*close_window)(void);
@@ -103,12 +103,12 @@ struct vendor {
 	/* Makes finished work available to take(). */
 	void (*flush)(void);
 	/*
-	 * Called when the process ends, or may end: makes unfinished and late work available, too.
+	 * Called when the process ends or may end: also makes unfinished and late work available.
 	 */
 	void (*flush_all)(void);
 	/* Called several times a second; flushes if needed. */
 	void (*look)(void);
-	/* Return: the available work, for pack(), or NULL. Called before launches are sent. */
+	/* Return: the available work, for pack(); or NULL. Called before launches are sent. */
 	void *(*take)(void);
 	/* Sends work that was taken, by wire__work(), under the lock of sender.h. */
 	void (*pack)(void *taken);
@@ -116,7 +116,7 @@ struct vendor {
 	void (*drained)(bool any, bool last);
 	/* Called without a lock after each pass of the shim's thread. May be NULL. */
 	void (*after)(void);
-	/* Whether work is still to come. */
+	/* Whether more work will arrive. */
 	bool (*has_more)(void);
 	/* Return: a number that changes as work arrives and is packed. */
 	unsigned int (*progress)(void);

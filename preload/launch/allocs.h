@@ -62,18 +62,19 @@ void allocs__repeat(void);
 /* Whether the listener has missed events. */
 bool allocs__are_late(void);
 
-/* Reports that @space has @bytes; with XPU_SPACE_REST, @total is the device's size. */
+/* Reports that @bytes are in use in @space. With XPU_SPACE_REST, @total is the device's size. */
 void allocs__tell_level(uint16_t device, uint8_t space, uint64_t bytes, uint64_t total);
 
 /*
- * A thread's frees in progress: several if a signal handler frees, too. See launch__alloc_call().
+ * A thread's frees in progress. There are several if a signal handler frees, too. See
+ * launch__alloc_call().
  */
 struct alloc_call {
 	struct alloc_free {
 		uint64_t order;		/* the event's number; 0: unused */
 		uint32_t id;		/* the vendor's id of the call */
 	} frees[4];
-	uint64_t device;		/* the vendor may keep the last context's device here; 0:
+	uint64_t device;		/* for the vendor, to keep the last context's device; 0:
 					 * none */
 };
 
@@ -106,7 +107,7 @@ static inline void alloc_call__begin_free(struct alloc_call *call, uint32_t id)
 	f->id = id;
 }
 
-/* Return: the number of a free that ends; 0: its beginning was not recorded. */
+/* Return: the number of the free that ends; 0 if its beginning was not recorded. */
 static inline uint64_t alloc_call__end_free(struct alloc_call *call, uint32_t id)
 {
 	struct alloc_free *f = call->frees, *end = f + sizeof(call->frees) / sizeof(call->frees[0]);

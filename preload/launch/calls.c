@@ -31,25 +31,25 @@ struct call_entry {
 };
 
 /*
- * Room for the records of a log's calls. Each call may need its own record, if years lie between
- * them.
+ * Room for the records of a log's calls. If years lie between the calls, each one needs its own
+ * record.
  */
 #define OUT_BYTES	(NR_ENTRIES * (sizeof(struct xpu_record_calls) + sizeof(struct xpu_call)))
 
 struct call_log {
 	/* The call in progress, written only by the thread. */
-	_Alignas(64) atomic_uint open;	/* the value of opening when it began; 0: no call */
+	_Alignas(64) atomic_uint open;	/* the value of "opening" when the call began; 0: no call */
 	uint32_t correlation_id;
 	uint64_t start;
 	const void *frame;
 	uint16_t cbid;
-	atomic_bool inside;		/* the thread is changing these: its signal handlers must
-					 * not */
+	atomic_bool inside;		/* the thread is changing the log, so its signal handlers
+					 * must not */
 	atomic_bool busy;		/* a thread sends or empties the log */
 	atomic_bool by_ticks;		/* entries have ticks of the log's clock */
 	uint32_t tid;
 	uint64_t head, tail;		/* as in struct xpu_log */
-	uint64_t end;			/* there is room for entries before this number */
+	uint64_t end;			/* the log has room for the entries before this number */
 	uint64_t nr_alone;		/* number of calls sent without being logged */
 	unsigned int clock;		/* index of the clock that turns ticks into ns */
 	struct xpu_clock clocks[2];
@@ -57,12 +57,14 @@ struct call_log {
 	_Alignas(8) uint8_t out[OUT_BYTES];	/* under busy */
 };
 
-/* The manual explains this rule, too. A word is a part of a name that begins with a capital. */
-static const char *const trifling[] = {		/* a trifle's name has one of these words ... */
+/* The manual explains these rules, too. A word is a part of a name, beginning with a capital. */
+static const char *const trifling[] = {		/* the names of trivial calls have one of these
+						 * words ... */
 	"Can", "Choose", "Compute", "Configure", "Current", "Elapsed", "Exchange", "Get", "Is",
 	"Occupancy", "Peek", "Pop", "Push", "Query", "Setup", NULL,
 };
-static const char *const never_trifling[] = {	/* these calls may load code or wait */
+static const char *const never_trifling[] = {	/* ... except calls with these words, which may load
+						 * code or wait */
 	"Count", "External", "Func", "Function", "Graph", "Ipc", "Kernel", "Library", "Mem",
 	"Module", "Properties", "Symbol", NULL,
 };
@@ -78,11 +80,12 @@ static const char *const taking_time[] = {	/* all other known names have one of 
 };
 
 static _Atomic(calls_name_fn) name_of[XPU_APIS];
-static unsigned int apis;		/* a bit for each API whose calls are wanted */
-static HOT_DATA atomic_uint opening;	/* 0: no calls are wanted; otherwise a number for each
-					 * start */
+static unsigned int apis;		/* one bit for each API whose calls are wanted */
+static HOT_DATA atomic_uint opening;	/* 0: no calls are wanted; otherwise the number of the
+					 * current recording */
 static unsigned int last_opening;
-static atomic_uchar named[1 << 16];	/* functions whose names were sent, as in struct xpu_call */
+static atomic_uchar named[1 << 16];	/* whether the name of each function was sent; numbered as
+					 * in struct xpu_call */
 static atomic_uint_fast64_t nr_bad;
 
 static __thread bool is_shims __attribute__((tls_model("initial-exec")));
@@ -233,7 +236,7 @@ void call_log__start(struct call_log *l)
 	call_log__read_clock(l);
 }
 
-/* Return: the current time, in the unit of entries. */
+/* Return: the current time, in the unit of the log's entries. */
 static inline uint64_t call_log__now(const struct call_log *l)
 {
 	if (__builtin_expect(atomic_load_explicit(&l->by_ticks, memory_order_acquire), 1))
@@ -251,7 +254,7 @@ static void call_log__leave(struct call_log *l)
 	atomic_store_explicit(&l->busy, false, memory_order_release);
 }
 
-/* Appends @e to the records in @out. @r: the last record, or NULL. Return: the record with @e. */
+/* Appends @e to the records in @out. @r: the last record, or NULL. Return: the record of @e. */
 static struct xpu_record_calls *add(struct xpu_record_calls *r, void *out,
 				    const struct xpu_clock *clock, uint32_t tid,
 				    const struct call_entry *e)
@@ -313,7 +316,7 @@ void call_log__discard(struct call_log *l)
 	call_log__leave(l);
 }
 
-/* Sends one call at once: the log is full, and another thread is sending the log. */
+/* Sends one call at once, because the log is full and another thread is sending it. */
 static void send_alone(struct call_log *l, const struct call_entry *e)
 {
 	const struct xpu_clock *clock = &l->clocks[__atomic_load_n(&l->clock, __ATOMIC_ACQUIRE)];
@@ -359,8 +362,8 @@ static inline void log_call(struct call_log *l, uint64_t end)
 }
 
 /*
- * Whether the open call was left by a jump: it cannot enclose the call @cbid, whose callback has
- * @frame.
+ * Whether the open call was left by a jump: whether it cannot enclose the new call @cbid, whose
+ * callback has @frame.
  */
 static bool was_left(const struct call_log *l, uint16_t cbid, const void *frame)
 {
@@ -382,7 +385,8 @@ HOT_CODE void call_log__begin(struct call_log *l, uint16_t cbid, uint32_t id, co
 		calls__count_bad();
 	}
 	if (__builtin_expect(atomic_load_explicit(&l->inside, memory_order_relaxed), 0)) {
-		calls__count_bad();	/* a signal handler interrupted the lines below */
+		calls__count_bad();	/* this is a signal handler that interrupted the lines
+					 * below */
 		return;
 	}
 	atomic_store_explicit(&l->inside, true, memory_order_relaxed);
@@ -402,7 +406,8 @@ HOT_CODE void call_log__end(struct call_log *l, uint16_t cbid, uint32_t id)
 	uint64_t end;
 
 	if (!open || l->cbid != cbid || l->correlation_id != id)
-		return;			/* an inner call ends, or a call that began too early */
+		return;			/* this is the end of an inner call, or of a call that began
+					 * before the recording */
 	if (__builtin_expect(atomic_load_explicit(&l->inside, memory_order_relaxed), 0))
 		return;
 	end = call_log__now(l);

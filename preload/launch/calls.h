@@ -4,9 +4,9 @@
  *
  * The vendor's callbacks run at the entry and exit of a call, on the calling thread, which logs the
  * call in its own memory. Most calls of a program such as PyTorch query a thread's state and return
- * at once; a callback takes several times as long. So these calls have callbacks only if all calls
- * are wanted. A driver call inside a runtime call is part of that call, and is not recorded
- * separately.
+ * at once; a callback takes several times as long as such a call. So these calls have callbacks
+ * only if all calls are wanted. A driver call inside a runtime call is part of that call, and is
+ * not recorded separately.
  *
  * A log is sent as an XPU_RECORD_CALLS when it is full, and with the thread's log of launches.
  * Calls in progress when the recording begins, or when it ends before the program, are not
@@ -21,7 +21,7 @@
 
 enum calls_wanted {
 	CALLS_NONE,
-	CALLS_TIMED,			/* all but trifles: see calls__weigh() */
+	CALLS_TIMED,			/* all except trivial calls: see calls__weigh() */
 	CALLS_ALL,
 };
 
@@ -32,8 +32,8 @@ enum call_weight {
 };
 
 /*
- * Judges a function by its name. A trifle only reads a known value or sets a thread's state: it
- * puts no work on a device, does not wait, and makes, frees or loads nothing.
+ * Judges a function by its name. A trivial call only reads a known value or sets a thread's state:
+ * it puts no work on a device, does not wait, and makes, frees or loads nothing.
  */
 enum call_weight calls__weigh(const char *name);
 
@@ -41,26 +41,26 @@ enum call_weight calls__weigh(const char *name);
 bool calls__is_wanted(enum calls_wanted wanted, const char *name);
 
 /*
- * Return: the name of the function @call, numbered as in struct xpu_call, with its @domain and its
- * @number there; or NULL. Called on any thread.
+ * Return: the name of the function @call, numbered as in struct xpu_call, or NULL. Sets @domain to
+ * the function's domain, and @number to its number in that domain. Called on any thread.
  */
 typedef const char *(*calls_name_fn)(uint16_t call, uint32_t *domain, uint32_t *number);
 
 /*
- * Start and stop recording calls of @api. The shim's thread calls them, or another thread under
- * capture__lock(), in a forked child, too.
+ * Start and stop recording calls of @api. Called by the shim's thread, or by another thread under
+ * capture__lock(); also in a forked child.
  */
 void calls__open(unsigned int api, calls_name_fn name);
 void calls__close(unsigned int api);
 
-/* Marks the calling thread as a thread of the shim, whose calls are not recorded. */
+/* Marks the calling thread as a thread of the shim: its calls are not recorded. */
 void calls__leave_me_out(void);
 
 /* Return: how many calls were cut off, or could not be logged. */
 uint64_t calls__nr_bad(void);
 void calls__count_bad(void);
 
-/* Sends the names of all functions called so far again. May be called on any thread. */
+/* Sends again the names of all functions that were called so far. May be called on any thread. */
 void calls__repeat_definitions(void);
 
 /* ---- the log of one thread ---- */
@@ -70,7 +70,7 @@ struct call_log;
 /* Return: the bytes of a log, for which the caller maps zeroed pages. */
 size_t call_log__bytes(void);
 
-/* Sets @l up; called by the thread itself. */
+/* Initializes @l; called by the thread itself. */
 void call_log__start(struct call_log *l);
 
 /**

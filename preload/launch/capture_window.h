@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * capture_window.h - tells which launches, and which device work, are in a window of the recording
+ * capture_window.h - tells which launches and which device work are in a window of the recording
  *
  * With --capture, launches are recorded only in windows. A launch is in a window if its callback
  * finds the gate open (launcher__enable()). CUPTI records device work a little longer on both
@@ -16,13 +16,16 @@
 #include "base/hot.h"
 #include "xpu_record.h"
 
-/* Bytes of an API's marks. Up to 255 successive ids that share a byte have different marks. */
+/*
+ * Bytes of an API's marks. Any 255 successive ids of those that share a byte have different marks.
+ */
 #define CAPTURE_MARKS	(1u << 22)
 
 /* Whether windows are used; if not, everything is recorded. */
 extern bool capture_window__are_used HIDDEN;
 /*
- * The marks of each API; NULL before capture_window__start(), which returns false without memory.
+ * The marks of each API; NULL before capture_window__start(), which returns false if memory is
+ * short.
  */
 extern uint8_t *capture_window__marks[XPU_APIS] HIDDEN;
 bool capture_window__start(unsigned int api);

@@ -34,7 +34,7 @@ struct bytes {
 	bool bad;
 };
 
-struct fde {			/* one FDE with its CIE */
+struct fde {			/* an FDE and the data of its CIE */
 	struct bytes initial, insns;
 	uint64_t pc, range, code_align;
 	int64_t data_align;
@@ -147,7 +147,7 @@ static uint64_t take_encoded(struct bytes *b, uint8_t enc)
 
 /* ---- finding --------------------------------------------------------------------------------- */
 
-/* Return: the FDE whose range may hold @pc, from the linker's sorted table, or NULL. */
+/* Return: from the linker's sorted table, the FDE whose range may contain @pc; or NULL. */
 static const uint8_t *search_table(const uint8_t *hdr, const uint8_t *end, uint64_t pc)
 {
 	struct bytes b = { hdr, end, false };
@@ -162,7 +162,8 @@ static const uint8_t *search_table(const uint8_t *hdr, const uint8_t *end, uint6
 	frame_enc = take(&b, 1);
 	count_enc = take(&b, 1);
 	table_enc = take(&b, 1);
-	if (count_enc == DW_EH_PE_omit || table_enc != 0x3b)	/* all linkers: datarel | sdata4 */
+	if (count_enc == DW_EH_PE_omit || table_enc != 0x3b)	/* all linkers write datarel |
+								 * sdata4 */
 		return NULL;
 	take_encoded(&b, frame_enc);
 	nr = take_encoded(&b, count_enc);
@@ -450,7 +451,7 @@ static bool run_frame(struct cfi_interpreter *m, int64_t da, uint8_t op, struct 
 	return arch__is_ra_state(op);		/* ignored: return addresses are always stripped */
 }
 
-/* Runs instructions until they apply to code after @pc. */
+/* Runs the instructions that apply to code up to @pc. */
 static bool run(struct cfi_interpreter *m, const struct fde *e, struct bytes b, uint64_t pc)
 {
 	uint64_t loc = e->pc;
@@ -469,7 +470,7 @@ static bool run(struct cfi_interpreter *m, const struct fde *e, struct bytes b, 
 	return !b.bad;
 }
 
-/* Makes the caller continue at the return address, wherever that is. */
+/* Sets the row's rule: the caller continues at the return address, wherever that is saved. */
 static void return_to(struct cfi_row *row)
 {
 	const struct cfi_rule *ra = &row->regs[CFI_RA];
@@ -489,7 +490,7 @@ int cfi__find(uint64_t pc, struct cfi_row *row)
 		return err;
 	memset(row, 0, sizeof(*row));
 	if (!CFI_RA_IN_REGISTER)
-		row->regs[CFI_RA].how = CFI_UNDEFINED;	/* unless instructions find it */
+		row->regs[CFI_RA].how = CFI_UNDEFINED;	/* unless instructions say where it is */
 	row->signal = e.signal;
 	row->start = e.pc;
 	row->end = e.pc + e.range;

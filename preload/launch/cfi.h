@@ -33,7 +33,7 @@ struct cfi_rule {
 };
 
 struct cfi_row {
-	uint64_t start, end;	/* bounds of the row's code, usually a function */
+	uint64_t start, end;	/* bounds of the FDE's code, usually a function */
 	bool signal;		/* a signal frame: its caller was interrupted */
 	uint8_t cfa_reg;	/* the CFA is this register + cfa_off ... */
 	int64_t cfa_off;
@@ -46,7 +46,7 @@ struct cfi_row {
  * @pc: the address of an instruction, or of any byte of the call before a return address
  * @row: filled in
  *
- * Return: 0, -ENOENT without information, -EINVAL if the information is invalid.
+ * Return: 0; -ENOENT if there is no information; -EINVAL if the information is invalid.
  */
 int cfi__find(uint64_t pc, struct cfi_row *row);
 
@@ -55,9 +55,9 @@ typedef bool (*cfi_read_fn)(void *ctx, uint64_t addr, uint64_t *value);
 
 /**
  * cfi__eval - compute the value of a DWARF expression of a row
- * @expr: its address, as in the row; begins with the expression's length
+ * @expr: the address of the expression, as in the row; the expression begins with its length
  * @regs: the frame's registers
- * @push: the value to begin with: the CFA, or NULL for the CFA's own expression
+ * @push: the initial value on the stack, the CFA; NULL for the expression of the CFA itself
  */
 bool cfi__eval(uint64_t expr, const uint64_t *regs, const uint64_t *push, cfi_read_fn read,
 	       void *ctx, uint64_t *value);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* clones.h - notes that graph nodes are copies of other nodes, until they are sent */
+/* clones.h - keeps notes of graph nodes that are copies of other nodes, until the notes are sent */
 #ifndef XPU_PRELOAD_CLONES_H
 #define XPU_PRELOAD_CLONES_H
 
@@ -15,7 +15,7 @@ void clones__add(unsigned int api, uint64_t node_id, uint64_t original_id);
 /* Packs the notes, under the lock of wire.h. Return: whether there were any. */
 bool clones__drain(void);
 
-/* Return: how many notes were lost, since memory was short. */
+/* Return: how many notes were lost because memory was short. */
 uint64_t clones__nr_lost(void);
 
 #endif /* XPU_PRELOAD_CLONES_H */

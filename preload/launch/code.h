@@ -23,15 +23,16 @@ bool code__is_signal_return(const uint8_t *at);
 bool code__follows_call(const uint8_t *at);
 
 /*
- * Code that returns right after its call, such as Python's perf trampolines, shows where its frame
- * is. Sets *@row for it. Return: whether @at, before @end, is such code.
+ * Handles code that returns right after its call, such as Python's perf trampolines: its
+ * instructions show where its frame is. Sets *@row for it. Return: whether the code from @at up to
+ * @end is such code.
  */
 bool code__read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *row);
 
 /*
- * Judges code in the linkage table that a signal interrupted, on processors whose linkers write no
- * unwind information for the table. Sets *@row for it. Return: whether @at, the interrupted
- * instruction, is such code.
+ * Handles a signal that interrupted code in the linkage table, on processors whose linkers write no
+ * unwind information for the table. Sets *@row for that code. Return: whether @at, the interrupted
+ * instruction, is in the linkage table.
  */
 bool code__read_stub(const uint8_t *at, struct cfi_row *row);
 

@@ -22,7 +22,7 @@ bool code__follows_call(const uint8_t *at)
 	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfefff000) == 0xd63f0000;
 }
 
-/* Finds nothing here: all known code of that kind keeps frame pointers. */
+/* Finds nothing here: all known code that returns right after its call keeps frame pointers. */
 bool code__read_epilogue(const uint8_t *at, const uint8_t *end, struct cfi_row *row)
 {
 	(void)at;

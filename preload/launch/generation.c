@@ -33,8 +33,8 @@ static int get_counts(struct dl_phdr_info *info, size_t size, void *data)
 #define MAX_GLOBAL	16384
 
 /*
- * Copies the loader's variables. Return: whether no object was loaded meanwhile; *@c counts the
- * objects.
+ * Copies the loader's variables. Return: whether no object was loaded meanwhile. *@c: the numbers
+ * of objects, as in struct counts.
  */
 static bool take_picture(const uint64_t *global, size_t nr, uint64_t *picture, struct counts *c)
 {
@@ -50,7 +50,7 @@ static bool take_picture(const uint64_t *global, size_t nr, uint64_t *picture, s
 	       c->loaded == before.loaded;
 }
 
-/* Loads @name and checks which of the loader's variables count the load. */
+/* Loads @name, and checks which of the loader's variables count the load. */
 static bool try_generation(const uint64_t *global, size_t nr, const char *name)
 {
 	static uint64_t pictures[3][MAX_GLOBAL / sizeof(uint64_t)];

@@ -3,9 +3,9 @@
  * generation.h - tells whether the process's code has changed
  *
  * The dynamic loader counts the objects that it has mapped. Facts about code stay valid while the
- * count is unchanged: another object can only be at an unloaded object's address if it was loaded
- * since. The count is read directly, since dl_iterate_phdr() would take the loader's lock. The
- * counter has no name; generation__find() finds its address.
+ * count is unchanged: another object can be at the address of an unloaded object only if it was
+ * loaded since. The count is read directly, since dl_iterate_phdr() would take the loader's lock.
+ * The counter has no name; generation__find() finds its address.
  */
 #ifndef XPU_PRELOAD_GENERATION_H
 #define XPU_PRELOAD_GENERATION_H
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 extern const volatile uint64_t *generation__nr_loads;
-/* The loader's counter for its first namespace, which also counts unloads. NULL if unknown. */
+/* The loader's counter for its first namespace, which also counts unloads. NULL: not found. */
 extern const volatile uint32_t *generation__nr_loaded;
 
 /* Finds the counter; takes the loader's locks. Return: whether generation() may be called. */
@@ -30,8 +30,8 @@ static inline uint64_t generation(void)
 }
 
 /*
- * Return: how often code was unloaded, so that other code may be at its addresses; too low while
- * another thread loads code. If unloads are not counted, each load counts as one.
+ * Return: how many times code was unloaded: other code may be at its addresses now. The number is
+ * too low while another thread loads code. If unloads are not counted, each load counts as one.
  */
 static inline uint64_t generation__nr_unloads(void)
 {
@@ -42,12 +42,15 @@ static inline uint64_t generation__nr_unloads(void)
 }
 
 /*
- * The highest number of unloads that a launch has seen. Points into the shared memory if xpuload
- * wants the process's mappings.
+ * Points to the highest number of unloads that a launch has seen. If xpuload wants the process's
+ * mappings, this number is in the shared memory.
  */
 extern _Atomic(uint64_t *) generation__met;
 
-/* How often a thread has found no unwind table for code: programs may also map code themselves. */
+/*
+ * How often a thread has found code without an unwind table, which the program may have mapped
+ * itself.
+ */
 extern atomic_uint_fast64_t generation__nr_other;
 
 /* Called where a thread finds that the code has changed. Safe in signal handlers. */

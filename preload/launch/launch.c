@@ -26,7 +26,7 @@
 #include "wire/probe.h"
 #include "xpu_record.h"
 
-/* Gives the calling thread its struct, and the range events that wait for a log. */
+/* Makes the calling thread's struct, and logs the range events that have waited for a log. */
 static __attribute__((noinline, cold)) struct launcher *start_thread(void)
 {
 	int saved_errno = errno;
@@ -61,7 +61,7 @@ static __attribute__((noinline, cold)) void meet_code(const struct launcher *t)
 
 /*
  * Records the launch in @slot, whose chain was walked or is empty: adds Python's frames, then logs
- * the launch or calls the probe. @known: whether its path may be remembered.
+ * the launch or calls the probe. @known: whether the path of the launch may be remembered.
  */
 static __attribute__((noinline)) uint64_t tell_walked(struct launcher *t, struct xpu_slot *slot,
 						      unsigned int level, enum python_mode python,
@@ -100,7 +100,7 @@ static const struct unwind_trace *guess_again(void *launcher, const struct unwin
  * Records every launch, every call that has waited, and every graph node that is made:
  *
  *	paths__guess()		guesses the path that followed the last path before
- *	unwinder__chain()	checks the guess, then paths__guess_again()'s guesses, else walks
+ *	unwinder__chain()	checks this and paths__guess_again()'s guesses; walks if all fail
  *	paths__tell_guessed()	a guess was right: logs the launch, or calls the probe for it
  *	paths__tell_walked()	the stack was walked: remembers the path and logs the launch, or
  *				calls the probe for it
@@ -141,8 +141,8 @@ tell(struct launcher *t, struct xpu_slot *slot, unsigned int level)
 }
 
 /*
- * Records a launch of a signal handler that interrupted the recording of another launch, without
- * any effect on that launch.
+ * Records a launch by a signal handler that interrupted the recording of another launch. That
+ * launch is not affected.
  */
 static __attribute__((noinline, cold)) void tell_nested(struct launcher *t, uint32_t domain,
 							uint32_t call, uint32_t id)
@@ -192,7 +192,7 @@ __attribute__((cold)) void launch__node_made(uint64_t node, uint32_t domain, uin
 
 /* ---- calls that wait ------------------------------------------------------------------------- */
 
-/* Begins to measure a call, since @ticks, or since now if @ticks is 0. */
+/* Begins to measure a call that began at @ticks; 0: now. */
 static inline void begin_call(struct launcher *t, uint64_t *start, uint32_t timed, uint64_t ticks)
 {
 	if (!timed)
@@ -204,7 +204,8 @@ static inline void begin_call(struct launcher *t, uint64_t *start, uint32_t time
 /* Records a call that has waited. The call has ended, so this may take time. */
 __attribute__((cold)) void launch__waited(uint32_t domain, uint32_t call, const struct gpu_wait *w)
 {
-	struct launcher *t = launcher__this;		/* measuring the call has made the struct */
+	struct launcher *t = launcher__this;		/* the struct was made when the measuring
+							 * began */
 	struct xpu_slot slot = {
 		.size = sizeof(slot),
 		.correlation_id = w->correlation_id,
@@ -253,7 +254,7 @@ void launch__wait_left(void)
 
 __attribute__((cold)) void launch__refused(uint32_t domain, uint32_t id, uint32_t why)
 {
-	refused__add(XPU_API(domain), id, why);	/* first: launcher__close() waits for
+	refused__add(XPU_API(domain), id, why);	/* must be first: launcher__close() waits for
 						 * launch__left() */
 	launch__left();
 }
@@ -262,8 +263,7 @@ HOT_CODE void launch__left(void)
 {
 	struct launcher *t = launcher__this;
 
-	if (t && !t->level) {		/* otherwise this is in a signal handler, see
-					 * tell_nested() */
+	if (t && !t->level) {		/* otherwise this is a signal handler: see tell_nested() */
 		launcher__set_launch(t, 0);	/* the launch is over */
 		t->slot.in_call = 0;
 	}
@@ -414,7 +414,7 @@ HOT_MEMORY struct alloc_call *launch__alloc_call(void)
 	return t ? &t->alloc_call : NULL;
 }
 
-/* Fills in the members of an event's slot that only readers of its frames need. */
+/* Fills in the members of an event's slot that are needed only together with its frames. */
 static void complete(const struct launcher *t, struct xpu_slot *slot)
 {
 	*slot = (struct xpu_slot){
@@ -450,7 +450,7 @@ static __attribute__((noinline)) uint32_t number_walked(struct launcher *t, stru
 }
 
 /*
- * Does the cold part of path_number(): the path was not guessed, or has to be defined for a new
+ * Does the cold part of path_number(), if the path was not guessed or has to be defined for a new
  * listener.
  */
 static __attribute__((noinline)) uint32_t
@@ -487,7 +487,8 @@ static inline __attribute__((always_inline)) uint32_t path_number(struct launche
 }
 
 /*
- * Sends a single event: the thread has no log or no room in it, or the event interrupts a launch.
+ * Sends a single event, because the thread has no log or no room in it, or the event interrupts a
+ * launch.
  */
 static __attribute__((noinline, cold)) void send_alloc(struct launcher *t, const struct alloc *a,
 						       uint32_t path)
@@ -512,7 +513,7 @@ static __attribute__((noinline, cold)) void send_alloc(struct launcher *t, const
 	probe__batch(&r, sizeof(r));
 }
 
-/* Whether the log has the thread's current range. */
+/* Whether the log contains the thread's current range. */
 static inline bool has_range(const struct launcher *t)
 {
 	return atomic_load_explicit(&t->range_logged, memory_order_relaxed) == t->slot.range_id;

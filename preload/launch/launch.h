@@ -20,7 +20,7 @@
 /**
  * launch__entered - record a launch that begins now
  * @id: its correlation id, which its device work has, too
- * @start: a word that the vendor keeps until the call ends; gets the call's start, in CPU ticks
+ * @start: a word that the vendor keeps until the call ends; set to the call's start, in CPU ticks
  * @timed: if not 0, sets *@start and notes that the thread is in a call that may wait
  *
  * A vendor's callback should end with this call, so that the compiler makes it a jump: an extra
@@ -34,7 +34,7 @@ void launch__entered_in_windows(uint32_t domain, uint32_t call, uint32_t id, uin
 				uint32_t timed);
 
 /*
- * Notes that a launch returns. Its device work follows. A timed launch that took long is then
+ * Notes that a launch returns. Its device work follows. If a timed launch took long, it is then
  * reported to launch__waited().
  */
 void launch__left(void);
@@ -67,16 +67,16 @@ void launch__wait_entered(uint64_t *start);
 void launch__wait_left(void);
 
 /*
- * Records that a timed call, with @w from wait__measure() and the vendor, may have waited for the
- * device.
+ * Records that a timed call may have waited for the device. @w: filled in by wait__measure() and
+ * the vendor
  */
 void launch__waited(uint32_t domain, uint32_t call, const struct gpu_wait *w);
 
 /* ---- graphs ---- */
 
 /*
- * Records the new node of a graph. It was made by the launch that the thread is in, if this launch
- * is being captured; otherwise by @call of @domain.
+ * Records the new node of a graph. If the thread is in a launch that is being captured, the launch
+ * made the node; otherwise @call of @domain made it.
  */
 void launch__node_made(uint64_t node, uint32_t domain, uint32_t call);
 
@@ -97,7 +97,7 @@ void launch__call_left(uint16_t call, uint32_t id);
  */
 void launch__tell_alloc(const struct alloc *a, uint32_t domain, uint32_t call);
 
-/* Return: the struct of the calling thread, or NULL without memory. */
+/* Return: the struct of the calling thread; NULL if memory is short. */
 struct alloc_call *launch__alloc_call(void);
 
 #endif /* XPU_PRELOAD_LAUNCH_H */

@@ -19,7 +19,8 @@
 #include "xpu_record.h"
 
 #define CLOSE_PAUSE_NS	20000
-#define CLOSE_WAIT_NS	100000000	/* a launch may wait for a queue that needs this thread */
+#define CLOSE_WAIT_NS	100000000	/* limited, since a launch may wait for a queue that needs
+					 * this thread */
 
 __thread struct launcher *launcher__this __attribute__((tls_model("initial-exec")));
 
@@ -78,7 +79,7 @@ __attribute__((cold)) struct launcher *launcher__new(void)
 	signals__block(&old);
 	t = launcher__this;
 	if (t)
-		goto out;		/* a signal handler has made the struct meanwhile */
+		goto out;		/* a signal handler made the struct meanwhile */
 	t = memory__map(launcher_bytes());
 	if (!t)
 		goto out;
@@ -175,14 +176,14 @@ void launcher__enable(bool on)
 {
 	unsigned int next = 0;
 
-	while (on && !next)		/* 0 after 2^32 openings */
+	while (on && !next)		/* after 2^32 openings the number is 0: skip it */
 		next = atomic_fetch_add(&last_gate, 1) + 1;
 	atomic_store(&launcher__gate, next);
 }
 
 /*
- * Return: how many threads, without this one, are inside a launch that was tagged. Called with the
- * lock held. @stuck: those that launcher__close() has waited for count, too
+ * Return: how many other threads are inside a launch that was tagged. Called with the lock held.
+ * @stuck: also count threads that launcher__close() has waited for in vain
  */
 static unsigned int nr_in_launch(bool stuck)
 {
@@ -328,7 +329,7 @@ void launcher__forked(void)
 {
 	struct launcher *t, *next;
 
-	/* The parent continues to use the pages that it shares with the recorder. */
+	/* The pages that are shared with the recorder still belong to the parent. */
 	for (t = threads; t; t = next) {
 		next = t->next;
 		if (t->pages)

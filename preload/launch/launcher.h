@@ -25,17 +25,17 @@ struct launcher {
 	struct unwinder *unwinder;		/* in the memory after paths, or NULL */
 	struct python *python;			/* NULL without Python on this thread */
 	struct call_log *calls;			/* in the memory after unwinder */
-	unsigned int level;			/* launches in progress: 2 or more in signal
-						 * handlers */
+	unsigned int level;			/* number of launches being recorded; 2 or more only
+						 * in signal handlers */
 	atomic_uint range_logged;		/* the range_id that the log's entries belong to */
 	atomic_uint_fast64_t nr_launches;	/* written by the thread alone */
 	atomic_uint_fast64_t nr_ranges;		/* written by the thread alone */
-	uint32_t stuck_id;			/* a launch that launcher__close() has waited for;
-						 * under lock */
+	uint32_t stuck_id;			/* a launch that launcher__close() has waited for in
+						 * vain; under lock */
 	atomic_uint_fast64_t nr_allocs;		/* written by the thread alone */
 	struct alloc_call alloc_call;
 	struct launcher *next;
-	unsigned int pages;			/* number of its shared memory: see
+	unsigned int pages;			/* number of the thread's shared pages: see
 						 * shm__take_pages() */
 	atomic_bool dead;			/* the thread has ended */
 } __attribute__((aligned(128)));		/* threads share no (pair of) cache lines */
@@ -50,15 +50,15 @@ extern __thread struct launcher *launcher__this
 /* 0: launches are not recorded; otherwise a number that changes each time recording is enabled. */
 extern atomic_uint launcher__gate HIDDEN;
 
-/* Launches in signal handlers that interrupted a launch. */
+/* Number of launches by signal handlers that interrupted another launch. */
 extern atomic_uint_fast64_t launcher__nr_nested;
 
-/* Launches without memory for a struct launcher; reported as missing. */
+/* Number of launches that had no memory for a struct launcher. They are reported as missing. */
 extern atomic_uint_fast64_t launcher__nr_untagged;
 
 /*
  * Notes that the calling thread is in the launch @id, or in none if @id is 0. launcher__close()
- * reads it.
+ * reads this.
  */
 static inline void launcher__set_launch(struct launcher *t, uint32_t id)
 {
@@ -66,13 +66,13 @@ static inline void launcher__set_launch(struct launcher *t, uint32_t id)
 }
 
 /*
- * Makes the struct at the first launch of a thread. Return: NULL if memory is short, which leaves
- * the launch untagged. This may run in a signal handler that interrupted malloc(), and a signal may
- * arrive while the lock is held.
+ * Makes the struct at the first launch of a thread. Return: the struct; NULL if memory is short:
+ * the launch is then not tagged. This may run in a signal handler that interrupted malloc(), and a
+ * signal may arrive while the lock is held.
  */
 struct launcher *launcher__new(void);
 
-/* Starts and stops tagging, at once for every thread. */
+/* Starts or stops tagging, at once for every thread. */
 void launcher__enable(bool on);
 
 /*
@@ -81,7 +81,7 @@ void launcher__enable(bool on);
  */
 bool launcher__close(void);
 
-/* Return: whether a thread, but not this one, is inside a launch that was tagged. */
+/* Return: whether any other thread is inside a launch that was tagged. */
 bool launcher__any_in_launch(void);
 
 /* How many launches, threads, range events, memory events and API calls were sent so far. */
@@ -104,7 +104,7 @@ void launcher__repeat_definitions(void);
  */
 void launcher__discard(void);
 
-/* Counts the calls that other threads are in; called when the process ends. */
+/* Counts the calls that other threads are in as cut off; called when the process ends. */
 void launcher__cut_calls(void);
 
 /* Sends everything that the calling thread, which is about to end, has not sent yet. */
@@ -118,14 +118,14 @@ void launcher__forked(void);
 /* Whether the caller interrupts a launch, as a signal handler may. */
 bool launcher__inside(void);
 
-/* Gives the thread a log. Return: whether it has one; false without memory. */
+/* Gives the thread a log. Return: whether it has one; false if memory is short. */
 bool launcher__make_log(void);
 
 /**
  * launcher__log_range - log an event of NVTX ranges
- * @time_ns: 0: now
- * @id: the innermost open range, or the mark with XPU_RANGE_MARK
- * @code: the value of struct xpu_log_entry.path_id for a range
+ * @time_ns: its time; 0: now
+ * @id: of the innermost open range; with XPU_RANGE_MARK, of the mark
+ * @code: for struct xpu_log_entry.path_id
  *
  * Return: whether it was logged.
  */
@@ -138,8 +138,8 @@ bool launcher__log_range(uint64_t time_ns, uint32_t id, uint32_t code);
 void launcher__set_range(uint32_t id, bool logged);
 
 /*
- * Marks the range in every thread's log as out of date, so that ranges__sync() is called before the
- * next launch.
+ * Marks the range in every thread's log as outdated, so that each thread calls ranges__sync()
+ * before its next launch.
  */
 void launcher__forget_ranges(void);
 

@@ -13,8 +13,8 @@
 #include "launch/generation.h"
 
 /*
- * Declared here for headers before glibc 2.35: a shim built with old headers may run with a newer
- * library, and the reverse.
+ * Declared here for headers older than glibc 2.35: a shim built with old headers may run with a
+ * newer library, and vice versa.
  */
 #if !__GLIBC_PREREQ(2, 35)
 struct dl_find_object {
@@ -27,8 +27,8 @@ struct dl_find_object {
 #endif
 
 /*
- * NULL: the table is used. Found by dlsym(): a reference by name would not load with older
- * libraries.
+ * NULL: the table is used. Found by dlsym(), because a shim that refers to it by name would not
+ * load with older libraries.
  */
 static int (*dl_find)(void *pc, struct dl_find_object *result);
 
@@ -49,10 +49,11 @@ struct segment {
 
 static struct {
 	/*
-	 * Odd while a thread changes the table. A reader that sees a change does not use the table.
+	 * Odd while a thread changes the table. A reader that notices a change does not use the
+	 * table.
 	 */
 	atomic_uint version;
-	_Atomic uint64_t generation;		/* generation for which the table is valid; 0:
+	_Atomic uint64_t generation;		/* the table is valid in this generation; 0: in
 						 * none */
 	atomic_uint nr;
 	atomic_bool partial;			/* not all segments fit */
@@ -79,8 +80,9 @@ static void segment__copy(struct segment *to, const struct segment *from)
 }
 
 /*
- * Return: whether the object with @at can be read. The loader unmaps an object first, then removes
- * it from the list and counts the removal. Linux is asked only while the loader changes the list.
+ * Return: whether the object that contains @at can be read. The loader unmaps an object first, then
+ * removes it from the list and counts the removal. Linux is asked only while the loader changes the
+ * list.
  */
 static bool is_mapped(uint64_t at)
 {
@@ -114,7 +116,7 @@ static bool is_code(const ElfW(Phdr) *p)
 }
 
 /*
- * Adds the object's code. Called with the loader's lock held. Return: not 0 if the table is full.
+ * Adds the object's code. Called with the loader's lock held. Return: nonzero if the table is full.
  */
 static int add_object(struct dl_phdr_info *info, size_t size, void *data)
 {
@@ -126,10 +128,10 @@ static int add_object(struct dl_phdr_info *info, size_t size, void *data)
 	(void)size;
 	/*
 	 * The lock keeps objects from being loaded or unloaded, so this generation is right for all
-	 * of them.
+	 * objects.
 	 */
 	put(&table.generation, generation());
-	/* This may run in a signal handler that interrupted the unloading of an object. */
+	/* This may run in a signal handler that interrupted the unloading of this object. */
 	if (!is_mapped((uintptr_t)info->dlpi_phdr) || !describe(info, &o))
 		return 0;
 	for (i = 0; i < info->dlpi_phnum; i++) {
@@ -182,8 +184,8 @@ static int iterate(int (*f)(struct dl_phdr_info *info, size_t size, void *data),
 }
 
 /*
- * Makes the table again, unless another thread, or code that this signal handler interrupted, is
- * making it.
+ * Makes a new table, unless another thread, or code that this signal handler interrupted, is
+ * already doing so.
  */
 static void renew_table(void)
 {

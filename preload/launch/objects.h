@@ -6,7 +6,7 @@
  * handlers.
  *
  * For older libraries this file keeps a table of all objects. It is valid for one generation of the
- * process's code; a thread that finds it out of date makes a new one with dl_iterate_phdr(). That
+ * process's code; a thread that finds it outdated makes a new one with dl_iterate_phdr(). This
  * takes the loader's lock, as every C++ exception does with these libraries, and happens only when
  * a thread meets an address that it has no rule for. A lookup in a valid table takes no lock. The
  * table lacks objects that dlmopen() has loaded into other namespaces.
@@ -23,9 +23,9 @@ struct object {
 };
 
 /*
- * Chooses the C library's function if it finds the shim's own code, otherwise the table. Must be
- * called after generation__find() and before the first objects__find(). Return: whether the shim's
- * code is found.
+ * Chooses the C library's function if that function finds the shim's own code, otherwise the table.
+ * Must be called after generation__find() and before the first objects__find(). Return: whether the
+ * shim's code is found.
  */
 bool objects__init(void);
 

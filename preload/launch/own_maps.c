@@ -18,9 +18,9 @@
 #include "wire/shm.h"
 #include "xpu_record.h"
 
-#define MAX_MAPS	65536		/* number of executable mappings; further mappings are
-					 * counted as lost */
-#define TEXT_BYTES	(32u << 10)	/* at least as long as a line */
+#define MAX_MAPS	65536		/* maximum number of executable mappings; further mappings
+					 * are counted as lost */
+#define TEXT_BYTES	(32u << 10)	/* longer than any line */
 #define PAUSES		50		/* pause after reading, as a multiple of the reading's
 					 * duration */
 
@@ -38,12 +38,13 @@ struct line {
 
 static struct {
 	bool begun;
-	struct map *told, *next;	/* the list that was sent, sorted by address; room for the
-					 * next list */
+	struct map *told, *next;	/* told: the list that was sent, sorted by address; next:
+					 * room for the next list */
 	uint32_t nr_told;
-	uint64_t read_ns;		/* when the last list was begun */
+	uint64_t read_ns;		/* when the reading of the last list began */
 	uint64_t pause_ns;		/* no reading before this time, unless code was loaded */
-	uint64_t loads, other;		/* generations of the code in the last list */
+	uint64_t loads, other;		/* counts of loads and of other code when the last list was
+					 * read */
 	bool by_time;			/* code may have been mapped without changing the
 					 * generation */
 } maps;
@@ -83,7 +84,7 @@ static bool line__read(struct line *l, const char *at, const char *end)
 	at = read_number(at + 5, 16, ' ', &l->map.pgoff);
 	at = at ? read_number(at, 16, ':', &major) : NULL;
 	at = at ? read_number(at, 16, ' ', &minor) : NULL;
-	/* A space follows this number even if no name does. */
+	/* A space follows this number even if no name follows. */
 	at = at ? read_number(at, 10, ' ', &l->map.ino) : NULL;
 	if (!at)
 		return false;
@@ -165,8 +166,8 @@ static void find_build_id(int memory, uint64_t base, struct xpu_record_mmap *r)
 /* ---- mappings -------------------------------------------------------------------------------- */
 
 /*
- * Writes a line's mapping as a record. @object: the mapping of the file's first page, if the line
- * before showed it
+ * Writes a line's mapping as a record. @object: the mapping of the file's first page, if an earlier
+ * line showed it
  */
 static void tell_map(const struct line *l, const struct map *object, int memory, uint64_t since_ns)
 {
@@ -199,8 +200,8 @@ static void tell_map(const struct line *l, const struct map *object, int memory,
 
 /* The state of a pass through the lines. */
 struct reading {
-	struct map object;		/* the last mapping of a file's first page */
-	uint32_t told;			/* the next mapping in maps.told to compare */
+	struct map object;		/* the latest mapping that has a file's first page */
+	uint32_t told;			/* index of the next mapping in maps.told to compare with */
 	uint32_t nr;			/* number of mappings in maps.next */
 	int memory;
 	uint64_t since_ns;
@@ -224,7 +225,7 @@ static void take_line(struct reading *g, const struct line *l)
 }
 
 /*
- * Handles the complete lines in text. Return: how many bytes of a partial line are left, at the
+ * Handles the complete lines in text. Return: the bytes of the partial line that is left, at the
  * start of text.
  */
 static size_t take_lines(struct reading *g, size_t bytes)
@@ -309,8 +310,8 @@ static uint64_t nr_loads(void)
 }
 
 /*
- * Whether the mappings may have changed, as far as the dynamic loader and the threads that unwind
- * know.
+ * Whether the mappings may have changed, as far as the dynamic loader and the unwinding threads
+ * have noticed.
  */
 static bool may_be_new(uint64_t loads, uint64_t other, uint64_t now, bool ends)
 {
@@ -335,7 +336,7 @@ static void hand_over(bool ends)
 }
 
 /*
- * Prepares for the first list. Without the unwinder, no thread notices that a program maps code
+ * Prepares for the first list. Without the unwinder, no thread notices code that the program maps
  * itself.
  */
 static void begin(void)

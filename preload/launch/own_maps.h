@@ -2,7 +2,7 @@
 /*
  * own_maps.h - sends xpuload the process's executable mappings and the names of its threads
  *
- * Where xpuload has shared memory and no perf events, it could read both only in /proc, which no
+ * If xpuload has shared memory and no perf events, it could read both only in /proc, which no
  * longer shows a process that has ended. So the shim reads them in time, and writes them into the
  * shared memory: mappings on its own thread, in cuInit, and at the process's end, and a thread's
  * name on the thread itself before its first launch.
@@ -26,7 +26,7 @@ void own_maps__hand_over(bool ends);
  */
 void own_maps__name_thread(uint32_t tid);
 
-/* Makes the next call send all mappings again: another recording has begun. */
+/* Makes the next call send all mappings again, because another recording has begun. */
 void own_maps__forget(void);
 
 /* Leaves the shared memory alone in a forked child: it belongs to the parent. */

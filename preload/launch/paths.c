@@ -17,7 +17,8 @@
 
 /*
  * Memory is allocated as paths are added: a training step of PyTorch has about 500 paths of 65
- * frames, 300 KB. When it is full, all paths are forgotten, and paths still in use are added again.
+ * frames, 300 KB. When PATHS_MAX bytes are in use, all paths are forgotten, and paths still needed
+ * are added again.
  */
 #define PATHS_MAX	(2u << 20)
 #define TRACES_MAX	(8u << 20)
@@ -26,8 +27,8 @@
 #define MAX_PLACES	16		/* maximum number of a path's places */
 #define MAX_BETWEEN	4		/* maximum number of events between an event and the launch
 					 * whose trace it shares */
-#define MAX_TRIES	16		/* maximum number of attempts to share a trace, until code
-					 * is loaded */
+#define MAX_TRIES	16		/* maximum number of attempts to share a trace, for each
+					 * generation of the code */
 
 struct path {
 	struct path *next;		/* in the same bucket */
@@ -54,14 +55,15 @@ struct path {
  * with all places.
  */
 struct place {
-	_Alignas(64) struct place *then;	/* the place of the launch that followed the last
-						 * launch from here */
+	_Alignas(64) struct place *then;	/* the place of the launch that followed this
+						 * place's last launch */
 	const struct unwind_trace *unwind;	/* the place's trace, or its base's trace; NULL:
 						 * unknown */
 	union {
 		const struct python_trace *python;	/* without a base: the trace of Python's
 							 * frames, unless mode is PYTHON_OFF */
-		struct unwind_trace *inner;	/* with a base: the words that differ */
+		struct unwind_trace *inner;	/* with a base: the words that differ from its
+						 * trace */
 	};
 	struct path *path;
 	uint32_t id, cbid;		/* the path's number and its function */
@@ -83,25 +85,27 @@ struct place {
 _Static_assert(offsetof(struct place, base) + sizeof(struct place *) == 64, "one line");
 
 /*
- * Leads from a stack word that differed from an earlier guess to the place that had this word. A
- * wrong place only costs time, since whole traces are compared.
+ * Maps a stack word that once differed from a guess to the place whose trace had this word. A wrong
+ * place only costs time, since whole traces are compared.
  */
 struct other {
-	uint64_t hash;			/* hash of the word, its address and the function called */
+	uint64_t hash;			/* hash of the word, of its address and of the function
+					 * called */
 	struct place *place;		/* NULL: none */
 };
 
 #define NR_SETS		128u		/* a power of two */
-#define NR_WAYS		4		/* places in a set, a cache line; the latest is first */
+#define NR_WAYS		4		/* places in a set, which fills a cache line; the latest is
+					 * first */
 #define MAX_MISSES	4
 
 /* The members that every launch needs are in one cache line, with the log's head. */
 struct paths {
 	_Alignas(64) struct place *last;	/* the place of the last launch; NULL: unknown */
-	uint64_t end;			/* the log has room up to this entry */
+	uint64_t end;			/* the log has room for the entries before this one */
 	uint32_t listeners;		/* the global counter's value at the last launch */
 	atomic_bool by_ticks;		/* entries have ticks of the log's clock */
-	atomic_bool has_ranges;		/* ranges have been logged */
+	atomic_bool has_ranges;		/* the log has entries of ranges */
 	atomic_bool busy;
 	uint8_t nr_misses;
 	struct place *guess;		/* the place that the current launch is compared with */
@@ -123,7 +127,7 @@ _Static_assert(offsetof(struct paths, wait) <= PATHS_LOG_END, "the log ends ther
 
 HOT_DATA bool paths__enabled;
 static atomic_uint last_path_id, last_log_id;
-static HOT_DATA atomic_uint listeners;		/* how many listeners have come so far */
+static HOT_DATA atomic_uint listeners;		/* number of listeners so far */
 
 void paths__init(void)
 {
@@ -210,9 +214,7 @@ static void paths__begin(struct paths *p, uint64_t head)
 	__atomic_store_n(&p->log.tail, head, __ATOMIC_RELEASE);
 }
 
-/*
- * Sends the log's entries. The caller holds busy.
- */
+/* Sends the log's entries. The caller holds busy. */
 static void send(struct paths *p)
 {
 	uint64_t head;
@@ -241,7 +243,7 @@ void paths__discard(struct paths *p)
 	paths__leave(p);
 }
 
-/* Empties the full log, after sending it. Return: whether there is room. */
+/* Sends the full log and empties it. Return: whether there is room. */
 static __attribute__((noinline, cold)) bool paths__make_room(struct paths *p)
 {
 	if (!paths__take(p))
@@ -252,7 +254,7 @@ static __attribute__((noinline, cold)) bool paths__make_room(struct paths *p)
 	return true;
 }
 
-/* Return: the entry to be written next, for which there is room. */
+/* Return: the next entry to be written. There must be room for it. */
 static inline struct xpu_log_entry *paths__next(struct paths *p)
 {
 	return &p->entries[XPU_LOG_ENTRIES - (p->end - p->log.head)];
@@ -260,7 +262,7 @@ static inline struct xpu_log_entry *paths__next(struct paths *p)
 
 /*
  * Adds an entry to the log. @time_ns: 0 for the current time. Return: the ticks just before the
- * entry was made; 0 without room.
+ * entry was made; 0 if there is no room.
  */
 static inline uint64_t paths__log(struct paths *p, uint64_t time_ns, uint32_t correlation_id,
 				  uint32_t path_id)
@@ -292,7 +294,7 @@ bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code)
 }
 
 /*
- * Makes room at the log's start: an event's entries are sent together, so no event wraps around.
+ * Makes room at the log's start, because no event may wrap around: its entries are sent together.
  * Return: whether there is room.
  */
 static __attribute__((noinline, cold)) bool paths__wrap(struct paths *p)
@@ -374,7 +376,7 @@ static inline bool path__is(const struct path *path, const struct xpu_slot *slot
 		       slot->nr_frames * sizeof(path->frames[0]));
 }
 
-/* Return: the hash to search by. It may collide: the whole path is compared, too. */
+/* Return: the hash to search for. It may collide, so the whole path is compared, too. */
 static uint64_t hash_slot(const struct xpu_slot *slot)
 {
 	const uint64_t *frames = (const uint64_t *)(uintptr_t)slot->frames;
@@ -398,7 +400,7 @@ static struct path *paths__find(struct paths *p, const struct xpu_slot *slot, ui
 
 /*
  * Sends the log and forgets all paths. The log must go first: a new listener could not get the
- * definitions of forgotten paths. Return: whether that worked.
+ * definitions of forgotten paths. Return: whether this succeeded.
  */
 static bool paths__clear(struct paths *p)
 {
@@ -415,7 +417,7 @@ static bool paths__clear(struct paths *p)
 	return true;
 }
 
-/* Return: a new path, or NULL without room. */
+/* Return: a new path, or NULL if there is no room. */
 static struct path *paths__add(struct paths *p, const struct xpu_slot *slot, uint64_t hash)
 {
 	size_t bytes = sizeof(struct path) + slot->nr_frames * sizeof(uint64_t);
@@ -491,8 +493,8 @@ static void paths__forget_places(struct paths *p)
 }
 
 /*
- * Return: the place of @path with @key, or a new place, or another place of @path that is reused;
- * NULL without room.
+ * Return: the place of @path with @key, found, added, or made from another place of @path; NULL if
+ * there is no room.
  */
 static struct place *paths__place(struct paths *p, struct path *path, uint64_t key)
 {
@@ -523,7 +525,7 @@ static struct place *paths__place(struct paths *p, struct path *path, uint64_t k
 
 /*
  * Keeps the traces of the last chain, whose path is @path, in a place. Return: the place, or NULL
- * without room.
+ * if there is no room.
  */
 static struct place *paths__keep_trace(struct paths *p, struct path *path, const struct unwinder *u,
 				       const struct python *python, enum python_mode mode)
@@ -550,7 +552,7 @@ static struct place *paths__keep_trace(struct paths *p, struct path *path, const
 	place->base = NULL;
 	place->version++;
 	if (unwind_bytes + python_bytes > place->trace_bytes) {
-		/* Leave some room for growth: a trace that outgrows its room must move. */
+		/* Leave some room for growth: a trace that outgrows its room must be moved. */
 		bytes = (unwind_bytes + python_bytes) * 5 / 4;
 		traces = arena__alloc(&p->traces, bytes);
 		if (!traces)
@@ -630,7 +632,7 @@ static struct place *paths__other(struct paths *p, uint64_t hash)
 	return NULL;
 }
 
-/* Return: the place that had the word that differs from the guess, or NULL. */
+/* Return: the place whose trace had the word of @miss, which differs from the guess; or NULL. */
 static inline __attribute__((always_inline)) struct place *
 paths__next_guess(struct paths *p, uint32_t cbid, const struct unwind_miss *miss)
 {
@@ -652,7 +654,7 @@ const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_
 	return place__trace(p->guess, slot, python);
 }
 
-/* Makes the words that differed lead to @place next time; NULL: to no place. */
+/* After this, the words that differed from guesses lead to @place; NULL: to no place. */
 static void paths__learn(struct paths *p, struct place *place)
 {
 	struct other *set;
@@ -671,7 +673,7 @@ static void paths__learn(struct paths *p, struct place *place)
 
 /* ---- launches -------------------------------------------------------------------------------- */
 
-/* Return: the path of a launch that was not guessed; added if it is new. */
+/* Return: the path of a launch whose path was not guessed. Adds the path if it is new. */
 static __attribute__((noinline)) struct path *paths__search(struct paths *p, struct xpu_slot *slot)
 {
 	uint64_t hash = hash_slot(slot);
@@ -686,8 +688,8 @@ static __attribute__((noinline)) struct path *paths__search(struct paths *p, str
 }
 
 /*
- * Prefetches the data that the next launch is likely to be compared with, since the program evicts
- * them from the cache between launches.
+ * Prefetches the data that the next launch will probably be compared with: between launches, the
+ * program evicts them from the cache.
  */
 static inline void place__prefetch(const struct place *place)
 {
@@ -738,7 +740,7 @@ static inline uint64_t paths__log_launch(struct paths *p, const struct path *pat
 	return 0;
 }
 
-/* Calls the probe for a call from @path that has waited, since calls that waited are not logged. */
+/* Calls the probe for a call from @path that has waited: such calls are not logged. */
 static __attribute__((noinline)) uint64_t paths__tell_wait(struct xpu_slot *slot,
 							   const struct path *path)
 {
@@ -814,7 +816,7 @@ static uint32_t paths__tell_path(struct paths *p, const struct path *path, struc
 		path__describe(path, slot);
 		slot->flags |= XPU_CHAIN_NO_LAUNCH;
 		slot->path_id = path->id;
-		probe__path(slot);	/* also tells the listener where this thread's log is */
+		probe__path(slot);	/* this also tells the listener where the thread's log is */
 		slot->path_id = 0;
 	}
 	return path->id;
@@ -827,7 +829,7 @@ uint32_t paths__define(struct paths *p, struct xpu_slot *slot)
 
 /*
  * Makes @place, whose event has just matched, share the trace of the next launch's place, as far as
- * the traces are equal. Other events may lie between the two.
+ * the traces are equal. There may be other events between the two.
  */
 static __attribute__((noinline, cold)) void place__share(struct place *place)
 {
@@ -853,7 +855,7 @@ static __attribute__((noinline, cold)) void place__share(struct place *place)
 /*
  * Does the work of paths__guess() for a memory event. Never inline: a compiler may duplicate the
  * call of unwinder__chain() if several branches lead to it. The call's return address is a word of
- * each trace, so a trace would match only on its own branch.
+ * each trace, so a trace made on one branch would not match on another.
  */
 static __attribute__((noinline)) HOT_MEMORY const struct unwind_trace *
 paths__guess_event(struct paths *p, const struct xpu_slot *slot, enum python_mode mode)

@@ -7,19 +7,19 @@
  * too. With a path it also keeps a trace: the memory that the call chain was read from. Programs
  * run in loops, so the first guess is the path that followed the previous path last time. If all
  * words of its trace are unchanged, the chain need not be read again. If a word differs, the next
- * guess is the path that had this word there, so that paths in any order are found, too. A new path
- * gets a number, and the probe is called with its frames. A launch from a known path is an entry of
- * 16 bytes in the thread's struct xpu_log; when the log is full, a probe is called for it. The
- * shim's own thread sends the logs of quiet threads.
+ * guess is a path whose trace had this word at this address, so that paths are found in any order.
+ * A new path gets a number, and the probe is called with its frames. A launch from a known path is
+ * an entry of 16 bytes in the thread's struct xpu_log; when the log is full, a probe is called for
+ * it. The shim's own thread sends the logs of quiet threads.
  *
  * Memory events have paths, too. Most are followed by a launch whose path differs only in some
- * inner frames: then the event's trace keeps only its own words, and refers to the launch's trace
- * for the others. All of these words are compared nevertheless, just before the launch compares
- * them once more.
+ * inner frames. The event's trace then keeps only the words that differ, and refers to the launch's
+ * trace for the others. All words are compared nevertheless, just before the launch compares its
+ * own.
  *
- * Only a thread itself writes to its log and its paths. "busy" excludes other threads from sending
- * or emptying the log at the same time. Nobody waits for it: a thread that finds it taken calls the
- * probe for its launch, as when the log is full. Entries may be sent twice if their sender was
+ * Only a thread itself writes to its log and its paths. "busy" keeps other threads from sending or
+ * emptying the log at the same time. Nobody waits for "busy": a thread that finds it set calls the
+ * probe for its launch, as if the log were full. Entries may be sent twice if their sender was
  * killed halfway; the loader recognizes them by their numbers.
  */
 #ifndef XPU_PRELOAD_PATHS_H
@@ -57,18 +57,18 @@ size_t paths__log_at(void);
 #define PATHS_LOG_END	15992		/* the log ends here or before */
 
 /*
- * Sets @p up, in paths__bytes() of zero memory; called by the thread itself. Sets the log's address
- * in @slot.
+ * Initializes @p, which has paths__bytes() of zeroed memory; called by the thread itself. Sets the
+ * log's address in @slot.
  */
 void paths__start(struct paths *p, struct xpu_slot *slot);
 
-/* Frees the memory that @p has allocated, but not its own bytes, when nobody uses it any more. */
+/* Frees the memory that @p has allocated, but not @p itself. Nobody may use it any more. */
 void paths__free(struct paths *p);
 
 /**
  * paths__guess - guess the path of a launch, or of a call that has waited
  * @p: the paths of the calling thread
- * @slot: says which function was called, and whether it has waited
+ * @slot: says which function was called, and whether the call has waited
  * @python: which kinds of frames chains have
  *
  * Return: the trace of the path's native chain, if everything else that the path depends on is
@@ -78,16 +78,16 @@ const struct unwind_trace *paths__guess(struct paths *p, const struct xpu_slot *
 					enum python_mode python);
 
 /*
- * Finds another path when the guess was wrong, by the word that differed. Calls that waited cannot
- * use it. Return: like paths__guess().
+ * After a wrong guess, finds another path by the word that differed. Not for calls that have
+ * waited. Return: like paths__guess().
  */
 const struct unwind_trace *paths__guess_again(struct paths *p, const struct xpu_slot *slot,
 					      enum python_mode python,
 					      const struct unwind_miss *miss);
 
 /*
- * Logs the launch, or calls the probe for it, when the last guess was right. For a call that has
- * waited it always calls the probe. Return: like paths__tell_walked().
+ * Logs the launch, or calls the probe for it, after a right guess. For a call that has waited,
+ * always calls the probe. Return: like paths__tell_walked().
  */
 uint64_t paths__tell_guessed(struct paths *p, struct xpu_slot *slot);
 
@@ -106,11 +106,11 @@ uint64_t paths__tell_walked(struct paths *p, struct xpu_slot *slot, const struct
 
 /**
  * paths__number - find the number of a memory event's path
- * @slot: uninitialized; gets the function called, @cbid of @domain
+ * @slot: uninitialized; set to the function called, @cbid of @domain
  *
- * Return: the number. PATHS_UNTOLD: the path is known, but the listener is new; paths__define() has
- * to be called. PATHS_WALKED: the chain had to be walked, and is in @slot's frames, nr_frames and
- * flags; paths__number_walked() has to be called.
+ * Return: the number. PATHS_UNTOLD: the path has a number, but the listener is new, so
+ * paths__define() has to be called. PATHS_WALKED: the chain had to be walked, and is in @slot's
+ * frames, nr_frames and flags, so paths__number_walked() has to be called.
  */
 #define PATHS_UNTOLD	(XPU_MAX_PATHS + 1)
 #define PATHS_WALKED	(XPU_MAX_PATHS + 2)
@@ -135,14 +135,14 @@ uint32_t paths__number_walked(struct paths *p, struct xpu_slot *slot, const stru
 bool paths__is_told(const struct paths *p);
 
 /*
- * Logs a memory event. @path: the number of its path, or 0. Return: false without room, or if the
- * event has no path and the listener does not know the thread.
+ * Logs a memory event. @path: the number of its path, or 0. Return: false if there is no room, or
+ * if the event has no path and the listener does not know the thread.
  */
 bool paths__alloc(struct paths *p, const struct alloc *a, uint32_t path);
 
 /*
  * Logs an event of NVTX ranges, see struct xpu_log_entry. @time_ns: 0 for the current time. Return:
- * false without room.
+ * false if there is no room.
  */
 bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code);
 
@@ -152,7 +152,7 @@ bool paths__range(struct paths *p, uint64_t time_ns, uint32_t id, uint32_t code)
  */
 void paths__send(struct paths *p);
 
-/* Makes each thread call the probe for its next launch, because a new listener has come. */
+/* Makes each thread call the probe for its next launch, because there is a new listener. */
 void paths__new_listener(void);
 
 /* Sends the definition of every path again. May be called on any thread. */

@@ -28,9 +28,10 @@
 #define HALF_BYTES	(1u << 20)
 #define FIRST_BYTES	(64u << 10)
 #define BUCKETS		1024		/* a power of two */
-#define MAX_WAITING	65536		/* events that wait for a log or for room in it */
-#define MAX_ENDED	16		/* maximum number of ranges that other threads have ended
-					 * and this thread has not noticed */
+#define MAX_WAITING	65536		/* maximum number of events that wait for a log or for room
+					 * in it */
+#define MAX_ENDED	16		/* maximum number of unnoticed ends of this thread's ranges,
+					 * on other threads */
 
 struct domain {
 	UT_hash_handle hh;
@@ -45,7 +46,7 @@ struct string {
 /* A path: a range that was opened while the ranges of its parent path were open. */
 struct node {
 	struct node *next;		/* in the same bucket */
-	struct node *then;		/* the path that followed this path last time */
+	struct node *then;		/* the path that followed this path when it was last open */
 	uint32_t hash;
 	bool told;
 	const struct domain *domain;
@@ -68,14 +69,14 @@ struct ranges {
 	uint32_t session;		/* the global session that the list belongs to */
 	uint32_t last_serial;
 	unsigned int nr_open, nr_started;
-	unsigned int nr_over;		/* number of open ranges without room in the list, which are
-					 * popped first */
-	atomic_bool inside;		/* the thread is in this file */
+	unsigned int nr_over;		/* number of open ranges that have no room in the list;
+					 * these are popped first */
+	atomic_bool inside;		/* the thread is in a function of this file */
 	atomic_bool busy;		/* the half is being switched, or another thread reads it */
 	atomic_uint nr_ended;
 	atomic_uint *logged;		/* see launcher__range_logged() */
 	struct node *last;		/* the path opened last */
-	bool early;			/* some events are older than the process's use of CUDA */
+	bool early;			/* some events happened before the process used CUDA */
 	atomic_size_t nr_waiting;	/* written by the thread itself */
 	unsigned int half;
 	atomic_size_t used;		/* bytes used in the current half */
@@ -97,7 +98,7 @@ _Static_assert(NODE_BYTES_MAX < FIRST_BYTES, "there is room for any");
 static __thread struct ranges *this_ranges __attribute__((tls_model("initial-exec")));
 
 _Atomic enum ranges_mode ranges__mode = RANGES_WAIT;
-static atomic_uint session;			/* rises when all listeners have left */
+static atomic_uint session;			/* incremented when all listeners have left */
 static atomic_bool missed;			/* a thread has missed an event */
 static atomic_uint last_id, last_number;
 static atomic_uint_fast64_t nr_dropped;
@@ -230,7 +231,7 @@ static __attribute__((noinline, cold)) struct ranges *ranges__new(void)
 	lock__take(&lock, &old);
 	r = this_ranges;
 	if (r)
-		goto out;		/* a signal handler has made it meanwhile */
+		goto out;		/* a signal handler made the struct meanwhile */
 	r = all_threads__watch_end() ? memory__map(sizeof(*r)) : NULL;
 	if (!r)
 		goto out;
@@ -334,7 +335,7 @@ static __attribute__((noinline, cold)) bool ranges__clear(struct ranges *r)
 		r->halves[half] = memory;
 		r->half_bytes[half] = HALF_BYTES;
 	}
-	if (r->early) {			/* the waiting events' paths were never sent */
+	if (r->early) {			/* the paths of the waiting events were never sent */
 		drop(r->nr_waiting);
 		r->nr_waiting = 0;
 	}
@@ -421,8 +422,8 @@ static uint32_t ranges__innermost(const struct ranges *r)
 }
 
 /*
- * Return: the path after opening @range, or NULL. Programs run in loops, so the path that followed
- * last time is tried first.
+ * Return: the path after @range is opened, or NULL. Programs run in loops, so the path that once
+ * followed the path opened last is tried first.
  */
 static struct node *ranges__path(struct ranges *r, struct range *range)
 {
@@ -518,7 +519,7 @@ static void ranges__close(struct ranges *r, unsigned int place, uint64_t time_ns
 
 		n = ranges__find(r, i ? r->open[i - 1].node->record.id : 0, &range);
 		if (!n) {
-			drop(1);	/* this range stays in a path with the closed range */
+			drop(1);	/* the closed range stays in the path of this range */
 			continue;
 		}
 		r->open[i].node = n;
@@ -584,8 +585,8 @@ static struct ranges *enter(void)
 static void leave(struct ranges *r)
 {
 	/*
-	 * A thread that ends one of our ranges marks our log as out of date, but this thread may
-	 * just have cleared that mark.
+	 * A thread that ends a range of this thread marks this thread's log as outdated, but this
+	 * thread may just have cleared that mark.
 	 */
 	if (__builtin_expect(r->nr_started, 0)) {
 		atomic_thread_fence(memory_order_seq_cst);
@@ -613,7 +614,7 @@ static int ranges__open(struct ranges *r, struct range *range, uint32_t serial)
 	return r->nr_open - 1;
 }
 
-/* Return: how many pushed ranges of @domain are before @place. */
+/* Return: how many pushed ranges of @domain are before @place in the list. */
 static int ranges__level(const struct ranges *r, const struct domain *domain, int place)
 {
 	int i, level = 0;
@@ -689,7 +690,7 @@ uint64_t ranges__start(struct range *range)
 	return id;
 }
 
-/* Ends a range that another thread started, by leaving a note for that thread. */
+/* Leaves a note for another thread: the range that it started has ended. */
 static __attribute__((noinline, cold)) void end_elsewhere(uint32_t number, uint32_t serial)
 {
 	struct ranges *r;
@@ -787,7 +788,7 @@ void ranges__have_log(void)
 		if (!n->told)
 			tell(n);
 	}
-	/* Log the open range: events that opened it may have been dropped. */
+	/* Log the open range, because the event that opened it may have been dropped. */
 	if (ranges__flush(r))
 		launcher__log_range(0, ranges__innermost(r), XPU_LOG_RANGE | XPU_RANGE_SET);
 	launcher__set_range(ranges__innermost(r), !r->nr_waiting);
@@ -802,7 +803,8 @@ bool ranges__sync(void)
 	if (!r || atomic_load(&ranges__mode) != RANGES_RECORD)
 		return true;
 	if (atomic_load(&r->inside))
-		return false;		/* a signal handler interrupted this file */
+		return false;		/* this is a signal handler that interrupted a function of
+					 * this file */
 	r = enter();
 	if (!r)
 		return false;
@@ -812,7 +814,7 @@ bool ranges__sync(void)
 	return logged;
 }
 
-/* Ends all ranges that an ending thread has open. */
+/* Ends all open ranges of a thread that ends. */
 static void ranges__leave(struct ranges *r)
 {
 	if (!(r->nr_open || r->nr_waiting) || atomic_load(&ranges__mode) != RANGES_RECORD ||
@@ -879,7 +881,9 @@ uint64_t ranges__nr_dropped(void)
 	return atomic_load(&nr_dropped);
 }
 
-/* Forgets all ranges in a forked child, which has a single thread; no listener knows its ranges. */
+/*
+ * Forgets all ranges in a forked child. It has a single thread, and no listener knows its ranges.
+ */
 void ranges__forked(void)
 {
 	ranges__has_forked();

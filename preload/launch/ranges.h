@@ -6,7 +6,8 @@
  * it started and nobody has ended. That list, from first to last, is a path and has a number. The
  * thread remembers the paths that it has met, and sends each new path through a probe site. An
  * event is then an entry in the thread's log of launches (paths.h), with the number of the path
- * that is open after it. So the log's order, not times, says which launches are in which ranges.
+ * that is open after the event. So the log's order, not times, says which launches are in which
+ * ranges.
  *
  * A warm thread takes no lock, allocates nothing and makes no system call. While nobody listens to
  * ranges, none of this is called.
@@ -18,7 +19,8 @@
  * These are dropped and counted: ranges opened inside XPU_RANGE_DEPTH other ranges, calls of a
  * signal handler that interrupts a launch or one of these functions, and events before the first
  * use of CUDA, if there are too many or their thread has ended by then. Events also wait in the
- * thread while another thread sends a full log; the ranges of a launch are recorded in any case.
+ * thread while another thread sends the full log; even then, the ranges of each launch are
+ * recorded.
  */
 #ifndef XPU_PRELOAD_RANGES_H
 #define XPU_PRELOAD_RANGES_H
@@ -38,7 +40,7 @@ enum ranges_mode {
 	RANGES_OFF,
 };
 
-/* Sets the mode for later events. The shim calls this as listeners come and go. */
+/* Sets the mode for later events. The shim calls this when listeners come and go. */
 void ranges__set_mode(enum ranges_mode mode);
 extern _Atomic enum ranges_mode ranges__mode HIDDEN;
 
@@ -46,8 +48,8 @@ extern _Atomic enum ranges_mode ranges__mode HIDDEN;
 void ranges__miss(void);
 
 /*
- * Whether to record an event. Also checks for listeners: they may leave, and others come, before
- * the shim's own thread notices.
+ * Whether to record an event. Also checks for listeners: they may come and go before the shim's own
+ * thread notices.
  */
 static inline bool ranges__wanted(void)
 {
@@ -59,14 +61,14 @@ static inline bool ranges__wanted(void)
 	return false;
 }
 
-/* Return: the only domain with that name, never freed; NULL without memory. */
+/* Return: the only domain with that name, never freed; NULL if memory is short. */
 struct domain;
 struct domain *ranges__domain(const char *name);
 
 /* Return: the domain's name; "" for NULL, which is NVTX's own domain. */
 const char *ranges__domain_name(const struct domain *domain);
 
-/* Return: the only copy of @text, never freed; NULL without memory. */
+/* Return: the only copy of @text, never freed; NULL if memory is short. */
 const char *ranges__string(const char *text);
 
 /* Converts @s to UTF-8, cut to @size. Return: @buf. */
@@ -75,11 +77,11 @@ const char *ranges__narrow(const wchar_t *s, char *buf, size_t size);
 struct range {
 	const struct domain *domain;	/* NULL: NVTX's own domain, without a name */
 	const char *name;
-	const wchar_t *wide;		/* used instead of the name unless NULL */
+	const wchar_t *wide;		/* if not NULL, used instead of the name */
 	const struct xpu_range_payload *payload; /* or NULL */
 };
 
-/* Return: how many other ranges of the domain are pushed on this thread, or -1. */
+/* Return: how many other pushed ranges of the domain are open on this thread, or -1. */
 int ranges__push(struct range *range);
 int ranges__pop(const struct domain *domain);
 
@@ -90,8 +92,8 @@ void ranges__end(uint64_t id);
 void ranges__mark(struct range *range);
 
 /*
- * Records a mark with @payload in the last pushed range of @domain, and with that range's name.
- * Used for a payload that is known only when the range is popped.
+ * Records a mark in the last pushed range of @domain, with @payload and the range's name. Used for
+ * a payload that is known only when the range is popped.
  */
 void ranges__mark_payload(const struct domain *domain, const struct xpu_range_payload *payload);
 

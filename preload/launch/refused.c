@@ -9,8 +9,8 @@
 #include "xpu_record.h"
 
 /*
- * Refused launches are in a ring, because malloc() must not be called where a launch is refused.
- * Launches that are pushed out of a full ring stay pending in the result.
+ * Refused launches are kept in a ring, because malloc() must not be called where a launch is
+ * refused. Launches that are pushed out of a full ring count as pending in the result.
  */
 #define NR_REFUSED	65536		/* a power of two */
 #define NR_WAKE		4096

@@ -83,8 +83,8 @@ enum kind rule__describe(uint64_t ip, bool exact, struct cfi_row *row)
 		return look_at_code(ip, exact, row);
 	}
 	/*
-	 * @ip may be the end of a function that ends with a call that never returns, or the start
-	 * of the next function.
+	 * @ip may be the end of a function whose last instruction is a call that never returns, or
+	 * the start of the next function.
 	 */
 	if (ip == row->end && !exact && get_code(ip, code) && !code__follows_call(code + BEFORE) &&
 	    !code__is_signal_return(code + BEFORE))

@@ -2,8 +2,8 @@
 /*
  * rule.h - describes how a walk continues at a return address
  *
- * The rule comes from the unwind tables (cfi.h), or from the code itself if the tables lack it, and
- * is packed into one word that can be remembered. Safe in signal handlers.
+ * The rule is taken from the unwind tables (cfi.h), or from the code itself if the tables lack it.
+ * It is packed into one word that can be remembered. Safe in signal handlers.
  */
 #ifndef XPU_PRELOAD_RULE_H
 #define XPU_PRELOAD_RULE_H
@@ -24,8 +24,8 @@ enum kind {
 	RULE_SIGNAL,		/* returns from a signal handler; sp is the signal's frame */
 	RULE_GUESS,		/* no information: treat bp as a frame pointer */
 	RULE_FULL,		/* needs more registers, or an expression: see walk__full() */
-	RULE_UNCALLED,		/* no information, and it never made a call: RULE_START if bp is
-				 * 0 */
+	RULE_UNCALLED,		/* no information, and no call precedes the address: RULE_START if
+				 * bp is 0 */
 	RULE_BAD,		/* not code */
 };
 
@@ -41,8 +41,8 @@ enum bp_how {			/* where the caller's bp is */
  *	63      40 39     22 21  20 19  16 15   0
  *	 cfa_off    bp_off   bp_how  kind   next
  *
- * Offsets are in words; next is the index of the last caller's entry. With RA_BY_RULE, the return
- * address is next to the caller's saved bp, or with BP_SAME at CFA + bp_off.
+ * Offsets are in words. next is the index of the entry of the caller that was last met. With
+ * RA_BY_RULE, the return address is next to the caller's saved bp, or with BP_SAME at CFA + bp_off.
  */
 typedef uint64_t rule_t;
 
@@ -79,12 +79,14 @@ static inline int64_t rule__ra_off(rule_t rule)
  * @ip: a return address, or the address of an interrupted instruction if @exact
  * @row: filled in with RULE_FULL and RULE_GUESS
  *
- * Return: RULE_END or a kind after it. Asks Linux whether code can be read before reading it.
+ * Return: RULE_END or a kind listed after it. Before reading code, asks Linux whether it can be
+ * read.
  */
 enum kind rule__describe(uint64_t ip, bool exact, struct cfi_row *row);
 
 /*
- * Whether a call instruction ends at @ip, so that it may be a return address. @ip may be any value.
+ * Whether a call instruction ends at @ip, so that @ip may be a return address. Any value is
+ * allowed.
  */
 bool rule__follows_call(uint64_t ip);
 

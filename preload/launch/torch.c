@@ -27,7 +27,7 @@
 
 /*
  * Totals are sent after a device's first block, after every TOTALS_EVERY blocks, and after the
- * first block since the allocator got memory from CUDA or gave some back.
+ * first block that follows a change of the memory that the allocator has from CUDA.
  */
 #define TOTALS_EVERY	1024
 #define MAX_DEVICES	256
@@ -42,11 +42,11 @@ static void find_first(void *ptr, int64_t bytes, size_t allocated, size_t reserv
 static void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved, uint32_t device);
 
 /*
- * The function that a call of reportMemoryUsageToProfiler() goes to: find_first(), record() or
- * PyTorch's own function.
+ * The function that reportMemoryUsageToProfiler() jumps to: find_first(), record() or PyTorch's own
+ * function.
  */
 static HOT_DATA _Atomic(report_t) target = find_first;
-static HOT_DATA _Atomic(report_t) real;		/* PyTorch's function; NULL: not found so far */
+static HOT_DATA _Atomic(report_t) real;		/* PyTorch's function; NULL: not found yet */
 static atomic_bool is_watched;
 
 /* Written under the lock of the device's allocator, and when watching begins. */
@@ -117,7 +117,8 @@ static void find_first(void *ptr, int64_t bytes, size_t allocated, size_t reserv
 	report_t fn = find_real();
 
 	if (!fn)
-		return;			/* PyTorch's function only informs PyTorch's profilers */
+		return;			/* without PyTorch's function, only its profilers miss the
+					 * report */
 	if (!atomic_load(&is_watched))
 		atomic_store(&target, fn);
 	fn(ptr, bytes, allocated, reserved, device);
@@ -139,7 +140,7 @@ static inline bool wants_totals(unsigned int device, size_t reserved)
 	return true;
 }
 
-/* Sends the allocator's totals, as an event with a higher number than the block has. */
+/* Sends the allocator's totals, as an event whose number is higher than the block's number. */
 static __attribute__((noinline, cold)) void tell_totals(unsigned int device, size_t allocated,
 							size_t reserved)
 {
@@ -170,9 +171,9 @@ static inline void tell_block(void *ptr, int64_t bytes, unsigned int device)
 }
 
 /*
- * Records a report. PyTorch holds the lock of the device's allocator, so events have the
+ * Records a report. PyTorch holds the lock of the device's allocator, so events are in the
  * allocator's order. A report of 0 bytes, which PyTorch's own allocators never make, means that
- * nothing was made or freed.
+ * nothing was allocated or freed.
  */
 static HOT_MEMORY void record(void *ptr, int64_t bytes, size_t allocated, size_t reserved,
 			      uint32_t device)

@@ -45,9 +45,9 @@ struct known_rule {
 
 _Static_assert(sizeof(struct known_rule) == 16, "four in a cache line");
 
-#define MAX_OTHERS	4		/* how many other traces are compared before the stack is
-					 * walked */
-#define MIN_SHARED	16		/* in words: two cache lines */
+#define MAX_OTHERS	4		/* maximum number of other traces to compare before the
+					 * stack is walked */
+#define MIN_SHARED	16		/* minimum number of words to share: two cache lines */
 #define WAYS	4
 #define SETS	2048		/* a power of two; 8192 addresses in 128 KB */
 
@@ -55,15 +55,15 @@ _Static_assert(WAYS * SETS <= 1 << 16, "the bits of next");
 
 /* The step of a walk from a frame to the caller's frame. */
 struct step {
-	uint64_t bp;			/* value of bp in the first frame */
+	uint64_t bp;			/* value of bp in the frame where the step begins */
 	uint64_t bp_at;			/* where the caller's bp was read; 0: bp is unchanged */
 	uint64_t cfa_at;		/* where the caller's sp was read; 0: it was computed from
 					 * sp or bp */
-	uint64_t end;			/* where the return address 0, which ends the walk, was
+	uint64_t end;			/* if the walk ends with return address 0: where it was
 					 * read */
 	struct return_word ra;
-	bool by_bp;			/* bp was used to find a word */
-	bool unusual;			/* the step read more than these words */
+	bool by_bp;			/* bp was used to find one of the words */
+	bool unusual;			/* the step also read other words */
 };
 
 /* A word of the stack that a walk has read. */
@@ -72,24 +72,29 @@ struct word {
 };
 
 /*
- * A frame of the last walk, and the walk from there outwards. A later walk that reaches this frame,
- * by whatever inner frames, continues in the same way if sp, ip and, if it matters, bp are equal,
- * and all words that the last walk read from there outwards are unchanged.
+ * A frame of the last walk. A later walk that reaches this frame, through whatever inner frames,
+ * continues as the last walk did if sp and ip are equal, bp is equal or does not matter, and all
+ * words that the last walk read from there outwards are unchanged.
  */
 struct outer {
 	uint64_t bp;
-	uint32_t nr_words;		/* number of words of the last walk, from here to the end */
+	uint32_t nr_words;		/* number of words that the last walk read from here to its
+					 * end */
 	bool bp_matters;
 };
 
 #define MAX_WORDS	3		/* maximum number of words in a step */
 
 struct last_walk {
-	uint64_t *frames, *stack;	/* as in the chain; stack has one more entry at the end */
+	uint64_t *frames, *stack;	/* as in the chain, but stack has one more entry at the
+					 * end */
 	unsigned int nr;		/* number of frames; 0: nothing to compare with */
 	unsigned int nr_outer;		/* number of outermost frames that the next walk can be
 					 * compared with */
-	/* The place where the walk began, as a frame; nr_words 0: the place cannot be compared. */
+	/*
+	 * The start of the walk, as if it were a frame. whole.nr_words is 0 if it cannot be
+	 * compared.
+	 */
 	uint64_t sp;
 	struct outer whole;
 };
@@ -101,10 +106,10 @@ struct unwinder {
 	unsigned int nr_filled;
 	struct last_walk last;
 	uint64_t *spare[2];		/* frames and stack for the next walk */
-	uint64_t *stack;		/* the stack pointers of the last walk at level 0, complete
-					 * or not */
-	struct step *steps;		/* this walk's steps: to its first frame, and from each
-					 * frame */
+	uint64_t *stack;		/* the stack pointers of the last walk at level 0, even if
+					 * it was incomplete */
+	struct step *steps;		/* steps of the current walk: to its first frame, and from
+					 * each frame */
 	struct outer *outer;		/* frames of the last walk, outermost first */
 	struct word *words;		/* words of the last walk, outermost first */
 	uint64_t chains[];		/* see unwinder__start() */
@@ -125,9 +130,9 @@ struct walk {
 					 * another walk */
 	unsigned int joined;		/* 1 + index of the frame where this walk met the last walk;
 					 * 0: nowhere */
-	unsigned int join;		/* index of the last walk's frame there, or of its next
-					 * frame to compare */
-	uint32_t nr_same;		/* if compared: how many words of the last walk are
+	unsigned int join;		/* index of the last walk's frame at that place, or of its
+					 * next frame to compare */
+	uint32_t nr_same;		/* valid if compared: how many words of the last walk are
 					 * unchanged, counted from the outside */
 	bool compared;
 	struct known_rule unkept;		/* a rule that must not be remembered */
@@ -162,7 +167,7 @@ static __attribute__((noinline, cold)) bool walk__extend(struct walk *w, uint64_
 
 /*
  * Switches to the span with 8 bytes at @addr, on any stack: for the first frame, and where a signal
- * or a call switched stacks. Return: whether they can be read.
+ * or a call switched to another stack. Return: whether they can be read.
  */
 static __attribute__((noinline)) bool walk__enter(struct walk *w, uint64_t addr)
 {
@@ -200,9 +205,9 @@ static bool read_for_eval(void *ctx, uint64_t addr, uint64_t *value)
 
 /*
  * Whether @bp is a frame pointer: code without unwind information may use the register for other
- * values. It must point to readable memory further up the stack, or far away, if the return address
- * next to it follows a call: Go calls C from its own stack, through code without unwind
- * information.
+ * values. It must point to readable memory further up the stack. It may also point far away if the
+ * return address next to it follows a call: Go calls C from its own stack, through code without
+ * unwind information.
  */
 static bool walk__is_frame_pointer(struct walk *w, uint64_t sp, uint64_t bp)
 {
@@ -306,7 +311,7 @@ static __attribute__((noinline)) enum outcome walk__unusual(struct walk *w, rule
 	case RULE_FULL:
 		return NEEDS_FULL;
 	case RULE_UNCALLED:
-		if (!bp) {		/* Go's goexit, which ends a goroutine's chain */
+		if (!bp) {		/* Go's goexit is the outermost frame of a goroutine */
 			walk__not_a_return(w);
 			return COMPLETE;
 		}
@@ -317,7 +322,10 @@ static __attribute__((noinline)) enum outcome walk__unusual(struct walk *w, rule
 	}
 }
 
-/* Return: how many of @nr words, beginning with the outermost, are unchanged. */
+/*
+ * Return: how many of the @nr words are unchanged, counted from the outermost up to the first
+ * change.
+ */
 static uint32_t nr_same_words(const struct word *w, uint32_t nr)
 {
 	uint32_t i = 0;
@@ -332,15 +340,15 @@ static uint32_t nr_same_words(const struct word *w, uint32_t nr)
 }
 
 /*
- * Whether the walk will continue outwards from the frame just pushed as the last walk did. Launches
- * that follow one another share their outer frames. Comparing words at known addresses takes a
- * third as long as computing each address from the previous one.
+ * Whether the walk will continue outwards from the frame just pushed in the same way as the last
+ * walk. Launches that follow one another share their outer frames. Comparing words at known
+ * addresses takes a third as long as computing each address from the previous one.
  *
  * This is exact. How a walk continues from a frame depends on ip, sp and bp there, on the rules,
  * which are fixed in a generation, and on the words that it reads. All of them are compared, except
  * bp if the walk did not use it. The words are between this frame and the end of the span in use,
- * so they can be read. They are compared once, from the outside: the frames inside the first
- * changed word are walked again.
+ * so they can be read. They are compared once, from the outside inwards; frames that are further in
+ * than the first changed word are walked again.
  */
 static inline bool walk__joins(struct walk *w, uint64_t ip, uint64_t sp, uint64_t bp)
 {
@@ -387,8 +395,8 @@ static unsigned int step__words(const struct step *s, uint64_t ip, uint64_t cfa,
 
 /*
  * Notes in @o the words that are read in the step from @sp to frame @to of the last walk, and in
- * all steps outside of that step.
- * @outside: the note of frame @to; NULL if the walk ended instead
+ * all further steps outwards.
+ * @outside: the note of frame @to; NULL if the walk ended with this step
  *
  * Return: whether the step can be compared.
  */
@@ -470,7 +478,7 @@ static void walk__note(struct walk *w, uint64_t sp)
  * Finds @cfa, the end of the frame whose code has @rule.
  * @s: filled in unless NULL
  *
- * Return: GOES_ON, or how the walk ends.
+ * Return: GOES_ON; otherwise how the walk ends.
  */
 static inline __attribute__((always_inline)) enum outcome walk__leave(struct walk *w, rule_t rule,
 								      uint64_t sp, uint64_t bp,
@@ -501,9 +509,9 @@ static inline __attribute__((always_inline)) enum outcome walk__leave(struct wal
 
 /*
  * Corrects *@cfa, the end of a frame whose callee was walked by its frame pointer. With RA_BY_RULE
- * it is unknown where the callee's frame ended, but @bp is this function's frame pointer, and
- * points to the place where, by the rule, the caller's bp is saved. Return: whether the rule gives
- * that place.
+ * it is unknown where the callee's frame ended. However, @bp is this function's frame pointer, and
+ * points to the place where the caller's bp is saved according to the rule. Return: whether the
+ * rule gives that place.
  */
 static inline bool walk__settle(struct walk *w, rule_t rule, uint64_t bp, uint64_t *cfa,
 				struct step *s)
@@ -553,9 +561,7 @@ static inline __attribute__((always_inline)) bool walk__restore_bp(struct walk *
 	return true;
 }
 
-/*
- * Return: the rule for the caller at @ip, which differs from the caller that followed @e last time.
- */
+/* Return: the rule for the caller at @ip. It is not the caller that followed @e last time. */
 static inline __attribute__((always_inline)) struct known_rule *walk__follow(struct walk *w,
 									     struct known_rule *e,
 									     uint64_t ip)
@@ -570,9 +576,9 @@ static inline __attribute__((always_inline)) struct known_rule *walk__follow(str
 /*
  * Walks the stack with one-word rules only; tracks no registers except sp, bp and ip.
  *
- * Most functions have the same caller as last time. An entry says which entry its last caller had,
- * so that the rule can be fetched while the return address, which must confirm it, is still being
- * loaded.
+ * Most functions have the same caller as last time. An entry has the index of its last caller's
+ * entry, so that the caller's rule can be fetched while the return address, which must confirm it,
+ * is still being loaded.
  */
 static inline __attribute__((always_inline)) enum outcome walk__fast(struct walk *w,
 								     const struct context *c,
@@ -656,9 +662,9 @@ static __attribute__((noinline)) enum outcome walk__alone(struct walk *w, const 
 }
 
 /*
- * Walks at level 0, compares the walk with the last walk, and notes it for the next walk. This
- * happens only on the thread's own stack: the memory above a coroutine's stack may be unmapped when
- * another coroutine's stack is in the same place.
+ * Walks at level 0, compares the walk with the last walk, and notes it for the next walk. Compares
+ * only on the thread's own stack: the memory above a coroutine's stack may be unmapped when another
+ * coroutine's stack is in the same place.
  */
 static enum outcome walk__again(struct walk *w, const struct context *c)
 {
@@ -742,8 +748,8 @@ static bool row__settle(struct cfi_row *row)
 }
 
 /*
- * Whether the caller is lost: the row says that the return address is in its register, which a call
- * has overwritten.
+ * Whether the caller is lost, because the row says that the return address is in a register, which
+ * a call has overwritten.
  */
 static bool row__lost_caller(const struct cfi_row *row, bool exact)
 {
@@ -763,7 +769,7 @@ static bool walk__apply_signal(struct walk *w, uint64_t *regs)
 	return walk__enter(w, regs[CFI_SP]);
 }
 
-/* Walks with every register that a row may use, and remembers nothing. This is rarely needed. */
+/* Walks with all registers that a row may use, and remembers nothing. Rarely needed. */
 static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 							       const struct context *c)
 {
@@ -809,8 +815,8 @@ static __attribute__((noinline, cold)) enum outcome walk__full(struct walk *w,
 			if (row__lost_caller(&row, exact) || !walk__apply(w, &row, regs))
 				return CUT;
 			/*
-			 * sp must not fall. It need not rise, since vfork() keeps its return
-			 * address in a register.
+			 * sp must not decrease. It may stay the same, since vfork() keeps its
+			 * return address in a register.
 			 */
 			if (!signal && regs[CFI_SP] < sp && walk__has(w, sp))
 				return CUT;
@@ -835,8 +841,8 @@ static size_t chain_frames(void)
 }
 
 /*
- * Number of chains, each with frames and stack: for UNWIND_LEVELS walks, the last walk and the
- * steps.
+ * Number of arrays for chains: frames and stack for each of UNWIND_LEVELS walks and for the last
+ * walk.
  */
 #define NR_CHAINS	(2 * (UNWIND_LEVELS + 1))
 
@@ -856,7 +862,7 @@ static uint64_t *unwinder__frames(const struct unwinder *u, unsigned int level)
 	return (uint64_t *)u->chains + 2 * level * chain_frames();
 }
 
-/* Sets the unwinder up at the first walk of a thread. */
+/* Initializes the unwinder at the first walk of a thread. */
 static __attribute__((noinline, cold)) void unwinder__start(struct unwinder *u)
 {
 	u->spare[0] = unwinder__frames(u, 0);
@@ -1003,8 +1009,8 @@ static HOT_CODE bool trace__holds(const struct unwind_trace *trace, struct unwin
 }
 
 /*
- * Finds the first word of @trace, beginning with word @i, that differs on the stack. Return:
- * whether one does.
+ * Finds the first word of @trace, beginning with word @i, that differs from the stack. Return:
+ * whether there is one.
  */
 static bool trace__miss_word(const struct unwind_trace *trace, unsigned int i,
 			     struct unwind_miss *miss)
@@ -1041,7 +1047,10 @@ static bool trace__miss(const struct unwind_trace *trace, struct unwinder *u,
 	       (outer && trace__miss_word(outer, outer->nr - trace->nr_outer, miss));
 }
 
-/* Compares the stack with other traces than @trace. Return: whether one of them matches. */
+/*
+ * After @trace did not match, compares the stack with other traces. Return: whether one of them
+ * matches.
+ */
 static __attribute__((noinline)) bool unwinder__is_other(struct unwinder *u,
 							 const struct context *c,
 							 const struct unwind_trace *trace,
@@ -1118,7 +1127,8 @@ __attribute__((noinline)) HOT_CODE bool unwinder__chain(struct unwinder *u, unsi
 	if (other && unwinder__is_other(u, &c, trace, other, ctx))
 		return true;
 	unwinder__walk(u, level, slot, &c);
-	asm volatile("" : : "r"(&c) : "memory");	/* no tail call: the frame stays */
+	asm volatile("" : : "r"(&c) : "memory");	/* prevents a tail call: the frame must
+							 * stay */
 	return false;
 }
 

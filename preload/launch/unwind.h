@@ -7,8 +7,8 @@
  * are. Reading it takes about 200 ns a frame. So each thread remembers a rule of 8 bytes, all that
  * a walk needs, for each return address that it has met. A walk over known frames reads one rule
  * and two stack words a frame, and nothing else: no lock, no allocation, no system call. The walk
- * ends at a frame of the last walk if the words that the last walk read from there outwards are
- * unchanged.
+ * stops early at a frame of the last walk if the words that the last walk read from there outwards
+ * are unchanged.
  *
  * Code is found by objects.h, which takes no lock with glibc 2.35 or later. Everything here except
  * unwind__init() may be called in signal handlers. libunwind is not used: its frame cache does not
@@ -36,12 +36,12 @@ struct unwind_trace {
 	uint64_t generation;		/* generation of the rules */
 	uint64_t sp, bp;		/* where the walk began */
 	uint64_t top;			/* the end of the highest word */
-	uint32_t nr;			/* number of words that were read, without the shared words
-					 * of outer */
+	uint32_t nr;			/* number of words that were read, excluding the words
+					 * shared with outer */
 	bool bp_matters;
-	uint16_t nr_outer;		/* number of outermost words of @outer that belong to this
-					 * trace, too */
-	const struct unwind_trace *outer;	/* another trace */
+	uint16_t nr_outer;		/* number of outermost words of outer that also belong to
+					 * this trace */
+	const struct unwind_trace *outer;	/* another trace, or NULL */
 	uint64_t words[];		/* values, innermost first; then their 16-bit offsets from
 					 * sp, in words */
 };
@@ -52,12 +52,13 @@ struct unwind_miss {
 };
 
 /*
- * Return: another trace to compare with, which has the word of @miss; or NULL. If no trace was
- * given at all, the first call passes the stack pointer, and 0 as @miss->where.
+ * Return: another trace to compare with, which has the word of @miss; or NULL. If unwinder__chain()
+ * had no trace at first, @miss has the stack pointer as its value, and 0 as its address.
  */
 typedef const struct unwind_trace *(*unwind_other_fn)(void *ctx, const struct unwind_miss *miss);
 
-#define UNWIND_LEVELS	4	/* launches in progress at once on one thread, by signal handlers */
+#define UNWIND_LEVELS	4	/* maximum number of launches in progress on one thread: signal
+				 * handlers may launch, too */
 
 /*
  * Decides from the environment and the C library's functions whether chains are unwound here. Must
@@ -71,8 +72,8 @@ typedef const struct unwind_trace *(*unwind_other_fn)(void *ctx, const struct un
 void unwind__init(void);
 
 /*
- * Return: one line for the user if the choice is not what the user asked for or expects, with
- * *@level set to its XPU_MESSAGE_*; or NULL.
+ * Return: one line for the user if the choice is not what the user asked for or expects; otherwise
+ * NULL. *@level: set to the line's XPU_MESSAGE_*
  */
 const char *unwind__message(int *level);
 
@@ -86,25 +87,25 @@ size_t unwinder__bytes(void);
  * unwinder__chain - find the return addresses of the calling thread, innermost first
  * @u: the calling thread's unwinder, unwinder__bytes() of memory, zeroed before its first use
  * @level: how many launches of this thread this launch interrupts; each level has its own room
- * @slot: gets frames, nr_frames and flags
+ * @slot: its frames, nr_frames and flags are set
  * @trace: the trace of an earlier chain of the calling function, or NULL
- * @other: asked for other traces if @trace does not match; or NULL
+ * @other: called to get other traces if @trace does not match; or NULL
  * @ctx: passed to @other
  *
- * Return: true if @trace or the last one from @other matches; nothing else is set then.
+ * Return: true if @trace or the last trace from @other matches. Nothing else is set then.
  *
  * The caller's own frame is left out. For an instruction that a signal interrupted, which has no
  * return address, its address plus one is given: subtract one from every address to look up its
  * symbol. XPU_CHAIN_TRUNCATED is set if the chain does not end with its last frame, because it is
- * too deep or code cannot be unwound. Without any frame, nr_frames is 0.
+ * too deep or code cannot be unwound. If there is no frame, nr_frames is 0.
  */
 bool unwinder__chain(struct unwinder *u, unsigned int level, struct xpu_slot *slot,
 		     const struct unwind_trace *trace, unwind_other_fn other, void *ctx);
 
 /**
- * unwind_trace__share - drop a trace's outer words that another trace has, too
+ * unwind_trace__share - drop those outer words of a trace that another trace has, too
  * @trace: matches the stack now, and is complete; shortened in place
- * @outer: complete. @trace is valid only as long as @outer is neither changed nor freed
+ * @outer: complete. @trace is valid only while @outer is neither changed nor freed
  *
  * Return: whether enough words are shared; if not, nothing is changed.
  */
@@ -129,8 +130,9 @@ uint64_t unwinder__generation(const struct unwinder *u);
 void unwinder__trace(const struct unwinder *u, struct unwind_trace *trace);
 
 /*
- * Return: for each frame of the last chain at @level, its function's stack pointer after the
- * return. The function's own part of the stack reaches from there to the value of the next frame.
+ * Return: an array with the stack pointer of each frame's function in the last chain at @level, as
+ * it is after the callee returns. The function's own part of the stack ends at the next frame's
+ * stack pointer.
  */
 const uint64_t *unwinder__stack(const struct unwinder *u, unsigned int level);
 

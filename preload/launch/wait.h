@@ -3,8 +3,8 @@
  * wait.h - calls that wait for the device, and how long each waits
  *
  * The time between a call's entry and its exit is measured in ticks of the CPU's counter, which
- * takes a few ns. Only if the call took long does the shim find out the start and end in clock
- * time, and ask the vendor for the context or stream that the call waited on.
+ * takes a few ns. Only if the call took long does the shim convert its start and end to clock time,
+ * and ask the vendor for the context or stream that the call waited for.
  */
 #ifndef XPU_PRELOAD_WAIT_H
 #define XPU_PRELOAD_WAIT_H
@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 
-/* Calls shorter than about 10 us are not recorded. That is ten times the cost of recording one. */
+/* Calls shorter than about 10 us are not recorded. Recording a call costs a tenth of that. */
 #define WAIT_MIN_TICKS	arch__ticks_at_3ghz(30000)
 
 /* A call that has waited. */

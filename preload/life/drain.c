@@ -60,8 +60,8 @@ static void send_launches(void)
 }
 
 /*
- * Sends everything that is available. @taken: set to each vendor's work; only for checking whether
- * it is NULL. Return: the number of vendors.
+ * Sends everything that is available. @taken: for each vendor, set to NULL if there was no work.
+ * Return: the number of vendors.
  */
 static unsigned int drain(bool last, void *taken[MAX_VENDORS])
 {
@@ -71,8 +71,8 @@ static unsigned int drain(bool last, void *taken[MAX_VENDORS])
 
 	sender__lock(&old);
 	/*
-	 * Device work is taken before launches are sent, and is sent after them, so that no device
-	 * work is sent before its launch: other threads launch all the time.
+	 * Device work is taken before launches are sent, and is sent after them: other threads
+	 * launch all the time, and no device work may be sent before its launch.
 	 */
 	for (i = 0; i < nr; i++) {
 		taken[i] = vendors[i]->take();

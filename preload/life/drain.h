@@ -11,15 +11,15 @@ struct vendor;
 bool drain__add(const struct vendor *vendor);
 
 /*
- * Return: the vendors so far. A vendor's place in the array never changes. @nr: set to their
- * number. May be called on any thread.
+ * Return: the vendors that were added so far. A vendor's place in the array never changes. @nr: set
+ * to their number. May be called on any thread.
  */
 #define MAX_VENDORS	8
 const struct vendor *const *drain__vendors(unsigned int *nr);
 
 /**
  * life__drain - send everything recorded so far, device work after its launches
- * @last: recording stops for now: the records say so, and every definition is sent again
+ * @last: recording stops for now. The records say so, and every definition is sent again
  *
  * May be called on any thread, except inside a launch.
  */

@@ -2,10 +2,10 @@
 /*
  * Handles the ways in which a process ends without exit handlers: _exit(), exec, and signals that
  * the process sends itself, as Python does after an uncaught Ctrl-C. The device work that CUPTI
- * still holds would be lost, so the shim's thread is asked to send it first, within a limited time.
+ * still holds would be lost, so the shim's thread is asked to send it first, within a time limit.
  *
  * _exit() is called in signal handlers and exec in vforked children. So nothing here takes a lock,
- * and all of it acts only in the process that the shim was loaded into.
+ * and all of it acts only in the process that loaded the shim.
  */
 #include "life/ends.h"
 
@@ -34,7 +34,7 @@ static struct {
 	void (*abort)(void);
 } libc;
 
-/* Runs at load, because a signal handler must not call dlsym(). */
+/* Called when the shim is loaded, because a signal handler must not call dlsym(). */
 void ends__init(void)
 {
 	*(void **)&libc._exit = dlsym(RTLD_NEXT, "_exit");
@@ -135,7 +135,10 @@ EXPORT int fexecve(int fd, char *const argv[], char *const envp[])
 	return libc.fexecve(fd, argv, envp);
 }
 
-/* Count and copy the arguments up to NULL, @first included, to an array on the caller's stack. */
+/*
+ * Count the arguments up to NULL, including @first, and copy them to an array on the caller's
+ * stack.
+ */
 #define COUNT_ARGS(nr, first)				\
 do {							\
 	va_list args;					\

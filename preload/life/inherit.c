@@ -9,7 +9,8 @@
 #include "nvtx/capture.h"
 #include "wire/probe.h"
 
-#define INHERITED_NS	2000000000ll	/* how soon a listener attaches to a child of its target */
+#define INHERITED_NS	2000000000ll	/* how long a listener may take to attach to a child of its
+					 * target */
 
 static atomic_bool heard_at_fork;
 static uint64_t inherited_until_ns;	/* when probe__inherited ends */

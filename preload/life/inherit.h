@@ -9,7 +9,7 @@
 /* Notices forks. Called when the shim is loaded. */
 void inherit__init(void);
 
-/* Ends the inheritance after a while; called periodically. */
+/* After a while, ends the recording by the parent's listener; called periodically. */
 void inherit__look(void);
 
 #endif /* XPU_PRELOAD_INHERIT_H */

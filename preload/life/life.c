@@ -45,14 +45,15 @@
 #include "xpu_record.h"
 #include "xpu_shm.h"
 
-#define POLL_NS		100000000ll	/* how soon an attaching or leaving listener is noticed */
-#define FLUSH_NS	200000000ll	/* between flushes of finished device work */
-#define SETTLE_NS	20000000ll	/* between flushes after a window has ended */
-/* Time limits for waiting on the shim's thread while no work arrives and none is packed: */
-#define EXIT_WAIT_S	5		/* when the process ends: to leave its loop */
-#define LAST_WAIT_S	30		/* after that: to send everything */
-#define END_WAIT_S	1		/* the wait if the process ends without exit handlers */
-#define TELL_NS		900000000ull	/* share of END_WAIT_S for handing over shared memory */
+#define POLL_NS		100000000ll	/* longest time until an attaching or leaving listener is
+					 * noticed */
+#define FLUSH_NS	200000000ll	/* time between flushes of finished device work */
+#define SETTLE_NS	20000000ll	/* time between flushes after a window has ended */
+/* How long to wait for the shim's thread while no work arrives and none is packed: */
+#define EXIT_WAIT_S	5		/* when the process ends: until it leaves its loop */
+#define LAST_WAIT_S	30		/* after that: until it has sent everything */
+#define END_WAIT_S	1		/* if the process ends without exit handlers */
+#define TELL_NS		900000000ull	/* part of END_WAIT_S, for handing over shared memory */
 
 static struct {
 	pthread_t thread;
@@ -65,7 +66,7 @@ static struct {
 
 	pid_t pid;
 	struct request end;		/* request of shim__before_end() */
-	struct request come;		/* life__used(), if the thread runs already */
+	struct request come;		/* request of life__used(), if the thread runs already */
 	struct request *requests;
 	struct request share;		/* request of shim__share() */
 	char where[XPU_SHM_ENV_BYTES];	/* argument of shim__share(); "": the recording ends */
@@ -106,7 +107,7 @@ static bool is_shims_thread(void)
 
 /*
  * If shared memory is used, reports new mappings. If xpuload does not have the memory yet, also
- * sends the memory, or reports its contents. @wait_ns: 0: the process continues
+ * sends the memory, or reports its contents. @wait_ns: how long to try; 0: the process continues
  */
 static void tell_recorder(uint64_t wait_ns)
 {
@@ -123,7 +124,7 @@ static void tell_recorder(uint64_t wait_ns)
 
 /* ---- the shim's thread ----------------------------------------------------------------------- */
 
-/* Sends everything that is available. More may follow, if an exec fails. */
+/* Sends everything that is available. More may follow if an exec fails. */
 static void flush_all(void)
 {
 	struct run *run;
@@ -199,7 +200,7 @@ int shim__share(const char *where)
 	else if (life__may_ask() == LIFE_ASK)
 		request__ask(&life.share, END_WAIT_S);
 	else
-		life.answer = SHARING_NO_MEMORY;	/* the process ends, or was forked */
+		life.answer = SHARING_NO_MEMORY;	/* the process is ending, or was forked */
 	answer = life.answer;
 	lock__give(&coming, &old);
 	return answer;
@@ -248,8 +249,8 @@ static void collect(uint64_t *flush_ns)
 
 /*
  * Sends everything that is finished. A signal handler that interrupted malloc() may have ended the
- * process. So the thread that ends the process must not allocate, and waits while the shim's thread
- * does this.
+ * process. So the thread that ends the process must not allocate memory; it waits while the shim's
+ * thread calls this.
  */
 static void send_last(void)
 {
@@ -307,12 +308,15 @@ static void start_thread(void)
 
 /* ---- the process's beginning and end --------------------------------------------------------- */
 
-/* Runs at exit, while the runtimes still work: on the shim's thread, if it has one. */
+/*
+ * Called at exit, while the runtimes still work. Does its work on the shim's thread, if there is
+ * one.
+ */
 static void at_exit(void)
 {
 	struct run *run;
 
-	/* A child may come from a bare system call, which runs no fork handlers. */
+	/* A child made by a bare system call has run no fork handlers. */
 	if (atomic_load(&life.forked) || getpid() != life.pid)
 		return;
 	for_each_run(run)
@@ -364,7 +368,7 @@ static void in_forked_child(void)
 	ranges__set_mode(RANGES_OFF);
 }
 
-/* Prepares the process, which uses a GPU now that the first vendor has come. */
+/* Prepares the process, which uses a GPU: the first vendor has called life__used(). */
 static void begin(void)
 {
 	environment__read();
@@ -383,15 +387,15 @@ static void begin(void)
 	capture__call_at_windows(window_opens, window_closes);
 }
 
-/* Starts the shim when the first vendor comes. */
+/* Starts the shim when the first vendor calls life__used(). */
 static void begin_with(struct run *run)
 {
 	const char *why = capture__init();
 
 	capture__lock();
-	states__follow();		/* done now, so that the first launch is recorded, too */
+	states__follow();		/* done here, so that the first launch is recorded, too */
 	capture__unlock();
-	own_maps__hand_over(false);	/* done now, because the process may be killed at any
+	own_maps__hand_over(false);	/* done here, because the process may be killed at any
 					 * time */
 	if (why && run->state == GPU_AWAKE)
 		sender__message(XPU_MESSAGE_WARNING, why);

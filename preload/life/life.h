@@ -15,9 +15,9 @@ struct request;
 void life__used(const struct vendor *vendor);
 
 /*
- * Sends finished device work, when the process is about to end, or to run another program, without
- * exit handlers. Gives up after a second without progress. Async-signal-safe; does nothing in a
- * process that does not use a GPU, in a forked or vforked child, and when nobody listens.
+ * Sends finished device work. Called when the process is about to end without exit handlers, or to
+ * run another program. Gives up after a second without progress. Async-signal-safe; does nothing in
+ * a process that does not use a GPU, in a forked or vforked child, and when nobody listens.
  */
 void shim__before_end(void);
 
@@ -28,8 +28,8 @@ void life__add_request(struct request *r);
 
 /*
  * Looks for listeners now, on the shim's thread, which otherwise does so ten times a second.
- * Return: 1 if launches are recorded; -1 if somebody listens, but CUPTI is unavailable, as a
- * message says; 0 if nobody listens, or the process has not used a GPU yet
+ * Return: 1 if launches are recorded; 0 if nobody listens or the process has not used a GPU yet; -1
+ * if somebody listens, but CUPTI is unavailable, which a message explains
  */
 int shim__follow(void);
 
@@ -39,8 +39,8 @@ int shim__share(const char *where);
 enum life_ask {
 	LIFE_ASK,			/* the shim's thread can be asked */
 	LIFE_HERE,			/* the shim has no thread: the caller has to do the work */
-	LIFE_NO,			/* the process ends, is a forked child, or uses no GPU; or
-					 * the caller is the shim's thread */
+	LIFE_NO,			/* not possible: the process is ending, is a forked child or
+					 * uses no GPU, or the caller is the shim's thread */
 };
 
 enum life_ask life__may_ask(void);

@@ -32,7 +32,7 @@
 static char path[PATH_MAX];
 static bool has_path;
 
-/* Ends the recording of the calling thread, which is about to end. */
+/* Called when the calling thread is about to end: ends its recording. */
 static void thread_ends(void)
 {
 	ranges__exit();
@@ -40,9 +40,9 @@ static void thread_ends(void)
 }
 
 /*
- * Whether no other thread can be reading the environment: setenv() may move it and free the old
- * copy. glibc 2.32 and later have a flag for that. Otherwise the number of links of /proc/self/task
- * is the number of threads plus two.
+ * Whether no other thread can be reading the environment, so that setenv() may move it and free the
+ * old copy. glibc 2.32 and later have a flag for that. Otherwise the number of links of
+ * /proc/self/task is the number of threads plus two.
  */
 static bool is_single_threaded(void)
 {
@@ -106,7 +106,7 @@ void shim__load(void)
 	int saved_errno = errno;
 	sigset_t old;
 
-	signals__block(&old);		/* a signal handler might call this again, and wait
+	signals__block(&old);		/* otherwise a signal handler might call this, too, and wait
 					 * forever */
 	pthread_once(&once, load);
 	signals__restore(&old);

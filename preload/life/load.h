@@ -6,9 +6,9 @@
 #include <stdbool.h>
 
 /*
- * Sets the shim up, once, before anything else: chooses this process's probe sites, and makes NVTX
- * find the shim. Other libraries' constructors may call the shim before its own constructor has
- * run.
+ * Initializes the shim, only once and before anything else: chooses this process's probe sites, and
+ * makes NVTX find the shim. Other libraries' constructors may call the shim before its own
+ * constructor has run.
  */
 void shim__load(void);
 

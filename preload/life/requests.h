@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* requests.h - what other threads ask the shim's thread to do */
+/* requests.h - requests of other threads to the shim's thread */
 #ifndef XPU_PRELOAD_REQUESTS_H
 #define XPU_PRELOAD_REQUESTS_H
 
@@ -19,7 +19,7 @@ struct request {
 void request__init(struct request *r);
 
 /*
- * Asks the shim's thread, and waits for it. Gives up after @seconds without progress; see
+ * Asks the shim's thread to run @r, and waits for it. Gives up after @seconds without progress; see
  * requests__wait(). May be called in signal handlers.
  */
 void request__ask(struct request *r, int seconds);
@@ -29,8 +29,9 @@ void request__serve(struct request *r);
 
 /*
  * Return: whether the shim's thread posted @sem. Gives up after @seconds in which no device work
- * arrived and none was packed: on a busy machine a flush may produce thousands of buffers. Gives up
- * after MAX_WAIT_S in any case, since the program's other threads may keep launching.
+ * arrived and none was packed. While there is progress it keeps waiting, because on a busy machine
+ * a flush may produce thousands of buffers; but never longer than MAX_WAIT_S, because the program's
+ * other threads may keep launching.
  */
 bool requests__wait(sem_t *sem, int seconds);
 

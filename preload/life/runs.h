@@ -18,9 +18,10 @@
 struct run {
 	const struct vendor *vendor;
 	enum gpu_state state;
-	bool unheard;			/* awake although nobody listens; see follow_beside() */
-	bool has_memory;		/* events of memory are wanted */
-	bool begins;			/* in life__used(), when the program has no GPU memory
+	bool unheard;			/* the vendor is awake although nobody listens: see
+					 * follow_beside() */
+	bool has_memory;		/* memory events are wanted */
+	bool begins;			/* life__used() is running, so the program has no GPU memory
 					 * yet */
 	bool stays;			/* device work is recorded outside of windows, too */
 };
@@ -28,7 +29,7 @@ struct run {
 struct runs {
 	struct run v[MAX_VENDORS];
 	atomic_uint nr;
-	atomic_bool awake;		/* whether any vendor is awake, for other threads */
+	atomic_bool awake;		/* whether any vendor is awake; read by other threads */
 };
 
 extern struct runs runs;

@@ -9,10 +9,10 @@
 #include "wire/shm.h"
 #include "xpu_shm.h"
 
-static enum shm_state counted = SHM_NONE;	/* the state in which xpuload is counted */
+static enum shm_state counted = SHM_NONE;	/* the state for which xpuload was last counted */
 static bool wants;				/* whether want(true) was called last */
 
-/* Adds xpuload as a listener to the optional records that it wants, or removes it. */
+/* Adds or removes xpuload as a listener to the optional records that it wants. */
 static void want(bool more)
 {
 	if (wants == more)

@@ -17,25 +17,28 @@ enum sharing_answer {
 	SHARING_NO_GPU		= -1,	/* CUPTI is unavailable; a message says why */
 	SHARING_TAKEN		= -2,	/* another xpuload records this process */
 	SHARING_NO_MEMORY	= -3,	/* the memory of the last recording cannot be used again */
-	SHARING_BUSY		= -4,	/* the shim's thread has not answered: ask again */
+	SHARING_BUSY		= -4,	/* the shim's thread has not answered in time: ask again */
 };
 
 /*
- * Adds the xpuload whose address is known as a listener to the records that it wants: ranges may
- * open before GPUs are used.
+ * Adds xpuload as a listener to the records that it wants. Called as soon as its address is known,
+ * because ranges may open before GPUs are used.
  */
 void sharing__want(void);
 
 /*
- * Follows xpuload as it comes and goes. Return: whether it has gone, so that another xpuload may
- * take its place.
+ * Adds xpuload as a listener when it begins to record, and removes it when it leaves. Return:
+ * whether it has left, so that another xpuload may take its place.
  */
 bool sharing__follow(void);
 
-/* Shares memory with the xpuload that waits at @where. Return: SHARING_LATER, or why not. */
+/*
+ * Shares memory with the xpuload that waits at @where. Return: SHARING_LATER; after a failure, the
+ * reason.
+ */
 enum sharing_answer sharing__start(const char *where);
 
-/* Ends sharing, so that other listeners are heard. */
+/* Ends sharing, so that other listeners can attach. */
 void sharing__stop(void);
 
 #endif /* XPU_PRELOAD_SHARING_H */

@@ -27,7 +27,8 @@
 #include "wire/wire.h"
 #include "xpu_record.h"
 
-#define HELLO_NS	100000000ull	/* between repetitions for a listener that has come */
+#define HELLO_NS	100000000ull	/* time between repetitions of definitions for a new
+					 * listener */
 
 bool states__over;
 
@@ -43,7 +44,7 @@ void states__drain_last(const struct vendor *vendor)
 	life__drain(!runs__any_awake(runs__of(vendor)));
 }
 
-/* Reports variables whose values no launcher sets: the program may use these names itself. */
+/* Reports variables with values that no launcher sets: the program may use these names itself. */
 static void tell_of_labels(void)
 {
 	const struct launcher_labels *labels = environment__labels();
@@ -88,9 +89,9 @@ static void wake(struct run *run)
 	bool first = !runs__any_heard(NULL);
 
 	if (wants.windows && !capture_window__start(vendor->api))
-		return;			/* memory may suffice the next time */
+		return;			/* there may be enough memory the next time */
 	if (first)
-		wire__counters.hdr.misc = 0;	/* the last batch may say that recording has
+		wire__counters.hdr.misc = 0;	/* the last batch may have said that recording had
 						 * stopped */
 	run__set_state(run, vendor->open(&wants));
 	if (run->state != GPU_AWAKE)
@@ -159,7 +160,10 @@ void states__doze(const struct vendor *vendor)
 		doze(run);
 }
 
-/* Ends a recording whose xpuload has gone: another listener may be waiting for definitions. */
+/*
+ * Ends a recording whose xpuload has ended, because another listener may be waiting for
+ * definitions.
+ */
 static void follow_shared_memory(void)
 {
 	struct run *run;
@@ -171,9 +175,7 @@ static void follow_shared_memory(void)
 			doze(run);
 }
 
-/*
- * Follows listeners for a vendor that stays awake while nobody listens, and then records nothing.
- */
+/* Follows the listeners of a vendor that stays awake, but records nothing, while nobody listens. */
 static void follow_beside(struct run *run, bool heard)
 {
 	if (heard == !run->unheard)

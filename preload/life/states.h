@@ -13,7 +13,7 @@
 
 struct vendor;
 
-/* The process ends, or this is a forked child: the states no longer change. */
+/* Set when the process ends, or in a forked child: the states no longer change. */
 extern bool states__over;
 
 /* Checks who listens, and changes the states accordingly. Under capture__lock(). */
@@ -26,8 +26,8 @@ bool states__is_awake(const struct vendor *vendor);
 
 /*
  * Only the shim's thread calls these. states__wake() wakes @vendor if it is dormant and somebody
- * listens; states__doze() makes it dormant. The may_open() of a vendor that has let go says when
- * the vendor can come back.
+ * listens; states__doze() makes it dormant. After a vendor has gone dormant, its may_open() says
+ * when it can be woken again.
  */
 void states__wake(const struct vendor *vendor);
 void states__doze(const struct vendor *vendor);

@@ -54,7 +54,7 @@ void windows__begin(void)
 	ranges__set_mode(RANGES_RECORD);
 }
 
-/* Has the vendors record no device work until the next window. */
+/* Makes the vendors stop recording device work until the next window. */
 static void close_vendors(void)
 {
 	struct run *run;
@@ -93,8 +93,8 @@ static bool work_is_coming(void)
 }
 
 /*
- * Closes the window that had to stay open for its launches, once they have returned. Return:
- * whether no window stays open in this way.
+ * Closes the window that stays open only for its launches, once they have returned. Return: whether
+ * no window stays open for its launches.
  */
 static bool close_late(void)
 {

@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 struct windows {
-	bool watches;			/* waits for the next window; records nothing until then */
+	bool watches;			/* the shim waits for the next window, and records nothing
+					 * until then */
 	bool settling;			/* device work of the last window may still arrive */
 	bool late;			/* launches of the last window have not returned, so the
 					 * vendors still record device work */
@@ -24,7 +25,7 @@ void windows__end(void);
 
 /*
  * Runs on the shim's thread: collects the device work of the last window. Once all of it has
- * arrived, the vendors stay unused until the next window.
+ * arrived, the vendors record nothing until the next window.
  */
 void windows__settle(void);
 

@@ -62,7 +62,8 @@ void wants__follow_memory(struct run *run, bool heard)
 		run->has_memory = want;
 		for_each_run(other)
 			any |= other->has_memory;
-		torch__watch(any);	/* before the start of memory events is sent */
+		torch__watch(any);	/* must be called before the start of memory events is
+					 * sent */
 		if (run->vendor->want_memory)
 			run->vendor->want_memory(want, !run->begins);
 		if (want)

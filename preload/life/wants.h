@@ -10,8 +10,8 @@
 struct run;
 
 /*
- * Return: which API calls to record. The environment says none, all or some; an attached listener
- * decides whether calls are recorded at all.
+ * Return: which API calls to record. The environment selects none, some or all calls. In a process
+ * that xpuload attaches to, the listener decides whether any calls are recorded.
  */
 enum calls_wanted wants__calls(void);
 

@@ -16,17 +16,17 @@
 #include "xpu_slot.h"
 
 /*
- * If launch numbers bound a window, the vendor starts to collect this many launches before it.
+ * If a window begins at a launch number, the vendor starts to collect this many launches before it.
  * These launches and their device work are not recorded.
  */
 #define EARLY		256u
 
 #define MAX_DOMAINS	8		/* maximum number of domains in which a thread has an open
-					 * range that matches */
-#define MAX_STARTED	256		/* maximum number of matching ranges that are started and
-					 * not ended */
-#define NR_KNOWN	1024u		/* number of names whose match is remembered; a power of
-					 * two */
+					 * matching range */
+#define MAX_STARTED	256		/* maximum number of matching ranges that have been started
+					 * but not ended */
+#define NR_KNOWN	1024u		/* number of names for which the result is remembered; a
+					 * power of two */
 
 enum what { NOTHING, PROFILER, RANGES, LAUNCHES };
 
@@ -34,19 +34,19 @@ static struct {
 	enum what what;
 	unsigned int most;		/* maximum number of windows; 0: no limit */
 	unsigned int nr_closed;		/* number of windows that have closed; used under lock */
-	bool over;			/* no more windows come; this and nr_open are used under
+	bool over;			/* no more windows open; this and nr_open are used under
 					 * lock */
 	unsigned int nr_open;		/* number of reasons for the window to be open */
 	bool is_open;
 	const char *message;
 
-	void (*opens)(void);		/* called when windows open and close, or NULL */
+	void (*opens)(void);		/* called when a window opens or closes; NULL: none */
 	void (*closes)(void);
 
 	uint64_t first, last;		/* with LAUNCHES: numbers of launches; the first launch
 					 * is 1 */
 	atomic_uint_fast64_t nr_launches;
-	atomic_uint_fast64_t nr_left;	/* number of launches from first to last + 1 that have not
+	atomic_uint_fast64_t nr_left;	/* number of launches, from first to last + 1, that have not
 					 * ended */
 	atomic_bool opened;
 
@@ -96,8 +96,8 @@ bool capture__is_armed(void)
 /* ---- opening and closing --------------------------------------------------------------------- */
 
 /*
- * Adds or removes a reason for the window to be open, and opens or closes it. Called with the lock
- * held.
+ * Adds or removes a reason for the window to be open, and opens or closes the window accordingly.
+ * Called with the lock held.
  */
 static void change(bool more)
 {
@@ -123,15 +123,16 @@ static void change_now(bool more)
 /* ---- launches, by their number --------------------------------------------------------------- */
 
 /*
- * One bit for each launch that this thread is in: whether it belongs to the window. The lowest bit
- * is the latest launch, which may be in a signal handler that interrupted another launch.
+ * One bit for each launch that this thread is in: whether the launch belongs to the window. The
+ * lowest bit is for the latest launch, which may be in a signal handler that interrupted another
+ * launch.
  */
 static __thread uint32_t in_launches __attribute__((tls_model("initial-exec")));
 
 /*
  * Closes the window of launches when the last of its launches has ended. So the window stays open
  * for a thread that was preempted after its launch got a number. Called when a launch of the window
- * has returned, and when the first launch after the window begins.
+ * returns, and when the first launch after the window begins.
  */
 static void launch_ended(void)
 {
@@ -142,7 +143,8 @@ static void launch_ended(void)
 }
 
 /*
- * Opens the window of launches if it is time. Return: whether launch number @nr is in the window.
+ * Opens the window of launches when launch number @nr is close enough. Return: whether launch
+ * number @nr is in the window.
  */
 static bool count_launch(uint64_t nr)
 {
@@ -196,7 +198,7 @@ bool capture__by_profiler(void)
 void capture__profiler(bool start)
 {
 	capture__lock();
-	if (start ? !capture.nr_open : capture.nr_open > 0)	/* a second call has no effect */
+	if (start ? !capture.nr_open : capture.nr_open > 0)	/* a repeated call has no effect */
 		change(start);
 	capture__unlock();
 }
@@ -232,12 +234,12 @@ static uint64_t hash_text(uint64_t hash, const char *text)
 
 /*
  * Whether the expression matches "DOMAIN:NAME", or "NAME" in NVTX's own domain, by the rules of
- * xpumerge --nvtx. Results are remembered by a 63-bit hash of the name: with a million names, two
- * would collide in one of 18 million programs.
+ * xpumerge --nvtx. Results are remembered by a 63-bit hash of the name: among programs with a
+ * million names each, one in 18 million has a collision.
  */
 static bool matches(struct range *range)
 {
-	static _Atomic uint64_t known[NR_KNOWN];	/* each: hash << 1 | whether the name
+	static _Atomic uint64_t known[NR_KNOWN];	/* each entry: hash << 1 | whether the name
 							 * matches */
 	static char text[XPU_RANGE_DOMAIN_MAX + XPU_RANGE_NAME_MAX];	/* under lock */
 	char narrow[256];
@@ -306,7 +308,7 @@ void capture__started(uint64_t id)
 		capture.started[i] = id;
 		atomic_fetch_add(&capture.nr_started, 1);
 	} else {
-		change(false);		/* nothing would recognize the range's end */
+		change(false);		/* the end of the range could not be recognized */
 	}
 	capture__unlock();
 }

@@ -70,7 +70,7 @@ enum {					/* NvtxCallbackIdCore2 */
 struct nvtx_callbacks {			/* NvtxExportTableCallbacks */
 	size_t struct_size;
 	/*
-	 * Sets *@table to an array of pointers to function pointers, by callback id. Returns
+	 * Sets *@table to an array of pointers to function pointers, by callback id. Return:
 	 * whether the module has a table.
 	 */
 	int (*get_module_function_table)(int module, void ***table, unsigned int *size);

@@ -23,8 +23,8 @@ static const char *why_not;		/* why the program's NVTX will not find the shim */
 #define NARROW(s, buf)	((s) ? ranges__narrow(s, buf, sizeof(buf)) : "")
 
 /*
- * Return: the range that the attributes describe, as far as the shim uses them. @payload: room for
- * its payload
+ * Return: the range that the attributes describe, with the members that the shim uses. @payload:
+ * room for the range's payload
  */
 static struct range describe(const void *domain, const struct nvtx_attributes *a,
 			     struct xpu_range_payload *payload)
@@ -58,7 +58,7 @@ static int tracked(int level)
 	return level < 0 ? NVTX_ABI_NO_TRACKING : level;
 }
 
-/* Whether ranges are recorded, or open windows. */
+/* Whether ranges are recorded or open windows. */
 static inline bool are_wanted(void)
 {
 	return ranges__wanted() || capture__watches_ranges();
@@ -70,7 +70,8 @@ static __attribute__((noinline)) int push(const void *domain, const struct nvtx_
 	struct range range = describe(domain, a, &payload);
 
 	if (capture__watches_ranges())
-		capture__pushed(&range);	/* first: the range itself is in the window */
+		capture__pushed(&range);	/* must be first: the range itself is in the
+						 * window */
 	return ranges__wanted() ? tracked(ranges__push(&range)) : NVTX_ABI_NO_TRACKING;
 }
 
@@ -328,7 +329,7 @@ static const struct callback core2[] = {
 	{ NVTX_ABI_DOMAIN_CREATE_W, domain_create_w },
 };
 
-/* These work even while nobody listens, as do the functions that return handles. */
+/* Like the functions that return handles, these functions work even while nobody listens. */
 static const struct callback payload_slots[] = {
 	{ NVTX_ABI_SCHEMA_REGISTER, payload__register },
 	{ NVTX_ABI_MARK_PAYLOAD, mark_payload },

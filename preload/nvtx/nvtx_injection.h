@@ -4,7 +4,7 @@
  *
  * Each module of a program that uses NVTX has its own table of function pointers, which
  * InitializeInjectionNvtx2() fills when the module makes its first call. While nobody listens to
- * ranges, such a call costs a load and a branch.
+ * ranges, each later call costs a load and a branch.
  */
 #ifndef XPU_PRELOAD_NVTX_INJECTION_H
 #define XPU_PRELOAD_NVTX_INJECTION_H
@@ -14,17 +14,17 @@
 #include "nvtx/nvtx_abi.h"
 
 /*
- * Fill the function table of a module's NVTX, or of its payload extension. Must be called once the
- * shim is loaded. Return: 1, or 0 if the table is not as expected.
+ * Fill the function table of a module's NVTX, or of its payload extension. Must be called after
+ * shim__load(). Return: 1; 0 if the table is not as expected.
  */
 int nvtx__fill(nvtx_get_export_table_fn get);
 int nvtx__fill_extension(const struct nvtx_ext_module *module);
 
 /*
  * Makes NVTX find the shim, if ranges are wanted or may be wanted later; called when the shim is
- * loaded.
- * @path: the shim's path; @may_set: whether the environment may be changed. If the program or user
- * has chosen another library, that library stays.
+ * loaded. If the program or user has chosen another library, nothing is changed.
+ * @path: the shim's path
+ * @may_set: whether the environment may be changed
  */
 void nvtx__init(const char *path, bool may_set);
 

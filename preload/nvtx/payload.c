@@ -8,7 +8,7 @@
 
 #define NR_SCHEMAS	1024		/* a power of two */
 #define MAX_ENTRIES	256
-#define MAX_PAYLOADS	8		/* number of payloads that are read from an event */
+#define MAX_PAYLOADS	8		/* maximum number of payloads that are read from an event */
 
 enum field {
 	FIELD_COMM, FIELD_BYTES, FIELD_RANK, FIELD_NR_RANKS, FIELD_PEER, FIELD_ROOT, FIELD_OP,
@@ -30,14 +30,14 @@ static const char *const field_names[NR_FIELDS] = {
 
 struct place {
 	uint32_t offset;
-	uint8_t size;			/* bytes; 0: the schema lacks the field */
+	uint8_t size;			/* number of bytes; 0: the schema lacks the field */
 };
 
 struct schema {
 	const void *domain;
 	uint64_t id;
 	struct place fields[NR_FIELDS];
-	struct place message;		/* a pointer to text */
+	struct place message;		/* place of a pointer to the text */
 	atomic_bool ambiguous;
 };
 
@@ -60,7 +60,7 @@ static size_t type_size(uint64_t type)
 	if (type == NVTX_ABI_ENTRY_CSTRING || type == NVTX_ABI_ENTRY_CSTRING_UTF8 ||
 	    type == NVTX_ABI_ENTRY_REGISTERED)
 		return sizeof(void *);
-	/* The program's enumerations have static schema ids. */
+	/* Enumerations that the program has registered have static schema ids. */
 	return type >= NVTX_ABI_SCHEMA_ID_STATIC && type < NVTX_ABI_SCHEMA_ID_DYNAMIC ?
 	       sizeof(int) : 0;
 }
@@ -92,7 +92,10 @@ static void schema__take(struct schema *s, const struct nvtx_schema_entry *e, st
 			s->fields[i] = place;
 }
 
-/* Reads a schema's entries. An entry without an offset follows the previous entry, aligned. */
+/*
+ * Reads a schema's entries. An entry without an offset follows the previous entry, at the next
+ * aligned offset.
+ */
 static void schema__read(struct schema *s, const struct nvtx_schema_attributes *attr)
 {
 	size_t i, size, end = 0;
@@ -108,7 +111,7 @@ static void schema__read(struct schema *s, const struct nvtx_schema_attributes *
 		if ((!offset && i) || offset > UINT32_MAX / 2)
 			break;
 		if (!size || e->flags & NVTX_ABI_ENTRY_NO_VALUE) {
-			/* Unknown size: later entries need offsets of their own. */
+			/* The size is unknown, so later entries need offsets of their own. */
 			end = SIZE_MAX / 2;
 			continue;
 		}
@@ -211,8 +214,9 @@ static bool place__read(struct place place, const struct nvtx_payload_data *data
 }
 
 /*
- * Adds fields to @out, which has them in the order of XPU_COLLECTIVE_*. A communicator split has no
- * message size and no root; two fields that only a split has are stored in their place.
+ * Adds the fields of @data to @out, whose members are in the order of XPU_COLLECTIVE_*. A
+ * communicator split has no message size and no root. Two fields that only a split has are stored
+ * in their place.
  */
 static void schema__fields(const struct schema *s, const struct nvtx_payload_data *data,
 			   struct xpu_range_payload *out)

@@ -24,10 +24,10 @@
  * payload__register - keep a schema; it is never freed
  * @domain: the handle of the schema's domain
  *
- * Two modules of a domain may give the same number to different schemas: payloads with that number
- * are then ignored.
+ * If two modules of a domain give the same number to different schemas, payloads with that number
+ * are ignored.
  *
- * Return: the schema's number, a new one if it had none; 0: it was not kept.
+ * Return: the schema's number, which is new if the schema had none; 0 if the schema was not kept.
  */
 uint64_t payload__register(const void *domain, const struct nvtx_schema_attributes *attr);
 
@@ -35,8 +35,8 @@ uint64_t payload__register(const void *domain, const struct nvtx_schema_attribut
  * payload__read - read the known fields of payloads
  * @data: @nr payloads
  * @out: set if true is returned
- * @name: if not NULL, set to the text of the entry that is the event's message, if there is one;
- *	  valid only during the event's call
+ * @name: if not NULL, set to the event message if an entry has one; valid only until the call of
+ *	the event returns
  *
  * Takes no lock and allocates nothing. Return: whether the payloads have a communicator.
  */

@@ -9,7 +9,8 @@
 #include "xpu_utf8.h"
 
 #define MAX_STRING	(64 * 1024)	/* longest name in bytes; records have room for less */
-#define MAX_KEPT	(64u << 20)	/* maximum bytes of names and line tables in this process */
+#define MAX_KEPT	(64u << 20)	/* maximum number of bytes of all names and line tables in
+					 * this process */
 #define CHUNK_BYTES	(1u << 20)
 #define BUCKETS		4096		/* a power of two */
 
@@ -120,7 +121,7 @@ static uint32_t text__char(const struct text *t, size_t i)
 	}
 }
 
-/* Copies the string of @t, so that it stays valid. Return: whether memory sufficed. */
+/* Copies the string of @t, so that it stays valid. Return: whether there was enough memory. */
 static bool text__keep(struct text *t)
 {
 	char *utf8, *to;
@@ -196,7 +197,7 @@ const struct known *known__intern(struct known *want)
 		struct known *other = known__find(first, want);
 
 		if (other)
-			return other;		/* another thread has added it meanwhile */
+			return other;		/* another thread added the object meanwhile */
 		k->next = first;
 	} while (!atomic_compare_exchange_weak(bucket, &first, k));
 	k->next_unsent = atomic_load(&unsent);

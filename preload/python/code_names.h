@@ -20,7 +20,7 @@ struct text {
 	int64_t hash;			/* Python's 64-bit hash of the string, or -1 */
 	uint32_t shape;			/* STATE_SHAPE */
 	uint32_t bytes;
-	const uint8_t *raw;		/* NULL: a string that cannot be compared */
+	const uint8_t *raw;		/* NULL: the string cannot be compared */
 	const char *utf8;
 };
 
@@ -37,14 +37,14 @@ struct known {
 };
 
 /*
- * Reads the header of a string, so that it can be compared. Return: the string; raw is NULL for an
- * unusual string.
+ * Reads the header of a string, so that it can be compared. Return: the string. Its member raw is
+ * NULL if the string cannot be compared.
  */
 struct text text__read(uint64_t str);
 
 /*
- * Return: the kept code object that equals @want, which points into the interpreter; NULL without
- * memory.
+ * Return: the kept code object that equals @want, which points into the interpreter; NULL if memory
+ * is short.
  */
 const struct known *known__intern(struct known *want);
 
@@ -59,7 +59,7 @@ static inline bool text__is(const struct text *t, uint64_t str)
 
 	if (load64(str + STR_LENGTH) != t->length || (state & STATE_SHAPE) != t->shape || !t->raw)
 		return false;
-	/* Two different strings have equal hashes with a probability of 1 in 2^64. */
+	/* The probability that two different strings have equal hashes is 1 in 2^64. */
 	if (hash != -1 && t->hash != -1)
 		return hash == t->hash;
 	return !memcmp(t->raw, (const void *)(uintptr_t)(str + (state & STATE_ASCII ?

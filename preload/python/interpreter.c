@@ -22,7 +22,8 @@
 HOT_DATA _Atomic enum python_mode python__mode;
 HOT_DATA struct interpreter py;
 
-static const char *_Atomic trouble;	/* why Python frames are missing, if not yet reported */
+static const char *_Atomic trouble;	/* why Python frames are missing; NULL: no reason, or
+					 * already reported */
 static int trouble_level;
 
 void interpreter__give_up(int level, const char *why)
@@ -110,8 +111,8 @@ static void find_loop(void)
 }
 
 /*
- * Reports where the interpreter is, so that samples can have its frames. The interpreter may not
- * have started yet, and the process may never use CUDA.
+ * Reports where the interpreter is, so that samples can have its frames. This works even if the
+ * interpreter has not started yet, and if the process never uses CUDA.
  */
 static void tell(bool early)
 {

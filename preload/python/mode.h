@@ -19,15 +19,15 @@ extern _Atomic enum python_mode python__mode HIDDEN;
 
 /*
  * Looks for an interpreter in the process, and reads XPUSHIM_PYTHON=on|off|only. Calls are cheap,
- * and do nothing once an interpreter is found. Must not be called by a launch, since it takes the
- * dynamic loader's lock. @unwound: unwind.c makes the native call chains
+ * and do nothing once an interpreter is found. Must not be called inside a launch, since it takes
+ * the dynamic loader's lock. @unwound: unwind.c makes the native call chains
  */
 void python__look(bool unwound);
 
 /*
  * Reports where the process's interpreter is, if it has one, to loaders that take CPU samples.
- * Called when a new listener has come, and when the shim is loaded, since the interpreter may start
- * later or the process may never use CUDA.
+ * Called when there is a new listener. Also called when the shim is loaded, even though the
+ * interpreter may start later, since the process may never use CUDA.
  * @early: the process has not called CUDA yet, see XPU_SITE_EARLY
  */
 void python__tell(bool early);

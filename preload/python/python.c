@@ -11,8 +11,8 @@
 #include "xpu_pyline.h"
 
 #define MAX_FRAMES	XPU_MAX_FRAMES
-#define MAX_WALK	(64 * 1024)	/* number of frames, shown or not; ends a walk that goes in
-					 * circles */
+#define MAX_WALK	(64 * 1024)	/* maximum number of frames, shown or not: ends a walk that
+					 * goes in circles */
 #define MAX_TABLE	(64u << 20)	/* maximum number of bytes of a line table */
 #define PROBATION	64		/* number of walks that check memory before reading it */
 
@@ -23,7 +23,8 @@
 struct known_line {
 	uint64_t code;			/* 0: empty */
 	uint32_t where;			/* byte offset in the code; odd in a generator's frame */
-	uint32_t version;		/* version of the code object, unique; or its first line */
+	uint32_t version;		/* unique version of the code object; if it has none, its
+					 * first line */
 	uint64_t word;			/* the frame's word in the chain; 0: not shown */
 	/* If code objects have no versions, they are recognized by these members: */
 	uint64_t name, filename, table;
@@ -39,7 +40,7 @@ _Static_assert(sizeof(struct known_line) == 64, "a cache line");
 
 struct group {				/* the Python frames of one evaluation loop */
 	uint32_t end;			/* index after the group's last word */
-	uint64_t anchor;		/* an address in the loop's frame on the stack, or 0 */
+	uint64_t anchor;		/* an address in the loop's stack frame, or 0 */
 };
 
 /* A frame of a walk. */
@@ -76,9 +77,9 @@ struct python {
 	uint64_t merged[MAX_FRAMES];
 };
 
-static atomic_uint nr_walks;		/* counted up to PROBATION */
+static atomic_uint nr_walks;		/* number of walks, counted up to PROBATION */
 
-/* Whether the code object at @code is still the object that @e remembers. */
+/* Whether the code object at @code is still the object for which @e was made. */
 static inline bool entry__holds(const struct known_line *e, uint64_t code)
 {
 	uint64_t table;
@@ -103,7 +104,10 @@ static struct known_line *python__set(struct python *p, uint64_t code, uint32_t 
 
 _Static_assert(SETS == 1 << (64 - 56), "the hash's shift");
 
-/* Reads the code object @code into @fresh and @want. Return: false if it is not as expected. */
+/*
+ * Reads the code object @code into @fresh and @want. Return: false if the object is not as
+ * expected.
+ */
 static bool code__read(uint64_t code, struct known_line *fresh, struct known *want)
 {
 	if (!readable(code, L.co_bytes) || load64(code + OB_TYPE) != py.code_type)
@@ -123,8 +127,8 @@ static bool code__read(uint64_t code, struct known_line *fresh, struct known *wa
 }
 
 /*
- * Return: the line of the instruction @where. *@stop: set to where the reading of the line table
- * ended.
+ * Return: the line of the instruction @where. *@stop: set to the end of the part of the line table
+ * that was read
  */
 static int known__line(const struct known *k, uint32_t where, const uint8_t **stop)
 {
@@ -138,8 +142,8 @@ static int known__line(const struct known *k, uint32_t where, const uint8_t **st
 }
 
 /*
- * Stores @fresh over an outdated entry of the same instruction, otherwise in a free entry,
- * otherwise over any entry.
+ * Stores @fresh in an outdated entry of the same instruction, or else in a free entry, or else in
+ * any entry.
  */
 static void python__remember(struct python *p, const struct known_line *fresh)
 {
@@ -157,8 +161,8 @@ static void python__remember(struct python *p, const struct known_line *fresh)
 }
 
 /*
- * Return: the word of a new instruction; 0 if its frame is not shown, or on failure, with p->failed
- * set.
+ * Return: the word of a new instruction; 0 if its frame is not shown. On failure, sets p->failed
+ * and returns 0.
  */
 static __attribute__((noinline, cold)) uint64_t python__learn(struct python *p, uint64_t code,
 							      uint32_t where)
@@ -183,7 +187,7 @@ static __attribute__((noinline, cold)) uint64_t python__learn(struct python *p, 
 	want.name = text__read(fresh.name);
 	want.filename = text__read(fresh.filename);
 	fresh.known = known__intern(&want);
-	/* Like _PyFrame_IsIncomplete(), hide frames that do not run yet. */
+	/* Like _PyFrame_IsIncomplete(), hide frames that have not begun to run. */
 	if (L.minor < 11 || where & 1 ||
 	    (int)where >= (int)load32(code + L.co_firsttraceable) * 2) {
 		if (line < 0 || line > XPU_FRAME_LINE_MAX)
@@ -227,7 +231,7 @@ static inline void python__end_group(struct python *p, uint64_t anchor)
 	p->groups[p->nr_groups++].anchor = anchor;
 }
 
-/* While the layout is on @probation, checks that memory can be read. Return: false if it cannot. */
+/* With @probation, checks whether memory can be read. Return: false if it cannot. */
 static bool python__try(struct python *p, bool probation, uint64_t addr, uint64_t bytes)
 {
 	if (__builtin_expect(!probation, 1))
@@ -318,7 +322,7 @@ static void python__walk_frames(struct python *p, uint64_t tstate, bool probatio
 	p->traced = traced && step != end;
 }
 
-/* Fills in the words and groups of the calling thread. Return: whether it could. */
+/* Fills in the words and groups of the calling thread. Return: whether this succeeded. */
 static bool python__walk(struct python *p)
 {
 	uint64_t tstate = (uintptr_t)py.get_tstate();
@@ -393,8 +397,8 @@ HOT_CODE bool python__holds(const struct python_trace *trace)
 		return false;
 	/*
 	 * A frame is read only after the previous frame was found to lead to it, so its address is
-	 * valid. The address comes from the trace, not from the previous frame, so that loads need
-	 * not wait for each other.
+	 * valid. The address is taken from the trace, not from the previous frame, so that loads
+	 * need not wait for each other.
 	 */
 	for (; s < end; s++) {
 		frame = STEP_FRAME(s);
@@ -433,9 +437,9 @@ static inline void python__append(struct python *p, unsigned int *nr, const uint
 }
 
 /*
- * Return: the first frame at or after @i that is @group's evaluation loop, or slot->nr_frames. A
- * function's own part of the stack lies between the end of its callee's frame and the end of its
- * own frame. The end of the last frame is unknown.
+ * Return: the index of @group's evaluation loop in the native chain, at or after @i;
+ * slot->nr_frames if it is not found. A function's own part of the stack lies between the end of
+ * its callee's frame and the end of its own frame. The end of the last frame is unknown.
  */
 static unsigned int find_loop_frame(const struct xpu_slot *slot, const uint64_t *stack,
 				    const struct group *group, unsigned int i)
@@ -458,7 +462,8 @@ static unsigned int find_loop_frame(const struct xpu_slot *slot, const uint64_t 
 
 /*
  * Merges native frames and groups, which have the same order, in one pass over both. If the native
- * chain was cut before the loops of some groups, these groups go outside the whole chain.
+ * chain was cut before the loops of some groups, these groups are added at the outer end of the
+ * chain.
  */
 static void python__merge(struct python *p, const uint64_t *stack, struct xpu_slot *slot)
 {

@@ -3,11 +3,11 @@
  * python.h - CPython's frames in the call chains of launching threads
  *
  * The call path of a Python program is in the interpreter's own structures, not on the machine's
- * stack. The stack has only one frame of the evaluation loop, _PyEval_EvalFrameDefault(), for a run
- * of Python calls. A thread that launches reads the frames of its own PyThreadState, from the
- * innermost outwards, and replaces the loop's frames with them. The thread's frames, and the
- * objects that they refer to, stay valid while the thread is in this code, with or without the GIL.
- * So this code does not take the GIL, runs no Python code, and writes to nothing in the
+ * stack. For a series of Python calls, the stack has only one frame of the evaluation loop,
+ * _PyEval_EvalFrameDefault(). A thread that launches reads the frames of its own PyThreadState,
+ * from the innermost outwards, and replaces the loop's frames with them. The thread's frames, and
+ * the objects that they refer to, stay valid while the thread is in this code, with or without the
+ * GIL. So this code does not take the GIL, runs no Python code, and writes to nothing in the
  * interpreter.
  *
  * In 3.10 and later the interpreter keeps a structure for each loop on the stack, whose address
@@ -28,26 +28,26 @@
 #include "python/mode.h"
 #include "xpu_slot.h"
 
-struct python;		/* a thread's known lines, and room for its chain */
+struct python;		/* a thread's known instructions, and room for its chain */
 
 /**
  * python__chain - put the calling thread's Python frames into its call chain
- * @p: the calling thread's pointer, NULL before its first use
+ * @p: the calling thread's pointer, which is NULL before its first use
  * @level: how many launches of this thread this launch interrupts; unless 0, no Python frames are
  * added
  * @stack: for each frame in @slot, where its function's part of the stack begins; NULL with
  * PYTHON_ONLY
- * @slot: has the native call chain; gets the merged chain
+ * @slot: has the native call chain; set to the merged chain
  */
 void python__chain(struct python **p, unsigned int level, const uint64_t *stack,
 		   struct xpu_slot *slot);
 
 /*
  * All the input of the last python__chain() at level 0, except the native chain: while this input
- * is unchanged, so are Python's frames. As in a walk, each frame is read only after the frame
- * inside it was found to lead there. The frame's address and expected contents are known in
- * advance, though, so the processor need not wait. Works since Python 3.12, where code objects have
- * version numbers.
+ * is unchanged, so are Python's frames. As in a walk, each frame is read only after the next inner
+ * frame was found to lead to it. However, the frame's address and expected contents are known in
+ * advance, so the processor need not wait. Works since Python 3.12, where code objects have version
+ * numbers.
  */
 struct python_trace;
 

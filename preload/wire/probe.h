@@ -37,9 +37,9 @@ extern PROBE_ABI volatile unsigned short xpu_range_semaphore, xpu_live_range_sem
 
 /*
  * Where this process's records go: to one of the two sets of sites, or into memory that is shared
- * with xpuload (shm.h). With shared memory the shim itself raises the semaphores of a set, so only
- * the functions below differ. Set when the shim is loaded; later, life/sharing.c switches between
- * PROBE_LIVE and PROBE_LIVE_SHM, while nothing is recorded.
+ * with xpuload (shm.h). With shared memory, the shim itself raises the semaphores of a set, so only
+ * the functions below depend on this. Set when the shim is loaded; later, life/sharing.c switches
+ * between PROBE_LIVE and PROBE_LIVE_SHM, while nothing is recorded.
  */
 enum probe_way {
 	PROBE_RUN	= 0,
@@ -51,9 +51,9 @@ enum probe_way {
 extern uint8_t probe__way HIDDEN;
 
 /*
- * Set in a child whose parent had listeners when it forked. Linux copies the parent's counts, but
- * until a listener attaches to the child itself, a listener that leaves any process lowers the
- * child's counts, too.
+ * Set in a child whose parent had listeners when it forked. Linux copies the parent's counts to the
+ * child. Until a listener attaches to the child itself, each listener that leaves any process also
+ * lowers the child's counts.
  */
 extern atomic_bool probe__inherited HIDDEN;
 
@@ -97,7 +97,7 @@ static inline void probe__launch(const struct xpu_slot *slot)
 
 /*
  * Touches memory that may have been written long ago. BPF programs cannot read a page that is
- * unmapped at the moment, because it was swapped out or NUMA balancing is watching it.
+ * unmapped at that moment because it was swapped out or NUMA balancing is watching it.
  */
 static inline void probe__touch(const void *from, size_t bytes)
 {
@@ -167,7 +167,7 @@ static inline bool probe__is_heard(void)
 		 atomic_load_explicit(&probe__inherited, memory_order_relaxed));
 }
 
-/* Tells a listener that records this process's tree that the process has called CUDA. */
+/* Reports that the process has called CUDA, if a listener records this process's tree. */
 static inline void probe__init(void)
 {
 	if (probe__live())
@@ -192,7 +192,7 @@ static inline bool probe__live_memory(void)
 	return probe__read(&xpu_live_memory_semaphore);
 }
 
-/* Whether a new listener has come, which may lack the definitions. */
+/* Whether there is a new listener, which may lack the definitions. */
 static inline bool probe__hello(void)
 {
 	return probe__read(&xpu_hello_semaphore);

@@ -71,7 +71,7 @@ void sender__wait(long timeout_ns)
 	ts.tv_nsec %= 1000000000;
 	while (libc__wait_until(&wakeup, &ts) && errno == EINTR)
 		;
-	while (!sem_trywait(&wakeup))	/* one drain sends everything */
+	while (!sem_trywait(&wakeup))	/* one drain serves all wakeups */
 		;
 }
 

@@ -28,9 +28,11 @@
 #define SETTLE_NS	1000000000ull	/* how long threads may take to finish their records */
 #define LOOK_NS		1000000000ull	/* after this long without progress, check whether the
 					 * reader exists */
-#define AGAIN_NS	10000000ll	/* between attempts to hand the memory over at the end */
+#define AGAIN_NS	10000000ll	/* time between attempts to hand the memory over at the
+					 * end */
 #define AHEAD		(256u << 10)	/* bytes of the ring that get memory in advance */
-#define HIGH_FD		512		/* programs that choose descriptors choose lower numbers */
+#define HIGH_FD		512		/* programs that choose descriptor numbers themselves choose
+					 * lower ones */
 
 #ifndef MADV_POPULATE_WRITE		/* not in the headers of every supported distribution */
 #define MADV_POPULATE_WRITE	23
@@ -49,7 +51,8 @@ enum { NOT_STARTED, STARTING, OPEN, NO_MEMORY, FORKED };
 
 /*
  * SENT: xpuload has the id of a segment, but has not attached it yet. TAKEN: the memory outlives
- * this process, in a message or at xpuload. REFUSED: xpuload will never take the memory.
+ * this process, since it is in a message or xpuload has it. REFUSED: xpuload will never take the
+ * memory.
  */
 enum { NOT_SENT, SENT, TAKEN, REFUSED };
 
@@ -63,13 +66,15 @@ static struct {
 	pid_t recorder;			/* xpuload's pid in this process's pid namespace, or 0 */
 
 	struct xpu_shm_hello hello;
-	int sent;			/* used by one thread at a time, as are the next six */
+	int sent;			/* used by one thread at a time, like the members below it
+					 * up to counts */
 	bool again;			/* the descriptor is kept for the next recording */
-	int memory;			/* the file's descriptor, or -1: sent, or no file */
-	int segment;			/* the id of the memory without a file, or -1 */
-	dev_t dev;			/* tells whether the program closed the file */
+	int memory;			/* the file's descriptor; -1: it was sent, or there is no
+					 * file */
+	int segment;			/* the id of the segment, or -1 */
+	dev_t dev;			/* with ino: show whether the program has closed the file */
 	ino_t ino;
-	uint64_t nr_before;		/* launches before this recording */
+	uint64_t nr_before;		/* number of launches before this recording */
 	uint64_t nr_told;		/* number of launches that @counts includes */
 	struct xpu_shm_counts *counts;	/* NULL: missing, or no longer needed */
 
@@ -79,10 +84,12 @@ static struct {
 	uint8_t *threads;		/* the pages of threads */
 	uint8_t *ring;			/* mapped twice, so that no record is split */
 	uint64_t ring_bytes;
-	atomic_uint_fast64_t populated;	/* bytes at the start that have memory; UINT64_MAX: all */
-	atomic_uint_fast64_t limit;	/* the head may advance to here without reading the tail */
-	uint16_t given[XPU_SHM_NR_THREADS];	/* threads whose pages can be used again; under the
-						 * caller's lock */
+	atomic_uint_fast64_t populated;	/* number of bytes at the ring's start that have memory;
+					 * UINT64_MAX: all */
+	atomic_uint_fast64_t limit;	/* the head may advance to this value before the tail must
+					 * be read again */
+	uint16_t given[XPU_SHM_NR_THREADS];	/* numbers of threads whose pages can be used again;
+						 * under the caller's lock */
 	unsigned int nr_given;
 } shm = { .memory = -1, .segment = -1, .counts_id = -1 };
 
@@ -154,8 +161,8 @@ bool shm__wants(unsigned int wanted)
 }
 
 /*
- * Counts this process, so that xpuload knows that a process is missing if this one cannot hand over
- * its memory.
+ * Counts this process. If it cannot hand over its memory, xpuload then knows that a process is
+ * missing.
  */
 static void count_process(void)
 {
@@ -176,7 +183,8 @@ static void count_process(void)
 }
 
 /*
- * Allocates shared pages now: a page without memory would raise SIGBUS when it is first touched.
+ * Allocates shared pages now, because a page without memory would raise SIGBUS when it is first
+ * touched.
  * Return: 0 or a negative errno, -EINVAL before Linux 5.14.
  */
 static int populate(const void *at, uint64_t bytes)
@@ -213,7 +221,10 @@ static int map(int memory, uint64_t ring_at, uint64_t bytes)
 	return 0;
 }
 
-/* Return: whether the first records have memory, or all records if memory cannot be added later. */
+/*
+ * Allocates memory for the first records; for all records if memory cannot be added later. Return:
+ * whether this succeeded.
+ */
 static bool fill(int memory, uint64_t bytes)
 {
 	int err = populate(shm.reader, 2 * PAGE);
@@ -227,9 +238,8 @@ static bool fill(int memory, uint64_t bytes)
 }
 
 /*
- * Sets the size of the file. Above the limit on the size of files (RLIMIT_FSIZE), Linux also sends
- * SIGXFSZ to this thread, which is meant for the program's own files, so the pending signal is
- * removed.
+ * Sets the size of the file. If the size exceeds RLIMIT_FSIZE, Linux also sends SIGXFSZ to this
+ * thread. That signal is meant for the program's own files, so the pending signal is removed.
  */
 static int set_size(int fd, uint64_t bytes)
 {
@@ -250,7 +260,7 @@ static int set_size(int fd, uint64_t bytes)
 
 /*
  * Maps the memory. The ring is at the end of the memory, and is mapped a second time right after
- * itself. Return: whether the memory is mapped and has its first pages.
+ * itself. Return: whether the memory is mapped and its first pages are allocated.
  */
 static bool map_memory(int memory)
 {
@@ -301,9 +311,9 @@ static void offer_segment(void)
 }
 
 /*
- * Makes memory without a file, so that limits on files and a lack of file descriptors do not
- * matter. The segment disappears with the last process that has attached it. Return: whether there
- * is memory.
+ * Makes a segment instead of a file: limits on files and a lack of file descriptors do not matter
+ * then. The segment disappears with the last process that has attached it. Return: whether this
+ * succeeded.
  */
 static bool make_segment(void)
 {
@@ -338,7 +348,7 @@ bool shm__read_name(const char *path, char *name, size_t len)
 
 /*
  * Whether the descriptor still refers to the memory: the program may have closed it and opened
- * another file.
+ * another file with its number.
  */
 static bool has_memory(void)
 {
@@ -396,7 +406,7 @@ static void close_memory(void)
 	shm.memory = -1;
 }
 
-/* Ends the attempts to send the memory: xpuload has it, or nobody will take it. */
+/* Ends the attempts to send the memory, because xpuload has it or nobody will take it. */
 static void end_sending(int how)
 {
 	if (!shm.again)
@@ -431,7 +441,7 @@ static void hand_over(void)
 	if (fd < 0)
 		return;
 	err = CALL(connect, fd, &shm.address, shm.address_bytes, 0, 0);
-	/* Nobody listens there any more, or another program does. */
+	/* Nobody listens at the address any more, or another program does. */
 	if (err == -ECONNREFUSED || (!err && !is_recorder(fd)))
 		end_sending(REFUSED);
 	else if (!err && !send_hello(fd))
@@ -472,7 +482,7 @@ static void start(void)
 
 /*
  * Waits until all records in the ring are complete: a thread that found the memory open may write
- * its record after the memory was closed. Return: whether they are.
+ * its record after the memory was closed. Return: whether all are complete.
  */
 static bool settle(void)
 {
@@ -506,7 +516,9 @@ static int empty(void)
 		return -ESTALE;
 	if (head - tail > shm.ring_bytes || !settle())
 		return -EBUSY;
-	/* The second mapping of the ring continues the first one. */
+	/*
+	 * These bytes may extend into the second mapping of the ring, which follows the first one.
+	 */
 	memset(shm.ring + (tail & (shm.ring_bytes - 1)), 0, head - tail);
 	memset(shm.writer->dropped, 0, sizeof(shm.writer->dropped));
 	shm.writer->told_unloads = shm.writer->met_unloads = 0;
@@ -628,8 +640,8 @@ enum shm_state shm__state(void)
 }
 
 /*
- * Allocates the ring's memory up to @end, in the first pass through the ring. Return: whether it
- * exists.
+ * Allocates the ring's memory up to @end, during the first pass through the ring. Return: whether
+ * the ring has memory up to @end.
  */
 static bool populate_to(uint64_t end)
 {
@@ -647,7 +659,7 @@ static bool populate_to(uint64_t end)
 	}
 	if (populate(shm.ring + before, bytes - before))
 		return false;
-	/* Another thread may have populated more meanwhile. */
+	/* Another thread may have allocated more meanwhile. */
 	while (before < end && !atomic_compare_exchange_weak(&shm.populated, &before, end))
 		;
 	return true;
@@ -727,7 +739,7 @@ static void drop(enum xpu_lost_kind kind, uint64_t nr)
 		__atomic_fetch_add(&shm.writer->dropped[kind], nr, __ATOMIC_RELAXED);
 }
 
-/* Finds out how far the head may advance. Return: whether there is room for @bytes. */
+/* Sets the limit up to which the head may advance. Return: whether there is room for @bytes. */
 static __attribute__((noinline, cold)) bool extend(size_t bytes)
 {
 	uint64_t head = __atomic_load_n(&shm.writer->head, __ATOMIC_RELAXED);
@@ -743,7 +755,7 @@ static __attribute__((noinline, cold)) bool extend(size_t bytes)
 	errno = saved_errno;
 	populated = atomic_load(&shm.populated);
 	/*
-	 * This may lower a limit that another thread has just set; the next extend() raises it
+	 * This may lower a limit that another thread has just raised. The next extend() raises it
 	 * again.
 	 */
 	atomic_store_explicit(&shm.limit, limit < populated ? limit : populated,
@@ -752,7 +764,8 @@ static __attribute__((noinline, cold)) bool extend(size_t bytes)
 }
 
 /*
- * Return: room for @bytes, to be passed to commit(); NULL: no room unless extend() finds some.
+ * Return: room for @bytes, to be passed to commit(); NULL if the ring has no room: extend() may
+ * then find some.
  * @kind: the kind of record that is lost if the process is killed before commit(). This calls no
  * function, so that its callers need not save registers.
  */
@@ -820,8 +833,8 @@ static void put_launch(const struct xpu_slot *slot, const uint64_t *frames, uint
 	struct xpu_ring_launch *r;
 
 	/*
-	 * Kind 0: if the process is killed before commit(), it does not make the launch, so none is
-	 * lost.
+	 * Kind 0 for launches: if the process is killed before commit(), it does not make the
+	 * launch, so no launch is lost.
 	 */
 	r = reserve(bytes, wait ? XPU_LOST_WAIT : 0);
 	if (!r) {
@@ -872,7 +885,7 @@ void shm__launch(const struct xpu_slot *slot)
 		walk_and_put(slot);
 		return;
 	}
-	/* The shim's own frames are within the limit, but Python's frames come on top of them. */
+	/* The shim's own frames are within the limit, but Python's frames add to them. */
 	if (nr > XPU_MAX_FRAMES) {
 		nr = XPU_MAX_FRAMES;
 		flags |= XPU_CHAIN_TRUNCATED;

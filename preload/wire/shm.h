@@ -3,8 +3,8 @@
  * shm.h - records for xpuload through shared memory, where BPF is not allowed; see xpu_shm.h
  *
  * All functions except shm__start() and shm__start_again() are safe in signal handlers. They take
- * no lock. Only shm__tell() and shm__start_again() wait. Without room, records are dropped and
- * counted.
+ * no lock. Only shm__tell() and shm__start_again() wait. If there is no room, records are dropped
+ * and counted.
  */
 #ifndef XPU_PRELOAD_SHM_H
 #define XPU_PRELOAD_SHM_H
@@ -26,9 +26,9 @@ bool shm__start(const char *where);
 /*
  * Like shm__start(), in a process that may have shared memory already: that memory is emptied, and
  * handed over again. Must be called while nothing is recorded, on the thread that calls
- * shm__state(). @nr_launches: the launches of this process so far. Return: 0, or -EINVAL if @where
- * is not valid, -EBUSY if a thread still writes a record, -ESTALE if the memory cannot be used
- * again.
+ * shm__state(). @nr_launches: number of launches of this process so far. Return: 0 or an error:
+ * -EINVAL if @where is not valid, -EBUSY if a thread is still writing a record, -ESTALE if the
+ * memory cannot be used again.
  */
 int shm__start_again(const char *where, uint64_t nr_launches);
 
@@ -56,8 +56,8 @@ enum shm_state shm__state(void);
 
 /*
  * Tries for @wait_ns to hand over the memory, if xpuload does not have it yet. Until that succeeds,
- * @nr_launches, the launches of this process so far, are counted as lost where xpuload can see the
- * count.
+ * the launches of this process so far, @nr_launches, are counted as lost in a page that xpuload
+ * reads.
  */
 void shm__tell(uint64_t nr_launches, uint64_t wait_ns);
 
@@ -65,62 +65,62 @@ void shm__tell(uint64_t nr_launches, uint64_t wait_ns);
 bool shm__is_told(void);
 
 /*
- * Whether this process has reached neither xpuload nor xpuload's counters, so that xpuload does not
- * know of this process. Linux may still report the name of a thread, XPU_SHM_UNHEARD, to xpuload.
+ * Whether this process could reach neither xpuload nor xpuload's counters, so that xpuload does not
+ * know of this process. Linux may then still report a thread's name, XPU_SHM_UNHEARD, to xpuload.
  */
 bool shm__is_unheard(void);
 
 /*
- * Allocates the pages of the ring that are needed next, so that no launch waits for one; called by
- * the shim's own thread.
+ * Allocates the pages of the ring that are needed next, so that no launch has to wait for one;
+ * called by the shim's own thread.
  */
 void shm__populate(void);
 
-/* Drops the memory in a forked child: it belongs to the parent. */
+/* Unmaps the memory in a forked child, because it belongs to the parent. */
 void shm__forked(void);
 
 /*
  * Replaces the zeroed XPU_SHM_THREAD_BYTES at @pages by pages of the shared memory, so that xpuload
  * can read the log in them after the process has ended. @log_at: the log's offset in the pages, the
  * same for all threads. *@taken: a number to pass to shm__give_pages() once nothing more is logged
- * there; 0 without free shared pages, in which case the process keeps its own @pages. The caller
- * serializes all calls.
+ * there. If no shared pages are free, *@taken is 0, and the process keeps its own @pages. The
+ * caller serializes all calls.
  *
  * Return: whether @pages are still mapped.
  */
 bool shm__take_pages(void *pages, size_t log_at, unsigned int *taken);
 
 /*
- * Replaces the shared pages at @pages by zeroed private memory. Return: whether it could; if not,
- * @pages may be unmapped.
+ * Replaces the shared pages at @pages by zeroed private memory. Return: whether this succeeded; if
+ * not, @pages may be unmapped.
  */
 bool shm__leave_pages(void *pages);
 
 void shm__give_pages(unsigned int number);
 
-/* Replace the probe sites of these names if memory is shared: see xpu_slot.h. */
+/* Replace the probe sites of the same names if memory is shared: see xpu_slot.h. */
 void shm__launch(const struct xpu_slot *slot);
 void shm__batch(const void *records, size_t bytes);
 void shm__log(const struct xpu_log *log, uint64_t end);
 
-/* Whether xpuload wants mappings and names of threads: it has no perf events. */
+/* Whether xpuload wants mappings and names of threads, because it has no perf events. */
 bool shm__wants_maps(void);
 
-/* Writes an MMAP or COMM record. Without room, it is counted as lost. */
+/* Writes an MMAP or COMM record. If there is no room, the record is counted as lost. */
 void shm__map(const struct xpu_record *record);
 
 /* Counts a mapping as lost. */
 void shm__lose_map(void);
 
 /*
- * Notes that the mappings handed over were read after @nr_unloads unloads of code. When the process
- * has ended, xpuload compares this number with the highest number of unloads that a launch has
- * seen, which is at shm__met_unloads().
+ * Notes that the mappings that were handed over were read after @nr_unloads unloads of code. When
+ * the process has ended, xpuload compares this number with the highest number of unloads that a
+ * launch has seen, which is at shm__met_unloads().
  */
 void shm__told_maps(uint64_t nr_unloads, enum xpu_shm_maps maps);
 uint64_t *shm__met_unloads(void);
 
-/* Reads a name of a thread from a file in /proc. Return: whether it could be read. */
+/* Reads a thread's name from the file @path in /proc. Return: whether it could be read. */
 bool shm__read_name(const char *path, char *name, size_t len);
 
 #endif /* XPU_PRELOAD_SHM_H */

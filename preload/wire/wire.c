@@ -12,7 +12,7 @@
 #include "base/launcher_labels.h"
 #include "wire/probe.h"
 
-/* A definition, kept as a finished record to be repeated for a new listener. */
+/* A definition, kept as a finished record that is repeated for each new listener. */
 struct definition {
 	struct definition *next;
 	struct xpu_record record[];
@@ -28,10 +28,10 @@ struct string {
 struct kernel {
 	UT_hash_handle hh;		/* by key */
 	struct {
-		uint32_t name;		/* id of the string that first had this name */
+		uint32_t name;		/* id of the string with the name alone */
 		struct xpu_shape shape;
 	} key;
-	uint32_t id;			/* id of the string for name and shape */
+	uint32_t id;			/* id of the string with name and shape */
 };
 
 struct stream {
@@ -51,13 +51,13 @@ struct api {
 
 /*
  * A vendor returns the same pointer each time for a kernel's name. This cache saves hashing the
- * name; it still compares the text.
+ * name; the text is still compared.
  */
 #define NAME_CACHE	256		/* a power of two */
 
 /* Beyond these limits kernels are recorded without the shapes of their launches. */
 #define MAX_SHAPES	16384
-#define MAX_SHAPE_BYTES	(8u << 20)	/* limit on the total bytes of names */
+#define MAX_SHAPE_BYTES	(8u << 20)	/* limit on the total bytes of kernel names */
 
 struct xpu_record_counters wire__counters;
 
@@ -70,7 +70,7 @@ static struct stream *streams;
 static struct api *apis;
 static uint32_t last_string_id, last_stream_id;
 static struct kernel *kernels;
-static size_t shape_bytes;		/* bytes of names of kernels with a shape */
+static size_t shape_bytes;		/* total bytes of the names of kernels with shapes */
 
 static struct {
 	const char *pointer;
@@ -120,8 +120,8 @@ static void send_definition(const struct definition *d)
 }
 
 /*
- * Return: a definition of @size bytes with its header filled in, for the caller to complete and
- * send; or NULL.
+ * Return: a definition of @size bytes, with its header filled in, for the caller to complete and
+ * send; NULL if memory is short.
  */
 static struct definition *definition__new(uint16_t type, uint32_t size)
 {
@@ -144,7 +144,10 @@ void wire__repeat_definitions(void)
 		send_definition(d);
 }
 
-/* Return: a new interned string, already sent, or NULL. The caller has limited @len. */
+/*
+ * Return: a new interned string, already sent; NULL if memory is short. The caller has limited
+ * @len.
+ */
 static struct string *string__new(const char *name, size_t len)
 {
 	struct string *s = malloc(sizeof(*s) + len + 1);
@@ -192,7 +195,7 @@ uint32_t wire__string(const char *name)
 		s = string__new(name, len);
 	if (!s)
 		return 0;
-	if (!name[len]) {		/* a shortened name would never compare equal */
+	if (!name[len]) {		/* a shortened name would never be found equal */
 		name_cache[slot].pointer = name;
 		name_cache[slot].string = s;
 		name_cache[slot].kernel = NULL;
@@ -227,8 +230,8 @@ static bool kernel__define(struct kernel *k, const char *name, size_t len)
 }
 
 /*
- * Return: the new kernel, owned by the table; NULL if there are too many kernels, or without
- * memory.
+ * Return: the new kernel, owned by the table; NULL if there are too many kernels or memory is
+ * short.
  */
 static struct kernel *kernel__new(const struct kernel *key, const char *name)
 {
@@ -354,7 +357,7 @@ void wire__api(uint32_t domain, uint32_t cbid, enum xpu_call_class class, const 
 	}
 	d = definition__new(XPU_RECORD_API, sizeof(*r));
 	if (!d) {
-		HASH_DEL(apis, a);	/* try again next time: memory may suffice then */
+		HASH_DEL(apis, a);	/* try again next time: there may be enough memory then */
 		free(a);
 		return;
 	}

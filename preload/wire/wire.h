@@ -33,13 +33,14 @@ void *wire__reserve(uint16_t type, uint16_t misc, uint32_t size);
 uint32_t wire__string(const char *name);
 
 /*
- * Return: the id of the string for a kernel's name and its launch's shape; the id of the name alone
- * if the program uses more shapes than are remembered; or 0.
+ * Return: the id of the string for a kernel's name and its launch's shape. If the program uses more
+ * shapes than are remembered, it is the id of the name alone. 0 if @name is NULL or memory is
+ * short.
  */
 uint32_t wire__kernel(const char *name, const struct xpu_shape *shape);
 
 /*
- * Defines a device of @api, before its streams. The header and the name's id in @device are
+ * Defines a device of @api, before its streams. The header of @device and its id of the name are
  * ignored.
  */
 void wire__device(unsigned int api, const struct xpu_record_device *device, const char *name);
@@ -60,10 +61,10 @@ void wire__pycode(uint32_t id, const char *name, const char *filename, uint32_t 
 
 struct launcher_labels;
 
-/* Defines the labels of this process; they are sent only when definitions are repeated. */
+/* Defines the labels of this process. They are sent only when definitions are repeated. */
 void wire__labels(const struct launcher_labels *labels);
 
-/* Sends a line for the user at once; @level is XPU_MESSAGE_*. */
+/* Sends a line for the user at once. @level: XPU_MESSAGE_* */
 void wire__message(uint16_t level, const char *text);
 
 /* Sends @window at once, in a batch of its own. */
@@ -72,7 +73,7 @@ void wire__window(const struct xpu_record_window *window);
 /* Sends the records that are packed so far. */
 void wire__flush(void);
 
-/* Packs every definition again, so that all go out with the next flush. */
+/* Packs every definition again, so that all are sent with the next flush. */
 void wire__repeat_definitions(void);
 
 #endif /* XPU_PRELOAD_WIRE_H */

@@ -14,7 +14,7 @@ struct gpu_work {
 	uint8_t api;			/* enum xpu_api */
 	uint32_t correlation_id;	/* id of its launch */
 	uint32_t stream;		/* see wire__stream() */
-	uint64_t start, end;		/* ns; 0: unknown, or not ended */
+	uint64_t start, end;		/* in ns; 0: unknown, or not ended */
 	int64_t shift_ns;		/* add this to both times, to get CLOCK_MONOTONIC */
 	bool may_be_unfinished;		/* an unknown end is no sign of a fault */
 	uint64_t graph_node_id;		/* 0: the work has no node */

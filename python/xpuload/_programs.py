@@ -49,7 +49,7 @@ def last_line(text):
 
 
 def become(name):
-    """Replaces this process by a program: the console scripts of the package are these."""
+    """Replaces this process by a program, for the console scripts of the package."""
     try:
         path = find(name)
         os.execv(path, [path, *sys.argv[1:]])

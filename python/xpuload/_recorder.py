@@ -2,7 +2,8 @@
 """The recorder of this process: a child xpuload that attaches for each recording, and the shim.
 
 xpuload --control makes a recording between the commands share and disable, and answers each command
-when it is done. Without BPF, the answer to share has an address: the shim sends its memory there.
+when it is done. Without BPF, the answer to share contains an address, to which the shim sends
+its memory.
 """
 import atexit
 import ctypes

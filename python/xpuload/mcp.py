@@ -21,7 +21,7 @@ LINE_BYTES = 1 << 20		# the longest message that is read
 ANSWER_CHARS = 60000		# the longest answer: further rows are left out, and counted
 CELL_CHARS = 2000		# the longest text of a cell
 MAX_ROWS, ROWS = 200, 20
-MAX_RESULTS = 8			# recordings whose tables are kept in memory
+MAX_RESULTS = 8			# maximum number of recordings whose tables are kept in memory
 FILTERS = ("kernel", "nvtx", "pid", "rank", "device", "stream", "comm", "from", "to", "window")
 
 PARSE, REQUEST, METHOD, PARAMS = -32700, -32600, -32601, -32602

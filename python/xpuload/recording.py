@@ -26,7 +26,7 @@ _lock = threading.Lock()
 _active = None			# the Recording whose block is open
 _numbers = itertools.count(1)	# in the names of recordings that only Results have
 _merging = []			# Recordings that wait for xpumerge
-_newest = {}			# by path of a recording: the file with names that replaces it
+_newest = {}			# for each recording's path: the file with names that replaces it
 
 
 class Schedule:

@@ -11,7 +11,7 @@ import os
 from xpuload import _programs, _schema
 from xpuload._errors import XpuloadError
 
-SHOWN_ROWS = 20			# most rows of a table in a notebook
+SHOWN_ROWS = 20			# maximum rows of a table in a notebook
 LAUNCHES = {"time_ns": "integer", "pid": "integer", "tid": "integer", "correlation_id": "integer",
             "works": "integer", "device_ns": "integer", "name": "string", "call": "string",
             "path": "string"}
@@ -28,7 +28,7 @@ class Rows(list):
     """The rows of a table: named tuples, in the order of xpumerge."""
 
     def __init__(self, name, columns, rows):
-        """@columns: name to type, of the schema; @rows: a dictionary for each row."""
+        """@columns: the schema's columns, name to type; @rows: a dictionary for each row."""
         for row in rows:
             if row.keys() - columns.keys():		# counters of GPUs are columns of their own
                 columns = {**dict.fromkeys(row, "number"), **columns}

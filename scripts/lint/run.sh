@@ -36,8 +36,8 @@ missing() {		# missing PART TOOL: if TOOL is missing, says so and succeeds
 	[ -z "${XPU_LINT_REQUIRE:-}" ] || status=1
 }
 
-# found PART TOOL: prints the findings in the log, and fails unless TOOL's version is not the known
-# one.
+# found PART TOOL: prints the findings in the log. They count as a failure unless TOOL's version
+# differs from the known version.
 found() {
 	cat "$tmp/log"
 	case $2 in

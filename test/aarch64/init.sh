@@ -19,8 +19,8 @@ say() { echo "system: $*"; }
 say "$(uname -srm), $(nproc) CPUs"
 xpuload --check 2>&1 | sed 's/^/system: check: /'
 export LD_LIBRARY_PATH=/build/sim
-# Unwinds with the shim's unwinder, then along frame pointers in the kernel, then with one probe hit
-# for each launch.
+# Records with the shim's unwinder, then with frame pointers, then with one probe hit for each
+# launch.
 for how in "" "--call-graph fp" "--probe launch"; do
 	# shellcheck disable=SC2086 # options
 	xpuload $how -o x.data /build/workload/exact -t "$threads" -s 4 -n "$launches" 2>load.log

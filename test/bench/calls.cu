@@ -28,7 +28,7 @@ KERNEL(null_kernel)
 
 #define MAX_CBID	4096
 #define MAX_ROUNDS	1000
-#define NR_CALLS	400		/* calls in a row: fewer than a stream's queue takes */
+#define NR_CALLS	400		/* calls in a row: fewer than a stream's queue holds */
 
 enum way {
 	BARE, KERNELS, PATH, RUNTIME_TIMED, RUNTIME_ALL, BOTH_TIMED, DRIVER_TIMED, ACTIVITY_TIMED,
@@ -51,7 +51,7 @@ static const char *const function_names[] = {
 static cudaStream_t stream;
 static cudaEvent_t event;
 static void *memory;
-static void *function;			/* null_kernel for the driver */
+static void *function;			/* null_kernel, as the driver API's handle */
 static CUresult (*get_current)(CUcontext *);
 static CUresult (*launch)(CUfunction, unsigned int, unsigned int, unsigned int, unsigned int,
 			  unsigned int, unsigned int, unsigned int, CUstream, void **, void **);

@@ -26,7 +26,7 @@ fold_perf() {		# prints the stacks of perf script, innermost frame last, with co
 }
 
 # shellcheck disable=SC2120 # a filter, too
-# Adds up self time by function, the innermost frame, by the names that both tools print.
+# Adds up self time by function (the innermost frame), under the name that both tools print.
 self() {
 	perl -ne '/^(.*) (\d+)$/ or next; my ($p, $n) = ($1, $2); my $f = (split /;/, $p)[-1];
 		$f =~ s/_\[k\]$//; $f =~ s/@.*//; $s{$f} += $n;

@@ -38,7 +38,7 @@ static void CUPTIAPI completed(CUcontext context, uint32_t stream, uint8_t *buff
 
 #define MAX_CBID	4096
 
-static unsigned long counts[2][MAX_CBID];	/* of the driver's and the runtime's functions */
+static unsigned long counts[2][MAX_CBID];	/* calls of driver and runtime functions */
 static int is_counted;
 
 static void CUPTIAPI nothing(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,

@@ -83,7 +83,7 @@ ROWS = (["bare", "dormant"] + CUPTI + OURS +
 PEERS = {"api-all": "nsys-calls", "merge": "nsys-all", "all": "nsys-all"}
 NSYS = {"nsys": ["-s", "none", "--cpuctxsw", "none"],
         "nsys-calls": ["-s", "none", "--cpuctxsw", "none", "--cuda-trace-all-apis=true"],
-        "nsys-all": ["-s", "process-tree", "--sampling-period=10000000"]}    # ns of CPU time
+        "nsys-all": ["-s", "process-tree", "--sampling-period=10000000"]}    # in ns of CPU time
 CPU_RATE, CPU_SECONDS, CPU_ROUNDS = 100000, 2, 3
 READY_S, TURN_S, END_S = 120, 30, 60
 # Functions where threads begin; clone3 and main's caller have no names in a stripped libc.

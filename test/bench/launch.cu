@@ -9,8 +9,8 @@
  *	launch ... -x cycle|random		from 16 more sites, in turn or in random order
  *	launch ... -x alloc			a launch, and then memory: instead of each later
  *						launch cudaMallocAsync() and cudaFreeAsync()
- *	launch ... -x mixalloc			memory from the 16 sites in random order: each
- *						allocates if it has no memory, or frees it
+ *	launch ... -x mixalloc			memory from the 16 sites in random order: a site
+ *						allocates if it has no memory, else frees it
  *	launch ... -w				first 1,000 are in a cudaProfilerStart() window
  *	launch ... -s SECONDS [-r RATE]		prints launches per second, of all threads; at most
  *						RATE. Says "running" after the warm-up.

@@ -269,7 +269,7 @@ static __attribute__((noinline)) void get_time(void)
  * much other code.
  */
 #define NR_PATHS	120
-#define NR_STEPS	100		/* without STEPS */
+#define NR_STEPS	100		/* default number of steps */
 #define NR_WAYS		64		/* functions that a path chooses from */
 #define OTHER_DATA	(256u << 10)
 #define OTHER_CODE	(128u << 10)
@@ -417,7 +417,7 @@ static double cold_ns(unsigned int nr_inner, double *event)
 	return median_ns(cold_ticks, &from, &to);
 }
 
-/* @nr_inner: how many inner frames each path does not share */
+/* @nr_inner: the number of inner frames that are unique to each path */
 static __attribute__((noinline)) void measure_cold(unsigned int nr_inner)
 {
 	double calls, all, event;

@@ -50,8 +50,8 @@ run(async () => {
 	await page.waitForTimeout(1000);
 
 	/*
-	 * Opens from bottom to top, so that the rows above do not move: both processes, then each
-	 * track.
+	 * Opens both processes, then each track, from bottom to top, so that the rows above do not
+	 * move.
 	 */
 	const first = FIRST_ROW + CHILD, gpu = first + tracks.host.size * ROW;
 

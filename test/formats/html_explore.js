@@ -241,7 +241,7 @@ async function testAddress() {
 	is(page.complaints.join("\n"), "", "no error, no message, no request");
 	await page.context().close();
 
-	/* Anybody may write an address. */
+	/* An address may contain anything. */
 	for (const hash of ["zoom=99999999&frame=7777777",
 		"by=__proto__&time=constructor&unit=x&of=-5&view=lines2",
 			    "search=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&kernel=%3Cscript%3E",

@@ -51,7 +51,7 @@ async function rows(page) {
 	return found;
 }
 
-/* Return: the number in a text, and the most that rounding may have changed it. */
+/* Return: the number in a text, and the largest error that rounding may have caused. */
 function read(words) {
 	const unit = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 }[words.split(" ")[1]] || 1;
 	const digits = (/\.(\d+)/.exec(words) || ["", ""])[1].length;

@@ -11,7 +11,7 @@ const isWork = line => /^\[GPU\d*_(Kernel|Memcpy|Memset)\]/.test(leaf(line));
 /* Return: the page's name for device work in the Chrome timeline. */
 const shownAs = e => e.cat === "memset" ? "set" : e.name.replace(/^memcpy/, "copy");
 
-/* Waits: the page follows after the time range has stopped changing. */
+/* Waits for the page, which redraws only once the time range has stopped changing. */
 async function rest(page) {
 	await page.waitForTimeout(350);
 	await settle(page);

@@ -102,7 +102,7 @@ async function testPaths() {
 	ok(rows.slice(0, 12).every(row => !/^(cu|cuda)[A-Z]/.test(row.by)),
 	   "a path is named by the program's function, not by CUDA's",
 	   rows.slice(0, 12).map(row => row.by).join());
-	/* A kernel of four threads has one block for each call path. */
+	/* A kernel that four threads launch has one block for each call path. */
 	const name = rows[0].name, boxes = (await drawn(page)).filter(f => f.name === name);
 
 	is(boxes.length, Object.keys(paths[name]).length,

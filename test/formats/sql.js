@@ -237,7 +237,7 @@ async function main() {
 	}
 	await open("live");
 
-	/* Computes samples in gaps without slots: one piece of work after another. */
+	/* Computes the samples in gaps directly, from each piece of work and the ones before it. */
 	rows = await query(recipe("idle_host", ALL));
 	const plain =
 		await query(`WITH ends AS

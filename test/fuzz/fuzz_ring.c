@@ -852,8 +852,8 @@ static unsigned int check_aggregate(const struct session *s, const struct aggreg
 	if (chain->path == NO_INDEX || leaf->kind != LEAF_KERNEL)
 		fail("something that is no kernel of a launch", h->proc_id);
 	/*
-	 * A caller's frame has the address before its return address; the innermost frame of a
-	 * stack that the kernel took has its exact address.
+	 * A caller's frame is named one byte before its return address. In a stack that the kernel
+	 * took, the innermost frame has its exact address.
 	 */
 	if (stack->nr != 2 || strcmp(stack->frames[0]->name, "honest+0x17ff") ||
 	    sscanf(stack->frames[1]->name, "honest+0x%x", &site) != 1 || (++site & 0xff) > 1)

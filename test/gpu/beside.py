@@ -2,8 +2,8 @@
 # beside.py [THREADS]: ten windows of torch.profiler, CPU and CUDA, with stacks, while THREADS other
 # threads go on launching. For each window it prints the counts of this thread's device and CPU
 # events by name, the number of events with stacks, and the amount of device work that began before
-# its call or ended after the last call. At the end it prints the number of its kernels that the
-# whole program launched.
+# its call or ended after the last call. At the end it prints how many of these kernels the whole
+# program launched.
 import collections
 import json
 import sys

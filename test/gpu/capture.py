@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# capture.py profiler|nvtx: PyTorch with windows. Products run inside the windows and sums outside,
-# always the same number.
+# capture.py profiler|nvtx: PyTorch with windows. Matrix products run inside the windows and sums
+# outside; their numbers are always the same.
 import sys
 import threading
 

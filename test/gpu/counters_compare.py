@@ -2,7 +2,8 @@
 """
 counters_compare.py TABLE.json NCU.csv: compares the table kernel_metrics with Nsight Compute,
 which runs the same kernels alone. Prints a line for each kernel of 1 % of the time and more, then
-the mean distance by device time of all known values, and how many are outside of their own error.
+the mean distance of all known values, weighted by device time, and how many values are outside of
+their own error.
 
 A kernel that Nsight Compute runs alone takes another time, at another clock. The instructions and
 the bytes of a launch are the same, so the values of Nsight Compute are scaled to the time of the
@@ -26,7 +27,7 @@ CYCLES = "gpc__cycles_elapsed.max"
 
 
 def key(name):
-    """The two programs print template arguments and unnamed types in other ways."""
+    """The two programs print template arguments and unnamed types in different ways."""
     name = re.sub(r"\(anonymous namespace\)|unnamed>|<unnamed|native::|void |\bat::", "", name)
     return re.sub(r"[^a-z0-9]", "", name.lower())[:60]
 

@@ -3,8 +3,8 @@
 """inject.py KIND: a program that gets the shim while it runs: train, alone, graphs, jax or ranks
 
 Repeats one step and compares each result with the first one. Prints "ready PID" when it has begun,
-and "steps N different N" when SIGTERM has ended it. "alone" is training without a thread that
-waits for the end, as "train" has one. "ranks" starts two ranks of NCCL.
+and "steps N different N" when SIGTERM has ended it. "alone" trains like "train", but has no
+thread that waits for the end. "ranks" starts two ranks of NCCL.
 """
 import os
 import signal

@@ -5,7 +5,7 @@ of its own; then, if SECONDS allows, does both in turns for a minute. Prints the
 CLOCK_MONOTONIC, and the millijoules that NVML counted in between.
 
 metrics.py --steps N: training steps of a small transformer; prints the median of a step in us, and
-the most memory that it had.
+its peak memory.
 """
 import ctypes
 import resource

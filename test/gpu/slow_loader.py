@@ -52,7 +52,7 @@ os.close(write_end)
 
 model = torch.nn.Linear(1024, 1024).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-train(DataLoader(torch.ones(3, ITEM)), model, optimizer)  # makes the steps that are slow only once
+train(DataLoader(torch.ones(3, ITEM)), model, optimizer)  # warms up: first steps are slow
 begin = time.monotonic()
 loss = train(DataLoader(SlowDataset(read_end)), model, optimizer)
 print(f"slow_loader: {STEPS} steps, {(time.monotonic() - begin) / STEPS * 1e3:.1f} ms each, "

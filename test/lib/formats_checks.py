@@ -140,7 +140,7 @@ def check_counters(counters):
 
 
 def check_nesting(spans):
-    """Fails unless spans nest: (start, end), by start, of equal starts the longer one first."""
+    """Fails unless spans nest. Spans are (start, end), sorted by start, then by falling end."""
     ends = []
     for start, end in spans:
         while ends and ends[-1] <= start:

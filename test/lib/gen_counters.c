@@ -4,9 +4,9 @@
  * truth is known
  *
  * Kernels: "wide" has two shapes with different values, "narrow" uses no tensor core, "first" and
- * "second" always run in succession, "once" runs for 2 us. The recording has a copy, too. Prints
- * the truth, a line KERNEL TENSOR DRAM NS for each kernel, with means over its shapes. DRAM is
- * the DRAM share that "narrow" reads, in percent.
+ * "second" always run in succession, "once" runs for 2 us. The recording has a memory copy, too.
+ * Prints the truth, a line KERNEL TENSOR DRAM NS for each kernel, with means over its shapes. DRAM
+ * is the DRAM share that "narrow" reads, in percent.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -16,7 +16,7 @@
 
 #include "gen.h"
 
-#define START_NS 1000ull /* of gen__header() */
+#define START_NS 1000ull /* the start that gen__header() sets */
 #define ROW_NS 1000000
 #define NR_ROWS 3000
 #define PROC 1

@@ -38,7 +38,7 @@ struct options {
 					 * launch */
 	uint64_t thread_batch;		/* number of launches that a thread makes in a row */
 	uint64_t memcpy_every, graph_every, graph_nodes;
-	uint64_t parts;			/* how many files begin while a graph runs, and between
+	uint64_t parts;			/* files that begin while a graph runs, and between
 					 * @early device records and their launches */
 	uint64_t lose_launch, lose_record;
 	uint64_t seed;
@@ -368,7 +368,7 @@ static void launch_one(struct state *s, uint32_t correlation_id)
 }
 
 /*
- * Return: the file's next name, again the first name after the last one; @fallback without a file
+ * Return: the file's next name; the first name follows the last one. Without a file: @fallback
  */
 static const char *next_name(FILE *names, char **buf, size_t *size, const char *fallback)
 {

@@ -7,7 +7,7 @@ sql (for gen_sqlite); "stacks" writes the launches' stacks, with the clock of th
 of IDs, nr launches each, first ID, lost calls and works (device records), both as shares, late (ns
 from a call to its device work), together (1: the runs are of two processes with one pid, at the
 same time), driver (1: driver calls, too), gap (ns between runs), seed. With turns=1, run r of n
-runs keeps only each n-th call. calls_of and works_of name a run; only its calls, or its device
+runs keeps only every n-th call. calls_of and works_of name a run; only its calls, or its device
 records, are kept. The device's clock is ahead by ahead ns.
 
 gen_epochs.py verdict FOLDED prints how many device records are right, wrong, and without a launch.

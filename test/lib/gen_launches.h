@@ -26,7 +26,7 @@ struct gen_launches {
 	double fixed;			/* constant part of the gap */
 	uint32_t burst;			/* number of launches that come close together */
 	double jitter_us;		/* largest time from a stack to its call */
-	double spread_us;		/* largest time that one in 100 adds to it */
+	double spread_us;		/* largest time by which one jitter in 100 is longer */
 	double lost_stacks, lost_launches;
 	double offset_ms, drift_ppm;	/* offset and drift of the stacks' clock */
 	double quantum_ns;		/* resolution of the stacks' clock */
@@ -41,9 +41,9 @@ struct gen_event {
 };
 
 struct gen_seen {
-	struct gen_event *stacks, *calls;	/* by time */
+	struct gen_event *stacks, *calls;	/* sorted by time */
 	uint32_t nr_stacks, nr_calls;
-	bool *has_stack;		/* by launch */
+	bool *has_stack;		/* for each launch */
 };
 
 static uint64_t gen_seed;

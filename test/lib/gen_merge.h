@@ -27,9 +27,9 @@
 #include "write/text.h"
 
 struct merged {
-	int open_err;			/* of reader__open_mem(); error says why */
+	int open_err;			/* result of reader__open_mem(); error says why */
 	char error[256];
-	int err;			/* of session__process() or a writer */
+	int err;			/* result of session__process() or of a writer */
 	int status;			/* status of the session */
 	bool ended;
 	struct loss loss;
@@ -38,7 +38,7 @@ struct merged {
 	size_t pprof_size;
 	char *pftrace;
 	uint64_t sum_ns, nr_records;	/* sums over all aggregates of device work */
-	uint64_t times_ns;		/* over all times of device work */
+	uint64_t times_ns;		/* sum over all bins of time of device work */
 };
 
 struct merge_opts {

@@ -3,13 +3,13 @@
  * gen_odd FILE WHAT [NAMES] - unusual recordings, for tests of the outputs that people read
  *
  * WHAT:
- *	names	each name in the file NAMES, which a NUL ends, names a kernel, a function, a
+ *	names	each NUL-terminated name in the file NAMES names a kernel, a function, a
  *		thread, an NVTX range and a mapped file; the first one also names the command and
- *		the GPU. Each function holds memory, the one with an escape in its name most
+ *		the GPU. Each function holds memory; the one whose name has an escape holds most
  *	years	a kernel of ten years, one of 1 ns
  *	zero	one launch, whose kernel takes no time
  *	one	one launch, of 5 us
- *	back	each kernel begins before its launch; each is launched before the previous one
+ *	back	each kernel begins before its launch, and is launched before the previous one
  *	crowd	300 threads, 64 GPUs, 10,000 kernels
  *	deep	a launch and two CPU samples; one sample's call path is deeper than recorded
  */

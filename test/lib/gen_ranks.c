@@ -22,7 +22,7 @@
  *	lose		the last rank has no events of one collective
  *	payload		0: NCCL makes no payloads
  *	blocking	0: communicators do not block, and NCCL launches outside of the
- *			calls' ranges, on a third thread; one communicator
+ *			calls' ranges, on a third thread; only one communicator
  *	attach		xpuload attaches to rank R before step R * attach
  *	destroy		0: attached ranks do not destroy their communicators
  *	other		1: the other kernels are from another communication library

@@ -25,14 +25,14 @@
 
 #include "gen.h"
 
-#define START_NS	1000ull		/* of gen__header() */
+#define START_NS	1000ull		/* the start that gen__header() sets */
 #define END_NS		3950000000ull
 #define PROC		1
 #define PID		100
 #define IDS		100
 #define DRIVER		1
 #define SAMPLE_NS	1000000
-#define SUM_NS		10000000	/* for how long short waits off the CPU are summed up */
+#define SUM_NS		10000000	/* length of a sum of short waits off the CPU */
 
 enum { CBID_LAUNCH = 307, CBID_COPY = 276, CBID_GRAPH = 514, CBID_SYNC = 17 };
 enum { P_KERNEL = 1, P_COPY, P_GRAPH, P_NODE, P_SYNC, P_OFF, P_CPU };
@@ -47,7 +47,7 @@ static const char *const kinds[NR_KINDS] = {
 static const struct shape {
 	const char *name;
 	uint64_t ns, every_ns, off_every_ns;
-	uint64_t cpu_ns, cpu_every_ns;	/* of complete samples */
+	uint64_t cpu_ns, cpu_every_ns;	/* length and interval of spans of complete CPU samples */
 } shapes[] = {
 	{ "long", 1700000003, 1900000007, 1900000007, 1700000000, 1900000007 },
 	{ "across", 170000003, 230000007, 230000007, 170000000, 230000007 },
@@ -59,7 +59,7 @@ struct state {
 	uint32_t proc;			/* the process of the next records; the IDs of its threads
 					 * and call paths begin after (proc - 1) * IDS */
 	uint32_t correlation_id;
-	uint64_t first_ns, nr, sum_ns;	/* of the sum of short waits off the CPU */
+	uint64_t first_ns, nr, sum_ns;	/* the current sum of short waits off the CPU */
 	uint64_t cut_ns, cut_every_ns;	/* the next cut; 0: none */
 	uint32_t nr_allocs;		/* memory events written so far */
 };
@@ -270,8 +270,8 @@ static int by_alloc_time(const void *va, const void *vb)
 }
 
 /*
- * Makes memory that is held all the time, for over 1 s, and for some ms; and memory levels of
- * graphs.
+ * Makes memory that is held all the time, memory that is held for over 1 s, and memory that is held
+ * for some ms. Also makes memory levels of graphs.
  */
 static void make_memory(void)
 {
@@ -361,7 +361,7 @@ static void add_read(struct state *s, uint64_t ns, uint32_t kernel, const uint32
 	add_stalls(s, 0, START_NS + ns - READ_NS, START_NS + ns, 10 + kernel, samples);
 }
 
-/* Two kernels alternate, launched from two call paths. @exact: some of them last 0.3 s */
+/* Two kernels alternate, launched from two call paths. @exact: some kernels last 0.3 s */
 static void add_samples(struct state *s, bool exact)
 {
 	static const char *const names[] = { "kernel", "node" };
@@ -542,7 +542,7 @@ static void cut(struct state *s)
 
 /* spans of one kind */
 struct times {
-	uint64_t ns, length_ns, every_ns;	/* of the next span to end */
+	uint64_t ns, length_ns, every_ns;	/* end, length and interval of spans */
 	uint64_t nr, nr_begun;
 };
 

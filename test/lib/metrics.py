@@ -47,8 +47,7 @@ for (begin, end, values), (next_begin, _, next_values) in zip(pm, pm[1:]):
     assert (values[0] + 7) % 101 == next_values[0], (values, next_values)
     assert all((values[0] + 13 * m) % 101 == values[m] for m in range(6)), values
 
-# A clock frequency is an average by overlap. Other counters are solved: see t1/counters and
-# t0/solve.
+# A clock frequency is averaged by overlap. Other counters are solved: see t1/counters and t0/solve.
 def overlaps(start, end):
     low, high = 0, len(pm)
     while low < high:

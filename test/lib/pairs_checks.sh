@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-# pairs_checks.sh - launches, imported from two files, whose truth is known: right, wrong, uncertain
+# pairs_checks.sh - counts right, wrong and uncertain launches in imports of two files with known
+# truth
 #
 # pairs NAMED "KEY=VALUE ...": makes and imports two such files, and calls row NAMED KEYS RIGHT
 # WRONG UNCERTAIN NONE. NAMED is 1 if the stacks name their kernels, and these names identify the
@@ -126,7 +127,8 @@ pairs_families() {
 	# The clock was set, and the kernels' names identify all call paths.
 	pairs_one seed=777468 nr=200 tids=pid gap=10 work=2 jitter=10 dur=5 dur_jitter=20 late=0.1 \
 		step=2 kernels=2 names=hip loop=3
-	# The files have the process ID instead of the thread ID, several APIs, and lost 5 to 20 %.
+	# The files have the process ID instead of the thread ID. They have several APIs, and lack
+	# 5 to 20 %.
 	pid="tids=pid apis=1 kernels=8000"
 	pairs_one "seed=678 nr=8000 $pid threads=4 gap=0.68 work=4.19 shape=exp lost=0.2"
 	pairs_one "seed=276 nr=8000 $pid threads=8 gap=2.57 work=6.29 shape=exp lost=0.05"

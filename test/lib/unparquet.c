@@ -101,7 +101,7 @@ static uint64_t get_le(struct reader *r, struct in *in, size_t bytes)
 struct node {
 	int id, type;
 	int64_t n;			/* numbers and booleans */
-	const uint8_t *v;		/* of a binary */
+	const uint8_t *v;		/* bytes of a binary */
 	size_t bytes;
 	struct node *children;		/* members of a structure, or elements of a list */
 	size_t nr;

@@ -20,7 +20,7 @@ struct unparquet_value {
 	bool null;
 	int64_t n;			/* INT64 and BOOL */
 	double d;
-	char *s;			/* with a NUL after its bytes */
+	char *s;			/* its bytes, and a NUL after them */
 	size_t bytes;
 };
 
@@ -28,8 +28,8 @@ struct unparquet_column {
 	char *name;
 	int type;
 	bool optional;
-	struct unparquet_value *v;	/* by row */
-	unsigned int encodings;		/* bit mask of 1 << encoding, of all values */
+	struct unparquet_value *v;	/* one value for each row */
+	unsigned int encodings;		/* bit mask of 1 << encoding, over all values */
 };
 
 struct unparquet {

@@ -63,8 +63,8 @@ for my $window (@windows) {
 	my $got = $got{$window} = merged($to eq 'end' ? "--from $from" : "--from $from --to $to");
 	for my $name (keys %spans) {
 		$sums{$name} += $got->{$name} // 0;
-		# The thread begins before its first line and ends after its last one, so skips the
-		# outer windows.
+		# The thread begins before its first line and ends after its last one, so the outer
+		# windows are skipped.
 		next if $from == 0 || $to eq 'end';
 		$within{$name} += $got->{$name} // 0;
 		my ($wall, $cpu) = true_ns($name, $from * 1e9, $to * 1e9);

@@ -38,7 +38,7 @@ diag "resident: $before KiB after 20 rounds, $after KiB after 50"
 ok $? "no memory is left behind"
 
 # The target is stopped when xpuload detaches: the last records are still in the target.
-wait_for_late() {	# stops the target, interrupts xpuload, and waits until xpuload waits
+wait_for_late() {	# stops the target, interrupts xpuload, waits until xpuload waits for it
 	attach late --strict --gpu-only -p "$b_pid"
 	awake late
 	ask b "burst 100" >/dev/null

@@ -406,7 +406,7 @@ static bool fill(union any_record *r, const struct sim_activity *act)
 	return true;
 }
 
-/* Fills in the timestamps. Their offset depends on the kind. */
+/* Fills in the timestamps. Their offset in the record depends on the kind. */
 static void fill_times(uint8_t *at, uint64_t start, uint64_t end)
 {
 	CUpti_ActivityKind kind;

@@ -65,12 +65,12 @@ struct CUevent_st {
 	struct device *dev;		/* device where the event was last recorded; NULL: never */
 	uint64_t behind_ns;		/* end of the work that the event waits for; 0: none */
 	uint64_t time_ns;		/* when the event happens */
-	struct branch *branch;		/* owned; if recorded in a capture: its place there */
+	struct branch *branch;		/* owned; the event's place in a capture, or NULL */
 };
 
 struct CUfunc_st {
 	uint32_t magic;
-	int cost_arg;			/* -1: unknown */
+	int cost_arg;			/* index of the argument with its duration; -1: unknown */
 	struct CUfunc_st *next;
 	const char *name;
 	const char *told;		/* the name that CUPTI got at the handle's first launch: see
@@ -85,7 +85,7 @@ struct work {
 	uint64_t seq;
 	uint64_t duration_ns;
 	uint64_t not_before_ns;		/* end of the nodes that a graph node depends on */
-	bool in_graph;			/* ordered by not_before_ns, not by the stream's tail */
+	bool in_graph;			/* starts by not_before_ns, not by the stream's tail */
 	void *record;			/* the tool's handle for the record, or NULL */
 	void *dst;
 	const void *src;

@@ -37,9 +37,9 @@
 struct device {
 	int ordinal;
 	pthread_mutex_t lock;
-	pthread_cond_t wake;		/* for the device's thread: it has something to do */
-	pthread_cond_t progress;	/* for all other threads: done_ns grew, or the device's
-					 * thread ended */
+	pthread_cond_t wake;		/* tells the device's thread that it has work */
+	pthread_cond_t progress;	/* tells all other threads that done_ns grew, or that the
+					 * device's thread ended */
 	struct work **heap;		/* ordered by (end_ns, seq) */
 	size_t nr_heap;
 	size_t size_heap;
@@ -103,10 +103,10 @@ static struct {
 	struct allocation *v;		/* sorted by base */
 	size_t nr;
 	size_t size;
-	_Atomic size_t used[SIM_MAX_DEVICES];	/* bytes */
+	_Atomic size_t used[SIM_MAX_DEVICES];	/* bytes in use */
 	_Atomic size_t pool[SIM_MAX_DEVICES];	/* bytes of used that the default pool has reserved
 						 * but does not use */
-	size_t total;			/* of each device */
+	size_t total;			/* bytes of each device */
 } memory = { .lock = PTHREAD_RWLOCK_INITIALIZER, .total = (size_t)80 << 30 };
 
 static struct {
@@ -1397,7 +1397,7 @@ static void core__setup(void)
 
 /*
  * Initializes CUDA. The injected library runs inside the first cuInit and must not use CUDA there.
- * To its calls the driver returns errors, to its cuInit success, but CUDA does not work after that.
+ * If it does, its cuInit succeeds, its other calls fail, and CUDA does not work after that.
  */
 CUresult core__init(void)
 {

@@ -1328,8 +1328,8 @@ SIM_EXPORT CUresult CUDAAPI cuGetErrorString(CUresult error, const char **out)
 #define ENTRY_PT(name, since, fn, sfx)	{ name, since, (void *)fn, (void *)fn##sfx },
 
 /*
- * Declares functions that cuda.h shows only under CUDA_API_PER_THREAD_DEFAULT_STREAM, or graph.c
- * has.
+ * Declares functions that cuda.h shows only under CUDA_API_PER_THREAD_DEFAULT_STREAM, or that
+ * graph.c defines.
  */
 #define PTSZ(fn) extern __typeof__(fn) fn##_ptsz;
 #define PTDS(fn) extern __typeof__(fn) fn##_ptds;
@@ -1473,7 +1473,7 @@ static const struct entry {
 };
 
 /*
- * Finds a function. *pfn is NULL if no function has that name, or none is old enough for
+ * Finds a function. *pfn is NULL if no function has that name, or if all of them are newer than
  * cuda_version.
  */
 SIM_EXPORT CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cuda_version,

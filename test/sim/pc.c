@@ -53,9 +53,9 @@ struct function {
 	const char *name;
 	uint32_t correlation_id;	/* 0: samples of any launch */
 	uint64_t nr;			/* samples so far */
-	uint64_t samples[NR_PLACES];	/* fetched, but not read yet */
-	uint64_t taken[NR_PLACES];	/* not fetched yet, */
-	uint64_t span;			/* since the interval with this number */
+	uint64_t samples[NR_PLACES];	/* samples that were fetched, but not read yet */
+	uint64_t taken[NR_PLACES];	/* samples that were taken since the last fetch */
+	uint64_t span;			/* number of the interval of the last fetch */
 	uint64_t kernel_ms;		/* when the latest kernel ended */
 	int nr_seen;			/* reads that came too early */
 };
@@ -64,7 +64,7 @@ static uint32_t latest_launch;		/* the latest launch of any thread */
 static __thread uint32_t launched_by;	/* the thread's latest call that launched */
 static unsigned int nr_in_flight;	/* pieces of work on the device */
 static bool serializes;			/* in some context, kernels run one at a time */
-static uint64_t module_crc;		/* the module that was last asked for */
+static uint64_t module_crc;		/* CRC of the module that was last requested */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct sampled {
 	CUcontext ctx;

@@ -57,12 +57,13 @@ void activity__reset(void);
 void pc__kernel(const struct sim_activity *act);
 
 /*
- * A call begins, and ends. If kernels run one at a time, a launch waits for its kernel at its end.
+ * Report that a call begins, and that it ends. If kernels run one at a time, a launch waits for its
+ * kernel at its end.
  */
 void pc__begins(uint32_t correlation_id);
 void pc__ends(uint32_t correlation_id);
 
-/* Work of that call was enqueued on the device, and has ended. */
+/* Report that work of that call was enqueued on the device, and that it has ended. */
 void pc__launched(uint32_t correlation_id);
 void pc__over(void);
 

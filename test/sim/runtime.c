@@ -313,7 +313,7 @@ struct symbol {
 	struct fat_binary *owner;	/* NULL: deleted */
 	char *name;
 	CUfunction kernel;		/* made at the first launch */
-	int cost_arg;			/* -1: unknown */
+	int cost_arg;			/* index of the argument with its duration; -1: unknown */
 	size_t bytes;			/* size of a variable */
 	CUdeviceptr address;		/* address of a variable, allocated at its first use */
 };

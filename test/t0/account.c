@@ -51,8 +51,8 @@ static void test_begin(void)
 	struct xpu_thread_state t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_LOCK, 14 * MS);
 	struct xpu_off_time off = xpu_thread__begin(&t, 15 * MS);
 
-	is_int(off.woken_ns - off.start_ns, 4 * MS, "blocked until it was woken");
-	is_int(off.end_ns - off.woken_ns, 1 * MS, "runnable after it was woken");
+	is_int(off.woken_ns - off.start_ns, 4 * MS, "the thread was blocked until it was woken");
+	is_int(off.end_ns - off.woken_ns, 1 * MS, "the thread was runnable after it was woken");
 	is_int(t.time.off_ns[XPU_OFF_LOCK], 4 * MS, "blocked time is summed up");
 	is_int(t.time.off_ns[XPU_OFF_RUNNABLE], 1 * MS, "runnable time is summed up");
 	is_int(t.state, XPU_THREAD_RUNNING, "the thread is running again");
@@ -94,7 +94,7 @@ static void test_clocks(void)
 	is_whole(&t, "stopped before it was woken");
 	xpu_thread__ran(&t, 15 * MS + 30000);
 	is_int(t.time.run_ns, 9 * MS + 2919,
-	       "stopped before it was woken: its running time begins at the later time");
+	       "stopped before it was woken: its running time counts from the later time");
 	is_whole(&t, "running since the later time");
 
 	t = stopped(XPU_THREAD_BLOCKED, XPU_OFF_SLEEP, 10 * MS - 50 * US);
@@ -179,7 +179,7 @@ static void test_lives(void)
 	}
 #undef CLOCK
 	is_int(nr_bad_sums, 0, "many lifetimes: the times of each lifetime add up at each step");
-	is_int(nr_long, 0, "many lives: no time is longer than the clocks and the steps allow");
+	is_int(nr_long, 0, "many lifetimes: no time is longer than the clocks and the steps allow");
 }
 
 int main(void)

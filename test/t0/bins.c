@@ -85,7 +85,7 @@ static void spans(void)
 	bins__add(&b, 3, 1024, 2048, &(struct bin_value){ .ns = 1024, .nr = 1 });
 	is_int(ns_at(&b, 3, 2048), 0, "a span has no part in the bin after its end");
 	bins__add(&b, 4, 2048, 2048, &(struct bin_value){ .nr = 1 });
-	is_int(sum_of(&b, 4).nr, 1, "a span without length is counted");
+	is_int(sum_of(&b, 4).nr, 1, "a span of length 0 is counted");
 	bins__exit(&b);
 }
 
@@ -185,7 +185,7 @@ static void groups(void)
 	ok(b.scale.last - b.scale.first >= BINS_MIN / 2, "many keys: there are still enough bins");
 	bins__exit(&b);
 
-	/* Keys that the caller can merge. Keys with little time have much of the total. */
+	/* Keys that the caller can merge. Keys with little time have much time in total. */
 	bins__init(&b, 20000, &in_fours);
 	all = add_keys(&b, 5000, 10);
 	is_int(bins__finish(&b, 10000), 0, "coarser keys: bins__finish() succeeds");
@@ -204,7 +204,8 @@ static void groups(void)
 	bins__exit(&b);
 	bins__init(&b, 2000, &no_groups);
 	add_keys(&b, 2000, 10);
-	is_int(bins__finish(&b, 600), 0, "no groups, and more keys than sums: finished");
+	is_int(bins__finish(&b, 600), 0,
+	       "no groups, and more keys than sums: bins__finish() succeeds");
 	ok(b.full && !b.list.nr, "no groups, and more keys than sums: no sum is kept");
 	bins__exit(&b);
 }
@@ -221,7 +222,8 @@ static void moves(void)
 	is_int(bins__move(&b, 1, 3, 512, 2560) ?: bins__finish(&b, 10000), 0,
 	       "moved: the move succeeds");
 	is_int(sum_of(&b, 3).ns, 2048, "moved: the new key has the ns of the span");
-	is_int(ns_at(&b, 3, 0) + ns_at(&b, 1, 0), 512, "moved: a bin has as much as before");
+	is_int(ns_at(&b, 3, 0) + ns_at(&b, 1, 0), 512,
+	       "moved: both keys have as much in a bin as before");
 	is_int(ns_at(&b, 1, 0) + ns_at(&b, 1, 1024), 0, "moved: bins in the span are empty");
 	is_int(ns_at(&b, 1, 2048), 512, "moved: a bin that the span covers partly keeps the rest");
 	is_int(ns_at(&b, 1, 5000), 256 + 120, "moved: time after the span stays");
@@ -231,9 +233,9 @@ static void moves(void)
 	bins__init(&b, 20000, &plain);
 	all = add_keys(&b, 5000, 10);
 	is_int(bins__finish(&b, 10000) ?: bins__move(&b, 51, 6001, 1000 * MS, 1000 * MS + 50), 0,
-	       "moved, of a key in a group: the move succeeds");
+	       "time of a key in a group: the move succeeds");
 	ok(sum_of_all(&b, &nr) == all && !sum_of(&b, 6001).ns,
-	   "moved, of a key in a group: the time stays in the group");
+	   "time of a key in a group: a moved time stays in the group");
 	bins__exit(&b);
 }
 
@@ -246,9 +248,9 @@ static void last_keys(void)
 	bins__add(&b, UINT32_MAX, 0, 1000, &(struct bin_value){ .ns = 7, .nr = 1 });
 	bins__add(&b, BINS_GROUP(0) + 2, 0, 1000, &(struct bin_value){ .ns = 8, .nr = 1 });
 	is_int(bins__finish(&b, 1000), 0, "more keys than numbers: bins__finish() succeeds");
-	is_int(sum_of(&b, BINS_GROUP(1)).ns, 7, "a key beyond the last number is in its group");
+	is_int(sum_of(&b, BINS_GROUP(1)).ns, 7, "the largest key is in the second group");
 	is_int(sum_of(&b, BINS_GROUP(0)).ns, 8,
-	       "a key beyond the last number is in the other group");
+	       "the number of a group, used as a key, is in the first group");
 	bins__exit(&b);
 }
 
@@ -261,7 +263,7 @@ static void counts(void)
 	bins__init(&b, 1000, &plain);
 	for (i = 0; i < 3; i++)
 		bins__add(&b, 1, 0, 0, &(struct bin_value){ .ns = 1, .nr = 3000000000u });
-	is_int(bins__finish(&b, 1000), 0, "large counts: finished");
+	is_int(bins__finish(&b, 1000), 0, "large counts: bins__finish() succeeds");
 	is_int(b.list.nr, 3, "large counts: no sum overflows");
 	bins__exit(&b);
 }
@@ -286,7 +288,7 @@ static void devices(void)
 	t.wanted = true;
 	times__thread(&t, 3, "worker", LEAF_CPU, 10 * MS, 20 * MS, 10 * MS);
 	is_int(times__finish(&t, busy, 2), 0, "rows are finished");
-	is_int(t.row_list.nr, 2, "the device that worked has one row, the thread has one");
+	is_int(t.row_list.nr, 2, "the device that worked and the thread have one row each");
 	for (i = 0; i < t.rows.list.nr; i++)
 		if (t.row_list.v[t.rows.list.v[i].key].device)
 			ns += t.rows.list.v[i].ns;

@@ -172,7 +172,7 @@ static void test_header(void)
 	is_int(block__header(b, b->hdr.size, &header), sizeof(header), "a header is found");
 	for (i = 0; i < sizeof(header); i++)
 		refused &= !block__header(b, i, &header);
-	ok(refused, "the header of a cut block is refused");
+	ok(refused, "the header of a truncated block is refused");
 	for (i = 0; i < sizeof(header); i++)
 		for (bit = 0; bit < 8; bit++) {
 			((uint8_t *)b)[i] ^= 1 << bit;
@@ -266,7 +266,7 @@ static void test_pieces(void)
 			(unpack_pieces(1, 1) + 1);
 		best = ratio < best ? ratio : best;
 	}
-	ok(best < 20, "a million pieces take 512 columns %.1f times as long as one", best);
+	ok(best < 20, "a million pieces: 512 columns take %.1f times as long as one", best);
 }
 
 /* Damaged packed columns cause no crash, and most of the damage is noticed. */

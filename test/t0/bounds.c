@@ -483,7 +483,7 @@ static void test_ended_threads(void)
 	end();
 	is_int(stats.nr_launches, 2 * nr, "threads that end: all launches are recorded");
 	is_int(stats.nr_blamed + stats.nr_beyond + stats.nr_untold + stats.nr_malformed, 0,
-	       "threads that end: more threads than any limit allows at a time, and nothing is "
+	       "threads that end: more in total than any limit allows at a time, and nothing is "
 	       "lost");
 	ok(after < before + 2 * MB + SANITIZER,
 	   "threads that end: memory after the 100,000th and at the end: %ld kB, %ld "

@@ -57,17 +57,17 @@ int main(void)
 	check("any order", 500, 3000, NS / 2);
 
 	/*
-	 * More islands than the table keeps, nearly in order. The gaps between islands that are
-	 * merged are known.
+	 * More separate spans than the table keeps, nearly in order. The gaps between spans that
+	 * are merged are known.
 	 */
 	for (i = 0; i < 3000000; i++)
 		err |= busy__add(&b, 1000 + 10 * (i ^ 3), 1000 + 10 * (i ^ 3) + 5);
 	busy__finish(&b);
-	is_int(err, 0, "three million islands: all are added");
-	is_int(busy__ns(&b), 15000000, "three million islands: busy time is exact");
-	ok(b.spans.cap < 300000, "three million islands: only %zu spans are kept", b.spans.cap);
+	is_int(err, 0, "three million separate spans: all are added");
+	is_int(busy__ns(&b), 15000000, "three million separate spans: busy time is exact");
+	ok(b.spans.cap < 300000, "three million separate spans: only %zu are kept", b.spans.cap);
 	is_int(b.last_ns - b.first_ns, 29999995,
-	       "three million islands: the kept spans last from the first island to the last");
+	       "three million separate spans: the kept spans cover the first and the last");
 	busy__free(&b);
 	return done_testing();
 }

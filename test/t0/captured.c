@@ -50,7 +50,7 @@ static void two_processes(void)
 	is_int(at(&c, 1, 350), 2, "a time in the second window is found in that window");
 	is_int(at(&c, 0, 350), 0, "the other process's windows do not count");
 	is_int(at(&c, 0, 1u << 30), 2, "a window without an end is open forever");
-	is_int(at(&c, 2, 150), 0, "a process without windows has none at any time");
+	is_int(at(&c, 2, 150), 0, "in a process without windows no time is in a window");
 	is_int(captured__at(&c, 1, 350)->nr_launches, 20, "a window has its launches");
 
 	captured_window__extend(captured__at(&c, 1, 350), 500);
@@ -58,7 +58,7 @@ static void two_processes(void)
 	captured__collect(&c, NULL, 0, &nr, &recorded);
 	is_int(nr, 4, "four windows are summed up");
 	is_int(busy__ns(&recorded), 150 + 200 + 500,
-	       "the sum of the windows counts overlaps once, up to the end of their device work");
+	       "windows last until their device work ends; their sum counts overlaps once");
 	is_int(filter__set(&f, FILTER_WINDOW, "2-7", why), 0, "--window 2-7 is accepted");
 	busy__free(&recorded);
 	memset(&recorded, 0, sizeof(recorded));

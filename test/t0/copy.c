@@ -12,7 +12,7 @@
 #include "tap.h"
 
 #define GB		(1ull << 30)
-#define ISLAND		70000		/* bytes of data in each of these places */
+#define ISLAND		70000		/* bytes of data at each offset in islands[] */
 
 static const off_t islands[] = { 0, GB, 3 * GB + 12345 };
 

@@ -379,7 +379,7 @@ static void test_build_id(void)
 	is_int(msgs.lines.nr, 0, "a mismatch is not reported if no symbol was looked up");
 	dso->nr_unnamed = 1;
 	dsos__report(&dsos, &msgs);
-	if (is_int(msgs.lines.nr, 1, "a mismatch is reported once somebody asked for a symbol"))
+	if (is_int(msgs.lines.nr, 1, "a mismatch is reported once a symbol was looked up"))
 		ok(strstr(msgs.lines.v[0], "build-id differs"),
 		   "the message says that the build-id differs");
 	dso = get(absolute("a.so"), id_a, 8, 0);
@@ -563,7 +563,8 @@ static void test_damaged(void)
 		name_at(dso, 0x1000);
 		nr_loaded += dso->state == DSO_LOADED && dso->symtab.symbols.nr;
 	}
-	is_int(nr_loaded, 0, "cut at %zu places: no file is loaded with half a symbol table", nr);
+	is_int(nr_loaded, 0,
+	       "cut at each of %zu places: no file is loaded with half a symbol table", nr);
 	g.nr = len;
 	for (i = 0; i < 3000; i++) {
 		size_t at, k;

@@ -18,8 +18,9 @@ figure() {
 figures "$XPU_SRC" "" "the working tree"
 is "$(figure 'files in circles of includes')" 0 "the tree has no circle of includes"
 is "$(figure 'functions declared below and defined above')" 0 \
-	"no function of the tree is declared below and defined above"
-like "$(cat out)" '^ +[0-9]+ +[0-9]{4,}  merge/write$' "rooms of xpumerge have lines of their own"
+	"no lower folder declares a function that a higher folder defines"
+like "$(cat out)" '^ +[0-9]+ +[0-9]{4,}  merge/write$' \
+	"each directory of xpumerge has a line"
 
 mkdir -p tree/scripts/lint tree/test/t0 tree/lib tree/loader/low tree/loader/high
 cd tree || exit 1
@@ -35,9 +36,9 @@ git -c user.name=x -c user.email=x@example.com commit -qm one || exit 1
 figures . "" "a small tree"
 is "$(figure 'files in circles of includes')" "2 loader/high/x loader/low/low" \
 	"two headers that include each other are a circle"
-like "$(cat out)" 'above: 1$' "a function that a higher room defines is counted"
+like "$(cat out)" 'above: 1$' "a function that a higher directory defines is counted"
 like "$(cat out)" 'low__fn\(\) is declared in loader/low/low.h, defined in loader/high/x.c' \
-	"a function that a higher room defines is named"
+	"a function that a higher directory defines is named"
 like "$(cat out)" '^ +1 +2  lib$' "blank lines and comments do not count, strings do"
 git mv lib/a.c lib/b.c
 printf 'int three;\n' >>lib/b.c

@@ -129,11 +129,14 @@ int main(void)
 		memset(&f, 0, sizeof(f));
 		is_int(filter__set(&f, cases[i].kind, cases[i].arg, why), 0, "--%s %s is accepted",
 		       filter_kind__name(cases[i].kind), cases[i].arg);
-		is_int(filter__keeps(&f, &a), cases[i].a, "--%s %s: event a",
+		is_int(filter__keeps(&f, &a), cases[i].a,
+		       "--%s %s: event a is kept or dropped as expected",
 		       filter_kind__name(cases[i].kind), cases[i].arg);
-		is_int(filter__keeps(&f, &a), cases[i].a, "--%s %s: event a, once more",
+		is_int(filter__keeps(&f, &a), cases[i].a,
+		       "--%s %s: event a, a second time, as before",
 		       filter_kind__name(cases[i].kind), cases[i].arg);
-		is_int(filter__keeps(&f, &b), cases[i].b, "--%s %s: event b",
+		is_int(filter__keeps(&f, &b), cases[i].b,
+		       "--%s %s: event b is kept or dropped as expected",
 		       filter_kind__name(cases[i].kind), cases[i].arg);
 		filter__free(&f);
 	}

@@ -88,8 +88,8 @@ int main(void)
 	       "a node in the middle of the chain leads to the first node");
 	is_int(origin(&g, 77), 0, "a node without a record has no origin");
 	is_int(graphs__origin(&g, 1, 6), NO_INDEX, "a node has no origin in another process");
-	ok(graphs__captured(&g, 0, 7), "a captured launch is known");
-	ok(graphs__captured(&g, 0, 9), "another captured launch is known");
+	ok(graphs__captured(&g, 0, 7), "a captured launch is recognized");
+	ok(graphs__captured(&g, 0, 9), "another captured launch is recognized");
 	ok(!graphs__captured(&g, 0, 8) && !graphs__captured(&g, 1, 7),
 	   "other launches are not captured");
 	ok(!graphs__captured(&g, 0, 0), "id 0 is not a captured launch");

@@ -10,7 +10,7 @@
 
 #include "tap.h"
 
-#define NR_SLOTS	300		/* addresses */
+#define NR_SLOTS	300		/* number of addresses */
 #define NR_CHAINS	7
 #define MB		(1ull << 20)
 

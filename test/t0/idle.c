@@ -69,7 +69,8 @@ static void gaps(void)
 	       "half of the time on a CPU is attributed to the second path");
 	is_int(row_ns(&i, IDLE_OFF_CPU, 3, 9), 5 * MS,
 	       "an interval that outlasts the gap gets its part of the gap");
-	is_int(row_ns(&i, IDLE_UNSEEN, 3, NO_INDEX), 15 * MS, "the rest of the gap was not seen");
+	is_int(row_ns(&i, IDLE_UNSEEN, 3, NO_INDEX), 15 * MS,
+	       "the rest of the gap counts as not seen");
 	is_int(row_ns(&i, IDLE_SHORT, NO_INDEX, NO_INDEX), 5000, "short gaps are not attributed");
 	is_int(row_ns(&i, IDLE_NOBODY, NO_INDEX, NO_INDEX), 9 * MS,
 	       "gaps that no launch ends are not attributed");

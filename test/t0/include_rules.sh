@@ -106,10 +106,10 @@ floors() {
 				print "no floor is known for", $1, "or", $2
 			else if (floor[from] > floor[to] || from != to && floor[from] == floor[to])
 				print $1, "includes", $2
-		}' "$work/arrows")" "" "in $program/ no include leads to a higher floor: $*"
+		}' "$work/arrows")" "" "in $program/ no file includes a higher layer: $*"
 	command -v python3 >/dev/null || return
 	is "$(python3 scripts/lint/below.py "$program" "$@")" "" \
-		"in $program/ no function is declared below and defined above"
+		"in $program/ no lower folder declares a function that a higher folder defines"
 }
 
 # Each feature of merge/ has its own folder, above the writers. No file outside it includes it, not
@@ -135,9 +135,9 @@ is "$(grep -l '#include <CL/' $preload | grep -v '^preload/gpu/opencl/')" "" \
 # floors() finds these functions, too.
 if command -v python3 >/dev/null; then
 	[ "$(python3 scripts/lint/below.py --count preload)" -gt 300 ]
-	ok $? "the rule finds functions that are declared and defined"
+	ok $? "the rule finds functions, and where they are declared and defined"
 else
-	skip "functions declared below and defined above" "no python3"
+	skip "functions of a higher folder that a lower folder declares" "no python3"
 fi
 
 # A file and its header count as one.

@@ -34,7 +34,7 @@ is "$(stat -c %a "a b/usr/bin/xpuload") $("$getcap" "a b/usr/bin/xpuload" 2>/dev
 env -u XPUMERGE sh "a b/usr/lib/xpuload/fold.sh" xpu.data >got 2>log
 is $? 0 "the installed fold.sh: exit status 0"
 [ -s want ] && cmp got want
-ok $? "the installed fold.sh: finds the installed xpumerge"
+ok $? "the installed fold.sh finds the installed xpumerge"
 
 echo >"a b/usr/lib/xpuload/theirs"
 echo >"a b/usr/lib/theirs.so"
@@ -75,7 +75,7 @@ else
 	like "$(cat log)" \
 		'no capabilities are set: the group no-such-group is missing and cannot be made. Run it with sudo$' \
 		"install, no group: a message says that the group cannot be made"
-	sees "install, no group: everybody may run it, as before" "755 root:root"
+	sees "install, no group: everybody may still run xpuload" "755 root:root"
 
 	install_here "$group"
 	is $? 0 "install, as root: exit status 0" || diag "$(tail -n 3 log)"
@@ -85,8 +85,8 @@ else
 		like "$(cat log)" "xpuload: members of $group may record their own processes now" \
 			"install, as root: a message says who may record now"
 		like "$(cat log)" "^to add one: usermod -aG $group USER" \
-			"install, as root: a message says how to add a member"
-		sees "install, as root: only the group may run it, and no capability is effective" \
+			"install, as root: a message says how to add a user to the group"
+		sees "install, as root: only the group may run xpuload, and no capability is effective" \
 			"750 root:$group cap_bpf,cap_perfmon=p"
 	fi
 	install_here "$group" uninstall

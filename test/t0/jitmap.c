@@ -49,7 +49,8 @@ int main(void)
 	is_str(at(0x1000), "same", "a function that is written twice is certain");
 	is_str(at(0x111f), "a", "a function is certain before a later one begins");
 	is_str(at(0x1120), "b (?)", "a function that covers the end of another is uncertain there");
-	is_str(at(0x1140), "b", "a function is certain after the end of the other");
+	is_str(at(0x1140), "b",
+	       "a function is certain after the end of the function that it overlaps");
 
 	parse("0x1000 0x10 hex\nnonsense\n1010\n1020 10\n1030 10 \n1040 0 empty\n1050 -1 wrap\n"
 	      "ffffffffffffffff0 10 long\n1060 10 good\n\n1070 8 last");

@@ -16,8 +16,8 @@ struct setup {
 	const char *name;
 	const char *kernels[MAX_NAMES];
 	/*
-	 * Call paths. first, second: whether the first path may launch the first kernel, and the
-	 * second.
+	 * Call paths. first, second: the expected comparison of the first path with the first
+	 * kernel, and with the second kernel.
 	 */
 	const char *paths[MAX_NAMES];
 	enum expected first, second;

@@ -34,14 +34,14 @@ static void check_edges(void)
 	known_code__meet(&k, odd, ARRAY_SIZE(odd));
 	ok(!known_code__lacks(&k), "frames that are not addresses in the process need no mapping");
 	known_code__meet(&k, (__u64[]){ BASE + 5 }, 1);
-	ok(known_code__lacks(&k), "an address without a mapping");
+	ok(known_code__lacks(&k), "an address without a mapping is reported");
 	known_code__map(&k, BASE, BASE + 4096);
-	ok(!known_code__lacks(&k), "its mapping came later");
+	ok(!known_code__lacks(&k), "an address whose mapping arrives later is not reported");
 	ok(!lacks(BASE + 4096), "a call at the end of a mapping returns to the address after it");
-	ok(lacks(BASE + 4097), "an address after the mapping");
-	ok(lacks(BASE), "an address before the mapping");
+	ok(lacks(BASE + 4097), "an address after the mapping is reported");
+	ok(lacks(BASE), "an address before the mapping is reported");
 	known_code__free(&k);
-	ok(lacks(BASE + 5), "nothing is known about the next image");
+	ok(lacks(BASE + 5), "the next image has no mapping of the image before");
 	known_code__map(&k, BASE + 4096, BASE);
 	ok(lacks(BASE + 5), "a mapping that ends before it begins is ignored");
 	known_code__free(&k);
@@ -71,7 +71,7 @@ static void check_random(void)
 			overlaps += k.ranges.v[i - 1].end >= k.ranges.v[i].start;
 		known_code__free(&k);
 	}
-	is_int(wrong, 0, "random mappings: each page is known, or lacking");
+	is_int(wrong, 0, "random mappings: exactly the unmapped pages are reported");
 	is_int(overlaps, 0, "mappings that touch are joined");
 }
 
@@ -86,7 +86,7 @@ static void check_bounds(void)
 	}
 	ok(k.beyond && k.unknown.nr <= 1 << 14, "the number of kept addresses has a limit");
 	known_code__map(&k, BASE, BASE + (1ull << 40));
-	ok(known_code__lacks(&k), "beyond the limit, mappings count as lacking");
+	ok(known_code__lacks(&k), "once addresses exceed the limit, mappings count as missing");
 	known_code__free(&k);
 	for (i = 0; i < 100000; i++) {
 		frame = BASE + i / 1000 * 4096000ull;

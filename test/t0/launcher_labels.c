@@ -129,9 +129,9 @@ static void test_slurm_nodes(void)
 static void test_kubernetes(void)
 {
 	is_str(READ("HOSTNAME", "h", "POD_NAME", "p", "NODE_NAME", "n"), "",
-	       "outside a pod its variables are not used");
+	       "outside of pods, the variables of pods are not used");
 	is_str(READ("KUBERNETES_SERVICE_HOST", "10.0.0.1", "HOSTNAME", "train-0"),
-	       " pod=train-0:10", "a pod's host name is its name");
+	       " pod=train-0:10", "a pod's host name is the pod's name");
 	is_str(READ("KUBERNETES_SERVICE_HOST", "10.0.0.1", "HOSTNAME", "h", "POD_NAME", "train-0",
 		    "POD_NAMESPACE", "ml", "NODE_NAME", "n7"),
 	       " node=n7:10 pod=train-0:10 namespace=ml:10", "the downward API's names are used");

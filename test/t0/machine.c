@@ -207,7 +207,7 @@ static void test_same(void)
 	fixture__read(&f);
 	is_int(nr_epochs(&f, 1), 1, "a file mapped again, with more bytes: no further epoch");
 	is_str(at(&f, 1, 100, 0x1000), "a+0x0",
-		"a file mapped again, with more bytes: before, the old file is found");
+		"a file mapped again, with more bytes: before that, the old file is found");
 	is_str(at(&f, 1, 250, 0x1000), "b+0x0",
 	       "a file mapped again, with more bytes: the file is found since its first mapping");
 	is_str(at(&f, 1, 350, 0x3000), "b+0x2000",
@@ -307,7 +307,7 @@ static void test_deep(void)
 		gen__fork(&f.g, pid * 10, pid + 1, pid + 1, pid, pid);
 	fixture__read(&f);
 	is_str(at(&f, 1000, 60000, 0x1000), "sh+0x0",
-	       "a map before 1000 forks that map nothing is found");
+	       "a map is found after 1000 forks without further maps");
 	fixture__end(&f);
 }
 
@@ -346,7 +346,7 @@ static void test_model(void)
 	fixture__begin(&f);
 	for (step = 1; step <= STEPS; step++) {
 		uint32_t start = random() % PAGES, nr = 1 + random() % 6, file = random() % FILES;
-		/* Often maps the present contents again, or part of them. */
+		/* Often maps the current contents again, or part of them. */
 		uint32_t offset = random() % 3 ? start : random() % 4, i;
 
 		memcpy(model[step], model[step - 1], sizeof(*model));
@@ -436,7 +436,7 @@ static void test_comm(void)
 	fixture__read(&f);
 	is_str(comm(&f, 1, 1, 150), "app", "since the exec a thread has the new name");
 	is_str(comm(&f, 1, 1, 50), "app",
-	       "before any event a thread has the first name that is known");
+	       "before its first event a thread has its first recorded name");
 	is_str(comm(&f, 1, 11, 250), "app", "a new thread has its parent's name");
 	is_str(comm(&f, 1, 11, 300), "worker", "a renamed thread has its new name");
 	is_str(comm(&f, 1, 1, 350), "app", "a renamed thread does not rename others");
@@ -464,8 +464,8 @@ static void test_procs(void)
 	is_str(f.m.procs.v[idx].comm, "app", "a process has its name");
 	is_int(f.m.procs.v[idx].exit_code, 256, "a process has its exit code");
 	is_int(f.m.procs.nr, 1, "a process that is defined twice exists once");
-	is_int(machine__proc(&f.m, 8, &idx), 0, "an unknown process is found by its id");
-	is_int(f.m.procs.v[idx].pid, 0, "an unknown process has no pid");
+	is_int(machine__proc(&f.m, 8, &idx), 0, "a process without a record is added by its id");
+	is_int(f.m.procs.v[idx].pid, 0, "a process without a record has no pid");
 	fixture__end(&f);
 }
 

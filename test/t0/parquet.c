@@ -173,7 +173,7 @@ static void round_trip(const char *name, fill_fn fill, size_t nr, size_t max_row
 	}
 	is_int(err, 0, "%s: rows are taken", name);
 	finish(p, f);
-	is_int(unparquet__read(&u, PATH), 0, "%s: %zu rows are read again %s", name, nr, u.error);
+	is_int(unparquet__read(&u, PATH), 0, "%s: %zu rows are read back %s", name, nr, u.error);
 	is_int(u.nr_rows, nr, "%s: no row is missing", name);
 	is_int(u.nr_groups, (nr + max_rows - 1) / max_rows,
 	       "%s: rows are in the expected number of row groups", name);
@@ -248,7 +248,7 @@ static void test_texts(void)
 		is_int(parquet__put(p, cells), 0, "a row is taken");
 	}
 	finish(p, f);
-	is_int(unparquet__read(&u, PATH), 0, "texts are read again %s", u.error);
+	is_int(unparquet__read(&u, PATH), 0, "texts are read back %s", u.error);
 	for (i = 0; i < u.nr_rows; i++) {
 		is_str(u.columns[TEXT].v[i].s, rows[i].out,
 		       "text %zu, is read from a dictionary", i);
@@ -279,7 +279,7 @@ static void test_long_text(void)
 	cells[TEXT] = cells[PLAIN_TEXT] = parquet__string(shorter);
 	is_int(parquet__put(p, cells), 0, "a row with a short string is taken");
 	finish(p, f);
-	is_int(unparquet__read(&u, PATH), 0, "both rows are read again %s", u.error);
+	is_int(unparquet__read(&u, PATH), 0, "both rows are read back %s", u.error);
 	ok(u.nr_rows == 2 && !strcmp(u.columns[TEXT].v[0].s, s) &&
 	   !strcmp(u.columns[PLAIN_TEXT].v[1].s, "b"),
 	"both strings that are read equal the written strings");

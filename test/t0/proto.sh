@@ -46,7 +46,7 @@ done
 is "$(sed -nE 's/^[[:space:]]+([A-Z_]+)[[:space:]]+= [0-9]+,.*/\1/p' \
 	"$XPU_SRC/merge/write/pftrace.c" | tr '\n' ' ')" \
 	"CLOCK_DELTAS CLOCK_SINCE_START CATEGORY_LAUNCH " \
-		"merge/write/pftrace.c has no numbers except of its own clocks and categories"
+		"merge/write/pftrace.c has no numbers except those for its own clocks and categories"
 if command -v protoc >/dev/null; then
 	protoc --proto_path="$XPU_SRC/third_party/perfetto" -o /dev/null perfetto.proto 2>log
 	is "$?$(cat log)" 0 "protoc reads perfetto.proto, too"

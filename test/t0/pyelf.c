@@ -134,7 +134,7 @@ int main(void)
 	is_int(find(file_bytes, start, pgoff, 10, &python), 0, "3.10: the interpreter is found");
 	is_int(python.minor, 10, "3.10: the version is taken from the file's name");
 	is_int(find(file_bytes, start, pgoff, 0, &python), -EPROTO,
-	       "a file with a version neither in it nor in its name is refused");
+	       "a file without a version in its data or its name is refused");
 
 	/* The lookup returns for any file. A truncated file never gives an address. */
 	memcpy(file, whole, file_bytes);

@@ -108,7 +108,7 @@ static void test_files(void)
 	gen__end(&g, 1, 0);
 	is_int(gen__save(&g, "a.data"), 0, "a recording is saved");
 	is_int(reader__open(&r, "a.data"), 0, "a recording is opened");
-	is_int(r.size, g.nr, "a recording has its size");
+	is_int(r.size, g.nr, "an opened recording has the size of its file");
 	reader__close(&r);
 	reader__close(&r);
 	gen__free(&g);

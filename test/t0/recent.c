@@ -89,7 +89,8 @@ int main(void)
 
 	for (i = 0; i < 10000; i++)
 		add(1000 + i, true, i, sizeof(struct event));
-	is_int(take(1000), 0, "when all processes have too many events, the oldest are dropped");
+	is_int(take(1000), 0,
+	       "when all processes have too many events, the oldest events are dropped");
 	ok(take(10999) == 1 && taken[0] == 9999, "the latest events are kept");
 	for (i = 0, nr_taken = 0; i < 10000; i++)
 		recent__take(r, 1000 + i, on_event, NULL);

@@ -91,7 +91,7 @@ static struct recorded_place place_of(size_t i)
 	return p;
 }
 
-/* Whether the source lines of place number @i are not known yet. */
+/* Return: whether the source lines of place number @i are not looked up yet. */
 static bool is_pending(size_t i)
 {
 	return i % 5 == 0;
@@ -122,7 +122,7 @@ static void check_places(void)
 		bail("out of memory");
 	is_int(name_keeper__flush(&k), 0, "the records are written");
 	is_int(k.nr_places, NR_PLACES + 2, "each place is written once");
-	ok(records.nr > 2, "in several records");
+	ok(records.nr > 2, "the places are in several records");
 	read_all(&n);
 	for (i = 0; i < NR_PLACES; i++) {
 		p = place_of(i);
@@ -131,18 +131,20 @@ static void check_places(void)
 			    (p.name ? strcmp(found->name, p.name) : found->function != p.function);
 		nr_lines_wrong += found && found->has_lines == is_pending(i);
 	}
-	is_int(nr_wrong, 0, "all places have their names again");
-	is_int(nr_lines_wrong, 0, "the places whose lines were looked up are known");
+	is_int(nr_wrong, 0, "all places that are read have their names");
+	is_int(nr_lines_wrong, 0, "exactly the places whose lines were looked up have lines");
 	is_int(n.nr_bad, 0, "no record is malformed");
 	ok(!recorded_names__find(&n, files[0]->key, 36), "no place has another place's name");
 	found = recorded_names__find(&n, files[1]->key, place_of(1).offset);
 	is_str(found ? found->name : NULL, "other", "another file at that path has its own names");
-	ok(!recorded_names__find(&n, files[2]->key, place_of(1).offset), "another path has none");
+	ok(!recorded_names__find(&n, files[2]->key, place_of(1).offset),
+	   "another path has no names");
 	key = dso_key__generated(77, 1234);
 	found = recorded_names__find(&n, &key, 0x7f00);
 	is_str(found ? found->name : NULL, "jit_one", "generated code has its names");
 	key = dso_key__generated(77, 1235);
-	ok(!recorded_names__find(&n, &key, 0x7f00), "only in its process");
+	ok(!recorded_names__find(&n, &key, 0x7f00),
+	   "generated code has no names in another process");
 	recorded_names__exit(&n);
 	name_keeper__exit(&k);
 	for (i = 0; i < ARRAY_SIZE(files); i++)
@@ -182,7 +184,7 @@ static void check_hostile(void)
 		n.files = NULL;
 		free(copy);
 	}
-	is_int(n.nr_bad, 3000, "each NAMES that is cut is counted");
+	is_int(n.nr_bad, 3000, "each truncated NAMES record is counted");
 	n = (struct recorded_names){ 0 };
 	for (i = 0; i < 3000 && i < unwound->bytes; i++) {
 		copy = malloc(sizeof(*unwound) + i);
@@ -195,7 +197,7 @@ static void check_hostile(void)
 			bail("out of memory");
 		free(copy);
 	}
-	is_int(n.nr_bad, i, "each UNWOUND that is cut is counted");
+	is_int(n.nr_bad, i, "each truncated UNWOUND record is counted");
 	recorded_names__exit(&n);
 	for (k = 0; k < 200; k++) {
 		copy = malloc(unwound->hdr.size);
@@ -215,7 +217,7 @@ static void check_hostile(void)
 		recorded_names__exit(&n);
 		free(copy);
 	}
-	is_int(nr_wrong, 0, "flipped bits do no harm");
+	is_int(nr_wrong, 0, "flipped bits cause no crash");
 }
 
 static void check_stacks(void)
@@ -262,9 +264,9 @@ static void check_stacks(void)
 			nr_wrong += n.words.v[found->first + j] != frame;
 		}
 	}
-	is_int(nr_wrong, 0, "all stacks have their words again");
+	is_int(nr_wrong, 0, "all stacks that are read have their frames");
 	rec.time_ns++;
-	ok(!recorded_names__stack(&n, &rec), "a stack of another time has none");
+	ok(!recorded_names__stack(&n, &rec), "a sample at another time has no stack");
 	recorded_names__exit(&n);
 }
 
@@ -295,10 +297,11 @@ static void check_swelling(void)
 	rec->hdr = (struct xpu_record){ XPU_RECORD_UNWOUND, 0, sizeof(*rec) + BYTES };
 	rec->nr = NR;
 	rec->bytes = at - rec->data;
-	is_int(recorded_names__add_stacks(&n, rec), 0, "a record that swells is read");
-	is_int(n.words.nr, RECORDED_WORDS_MAX, "up to the limit");
-	is_int(n.nr_beyond, 1, "and counted as beyond it");
-	is_int(n.nr_bad, 0, "but it is not malformed");
+	is_int(recorded_names__add_stacks(&n, rec), 0, "a small record of huge stacks is accepted");
+	is_int(n.words.nr, RECORDED_WORDS_MAX,
+	       "a small record of huge stacks is read up to the limit");
+	is_int(n.nr_beyond, 1, "a small record of huge stacks is counted");
+	is_int(n.nr_bad, 0, "a small record of huge stacks is not malformed");
 	recorded_names__exit(&n);
 	free(rec);
 }
@@ -312,10 +315,10 @@ static void check_limits(void)
 
 	if (name_keeper__add(&k, dso, &p, false))
 		bail("out of memory");
-	is_int(name_keeper__flush(&k), 0, "beyond the limit nothing fails");
-	is_int(k.nr_cut, 1, "but it is counted");
+	is_int(name_keeper__flush(&k), 0, "writing beyond the limit does not fail");
+	is_int(k.nr_cut, 1, "a place beyond the limit is counted");
 	is_int(add(&n, records.v[0]), 0, "a record beyond the limit is skipped");
-	is_int(n.nr_beyond, 1, "and counted");
+	is_int(n.nr_beyond, 1, "a record beyond the limit is counted");
 	recorded_names__exit(&n);
 	name_keeper__exit(&k);
 	k = (struct name_keeper){ .write = keep_record };
@@ -323,7 +326,7 @@ static void check_limits(void)
 	if (name_keeper__add(&k, dso, &p, false))
 		bail("out of memory");
 	is_int(name_keeper__flush(&k), -ENOSPC, "an error of the writer is returned");
-	ok(name_keeper__is_over(&k), "and ends the look-up");
+	ok(name_keeper__is_over(&k), "an error of the writer ends the look-up");
 	name_keeper__exit(&k);
 	free(dso);
 }

@@ -205,8 +205,10 @@ static void test_ranges(const struct xpu_file_header *header, bool wanted)
 	is_int(range_ids[2], wanted ? 5 : 0, "a launch after the first event has its range");
 	is_int(range_ids[4], wanted ? 5 : 0, "a launch in the next part of the log has that range");
 	is_int(range_ids[5], wanted ? 6 : 0, "a launch after the next event has its range");
-	is_int(range_ids[9], wanted ? 8 : 0, "a launch after a lost part has the part's range");
-	is_int(range_ids[10], wanted ? 7 : 0, "a launch after an event in that part has its range");
+	is_int(range_ids[9], wanted ? 8 : 0,
+	       "a launch after lost launches has the range that its log names");
+	is_int(range_ids[10], wanted ? 7 : 0,
+	       "a launch after an event in that log has the event's range");
 	is_int(range_ids[11], wanted ? 7 : 0, "a launch after a repeated event has its range");
 	unlink(path);
 }
@@ -266,7 +268,7 @@ static void test_living(const struct xpu_file_header *header)
 		if (record->type != XPU_RECORD_ACCOUNT || nr == sizeof(cases) / sizeof(cases[0]))
 			continue;
 		is_int(a->end_ns - a->start_ns, cases[nr].life_ns,
-		       "%s: the length of its life is right", cases[nr].name);
+		       "%s: its lifetime is right", cases[nr].name);
 		is_int(a->time.run_ns, cases[nr].run_ns,
 		       "%s: its time on the CPU is right", cases[nr].name);
 		is_int(a->time.off_ns[XPU_OFF_LOCK], cases[nr].blocked_ns,

@@ -144,7 +144,7 @@ static void test_making(void)
 	is_int(make("", "a", 0), -ENOENT, "an empty name is refused");
 	mkdir("dir", 0755);
 	is_int(make("dir", "a", 0), -EISDIR, "a directory is not replaced");
-	is_int(make("dir/", "a", 0), -EISDIR, "a directory is not replaced, with a slash");
+	is_int(make("dir/", "a", 0), -EISDIR, "a directory named with a slash is not replaced");
 	is_int(make("old/a", "a", 0), -ENOTDIR, "a file below a file is refused");
 	memset(name, 'a', 255);
 	name[255] = 0;
@@ -200,7 +200,7 @@ static void test_keeping(void)
 	is_int(safefile__keep_old(&f, ".old"), 0, "the second recording was empty and is not kept");
 	is_str(get("k.old"), "first", "the first recording is still .old");
 	is_int(safefile__commit(&f), 0, "the third recording gets the name");
-	is_int(mode_of("k"), S_IFREG | 0644, "the third recording has its mode");
+	is_int(mode_of("k"), S_IFREG | 0644, "the third recording has mode 0644");
 	safefile__remove(&f);
 	is_int(mode_of("k"), 0, "a file is removed by safefile__remove()");
 	put("k", "another's");
@@ -394,7 +394,7 @@ static void test_numbers(void)
 	is_int(find(NULL, "5"), 0, "without SUDO_UID root is the invoker");
 	is_int(find("", ""), 0, "with an empty SUDO_UID root is the invoker");
 	is_int(find("0", "0"), 0, "root who called sudo is the invoker");
-	ok(!invoker__is_other(), "root as invoker is no other user");
+	ok(!invoker__is_other(), "if root is the invoker, there is no other user");
 	is_int(invoker__uid(), 0, "files belong to root");
 }
 
@@ -448,10 +448,10 @@ static void test_entering(void)
 	get_status(inside, sizeof(inside));
 	line = strstr(inside, "Uid:");
 	is_str(strtok(line, "\n"), "Uid:\t0\t0\t0\t65534",
-	       "file access is by the invoker's user id");
+	       "files are accessed with the invoker's user id");
 	line = strstr(line + strlen(line) + 1, "Gid:");
 	is_str(strtok(line, "\n"), "Gid:\t0\t0\t0\t65534",
-	       "file access is by the invoker's group id");
+	       "files are accessed with the invoker's group id");
 	line = strstr(line + strlen(line) + 1, "Groups:");
 	is_str(strtok(line, "\n"), "Groups:\t65534 ", "the thread is in no group of root");
 	is_int(file_caps(), 0, "the thread has no capabilities over files");

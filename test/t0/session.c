@@ -209,7 +209,7 @@ static void test_late(void)
 	batch(&f, 1, 1);
 	batch(&f, 1, 3);
 	s = fixture__run(&f);
-	is_int(s->join.nr_forgotten, 1, "kernel launch: removed when it is matched");
+	is_int(s->join.nr_forgotten, 1, "kernel launch: it is removed when it is matched");
 	is_int(s->join.nr_late, 1, "kernel launch: a second record is matched by a second look-up");
 	is_int(s->sums.loss.nr_launches, 2, "kernel launch: the launch is counted once");
 	is_int(s->sums.loss.nr_matched, 1, "kernel launch: the launch is matched once");
@@ -396,7 +396,7 @@ static void test_old_account(void)
 	is_int(s->status, 0, "old account: the recording is not damaged");
 	is_int(s->sums.loss.missing_launches, 2, "old account: missing launches are counted");
 	is_int(s->sums.loss.missing_calls, 0, "old account: no calls are missing");
-	is_int(s->sums.loss.bad_calls, 0, "old account: no calls are bad");
+	is_int(s->sums.loss.bad_calls, 0, "old account: no calls count as bad");
 	fixture__end(&f);
 }
 
@@ -588,9 +588,9 @@ static void test_attach(void)
 	batch(&f, 1, 175);
 	s = fixture__run(&f);
 	is_int(s->sums.loss.before_attach, 3,
-	       "edges: records of launches that ran at the attach are counted separately");
+	       "edges: records of launches in progress at the attach are counted separately");
 	is_int(s->sums.loss.after_detach, 2,
-	       "edges: records of launches that ran at the detach are counted separately");
+	       "edges: records of launches in progress at the detach are counted separately");
 	is_int(s->sums.loss.nr_orphans, 2, "edges: records between the edges are orphans");
 	fixture__end(&f);
 	attach_begin(&f, 4);
@@ -800,7 +800,8 @@ static void test_lost(void)
 	is_int(loss__lost(&l), 810,
 	       "lost: records in lost batches are counted by the shim's totals");
 	l.missing_works = 0;
-	is_int(loss__lost(&l), 12, "lost: losses that recorder and shim both count are not added");
+	is_int(loss__lost(&l), 12,
+	       "lost: losses that recorder and shim both count are counted once");
 	l.recorder[XPU_LOST_DISK] = 4096;
 	is_int(loss__lost(&l), 13, "lost: lost bytes are not records");
 
@@ -816,7 +817,7 @@ static void test_lost(void)
 		s = fixture__run(&f);
 		/* Malformed entries were not launches, so they do not count as lost launches. */
 		ok((loss__lost(&s->sums.loss) > 0) == (kind != XPU_LOST_MALFORMED),
-		   "lost, kind %u: the records count as lost, unless they were not launches", kind);
+		   "lost, kind %u: the records count as lost, except malformed ones", kind);
 		out = open_memstream(&text, &size);
 		loss__print(&s->sums.loss, out, "");
 		fclose(out);
@@ -986,11 +987,11 @@ static void test_apis(void)
 	is_int(s->sums.loss.nr_refused, 1, "two APIs: one of two launches with one id was refused");
 	is_int(s->sums.loss.nr_captured, 1,
 	       "two APIs: one of two launches with one id was captured");
-	is_int(s->sums.loss.nr_duplicates, 0, "two APIs: no launch has the id of another");
+	is_int(s->sums.loss.nr_duplicates, 0, "two APIs: no launch is a duplicate");
 	is_int(s->sums.loss.nr_pending, 1, "two APIs: a launch without a path gets no work");
 	is_int(s->sums.loss.nr_orphans, 1,
 	       "two APIs: work gets no launch if the launch has no path");
-	is_int(gpus__nr_used(&s->model.gpus), 2, "two APIs: each API has a first GPU");
+	is_int(gpus__nr_used(&s->model.gpus), 2, "two APIs: each API has its own GPU");
 	fixture__end(&f);
 }
 

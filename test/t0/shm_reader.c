@@ -118,8 +118,8 @@ static void check_order(void)
 		if (i % 100 == 0 && !shm_reader__drain(r, on_record, NULL))
 			break;
 	}
-	is_int(nr_taken, 20000, "many ringfuls: all records are read");
-	is_int(nr_wrong, 0, "many ringfuls: each record is unchanged and in order");
+	is_int(nr_taken, 20000, "many times the ring's size: all records are read");
+	is_int(nr_wrong, 0, "many times the ring's size: each record is unchanged and in order");
 	is_int(reader()->tail, writer()->head, "the process can see how far the ring was read");
 
 	head = writer()->head;
@@ -187,10 +187,10 @@ static void check_hole(void)
 		sizeof(struct xpu_ring_log) + XPU_LOG_ENTRIES * sizeof(struct xpu_log_entry);
 
 	is_int(lost_in_hole(log), 0,
-	       "killed before a log was written: nothing is lost, the log is in the thread's "
-	       "pages");
+	       "killed before a log was written: nothing is lost, because the log is in "
+	       "the thread's pages");
 	is_int(lost_in_hole(log + 8), 1,
-	       "missing bytes that are more than any log counts as a batch");
+	       "more missing bytes than a log can have count as a lost batch");
 }
 
 /* Puts a record of @type, of @size bytes. */
@@ -227,26 +227,27 @@ static void check_maps(void)
 	shm_reader__drain(r, on_other, NULL);
 	ok(nr_taken == 2 && !nr_wrong, "mappings and names are read, with their true size");
 	is_int(shm_reader__nr_lost(r, XPU_LOST_READ), 3,
-	       "mappings that are too short, and records not allowed to a process, are counted");
+	       "short mappings, and records that a process may not send, are counted");
 	is_int(shm_reader__maps(r), XPU_SHM_MAPS_NONE,
-	       "a process that does not report its mappings as sent has sent none");
+	       "a process has sent no mappings until it says so");
 	writer()->maps = XPU_SHM_MAPS_SENT;
 	is_int(shm_reader__maps(r), XPU_SHM_MAPS_SENT, "a process has sent its mappings");
 	writer()->met_unloads = 5;
 	writer()->told_unloads = 4;
 	is_int(shm_reader__maps(r), XPU_SHM_MAPS_NONE,
-	       "a launch came after code was unloaded: its mappings may be others");
+	       "a launch after code was unloaded may need other mappings");
 	writer()->told_unloads = 6;
-	is_int(shm_reader__maps(r), XPU_SHM_MAPS_SENT, "the mappings were sent again later");
+	is_int(shm_reader__maps(r), XPU_SHM_MAPS_SENT,
+	       "the mappings are valid once they are sent again");
 	writer()->maps = XPU_SHM_MAPS_LAST + 1;
-	is_int(shm_reader__maps(r), XPU_SHM_MAPS_NONE, "an unknown state is not believed");
+	is_int(shm_reader__maps(r), XPU_SHM_MAPS_NONE, "an unknown state counts as no mappings");
 	writer()->maps = XPU_SHM_MAPS_LAST;
 	is_int(shm_reader__maps(r), XPU_SHM_MAPS_LAST, "a process has sent its last mappings");
 	writer()->dropped[XPU_LOST_SIDEBAND] = 2;
 	is_int(shm_reader__nr_lost(r, XPU_LOST_SIDEBAND), 2, "mappings without space are counted");
 	writer()->head = ring_bytes * 3;
 	shm_reader__drain(r, on_other, NULL);
-	is_int(shm_reader__maps(r), XPU_SHM_MAPS_NONE, "nothing in invalid memory is believed");
+	is_int(shm_reader__maps(r), XPU_SHM_MAPS_NONE, "invalid memory counts as no mappings");
 	stop();
 }
 
@@ -343,8 +344,8 @@ static void check_segment(void)
 	shmctl(gone, IPC_RMID, NULL);
 	ok(offer_segment(gone, getpid(), getuid()) < 0, "a segment that is gone is refused");
 	ok(!reader()->taken, "nothing that was refused has been written to");
-	is_int(offer_segment(id, getpid(), getuid()), 0, "a segment marked as removed is taken");
-	ok(reader()->taken, "the process can see that its memory was taken");
+	is_int(offer_segment(id, getpid(), getuid()), 0, "a segment marked as removed is accepted");
+	ok(reader()->taken, "the process can see that its memory was accepted");
 	nr_taken = last_id = nr_wrong = 0;
 	put_launch(1, 2, XPU_SHM_DONE);
 	ok(shm_reader__drain(r, on_record, NULL) && nr_taken == 1 && !nr_wrong,

@@ -29,11 +29,11 @@ static double normal_noise(void)
 struct world {
 	/* set by every case */
 	uint32_t nr_kinds;
-	double least_us, most_us;	/* durations of kinds */
+	double least_us, most_us;	/* shortest and longest kind */
 	double sample_us;
-	double noise;			/* of a sample, in points */
-	double vary;			/* of a piece's duration, as a fraction of it */
-	double idle;			/* fraction of the time */
+	double noise;			/* noise of a sample, in points */
+	double vary;			/* variation of a piece's duration, as a fraction of it */
+	double idle;			/* idle fraction of the time */
 	size_t nr_rows;
 	uint32_t nr_streams;
 	/* set by some cases */
@@ -314,8 +314,8 @@ int main(void)
 		     "errors %u, far %u",
 		     cases[i].name, 100 * v.known_time / v.time, 100 * v.alone_time / v.time,
 		     v.known, v.nr, v.near, v.wrong_by_three, v.far);
-		ok(!err && v.known_time >= cases[i].least_known * v.time, "%s: %.0f %% are known",
-		   cases[i].name, 100 * cases[i].least_known);
+		ok(!err && v.known_time >= cases[i].least_known * v.time,
+		   "%s: %.0f %% of the time has values", cases[i].name, 100 * cases[i].least_known);
 		ok(v.known && v.wrong_by_three <= 0.05 * v.known,
 		   "%s: 95 %% of the values are within three times their errors", cases[i].name);
 		ok(v.known && v.far <= 0.002 * v.known, "%s: no value is far off", cases[i].name);

@@ -54,7 +54,7 @@ static void check(const char *name, size_t nr)
 	is_int(err, 0, "%s: all values are added", name);
 	got = stats__stddev(&s);
 	/* The test's own deviation is rounded once more than the code under test. */
-	ok(got - deviation(nr) + 1 <= 2, "%s: deviation %" PRIu64 ", of those kept %" PRIu64, name,
+	ok(got - deviation(nr) + 1 <= 2, "%s: deviation %" PRIu64 ", exactly %" PRIu64, name,
 	   got, deviation(nr));
 	qsort(values, nr, sizeof(*values), cmp);
 	ok(s.nr == nr && stats__sum(&s) == sum && s.min == values[0] &&
@@ -64,7 +64,7 @@ static void check(const char *name, size_t nr)
 	median = values[(nr - 1) / 2] + (values[nr / 2] - values[(nr - 1) / 2]) / 2;
 	got = stats__median(&s);
 	ok((got > median ? got - median : median - got) <= median / 256 + 1,
-	   "%s: median %" PRIu64 ", of those kept %" PRIu64, name, got, median);
+	   "%s: median %" PRIu64 ", exactly %" PRIu64, name, got, median);
 	stats__free(&half);
 	stats__free(&s);
 }
@@ -80,10 +80,11 @@ int main(void)
 	is_int(stats__add(&s, 7), 0, "a value is added");
 	ok(stats__mean(&s) == 7 && !stats__stddev(&s) && stats__median(&s) == 7,
 	   "a single value is its own mean and median");
-	is_int(stats__add_part(&s, 100, 30, false), 0, "a part without its value is added");
+	is_int(stats__add_part(&s, 100, 30, false), 0, "a part of an unfinished value is added");
 	ok(s.nr == 1 && stats__sum(&s) == 7 && stats__total(&s) == 37,
-	   "a part without its value is only in the total");
-	is_int(stats__add_part(&s, 100, 70, true), 0, "the other part is added with its value");
+	   "a part of an unfinished value is only in the total");
+	is_int(stats__add_part(&s, 100, 70, true), 0,
+	       "the last part is added with the whole value");
 	ok(s.nr == 2 && stats__sum(&s) == 107 && stats__total(&s) == 107,
 	   "with all parts the total equals the sum");
 	stats__free(&s);

@@ -83,7 +83,7 @@ static void nesting(void)
 	is_int(t->pids[0], 42, "the first process keeps its pid");
 	is_int(t->pids[1], PID_REUSED + 1,
 	       "the second process, which has a slice only, gets another pid");
-	is_str(walk(t, 0), "!44 -1044", "a launch outside of calls gets a length that can be seen");
+	is_str(walk(t, 0), "!44 -1044", "a launch outside of calls gets a visible length");
 	is_str(walk(t, 1), "+10b +12a !13 -20 -20 -20 +20c +25d -30 -30 !45 -50 +50e -50",
 	       "slices nest, overlaps are cut, and a launch ends where the next event begins");
 	is_str(walk(t, 2), "+5other -6", "the other process has its own track");
@@ -114,7 +114,7 @@ static void calls(void)
 	is_int(timeline__prepare(t, &session), 0, "the timeline is prepared again");
 	is_int(t->tracks.nr, 2, "two threads with work have two tracks");
 	is_str(walk(t, 0), "+100seven* !150 -200 -200 +300nine* -400 +410eleven -420",
-	       "a launch is shown as its call, by id; a dropped call stays only if it launched");
+	       "a launch is shown as its call; a dropped call is shown only if it launched");
 	is_str(walk(t, 1), "+100eight -200", "the other process has its own call");
 	is_int(t->device.v[0].launch_ns, 100, "the arrow to the work begins where the call begins");
 	is_str(slice__category(&t->slices.v[0]), "launch",

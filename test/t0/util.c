@@ -120,11 +120,11 @@ static void test_ids(void)
 			 value == (i == 70 ? 71 : i == 71 ? 70 : i);
 		right &= ids__get(&ids, 2, i * 1000, &value) && value == i;
 	}
-	ok(right, "ids in lists and others are found with their values");
+	ok(right, "ids in lists and other ids are found with their values");
 	ok(!ids__get(&ids, 0, 500, &value) && !ids__get(&ids, 0, 0, &value) &&
 	   !ids__get(&ids, 0, 10001, &value) && !ids__get(&ids, 1, 1, &value) &&
 	   !ids__get(&ids, 2, 1, &value), "ids that were not added are not found");
-	is_int(ids__add(&ids, 0, 500, 1), 1, "an id can be added that fills the gap");
+	is_int(ids__add(&ids, 0, 500, 1), 1, "an id that fills the gap can be added");
 	ok(ids__get(&ids, 0, 500, &value) && value == 1,
 	   "the id in the gap is found with its value");
 	ok(ids.lists.v[0].nr == 10000 && ids.lists.v[2].nr == 0, "only ids in order are in lists");

@@ -94,8 +94,8 @@ static int share(int status)
 }
 
 /*
- * Parts of shares in time windows: each part belongs to work that ran in the window, and the parts
- * add up to the shares.
+ * Tests shares in time windows: a window has only shares of work that ran in it, and the shares of
+ * all windows add up to those without a window.
  */
 static void windows(void)
 {
@@ -167,7 +167,7 @@ static void scopes(void)
 	       "NULL stream wait: work of the NULL stream has its part");
 	is_int(told[1].ns[OTHER], 0, "NULL stream wait: no time goes to other streams");
 	is_int(told[2].ns[0], 100 + 25 + 50 / 3 + 1,
-	       "context wait: each instant is divided among all running works");
+	       "context wait: each instant is divided among all running device work");
 	is_int(told[2].ns[2], 200 + 16, "context wait: the last work gets the remainder");
 	is_int(told[2].ns[IDLE], 600, "context wait: idle time is counted separately");
 	is_int(told[3].ns[0] + told[3].ns[2] + told[3].ns[IDLE], 0,
@@ -206,7 +206,7 @@ static void nonsense(void)
 {
 	begin();
 	is_int(add(0, UINT64_MAX - 10, 20, 0, 0), -EINVAL,
-	       "a wait that ends beyond all time is refused");
+	       "a wait that ends after the largest timestamp is refused");
 	is_int(add(0, 0, 20, 0, 0), -EINVAL, "a wait without a start is refused");
 	is_int(add(0, 100, 0, 0, 0), 0, "a wait without a duration is accepted");
 	is_int(waits__ready(&waits), 0, "waits are ready");
@@ -238,7 +238,7 @@ static void threads(void)
 		       waits__at(&waits, i % 3 + 5, 1000 + i * 10 - 1) ||
 		       waits__at(&waits, (i + 1) % 3 + 5, 1000 + i * 10 + 1);
 	}
-	is_int(bad, 0, "each wait is found by its thread, from its begin to its end");
+	is_int(bad, 0, "each wait is found by its thread, from its start to its end");
 	ok(!waits__at(&waits, 4, 1004) && !waits__at(&waits, 9, 1004),
 	   "waits at other times and of other threads are not found");
 	waits__exit(&waits);
@@ -332,7 +332,7 @@ static void compare(unsigned int seed)
 		bad_sum += sum != recs[i].duration_ns;
 	}
 	is_int(bad_sum, 0, "the shares of each wait add up to it, exactly");
-	is_int(bad_share, 0, "the shares equal a count by microseconds");
+	is_int(bad_share, 0, "the shares equal sums that are counted microsecond by microsecond");
 	is_int(bad_nr, 0, "each wait is shared once");
 }
 

@@ -61,15 +61,15 @@ is "$(sed -n 1p verdict)" "wide True None" \
 is "$(sed -n 2p verdict)" "narrow True None" \
 	"a kernel that uses no tensor core has 0, within three errors"
 is "$(sed -n 3p verdict)" "pair True True True" \
-	"two kernels that always run together have a common value, and one number"
+	"two kernels that always run together share one value and one number"
 is "$(sed -n 4p verdict)" "once [None, None] [None, None]" "a kernel of 2 us has no value"
 is "$(sed -n 5p verdict)" "path True None" "a call path has the values of its kernels"
 is "$(sed -n 6p verdict)" "check True None" "the values add up to the samples"
 is "$(sed -n 7p verdict)" \
 	"roof [('wide', True, 'tensor cores'), ('narrow', True, 'DRAM')] [None, None, 'unknown']" \
-	"a perfect kernel saves the time in which the unit that it uses most is not busy"
+	"a perfect kernel would save the time in which its busiest unit is idle"
 is "$(sed -n 8p verdict)" "order wide True 0" \
-	"the kernel that saves most comes first, and call paths save the same time in all"
+	"the kernel that would save most comes first; call paths would save as much in total"
 is "$(sed -n 9p verdict)" "clock 1500 False" "a clock is an average, and has no error"
 xpumerge -i c.data --table kernel_metrics 2>/dev/null >text
 like "$(grep narrow text)" '^ +[0-9.]+ .* 0\.[0-9]+\+-[0-9.]+ +[56][0-9.]+\+-.* narrow$' \

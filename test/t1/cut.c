@@ -138,8 +138,8 @@ static void test_cut(const struct gen *g)
 }
 
 /*
- * Tests a damaged record in the middle: the records before it count, and the status reports the
- * damage.
+ * Tests a damaged record in the middle: the records before the damage count, and the status reports
+ * the damage.
  */
 static void test_damaged(const struct gen *g)
 {
@@ -195,7 +195,7 @@ static void test_random(const struct gen *g)
 		broken = merged__broken(&m);
 		merged__free(&m);
 	}
-	is_str(broken, NULL, "2000 times noise after a valid header: the sums are consistent");
+	is_str(broken, NULL, "noise after a valid header, 2000 times: the sums are consistent");
 	free(copy);
 }
 

@@ -242,7 +242,8 @@ static void test_definitions(void)
 	run(&m, &s.g);
 	ok(right(m.status == -EBADMSG && m.loss.nr_matched == NR_LAUNCHES && m.loss.bad_refs &&
 		 m.loss.damaged_blocks == 1 && !m.loss.damaged_launches && !merged__broken(&m),
-		 "names", &m), "lost names: launches are matched, and references are counted");
+		 "names", &m),
+	   "lost names: launches are matched, and broken references are counted");
 	ok(!strstr(m.folded, "cuLaunchKernel") && !strstr(m.folded, "kernel "),
 	   "lost names: no launch and no kernel has a name");
 	merged__free(&m);
@@ -252,7 +253,7 @@ static void test_definitions(void)
 	run(&m, &s.g);
 	ok(right(m.status == -EBADMSG && m.loss.nr_launches == NR_LAUNCHES && m.loss.bad_refs &&
 		 m.loss.damaged_blocks == 1 && !merged__broken(&m), "threads", &m),
-	   "lost threads and call paths: launches and references are counted");
+	   "lost threads and call paths: launches and broken references are counted");
 	merged__free(&m);
 	gen__free(&s.g);
 }

@@ -118,11 +118,11 @@ if command -v python3 >/dev/null; then
 			grep -v ' 0$' | LC_ALL=C sort >got
 		column $((side + 1)) >want
 		cmp got want
-		ok $? "html: side $side has the stacks and sums of that recording"
+		ok $? "html: side $side of the page has the stacks and sums of its recording"
 	done
 	"$merge" diff a.data b.data --by device,stream,comm -f html 2>/dev/null |
 		grep -q '"by":\["device","stream","comm"\],$'
-	ok $? "html: the page knows how many frames are roots with --by"
+	ok $? "html, --by: the page has the fields, which become root frames"
 	"$merge" diff a.data b.data -f html --normalize launches 2>/dev/null |
 		grep -q '"scale":1.66666666'
 	ok $? "html: --normalize does not change the page's data"
@@ -142,20 +142,21 @@ refuse() {		# refuse NAME MESSAGE ARG...
 
 refuse "one recording" 'xpumerge diff A B' diff a.data
 refuse "three recordings" 'xpumerge diff A B' diff a.data b.data a.data
-refuse "a format it has not" 'folded, text and html' diff a.data b.data -f chrome
+refuse "a format that diff lacks" 'folded, text and html' diff a.data b.data -f chrome
 refuse "an unknown normalization" 'none, total or launches' diff a.data b.data --normalize all
 refuse "--normalize without diff" 'is for xpumerge diff' a.data --normalize total
 refuse "--unit samples" 'not for diff' diff a.data b.data -f folded --unit samples
 refuse "--freq" 'is not for diff' diff a.data b.data -f folded -F 1000
 refuse "--table" 'is not for diff' diff a.data b.data --table kernels
 refuse "--by pid" 'not for diff' diff a.data b.data -f folded --by pid
-refuse "--by, of a table" '-f text: expected one of: .*shape' diff a.data b.data --by device
+refuse "--by with a field that the table lacks" '-f text: expected one of: .*shape' \
+	diff a.data b.data --by device
 "$gen" --launches 0 -o empty.data
 refuse "nothing to normalize by" 'cannot find anything to normalize by' diff empty.data b.data \
 	--normalize total
 "$merge" diff empty.data b.data -f folded >diff.folded 2>/dev/null
 is "$?$(awk '$(NF - 1) != 0' diff.folded)" 0 "an empty recording can be compared"
-refuse "a recording that is not there" 'none.data' diff a.data none.data
+refuse "a missing recording" 'none.data' diff a.data none.data
 "$merge" diff a.data b.data --strict >out 2>/dev/null
 is $? 1 "--strict fails if B has lost something"
 

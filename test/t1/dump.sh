@@ -122,9 +122,10 @@ dump cut.data 1 "cut"
 is "$(tail -n 1 out)" "$(printf '%#x [0x4] CUT: record header cut' $end)" \
 	"cut: the last line has the offset"
 head -c 1000 blocks.data >cut.data
-dump cut.data 1 "a block cut"
-is "$(tail -n 1 out)" "0x260 [0x188] CUT: block cut" "a block cut: the last line has the offset"
-is "$(grep -c BLOCK out)" 1 "a block cut: the block before it is printed"
+dump cut.data 1 "a truncated block"
+is "$(tail -n 1 out)" "0x260 [0x188] CUT: block cut" \
+	"a truncated block: the last line has the offset"
+is "$(grep -c BLOCK out)" 1 "a truncated block: the block before it is printed"
 
 # An impossible size: a file of version 1 ends there, because the next record cannot be found.
 info=$((0x58))
@@ -133,34 +134,34 @@ poke bad.data $((info + 4)) 003
 dump bad.data 2 "version 1, damaged"
 is "$(tail -n 1 out)" "$(printf '%#x [%#x] DAMAGED: impossible record size' $info \
 	$(($(wc -c <plain.data) - info)))" "version 1, damaged: the last line has the offset"
-is "$(wc -l <out)" 3 "version 1, damaged: the records before it are printed"
+is "$(wc -l <out)" 3 "version 1, damaged: the records before the damage are printed"
 
 # Damaged data in a block: dump still prints the other blocks.
 cp blocks.data bad.data
 xpumerge dump blocks.data >whole 2>log
 second=$(($(awk '/BLOCK/ { print $1 }' whole | sed -n 2p)))
 poke bad.data $((second + 100)) 125
-dump bad.data 2 "a block damaged"
+dump bad.data 2 "a damaged block"
 like "$(cat out)" \
 	"$(printf '^%#x ' $second)\[0x[0-9a-f]+\] DAMAGED: the bytes of a block have changed since they were written: 1 blocks with 0 launches lost" \
-	"a block damaged: a line has the offset"
+	"a damaged block: a line has the offset"
 grep -v "^$(printf '%#x' $second)[+ ]" whole >expected
 grep -v DAMAGED out >got
 cmp -s expected got
-ok $? "a block damaged: all other blocks are printed as before" ||
+ok $? "a damaged block: all other blocks are printed as before" ||
 	diag "$(diff expected got | head -n 5)"
 
 # A damaged record in a batch ends the batch; dump continues after the batch.
 string=$(($(sed -n 's/^\(0x[0-9a-f]*\) .*   STRING id=2 .*/\1/p' plain.dump)))
 cp plain.data bad.data
 poke bad.data $((string + 4)) 003
-dump bad.data 2 "a batch damaged"
+dump bad.data 2 "a damaged batch"
 like "$(cat out)" \
 	"^$(printf '%#x' \
 	$string) \[0x[0-9a-f]+\]   DAMAGED: impossible record size: the rest of the batch is lost" \
-	"a batch damaged: a line has the offset"
+	"a damaged batch: a line has the offset"
 is "$(tail -n 1 out)" "$(tail -n 1 plain.dump)" \
-	"a batch damaged: the rest of the recording is printed"
+	"a damaged batch: the rest of the recording is printed"
 
 # Names that are not text, or that contain control characters.
 cp plain.data bad.data

@@ -38,7 +38,7 @@ planted() {
 		is "$?" 1 "$1 slower by $percent %: exit status 1"
 		line=$(grep -F "$2" log | grep '^  slower by ')
 		like "$line" "^  slower by [0-9.]+ \\+- [0-9.]+ %, from .*: $3" \
-			"$1 slower by $percent %: it is named" || diag "$(cat log)"
+			"$1 slower by $percent %: the change is named" || diag "$(cat log)"
 		awk -v want="$percent" -v line="$line" 'BEGIN {
 			split(line, w, " ")
 			exit !(w[3] - 2 * w[5] <= want && want <= w[3] + 2 * w[5] && w[5] < want)
@@ -52,7 +52,7 @@ planted kernel kernel_3 "device work: .*layer_3"
 planted launch "a call of the API: cuLaunchKernel" "a call of the API"
 planted wait "waiting for a GPU" "waiting for a GPU: .*run > cuStreamSynchronize"
 is "$(sed -n 's/^verdict: //p' log)" "slower, with 99 % confidence, from 8 recordings of A and 8 of B" \
-	"the verdict has its confidence"
+	"the verdict states its confidence"
 
 rm -f b?.data
 make b 8 8000 again=50 steps=400
@@ -122,7 +122,7 @@ is "$? $(sed -n 's/^verdict: \([a-z]*\).*/\1/p' log)" "0 unknown" "one run on ea
 make b 1 8000 kernel=20
 xpumerge diff --fail-over 10% a1.data b1.data >out 2>log
 is "$? $(grep -c '^  +[0-9.]* %, noise unknown, .*layer_3' log)" "1 1" \
-	"one run on each side: a growth over the limit is a failure, of unknown noise"
+	"one run on each side: growth over the limit is a failure, with unknown noise"
 xpumerge diff a1.data a2.data vs b1.data b2.data -f folded >folded 2>log
 is $? 0 "other formats add up the recordings of each side"
 like "$(cat log)" "A is 2 recordings, the first is a1.data" "both sides are named"

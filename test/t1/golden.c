@@ -184,7 +184,7 @@ static void make_tour(const char *name)
 	gen__kernel(&g, 0, 8800, 400, 108, 11, 2);
 	gen__batch_end(&g);
 
-	/* Another library has replaced the first one since this path was launched before. */
+	/* Since this path's earlier launch, another library has replaced the first one. */
 	gen__mmap(&g, 10000, 100, PLUGIN, 0x1000, 0x1000, path("plugin_b.so"), NULL, 0);
 	gen__launch(&g, 11000, 109, 8, 1);
 	gen__batch_begin(&g, 12000, 2, 102);
@@ -386,11 +386,6 @@ static void add_stacks(struct gen *g, uint32_t period_ns)
 }
 
 /*
- * Makes a recording with CPU samples and launches: two threads, one of which changes its name;
- * samples in the program, in CUDA, in the kernel with and without a kernel symbol, and in no
- * mapping; and a thousand kernels of 1 us.
- */
-/*
  * Makes thread accounts. Thread 1 launches a kernel every millisecond and waits for every second
  * kernel; between launches it reads, sleeps or runs. Thread 2 only waits for a lock.
  */
@@ -487,6 +482,11 @@ static void make_off(const char *name)
 	gen__free(&g);
 }
 
+/*
+ * Makes a recording with CPU samples and launches: two threads, one of which changes its name;
+ * samples in the program, in CUDA, in the kernel with and without a kernel symbol, and in no
+ * mapping; and a thousand kernels of 1 us.
+ */
 static void make_cpu(const char *name)
 {
 	enum { KERNEL = 0x100, PERIOD = 1001001 };	/* the sampling period of -F 999, in ns */

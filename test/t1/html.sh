@@ -39,7 +39,7 @@ is "$(grep -c 'lost: ring buffer\|not in the recording' page.html)" \
 	"$(grep -c 'lost: ring buffer\|not in the recording' page.log)" \
 	"the page reports the losses"
 
-# The sums are so many that bins become longer, and that threads and small call paths are merged.
+# There are so many sums that bins become longer, and threads and small call paths are merged.
 "$XPU_BUILD/gen_data" --launches 700000 --paths 15000 --threads 4 --gpus 2 --streams 2 \
 	--memcpy-every 7 --blocks 65536 -o wide.data
 "$merge" wide.data -o page.html 2>/dev/null

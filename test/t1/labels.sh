@@ -14,7 +14,7 @@ like "$(cat new.json)" '"name":"process_sort_index","args":\{"sort_index":7\}' \
 like "$(cat new.json)" '"labels":"node node;1, pod ml/train-0, container 0123456789ab, job 4711"' \
 	"chrome: a rank's process has its labels"
 xpumerge old.data -o old.json 2>log
-unlike "$(cat old.json)" 'rank|process_labels' "chrome: a process without labels has none"
+unlike "$(cat old.json)" 'rank|process_labels' "chrome: a process without labels shows no labels"
 xpumerge new.data -o new.pftrace 2>log
 is "$(grep -ac 'rank 5: app' new.pftrace) $(grep -ac 'node node;1, pod ml/train-0' new.pftrace)" \
 	"1 1" "pftrace: a rank's process has name and labels"

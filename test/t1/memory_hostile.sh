@@ -45,12 +45,12 @@ is "$(view refused failed)" "2 [GPU_Memory]failed 7" \
 	"refused sizes beyond 64 bits are not in the sum"
 is "$(xpumerge -i refused.data --table memory_failures --csv 2>/dev/null |
 	awk -F, 'NR == 2 { print $2 }')" \
-	18446744073709551614 "refused sizes beyond all numbers are in the table"
+	18446744073709551614 "refused sizes beyond 64 bits are in the table"
 events around <<'X'
 MADE DEVICE 0 0xfffffffffffffff0 100 0 1
 MADE BLOCK 0 0xfffffffffffffff0 100 1 1
 X
-is "$(view around live)" "" "memory behind the last address is not live"
+is "$(view around live)" "" "memory beyond the last address is not live"
 
 # ---- devices
 
@@ -110,13 +110,13 @@ MADE DEVICE 0 0x3000 4 9 1
 X
 is "$(view gap live)" "1 [GPU_Memory]device 5" "missing event numbers: the other events count"
 like "$(cat gap.log)" ' 8 calls to free memory in progress' \
-	"missing event numbers: a message reports that memory was being freed"
+	"missing event numbers: a message counts calls to free memory in progress"
 events far <<'X'
 MADE DEVICE 0 0x1000 1 0 1
 MADE DEVICE 0 0x3000 4 0x7fffffff 1
 MADE DEVICE 0 0x4000 8 -5 1
 X
-is "$(view far live)" "1 [GPU_Memory]device 13" "events with far or negative numbers count"
+is "$(view far live)" "1 [GPU_Memory]device 13" "events with huge or negative numbers count"
 START='MADE DEVICE 0 0x900 16 0 1' events no_start <<'X'
 FREED DEVICE 0 0x1000 0 1
 MADE DEVICE 0 0x1000 1 2 1
@@ -146,7 +146,7 @@ unlike "$(cat before.log)" 'events of memory' "events before START are not count
 xpumerge -i cut.data --memory live -f folded -o cut.live 2>cut.log
 like "$(cat cut.log)" 'ALLOCS with more events than its record holds; [0-9]* bytes ignored' \
 	"a cut record: a message says that it holds too few events"
-like "$(cat cut.live)" '\[GPU_Memory\]device 1$' "a cut record: the events before it count"
+like "$(cat cut.live)" '\[GPU_Memory\]device 1$' "a cut record: the events before the cut count"
 events odd <<'X'
 200 DEVICE 0 0x1000 1 0 1
 MADE 200 0 0x1000 2 1 1

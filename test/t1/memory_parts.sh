@@ -157,7 +157,7 @@ human() {
 rest=$((9000008 - reserved0 + 1000009 - 500003 - 1006))
 fragmentation=$((8388608 - 3000001 + 4194304 - 2000010 - 100011))
 all=$((reserved0 + reserved1 + rest + 4004)) used=$((used0 + used1))
-is "$all" "$(held peak)" "the expected parts of the test add up"
+is "$all" "$(held peak)" "the parts that this test expects add up"
 expected="memory: at most $used bytes ($(human \
 	$used)) of GPU memory were used, 0.000 s after the start
 held then: $all bytes ($(human $all)) = $(human $((reserved0 + reserved1))) reserved + $(human \
@@ -227,7 +227,7 @@ print(*sorted(most.values()))')" \
 "$(xpumerge all.data --table memory_devices --csv 2>/dev/null | awk -F, '
 		NR == 1 { for (i = 1; i <= NF; i++) c[$i] = i; next }
 		/GPU/ { print $c["'$what'_peak"] }' | sort -n | paste -sd' ' -)" \
-		"timelines: the largest $what of each device"
+		"timelines: the largest $what of each device equals its peak"
 done
 
 # ---- events in Parquet, up to the peak
@@ -253,7 +253,7 @@ for files in "all.data later.data" "later.data all.data"; do
 	# shellcheck disable=SC2086 # several files
 	like "$(xpumerge $files 2>/dev/null)" \
 		"^held at the peaks of the recordings: $(total both.folded) bytes" \
-		"$files: the first line has the memory that both held at their peaks"
+		"$files: the first line has the memory that both recordings held at their peaks"
 done
 { echo "proc 1"; cat <<-'X'; } | "$XPU_BUILD/gen_memory" late.data
 	record 1 10000 1

@@ -37,7 +37,7 @@ second() {
 	X
 }
 
-# Both processes call their device 0. Either it is one device, or process 2 has another one.
+# Both processes have a device 0. It is either the same device, or process 2 has another device.
 together() {
 	echo "proc 1"; echo "proc 2"; echo "device 1 0 7"; echo "device 2 0 7"; first; second
 }

@@ -154,7 +154,8 @@ for files in imported.data "imported.1 imported.2"; do
 		"[GPU_Memory]physical 4096" \
 		"$files: imported memory takes no memory here, and its handle can be reused"
 	unlike "$(cat merge.log)" 'events of memory' \
-		"$files: no release of an imported handle is impossible" || diag "$(cat merge.log)"
+		"$files: no release of an imported handle counts as impossible" ||
+			diag "$(cat merge.log)"
 done
 
 # The second process is idle for a long time, and its last event before the cut arrives after the

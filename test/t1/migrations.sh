@@ -63,7 +63,7 @@ X
 awk '$7 == 42 { a += $1; b += $2; next } { print } END { print a, b, "0 0 0 0 42" }' expected |
 	sort >all
 is "$(rows all.data)" "$(cat all)" \
-	"bytes and faults are under the path that had the address at that time"
+	"bytes and faults are under the path that owned the address at that time"
 like "$(cat log)" ' lost 0$' "nothing is lost"
 is "$(rows all.data --from 10us --to 11us)" "0 16384 0 0 0 0 42" \
 	"--from and --to: only migrations that began between them are shown"

@@ -112,7 +112,7 @@ cuda|saxpy|4.0|0.25|Device 0|Stream 13|epoch,send data
 cuda|saxpy|2.0|0.5|Device 0|Stream 7|epoch
 END
 diff expected got >diff
-ok $? "one process: the events are as in the script" || diag "$(cat diff)"
+ok $? "one process: the events equal the script's output" || diag "$(cat diff)"
 xpumerge --nsys one.sqlite -f chrome >default.json 2>log
 is "$(show default.json | cut -d '|' -f 1 | sort | uniq -c | tr -s ' \n' ' ')" \
 	" 2 cuda 2 nvtx-kernel " "without -t: the output has kernels, and ranges on kernels"
@@ -352,7 +352,7 @@ END
 sort -o expected expected
 sort out.folded | diff expected - >diff
 ok $? \
-	"graphs are work of their launch, synchronization is waiting, pages are copies" ||
+	"graphs are work of their launches, synchronizations are waits, page migrations are copies" ||
 	diag "$(cat diff log)"
 like "$(cat log)" 'recent.sqlite: Nsight Systems says: 7 events were lost' \
 	"the export's own warnings are printed"
@@ -597,7 +597,7 @@ for what in "-f folded --by nvtx" "--table api_calls --csv" "--table nvtx_ranges
 	ok $? "events before the session give the same result as later events: $what" ||
 		diag "$(diff before.out after.out)"
 	like "$(cat log)" 'the first event is 0\.501 us before the session' \
-		"events before the session: a message says how long before"
+		"events before the session: a message says how early they are"
 done
 like "$(xpumerge --nsys before.sqlite -f text 2>&1)" 'launches 2 matched 2 unmatched 0 lost 0' \
 	"events before the session: a call has its kernel"

@@ -165,7 +165,7 @@ static int merge(const struct gen *g, enum sink sink, FILE *out, struct loss *lo
 		return -ENOMEM;
 	if (sink < SINK_TABLES)
 		opts.sink = timeline ? &timeline->sink : perfscript__sink(perfscript);
-	/* With this few bins and rows, call paths are merged or grouped. */
+	/* With so few bins and rows, call paths are merged or grouped. */
 	opts.by_time = opts.times_by_path = sink >= SINK_NONE;
 	opts.max_times = 24;
 	opts.jobs = sink == SINK_NONE_JOBS ? 2 : 1;

@@ -125,7 +125,7 @@ static void run_out(const char *what, const struct import_opts *files)
 	is_int(nr_odd, 0, "%s: each failing allocation is reported as -ENOMEM", what);
 	is_int(nr_wrong, 0, "%s: no failing allocation changes the recording", what);
 	ok(nr_failed > total / 2,
-	   "%s: with a failing allocation, %lu imports of %lu give up", what, nr_failed, 2 * total);
+	   "%s: with a failing allocation, %lu of %lu imports give up", what, nr_failed, 2 * total);
 	is_int(import(files, got, sizeof(got)), bytes,
 	       "%s: the import succeeds again with enough memory", what);
 }

@@ -68,7 +68,7 @@ cat >one.json <<'END'
 END
 gen p.data seed=21
 { cat p.data.folded; echo 'wor ker;[no stack];cudaLaunchKernel;[GPU_Kernel]k 9000'; } >both
-same "beside a trace: the thread of both has its name" both --cpu p.data --gpu one.json
+same "with a trace: the thread of both has its name" both --cpu p.data --gpu one.json
 unlike "$(cat log)" 'clock' "both files from one clock: no message about clocks"
 gen p.data seed=21 clockid=-1
 xpumerge --cpu p.data --gpu one.json -f folded >out 2>log
@@ -77,7 +77,7 @@ like "$(cat log)" 'p.data: not recorded with the clock of one.json' \
 sed 's/"ts":/"ts":177507855/' one.json >day.json
 gen p.data seed=21 wall=1775078555000000000
 xpumerge --cpu p.data --gpu day.json -f folded >out 2>log
-unlike "$(cat log)" 'clock' "two clocks are connected by the time of day"
+unlike "$(cat log)" 'clock' "two clocks are aligned by the time of day"
 gen p.data seed=21 wall=1675078550000000000
 xpumerge --cpu p.data --gpu day.json -f folded >out 2>log
 like "$(cat log)" 'not from the clock of day.json' \
@@ -89,12 +89,12 @@ like "$(cat log)" 'not from the clock of day.json' \
 xpumerge -f folded --unit ns x.data >gpu.folded 2>/dev/null
 gen p.data seed=22
 cat p.data.folded gpu.folded >both
-same "beside a recording" both --cpu p.data x.data
+same "with a recording" both --cpu p.data x.data
 xpumerge --cpu p.data x.data -o out.json 2>log
 like "$(cat out.json)" '"cat":"cpu"' "with a recording: the timeline has samples"
 python3 "$XPU_SRC/test/lib/gen_perfscript.py" p.txt seed=3 ids=both
 cat p.txt.folded gpu.folded >both
-same "the text beside a recording" both --cpu p.txt x.data
+same "perf's text with a recording" both --cpu p.txt x.data
 is "$(xpumerge --cpu p.txt x.data -f folded --by host 2>/dev/null | sed 's/;.*//' | sort -u |
 	wc -l)" 1 "with a recording: samples count for the recording's host"
 xpumerge --cpu p.data x.data -o y.data 2>log

@@ -55,10 +55,10 @@ for before \
 	same "after ${before%%:*}" p.txt.folded --cpu p.txt
 done
 { printf '\357\273\277'; repeat 300 "# a line of --header"; cat plain.txt; } >p.txt
-same "a mark of the byte order, comments" p.txt.folded --cpu p.txt
+same "a byte order mark and comments" p.txt.folded --cpu p.txt
 unlike "$(cat log)" 'ignored' "a byte order mark and comments: no line is ignored"
 { printf '\357\273\277'; cat plain.txt; } >p.txt
-same "a mark of the byte order" p.txt.folded --cpu p.txt
+same "a byte order mark" p.txt.folded --cpu p.txt
 unlike "$(cat log)" 'ignored' "a byte order mark: no line is ignored"
 { repeat 300 "# a line of --header"; cat plain.txt; } | sed 's/$/\r/' >p.txt
 same "comments, with CR at the ends of lines" p.txt.folded --cpu p.txt
@@ -95,7 +95,7 @@ fails "a missing file" 'nothere: cannot be read' --cpu nothere
 python3 "$XPU_SRC/test/lib/gen_kineto.py" t.json seed=1
 gen p.txt seed=41 ids=both time=ns start=6000 distance=50
 cat p.txt.folded t.json.folded >both
-same "beside PyTorch's trace" both --cpu p.txt --gpu t.json
+same "with PyTorch's trace" both --cpu p.txt --gpu t.json
 unlike "$(cat log)" 'clock' "with PyTorch's trace: no message about clocks"
 xpumerge --cpu p.txt --gpu t.json -o out.json 2>log
 python3 - >got <<'END'
@@ -131,11 +131,12 @@ END
 gen p.txt seed=45 nr=20
 xpumerge --nsys one.sqlite -f folded --unit ns >out 2>log
 cat p.txt.folded out >both
-same "beside an export of Nsight Systems" both --cpu p.txt --nsys one.sqlite
+same "with an export of Nsight Systems" both --cpu p.txt --nsys one.sqlite
 xpumerge --cpu p.txt --nsys one.sqlite -o out.json 2>log
 like "$(cat out.json)" '"cat":"cpu"' \
 	"with an export of Nsight Systems: the timeline has the samples"
-fails "the two files' stacks beside Nsight Systems" 'need --gpu: an export for --nsys' --cpu both \
+fails "stacks of the two-file import, with Nsight Systems" \
+	'need --gpu: an export for --nsys' --cpu both \
 	--nsys one.sqlite
 
 # A thread that is also in the trace is one thread, and belongs to the trace's process.

@@ -47,7 +47,7 @@ waits() {
 identity() {
 	account=$(account wait_ns)
 	is "$(waits)" "$account $(($(account caused_ns) + $(account start_wait_ns))) $account" \
-		"$1: the waits of ranks equal the waits of collectives, and the waits for stragglers and at the start"
+		"$1: waits by rank, waits by collective, and waits for stragglers and at the start have equal sums"
 }
 
 for seed in 1 2 3 4; do

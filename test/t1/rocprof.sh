@@ -212,7 +212,7 @@ like "$(xpumerge --gpu r.json --csv --table api_calls 2>/dev/null)" 'hipLaunchKe
 # With samples, and with launch stacks.
 python3 "$XPU_SRC/test/lib/gen_perfscript.py" p.txt ids=both time=ns start=5000000000 distance=100
 cat p.txt.folded r.json.folded >both
-same "beside perf's samples" both --cpu p.txt --gpu r.json
+same "with perf's samples" both --cpu p.txt --gpu r.json
 gen r.json seed=10 threads=2 nr=200
 python3 - <<'END'
 import json
@@ -263,7 +263,7 @@ is "$(cat out)" '[unknown];[no launch];[GPU_Kernel]a "b", c 10' \
 	"odd rows of CSV: the remaining rows are used"
 like "$(cat log)" 'odd_kernel_trace.csv: 3 lines could not be read: ignored' \
 	"odd rows of CSV: rows that cannot be read are counted"
-# Files of the process that were not given: reading a pipe would never end.
+# xpumerge finds the other files of the process itself. Reading a pipe among them would never end.
 rm -f c_*
 gen c format=csv
 mv c_hip_api_trace.csv calls

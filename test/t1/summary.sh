@@ -58,10 +58,10 @@ done
 "$gen" -o one.data --launches 1
 "$XPUMERGE" one.data >one.txt 2>one.log
 like "$(cat one.txt)" '^kernels: 1 of 1 name$' \
-	"a recording with one kernel: the summary says 1 of 1 name"
+	"a recording with one kernel: the summary says '1 of 1 name'"
 unlike "$(cat one.txt one.log)" \
 	'(^|[^0-9.])1 (launches|references|records|samples|copies|sets|names)' \
-	"the number 1 is followed by a singular"
+	"the number 1 is followed by a singular noun"
 
 # Rows sorted by a column.
 column() { xpumerge --table "$1" --sort "$2" --csv 2>/dev/null | awk -F, -v key="$2" '

@@ -42,7 +42,8 @@ is "$(names full "$none")" "$all" ".symtab gives all names"
 is "$(names stripped "$none")" "?? exported_function _start" ".dynsym gives exported names"
 build quiet
 strip -o quiet.s quiet
-is "$(names quiet.s "$none" quiet)" "?? ?? _start" "a file without both has only its entry point"
+is "$(names quiet.s "$none" quiet)" "?? ?? _start" \
+	"a file with neither table has only its entry point"
 
 # Debug files by build-id.
 mkdir -p dbg/.build-id/01

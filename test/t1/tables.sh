@@ -215,7 +215,7 @@ is "$("$XPU_BUILD/unparquet" job/losses/rank=7/*.parquet |
 	grep -c launches) $("$XPU_BUILD/unparquet" \
 	job/losses/rank=-1/*.parquet | awk -F'\t' '$2 == "launches" { print $3 }')" \
 	"$("$XPU_BUILD/unparquet" job/losses/rank=7/*.parquet | grep -c launches) 4000" \
-		"losses belong to the recording's only rank, otherwise to no rank"
+		"a recording's losses belong to its rank if it has one rank only, otherwise to no rank"
 xpumerge -o job/ four.data --rank 5 2>/dev/null
 is "$(count job launches)" 2000 \
 	"--rank removes rows of that recording's other ranks, and no other rows"

@@ -84,7 +84,7 @@ lines() {		# lines OPTIONS...: prints "OWN TOTAL LINE"
 }
 lines --gpu t.json >got
 diff want got >diff && [ "$(wc -l <got)" -eq 4 ]
-ok $? "lines of Python have their own time and their total" || diag "$(cat diff)"
+ok $? "lines of Python have their own time and their total time" || diag "$(cat diff)"
 xpumerge --gpu t.json -o t.data 2>log
 lines t.data >got
 cmp -s want got
@@ -107,7 +107,7 @@ cp r0.json again.json
 xpumerge --gpu r0.json --gpu again.json -f folded >out 2>log
 like "$(cat log)" 'r0.json and again.json have the same rank, 0: both are counted' \
 	"two files of one rank: a message names both files"
-fails "ranks beside stacks" 'goes with one --gpu' --cpu x --gpu r0.json --gpu r1.json
+fails "ranks with stacks" 'goes with one --gpu' --cpu x --gpu r0.json --gpu r1.json
 fails "one that is missing" 'nothere.json: cannot be read' --gpu r0.json --gpu nothere.json
 
 # ---- other contents of traces

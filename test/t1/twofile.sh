@@ -182,13 +182,13 @@ xpumerge imported.data -f folded --unit ns -o imported.folded 2>log
 cmp imported.folded direct.folded
 ok $? "-o .data: the recording gives the same result" || diag "$(cat log)"
 xpumerge imported.data >out 2>log
-is "$?$(grep -c '^end:' out)" 00 "an import has no command and no end of a command"
+is "$?$(grep -c '^end:' out)" 00 "an import has neither a command nor the end of one"
 xpumerge diff imported.data imported.data -f text >out 2>log
-is $? 0 "-o .data: diff accepts it" || diag "$(cat log)"
+is $? 0 "-o .data: diff accepts the recording" || diag "$(cat log)"
 xpumerge imported.data -o again.data 2>log
 is "$? $(cat log)" "0 " "-o .data: a recording that was imported is written again"
 cmp imported.data again.data
-ok $? "everything in it has a name"
+ok $? "-o .data: writing it again changes no byte"
 # The name is larger than a block.
 perl -e 'print q([{"name":"Kernel: ), "Q" x 9000000, q(","ph":"X","ts":2101.5,"dur":1,
 	"cat":"GPU_Kernel","args":{"correlationId":1}}]), "\n"' >long.json

@@ -36,7 +36,7 @@ is "$( (ranges long.data; ranges long.[0-9]; ranges long.1; ranges long.2) | pas
 	"long: ranges are right over all files and in single files"
 like "$(xpumerge long.2 2>&1 | tr -s '\n ' ' ')" \
 	"; 1 began in an earlier file; 1 goes on in a later file, which counts it" \
-	"the summary of a file says that a range has parts in others"
+	"the summary of a file says that a range has parts in other files"
 python3 "$XPU_SRC/test/lib/windows_parts.py" "$XPU_BUILD/xpumerge" memory "$files" \
 	$shape.truth >verdict
 sed 's/^/# /' verdict
@@ -48,7 +48,7 @@ holders() {
 }
 # shellcheck disable=SC2086 # several files
 is "$(holders $files)" "$(holders $shape.data)" \
-	"memory: the holders of all files are the holders of the whole, with times and lives"
+	"memory: all files have the same holders as the whole, with their times and lifetimes"
 # If a file is split again, its initial memory is carried on, and no memory counts twice.
 xpumerge split -o again <$shape.2
 is "$(xpumerge again.1 --table memory_holders --csv 2>/dev/null)" \

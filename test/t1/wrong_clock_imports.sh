@@ -113,14 +113,14 @@ is "$(xpumerge switch.data --table threads 2>/dev/null)" \
 	"$(xpumerge honest.data --table threads 2>/dev/null)" \
 	"nsys, switch: the thread has its time on the CPU"
 
-# Many events are never left out, here work that is hours apart.
+# Events are never left out if there are many of them; here, device work is hours apart.
 awk '/VALUES/ && /_KERNEL|_RUNTIME/ { n++ } { print }
 	/_KERNEL VALUES/ { gsub(/900000/, "970000"); gsub(/_KERNEL VALUES \(/, "&"); print }' \
 	honest.sql >apart.sql
 "$XPU_BUILD/gen_sqlite" apart.sqlite <apart.sql
 xpumerge --nsys apart.sqlite >apart.text 2>apart.log
 like "$(head -n 1 apart.text)" '^7000 s: ' "nsys: work two hours later counts"
-unlike "$(cat apart.log)" 'outside' "nsys: of work two hours later, no time is left out"
+unlike "$(cat apart.log)" 'outside' "nsys: no time of work two hours later is left out"
 
 # ---- a trace of PyTorch's profiler
 

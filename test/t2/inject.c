@@ -143,13 +143,13 @@ static void test_rounds(const char *name, const char *threads, const char *kinds
 		nr_good += program__end(&p);
 	}
 	is_int(nr_done, nr, "%s: the shim is injected", name);
-	is_int(nr_loaded, nr, "%s: it is mapped", name);
+	is_int(nr_loaded, nr, "%s: the shim is mapped", name);
 	is_int(nr_good, nr, "%s: the program goes on, with correct results", name);
 	qsort(stops, nr_done, sizeof(stops[0]), by_size);
 	/* A busy machine stops threads for longer, so durations are checked on request only. */
 	if (getenv("XPU_INJECT_TIMES"))
 		ok(nr_done && stops[nr_done / 2] < 1000000 && stops[nr_done - 1] < 10000000,
-		   "%s: it is stopped for 1 ms in the median, 10 ms at most", name);
+		   "%s: threads are stopped for 1 ms in the median, 10 ms at most", name);
 	if (nr_done)
 		diag("%s: a thread stood still for %.2f ms in the median, %.2f at most, without "
 		     "its waiting for a CPU (with it, %.2f)", name, stops[nr_done / 2] / 1e6,
@@ -217,9 +217,10 @@ static void test_steps(void)
 		nr_loaded += program__maps(&programs[i], "/libxpushim.so");
 		nr_good += program__end(&programs[i]);
 	}
-	is_int(nr_good, NR_STEPS, "... the program goes on, with correct results");
-	is_int(nr_loaded, NR_STEPS - STEP_LOADED, "... it has the shim if that was loaded");
-	is_int(nr_left, 0, "... no code of ours is left, except at one step");
+	is_int(nr_good, NR_STEPS, "killed at any step: the program goes on, with correct results");
+	is_int(nr_loaded, NR_STEPS - STEP_LOADED,
+	       "killed at any step: the program has the shim if it was loaded");
+	is_int(nr_left, 0, "killed at any step but one: no code of ours is left");
 }
 
 /* Kills the process that traces the program at a random moment. */

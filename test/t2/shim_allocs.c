@@ -195,7 +195,7 @@ static void everywhere(const char *what, void (*action)(void), void (*before)(vo
 	long nr, step, i;
 
 	nr_signals = 0;
-	for (i = 0; i < 20; i++) {		/* until the path is known */
+	for (i = 0; i < 20; i++) {		/* until the shim knows the path */
 		if (before)
 			before();
 		once(action, 1000000000, 1);

@@ -37,7 +37,7 @@ static void check(size_t max, size_t bytes)
 	if (bytes == 1)
 		ok(!arena__alloc(&a, 1), "a full arena allocates nothing");
 	arena__clear(&a);
-	is_int(fill(&a, bytes), taken, "a cleared arena has as much space again");
+	is_int(fill(&a, bytes), taken, "a cleared arena has all of its space again");
 	arena__free(&a);
 }
 

@@ -287,7 +287,7 @@ static void at_end(void)
 		_exit(1);
 }
 
-/* Waits until the shim has noticed, for at most 20 s. */
+/* Attaches or detaches a listener that wants calls. Waits at most 20 s for the shim to notice. */
 static void want_calls(bool on)
 {
 	int tries;

@@ -118,9 +118,9 @@ static void be_stopped(long ms)
 }
 
 /*
- * The kernel reads the log in one instant, but be_killed() does not. Of its two clocks, the shim
- * then writes only the clock that be_killed() does not read. ThreadSanitizer may have lost the
- * reader's stack, so the suppression names the writer, too.
+ * The kernel reads the log in one instant, but be_killed() does not. Of the two clocks in the log,
+ * the shim meanwhile writes only the clock that be_killed() does not read. ThreadSanitizer may have
+ * lost the reader's stack, so the suppression names the writer, too.
  */
 __attribute__((visibility("default"))) const char *__tsan_default_suppressions(void);
 const char *__tsan_default_suppressions(void)

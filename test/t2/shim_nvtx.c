@@ -417,7 +417,7 @@ static void test_payloads(void)
 	       "a payload that ends before the communicator has no fields");
 	domain_pop(nccl);
 
-	/* The payload of ncclCommInitRank is known only at the end of the range. */
+	/* The range of ncclCommInitRank gets its payload only at its end. */
 	data = (struct nvtx_payload_data){ id, sizeof(text), &text };
 	is_int(push_payload(nccl, &data, 1), 0,
 	       "a range with a payload and no other attribute is pushed");
@@ -425,7 +425,7 @@ static void test_payloads(void)
 	is_str(last_path(), "early;NCCL:a message",
 	       "a range without a name is named by the message in its payload");
 	is_int(last_payload()->fields, 0,
-	       "a payload of the program has no fields: its numbers do not repeat");
+	       "a payload that the program itself defines is sent without fields");
 	listener__settle();
 	nr = heard(nr_range_events);
 	data = (struct nvtx_payload_data){ STATIC_ID(INIT_RANK), sizeof(init), &init };
@@ -836,7 +836,7 @@ int main(void)
 	listener__want_ranges(true);
 	launch();
 	is_str(last_path(), "",
-	       "a range that ends while no listener is there is not open any more");
+	       "a range that ends while there is no listener is no longer open");
 	push("after that");
 	launch();
 	is_str(last_path(), "after that",

@@ -311,7 +311,7 @@ static void test_guesses(void)
 			there(++id);
 	}
 	ok(nr_right >= 380,
-	   "one path on two stacks, each before another path: %u of 400 are not unwound",
+	   "one path on two stacks, each before another path: %u of 400 launches are not unwound",
 	   nr_right);
 	test_random_order(&id);
 	for (i = 0; i < 1000; i++)	/* from more call sites than the table holds */

@@ -444,7 +444,7 @@ int main(int argc, char **argv)
 		   fakes[i].scenario, line);
 		ok(fakes[i].message ? nr_messages == 1 && strstr(line, fakes[i].message)
 				    : !nr_messages,
-		   "%s: a message comes exactly where it is expected", fakes[i].scenario);
+		   "%s: a message is sent exactly where one is expected", fakes[i].scenario);
 	}
 
 	snprintf(args, sizeof(args), "sh '%s/test/workload/py_find.sh'", src);

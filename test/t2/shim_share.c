@@ -44,7 +44,7 @@ static uint64_t CUPTIAPI odd_ns(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return 3 * (ts.tv_sec * 1000000000ull + ts.tv_nsec) + 7;	/* not ns */
+	return 3 * (ts.tv_sec * 1000000000ull + ts.tv_nsec) + 7;	/* not in ns */
 }
 
 static atomic_int nr_requested, nr_inside;
@@ -118,7 +118,7 @@ static void set_all(void)
 static atomic_int nr_entries, nr_exits, nr_wrong_words, nr_without_name, nr_no_context;
 static atomic_bool gone, leaves_inside, left;
 static atomic_bool finalizes_inside;
-static atomic_bool alone;		/* without the shim, the words are undefined at first */
+static atomic_bool alone;		/* no shim: the words are undefined at first */
 static CUpti_SubscriberHandle subscriber;
 
 static void CUPTIAPI on_call(void *userdata, CUpti_CallbackDomain domain, CUpti_CallbackId cbid,
@@ -201,11 +201,11 @@ static void callbacks(CUpti_SubscriberHandle s)
 	       "each call still has the word that the program stored at the call's entry");
 	is_int(nr_without_name, 0, "the program gets the kernels' names");
 	is_int(cuptiGetCallbackState(&on, s, driver, 307), CUPTI_SUCCESS,
-	       "the state of a callback is served");
+	       "a query of a callback's state is answered");
 	is_int(on, 1, "the callback is on");
 	is_int(cuptiEnableDomain(0, s, driver), CUPTI_SUCCESS, "a domain is disabled");
 	is_int(cuptiGetCallbackState(&on, s, driver, 307), CUPTI_SUCCESS,
-	       "the state of a callback is served again");
+	       "a query of a callback's state is answered again");
 	is_int(on, 0, "the callback is off for the program, though the shim uses it");
 	nr_entries = 0;
 	ok(records(), "with the domain disabled the shim still records");

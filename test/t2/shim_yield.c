@@ -181,7 +181,8 @@ static void flush_late(size_t where, const char *name)
 	cuptiActivityEnable(CUPTI_ACTIVITY_KIND_MEMSET);
 	set_all();
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
-	ok(wait_awake(), "%s: when the program has disabled without a flush the shim records again",
+	ok(wait_awake(),
+	   "%s: when the program has disabled its kinds without a flush, the shim records again",
 	   name);
 	flush_all(0);
 	is_int(nr_sets, NR_SETS, "%s: after a later flush the program has all its records", name);
@@ -251,7 +252,7 @@ static void nobody_listens(void)
 	flush_all(0);
 	cuptiActivityDisable(CUPTI_ACTIVITY_KIND_MEMSET);
 	is_int(nr_sets, NR_SETS, "when the listener has left, the program has its records");
-	is_int(nr_wrong_clock, 0, "these records have CUPTI's times");
+	is_int(nr_wrong_clock, 0, "the program's records have CUPTI's times");
 	listener__attach();
 	ok(wait_awake(), "a listener can come back");
 }

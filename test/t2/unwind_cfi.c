@@ -35,7 +35,7 @@ int _dl_find_object(void *pc, struct dl_find_object *result)
 {
 	uint8_t *p = pc;
 
-	if (!image.copy) {		/* for objects__init() */
+	if (!image.copy) {		/* objects__init() tests this function */
 		result->dlfo_eh_frame = pc;
 		return 0;
 	}

@@ -138,7 +138,8 @@ static void test_finding(void)
 	dl_iterate_phdr(compare_object, &c);
 	note("%d stretches of code", c.nr);
 	ok(c.nr >= 3, "the program, the loader and the libraries are found");
-	is_int(c.nr_wrong, 0, "all code of these files is found, and no other memory");
+	is_int(c.nr_wrong, 0,
+	       "all code of the program and the libraries is found, and no other memory");
 	ok(!objects__find(0, &o) && !objects__find(UINT64_MAX, &o) &&
 	   !objects__find((uintptr_t)&c, &o), "addresses outside of code are not found");
 

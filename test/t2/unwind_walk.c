@@ -195,7 +195,8 @@ static void test_known(void)
 	for (i = 0; i < UNWIND_LEVELS; i++)
 		ok(check(i), "interrupting %d others", i);
 	walk(UNWIND_LEVELS);
-	is_int(mine.nr, 0, "a walk that interrupts too many others is left to the BPF program");
+	is_int(mine.nr, 0,
+	       "a walk that interrupts too many other walks is left to the BPF program");
 	nr_same = nr_differ = 0;
 }
 

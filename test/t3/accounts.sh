@@ -78,7 +78,8 @@ if command -v python3 >/dev/null; then
 	row=$(grep -E ',9,0,"python3 \(tid [0-9]*\): sleep in gaps.py:loader' idle.csv)
 	awk -v ns="$(echo "$row" | cut -d, -f2)" '{
 		right = ns && ns >= $1 * 0.97 - 1e6 && ns <= $2 } END { exit !right }' slept
-	ok $? "gaps: nine waits of 20 ms, asleep in the loader" || diag "$(cat slept idle.csv)"
+	ok $? "gaps: nine waits of 20 ms are attributed to sleep in the loader" ||
+		diag "$(cat slept idle.csv)"
 fi
 
 # With all options on, each kernel is still under the site that launched it.

@@ -103,7 +103,7 @@ is "$(xpumerge -i api.data --table api_calls --csv 2>/dev/null |
 	awk -F, '/cudaLaunchKernel/ { print $3 }')" 1200 \
 	"--api: only the calls in windows are recorded"
 
-# A launch may stay in the driver for longer than the end of its window waits for it.
+# A launch may stay in the driver for longer than the shim waits for it when its window ends.
 for transport in bpf shm; do
 	XPU_SIM_LAUNCH_MS=300 xpuload --strict --gpu-only --transport $transport \
 		--capture cuda-profiler-api -o slow.data "$capture" -t 1 -w 3 -n 1 -r 2 \

@@ -34,7 +34,7 @@ is "$(order nonsense)" "$expected" "an unknown command is answered by an error"
 is "$(order "$(head -c 100000 /dev/zero | tr '\0' a)")" "$expected" \
 	"a line of 100 kB is answered by an error"
 printf ena 1<>ctl
-is "$(order ble)" ack "a command that comes in two halves is answered by ack"
+is "$(order ble)" ack "a command that arrives in two halves is answered by ack"
 is "$(order disable)" ack "disable after a command in two halves is answered by ack"
 mv ctl ctl.old
 ln -s /etc/passwd ctl

@@ -178,7 +178,7 @@ is "$nr_all $((nr_matched + nr_unmatched)) $nr_lost" "1001 1001 0" \
 like "$(cat waiting.mlog)" " $nr_unmatched of these have a process that was killed, or ended" \
 	"killed from outside while kernels run: a message says why launches have no device work"
 
-# Now the launches are logged with ticks; the last launches are read from the thread's memory when
+# Here the launches are logged with ticks; the last launches are read from the thread's memory when
 # it ends.
 start late "$XPULOAD" -o late.data "$live" -s 1800
 ask late on >/dev/null

@@ -49,7 +49,7 @@ check() {
 	is "$(head -n 1 all.log)" "$account" "$name: the accounts of the $nr files add up"
 	cmp -s all.folded sum.folded && [ -s sum.folded ]
 	ok $? \
-		"$name: their $(wc \
+		"$name: the files' $(wc \
 		-l <sum.folded) stacks add up to the whole recording, to the nanosecond" ||
 		diag "$(diff all.folded sum.folded | head -n 5)"
 	unlike "$(cat all.log)" 'that nothing defines|not closed' \
@@ -97,7 +97,7 @@ ask a "burst 100" >/dev/null
 "$XPULOAD" -p "$a_pid" --every 0.1 -o live.%n.data 2>live.log &
 live_pid=$!
 wait_for grep -qs 'attached to' live.log
-# The shim wakes up later.
+# The shim wakes up some time after xpuload has attached.
 has_some() {
 	ask a "burst 10" >/dev/null
 	# shellcheck disable=SC2046 # several files
@@ -132,7 +132,7 @@ last_defines_few() {
 }
 wait_for last_defines_few
 ok $? \
-	"threads come and go: later files define only the threads, of 480, that still live" ||
+	"threads come and go: of 480 threads, later files define only the living ones" ||
 	diag "$(parts churn | wc -l) files"
 kill -INT $churn_pid
 wait $churn_pid

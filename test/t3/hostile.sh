@@ -69,7 +69,7 @@ like "$(cat all.log)" "lost of pid $hostile_pid \(hostile\): 1000 slots unreadab
 alongside says 100
 honest says
 is "$(grep -c "pid $hostile_pid: " all.log)" 32 \
-	"too many messages: xpuload prints the 32 that a process may have"
+	"too many messages: xpuload prints 32, the limit for each process"
 like "$(cat all.log)" '^xpuload: warning: 68 more messages from processes are not shown' \
 	"too many messages: xpuload counts the others"
 is "$(grep -c "(pid $hostile_pid): " all.mlog)" 32 "too many messages: xpumerge prints 32, too"

@@ -212,17 +212,17 @@ lost() {		# lost: prints the number of processes counted as lost
 
 hostile kinds
 is "$honest $(lost)" "1000 14" \
-	"kinds: the honest process is exact, and each hostile process is counted" || diag "$(cat log)"
+	"kinds: the honest process is recorded exactly, and each hostile process is counted" || diag "$(cat log)"
 hostile hellos
 is "$honest $(lost)" "1000 " "hellos: a process without a valid hello is not counted" ||
 	diag "$(cat log)"
 hostile twice
-is "$honest" 1000 "twice: the honest process is exact" || diag "$(cat log)"
+is "$honest" 1000 "twice: the honest process is recorded exactly" || diag "$(cat log)"
 # perf events need two file descriptors per CPU
 [ "$(cat fds)" -lt $((56 + 2 * $(getconf _NPROCESSORS_ONLN))) ]
 ok $? "twice: xpuload has closed all descriptors" || diag "$(cat fds)"
 hostile changes
-is "$honest" 1000 "changes: the honest process is exact" || diag "$(cat log)"
+is "$honest" 1000 "changes: the honest process is recorded exactly" || diag "$(cat log)"
 hostile flood
 made=$(cat made)
 got=$honest
@@ -255,5 +255,5 @@ is "$(grep -o ' pid=[0-9]* tid=[0-9]*' told | sort -u)" "$(sed 's/.*/ pid=& tid=
 ok $? "maps: no file is copied because a process names it"
 hostile crowd
 like "$(grep ' launches from ' log)" '^xpuload: 4300 launches .* lost 0$' \
-	"crowd: of 1,101 processes at a time none is lost" || diag "$(cat log)"
+	"crowd: none of 1,101 simultaneous processes is lost" || diag "$(cat log)"
 done_testing

@@ -34,7 +34,7 @@ leave one
 is $? 0 "exit status 0"
 like "$(cat one.log)" "put the shim into pid $a_pid .live., .* stood still for [0-9.]* ms" \
 	"a message names the process and the time" || diag "$(cat one.log)"
-exact one 1003 "each launch since is recorded, under its own site"
+exact one 1003 "each launch since the attach is recorded, under its own site"
 ! grep -q '^[^ ]* rwx' "/proc/$a_pid/maps"
 ok $? "no memory of ours is left in the program"
 attach two --inject -p "$a_pid"
@@ -49,8 +49,8 @@ xpuload --check -p "$a_pid" 2>log
 like "$(cat log)" '^ok  *pid [0-9]* *has the shim' "--check -p of a program with the shim"
 finish a
 is $? 0 "the program ends with exit status 0"
-is "$(tail -n 1 a.out)" "$want" "its results are the same as without xpuload"
-is "$(wc -c <a.err)" 0 "nothing was printed on its stderr"
+is "$(tail -n 1 a.out)" "$want" "the program's results are the same as without xpuload"
+is "$(wc -c <a.err)" 0 "nothing was printed on the program's stderr"
 
 # If a library cannot be read, it may have its own allocator.
 cp "$(ldd "$live" | awk '$1 == "libc.so.6" { sub("libc.so.6", "libutil.so.1", $3); print $3 }')" \
@@ -58,7 +58,7 @@ cp "$(ldd "$live" | awk '$1 == "libc.so.6" { sub("libc.so.6", "libutil.so.1", $3
 start d env LD_PRELOAD="$PWD/libunread.so" "$live" -s 1800 -t 2
 ask d "burst 10" >/dev/null
 grep -q 'r-xp.*/libunread.so' "/proc/$d_pid/maps"
-ok $? "a library that cannot be read: it is loaded"
+ok $? "a library that cannot be read: the library is loaded"
 chmod 600 libunread.so
 xpuload --inject -p "$d_pid" --duration 1 -o unread.data 2>log
 like "$(cat log)" 'libunread.so cannot be read, and may have an allocator of its own' \
@@ -119,7 +119,7 @@ is "$(grep -c 'put the shim into' tree.log)" 1 "a tree: one process gets the shi
 exact tree 1003 "a tree: each launch is recorded"
 finish c
 
-# Threads that do everything else at the same time: every launch, many times.
+# Threads that do everything else at the same time: every launch is recorded, in many rounds.
 bad=0
 for i in $(seq "${XPU_INJECT_TIMES:-2}"); do
 	rm -f busy.in busy.out

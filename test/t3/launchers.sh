@@ -196,7 +196,7 @@ is "$(xpumerge torch*.data -f folded --unit count --by node,rank 2>log |
 	sed 's/^\[node \([^]]*\)\];\[rank \([^]]*\)\];.* \([0-9]*\)$/\2 \1 \3/' |
 	awk '{ n[$1 " " $2] += $3 } END { for (i in n) print i, n[i] }' | sort | tr '\n' ';')" \
 	"0 n1 100;1 n1 101;2 n2 102;3 n2 103;" \
-	"torchrun: its own ranks are shown, instead of srun's ranks"
+	"torchrun: torchrun's ranks are shown, instead of srun's ranks"
 is "$(column torch world_size)$(column torch local_size)$(column torch run)" "4 2 run7 " \
 	"torchrun: sizes and the name of the run are recorded"
 like "$(column torch job)" '^[0-9]+ $' "torchrun: the job's number is from Slurm"

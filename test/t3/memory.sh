@@ -139,7 +139,7 @@ like "$(cat load.log)" '--memory-only records no launches: it cannot be combined
 	"--memory-only with --capture: the message says why"
 
 # Launches are recorded only in windows, but memory events always: the allocation of everything that
-# is live in a window is known.
+# is live in a window is recorded.
 for transport in bpf shm; do
 	xpuload --memory --gpu-only --transport $transport --capture cuda-profiler-api \
 		-o windows.data "$XPU_BUILD/workload/memory" -n 100 -w >windows.out 2>load.log

@@ -128,7 +128,7 @@ lost=$(sed -n 's/.*lost: .*\b\([0-9][0-9]*\) events of memory (ring full.*/\1/p'
 [ "${lost:-0}" -gt 0 ]
 ok $? "buffer full: the recorder says how many events of memory are lost" || diag "$(cat full.log)"
 is $((${got:-0} + ${lost:-0})) "$made" \
-	"buffer full: events in the recording and lost events are all events" || diag "$(cat full.log)"
+	"buffer full: recorded and lost events add up to all events" || diag "$(cat full.log)"
 xpumerge -i full.data -f folded -o full.folded 2>full.merge
 is "$(sed -n 's/^ *\([0-9]*\) events of memory lost: .*/\1/p' full.merge)" "$lost" \
 	"buffer full: xpumerge counts the lost events, too" || diag "$(cat full.merge)"

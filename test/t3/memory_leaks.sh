@@ -29,7 +29,7 @@ is "$(awk '$1 == "steady" { print $3, $4, $5 }' rows)" "7 $((256 * 40 << 10)) 25
 for shape in handed slow; do
 	parts=$(awk -v shape=$shape '$1 == shape { print $3 }' rows)
 	[ "${parts:-0}" -ge 4 ]
-	ok $? "$shape: grows in $parts of 7 parts"
+	ok $? "$shape: memory grows in $parts of 7 parts"
 done
 like "$(xpumerge -i leaks.data 2>/dev/null | grep '^memory never freed')" \
 	'; 4 of 8 call paths grew steadily' "the summary counts the paths that grew steadily"

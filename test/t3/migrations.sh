@@ -25,7 +25,7 @@ for how in --probe=path --probe=launch --transport=shm; do
 	exact run "$how"
 done
 xpuload --migrations --gpu-only -o reuse.data "$managed" -n 300 -s >reuse.out 2>load.log
-exact reuse "each site gets the addresses of another one"
+exact reuse "each site reuses the addresses of another site"
 xpuload --migrations --memory-only -o only.data "$managed" >only.out 2>load.log
 exact only "--memory-only"
 xpuload --migrations --gpu-only --capture launch:5-9 -o windows.data "$managed" >windows.out \
@@ -44,7 +44,7 @@ xpuload --memory --gpu-only -o without.data "$managed" >without.out 2>load.log
 is "$(xpumerge dump without.data | grep -c MIGRATION)" 0 "--memory alone: no migration is recorded"
 XPU_SIM_NO_MIGRATIONS=28 xpuload --migrations --gpu-only -o none.data "$XPU_BUILD/workload/memory" \
 	-M -n 20 >none.out 2>load.log
-unlike "$(cat load.log)" migration "without managed memory CUPTI is not even asked"
+unlike "$(cat load.log)" migration "without managed memory, CUPTI is not asked for migrations"
 
 # ---- CUPTI cannot count, or drops records
 

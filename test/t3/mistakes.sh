@@ -88,7 +88,8 @@ say 0 "events? of memory" "16: --memory -o oom.html makes a page" \
 	"$load" --memory -o oom.html ./app -n 200
 like "$(cat oom.html)" '"memory"' "16: the page has memory"
 answer 125 "x.html: --every and --push make recordings, .*name them .data" \
-	"17: --every with a page's name says what does" "$load" --every 5 -o x.html ./app
+	"17: --every with a page's name: the message says what is written" \
+	"$load" --every 5 -o x.html ./app
 XPU_SIM_PC=unsupported "$load" --stalls -q -o st.data ./app -n 200 >/dev/null 2>load.log
 say 1 "stalls: no rows in the recording; xpuload --stalls records them" \
 	"18: stalls without a sample" "$merge" --table stalls st.data
@@ -105,7 +106,7 @@ is "$? $(grep -c 'main' out | sed 's/[1-9][0-9]*/many/')" "0 many" \
 "$load" >out 2>log
 is "$? $(wc -l <log) $(grep -cE 'xpuload:  +xpu(load|merge) ' log)" "125 4 3" \
 	"20: xpuload alone: usage and three examples"
-answer 127 "cannot run ./nothere: No such file" "21: a program that is not there" "$load" ./nothere
+answer 127 "cannot run ./nothere: No such file" "21: a missing program" "$load" ./nothere
 : >notexec
 answer 126 "cannot run ./notexec: Permission denied: chmod \\+x ./notexec" \
 	"22: a file that may not be executed" "$load" ./notexec
@@ -209,7 +210,7 @@ for list in 0- 0,,4 a; do
 	answer 2 "--rank: '.*': expected a list of numbers, such as" "46: --rank $list" \
 		"$merge" --rank $list a.data
 done
-answer 1 "matches --device 7: the GPUs of the recording are 0$" "47: a GPU that there is not" \
+answer 1 "matches --device 7: the GPUs of the recording are 0$" "47: a GPU that does not exist" \
 	"$merge" --device 7 a.data
 answer 2 "--memory leak: perhaps leaked; expected" "48: --memory leak: perhaps leaked" \
 	"$merge" --memory leak -o x.html a.data

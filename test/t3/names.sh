@@ -72,13 +72,13 @@ xpumerge a.data -o named.data 2>log
 is "$?$(cat log)" 0 "xpumerge -o named.data adds the names"
 xpumerge dump named.data >dump
 like "$(cat dump)" ' NAMES .* "[^"]*/libburn.so"' "named.data has the library's names"
-like "$(cat dump)" ' UNWOUND nr=[1-9]' "and the stacks"
+like "$(cat dump)" ' UNWOUND nr=[1-9]' "named.data has unwound stacks"
 cmp -n "$(stat -c %s a.data)" a.data named.data
-ok $? "before them, it is the recording"
+ok $? "before its names, named.data equals the recording"
 all files a.data
 ok $? "all formats are written with the files"
 like "$(cat files.lines.folded)" 'exported \(lib.c:1[67]\);hidden \(lib.c:1[12]\);inner \(lib.c:[678]\) \(inlined\) ' \
-	"they have functions, lines and inlined functions"
+	"the formats have functions, lines and inlined functions"
 all here named.data
 same_all files here
 ok $? "with the names: all formats are the same"
@@ -90,19 +90,19 @@ ok $? "without the files: all formats are the same"
 xpumerge named.data -f folded >/dev/null 2>log
 unlike "$(cat log)" 'no symbols' "no message asks for the files"
 xpumerge a.data -f folded >out 2>/dev/null
-unlike "$(cat out)" 'hidden' "the recording without names has none then"
+unlike "$(cat out)" 'hidden' "without the files, a recording without names shows no function names"
 
 xpumerge named.data -o again.data 2>log
 is "$?$(cat log)" 0 "names are added again"
 cmp named.data again.data
-ok $? "nothing was missing, so nothing was added"
+ok $? "names that are added again change nothing"
 
 build 5
 all other named.data
 same_all files other
 ok $? "with other files at these paths: all formats are the same"
 xpumerge named.data --symfs / -f folded -o out 2>/dev/null
-like "$(cat out)" ';hidden' "--symfs with files that do not match: the names of the recording"
+like "$(cat out)" ';hidden' "--symfs with files that do not match: the recording's names are used"
 
 # A reader of an older format version skips the names.
 cp elsewhere/* .
@@ -117,17 +117,18 @@ xpumerge cutnamed.data -f folded -o cutnamed.folded 2>cutnamed.log
 is $? $status "a cut recording with names is still cut"
 sed 's/at offset [0-9]*//; s/cutnamed/cut/' cutnamed.log | grep 'cut' >want
 sed 's/at offset [0-9]*//' cut.log | grep 'cut' | diff want - >&2
-ok $? "and says so"
+ok $? "a cut recording with names: the messages about the cut are the same"
 cmp cut.folded cutnamed.folded
-ok $? "its result is the same"
+ok $? "a cut recording with names: the result is the same"
 cp a.data self.data
 xpumerge self.data -o self.data 2>log
-is "$?$(cat log)" 0 "a recording replaces itself"
+is "$?$(cat log)" 0 "a recording can be its own output"
 cmp self.data named.data
-ok $? "with its names"
+ok $? "a recording that is its own output has its names"
 xpumerge a.data named.data -o two.data 2>log
 is "$?" 2 "two recordings are refused"
-like "$(cat log)" 'adds names to one recording' "with a message"
+like "$(cat log)" 'adds names to one recording' \
+	"two recordings: a message says why they are refused"
 
 # ---- xpuload --names
 
@@ -197,9 +198,9 @@ mkdir small
 if mount -t tmpfs -o size=1m none small 2>/dev/null; then
 	record small/full --names=all
 	like "$(cat log)" 'full.data: the names of call paths cannot be added: No space left' \
-		"a full disk: a message says so"
+		"a full disk: a message reports it"
 	xpumerge small/full.data -f folded >out 2>log
-	is "$?$(grep -c 'cut\|damaged' log)" 00 "the recording is as it was"
+	is "$?$(grep -c 'cut\|damaged' log)" 00 "the recording is unchanged"
 	xpumerge dump small/full.data | grep -c ' NAMES ' >out
 	is "$(cat out)" 0 "without names"
 	umount small
@@ -210,5 +211,5 @@ fi
 echo 'head -c 100000 /dev/urandom' >fake/names
 record hostile --names=all
 xpumerge hostile.data -f folded >out 2>log
-is "$?$(grep -c 'cut\|damaged' log)" 00 "a child that writes something else: the recording is as it was"
+is "$?$(grep -c 'cut\|damaged' log)" 00 "a child that writes something else: the recording is unchanged"
 done_testing

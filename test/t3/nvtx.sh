@@ -118,7 +118,7 @@ for time in first second; do
 		skip "attached, the $time time: nothing lost" \
 			"the program is faster than the recorder"
 		skip \
-			"attached, the $time time: launches are in ranges that were opened since" \
+			"attached, the $time time: launches are in ranges that were opened since the attach" \
 			"or not all is known"
 		continue
 	fi
@@ -130,7 +130,7 @@ for time in first second; do
 		/\[NVTX\]one;\[NVTX\]two;[^[]/ { right += $NF; next }
 		{ wrong += $NF }
 		END { print (right > 100), (wrong <= 2) }')" "1 1" \
-		"attached, the $time time: launches are in ranges that were opened since" ||
+		"attached, the $time time: launches are in ranges that were opened since the attach" ||
 		diag "$(grep 'kernel_02 ' live.folded | cut -c1-300)"
 done
 kill $pid

@@ -29,7 +29,7 @@ sort times.txt >want.txt
 kernels all.data >got.txt
 is "$(wc -l <got.txt)" 160000 "each launch of an OpenCL kernel has a device time"
 cmp got.txt want.txt
-ok $? "each device time is the time that the program reads itself"
+ok $? "each device time equals the time that the program itself reads"
 like "$(cat load.log)" \
 	'known to within [0-9.]+ us, by (the calls that enqueue work|clGetDeviceAndHostTimer)' \
 	"a message gives the error bound of OpenCL times"
@@ -49,8 +49,8 @@ run() {			# run NAME WHAT OPTION... -- ARGUMENT...: records 20,000 launches
 	xpuload -o "$name.data" $opts "$exact" -n 2500 "$@" >/dev/null 2>load.log
 	is "$(verdict "$name")" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" "$what"
 }
-run none "no event is asked for: every launch is matched" -- -e none
-run half "each other event is asked for: every launch is matched" -- -e half
+run none "no event is requested: every launch is matched" -- -e none
+run half "every other event is requested: every launch is matched" -- -e half
 run order "queues that run out of order: every launch is matched" -- -q 1 -e all
 run shm "through shared memory: every launch is matched" --transport shm -- -e half
 run launch "a probe for each launch: every launch is matched" --probe launch -- -e half
@@ -93,7 +93,7 @@ for case in nulls:2 events:1100 queues:1000 released:2 user:2 order:200 copies:2
 		"$case: each launch that puts work on the device has its work"
 done
 like "$(cat user.log)" '1 launch that .* refused' \
-	"work that fails behind a user event counts as a refused launch"
+	"work that waits for a failed user event counts as a refused launch"
 like "$(cat nulls.log)" '5 launches that .* refused' \
 	"calls that return errors count as refused launches"
 like "$(cat buffers.folded)" \
@@ -119,7 +119,7 @@ for wait in wait_finish:clFinish wait_events:clWaitForEvents wait_read:clEnqueue
 	got=$(sed -n "s/.*;${wait}[^;]*;$call;\[GPU_Wait\].* //p" waits.folded |
 		awk '{ s += $1 } END { print s + 0 }')
 	[ "$got" -gt $((own * 9 / 10 - 1000)) ] && [ "$got" -le "$((own + 3))" ]
-	ok $? "$call waits, as long as the program measures: $got us of $own"
+	ok $? "$call: the wait is as long as the program measured: $got us of $own"
 done
 
 # Memory: at the peak 1 MiB, 2 MiB and 64 KiB, plus 4 KiB that stay.
@@ -128,7 +128,7 @@ is $? 0 "a program that makes and frees memory: exit status 0"
 xpumerge -i mem.data -f text -o mem.txt 2>/dev/null
 like "$(cat mem.txt)" 'at most 3215360 bytes' "the peak of the program's memory is exact"
 like "$(cat mem.txt)" 'memory never freed: 4096 bytes in 1 piece' \
-	"memory that the program does not free is known"
+	"memory that the program never frees is reported as held"
 xpuload --memory-only -o only.data "$odd" memory >/dev/null 2>load.log
 xpumerge -i only.data -f text -o only.txt 2>/dev/null
 like "$(cat only.txt)" 'at most 3215360 bytes' \
@@ -150,7 +150,7 @@ if [ -x "$XPU_BUILD/workload/cl_pair" ]; then
 	cuda=$(awk '/;__cudaLaunchKernel;/ { nr += $NF } END { print nr }' pair.folded)
 	for table in launches device; do
 		is "$(apis $table -i pair.data)" "0: $cuda 1: $((12000 - cuda)) " \
-			"the table $table says the API of each row"
+			"the table $table names the API of each row"
 	done
 fi
 done_testing

@@ -76,5 +76,6 @@ sleep 1
 xpuload --api -p $pid --duration 1 -o late.data 2>load.log
 kill $pid
 wait $pid 2>/dev/null
-like "$(table late)" '^clEnqueueNDRangeKernel [0-9]{3,} ' "calls of a program that runs already"
+like "$(table late)" '^clEnqueueNDRangeKernel [0-9]{3,} ' \
+	"attached: calls of a running program are recorded"
 done_testing

@@ -14,7 +14,7 @@ same() {		# same NAME LAUNCHES COMMAND...: compares its end with a run without x
 	bare=$?
 	xpuload -o $name.data "$@" >own.out 2>load.log
 	is $? $bare "$name: the program ends as without xpuload" || diag "$(cat load.log)"
-	is "$(cat own.out)" "$(cat bare.out)" "$name: it gets the same results"
+	is "$(cat own.out)" "$(cat bare.out)" "$name: the program gets the same results"
 	is "$(verdict $name)" \
 		"launches $launches matched $launches wrong 0 unmatched 0 lost 0" \
 		"$name: all launches have their device work"
@@ -44,7 +44,7 @@ same platforms 20000 "$exact" -n 2500 -p 2
 like "$(cat load.log)" 'the times of test device are known to within' \
 	"platforms: a message gives the error bound of each clock"
 is "$(xpumerge -i platforms.data --table kernels --csv 2>/dev/null | grep -c kernel_)" 16 \
-	"platforms: the kernels of both devices"
+	"platforms: the kernels of both devices are recorded"
 rm vendors/[!t]*.icd
 
 # The program's times, on the recording's single clock.
@@ -60,7 +60,7 @@ is "$(xpumerge dump timer.data | awk '
 		if (s - first > 60e9 || first - s > 1e6) wrong++ }
 	END { print wrong + 0 }')" 0 "timer: times of a clock that is 1000 s ahead are converted"
 
-# untimed NAME WHAT: checks that work without times is counted, and that its launches are known
+# untimed NAME WHAT: checks that work without times is counted, and that its launches are recorded
 untimed() {
 	CL_DRIVER=$1
 	xpuload -o "$1.data" "$exact" -n 250 -e none >own.out 2>load.log
@@ -92,15 +92,15 @@ done
 
 # Files of --every: memory that was allocated in an earlier file is held in each file.
 xpuload --memory --every 0.5 -o files.data "$odd" steady >/dev/null 2>load.log
-is $? 0 "files: several are written"
+is $? 0 "files: exit status 0"
 for file in files.data.*; do
 	xpumerge -i "$file" -f folded --memory peak -o peak.folded 2>merge.log
 	grep -q ';make_two;.*clCreateBuffer.* 2097152$' peak.folded && echo "$file"
 done >with
 [ "$(wc -l <with)" -ge 4 ]
-ok $? "files: memory of the first file is held in the others: $(wc -l <with)"
+ok $? "files: memory from the first interval is held in later files: $(wc -l <with)"
 xpumerge files.data.* -f folded --unit count -o all.folded 2>merge.log
-like "$(cat merge.log)" 'launches 60 matched 60 .* lost 0' "files: they have all launches"
+like "$(cat merge.log)" 'launches 60 matched 60 .* lost 0' "files: together they have all launches"
 
 # While xpuload records, each launch requests an event from the driver; before and after, no launch
 # does. The layer below the shim counts the launches that reach the driver, and the launches with an
@@ -126,7 +126,7 @@ goes_on
 ok $? "dormant: the program launches"
 is "$(events)" 0 "dormant: no launch requests an event from the driver"
 xpuload -p $pid --duration 0.3 -o left.data 2>load.log
-is $? 0 "attached, and left" || diag "$(cat load.log)"
+is $? 0 "attached: exit status 0" || diag "$(cat load.log)"
 [ "$(events)" -gt 0 ]
 ok $? "attached: launches request events"
 # Calls that began before xpuload left may still request an event.
@@ -139,7 +139,7 @@ verdict left >left.verdict
 recorded=$(sed -n 's/^launches \([0-9]*\) .*/\1/p' left.verdict)
 diag "$(cat left.verdict); launches with an event: $before"
 [ "${recorded:-0}" -gt 0 ] && [ "$recorded" -le "$before" ]
-ok $? "the launches with an event are the recorded ones"
+ok $? "at least as many launches have an event as are recorded"
 kill $pid
 wait $pid 2>/dev/null
 done_testing

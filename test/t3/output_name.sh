@@ -61,7 +61,7 @@ gzip -dc several.json.gz | head -c 1 | grep -q '{'
 ok $? "three outputs: a compressed timeline is written"
 xpuload -o none.html -o none.txt.gz "$XPU_BUILD/workload/exact" -t 2 -n 50 >out 2>several.log
 is "$? $(echo none.*)" "0 none.html none.txt.gz" \
-	"only results are asked for: no recording is left" || diag "$(cat several.log)"
+	"only results are requested: no recording is left" || diag "$(cat several.log)"
 rm -f several.* none.* want.folded
 
 while read -r pattern said; do

@@ -154,7 +154,7 @@ r = xpuload.read("second.data")
 assert launcher.sites(r) == {5: 1} and r.memory is not None
 assert os.stat("second.data").st_mode & 0o777 == 0o600
 END
-like "$(cat second.folded)" ']site_6 ' "the end of the program waits for files"
+like "$(cat second.folded)" ']site_6 ' "the program ends only after its last file is written"
 is "$(ls tmp)" "" "no file stays in TMPDIR"
 
 python "of two recordings of one name, the newer one stays, even if the directory changes" <<'END'

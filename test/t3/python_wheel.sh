@@ -10,7 +10,7 @@ make_tree
 wheel=$(make_wheel tree wheel)
 is $? 0 "a wheel is written"
 is "$wheel" "wheel/xpuload-9.8.7-py3-none-manylinux_2_28_$(uname -m).whl" \
-	"its name has the version, the C library and the processor"
+	"the wheel's name has the version, the C library and the processor"
 
 mkdir -p small/bin small/lib/xpuload
 echo a | tee small/bin/xpuload small/bin/xpumerge small/lib/xpuload/libxpushim.so >/dev/null

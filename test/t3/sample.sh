@@ -82,9 +82,9 @@ record nofp 999 -- "${cpu}_nofp" 200 user kernel deep=50 threads=2 user
 [ "$(count nofp.folded "^cpu_nofp;(_start|[^;]*\+0x[0-9a-f]*);.*;main;")" -gt 700 ]
 ok $? "no frame pointers: stacks begin at the root" || diag "$(head -n 3 nofp.folded)"
 near "$(count nofp.folded ';main;call_user;burn_user$')" 400 8 \
-	"no frame pointers: a function has its caller"
+	"no frame pointers: a function is under its caller"
 near "$(count nofp.folded ';main;burn_kernel;[^;]*read[^;]*;.*_\[k\]$')" 200 8 \
-	"no frame pointers: the kernel's caller is known"
+	"no frame pointers: the function that called the kernel is shown"
 sed 's/burn_deep/&/51; t; d' nofp.folded >deep.folded
 near "$(count deep.folded ';main;burn_deep;')" 200 8 "no frame pointers: a deep stack is complete"
 near "$(count nofp.folded '^burner;.*;thread;burn_thread')" 400 8 \

@@ -160,7 +160,7 @@ wait $loader
 is $? 0 "attached: exit status 0"
 wait $pid
 is "$(cat child)" "$nobody" \
-	"the child that looks for Python has another user, no capabilities, no system calls, one socket"
+	"the child that looks for Python runs as another user, with no capabilities, no system calls, one socket"
 xpumerge -i running.data -f folded --unit samples -o py.folded 2>merge.log
 [ "$(count ';running.py:<module>:14;running.py:before:8;running.py:burn:')" -gt 50 ]
 ok $? "attached: Python's frames are found" || diag "$(tail -n 3 py.folded)"

@@ -101,7 +101,7 @@ is "$? $(account log)" "0 12000 0 0" \
 	diag "$(cat log)"
 exact ended 12000 "60 that have ended: every launch is matched, under its own site"
 is "$(grep -vc '^exact;' ended.folded)" 0 \
-	"60 processes that have ended: xpuload knows their names"
+	"60 processes that have ended: the recording has their names"
 # shellcheck disable=SC2016 # in the other shell
 late images sh -c '"$0" -n 300; exec "$1" -n 200' "$XPU_BUILD/workload/forks" "$exact"
 is $? 0 "a fork, and programs that follow one another: nothing is lost after they have ended" ||
@@ -189,12 +189,12 @@ if command -v python3 >/dev/null && [ -e "$XPU_BUILD/workload/py_launch.so" ]; t
 		late_options=
 		lost=$(sed -n 's/.*lost: \([0-9]*\) mmap or comm.*/\1/p' log)
 		is "$(grep -c ';\[unknown\];' soon.folded)" "${lost:-0}" \
-			"$how: code that is new just before the end has a name, or one mapping is counted" ||
+			"$how: code loaded just before the end has names, or its mapping is counted as lost" ||
 			diag "$(cat log soon.folded)"
 	done
 	late early python3 later.py 0 early
 	unlike "$(cat log)" 'mmap or comm events' \
-		"code that was generated before cuInit is known, and is not counted" ||
+		"code that was generated before cuInit has a mapping, and no mapping is lost" ||
 		diag "$(cat log early.folded)"
 else
 	skip "libraries that are loaded later" "no python3"
@@ -274,7 +274,7 @@ exact e 700 "programs that follow one another: every launch is matched, under it
 
 # ---- the socket's queue is full
 
-# narrow QUEUE COMMAND...: runs COMMAND where a socket's queue has QUEUE entries
+# narrow QUEUE COMMAND...: runs COMMAND where a socket's queue has room for QUEUE entries
 narrow() {
 	# shellcheck disable=SC2016 # in the other shell
 	unshare -n sh -c 'echo "$0" >/proc/sys/net/core/somaxconn && exec "$@"' "$@"
@@ -283,7 +283,7 @@ narrow() {
 if narrow 4 true 2>/dev/null; then
 	narrow 4 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh many.sh 60 200 >out 2>log
 	is "$? $(account log)" "0 12000 0 0" \
-		"a queue of 4, 60 at once: processes try again, and all launches are recorded" ||
+		"a queue of 4, 60 processes at once: processes try again, and all launches are recorded" ||
 		diag "$(cat log)"
 
 	# shellcheck disable=SC2016 # in the other shell
@@ -299,8 +299,8 @@ if narrow 4 true 2>/dev/null; then
 	like "$(cat log)" "$3 processes used CUDA, could not reach xpuload, and are not recorded" \
 		"the socket's queue is full: a message counts the processes that are not recorded"
 
-	# A killed process cannot report its launches. Launches until shortly before its end are
-	# known.
+	# A killed process cannot report its launches. xpuload counts those until shortly before its
+	# end.
 	# shellcheck disable=SC2016 # in the other shell
 	narrow 1 "$XPULOAD" --strict --transport shm -F 1 -o q.data sh -c \
 		"$stop"'; sh many.sh 2 200; "$0" -n 500 killed; echo over >killed' \
@@ -330,7 +330,7 @@ cat >limited.sh <<-'END'
 	sh many.sh "$@"
 END
 "$XPULOAD" --strict --transport shm -F 1 -o l.data sh limited.sh 60 200 >out 2>log
-is "$? $(account log)" "0 12000 0 0" "files of at most one block, 60 at once: nothing is lost" ||
+is "$? $(account log)" "0 12000 0 0" "files of at most one block, 60 processes at once: nothing is lost" ||
 	diag "$(cat log)"
 # shellcheck disable=SC2016 # in the other shell
 "$XPULOAD" --strict --transport shm -F 1 -o l.data sh -c \

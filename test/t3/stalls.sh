@@ -154,7 +154,7 @@ pkill -KILL -P $pid -x exact
 wait $pid 2>/dev/null
 xpumerge -i killed.data >out 2>merge.log
 like "$(cat out)" "samples cover at least [0-9.]+ % of the kernels' time: " \
-	"killed: the summary says how much time the samples cover at least"
+	"killed: the summary gives a lower bound for the time that the samples cover"
 like "$(cat merge.log)" '^ +[0-9]+ us of kernels without PC samples' \
 	"killed: the summary counts the time without samples"
 

@@ -46,7 +46,7 @@ works = [e for e in events if e["ph"] == "X" and e["cat"] == "memset"]
 # Other clocks differ by years, or by the uptime of the machine.
 print(len(works), all(-1e6 < e["ts"] - at[e["args"]["correlation"]] < 3e7 for e in works))')" \
 "600 True" \
-	"the other profiler comes later: device work is close to its launch, whatever CUPTI's clock"
+	"the other profiler comes later: device work is close to its launch, whatever clock CUPTI uses"
 run first -- first
 is "$(cat first.counts)" "after 200 during 200 " \
 	"the other profiler comes first: every memset is recorded"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# On a terminal: the progress line of a recording, and no trace of it anywhere else.
+# The status line of a recording on a terminal. Nothing of it is printed anywhere else.
 . "$XPU_SRC/test/lib/tap.sh"
 need root bpf tmux
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -78,7 +78,7 @@ finish a
 "$XPULOAD" --api --memory --off-cpu -o one.data "$XPU_BUILD/workload/exact" -t 1 \
 	-n 1 >/dev/null 2>log
 like "$(cat log)" '^xpuload: 1 launch from .* 1 device record, .* 1 process;' \
-	"one launch: the summary has a singular, 1 launch" || diag "$(cat log)"
+	"one launch: the summary says '1 launch'" || diag "$(cat log)"
 {
 	cat log
 	xpumerge one.data 2>&1

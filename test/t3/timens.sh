@@ -67,7 +67,7 @@ for how in bpf shm; do
 	done
 done
 
-# With every single launch, API calls and memory events.
+# A recording with every single launch, API calls and memory events.
 want="processes 2 kernels 2000 within a minute True kinds api kernel launch memcpy memset"
 run each 100000 --probe launch --api --memory
 like "$(xpumerge -i each.data --memory peak -f folded 2>/dev/null)" '^exact;.* [0-9]+$' \

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Trees of running processes: present and future children, several pids, and all processes with a
+# Trees of running processes: existing and future children, several pids, and all processes with a
 # given name or in a cgroup. TREE_SECONDS: how long children start and end.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -49,7 +49,7 @@ says tree 9 "present children"
 says alone 1 "--no-children"
 says own_e 4 "LD_PRELOAD of children"
 says own_f 4 "CUDA_INJECTION64_PATH of children"
-is "$(ask a "burst 500")" "burst 4000" "present children keep running"
+is "$(ask a "burst 500")" "burst 4000" "existing children keep running"
 # Workers that start and end all the time; each launches right after its start.
 answer=$(ask a "churn 20 $((${TREE_SECONDS:-1} * 1000))")
 nr=${answer#churn }
@@ -68,10 +68,10 @@ for observer in tree alone own_e own_f; do
 	is $? 0 "$observer: exit status 0"
 done
 exact tree $launches \
-	"present children, and $((nr / 20)) that come and go: every launch is matched, under its own site" ||
+	"existing children, and $((nr / 20)) that come and go: every launch is matched, under its own site" ||
 	diag "$(cat tree.log)"
 unlike "$(cat tree.log)" 'warning' \
-	"present children, and children that come and go: there is no warning"
+	"existing children, and children that come and go: there is no warning"
 like "$(cat alone.log)" '^xpuload: 0 launches ' "--no-children: no launch of a child is recorded"
 exact own_f 900 "CUDA_INJECTION64_PATH of children: every launch is matched, under its own site"
 # A new child that launches before xpuload attaches is recorded, or a message says that it is
@@ -87,7 +87,7 @@ ok $? \
 finish e
 finish f
 
-# Two trees at once; a child whose pid is given together with its parent's is still one process. By
+# Two trees at once; a child is one process even if its pid and its parent's pid are given. By
 # name: the parent has the name, and so have its children, which are also attached to as children.
 # By cgroup: it may be empty at first, or may have the name of a container.
 cp "$family" "$$ family of b"
@@ -154,7 +154,7 @@ samples_busy() {
 	xpumerge -i all.data -f folded --unit samples 2>/dev/null | grep -q '^cpu;.*;burn_user '
 }
 
-# The whole machine: a program that was not requested by name, but not the idle CPUs.
+# The whole machine: a program that was not requested by name is sampled, idle CPUs are not.
 "$XPU_BUILD/workload/cpu" 60000 user >/dev/null &
 busy_pid=$!
 attach all -a --cpu-only -F 499

@@ -60,7 +60,7 @@ case "$(gpus 'kernel_0[0-3]') $(gpus 'kernel_1[0-3]')" in
 "GPU0 GPU1" | "GPU1 GPU0") true ;;
 *) false ;;
 esac
-ok $? "each API has its own GPU, although both are the first of their process"
+ok $? "each API has its own GPU, although both GPUs are the first of their process"
 
 run pair 12000 each_launch --probe launch
 run pair 12000 two_shm --transport shm

@@ -28,11 +28,14 @@ uint64_t toy_clock(void);
 enum toy_call { TOY_LAUNCH = 1, TOY_WAIT };
 
 struct toy_tracer {
-	/* A call begins or ends, on its thread. @id: ID of the launch, unique in the process */
+	/*
+	 * Reports on its thread that a call begins or ends. @id: ID of the launch, unique in the
+	 * process
+	 */
 	void (*begins)(enum toy_call call, uint32_t stream, uint32_t id);
 	void (*ends)(enum toy_call call, uint32_t stream, uint32_t id);
 	/*
-	 * A kernel has ended. Runs on a thread of the runtime. Timestamps are in ticks of
+	 * Reports that a kernel has ended, on a thread of the runtime. Timestamps are in ticks of
 	 * toy_clock().
 	 */
 	void (*done)(uint32_t stream, uint32_t id, const char *kernel, uint64_t begin,

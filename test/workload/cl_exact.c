@@ -27,7 +27,7 @@ struct thread {
 	cl_command_queue queue;
 	cl_kernel kernels[CL_NR_KERNELS];
 	unsigned int seed;
-	double cpu_ns;			/* of the thread's launches and waits */
+	double cpu_ns;			/* CPU time of the thread's launches and waits */
 };
 
 static long nr_launches = 20000, nr_threads = 8;

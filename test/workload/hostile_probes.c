@@ -11,7 +11,7 @@
  * exec and exit, names and files with control characters, and many mappings.
  *
  *	-s	equal seeds give equal runs, apart from thread timing
- *	-r	the most that it puts into the ring buffer (20); 0: as much as it can
+ *	-r	the maximum rate into the ring buffer (20); 0: as much as it can
  *	-p	a process whose IDs it uses where it may choose IDs
  *	-u	becomes that user first (65534)
  *

@@ -18,7 +18,7 @@
  *
  *	-M	without managed memory
  *	-w	every other round is between cudaProfilerStart() and cudaProfilerStop()
- *	-p	twice as long a pause at each moment (3)
+ *	-p	half of the pause at each moment, in ms (3)
  *	-e	before the peak, waits until FILE exists
  */
 #include <cuda.h>

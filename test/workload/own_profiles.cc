@@ -124,7 +124,7 @@ static void read_buffer(uint8_t *buffer, size_t valid_bytes)
 
 		if (begun_ns && (set->start + SLACK_NS < begun_ns || set->end < set->start ||
 				    set->end > odd_ns() + SLACK_NS))
-			continue;		/* of another profile, or in another clock */
+			continue;		/* the record is from another profile or clock */
 		if (record->kind == CUPTI_ACTIVITY_KIND_MEMSET && set->bytes == SET_BYTES)
 			atomic_fetch_add(&nr_sets, 1);
 	}

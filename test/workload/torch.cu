@@ -14,7 +14,7 @@
  * have reached libc10.so: "reports N of N".
  *
  *	-e	mapped physical memory instead of cudaMalloc()
- *	-p	twice as long a pause at each moment (3)
+ *	-p	half of the pause at each moment, in ms (3)
  *	-w	waits for a line on stdin after the first half of the moments
  */
 #include <cuda_runtime.h>

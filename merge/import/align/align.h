@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * align.h - finds the launch of each stack from times and names alone
+ * align.h - matches stacks with launches by their times and names alone
  *
  * Two tools watched one program, each with its own clock: one took stacks, the other recorded API
  * calls. Neither tool says which stack belongs to which launch. Either tool may have lost some
@@ -12,24 +12,24 @@
  * different offset explains it about as well.
  * 2. Matching threads of the two sides form pairs. Within a pair, each stack comes after the return
  * of the previous launch, and its own launch comes before the next stack (align_order.c). This
- * rules out offsets that match each stack with an earlier or a later launch. If it cannot rule out
- * such an offset, the recording is ambiguous. If no threads form pairs, each stack might belong to
- * its thread's next launch, at any distance. Only kinds and names can rule this out: they do if
- * this assumption leaves more than twice as many stacks without a launch.
+ * rules out offsets that match each stack with an earlier or a later launch. If the order cannot
+ * rule out such an offset, the recording is ambiguous. If no threads form pairs, each stack might
+ * belong to its thread's next launch, at any distance. Only kinds and names can rule this out: they
+ * do if this assumption leaves more than twice as many stacks without a launch.
  * 3. Within a pair, events match in order: the probability of each match is summed over all
  * alignments (a pair hidden Markov model). Events outside all pairs, for example if all stacks have
  * one thread id, match as sets: each stack has at most one launch. Belief propagation over the
  * bipartite graph of neighboring stacks and launches gives their probabilities, and a check of
  * stacks that could swap launches corrects these probabilities.
- * 4. Only answers whose probability is at least ALIGN_CERTAIN are taken, the most probable first,
- * until the chance that more than one in 1000 answers of this recording is wrong reaches 1 %. An
- * answer is the call path of a stack. All other launches are uncertain: a launch without a near
- * stack did not necessarily lose its stack. A stack is reported to have no launch only if it is
- * before or after all calls, and if more such stacks exist than uncertain launches. In an ambiguous
- * recording only answers on which all offsets agree are taken. If a clock was set, one offset may
- * put all stacks in order, but be wrong for a stretch of the recording. The distances in that
- * stretch then differ from all other distances, and would be more similar to them if its stacks
- * belonged to earlier or later launches (align_order.c). In that case no answers are taken.
+ * 4. Answers are taken in order of probability, down to ALIGN_CERTAIN, or until the chance that
+ * more than one in 1000 answers of this recording is wrong reaches 1 %. An answer is the call path
+ * of a stack. Launches without an answer are uncertain: a launch without a stack near it did not
+ * necessarily lose its stack. A stack is reported to have no launch only if it is before or after
+ * all calls, and if more such stacks exist than uncertain launches. In an ambiguous recording only
+ * answers on which all offsets agree are taken. If a clock was set, one offset may put all stacks
+ * in order, but be wrong for a stretch of the recording. The distances in that stretch then differ
+ * from all other distances, and would be more similar to them if its stacks belonged to earlier or
+ * later launches (align_order.c). In that case no answers are taken.
  * 5. If all stacks that name a kernel have the same call path, all launches of that kernel get this
  * call path.
  */
@@ -63,16 +63,17 @@ struct align_side {
 };
 
 struct align_opts {
-	uint64_t tolerance_ns;		/* largest distance of a match, without the offset */
+	uint64_t tolerance_ns;		/* largest distance of a match after subtracting the
+					 * offset */
 	uint64_t max_offset_ns;		/* offsets up to this value are tried first */
 };
 
 #define ALIGN_STRETCHES	3
 
-/* A part of the recording that has one offset. */
+/* A part of the recording in which one offset holds. */
 struct align_stretch {
 	uint32_t nr;			/* number of stacks */
-	bool known;			/* whether any offset fits */
+	bool known;			/* an offset fits */
 	int64_t offset_ns;		/* the best offset at the first stack */
 };
 
@@ -80,16 +81,15 @@ struct align_stretch {
 #define ALIGN_UNCERTAIN	(NO_INDEX - 1)
 
 struct align {
-	/* By launch: index of its stack, ALIGN_NONE or ALIGN_UNCERTAIN. */
+	/* For each launch: the index of its stack, ALIGN_NONE or ALIGN_UNCERTAIN. */
 	uint32_t *match;
-	/* By stack: index of its launch, ALIGN_NONE or ALIGN_UNCERTAIN. */
+	/* For each stack: the index of its launch, ALIGN_NONE or ALIGN_UNCERTAIN. */
 	uint32_t *match_back;
-	/* Maps each thread of the launches to its thread of the stacks, or to NO_INDEX. */
+	/* For each thread of the launches: its paired thread of the stacks, or NO_INDEX. */
 	uint32_t *pair;
-	int64_t offset_ns;		/* how far the stacks' clock is ahead of the launches' clock
-					 * at the start */
+	int64_t offset_ns;		/* stacks' clock minus launches' clock at the start */
 	double drift_ppm;
-	double jitter_ns;		/* mean distance of a match, without the offset */
+	double jitter_ns;		/* mean distance of a match after subtracting the offset */
 	uint32_t nr_offsets;		/* number of offsets that explain the recording about
 					 * equally well */
 	int64_t other_offset_ns;	/* the second best offset, if nr_offsets > 1 */
@@ -99,7 +99,7 @@ struct align {
 	 */
 	struct align_stretch stretches[ALIGN_STRETCHES];
 	uint32_t nr_stretches;
-	bool was_set;			/* a clock seems to have been set while tools recorded */
+	bool was_set;			/* a clock seems to have been set during the recording */
 };
 
 /**

@@ -10,34 +10,35 @@
 
 #include "import/align/aligner.h"
 
-#define REACH		8.0		/* reach of the distance distribution, in jitters */
-#define SET_REACH	16.0		/* reach where the order is unknown; farther away, another
-					 * launch's stack would match */
+#define REACH		8.0		/* largest distance in the distribution, in jitters */
+#define SET_REACH	16.0		/* REACH where the order is unknown; a larger reach would
+					 * match stacks of other launches */
 #define NR_SHAPE	128		/* bins of the distribution of distances */
 #define SHAPE_STACKS	16384		/* number of stacks that suffice to learn the shape */
-#define NOISE		0.05		/* share of the stacks that may have no launch */
-#define BAND		8		/* launches on either side that a stack may belong to */
+#define NOISE		0.05		/* assumed share of stacks without a launch */
+#define BAND		8		/* number of launches on either side that may own a stack */
 #define BAND_MAX	64		/* limit of BAND where launches are denser than the mean */
-#define NR_EDGES	24		/* launches on either side of a stack in a set */
+#define NR_EDGES	24		/* number of launches on either side of a stack in a set */
 #define NR_SWEEPS	40
-#define SET_MASS_MIN	0.9		/* share of the smaller side to match without threads */
+#define SET_MASS_MIN	0.9		/* share of the smaller side that must match if threads are
+					 * unknown */
 #define AGREE_MIN	0.9		/* share of answers on which two shifts must agree */
-#define SWAP_DEPTH	2		/* most stacks that swap launches in a chain, minus one */
+#define SWAP_DEPTH	2		/* maximum number of stacks in a chain of swaps, minus 1 */
 #define SWAP_STEPS	1000
 #define SWAP_CARE	3
 #define FAR_STACK	0.001		/* share of seemingly lost stacks that are only far away */
-#define FAR_LAUNCHES	256		/* most launches to consider for a stack without a launch
-					 * near it */
+#define FAR_LAUNCHES	256		/* maximum number of launches to consider for a stack
+					 * without a launch near it */
 #define NR_DOUBTS	84		/* number of doubt steps, from a probability of 1 to 1e-9 */
 #define FAR_JITTERS	32		/* a stack farther than this from all calls has no call */
 #define DRIFT_FAR	50e-6		/* possible drift error at the ends of the recording */
-#define NEXT_MIN	48		/* expected number of stacks without a launch; only half as
-					 * many are e^7 times less probable */
+#define NEXT_MIN	48		/* minimum expected number of stacks without a launch; the
+					 * probability of only half as many is e^-7 */
 #define NR_ANSWERS	4		/* number of labels kept for one launch */
 
 /*
- * The candidates for a launch: for each label, the most probable stack near the launch, and the
- * probabilities.
+ * The candidate answers for a launch: for each label, the most probable stack near the launch, and
+ * the probabilities of the stack and the label.
  */
 struct answers {
 	uint32_t label[NR_ANSWERS];
@@ -49,19 +50,19 @@ struct answers {
 
 struct matcher {
 	struct aligner *al;
-	double reach;			/* distances that the densities cover, in ns */
+	double reach;			/* largest distance that density[] covers, in ns */
 	double density[NR_SHAPE];	/* probability density by distance, per ns */
 	double p_stack;			/* probability that a launch has a stack */
 	double p_stray;			/* probability that a stack has no launch */
-	double phase;			/* how late a stack may be in its thread's order */
+	double phase;			/* a stack may be late by this much in its thread's order */
 	double out_of_order;		/* weight of a match that is out of order */
-	double *before;			/* by launch: return time of the thread's previous call */
+	double *before;			/* when the thread's previous call returned, by launch */
 	struct answers *answers;	/* by launch */
 	float *p_matched;		/* by stack */
-	float *doubt;			/* by launch: weight of the other matches, relative to the
-					 * best match */
+	float *doubt;			/* for each launch: weight of the other matches, relative to
+					 * the best match */
 	struct lanes lanes;
-	uint32_t *nr_label;		/* by label: number of stacks */
+	uint32_t *nr_label;		/* number of stacks with each label */
 	struct names *names;
 };
 
@@ -111,7 +112,7 @@ static void smooth_shape(double *shape, double mass)
 
 /*
  * Sets the probabilities that a stack or a launch was lost.
- * @mass: how many stacks have a launch
+ * @mass: number of stacks that have a launch
  */
 static void matcher__set_rates(struct matcher *m, double mass)
 {
@@ -251,7 +252,7 @@ static int sort_by_thread(const struct align_side *s, uint32_t **order, uint32_t
 	return 0;
 }
 
-/* Return: how many events a thread has. */
+/* Return: the number of events of a thread. */
 static double thread__nr(const uint32_t *begin, size_t thread)
 {
 	return begin[thread + 1] - begin[thread];
@@ -406,7 +407,7 @@ double align__allowed_wrong(double nr)
 
 /*
  * Takes the most probable answers: as many as align__allowed_wrong() allows, all with a probability
- * of at least ALIGN_CERTAIN. A launch without a near stack did not necessarily lose its stack.
+ * of at least ALIGN_CERTAIN. A launch without a stack near it did not necessarily lose its stack.
  */
 static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t *back)
 {
@@ -436,10 +437,10 @@ static void matcher__decide(const struct matcher *m, uint32_t *matches, uint32_t
 		uncertain += matches[k] == ALIGN_UNCERTAIN;
 	}
 	/*
-	 * If a clock was set in mid-recording, some stacks are also outside all calls, and their
-	 * calls lack stacks. Each call without a stack may own one of the outside stacks, so as
-	 * many of these stacks, nearest first, stay uncertain. Some of these calls may get their
-	 * call paths by name.
+	 * If a clock was set in mid-recording, some stacks lie outside all calls although their
+	 * calls were recorded. For each call without a stack, one of the outside stacks therefore
+	 * stays uncertain, the nearest first. Some of these calls may later get a call path by
+	 * name.
 	 */
 	for (i = 0; i < m->al->cpu.in->nr; i++)
 		own += m->p_matched[i] > 0.5;
@@ -485,7 +486,7 @@ struct lane {
 	uint32_t nr_stacks, nr_launches;
 	struct band *bands;		/* by stack */
 	double *cells;
-	float *weights;			/* by cell: weight of the match of stack i and launch k */
+	float *weights;			/* for each cell: weight of matching stack i and launch k */
 	uint32_t width;			/* number of cells in the longest row */
 	double stray_rate;		/* stray stacks per ns */
 };
@@ -563,7 +564,7 @@ static void lane__exit(struct lane *l)
 
 /*
  * Sets @carry to the previous row, shifted to the cells of row @i, so that row @i can be computed
- * from it. The first cell also gets the sums of the launches that are now out of reach.
+ * from it. The first cell also gets the sums of the launches that row @i no longer reaches.
  */
 static void lane__carry(const struct lane *l, uint32_t i, double *carry)
 {
@@ -718,9 +719,9 @@ struct edge {
 struct sets {
 	struct matcher *m;
 	ARRAY(struct edge) edges;	/* sorted by stack */
-	uint32_t *begin;		/* by stack, plus the end: index of its first edge */
-	uint32_t *mate;			/* by launch: edge to the best stack, or NO_INDEX */
-	uint32_t *mate_of_stack;	/* by stack: edge to the best launch, or NO_INDEX */
+	uint32_t *begin;		/* for each stack: index of its first edge; then the end */
+	uint32_t *mate;			/* for each launch: edge to the best stack, or NO_INDEX */
+	uint32_t *mate_of_stack;	/* for each stack: edge to the best launch, or NO_INDEX */
 };
 
 /*
@@ -802,7 +803,7 @@ static void sets__mate(struct sets *s)
  * third launch, and so on, until a stack goes to @launch.
  * @stack: the stack that currently has no launch
  * @ratio: the weight of the changes so far
- * @budget: how many steps are left
+ * @budget: number of steps left
  *
  * Return: the sum of the weights; the most probable matching has weight 1.
  */
@@ -829,8 +830,7 @@ static double sets__swap(const struct sets *s, uint32_t launch, uint32_t stack, 
 			continue;
 		}
 		/*
-		 * The chain ends at a launch without a stack: @launch then has no stack, or lost
-		 * its stack.
+		 * The chain ends at a launch without a stack: @launch is then left without a stack.
 		 */
 		if (mate == NO_INDEX) {
 			sum += r / s->edges.v[s->mate[launch]].weight *
@@ -895,8 +895,8 @@ static void sets__doubt(struct sets *s, const bool *left)
 
 /*
  * Matches the events of all unpaired threads as sets.
- * @left: by thread of the stacks: whether it is unpaired
- * @launches_left: by thread of the launches: whether it is unpaired
+ * @left: for each thread of the stacks: whether it is unpaired
+ * @launches_left: for each thread of the launches: whether it is unpaired
  */
 static int matcher__match_sets(struct matcher *m, const bool *left, const bool *launches_left)
 {
@@ -960,7 +960,7 @@ static int matcher__match_sets(struct matcher *m, const bool *left, const bool *
 
 /* ---- the whole ------------------------------------------------------------------------------ */
 
-/* Return: whether a stack of @launch would match a launch at the time of launch @at. */
+/* Return: whether a stack of @launch would match a launch near the time of launch @at. */
 static bool matcher__fits_near(const struct matcher *m, uint32_t launch, uint32_t at)
 {
 	const struct align_side *gpu = m->al->gpu.in;
@@ -979,8 +979,8 @@ static bool matcher__fits_near(const struct matcher *m, uint32_t launch, uint32_
 /*
  * Each stack may be at a fixed distance from its own call, or at a fixed distance from the thread's
  * previous call. If stacks have no thread, times cannot distinguish these two cases; only kinds and
- * names of calls can. If each stack belonged to the thread's next call, all stacks whose next call
- * differs from the calls near them would have no launch now.
+ * names of calls can. In the second case, each stack whose own, next call differs from the calls
+ * near the stack would have no launch in the matching found so far.
  *
  * Return: whether the second case is ruled out, because clearly fewer stacks lack a launch.
  */
@@ -1153,8 +1153,8 @@ int aligner__match(struct aligner *al)
 		nr = MAX_SHIFTS + 1;
 	}
 	/*
-	 * With few events, both tools may have started and ended in mid-recording. Agreeing answers
-	 * then prove nothing.
+	 * With few events, both tools may have started and ended in mid-run. Agreeing answers then
+	 * prove nothing.
 	 */
 	if (nr > 1 && fmin(al->cpu.in->nr, al->gpu.in->nr) < FEW)
 		nr = MAX_SHIFTS + 1;

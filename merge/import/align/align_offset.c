@@ -10,18 +10,18 @@
 
 #include "import/align/aligner.h"
 
-#define NR_BINS		(1u << 20)	/* most bins in the histogram of time differences */
-#define FEW_BINS	(1u << 12)	/* fewest bins in that histogram */
+#define NR_BINS		(1u << 20)	/* maximum number of bins for time differences */
+#define FEW_BINS	(1u << 12)	/* minimum number of bins for time differences */
 #define BINS_PER_GAP	64		/* bins per mean gap between launches, in a wide range */
-#define VOTES		12		/* number of differences per bin that suffices */
+#define VOTES		12		/* mean number of differences per bin that suffices */
 #define NEAR_BINS	(1u << 14)	/* bins in the histogram of differences near an offset */
-#define NR_SCALES	4		/* search for peaks that are 1, 4, 16, 64 bins wide */
+#define NR_SCALES	4		/* number of peak widths: 1, 4, 16 and 64 bins */
 #define PEAKS		4		/* peaks to keep for each width and excerpt */
 #define NR_EXCERPTS	2		/* parts of the recording in which to search for offsets */
 #define EXCERPT_EVENTS	1024
 #define FIT_EVENTS	256		/* events of an excerpt used to compare candidates */
 #define CLEAR		1.0		/* score per stack that leaves no doubt */
-#define DENSE		16		/* most launches, on average, within a peak's width */
+#define DENSE		16		/* largest mean number of launches within a peak's width */
 #define MAX_CANDIDATES	(NR_EXCERPTS * NR_SCALES * PEAKS)
 #define MAX_TRACKS	16		/* candidates to follow through the recording */
 #define WORTH		0.4		/* a rival has at least this share of the best score */
@@ -30,9 +30,9 @@
 #define REACH		8.0		/* largest distance of a match, in jitters */
 #define NR_DECAY	1024		/* size of the table of exp(-x), for x up to REACH */
 #define JITTER_MIN	100.0		/* in ns: the resolution of clocks */
-#define NOISE		0.05		/* share of the stacks that may have no launch */
-#define REST_MIN	16		/* consecutive stacks without a launch that are noticed */
-#define REST_MASS	0.5		/* another offset must fit this share of these stacks */
+#define NOISE		0.05		/* assumed share of stacks without a launch */
+#define REST_MIN	16		/* shorter runs of stacks without a launch are ignored */
+#define REST_MASS	0.5		/* another offset must fit this share of such a run */
 #define REST_SCORE	30.0		/* score that the other offset must have */
 #define SET_MIN_NS	400000.0	/* setting a clock changes it by more than this */
 #define REST_CLEAR	0.5		/* limit of the second best score, relative to the best */
@@ -68,7 +68,7 @@ struct finder {
 /*
  * finder__fit - compute how well an offset explains some stacks, and improve the offset
  * @offset, @jitter: initial guess, improved if @learn is set
- * @mass: set to how many of the stacks are near a launch
+ * @mass: set to the number of stacks near a launch
  *
  * After correction by the offset, each stack is either near some launch or stray. The score is a
  * log-likelihood ratio: how much more probable the times are under this offset than if the two
@@ -152,7 +152,7 @@ static uint32_t finder__peaks(const struct finder *f, double from, double bin, u
 			      uint32_t at, struct candidate *out)
 {
 	uint32_t nr = 0, scale, width = 1, i, k, n;
-	const uint32_t *sums = f->histogram;		/* by bin: the sum of all earlier bins */
+	const uint32_t *sums = f->histogram;		/* sum of the bins before each bin */
 
 	for (scale = 0; scale < NR_SCALES; scale++, width *= 4) {
 		struct candidate top[PEAKS];
@@ -296,8 +296,8 @@ static double finder__offset(const struct finder *f, const struct track *t, doub
 	uint32_t other = time < here ? chunk - 1 : chunk + 1;
 
 	/*
-	 * The drift continues before the middle of the first chunk and after the middle of the last
-	 * chunk.
+	 * Before the middle of the first chunk, and after the middle of the last chunk, assume the
+	 * drift between the two nearest chunks.
 	 */
 	if (other >= f->nr_chunks)
 		other = other == chunk + 1 ? chunk - 1 : chunk + 1;
@@ -559,7 +559,7 @@ static void finder__conclude(struct finder *f, double ahead)
 		if (f->tracks[i].score < limit ||
 		    f->tracks[i].mass <= t->mass - SLACK * al->cpu.in->nr)
 			continue;
-		/* aligner__find_shifts() handles near offsets. */
+		/* aligner__find_shifts() handles offsets near the first track. */
 		if (fabs(f->tracks[i].offsets[middle] - t->offsets[middle]) <= near)
 			nr_near++;
 		else if (al->out->nr_offsets++ == 1)
@@ -609,8 +609,9 @@ static void finder__hold(struct finder *f)
 }
 
 /*
- * Sets @scores, by stack, to how well the first track (or @offset, if not NULL) explains the stack:
- * the log-likelihood ratio of its time against no launch near it.
+ * Sets the score of each stack in @scores: how well the first track (or @offset, if not NULL)
+ * explains the stack's time. The score is a log-likelihood ratio: a launch near the stack versus no
+ * launch.
  */
 static void finder__score_stacks(struct finder *f, const double *offset, double jitter,
 				 double *scores)
@@ -736,8 +737,8 @@ static bool finder__find_rest(struct finder *f, bool late, const double *main, d
 }
 
 /*
- * Return: whether the two offsets differ by more than clocks drift during the recording, so that a
- * clock was set.
+ * Return: whether a clock was set: the two offsets differ by more than clocks drift during the
+ * recording.
  */
 static bool finder__was_set(const struct finder *f, double one, double other)
 {

@@ -23,20 +23,20 @@
 #include "import/align/aligner.h"
 
 #define NR_BINS		(1u << 16)	/* number of offsets that are compared */
-#define NR_STACKS	32768		/* most stacks that are counted */
+#define NR_STACKS	32768		/* maximum number of stacks that are counted */
 #define BLOCK		256		/* number of stacks counted together */
 #define MAX_STEPS	SHIFT_SPACINGS	/* largest shift, in launches */
 #define TURNS_MIN	0.7		/* share of stacks that must alternate with launches */
 #define REGULAR		0.97		/* share of launches that may resemble the next launch */
-#define ROOM_NS		150		/* equally good offsets must span this much, ... */
+#define ROOM_NS		150		/* equally good offsets must span this many ns, ... */
 #define ROOM_RATIO	8		/* ... or at least 1 / ROOM_RATIO of the widest range */
-#define INSIDE_MIN	2		/* stacks that may come inside an earlier call, ... */
+#define INSIDE_MIN	2		/* stacks that may lie inside an earlier call, ... */
 #define INSIDE_MAX	0.02		/* ... and this share of all stacks */
 #define STRETCH_MIN	4		/* number of stacks needed to judge a stretch */
 #define SET_PRIOR	5.0		/* -log of the probability that a clock was set */
 #define SET_GAIN	1.5		/* gain above which a message says that a clock was set */
 #define SET_CLEAR	60.0		/* gain above which the message needs no other sign */
-#define SET_COARSE	0.05		/* jitter, as a share of the time between launches */
+#define SET_COARSE	0.05		/* another sign: a jitter above this share of the spacing */
 #define TURN_LOST	3.0		/* -log of the probability that a stack has no launch */
 #define JITTER_MIN	100.0		/* in ns: the resolution of clocks */
 
@@ -51,15 +51,15 @@ struct turns {
 struct order {
 	const struct aligner *al;
 	const struct lanes *lanes;
-	double range, per_ns;		/* the range of offsets is from -range to range */
-	double from, to;		/* only stacks at these times are counted */
+	double range, per_ns;		/* offsets from -range to range, in per_ns bins per ns */
+	double from, to;		/* only stacks between these times are counted */
 	double drift, drift_from;	/* how much faster the stacks' clock is than stack_time
 					 * says, estimated from the distances before and after
 					 * drift_from */
-	int32_t *turns;			/* by offset: change in the number of stacks followed by a
-					 * launch; later the sum of the changes */
-	int32_t *steps;			/* by offset: change in the number of launches that follow
-					 * stacks; later the sum of the changes */
+	int32_t *turns;			/* for each offset: change in the number of stacks followed
+					 * by a launch; later the running sum */
+	int32_t *steps;			/* for each offset: change in the number of launches that
+					 * follow stacks; later the running sum */
 	uint32_t stride;		/* only every stride-th BLOCK is counted */
 	double nr;			/* number of stacks */
 	double nr_launches;
@@ -67,8 +67,8 @@ struct order {
 };
 
 /*
- * Return: the time of stack @i. If launches take the place of stacks, the time is invented: it is
- * before the launch, with the variation of real stacks.
+ * Return: the time of stack @i. If launches take the place of stacks, this is an invented time
+ * before the launch, which varies like the times of real stacks.
  */
 static double turns__stack(const struct turns *t, uint32_t i)
 {
@@ -294,7 +294,7 @@ static int order__measure(const struct order *o, bool self, double offset, struc
 }
 
 /*
- * Return: the bin with the most turns. If there are several such bins, the middle of their longest
+ * Return: the bin with the most turns. If several bins have as many, the middle of their longest
  * run.
  */
 static uint32_t order__top(const struct order *o)
@@ -317,7 +317,7 @@ static uint32_t order__top(const struct order *o)
 
 #define NR_STEPS	(2 * MAX_STEPS + 1)	/* -MAX_STEPS to MAX_STEPS */
 
-/* The most turns in any bin of one step, and the range of the bins with that many turns. */
+/* The largest number of turns in a bin of one step, and the range of the bins with that number. */
 struct step_turns {
 	int32_t turns;
 	uint32_t first, last, width;
@@ -344,8 +344,8 @@ static void order__find_best(const struct order *o, uint32_t top, struct step_tu
 }
 
 /*
- * Return: how many shifts fit about as well as the best shift, which becomes the first shift; or
- * -errno.
+ * Return: the number of shifts that fit about as well as the best shift, which becomes shifts[0];
+ * or -errno.
  */
 static int order__compare(const struct order *o, struct shift *shifts, bool self)
 {
@@ -398,7 +398,7 @@ static int order__compare(const struct order *o, struct shift *shifts, bool self
 		ways[0] = (struct shift){ .jitter = o->al->jitter };
 	for (n = 0; n < nr && n < MAX_SHIFTS; n++)
 		shifts[n] = ways[n];
-	/* If threads are unknown, the other possible launches of a stack cannot be followed. */
+	/* If threads are unknown, a second fitting shift is one too many: it cannot be examined. */
 	return nr > (self ? 1 : MAX_SHIFTS) ? MAX_SHIFTS + 1 : nr;
 }
 
@@ -485,11 +485,12 @@ struct clock_stretch {
 /*
  * Tries to match the stacks of @stretch with other launches than under @offset, so that their
  * distances become similar to the distances of @other.
- * @change: how much the distances of both stretches differ now
+ * @change: how much the distances of both stretches differ under @offset
  * @v: room for NR_DISTANCES
  * @gain: raised if the new match is better; its log-likelihood ratio
  *
- * Return: whether *@later was set: how much later the stacks of @stretch are than stack_time says.
+ * Return: whether a better match was found. *@later is then how much later the stacks of @stretch
+ * are than stack_time says.
  */
 static bool order__fits_shifted(struct order *o, double offset, const struct clock_stretch *stretch,
 				const struct clock_stretch *other, double change,
@@ -536,8 +537,8 @@ static bool order__fits_shifted(struct order *o, double offset, const struct clo
 }
 
 /*
- * Sets o->drift to the drift that aligner__find_offset() could not detect: it follows means, which
- * are imprecise with few events. Subtracts this drift from all distances.
+ * Sets o->drift to the drift that aligner__find_offset() could not detect, because that function
+ * follows means, which are imprecise with few events. Subtracts this drift from all distances.
  * @v: sorted by time
  * @sorted: room for all distances
  */
@@ -622,8 +623,8 @@ static int order__was_set(struct order *o, const struct shift *s)
 			later[0] = offset - before.now[split / 2].d;
 	}
 	/*
-	 * aligner__find_offset() never matches all stacks with wrong launches near them. If it
-	 * seems to do so, launches come at equal intervals, and many are missing at the ends.
+	 * aligner__find_offset() matches at least one of the stretches correctly. If both stretches
+	 * seem to be wrong, launches occur at equal intervals, and many are missing at the ends.
 	 */
 	sure = gain > SET_GAIN && (gain > SET_CLEAR ||
 				   o->al->jitter > SET_COARSE * o->al->spacing ||

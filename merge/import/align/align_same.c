@@ -46,7 +46,7 @@ static bool events__fit(const struct align_event *stack, const struct align_even
 	       (!stack->name || !launch->name || stack->name == launch->name);
 }
 
-/* Return: how many moments at the start of @v have the time and thread of v[0]. */
+/* Return: the number of moments at the start of @v that have the time and thread of v[0]. */
 static uint32_t moments__equal(const struct moment *v, uint32_t nr)
 {
 	uint32_t i;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define NAMES_WRONG		0.001		/* share of wrong answers if only names decide */
-#define SPACING_LAUNCHES	16384		/* enough launches to measure the spacing */
+#define SPACING_LAUNCHES	16384		/* launches that suffice to measure the spacing */
 
 /* ---- sides ---------------------------------------------------------------------------------- */
 
@@ -314,9 +314,9 @@ static void aligner__refuse(struct aligner *al)
 }
 
 /*
- * Return: whether too few matches are certain to be trusted. In a short recording, it goes
- * unnoticed if a clock was set by about the time between two launches. The stacks before or after
- * that moment then seem to belong to other launches, many of which are uncertain.
+ * Return: whether so few matches are certain that none can be trusted. In a short recording, it
+ * goes unnoticed if a clock was set by about the time between two launches. The stacks before or
+ * after that moment then seem to belong to other launches, many of which are uncertain.
  */
 static bool aligner__is_doubtful(const struct aligner *al)
 {

@@ -60,12 +60,12 @@ struct aligner {
 	 */
 	double *time;
 	uint32_t *launch;		/* index of the launch */
-	uint32_t *begin;		/* by group, plus the end: where the group starts */
+	uint32_t *begin;		/* for each group: its start; then the end */
 	uint32_t *group;		/* by stack */
-	uint32_t *nameless;		/* by stack: the group of nameless launches, or NO_INDEX */
+	uint32_t *nameless;		/* group of nameless launches for each stack, or NO_INDEX */
 	uint32_t nr_groups;
-	uint32_t *cursor;		/* by group: see aligner__seek() */
-	double *group_rate;		/* by group: launches per ns */
+	uint32_t *cursor;		/* for each group: where aligner__seek() continues */
+	double *group_rate;		/* launches per ns of each group */
 	double rate;			/* launches of any name per ns */
 	struct names *names;
 	double spacing, median;		/* lower quartile and median gap within a thread, in ns */
@@ -108,10 +108,10 @@ struct shift {
 	bool ordered;			/* phase is known */
 };
 
-#define COARSE_NS	1000		/* clocks may be as coarse as this, in ns */
+#define COARSE_NS	1000		/* coarsest clock resolution, in ns */
 #define MASS_MIN	0.75		/* share of the smaller side that an offset must match */
 #define MAX_SHIFTS	6
-#define FEW		64		/* enough events to compare several shifts */
+#define FEW		64		/* events that suffice to compare several shifts */
 #define UNSEEN_DRIFT	100e-6		/* largest drift in a short recording */
 #define SHIFT_SPACINGS	32		/* range of the search for shifts, in spacings */
 

@@ -8,7 +8,7 @@
 
 #include "import/span.h"
 
-#define MAX_DISTANCES	(1u << 20)	/* most distances to examine */
+#define MAX_DISTANCES	(1u << 20)	/* maximum number of distances between samples to examine */
 #define USUAL_NS	250000		/* time between samples at perf's default rate, used if the
 					 * file does not contain the rate */
 #define NR_CLASSES	(PERF_OTHER + 1)

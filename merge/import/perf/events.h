@@ -19,8 +19,8 @@
 #define PERF_CLOCK_OWN		(-2)	/* a Linux clock that only perf uses */
 
 /*
- * In order of preference. Only one class counts, because two events that measure time would count
- * it twice.
+ * Classes of events, in order of preference. Only one class counts, because two events that measure
+ * time would count it twice.
  */
 enum perf_class {
 	PERF_CPU_CLOCK,

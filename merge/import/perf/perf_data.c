@@ -157,7 +157,7 @@ static int perf_data__name_event(struct perf_data *d, struct perf_event *e, cons
 	e->name = strpool__intern(&d->strings, name, len);
 	if (!e->name)
 		return -ENOMEM;
-	/* An event with an unknown name may have a known number. */
+	/* An event with an unknown name keeps the class that follows from its number. */
 	if (perf_event__class(e->name) != PERF_OTHER)
 		e->class = perf_event__class(e->name);
 	return 0;
@@ -410,7 +410,8 @@ static void skip_read(struct bytes *b, uint64_t format)
 static int reader__push(struct data_reader *r, uint64_t address, bool kernel)
 {
 	/*
-	 * In our records, another upper byte means another kind of frame, so mask such an address.
+	 * In our records, the upper byte of an address gives the kind of frame. An address whose
+	 * upper byte does not fit its kind is replaced by the lowest address of that kind.
 	 */
 	if (kernel && address >> 56 != 0xff)
 		address = 0xffull << 56;
@@ -630,8 +631,8 @@ static uint64_t perf_data__side_time(const struct perf_data *d, const struct byt
 }
 
 /*
- * Reads the mapping "[kernel.kallsyms]_stext". Its offset is the address of _stext since the last
- * boot of Linux.
+ * Reads the mapping "[kernel.kallsyms]_stext". Its offset is the address of _stext, which changes
+ * at each boot.
  */
 static int perf_data__kernel_map(struct perf_data *d, struct span name, uint64_t pgoff)
 {
@@ -914,7 +915,7 @@ static int reader__file(struct data_reader *r)
 		err = reader__features(r, bits, data + data_len);
 	if (err)
 		return err;
-	/* perf writes the length of the data only when it exits. */
+	/* perf writes the length of the data only when it exits; until then the length is 0. */
 	records = reader__part(r, data, data_len ?: UINT64_MAX);
 	r->d->cut |= !data_len || records.left < data_len;
 	err = reader__records(r, &records, false);

@@ -4,7 +4,8 @@
  *
  * It uses these features of the file: event names, build-ids of files, the host's name and system,
  * and the relation of the clock to wall-clock time. Call chains and stack copies (--call-graph
- * dwarf) become records of our own format, so that the same code reads the binaries that they name.
+ * dwarf) become records of our own format, so that the code for our own recordings also reads the
+ * binaries that they name.
  * Source: Linux, tools/perf/Documentation/perf.data-file-format.txt,
  * include/uapi/linux/perf_event.h.
  */

@@ -19,7 +19,7 @@ struct teller {
 	uint64_t shift_ns;
 	struct kernel_list ksyms;
 	struct idmap pids;		/* maps a pid to an index in images */
-	ARRAY(uint32_t) images;		/* the process's current image: a unique number */
+	ARRAY(uint32_t) images;		/* unique number of the process's current image */
 	uint32_t nr_images;
 	struct idmap chains;		/* maps (image, chain) to a path of the import */
 	struct idmap threads;		/* threads of the import that have at least one sample */

@@ -19,7 +19,7 @@ struct perf_told {
  * perf_data__tell - add mappings, names and samples to an import whose processes already exist
  * @d: must have been read, and its events settled
  * @shift_ns: added to all times
- * @buildid_dir: perf's cache of files; NULL: the default directory
+ * @buildid_dir: perf's build-id cache; NULL: the default directory
  * @told: filled in
  *
  * Return: 0 or -ENOMEM.

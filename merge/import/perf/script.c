@@ -10,8 +10,8 @@
 #include "import/gputrace.h"
 #include "import/span.h"
 
-#define MAX_WORDS	64		/* maximum number of words of a first line to read; the text
-					 * of a tracepoint follows them */
+#define MAX_WORDS	64		/* maximum number of words to read from a first line; the
+					 * text of a tracepoint follows them */
 #define SNIFF_LINES	200		/* maximum number of lines to examine, not counting comments
 					 * (as from --header) and perf's own events */
 #define SNIFF_BYTES	(64u << 20)	/* maximum number of bytes to examine, including comments
@@ -30,7 +30,7 @@ struct header {
 
 struct frame_text {
 	size_t at, len;			/* offset and length of its text in reader.text */
-	bool cuda;			/* whether the frame is in CUDA's own libraries */
+	bool cuda;			/* the frame is in CUDA's own libraries */
 	bool has_line;
 };
 
@@ -324,7 +324,7 @@ static bool frame_line__read(struct frame_line *f, struct span line)
 		f->dso = (struct span){ open + 1, line.s + line.len - 1 - (open + 1) };
 		line = trimmed((struct span){ line.s, open - line.s });
 	}
-	/* Removes the offset in the function. */
+	/* Remove the offset in the function. */
 	for (i = line.len; i && isxdigit((unsigned char)line.s[i - 1]); i--)
 		;
 	if (i > 3 && i < line.len && !memcmp(line.s + i - 3, "+0x", 3))
@@ -454,7 +454,7 @@ bool perf_event__launches(const char *event, const char **api, size_t *len)
 		return false;
 	kind = cuda_api__kind(*api, *len);
 	/*
-	 * A return probe is no launch. Remove the suffix _1 of perf's second probe with the same
+	 * A return probe is not a launch. Remove the suffix _1 of perf's second probe with the same
 	 * name.
 	 */
 	suffix = memmem(*api, *len, "__return", 8);
@@ -608,10 +608,7 @@ static int reader__line(struct script_reader *r, struct span line)
 	if (*line.s == '#')
 		return script__read_comment(r->s, line);
 	is_frame = r->in_sample && is_space(*line.s) && frame_line__read(&frame, line);
-	/*
-	 * A name such as "cafe", shorter than its column, looks like an address, but no file
-	 * follows.
-	 */
+	/* An indented thread name such as "cafe" looks like an address, but no file follows it. */
 	if (is_frame && frame.dso.len)
 		return reader__add_frame(r, &frame);
 	if (header__read(&h, line)) {

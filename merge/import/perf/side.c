@@ -16,7 +16,7 @@ struct side_writer {
 	struct cpu_side *c;
 	struct import *im;
 	struct idmap paths;		/* maps (process, stack) to a path of the import */
-	ARRAY(uint32_t) comms;		/* by thread of the import: 1 + number of its latest name */
+	ARRAY(uint32_t) comms;		/* 1 + number of each imported thread's latest name */
 	struct idmap pids;		/* maps tid to pid, for files without pids */
 	uint32_t nr_others;		/* number of other processes to search for a tid */
 	ARRAY(struct span) frames;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * side.h - the file of --cpu: CPU samples and stacks, imported together with device work
+ * side.h - imports the file given with --cpu, CPU samples and stacks, together with device work
  *
  *	err = cpu_side__read(&side, "perf.txt", srcline, &msgs);
  *	...				import the other side, and then
@@ -47,8 +47,8 @@ struct cpu_side {
 };
 
 /*
- * Reads the file of --cpu. Return: 0, -EINVAL with a message in @msgs, or -ENOMEM. The caller must
- * call cpu_side__exit(), even after a failure.
+ * Reads the file given with --cpu. Return: 0, -EINVAL with a message in @msgs, or -ENOMEM. The
+ * caller must call cpu_side__exit(), even after a failure.
  */
 int cpu_side__read(struct cpu_side *c, const char *path, bool srcline, struct msgs *msgs);
 void cpu_side__exit(struct cpu_side *c);
@@ -60,7 +60,7 @@ struct input_file *cpu_side__lines(struct cpu_side *c);
  * Adds the samples to @im, whose processes and threads already exist. Frees the lines.
  * @other: the other side's file, or NULL
  * @beside: a recording that the import is merged with, or NULL
- * @buildid_dir: perf's cache of files; NULL: the default directory
+ * @buildid_dir: perf's build-id cache; NULL: the default directory
  * Return: 0, -EINVAL with a message in @msgs, or -ENOMEM.
  */
 int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,

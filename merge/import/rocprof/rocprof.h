@@ -50,7 +50,7 @@ struct rocprof_work {
 
 #define NO_DISPATCH	UINT64_MAX
 
-/* a value of a hardware counter; the values of one counter in one dispatch are summed */
+/* A hardware counter's value; the values of one counter in one dispatch are summed. */
 struct rocprof_pmc {
 	uint64_t dispatch;
 	const char *name;		/* kept in the trace's names; NULL: see counter */
@@ -65,7 +65,7 @@ typedef ARRAY(struct rocprof_pmc) rocprof_pmcs_t;
 
 struct rocprof_kind {
 	struct span name;
-	size_t first, nr;		/* range in operations */
+	size_t first, nr;		/* the kind's part of operations */
 };
 
 /* One process. Starts zeroed, except for t. */
@@ -83,8 +83,8 @@ struct rocprof {
 	rocprof_calls_t functions;	/* traced functions of other libraries, such as RCCL */
 	rocprof_calls_t ranges;		/* ROCTX ranges */
 	rocprof_works_t dispatches, copies, fills;
-	rocprof_works_t counted;	/* dispatches with counters; if kernels were traced,
-					 * @dispatches also has them */
+	rocprof_works_t counted;	/* dispatches with counter values; if kernels were traced,
+					 * dispatches also contains them */
 	rocprof_pmcs_t pmcs;
 	rocprof_works_t memory;		/* allocations and frees; c.name is an operation such as
 					 * MEMORY_ALLOCATION_FREE */

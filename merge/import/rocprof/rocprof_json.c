@@ -215,7 +215,7 @@ static int rocprof__read_strings(struct rocprof *r, struct json *j)
 
 static int rocprof__read_kernels(struct rocprof *r, struct json *j)
 {
-	/* The first member that exists in this order is the kernel's name. */
+	/* The kernel's name is the first of these members that exists. */
 	static const char *const names[] = {
 		"formatted_kernel_name", "demangled_kernel_name", "truncated_kernel_name",
 		"kernel_name",

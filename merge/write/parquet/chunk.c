@@ -20,7 +20,8 @@ enum page { PAGE_DATA = 0, PAGE_DICTIONARY = 2 };
 struct slot {
 	int64_t value;
 	uint32_t index;
-	uint32_t round;			/* in all other rounds, the slot is free */
+	uint32_t round;			/* the round in which the slot is used; it is free in all
+					 * others */
 };
 
 struct parquet_encoder {
@@ -142,7 +143,7 @@ static int compare_text(const uint8_t *a, size_t nr_a, const uint8_t *b, size_t 
 {
 	size_t nr = min_t(size_t, nr_a, nr_b);
 
-	/* An empty text may be NULL, which memcmp() must not get. */
+	/* An empty text may be NULL, which memcmp() does not accept. */
 	return (nr ? memcmp(a, b, nr) : 0) ?: cmp3(nr_a, nr_b);
 }
 

@@ -30,9 +30,9 @@ struct parquet_column {
 };
 
 /*
- * A cell is 64 bits: a number, parquet__double(), parquet__string(). A string that occurs in many
- * rows should be one pointer, because dictionaries compare pointers; it must stay valid until its
- * row has been written. Bytes that are not UTF-8 are written as U+FFFD.
+ * A cell has 64 bits: a number, or the result of parquet__double() or parquet__string(). A string
+ * that occurs in many rows should be one pointer, because dictionaries compare pointers; it must
+ * stay valid until its row has been written. Bytes that are not UTF-8 are written as U+FFFD.
  */
 #define PARQUET_NULL	(INT64_MIN + 1)
 

@@ -52,7 +52,10 @@ void encode__hybrid(struct bytes *b, const uint32_t *v, size_t nr, unsigned int 
 	while (i < nr) {
 		for (run = 1; i + run < nr && v[i + run] == v[i]; run++)
 			;
-		/* A run needs a header of its own, and the groups after it need another header. */
+		/*
+		 * Pack short runs, too: a run costs a header, and packed groups after it cost
+		 * another.
+		 */
 		if (run >= 2 * GROUP || i + run == nr) {
 			/*
 			 * Packed groups must be whole, so the run's first values fill the last

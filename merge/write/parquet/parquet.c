@@ -178,7 +178,7 @@ static void put_footer(struct thrift *t, const struct parquet *p, const struct p
 	}
 	thrift__string(t, 6, "xpuload version " XPU_VERSION);
 	/*
-	 * Values are in the order of their type; without this, readers ignore the statistics of
+	 * Say that values are ordered by their type: otherwise readers ignore the statistics of
 	 * strings.
 	 */
 	thrift__list(t, 7, THRIFT_STRUCT, p->nr_columns);

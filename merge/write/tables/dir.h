@@ -45,8 +45,9 @@ int tables_dir__create(struct tables_dir *d, enum tables_id table, int64_t rank,
 		       struct tables_file **file);
 
 /*
- * Gives all files of a recording their names, and removes remaining files of an earlier merge of
- * the recording. @rank: the partition of its losses. Return: 0, or -errno of the step that failed.
+ * Renames all files of a recording to their final names, and removes remaining files of an earlier
+ * merge of the recording. @rank: the partition of its losses. Return: 0, or -errno of the step that
+ * failed.
  */
 int tables_dir__commit(struct tables_dir *d, uint64_t recording, int64_t rank);
 

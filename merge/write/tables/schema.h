@@ -2,8 +2,8 @@
 /*
  * schema.h - the tables for query engines: their names, columns and encodings
  *
- * doc/tables.md explains all columns; test/t1/tables.sh compares the two. Any change that a query
- * could notice, except a new column, increments TABLES_SCHEMA.
+ * doc/tables.md explains all columns; test/t1/tables.sh compares it with this file. Any change that
+ * a query could notice, except a new column, increments TABLES_SCHEMA.
  */
 #ifndef MERGE_TABLES_SCHEMA_H
 #define MERGE_TABLES_SCHEMA_H

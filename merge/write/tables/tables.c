@@ -50,8 +50,8 @@ static int put_launch(struct tables *t, const struct model *m, uint64_t key, con
 }
 
 /*
- * Writes the held launch, if any: when its work arrives, or, without work, before the next launch.
- * Return: 0 or -errno.
+ * Writes the held launch, if any. Called when its work arrives, or before the next launch. Return:
+ * 0 or -errno.
  */
 static int put_held(struct tables *t, const struct model *m)
 {
@@ -346,7 +346,7 @@ static int tables__end_before(struct tables *t, const struct model *m, uint32_t 
 	return err;
 }
 
-/* Counts a recording that was read separately, and has written its tables, as done. */
+/* Counts as done a recording that was read separately, and whose tables were written. */
 static int tables__absorb(void *ctx, const struct model *m, struct session_sink *sink,
 			  const struct remap *r)
 {

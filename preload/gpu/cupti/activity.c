@@ -26,24 +26,29 @@
 #include "gpu/cupti/yield.h"
 
 /*
- * CUPTI fills buffers; each holds about 4,600 kernel records: large enough that CUPTI's per-buffer
- * work is noise, small enough that a flush of a quiet program does not touch much memory. CUPTI
- * uses a buffer for each thread that launches, so buffers are smaller when there are many.
+ * Size of the buffers that CUPTI fills, with about 4,600 kernel records: large enough that CUPTI's
+ * work per buffer is negligible, small enough that a flush of a quiet program touches little
+ * memory. CUPTI uses a buffer for each thread that launches, so buffers are smaller when there are
+ * many.
  */
 #define BUFFER_BYTES	(1024 * 1024)
 #define MANY_BUFFERS	256
 #define SMALL_BYTES	(64 * 1024)
 #define POOL_SLOTS	64
-#define POOL_READY	4		/* buffers kept zeroed and faulted in; others are freed
-					 * after a burst */
-#define BUSY_BUFFERS	4		/* no flush if this many come back without one */
-#define MAX_BUFFERS	12544		/* 1 GiB: CUPTI has stopped giving buffers back */
-#define STOP_PAUSE_NS	1000000		/* the first pause at a stop, for device work to end */
+#define POOL_READY	4		/* number of buffers kept zeroed and faulted in; after a
+					 * burst, the others are freed */
+#define BUSY_BUFFERS	4		/* no flush if this many buffers come back without one */
+#define MAX_BUFFERS	12544		/* maximum number of buffers, 1 GiB: above that, CUPTI has
+					 * stopped giving buffers back */
+#define STOP_PAUSE_NS	1000000		/* length of the first pause, at a stop, for device work to
+					 * end */
 #define STOP_LONGEST_NS	8000000		/* pauses double up to this */
-#define STOP_PAUSES	27		/* at most this many pauses: 0.2 s */
-#define WRITERS_WAIT_NS	2000000000ull	/* at a stop, for threads that are inside CUPTI */
+#define STOP_PAUSES	27		/* maximum number of pauses: 0.2 s */
+#define WRITERS_WAIT_NS	2000000000ull	/* longest wait at a stop for threads that are inside
+					 * CUPTI */
 
-#define NR_LOOKS	5		/* comparisons of clocks; the quickest is used */
+#define NR_LOOKS	5		/* number of comparisons of clocks; the quickest one is
+					 * used */
 
 /* The first CUPTI_API_VERSION whose records have these members. */
 #define VERSION_GRAPH_NODE	13	/* CUDA 11.0: graphNodeId */
@@ -62,9 +67,9 @@ struct buffer {
 	atomic_bool is_out;		/* CUPTI has it */
 	bool was_forced;		/* the program forced CUPTI to give it back */
 	int64_t shift_ns;		/* ns to add to CUPTI's times */
-	size_t chunk_before;		/* bytes of the mapping before this member */
-	size_t chunk_bytes;		/* bytes from this member to the mapping's end, with
-					 * CHUNK_IS_MAPPED */
+	size_t chunk_before;		/* number of bytes of the mapping before this member */
+	size_t chunk_bytes;		/* number of bytes from this member to the mapping's end,
+					 * plus CHUNK_IS_MAPPED */
 	uint8_t data[];
 };
 
@@ -88,13 +93,13 @@ _Static_assert(offsetof(CUpti_ActivityMemset4, graphId) == 72, "memset record");
 
 static const struct cupti *cupti;
 
-/* Empty, zeroed buffers. They are taken and returned by an atomic exchange, so no thread waits. */
+/* Empty, zeroed buffers. They are taken and returned by atomic exchanges, so no thread waits. */
 static struct buffer *_Atomic pool[POOL_SLOTS];
 static atomic_int nr_pool, nr_buffers;
 
 /*
  * All buffers of the shim. Each is at one of the OWN_WINDOW places that begin at own__place(). No
- * thread waits.
+ * thread waits for them.
  */
 #define OWN_PLACES	32768		/* a power of two, more than twice MAX_BUFFERS */
 #define OWN_WINDOW	64
@@ -115,14 +120,14 @@ static struct buffer *_Atomic completed;
 static atomic_uint nr_completed;
 
 static atomic_uint_fast64_t nr_dropped_cupti;
-static atomic_uint nr_packed;		/* buffers packed: a sign of progress */
-static atomic_uint nr_strange;		/* buffers of unknown owners, not yet reported */
+static atomic_uint nr_packed;		/* number of buffers packed: a sign of progress */
+static atomic_uint nr_strange;		/* number of buffers of unknown owners, not reported yet */
 static bool packed_forced;		/* the buffer being packed has unfinished records */
 static atomic_bool forced;		/* CUPTI had to hand out unfinished records */
 
 /*
  * Whether a thread may still write to a buffer that a forced flush has already returned. With CUPTI
- * 13.0, a launch did so after 1 of about 150 forced flushes, when the memory was already unmapped.
+ * 13.0, this happened after 1 of about 150 forced flushes, and the memory was already unmapped.
  */
 static atomic_bool late_writers;
 
@@ -162,9 +167,9 @@ static bool own__has(const struct buffer *b)
 }
 
 /*
- * Return: the shim's buffer with its data at @data, if CUPTI had it; otherwise NULL. The memory
- * before foreign @data is not even read. If other code has freed one of the shim's buffers and
- * reused the address, the size and is_out tell the buffers apart.
+ * Return: the shim's buffer with its data at @data, if CUPTI had it; otherwise NULL. If @data is
+ * not a buffer of the shim, the memory before it is not even read. If other code has freed one of
+ * the shim's buffers and reused its address, the size and is_out tell the two buffers apart.
  */
 static struct buffer *own__take(uint8_t *data, size_t bytes)
 {
@@ -231,7 +236,7 @@ static struct buffer *pool__take(void)
 
 /*
  * Takes over @b: puts it into the pool, with its first @used bytes cleared. If the pool is full,
- * frees @b, or leaks it while threads may still write to it.
+ * frees @b; if threads may still write to @b, leaks it instead.
  */
 static void pool__give(struct buffer *b, size_t used)
 {
@@ -256,8 +261,8 @@ static void pool__give(struct buffer *b, size_t used)
 }
 
 /*
- * Gives the memory of the pool's buffers back to the system, except their first pages. Their
- * addresses stay valid, see late_writers.
+ * Gives the memory of the pool's buffers, except their first pages, back to the system. The
+ * addresses of the buffers stay valid: see late_writers.
  */
 static void pool__rest(void)
 {
@@ -426,11 +431,12 @@ static void pack_memset(const CUpti_Activity *record, int64_t shift)
 	wire__work(&w);
 }
 
-/* The kinds of records that the shim packs: a new kind is a row. */
+/* The kinds of records that the shim packs, one in each row. */
 static const struct kind {
 	/* Packs a record of this kind. @shift: ns to add to the record's times */
 	void (*pack)(const CUpti_Activity *record, int64_t shift);
-	uint8_t launch_at;		/* offset of its launch's id; 0: it has no launch */
+	uint8_t launch_at;		/* offset of the launch's id in the record; 0: the record
+					 * has no launch */
 } kinds[CUPTI_ACTIVITY_KIND_COUNT] = {
 #define WORK(pack, type)	{ pack, offsetof(type, correlationId) }
 	[CUPTI_ACTIVITY_KIND_KERNEL] = WORK(pack_kernel, CUpti_ActivityKernel10),
@@ -443,9 +449,9 @@ static const struct kind {
 };
 
 /*
- * The kinds that activity__collect() makes CUPTI record. Kernels come first: if copies are enabled
- * before kernels while threads launch, CUPTI 13.0 loses the kernels of more than half of a window's
- * launches.
+ * The kinds of records that activity__collect() enables in CUPTI. Kernels come first: if copies are
+ * enabled before kernels while threads launch, CUPTI 13.0 loses the kernels of more than half of a
+ * window's launches.
  */
 static const CUpti_ActivityKind collected[] = {
 	CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
@@ -587,7 +593,7 @@ void activity__drained(bool any, bool last)
 		pool__rest();
 		return;
 	}
-	forced = false;			/* the process continues after all: an exec has failed */
+	forced = false;			/* the process continues after all: its exec has failed */
 	late_writers = false;
 	if (!any && atomic_load(&nr_pool) > POOL_READY) {
 		b = pool__take();
@@ -734,7 +740,7 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 
 /*
  * Flushes if needed. A flush delays every thread that launches meanwhile. No flush is needed while
- * buffers fill quickly and come back without one, unless names would wait too long.
+ * buffers fill quickly and come back without a flush, unless names would wait too long.
  */
 void activity__flush_if_quiet(void)
 {
@@ -762,7 +768,7 @@ static bool buffers_are_out(void)
 	const struct buffer *b;
 	int nr = atomic_load(&nr_buffers) - atomic_load(&nr_pool);
 
-	for (b = atomic_load(&completed); b; b = b->next)	/* the caller alone takes buffers
+	for (b = atomic_load(&completed); b; b = b->next)	/* only the caller takes buffers
 								 * from the list */
 		nr--;
 	for (b = atomic_load(&resting); b; b = b->next)
@@ -835,7 +841,9 @@ bool activity__yield(void)
 
 	if (!cupti)
 		return false;
-	/* If CUPTI kept a buffer of the shim, it would put the program's records there. */
+	/*
+	 * If CUPTI kept a buffer of the shim, it would put the program's records into that buffer.
+	 */
 	if (buffers_are_out() && !yield__buffers_are_out()) {
 		activity__flush(true);
 		wait_for_writers();

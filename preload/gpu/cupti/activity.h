@@ -26,14 +26,14 @@ CUptiResult activity__start(const struct cupti *c, bool collect, const char **wh
 
 /*
  * Makes CUPTI begin or end recording device work, between activity__start() and activity__stop().
- * Work that was launched before the end is still recorded. May be called on any thread, in CUPTI's
- * callbacks, too. Return: like activity__start().
+ * Work that was launched before the end is still recorded. May be called on any thread, also in
+ * CUPTI's callbacks. Return: like activity__start().
  */
 CUptiResult activity__collect(bool on);
 
 /*
- * Makes CUPTI give back the buffers with finished records; with @force, at the end, unfinished
- * records, too.
+ * Makes CUPTI give back the buffers with finished records. @force: also unfinished records, at the
+ * end
  */
 void activity__flush(bool force);
 
@@ -45,8 +45,8 @@ void activity__stop(void);
 
 /*
  * Makes CUPTI give the program its finished records. Called before activity__start(), when the
- * program has let go of CUPTI. Return: whether CUPTI no longer holds a buffer of the program, in
- * which the shim's records would be lost.
+ * program no longer uses CUPTI. Return: false if CUPTI still holds a buffer of the program: records
+ * of the shim would be lost in that buffer.
  */
 bool activity__is_free(const struct cupti *c);
 
@@ -64,7 +64,7 @@ void *activity__take(void);
 void activity__pack(void *taken);
 void activity__drained(bool any, bool last);
 
-/* Return: a number that changes with each buffer that CUPTI gives back or that is packed. */
+/* Return: a number that changes whenever CUPTI gives a buffer back or a buffer is packed. */
 unsigned int activity__progress(void);
 
 #endif /* XPU_PRELOAD_ACTIVITY_H */

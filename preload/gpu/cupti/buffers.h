@@ -38,7 +38,8 @@ bool activity__has_buffers_out(void);
 void activity__flush_for_program(void);
 
 /*
- * Reuses the buffers of activity__flush_for_program(), once no thread can write to them. May wait.
+ * Recycles the buffers that activity__flush_for_program() got, once no thread can write to them.
+ * May wait.
  */
 void activity__end_rest(void);
 

@@ -57,7 +57,7 @@ static __attribute__((noinline, cold)) void on_resource(CUpti_CallbackId cbid,
 {
 	const CUpti_ModuleResourceData *module;
 
-	/* This is done even while nobody listens: samples are always read. */
+	/* Do this even while nobody listens, because samples are always read. */
 	if (cbid == CUPTI_CBID_RESOURCE_MODULE_UNLOAD_STARTING)
 		stalls__end_module();	/* the names of its functions are lost afterwards */
 	if (cbid == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING) {
@@ -104,8 +104,8 @@ static __attribute__((noinline, cold)) void waited(CUpti_CallbackId cbid,
 }
 
 /*
- * Handles a call that is not a launch, but waits, records an event that may be waited for, or makes
- * or frees memory.
+ * Handles a call that launches nothing, but waits, makes or frees memory, or records an event that
+ * another call may wait for.
  */
 static __attribute__((noinline)) void on_wait_call(CUpti_CallbackId cbid,
 						   const CUpti_CallbackData *d)
@@ -201,7 +201,7 @@ static HOT_CODE __attribute__((noinline)) void on_runtime_call(CUpti_CallbackId 
 				     __builtin_frame_address(0));
 }
 
-/* on_call() for driver calls that are logged as API calls or launch nothing. */
+/* Does the work of on_call() for driver calls that are logged as API calls or launch nothing. */
 static inline __attribute__((always_inline)) void
 on_other(CUpti_CallbackId cbid, const CUpti_CallbackData *d, bool windows)
 {
@@ -266,7 +266,10 @@ static bool is_launch(CUpti_CallbackDomain domain, CUpti_CallbackId cbid)
 	return domain == DRIVER && kind__call(cbid) < KIND_STREAM;
 }
 
-/* Makes launches take turns: a launch returns when its kernel has ended, with its samples ready. */
+/*
+ * Makes launches take turns: a launch returns only when its kernel has ended and the kernel's
+ * samples can be read.
+ */
 void CUPTIAPI callback__call_in_turn(void *userdata, CUpti_CallbackDomain domain,
 				     CUpti_CallbackId cbid, const void *data)
 {

@@ -14,9 +14,10 @@
 
 #define BLOCK_BYTES	(256 * 1024)
 #define MAX_BLOCKS	1024
-#define NR_TAKEN	16		/* the latest spans of each kind are kept */
-#define CLOCKS_NS	1000000		/* a rate needs two readings at least this far apart */
-#define DELIVER_NS	1000000000ull	/* how long to wait for another thread */
+#define NR_TAKEN	16		/* number of spans kept for each kind, the latest ones */
+#define CLOCKS_NS	1000000		/* the two readings for a rate must be at least this far
+					 * apart */
+#define DELIVER_NS	1000000000ull	/* how long to wait for another thread that delivers */
 
 /*
  * Offsets of the members that the shim needs in a kind's records; 0: the kind lacks the member. The
@@ -66,7 +67,7 @@ struct reading { uint64_t ns, theirs; };
 struct theirs {				/* a buffer of the program */
 	uint8_t *data;
 	size_t bytes, used, nr, max_records;
-	bool refused;			/* the program gave no buffer: do not ask again for each
+	bool refused;			/* the program gave no buffer: do not ask again at each
 					 * record */
 };
 
@@ -76,7 +77,8 @@ static atomic_bool wanted;
 static atomic_int nr_blocks;
 static atomic_uint_fast64_t nr_dropped;
 static atomic_int nr_delivering;
-static atomic_bool buffer_wanted;	/* a kind was enabled: ask for a buffer */
+static atomic_bool buffer_wanted;	/* a kind was enabled: the program must be asked for a
+					 * buffer */
 static atomic_bool complete_wanted;	/* the next delivery must flush */
 
 /* Guards everything below. The program is never called with this lock held. */
@@ -202,8 +204,8 @@ struct mapping {
 };
 
 /*
- * Return: how to convert times to the program's clock, from a reading now and an earlier reading,
- * at least CLOCKS_NS old.
+ * Return: how to convert times to the program's clock, according to a reading made now and an
+ * earlier one that is at least CLOCKS_NS old.
  */
 static struct mapping map_now(void)
 {
@@ -263,8 +265,8 @@ static bool taken_span__has(const struct taken_span *w, uint64_t start, uint32_t
 }
 
 /*
- * Whether the program had enabled the record's kind when the record's call was made. Kinds that the
- * shim does not collect are recorded by CUPTI only if the program enabled them.
+ * Whether the program had enabled the record's kind when the record's call was made. CUPTI records
+ * kinds that the shim does not collect only if the program enabled them.
  */
 static bool is_theirs(const CUpti_Activity *record)
 {
@@ -279,13 +281,13 @@ static bool is_theirs(const CUpti_Activity *record)
 		return true;
 	memcpy(&start, at + p->start, sizeof(start));
 	memcpy(&id, at + p->id, sizeof(id));
-	pthread_mutex_lock(&lock);	/* the packer has signals blocked */
+	pthread_mutex_lock(&lock);	/* a plain lock: the packer has blocked signals already */
 	for (i = 0; i < NR_TAKEN && !is; i++)
 		is = taken_span__has(&taken[record->kind][i], start, id);
 	if (!is && id && nr_taken[record->kind] > NR_TAKEN &&
 	    (int32_t)(forgotten_id[record->kind] - id) >= 0)
-		atomic_fetch_add(&nr_dropped, 1);	/* its span was dropped: it is unknown
-							 * whether the program wants it */
+		atomic_fetch_add(&nr_dropped, 1);	/* its span was dropped, so it is unknown
+							 * whether the program wants the record */
 	pthread_mutex_unlock(&lock);
 	return is;
 }
@@ -379,9 +381,7 @@ static struct theirs take_current(void)
 	return t;
 }
 
-/*
- * Keeps the buffer, or gives it back to the program if another thread has asked for one meanwhile.
- */
+/* Keeps the buffer; gives it back to the program if another thread got one meanwhile. */
 static void keep_current(struct theirs *t)
 {
 	sigset_t old;
@@ -443,7 +443,7 @@ static struct block *take_block(void)
 
 /*
  * Like CUPTI, the shim holds a buffer of the program from the first enabled kind until the program
- * flushes: Kineto flushes only while CUPTI has one of its buffers, and drops records otherwise.
+ * flushes: Kineto flushes only while CUPTI has one of Kineto's buffers; otherwise it drops records.
  */
 static void deliver_all(void)
 {
@@ -482,7 +482,8 @@ void copies__deliver(bool flush)
 {
 	static __thread bool delivers __attribute__((tls_model("initial-exec")));
 
-	if (delivers)			/* called from a callback, in which the program flushes */
+	if (delivers)			/* this thread is in a callback of the program, which
+					 * flushes there */
 		return;
 	delivers = true;
 	atomic_fetch_add(&nr_delivering, 1);

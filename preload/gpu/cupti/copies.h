@@ -23,15 +23,15 @@ void copies__disable(CUpti_ActivityKind kind);
 uint64_t copies__kinds(void);
 
 /*
- * Reads the program's clock and the shim's clock at one instant, to convert timestamps to the
- * program's clock later.
+ * Reads the program's clock and the shim's clock at one instant, so that timestamps can be
+ * converted to the program's clock later.
  */
 void copies__read_clocks(void);
 
 /* Return: the current time of the program's clock. */
 uint64_t copies__now(void);
 
-/* Whether the program has ever enabled a kind; whether kept copies still wait for delivery. */
+/* Whether the program has ever enabled a kind; and whether kept copies still wait for delivery. */
 bool copies__are_wanted(void);
 bool copies__are_waiting(void);
 
@@ -51,8 +51,8 @@ bool copies__want_buffer(void);
 
 /*
  * Delivers the kept copies to the program's callbacks, under no lock. With @flush, also waits for
- * other threads that deliver, and then delivers the buffer that is not full yet. Where the program
- * must not be called, copies__flush_later() makes the next delivery flush.
+ * other threads that deliver, and then delivers the buffer that is not full yet.
+ * copies__flush_later() makes the next delivery flush, for callers that must not call the program.
  */
 void copies__deliver(bool flush);
 void copies__flush_later(void);

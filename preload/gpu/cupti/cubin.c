@@ -75,7 +75,7 @@ static const char *symbol_name(struct section_bytes symbols, struct section_byte
 	return symbol.st_name < strings.bytes ? (const char *)strings.v + symbol.st_name : NULL;
 }
 
-/* Fills in @functions; if NULL, only adds up the space that they need. */
+/* Fills in @functions; if it is NULL, only adds up the space that they need. */
 static size_t put_functions(struct section_bytes relocs, struct section_bytes symbols,
 			    struct section_bytes strings, struct xpu_cubin_function *functions,
 			    char *names, size_t *names_bytes)

@@ -8,8 +8,8 @@
 #include "xpu_record.h"
 
 /*
- * Return: the parts of the file that give source lines, *@bytes long, for the caller to free();
- * NULL if the file has none or is damaged, or without memory.
+ * Return: the parts of the file that give source lines, for the caller to free(); NULL if the file
+ * has none or is damaged, or if memory is short. *@bytes: set to their size
  */
 struct xpu_cubin_lines *cubin__lines(const void *file, size_t file_bytes, size_t *bytes);
 

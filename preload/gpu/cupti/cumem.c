@@ -36,16 +36,16 @@ enum kind {
 	OPENS,				/* opens memory of another process */
 	IMPORTS,			/* imports memory of another API */
 	ADDS_ALLOC_NODE,		/* adds an allocation node to a graph */
-	ADDS_NODE,			/* adds a node of any type: four parameters precede the node
+	ADDS_NODE,			/* adds a node of any type, described by the fifth parameter
 					 * ... */
-	ADDS_NODE_V2,			/* ... or five parameters do */
+	ADDS_NODE_V2,			/* ... or by the sixth parameter */
 	BEGINS_CAPTURE,
 	ENDS_CAPTURE,
 	MAKES_POOL,
 	ENDS_POOL,
-	TRIMS,				/* makes CUDA give back unused memory */
-	FREES,				/* for this kind and the kinds after it, the first parameter
-					 * is freed */
+	TRIMS,				/* makes CUDA give unused memory back to the system */
+	FREES,				/* this kind and the kinds after it free what their first
+					 * parameter names */
 	UNMAPS,
 };
 
@@ -109,7 +109,7 @@ static uint8_t row_of[MAX_CBID];		/* 1 + the index in rows; 0: not watched */
 static atomic_bool is_exiting;
 static const struct cupti *cupti;
 static CUresult (*is_capturing)(CUstream, CUstreamCaptureStatus *);
-static atomic_uint nr_captures;			/* captures in progress */
+static atomic_uint nr_captures;			/* number of captures in progress */
 
 bool cumem__watch(uint32_t cbid, const char *name)
 {
@@ -125,8 +125,8 @@ bool cumem__watch(uint32_t cbid, const char *name)
 }
 
 /*
- * Whether a capture is in progress. While the program captures a graph, other callers may be
- * forbidden to call CUDA, so the shim must not call it then.
+ * Whether a capture is in progress. While the program captures a graph, CUDA may forbid other
+ * calls, so the shim must make none.
  */
 static bool is_capture_going_on(void)
 {
@@ -212,8 +212,8 @@ static uint64_t format_bytes(CUarray_format format)
 
 /*
  * Return: how many bytes an array takes. @levels: the number of mipmap levels, each half as wide,
- * high and deep as the level before. CUDA makes levels only down to a single element, so programs
- * may ask for any number.
+ * high and deep as the level before. It may be any number: CUDA makes levels only down to a single
+ * element.
  */
 static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *a, unsigned int levels)
 {
@@ -246,8 +246,8 @@ struct graph_node {
 };
 
 /*
- * Fills in the address, size and device of the memory that a call was to make. Return: false if the
- * call made nothing.
+ * Fills in the address, size and device of the memory that a call made or tried to make. Return:
+ * false if there is no such memory.
  */
 static bool describe(struct alloc *a, enum kind kind, const CUpti_CallbackData *d, bool made)
 {
@@ -359,7 +359,7 @@ static bool describe(struct alloc *a, enum kind kind, const CUpti_CallbackData *
 	return a->address || !made;
 }
 
-/* Completes the event of a refused call, with the bytes that are free on the device. */
+/* Completes the event of a refused call with the number of bytes that are free on the device. */
 static __attribute__((noinline, cold)) void describe_failure(struct alloc *a, CUresult result)
 {
 	a->what = XPU_ALLOC_FAILED;
@@ -367,12 +367,13 @@ static __attribute__((noinline, cold)) void describe_failure(struct alloc *a, CU
 	a->address = UINT64_MAX;
 	if (result != CUDA_ERROR_OUT_OF_MEMORY || is_capture_going_on())
 		return;
-	levels__look();			/* CUDA has first taken back unused memory of pools */
+	levels__look();			/* before it failed, CUDA took back unused memory of
+					 * pools */
 	a->address = levels__tell_device(a->device);
 }
 
 /*
- * Records a mapping as two events; the first event says which part of which physical memory is
+ * Records a mapping as two events. The first event says which part of which physical memory is
  * mapped.
  */
 static void tell_mapping(struct alloc *a, const CUpti_CallbackData *d, CUpti_CallbackId cbid)

@@ -17,7 +17,7 @@
 struct cupti;
 
 /*
- * Whether the driver call @name with callback id @cbid has to be watched, since it makes or frees
+ * Whether the driver call @name with callback id @cbid has to be watched, because it makes or frees
  * memory.
  */
 bool cumem__watch(uint32_t cbid, const char *name);
@@ -38,8 +38,8 @@ void cumem__repeat(void);
 void cumem__look(void);
 
 /*
- * Notes that the process exits: contexts that end now are ended by CUDA, not by the program, and
- * are not recorded.
+ * Notes that the process is exiting. After this, the ends of contexts are not recorded: CUDA ends
+ * them, not the program.
  */
 void cumem__exiting(void);
 

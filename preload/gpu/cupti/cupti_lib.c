@@ -18,7 +18,7 @@ static const int majors[] = { 13, 12, 11 };
 
 struct search {
 	struct cupti *c;
-	int major;			/* CUDA's major version, tried first; 0 if unknown */
+	int major;			/* CUDA's major version, which is tried first; 0: unknown */
 	char cudart_dir[4096];		/* directory of the mapped libcudart, or empty */
 };
 
@@ -37,7 +37,7 @@ static bool try_open(struct search *s, const char *path, int flags)
 }
 
 /*
- * Tries @dir (or the dynamic loader's path, if NULL) for every major version, beginning with the
+ * Searches @dir (if NULL, the dynamic loader's path) for each major version, beginning with the
  * process's version.
  */
 static bool try_dir(struct search *s, const char *dir, const char *sub, int flags)
@@ -186,7 +186,7 @@ int cupti__open(struct cupti *c, char *why, size_t len)
 	}
 	if (c->get_version(&c->version) != CUPTI_SUCCESS)
 		c->version = 0;
-	/* 13.2 has most of these functions, for another purpose. */
+	/* CUPTI 13.2 also has most of these functions, for another purpose. */
 	c->knows_several = c->version >= SEVERAL_VERSION && c->subscribe_v2 &&
 			   c->activity_register_callbacks_v2 && c->activity_enable_v2 &&
 			   c->activity_disable_v2 && c->activity_get_next_record_v2 &&
@@ -268,8 +268,8 @@ void *cupti__loaded_symbol(const char *name)
 }
 
 /*
- * Finds each function once, and keeps its library loaded: the dynamic loader's functions take
- * locks, and the program may call CUPTI where it must not wait for them, such as in a callback.
+ * Finds each function once, and keeps its library loaded, because the dynamic loader's functions
+ * take locks: the program may call CUPTI where it must not wait for a lock, such as in a callback.
  */
 void *cupti__real(struct cupti_real *real)
 {

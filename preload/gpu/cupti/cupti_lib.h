@@ -50,9 +50,9 @@ struct cupti {
 
 	/*
 	 * The shim's handle if it is one of several subscribers, which CUPTI 13.3 allows; NULL: it
-	 * is the only subscriber. If set, the functions below replace the functions of the same
-	 * name above: CUPTI refuses to serve both kinds in one process. The headers of 13.0 do not
-	 * declare them.
+	 * is the only subscriber. If it is set, the functions below replace the functions of the
+	 * same name above, because CUPTI refuses to serve both kinds in one process. The headers of
+	 * 13.0 do not declare them.
 	 */
 	CUpti_SubscriberHandle among;
 	bool knows_several;
@@ -79,7 +79,8 @@ struct cupti_subscriber_params {
 /**
  * cupti__open - find and open the CUPTI of this process
  * @c: filled in; zeroed by the caller
- * @why: on failure, one line that says which files were searched for; @len bytes
+ * @why: on failure, filled in with one line, of at most @len bytes, that says which files were
+ *	searched for
  *
  * Searches for a CUPTI that is already loaded, then next to the mapped libcudart (toolkit or pip
  * layout), then where the dynamic loader searches, then in CUDA_HOME and the usual toolkit
@@ -93,16 +94,16 @@ int cupti__open(struct cupti *c, char *why, size_t len);
 void *cupti__loaded_symbol(const char *name);
 
 /**
- * cupti__join - subscribe alongside others
+ * cupti__join - subscribe alongside other subscribers
  * @subscriber: the result, also stored in c->among
  *
- * Return: CUPTI_SUCCESS, or an error if this CUPTI allows only one subscriber, or its first
- * subscriber allows no other.
+ * Return: CUPTI_SUCCESS; an error if this CUPTI allows only one subscriber, or if the first
+ * subscriber allows no others.
  */
 CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber,
 			CUpti_CallbackFunc callback);
 
-/* Call CUPTI's functions for the only subscriber, or for one of several. */
+/* Call CUPTI's functions for an only subscriber, or for one of several. */
 CUptiResult cupti__enable(const struct cupti *c, CUpti_ActivityKind kind, bool on);
 CUptiResult cupti__next_record(const struct cupti *c, uint8_t *buffer, size_t bytes,
 			       CUpti_Activity **record);

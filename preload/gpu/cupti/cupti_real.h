@@ -18,7 +18,10 @@ void cupti__find_real(void);
 
 #define CUPTI_IS_MISSING	15	/* CUPTI_ERROR_NOT_INITIALIZED */
 
-/* Declares real_FN, CUPTI's function FN; makes the calling function fail if CUPTI lacks it. */
+/*
+ * Declares real_FN, CUPTI's function FN. If CUPTI lacks it, the function that uses this macro
+ * fails.
+ */
 #define CUPTI_REAL(fn, type)							\
 	static struct cupti_real found_##fn					\
 		__attribute__((section("cupti_real"))) = { #fn, NULL };		\

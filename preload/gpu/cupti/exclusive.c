@@ -25,8 +25,8 @@ static bool is_taken[MAX_GPUS];
 
 /*
  * Binds a socket to a name made from @device, which only one process can have at a time. Return:
- * the socket; -EADDRINUSE if another process has the name; another negative errno if that is
- * unknown.
+ * the socket; -EADDRINUSE if another process has the name; another negative errno if it is unknown
+ * whether another process has the name.
  */
 static long take_name(uint32_t device)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * exclusive.h - one process at a time samples a GPU
+ * exclusive.h - lets one process at a time sample a GPU
  *
  * A GPU serves one process at a time, with PC samples or with hardware counters. CUPTI does not
  * report a conflict of PC sampling: cuptiPCSamplingEnable() succeeds in a second process, but then
- * no work and no callback is reported there any more (13.0, H100).
+ * neither work nor callbacks are reported in that process any more (13.0, H100).
  */
 #ifndef XPU_PRELOAD_EXCLUSIVE_H
 #define XPU_PRELOAD_EXCLUSIVE_H
@@ -15,8 +15,8 @@
 #include "gpu/cupti/cupti_lib.h"
 
 /*
- * Takes the GPU that CUDA numbers @device until the process ends; may be called again. Return:
- * NULL, or who has the GPU, as text for a message.
+ * Takes the GPU that CUDA numbers @device until the process ends; may be called again. Return: NULL
+ * if this process has the GPU; otherwise text for a message, which says who has it.
  */
 const char *exclusive__take(const struct cupti *c, uint32_t device);
 

@@ -9,7 +9,10 @@
 #include "gpu/cupti/cupti_lib.h"
 #include "xpu_record.h"
 
-/* Where each event was last recorded. Hashed by address, so one event may displace another. */
+/*
+ * Where each event was last recorded. Events are hashed by their addresses, so one event may
+ * displace another.
+ */
 #define NR_EVENTS	4096		/* a power of two */
 
 struct event {
@@ -37,8 +40,8 @@ static bool has_suffix(const char *s, const char *suffix)
 }
 
 /*
- * Return: the value for kinds__sizes[]. It is 0 for calls whose parameters point to a description
- * of the copy, and for calls of CUDA 3.1 and before, whose sizes have 32 bits.
+ * Return: the value of kinds__sizes[] for the call @name. It is 0 for calls whose parameters point
+ * to a description of the copy, and for calls of CUDA 3.1 and earlier, whose sizes have 32 bits.
  */
 static uint8_t sizes_of(const char *name)
 {
@@ -105,7 +108,7 @@ bool kinds__watch(uint32_t cbid, const char *name)
 		call = KIND_LAUNCH;
 	if (has_suffix(name, "_ptsz") || has_suffix(name, "_ptds"))
 		call |= KIND_PER_THREAD;
-	/* Other threads may be reading it, if this is not the first time. */
+	/* If this is not the first time, other threads may be reading the entry. */
 	__atomic_store_n(&kinds__calls[cbid],
 			 call | (kind__flags(cbid) & (KIND_ALLOC | KIND_TIMED)), __ATOMIC_RELAXED);
 	return call >= KIND_STREAM;
@@ -221,7 +224,10 @@ void kinds__describe(struct gpu_wait *w, uint32_t cbid, const CUpti_CallbackData
 
 	w->context = d->contextUid;
 	call &= ~(KIND_PER_THREAD | KIND_ALLOC | KIND_NO_LAUNCH);
-	/* A copy with a stream waits like a launch, for room in the queue or for its own bytes. */
+	/*
+	 * A copy that names its stream waits like a launch: for room in the queue, or for its own
+	 * bytes.
+	 */
 	switch (call == KIND_COPY && is_async[cbid] ? KIND_LAUNCH : call) {
 	case KIND_STREAM:
 		w->flags = stream_flags(d->context, ((const cuStreamSynchronize_params *)

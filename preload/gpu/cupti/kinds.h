@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kinds.h - the kinds of the driver's calls: launch, copy, wait, make memory; kinds of activity
+ * kinds.h - the kinds of the driver's calls: launch, copy, wait, make memory. The kinds of activity
  * records are in activity.c
  *
  * Calls whose purpose is to wait are watched only to record the wait. Launches and copies are
@@ -24,8 +24,8 @@ struct cupti;
 
 /* The kinds of calls in kinds__calls[]. */
 enum {
-	KIND_PER_THREAD	= 1,		/* a NULL stream means the per-thread stream; ORed with the
-					 * kinds below */
+	KIND_PER_THREAD	= 1,		/* ORed with the kinds below: a NULL stream means the
+					 * per-thread stream */
 	KIND_LAUNCH	= 2,		/* waits when the queue is full */
 	KIND_COPY	= 4,		/* copy or set: waits for the NULL stream or a full queue */
 	KIND_STREAM	= 6,		/* this and the kinds below: watched only for waits */
@@ -33,17 +33,19 @@ enum {
 	KIND_EVENT	= 10,
 	KIND_FREE	= 12,		/* waits for the context, among other things */
 	KIND_RECORD	= 14,		/* does not wait: records an event */
-	KIND_ALLOC	= 16,		/* ORed with the above, or alone: cumem.h watches it */
-	KIND_TIMED	= 32,		/* ORed with the above and below: calls.h logs the call */
-	KIND_NO_LAUNCH	= 64,		/* ORed with KIND_TIMED: watched only for calls.h */
+	KIND_ALLOC	= 16,		/* alone or ORed with the kinds above: cumem.h watches the
+					 * call */
+	KIND_TIMED	= 32,		/* ORed with the other kinds: calls.h logs the call */
+	KIND_NO_LAUNCH	= 64,		/* ORed with KIND_TIMED: the call is watched only for
+					 * calls.h */
 };
 
-/* By callback id of the driver domain; all 0 if waits are not recorded. */
+/* The kind of each call, by callback id of the driver domain; all 0 if waits are not recorded. */
 extern uint8_t kinds__calls[KIND_MAX_CBID] HIDDEN;
 
 /*
- * For copies and sets, even if waits are not recorded: the indices of the call's 8-byte parameters
- * whose product is the size; 4 bits each, 0 for none.
+ * For each copy or set, even if waits are not recorded: the indices of the call's 8-byte parameters
+ * whose product is the size. Each index has 4 bits; 0: none.
  */
 extern uint8_t kinds__sizes[KIND_MAX_CBID] HIDDEN;
 
@@ -54,7 +56,8 @@ static inline uint8_t kind__flags(uint32_t cbid)
 }
 
 /*
- * Return: the kind of call @cbid, without KIND_TIMED. Less than KIND_STREAM: a launch, copy or set.
+ * Return: the kind of call @cbid, without KIND_TIMED. A kind less than KIND_STREAM is a launch,
+ * copy or set.
  */
 static inline uint8_t kind__call(uint32_t cbid)
 {
@@ -72,8 +75,8 @@ void kinds__watch_alloc(uint32_t cbid);
 
 /*
  * Sets whether calls.h logs the call @cbid. @no_launch: the call neither launches nor waits, and
- * its callback is enabled only for calls.h. The mark is never removed, since callbacks may be in
- * progress.
+ * its callback is enabled only for calls.h. @no_launch is never taken back, since callbacks may be
+ * in progress.
  */
 void kinds__time(uint32_t cbid, bool on, bool no_launch);
 
@@ -87,7 +90,7 @@ enum xpu_call_class kinds__class(const char *name);
 void kinds__start(const struct cupti *c);
 
 /*
- * Describes the call @cbid at its exit, after it has waited. Sets all members of @w that
+ * Describes the call @cbid, which has waited, at its exit. Sets all members of @w that
  * wait__measure() does not set.
  */
 void kinds__describe(struct gpu_wait *w, uint32_t cbid, const CUpti_CallbackData *d);

@@ -11,7 +11,7 @@
 #include "xpu_record.h"
 
 #define MAX_DEVICES	64
-#define MAX_POOLS	256		/* explicit pools that are looked at */
+#define MAX_POOLS	256		/* maximum number of explicit pools that are looked at */
 #define DEVICE_NS	1000000000ull
 
 static levels_tell_t tell;
@@ -26,7 +26,7 @@ static struct {
 
 static struct device {
 	atomic_bool has_pool, has_node;
-	atomic_uint_fast64_t asked_ns;	/* when the memory in use was asked for; 0: never */
+	atomic_uint_fast64_t asked_ns;	/* when CUDA was asked for the memory in use; 0: never */
 	uint64_t unused, graphs;	/* as last reported */
 } devices[MAX_DEVICES];
 
@@ -35,7 +35,7 @@ static struct {
 	uint16_t device;
 } pools[MAX_POOLS];
 
-/* Held while CUDA is asked about pools, so that no pool is destroyed meanwhile. */
+/* Held while CUDA is asked about a pool, so that the pool is not destroyed meanwhile. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void levels__start(void *cuda, levels_tell_t fn)
@@ -114,7 +114,7 @@ void levels__remove_pool(CUmemoryPool pool)
 	lock__give(&lock, &old);
 }
 
-/* Return: the bytes that a pool has reserved and does not use. */
+/* Return: how many bytes a pool has reserved but does not use. */
 static uint64_t unused_of(CUmemoryPool pool)
 {
 	cuuint64_t reserved = 0, used = 0;

@@ -3,10 +3,10 @@
  * levels.h - asks CUDA how much memory it takes without a call of the program
  *
  * On devices where the program has pools or graphs that allocate, the shim's thread asks a few
- * times a second for the unused part of the pools and for the memory of graphs. It asks for all
- * memory in use on a device, by any program, at this program's first allocation there, and then at
- * most once a second, after calls that take memory from the system. A changed value is sent as an
- * event XPU_ALLOC_LEVEL.
+ * times a second for the unused part of the pools and for the memory of graphs. It asks for the
+ * total memory that all programs use on a device at this program's first allocation there, and then
+ * at most once a second, after calls that take memory from the system. A changed value is sent as
+ * an event XPU_ALLOC_LEVEL.
  */
 #ifndef XPU_PRELOAD_LEVELS_H
 #define XPU_PRELOAD_LEVELS_H
@@ -16,7 +16,7 @@
 
 #include <cuda.h>
 
-/* Reports that @space has @bytes; with XPU_SPACE_REST, @total is the device's size. */
+/* Reports that @bytes are in use in @space. With XPU_SPACE_REST, @total is the device's size. */
 typedef void (*levels_tell_t)(uint16_t device, uint8_t space, uint64_t bytes, uint64_t total);
 
 /* Finds the driver's functions. @cuda: the driver's handle, from dlopen() */
@@ -32,7 +32,7 @@ void levels__repeat(bool late);
 void levels__has_pool(uint16_t device);
 void levels__has_node(uint16_t device);
 
-/* Notes a pool that was made, or a pool that is about to be destroyed. */
+/* Note a pool that was made, and a pool that is about to be destroyed. */
 void levels__add_pool(CUmemoryPool pool, uint16_t device);
 void levels__remove_pool(CUmemoryPool pool);
 
@@ -41,8 +41,8 @@ void levels__look(void);
 
 /*
  * Reports how much of @device is in use, if that was never reported, or if the last report is a
- * second old and the call asks the @system for memory. Called after a call has made memory on
- * @device, whose context is current.
+ * second old and the call that has just ended takes memory from the @system. Called after a call
+ * has made memory on @device, whose context is current.
  */
 void levels__see_device(uint16_t device, bool system);
 

@@ -24,8 +24,7 @@ _Static_assert(offsetof(CUpti_ActivityUnifiedMemoryCounter3, dstId) == 44, "migr
 static const struct counter {
 	uint16_t what;			/* XPU_MIGRATION_*; 0: unused */
 	bool has_end, has_source, has_target;
-	bool is_one;			/* the record's value is no count: the record counts as
-					 * one */
+	bool is_one;			/* the record has no count, so it counts as one event */
 } counters[NR_COUNTERS] = {
 #define COUNTER(name)	[CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_##name]
 	COUNTER(BYTES_TRANSFER_HTOD) = { XPU_MIGRATION_TO_DEVICE, true, false, true, false },
@@ -41,11 +40,14 @@ static struct {
 	pthread_mutex_t lock;		/* only the first allocation of managed memory takes it */
 	const struct cupti *cupti;
 	atomic_bool waits;		/* memory is recorded, but CUPTI has not been asked yet */
-	bool is_on;			/* CUPTI counts */
-	uint32_t nr;			/* records packed; under the lock of sender.h */
+	bool is_on;			/* CUPTI is counting */
+	uint32_t nr;			/* number of records packed; under the lock of sender.h */
 } state = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Return: the ordinal of a device that does not share managed memory with a running CPU, or -1. */
+/*
+ * Return: the ordinal of a device that cannot access managed memory at the same time as the CPU, or
+ * -1.
+ */
 static int device_without_sharing(void)
 {
 	CUresult (*get)(int *, CUdevice_attribute, CUdevice);
@@ -82,7 +84,7 @@ static void tell(const struct cupti *c, CUptiResult err, bool late)
 		snprintf(text, sizeof(text), "page migrations of managed memory are not recorded, "
 			 "because CUPTI refuses to count them (%s, error %d)%s",
 			 cupti__strerror(c, err), err, why);
-	/* A program that xpuload attaches to may have no managed memory at all. */
+	/* A program to which xpuload attaches may have no managed memory at all. */
 	sender__message(err == CUPTI_SUCCESS || late ? XPU_MESSAGE_INFO : XPU_MESSAGE_WARNING,
 			text);
 }

@@ -18,14 +18,14 @@
 struct cupti;
 
 /*
- * Gets ready when the recording of memory starts. @late: the program may already have managed
- * memory, so CUPTI is asked at once.
+ * Prepares for counting, when the recording of memory starts. @late: the program may already have
+ * managed memory, so CUPTI is asked at once.
  */
 void migrations__start(const struct cupti *c, bool late);
 
 /*
- * Asks CUPTI to count, since the program has managed memory. Called on any thread, in CUPTI's
- * callbacks, too.
+ * Asks CUPTI to count, since the program has managed memory. Called on any thread, also in CUPTI's
+ * callbacks.
  */
 void migrations__begin(void);
 

@@ -10,8 +10,8 @@
 
 /*
  * The table takes about 7 MiB of address space, and memory only where it is used. CUPTI's own names
- * are used for kernels that do not fit, for nodes whose entry another node has taken, and for
- * records that arrive NR_LAUNCHES launches late.
+ * are used for kernels whose names do not fit, for nodes whose entry was taken by another node, and
+ * for records that arrive NR_LAUNCHES launches late.
  */
 #define NR_NAMES	16384		/* this and the next three: powers of two */
 #define NR_PLACES	1024
@@ -32,9 +32,10 @@ struct node {
 
 struct names {
 	_Atomic(struct name *) by_text[NR_NAMES];
-	_Atomic(struct name *) by_place[NR_PLACES];	/* names lately seen, hashed by the text's
+	_Atomic(struct name *) by_place[NR_PLACES];	/* names seen recently, hashed by the text's
 							 * address in the driver */
-	atomic_uint_fast64_t launches[NR_LAUNCHES];	/* correlation id, name's index; 0: none */
+	atomic_uint_fast64_t launches[NR_LAUNCHES];	/* correlation id and the name's index; 0:
+							 * none */
 	struct node nodes[NR_NODES];
 	atomic_size_t used;
 	_Alignas(8) char texts[NAMES_BYTES];
@@ -75,8 +76,8 @@ static struct name *name__new(struct names *t, const char *text, size_t len)
 }
 
 /*
- * Return: the name, added if it is new. Never calls malloc(), since a launch in a signal handler
- * may have interrupted that.
+ * Return: the name, added if it is new. Never calls malloc(), since the launch may be in a signal
+ * handler that interrupted malloc().
  */
 static struct name *names__find(struct names *t, const char *text)
 {

@@ -5,8 +5,8 @@
  * CUPTI remembers a kernel's name by the address where the driver keeps it. When the module is gone
  * and another kernel's name is at that address, CUPTI still returns the old name (seen with 13.0):
  * the device record of the new kernel has the name of the old one. The callback of the launch has
- * the right name. So after the first unload, launches are noted with their names, and a record gets
- * its launch's name.
+ * the right name. So after the first unload, launches are noted with their kernels' names, and a
+ * record gets the name that was noted with its launch.
  */
 #ifndef XPU_PRELOAD_NAMES_H
 #define XPU_PRELOAD_NAMES_H
@@ -34,13 +34,14 @@ static inline bool names__wanted(void)
 void names__start(void);
 
 /*
- * Notes the kernel's name at a launch's entry, after names__start(). Called on any thread, in
- * signal handlers, too.
+ * Notes the kernel's name at a launch's entry, after names__start(). Called on any thread, also in
+ * signal handlers.
  */
 void names__launch(CUpti_CallbackId cbid, const CUpti_CallbackData *d);
 
 /*
- * Note the name of a graph node that a captured launch has made, or that is a copy of another node.
+ * Note the kernel name of a graph node that a captured launch has made, or that is a copy of
+ * another node.
  */
 void names__captured(uint64_t node, uint32_t correlation_id);
 void names__cloned(uint64_t node, uint64_t original);

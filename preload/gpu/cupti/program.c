@@ -6,7 +6,8 @@
 
 #include "base/clock.h"
 
-#define QUIET_NS	500000000	/* wait after the program's last call: another may follow */
+#define QUIET_NS	500000000	/* how long to wait after the program's last call, because
+					 * another may follow */
 
 static _Atomic(CUpti_BuffersCallbackRequestFunc) requested;
 static _Atomic(CUpti_BuffersCallbackCompleteFunc) completed;
@@ -14,7 +15,7 @@ static _Atomic(CUpti_TimestampCallbackFunc) timestamp;
 
 static atomic_uint_fast64_t kinds;
 
-static atomic_int nr_calls;			/* calls in progress */
+static atomic_int nr_calls;			/* number of calls in progress */
 static atomic_uint_fast64_t last_call_ns;	/* when the last call ended */
 
 void program__callbacks(CUpti_BuffersCallbackRequestFunc *request,

@@ -25,7 +25,7 @@ void program__set_clock(CUpti_TimestampCallbackFunc clock);
 void program__note_kind(CUpti_ActivityKind kind, bool on);
 uint64_t program__kinds(void);
 
-/* Note that a call of the program that sets CUPTI up begins, and that it ends. */
+/* Note the beginning and the end of a call by which the program sets CUPTI up. */
 void program__call_begins(void);
 void program__call_ends(void);
 

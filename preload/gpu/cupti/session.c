@@ -37,14 +37,15 @@
 
 #define RETRY_NS	1000000000ll	/* time between attempts to subscribe while another tool is
 					 * subscribed */
-#define MAX_WAITS	5		/* number of attempts while CUPTI still has the program's
-					 * buffers */
+#define MAX_WAITS	5		/* maximum number of retries while CUPTI still has the
+					 * program's buffers */
 
 static struct {
 	struct cupti cupti;
 	CUpti_SubscriberHandle subscriber;
 	bool has_begun;			/* begin() was called since open() */
-	bool closes;			/* may_close() has stopped serving the program's profiler */
+	bool closes;			/* may_close() has ended the service for the program's
+					 * profiler */
 	bool has_stalls;		/* PC samples are wanted */
 	bool stays;			/* CUPTI records device work outside of windows, too */
 	bool told_busy;
@@ -53,7 +54,7 @@ static struct {
 	unsigned int nr_waits;		/* number of retries while CUPTI still held the program's
 					 * buffers */
 
-	uint64_t left_ns;		/* when the shim made room for the program; 0: it did not */
+	uint64_t left_ns;		/* when the shim left CUPTI to the program; 0: it did not */
 } session;
 
 static const struct vendor cupti;
@@ -128,8 +129,8 @@ static void count_taken(void *nr)
 }
 
 /*
- * Reports how many device records went to the program's own CUPTI code and not to the shim. Device
- * work that neither the shim nor the program collected cannot be counted.
+ * Reports how many device records went to the program's own use of CUPTI and not to the shim.
+ * Device work that neither the shim nor the program collected cannot be counted.
  */
 static void tell_of_programs_records(void)
 {
@@ -147,8 +148,8 @@ static void tell_of_programs_records(void)
 }
 
 /*
- * Subscribes to CUPTI. Return: GPU_AWAKE, or the state to enter instead, after the reason was
- * reported.
+ * Subscribes to CUPTI. Return: GPU_AWAKE; after a failure, reports the reason and returns the state
+ * to enter instead.
  */
 static enum gpu_state take_cupti(struct cupti *c)
 {
@@ -164,7 +165,8 @@ static enum gpu_state take_cupti(struct cupti *c)
 	    cupti__join(c, &session.subscriber, callback()) == CUPTI_SUCCESS)
 		return GPU_AWAKE;
 	if (err == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED) {
-		if (!holder[0] || strstr(holder, "<not provided>"))	/* CUPTI says this itself */
+		if (!holder[0] || strstr(holder, "<not provided>"))	/* "<not provided>" is
+									 * CUPTI's own text */
 			return busy("another tool (Nsight, torch.profiler, ...)");
 		return busy(holder);
 	}
@@ -181,7 +183,7 @@ static enum gpu_state take_cupti(struct cupti *c)
 	return GPU_AWAKE;
 }
 
-/* Return: how PC samples are wanted; NULL: they are not. */
+/* Return: the options for PC samples; NULL: none are wanted. */
 static const char *stalls_wanted(void)
 {
 	const char *env = environment__get(XPU_STALLS_ENV);
@@ -264,8 +266,8 @@ static enum gpu_state session__open(const struct gpu_wants *wants)
 }
 
 /*
- * Reports that the shim is one of several subscribers; launches during the change are not even
- * counted.
+ * Reports that the shim is one of several subscribers. Launches while the program subscribed are
+ * not even counted.
  */
 static void tell_of_others(void)
 {
@@ -338,8 +340,8 @@ static void session__stop(void)
 static void session__close(void)
 {
 	unsubscribe();
-	names__start();			/* module unloads go unreported until the shim subscribes
-					 * again */
+	names__start();			/* module unloads are not reported to the shim until it
+					 * subscribes again */
 	if (session.closes)
 		share__stop();
 	session.closes = false;
@@ -371,9 +373,9 @@ static void session__listened(void)
 }
 
 /*
- * Ends PC sampling, when nobody listens. Return: whether to call states__drain_last(). The shim
- * keeps CUPTI while it serves the program's profiler, and after it has taken PC samples: PC
- * sampling cannot be turned off, and while it is on, CUPTI refuses to begin recording kernels
+ * Ends PC sampling, because nobody listens any more. Return: whether to call states__drain_last().
+ * The shim keeps CUPTI while it serves the program's profiler, and after it has taken PC samples:
+ * PC sampling cannot be turned off, and while it is on, CUPTI refuses to begin recording kernels
  * again.
  */
 static bool session__unheard(void)
@@ -512,7 +514,8 @@ static void yield(void)
 	char text[256];
 
 	if (!states__is_awake(&cupti)) {
-		leave();		/* CUPTI may still have buffers for an earlier listener */
+		leave();		/* CUPTI may still hold buffers from the time of an earlier
+					 * listener */
 		return;
 	}
 	states__doze(&cupti);
@@ -567,9 +570,9 @@ static void initialize(void)
 }
 
 /*
- * Lets the CUDA driver start the shim, in cuInit. 1 means success. The call may come before the
- * constructor below, because constructors of the program's own libraries run earlier and may use
- * CUDA.
+ * Lets the CUDA driver start the shim, in cuInit. 1 means success. The driver may call this before
+ * the constructor below has run, because constructors of the program's own libraries run earlier
+ * and may use CUDA.
  */
 int InitializeInjection(void)
 {

@@ -3,12 +3,12 @@
  * The shim stays CUPTI's only subscriber, and passes callbacks and copies of records on to the
  * program's profiler: see doc/beside.md. Off unless XPU_CUPTI_ENV is "share".
  *
- * A call that cannot be served makes the shim let go: CUPTI then gets the program's own
- * subscription and kinds, and calls with the program's handle use the real handle.
+ * A call that cannot be served makes the shim let go of CUPTI: the program's own subscription and
+ * kinds are then registered with CUPTI, and calls with the program's handle use the real handle.
  *
  * The program may call from inside a callback, where CUPTI or the driver may hold locks. So there
- * is no lock here: a thread that hands CUPTI over waits, for a limited time, until no call is being
- * served.
+ * is no lock here: a thread that gives CUPTI to the program waits, for a limited time, until no
+ * call is being served.
  */
 #include "gpu/cupti/share.h"
 
@@ -62,9 +62,10 @@ static const struct cupti *cupti;
 static CUpti_SubscriberHandle own_subscriber;
 static bitmap own;				/* callbacks that the shim wants */
 static bitmap programs;				/* callbacks that the program wants */
-static _Atomic(struct client *) client, clients;	/* the current client, and all clients that
-							 * were ever made */
-static _Atomic(CUpti_SubscriberHandle) real_subscriber;	/* the program's handle, if it has CUPTI for
+static _Atomic(struct client *) client, clients;	/* the current client; list of all clients
+							 * ever made */
+static _Atomic(CUpti_SubscriberHandle) real_subscriber;	/* the handle that CUPTI gave for the
+							 * program, if the program has CUPTI for
 							 * itself */
 
 enum state {
@@ -74,8 +75,8 @@ enum state {
 };
 
 static _Atomic(enum state) state;
-static atomic_int nr_calls;		/* calls that are being served */
-static atomic_bool over;		/* the program was served, and the process ends */
+static atomic_int nr_calls;		/* number of calls that are being served */
+static atomic_bool over;		/* the program was served, and now the process ends */
 
 static __thread struct {
 	/* The words that the program keeps in *correlationData from a call's entry to its exit. */
@@ -155,8 +156,8 @@ void share__ends(void)
 }
 
 /*
- * Begins to hand CUPTI over, and waits until no call is served. Return: false if another thread is
- * doing so already, or the program is not served.
+ * Begins to give CUPTI to the program, and waits until no call is being served. Return: false if
+ * another thread is doing so already, or the program is not served.
  */
 static bool begin_change(void)
 {
@@ -215,8 +216,8 @@ void share__forked(void)
 /*
  * Return: where the program keeps its word for the call; NULL at the exit of a call whose entry the
  * program did not see. The shim uses CUPTI's own word, whose address identifies the call. A signal
- * handler's calls are nested, so they end first. If the program did not see the exit of a call,
- * later calls push that call out.
+ * handler's calls are nested, so they end first. The word of a call whose exit the program did not
+ * see is pushed out by later calls.
  */
 static uint64_t *word_of(const CUpti_CallbackData *d)
 {
@@ -321,7 +322,7 @@ static bool is_of_call(uint32_t domain)
 
 /*
  * Tells CUPTI whether the program has enabled the callback. Does nothing while the shim is giving
- * CUPTI back: when the program is subscribed after that, all its callbacks are enabled.
+ * CUPTI back: all of the program's callbacks are then enabled when it is subscribed.
  */
 static CUptiResult tell(uint32_t domain, uint32_t cbid)
 {
@@ -354,8 +355,8 @@ static CUptiResult enable(CUpti_SubscriberHandle subscriber, uint32_t on, uint32
 }
 
 /*
- * Enables a whole domain with CUPTI's own function only while the program has CUPTI for itself:
- * that function would also disable the shim's callbacks.
+ * CUPTI's own function for whole domains is used only while the program has CUPTI for itself,
+ * because that function would also disable the shim's callbacks.
  */
 static CUptiResult enable_domain(CUpti_SubscriberHandle subscriber, uint32_t on, uint32_t domain)
 {
@@ -411,7 +412,7 @@ static CUptiResult unsubscribe(CUpti_SubscriberHandle subscriber)
 		return CUPTI_ERROR_INVALID_PARAMETER;
 	if (real)
 		return cupti->unsubscribe(real);
-	all_threads__wait_moved(MOVED_WAIT_NS);	/* no thread calls the program after this */
+	all_threads__wait_moved(MOVED_WAIT_NS);	/* after this, no thread calls the program */
 	return CUPTI_SUCCESS;
 }
 
@@ -494,8 +495,8 @@ static void start_deliver_thread(void)
 }
 
 /*
- * Runs the program's callbacks, on a thread that does nothing else, as with CUPTI: a callback may
- * wait for one of the program's locks, and so for a thread that waits for the shim's thread.
+ * Runs the program's callbacks. As in CUPTI, they run on a thread that does nothing else: a
+ * callback may wait for a lock of the program, whose owner may wait for the shim's thread.
  */
 void share__deliver(void)
 {
@@ -519,8 +520,8 @@ void share__await_buffer(void)
 }
 
 /*
- * Collects records; with @forced, unfinished records, too. Before forcing CUPTI, waits a little for
- * work that is about to end, so that neither side gets records without an end.
+ * Collects records. @forced: also unfinished records. Before forcing CUPTI, waits a little for work
+ * that is about to end, so that neither the shim nor the program gets records without an end.
  */
 static void collect(bool forced)
 {
@@ -554,7 +555,7 @@ static bool flush(uint32_t flag)
 			collect(flag & CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 		share__ends();
 	}
-	if (copies__are_wanted()) {	/* copies may be left from the time before CUPTI was given
+	if (copies__are_wanted()) {	/* there may be copies from the time before CUPTI was given
 					 * back */
 		if (kept.nr_callbacks)
 			copies__flush_later();
@@ -581,7 +582,10 @@ EXPORT CUptiResult CUPTIAPI cuptiActivitySetAttribute(CUpti_ActivityAttribute at
 						      size_t *bytes, void *value)
 {
 	REAL(cuptiActivitySetAttribute);
-	/* Answers whether buffers are zeroed: CUPTI has the shim's buffers, which always are. */
+	/*
+	 * Answers whether buffers are zeroed: CUPTI has the shim's buffers, which are always
+	 * zeroed.
+	 */
 	if (attribute == CUPTI_ACTIVITY_ATTR_ZEROED_OUT_ACTIVITY_BUFFER && share__serves())
 		return CUPTI_SUCCESS;
 	/* Accepts only 0, the value that Kineto sets after each flush. */
@@ -612,7 +616,7 @@ EXPORT CUptiResult CUPTIAPI cuptiGetTimestamp(uint64_t *timestamp)
 
 /* ---- starting, and giving CUPTI back --------------------------------------------------------- */
 
-/* Tells CUPTI which callbacks the program has enabled; other threads may change them meanwhile. */
+/* Tells CUPTI which callbacks the program has enabled. Other threads may change them meanwhile. */
 static void tell_all(CUpti_SubscriberHandle subscriber)
 {
 	uint32_t domain, cbid;

@@ -9,7 +9,7 @@
 
 #include "gpu/cupti/cupti_lib.h"
 
-/* Whether the user asks for sharing, with XPU_CUPTI_ENV; whether sharing is also possible. */
+/* Whether the user asks for sharing, with XPU_CUPTI_ENV; and whether sharing is also possible. */
 bool share__is_asked_for(void);
 bool share__is_wanted(void);
 
@@ -39,8 +39,8 @@ bool share__serves(void);
 
 /*
  * Note that a call of the program begins and ends. share__begins() waits while the shim gives CUPTI
- * back. Return: whether the program is served, until share__ends(); false at once if sharing is
- * off.
+ * back. Return: whether the program is served, until share__ends(). If sharing is off, returns
+ * false at once.
  */
 bool share__begins(void);
 void share__ends(void);
@@ -55,12 +55,12 @@ void share__deliver(void);
 void share__await_buffer(void);
 
 /*
- * Makes the shim let go of CUPTI for a call that it cannot serve, and registers the program's
- * subscription and kinds with CUPTI. Return: false if the program is not served.
+ * Makes the shim let go of CUPTI, because it cannot serve a call of the program, and registers the
+ * program's subscription and kinds with CUPTI. Return: false if the program is not served.
  */
 bool share__give_back(const char *function);
 
-/* Gives CUPTI back, for the functions without types in share_others.c. */
+/* Does the work of share__give_back() for share_others.c, whose functions have no types. */
 void share__cannot_serve(const char *function);
 
 #endif /* XPU_PRELOAD_SHARE_H */

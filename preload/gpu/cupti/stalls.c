@@ -25,9 +25,9 @@
 
 #define MAX_CONTEXTS	64
 #define MAX_REASONS	256
-#define NR_PCS		2048		/* how many PCs are read at once */
-#define NR_KEPT_PCS	64		/* number of PCs in the buffer that CUPTI insists on
-					 * having */
+#define NR_PCS		2048		/* maximum number of PCs that are read at once */
+#define NR_KEPT_PCS	64		/* number of PCs in the buffer that CUPTI requires for
+					 * itself */
 #define MAX_READS	64		/* maximum number of consecutive reads */
 #define PIECE_BYTES	16384
 #define MAX_STALLS	1024		/* maximum number of stalls in a record */
@@ -35,12 +35,15 @@
 						 * is 512 MB */
 #define HARDWARE_PERIOD	18
 #define HARDWARE_MAX	((size_t)256 << 20)
-#define BESIDE_ACTIVITY	26		/* CUPTI 12.8, the first to sample during activity */
+#define BESIDE_ACTIVITY	26		/* API version of CUPTI 12.8, the first that can sample
+					 * while it records activity */
 #define MIN_PERIOD	5
 #define MAX_PERIOD	31
-#define FETCH_MS	20		/* how often CUPTI's thread fetches samples; default: 100 */
+#define FETCH_MS	20		/* interval between fetches of samples by CUPTI's thread;
+					 * default: 100 */
 #define LATE_NS		(3 * FETCH_MS * 1000000ull)	/* samples are read at most this late ... */
-#define LATE_BY_DEFAULT_NS	250000000ull		/* ... this late if FETCH_MS is refused */
+#define LATE_BY_DEFAULT_NS	250000000ull		/* ... or this late if CUPTI refuses
+							 * FETCH_MS */
 #define PAUSE_NS	200000
 #define NR_PAUSES	5000
 #define NOT_ISSUED	"_not_issued"
@@ -66,9 +69,9 @@ struct pcs {
 struct sampled {
 	CUcontext handle;
 	uint64_t begin_ns;		/* when sampling began */
-	uint64_t span_ns;		/* no samples are missing since this time */
+	uint64_t span_ns;		/* no samples are missing after this time */
 	uint64_t since_ns;		/* when samples were last read, or when sampling began */
-	uint64_t late_ns;		/* longest delay before samples are fetched */
+	uint64_t late_ns;		/* longest delay before CUPTI fetches samples */
 	struct pcs kept;		/* CUPTI uses this until the context ends */
 	struct xpu_record_stalls_account account;
 	bool said_full;
@@ -80,15 +83,16 @@ static bool is_exact;			/* kernels run one at a time, so each sample's launch is
 					 * known */
 static atomic_bool has_said;
 static atomic_bool is_locked;		/* guards the following */
-static bool is_listening;		/* samples are sent after they are read */
+static bool is_listening;		/* samples are not only read, but also sent */
 static struct sampled contexts[MAX_CONTEXTS];
 static unsigned int nr_contexts;
 static struct pcs buffer;		/* samples are read into this buffer */
 static char *reason_names[MAX_REASONS];	/* names by index; NULL: CUPTI has no such reason */
-static bool not_issued[MAX_REASONS];	/* its samples are counted under another reason, too */
+static bool not_issued[MAX_REASONS];	/* samples with this reason are also counted under another
+					 * reason */
 static size_t nr_reasons;
-static atomic_bool is_on;		/* a context is sampled */
-static atomic_uint most_late_ns;	/* the largest late_ns of all contexts */
+static atomic_bool is_on;		/* a context is being sampled */
+static atomic_uint most_late_ns;	/* largest late_ns of all contexts */
 static atomic_uint only_launch;		/* the only launch that samples can belong to; 0: unknown */
 
 /* ---- CUPTI's structures ---------------------------------------------------------------------- */
@@ -169,8 +173,8 @@ static CUptiResult set_attributes(CUcontext context, CUpti_PCSamplingConfigurati
 }
 
 /*
- * Return: the size of CUPTI's memory. A shorter period gives more samples between two fetches of
- * CUPTI's thread.
+ * Return: the size of CUPTI's memory. With a shorter period, there are more samples between two
+ * fetches by CUPTI's thread.
  */
 static size_t hardware_bytes(void)
 {
@@ -256,8 +260,8 @@ static bool same_function(const CUpti_PCSamplingPCData *a, const CUpti_PCSamplin
 }
 
 /*
- * Return: the earliest time that samples read now can have, with a margin: CUPTI's thread may wait
- * for a CPU.
+ * Return: the earliest time at which samples that are read now can have been taken. It includes a
+ * margin, since CUPTI's thread may have to wait for a CPU.
  */
 static uint64_t taken_since(const struct sampled *c)
 {
@@ -268,7 +272,7 @@ static uint64_t taken_since(const struct sampled *c)
 
 /*
  * Return: the launch that a sample belongs to. CUPTI reports the latest launch of any thread, even
- * if that thread still waits for its turn.
+ * if that launch still waits for its turn.
  */
 static uint32_t launch_of(const CUpti_PCSamplingPCData *v)
 {
@@ -372,8 +376,8 @@ static void say_broken(CUptiResult err)
 /* ---- contexts; under the lock of this file --------------------------------------------------- */
 
 /*
- * Reads and reports a context's samples. @tell: also report how far samples have been read if there
- * was no sample.
+ * Reads and reports a context's samples. @tell: report how far samples have been read even if there
+ * was no sample
  */
 static void read_context(struct sampled *c, bool tell)
 {
@@ -408,8 +412,8 @@ static void read_context(struct sampled *c, bool tell)
 			tell = true;
 		}
 		/*
-		 * In exact mode, keep reading: CUPTI's own buffer comes first, then the samples
-		 * that did not fit in it.
+		 * In exact mode, keep reading: the first reads return CUPTI's own buffer, later
+		 * reads the samples that did not fit in it.
 		 */
 		if (!buffer.data.totalNumPcs || (!buffer.data.remainingNumPcs && !is_exact))
 			break;
@@ -514,8 +518,8 @@ static void pack_definitions(void *ctx)
 }
 
 /*
- * Enables the context first: before that, CUPTI answers no query. It stays enabled even if a later
- * step fails: cuptiPCSamplingDisable() may hang.
+ * Enables the context first, because CUPTI answers no queries before that. The context stays
+ * enabled even if a later step fails, because cuptiPCSamplingDisable() may hang.
  */
 static CUptiResult begin(struct sampled *c, const char **what)
 {
@@ -550,8 +554,8 @@ static const struct sampled *sampled_of(uint32_t device)
 }
 
 /*
- * Reports, once, that a second context is not sampled: CUPTI would fail, and report nothing any
- * more (seen with 13.0).
+ * Reports, once, that a second context is not sampled: otherwise CUPTI would fail and report
+ * nothing any more (seen with 13.0).
  */
 static void say_second(uint32_t device)
 {
@@ -655,7 +659,7 @@ void stalls__add_module(const void *file, size_t bytes)
 }
 
 /*
- * Forgets the context, but keeps the memory that CUPTI was given: CUPTI may use it until the
+ * Forgets the context, but keeps the memory that was given to CUPTI, which may use it until the
  * context is gone.
  */
 void stalls__remove_context(CUcontext handle)
@@ -696,7 +700,7 @@ bool stalls__are_on(void)
 	return atomic_load(&is_on);
 }
 
-/* Counts start at 0 for a new listener, which gets no earlier samples. */
+/* For a new listener, counts start at 0, since it does not get the earlier samples. */
 void stalls__listen(bool on)
 {
 	struct xpu_record_stalls_account *a;

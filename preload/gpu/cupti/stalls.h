@@ -6,7 +6,7 @@
  * function but no launch. In exact mode, kernels run one at a time, and samples name their launch.
  * Sampling begins when a context is made or found, and stays on until the process ends:
  * cuptiPCSamplingDisable() does not return while other threads launch (CUPTI 13.0). While nobody
- * listens, samples are still read, and dropped: once CUPTI's memory is full it stays full.
+ * listens, samples are still read, but dropped: once CUPTI's memory is full, it stays full.
  */
 #ifndef XPU_PRELOAD_STALLS_H
 #define XPU_PRELOAD_STALLS_H
@@ -20,7 +20,7 @@
 #include "gpu/cupti/cupti_lib.h"
 
 /*
- * Gets ready to sample, when the shim has CUPTI. @how: the value of XPU_STALLS_ENV. Reports
+ * Prepares for sampling, when the shim has CUPTI. @how: the value of XPU_STALLS_ENV. Reports
  * functions that CUPTI lacks.
  */
 void stalls__start(const struct cupti *c, const char *how);
@@ -36,12 +36,12 @@ bool stalls__are_on(void);
  */
 bool stalls__are_exact(void);
 
-/* Sends samples while @on; otherwise they are read and dropped. */
+/* While @on, samples are sent; otherwise they are only read and dropped. */
 void stalls__listen(bool on);
 
 /*
- * Never reads samples again, because somebody else has CUPTI, and module unloads are no longer
- * reported.
+ * Stops reading samples for good, because another subscriber has CUPTI, and the shim no longer
+ * learns of module unloads.
  */
 void stalls__give_up(void);
 
@@ -53,12 +53,12 @@ void stalls__repeat_definitions(void);
 void stalls__add_context(CUcontext context);
 void stalls__remove_context(CUcontext context);
 
-/* Takes the source lines of a loaded module, if its file has any. */
+/* Records the source lines of a loaded module, if its file has any. */
 void stalls__add_module(const void *file, size_t bytes);
 
 /*
- * Sets the only launch that the next samples can belong to, while kernels run one at a time; 0: it
- * is unknown. CUPTI itself attributes samples to the latest launch of any thread.
+ * While kernels run one at a time, sets the only launch that the next samples can belong to; 0:
+ * unknown. CUPTI itself attributes samples to the latest launch of any thread.
  */
 void stalls__set_launch(uint32_t correlation_id);
 
@@ -75,7 +75,7 @@ void stalls__drain(void);
 void stalls__drain_all(void);
 
 /*
- * Reads the samples before a module is unloaded. The time until the next reading counts as possibly
+ * Reads the samples before a module is unloaded. Samples until the next reading count as possibly
  * incomplete.
  */
 void stalls__end_module(void);

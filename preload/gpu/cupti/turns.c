@@ -8,12 +8,13 @@
 #include "base/libc.h"
 #include "gpu/cupti/stalls.h"
 
-#define TURN_WAIT_S	1		/* how long to wait for a launch's turn */
-#define MAX_TURN_WAITS	30		/* maximum number of these waits while other turns end */
+#define TURN_WAIT_S	1		/* how long one wait for a launch's turn may take */
+#define MAX_TURN_WAITS	30		/* maximum number of such waits, if other turns end
+					 * meanwhile */
 
 static sem_t turn;			/* held during a launch */
 static atomic_uint nr_turns;		/* number of turns that are over */
-static atomic_uint nr_without_turn;	/* launches in progress */
+static atomic_uint nr_without_turn;	/* number of launches in progress without a turn */
 
 static __thread unsigned int depth __attribute__((tls_model("initial-exec")));
 static __thread bool has_turn __attribute__((tls_model("initial-exec")));
@@ -24,8 +25,9 @@ void turns__init(void)
 }
 
 /*
- * Waits for this launch's turn. Return: whether it has come. If no turn ends for a while, the
- * launch continues without one: the program may make launches wait for each other.
+ * Waits for this launch's turn. Return: whether the launch has the turn. If no turn ends for a
+ * while, the launch continues without one, because the program may make launches wait for each
+ * other.
  */
 static bool take_turn(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * turns.h - one launch at a time, while kernels run one at a time
+ * turns.h - lets only one launch run at a time, if kernels must run one at a time
  *
- * Launches take turns, since CUPTI attributes samples to the launch that any thread began last.
+ * Launches take turns, since CUPTI attributes samples to the launch that began last on any thread.
  */
 #ifndef XPU_PRELOAD_CUPTI_TURNS_H
 #define XPU_PRELOAD_CUPTI_TURNS_H

@@ -11,18 +11,19 @@
 #include "wire/sender.h"
 #include "xpu_record.h"
 
-#define MAX_WATCHED	512		/* driver calls to watch; CUDA 13 has about 150 */
-#define MAX_CBID	KIND_MAX_CBID	/* CUPTI refuses the ids that it lacks */
+#define MAX_WATCHED	512		/* maximum number of driver calls to watch; CUDA 13 has
+					 * about 150 */
+#define MAX_CBID	KIND_MAX_CBID	/* CUPTI refuses ids that it lacks */
 
 /*
  * libcudart calls this before each launch, for callbacks that need the kernel's name. The program
- * does not make these calls, and there are as many of them as launches.
+ * itself does not make these calls, of which there are as many as launches.
  */
 static const char asked_for_tools[] = "cuKernelGetName";
 
 static const struct cupti *cupti;
 static CUpti_SubscriberHandle subscriber;
-static uint16_t cbids[MAX_WATCHED];	/* driver calls that have a callback */
+static uint16_t cbids[MAX_WATCHED];	/* ids of the driver calls that have a callback */
 static bool may_wait[MAX_WATCHED];	/* by index in cbids: whether the call may wait for the
 					 * device */
 static unsigned int nr_cbids;
@@ -56,7 +57,7 @@ static bool enable(CUpti_CallbackDomain domain, uint32_t cbid, bool on)
 
 /*
  * Whether a driver call may wait for the device. The callback of such a call stays enabled between
- * windows, as watch__calls() explains; callbacks of launches can be disabled.
+ * windows, as watch__calls() explains. Callbacks of launches can be disabled.
  */
 static bool is_wait(const char *name)
 {
@@ -86,8 +87,8 @@ static void watch_resources(void)
 }
 
 /*
- * Enables the callbacks of launches and waits. Calls are found by name: the numbers differ between
- * versions, the names do not.
+ * Enables the callbacks of launches and waits. Calls are found by name, because the numbers differ
+ * between versions and the names do not.
  */
 bool watch__launches(void)
 {
@@ -166,7 +167,10 @@ static const char *call_name(uint16_t call, uint32_t *domain, uint32_t *number)
 	return name_of(*domain, *number);
 }
 
-/* Whether the driver function's callback is needed for more than the recording of API calls. */
+/*
+ * Whether the driver function's callback is also needed for something else than recording API
+ * calls.
+ */
 static bool is_used(uint32_t cbid, const char *name)
 {
 	return kinds__is_launch(name) || (kind__call(cbid) & ~KIND_NO_LAUNCH) >= KIND_STREAM ||

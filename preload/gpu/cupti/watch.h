@@ -18,8 +18,8 @@ void watch__start(const struct cupti *c, CUpti_SubscriberHandle subscriber);
 bool watch__launches(void);
 
 /*
- * Switches the callbacks of launches and graph nodes, which are needed only while launches are
- * recorded. @all: the callbacks of calls that wait, too
+ * Switches on or off the callbacks of launches and graph nodes, which are needed only while
+ * launches are recorded. @all: also the callbacks of calls that wait
  */
 void watch__switch(bool on, bool all);
 
@@ -33,14 +33,17 @@ void watch__modules(void);
  * Callbacks stay enabled when calls are no longer wanted. If one is disabled while a thread is
  * inside its call, CUPTI 13.0 gives all later calls of that thread the same correlation id, so that
  * its launches cannot be told apart. Disabling a whole domain does no harm: see watch__nothing().
- * (CUPTI's activity records of calls cost more than callbacks: even a suppressed record costs half
- * as much as a record that CUPTI makes.)
+ * (Callbacks are used because CUPTI's activity records of calls cost more: even a suppressed record
+ * costs half as much as one that is made.)
  *
  * Return: whether CUPTI knows any wanted call.
  */
 bool watch__calls(enum calls_wanted wanted);
 
-/* Enables the calls that open windows, for callback__count_windows(), which calls @inner. */
+/*
+ * Enables the callbacks of the calls that open windows, for callback__count_windows(), which calls
+ * @inner.
+ */
 void watch__profiler(CUpti_CallbackFunc inner);
 
 /*

@@ -10,7 +10,7 @@
 #include "life/life.h"
 #include "life/requests.h"
 
-#define YIELD_WAIT_S	5		/* time limit for the shim's thread */
+#define YIELD_WAIT_S	5		/* how long to wait for the shim's thread */
 
 static struct request yield, join;
 static _Atomic(const char *) wanted;	/* the function that the program wants to call */
@@ -21,7 +21,7 @@ void way__init(void (*yield_fn)(void), void (*join_fn)(void))
 	yield.fn = yield_fn;
 	join.fn = join_fn;
 	life__add_request(&join);
-	life__add_request(&yield);	/* served first */
+	life__add_request(&yield);	/* added last, so it is served first */
 }
 
 /* Gives CUPTI to the program if the shim has no thread. */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Lets programs use CUPTI themselves: profilers, torch.profiler in a training script. CUPTI has one
- * subscriber and one owner of activity buffers. So the shim lets go as soon as the program asks to
- * be one of them, and comes back when the program has let go. Meanwhile CUPTI works as it does
- * without the shim.
+ * Lets programs use CUPTI themselves: profilers, for example torch.profiler in a training script.
+ * CUPTI has one subscriber and one owner of activity buffers. So the shim lets go of CUPTI as soon
+ * as the program asks to be one of them, and comes back when the program has let go. Meanwhile
+ * CUPTI works as it does without the shim.
  *
  * CUPTI gives a full buffer to the callback that is registered at that time, even if another
- * callback provided it. So a flush by the shim could give the shim the program's buffers, and the
- * reverse. Therefore CUPTI never gets the program's callbacks. It gets the callbacks in activity.c,
+ * callback provided it. So a flush by the shim could give the shim the program's buffers, and vice
+ * versa. Therefore CUPTI never gets the program's callbacks. It gets the callbacks in activity.c,
  * which know the shim's own buffers and pass all other buffers on to the program.
  *
  * This works for programs that are linked to CUPTI. A program that looks CUPTI's functions up with
@@ -34,9 +34,9 @@
 
 static _Atomic(__typeof__(&cuptiActivityGetNextRecord)) get_next_record;
 
-static atomic_int nr_buffers_out;		/* the program's buffers that CUPTI has */
-static atomic_uint_fast64_t nr_records;		/* records of device work in the program's returned
-						 * buffers */
+static atomic_int nr_buffers_out;		/* number of the program's buffers that CUPTI has */
+static atomic_uint_fast64_t nr_records;		/* number of records of device work in the program's
+						 * returned buffers */
 
 bool yield__is_taken(void)
 {
@@ -73,8 +73,8 @@ bool yield__request(uint8_t **data, size_t *bytes, size_t *max_records)
 }
 
 /*
- * Counts the program's device records while somebody listens, because the recording lacks them. The
- * shim cannot record them, because it did not see their launches.
+ * Counts the program's device records while somebody listens, because the recording lacks them: the
+ * shim cannot record them, since it did not see their launches.
  */
 static void count_records(uint8_t *data, size_t valid_bytes)
 {
@@ -171,7 +171,8 @@ static CUptiResult subscribe_beside(__typeof__(&cuptiSubscribe_v2) real,
 	CUptiResult err;
 
 	/*
-	 * As the only subscriber the shim must leave; it joins the program's subscriber afterwards.
+	 * If the shim is the only subscriber, it must leave; it subscribes alongside the program
+	 * afterwards.
 	 */
 	if (!activity__is_among())
 		way__make_room("cuptiSubscribe_v2");
@@ -227,7 +228,7 @@ cuptiActivityRegisterCallbacks(CUpti_BuffersCallbackRequestFunc requested,
 	}
 	begin("cuptiActivityRegisterCallbacks");
 	program__callbacks(&old_request, &old_complete);
-	if (!requested || !completed)	/* CUPTI returns the right error */
+	if (!requested || !completed)	/* let CUPTI return the right error */
 		return end(real_cuptiActivityRegisterCallbacks(requested, completed));
 	remember(requested, completed);
 	err = real_cuptiActivityRegisterCallbacks(activity__requested, activity__completed);

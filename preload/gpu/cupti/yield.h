@@ -38,7 +38,7 @@ bool yield__complete(CUcontext context, uint32_t stream_id, uint8_t *data, size_
 		     size_t valid_bytes);
 
 /*
- * Passes the program a copy of one of the shim's buffers. Return: whether the program got the
+ * Passes a copy of one of the shim's buffers to the program. Return: whether the program got the
  * records.
  */
 bool yield__copy(CUcontext context, uint32_t stream_id, const uint8_t *data, size_t valid_bytes);

@@ -4,9 +4,10 @@
  * calls themselves, because these calls have launch ids. This file has the wrappers of all other
  * functions.
  *
- * A wrapper passes its arguments on without their types. All of OpenCL's parameters and results are
- * integers or pointers of 64 bits at most, and the calling conventions of x86-64 and AArch64 give
- * each a whole register or 8 bytes of the stack. The parameters are counted at compile time.
+ * A wrapper passes its arguments on without knowing their types. All of OpenCL's parameters and
+ * results are integers or pointers of 64 bits at most, and the calling conventions of x86-64 and
+ * AArch64 give each a whole register or 8 bytes of the stack. The parameters are counted at compile
+ * time.
  */
 #include "gpu/opencl/calls.h"
 
@@ -16,7 +17,7 @@
 #include "launch/calls.h"
 #include "launch/launch.h"
 
-/* CALL(name, parameters): functions that opencl.h numbers. */
+/* CALL(name, number of parameters): the functions that have numbers in opencl.h. */
 #define OWN_CALLS(CALL)							\
 	CALL(clCreateBuffer, 5)						\
 	CALL(clCreateImage2D, 8)					\
@@ -31,7 +32,9 @@
 	CALL(clCreateBufferWithProperties, 6)				\
 	CALL(clCreateImageWithProperties, 7)
 
-/* Functions that are only recorded as calls. Functions for Direct3D do not exist here. */
+/*
+ * Functions whose calls are only recorded as API calls. Functions for Direct3D do not exist here.
+ */
 #define OTHER_CALLS(CALL)						\
 	CALL(clGetPlatformIDs, 3)					\
 	CALL(clGetPlatformInfo, 5)					\
@@ -177,7 +180,7 @@ void opencl_calls__end(unsigned int call, uint32_t id)
 
 /* ---- which calls are wanted ------------------------------------------------------------------ */
 
-/* A calls_name_fn. */
+/* Return: the name of a call; it is a calls_name_fn. */
 static const char *call_name(uint16_t call, uint32_t *domain, uint32_t *number)
 {
 	*domain = OPENCL_DOMAIN;
@@ -215,8 +218,8 @@ void opencl_calls__want(enum calls_wanted wanted)
 /* ---- the wrappers ---------------------------------------------------------------------------- */
 
 /*
- * TAKE: a function's parameters. PASS: the arguments to pass on. TRY: dummy arguments that check
- * the number of parameters.
+ * TAKE_n: a function's n parameters. PASS_n: the arguments to pass on. TRY_n: dummy arguments,
+ * which check the number of parameters.
  */
 #define TAKE_0	void
 #define TAKE_1	uintptr_t a

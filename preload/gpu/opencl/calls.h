@@ -12,12 +12,12 @@
 /* Implements want_calls() of struct vendor. */
 void opencl_calls__want(enum calls_wanted wanted);
 
-/* Whether calls of @call are recorded now. */
+/* Whether calls of the function @call are recorded now. */
 bool opencl_calls__are_timed(unsigned int call);
 
 /*
- * A call begins: @launch is its id if it is a launch, otherwise 0. @frame: an address in the
- * wrapper's stack frame. Return: the id of the call, for opencl_calls__end().
+ * Notes that a call begins. @launch: the id of the launch that it makes, or 0. @frame: an address
+ * in the wrapper's stack frame. Return: the id of the call, for opencl_calls__end().
  */
 uint32_t opencl_calls__begin(unsigned int call, uint32_t launch, const void *frame);
 void opencl_calls__end(unsigned int call, uint32_t id);

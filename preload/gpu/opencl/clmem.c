@@ -2,8 +2,8 @@
 /*
  * Memory that the program gets from OpenCL. OpenCL does not show the addresses of objects, so the
  * handle is recorded as the address. OpenCL frees an object when nobody uses it any more, which may
- * be long after the program's last clReleaseMemObject(). A callback then reports that, on any
- * thread.
+ * be long after the program's last clReleaseMemObject(). A callback then reports the end of the
+ * object, on any thread.
  */
 #include <string.h>
 
@@ -67,7 +67,7 @@ static uint8_t space_of(cl_mem_flags flags, bool image)
 	return image ? XPU_SPACE_ARRAY : XPU_SPACE_DEVICE;
 }
 
-/* Return: @object, which the call has made. */
+/* Return: @object, which was made by the call. */
 static cl_mem made(unsigned int call, cl_context context, cl_mem object, cl_mem_flags flags,
 		   bool image)
 {

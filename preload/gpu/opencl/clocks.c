@@ -16,18 +16,18 @@ struct bounds {
 };
 
 struct device_clock {
-	/* Written by the thread that holds @reads, a flag; read by the shim's thread. */
+	/* Written by the thread that has set the flag @reads; read by the shim's thread. */
 	atomic_bool reads;
 	atomic_uint_fast64_t next_ns;	/* time of the next reading; UINT64_MAX: the driver cannot
-					 * read */
+					 * read the timer */
 	atomic_int_fast64_t lo, hi;
 	atomic_uint_fast64_t at_ns;
 
-	struct bounds bounds;		/* this and all members below: used only by the shim's
+	struct bounds bounds;		/* this and the members below are used only by the shim's
 					 * thread */
 	int64_t shift;
-	uint64_t worst, told;		/* largest distance from the shift to its bounds; that
-					 * distance as last reported */
+	uint64_t worst, told;		/* largest distance of the shift from its bounds so far; its
+					 * last reported value */
 	bool has_shift, from_timer;
 };
 
@@ -73,7 +73,10 @@ static bool has_timer(const struct device_clock *c)
 	return next && next != UINT64_MAX;
 }
 
-/* Sets *@b to the last reading. Return: false without one, or while it is being replaced. */
+/*
+ * Sets *@b to the last reading. Return: false if nothing was read yet, or if the reading is being
+ * replaced.
+ */
 static bool last_reading(const struct device_clock *c, struct bounds *b)
 {
 	b->at_ns = atomic_load(&c->at_ns);
@@ -96,7 +99,7 @@ static void bounds__add(struct bounds *b, const struct bounds *reading)
 
 	if (reading->lo > reading->hi)
 		return;
-	if (age < 0) {			/* an older reading */
+	if (age < 0) {			/* the new reading is older than @b */
 		new_drift = -drift;
 		age = drift = 0;
 	}

@@ -5,9 +5,9 @@
  * A device's clock differs from CLOCK_MONOTONIC by an offset that is only known within bounds: the
  * device reads its clock between two readings of CLOCK_MONOTONIC. If the driver has
  * clGetDeviceAndHostTimer(), its readings bound the offset. Otherwise two timestamps of the device
- * bound it: the driver takes one in the call that enqueues work, and one before the work's
- * callback. The bounds of all readings are intersected. As two clocks may run at different rates,
- * old bounds become wider.
+ * bound it: the driver takes the first in the call that enqueues work, and the second before the
+ * work's callback. The bounds of all readings are intersected. As two clocks may run at different
+ * rates, old bounds become wider.
  */
 #ifndef XPU_PRELOAD_OPENCL_CLOCKS_H
 #define XPU_PRELOAD_OPENCL_CLOCKS_H
@@ -29,8 +29,8 @@ struct clock_times {
 void clocks__read(uint16_t ordinal, uint64_t now);
 
 /*
- * Bounds the offset of device @ordinal by the times of its work. Call this function and the other
- * functions under the lock of sender.h.
+ * Narrows the bounds of device @ordinal's offset by the times of its work. Call this function and
+ * the other functions under the lock of sender.h.
  */
 void clocks__learn(uint16_t ordinal, const struct clock_times *t);
 
@@ -42,7 +42,7 @@ int64_t clocks__shift(uint16_t ordinal);
 
 /*
  * Return: the largest possible error of the converted times of device @ordinal, in ns, if it must
- * be reported: after the first work, and each time that the error has doubled; otherwise 0.
+ * be reported; otherwise 0. It is reported after the first work, and each time that it has doubled.
  * @from_timer: set to whether the bound comes from the driver's timer
  */
 uint64_t clocks__bound_to_tell(uint16_t ordinal, bool *from_timer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Calls that put work on a device, and calls that wait. Each passes the program's own arguments on,
- * but always asks the driver for an event, whose completion reports the work.
+ * but always asks the driver for an event. The completion of the event reports the work.
  */
 #include "gpu/opencl/enqueue.h"
 
@@ -24,7 +24,7 @@ static bool is_wanted(struct enqueue *e)
 	return capture__launch_begins();
 }
 
-/* Return: the struct for the launch, with its queue; NULL if it is not recorded. */
+/* Return: the struct for the launch, with its queue set; NULL if the launch is not recorded. */
 static inline struct work *new_work(struct enqueue *e, cl_command_queue queue)
 {
 	const struct clqueue *q;
@@ -42,7 +42,7 @@ static inline struct work *new_work(struct enqueue *e, cl_command_queue queue)
 	return w;
 }
 
-/* Return: where the driver is to put the event. */
+/* Return: where the driver must put the event. */
 __attribute__((noinline)) cl_event *enqueue__prepare(struct enqueue *e, unsigned int call,
 						     cl_command_queue queue, cl_event *event)
 {
@@ -166,7 +166,7 @@ static void set_shape(struct work *w, cl_uint nr, const size_t *global, const si
 	cl_uint i;
 
 	if (!global || !local || !nr || nr > 3)
-		return;			/* the driver chooses the size of work-groups */
+		return;			/* unknown: the driver chooses the size of work-groups */
 	for (i = 0; i < 3; i++) {
 		w->block[i] = i < nr ? local[i] : 1;
 		w->grid[i] = i < nr && local[i] ? (global[i] + local[i] - 1) / local[i] : 1;
@@ -218,8 +218,8 @@ static cl_int CL_API_CALL on_clEnqueueTask(cl_command_queue queue, cl_kernel ker
 /* ---- copies and fills ------------------------------------------------------------------------ */
 
 /*
- * Defines on_NAME(). @parameters: the parameters before the wait list; the last arguments are their
- * names. @blocks: whether the call returns only when the work has ended.
+ * Defines on_NAME(). @parameters: the parameters before the wait list. The macro's last arguments
+ * are their names. @blocks: whether the call returns only when the work has ended.
  */
 #define ENQUEUES(name, what, blocks, parameters, ...)					\
 static cl_int CL_API_CALL on_##name parameters						\
@@ -338,7 +338,10 @@ ENQUEUES(clEnqueueSVMUnmap, copies(&e, CALL_clEnqueueSVMUnmap, HTOD, 0, false), 
 	 (cl_command_queue queue, void *memory, WAITS),
 	 queue, memory)
 
-/* The driver moves only objects that are elsewhere, so the number of bytes is unknown. */
+/*
+ * The driver moves only objects that are not at their destination yet, so the number of bytes is
+ * unknown.
+ */
 #define MIGRATES(name)	\
 	copies(&e, CALL_##name, flags & CL_MIGRATE_MEM_OBJECT_HOST ? DTOH : UNKNOWN, 0, false)
 
@@ -429,8 +432,8 @@ static cl_int CL_API_CALL on_clFinish(cl_command_queue queue)
 }
 
 /*
- * Return: the queue that all events belong to; NULL if they belong to several queues, or one is a
- * user event.
+ * Return: the queue that all events belong to; NULL if they belong to several queues, or if one is
+ * a user event.
  */
 static cl_command_queue queue_of(cl_uint nr, const cl_event *events)
 {

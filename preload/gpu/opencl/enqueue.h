@@ -16,7 +16,7 @@
 struct enqueue {
 	struct work *work;		/* NULL: the call is not recorded */
 	cl_event event;			/* the event that the driver has made */
-	uint64_t wait_start;		/* launch.h keeps the launch's start here */
+	uint64_t wait_start;		/* for launch.h, to keep the launch's start */
 	uint32_t timed_id;		/* the call's id; 0: it is not recorded as a call */
 	bool is_watched;
 	bool is_counted;		/* capture__launch_ends() must follow */
@@ -24,7 +24,8 @@ struct enqueue {
 
 /*
  * Begins @call on @queue. Sets @e->work, and in it the queue, context and device. Return: where the
- * driver is to put the event: @event, the program's own pointer, if the call is not recorded.
+ * driver must put the event. If the call is not recorded, this is @event, the program's own
+ * pointer.
  */
 cl_event *enqueue__prepare(struct enqueue *e, unsigned int call, cl_command_queue queue,
 			   cl_event *event);

@@ -12,7 +12,7 @@
 
 #ifdef cl_khr_command_buffer
 
-#define NR_BUFFERS	4096		/* for extensions; a power of two */
+#define NR_BUFFERS	4096		/* maximum number of command buffers; a power of two */
 #define MAX_PROBES	64
 
 /* Each platform has its own functions. */
@@ -32,7 +32,7 @@ struct buffer {
 	_Atomic(cl_command_queue) queue;
 };
 
-static struct platform platforms[4];	/* command buffers of more platforms are not recorded */
+static struct platform platforms[4];	/* command buffers of further platforms are not recorded */
 static struct buffer buffers[NR_BUFFERS];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* held while entries change; see
 								 * lock.h */
@@ -74,7 +74,7 @@ static cl_command_buffer_khr create(const struct platform *p, cl_uint nr,
 	return handle;
 }
 
-/* Return: the queue that the call uses; NULL if it is not known. */
+/* Return: the queue that the call uses; NULL: unknown. */
 static cl_command_queue queue_of(cl_uint nr, cl_command_queue *queues, cl_command_buffer_khr handle)
 {
 	const struct buffer *b;

@@ -7,7 +7,7 @@
 
 #define NR_NAMES	16384		/* a power of two */
 #define MAX_PROBES	64
-#define SHORT_NAME	256		/* longer names take two more calls of the driver */
+#define SHORT_NAME	256		/* longer names need two more calls of the driver */
 #define MAX_NAME	4096
 
 struct name {

@@ -43,8 +43,8 @@ static size_t place_of(const void *handle)
 }
 
 /*
- * Return: the entry of @handle, or NULL. With @add, under the lock, the entry is made if necessary.
- * If the table is full, all further handles share one entry.
+ * Return: the entry of @handle, or NULL. With @add, the entry is added if necessary; the caller
+ * then holds the lock. If the table is full, all further handles share one entry.
  */
 #define FIND(type)									\
 static struct type *type##__find(void *handle, bool add)				\
@@ -133,8 +133,8 @@ static void device__describe(struct device *d, cl_device_id handle)
 }
 
 /*
- * Return: the ordinal of @handle. @made: the device is new, and its handle may have belonged to an
- * older device.
+ * Return: the ordinal of @handle. @made: the device was just made, and its handle may have belonged
+ * to an older device.
  */
 static uint16_t device__ordinal(cl_device_id handle, bool made)
 {
@@ -339,7 +339,7 @@ static cl_command_queue CL_API_CALL on_clCreateCommandQueue(cl_context context,
 
 /*
  * Copies @from to @to, which has MAX_PROPERTIES entries, with CL_QUEUE_PROFILING_ENABLE added.
- * Return: false if the program measures times itself, or has too many properties.
+ * Return: false if the program measures times itself, or passes too many properties.
  */
 static bool add_profiling(cl_queue_properties *to, const cl_queue_properties *from)
 {

@@ -16,15 +16,15 @@
 
 struct clqueue {
 	_Atomic(void *) handle;
-	atomic_uint number;		/* 0: unknown so far; it is set after the members below */
+	atomic_uint number;		/* 0: not known yet; set after the members below */
 	uint32_t context;		/* the context's number */
 	uint16_t device;		/* the device's ordinal */
 };
 
 /*
- * Return: the entry of @handle, which stays valid; NULL if @handle is not a queue. Takes no lock if
- * the queue is known. Queues made by clCreateCommandQueue() and
- * clCreateCommandQueueWithProperties() are known.
+ * Return: the entry of @handle, which stays valid; NULL if @handle is not a queue. Takes no lock
+ * for queues that were made by clCreateCommandQueue() or clCreateCommandQueueWithProperties(), or
+ * were looked up before.
  */
 const struct clqueue *queue__of(cl_command_queue handle);
 
@@ -37,10 +37,10 @@ struct clcontext {
 /* Like queue__of(), for a context. */
 const struct clcontext *context__of(cl_context handle);
 
-/* Defines the devices that are new, under the lock of sender.h. */
+/* Defines new devices, under the lock of sender.h. */
 void objects__define_devices(void);
 
-/* Return: the name of device @ordinal; empty if it is not known. */
+/* Return: the name of device @ordinal; empty if it is unknown. */
 const char *objects__device_name(uint16_t ordinal);
 
 /* Return: the handle of device @ordinal. */

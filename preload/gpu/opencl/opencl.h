@@ -3,7 +3,7 @@
  * opencl.h - the next layer's functions, and the numbers of the functions that the shim watches
  *
  * The shim is a layer: the OpenCL loader opens it because of OPENCL_LAYERS, and gives it the
- * function table of the layer below; the lowest functions are in the drivers. Programs then call
+ * function table of the layer below; the lowest layer consists of the drivers. Programs then call
  * the shim's functions.
  */
 #ifndef XPU_PRELOAD_OPENCL_H
@@ -89,13 +89,13 @@ static inline bool opencl__is_on(void)
 /* Starts the shim when the program begins to use OpenCL, by creating a context. */
 void opencl__used(void);
 
-/* Each puts the shim's functions into @table, except functions that the layers below lack. */
+/* Put the shim's functions into @table, except functions that the layers below lack. */
 void enqueue__fill(cl_icd_dispatch *table);
 void objects__fill(cl_icd_dispatch *table);
 void clmem__fill(cl_icd_dispatch *table);
 void extensions__fill(cl_icd_dispatch *table);
 void calls__fill(cl_icd_dispatch *table);	/* called last, since it wraps functions that the
-						 * others have set */
+						 * other calls have set */
 
 /* Replaces a function of @table, if the layers below have it. */
 #define OPENCL_WATCH(table, name)		\

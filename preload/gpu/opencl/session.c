@@ -25,8 +25,8 @@
 
 #define EXPORT		__attribute__((visibility("default")))
 #define LAYERS		"OPENCL_LAYERS"
-#define LOOK_NS		2000000		/* between two checks for late work */
-#define MAX_LOOKS	100		/* number of checks without progress */
+#define LOOK_NS		2000000		/* time between two checks for late work */
+#define MAX_LOOKS	100		/* maximum number of checks without progress */
 
 cl_icd_dispatch opencl;
 atomic_bool opencl__on;
@@ -48,7 +48,9 @@ static void name_calls(void)
 		sender__name_api(OPENCL_DOMAIN, names[i].number, names[i].class, names[i].name);
 }
 
-/* Reports which of the user's options are impossible because OpenCL lacks the functions. */
+/*
+ * Reports which of the user's options have no effect because OpenCL lacks the functions for them.
+ */
 static void say_missing(void)
 {
 	static bool said;
@@ -105,7 +107,7 @@ static void session__flush(void)
 }
 
 /*
- * Waits for unfinished work for a limited time: work that the program does not wait for may never
+ * Waits for unfinished work, but not for long: work that the program does not wait for may never
  * end.
  */
 static void session__flush_all(void)
@@ -124,7 +126,7 @@ static void session__flush_all(void)
 		work__find_failed();
 }
 
-/* Reports how exactly the times of each device are known. */
+/* Reports how exact the times of each device are. */
 static void session__after(void)
 {
 	unsigned int nr = objects__nr_devices(), i;

@@ -14,8 +14,9 @@
 #include "wire/sender.h"
 #include "wire/work.h"
 
-#define CHUNK		64		/* structs that are mapped at once */
-#define MAX_CHUNKS	(1u << 14)	/* maximum in a process: a million launches in flight */
+#define CHUNK		64		/* number of structs that are mapped at once */
+#define MAX_CHUNKS	(1u << 14)	/* maximum number in a process: a million launches in
+					 * flight */
 #define NR_WAKE		4096		/* number of ended pieces of work that wakes the shim's
 					 * thread */
 
@@ -28,7 +29,7 @@ struct pool {
 	struct work *_Atomic back;	/* structs that the shim's thread gave back, latest first */
 	atomic_uint nr_begun;		/* written by the thread only */
 	atomic_bool is_taken;
-	bool is_busy;			/* the thread is in work__new(): its signal handlers must
+	bool is_busy;			/* the thread is in work__new(), so its signal handlers must
 					 * not enter */
 };
 
@@ -40,7 +41,7 @@ struct chunk {
 static struct pool *_Atomic pools;
 static struct chunk *_Atomic chunks;
 static __thread struct pool *own __attribute__((tls_model("initial-exec")));
-static pthread_key_t at_end;		/* gives a thread's pool back */
+static pthread_key_t at_end;		/* its destructor gives a thread's pool back */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static struct work *_Atomic dones;	/* ended work, latest first */
@@ -111,8 +112,8 @@ static __attribute__((noinline, cold)) struct work *pool__grow(struct pool *p)
 }
 
 /*
- * Return: a new id. Ids grow in the order of launches, so readers can recognize launches older than
- * the recording.
+ * Return: a new id. Ids increase in the order of launches, so readers can recognize launches that
+ * are older than the recording.
  */
 uint32_t work__next_id(void)
 {
@@ -271,8 +272,8 @@ void work__watch(struct work *w, cl_event event)
 	    !opencl.clSetEventCallback(event, CL_COMPLETE, completed, w))
 		return;
 	/*
-	 * No callback reports the end of this work: its times stay unknown, and are counted as
-	 * unknown.
+	 * No callback will report the end of this work, so its times stay unknown, and are counted
+	 * as unknown.
 	 */
 	if (atomic_exchange(&w->state, WORK_ELSEWHERE) != WORK_IN_FLIGHT)
 		return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * work.h - device work of OpenCL, from its launch until it is sent
+ * work.h - device work of OpenCL, from its launch until its record is sent
  *
  * Each launch has a struct work. The launching thread takes it from its own pool and fills it.
  * With clSetEventCallback() it passes the struct on to the thread that completes the event, which
@@ -21,8 +21,8 @@ struct pool;
 enum work_state {
 	WORK_ELSEWHERE,			/* free, being made, or ended */
 	WORK_IN_FLIGHT,
-	WORK_LOOKED_AT,			/* work__find_failed() looks at it */
-	WORK_COMPLETED,			/* the driver completed it meanwhile */
+	WORK_LOOKED_AT,			/* work__find_failed() is looking at the work */
+	WORK_COMPLETED,			/* the driver completed the work meanwhile */
 };
 
 struct work {
@@ -55,13 +55,16 @@ uint32_t work__next_id(void);
 /* Gives back the struct of a launch that has failed; called on the launching thread. */
 void work__cancel(struct work *w);
 
-/* Watches a launch that has succeeded and made @event. Uses up @w and a reference to @event. */
+/*
+ * Watches the work of a launch that has succeeded and made @event. Takes over @w and a reference to
+ * @event.
+ */
 void work__watch(struct work *w, cl_event event);
 
-/* Begins a session, which lasts while somebody listens. Work of an earlier session is not sent. */
+/* Begins a session, which lasts while somebody listens. Work of earlier sessions is not sent. */
 void work__begin_session(void);
 
-/* These serve struct vendor: see vendor.h. */
+/* Functions for struct vendor: see vendor.h. */
 void *work__take(void);
 void work__pack(void *taken);
 bool work__has_more(void);

@@ -16,7 +16,7 @@ export const KIND_COLOURS = {
 	gpu_wait: [216, 8, 70, 84], memory: [152, 16, 42, 64],
 };
 
-/* the colors of frames that are not callers, by name, in place of their kinds' colors */
+/* colors of some frames that are not callers, by name; they replace the colors of the kinds */
 export const NAME_COLOURS = new Map();
 
 /*

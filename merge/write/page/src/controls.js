@@ -21,7 +21,7 @@ function setOptions(id, options, change) {
 	box.addEventListener("change", () => change(box.value));
 }
 
-/* the lists of choices, each with the name of its member of state */
+/* the lists of choices, each named after the member of state that it sets */
 const LISTS = ["by", "gpu", "unit", "order", "width"];
 
 /* Adds a list in front of the others. @options: [value, text] of each choice */
@@ -106,7 +106,8 @@ export function paintChoices() {
 	document.body.dataset.tab = state.tab;
 }
 
-const UNEQUAL = .05;	/* recordings whose launches differ by more are compared per launch */
+const UNEQUAL = .05;	/* if launches differ by a larger share, the page offers to compare per
+			 * launch */
 
 /* Says that the recordings did not do the same amount of work, and offers to compare per launch. */
 function paintPerLaunch() {

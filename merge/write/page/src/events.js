@@ -8,7 +8,7 @@
 import { cells, kinds, times } from "./data.js";
 import { el } from "./dom.js";
 
-/* null: not unpacked yet, or no events */
+/* null if the events are not unpacked yet, or the page has none */
 export let events = null;
 
 /* Return: the numbers of a column, in LEB128. */
@@ -55,7 +55,7 @@ function addSpent(track) {
 		nests ||= to[i] < latest;
 		latest = Math.max(latest, to[i]);
 	}
-	/* over[i]: when all events up to event i have ended; if no events nest, this is to[i]. */
+	/* over[i]: the latest end of the events up to event i; to[i] if no events nest */
 	const over = nests ? to.slice() : to;
 
 	for (let i = 1; nests && i < nr; i++)
@@ -104,7 +104,8 @@ function readCalls({ nr }, [gaps, lengths, of, kindOf, ids], tracks, found) {
 const READERS = {
 	work: (track, [gaps, lengths, what, links, bytes, shapes], { tracks, found }) => {
 		/*
-		 * the last value, by track and kind of the call; both are 0 for work without a call
+		 * the last value for each track and kind of calls; both indices are 0 for work
+		 * without a call
 		 */
 		const last = [], lastShape = new Uint32Array(cells.nr), { nr } = track;
 		const lastLength = new Uint32Array(cells.nr), most = 2 ** 32 - 1;
@@ -173,7 +174,10 @@ async function unpack(bytes) {
 	const length = new DataView(bytes.buffer).getUint32(0, true);
 	const head = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length)));
 	const { tracks, calls } = head, of = Type => new Type(calls.nr + 1);
-	/* by number of a call: the track + 1 and the index of the call, and of its first work */
+	/*
+	 * for each call number: the track + 1 and the index of the call; workTrack, workAt: the
+	 * same for its first work
+	 */
 	const found = { track: of(Uint32Array), at: of(Uint32Array), workTrack: of(Uint32Array),
 		workAt: of(Uint32Array) };
 	const done = { tracks, found };
@@ -193,7 +197,7 @@ async function unpack(bytes) {
 
 /* ---- sums ----------------------------------------------------------------------------------- */
 
-/* Return: the part of @whole up to @at, rounded as --from and --to do. */
+/* Return: the part of @whole up to @at, rounded down, as for --from and --to. */
 function until(whole, from, to, at) {
 	const product = whole * (at - from);
 

@@ -48,8 +48,8 @@ const opened = () => state.open === "all" ? null :
 	new Set(state.open.split(".").filter(Boolean).map(Number));
 
 /*
- * Return: the frames that all calls below a root share: each frame has one child, and nothing else
- * wide enough to be drawn. The last frame, below which paths differ, is excluded.
+ * Return: the frames that all calls below a root share. Each has one child; its other children, if
+ * any, are too narrow to be drawn. The last frame, below which paths differ, is excluded.
  */
 function sharedRun(root, least) {
 	const run = [];
@@ -177,7 +177,7 @@ function groupNarrow(parent, list, least, tally) {
 	}).filter(d => d.v > 0);
 }
 
-/* Counts the siblings of a run's frames, which are too narrow to be drawn. */
+/* Counts the siblings of a run's frames; these siblings are too narrow to be drawn. */
 function tallyBeside(run, tally) {
 	run.slice(0, -1).forEach((node, n) => forChildren(node, i => {
 		if (i === run[n + 1] || !width[i])
@@ -310,7 +310,10 @@ export function drawGraph() {
 		fromRoot = box.scrollHeight - box.clientHeight - box.scrollTop;
 
 	drawFlame(box, drawn.root, { pixels, flame: state.flame, name: labelOf, fill: fillOf });
-	/* Frames near the root stay where they are, whatever grows or shrinks above them. */
+	/*
+	 * Keep the frames near the root in place, although the height of the graph may have
+	 * changed.
+	 */
 	if (state.flame)
 		box.scrollTop = box.scrollHeight - box.clientHeight - fromRoot;
 	markSelected();

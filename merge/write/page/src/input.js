@@ -175,7 +175,10 @@ function listenToGraph() {
 		hideTip();
 	};
 	chart.addEventListener("click", event => {
-		/* The clicked button, which was in place of the graph, may have just drawn it. */
+		/*
+		 * If a button in place of the graph was clicked, it has just been replaced by the
+		 * graph.
+		 */
 		const place = chart.contains(event.target) && frameAt(event);
 
 		if (place)

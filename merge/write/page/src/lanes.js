@@ -22,7 +22,7 @@ const rankOf = v => v === undefined ? -1 : v;
 const byThread = (a, b) => rankOf(a.rank) - rankOf(b.rank) || rankOf(a.pid) - rankOf(b.pid) ||
 	rankOf(a.thread) - rankOf(b.thread);
 
-/* Return: the time of the events of tracks, by which threads are ordered. */
+/* Return: the total time of the tracks' events. Threads are ordered by it. */
 const busyOf = tracks => tracks.reduce((sum, t) => sum + t.spent[t.nr], 0);
 
 function threadRows(tracks) {
@@ -84,8 +84,8 @@ export function laneRows(open) {
 /* ---- names and colors ----------------------------------------------------------------------- */
 
 /*
- * Return: the frame of a cell's work, or of its function. A kernel may have child frames for places
- * where it stalled.
+ * Return: the frame of a cell's work, or of its function. If the cell is a place where a kernel
+ * stalled, this is the kernel's frame.
  */
 function frameOfCell(c) {
 	const isPart = n => base.parent[n] > 0 && frames.kind[base.frame[base.parent[n]]] !== NONE;
@@ -122,7 +122,7 @@ function pixel(colour) {
 
 let ofCells = null, ofCalls = null;
 
-/* Forgets the colors, because the page became dark or bright. */
+/* Drops the computed colors when the page changes between dark and light. */
 export function forgetPixels() {
 	ofCells = ofCalls = null;
 }

@@ -11,7 +11,7 @@ import { integer, percent } from "./words.js";
 
 const LINES_ROWS = 500;
 
-/* Hues of the most frequent reasons; the names of other reasons determine their hues. */
+/* Hues of the most frequent reasons; hues of other reasons are computed from their names. */
 const HUES = {
 	long_scoreboard: 212, short_scoreboard: 190, barrier: 0, membar: 330, wait: 48,
 	math_pipe_throttle: 30,

@@ -82,8 +82,8 @@ export function chosen(kind) {
 }
 
 /*
- * Sums for each node, for each side. count is the number of device records; count and total include
- * the descendants.
+ * For each side, and each node: its sums. count is the number of device records; count and total
+ * include the descendants.
  */
 export let self, total, count;
 /* Like total, but with the full durations of work, even if a time window has only parts of them. */
@@ -91,7 +91,7 @@ export let whole;
 /* For each node: its width in the graph, and how many nodes before it have a width. */
 export let width, shownBefore;
 
-/* For each side, and each cell: the values in the picked stretch, or all values. */
+/* For each side, and each cell: the values in the picked stretch; without a stretch, all values. */
 let values = cells.values;
 
 export const measure = () => state.unit === "count" ? "nr" : state.unit === "bytes" ?

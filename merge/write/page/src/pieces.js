@@ -39,10 +39,7 @@ function piecesOf(i, end) {
 	return { lengths: Float64Array.from(lengths).sort(), streams, shapes };
 }
 
-/*
- * Return: the bounds of bars: with equal differences, or with equal ratios if durations differ
- * much.
- */
+/* Return: the bounds of the bars: equally spaced, or in equal ratios if durations differ much. */
 function boundsOf(least, most) {
 	const ratio = most > 8 * Math.max(1, least);
 	const at = part => ratio ? Math.max(1, least) * (most / Math.max(1, least)) ** part :

@@ -3,9 +3,7 @@
 
 const STEP = 16;		/* elements that share an element of the level above */
 
-/*
- * Return: a level: the longest event of each STEP ** (@level + 1) events. It is made on first use.
- */
+/* Return: the longest event of each STEP ** (@level + 1) events. The array is made on first use. */
 function levelOf(track, level) {
 	const { longest, from, to, nr } = track;
 
@@ -44,7 +42,7 @@ export function longestOf(track, first, end) {
 	while (i < end) {
 		const size = STEP ** (level + 1);
 
-		/* Go up where a whole block fits, down where it does not. */
+		/* Go up a level if a whole block fits, down if it does not. */
 		if (i % (size * STEP) === 0 && i + size * STEP <= end) {
 			level++;
 			continue;
@@ -62,7 +60,7 @@ export function longestOf(track, first, end) {
 	return best;
 }
 
-/* Return: the first event from @i that begins at @limit or later, looking near @i first. */
+/* Return: the first event from @i on that begins at @limit or later. Looks near @i first. */
 export function nextFrom(track, i, limit) {
 	const { from, nr } = track;
 	let step = 1, low = i;
@@ -84,7 +82,7 @@ export function nextFrom(track, i, limit) {
 	return low;
 }
 
-/* Return: the first event from @i that is at least as long as @least; or the number of events. */
+/* Return: the first event from @i on that lasts at least @least; track.nr: no such event. */
 export function nextLong(track, i, least) {
 	const { from, to, nr } = track;
 

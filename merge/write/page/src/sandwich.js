@@ -63,8 +63,8 @@ function callees(pairs) {
 }
 
 /*
- * Return: the frames of one side, { label, frame, v, x, level }, in pixels; narrow frames are
- * merged.
+ * Return: the frames of one direction, { frame, v, x, level }, in pixels. Narrow frames are merged;
+ * the member "words" says how many.
  */
 function layOut(pairs, next, all, pixels) {
 	const placed = [], least = all / pixels;

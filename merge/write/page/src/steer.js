@@ -20,12 +20,12 @@ import {
 import { hideTip, showWords } from "./tooltip.js";
 import { formatMoment } from "./words.js";
 
-const REST = 160;		/* ms without a movement, after which the page follows */
+const REST = 160;		/* the page follows after this many ms without a movement */
 const ZOOM = 1.25, MOVE = .12, NEAR = 2;
 
 let timer = 0;
 
-/* Updates everything below to the time that is shown. */
+/* Updates everything below the timeline to the shown time. */
 function settleTime() {
 	timer = 0;
 	go({ ...spanChoices(shownFrom, shownTo), tracks: true }, true);
@@ -108,7 +108,7 @@ function hoverEvent(event) {
 
 const idOfEvent = (track, i) => `${events.tracks.indexOf(track)}-${i}`;
 
-/* Chooses an event, and its call path in the graph. @found: null: no event */
+/* Chooses an event, and its call path in the graph. @found: the event, or null */
 function chooseEvent(found) {
 	if (!found) {
 		if (state.event)

@@ -52,7 +52,7 @@ function gaps() {
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* Return: the sums of the rows for each bin. */
+/* Return: for each bin, the sum over the rows. */
 function series(list) {
 	const v = new Float64Array(times.rows.nr);
 
@@ -118,7 +118,7 @@ function stripLines() {
 
 		/*
 		 * A late sample represents more time than has passed, so limit the peak to the
-		 * CPUs.
+		 * number of CPUs.
 		 */
 		const { cpus } = times.rows, words = !cpus ? `${most}` :
 			`${integer.format(Math.min(most, cpus))} of ${integer.format(cpus)}`;

@@ -26,7 +26,9 @@ export let shownFrom = 0, shownTo = 1;
 
 export const lanesShown = () => lanes;
 const laneWidth = () => Math.max(1, el("lanes").clientWidth - gutter);
-/* Kept separately, so that rounding does not change the length while the time moves. */
+/*
+ * The length of the shown time; kept separately, so that scrolling does not change it by rounding.
+ */
 let shownLength = 1;
 export const nsPerPixel = () => shownLength / laneWidth();
 export const laneX = ns => gutter + (ns - shownFrom) / nsPerPixel();
@@ -59,8 +61,8 @@ function fillBox(x, y, w, h, colour) {
 
 /*
  * Draws the events of a track into the image, in the columns from @begin to @end - 1. @grid: the
- * number of column @left, in columns of @width ns since the recording's start, so that scrolling
- * does not change the events of a column
+ * number of column @left, counted from the recording's start in columns of @width ns. Scrolling
+ * keeps this grid, so it does not change which events share a column.
  */
 function drawEvents(track, y, { left, width, grid, ratio }, begin, end) {
 	const { from, to, spent } = track, [colours, which] = pixelsOf(track);
@@ -70,7 +72,7 @@ function drawEvents(track, y, { left, width, grid, ratio }, begin, end) {
 
 	while (i < track.nr && from[i] < until) {
 		const x = Math.max(begin, column(from[i]));
-		/* The next event covers the rest of an event that has not ended. */
+		/* If events overlap, the next event is drawn over the rest of this one. */
 		const seenTo = i + 1 < track.nr ? Math.min(to[i], from[i + 1]) : to[i];
 		const over = Math.min(end, column(seenTo));
 
@@ -96,7 +98,7 @@ function drawEvents(track, y, { left, width, grid, ratio }, begin, end) {
 
 let drawnAs = "", drawnGrid = 0;
 
-/* Moves the columns that are still valid. Return: the range of columns to draw. */
+/* Moves the columns of the image that are still valid. Return: the range of columns to draw. */
 function movedColumns(view, as) {
 	const { left, grid } = view, { width, height } = image, by = grid - drawnGrid;
 	const stays = as === drawnAs && Math.abs(by) < width - left;
@@ -194,7 +196,7 @@ function drawHoles(ctx, height) {
 	}
 }
 
-/* Writes names on the events of a track that are wide enough. */
+/* Writes the name on each event of a track that is wide enough for it. */
 function drawNamesOfEvents(ctx, track, y, width) {
 	const { from, to, nr } = track, least = NAME_ROOM * nsPerPixel();
 	let i = nextLong(track, firstAfter(track.over, shownFrom), least);

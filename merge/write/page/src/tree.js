@@ -11,8 +11,9 @@ import { NONE, base, cells, data, frames, isolated, kinds, rootFrame, seen } fro
 export let nrNodes = 0;
 export let frameOf, depthOf, parentOf;
 export let endOf;			/* the node after the last descendant */
-export let nodeOfCell;			/* by cell */
-export let baseOf;			/* the base node, which all groups share; 0: a root frame */
+export let nodeOfCell;			/* for each cell: its node */
+export let baseOf;			/* for each node: its base node, which all groups share; 0:
+					 * a root frame */
 
 /* ---- what calls can be grouped by ----------------------------------------------------------- */
 
@@ -92,7 +93,7 @@ export function groupings() {
 
 /* ---- the tree ------------------------------------------------------------------------------- */
 
-/* Return: the frames at the root, as a tree; its elements have the cells below them. */
+/* Return: the frames at the root, as a tree; each element lists the cells directly below it. */
 function rootTree(by) {
 	const lists = by.split(","), top = { frame: NONE, name: "", below: new Map(), cells: [] };
 	const of = new Map();

@@ -95,7 +95,10 @@ export function readUrl() {
 	return choices;
 }
 
-/* Puts the choices into the address. @replace: this makes no step that Back undoes */
+/*
+ * Puts the choices into the address. @replace: the browser's Back does not return to the previous
+ * choices
+ */
 export function writeUrl(replace) {
 	const given = new URLSearchParams();
 

@@ -33,7 +33,9 @@ const DRAW = { graph: drawTime, top: drawTop, lines: drawLines };
 /* For each tab: the element that gets the focus if the focused element disappears. */
 const REFUGE = { graph: "chart", top: "top-list", lines: "lines" };
 
-/* Adds a tab: @first, in front of the others; otherwise behind them. Its panel has the id @name. */
+/*
+ * Adds a tab, in front of the others if @first, otherwise behind them. Its panel has the id @name.
+ */
 export function addTab(name, title, draw, first = true) {
 	TABS.push(name);
 	DRAW[name] = draw;

@@ -15,7 +15,7 @@ export function formatTime(ns, unit) {
 	if (!TIMES[unit])
 		unit = Math.abs(ns) < 1e3 ? "ns" : Math.abs(ns) < 1e6 ? "\u00b5s" :
 		       Math.abs(ns) < 1e9 ? "ms" : "s";
-	/* Three decimals align the points of a column. */
+	/* Print three decimals, so that the decimal points of a column are aligned. */
 	return (unit === "ns" ? fraction : thousandths).format(ns / TIMES[unit]) + " " + unit;
 }
 

@@ -3,7 +3,7 @@
  * work.js - the table next to the flame graph: kernels and other work by time, each with the call
  * path that launched most of it
  *
- * The table has all chosen work, or, after a zoom to a function, the work below that function. A
+ * The table lists all chosen work, or, after a zoom to a function, the work below that function. A
  * click on a row selects the frames of its work; a click on such a frame selects the row.
  */
 import { go } from "./actions.js";
@@ -24,7 +24,7 @@ import {
 
 const WORK_ROWS = 300;
 
-/* Return: the node whose work the table has: the zoomed function, or the root. */
+/* Return: the node whose work the table lists: the zoomed function, or the root. */
 const scope = () => kindOf(state.zoom) === NONE && !state.group ? state.zoom : 0;
 
 /* ---- rows ----------------------------------------------------------------------------------- */
