@@ -61,7 +61,7 @@ enum field_kind {
 #undef KIND
 };
 
-/* Names of numbers, all with the prefix. The last entry has no name. */
+/* The name of a number. All names of an array have the same prefix; its last entry has no name. */
 struct number_name {
 	uint32_t number;
 	const char *name, *text;

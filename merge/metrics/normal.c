@@ -313,7 +313,7 @@ struct pivots {
 	double *y;			/* scratch memory */
 };
 
-/* Computes x and the forces for the values that are at a bound now. Return: 0 or -ENOMEM. */
+/* Computes x and the forces, given which values are now at a bound. Return: 0 or -ENOMEM. */
 static int pivots__solve(struct pivots *p)
 {
 	uint32_t n = p->e->n, nr, i, k;
@@ -345,7 +345,10 @@ static int pivots__solve(struct pivots *p)
 	return 0;
 }
 
-/* Moves values to a bound, and frees values that their bound does not hold. Return: how many. */
+/*
+ * Fixes values that are out of range at a bound, and releases values whose force points away from
+ * their bound. Return: the number of values fixed or released.
+ */
 static uint32_t pivots__exchange(struct pivots *p, double small)
 {
 	uint32_t i, nr = 0;

@@ -190,8 +190,8 @@ struct nccl_counts {
 	uint64_t nr_older;		/* number of operations whose communicator is older than the
 					 * recording of one of its ranks, or has a rank that lost
 					 * ranges */
-	uint64_t nr_late;		/* number of operations, counted from the end, that ran
-					 * before xpuload attached to another rank */
+	uint64_t nr_late;		/* number of operations that ran before xpuload attached to
+					 * another rank, among those numbered from the end */
 	uint64_t nr_from_end;		/* how many of nr_paired are counted from the end */
 	uint64_t nr_disagree;		/* number of operations since the first operation about
 					 * which the communicator's ranks disagree */

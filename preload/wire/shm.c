@@ -375,7 +375,8 @@ static bool is_recorder(int fd)
 }
 
 /*
- * Sends the hello, and the memory if there is any, without waiting. Return: 0 or a negative errno.
+ * Sends the hello message, with the descriptor of the shared memory if that exists, without
+ * waiting. Return: 0 or a negative errno.
  */
 static int send_hello(int fd)
 {

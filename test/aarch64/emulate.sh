@@ -22,7 +22,7 @@ if [ "$1" = --inside ]; then
 	exec "$@" </dev/null
 fi
 
-# Python's programs are aarch64 programs, too.
+# Python, too, is the aarch64 program.
 bin=$(dirname "$1")/emulated
 mkdir -p "$bin" && ln -sf "$1/usr/bin/python3.11" "$bin/python3" || exit 1
 export QEMU_LD_PREFIX="$1" PATH="$bin:$PATH"

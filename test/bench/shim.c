@@ -4,8 +4,8 @@
  *
  * It calls the shim's own objects as CUPTI calls them, without CUPTI and with nobody attached to
  * the probe sites. Caches are warm, and the best of many rounds is taken, because machines are
- * busy. With --cold, the program runs much other code between its launches. In a second part, it
- * also allocates a block of memory before each launch, some frames further in. To count
+ * busy. With --cold, the program runs a lot of other code between its launches. A second series
+ * also allocates a block of memory before each launch, in a function some frames deeper. To count
  * instructions and cache misses:
  *
  *	valgrind --tool=callgrind --cache-sim=yes --LL=2097152,16,64 --collect-atstart=no \

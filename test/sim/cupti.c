@@ -672,7 +672,7 @@ SIM_EXPORT CUptiResult CUPTIAPI cuptiGetErrorMessage(CUptiResult result, const c
 	return cuptiGetResultString(result, out);
 }
 
-/* There are no events here. A valid call gets its argument list back, so that a test can see it. */
+/* The simulator has no events. A valid call returns its own ids, so that a test can check them. */
 SIM_EXPORT CUptiResult CUPTIAPI cuptiEventGroupSetsCreate(CUcontext ctx, size_t bytes,
 							  CUpti_EventID *ids,
 							  CUpti_EventGroupSets **sets)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-/* Copies of files that are made to do harm: holes stay holes, and sizes are limited. */
+/* The copying of malicious files: holes stay holes, and sizes are limited. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

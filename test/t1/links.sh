@@ -75,7 +75,7 @@ for tool in fold merge; do
 	ln -s /proc/self/fd/1 stdout		# like /dev/stdout; a failure must not replace it
 	$tool stdout >got 2>log
 	[ -L stdout ] && $is_good got
-	ok $? "$tool: a link to standard output, a file, is written to"
+	ok $? "$tool: writes through a link to standard output, which is a file"
 	rm -f stdout
 	$tool /dev/fd/7 7>got 2>log
 	$is_good got

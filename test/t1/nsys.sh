@@ -662,7 +662,8 @@ cudaDeviceSynchronize on seven 5
 cudaEventSynchronize on eight 100
 cudaStreamSynchronize on seven 50
 END
-# CUPTI's numbers, the numbers of 2022, in which 2 is an event, and the numbers of 3.24.
+# Kinds of waits have other numbers in CUPTI, in Nsight Systems 2022, where 2 is an event, and in
+# schema 3.24.
 for with in "1 2 3 4" "2 3 4 5" "2 1 1 3" "7 8 9 10"; do
 	# shellcheck disable=SC2086 # words are arguments
 	numbers $with 1 | "$sqlite" numbers.sqlite

@@ -42,7 +42,7 @@ like "$(cat log)" '77 CPU samples lost' "lost samples are counted"
 gen p.data seed=18 wall=1775078550000000000
 xpumerge --cpu p.data -f text >out 2>log
 like "$(cat out)" '^start: 2026-04-01 21:22:30 UTC' "the summary has the time of day"
-like "$(cat out)" 'perf record' "the summary has perf's command"
+like "$(cat out)" 'perf record' "the summary shows the command line of perf"
 fails "without --cpu" \
 	'p.data is not a recording of xpuload \(wrong magic\): --cpu reads what perf recorded' \
 	p.data

@@ -21,7 +21,7 @@ for shape in long across tiny; do
 		$shape.truth $page >verdict
 	sed 's/^/# /' verdict
 	is "$(grep -c ' | ' verdict)" $rows \
-		"$shape: 8 kinds of sums are compared in windows of 3 lengths${page:+, 6 in 4 stretches of the page}"
+		"$shape: 8 kinds of sums are compared in windows of 3 lengths${page:+, 6 kinds in 4 time ranges of the page}"
 	is "$(grep -c WRONG verdict)" 0 \
 		"$shape: each window's sums are right, and all windows add up to the whole"
 done

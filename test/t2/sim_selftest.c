@@ -358,7 +358,7 @@ static bool sim_counter(enum sim_stat stat, uint64_t *value)
 	return read_stat;
 }
 
-/* The first launch of a kernel loads it, with other calls and resources. */
+/* The first launch of a kernel also loads it, which makes calls and resources of its own. */
 static void warm_up(void)
 {
 	LAUNCH(k_short, 0, US);

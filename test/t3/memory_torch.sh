@@ -11,7 +11,8 @@ quiet_sanitizers
 use_sim
 torch=$XPU_BUILD/workload/torch libs=$XPU_BUILD/workload/torch_libs
 
-# blocks NAME: compares the blocks of each call path at ten moments, in total, and leaked
+# blocks NAME: compares, by call path, the blocks held at ten moments, all blocks and leaked blocks
+# with those that the program printed
 blocks() {
 	start=$(memory_start "$1.data")
 	grep '^moment' "$1.out" |

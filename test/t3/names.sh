@@ -114,7 +114,7 @@ xpumerge cut.data -o cutnamed.data 2>log
 xpumerge cut.data -f folded -o cut.folded 2>cut.log
 status=$?
 xpumerge cutnamed.data -f folded -o cutnamed.folded 2>cutnamed.log
-is $? $status "a cut recording with names is still cut"
+is $? $status "a truncated recording has the same exit status after names are added"
 sed 's/at offset [0-9]*//; s/cutnamed/cut/' cutnamed.log | grep 'cut' >want
 sed 's/at offset [0-9]*//' cut.log | grep 'cut' | diff want - >&2
 ok $? "a cut recording with names: the messages about the cut are the same"

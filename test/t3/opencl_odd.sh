@@ -123,7 +123,7 @@ goes_on() {		# goes_on: waits until the program has made 1,000 more launches
 	done
 }
 goes_on
-ok $? "dormant: the program launches"
+ok $? "dormant: the program launches kernels"
 is "$(events)" 0 "dormant: no launch requests an event from the driver"
 xpuload -p $pid --duration 0.3 -o left.data 2>load.log
 is $? 0 "attached: exit status 0" || diag "$(cat load.log)"

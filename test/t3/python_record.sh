@@ -40,7 +40,7 @@ EDGE, OUT = 2, 3			# sites of launches that begin at an edge, and outside
 state, done = EDGE, False
 sure, unsure = {}, {}			# by site: in one state; across a change of state
 lock = threading.Lock()
-last = [None] * 8			# the site of each thread's last launch in one state
+last = [None] * 8			# by thread: the site of its last sure launch
 
 
 def work(nr):

@@ -60,8 +60,8 @@ export function forWaits(w, visit) {
 let reasons = null;
 
 /*
- * Return: the work that made a straggler exceed the median most, { frames, ns, median }; or
- * undefined.
+ * Return: the work whose time in a straggler exceeds the median of the ranks most, as
+ * { frames, ns, median }; or undefined.
  */
 export function lateBy(r) {
 	if (!reasons) {

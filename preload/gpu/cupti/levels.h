@@ -40,9 +40,9 @@ void levels__remove_pool(CUmemoryPool pool);
 void levels__look(void);
 
 /*
- * Reports how much of @device is in use, if that was never reported, or if the last report is a
- * second old and the call that has just ended takes memory from the @system. Called after a call
- * has made memory on @device, whose context is current.
+ * Reports how much memory of @device is in use: the first time, and then at most once a second.
+ * @system: the call that has just ended took memory from the system, so that a report is due.
+ * Called after a call has allocated memory on @device, whose context is current.
  */
 void levels__see_device(uint16_t device, bool system);
 

@@ -184,7 +184,7 @@ function drawRows() {
 		el("stretch").before(...gaps());
 }
 
-/* Shows the colors of thread states, because the buttons above may show other kinds. */
+/* Shows a legend of thread states: the buttons above may have the colors of other things. */
 function drawLegend() {
 	const shown = new Set(rows.filter(row => !row.device).flatMap(row => row.layers
 		.filter(([, values]) => values.some(Boolean)).map(([kind]) => kind)));
