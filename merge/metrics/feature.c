@@ -235,6 +235,7 @@ const struct feature metrics_feature = {
 	.finish = metrics__finish,
 	.answer = roof__answer,
 	.sections = sections,
+	.page = roof__page,
 	.kernel = metrics__kernel,
 	.kernel_values = metrics__kernel_values,
 	.meter = metrics__meter,

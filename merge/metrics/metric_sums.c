@@ -9,7 +9,11 @@
 
 #define MOST_UNKNOWN	0.05		/* fraction of the time of a kernel or call path: if more is
 					 * unknown, the value is unknown */
-#define SMALL_PERCENT	1.0		/* a percentage with a smaller error is never unknown */
+/*
+ * A percentage with a smaller error is never unknown. For other values, this is a percentage of the
+ * highest sample of all metrics with the same unit.
+ */
+#define SMALL_PERCENT	1.0
 
 void metric_sums__exit(struct metric_sums *s)
 {
@@ -181,14 +185,33 @@ static int metered__take_solved(const struct metered *m, const struct kept_work 
 
 /* Adds the roof of a piece of work, if it is a kernel. Return: 0 or -ENOMEM. */
 static int metered__take_roof(const struct metered *m, const struct metrics *metrics,
-			      const struct kept_work *w, const struct solved_value *values)
+			      const struct kept_work *w, const struct solved_value *values,
+			      bool together)
 {
 	struct roof roof;
 
 	if (w->leaf == NO_INDEX || w->kernel == NO_INDEX)
 		return 0;
 	roof = roof__of(metrics, m->set, values);
-	return roofs__add(&m->sums->roofs, w->leaf, w->chain, w->end_ns - w->start_ns, &roof);
+	return roofs__add(&m->sums->roofs, w->leaf, w->chain, w->end_ns - w->start_ns, &roof,
+			  together);
+}
+
+/* Return: the highest sample of all metrics of the set that have the unit of metric @k. */
+static double metered__highest(const struct metered *m, const struct metrics *metrics, uint32_t k)
+{
+	const struct metric_set *set = m->set;
+	double highest = 0;
+	uint32_t i;
+	size_t row;
+
+	for (i = 0; i < set->nr; i++) {
+		if (metered__name(m, metrics, i)->unit != metered__name(m, metrics, k)->unit)
+			continue;
+		for (row = 0; row < set->rows.nr; row++)
+			highest = fmax(highest, metric_set__row(set, row)[i]);
+	}
+	return highest;
 }
 
 /* Solves the metrics of the set that are counters of work, see solve.h. Return: 0 or -ENOMEM. */
@@ -207,8 +230,9 @@ static int metered__solve(const struct metered *m, const struct metrics *metrics
 	for (k = 0; k < set->nr; k++) {
 		wanted[k] = metric__is_solved(metered__name(m, metrics, k));
 		any |= wanted[k];
-		small[k] = strcmp(metered__name(m, metrics, k)->unit, "%") ? 0 : SMALL_PERCENT;
-		most[k] = small[k] > 0 ? 100 : INFINITY;
+		most[k] = strcmp(metered__name(m, metrics, k)->unit, "%") ? INFINITY : 100;
+		small[k] = SMALL_PERCENT / 100 *
+			   (isinf(most[k]) ? metered__highest(m, metrics, k) : 100);
 	}
 	if (!any || !m->nr)
 		return 0;
@@ -222,7 +246,8 @@ static int metered__solve(const struct metered *m, const struct metrics *metrics
 	for (i = 0; i < m->nr && !err; i++)
 		err = metered__take_solved(m, &m->works[i], kinds.of_work[i], &solved, wanted) ?:
 		      metered__take_roof(m, metrics, &m->works[i],
-					 &solved.values[kinds.of_work[i] * set->nr]);
+					 &solved.values[kinds.of_work[i] * set->nr],
+					 solved.together[kinds.of_work[i]]);
 	for (k = 0; k < set->nr && !err; k++)
 		if (wanted[k])
 			checks[k] = (struct metric_check){ solved.measured[k], solved.explained[k],

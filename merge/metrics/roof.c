@@ -7,6 +7,8 @@
 #include <string.h>
 
 #define NEAR 60.0		/* percent: a unit that is used less does not bound a kernel */
+#define RATE_UNKNOWN 0.05	/* fraction of a sum's time: if more is unknown, the rate is
+				 * unknown */
 #define MOST_UNKNOWN 0.25	/* fraction of a sum's time: if more is unknown, the roof is
 				 * unknown */
 
@@ -33,6 +35,88 @@ static const struct solved_value *value_of(const struct metrics *metrics,
 	return NULL;
 }
 
+/* the metrics of rates that CUPTI names, with the value for each ns in amounts */
+static const struct {
+	enum roof_rate rate;
+	const char *begin, *end;	/* of the name */
+	unsigned int parts;		/* parts of a whole */
+	double factor;
+} amounts[] = {
+	{ RATE_BYTES, "dram__bytes.sum.per_second", "", 3, 1e-9 },
+	{ RATE_BYTES, "dram__bytes_read.sum.per_second", "", 1, 1e-9 },
+	{ RATE_BYTES, "dram__bytes_write.sum.per_second", "", 2, 1e-9 },
+	{ RATE_OPERATIONS, "sm__ops_path_tensor_src_", ".sum.per_second", 0, 1e-9 },
+	{ RATE_OPERATIONS, "sm__sass_thread_inst_executed_op_", "add_pred_on.sum.per_second", 0,
+	  1e-9 },
+	{ RATE_OPERATIONS, "sm__sass_thread_inst_executed_op_", "mul_pred_on.sum.per_second", 0,
+	  1e-9 },
+	{ RATE_OPERATIONS, "sm__sass_thread_inst_executed_op_", "fma_pred_on.sum.per_second", 0,
+	  2e-9 },
+};
+
+static const struct solved_value unknown = { NAN, NAN };
+
+/* Return: the row of amounts[] for a metric; NULL: it has none. */
+static const typeof(*amounts) *amount_of(const char *name, enum roof_rate rate)
+{
+	size_t i, len = strlen(name);
+
+	for (i = 0; i < ARRAY_SIZE(amounts); i++) {
+		size_t begin = strlen(amounts[i].begin), end = strlen(amounts[i].end);
+
+		if (amounts[i].rate == rate && len >= begin + end &&
+		    (end || len == begin) && !strncmp(name, amounts[i].begin, begin) &&
+		    !strcmp(name + len - end, amounts[i].end) && !strstr(name, "sparsity"))
+			return &amounts[i];
+	}
+	return NULL;
+}
+
+static void add_rate(struct solved_value *to, const struct solved_value *v, double factor)
+{
+	to->value += v->value * factor;
+	to->error = both_errors(to->error, v->error * factor);
+}
+
+static struct solved_value amount_rate(const struct metrics *metrics, const struct metric_set *set,
+				       const struct solved_value *values, enum roof_rate rate)
+{
+	struct solved_value sum = { 0, 0 };
+	unsigned int parts = 0;
+	bool any = false;
+	uint32_t i;
+
+	for (i = 0; i < set->nr; i++) {
+		const typeof(*amounts) *a = set->names[i] == NO_INDEX ? NULL :
+			amount_of(metrics->names.v[set->names[i]].name, rate);
+
+		if (!a || a->parts & parts)
+			continue;
+		add_rate(&sum, &values[i], a->factor);
+		parts |= a->parts;
+		any = true;
+	}
+	return any && (rate != RATE_BYTES || parts == 3) ? sum : unknown;
+}
+
+struct solved_value roof__rate(const struct metrics *metrics, const struct metric_set *set,
+			       const struct solved_value *values, enum roof_rate rate)
+{
+	struct solved_value sum = { 0, 0 };
+	uint32_t i;
+
+	if (rate >= RATE_BYTES)
+		return amount_rate(metrics, set, values, rate);
+	for (i = 0; i < ARRAY_SIZE(units[rate].keys) && units[rate].keys[i]; i++) {
+		const struct solved_value *v = value_of(metrics, set, values, units[rate].keys[i]);
+
+		if (!v)
+			return unknown;
+		add_rate(&sum, v, 1);
+	}
+	return isnan(sum.value) ? unknown : sum;
+}
+
 static enum roof_bound bound_below(const struct solved_value *active)
 {
 	if (!active || isnan(active->value))
@@ -43,25 +127,22 @@ static enum roof_bound bound_below(const struct solved_value *active)
 struct roof roof__of(const struct metrics *metrics, const struct metric_set *set,
 		     const struct solved_value *values)
 {
-	struct roof roof = { .percent = NAN, .error = NAN };
-	uint32_t unit, i;
+	struct roof roof = { .percent = NAN, .error = NAN, .bound = ROOF_UNCLEAR };
+	uint32_t rate;
+	bool known = true;
 
-	for (unit = 0; unit < NR_ROOF_UNITS; unit++) {
-		double used = 0, error = 0;
-
-		for (i = 0; i < ARRAY_SIZE(units[unit].keys) && units[unit].keys[i]; i++) {
-			const struct solved_value *v =
-				value_of(metrics, set, values, units[unit].keys[i]);
-
-			if (!v || isnan(v->value))
-				return (struct roof){ NAN, NAN, ROOF_UNCLEAR };
-			used += v->value;
-			error = both_errors(error, v->error);
-		}
-		if (unit && used <= roof.percent)
-			continue;
-		roof = (struct roof){ fmin(used, 100), error, unit };
+	for (rate = 0; rate < NR_ROOF_RATES; rate++) {
+		roof.rates[rate] = roof__rate(metrics, set, values, rate);
+		known &= rate >= NR_ROOF_UNITS || !isnan(roof.rates[rate].value);
 	}
+	for (rate = 0; rate < NR_ROOF_UNITS && known; rate++) {
+		if (rate && roof.rates[rate].value <= roof.percent)
+			continue;
+		roof.percent = roof.rates[rate].value;
+		roof.error = roof.rates[rate].error;
+		roof.bound = rate;
+	}
+	roof.percent = known ? fmin(roof.percent, 100) : NAN;
 	if (roof.percent < NEAR)
 		roof.bound = bound_below(value_of(metrics, set, values, "sm_active_percent"));
 	return roof;
@@ -82,10 +163,17 @@ static int roofs__get(struct roofs *r, struct idmap *map, uint32_t of, struct ro
 	return err;
 }
 
-int roofs__add(struct roofs *r, uint32_t leaf, uint32_t chain, double ns, const struct roof *roof)
+int roofs__add(struct roofs *r, uint32_t leaf, uint32_t chain, double ns, const struct roof *roof,
+	       bool together)
 {
-	struct roof_use sum = { 0 }, *use;
+	struct roof_use sum = { .together = together }, *use;
+	uint32_t i;
 	int err;
+
+	for (i = 0; i < NR_ROOF_RATES; i++)
+		if (!isnan(roof->rates[i].value))
+			sum.rates[i] = (struct roof_sum){ ns, ns * roof->rates[i].value,
+							  ns * roof->rates[i].error };
 
 	if (isnan(roof->percent)) {
 		sum.unknown_ns = ns;
@@ -134,6 +222,34 @@ void roof_use__add(struct roof_use *to, const struct roof_use *from)
 	to->unknown_ns += from->unknown_ns;
 	for (i = 0; i < NR_ROOF_BOUNDS; i++)
 		to->bound_ns[i] += from->bound_ns[i];
+	for (i = 0; i < NR_ROOF_RATES; i++) {
+		to->rates[i].ns += from->rates[i].ns;
+		to->rates[i].sum += from->rates[i].sum;
+		to->rates[i].error += from->rates[i].error;
+	}
+	to->together |= from->together;
+}
+
+struct solved_value roof_use__rate(const struct roof_use *use, enum roof_rate rate)
+{
+	const struct roof_sum *s = &use->rates[rate];
+
+	if (!(s->ns > 0) || s->ns < (1 - RATE_UNKNOWN) * (use->ns + use->unknown_ns))
+		return unknown;
+	return (struct solved_value){ s->sum / s->ns, s->error / s->ns };
+}
+
+struct solved_value roof_use__intensity(const struct roof_use *use)
+{
+	struct solved_value bytes = roof_use__rate(use, RATE_BYTES);
+	struct solved_value operations = roof_use__rate(use, RATE_OPERATIONS);
+	double value = operations.value / bytes.value;
+
+	/* A quotient by a number that may be 0 is not known. */
+	if (!(bytes.value > 2 * bytes.error) || isnan(operations.value))
+		return unknown;
+	return (struct solved_value){ value, both_errors(operations.error / bytes.value,
+							 value * bytes.error / bytes.value) };
 }
 
 double roof_use__save_ns(const struct roof_use *use)

@@ -25,9 +25,20 @@ enum roof_bound {
 	NR_ROOF_BOUNDS,
 };
 
+/* what a roof plot needs: percentages of the units, then amounts for each ns */
+enum roof_rate {
+	RATE_TENSOR = ROOF_TENSOR,
+	RATE_DRAM = ROOF_DRAM,
+	RATE_ISSUE = ROOF_ISSUE,
+	RATE_BYTES = NR_ROOF_UNITS,	/* that DRAM reads and writes */
+	RATE_OPERATIONS,		/* of the recorded types */
+	NR_ROOF_RATES,
+};
+
 struct roof {
 	double percent, error;		/* use of the most used unit; NaN: unknown */
 	enum roof_bound bound;
+	struct solved_value rates[NR_ROOF_RATES];
 };
 
 /* a sum over work */
@@ -37,6 +48,10 @@ struct roof_use {
 					 * error */
 	double unknown_ns;		/* the time of work whose roof is unknown */
 	double bound_ns[NR_ROOF_BOUNDS];
+	struct roof_sum {		/* over the time of work whose rate is known */
+		double ns, sum, error;
+	} rates[NR_ROOF_RATES];
+	bool together;			/* has values that several kernels have in common */
 };
 
 struct roofs {
@@ -44,12 +59,20 @@ struct roofs {
 	ARRAY(struct roof_use) uses;
 };
 
+/* Return: the rate of values, one for each metric of the set; NaN: unknown. */
+struct solved_value roof__rate(const struct metrics *metrics, const struct metric_set *set,
+			       const struct solved_value *values, enum roof_rate rate);
+
 /* Return: the roof of a kernel whose values are @values, one for each metric of the set. */
 struct roof roof__of(const struct metrics *metrics, const struct metric_set *set,
 		     const struct solved_value *values);
 
-/* Adds @ns of a kernel to its leaf and its chain. Return: 0 or -ENOMEM. */
-int roofs__add(struct roofs *r, uint32_t leaf, uint32_t chain, double ns, const struct roof *roof);
+/*
+ * Adds @ns of a kernel to its leaf and its chain. @together: several kernels have its
+ * values in common. Return: 0 or -ENOMEM.
+ */
+int roofs__add(struct roofs *r, uint32_t leaf, uint32_t chain, double ns, const struct roof *roof,
+	       bool together);
 void roofs__exit(struct roofs *r);
 
 /* Return: the sums of a leaf, or of a chain; NULL: there are no sums. */
@@ -69,6 +92,12 @@ bool roof_use__is_known(const struct roof_use *use);
 double roof_use__save_ns(const struct roof_use *use);
 double roof_use__error_ns(const struct roof_use *use);
 double roof_use__percent(const struct roof_use *use);
+
+/* Return: the mean rate; NaN: unknown, for most of the work or for some of it */
+struct solved_value roof_use__rate(const struct roof_use *use, enum roof_rate rate);
+
+/* Return: operations for each byte of DRAM; NaN: unknown. */
+struct solved_value roof_use__intensity(const struct roof_use *use);
 
 /* Return: what bounds most of the time; "unknown" if the roof is unknown. */
 const char *roof_use__bound(const struct roof_use *use);

@@ -29,6 +29,9 @@ int metrics__kernel_values(const struct session *s, kernel_values_t *values);
 extern const struct section section_kernel_roof, section_path_roof, section_line_roof;
 void roof__answer(const struct session *s, FILE *f, const struct feature_answer *a);
 
+/* page_roof.c: the roof plot of the page */
+int roof__page(const struct session *s, struct json_out *j);
+
 /* metrics_table.c */
 extern const struct feature_table metrics_table;
 

@@ -8,23 +8,12 @@
 
 #include "escape.h"
 #include "human.h"
+#include "metrics/roof_rows.h"
 #include "metrics/state.h"
 #include "write/section.h"
 #include "write/shorten.h"
 
-#define TEXT_MAX 40
 #define ANSWER_NAME 32 /* width of the name of a kernel in the first answer */
-
-struct roof_row {
-	const char *name;		/* name of a kernel, or line of Python; NULL for other
-					 * rows */
-	const struct stack *stack;	/* stack of a call path; NULL for other rows */
-	uint64_t ns;			/* device time of kernels */
-	uint64_t nr;
-	size_t order;			/* order of appearance */
-	struct roof_use use;
-	char text[TEXT_MAX];		/* the used share of the roof, for people */
-};
 
 typedef ARRAY(struct roof_row) roof_rows_t;
 
@@ -111,6 +100,38 @@ static int add_use(struct idmap *added, const struct roofs *roofs, const struct 
 	return idmap__put(added, of, 0);
 }
 
+#define INTENSITY_COLUMN 8 /* of ROOF_COLUMNS; operations are the next */
+
+#define ROOF_COLUMNS(name, type) { \
+	{ "time %", "time_percent", COLUMN_SHARE, 0 }, { "total", "total_ns", COLUMN_TIME, 0 }, \
+	{ "count", "instances", COLUMN_COUNT, 2 }, { "saves", "save_ns", COLUMN_TIME, 0 }, \
+	{ NULL, "save_ns_error", COLUMN_TIME, 0 }, { "roof %", NULL, COLUMN_WORD, 0 }, \
+	{ NULL, "roof_percent", COLUMN_REAL, 0 }, { NULL, "roof_percent_error", COLUMN_REAL, 0 }, \
+	{ NULL, NULL, COLUMN_WORD, 3 }, { NULL, NULL, COLUMN_WORD, 4 }, \
+	{ NULL, "operations_per_byte", COLUMN_REAL, 0 }, \
+	{ NULL, "operations_per_byte_error", COLUMN_REAL, 0 }, \
+	{ NULL, "operations_per_ns", COLUMN_REAL, 0 }, \
+	{ NULL, "operations_per_ns_error", COLUMN_REAL, 0 }, \
+	{ "bound by", "bound", COLUMN_NAME, 1 }, { name, name, type, 0 }, \
+}
+
+static const struct column kernel_roof_columns[] = ROOF_COLUMNS("name", COLUMN_NAME);
+static const struct column path_roof_columns[] = ROOF_COLUMNS("path", COLUMN_PATH);
+static const struct column line_roof_columns[] = ROOF_COLUMNS("line", COLUMN_NAME);
+
+/* Shows people the columns about operations, which few recordings have. Return: 0 or -ENOMEM. */
+static int show_operations(struct section_rows *to, const struct column *columns)
+{
+	to->nr_columns = ARRAY_SIZE(kernel_roof_columns);
+	to->columns = malloc(sizeof(kernel_roof_columns));
+	if (!to->columns)
+		return -ENOMEM;
+	memcpy(to->columns, columns, sizeof(kernel_roof_columns));
+	to->columns[INTENSITY_COLUMN].title = "op/byte";
+	to->columns[INTENSITY_COLUMN + 1].title = "Gop/s";
+	return 0;
+}
+
 static int roof__collect(struct section_rows *to, enum roof_by by)
 {
 	const struct session *s = to->s;
@@ -118,6 +139,7 @@ static int roof__collect(struct section_rows *to, enum roof_by by)
 	struct idmap index = { 0 }, added = { 0 };
 	roof_rows_t rows = { 0 };
 	struct roof_row *row;
+	bool operations = false;
 	size_t i;
 	int err = 0;
 
@@ -133,19 +155,30 @@ static int roof__collect(struct section_rows *to, enum roof_by by)
 		row->ns += a->sum_ns;
 		row->nr += a->nr;
 		err = add_use(&added, roofs, a, by, &row->use);
+		operations |= row->use.rates[RATE_OPERATIONS].ns > 0;
 	}
 	idmap__free(&index);
 	idmap__free(&added);
 	array_qsort(&rows, roof_row__cmp);
 	to->v = rows.v;
 	to->nr = rows.nr;
-	return err;
+	return err || !operations ? err :
+	       show_operations(to, by == BY_KERNEL ? kernel_roof_columns :
+			       by == BY_PATH ? path_roof_columns : line_roof_columns);
 }
 
 static void roof__head(const struct section_rows *rows, const char *what, FILE *f)
 {
 	fprintf(f, "%s, by the time that perfect kernels would save: they do the same work, and "
 		"keep the unit that they use most (their roof) always busy%s\n", what, rows->times);
+}
+
+/* Writes a value with its error, or "unknown", for people. */
+static void value_text(char text[ROOF_TEXT_MAX], struct solved_value v)
+{
+	snprintf(text, ROOF_TEXT_MAX, "unknown");
+	if (!isnan(v.value))
+		snprintf(text, ROOF_TEXT_MAX, "%.1f+-%.1f", v.value, v.error);
 }
 
 static int roof_row__put(const struct section_rows *rows, const struct roof_row *row,
@@ -155,32 +188,25 @@ static int roof_row__put(const struct section_rows *rows, const struct roof_row 
 	bool known = roof_use__is_known(use);
 	double error_ns = roof_use__error_ns(use), percent = known ? roof_use__percent(use) : NAN;
 	double error = known ? 100 * error_ns / (use->ns + use->unknown_ns) : NAN;
-	char *text = ((struct roof_row *)row)->text;
+	struct solved_value intensity = roof_use__intensity(use);
+	struct solved_value operations = roof_use__rate(use, RATE_OPERATIONS);
+	char (*texts)[ROOF_TEXT_MAX] = ((struct roof_row *)row)->texts;
 
-	snprintf(text, TEXT_MAX, "unknown");
-	if (known)
-		snprintf(text, TEXT_MAX, "%.1f+-%.1f", percent, error);
+	value_text(texts[0], (struct solved_value){ percent, error });
+	value_text(texts[1], intensity);
+	value_text(texts[2], operations);
 	return table__row(t, (struct cell[]){
 		{ .n = table__share(row->ns, rows->sum_ns) }, { .n = row->ns }, { .n = row->nr },
 		{ .n = known ? roof_use__save_ns(use) : CELL_NONE },
 		{ .n = known ? error_ns : CELL_NONE },
-		{ .s = text }, { .d = percent }, { .d = error },
+		{ .s = texts[0] }, { .d = percent }, { .d = error },
+		{ .s = texts[1] }, { .s = texts[2] },
+		{ .d = intensity.value }, { .d = intensity.error },
+		{ .d = operations.value }, { .d = operations.error },
 		{ .s = roof_use__bound(use) },
 		{ .s = name },
 	});
 }
-
-#define ROOF_COLUMNS(name, type) { \
-	{ "time %", "time_percent", COLUMN_SHARE, 0 }, { "total", "total_ns", COLUMN_TIME, 0 }, \
-	{ "count", "instances", COLUMN_COUNT, 2 }, { "saves", "save_ns", COLUMN_TIME, 0 }, \
-	{ NULL, "save_ns_error", COLUMN_TIME, 0 }, { "roof %", NULL, COLUMN_WORD, 0 }, \
-	{ NULL, "roof_percent", COLUMN_REAL, 0 }, { NULL, "roof_percent_error", COLUMN_REAL, 0 }, \
-	{ "bound by", "bound", COLUMN_NAME, 1 }, { name, name, type, 0 }, \
-}
-
-static const struct column kernel_roof_columns[] = ROOF_COLUMNS("name", COLUMN_NAME);
-static const struct column path_roof_columns[] = ROOF_COLUMNS("path", COLUMN_PATH);
-static const struct column line_roof_columns[] = ROOF_COLUMNS("line", COLUMN_NAME);
 
 static bool has_roofs(const struct session *s)
 {
@@ -287,5 +313,6 @@ void roof__answer(const struct session *s, FILE *f, const struct feature_answer 
 		human__time(error, roof_use__error_ns(&row->use)), roof_use__bound(&row->use));
 out:
 	free(name);
+	free(rows.columns);
 	free(rows.v);
 }

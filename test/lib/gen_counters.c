@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_counters FILE [DRAM [SEED]] - a recording of 3 s with samples of a GPU's counters, whose
- * truth is known
+ * gen_counters FILE [DRAM [SEED [operations]]] - a recording of 3 s with samples of a GPU's
+ * counters, whose truth is known
  *
  * Kernels: "wide" has two shapes with different values, "narrow" uses no tensor core, "first" and
  * "second" always run in succession, "once" runs for 2 us. The recording has a memory copy, too.
  * Prints the truth, a line KERNEL TENSOR DRAM NS for each kernel, with means over its shapes. DRAM
- * is the DRAM share that "narrow" reads, in percent.
+ * is the DRAM share that "narrow" reads, in percent. With "operations", the recording has bytes and
+ * operations in place of shares: BYTES for a percent of DRAM, and OPERATIONS for a percent of the
+ * tensor cores.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -25,6 +27,8 @@
 #define CBID_LAUNCH 307
 #define SET 1
 #define NR_METRICS 6
+#define BYTES 3e10f /* per second */
+#define OPERATIONS 1e13f
 #define BACKGROUND 0.2 /* points of DRAM that each sample has besides its kernels, on average */
 
 enum kind { WIDE_LARGE, WIDE_SMALL, NARROW, FIRST, SECOND, ONCE, COPY, NR_KINDS };
@@ -118,23 +122,40 @@ static void add_works(struct gen *g, struct gen *batch)
 	}
 }
 
-static void add_rows(struct gen *g)
+/* Turns the row's shares into amounts. */
+static void make_amounts(float *row)
 {
+	row[0] *= OPERATIONS;
+	row[1] *= BYTES;
+	row[5] *= BYTES;
+}
+
+static void add_rows(struct gen *g, bool amounts)
+{
+	static const char *const names[2][3] = {
+		{ "tensor", "DRAM read", "DRAM write" },
+		{ "sm__ops_path_tensor_src_fp16_dst_fp32.sum.per_second",
+		  "dram__bytes_read.sum.per_second", "dram__bytes_write.sum.per_second" },
+	};
+	const char *bytes = amounts ? "byte/s" : "%";
 	size_t row;
 	uint32_t i;
 
-	gen__metric(g, SET, 0, XPU_METRIC_MEAN, "0123456789abcde", "tensor", "%");
-	gen__metric(g, SET, 1, XPU_METRIC_MEAN, "0123456789abcde", "DRAM read", "%");
+	gen__metric(g, SET, 0, XPU_METRIC_MEAN, "0123456789abcde", names[amounts][0],
+		    amounts ? "op/s" : "%");
+	gen__metric(g, SET, 1, XPU_METRIC_MEAN, "0123456789abcde", names[amounts][1], bytes);
 	gen__metric(g, SET, 2, XPU_METRIC_MEAN, "0123456789abcde", "clock", "MHz");
 	gen__metric(g, SET, 3, XPU_METRIC_MEAN, "0123456789abcde", "SM issue", "%");
 	gen__metric(g, SET, 4, XPU_METRIC_MEAN, "0123456789abcde", "SM active", "%");
-	gen__metric(g, SET, 5, XPU_METRIC_MEAN, "0123456789abcde", "DRAM write", "%");
+	gen__metric(g, SET, 5, XPU_METRIC_MEAN, "0123456789abcde", names[amounts][2], bytes);
 	for (row = 0; row < NR_ROWS; row++) {
 		rows[row][0] = fmax(rows[row][0] + 0.4 * (chance() - 0.5), 0);
 		rows[row][1] += 2 * BACKGROUND * chance();
 		rows[row][2] = 1500;
 		for (i = 3; i < NR_METRICS; i++)
 			rows[row][i] += 2 * BACKGROUND * chance();
+		if (amounts)
+			make_amounts(rows[row]);
 		gen__metrics(g, SET, START_NS + row * ROW_NS, ROW_NS, NR_METRICS, rows[row]);
 	}
 	gen__metrics_end(g, SET, 0, NR_ROWS, 0);
@@ -167,7 +188,7 @@ int main(int argc, char **argv)
 	gen__batch_begin(&g, START_NS + NR_ROWS * (uint64_t)ROW_NS, PROC, PID);
 	gen__bytes(&g, batch.v, batch.nr);
 	gen__batch_end(&g);
-	add_rows(&g);
+	add_rows(&g, argc > 4);
 	gen__end(&g, START_NS + NR_ROWS * (uint64_t)ROW_NS, 0);
 	for (i = WIDE_SMALL; i < COPY; i++) {
 		uint32_t from = i == WIDE_SMALL ? WIDE_LARGE : i, k;

@@ -83,6 +83,33 @@ xpumerge -i c.data -o c.html 2>/dev/null
 like "$(grep -c 'tensor [0-9.]*+-[0-9.]* %' c.html)" '^[1-9]' \
 	"the page has values with their errors"
 
+# A recording of bytes and operations.
+"$XPU_BUILD/gen_counters" o.data 60 1 operations >/dev/null
+xpumerge -i o.data --json --table kernel_roof 2>/dev/null >operations.json
+cat >operations.py <<'END'
+import json
+truth = {l.split()[0]: [float(x) for x in l.split()[1:3]] for l in open("truth")}
+rows = {r["name"]: r for r in json.load(open("operations.json"))["kernel_roof"]}
+def near(row, key, want):
+    return abs(row[key] - want) < 3 * row[key + "_error"] + 0.002 * want
+def is_true(name):
+    tensor, read = truth[name]
+    return (near(rows[name], "operations_per_ns", tensor * 1e13 / 1e9) and
+            near(rows[name], "operations_per_byte", tensor * 1e13 / ((read + 0.2) * 3e10)))
+print([(name, is_true(name)) for name in ("wide", "narrow")])
+print([rows["once"][k] for k in ("operations_per_ns", "operations_per_byte")])
+print({r["operations_per_byte"] for r in json.load(open("kernel_roof.json"))["kernel_roof"]})
+END
+python3 operations.py >operations
+diag "$(cat operations.json)"
+is "$(sed -n 1p operations)" "[('wide', True), ('narrow', True)]" \
+	"operations for each byte and each ns are true, within three errors"
+is "$(sed -n 2p operations)" "[None, None]" "a kernel of 2 us has unknown operations"
+is "$(sed -n 3p operations)" "{None}" "a recording without operations has none"
+like "$(xpumerge -i o.data --table kernel_roof 2>/dev/null | grep 'wide$')" \
+	' 75[0-9]\.[0-9]\+-[0-9.]+ +551514\.[0-9]\+-[0-9.]+ +unknown +wide$' \
+	"printed tables show operations"
+
 # Another run, in which "narrow" reads less from DRAM; the shapes of "wide" come in another mixture.
 "$XPU_BUILD/gen_counters" d.data 45 7 >truth_d
 xpumerge diff c.data d.data --json 2>/dev/null >diff.json

@@ -11,7 +11,7 @@ import { frameColour } from "./colours.js";
 import { NONE, diff, frames, isDevice, kinds, sideNames, sides } from "./data.js";
 import { el, keepFocus, make } from "./dom.js";
 import {
-	count, isPicked, measure, onCpu, self, state, total, whole, width,
+	DEFAULTS, count, isPicked, measure, onCpu, self, state, total, whole, width,
 } from "./model.js";
 import { matches } from "./search.js";
 import {
@@ -36,12 +36,12 @@ const scope = () => kindOf(state.zoom) === NONE && !state.group ? state.zoom : 0
 const isWork = i => kindOf(i) === NONE ? onCpu(i) > 0 :
 	kindOf(parentOf[i]) === NONE && (width[i] > 0 || count.some(nr => nr[i] > 0));
 
-/* Return: a row for each name of work in the scope. */
-function workRows() {
+/* Return: a row for each name of work in the scope. @found: the frames that count; null: all */
+function workRows(found = matches) {
 	const rows = new Map(), top = scope();
 
 	for (let i = top; i < endOf[top]; i++) {
-		if (!i || !isWork(i) || (matches && !matches[frameOf[i]]))
+		if (!i || !isWork(i) || (found && !found[frameOf[i]]))
 			continue;
 		const own = kindOf(i) === NONE, f = frameOf[i], v = own ? onCpu(i) : width[i];
 
@@ -174,6 +174,19 @@ function choose(row) {
 	const { node } = row.path;
 
 	go({ selected: node, group: "", zoom: fits(node) ? scope() : parentOf[node] });
+}
+
+/* Selects the kernel @name in the graph, as a click on its row does, whatever is counted now. */
+export function selectKernel(name) {
+	const find = () => workRows(null).find(row =>
+		kinds[row.kind] === "kernel" && frames.name[row.frame] === name);
+
+	go({ tab: "graph", zoom: 0, group: "",
+		...(state.mode === "thread" ? { mode: "gpu" } : {}) });
+	if (!find())
+		go({ off: "", gpu: "all", from: 0, to: DEFAULTS.to }, true);
+	if (find())
+		choose(find());
 }
 
 function workRow(row, list, reached) {

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* roof_rows.h - the rows of the tables of roofs, and of the plot in the page */
+#ifndef MERGE_ROOF_ROWS_H
+#define MERGE_ROOF_ROWS_H
+
+#include "metrics/roof.h"
+#include "model/chain.h"
+
+#define ROOF_TEXT_MAX 40
+
+struct roof_row {
+	const char *name;		/* name of a kernel or line of Python; NULL for others */
+	const struct stack *stack;	/* stack of a call path; NULL for others */
+	uint64_t ns;			/* device time of kernels */
+	uint64_t nr;
+	size_t order;			/* order of appearance */
+	struct roof_use use;
+	char texts[3][ROOF_TEXT_MAX];	/* the used share of the roof, operations for each byte and
+					 * operations for each ns, for people */
+};
+
+#endif /* MERGE_ROOF_ROWS_H */
