@@ -6,7 +6,7 @@ Writes OUT and OUT.folded: the lines that xpumerge --cpu OUT -f folded --unit ns
 nr, event (cpu-clock, cycles), freq, clockid (-1 for perf's own), events (2 for one more event, with
 IDs), identifier, pipe, zstd (with the program of that name), dwarf (stack copies), chains (0 for no
 call chains), order (1 for records out of time order), lost, start (ns), wall (ns since 1970), big
-(the other byte order), cut (bytes off the end).
+(the other byte order), aux (1 for a trace of the hardware), cut (bytes off the end).
 """
 import random
 import struct
@@ -16,7 +16,7 @@ import sys
 opts = {"seed": 1, "nr": 200, "event": "cpu-clock", "freq": 1000, "clockid": 1, "events": 1,
         "identifier": 0,
         "pipe": 0, "zstd": 0, "dwarf": 0, "chains": 1, "order": 0, "lost": 0, "start": 5000000000,
-        "wall": 0, "big": 0, "cut": 0, "pid": 700}
+        "wall": 0, "big": 0, "aux": 0, "cut": 0, "pid": 700}
 for arg in sys.argv[2:]:
     key, value = arg.split("=", 1)
     opts[key] = type(opts[key])(value)
@@ -212,6 +212,10 @@ for i in range(opts["nr"]):
         event(sample(p, t, now + 3, 1, ([], [APP + 0x20]), 1, user))
 if opts["lost"]:
     event(record(2, struct.pack("<QQ", 901, opts["lost"]) + side(0, 0, now)))
+if opts["aux"]:
+    # The trace follows its record. Its size is in the record, but not in the record's size.
+    records.insert(len(records) // 2, (0, record(71, struct.pack("<QQQIIII", 24, 0, 0, 0, 0, 0, 0))
+                                       + b"\xff" * 24))
 if opts["order"]:
     rng.shuffle(records)
 

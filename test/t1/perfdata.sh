@@ -13,11 +13,14 @@ gen() {
 for args in "seed=1" "seed=2 events=2" "seed=3 events=2 identifier=1" "seed=4 order=1" \
 	"seed=5 pipe=1" \
 	"seed=6 event=cycles freq=500" "seed=7 chains=0" "seed=8 dwarf=1" "seed=9 pipe=1 events=2" \
-	"seed=10 event=task-clock nr=3000" "seed=11 clockid=-1"; do
+	"seed=10 event=task-clock nr=3000" "seed=11 clockid=-1" "seed=22 aux=1"; do
 	# shellcheck disable=SC2086 # several arguments on purpose
 	gen p.data $args
 	same "$args" p.data.folded --cpu p.data
+	unlike "$(cat log)" 'damaged' "$args: the file is whole"
 done
+gen p.data nr=0
+fails "no samples" 'p.data: has no samples$' --cpu p.data
 if command -v zstd >/dev/null; then
 	for args in "seed=12 zstd=1" "seed=13 zstd=2 nr=3000" "seed=14 zstd=1 pipe=1"; do
 		# shellcheck disable=SC2086 # several arguments on purpose

@@ -24,6 +24,7 @@
 /* Values from include/uapi and tools/lib/perf. Some are missing in older headers. */
 enum {
 	TYPE_HEADER_ATTR	= 64,
+	TYPE_AUXTRACE		= 71,
 	TYPE_HEADER_FEATURE	= 80,
 	TYPE_COMPRESSED		= 81,
 	TYPE_COMPRESSED2	= 83,
@@ -857,7 +858,11 @@ static int reader__records(struct data_reader *r, struct bytes *b, bool packed)
 			break;
 		rec.left = size - 8;
 		bytes__take(b, size);
-		err = reader__record(r, type, misc, rec, packed);
+		/* The trace of Intel PT or Arm ETM follows this record, outside of its size. */
+		if (type == TYPE_AUXTRACE && !packed)
+			r->d->cut |= !bytes__take(b, bytes__u64(&rec));
+		else
+			err = reader__record(r, type, misc, rec, packed);
 	}
 	return err;
 }

@@ -342,7 +342,8 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 	const char *name = other ?: beside ? beside->name : NULL;
 	bool is_data = c->kind == CPU_SIDE_DATA;
 	const struct perf_event *events = is_data ? c->data.events.v : c->script.events.v;
-	size_t nr = is_data ? c->data.events.nr : c->script.events.nr;
+	size_t nr = is_data ? c->data.events.nr : c->script.events.nr, i;
+	const char *of = NULL;		/* the first event with samples */
 	int err;
 
 	/* The other importer has already read the lines. */
@@ -361,13 +362,15 @@ int cpu_side__write(struct cpu_side *c, struct import *im, const char *other,
 	err = is_data ? cpu_side__tell_data(c, im, buildid_dir) : cpu_side__tell_script(c, im);
 	if (err)
 		return err;
+	for (i = nr; i--;)
+		of = events[i].nr ? events[i].name : of;
 	if (!c->told.nr_samples && !(other && c->nr_launches))
 		return msgs__refuse(msgs, c->nr_launches ?
 				    "%s: has stacks of launches only: give the device records with "
-				    "--gpu" :
+				    "--gpu" : of ?
 				    "%s: has no samples of CPU time, which the events cpu-clock, "
-				    "task-clock and cycles give%s%s",
-				    c->path, nr ? ", but of " : "", nr ? events->name : "");
+				    "task-clock and cycles give, but of %s" :
+				    "%s: has no samples", c->path, of);
 	perf_events__complain(events, nr, c->path, msgs);
 	if (!is_data && !c->script.has_ids)
 		msgs__add(msgs,
