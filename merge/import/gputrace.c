@@ -251,7 +251,14 @@ void gputrace__complain(const struct gputrace *t, const char *name, struct msgs 
 
 void gputrace__complain_empty(const struct gputrace *t, const char *name, struct msgs *msgs)
 {
-	if (!t->damage)
+	if (!t->damage && t->rocprof)
+		msgs__add(msgs, "%s: cannot find GPU events: a file of rocprof: only files "
+			  "of rocprofv3 are read", name);
+	else if (!t->damage && t->format == GPU_CHROME && t->nr_other)
+		msgs__add(msgs, "%s: cannot find GPU events: none of its %" PRIu64 " %s is a "
+			  "kernel, a copy or a call, as PyTorch, unitrace and onetrace write them",
+			  name, t->nr_other, PLURAL(t->nr_other, "event", "events"));
+	else if (!t->damage)
 		msgs__add(msgs, "%s: cannot find GPU events: expected Chrome JSON, JSON lines, the "
 			  "text of CUPTI's samples, or rocprofv3's JSON, CSV or rocpd", name);
 	else if (t->format != GPU_CHROME)

@@ -152,6 +152,7 @@ struct gputrace {
 	uint64_t nr_ends;		/* number of end events without a begin; left out */
 	uint64_t nr_not_finite;		/* number of values such as NaN in place of numbers */
 	uint64_t nr_other;		/* number of records of kinds that are not read */
+	bool rocprof;			/* some of them are events of rocprof */
 	uint64_t nr_unread[NR_UNREAD];
 	const char *damage;		/* the error that ended reading, or NULL */
 	uint64_t damage_offset;		/* Chrome JSON: offset of the error; everything before it

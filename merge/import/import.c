@@ -750,6 +750,17 @@ void import__memset(struct import *im, uint32_t proc, const struct import_work *
 	import__memory(im, XPU_RECORD_MEMSET, proc, w);
 }
 
+void import__migration(struct import *im, uint32_t proc, uint16_t what,
+		       struct xpu_record_migration m)
+{
+	if (im->err)
+		return;
+	import__see_both(im, m.start_ns, m.duration_ns);
+	m.number = im->by_proc.v[proc - 1].nr_migrations++;
+	import__enter_batch(im, proc);
+	PUT_NESTED(im, XPU_RECORD_MIGRATION, what, m);
+}
+
 /* If some times are outliers, records when the recording began and ended. */
 static void import__tell_bounds(struct import *im)
 {

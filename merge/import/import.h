@@ -39,6 +39,7 @@ struct import_proc {
 	uint32_t pid;
 	uint32_t nr_strings, nr_apis;	/* number of strings and functions defined so far */
 	uint64_t nr_allocs;		/* number of memory events of this process so far */
+	uint32_t nr_migrations;		/* number of page migrations of this process so far */
 };
 
 struct import {
@@ -230,6 +231,10 @@ void import__pmc(struct import *im, uint32_t proc, const struct import_work *w, 
 		 double value);
 void import__memcpy(struct import *im, uint32_t proc, const struct import_work *w);
 void import__memset(struct import *im, uint32_t proc, const struct import_work *w);
+
+/* Adds a migration of pages. @what: XPU_MIGRATION_*; @m: the number is not set */
+void import__migration(struct import *im, uint32_t proc, uint16_t what,
+		       struct xpu_record_migration m);
 
 /* Ends the recording and opens @r on it. Return: 0 or -errno; r->error has the reason. */
 int import__finish(struct import *im, struct reader *r, const char *name);

@@ -405,19 +405,25 @@ static int nsys__read_kernels(struct nsys *n)
 	return err;
 }
 
-/*
- * Return: the CUpti_ActivityMemcpyKind for a value of ENUM_CUDA_MEMCPY_OPER. Both use the same
- * values, except that page migrations of unified memory (to the device, to the host, from device to
- * device) have other values in the export.
- */
-static uint8_t copy_kind(sqlite3_int64 oper)
-{
-	static const uint8_t pages[] = { 1, 2, 8 };
-	enum { FIRST_PAGES = 11 };
+enum { FIRST_PAGES = 11 };		/* CUDA_MEMCPY_KIND_UVM_HTOD */
 
-	if (oper >= FIRST_PAGES && oper < FIRST_PAGES + (int)ARRAY_SIZE(pages))
-		return pages[oper - FIRST_PAGES];
-	return oper >= 0 && oper < NR_MEMCPY_KINDS ? oper : 0;
+/*
+ * Takes a value of ENUM_CUDA_MEMCPY_OPER: a CUpti_ActivityMemcpyKind, or a page migration of
+ * managed memory, which the export has among the copies.
+ */
+static void nsys_work__set_copy(struct nsys_work *w, sqlite3_int64 oper)
+{
+	static const struct {
+		uint8_t copy_kind, migration;
+	} pages[] = {
+		{ 1, XPU_MIGRATION_TO_DEVICE }, { 2, XPU_MIGRATION_TO_HOST },
+		{ 8, XPU_MIGRATION_BETWEEN },
+	};
+	w->copy_kind = oper >= 0 && oper < NR_MEMCPY_KINDS ? oper : 0;
+	if (oper >= FIRST_PAGES && oper < FIRST_PAGES + (int)ARRAY_SIZE(pages)) {
+		w->copy_kind = pages[oper - FIRST_PAGES].copy_kind;
+		w->migration = pages[oper - FIRST_PAGES].migration;
+	}
 }
 
 /*
@@ -446,6 +452,8 @@ static int nsys__read_graphs(struct nsys *n)
 static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 {
 	static const struct enum_word words[] = {
+		{ "UVMHTOD", FIRST_PAGES }, { "UVMDTOH", FIRST_PAGES + 1 },
+		{ "UVMDTOD", FIRST_PAGES + 2 },
 		{ "HTOD", 1 }, { "DTOH", 2 }, { "HTOA", 3 }, { "ATOH", 4 }, { "ATOA", 5 },
 		{ "ATOD", 6 }, { "DTOA", 7 }, { "DTOD", 8 }, { "HTOH", 9 }, { "PTOP", 10 }, { 0 },
 	};
@@ -454,8 +462,8 @@ static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 	int err = nsys__read_enum(n, "ENUM_CUDA_MEMCPY_OPER", words, &kinds);
 
 	err = err ?: database__select(&n->db, table, "start end deviceId contextId streamId "
-				      "correlationId globalPid bytes copyKind graphNodeId", 2, "",
-				      &stmt);
+				      "correlationId globalPid bytes copyKind graphNodeId "
+				      "virtualAddress", 2, "", &stmt);
 	while (database__next(&n->db, &stmt, table, &err)) {
 		struct nsys_work w = { .type = type };
 
@@ -463,7 +471,8 @@ static int nsys__read_memory(struct nsys *n, const char *table, uint8_t type)
 		w.graph_node_id = nsys__known_node(n, stmt, 9);
 		w.name = "Memset";
 		if (type == XPU_RECORD_MEMCPY) {
-			w.copy_kind = copy_kind(enum__value(&kinds, sqlite3_column_int64(stmt, 8)));
+			nsys_work__set_copy(&w, enum__value(&kinds, sqlite3_column_int64(stmt, 8)));
+			w.address = sqlite3_column_int64(stmt, 10);
 			w.name = strpool__internf(&n->strings, "Memcpy %s",
 						  memcpy_kind__name(w.copy_kind));
 		}

@@ -44,6 +44,9 @@ struct nsys_work {
 	uint32_t device, context, stream;
 	uint8_t type;			/* XPU_RECORD_KERNEL, ... */
 	uint8_t copy_kind;
+	uint8_t migration;		/* XPU_MIGRATION_*, if pages of managed memory moved, which
+					 * no launch causes; otherwise 0 */
+	uint64_t address;		/* of a migration's first page */
 	const char *name;		/* the name as nsys2json shows it */
 	const char *full_name;		/* the demangled name with parameters, or NULL */
 	uint64_t bytes;

@@ -499,6 +499,20 @@ static void nsys_importer__api(struct nsys_importer *i)
 	}
 }
 
+/* Imports a migration. An export does not say which devices one between devices has. */
+static void nsys_importer__migration(struct nsys_importer *i, uint32_t proc,
+				     const struct nsys_work *w)
+{
+	uint16_t device = min_t(uint32_t, w->device, XPU_ALLOC_NO_DEVICE);
+
+	import__migration(i->im, proc, w->migration, (struct xpu_record_migration){
+		.start_ns = w->start_ns + !w->start_ns, .duration_ns = w->end_ns - w->start_ns,
+		.address = w->address, .value = w->bytes,
+		.source = w->migration == XPU_MIGRATION_TO_HOST ? device : XPU_ALLOC_NO_DEVICE,
+		.target = w->migration == XPU_MIGRATION_TO_DEVICE ? device : XPU_ALLOC_NO_DEVICE,
+	});
+}
+
 static void nsys_importer__works(struct nsys_importer *i)
 {
 	uint32_t k, unknown = 0, proc;
@@ -534,6 +548,10 @@ static void nsys_importer__works(struct nsys_importer *i)
 		if (from->proc == NO_INDEX && !unknown)
 			unknown = import__process(i->im, 0, "", 0);
 		proc = from->proc == NO_INDEX ? unknown : nsys_importer__proc(i, from->proc);
+		if (from->migration) {
+			nsys_importer__migration(i, proc, from);
+			continue;
+		}
 		w.stream = import__stream(i->im, proc, from->device, from->context, from->stream);
 		if (from->type == XPU_RECORD_KERNEL)
 			import__kernel(i->im, proc, &w, span__of(from->full_name ?: from->name));
@@ -671,6 +689,9 @@ int nsys__import(struct nsys *n, struct import *im)
 	struct nsys_importer i = { .n = n, .im = im };
 	int err;
 
+	if (!n->works.nr)
+		msgs__add(n->msgs, "%s: has no GPU work (nsys profile --trace=cuda records it)",
+			  n->path);
 	if (n->host)
 		import__info(im, XPU_INFO_HOSTNAME, span__of(n->host));
 	if (n->epoch_ns)

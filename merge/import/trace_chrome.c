@@ -116,6 +116,7 @@ static int chrome__complete_event(struct chrome *c, const struct event *e, uint6
 
 	if (kind == RECORD_OTHER) {
 		t->nr_other++;
+		t->rocprof |= e->rocprof.s != NULL;
 		return 0;
 	}
 	if (kind == RECORD_PTI_WORK)

@@ -66,6 +66,7 @@ static struct span *event__field(struct event *e, struct span key, bool args)
 		FIELD(IN_ARGS, "registers per thread", registers),
 		FIELD(IN_ARGS, "shared memory", shared),
 		FIELD(IN_ARGS, "local memory per thread", local),
+		FIELD(IN_ARGS, "BeginNs", rocprof),
 	};
 	struct span *out;
 	size_t i;

@@ -13,6 +13,7 @@ struct event {
 	struct span arg_name, stack, modules;
 	struct span grid, block, cluster, registers, shared, local;
 	struct span id, sync_type, real_time;
+	struct span rocprof;		/* BeginNs, which only files of rocprof have */
 };
 
 enum record_kind {

@@ -100,6 +100,10 @@ is "$(xpumerge shapes.data --by shape --json --table kernels 2>/dev/null |
 xpumerge --nsys one.sqlite -o out.json -t kernel nvtx nvtx-kernel cuda-api 2>log
 is $? 0 "one process: exit status 0"
 is "$(cat log)" "" "one process: no message is printed"
+schema | "$sqlite" none.sqlite
+xpumerge --nsys none.sqlite -f text >out 2>log
+like "$(cat log)" 'none.sqlite: has no GPU work \(nsys profile --trace=cuda records it\)' \
+	"an export without GPU work: a message says so"
 show out.json >got
 cat >expected <<'END'
 cuda_api|cudaLaunchKernel_v7000|1.0|0.5|Device 0|CUDA API Thread 101|
@@ -342,7 +346,6 @@ END
 xpumerge --nsys recent.sqlite --waits -f folded --unit ns -o out.folded 2>log
 is $? 0 "a recent export: exit status 0"
 cat >expected <<'END'
-[unknown];[no launch];[GPU_Memcpy]DtoH 10
 [waits];[unknown];[no stack];cudaDeviceSynchronize;[GPU_Wait](idle) 100
 [unknown];[no stack];cudaGraphLaunch;[GPU_Kernel]CUDA graph 5 6000
 [unknown];[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500
@@ -352,8 +355,12 @@ END
 sort -o expected expected
 sort out.folded | diff expected - >diff
 ok $? \
-	"graphs are work of their launches, synchronizations are waits, page migrations are copies" ||
+	"graphs are work of their launches, synchronizations are waits" ||
 	diag "$(cat diff log)"
+unlike "$(cat log)" 'whose launch is not in the recording' \
+	"a migration of managed memory is not a copy without its launch"
+like "$(xpumerge --nsys recent.sqlite --csv --table memory_migrations 2>/dev/null)" \
+	'^100.0,0,4096,0,1,10,0,0,0,' "it is a migration"
 like "$(cat log)" 'recent.sqlite: Nsight Systems says: 7 events were lost' \
 	"the export's own warnings are printed"
 is "$(grep -c 'Nsight Systems says' log)" 1 "the export's own warnings are printed once each"
@@ -365,7 +372,6 @@ xpumerge --nsys recent.sqlite --waits -f folded --unit ns --by nvtx --gpu-only -
 cat >expected <<'END'
 [NVTX]never popped;[NVTX]epoch;[NVTX]NCCL:from StringIds;[no stack];cudaGraphLaunch;[GPU_Kernel]CUDA graph 5 6000
 [NVTX]never popped;[NVTX]epoch;[no stack];cudaLaunchKernel;[GPU_Kernel]saxpy<float>(float*, int) 500
-[no NVTX range];[no launch];[GPU_Memcpy]DtoH 10
 END
 sort -o expected expected
 sort out.folded | diff expected - >diff
@@ -691,7 +697,8 @@ done
 	"$sqlite" named.sqlite
 waits named.sqlite | sed 's/cudaUnknown\([A-Z][a-z]*\)/cuda\1Synchronize/' | diff expected - >diff
 ok $? "an export's own names of wait kinds are used" || diag "$(cat diff log)"
-like "$(xpumerge --nsys named.sqlite -f folded 2>/dev/null)" 'GPU_Memcpy\]HtoD' \
+like "$(xpumerge --nsys named.sqlite --csv --table memory_migrations 2>/dev/null)" \
+	'^100.0,4096,0,0,1,10,0,0,0,' \
 	"an export's own names of copy kinds are used"
 echo "INSERT INTO CUPTI_ACTIVITY_KIND_SYNCHRONIZATION VALUES (5000, 5100, 1, 7, 77, $P1, 3, 0);" \
 	>more.sql
@@ -733,6 +740,7 @@ fails() {		# fails NAME REGEX ARGS...
 	is "$(wc -l <log)" 1 "$name: prints one line"
 }
 
+fails "an export for --gpu" 'an export of Nsight Systems: read it with --nsys' --gpu none.sqlite
 fails "no such file" 'nothere: cannot be opened' --nsys nothere
 fails "a file that is no SQLite" 'cannot be read as an SQLite file' --nsys "$XPUMERGE"
 : >empty

@@ -292,6 +292,19 @@ xpumerge --gpu none.db -f folded >out 2>log
 is $? 2 "a database of another program: exit status 2"
 like "$(cat log)" 'none.db: cannot find GPU events: database: the table rocpd_string is missing' \
 	"a database of another program: a message says so"
+echo 'CREATE TABLE KERN ("Index" INTEGER, "KernelName" TEXT);' | "$XPU_BUILD/gen_sqlite" old.db
+cat >old.json <<'END'
+{ "traceEvents":[{}
+,{"ph":"X","name":"add(int*)","pid":"6","tid":"0","ts":"622109","dur":"92","args":{"BeginNs":"622109046",
+  "EndNs":"622201046","dev-id":"0","queue-id":"0","Name":"add(int*)","pid":"19147","tid":"19147"}}
+]}
+END
+for file in old.db old.json; do
+	xpumerge --gpu $file -f folded >out 2>log
+	is "$?" 2 "$file of rocprof: exit status 2"
+	like "$(cat log)" 'a file of rocprof: only files of rocprofv3 are read$' \
+		"$file of rocprof: a message says what is read"
+done
 echo '{"rocprofiler-sdk-tool":[]}' >none.json
 xpumerge --gpu none.json -f folded >out 2>log
 is $? 2 "no events: exit status 2"

@@ -226,6 +226,12 @@ echo '{"traceEvents": [{"ph":"X","cat":"cpu_op","name":"a","pid":1,"tid":1,"ts":
 	>cpu.json
 fails "a profile of the CPU alone" 'cpu.json: cannot find GPU events, only what threads did' \
 	--gpu cpu.json
+cat >jax.json <<'END'
+{"traceEvents": [{"ph":"M","pid":3,"name":"process_name","args":{"name":"/device:GPU:0"}},
+{"ph":"X","pid":3,"tid":1,"ts":5,"dur":2,"name":"loop_add_fusion","args":{"hlo_op":"add"}}]}
+END
+fails "no event of a known kind" 'jax.json: cannot find GPU events: none of its [12] events? is a kernel' \
+	--gpu jax.json
 echo '{"schemaVersion": 1}' >none.json
 fails "no events" 'none.json: cannot find GPU events: no traceEvents' --gpu none.json
 gen t.json

@@ -569,7 +569,11 @@ static int rocpd__read_sets(struct gputrace *t, struct database *db)
 	for (i = 0; i < list.nr && !err; i++)
 		err = rocpd__read_set(t, db, list.v[i]);
 	if (!err && !list.nr) {
-		msgs__add(db->msgs, "%s: the table rocpd_string is missing", db->path);
+		msgs__add(db->msgs, database__has_table(db, "StringIds") ?
+			  "%s: an export of Nsight Systems: read it with --nsys" :
+			  database__has_table(db, "KERN") ?
+			  "%s: a file of rocprof: only files of rocprofv3 are read" :
+			  "%s: the table rocpd_string is missing", db->path);
 		err = -EINVAL;
 	}
 	array_free(&list);
