@@ -356,7 +356,7 @@ static int metered_row__values(const struct metered_row *row, const struct metri
 
 		if (metric__is_solved(name))
 			err = array_push(to, ((struct kernel_value){
-				.kernel = row->name, .metric = name->name, .unit = name->unit,
+				.kernel = row->name, .counter = name->name, .unit = name->unit,
 				.value = metric_use__value(&row->uses[i], name->kind),
 				.error = metric_use__error(&row->uses[i]),
 				.ns = row->ns, .together = row->uses[i].together,

@@ -117,7 +117,7 @@ typedef ARRAY(struct counter_point) counter_points_t;
 
 /* a counter of a kernel, for comparisons; the texts belong to the session */
 struct kernel_value {
-	const char *kernel, *metric, *unit;
+	const char *kernel, *counter, *unit;
 	double value, error;		/* NaN: unknown; error: one standard error */
 	uint64_t ns;			/* the time of the kernel */
 	bool together;			/* the value is one of several kernels, together */

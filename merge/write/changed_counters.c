@@ -18,16 +18,16 @@ static int add_value(struct changed_counters *c, const struct kernel_value *v, u
 {
 	struct changed_counter new = {
 		.kernel = strpool__intern(&c->strings, v->kernel, strlen(v->kernel)),
-		.metric = strpool__intern(&c->strings, v->metric, strlen(v->metric)),
+		.counter = strpool__intern(&c->strings, v->counter, strlen(v->counter)),
 		.unit = strpool__intern(&c->strings, v->unit, strlen(v->unit)),
 	};
-	const char *name = strpool__internf(&c->strings, "%s %s", v->metric, v->unit);
+	const char *name = strpool__internf(&c->strings, "%s %s", v->counter, v->unit);
 	struct counter_side *to;
 	uint64_t key;
 	uint32_t at;
 	int err = 0;
 
-	if (!new.kernel || !new.metric || !new.unit || !name)
+	if (!new.kernel || !new.counter || !new.unit || !name)
 		return -ENOMEM;
 	key = ID_KEY(strpool__id(new.kernel), strpool__id(name));
 	if (!idmap__get(&c->by_name, key, &at)) {
@@ -88,7 +88,7 @@ static int counter__cmp(const void *va, const void *vb)
 
 	return cmp3(time_of(b), time_of(a)) ?: strcmp(a->kernel, b->kernel) ?:
 	       cmp3(fabs(b->change) / b->error, fabs(a->change) / a->error) ?:
-	       strcmp(a->metric, b->metric);
+	       strcmp(a->counter, b->counter);
 }
 
 void changed_counters__find(struct changed_counters *c)
@@ -135,7 +135,7 @@ static int put_row(const struct changed_counter *v, struct table *t)
 		{ .s = format_value(change, v->change < 0 ? "" : "+", v->change, v->error) },
 		{ .s = format_value(a, "", mean_of(&s[A]), error_of(&s[A])) },
 		{ .s = format_value(b, "", mean_of(&s[B]), error_of(&s[B])) },
-		{ .s = v->unit }, { .s = v->metric }, { .s = v->kernel },
+		{ .s = v->unit }, { .s = v->counter }, { .s = v->kernel },
 	});
 }
 
@@ -182,8 +182,8 @@ static void put_counter(struct json_out *j, const struct changed_counter *v)
 	json_out__open(j, '{');
 	json_out__key(j, "kernel");
 	json_out__string(j, v->kernel);
-	json_out__key(j, "metric");
-	json_out__string(j, v->metric);
+	json_out__key(j, "counter");
+	json_out__string(j, v->counter);
 	json_out__key(j, "unit");
 	json_out__string(j, v->unit);
 	put_number(j, "before", mean_of(&v->sides[A]));

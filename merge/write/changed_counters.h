@@ -30,7 +30,7 @@ struct counter_side {
 
 /* a counter of a kernel; the texts belong to changed_counters.strings */
 struct changed_counter {
-	const char *kernel, *metric, *unit;
+	const char *kernel, *counter, *unit;
 	struct counter_side sides[2];
 	bool together;			/* a recording has only a value of several kernels */
 	double change, error;		/* of the means */

@@ -118,7 +118,7 @@ import json
 before, after = ({l.split()[0]: [float(x) for x in l.split()[1:3]] for l in open(f)}
                  for f in ("truth", "truth_d"))
 counters = json.load(open("diff.json"))["counters"]
-rows = {(r["kernel"], r["metric"]): r for r in counters["changed"]}
+rows = {(r["kernel"], r["counter"]): r for r in counters["changed"]}
 def is_true(kernel, metric):
     r, k = rows[kernel, metric], metric != "tensor"
     return (abs(r["after"] - r["before"] - after[kernel][k] + before[kernel][k]) <
