@@ -56,6 +56,7 @@ feature pmc '(?!xpu_)\w*(?:pmc__|PMC|_pmc)\w*|(?:kernel|path)_counters'
 feature migrations '\w*(?:migrat|MIGRAT)\w*'
 feature memory '\w*(?:heap__|HEAP_|holder_|memory__|memory_opts|MEMORY_(?:LIVE|PEAK)|place_allocs)\w*|--memory|\w+_peak|peak\w*|(?:no|all)_memory|xpu_record_allocs|XPU_RECORD_ALLOCS' \
 	'merge/(join/absorb|model/remap|labels/feature)\.[ch]: no_memory' \
+	'merge/metrics/page/roof\.js: peaks?' \
 	'merge/write/dump\.c: (XPU_RECORD_ALLOCS|xpu_record_allocs)' \
 	'merge/write/page/src/strip\.js: peak' \
 	'merge/migrations/feature\.c: --memory'
