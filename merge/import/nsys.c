@@ -423,6 +423,7 @@ static void nsys_work__set_copy(struct nsys_work *w, sqlite3_int64 oper)
 	if (oper >= FIRST_PAGES && oper < FIRST_PAGES + (int)ARRAY_SIZE(pages)) {
 		w->copy_kind = pages[oper - FIRST_PAGES].copy_kind;
 		w->migration = pages[oper - FIRST_PAGES].migration;
+		w->correlation_id = 0;		/* no call asked for it */
 	}
 }
 

@@ -197,19 +197,37 @@ static int metered__take_roof(const struct metered *m, const struct metrics *met
 			  together);
 }
 
-/* Return: the highest sample of all metrics of the set that have the unit of metric @k. */
+/* Return: the length of the part of a metric's name that names the unit of the GPU: "dram__". */
+static size_t family_length(const char *name)
+{
+	const char *end = strstr(name, "__");
+
+	return end ? (size_t)(end - name) + 2 : strlen(name) + 1;
+}
+
+/*
+ * Return: the highest finite sample of the set's metrics of the same unit of the GPU as metric @k,
+ * and in the same unit.
+ */
 static double metered__highest(const struct metered *m, const struct metrics *metrics, uint32_t k)
 {
+	const struct metric_name *of = metered__name(m, metrics, k);
 	const struct metric_set *set = m->set;
 	double highest = 0;
 	uint32_t i;
 	size_t row;
 
 	for (i = 0; i < set->nr; i++) {
-		if (metered__name(m, metrics, i)->unit != metered__name(m, metrics, k)->unit)
+		const struct metric_name *name = metered__name(m, metrics, i);
+
+		if (name->unit != of->unit ||
+		    strncmp(name->name, of->name, family_length(of->name)))
 			continue;
-		for (row = 0; row < set->rows.nr; row++)
-			highest = fmax(highest, metric_set__row(set, row)[i]);
+		for (row = 0; row < set->rows.nr; row++) {
+			float sample = metric_set__row(set, row)[i];
+
+			highest = isfinite(sample) ? fmax(highest, sample) : highest;
+		}
 	}
 	return highest;
 }
@@ -231,11 +249,13 @@ static int metered__solve(const struct metered *m, const struct metrics *metrics
 		wanted[k] = metric__is_solved(metered__name(m, metrics, k));
 		any |= wanted[k];
 		most[k] = strcmp(metered__name(m, metrics, k)->unit, "%") ? INFINITY : 100;
-		small[k] = SMALL_PERCENT / 100 *
-			   (isinf(most[k]) ? metered__highest(m, metrics, k) : 100);
+		small[k] = SMALL_PERCENT;
 	}
 	if (!any || !m->nr)
 		return 0;
+	for (k = 0; k < set->nr; k++)
+		if (wanted[k] && isinf(most[k]))
+			small[k] = SMALL_PERCENT / 100 * metered__highest(m, metrics, k);
 	err = kinds__find(&kinds, m) ?: solve(&solved, &(struct solve_of){
 		.of = { set->rows.v, set->rows.nr, kinds.pieces, m->nr, kinds.total_ns.nr,
 			kinds.mean_ns.v },

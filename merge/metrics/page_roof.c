@@ -45,28 +45,56 @@ static void put_number(struct json_out *j, double v)
 	json_out__literal(j, isfinite(v) ? text : "null");
 }
 
+/* A rate is a sum of metrics: finds their factors. Return: whether the set has the rate. */
+static bool find_factors(const struct metrics *metrics, const struct metric_set *set,
+			 enum roof_rate rate, double factors[XPU_MAX_METRICS])
+{
+	struct solved_value values[XPU_MAX_METRICS] = { 0 };
+	uint32_t i;
+
+	if (isnan(roof__rate(metrics, set, values, rate).value))
+		return false;
+	for (i = 0; i < set->nr; i++) {
+		values[i].value = 1;
+		factors[i] = roof__rate(metrics, set, values, rate).value;
+		values[i].value = 0;
+	}
+	return true;
+}
+
+/* Return: the sum of a row's samples by their factors; 0 if it is not finite. */
+static double sum_of(const struct metric_set *set, size_t row, const double *factors)
+{
+	const float *sample = metric_set__row(set, row);
+	double sum = 0;
+	uint32_t i;
+
+	for (i = 0; i < set->nr; i++)
+		if (factors[i])
+			sum += factors[i] * sample[i];
+	return isfinite(sum) ? sum : 0;
+}
+
 /* Finds the highest samples of a set. */
 static void find_most(struct roof_page *p, const struct metrics *metrics,
 		      const struct metric_set *set)
 {
-	struct solved_value values[XPU_MAX_METRICS];
-	uint32_t rate, i;
+	double factors[XPU_MAX_METRICS];
+	uint32_t rate;
 	size_t row;
 
-	for (row = 0; row < set->rows.nr; row++) {
-		const float *sample = metric_set__row(set, row);
-
-		for (i = 0; i < set->nr; i++)
-			values[i] = (struct solved_value){ sample[i], 0 };
-		for (rate = 0; rate < NR_ROOF_RATES; rate++)
-			p->most[rate] = fmax(p->most[rate],
-					     roof__rate(metrics, set, values, rate).value);
+	for (rate = 0; rate < NR_ROOF_RATES; rate++) {
+		if (!find_factors(metrics, set, rate, factors))
+			continue;
+		p->most[rate] = fmax(p->most[rate], 0);
+		for (row = 0; row < set->rows.nr; row++)
+			p->most[rate] = fmax(p->most[rate], sum_of(set, row, factors));
 	}
 }
 
 static enum mode mode_of(const double most[NR_ROOF_RATES])
 {
-	if (!isnan(most[RATE_BYTES]) && !isnan(most[RATE_OPERATIONS]))
+	if (most[RATE_BYTES] > 0 && most[RATE_OPERATIONS] > 0)
 		return MODE_OPERATIONS;
 	return !isnan(most[RATE_DRAM]) && !(isnan(most[RATE_TENSOR]) && isnan(most[RATE_ISSUE])) ?
 	       MODE_SHARES : MODE_NONE;
@@ -142,7 +170,10 @@ static void put_kernels(const struct roof_page *p)
 		page__next_array(p->j, number_keys[number]);
 		for (i = 0; i < p->nr; i++) {
 			numbers_of(p, &p->rows[i], v);
-			put_number(p->j, v[number]);
+			if (number < NUMBER_X)
+				json_out__u64(p->j, v[number]);
+			else
+				put_number(p->j, v[number]);
 		}
 	}
 	page__next_array(p->j, "bound");

@@ -22,7 +22,7 @@ static const struct loss_line lines[] = {
 	LINE(nr_pending, "launches without device work in the recording (pending)"),
 	LINE(nr_duplicates, "of these have a correlation id that another launch had (duplicate)"),
 	LINE(nr_cut_off,
-	     "of these have a process that was killed, or ended before it sent everything"),
+	     "of these have a process without a last report: killed, or ended by exec or _exit()"),
 	LINE(nr_orphans, "device records whose launch is not in the recording (orphans)"),
 	LINE(recorder[XPU_LOST_LAUNCH], "launches lost: ring buffer full"),
 	LINE(recorder[XPU_LOST_SCRATCH], "launches lost: no memory for a call chain"),

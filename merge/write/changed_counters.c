@@ -152,9 +152,10 @@ int changed_counters__print(const struct changed_counters *c, struct table t, ui
 	if (!c->nr_compared && !c->nr_unknown && !c->nr_together)
 		return 0;
 	fprintf(t.f, "\n%scounters of kernels: %zu, of which %zu changed by more than %d of their "
-		"errors%s, without %zu that A or B does not know and %zu of kernels that "
-		"cannot be told apart\n", t.color ? "\033[1m" : "", c->nr_compared, c->list.nr,
-		CHANGED_ERRORS, t.color ? "\033[m" : "", c->nr_unknown, c->nr_together);
+		"errors%s, without %zu that A or B does not know and %zu of kernels that cannot be "
+		"told apart. How much two runs of one build differ is not known\n",
+		t.color ? "\033[1m" : "", c->nr_compared, c->list.nr, CHANGED_ERRORS,
+		t.color ? "\033[m" : "", c->nr_unknown, c->nr_together);
 	if (!c->list.nr)
 		return 0;
 	table__begin(&t, "counters", columns, ARRAY_SIZE(columns));

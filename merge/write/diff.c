@@ -350,9 +350,13 @@ static void diff__describe(const struct diff *d, char *buf, size_t size)
 static int print_counters(const struct diff *d, FILE *f, const struct diff_text *o)
 {
 	struct changed_counters counters = { 0 };
-	int err = changed_counters__add(&counters, d->sides[A], A) ?:
-		  changed_counters__add(&counters, d->sides[B], B);
+	int err;
 
+	/* The spread of several runs is unknown here: each side is one sum. --json has it. */
+	if (d->sides[A]->model.inputs.nr > 1 || d->sides[B]->model.inputs.nr > 1)
+		return 0;
+	err = changed_counters__add(&counters, d->sides[A], A) ?:
+	      changed_counters__add(&counters, d->sides[B], B);
 	if (!err) {
 		changed_counters__find(&counters);
 		err = changed_counters__print(&counters, (struct table){

@@ -237,7 +237,7 @@ static void collect(uint64_t *flush_ns)
 		windows__settle();
 	if (clock__ns() >= *flush_ns) {
 		for_each_awake(run)
-			if (!windows.watches || run->stays)
+			if (!windows.watches || windows.late || run->stays)
 				run->vendor->look();
 		*flush_ns = clock__ns() + FLUSH_NS;
 	}

@@ -96,7 +96,7 @@ static void wake(struct run *run)
 	run__set_state(run, vendor->open(&wants));
 	if (run->state != GPU_AWAKE)
 		return;
-	run->unheard = run->stays = false;
+	run->unheard = run->late = run->stays = false;
 	if (first) {
 		windows.watches = wants.windows;
 		windows.late = false;

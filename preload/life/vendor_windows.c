@@ -12,6 +12,8 @@
 #include "wire/wire.h"
 #include "xpu_record.h"
 
+#define LATE_NS	10000000000ull	/* launches may take this long after their window has closed */
+
 struct windows windows;
 
 static void pack_window(void *window)
@@ -38,9 +40,9 @@ void windows__begin(void)
 
 	windows.watches = false;
 	for_each_awake(run) {
-		if (run->vendor->open_window && !windows.late)
+		if (run->vendor->open_window && !run->late)
 			run->vendor->open_window();
-		run->stays = false;
+		run->late = run->stays = false;
 		run__want_calls(run, wants__calls());
 		if (run->vendor->listened)
 			run->vendor->listened();
@@ -59,8 +61,9 @@ static void close_vendors(void)
 {
 	struct run *run;
 
-	windows.settling = false;
+	windows.late = windows.settling = false;
 	for_each_awake(run) {
+		run->late = false;
 		run->stays = run->vendor->close_window && run->vendor->close_window();
 		windows.settling |= !run->stays;
 	}
@@ -70,11 +73,13 @@ void windows__end(void)
 {
 	struct run *run;
 
-	windows.late = !launcher__close();
+	windows.settling = windows.late = !launcher__close();
+	windows.late_end_ns = clock__ns() + LATE_NS;
 	ranges__set_mode(RANGES_OFF);
-	for_each_awake(run)
+	for_each_awake(run) {
+		run->late = windows.late;
 		run__want_calls(run, CALLS_NONE);
-	windows.settling = windows.late;
+	}
 	if (!windows.late)
 		close_vendors();
 	send_window(0, launcher__nr() - windows.nr_before);
@@ -93,18 +98,20 @@ static bool work_is_coming(void)
 }
 
 /*
- * Closes the window that stays open only for its launches, once they have returned. Return: whether
- * no window stays open for its launches.
+ * Closes the window that had to stay open for its launches, once they have returned, or after a
+ * time limit. Return: whether no window stays open in this way.
  */
 static bool close_late(void)
 {
+	bool late;
+
 	capture__lock();
-	if (windows.late && windows.watches && !launcher__any_in_launch()) {
-		windows.late = false;
+	if (windows.late && windows.watches &&
+	    (!launcher__any_in_launch() || clock__ns() >= windows.late_end_ns))
 		close_vendors();
-	}
+	late = windows.late;
 	capture__unlock();
-	return !windows.late;
+	return !late;
 }
 
 void windows__settle(void)
@@ -118,7 +125,7 @@ void windows__settle(void)
 	if (work_is_coming())
 		return;
 	capture__lock();
-	if (windows.watches && !work_is_coming()) {
+	if (windows.watches && !windows.late && !work_is_coming()) {
 		life__drain(false);
 		for_each_awake(run)
 			if (run->vendor->window_is_over)

@@ -3,6 +3,7 @@
 #ifndef XPU_PRELOAD_VENDOR_WINDOWS_H
 #define XPU_PRELOAD_VENDOR_WINDOWS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -10,8 +11,9 @@ struct windows {
 	bool watches;			/* the shim waits for the next window, and records nothing
 					 * until then */
 	bool settling;			/* device work of the last window may still arrive */
-	bool late;			/* launches of the last window have not returned, so the
-					 * vendors still record device work */
+	atomic_bool late;		/* launches of the last window have not returned, so the
+					 * vendors still record device work, until late_end_ns */
+	uint64_t late_end_ns;
 	uint64_t nr_before;		/* number of launches before the current window */
 	uint32_t nr;
 	uint64_t open_ns;		/* when the current window opened */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_counters FILE [DRAM [SEED [operations]]] - a recording of 3 s with samples of a GPU's
+ * gen_counters FILE [DRAM [SEED [operations [none]]]] - a recording of 3 s with samples of a GPU's
  * counters, whose truth is known
  *
  * Kernels: "wide" has two shapes with different values, "narrow" uses no tensor core, "first" and
@@ -8,7 +8,7 @@
  * Prints the truth, a line KERNEL TENSOR DRAM NS for each kernel, with means over its shapes. DRAM
  * is the DRAM share that "narrow" reads, in percent. With "operations", the recording has bytes and
  * operations in place of shares: BYTES for a percent of DRAM, and OPERATIONS for a percent of the
- * tensor cores.
+ * tensor cores, or none.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -29,6 +29,8 @@
 #define NR_METRICS 6
 #define BYTES 3e10f /* per second */
 #define OPERATIONS 1e13f
+
+static float operations = OPERATIONS;	/* for a percent of the tensor cores */
 #define BACKGROUND 0.2 /* points of DRAM that each sample has besides its kernels, on average */
 
 enum kind { WIDE_LARGE, WIDE_SMALL, NARROW, FIRST, SECOND, ONCE, COPY, NR_KINDS };
@@ -125,7 +127,7 @@ static void add_works(struct gen *g, struct gen *batch)
 /* Turns the row's shares into amounts. */
 static void make_amounts(float *row)
 {
-	row[0] *= OPERATIONS;
+	row[0] *= operations;
 	row[1] *= BYTES;
 	row[5] *= BYTES;
 }
@@ -188,6 +190,8 @@ int main(int argc, char **argv)
 	gen__batch_begin(&g, START_NS + NR_ROWS * (uint64_t)ROW_NS, PROC, PID);
 	gen__bytes(&g, batch.v, batch.nr);
 	gen__batch_end(&g);
+	if (argc > 5)
+		operations = 0;
 	add_rows(&g, argc > 4);
 	gen__end(&g, START_NS + NR_ROWS * (uint64_t)ROW_NS, 0);
 	for (i = WIDE_SMALL; i < COPY; i++) {

@@ -110,6 +110,15 @@ like "$(xpumerge -i o.data --table kernel_roof 2>/dev/null | grep 'wide$')" \
 	' 75[0-9]\.[0-9]\+-[0-9.]+ +551514\.[0-9]\+-[0-9.]+ +unknown +wide$' \
 	"printed tables show operations"
 
+# A logarithm needs a value above 0: without any operation the page has no plot of operations.
+"$XPU_BUILD/gen_counters" none.data 60 1 operations none >/dev/null
+for name in o none; do
+	xpumerge -i $name.data -o $name.html 2>/dev/null
+	sed -n 's/.*"roof":{"mode":"\([a-z]*\)".*/\1/p' $name.html
+done >modes
+is "$(tr '\n' ' ' <modes)" "operations none " \
+	"a page whose recording has no operations has no plot of operations"
+
 # Another run, in which "narrow" reads less from DRAM; the shapes of "wide" come in another mixture.
 "$XPU_BUILD/gen_counters" d.data 45 7 >truth_d
 xpumerge diff c.data d.data --json 2>/dev/null >diff.json

@@ -175,7 +175,7 @@ is $? 137 "killed from outside while kernels run: exit status 137"
 account waiting
 is "$nr_all $((nr_matched + nr_unmatched)) $nr_lost" "1001 1001 0" \
 	"killed from outside while kernels run: every launch is counted"
-like "$(cat waiting.mlog)" " $nr_unmatched of these have a process that was killed, or ended" \
+like "$(cat waiting.mlog)" " $nr_unmatched of these have a process without a last report: killed" \
 	"killed from outside while kernels run: a message says why launches have no device work"
 
 # Here the launches are logged with ticks; the last launches are read from the thread's memory when

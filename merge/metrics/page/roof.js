@@ -28,7 +28,8 @@ const ROOF_ROWS = 200;
 const UNITS = ["tensor cores", "instruction issue"];
 const BOUND_COLOURS = {
 	"tensor cores": [212, 74, 62], DRAM: [174, 52, 50], "instruction issue": [262, 54, 70],
-	latency: [26, 92, 60], "idle SMs": [45, 90, 58], unknown: [215, 8, 72],
+	latency: [26, 92, 60], "idle SMs": [45, 90, 58],
+	"latency or idle SMs": [36, 60, 66], unknown: [215, 8, 72],
 };
 const boundColour = bound => hsl(...BOUND_COLOURS[bound] || BOUND_COLOURS.latency);
 
@@ -37,7 +38,7 @@ let places = [];		/* the drawn kernels: { k, x, y, r }, the largest first */
 
 const MOST_UNSURE = .5;		/* errors above this part of a value: it may be 0 */
 const isSure = (value, error) =>
-	value !== null && (!inOperations || error < MOST_UNSURE * value);
+	value !== null && error !== null && (!inOperations || error < MOST_UNSURE * value);
 
 /* Whether a kernel has a place in the plot: a logarithm needs a value above 0. */
 const isDrawn = k => isSure(roofs.x[k], roofs.x_error[k]) && isSure(roofs.y[k], roofs.y_error[k]);
@@ -53,13 +54,14 @@ function siWords(value, unit) {
 	return `${+value.toPrecision(3)} ${names[i]}${unit}`;
 }
 
-const shareWords = (value, error) => `${value.toFixed(1)} \u00b1 ${error.toPrecision(2)} %`;
+const errorWords = error => error === null ? "?" : error.toPrecision(2);
+const shareWords = (value, error) => `${value.toFixed(1)} \u00b1 ${errorWords(error)} %`;
 
 function xWords(k) {
 	const x = roofs.x[k], error = roofs.x_error[k];
 
 	return x === null ? "unknown" : !inOperations ? shareWords(x, error) :
-		`${x.toPrecision(3)} \u00b1 ${error.toPrecision(2)} op/byte`;
+		`${x.toPrecision(3)} \u00b1 ${errorWords(error)} op/byte`;
 }
 
 function yWords(k) {
