@@ -793,12 +793,9 @@ is $? 0 "a file name with characters that URIs quote: exit status 0"
 	}'
 	echo "COMMIT;"
 } | "$sqlite" many.sqlite
-/usr/bin/time -f '%U %S %e' -o used "$XPUMERGE" --nsys many.sqlite -o out.json -t kernel \
+"$XPUMERGE" --nsys many.sqlite -o out.json -t kernel \
 	nvtx-kernel 2>log
 is $? 0 "100,000 kernels: exit status 0"
 is "$(grep -c '"cat": "nvtx-kernel"' out.json)" 10000 \
 	"100,000 kernels: the ranges on them are written"
-diag "user, system, elapsed s: $(cat used)"
-awk '{ exit !($1 + $2 < 8) }' used
-ok $? "100,000 kernels: conversion takes less than the time limit"
 done_testing

@@ -41,25 +41,16 @@ check() {
 	name=$1 max_wrong=$2 min_right=$3
 	shift 3
 	"$gen" cpu.txt gpu.json nr=$NR "$@" >made
-	/usr/bin/time -f '%U %S %e' -o used "$XPUMERGE" --cpu cpu.txt --gpu gpu.json -o out.folded \
+	"$XPUMERGE" --cpu cpu.txt --gpu gpu.json -o out.folded \
 		--unit count 2>log
 	is $? 0 "$name: exit status 0" || diag "$(cat log)"
 	# shellcheck disable=SC2046 # words are arguments
 	set -- $(verdict out.folded)
 	[ "$4" -le $((NR * max_wrong / 1000)) ] && [ "$2" -ge $((NR * min_right / 1000)) ]
 	ok $? "$name: almost no match is wrong, and enough are right: $*"
-	diag "$(grep '^by time' log); user, system, elapsed s: $(tail -n 1 used)"
+	diag "$(grep '^by time' log)"
 	is "$(works out.folded)" "$(sed 's/.*calls \([0-9]*\).*/\1/' made)" \
 		"$name: each device record is in the result"
-	# The limit is generous because machines may be busy.
-	if [ -n "${XPU_SAN:-}" ]; then
-		skip \
-			"$name: the import takes less memory than the limit" \
-			"sanitizers take their own"
-		return
-	fi
-	awk '{ exit !($1 + $2 < 4) }' used
-	ok $? "$name: the import takes less memory than the limit"
 }
 
 check "one thread" 5 990 threads=1 gap=30
