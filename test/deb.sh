@@ -5,8 +5,8 @@
 # that has no other packages. make check-deb runs it, as root; it needs debootstrap, lintian and the
 # network.
 #
-# BASE= names the directory of such a Debian (debootstrap --variant=minbase). Without it, the script
-# makes build/deb/base.
+# BASE= names the directory of a minimal Debian (debootstrap --variant=minbase). Without it, the
+# script makes build/deb/base.
 . "$XPU_SRC/test/lib/tap.sh"
 suite=${SUITE:-bookworm}
 

@@ -61,7 +61,7 @@ struct session_sink {
 	int (*placed)(void *ctx, const struct model *m, const struct placed *placed);
 	int (*slice)(void *ctx, const struct model *m, const struct slice *slice);
 	/*
-	 * Takes one interval in which a thread was off the CPU; placed() gets sums of such
+	 * Takes one interval in which a thread was off the CPU; placed() gets the sums of
 	 * intervals.
 	 */
 	int (*off)(void *ctx, const struct model *m, const struct placed *off);

@@ -2,7 +2,7 @@
 /*
  * fuzz_split - fuzzes xpumerge split, which reads a recording from a pipe
  *
- * Deletes the files that split makes at once; fuzz_reader tests merges of such files.
+ * Deletes the files that split makes at once; fuzz_reader tests how split files are merged.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # Ten windows of torch.profiler in the target, in each of XPU_BESIDE_RUNS runs (default 1). The
-# profiler's events equal those of a run without xpuload, nothing crashes, and no recorded launch
-# lacks its work. Prints the recorded share of the run. With XPU_BESIDE_WHOLE=1, xpuload shares
+# profiler has the same events as in a run without xpuload, nothing crashes, and each recorded
+# launch has its work. Prints the recorded share of the run. With XPU_BESIDE_WHOLE=1, xpuload shares
 # CUPTI with the profiler, and the share must be 100 %: doc/beside.md.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch

@@ -3,7 +3,7 @@
  * Python frames in call chains. Wherever py_stacks.py launches, the call chain must equal Python's
  * own call chain, in every CPython on this machine; so must the chain of a memory event just
  * before. A library that differs from all known versions of CPython must do no harm. The test
- * builds the memory of such a library, which is read with the layout of each version.
+ * builds the memory of an unknown library, and reads it with the layout of each version.
  */
 #include <cuda.h>
 #include <dlfcn.h>

@@ -32,7 +32,7 @@
 #define JITTER_MIN	100.0		/* in ns: the resolution of clocks */
 #define NOISE		0.05		/* assumed share of stacks without a launch */
 #define REST_MIN	16		/* shorter runs of stacks without a launch are ignored */
-#define REST_MASS	0.5		/* another offset must fit this share of such a run */
+#define REST_MASS	0.5		/* another offset must fit this share of a longer run */
 #define REST_SCORE	30.0		/* score that the other offset must have */
 #define SET_MIN_NS	400000.0	/* setting a clock changes it by more than this */
 #define REST_CLEAR	0.5		/* limit of the second best score, relative to the best */

@@ -2,7 +2,7 @@
 /*
  * align_same.c - matches stacks and launches that one tool recorded with the same timestamp
  *
- * The timestamps of such a pair are equal to the nanosecond, and its thread ids are equal. Two
+ * A stack and its launch have the same timestamp, to the nanosecond, and the same thread id. Two
  * separate clock readings never give equal timestamps for nearly all events.
  */
 #include "import/align/aligner.h"

@@ -185,7 +185,7 @@ function roofWords() {
 	if (inOperations)
 		return `Roofs: ${siWords(roofs.bytes_per_ns * 1e9, "B/s")} of DRAM and ` +
 			`${siWords(roofs.operations_per_ns * 1e9, "op/s")}, the highest samples ` +
-			"of this recording. Operations are those of the recorded metrics.";
+			"of this recording. Only operations that the metrics count are included.";
 	return "Roofs: 100 % of the GPU's own peaks of DRAM, tensor cores and issue. Shares " +
 		`below ${LEAST_SHARE} % are at the edge. Operations were not recorded: ` +
 		"--gpu-metrics=dram__bytes_read.sum.per_second," +

@@ -9,7 +9,7 @@
 #include "gpu/cupti/stalls.h"
 
 #define TURN_WAIT_S	1		/* how long one wait for a launch's turn may take */
-#define MAX_TURN_WAITS	30		/* maximum number of such waits, if other turns end
+#define MAX_TURN_WAITS	30		/* maximum number of waits for a turn, if other turns end
 					 * meanwhile */
 
 static sem_t turn;			/* held during a launch */

@@ -56,7 +56,7 @@ static bool enable(CUpti_CallbackDomain domain, uint32_t cbid, bool on)
 /* ---- launches and waits ---------------------------------------------------------------------- */
 
 /*
- * Whether a driver call may wait for the device. The callback of such a call stays enabled between
+ * Whether a driver call may wait for the device. Callbacks of these calls stay enabled between
  * windows, as watch__calls() explains. Callbacks of launches can be disabled.
  */
 static bool is_wait(const char *name)

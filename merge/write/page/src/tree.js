@@ -196,7 +196,7 @@ export function outermostOf(i) {
 	return i;
 }
 
-/* Return: the name of a frame, or of such consecutive frames: "libcublas.so.13, 9 frames". */
+/* Return: the name of a frame, or of a run of frames without names: "libcublas.so.13, 9 frames". */
 export function runName(i) {
 	const nr = depthOf[i] - depthOf[outermostOf(i)] + 1;
 
