@@ -183,17 +183,25 @@ static int metered__take_solved(const struct metered *m, const struct kept_work 
 	return err;
 }
 
-/* Adds the roof of a piece of work, if it is a kernel. Return: 0 or -ENOMEM. */
-static int metered__take_roof(const struct metered *m, const struct metrics *metrics,
-			      const struct kept_work *w, const struct solved_value *values,
-			      bool together)
+/* Return: the roof of each kind of work, which the caller frees; NULL: no memory. */
+static struct roof *roofs_of_kinds(const struct metered *m, const struct metrics *metrics,
+				   const struct solved *solved, size_t nr_kinds)
 {
-	struct roof roof;
+	struct roof *roofs = calloc(nr_kinds + 1, sizeof(*roofs));
+	size_t i;
 
+	for (i = 0; roofs && i < nr_kinds; i++)
+		roofs[i] = roof__of(metrics, m->set, &solved->values[i * m->set->nr]);
+	return roofs;
+}
+
+/* Adds the roof of a piece of work, if it is a kernel. Return: 0 or -ENOMEM. */
+static int metered__take_roof(const struct metered *m, const struct kept_work *w,
+			      const struct roof *roof, bool together)
+{
 	if (w->leaf == NO_INDEX || w->kernel == NO_INDEX)
 		return 0;
-	roof = roof__of(metrics, m->set, values);
-	return roofs__add(&m->sums->roofs, w->leaf, w->chain, w->end_ns - w->start_ns, &roof,
+	return roofs__add(&m->sums->roofs, w->leaf, w->chain, w->end_ns - w->start_ns, roof,
 			  together);
 }
 
@@ -241,6 +249,7 @@ static int metered__solve(const struct metered *m, const struct metrics *metrics
 	struct metric_check *checks = &m->sums->checks.v[m->set_idx * XPU_MAX_METRICS];
 	struct solved solved = { 0 };
 	struct kinds kinds = { 0 };
+	struct roof *roofs = NULL;
 	uint32_t k, last = 0;
 	size_t i;
 	int err;
@@ -263,11 +272,15 @@ static int metered__solve(const struct metered *m, const struct metrics *metrics
 		.most = most,
 		.total_ns = kinds.total_ns.v,
 	});
+	if (!err) {
+		roofs = roofs_of_kinds(m, metrics, &solved, kinds.total_ns.nr);
+		err = roofs ? 0 : -ENOMEM;
+	}
 	for (i = 0; i < m->nr && !err; i++)
 		err = metered__take_solved(m, &m->works[i], kinds.of_work[i], &solved, wanted) ?:
-		      metered__take_roof(m, metrics, &m->works[i],
-					 &solved.values[kinds.of_work[i] * set->nr],
+		      metered__take_roof(m, &m->works[i], &roofs[kinds.of_work[i]],
 					 solved.together[kinds.of_work[i]]);
+	free(roofs);
 	for (k = 0; k < set->nr && !err; k++)
 		if (wanted[k])
 			checks[k] = (struct metric_check){ solved.measured[k], solved.explained[k],
