@@ -77,6 +77,11 @@ static double error_of(const struct counter_side *s)
 	return fmax(fmax(own, spread), fabs(mean) * LEAST_ERROR);
 }
 
+static double square(double x)
+{
+	return x * x;
+}
+
 static double time_of(const struct changed_counter *v)
 {
 	return fmax(v->sides[A].ns, v->sides[B].ns);
@@ -108,7 +113,7 @@ void changed_counters__find(struct changed_counters *c)
 		}
 		c->nr_compared++;
 		v.change = mean_of(&v.sides[B]) - mean_of(&v.sides[A]);
-		v.error = hypot(error_of(&v.sides[A]), error_of(&v.sides[B]));
+		v.error = sqrt(square(error_of(&v.sides[A])) + square(error_of(&v.sides[B])));
 		if (fabs(v.change) > CHANGED_ERRORS * v.error)
 			c->list.v[nr++] = v;
 	}

@@ -1,0 +1,36 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every function that our programs need from a glibc later than the portable tree's has an older
+# version in lib/portable. Static libraries are checked by make portable itself.
+. "$XPU_SRC/test/lib/tap.sh"
+need nm
+
+oldest=$(sed -n 's/^PORTABLE_GLIBC[[:space:]]*:= 2\.//p' "$XPU_SRC/GNUmakefile")
+case $oldest in ''|*[!0-9]*) false ;; esac
+ok $? "make portable names the oldest glibc: 2.$oldest"
+
+for source in "$XPU_SRC"/lib/portable/*.c; do
+	${CC:-gcc} -D_GNU_SOURCE -I"$XPU_SRC/lib" -c "$source" -o "$(basename "$source").o" || fail=1
+done
+is "$fail" "" "lib/portable compiles"
+nm --defined-only ./*.c.o | awk 'NF == 3 { print $3 }' | LC_ALL=C sort -u >older
+[ "$(wc -l <older)" -gt 20 ]
+ok $? "lib/portable has older versions of $(wc -l <older) functions"
+
+newer() {		# newer FILE: functions that FILE needs from a later glibc
+	nm -D --undefined-only --with-symbol-versions "$1" |
+		sed -n 's/.* [Uw] \([^@]*\)@GLIBC_2\.\([0-9]*\).*/\2 \1/p' |
+		awk -v oldest="$oldest" '$1 > oldest { print $2 }' | LC_ALL=C sort -u
+}
+
+seen=0
+for program in xpuload xpumerge xpuload-metrics xpuload-push libxpushim.so libxpushim-opencl.so; do
+	[ -e "$XPU_BUILD/$program" ] || continue
+	seen=$((seen + 1))
+	newer "$XPU_BUILD/$program" >need
+	is "$(LC_ALL=C comm -23 need older | tr '\n' ' ')" "" \
+		"$program runs with the oldest glibc (replaced functions: $(wc -l <need))"
+done
+[ "$seen" -ge 2 ]
+ok $? "$seen programs are checked"
+done_testing
