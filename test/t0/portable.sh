@@ -10,7 +10,8 @@ case $oldest in ''|*[!0-9]*) false ;; esac
 ok $? "make portable names the oldest glibc: 2.$oldest"
 
 for source in "$XPU_SRC"/lib/portable/*.c; do
-	${CC:-gcc} -D_GNU_SOURCE -I"$XPU_SRC/lib" -c "$source" -o "$(basename "$source").o" || fail=1
+	object=$(basename "$source").o
+	${CC:-gcc} -D_GNU_SOURCE -I"$XPU_SRC/lib" -c "$source" -o "$object" || fail=1
 done
 is "$fail" "" "lib/portable compiles"
 nm --defined-only ./*.c.o | awk 'NF == 3 { print $3 }' | LC_ALL=C sort -u >older
@@ -24,7 +25,8 @@ newer() {		# newer FILE: functions that FILE needs from a later glibc
 }
 
 seen=0
-for program in xpuload xpumerge xpuload-metrics xpuload-push libxpushim.so libxpushim-opencl.so; do
+programs="xpuload xpumerge xpuload-metrics xpuload-push libxpushim.so libxpushim-opencl.so"
+for program in $programs; do
 	[ -e "$XPU_BUILD/$program" ] || continue
 	seen=$((seen + 1))
 	newer "$XPU_BUILD/$program" >need
