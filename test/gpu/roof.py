@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-roof.py SECONDS: matrix products, and copies of memory that no cache holds, in turns. Prints for each
-the operations and bytes of a launch.
+roof.py SECONDS: matrix products, and copies of memory that no cache holds, in turns. Prints
+the operations and bytes of a launch of each.
 """
 import sys
 import time

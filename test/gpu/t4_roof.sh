@@ -8,8 +8,8 @@ need root gpu bpf torch
 rate=sum.per_second
 metrics=dram__bytes_read.$rate,dram__bytes_write.$rate
 metrics=$metrics,sm__ops_path_tensor_src_bf16_dst_fp32.$rate
-xpuload --gpu-metrics=$metrics -o r.data python3 "$XPU_SRC/test/gpu/roof.py" "${XPU_ROOF_SECONDS:-8}" \
-	>truth 2>log
+xpuload --gpu-metrics=$metrics -o r.data \
+	python3 "$XPU_SRC/test/gpu/roof.py" "${XPU_ROOF_SECONDS:-8}" >truth 2>log
 is "$(grep -c 'lost 0$' log)" 1 "nothing is lost" || diag "$(cat log)"
 is "$(grep -c warning log)" 0 "the metrics fit into one pass" || diag "$(cat log)"
 xpumerge -i r.data --json --table kernel_roof >roof.json 2>merge.log
