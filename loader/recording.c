@@ -16,6 +16,7 @@
 #include "base/host_clock.h"
 #include "datafile.h"
 #include "human.h"
+#include "injections.h"
 #include "merger.h"
 #include "namer.h"
 #include "target/keeper.h"
@@ -50,7 +51,7 @@
 #define QUEUE_NS		11000000000ull	/* maximum wait for processes that have connected */
 #define UNTOLD_NS		1000000000ull	/* maximum wait for paths before a file ends */
 
-static void take_signals(struct recording *r)
+void recording__take_signals(struct recording *r)
 {
 	struct signalfd_siginfo info;
 
@@ -403,6 +404,7 @@ void recording__run(struct recording *r)
 		{ .fd = sideband__fd(r->sideband), .events = POLLIN },
 		{ .fd = -1, .events = POLLIN },
 		{ .fd = r->own_sampler ? own_sampler__fd(r->own_sampler) : -1, .events = POLLIN },
+		{ .fd = -1, .events = POLLIN },
 	};
 	uint64_t start_ns = clock__now(), now = start_ns, timeout_ms, until_ns;
 	uint64_t end_ns = r->opts->duration_ns ? start_ns + r->opts->duration_ns : UINT64_MAX;
@@ -422,11 +424,13 @@ void recording__run(struct recording *r)
 		if (until_ns - now < timeout_ms * NS_PER_MS)
 			timeout_ms = (until_ns - now) / NS_PER_MS + 1;
 		fds[4].fd = pyfind__fd(r->pyfind);	/* pyfind may have closed its descriptor */
+		fds[6].fd = injections__fd(r->injections);
 		poll(fds, behind ? 2 : ARRAY_SIZE(fds), timeout_ms);
 		now = clock__now();
-		take_signals(r);
+		recording__take_signals(r);
 		if (fds[1].revents)
 			recording__note_ends(r);
+		recording__inject(r, 0);
 		relaying = target__relay(&r->target, r->probes, r->witness);
 		if (r->probes && now - start_ns >= XPU_HELLO_NS)
 			probes__end_hello(r->probes);
@@ -442,6 +446,7 @@ void recording__run(struct recording *r)
 	}
 	status__clear(&status);
 	detach(r);
+	injections__finish(r->injections);
 	if (r->opts->off_cpu)
 		write_accounts(r);
 	write_cpu_times(r);
@@ -488,7 +493,7 @@ int recording__finish(struct recording *r)
 		.nr_not_followed = r->nr_not_followed,
 		.nr_unreached = r->nr_unreached,
 		.shared = r->shared,
-		.injected = r->injected,
+		.injections = r->injections,
 		.metrics = r->gpu_metrics_stats,
 	};
 	bool whole;
@@ -553,6 +558,7 @@ void recording__free(struct recording *r)
 	keeper__free(r->keeper);
 	gpu_metrics__free(r->gpu_metrics);
 	pyfind__free(r->pyfind);
+	injections__free(r->injections);
 	probes__close(r->probes);
 	shared__close(r->shared);
 	witness__free(r->witness);

@@ -49,7 +49,7 @@ struct recording {
 	uint64_t nr_unreached;		/* number of launches of processes that could not connect */
 	uint64_t nr_late;		/* number of processes whose shim did not run after the
 					 * detach */
-	char injected[256];		/* names of processes that got the shim, cut to this size */
+	struct injections *injections;	/* processes that get the shim */
 	uint64_t nr_denied;		/* number of running children that may not be recorded */
 	bool attached;			/* the message about attaching has been printed */
 	bool sampled;			/* CPUs were sampled */
@@ -98,6 +98,15 @@ int recording__whole(struct options *opts, int *wait_status);
  * 0
  */
 void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello);
+
+/*
+ * Puts the shim into the next process, and attaches to a process that has got it. Waits for
+ * @timeout_ms at most.
+ */
+void recording__inject(struct recording *r, int timeout_ms);
+
+/* Handles signals to xpuload. */
+void recording__take_signals(struct recording *r);
 
 /* Notes which of opts->pids have ended. */
 void recording__note_ends(struct recording *r);

@@ -23,6 +23,7 @@
 #include "base/host_clock.h"
 #include "base/msg.h"
 #include "inject/inject.h"
+#include "injections.h"
 #include "options.h"
 #include "target/running.h"
 #include "target/sideband.h"
@@ -30,7 +31,9 @@
 #define MAX_ROUNDS	16		/* maximum number of passes over /proc to find new
 					 * children */
 #define DRAIN_NS	50000000ull	/* time between two drains while attaching */
-#define INJECT_NS	60000000000ull	/* maximum time for putting the shim into processes */
+#define INJECT_NS	60000000000ull	/* how long attaching waits for the shim to be put into
+					 * processes */
+#define INJECT_POLL_MS	50
 #define MAX_FILES	1048576		/* limit of open files: three for each process */
 
 /* ---- which processes ------------------------------------------------------------------------- */
@@ -314,78 +317,19 @@ static bool is_root(const struct options *opts, pid_t pid)
 	return false;
 }
 
-/* Return: @comm, set to the name of a running process, or to "?". */
-static const char *comm_of(pid_t pid, char comm[XPU_COMM_LEN])
+/* Whether xpuload shall put the shim into this process, which has none. */
+static bool wants_shim(const struct recording *r, pid_t pid)
 {
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	f = fopen(path, "re");
-	if (!f || !fgets(comm, XPU_COMM_LEN, f))
-		strcpy(comm, "?");
-	if (f)
-		fclose(f);
-	comm[strcspn(comm, "\n")] = '\0';
-	return comm;
+	return injects(r->opts) && mentions(pid, "maps", '\n', "/libcuda.so");
 }
 
-/* Puts the shim into a process that uses CUDA without it. */
-static void inject(struct recording *r, pid_t pid)
+/*
+ * Searches a process for the shim. Return: 0 if the process has the shim, -ENOENT if it has none,
+ * or another negative errno.
+ */
+static int find_shim(struct recording *r, pid_t pid)
 {
 	const struct options *opts = r->opts;
-	struct inject_result result = { 0 };
-	char comm[XPU_COMM_LEN];
-	size_t len;
-	int err = inject__into(pid, opts->shim, &result);
-
-	if (err == -ENOENT || err == -EEXIST || err == -ESRCH)
-		return;
-	if (err) {
-		msg__warn("cannot put the shim into pid %d (%s): %s", pid, comm_of(pid, comm),
-			  result.why);
-		return;
-	}
-	len = strlen(r->injected);
-	snprintf(r->injected + len, sizeof(r->injected) - len, "%spid %d (%s)",
-		 len ? ", " : "", pid, comm_of(pid, comm));
-	msg__info("put the shim into pid %d (%s), and one of its threads stood still for %.2f "
-		  "ms, of which it waited %.2f ms for a CPU", pid, comm, result.stopped_ns / 1e6,
-		  result.cpu_wait_ns / 1e6);
-}
-
-/* Puts the shim into the chosen processes that use CUDA without it, one by one. */
-static void inject_all(struct recording *r)
-{
-	uint64_t end = clock__now() + INJECT_NS;
-	struct choice c = { .r = r };
-	struct running_process *p;
-	size_t nr_left = 0;
-	int fd;
-
-	if (!injects(r->opts) || choice__make(&c))
-		return;			/* attaching will print the error */
-	for (p = c.running.all; p < c.running.all + c.running.nr; p++) {
-		if (!p->chosen || p->ended || permit__check(p->pid))
-			continue;
-		fd = shim_file__open_mapped(p->pid, r->opts->shim);
-		if (fd >= 0)
-			close(fd);
-		else if (fd == -ENOENT && clock__now() < end)
-			inject(r, p->pid);
-		else if (fd == -ENOENT)
-			nr_left += mentions(p->pid, "maps", '\n', "/libcuda.so");
-	}
-	running__free(&c.running);
-	if (nr_left)
-		msg__warn("%zu process%s the shim: after %d s, no more get it", nr_left,
-			  nr_left == 1 ? " lacks" : "es lack", (int)(INJECT_NS / 1000000000));
-}
-
-/* Searches a process for the shim. Return: whether it has the shim. */
-static bool find_shim(struct taking *t, pid_t pid)
-{
-	const struct options *opts = t->r->opts;
 	int fd = shim_file__open_mapped(pid, opts->shim), err;
 	struct stat ours, its;
 
@@ -393,19 +337,19 @@ static bool find_shim(struct taking *t, pid_t pid)
 		msg__warn("pid %d runs with a libxpushim.so of another version: its launches are "
 			  "not recorded", pid);
 	if (fd < 0)
-		return false;
+		return fd;
 	/* If the user named no processes, attach only to the installed shim. */
-	if (opts->mode == PROBES_ALL && !opts->comm && !t->r->cgroup.id) {
+	if (opts->mode == PROBES_ALL && !opts->comm && !r->cgroup.id) {
 		err = fstat(fd, &its) || stat(opts->shim, &ours) || its.st_dev != ours.st_dev ||
 		      its.st_ino != ours.st_ino;
 		close(fd);
-		return !err;
+		return err ? -EXDEV : 0;
 	}
-	err = probes__add_shim(t->r->probes, fd);
+	err = probes__add_shim(r->probes, fd);
 	if (err)
 		msg__warn("cannot attach to the libxpushim.so of pid %d: %s", pid,
 			  err == -E2BIG ? "there are too many copies of it" : strerror(-err));
-	return !err;
+	return err;
 }
 
 /*
@@ -463,9 +407,10 @@ static int take(struct taking *t, const struct running_process *p)
 		deny(t, p);
 		return 0;
 	}
-	if (!r->opts->cpu_only)
-		find_shim(t, p->pid);
-	recording__follow(r, p->pid, is_root(r->opts, p->pid) ? 0 : p->ppid, true);
+	if (!r->opts->cpu_only && find_shim(r, p->pid) == -ENOENT && wants_shim(r, p->pid))
+		injections__add(r->injections, p->pid);		/* followed later */
+	else
+		recording__follow(r, p->pid, is_root(r->opts, p->pid) ? 0 : p->ppid, true);
 	sideband__adopt_idle(r->sideband, p->pid, r->writer);
 	t->nr++;
 	drain_now_and_then(t);
@@ -526,7 +471,7 @@ static int count_all(struct taking *t)
 
 	for (p = running.all; p < running.all + running.nr; p++) {
 		if (p->ended || p->pid == getpid() || permit__check(p->pid) ||
-		    (!r->opts->cpu_only && !find_shim(t, p->pid)))
+		    (!r->opts->cpu_only && find_shim(r, p->pid)))
 			continue;
 		t->nr++;
 		if (r->opts->cpu_only && !caps__restricted())
@@ -535,6 +480,36 @@ static int count_all(struct taking *t)
 	}
 	running__free(&running);
 	return err;
+}
+
+/* ---- putting the shim into them -------------------------------------------------------------- */
+
+void recording__inject(struct recording *r, int timeout_ms)
+{
+	pid_t pid = injections__step(r->injections, timeout_ms);
+
+	if (!pid)
+		return;
+	find_shim(r, pid);
+	recording__follow(r, pid, 0, true);
+}
+
+/*
+ * Puts the shim into processes while records of others are received. After INJECT_NS, the remaining
+ * processes get the shim while the recording runs.
+ */
+static void inject_all(struct recording *r)
+{
+	uint64_t end = clock__now() + INJECT_NS;
+
+	while (injections__wait(r->injections) && !r->stop && clock__now() < end) {
+		recording__inject(r, INJECT_POLL_MS);
+		recording__take_signals(r);
+		recording__drain(r);
+	}
+	if (injections__wait(r->injections) && !r->stop)
+		msg__warn("putting the shim into processes takes long: some processes are "
+			  "recorded later");
 }
 
 /* ---- both steps ------------------------------------------------------------------------------ */
@@ -563,19 +538,19 @@ int recording__take_processes(struct recording *r)
 		return 0;
 	}
 	raise_file_limit();
-	inject_all(r);
 	err = choosy ? take_all(&t) : count_all(&t);
 	if (err) {
 		msg__error("cannot attach to processes: %s", strerror(-err));
 		return STATUS_FAILED;
 	}
+	inject_all(r);
 	/*
 	 * Print this last, because people and scripts trust that nothing is missed after this
 	 * line.
 	 */
 	if (t.nr == 1 && opts->nr_pids == 1)
 		msg__info("attached to 1 process, %d (%s), Ctrl-C ends", (int)opts->pids[0],
-			  comm_of(opts->pids[0], comm));
+			  running__comm(opts->pids[0], comm));
 	else if (!t.nr && opts->mode == PROBES_ALL && !opts->cpu_only && !opts->own_target)
 		msg__info("attached to 0 processes, Ctrl-C ends: waits for programs that are "
 			  "started with LD_PRELOAD=%s", opts->shim);

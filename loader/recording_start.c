@@ -14,6 +14,7 @@
 #include "attach/caps.h"
 #include "base/host_clock.h"
 #include "datafile.h"
+#include "injections.h"
 #include "target/keeper.h"
 #include "base/msg.h"
 #include "options.h"
@@ -572,6 +573,11 @@ int recording__start(struct recording *r)
 	      program_advice__on_start(opts->argv[0]) : NULL;
 	if (why)
 		msg__warn("%s: %s", opts->argv[0], why);
+	r->injections = injections__new(opts->shim);
+	if (!r->injections) {
+		msg__error("out of memory");
+		return STATUS_FAILED;
+	}
 	start_pyfind(r);
 	start_gpu_metrics(r);
 	return open_signals(r) ?: (opts->mode == PROBES_RUN ? run_command(r) : attach(r));

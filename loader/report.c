@@ -9,6 +9,7 @@
 
 #include "base/msg.h"
 #include "human.h"
+#include "injections.h"
 #include "options.h"
 #include "output_name.h"
 #include "util.h"
@@ -291,8 +292,7 @@ bool report__print(const struct report *r)
 			  U(st->nr_paths), S(st->nr_paths), U(st->nr_device_records),
 			  S(st->nr_device_records), calls, allocs, U(st->nr_processes), es, samples,
 			  metrics, end);
-	if (r->injected[0])
-		msg__info("the shim was put into %s: it stays there, asleep", r->injected);
+	injections__print(r->injections);
 	if (st->nr_at_edges)
 		msg__debug("%llu launch%s not recorded while xpuload attached or "
 			   "detached", U(st->nr_at_edges),

@@ -28,7 +28,7 @@ struct report {
 					 * connect */
 	uint64_t nr_late;		/* number of children that called CUDA before they were
 					 * attached to */
-	const char *injected;		/* names of processes that got the shim, or "" */
+	const struct injections *injections;
 	struct gpu_metrics_stats metrics;
 	struct splitter_stats splitter;
 	uint64_t file_bytes;

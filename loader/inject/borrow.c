@@ -47,7 +47,7 @@
 #define STOP_NS		1000000000ull	/* how long a thread may take to stop */
 #define STARTER_NS	10000000000ull	/* how long a system call of the bare thread may take */
 #define PATIENCE_NS	999999999	/* how long the bare thread waits for us */
-#define LOAD_NS		60000000000ull	/* how long loading may take */
+#define LOAD_NS		20000000000ull	/* how long loading may take */
 /*
  * Signals of faults stay unblocked: if a fault raises a blocked signal, Linux resets the signal's
  * handler for the whole process. In the new threads, SIGSETXID is not blocked either: the C

@@ -14,9 +14,8 @@
 #include <unistd.h>
 
 #include "base/child.h"
+#include "base/host_clock.h"
 #include "inject/borrow.h"
-
-#define WAIT_MS		120000
 
 struct answer {
 	int32_t err;
@@ -58,31 +57,56 @@ static void end_child(pid_t child)
 		usleep(5000);
 }
 
-int inject__into(pid_t pid, const char *shim, struct inject_result *result)
+void inject__begin(struct injection *i, pid_t pid, const char *shim)
 {
-	struct pollfd p = { .events = POLLIN };
-	struct answer a = { .err = -EIO };
-	pid_t parent = getpid(), child;
+	pid_t parent = getpid();
 	int fds[2];
 
-	strcpy(a.result.why, "xpuload-inject, which puts it there, has failed");
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds)) {
-		snprintf(result->why, INJECT_WHY, "socketpair: %s", strerror(errno));
-		return -errno;
-	}
+	*i = (struct injection){ .pid = pid, .child = -1, .fd = -1,
+				 .end_ns = clock__now() + INJECT_MS * 1000000ull };
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds))
+		return;
 	fflush(NULL);
-	child = fork();
-	if (!child)
+	i->child = fork();
+	if (!i->child)
 		run_child(pid, shim, fds[1], parent);
 	close(fds[1]);
-	p.fd = fds[0];
-	if (child > 0 && poll(&p, 1, WAIT_MS) > 0 && recv(fds[0], &a, sizeof(a), 0) != sizeof(a))
-		a.err = -EIO;
-	close(fds[0]);
-	if (child > 0)
-		end_child(child);
+	i->fd = fds[0];
+}
+
+bool inject__is_over(const struct injection *i, int timeout_ms)
+{
+	struct pollfd p = { .fd = i->fd, .events = POLLIN };
+
+	return i->child < 0 || poll(&p, 1, timeout_ms) > 0 || clock__now() >= i->end_ns;
+}
+
+int inject__end(struct injection *i, struct inject_result *result)
+{
+	struct answer a = { .err = -EIO };
+
+	if (clock__now() >= i->end_ns)
+		snprintf(a.result.why, INJECT_WHY, "it takes more than %d s", INJECT_MS / 1000);
+	else
+		strcpy(a.result.why, "xpuload-inject, which puts it there, has failed");
+	if (i->child > 0) {
+		recv(i->fd, &a, sizeof(a), MSG_DONTWAIT);
+		end_child(i->child);
+	}
+	if (i->fd >= 0)
+		close(i->fd);
 	*result = a.result;
 	return a.err;
+}
+
+int inject__into(pid_t pid, const char *shim, struct inject_result *result)
+{
+	struct injection i;
+
+	inject__begin(&i, pid, shim);
+	while (!inject__is_over(&i, INJECT_MS))
+		;
+	return inject__end(&i, result);
 }
 
 int inject__check(pid_t pid, char *why)

@@ -117,6 +117,21 @@ void running__choose_children(struct running *r, pid_t except)
 	}
 }
 
+const char *running__comm(pid_t pid, char comm[XPU_COMM_LEN])
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
+	f = fopen(path, "re");
+	if (!f || !fgets(comm, XPU_COMM_LEN, f))
+		strcpy(comm, "?");
+	if (f)
+		fclose(f);
+	comm[strcspn(comm, "\n")] = '\0';
+	return comm;
+}
+
 bool running__is_kernel_thread(pid_t pid)
 {
 	struct running_process p;

@@ -41,6 +41,9 @@ void running__choose_children(struct running *r, pid_t except);
 
 bool running__is_kernel_thread(pid_t pid);
 
+/* Return: @comm, set to the name of a running process, or to "?". */
+const char *running__comm(pid_t pid, char comm[XPU_COMM_LEN]);
+
 /* Whether @p still runs. If its pid was reused, it does not. */
 bool running__is_there(const struct running_process *p);
 

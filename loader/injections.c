@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "injections.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/msg.h"
+#include "inject/inject.h"
+#include "target/running.h"
+#include "util.h"
+#include "xpu_record.h"
+
+#define MAX_REFUSALS	16		/* different reasons that are printed */
+
+struct refusal {
+	uint64_t nr;
+	pid_t pid;			/* the first process with this reason */
+	char comm[XPU_COMM_LEN];
+	char why[INJECT_WHY];
+};
+
+struct injections {
+	const char *shim;
+	ARRAY(pid_t) pids;
+	size_t next;			/* index of the next process */
+	bool runs;			/* @now is in progress */
+	struct injection now;
+	char names[512];		/* processes that have got the shim */
+	size_t nr_unnamed;		/* more of them */
+	struct refusal refusals[MAX_REFUSALS];
+	uint64_t nr_others;		/* refusals that have no room in @refusals */
+};
+
+struct injections *injections__new(const char *shim)
+{
+	struct injections *i = calloc(1, sizeof(*i));
+
+	if (i)
+		i->shim = shim;
+	return i;
+}
+
+void injections__free(struct injections *i)
+{
+	if (!i)
+		return;
+	free(i->pids.v);
+	free(i);
+}
+
+static void note_success(struct injections *i, pid_t pid, const struct inject_result *result)
+{
+	size_t len = strlen(i->names);
+	char comm[XPU_COMM_LEN], name[64];
+
+	running__comm(pid, comm);
+	snprintf(name, sizeof(name), "%spid %d (%s)", len ? ", " : "", pid, comm);
+	if (!i->nr_unnamed && len + strlen(name) < sizeof(i->names))
+		strcpy(i->names + len, name);
+	else
+		i->nr_unnamed++;
+	msg__info("put the shim into pid %d (%s), and one of its threads stood still for %.2f "
+		  "ms, of which it waited %.2f ms for a CPU", pid, comm, result->stopped_ns / 1e6,
+		  result->cpu_wait_ns / 1e6);
+}
+
+static void note_refusal(struct injections *i, pid_t pid, const char *why)
+{
+	struct refusal *r;
+
+	for (r = i->refusals; r < i->refusals + MAX_REFUSALS && r->nr; r++)
+		if (!strcmp(r->why, why))
+			break;
+	if (r == i->refusals + MAX_REFUSALS) {
+		i->nr_others++;
+		return;
+	}
+	if (r->nr++)
+		return;
+	r->pid = pid;
+	running__comm(pid, r->comm);
+	snprintf(r->why, sizeof(r->why), "%s", why);
+	msg__warn("cannot put the shim into pid %d (%s): %s", pid, r->comm, why);
+}
+
+void injections__add(struct injections *i, pid_t pid)
+{
+	if (array_push(&i->pids, pid))
+		note_refusal(i, pid, "out of memory");
+}
+
+int injections__fd(const struct injections *i)
+{
+	return i->runs ? i->now.fd : -1;
+}
+
+bool injections__wait(const struct injections *i)
+{
+	return i->runs || i->next < i->pids.nr;
+}
+
+static pid_t end(struct injections *i)
+{
+	struct inject_result result;
+	int err = inject__end(&i->now, &result);
+
+	i->runs = false;
+	if (!err)
+		note_success(i, i->now.pid, &result);
+	else if (err != -ENOENT && err != -EEXIST && err != -ESRCH)
+		note_refusal(i, i->now.pid, result.why);
+	return i->now.pid;
+}
+
+pid_t injections__step(struct injections *i, int timeout_ms)
+{
+	pid_t ended = 0;
+
+	if (i->runs && inject__is_over(&i->now, timeout_ms))
+		ended = end(i);
+	if (!i->runs && i->next < i->pids.nr) {
+		inject__begin(&i->now, i->pids.v[i->next++], i->shim);
+		i->runs = true;
+	}
+	return ended;
+}
+
+void injections__finish(struct injections *i)
+{
+	if (i->runs) {
+		while (!inject__is_over(&i->now, INJECT_MS))
+			;
+		end(i);
+	}
+	while (i->next < i->pids.nr)
+		note_refusal(i, i->pids.v[i->next++], "xpuload ended before its turn");
+}
+
+void injections__print(const struct injections *i)
+{
+	const struct refusal *r;
+	char more[64] = "";
+
+	if (i->nr_unnamed)
+		snprintf(more, sizeof(more), " and %zu more", i->nr_unnamed);
+	if (i->names[0])
+		msg__info("the shim was put into %s%s: it stays there, asleep", i->names, more);
+	for (r = i->refusals; r < i->refusals + MAX_REFUSALS && r->nr; r++)
+		msg__info("the shim could not be put into %llu process%s, such as pid %d (%s): %s",
+			  (unsigned long long)r->nr, r->nr == 1 ? "" : "es", r->pid, r->comm,
+			  r->why);
+	if (i->nr_others)
+		msg__info("the shim could not be put into %llu more processes for other reasons",
+			  (unsigned long long)i->nr_others);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* injections.h - puts the shim into several processes, one after the other */
+#ifndef XPU_LOADER_INJECTIONS_H
+#define XPU_LOADER_INJECTIONS_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct injections;
+
+/**
+ * injections__new - an empty list of processes
+ * @shim: the path of the shim, which must outlive the result
+ *
+ * Return: the list, or NULL if memory runs out.
+ */
+struct injections *injections__new(const char *shim);
+
+void injections__free(struct injections *i);
+
+/* Adds a process without the shim. A process that does not use CUDA will be left alone. */
+void injections__add(struct injections *i, pid_t pid);
+
+/* Return: a descriptor that polls readable when injections__step() has something to do, or -1. */
+int injections__fd(const struct injections *i);
+
+/* Whether a process waits for its turn, or an injection is in progress. */
+bool injections__wait(const struct injections *i);
+
+/**
+ * injections__step - end one injection and begin the next one
+ * @timeout_ms: maximum time to wait for the end of the injection in progress
+ *
+ * Prints a message if it has put the shim into a process, and for the first refusal of each kind.
+ *
+ * Return: the process whose turn is over, which may have the shim now, or 0.
+ */
+pid_t injections__step(struct injections *i, int timeout_ms);
+
+/* Waits for the injection in progress, and counts the processes whose turn has not come. */
+void injections__finish(struct injections *i);
+
+/* Prints which processes have got the shim, and why others have not. */
+void injections__print(const struct injections *i);
+
+#endif /* XPU_LOADER_INJECTIONS_H */
