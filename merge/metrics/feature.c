@@ -132,7 +132,8 @@ static int metrics__finish(void *state, struct session *session)
 	/* Only tables and the page show values of kernels and call paths. */
 	if (!session->opts.stats && !session->opts.by_time)
 		return 0;
-	return metric_sums__finish(&s->sums, &s->metrics, &session->sums.works);
+	return metric_sums__finish(&s->sums, &s->metrics, &session->model,
+				   &session->sums.works);
 }
 
 /* ---- results --------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "metrics/metric_pool.h"
 #include "metrics/solve.h"
 
 #define MOST_UNKNOWN	0.05		/* fraction of the time of a kernel or call path: if more is
@@ -101,56 +102,6 @@ static const struct metric_name *metered__name(const struct metered *m,
 	return &metrics->names.v[m->set->names[metric]];
 }
 
-/* the kinds of work of one GPU: kernels by shape, and copies */
-struct kinds {
-	struct idmap by_key;
-	uint32_t *of_work;		/* the kind of each piece of work */
-	struct piece *pieces;		/* one for each piece of work */
-	ARRAY(double) total_ns;
-	ARRAY(double) mean_ns;
-};
-
-static void kinds__exit(struct kinds *k)
-{
-	idmap__free(&k->by_key);
-	free(k->of_work);
-	free(k->pieces);
-	array_free(&k->total_ns);
-	array_free(&k->mean_ns);
-}
-
-/* Finds the kind of each piece of work. Return: 0 or -ENOMEM. */
-static int kinds__find(struct kinds *k, const struct metered *m)
-{
-	size_t i;
-	int err;
-
-	k->of_work = malloc((m->nr + 1) * sizeof(*k->of_work));
-	k->pieces = malloc((m->nr + 1) * sizeof(*k->pieces));
-	err = k->of_work && k->pieces ? 0 : -ENOMEM;
-	for (i = 0; i < m->nr && !err; i++) {
-		const struct kept_work *w = &m->works[i];
-		bool kernel = w->kernel != NO_INDEX;
-		uint64_t key = ID_KEY(kernel ? w->kernel : w->leaf, kernel ? w->shape : 0);
-		uint32_t kind;
-
-		if (!idmap__get(&k->by_key, key, &kind)) {
-			kind = k->total_ns.nr;
-			err = idmap__put(&k->by_key, key, kind) ?: array_push(&k->total_ns, 0) ?:
-			      array_push(&k->mean_ns, 0);
-			if (err)
-				break;
-		}
-		k->of_work[i] = kind;
-		k->pieces[i] = (struct piece){ w->start_ns, w->end_ns, kind };
-		k->total_ns.v[kind] += w->end_ns - w->start_ns;
-		k->mean_ns.v[kind]++;		/* for now, the number of pieces */
-	}
-	for (i = 0; i < k->mean_ns.nr; i++)
-		k->mean_ns.v[i] = k->total_ns.v[i] / k->mean_ns.v[i];
-	return err;
-}
-
 /* Gives a piece of work the values of its kind. Return: 0 or -ENOMEM. */
 static int metered__take_solved(const struct metered *m, const struct kept_work *w, uint32_t kind,
 				const struct solved *solved, const bool *wanted)
@@ -214,25 +165,26 @@ static size_t family_length(const char *name)
 }
 
 /*
- * Return: the highest finite sample of the set's metrics of the same unit of the GPU as metric @k,
+ * Return: the highest finite sample of the pool's metrics of the same unit of the GPU as metric @k,
  * and in the same unit.
  */
-static double metered__highest(const struct metered *m, const struct metrics *metrics, uint32_t k)
+static double metered__highest(const struct metered *m, const struct metrics *metrics,
+			       const struct metric_pool *p, uint32_t k)
 {
 	const struct metric_name *of = metered__name(m, metrics, k);
-	const struct metric_set *set = m->set;
+	uint32_t nr = m->set->nr;
 	double highest = 0;
 	uint32_t i;
 	size_t row;
 
-	for (i = 0; i < set->nr; i++) {
+	for (i = 0; i < nr; i++) {
 		const struct metric_name *name = metered__name(m, metrics, i);
 
 		if (name->unit != of->unit ||
 		    strncmp(name->name, of->name, family_length(of->name)))
 			continue;
-		for (row = 0; row < set->rows.nr; row++) {
-			float sample = metric_set__row(set, row)[i];
+		for (row = 0; row < p->rows.nr; row++) {
+			float sample = p->values.v[row * nr + i];
 
 			highest = isfinite(sample) ? fmax(highest, sample) : highest;
 		}
@@ -240,56 +192,125 @@ static double metered__highest(const struct metered *m, const struct metrics *me
 	return highest;
 }
 
-/* Solves the metrics of the set that are counters of work, see solve.h. Return: 0 or -ENOMEM. */
-static int metered__solve(const struct metered *m, const struct metrics *metrics)
+/* Gives all work of a pool its values. @has_roof: for each piece of work. Return: 0 or -ENOMEM. */
+static int metered__take(const struct metered *m, const struct metrics *metrics,
+			 const struct metric_pool *p, const struct solved *solved,
+			 const bool *wanted, bool *has_roof)
 {
-	const struct metric_set *set = m->set;
+	struct roof *roofs = roofs_of_kinds(m, metrics, solved, p->total_ns.nr);
+	size_t i;
+	int err = roofs ? 0 : -ENOMEM;
+
+	for (i = 0; i < p->pieces.nr && !err; i++) {
+		const struct kept_work *w = &m->works[p->works.v[i]];
+		uint32_t kind = p->pieces.v[i].kind;
+
+		err = metered__take_solved(m, w, kind, solved, wanted);
+		if (!err && !has_roof[p->works.v[i]])
+			err = metered__take_roof(m, w, &roofs[kind], solved->together[kind]);
+		has_roof[p->works.v[i]] = true;
+	}
+	free(roofs);
+	return err;
+}
+
+static void metered__check(const struct metered *m, const struct metric_pool *p,
+			   const struct solved *solved, const bool *wanted)
+{
+	uint32_t i, k, nr = m->set->nr;
+
+	for (i = 0; i < p->sets.nr; i++)
+		for (k = 0; k < nr; k++)
+			if (wanted[k])
+				m->sums->checks.v[p->sets.v[i] * XPU_MAX_METRICS + k] =
+					(struct metric_check){ solved->measured[i * nr + k],
+							       solved->explained[i * nr + k],
+							       solved->residue[k] };
+}
+
+/*
+ * Solves the metrics of a pool that are counters of work, see solve.h. @m has the pool's first set,
+ * and all work. Return: 0 or -ENOMEM.
+ */
+static int metered__solve(const struct metered *m, const struct metrics *metrics,
+			  const struct model *model, const struct works *works,
+			  struct metric_pool *p, bool *has_roof)
+{
 	bool wanted[XPU_MAX_METRICS] = { false }, any = false;
 	double small[XPU_MAX_METRICS] = { 0 }, most[XPU_MAX_METRICS];
-	struct metric_check *checks = &m->sums->checks.v[m->set_idx * XPU_MAX_METRICS];
 	struct solved solved = { 0 };
-	struct kinds kinds = { 0 };
-	struct roof *roofs = NULL;
 	uint32_t k, last = 0;
 	size_t i;
 	int err;
 
-	for (k = 0; k < set->nr; k++) {
+	for (k = 0; k < m->set->nr; k++) {
 		wanted[k] = metric__is_solved(metered__name(m, metrics, k));
 		any |= wanted[k];
+	}
+	if (!any)
+		return 0;
+	err = metric_pool__fill(p, metrics, model, works);
+	for (k = 0; k < m->set->nr && !err; k++) {
 		most[k] = strcmp(metered__name(m, metrics, k)->unit, "%") ? INFINITY : 100;
 		small[k] = SMALL_PERCENT;
-	}
-	if (!any || !m->nr)
-		return 0;
-	for (k = 0; k < set->nr; k++)
 		if (wanted[k] && isinf(most[k]))
-			small[k] = SMALL_PERCENT / 100 * metered__highest(m, metrics, k);
-	err = kinds__find(&kinds, m) ?: solve(&solved, &(struct solve_of){
-		.of = { set->rows.v, set->rows.nr, kinds.pieces, m->nr, kinds.total_ns.nr,
-			kinds.mean_ns.v },
-		.values = set->values.v, .nr_metrics = set->nr, .wanted = wanted, .small = small,
-		.most = most,
-		.total_ns = kinds.total_ns.v,
-	});
-	if (!err) {
-		roofs = roofs_of_kinds(m, metrics, &solved, kinds.total_ns.nr);
-		err = roofs ? 0 : -ENOMEM;
+			small[k] = SMALL_PERCENT / 100 * metered__highest(m, metrics, p, k);
 	}
-	for (i = 0; i < m->nr && !err; i++)
-		err = metered__take_solved(m, &m->works[i], kinds.of_work[i], &solved, wanted) ?:
-		      metered__take_roof(m, &m->works[i], &roofs[kinds.of_work[i]],
-					 solved.together[kinds.of_work[i]]);
-	free(roofs);
-	for (k = 0; k < set->nr && !err; k++)
-		if (wanted[k])
-			checks[k] = (struct metric_check){ solved.measured[k], solved.explained[k],
-							   solved.residue[k] };
-	for (i = 0; i < kinds.total_ns.nr && !err; i++)
-		last = max_t(uint32_t, last, solved.together[i]);
-	m->sums->nr_together += last;
-	solved__exit(&solved);
-	kinds__exit(&kinds);
+	if (!err && p->pieces.nr) {
+		err = solve(&solved, &(struct solve_of){
+			.of = p->of, .values = p->values.v, .nr_metrics = m->set->nr,
+			.wanted = wanted, .small = small, .most = most,
+			.total_ns = p->total_ns.v,
+		}) ?: metered__take(m, metrics, p, &solved, wanted, has_roof);
+		if (!err)
+			metered__check(m, p, &solved, wanted);
+		for (i = 0; i < p->total_ns.nr && !err; i++)
+			last = max_t(uint32_t, last, solved.together[i]);
+		m->sums->nr_together += last;
+		solved__exit(&solved);
+	}
+	metric_pool__empty(p);
+	return err;
+}
+
+/* Return: how many rates of a roof the set of a pool has. */
+static uint32_t count_rates(const struct metric_pool *p, const struct metrics *metrics)
+{
+	static const struct solved_value zeros[XPU_MAX_METRICS];
+	const struct metric_set *set = &metrics->sets.v[p->sets.v[0]];
+	uint32_t rate, nr = 0;
+
+	for (rate = 0; rate < NR_ROOF_RATES; rate++)
+		nr += !isnan(roof__rate(metrics, set, zeros, rate).value);
+	return nr;
+}
+
+/*
+ * Solves all pools. Several pools may have the same work: it has one roof, from the pool with the
+ * most rates. Return: 0 or -ENOMEM.
+ */
+static int metric_sums__solve(struct metric_sums *s, const struct metrics *metrics,
+			      const struct model *model, const struct works *works)
+{
+	bool *has_roof = calloc(works->list.nr + 1, sizeof(*has_roof));
+	metric_pools_t pools = { 0 };
+	uint32_t rates;
+	int err = has_roof ? metric_pools__find(&pools, metrics, model) : -ENOMEM;
+
+	for (rates = NR_ROOF_RATES + 1; rates-- && !err;) {
+		array_each_while(&pools, p, !err) {
+			struct metered m = {
+				.sums = s, .set = &metrics->sets.v[p->sets.v[0]],
+				.set_idx = p->sets.v[0], .works = works->list.v,
+				.nr = works->list.nr,
+			};
+
+			if (count_rates(p, metrics) == rates)
+				err = metered__solve(&m, metrics, model, works, p, has_roof);
+		}
+	}
+	metric_pools__exit(&pools);
+	free(has_roof);
 	return err;
 }
 
@@ -347,6 +368,7 @@ struct sharing {
 	uint64_t ns;
 	size_t row;
 	uint64_t nr_running;
+	const double *fresh;		/* for each row; NULL: 1 */
 	struct metric_use part, idle;
 };
 
@@ -366,9 +388,10 @@ static void sharing__advance(struct sharing *s, uint64_t ns)
 		s->ns = max_t(uint64_t, s->ns, r->begin_ns);
 		until = min_t(uint64_t, r->end_ns, ns);
 		if (isfinite(value) && until > s->ns) {
-			to->ns += until - s->ns;
-			to->sum += value / (r->end_ns - r->begin_ns) * (until - s->ns) /
-				   (s->nr_running ?: 1);
+			double more = (until - s->ns) * (s->fresh ? s->fresh[s->row] : 1);
+
+			to->ns += more;
+			to->sum += value / (r->end_ns - r->begin_ns) * more / (s->nr_running ?: 1);
 		}
 		s->ns = max_t(uint64_t, s->ns, until);
 		s->row += r->end_ns <= ns;
@@ -376,11 +399,65 @@ static void sharing__advance(struct sharing *s, uint64_t ns)
 	s->ns = ns;
 }
 
+/* Subtracts from @fresh, for each row of @set, the part of its time that @other has, too. */
+static void subtract_rows(const struct metric_set *set, const struct metric_set *other,
+			  double *fresh)
+{
+	size_t row, i, first = 0;
+
+	for (row = 0; row < set->rows.nr; row++) {
+		const struct metric_row *r = &set->rows.v[row], *o;
+
+		while (first < other->rows.nr && other->rows.v[first].end_ns <= r->begin_ns)
+			first++;
+		for (i = first; i < other->rows.nr && other->rows.v[i].begin_ns < r->end_ns; i++) {
+			o = &other->rows.v[i];
+			fresh[row] -= (double)(min_t(uint64_t, r->end_ns, o->end_ns) -
+					       max_t(uint64_t, r->begin_ns, o->begin_ns)) /
+				      (r->end_ns - r->begin_ns);
+		}
+		fresh[row] = fmax(fresh[row], 0);
+	}
+}
+
+/*
+ * Finds the part of each row's amount that earlier sets of the GPU do not have, because another
+ * recording sampled the GPU at the same time. Sets *@fresh to NULL if that is the whole. Return: 0
+ * or -ENOMEM.
+ */
+static int metered__fresh(const struct metered *m, const struct metrics *metrics, uint32_t metric,
+			  double **fresh)
+{
+	uint32_t i, k;
+	size_t row;
+
+	*fresh = NULL;
+	for (i = 0; i < m->set_idx; i++) {
+		const struct metric_set *other = &metrics->sets.v[i];
+
+		for (k = 0; k < other->nr && other->names[k] != m->set->names[metric]; k++)
+			;
+		if (other->gpu != m->set->gpu || k == other->nr ||
+		    !metric_set__same_time(other, m->set))
+			continue;
+		if (!*fresh) {
+			*fresh = malloc((m->set->rows.nr + 1) * sizeof(**fresh));
+			if (!*fresh)
+				return -ENOMEM;
+			for (row = 0; row < m->set->rows.nr; row++)
+				(*fresh)[row] = 1;
+		}
+		subtract_rows(m->set, other, *fresh);
+	}
+	return 0;
+}
+
 /* Divides one amount among the pieces of work. Return: 0 or -ENOMEM. */
 static int metered__share(const struct metered *m, uint32_t metric,
-			  const struct metric_event *events, struct metric_use *before)
+			  const struct metric_event *events, const double *fresh,
+			  struct metric_use *before)
 {
-	struct sharing s = { .m = m, .metric = metric };
+	struct sharing s = { .m = m, .metric = metric, .fresh = fresh };
 	uint32_t at[2];
 	size_t i;
 	int err = 0;
@@ -412,6 +489,7 @@ static int metered__amounts(const struct metered *m, const struct metrics *metri
 {
 	struct metric_event *events = NULL;
 	struct metric_use *before = NULL;
+	double *fresh;
 	uint32_t k;
 	size_t i;
 	int err = 0;
@@ -434,14 +512,17 @@ static int metered__amounts(const struct metered *m, const struct metrics *metri
 			}
 			qsort(events, 2 * m->nr, sizeof(*events), event__cmp);
 		}
-		err = metered__share(m, k, events, before);
+		err = metered__fresh(m, metrics, k, &fresh) ?:
+		      metered__share(m, k, events, fresh, before);
+		free(fresh);
 	}
 	free(before);
 	free(events);
 	return err;
 }
 
-int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics, struct works *works)
+int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics,
+			const struct model *model, struct works *works)
 {
 	static const struct metric_use none;
 	const struct kept_work *v = works->list.v;
@@ -454,6 +535,7 @@ int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics, st
 		      array_push(&s->checks, ((struct metric_check){ NAN, NAN, NAN }));
 	if (nr)
 		qsort(works->list.v, nr, sizeof(*v), work__cmp);
+	err = err ?: metric_sums__solve(s, metrics, model, works);
 	for (i = 0; i < metrics->sets.nr && !err; i++) {
 		m.set = &metrics->sets.v[i];
 		m.set_idx = i;
@@ -463,8 +545,7 @@ int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics, st
 			;
 		m.works = nr ? v + from : NULL;
 		m.nr = to - from;
-		err = metered__solve(&m, metrics) ?: metered__means(&m, metrics) ?:
-		      metered__amounts(&m, metrics);
+		err = metered__means(&m, metrics) ?: metered__amounts(&m, metrics);
 	}
 	return err;
 }

@@ -3,9 +3,10 @@
  * metric_sums.h - the values of GPU counters for kernels and call paths
  *
  * A counter of work, such as the share of time in which the tensor pipe is active, is solved for
- * each kernel and shape, see solve.h. A state of the GPU, such as its clock, is averaged over the
- * time in which the work ran. An amount, such as energy, is divided: at each moment, all work that
- * runs on the GPU gets an equal part of it, so the parts and the idle rest add up to the whole.
+ * each kernel and shape, see solve.h, from all recordings together, see metric_pool.h. A state of
+ * the GPU, such as its clock, is averaged over the time in which the work ran. An amount, such as
+ * energy, is divided: at each moment, all work that runs on the GPU gets an equal part of it, so
+ * the parts and the idle rest add up to the whole.
  */
 #ifndef MERGE_METRIC_SUMS_H
 #define MERGE_METRIC_SUMS_H
@@ -16,6 +17,7 @@
 #include "join/works.h"
 #include "metrics/metrics.h"
 #include "metrics/roof.h"
+#include "model/model.h"
 #include "util.h"
 
 struct metric_use {
@@ -51,7 +53,8 @@ struct metric_sums {
 void metric_sums__exit(struct metric_sums *s);
 
 /* Completes @s; sorts @works. Return: 0 or -ENOMEM. */
-int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics, struct works *works);
+int metric_sums__finish(struct metric_sums *s, const struct metrics *metrics,
+			const struct model *model, struct works *works);
 
 /*
  * Adds the uses of a leaf, or of a chain, to uses[], which is indexed like metrics->names. Return:

@@ -216,6 +216,13 @@ int metrics__find_gpus(struct metrics *m, uint32_t recording, struct gpus *gpus)
 	return err;
 }
 
+bool metric_set__same_time(const struct metric_set *a, const struct metric_set *b)
+{
+	return a->rows.nr && b->rows.nr &&
+	       a->rows.v[0].begin_ns < b->rows.v[b->rows.nr - 1].end_ns &&
+	       b->rows.v[0].begin_ns < a->rows.v[a->rows.nr - 1].end_ns;
+}
+
 size_t metric_set__after(const struct metric_set *set, uint64_t ns)
 {
 	size_t low = 0, high = set->rows.nr, middle;

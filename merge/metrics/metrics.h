@@ -89,6 +89,9 @@ static inline const float *metric_set__row(const struct metric_set *set, size_t 
 	return set->values.v + row * set->nr;
 }
 
+/* Return: whether the samples of two sets overlap in time. */
+bool metric_set__same_time(const struct metric_set *a, const struct metric_set *b);
+
 /* Return: index of the first row that ends after @ns; rows.nr if no row does. */
 size_t metric_set__after(const struct metric_set *set, uint64_t ns);
 

@@ -93,15 +93,15 @@ static void find_busy(const struct mixture_of *of, double shift_ns, double *busy
  * Finds all overlaps of pieces and rows. Puts the parts of each row into parts[], starting at
  * nr[row], unless @parts is NULL, and adds their number to nr[row].
  */
-static void find_parts(const struct mixture_of *of, const struct mixture_as *as, size_t *nr,
-		       struct mixture_part *parts)
+static void find_parts(const struct mixture_of *of, const struct mixture_as *as, double shift_ns,
+		       size_t *nr, struct mixture_part *parts)
 {
 	size_t i, row, first = 0;
 	double ns, middle;
 
 	for (i = 0; i < of->nr_pieces; i++) {
 		const struct piece *p = &of->pieces[i];
-		struct overlap o = piece__rows(of, p->begin_ns, p->end_ns, as->shift_ns, &first);
+		struct overlap o = piece__rows(of, p->begin_ns, p->end_ns, shift_ns, &first);
 		double weight = as->amounts ? of->mean_ns[p->kind] / (p->end_ns - p->begin_ns) : 1;
 
 		while ((ns = overlap__next(&o, &row, &middle)) > 0) {
@@ -160,6 +160,61 @@ static void join_parts(struct mixture *m)
 	m->first[row] = to;
 }
 
+struct mixture_source mixture_of__source(const struct mixture_of *of, uint32_t i)
+{
+	return of->nr_sources ? of->sources[i] :
+	       (struct mixture_source){ 0, of->nr_rows, 0, of->nr_pieces, 0 };
+}
+
+struct mixture_of mixture_of__part(const struct mixture_of *of, const struct mixture_source *source)
+{
+	struct mixture_of part = *of;
+
+	part.rows += source->row;
+	part.nr_rows = source->nr_rows;
+	part.pieces += source->piece;
+	part.nr_pieces = source->nr_pieces;
+	part.nr_sources = part.nr_idle = 0;
+	return part;
+}
+
+/* Finds the parts of all sources, see find_parts(), and how long anything ran in each row. */
+static void find_all(const struct mixture_of *of, const struct mixture_as *as, size_t *nr,
+		     struct mixture_part *parts, double *busy)
+{
+	uint32_t i;
+
+	for (i = 0; i < mixture_of__nr_sources(of); i++) {
+		struct mixture_source source = mixture_of__source(of, i);
+		struct mixture_of part = mixture_of__part(of, &source);
+		double shift_ns = as->shifts ? as->shifts[i].ns +
+					       as->errors * as->shifts[i].error_ns : 0;
+
+		find_parts(&part, as, shift_ns, nr + source.row, parts);
+		if (parts)
+			find_busy(&part, shift_ns, busy + source.row);
+	}
+}
+
+/* Adds the time in which nothing ran to each row's parts, which end at at[row]. */
+static void add_idle(const struct mixture_of *of, const size_t *at, struct mixture_part *parts,
+		     const double *busy)
+{
+	uint32_t i;
+	size_t row;
+
+	for (i = 0; i < mixture_of__nr_sources(of); i++) {
+		struct mixture_source source = mixture_of__source(of, i);
+
+		for (row = source.row; row < source.row + source.nr_rows; row++) {
+			double idle = 1 - busy[row] / row__ns(of, row);
+
+			parts[at[row]] = (struct mixture_part){ of->nr_kinds + source.idle,
+								idle > 0 ? idle : 0 };
+		}
+	}
+}
+
 int mixture__make(struct mixture *m, const struct mixture_of *of, const struct mixture_as *as)
 {
 	double *busy = calloc(of->nr_rows + 1, sizeof(*busy));
@@ -169,7 +224,7 @@ int mixture__make(struct mixture *m, const struct mixture_of *of, const struct m
 	*m = (struct mixture){ .nr_rows = of->nr_rows };
 	m->first = calloc(of->nr_rows + 1, sizeof(*m->first));
 	if (busy && at && m->first) {
-		find_parts(of, as, at, NULL);
+		find_all(of, as, at, NULL, NULL);
 		for (row = 0; row < of->nr_rows; row++) {
 			m->first[row] = total;
 			total += at[row] + 1; /* + 1 for the time in which nothing ran */
@@ -179,14 +234,8 @@ int mixture__make(struct mixture *m, const struct mixture_of *of, const struct m
 		m->parts = malloc((total + 1) * sizeof(*m->parts));
 	}
 	if (m->parts) {
-		find_busy(of, as->shift_ns, busy);
-		find_parts(of, as, at, m->parts);
-		for (row = 0; row < of->nr_rows; row++) {
-			double idle = 1 - busy[row] / row__ns(of, row);
-
-			m->parts[at[row]] =
-				(struct mixture_part){ of->nr_kinds, idle > 0 ? idle : 0 };
-		}
+		find_all(of, as, at, m->parts, busy);
+		add_idle(of, at, m->parts, busy);
 		join_parts(m);
 	}
 	free(busy);

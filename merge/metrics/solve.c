@@ -39,8 +39,8 @@ struct moves {
 	const bool *taken;		/* for each right-hand side: whether it is taken */
 	double *sums;			/* for each right-hand side and reason: a value for each
 					 * column */
-	double *explained;		/* for each right-hand side: the solution's values, summed
-					 * over all rows */
+	double *explained;		/* for each source and right-hand side: the solution's
+					 * values, summed over all rows */
 	uint8_t *ways;			/* for each column: a bit for each draw, which says whether
 					 * the slope goes down */
 };
@@ -85,9 +85,12 @@ static void moves__differ(const struct moves *m, const struct system *s, uint32_
 	}
 }
 
-/* Adds one row. @by: scratch memory, with the shift and the slopes of each right-hand side */
+/*
+ * Adds one row. @explained: the sums of its source; @by: scratch memory, with the shift and the
+ * slopes of each right-hand side
+ */
 static void moves__add(struct moves *m, struct system *s, const struct mixture *mixtures,
-		       size_t row, uint32_t block, double *by)
+		       size_t row, uint32_t block, double *explained, double *by)
 {
 	size_t n = m->e->n;
 	uint32_t side, i, k, nr;
@@ -104,7 +107,7 @@ static void moves__add(struct moves *m, struct system *s, const struct mixture *
 		if (!m->taken[side])
 			continue;
 		value = system__value(s, m->e, side, nr);
-		m->explained[side] += value;
+		explained[side] += value;
 		for (i = 0; i < nr; i++) {
 			double share = s->shares[i];
 			double *sum = sums + s->used[i];
@@ -120,14 +123,20 @@ static void moves__add(struct moves *m, struct system *s, const struct mixture *
 static int moves__sum(struct moves *m, struct system *s, const struct mixture *mixtures)
 {
 	double *by = calloc(s->nr_sides * (1 + NR_DRAWS) + 1, sizeof(*by));
-	size_t nr_used = system__count_used(s), row, seen = 0;
+	size_t nr_used = system__count_used(s), row = 0, seen = 0;
+	uint32_t i;
 
 	if (!by)
 		return -ENOMEM;
 	moves__draw(m);
-	for (row = 0; row < mixtures[MIXTURE].nr_rows; row++)
-		if (!s->left_out[row])
-			moves__add(m, s, mixtures, row, seen++ * NR_BLOCKS / nr_used, by);
+	for (i = 0; i < mixture_of__nr_sources(&s->of->of); i++) {
+		struct mixture_source source = mixture_of__source(&s->of->of, i);
+
+		for (; row < source.row + source.nr_rows; row++)
+			if (!s->left_out[row])
+				moves__add(m, s, mixtures, row, seen++ * NR_BLOCKS / nr_used,
+					   m->explained + (size_t)i * s->nr_sides, by);
+	}
 	free(by);
 	return 0;
 }
@@ -143,7 +152,8 @@ static void moves__exit(struct moves *m)
 static int moves__find(struct moves *m, struct system *s, const struct mixture *mixtures)
 {
 	m->sums = calloc((size_t)s->nr_sides * NR_MOVES * m->e->n + 1, sizeof(*m->sums));
-	m->explained = calloc(s->nr_sides + 1, sizeof(*m->explained));
+	m->explained = calloc((size_t)s->nr_sides * mixture_of__nr_sources(&s->of->of) + 1,
+			      sizeof(*m->explained));
 	m->ways = calloc(m->e->n + 1, sizeof(*m->ways));
 	if (!m->sums || !m->explained || !m->ways)
 		return -ENOMEM;
@@ -197,6 +207,26 @@ static double group_sum__error(const struct group_sum *sum, double usual, double
 	       sum->weight;
 }
 
+/* Sets the means of one metric for all sources. */
+static void check_side(const struct system *s, const struct moves *m, uint32_t side,
+		       struct solved *to)
+{
+	uint32_t metric = s->sides[side], i;
+
+	for (i = 0; i < mixture_of__nr_sources(&s->of->of); i++) {
+		struct mixture_source source = mixture_of__source(&s->of->of, i);
+		size_t row, nr = 0, at = (size_t)i * s->of->nr_metrics + metric;
+		double measured = 0;
+
+		for (row = source.row; row < source.row + source.nr_rows; row++) {
+			nr += !s->left_out[row];
+			measured += s->left_out[row] ? 0 : system__samples(s, row)[metric];
+		}
+		to->explained[at] = nr ? m->explained[(size_t)i * s->nr_sides + side] / nr : NAN;
+		to->measured[at] = nr ? measured / nr : NAN;
+	}
+}
+
 /* Sets the values of one metric for all kinds. Return: 0 or -ENOMEM. */
 static int take_side(struct system *s, const struct moves *m, uint32_t side, struct solved *to)
 {
@@ -204,15 +234,14 @@ static int take_side(struct system *s, const struct moves *m, uint32_t side, str
 	uint32_t metric = s->sides[side], n = e->n, i;
 	double *moved = calloc(NR_MOVES * (size_t)n + 1, sizeof(*moved));
 	struct group_sum *sums = calloc(n + 1, sizeof(*sums));
-	size_t nr_rows = system__count_used(s), row;
-	double usual = normal__usual_rest(e, side, nr_rows), measured = 0;
+	double usual = normal__usual_rest(e, side, system__count_used(s));
 	int err = moved && sums ? 0 : -ENOMEM;
 
 	if (!err) {
 		normal__times_inverse(e, m->sums + (size_t)side * NR_MOVES * n, NR_MOVES, moved);
 		sum_groups(s, e, side, moved, sums);
 	}
-	for (i = 0; i <= s->of->of.nr_kinds && !err; i++) {
+	for (i = 0; i < mixture_of__nr_all(&s->of->of) && !err; i++) {
 		uint32_t group = s->groups[s->columns[i]];
 		const struct group_sum *sum = &sums[group];
 		struct solved_value *v = &to->values[(size_t)i * s->of->nr_metrics + metric];
@@ -223,10 +252,7 @@ static int take_side(struct system *s, const struct moves *m, uint32_t side, str
 		if (error <= s->limits[side])
 			*v = (struct solved_value){ sum->value / sum->weight, error };
 	}
-	for (row = 0; row < s->of->of.nr_rows && !err; row++)
-		measured += s->left_out[row] ? 0 : system__samples(s, row)[metric];
-	to->explained[metric] = nr_rows ? m->explained[side] / nr_rows : NAN;
-	to->measured[metric] = nr_rows ? measured / nr_rows : NAN;
+	check_side(s, m, side, to);
 	to->residue[metric] = usual;
 	free(sums);
 	free(moved);
@@ -273,14 +299,14 @@ out:
 /* @amounts: a piece of work has an amount, not a rate. Return: 0 or -ENOMEM. */
 static int solve_as(struct system *s, bool amounts, struct solved *to)
 {
-	struct mixture_as as = { .shift_ns = s->shift_ns, .amounts = amounts };
+	struct mixture_as as = { .shifts = s->shifts, .amounts = amounts };
 	struct mixture mixtures[NR_MIXTURES] = { 0 };
 	struct normal e = { 0 };
 	int err = mixture__make(&mixtures[MIXTURE], &s->of->of, &as), i;
 
-	as.shift_ns += s->shift_error_ns;
+	as.errors = 1;
 	err = err ?: mixture__make(&mixtures[LATER], &s->of->of, &as);
-	as.shift_ns = s->shift_ns;
+	as.errors = 0;
 	as.slope = SLOPE;
 	err = err ?: mixture__make(&mixtures[SLOPING], &s->of->of, &as);
 	err = err ?: system__solve(s, &mixtures[MIXTURE], &e) ?: normal__bound(&e, s->most) ?:
@@ -314,19 +340,20 @@ static int number_groups(const struct system *s, struct solved *to)
 
 static int solved__init(struct solved *s, const struct solve_of *of)
 {
-	size_t nr = ((size_t)of->of.nr_kinds + 1) * of->nr_metrics, i;
+	size_t nr = (size_t)mixture_of__nr_all(&of->of) * of->nr_metrics, i;
+	size_t nr_checks = (size_t)mixture_of__nr_sources(&of->of) * of->nr_metrics;
 
 	*s = (struct solved){ 0 };
 	s->values = malloc((nr + 1) * sizeof(*s->values));
 	s->together = calloc(of->of.nr_kinds + 1, sizeof(*s->together));
-	s->measured = malloc(3 * (of->nr_metrics + 1) * sizeof(*s->measured));
+	s->measured = malloc((2 * nr_checks + of->nr_metrics + 1) * sizeof(*s->measured));
 	if (!s->values || !s->together || !s->measured)
 		return -ENOMEM;
-	s->explained = s->measured + of->nr_metrics;
-	s->residue = s->explained + of->nr_metrics;
+	s->explained = s->measured + nr_checks;
+	s->residue = s->explained + nr_checks;
 	for (i = 0; i < nr; i++)
 		s->values[i] = (struct solved_value){ NAN, NAN };
-	for (i = 0; i < 3 * (size_t)of->nr_metrics; i++)
+	for (i = 0; i < 2 * nr_checks + of->nr_metrics; i++)
 		s->measured[i] = NAN;
 	return 0;
 }
@@ -346,15 +373,14 @@ int solve(struct solved *to, const struct solve_of *of)
 
 	if (err || !s.nr_sides || !of->of.nr_kinds)
 		goto out;
-	err = system__find_shift(&s)				   ?:
+	err = system__find_shifts(&s)				   ?:
 		      system__choose_columns(&s, MAX_COLUMNS)	   ?:
 		      system__leave_out_spoilt(&s, &to->nr_spoilt) ?:
 		      solve_as(&s, false, to)			   ?:
 		      solve_as(&s, true, to)			   ?:
 								     number_groups(&s, to);
 	to->nr_used = system__count_used(&s);
-	to->shift_ns = s.shift_ns;
-	to->shift_error_ns = s.shift_error_ns;
+	to->shift = s.shifts[0];
 out:
 	system__exit(&s);
 	return err;

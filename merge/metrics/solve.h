@@ -11,6 +11,10 @@
  * and work. The third is that the rate of work may be higher at its beginning than at its end, as
  * far as the residues allow it. Kinds of work that always occur together have one common value. A
  * value is NaN if the samples do not determine it.
+ *
+ * Samples may have several sources, such as recordings of one program. A kind of work has the same
+ * value in all sources. Each source has an offset of its own between its clocks, and each GPU has
+ * its own idle time.
  */
 #ifndef MERGE_SOLVE_H
 #define MERGE_SOLVE_H
@@ -22,17 +26,18 @@ struct solved_value {
 };
 
 struct solved {
-	struct solved_value *values;	/* nr_metrics for each kind, then for idle time */
+	struct solved_value *values;	/* nr_metrics for each kind, then for each kind of idle
+					 * time */
 	uint32_t *together;		/* for each kind: 0, or a number from 1: all kinds with this
 					 * number share one common value */
-	double *measured, *explained;	/* for each metric: the mean of all used samples, and the
-					 * mean of the solution's values for these samples */
+	double *measured, *explained;	/* nr_metrics for each source: the mean of all used
+					 * samples, and the mean of the solution's values for these
+					 * samples */
 	double *residue;		/* for each metric: root mean square of samples minus
 					 * solution */
 	size_t nr_used, nr_spoilt;	/* number of used samples; number of samples that no values
 					 * explain */
-	double shift_ns, shift_error_ns; /* how far the samples' clock is ahead of the work's
-					  * clock */
+	struct mixture_shift shift;	/* of the first source */
 };
 
 /* Return: 0 or -ENOMEM; call solved__exit() in either case. */

@@ -38,7 +38,7 @@ double normal__usual_rest(const struct normal *e, uint32_t side, size_t nr_rows)
 /* groups of columns: a group's values cannot be determined, but its mean can */
 struct grouping {
 	struct system *s;
-	uint32_t n, idle;
+	uint32_t n, first_idle;		/* idle times have the last columns */
 	double *both;			/* n * n: covariances of groups' sums of weight * value */
 	double *weights;		/* for each group; 0: it was joined to another group */
 	bool *done;
@@ -61,7 +61,7 @@ static uint32_t group__opposed(const struct grouping *g, uint32_t group)
 		double correlation = both > 0 ? row[i] / sqrt(both) : 0;
 
 		/* A large group would absorb the value of a small group. */
-		if (i != group && i != g->idle && g->weights[i] > 0 && correlation < OPPOSED &&
+		if (i != group && i < g->first_idle && g->weights[i] > 0 && correlation < OPPOSED &&
 		    (found == NO_INDEX || g->weights[i] < g->weights[found]))
 			found = i;
 	}
@@ -114,7 +114,7 @@ static void grouping__run(struct grouping *g, double largest)
 /* Groups the columns. Return: 0 or -ENOMEM. */
 int system__group(struct system *s, const struct normal *e)
 {
-	struct grouping g = { .s = s, .n = e->n, .idle = s->columns[s->of->of.nr_kinds] };
+	struct grouping g = { .s = s, .n = e->n, .first_idle = s->columns[s->of->of.nr_kinds] };
 	double *largest = calloc(s->nr_sides + 1, sizeof(*largest));
 	size_t nr_rows = system__count_used(s);
 	uint32_t i, k;
@@ -139,7 +139,8 @@ int system__group(struct system *s, const struct normal *e)
 		 * unknown.
 		 */
 		qsort(largest, s->nr_sides, sizeof(*largest), double__cmp);
-		g.done[g.idle] = true;
+		for (i = g.first_idle; i < e->n; i++)
+			g.done[i] = true;
 		grouping__run(&g, largest[s->nr_sides / 2]);
 	}
 	free(largest);

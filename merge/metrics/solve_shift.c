@@ -36,24 +36,23 @@ static bool row__has_work(const struct solve_of *of, size_t row)
 	return i && p[i - 1].end_ns > r->begin_ns;
 }
 
-/* Takes the first rows, up to SHIFT_ROWS with work, and the pieces near them. */
-static void search__choose(struct search *f, const struct solve_of *of)
+/* Takes the first rows of a source, up to SHIFT_ROWS with work, and the pieces near them. */
+static void search__choose(struct search *f, const struct solve_of *of,
+			   const struct mixture_source *source)
 {
-	size_t row, nr = 0, from, to;
-	const struct piece *p = of->of.pieces;
+	struct mixture_of *part = &f->of.of;
+	size_t row, nr = 0;
 
 	f->of = *of;
-	for (row = 0; row < of->of.nr_rows && nr < SHIFT_ROWS; row++)
-		nr += row__has_work(of, row);
+	*part = mixture_of__part(&of->of, source);
+	f->of.values += source->row * of->nr_metrics;
+	for (row = 0; row < part->nr_rows && nr < SHIFT_ROWS; row++)
+		nr += row__has_work(&f->of, row);
 	f->nr_used = nr;
-	f->of.of.nr_rows = row;
-	if (!row)
-		return;
-	from = 0;
-	to = sorted_count(of->of.nr_pieces, i,
-			  p[i].begin_ns < of->of.rows[row - 1].end_ns + (uint64_t)SHIFT_MOST);
-	f->of.of.pieces = p + from;
-	f->of.of.nr_pieces = to - from;
+	part->nr_rows = row;
+	if (row)
+		part->nr_pieces = sorted_count(part->nr_pieces, i, part->pieces[i].begin_ns <
+					       part->rows[row - 1].end_ns + (uint64_t)SHIFT_MOST);
 }
 
 /*
@@ -65,8 +64,10 @@ static int search__rest(struct search *f, double shift_ns, double *rest)
 	struct mixture m;
 	struct normal e = { 0 };
 	uint32_t k;
-	int err = mixture__make(&m, &f->of.of, &(struct mixture_as){ shift_ns, f->amounts, 0 }) ?:
-			  system__solve(&f->s, &m, &e);
+	struct mixture_as as = {
+		.shifts = &(struct mixture_shift){ .ns = shift_ns }, .amounts = f->amounts,
+	};
+	int err = mixture__make(&m, &f->of.of, &as) ?: system__solve(&f->s, &m, &e);
 
 	*rest = 0;
 	for (k = 0; k < f->s.nr_sides && !err; k++)
@@ -77,14 +78,15 @@ static int search__rest(struct search *f, double shift_ns, double *rest)
 	return err;
 }
 
-/* Finds the shift of the work's clock that explains the samples best. Return: 0 or -ENOMEM. */
-int system__find_shift(struct system *s)
+/* Finds the shift of one source. Return: 0 or -ENOMEM. */
+static int find_shift(const struct solve_of *of, const struct mixture_source *source,
+		      struct mixture_shift *shift)
 {
 	struct search f = { 0 };
 	double best = 0, rest = 0, least, step, at[2], bend;
 	int err, i;
 
-	search__choose(&f, s->of);
+	search__choose(&f, of, source);
 	err = system__init(&f.s, &f.of) ?: system__choose_columns(&f.s, SHIFT_COLUMNS);
 	if (err || f.nr_used < 4 * f.s.nr_columns || !f.s.nr_sides)
 		goto out;
@@ -110,17 +112,30 @@ int system__find_shift(struct system *s)
 	if (err)
 		goto out;
 	bend = (at[0] + at[1] - 2 * least) / (step * step);
-	s->shift_ns = best;
-	s->shift_error_ns =
+	shift->ns = best;
+	shift->error_ns =
 		bend > 0 ? fmin(SHIFT_ERRORS * sqrt(2 / bend) + SHIFT_LEAST, SHIFT_UNKNOWN) :
 			   SHIFT_UNKNOWN;
 	/*
 	 * If work has a higher rate at its beginning, its clock seems late, by far more than real
 	 * clocks ever are.
 	 */
-	s->shift_error_ns = both_errors(s->shift_error_ns,
-				  fmax(fabs(best) / 2, fabs(best) - SHIFT_USUAL));
+	shift->error_ns = both_errors(shift->error_ns,
+				      fmax(fabs(best) / 2, fabs(best) - SHIFT_USUAL));
 out:
 	system__exit(&f.s);
+	return err;
+}
+
+int system__find_shifts(struct system *s)
+{
+	uint32_t i;
+	int err = 0;
+
+	for (i = 0; i < mixture_of__nr_sources(&s->of->of) && !err; i++) {
+		struct mixture_source source = mixture_of__source(&s->of->of, i);
+
+		err = find_shift(s->of, &source, &s->shifts[i]);
+	}
 	return err;
 }

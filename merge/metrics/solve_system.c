@@ -26,6 +26,7 @@ void system__exit(struct system *s)
 	free(s->shares);
 	free(s->used);
 	free(s->y);
+	free(s->shifts);
 }
 
 /* Chooses the wanted metrics that most rows have. */
@@ -62,11 +63,12 @@ int double__cmp(const void *a, const void *b)
 	return cmp3(*(const double *)a, *(const double *)b);
 }
 
-/* Leaves out samples of unusual length, such as the first. Return: 0 or -ENOMEM. */
-static int leave_out_lengths(struct system *s)
+/* Leaves out samples of unusual length, such as the first of a source. Return: 0 or -ENOMEM. */
+static int leave_out_lengths(struct system *s, const struct mixture_source *source)
 {
-	const struct metric_row *rows = s->of->of.rows;
-	size_t nr = s->of->of.nr_rows, i;
+	const struct metric_row *rows = s->of->of.rows + source->row;
+	bool *left_out = s->left_out + source->row;
+	size_t nr = source->nr_rows, i;
 	double *ns = malloc((nr + 1) * sizeof(*ns)), usual;
 
 	if (!ns)
@@ -76,21 +78,24 @@ static int leave_out_lengths(struct system *s)
 	qsort(ns, nr, sizeof(*ns), double__cmp);
 	usual = nr ? ns[nr / 2] : 0;
 	for (i = 0; i < nr; i++)
-		s->left_out[i] |= rows[i].end_ns - rows[i].begin_ns > UNUSUAL * usual ||
-				  UNUSUAL * (rows[i].end_ns - rows[i].begin_ns) < usual;
+		left_out[i] |= rows[i].end_ns - rows[i].begin_ns > UNUSUAL * usual ||
+			       UNUSUAL * (rows[i].end_ns - rows[i].begin_ns) < usual;
 	free(ns);
 	return 0;
 }
 
 int system__init(struct system *s, const struct solve_of *of)
 {
-	size_t nr = of->of.nr_kinds + 2;
+	size_t nr = mixture_of__nr_all(&of->of) + 1;
+	uint32_t nr_sources = mixture_of__nr_sources(&of->of), i;
+	int err = 0;
 
-	*s = (struct system){ .of = of, .shift_error_ns = SHIFT_UNKNOWN };
+	*s = (struct system){ .of = of };
 	s->sides = calloc(of->nr_metrics + 1, sizeof(*s->sides));
 	s->limits = calloc(of->nr_metrics + 1, sizeof(*s->limits));
 	s->most = calloc(of->nr_metrics + 1, sizeof(*s->most));
 	s->y = calloc(of->nr_metrics + 1, sizeof(*s->y));
+	s->shifts = calloc(nr_sources, sizeof(*s->shifts));
 	s->left_out = calloc(of->of.nr_rows + 1, sizeof(*s->left_out));
 	s->columns = calloc(nr, sizeof(*s->columns));
 	s->groups = calloc(nr, sizeof(*s->groups));
@@ -100,10 +105,17 @@ int system__init(struct system *s, const struct solve_of *of)
 	s->shares = calloc(nr, sizeof(*s->shares));
 	s->used = calloc(nr, sizeof(*s->used));
 	if (!s->sides || !s->limits || !s->most || !s->y || !s->left_out || !s->columns ||
-	    !s->groups || !s->weights || !s->fewer || !s->sums || !s->shares || !s->used)
+	    !s->groups || !s->weights || !s->fewer || !s->sums || !s->shares || !s->used ||
+	    !s->shifts)
 		return -ENOMEM;
 	choose_sides(s);
-	return leave_out_lengths(s);
+	for (i = 0; i < nr_sources && !err; i++) {
+		struct mixture_source source = mixture_of__source(&of->of, i);
+
+		s->shifts[i].error_ns = SHIFT_UNKNOWN;
+		err = leave_out_lengths(s, &source);
+	}
+	return err;
 }
 
 size_t system__count_used(const struct system *s)
@@ -183,7 +195,7 @@ static int by_time__cmp(const void *va, const void *vb)
 
 /*
  * Gives a column to each of the @most kinds with the most time, one column to all other kinds, and
- * one to idle time.
+ * one to each kind of idle time.
  * Return: 0 or -ENOMEM.
  */
 int system__choose_columns(struct system *s, uint32_t most)
@@ -210,7 +222,8 @@ int system__choose_columns(struct system *s, uint32_t most)
 		others = true;
 	}
 	s->nr_columns += others;
-	s->columns[nr] = s->nr_columns++;
+	for (i = nr; i < mixture_of__nr_all(&s->of->of); i++)
+		s->columns[i] = s->nr_columns++;
 	free(list);
 	return 0;
 }
@@ -267,7 +280,7 @@ int system__leave_out_spoilt(struct system *s, size_t *nr_spoilt)
 {
 	struct mixture m;
 	struct normal e = { 0 };
-	int err = mixture__make(&m, &s->of->of, &(struct mixture_as){ .shift_ns = s->shift_ns }) ?:
+	int err = mixture__make(&m, &s->of->of, &(struct mixture_as){ .shifts = s->shifts }) ?:
 			  system__solve(s, &m, &e)						 ?:
 			  system__leave_out(s, &m, &e, system__count_used(s), nr_spoilt);
 

@@ -27,7 +27,7 @@ struct system {
 	double *limits;			/* for each right-hand side: a value with a larger error is
 					 * unknown */
 	double *most;			/* for each right-hand side: upper bound of its values */
-	uint32_t *columns;		/* for each kind, and for idle time: its column */
+	uint32_t *columns;		/* for each kind, and then for each idle time: its column */
 	uint32_t nr_columns;
 	uint32_t *groups;		/* for each column: its group, named by one of the group's
 					 * columns */
@@ -35,7 +35,7 @@ struct system {
 	double *fewer;			/* for each column: its number of samples, divided by how
 					 * many of these count as independent; at least 1 */
 	bool *left_out;			/* for each row: whether it is left out */
-	double shift_ns, shift_error_ns;
+	struct mixture_shift *shifts;	/* for each source */
 
 	/* scratch memory: a sum for each column, and the columns of one row */
 	double *sums;
@@ -50,7 +50,7 @@ void system__exit(struct system *s);
 
 /*
  * Gives a column to each of the @most kinds with the most time, one column to all other kinds, and
- * one to idle time.
+ * one to each kind of idle time.
  * Return: 0 or -ENOMEM.
  */
 int system__choose_columns(struct system *s, uint32_t most);
@@ -74,8 +74,11 @@ static inline const float *system__samples(const struct system *s, size_t row)
 /* Leaves out rows that no solution explains. Return: 0 or -ENOMEM. */
 int system__leave_out_spoilt(struct system *s, size_t *nr_spoilt);
 
-/* solve_shift.c: finds the shift of the work's clock that explains the samples best. */
-int system__find_shift(struct system *s);
+/*
+ * solve_shift.c: finds the shift of the work's clock that explains the samples best, for each
+ * source. Return: 0 or -ENOMEM.
+ */
+int system__find_shifts(struct system *s);
 
 /* solve_groups.c: sets the weights of columns; puts columns into groups. Return: 0 or -ENOMEM. */
 void system__count_samples(struct system *s, const struct mixture *m);

@@ -116,7 +116,11 @@ static int run(const char *name, uint32_t nr_kinds, double seconds, bool random)
 		most[i] = 100;
 	}
 	of = (struct solve_of){
-		.of = { w.rows, w.nr_rows, w.pieces, w.nr_pieces, nr_kinds, w.ns },
+		.of = {
+			.rows = w.rows, .nr_rows = w.nr_rows,
+			.pieces = w.pieces, .nr_pieces = w.nr_pieces,
+			.nr_kinds = nr_kinds, .mean_ns = w.ns,
+		},
 		.values = w.values, .nr_metrics = NR_METRICS, .wanted = wanted, .small = small,
 		.most = most, .total_ns = w.total_ns,
 	};

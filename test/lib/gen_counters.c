@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 /*
- * gen_counters FILE [DRAM [SEED [operations [none]]]] - a recording of 3 s with samples of a GPU's
- * counters, whose truth is known
+ * gen_counters FILE [DRAM [SEED [MODE]]] - a recording of 3 s with samples of a GPU's counters,
+ * whose truth is known
  *
  * Kernels: "wide" has two shapes with different values, "narrow" uses no tensor core, "first" and
  * "second" always run in succession, "once" runs for 2 us. The recording has a memory copy, too.
  * Prints the truth, a line KERNEL TENSOR DRAM NS for each kernel, with means over its shapes. DRAM
- * is the DRAM share that "narrow" reads, in percent. With "operations", the recording has bytes and
- * operations in place of shares: BYTES for a percent of DRAM, and OPERATIONS for a percent of the
- * tensor cores, or none.
+ * is the DRAM share that "narrow" reads, in percent.
+ *
+ * With the mode "operations", the recording has bytes and operations in place of shares: BYTES for
+ * a percent of DRAM, and OPERATIONS for a percent of the tensor cores. With "none", it has bytes,
+ * and its operations are 0. With "apart", the recording is a minute later, and "second" does not
+ * run. With "another", it is so, too, and has another GPU. With "shared", two processes run the
+ * work, and each has a recording that samples the GPU: FILE and FILE.other. The truth is for both.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -18,7 +22,8 @@
 
 #include "gen.h"
 
-#define START_NS 1000ull /* the start that gen__header() sets */
+#define HEADER_NS 1000ull /* the start that gen__header() sets */
+#define LATER_NS 60000000000ull
 #define ROW_NS 1000000
 #define NR_ROWS 3000
 #define PROC 1
@@ -47,6 +52,9 @@ static struct {
 	{ "", 200000, 0, 40, 2, 0, 0 },
 };
 
+static uint64_t start_ns = HEADER_NS;
+static const char *uuid = "0123456789abcde";
+static bool apart; /* "second" does not run */
 static float rows[NR_ROWS][NR_METRICS];
 static double total_ns[NR_KINDS];
 
@@ -66,7 +74,7 @@ static void add_names(struct gen *g)
 	gen__string(g, 1, "cuLaunchKernel");
 	gen__api(g, DRIVER, CBID_LAUNCH, 1);
 	gen__string(g, 2, "Simulated GPU");
-	gen__device(g, 0, 2, "0123456789abcde");
+	gen__device(g, 0, 2, uuid);
 	gen__stream(g, 1, 0, 1, 7);
 	for (i = 0; i < COPY; i++) {
 		struct xpu_shape shape = { .grid = { i + 1, 1, 1 }, .block = { 128, 1, 1 } };
@@ -81,7 +89,7 @@ static void add_work(struct gen *g, struct gen *batch, enum kind kind, double at
 {
 	static uint32_t id;
 	double ns = floor(kinds[kind].ns * (0.97 + 0.06 * chance()));
-	uint64_t begin = START_NS + floor(at);
+	uint64_t begin = start_ns + floor(at);
 	size_t row;
 
 	gen__launch(g, begin, ++id, kinds[kind].path, 1);
@@ -100,13 +108,15 @@ static void add_work(struct gen *g, struct gen *batch, enum kind kind, double at
 	}
 }
 
-static void add_works(struct gen *g, struct gen *batch)
+/* Divides the work among @nr processes. */
+static void add_works(struct gen *g, struct gen *batch, uint32_t nr)
 {
 	double at = 5e6;
 	bool once = true;
 
 	while (at < (NR_ROWS - 5.0) * ROW_NS) {
 		enum kind kind = chance() < 0.1 ? COPY : FIRST * chance();
+		uint32_t to = nr > 1 && chance() < 0.5;
 
 		if (kind == WIDE_LARGE && chance() < 0.5)
 			kind = FIRST;
@@ -114,10 +124,10 @@ static void add_works(struct gen *g, struct gen *batch)
 			kind = ONCE;
 			once = false;
 		}
-		add_work(g, batch, kind, floor(at));
+		add_work(&g[to], &batch[to], kind, floor(at));
 		at = floor(at) + 1.04 * kinds[kind].ns;
-		if (kind == FIRST) {
-			add_work(g, batch, SECOND, at);
+		if (kind == FIRST && !apart) {
+			add_work(&g[to], &batch[to], SECOND, at);
 			at += 1.04 * kinds[SECOND].ns;
 		}
 		at += chance() * 100000;
@@ -140,60 +150,62 @@ static void add_rows(struct gen *g, bool amounts)
 		  "dram__bytes_read.sum.per_second", "dram__bytes_write.sum.per_second" },
 	};
 	const char *bytes = amounts ? "byte/s" : "%";
+	float values[NR_METRICS];
 	size_t row;
 	uint32_t i;
 
-	gen__metric(g, SET, 0, XPU_METRIC_MEAN, "0123456789abcde", names[amounts][0],
+	gen__metric(g, SET, 0, XPU_METRIC_MEAN, uuid, names[amounts][0],
 		    amounts ? "op/s" : "%");
-	gen__metric(g, SET, 1, XPU_METRIC_MEAN, "0123456789abcde", names[amounts][1], bytes);
-	gen__metric(g, SET, 2, XPU_METRIC_MEAN, "0123456789abcde", "clock", "MHz");
-	gen__metric(g, SET, 3, XPU_METRIC_MEAN, "0123456789abcde", "SM issue", "%");
-	gen__metric(g, SET, 4, XPU_METRIC_MEAN, "0123456789abcde", "SM active", "%");
-	gen__metric(g, SET, 5, XPU_METRIC_MEAN, "0123456789abcde", names[amounts][2], bytes);
+	gen__metric(g, SET, 1, XPU_METRIC_MEAN, uuid, names[amounts][1], bytes);
+	gen__metric(g, SET, 2, XPU_METRIC_MEAN, uuid, "clock", "MHz");
+	gen__metric(g, SET, 3, XPU_METRIC_MEAN, uuid, "SM issue", "%");
+	gen__metric(g, SET, 4, XPU_METRIC_MEAN, uuid, "SM active", "%");
+	gen__metric(g, SET, 5, XPU_METRIC_MEAN, uuid, names[amounts][2], bytes);
 	for (row = 0; row < NR_ROWS; row++) {
-		rows[row][0] = fmax(rows[row][0] + 0.4 * (chance() - 0.5), 0);
-		rows[row][1] += 2 * BACKGROUND * chance();
-		rows[row][2] = 1500;
+		memcpy(values, rows[row], sizeof(values));
+		values[0] = fmax(values[0] + 0.4 * (chance() - 0.5), 0);
+		values[1] += 2 * BACKGROUND * chance();
+		values[2] = 1500;
 		for (i = 3; i < NR_METRICS; i++)
-			rows[row][i] += 2 * BACKGROUND * chance();
+			values[i] += 2 * BACKGROUND * chance();
 		if (amounts)
-			make_amounts(rows[row]);
-		gen__metrics(g, SET, START_NS + row * ROW_NS, ROW_NS, NR_METRICS, rows[row]);
+			make_amounts(values);
+		gen__metrics(g, SET, start_ns + row * ROW_NS, ROW_NS, NR_METRICS, values);
 	}
 	gen__metrics_end(g, SET, 0, NR_ROWS, 0);
 }
 
-int main(int argc, char **argv)
+static void begin(struct gen *g)
 {
-	struct gen g = { 0 }, batch = { 0 };
-	uint32_t path, i;
+	uint32_t path;
 
-	if (argc < 2)
-		return 2;
-	if (argc > 2)
-		kinds[NARROW].dram = atof(argv[2]);
-	if (argc > 3)
-		random_state = atoi(argv[3]);
-	gen__header(&g);
-	gen__process(&g, XPU_MISC_PROCESS_ROOT, START_NS, PROC, PID, 0, "app");
-	gen__thread(&g, 1, PROC, PID);
-	gen__mmap(&g, START_NS, PID, 0x1000, 0x10000, 0, "/nowhere/app", NULL, 0);
+	gen__header(g);
+	gen__process(g, XPU_MISC_PROCESS_ROOT, start_ns, PROC, PID, 0, "app");
+	gen__thread(g, 1, PROC, PID);
+	gen__mmap(g, start_ns, PID, 0x1000, 0x10000, 0, "/nowhere/app", NULL, 0);
 	for (path = 1; path <= 3; path++) {
 		const uint64_t frames[] = { 0x1000 * path, 0x100 };
 
-		gen__callchain(&g, 0, START_NS, path, PROC, DRIVER, CBID_LAUNCH, frames, 2);
+		gen__callchain(g, 0, start_ns, path, PROC, DRIVER, CBID_LAUNCH, frames, 2);
 	}
-	gen__batch_begin(&g, START_NS, PROC, PID);
-	add_names(&g);
-	gen__batch_end(&g);
-	add_works(&g, &batch);
-	gen__batch_begin(&g, START_NS + NR_ROWS * (uint64_t)ROW_NS, PROC, PID);
-	gen__bytes(&g, batch.v, batch.nr);
-	gen__batch_end(&g);
-	if (argc > 5)
-		operations = 0;
-	add_rows(&g, argc > 4);
-	gen__end(&g, START_NS + NR_ROWS * (uint64_t)ROW_NS, 0);
+	gen__batch_begin(g, start_ns, PROC, PID);
+	add_names(g);
+	gen__batch_end(g);
+}
+
+static void finish(struct gen *g, const struct gen *batch, bool amounts)
+{
+	gen__batch_begin(g, start_ns + NR_ROWS * (uint64_t)ROW_NS, PROC, PID);
+	gen__bytes(g, batch->v, batch->nr);
+	gen__batch_end(g);
+	add_rows(g, amounts);
+	gen__end(g, start_ns + NR_ROWS * (uint64_t)ROW_NS, 0);
+}
+
+static void print_truth(void)
+{
+	uint32_t i;
+
 	for (i = WIDE_SMALL; i < COPY; i++) {
 		uint32_t from = i == WIDE_SMALL ? WIDE_LARGE : i, k;
 		double ns = 0, tensor = 0, dram = 0, save = 0;
@@ -209,8 +221,39 @@ int main(int argc, char **argv)
 		printf("%s %.3f %.3f %.0f %.0f\n", kinds[i].name, tensor / ns,
 		       dram / ns + BACKGROUND, ns, save);
 	}
-	i = gen__save(&g, argv[1]);
-	gen__free(&g);
-	gen__free(&batch);
-	return i != 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *mode = argc > 4 ? argv[4] : "";
+	uint32_t nr = strcmp(mode, "shared") ? 1 : 2, i;
+	struct gen g[2] = { { 0 } }, batch[2] = { { 0 } };
+	bool amounts = !strcmp(mode, "operations") || !strcmp(mode, "none");
+	char other[1000];
+	int err = 0;
+
+	if (argc < 2)
+		return 2;
+	if (argc > 2)
+		kinds[NARROW].dram = atof(argv[2]);
+	if (argc > 3)
+		random_state = atoi(argv[3]);
+	if (!strcmp(mode, "another"))
+		uuid = "another GPU,...";
+	if (!strcmp(mode, "none"))
+		operations = 0;
+	apart = !strcmp(mode, "apart") || !strcmp(mode, "another");
+	start_ns += apart ? LATER_NS : 0;
+	for (i = 0; i < nr; i++)
+		begin(&g[i]);
+	add_works(g, batch, nr);
+	snprintf(other, sizeof(other), "%s.other", argv[1]);
+	for (i = 0; i < nr; i++) {
+		finish(&g[i], &batch[i], amounts);
+		err |= gen__save(&g[i], i ? other : argv[1]);
+		gen__free(&g[i]);
+		gen__free(&batch[i]);
+	}
+	print_truth();
+	return err != 0;
 }

@@ -143,8 +143,34 @@ static bool same_uses(const struct metric_use *got, const struct metric_use *wan
 	return true;
 }
 
+/*
+ * Adds a set with the same samples, as if another recording had sampled the GPU at that time: means
+ * have twice the weight, amounts are the same.
+ */
+static void sample_twice(struct metrics *m, struct expected *e)
+{
+	struct metric_set set = m->sets.v[0];
+	unsigned int i;
+
+	set.id = 2;
+	memset(&set.rows, 0, sizeof(set.rows));
+	memset(&set.values, 0, sizeof(set.values));
+	array_each(&m->sets.v[0].rows, row)
+		if (array_push(&set.rows, *row))
+			abort();
+	array_each(&m->sets.v[0].values, value)
+		if (array_push(&set.values, *value))
+			abort();
+	if (metrics__add_set(m, &set))
+		abort();
+	for (i = 0; i < NR_LEAVES; i++)
+		use(&e->leaf[i][MEAN], e->leaf[i][MEAN].ns, e->leaf[i][MEAN].sum);
+	for (i = 0; i < NR_CHAINS; i++)
+		use(&e->chain[i][MEAN], e->chain[i][MEAN].ns, e->chain[i][MEAN].sum);
+}
+
 /* Return: whether all values are as expected. */
-static bool check(void)
+static bool check(bool twice)
 {
 	struct kept_work works[NR_WORKS];
 	struct metric_sums sums = { 0 };
@@ -161,9 +187,11 @@ static bool check(void)
 	make_works(works);
 	make_rows(&m, works, &e);
 	m.sets.v[0].gpu = 0;
+	if (twice)
+		sample_twice(&m, &e);
 	for (i = 0; i < NR_WORKS; i++)
 		right &= !works__add(&kept, &works[i]);
-	right &= !metric_sums__finish(&sums, &m, &kept);
+	right &= !metric_sums__finish(&sums, &m, NULL, &kept);
 	for (i = 0; i < NR_LEAVES; i++) {
 		struct metric_use uses[NR_METRICS] = { 0 };
 
@@ -251,8 +279,11 @@ int main(void)
 	struct metrics m;
 
 	for (i = 0; i < 300; i++)
-		nr_right += check();
+		nr_right += check(false);
 	is_int(nr_right, 300, "random work and samples give the expected values");
+	for (i = nr_right = 0; i < 300; i++)
+		nr_right += check(true);
+	is_int(nr_right, 300, "two recordings sample one GPU at the same time: amounts count once");
 	cut();
 
 	metrics__init(&m, &strings);

@@ -238,8 +238,11 @@ static int world__run(struct world *w, struct verdict *v, struct solved *s)
 
 	world__truth(w);
 	err = world__pieces(w, w->nr_rows * 1e3 * w->sample_us) ?: world__samples(w);
-	of.of = (struct mixture_of){ w->rows.v,	   w->rows.nr,	w->pieces.v,
-				     w->pieces.nr, w->nr_kinds, w->mean_ns };
+	of.of = (struct mixture_of){
+		.rows = w->rows.v, .nr_rows = w->rows.nr,
+		.pieces = w->pieces.v, .nr_pieces = w->pieces.nr,
+		.nr_kinds = w->nr_kinds, .mean_ns = w->mean_ns,
+	};
 	of.values = w->values.v;
 	of.total_ns = w->total_ns;
 	err = err ?: solve(s, &of);
@@ -306,7 +309,7 @@ int main(void)
 			err = world__run(&w, &v, &s);
 			if (!round)
 				note("shift %.0f+-%.0f ns, residue %.3f, %zu rows, %zu spoilt",
-				     s.shift_ns, s.shift_error_ns, s.residue[0], s.nr_used,
+				     s.shift.ns, s.shift.error_ns, s.residue[0], s.nr_used,
 				     s.nr_spoilt);
 			solved__exit(&s);
 		}

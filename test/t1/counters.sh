@@ -111,13 +111,58 @@ like "$(xpumerge -i o.data --table kernel_roof 2>/dev/null | grep 'wide$')" \
 	"printed tables show operations"
 
 # A logarithm needs a value above 0: without any operation the page has no plot of operations.
-"$XPU_BUILD/gen_counters" none.data 60 1 operations none >/dev/null
+"$XPU_BUILD/gen_counters" none.data 60 1 none >/dev/null
 for name in o none; do
 	xpumerge -i $name.data -o $name.html 2>/dev/null
 	sed -n 's/.*"roof":{"mode":"\([a-z]*\)".*/\1/p' $name.html
 done >modes
 is "$(tr '\n' ' ' <modes)" "operations none " \
 	"a page whose recording has no operations has no plot of operations"
+
+# Several recordings: each piece of work counts once, and a kernel has one value in all of them.
+"$XPU_BUILD/gen_counters" apart.data 60 7 apart >truth_apart
+"$XPU_BUILD/gen_counters" another.data 60 9 another >truth_another
+"$XPU_BUILD/gen_counters" shared.data 60 5 shared >truth_shared
+for t in kernel_metrics kernel_roof; do
+	xpumerge shared.data shared.data.other --json --table $t 2>/dev/null >shared_$t.json
+	xpumerge c.data apart.data --json --table $t 2>/dev/null >apart_$t.json
+	xpumerge c.data another.data --json --table $t 2>/dev/null >another_$t.json
+done
+cat >several.py <<'END'
+import json, sys
+def truth_of(files):
+    sums = {}
+    for line in [l.split() for f in files for l in open(f)]:
+        tensor, dram, ns, save = (0 if "nan" in x else float(x) for x in line[1:])
+        to = sums.setdefault(line[0], [0, 0, 0, 0])
+        for i, x in enumerate((tensor * ns, dram * ns, ns, save)):
+            to[i] += x
+    return {k: [v[0] / v[2], v[1] / v[2], v[2], v[3]] for k, v in sums.items()}
+def table(name, of):
+    return {r["name"]: r for r in json.load(open(f"{of}_{name}.json"))[name]}
+keys = "tensor_percent", "dram_read_percent"
+def check(kernels, truths, of):
+    truth = truth_of(truths)
+    values, roof = table("kernel_metrics", of), table("kernel_roof", of)
+    print(truth, values, roof, file=sys.stderr)
+    print([n for n in kernels for i, k in enumerate(keys) if values[n][k] is None or
+           abs(values[n][k] - truth[n][i]) > 3 * values[n][k + "_error"] + 0.05 or
+           values[n][k + "_error"] > 3],
+          [abs(roof[n]["save_ns"] / truth[n][3] - 1) < 0.01 for n in ("wide", "narrow")],
+          [values[n]["together"] is None for n in ("first", "second")])
+check(("wide", "narrow"), ["truth_shared"], "shared")
+all_four = "wide", "narrow", "first", "second"
+check(all_four, ["truth", "truth_apart"], "apart")
+check(all_four, ["truth", "truth_another"], "another")
+END
+python3 several.py >several 2>errors
+diag "$(cat several errors)"
+is "$(sed -n 1p several)" "[] [True, True] [False, False]" \
+	"two recordings sample one GPU at the same time: they explain it together, work counts once"
+is "$(sed -n 2p several)" "[] [True, True] [True, True]" \
+	"a second recording of a GPU tells kernels apart that always run together in the first"
+is "$(sed -n 3p several)" "[] [True, True] [True, True]" \
+	"so does a recording of another GPU of this kind"
 
 # Another run, in which "narrow" reads less from DRAM; the shapes of "wide" come in another mixture.
 "$XPU_BUILD/gen_counters" d.data 45 7 >truth_d
