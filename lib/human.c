@@ -2,6 +2,7 @@
 #include "human.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -40,12 +41,24 @@ char *human__bytes(char buf[HUMAN_MAX], uint64_t bytes)
 	return human__print(buf, bytes, 1024, units);
 }
 
+static const char *const prefixes[] = { "", " k", " M", " G", " T", NULL };
+
 char *human__count(char buf[HUMAN_MAX], uint64_t n)
 {
-	static const char *const units[] = { "", " k", " M", " G", " T", NULL };
-
 	if (n >= 100000)
-		return human__print(buf, n, 1000, units);
+		return human__print(buf, n, 1000, prefixes);
 	snprintf(buf, HUMAN_MAX, "%" PRIu64, n);
 	return buf;
+}
+
+double human__prefix(double value, const char **prefix)
+{
+	double factor = 1;
+	size_t i = 0;
+
+	if (fabs(value) >= 100000)
+		for (; prefixes[i + 1] && fabs(value) >= 999.5 * factor; i++)
+			factor *= 1000;
+	*prefix = prefixes[i];
+	return factor;
 }

@@ -18,4 +18,10 @@ char *human__bytes(char buf[HUMAN_MAX], uint64_t bytes);
  */
 char *human__count(char buf[HUMAN_MAX], uint64_t n);
 
+/*
+ * Sets *@prefix to the prefix that a number of @value's size has: "" below 100000, above that " k"
+ * to " T". Return: the prefix's factor, 1 to 1e12.
+ */
+double human__prefix(double value, const char **prefix);
+
 #endif /* LIB_HUMAN_H */

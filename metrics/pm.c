@@ -162,11 +162,27 @@ static CUptiResult add_metrics(CUpti_Profiler_Host_Object *host, const char **na
 }
 
 /*
+ * Return: an allocated unit of a metric, from CUPTI's @unit, which is the unit of the counter and
+ * leaves out the rest of the name, as in dram__bytes.sum.per_second; or NULL.
+ */
+static char *unit_of(const char *name, const char *unit)
+{
+	char *text = NULL;
+
+	if (strstr(name, ".pct_of_peak") || !unit || !strcmp(unit, "percent"))
+		return strdup("%");
+	if (strstr(name, ".per_second") && !strchr(unit, '/'))
+		return asprintf(&text, "%s/s", unit) < 0 ? NULL : text;
+	return strdup(unit);
+}
+
+/*
  * Whether the GPU has a metric. It may lack a metric, such as NVLink traffic, that other GPUs with
  * this chip have. Adding a missing metric fails and makes the host object useless, so each metric
- * is tried with a new object.
+ * is tried with a new object. @unit, if not NULL, is set to an allocated copy of the metric's unit,
+ * because CUPTI's own text ends with the object.
  */
-static bool has_metric(const struct pm_gpu *g, const char *name, const char **unit)
+static bool has_metric(const struct pm_gpu *g, const char *name, char **unit)
 {
 	CUpti_Profiler_Host_GetMetricProperties_Params *p;
 	CUpti_Profiler_Host_Object *host;
@@ -177,7 +193,8 @@ static bool has_metric(const struct pm_gpu *g, const char *name, const char **un
 	p = PARAMS(CUpti_Profiler_Host_GetMetricProperties_Params, .pHostObject = host,
 		   .pMetricName = name);
 	err = cupti.cuptiProfilerHostGetMetricProperties(p) ?: add_metrics(host, &name, 1);
-	*unit = !err && p->pDimUnit && strcmp(p->pDimUnit, "percent") ? p->pDimUnit : "%";
+	if (!err && unit)
+		*unit = unit_of(name, p->pDimUnit);
 	close_host(host);
 	return !err;
 }
@@ -195,13 +212,12 @@ static void add_column(struct pm_gpu *g, const char *name, enum pm_column column
  */
 static bool choose_defaults(struct pm_gpu *g, struct metric *metrics)
 {
-	const char *unit;
 	size_t i, len;
 	char *peak;
-	bool has_cycles = has_metric(g, CYCLES, &unit);
+	bool has_cycles = has_metric(g, CYCLES, NULL);
 
 	for (i = 0; i < ARRAY_SIZE(defaults); i++) {
-		if (!has_metric(g, defaults[i].name, &unit) ||
+		if (!has_metric(g, defaults[i].name, NULL) ||
 		    (defaults[i].column == PM_OF_PEAK && !has_cycles))
 			continue;
 		metrics[g->nr] = defaults[i].metric;
@@ -227,7 +243,7 @@ static bool choose_defaults(struct pm_gpu *g, struct metric *metrics)
 
 static bool choose(struct pm_gpu *g, const char *const *names, struct metric *metrics)
 {
-	const char *unit;
+	char *unit;
 
 	if (!names)
 		return choose_defaults(g, metrics);
@@ -237,7 +253,7 @@ static bool choose(struct pm_gpu *g, const char *const *names, struct metric *me
 				      "no GPU metrics by CUPTI: this GPU has no %s", *names);
 			return false;
 		}
-		metrics[g->nr] = (struct metric){ *names, strdup(unit) ?: "", XPU_METRIC_MEAN };
+		metrics[g->nr] = (struct metric){ *names, unit ?: "", XPU_METRIC_MEAN };
 		add_column(g, *names, PM_VALUE, 1);
 	}
 	return true;

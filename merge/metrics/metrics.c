@@ -49,6 +49,27 @@ static void make_key(char *text)
 	*to = 0;
 }
 
+static bool has_end(const char *s, const char *end)
+{
+	size_t len = strlen(s), n = strlen(end);
+
+	return len >= n && !strcmp(s + len - n, end);
+}
+
+/* Return: the length of a metric's name without the end that its unit repeats. */
+static size_t short_len(const struct metric_name *name)
+{
+	static const char *const ends[][2] = {
+		{ ".sum.per_second", "/s" }, { ".avg.pct_of_peak_sustained_elapsed", "%" },
+	};
+	size_t i, len = strlen(name->name);
+
+	for (i = 0; i < ARRAY_SIZE(ends); i++)
+		if (has_end(name->name, ends[i][0]) && has_end(name->unit, ends[i][1]))
+			return len - strlen(ends[i][0]);
+	return len;
+}
+
 static int metric_name__complete(struct metric_name *name, struct strpool *strings)
 {
 	char *key = NULL;
@@ -60,7 +81,8 @@ static int metric_name__complete(struct metric_name *name, struct strpool *strin
 	name->key = strpool__intern(strings, key, strlen(key));
 	free(key);
 	name->error_key = name->key ? strpool__internf(strings, "%s_error", name->key) : NULL;
-	name->title = strpool__internf(strings, "%s %s", name->name, name->unit);
+	name->title = strpool__internf(strings, "%.*s %s", (int)short_len(name), name->name,
+				       name->unit);
 	return name->key && name->error_key && name->title ? 0 : -ENOMEM;
 }
 

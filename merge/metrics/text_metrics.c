@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "human.h"
 #include "write/section.h"
 
 /* ---- GPUs: a row is one metric of one set ---------------------------------------------------- */
@@ -241,20 +242,24 @@ static void metered_row__exit(const struct section_rows *rows, void *row)
 	free(((struct metered_row *)row)->texts);
 }
 
-/* Writes a value for people: "90.2+-0.3", "70.1", or "unknown". */
+/* Writes a value for people: "90.2+-0.3", "2.04+-0.01 T", "70.1", or "unknown". */
 static void metric_use__text(const struct metric_use *use, const struct metric_name *name,
 			     char text[TEXT_MAX])
 {
 	double value = metric_use__value(use, name->kind), error = metric_use__error(use);
+	const char *prefix;
+	double factor = human__prefix(value, &prefix);
 
+	value /= factor;
+	error /= factor;
 	*text = 0;
 	if (isnan(value) && use->unknown_ns > 0)
 		snprintf(text, TEXT_MAX, "unknown");
 	else if (!isnan(value) && metric__is_solved(name))
-		snprintf(text, TEXT_MAX, "%.*f+-%.*f", error < 0.095 ? 2 : 1, value,
-			 error < 0.095 ? 2 : 1, error);
+		snprintf(text, TEXT_MAX, "%.*f+-%.*f%s", error < 0.095 ? 2 : 1, value,
+			 error < 0.095 ? 2 : 1, error, prefix);
 	else if (!isnan(value))
-		snprintf(text, TEXT_MAX, "%.1f", value);
+		snprintf(text, TEXT_MAX, "%.1f%s", value, prefix);
 }
 
 static int metered_row__put(const struct section_rows *rows, const struct metered_row *row,

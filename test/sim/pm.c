@@ -48,6 +48,7 @@ struct CUpti_Profiler_Host_Object {
 	const uint8_t *available;
 	size_t nr;
 	bool spoiled;
+	char unit[16];			/* of the metric that was asked for last */
 };
 
 struct CUpti_PmSampling_Object {
@@ -135,6 +136,7 @@ cuptiProfilerHostInitialize(CUpti_Profiler_Host_Initialize_Params *p)
 SIM_EXPORT CUptiResult CUPTIAPI
 cuptiProfilerHostDeinitialize(CUpti_Profiler_Host_Deinitialize_Params *p)
 {
+	memset(p->pHostObject, '#', sizeof(*p->pHostObject));	/* units end with the object */
 	free(p->pHostObject);
 	return CUPTI_SUCCESS;
 }
@@ -145,7 +147,8 @@ cuptiProfilerHostGetMetricProperties(CUpti_Profiler_Host_GetMetricProperties_Par
 	if (!strstr(p->pMetricName, "__"))
 		return CUPTI_ERROR_INVALID_METRIC_NAME;
 	p->pDescription = "a metric";
-	p->pDimUnit = "percent";
+	strcpy(p->pHostObject->unit, strstr(p->pMetricName, "bytes") ? "byte" : "percent");
+	p->pDimUnit = p->pHostObject->unit;
 	return CUPTI_SUCCESS;
 }
 

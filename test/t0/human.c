@@ -28,6 +28,7 @@ static void times(void)
 
 int main(void)
 {
+	const char *prefix;
 	char buf[HUMAN_MAX];
 
 	times();
@@ -42,5 +43,9 @@ int main(void)
 	is_str(human__count(buf, 99999), "99999", "a number of five digits is shown as it is");
 	is_str(human__count(buf, 742458), "742 k", "a larger number is shown in thousands");
 	is_str(human__count(buf, 5000000), "5.00 M", "an even larger number is shown in millions");
+	is_int(human__prefix(-99999, &prefix), 1, "a number of five digits has no prefix");
+	is_str(prefix, "", "the prefix is empty");
+	is_int(human__prefix(2.04e12, &prefix), 1000000000000, "a large number's factor");
+	is_str(prefix, " T", "a large number's prefix");
 	return done_testing();
 }

@@ -70,6 +70,11 @@ is "$(xpumerge dump hz.data | sed -n 's/.* METRICS set=1 .*duration_ns=\([0-9]*\
 record named --gpu-metrics=sm__one,sm__two
 is "$(table named gpu_metrics | grep -c '"metric": "sm__')" 2 \
 	"two metrics given by name are recorded"
+record rate --gpu-metrics=dram__bytes_read.sum.per_second
+is "$(xpumerge dump rate.data | sed -n 's/.*"dram__.*" unit=//p')" '"byte/s"' \
+	"a metric given by name: its unit is recorded"
+is "$(xpumerge -i rate.data --table gpu_metrics 2>rate.err | grep -c ' dram__bytes_read byte/s$')" \
+	1 "the table names the metric without the end that its unit repeats"
 record both --gpu-metrics=sm__one@100
 is "$(table both gpu_metrics | grep -c '"metric": "sm__') $(xpumerge dump both.data |
 	sed -n 's/.* METRICS set=1 .*duration_ns=\([0-9]*\).*/\1/p' |
