@@ -19,6 +19,7 @@
 #include "attach/sampler.h"
 #include "attach/shim_file.h"
 #include "inject/inject.h"
+#include "target/running.h"
 #include "target/sideband.h"
 
 enum verdict { OK, MISSING, NOTE };
@@ -230,40 +231,78 @@ static void check_unwinding(void)
 	report(OK, "call chains", "by unwind tables");
 }
 
-/* Prints what attaching to a process would do. Return: whether the process would be recorded. */
-static bool check_pid(pid_t pid, const char *shim)
+/*
+ * Prints what attaching to a process would do, unless the process is a descendant (@named: false)
+ * that would be left alone. Return: OK if the process would be recorded, NOTE if it uses no CUDA.
+ */
+static enum verdict check_pid(pid_t pid, const char *shim, bool named)
 {
 	int fd = shim_file__open_mapped(pid, shim), err;
-	char name[32], why[INJECT_WHY];
+	char name[32], comm[XPU_COMM_LEN], why[INJECT_WHY];
+	enum verdict v;
 
 	snprintf(name, sizeof(name), "pid %d", pid);
+	running__comm(pid, comm);
 	if (fd >= 0) {
 		close(fd);
-		report(OK, name, "has the shim: -p records it");
-		return true;
+		report(OK, name, "(%s) has the shim: -p records it", comm);
+		return OK;
 	}
 	if (fd == -ESTALE) {
-		report(MISSING, name, "has a libxpushim.so of another version");
-		return false;
+		report(MISSING, name, "(%s) has a libxpushim.so of another version", comm);
+		return MISSING;
 	}
 	err = inject__check(pid, why);
-	if (err)
-		report(err == -ENOENT ? NOTE : MISSING, name, "--inject cannot put the shim "
-		       "into it: %s", why);
-	else
-		report(OK, name, "uses CUDA without the shim: -p --inject puts the shim into it "
-				 "when one of its threads waits");
-	return !err;
+	v = !err ? OK : err == -ENOENT || (err == -ESRCH && !named) ? NOTE : MISSING;
+	if (v == OK)
+		report(v, name, "(%s) uses CUDA without the shim: -p --inject puts the shim into "
+		       "it when one of its threads waits", comm);
+	else if (v == MISSING || named)
+		report(v, name, "(%s) --inject cannot put the shim into it: %s", comm, why);
+	return v;
 }
 
-int check__pids(const pid_t *pids, size_t nr, const char *shim)
+/* Chooses the descendants of the processes, without the processes themselves. */
+static void choose_children(struct running *running, const pid_t *pids, size_t nr)
 {
-	bool good = true;
-	size_t i;
+	struct running_process *p;
+	size_t i, round;
+
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < nr; i++) {
+			p = running__find(running, pids[i]);
+			if (p)
+				p->chosen = !round;
+		}
+		if (!round)
+			running__choose_children(running, getpid());
+	}
+}
+
+int check__pids(const pid_t *pids, size_t nr, const char *shim, bool children)
+{
+	size_t i, nr_of[3] = { 0 }, nr_idle = 0;
+	struct running_process *p;
+	struct running running;
+	enum verdict v;
 
 	for (i = 0; i < nr; i++)
-		good &= check_pid(pids[i], shim);
-	return good ? 0 : 1;
+		nr_of[check_pid(pids[i], shim, true)]++;
+	if (children && !running__read(&running)) {
+		choose_children(&running, pids, nr);
+		for (p = running.all; p < running.all + running.nr; p++) {
+			if (!p->chosen || p->ended)
+				continue;
+			v = check_pid(p->pid, shim, false);
+			nr_of[OK] += v == OK;
+			nr_idle += v == NOTE;
+		}
+		if (nr_idle)
+			report(NOTE, "children", "%zu without CUDA", nr_idle);
+	}
+	if (children)
+		running__free(&running);
+	return nr_of[OK] && !nr_of[MISSING] ? 0 : 1;
 }
 
 int check__run(const char *shim)

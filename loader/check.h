@@ -6,6 +6,7 @@
 #ifndef XPU_LOADER_CHECK_H
 #define XPU_LOADER_CHECK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -13,9 +14,9 @@
 int check__run(const char *shim);
 
 /*
- * Prints what -p would do with each process, without touching the process. Return: 0 if all of them
- * can be recorded, 1 if not.
+ * Prints what -p would do with each process, without touching the process. @children: also with
+ * their descendants. Return: 0 if all of them can be recorded, 1 if not.
  */
-int check__pids(const pid_t *pids, size_t nr, const char *shim);
+int check__pids(const pid_t *pids, size_t nr, const char *shim, bool children);
 
 #endif /* XPU_LOADER_CHECK_H */

@@ -600,8 +600,8 @@ static const struct cmdline_option rows[] = {
 	  .heading = "Where and when:",
 	  .help = "with -p: do not record the children of PID" },
 	{ "inject", CMDLINE_FLAG(inject),
-	  .help = "with -p: put the shim into programs that use CUDA without it\n"
-		  "(experimental)" },
+	  .help = "with -p and -a: put the shim into programs that use CUDA without\n"
+		  "it (experimental)" },
 	{ "cgroup", 0, "PATH", FILTER(cgroup),
 	  .help = "with -a: only processes in this cgroup, and their children" },
 	{ "container", 0, "NAME", FILTER(container),
@@ -743,7 +743,7 @@ static const struct exclusion {
 	{ "gpu-only", "records no time off the CPU", { "off-cpu", "off-cpu-min", NULL } },
 	{ "cpu-only", "records nothing of CUDA",
 	  { "api", "stalls", "gpu-metrics", "memory", "migrations", "nvtx", "probe", "cupti",
-	    "capture-end", NULL } },
+	    "capture-end", "inject", NULL } },
 	{ "control", "makes a recording of each window", { "every", "push", NULL } },
 	{ "top", "shows device work and CPU samples, and makes no file",
 	  { "output", "keep", "push", "control", "capture", "api", "stalls", "gpu-metrics",
@@ -866,8 +866,8 @@ static const struct {
 	  "-p attaches to some processes, -a to all: they cannot be combined" },
 	{ NO_CHILDREN, SOME,
 	  "--no-children is for -p" },
-	{ INJECT, SOME,
-	  "--inject is for -p" },
+	{ INJECT | COMMAND, 0,
+	  "--inject is for -p and -a: the COMMAND gets the shim when it starts" },
 	{ PICK, ALL,
 	  "--cgroup, --container and --comm pick among all processes: they need -a" },
 	{ CGROUP | CONTAINER, 0,
@@ -1137,7 +1137,8 @@ int options__parse(struct options *opts, int argc, char **argv)
 	}
 	err = own_files__find("libxpushim.so", opts->shim, sizeof(opts->shim));
 	if (opts->check)
-		return opts->nr_pids ? check__pids(opts->pids, opts->nr_pids, opts->shim) :
+		return opts->nr_pids ? check__pids(opts->pids, opts->nr_pids, opts->shim,
+						   !opts->no_children) :
 				       check__run(err ? NULL : opts->shim);
 	if (opts->top && !options__complete_top(opts, argc))
 		return STATUS_FAILED;

@@ -158,7 +158,7 @@ static int choice__make(struct choice *c)
 /* Whether xpuload puts the shim into processes without it. */
 static bool injects(const struct options *opts)
 {
-	return opts->mode == PROBES_PID && opts->inject && !opts->cpu_only;
+	return opts->inject && !opts->cpu_only;
 }
 
 /*
@@ -324,10 +324,11 @@ static bool wants_shim(const struct recording *r, pid_t pid)
 }
 
 /*
- * Searches a process for the shim. Return: 0 if the process has the shim, -ENOENT if it has none,
- * or another negative errno.
+ * Searches a process for the shim, and attaches to the shim's file. @any: the file may be another
+ * one than the installed shim, although the user named no processes. Return: 0 if the process has
+ * the shim, -ENOENT if it has none, or another negative errno.
  */
-static int find_shim(struct recording *r, pid_t pid)
+static int find_shim(struct recording *r, pid_t pid, bool any)
 {
 	const struct options *opts = r->opts;
 	int fd = shim_file__open_mapped(pid, opts->shim), err;
@@ -338,8 +339,7 @@ static int find_shim(struct recording *r, pid_t pid)
 			  "not recorded", pid);
 	if (fd < 0)
 		return fd;
-	/* If the user named no processes, attach only to the installed shim. */
-	if (opts->mode == PROBES_ALL && !opts->comm && !r->cgroup.id) {
+	if (!any) {
 		err = fstat(fd, &its) || stat(opts->shim, &ours) || its.st_dev != ours.st_dev ||
 		      its.st_ino != ours.st_ino;
 		close(fd);
@@ -407,7 +407,8 @@ static int take(struct taking *t, const struct running_process *p)
 		deny(t, p);
 		return 0;
 	}
-	if (!r->opts->cpu_only && find_shim(r, p->pid) == -ENOENT && wants_shim(r, p->pid))
+	if (!r->opts->cpu_only && find_shim(r, p->pid, true) == -ENOENT &&
+	    wants_shim(r, p->pid))
 		injections__add(r->injections, p->pid);		/* followed later */
 	else
 		recording__follow(r, p->pid, is_root(r->opts, p->pid) ? 0 : p->ppid, true);
@@ -467,11 +468,15 @@ static int count_all(struct taking *t)
 	struct recording *r = t->r;
 	struct running_process *p;
 	struct running running;
-	int err = running__read(&running);
+	int status = running__read(&running), err;
 
 	for (p = running.all; p < running.all + running.nr; p++) {
-		if (p->ended || p->pid == getpid() || permit__check(p->pid) ||
-		    (!r->opts->cpu_only && find_shim(r, p->pid)))
+		if (p->ended || p->pid == getpid() || permit__check(p->pid))
+			continue;
+		err = r->opts->cpu_only ? 0 : find_shim(r, p->pid, false);
+		if (err == -ENOENT && wants_shim(r, p->pid))
+			injections__add(r->injections, p->pid);
+		if (err)
 			continue;
 		t->nr++;
 		if (r->opts->cpu_only && !caps__restricted())
@@ -479,7 +484,7 @@ static int count_all(struct taking *t)
 		drain_now_and_then(t);
 	}
 	running__free(&running);
-	return err;
+	return status;
 }
 
 /* ---- putting the shim into them -------------------------------------------------------------- */
@@ -490,7 +495,7 @@ void recording__inject(struct recording *r, int timeout_ms)
 
 	if (!pid)
 		return;
-	find_shim(r, pid);
+	find_shim(r, pid, true);
 	recording__follow(r, pid, 0, true);
 }
 

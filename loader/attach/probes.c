@@ -28,7 +28,7 @@
 
 #define MIN_ENTRIES	4096
 
-#define MAX_SHIMS	8		/* maximum number of files that are copies of our shim */
+#define MAX_SHIMS	32		/* maximum number of files that are copies of our shim */
 #define DETACHERS	64		/* number of threads that detach at the same time */
 
 /*

@@ -23,7 +23,7 @@ ask a "burst 1000" >/dev/null
 cp "/proc/$a_pid/maps" before
 xpuload --check -p "$a_pid" 2>log
 is $? 0 "--check -p of a program without the shim: exit status 0"
-like "$(cat log)" '^ok  *pid [0-9]* *uses CUDA without the shim: -p --inject puts the shim into it' \
+like "$(cat log)" '^ok  *pid [0-9]* *.live. uses CUDA without the shim: -p --inject puts the shim into it' \
 	"--check -p says what --inject would do"
 cmp before "/proc/$a_pid/maps"
 ok $? "--check -p does nothing"
@@ -46,7 +46,7 @@ leave two
 ok $? "attaching again: the shim is not injected again"
 exact two 1003 "attaching again: each launch is recorded"
 xpuload --check -p "$a_pid" 2>log
-like "$(cat log)" '^ok  *pid [0-9]* *has the shim' "--check -p of a program with the shim"
+like "$(cat log)" '^ok  *pid [0-9]* *.live. has the shim' "--check -p of a program with the shim"
 finish a
 is $? 0 "the program ends with exit status 0"
 is "$(tail -n 1 a.out)" "$want" "the program's results are the same as without xpuload"
@@ -118,6 +118,56 @@ is "$(grep -c 'put the shim into' tree.log)" 1 "a tree: one process gets the shi
 	diag "$(cat tree.log)"
 exact tree 1003 "a tree: each launch is recorded"
 finish c
+
+# A tree with many processes, of which five use CUDA and two of these are stopped.
+busy="$XPU_BUILD/workload/busy"
+mkfifo hold
+start tree sh -c 'for i in $(seq 40); do sleep 1800 & done
+	for i in 1 2 3 4; do "$0" -t 2 -k w <>hold >"busy.$i" & done
+	"$@"; kill $(jobs -p); kill -CONT $(jobs -p)' "$busy" "$live" -s 1800 -t 2
+wait_for grep -qs ready busy.1 && wait_for grep -qs ready busy.2
+wait_for grep -qs ready busy.3 && wait_for grep -qs ready busy.4
+# shellcheck disable=SC2046 # two pids
+kill -STOP $(pgrep -P "$tree_pid" -x busy | tail -n 2)
+xpuload --check -p "$tree_pid" 2>log
+is "$? $(grep -c '^ok ' log) $(grep -c '^MISSING .*is stopped' log) $(wc -l <log)" "0 3 2 7" \
+	"a tree of 46 processes: --check says what -p would do with each process that uses CUDA" ||
+	diag "$(cat log)"
+like "$(tail -n 1 log)" '^note  *children  *40 without CUDA' \
+	"a tree of 46 processes: --check counts the other processes"
+attach some --inject -p "$tree_pid"
+wait_for are_awake some 3
+is "$(ask tree "burst 1000")" "burst 1000" "a tree of 46 processes: the program keeps running"
+leave some
+is "$(grep -c 'xpuload: put the shim into' some.log)" 3 \
+	"a tree of 46 processes: the three that use CUDA get the shim" || diag "$(cat some.log)"
+like "$(grep 'the shim was put' some.log)" \
+	"put into (pid [0-9]* .(live|busy).(, |: it stays there, asleep$)){3}" \
+	"a tree of 46 processes: the summary names them"
+like "$(cat some.log)" 'could not be put into 2 processes, such as pid [0-9]* .busy.: it is stopped' \
+	"a tree of 46 processes: the summary counts those that could not get it, with the reason"
+exact some 1003 "a tree of 46 processes: each launch is recorded"
+
+# -a leaves programs alone, unless asked.
+start e "$live" -s 1800 -t 2
+attach quiet -a --comm live
+attached quiet
+ask e "burst 10" >/dev/null
+leave quiet
+is "$(mapped "$e_pid")" 0 "-a does not put the shim into programs"
+attach asked -a --comm live --inject
+wait_for are_awake asked 2
+ask e "burst 1000" >/dev/null
+ask tree "burst 500" >/dev/null
+leave asked
+is "$(grep -c 'xpuload: put the shim into' asked.log)" 1 "-a --inject puts it into one" ||
+	diag "$(cat asked.log)"
+exact asked 1506 "-a --inject: each launch of both programs is recorded"
+is "$(mapped "$e_pid")" 1 "-a --inject: the program has the shim"
+finish e
+is $? 0 "-a --inject: the program ends with exit status 0"
+finish tree
+rm -f hold
 
 # Threads that do everything else at the same time: every launch is recorded, in many rounds.
 bad=0
