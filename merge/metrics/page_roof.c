@@ -4,6 +4,7 @@
  *
  *	"roof": { "mode": "operations", "shares", or "none",
  *		  "bytes_per_ns": the highest sample, or null, "operations_per_ns": the same,
+ *		  "counted": "operations", or "instructions" instead of operations,
  *		  "nr_more": kernels that were left out, "more_ns": their time,
  *		  "name": [ of a kernel, ... ], "ns": [ ... ], "count": [ ... ],
  *		  "x": [ ... ], "x_error", "y", "y_error": [ ... ], "of": [ unit of y, ... ],
@@ -211,6 +212,8 @@ int roof__page(const struct session *s, struct json_out *j)
 	put_number(j, p.most[RATE_BYTES]);
 	json_out__key(j, "operations_per_ns");
 	put_number(j, p.most[RATE_OPERATIONS]);
+	json_out__member_word(j, "counted", roof__counts_instructions(metrics) ? "instructions" :
+			      "operations");
 	json_out__member_u64(j, "nr_more", rows.nr - p.nr);
 	json_out__member_u64(j, "more_ns", more_ns);
 	if (!err)

@@ -54,22 +54,42 @@ static const struct {
 	  2e-9 },
 };
 
+static const typeof(*amounts) instructions = {
+	RATE_OPERATIONS, "sm__inst_executed.sum.per_second", "", 0, 1e-9
+};
+
 static const struct solved_value unknown = { NAN, NAN };
+
+static bool amount__is(const typeof(*amounts) *a, const char *name, enum roof_rate rate)
+{
+	size_t begin = strlen(a->begin), end = strlen(a->end), len = strlen(name);
+
+	return a->rate == rate && len >= begin + end && (end || len == begin) &&
+	       !strncmp(name, a->begin, begin) && !strcmp(name + len - end, a->end) &&
+	       !strstr(name, "sparsity");
+}
 
 /* Return: the row of amounts[] for a metric; NULL: it has none. */
 static const typeof(*amounts) *amount_of(const char *name, enum roof_rate rate)
 {
-	size_t i, len = strlen(name);
+	size_t i;
 
-	for (i = 0; i < ARRAY_SIZE(amounts); i++) {
-		size_t begin = strlen(amounts[i].begin), end = strlen(amounts[i].end);
-
-		if (amounts[i].rate == rate && len >= begin + end &&
-		    (end || len == begin) && !strncmp(name, amounts[i].begin, begin) &&
-		    !strcmp(name + len - end, amounts[i].end) && !strstr(name, "sparsity"))
+	for (i = 0; i < ARRAY_SIZE(amounts); i++)
+		if (amount__is(&amounts[i], name, rate))
 			return &amounts[i];
-	}
 	return NULL;
+}
+
+bool roof__counts_instructions(const struct metrics *metrics)
+{
+	bool has = false;
+
+	array_each(&metrics->names, name) {
+		if (amount_of(name->name, RATE_OPERATIONS))
+			return false;
+		has |= amount__is(&instructions, name->name, RATE_OPERATIONS);
+	}
+	return has;
 }
 
 static void add_rate(struct solved_value *to, const struct solved_value *v, double factor)
@@ -81,14 +101,18 @@ static void add_rate(struct solved_value *to, const struct solved_value *v, doub
 static struct solved_value amount_rate(const struct metrics *metrics, const struct metric_set *set,
 				       const struct solved_value *values, enum roof_rate rate)
 {
+	bool count = rate == RATE_OPERATIONS && roof__counts_instructions(metrics), any = false;
 	struct solved_value sum = { 0, 0 };
 	unsigned int parts = 0;
-	bool any = false;
 	uint32_t i;
 
 	for (i = 0; i < set->nr; i++) {
-		const typeof(*amounts) *a = set->names[i] == NO_INDEX ? NULL :
-			amount_of(metrics->names.v[set->names[i]].name, rate);
+		const char *name = set->names[i] == NO_INDEX ? "" :
+			metrics->names.v[set->names[i]].name;
+		const typeof(*amounts) *a = amount_of(name, rate);
+
+		if (count && amount__is(&instructions, name, rate))
+			a = &instructions;
 
 		if (!a || a->parts & parts)
 			continue;

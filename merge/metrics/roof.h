@@ -31,7 +31,7 @@ enum roof_rate {
 	RATE_DRAM = ROOF_DRAM,
 	RATE_ISSUE = ROOF_ISSUE,
 	RATE_BYTES = NR_ROOF_UNITS,	/* that DRAM reads and writes */
-	RATE_OPERATIONS,		/* of the recorded types */
+	RATE_OPERATIONS,		/* of the recorded types; or instructions, see below */
 	NR_ROOF_RATES,
 };
 
@@ -58,6 +58,12 @@ struct roofs {
 	struct idmap by_leaf, by_chain;	/* maps a leaf, or a chain, to an index in uses */
 	ARRAY(struct roof_use) uses;
 };
+
+/*
+ * Return: whether RATE_OPERATIONS is the rate of instructions of warps, because the recordings have
+ * no metric of operations: NVIDIA's H100 and H200 do not sample these.
+ */
+bool roof__counts_instructions(const struct metrics *metrics);
 
 /* Return: the rate of values, one for each metric of the set; NaN: unknown. */
 struct solved_value roof__rate(const struct metrics *metrics, const struct metric_set *set,
@@ -96,7 +102,7 @@ double roof_use__percent(const struct roof_use *use);
 /* Return: the mean rate; NaN: unknown, for most of the work or for some of it */
 struct solved_value roof_use__rate(const struct roof_use *use, enum roof_rate rate);
 
-/* Return: operations for each byte of DRAM; NaN: unknown. */
+/* Return: operations or instructions for each byte of DRAM; NaN: unknown. */
 struct solved_value roof_use__intensity(const struct roof_use *use);
 
 /* Return: what bounds most of the time; "unknown" if the roof is unknown. */

@@ -119,16 +119,28 @@ static const struct column kernel_roof_columns[] = ROOF_COLUMNS("name", COLUMN_N
 static const struct column path_roof_columns[] = ROOF_COLUMNS("path", COLUMN_PATH);
 static const struct column line_roof_columns[] = ROOF_COLUMNS("line", COLUMN_NAME);
 
-/* Shows people the columns about operations, which few recordings have. Return: 0 or -ENOMEM. */
+/*
+ * Shows people the columns about operations, or about instructions, which few recordings have.
+ * Return: 0 or -ENOMEM.
+ */
 static int show_operations(struct section_rows *to, const struct column *columns)
 {
+	static const char *const keys[] = {
+		"instructions_per_byte", "instructions_per_byte_error", "instructions_per_ns",
+		"instructions_per_ns_error",
+	};
+	bool count = roof__counts_instructions(metrics__of(&to->s->model));
+	size_t i;
+
 	to->nr_columns = ARRAY_SIZE(kernel_roof_columns);
 	to->columns = malloc(sizeof(kernel_roof_columns));
 	if (!to->columns)
 		return -ENOMEM;
 	memcpy(to->columns, columns, sizeof(kernel_roof_columns));
-	to->columns[INTENSITY_COLUMN].title = "op/byte";
-	to->columns[INTENSITY_COLUMN + 1].title = "Gop/s";
+	to->columns[INTENSITY_COLUMN].title = count ? "inst/byte" : "op/byte";
+	to->columns[INTENSITY_COLUMN + 1].title = count ? "Ginst/s" : "Gop/s";
+	for (i = 0; i < ARRAY_SIZE(keys) && count; i++)
+		to->columns[INTENSITY_COLUMN + 2 + i].key = keys[i];
 	return 0;
 }
 

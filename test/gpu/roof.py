@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """
-roof.py SECONDS: matrix products, and copies of memory that no cache holds, in turns. Prints
-the operations and bytes of a launch of each.
+roof.py SECONDS: matrix products, and negations of memory that no cache holds, in turns. Prints the
+bytes that a negation reads and writes.
 """
 import sys
 import time
@@ -18,5 +18,4 @@ while time.time() - begin < float(sys.argv[1]):
         a @ a
         torch.neg(x, out=y)
     torch.cuda.synchronize()
-print("product", 2 * WIDTH ** 3, 0)
-print("copy", 0, 2 * BYTES)
+print(2 * BYTES)

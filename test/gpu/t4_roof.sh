@@ -1,36 +1,40 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A roof by operations and bytes: the metrics of doc/results.md fit into one pass on a real GPU, and
-# the operations and bytes of kernels whose amounts are known are right.
+# A roof by instructions and bytes: the metrics of doc/results.md fit into one pass on a real GPU,
+# their units are recorded, and bytes and instructions of kernels are right.
 . "$XPU_SRC/test/lib/tap.sh"
 need root gpu bpf torch
 
-rate=sum.per_second
-metrics=dram__bytes_read.$rate,dram__bytes_write.$rate
-metrics=$metrics,sm__ops_path_tensor_src_bf16_dst_fp32.$rate
-xpuload --gpu-metrics=$metrics -o r.data \
+metrics=$(sed -n 's/.*`--gpu-metrics=\(dram__[a-z_.,]*\)`.*/\1/p' "$XPU_SRC/doc/results.md")
+like "$metrics" '^dram__.*,sm__' "the documents name metrics"
+xpuload --gpu-metrics="$metrics@5000" -o r.data \
 	python3 "$XPU_SRC/test/gpu/roof.py" "${XPU_ROOF_SECONDS:-8}" >truth 2>log
 is "$(grep -c 'lost 0$' log)" 1 "nothing is lost" || diag "$(cat log)"
-is "$(grep -c warning log)" 0 "the metrics fit into one pass" || diag "$(cat log)"
+is "$(grep -c 'no GPU metrics' log)" 0 "the metrics fit into one pass" || diag "$(cat log)"
+units=$(xpumerge dump r.data | sed -n 's/.* METRIC set=1 .*" unit="\(.*\)"/\1/p' | tr '\n' ' ')
+is "$units" "byte/s byte/s inst/s " "units are recorded"
 xpumerge -i r.data --json --table kernel_roof >roof.json 2>merge.log
 cat >check.py <<'END'
-import json
-truth = {kind: (float(operations), float(nr)) for kind, operations, nr in map(str.split, open("truth"))}
+import json, subprocess
 rows = json.load(open("roof.json"))["kernel_roof"]
 product = next(r for r in rows if "nvjet" in r["name"] or "gemm" in r["name"])
-copy = next(r for r in rows if "neg" in r["name"])
-for row in product, copy:
+neg = next(r for r in rows if "neg_kernel" in r["name"])
+for row in product, neg:
     print("#", row)
-made = product["operations_per_ns"] * product["total_ns"] / product["instances"]
-print("# operations of a product:", made, "of", truth["product"][0])
-print("product" if abs(made / truth["product"][0] - 1) < 0.03 else "PRODUCT?")
-print("copy" if abs(copy["operations_per_byte"]) < 0.2 else "COPY?")
+    row["inst"] = row["instructions_per_ns"] * row["total_ns"] / row["instances"]
+    row["bytes"] = row["inst"] / row["instructions_per_byte"]
+    print("# a launch has", row["inst"], "instructions and", row["bytes"], "bytes")
+bytes = float(open("truth").read())
+print("bytes" if abs(neg["bytes"] / bytes - 1) < 0.05 else "BYTES?")
+print("order" if product["instructions_per_byte"] > 5 * neg["instructions_per_byte"] else "ORDER?")
 END
 python3 check.py >checked 2>&1
 diag "$(grep '^#' checked)"
-is "$(grep -v '^#' checked | tr '\n' ' ')" "product copy " \
-	"operations of a matrix product are right, and a copy has none" || diag "$(cat checked)"
-xpumerge -i r.data --json --table gpu_metrics >gpu.json 2>>merge.log
-diag "$(cat gpu.json)" "$(xpumerge -i r.data --table kernel_roof 2>&1)"
+is "$(grep -v '^#' checked | tr '\n' ' ')" "bytes order " \
+	"bytes of a negation are right, and a product has more instructions for a byte" ||
+	diag "$(cat checked)"
+diag "$(xpumerge -i r.data --table gpu_metrics 2>&1)" \
+	"$(xpumerge -i r.data --table kernel_roof 2>&1)" \
+	"$(xpumerge -i r.data --table kernel_metrics 2>&1)"
 [ -z "${XPU_KEEP:-}" ] || cp ./*.data ./*.json ./*.log "$XPU_KEEP"
 done_testing

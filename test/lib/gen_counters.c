@@ -9,7 +9,8 @@
  * is the DRAM share that "narrow" reads, in percent.
  *
  * With the mode "operations", the recording has bytes and operations in place of shares: BYTES for
- * a percent of DRAM, and OPERATIONS for a percent of the tensor cores. With "none", it has bytes,
+ * a percent of DRAM, and OPERATIONS for a percent of the tensor cores. With "instructions", these
+ * operations are called instructions. With "none", it has bytes,
  * and its operations are 0. With "apart", the recording is a minute later, and "second" does not
  * run. With "another", it is so, too, and has another GPU. With "shared", two processes run the
  * work, and each has a recording that samples the GPU: FILE and FILE.other. The truth is for both.
@@ -142,20 +143,25 @@ static void make_amounts(float *row)
 	row[5] *= BYTES;
 }
 
-static void add_rows(struct gen *g, bool amounts)
+enum amounts { SHARES, OPERATION_RATES, INSTRUCTION_RATES };
+
+static void add_rows(struct gen *g, enum amounts amounts)
 {
-	static const char *const names[2][3] = {
+	static const char *const names[][3] = {
 		{ "tensor", "DRAM read", "DRAM write" },
 		{ "sm__ops_path_tensor_src_fp16_dst_fp32.sum.per_second",
 		  "dram__bytes_read.sum.per_second", "dram__bytes_write.sum.per_second" },
+		{ "sm__inst_executed.sum.per_second",
+		  "dram__bytes_read.sum.per_second", "dram__bytes_write.sum.per_second" },
 	};
+	static const char *const units[] = { "%", "op/s", "inst/s" };
 	const char *bytes = amounts ? "byte/s" : "%";
 	float values[NR_METRICS];
 	size_t row;
 	uint32_t i;
 
 	gen__metric(g, SET, 0, XPU_METRIC_MEAN, uuid, names[amounts][0],
-		    amounts ? "op/s" : "%");
+		    units[amounts]);
 	gen__metric(g, SET, 1, XPU_METRIC_MEAN, uuid, names[amounts][1], bytes);
 	gen__metric(g, SET, 2, XPU_METRIC_MEAN, uuid, "clock", "MHz");
 	gen__metric(g, SET, 3, XPU_METRIC_MEAN, uuid, "SM issue", "%");
@@ -193,7 +199,7 @@ static void begin(struct gen *g)
 	gen__batch_end(g);
 }
 
-static void finish(struct gen *g, const struct gen *batch, bool amounts)
+static void finish(struct gen *g, const struct gen *batch, enum amounts amounts)
 {
 	gen__batch_begin(g, start_ns + NR_ROWS * (uint64_t)ROW_NS, PROC, PID);
 	gen__bytes(g, batch->v, batch->nr);
@@ -228,7 +234,9 @@ int main(int argc, char **argv)
 	const char *mode = argc > 4 ? argv[4] : "";
 	uint32_t nr = strcmp(mode, "shared") ? 1 : 2, i;
 	struct gen g[2] = { { 0 } }, batch[2] = { { 0 } };
-	bool amounts = !strcmp(mode, "operations") || !strcmp(mode, "none");
+	enum amounts amounts = !strcmp(mode, "instructions") ? INSTRUCTION_RATES :
+			       !strcmp(mode, "operations") || !strcmp(mode, "none") ?
+			       OPERATION_RATES : SHARES;
 	char other[1000];
 	int err = 0;
 

@@ -83,9 +83,11 @@ xpumerge -i c.data -o c.html 2>/dev/null
 like "$(grep -c 'tensor [0-9.]*+-[0-9.]* %' c.html)" '^[1-9]' \
 	"the page has values with their errors"
 
-# A recording of bytes and operations.
-"$XPU_BUILD/gen_counters" o.data 60 1 operations >/dev/null
-xpumerge -i o.data --json --table kernel_roof 2>/dev/null >operations.json
+# A recording of bytes and operations, or of instructions.
+for kind in operations instructions; do
+	"$XPU_BUILD/gen_counters" $kind.data 60 1 $kind >/dev/null
+	xpumerge -i $kind.data --json --table kernel_roof 2>/dev/null >$kind.json
+done
 cat >operations.py <<'END'
 import json
 truth = {l.split()[0]: [float(x) for x in l.split()[1:3]] for l in open("truth")}
@@ -99,6 +101,10 @@ def is_true(name):
 print([(name, is_true(name)) for name in ("wide", "narrow")])
 print([rows["once"][k] for k in ("operations_per_ns", "operations_per_byte")])
 print({r["operations_per_byte"] for r in json.load(open("kernel_roof.json"))["kernel_roof"]})
+counted = {r["name"]: r for r in json.load(open("instructions.json"))["kernel_roof"]}
+print([counted["wide"]["instructions" + k] == rows["wide"]["operations" + k] for k in
+       ("_per_byte", "_per_ns", "_per_byte_error", "_per_ns_error")],
+      "operations_per_byte" in counted["wide"])
 END
 python3 operations.py >operations
 diag "$(cat operations.json)"
@@ -106,13 +112,20 @@ is "$(sed -n 1p operations)" "[('wide', True), ('narrow', True)]" \
 	"operations for each byte and each ns are true, within three errors"
 is "$(sed -n 2p operations)" "[None, None]" "a kernel of 2 us has unknown operations"
 is "$(sed -n 3p operations)" "{None}" "a recording without operations has none"
-like "$(xpumerge -i o.data --table kernel_roof 2>/dev/null | grep 'wide$')" \
+like "$(xpumerge -i operations.data --table kernel_roof 2>/dev/null | grep 'wide$')" \
 	' 75[0-9]\.[0-9]\+-[0-9.]+ +551514\.[0-9]\+-[0-9.]+ +unknown +wide$' \
 	"printed tables show operations"
+is "$(sed -n 4p operations)" "[True, True, True, True] False" \
+	"a GPU that samples instructions has these for each byte and each ns"
+like "$(xpumerge -i instructions.data --table kernel_roof 2>/dev/null | grep 'roof %')" \
+	'inst/byte +Ginst/s' "printed tables say that instructions are counted"
+xpumerge -i instructions.data -o instructions.html 2>/dev/null
+is "$(sed -n 's/.*"roof":{"mode":"\([a-z]*\)".*"counted":"\([a-z]*\)".*/\1 \2/p' \
+	instructions.html)" "operations instructions" "the page says that instructions are counted"
 
 # A logarithm needs a value above 0: without any operation the page has no plot of operations.
 "$XPU_BUILD/gen_counters" none.data 60 1 none >/dev/null
-for name in o none; do
+for name in operations none; do
 	xpumerge -i $name.data -o $name.html 2>/dev/null
 	sed -n 's/.*"roof":{"mode":"\([a-z]*\)".*/\1/p' $name.html
 done >modes

@@ -19,6 +19,8 @@ import { formatTime, percent, plural } from "../../write/page/src/words.js";
 
 const roofs = !derived && sides.length === 1 ? sides[0].roof : undefined;
 const inOperations = roofs && roofs.mode === "operations";
+const counted = roofs && roofs.counted;		/* "operations" or "instructions" */
+const SHORT = counted === "instructions" ? "inst" : "op";
 
 const ROOF_HEIGHT = 420, ROOF_LEFT = 64, ROOF_RIGHT = 24, ROOF_TOP = 22, ROOF_BOTTOM = 40;
 const MOST_RADIUS = 26, LEAST_RADIUS = 3;
@@ -61,7 +63,7 @@ function xWords(k) {
 	const x = roofs.x[k], error = roofs.x_error[k];
 
 	return x === null ? "unknown" : !inOperations ? shareWords(x, error) :
-		`${x.toPrecision(3)} \u00b1 ${errorWords(error)} op/byte`;
+		`${x.toPrecision(3)} \u00b1 ${errorWords(error)} ${SHORT}/byte`;
 }
 
 function yWords(k) {
@@ -69,12 +71,12 @@ function yWords(k) {
 
 	return y === null ? "unknown" : !inOperations ?
 		`${shareWords(y, error)} (${UNITS[roofs.of[k]]})` :
-		`${siWords(y * 1e9, "op/s")} \u00b1 ${siWords(error * 1e9, "op/s")}`;
+		`${siWords(y * 1e9, `${SHORT}/s`)} \u00b1 ${siWords(error * 1e9, `${SHORT}/s`)}`;
 }
 
-const X_NAME = inOperations ? "arithmetic intensity, operations per byte of DRAM" :
+const X_NAME = inOperations ? `arithmetic intensity, ${counted} per byte of DRAM` :
 	"DRAM, % of its peak";
-const Y_NAME = inOperations ? "operations per second" : "tensor cores or issue, % of the peak";
+const Y_NAME = inOperations ? `${counted} per second` : "tensor cores or issue, % of the peak";
 
 /* Return: the most operations per ns at an intensity, by the highest samples. */
 const limitAt = x => Math.min(roofs.operations_per_ns, x * roofs.bytes_per_ns);
@@ -83,7 +85,7 @@ const factsOf = k => [
 	["time", `${formatTime(roofs.ns[k], "auto")}, ${plural(roofs.count[k], "launch")}`
 		.replace(/launchs$/, "launches")],
 	[inOperations ? "intensity" : "DRAM", xWords(k)],
-	[inOperations ? "operations" : "compute", yWords(k)],
+	[inOperations ? counted : "compute", yWords(k)],
 	["roof", roofs.roof_percent[k] === null ? "unknown" :
 		shareWords(roofs.roof_percent[k], roofs.roof_error[k])],
 	["saves", roofs.save_ns[k] === null ? "unknown" :
@@ -184,13 +186,15 @@ function roofWords() {
 			"issue, which xpuload --gpu-metrics records.";
 	if (inOperations)
 		return `Roofs: ${siWords(roofs.bytes_per_ns * 1e9, "B/s")} of DRAM and ` +
-			`${siWords(roofs.operations_per_ns * 1e9, "op/s")}, the highest samples ` +
-			"of this recording. Only operations that the metrics count are included.";
+			`${siWords(roofs.operations_per_ns * 1e9, `${SHORT}/s`)}, the highest ` +
+			`samples of this recording. ${counted === "instructions" ?
+				"Instructions are counted once for each warp." :
+				"Only operations that the metrics count are included."}`;
 	return "Roofs: 100 % of the GPU's own peaks of DRAM, tensor cores and issue. Shares " +
-		`below ${LEAST_SHARE} % are at the edge. Operations were not recorded: ` +
+		`below ${LEAST_SHARE} % are at the edge. No rates were recorded: ` +
 		"--gpu-metrics=dram__bytes_read.sum.per_second," +
 		"dram__bytes_write.sum.per_second," +
-		"sm__ops_path_tensor_\u2026.sum.per_second gives operations per byte.";
+		"sm__inst_executed.sum.per_second gives instructions per byte.";
 }
 
 const COLUMNS_OF_ROOF = [["Time", k => formatTime(roofs.ns[k], "auto")],
