@@ -2,6 +2,7 @@
 #include "json_out.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 int json_out__init(struct json_out *j, FILE *f, enum escape how)
@@ -63,6 +64,14 @@ void json_out__u64(struct json_out *j, uint64_t n)
 {
 	json_out__end_at(j, json_out__digits(json_out__item(j, JSON_OUT_DIGITS), n));
 	j->comma = true;
+}
+
+void json_out__double(struct json_out *j, double v, int digits)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%.*g", digits, v);
+	json_out__literal(j, isfinite(v) ? text : "null");
 }
 
 void json_out__thousandths(struct json_out *j, uint64_t n)

@@ -192,6 +192,9 @@ JSON_OUT_INLINE void json_out__word(struct json_out *j, const char *word)
 
 void json_out__u64(struct json_out *j, uint64_t n);
 
+/* Writes a number with @digits digits, at most 17; null if it is not finite. */
+void json_out__double(struct json_out *j, double v, int digits);
+
 /* Writes n / 1000 with three decimals, such as a time in ns as us. */
 void json_out__thousandths(struct json_out *j, uint64_t n);
 

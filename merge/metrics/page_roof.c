@@ -26,6 +26,7 @@
 #include "write/page_json.h"
 #include "write/section.h"
 
+#define DIGITS		6
 #define MAX_KERNELS	1000		/* a kernel takes about 200 bytes of the page */
 
 enum mode { MODE_NONE, MODE_SHARES, MODE_OPERATIONS };
@@ -37,14 +38,6 @@ struct roof_page {
 	enum mode mode;
 	double most[NR_ROOF_RATES];	/* the highest sample; NaN: the rate is not recorded */
 };
-
-static void put_number(struct json_out *j, double v)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.6g", v);
-	json_out__literal(j, isfinite(v) ? text : "null");
-}
 
 /* A rate is a sum of metrics: finds their factors. Return: whether the set has the rate. */
 static bool find_factors(const struct metrics *metrics, const struct metric_set *set,
@@ -174,7 +167,7 @@ static void put_kernels(const struct roof_page *p)
 			if (number < NUMBER_X)
 				json_out__u64(p->j, v[number]);
 			else
-				put_number(p->j, v[number]);
+				json_out__double(p->j, v[number], DIGITS);
 		}
 	}
 	page__next_array(p->j, "bound");
@@ -209,9 +202,9 @@ int roof__page(const struct session *s, struct json_out *j)
 	json_out__open(j, '{');
 	json_out__member_word(j, "mode", modes[p.mode]);
 	json_out__key(j, "bytes_per_ns");
-	put_number(j, p.most[RATE_BYTES]);
+	json_out__double(j, p.most[RATE_BYTES], DIGITS);
 	json_out__key(j, "operations_per_ns");
-	put_number(j, p.most[RATE_OPERATIONS]);
+	json_out__double(j, p.most[RATE_OPERATIONS], DIGITS);
 	json_out__member_word(j, "counted", roof__counts_instructions(metrics) ? "instructions" :
 			      "operations");
 	json_out__member_u64(j, "nr_more", rows.nr - p.nr);

@@ -8,9 +8,14 @@
 
 #include "json_out.h"
 #include "model/feature.h"
+#include "write/student_t.h"
 
 #define LEAST_ERROR	1e-6		/* values are not more exact, relative to themselves */
+#define CHANCE		0.0027		/* probability that a change beyond it is no change: three
+					 * standard errors of a normal distribution */
 #define CELL		48
+#define JSON_DIGITS	6
+#define MOST_DIGITS	9		/* after the point */
 
 enum { A, B };
 
@@ -68,18 +73,45 @@ static double mean_of(const struct counter_side *s)
 	return s->nr ? s->sum / s->nr : NAN;
 }
 
+/* Return: the standard error of the mean that follows from the recordings' own errors. */
+static double own_error(const struct counter_side *s)
+{
+	return fmax(sqrt(s->errors) / s->nr, fabs(mean_of(s)) * LEAST_ERROR);
+}
+
+/* Return: the standard error of the mean that follows from the spread of the values. */
+static double spread_of(const struct counter_side *s)
+{
+	double mean = mean_of(s);
+
+	return s->nr < 2 ? 0 :
+	       sqrt(fmax(s->squares - s->nr * mean * mean, 0) / (s->nr - 1) / s->nr);
+}
+
 static double error_of(const struct counter_side *s)
 {
-	double mean = mean_of(s), own = sqrt(s->errors) / s->nr, spread = 0;
-
-	if (s->nr > 1)
-		spread = sqrt(fmax(s->squares - s->nr * mean * mean, 0) / (s->nr - 1) / s->nr);
-	return fmax(fmax(own, spread), fabs(mean) * LEAST_ERROR);
+	return fmax(own_error(s), spread_of(s));
 }
 
 static double square(double x)
 {
 	return x * x;
+}
+
+/*
+ * Return: the degrees of freedom of the error of a change, by Welch and Satterthwaite. The spread
+ * of few values is a poor estimate. The own errors of recordings count as exact.
+ */
+static double freedom_of(const struct changed_counter *v)
+{
+	double sum = 0;
+	unsigned int side;
+
+	for (side = A; side <= B; side++)
+		if (spread_of(&v->sides[side]) > own_error(&v->sides[side]))
+			sum += square(square(spread_of(&v->sides[side]) / v->error)) /
+			       (v->sides[side].nr - 1);
+	return sum > 0 ? 1 / sum : INFINITY;
 }
 
 static double time_of(const struct changed_counter *v)
@@ -112,9 +144,11 @@ void changed_counters__find(struct changed_counters *c)
 			continue;
 		}
 		c->nr_compared++;
+		c->repeated |= v.sides[A].nr > 1 || v.sides[B].nr > 1;
 		v.change = mean_of(&v.sides[B]) - mean_of(&v.sides[A]);
 		v.error = sqrt(square(error_of(&v.sides[A])) + square(error_of(&v.sides[B])));
-		if (fabs(v.change) > CHANGED_ERRORS * v.error)
+		if (v.change != 0 &&
+		    student_t__probability(fabs(v.change) / v.error, freedom_of(&v)) < CHANCE)
 			c->list.v[nr++] = v;
 	}
 	c->list.nr = nr;
@@ -125,9 +159,14 @@ void changed_counters__find(struct changed_counters *c)
 
 static const char *format_value(char text[CELL], const char *sign, double value, double error)
 {
-	int digits = error >= 10 ? 0 : error >= 0.095 ? 1 : 2;
+	/* two digits of the error that are not 0 */
+	int digits = error > 0 ? 1 - (int)floor(log10(error)) : 0;
 
-	snprintf(text, CELL, "%s%.*f+-%.*f", sign, digits, value, digits, error);
+	digits = digits < 0 ? 0 : digits;
+	if (digits > MOST_DIGITS)
+		snprintf(text, CELL, "%s%.3g+-%.2g", sign, value, error);
+	else
+		snprintf(text, CELL, "%s%.*f+-%.*f", sign, digits, value, digits, error);
 	return text;
 }
 
@@ -156,11 +195,12 @@ int changed_counters__print(const struct changed_counters *c, struct table t, ui
 
 	if (!c->nr_compared && !c->nr_unknown && !c->nr_together)
 		return 0;
-	fprintf(t.f, "\n%scounters of kernels: %zu, of which %zu changed by more than %d of their "
-		"errors%s, without %zu that A or B does not know and %zu of kernels that cannot be "
-		"told apart. How much two runs of one build differ is not known\n",
-		t.color ? "\033[1m" : "", c->nr_compared, c->list.nr, CHANGED_ERRORS,
-		t.color ? "\033[m" : "", c->nr_unknown, c->nr_together);
+	fprintf(t.f, "\n%scounters of kernels: %zu, of which %zu changed by more than chance "
+		"(confidence %.2f %%)%s, without %zu that A or B does not know and %zu of kernels "
+		"that cannot be told apart%s\n", t.color ? "\033[1m" : "", c->nr_compared,
+		c->list.nr, 100 - 100 * CHANCE, t.color ? "\033[m" : "", c->nr_unknown,
+		c->nr_together,
+		c->repeated ? "" : ". How much two runs of one build differ is not known");
 	if (!c->list.nr)
 		return 0;
 	table__begin(&t, "counters", columns, ARRAY_SIZE(columns));
@@ -173,15 +213,6 @@ int changed_counters__print(const struct changed_counters *c, struct table t, ui
 	return err;
 }
 
-static void put_number(struct json_out *j, const char *key, double v)
-{
-	char text[32];
-
-	json_out__key(j, key);
-	snprintf(text, sizeof(text), "%.6g", v);
-	json_out__literal(j, isfinite(v) ? text : "null");
-}
-
 static void put_counter(struct json_out *j, const struct changed_counter *v)
 {
 	json_out__line(j, 2);
@@ -192,10 +223,14 @@ static void put_counter(struct json_out *j, const struct changed_counter *v)
 	json_out__string(j, v->counter);
 	json_out__key(j, "unit");
 	json_out__string(j, v->unit);
-	put_number(j, "before", mean_of(&v->sides[A]));
-	put_number(j, "before_error", error_of(&v->sides[A]));
-	put_number(j, "after", mean_of(&v->sides[B]));
-	put_number(j, "after_error", error_of(&v->sides[B]));
+	json_out__key(j, "before");
+	json_out__double(j, mean_of(&v->sides[A]), JSON_DIGITS);
+	json_out__key(j, "before_error");
+	json_out__double(j, error_of(&v->sides[A]), JSON_DIGITS);
+	json_out__key(j, "after");
+	json_out__double(j, mean_of(&v->sides[B]), JSON_DIGITS);
+	json_out__key(j, "after_error");
+	json_out__double(j, error_of(&v->sides[B]), JSON_DIGITS);
 	json_out__close(j, '}');
 }
 

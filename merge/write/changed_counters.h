@@ -4,8 +4,10 @@
  *
  * Two sides are compared. Each recording has a value and a standard error for a counter of a
  * kernel, or the value is unknown. A side may have several recordings: its value is their mean. The
- * error of a mean is the error of its values or their spread, whichever is larger. Kernels that a
- * recording cannot tell apart have one common value, which is not compared.
+ * error of a mean is the error of its values or their spread, whichever is larger. A change counts
+ * if chance makes such a change in 0.27 % of counters at most: three standard errors, and more
+ * where an error is the spread of few recordings (Student's t). Kernels that a recording cannot
+ * tell apart have one common value, which is not compared.
  */
 #ifndef MERGE_CHANGED_COUNTERS_H
 #define MERGE_CHANGED_COUNTERS_H
@@ -17,8 +19,6 @@
 #include "join/session.h"
 #include "util.h"
 #include "write/table.h"
-
-#define CHANGED_ERRORS	3		/* a larger change, in its own errors, counts */
 
 struct json_out;
 
@@ -44,6 +44,7 @@ struct changed_counters {		/* starts zeroed */
 	size_t nr_compared;		/* counters of both sides, whether they changed or not */
 	size_t nr_unknown;		/* counters that one side does not know */
 	size_t nr_together;
+	bool repeated;			/* a side has several recordings, whose spread shows */
 };
 
 /* Adds the counters of a recording's kernels. Return: 0 or -ENOMEM. */

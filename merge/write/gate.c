@@ -11,6 +11,7 @@
 #include "json_out.h"
 #include "write/folded.h"
 #include "write/shorten.h"
+#include "write/student_t.h"
 #include "write/tree.h"
 
 #define LEAST_SHARE	0.005		/* paths with a smaller share of time are not judged */
@@ -149,68 +150,6 @@ int gate__add(struct gate *g, const struct session *s, unsigned int side)
 	return err ?: array_push(&g->launches[side], sums->loss.nr_launches);
 }
 
-/* ---- Student's t distribution ---------------------------------------------------------------- */
-
-/*
- * Return: the continued fraction of the incomplete beta function, by Lentz's method.
- * Source: Numerical Recipes in C, 6.4
- */
-static double beta_fraction(double a, double b, double x)
-{
-	const double tiny = 1e-300;
-	double c = 1, d = 1 - (a + b) * x / (a + 1), h, term;
-	int m;
-
-	d = 1 / (fabs(d) < tiny ? tiny : d);
-	h = d;
-	for (m = 1; m < 300; m++) {
-		term = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m));
-		d = 1 + term * d;
-		c = 1 + term / c;
-		d = 1 / (fabs(d) < tiny ? tiny : d);
-		c = fabs(c) < tiny ? tiny : c;
-		h *= d * c;
-		term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1));
-		d = 1 + term * d;
-		c = 1 + term / c;
-		d = 1 / (fabs(d) < tiny ? tiny : d);
-		c = fabs(c) < tiny ? tiny : c;
-		h *= d * c;
-		if (fabs(d * c - 1) < 1e-12)
-			break;
-	}
-	return h;
-}
-
-/* Return: the probability that |t| is larger than @t, with @df degrees of freedom. */
-static double two_sided(double t, double df)
-{
-	double a = df / 2, b = 0.5, x = df / (df + t * t);
-	double front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x));
-
-	if (x >= 1)
-		return 1;
-	if (x < (a + 1) / (a + b + 2))
-		return front * beta_fraction(a, b, x) / a;
-	return 1 - front * beta_fraction(b, a, 1 - x) / b;
-}
-
-/* Return: the t that |t| exceeds with probability @p. */
-static double t_of(double p, double df)
-{
-	double low = 0, high = 1;
-	int i;
-
-	while (two_sided(high, df) > p && high < 1e12)
-		high *= 2;
-	for (i = 0; i < 100; i++) {
-		double t = (low + high) / 2;
-
-		*(two_sided(t, df) > p ? &low : &high) = t;
-	}
-	return high;
-}
-
 /* ---- judging -------------------------------------------------------------------------------- */
 
 /* sums of the logarithms of a row's values */
@@ -310,8 +249,8 @@ static enum gate_verdict judge(const struct gate *g, const struct sample *s, siz
 	if (df < 1)
 		return GATE_UNKNOWN;
 	noise = fmax(sqrt(s->squares / df), LEAST_NOISE) * sqrt(1.0 / s->nr[A] + 1.0 / s->nr[B]);
-	row->error = 100 * expm1(t_of(1 - SHOWN_CONFIDENCE, df) * noise);
-	width = t_of(alpha / nr_tests, df) * noise;
+	row->error = 100 * expm1(student_t__exceeded(1 - SHOWN_CONFIDENCE, df) * noise);
+	width = student_t__exceeded(alpha / nr_tests, df) * noise;
 	if (change - width > margin)
 		return GATE_SLOWER;
 	return change + width < -margin ? GATE_FASTER : GATE_SAME;

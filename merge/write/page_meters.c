@@ -35,14 +35,6 @@ static void meter__thin(struct meter *m, uint64_t step_ns)
 	m->points.nr = nr;
 }
 
-static void put_number(struct json_out *j, double value, int digits)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%.*g", digits, value);
-	json_out__literal(j, text);
-}
-
 /* Prints a meter that has points. @digits: digits of each value */
 static void put_meter(struct json_out *j, struct meter *m, const struct session *s, int digits)
 {
@@ -64,10 +56,10 @@ static void put_meter(struct json_out *j, struct meter *m, const struct session 
 	json_out__member_u64(j, "step", step_ns);
 	page__open_array(j, "at");
 	for (i = 0; i < m->points.nr; last_ns = m->points.v[i++].time_ns)
-		put_number(j, (int64_t)(m->points.v[i].time_ns - last_ns), ALL_DIGITS);
+		json_out__double(j, (int64_t)(m->points.v[i].time_ns - last_ns), ALL_DIGITS);
 	page__next_array(j, "value");
 	for (i = 0; i < m->points.nr; i++)
-		put_number(j, m->points.v[i].value, digits);
+		json_out__double(j, m->points.v[i].value, digits);
 	json_out__close(j, ']');
 	json_out__close(j, '}');
 }

@@ -2,6 +2,7 @@
 /*
  * JSON written value by value: commas, lines, escapes, numbers, and texts longer than the buffer.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,13 @@ static void put_values(void)
 	json_out__thousandths(&j, 1002030);
 	json_out__key(&j, "u");
 	json_out__thousandths(&j, 4);
+	json_out__key(&j, "d");
+	json_out__open(&j, '[');
+	json_out__double(&j, 1.0 / 3, 6);
+	json_out__double(&j, -1e300, 3);
+	json_out__double(&j, NAN, 6);
+	json_out__double(&j, INFINITY, 6);
+	json_out__close(&j, ']');
 	json_out__close(&j, '}');
 }
 
@@ -61,12 +69,14 @@ static void test_values(void)
 	begin(ESCAPE_JSON);
 	put_values();
 	is_json("{\"a\":[0,18446744073709551615,null],\"b\":{},\"12\":\"w\",\"s\":\"pid 7\","
-		"\"t\":1002.030,\"u\":0.004}", "values and commas are written");
+		"\"t\":1002.030,\"u\":0.004,"
+		"\"d\":[0.333333,-1e+300,null,null]}", "values and commas are written");
 	begin(ESCAPE_JSON);
 	j.spaced = true;
 	put_values();
 	is_json("{\"a\": [0, 18446744073709551615, null], \"b\": {}, \"12\": \"w\", "
-		"\"s\": \"pid 7\", \"t\": 1002.030, \"u\": 0.004}",
+		"\"s\": \"pid 7\", \"t\": 1002.030, \"u\": 0.004, "
+		"\"d\": [0.333333, -1e+300, null, null]}",
 		"values are written with blanks");
 }
 
