@@ -161,19 +161,15 @@ static CUptiResult add_metrics(CUpti_Profiler_Host_Object *host, const char **na
 		       .ppMetricNames = names, .numMetrics = nr));
 }
 
-/*
- * Return: an allocated unit of a metric, from CUPTI's @unit, which is the unit of the counter and
- * leaves out the rest of the name, as in dram__bytes.sum.per_second; or NULL.
- */
-static char *unit_of(const char *name, const char *unit)
+/* Return: an allocated copy of CUPTI's @unit, with short words for percent and seconds; or NULL. */
+static char *unit_of(const char *unit)
 {
-	char *text = NULL;
+	char *text = strdup(!unit || !strcmp(unit, "percent") ? "%" : unit);
+	char *second = text ? strstr(text, "/second") : NULL;
 
-	if (strstr(name, ".pct_of_peak") || !unit || !strcmp(unit, "percent"))
-		return strdup("%");
-	if (strstr(name, ".per_second") && !strchr(unit, '/'))
-		return asprintf(&text, "%s/s", unit) < 0 ? NULL : text;
-	return strdup(unit);
+	if (second)
+		strcpy(second, "/s");
+	return text;
 }
 
 /*
@@ -194,7 +190,7 @@ static bool has_metric(const struct pm_gpu *g, const char *name, char **unit)
 		   .pMetricName = name);
 	err = cupti.cuptiProfilerHostGetMetricProperties(p) ?: add_metrics(host, &name, 1);
 	if (!err && unit)
-		*unit = unit_of(name, p->pDimUnit);
+		*unit = unit_of(p->pDimUnit);
 	close_host(host);
 	return !err;
 }

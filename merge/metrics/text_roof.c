@@ -190,7 +190,8 @@ static void value_text(char text[ROOF_TEXT_MAX], struct solved_value v)
 {
 	snprintf(text, ROOF_TEXT_MAX, "unknown");
 	if (!isnan(v.value))
-		snprintf(text, ROOF_TEXT_MAX, "%.1f+-%.1f", v.value, v.error);
+		snprintf(text, ROOF_TEXT_MAX, v.error < 0.095 ? "%.3g+-%.1g" : "%.1f+-%.1f",
+			 v.value, v.error);
 }
 
 static int roof_row__put(const struct section_rows *rows, const struct roof_row *row,

@@ -12,7 +12,7 @@ xpuload --gpu-metrics="$metrics@5000" -o r.data \
 is "$(grep -c 'lost 0$' log)" 1 "nothing is lost" || diag "$(cat log)"
 is "$(grep -c 'no GPU metrics' log)" 0 "the metrics fit into one pass" || diag "$(cat log)"
 units=$(xpumerge dump r.data | sed -n 's/.* METRIC set=1 .*" unit="\(.*\)"/\1/p' | tr '\n' ' ')
-is "$units" "byte/s byte/s inst/s " "units are recorded"
+is "$units" "byte/s byte/s instruction/s " "units are recorded"
 xpumerge -i r.data --json --table kernel_roof >roof.json 2>merge.log
 cat >check.py <<'END'
 import json, subprocess

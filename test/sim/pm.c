@@ -147,7 +147,8 @@ cuptiProfilerHostGetMetricProperties(CUpti_Profiler_Host_GetMetricProperties_Par
 	if (!strstr(p->pMetricName, "__"))
 		return CUPTI_ERROR_INVALID_METRIC_NAME;
 	p->pDescription = "a metric";
-	strcpy(p->pHostObject->unit, strstr(p->pMetricName, "bytes") ? "byte" : "percent");
+	strcpy(p->pHostObject->unit, strstr(p->pMetricName, "bytes") ? "byte/second" :
+	       "percent");
 	p->pDimUnit = p->pHostObject->unit;
 	return CUPTI_SUCCESS;
 }
