@@ -109,18 +109,28 @@ is $? 0 "a program that ends before its work began: exit status 0"
 is "$(verdict never)" "launches 2 matched 1 wrong 0 unmatched 1 lost 0" \
 	"work that never ran counts as a launch without device work"
 
-# Waits: the program measures them itself.
-xpuload -o waits.data "$odd" waits >waits.out 2>load.log
-is $? 0 "a program that waits: exit status 0"
-xpumerge -i waits.data --waits -f folded --unit us -o waits.folded 2>waits.log
-for wait in wait_finish:clFinish wait_events:clWaitForEvents wait_read:clEnqueueReadBuffer; do
-	call=${wait#*:} wait=${wait%:*}
-	own=$(sed -n "s/^$wait //p" waits.out)
-	got=$(sed -n "s/.*;${wait}[^;]*;$call;\[GPU_Wait\].* //p" waits.folded |
-		awk '{ s += $1 } END { print s + 0 }')
-	[ "$got" -gt $((own * 9 / 10 - 1000)) ] && [ "$got" -le "$((own + 3))" ]
-	ok $? "$call: the wait is as long as the program measured: $got us of $own"
+# Waits: the program measures them itself. On a busy machine its thread may lose the CPU between its
+# own clock and the call, so a short wait is measured again.
+waits() {		# waits: records a program; prints each call, the recorded and the own time
+	xpuload -o waits.data "$odd" waits >waits.out 2>load.log || echo "exit status $?"
+	xpumerge -i waits.data --waits -f folded --unit us -o waits.folded 2>waits.log
+	for wait in wait_finish:clFinish wait_events:clWaitForEvents wait_read:clEnqueueReadBuffer
+	do
+		call=${wait#*:} wait=${wait%:*}
+		own=$(sed -n "s/^$wait //p" waits.out)
+		sed -n "s/.*;${wait}[^;]*;$call;\[GPU_Wait\].* //p" waits.folded |
+			awk -v call="$call" -v own="$own" '{ s += $1 }
+				END { print call, s + 0, own, (s > own * 0.9 - 1000) }'
+	done
+}
+attempt=0
+until waits >waited && [ "$(grep -c ' 1$' waited)" = 3 ] || [ $((attempt += 1)) -ge 5 ]; do
+	:
 done
+is "$(grep -c 'exit status' waited)" 0 "a program that waits: exit status 0"
+is "$(awk '$3 > 0 && $4 && $2 <= $3 + 3 { print $1 }' waited | tr '\n' ' ')" \
+	"clFinish clWaitForEvents clEnqueueReadBuffer " \
+	"waits are as long as the program measured" || diag "$(cat waited)"
 
 # Memory: at the peak 1 MiB, 2 MiB and 64 KiB, plus 4 KiB that stay.
 xpuload --memory -o mem.data "$odd" memory >/dev/null 2>load.log
