@@ -112,6 +112,10 @@ static int add_use(struct idmap *added, const struct roofs *roofs, const struct 
 	{ NULL, "operations_per_byte_error", COLUMN_REAL, 0 }, \
 	{ NULL, "operations_per_ns", COLUMN_REAL, 0 }, \
 	{ NULL, "operations_per_ns_error", COLUMN_REAL, 0 }, \
+	{ NULL, "instructions_per_byte", COLUMN_REAL, 0 }, \
+	{ NULL, "instructions_per_byte_error", COLUMN_REAL, 0 }, \
+	{ NULL, "instructions_per_ns", COLUMN_REAL, 0 }, \
+	{ NULL, "instructions_per_ns_error", COLUMN_REAL, 0 }, \
 	{ "bound by", "bound", COLUMN_NAME, 1 }, { name, name, type, 0 }, \
 }
 
@@ -125,12 +129,7 @@ static const struct column line_roof_columns[] = ROOF_COLUMNS("line", COLUMN_NAM
  */
 static int show_operations(struct section_rows *to, const struct column *columns)
 {
-	static const char *const keys[] = {
-		"instructions_per_byte", "instructions_per_byte_error", "instructions_per_ns",
-		"instructions_per_ns_error",
-	};
 	bool count = roof__counts_instructions(metrics__of(&to->s->model));
-	size_t i;
 
 	to->nr_columns = ARRAY_SIZE(kernel_roof_columns);
 	to->columns = malloc(sizeof(kernel_roof_columns));
@@ -139,8 +138,6 @@ static int show_operations(struct section_rows *to, const struct column *columns
 	memcpy(to->columns, columns, sizeof(kernel_roof_columns));
 	to->columns[INTENSITY_COLUMN].title = count ? "inst/byte" : "op/byte";
 	to->columns[INTENSITY_COLUMN + 1].title = count ? "Ginst/s" : "Gop/s";
-	for (i = 0; i < ARRAY_SIZE(keys) && count; i++)
-		to->columns[INTENSITY_COLUMN + 2 + i].key = keys[i];
 	return 0;
 }
 
@@ -202,20 +199,23 @@ static int roof_row__put(const struct section_rows *rows, const struct roof_row 
 	double error_ns = roof_use__error_ns(use), percent = known ? roof_use__percent(use) : NAN;
 	double error = known ? 100 * error_ns / (use->ns + use->unknown_ns) : NAN;
 	struct solved_value intensity = roof_use__intensity(use);
-	struct solved_value operations = roof_use__rate(use, RATE_OPERATIONS);
+	struct solved_value rate = roof_use__rate(use, RATE_OPERATIONS);
+	bool count = roof__counts_instructions(metrics__of(&rows->s->model));
 	char (*texts)[ROOF_TEXT_MAX] = ((struct roof_row *)row)->texts;
 
 	value_text(texts[0], (struct solved_value){ percent, error });
 	value_text(texts[1], intensity);
-	value_text(texts[2], operations);
+	value_text(texts[2], rate);
 	return table__row(t, (struct cell[]){
 		{ .n = table__share(row->ns, rows->sum_ns) }, { .n = row->ns }, { .n = row->nr },
 		{ .n = known ? roof_use__save_ns(use) : CELL_NONE },
 		{ .n = known ? error_ns : CELL_NONE },
 		{ .s = texts[0] }, { .d = percent }, { .d = error },
 		{ .s = texts[1] }, { .s = texts[2] },
-		{ .d = intensity.value }, { .d = intensity.error },
-		{ .d = operations.value }, { .d = operations.error },
+		{ .d = count ? NAN : intensity.value }, { .d = count ? NAN : intensity.error },
+		{ .d = count ? NAN : rate.value }, { .d = count ? NAN : rate.error },
+		{ .d = count ? intensity.value : NAN }, { .d = count ? intensity.error : NAN },
+		{ .d = count ? rate.value : NAN }, { .d = count ? rate.error : NAN },
 		{ .s = roof_use__bound(use) },
 		{ .s = name },
 	});
