@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#define MOST_DIGITS	6		/* after the point */
+
 /* Prints @n in the first unit that makes it smaller than @base, otherwise in the last unit. */
 static char *human__print(char buf[HUMAN_MAX], uint64_t n, unsigned int base,
 			  const char *const *units)
@@ -51,7 +53,8 @@ char *human__count(char buf[HUMAN_MAX], uint64_t n)
 	return buf;
 }
 
-double human__prefix(double value, const char **prefix)
+/* Return: the factor of the prefix that a number has, 1 to 1e12. Sets *@prefix. */
+static double find_prefix(double value, const char **prefix)
 {
 	double factor = 1;
 	size_t i = 0;
@@ -61,4 +64,33 @@ double human__prefix(double value, const char **prefix)
 			factor *= 1000;
 	*prefix = prefixes[i];
 	return factor;
+}
+
+char *human__number(char buf[HUMAN_MAX], double value, int digits)
+{
+	const char *prefix;
+	double factor = find_prefix(value, &prefix);
+
+	snprintf(buf, HUMAN_MAX, "%.*f%s", digits, value / factor, prefix);
+	return buf;
+}
+
+char *human__with_error(char buf[HUMAN_MAX], double value, double error)
+{
+	const char *prefix;
+	double factor = find_prefix(fabs(value) > error ? value : error, &prefix);
+	double scaled = error / factor;
+	int digits;
+
+	for (digits = 0; scaled < 10 && digits <= MOST_DIGITS; digits++)
+		scaled *= 10;
+	if (digits > MOST_DIGITS && error > 0) {
+		snprintf(buf, HUMAN_MAX, "%.3g+-%.2g%s", value / factor, error / factor, prefix);
+		return buf;
+	}
+	if (!(error > 0))
+		digits = 1;
+	snprintf(buf, HUMAN_MAX, "%.*f+-%.*f%s", digits, value / factor, digits, error / factor,
+		 prefix);
+	return buf;
 }

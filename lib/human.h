@@ -19,9 +19,15 @@ char *human__bytes(char buf[HUMAN_MAX], uint64_t bytes);
 char *human__count(char buf[HUMAN_MAX], uint64_t n);
 
 /*
- * Sets *@prefix to the prefix that a number of @value's size has: "" below 100000, above that " k"
- * to " T". Return: the prefix's factor, 1 to 1e12.
+ * Puts a number into @buf, with @digits after the point, and from 100000 on with a prefix of its
+ * unit, as " k" to " T": "90.2", "2.0 T". Return: @buf.
  */
-double human__prefix(double value, const char **prefix);
+char *human__number(char buf[HUMAN_MAX], double value, int digits);
+
+/*
+ * Puts a number and its standard error into @buf, with two digits of the error and one prefix:
+ * "90.20+-0.31", "2.043+-0.012 T". Return: @buf.
+ */
+char *human__with_error(char buf[HUMAN_MAX], double value, double error);
 
 #endif /* LIB_HUMAN_H */

@@ -285,10 +285,18 @@ int check__pids(const pid_t *pids, size_t nr, const char *shim, bool children)
 	struct running_process *p;
 	struct running running;
 	enum verdict v;
+	int err;
 
 	for (i = 0; i < nr; i++)
 		nr_of[check_pid(pids[i], shim, true)]++;
-	if (children && !running__read(&running)) {
+	if (!children)
+		return nr_of[OK] && !nr_of[MISSING] ? 0 : 1;
+	err = running__read(&running);
+	if (err) {
+		report(MISSING, "children", "the list of processes cannot be read: %s",
+		       strerror(-err));
+		nr_of[MISSING]++;
+	} else {
 		choose_children(&running, pids, nr);
 		for (p = running.all; p < running.all + running.nr; p++) {
 			if (!p->chosen || p->ended)
@@ -300,8 +308,7 @@ int check__pids(const pid_t *pids, size_t nr, const char *shim, bool children)
 		if (nr_idle)
 			report(NOTE, "children", "%zu without CUDA", nr_idle);
 	}
-	if (children)
-		running__free(&running);
+	running__free(&running);
 	return nr_of[OK] && !nr_of[MISSING] ? 0 : 1;
 }
 

@@ -324,9 +324,9 @@ static bool wants_shim(const struct recording *r, pid_t pid)
 }
 
 /*
- * Searches a process for the shim, and attaches to the shim's file. @any: the file may be another
- * one than the installed shim, although the user named no processes. Return: 0 if the process has
- * the shim, -ENOENT if it has none, or another negative errno.
+ * Searches a process for the shim, and attaches to the shim's file. @any: each copy of this version
+ * of the shim counts; otherwise only the installed file does, for processes that the user did not
+ * name. Return: 0 if the process has the shim, -ENOENT if it has none, or another negative errno.
  */
 static int find_shim(struct recording *r, pid_t pid, bool any)
 {

@@ -26,7 +26,10 @@
 			"	br x16\n"
 #endif
 
-#define OLD(name, version)					\
+#define OLD(name, version)	OLD_NAMED(name, name, version)
+
+/* Defines the function @name as the old version of @old. */
+#define OLD_NAMED(name, old, version)				\
 	__asm__(".pushsection .text\n"				\
 		".globl " #name "\n"				\
 		".hidden " #name "\n"				\
@@ -35,6 +38,6 @@
 		JUMP(xpu_old_##name)				\
 		".size " #name ", . - " #name "\n"		\
 		".popsection\n"					\
-		".symver xpu_old_" #name ", " #name "@GLIBC_" OLD_VERSION(version))
+		".symver xpu_old_" #name ", " #old "@GLIBC_" OLD_VERSION(version))
 
 #endif /* XPU_PORTABLE_OLD_H */

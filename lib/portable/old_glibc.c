@@ -28,6 +28,14 @@ OLD(pthread_rwlock_wrlock, 2.2.5);
 OLD(pthread_sigmask, 2.2.5);
 OLD(pthread_timedjoin_np, 2.3.3);
 
+/* The headers of glibc 2.38 and later rename these functions. The new ones also read 0b101. */
+OLD_NAMED(__isoc23_fscanf, fscanf, 2.2.5);
+OLD_NAMED(__isoc23_sscanf, sscanf, 2.2.5);
+OLD_NAMED(__isoc23_strtol, strtol, 2.2.5);
+OLD_NAMED(__isoc23_strtoll, strtoll, 2.2.5);
+OLD_NAMED(__isoc23_strtoul, strtoul, 2.2.5);
+OLD_NAMED(__isoc23_strtoull, strtoull, 2.2.5);
+
 #define HIDDEN	__attribute__((visibility("hidden")))
 
 /*

@@ -3,10 +3,9 @@
 #ifndef MERGE_ROOF_ROWS_H
 #define MERGE_ROOF_ROWS_H
 
+#include "human.h"
 #include "metrics/roof.h"
 #include "model/chain.h"
-
-#define ROOF_TEXT_MAX 40
 
 struct roof_row {
 	const char *name;		/* name of a kernel or line of Python; NULL for others */
@@ -15,7 +14,7 @@ struct roof_row {
 	uint64_t nr;
 	size_t order;			/* order of appearance */
 	struct roof_use use;
-	char texts[3][ROOF_TEXT_MAX];	/* the used share of the roof, operations for each byte and
+	char texts[3][HUMAN_MAX];	/* the used share of the roof, operations for each byte and
 					 * operations for each ns, for people */
 };
 

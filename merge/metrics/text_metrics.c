@@ -124,8 +124,6 @@ static bool has_metrics(const struct session *s)
 
 /* ---- kernels and call paths ------------------------------------------------------------------ */
 
-#define TEXT_MAX	40
-
 struct metered_row {
 	const char *name;		/* name of a kernel; NULL for other rows */
 	const struct stack *stack;	/* stack of a call path; NULL for other rows; the idle row
@@ -134,7 +132,7 @@ struct metered_row {
 	uint64_t nr;
 	size_t order;			/* order of appearance */
 	struct metric_use *uses;	/* one for each index in metrics.names */
-	char (*texts)[TEXT_MAX];	/* for each use: the value with its error, for people */
+	char (*texts)[HUMAN_MAX];	/* for each use: the value with its error, for people */
 };
 
 typedef ARRAY(struct metered_row) metered_rows_t;
@@ -242,24 +240,19 @@ static void metered_row__exit(const struct section_rows *rows, void *row)
 	free(((struct metered_row *)row)->texts);
 }
 
-/* Writes a value for people: "90.2+-0.3", "2.04+-0.01 T", "70.1", or "unknown". */
+/* Writes a value for people: "90.20+-0.31", "70.1", or "unknown". */
 static void metric_use__text(const struct metric_use *use, const struct metric_name *name,
-			     char text[TEXT_MAX])
+			     char text[HUMAN_MAX])
 {
-	double value = metric_use__value(use, name->kind), error = metric_use__error(use);
-	const char *prefix;
-	double factor = human__prefix(value, &prefix);
+	double value = metric_use__value(use, name->kind);
 
-	value /= factor;
-	error /= factor;
 	*text = 0;
 	if (isnan(value) && use->unknown_ns > 0)
-		snprintf(text, TEXT_MAX, "unknown");
+		strcpy(text, "unknown");
 	else if (!isnan(value) && metric__is_solved(name))
-		snprintf(text, TEXT_MAX, "%.*f+-%.*f%s", error < 0.095 ? 2 : 1, value,
-			 error < 0.095 ? 2 : 1, error, prefix);
+		human__with_error(text, value, metric_use__error(use));
 	else if (!isnan(value))
-		snprintf(text, TEXT_MAX, "%.1f%s", value, prefix);
+		human__number(text, value, 1);
 }
 
 static int metered_row__put(const struct section_rows *rows, const struct metered_row *row,

@@ -137,7 +137,7 @@ static int show_operations(struct section_rows *to, const struct column *columns
 		return -ENOMEM;
 	memcpy(to->columns, columns, sizeof(kernel_roof_columns));
 	to->columns[INTENSITY_COLUMN].title = count ? "inst/byte" : "op/byte";
-	to->columns[INTENSITY_COLUMN + 1].title = count ? "Ginst/s" : "Gop/s";
+	to->columns[INTENSITY_COLUMN + 1].title = count ? "inst/s" : "op/s";
 	return 0;
 }
 
@@ -183,12 +183,12 @@ static void roof__head(const struct section_rows *rows, const char *what, FILE *
 }
 
 /* Writes a value with its error, or "unknown", for people. */
-static void value_text(char text[ROOF_TEXT_MAX], struct solved_value v)
+static void value_text(char text[HUMAN_MAX], double value, double error)
 {
-	snprintf(text, ROOF_TEXT_MAX, "unknown");
-	if (!isnan(v.value))
-		snprintf(text, ROOF_TEXT_MAX, v.error < 0.095 ? "%.3g+-%.1g" : "%.1f+-%.1f",
-			 v.value, v.error);
+	if (isnan(value))
+		strcpy(text, "unknown");
+	else
+		human__with_error(text, value, error);
 }
 
 static int roof_row__put(const struct section_rows *rows, const struct roof_row *row,
@@ -201,11 +201,11 @@ static int roof_row__put(const struct section_rows *rows, const struct roof_row 
 	struct solved_value intensity = roof_use__intensity(use);
 	struct solved_value rate = roof_use__rate(use, RATE_OPERATIONS);
 	bool count = roof__counts_instructions(metrics__of(&rows->s->model));
-	char (*texts)[ROOF_TEXT_MAX] = ((struct roof_row *)row)->texts;
+	char (*texts)[HUMAN_MAX] = ((struct roof_row *)row)->texts;
 
-	value_text(texts[0], (struct solved_value){ percent, error });
-	value_text(texts[1], intensity);
-	value_text(texts[2], rate);
+	value_text(texts[0], percent, error);
+	value_text(texts[1], intensity.value, intensity.error);
+	value_text(texts[2], rate.value * 1e9, rate.error * 1e9);
 	return table__row(t, (struct cell[]){
 		{ .n = table__share(row->ns, rows->sum_ns) }, { .n = row->ns }, { .n = row->nr },
 		{ .n = known ? roof_use__save_ns(use) : CELL_NONE },

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "human.h"
 #include "json_out.h"
 #include "model/feature.h"
 #include "write/student_t.h"
@@ -15,7 +16,6 @@
 					 * standard errors of a normal distribution */
 #define CELL		48
 #define JSON_DIGITS	6
-#define MOST_DIGITS	9		/* after the point */
 
 enum { A, B };
 
@@ -159,14 +159,9 @@ void changed_counters__find(struct changed_counters *c)
 
 static const char *format_value(char text[CELL], const char *sign, double value, double error)
 {
-	/* two digits of the error that are not 0 */
-	int digits = error > 0 ? 1 - (int)floor(log10(error)) : 0;
+	char number[HUMAN_MAX];
 
-	digits = digits < 0 ? 0 : digits;
-	if (digits > MOST_DIGITS)
-		snprintf(text, CELL, "%s%.3g+-%.2g", sign, value, error);
-	else
-		snprintf(text, CELL, "%s%.*f+-%.*f", sign, digits, value, digits, error);
+	snprintf(text, CELL, "%s%s", sign, human__with_error(number, value, error));
 	return text;
 }
 

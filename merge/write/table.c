@@ -64,14 +64,6 @@ void table__format_time(char *buf, size_t size, uint64_t ns, bool human, enum un
 		time__format(buf, size, ns, unit);
 }
 
-static void print_prefixed(char *buf, size_t size, double value)
-{
-	const char *prefix;
-	double factor = human__prefix(value, &prefix);
-
-	snprintf(buf, size, "%.1f%s", value / factor, prefix);
-}
-
 /* Formats a cell that has a number and no name. */
 static void cell__format(char *buf, size_t size, const struct table *t, const struct column *c,
 			 const struct cell *cell)
@@ -86,7 +78,7 @@ static void cell__format(char *buf, size_t size, const struct table *t, const st
 	else if (human && c->type == COLUMN_BYTES)
 		human__bytes(buf, n);
 	else if (real && human && fabs(cell->d) >= 100000 && fabs(cell->d) < 1e15)
-		print_prefixed(buf, size, cell->d);
+		human__number(buf, cell->d, 1);
 	else if (real && isfinite(cell->d))
 		snprintf(buf, size, rounded ? "%.1f" : "%.7g", cell->d);
 	else if (real || n == CELL_NONE)

@@ -5,6 +5,7 @@
 
 #include "human.h"
 #include "tap.h"
+#include "util.h"
 
 static void times(void)
 {
@@ -28,7 +29,18 @@ static void times(void)
 
 int main(void)
 {
-	const char *prefix;
+	static const struct {
+		double value, error;
+		const char *text;
+	} errors[] = {
+		{ 90.2, 0.314, "90.20+-0.31" }, { 55.9, 1.94, "55.9+-1.9" },
+		{ 131, 12.4, "131+-12" }, { 0.0169, 0.00041, "0.01690+-0.00041" },
+		{ 5, 0, "5.0+-0.0" },
+		{ 2.0432e12, 1.2e10, "2.043+-0.012 T" },
+		/* The larger of both numbers has the prefix. */
+		{ 85e6, 93e9, "0+-93 G" }, { 1e-9, 1e-12, "1e-09+-1e-12" },
+	};
+	size_t i;
 	char buf[HUMAN_MAX];
 
 	times();
@@ -43,9 +55,10 @@ int main(void)
 	is_str(human__count(buf, 99999), "99999", "a number of five digits is shown as it is");
 	is_str(human__count(buf, 742458), "742 k", "a larger number is shown in thousands");
 	is_str(human__count(buf, 5000000), "5.00 M", "an even larger number is shown in millions");
-	is_int(human__prefix(-99999, &prefix), 1, "a number of five digits has no prefix");
-	is_str(prefix, "", "the prefix is empty");
-	is_int(human__prefix(2.04e12, &prefix), 1000000000000, "a large number's factor");
-	is_str(prefix, " T", "a large number's prefix");
+	is_str(human__number(buf, -99999, 1), "-99999.0", "a number of five digits has no prefix");
+	is_str(human__number(buf, 2.04e12, 1), "2.0 T", "a large number has a prefix");
+	for (i = 0; i < ARRAY_SIZE(errors); i++)
+		is_str(human__with_error(buf, errors[i].value, errors[i].error), errors[i].text,
+		       "a number has two digits of its error");
 	return done_testing();
 }

@@ -113,12 +113,12 @@ is "$(sed -n 1p operations)" "[('wide', True), ('narrow', True)]" \
 is "$(sed -n 2p operations)" "[None, None]" "a kernel of 2 us has unknown operations"
 is "$(sed -n 3p operations)" "{None}" "a recording without operations has none"
 like "$(xpumerge -i operations.data --table kernel_roof 2>/dev/null | grep 'wide$')" \
-	' 75[0-9]\.[0-9]\+-[0-9.]+ +551514\.[0-9]\+-[0-9.]+ +unknown +wide$' \
+	' 75[0-9]\.[0-9]\+-[0-9.]+ +551\.51[0-9]*\+-[0-9.]+ T +unknown +wide$' \
 	"printed tables show operations"
 is "$(sed -n 4p operations)" "[True, True, True, True] None" \
 	"a GPU that samples instructions has these for each byte and each ns"
 like "$(xpumerge -i instructions.data --table kernel_roof 2>/dev/null | grep 'roof %')" \
-	'inst/byte +Ginst/s' "printed tables say that instructions are counted"
+	'inst/byte +inst/s' "printed tables say that instructions are counted"
 xpumerge -i instructions.data -o instructions.html 2>/dev/null
 is "$(sed -n 's/.*"roof":{"mode":"\([a-z]*\)".*"counted":"\([a-z]*\)".*/\1 \2/p' \
 	instructions.html)" "operations instructions" "the page says that instructions are counted"

@@ -124,7 +124,9 @@ waits() {		# waits: records a program; prints each call, the recorded and the ow
 	done
 }
 attempt=0
-until waits >waited && [ "$(grep -c ' 1$' waited)" = 3 ] || [ $((attempt += 1)) -ge 5 ]; do
+until waits >waited && grep -q 'exit status' waited || [ "$(grep -c ' 1$' waited)" = 3 ] ||
+	[ $((attempt += 1)) -ge 5 ]
+do
 	:
 done
 is "$(grep -c 'exit status' waited)" 0 "a program that waits: exit status 0"
