@@ -9,7 +9,8 @@ only_hsa (HIP calls were not traced), names (of kernels: formatted or kernel), r
 (launches are inside a function of RCCL), format (json, db for a database, rocpd, or csv for files
 whose names begin with OUT), schema (a file of rocprofiler-sdk with the statements that make the
 tables of a database), memory (allocations and frees; OUT.allocated and OUT.live are the lines of
---memory), counters, samples, scratch (how many values of counters, PC samples and scratch memory
+--memory), renamed (kernels have the ROCTX range around their launch as name, as --kernel-rename
+makes it), counters, samples, scratch (how many values of counters, PC samples and scratch memory
 events each process has), only_counted (kernels are only among the counters). OUT.pmcs has a list
 for each kernel and counter: [kernel, counter, number of kernels, sum, min, max].
 """
@@ -22,7 +23,7 @@ import sys
 
 opts = {"seed": 1, "nr": 20, "threads": 3, "procs": 1, "old": 0, "hsa": 0, "only_hsa": 0,
         "names": "formatted", "ranges": 0, "rccl": 0, "format": "json", "schema": "", "memory": 0,
-        "counters": 0, "samples": 0, "scratch": 0, "only_counted": 0}
+        "renamed": 0, "counters": 0, "samples": 0, "scratch": 0, "only_counted": 0}
 for arg in sys.argv[2:]:
     key, value = arg.split("=", 1)
     opts[key] = type(opts[key])(value)
@@ -58,6 +59,17 @@ def add(comm, frames, ns, to=None):
     to = truth if to is None else to
     line = ";".join([comm] + [f.replace(";", ":") for f in frames])
     to[line] = to.get(line, 0) + ns
+
+
+def renames():
+    return [{"key": 2**63 + i, "value": "of \"step\" %d" % i} for i in range(opts["nr"])
+            if opts["renamed"]]
+
+
+def shown(r):
+    """Returns the name of a dispatch."""
+    return {t["key"]: t["value"] for t in renames()}.get(
+        r["correlation_id"]["external"], KERNELS[r["dispatch_info"]["kernel_id"] - 10])
 
 
 def process(pid):
@@ -162,8 +174,10 @@ def process(pid):
                     "kernel_id": 10 + k, "dispatch_id": number[0],
                     "workgroup_size": {"x": 64, "y": 1, "z": 1},
                     "grid_size": {"x": 64, "y": 1, "z": 1}}
+                if opts["renamed"] and i % 5:
+                    r["correlation_id"]["external"] = 2**63 + i // 5
                 dispatches.append(r)
-                add(comm, root + [label + "Kernel]" + KERNELS[k]], ns)
+                add(comm, root + [label + "Kernel]" + shown(r)], ns)
             else:
                 op = rng.choice([2, 3, 4])
                 r = record("MEMORY_COPY", op, end + 500, end + 500 + ns, tid, of)
@@ -184,7 +198,7 @@ def process(pid):
         # A dispatch has several values of a counter, which add up.
         to, counter = counted[i % len(counted)], i // len(counted) % len(COUNTERS)
         to["records"].append({"counter_id": {"handle": 70 + counter}, "value": 1.5 + i})
-        key = (KERNELS[to["dispatch_data"]["dispatch_info"]["kernel_id"] - 10], COUNTERS[counter])
+        key = (shown(to["dispatch_data"]), COUNTERS[counter])
         values = pmcs.setdefault(key, {})
         where = (pid, to["dispatch_data"]["dispatch_info"]["dispatch_id"])
         values[where] = values.get(where, 0) + 1.5 + i
@@ -205,7 +219,7 @@ def process(pid):
             for i, name in enumerate(COUNTERS)],
         "strings": {"callback_records": [], "buffer_records": [
             {"kind": k, "operations": o} for k, o in KINDS],
-                    "marker_api": texts, "correlation_id": {"external": []}},
+                    "marker_api": texts, "correlation_id": {"external": renames()}},
         "code_objects": [], "kernel_symbols": symbols, "host_functions": [], "summary": [],
         "callback_records": {"counter_collection": counted if opts["counters"] else []},
         "buffer_records": {"kernel_dispatch": [] if opts["only_counted"] else dispatches,
@@ -229,7 +243,7 @@ TABLES = {
     "kernel_dispatch": "nid, pid, tid, agent_id, kernel_id, dispatch_id, queue_id, stream_id, "
                        "start, end, private_segment_size, group_segment_size, workgroup_size_x, "
                        "workgroup_size_y, workgroup_size_z, grid_size_x, grid_size_y, "
-                       "grid_size_z, event_id",
+                       "grid_size_z, region_name_id, event_id",
     "memory_copy": "nid, pid, tid, start, end, name_id, dst_agent_id, src_agent_id, size, "
                    "stream_id, event_id",
     "info_pmc": "nid, pid, name, symbol", "pmc_event": "event_id, pmc_id, value",
@@ -273,7 +287,7 @@ def write_database(out, procs):
                              "stack_id": c["internal"],
                              "parent_stack_id": c.get("ancestor", c["internal"] if name in (
                                  "KERNEL_DISPATCH", "MEMORY_COPY") else 0),
-                             "correlation_id": c["external"],
+                             "correlation_id": c["external"] % 2**63,
                              "extdata": json.dumps({"message": text}) if text else "{}"})
             insert("info_thread", {"id": r["thread_id"], "nid": 1, "pid": pid,
                                    "tid": r["thread_id"]})
@@ -311,6 +325,7 @@ def write_database(out, procs):
             insert("kernel_dispatch", {
                 "id": d["dispatch_id"], **event(r), "agent_id": agents[d["agent_id"]["handle"]],
                 "kernel_id": d["kernel_id"], "dispatch_id": d["dispatch_id"],
+                "region_name_id": string(shown(r) if r["correlation_id"]["external"] else ""),
                 "queue_id": min(d["queue_id"]["handle"], 2**63 - 1),
                 "stream_id": r.get("stream_id", {"handle": 0})["handle"],
                 "private_segment_size": 0, "group_segment_size": 0,
@@ -375,7 +390,7 @@ def write_csv(out, p):
           "Workgroup_Size_Z Grid_Size_X Grid_Size_Y Grid_Size_Z", [
               ["KERNEL_DISPATCH", "Agent %d" % agents[d["agent_id"]["handle"]], 1, 3,
                r["thread_id"], d["dispatch_id"], d["kernel_id"],
-               symbols[d["kernel_id"]], *ids(r), 0,
+               shown(r), *ids(r), 0,
                *(d[s + "_size"][x] for s in ("workgroup", "grid") for x in "xyz")]
               for r in p["buffer_records"]["kernel_dispatch"] for d in [r["dispatch_info"]]])
     write("memory_copy_trace", "Kind Direction Stream_Id Source_Agent_Id Destination_Agent_Id "

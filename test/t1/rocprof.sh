@@ -11,7 +11,8 @@ gen() {
 
 for args in "seed=1" "seed=2 threads=1 nr=300" "seed=3 procs=3" "seed=4 old=1" \
 	"seed=5 hsa=1 nr=100" \
-	"seed=6 only_hsa=1" "seed=7 names=kernel" "seed=8 hsa=1 procs=2 nr=60" "seed=11 rccl=1"; do
+	"seed=6 only_hsa=1" "seed=7 names=kernel" "seed=8 hsa=1 procs=2 nr=60" "seed=11 rccl=1" \
+	"seed=12 renamed=1 nr=60"; do
 	for format in json db; do
 		# shellcheck disable=SC2086 # several arguments on purpose
 		gen "r.$format" "format=$format" $args
@@ -131,7 +132,7 @@ print(json.dumps(sorted([r["name"], r["counter"], r["instances"],
                         for r in json.load(sys.stdin)["kernel_counters"])))'
 }
 for args in "counters=9" "counters=1000 seed=2 hsa=1 nr=100" "counters=77 seed=3 procs=3" \
-	"counters=200 only_counted=1"; do
+	"counters=200 only_counted=1" "counters=90 renamed=1"; do
 	for format in json db csv; do
 		# CSV has one process, and no enclosing calls of HSA's calls; databases have all
 		# kernels.

@@ -222,7 +222,7 @@ static int rocpd__read_kernels(struct rocpd *d, struct rocprof *r, const char *r
 	while (database__next(&d->db, &stmt, d->table, &err)) {
 		name = rocpd__text(d, stmt, sqlite3_column_bytes(stmt, 1) ? 1 : 2);
 		err = !name.s ? -ENOMEM :
-		      name.len ? rocprof__add_kernel(r, column__u64(stmt, 0), name) : 0;
+		      name.len ? rocprof_texts__add(&r->kernels, column__u64(stmt, 0), name) : 0;
 	}
 	return err;
 }
@@ -267,7 +267,7 @@ static int rocpd__read_dispatches(struct rocpd *d, struct rocprof *r, const char
 	err = rocpd__select(d, "kernel_dispatch", "event_id start end tid kernel_id agent_id "
 			    "queue_id stream_id group_segment_size private_segment_size "
 			    "workgroup_size_x workgroup_size_y workgroup_size_z "
-			    "grid_size_x grid_size_y grid_size_z", 6, rest, &stmt);
+			    "grid_size_x grid_size_y grid_size_z region_name_id", 6, rest, &stmt);
 	while (database__next(&d->db, &stmt, d->table, &err)) {
 		struct rocprof_work w = {
 			.c = rocpd__call(d, stmt), .kernel = column__u64(stmt, 4),
@@ -281,6 +281,8 @@ static int rocpd__read_dispatches(struct rocpd *d, struct rocprof *r, const char
 			.dispatch = column__is_null(stmt, 0) ? NO_DISPATCH : column__u64(stmt, 0),
 		};
 
+		/* Empty without --kernel-rename; rocprofiler-systems writes the kernel's name. */
+		w.c.name = rocpd__string(d, stmt, 16);
 		err = array_push(&r->dispatches, w);
 	}
 	return err;

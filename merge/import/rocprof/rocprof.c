@@ -27,25 +27,25 @@ rocprof_calls_t *rocprof__calls(struct rocprof *r, struct span domain)
 	return span__has(domain, "hsa") ? &r->hsa : &r->functions;
 }
 
-int rocprof__add_kernel(struct rocprof *r, uint64_t id, struct span name)
+int rocprof_texts__add(struct rocprof_texts *t, uint64_t id, struct span text)
 {
-	int err = idmap__add(&r->kernel_ids, id, r->kernels.nr);
+	int err = idmap__add(&t->ids, id, t->v.nr);
 
-	return err > 0 ? array_push(&r->kernels, name) : err;
+	return err > 0 ? array_push(&t->v, text) : err;
 }
 
-int rocprof__add_marker(struct rocprof *r, uint64_t id, struct span text)
+/* Return: the text of an id; .s is NULL if it is unknown. */
+static struct span rocprof_texts__get(const struct rocprof_texts *t, uint64_t id)
 {
-	int err = idmap__add(&r->marker_ids, id, r->markers.nr);
+	uint32_t i;
 
-	return err > 0 ? array_push(&r->markers, text) : err;
+	return idmap__get(&t->ids, id, &i) ? t->v.v[i] : (struct span){ 0 };
 }
 
-int rocprof__add_counter(struct rocprof *r, uint64_t id, struct span name)
+static void rocprof_texts__free(struct rocprof_texts *t)
 {
-	int err = idmap__add(&r->counter_ids, id, r->counters.nr);
-
-	return err > 0 ? array_push(&r->counters, name) : err;
+	idmap__free(&t->ids);
+	array_free(&t->v);
 }
 
 int rocprof__add_pmc(struct gputrace *t, rocprof_pmcs_t *pmcs, struct rocprof_pmc pmc)
@@ -230,12 +230,12 @@ static int pmc__compare(const void *a, const void *b, void *ctx)
  */
 static int rocprof__sort_pmcs(struct rocprof *r)
 {
-	uint32_t i;
+	struct span name;
 
 	array_each(&r->pmcs, pmc) {
+		name = rocprof_texts__get(&r->counters, pmc->counter);
 		if (!pmc->name)
-			pmc->name = idmap__get(&r->counter_ids, pmc->counter, &i) ?
-				    rocprof__text(r, r->counters.v[i]) :
+			pmc->name = name.s ? rocprof__text(r, name) :
 				    strpool__intern(&r->t->names, "[unknown]", 9);
 		if (!pmc->name)
 			return -ENOMEM;
@@ -274,6 +274,19 @@ static int rocprof__tell_pmcs(struct rocprof *r, uint64_t dispatch, struct gpu_w
 	return 0;
 }
 
+/*
+ * Return: the name of a kernel. --kernel-rename gave it the innermost ROCTX range around its
+ * launch, by its external correlation id.
+ */
+static struct span rocprof__kernel_name(const struct rocprof *r, const struct rocprof_work *work)
+{
+	struct span name = rocprof_texts__get(&r->renames, work->external);
+
+	if (!name.len)
+		name = work->c.name;
+	return name.len ? name : rocprof_texts__get(&r->kernels, work->kernel);
+}
+
 static int rocprof__add_work(struct rocprof *r, struct rocprof_work *work, enum gpu_work_kind kind)
 {
 	const struct rocprof_agent *gpu = rocprof__gpu(r, work->agent) ?:
@@ -283,10 +296,10 @@ static int rocprof__add_work(struct rocprof *r, struct rocprof_work *work, enum 
 		.stream = (uint32_t)(work->has_stream ? work->stream : work->queue),
 		.w = { .start_ns = work->c.start_ns, .bytes = work->bytes },
 	};
-	struct span name = rocprof__name(r, &work->c);
+	struct span name = kind == WORK_KERNEL ? rocprof__kernel_name(r, work) :
+						 rocprof__name(r, &work->c);
 	const char *text = "[unknown]";
 	bool good;
-	uint32_t i;
 	int err;
 
 	/* HIP has at least one context for each device. */
@@ -299,10 +312,8 @@ static int rocprof__add_work(struct rocprof *r, struct rocprof_work *work, enum 
 		w.w.copy_kind = name.len ? import__copy_kind(name.s, name.len) : 0;
 	if (kind != WORK_KERNEL)
 		text = "";
-	else if (work->c.name.len)
-		text = rocprof__text(r, work->c.name);
-	else if (idmap__get(&r->kernel_ids, work->kernel, &i))
-		text = rocprof__text(r, r->kernels.v[i]);
+	else if (name.s)
+		text = rocprof__text(r, name);
 	err = kind == WORK_KERNEL ? rocprof__shape(r, work, &w) ?:
 				    rocprof__tell_pmcs(r, work->dispatch, &w) : 0;
 	if (err || !text)
@@ -387,19 +398,14 @@ static int rocprof__add_range(struct rocprof *r, const struct rocprof_call *c, s
 static int rocprof__add_ranges(struct rocprof *r)
 {
 	struct span name, operation;
-	uint32_t i;
 	size_t k;
 	int err = 0;
 
 	for (k = 0; k < r->ranges.nr && !err; k++) {
 		operation = rocprof__name(r, &r->ranges.v[k]);
-		if (r->ranges.v[k].name.s)
-			name = r->ranges.v[k].name;
-		else if (idmap__get(&r->marker_ids, r->ranges.v[k].id, &i) &&
-			 !(operation.len && memmem(operation.s, operation.len, "Mark", 4)))
-			name = r->markers.v[i];
-		else
-			continue;
+		name = r->ranges.v[k].name;
+		if (!name.s && !(operation.len && memmem(operation.s, operation.len, "Mark", 4)))
+			name = rocprof_texts__get(&r->markers, r->ranges.v[k].id);
 		err = rocprof__add_range(r, &r->ranges.v[k], name, OP_ANNOTATION);
 	}
 	for (k = 0; k < r->functions.nr && !err; k++)
@@ -469,12 +475,10 @@ void rocprof__exit(struct rocprof *r)
 	array_free(&r->functions);
 	array_free(&r->hsa);
 	array_free(&r->hip);
-	idmap__free(&r->counter_ids);
-	idmap__free(&r->marker_ids);
-	idmap__free(&r->kernel_ids);
-	array_free(&r->counters);
-	array_free(&r->markers);
-	array_free(&r->kernels);
+	rocprof_texts__free(&r->renames);
+	rocprof_texts__free(&r->counters);
+	rocprof_texts__free(&r->markers);
+	rocprof_texts__free(&r->kernels);
 	array_free(&r->operations);
 	array_free(&r->kinds);
 	array_free(&r->agents);

@@ -40,6 +40,7 @@ struct rocprof_work {
 	struct rocprof_call c;		/* c.name is the direction of a copy or the name of a
 					 * kernel; .s is NULL: see kernel */
 	uint64_t kernel, agent, src_agent, queue, stream, bytes;
+	uint64_t external;		/* external correlation id; 0: no id */
 	uint64_t grid[3], block[3];	/* in threads; a block size of 0: unknown */
 	uint64_t shared_bytes, local_bytes, registers;
 	bool has_stream;
@@ -68,6 +69,12 @@ struct rocprof_kind {
 	size_t first, nr;		/* the kind's part of operations */
 };
 
+/* Texts by id. */
+struct rocprof_texts {
+	struct idmap ids;		/* maps an id to an index in v */
+	ARRAY(struct span) v;
+};
+
 /* One process. Starts zeroed, except for t. */
 struct rocprof {
 	struct gputrace *t;
@@ -77,8 +84,8 @@ struct rocprof {
 	ARRAY(struct rocprof_agent) agents;
 	ARRAY(struct rocprof_kind) kinds;
 	ARRAY(struct span) operations;
-	ARRAY(struct span) kernels, markers, counters;	/* texts of kernels, markers and counters */
-	struct idmap kernel_ids, marker_ids, counter_ids;	/* maps an id to its text */
+	struct rocprof_texts kernels, markers, counters;
+	struct rocprof_texts renames;	/* by external correlation id: --kernel-rename */
 	rocprof_calls_t hip, hsa;
 	rocprof_calls_t functions;	/* traced functions of other libraries, such as RCCL */
 	rocprof_calls_t ranges;		/* ROCTX ranges */
@@ -98,13 +105,8 @@ struct rocprof {
 /* Return: the array for the calls of a domain such as HIP_RUNTIME_API. */
 rocprof_calls_t *rocprof__calls(struct rocprof *r, struct span domain);
 
-/*
- * Adds a text and its id to an array; if the id is already present, its first text stays. Return: 0
- * or -ENOMEM.
- */
-int rocprof__add_kernel(struct rocprof *r, uint64_t id, struct span name);
-int rocprof__add_marker(struct rocprof *r, uint64_t id, struct span text);
-int rocprof__add_counter(struct rocprof *r, uint64_t id, struct span name);
+/* Adds a text; if the id already has a text, that text stays. Return: 0 or -ENOMEM. */
+int rocprof_texts__add(struct rocprof_texts *t, uint64_t id, struct span text);
 
 /*
  * Adds a counter value, which counts as unread until its kernel is added to the trace. Return: 0 or

@@ -6,7 +6,8 @@
  *		"metadata": {"pid": 1, "command": ["app", ...]},
  *		"agents": [{"id": {"handle": 1}, "type": 2, "logical_node_type_id": 0, ...}],
  *		"strings": {"buffer_records": [{"kind": "...", "operations": ["...", ...]}, ...],
- *			    "marker_api": [{"key": 1, "value": "..."}]},
+ *			    "marker_api": [{"key": 1, "value": "..."}],
+ *			    "correlation_id": {"external": [{"key": 1, "value": "..."}]}},
  *		"kernel_symbols": [{"kernel_id": 1, "formatted_kernel_name": "..."}],
  *		"buffer_records": {"hip_api": [...], "kernel_dispatch": [...],
  *				   "memory_copy": [...], "memory_allocation": [...],
@@ -165,7 +166,7 @@ static int rocprof__read_kind(struct rocprof *r, struct json *j)
 }
 
 /* Reads [{"key": 5, "value": "text"}, ...] */
-static int rocprof__read_markers(struct rocprof *r, struct json *j)
+static int read_texts(struct rocprof_texts *to, struct json *j)
 {
 	struct span key, text;
 	uint64_t id;
@@ -187,8 +188,24 @@ static int rocprof__read_markers(struct rocprof *r, struct json *j)
 				json__skip(j);
 		}
 		if (text.s)
-			err = rocprof__add_marker(r, id, text);
+			err = rocprof_texts__add(to, id, text);
 	}
+	return err;
+}
+
+/* Reads the names that kernels have by --kernel-rename: {"external": [...]} */
+static int rocprof__read_renames(struct rocprof *r, struct json *j)
+{
+	struct span key;
+	int err = 0;
+
+	if (!enter(j, '{'))
+		return 0;
+	while (!err && json__next_key(j, &key))
+		if (span__is(key, "external"))
+			err = read_texts(&r->renames, j);
+		else
+			json__skip(j);
 	return err;
 }
 
@@ -205,7 +222,9 @@ static int rocprof__read_strings(struct rocprof *r, struct json *j)
 			while (!err && json__next_item(j))
 				err = rocprof__read_kind(r, j);
 		} else if (span__is(key, "marker_api")) {
-			err = rocprof__read_markers(r, j);
+			err = read_texts(&r->markers, j);
+		} else if (span__is(key, "correlation_id")) {
+			err = rocprof__read_renames(r, j);
 		} else {
 			json__skip(j);
 		}
@@ -245,7 +264,7 @@ static int rocprof__read_kernels(struct rocprof *r, struct json *j)
 		for (i = 0; i < ARRAY_SIZE(names) && !found[i].len; i++)
 			;
 		if (i < ARRAY_SIZE(names))
-			err = rocprof__add_kernel(r, id, found[i]);
+			err = rocprof_texts__add(&r->kernels, id, found[i]);
 	}
 	return err;
 }
@@ -271,7 +290,7 @@ static int rocprof__read_counters(struct rocprof *r, struct json *j)
 			else
 				json__skip(j);
 		if (name.len)
-			err = rocprof__add_counter(r, id, name);
+			err = rocprof_texts__add(&r->counters, id, name);
 	}
 	return err;
 }
@@ -323,7 +342,8 @@ static bool work__member(struct rocprof_work *w, struct json *j, struct span key
 	} numbers[] = {
 		{ "start_timestamp", &w->c.start_ns }, { "end_timestamp", &w->c.end_ns },
 		{ "thread_id", &w->c.tid }, { "internal", &w->c.id },
-		{ "ancestor", &w->c.ancestor }, { "kernel_id", &w->kernel },
+		{ "ancestor", &w->c.ancestor }, { "external", &w->external },
+		{ "kernel_id", &w->kernel },
 		{ "dispatch_id", &w->dispatch },
 		{ "bytes", &w->bytes }, { "allocation_size", &w->bytes },
 		{ "group_segment_size", &w->shared_bytes },
