@@ -224,11 +224,14 @@ static int heap__owner(struct heap *h, struct heap_proc *p, uint32_t proc, uint3
 		if (!idmap__get(&h->by_context, key, &p->owner)) {
 			p->owner = NO_INDEX;
 			*idx = h->owners.nr;
-			err = idmap__put(&h->by_context, key, *idx);
-			err = err ?: array_push(&h->owners, ((struct heap_owner){ NO_INDEX,
-										 p->first_owner }));
+			/* The map has an owner only if the array has the entry. */
+			err = array_reserve(&h->owners, h->owners.nr + 1) ?:
+			      idmap__put(&h->by_context, key, *idx);
 			if (err)
 				return err;
+			h->owners.v[h->owners.nr++] = (struct heap_owner){
+				NO_INDEX, p->first_owner
+			};
 			p->owner = p->first_owner = *idx;
 		}
 	}

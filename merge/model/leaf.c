@@ -149,11 +149,14 @@ int leaves__part(struct leaves *l, uint32_t kernel, const struct leaf_place *pla
 		return 0;
 	leaf.part = l->parts.nr;
 	*idx = l->nr;
-	err = array_reserve(l, l->nr + 1) ?: idmap__put(&l->by_part, key, *idx) ?:
-	      array_push(&l->parts, ((struct leaf_part){ place, kernel }));
-	if (!err)
-		l->v[l->nr++] = leaf;
-	return err;
+	/* The map has a part only if both arrays have its entry. */
+	err = array_reserve(l, l->nr + 1) ?: array_reserve(&l->parts, l->parts.nr + 1) ?:
+	      idmap__put(&l->by_part, key, *idx);
+	if (err)
+		return err;
+	l->parts.v[l->parts.nr++] = (struct leaf_part){ place, kernel };
+	l->v[l->nr++] = leaf;
+	return 0;
 }
 
 int leaves__get(struct leaves *l, enum leaf_kind kind, uint32_t gpu, const char *name,
