@@ -19,7 +19,7 @@
 #define PYTHON_TS_NEXT	8		/* PyThreadState.next, in all versions */
 #define PYTHON_OWNED_BY_CSTACK	3
 
-/* Bytes of the stack to copy, together with Python's frames; 0: follow frame pointers instead. */
+/* Bytes of the stack to copy; Python's frames are then recorded, too. 0: follow frame pointers. */
 const volatile __u32 sample_stack_bytes = 0;
 const volatile __u32 blind_stack_bytes = 0;	/* bytes to copy if the stack's end is unknown */
 

@@ -9,10 +9,15 @@
 #define APART_NS	(3600ull * 1000000000)	/* minimum gap between two groups */
 #define MAX_GROUPS	4096			/* maximum number of groups; further times join the
 						 * previous group */
-#define FEW		4			/* few: up to the number that one event adds, ... */
-#define FEW_OF		1000			/* ... plus one in this many times */
-#define FAR		16			/* distance that excludes a group of few times, in
-						 * lengths of the other groups */
+/*
+ * A group has few timestamps if it has at most FEW, the number that one event adds, plus one for
+ * FEW_OF timestamps of all groups.
+ */
+#define FEW		4
+#define FEW_OF		1000
+#define FAR		16			/* a group with few timestamps is excluded if its
+						 * distance from the others exceeds FAR times the
+						 * length of the others */
 
 /* Return: the number of groups that begin at or before @ns. */
 static size_t time_bounds__search(const struct time_bounds *b, uint64_t ns)

@@ -46,8 +46,8 @@ struct times {
 	bool wanted;
 	struct bins sums;		/* sums by index in sums.aggregates; the sum of a whole
 					 * includes its parts; groups are TIMES_GROUP() */
-	struct bins rows;		/* rows by index in row_list; a group has all threads in one
-					 * state */
+	struct bins rows;		/* rows by index in row_list; each state has a group, which
+					 * sums the threads without an own row */
 	ARRAY(struct times_row) row_list;
 	ARRAY(struct times_part) parts;
 	struct idmap by_row;

@@ -18,8 +18,8 @@ struct alloc_records {
 
 struct memory_state {
 	ARRAY(struct heap) heaps;	/* one for each recording with memory events */
-	ARRAY(struct heap_sum) made;	/* by aggregate, with opts.with_made: all
-					 * allocated memory; it is set at the end */
+	ARRAY(struct heap_sum) made;	/* sums of all allocated memory, by index in aggregates;
+					 * filled at the end, if opts.with_made is set */
 	struct alloc_records records;
 	struct alloc_order *order;	/* place_allocs.c; NULL: the recording has no events */
 };

@@ -77,7 +77,8 @@ struct migrations {
 						 * read */
 	struct idmap next;		/* for each process: the number of its next record */
 	ARRAY(struct migration_sum) sums;
-	struct idmap by_chain;		/* maps chain, or NO_INDEX - known, to an index in sums */
+	struct idmap by_chain;		/* maps a chain, or (NO_INDEX - known) without a chain, to
+					 * an index in sums */
 };
 
 static void *migrations__new(struct model *m)

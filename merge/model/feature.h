@@ -277,8 +277,8 @@ struct feature {
 	int (*move_work)(void *state, struct second_pass *p, uint32_t maker,
 			 struct work_place *place);
 	/*
-	 * Return: whether a launch without device work made work for later launches. Counts such
-	 * launches.
+	 * Return: whether a launch has no device work because later launches run it, such as a
+	 * launch that was captured into a graph. Counts such launches.
 	 */
 	bool (*runs_nothing)(void *state, struct second_pass *p, uint64_t key);
 	/* Called for each event of NVTX ranges, thread by thread, before all launches. */

@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "cmdline.h"
 #include "join/session.h"
 #include "model/remap.h"
 #include "stalls/state.h"
+#include "write/format.h"
 
 const struct stalls_state *stalls_state__of(const struct model *m)
 {
@@ -31,6 +34,7 @@ static void stalls__free(void *state)
 
 	stall_defs__free(&s->defs);
 	stall_sums__exit(&s->sums);
+	source_text__exit(&s->source);
 	stalls__exit(&s->stalls);
 	free(s);
 }
@@ -173,11 +177,20 @@ static int split_kernel(const struct stalls_state *s, struct session *session, s
 	return err;
 }
 
+/* Return: CLOCK_REALTIME of the earliest recording's start; 0: unknown. */
+static uint64_t start_of(const struct session *s)
+{
+	uint64_t boot_ns = s->model.realtime ? 0 : input__boot_ns(&s->model.inputs.v[0]);
+
+	return boot_ns || s->model.realtime ? boot_ns + s->model.start_ns : 0;
+}
+
 static int stalls__finish(void *state, struct session *session)
 {
 	const struct aggregates *all = &session->sums.aggregates;
 	const struct leaves *leaves = &session->model.leaves;
 	const struct works *works = &session->sums.works;
+	const struct stalls_opts *opts = session->opts.values[FEATURE_stalls];
 	struct stalls_state *s = state;
 	size_t i, nr = all->nr;
 	int err = stall_sums__finish(&s->sums, &s->stalls, &session->model, session->opts.filter,
@@ -189,10 +202,39 @@ static int stalls__finish(void *state, struct session *session)
 		if (leaves->v[all->v[i].leaf].kind == LEAF_KERNEL &&
 		    !leaf__part(leaves, &leaves->v[all->v[i].leaf]))
 			err = split_kernel(s, session, i);
+	if (opts && opts->source && !err)
+		err = source_text__read(&s->source, opts->source, &s->stalls, start_of(session),
+					&session->msgs);
 	return err;
 }
 
 static const struct section *const sections[] = { &section_stalls, NULL };
+
+static int set_source(void *values, const struct cmdline_given *given)
+{
+	((struct stalls_opts *)values)->source = given->arg;
+	return 0;
+}
+
+static const struct cmdline_option rows[] = {
+	{ "source", 0, "DIRS", .set = set_source, .group = FORMAT_MERGED,
+	  .help = "-f html: show the text of source lines beside --stalls, from\n"
+		  "the files below these directories (: separates them)" },
+};
+
+static int stalls__check(const void *values, const struct feature_line *line)
+{
+	const struct stalls_opts *o = values;
+
+	if (o->source && (line->diff || strcmp(line->format->name, "html") != 0))
+		return line->complain("--source is for -f html");
+	return 0;
+}
+
+static const struct feature_options options = {
+	.rows = rows, .nr = ARRAY_SIZE(rows), .after = "symfs",
+	.bytes = sizeof(struct stalls_opts), .check = stalls__check,
+};
 
 const struct feature stalls_feature = {
 	.name = "stalls",
@@ -204,4 +246,5 @@ const struct feature stalls_feature = {
 	.finish = stalls__finish,
 	.sections = sections,
 	.page = stalls__page,
+	.options = &options,
 };

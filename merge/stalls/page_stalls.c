@@ -6,13 +6,16 @@
 #include "stalls/state.h"
 #include "write/page_json.h"
 
-/* Prints names in the order of rows, each name once, so that rows can refer to it by index. */
+/*
+ * Prints names in the order of rows, each name once, so that rows can refer to it by index. @as:
+ * the text to print for the name
+ */
 struct names {
 	struct idmap known;
 	uint32_t nr;
 };
 
-static int print_name(struct json_out *j, struct names *names, const char *name)
+static int print_name(struct json_out *j, struct names *names, const char *name, const char *as)
 {
 	uint32_t idx;
 
@@ -20,7 +23,7 @@ static int print_name(struct json_out *j, struct names *names, const char *name)
 		return 0;
 	if (names->nr)
 		json_out__line(j, 0);
-	json_out__string(j, name);
+	json_out__string(j, as);
 	return idmap__put(&names->known, (uintptr_t)name, names->nr++);
 }
 
@@ -34,8 +37,9 @@ static void print_name_of(struct json_out *j, const struct names *names, size_t 
 
 int stalls__page(const struct session *s, struct json_out *j)
 {
-	struct names kernels = { 0 }, places = { 0 }, reasons = { 0 };
+	struct names kernels = { 0 }, places = { 0 }, texts = { 0 }, reasons = { 0 };
 	struct stall_reason_row *v;
+	const struct source_text *source = &stalls_state__of(&s->model)->source;
 	size_t nr, i;
 	int err = stall_rows__collect(stalls__of(&s->model), &v, &nr);
 
@@ -43,13 +47,16 @@ int stalls__page(const struct session *s, struct json_out *j)
 	json_out__open(j, '{');
 	page__open_array(j, "kernels");
 	for (i = 0; i < nr && !err; i++)
-		err = print_name(j, &kernels, v[i].kernel);
+		err = print_name(j, &kernels, v[i].kernel, v[i].kernel);
 	page__next_array(j, "places");
 	for (i = 0; i < nr && !err; i++)
-		err = print_name(j, &places, v[i].place);
+		err = print_name(j, &places, v[i].place, v[i].place);
+	page__next_array(j, "texts");
+	for (i = 0; i < nr && source->lines.nr && !err; i++)
+		err = print_name(j, &texts, v[i].place, source_text__of(source, v[i].place));
 	page__next_array(j, "reasons");
 	for (i = 0; i < nr && !err; i++)
-		err = print_name(j, &reasons, v[i].reason);
+		err = print_name(j, &reasons, v[i].reason, v[i].reason);
 	page__next_array(j, "kernel");
 	for (i = 0; i < nr && !err; i++)
 		print_name_of(j, &kernels, i, v[i].kernel);
@@ -69,6 +76,7 @@ int stalls__page(const struct session *s, struct json_out *j)
 	json_out__close(j, '}');
 	idmap__free(&kernels.known);
 	idmap__free(&places.known);
+	idmap__free(&texts.known);
 	idmap__free(&reasons.known);
 	free(v);
 	return err;

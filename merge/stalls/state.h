@@ -6,12 +6,18 @@
 #include "model/feature.h"
 #include "model/model.h"
 #include "stalls/definitions.h"
+#include "stalls/source_text.h"
 #include "stalls/stall_sums.h"
 #include "stalls/stalls.h"
+
+struct stalls_opts {			/* what the user wants */
+	const char *source;		/* directories of the source, separated by ":"; or NULL */
+};
 
 struct stalls_state {
 	struct stalls stalls;
 	struct stall_sums sums;		/* complete after finish() */
+	struct source_text source;	/* complete after finish() */
 	struct stall_defs defs;		/* definitions of the recording that is being read */
 };
 

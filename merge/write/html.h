@@ -21,6 +21,7 @@
  *		       "gpus": [ { "number": 0, "name": "NVIDIA H100" } ],
  *		       "memory_time": merge/memory/page_memory.c describes it,
  *		       "stalls": { "kernels": [ ... ], "places": [ "a.cu:9;f(int) at b.h:3", ... ],
+ *				   "texts": [ the line of each place; empty without --source ],
  *				   "reasons": [ ... ],
  *				   "kernel": [ index ], "place": [ index ], "reason": [ index ],
  *				   "samples": [ ... ], "not_issued": [ part of samples ] } } ],

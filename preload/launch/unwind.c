@@ -205,9 +205,9 @@ static bool read_for_eval(void *ctx, uint64_t addr, uint64_t *value)
 
 /*
  * Whether @bp is a frame pointer: code without unwind information may use the register for other
- * values. It must point to readable memory further up the stack. It may also point far away if the
- * return address next to it follows a call: Go calls C from its own stack, through code without
- * unwind information.
+ * values. A frame pointer points to readable memory, usually further up the same stack. An @bp that
+ * points far away is accepted, too, if the return address next to its target follows a call: Go
+ * calls C from its own stack, through code without unwind information.
  */
 static bool walk__is_frame_pointer(struct walk *w, uint64_t sp, uint64_t bp)
 {

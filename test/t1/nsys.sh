@@ -358,7 +358,7 @@ ok $? \
 	"graphs are work of their launches, synchronizations are waits" ||
 	diag "$(cat diff log)"
 unlike "$(cat log)" 'whose launch is not in the recording' \
-	"a migration of managed memory is not a copy without its launch"
+	"a migration of managed memory is not reported as a copy whose launch is missing"
 like "$(xpumerge --nsys recent.sqlite --csv --table memory_migrations 2>/dev/null)" \
 	'^100.0,0,4096,0,1,10,0,0,0,' "it is a migration"
 like "$(cat log)" 'recent.sqlite: Nsight Systems says: 7 events were lost' \

@@ -210,8 +210,8 @@ static void (*const kinds[])(int) = {
 };
 
 /*
- * Walks now and then, calls deeper functions from one of two places, returns, and sometimes repeats
- * this.
+ * Sometimes walks the stack, then calls a deeper function from one of two places. Sometimes does
+ * all of this twice.
  */
 static NOINLINE void go_on(int depth)
 {

@@ -52,7 +52,7 @@ CL_DRIVER=timer
 export CL_DRIVER
 same timer 20000 "$exact" -n 2500
 like "$(cat load.log)" 'the times of test device .*, by clGetDeviceAndHostTimer' \
-	"timer: the driver's own timer bounds its clock"
+	"timer: the error of the device's clock is bounded by clGetDeviceAndHostTimer"
 is "$(xpumerge dump timer.data | awk '
 	/ LAUNCH| LOG/ { if (match($0, /time_ns=[0-9]+/)) { t = substr($0, RSTART + 8, RLENGTH - 8)
 		if (!first || t < first) first = t } }

@@ -27,7 +27,7 @@ none=0000000000000000
 # The capabilities DAC_OVERRIDE and FOWNER; DAC_READ_SEARCH; PERFMON, MKNOD and SYS_ADMIN.
 files=0xa reads=0x4 counters=0x4008200000
 
-# Programs in xpuload's directory that write the capabilities with which they are started to a file.
+# Programs in xpuload's directory. Each writes the capabilities that it is started with to a file.
 mkdir -m 777 bin said
 cp "$XPULOAD" "$XPU_SHIM" bin
 for tool in xpumerge fold.sh xpuload-metrics; do

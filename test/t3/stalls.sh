@@ -209,6 +209,38 @@ done
 like "$(gunzip -c <out.pprof | strings)" 'of_thread.int. at inlined.cu:5' \
 	"pprof: an inlined function has its own line"
 
+# The page has the source of these lines, if the user says where it is.
+texts() {		# texts DIRS: prints the texts of lines in the page, one in a line
+	xpumerge -i inlined.data --source "$1" -o source.html 2>source.log
+	sed -n '/"texts":/,/"reasons":/p' source.html | tr -d '\n' |
+		sed 's/.*"texts":\[\(.*\)\],"reasons".*/\1/; s/","/"\n"/g; s/.u003c/</g' | sort
+}
+mkdir -p src/one src/two src/.git
+cp "$XPU_SRC/test/cubin/inlined.cu" src/one
+cp "$XPU_SRC/test/cubin/inlined.cu" src/.git
+is "$(texts src/one:src | tr -d ' ')" "$(sed -n '5p;11p;14p' src/one/inlined.cu |
+	sed 's/^[[:space:]]*\(.*\)$/"\1"/; s/[[:space:]]*"$/"/' | sort | tr -d ' ')" \
+	"--source: each place has the text of its line"
+like "$(cat source.log)" '^xpumerge: --source: src/one/inlined.cu is newer than the recording' \
+	"--source: a message says that the file is newer than the recording"
+touch -d 2020-01-01 src/one/inlined.cu
+texts src/one:src >/dev/null
+is "$(grep -c -- --source source.log)" 0 "--source: one file by two ways is one file"
+echo other >src/two/inlined.cu
+is "$(texts src | tr -d '\n')" "" "--source: a name of two files: no text is shown"
+like "$(cat source.log)" '--source: several files are called inlined.cu' \
+	"--source: a message says that two files have one name"
+echo "one line" >src/two/inlined.cu
+is "$(texts src/two | tr -d '\n')" "" "--source: a file that is too short has no text"
+texts none >/dev/null
+like "$(cat source.log)" '--source: cannot read none: No such file' \
+	"--source: a directory that does not exist is named"
+ln -s / src/two/out
+rm src/two/inlined.cu
+is "$(texts src/two | tr -d '\n')" "" "--source: symbolic links are not followed"
+like "$(xpumerge -i inlined.data --source src -f folded 2>&1)" '--source is for -f html' \
+	"--source: other formats refuse it"
+
 # Whenever CUPTI refuses or loses samples, a message says so, and the launches are recorded as
 # usual.
 XPU_SIM_PC=refused

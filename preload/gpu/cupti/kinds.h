@@ -27,7 +27,8 @@ enum {
 	KIND_PER_THREAD	= 1,		/* ORed with the kinds below: a NULL stream means the
 					 * per-thread stream */
 	KIND_LAUNCH	= 2,		/* waits when the queue is full */
-	KIND_COPY	= 4,		/* copy or set: waits for the NULL stream or a full queue */
+	KIND_COPY	= 4,		/* copy or set: waits for the NULL stream, or when the queue
+					 * is full */
 	KIND_STREAM	= 6,		/* this and the kinds below: watched only for waits */
 	KIND_CONTEXT	= 8,
 	KIND_EVENT	= 10,

@@ -266,8 +266,8 @@ static enum gpu_state session__open(const struct gpu_wants *wants)
 }
 
 /*
- * Reports that the shim is one of several subscribers. Launches while the program subscribed are
- * not even counted.
+ * Reports that the shim is one of several subscribers. Launches that other threads made during the
+ * program's call to subscribe are not even counted.
  */
 static void tell_of_others(void)
 {

@@ -36,12 +36,16 @@ function addSamples(to, reason, samples, notIssued) {
 	to.reasons.set(reason, (to.reasons.get(reason) || 0) + samples);
 }
 
+/* The text of each place's line, for xpumerge --source. */
+const texts = new Map();
+
 /* For each kernel: its sums for each side, and the sums of its places. */
 const kernels = new Map();
 
 (derived ? [] : sides).forEach((side, s) => {
 	const v = side.stalls;
 
+	v.texts.forEach((text, i) => texts.set(v.places[i], text));
 	v.samples.forEach((samples, i) => {
 		const name = v.kernels[v.kernel[i]], place = v.places[v.place[i]];
 		let k = kernels.get(name);
@@ -75,11 +79,15 @@ export function kernelOf(i) {
 	}) || "";
 }
 
-/* Makes a cell such as "b.h:3"; below it are the places into which that line was inlined. */
+/*
+ * Makes a cell such as "b.h:3", with the line's text; below it are the places into which that line
+ * was inlined.
+ */
 function placeCell(place) {
 	const frames = place.split(";").reverse();
 
 	return make("td", { class: "name", title: frames.join("\n") }, frames[0],
+		    ...(texts.get(place) ? [" ", make("code", null, texts.get(place))] : []),
 		    ...frames.slice(1).map(f => make("div", { class: "outer" }, "in " + f)));
 }
 
