@@ -24,6 +24,8 @@ XPU_OLD(dlerror, 2.2.5);
 XPU_OLD(dlinfo, 2.3.3);
 XPU_OLD(dlopen, 2.2.5);
 XPU_OLD(dlsym, 2.2.5);
+XPU_OLD(pthread_attr_getstacksize, 2.2.5);
+XPU_OLD(pthread_attr_setstacksize, 2.2.5);
 XPU_OLD(pthread_create, 2.2.5);
 XPU_OLD(pthread_join, 2.2.5);
 XPU_OLD(pthread_key_create, 2.2.5);

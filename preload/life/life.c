@@ -45,6 +45,7 @@
 #include "xpu_record.h"
 #include "xpu_shm.h"
 
+#define MIN_STACK	(1u << 20)	/* minimum size of the stack of the shim's thread */
 #define POLL_NS		100000000ll	/* longest time until an attaching or leaving listener is
 					 * noticed */
 #define FLUSH_NS	200000000ll	/* time between flushes of finished device work */
@@ -292,12 +293,17 @@ static void *shim_thread(void *arg)
 	return NULL;
 }
 
+/* Calls of runtimes need some stack, also where the program's threads have small stacks. */
 static void start_thread(void)
 {
+	pthread_attr_t attr, *wanted = pthread_attr_init(&attr) ? NULL : &attr;
+	size_t bytes;
 	sigset_t old;
 
+	if (wanted && !pthread_attr_getstacksize(wanted, &bytes) && bytes < MIN_STACK)
+		pthread_attr_setstacksize(wanted, MIN_STACK);
 	signals__block(&old);
-	life.have_thread = !pthread_create(&life.thread, NULL, shim_thread, NULL);
+	life.have_thread = !pthread_create(&life.thread, wanted, shim_thread, NULL);
 	life.alone = !life.have_thread;
 	signals__restore(&old);
 	if (!life.have_thread && runs__any_awake(NULL))

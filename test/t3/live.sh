@@ -40,6 +40,25 @@ is $? 0 "the target ends with exit status 0"
 is "$(tail -n 1 a.out)" "$want" "the target's results are the same as without xpuload"
 is "$(wc -c <a.err)" 0 "nothing was printed on the target's stderr"
 
+# has_stack PID BYTES: succeeds if a thread's stack, above its guard page, has at least BYTES
+has_stack() {
+	below=
+	while read -r range perms _; do
+		[ "$below $perms" = "---p rw-p" ] &&
+			[ $((0x${range#*-} - 0x${range%-*})) -ge "$2" ] && return 0
+		below=$perms
+	done <"/proc/$1/maps"
+	return 1
+}
+
+# Calls of runtimes need some stack.
+# shellcheck disable=SC2016 # the script expands these
+start small sh -c 'ulimit -s 256; LD_PRELOAD=$1 exec "$2" -s 1800' sh "$XPU_SHIM" "$live"
+has_stack "$small_pid" 1048576
+ok $? "threads with small stacks: the shim's thread has 1 MiB" ||
+	diag "$(cat "/proc/$small_pid/maps")"
+finish small
+
 # Attaching in the middle of work: there are launches before, in and after the window.
 start_dormant b -t 4
 ask b on >/dev/null
