@@ -60,6 +60,6 @@ void permit__explain(pid_t pid, char *buf, size_t size)
 			 "or as root",
 			 uid, getuid());
 	else
-		snprintf(buf, size, "it has or had privileges or another group, or forbids reading "
-				    "it: run xpuload as root");
+		snprintf(buf, size, "it has or had privileges or another group, is outside of your "
+				    "user namespace, or forbids reading it: run xpuload as root");
 }

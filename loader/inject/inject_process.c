@@ -267,15 +267,25 @@ static bool maps_line__parse(struct maps_line *l, char *line)
 
 struct seen {
 	bool musl, loader, loader32, libcuda, shim, libc;
-	unsigned int nr_libcs;
+	const struct module *main;	/* libc.so.6 */
+	bool two;			/* there is another one, as after dlmopen() */
 };
+
+/* Notes a mapping of libc.so.6, whose code may have been split into several mappings. */
+static void note_libc(struct seen *seen, const struct module *m)
+{
+	if (!seen->main)
+		seen->main = m;
+	else if (strcmp(m->path, seen->main->path) || m->pgoff == seen->main->pgoff)
+		seen->two = true;
+}
 
 static int read_modules(pid_t pid, struct modules *m, struct seen *seen)
 {
 	FILE *f = open_proc(pid, "maps");
 	enum module_kind kind;
 	struct maps_line l;
-	char *line = NULL, before[64] = "-", exe[4096] = "", link[64];
+	char *line = NULL, exe[4096] = "", link[64];
 	struct module *to;
 	size_t cap = 0;
 	int err = 0;
@@ -290,7 +300,7 @@ static int read_modules(pid_t pid, struct modules *m, struct seen *seen)
 	while (!err && getline(&line, &cap, f) > 0) {
 		if (!maps_line__parse(&l, line))
 			continue;
-		seen->musl |= starts(l.name, "ld-musl-");
+		seen->musl |= starts(l.name, "ld-musl-") || !strcmp(l.name, "libc.so");
 		seen->loader32 |= starts(l.name, "ld-linux.so.2");
 		seen->libcuda |= starts(l.name, "libcuda.so");
 		seen->shim |= starts(l.name, "libxpushim.so");
@@ -307,9 +317,8 @@ static int read_modules(pid_t pid, struct modules *m, struct seen *seen)
 		to->is_program = !strcmp(l.path, exe);
 		to->path = strdup(l.path);
 		to->name = to->path ? to->path + (l.name - l.path) : "";
-		seen->nr_libcs += !starts(l.name, before) &&
-				  (starts(l.name, "libc.so") || starts(l.name, "libc-2."));
-		snprintf(before, sizeof(before), "%s", l.name);
+		if (to->path && (starts(l.name, "libc.so") || starts(l.name, "libc-2.")))
+			note_libc(seen, to);
 		seen->loader |= to->kind == MODULE_LOADER;
 		seen->libc |= to->kind == MODULE_LIBC;
 		m->nr++;
@@ -383,8 +392,8 @@ int process__look(pid_t pid, struct modules *m, char *why)
 	if (!seen.loader || !seen.libc)
 		return REFUSE(why, -ENOTSUP, "it is a static program, or its C library is not "
 			      "glibc: it cannot load the shim");
-	if (seen.nr_libcs > 1)
-		return REFUSE(why, -ENOTSUP, "it has %u C libraries", seen.nr_libcs);
+	if (seen.two)
+		return REFUSE(why, -ENOTSUP, "it has more than one C library");
 	if (!seen.libcuda)
 		return REFUSE(why, -ENOENT, "it has not loaded CUDA (libcuda.so)");
 	return 0;

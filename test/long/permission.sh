@@ -158,7 +158,7 @@ wait $parent_pid
 waits $user theirs $terces hide
 load --cpu-only -F 999 -z 0 -o refused.data -p $pid --duration 1 2>log
 is "$? $(cat log)" \
-	"125 xpuload: pid $pid may not be recorded: it has or had privileges or another group, or forbids reading it: run xpuload as root" \
+	"125 xpuload: pid $pid may not be recorded: it has or had privileges or another group, is outside of your user namespace, or forbids reading it: run xpuload as root" \
  	"-p, a process that hides: refused, and the message says what to do"
 hasnt home/refused.data "-p, a process that hides"
 kill $pid

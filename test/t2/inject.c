@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -442,6 +443,7 @@ static void test_vfork(void)
 	char why[INJECT_WHY] = "";
 	int status, err, fds[2];
 	pid_t parent, child;
+	siginfo_t info;
 
 	if (pipe(fds))
 		exit(1);
@@ -461,20 +463,96 @@ static void test_vfork(void)
 	err = inject__check(child, why);
 	ok(err == -EBUSY && strstr(why, "vfork"), "refused: a child of vfork(): %s", why);
 	kill(child, SIGKILL);
+	waitid(P_PID, parent, &info, WEXITED | WNOWAIT);
+	err = inject__check(parent, why);
+	ok(err == -ESRCH && strstr(why, "it has ended"), "refused: a zombie: %s", why);
 	waitpid(parent, &status, 0);
 	err = inject__into(parent, "/libxpushim.so", &r);
 	is_int(err, -ESRCH, "refused: a process that has ended: %s", r.why);
 }
 
-/* Return: whether an unprivileged user is refused, with @reason. */
-static bool is_refused_to_user(pid_t target, const char *reason)
+static void be_user(void)
+{
+	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
+		_exit(1);
+}
+
+/* A process that may only read, write and end. */
+static void test_strict(void)
+{
+	char why[INJECT_WHY] = "", byte;
+	int ready[2], hold[2], err;
+	pid_t pid;
+
+	if (pipe(ready) || pipe(hold))
+		exit(1);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+		syscall(SYS_exit, write(ready[1], "", 1) == 1 && read(hold[0], &byte, 1) == 1);
+	}
+	if (read(ready[0], &byte, 1) != 1)
+		diag("the process does not start");
+	err = inject__check(pid, why);
+	ok(err == -EPERM && strstr(why, "seccomp forbids nearly all of its system calls"),
+	   "refused: a process in seccomp's strict mode: %s", why);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Programs with other C libraries, which are built here. */
+static const struct built {
+	const char *what, *compiler, *program, *mapped, *why;
+} built[] = {
+	{ "a program with musl", "musl-gcc", "int pause(void); int main(void) { pause(); }",
+	  "-musl", "its C library is musl: the shim needs glibc" },
+	{ "a program with two C libraries", "${CC:-cc}",
+	  "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <unistd.h>\nint main(void) {"
+	  "if (dlmopen(LM_ID_NEWLM, \"libc.so.6\", RTLD_NOW) && dlopen(\"libutil.so.1\", "
+	  "RTLD_NOW)) pause(); }", "/libutil.", "it has more than one C library" },
+};
+
+static void test_built(const struct built *t)
+{
+	char why[INJECT_WHY] = "", path[64];
+	FILE *f = fopen("built.c", "w");
+	pid_t pid;
+	int i, err;
+
+	fprintf(f, "%s\n", t->program);
+	fclose(f);
+	snprintf(path, sizeof(path), "%s -o built built.c 2>/dev/null", t->compiler);
+	if (system(path)) {
+		skip(1, "%s cannot compile it", t->compiler);
+		return;
+	}
+	pid = fork();
+	if (!pid) {
+		execl("./built", "./built", NULL);
+		_exit(127);
+	}
+	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	for (i = 0; i < 6000 && !has_text(path, t->mapped); i++)
+		nap_us(10000);
+	err = inject__check(pid, why);
+	ok(err == -ENOTSUP && strstr(why, t->why), "refused: %s: %s", t->what, why);
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/*
+ * Return: whether an unprivileged user is refused, with @reason. @apart: the user is in a user
+ * namespace of its own.
+ */
+static bool is_refused_to_user(pid_t target, bool apart, const char *reason)
 {
 	char why[INJECT_WHY] = "";
 	int status;
 	pid_t pid = fork();
 
 	if (!pid) {
-		if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
+		be_user();
+		if (apart && unshare(CLONE_NEWUSER))
 			_exit(2);
 		if (inject__check(target, why) == -EACCES && strstr(why, reason))
 			_exit(0);
@@ -483,12 +561,6 @@ static bool is_refused_to_user(pid_t target, const char *reason)
 	}
 	waitpid(pid, &status, 0);
 	return !status;
-}
-
-static void be_user(void)
-{
-	if (setresgid(65534, 65534, 65534) || setresuid(65534, 65534, 65534))
-		_exit(1);
 }
 
 /* Starts a copy of a program, with the file mode @mode, as an unprivileged user. */
@@ -526,22 +598,27 @@ static void test_users(void)
 	pid_t pid;
 
 	if (geteuid()) {
-		skip(3, "root can become another user");
+		skip(4, "root can become another user");
 		return;
 	}
 	program__run(&p, &refusals[2]);
-	ok(is_refused_to_user(p.pid, "it belongs to user 0"),
+	ok(is_refused_to_user(p.pid, false, "it belongs to user 0"),
 	   "refused: a process of another user");
 	nap_us(100000);
 	kill(p.pid, SIGKILL);
 	waitpid(p.pid, NULL, 0);
+	pid = run_copy("plain", 0755);
+	ok(is_refused_to_user(pid, true, "outside of your user namespace"),
+	   "refused: a process outside of the user's user namespace");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
 	if (has_text("/proc/sys/fs/suid_dumpable", "1")) {
 		skip(2, "fs.suid_dumpable is 1, so that users may trace such programs");
 		return;
 	}
 	for (i = 0; i < 2; i++) {
 		pid = run_copy(copies[i].name, copies[i].mode);
-		ok(is_refused_to_user(pid, "it has or had privileges"), "refused: %s",
+		ok(is_refused_to_user(pid, false, "it has or had privileges"), "refused: %s",
 		   copies[i].what);
 		kill(pid, SIGKILL);
 		waitpid(pid, NULL, 0);
@@ -591,6 +668,9 @@ int main(void)
 	for (i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
 		test_refusal(&refusals[i]);
 	test_vfork();
+	test_strict();
+	for (i = 0; i < sizeof(built) / sizeof(built[0]); i++)
+		test_built(&built[i]);
 	test_users();
 	test_filtered();
 	return done_testing();
