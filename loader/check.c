@@ -255,10 +255,10 @@ static enum verdict check_pid(pid_t pid, const char *shim, bool named)
 	err = inject__check(pid, why);
 	v = !err ? OK : err == -ENOENT || (err == -ESRCH && !named) ? NOTE : MISSING;
 	if (v == OK)
-		report(v, name, "(%s) uses CUDA without the shim: -p --inject puts the shim into "
-		       "it when one of its threads waits", comm);
+		report(v, name, "(%s) uses CUDA without the shim: -p puts the shim into it when "
+		       "one of its threads waits", comm);
 	else if (v == MISSING || named)
-		report(v, name, "(%s) --inject cannot put the shim into it: %s", comm, why);
+		report(v, name, "(%s) -p cannot put the shim into it: %s", comm, why);
 	return v;
 }
 

@@ -88,8 +88,20 @@ static void note_refusal(struct injections *i, pid_t pid, const char *why)
 
 void injections__add(struct injections *i, pid_t pid)
 {
+	array_each(&i->pids, p)
+		if (*p == pid)
+			return;
 	if (array_push(&i->pids, pid))
 		note_refusal(i, pid, "out of memory");
+}
+
+void injections__forget(struct injections *i, pid_t pid)
+{
+	pid_t *p;
+
+	for (p = i->pids.v; p < i->pids.v + i->next; p++)
+		if (*p == pid)
+			*p = 0;
 }
 
 int injections__fd(const struct injections *i)
@@ -108,6 +120,8 @@ static pid_t end(struct injections *i)
 	int err = inject__end(&i->now, &result);
 
 	i->runs = false;
+	if (err == -ENOENT)
+		injections__forget(i, i->now.pid);
 	if (!err)
 		note_success(i, i->now.pid, &result);
 	else if (err != -ENOENT && err != -EEXIST && err != -ESRCH)

@@ -18,8 +18,14 @@ struct injections *injections__new(const char *shim);
 
 void injections__free(struct injections *i);
 
-/* Adds a process without the shim. A process that does not use CUDA will be left alone. */
+/*
+ * Adds a process without the shim, unless it was added before. A process that does not use CUDA
+ * will be left alone, and may be added again.
+ */
 void injections__add(struct injections *i, pid_t pid);
+
+/* Lets a process be added again, because it has ended or runs another program. */
+void injections__forget(struct injections *i, pid_t pid);
 
 /* Return: a descriptor that polls readable when injections__step() has something to do, or -1. */
 int injections__fd(const struct injections *i);

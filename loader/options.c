@@ -600,8 +600,10 @@ static const struct cmdline_option rows[] = {
 	  .heading = "Where and when:",
 	  .help = "with -p: do not record the children of PID" },
 	{ "inject", CMDLINE_FLAG(inject),
-	  .help = "with -p and -a: put the shim into programs that use CUDA without\n"
-		  "it (experimental)" },
+	  .help = "with -a, too: put the shim into programs that use CUDA without it,\n"
+		  "as -p does (experimental)" },
+	{ "no-inject", CMDLINE_FLAG(no_inject),
+	  .help = "with -p: put the shim into no program" },
 	{ "cgroup", 0, "PATH", FILTER(cgroup),
 	  .help = "with -a: only processes in this cgroup, and their children" },
 	{ "container", 0, "NAME", FILTER(container),
@@ -782,6 +784,7 @@ static bool options__have_effect(const struct options *opts)
 	X(PIDS, opts->nr_pids)								\
 	X(NO_CHILDREN, opts->no_children)						\
 	X(INJECT, opts->inject)								\
+	X(NO_INJECT, opts->no_inject)							\
 	X(CGROUP, opts->cgroup)								\
 	X(CONTAINER, opts->container)							\
 	X(PICK, opts->cgroup || opts->container || opts->comm)				\
@@ -866,6 +869,10 @@ static const struct {
 	  "-p attaches to some processes, -a to all: they cannot be combined" },
 	{ NO_CHILDREN, SOME,
 	  "--no-children is for -p" },
+	{ NO_INJECT, SOME,
+	  "--no-inject is for -p" },
+	{ INJECT | NO_INJECT, 0,
+	  "--inject cannot be combined with --no-inject" },
 	{ INJECT | COMMAND, 0,
 	  "--inject is for -p and -a: the COMMAND gets the shim when it starts" },
 	{ PICK, ALL,

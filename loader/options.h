@@ -70,7 +70,9 @@ struct options {
 	enum probes_mode mode;
 	pid_t *pids;			/* PROBES_PID: nr_pids different pids */
 	size_t nr_pids;
-	bool inject;			/* put the shim into processes without one */
+	bool inject;			/* put the shim into processes without one, also with
+					 * PROBES_ALL */
+	bool no_inject;			/* put it into none */
 	bool no_children;		/* do not record the children of @pids */
 	bool own_target;		/* @pids is the COMMAND, which has been started already */
 	const char *comm;		/* PROBES_ALL: the name of processes, or NULL */

@@ -99,6 +99,9 @@ int recording__whole(struct options *opts, int *wait_status);
  */
 void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello);
 
+/* Remembers a process that has loaded CUDA, if xpuload puts the shim into such processes. */
+void recording__meet_cuda(struct recording *r, pid_t pid);
+
 /*
  * Puts the shim into the next process, and attaches to a process that has got it. Waits for
  * @timeout_ms at most.

@@ -3,6 +3,7 @@
 #include "recording.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -158,18 +159,32 @@ static int choice__make(struct choice *c)
 /* Whether xpuload puts the shim into processes without it. */
 static bool injects(const struct options *opts)
 {
-	return opts->inject && !opts->cpu_only;
+	if (opts->cpu_only || opts->no_inject || opts->own_target || opts->invites)
+		return false;
+	return opts->mode == PROBES_PID || opts->inject;
 }
 
 /*
- * Prints an error if a process uses CUDA without the shim, and cannot get it. Sets *@will_have if
- * the process will get it. A process without CUDA is not an error, because its children may have
- * the shim. Return: whether there was an error.
+ * Whether xpuload shall put the shim into this process, which has none. libcuda.so itself loads a
+ * shim that CUDA_INJECTION64_PATH names; LD_PRELOAD would have loaded one before libcuda.so.
  */
-static bool lacks_shim(const struct recording *r, pid_t pid, bool *will_have)
+static bool wants_shim(const struct recording *r, pid_t pid)
+{
+	char injection[PATH_MAX + 32];
+
+	snprintf(injection, sizeof(injection), "CUDA_INJECTION64_PATH=%s", r->opts->shim);
+	return injects(r->opts) && mentions(pid, "maps", '\n', "/libcuda.so") &&
+	       !mentions(pid, "environ", '\0', injection);
+}
+
+/*
+ * Prints an error if a process uses CUDA without the shim, and cannot get it. A process without
+ * CUDA is not an error, because its children may have the shim. Return: whether there was an error.
+ */
+static bool lacks_shim(const struct recording *r, pid_t pid)
 {
 	const struct options *opts = r->opts;
-	int fd = shim_file__open_mapped(pid, opts->shim), err;
+	int fd = shim_file__open_mapped(pid, opts->shim);
 	char why[INJECT_WHY];
 
 	if (fd >= 0) {
@@ -188,26 +203,25 @@ static bool lacks_shim(const struct recording *r, pid_t pid, bool *will_have)
 	if (!opts->no_children && !mentions(pid, "maps", '\n', "/libcuda.so"))
 		return false;
 	if (injects(opts)) {
-		err = inject__check(pid, why);
-		*will_have |= !err;
-		if (!err)
+		if (!inject__check(pid, why))
 			return false;
-		msg__error("pid %d runs without the shim, which cannot be put into it: %s", pid,
-			   why);
+		msg__error("pid %d runs without the shim, which cannot be put into it: %s; "
+			   "start it with LD_PRELOAD=%s", pid, why, opts->shim);
 		return true;
 	}
-	msg__error("pid %d runs without the shim; start it with LD_PRELOAD=%s, or put the shim "
-		   "into it with --inject", pid, opts->shim);
+	msg__error("pid %d runs without the shim; start it with LD_PRELOAD=%s, or leave out "
+		   "--no-inject", pid, opts->shim);
 	return true;
 }
 
-/* Prints an error if no process has the shim. Return: 0, or the status to exit with. */
+/* Prints an error if no process has or can get the shim. Return: 0, or the status to exit with. */
 static int check_shims(const struct recording *r)
 {
 	const struct options *opts = r->opts;
 	struct choice c = { .r = r };
 	struct running_process *p;
-	bool found = false;		/* the process has a shim, or will load one with CUDA */
+	bool found = false;		/* the process has a shim, or will have one */
+	char why[INJECT_WHY];
 	size_t i;
 	int fd;
 
@@ -220,11 +234,12 @@ static int check_shims(const struct recording *r)
 		if (fd >= 0)
 			close(fd);
 		found = fd >= 0 || (fd == -ENOENT &&
-				    mentions(p->pid, "environ", '\0', "/libxpushim.so"));
+				    (mentions(p->pid, "environ", '\0', "/libxpushim.so") ||
+				     (wants_shim(r, p->pid) && !inject__check(p->pid, why))));
 	}
 	running__free(&c.running);
 	for (i = 0; i < opts->nr_pids && !found; i++)
-		if (lacks_shim(r, opts->pids[i], &found))
+		if (lacks_shim(r, opts->pids[i]))
 			return STATUS_FAILED;
 	if (!found && !opts->own_target)
 		msg__warn("no process has the shim yet: programs that start with LD_PRELOAD=%s "
@@ -315,12 +330,6 @@ static bool is_root(const struct options *opts, pid_t pid)
 		if (opts->pids[i] == pid)
 			return true;
 	return false;
-}
-
-/* Whether xpuload shall put the shim into this process, which has none. */
-static bool wants_shim(const struct recording *r, pid_t pid)
-{
-	return injects(r->opts) && mentions(pid, "maps", '\n', "/libcuda.so");
 }
 
 /*
@@ -488,6 +497,16 @@ static int count_all(struct taking *t)
 }
 
 /* ---- putting the shim into them -------------------------------------------------------------- */
+
+void recording__meet_cuda(struct recording *r, pid_t pid)
+{
+	int fd = wants_shim(r, pid) ? shim_file__open_mapped(pid, r->opts->shim) : -ESTALE;
+
+	if (fd == -ENOENT)
+		injections__add(r->injections, pid);
+	else if (fd >= 0)
+		close(fd);
+}
 
 void recording__inject(struct recording *r, int timeout_ms)
 {

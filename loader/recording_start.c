@@ -164,8 +164,18 @@ static void on_task(void *ctx, enum sideband_task what, pid_t pid, pid_t other, 
 
 	if (what == SIDEBAND_EXIT)
 		recorder__thread_exit(r->recorder, pid, other, time_ns);
+	if (what == SIDEBAND_EXEC || (what == SIDEBAND_EXIT && pid == other))
+		injections__forget(r->injections, pid);
 	if (r->shared)
 		shared__report(r->shared, reports[what], pid, other, time_ns);
+}
+
+static void on_mmap(void *ctx, const struct xpu_record_mmap *m)
+{
+	const char *name = strrchr(m->filename, '/');
+
+	if (name && !strncmp(name, "/libcuda.so", 11))
+		recording__meet_cuda(ctx, m->pid);
 }
 
 /* ---- every recording ---------------------------------------------------------------- */
@@ -450,6 +460,7 @@ static int start_sideband(struct recording *r, pid_t pid)
 	sideband__set_children(r->sideband, !r->opts->no_children);
 	sideband__set_pyfind(r->sideband, r->pyfind);
 	sideband__set_task(r->sideband, on_task, r);
+	sideband__set_mmap(r->sideband, on_mmap, r);
 	return 0;
 }
 

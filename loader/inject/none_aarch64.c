@@ -8,7 +8,7 @@
 int inject__check(pid_t pid, char *why)
 {
 	(void)pid;
-	snprintf(why, INJECT_WHY, "--inject is not made for this processor");
+	snprintf(why, INJECT_WHY, "xpuload cannot do this on this processor");
 	return -ENOTSUP;
 }
 

@@ -105,6 +105,8 @@ struct sideband {
 	struct build_ids *build_ids;
 	struct keeper *keeper;		/* owned by the caller, or NULL */
 	struct pyfind *pyfind;		/* owned by the caller, or NULL */
+	sideband_mmap_fn mmap;		/* called for executable mappings; or NULL */
+	void *mmap_ctx;
 	sideband_task_fn task;		/* called for forks, execs and ends of threads; or NULL */
 	void *task_ctx;
 	struct viewed *viewed;		/* used if Linux sends no events */
@@ -321,6 +323,12 @@ void sideband__set_pyfind(struct sideband *s, struct pyfind *f)
 	s->pyfind = f;
 }
 
+void sideband__set_mmap(struct sideband *s, sideband_mmap_fn fn, void *ctx)
+{
+	s->mmap = fn;
+	s->mmap_ctx = ctx;
+}
+
 void sideband__set_task(struct sideband *s, sideband_task_fn fn, void *ctx)
 {
 	s->task = fn;
@@ -481,6 +489,8 @@ static void tell_of_mmap(struct sideband *s, const struct xpu_record_mmap *r)
 		keeper__mmap(s->keeper, r);
 	if (s->pyfind)
 		pyfind__mmap(s->pyfind, r);
+	if (s->mmap)
+		s->mmap(s->mmap_ctx, r);
 }
 
 static void write_mmap(struct sideband *s, const struct mmap2_event *e, struct writer *w)

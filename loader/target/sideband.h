@@ -18,6 +18,7 @@ struct pyfind;
 struct sideband;
 struct writer;
 struct xpu_record;
+struct xpu_record_mmap;
 
 /**
  * sideband__open - follow @pid and its future descendants
@@ -104,6 +105,10 @@ void sideband__follow(struct sideband *s, pid_t pid);
  */
 enum sideband_word { SIDEBAND_ALLOWED, SIDEBAND_STOPPED, SIDEBAND_ENDED };
 void sideband__hear(struct sideband *s, pid_t pid, enum sideband_word word, uint64_t time_ns);
+
+/* Sets @fn, which is called for each executable mapping. */
+typedef void (*sideband_mmap_fn)(void *ctx, const struct xpu_record_mmap *r);
+void sideband__set_mmap(struct sideband *s, sideband_mmap_fn fn, void *ctx);
 
 /* Passes each executable mapping to @k, which must outlive @s or be NULL. */
 void sideband__set_keeper(struct sideband *s, struct keeper *k);

@@ -31,7 +31,7 @@ is_ready() {		# is_ready DIR: succeeds if all processes of the program run
 }
 
 record() {		# record DIR PID: records the process, and checks the result
-	"$XPULOAD" -o a.data --inject -p "$2" --duration 1 2>a.log
+	"$XPULOAD" -o a.data -p "$2" --duration 1 2>a.log
 	status=$?
 	stood=$(sed -n 's/.*put the shim into .* stood still for \([0-9.]*\) ms.*/\1/p' a.log)
 	[ -n "$stood" ] && echo "$stood" >>"${1%.*}.stops"

@@ -19,7 +19,7 @@ start_dormant a -t 2
 env LD_PRELOAD="$XPU_BUILD/sim/libcuda.so.1" "$XPU_BUILD/workload/cpu" 1800000 user >cpu.out &
 cpu=$!
 wait_for grep -qs libcuda.so "/proc/$cpu/maps"
-attach both --inject -p "$a_pid,$cpu"
+attach both -p "$a_pid,$cpu"
 wait_for stop_injector || diag "$(cat both.log)"
 awake both
 is "$(ask a "burst 1000")" "burst 1000" "the injection does not go on: the other program runs"

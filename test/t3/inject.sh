@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-3.0-or-later
-# --inject loads the shim into a running program that was started without it: every later launch is
+# -p loads the shim into a running program that was started without it: every later launch is
 # recorded, and the program is not harmed. test/t2/inject.c tests the refusals and many rounds.
 . "$XPU_SRC/test/lib/tap.sh"
 . "$XPU_SRC/test/lib/live_checks.sh"
@@ -23,11 +23,15 @@ ask a "burst 1000" >/dev/null
 cp "/proc/$a_pid/maps" before
 xpuload --check -p "$a_pid" 2>log
 is $? 0 "--check -p of a program without the shim: exit status 0"
-like "$(cat log)" '^ok  *pid [0-9]* *.live. uses CUDA without the shim: -p --inject puts the shim into it' \
-	"--check -p says what --inject would do"
+like "$(cat log)" '^ok  *pid [0-9]* *.live. uses CUDA without the shim: -p puts the shim into it' \
+	"--check -p says what -p would do"
 cmp before "/proc/$a_pid/maps"
 ok $? "--check -p does nothing"
-attach one --inject -p "$a_pid"
+xpuload --no-inject -o no.data -p "$a_pid" 2>log
+is "$? $(mapped "$a_pid")" "125 0" "--no-inject: refused"
+like "$(cat log)" "pid $a_pid runs without the shim; start it with LD_PRELOAD=.*, or leave out --no-inject" \
+	"--no-inject: a message says what to do"
+attach one -p "$a_pid"
 awake one
 is "$(ask a "burst 1000")" "burst 1000" "attached: the program keeps running"
 leave one
@@ -37,7 +41,7 @@ like "$(cat one.log)" "put the shim into pid $a_pid .live., .* stood still for [
 exact one 1003 "each launch since the attach is recorded, under its own site"
 ! grep -q '^[^ ]* rwx' "/proc/$a_pid/maps"
 ok $? "no memory of ours is left in the program"
-attach two --inject -p "$a_pid"
+attach two -p "$a_pid"
 awake two
 is "$(mapped "$a_pid")" 1 "attaching again: there is one shim"
 ask a "burst 1000" >/dev/null
@@ -60,10 +64,19 @@ ask d "burst 10" >/dev/null
 grep -q 'r-xp.*/libunread.so' "/proc/$d_pid/maps"
 ok $? "a library that cannot be read: the library is loaded"
 chmod 600 libunread.so
-xpuload --inject -p "$d_pid" --duration 1 -o unread.data 2>log
+xpuload -p "$d_pid" --duration 1 -o unread.data 2>log
 like "$(cat log)" 'libunread.so cannot be read, and may have an allocator of its own' \
 	"a library that cannot be read: refused"
 is "$(mapped "$d_pid")" 0 "a library that cannot be read: the program has no shim"
+start a "$live" -s 1800
+attach pair -p "$d_pid,$a_pid"
+awake pair
+ask a "burst 1000" >/dev/null
+leave pair
+is $? 0 "one of two programs is refused: exit status 0"
+like "$(cat pair.log)" 'libunread.so cannot be read' "one of two programs is refused: a warning"
+exact pair 1003 "one of two programs is refused: each launch of the other one is recorded"
+finish a
 finish d
 is $? 0 "a library that cannot be read: the program ends with exit status 0"
 
@@ -73,7 +86,7 @@ if unshare -m true 2>/dev/null; then
 	start b unshare -m sh -c 'mount --bind empty "$1" && shift && exec "$@"' sh "$XPU_SHIM" \
 		"$live" -s 1800 -t 2
 	ls -l "/proc/$b_pid/root$PWD" >before
-	attach there --inject -p "$b_pid"
+	attach there -p "$b_pid"
 	awake there
 	is "$(ask b "burst 1000")" "burst 1000" "other files: the program keeps running"
 	leave there
@@ -92,7 +105,7 @@ if unshare -m true 2>/dev/null; then
 	start d unshare -m sh -c 'mount --rbind / root && mount --bind empty "root/$1" && shift &&
 		exec chroot root setpriv --reuid 65534 --regid 65534 --clear-groups "$@"' sh \
 		"$XPU_SHIM" env LD_LIBRARY_PATH="$LD_LIBRARY_PATH" "$live" -s 1800 -t 2
-	attach elsewhere --inject -p "$d_pid"
+	attach elsewhere -p "$d_pid"
 	awake elsewhere
 	is "$(ask d "burst 1000")" "burst 1000" "another root and user: the program keeps running"
 	leave elsewhere
@@ -110,7 +123,7 @@ fi
 start c env LD_PRELOAD="$XPU_SHIM" sh -c 'sleep 1800 & env -u LD_PRELOAD \
 	-u CUDA_INJECTION64_PATH "$@"; kill $!' sh "$live" -s 1800 -t 2
 ask c "burst 10" >/dev/null
-attach tree --inject -p "$c_pid"
+attach tree -p "$c_pid"
 awake tree
 is "$(ask c "burst 1000")" "burst 1000" "a tree: the program keeps running"
 leave tree
@@ -135,7 +148,7 @@ is "$? $(grep -c '^ok ' log) $(grep -c '^MISSING .*is stopped' log) $(wc -l <log
 	diag "$(cat log)"
 like "$(tail -n 1 log)" '^note  *children  *40 without CUDA' \
 	"a tree of 46 processes: --check counts the other processes"
-attach some --inject -p "$tree_pid"
+attach some -p "$tree_pid"
 wait_for are_awake some 3
 is "$(ask tree "burst 1000")" "burst 1000" "a tree of 46 processes: the program keeps running"
 leave some
@@ -147,6 +160,33 @@ like "$(grep 'the shim was put' some.log)" \
 like "$(cat some.log)" 'could not be put into 2 processes, such as pid [0-9]* .busy.: it is stopped' \
 	"a tree of 46 processes: the summary counts those that could not get it, with the reason"
 exact some 1003 "a tree of 46 processes: each launch is recorded"
+
+# Programs that load CUDA after xpuload has attached to their parent: a shell, which then execs.
+nr_put() {		# nr_put OBSERVER NUMBER: succeeds if the shim was put NUMBER times
+	[ "$(grep -c 'put the shim into pid' "$1.log")" -ge "$2" ]
+}
+
+mkfifo late.cmd late.go
+sh -c 'until [ -e go ]; do sleep 0.05; done; cuda=$1; shift
+	LD_PRELOAD=$cuda sh -c "read -r word && unset LD_PRELOAD && exec \"\$@\"" sh "$@" <late.go
+	exit $?' sh "$XPU_BUILD/sim/libcuda.so.1" \
+	sh -c 'exec "$@" <late.cmd' sh "$live" -s 1800 -t 2 <>late.cmd >late.out 2>late.err &
+late_pid=$!
+exec 7<>late.go
+attach later -p $late_pid
+wait_for grep -qs 'Ctrl-C ends' later.log
+: >go
+wait_for nr_put later 1 || diag "$(cat later.log)"
+echo go >&7
+wait_for grep -qs ready late.out
+ok $? "CUDA comes later: a shell runs the next program"
+wait_for nr_put later 2 || diag "$(cat later.log)"
+awake later
+is "$(ask late "burst 1000")" "burst 1000" "CUDA comes later: the program keeps running"
+leave later
+exact later 1003 "CUDA comes later: each launch since the shim is there is recorded"
+finish late
+is $? 0 "CUDA comes later: the program ends with exit status 0"
 
 # -a leaves programs alone, unless asked.
 start e "$live" -s 1800 -t 2
@@ -177,7 +217,7 @@ for i in $(seq "${XPU_INJECT_TIMES:-2}"); do
 	"$XPU_BUILD/workload/busy" -t 8 -k trfpwla <>busy.in >busy.out 2>busy.err &
 	busy=$!
 	wait_for grep -qs ready busy.out
-	attach all -q -m 256M --inject -p $busy
+	attach all -q -m 256M -p $busy
 	wait_for holds all.data '[1-9][0-9]*'
 	leave all
 	line=$(verdict all)

@@ -169,12 +169,12 @@ finish stranger
 
 # Programs that cannot be attached to.
 start stranger "$live" -s 1800
-xpuload -o none.data -p "$stranger_pid" 2>log
-is $? 125 "-p of a process without the shim: exit status 125"
+xpuload --no-inject -o none.data -p "$stranger_pid" 2>log
+is $? 125 "--no-inject -p of a process without the shim: exit status 125"
 like "$(cat log)" "^xpuload: pid $stranger_pid runs without the shim; start it with LD_PRELOAD=" \
-	"-p of a process without the shim: the message says what to do"
+	"--no-inject -p of a process without the shim: the message says what to do"
 is "$(ask stranger "burst 10")" "burst 10" \
-	"-p of a process without the shim: the process keeps running"
+	"--no-inject -p of a process without the shim: the process keeps running"
 finish stranger
 # A shim of another version: xpuload accepts only its own shim.
 cp "$XPU_SHIM" . && printf x >>libxpushim.so
