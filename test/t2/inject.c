@@ -8,6 +8,7 @@
  */
 #include "inject/inject.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -19,9 +20,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -540,6 +543,110 @@ static void test_built(const struct built *t)
 	waitpid(pid, NULL, 0);
 }
 
+/* ---- a C library whose symbols lie ----------------------------------------------------------- */
+
+enum lie { LIE_HUGE, LIE_NONE, LIE_RANDOM, LIE_OTHER_NAMES, LIE_OTHER_PLACES, NR_LIES };
+
+static void tell_lie(enum lie lie, Elf64_Sym *syms, size_t nr)
+{
+	uint8_t *bytes = (uint8_t *)syms;
+	Elf64_Addr first = syms[1].st_value;
+	size_t i;
+
+	for (i = 1; i < nr && lie == LIE_OTHER_PLACES; i++)
+		syms[i].st_value = i + 1 < nr ? syms[i + 1].st_value : first;
+	for (i = 1; i < nr && lie == LIE_OTHER_NAMES; i++)
+		syms[i].st_name = UINT32_MAX - i;
+	for (i = 0; i < nr * sizeof(*syms) && lie < LIE_OTHER_NAMES; i++)
+		bytes[i] = lie == LIE_RANDOM ? random() : lie == LIE_HUGE ? 0xff : 0;
+}
+
+/* Changes the symbols in the file of a C library that runs. */
+static void lie_in(const char *path, enum lie lie)
+{
+	const Elf64_Shdr *sections;
+	const Elf64_Ehdr *ehdr;
+	struct stat st;
+	char *file;
+	int i, fd = open(path, O_RDWR);
+
+	if (fd < 0 || fstat(fd, &st))
+		exit(1);
+	file = mmap(NULL, st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (file == MAP_FAILED)
+		exit(1);
+	ehdr = (const void *)file;
+	sections = (const void *)(file + ehdr->e_shoff);
+	for (i = 0; i < ehdr->e_shnum; i++)
+		if (sections[i].sh_type == SHT_DYNSYM)
+			tell_lie(lie, (void *)(file + sections[i].sh_offset),
+				 sections[i].sh_size / sizeof(Elf64_Sym));
+	munmap(file, st.st_size);
+	close(fd);
+}
+
+static void find_libc(char *path)
+{
+	char line[4096] = "";
+	FILE *f = fopen("/proc/self/maps", "r");
+
+	*path = '\0';
+	while (f && !*path && fgets(line, sizeof(line), f))
+		if (strstr(line, "/libc.so.6") || strstr(line, "/libc-2."))
+			sscanf(strchr(line, '/'), "%4095s", path);
+	if (f)
+		fclose(f);
+}
+
+static void use_lies(void)
+{
+	const char *path = getenv("LD_LIBRARY_PATH");
+	char paths[8192];
+
+	snprintf(paths, sizeof(paths), "lies:%s", path ? path : "");
+	setenv("LD_LIBRARY_PATH", paths, 1);
+	setenv("LD_BIND_NOW", "1", 1);
+}
+
+/*
+ * The recorder refuses, in bounded time. Where each symbol names another function, the recorder
+ * cannot know: the program harms only itself.
+ */
+static void test_lies(void)
+{
+	static const char *const names[] = {
+		"huge numbers", "zeros", "random bytes", "no names", "other functions' addresses",
+	};
+	const struct refusal t = { .before = use_lies };
+	char command[8300], libc[4096], shim[4096], line[64];
+	struct inject_result r;
+	struct program p;
+	int lie, err;
+
+	snprintf(shim, sizeof(shim), "%s/libxpushim.so", build);
+	find_libc(libc);
+	snprintf(command, sizeof(command),
+		 "rm -rf lies && mkdir lies && cp %s lies/libc.so.6", libc);
+	for (lie = 0; lie < NR_LIES; lie++) {
+		if (system(command))
+			exit(1);
+		program__run(&p, &t);
+		if (read(p.out, line, sizeof(line)) <= 0)
+			diag("the program does not start");
+		ok(program__maps(&p, "/lies/libc.so.6"), "a lying C library is mapped");
+		lie_in("lies/libc.so.6", lie);
+		memset(&r, 0, sizeof(r));
+		err = inject__into(p.pid, shim, &r);
+		ok(err && err != -EEXIST, "refused: a C library whose symbols are %s: %s",
+		   names[lie], r.why);
+		ok(lie == LIE_OTHER_PLACES || !kill(p.pid, 0), "the program with it runs on");
+		kill(p.pid, SIGKILL);
+		waitpid(p.pid, NULL, 0);
+		close(p.in);
+		close(p.out);
+	}
+}
+
 /*
  * Return: whether an unprivileged user is refused, with @reason. @apart: the user is in a user
  * namespace of its own.
@@ -671,6 +778,7 @@ int main(void)
 	test_strict();
 	for (i = 0; i < sizeof(built) / sizeof(built[0]); i++)
 		test_built(&built[i]);
+	test_lies();
 	test_users();
 	test_filtered();
 	return done_testing();
