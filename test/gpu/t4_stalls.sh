@@ -51,7 +51,7 @@ done <<-'EOF'
 	global long_scoreboard at = p.at.;
 	shared mio_throttle|short_scoreboard &s.at + i % 32.\|sum += s
 	chain wait x = x . 1.0001f
-	barrier barrier where the others wait
+	barrier barrier the other warps wait here
 	code no_instructions? straight<N / 2>\|x . y + N
 EOF
 run eight ./stalls 8
