@@ -3,7 +3,6 @@
 #include "recording.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,10 +45,11 @@ bool recording__has_ended(int pid_fd)
 	return poll(&fd, 1, 0) > 0;
 }
 
-/* Whether a file in /proc/PID, such as maps, contains the word. */
-static bool mentions(pid_t pid, const char *file, int separator, const char *word)
+/* Whether a line of a file in /proc/PID, such as maps, contains @word, and @after behind it. */
+static bool mentions(pid_t pid, const char *file, int separator, const char *word,
+		     const char *after)
 {
-	char path[64], *text = NULL;
+	char path[64], *text = NULL, *at;
 	bool found = false;
 	size_t cap = 0;
 	ssize_t n;
@@ -58,7 +58,7 @@ static bool mentions(pid_t pid, const char *file, int separator, const char *wor
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, file);
 	f = fopen(path, "re");
 	while (f && !found && (n = getdelim(&text, &cap, separator, f)) > 0)
-		found = strstr(text, word);
+		found = (at = strstr(text, word)) && strstr(at, after);
 	free(text);
 	if (f)
 		fclose(f);
@@ -170,11 +170,8 @@ static bool injects(const struct options *opts)
  */
 static bool wants_shim(const struct recording *r, pid_t pid)
 {
-	char injection[PATH_MAX + 32];
-
-	snprintf(injection, sizeof(injection), "CUDA_INJECTION64_PATH=%s", r->opts->shim);
-	return injects(r->opts) && mentions(pid, "maps", '\n', "/libcuda.so") &&
-	       !mentions(pid, "environ", '\0', injection);
+	return injects(r->opts) && mentions(pid, "maps", '\n', "/libcuda.so", "") &&
+	       !mentions(pid, "environ", '\0', "CUDA_INJECTION64_PATH=", "/libxpushim.so");
 }
 
 /*
@@ -200,7 +197,7 @@ static bool lacks_shim(const struct recording *r, pid_t pid)
 		msg__error("pid %d is a thread of the kernel: only --cpu-only records it", pid);
 		return true;
 	}
-	if (!opts->no_children && !mentions(pid, "maps", '\n', "/libcuda.so"))
+	if (!opts->no_children && !mentions(pid, "maps", '\n', "/libcuda.so", ""))
 		return false;
 	if (injects(opts)) {
 		if (!inject__check(pid, why))
@@ -234,7 +231,7 @@ static int check_shims(const struct recording *r)
 		if (fd >= 0)
 			close(fd);
 		found = fd >= 0 || (fd == -ENOENT &&
-				    (mentions(p->pid, "environ", '\0', "/libxpushim.so") ||
+				    (mentions(p->pid, "environ", '\0', "/libxpushim.so", "") ||
 				     (wants_shim(r, p->pid) && !inject__check(p->pid, why))));
 	}
 	running__free(&c.running);

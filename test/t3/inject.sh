@@ -188,6 +188,16 @@ exact later 1003 "CUDA comes later: each launch since the shim is there is recor
 finish late
 is $? 0 "CUDA comes later: the program ends with exit status 0"
 
+# A program whose libcuda.so will load another copy of the shim gets no second one.
+env LD_PRELOAD="$XPU_BUILD/sim/libcuda.so.1" CUDA_INJECTION64_PATH=/elsewhere/libxpushim.so \
+	sleep 1800 &
+waiting=$!
+wait_for grep -qs libcuda "/proc/$waiting/maps"
+xpuload -p $waiting --duration 1 -o waiting.data 2>log
+is "$? $(mapped $waiting)" "0 0" "a program that will load the shim gets no other one" ||
+	diag "$(cat log)"
+kill $waiting
+
 # -a leaves programs alone, unless asked.
 start e "$live" -s 1800 -t 2
 attach quiet -a --comm live
