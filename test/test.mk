@@ -420,7 +420,7 @@ $(call test_bin,$(T2_SHIM_C)): $(O)/%.t: %.c $(SHIM_TEST_OBJ) $(SIM_LIBS) $(O)/f
 INJECT_OBJ	= $(filter-out $(O)/loader/xpuload.o $(O)/loader/inject/borrow.o,$(LOADER_OBJ))
 
 $(call test_bin,$(T2_INJECT_C)): $(O)/%.t: %.c loader/inject/borrow.c $(INJECT_OBJ) \
-				  $(O)/workload/busy $(O)/flags
+				  $(O)/workload/busy $(O)/workload/py_launch.so $(O)/flags
 	$(call say,CC)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LOADER_CFLAGS) -DINJECT_STEPS -Itest/lib $(ALL_LDFLAGS) -o $@ $< \

@@ -4,7 +4,7 @@
  * happened. Its threads allocate, load libraries, throw, compute, fault, fork and wait. The test
  * also kills the injecting process at each of its steps, and at random moments.
  *
- * XPU_INJECT_TIMES is the number of rounds.
+ * XPU_INJECT_TIMES is the number of rounds, XPU_INJECT_KILLS the number of random moments.
  */
 #include "inject/inject.h"
 
@@ -51,9 +51,10 @@ static void nap_us(unsigned int us)
 		;
 }
 
+/* @threads: NULL: starts busy.py. */
 static void program__start(struct program *p, const char *threads, const char *kinds)
 {
-	char path[4096], line[64];
+	char path[4096], script[4096], line[64];
 	int in[2], out[2];
 
 	snprintf(path, sizeof(path), "%s/workload/busy", build);
@@ -63,7 +64,11 @@ static void program__start(struct program *p, const char *threads, const char *k
 	if (!p->pid) {
 		dup2(in[0], 0);
 		dup2(out[1], 1);
-		execl(path, path, "-t", threads, "-k", kinds, NULL);
+		if (threads)
+			execl(path, path, "-t", threads, "-k", kinds, NULL);
+		snprintf(path, sizeof(path), "%s/workload/py_launch.so", build);
+		snprintf(script, sizeof(script), "%s/test/workload/busy.py", getenv("XPU_SRC"));
+		execlp("python3", "python3", script, path, NULL);
 		_exit(127);
 	}
 	close(in[0]);
@@ -754,7 +759,8 @@ static void test_filtered(void)
 
 int main(void)
 {
-	const char *times = getenv("XPU_INJECT_TIMES"), *san = getenv("XPU_SAN");
+	const char *times = getenv("XPU_INJECT_TIMES"), *kills = getenv("XPU_INJECT_KILLS");
+	const char *san = getenv("XPU_SAN");
 	int nr = times ? atoi(times) : 2;
 	size_t i;
 
@@ -770,8 +776,12 @@ int main(void)
 	test_rounds("16 threads that allocate", "16", "a", (nr + 1) / 2);
 	test_rounds("waiting threads", "3", "w", nr);
 	test_rounds("one launching thread", "1", "l", nr);
+	if (!system("python3 -c 'import os; os.waitstatus_to_exitcode'"))
+		test_rounds("Python with threads, garbage and forks", NULL, NULL, nr);
+	else
+		skip(3, "there is no Python 3.9");
 	test_steps();
-	test_killed("8", "adtrfpl", 2 * nr);
+	test_killed("8", "adtrfpl", kills ? atoi(kills) : 2 * nr);
 	for (i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
 		test_refusal(&refusals[i]);
 	test_vfork();
