@@ -53,10 +53,10 @@ void array__shrink(void *v, size_t *cap, size_t nr, size_t elem_bytes);
 #define array_push(a, value) \
 	(array_reserve((a), (a)->nr + 1) ?: ((void)((a)->v[(a)->nr++] = (value)), 0))
 /* Visits all elements of an array, which must not grow meanwhile: array_each(&a, e) e->x = 0; */
-#define array_each(a, e)	for (typeof(&*(a)->v) e = (a)->v; e < (a)->v + (a)->nr; e++)
+#define array_each(a, e)	array_each_while(a, e, true)
 /* Visits the elements while @condition is true. */
 #define array_each_while(a, e, condition) \
-	for (typeof(&*(a)->v) e = (a)->v; e < (a)->v + (a)->nr && (condition); e++)
+	for (typeof(&*(a)->v) e = (a)->v; (size_t)(e - (a)->v) < (a)->nr && (condition); e++)
 /* Like qsort(), for an array that may be empty. */
 #define array_qsort(a, compare) do {						\
 		if ((a)->nr)							\
