@@ -253,6 +253,8 @@ static enum verdict check_pid(pid_t pid, const char *shim, bool named)
 		return MISSING;
 	}
 	err = inject__check(pid, why);
+	if (!err && !named && running__inherits(pid, "/libcuda.so"))
+		return NOTE;
 	v = !err ? OK : err == -ENOENT || (err == -ESRCH && !named) ? NOTE : MISSING;
 	if (v == OK)
 		report(v, name, "(%s) uses CUDA without the shim: -p puts the shim into it when "
@@ -306,7 +308,7 @@ int check__pids(const pid_t *pids, size_t nr, const char *shim, bool children)
 			nr_idle += v == NOTE;
 		}
 		if (nr_idle)
-			report(NOTE, "children", "%zu without CUDA", nr_idle);
+			report(NOTE, "children", "%zu without CUDA of their own", nr_idle);
 	}
 	running__free(&running);
 	return nr_of[OK] && !nr_of[MISSING] ? 0 : 1;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/host_clock.h"
 #include "base/msg.h"
 #include "inject/inject.h"
 #include "target/running.h"
@@ -14,6 +15,16 @@
 #include "xpu_record.h"
 
 #define MAX_REFUSALS	16		/* different reasons that are printed */
+#define FINISH_MS	2000		/* maximum wait for an injection when xpuload ends */
+#define LATE_ATTEMPTS	3		/* for a process that has just loaded CUDA, ... */
+#define LATE_NS		2000000000ull	/* ... each so long after the previous one */
+
+struct queued {
+	struct running_process process;	/* a pid of 0: the process has ended or runs another
+					 * program */
+	unsigned int attempts;		/* number of further attempts after a refusal */
+	uint64_t due_ns;		/* CLOCK_MONOTONIC of the next attempt */
+};
 
 struct refusal {
 	uint64_t nr;
@@ -24,8 +35,9 @@ struct refusal {
 
 struct injections {
 	const char *shim;
-	ARRAY(pid_t) pids;
-	size_t next;			/* index of the next process */
+	ARRAY(struct queued) queue;
+	size_t next;			/* index of the first process without a turn */
+	size_t current;			/* index of the process in progress */
 	bool runs;			/* @now is in progress */
 	struct injection now;
 	char names[512];		/* processes that have got the shim */
@@ -47,7 +59,7 @@ void injections__free(struct injections *i)
 {
 	if (!i)
 		return;
-	free(i->pids.v);
+	free(i->queue.v);
 	free(i);
 }
 
@@ -86,22 +98,22 @@ static void note_refusal(struct injections *i, pid_t pid, const char *why)
 	msg__warn("cannot put the shim into pid %d (%s): %s", pid, r->comm, why);
 }
 
-void injections__add(struct injections *i, pid_t pid)
+void injections__add(struct injections *i, pid_t pid, bool late)
 {
-	array_each(&i->pids, p)
-		if (*p == pid)
+	struct queued q = { .attempts = late ? LATE_ATTEMPTS - 1 : 0 };
+
+	array_each(&i->queue, known)
+		if (known->process.pid == pid)
 			return;
-	if (array_push(&i->pids, pid))
+	if (running__look(&q.process, pid) && array_push(&i->queue, q))
 		note_refusal(i, pid, "out of memory");
 }
 
 void injections__forget(struct injections *i, pid_t pid)
 {
-	pid_t *p;
-
-	for (p = i->pids.v; p < i->pids.v + i->next; p++)
-		if (*p == pid)
-			*p = 0;
+	array_each(&i->queue, q)
+		if (q->process.pid == pid)
+			q->process.pid = 0;
 }
 
 int injections__fd(const struct injections *i)
@@ -111,46 +123,84 @@ int injections__fd(const struct injections *i)
 
 bool injections__wait(const struct injections *i)
 {
-	return i->runs || i->next < i->pids.nr;
+	return i->runs || i->next < i->queue.nr;
+}
+
+uint64_t injections__nr_refused(const struct injections *i)
+{
+	uint64_t nr = i->nr_others;
+	size_t k;
+
+	for (k = 0; k < MAX_REFUSALS; k++)
+		nr += i->refusals[k].nr;
+	return nr;
 }
 
 static pid_t end(struct injections *i)
 {
+	struct queued *q = &i->queue.v[i->current];
 	struct inject_result result;
 	int err = inject__end(&i->now, &result);
 
 	i->runs = false;
-	if (err == -ENOENT)
+	if (err == -ENOENT) {
 		injections__forget(i, i->now.pid);
-	if (!err)
+	} else if (!err) {
 		note_success(i, i->now.pid, &result);
-	else if (err != -ENOENT && err != -EEXIST && err != -ESRCH)
+	} else if (err != -EEXIST && err != -ESRCH && q->process.pid && q->attempts) {
+		q->attempts--;
+		q->due_ns = clock__now() + LATE_NS;
+	} else if (err != -EEXIST && err != -ESRCH && q->process.pid) {
 		note_refusal(i, i->now.pid, result.why);
+	}
 	return i->now.pid;
+}
+
+/* Return: the process whose turn it is, or NULL. */
+static struct queued *choose(struct injections *i)
+{
+	uint64_t now = clock__now();
+
+	if (i->next < i->queue.nr)
+		return &i->queue.v[i->next++];
+	array_each(&i->queue, q)
+		if (q->due_ns && q->due_ns <= now)
+			return q;
+	return NULL;
 }
 
 pid_t injections__step(struct injections *i, int timeout_ms)
 {
+	struct queued *q;
 	pid_t ended = 0;
 
 	if (i->runs && inject__is_over(&i->now, timeout_ms))
 		ended = end(i);
-	if (!i->runs && i->next < i->pids.nr) {
-		inject__begin(&i->now, i->pids.v[i->next++], i->shim);
-		i->runs = true;
-	}
+	if (i->runs)
+		return ended;
+	q = choose(i);
+	if (!q)
+		return ended;
+	q->due_ns = 0;
+	/* The pid may have been given to another process since. */
+	if (!q->process.pid || !running__is_there(&q->process))
+		return ended;
+	i->current = q - i->queue.v;
+	inject__begin(&i->now, q->process.pid, i->shim);
+	i->runs = true;
 	return ended;
 }
 
 void injections__finish(struct injections *i)
 {
 	if (i->runs) {
-		while (!inject__is_over(&i->now, INJECT_MS))
-			;
+		inject__is_over(&i->now, FINISH_MS);
 		end(i);
 	}
-	while (i->next < i->pids.nr)
-		note_refusal(i, i->pids.v[i->next++], "xpuload ended before its turn");
+	for (; i->next < i->queue.nr; i->next++)
+		if (i->queue.v[i->next].process.pid)
+			note_refusal(i, i->queue.v[i->next].process.pid,
+				     "xpuload ended before its turn");
 }
 
 void injections__print(const struct injections *i)

@@ -4,6 +4,7 @@
 #define XPU_LOADER_INJECTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct injections;
@@ -20,9 +21,10 @@ void injections__free(struct injections *i);
 
 /*
  * Adds a process without the shim, unless it was added before. A process that does not use CUDA
- * will be left alone, and may be added again.
+ * will be left alone, and may be added again. @late: the process has just loaded CUDA, so that a
+ * refusal may be temporary, and further attempts follow.
  */
-void injections__add(struct injections *i, pid_t pid);
+void injections__add(struct injections *i, pid_t pid, bool late);
 
 /* Lets a process be added again, because it has ended or runs another program. */
 void injections__forget(struct injections *i, pid_t pid);
@@ -30,7 +32,7 @@ void injections__forget(struct injections *i, pid_t pid);
 /* Return: a descriptor that polls readable when injections__step() has something to do, or -1. */
 int injections__fd(const struct injections *i);
 
-/* Whether a process waits for its turn, or an injection is in progress. */
+/* Whether a process waits for its first turn, or an injection is in progress. */
 bool injections__wait(const struct injections *i);
 
 /**
@@ -43,7 +45,13 @@ bool injections__wait(const struct injections *i);
  */
 pid_t injections__step(struct injections *i, int timeout_ms);
 
-/* Waits for the injection in progress, and counts the processes whose turn has not come. */
+/* Return: the number of processes into which the shim could not be put. */
+uint64_t injections__nr_refused(const struct injections *i);
+
+/*
+ * Waits a short time for the injection in progress, and counts the processes whose turn has not
+ * come.
+ */
 void injections__finish(struct injections *i);
 
 /* Prints which processes have got the shim, and why others have not. */

@@ -1108,8 +1108,7 @@ static bool options__check_names(const struct options *opts)
 static bool options__complete_top(struct options *opts, int argc)
 {
 	if (optind < argc)
-		return REFUSE("top: expected -p PID or -a: top shows programs that already run "
-			      "with the shim preloaded");
+		return REFUSE("top: expected -p PID or -a: top shows programs that already run");
 	if (opts->mode == PROBES_RUN)
 		opts->mode = PROBES_ALL;
 	opts->every_ns = opts->every_ns ?: 1000000000;

@@ -26,6 +26,7 @@
 #include "injections.h"
 #include "options.h"
 #include "target/running.h"
+#include "util.h"
 #include "target/sideband.h"
 
 #define MAX_ROUNDS	16		/* maximum number of passes over /proc to find new
@@ -164,14 +165,36 @@ static bool injects(const struct options *opts)
 	return opts->mode == PROBES_PID || opts->inject;
 }
 
+static bool is_root(const struct options *opts, pid_t pid)
+{
+	size_t i;
+
+	for (i = 0; i < opts->nr_pids; i++)
+		if (opts->pids[i] == pid)
+			return true;
+	return false;
+}
+
+/* Whether a process is a helper of xpuload, such as xpuload-metrics. */
+static bool is_helper(pid_t pid)
+{
+	char comm[XPU_COMM_LEN];
+
+	return !strncmp(running__comm(pid, comm), "xpuload", strlen("xpuload"));
+}
+
 /*
  * Whether xpuload shall put the shim into this process, which has none. libcuda.so itself loads a
- * shim that CUDA_INJECTION64_PATH names; LD_PRELOAD would have loaded one before libcuda.so.
+ * shim that CUDA_INJECTION64_PATH names; LD_PRELOAD would have loaded one before libcuda.so. A
+ * process that was forked by one with CUDA has its mapping, but cannot use it, so only a user who
+ * names such a process gets the shim into it.
  */
 static bool wants_shim(const struct recording *r, pid_t pid)
 {
 	return injects(r->opts) && mentions(pid, "maps", '\n', "/libcuda.so", "") &&
-	       !mentions(pid, "environ", '\0', "CUDA_INJECTION64_PATH=", "/libxpushim.so");
+	       !mentions(pid, "environ", '\0', "CUDA_INJECTION64_PATH=", "/libxpushim.so") &&
+	       !is_helper(pid) &&
+	       (is_root(r->opts, pid) || !running__inherits(pid, "/libcuda.so"));
 }
 
 /*
@@ -239,8 +262,8 @@ static int check_shims(const struct recording *r)
 		if (lacks_shim(r, opts->pids[i]))
 			return STATUS_FAILED;
 	if (!found && !opts->own_target)
-		msg__warn("no process has the shim yet: programs that start with LD_PRELOAD=%s "
-			  "will be recorded", opts->shim);
+		msg__warn("no process has the shim yet: programs that start with LD_PRELOAD=%s%s "
+			  "will be recorded", opts->shim, injects(opts) ? ", or load CUDA," : "");
 	return 0;
 }
 
@@ -297,6 +320,8 @@ struct taking {
 	struct recording *r;
 	struct taken *taken;
 	size_t nr;
+	size_t nr_queued;		/* part of @nr: processes that shall get the shim */
+	size_t nr_inherited;		/* processes that are left alone: see wants_shim() */
 	struct running_process first_denied;	/* set if r->nr_denied is not 0 */
 	uint64_t drained_ns;
 };
@@ -317,16 +342,6 @@ void recording__follow(struct recording *r, pid_t pid, pid_t ppid, bool hello)
 	if (ppid)
 		snprintf(whose, sizeof(whose), ", a child of %d", ppid);
 	msg__warn("cannot attach to pid %d%s: %s", pid, whose, strerror(-err));
-}
-
-static bool is_root(const struct options *opts, pid_t pid)
-{
-	size_t i;
-
-	for (i = 0; i < opts->nr_pids; i++)
-		if (opts->pids[i] == pid)
-			return true;
-	return false;
 }
 
 /*
@@ -390,6 +405,7 @@ static int take(struct taking *t, const struct running_process *p)
 	struct recording *r = t->r;
 	struct taken *taken;
 	int err, denied;
+	bool lacks, wants;
 
 	table_find(t->taken, pid, p->pid, taken);
 	if (taken && taken->start == p->start)
@@ -413,9 +429,13 @@ static int take(struct taking *t, const struct running_process *p)
 		deny(t, p);
 		return 0;
 	}
-	if (!r->opts->cpu_only && find_shim(r, p->pid, true) == -ENOENT &&
-	    wants_shim(r, p->pid))
-		injections__add(r->injections, p->pid);		/* followed later */
+	lacks = !r->opts->cpu_only && find_shim(r, p->pid, true) == -ENOENT;
+	wants = lacks && wants_shim(r, p->pid);
+	t->nr_queued += wants;
+	t->nr_inherited += lacks && !wants && injects(r->opts) &&
+			   running__inherits(p->pid, "/libcuda.so");
+	if (wants)
+		injections__add(r->injections, p->pid, false);	/* followed later */
 	else
 		recording__follow(r, p->pid, is_root(r->opts, p->pid) ? 0 : p->ppid, true);
 	sideband__adopt_idle(r->sideband, p->pid, r->writer);
@@ -481,7 +501,7 @@ static int count_all(struct taking *t)
 			continue;
 		err = r->opts->cpu_only ? 0 : find_shim(r, p->pid, false);
 		if (err == -ENOENT && wants_shim(r, p->pid))
-			injections__add(r->injections, p->pid);
+			injections__add(r->injections, p->pid, false);
 		if (err)
 			continue;
 		t->nr++;
@@ -500,7 +520,7 @@ void recording__meet_cuda(struct recording *r, pid_t pid)
 	int fd = wants_shim(r, pid) ? shim_file__open_mapped(pid, r->opts->shim) : -ESTALE;
 
 	if (fd == -ENOENT)
-		injections__add(r->injections, pid);
+		injections__add(r->injections, pid, true);
 	else if (fd >= 0)
 		close(fd);
 }
@@ -552,6 +572,7 @@ int recording__take_processes(struct recording *r)
 	struct taking t = { .r = r, .drained_ns = clock__now() };
 	const struct options *opts = r->opts;
 	bool choosy = opts->mode == PROBES_PID || opts->comm || r->cgroup.id;
+	uint64_t nr_refused;
 	int err;
 
 	if (r->shared) {
@@ -565,6 +586,19 @@ int recording__take_processes(struct recording *r)
 		return STATUS_FAILED;
 	}
 	inject_all(r);
+	nr_refused = injections__nr_refused(r->injections);
+	if (t.nr && t.nr == t.nr_queued && nr_refused >= t.nr && opts->mode == PROBES_PID) {
+		msg__error("no process can be recorded: the shim could not be put into any");
+		return STATUS_FAILED;
+	}
+	if (t.nr_queued)
+		t.nr -= nr_refused < t.nr ? nr_refused : 0;
+	if (t.nr_inherited)
+		msg__info("%zu process%s CUDA only from the process that forked %s, and "
+			  "get%s no shim; -p PID names such a process", t.nr_inherited,
+			  PLURAL(t.nr_inherited, " has", "es have"),
+			  PLURAL(t.nr_inherited, "it", "them"),
+			  PLURAL(t.nr_inherited, "s", ""));
 	/*
 	 * Print this last, because people and scripts trust that nothing is missed after this
 	 * line.

@@ -279,7 +279,9 @@ static void find_places(const struct modules *all, struct reply *r)
 	if (k == NR_FUNCTIONS && r->places.restorer && r->places.end_thread &&
 	    r->places.spare && r->places.tls_image)
 		return;
-	snprintf(r->why, sizeof(r->why), "its C library lacks what is needed");
+	snprintf(r->why, sizeof(r->why), "%s", r->places.spare ?
+		 "its C library lacks a function that is needed" :
+		 "its libraries have too little unused memory after their data");
 	r->err = -ENOTSUP;
 }
 

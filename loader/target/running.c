@@ -13,8 +13,7 @@
 
 #define PF_KTHREAD	0x00200000	/* from Linux's include/linux/sched.h */
 
-/* Reads the process @pid. Return: whether it exists. */
-static bool running_process__read(struct running_process *p, pid_t pid)
+bool running__look(struct running_process *p, pid_t pid)
 {
 	char path[64], text[1024], state, *comm, *end;
 	unsigned int flags;
@@ -78,7 +77,7 @@ int running__read(struct running *r)
 			}
 			r->all = more;
 		}
-		r->nr += running_process__read(&r->all[r->nr], atoi(d->d_name));
+		r->nr += running__look(&r->all[r->nr], atoi(d->d_name));
 	}
 	closedir(dir);
 	if (r->nr)
@@ -136,12 +135,39 @@ bool running__is_kernel_thread(pid_t pid)
 {
 	struct running_process p;
 
-	return running_process__read(&p, pid) && p.kernel;
+	return running__look(&p, pid) && p.kernel;
 }
 
 bool running__is_there(const struct running_process *p)
 {
 	struct running_process now;
 
-	return running_process__read(&now, p->pid) && now.start == p->start && !now.ended;
+	return running__look(&now, p->pid) && now.start == p->start && !now.ended;
+}
+
+/* Return: the address of the first mapping of a library in a process; 0: none. */
+static uint64_t address_of(pid_t pid, const char *library)
+{
+	char path[64], *line = NULL;
+	uint64_t address = 0;
+	size_t cap = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "re");
+	while (f && !address && getline(&line, &cap, f) > 0)
+		if (strstr(line, library))
+			address = strtoull(line, NULL, 16);
+	free(line);
+	if (f)
+		fclose(f);
+	return address;
+}
+
+bool running__inherits(pid_t pid, const char *library)
+{
+	uint64_t address = address_of(pid, library);
+	struct running_process p;
+
+	return address && running__look(&p, pid) && address_of(p.ppid, library) == address;
 }

@@ -44,6 +44,15 @@ bool running__is_kernel_thread(pid_t pid);
 /* Return: @comm, set to the name of a running process, or to "?". */
 const char *running__comm(pid_t pid, char comm[XPU_COMM_LEN]);
 
+/* Reads one process. Return: whether it exists. */
+bool running__look(struct running_process *p, pid_t pid);
+
+/*
+ * Whether a process has a library, such as "/libcuda.so", at the same address as its parent, and
+ * thus since fork().
+ */
+bool running__inherits(pid_t pid, const char *library);
+
 /* Whether @p still runs. If its pid was reused, it does not. */
 bool running__is_there(const struct running_process *p);
 

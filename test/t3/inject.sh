@@ -146,7 +146,7 @@ xpuload --check -p "$tree_pid" 2>log
 is "$? $(grep -c '^ok ' log) $(grep -c '^MISSING .*is stopped' log) $(wc -l <log)" "0 3 2 7" \
 	"a tree of 46 processes: --check says what -p would do with each process that uses CUDA" ||
 	diag "$(cat log)"
-like "$(tail -n 1 log)" '^note  *children  *40 without CUDA' \
+like "$(tail -n 1 log)" '^note  *children  *40 without CUDA of their own' \
 	"a tree of 46 processes: --check counts the other processes"
 attach some -p "$tree_pid"
 wait_for are_awake some 3
@@ -197,6 +197,45 @@ xpuload -p $waiting --duration 1 -o waiting.data 2>log
 is "$? $(mapped $waiting)" "0 0" "a program that will load the shim gets no other one" ||
 	diag "$(cat log)"
 kill $waiting
+
+# The program itself: python3 may be a script that starts it.
+python=$(python3 -c 'import sys; print(sys.executable)')
+
+# Forked children have the mapping of libcuda.so, but cannot use the CUDA of their parent.
+mkfifo forks
+env LD_PRELOAD="$XPU_BUILD/sim/libcuda.so.1" "$python" -c 'import os
+os.fork() and os.fork()
+os.read(0, 1)' <>forks &
+forker=$!
+has_children() {	# has_children PID NUMBER
+	[ "$(pgrep -c -P "$1")" = "$2" ]
+}
+wait_for has_children $forker 2
+children=$(pgrep -P $forker)
+xpuload --check -p $forker 2>log
+is "$? $(grep -c '^ok ' log) $(grep -c '2 without CUDA of their own' log)" "0 1 1" \
+	"forked children: --check says that they have no CUDA of their own" || diag "$(cat log)"
+xpuload -p $forker --duration 1 -o forked.data 2>log
+is "$? $(mapped $forker) $(for pid in $children; do mapped "$pid"; done | tr '\n' ' ')" "0 1 0 0 " \
+	"forked children: only their parent gets the shim" || diag "$(cat log)"
+like "$(cat log)" '2 processes have CUDA only from the process that forked them' \
+	"forked children: a message says that they get no shim"
+child=${children%%[!0-9]*}
+xpuload -p "$child" --duration 1 -o forked.data 2>log
+is "$? $(mapped "$child")" "0 1" "forked children: one that the user names gets the shim" ||
+	diag "$(cat log)"
+# shellcheck disable=SC2086 # several pids
+kill $forker $children
+
+# A named process that cannot get the shim is an error, also if that is known only after a try.
+env LD_PRELOAD="$XPU_BUILD/sim/libcuda.so.1" "$python" -c 'while True: pass' &
+spinning=$!
+wait_for grep -qs libcuda "/proc/$spinning/maps"
+xpuload -p $spinning --duration 1 -o spinning.data 2>log
+is $? 125 "a program whose thread never waits: exit status 125" || diag "$(cat log)"
+like "$(cat log)" 'no process can be recorded: the shim could not be put into any' \
+	"a program whose thread never waits: a message says that nothing can be recorded"
+kill $spinning
 
 # -a leaves programs alone, unless asked.
 start e "$live" -s 1800 -t 2
