@@ -39,13 +39,14 @@ int pti__add_flow(struct pti *p, struct span category, uint32_t pid, uint64_t ti
 		  bool begins, uint32_t nr_calls)
 {
 	const char *flow = category.s ? memmem(category.s, category.len, FLOW, strlen(FLOW)) : NULL;
-	const char *id = flow ? flow + strlen(FLOW) : NULL, *end, *stop = category.s + category.len;
+	const char *id = flow ? flow + strlen(FLOW) : NULL, *end, *stop;
 	struct pti_device form;
 	struct pti_flow f = { nr_calls, time_ns, tid, pid, 0 };
 	uint32_t device;
 
 	if (!flow || (flow > category.s && flow - category.s != 3) || category.len > 64)
 		return 0;
+	stop = category.s + category.len;
 	for (end = id; end < stop && isdigit((unsigned char)*end); end++)
 		;
 	if (end == id)
