@@ -75,22 +75,36 @@ char *human__number(char buf[HUMAN_MAX], double value, int digits)
 	return buf;
 }
 
-char *human__with_error(char buf[HUMAN_MAX], double value, double error)
+/* Return: how many digits after the point show two digits of an error above 0. */
+static int error_digits(double error)
 {
-	const char *prefix;
-	double factor = find_prefix(fabs(value) > error ? value : error, &prefix);
-	double scaled = error / factor;
 	int digits;
 
-	for (digits = 0; scaled < 10 && digits <= MOST_DIGITS; digits++)
-		scaled *= 10;
-	if (digits > MOST_DIGITS && error > 0) {
-		snprintf(buf, HUMAN_MAX, "%.3g+-%.2g%s", value / factor, error / factor, prefix);
-		return buf;
+	for (digits = 0; error < 10 && digits <= MOST_DIGITS; digits++)
+		error *= 10;
+	return digits;
+}
+
+char *human__with_error(char buf[HUMAN_MAX], double value, double error)
+{
+	const char *prefix = "";
+	double factor = 1;
+	int digits = fabs(value) < 1e15 && value != (int64_t)value, len;
+
+	if (error > 0) {
+		factor = find_prefix(fabs(value) > error ? value : error, &prefix);
+		digits = error_digits(error / factor);
+	} else {
+		error = 0;
 	}
-	if (!(error > 0))
-		digits = 1;
-	snprintf(buf, HUMAN_MAX, "%.*f+-%.*f%s", digits, value / factor, digits, error / factor,
-		 prefix);
+	if (digits > MOST_DIGITS) {
+		factor = 1;
+		prefix = "";
+		digits = error_digits(error);
+	}
+	len = snprintf(buf, HUMAN_MAX, "%.*f+-%.*f%s", digits, value / factor, digits,
+		       error / factor, prefix);
+	if (len >= HUMAN_MAX || digits > MOST_DIGITS)
+		snprintf(buf, HUMAN_MAX, "%.3g+-%.2g", value, error);
 	return buf;
 }

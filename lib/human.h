@@ -26,7 +26,8 @@ char *human__number(char buf[HUMAN_MAX], double value, int digits);
 
 /*
  * Puts a number and its standard error into @buf, with two digits of the error and one prefix:
- * "90.20+-0.31", "2.043+-0.012 T". Return: @buf.
+ * "90.20+-0.31", "2.043+-0.012 T". A number without an error, or with an error too small for the
+ * prefix, has no prefix: "123456789+-0", "123456789.00+-0.50". Return: @buf.
  */
 char *human__with_error(char buf[HUMAN_MAX], double value, double error);
 

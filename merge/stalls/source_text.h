@@ -23,8 +23,8 @@ struct source_text {
  * @msgs: gets messages about files that have the same name, that are newer than the recording, or
  *	  that cannot be read
  *
- * Compilers record the names of files without their directories for device code. A recording cannot
- * name a file outside of @dirs.
+ * Places have the names of files without their directories, so a file of another directory with the
+ * same name would be shown. Files whose names begin with a dot, and symbolic links, are not read.
  * Return: 0 or -ENOMEM.
  */
 int source_text__read(struct source_text *t, const char *dirs, const struct stalls *stalls,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Units by size: three digits, and never 1000 of a unit if a larger unit exists. */
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -35,7 +36,11 @@ int main(void)
 	} errors[] = {
 		{ 90.2, 0.314, "90.20+-0.31" }, { 55.9, 1.94, "55.9+-1.9" },
 		{ 131, 12.4, "131+-12" }, { 0.0169, 0.00041, "0.01690+-0.00041" },
-		{ 5, 0, "5.0+-0.0" },
+		/* Without an error, each digit of a count matters. */
+		{ 5, 0, "5+-0" }, { 5.25, 0, "5.2+-0.0" }, { 123456789, 0, "123456789+-0" },
+		{ 123456789, NAN, "123456789+-0" }, { -1e40, 0, "-1e+40+-0" },
+		/* With a prefix, the error would have more than six digits after the point. */
+		{ 123456789, 0.5, "123456789.00+-0.50" }, { 1e40, 0.5, "1e+40+-0.5" },
 		{ 2.0432e12, 1.2e10, "2.043+-0.012 T" },
 		/* The larger of both numbers has the prefix. */
 		{ 85e6, 93e9, "0+-93 G" }, { 1e-9, 1e-12, "1e-09+-1e-12" },

@@ -217,7 +217,7 @@ texts() {		# texts DIRS: prints the texts of lines in the page, one in a line
 }
 mkdir -p src/one src/two src/.git
 cp "$XPU_SRC/test/cubin/inlined.cu" src/one
-cp "$XPU_SRC/test/cubin/inlined.cu" src/.git
+echo other >src/.git/inlined.cu
 is "$(texts src/one:src | tr -d ' ')" "$(sed -n '5p;11p;14p' src/one/inlined.cu |
 	sed 's/^[[:space:]]*\(.*\)$/"\1"/; s/[[:space:]]*"$/"/' | sort | tr -d ' ')" \
 	"--source: each place has the text of its line"
@@ -226,17 +226,39 @@ like "$(cat source.log)" '^xpumerge: --source: src/one/inlined.cu is newer than 
 touch -d 2020-01-01 src/one/inlined.cu
 texts src/one:src >/dev/null
 is "$(grep -c -- --source source.log)" 0 "--source: one file by two ways is one file"
-echo other >src/two/inlined.cu
-is "$(texts src | tr -d '\n')" "" "--source: a name of two files: no text is shown"
-like "$(cat source.log)" '--source: several files are called inlined.cu' \
+cp src/one/inlined.cu src/two
+is "$(texts src | wc -l)" 3 "--source: two equal files are one file"
+is "$(grep -c -- --source source.log)" 0 "--source: the older of two equal files counts"
+tr p q <src/one/inlined.cu >src/two/inlined.cu
+is "$(texts src | tr -d '\n')" "" "--source: a name of two different files: no text is shown"
+like "$(cat source.log)" \
+	'--source: several different files are called inlined.cu: their lines are not shown$' \
 	"--source: a message says that two files have one name"
 echo "one line" >src/two/inlined.cu
 is "$(texts src/two | tr -d '\n')" "" "--source: a file that is too short has no text"
 texts none >/dev/null
 like "$(cat source.log)" '--source: cannot read none: No such file' \
 	"--source: a directory that does not exist is named"
-ln -s / src/two/out
+like "$(cat source.log)" \
+	'--source: no file below none has the name of a recorded source file, such as inlined.cu$' \
+	"--source: a message says that no file was found"
+truncate -s 17M src/two/inlined.cu
+is "$(texts src/two | tr -d '\n')" "" "--source: a file above 16 MiB has no text"
+like "$(cat source.log)" '--source: cannot read src/two/inlined.cu: File too large' \
+	"--source: a message says that the file is too large"
+sed "5s/.*/$(printf 'x%.0s' $(seq 236))\\xc3\\xa4 of 240/" src/one/inlined.cu >src/two/inlined.cu
+like "$(texts src/two)" '"x{236}\.\.\."' "--source: a long line is cut before a letter"
+texts "$(seq -s : 10)" >/dev/null
+is "$(grep -c -- '--source: cannot read [0-9]' source.log)" 8 \
+	"--source: eight directories that cannot be read are named"
+like "$(cat source.log)" '--source: 2 other files or directories cannot be read' \
+	"--source: the other ones are counted"
+texts "$(yes src/one | head -n 64 | tr '\n' :)src/two" >/dev/null
+is "$(grep -c -- '--source: only the first 64 directories' source.log)" 1 \
+	"--source: a message says that there are more than 64 directories"
 rm src/two/inlined.cu
+ln -s ../one src/two/out
+ln -s ../one/inlined.cu src/two/inlined.cu
 is "$(texts src/two | tr -d '\n')" "" "--source: symbolic links are not followed"
 like "$(xpumerge -i inlined.data --source src -f folded 2>&1)" '--source is for -f html' \
 	"--source: other formats refuse it"
