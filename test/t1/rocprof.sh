@@ -32,6 +32,16 @@ for args in "seed=1" "seed=6 only_hsa=1" "seed=11 rccl=1" "seed=9 ranges=1"; do
 		"csv $args: the other files of the process are read, too"
 	same "csv $args: all of its files" csv.folded --gpu c_*.csv
 done
+# An external correlation id of 0 is no id.
+gen m format=json
+python3 - <<'END'
+import json
+d = json.load(open("m"))
+for p in d["rocprofiler-sdk-tool"]:
+    p["strings"]["correlation_id"]["external"].append({"key": 0, "value": "wrong"})
+json.dump(d, open("m", "w"))
+END
+same "a name for the external id 0 names no kernel" m.folded --gpu m
 # Memory events, with --memory.
 for args in "seed=1" "seed=2 hsa=1 nr=200" "seed=3 procs=3 nr=60" "seed=9 ranges=1"; do
 	for format in json db csv; do

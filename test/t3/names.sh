@@ -163,7 +163,7 @@ cp elsewhere/* .
 xpumerge dump later.data | grep -c ' NAMES ' >out
 is "$(cat out)" 0 "--names=later: the recording has no names"
 # Looking up names takes less than a second, which may be too short on a busy machine.
-soon() {		# soon: records burn, and prints the result without its files
+soon() {		# soon: records burn; prints xpumerge's exit status and the count
 	"$XPULOAD" -q --cpu-only -F 999 -o soon.data ./burn 2>log
 	mv libburn.so burn elsewhere/
 	xpumerge soon.data -f folded >out 2>log
@@ -171,11 +171,11 @@ soon() {		# soon: records burn, and prints the result without its files
 	cp elsewhere/* .
 }
 attempt=0
-until [ "$(soon)" = "0 1" ] || [ $((attempt += 1)) -ge 10 ]; do
+until result=$(soon) && [ "$result" = "0 1" ] || [ $((attempt += 1)) -ge 10 ]; do
 	:
 done
 unlike "$(xpumerge dump soon.data | grep -c ' NAMES ')" '^0$' "by default, the recording has names"
-is "$(grep -c ';exported;hidden ' out)" 1 "by default, functions have names without their files"
+is "$result" "0 1" "by default, functions have names without their files"
 
 # shellcheck disable=SC2016 # the script expands these
 echo '"$real" "$@" >names.out; head -c -100 names.out; kill -9 $$' >fake/names

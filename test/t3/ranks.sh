@@ -31,14 +31,16 @@ for how in bpf shm; do
 	# so such a program is recorded again.
 	attempt=0
 	while
+		attempt=$((attempt + 1))
 		# shellcheck disable=SC2086 # no option, or one
 		xpuload --transport $how $off -o $how.data "$nccl" 3 20 1 >out 2>load.log
 		status=$?
 		[ $status = 0 ] && ! late_path $how.data | grep -q "^1,.*$path" &&
-			[ $((attempt += 1)) -lt 5 ]
+			[ $attempt -lt 5 ]
 	do
 		:
 	done
+	diag "$how: attempt $attempt"
 	is $status 0 "$how: exit status 0" || diag "$(cat load.log)"
 	xpumerge ranks $how.data --json >ranks.json 2>log
 	like "$(cat log)" 'unmatched 0 lost 0' "$how: nothing is lost"

@@ -39,7 +39,11 @@ def fork(_library):
 
 def repeat(work, library, over, results):
     while not over.is_set():
-        results.append(work(library))
+        right = False
+        try:
+            right = work(library)
+        finally:
+            results.append(right)
 
 
 def main():

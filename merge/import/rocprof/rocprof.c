@@ -280,8 +280,10 @@ static int rocprof__tell_pmcs(struct rocprof *r, uint64_t dispatch, struct gpu_w
  */
 static struct span rocprof__kernel_name(const struct rocprof *r, const struct rocprof_work *work)
 {
-	struct span name = rocprof_texts__get(&r->renames, work->external);
+	struct span name = { 0 };
 
+	if (work->external)
+		name = rocprof_texts__get(&r->renames, work->external);
 	if (!name.len)
 		name = work->c.name;
 	return name.len ? name : rocprof_texts__get(&r->kernels, work->kernel);
