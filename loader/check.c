@@ -259,7 +259,10 @@ static enum verdict check_pid(pid_t pid, const char *shim, bool named)
 	if (v == OK)
 		report(v, name, "(%s) uses CUDA without the shim: -p puts the shim into it when "
 		       "one of its threads waits", comm);
-	else if (v == MISSING || named)
+	else if (err == -ENOENT && named)
+		report(v, name, "(%s) has not loaded CUDA: -p puts the shim into it when it does",
+		       comm);
+	else if (v == MISSING)
 		report(v, name, "(%s) -p cannot put the shim into it: %s", comm, why);
 	return v;
 }

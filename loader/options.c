@@ -600,7 +600,7 @@ static const struct cmdline_option rows[] = {
 	  .heading = "Where and when:",
 	  .help = "with -p: do not record the children of PID" },
 	{ "inject", CMDLINE_FLAG(inject),
-	  .help = "with -a, too: put the shim into programs that use CUDA without it,\n"
+	  .help = "also with -a: put the shim into programs that use CUDA without it,\n"
 		  "as -p does (experimental)" },
 	{ "no-inject", CMDLINE_FLAG(no_inject),
 	  .help = "with -p: put the shim into no program" },

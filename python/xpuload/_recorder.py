@@ -110,7 +110,8 @@ class Recorder:
             self._process = subprocess.Popen(
                 [_programs.find("xpuload"), *self.options, "-o",
                  os.path.join(self.folder, "w%n.data"), "--control", "fd:%d,%d" % (orders, answers),
-                 *([] if "--inject" in self.options else ["--no-inject"]), "-p", str(self.pid)],
+                 *([] if any(o.startswith("--inj") for o in self.options)
+                   else ["--no-inject"]), "-p", str(self.pid)],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 pass_fds=(orders, answers, _janitor.stdin.fileno()), start_new_session=True)
         except OSError as e:

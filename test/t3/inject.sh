@@ -227,6 +227,13 @@ is "$? $(mapped "$child")" "0 1" "forked children: one that the user names gets 
 # shellcheck disable=SC2086 # several pids
 kill $forker $children
 
+sleep 1800 &
+sleeper=$!
+xpuload --check -p $sleeper 2>log
+like "$? $(cat log)" "^1 note .*has not loaded CUDA: -p puts the shim into it when it does" \
+	"a program without CUDA: --check says when it would get the shim"
+kill $sleeper
+
 # A named process that cannot get the shim is an error, also if that is known only after a try.
 env LD_PRELOAD="$XPU_BUILD/sim/libcuda.so.1" "$python" -c 'while True: pass' &
 spinning=$!
