@@ -218,8 +218,8 @@ static int set_source(void *values, const struct cmdline_given *given)
 
 static const struct cmdline_option rows[] = {
 	{ "source", 0, "DIRS", .set = set_source, .group = FORMAT_MERGED,
-	  .help = "-f html: show the text of source lines beside --stalls, from\n"
-		  "the files below these directories (: separates them)" },
+	  .help = "-f html: show the text of the source lines of stalls, from\n"
+		  "the files below these directories, separated by ':'" },
 };
 
 static int stalls__check(const void *values, const struct feature_line *line)
