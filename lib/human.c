@@ -105,6 +105,6 @@ char *human__with_error(char buf[HUMAN_MAX], double value, double error)
 	len = snprintf(buf, HUMAN_MAX, "%.*f+-%.*f%s", digits, value / factor, digits,
 		       error / factor, prefix);
 	if (len >= HUMAN_MAX || digits > MOST_DIGITS)
-		snprintf(buf, HUMAN_MAX, "%.3g+-%.2g", value, error);
+		snprintf(buf, HUMAN_MAX, "%.10g+-%.2g", value, error);
 	return buf;
 }

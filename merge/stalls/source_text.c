@@ -105,24 +105,19 @@ static int collect(struct search *s, const struct stalls *stalls)
 	return err;
 }
 
+/* Compares the name of a file that places name with @name. */
+static int compare(const struct search *s, size_t i, const char *name)
+{
+	const struct wanted *w = &s->lines.v[s->files.v[i].first];
+
+	return name__cmp(w->file, w->len, name, strlen(name));
+}
+
 static struct wanted_file *find(struct search *s, const char *name)
 {
-	size_t low = 0, high = s->files.nr, mid, len = strlen(name);
-	const struct wanted *w;
-	int c;
+	size_t at = sorted_count(s->files.nr, i, compare(s, i, name) < 0);
 
-	while (low < high) {
-		mid = low + (high - low) / 2;
-		w = &s->lines.v[s->files.v[mid].first];
-		c = name__cmp(name, len, w->file, w->len);
-		if (!c)
-			return &s->files.v[mid];
-		if (c < 0)
-			high = mid;
-		else
-			low = mid + 1;
-	}
-	return NULL;
+	return at < s->files.nr && !compare(s, at, name) ? &s->files.v[at] : NULL;
 }
 
 /* Adds a message; after MAX_UNREAD of them, counts only. */

@@ -44,6 +44,7 @@ int main(void)
 		{ 2.0432e12, 1.2e10, "2.043+-0.012 T" },
 		/* The larger of both numbers has the prefix. */
 		{ 85e6, 93e9, "0+-93 G" }, { 1e-9, 1e-12, "1e-09+-1e-12" },
+		{ 123456789, 1e-8, "123456789+-1e-08" },
 	};
 	size_t i;
 	char buf[HUMAN_MAX];
