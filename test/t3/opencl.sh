@@ -56,6 +56,52 @@ run shm "through shared memory: every launch is matched" --transport shm -- -e h
 run launch "a probe for each launch: every launch is matched" --probe launch -- -e half
 run memory "with events of memory: every launch is matched" --memory -- -e half
 
+# Without privileges, what xpuload records comes through shared memory.
+setpriv --bounding-set -all --inh-caps -all --no-new-privs "$XPULOAD" -o bare.data "$exact" -n 2500 \
+	-e half >/dev/null 2>load.log
+is $? 0 "without privileges: exit status 0" || diag "$(cat load.log)"
+is "$(verdict bare)" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" \
+	"without privileges: every launch is matched"
+like "$(cat load.log)" 'launches come through shared memory: ' \
+	"without privileges: a message says how launches come"
+
+# Python: each launch is under its own line.
+cat >lines.py <<-'END'
+	import pyopencl as cl
+
+	context = cl.create_some_context(interactive=False)
+	queue = cl.CommandQueue(context)
+	program = cl.Program(context, """
+	    kernel void first(global int *x) { x[0]++; }
+	    kernel void second(global int *x) { x[1]++; }""").build()
+	x = cl.Buffer(context, cl.mem_flags.READ_WRITE, 64)
+	first, second = program.first, program.second
+
+	def many():
+	    for _ in range(300):
+	        first(queue, (1,), None, x)
+	        second(queue, (1,), None, x)
+
+	def few():
+	    for _ in range(100):
+	        first(queue, (1,), None, x)
+
+	many()
+	few()
+	queue.finish()
+END
+python=$(command -v /usr/bin/python3 || command -v python3)
+if "$python" -c 'import pyopencl' 2>/dev/null; then
+	PYOPENCL_CTX=0 xpuload --python=on -o lines.data "$python" lines.py >out 2>load.log
+	xpumerge -i lines.data -f folded --unit count -o lines.folded 2>/dev/null
+	is "$(sed -n 's/.*;lines.py:\([a-z]*:[0-9]*\);.*;\[GPU_Kernel\]\([a-z]*\) \([0-9]*\)$/\1 \2 \3/p' \
+		lines.folded | sort | tr '\n' ',')" \
+		"few:18 first 100,many:13 first 300,many:14 second 300," \
+		"pyopencl: every launch is under its line of Python" || diag "$(cat load.log out)"
+else
+	skip "pyopencl: every launch is under its line of Python" "install python3-pyopencl"
+fi
+
 # The user's own layer stays below the shim. This layer has a timer.
 OPENCL_LAYERS=$XPU_BUILD/workload/cl_layer.so CL_LAYER_TIMER=1
 export OPENCL_LAYERS CL_LAYER_TIMER
