@@ -45,7 +45,7 @@ struct cmdline_option {
 	const char *const *(*get_names)(void);	/* replaces @names if they are not constant */
 	uint32_t min, max;		/* limits of a numeric argument */
 	uint32_t value;			/* a value that @set uses */
-	bool many;			/* may be repeated; false: only with an equal argument */
+	bool many;			/* may be repeated; false: only with the same argument */
 	uint32_t use, group;		/* for the program's own purposes */
 
 	/*

@@ -84,7 +84,7 @@ struct probes {
 	struct budget budget, sample_budget;
 	int epoll_fd;			/* readable when either ring is */
 	bool multi;
-	bool everywhere;		/* switches are attached in all processes */
+	bool everywhere;		/* the probes of switches watch all processes */
 	struct sites sites;		/* sites to attach to */
 	struct shim shims[MAX_SHIMS];	/* the first is our own file */
 	size_t nr_shims;		/* number of entries in shims; 0: only samples are

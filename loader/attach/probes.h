@@ -128,7 +128,7 @@ void probes__each_cpu_time(const struct probes *p, probes_cpu_time_fn fn, void *
 /* Return: the descriptor of the program for sampler__open(); needs opts.sample. */
 int probes__sample_fd(const struct probes *p);
 
-/* With opts.sample: makes samples walk Python's frames in image @proc_id and its forks. */
+/* With opts.sample: each sample of image @proc_id and its forks also has the Python frames. */
 void probes__set_python(struct probes *p, uint32_t proc_id, const struct xpu_python *python);
 
 /*

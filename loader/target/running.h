@@ -48,8 +48,8 @@ const char *running__comm(pid_t pid, char comm[XPU_COMM_LEN]);
 bool running__look(struct running_process *p, pid_t pid);
 
 /*
- * Whether a process has a library, such as "/libcuda.so", at the same address as its parent, and
- * thus since fork().
+ * Whether a process has a library, such as "/libcuda.so", at the same address as its parent, which
+ * means that it inherited the library when it was forked.
  */
 bool running__inherits(pid_t pid, const char *library);
 

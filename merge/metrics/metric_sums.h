@@ -2,11 +2,11 @@
 /*
  * metric_sums.h - the values of GPU counters for kernels and call paths
  *
- * A counter of work, such as the share of time in which the tensor pipe is active, is solved for
- * each kernel and shape, see solve.h, from all recordings together, see metric_pool.h. A state of
- * the GPU, such as its clock, is averaged over the time in which the work ran. An amount, such as
- * energy, is divided: at each moment, all work that runs on the GPU gets an equal part of it, so
- * the parts and the idle rest add up to the whole.
+ * A counter of work is, for example, the share of time in which the tensor pipe is active. solve.h
+ * finds its value for each kernel and shape, from the samples of all recordings together, which
+ * metric_pool.h collects. A state of the GPU, such as its clock, is averaged over the time in which
+ * the work ran. An amount, such as energy, is divided: at each moment, all work that runs on the
+ * GPU gets an equal part of it, so the parts and the idle rest add up to the whole.
  */
 #ifndef MERGE_METRIC_SUMS_H
 #define MERGE_METRIC_SUMS_H

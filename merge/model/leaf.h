@@ -133,8 +133,8 @@ static inline const struct leaf_part *leaf__part(const struct leaves *l, const s
 }
 
 /*
- * Finds or makes the leaf of waits for @leaf, which is device work or WAIT_LEAF_*. Return: 0 or
- * -ENOMEM.
+ * Finds or makes the leaf that stands for waiting for @leaf. @leaf is device work or WAIT_LEAF_*.
+ * Return: 0 or -ENOMEM.
  */
 int leaves__wait(struct leaves *l, uint32_t leaf, uint32_t *idx);
 

@@ -343,7 +343,8 @@ static const char *rank__text(const struct ranks *r, size_t rank, bool host)
 	       model__proc_name(m, proc);
 }
 
-/* Prints the ranks' hosts, or their names, and sets @idx for each rank. Return: 0 or -ENOMEM. */
+/* Prints the ranks' names, or with @host their hosts, and sets @idx for each rank. Return: 0 or
+ * -ENOMEM. */
 static int print_names(struct json_out *j, const struct ranks *r, const char *key, bool host,
 		       uint32_t *idx)
 {

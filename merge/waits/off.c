@@ -247,7 +247,8 @@ struct wait_context {
 };
 
 /*
- * Adds a time in which a thread waited for a leaf to the sums over time. waits__share() calls it.
+ * Adds a wait of a thread to the sums over time, under the leaf that it waited for. waits__share()
+ * calls it.
  */
 static int wait__when(void *ctx, const struct wait *wait, uint32_t device_leaf,
 		      const struct filter_span *when)

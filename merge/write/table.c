@@ -31,7 +31,7 @@ bool column__is(const struct column *c, const char *name)
 	return (c->key && !strcmp(c->key, name)) || (c->title && !strcmp(c->title, name));
 }
 
-/* Whether the column is a text, which gets the width that numbers leave. */
+/* Whether this is a text column. Text columns share the width that is left over by numbers. */
 static bool column__is_text(const struct column *c)
 {
 	return c->type == COLUMN_NAME || c->type == COLUMN_PATH;

@@ -30,8 +30,8 @@
 #define BUCKETS		1024		/* a power of two */
 #define MAX_WAITING	65536		/* maximum number of events that wait for a log or for room
 					 * in it */
-#define MAX_ENDED	16		/* maximum number of unnoticed ends of this thread's ranges,
-					 * on other threads */
+#define MAX_ENDED	16		/* maximum number of this thread's ranges that other
+					 * threads have ended, before this thread notices */
 
 struct domain {
 	UT_hash_handle hh;

@@ -156,7 +156,7 @@ static void walk__use(struct walk *w, struct readable *s)
 	w->bytes = s->hi - 8 - s->lo;
 }
 
-/* Extends the span in use upwards to 8 bytes at @addr. Return: whether they can be read. */
+/* Extends the span in use until it includes 8 bytes at @addr. Return: whether they are readable. */
 static __attribute__((noinline, cold)) bool walk__extend(struct walk *w, uint64_t addr)
 {
 	if (!readable__extend(w->span, addr))

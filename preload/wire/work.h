@@ -22,7 +22,7 @@ struct gpu_work {
 
 	uint32_t name;			/* name of a kernel: see wire__kernel() */
 
-	uint64_t bytes;			/* for a copy or set, as are the following members */
+	uint64_t bytes;			/* this and the members below: for a copy or memset */
 	bool is_async;
 	uint8_t copy_kind, src_kind, dst_kind;
 };

@@ -344,8 +344,8 @@ async function testDiff() {
 		if (!pair)
 			continue;
 		/*
-		 * Frames with one name may change in different directions. For these two cases,
-		 * that is impossible.
+		 * Several frames with the same name may change in different directions, except in
+		 * the two cases below.
 		 */
 		if (!pair[1])
 			ok(/^hsl\(214,/.test(f.fill), `${f.name} exists in A alone, and is blue`,

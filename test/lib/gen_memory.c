@@ -17,8 +17,8 @@
  *					events than it has
  *	WHAT SPACE DEVICE ADDRESS BYTES ORDER [PATH [NS [CONTEXT]]]
  *					an event in the record. ORDER and NS are added to the
- *					record's number and timestamp. PATH: 1 to 9, a call path
- *					of the process, and the number of its thread
+ *					record's number and timestamp. PATH: 1 to 9, selects
+ *					both the call path and the thread of the process
  *	sum WHAT SPACE DEVICE ADDRESS BYTES ORDER NR STEP
  *					NR events, each with the next number, STEP bytes after the
  *					previous block

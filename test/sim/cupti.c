@@ -43,7 +43,7 @@ static uint8_t singled_out[CUPTI_CB_DOMAIN_SIZE][NR_CBIDS];	/* bit masks of clie
 								 * disabled the callback
 								 * individually */
 static uint32_t version;
-/* Not in dynamic TLS, where LeakSanitizer guesses and takes the bytes before it for a header. */
+/* Not in dynamic TLS: LeakSanitizer would mistake the bytes in front of it for a header. */
 static __thread CUptiResult last_error __attribute__((tls_model("initial-exec")));
 
 /*

@@ -24,7 +24,7 @@
 /* cupti.c */
 /* Return: the number of a subscriber's client, from 1; 0 if it is not one of several clients. */
 unsigned int profiler__client(CUpti_SubscriberHandle subscriber);
-/* Return: whether some client passes its subscriber */
+/* Return: whether any client passes its subscriber to the functions of CUPTI */
 bool profiler__several(void);
 extern const struct sim_core *core;
 

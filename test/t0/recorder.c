@@ -290,7 +290,7 @@ static void test_living(const struct xpu_file_header *header)
 	unlink(path);
 }
 
-/* Tests records from a target whose contents are longer than the record: they are counted. */
+/* Tests that records of a target are counted if their contents claim to be longer than they are. */
 static void test_short(const struct xpu_file_header *header)
 {
 	struct xpu_ring_launch launch = {

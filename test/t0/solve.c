@@ -174,7 +174,8 @@ static int world__samples(struct world *w)
 }
 
 struct verdict {
-	unsigned int nr, known, near, far; /* far: wrong by more than 3 errors and 5 points */
+	unsigned int nr, known, near, far; /* far: off by more than 5 points, and by more
+					    * than 3 times the stated error */
 	unsigned int wrong_by_three;
 	double time, known_time, alone_time;
 };

@@ -28,7 +28,7 @@ for file in "$corpus"/*.xpu; do
 	expect "$name" folded "$name.xpu" --waits -f folded --unit ns
 	expect "$name" dump dump "$name.xpu"
 	like "$(head -n 1 "$name.dump")" " version=$(echo "$name" | sed 's/\./\\./') " \
-		"$name: dump prints the version of the file's name"
+		"$name: dump prints the version that the file's name states"
 	for format in chrome html pprof perf pftrace; do
 		xpumerge "$name.xpu" -f $format -o out 2>log
 		is $? 0 "$name: -f $format"

@@ -146,7 +146,8 @@ unlike "$(cat before.log)" 'events of memory' "events before START are not count
 xpumerge -i cut.data --memory live -f folded -o cut.live 2>cut.log
 like "$(cat cut.log)" 'ALLOCS with more events than its record holds; [0-9]* bytes ignored' \
 	"a cut record: a message says that it holds too few events"
-like "$(cat cut.live)" '\[GPU_Memory\]device 1$' "a cut record: the events before the cut count"
+like "$(cat cut.live)" '\[GPU_Memory\]device 1$' \
+	"a cut record: the events before the cut are counted"
 events odd <<'X'
 200 DEVICE 0 0x1000 1 0 1
 MADE 200 0 0x1000 2 1 1

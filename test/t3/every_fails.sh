@@ -55,8 +55,8 @@ reached() {
 	[ "0$(newest "$1")" -ge "$2" ]
 }
 
-# later NAME: launches until a file that does not exist yet is complete, which is when the next file
-# exists
+# later NAME: launches until one more file has begun and is complete. A file is complete when the
+# next one exists.
 later() {
 	burst_until reached "$1" $(($(newest "$1") + 2))
 }

@@ -256,7 +256,8 @@ wait_for are_awake asked 2
 ask e "burst 1000" >/dev/null
 ask tree "burst 500" >/dev/null
 leave asked
-is "$(grep -c 'xpuload: put the shim into' asked.log)" 1 "-a --inject puts it into one" ||
+is "$(grep -c 'xpuload: put the shim into' asked.log)" 1 \
+	"-a --inject: the shim is put into one process" ||
 	diag "$(cat asked.log)"
 exact asked 1506 "-a --inject: each launch of both programs is recorded"
 is "$(mapped "$e_pid")" 1 "-a --inject: the program has the shim"

@@ -100,7 +100,7 @@ ok $? "names that are added again change nothing"
 build 5
 all other named.data
 same_all files other
-ok $? "with other files at these paths: all formats are the same"
+ok $? "with other files at these paths: the output of each format is unchanged"
 xpumerge named.data --symfs / -f folded -o out 2>/dev/null
 like "$(cat out)" ';hidden' "--symfs with files that do not match: the recording's names are used"
 

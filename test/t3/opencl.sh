@@ -57,8 +57,8 @@ run launch "a probe for each launch: every launch is matched" --probe launch -- 
 run memory "with events of memory: every launch is matched" --memory -- -e half
 
 # Without privileges, what xpuload records comes through shared memory.
-setpriv --bounding-set -all --inh-caps -all --no-new-privs "$XPULOAD" -o bare.data "$exact" -n 2500 \
-	-e half >/dev/null 2>load.log
+setpriv --bounding-set -all --inh-caps -all --no-new-privs "$XPULOAD" -o bare.data \
+	"$exact" -n 2500 -e half >/dev/null 2>load.log
 is $? 0 "without privileges: exit status 0" || diag "$(cat load.log)"
 is "$(verdict bare)" "launches 20000 matched 20000 wrong 0 unmatched 0 lost 0" \
 	"without privileges: every launch is matched"

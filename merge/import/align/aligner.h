@@ -101,7 +101,7 @@ struct lanes {
  * launch.
  */
 struct shift {
-	double later;			/* how much later stacks are than stack_time, in ns */
+	double later;			/* delay of the stacks after stack_time, in ns */
 	double phase;			/* additional correction, in ns, that puts each stack
 					 * between its own launch and the previous launch */
 	double jitter;

@@ -30,7 +30,7 @@ void tables__free(struct tables *t);
 /* Return: the sink for struct session_opts, owned by @t. */
 struct session_sink *tables__sink(struct tables *t);
 
-/* Return: the text for the first file that could not be made or written; NULL: no failure. */
+/* Return: the message about the first file that could not be made or written, or NULL. */
 const char *tables__failed(const struct tables *t);
 
 /*

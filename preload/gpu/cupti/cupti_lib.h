@@ -103,7 +103,7 @@ void *cupti__loaded_symbol(const char *name);
 CUptiResult cupti__join(struct cupti *c, CUpti_SubscriberHandle *subscriber,
 			CUpti_CallbackFunc callback);
 
-/* Call CUPTI's functions for an only subscriber, or for one of several. */
+/* Call the functions of CUPTI for a sole subscriber, or those for one of several subscribers. */
 CUptiResult cupti__enable(const struct cupti *c, CUpti_ActivityKind kind, bool on);
 CUptiResult cupti__next_record(const struct cupti *c, uint8_t *buffer, size_t bytes,
 			       CUpti_Activity **record);
