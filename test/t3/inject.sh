@@ -135,9 +135,12 @@ finish c
 # A tree with many processes, of which five use CUDA and two of these are stopped.
 busy="$XPU_BUILD/workload/busy"
 mkfifo hold
+# -a finds these programs by their name, which no program of another test has.
+own=il$$
+ln -s "$live" $own
 start tree sh -c 'for i in $(seq 40); do sleep 1800 & done
 	for i in 1 2 3 4; do "$0" -t 2 -k w <>hold >"busy.$i" & done
-	"$@"; kill $(jobs -p); kill -CONT $(jobs -p)' "$busy" "$live" -s 1800 -t 2
+	"$@"; kill $(jobs -p); kill -CONT $(jobs -p)' "$busy" ./$own -s 1800 -t 2
 wait_for grep -qs ready busy.1 && wait_for grep -qs ready busy.2
 wait_for grep -qs ready busy.3 && wait_for grep -qs ready busy.4
 # shellcheck disable=SC2046 # two pids
@@ -155,7 +158,7 @@ leave some
 is "$(grep -c 'xpuload: put the shim into' some.log)" 3 \
 	"a tree of 46 processes: the three that use CUDA get the shim" || diag "$(cat some.log)"
 like "$(grep 'the shim was put' some.log)" \
-	"put into (pid [0-9]* .(live|busy).(, |: it stays there, asleep$)){3}" \
+	"put into (pid [0-9]* .($own|busy).(, |: it stays there, asleep$)){3}" \
 	"a tree of 46 processes: the summary names them"
 like "$(cat some.log)" 'could not be put into 2 processes, such as pid [0-9]* .busy.: it is stopped' \
 	"a tree of 46 processes: the summary counts those that could not get it, with the reason"
@@ -245,13 +248,13 @@ like "$(cat log)" 'no process can be recorded: the shim could not be put into an
 kill $spinning
 
 # -a leaves programs alone, unless asked.
-start e "$live" -s 1800 -t 2
-attach quiet -a --comm live
+start e ./$own -s 1800 -t 2
+attach quiet -a --comm $own
 attached quiet
 ask e "burst 10" >/dev/null
 leave quiet
 is "$(mapped "$e_pid")" 0 "-a does not put the shim into programs"
-attach asked -a --comm live --inject
+attach asked -a --comm $own --inject
 wait_for are_awake asked 2
 ask e "burst 1000" >/dev/null
 ask tree "burst 500" >/dev/null
