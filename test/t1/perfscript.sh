@@ -70,7 +70,7 @@ fails "no sample" 'p.txt: expected perf.data or the output of perf script' --cpu
 freq="size = 128, { sample_period, sample_freq } = 1000, sample_type = IP, freq = 1, use_clockid = 1, clockid = 1"
 gen p.txt seed=31 event=cycles:P period=123456 want=1000000 comment="$freq"
 same "cycles by frequency: 1 ms each" p.txt.folded --cpu p.txt
-unlike "$(cat log)" 'not told' "cycles by frequency: nothing is guessed"
+unlike "$(cat log)" 'does not say how long' "cycles by frequency: nothing is guessed"
 gen p.txt seed=32 event=cpu_core/cycles/P period=123456 want=2000000 distance=400000 nr=5000
 xpumerge --cpu p.txt -f folded --unit ns -o out.folded 2>log
 like "$(cat log)" \
