@@ -25,6 +25,14 @@ while data := sys.stdin.buffer.read(20000):
 	time.sleep(0.002)' <x.data
 }
 
+# reached PID BYTES: waits until the process has read that many bytes, or has ended
+reached() {
+	[ -e /proc/self/io ] || sleep 0.05
+	while read -r _ nr_read <"/proc/$1/io" && [ "${nr_read:-$2}" -lt "$2" ]; do
+		:
+	done 2>/dev/null
+}
+
 mkfifo pipe
 for turn in 1 2 3 4; do
 	slowly >pipe &
@@ -34,7 +42,10 @@ for turn in 1 2 3 4; do
 	while [ $status = 137 ] && [ $((nr += 1)) -le 40 ]; do
 		"$XPUMERGE" split --journal 9 -o killed.%n.data <&8 2>>split.log 9<>journal &
 		pid=$!
-		[ $nr -gt 12 ] || { sleep "0.0$((nr * 7 % 10))" && kill -9 $pid 2>/dev/null; }
+		if [ $nr -le 12 ]; then
+			reached $pid $((nr * 7 % 10 * 50000))
+			kill -9 $pid 2>/dev/null
+		fi
 		wait $pid
 		status=$?
 	done
